@@ -1,0 +1,129 @@
+// Command client measures what Pitot costs: processor time per chunk, all of
+// it (start-up, parsing, recording, analysis), as a ratio to a bare reader in
+// C that only receives and counts, in one run. Server and client each have a
+// core of their own.
+//
+//	go run ./bench/client [-streams 100,1000] [-rounds 3]
+//
+// Needs Linux, two cores, taskset and a C compiler.
+package main
+
+import (
+	"bufio"
+	"flag"
+	"fmt"
+	"log"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+)
+
+const tokens = 100
+
+func main() {
+	log.SetFlags(0)
+	streams := flag.String("streams", "100,1000", "numbers of streams")
+	rounds := flag.Int("rounds", 3, "runs of each client, in turn")
+	profile := flag.String("profile", "", "write Pitot's CPU profile here")
+	flag.Parse()
+	dir, err := os.MkdirTemp("", "pitot-bench-")
+	if err != nil {
+		log.Fatal(err)
+	}
+	defer os.RemoveAll(dir)
+	b := bench{dir: dir, pitot: filepath.Join(dir, "pitot"), reader: filepath.Join(dir, "reader"), profile: *profile}
+	run("go", "build", "-o", b.pitot, "./cmd/pitot")
+	run("cc", "-O2", "-o", b.reader, "bench/reader/reader.c")
+	fmt.Printf("%8s  %-22s %14s %8s\n", "streams", "client", "CPU µs/chunk", "ratio")
+	for _, text := range strings.Split(*streams, ",") {
+		n, err := strconv.Atoi(text)
+		if err != nil {
+			log.Fatal(err)
+		}
+		requests := max(10*n, 1000) // ten seconds of work, and at least 100,000 chunks
+		if n >= 500 {
+			requests = 5 * n
+		}
+		var bare, ours, ratio []float64
+		for range *rounds {
+			x := b.measure(func(port string) *exec.Cmd {
+				return exec.Command("taskset", "-c", "1", b.reader, port, text, strconv.Itoa(requests), strconv.Itoa(tokens))
+			})
+			y := b.measure(func(port string) *exec.Cmd {
+				out := filepath.Join(b.dir, "run")
+				os.RemoveAll(out)
+				cmd := exec.Command("taskset", "-c", "1", b.pitot, "run", "http://127.0.0.1:"+port, "--no-probe",
+					"--api", "openai-completions", "--model", "reference", "--input", "16", "--output", strconv.Itoa(tokens),
+					"--concurrency", text, "--requests", strconv.Itoa(requests), "--warmup", "0s", "--quiet", "--out", out)
+				cmd.Env = append(os.Environ(), "GOMAXPROCS=1")
+				if b.profile != "" {
+					cmd.Env = append(cmd.Env, "PITOT_CPUPROFILE="+b.profile)
+				}
+				return cmd
+			})
+			bare, ours, ratio = append(bare, x), append(ours, y), append(ratio, y/x)
+		}
+		fmt.Printf("%8d  %-22s %14.2f %8s\n", n, "bare reader (C, epoll)", median(bare), "1")
+		fmt.Printf("%8d  %-22s %14.2f %8.2f   (%.2f to %.2f in %d rounds)\n", n, "pitot run", median(ours), median(ratio), slices.Min(ratio), slices.Max(ratio), len(ratio))
+	}
+}
+
+type bench struct{ dir, pitot, reader, profile string }
+
+// measure gives a client's microseconds of CPU per event that the server
+// wrote.
+func (b *bench) measure(client func(port string) *exec.Cmd) float64 {
+	srv := exec.Command("taskset", "-c", "0", b.pitot, "mock", "--port", "0", "--model", "reference", "--ttft", "50ms", "--itl", "10ms")
+	srv.Env = append(os.Environ(), "GOMAXPROCS=1")
+	out, err := srv.StdoutPipe()
+	if err != nil {
+		log.Fatal(err)
+	}
+	if err := srv.Start(); err != nil {
+		log.Fatal(err)
+	}
+	r := bufio.NewReader(out)
+	line, _ := r.ReadString('\n')
+	_, rest, _ := strings.Cut(line, "http://127.0.0.1:")
+	port, _, _ := strings.Cut(rest, " ")
+	cmd := client(strings.TrimSpace(port))
+	said, err := cmd.CombinedOutput()
+	if err != nil {
+		log.Printf("%s\n%s", said, err)
+	}
+	cpu := cmd.ProcessState.UserTime() + cmd.ProcessState.SystemTime()
+	time.Sleep(100 * time.Millisecond)
+	_ = srv.Process.Signal(os.Interrupt)
+	events := 0.0
+	for {
+		line, err := r.ReadString('\n')
+		if i := strings.Index(line, " tokens in "); i >= 0 {
+			fmt.Sscanf(line[i:], " tokens in %f events", &events)
+		}
+		if err != nil {
+			break
+		}
+	}
+	_ = srv.Wait()
+	if events == 0 {
+		log.Fatalf("the server wrote nothing; the client said:\n%s", said)
+	}
+	return float64(cpu.Nanoseconds()) / 1e3 / events
+}
+
+func median(x []float64) float64 {
+	s := slices.Sorted(slices.Values(x))
+	return s[len(s)/2]
+}
+
+func run(name string, args ...string) {
+	cmd := exec.Command(name, args...)
+	cmd.Stdout, cmd.Stderr = os.Stdout, os.Stderr
+	if err := cmd.Run(); err != nil {
+		log.Fatalf("%s: %v", name, err)
+	}
+}

@@ -1,0 +1,132 @@
+// Command pace measures how late Pitot sends: lag at 1,000 requests a second,
+// beside a bare pacer (the same alarm, the same schedule, nothing sent) in the
+// same run, and how far the arrivals are from their schedule.
+//
+//	go run ./bench/pace [-rate 1000] [-rounds 3]
+//
+// The server has one core, Pitot and the bare pacer the other. Needs Linux,
+// two cores and taskset.
+package main
+
+import (
+	"bufio"
+	"encoding/json"
+	"flag"
+	"fmt"
+	"log"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strings"
+	"time"
+
+	"pitot/internal/clock"
+	"pitot/internal/record"
+	"pitot/internal/stat"
+	"pitot/internal/workload/arrival"
+)
+
+func main() {
+	log.SetFlags(0)
+	rate := flag.Float64("rate", 1000, "requests per second")
+	rounds := flag.Int("rounds", 3, "runs of each, in turn")
+	span := flag.Duration("duration", 5*time.Second, "length of each")
+	bare := flag.Bool("bare", false, "be the bare pacer and print lateness as JSON")
+	flag.Parse()
+	if *bare {
+		pacer(*rate, *span)
+		return
+	}
+	dir, err := os.MkdirTemp("", "pitot-bench-")
+	if err != nil {
+		log.Fatal(err)
+	}
+	defer os.RemoveAll(dir)
+	pitot := filepath.Join(dir, "pitot")
+	build := exec.Command("go", "build", "-o", pitot, "./cmd/pitot")
+	if out, err := build.CombinedOutput(); err != nil {
+		log.Fatalf("%s%v", out, err)
+	}
+	self, err := os.Executable()
+	if err != nil {
+		log.Fatal(err)
+	}
+	var ratio []float64
+	fmt.Printf("%-12s %10s %10s %10s\n", "lateness", "p50 µs", "p99 µs", "max µs")
+	for range *rounds {
+		var b [3]float64
+		out, err := exec.Command("taskset", "-c", "1", self, "-bare", "-rate", fmt.Sprint(*rate), "-duration", span.String()).Output()
+		if err != nil || json.Unmarshal(out, &b) != nil {
+			log.Fatalf("bare pacer: %v", err)
+		}
+		p := sends(dir, pitot, *rate, *span)
+		fmt.Printf("%-12s %10.1f %10.1f %10.1f\n", "bare pacer", b[0], b[1], b[2])
+		fmt.Printf("%-12s %10.1f %10.1f %10.1f\n", "pitot", p[0], p[1], p[2])
+		ratio = append(ratio, p[1]/b[1])
+	}
+	slices.Sort(ratio)
+	fmt.Printf("p99 of Pitot's lag ÷ p99 of the bare pacer's, median of %d: %.2f\n", len(ratio), ratio[len(ratio)/2])
+}
+
+// pacer waits for each time of a schedule and does nothing then.
+func pacer(rate float64, span time.Duration) {
+	due, err := arrival.Parse("poisson", rate, 1)
+	if err != nil {
+		log.Fatal(err)
+	}
+	a := clock.NewAlarm()
+	defer a.Close()
+	origin := clock.Now() + int64(50*time.Millisecond)
+	var late []float64
+	for t := due.Next(); t < int64(span); t = due.Next() {
+		a.Wait(origin+t, nil)
+		late = append(late, float64(clock.Now()-origin-t)/1e3)
+	}
+	_ = json.NewEncoder(os.Stdout).Encode(summary(late))
+}
+
+// sends gives the lag of a run of Pitot.
+func sends(dir, pitot string, rate float64, span time.Duration) [3]float64 {
+	srv := exec.Command("taskset", "-c", "0", pitot, "mock", "--port", "0", "--model", "reference")
+	out, err := srv.StdoutPipe()
+	if err != nil {
+		log.Fatal(err)
+	}
+	if err := srv.Start(); err != nil {
+		log.Fatal(err)
+	}
+	defer func() {
+		_ = srv.Process.Signal(os.Interrupt)
+		_ = srv.Wait()
+	}()
+	line, _ := bufio.NewReader(out).ReadString('\n')
+	url := strings.Fields(line[strings.Index(line, "http://"):])[0]
+	run := filepath.Join(dir, "run")
+	os.RemoveAll(run)
+	cmd := exec.Command("taskset", "-c", "1", pitot, "run", url, "--api", "openai-completions", "--model", "reference",
+		"--input", "64", "--output", "1", "--rate", fmt.Sprint(rate), "--duration", span.String(), "--warmup", "1s", "--quiet", "--out", run)
+	if said, err := cmd.CombinedOutput(); err != nil {
+		log.Printf("%s%v", said, err)
+	}
+	var late []float64
+	for f, err := range record.Frames(run) {
+		if err != nil {
+			log.Fatal(err)
+		}
+		for _, r := range f.Rows {
+			if r.Sent >= 0 && r.Due >= int64(time.Second) {
+				late = append(late, float64(r.Sent-r.Ready)/1e3)
+			}
+		}
+	}
+	return summary(late)
+}
+
+func summary(x []float64) [3]float64 {
+	if len(x) == 0 {
+		log.Fatal("nothing was sent")
+	}
+	stat.SortFloat64(x)
+	return [3]float64{stat.Percentile(x, 0.5), stat.Percentile(x, 0.99), x[len(x)-1]}
+}

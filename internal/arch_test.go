@@ -1,0 +1,300 @@
+// Package internal_test holds the shape of the program: which room may import
+// which, and which modules from elsewhere the program rests on.
+package internal_test
+
+import (
+	"cmp"
+	"fmt"
+	"go/parser"
+	"go/token"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+)
+
+const module = "pitot"
+
+// room is a package and what it may import of the others. Data flows one way:
+// a room imports what stands above it.
+type room struct {
+	name    string
+	imports string // separated by spaces
+}
+
+// rooms is the whole program, from the ground up. Rooms that are designed but
+// not built yet are in it too.
+func rooms() []room {
+	const point = "plan load telemetry measure record result wire twin twin/mock workload clock slo stat user workload/seed workload/token workload/arrival"
+	return []room{
+		// leaves
+		{"user", ""},   // what is said to a user who got something wrong; every room may
+		{"stat", ""},   // percentiles, intervals, tests: pure functions
+		{"clock", ""},  // monotonic nanoseconds, kernel stamps
+		{"result", ""}, // run.json and its schema: what it was
+		{"record", ""}, // rows, chunks, journal, Parquet: what happened
+		{"slo", "user"},
+		// asked
+		{"workload/seed", ""},
+		{"workload/token", "workload/seed"},
+		{"workload/arrival", "workload/seed stat user"},
+		{"workload", "workload/seed workload/token workload/arrival stat user"},
+		{"foreign", "result record user"},
+		// engine
+		{"twin", ""},
+		{"twin/mock", "twin clock workload/token user"}, // never wire: an instrument and its reference must not make the same mistake
+		{"plan", "workload workload/arrival slo twin user"},
+		// measured
+		{"wire", "workload workload/token record clock user"},
+		{"telemetry", "record clock user"},
+		{"load", "plan workload wire twin twin/mock record clock user"},
+		{"measure", "record result slo stat user"},
+		{"point", point},
+		// decided
+		{"sweep", "plan point result stat user"},
+		{"predict", "plan twin record result measure workload stat user"},
+		{"check", "point plan twin/mock foreign clock record result stat workload user"},
+		{"compare", "result stat foreign user"},
+		// shown
+		{"report", "result record compare check user"},
+		{"cli", "plan point check sweep predict compare report result record foreign workload wire twin twin/mock clock slo stat user"},
+		{"cmd/pitot", "cli"},
+	}
+}
+
+// Where rooms are: under internal, but for the command.
+func (r room) dir() string {
+	if strings.HasPrefix(r.name, "cmd/") {
+		return r.name
+	}
+	return "internal/" + r.name
+}
+
+// dependency is a module from elsewhere, named in go.mod.
+type dependency struct {
+	path string
+	why  string
+	in   string // rooms that import it, "" for tests alone
+}
+
+func dependencies() []dependency {
+	return []dependency{
+		{"golang.org/x/sys", "kernel stamps, socket options and clocks that package syscall does not have", "clock wire record load point telemetry"},
+		{"golang.org/x/term", "is it a terminal, and how wide", "cli"},
+		{"go.yaml.in/yaml/v3", "config files, with the line of a mistake", "plan"},
+		{"github.com/parquet-go/parquet-go", "requests, chunks and telemetry in the format that notebooks read", "record"},
+		{"github.com/rogpeppe/go-internal", "scripts of the command line", ""},
+		{"github.com/google/go-cmp", "differences that can be read", ""},
+		{"pgregory.net/rapid", "properties, with counterexamples made small", ""},
+		{"github.com/santhosh-tekuri/jsonschema/v6", "run.json is held against its schema", ""},
+	}
+}
+
+// file is one Go file and its imports.
+type file struct {
+	path    string // from the repository's root
+	test    bool
+	imports []string
+}
+
+func (f file) dir() string { return filepath.ToSlash(filepath.Dir(f.path)) }
+
+// files reads the imports of every Go file, whatever system it is for.
+func files(t *testing.T) (out []file) {
+	t.Helper()
+	const root = ".."
+	err := filepath.WalkDir(root, func(path string, d fs.DirEntry, err error) error {
+		if err != nil {
+			return err
+		}
+		name := d.Name()
+		if d.IsDir() {
+			if path != root && (name == "testdata" || strings.HasPrefix(name, ".") || strings.HasPrefix(name, "_")) {
+				return filepath.SkipDir
+			}
+			return nil
+		}
+		if !strings.HasSuffix(name, ".go") {
+			return nil
+		}
+		parsed, err := parser.ParseFile(token.NewFileSet(), path, nil, parser.ImportsOnly)
+		if err != nil {
+			return err
+		}
+		rel, err := filepath.Rel(root, path)
+		if err != nil {
+			return err
+		}
+		f := file{path: filepath.ToSlash(rel), test: strings.HasSuffix(name, "_test.go")}
+		for _, s := range parsed.Imports {
+			p, err := strconv.Unquote(s.Path.Value)
+			if err != nil {
+				return err
+			}
+			f.imports = append(f.imports, p)
+		}
+		out = append(out, f)
+		return nil
+	})
+	if err != nil || len(out) == 0 {
+		t.Fatalf("%d files, %v", len(out), err)
+	}
+	return out
+}
+
+// inside gives the room that an import path names.
+func inside(path string) (string, bool) {
+	rest, ok := strings.CutPrefix(path, module+"/")
+	return strings.TrimPrefix(rest, "internal/"), ok
+}
+
+// outside says whether an import is of another module: the standard library
+// has no dot in its first element.
+func outside(path string) bool {
+	first, _, _ := strings.Cut(path, "/")
+	return first != module && strings.Contains(first, ".")
+}
+
+// A room imports only what its row allows.
+func TestRooms(t *testing.T) {
+	allowed := map[string][]string{}
+	for _, r := range rooms() {
+		allowed[r.dir()] = strings.Fields(r.imports)
+	}
+	for _, f := range files(t) {
+		if f.test || !strings.HasPrefix(f.dir(), "internal") && !strings.HasPrefix(f.dir(), "cmd") {
+			continue // tests look anywhere; programs beside the product are nobody's room
+		}
+		may, known := allowed[f.dir()]
+		if !known {
+			t.Errorf("%s: %s is in no row of the table", f.path, f.dir())
+			continue
+		}
+		for _, path := range f.imports {
+			if name, ok := inside(path); ok && !slices.Contains(may, name) {
+				t.Errorf("%s imports %s, its room may import: %s", f.path, name, strings.Join(may, ", "))
+			}
+		}
+	}
+}
+
+// The table itself flows one way, whatever the code does today.
+func TestRoomsFlowOneWay(t *testing.T) {
+	above := map[string]bool{}
+	var later []string
+	for _, r := range rooms() {
+		if above[r.name] {
+			t.Errorf("%s has two rows", r.name)
+		}
+		for _, name := range strings.Fields(r.imports) {
+			if !above[name] {
+				later = append(later, fmt.Sprintf("%s imports %s", r.name, name))
+			}
+		}
+		above[r.name] = true
+	}
+	for _, l := range later {
+		t.Errorf("%s, which does not stand above it", l)
+	}
+}
+
+// The instrument and its reference share nothing, tests included: who tests
+// the one with the other's code proves nothing.
+func TestMockIsApartFromWire(t *testing.T) {
+	for _, f := range files(t) {
+		if !strings.HasPrefix(f.dir(), "internal/twin") {
+			continue
+		}
+		for _, path := range f.imports {
+			switch name, _ := inside(path); name {
+			case "wire", "load", "point":
+				t.Errorf("%s imports %s", f.path, name)
+			}
+		}
+	}
+}
+
+// go.mod names the modules of the table, and each is used where it says.
+func TestDependencies(t *testing.T) {
+	byPath := map[string]dependency{}
+	for _, d := range dependencies() {
+		byPath[d.path] = d
+		if d.why == "" {
+			t.Errorf("%s: no reason", d.path)
+		}
+	}
+	direct := direct(t)
+	for path := range direct {
+		if _, ok := byPath[path]; !ok {
+			t.Errorf("go.mod requires %s, which is not in the table", path)
+		}
+	}
+	for path := range byPath {
+		if !direct[path] {
+			t.Errorf("%s is in the table, and go.mod does not require it", path)
+		}
+	}
+	for _, f := range files(t) {
+		for _, path := range f.imports {
+			if !outside(path) {
+				continue
+			}
+			d, ok := owner(byPath, path)
+			if !ok {
+				t.Errorf("%s imports %s, which is of no module in the table", f.path, path)
+				continue
+			}
+			name, ok := inside(module + "/" + f.dir())
+			if f.test || !strings.HasPrefix(f.dir(), "internal") && d.in != "" {
+				continue
+			}
+			if !ok || !slices.Contains(strings.Fields(d.in), name) {
+				t.Errorf("%s imports %s, which is for %s", f.path, path, cmp.Or(d.in, "tests alone"))
+			}
+		}
+	}
+}
+
+func owner(byPath map[string]dependency, path string) (dependency, bool) {
+	for p := path; p != "."; p = filepath.ToSlash(filepath.Dir(p)) {
+		if d, ok := byPath[p]; ok {
+			return d, true
+		}
+	}
+	return dependency{}, false
+}
+
+// direct gives the modules that go.mod requires directly.
+func direct(t *testing.T) map[string]bool {
+	t.Helper()
+	data, err := os.ReadFile("../go.mod")
+	if err != nil {
+		t.Fatal(err)
+	}
+	out := map[string]bool{}
+	block := false
+	for line := range strings.Lines(string(data)) {
+		line = strings.TrimSpace(line)
+		switch {
+		case line == "require (":
+			block = true
+			continue
+		case line == ")":
+			block = false
+		}
+		rest, single := strings.CutPrefix(line, "require ")
+		if !block && !single || strings.HasSuffix(line, "// indirect") {
+			continue
+		}
+		if path, _, ok := strings.Cut(rest, " "); ok {
+			out[path] = true
+		}
+	}
+	if len(out) == 0 {
+		t.Fatal("go.mod requires nothing")
+	}
+	return out
+}

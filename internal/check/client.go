@@ -1,0 +1,117 @@
+package check
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strings"
+	"time"
+
+	"pitot/internal/foreign"
+	"pitot/internal/stat"
+	"pitot/internal/twin/mock"
+)
+
+// Client is what was true while another client ran, and what it said.
+type Client struct {
+	True        Numbers
+	Failed      int // answers the server did not finish, or refused
+	Tokens      int
+	CPUPerToken time.Duration // user and system time of the command, start-up included
+	Wall        time.Duration
+	Span        time.Duration // from the first request to the end of the last
+	Rate        float64       // arrivals per second
+	GapCV       float64       // coefficient of variation of the gaps between arrivals: 1 is Poisson
+	MemoryBytes int64
+	Late        string
+	Said        *foreign.Claim // nil if it left no result that can be read
+	ExitError   error
+}
+
+// Client runs a shell command against the reference server. In the command,
+// {url}, {host}, {port}, {model} and {dir} are replaced; a result JSON of
+// vllm bench serve that it leaves in {dir} is read.
+func (c *Checker) Client(ctx context.Context, command string) (*Client, error) {
+	srv, err := c.reference(ctx)
+	if err != nil {
+		return nil, err
+	}
+	defer os.RemoveAll(srv.dir)
+	host, port, _ := strings.Cut(strings.TrimPrefix(srv.url, "http://"), ":")
+	out := filepath.Join(srv.dir, "out")
+	if err := os.Mkdir(out, 0o755); err != nil {
+		return nil, fmt.Errorf("check: %w", err)
+	}
+	line := strings.NewReplacer("{url}", srv.url, "{host}", host, "{port}", port, "{model}", "reference", "{dir}", out).Replace(command)
+	cmd := exec.CommandContext(ctx, "sh", "-c", line)
+	cmd.Stdout, cmd.Stderr = c.Err, c.Err
+	begin := time.Now()
+	runErr := cmd.Run()
+	r := &Client{Wall: time.Since(begin), ExitError: runErr}
+	stopped := srv.stop()
+	if ctx.Err() != nil {
+		return nil, ctx.Err()
+	}
+	if stopped != nil {
+		return nil, stopped
+	}
+	srv.says.mu.Lock()
+	r.Late = srv.says.last
+	srv.says.mu.Unlock()
+	if cmd.ProcessState != nil {
+		r.CPUPerToken = cmd.ProcessState.UserTime() + cmd.ProcessState.SystemTime()
+		r.MemoryBytes = maxRSS(cmd.ProcessState)
+	}
+	if err := r.truth(srv.truth); err != nil {
+		return nil, err
+	}
+	files, _ := filepath.Glob(filepath.Join(out, "*.json"))
+	for _, f := range files {
+		if claim, err := foreign.ReadVLLM(f); err == nil {
+			r.Said = &claim
+		}
+	}
+	return r, nil
+}
+
+func (r *Client) truth(path string) error {
+	f, err := os.Open(path)
+	if err != nil {
+		return fmt.Errorf("check: %w", err)
+	}
+	defer f.Close()
+	var g gaps
+	end := int64(0)
+	for t, err := range mock.ReadTruth(f) {
+		if err != nil {
+			return fmt.Errorf("check: read truth: %w", err)
+		}
+		if t.Status != 200 || t.Aborted {
+			r.Failed++
+			continue
+		}
+		g.add(&t)
+		r.Tokens += t.OutputTokens
+		end = max(end, t.DoneNS)
+	}
+	if g.requests == 0 {
+		return errors.New("check: the client sent no request that was answered; does the command use {url}?")
+	}
+	r.True = g.numbers()
+	slices.Sort(g.arrivals)
+	r.Span = time.Duration(end - g.arrivals[0])
+	if n := len(g.arrivals); n > 2 {
+		between := make([]float64, n-1)
+		for i := range between {
+			between[i] = float64(g.arrivals[i+1] - g.arrivals[i])
+		}
+		mean, sd := stat.Moments(between)
+		r.Rate, r.GapCV = 1e9/mean, sd/mean
+	}
+	r.CPUPerToken /= time.Duration(max(r.Tokens, 1))
+	return nil
+}

@@ -1,0 +1,106 @@
+package cli
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"os"
+	"slices"
+	"time"
+
+	"pitot/internal/check"
+	"pitot/internal/plan"
+	"pitot/internal/report"
+	"pitot/internal/user"
+)
+
+func checkSettings() []string {
+	return []string{"client", "streams", "duration", "ttft", "itl", "output", "format"}
+}
+
+func checkHelp(w io.Writer) {
+	fmt.Fprint(w, `pitot check [flags]
+
+How accurate is this instrument on this machine? Starts the reference server
+in a process of its own, loads it at 1, 10, 100, 1,000 streams and as many as
+the machine carries, and lays what was measured beside the server's own log.
+
+pitot check --client 'CMD with {url}' [flags]
+
+Runs any other client against the same server and prints what was true.
+`)
+	printSettings(w, checkSettings())
+}
+
+// most is where the search for the machine's limit ends.
+const most = 16_000
+
+func checkVerb(ctx context.Context, e *Env) (int, error) {
+	p, args, err := plan.Decode(checkSettings(), e.Args, e.Getenv)
+	if err != nil {
+		return Usage, err
+	}
+	if len(args) > 0 {
+		return Usage, user.Errorf("pitot check brings its own target; see pitot check --help", "unexpected argument %q", args[0])
+	}
+	self, err := os.Executable()
+	if err != nil {
+		return Done, fmt.Errorf("find this program: %w", err)
+	}
+	c := &check.Checker{Command: []string{self}, Version: versionOf(), Ref: check.Standard, Seconds: p.Duration, Err: e.Stderr}
+	if p.Duration == plan.Default().Duration {
+		c.Seconds = 4 * time.Second
+	}
+	if p.Mock.TTFT >= 0 {
+		c.Ref.TTFT = p.Mock.TTFT
+	}
+	if p.Mock.ITL >= 0 {
+		c.Ref.ITL = p.Mock.ITL
+	}
+	if p.Output != plan.Default().Output {
+		c.Ref.Tokens = int(p.Output.Mean())
+	}
+	ctx, stop := interruptible(ctx, e.Stderr)
+	defer stop()
+	if p.Client != "" {
+		r, err := c.Client(ctx, p.Client)
+		if err != nil {
+			return Done, err
+		}
+		if p.Format == "json" {
+			return Done, report.JSON(e.Stdout, r)
+		}
+		return Done, report.CheckedClient(e.Stdout, r)
+	}
+	levels, search := p.Streams, false
+	if levels == nil {
+		levels, search = []int{1, 10, 100, 1000}, true
+	}
+	var done []*check.Level
+	if p.Format != "json" {
+		report.CheckHead(e.Stdout, c.Ref, c.Seconds)
+	}
+	for n := 0; len(levels) > 0; levels = levels[1:] {
+		n = levels[0]
+		l, err := c.Level(ctx, n)
+		if err != nil {
+			if len(done) > 0 && ctx.Err() == nil { // the machine carries no more
+				fmt.Fprintf(e.Stderr, "pitot: %d streams: %v\n", n, err)
+				break
+			}
+			return Done, err
+		}
+		done = append(done, l)
+		if p.Format != "json" {
+			report.CheckLevel(e.Stdout, l)
+		}
+		if search && len(levels) == 1 && n*2 <= most && l.Worst() <= 1 {
+			levels = append(slices.Clone(levels), n*2)
+		}
+	}
+	if p.Format == "json" {
+		return Done, report.JSON(e.Stdout, done)
+	}
+	report.CheckVerdict(e.Stdout, done, c.Ref)
+	return Done, nil
+}

@@ -1,0 +1,199 @@
+// Package cli is the command line: one file per verb, flags, help and exit
+// codes, and no logic of its own.
+package cli
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"os/signal"
+	"runtime/debug"
+	"strings"
+	"syscall"
+
+	"pitot/internal/point"
+	"pitot/internal/result"
+	"pitot/internal/user"
+)
+
+// Exit codes. Where several apply, the first of Interrupted, TargetFailed,
+// Invalid, SLOMissed counts.
+const (
+	Done         = 0
+	Bug          = 1
+	Usage        = 2
+	TargetFailed = 3
+	Invalid      = 4
+	SLOMissed    = 5
+	Interrupted  = 130
+)
+
+// Env is what a verb works with.
+type Env struct {
+	Args           []string // without the verb
+	Command        []string // as typed
+	Stdin          io.Reader
+	Stdout, Stderr io.Writer
+	Getenv         func(string) string
+}
+
+// verb is one word of the command line.
+type verb struct {
+	name  string
+	about string
+	run   func(ctx context.Context, e *Env) (int, error)
+	help  func(w io.Writer)
+}
+
+// verbs lists them in the order of the help.
+func verbs() []verb {
+	return []verb{
+		{"run", "measure one load on one target", runVerb, runHelp},
+		{"report", "show a run again, finish one that was killed", reportVerb, reportHelp},
+		{"mock", "serve the embedded target over HTTP", mockVerb, mockHelp},
+		{"check", "how accurate is this instrument on this machine? and any other client?", checkVerb, checkHelp},
+		{"version", "print the version", versionVerb, versionHelp},
+	}
+}
+
+// Run does what the arguments say and gives the exit code.
+func Run(ctx context.Context, args []string, stdin io.Reader, stdout, stderr io.Writer) int {
+	e := &Env{Command: append([]string{"pitot"}, args...), Stdin: stdin, Stdout: stdout, Stderr: stderr, Getenv: os.Getenv}
+	defer profiled(e.Getenv)()
+	code, err := dispatch(ctx, e, args)
+	if err == nil {
+		return code
+	}
+	hint := user.Hint(err)
+	var target *point.TargetError
+	var mistake *user.Error
+	var records *point.RecordsError
+	switch {
+	case errors.As(err, &records):
+		code, hint = Invalid, "free space where the run directory is, or choose another place with --out"
+	case errors.As(err, &target):
+		code, hint = max(code, TargetFailed), target.Hint
+	case errors.As(err, &mistake):
+		code = Usage
+	case errors.Is(err, context.Canceled):
+		return Interrupted // the user knows
+	case code == Done:
+		code = Bug
+	}
+	fmt.Fprintf(stderr, "pitot: %v\n", err)
+	if hint != "" {
+		fmt.Fprintf(stderr, "hint: %s\n", hint)
+	}
+	return code
+}
+
+func dispatch(ctx context.Context, e *Env, args []string) (int, error) {
+	if len(args) == 0 {
+		overview(e.Stderr)
+		return Usage, nil
+	}
+	name := args[0]
+	switch name {
+	case "help", "--help", "-h", "-help":
+		if len(args) == 1 {
+			overview(e.Stdout)
+			return Done, nil
+		}
+		v, err := find(args[1])
+		if err != nil {
+			return Usage, err
+		}
+		v.help(e.Stdout)
+		return Done, nil
+	case "--version", "-version":
+		return versionVerb(ctx, e)
+	}
+	v, err := find(name)
+	if err != nil {
+		return Usage, err
+	}
+	e.Args = args[1:]
+	for _, a := range e.Args {
+		if a == "--" {
+			break
+		}
+		if a == "--help" || a == "-h" || a == "-help" {
+			v.help(e.Stdout)
+			return Done, nil
+		}
+	}
+	return v.run(ctx, e)
+}
+
+func find(name string) (verb, error) {
+	var names []string
+	for _, v := range verbs() {
+		if v.name == name {
+			return v, nil
+		}
+		names = append(names, v.name)
+	}
+	hint := "pitot --help lists the verbs"
+	switch n := user.Nearest(name, names); {
+	case n != "":
+		hint = "did you mean pitot " + n + "?"
+	case strings.Contains(name, ":"), strings.HasPrefix(name, "-"):
+		hint = "the verb comes first: pitot run " + name + " …"
+	}
+	return verb{}, user.Errorf(hint, "unknown verb %q", name)
+}
+
+// interruptible gives a context that the first Ctrl-C or SIGTERM ends, so
+// that what was measured is reported. A second one leaves at once; the
+// journal is on disk by then.
+func interruptible(ctx context.Context, stderr io.Writer) (context.Context, func()) {
+	ctx, cancel := context.WithCancel(ctx)
+	signals := make(chan os.Signal, 2)
+	signal.Notify(signals, os.Interrupt, syscall.SIGTERM)
+	quit := make(chan struct{})
+	go func() {
+		for n := 0; ; n++ {
+			select {
+			case <-quit:
+				return
+			case <-signals:
+			}
+			if n > 0 {
+				os.Exit(Interrupted)
+			}
+			if stderr != nil {
+				fmt.Fprintln(stderr, "pitot: stopping; once more to leave at once")
+			}
+			cancel()
+		}
+	}()
+	return ctx, func() {
+		signal.Stop(signals)
+		close(quit)
+		cancel()
+	}
+}
+
+// version is set by the linker for releases.
+var version = "dev"
+
+func versionOf() result.Version {
+	v := result.Version{Version: version, Go: "unknown", Commit: "unknown"}
+	if b, ok := debug.ReadBuildInfo(); ok {
+		v.Go = b.GoVersion
+		for _, s := range b.Settings {
+			if s.Key == "vcs.revision" {
+				v.Commit = s.Value
+			}
+		}
+	}
+	return v
+}
+
+func versionVerb(_ context.Context, e *Env) (int, error) {
+	v := versionOf()
+	fmt.Fprintf(e.Stdout, "pitot %s (commit %s, %s)\n", v.Version, v.Commit, v.Go)
+	return Done, nil
+}

@@ -1,0 +1,124 @@
+package cli
+
+import (
+	"fmt"
+	"io"
+	"strings"
+	"time"
+
+	"pitot/internal/plan"
+	"pitot/internal/user"
+	"pitot/internal/wire"
+)
+
+// estimate is what a plan is expected to send and take; zero is not known
+// beforehand.
+type estimate struct {
+	requests      float64
+	input, output float64 // tokens
+	seconds       float64
+	usd           float64
+	why           string // why there is no price, "" if there is one
+}
+
+// autoWarmup stands for the warm-up that is found out at the start.
+const autoWarmup = 5 * time.Second
+
+func estimated(p *plan.Plan) estimate {
+	warm := p.Warmup
+	if warm == plan.AutoWarmup {
+		warm = autoWarmup
+	}
+	e := estimate{}
+	switch {
+	case p.Rate > 0 && p.Requests > 0:
+		e.seconds = float64(p.Requests)/p.Rate + warm.Seconds()
+		e.requests = p.Rate * e.seconds
+	case p.Rate > 0:
+		e.seconds = (p.Duration + warm).Seconds()
+		e.requests = p.Rate * e.seconds
+	case p.Requests > 0:
+		e.requests = float64(p.Requests) * 1.1 // and some in the warm-up
+	default:
+		e.seconds = (p.Duration + warm).Seconds()
+	}
+	e.requests *= float64(p.Repeat)
+	e.seconds *= float64(p.Repeat)
+	random := p.Workload == plan.Default().Workload
+	if random {
+		e.input = e.requests * (p.Input.Mean() + float64(p.Prefix)*p.PrefixShare)
+	}
+	if random || p.Output != plan.Default().Output {
+		e.output = e.requests * p.Output.Mean()
+	}
+	byToken, byTime := p.TokenPrice != plan.TokenPrice{}, p.GPUPrice > 0
+	switch {
+	case byToken && e.requests == 0:
+		e.why = "how many requests users make in a time is not known beforehand; bound it with --requests"
+	case byToken && (e.input == 0 || e.output == 0):
+		e.why = "how many tokens a file's requests take is not known beforehand"
+	case byTime && e.seconds == 0:
+		e.why = "how long users take for their requests is not known beforehand; bound it with --duration"
+	case !byToken && !byTime:
+		e.why = "no price was given"
+	}
+	if e.why == "" {
+		e.usd = e.input/1e6*p.TokenPrice.Input + e.output/1e6*p.TokenPrice.Output + float64(p.GPUs)*p.GPUPrice*e.seconds/3600
+	}
+	return e
+}
+
+// withinLimit refuses what is expected to cost more than was allowed.
+func withinLimit(p *plan.Plan) error {
+	if p.SpendLimit == 0 {
+		return nil
+	}
+	e := estimated(p)
+	if e.why != "" {
+		return user.Errorf(e.why, "--spend-limit cannot be held: the price of this run is not known")
+	}
+	if e.usd > p.SpendLimit {
+		return user.Errorf("shorten it with --duration or --requests, or raise --spend-limit", "this run is expected to cost $%.2f, more than the limit of $%.2f", e.usd, p.SpendLimit)
+	}
+	return nil
+}
+
+// dryRun says what a run would send and take.
+func dryRun(w io.Writer, p *plan.Plan) error {
+	if p.Kind() == "http" {
+		if _, _, err := wire.ParseTarget(p.Target); err != nil {
+			return user.Errorf("for example http://localhost:8000", "target %q: %v", p.Target, err)
+		}
+	}
+	e := estimated(p)
+	about := func(x float64, unit string) string {
+		if x == 0 {
+			return "not known beforehand"
+		}
+		return fmt.Sprintf("about %.0f%s", x, unit)
+	}
+	load := fmt.Sprintf("%d users who wait for their answers", p.Concurrency)
+	if p.Open() {
+		load = fmt.Sprintf("%g requests/s, %s", p.Rate, p.Arrival)
+	}
+	took := "until all requests are answered"
+	if e.seconds > 0 {
+		took = fmt.Sprintf("about %v, and until the last answer has ended", time.Duration(e.seconds*float64(time.Second)).Round(time.Second))
+	}
+	lines := []string{
+		"target    " + p.Target,
+		"load      " + load,
+		"requests  " + about(e.requests, ", warm-up included"),
+		"input     " + about(e.input, " tokens"),
+		"output    " + about(e.output, " tokens"),
+		"time      " + took,
+	}
+	switch {
+	case e.why == "":
+		lines = append(lines, fmt.Sprintf("price     about $%.2f", e.usd))
+	case p.TokenPrice != plan.TokenPrice{} || p.GPUPrice > 0:
+		lines = append(lines, "price     "+e.why)
+	}
+	_, err := fmt.Fprintln(w, strings.Join(append(lines, "nothing was sent"), "\n"))
+	return err
+}

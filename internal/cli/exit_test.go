@@ -1,0 +1,42 @@
+package cli
+
+import (
+	"testing"
+
+	"pitot/internal/result"
+)
+
+// The worst that came out of several runs is what counts.
+func TestWorse(t *testing.T) {
+	order := []int{TargetFailed, Invalid, SLOMissed, Done} // worst first
+	for i, a := range order {
+		for j, b := range order {
+			if got := worse(a, b); got != order[min(i, j)] {
+				t.Errorf("worse(%d, %d) = %d", a, b, got)
+			}
+		}
+	}
+}
+
+// What ends a run decides its exit code, the first that applies.
+func TestExitCode(t *testing.T) {
+	missed := result.Point{Requests: result.Requests{Due: 9, OK: 8}, SLO: &result.SLO{Met: "no"}}
+	nothing := result.Point{Requests: result.Requests{Due: 9}, SLO: &result.SLO{Met: "no"}}
+	for _, c := range []struct {
+		run  result.Run
+		want int
+	}{
+		{result.Run{}, Done},
+		{result.Run{Points: []result.Point{{SLO: &result.SLO{Met: "undecided"}}}}, Done},
+		{result.Run{Points: []result.Point{{Requests: missed.Requests}, missed}}, SLOMissed},
+		{result.Run{Points: []result.Point{missed}, Verdict: result.Invalid}, Invalid},
+		{result.Run{Points: []result.Point{missed}, Verdict: result.ValidWithFlags}, SLOMissed},
+		{result.Run{Points: []result.Point{nothing}, Verdict: result.Invalid}, TargetFailed},
+		{result.Run{Points: []result.Point{nothing, missed}}, SLOMissed},
+		{result.Run{Points: []result.Point{nothing}, Interrupted: true}, Interrupted},
+	} {
+		if got := exitCode(&c.run); got != c.want {
+			t.Errorf("%+v: %d, want %d", c.run, got, c.want)
+		}
+	}
+}

@@ -1,0 +1,245 @@
+package cli
+
+import (
+	"bufio"
+	"bytes"
+	"context"
+	"errors"
+	"io"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"pitot/internal/result"
+)
+
+// Signals, kills and dying servers need processes: pitot here is this test
+// binary under another name, on PATH (see TestMain).
+
+// limit is how long a process may take for anything.
+const limit = 20 * time.Second
+
+// process is a pitot of its own.
+type process struct {
+	*exec.Cmd
+	out, err bytes.Buffer
+}
+
+func start(t *testing.T, args ...string) *process {
+	t.Helper()
+	race, value := raceExit()
+	p := &process{Cmd: exec.Command("pitot", args...)}
+	p.Env = append(os.Environ(), "OPENAI_API_KEY=sk-secret-0123456789", race+"="+value)
+	p.Stdout, p.Stderr = &p.out, &p.err
+	if err := p.Start(); err != nil {
+		t.Fatal(err)
+	}
+	late := time.AfterFunc(limit, func() { _ = p.Process.Kill() })
+	t.Cleanup(func() {
+		late.Stop()
+		_ = p.Process.Kill()
+		_, _ = p.Process.Wait()
+	})
+	return p
+}
+
+// code waits for the end and gives the exit code, -1 if a signal ended it.
+func (p *process) code() int {
+	err := p.Wait()
+	var exit *exec.ExitError
+	if errors.As(err, &exit) {
+		return exit.ExitCode()
+	}
+	if err != nil {
+		return -2
+	}
+	return 0
+}
+
+// finished says whether a run came to its end; on a busy machine any
+// measurement may be INVALID.
+func finished(code int) bool { return code == Done || code == Invalid }
+
+// recording waits until a run has flushed some of its records.
+func recording(t *testing.T, dir string) {
+	t.Helper()
+	for end := time.Now().Add(limit); time.Now().Before(end); time.Sleep(10 * time.Millisecond) {
+		if s, err := os.Stat(filepath.Join(dir, "journal.pitot")); err == nil && s.Size() > 20_000 {
+			return
+		}
+	}
+	t.Fatalf("nothing was recorded in %s", dir)
+}
+
+// load is a run that would go on for long.
+func load(dir string) []string {
+	return []string{"run", "mock:fixed", "--rate", "200", "--duration", "60s", "--warmup", "0s",
+		"--ttft", "5ms", "--itl", "2ms", "--output", "16", "--input", "20", "--header", "X-Api-Key=hd-secret-1", "--out", dir}
+}
+
+// written reads a run's result and looks for secrets in all of its files.
+func written(t *testing.T, dir string) *result.Run {
+	t.Helper()
+	files, err := filepath.Glob(filepath.Join(dir, "*"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, f := range files {
+		if data, err := os.ReadFile(f); err != nil || bytes.Contains(data, []byte("secret")) && !strings.HasSuffix(f, "config.yaml") ||
+			bytes.Contains(data, []byte("secret-")) {
+			t.Errorf("%s holds a secret, or %v", f, err)
+		}
+	}
+	data, err := os.ReadFile(filepath.Join(dir, "run.json"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	run, err := validRun(data)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if len(run.Points) != 1 || run.Points[0].Requests.OK == 0 {
+		t.Fatalf("nothing that was measured is there: %s", data)
+	}
+	return run
+}
+
+// The first Ctrl-C ends the load; what was measured is reported.
+func TestInterrupted(t *testing.T) {
+	dir := filepath.Join(t.TempDir(), "run")
+	p := start(t, load(dir)...)
+	recording(t, dir)
+	_ = p.Process.Signal(os.Interrupt)
+	if code := p.code(); code != Interrupted {
+		t.Errorf("exit code %d\n%s", code, p.err.String())
+	}
+	if !strings.Contains(p.out.String(), "interrupted: this is what had been measured") || !strings.Contains(p.err.String(), "stopping") {
+		t.Errorf("%s%s", p.out.String(), p.err.String())
+	}
+	run := written(t, dir)
+	if !run.Interrupted || run.Recovered || run.Points[0].Outcome != "ok" {
+		t.Errorf("interrupted %v, recovered %v, outcome %s", run.Interrupted, run.Recovered, run.Points[0].Outcome)
+	}
+	if code, out, _ := here("report", dir); !finished(code) || !strings.Contains(out, "interrupted") {
+		t.Errorf("shown again: %d\n%s", code, out)
+	}
+}
+
+// The second one leaves at once; the records are on disk.
+func TestInterruptedTwice(t *testing.T) {
+	dir := filepath.Join(t.TempDir(), "run")
+	p := start(t, load(dir)...)
+	recording(t, dir)
+	_ = p.Process.Signal(os.Interrupt)
+	_ = p.Process.Signal(syscall.SIGTERM) // another signal: two of one kind may be merged
+	if code := p.code(); code != Interrupted {
+		t.Errorf("exit code %d\n%s", code, p.err.String())
+	}
+	code, out, errs := here("report", dir)
+	if !finished(code) {
+		t.Errorf("report: %d\n%s%s", code, out, errs)
+	}
+	if run := written(t, dir); !run.Interrupted && !run.Recovered {
+		t.Error("the run looks whole")
+	}
+}
+
+// A killed run is finished by report.
+func TestKilled(t *testing.T) {
+	dir := filepath.Join(t.TempDir(), "run")
+	p := start(t, load(dir)...)
+	recording(t, dir)
+	_ = p.Process.Kill()
+	if code := p.code(); code != -1 {
+		t.Errorf("exit code %d", code)
+	}
+	if _, err := os.Stat(filepath.Join(dir, "run.json")); err == nil {
+		t.Error("a killed run has a result")
+	}
+	code, out, errs := here("report", dir)
+	if !finished(code) || !strings.Contains(out, "recovered") || !strings.Contains(errs, "finishing the run in "+dir) {
+		t.Errorf("report: %d\n%s%s", code, out, errs)
+	}
+	run := written(t, dir)
+	if !run.Recovered || run.Interrupted {
+		t.Errorf("interrupted %v, recovered %v", run.Interrupted, run.Recovered)
+	}
+	if code, again, errs := here("report", dir); !finished(code) || again != out || errs != "" {
+		t.Errorf("shown again it differs: %d, %s\n%s\n%s", code, errs, out, again)
+	}
+}
+
+// A server that dies under load is a result, not an error.
+func TestServerDies(t *testing.T) {
+	mock := exec.Command("pitot", "mock", "--port", "0", "--ttft", "5ms", "--itl", "2ms")
+	out, err := mock.StdoutPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := mock.Start(); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		_ = mock.Process.Kill()
+		_ = mock.Wait()
+	})
+	late := time.AfterFunc(limit, func() { _ = mock.Process.Kill() })
+	defer late.Stop()
+	line, err := bufio.NewReader(out).ReadString('\n')
+	url, _, ok := strings.Cut(strings.TrimPrefix(line, "serving on "), " ")
+	if err != nil || !ok {
+		t.Fatalf("%q, %v", line, err)
+	}
+	dir := filepath.Join(t.TempDir(), "run")
+	p := start(t, "run", url, "--rate", "200", "--duration", "900ms", "--warmup", "0s", "--output", "16", "--input", "20", "--out", dir)
+	recording(t, dir)
+	_ = mock.Process.Kill()
+	if code := p.code(); !finished(code) {
+		t.Errorf("exit code %d\n%s", code, p.err.String())
+	}
+	run := written(t, dir)
+	r := run.Points[0].Requests
+	if r.Errors["connect"] == 0 || r.Failed == 0 {
+		t.Errorf("%+v", r)
+	}
+	if o := run.Points[0].Outcome; o != "degraded" && o != "failing" {
+		t.Errorf("outcome %s", o)
+	}
+	if !strings.Contains(p.out.String(), " connect: ") {
+		t.Errorf("%s", p.out.String())
+	}
+}
+
+// The embedded server ends well on a signal and says what it served.
+func TestMockEnds(t *testing.T) {
+	p := &process{Cmd: exec.Command("pitot", "mock", "--port", "0")}
+	out, err := p.StdoutPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := p.Start(); err != nil {
+		t.Fatal(err)
+	}
+	late := time.AfterFunc(limit, func() { _ = p.Process.Kill() })
+	defer late.Stop()
+	r := bufio.NewReader(out)
+	if line, err := r.ReadString('\n'); err != nil || !strings.HasPrefix(line, "serving on http://127.0.0.1:") {
+		t.Fatalf("%q, %v", line, err)
+	}
+	_ = p.Process.Signal(os.Interrupt)
+	rest, _ := io.ReadAll(r)
+	if code := p.code(); code != Done || len(rest) == 0 {
+		t.Errorf("exit code %d, %q", code, rest)
+	}
+}
+
+// here runs the command line in this process.
+func here(args ...string) (code int, stdout, stderr string) {
+	var out, errs bytes.Buffer
+	code = Run(context.Background(), args, strings.NewReader(""), &out, &errs)
+	return code, out.String(), errs.String()
+}

@@ -1,0 +1,23 @@
+package cli
+
+import (
+	"os"
+	"runtime/pprof"
+)
+
+// profiled writes a CPU profile of the whole run to the file that
+// PITOT_CPUPROFILE names, for those who work on Pitot.
+func profiled(getenv func(string) string) (stop func()) {
+	path := getenv("PITOT_CPUPROFILE")
+	if path == "" {
+		return func() {}
+	}
+	f, err := os.Create(path)
+	if err != nil || pprof.StartCPUProfile(f) != nil {
+		return func() {}
+	}
+	return func() {
+		pprof.StopCPUProfile()
+		f.Close()
+	}
+}

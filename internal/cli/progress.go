@@ -1,0 +1,231 @@
+package cli
+
+import (
+	"fmt"
+	"io"
+	"os"
+	"strings"
+	"sync"
+	"time"
+	"unicode/utf8"
+
+	"golang.org/x/term"
+
+	"pitot/internal/point"
+)
+
+// The rules of the live view: it says where the run stands and never asks to
+// be watched. On a terminal it is three lines that are written over; anywhere
+// else it is a plain line every ten seconds. It goes to standard error, so
+// that standard output holds the result alone.
+
+// isTerminal says whether lines can be written over on w.
+func isTerminal(w io.Writer, getenv func(string) string) bool {
+	f, ok := w.(*os.File)
+	return ok && term.IsTerminal(int(f.Fd())) && getenv("TERM") != "dumb"
+}
+
+// colored says whether w shows colours, and the user wants them (no-color.org).
+func colored(w io.Writer, getenv func(string) string) bool {
+	return isTerminal(w, getenv) && getenv("NO_COLOR") == ""
+}
+
+// progress writes the live view.
+type progress struct {
+	w     io.Writer
+	quiet bool
+	live  bool
+	color bool
+	width func() int // of the terminal
+	now   func() time.Time
+
+	mu    sync.Mutex
+	lines int // of the view on the screen
+	next  time.Time
+	last  point.Status
+	rate  float64 // chunks per second, lately
+}
+
+const (
+	plainEvery = 10 * time.Second
+	barWidth   = 30
+	smoothing  = 0.3 // weight of the latest quarter of a second
+)
+
+func newProgress(w io.Writer, quiet bool, getenv func(string) string) *progress {
+	p := &progress{w: w, quiet: quiet, live: isTerminal(w, getenv), color: colored(w, getenv), now: time.Now}
+	p.width = func() int {
+		if f, ok := w.(*os.File); ok {
+			if n, _, err := term.GetSize(int(f.Fd())); err == nil && n > 0 {
+				return n
+			}
+		}
+		return 80
+	}
+	p.next = p.now().Add(plainEvery)
+	return p
+}
+
+// Say implements [point.Progress].
+func (p *progress) Say(line string) {
+	if !p.quiet {
+		fmt.Fprintln(p, line)
+	}
+}
+
+// Write puts whole lines above the view, quiet or not.
+func (p *progress) Write(lines []byte) (int, error) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.clear()
+	return p.w.Write(lines)
+}
+
+// Update implements [point.Progress].
+func (p *progress) Update(s point.Status) {
+	if p.quiet {
+		return
+	}
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	span := (s.At - p.last.At).Seconds()
+	switch now := float64(s.Chunks-p.last.Chunks) / span; {
+	case span <= 0 || s.Chunks < p.last.Chunks: // a new point
+		p.rate = 0
+	case p.rate == 0:
+		p.rate = now
+	default:
+		p.rate += smoothing * (now - p.rate)
+	}
+	p.last = s
+	if p.live {
+		p.draw(s)
+		return
+	}
+	if now := p.now(); !now.Before(p.next) {
+		p.next = now.Add(plainEvery)
+		fmt.Fprintln(p.w, strings.Join(append([]string{s.Phase + place(s)}, append(counts(s), medians(s)...)...), ", "))
+	}
+}
+
+// place says how far a phase has come, in words that follow its name.
+func place(s point.Status) string {
+	switch {
+	case s.Phase == "priming":
+		return ""
+	case s.Phase == "warm-up":
+		return " " + clockTime(s.At) + " of " + clockTime(s.T0)
+	case s.T1 < 0:
+		return " " + clockTime(s.At-s.T0)
+	case s.Phase == "measuring":
+		return " " + clockTime(s.At-s.T0) + " of " + clockTime(s.T1-s.T0)
+	}
+	return " for " + clockTime(s.At-s.T1)
+}
+
+// clockTime is a time to the second: 7 s, 1:05 min, 2:00:00 h.
+func clockTime(d time.Duration) string {
+	n := int(max(d, 0) / time.Second)
+	switch {
+	case n < 100:
+		return fmt.Sprintf("%d s", n)
+	case n < 3600:
+		return fmt.Sprintf("%d:%02d min", n/60, n%60)
+	}
+	return fmt.Sprintf("%d:%02d:%02d h", n/3600, n/60%60, n%60)
+}
+
+// share is how much of a phase is over, negative where nobody knows.
+func share(s point.Status) float64 {
+	switch {
+	case s.Phase == "warm-up" && s.T0 > 0:
+		return s.At.Seconds() / s.T0.Seconds()
+	case s.Phase == "measuring" && s.T1 > s.T0:
+		return (s.At - s.T0).Seconds() / (s.T1 - s.T0).Seconds()
+	case s.Phase == "finishing":
+		return 1
+	}
+	return -1
+}
+
+func counts(s point.Status) []string {
+	out := []string{fmt.Sprintf("%d sent", s.Sent), fmt.Sprintf("%d answered", s.OK)}
+	if s.Failed > 0 {
+		out = append(out, fmt.Sprintf("%d failed", s.Failed))
+	}
+	out = append(out, fmt.Sprintf("%d in flight", s.InFlight))
+	if s.Held > 0 {
+		out = append(out, fmt.Sprintf("%d held back", s.Held))
+	}
+	return out
+}
+
+func medians(s point.Status) (out []string) {
+	if s.TTFT > 0 {
+		out = append(out, fmt.Sprintf("TTFT p50 %.1f ms", s.TTFT.Seconds()*1e3))
+	}
+	if s.TPOT > 0 {
+		out = append(out, fmt.Sprintf("TPOT p50 %.2f ms", s.TPOT.Seconds()*1e3))
+	}
+	return out
+}
+
+// draw writes the view over the last one, at one go so that it does not
+// flicker.
+func (p *progress) draw(s point.Status) {
+	head := fmt.Sprintf("%-10s", s.Phase)
+	if x := share(s); x >= 0 {
+		n := min(int(x*barWidth+.5), barWidth)
+		head += " " + strings.Repeat("━", n) + strings.Repeat("─", barWidth-n)
+	}
+	view := []string{head + place(s)}
+	if s.Phase != "priming" {
+		view = append(view, indent+strings.Join(counts(s), " · "),
+			indent+strings.Join(append([]string{fmt.Sprintf("%.0f chunks/s", p.rate)}, medians(s)...), " · "))
+	}
+	var b strings.Builder
+	if p.lines > 0 {
+		fmt.Fprintf(&b, "\r\x1b[%dA", p.lines) // \r: a terminal echoes ^C
+	}
+	width := p.width() - 1 // some terminals go on to the next line when one is full
+	for i, l := range view {
+		l = cutTo(l, width)
+		if failed := fmt.Sprintf("%d failed", s.Failed); i == 1 && p.color && s.Failed > 0 {
+			l = strings.Replace(l, failed, "\x1b[31m"+failed+"\x1b[0m", 1)
+		}
+		b.WriteString(l + "\x1b[K\n")
+	}
+	if p.lines > len(view) {
+		b.WriteString("\x1b[J")
+	}
+	p.lines = len(view)
+	_, _ = io.WriteString(p.w, b.String())
+}
+
+const indent = "           "
+
+// cutTo leaves out the last parts of a line that has no room for them.
+func cutTo(s string, width int) string {
+	for utf8.RuneCountInString(s) > width {
+		i := strings.LastIndex(s, " · ")
+		if i < 0 {
+			return string([]rune(s)[:max(width, 0)])
+		}
+		s = s[:i]
+	}
+	return s
+}
+
+// clear takes the view off the screen.
+func (p *progress) clear() {
+	if p.lines > 0 {
+		fmt.Fprintf(p.w, "\r\x1b[%dA\x1b[J", p.lines)
+		p.lines = 0
+	}
+}
+
+func (p *progress) close() {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.clear()
+}

@@ -1,0 +1,186 @@
+package cli
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+	"unicode/utf8"
+
+	"github.com/google/go-cmp/cmp"
+
+	"pitot/internal/point"
+)
+
+const second = time.Second
+
+// watched is a progress with a clock and a width of its own.
+func watched(live bool, width int) (*progress, *strings.Builder, *time.Time) {
+	var out strings.Builder
+	now := new(time.Unix(0, 0))
+	p := &progress{w: &out, live: live, width: func() int { return width }, now: func() time.Time { return *now }}
+	p.next = now.Add(plainEvery)
+	return p, &out, now
+}
+
+// status is how a point of a minute after 5 s of warm-up stands at a time.
+func status(at time.Duration) point.Status {
+	s := point.Status{Phase: "measuring", At: at, T0: 5 * second, T1: 65 * second,
+		Sent: int64(at / second * 10), OK: int64(at/second*10) - 7, InFlight: 7, Chunks: int64(at / second * 1000),
+		TTFT: 35_640 * time.Microsecond, TPOT: 8 * time.Millisecond}
+	switch {
+	case at < s.T0:
+		s.Phase = "warm-up"
+	case at >= s.T1:
+		s.Phase = "finishing"
+	}
+	return s
+}
+
+// Where nothing can be written over there is a line each ten seconds.
+func TestPlainProgress(t *testing.T) {
+	p, out, now := watched(false, 0)
+	p.Say("waiting for http://h")
+	p.Update(point.Status{Phase: "priming"})
+	for at := time.Duration(0); at <= 70*second; at += second / 4 {
+		*now = time.Unix(0, 0).Add(at)
+		s := status(at)
+		if at > 40*second {
+			s.Failed, s.Held = 3, 4
+		}
+		p.Update(s)
+	}
+	p.close()
+	want := `waiting for http://h
+measuring 5 s of 60 s, 100 sent, 93 answered, 7 in flight, TTFT p50 35.6 ms, TPOT p50 8.00 ms
+measuring 15 s of 60 s, 200 sent, 193 answered, 7 in flight, TTFT p50 35.6 ms, TPOT p50 8.00 ms
+measuring 25 s of 60 s, 300 sent, 293 answered, 7 in flight, TTFT p50 35.6 ms, TPOT p50 8.00 ms
+measuring 35 s of 60 s, 400 sent, 393 answered, 7 in flight, TTFT p50 35.6 ms, TPOT p50 8.00 ms
+measuring 45 s of 60 s, 500 sent, 493 answered, 3 failed, 7 in flight, 4 held back, TTFT p50 35.6 ms, TPOT p50 8.00 ms
+measuring 55 s of 60 s, 600 sent, 593 answered, 3 failed, 7 in flight, 4 held back, TTFT p50 35.6 ms, TPOT p50 8.00 ms
+finishing for 5 s, 700 sent, 693 answered, 3 failed, 7 in flight, 4 held back, TTFT p50 35.6 ms, TPOT p50 8.00 ms
+`
+	if d := cmp.Diff(want, out.String()); d != "" {
+		t.Error(d)
+	}
+}
+
+func TestQuiet(t *testing.T) {
+	p, out, now := watched(true, 80)
+	p.quiet = true
+	p.Say("waiting")
+	*now = now.Add(time.Hour)
+	p.Update(status(20 * second))
+	fmt.Fprintln(p, "pitot: stopping") // that is no progress
+	p.close()
+	if out.String() != "pitot: stopping\n" {
+		t.Errorf("%q", out.String())
+	}
+}
+
+// screen does what a terminal does with the escape sequences of the view.
+func screen(t *testing.T, text string) []string {
+	t.Helper()
+	lines := []string{""}
+	row := 0
+	for text != "" {
+		switch {
+		case strings.HasPrefix(text, "\r"):
+			text = text[1:]
+		case strings.HasPrefix(text, "\n"):
+			if row++; row == len(lines) {
+				lines = append(lines, "")
+			}
+			text = text[1:]
+		case strings.HasPrefix(text, "\x1b[K"):
+			text = text[3:]
+		case strings.HasPrefix(text, "\x1b[J"):
+			lines = append(lines[:row], "")
+			text = text[3:]
+		case strings.HasPrefix(text, "\x1b["):
+			var n int
+			if _, err := fmt.Sscanf(text, "\x1b[%dA", &n); err != nil || n > row {
+				t.Fatalf("cannot do %q on line %d", text[:5], row)
+			}
+			row -= n
+			text = text[strings.IndexByte(text, 'A')+1:]
+		default:
+			i := strings.IndexAny(text, "\r\n\x1b")
+			if i < 0 {
+				i = len(text)
+			}
+			lines[row] = text[:i]
+			text = text[i:]
+		}
+	}
+	return lines
+}
+
+// On a terminal three lines are written over, and go at the end.
+func TestLiveView(t *testing.T) {
+	p, out, _ := watched(true, 80)
+	p.Update(point.Status{Phase: "priming"})
+	if d := cmp.Diff([]string{"priming   ", ""}, screen(t, out.String())); d != "" {
+		t.Error(d)
+	}
+	for at := time.Duration(0); at <= 35*second; at += second / 4 {
+		p.Update(status(at))
+	}
+	want := []string{
+		"measuring  ━━━━━━━━━━━━━━━─────────────── 30 s of 60 s",
+		"           350 sent · 343 answered · 7 in flight",
+		"           1000 chunks/s · TTFT p50 35.6 ms · TPOT p50 8.00 ms",
+		"",
+	}
+	got := screen(t, out.String())
+	got[2] = strings.Replace(got[2], strings.Fields(got[2])[0], "1000", 1) // the rate is smoothed
+	if d := cmp.Diff(want, got); d != "" {
+		t.Error(d)
+	}
+	p.Say("note: something")
+	p.Update(status(66 * second))
+	got = screen(t, out.String())
+	if len(got) != 5 || got[0] != "note: something" || got[1] != "finishing  ━━━━━━━━━━━━━━━━━━━━━━━━━━━━━━ for 1 s" {
+		t.Errorf("%q", got)
+	}
+	p.close()
+	if d := cmp.Diff([]string{"note: something", ""}, screen(t, out.String())); d != "" {
+		t.Error(d)
+	}
+}
+
+// No line is longer than the terminal is wide, whatever its width.
+func TestNarrow(t *testing.T) {
+	for _, width := range []int{1, 20, 40, 60, 80, 200} {
+		p, out, _ := watched(true, width)
+		s := status(20 * second)
+		s.Sent, s.OK, s.Failed, s.Held = 1e9, 1e9, 1e6, 1e6
+		p.Update(s)
+		for i, l := range screen(t, out.String()) {
+			if n := utf8.RuneCountInString(l); n > max(0, width-1) {
+				t.Errorf("width %d, line %d: %d columns: %s", width, i, n, l)
+			}
+		}
+	}
+}
+
+func TestClockTime(t *testing.T) {
+	for d, want := range map[time.Duration]string{
+		-second: "0 s", 0: "0 s", 999 * time.Millisecond: "0 s", 99 * second: "99 s", 100 * second: "1:40 min",
+		3599 * second: "59:59 min", 3600 * second: "1:00:00 h", 36_061 * second: "10:01:01 h",
+	} {
+		if got := clockTime(d); got != want {
+			t.Errorf("%v is %q, want %q", d, got, want)
+		}
+	}
+}
+
+// By number of requests the end is not known beforehand: no bar.
+func TestShare(t *testing.T) {
+	if s := (point.Status{Phase: "measuring", At: second, T1: -1}); share(s) >= 0 || place(s) != " 1 s" {
+		t.Errorf("%v, %q", share(s), place(s))
+	}
+	if s := (point.Status{Phase: "warm-up"}); share(s) >= 0 {
+		t.Errorf("%v", share(s))
+	}
+}

@@ -1,0 +1,67 @@
+package cli
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+
+	"pitot/internal/plan"
+	"pitot/internal/point"
+	"pitot/internal/record"
+	"pitot/internal/result"
+	"pitot/internal/user"
+)
+
+func reportSettings() []string { return []string{"format"} }
+
+// reportVerb shows runs again. A run whose process was killed has a journal
+// and no run.json: it is finished first.
+func reportVerb(_ context.Context, e *Env) (int, error) {
+	p, dirs, err := plan.Decode(reportSettings(), e.Args, e.Getenv)
+	if err != nil {
+		return Usage, err
+	}
+	if len(dirs) == 0 {
+		return Usage, user.Errorf("for example pitot report runs/*", "no run given")
+	}
+	code := Done
+	for _, dir := range dirs {
+		run, err := openRun(dir, e.Stderr)
+		if err != nil {
+			return Usage, err
+		}
+		if err := show(e, run, dir, p.Format); err != nil {
+			return Done, err
+		}
+		code = worse(code, judged(run)) // that a run was interrupted is history
+	}
+	return code, nil
+}
+
+// openRun reads a run's result, or makes it.
+func openRun(dir string, stderr io.Writer) (*result.Run, error) {
+	data, err := os.ReadFile(filepath.Join(dir, "run.json"))
+	if err == nil {
+		var run result.Run
+		if err := json.Unmarshal(data, &run); err != nil {
+			return nil, user.Errorf("delete it and run pitot report again: it is made anew from the records", "run.json in %s is damaged: %v", dir, err)
+		}
+		if run.Schema != result.Schema {
+			return nil, user.Errorf("", "run.json in %s has schema %q, not %q", dir, run.Schema, result.Schema)
+		}
+		return &run, nil
+	}
+	if !point.Exists(dir) {
+		return nil, user.Errorf("name a directory that holds run.json or journal.pitot", "%s holds no run", dir)
+	}
+	fmt.Fprintf(stderr, "finishing the run in %s\n", dir)
+	run, err := point.Finish(dir)
+	if errors.Is(err, record.ErrLive) {
+		return nil, user.Errorf("wait for its end, or stop it with Ctrl-C", "the run in %s is still going on", dir)
+	}
+	return run, err
+}

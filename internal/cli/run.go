@@ -1,0 +1,122 @@
+package cli
+
+import (
+	"context"
+	"fmt"
+
+	"pitot/internal/plan"
+	"pitot/internal/point"
+	"pitot/internal/report"
+	"pitot/internal/result"
+	"pitot/internal/user"
+)
+
+// runSettings are what `pitot run` knows.
+func runSettings() []string {
+	return []string{
+		"api", "model", "key-env", "key-file", "header", "ca-cert", "insecure", "proxy", "timeout", "wait-ready", "no-probe",
+		"input", "output", "prefix", "prefix-share", "workload", "body", "no-stream", "seed",
+		"rate", "concurrency", "arrival", "think", "max-in-flight", "duration", "requests", "warmup", "repeat",
+		"slo", "gpus", "gpu-price", "token-price", "spend-limit",
+		"out", "format", "launch", "note", "dry-run", "quiet",
+		"ttft", "itl", "jitter", "slots", "tokens-per-chunk", "role-chunk", "faults", "truth", "max-model-len",
+	}
+}
+
+func runVerb(ctx context.Context, e *Env) (int, error) {
+	p, args, err := plan.Decode(runSettings(), e.Args, e.Getenv)
+	if err != nil {
+		return Usage, err
+	}
+	if len(args) > 1 {
+		return Usage, user.Errorf("one run measures one target", "more than one target: %q and %q", args[0], args[1])
+	}
+	if p.Target == "" {
+		p.Target = e.Getenv("OPENAI_BASE_URL")
+	}
+	if err := p.Check(); err != nil {
+		return Usage, err
+	}
+	if err := withinLimit(&p); err != nil {
+		return Usage, err
+	}
+	if p.DryRun {
+		return Done, dryRun(e.Stdout, &p)
+	}
+	view := newProgress(e.Stderr, p.Quiet, e.Getenv)
+	ctx, stop := interruptible(ctx, view)
+	defer stop()
+	r := point.Runner{Names: runSettings(), Command: e.Command, Version: versionOf(), Progress: view}
+	run, dir, err := r.Run(ctx, &p)
+	view.close()
+	if run != nil {
+		if e := show(e, run, dir, p.Format); e != nil && err == nil {
+			err = e
+		}
+	}
+	if err != nil {
+		if dir != "" {
+			fmt.Fprintf(e.Stderr, "pitot: what was measured is in %s\n", dir)
+		}
+		if ctx.Err() != nil {
+			return Interrupted, err
+		}
+		return Done, err
+	}
+	return exitCode(run), nil
+}
+
+// show writes a run in the format asked for.
+func show(e *Env, run *result.Run, dir, format string) error {
+	switch format {
+	case "json":
+		return report.JSON(e.Stdout, run)
+	case "md":
+		return report.Build(run, dir).Markdown(e.Stdout)
+	}
+	return report.Build(run, dir).Text(e.Stdout, report.Style{Color: colored(e.Stdout, e.Getenv)})
+}
+
+// exitCode says how a run ended.
+func exitCode(run *result.Run) int {
+	if run.Interrupted {
+		return Interrupted
+	}
+	return judged(run)
+}
+
+// judged says what came out of a run, interrupted or not.
+func judged(run *result.Run) int {
+	switch {
+	case unserved(run):
+		return TargetFailed
+	case run.Verdict == result.Invalid:
+		return Invalid
+	}
+	for _, p := range run.Points {
+		if p.SLO != nil && p.SLO.Met == "no" {
+			return SLOMissed
+		}
+	}
+	return Done
+}
+
+// worse gives the exit code of two runs: the lower, for what makes a number
+// worthless comes before what is said of its value, but Done last.
+func worse(a, b int) int {
+	if a == Done || b == Done {
+		return max(a, b)
+	}
+	return min(a, b)
+}
+
+// unserved says whether the target failed: it answered less than half of what
+// was due, at every point.
+func unserved(run *result.Run) bool {
+	for _, p := range run.Points {
+		if p.Outcome != "failing" && (p.Requests.OK > 0 || p.Requests.Due == 0) {
+			return false
+		}
+	}
+	return len(run.Points) > 0
+}

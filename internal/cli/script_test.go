@@ -1,0 +1,191 @@
+package cli
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+
+	"github.com/rogpeppe/go-internal/testscript"
+	"github.com/santhosh-tekuri/jsonschema/v6"
+
+	"pitot/internal/result"
+)
+
+// The test binary is also pitot itself, for scripts and for tests that kill
+// it or send it signals.
+func TestMain(m *testing.M) {
+	testscript.Main(m, map[string]func(){
+		"pitot": func() { os.Exit(Run(context.Background(), os.Args[1:], os.Stdin, os.Stdout, os.Stderr)) },
+	})
+}
+
+// TestScripts runs the command line as users do.
+//
+//	exitcode N pitot ARG…   runs it and wants exit code N, or 0|4 for either: on a
+//	                        busy machine any measurement may be INVALID
+//	validrun FILE           wants a whole run.json, as by the schema
+//	server KIND             starts a small HTTP server and sets URL: "teapot"
+//	                        answers 418 to everything, "parrot" repeats the
+//	                        request's secrets in a 401, "models" lists one model
+//	served N                wants that many requests to have come to it
+//	absent TEXT PATH…       wants no file under the paths to hold the text
+func TestScripts(t *testing.T) {
+	testscript.Run(t, testscript.Params{
+		Dir: "testdata",
+		Setup: func(e *testscript.Env) error {
+			e.Setenv(raceExit())
+			return nil
+		},
+		Cmds: map[string]func(ts *testscript.TestScript, neg bool, args []string){
+			"exitcode": exitcode, "validrun": validrun, "server": server, "served": served, "absent": absent,
+		},
+	})
+}
+
+// raceExit keeps the race detector, where there is one, from its second of
+// sleep at the end of each process.
+func raceExit() (name, value string) { return "GORACE", "atexit_sleep_ms=0" }
+
+func exitcode(ts *testscript.TestScript, neg bool, args []string) {
+	if neg || len(args) < 2 {
+		ts.Fatalf("usage: exitcode N command…")
+	}
+	got := 0
+	if err := ts.Exec(args[1], args[2:]...); err != nil {
+		var exit *exec.ExitError
+		if !errors.As(err, &exit) {
+			ts.Fatalf("%v", err)
+		}
+		got = exit.ExitCode()
+	}
+	if !slices.Contains(strings.Split(args[0], "|"), strconv.Itoa(got)) {
+		ts.Fatalf("exit code %d, want %s\nstdout:\n%s\nstderr:\n%s", got, args[0], ts.ReadFile("stdout"), ts.ReadFile("stderr"))
+	}
+}
+
+func validrun(ts *testscript.TestScript, neg bool, args []string) {
+	if neg || len(args) != 1 {
+		ts.Fatalf("usage: validrun file")
+	}
+	if _, err := validRun([]byte(ts.ReadFile(args[0]))); err != nil {
+		ts.Fatalf("%s: %v", args[0], err)
+	}
+}
+
+// validRun reads a run.json that the schema allows and whose counts add up.
+func validRun(data []byte) (*result.Run, error) {
+	contract, err := jsonschema.UnmarshalJSON(strings.NewReader(result.JSONSchema()))
+	if err != nil {
+		return nil, err
+	}
+	c := jsonschema.NewCompiler()
+	c.AssertFormat()
+	if err := c.AddResource("run.json", contract); err != nil {
+		return nil, err
+	}
+	schema, err := c.Compile("run.json")
+	if err != nil {
+		return nil, err
+	}
+	doc, err := jsonschema.UnmarshalJSON(strings.NewReader(string(data)))
+	if err != nil {
+		return nil, err
+	}
+	if err := schema.Validate(doc); err != nil {
+		return nil, err
+	}
+	var run result.Run
+	if err := json.Unmarshal(data, &run); err != nil {
+		return nil, err
+	}
+	for i, p := range run.Points {
+		r := p.Requests
+		if r.Due != r.OK+r.Failed+r.Cut+r.Unsent {
+			return nil, fmt.Errorf("point %d: requests do not add up: %+v", i, r)
+		}
+		lost := 0
+		for _, n := range r.Errors {
+			lost += n
+		}
+		if lost != r.Due-r.OK {
+			return nil, fmt.Errorf("point %d: error classes do not add up: %+v", i, r)
+		}
+	}
+	return &run, nil
+}
+
+// servers are the counts of the requests that came to each script's server.
+var servers sync.Map // *testscript.TestScript: *atomic.Int64
+
+func server(ts *testscript.TestScript, neg bool, args []string) {
+	if neg || len(args) != 1 {
+		ts.Fatalf("usage: server kind")
+	}
+	n := new(atomic.Int64)
+	s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		n.Add(1)
+		_, _ = io.Copy(io.Discard, r.Body)
+		w.Header().Set("Content-Type", "application/json")
+		switch args[0] {
+		case "models":
+			_, _ = io.WriteString(w, `{"data":[{"id":"llama-3.1-8b"}]}`)
+		case "parrot":
+			w.WriteHeader(http.StatusUnauthorized)
+			said := strings.Join([]string{r.Header.Get("Authorization"), r.Header.Get("X-Api-Key"), r.Header.Get("Cookie")}, " ")
+			_ = json.NewEncoder(w).Encode(map[string]any{"error": map[string]string{"message": "wrong key: " + said}})
+		default:
+			w.WriteHeader(http.StatusTeapot)
+		}
+	}))
+	ts.Defer(s.Close)
+	ts.Setenv("URL", s.URL)
+	servers.Store(ts, n)
+	ts.Defer(func() { servers.Delete(ts) })
+}
+
+func served(ts *testscript.TestScript, neg bool, args []string) {
+	n, ok := servers.Load(ts)
+	if neg || len(args) != 1 || !ok {
+		ts.Fatalf("usage: server kind, then served N")
+	}
+	if got := strconv.FormatInt(n.(*atomic.Int64).Load(), 10); got != args[0] {
+		ts.Fatalf("%s requests came, want %s", got, args[0])
+	}
+}
+
+func absent(ts *testscript.TestScript, neg bool, args []string) {
+	if neg || len(args) < 2 {
+		ts.Fatalf("usage: absent text path…")
+	}
+	files := 0
+	for _, root := range args[1:] {
+		ts.Check(filepath.WalkDir(ts.MkAbs(root), func(path string, d fs.DirEntry, err error) error {
+			if err != nil || d.IsDir() {
+				return err
+			}
+			files++
+			data, err := os.ReadFile(path)
+			if err == nil && strings.Contains(string(data), args[0]) {
+				ts.Fatalf("%s holds %s", path, args[0])
+			}
+			return err
+		}))
+	}
+	if files == 0 {
+		ts.Fatalf("no file to look into")
+	}
+}

@@ -1,0 +1,361 @@
+// Package load decides what is sent when, and carries it out.
+//
+// Every decision (due, cap, think time, timeout, drain, stop) is made by
+// [Core], which has no clock, no goroutine and no socket: it is told the time
+// and what ended, and answers with actions. A [World] carries actions out:
+// the wall world over sockets, the virtual world over an engine.
+package load
+
+import (
+	"cmp"
+	"context"
+	"math"
+	"slices"
+	"time"
+
+	"pitot/internal/record"
+)
+
+// Never is a time that does not come.
+const Never = math.MaxInt64
+
+// Config is one load on one target. Times are nanoseconds from the origin,
+// the moment the load starts.
+type Config struct {
+	Arrivals interface{ Next() int64 } // open loop: absolute due times, ascending; nil for a closed loop
+	Users    int                       // closed loop: how many wait for their answers
+	Stagger  int64                     // closed loop: time over which the users begin, 0 for all at once
+	Think    func(id int64) int64      // closed loop: a user's pause after request id, nil for none
+	Cap      int                       // most requests in flight, 0 for no limit
+	Warmup   int64                     // the window begins here
+	Window   int64                     // its length; 0 with Requests
+	Requests int64                     // or: it ends at the due time of its request Requests+1
+	Timeout  int64                     // how long a request is followed after it was eligible, and held after it was due; 0 for ever
+}
+
+// Kind says what an action does.
+type Kind uint8
+
+const (
+	Start  Kind = iota // send request ID
+	Cancel             // stop following request ID, because of Class
+	Drop               // request ID was due, but will never be sent, because of Class
+)
+
+// Action is one decision.
+type Action struct {
+	Kind     Kind
+	ID       int64
+	Due      int64
+	Eligible int64
+	Class    string
+}
+
+// Event says that request ID has ended, by itself or after a Cancel.
+type Event struct {
+	ID     int64
+	At     int64
+	Failed bool // with a definite error
+}
+
+// pause is the least time between a failed request of a user and the next: a
+// server that refuses at once would otherwise be asked as fast as the machine
+// can.
+const pause = int64(100 * time.Millisecond)
+
+// World carries actions out.
+type World interface {
+	// Now is the time since the origin.
+	Now() int64
+	// Do carries an action out. It does not block.
+	Do(Action)
+	// Wait waits for events until a time has come or ctx is done. Every
+	// started request gives one event.
+	Wait(ctx context.Context, until int64) []Event
+}
+
+// Run carries a load out to its end. When ctx is done it stops early: what
+// runs is cut, what waits is dropped, and Run returns when all have ended.
+func Run(ctx context.Context, c *Core, w World) {
+	for !c.Over() {
+		events := w.Wait(ctx, c.Wake())
+		now := w.Now()
+		if ctx.Err() != nil {
+			c.Interrupt(now)
+			ctx = context.WithoutCancel(ctx)
+		}
+		for _, a := range c.Advance(now, events) {
+			w.Do(a)
+		}
+	}
+}
+
+// Core makes the decisions.
+type Core struct {
+	cfg Config
+	t1  int64 // end of the window, never while it is not known
+
+	nextID  int64
+	nextDue int64   // open loop: of request nextID
+	thinks  []int64 // closed loop: due times of users who think, ascending
+	cohort  int64   // requests of the cohort so far
+	latest  int64   // latest due time of the cohort
+	floor   int64   // nothing is due before
+
+	waiting []pending         // due and held back by the cap, in order
+	running map[int64]pending // sent
+	expiry  []pending         // running ones by deadline; ended ones are passed over
+	open    int               // requests of the cohort that have not ended
+
+	stop     bool // interrupted
+	draining bool // nothing more is sent; what runs is being cancelled
+	out      []Action
+}
+
+// pending is a request between due and end.
+type pending struct {
+	id       int64
+	due      int64
+	eligible int64
+	cohort   bool
+}
+
+// NewCore gives the decisions for a load.
+func NewCore(cfg Config) *Core {
+	if cfg.Timeout == 0 {
+		cfg.Timeout = Never
+	}
+	c := &Core{cfg: cfg, t1: Never, nextDue: Never, running: map[int64]pending{}}
+	if cfg.Requests == 0 {
+		c.t1 = cfg.Warmup + cfg.Window
+	}
+	if cfg.Arrivals != nil {
+		c.nextDue = cfg.Arrivals.Next()
+	} else {
+		c.thinks = make([]int64, cfg.Users)
+		for u := range c.thinks {
+			c.thinks[u] = int64(float64(cfg.Stagger) * float64(u) / float64(cfg.Users))
+		}
+	}
+	return c
+}
+
+// Window gives the measured window. Its end is not known before a window
+// that counts requests has had them all.
+func (c *Core) Window() (t0, t1 int64) { return c.cfg.Warmup, c.t1 }
+
+// InFlight is how many requests have been sent and have not ended.
+func (c *Core) InFlight() int { return len(c.running) }
+
+// Held is how many requests are due and held back by the cap.
+func (c *Core) Held() int { return len(c.waiting) }
+
+// Over says that all is done.
+func (c *Core) Over() bool { return c.draining && len(c.running) == 0 }
+
+// Wake is when Advance will next have something to do without an event.
+func (c *Core) Wake() int64 {
+	if c.draining {
+		return Never
+	}
+	at := c.due()
+	if len(c.expiry) > 0 {
+		at = min(at, c.after(c.expiry[0].eligible))
+	}
+	if len(c.waiting) > 0 {
+		at = min(at, c.after(c.waiting[0].due))
+	}
+	if c.t1 != Never && c.open == 0 {
+		at = min(at, c.t1)
+	}
+	if at == Never && len(c.running) == 0 {
+		return 0 // nothing will ever be due: there is no use in waiting
+	}
+	return at
+}
+
+// after is the end of the timeout that began at a time.
+func (c *Core) after(begin int64) int64 {
+	if begin > Never-c.cfg.Timeout {
+		return Never
+	}
+	return begin + c.cfg.Timeout
+}
+
+// due is when the next request is.
+func (c *Core) due() int64 {
+	switch {
+	case c.cfg.Arrivals != nil:
+		return max(c.nextDue, c.floor)
+	case len(c.thinks) > 0:
+		return max(c.thinks[0], c.floor)
+	}
+	return Never
+}
+
+// Advance is told the time and what has ended since it was last told, and
+// says what to do. The slice is valid until the next call.
+func (c *Core) Advance(now int64, events []Event) []Action {
+	c.out = c.out[:0]
+	slices.SortFunc(events, func(a, b Event) int {
+		return cmp.Or(cmp.Compare(a.At, b.At), cmp.Compare(a.ID, b.ID))
+	})
+	for _, e := range events {
+		c.pass(min(e.At, now)) // what was to happen before it comes before it
+		c.end(e)
+	}
+	c.pass(now)
+	if c.draining {
+		return c.out
+	}
+	c.expire(now)
+	if c.t1 == Never && c.due() == Never && len(c.running)+len(c.waiting) == 0 {
+		c.t1 = max(now, c.cfg.Warmup) // the arrivals ended before the count was full
+	}
+	if c.stop || now >= c.t1 && c.open == 0 {
+		c.drain()
+	}
+	return c.out
+}
+
+// pass lets time go by: requests become due, and held ones are given up.
+func (c *Core) pass(now int64) {
+	c.admit(now)
+	for len(c.waiting) > 0 && c.after(c.waiting[0].due) <= now && !c.stop {
+		c.drop(c.waiting[0], record.ErrTimeout)
+		c.waiting = c.waiting[1:]
+		c.admit(now)
+	}
+}
+
+// admit takes up every request that is due by now.
+func (c *Core) admit(now int64) {
+	for !c.draining && c.due() <= now && c.due() != Never {
+		if c.full() && c.t1 == Never && c.due() <= c.latest {
+			// Request N+1 ends the window at its due time, so it must not be
+			// due with or before one of the N: users who all ask at once, or
+			// whose answers were heard of in another order than they came.
+			c.floor = c.latest + 1
+			continue
+		}
+		p := pending{id: c.nextID, due: c.due()}
+		c.nextID++
+		if c.cfg.Arrivals != nil {
+			c.nextDue = c.cfg.Arrivals.Next()
+		} else {
+			c.thinks = c.thinks[1:]
+		}
+		switch {
+		case p.due < c.cfg.Warmup || p.due >= c.t1:
+		case c.full():
+			c.t1, c.floor = p.due, p.due
+		default:
+			p.cohort = true
+			c.cohort++
+			c.open++
+			c.latest = max(c.latest, p.due)
+		}
+		if c.stop || c.cfg.Cap > 0 && (len(c.running) >= c.cfg.Cap || len(c.waiting) > 0) {
+			c.waiting = append(c.waiting, p)
+			continue
+		}
+		c.start(p, p.due)
+	}
+}
+
+// full says that the window has had all the requests it counts.
+func (c *Core) full() bool { return c.cfg.Requests > 0 && c.cohort >= c.cfg.Requests }
+
+// start sends a request that was eligible at a time.
+func (c *Core) start(p pending, eligible int64) {
+	p.eligible = eligible
+	c.running[p.id] = p
+	c.expiry = append(c.expiry, p)
+	c.out = append(c.out, Action{Kind: Start, ID: p.id, Due: p.due, Eligible: eligible})
+}
+
+// end takes a request out; its slot goes to whoever waits longest, its user
+// thinks about the next.
+func (c *Core) end(e Event) {
+	p, ok := c.running[e.ID]
+	if !ok {
+		return
+	}
+	delete(c.running, e.ID)
+	if p.cohort {
+		c.open--
+	}
+	if c.draining {
+		return
+	}
+	if c.cfg.Arrivals == nil {
+		c.think(e)
+	}
+	if len(c.waiting) > 0 && len(c.running) < c.cfg.Cap && !c.stop {
+		next := c.waiting[0]
+		c.waiting = c.waiting[1:]
+		c.start(next, max(next.due, e.At))
+	}
+}
+
+// think puts a user's next request at the end of its think time.
+func (c *Core) think(e Event) {
+	due := e.At
+	if c.cfg.Think != nil {
+		due += c.cfg.Think(e.ID)
+	}
+	if e.Failed {
+		due = max(due, e.At+pause)
+	}
+	i, _ := slices.BinarySearch(c.thinks, due+1) // behind those due at the same time
+	c.thinks = slices.Insert(c.thinks, i, due)
+}
+
+// expire stops following what has been followed for the whole timeout.
+func (c *Core) expire(now int64) {
+	for len(c.expiry) > 0 {
+		p := c.expiry[0]
+		if _, ok := c.running[p.id]; ok {
+			if c.after(p.eligible) > now {
+				break
+			}
+			c.out = append(c.out, Action{Kind: Cancel, ID: p.id, Class: record.ErrTimeout})
+		}
+		c.expiry = c.expiry[1:]
+	}
+}
+
+// drop records that a request will never be sent.
+func (c *Core) drop(p pending, class string) {
+	if p.cohort {
+		c.open--
+	}
+	c.out = append(c.out, Action{Kind: Drop, ID: p.id, Due: p.due, Class: class})
+	if c.cfg.Arrivals == nil && !c.draining { // its user goes on
+		c.think(Event{ID: p.id, At: c.after(p.due)})
+	}
+}
+
+// drain stops sending and cancels what runs.
+func (c *Core) drain() {
+	const class = record.ErrInterrupted
+	c.draining = true
+	for _, p := range c.waiting {
+		c.drop(p, class)
+	}
+	c.waiting = nil
+	left := make([]int64, 0, len(c.running))
+	for id := range c.running {
+		left = append(left, id)
+	}
+	slices.Sort(left)
+	for _, id := range left {
+		c.out = append(c.out, Action{Kind: Cancel, ID: id, Class: class})
+	}
+}
+
+// Interrupt ends the window now and stops; the next Advance says how.
+func (c *Core) Interrupt(now int64) {
+	c.t1 = max(min(c.t1, now), c.cfg.Warmup)
+	c.stop = true
+}

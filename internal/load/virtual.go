@@ -1,0 +1,162 @@
+package load
+
+import (
+	"context"
+	"math"
+
+	"pitot/internal/record"
+	"pitot/internal/twin"
+	"pitot/internal/workload"
+)
+
+// Virtual is the world without sockets and without waiting: an engine as an
+// event queue. Time passes only in Wait.
+type Virtual struct {
+	cfg     VirtualConfig
+	now     int64
+	step    twin.Step // the step that is running, when busy
+	busy    bool
+	running map[int64]*job
+	events  []Event
+}
+
+// VirtualConfig is what the virtual world needs to know.
+type VirtualConfig struct {
+	Engine twin.Engine
+	Source workload.Source
+	Sink   record.Sink
+	Point  int32
+}
+
+// NewVirtual gives a world at time 0.
+func NewVirtual(cfg VirtualConfig) *Virtual {
+	return &Virtual{cfg: cfg, running: map[int64]*job{}}
+}
+
+// Now implements [World].
+func (v *Virtual) Now() int64 { return v.now }
+
+// Do implements [World].
+func (v *Virtual) Do(a Action) {
+	switch a.Kind {
+	case Start:
+		v.start(a)
+	case Cancel:
+		if j := v.running[a.ID]; j != nil {
+			v.cfg.Engine.Abort(a.ID)
+			r := j.row
+			r.Outcome, r.Error = record.Cut, a.Class
+			v.end(r)
+		}
+	case Drop:
+		r := v.row(a)
+		r.Eligible, r.Ready, r.Sent = record.Unset, record.Unset, record.Unset
+		r.Outcome, r.Error, r.Done = record.Unsent, a.Class, v.now
+		v.cfg.Sink.Done(r)
+	}
+}
+
+func (v *Virtual) row(a Action) *record.Row {
+	const unset = record.Unset
+	return &record.Row{
+		ID: a.ID, Point: v.cfg.Point, Session: unset,
+		Due: a.Due, Eligible: a.Eligible, Ready: a.Eligible, Sent: v.now,
+		Headers: unset, FirstEvent: unset, FirstToken: unset, FirstAnswer: unset, LastToken: unset, Done: unset,
+		DNS: unset, Connect: unset, TLS: unset, Reused: true,
+		InputPlanned: unset, OutputPlanned: unset, PromptTokens: unset, CachedTokens: unset,
+		CompletionTokens: unset, ReasoningTokens: unset, FirstTokens: unset,
+		Stream: true, Status: unset, RetryAfter: unset,
+	}
+}
+
+func (v *Virtual) start(a Action) {
+	r := v.row(a)
+	req, err := v.cfg.Source.At(a.ID)
+	if err != nil {
+		r.Outcome, r.Error, r.Detail = record.Failed, record.ErrBug, err.Error()
+		v.end(r)
+		return
+	}
+	r.Session, r.Turn, r.Class = req.Session, req.Turn, req.Class
+	r.InputPlanned, r.OutputPlanned = int32(req.Input), int32(req.Output)
+	v.running[a.ID] = &job{row: r, prompt: int32(max(req.Input, 1))}
+	output := req.Output
+	if output < 0 {
+		output = unasked
+	}
+	v.cfg.Engine.Add(v.now, twin.Job{ID: a.ID, Prompt: max(req.Input, 1), Output: max(output, 1)})
+}
+
+// unasked is how long the answer to a request without a limit is, as of the
+// mock server's to a chat.
+const unasked = 128
+
+// job is a request that the engine works on, and what its usage will say.
+type job struct {
+	row            *record.Row
+	prompt, tokens int32
+}
+
+// end records a request that has ended and makes its event.
+func (v *Virtual) end(r *record.Row) {
+	r.Done = v.now
+	delete(v.running, r.ID)
+	v.cfg.Sink.Done(r)
+	v.events = append(v.events, Event{ID: r.ID, At: v.now, Failed: r.Outcome == record.Failed})
+}
+
+// Wait implements [World]: it lets the engine work until something ends or
+// the time has come.
+func (v *Virtual) Wait(ctx context.Context, until int64) []Event {
+	for len(v.events) == 0 && ctx.Err() == nil {
+		if !v.busy {
+			v.step = v.cfg.Engine.Step(v.now)
+			v.busy = !v.step.Idle
+		}
+		if at := min(v.step.End, until); at == math.MaxInt64 {
+			break // nothing will ever happen again
+		} else if at > v.now {
+			v.now = at
+		}
+		if v.step.End > until {
+			break
+		}
+		if v.busy {
+			v.busy = false
+			v.emit()
+		}
+	}
+	events := v.events
+	v.events = nil
+	return events
+}
+
+// emit records what the step gave.
+func (v *Virtual) emit() {
+	for _, e := range v.step.Out {
+		j := v.running[e.ID]
+		if j == nil {
+			continue
+		}
+		r := j.row
+		if r.Headers < 0 {
+			r.Headers, r.FirstEvent, r.Status = e.At, e.At, 200
+		}
+		if e.Role {
+			continue
+		}
+		if r.FirstToken < 0 {
+			r.FirstToken, r.FirstAnswer, r.FirstTokens = e.At, e.At, int32(e.Tokens)
+		}
+		r.LastToken = e.At
+		j.tokens += int32(e.Tokens)
+		r.Chunks++
+		r.Arrivals++
+		r.Choices = 1
+		v.cfg.Sink.Chunk(record.Chunk{Request: e.ID, T: e.At, Earliest: e.At, Tokens: int32(e.Tokens)})
+		if e.Finish != "" {
+			r.Finish, r.PromptTokens, r.CompletionTokens = e.Finish, j.prompt, j.tokens
+			v.end(r)
+		}
+	}
+}

@@ -1,0 +1,411 @@
+package load
+
+import (
+	"context"
+	"strconv"
+	"sync"
+	"time"
+
+	"pitot/internal/clock"
+	"pitot/internal/record"
+	"pitot/internal/wire"
+	"pitot/internal/workload"
+)
+
+// Wall is the real world: sockets, goroutines and the machine's clock. The
+// goroutine that calls Do and Wait is the pacer, and writes the requests
+// itself; each connection has a reader.
+type Wall struct {
+	cfg    WallConfig
+	origin int64
+	alarm  clock.Alarm
+	wake   chan struct{}
+	made   chan *flight // requests prepared ahead, in order
+	stop   context.CancelFunc
+	ctx    context.Context
+	own    sync.WaitGroup // goroutines of no request: preparing, opening ahead
+
+	mu      sync.Mutex
+	events  []Event
+	idle    []*wire.Conn
+	opening int // being opened ahead
+	flights map[int64]*flight
+	free    []*flight
+}
+
+// WallConfig is what the wall world needs to know.
+type WallConfig struct {
+	Dialer  *wire.Dialer
+	API     wire.API
+	Route   string // path of the requests
+	Options wire.Options
+	Headers []wire.Header
+	Secret  string // key, kept out of records
+	Source  workload.Source
+	Sink    record.Sink
+	Point   int32
+	Ahead   int         // requests to prepare ahead
+	Spare   int         // idle connections to keep ahead of need
+	Nonce   string      // of this point, in front of each request's id
+	Alarm   clock.Alarm // nil for the platform's best
+}
+
+// flight is a request with its exchange and, once sent, its connection.
+type flight struct {
+	x      *wire.Exchange
+	id     int64
+	err    error // it could not be built
+	conn   *wire.Conn
+	retran int // segments the connection had sent again before
+	class  string
+	cancel context.CancelFunc // of the connection being made for it
+	body   []byte
+}
+
+// NewWall prepares a world. Open connects; the load's origin is set by Begin.
+func NewWall(ctx context.Context, cfg WallConfig) *Wall {
+	w := &Wall{cfg: cfg, alarm: cfg.Alarm, wake: make(chan struct{}, 1), flights: map[int64]*flight{}}
+	if w.alarm == nil {
+		w.alarm = clock.NewAlarm()
+	}
+	w.ctx, w.stop = context.WithCancel(ctx)
+	w.made = make(chan *flight, max(cfg.Ahead, 1))
+	w.own.Go(w.make)
+	return w
+}
+
+// make prepares requests in order, as far ahead as made has room.
+func (w *Wall) make() {
+	for id := int64(0); ; id++ {
+		f := w.build(id)
+		select {
+		case w.made <- f:
+		case <-w.ctx.Done():
+			return
+		}
+	}
+}
+
+// build renders request id, all but its stamps.
+func (w *Wall) build(id int64) *flight {
+	f := w.take()
+	f.id = id
+	req, err := w.cfg.Source.At(id)
+	if err != nil {
+		req = workload.Request{Session: workload.Unknown, Input: workload.Unknown, Output: workload.Unknown}
+	} else {
+		f.body, err = w.cfg.API.Body(f.body[:0], &req, w.cfg.Options)
+	}
+	f.err = err
+	row := record.Row{
+		ID: id, Point: w.cfg.Point, Session: req.Session, Turn: req.Turn, Class: req.Class,
+		InputPlanned: int32(req.Input), OutputPlanned: int32(req.Output), Stream: w.cfg.Options.Stream,
+	}
+	f.x.Begin(row)
+	headers := append(w.cfg.Headers[:len(w.cfg.Headers):len(w.cfg.Headers)],
+		wire.Header{Name: "X-Request-Id", Value: w.cfg.Nonce + "-" + strconv.FormatInt(id, 10)})
+	f.x.Request = append(wire.AppendHead(f.x.Request[:0], "POST", w.cfg.Dialer.Endpoint.Host, w.cfg.Route, headers, len(f.body)), f.body...)
+	return f
+}
+
+// take gives a flight, used before if there is one.
+func (w *Wall) take() *flight {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if n := len(w.free); n > 0 {
+		f := w.free[n-1]
+		w.free = w.free[:n-1]
+		*f = flight{x: f.x, body: f.body}
+		return f
+	}
+	x := wire.NewExchange(w.cfg.API)
+	x.Sink, x.Kernel, x.Secret = w.cfg.Sink, w.cfg.Dialer.Stamps && clock.Kernel, w.cfg.Secret
+	return &flight{x: x}
+}
+
+// Open makes n connections ahead, a few at a time, until ctx is done. It
+// gives the first error, and tries no more after it.
+func (w *Wall) Open(ctx context.Context, n int) error {
+	ctx, cancel := context.WithCancelCause(ctx)
+	defer cancel(nil)
+	defer context.AfterFunc(w.ctx, func() { cancel(context.Cause(w.ctx)) })()
+	var wg sync.WaitGroup
+	gate := make(chan struct{}, opensAtOnce)
+	for i := range n {
+		if ctx.Err() != nil {
+			break
+		}
+		gate <- struct{}{}
+		wg.Go(func() {
+			defer func() { <-gate }()
+			if err := w.open(ctx); err != nil {
+				cancel(err) // the first call counts
+			}
+		})
+		if i == 0 { // one will do to find out that nobody is there
+			wg.Wait()
+		}
+	}
+	wg.Wait()
+	return context.Cause(ctx)
+}
+
+const opensAtOnce = 32
+
+// open makes one connection and puts it with the idle ones.
+func (w *Wall) open(ctx context.Context) error {
+	c, err := w.cfg.Dialer.Connect(ctx)
+	if err != nil {
+		return err
+	}
+	c.Start(w.ended)
+	w.mu.Lock()
+	closed := w.ctx.Err()
+	if closed == nil {
+		w.idle = append(w.idle, c)
+	}
+	w.mu.Unlock()
+	if closed != nil {
+		c.Abort()
+	}
+	return closed
+}
+
+// Prepared waits until n requests are ready to go, or ctx is done.
+func (w *Wall) Prepared(ctx context.Context, n int) {
+	for len(w.made) < min(n, cap(w.made)) && w.ctx.Err() == nil && ctx.Err() == nil {
+		time.Sleep(time.Millisecond)
+	}
+}
+
+// Begin sets the origin: the load's time 0 is a moment from now.
+func (w *Wall) Begin(in time.Duration) { w.origin = clock.Now() + int64(in) }
+
+// Origin is the clock reading of time 0.
+func (w *Wall) Origin() int64 { return w.origin }
+
+// Now implements [World].
+func (w *Wall) Now() int64 { return clock.Now() - w.origin }
+
+// Do implements [World].
+func (w *Wall) Do(a Action) {
+	switch a.Kind {
+	case Start:
+		w.start(a)
+	case Cancel:
+		w.mu.Lock()
+		f := w.flights[a.ID]
+		var c *wire.Conn
+		if f != nil {
+			f.x.Abandon(a.Class)
+			f.class, c = a.Class, f.conn
+			if f.cancel != nil {
+				f.cancel()
+			}
+		}
+		w.mu.Unlock()
+		if c != nil { // not under the lock: it waits for the reader, which may be in ended
+			c.Abort()
+		}
+	case Drop:
+		f := w.next(a.ID)
+		f.x.Row.Due, f.x.Row.Eligible, f.x.Row.Ready = a.Due, record.Unset, record.Unset
+		f.x.Row.Outcome, f.x.Row.Error, f.x.Row.Done = record.Unsent, a.Class, w.Now()
+		w.cfg.Sink.Done(&f.x.Row)
+		w.recycle(f)
+	}
+}
+
+// next gives the prepared request id. Core starts or drops every id once, in
+// order.
+func (w *Wall) next(id int64) *flight {
+	select {
+	case f := <-w.made:
+		if f.id == id {
+			return f
+		}
+	case <-w.ctx.Done():
+	}
+	return w.build(id) // nothing is prepared any more
+}
+
+// start sends a request on an idle connection, or opens one for it.
+func (w *Wall) start(a Action) {
+	f := w.next(a.ID)
+	f.x.Origin = w.origin
+	r := &f.x.Row
+	r.Due, r.Eligible, r.Ready = a.Due, a.Eligible, a.Eligible
+	if f.err != nil {
+		f.x.Refuse(clock.Now(), f.err)
+		r.Error = record.ErrBug // the request's fault, not the server's
+		w.finish(f)
+		return
+	}
+	w.mu.Lock()
+	w.flights[a.ID] = f
+	c := w.pop()
+	more := c != nil && len(w.idle)+w.opening < w.cfg.Spare
+	if more {
+		w.opening++
+	}
+	if c != nil {
+		f.conn = c
+	}
+	w.mu.Unlock()
+	if c == nil {
+		go w.connect(f)
+	} else {
+		w.send(f, c)
+	}
+	if more {
+		w.own.Go(func() {
+			_ = w.open(w.ctx) // if it fails, the request that needs it will say so
+			w.mu.Lock()
+			w.opening--
+			w.mu.Unlock()
+		})
+	}
+}
+
+// pop takes the connection used last: it is the least likely to be closed by
+// an idle timeout.
+func (w *Wall) pop() *wire.Conn {
+	for n := len(w.idle); n > 0; n = len(w.idle) {
+		c := w.idle[n-1]
+		w.idle = w.idle[:n-1]
+		if c.Alive() {
+			return c
+		}
+	}
+	return nil
+}
+
+// connect opens a connection for a request that found none.
+func (w *Wall) connect(f *flight) {
+	begun := clock.Now()
+	ctx, cancel := context.WithCancel(w.ctx)
+	defer cancel()
+	w.mu.Lock()
+	f.cancel = cancel
+	if f.class != "" { // cancelled before it came to this
+		cancel()
+	}
+	w.mu.Unlock()
+	c, err := w.cfg.Dialer.Connect(ctx)
+	if err != nil {
+		f.x.Refuse(clock.Now(), err)
+		w.finish(f)
+		return
+	}
+	w.mu.Lock()
+	f.conn, f.cancel = c, nil
+	cancelled := f.class != ""
+	w.mu.Unlock()
+	c.Start(w.ended)
+	if cancelled {
+		c.Abort()
+	}
+	// What it took to connect; how late that began is the instrument's lag.
+	f.x.Row.Ready = f.x.Row.Eligible + clock.Now() - begun
+	w.send(f, c)
+}
+
+// send writes the request.
+func (w *Wall) send(f *flight, c *wire.Conn) {
+	r := &f.x.Row
+	r.Reused = c.Uses > 0
+	if !r.Reused {
+		r.DNS, r.Connect, r.TLS = c.Times.DNS, c.Times.Connect, c.Times.TLS
+	}
+	f.retran = c.Retransmits()
+	f.x.Owner = f
+	c.Send(f.x)
+}
+
+// ended is called by a connection when its exchange has.
+func (w *Wall) ended(c *wire.Conn, x *wire.Exchange, reusable bool) {
+	f := x.Owner.(*flight)
+	if x.Stale() && w.ctx.Err() == nil {
+		x.Again()
+		w.mu.Lock()
+		f.conn = nil
+		w.mu.Unlock()
+		go w.connect(f)
+		return
+	}
+	x.Row.Retransmits = int32(max(0, c.Retransmits()-f.retran))
+	w.mu.Lock()
+	f.conn = nil
+	if reusable && f.class == "" { // else a Cancel that came too late is about to close it
+		w.idle = append(w.idle, c)
+	}
+	w.mu.Unlock()
+	w.finish(f)
+}
+
+// finish records a request that has ended and tells the pacer.
+func (w *Wall) finish(f *flight) {
+	w.cfg.Sink.Done(&f.x.Row)
+	w.mu.Lock()
+	w.events = append(w.events, Event{ID: f.id, At: f.x.Row.Done, Failed: f.x.Row.Outcome == record.Failed})
+	delete(w.flights, f.id)
+	w.free = append(w.free, f)
+	w.mu.Unlock()
+	select {
+	case w.wake <- struct{}{}:
+	default:
+	}
+}
+
+// recycle takes back a request that was never sent.
+func (w *Wall) recycle(f *flight) {
+	w.mu.Lock()
+	w.free = append(w.free, f)
+	w.mu.Unlock()
+}
+
+// Wait implements [World].
+func (w *Wall) Wait(ctx context.Context, until int64) []Event {
+	stop := context.AfterFunc(ctx, func() {
+		select {
+		case w.wake <- struct{}{}:
+		default:
+		}
+	})
+	defer stop()
+	for {
+		if events := w.takeEvents(); len(events) > 0 || ctx.Err() != nil {
+			return events
+		}
+		at := int64(Never)
+		if w.origin <= 0 || until < Never-w.origin {
+			at = until + w.origin
+		}
+		if w.alarm.Wait(at, w.wake) {
+			return w.takeEvents()
+		}
+	}
+}
+
+func (w *Wall) takeEvents() []Event {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	events := w.events
+	w.events = nil
+	return events
+}
+
+// Close closes every connection and ends the preparation of requests: when it
+// returns, the source is no longer asked.
+func (w *Wall) Close() {
+	w.stop()
+	w.own.Wait()
+	w.alarm.Close()
+	w.mu.Lock()
+	idle := w.idle
+	w.idle = nil
+	w.mu.Unlock()
+	for _, c := range idle {
+		c.Abort()
+	}
+}

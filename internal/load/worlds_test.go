@@ -1,0 +1,250 @@
+package load
+
+import (
+	"context"
+	"net"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"pitot/internal/clock"
+	"pitot/internal/record"
+	"pitot/internal/twin"
+	"pitot/internal/twin/mock"
+	"pitot/internal/wire"
+	"pitot/internal/workload"
+	"pitot/internal/workload/arrival"
+	"pitot/internal/workload/token"
+)
+
+// asks is a workload whose answers are between 1 and most tokens long.
+type asks struct{ most int }
+
+func (a asks) At(i int64) (workload.Request, error) {
+	return workload.Request{
+		ID: i, Input: 16, Output: 1 + int(uint64(i)*2654435761%uint64(a.most)), Exact: true, Session: workload.Unknown,
+		Messages: []workload.Message{{Role: "user", Segments: []workload.Segment{{Seed: uint64(i), Words: 8}}}},
+	}, nil
+}
+
+func (asks) Next(workload.Request, workload.Answer) (workload.Request, time.Duration, bool) {
+	return workload.Request{}, 0, false
+}
+
+// shelf is a sink that keeps everything.
+type shelf struct {
+	mu     sync.Mutex
+	rows   map[int64]record.Row
+	order  []int64 // in which rows came
+	chunks map[int64][]record.Chunk
+}
+
+func newShelf() *shelf {
+	return &shelf{rows: map[int64]record.Row{}, chunks: map[int64][]record.Chunk{}}
+}
+
+func (s *shelf) Chunk(c record.Chunk) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.chunks[c.Request] = append(s.chunks[c.Request], c)
+}
+
+func (s *shelf) Done(r *record.Row) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if _, twice := s.rows[r.ID]; twice {
+		panic("a row twice")
+	}
+	s.rows[r.ID] = *r
+	s.order = append(s.order, r.ID)
+}
+
+// diary writes down what a world is told to do, and when.
+type diary struct {
+	World
+	acts []Action
+	when []int64
+}
+
+func (d *diary) Do(a Action) {
+	d.acts, d.when = append(d.acts, a), append(d.when, d.Now())
+	d.World.Do(a)
+}
+
+// seen is all that one world says of a plan.
+type seen struct {
+	Acts   []Action
+	When   []int64
+	T0, T1 int64
+	Rows   map[int64]times5
+}
+
+// times5 are the facts of a row that both worlds know.
+type times5 struct {
+	Due, Eligible, TTFT, E2E, Done int64
+	Outcome                        record.Outcome
+	Error, Finish                  string
+	Output                         int32
+}
+
+func saw(d *diary, c *Core, s *shelf) seen {
+	out := seen{Acts: d.acts, When: d.when, Rows: map[int64]times5{}}
+	out.T0, out.T1 = c.Window()
+	for id, r := range s.rows {
+		f := times5{Due: r.Due, Eligible: r.Eligible, TTFT: -1, E2E: -1, Done: r.Done, Outcome: r.Outcome, Error: r.Error, Finish: r.Finish, Output: r.CompletionTokens}
+		if r.FirstToken >= 0 {
+			f.TTFT = r.FirstToken - r.Due
+		}
+		if r.LastToken >= 0 && r.Outcome == record.OK {
+			f.E2E = r.LastToken - r.Due
+		}
+		if r.Outcome == record.Unsent {
+			f.Done = -1
+		}
+		out.Rows[id] = f
+	}
+	return out
+}
+
+// virtually carries a load out in the virtual world.
+func virtually(cfg Config, engine twin.FixedConfig, src workload.Source) seen {
+	s, c := newShelf(), NewCore(cfg)
+	d := &diary{World: NewVirtual(VirtualConfig{Engine: twin.NewFixed(engine), Source: src, Sink: s})}
+	Run(context.Background(), c, d)
+	return saw(d, c, s)
+}
+
+// really carries a load out in the wall world, on a clock that a bubble of
+// synctest moves, over pipes to the mock server with the same engine.
+func really(t *testing.T, cfg Config, engine twin.FixedConfig, src workload.Source, conns int) (out seen) {
+	synctest.Test(t, func(t *testing.T) {
+		srv := mock.New(mock.Config{Engine: twin.NewFixed(engine), Alarm: clock.TimerAlarm{}, Grain: -1})
+		e, route, err := wire.ParseTarget("http://twin.test/v1/chat/completions")
+		if err != nil {
+			t.Fatal(err)
+		}
+		dialer := &wire.Dialer{Endpoint: e, Dial: func(context.Context, string, string) (net.Conn, error) {
+			client, server := net.Pipe()
+			go srv.ServeConn(server)
+			return client, nil
+		}}
+		s, c := newShelf(), NewCore(cfg)
+		w := NewWall(t.Context(), WallConfig{
+			Dialer: dialer, API: wire.Chat{}, Route: route, Source: src, Sink: s, Ahead: 8, Nonce: "n", Alarm: clock.TimerAlarm{},
+			Options: wire.Options{Model: "mock", Stream: true, Vocab: token.Universal(), IgnoreEOS: true, MaxField: "max_tokens"},
+		})
+		if conns > 0 {
+			if err := w.Open(t.Context(), conns); err != nil {
+				t.Fatal(err)
+			}
+		}
+		w.Prepared(t.Context(), 8)
+		w.Begin(time.Millisecond)
+		d := &diary{World: w}
+		Run(t.Context(), c, d)
+		w.Close()
+		if err := srv.Shutdown(context.Background()); err != nil {
+			t.Error(err)
+		}
+		out = saw(d, c, s)
+		for id, r := range s.rows {
+			if r.Outcome != record.Unsent && (r.Due > r.Eligible || r.Eligible > r.Ready || r.Ready > r.Sent) {
+				t.Errorf("request %d: due %d, eligible %d, ready %d, sent %d", id, r.Due, r.Eligible, r.Ready, r.Sent)
+			}
+		}
+	})
+	return out
+}
+
+// The guard of the architecture: one plan in both worlds takes the same
+// decisions at the same time, and gives the same latencies to the nanosecond.
+func TestBothWorldsDecideAlike(t *testing.T) {
+	const ms = int64(time.Millisecond)
+	poisson := func(rate float64) func() Config {
+		return func() Config {
+			a, err := arrival.Parse("poisson", rate, 7)
+			if err != nil {
+				t.Fatal(err)
+			}
+			return Config{Arrivals: a, Warmup: 200 * ms, Window: 1000 * ms, Timeout: 60_000 * ms}
+		}
+	}
+	with := func(base func() Config, change func(*Config)) func() Config {
+		return func() Config { c := base(); change(&c); return c }
+	}
+	closed := func(users int) func() Config {
+		return func() Config {
+			return Config{Users: users, Warmup: 100 * ms, Window: 900 * ms, Timeout: 60_000 * ms}
+		}
+	}
+	engine := twin.FixedConfig{TTFT: 50*time.Millisecond + 137, ITL: 7*time.Millisecond + 11}
+	slots := engine
+	slots.Slots = 3
+	chunks := engine
+	chunks.TokensPerChunk, chunks.RoleChunk = 3, true
+	for _, c := range []struct {
+		name   string
+		cfg    func() Config
+		engine twin.FixedConfig
+		conns  int
+	}{
+		{"open", poisson(60), engine, 16},
+		{"open, cold connections", poisson(60), engine, 0},
+		{"open, capped", with(poisson(60), func(c *Config) { c.Cap = 4 }), engine, 4},
+		{"open, far beyond the cap", with(poisson(200), func(c *Config) { c.Cap = 4; c.Timeout = 400*ms + 13 }), engine, 4},
+		{"open, requests", with(poisson(60), func(c *Config) { c.Window, c.Requests = 0, 40 }), engine, 16},
+		{"open, slots", poisson(25), slots, 16},
+		{"open, slots and timeout", with(poisson(60), func(c *Config) { c.Timeout = 300*ms + 7 }), slots, 16},
+		{"open, timeout between tokens", with(poisson(60), func(c *Config) { c.Timeout = 90*ms + 7 }), engine, 16},
+		{"open, some tokens at a time", poisson(60), chunks, 16},
+		{"closed", closed(5), engine, 5},
+		{"closed, think", with(closed(5), func(c *Config) { c.Think = func(id int64) int64 { return 3*ms + id*1009 } }), engine, 5},
+		{"closed, requests", with(closed(5), func(c *Config) { c.Window, c.Requests = 0, 33 }), engine, 5},
+		{"closed, capped", with(closed(6), func(c *Config) { c.Cap = 2 }), engine, 2},
+		// The pauses keep an answer and a timeout from falling into the same
+		// nanosecond: which of the two is first has no answer in a real world.
+		{"closed, timeout", with(closed(5), func(c *Config) {
+			c.Timeout, c.Think = 80*ms+7, func(id int64) int64 { return id * 1009 }
+		}), engine, 5},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			src := asks{most: 20}
+			v := virtually(c.cfg(), c.engine, src)
+			w := really(t, c.cfg(), c.engine, src, c.conns)
+			if len(v.Acts) < 30 {
+				t.Errorf("only %d actions", len(v.Acts))
+			}
+			if d := cmp.Diff(v, w); d != "" {
+				t.Errorf("the virtual world (-) and the real one (+):\n%s", d)
+			}
+		})
+	}
+}
+
+func TestVirtualTwice(t *testing.T) {
+	once := func() (seen, *shelf) {
+		a, err := arrival.Parse("poisson", 80, 3)
+		if err != nil {
+			t.Fatal(err)
+		}
+		s, c := newShelf(), NewCore(Config{Arrivals: a, Warmup: 1e8, Window: 2e9, Timeout: 6e10, Cap: 6})
+		engine := twin.FixedConfig{TTFT: 20 * time.Millisecond, ITL: 5 * time.Millisecond, JitterCV: .5, Slots: 8, Seed: 9}
+		d := &diary{World: NewVirtual(VirtualConfig{Engine: twin.NewFixed(engine), Source: asks{30}, Sink: s})}
+		Run(context.Background(), c, d)
+		return saw(d, c, s), s
+	}
+	a, as := once()
+	b, bs := once()
+	if d := cmp.Diff(a, b); d != "" {
+		t.Error(d)
+	}
+	if d := cmp.Diff(as.rows, bs.rows) + cmp.Diff(as.chunks, bs.chunks) + cmp.Diff(as.order, bs.order); d != "" {
+		t.Error(d)
+	}
+	if len(as.rows) < 150 {
+		t.Errorf("%d rows", len(as.rows))
+	}
+}

@@ -1,0 +1,134 @@
+package measure
+
+import (
+	"testing"
+
+	"pitot/internal/record"
+	"pitot/internal/result"
+)
+
+func find(t *testing.T, checks []result.Check, name string) result.Check {
+	t.Helper()
+	for _, c := range checks {
+		if c.Name == name {
+			if c.Value == "" || c.Limit == "" || c.Advice == "" {
+				t.Errorf("check without words: %+v", c)
+			}
+			return c
+		}
+	}
+	t.Errorf("no check %q", name)
+	return result.Check{}
+}
+
+// plain is n answers of 50 ms and 10 ms gaps, one a millisecond.
+func plain(n int) []record.Frame {
+	var out []record.Frame
+	for i := range int64(n) {
+		out = append(out, answer{id: i, due: i, stamps: []int64{i + 50, i + 60, i + 70}, usage: 3, first: 1}.frame())
+	}
+	return out
+}
+
+func TestCleanRunIsValid(t *testing.T) {
+	s := window(10)
+	s.Planned, s.Exact, s.Cold = 1000, true, true
+	frames := plain(1000)
+	for i := range frames {
+		frames[i].Rows[0].OutputPlanned, frames[i].Rows[0].CachedTokens = 3, 0
+	}
+	frames = append(frames, record.Frame{Samples: []record.Sample{{T: 1, Source: SourceClient, Name: CPUShare, Value: .3}}})
+	p := fold(s, frames...).Point()
+	for _, c := range p.Checks {
+		if c.Status != pass {
+			t.Errorf("%+v", c)
+		}
+	}
+	if p.Verdict != result.Valid || len(p.Checks) < 16 {
+		t.Errorf("%s with %d checks", p.Verdict, len(p.Checks))
+	}
+}
+
+func TestChecks(t *testing.T) {
+	sample := func(name string, v float64) func([]record.Frame, *Setup) {
+		return func(fr []record.Frame, _ *Setup) {
+			fr[0].Samples = []record.Sample{{T: 5, Source: SourceClient, Name: name, Value: v}}
+		}
+	}
+	every := func(n int, change func(*record.Row)) func([]record.Frame, *Setup) {
+		return func(fr []record.Frame, _ *Setup) {
+			for i := 0; i < len(fr); i += n {
+				change(&fr[i].Rows[0])
+			}
+		}
+	}
+	lag := func(d int64) func([]record.Frame, *Setup) {
+		return every(1, func(r *record.Row) { r.Sent += d })
+	}
+	for _, c := range []struct {
+		check, status string
+		spoil         func([]record.Frame, *Setup)
+	}{
+		{"client cpu", flag, sample(CPUShare, .7)},
+		{"client cpu", bad, sample(CPUShare, .95)},
+		{"clock steps", flag, sample(ClockStep, .004)},
+		{"recording", bad, sample(RecordErrors, 1)},
+		{"recording", bad, func(fr []record.Frame, _ *Setup) { fr[0].Marks = []record.Mark{{Name: RecordErrors}} }},
+		{"send lag", pass, lag(ms / 2)},
+		{"send lag", flag, lag(3 * ms / 2)},
+		{"send lag", bad, lag(6 * ms)},
+		{"accounting", bad, func(_ []record.Frame, s *Setup) { s.Planned = 1001 }},
+		{"accounting", bad, every(500, func(r *record.Row) { r.ID = 0 })},
+		{"prompt lengths", flag, every(50, func(r *record.Row) { r.PromptTokens = 102 })},
+		{"prompt lengths", pass, every(1, func(r *record.Row) { r.PromptTokens = 101 })},
+		{"output lengths", flag, func(fr []record.Frame, s *Setup) {
+			s.Exact = true
+			every(1, func(r *record.Row) { r.OutputPlanned = 4 })(fr, s)
+		}},
+		{"resets", flag, every(500, func(r *record.Row) { r.Outcome, r.Error = record.Failed, record.ErrReset })},
+		{"errors", flag, every(50, func(r *record.Row) { r.Outcome, r.Error = record.Failed, record.ErrServer })},
+		{"own errors", bad, every(900, func(r *record.Row) { r.Outcome, r.Error = record.Failed, record.ErrBug })},
+		{"retransmits", flag, every(50, func(r *record.Row) { r.Retransmits = 2 })},
+		{"retries", flag, every(50, func(r *record.Row) { r.Retried = 1 })},
+		{"stamps", flag, func(_ []record.Frame, s *Setup) { s.Stamps = "user" }},
+		{"stamps", flag, every(1, func(r *record.Row) { r.Arrivals, r.UserStamps = 3, 1 })},
+		{"window", flag, every(900, func(r *record.Row) { r.LastToken = 6000 * ms })},
+		{"hidden reasoning", flag, every(900, func(r *record.Row) { r.HiddenTokens = 1 })},
+		{"prefix cache", flag, func(fr []record.Frame, s *Setup) {
+			s.Cold = true
+			every(2, func(r *record.Row) { r.CachedTokens = 16 })(fr, s)
+		}},
+		{"repeated prompts", flag, func(_ []record.Frame, s *Setup) { s.Prompts = 999 }},
+		{"repeated prompts", pass, func(_ []record.Frame, s *Setup) { s.Prompts = 1000 }},
+		{"merged chunks", flag, every(100, func(r *record.Row) { r.Merged = 1 })},
+		{"token counts", flag, func(fr []record.Frame, _ *Setup) {
+			for i := range fr {
+				for j := range fr[i].Chunks {
+					fr[i].Chunks[j].Tokens = 2
+				}
+			}
+		}},
+	} {
+		s, frames := window(10), plain(1000)
+		c.spoil(frames, &s)
+		p := fold(s, frames...).Point()
+		if got := find(t, p.Checks, c.check); got.Status != c.status {
+			t.Errorf("%+v, want %s", got, c.status)
+		}
+		if (c.status == bad) != (p.Verdict == result.Invalid) {
+			t.Errorf("%s %s gives %s", c.check, c.status, p.Verdict)
+		}
+	}
+}
+
+// A server that answers nothing is a result, not an invalid measurement.
+func TestFailingServerIsNotInvalid(t *testing.T) {
+	f := NewFold(window(10))
+	for i := range int64(1000) {
+		f.Add(failed(i, i, 5, record.ErrServer))
+	}
+	p := f.Point()
+	if p.Outcome != "failing" || p.Verdict == result.Invalid || p.Metrics.TTFT != nil || p.Metrics.Undefined["ttft_ms"] == "" {
+		t.Errorf("%s, %s, %v", p.Outcome, p.Verdict, p.Metrics.Undefined)
+	}
+}

@@ -1,0 +1,39 @@
+package measure
+
+import (
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"pitot/internal/record"
+)
+
+// What is shown of an error class is what was said of its first request in
+// the schedule, in whichever order the requests ended; of the cohort alone.
+func TestErrorExamples(t *testing.T) {
+	said := func(id, due int64, class, detail string) record.Frame {
+		f := failed(id, due, 1, class)
+		f.Rows[0].Detail = detail
+		return f
+	}
+	frames := []record.Frame{
+		said(0, -50, record.ErrServer, "in the warm-up"),
+		said(3, 300, record.ErrServer, "third"),
+		said(2, 200, record.ErrServer, "second"),
+		said(1, 100, record.ErrServer, ""),
+		said(4, 400, record.ErrReset, ""),
+	}
+	got := fold(window(1), frames...).Point().Requests
+	if d := cmp.Diff(map[string]string{record.ErrServer: "second"}, got.ErrorExamples); d != "" {
+		t.Error(d)
+	}
+	if got.Errors[record.ErrServer] != 3 || got.Errors[record.ErrReset] != 1 {
+		t.Errorf("%v", got.Errors)
+	}
+	if p := fold(window(1), failed(1, 100, 1, record.ErrInterrupted), failed(2, 200, 1, record.ErrInterrupted)).Point(); p.Outcome != "ok" {
+		t.Errorf("the user's interruption makes the server %s", p.Outcome)
+	}
+	if clean := fold(window(1), failed(1, 5000, 1, record.ErrServer)).Point().Requests; clean.ErrorExamples != nil {
+		t.Errorf("%v", clean.ErrorExamples)
+	}
+}

@@ -1,0 +1,255 @@
+package measure
+
+import "pitot/internal/record"
+
+// maxID bounds the ids that are remembered to notice a request told twice.
+const maxID = 1 << 30
+
+// Fold takes in the records of one point, in any order that has the chunks of
+// a request before its row, and gives the point's result at any time. It
+// keeps no chunk longer than its request is under way, and four bytes of each
+// gap after that. It is not safe for concurrent use.
+type Fold struct {
+	setup  Setup
+	flying map[int64]*stream
+	free   []*stream
+	lastID int64 // the stream that the latest chunk belonged to
+	lastOn *stream
+
+	cohort []request
+	groups groups
+	end    int64 // latest stamp seen
+
+	errors   map[string]int     // of the cohort: error classes
+	examples map[string]example // of the cohort: error classes
+	finish   map[string]int     // of the cohort: finish reasons of answers that ended well
+
+	seen       []uint64 // bit set of ids
+	asked      int      // requests of any time
+	duplicates int
+	flow       flow
+	probe      probe
+}
+
+// example is what was said of the first request of an error class.
+type example struct {
+	id     int64
+	detail string
+}
+
+// flow counts by stamp whatever falls in the window, from any request. Tokens
+// are counted in millionths, because a request's tokens are spread over its
+// chunks and a sum of fractions would depend on their order.
+type flow struct {
+	requests           int64
+	input, output      int64 // millionths of tokens
+	noInput, noOutput  int64 // answers whose tokens nobody counted
+	lostOutput         int64 // requests that did not end well, likewise
+	expected, observed int64 // tokens by usage and by chunks, where both are known
+}
+
+// NewFold begins a point.
+func NewFold(s Setup) *Fold {
+	return &Fold{
+		setup:    s,
+		flying:   map[int64]*stream{},
+		lastID:   -1,
+		groups:   newGroups(),
+		errors:   map[string]int{},
+		examples: map[string]example{},
+		finish:   map[string]int{},
+	}
+}
+
+// Add takes in one frame and keeps nothing of it.
+func (f *Fold) Add(fr record.Frame) {
+	for i := range fr.Chunks {
+		c := &fr.Chunks[i]
+		if c.Request != f.lastID || f.lastOn == nil {
+			f.lastID, f.lastOn = c.Request, f.stream(c.Request)
+		}
+		f.lastOn.add(c, f.setup.holds(c.T))
+		f.end = max(f.end, c.T)
+	}
+	for i := range fr.Rows {
+		f.row(&fr.Rows[i])
+	}
+	for i := range fr.Samples {
+		f.probe.sample(&fr.Samples[i], &f.setup)
+	}
+	for i := range fr.Marks {
+		f.probe.mark(&fr.Marks[i])
+	}
+}
+
+func (f *Fold) stream(id int64) *stream {
+	if s := f.flying[id]; s != nil {
+		return s
+	}
+	var s *stream
+	if n := len(f.free); n > 0 {
+		s, f.free = f.free[n-1], f.free[:n-1]
+	} else {
+		s = new(stream)
+	}
+	f.flying[id] = s
+	return s
+}
+
+// row ends a request: its gaps are pooled and its stream is free again.
+func (f *Fold) row(r *record.Row) {
+	f.end = max(f.end, r.Due, r.Sent, r.LastToken, r.Done)
+	if f.twice(r.ID) {
+		f.duplicates++
+		return
+	}
+	if r.Outcome != record.Unsent {
+		f.asked++
+	}
+	s := f.stream(r.ID)
+	s.finish()
+	visible := visibleTokens(r, s)
+	f.flow.count(r, s, &f.setup)
+	if f.setup.holds(r.Due) {
+		f.member(r, s, visible)
+	}
+	delete(f.flying, r.ID)
+	if f.lastID == r.ID {
+		f.lastID, f.lastOn = -1, nil
+	}
+	s.reset()
+	f.free = append(f.free, s)
+}
+
+// twice remembers an id and says whether it was there before.
+func (f *Fold) twice(id int64) bool {
+	if id < 0 || id >= maxID {
+		return false
+	}
+	for int64(len(f.seen))*64 <= id {
+		f.seen = append(f.seen, 0)
+	}
+	word, bit := &f.seen[id/64], uint64(1)<<(id%64)
+	was := *word & bit
+	*word |= bit
+	return was != 0
+}
+
+// visibleTokens is n_s: what the server counted less what it never streamed;
+// without usage, what the chunks say; Unset if nobody knows.
+func visibleTokens(r *record.Row, s *stream) int64 {
+	switch {
+	case r.CompletionTokens >= 0:
+		return max(0, int64(r.CompletionTokens)-int64(max(r.HiddenTokens, 0)))
+	case s.chunks > 0 && !s.blind:
+		return s.tokens
+	}
+	return record.Unset
+}
+
+// member adds a request to the cohort.
+func (f *Fold) member(r *record.Row, s *stream, visible int64) {
+	q := request{
+		due: r.Due, eligible: r.Eligible, ready: r.Ready, sent: r.Sent,
+		first: r.FirstToken, firstLo: r.FirstToken, answer: r.FirstAnswer, last: r.LastToken, done: r.Done,
+		stall: s.stall, stallLo: s.stallLo, stallHi: s.stallHi, lastGap: record.Unset,
+		inputPlanned: r.InputPlanned, prompt: r.PromptTokens, cached: r.CachedTokens, planned: r.OutputPlanned,
+		output: r.CompletionTokens, visible: int32(visible), firstTokens: r.FirstTokens,
+		chunks: int32(s.chunks), outcome: r.Outcome, stream: r.Stream,
+		gaps:        len(s.near)+len(s.wide) > 0,
+		hidden:      r.HiddenTokens > 0,
+		interrupted: r.Error == record.ErrInterrupted,
+		between:     r.HiddenTokens > 0 && r.FirstAnswer > r.FirstToken,
+	}
+	// n_first is what the first arrival brought: events that share its stamp
+	// are not apart in time, so none of their tokens may be divided by.
+	switch {
+	case s.firstEvents == 0:
+	case !s.blind:
+		q.firstTokens = int32(s.firstTokens)
+	case visible == s.chunks: // each event is one token
+		q.firstTokens = int32(s.firstEvents)
+	}
+	if q.output < 0 && !s.blind {
+		q.output = int32(visible)
+	}
+	if s.chunks == 0 {
+		q.chunks = r.Chunks
+	} else if s.firstLo < s.first && q.first >= 0 {
+		// FirstToken is when the first chunk's read came; the chunk may be older.
+		q.firstLo = q.first - (s.first - s.firstLo)
+	}
+	for i := range s.lanes {
+		q.lastGap = max(q.lastGap, s.lanes[i].prevT)
+	}
+	if r.Outcome == record.OK {
+		f.finish[r.Finish]++
+	} else {
+		f.errors[r.Error]++
+		if e, ok := f.examples[r.Error]; r.Detail != "" && (!ok || r.ID < e.id) {
+			f.examples[r.Error] = example{r.ID, r.Detail}
+		}
+	}
+	f.probe.row(r, s)
+	g := f.groups.of(r)
+	q.group = g.index
+	switch {
+	case r.Outcome == record.OK:
+		g.gaps.take(s, visible)
+	case r.Outcome == record.Cut && s.chunks > 0:
+		g.gaps.take(s, visible)
+		end := r.Done
+		if end < 0 {
+			end = q.lastGap
+		}
+		g.gaps.cut = append(g.gaps.cut, max(0, end-q.lastGap))
+	}
+	f.cohort = append(f.cohort, q)
+}
+
+// count adds a request of any time to the flow.
+func (w *flow) count(r *record.Row, s *stream, setup *Setup) {
+	if r.Outcome == record.OK && setup.holds(r.Done) {
+		w.requests++
+	}
+	const million = 1_000_000
+	reached := r.FirstToken // the prompt has been read
+	if reached < 0 && r.Outcome == record.OK {
+		reached = r.Done
+	}
+	if reached >= 0 && setup.holds(reached) {
+		switch {
+		case r.PromptTokens >= 0:
+			w.input += int64(r.PromptTokens) * million
+		case r.InputPlanned >= 0:
+			w.input += int64(r.InputPlanned) * million
+		default:
+			w.noInput++
+		}
+	}
+	said := s.chunks > 0 && !s.blind
+	if said && r.Outcome == record.OK && r.CompletionTokens >= 0 {
+		w.expected += int64(r.CompletionTokens) - int64(max(r.HiddenTokens, 0))
+		w.observed += s.tokens
+	}
+	switch {
+	case r.CompletionTokens >= 0 && s.chunks == 0: // nothing to spread over: all at the end
+		end := r.LastToken
+		if end < 0 {
+			end = r.Done
+		}
+		if setup.holds(end) {
+			w.output += int64(r.CompletionTokens) * million
+		}
+	case r.CompletionTokens >= 0 && said:
+		w.output += int64(float64(r.CompletionTokens) * float64(s.tokensIn) / float64(s.tokens) * million)
+	case r.CompletionTokens >= 0:
+		w.output += int64(float64(r.CompletionTokens) * float64(s.inside) / float64(s.chunks) * million)
+	case said:
+		w.output += s.tokensIn * million
+	case r.Outcome == record.OK && (s.inside > 0 || s.chunks == 0 && setup.holds(r.Done)):
+		w.noOutput++
+	case s.inside > 0:
+		w.lostOutput++
+	}
+}

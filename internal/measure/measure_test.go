@@ -1,0 +1,522 @@
+package measure
+
+import (
+	"encoding/json"
+	"fmt"
+	"math"
+	"testing"
+
+	"pitot/internal/record"
+	"pitot/internal/result"
+	"pitot/internal/slo"
+)
+
+const ms = int64(1e6)
+
+// answer describes a streamed answer as a server gave it, in milliseconds.
+type answer struct {
+	id, due int64
+	stamps  []int64 // of the events
+	tokens  []int32 // in the events, nil if they do not say
+	usage   int32   // completion tokens, Unset if not told
+	first   int32   // tokens known to be in the first event, Unset if assumed
+	hidden  int32
+	finish  int64 // when the event with finish_reason came, 0 with the last token
+}
+
+func blankRow(id, due int64) record.Row {
+	const u = record.Unset
+	return record.Row{ID: id, Session: u, Due: due * ms, Eligible: due * ms, Ready: due * ms, Sent: due * ms,
+		Headers: u, FirstEvent: u, FirstToken: u, FirstAnswer: u, LastToken: u, Done: u,
+		InputPlanned: u, OutputPlanned: u, PromptTokens: u, CachedTokens: u, CompletionTokens: u, ReasoningTokens: u,
+		FirstTokens: u, Status: u, RetryAfter: u, Stream: true}
+}
+
+// frame is the answer as records.
+func (a answer) frame() record.Frame {
+	r := blankRow(a.id, a.due)
+	var f record.Frame
+	for i, at := range a.stamps {
+		c := record.Chunk{Request: a.id, T: at * ms, Earliest: at * ms}
+		if a.tokens != nil {
+			c.Tokens = a.tokens[i]
+		}
+		f.Chunks = append(f.Chunks, c)
+	}
+	last := len(a.stamps) - 1
+	r.FirstToken, r.FirstAnswer = a.stamps[0]*ms, a.stamps[0]*ms
+	r.LastToken, r.Done = a.stamps[last]*ms, a.stamps[last]*ms
+	if a.finish != 0 {
+		r.LastToken, r.Done = a.finish*ms, a.finish*ms
+	}
+	r.CompletionTokens, r.FirstTokens, r.HiddenTokens = a.usage, a.first, a.hidden
+	r.PromptTokens, r.InputPlanned = 100, 100
+	r.Chunks, r.Finish, r.Status = int32(last+1), "length", 200
+	f.Rows = []record.Row{r}
+	return f
+}
+
+func failed(id, due, after int64, class string) record.Frame {
+	r := blankRow(id, due)
+	r.Done, r.Outcome, r.Error = (due+after)*ms, record.Failed, class
+	return record.Frame{Rows: []record.Row{r}}
+}
+
+func cut(id, due, after int64) record.Frame {
+	r := blankRow(id, due)
+	r.Done, r.Outcome, r.Error = (due+after)*ms, record.Cut, record.ErrTimeout
+	return record.Frame{Rows: []record.Row{r}}
+}
+
+func unsent(id, due int64) record.Frame {
+	r := blankRow(id, due)
+	r.Eligible, r.Ready, r.Sent, r.Outcome = record.Unset, record.Unset, record.Unset, record.Unsent
+	return record.Frame{Rows: []record.Row{r}}
+}
+
+func window(seconds int64) Setup { return Setup{T0: 0, T1: seconds * 1000 * ms, Stamps: "kernel"} }
+
+func fold(s Setup, frames ...record.Frame) *Fold {
+	f := NewFold(s)
+	for _, fr := range frames {
+		f.Add(fr)
+	}
+	return f
+}
+
+func spec(t testing.TB, text string) slo.Spec {
+	t.Helper()
+	s, err := slo.Parse(text)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return s
+}
+
+// near asserts a published value.
+func near(t *testing.T, name string, got *float64, want float64) {
+	t.Helper()
+	if got == nil {
+		t.Errorf("%s is nil, want %v", name, want)
+	} else if math.Abs(*got-want) > 1e-9*math.Max(1, math.Abs(want)) {
+		t.Errorf("%s = %v, want %v", name, *got, want)
+	}
+}
+
+func TestDefinitions(t *testing.T) {
+	a := answer{id: 0, due: 1000, stamps: []int64{1050, 1060, 1080, 1090}, usage: 4, first: 1}
+	b := answer{id: 1, due: 2000, stamps: []int64{2100, 2130, 2160}, usage: 3, first: 1}
+	p := fold(window(10), a.frame(), b.frame()).Point()
+	m := p.Metrics
+	near(t, "ttft p50", m.TTFT.P50, 50)
+	near(t, "ttft max", m.TTFT.Max, 100)
+	near(t, "ttft mean", m.TTFT.Mean, 75)
+	near(t, "ttft sd", m.TTFT.SD, 25*math.Sqrt2)
+	near(t, "e2e max", m.E2E.Max, 160)
+	near(t, "generation max", m.Generation.Max, 60)
+	near(t, "tpot min", m.TPOT.Min, 40.0/3)
+	near(t, "tpot max", m.TPOT.Max, 30)
+	near(t, "stall min", m.Stall.Min, 20)
+	near(t, "stall max", m.Stall.Max, 30)
+	near(t, "icl mean", m.ICL.Mean, (10+20+10+30+30)/5.0)
+	near(t, "icl p50", m.ICL.P50, 20)
+	near(t, "itl p50", m.ITL.P50, 20)
+	near(t, "decode min", m.DecodeRate.Min, 1000.0/30)
+	near(t, "prefill max", m.PrefillRate.Max, 2000)
+	near(t, "output", m.OutputTokens.Mean, 3.5)
+	near(t, "tokens per chunk", m.TokensPerChunk.Mean, 1)
+	near(t, "rpm", &p.Throughput.RPM, 12)
+	near(t, "output rate", p.Throughput.OutputTokensPerS, .7)
+	near(t, "input rate", p.Throughput.InputTokensPerS, 20)
+	if m.ICL.N != 5 || m.ITL.N != 5 || m.ICL.Label != "" || m.ITL.Label != "" {
+		t.Errorf("icl %+v, itl %+v", m.ICL, m.ITL)
+	}
+	if p.Requests.Due != 2 || p.Requests.OK != 2 || p.Requests.Finish["length"] != 2 {
+		t.Errorf("requests %+v", p.Requests)
+	}
+	if m.TTFT.Withheld["p99"] == "" || m.TTFT.NoInterval["p50"] == "" || len(m.TTFT.Few) != 1 {
+		t.Errorf("ttft %+v", m.TTFT)
+	}
+}
+
+// E2E = TTFT + TPOT·(n_s − n_first), whatever the first event held.
+func TestIdentity(t *testing.T) {
+	for first := int32(1); first <= 3; first++ {
+		a := answer{due: 7, stamps: []int64{90, 123, 200}, tokens: []int32{first, 2, 4}, usage: 6 + first, first: first}
+		m := fold(window(10), a.frame()).Point().Metrics
+		near(t, "e2e", m.E2E.Max, *m.TTFT.Max+*m.TPOT.Max*6)
+		near(t, "tpot_n1", m.TPOTn1.Max, 110/float64(5+first))
+	}
+}
+
+func TestServiceViewAndClientSide(t *testing.T) {
+	fr := answer{due: 100, stamps: []int64{200, 210}, usage: 2, first: 1}.frame()
+	r := &fr.Rows[0]
+	r.Eligible, r.Ready, r.Sent = 110*ms, 130*ms, 135*ms
+	m := fold(window(1), fr).Point().Metrics
+	near(t, "ttft", m.TTFT.Max, 100)
+	near(t, "service ttft", m.Service.TTFT.Max, 65)
+	near(t, "service e2e", m.Service.E2E.Max, 75)
+	near(t, "held", m.Held.Max, 10)
+	near(t, "connect", m.Connect.Max, 20)
+	near(t, "lag", m.Lag.Max, 5)
+}
+
+func TestNotStreaming(t *testing.T) {
+	r := blankRow(0, 100)
+	r.Stream, r.Done, r.CompletionTokens, r.PromptTokens = false, 400*ms, 30, 10
+	s := window(1)
+	s.SLO = spec(t, "p50 ttft<1s, p50 e2e<2s")
+	p := fold(s, record.Frame{Rows: []record.Row{r}}).Point()
+	m := p.Metrics
+	near(t, "e2e", m.E2E.Max, 300)
+	near(t, "output rate", p.Throughput.OutputTokensPerS, 30)
+	for _, name := range []string{"ttft_ms", "tpot_ms", "itl_ms", "icl_ms"} {
+		if m.Undefined[name] != "not streaming" {
+			t.Errorf("%s: %q", name, m.Undefined[name])
+		}
+	}
+	if m.TTFT != nil || m.TPOT != nil || m.ITL != nil || m.ICL != nil {
+		t.Error("a metric of streams has values")
+	}
+	if p.SLO.Met != undecided || p.SLO.Limits[0].Why != notStreaming {
+		t.Errorf("slo %+v", p.SLO)
+	}
+}
+
+// Only requests due in the window are the cohort; throughput goes by stamp.
+func TestWindow(t *testing.T) {
+	s := Setup{T0: 1000 * ms, T1: 2000 * ms, GPUs: 2, GPUPrice: 3.6, Stamps: "kernel"}
+	before := answer{id: 0, due: 900, stamps: []int64{950, 1050, 1100, 1150}, usage: 8, first: Unset}.frame()
+	within := answer{id: 1, due: 1000, stamps: []int64{1500, 1900, 2000, 2100}, tokens: []int32{1, 2, 1, 1}, usage: 5, first: 1}.frame()
+	after := answer{id: 2, due: 2000, stamps: []int64{2050, 2100}, usage: 2, first: 1}.frame()
+	p := fold(s, before, within, after).Point()
+	if p.Requests.Due != 1 {
+		t.Fatalf("due %d", p.Requests.Due)
+	}
+	near(t, "requests", &p.Throughput.RequestsPerS, 1)                 // the first ended inside, the second not
+	near(t, "output", p.Throughput.OutputTokensPerS, 8*3/4.+3)         // spread over chunks, and as the events say
+	near(t, "input", p.Throughput.InputTokensPerS, 100)                // only the second's first token
+	near(t, "per gpu", p.Throughput.PerGPU.OutputTokensPerS, 4.5)      //
+	near(t, "cost", p.Cost.USDPerMOutput, 2*3.6/3600/9*1e6)            //
+	near(t, "drain", &p.Seconds.Drain, .1)                             //
+	near(t, "warmup", &p.Seconds.Warmup, 1)                            //
+	near(t, "tpot with a first event of one", p.Metrics.TPOT.Max, 150) // 600 ms for 4
+}
+
+const Unset = record.Unset
+
+func TestNoUsageNoTokens(t *testing.T) {
+	a := answer{due: 0, stamps: []int64{10, 20, 30}, usage: Unset, first: Unset}
+	p := fold(window(1), a.frame()).Point()
+	if p.Throughput.OutputTokensPerS != nil || p.Throughput.Why == "" {
+		t.Errorf("throughput %+v", p.Throughput)
+	}
+	if p.Metrics.TPOT != nil || p.Metrics.ITL != nil || p.Metrics.Undefined["tpot_ms"] == "" || p.Metrics.Undefined["itl_ms"] == "" {
+		t.Errorf("tpot %v, itl %v", p.Metrics.TPOT, p.Metrics.ITL)
+	}
+	near(t, "icl", p.Metrics.ICL.Mean, 10)
+}
+
+// 2 % instant 429, 1 % never answering, the rest 50 ms.
+func TestSurvivorsOnly(t *testing.T) {
+	s := window(1000)
+	s.SLO = spec(t, "p99 ttft<200ms")
+	f := NewFold(s)
+	for i := int64(0); i < 10_000; i++ {
+		switch {
+		case i%50 == 0:
+			f.Add(failed(i, i*10, 1, record.ErrRateLimited))
+		case i%100 == 1:
+			f.Add(cut(i, i*10, 600_000))
+		default:
+			f.Add(answer{id: i, due: i * 10, stamps: []int64{i*10 + 50, i*10 + 60}, usage: 2, first: 1}.frame())
+		}
+	}
+	p := f.Point()
+	near(t, "attained", p.SLO.Attained, .97)
+	if p.SLO.Met != no || p.SLO.Limits[0].Met != no || p.SLO.Why == "" {
+		t.Errorf("slo %+v", p.SLO)
+	}
+	ttft := p.Metrics.TTFT
+	if ttft.P99 != nil || ttft.Over["p99"] != 600_000 || ttft.Censored != 100 || ttft.N != 9800 {
+		t.Errorf("ttft %+v", ttft)
+	}
+	near(t, "p95", ttft.P95, 50)
+	near(t, "survivors", ttft.P99OK, 50)
+	if ttft.Mean != nil || ttft.Max != nil || ttft.Over["max"] != 600_000 {
+		t.Errorf("mean %v, max %v over %v", ttft.Mean, ttft.Max, ttft.Over)
+	}
+	if r := p.Requests; r.Due != 10_000 || r.OK != 9700 || r.Failed != 200 || r.Cut != 100 || r.Errors[record.ErrRateLimited] != 200 {
+		t.Errorf("requests %+v", r)
+	}
+	if p.Outcome != "degraded" || p.Verdict == result.Invalid {
+		t.Errorf("outcome %s, verdict %s", p.Outcome, p.Verdict)
+	}
+	near(t, "goodput", &p.Goodput.RequestsPerS, 9.7)
+}
+
+// A server that makes a token every 10 ms, however it hands them out.
+func TestChunksAreNotTokens(t *testing.T) {
+	every := func(n int, step int64) (at []int64) {
+		for i := range n {
+			at = append(at, 100+int64(i)*step)
+		}
+		return at
+	}
+	cases := map[string]struct {
+		a     answer
+		tpot  float64
+		icl   float64
+		itl   float64 // 0: withheld
+		label string
+	}{
+		"plain":       {answer{stamps: every(41, 10), usage: 41, first: 1}, 10, 10, 10, ""},
+		"stop at EOS": {answer{stamps: every(41, 10), usage: 42, first: 1, finish: 510}, 10, 10, 0, ""},
+		"interval 4":  {answer{stamps: every(11, 40), usage: 41, first: 1}, 10, 40, 0, ""},
+		"interval 4 told": {answer{stamps: every(11, 40), tokens: append([]int32{1}, repeat(4, 10)...), usage: 41, first: 1},
+			10, 40, 10, "amortised"},
+		"first chunk of 3":    {answer{stamps: every(41, 10), tokens: append([]int32{3}, repeat(1, 40)...), usage: 43, first: 3}, 10, 10, 10, ""},
+		"hidden reasoning":    {answer{stamps: every(41, 10), usage: 541, first: 1, hidden: 500}, 10, 10, 10, ""},
+		"two events per read": {answer{stamps: append([]int64{100}, twice(every(21, 20)[1:])...), usage: 41, first: 1}, 10, 20, 10, "amortised"},
+	}
+	for name, c := range cases {
+		m := fold(window(10), c.a.frame()).Point().Metrics
+		near(t, name+" tpot", m.TPOT.Max, c.tpot)
+		near(t, name+" icl", m.ICL.P50, c.icl)
+		if c.itl == 0 {
+			if m.ITL != nil || m.Undefined["itl_ms"] == "" {
+				t.Errorf("%s: itl %+v", name, m.ITL)
+			}
+			continue
+		}
+		near(t, name+" itl", m.ITL.P50, c.itl)
+		if m.ITL.Label != c.label {
+			t.Errorf("%s: label %q", name, m.ITL.Label)
+		}
+		if m.ITL.N != 40 {
+			t.Errorf("%s: %d token gaps", name, m.ITL.N)
+		}
+	}
+}
+
+func repeat(x int32, n int) (out []int32) {
+	for range n {
+		out = append(out, x)
+	}
+	return out
+}
+
+func twice(at []int64) (out []int64) {
+	for _, x := range at {
+		out = append(out, x, x)
+	}
+	return out
+}
+
+func TestHiddenBetweenVisible(t *testing.T) {
+	fr := answer{stamps: []int64{10, 20, 500, 510}, usage: 100, first: 1, hidden: 60}.frame()
+	fr.Rows[0].FirstAnswer = 500 * ms // reasoning was streamed before, and some was not
+	m := fold(window(1), fr).Point().Metrics
+	if m.TPOT != nil || m.Undefined["tpot_ms"] == "" {
+		t.Errorf("tpot %+v", m.TPOT)
+	}
+	near(t, "ttfa", m.TTFA.Max, 500)
+}
+
+func TestCensored(t *testing.T) {
+	// Cut in the middle of its answer: a definite TTFT, an open end.
+	fr := answer{id: 0, due: 0, stamps: []int64{50, 60, 80}, usage: Unset, first: Unset}.frame()
+	r := &fr.Rows[0]
+	r.Outcome, r.Error, r.Done, r.OutputPlanned = record.Cut, record.ErrTimeout, 1000*ms, 11
+	only := blankRow(1, 0) // reasoning alone
+	only.FirstToken, only.LastToken, only.Done, only.CompletionTokens = 40*ms, 90*ms, 95*ms, 6
+	m := fold(window(10), fr, unsent(2, 100), record.Frame{Rows: []record.Row{only}}).Point().Metrics
+	near(t, "ttft p50", m.TTFT.P50, 50)
+	if m.TTFT.N != 3 || m.TTFT.Censored != 1 || m.TTFT.Over["max"] != 900 {
+		t.Errorf("ttft %+v", m.TTFT)
+	}
+	if m.E2E.Censored != 2 || m.E2E.Over["p50"] != 900 {
+		t.Errorf("e2e %+v", m.E2E)
+	}
+	if m.TTFA.Censored != 2 { // the unsent and the one that only reasoned; the cut one had begun to answer
+		t.Errorf("ttfa %+v", m.TTFA)
+	}
+	if m.Stall.Over["max"] != 920 || m.ICL.Censored != 1 || m.ICL.Over["max"] != 920 {
+		t.Errorf("stall %+v, icl %+v", m.Stall, m.ICL)
+	}
+	if m.TPOT.Over["max"] != 95 { // 950 ms for at most 10 more tokens
+		t.Errorf("tpot %+v", m.TPOT)
+	}
+	if m.Service.TTFT.N != 2 {
+		t.Errorf("an unsent request has no service time: %+v", m.Service.TTFT)
+	}
+}
+
+func TestChoices(t *testing.T) {
+	fr := answer{stamps: []int64{100, 101, 120, 121, 140, 141}, usage: 6, first: 1}.frame()
+	for i := range fr.Chunks {
+		fr.Chunks[i].Choice = int32(i % 2)
+	}
+	m := fold(window(1), fr).Point().Metrics
+	near(t, "icl min", m.ICL.Min, 20)
+	near(t, "icl max", m.ICL.Max, 20)
+}
+
+func TestObjective(t *testing.T) {
+	run := func(text string, n int) *result.SLO {
+		s := window(100)
+		s.SLO = spec(t, text)
+		f := NewFold(s)
+		for i := range int64(n) {
+			gap := int64(10)
+			if i%50 == 0 { // 2 %
+				gap = 100
+			}
+			f.Add(answer{id: i, due: i, stamps: []int64{i + 50, i + 50 + gap}, usage: 2, first: 1}.frame())
+		}
+		return f.Point().SLO
+	}
+	for text, want := range map[string]string{
+		"p99 ttft<200ms":                 yes,
+		"p99 ttft<50ms":                  no, // at the limit is over
+		"p99 tpot<50ms":                  no,
+		"p95 tpot<50ms":                  yes,
+		"p99 ttft<200ms, p99 tpot<50ms":  no,
+		"ttft<200ms, tpot<50ms @98%":     yes,
+		"ttft<200ms, tpot<50ms @99%":     no,
+		"p95 icl<50ms":                   yes,
+		"p99 icl<50ms":                   no,
+		"p99 itl<50ms":                   no,
+		"errors<1%":                      yes,
+		"p99.9 ttft<200ms":               yes,
+		"p99.95 ttft<200ms":              undecided,
+		"p99.95 ttft<200ms, errors<0.1%": undecided,
+	} {
+		if got := run(text, 1000); got.Met != want || want != yes && got.Why == "" {
+			t.Errorf("%s: %s (%s), want %s", text, got.Met, got.Why, want)
+		}
+	}
+	if got := run("ttft<200ms, tpot<50ms @98%", 1000); *got.Attained != .98 || *got.Limits[0].Attained != 1 {
+		t.Errorf("attained %v of %+v", *got.Attained, got.Limits)
+	}
+	if got := run("p99 ttft<200ms", 60); got.Met != undecided || got.Limits[0].Value != nil {
+		t.Errorf("60 requests: %+v", got)
+	}
+	if got := run("p99 tpot<50ms", 60); got.Met != no { // two over of at most one
+		t.Errorf("60 requests, two over: %+v", got)
+	}
+}
+
+func TestAttains(t *testing.T) {
+	for _, c := range []struct {
+		due, good int64
+		p         float64
+		want      string
+	}{
+		{1000, 990, .99, yes}, {1000, 989, .99, no}, {100, 99, .99, yes}, {100, 98, .99, no},
+		{99, 99, .99, undecided}, {99, 98, .99, undecided}, {50, 48, .99, no}, {50, 0, .99, no},
+		{0, 0, .99, undecided}, {0, 0, 1, undecided}, {10, 10, 1, yes}, {10, 9, 1, no}, {1000, 999, .999, yes},
+	} {
+		if got := Attains(c.due, c.good, c.p); got != c.want {
+			t.Errorf("Attains(%d, %d, %g) = %s, want %s", c.due, c.good, c.p, got, c.want)
+		}
+	}
+	for _, c := range []struct {
+		due, bad int64
+		want     string
+	}{{1000, 9, yes}, {1000, 10, no}, {100, 0, yes}, {100, 1, no}, {99, 0, undecided}, {50, 1, no}} {
+		if got := Below(c.due, c.bad, .01); got != c.want {
+			t.Errorf("Below(%d, %d) = %s, want %s", c.due, c.bad, got, c.want)
+		}
+	}
+}
+
+func TestClasses(t *testing.T) {
+	build := func(lengths []int32, class func(int) string) result.Point {
+		f := NewFold(window(10))
+		for i, n := range lengths {
+			fr := answer{id: int64(i), due: int64(i), stamps: []int64{int64(i) + int64(n), int64(i) + int64(n) + 10}, usage: 2, first: 1}.frame()
+			fr.Rows[0].InputPlanned, fr.Rows[0].PromptTokens = n, n
+			if class != nil {
+				fr.Rows[0].Class = class(i)
+			}
+			f.Add(fr)
+		}
+		return f.Point()
+	}
+	if p := build([]int32{256, 257, 255}, nil); p.Classes != nil {
+		t.Errorf("lengths beside a border of buckets: %v", p.Classes)
+	}
+	p := build([]int32{100, 200, 301, 900, 1500}, nil)
+	for name, want := range map[string]int{"input ≤256": 2, "input 257–1024": 2, "input 1025–4096": 1} {
+		c, ok := p.Classes[name]
+		if !ok || c.Requests.Due != want || c.Metrics.ICL.N != int64(want) {
+			t.Errorf("%s: %+v", name, c)
+		}
+	}
+	if c := find(t, p.Checks, "mix"); c.Status != flag {
+		t.Errorf("mix %+v", c)
+	}
+	if p := build([]int32{1, 4, 16, 64, 256, 1024, 4096, 16384, 65536, 262144}, nil); len(p.Classes) != maxClasses {
+		t.Errorf("%d classes", len(p.Classes))
+	}
+	p = build(make([]int32, 40), func(i int) string { return fmt.Sprint("c", i%8) })
+	if len(p.Classes) != maxClasses || p.Classes["other"].Requests.Due != 15 || p.Classes["c0"].Requests.Due != 5 {
+		t.Errorf("%d classes, other %d", len(p.Classes), p.Classes["other"].Requests.Due)
+	}
+}
+
+func TestEmpty(t *testing.T) {
+	for _, s := range []Setup{{}, window(1), {T0: 5, T1: 1}} {
+		s.SLO = spec(t, "p99 ttft<1s, ttft<1s @99%, errors<1%, p50 icl<1s")
+		p := NewFold(s).Point()
+		if p.Requests.Due != 0 || p.SLO.Met != undecided || p.Outcome != "ok" {
+			t.Errorf("%+v", p)
+		}
+		if _, err := json.Marshal(p); err != nil {
+			t.Error(err)
+		}
+	}
+}
+
+// Events that share the first stamp are one arrival: what they brought was
+// there at the beginning of the time that TPOT divides.
+func TestFirstArrivalOfSeveralEvents(t *testing.T) {
+	a := answer{id: 1, stamps: []int64{40, 40, 40, 60, 80}, usage: 5, first: record.Unset}
+	p := fold(window(1), a.frame()).Point()
+	near(t, "tpot", p.Metrics.TPOT.Mean, 20)
+	if p.Metrics.TPOT.Label != "" {
+		t.Errorf("each event is one token, yet %q", p.Metrics.TPOT.Label)
+	}
+	a.tokens, a.usage = []int32{2, 1, 1, 2, 2}, 8
+	near(t, "tpot with tokens told", fold(window(1), a.frame()).Point().Metrics.TPOT.Mean, 10)
+}
+
+// A user who stops a run has not shown that the server misses its objective.
+func TestInterruptedIsUndecided(t *testing.T) {
+	s := window(100)
+	s.SLO = spec(t, "p90 ttft<200ms")
+	var frames []record.Frame
+	for i := range int64(100) {
+		if i < 70 {
+			frames = append(frames, answer{id: i, due: i, stamps: []int64{i + 50, i + 60}, usage: 2, first: 1}.frame())
+			continue
+		}
+		f := cut(i, i, 10)
+		f.Rows[0].Error = record.ErrInterrupted
+		frames = append(frames, f)
+	}
+	p := fold(s, frames...).Point()
+	if p.SLO.Met != undecided || p.SLO.Why == "" {
+		t.Errorf("met %q (%s)", p.SLO.Met, p.SLO.Why)
+	}
+	// What is missed without the interrupted ones is missed.
+	for i := range 20 {
+		frames[i].Rows[0].FirstToken = frames[i].Rows[0].Due + 300*ms
+		frames[i].Rows[0].LastToken = frames[i].Rows[0].Due + 310*ms
+	}
+	if p := fold(s, frames...).Point(); p.SLO.Met != no {
+		t.Errorf("20 of 70 too slow: met %q", p.SLO.Met)
+	}
+}

@@ -1,0 +1,306 @@
+package measure
+
+import (
+	"fmt"
+
+	"pitot/internal/record"
+	"pitot/internal/result"
+	"pitot/internal/slo"
+	"pitot/internal/stat"
+)
+
+// Values are divided by these to get the unit they are published in.
+const (
+	inMS    = 1e6
+	asCount = 1
+)
+
+// part is a cohort, or a class of it, ready to be asked.
+type part struct {
+	requests []*request
+	sets     []*gapSet
+	until    int64 // end of the records
+	streamed bool  // some request asked to stream
+	well     int   // requests that ended well
+}
+
+// collect makes a sample of one metric.
+func (c *part) collect(unit float64, metric func(*request) (float64, state)) sample {
+	s := sample{unit: unit}
+	var values list
+	for _, q := range c.requests {
+		x, st := metric(q)
+		switch st {
+		case known:
+			values = append(values, x)
+		case longer:
+			s.longer = append(s.longer, x)
+		case missing:
+			if q.outcome == record.OK {
+				s.missing++
+			}
+		}
+	}
+	stat.SortFloat64(values)
+	stat.SortFloat64(s.longer)
+	s.values = values
+	return s
+}
+
+// ok narrows a metric to the requests that ended well, whose values are all
+// known.
+func ok(metric func(*request) (float64, state)) func(*request) (float64, state) {
+	return func(q *request) (float64, state) {
+		if q.outcome != record.OK {
+			return 0, excluded
+		}
+		return metric(q)
+	}
+}
+
+// summary is a sample's, with the 99th percentile of the survivors beside it
+// where not all survived.
+func (c *part) summary(unit float64, metric func(*request) (float64, state)) *result.Summary {
+	s := c.collect(unit, metric)
+	return c.survivors(s.summary(), unit, metric)
+}
+
+func (c *part) survivors(out *result.Summary, unit float64, metric func(*request) (float64, state)) *result.Summary {
+	if out == nil || c.well == len(c.requests) {
+		return out
+	}
+	s := c.collect(unit, ok(metric))
+	if few, _ := stat.Support(.99); s.n() >= few {
+		if x, over := s.percentile(.99); !over {
+			x /= unit
+			out.P99OK = &x
+		}
+	}
+	return out
+}
+
+// latency is the metric of an objective that single requests have.
+func (c *part) latency(m slo.Metric) func(*request) (float64, state) {
+	switch m {
+	case slo.TTFT:
+		return func(q *request) (float64, state) { return q.ttft(q.due, c.until) }
+	case slo.TTFA:
+		return func(q *request) (float64, state) { return q.ttfa(c.until) }
+	case slo.TPOT:
+		return func(q *request) (float64, state) { return q.tpot(q.nFirst(), c.until) }
+	case slo.Stall:
+		return func(q *request) (float64, state) { return q.longestGap(c.until) }
+	case slo.E2E:
+		return func(q *request) (float64, state) { return q.e2e(q.due, c.until) }
+	case slo.Generation:
+		return func(q *request) (float64, state) { return q.generation(c.until) }
+	}
+	return func(*request) (float64, state) { return 0, missing }
+}
+
+// metrics are all distributions over the part.
+func (c *part) metrics() result.Metrics {
+	m := result.Metrics{Undefined: map[string]string{}}
+	m.E2E = c.summary(inMS, c.latency(slo.E2E))
+	m.Service.E2E = c.summary(inMS, func(q *request) (float64, state) { return q.e2e(q.sent, c.until) })
+	m.Lag = c.summaryAll(inMS, func(q *request) (float64, state) { return q.span(q.ready, q.sent) })
+	m.Held = c.summaryAll(inMS, func(q *request) (float64, state) { return q.span(q.due, q.eligible) })
+	m.Connect = c.summaryAll(inMS, func(q *request) (float64, state) { return q.span(q.eligible, q.ready) })
+	c.counts(&m)
+	if c.streamed {
+		c.streaming(&m)
+	}
+	c.explain(&m)
+	return m
+}
+
+// summaryAll is for what requests have however they ended.
+func (c *part) summaryAll(unit float64, metric func(*request) (float64, state)) *result.Summary {
+	s := c.collect(unit, metric)
+	return s.summary()
+}
+
+// counts are the distributions of tokens.
+func (c *part) counts(m *result.Metrics) {
+	tokens := func(of func(*request) int32) func(*request) (float64, state) {
+		return ok(func(q *request) (float64, state) {
+			if n := of(q); n >= 0 {
+				return float64(n), known
+			}
+			return 0, missing
+		})
+	}
+	m.InputTokens = c.summaryAll(asCount, tokens((*request).input))
+	m.OutputTokens = c.summaryAll(asCount, tokens(func(q *request) int32 { return q.output }))
+	m.CachedTokens = c.summaryAll(asCount, tokens(func(q *request) int32 { return q.cached }))
+	if m.InputTokens != nil && c.any(func(q *request) bool { return q.outcome == record.OK && q.prompt < 0 && q.inputPlanned >= 0 }) {
+		m.InputTokens.Label = "planned: the server did not count"
+	}
+}
+
+// streaming are the metrics that only a stream has.
+func (c *part) streaming(m *result.Metrics) {
+	hidden := c.any(func(q *request) bool { return q.hidden })
+	assumed := c.any(func(q *request) bool { return q.outcome == record.OK && q.stream && q.firstTokens < 1 })
+
+	m.TTFT = c.bounded(c.latency(slo.TTFT),
+		func(q *request) float64 { return float64(max(0, q.firstLo-q.due)) }, nil)
+	if m.TTFT != nil && hidden {
+		m.TTFT.Label = "to the first visible token: hidden reasoning came before"
+	}
+	m.Service.TTFT = c.summary(inMS, func(q *request) (float64, state) { return q.ttft(q.sent, c.until) })
+	m.TTFA = c.summary(inMS, c.latency(slo.TTFA))
+	m.Generation = c.summary(inMS, c.latency(slo.Generation))
+	m.TPOT = c.summary(inMS, c.latency(slo.TPOT))
+	if m.TPOT != nil && assumed {
+		m.TPOT.Label = "assumed: one token in the first event"
+	}
+	m.TPOTn1 = c.summary(inMS, func(q *request) (float64, state) { return q.tpot(1, c.until) })
+	m.Stall = c.bounded(c.latency(slo.Stall),
+		func(q *request) float64 { return float64(q.stallLo) },
+		func(q *request) float64 { return float64(q.stallHi) })
+
+	m.TokensPerChunk = c.summaryAll(asCount, ok(func(q *request) (float64, state) {
+		if q.visible < 0 || q.chunks < 1 {
+			return 0, missing
+		}
+		return float64(q.visible) / float64(q.chunks), known
+	}))
+	// From sent on: waiting for a slot or a connection is no prefill.
+	m.PrefillRate = c.summaryAll(asCount, ok(func(q *request) (float64, state) {
+		ttft, st := q.ttft(q.sent, c.until)
+		if st != known || ttft <= 0 || q.prompt < 0 {
+			return 0, missing
+		}
+		return float64(q.prompt-max(q.cached, 0)) / ttft * 1e9, known
+	}))
+	m.DecodeRate = c.summaryAll(asCount, ok(func(q *request) (float64, state) {
+		tpot, st := q.tpot(q.nFirst(), c.until)
+		if st != known || tpot <= 0 {
+			return 0, missing
+		}
+		return 1e9 / tpot, known
+	}))
+	icl := c.gaps(false)
+	m.ICL = icl.summary()
+	if why := c.noITL(); why != "" {
+		m.Undefined["itl_ms"] = why
+		return
+	}
+	itl := c.gaps(true)
+	m.ITL = itl.summary()
+}
+
+// bounded is a summary with the bounds that follow from the requests' own;
+// without a function the value itself is that bound.
+func (c *part) bounded(metric func(*request) (float64, state), lo, hi func(*request) float64) *result.Summary {
+	s := c.collect(inMS, metric)
+	open := false
+	edge := func(bound func(*request) float64) *sample {
+		e := c.collect(inMS, func(q *request) (float64, state) {
+			x, st := metric(q)
+			if st != known || bound == nil {
+				return x, st
+			}
+			b := bound(q)
+			open = open || b != x
+			return b, st
+		})
+		return &e
+	}
+	low, high := edge(lo), edge(hi)
+	if open {
+		s.bounds = func(p float64) (float64, float64) {
+			a, _ := low.percentile(p)
+			b, _ := high.percentile(p)
+			return a, b
+		}
+	}
+	return c.survivors(s.summary(), inMS, metric)
+}
+
+// gaps is the sample of chunk gaps or of token gaps.
+func (c *part) gaps(perToken bool) sample {
+	v := newGapView(c.sets, perToken)
+	s := sample{values: v, unit: inMS}
+	var arrivals, chunks int64
+	amortised := false
+	for _, g := range c.sets {
+		arrivals, chunks = arrivals+g.arrivals, chunks+g.chunks
+		amortised = amortised || g.amortised
+		for _, ns := range g.cut {
+			s.longer = append(s.longer, float64(ns))
+		}
+	}
+	stat.SortFloat64(s.longer)
+	if l := newLadder(c.sets, v); l != nil {
+		s.bounds = func(p float64) (lo, hi float64) { return l.at(p, s.longer.size()) }
+	}
+	shared := chunks - arrivals
+	switch {
+	case perToken && (amortised || float64(shared) > mergedLimit*float64(chunks)):
+		s.label = "amortised"
+	case !perToken && shared > 0:
+		s.label = fmt.Sprintf("%.2g %% of the events shared an arrival", 100*float64(shared)/float64(chunks))
+	}
+	return s
+}
+
+// noITL says why there are no token gaps, "" if there are.
+func (c *part) noITL() string {
+	var blind, streams int64
+	for _, g := range c.sets {
+		blind, streams = blind+g.blind, streams+g.streams
+	}
+	if blind > 0 {
+		return fmt.Sprintf("the tokens in a chunk are not known for %d of %d streams: see icl and stall", blind, streams)
+	}
+	return ""
+}
+
+func (c *part) any(is func(*request) bool) bool {
+	for _, q := range c.requests {
+		if is(q) {
+			return true
+		}
+	}
+	return false
+}
+
+// explain gives a reason for every metric that is not there.
+func (c *part) explain(m *result.Metrics) {
+	why := func(there *result.Summary, name, reason string) {
+		if there == nil && m.Undefined[name] == "" {
+			m.Undefined[name] = reason
+		}
+	}
+	nothing := "no request ended well or was cut"
+	uncounted := "the server did not count these tokens"
+	why(m.E2E, "e2e_ms", nothing)
+	why(m.Service.E2E, "service.e2e_ms", nothing)
+	for name, s := range map[string]*result.Summary{"lag_ms": m.Lag, "held_ms": m.Held, "connect_ms": m.Connect} {
+		why(s, name, "no request has the stamps")
+	}
+	for name, s := range map[string]*result.Summary{
+		"input_tokens": m.InputTokens, "output_tokens": m.OutputTokens, "cached_tokens": m.CachedTokens} {
+		why(s, name, uncounted)
+	}
+	stream := map[string]*result.Summary{"ttft_ms": m.TTFT, "ttfa_ms": m.TTFA, "tpot_ms": m.TPOT, "tpot_n1_ms": m.TPOTn1,
+		"itl_ms": m.ITL, "icl_ms": m.ICL, "stall_ms": m.Stall, "generation_ms": m.Generation, "service.ttft_ms": m.Service.TTFT,
+		"tokens_per_chunk": m.TokensPerChunk, "prefill_tokens_per_s": m.PrefillRate, "decode_tokens_per_s": m.DecodeRate}
+	for name, s := range stream {
+		reason := nothing
+		switch {
+		case !c.streamed && len(c.requests) > 0:
+			reason = "not streaming"
+		case c.well == 0:
+		case name == "itl_ms", name == "icl_ms", name == "stall_ms":
+			reason = "no answer came in two arrivals or more"
+		case name == "tpot_ms", name == "tpot_n1_ms", name == "decode_tokens_per_s":
+			reason = "no answer has more counted tokens than its first event"
+		case name == "tokens_per_chunk", name == "prefill_tokens_per_s":
+			reason = uncounted
+		}
+		why(s, name, reason)
+	}
+}

@@ -1,0 +1,248 @@
+package measure
+
+import (
+	"fmt"
+	"math"
+	"slices"
+
+	"pitot/internal/result"
+	"pitot/internal/slo"
+	"pitot/internal/stat"
+)
+
+// Verdicts on an objective.
+const (
+	yes       = "yes"
+	no        = "no"
+	undecided = "undecided"
+)
+
+// Attains judges the claim "at least the share p of due is good": "yes", "no"
+// or "undecided". Of fewer than 1/(1−p) requests it says no only when the
+// claim would fail even if all that are missing to that number were good.
+func Attains(due, good int64, p float64) string {
+	if p >= 1 {
+		switch {
+		case good < due:
+			return no
+		case due == 0:
+			return undecided
+		}
+		return yes
+	}
+	few, _ := stat.Support(p)
+	switch n := max(due, few); {
+	case good+n-due < stat.Rank(n, p):
+		return no
+	case due < few:
+		return undecided
+	}
+	return yes
+}
+
+// Below judges the claim "the share of bad among due is below limit", with
+// the same rule for fewer than 1/limit requests.
+func Below(due, bad int64, limit float64) string {
+	few, _ := stat.Support(1 - limit)
+	n := max(due, few)
+	// The slack is what a decimal fraction lacks in binary.
+	top := limit * float64(n) * (1 - 1e-12)
+	switch {
+	case float64(bad) >= top:
+		return no
+	case due < few:
+		return undecided
+	}
+	return yes
+}
+
+// objective judges the part against the objective, nil if there is none, and
+// gives the requests that met all limits.
+func (c *part) objective(s slo.Spec) (*result.SLO, []*request) {
+	if s.None() {
+		return nil, nil
+	}
+	out := &result.SLO{Spec: s.String(), Limits: []result.Limit{}, Met: yes, NoInterval: noInterval}
+	due := int64(len(c.requests))
+	within := make([]int64, len(s.Limits))
+	var good []*request
+	var joint int64
+	for _, q := range c.requests {
+		v := q.values(c.until)
+		if s.Good(v) {
+			good = append(good, q)
+		}
+		if s.MeetsJoint(v) {
+			joint++
+		}
+		for i, l := range s.Limits {
+			if l.Meets(v) {
+				within[i]++
+			}
+		}
+	}
+	if due > 0 {
+		out.Attained = share(int64(len(good)), due)
+	} else {
+		out.NoInterval = ""
+	}
+	shared := false
+	for i, l := range s.Limits {
+		r := c.limit(l, s, within[i])
+		out.Limits = append(out.Limits, r)
+		if l.Joint() {
+			shared = true
+			if r.Why == notStreaming {
+				settle(out, r.Met, r.Spec+": "+r.Why)
+			}
+			continue
+		}
+		settle(out, r.Met, reason(r))
+	}
+	if shared {
+		met := Attains(due, joint, s.Share())
+		settle(out, met, fmt.Sprintf("%d of %d requests met all joint limits", joint, due))
+	}
+	if stopped := c.interrupted(); out.Met == no && stopped > 0 {
+		// Had all of them been good, would it still be missed?
+		kept := *c
+		kept.requests = slices.DeleteFunc(slices.Clone(c.requests), func(q *request) bool { return q.interrupted })
+		kept.well = c.well
+		if rest, _ := kept.objective(s); rest.Met != no {
+			out.Met, out.Why = undecided, fmt.Sprintf("%d of %d requests were under way when the run was stopped", stopped, due)
+		}
+	}
+	if out.Met == yes {
+		out.Why = ""
+	}
+	return out, good
+}
+
+// interrupted counts the requests that the user's stop cut off.
+func (c *part) interrupted() (n int) {
+	for _, q := range c.requests {
+		if q.interrupted {
+			n++
+		}
+	}
+	return n
+}
+
+// settle lets one limit weigh on the whole: any no is no, then any undecided
+// is undecided. The first reason of that weight is kept.
+func settle(out *result.SLO, met, why string) {
+	weight := map[string]int{yes: 0, undecided: 1, no: 2}
+	if weight[met] > weight[out.Met] {
+		out.Met, out.Why = met, why
+	}
+}
+
+func reason(r result.Limit) string {
+	if r.Why == "" {
+		return r.Spec
+	}
+	return r.Spec + ": " + r.Why
+}
+
+func share(n, of int64) *float64 {
+	x := float64(n) / float64(of)
+	return &x
+}
+
+const notStreaming = "not streaming"
+
+// limit judges one limit of which `within` requests are on the right side.
+func (c *part) limit(l slo.Limit, s slo.Spec, within int64) result.Limit {
+	due := int64(len(c.requests))
+	out := result.Limit{Spec: l.String(), Metric: string(l.Metric), Limit: float64(l.Max) / inMS}
+	if due > 0 {
+		out.Attained = share(within, due)
+	}
+	p := l.P()
+	switch {
+	case l.Metric == slo.Errors:
+		bad := due - int64(c.well)
+		out.Limit = l.MaxPercent / 100
+		out.Met = Below(due, bad, out.Limit)
+		if due > 0 {
+			out.Value = share(bad, due)
+		}
+		if out.Met == undecided {
+			few, _ := stat.Support(1 - out.Limit)
+			out.Why = tooFew(due, few, "requests")
+		}
+		return out
+	case !c.streamed && l.Metric != slo.E2E:
+		out.Met, out.Why, out.Attained = undecided, notStreaming, nil
+		return out
+	case l.Metric.Pooled():
+		c.pooled(l, &out)
+		return out
+	case l.Joint():
+		p = s.Share()
+	}
+	values := c.collect(inMS, c.latency(l.Metric))
+	if few, _ := stat.Support(p); p < 1 && values.n() >= few {
+		if x, over := values.percentile(p); !over {
+			x /= inMS
+			out.Value = &x
+		}
+	}
+	out.Met = Attains(due, within, p)
+	few, _ := stat.Support(p)
+	lost := len(c.requests) - c.well
+	switch {
+	case out.Met == undecided:
+		out.Why = tooFew(due, few, "requests")
+	case out.Met == no && lost > 0:
+		out.Why = fmt.Sprintf("%d of %d requests count as over because they failed, were cut or were not sent", lost, due)
+	}
+	return out
+}
+
+func tooFew(n, few int64, what string) string {
+	return fmt.Sprintf("%d %s are too few for the claim, it needs %d", n, what, few)
+}
+
+// pooled judges a limit on gaps by their exact percentile; where merging
+// leaves open on which side it lies there is no verdict.
+func (c *part) pooled(l slo.Limit, out *result.Limit) {
+	out.Met, out.Attained = undecided, nil
+	if l.Metric == slo.ITL {
+		if out.Why = c.noITL(); out.Why != "" {
+			return
+		}
+	}
+	s := c.gaps(l.Metric == slo.ITL)
+	if l.Metric == slo.ITL && s.label == "amortised" {
+		out.Why = "tokens came several at a time: limit icl or stall instead"
+		return
+	}
+	n, p := s.n(), l.P()
+	if few, _ := stat.Support(p); n < few {
+		out.Why = tooFew(n, few, "gaps")
+		return
+	}
+	x, over := s.percentile(p)
+	lo, hi := x, x
+	if over {
+		hi = math.Inf(1)
+		lo = hi
+		out.Why = "the percentile falls among streams that were not followed to their end"
+	} else {
+		out.Value = new(float64)
+		*out.Value = x / inMS
+		if s.bounds != nil {
+			lo, hi = s.bounds(p)
+		}
+	}
+	limit := float64(l.Max)
+	switch {
+	case hi < limit:
+		out.Met = yes
+	case lo >= limit:
+		out.Met = no
+	default:
+		out.Why = fmt.Sprintf("merged reads leave it between %.3g and %.3g ms", lo/inMS, hi/inMS)
+	}
+}

@@ -1,0 +1,96 @@
+package measure
+
+import "pitot/internal/record"
+
+// Names under which the instrument reports on itself, as samples of source
+// "client": the share of the available cores used over the last second, a
+// step of the wall clock, records that could not be written.
+const (
+	SourceClient = "client"
+	CPUShare     = "cpu_share"
+	ClockStep    = "clock_step"
+	RecordErrors = "record_errors"
+)
+
+// probe gathers what the checks need to know of the instrument and of the
+// conditions.
+type probe struct {
+	cpu, cpuN    float64
+	clockSteps   int
+	recordErrors int
+
+	chunks, arrivals, merged, userStamps int64 // of the cohort
+	retransmitted, retried               int   // requests
+	resets, bugs                         int
+	otherPrompt, promptKnown             int // served prompt length is not the planned one
+	otherOutput, outputKnown             int
+	cached, prompt                       int64 // tokens
+	hidden                               int
+}
+
+func (p *probe) sample(s *record.Sample, setup *Setup) {
+	if s.Source != SourceClient {
+		return
+	}
+	switch s.Name {
+	case CPUShare:
+		if setup.holds(s.T) {
+			p.cpu += s.Value
+			p.cpuN++
+		}
+	case ClockStep:
+		if s.Value != 0 {
+			p.clockSteps++
+		}
+	case RecordErrors:
+		p.recordErrors += int(max(0, min(s.Value, 1e9)))
+	}
+}
+
+func (p *probe) mark(m *record.Mark) {
+	if m.Name == RecordErrors {
+		p.recordErrors++
+	}
+}
+
+// row takes in a request of the cohort.
+func (p *probe) row(r *record.Row, s *stream) {
+	p.chunks += s.chunks
+	p.arrivals += int64(max(r.Arrivals, 0))
+	p.merged += int64(max(r.Merged, 0))
+	p.userStamps += int64(max(r.UserStamps, 0))
+	if r.Retransmits > 0 {
+		p.retransmitted++
+	}
+	if r.Retried > 0 {
+		p.retried++
+	}
+	if r.HiddenTokens > 0 {
+		p.hidden++
+	}
+	switch r.Error {
+	case record.ErrReset, record.ErrClosed:
+		p.resets++
+	case record.ErrBug:
+		p.bugs++
+	}
+	if r.Outcome != record.OK {
+		return
+	}
+	if r.InputPlanned >= 0 && r.PromptTokens >= 0 {
+		p.promptKnown++
+		if off := max(r.PromptTokens, r.InputPlanned) - min(r.PromptTokens, r.InputPlanned); float64(off) > .01*float64(r.InputPlanned) {
+			p.otherPrompt++
+		}
+	}
+	if r.OutputPlanned >= 0 && r.CompletionTokens >= 0 {
+		p.outputKnown++
+		if r.OutputPlanned != r.CompletionTokens {
+			p.otherOutput++
+		}
+	}
+	if r.CachedTokens >= 0 && r.PromptTokens >= 0 {
+		p.cached += int64(r.CachedTokens)
+		p.prompt += int64(r.PromptTokens)
+	}
+}

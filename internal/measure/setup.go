@@ -1,0 +1,31 @@
+// Package measure turns records into a result: the metrics by their one
+// definition, the attainment of an objective, goodput, the self-checks and
+// the verdict. The live view, the end of a run, the recovery of a killed one
+// and a merge all go through the same [Fold].
+package measure
+
+import (
+	"pitot/internal/result"
+	"pitot/internal/slo"
+)
+
+// Setup is what the records of a point cannot tell by themselves.
+type Setup struct {
+	T0, T1 int64 // the window [T0, T1) in nanoseconds since the point's origin
+
+	Load     result.Load
+	SLO      slo.Spec // zero for none
+	GPUs     int      // that serve the target, 0 if not known
+	GPUPrice float64  // dollars for one GPU for an hour, 0 if not known
+	Stamps   string   // source of the chunk times: "kernel", "user" or "virtual"
+	Planned  int      // requests due in the window by the schedule; 0 while not all have ended, or if only the run can tell
+	Exact    bool     // output lengths are held to the planned ones
+	Cold     bool     // prompts are planned to hit no prefix cache
+	Prompts  int      // distinct prompts there are, 0 for no end of them
+}
+
+// seconds is the length of the window.
+func (s *Setup) seconds() float64 { return float64(s.T1-s.T0) / 1e9 }
+
+// holds says that a stamp lies in the window.
+func (s *Setup) holds(t int64) bool { return t >= s.T0 && t < s.T1 }

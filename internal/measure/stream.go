@@ -1,0 +1,166 @@
+package measure
+
+import (
+	"math"
+
+	"pitot/internal/record"
+)
+
+// stream gathers the chunks of one request until its row comes. Its slices
+// are used again for later requests.
+type stream struct {
+	lanes []lane
+	near  []nearGap
+	wide  []wideGap
+
+	first, firstLo int64 // the first chunk's arrival and its lower bound
+	firstEvents    int64 // events of that arrival
+	firstTokens    int64 // their tokens, as far as they are known
+
+	chunks   int64 // events
+	inside   int64 // events stamped in the window
+	tokens   int64 // of all events, where known
+	tokensIn int64 // of the events stamped in the window
+	arrivals int64
+	blind    bool // some event did not say how many tokens it carried
+	several  bool // some event that ended a gap carried more than one token
+
+	stall, stallLo, stallHi int64 // longest gap and what merging leaves open
+}
+
+// lane is one choice of a stream: gaps are measured inside a choice.
+type lane struct {
+	choice int32
+	begun  bool // an arrival is being gathered
+	prev   bool // an earlier arrival is there to measure from
+
+	prevT, prevLo int64 // end of the previous arrival: at most, at least
+
+	t, lo  int64 // end of this arrival: at most, at least
+	events int32
+	open   int32 // events known only as an interval
+	exact  bool  // some event has a stamp of its own
+	tokens int64
+}
+
+// nearGap is a gap that is known exactly and short: nanoseconds, and how many
+// events and tokens its arrival brought (tokens 0 if not known).
+type nearGap struct {
+	ns             uint32
+	events, tokens uint16
+}
+
+// wideGap is any other gap before an arrival: one whose ends the kernel's
+// merging left open, or a very long one.
+type wideGap struct {
+	ns     int64 // as stamped
+	lo, hi int64 // from the previous arrival's end to this one's: at least, at most
+	parts  int32 // arrivals it may have been
+	events int32
+	tokens int32 // 0 if not known
+}
+
+func (s *stream) reset() {
+	*s = stream{lanes: s.lanes[:0], near: s.near[:0], wide: s.wide[:0]}
+}
+
+func (s *stream) add(c *record.Chunk, inside bool) {
+	lo := min(c.Earliest, c.T)
+	if s.chunks == 0 {
+		s.first, s.firstLo = c.T, lo
+	}
+	if c.T == s.first {
+		s.firstEvents++
+		s.firstTokens += int64(max(c.Tokens, 0))
+	}
+	s.chunks++
+	tokens := int64(max(c.Tokens, 0))
+	if tokens == 0 {
+		s.blind = true
+	}
+	s.tokens += tokens
+	if inside {
+		s.inside++
+		s.tokensIn += tokens
+	}
+	l := s.lane(c.Choice)
+	if !l.begun || c.T != l.t {
+		s.end(l)
+		l.begun, l.t, l.events, l.open, l.exact, l.tokens = true, c.T, 0, 0, false, 0
+	}
+	l.lo = lo
+	l.events++
+	l.tokens += tokens
+	if lo < c.T {
+		l.open++
+	} else {
+		l.exact = true
+	}
+}
+
+func (s *stream) lane(choice int32) *lane {
+	for i := range s.lanes {
+		if s.lanes[i].choice == choice {
+			return &s.lanes[i]
+		}
+	}
+	s.lanes = append(s.lanes, lane{choice: choice})
+	return &s.lanes[len(s.lanes)-1]
+}
+
+// end closes the arrival that a lane is gathering.
+func (s *stream) end(l *lane) {
+	if !l.begun {
+		return
+	}
+	s.arrivals++
+	if l.prev {
+		s.gap(l)
+	}
+	l.prev, l.prevT, l.prevLo = true, l.t, l.lo
+	l.begun = false
+}
+
+// gap keeps the gap before the arrival of a lane.
+//
+// Events with one exact stamp are one arrival for certain. Each event known
+// only as an interval may have come alone.
+func (s *stream) gap(l *lane) {
+	g := wideGap{
+		ns:     max(0, l.t-l.prevT),
+		lo:     max(0, l.lo-l.prevT),
+		hi:     max(0, l.t-l.prevLo),
+		parts:  l.open,
+		events: l.events,
+		tokens: int32(min(l.tokens, math.MaxInt32)),
+	}
+	if l.exact {
+		g.parts++
+	}
+	g.lo = min(g.lo, g.ns)
+	if l.tokens > int64(l.events) {
+		s.several = true
+	}
+	s.stall = max(s.stall, g.ns)
+	s.stallHi = max(s.stallHi, g.hi)
+	s.stallLo = max(s.stallLo, g.lo/int64(g.parts))
+	if g.parts == 1 && g.lo == g.hi && g.ns <= math.MaxUint32 && g.events <= math.MaxUint16 && g.tokens <= math.MaxUint16 {
+		s.near = append(s.near, nearGap{uint32(g.ns), uint16(g.events), uint16(g.tokens)})
+		return
+	}
+	s.wide = append(s.wide, g)
+}
+
+// finish closes all lanes.
+func (s *stream) finish() {
+	for i := range s.lanes {
+		s.end(&s.lanes[i])
+	}
+}
+
+// perArrival says how the tokens of an arrival are known: true by what the
+// events said, or by the events themselves when the server counted exactly as
+// many tokens as there were events.
+func (s *stream) perArrival(visible int64) (said, counted bool) {
+	return !s.blind, s.blind && visible == s.chunks
+}

@@ -1,0 +1,148 @@
+package plan
+
+import (
+	"encoding/json"
+	"net/url"
+	"strings"
+
+	"pitot/internal/slo"
+	"pitot/internal/user"
+)
+
+// Check says what in a plan for `pitot run` cannot be, or cannot be together.
+func (p *Plan) Check() error {
+	for _, check := range []func() error{p.checkTarget, p.checkLoad, p.checkWorkload, p.checkMock, p.checkObjective, p.checkPrice} {
+		if err := check(); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (p *Plan) checkTarget() error {
+	if p.Target == "" {
+		return user.Errorf("name one: pitot run http://localhost:8000 --rate 4, or try the embedded target: pitot run mock:llama-3.1-8b@h100 --rate 20",
+			"no target")
+	}
+	if p.CACert != "" && p.Insecure {
+		return user.Errorf("leave one of them out", "--insecure trusts any certificate, so --ca-cert has no meaning beside it")
+	}
+	if p.Kind() != "http" {
+		return nil
+	}
+	// The URL is kept with the run and shown, so it must not hold a secret;
+	// and for the same reason these messages do not repeat it.
+	u, err := url.Parse(p.Target)
+	if err != nil {
+		return nil // said when it is opened
+	}
+	if u.User != nil {
+		return user.Errorf("give a key with --key-env or --key-file, or a header with --header", "the target's URL holds a user or password")
+	}
+	for name := range u.Query() {
+		if IsSecret(name) {
+			return user.Errorf("give a key with --key-env or --key-file, or a header with --header", "the target's URL holds a secret, %s", name)
+		}
+	}
+	return nil
+}
+
+func (p *Plan) checkLoad() error {
+	switch {
+	case p.Rate > 0 && p.Concurrency > 0:
+		return user.Errorf("give --rate for requests at times of their own, or --concurrency for users who wait for their answers; --max-in-flight caps a rate",
+			"--rate and --concurrency are two different loads")
+	case p.Rate == 0 && p.Concurrency == 0:
+		return user.Errorf("requests at times of their own: pitot run "+p.Target+" --rate 4\n      users who wait for answers:      pitot run "+p.Target+" --concurrency 8",
+			"no load given")
+	case p.Think > 0 && p.Rate > 0:
+		return user.Errorf("think time belongs to users: use it with --concurrency", "--think has no meaning with --rate")
+	case p.Concurrency > 0 && p.Arrival != Default().Arrival:
+		return user.Errorf("users send when they have their answer: use --arrival with --rate", "--arrival has no meaning with --concurrency")
+	case p.Concurrency > 0 && p.MaxInFlight > 0:
+		return user.Errorf("users wait for their answers, so there are never more requests than users: lower --concurrency", "--max-in-flight has no meaning with --concurrency")
+	}
+	return nil
+}
+
+func (p *Plan) checkWorkload() error {
+	if p.PrefixShare > 0 && p.Prefix == 0 {
+		return user.Errorf("say how long it is: --prefix 2048", "--prefix-share without --prefix")
+	}
+	if p.Workload != Default().Workload {
+		if p.Prefix > 0 {
+			return user.Errorf("a file brings its own prompts", "--prefix has no meaning with --workload %s", p.Workload)
+		}
+		if p.Input != Default().Input {
+			return user.Errorf("a file brings its own prompts", "--input has no meaning with --workload %s", p.Workload)
+		}
+	}
+	var body map[string]json.RawMessage
+	_ = json.Unmarshal([]byte(p.Body), &body) // "" or an object
+	for field, instead := range map[string]string{"stream": "use --no-stream for whole answers", "model": "use --model"} {
+		if body[field] != nil {
+			return user.Errorf(instead, "--body sets %s, which is Pitot's own to set", field)
+		}
+	}
+	return nil
+}
+
+// checkMock refuses settings of the embedded target where there is none.
+func (p *Plan) checkMock() error {
+	kind := p.Kind()
+	if kind == "mock" {
+		return nil
+	}
+	for _, s := range Settings() {
+		if s.Group != groupMock || s.get == nil || len(s.get(p)) == 0 {
+			continue
+		}
+		switch {
+		case kind == "http" && (s.Name == "ttft" || s.Name == "itl"):
+			return user.Errorf(`a limit is written --slo "p99 `+s.Name+`<200ms"`, "--%s is a latency of the embedded target, and %s is none", s.Name, p.Target)
+		case kind == "http":
+			return user.Errorf("use it with mock:MODEL@GPU", "--%s describes the embedded target, and %s is none", s.Name, p.Target)
+		case s.Name == "faults":
+			return user.Errorf("use mock: in place of sim:", "--%s needs the embedded target behind a socket, and %s has none", s.Name, p.Target)
+		}
+	}
+	if p.Mock.Truth != "" {
+		return user.Errorf("use it with mock:MODEL@GPU", "--truth needs the embedded target behind a socket, and %s is none", p.Target)
+	}
+	return nil
+}
+
+func (p *Plan) checkObjective() error {
+	if p.NoStream && p.SLO.NeedsStream() {
+		return user.Errorf("measure with streaming, or set a limit on e2e", "an answer that is not streamed has no ttft, tpot or itl, so %q cannot be judged", p.SLO.String())
+	}
+	for _, l := range p.SLO.Limits {
+		if l.Metric != slo.Errors && l.Max >= p.Timeout {
+			return user.Errorf("raise --timeout above the limit", "the limit %q lies beyond the timeout of %v: it could never be seen to fail", l.String(), p.Timeout)
+		}
+	}
+	return nil
+}
+
+func (p *Plan) checkPrice() error {
+	switch {
+	case p.GPUPrice > 0 && p.GPUs == 0:
+		return user.Errorf("say how many there are: --gpus 1", "--gpu-price without --gpus")
+	case p.SpendLimit > 0 && p.GPUPrice == 0 && p.TokenPrice == (TokenPrice{}):
+		return user.Errorf("give --token-price 0.15/0.60 (USD per million input/output tokens) or --gpus with --gpu-price", "--spend-limit without a price")
+	}
+	return nil
+}
+
+// checkJSONObject says what keeps a text from being a JSON object.
+func checkJSONObject(text string) error {
+	var m map[string]json.RawMessage
+	err := json.Unmarshal([]byte(text), &m)
+	if err == nil && m == nil {
+		return user.Errorf(`for example --body '{"top_p":0.9}'`, "not a JSON object: null")
+	}
+	if err != nil {
+		return user.Errorf(`for example --body '{"top_p":0.9}'`, "not a JSON object: %s", strings.TrimPrefix(err.Error(), "json: "))
+	}
+	return nil
+}

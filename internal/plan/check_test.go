@@ -1,0 +1,116 @@
+package plan
+
+import (
+	"errors"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"pitot/internal/user"
+)
+
+// What cannot be together is refused with one sentence and a way out.
+func TestCheck(t *testing.T) {
+	for args, want := range map[string]string{
+		"":                                  "no target",
+		"http://x":                          "no load given",
+		"http://x --rate 1 --concurrency 1": "two different loads",
+		"http://x --rate 1 --think 1s":      "--think has no meaning with --rate",
+		"http://x --concurrency 1 --arrival constant":                        "--arrival has no meaning with --concurrency",
+		"http://x --concurrency 1 --max-in-flight 1":                         "--max-in-flight has no meaning with --concurrency",
+		"http://x --rate 1 --prefix-share 0.5":                               "--prefix-share without --prefix",
+		"http://x --rate 1 --workload f --prefix 9":                          "--prefix has no meaning with --workload f",
+		"http://x --rate 1 --workload f --input 9":                           "--input has no meaning with --workload f",
+		"http://x --rate 1 --no-stream --slo tpot<1s@9%":                     "cannot be judged",
+		"http://x --rate 1 --timeout 1s --slo e2e<2s@9%":                     "lies beyond the timeout of 1s",
+		"http://x --rate 1 --gpu-price 2":                                    "--gpu-price without --gpus",
+		"http://x --rate 1 --spend-limit 2":                                  "--spend-limit without a price",
+		"http://x --rate 1 --ttft 200ms":                                     "--ttft is a latency of the embedded target, and http://x is none",
+		"http://x --rate 1 --slots 3":                                        "--slots describes the embedded target",
+		"http://x --rate 1 --truth f":                                        "--truth needs the embedded target",
+		"sim:fixed --rate 1 --faults 429:1%":                                 "--faults needs the embedded target behind a socket",
+		"sim:fixed --rate 1 --truth f":                                       "--truth needs the embedded target behind a socket",
+		"https://x --rate 1 --insecure --ca-cert f":                          "--ca-cert has no meaning beside it",
+		"https://me:sk-secret@x --rate 1":                                    "holds a user or password",
+		"https://x/v1/chat/completions?key=sk-secret --rate 1":               "holds a secret, key",
+		`http://x --rate 1 --body {"stream":false}`:                          "--body sets stream",
+		`http://x --rate 1 --body {"model":"m"}`:                             "--body sets model",
+		"http://x --rate 1":                                                  "",
+		"http://x --concurrency 1 --think 1s":                                "",
+		"mock:fixed --rate 1 --ttft 1ms --faults 429:1% --truth f":           "",
+		"sim:fixed --rate 1 --ttft 1ms --jitter 1":                           "",
+		"https://x/openai?api-version=2024-10-21 --rate 1":                   "",
+		"http://x --rate 1 --no-stream --slo e2e<2s@99%,errors<1%":           "",
+		"http://x --rate 1 --gpus 2 --gpu-price 2.5 --spend-limit 3":         "",
+		"http://x --rate 1 --workload f --output 9":                          "",
+		`http://x --rate 1 --body {"top_p":1} --max-in-flight 3`:             "",
+		"http://x --rate 1 --token-price 0.1/0.2 --spend-limit 3":            "",
+		"http://x --rate 1 --prefix 100 --prefix-share 0 --arrival=constant": "",
+	} {
+		p, _, err := sources{args: args}.decode(t, every())
+		if err != nil {
+			t.Errorf("%s: %v", args, err)
+			continue
+		}
+		err = p.Check()
+		if want == "" {
+			if err != nil {
+				t.Errorf("%s: %v", args, err)
+			}
+			continue
+		}
+		var u *user.Error
+		switch {
+		case !errors.As(err, &u) || !strings.Contains(u.Msg, want):
+			t.Errorf("%s: %v, want %q", args, err, want)
+		case u.Hint == "":
+			t.Errorf("%s: no hint", args)
+		case strings.Contains(u.Msg, "\n") || strings.HasSuffix(u.Msg, "."):
+			t.Errorf("%s: not one sentence: %q", args, u.Msg)
+		case strings.Contains(u.Msg+u.Hint, "sk-secret"):
+			t.Errorf("%s: a secret is told: %v", args, err)
+		}
+	}
+}
+
+func TestRedactArgs(t *testing.T) {
+	argv := []string{"pitot", "run", "http://x", "--header", "Authorization=Bearer sk-secret", "-header=x-api-key=sk-secret", "--header", "X-Tenant=a=b",
+		"--proxy=http://u:sk-secret@h:1", "--body", `{"api_key":"sk-secret","n":2}`, "--body={\"n\":2}", "--rate", "4", "--note", "key=k", "--header"}
+	want := []string{"pitot", "run", "http://x", "--header", "Authorization=[redacted]", "-header=x-api-key=[redacted]", "--header", "X-Tenant=a=b",
+		"--proxy=http://h:1", "--body", `{"n":2}`, "--body={\"n\":2}", "--rate", "4", "--note", "key=k", "--header"}
+	if d := cmp.Diff(want, RedactArgs(argv)); d != "" {
+		t.Error(d)
+	}
+	if argv[4] != "Authorization=Bearer sk-secret" {
+		t.Error("the caller's arguments were changed")
+	}
+}
+
+func TestIsSecret(t *testing.T) {
+	for name, want := range map[string]bool{
+		"Authorization": true, "api-key": true, "X-Api-Key": true, "Cookie": true, "Set-Cookie": true, "X-Auth-Token": true,
+		"User-Agent": false, "X-Tenant": false, "Accept": false, "x-request-id": false,
+	} {
+		if IsSecret(name) != want {
+			t.Errorf("header %s: %v", name, !want)
+		}
+	}
+	for name, want := range map[string]bool{
+		"api_key": true, "apiKey": true, "client_secret": true,
+		"max_tokens": false, "stop_token_ids": false, "skip_special_tokens": false, "prompt_cache_key": false, "top_k": false,
+	} {
+		if IsSecretField(name) != want {
+			t.Errorf("field %s: %v", name, !want)
+		}
+	}
+}
+
+func TestKind(t *testing.T) {
+	for target, want := range map[string]string{"mock:a@b": "mock", "sim:": "sim", "http://mock:80": "http", "localhost:8000": "http", "": "http"} {
+		p := Plan{Target: target}
+		if p.Kind() != want {
+			t.Errorf("%q is %s", target, p.Kind())
+		}
+	}
+}

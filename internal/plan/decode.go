@@ -1,0 +1,161 @@
+package plan
+
+import (
+	"errors"
+	"maps"
+	"slices"
+	"strings"
+	"unicode/utf8"
+
+	"pitot/internal/user"
+)
+
+// Sources of settings, the stronger the higher.
+type source int
+
+const (
+	fromFile source = 1 + iota
+	fromEnvironment
+	fromFlag
+)
+
+// decoder puts settings from all sources together.
+type decoder struct {
+	plan  Plan
+	known map[string]Setting
+	given map[string]source
+}
+
+// Decode makes a plan of arguments, environment and the file that --config
+// names; what stands earlier in this list wins. Only the settings in names
+// are known to the verb. The arguments that are no flags come back in args.
+// Every error is a [user.Error].
+func Decode(names []string, argv []string, getenv func(string) string) (p Plan, args []string, err error) {
+	d := &decoder{plan: Default(), known: map[string]Setting{}, given: map[string]source{}}
+	for _, s := range Settings() {
+		if slices.Contains(names, s.Name) {
+			d.known[s.Name] = s
+		}
+	}
+	flags, args, err := parseFlags(d.known, argv)
+	if err != nil {
+		return d.plan, nil, err
+	}
+	onLine := group(flags)
+	for _, name := range d.names() {
+		if values := onLine[name]; values != nil {
+			if err := d.set(fromFlag, "--"+name, name, values); err != nil {
+				return d.plan, nil, err
+			}
+		}
+	}
+	if err := d.environment(getenv); err != nil {
+		return d.plan, nil, err
+	}
+	config := getenv("PITOT_CONFIG")
+	if c := onLine["config"]; c != nil {
+		config = c[0]
+	}
+	if config != "" {
+		target, err := d.file(config)
+		if err != nil {
+			return d.plan, nil, err
+		}
+		if len(args) == 0 && target != "" {
+			args = []string{target}
+		}
+	}
+	if len(args) > 0 {
+		d.plan.Target = args[0]
+	}
+	if d.plan.Prefix > 0 && d.given["prefix-share"] == 0 {
+		d.plan.PrefixShare = 1
+	}
+	return d.plan, args, nil
+}
+
+// names are the known settings in a fixed order, so that of two mistakes
+// always the same is told.
+func (d *decoder) names() []string { return slices.Sorted(maps.Keys(d.known)) }
+
+func (d *decoder) environment(getenv func(string) string) error {
+	for _, name := range d.names() {
+		v := getenv(envName(name))
+		if v == "" {
+			continue
+		}
+		values := []string{v}
+		if d.known[name].Many {
+			values = strings.Split(v, "\n")
+		}
+		if err := d.set(fromEnvironment, envName(name), name, values); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func envName(name string) string {
+	return "PITOT_" + strings.ToUpper(strings.ReplaceAll(name, "-", "_"))
+}
+
+// set takes the values of one setting, unless a stronger source has it
+// already or has chosen otherwise. where is what the user wrote.
+func (d *decoder) set(from source, where, name string, values []string) error {
+	if d.given[name] > from {
+		return nil
+	}
+	for _, c := range choices() {
+		other := c.other(name)
+		if other == "" {
+			continue
+		}
+		if d.given[other] > from {
+			return nil
+		}
+		if d.given[other] == from && c.clash != "" {
+			return user.Errorf(c.hint, "%s", c.clash)
+		}
+	}
+	d.given[name] = from
+	for _, v := range values {
+		if !utf8.ValidString(v) { // no file could hold it
+			return user.Errorf("", "%s: not UTF-8 text", where)
+		}
+		if err := d.known[name].set(&d.plan, v); err != nil {
+			var u *user.Error
+			if errors.As(err, &u) {
+				return user.Errorf(u.Hint, "%s: %s", where, u.Msg)
+			}
+			return user.Errorf("", "%s: %v", where, err)
+		}
+	}
+	return nil
+}
+
+// choice is a pair of settings of which a run has one: given in a stronger
+// source, one puts the other away.
+type choice struct {
+	sides       [2][]string // the setting, and others that mean nothing without it
+	clash, hint string      // what to say to both from one source, "" where Plan.Check says it
+}
+
+func choices() []choice {
+	return []choice{
+		{sides: [2][]string{{"rate", "arrival", "max-in-flight"}, {"concurrency", "think"}}},
+		{sides: [2][]string{{"duration"}, {"requests"}},
+			clash: "--duration and --requests both say when the window ends", hint: "keep one of them; --timeout bounds each request"},
+		{sides: [2][]string{{"key-env"}, {"key-file"}},
+			clash: "--key-env and --key-file both say where the key is", hint: "keep one of them"},
+	}
+}
+
+// other is the setting that would put this one away.
+func (c choice) other(name string) string {
+	for i, side := range c.sides {
+		if slices.Contains(side, name) {
+			return c.sides[1-i][0]
+		}
+	}
+	return ""
+}

@@ -1,0 +1,290 @@
+package plan
+
+import (
+	"errors"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"pitot/internal/user"
+	"pitot/internal/workload"
+)
+
+// every names all settings.
+func every() (names []string) {
+	for _, s := range Settings() {
+		names = append(names, s.Name)
+	}
+	return names
+}
+
+// sources are what a plan is decoded from.
+type sources struct {
+	args string // separated by spaces
+	env  map[string]string
+	file string
+}
+
+func (s sources) decode(t testing.TB, names []string) (Plan, []string, error) {
+	t.Helper()
+	argv := strings.Fields(s.args)
+	if s.file != "" {
+		path := filepath.Join(t.TempDir(), "plan.yaml")
+		if err := os.WriteFile(path, []byte(s.file), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		argv = append([]string{"--config", path}, argv...)
+	}
+	return Decode(names, argv, func(name string) string { return s.env[name] })
+}
+
+// The stronger source wins, setting by setting.
+func TestPrecedence(t *testing.T) {
+	env := map[string]string{"PITOT_RATE": "2", "PITOT_OUTPUT": "20", "PITOT_WAIT_READY": "2s"}
+	file := "rate: 3\noutput: 30\ninput: 300\nwait-ready: 3s\ntarget: http://file\n"
+	p, args, err := sources{args: "http://flag --rate 1", env: env, file: file}.decode(t, every())
+	if err != nil {
+		t.Fatal(err)
+	}
+	if p.Rate != 1 || p.Output != workload.Fixed(20) || p.Input != workload.Fixed(300) || p.Wait != 2*time.Second || p.Repeat != 1 {
+		t.Errorf("%+v", p)
+	}
+	if p.Target != "http://flag" || !slices.Equal(args, []string{"http://flag"}) {
+		t.Errorf("target %q of %q", p.Target, args)
+	}
+	if p, args, err = (sources{file: file}).decode(t, every()); err != nil || p.Target != "http://file" || len(args) != 1 {
+		t.Errorf("target of the file: %q, %q, %v", p.Target, args, err)
+	}
+}
+
+// Of two settings that a run has one of, the stronger source decides; what
+// weaker ones say of the other does not count.
+func TestChoices(t *testing.T) {
+	for _, c := range []struct {
+		name string
+		in   sources
+		want func(p *Plan)
+	}{
+		{"flag over file", sources{args: "--concurrency 8", file: "rate: 50\narrival: constant\nmax-in-flight: 9"},
+			func(p *Plan) { p.Concurrency = 8 }},
+		{"environment over file", sources{env: map[string]string{"PITOT_RATE": "5"}, file: "concurrency: 8\nthink: 1s"},
+			func(p *Plan) { p.Rate = 5 }},
+		{"flag over environment", sources{args: "--requests 10", env: map[string]string{"PITOT_DURATION": "9s"}},
+			func(p *Plan) { p.Requests = 10 }},
+		{"and back", sources{args: "--duration 9s", file: "requests: 10"},
+			func(p *Plan) { p.Duration = 9 * time.Second }},
+		{"key", sources{args: "--key-file k", env: map[string]string{"PITOT_KEY_ENV": "K"}},
+			func(p *Plan) { p.KeyFile = "k" }},
+		{"both loads from one place are Check's", sources{args: "--rate 5 --concurrency 8"},
+			func(p *Plan) { p.Rate, p.Concurrency = 5, 8 }},
+	} {
+		want := Default()
+		c.want(&want)
+		got, _, err := c.in.decode(t, every())
+		if err != nil {
+			t.Errorf("%s: %v", c.name, err)
+		} else if d := cmp.Diff(want, got, compareLengths); d != "" {
+			t.Errorf("%s: %s", c.name, d)
+		}
+	}
+}
+
+var compareLengths = cmp.Comparer(func(a, b workload.Lengths) bool { return a == b })
+
+func TestFlags(t *testing.T) {
+	for args, want := range map[string]func(p *Plan){
+		"x --rate=4":                               func(p *Plan) { p.Target, p.Rate = "x", 4 },
+		"--rate 4 x":                               func(p *Plan) { p.Target, p.Rate = "x", 4 },
+		"-rate 4":                                  func(p *Plan) { p.Rate = 4 },
+		"--insecure":                               func(p *Plan) { p.Insecure = true },
+		"--insecure=false x":                       func(p *Plan) { p.Target = "x" },
+		"--insecure=0":                             func(*Plan) {},
+		"--no-stream --quiet":                      func(p *Plan) { p.NoStream, p.Quiet = true, true },
+		"--header A=1 --header B=2=3":              func(p *Plan) { p.Headers = []string{"A=1", "B=2=3"} },
+		"--note a= --note b=c":                     func(p *Plan) { p.Notes = []string{"a=", "b=c"} },
+		"--slo=ttft<1s@99%":                        func(p *Plan) { p.SLO = objective("ttft<1s @99%") },
+		"--rate 4 -- --rate":                       func(p *Plan) { p.Rate, p.Target = 4, "--rate" },
+		"-":                                        func(p *Plan) { p.Target = "-" },
+		"--prefix 100":                             func(p *Plan) { p.Prefix, p.PrefixShare = 100, 1 },
+		"--prefix 100 --prefix-share 0.5":          func(p *Plan) { p.Prefix, p.PrefixShare = 100, .5 },
+		"--prefix 100 --prefix-share 0":            func(p *Plan) { p.Prefix = 100 },
+		"--warmup auto":                            func(*Plan) {},
+		"--warmup 0s":                              func(p *Plan) { p.Warmup = 0 },
+		"--model=--rate":                           func(p *Plan) { p.Model = "--rate" },
+		"--token-price 0.15/0.60":                  func(p *Plan) { p.TokenPrice = TokenPrice{.15, .6} },
+		"--output lognormal(200,50)":               func(p *Plan) { p.Output, _ = workload.ParseLengths("lognormal(200,50)") },
+		"--seed 18446744073709551615":              func(p *Plan) { p.Seed, p.SeedSet = 1<<64-1, true },
+		"--rate -0 --concurrency 1":                nil,
+		"--proxy http://u:p@h:3128 --key-env MY_K": func(p *Plan) { p.Proxy, p.KeyEnv = "http://u:p@h:3128", "MY_K" },
+	} {
+		got, _, err := sources{args: args}.decode(t, every())
+		if want == nil {
+			if err == nil {
+				t.Errorf("%s: no error", args)
+			}
+			continue
+		}
+		plan := Default()
+		want(&plan)
+		if err != nil {
+			t.Errorf("%s: %v", args, err)
+		} else if d := cmp.Diff(plan, got, compareLengths); d != "" {
+			t.Errorf("%s: %s", args, d)
+		}
+	}
+}
+
+// Each mistake gives one sentence and, where there is one, the way out.
+func TestMistakes(t *testing.T) {
+	for _, c := range []struct {
+		in        sources
+		msg, hint string
+	}{
+		{sources{args: "--rat 4"}, "unknown flag --rat", "did you mean --rate?"},
+		{sources{args: "--conc 4"}, "unknown flag --conc", "did you mean --concurrency?"},
+		{sources{args: "--hlep"}, "unknown flag --hlep", "did you mean --help?"},
+		{sources{args: "--wibble"}, "unknown flag --wibble", "see --help"},
+		{sources{args: "--port 1"}, "unknown flag --port", "--port belongs to another verb"},
+		{sources{args: "--request-rate 4"}, "unknown flag --request-rate", "write --rate"},
+		{sources{args: "--num-prompts=4"}, "unknown flag --num-prompts", "write --requests"},
+		{sources{args: "--api-key=sk-secret"}, "unknown flag --api-key", "a key is never an argument, where others can read it: export OPENAI_API_KEY, or --key-env VAR, or --key-file FILE"},
+		{sources{args: "--rate"}, "--rate needs a value", "for example --rate R"},
+		{sources{args: "--config"}, "--config needs a value", "for example --config config.yaml"},
+		{sources{args: "--model --rate 4"}, "--model needs a value", "for example --model asked"},
+		{sources{args: "--model -- x"}, "--model needs a value", "for example --model asked"},
+		{sources{args: "--rate 4 --rate=5"}, "--rate is given twice", "keep one of them"},
+		{sources{args: "--config a --config b"}, "--config is given twice", "keep one of them"},
+		{sources{args: "--insecure false"}, "--insecure takes no value of its own", "write --insecure=false"},
+		{sources{args: "--insecure=maybe"}, `--insecure: "maybe" is neither true nor false`, ""},
+		{sources{args: "--model="}, "--model: empty", ""},
+		{sources{args: "--duration 60"}, `--duration: "60" has no unit`, "write 60s or 60ms"},
+		{sources{args: "--duration 1d"}, `--duration: "1d" is not a time such as 500ms, 60s or 10m`, ""},
+		{sources{args: "--duration 0s"}, "--duration: 0s is shorter than 1ms", ""},
+		{sources{args: "--duration 9000h"}, "--duration: 9000h is longer than a year", ""},
+		{sources{args: "--warmup -1ns"}, "--warmup: -1ns is shorter than 0s", ""},
+		{sources{args: "--warmup soon"}, `--warmup: "soon" is not a time such as 500ms, 60s or 10m`, ""},
+		{sources{args: "--rate 0"}, "--rate: 0 is not between 0.000001 and 1000000", ""},
+		{sources{args: "--rate 1e999"}, "--rate: 1e999 is not between 0.000001 and 1000000", ""},
+		{sources{args: "--rate nan"}, `--rate: "nan" is not a number`, ""},
+		{sources{args: "--concurrency 0"}, "--concurrency: 0 is not between 1 and 2147483647", ""},
+		{sources{args: "--concurrency 1.5"}, `--concurrency: "1.5" is not a whole number`, ""},
+		{sources{args: "--requests 0"}, `--requests: "0" is not a whole number of at least 1`, ""},
+		{sources{args: "--prefix-share 1.5"}, "--prefix-share: 1.5 is not between 0 and 1", ""},
+		{sources{args: "--seed -1"}, `--seed: "-1" is not a whole number`, ""},
+		{sources{args: "--arrival poison"}, `--arrival: unknown arrival process "poison"`, "did you mean poisson?"},
+		{sources{args: "--format xml"}, `--format: unknown format "xml"`, "known: json, md, text"},
+		{sources{args: "--input 1k"}, `--input: length "1k": not a length`, "write a number of tokens as 1024, or uniform(a,b), normal(mean,sd), lognormal(mean,sd)"},
+		{sources{args: "--input uniform(9,1)"}, `--input: length "uniform(9,1)": the ends of uniform are the wrong way round`, "did you mean uniform(1,9)?"},
+		{sources{args: "--slo p99ttff<1s"}, `--slo: unknown metric "ttff"`, "did you mean ttft?"},
+		{sources{args: "--slo ttft<200"}, `--slo: limit "200" without a unit`, "write 200ms or 200s"},
+		{sources{args: "--body [1]"}, "--body: not a JSON object: cannot unmarshal array into Go value of type map[string]json.RawMessage", `for example --body '{"top_p":0.9}'`},
+		{sources{args: "--body null"}, "--body: not a JSON object: null", `for example --body '{"top_p":0.9}'`},
+		{sources{args: "--token-price 5"}, `--token-price: "5" is not IN/OUT`, "for example 0.15/0.60"},
+		{sources{args: "--header sk-secret"}, "--header: not NAME=VALUE", ""},
+		{sources{args: "--header Host=x"}, "--header: header Host is Pitot's own to set", ""},
+		{sources{args: "--proxy https://u:sk-secret@h"}, "--proxy: not the URL of an HTTP proxy", "for example http://proxy.example:3128"},
+		{sources{args: "--key-env sk-secret"}, "--key-env: not the name of an environment variable", "for example export OPENAI_API_KEY=… and --key-env OPENAI_API_KEY"},
+		{sources{args: "--note x"}, `--note: "x" is not KEY=VALUE`, ""},
+		{sources{args: "--duration 5s --requests 5"}, "--duration and --requests both say when the window ends", "keep one of them; --timeout bounds each request"},
+		{sources{args: "--key-env A --key-file b"}, "--key-env and --key-file both say where the key is", "keep one of them"},
+		{sources{args: "--model \xff"}, "--model: not UTF-8 text", ""},
+		{sources{args: "--config /nowhere/x.yaml"}, "read config /nowhere/x.yaml: no such file or directory", ""},
+		{sources{env: map[string]string{"PITOT_MAX_IN_FLIGHT": "x"}}, `PITOT_MAX_IN_FLIGHT: "x" is not a whole number`, ""},
+		{sources{env: map[string]string{"PITOT_HEADER": "A=1\nsk-secret"}}, "PITOT_HEADER: not NAME=VALUE", ""},
+
+		{sources{file: "rate: 4\nrat: 5"}, `FILE:2: unknown key "rat"`, "did you mean rate?"},
+		{sources{file: "\n\nwibble: 5"}, `FILE:3: unknown key "wibble"`, "keys are the names of flags, see pitot run --help"},
+		{sources{file: "rate: 4\nduration: 60"}, `FILE:2: duration: "60" has no unit`, "write 60s or 60ms"},
+		{sources{file: "rate: 4\nrate: 5"}, "FILE:2: rate is given twice, first on line 1", "keep one of them"},
+		{sources{file: "rate: [4, 5]"}, "FILE:1: rate: want one value, not a list", ""},
+		{sources{file: "rate: []"}, "FILE:1: rate: want one value, not a list", ""},
+		{sources{file: "target: [a, b]"}, "FILE:1: target: want one value, not a list", ""},
+		{sources{file: "rate: {a: b}"}, "FILE:1: rate: want a plain value", ""},
+		{sources{file: "header: [[a]]"}, "FILE:1: header: a list holds plain values", ""},
+		{sources{file: "[a]: b"}, "FILE:1: a key is a plain word", ""},
+		{sources{file: "model:"}, "FILE:1: model: empty", ""},
+		{sources{file: "- rate"}, "FILE:1: want key: value", "for example: rate: 4"},
+		{sources{file: "rate: 4\nx: y: z"}, "FILE:2: mapping values are not allowed in this context", ""},
+		{sources{file: "rate: 4\n---\nrate: 5"}, "FILE:2: a second document begins", ""},
+		{sources{file: "requests: 5\nduration: 5s"}, "--duration and --requests both say when the window ends", "keep one of them; --timeout bounds each request"},
+	} {
+		run := slices.DeleteFunc(every(), func(n string) bool { return n == "port" })
+		_, _, err := c.in.decode(t, run)
+		name := c.in.args + c.in.file
+		if err == nil {
+			t.Errorf("%q: no error", name)
+			continue
+		}
+		msg := err.Error()
+		if i := strings.Index(msg, "plan.yaml"); i >= 0 {
+			msg = "FILE" + msg[i+len("plan.yaml"):]
+		}
+		var u *user.Error
+		if !errors.As(err, &u) {
+			t.Errorf("%q: %v is not the user's", name, err)
+		}
+		if msg != c.msg || user.Hint(err) != c.hint {
+			t.Errorf("%q:\n got %s\n     %s\nwant %s\n     %s", name, msg, user.Hint(err), c.msg, c.hint)
+		}
+		if strings.Contains(err.Error()+user.Hint(err), "sk-secret") {
+			t.Errorf("%q: a secret is told: %v", name, err)
+		}
+	}
+}
+
+// In a file, lists are for what may be given more than once, and values are
+// text whatever YAML would make of them.
+func TestFile(t *testing.T) {
+	p, _, err := sources{file: "header: [A=1, B=2]\nnote: one=1\ninsecure: yes\nlaunch: 007\nmodel: null\n"}.decode(t, every())
+	if err == nil || !strings.Contains(err.Error(), "neither true nor false") {
+		t.Fatalf("yes is no switch: %v", err)
+	}
+	p, _, err = sources{file: "header: [A=1, B=2]\nnote: one=1\ninsecure: true\nlaunch: 007\nmodel: null\nbody: '{\"a\":1}'\n"}.decode(t, every())
+	if err != nil {
+		t.Fatal(err)
+	}
+	if !slices.Equal(p.Headers, []string{"A=1", "B=2"}) || !slices.Equal(p.Notes, []string{"one=1"}) || !p.Insecure || p.Launch != "007" || p.Model != "null" || p.Body != `{"a":1}` {
+		t.Errorf("%+v", p)
+	}
+	for _, empty := range []string{"", "# nothing\n", "---\n", "{}"} {
+		if p, _, err := (sources{file: empty + " "}).decode(t, every()); err != nil || p.Rate != 0 {
+			t.Errorf("%q: %v", empty, err)
+		}
+	}
+}
+
+func FuzzDecode(f *testing.F) {
+	f.Add("x\x00--rate\x004", "rate: 4\nslo: p99 ttft<1s\n")
+	f.Add("--insecure=false\x00--\x00--x", "header: [A=1, 'B=\"2']\n# c\n")
+	f.Add("--model\x00--rate", "&a rate: *a\n")
+	f.Add("-\x00--\x00---", "? [x]\n: y\n--- \n...")
+	f.Add("--header=A=\x00--body={}", "target: !!binary aGVsbG8=\n")
+	f.Add("--=\x00-=1", "<<: {rate: 1}\n")
+	f.Fuzz(func(t *testing.T, args, file string) {
+		argv := strings.Split(args, "\x00")
+		if slices.ContainsFunc(argv, func(a string) bool { return strings.Contains(a, "config") }) {
+			return // of the machine's own files
+		}
+		p, _, err := Decode(every(), argv, func(string) string { return "" })
+		if err == nil {
+			_ = p.Check()
+			_ = RedactArgs(argv)
+		}
+		d := &decoder{plan: Default(), known: map[string]Setting{}, given: map[string]source{}}
+		for _, s := range Settings() {
+			d.known[s.Name] = s
+		}
+		var u *user.Error
+		if _, err := d.yaml("f", []byte(file)); err == nil {
+			_ = d.plan.Check()
+			_ = d.plan.YAML(every())
+		} else if !errors.As(err, &u) || u.Msg == "" {
+			t.Fatalf("%v is not the user's", err)
+		}
+	})
+}

@@ -1,0 +1,128 @@
+package plan
+
+import (
+	"slices"
+	"strings"
+
+	"pitot/internal/user"
+)
+
+// flagValue is one flag as given.
+type flagValue struct{ name, value string }
+
+// group collects the values of each flag, in order.
+func group(flags []flagValue) map[string][]string {
+	m := map[string][]string{}
+	for _, f := range flags {
+		m[f.name] = append(m[f.name], f.value)
+	}
+	return m
+}
+
+// flagName gives the name of a flag and the value behind its =, if a is one.
+func flagName(a string) (name, value string, has, ok bool) {
+	if len(a) < 2 || a[0] != '-' {
+		return "", "", false, false
+	}
+	name, value, has = strings.Cut(strings.TrimPrefix(a[1:], "-"), "=")
+	return name, value, has, true
+}
+
+// parseFlags takes --name value, --name=value and -name, anywhere among the
+// arguments; behind -- all are arguments.
+func parseFlags(known map[string]Setting, argv []string) (flags []flagValue, args []string, err error) {
+	all := map[string]Setting{"config": {Name: "config", Arg: "FILE", Default: "config.yaml"}}
+	for n, s := range known {
+		all[n] = s
+	}
+	seen := map[string]bool{}
+	for i := 0; i < len(argv); i++ {
+		if argv[i] == "--" {
+			return flags, append(args, argv[i+1:]...), nil
+		}
+		name, value, has, ok := flagName(argv[i])
+		if !ok {
+			args = append(args, argv[i])
+			continue
+		}
+		s, ok := all[name]
+		if !ok {
+			return nil, nil, unknownFlag(name, all)
+		}
+		if !s.Many && seen[name] {
+			return nil, nil, user.Errorf("keep one of them", "--%s is given twice", name)
+		}
+		seen[name] = true
+		next := ""
+		if i+1 < len(argv) {
+			next = argv[i+1]
+		}
+		switch {
+		case has:
+		case s.Arg == "":
+			if next == "true" || next == "false" {
+				return nil, nil, user.Errorf("write --"+name+"="+next, "--%s takes no value of its own", name)
+			}
+			value = "true"
+		default:
+			follower, _, _, flag := flagName(next)
+			if _, is := all[follower]; i+1 >= len(argv) || next == "--" || flag && is {
+				return nil, nil, user.Errorf("for example --"+name+" "+example(s), "--%s needs a value", name)
+			}
+			value = next
+			i++
+		}
+		flags = append(flags, flagValue{name, value})
+	}
+	return flags, args, nil
+}
+
+func example(s Setting) string {
+	if s.Default != "" {
+		return s.Default
+	}
+	return s.Arg
+}
+
+func unknownFlag(name string, known map[string]Setting) error {
+	names := []string{"help"}
+	for n := range known {
+		names = append(names, n)
+	}
+	slices.Sort(names)
+	hint := "see --help"
+	switch near := user.Nearest(name, names); {
+	case slices.ContainsFunc(Settings(), func(s Setting) bool { return s.Name == name }):
+		hint = "--" + name + " belongs to another verb"
+	case elsewhere(name) != "":
+		hint = elsewhere(name)
+	case near != "":
+		hint = "did you mean --" + near + "?"
+	}
+	return user.Errorf(hint, "unknown flag --%s", name)
+}
+
+// elsewhere says what other tools' name for a thing is here.
+func elsewhere(name string) string {
+	switch name {
+	case "key", "api-key", "token":
+		return "a key is never an argument, where others can read it: export OPENAI_API_KEY, or --key-env VAR, or --key-file FILE"
+	case "url", "base-url", "target", "host", "endpoint":
+		return "the target is an argument of its own: pitot run http://localhost:8000 --rate 4"
+	case "request-rate", "qps", "rps":
+		return "write --rate"
+	case "max-concurrency", "users":
+		return "write --concurrency, or --max-in-flight to cap a rate"
+	case "num-prompts", "num-requests", "max-requests":
+		return "write --requests"
+	case "input-len", "random-input-len", "input-tokens":
+		return "write --input"
+	case "output-len", "random-output-len", "output-tokens", "max-tokens":
+		return "write --output"
+	case "dataset", "dataset-path":
+		return "write --workload FILE"
+	case "goodput":
+		return `write --slo "p99 ttft<200ms, p99 tpot<50ms"`
+	}
+	return ""
+}

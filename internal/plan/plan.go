@@ -1,0 +1,108 @@
+// Package plan is what a run is to do: one strict decode of flags, YAML and
+// environment into a Plan, and back into a file that does the run again.
+package plan
+
+import (
+	"strings"
+	"time"
+
+	"pitot/internal/slo"
+	"pitot/internal/workload"
+)
+
+// Plan is a run as asked for.
+type Plan struct {
+	Target     string
+	API, Model string
+	KeyEnv     string
+	KeyFile    string
+
+	Workload      string // file, "random" for generated prompts
+	Input, Output workload.Lengths
+	Prefix        int
+	PrefixShare   float64
+	Seed          uint64
+	SeedSet       bool
+
+	Rate        float64 // open loop, requests per second
+	Arrival     string
+	Concurrency int // closed loop, users
+	Think       time.Duration
+	MaxInFlight int
+	Duration    time.Duration
+	Requests    int64
+	Warmup      time.Duration // AutoWarmup for auto
+	Repeat      int
+
+	SLO        slo.Spec
+	GPUs       int
+	GPUPrice   float64 // USD per GPU and hour
+	TokenPrice TokenPrice
+	SpendLimit float64 // USD, 0 for none
+
+	Headers  []string // NAME=VALUE
+	Body     string   // JSON object
+	NoStream bool
+	Timeout  time.Duration
+	Wait     time.Duration // for the target to be ready
+	CACert   string
+	Insecure bool
+	Proxy    string
+	NoProbe  bool
+
+	Out    string
+	Format string
+	Launch string
+	Notes  []string // KEY=VALUE
+	DryRun bool
+	Quiet  bool
+
+	Mock Mock
+
+	Client  string // another client to check, a shell command
+	Streams []int  // numbers of streams to check at
+}
+
+// Mock describes the embedded target.
+type Mock struct {
+	Port           int
+	Host           string
+	TTFT, ITL      time.Duration // negative: by the model's name
+	Jitter         float64
+	Slots          int
+	TokensPerChunk int
+	RoleChunk      bool
+	Faults         string
+	Truth          string
+	MaxModelLen    int
+}
+
+// TokenPrice is what a hosted API asks, USD per million tokens.
+type TokenPrice struct{ Input, Output float64 }
+
+// AutoWarmup is the warm-up whose length Pitot chooses itself.
+const AutoWarmup time.Duration = -1
+
+// Default is a Plan with nothing asked for.
+func Default() Plan {
+	return Plan{
+		Workload: "random", Input: workload.Fixed(1024), Output: workload.Fixed(128),
+		Arrival: "poisson", Duration: 60 * time.Second, Warmup: AutoWarmup, Repeat: 1,
+		KeyEnv: "OPENAI_API_KEY", Timeout: 600 * time.Second, Format: "text",
+		Mock: Mock{Host: "127.0.0.1", Port: 8000, TTFT: -1, ITL: -1, TokensPerChunk: 1, MaxModelLen: 131072},
+	}
+}
+
+// Kind is how a target is reached.
+func (p *Plan) Kind() string {
+	switch {
+	case strings.HasPrefix(p.Target, "mock:"):
+		return "mock"
+	case strings.HasPrefix(p.Target, "sim:"):
+		return "sim"
+	}
+	return "http"
+}
+
+// Open says whether the load is an open loop.
+func (p *Plan) Open() bool { return p.Rate > 0 }

@@ -1,0 +1,188 @@
+package plan
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"slices"
+	"strconv"
+	"strings"
+
+	"go.yaml.in/yaml/v3"
+
+	"pitot/internal/user"
+)
+
+// file takes the settings of a YAML file: a flat mapping of the flags' names,
+// and target.
+func (d *decoder) file(path string) (target string, err error) {
+	data, err := os.ReadFile(path)
+	if err != nil {
+		var pe *os.PathError
+		if errors.As(err, &pe) {
+			err = pe.Err
+		}
+		return "", user.Errorf("", "read config %s: %v", path, err)
+	}
+	return d.yaml(path, data)
+}
+
+func (d *decoder) yaml(path string, data []byte) (target string, err error) {
+	root, err := document(path, data)
+	if err != nil || root == nil {
+		return "", err
+	}
+	if root.Kind != yaml.MappingNode {
+		return "", user.Errorf("for example: rate: 4", "%s:%d: want key: value", path, root.Line)
+	}
+	seen := map[string]int{}
+	for i := 0; i+1 < len(root.Content); i += 2 {
+		k, v := root.Content[i], root.Content[i+1]
+		at := fmt.Sprintf("%s:%d: ", path, k.Line)
+		if k.Kind != yaml.ScalarNode {
+			return "", user.Errorf("", "%sa key is a plain word", at)
+		}
+		if seen[k.Value] > 0 {
+			return "", user.Errorf("keep one of them", "%s%s is given twice, first on line %d", at, k.Value, seen[k.Value])
+		}
+		seen[k.Value] = k.Line
+		s, ok := d.known[k.Value]
+		if !ok && k.Value != "target" {
+			return "", d.unknownKey(at, k.Value)
+		}
+		values, err := scalars(v)
+		if err != nil {
+			return "", user.Errorf("", "%s%s: %v", at, k.Value, err)
+		}
+		if len(values) != 1 && !s.Many {
+			return "", user.Errorf("", "%s%s: want one value, not a list", at, k.Value)
+		}
+		if k.Value == "target" {
+			target = values[0]
+			continue
+		}
+		if err := d.set(fromFile, at+k.Value, k.Value, values); err != nil {
+			return "", err
+		}
+	}
+	return target, nil
+}
+
+// document gives the root of the one document in a file, nil if it is empty.
+func document(path string, data []byte) (*yaml.Node, error) {
+	in := yaml.NewDecoder(bytes.NewReader(data))
+	var first, second yaml.Node
+	switch err := in.Decode(&first); {
+	case errors.Is(err, io.EOF):
+		return nil, nil
+	case err != nil:
+		return nil, malformed(path, err)
+	}
+	if err := in.Decode(&second); !errors.Is(err, io.EOF) {
+		if err != nil {
+			return nil, malformed(path, err)
+		}
+		return nil, user.Errorf("", "%s:%d: a second document begins", path, second.Line)
+	}
+	if len(first.Content) == 0 || first.Content[0].Tag == "!!null" {
+		return nil, nil
+	}
+	return first.Content[0], nil
+}
+
+// malformed puts the place of an error where editors look for it.
+func malformed(path string, err error) error {
+	text := strings.TrimPrefix(err.Error(), "yaml: ")
+	if rest, ok := strings.CutPrefix(text, "line "); ok {
+		if line, what, ok := strings.Cut(rest, ": "); ok {
+			if _, err := strconv.Atoi(line); err == nil {
+				return user.Errorf("", "%s:%s: %s", path, line, what)
+			}
+		}
+	}
+	return user.Errorf("", "%s: %s", path, text)
+}
+
+func (d *decoder) unknownKey(at, key string) error {
+	names := append(d.names(), "target")
+	hint := "keys are the names of flags, see pitot run --help"
+	if n := user.Nearest(key, names); n != "" {
+		hint = "did you mean " + n + "?"
+	}
+	return user.Errorf(hint, "%sunknown key %q", at, key)
+}
+
+// scalars gives the values of a scalar or of a list of scalars.
+func scalars(n *yaml.Node) ([]string, error) {
+	switch n.Kind {
+	case yaml.ScalarNode:
+		return []string{n.Value}, nil
+	case yaml.SequenceNode:
+		var out []string
+		for _, c := range n.Content {
+			if c.Kind != yaml.ScalarNode {
+				return nil, errors.New("a list holds plain values")
+			}
+			out = append(out, c.Value)
+		}
+		return out, nil
+	}
+	return nil, errors.New("want a plain value")
+}
+
+// YAML writes a plan so that --config does it again. Secrets are left out.
+func (p *Plan) YAML(names []string) []byte {
+	var b bytes.Buffer
+	b.WriteString("# Does this run again: pitot run --config config.yaml\n")
+	if p.Target != "" {
+		line(&b, "target", []string{p.Target})
+	}
+	for _, s := range Settings() {
+		if s.get == nil || !slices.Contains(names, s.Name) {
+			continue
+		}
+		if values := s.get(p); len(values) > 0 {
+			line(&b, s.Name, values)
+		}
+	}
+	for _, h := range p.Headers {
+		if name, _, _ := strings.Cut(h, "="); IsSecret(name) {
+			fmt.Fprintf(&b, "# header %s was given; its value is not stored\n", name)
+		}
+	}
+	if p.Body != "" {
+		_, hidden := withoutSecrets(p.Body)
+		for _, field := range hidden {
+			fmt.Fprintf(&b, "# field %q of the body was given; its value is not stored\n", field)
+		}
+	}
+	return b.Bytes()
+}
+
+// line writes one key, as a list where it has several values.
+func line(b *bytes.Buffer, key string, values []string) {
+	if len(values) == 1 {
+		fmt.Fprintf(b, "%s: %s\n", key, quote(values[0]))
+		return
+	}
+	fmt.Fprintf(b, "%s:\n", key)
+	for _, v := range values {
+		fmt.Fprintf(b, "  - %s\n", quote(v))
+	}
+}
+
+// quote writes a value as a YAML scalar on one line, without quotes where it
+// is plain: what reads it takes the text, whatever type YAML sees in it.
+func quote(v string) string {
+	n := yaml.Node{Kind: yaml.ScalarNode, Value: v}
+	if v == "" || strings.ContainsFunc(v, func(r rune) bool { return r < ' ' || r == 0x7f || !strconv.IsPrint(r) }) {
+		n.Style = yaml.DoubleQuotedStyle
+	}
+	out, err := yaml.Marshal(&n)
+	if err != nil {
+		return strconv.Quote(v)
+	}
+	return strings.TrimSuffix(string(out), "\n")
+}

@@ -1,0 +1,188 @@
+package point
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"maps"
+	"os"
+	"slices"
+	"time"
+
+	"pitot/internal/measure"
+	"pitot/internal/record"
+	"pitot/internal/result"
+	"pitot/internal/user"
+)
+
+// Marks in the journal. With them a run can be finished from its records
+// alone, whoever wrote them and however it ended.
+const (
+	markRun    = "run"    // result.Run without points
+	markPoint  = "point"  // measure.Setup
+	markWindow = "window" // window: the point came to its end
+	markEnd    = "end"    // ending: the run came to its end
+)
+
+type window struct {
+	T1    int64 `json:"t1"`
+	Ended int64 `json:"ended"`
+}
+
+type ending struct {
+	Ended       string `json:"ended"`
+	Interrupted bool   `json:"interrupted"`
+}
+
+// put writes a mark.
+func put(j *record.Journal, name string, point int32, v any) {
+	data, err := json.Marshal(v)
+	if err != nil { // our own types always marshal
+		data = []byte("null")
+	}
+	j.Mark(record.Mark{Point: point, Name: name, Data: data})
+}
+
+// outline is what a first pass over the records finds.
+type outline struct {
+	run    result.Run
+	setups map[int32]measure.Setup
+	ends   map[int32]window
+	end    *ending
+	last   map[int32]int64 // latest stamp of each point
+	found  bool
+}
+
+// Finish makes the results of a run directory from its records: run.json and
+// the Parquet files. It is how every run ends, and how one is finished whose
+// process was killed.
+func Finish(dir string) (*result.Run, error) {
+	o, err := read(dir)
+	if err != nil {
+		return nil, err
+	}
+	run := o.run
+	run.Recovered = o.end == nil
+	run.Ended = o.died()
+	if o.end != nil {
+		run.Ended, run.Interrupted = o.end.Ended, o.end.Interrupted
+	}
+	folds := map[int32]*measure.Fold{}
+	left := map[int32][]record.Row{} // under way when the run was killed
+	for point, s := range o.setups {
+		if w, ended := o.ends[point]; ended {
+			s.T1 = max(w.T1, s.T0)
+		} else {
+			left[point], s.T1 = underWay(dir, point, s, o.run.Seed, o.last[point])
+		}
+		o.setups[point] = s
+		folds[point] = measure.NewFold(s)
+	}
+	for f, err := range record.Frames(dir) {
+		if err != nil {
+			break // said by read
+		}
+		if fold := folds[f.Point]; fold != nil {
+			fold.Add(f)
+		}
+	}
+	run.Points = []result.Point{}
+	run.Verdict = result.Valid
+	if len(folds) == 0 {
+		run.Verdict = result.Invalid // nothing was measured, so nothing can be trusted
+	}
+	for _, i := range slices.Sorted(maps.Keys(folds)) {
+		s := o.setups[i]
+		folds[i].Add(record.Frame{Point: i, Rows: left[i]})
+		p := folds[i].Point()
+		p.Seconds.Warmup = float64(s.T0) / 1e9
+		p.Seconds.Window = float64(s.T1-s.T0) / 1e9
+		p.Seconds.Drain = float64(max(0, max(o.ends[i].Ended, o.last[i])-s.T1)) / 1e9
+		run.Points = append(run.Points, p)
+		run.Verdict = worse(run.Verdict, p.Verdict)
+	}
+	if err := record.Finish(dir); err != nil {
+		return &run, fmt.Errorf("write parquet: %w", err)
+	}
+	return &run, save(dir, &run)
+}
+
+// save writes run.json.
+func save(dir string, run *result.Run) error {
+	data, err := json.MarshalIndent(run, "", "  ")
+	if err != nil {
+		return fmt.Errorf("write run.json: %w", err)
+	}
+	return record.WriteFile(dir, "run.json", append(data, '\n'))
+}
+
+// died is about when a killed run ended: its records cannot tell exactly.
+func (o *outline) died() string {
+	t, err := time.Parse(time.RFC3339, o.run.Started)
+	if err != nil {
+		return o.run.Started
+	}
+	for _, last := range o.last {
+		t = t.Add(time.Duration(last))
+	}
+	return t.Format(time.RFC3339)
+}
+
+// worse gives the worse of two verdicts.
+func worse(a, b result.Verdict) result.Verdict {
+	order := []result.Verdict{result.Valid, result.ValidWithFlags, result.Invalid}
+	return order[max(slices.Index(order, a), slices.Index(order, b))]
+}
+
+// read makes the first pass.
+func read(dir string) (*outline, error) {
+	o := &outline{setups: map[int32]measure.Setup{}, ends: map[int32]window{}, last: map[int32]int64{}}
+	for f, err := range record.Frames(dir) {
+		if err != nil {
+			if o.found { // what came before a damaged place still counts
+				break
+			}
+			if errors.Is(err, os.ErrNotExist) {
+				return nil, user.Errorf("name a directory that holds run.json or journal.pitot", "%s holds no run", dir)
+			}
+			return nil, fmt.Errorf("read records: %w", err)
+		}
+		for i := range f.Chunks {
+			o.last[f.Point] = max(o.last[f.Point], f.Chunks[i].T)
+		}
+		for i := range f.Rows {
+			o.last[f.Point] = max(o.last[f.Point], f.Rows[i].Done)
+		}
+		for _, m := range f.Marks {
+			if err := o.mark(m); err != nil {
+				return nil, fmt.Errorf("read records: mark %s: %w", m.Name, err)
+			}
+		}
+	}
+	if !o.found {
+		return nil, user.Errorf("it was stopped before its load began", "%s has no records", dir)
+	}
+	return o, nil
+}
+
+func (o *outline) mark(m record.Mark) error {
+	switch m.Name {
+	case markRun:
+		o.found = true
+		return json.Unmarshal(m.Data, &o.run)
+	case markPoint:
+		var s measure.Setup
+		err := json.Unmarshal(m.Data, &s)
+		o.setups[m.Point] = s
+		return err
+	case markWindow:
+		var w window
+		err := json.Unmarshal(m.Data, &w)
+		o.ends[m.Point] = w
+		return err
+	case markEnd:
+		o.end = new(ending)
+		return json.Unmarshal(m.Data, o.end)
+	}
+	return nil
+}

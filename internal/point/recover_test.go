@@ -1,0 +1,220 @@
+package point
+
+import (
+	"context"
+	"math"
+	"os"
+	"path/filepath"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"pitot/internal/measure"
+	"pitot/internal/record"
+	"pitot/internal/result"
+)
+
+// killed runs a plan, copies its journal after a time as a kill would leave
+// it, and gives both directories when the run has come to its end.
+func killed(t *testing.T, after time.Duration, args ...string) (whole, cut string) {
+	t.Helper()
+	whole, cut = filepath.Join(t.TempDir(), "whole"), t.TempDir()
+	done := make(chan error, 1)
+	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+	defer cancel()
+	go func() {
+		_, _, err := measured(t, ctx, append(quick(args...), "--out", whole)...)
+		done <- err
+	}()
+	time.Sleep(after)
+	data, err := os.ReadFile(filepath.Join(whole, "journal.pitot"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	// A kill may tear the last frame.
+	if err := os.WriteFile(filepath.Join(cut, "journal.pitot"), data[:len(data)-3], 0o644); err != nil {
+		t.Fatal(err)
+	}
+	if err := <-done; err != nil {
+		t.Fatal(err)
+	}
+	return whole, cut
+}
+
+// dueIn counts the rows that were due in a window.
+func dueIn(rows []record.Row, t0, t1 int64) (n int) {
+	for _, r := range rows {
+		if r.Due >= t0 && r.Due < t1 {
+			n++
+		}
+	}
+	return n
+}
+
+// recovered finishes a killed run, and again from its Parquet files.
+func recovered(t *testing.T, dir string) result.Point {
+	t.Helper()
+	run, err := Finish(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if !run.Recovered || len(run.Points) != 1 {
+		t.Fatalf("recovered %v, %d points", run.Recovered, len(run.Points))
+	}
+	accounted(t, run)
+	again, err := Finish(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if d := cmp.Diff(run, again); d != "" {
+		t.Errorf("finished again:\n%s", d)
+	}
+	return run.Points[0]
+}
+
+func spanOf(p result.Point) (t0, t1 int64) {
+	t0 = int64(math.Round(p.Seconds.Warmup * 1e9))
+	return t0, t0 + int64(math.Round(p.Seconds.Window*1e9))
+}
+
+func TestKilledOpenLoop(t *testing.T) {
+	t.Parallel()
+	whole, cut := killed(t, 900*time.Millisecond, "mock:fixed", "--rate", "100", "--duration", "1200ms", "--itl", "20ms", "--no-probe", "--model", "m")
+	p := recovered(t, cut)
+	t0, t1 := spanOf(p)
+	all := rowsOf(t, whole)[0]
+	if want := dueIn(all, t0, t1); p.Requests.Due != want {
+		t.Errorf("%d due, the whole run says %d", p.Requests.Due, want)
+	}
+	if p.Requests.OK < 5 || p.Requests.Cut < 3 || p.Requests.Cut > 40 {
+		t.Errorf("%+v", p.Requests)
+	}
+	// Every complete request is there, as it was.
+	for _, r := range rowsOf(t, cut)[0] {
+		if d := cmp.Diff(all[r.ID], r); d != "" {
+			t.Errorf("request %d:\n%s", r.ID, d)
+		}
+	}
+	if p.Seconds.Window >= 1.2 || p.Seconds.Window < .2 {
+		t.Errorf("%+v", p.Seconds)
+	}
+}
+
+func TestKilledWithACap(t *testing.T) {
+	t.Parallel()
+	whole, cut := killed(t, 900*time.Millisecond, "mock:fixed", "--rate", "100", "--max-in-flight", "4", "--duration", "1s", "--itl", "20ms", "--no-probe", "--model", "m")
+	p := recovered(t, cut)
+	t0, t1 := spanOf(p)
+	if want := dueIn(rowsOf(t, whole)[0], t0, t1); p.Requests.Due != want {
+		t.Errorf("%d due, the whole run says %d", p.Requests.Due, want)
+	}
+	if p.Requests.Cut > 4 || p.Requests.Unsent < 10 {
+		t.Errorf("%+v", p.Requests)
+	}
+}
+
+func TestKilledClosedLoop(t *testing.T) {
+	t.Parallel()
+	whole, cut := killed(t, 900*time.Millisecond, "mock:fixed", "--concurrency", "5", "--duration", "1200ms", "--itl", "9ms", "--no-probe", "--model", "m")
+	p := recovered(t, cut)
+	t0, t1 := spanOf(p)
+	want := dueIn(rowsOf(t, whole)[0], t0, t1)
+	if d := p.Requests.Due - want; d < -5 || d > 5 {
+		t.Errorf("%d due, the whole run says %d", p.Requests.Due, want)
+	}
+	if p.Requests.OK < 5 || p.Requests.Cut > 5 {
+		t.Errorf("%+v", p.Requests)
+	}
+}
+
+// remainsOf writes a journal without an end and gives the rows made for what
+// was under way.
+func remainsOf(t *testing.T, s measure.Setup, last int64, chunks []record.Chunk, rows ...record.Row) ([]record.Row, int64) {
+	t.Helper()
+	dir := t.TempDir()
+	j, err := record.Create(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, c := range chunks {
+		j.Chunk(c)
+	}
+	for i := range rows {
+		j.Done(&rows[i])
+	}
+	if err := j.Close(); err != nil {
+		t.Fatal(err)
+	}
+	return underWay(dir, 0, s, 7, last)
+}
+
+func TestUnderWayInAClosedLoop(t *testing.T) {
+	done := func(id, due int64) record.Row { return record.Row{ID: id, Due: due, Done: due + 10, Stream: true} }
+	chunks := []record.Chunk{{Request: 4, T: 130}, {Request: 7, T: 170}, {Request: 7, T: 180}}
+	got, t1 := remainsOf(t, measure.Setup{T0: 50, T1: 1000}, 200, chunks, done(0, 5), done(1, 100), done(3, 120), done(5, 140))
+	type fact struct{ ID, Due, First, Done int64 }
+	var facts []fact
+	for _, r := range got {
+		if r.Outcome != record.Cut || r.Error != record.ErrInterrupted || !r.Stream || r.Sent != record.Unset {
+			t.Errorf("%+v", r)
+		}
+		facts = append(facts, fact{r.ID, r.Due, r.FirstToken, r.Done})
+	}
+	// 2 was due before 3; 4 before its first token; 6 and 7 before 7's.
+	if d := cmp.Diff([]fact{{2, 120, -1, 200}, {4, 130, -1, 200}, {6, 170, -1, 200}, {7, 170, -1, 200}}, facts); d != "" {
+		t.Error(d)
+	}
+	if t1 != 171 {
+		t.Errorf("the window ends at %d", t1)
+	}
+}
+
+func TestUnderWayInAnOpenLoop(t *testing.T) {
+	rate := 1e9 / 10. // one every 10 ns
+	s := measure.Setup{T0: 20, T1: 1000, Load: result.Load{Rate: &rate, Arrival: "constant"}}
+	done := func(id int64) record.Row { return record.Row{ID: id, Due: 10 * id, Done: 10*id + 15, Stream: true} }
+	chunks := []record.Chunk{{Request: 2, T: 31, Kind: record.Reasoning}, {Request: 2, T: 44}}
+	rows, t1 := remainsOf(t, s, 55, chunks, done(0), done(1), done(3))
+	if t1 != 55 || len(rows) != 3 {
+		t.Fatalf("%d rows until %d", len(rows), t1)
+	}
+	r := rows[0]
+	if r.ID != 2 || r.Due != 20 || r.FirstToken != 31 || r.FirstAnswer != 44 || r.LastToken != 44 || r.Chunks != 2 || r.Done != 55 {
+		t.Errorf("%+v", r)
+	}
+	if rows[1].ID != 4 || rows[2].ID != 5 || rows[2].Due != 50 || rows[2].FirstToken != record.Unset {
+		t.Errorf("%+v", rows[1:])
+	}
+	// Rows that are not of that schedule: nothing is made up from it.
+	if _, t1 := remainsOf(t, s, 55, nil, record.Row{ID: 0, Due: 3, Done: 20}); t1 != 20 {
+		t.Errorf("the window ends at %d", t1) // its begin: nothing is known in it
+	}
+}
+
+func TestFinishWithoutARun(t *testing.T) {
+	for name, write := range map[string]func(dir string) error{
+		"empty": func(string) error { return nil },
+		"garbage": func(dir string) error {
+			return os.WriteFile(filepath.Join(dir, "journal.pitot"), []byte("what is this?"), 0o644)
+		},
+		"no load": func(dir string) error {
+			j, err := record.Create(dir)
+			if err != nil {
+				return err
+			}
+			return j.Close()
+		},
+	} {
+		dir := t.TempDir()
+		if err := write(dir); err != nil {
+			t.Fatal(err)
+		}
+		if run, err := Finish(dir); err == nil {
+			t.Errorf("%s: %+v", name, run)
+		}
+	}
+	if _, err := Finish(filepath.Join(t.TempDir(), "none")); err == nil {
+		t.Error("a directory that is not there")
+	}
+}

@@ -1,0 +1,143 @@
+package record
+
+import (
+	"encoding/binary"
+	"hash/crc32"
+	"math"
+)
+
+// The journal is a sequence of frames. A frame decodes on its own:
+//
+//	magic "PJ1\n" | payload length | CRC-32C of the payload | CRC-32C of the first 12 bytes
+//
+// as little-endian 32-bit words, then the payload: the point as a varint and
+// four sections (chunks, rows, samples, marks), each after its length as an
+// uvarint. The header has a checksum of its own so that a damaged length is
+// told from a frame that was cut short.
+const (
+	frameMagic  = "PJ1\n"
+	frameHeader = 16
+)
+
+var castagnoli = crc32.MakeTable(crc32.Castagnoli)
+
+// Flags of an encoded chunk: what the usual chunk does not need to say.
+const (
+	chunkInterval = 1 << 0 // T − Earliest follows
+	chunkChoice   = 1 << 1 // choice follows
+	tokenShift    = 2      // 2 bits: 0 tokens, 1 token, or a count that follows
+	tokenMany     = 2
+	kindShift     = 4 // 2 bits
+	chunkUnknown  = 0xC0
+)
+
+// A batch is a frame in the making. Its sections are encoded as records
+// come, so that taking one allocates nothing.
+type batch struct {
+	point                        int32
+	chunks, rows, samples, marks []byte
+
+	request, t int64 // of the last chunk: what the next one's deltas start from
+	scratch    Row
+}
+
+func (b *batch) size() int {
+	return len(b.chunks) + len(b.rows) + len(b.samples) + len(b.marks)
+}
+
+func (b *batch) reset(point int32) {
+	*b = batch{
+		point:  point,
+		chunks: b.chunks[:0], rows: b.rows[:0], samples: b.samples[:0], marks: b.marks[:0],
+	}
+}
+
+func (b *batch) chunk(c Chunk) {
+	flags := byte(c.Kind&3) << kindShift
+	if c.Earliest != c.T {
+		flags |= chunkInterval
+	}
+	if c.Choice != 0 {
+		flags |= chunkChoice
+	}
+	many := uint32(c.Tokens) > 1
+	if many {
+		flags |= tokenMany << tokenShift
+	} else {
+		flags |= byte(c.Tokens) << tokenShift
+	}
+	p := append(b.chunks, flags)
+	p = binary.AppendVarint(p, c.Request-b.request)
+	p = binary.AppendVarint(p, c.T-b.t)
+	p = binary.AppendUvarint(p, uint64(uint32(c.Bytes)))
+	if flags&chunkInterval != 0 {
+		p = binary.AppendVarint(p, c.T-c.Earliest)
+	}
+	if flags&chunkChoice != 0 {
+		p = binary.AppendUvarint(p, uint64(uint32(c.Choice)))
+	}
+	if many {
+		p = binary.AppendUvarint(p, uint64(uint32(c.Tokens)))
+	}
+	b.chunks, b.request, b.t = p, c.Request, c.T
+}
+
+// row takes r as a row of the batch's point.
+func (b *batch) row(r *Row) {
+	b.scratch = *r // a copy of our own to point into: r must not escape to the heap
+	b.scratch.Point = b.point
+	p := b.rows
+	for i := range rowFields {
+		switch v := rowFields[i].at(&b.scratch).(type) {
+		case *int64:
+			p = binary.AppendVarint(p, *v)
+		case *int32:
+			p = binary.AppendVarint(p, int64(*v))
+		case *string:
+			p = appendString(p, *v)
+		case *bool:
+			p = append(p, 0)
+			if *v {
+				p[len(p)-1] = 1
+			}
+		case *uint8:
+			p = append(p, *v&3)
+		}
+	}
+	b.rows = p
+	b.scratch = Row{} // its strings are not ours to keep
+}
+
+func (b *batch) sample(s Sample) {
+	p := binary.AppendVarint(b.samples, s.T)
+	p = appendString(p, s.Source)
+	p = appendString(p, s.Name)
+	b.samples = binary.LittleEndian.AppendUint64(p, math.Float64bits(s.Value))
+}
+
+func (b *batch) mark(m Mark) {
+	p := binary.AppendVarint(b.marks, m.T)
+	p = appendString(p, m.Name)
+	b.marks = appendString(p, m.Data)
+}
+
+// appendTo appends the frame to dst.
+func (b *batch) appendTo(dst []byte) []byte {
+	start := len(dst)
+	dst = append(dst, frameMagic...)
+	dst = append(dst, make([]byte, frameHeader-len(frameMagic))...)
+	dst = binary.AppendVarint(dst, int64(b.point))
+	for _, section := range [...][]byte{b.chunks, b.rows, b.samples, b.marks} {
+		dst = appendString(dst, section)
+	}
+	header, payload := dst[start:start+frameHeader], dst[start+frameHeader:]
+	binary.LittleEndian.PutUint32(header[4:], uint32(len(payload)))
+	binary.LittleEndian.PutUint32(header[8:], crc32.Checksum(payload, castagnoli))
+	binary.LittleEndian.PutUint32(header[12:], crc32.Checksum(header[:12], castagnoli))
+	return dst
+}
+
+func appendString[S string | []byte](dst []byte, s S) []byte {
+	dst = binary.AppendUvarint(dst, uint64(len(s)))
+	return append(dst, s...)
+}

@@ -1,0 +1,26 @@
+package record
+
+// Error classes: what went wrong with a request, in one word. They are part
+// of the contract of run.json and requests.parquet.
+const (
+	ErrDNS           = "dns"            // the name did not resolve
+	ErrConnect       = "connect"        // refused or unreachable
+	ErrTLS           = "tls"            // handshake or certificate
+	ErrProxy         = "proxy"          // the CONNECT proxy said no
+	ErrReset         = "reset"          // connection reset
+	ErrClosed        = "closed"         // connection closed cleanly before the answer's end
+	ErrTimeout       = "timeout"        // not ended within --timeout
+	ErrInterrupted   = "interrupted"    // the run was stopped first
+	ErrAuth          = "auth"           // 401, 403
+	ErrNotFound      = "not_found"      // 404: wrong path or model
+	ErrRateLimited   = "rate_limited"   // 429
+	ErrContextLength = "context_length" // 400 or 413 that speaks of the context or a length
+	ErrBadRequest    = "bad_request"    // any other 4xx
+	ErrServer        = "server_error"   // 5xx
+	ErrStream        = "stream_error"   // an error event inside a 200 stream
+	ErrMalformed     = "malformed"      // HTTP, SSE or JSON that cannot be read
+	ErrUnfinished    = "unfinished"     // the answer ended without finish_reason or end mark
+	ErrEmpty         = "empty"          // a complete answer without a single token
+	ErrRedirect      = "redirect"       // 3xx: Pitot does not follow
+	ErrBug           = "bug"            // ours
+)

@@ -1,0 +1,129 @@
+package record
+
+// A field describes one value of a record: its column name and where it
+// lives. One list per record serves the journal and Parquet, so that a field
+// is added in one place.
+type field[T any] struct {
+	name  string
+	at    func(*T) any // *int64, *int32, *float64, *bool, *string, or *uint8 for a word
+	null  null
+	words [][]byte // what the values of a *uint8 are called
+}
+
+// null says which value of a number is stored as null in Parquet.
+type null uint8
+
+const (
+	never   null = iota
+	ifUnset      // -1
+	ifZero
+)
+
+var (
+	outcomeWords = wordsOf(OK, Failed, Cut, Unsent)
+	kindWords    = wordsOf(Answer, Reasoning, ToolCall, Refusal)
+)
+
+func wordsOf[T interface{ String() string }](values ...T) [][]byte {
+	var words [][]byte
+	for _, v := range values {
+		words = append(words, []byte(v.String()))
+	}
+	return words
+}
+
+// rowFields fixes the order of a row in the journal too: a change of it is a
+// change of the journal's format, and so of its magic.
+var rowFields = []field[Row]{
+	{name: "point", at: func(r *Row) any { return &r.Point }},
+	{name: "id", at: func(r *Row) any { return &r.ID }},
+	{name: "session", at: func(r *Row) any { return &r.Session }, null: ifUnset},
+	{name: "turn", at: func(r *Row) any { return &r.Turn }},
+	{name: "class", at: func(r *Row) any { return &r.Class }},
+	{name: "due_ns", at: func(r *Row) any { return &r.Due }, null: ifUnset},
+	{name: "eligible_ns", at: func(r *Row) any { return &r.Eligible }, null: ifUnset},
+	{name: "ready_ns", at: func(r *Row) any { return &r.Ready }, null: ifUnset},
+	{name: "sent_ns", at: func(r *Row) any { return &r.Sent }, null: ifUnset},
+	{name: "headers_ns", at: func(r *Row) any { return &r.Headers }, null: ifUnset},
+	{name: "first_event_ns", at: func(r *Row) any { return &r.FirstEvent }, null: ifUnset},
+	{name: "first_token_ns", at: func(r *Row) any { return &r.FirstToken }, null: ifUnset},
+	{name: "first_answer_ns", at: func(r *Row) any { return &r.FirstAnswer }, null: ifUnset},
+	{name: "last_token_ns", at: func(r *Row) any { return &r.LastToken }, null: ifUnset},
+	{name: "done_ns", at: func(r *Row) any { return &r.Done }, null: ifUnset},
+	{name: "dns_ns", at: func(r *Row) any { return &r.DNS }, null: ifUnset},
+	{name: "connect_ns", at: func(r *Row) any { return &r.Connect }, null: ifUnset},
+	{name: "tls_ns", at: func(r *Row) any { return &r.TLS }, null: ifUnset},
+	{name: "reused", at: func(r *Row) any { return &r.Reused }},
+	{name: "retried", at: func(r *Row) any { return &r.Retried }},
+	{name: "input_planned", at: func(r *Row) any { return &r.InputPlanned }, null: ifUnset},
+	{name: "output_planned", at: func(r *Row) any { return &r.OutputPlanned }, null: ifUnset},
+	{name: "prompt_tokens", at: func(r *Row) any { return &r.PromptTokens }, null: ifUnset},
+	{name: "cached_tokens", at: func(r *Row) any { return &r.CachedTokens }, null: ifUnset},
+	{name: "completion_tokens", at: func(r *Row) any { return &r.CompletionTokens }, null: ifUnset},
+	{name: "reasoning_tokens", at: func(r *Row) any { return &r.ReasoningTokens }, null: ifUnset},
+	{name: "hidden_tokens", at: func(r *Row) any { return &r.HiddenTokens }, null: ifUnset},
+	{name: "first_tokens", at: func(r *Row) any { return &r.FirstTokens }, null: ifUnset},
+	{name: "stream", at: func(r *Row) any { return &r.Stream }},
+	{name: "chunks", at: func(r *Row) any { return &r.Chunks }},
+	{name: "arrivals", at: func(r *Row) any { return &r.Arrivals }},
+	{name: "merged", at: func(r *Row) any { return &r.Merged }},
+	{name: "user_stamps", at: func(r *Row) any { return &r.UserStamps }},
+	{name: "choices", at: func(r *Row) any { return &r.Choices }},
+	{name: "bytes_out", at: func(r *Row) any { return &r.BytesOut }},
+	{name: "bytes_in", at: func(r *Row) any { return &r.BytesIn }},
+	{name: "text_bytes", at: func(r *Row) any { return &r.TextBytes }},
+	{name: "retransmits", at: func(r *Row) any { return &r.Retransmits }},
+	{name: "finish", at: func(r *Row) any { return &r.Finish }},
+	{name: "status", at: func(r *Row) any { return &r.Status }, null: ifUnset},
+	{name: "retry_after", at: func(r *Row) any { return &r.RetryAfter }, null: ifUnset},
+	{name: "outcome", at: func(r *Row) any { return (*uint8)(&r.Outcome) }, words: outcomeWords},
+	{name: "error", at: func(r *Row) any { return &r.Error }},
+	{name: "detail", at: func(r *Row) any { return &r.Detail }},
+}
+
+// requestRow is a line of requests.parquet.
+type requestRow struct {
+	Row
+	// chunkEnd is the number of lines of chunks.parquet up to and including
+	// the request's last, 0 if it has none. It lets a reader join the two
+	// files in one pass over both.
+	chunkEnd int64
+}
+
+var requestFields = append(requestOf(rowFields),
+	field[requestRow]{name: "chunk_end", at: func(r *requestRow) any { return &r.chunkEnd }, null: ifZero})
+
+func requestOf(rows []field[Row]) []field[requestRow] {
+	var out []field[requestRow]
+	for _, f := range rows {
+		at := func(r *requestRow) any { return f.at(&r.Row) }
+		out = append(out, field[requestRow]{f.name, at, f.null, f.words})
+	}
+	return out
+}
+
+// chunkRow is a line of chunks.parquet.
+type chunkRow struct {
+	point int32
+	Chunk
+}
+
+var chunkFields = []field[chunkRow]{
+	{name: "point", at: func(c *chunkRow) any { return &c.point }},
+	{name: "request", at: func(c *chunkRow) any { return &c.Request }},
+	{name: "t_ns", at: func(c *chunkRow) any { return &c.T }},
+	{name: "earliest_ns", at: func(c *chunkRow) any { return &c.Earliest }},
+	{name: "tokens", at: func(c *chunkRow) any { return &c.Tokens }, null: ifZero},
+	{name: "bytes", at: func(c *chunkRow) any { return &c.Bytes }},
+	{name: "choice", at: func(c *chunkRow) any { return &c.Choice }},
+	{name: "kind", at: func(c *chunkRow) any { return (*uint8)(&c.Kind) }, words: kindWords},
+}
+
+// A sample is a line of telemetry.parquet as it is.
+var sampleFields = []field[Sample]{
+	{name: "point", at: func(s *Sample) any { return &s.Point }},
+	{name: "t_ns", at: func(s *Sample) any { return &s.T }},
+	{name: "source", at: func(s *Sample) any { return &s.Source }},
+	{name: "name", at: func(s *Sample) any { return &s.Name }},
+	{name: "value", at: func(s *Sample) any { return &s.Value }},
+}

@@ -1,0 +1,117 @@
+package record
+
+import (
+	"bufio"
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"hash/crc32"
+	"io"
+	"io/fs"
+	"iter"
+	"os"
+	"path/filepath"
+)
+
+// ErrCorrupt marks a journal that has a complete frame with a wrong checksum
+// or content. What came before it is sound; what comes after is not read.
+var ErrCorrupt = errors.New("corrupt frame")
+
+// Frames yields what the run directory dir holds, in the order in which it
+// happened: from the journal if there is one, whether or not its process is
+// still alive, else from the Parquet files.
+//
+// A frame cut short at the journal's end is what a killed process leaves
+// and ends the frames without an error. Anything else that cannot be read is
+// yielded as one error, with the byte offset where it lies, and is the last.
+//
+// One frame is in memory at a time. Its slices are used again for the next
+// one; its strings and a mark's data may be kept.
+func Frames(dir string) iter.Seq2[Frame, error] {
+	return func(yield func(Frame, error) bool) {
+		frames := journalFrames(filepath.Join(dir, journalName))
+		if _, err := os.Stat(filepath.Join(dir, journalName)); errors.Is(err, fs.ErrNotExist) {
+			frames = parquetFrames(dir)
+		}
+		frames(yield)
+	}
+}
+
+func journalFrames(path string) iter.Seq2[Frame, error] {
+	return func(yield func(Frame, error) bool) {
+		file, err := os.Open(path)
+		if err != nil {
+			yield(Frame{}, fmt.Errorf("open journal: %w", err))
+			return
+		}
+		defer file.Close()
+		info, err := file.Stat()
+		if err != nil {
+			yield(Frame{}, fmt.Errorf("open journal: %w", err))
+			return
+		}
+		s := scanner{in: bufio.NewReaderSize(file, 1<<16), size: info.Size()}
+		for {
+			frame, err := s.next()
+			if err == io.EOF {
+				return
+			}
+			if err != nil {
+				yield(Frame{}, fmt.Errorf("read %s at byte %d: %w", path, s.offset, err))
+				return
+			}
+			if !yield(frame, nil) {
+				return
+			}
+		}
+	}
+}
+
+// A scanner reads the frames of a journal one after the other.
+type scanner struct {
+	in     io.Reader
+	size   int64 // of the journal when it was opened: no payload is longer
+	offset int64 // where the next frame starts
+
+	payload []byte
+	decoder decoder
+	frame   Frame
+}
+
+// next gives the next frame, or io.EOF at the end of the last complete one.
+func (s *scanner) next() (Frame, error) {
+	var header [frameHeader]byte
+	if err := s.read(header[:]); err != nil {
+		return Frame{}, err
+	}
+	if string(header[:len(frameMagic)]) != frameMagic ||
+		binary.LittleEndian.Uint32(header[12:]) != crc32.Checksum(header[:12], castagnoli) {
+		return Frame{}, ErrCorrupt
+	}
+	length := int64(binary.LittleEndian.Uint32(header[4:]))
+	if length > s.size-s.offset-frameHeader {
+		return Frame{}, io.EOF
+	}
+	if int64(cap(s.payload)) < length {
+		s.payload = make([]byte, length)
+	}
+	s.payload = s.payload[:length]
+	if err := s.read(s.payload); err != nil {
+		return Frame{}, err
+	}
+	if binary.LittleEndian.Uint32(header[8:]) != crc32.Checksum(s.payload, castagnoli) ||
+		!s.decoder.decode(s.payload, &s.frame) {
+		return Frame{}, ErrCorrupt
+	}
+	s.offset += frameHeader + length
+	return s.frame, nil
+}
+
+// read fills b. An end within it is a torn tail and so an end too.
+func (s *scanner) read(b []byte) error {
+	_, err := io.ReadFull(s.in, b)
+	if err == io.ErrUnexpectedEOF {
+		return io.EOF
+	}
+	return err
+}

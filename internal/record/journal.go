@@ -1,0 +1,266 @@
+package record
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"sync"
+	"time"
+)
+
+const (
+	journalName = "journal.pitot"
+	frameSize   = 256 << 10              // bytes of records after which a frame is closed
+	frameAge    = 250 * time.Millisecond // time after which it is, so that a kill loses little
+	queueLimit  = 1024                   // closed frames that may wait for the disk: 256 MiB
+)
+
+// Journal is the append-only record of a run while it goes on. It is a
+// [Sink]. All methods are safe for concurrent use.
+//
+// Records are encoded into a buffer under a lock; a goroutine writes the
+// buffer out beside it. After the first write error nothing more is taken:
+// [Journal.Err] tells.
+type Journal struct {
+	mu     sync.Mutex // guards the fields below; never held during a write
+	point  int32
+	open   *batch   // takes records
+	queue  []*batch // closed, in order, waiting to be written
+	free   []*batch
+	err    error // why records are no longer taken
+	closed bool
+
+	writing sync.Mutex // held by the one who writes; taken before mu
+	file    file
+	out     []byte
+	broken  error // the write that failed: its frame is cut short, none may follow
+
+	wake chan struct{}
+	stop chan struct{}
+	done chan struct{}
+}
+
+// file is what a journal needs of an [os.File].
+type file interface {
+	io.WriteCloser
+	Sync() error
+}
+
+// Create starts the journal of the run directory dir. A directory that
+// already has records gives an error that is [fs.ErrExist]: it would
+// otherwise replace them.
+func Create(dir string) (*Journal, error) {
+	requests := filepath.Join(dir, requestsName)
+	if _, err := os.Stat(requests); err == nil {
+		return nil, fmt.Errorf("create journal beside %s: %w", requests, fs.ErrExist)
+	}
+	f, err := os.OpenFile(filepath.Join(dir, journalName), os.O_WRONLY|os.O_CREATE|os.O_EXCL|os.O_APPEND, 0o644)
+	if err != nil {
+		return nil, fmt.Errorf("create journal: %w", err)
+	}
+	lock(f) // held until it is closed, by this process or by its end
+	return newJournal(f), nil
+}
+
+func newJournal(f file) *Journal {
+	j := &Journal{
+		open: newBatch(),
+		file: f,
+		wake: make(chan struct{}, 1),
+		stop: make(chan struct{}),
+		done: make(chan struct{}),
+	}
+	go j.flusher()
+	return j
+}
+
+func newBatch() *batch {
+	// Room for the record that closes the frame, so that it does not grow.
+	return &batch{chunks: make([]byte, 0, frameSize+1024)}
+}
+
+// SetPoint makes i the point of the rows and chunks that follow. Call it
+// when the requests of the point before have all ended.
+func (j *Journal) SetPoint(i int32) {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	j.point = i
+}
+
+// Chunk takes a chunk of the current point.
+func (j *Journal) Chunk(c Chunk) {
+	j.mu.Lock()
+	if b := j.batch(j.point); b != nil {
+		b.chunk(c)
+		if len(b.chunks) >= frameSize {
+			j.seal()
+		}
+	}
+	j.mu.Unlock()
+}
+
+// Done takes the row of an ended request of the current point, whatever
+// r.Point says: a row and its chunks are never apart.
+func (j *Journal) Done(r *Row) {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	if b := j.batch(j.point); b != nil {
+		b.row(r)
+		j.sealFull()
+	}
+}
+
+// Sample takes a sample of the point it names.
+func (j *Journal) Sample(s Sample) {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	if b := j.batch(s.Point); b != nil {
+		b.sample(s)
+		j.sealFull()
+	}
+}
+
+// Mark takes a mark of the point it names.
+func (j *Journal) Mark(m Mark) {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	if b := j.batch(m.Point); b != nil {
+		b.mark(m)
+		j.sealFull()
+	}
+}
+
+// batch gives the open batch for a record of a point, nil if records are no
+// longer taken. The caller holds j.mu.
+func (j *Journal) batch(point int32) *batch {
+	if j.err != nil {
+		return nil
+	}
+	if j.closed {
+		j.err = fmt.Errorf("write journal: %w", fs.ErrClosed)
+		return nil
+	}
+	if len(j.queue) >= queueLimit {
+		j.err = errors.New("write journal: the disk does not keep up")
+		return nil
+	}
+	if j.open.point != point {
+		if j.open.size() > 0 {
+			j.seal()
+		}
+		j.open.point = point
+	}
+	return j.open
+}
+
+func (j *Journal) sealFull() {
+	if j.open.size() >= frameSize {
+		j.seal()
+	}
+}
+
+// seal closes the open batch and opens another. The caller holds j.mu.
+func (j *Journal) seal() {
+	j.queue = append(j.queue, j.open)
+	point := j.open.point
+	if n := len(j.free); n > 0 {
+		j.open, j.free = j.free[n-1], j.free[:n-1]
+	} else {
+		j.open = newBatch()
+	}
+	j.open.reset(point)
+	select {
+	case j.wake <- struct{}{}:
+	default: // the flusher has been told already
+	}
+}
+
+func (j *Journal) flusher() {
+	defer close(j.done)
+	tick := time.NewTicker(frameAge)
+	defer tick.Stop()
+	for {
+		select {
+		case <-j.stop:
+			return
+		case <-tick.C:
+		case <-j.wake:
+		}
+		j.Flush()
+	}
+}
+
+// Flush writes everything taken before it and returns the journal's error.
+func (j *Journal) Flush() error {
+	j.writing.Lock()
+	defer j.writing.Unlock()
+
+	j.mu.Lock()
+	if j.open.size() > 0 {
+		j.seal()
+	}
+	queue := j.queue
+	j.queue = nil
+	j.mu.Unlock()
+
+	for _, b := range queue {
+		if j.broken == nil {
+			j.broken = j.write(b)
+		}
+	}
+
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	if j.err == nil {
+		j.err = j.broken
+	}
+	const keep = 4
+	j.free = append(j.free, queue[:min(len(queue), max(0, keep-len(j.free)))]...)
+	return j.err
+}
+
+// write writes one frame. The caller holds j.writing.
+func (j *Journal) write(b *batch) error {
+	j.out = b.appendTo(j.out[:0])
+	if _, err := j.file.Write(j.out); err != nil {
+		return fmt.Errorf("write journal: %w", err)
+	}
+	return nil
+}
+
+// Err gives the first error of a write. From then on records were not taken.
+func (j *Journal) Err() error {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	return j.err
+}
+
+// Close writes what is left, brings it to the disk and closes the file. It
+// returns the journal's error. A second Close does nothing.
+func (j *Journal) Close() error {
+	j.mu.Lock()
+	again := j.closed
+	j.closed = true
+	j.mu.Unlock()
+	if again {
+		return j.Err()
+	}
+	close(j.stop)
+	<-j.done
+	err := j.Flush()
+	if syncErr := j.file.Sync(); err == nil && syncErr != nil {
+		err = fmt.Errorf("sync journal: %w", syncErr)
+	}
+	if closeErr := j.file.Close(); err == nil && closeErr != nil {
+		err = fmt.Errorf("close journal: %w", closeErr)
+	}
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	if j.err == nil {
+		j.err = err
+	}
+	return err
+}

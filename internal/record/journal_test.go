@@ -1,0 +1,253 @@
+package record
+
+import (
+	"bytes"
+	"errors"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"sync"
+	"syscall"
+	"testing"
+	"testing/synctest"
+	"time"
+)
+
+// disk is a file in memory that is full after room bytes.
+type disk struct {
+	mu   sync.Mutex
+	data bytes.Buffer
+	room int
+}
+
+func (d *disk) Write(p []byte) (int, error) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	n := min(len(p), max(0, d.room-d.data.Len()))
+	d.data.Write(p[:n])
+	if n < len(p) {
+		return n, syscall.ENOSPC
+	}
+	return n, nil
+}
+
+func (d *disk) Sync() error  { return nil }
+func (d *disk) Close() error { return nil }
+
+func (d *disk) len() int {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	return d.data.Len()
+}
+
+// read decodes what is on the disk.
+func (d *disk) read(t *testing.T) contents {
+	t.Helper()
+	path := filepath.Join(t.TempDir(), journalName)
+	if err := os.WriteFile(path, d.data.Bytes(), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	return collect(t, journalFrames(path))
+}
+
+func TestConcurrentWriters(t *testing.T) {
+	const writers, requests, chunks = 64, 20, 10
+	dir := t.TempDir()
+	j, err := Create(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var wg sync.WaitGroup
+	for w := range writers {
+		wg.Go(func() {
+			for r := range requests {
+				id := int64(w*requests + r)
+				for c := range chunks {
+					j.Chunk(Chunk{Request: id, T: int64(c), Earliest: int64(c), Tokens: 1})
+				}
+				j.Done(&Row{ID: id, Chunks: chunks})
+				if r == requests/2 {
+					j.Flush()
+				}
+			}
+			j.Sample(Sample{Source: "client", Name: "cpu", Value: float64(w)})
+		})
+	}
+	wg.Wait()
+	if err := j.Close(); err != nil {
+		t.Fatal(err)
+	}
+	check := func(where string) {
+		got := collect(t, Frames(dir))
+		next := make(map[int64]int64)
+		for _, c := range got.Chunks[0] {
+			if c.T != next[c.Request] {
+				t.Fatalf("%s: chunk %d of request %d where %d is due", where, c.T, c.Request, next[c.Request])
+			}
+			next[c.Request]++
+		}
+		if n := len(got.Chunks[0]); n != writers*requests*chunks {
+			t.Errorf("%s: %d chunks", where, n)
+		}
+		if n := len(got.Rows[0]); n != writers*requests {
+			t.Errorf("%s: %d rows", where, n)
+		}
+		if n := len(got.Samples[0]); n != writers {
+			t.Errorf("%s: %d samples", where, n)
+		}
+	}
+	check("journal")
+	if err := Finish(dir); err != nil {
+		t.Fatal(err)
+	}
+	check("parquet")
+}
+
+func TestKillLosesUnderHalfASecond(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		d := &disk{room: 1 << 20}
+		j := newJournal(d)
+		j.Chunk(Chunk{Request: 1})
+		time.Sleep(2 * frameAge)
+		synctest.Wait()
+		if n := len(d.read(t).Chunks[0]); n != 1 {
+			t.Errorf("%d chunks on disk after %v", n, 2*frameAge)
+		}
+		before := d.len()
+		time.Sleep(10 * time.Second)
+		synctest.Wait()
+		if d.len() != before {
+			t.Errorf("an idle journal grew by %d bytes", d.len()-before)
+		}
+		j.Close()
+	})
+}
+
+func TestFramesAreBounded(t *testing.T) {
+	d := &disk{room: 1 << 30}
+	j := newJournal(d)
+	for i := range 100_000 {
+		j.Chunk(Chunk{Request: int64(i % 500), T: int64(i) * 7919, Earliest: int64(i) * 7919, Tokens: 1, Bytes: 4})
+	}
+	if err := j.Close(); err != nil {
+		t.Fatal(err)
+	}
+	if n := len(d.read(t).Chunks[0]); n != 100_000 {
+		t.Errorf("%d chunks", n)
+	}
+	s := scanner{in: bytes.NewReader(d.data.Bytes()), size: int64(d.data.Len())}
+	for {
+		start := s.offset
+		if _, err := s.next(); err != nil {
+			break
+		}
+		if n := s.offset - start; n > frameSize+1024 {
+			t.Errorf("a frame of %d bytes", n)
+		}
+	}
+}
+
+func TestFullDisk(t *testing.T) {
+	d := &disk{room: 500}
+	j := newJournal(d)
+	j.Chunk(Chunk{Request: 1})
+	j.Done(&Row{ID: 1})
+	if err := j.Flush(); err != nil {
+		t.Fatalf("first flush: %v", err)
+	}
+	j.Mark(Mark{Name: "large", Data: make([]byte, 1000)})
+	if err := j.Flush(); !errors.Is(err, syscall.ENOSPC) {
+		t.Fatalf("flush on a full disk: %v", err)
+	}
+	d.room = 1 << 20 // room again, but a frame is cut short: nothing may follow it
+	j.SetPoint(1)
+	for i := range 100_000 {
+		j.Chunk(Chunk{Request: int64(i)})
+	}
+	j.Done(&Row{})
+	j.Sample(Sample{})
+	if err := j.Err(); !errors.Is(err, syscall.ENOSPC) {
+		t.Errorf("Err: %v", err)
+	}
+	if err := j.Close(); !errors.Is(err, syscall.ENOSPC) {
+		t.Errorf("Close: %v", err)
+	}
+	got := d.read(t)
+	if len(got.Chunks[0]) != 1 || len(got.Rows[0]) != 1 || len(got.Chunks) != 1 {
+		t.Errorf("the first frame did not survive: %v", got)
+	}
+}
+
+// stuck is a disk whose writes wait.
+type stuck struct {
+	disk
+	go_ chan struct{}
+}
+
+func (s *stuck) Write(p []byte) (int, error) {
+	<-s.go_
+	return s.disk.Write(p)
+}
+
+func TestSlowDiskNeitherBlocksNorFillsMemory(t *testing.T) {
+	s := &stuck{disk: disk{room: 1 << 30}, go_: make(chan struct{})}
+	j := newJournal(s)
+	taken := 0
+	for p := int32(1); j.Err() == nil; p++ { // every new point closes a frame
+		j.Sample(Sample{Point: p})
+		if taken++; taken > 4*queueLimit {
+			t.Fatal("the queue has no end")
+		}
+	}
+	close(s.go_)
+	if err := j.Close(); err == nil {
+		t.Error("Close says nothing of the lost records")
+	}
+	if n := len(s.read(t).Samples); n < queueLimit || n != taken-1 {
+		t.Errorf("%d samples written, %d taken", n, taken-1)
+	}
+}
+
+func TestAfterClose(t *testing.T) {
+	dir := t.TempDir()
+	j, err := Create(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := j.Close(); err != nil {
+		t.Fatal(err)
+	}
+	if err := j.Close(); err != nil {
+		t.Errorf("second Close: %v", err)
+	}
+	j.Chunk(Chunk{})
+	if err := j.Err(); !errors.Is(err, fs.ErrClosed) {
+		t.Errorf("Err after a chunk too late: %v", err)
+	}
+	if _, err := Create(dir); !errors.Is(err, fs.ErrExist) {
+		t.Errorf("Create over a journal: %v", err)
+	}
+	if err := Finish(dir); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := Create(dir); !errors.Is(err, fs.ErrExist) {
+		t.Errorf("Create beside Parquet files: %v", err)
+	}
+}
+
+func TestChunkAllocatesNothing(t *testing.T) {
+	j := newJournal(&disk{room: 1 << 30})
+	defer j.Close()
+	i := int64(0)
+	row := Row{ID: 1, Finish: "stop"}
+	if n := testing.AllocsPerRun(1000, func() { i += 1000; j.Chunk(Chunk{Request: i, T: i}) }); n != 0 {
+		t.Errorf("a chunk allocates %v times", n)
+	}
+	for range 200 {
+		j.Done(&row) // the buffer grows
+	}
+	j.Flush()
+	if n := testing.AllocsPerRun(100, func() { j.Done(&row) }); n > 1 {
+		t.Errorf("a row allocates %v times", n)
+	}
+}

@@ -1,0 +1,206 @@
+package record
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+
+	"github.com/parquet-go/parquet-go"
+)
+
+// A lines reads the rows of a Parquet file in order, a batch at a time.
+// Columns that T has no field for are passed over.
+type lines[T any] struct {
+	name    string
+	fields  []field[T]
+	file    *os.File
+	parquet *parquet.File
+	words   decoder // for its store of strings
+
+	at      []int // of each field's column
+	group   int   // next row group
+	left    int64 // rows of the current group not read yet
+	columns []column
+	buf     []T // rows read but not taken
+	batch   []T
+}
+
+func openLines[T any](dir, name string, fields []field[T]) (l *lines[T], err error) {
+	file, err := os.Open(filepath.Join(dir, name))
+	if err != nil {
+		return nil, fmt.Errorf("open records: %w", err)
+	}
+	l = &lines[T]{name: name, fields: fields, file: file, batch: make([]T, batchRows)}
+	if err := guard(l.open); err != nil {
+		file.Close()
+		return nil, fmt.Errorf("open %s: %w", name, err)
+	}
+	return l, nil
+}
+
+func (l *lines[T]) open() error {
+	info, err := l.file.Stat()
+	if err != nil {
+		return err
+	}
+	l.parquet, err = parquet.OpenFile(l.file, info.Size(),
+		parquet.SkipPageIndex(true), parquet.SkipBloomFilters(true), parquet.ReadBufferSize(1<<16))
+	if err != nil {
+		return err
+	}
+	for i := range l.fields {
+		f := &l.fields[i]
+		c := l.parquet.Root().Column(f.name)
+		if c == nil || !c.Leaf() || c.Repeated() || c.Type().Kind() != f.kind() {
+			return fmt.Errorf("no column %s of type %s", f.name, f.kind())
+		}
+		l.at = append(l.at, c.Index())
+	}
+	l.columns = make([]column, len(l.fields))
+	return nil
+}
+
+// peek gives the next row, nil at the end. It is valid until take.
+func (l *lines[T]) peek() (*T, error) {
+	if len(l.buf) == 0 {
+		if err := guard(l.fill); err != nil {
+			return nil, fmt.Errorf("read %s: %w", l.name, err)
+		}
+		if len(l.buf) == 0 {
+			return nil, nil
+		}
+	}
+	return &l.buf[0], nil
+}
+
+// take passes to the row after the one that peek gave.
+func (l *lines[T]) take() { l.buf = l.buf[1:] }
+
+// fill reads the next batch of rows, none at the end of the file.
+func (l *lines[T]) fill() error {
+	groups := l.parquet.RowGroups()
+	for l.left == 0 {
+		if l.group == len(groups) {
+			return nil
+		}
+		group := groups[l.group]
+		chunks := group.ColumnChunks()
+		for i := range l.columns {
+			l.columns[i].close()
+			l.columns[i] = column{pages: chunks[l.at[i]].Pages()}
+		}
+		l.left = group.NumRows()
+		l.group++
+	}
+	rows := l.batch[:min(int64(len(l.batch)), l.left)]
+	for i := range l.fields {
+		if err := readColumn(&l.columns[i], &l.fields[i], &l.words, rows); err != nil {
+			return fmt.Errorf("column %s: %w", l.fields[i].name, err)
+		}
+	}
+	l.left -= int64(len(rows))
+	l.buf = rows
+	return nil
+}
+
+func (l *lines[T]) close() {
+	for i := range l.columns {
+		l.columns[i].close()
+	}
+	l.file.Close()
+}
+
+// A column reads the values of one column of a row group, page by page.
+type column struct {
+	pages  parquet.Pages
+	page   parquet.Page
+	values parquet.ValueReader
+	buf    [256]parquet.Value
+}
+
+// readColumn sets field f of all rows.
+func readColumn[T any](c *column, f *field[T], words *decoder, rows []T) error {
+	for len(rows) > 0 {
+		if c.values == nil {
+			page, err := c.pages.ReadPage()
+			if err == io.EOF {
+				err = io.ErrUnexpectedEOF
+			}
+			if err != nil {
+				return err
+			}
+			c.page, c.values = page, page.Values()
+		}
+		n, err := c.values.ReadValues(c.buf[:min(len(c.buf), len(rows))])
+		for i, v := range c.buf[:n] {
+			if !f.set(&rows[i], v, words) {
+				return fmt.Errorf("unknown word %q", v.String())
+			}
+		}
+		rows = rows[n:]
+		if err == io.EOF {
+			parquet.Release(c.page)
+			c.page, c.values = nil, nil
+		} else if err != nil {
+			return err
+		} else if n == 0 {
+			return io.ErrNoProgress
+		}
+	}
+	return nil
+}
+
+func (c *column) close() {
+	if c.page != nil {
+		parquet.Release(c.page)
+	}
+	if c.pages != nil {
+		c.pages.Close()
+	}
+	*c = column{}
+}
+
+// set puts v into the field of row; false says that it is no word of it.
+func (f *field[T]) set(row *T, v parquet.Value, words *decoder) bool {
+	switch p := f.at(row).(type) {
+	case *int64:
+		*p = v.Int64()
+		if v.IsNull() && f.null == ifUnset {
+			*p = Unset
+		}
+	case *int32:
+		*p = v.Int32()
+		if v.IsNull() && f.null == ifUnset {
+			*p = Unset
+		}
+	case *float64:
+		*p = v.Double()
+	case *bool:
+		*p = v.Boolean()
+	case *string:
+		*p = words.intern(v.ByteArray())
+	case *uint8:
+		for i, word := range f.words {
+			if bytes.Equal(word, v.ByteArray()) {
+				*p = uint8(i)
+				return true
+			}
+		}
+		return false
+	}
+	return true
+}
+
+// guard runs f and makes an error of a panic: a damaged Parquet file can
+// bring its decoder to one.
+func guard(f func() error) (err error) {
+	defer func() {
+		if recover() != nil {
+			err = errors.New("damaged file")
+		}
+	}()
+	return f()
+}

@@ -1,0 +1,175 @@
+package record
+
+import (
+	"encoding/json"
+	"fmt"
+	"iter"
+	"math"
+)
+
+// mergeRows is how many lines of one file go into a frame at most.
+const mergeRows = 1 << 14
+
+// parquetFrames yields the records of the Parquet files of dir, in the order
+// of their lines, joined to frames.
+func parquetFrames(dir string) iter.Seq2[Frame, error] {
+	return func(yield func(Frame, error) bool) {
+		m, err := openMerge(dir)
+		if err != nil {
+			yield(Frame{}, err)
+			return
+		}
+		defer m.close()
+		for {
+			more, err := m.next()
+			if err != nil {
+				yield(Frame{}, err)
+				return
+			}
+			if !more || !yield(m.frame, nil) {
+				return
+			}
+		}
+	}
+}
+
+// A merge joins the lines of the Parquet files, point after point. Within a
+// point a row comes as soon as its last chunk has.
+type merge struct {
+	requests *lines[requestRow]
+	chunks   *lines[chunkRow]
+	samples  *lines[Sample]
+	marks    []Mark
+
+	read  int64 // chunks so far
+	frame Frame
+}
+
+func openMerge(dir string) (m *merge, err error) {
+	m = new(merge)
+	defer func() {
+		if err != nil {
+			m.close()
+		}
+	}()
+	if m.requests, err = openLines(dir, requestsName, requestFields); err != nil {
+		return m, err
+	}
+	if m.chunks, err = openLines(dir, chunksName, chunkFields); err != nil {
+		return m, err
+	}
+	if m.samples, err = openLines(dir, telemetryName, sampleFields); err != nil {
+		return m, err
+	}
+	if text, ok := m.requests.parquet.Lookup(marksKey); ok {
+		var list []jsonMark
+		if err := json.Unmarshal([]byte(text), &list); err != nil {
+			return m, fmt.Errorf("read marks of %s: %w", requestsName, err)
+		}
+		for _, j := range list {
+			m.marks = append(m.marks, Mark{Point: j.Point, T: j.T, Name: j.Name, Data: []byte(j.Data)})
+		}
+	}
+	return m, nil
+}
+
+// next makes the next frame and reports whether there was one.
+func (m *merge) next() (bool, error) {
+	point, more, err := m.point()
+	if err != nil || !more {
+		return false, err
+	}
+	f := &m.frame
+	f.Point = point
+	f.Chunks, f.Rows, f.Samples, f.Marks = f.Chunks[:0], f.Rows[:0], f.Samples[:0], f.Marks[:0]
+	for len(m.marks) > 0 && m.marks[0].Point == point {
+		f.Marks, m.marks = append(f.Marks, m.marks[0]), m.marks[1:]
+	}
+	for len(f.Chunks) < mergeRows {
+		c, err := m.chunks.peek()
+		if err != nil {
+			return false, err
+		}
+		if c == nil || c.point != point {
+			break
+		}
+		f.Chunks = append(f.Chunks, c.Chunk)
+		m.read++
+		m.chunks.take()
+	}
+	for len(f.Rows) < mergeRows {
+		r, err := m.row()
+		if err != nil {
+			return false, err
+		}
+		if r == nil || r.Point != point {
+			break
+		}
+		f.Rows = append(f.Rows, r.Row)
+		m.requests.take()
+	}
+	for len(f.Samples) < mergeRows {
+		s, err := m.samples.peek()
+		if err != nil {
+			return false, err
+		}
+		if s == nil || s.Point != point {
+			break
+		}
+		f.Samples = append(f.Samples, *s)
+		m.samples.take()
+	}
+	return true, nil
+}
+
+// point gives the point of the next frame: the lowest of those that have a
+// line ready. Something is ready as long as anything is left, since a row
+// that is not waits for a chunk.
+func (m *merge) point() (point int32, more bool, err error) {
+	point = math.MaxInt32
+	ready := func(p int32) { point, more = min(point, p), true }
+	if len(m.marks) > 0 {
+		ready(m.marks[0].Point)
+	}
+	if c, err := m.chunks.peek(); err != nil {
+		return 0, false, err
+	} else if c != nil {
+		ready(c.point)
+	}
+	if r, err := m.row(); err != nil {
+		return 0, false, err
+	} else if r != nil {
+		ready(r.Point)
+	}
+	if s, err := m.samples.peek(); err != nil {
+		return 0, false, err
+	} else if s != nil {
+		ready(s.Point)
+	}
+	return point, more, nil
+}
+
+// row gives the next row if all its chunks have been read, else nil.
+func (m *merge) row() (*requestRow, error) {
+	r, err := m.requests.peek()
+	if err != nil || r == nil || r.chunkEnd <= m.read {
+		return r, err
+	}
+	c, err := m.chunks.peek()
+	if err != nil || c != nil {
+		return nil, err
+	}
+	return nil, fmt.Errorf("read %s: chunks of request %d are missing", chunksName, r.ID)
+}
+
+func (m *merge) close() {
+	if m.requests != nil {
+		m.requests.close()
+	}
+	if m.chunks != nil {
+		m.chunks.close()
+	}
+	if m.samples != nil {
+		m.samples.close()
+	}
+}

@@ -1,0 +1,172 @@
+package record
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+	"iter"
+	"os"
+	"path/filepath"
+)
+
+const (
+	requestsName  = "requests.parquet"
+	chunksName    = "chunks.parquet"
+	telemetryName = "telemetry.parquet"
+
+	// marksKey is the key in the metadata of requests.parquet under which
+	// the marks are kept, as a JSON list.
+	marksKey = "pitot.marks"
+
+	// Rows of a row group: bounds what is in memory before it is written.
+	requestGroup = 1 << 17
+	chunkGroup   = 1 << 20
+	sampleGroup  = 1 << 18
+)
+
+// Finish turns the journal of a run directory into its Parquet files and
+// then removes it. A directory without a journal is left as it is. If it
+// fails the journal stays.
+func Finish(dir string) error {
+	path := filepath.Join(dir, journalName)
+	if _, err := os.Stat(path); errors.Is(err, fs.ErrNotExist) {
+		return nil
+	}
+	release, err := claim(path)
+	if err != nil {
+		return err
+	}
+	defer release()
+	if err := WriteParquet(dir, journalFrames(path)); err != nil {
+		return err
+	}
+	if err := syncDir(dir); err != nil {
+		return err
+	}
+	if err := os.Remove(path); err != nil {
+		return fmt.Errorf("remove journal: %w", err)
+	}
+	return nil
+}
+
+// WriteParquet writes frames to requests.parquet, chunks.parquet and
+// telemetry.parquet in dir, replacing any that are there: each is written
+// under a temporary name and renamed when all are complete. Lines keep the
+// order of the records; equal records give equal bytes, however they were
+// framed.
+//
+// Memory is bounded by a row group of each file and the number of requests
+// open at a time.
+func WriteParquet(dir string, frames iter.Seq2[Frame, error]) (err error) {
+	name := func(file string) string { return filepath.Join(dir, file+".tmp") }
+	var w parquetWriter
+	defer func() {
+		if err != nil {
+			err = fmt.Errorf("write parquet: %w", err)
+			w.abandon()
+			for _, file := range parquetNames() {
+				os.Remove(name(file))
+			}
+		}
+	}()
+	if w.requests, err = createTable(name(requestsName), "requests", requestFields, requestGroup, 1<<16); err != nil {
+		return err
+	}
+	if w.chunks, err = createTable(name(chunksName), "chunks", chunkFields, chunkGroup, 1<<18); err != nil {
+		return err
+	}
+	if w.samples, err = createTable(name(telemetryName), "telemetry", sampleFields, sampleGroup, 1<<18); err != nil {
+		return err
+	}
+	for frame, err := range frames {
+		if err != nil {
+			return err
+		}
+		w.add(frame)
+	}
+	if err := w.finish(); err != nil {
+		return err
+	}
+	for _, file := range parquetNames() {
+		if err := os.Rename(name(file), filepath.Join(dir, file)); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// parquetNames lists the files in the order in which they appear: the one
+// that a reader looks for comes last.
+func parquetNames() [3]string { return [...]string{telemetryName, chunksName, requestsName} }
+
+type parquetWriter struct {
+	requests *table[requestRow]
+	chunks   *table[chunkRow]
+	samples  *table[Sample]
+	marks    []jsonMark
+
+	written int64                     // chunks so far
+	ends    map[int32]map[int64]int64 // point, open request: written after its last chunk
+}
+
+// jsonMark is a mark in the metadata. Its data is a JSON text inside a
+// string, so that it comes back byte by byte.
+type jsonMark struct {
+	Point int32  `json:"point"`
+	T     int64  `json:"t_ns"`
+	Name  string `json:"name"`
+	Data  string `json:"data"`
+}
+
+func (w *parquetWriter) add(f Frame) {
+	if w.ends == nil {
+		w.ends = make(map[int32]map[int64]int64)
+	}
+	ends := w.ends[f.Point]
+	if ends == nil {
+		ends = make(map[int64]int64)
+		w.ends[f.Point] = ends
+	}
+	for i := range f.Chunks {
+		w.written++
+		ends[f.Chunks[i].Request] = w.written
+		w.chunks.add(chunkRow{f.Point, f.Chunks[i]})
+	}
+	for i := range f.Rows {
+		row := requestRow{f.Rows[i], ends[f.Rows[i].ID]}
+		row.Point = f.Point
+		delete(ends, row.ID)
+		w.requests.add(row)
+	}
+	for _, s := range f.Samples {
+		s.Point = f.Point
+		w.samples.add(s)
+	}
+	for _, m := range f.Marks {
+		w.marks = append(w.marks, jsonMark{f.Point, m.T, m.Name, string(m.Data)})
+	}
+}
+
+func (w *parquetWriter) finish() error {
+	if len(w.marks) > 0 {
+		list, err := json.Marshal(w.marks)
+		if err != nil {
+			return fmt.Errorf("encode marks: %w", err)
+		}
+		w.requests.writer.SetKeyValueMetadata(marksKey, string(list))
+	}
+	if err := w.requests.finish(); err != nil {
+		return err
+	}
+	if err := w.chunks.finish(); err != nil {
+		return err
+	}
+	return w.samples.finish()
+}
+
+func (w *parquetWriter) abandon() {
+	w.requests.abandon()
+	w.chunks.abandon()
+	w.samples.abandon()
+}

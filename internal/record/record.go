@@ -1,0 +1,147 @@
+// Package record holds what happened: the row of a request and the chunk of
+// a stream, the append-only journal they are written to while a run goes on,
+// and the Parquet files they end in.
+//
+// Times are integer nanoseconds since the origin of their point (the moment
+// its load started). [Unset] marks a stamp that never came.
+package record
+
+// Unset is a stamp that never came, or a count that nobody told.
+const Unset = -1
+
+// Outcome says how the following of a request ended. For the cohort of a
+// window, due = ok + failed + cut + unsent.
+type Outcome uint8
+
+const (
+	OK     Outcome = iota // answered to its end
+	Failed                // a definite error: refused, broken or answered with an error
+	Cut                   // sent, but no longer followed: timeout or interruption
+	Unsent                // due, but never sent
+)
+
+// String gives the word used in files and reports.
+func (o Outcome) String() string { return [...]string{"ok", "failed", "cut", "unsent"}[o&3] }
+
+// Row is one request, from when it was due to when it ended.
+//
+// held = Eligible − Due (waiting for a turn or a slot), connect = Ready −
+// Eligible (waiting for a connection), lag = Sent − Ready (the instrument's
+// own delay, the only one of the three that is).
+type Row struct {
+	ID      int64  // position in the schedule of its point, from 0
+	Point   int32  // index of the point in its run
+	Session int64  // session it belongs to, Unset if none
+	Turn    int32  // turn in the session, from 0
+	Class   string // class given by the workload, "" if none
+
+	Due         int64 // intended start
+	Eligible    int64 // a slot or turn was free
+	Ready       int64 // a connection was there
+	Sent        int64 // just before the request's first byte was written
+	Headers     int64 // end of the response headers
+	FirstEvent  int64 // first event of the stream, tokens or not
+	FirstToken  int64 // first non-empty content, reasoning, refusal or tool-call delta
+	FirstAnswer int64 // first such delta that is not reasoning
+	LastToken   int64 // the later of the last non-empty delta and the event with finish_reason
+	Done        int64 // end of the exchange
+
+	DNS     int64 // duration of the name look-up for this request's connection, Unset if reused
+	Connect int64 // duration of connect
+	TLS     int64 // duration of the TLS handshake
+	Reused  bool  // the connection had carried a request before
+	Retried int32 // times it was sent again because a reused connection turned out closed
+
+	InputPlanned     int32 // tokens, Unset if the workload does not know
+	OutputPlanned    int32 // tokens asked for, Unset if left to the server
+	PromptTokens     int32 // usage.prompt_tokens
+	CachedTokens     int32 // usage.prompt_tokens_details.cached_tokens
+	CompletionTokens int32 // usage.completion_tokens
+	ReasoningTokens  int32 // usage.completion_tokens_details.reasoning_tokens
+	HiddenTokens     int32 // reasoning tokens that were counted but never streamed
+	FirstTokens      int32 // tokens in the first token's event, Unset if only assumed to be 1
+
+	Stream      bool   // asked to stream
+	Chunks      int32  // events that carried tokens
+	Arrivals    int32  // reads (or stamps) that carried tokens; < Chunks where events shared one
+	Merged      int32  // chunks stored as an interval because a later event shared their read
+	UserStamps  int32  // reads without a kernel stamp, where kernel stamps were asked for
+	Choices     int32  // distinct choice indices seen
+	BytesOut    int64  // bytes of the request
+	BytesIn     int64  // bytes of the response, headers included
+	TextBytes   int64  // bytes of text in the deltas
+	Retransmits int32  // TCP segments sent again on its connection while it ran
+	Finish      string // finish_reason of choice 0
+	Status      int32  // HTTP status, Unset if none came
+	RetryAfter  int32  // seconds, from the Retry-After header, Unset if none
+
+	Outcome Outcome
+	Error   string // error class, "" when OK
+	Detail  string // what the server or the system said, cut to 300 bytes, secrets removed
+}
+
+// Chunk is one event that carried tokens.
+//
+// Where the kernel merged segments, only the last of the events that came in
+// one read has a stamp of its own; the others arrived somewhere in
+// (Earliest, T]. Everywhere else Earliest == T.
+type Chunk struct {
+	Request  int64 // Row.ID
+	T        int64 // arrival (of the read that completed it)
+	Earliest int64 // lower bound of the arrival, == T when it is known exactly
+	Tokens   int32 // tokens it carried, 0 if not known
+	Bytes    int32 // bytes of text it carried
+	Choice   int32 // choice index
+	Kind     Kind  // what the text was
+}
+
+// Kind is what a chunk's text was.
+type Kind uint8
+
+const (
+	Answer Kind = iota
+	Reasoning
+	ToolCall
+	Refusal
+)
+
+// String gives the word used in files and reports.
+func (k Kind) String() string { return [...]string{"answer", "reasoning", "tool_call", "refusal"}[k&3] }
+
+// Sample is one reading of a gauge or counter: of the client itself
+// (Source "client"), the server or a GPU.
+type Sample struct {
+	Point  int32
+	T      int64
+	Source string
+	Name   string
+	Value  float64
+}
+
+// Mark is a fact about a point that is needed to finish a run from its
+// journal alone: its load and window at the start, its end, what the
+// instrument noticed. Data is JSON; Name says which type it decodes to.
+type Mark struct {
+	Point int32
+	T     int64
+	Name  string
+	Data  []byte
+}
+
+// Sink takes records while a run goes on. It is safe for concurrent use and
+// keeps nothing it is handed. All chunks of a request come before its Done.
+type Sink interface {
+	Chunk(Chunk)
+	Done(*Row)
+}
+
+// Frame is one batch of records of one point, as flushed. Every chunk of a
+// request is in the frame of its row or in an earlier one; inside a frame
+// chunks come before rows.
+type Frame struct {
+	Point   int32
+	Chunks  []Chunk
+	Rows    []Row
+	Samples []Sample
+	Marks   []Mark
+}

@@ -1,0 +1,65 @@
+package report
+
+import (
+	"cmp"
+	"fmt"
+	"maps"
+	"slices"
+
+	"pitot/internal/result"
+)
+
+// How requests that were not served are told.
+
+// maxClasses is how many error classes are shown with what the server said.
+const maxClasses = 3
+
+// maxSaid is how much of that is shown, in characters.
+const maxSaid = 100
+
+func (m *PointModel) failures(p *result.Point) {
+	r := p.Requests
+	switch p.Outcome {
+	case "", "ok":
+	default:
+		m.Outcome = "the server was " + p.Outcome
+	}
+	if p.Outcome == "failing" {
+		m.Outcome = "the server failed"
+	}
+	if r.OK == r.Due {
+		return
+	}
+	total := ""
+	for _, part := range []struct {
+		n    int
+		what string
+	}{{r.Failed, "failed"}, {r.Cut, "cut off before the end"}, {r.Unsent, "never sent"}} {
+		switch {
+		case part.n == 0:
+		case total == "":
+			total = plural(part.n, "request") + " " + part.what
+		default:
+			total += ", " + count(part.n) + " " + part.what
+		}
+	}
+	m.Failures = append(m.Failures, total)
+	classes := slices.SortedFunc(maps.Keys(r.Errors), func(a, b string) int {
+		return cmp.Or(cmp.Compare(r.Errors[b], r.Errors[a]), cmp.Compare(a, b))
+	})
+	others := 0
+	for i, class := range classes {
+		if i >= maxClasses && len(classes) > maxClasses+1 {
+			others += r.Errors[class]
+			continue
+		}
+		line := "  " + count(r.Errors[class]) + " " + plain(class)
+		if said := plain(r.ErrorExamples[class]); said != "" {
+			line = cut(line+": "+said, maxSaid)
+		}
+		m.Failures = append(m.Failures, line)
+	}
+	if others > 0 {
+		m.Failures = append(m.Failures, fmt.Sprintf("  %s more, of %s", count(others), plural(len(classes)-maxClasses, "other class")))
+	}
+}

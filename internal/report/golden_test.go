@@ -1,0 +1,245 @@
+package report
+
+import (
+	"encoding/json"
+	"flag"
+	"fmt"
+	"os"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"testing"
+	"unicode"
+	"unicode/utf8"
+
+	"github.com/google/go-cmp/cmp"
+
+	"pitot/internal/result"
+)
+
+var update = flag.Bool("update", false, "write the golden files anew")
+
+// measured is a summary of n samples around a median; what n is too few for is
+// withheld, as measure does it.
+func measured(n int64, p50 float64) *result.Summary {
+	s := &result.Summary{N: n, Over: map[string]float64{}, Bounds: map[string][2]float64{}, Withheld: map[string]string{}}
+	at := func(x float64) *float64 { x *= p50; return &x }
+	s.Mean, s.SD, s.Min, s.Max = at(1.04), at(.2), at(.7), at(3.5)
+	for i, c := range columns() {
+		if n < int64(c.shown) {
+			s.Withheld[c.key] = "too few"
+			continue
+		}
+		if n < int64(c.firm) {
+			s.Few = append(s.Few, c.key)
+		}
+		*[]**float64{&s.P50, &s.P90, &s.P95, &s.P99, &s.P999}[i] = at([]float64{1, 1.21, 1.4, 1.9, 2.6}[i])
+	}
+	return s
+}
+
+// serving is a run against a server, of one point with n requests.
+func serving(n int) *result.Run {
+	rate, in, out, lag := 4.5, 4608., 575.9, measured(int64(n), .0125)
+	run := &result.Run{
+		Schema: result.Schema, Seed: 7, Started: "2026-11-20T23:48:00Z", Ended: "2026-11-20T23:58:00Z",
+		Environment: result.Environment{Stamps: "kernel"},
+		Target: result.Target{Spec: "http://10.0.0.7:8000", Kind: "http", API: "openai-chat", Model: "meta-llama/Llama-3.1-8B-Instruct",
+			Server: map[string]string{"engine": "vllm", "version": "0.11.2"}},
+		Workload: json.RawMessage(`{"kind":"random","input":"1024","output":"128","sampling":{"stream":true}}`),
+		Verdict:  result.Valid,
+	}
+	p := result.Point{
+		Load:       result.Load{Loop: "open", Rate: &rate, Arrival: "poisson"},
+		Seconds:    result.Seconds{Warmup: 9.25, Window: 600, Drain: 1.4},
+		Requests:   result.Requests{Due: n, OK: n},
+		Throughput: result.Throughput{RequestsPerS: 4.4987, RPM: 269.9, InputTokensPerS: &in, OutputTokensPerS: &out},
+		Metrics: result.Metrics{TTFT: measured(int64(n), 87.3), TPOT: measured(int64(n), 8.41), ITL: measured(int64(n)*127, 8.2), ICL: measured(int64(n)*127, 8.2),
+			Stall: measured(int64(n), 11.6), E2E: measured(int64(n), 1155.2), Lag: lag},
+		Stability: "stable", Outcome: "ok", Verdict: result.Valid,
+	}
+	for i := range 16 {
+		p.Checks = append(p.Checks, result.Check{Name: fmt.Sprintf("check %d", i), Value: "0", Limit: "none", Status: "pass"})
+	}
+	run.Points = []result.Point{p}
+	return run
+}
+
+func float(x float64) *float64 { return &x }
+func whole(n int) *int         { return &n }
+
+// cases are runs as they come out, each with something to show.
+func cases() map[string]*result.Run {
+	all := map[string]*result.Run{}
+	add := func(name string, n int, edit func(run *result.Run, p *result.Point)) {
+		run := serving(n)
+		edit(run, &run.Points[0])
+		run.Verdict = run.Points[0].Verdict
+		all[name] = run
+	}
+	add("clean", 12_345, func(run *result.Run, p *result.Point) {
+		run.Notes = map[string]string{"launch": "3", "gpu": "H100 SXM"}
+		p.Throughput.PerGPU = &result.PerGPU{GPUs: 2, OutputTokensPerS: float(287.95)}
+		p.Cost = &result.Cost{USDPerMOutput: float(2.4021)}
+	})
+	add("flags", 2700, func(run *result.Run, p *result.Point) {
+		p.Verdict = result.ValidWithFlags
+		p.Metrics.ITL.Bounds = map[string][2]float64{"p50": {8.1, 8.3}, "p99": {9.2, 15.58}}
+		p.Metrics.TPOT.Missing = 12
+		p.Metrics.Service.TTFT = measured(2700, 31)
+		p.Checks[3] = result.Check{Name: "merged chunks", Value: "1.2 % (4115 of 342900)", Limit: "≤ 0.1 %", Status: "flag", Advice: "Give the client more cores, or quote the bounds."}
+		p.Checks[5] = result.Check{Name: "retransmits", Value: "3.1 % (84 of 2700)", Limit: "≤ 1 %", Status: "flag", Advice: "Look at the network between client and target."}
+	})
+	add("invalid", 2700, func(run *result.Run, p *result.Point) {
+		p.Verdict = result.Invalid
+		run.Environment.Stamps = "user"
+		p.Checks[0] = result.Check{Name: "stamps", Value: "user", Limit: "kernel", Status: "flag", Advice: "Measure from Linux, or keep the client idle."}
+		p.Checks[9] = result.Check{Name: "client cpu", Value: "97 % of the cores", Limit: "≤ 60 %", Status: "fail", Advice: "Use a larger client, or several."}
+	})
+	add("slo-met", 2700, func(run *result.Run, p *result.Point) {
+		p.SLO = &result.SLO{Spec: "p99 ttft<200ms, p99 tpot<50ms", Attained: float(.99926), Met: "yes", Limits: []result.Limit{
+			{Spec: "p99 ttft<200ms", Metric: "ttft", Value: float(165.9), Attained: float(.99926), Met: "yes"},
+			{Spec: "p99 tpot<50ms", Metric: "tpot", Value: float(15.98), Attained: float(1), Met: "yes"}}}
+		p.Goodput = &result.Goodput{RequestsPerS: 4.4967, OutputTokensPerS: float(575.6)}
+	})
+	add("slo-not", 2700, func(run *result.Run, p *result.Point) {
+		p.SLO = &result.SLO{Spec: "ttft<100ms, tpot<50ms @99%, errors<1%", Attained: float(.8123), Met: "no", Why: "2193 of 2700 requests met all joint limits", Limits: []result.Limit{
+			{Spec: "ttft<100ms", Metric: "ttft", Value: float(165.9), Attained: float(.8123), Met: "no"},
+			{Spec: "tpot<50ms", Metric: "tpot", Value: float(15.98), Attained: float(1), Met: "yes"},
+			{Spec: "errors<1%", Metric: "errors", Value: float(0), Attained: float(1), Met: "yes"}}}
+		p.Goodput = &result.Goodput{RequestsPerS: 3.655, OutputTokensPerS: float(467.8)}
+		p.Cost = &result.Cost{USDPerMOutput: float(2.4021), USDPerMGoodOutput: float(2.957)}
+	})
+	add("slo-undecided", 85, func(run *result.Run, p *result.Point) {
+		why := "85 requests are too few for the claim, it needs 100"
+		p.SLO = &result.SLO{Spec: "p99 e2e<2s", Attained: float(1), Met: "undecided", Why: "p99 e2e<2s: " + why, Limits: []result.Limit{
+			{Spec: "p99 e2e<2s", Metric: "e2e", Attained: float(1), Met: "undecided", Why: why}}}
+		p.Goodput = &result.Goodput{RequestsPerS: 4.4967}
+	})
+	add("censored", 2700, func(run *result.Run, p *result.Point) {
+		for _, s := range []*result.Summary{p.Metrics.TTFT, p.Metrics.E2E} {
+			s.Censored, s.P99, s.P999, s.Max, s.Mean = 81, nil, nil, nil, nil
+			s.Over = map[string]float64{"p99": 60_000, "p99_9": 60_000, "max": 60_000, "mean": 2891.4}
+		}
+		p.Requests = result.Requests{Due: 2700, OK: 2619, Cut: 81, Errors: map[string]int{"timeout": 81}}
+		p.Outcome = "degraded"
+	})
+	add("few", 150, func(*result.Run, *result.Point) {})
+	add("withheld", 8, func(run *result.Run, p *result.Point) {
+		p.Metrics.ITL, p.Metrics.ICL = measured(40, 8.2), nil
+	})
+	add("classes", 2700, func(run *result.Run, p *result.Point) {
+		run.Workload = json.RawMessage(`{"kind":"file","file":{"name":"traffic.jsonl","requests":2700},"sampling":{"stream":true}}`)
+		class := func(n int, tokens, ttft float64) result.Class {
+			return result.Class{Requests: result.Requests{Due: n}, Metrics: result.Metrics{InputTokens: measured(int64(n), tokens),
+				TTFT: measured(int64(n), ttft), TPOT: measured(int64(n), 8.4), E2E: measured(int64(n), ttft+1100)}}
+		}
+		odd := class(12, 90_000, 9123)
+		odd.Metrics.TPOT = nil
+		p.Classes = map[string]result.Class{"summarise a whole long report": odd, "chat": class(2400, 300, 45), "code": class(288, 2400, 160)}
+	})
+	add("not-streaming", 2700, func(run *result.Run, p *result.Point) {
+		run.Workload = json.RawMessage(`{"kind":"random","input":"uniform(100,900)","output":"128","prefix":{"tokens":2048,"share":0.5},"sampling":{"stream":false}}`)
+		p.Load = result.Load{Loop: "closed", Concurrency: whole(1), ThinkMS: float(1500)}
+		m := &p.Metrics
+		m.TTFT, m.TPOT, m.ITL, m.ICL, m.Stall = nil, nil, nil, nil, nil
+		m.Undefined = map[string]string{}
+		for _, k := range []string{"ttft_ms", "tpot_ms", "itl_ms", "icl_ms", "stall_ms"} {
+			m.Undefined[k] = "not streaming"
+		}
+	})
+	add("errors", 2700, func(run *result.Run, p *result.Point) {
+		p.Outcome, p.Verdict = "failing", result.ValidWithFlags
+		p.Load.MaxInFlight = whole(64)
+		p.Requests = result.Requests{Due: 2700, OK: 300, Failed: 2311, Cut: 88, Unsent: 1,
+			Errors: map[string]int{"server_error": 2000, "rate_limited": 300, "timeout": 80, "reset": 11, "interrupted": 9},
+			ErrorExamples: map[string]string{
+				"server_error": "HTML page: 502 Bad Gateway",
+				"rate_limited": "\x1b[31mSlow\r\ndown\x1b[0m: " + strings.Repeat("requests per minute are limited; ", 9),
+			}}
+		p.Throughput.OutputTokensPerS, p.Throughput.Why = nil, "nobody counted the output tokens of some answers"
+		p.Checks[2] = result.Check{Name: "errors", Value: "88.9 % (2400 of 2700)", Limit: "≤ 1 %", Status: "flag", Advice: "Read the latencies as those of the requests that were served."}
+	})
+	add("several", 12_345, func(run *result.Run, p *result.Point) {
+		second := *p
+		second.Load.Rate = float(9)
+		second.Verdict = result.ValidWithFlags
+		second.Checks = append([]result.Check{{Name: "window", Value: "2 s, slowest request 1.2 s", Limit: "≥ 2 × the slowest request", Status: "flag", Advice: "Measure longer with --duration."}}, p.Checks...)
+		run.Points = append(run.Points, second)
+	})
+	add("interrupted", 40, func(run *result.Run, p *result.Point) {
+		run.Interrupted = true
+		p.Seconds.Warmup = 0
+	})
+	add("recovered", 0, func(run *result.Run, p *result.Point) { run.Recovered = true })
+	all["recovered"].Points = nil
+	add("virtual", 12_345, func(run *result.Run, p *result.Point) {
+		run.Environment.Stamps = "virtual"
+		run.Target = result.Target{Spec: "sim:llama-3.1-8b@h100", Kind: "sim", API: "openai-chat", Model: "llama-3.1-8b"}
+		p.Metrics.ITL.Label = "amortised"
+		p.Metrics.ICL = measured(9000, 33)
+	})
+	return all
+}
+
+var escape = regexp.MustCompile("\x1b\\[[0-9;]*m")
+
+// Golden files hold what each run looks like: as text, in colour with ␛ for
+// the escape character, and in Markdown.
+func TestGolden(t *testing.T) {
+	for name, run := range cases() {
+		t.Run(name, func(t *testing.T) {
+			render := func(f func(*strings.Builder) error) string {
+				var b strings.Builder
+				if err := f(&b); err != nil {
+					t.Fatal(err)
+				}
+				return b.String()
+			}
+			m := Build(run, "runs/20261120-234800-llama-3.1-8b")
+			text := render(func(b *strings.Builder) error { return m.Text(b, Style{}) })
+			colour := render(func(b *strings.Builder) error { return m.Text(b, Style{Color: true}) })
+			md := render(func(b *strings.Builder) error { return m.Markdown(b) })
+
+			for line := range strings.Lines(text) {
+				line = strings.TrimSuffix(line, "\n")
+				if n := utf8.RuneCountInString(line); n > tableWidth {
+					t.Errorf("%d columns: %s", n, line)
+				}
+				if strings.ContainsFunc(line, unicode.IsControl) || strings.HasSuffix(line, " ") {
+					t.Errorf("control characters or blanks at the end: %q", line)
+				}
+			}
+			if escape.ReplaceAllString(colour, "") != text {
+				t.Error("with colour it says something else")
+			}
+			got := text + "== colour\n" + strings.ReplaceAll(colour, "\x1b", "␛") + "== markdown\n" + md
+			path := filepath.Join("testdata", name+".golden")
+			if *update {
+				if err := os.WriteFile(path, []byte(got), 0o644); err != nil {
+					t.Fatal(err)
+				}
+			}
+			want, err := os.ReadFile(path)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if d := cmp.Diff(string(want), got); d != "" {
+				t.Errorf("%s (go test -update writes it anew):\n%s", path, d)
+			}
+		})
+	}
+}
+
+// A golden file that no case writes is a leftover.
+func TestGoldenFilesAreUsed(t *testing.T) {
+	files, err := filepath.Glob("testdata/*.golden")
+	if err != nil || len(files) == 0 {
+		t.Fatal(err)
+	}
+	for _, f := range files {
+		if cases()[strings.TrimSuffix(filepath.Base(f), ".golden")] == nil {
+			t.Errorf("%s is nobody's", f)
+		}
+	}
+}

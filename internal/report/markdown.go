@@ -1,0 +1,98 @@
+package report
+
+import (
+	"fmt"
+	"io"
+	"strings"
+)
+
+// Markdown writes the model as one section for a pull request or document.
+func (m Model) Markdown(w io.Writer) error {
+	p := &printer{w: w}
+	p.line("### %s", inMarkdown(m.Title))
+	p.line("")
+	for _, f := range m.Facts {
+		p.item(f...)
+	}
+	for _, warning := range m.Warnings {
+		p.item("**" + inMarkdown(warning) + "**")
+	}
+	for i := range m.Points {
+		m.Points[i].markdown(p)
+	}
+	return p.err
+}
+
+func (m *PointModel) markdown(p *printer) {
+	if m.Ordinal != "" {
+		p.line("")
+		p.line("#### %s%s", strings.ToUpper(m.Ordinal[:1]), m.Ordinal[1:])
+		p.line("")
+	}
+	p.item(m.Load...)
+	p.line("")
+	verdict := "**" + string(m.Verdict) + "**"
+	if len(m.Because) > 0 {
+		verdict += ": " + strings.Join(m.Because, ", ")
+	}
+	p.line("%s · %s", verdict, strings.Join(m.Headline, " · "))
+	if m.Outcome != "" || len(m.Failures) > 0 || m.Objective != nil {
+		p.line("")
+	}
+	if m.Outcome != "" {
+		p.item("**" + m.Outcome + "**")
+	}
+	for _, f := range m.Failures {
+		p.item(inMarkdown(strings.TrimSpace(f)))
+	}
+	if o := m.Objective; o != nil {
+		p.item("**"+inMarkdown(o.Facts[0])+"**", inMarkdown(strings.Join(o.Facts[1:], " · ")))
+		for _, l := range o.Limits {
+			p.line("  - %s", inMarkdown(strings.Join(l, " · ")))
+		}
+	}
+	if len(m.Latencies.Rows) > 0 {
+		p.line("")
+		m.Latencies.markdown(p)
+	}
+	if m.Classes != nil {
+		p.line("")
+		m.Classes.markdown(p)
+	}
+	p.line("")
+	if len(m.Legend) > 0 {
+		p.item(inMarkdown(strings.Join(m.Legend, " · ")))
+	}
+	for _, r := range m.Remarks {
+		p.item(inMarkdown(r))
+	}
+	p.item(m.Instrument...)
+	for _, c := range m.NotPassed {
+		p.item(fmt.Sprintf("**%s** %s", c.Status, inMarkdown(strings.TrimSpace(fmt.Sprintf("%s: %s (limit %s). %s", c.Name, c.Value, c.Limit, c.Advice)))))
+	}
+	p.item(m.passed())
+}
+
+// item writes one point of a list.
+func (p *printer) item(parts ...string) {
+	if parts = present(parts...); len(parts) > 0 {
+		p.line("- %s", strings.Join(parts, " · "))
+	}
+}
+
+// inMarkdown keeps what Markdown would take for its own.
+func inMarkdown(s string) string {
+	return strings.NewReplacer("<", "&lt;", "`", "\\`", "*", "\\*", "_", "\\_", "|", "\\|", "~", "\\~").Replace(s)
+}
+
+func (t Table) markdown(p *printer) {
+	p.line("| %s |", strings.Join(t.Head, " | "))
+	p.line("|---%s|", strings.Repeat("|--:", len(t.Head)-1))
+	for _, r := range t.Rows {
+		cells := make([]string, len(r))
+		for i, c := range r {
+			cells[i] = inMarkdown(strings.TrimSpace(c))
+		}
+		p.line("| %s |", strings.Join(cells, " | "))
+	}
+}

@@ -1,0 +1,244 @@
+// Package report shows a run. It builds one Model from the result; every face
+// (terminal, Markdown, JSON) renders that and computes nothing of its own.
+package report
+
+import (
+	"encoding/json"
+	"fmt"
+	"maps"
+	"slices"
+	"strconv"
+	"strings"
+	"unicode"
+
+	"pitot/internal/result"
+)
+
+// Model is what there is to show of a run.
+type Model struct {
+	Title    string     // what was measured
+	Facts    [][]string // of the run; the parts of a fact belong on one line
+	Warnings []string   // why the run is not whole
+	Points   []PointModel
+	Dir      string
+}
+
+// PointModel is what there is to show of a point.
+type PointModel struct {
+	Ordinal    string   // "point 1 of 3", "" of a run that has no other
+	Load       []string // how hard, how long
+	Verdict    result.Verdict
+	Because    []string // names of the checks that did not pass, failures first
+	Headline   []string // throughput, with what it is worth
+	Outcome    string   // what the server did other than serve, "" for nothing
+	Failures   []string // requests that were not served, and why
+	Objective  *Objective
+	Latencies  Table
+	Classes    *Table
+	Legend     []string // of the marks in the tables, those that occur
+	Remarks    []string // what a reader must know of the numbers
+	Instrument []string
+	NotPassed  []result.Check
+	Passed     int
+}
+
+// Objective is how the SLO came out.
+type Objective struct {
+	Met    string     // "yes", "no" or "undecided"
+	Facts  []string   // the objective and its verdict first
+	Limits [][]string // each limit apart, where there are several
+}
+
+// Table is rows of numbers under a head. The first column is names.
+type Table struct {
+	Head []string
+	Rows [][]string
+}
+
+// Build makes the model of a run in a directory.
+func Build(run *result.Run, dir string) Model {
+	m := Model{Dir: plain(dir), Title: plain(run.Target.Model + " at " + run.Target.Spec)}
+	m.Facts = facts(run)
+	if run.Interrupted {
+		m.Warnings = append(m.Warnings, "interrupted: this is what had been measured by then")
+	}
+	if run.Recovered {
+		m.Warnings = append(m.Warnings, "recovered: the run ended before its time; requests that were under way are not in these numbers")
+	}
+	if len(run.Points) == 0 {
+		m.Warnings = append(m.Warnings, "nothing was measured: the run ended before its load began")
+	}
+	for i := range run.Points {
+		p := buildPoint(run, &run.Points[i])
+		if n := len(run.Points); n > 1 {
+			p.Ordinal = fmt.Sprintf("point %d of %d", i+1, n)
+		}
+		m.Points = append(m.Points, p)
+	}
+	return m
+}
+
+// facts are what was asked of whom.
+func facts(run *result.Run) [][]string {
+	var w struct {
+		Input, Output string
+		Prefix        *struct {
+			Tokens int
+			Share  float64
+		}
+		File *struct {
+			Name     string
+			Requests int
+		}
+		Sampling struct{ Stream bool }
+	}
+	_ = json.Unmarshal(run.Workload, &w) // what is not there is not shown
+	how := run.Target.API + ", not streaming"
+	if w.Sampling.Stream {
+		how = run.Target.API + ", streaming"
+	}
+	engine := run.Target.Server["engine"]
+	if v := run.Target.Server["version"]; v != "" {
+		engine += " " + v
+	}
+	asked := []string{tokens(w.Input) + " tokens in, " + tokens(w.Output) + " out"}
+	switch {
+	case w.File != nil:
+		asked = []string{plural(w.File.Requests, "request") + " of " + w.File.Name}
+	case w.Prefix != nil:
+		asked = append(asked, fmt.Sprintf("prefix of %s shared by %s of the requests", plural(w.Prefix.Tokens, "token"), percent(w.Prefix.Share)))
+	}
+	asked = append(asked, fmt.Sprintf("seed %d", run.Seed))
+	var notes []string
+	for _, k := range slices.Sorted(maps.Keys(run.Notes)) {
+		notes = append(notes, k+"="+run.Notes[k])
+	}
+	out := [][]string{present(how, engine), present(asked...)}
+	if len(notes) > 0 {
+		out = append(out, present(notes...))
+	}
+	return out
+}
+
+// tokens writes a distribution of lengths: 1,024 or uniform(1,9).
+func tokens(lengths string) string {
+	if n, err := strconv.Atoi(lengths); err == nil {
+		return count(n)
+	}
+	return lengths
+}
+
+// present leaves out what is empty.
+func present(parts ...string) []string {
+	var out []string
+	for _, s := range parts {
+		if s = plain(s); s != "" {
+			out = append(out, s)
+		}
+	}
+	return out
+}
+
+// plain makes one line of any text: what servers say may hold line breaks and
+// escape sequences, which are no business of a terminal.
+func plain(s string) string {
+	s = strings.Map(func(r rune) rune {
+		if !unicode.IsPrint(r) {
+			return ' '
+		}
+		return r
+	}, strings.ToValidUTF8(s, "�"))
+	return strings.Join(strings.Fields(s), " ")
+}
+
+func buildPoint(run *result.Run, p *result.Point) PointModel {
+	m := PointModel{Load: loadText(p), Verdict: p.Verdict}
+	m.headline(p)
+	m.failures(p)
+	m.Objective = objective(p)
+	m.tables(p)
+	m.instrument(run, p)
+	for _, status := range []string{"fail", "flag"} {
+		for _, c := range p.Checks {
+			if c.Status == status {
+				m.NotPassed = append(m.NotPassed, c)
+				m.Because = append(m.Because, c.Name)
+			}
+		}
+	}
+	m.Passed = len(p.Checks) - len(m.NotPassed)
+	return m
+}
+
+// passed says how many checks there is nothing to say about.
+func (m *PointModel) passed() string {
+	switch {
+	case len(m.NotPassed) == 0:
+		return plural(m.Passed, "check") + " passed"
+	case m.Passed == 0:
+		return "no check passed"
+	}
+	return "the other " + plural(m.Passed, "check") + " passed"
+}
+
+func loadText(p *result.Point) []string {
+	l := p.Load
+	s := ""
+	switch {
+	case l.Rate != nil:
+		s = fmt.Sprintf("open loop, %s requests/s, %s", trim(fmt.Sprintf("%.6f", *l.Rate)), l.Arrival)
+	case l.Concurrency != nil:
+		s = "closed loop, " + plural(*l.Concurrency, "user")
+		if l.ThinkMS != nil {
+			s += ", thinking " + seconds(*l.ThinkMS/1e3)
+		}
+	}
+	if l.MaxInFlight != nil {
+		s += fmt.Sprintf(", at most %s in flight", plural(*l.MaxInFlight, "request"))
+	}
+	span := seconds(p.Seconds.Window)
+	if p.Seconds.Warmup > 0 {
+		span += " after " + seconds(p.Seconds.Warmup) + " of warm-up"
+	}
+	return present(s, span)
+}
+
+func (m *PointModel) headline(p *result.Point) {
+	r, t := p.Requests, p.Throughput
+	add := func(format string, args ...any) { m.Headline = append(m.Headline, fmt.Sprintf(format, args...)) }
+	add("%s of %s answered", count(r.OK), plural(r.Due, "request"))
+	add("%s req/s", quantity(t.RequestsPerS))
+	if x := t.OutputTokensPerS; x != nil {
+		add("%s output tok/s", quantity(*x))
+	}
+	if x := t.InputTokensPerS; x != nil {
+		add("%s input tok/s", quantity(*x))
+	}
+	if g := t.PerGPU; g != nil && g.OutputTokensPerS != nil {
+		add("%s output tok/s per GPU", quantity(*g.OutputTokensPerS))
+	}
+	if c := p.Cost; c != nil && c.USDPerMOutput != nil {
+		add("$%s per million output tokens", quantity(*c.USDPerMOutput))
+		if p.SLO != nil && c.USDPerMGoodOutput != nil {
+			add("$%s per million within the SLO", quantity(*c.USDPerMGoodOutput))
+		}
+	}
+	if t.Why != "" {
+		m.Remarks = append(m.Remarks, "tok/s: "+plain(t.Why))
+	}
+}
+
+func (m *PointModel) instrument(run *result.Run, p *result.Point) {
+	stamps := map[string]string{
+		"kernel": "chunk times are the kernel's receive stamps", "user": "chunk times were taken in user space",
+		"virtual": "virtual time: no socket, no machine has a part in this",
+	}[run.Environment.Stamps]
+	lag := ""
+	if l := p.Metrics.Lag; l != nil && l.P50 != nil && run.Environment.Stamps != "virtual" {
+		lag = "send lag p50 " + quantity(*l.P50) + " ms"
+		if l.P99 != nil {
+			lag += ", p99 " + quantity(*l.P99) + " ms"
+		}
+	}
+	m.Instrument = present(stamps, lag)
+}

@@ -1,0 +1,64 @@
+package report
+
+import (
+	"slices"
+	"strings"
+
+	"pitot/internal/result"
+)
+
+// objective says how the SLO came out, nil if there was none.
+func objective(p *result.Point) *Objective {
+	s := p.SLO
+	if s == nil {
+		return nil
+	}
+	o := &Objective{Met: s.Met, Facts: []string{"SLO " + plain(s.Spec) + ": " + word(s.Met, "NOT met")}}
+	several := len(s.Limits) > 1
+	for _, l := range s.Limits {
+		if several {
+			o.Limits = append(o.Limits, append([]string{plain(l.Spec) + ": " + word(l.Met, "not met")}, limitFacts(l)...))
+		} else {
+			o.Facts = append(o.Facts, limitFacts(l)...)
+		}
+	}
+	// What weighs on one limit stands beside that limit.
+	if s.Why != "" && !slices.ContainsFunc(s.Limits, func(l result.Limit) bool { return strings.HasPrefix(s.Why, l.Spec) }) {
+		o.Facts = append(o.Facts, plain(s.Why))
+	}
+	if s.Attained != nil && several {
+		o.Facts = append(o.Facts, percent(*s.Attained)+" of all due requests met all limits")
+	}
+	if g := p.Goodput; g != nil {
+		good := "goodput " + quantity(g.RequestsPerS) + " req/s"
+		if g.OutputTokensPerS != nil {
+			good += ", " + quantity(*g.OutputTokensPerS) + " output tok/s"
+		}
+		// Goodput counts requests by when they were due, throughput by when
+		// they were answered: either can be the larger.
+		o.Facts = append(o.Facts, good+" of what was due in the window")
+	}
+	return o
+}
+
+func word(met, no string) string {
+	return map[string]string{"yes": "met", "no": no, "undecided": "undecided"}[met]
+}
+
+// limitFacts are what was measured of one limit.
+func limitFacts(l result.Limit) (facts []string) {
+	switch {
+	case l.Value == nil:
+	case l.Metric == "errors":
+		facts = append(facts, "measured "+percent(*l.Value))
+	case strings.HasPrefix(l.Spec, "p"): // a joint limit has no percentile of its own
+		facts = append(facts, "measured "+quantity(*l.Value)+" ms")
+	}
+	if l.Attained != nil && l.Metric != "errors" {
+		facts = append(facts, percent(*l.Attained)+" of all due requests below")
+	}
+	if l.Why != "" {
+		facts = append(facts, plain(l.Why))
+	}
+	return facts
+}

@@ -1,0 +1,250 @@
+package report
+
+import (
+	"fmt"
+	"io"
+	"strings"
+	"unicode"
+	"unicode/utf8"
+
+	"pitot/internal/result"
+)
+
+// The rules of the terminal: a summary is read in ten seconds. What was
+// measured comes first, then the verdict with the headline, then the numbers,
+// then only what did not pass, with what to do. Colour marks the verdict and
+// what did not pass, and nothing else; without a terminal there is none. Text
+// keeps to 80 columns, tables to 100.
+
+const (
+	textWidth  = 80
+	tableWidth = 100
+)
+
+// Style turns marks into escape sequences, or into nothing.
+type Style struct{ Color bool }
+
+func (s Style) paint(code, text string) string {
+	if !s.Color || code == "" || text == "" {
+		return text
+	}
+	return "\x1b[" + code + "m" + text + "\x1b[0m"
+}
+
+func (s Style) dim(t string) string { return s.paint("2", t) }
+
+// Codes of the terminal's colours (ECMA-48, select graphic rendition).
+const (
+	bold   = "1"
+	dim    = "2"
+	red    = "31"
+	green  = "32"
+	yellow = "33"
+)
+
+func verdictColor(v result.Verdict) string {
+	return map[result.Verdict]string{result.Valid: bold + ";" + green, result.ValidWithFlags: bold + ";" + yellow, result.Invalid: bold + ";" + red}[v]
+}
+
+func metColor(met string) string {
+	return map[string]string{"yes": green, "no": red, "undecided": yellow}[met]
+}
+
+// Text writes the model for a terminal.
+func (m Model) Text(w io.Writer, s Style) error {
+	p := &printer{w: w}
+	p.line("")
+	p.write(s, bold, "", m.Title)
+	for _, f := range m.Facts {
+		p.write(s, "", "", f...)
+	}
+	for _, warning := range m.Warnings {
+		p.write(s, yellow, "", warning)
+	}
+	for i := range m.Points {
+		if i > 0 || m.Points[i].Ordinal != "" {
+			p.line("")
+		}
+		m.Points[i].text(p, s)
+	}
+	if m.Dir != "" {
+		p.line("%s", s.dim("saved in "+m.Dir))
+	}
+	return p.err
+}
+
+func (m *PointModel) text(p *printer, s Style) {
+	code := ""
+	if m.Ordinal != "" {
+		code = bold
+	}
+	p.write(s, code, "", present(append([]string{m.Ordinal}, m.Load...)...)...)
+	p.line("")
+	verdict := string(m.Verdict)
+	if len(m.Because) > 0 {
+		verdict += ": " + strings.Join(m.Because, ", ")
+	}
+	p.write(s, verdictColor(m.Verdict), "", verdict)
+	p.write(s, "", "", m.Headline...)
+	if m.Outcome != "" {
+		p.write(s, red, "", m.Outcome)
+	}
+	for _, f := range m.Failures {
+		p.line("%s", f)
+	}
+	if o := m.Objective; o != nil {
+		p.write(s, metColor(o.Met), "", o.Facts...)
+		for _, l := range o.Limits {
+			p.hanging(s, "", "  ", "    ", l...)
+		}
+	}
+	p.line("")
+	if len(m.Latencies.Rows) > 0 {
+		m.Latencies.text(p, s)
+	}
+	if m.Classes != nil {
+		p.line("")
+		m.Classes.text(p, s)
+	}
+	if len(m.Legend) > 0 {
+		p.write(s, dim, "", m.Legend...)
+	}
+	if len(m.Latencies.Rows) > 0 {
+		p.line("")
+	}
+	for _, r := range m.Remarks {
+		p.write(s, "", "", r)
+	}
+	p.write(s, "", "", m.Instrument...)
+	for _, c := range m.NotPassed {
+		mark, code := "flag", yellow
+		if c.Status == "fail" {
+			mark, code = "FAIL", red
+		}
+		p.hanging(Style{}, "", s.paint(code, mark)+"  ", "      ", c.Name+": "+c.Value+" (limit "+c.Limit+")")
+		p.write(s, "", "      ", c.Advice)
+	}
+	p.line("%s", m.passed())
+}
+
+// text writes a table with its numbers under one another.
+func (t Table) text(p *printer, s Style) {
+	width := make([]int, len(t.Head))
+	total := 2 * (len(t.Head) - 1)
+	for i := range t.Head {
+		for _, r := range append([][]string{t.Head}, t.Rows...) {
+			width[i] = max(width[i], utf8.RuneCountInString(r[i]))
+		}
+		total += width[i]
+	}
+	if len(width) > 0 && total > tableWidth { // names give way to numbers
+		width[0] = max(width[0]-(total-tableWidth), 8)
+	}
+	write := func(r []string) string {
+		var b strings.Builder
+		for i, c := range r {
+			c = cut(c, max(width[i], 1))
+			pad := strings.Repeat(" ", width[i]-utf8.RuneCountInString(c))
+			if i == 0 {
+				b.WriteString(c + pad)
+			} else {
+				b.WriteString("  " + pad + c)
+			}
+		}
+		return strings.TrimRight(b.String(), " ")
+	}
+	p.line("%s", s.dim(write(t.Head)))
+	for _, r := range t.Rows {
+		p.line("%s", write(r))
+	}
+}
+
+// fill breaks items, with a dot between those on one line, into lines: between
+// items where it can, else between words, but not between a number and its
+// unit.
+func fill(width int, items ...string) (lines []string) {
+	at := ""
+	flush := func() {
+		if at != "" {
+			lines = append(lines, at)
+		}
+		at = ""
+	}
+	fits := func(s string) bool { return utf8.RuneCountInString(at)+utf8.RuneCountInString(s) <= width }
+	for _, item := range items {
+		if at != "" {
+			if fits(" · " + item) {
+				at += " · " + item
+				continue
+			}
+			flush()
+		}
+		for _, word := range words(item) {
+			if at != "" && !fits(" "+word) {
+				flush()
+			}
+			if at != "" {
+				at += " "
+			}
+			for !fits(word) {
+				head := []rune(word)[:width]
+				lines = append(lines, string(head))
+				word = word[len(string(head)):]
+			}
+			at += word
+		}
+	}
+	flush()
+	return lines
+}
+
+// words are the parts of a text that stay on one line.
+func words(text string) (out []string) {
+	for _, w := range strings.Fields(text) {
+		if n := len(out); n > 0 && len(out[n-1]) < 24 {
+			last, _ := utf8.DecodeLastRuneInString(out[n-1])
+			if unicode.IsDigit(last) {
+				out[n-1] += " " + w
+				continue
+			}
+		}
+		out = append(out, w)
+	}
+	return out
+}
+
+// printer writes lines and remembers the first error.
+type printer struct {
+	w   io.Writer
+	err error
+}
+
+func (p *printer) line(format string, args ...any) {
+	if p.err == nil {
+		_, p.err = fmt.Fprintf(p.w, strings.TrimRight(format, " ")+"\n", args...)
+	}
+}
+
+// write fills lines with items, of which the first is painted.
+func (p *printer) write(s Style, code, indent string, items ...string) {
+	p.hanging(s, code, indent, indent, items...)
+}
+
+// hanging does it with another indent from the second line on.
+func (p *printer) hanging(s Style, code, indent, hang string, items ...string) {
+	if len(items) == 0 {
+		return
+	}
+	left := utf8.RuneCountInString(strings.Join(words(items[0]), " ")) // to be painted
+	for i, l := range fill(textWidth-len(hang), items...) {
+		if i > 0 {
+			indent = hang
+		}
+		head, tail := l, ""
+		if r := []rune(l); len(r) > left {
+			head, tail = string(r[:left]), string(r[left:])
+		}
+		left = max(0, left-utf8.RuneCountInString(l)-1) // and the space between
+		p.line("%s%s%s", indent, s.paint(code, head), tail)
+	}
+}

@@ -1,0 +1,238 @@
+// Package result is the contract of run.json, schema "pitot.run/v1": what a
+// run was and what it measured. Times are milliseconds, rates are per second,
+// a value that is not known is null and says why beside it.
+package result
+
+import "encoding/json"
+
+// Schema names this version of the contract.
+const Schema = "pitot.run/v1"
+
+// Run is run.json.
+type Run struct {
+	Schema      string            `json:"schema"`
+	Pitot       Version           `json:"pitot"`
+	Command     []string          `json:"command"` // secrets redacted
+	Seed        uint64            `json:"seed"`
+	Started     string            `json:"started"` // RFC 3339
+	Ended       string            `json:"ended"`
+	Environment Environment       `json:"environment"`
+	Target      Target            `json:"target"`
+	Workload    json.RawMessage   `json:"workload"` // as planned: lengths, prompts, sampling
+	Notes       map[string]string `json:"notes"`
+	Points      []Point           `json:"points"`
+	Verdict     Verdict           `json:"verdict"`
+	Interrupted bool              `json:"interrupted,omitempty"` // stopped by the user
+	Recovered   bool              `json:"recovered,omitempty"`   // finished from the journal of a run that died
+}
+
+// Version says which pitot it was.
+type Version struct {
+	Version string `json:"version"`
+	Commit  string `json:"commit"`
+	Go      string `json:"go"`
+}
+
+// Environment is the client's machine.
+type Environment struct {
+	OS          string `json:"os"`
+	Arch        string `json:"arch"`
+	CPU         string `json:"cpu"`
+	Cores       int    `json:"cores"`
+	MemoryBytes int64  `json:"memory_bytes"`
+	Kernel      string `json:"kernel"`
+	Clocksource string `json:"clocksource"`
+	Stamps      string `json:"stamps"` // "kernel", "user" or "virtual": source of the chunk times
+}
+
+// Target is what was measured.
+type Target struct {
+	Spec   string            `json:"spec"` // as given
+	Kind   string            `json:"kind"` // "http", "mock" or "sim"
+	URL    string            `json:"url"`
+	API    string            `json:"api"`
+	Model  string            `json:"model"`
+	Server map[string]string `json:"server"` // what the server tells of itself: engine, version, max_model_len, …
+}
+
+// Verdict says whether the measurement can be trusted.
+type Verdict string
+
+const (
+	Valid          Verdict = "VALID"
+	ValidWithFlags Verdict = "VALID WITH FLAGS"
+	Invalid        Verdict = "INVALID"
+)
+
+// Point is one workload at one load.
+type Point struct {
+	Load       Load             `json:"load"`
+	Seconds    Seconds          `json:"seconds"`
+	Requests   Requests         `json:"requests"`
+	Throughput Throughput       `json:"throughput"`
+	Cost       *Cost            `json:"cost"`
+	Metrics    Metrics          `json:"metrics"`
+	SLO        *SLO             `json:"slo"`
+	Goodput    *Goodput         `json:"goodput"`
+	Stability  string           `json:"stability"` // "stable", "unstable" or "undecided"
+	Outcome    string           `json:"outcome"`   // "ok", "degraded", "unstable" or "failing": the server's, not the instrument's
+	Classes    map[string]Class `json:"classes,omitempty"`
+	Checks     []Check          `json:"checks"`
+	Verdict    Verdict          `json:"verdict"`
+}
+
+// Load is what was asked of the target. Rate is null in a closed loop,
+// concurrency in an open one.
+type Load struct {
+	Loop        string   `json:"loop"` // "open" or "closed"
+	Rate        *float64 `json:"rate"`
+	Arrival     string   `json:"arrival,omitempty"`
+	Concurrency *int     `json:"concurrency"`
+	ThinkMS     *float64 `json:"think_ms,omitempty"` // mean
+	MaxInFlight *int     `json:"max_in_flight,omitempty"`
+}
+
+// Seconds are the lengths of a point's parts.
+type Seconds struct {
+	Warmup float64 `json:"warmup"`
+	Window float64 `json:"window"`
+	Drain  float64 `json:"drain"`
+}
+
+// Requests counts the cohort: due = ok + failed + cut + unsent.
+type Requests struct {
+	Due    int            `json:"due"`
+	OK     int            `json:"ok"`
+	Failed int            `json:"failed"`
+	Cut    int            `json:"cut"`
+	Unsent int            `json:"unsent"`
+	Errors map[string]int `json:"errors"` // error class: count, of failed, cut and unsent
+	Finish map[string]int `json:"finish"` // finish_reason: count, of ok
+
+	ErrorExamples map[string]string `json:"error_examples,omitempty"` // error class: what the server or the system said for the first such request due
+}
+
+// Throughput counts by stamp whatever falls in the window, from any request.
+type Throughput struct {
+	RequestsPerS     float64  `json:"requests_per_s"`
+	RPM              float64  `json:"rpm"`
+	InputTokensPerS  *float64 `json:"input_tokens_per_s"`
+	OutputTokensPerS *float64 `json:"output_tokens_per_s"`
+	PerGPU           *PerGPU  `json:"per_gpu"`
+	Why              string   `json:"why,omitempty"` // why a figure is null
+}
+
+// PerGPU is throughput divided by the number of GPUs.
+type PerGPU struct {
+	GPUs             int      `json:"gpus"`
+	RequestsPerS     float64  `json:"requests_per_s"`
+	OutputTokensPerS *float64 `json:"output_tokens_per_s"`
+}
+
+// Cost is the price of a million output tokens at this load.
+type Cost struct {
+	USDPerMOutput     *float64 `json:"usd_per_m_output"`
+	USDPerMGoodOutput *float64 `json:"usd_per_m_good_output"`
+}
+
+// Metrics are the distributions over the cohort. A nil entry is undefined for
+// this run; Undefined says why.
+type Metrics struct {
+	TTFT           *Summary          `json:"ttft_ms"`
+	TTFA           *Summary          `json:"ttfa_ms"`
+	TPOT           *Summary          `json:"tpot_ms"`
+	TPOTn1         *Summary          `json:"tpot_n1_ms"`
+	ITL            *Summary          `json:"itl_ms"`
+	ICL            *Summary          `json:"icl_ms"`
+	Stall          *Summary          `json:"stall_ms"`
+	E2E            *Summary          `json:"e2e_ms"`
+	Generation     *Summary          `json:"generation_ms"`
+	Lag            *Summary          `json:"lag_ms"`
+	Held           *Summary          `json:"held_ms"`
+	Connect        *Summary          `json:"connect_ms"`
+	InputTokens    *Summary          `json:"input_tokens"`
+	OutputTokens   *Summary          `json:"output_tokens"`
+	CachedTokens   *Summary          `json:"cached_tokens"`
+	TokensPerChunk *Summary          `json:"tokens_per_chunk"`
+	PrefillRate    *Summary          `json:"prefill_tokens_per_s"`
+	DecodeRate     *Summary          `json:"decode_tokens_per_s"`
+	Service        Service           `json:"service"`
+	Undefined      map[string]string `json:"undefined,omitempty"` // metric: why there is none
+}
+
+// Service is the same latency counted from when the request was sent.
+type Service struct {
+	TTFT *Summary `json:"ttft_ms"`
+	E2E  *Summary `json:"e2e_ms"`
+}
+
+// Summary is one distribution. Percentiles are exact order statistics
+// X(⌈np⌉) over the cohort, in which requests that were not followed to their
+// end count as longer than they were followed.
+type Summary struct {
+	N        int64    `json:"n"`                  // samples, censored ones included
+	Censored int64    `json:"censored,omitempty"` // of which not followed to their end
+	Missing  int64    `json:"missing,omitempty"`  // requests without a value (undefined), not in n
+	Mean     *float64 `json:"mean"`
+	SD       *float64 `json:"sd"`
+	Min      *float64 `json:"min"`
+	P50      *float64 `json:"p50"`
+	P90      *float64 `json:"p90"`
+	P95      *float64 `json:"p95"`
+	P99      *float64 `json:"p99"`
+	P999     *float64 `json:"p99_9"`
+	Max      *float64 `json:"max"`
+	P99Numpy *float64 `json:"p99_numpy"`
+	P99OK    *float64 `json:"p99_ok,omitempty"` // of the requests that ended well alone; only where some did not
+
+	Few        []string              `json:"few,omitempty"`    // percentiles that rest on fewer than 10/(1−p) samples
+	Over       map[string]float64    `json:"over,omitempty"`   // percentile: true value is above this (the rank falls among censored requests)
+	Bounds     map[string][2]float64 `json:"bounds,omitempty"` // what the kernel's merging of segments leaves open
+	CI95       map[string][2]float64 `json:"ci95,omitempty"`
+	NoInterval map[string]string     `json:"no_interval,omitempty"` // why there is no interval
+	Withheld   map[string]string     `json:"withheld,omitempty"`    // why there is no value
+	Label      string                `json:"label,omitempty"`       // "amortised", "assumed", …
+}
+
+// SLO is the verdict on the service level objective.
+type SLO struct {
+	Spec       string      `json:"spec"`
+	Attained   *float64    `json:"attained"` // share of all due that met all limits
+	CI95       *[2]float64 `json:"ci95"`
+	NoInterval string      `json:"no_interval,omitempty"`
+	Met        string      `json:"met"` // "yes", "no" or "undecided"
+	Why        string      `json:"why,omitempty"`
+	Limits     []Limit     `json:"limits"`
+}
+
+// Limit is one limit of an SLO.
+type Limit struct {
+	Spec     string   `json:"spec"`     // "p99 ttft<200ms"
+	Metric   string   `json:"metric"`   // "ttft"
+	Value    *float64 `json:"value"`    // what was measured at its percentile, in the limit's unit
+	Limit    float64  `json:"limit"`    // milliseconds, or a share for errors
+	Attained *float64 `json:"attained"` // share of all due below the limit
+	Met      string   `json:"met"`
+	Why      string   `json:"why,omitempty"`
+}
+
+// Goodput is what was served within the SLO.
+type Goodput struct {
+	RequestsPerS     float64  `json:"requests_per_s"`
+	OutputTokensPerS *float64 `json:"output_tokens_per_s"`
+}
+
+// Class is a part of the cohort.
+type Class struct {
+	Requests Requests `json:"requests"`
+	Metrics  Metrics  `json:"metrics"`
+}
+
+// Check is one test of the instrument or of the run's conditions.
+type Check struct {
+	Name   string `json:"name"`
+	Value  string `json:"value"`
+	Limit  string `json:"limit"`
+	Status string `json:"status"` // "pass", "flag" or "fail"
+	Advice string `json:"advice"` // what to do when it did not pass
+}

@@ -1,0 +1,127 @@
+// Package slo parses and judges service level objectives: limits on latency
+// metrics and on the share of errors.
+//
+//	p99 ttft<200ms, p99 tpot<50ms     each on a percentile
+//	ttft<200ms, tpot<50ms @99%        joint: both, for 99 % of the requests
+//	p50 e2e<2s, errors<1%             any mix
+package slo
+
+import (
+	"strconv"
+	"strings"
+	"time"
+)
+
+// Metric is what a limit is on, by the name it has everywhere.
+type Metric string
+
+// The metrics that can be limited.
+const (
+	TTFT       Metric = "ttft"       // due to the first visible token
+	TTFA       Metric = "ttfa"       // due to the first token of the answer
+	TPOT       Metric = "tpot"       // time per output token after the first
+	ITL        Metric = "itl"        // inter-token latency, pooled over requests
+	ICL        Metric = "icl"        // inter-chunk latency, pooled over requests
+	Stall      Metric = "stall"      // a request's longest gap
+	E2E        Metric = "e2e"        // due to the last token
+	Generation Metric = "generation" // first to last token
+	Errors     Metric = "errors"     // share of the due requests that did not end well
+)
+
+// Metrics lists them all, in the order in which they are explained.
+func Metrics() []Metric {
+	return []Metric{TTFT, TTFA, TPOT, ITL, ICL, Stall, E2E, Generation, Errors}
+}
+
+// Pooled says that a metric's samples are gaps, not requests.
+func (m Metric) Pooled() bool { return m == ITL || m == ICL }
+
+// Limit is one upper bound.
+type Limit struct {
+	Metric     Metric
+	Percentile float64       // in percent; 0 for a joint limit and for errors
+	Max        time.Duration // the metric must be below it; 0 for errors
+	MaxPercent float64       // of errors: their share must be below it, in percent
+}
+
+// Joint says that the limit holds for single requests, together with the
+// other joint limits.
+func (l Limit) Joint() bool { return l.Percentile == 0 && l.Metric != Errors }
+
+// P is the limit's percentile as a fraction, 0.99 for p99.
+func (l Limit) P() float64 { return l.Percentile / 100 }
+
+// String gives the limit as it is written, "p99 ttft<200ms".
+func (l Limit) String() string {
+	if l.Metric == Errors {
+		return "errors<" + decimal(l.MaxPercent) + "%"
+	}
+	s := string(l.Metric) + "<" + duration(l.Max)
+	if l.Percentile != 0 {
+		s = "p" + decimal(l.Percentile) + " " + s
+	}
+	return s
+}
+
+// Spec is a whole objective. The zero Spec is none.
+type Spec struct {
+	Limits []Limit
+	// SharePercent of all due requests must meet every joint limit; 0 when
+	// there is no joint limit.
+	SharePercent float64
+}
+
+// None says that there is no objective.
+func (s Spec) None() bool { return len(s.Limits) == 0 }
+
+// Share is SharePercent as a fraction.
+func (s Spec) Share() float64 { return s.SharePercent / 100 }
+
+// String is the canonical spelling: percentile limits first, then joint ones
+// with their share, then errors. It parses to an equal objective.
+func (s Spec) String() string {
+	var percentile, joint, errors []string
+	for _, l := range s.Limits {
+		switch {
+		case l.Metric == Errors:
+			errors = append(errors, l.String())
+		case l.Joint():
+			joint = append(joint, l.String())
+		default:
+			percentile = append(percentile, l.String())
+		}
+	}
+	if len(joint) > 0 {
+		joint[len(joint)-1] += " @" + decimal(s.SharePercent) + "%"
+	}
+	return strings.Join(append(append(percentile, joint...), errors...), ", ")
+}
+
+// NeedsStream says that the objective cannot be judged without streaming.
+func (s Spec) NeedsStream() bool {
+	for _, l := range s.Limits {
+		if l.Metric != E2E && l.Metric != Errors {
+			return true
+		}
+	}
+	return false
+}
+
+func decimal(x float64) string { return strconv.FormatFloat(x, 'f', -1, 64) }
+
+// duration spells d in the largest unit that keeps it above 1.
+func duration(d time.Duration) string {
+	unit, name := time.Microsecond, "us"
+	switch {
+	case d >= time.Second && d%time.Second == 0:
+		unit, name = time.Second, "s"
+	case d >= time.Millisecond:
+		unit, name = time.Millisecond, "ms"
+	}
+	s := strconv.FormatInt(int64(d/unit), 10)
+	if rest := d % unit; rest != 0 {
+		digits := strconv.FormatInt(int64(unit+rest), 10)[1:] // leading zeros kept
+		s += "." + strings.TrimRight(digits, "0")
+	}
+	return s + name
+}

@@ -1,0 +1,157 @@
+package slo
+
+import (
+	"errors"
+	"math"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"pitot/internal/user"
+)
+
+func TestParse(t *testing.T) {
+	const ms = time.Millisecond
+	for text, want := range map[string]Spec{
+		"p99 ttft<200ms, p99 tpot<50ms": {Limits: []Limit{
+			{Metric: TTFT, Percentile: 99, Max: 200 * ms}, {Metric: TPOT, Percentile: 99, Max: 50 * ms}}},
+		"ttft<200ms, tpot<50ms @99%": {SharePercent: 99, Limits: []Limit{
+			{Metric: TTFT, Max: 200 * ms}, {Metric: TPOT, Max: 50 * ms}}},
+		" P99.9 TTFT <= 0.2 S,errors<0.5%": {Limits: []Limit{
+			{Metric: TTFT, Percentile: 99.9, Max: 200 * ms}, {Metric: Errors, MaxPercent: .5}}},
+		"p50 icl<1500µs": {Limits: []Limit{{Metric: ICL, Percentile: 50, Max: 1500 * time.Microsecond}}},
+		"p50 icl<1500μs": {Limits: []Limit{{Metric: ICL, Percentile: 50, Max: 1500 * time.Microsecond}}},
+		"e2e<2s@90%, p95 stall<1s": {SharePercent: 90, Limits: []Limit{
+			{Metric: E2E, Max: 2 * time.Second}, {Metric: Stall, Percentile: 95, Max: time.Second}}},
+		"ttft<1s @100%": {SharePercent: 100, Limits: []Limit{{Metric: TTFT, Max: time.Second}}},
+	} {
+		got, err := Parse(text)
+		if err != nil {
+			t.Errorf("%q: %v", text, err)
+			continue
+		}
+		if d := cmp.Diff(want, got); d != "" {
+			t.Errorf("%q: %s", text, d)
+		}
+	}
+}
+
+func TestString(t *testing.T) {
+	for text, want := range map[string]string{
+		"P99TTFT<=0.2s":                      "p99 ttft<200ms",
+		"p50 e2e<2000ms":                     "p50 e2e<2s",
+		"tpot<12.5ms@99%":                    "tpot<12.5ms @99%",
+		"p99.9 icl<50us":                     "p99.9 icl<50us",
+		"errors<1%,ttft<1s@90%,p99 e2e<1.5s": "p99 e2e<1500ms, ttft<1s @90%, errors<1%",
+		"p99 itl<1.000001ms":                 "p99 itl<1.000001ms",
+		"p99 itl<0.001us":                    "p99 itl<0.001us",
+	} {
+		s, err := Parse(text)
+		if err != nil {
+			t.Errorf("%q: %v", text, err)
+		} else if got := s.String(); got != want {
+			t.Errorf("%q: %q, want %q", text, got, want)
+		}
+	}
+}
+
+func TestParseErrors(t *testing.T) {
+	for text, want := range map[string]string{
+		"":                               "empty objective",
+		",":                              "empty limit",
+		"p99 ttft<200":                   "200ms or 200s",
+		"p99 ttft<200m":                  `unknown unit "m"`,
+		"p99 ttff<200ms":                 "did you mean ttft?",
+		"p99 genration<2s":               "did you mean generation?",
+		"p99 wibble<2s":                  "known: e2e, errors",
+		"mean ttft<200ms":                "p50 or p99",
+		"median ttft<200ms":              "write p50 ttft",
+		"max ttft<2s":                    "write ttft<… @100%",
+		"p99 latency<2s":                 "write e2e",
+		"ttft<200ms":                     `"p99 ttft<200ms" or "ttft<200ms @99%"`,
+		"p99 ttft<200ms @99%":            "without a limit on single requests",
+		"p99 ttft<200ms, p99 ttft<100ms": "two limits on the same",
+		"p99 ttft<200ms, P99.0 ttft<1s":  "two limits on the same",
+		"ttft<1s @99%, tpot<1ms @90%":    "a second share",
+		"itl<10ms @99%":                  "limit stall",
+		"p99 ttft>200ms":                 "lower bound",
+		"p99 ttft":                       "has no <",
+		"p100 ttft<1s":                   "@100%",
+		"p0 ttft<1s":                     "between 0 and 100",
+		"p99.9.9 ttft<1s":                "between 0 and 100",
+		"errors<0.01":                    "without %",
+		"p99 errors<1%":                  "no percentile",
+		"errors<0%":                      "above 0",
+		"p99 ttft<0ms":                   "out of range",
+		"p99 ttft<1e3ms":                 "unknown unit",
+		"p99 ttft<-1ms":                  "no length of time",
+		strings.Repeat("x", 2000):        "longer than",
+	} {
+		_, err := Parse(text)
+		var e *user.Error
+		if !errors.As(err, &e) {
+			t.Errorf("%q: error %v, want a user.Error", text, err)
+		} else if !strings.Contains(e.Msg+"; "+e.Hint, want) {
+			t.Errorf("%q: %q does not say %q", text, e, want)
+		}
+	}
+}
+
+func TestNeedsStream(t *testing.T) {
+	for text, want := range map[string]bool{"p99 e2e<1s, errors<1%": false, "p99 ttft<1s": true, "e2e<1s, tpot<9ms @9%": true} {
+		s, err := Parse(text)
+		if err != nil || s.NeedsStream() != want {
+			t.Errorf("%q: %v, %v", text, s.NeedsStream(), err)
+		}
+	}
+}
+
+func TestGood(t *testing.T) {
+	s, err := Parse("ttft<200ms, tpot<50ms @99%, errors<1%")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, c := range []struct {
+		name string
+		v    Values
+		want bool
+	}{
+		{"within", Values{OK: true, TTFT: 199e6, TPOT: 49e6}, true},
+		{"at the limit is over", Values{OK: true, TTFT: 200e6, TPOT: 49e6}, false},
+		{"undefined tpot is not over", Values{OK: true, TTFT: 1e6, TPOT: math.NaN()}, true},
+		{"never came", Values{OK: true, TTFT: math.Inf(1), TPOT: 1}, false},
+		{"fast error", Values{TTFT: 1, TPOT: 1}, false},
+	} {
+		if got := s.Good(c.v); got != c.want {
+			t.Errorf("%s: %v", c.name, got)
+		}
+	}
+}
+
+func FuzzParse(f *testing.F) {
+	for _, s := range []string{
+		"p99 ttft<200ms, p99 tpot<50ms", "ttft<200ms, tpot<50ms @99%", "errors<1%", "p50 e2e<2s",
+		"p99.9 itl<=12.25 µs,stall<1s@90%", "p99ttft<200", "mean ttft<1s", "@", "<", "p", "p99<1s", ",,", "errors<%", "p.ttft<.s",
+	} {
+		f.Add(s)
+	}
+	f.Fuzz(func(t *testing.T, text string) {
+		s, err := Parse(text)
+		if err != nil {
+			var e *user.Error
+			if !errors.As(err, &e) || e.Msg == "" {
+				t.Fatalf("%q: error %#v", text, err)
+			}
+			return
+		}
+		again, err := Parse(s.String())
+		if err != nil {
+			t.Fatalf("%q: %q does not parse: %v", text, s, err)
+		}
+		if again.String() != s.String() || len(again.Limits) != len(s.Limits) {
+			t.Fatalf("%q: %q became %q", text, s, again)
+		}
+	})
+}

@@ -1,0 +1,197 @@
+package mock
+
+import (
+	"fmt"
+	"net/http"
+	"strings"
+	"time"
+
+	"pitot/internal/clock"
+)
+
+// when is where in a request's life a fault has its turn.
+type when uint8
+
+const (
+	before  when = iota // before the answer begins: it may be another one
+	inside              // in the middle of the answer, before an emission
+	clocked             // by the server's clock, for everyone
+)
+
+// fault is one row of the table.
+type fault struct {
+	name  string
+	about string
+	when  when
+	lasts time.Duration // default of Fault.For; 0: it takes no duration
+	k     int           // default of Fault.K; 0: it takes no number
+	apply func(*stream, Fault)
+}
+
+// The names are also what the truth log and the flags say.
+var faultTable = [...]fault{
+	{name: "429", about: "too many requests, with Retry-After", apply: tooMany},
+	{name: "500", about: "internal server error", apply: serverError},
+	{name: "503", about: "service unavailable, with Retry-After", apply: unavailable},
+	{name: "html", about: "a gateway's 502 page in HTML", apply: htmlPage},
+	{name: "slow", about: "the engine hears of the request late", lasts: 2 * time.Second, apply: slow},
+	{name: "hang", about: "a header and then nothing, ever", apply: hang},
+	{name: "stall", about: "a pause in the middle; then what piled up at once", when: inside, lasts: 2 * time.Second, apply: stall},
+	{name: "cut", about: "the connection is closed in the middle", when: inside, apply: cut},
+	{name: "reset", about: "the connection is reset in the middle", when: inside, apply: reset},
+	{name: "malformed", about: "one more event, which is no JSON", when: inside, apply: malformed},
+	{name: "error", about: "an error event in the middle, then [DONE]", when: inside, apply: errorEvent},
+	{name: "no-done", about: "the body ends without [DONE]", apply: noDone},
+	{name: "no-usage", about: "no usage event", apply: noUsage},
+	{name: "finish-close", about: "the connection is closed after finish_reason", apply: finishClose},
+	{name: "crlf", about: "CRLF line ends", apply: crlf},
+	{name: "ping", about: "comments between the events", apply: ping},
+	{name: "coalesce", about: "several events per write", k: 4, apply: coalesce},
+	{name: "split", about: "each event in two writes", apply: split},
+	{name: "gzip", about: "the body is compressed, asked for or not", apply: zip},
+	{name: "http10", about: "HTTP/1.0, the body ends with the connection", apply: http10},
+	{name: "freeze", about: "the whole server stands still", when: clocked, lasts: time.Second},
+}
+
+// faultRow finds a row by name, nil if there is none.
+func faultRow(name string) *fault {
+	for i := range faultTable {
+		if faultTable[i].name == name {
+			return &faultTable[i]
+		}
+	}
+	return nil
+}
+
+// FaultNames lists the faults there are.
+func FaultNames() []string {
+	names := make([]string, len(faultTable))
+	for i, f := range faultTable {
+		names[i] = f.name
+	}
+	return names
+}
+
+// FaultUsage has one line for each fault: how it is written for [ParseFaults],
+// and what it does.
+func FaultUsage() string {
+	var b strings.Builder
+	for _, f := range faultTable {
+		fmt.Fprintf(&b, "%-22s %s\n", f.form(), f.about)
+	}
+	return b.String()
+}
+
+// form is an example of how a fault is written.
+func (f *fault) form() string {
+	switch {
+	case f.when == clocked:
+		return f.name + ":every 20s:2s"
+	case f.lasts > 0:
+		return f.name + ":1%:" + f.lasts.String()
+	case f.k > 0:
+		return f.name + ":1%:4"
+	}
+	return f.name + ":1%"
+}
+
+func tooMany(st *stream, _ Fault) {
+	r := failure(http.StatusTooManyRequests, "Rate limit reached. Please try again later.")
+	r.extra = "retry-after: 1\r\n"
+	st.refused = &r
+}
+
+func serverError(st *stream, _ Fault) {
+	r := failure(http.StatusInternalServerError, "EngineCore encountered an issue.")
+	st.refused = &r
+}
+
+func unavailable(st *stream, _ Fault) {
+	r := failure(http.StatusServiceUnavailable, "The server is overloaded.")
+	r.extra = "retry-after: 1\r\n"
+	st.refused = &r
+}
+
+func htmlPage(st *stream, _ Fault) {
+	st.refused = &reply{
+		status: http.StatusBadGateway,
+		kind:   "text/html",
+		body:   []byte("<html>\r\n<head><title>502 Bad Gateway</title></head>\r\n<body><h1>502 Bad Gateway</h1></body>\r\n</html>\r\n"),
+	}
+}
+
+func slow(st *stream, f Fault) { st.delay += f.For }
+
+func hang(st *stream, _ Fault) { st.hang = true }
+
+// stall holds emissions back. They are then written one after the other
+// without a pause, as after a blocked network.
+func stall(st *stream, f Fault) {
+	st.holding = true
+	time.AfterFunc(f.For, func() { st.s.inbox.put(message{release, st}) })
+}
+
+func cut(st *stream, _ Fault) {
+	st.last = true
+	st.end(false)
+}
+
+func reset(st *stream, _ Fault) {
+	st.conn.out.reset()
+	st.end(false)
+}
+
+func malformed(st *stream, _ Fault) {
+	if !st.ask.stream {
+		return
+	}
+	b := append(make([]byte, frameSpace, 256), "data: "...)
+	b = append(append(b, st.tpl.base...), `{"index":0,"delta":{"con`...)
+	st.put(append(b, "\n\n"...))
+}
+
+func errorEvent(st *stream, _ Fault) {
+	const message = "EngineCore encountered an issue."
+	if !st.ask.stream {
+		r := failure(http.StatusInternalServerError, message)
+		st.truth.Status, st.truth.DoneNS = r.status, clock.Now()
+		st.conn.answer(r, st.last, false)
+		st.end(false)
+		return
+	}
+	b := append(make([]byte, frameSpace, 256), "data: "...)
+	b = append(b, failureJSON(http.StatusInternalServerError, message, "")...)
+	st.put(append(b, "\n\n"...))
+	st.put(append(make([]byte, frameSpace, 64), doneEvent...))
+	st.close()
+	st.end(false)
+}
+
+func noDone(st *stream, _ Fault) { st.noDone = true }
+
+func noUsage(st *stream, _ Fault) { st.noUsage = true }
+
+func finishClose(st *stream, _ Fault) { st.finishClose = true }
+
+// dressed is the stream's dress, which it has from now on.
+func (st *stream) dressed() *dress {
+	if st.dress == nil {
+		st.dress = &dress{}
+	}
+	return st.dress
+}
+
+func crlf(st *stream, _ Fault) { st.dressed().crlf = true }
+
+func ping(st *stream, _ Fault) { st.dressed().ping = true }
+
+func coalesce(st *stream, f Fault) { st.dressed().coalesce = f.K }
+
+func split(st *stream, _ Fault) { st.dressed().split = true }
+
+func zip(st *stream, _ Fault) { st.dressed().useGzip() }
+
+func http10(st *stream, _ Fault) {
+	st.dressed().bare = true
+	st.last = true
+}

@@ -1,0 +1,97 @@
+// Package mock is the HTTP face of a [twin.Engine]: a server over real sockets
+// that answers like vLLM's OpenAI routes, in real time, and writes down what
+// it really did. It is the reference against which the client is audited, so
+// it shares no parsing code with the client: requests are read by the standard
+// library and answers are written from templates here.
+//
+// One goroutine runs the engine and writes every event itself, with one
+// non-blocking write each. A socket that is full gets a goroutine of its own
+// for what it did not take, so that one slow client never delays the others.
+package mock
+
+import (
+	"io"
+	"time"
+
+	"pitot/internal/clock"
+	"pitot/internal/twin"
+)
+
+// Config says what a [Server] serves and how. The zero value works.
+type Config struct {
+	// Engine decides when which tokens come. The server becomes its only
+	// caller. nil is a [twin.Fixed] of 50 ms TTFT and 10 ms ITL.
+	Engine twin.Engine
+	// Model is the one model that is served, "mock" if empty. A request that
+	// names none gets it too.
+	Model string
+	// MaxModelLen bounds prompt and output tokens together; 0 is 131072.
+	MaxModelLen int
+	// APIKey, if set, is asked for on every route under /v1.
+	APIKey string
+	// Count counts the tokens of a text; nil counts its words.
+	Count func(text []byte) int
+	// PromptOverhead is how many tokens the chat template adds to a chat.
+	PromptOverhead int
+	// Faults is what goes wrong, and how often; Seed decides for whom.
+	Faults Faults
+	Seed   uint64
+	// Truth, if set, gets one JSON line per request: see [Truth].
+	Truth io.Writer
+	// Grain is the least time between two wake-ups of an engine that emits all
+	// the time: what falls due within one is written together, so late by less
+	// than that. It has no effect on an emission that is alone. 0 is 200 µs,
+	// negative is none.
+	Grain time.Duration
+	// Alarm paces the engine; nil is the most precise one of this platform.
+	// Virtual time needs a clock.TimerAlarm without spin.
+	Alarm clock.Alarm
+}
+
+const (
+	defaultModel       = "mock"
+	defaultMaxModelLen = 131072
+	defaultTTFT        = 50 * time.Millisecond
+	defaultITL         = 10 * time.Millisecond
+	defaultGrain       = 200 * time.Microsecond
+
+	// Output lengths of requests that name none.
+	defaultChatTokens       = 128
+	defaultCompletionTokens = 16
+
+	maxBody = 64 << 20
+)
+
+// complete fills in the defaults.
+func (c Config) complete() Config {
+	if c.Engine == nil {
+		c.Engine = twin.NewFixed(twin.FixedConfig{TTFT: defaultTTFT, ITL: defaultITL})
+	}
+	if c.Model == "" {
+		c.Model = defaultModel
+	}
+	if c.MaxModelLen <= 0 {
+		c.MaxModelLen = defaultMaxModelLen
+	}
+	if c.Count == nil {
+		c.Count = countWords
+	}
+	if c.Grain == 0 {
+		c.Grain = defaultGrain
+	}
+	return c
+}
+
+// countWords counts words separated by ASCII white space, without the
+// allocations of strings.Fields.
+func countWords(text []byte) int {
+	n, in := 0, false
+	for _, b := range text {
+		space := b == ' ' || b == '\n' || b == '\t' || b == '\r'
+		if !space && !in {
+			n++
+		}
+		in = !space
+	}
+	return n
+}

@@ -1,0 +1,168 @@
+package mock
+
+import (
+	"bufio"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"iter"
+	"slices"
+	"sync"
+	"time"
+)
+
+// Truth is what the server did with one request to a generation route. Times
+// are nanoseconds of [clock.Now], each taken just before the write that it is
+// about, so that a client on the same machine can be held against them.
+type Truth struct {
+	ID     string `json:"id"` // the X-Request-Id header
+	N      int64  `json:"n"`  // sequence number, from 0
+	Path   string `json:"path"`
+	Status int    `json:"status"`
+	// ArrivalNS is when the last bytes of the request came, by the kernel's
+	// stamp on a TCP connection where there is one.
+	ArrivalNS    int64 `json:"arrival_ns"`
+	PromptTokens int   `json:"prompt_tokens"`
+	OutputTokens int   `json:"output_tokens"` // those that were written
+	RoleNS       int64 `json:"role_ns,omitempty"`
+	// EmitNS has one time for each chunk of tokens; of an answer that is not
+	// streamed, when the engine gave them.
+	EmitNS []int64 `json:"emit_ns"`
+	// Tokens of each chunk; nil if each has one.
+	Tokens []int `json:"tokens,omitempty"`
+	// DoneNS is when the end of the body was written, or the answer given up.
+	DoneNS int64 `json:"done_ns"`
+	// Fault names the faults that were drawn for the request, joined by "+".
+	Fault string `json:"fault,omitempty"`
+	// Aborted: the client left first, or the server was stopped.
+	Aborted bool `json:"aborted,omitempty"`
+}
+
+// log hands a request's line to the truth log.
+func (s *Server) log(t Truth) {
+	if s.truth != nil {
+		s.truth.put(t)
+	}
+}
+
+// truthLog writes lines in a goroutine of its own, so that neither encoding
+// nor a slow disk delays an emission.
+type truthLog struct {
+	w    *bufio.Writer
+	wake chan struct{}
+	quit chan struct{}
+	done chan struct{}
+	err  error // the first; read after done
+
+	mu sync.Mutex
+	in []Truth
+}
+
+func newTruthLog(w io.Writer) *truthLog {
+	return &truthLog{
+		w:    bufio.NewWriterSize(w, 64<<10),
+		wake: make(chan struct{}, 1),
+		quit: make(chan struct{}),
+		done: make(chan struct{}),
+	}
+}
+
+func (l *truthLog) put(t Truth) {
+	l.mu.Lock()
+	l.in = append(l.in, t)
+	l.mu.Unlock()
+	select {
+	case l.wake <- struct{}{}:
+	default:
+	}
+}
+
+// close writes what is left and gives the first error there was.
+func (l *truthLog) close() error {
+	select {
+	case <-l.quit:
+	default:
+		close(l.quit)
+	}
+	<-l.done
+	return l.err
+}
+
+func (l *truthLog) run() {
+	defer close(l.done)
+	second := time.NewTicker(time.Second)
+	defer second.Stop()
+	for open := true; open; {
+		flush := false
+		select {
+		case <-l.wake:
+		case <-second.C:
+			flush = true
+		case <-l.quit:
+			open, flush = false, true
+		}
+		l.mu.Lock()
+		lines := l.in
+		l.in = nil
+		l.mu.Unlock()
+		for i := range lines {
+			l.write(&lines[i])
+		}
+		if flush {
+			l.fail(l.w.Flush())
+		}
+	}
+}
+
+func (l *truthLog) write(t *Truth) {
+	if !slices.ContainsFunc(t.Tokens, func(n int) bool { return n != 1 }) {
+		t.Tokens = nil
+	}
+	if t.EmitNS == nil {
+		t.EmitNS = []int64{}
+	}
+	b, err := json.Marshal(t)
+	if err == nil {
+		_, err = l.w.Write(append(b, '\n'))
+	}
+	l.fail(err)
+}
+
+func (l *truthLog) fail(err error) {
+	if err != nil && l.err == nil {
+		l.err = fmt.Errorf("write truth log: %w", err)
+	}
+}
+
+// ReadTruth reads a truth log, in the order in which requests ended. A line
+// that cannot be read is given as an error, and reading goes on after it; an
+// error of r ends the sequence.
+func ReadTruth(r io.Reader) iter.Seq2[Truth, error] {
+	return func(yield func(Truth, error) bool) {
+		br := bufio.NewReaderSize(r, 64<<10)
+		for n := 1; ; n++ {
+			line, err := br.ReadBytes('\n')
+			if err != nil && !errors.Is(err, io.EOF) {
+				yield(Truth{}, fmt.Errorf("read truth log: %w", err))
+				return
+			}
+			if len(line) > 0 {
+				var t Truth
+				jerr := json.Unmarshal(line, &t)
+				if jerr == nil && t.Tokens != nil && len(t.Tokens) != len(t.EmitNS) {
+					jerr = fmt.Errorf("%d chunks have %d token counts", len(t.EmitNS), len(t.Tokens))
+				}
+				if jerr != nil {
+					t, jerr = Truth{}, fmt.Errorf("parse line %d of truth log: %w", n, jerr)
+				}
+				if !yield(t, jerr) {
+					return
+				}
+			}
+			if err != nil {
+				return
+			}
+		}
+	}
+}

@@ -1,0 +1,93 @@
+package mock
+
+import (
+	"bytes"
+	"errors"
+	"reflect"
+	"strings"
+	"testing"
+	"testing/iotest"
+)
+
+func TestTruthRoundTrip(t *testing.T) {
+	want := []Truth{
+		{ID: "a\"b", N: 3, Path: "/v1/completions", Status: 200, ArrivalNS: 5, PromptTokens: 7, OutputTokens: 3,
+			RoleNS: 6, EmitNS: []int64{7, 9}, Tokens: []int{1, 2}, DoneNS: 10, Fault: "stall+crlf", Aborted: true},
+		{Status: 429, EmitNS: []int64{}},
+	}
+	var b bytes.Buffer
+	l := newTruthLog(&b)
+	go l.run()
+	for _, tr := range want {
+		l.put(tr)
+	}
+	l.put(Truth{EmitNS: []int64{1, 2}, Tokens: []int{1, 1}})
+	if err := l.close(); err != nil {
+		t.Fatal(err)
+	}
+	if strings.Contains(strings.Split(b.String(), "\n")[2], "tokens\":[") {
+		t.Errorf("tokens that are all 1 are written: %s", b.String())
+	}
+	var got []Truth
+	for tr, err := range ReadTruth(&b) {
+		if err != nil {
+			t.Fatal(err)
+		}
+		got = append(got, tr)
+	}
+	if want = append(want, Truth{EmitNS: []int64{1, 2}}); !reflect.DeepEqual(got, want) {
+		t.Errorf("got  %+v\nwant %+v", got, want)
+	}
+}
+
+type fullDisk struct{}
+
+func (fullDisk) Write([]byte) (int, error) { return 0, errors.New("no space") }
+
+func TestTruthWriteError(t *testing.T) {
+	l := newTruthLog(fullDisk{})
+	go l.run()
+	l.put(Truth{})
+	if err := l.close(); err == nil || err.Error() != "write truth log: no space" {
+		t.Errorf("close gives %v", err)
+	}
+}
+
+func TestReadTruthErrors(t *testing.T) {
+	in := "{\"n\":1}\nnonsense\n{\"n\":2,\"emit_ns\":[1],\"tokens\":[1,2]}\n{\"n\":3}\n{\"n\":4"
+	var got []int64
+	var errs []string
+	for tr, err := range ReadTruth(strings.NewReader(in)) {
+		if err != nil {
+			errs = append(errs, err.Error()[:len("parse line 0")])
+			continue
+		}
+		got = append(got, tr.N)
+	}
+	if !reflect.DeepEqual(got, []int64{1, 3}) || !reflect.DeepEqual(errs, []string{"parse line 2", "parse line 3", "parse line 5"}) {
+		t.Errorf("read %v, errors %v", got, errs)
+	}
+	broken := errors.New("broken")
+	for _, err := range ReadTruth(iotest.ErrReader(broken)) {
+		if !errors.Is(err, broken) {
+			t.Errorf("got %v", err)
+		}
+	}
+}
+
+func FuzzReadTruth(f *testing.F) {
+	f.Add([]byte("{\"id\":\"a\",\"n\":1,\"emit_ns\":[1,2],\"tokens\":[1,2]}\n{}\n"))
+	f.Add([]byte("nonsense\n\n{\"n\":1e99}"))
+	f.Fuzz(func(t *testing.T, in []byte) {
+		lines := 0
+		for tr, err := range ReadTruth(bytes.NewReader(in)) {
+			lines++
+			if err == nil && tr.Tokens != nil && len(tr.Tokens) != len(tr.EmitNS) {
+				t.Errorf("%+v", tr)
+			}
+		}
+		if lines > bytes.Count(in, []byte("\n"))+1 {
+			t.Errorf("%d lines", lines)
+		}
+	})
+}

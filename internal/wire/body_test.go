@@ -1,0 +1,122 @@
+package wire
+
+import (
+	"encoding/json"
+	"strings"
+	"testing"
+
+	"pgregory.net/rapid"
+
+	"pitot/internal/workload"
+	"pitot/internal/workload/token"
+)
+
+func user(segments ...workload.Segment) []workload.Message {
+	return []workload.Message{{Role: "user", Segments: segments}}
+}
+
+func TestBodyGolden(t *testing.T) {
+	generated := workload.Segment{Seed: 7, Words: 4}
+	words := string(user(generated)[0].Append(nil, token.Universal()))
+	literal := workload.Segment{Text: "say \"hi\"\n\\ é😀 <b>\x01"}
+	const escaped = `say \"hi\"\n\\ é😀 \u003cb\u003e\u0001`
+	base := Options{Model: "m", Stream: true, Vocab: token.Universal(), MaxField: "max_tokens"}
+	with := func(f func(*Options)) Options { o := base; f(&o); return o }
+	for _, c := range []struct {
+		name string
+		api  API
+		req  workload.Request
+		o    Options
+		want string
+	}{
+		{"chat", Chat{}, workload.Request{Messages: user(generated), Output: 5}, base,
+			`{"model":"m","messages":[{"role":"user","content":"` + words + `"}],"max_tokens":5,"temperature":0,"stream":true,"stream_options":{"include_usage":true}}`},
+		{"completions", Completions{}, workload.Request{Messages: user(generated), Output: 5}, base,
+			`{"model":"m","prompt":"` + words + `","max_tokens":5,"temperature":0,"stream":true,"stream_options":{"include_usage":true}}`},
+		{"chat, literal", Chat{}, workload.Request{Messages: user(literal), Output: workload.Unknown}, with(func(o *Options) { o.Stream = false }),
+			`{"model":"m","messages":[{"role":"user","content":"` + escaped + `"}],"temperature":0}`},
+		{"completions, literal", Completions{}, workload.Request{Messages: user(literal)}, with(func(o *Options) { o.Stream = false }),
+			`{"model":"m","prompt":"` + escaped + `","temperature":0}`},
+		{"several messages", Chat{}, workload.Request{Messages: append([]workload.Message{{Role: "system", Segments: []workload.Segment{{Text: "be \"brief\""}}}}, user(generated)...), Output: 1}, with(func(o *Options) { o.Stream = false }),
+			`{"model":"m","messages":[{"role":"system","content":"be \"brief\""},{"role":"user","content":"` + words + `"}],"max_tokens":1,"temperature":0}`},
+		{"exact", Chat{}, workload.Request{Messages: user(generated), Output: 5, Exact: true}, with(func(o *Options) { o.IgnoreEOS, o.MinTokens, o.Stream = true, true, false }),
+			`{"model":"m","messages":[{"role":"user","content":"` + words + `"}],"max_tokens":5,"min_tokens":5,"ignore_eos":true,"temperature":0}`},
+		{"not exact", Chat{}, workload.Request{Messages: user(generated), Output: 5}, with(func(o *Options) { o.IgnoreEOS, o.MinTokens, o.Stream = true, true, false }),
+			`{"model":"m","messages":[{"role":"user","content":"` + words + `"}],"max_tokens":5,"temperature":0}`},
+		{"concessions", Chat{}, workload.Request{Messages: user(generated), Output: 5}, with(func(o *Options) { o.MaxField, o.NoUsage, o.NoTemperature = "max_completion_tokens", true, true }),
+			`{"model":"m","messages":[{"role":"user","content":"` + words + `"}],"max_completion_tokens":5,"stream":true}`},
+		{"model with quotes", Chat{}, workload.Request{Messages: user(generated)}, with(func(o *Options) { o.Model, o.Stream = `a"b`, false }),
+			`{"model":"a\"b","messages":[{"role":"user","content":"` + words + `"}],"temperature":0}`},
+		{"merged", Chat{}, workload.Request{Messages: user(generated), Output: 5, Body: []byte(`{"top_p":0.5,"seed":1,"stream_options": null}`)}, with(func(o *Options) { o.Body = []byte(`{"temperature":null,"seed":2,"extra":{"a":[1]}}`) }),
+			`{"extra":{"a":[1]},"max_tokens":5,"messages":[{"role":"user","content":"` + words + `"}],"model":"m","seed":2,"stream":true,"top_p":0.5}`},
+	} {
+		got, err := c.api.Body([]byte("kept"), &c.req, c.o)
+		if err != nil || string(got) != "kept"+c.want {
+			t.Errorf("%s: %v\n got %s\nwant kept%s", c.name, err, got, c.want)
+		}
+	}
+	for _, bad := range []string{"", "[1]", "{", `"x"`, "{} {}"} {
+		if got, err := (Chat{}).Body(nil, &workload.Request{Messages: user(generated), Body: []byte(bad)}, base); err == nil {
+			t.Errorf("merged with %q: %s", bad, got)
+		}
+	}
+}
+
+// Whatever the text, it is what a server reads out of the body.
+func TestBodyIsWhatWasMeant(t *testing.T) {
+	vocab := token.Universal()
+	rapid.Check(t, func(t *rapid.T) {
+		segment := rapid.Custom(func(t *rapid.T) workload.Segment {
+			if rapid.Bool().Draw(t, "literal") {
+				return workload.Segment{Text: rapid.String().Draw(t, "text")}
+			}
+			return workload.Segment{Seed: rapid.Uint64().Draw(t, "seed"), Words: rapid.IntRange(1, 30).Draw(t, "words")}
+		})
+		req := workload.Request{Output: rapid.IntRange(-1, 9).Draw(t, "output")}
+		for range rapid.IntRange(1, 3).Draw(t, "messages") {
+			req.Messages = append(req.Messages, workload.Message{Role: "user", Segments: rapid.SliceOfN(segment, 1, 4).Draw(t, "segments")})
+		}
+		o := Options{Model: rapid.String().Draw(t, "model"), Stream: true, Vocab: vocab, MaxField: "max_tokens"}
+		var body struct {
+			Model, Prompt string
+			Messages      []struct{ Role, Content string }
+		}
+		chat, err := Chat{}.Body(nil, &req, o)
+		if err != nil || json.Unmarshal(chat, &body) != nil || len(body.Messages) != len(req.Messages) || body.Model != o.Model {
+			t.Fatalf("%v in %s", err, chat)
+		}
+		for i, m := range req.Messages {
+			if want := string(m.Append(nil, vocab)); body.Messages[i].Content != want {
+				t.Fatalf("message %q, want %q", body.Messages[i].Content, want)
+			}
+		}
+		completions, err := Completions{}.Body(nil, &req, o)
+		if want := string(req.AppendPrompt(nil, vocab)); err != nil || json.Unmarshal(completions, &body) != nil || body.Prompt != want {
+			t.Fatalf("prompt %q, want %q (%v)", body.Prompt, want, err)
+		}
+	})
+}
+
+func TestAppendHead(t *testing.T) {
+	headers := []Header{{"Authorization", "Bearer k"}, {"Accept", "*/*"}}
+	want := "POST /v1/x HTTP/1.1\r\nHost: h:1\r\nAuthorization: Bearer k\r\nAccept: */*\r\nContent-Length: 0\r\n\r\n"
+	if got := string(AppendHead(nil, "POST", "h:1", "/v1/x", headers, 0)); got != want {
+		t.Errorf("%q", got)
+	}
+	if got := string(AppendHead([]byte("a"), "GET", "h", "/", nil, 0)); got != "aGET / HTTP/1.1\r\nHost: h\r\n\r\n" {
+		t.Errorf("%q", got)
+	}
+	if got := string(AppendHead(nil, "GET", "h", "/", nil, 7)); !strings.Contains(got, "Content-Length: 7\r\n") {
+		t.Errorf("%q", got)
+	}
+}
+
+func BenchmarkBody(b *testing.B) {
+	req := workload.Request{Messages: user(workload.Segment{Seed: 1, Words: 1024}), Output: 128, Exact: true}
+	o := Options{Model: "m", Stream: true, Vocab: token.Universal(), IgnoreEOS: true, MaxField: "max_tokens"}
+	var dst []byte
+	b.ReportAllocs()
+	for b.Loop() {
+		dst, _ = Chat{}.Body(dst[:0], &req, o)
+	}
+}

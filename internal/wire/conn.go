@@ -1,0 +1,319 @@
+package wire
+
+import (
+	"context"
+	"crypto/tls"
+	"errors"
+	"net"
+	"os"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"pitot/internal/clock"
+)
+
+// readSize is the size of a read. Small reads keep merged arrivals apart and
+// ten thousand connections cheap; an event takes 200 to 400 bytes.
+const readSize = 8 << 10
+
+// grace is how long the end of an answer may take after its end mark.
+const grace = time.Second
+
+// silence is how long a running exchange may be without a read before its
+// socket is looked at.
+const silence = time.Second
+
+// source is where a connection's bytes come from. more says that bytes which
+// arrived with these are still to be read.
+type source interface {
+	read(p []byte) (n int, at int64, kernel, more bool, err error)
+}
+
+// newSource gives the most precise source for a connection.
+func newSource(c net.Conn) source {
+	if r := clock.NewReceiver(c); r != nil {
+		return &kernelSource{r}
+	}
+	return &plainSource{c: c}
+}
+
+// kernelSource reads with the kernel's stamps.
+type kernelSource struct{ r *clock.Receiver }
+
+func (s *kernelSource) read(p []byte) (int, int64, bool, bool, error) {
+	n, at, kernel, err := s.r.Read(p)
+	return n, at, kernel, n == len(p), err
+}
+
+// plainSource stamps each read when it returns.
+type plainSource struct{ c net.Conn }
+
+func (s *plainSource) read(p []byte) (int, int64, bool, bool, error) {
+	n, err := s.c.Read(p)
+	return n, clock.Now(), false, n == len(p), err
+}
+
+// tlsSource reads a TLS connection. Under it, recordConn gives crypto/tls one
+// record at a time and keeps the stamp of the segment that completed it.
+type tlsSource struct {
+	c   *tls.Conn
+	raw *recordConn
+}
+
+func (s *tlsSource) read(p []byte) (int, int64, bool, bool, error) {
+	n, err := s.c.Read(p)
+	return n, s.raw.at, s.raw.kernel, n == len(p) || s.raw.more || len(s.raw.buf) > 0, err
+}
+
+// recordConn hands out the bytes of a connection so that no read reaches
+// over the end of a TLS record. Otherwise crypto/tls would buffer several
+// records of one arrival, and nobody could tell that they came together.
+type recordConn struct {
+	net.Conn
+	src    source
+	buf    []byte // bytes read and not handed out
+	space  [readSize]byte
+	left   int // bytes left of the current record, its header included
+	at     int64
+	kernel bool
+	more   bool // more of the same arrival waits in the socket
+}
+
+// Read implements net.Conn for crypto/tls.
+func (c *recordConn) Read(p []byte) (int, error) {
+	const header = 5 // type, version, length (RFC 8446 5.1)
+	for len(c.buf) == 0 || c.left == 0 && len(c.buf) < header {
+		rest := copy(c.space[:], c.buf)
+		n, at, kernel, more, err := c.src.read(c.space[rest:])
+		if n <= 0 {
+			c.buf = c.space[:rest]
+			return 0, err
+		}
+		c.at, c.kernel, c.more = at, kernel, more
+		c.buf = c.space[:rest+n]
+	}
+	if c.left == 0 {
+		c.left = header + int(c.buf[3])<<8 + int(c.buf[4])
+	}
+	n := c.take(p, min(len(c.buf), c.left))
+	c.left -= n
+	return n, nil
+}
+
+func (c *recordConn) take(p []byte, n int) int {
+	n = copy(p, c.buf[:n])
+	c.buf = c.buf[n:]
+	return n
+}
+
+// Conn is one connection. Its reader runs all the time, so that a server's
+// close of an idle connection is noticed when it happens.
+type Conn struct {
+	Times Times
+	Uses  int // requests it has carried
+
+	conn net.Conn // what is written to
+	raw  net.Conn // the socket under it
+	src  source
+	cur  atomic.Pointer[Exchange]
+	dead atomic.Bool
+	done func(*Conn, *Exchange, bool)
+
+	writing sync.Mutex            // held while a request is written
+	broken  atomic.Pointer[error] // why the last write failed
+
+	limited bool  // the end mark has come: the rest may take grace
+	end     int64 // when and why the reader ended
+	endErr  error
+
+	timer  *time.Timer  // calls watch; nil where the reader needs none
+	last   atomic.Int64 // of the last read
+	looked atomic.Int64 // the silence after that read has been looked at
+	look   atomic.Bool  // the deadline is a look
+}
+
+// startTLS does the handshake.
+func (c *Conn) startTLS(ctx context.Context, e Endpoint) error {
+	cfg := e.Config.Clone()
+	if cfg == nil {
+		cfg = &tls.Config{}
+	}
+	if cfg.ServerName == "" {
+		cfg.ServerName, _, _ = net.SplitHostPort(e.Addr)
+	}
+	cfg.NextProtos = []string{"http/1.1"}
+	raw := &recordConn{Conn: c.conn, src: c.src}
+	begin := time.Now()
+	t := tls.Client(raw, cfg)
+	if err := t.HandshakeContext(ctx); err != nil {
+		return err
+	}
+	c.Times.TLS = int64(time.Since(begin))
+	c.conn, c.src = t, &tlsSource{t, raw}
+	return nil
+}
+
+// Alive says whether an idle connection can still carry a request.
+func (c *Conn) Alive() bool { return !c.dead.Load() }
+
+// Start begins to read. Bytes go to the exchange that Send has set; done is
+// called for each one that ends, from the reader's goroutine or from Send's;
+// reusable says whether the connection can carry another.
+func (c *Conn) Start(done func(c *Conn, x *Exchange, reusable bool)) {
+	c.done = done
+	if _, ok := c.src.(*kernelSource); ok {
+		c.timer = time.AfterFunc(time.Hour, c.watch)
+		c.timer.Stop()
+	}
+	go c.run()
+}
+
+func (c *Conn) run() {
+	defer c.raw.Close()
+	buf := make([]byte, readSize)
+	take := func(n int, at int64, kernel, more bool, err error) bool {
+		return c.take(buf[:n], at, kernel, more, err)
+	}
+	if k, ok := c.src.(*kernelSource); ok {
+		for again := true; again; {
+			again = false
+			k.r.Run(buf, func(n int, at int64, kernel, more bool, err error) bool {
+				if errors.Is(err, os.ErrDeadlineExceeded) && c.look.Swap(false) {
+					c.deadline()
+					again = true
+					return false
+				}
+				return take(n, at, kernel, more, err)
+			})
+		}
+	} else {
+		for more := true; more; {
+			more = take(c.src.read(buf))
+		}
+	}
+	if x := c.cur.Swap(nil); x != nil { // Send came in between
+		c.Abort()
+		x.Close(c.end, c.endErr)
+		c.written()
+		c.done(c, x, false)
+	}
+}
+
+// take hands on what was read; false says that the connection is of no more
+// use. It must not close the socket: it may be called from within a read.
+func (c *Conn) take(b []byte, at int64, kernel, more bool, err error) bool {
+	c.last.Store(at)
+	x := c.cur.Load()
+	if x == nil { // closed while idle, or bytes that nobody asked for
+		c.end, c.endErr = at, err
+		c.dead.Store(true)
+		return false
+	}
+	ended := len(b) > 0 && x.Feed(b, at, kernel, more)
+	if err != nil && !ended {
+		if cause := c.broken.Load(); cause != nil && errors.Is(err, os.ErrDeadlineExceeded) {
+			err = *cause
+		}
+		x.Close(at, err)
+		ended = true
+	}
+	if !ended {
+		if x.Answered() && !c.limited {
+			c.limited = true
+			c.deadline()
+		}
+		return true
+	}
+	if c.limited {
+		c.limited = false
+		c.deadline()
+	}
+	c.written()
+	keep := err == nil && x.Reusable() && c.broken.Load() == nil
+	if !keep {
+		c.dead.Store(true)
+	}
+	c.cur.Store(nil)
+	c.done(c, x, keep)
+	return keep
+}
+
+// deadline sets how long the next read may wait.
+func (c *Conn) deadline() {
+	t := time.Time{}
+	if c.limited || c.broken.Load() != nil {
+		t = time.Now().Add(grace)
+	}
+	_ = c.raw.SetReadDeadline(t)
+}
+
+// watch looks at a socket that has been silent for a while. The reader waits
+// without having seen that nothing is left to read (see clock.Receiver.Run),
+// so a reset that came in one wake-up with the last data would stay unseen.
+// One look for each silence is enough: from then on a reset wakes the reader.
+func (c *Conn) watch() {
+	if c.cur.Load() == nil {
+		return // Send starts it again
+	}
+	last := c.last.Load()
+	if last != c.looked.Load() && clock.Now()-last > int64(silence) {
+		c.looked.Store(last)
+		c.look.Store(true)
+		_ = c.raw.SetReadDeadline(time.Unix(1, 0))
+	}
+	c.timer.Reset(silence)
+}
+
+// written waits until the exchange's request is no longer being written: a
+// server may answer before it has read all of it, and may never read the rest.
+func (c *Conn) written() {
+	if !c.writing.TryLock() {
+		t := time.AfterFunc(grace, c.Abort)
+		c.writing.Lock()
+		t.Stop()
+	}
+	c.writing.Unlock()
+}
+
+// inline is the size up to which a request is written by the pacer itself: it
+// fits into any socket's send buffer, so that the write cannot block. Larger
+// ones are written by a goroutine of their own.
+const inline = 32 << 10
+
+// Send stamps and writes the exchange's request. It returns at once; what
+// goes wrong comes out of the callback given to Start.
+func (c *Conn) Send(x *Exchange) {
+	c.Uses++
+	if len(x.Request) <= inline {
+		c.write(x)
+	} else {
+		go c.write(x)
+	}
+}
+
+func (c *Conn) write(x *Exchange) {
+	c.writing.Lock()
+	x.Sent(clock.Now())
+	c.cur.Store(x)
+	if c.dead.Load() {
+		c.writing.Unlock()
+		if c.cur.CompareAndSwap(x, nil) { // the reader has gone without seeing it
+			x.Close(clock.Now(), nil)
+			c.done(c, x, false)
+		}
+		return
+	}
+	if c.timer != nil {
+		c.timer.Reset(silence)
+	}
+	_, err := c.conn.Write(x.Request)
+	if err != nil { // what the server said before it closed may still be there to read
+		c.broken.Store(&err)
+		_ = c.raw.SetReadDeadline(time.Now().Add(grace))
+	}
+	c.writing.Unlock()
+}
+
+// Abort closes the socket; an exchange that runs on it ends.
+func (c *Conn) Abort() { c.raw.Close() }

@@ -1,0 +1,299 @@
+package wire
+
+import (
+	"bufio"
+	"context"
+	"crypto/tls"
+	"encoding/base64"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"net/netip"
+	"net/url"
+	"strconv"
+	"strings"
+	"time"
+
+	"pitot/internal/record"
+)
+
+// Endpoint is where a target listens and how it is reached.
+type Endpoint struct {
+	TLS    bool
+	Host   string // what the Host header says: host or host:port
+	Addr   string // host:port to connect to; a path for a unix socket
+	Unix   bool
+	Base   string      // path before the API's route, without a trailing slash: "" or "/openai"
+	Config *tls.Config // nil for the defaults
+	Proxy  *url.URL    // CONNECT proxy, nil for none
+}
+
+// ParseTarget understands http(s)://host[:port][/path] and
+// unix:///path/to/socket[:/path]. route is the path as given when it already
+// names an API's route, "" otherwise.
+func ParseTarget(spec string) (e Endpoint, route string, err error) {
+	if rest, ok := strings.CutPrefix(spec, "unix://"); ok {
+		sock, path, _ := strings.Cut(rest, ":")
+		if !strings.HasPrefix(sock, "/") {
+			return e, "", fmt.Errorf("unix socket %q is not an absolute path", spec)
+		}
+		if path != "" && path[0] != '/' || strings.ContainsFunc(path, func(r rune) bool { return r <= ' ' || r == 0x7f }) {
+			return e, "", fmt.Errorf("path %q behind the unix socket is not a URL's path", path)
+		}
+		e = Endpoint{Unix: true, Addr: sock, Host: "localhost"}
+		e.Base, route = splitRoute(path)
+		return e, route, nil
+	}
+	if !strings.Contains(spec, "://") {
+		spec = "http://" + spec
+	}
+	u, err := url.Parse(spec)
+	if err != nil {
+		var ue *url.Error
+		if errors.As(err, &ue) {
+			err = ue.Err
+		}
+		return e, "", fmt.Errorf("malformed URL: %w", err)
+	}
+	if u.Scheme != "http" && u.Scheme != "https" {
+		return e, "", fmt.Errorf("unknown scheme %q", u.Scheme)
+	}
+	if u.Hostname() == "" {
+		return e, "", errors.New("the URL has no host")
+	}
+	if u.User != nil {
+		return e, "", errors.New("the URL holds a user or password; give a key with --key-env or --key-file, or a header with --header")
+	}
+	e.TLS = u.Scheme == "https"
+	e.Host = strings.TrimSuffix(u.Host, ":")
+	port := u.Port()
+	switch n, err := strconv.Atoi(port); {
+	case port == "" && e.TLS:
+		port = "443"
+	case port == "":
+		port = "80"
+	case err != nil || n < 1 || n > 65535:
+		return e, "", fmt.Errorf("malformed URL: port %q is not between 1 and 65535", port)
+	}
+	e.Addr = net.JoinHostPort(u.Hostname(), port)
+	e.Base, route = splitRoute(u.EscapedPath())
+	if route != "" && u.RawQuery != "" {
+		route += "?" + u.RawQuery
+	}
+	return e, route, nil
+}
+
+// splitRoute takes a URL's path apart: "/v1", "/" and "" are a base, a path
+// that ends in an API's route is that route. [APIs] lists the longer of two
+// routes with the same end first.
+func splitRoute(path string) (base, route string) {
+	path = strings.TrimRight(path, "/")
+	for _, api := range APIs() {
+		tail := strings.TrimPrefix(api.Route(), "/v1")
+		if strings.HasSuffix(path, tail) {
+			return strings.TrimRight(strings.TrimSuffix(strings.TrimSuffix(path, tail), "/v1"), "/"), path
+		}
+	}
+	return strings.TrimRight(strings.TrimSuffix(path, "/v1"), "/"), ""
+}
+
+// APIOf gives the API that a route belongs to.
+func APIOf(route string) (API, bool) {
+	path, _, _ := strings.Cut(route, "?")
+	for _, api := range APIs() {
+		if strings.HasSuffix(path, strings.TrimPrefix(api.Route(), "/v1")) {
+			return api, true
+		}
+	}
+	return nil, false
+}
+
+// URL gives the address of a route for messages.
+func (e Endpoint) URL(route string) string {
+	switch {
+	case e.Unix:
+		return "unix://" + e.Addr + ":" + route
+	case e.TLS:
+		return "https://" + e.Host + route
+	}
+	return "http://" + e.Host + route
+}
+
+// DialError is a connection that could not be made.
+type DialError struct {
+	Class string // record.ErrDNS, ErrConnect, ErrTLS, ErrProxy or ErrTimeout
+	Addr  string
+	Err   error
+}
+
+func (e *DialError) Error() string {
+	return fmt.Sprintf("connect to %s: %v", e.Addr, e.Err)
+}
+
+// Unwrap gives the cause.
+func (e *DialError) Unwrap() error { return e.Err }
+
+// Times are how long the parts of making a connection took, in nanoseconds;
+// Unset for a part that there was not.
+type Times struct{ DNS, Connect, TLS int64 }
+
+// Dialer makes connections to one endpoint.
+type Dialer struct {
+	Endpoint Endpoint
+	Timeout  time.Duration // for the whole of a connection, 0 for none
+	Stamps   bool          // ask for kernel receive stamps
+
+	// Dial replaces the network in tests.
+	Dial func(ctx context.Context, network, addr string) (net.Conn, error)
+}
+
+// Connect makes one connection.
+func (d *Dialer) Connect(ctx context.Context) (*Conn, error) {
+	if d.Timeout > 0 {
+		var cancel context.CancelFunc
+		ctx, cancel = context.WithTimeout(ctx, d.Timeout)
+		defer cancel()
+	}
+	e := d.Endpoint
+	t := Times{record.Unset, record.Unset, record.Unset}
+	raw, err := d.socket(ctx, &t)
+	if err != nil {
+		return nil, d.wrap(ctx, err)
+	}
+	var src source
+	if !d.Stamps {
+		src = &plainSource{c: raw}
+	} else {
+		src = newSource(raw)
+	}
+	c := &Conn{conn: raw, raw: raw, src: src, Times: t}
+	if e.Proxy != nil {
+		if err := d.connectProxy(ctx, raw); err != nil {
+			raw.Close()
+			return nil, d.wrap(ctx, &DialError{record.ErrProxy, e.Proxy.Host, err})
+		}
+	}
+	if e.TLS {
+		if err := c.startTLS(ctx, e); err != nil {
+			raw.Close()
+			return nil, d.wrap(ctx, &DialError{record.ErrTLS, e.Addr, err})
+		}
+	}
+	return c, nil
+}
+
+// wrap makes sure that an error says where and of what class it is.
+func (d *Dialer) wrap(ctx context.Context, err error) error {
+	var de *DialError
+	if !errors.As(err, &de) {
+		de = &DialError{record.ErrConnect, d.Endpoint.Addr, err}
+		if dns := new(net.DNSError); errors.As(err, &dns) {
+			de.Class = record.ErrDNS
+		}
+	}
+	var ne net.Error
+	if errors.Is(ctx.Err(), context.DeadlineExceeded) || errors.As(de.Err, &ne) && ne.Timeout() {
+		de.Class = record.ErrTimeout
+	}
+	return de
+}
+
+// socket resolves and connects, to the proxy where there is one.
+func (d *Dialer) socket(ctx context.Context, t *Times) (net.Conn, error) {
+	e := d.Endpoint
+	network, addr := "tcp", e.Addr
+	if e.Unix {
+		network = "unix"
+	}
+	if e.Proxy != nil {
+		addr = e.Proxy.Host
+		if e.Proxy.Port() == "" {
+			addr = net.JoinHostPort(e.Proxy.Hostname(), "80")
+		}
+	}
+	begin := time.Now()
+	if d.Dial != nil {
+		c, err := d.Dial(ctx, network, addr)
+		t.Connect = int64(time.Since(begin))
+		return c, err
+	}
+	var nd net.Dialer
+	if e.Unix {
+		c, err := nd.DialContext(ctx, network, addr)
+		t.Connect = int64(time.Since(begin))
+		return c, cause(err)
+	}
+	host, port, err := net.SplitHostPort(addr)
+	if err != nil {
+		return nil, err
+	}
+	addrs := []netip.Addr{}
+	if ip, err := netip.ParseAddr(host); err == nil {
+		addrs = append(addrs, ip)
+	} else {
+		addrs, err = net.DefaultResolver.LookupNetIP(ctx, "ip", host)
+		t.DNS = int64(time.Since(begin))
+		if err != nil {
+			return nil, &DialError{record.ErrDNS, host, cause(err)}
+		}
+	}
+	begin = time.Now()
+	for _, ip := range addrs {
+		var c net.Conn
+		c, err = nd.DialContext(ctx, network, net.JoinHostPort(ip.Unmap().String(), port))
+		if err == nil {
+			t.Connect = int64(time.Since(begin))
+			return c, nil
+		}
+	}
+	return nil, &DialError{record.ErrConnect, addr, cause(err)}
+}
+
+// cause takes the wrapping off a network error: "connection refused" is what
+// a user needs, not the chain of calls.
+func cause(err error) error {
+	var op *net.OpError
+	if errors.As(err, &op) {
+		return op.Err
+	}
+	return err
+}
+
+// connectProxy asks the proxy for a tunnel.
+func (d *Dialer) connectProxy(ctx context.Context, c net.Conn) error {
+	stop := context.AfterFunc(ctx, func() { c.Close() })
+	defer stop()
+	req := "CONNECT " + d.Endpoint.Addr + " HTTP/1.1\r\nHost: " + d.Endpoint.Addr + "\r\n"
+	if u := d.Endpoint.Proxy.User; u != nil {
+		pass, _ := u.Password()
+		req += "Proxy-Authorization: Basic " + base64.StdEncoding.EncodeToString([]byte(u.Username()+":"+pass)) + "\r\n"
+	}
+	if _, err := io.WriteString(c, req+"\r\n"); err != nil {
+		return err
+	}
+	// Whatever follows the headers would belong to the tunnel, but nobody may
+	// speak there before we do.
+	var r response
+	r.reset()
+	one := bufio.NewReaderSize(c, 16)
+	for {
+		b, err := one.ReadByte()
+		if err != nil {
+			return err
+		}
+		if _, err := r.feed([]byte{b}, func([]byte) error { return nil }); err != nil {
+			return err
+		}
+		if r.headersDone() {
+			break
+		}
+	}
+	if r.status/100 != 2 {
+		return fmt.Errorf("the proxy answered %d", r.status)
+	}
+	if one.Buffered() > 0 {
+		return errors.New("the proxy sent more than its answer")
+	}
+	return nil
+}

@@ -1,0 +1,610 @@
+package wire
+
+import (
+	"crypto/tls"
+	"errors"
+	"io"
+	"math/bits"
+	"net"
+	"os"
+	"regexp"
+	"strings"
+	"sync/atomic"
+	"syscall"
+	"unicode"
+
+	"pitot/internal/record"
+)
+
+// maxErrorBody is how much of an answer that is not a success is kept.
+const maxErrorBody = 16 << 10
+
+// maxWhole bounds an answer that is not streamed.
+const maxWhole = 64 << 20
+
+// maxKept is how much of a buffer is kept for the next answer.
+const maxKept = 1 << 20
+
+// maxDetail is how much is kept of what a server says of an error.
+const maxDetail = 300
+
+// Exchange is one request and its answer: it takes the bytes of the answer
+// as they arrive and turns them into chunks and a row. It does no I/O.
+type Exchange struct {
+	Row record.Row // stamps relative to Origin
+
+	Origin  int64       // what clock reading the row's stamps count from
+	Sink    record.Sink // takes the chunks
+	Kernel  bool        // kernel stamps are expected
+	Request []byte      // the request as it goes on the wire
+	Secret  string      // what must not be in any record, one secret a line
+	Owner   any         // of the caller
+
+	api    API
+	dec    Decoder
+	http   response
+	sse    sse
+	gunzip gunzip
+	delta  Delta
+	whole  []byte // body of an error or of an answer that is not streamed
+
+	last, prev int64 // stamps of this read and of the one before it with another stamp
+	at         int64 // = last, relative
+	more       bool  // the last read left bytes of its arrival behind
+	fresh      []record.Chunk
+	lastToken  int64 // stamp of the last arrival with tokens
+	perEvent   bool  // usage comes with every event
+	completion int32 // visible tokens by the usage so far
+	reasoning  bool  // reasoning was streamed
+	choices    uint64
+	answered   bool // [DONE] has come
+	err        error
+	fault      *Fault
+	done       bool
+	abandoned  atomic.Pointer[string] // why it is no longer followed
+
+	onBody  func([]byte) error
+	onPlain func([]byte) error
+	onEvent func(name, data []byte) error
+}
+
+// NewExchange gives an exchange that can be used again and again.
+func NewExchange(api API) *Exchange {
+	x := &Exchange{api: api, dec: api.Decoder()}
+	x.onBody, x.onPlain, x.onEvent = x.body, x.plain, x.event
+	return x
+}
+
+// Begin prepares for a request. row carries what is known of it beforehand;
+// all later stamps and counts are set to Unset.
+func (x *Exchange) Begin(row record.Row) {
+	for _, p := range []*int64{&row.Sent, &row.Headers, &row.FirstEvent, &row.FirstToken, &row.FirstAnswer, &row.LastToken, &row.Done, &row.DNS, &row.Connect, &row.TLS} {
+		*p = record.Unset
+	}
+	for _, p := range []*int32{&row.PromptTokens, &row.CachedTokens, &row.CompletionTokens, &row.ReasoningTokens, &row.FirstTokens, &row.Status, &row.RetryAfter} {
+		*p = record.Unset
+	}
+	x.Row = row
+	x.abandoned.Store(nil)
+	x.restart()
+}
+
+// restart forgets the answer so far: before the first byte, and before the
+// request is sent a second time.
+func (x *Exchange) restart() {
+	x.http.secret = x.Secret
+	x.http.reset()
+	x.sse.reset()
+	x.dec.Reset()
+	x.gunzip.close()
+	x.whole, x.fresh = x.whole[:0], x.fresh[:0]
+	if cap(x.whole) > maxKept {
+		x.whole = nil
+	}
+	x.last, x.prev, x.lastToken, x.more = 0, 0, record.Unset, false
+	x.perEvent, x.completion, x.reasoning, x.choices = false, 0, false, 0
+	x.answered, x.err, x.fault, x.done = false, nil, nil, false
+}
+
+// Sent stamps the request as sent at a clock reading.
+func (x *Exchange) Sent(at int64) {
+	x.Row.Sent = at - x.Origin
+	x.Row.BytesOut = int64(len(x.Request))
+	x.last, x.prev = at, at
+}
+
+// Feed takes the bytes of one read, the time they arrived, whether that is
+// the kernel's stamp, and whether more bytes of the same arrival are still to
+// come. It says whether the answer is complete.
+//
+// A stamp belongs to the last segment of a read. So only an event whose end
+// is the end of the read has a time of its own; the others arrived after the
+// read before and by this one.
+func (x *Exchange) Feed(b []byte, at int64, kernel, more bool) (done bool) {
+	if x.done {
+		return true
+	}
+	if at > x.last {
+		if !x.more { // what the last read left behind arrived by its stamp, not after
+			x.prev = x.last
+		}
+		x.last = at
+	}
+	x.more = more
+	x.at = x.last - x.Origin // a stamp from another clock never goes back
+	x.Row.BytesIn += int64(len(b))
+	if x.Kernel && !kernel {
+		x.Row.UserStamps++
+	}
+	used, err := x.http.feed(b, x.onBody)
+	x.flush(more)
+	if x.Row.Headers < 0 && x.http.headersDone() {
+		x.Row.Headers = x.at
+	}
+	switch {
+	case err != nil:
+		x.err = err
+		x.finish()
+	case x.http.state == ended:
+		if used < len(b) {
+			x.http.close = true // bytes behind the answer: never reuse
+		}
+		x.finish()
+	}
+	return x.done
+}
+
+// flush hands on the chunks of this read with what is known of their times.
+func (x *Exchange) flush(more bool) {
+	if len(x.fresh) == 0 {
+		return
+	}
+	// What stands behind the last event in this read may have arrived later
+	// than it: only the line end that closes its chunk is surely its own.
+	// Nobody can tell where in a compressed stream an event ends.
+	h := &x.http
+	trailing := more || x.sse.pending() || h.gzip || h.state == inChunk ||
+		h.state == inChunkSize && len(h.line) > 0 || h.chunked && h.state >= inTrailers
+	earliest := x.prev - x.Origin
+	for i := range x.fresh {
+		c := &x.fresh[i]
+		exact := !trailing && c.Earliest != record.Unset
+		c.T, c.Earliest = x.at, x.at
+		if !exact {
+			c.Earliest = earliest
+			// The end of a stream (usage, [DONE]) often comes with the last
+			// token; that is the server's doing and no sign of slow reads.
+			if i < len(x.fresh)-1 || !x.dec.Ended() {
+				x.Row.Merged++
+			}
+		}
+		x.Sink.Chunk(*c)
+	}
+	x.Row.Chunks += int32(len(x.fresh))
+	if x.at != x.lastToken {
+		x.Row.Arrivals++
+		x.lastToken = x.at
+	}
+	x.fresh = x.fresh[:0]
+}
+
+// body takes a stretch of the body, still compressed if it is.
+func (x *Exchange) body(b []byte) error {
+	if x.Row.Headers < 0 {
+		x.Row.Headers = x.at
+	}
+	if x.http.gzip {
+		return x.gunzip.feed(b, x.onPlain)
+	}
+	return x.plain(b)
+}
+
+// plain takes a stretch of the decompressed body.
+func (x *Exchange) plain(b []byte) error {
+	if x.streams() {
+		return x.sse.feed(b, x.onEvent)
+	}
+	limit := maxErrorBody
+	if x.http.status == 200 {
+		limit = maxWhole
+	}
+	x.whole = append(x.whole, b[:min(len(b), limit-len(x.whole))]...)
+	return nil
+}
+
+// streams says whether the answer is a stream of events. Not every server
+// names the type, so whatever is not known to be a document is taken for one.
+func (x *Exchange) streams() bool {
+	return x.http.status == 200 && x.Row.Stream && !x.http.document
+}
+
+// event takes one event of the stream.
+func (x *Exchange) event(name, data []byte) error {
+	if x.Row.FirstEvent < 0 {
+		x.Row.FirstEvent = x.at
+	}
+	// An event that follows others in the read takes their claim to the
+	// read's stamp away.
+	for i := range x.fresh {
+		x.fresh[i].Earliest = record.Unset
+	}
+	d := &x.delta
+	d.Clear()
+	if err := x.dec.Event(name, data, d); err != nil {
+		return &malformedError{what: "event", data: clean(string(data), x.Secret, 120)}
+	}
+	if d.Fault != nil {
+		x.fault = d.Fault
+	}
+	x.count(d)
+	if d.Done {
+		x.answered = true
+	}
+	return nil
+}
+
+// count takes what an event or a whole answer said.
+func (x *Exchange) count(d *Delta) {
+	r := &x.Row
+	u := d.Usage
+	r.CompletionTokens = later(r.CompletionTokens, u.Completion)
+	r.PromptTokens = later(r.PromptTokens, u.Prompt)
+	r.CachedTokens = later(r.CachedTokens, u.Cached)
+	r.ReasoningTokens = later(r.ReasoningTokens, u.Reasoning)
+	if d.Ended {
+		r.LastToken = max(r.LastToken, x.at)
+		if d.Finish != "" {
+			r.Finish = d.Finish
+		}
+	}
+	if len(d.Parts) == 0 {
+		return
+	}
+	tokens := x.told(d)
+	if tokens == 0 {
+		tokens = d.Parts[0].Tokens
+	} else {
+		d.Parts[0].Tokens = tokens
+	}
+	if r.FirstToken < 0 {
+		r.FirstToken = x.at
+		if tokens > 0 {
+			r.FirstTokens = tokens
+		}
+	}
+	r.LastToken = max(r.LastToken, x.at)
+	first := len(x.fresh)
+	for _, p := range d.Parts {
+		r.TextBytes += int64(p.Bytes)
+		if p.Kind != record.Reasoning && r.FirstAnswer < 0 {
+			r.FirstAnswer = x.at
+		}
+		if bit := choiceBit(p.Choice); x.choices&bit == 0 {
+			x.choices |= bit
+			r.Choices++
+		}
+		if n := len(x.fresh); n > first && x.fresh[n-1].Choice == p.Choice { // reasoning and answer in one event
+			c := &x.fresh[n-1]
+			c.Bytes, c.Kind = c.Bytes+p.Bytes, p.Kind
+			continue
+		}
+		c := record.Chunk{Request: r.ID, Tokens: p.Tokens, Bytes: p.Bytes, Choice: p.Choice, Kind: p.Kind}
+		x.fresh = append(x.fresh, c)
+	}
+}
+
+// told gives the tokens of an event with text by the usage that comes with
+// every event, 0 if the server does not send it. Tokens of events without
+// text (an unfinished character, a special token) count with the text that
+// follows them, reasoning that is never shown with no event at all. With
+// several choices nobody says whose tokens a usage counts.
+func (x *Exchange) told(d *Delta) int32 {
+	choices := x.choices
+	for _, p := range d.Parts {
+		x.reasoning = x.reasoning || p.Kind == record.Reasoning
+		choices |= choiceBit(p.Choice)
+	}
+	visible := d.Usage.Completion
+	if d.Usage.Reasoning > 0 && !x.reasoning {
+		visible -= d.Usage.Reasoning
+	}
+	if x.Row.FirstToken < 0 { // usage already with the first token
+		x.perEvent = visible > 0
+	}
+	if !x.perEvent || bits.OnesCount64(choices) > 1 || visible <= x.completion {
+		return 0
+	}
+	tokens := visible - x.completion
+	x.completion = visible
+	return tokens
+}
+
+// choiceBit stands for a choice in a set of them.
+func choiceBit(choice int32) uint64 { return 1 << (uint(choice) & 63) }
+
+func later(old, now int32) int32 {
+	if now >= 0 {
+		return now
+	}
+	return old
+}
+
+// Answered says that the end mark has come though the connection has not
+// said so: what is left is at most framing.
+func (x *Exchange) Answered() bool { return x.answered && !x.done }
+
+// Started says whether any byte of an answer has come.
+func (x *Exchange) Started() bool { return x.Row.BytesIn > 0 }
+
+// Close ends the exchange because its connection did, or because it is no
+// longer followed. A nil or io.EOF error is a clean close.
+func (x *Exchange) Close(at int64, err error) {
+	if x.done {
+		return
+	}
+	x.at = max(at, x.last) - x.Origin
+	if class := x.abandoned.Load(); class != nil {
+		x.abandon(*class)
+		return
+	}
+	complete := x.http.closed(err == nil || err == io.EOF)
+	x.http.close = true
+	if !complete {
+		if err == nil {
+			err = io.EOF
+		}
+		x.err = err
+	}
+	x.finish()
+}
+
+// Refuse ends an exchange that could not be sent.
+func (x *Exchange) Refuse(at int64, err error) {
+	x.http.reset()
+	x.Close(at, err)
+}
+
+// Stale says that the exchange failed only because a connection that had been
+// used before turned out closed: nothing of an answer came, so sending it
+// once more is no retry of anything the server did.
+func (x *Exchange) Stale() bool {
+	r := &x.Row
+	return r.Outcome == record.Failed && r.Reused && r.Retried == 0 && r.BytesIn == 0 &&
+		(r.Error == record.ErrClosed || r.Error == record.ErrReset)
+}
+
+// Again prepares a stale exchange for a second try.
+func (x *Exchange) Again() {
+	r := &x.Row
+	r.Retried++
+	r.Outcome, r.Error, r.Detail, r.Done, r.Sent = record.OK, "", "", record.Unset, record.Unset
+	x.restart()
+}
+
+// Abandon says that the exchange is no longer followed, by our own decision:
+// timeout or interruption. Its connection must then be aborted; Close does
+// the rest. It is the only method that another goroutine may call.
+func (x *Exchange) Abandon(class string) { x.abandoned.CompareAndSwap(nil, &class) }
+
+func (x *Exchange) abandon(class string) {
+	x.done = true
+	x.http.close = true
+	x.Row.Done = x.at
+	x.settle()
+	if x.answered {
+		x.judge() // all was said: only the connection lingered
+	} else {
+		x.fail(record.Cut, class, "")
+	}
+	x.gunzip.close()
+}
+
+// finish judges the answer and completes the row.
+func (x *Exchange) finish() {
+	x.done = true
+	r := &x.Row
+	r.Done = x.at
+	if x.streams() && x.err == nil {
+		x.at = x.last - x.Origin // an event that was left open came with the last bytes
+		if err := x.sse.end(x.onEvent); err != nil {
+			x.err = err
+		}
+		x.flush(false)
+	}
+	x.settle()
+	x.judge()
+	x.gunzip.close()
+}
+
+// settle copies what was counted on the way.
+func (x *Exchange) settle() {
+	r := &x.Row
+	if x.http.headersDone() {
+		r.Status, r.RetryAfter = int32(x.http.status), x.http.retryAfter
+	}
+	if r.ReasoningTokens > 0 && !x.reasoning {
+		r.HiddenTokens = r.ReasoningTokens
+	}
+	if x.http.headersDone() && x.http.status == 200 && !x.streams() {
+		r.Stream = false
+	}
+}
+
+// judge gives the row its outcome and error class.
+func (x *Exchange) judge() {
+	r := &x.Row
+	if x.http.headersDone() && x.http.status != 200 && x.http.status != 0 {
+		text := bodyText(x.whole)
+		x.fail(record.Failed, statusClass(x.http.status, text), text)
+		return
+	}
+	if x.fault != nil {
+		x.fail(record.Failed, record.ErrStream, x.fault.Message)
+		return
+	}
+	if x.err != nil {
+		// When all was said only the framing's end is missing.
+		if !x.answered && !(x.dec.Ended() && errors.Is(x.err, io.EOF)) {
+			class, detail := Classify(x.err)
+			x.fail(record.Failed, class, detail)
+			return
+		}
+	}
+	if !r.Stream {
+		x.judgeWhole()
+		return
+	}
+	if !x.dec.Ended() {
+		x.fail(record.Failed, record.ErrUnfinished, "the stream ended without a finish reason or an end mark")
+		return
+	}
+	if r.Chunks == 0 && r.CompletionTokens <= 0 {
+		x.fail(record.Failed, record.ErrEmpty, "the answer has no tokens")
+	}
+}
+
+// judgeWhole reads an answer that came in one piece.
+func (x *Exchange) judgeWhole() {
+	r := &x.Row
+	d := &x.delta
+	d.Clear()
+	if err := x.dec.Whole(x.whole, d); err != nil {
+		x.fail(record.Failed, record.ErrMalformed, "not JSON: "+clean(string(x.whole), x.Secret, 120))
+		return
+	}
+	if d.Fault != nil {
+		x.fail(record.Failed, record.ErrStream, d.Fault.Message)
+		return
+	}
+	u := d.Usage
+	r.PromptTokens, r.CachedTokens, r.CompletionTokens, r.ReasoningTokens = u.Prompt, u.Cached, u.Completion, u.Reasoning
+	r.Finish = d.Finish
+	var seen uint64
+	for _, p := range d.Parts {
+		r.TextBytes += int64(p.Bytes)
+		if bit := choiceBit(p.Choice); seen&bit == 0 {
+			seen |= bit
+			r.Choices++
+		}
+	}
+	switch {
+	case !d.Ended && len(d.Parts) == 0:
+		x.fail(record.Failed, record.ErrMalformed, "no choices in "+clean(string(x.whole), x.Secret, 120))
+	case len(d.Parts) == 0 && u.Completion <= 0:
+		x.fail(record.Failed, record.ErrEmpty, "the answer has no tokens")
+	}
+}
+
+func (x *Exchange) fail(o record.Outcome, class, detail string) {
+	x.Row.Outcome, x.Row.Error = o, class
+	x.Row.Detail = clean(detail, x.Secret, maxDetail)
+}
+
+// clean makes one line of at most n bytes of what others have written. The
+// secret goes before anything is cut, so that no piece of it can stay; what
+// cannot be printed would reach terminals and reports.
+func clean(s, secret string, n int) string {
+	s = Redact(s, secret)
+	s = strings.ToValidUTF8(s[:min(len(s), 16*n)], "\uFFFD") // an answer may be huge
+	s = strings.Map(func(r rune) rune {
+		if !unicode.IsPrint(r) {
+			return ' '
+		}
+		return r
+	}, s)
+	return cut(strings.Join(strings.Fields(s), " "), n)
+}
+
+// Redact takes secrets, one a line, out of a text. What is shorter than four
+// bytes is in every text by chance.
+func Redact(s, secrets string) string {
+	for secret := range strings.SplitSeq(secrets, "\n") {
+		if len(secret) >= 4 {
+			s = strings.ReplaceAll(s, secret, "[redacted]")
+		}
+	}
+	return s
+}
+
+// Reusable says whether the connection can carry another request.
+func (x *Exchange) Reusable() bool {
+	return x.done && x.http.state == ended && !x.http.close && x.err == nil
+}
+
+var htmlTitle = regexp.MustCompile(`(?is)<title>\s*(.*?)\s*</title>`)
+
+// bodyText gives what an error answer says: the message of a JSON error, the
+// title of an HTML page, or the body.
+func bodyText(body []byte) string {
+	var d Delta
+	d.Clear()
+	if new(openaiDecoder).Whole(body, &d) == nil && d.Fault != nil && d.Fault.Message != "" {
+		return d.Fault.Message
+	}
+	s := string(body)
+	if m := htmlTitle.FindStringSubmatch(s); m != nil {
+		return "HTML page: " + m[1]
+	}
+	return s
+}
+
+// tooLong is how servers say that a request does not fit the model: OpenAI,
+// vLLM and SGLang; llama.cpp; TGI. A bare max_tokens says nothing, newer
+// models do not take the name.
+var tooLong = regexp.MustCompile("context[ _](length|size|window)|maximum model length|too long|" +
+	"max_new_tokens` must be|must have less than \\d+ tokens")
+
+// statusClass names an HTTP status.
+func statusClass(status int, text string) string {
+	low := strings.ToLower(text)
+	switch {
+	case status == 401 || status == 403:
+		return record.ErrAuth
+	case status == 404:
+		return record.ErrNotFound
+	case status == 429:
+		return record.ErrRateLimited
+	case (status == 400 || status == 413 || status == 422) &&
+		tooLong.MatchString(low):
+		return record.ErrContextLength
+	case status >= 500:
+		return record.ErrServer
+	case status >= 400:
+		return record.ErrBadRequest
+	case status >= 300:
+		return record.ErrRedirect
+	}
+	return record.ErrMalformed
+}
+
+// malformedError is content that cannot be read.
+type malformedError struct{ what, data string }
+
+func (e *malformedError) Error() string { return "cannot read " + e.what + " " + e.data }
+
+// Classify gives the error class of a transport's error, and what it says.
+func Classify(err error) (class, detail string) {
+	var malformed *malformedError
+	var dial *DialError
+	var netErr net.Error
+	var alert tls.AlertError
+	var notTLS tls.RecordHeaderError
+	var errno syscall.Errno
+	switch {
+	case errors.As(err, &dial):
+		return dial.Class, dial.Error()
+	case errors.As(err, &malformed), errors.Is(err, errHTTP):
+		return record.ErrMalformed, err.Error()
+	case errors.Is(err, io.EOF), errors.Is(err, io.ErrUnexpectedEOF), errors.Is(err, net.ErrClosed):
+		return record.ErrClosed, "the connection was closed before the answer's end"
+	case errors.Is(err, syscall.ECONNRESET), errors.Is(err, syscall.EPIPE), errors.Is(err, syscall.ECONNABORTED):
+		return record.ErrReset, "connection reset by the server"
+	case errors.Is(err, os.ErrDeadlineExceeded), errors.As(err, &netErr) && netErr.Timeout():
+		return record.ErrTimeout, err.Error()
+	case errors.As(err, &alert), errors.As(err, &notTLS):
+		return record.ErrTLS, err.Error()
+	case errors.As(err, &errno):
+		return record.ErrConnect, err.Error()
+	}
+	return record.ErrMalformed, err.Error()
+}

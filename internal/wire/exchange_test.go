@@ -1,0 +1,703 @@
+package wire
+
+import (
+	"bytes"
+	"compress/gzip"
+	"fmt"
+	"io"
+	"slices"
+	"strings"
+	"syscall"
+	"testing"
+	"unicode"
+	"unicode/utf8"
+
+	"pgregory.net/rapid"
+
+	"pitot/internal/record"
+)
+
+const testSecret = "sk-test-0123456789abcdef"
+
+// kept is a sink that keeps chunks.
+type kept struct{ chunks []record.Chunk }
+
+func (k *kept) Chunk(c record.Chunk) { k.chunks = append(k.chunks, c) }
+func (k *kept) Done(*record.Row)     {}
+
+// read is what one read of a socket gives.
+type read struct {
+	text string
+	at   int64
+	more bool
+}
+
+// play gives reads to a new exchange and closes it with err unless the
+// answer is complete before. The request is sent at 0.
+func play(stream bool, err error, reads ...read) (*Exchange, []record.Chunk) {
+	sink := &kept{}
+	x := NewExchange(Chat{})
+	x.Sink, x.Secret, x.Request = sink, testSecret, []byte("POST")
+	x.Begin(record.Row{Stream: stream})
+	x.Sent(0)
+	for _, r := range reads {
+		if x.Feed([]byte(r.text), r.at, true, r.more) {
+			return x, sink.chunks
+		}
+	}
+	at := int64(1000)
+	if n := len(reads); n > 0 {
+		at += reads[n-1].at
+	}
+	x.Close(at, err)
+	return x, sink.chunks
+}
+
+// digest says what an answer came to, all but its times.
+func digest(x *Exchange, chunks []record.Chunk) string {
+	r := x.Row
+	var s strings.Builder
+	fmt.Fprintf(&s, "%v", r.Outcome)
+	if r.Error != "" {
+		s.WriteString(" " + r.Error)
+	}
+	fmt.Fprintf(&s, " %d", r.Status)
+	if r.Finish != "" {
+		s.WriteString(" " + r.Finish)
+	}
+	if !r.Stream {
+		s.WriteString(" whole")
+	}
+	fmt.Fprintf(&s, " text=%d", r.TextBytes)
+	if len(chunks) > 0 {
+		fmt.Fprintf(&s, " first=%d chunks=", r.FirstTokens)
+		for i, c := range chunks {
+			if i > 0 {
+				s.WriteByte(',')
+			}
+			fmt.Fprintf(&s, "%d%c", c.Tokens, "artf"[c.Kind])
+			if c.Choice > 0 {
+				fmt.Fprintf(&s, "@%d", c.Choice)
+			}
+		}
+	}
+	if int(r.Chunks) != len(chunks) {
+		fmt.Fprintf(&s, " COUNTED %d", r.Chunks)
+	}
+	if r.PromptTokens >= 0 || r.CompletionTokens >= 0 {
+		fmt.Fprintf(&s, " usage=%d/%d/%d/%d", r.PromptTokens, r.CachedTokens, r.CompletionTokens, r.ReasoningTokens)
+	}
+	if r.HiddenTokens > 0 {
+		fmt.Fprintf(&s, " hidden=%d", r.HiddenTokens)
+	}
+	if r.RetryAfter >= 0 {
+		fmt.Fprintf(&s, " retry=%d", r.RetryAfter)
+	}
+	s.WriteByte(' ')
+	for i, at := range []int64{r.Headers, r.FirstEvent, r.FirstToken, r.FirstAnswer, r.LastToken, r.Done} {
+		if at >= 0 {
+			s.WriteByte("HETALD"[i])
+		}
+	}
+	if x.Reusable() {
+		s.WriteString(" reusable")
+	}
+	if r.Detail != "" {
+		s.WriteString(" | " + r.Detail)
+	}
+	return s.String()
+}
+
+const (
+	streamHead = "HTTP/1.1 200 OK\r\ndate: Fri, 20 Nov 2026 21:10:00 GMT\r\nserver: uvicorn\r\ncontent-type: text/event-stream; charset=utf-8\r\ntransfer-encoding: chunked\r\n\r\n"
+	lastChunk  = "0\r\n\r\n"
+	done       = "[DONE]"
+)
+
+func chunk(body string) string { return fmt.Sprintf("%x\r\n%s\r\n", len(body), body) }
+
+func event(data string) string { return "data: " + data + "\n\n" }
+
+// streamed is a whole answer: one chunk for each event.
+func streamed(data ...string) string {
+	s := streamHead
+	for _, d := range data {
+		s += chunk(event(d))
+	}
+	return s + lastChunk
+}
+
+// answered is a whole answer that is not a stream.
+func answered(status, contentType, body string, headers ...string) string {
+	return fmt.Sprintf("HTTP/1.1 %s\r\ncontent-type: %s\r\ncontent-length: %d\r\n%s\r\n%s", status, contentType, len(body), strings.Join(headers, ""), body)
+}
+
+func text(content string) string { return choice(`{"content":"` + content + `"}`) }
+
+func choice(delta string) string {
+	return `{"id":"chatcmpl-1","object":"chat.completion.chunk","created":1,"model":"m","choices":[{"index":0,"delta":` + delta + `,"logprobs":null,"finish_reason":null}]}`
+}
+
+func finish(reason string) string {
+	return `{"id":"chatcmpl-1","choices":[{"index":0,"delta":{},"logprobs":null,"finish_reason":"` + reason + `"}]}`
+}
+
+func usage(completion int) string {
+	return fmt.Sprintf(`{"id":"chatcmpl-1","choices":[],"usage":{"prompt_tokens":9,"total_tokens":%d,"completion_tokens":%d}}`, 9+completion, completion)
+}
+
+// counted is an event with text whose usage says how many tokens there are by now.
+func counted(content string, completion int) string {
+	return fmt.Sprintf(`{"choices":[{"index":0,"delta":{"content":"%s"}}],"usage":{"prompt_tokens":9,"completion_tokens":%d}}`, content, completion)
+}
+
+const role = `{"id":"chatcmpl-1","object":"chat.completion.chunk","created":1,"model":"m","choices":[{"index":0,"delta":{"role":"assistant","content":""},"logprobs":null,"finish_reason":null}]}`
+
+const jsonType = "application/json"
+
+// answers are whole answers as servers send them, and broken ones.
+var answers = []struct {
+	name  string
+	bytes string
+	whole bool  // asked for an answer in one piece
+	err   error // how the connection ends, if the answer does not
+	want  string
+}{
+	{name: "vLLM", bytes: streamed(role, text("Hi"), text(" there"), `{"id":"chatcmpl-1","choices":[{"index":0,"delta":{"content":"."},"logprobs":null,"finish_reason":"length","stop_reason":null}]}`, usage(3), done),
+		want: "ok 200 length text=9 first=-1 chunks=0a,0a,0a usage=9/-1/3/-1 HETALD reusable"},
+	{name: "vLLM with usage in every event", bytes: streamed(counted("", 0), counted("Hi", 1), counted(" you all", 4), counted("", 5), counted("!", 6), finish("stop"), usage(7), done),
+		want: "ok 200 stop text=11 first=1 chunks=1a,3a,2a usage=9/-1/7/-1 HETALD reusable"},
+	{name: "first event of several tokens by usage", bytes: streamed(counted("Hi you", 2), counted("!", 3), finish("stop"), done),
+		want: "ok 200 stop text=7 first=2 chunks=2a,1a usage=9/-1/3/-1 HETALD reusable"},
+	{name: "first event behind tokens without text", bytes: streamed(counted("", 1), counted("é", 2), counted("!", 3), finish("stop"), done),
+		want: "ok 200 stop text=3 first=2 chunks=2a,1a usage=9/-1/3/-1 HETALD reusable"},
+	{name: "usage that stays at zero until the end", bytes: streamed(counted("Hi", 0), counted("!", 0), counted("?", 3), finish("stop"), done),
+		want: "ok 200 stop text=4 first=-1 chunks=0a,0a,0a usage=9/-1/3/-1 HETALD reusable"},
+	{name: "OpenAI", bytes: streamed(strings.Replace(role, "}]}", `}],"usage":null,"obfuscation":"ab"}`, 1), strings.Replace(text("Hi"), "}]}", `}],"usage":null,"obfuscation":"Zr8g"}`, 1), finish("stop"),
+		`{"choices":[],"usage":{"prompt_tokens":9,"completion_tokens":20,"total_tokens":29,"prompt_tokens_details":{"cached_tokens":4},"completion_tokens_details":{"reasoning_tokens":0}}}`, done),
+		want: "ok 200 stop text=2 first=-1 chunks=0a usage=9/4/20/0 HETALD reusable"},
+	{name: "hidden reasoning", bytes: streamed(role, text("Hi"), finish("stop"), `{"choices":[],"usage":{"prompt_tokens":9,"completion_tokens":65,"completion_tokens_details":{"reasoning_tokens":64}}}`, done),
+		want: "ok 200 stop text=2 first=-1 chunks=0a usage=9/-1/65/64 hidden=64 HETALD reusable"},
+	{name: "hidden reasoning with usage in every event", bytes: streamed(`{"choices":[{"index":0,"delta":{"content":"Hi"}}],"usage":{"prompt_tokens":9,"completion_tokens":66,"completion_tokens_details":{"reasoning_tokens":64}}}`, finish("stop"), done),
+		want: "ok 200 stop text=2 first=2 chunks=2a usage=9/-1/66/64 hidden=64 HETALD reusable"},
+	{name: "llama.cpp", bytes: "HTTP/1.1 200 OK\r\nServer: llama.cpp\r\nContent-Type: text/event-stream\r\nTransfer-Encoding: chunked\r\nKeep-Alive: timeout=5, max=100\r\n\r\n" +
+		chunk(": \n\n") + chunk(event(choice(`{"role":"assistant","content":null}`))) + chunk(event(text("Hi"))) + chunk(event(`{"choices":[{"finish_reason":"stop","index":0,"delta":{}}],"timings":{"prompt_n":3,"predicted_n":1}}`)) + chunk(event(done)) + lastChunk,
+		want: "ok 200 stop text=2 first=-1 chunks=0a HETALD reusable"},
+	{name: "SGLang with reasoning", bytes: streamed(role, choice(`{"role":null,"content":null,"reasoning_content":"We","tool_calls":null}`), choice(`{"content":"Paris","reasoning_content":null}`), finish("stop"),
+		`{"choices":[],"usage":{"prompt_tokens":9,"completion_tokens":2,"total_tokens":11,"prompt_tokens_details":null,"reasoning_tokens":1}}`, done),
+		want: "ok 200 stop text=7 first=-1 chunks=0r,0a usage=9/-1/2/-1 HETALD reusable"},
+	{name: "streamed reasoning is not hidden", bytes: streamed(choice(`{"reasoning":"We"}`), text("Hi"), finish("stop"), `{"choices":[],"usage":{"completion_tokens":2,"prompt_tokens":1,"completion_tokens_details":{"reasoning_tokens":1}}}`, done),
+		want: "ok 200 stop text=4 first=-1 chunks=0r,0a usage=1/-1/2/1 HETALD reusable"},
+	{name: "only reasoning", bytes: streamed(choice(`{"reasoning":"We"}`), finish("length"), done),
+		want: "ok 200 length text=2 first=-1 chunks=0r HETLD reusable"},
+	{name: "TGI", bytes: "HTTP/1.1 200 OK\r\ncontent-type: text/event-stream\r\nx-accel-buffering: no\r\ntransfer-encoding: chunked\r\n\r\n" +
+		chunk("data:"+text("Hi")+"\n\n") + chunk("data:"+finish("eos_token")+"\n\n") + chunk("data: [DONE]\n\n") + lastChunk,
+		want: "ok 200 eos_token text=2 first=-1 chunks=0a HETALD reusable"},
+	{name: "tool calls", bytes: streamed(choice(`{"role":"assistant","content":null,"tool_calls":[{"index":0,"id":"call_1","type":"function","function":{"name":"get","arguments":""}}]}`),
+		choice(`{"tool_calls":[{"index":0,"function":{"arguments":"{\"a\""}}]}`), choice(`{"tool_calls":[{"index":1,"id":"call_2","type":"function","function":{"name":"put","arguments":""}}]}`), finish("tool_calls"), done),
+		want: "ok 200 tool_calls text=10 first=-1 chunks=0t,0t,0t HETALD reusable"},
+	{name: "refusal", bytes: streamed(choice(`{"refusal":"No"}`), finish("stop"), done),
+		want: "ok 200 stop text=2 first=-1 chunks=0f HETALD reusable"},
+	{name: "two choices", bytes: streamed(`{"choices":[{"index":0,"delta":{"content":"a"}},{"index":1,"delta":{"content":"b"}}]}`, `{"choices":[{"index":1,"delta":{"content":"c"},"finish_reason":"stop"}]}`, finish("length"), usage(3), done),
+		want: "ok 200 length text=3 first=-1 chunks=0a,0a@1,0a@1 usage=9/-1/3/-1 HETALD reusable"},
+	{name: "two choices with usage of their own", bytes: streamed(counted("a", 1), strings.Replace(counted("b", 1), `"index":0`, `"index":1`, 1), counted("c", 2), finish("stop"), usage(3), done),
+		want: "ok 200 stop text=3 first=1 chunks=1a,0a@1,0a usage=9/-1/3/-1 HETALD reusable"},
+	{name: "token ids", bytes: streamed(`{"choices":[{"index":0,"delta":{"role":"assistant","content":"Hi you"},"token_ids":[1,2]}]}`, `{"choices":[{"index":0,"delta":{"reasoning":"a","content":"b"},"token_ids":[3,4,5]}]}`, finish("stop"), done),
+		want: "ok 200 stop text=8 first=2 chunks=2a,3a HETALD reusable"},
+	{name: "completions", bytes: streamed(`{"object":"text_completion","choices":[{"index":0,"text":"Hi","logprobs":null,"finish_reason":null,"stop_reason":null}],"usage":null}`, `{"choices":[{"index":0,"text":"","finish_reason":"stop"}]}`, usage(2), done),
+		want: "ok 200 stop text=2 first=-1 chunks=0a usage=9/-1/2/-1 HETALD reusable"},
+	{name: "characters over several bytes", bytes: streamed(text("é"), text("😀"), text(`\u00e9\ud83d\ude00`), finish("stop"), done),
+		want: "ok 200 stop text=12 first=-1 chunks=0a,0a,0a HETALD reusable"},
+	{name: "comments and CRLF", bytes: streamHead + chunk(": PROCESSING\r\n\r\n") + chunk("event: message\r\nid: 1\r\ndata: "+text("Hi")+"\r\n\r\n") + chunk(": ping\r\n\r\ndata: "+finish("stop")+"\r\n\r\ndata: [DONE]\r\n\r\n") + lastChunk,
+		want: "ok 200 stop text=2 first=-1 chunks=0a HETALD reusable"},
+	{name: "[DONE] missing", bytes: streamed(text("Hi"), finish("stop")),
+		want: "ok 200 stop text=2 first=-1 chunks=0a HETALD reusable"},
+	{name: "finish missing", bytes: streamed(text("Hi"), done),
+		want: "ok 200 text=2 first=-1 chunks=0a HETALD reusable"},
+	{name: "neither finish nor [DONE]", bytes: streamed(text("Hi")),
+		want: "failed unfinished 200 text=2 first=-1 chunks=0a HETALD reusable | the stream ended without a finish reason or an end mark"},
+	{name: "last empty line missing", bytes: streamHead + chunk(event(text("Hi"))+event(finish("stop"))+"data: [DONE]") + lastChunk,
+		want: "ok 200 stop text=2 first=-1 chunks=0a HETALD reusable"},
+	{name: "cut before the finish", bytes: streamHead + chunk(event(text("Hi"))),
+		want: "failed closed 200 text=2 first=-1 chunks=0a HETALD | the connection was closed before the answer's end"},
+	{name: "cut in an event", bytes: streamHead + chunk(event(text("Hi")))[:100],
+		want: "failed closed 200 text=0 HD | the connection was closed before the answer's end"},
+	{name: "cut after the finish", bytes: streamHead + chunk(event(text("Hi"))+event(finish("stop"))),
+		want: "ok 200 stop text=2 first=-1 chunks=0a HETALD"},
+	{name: "cut after [DONE]", bytes: streamHead + chunk(event(text("Hi"))+event(done)),
+		want: "ok 200 text=2 first=-1 chunks=0a HETALD"},
+	{name: "cut after [DONE] without a token", bytes: streamHead + chunk(event(done)),
+		want: "failed empty 200 text=0 HED | the answer has no tokens"},
+	{name: "reset before the finish", bytes: streamHead + chunk(event(text("Hi"))), err: syscall.ECONNRESET,
+		want: "failed reset 200 text=2 first=-1 chunks=0a HETALD | connection reset by the server"},
+	{name: "reset after the finish", bytes: streamHead + chunk(event(text("Hi"))+event(finish("stop"))), err: syscall.ECONNRESET,
+		want: "failed reset 200 stop text=2 first=-1 chunks=0a HETALD | connection reset by the server"},
+	{name: "reset after [DONE]", bytes: streamHead + chunk(event(text("Hi"))+event(finish("stop"))+event(done)), err: syscall.ECONNRESET,
+		want: "ok 200 stop text=2 first=-1 chunks=0a HETALD"},
+	{name: "until close", bytes: "HTTP/1.0 200 OK\r\nContent-Type: text/event-stream\r\n\r\n" + event(text("Hi")) + event(finish("stop")),
+		want: "ok 200 stop text=2 first=-1 chunks=0a HETALD"},
+	{name: "until close, cut", bytes: "HTTP/1.0 200 OK\r\nContent-Type: text/event-stream\r\n\r\n" + event(text("Hi")),
+		want: "failed unfinished 200 text=2 first=-1 chunks=0a HETALD | the stream ended without a finish reason or an end mark"},
+	{name: "until close, reset", bytes: "HTTP/1.0 200 OK\r\nContent-Type: text/event-stream\r\n\r\n" + event(text("Hi")), err: syscall.ECONNRESET,
+		want: "failed reset 200 text=2 first=-1 chunks=0a HETALD | connection reset by the server"},
+	{name: "error event", bytes: streamed(text("Hi"), `{"error":{"message":"EngineCore died, key `+testSecret+`","type":"InternalServerError","code":500}}`, done),
+		want: "failed stream_error 200 text=2 first=-1 chunks=0a HETALD reusable | EngineCore died, key [redacted]"},
+	{name: "error event of plain text", bytes: streamHead + chunk("event: error\ndata: \x1b[31mdied\x1b[0m\n\n") + lastChunk,
+		want: "failed stream_error 200 text=0 HED reusable | [31mdied [0m"},
+	{name: "malformed event", bytes: streamed(text("Hi"), `{"choices":[{"index":0,"delta":{"content":"`+testSecret+strings.Repeat("x", 200), done),
+		want: "failed malformed 200 text=2 first=-1 chunks=0a HETALD | cannot read event {\"choices\":[{\"index\":0,\"delta\":{\"content\":\"[redacted]" + strings.Repeat("x", 64) + "…"},
+	{name: "no tokens", bytes: streamed(role, finish("stop"), done),
+		want: "failed empty 200 stop text=0 HELD reusable | the answer has no tokens"},
+	{name: "tokens without text", bytes: streamed(role, finish("stop"), usage(1), done),
+		want: "ok 200 stop text=0 usage=9/-1/1/-1 HELD reusable"},
+	{name: "no events", bytes: streamHead + lastChunk,
+		want: "failed unfinished 200 text=0 HD reusable | the stream ended without a finish reason or an end mark"},
+	{name: "empty answer", bytes: "HTTP/1.1 200 OK\r\ncontent-length: 0\r\n\r\n",
+		want: "failed unfinished 200 text=0 HD reusable | the stream ended without a finish reason or an end mark"},
+	{name: "stream under another type", bytes: "HTTP/1.1 200 OK\r\ncontent-type: text/plain\r\ncontent-length: 61\r\n\r\n" +
+		"data: {\"choices\":[{\"delta\":{\"content\":\"a\"}}]}\n\ndata: [DONE]\n\n", want: "ok 200 text=1 first=-1 chunks=0a HETALD reusable"},
+	{name: "nothing", want: "failed closed -1 text=0 D | the connection was closed before the answer's end"},
+	{name: "not HTTP", bytes: "SSH-2.0-OpenSSH_9.6\r\n",
+		want: `failed malformed -1 text=0 D | malformed HTTP: status line "SSH-2.0-OpenSSH_9.6"`},
+	{name: "whole", whole: true, bytes: answered("200 OK", jsonType, `{"id":"chatcmpl-1","object":"chat.completion","choices":[{"index":0,"message":{"role":"assistant","content":"Hi"},"finish_reason":"stop"}],"usage":{"prompt_tokens":9,"completion_tokens":2,"total_tokens":11}}`),
+		want: "ok 200 stop whole text=2 usage=9/-1/2/-1 HD reusable"},
+	{name: "stream ignored", bytes: answered("200 OK", jsonType, `{"choices":[{"index":0,"message":{"role":"assistant","content":"Hi"},"finish_reason":"stop"}],"usage":{"prompt_tokens":9,"completion_tokens":2}}`),
+		want: "ok 200 stop whole text=2 usage=9/-1/2/-1 HD reusable"},
+	{name: "whole, cut", whole: true, bytes: answered("200 OK", jsonType, `{"choices":[]}`)[:80],
+		want: "failed closed 200 whole text=0 HD | the connection was closed before the answer's end"},
+	{name: "whole, error", whole: true, bytes: answered("200 OK", jsonType, `{"error":"overloaded"}`),
+		want: "failed stream_error 200 whole text=0 HD reusable | overloaded"},
+	{name: "whole, other JSON", whole: true, bytes: answered("200 OK", jsonType, `{"hello":"`+testSecret+`"}`),
+		want: `failed malformed 200 whole text=0 HD reusable | no choices in {"hello":"[redacted]"}`},
+	{name: "HTML", bytes: answered("200 OK", "text/html", "<!doctype html>\n<p>Welcome"),
+		want: "failed malformed 200 whole text=0 HD reusable | not JSON: <!doctype html> <p>Welcome"},
+	{name: "401", bytes: answered("401 Unauthorized", jsonType, `{"error":{"message":"Incorrect API key provided: `+testSecret+`.","type":"invalid_request_error","code":"invalid_api_key"}}`),
+		want: "failed auth 401 text=0 HD reusable | Incorrect API key provided: [redacted]."},
+	{name: "403", bytes: answered("403 Forbidden", "text/plain", "no"), want: "failed auth 403 text=0 HD reusable | no"},
+	{name: "404", bytes: answered("404 Not Found", jsonType, `{"detail":"Not Found"}`), want: `failed not_found 404 text=0 HD reusable | {"detail":"Not Found"}`},
+	{name: "400 of the context, vLLM", bytes: answered("400 Bad Request", jsonType, `{"error":{"message":"This model's maximum context length is 4096 tokens. However, you requested 5000 tokens.","type":"BadRequestError","param":null,"code":400}}`),
+		want: "failed context_length 400 text=0 HD reusable | This model's maximum context length is 4096 tokens. However, you requested 5000 tokens."},
+	{name: "400 of the context, SGLang", bytes: answered("400 Bad Request", jsonType, `{"object":"error","message":"The input (9 tokens) is longer than the model's context length (4 tokens).","type":"BadRequestError","code":400}`),
+		want: `failed context_length 400 text=0 HD reusable | {"object":"error","message":"The input (9 tokens) is longer than the model's context length (4 tokens).","type":"BadRequestError","code":400}`},
+	{name: "400 of the context, llama.cpp", bytes: answered("400 Bad Request", jsonType, `{"error":{"code":400,"message":"the request exceeds the available context size","type":"exceed_context_size_error"}}`),
+		want: "failed context_length 400 text=0 HD reusable | the request exceeds the available context size"},
+	{name: "422 of the context, TGI", bytes: answered("422 Unprocessable Entity", jsonType, "{\"error\":\"Input validation error: `inputs` tokens + `max_new_tokens` must be <= 4096. Given: 5000\",\"error_type\":\"validation\"}"),
+		want: "failed context_length 422 text=0 HD reusable | Input validation error: `inputs` tokens + `max_new_tokens` must be <= 4096. Given: 5000"},
+	{name: "400 of a parameter's name", bytes: answered("400 Bad Request", jsonType, `{"error":{"message":"Unsupported parameter: 'max_tokens' is not supported with this model. Use 'max_completion_tokens' instead."}}`),
+		want: "failed bad_request 400 text=0 HD reusable | Unsupported parameter: 'max_tokens' is not supported with this model. Use 'max_completion_tokens' instead."},
+	{name: "422", bytes: answered("422 Unprocessable Entity", jsonType, `{"detail":[{"loc":["body","model"],"msg":"field required"}]}`),
+		want: `failed bad_request 422 text=0 HD reusable | {"detail":[{"loc":["body","model"],"msg":"field required"}]}`},
+	{name: "429", bytes: answered("429 Too Many Requests", jsonType, `{"error":{"message":"Rate limit reached"}}`, "Retry-After: 12\r\n"),
+		want: "failed rate_limited 429 text=0 retry=12 HD reusable | Rate limit reached"},
+	{name: "500", bytes: answered("500 Internal Server Error", "text/plain", "Internal Server Error"), want: "failed server_error 500 text=0 HD reusable | Internal Server Error"},
+	{name: "502 in HTML", bytes: answered("502 Bad Gateway", "text/html", "<html>\r\n<head><TITLE> 502 Bad\nGateway </TITLE></head>\r\n<body>nginx</body></html>"),
+		want: "failed server_error 502 text=0 HD reusable | HTML page: 502 Bad Gateway"},
+	{name: "503 without a body", bytes: "HTTP/1.1 503 Service Unavailable\r\ncontent-length: 0\r\nconnection: close\r\n\r\n", want: "failed server_error 503 text=0 HD"},
+	{name: "500 as a stream", bytes: strings.Replace(streamed(`{"error":{"message":"no"}}`), "200 OK", "500 No", 1), want: `failed server_error 500 text=0 HD reusable | data: {"error":{"message":"no"}}`},
+	{name: "error answer, cut", bytes: answered("500 No", "text/plain", "Internal Server Error")[:70], want: "failed server_error 500 text=0 HD | Inter"},
+	{name: "redirect", bytes: "HTTP/1.1 307 Temporary Redirect\r\nLocation: /v1/\r\ncontent-length: 0\r\n\r\n", want: "failed redirect 307 text=0 HD reusable"},
+	{name: "201", bytes: answered("201 Created", jsonType, `{}`), want: "failed malformed 201 text=0 HD reusable | {}"},
+	{name: "gzip", bytes: zipped(true, event(role), event(text("Hi")), event(finish("stop")), event(usage(1)), event(done)), want: "ok 200 stop text=2 first=-1 chunks=0a usage=9/-1/1/-1 HETALD reusable"},
+	{name: "gzip error", bytes: zipped(false, `{"error":{"message":"no"}}`), want: "failed bad_request 400 text=0 HD reusable | no"},
+	{name: "gzip that is none", bytes: answered("200 OK", "text/event-stream", "data: no gzip at all", "content-encoding: gzip\r\n"), want: "failed malformed 200 text=0 HD | gzip: invalid header"},
+}
+
+// zipped is a chunked answer whose body is compressed, flushed for each piece.
+func zipped(ok bool, pieces ...string) string {
+	s := "HTTP/1.1 200 OK\r\ncontent-type: text/event-stream\r\ncontent-encoding: gzip\r\ntransfer-encoding: chunked\r\n\r\n"
+	if !ok {
+		s = strings.Replace(s, "200 OK", "400 Bad Request", 1)
+	}
+	var buf bytes.Buffer
+	z := gzip.NewWriter(&buf)
+	for _, p := range pieces {
+		_, _ = z.Write([]byte(p))
+		_ = z.Flush()
+		s += chunk(buf.String())
+		buf.Reset()
+	}
+	_ = z.Close()
+	return s + chunk(buf.String()) + lastChunk
+}
+
+func TestAnswers(t *testing.T) {
+	for _, c := range answers {
+		if got := digest(play(!c.whole, c.err, read{c.bytes, 10, false})); got != c.want {
+			t.Errorf("%s:\n got %s\nwant %s", c.name, got, c.want)
+		}
+		for i := range c.bytes {
+			if got := digest(play(!c.whole, c.err, read{c.bytes[:i], 10, false}, read{c.bytes[i:], 20, false})); i > 0 && got != c.want {
+				t.Fatalf("%s, split at %d:\n got %s\nwant %s", c.name, i, got, c.want)
+			}
+		}
+	}
+}
+
+// Whatever the reads, an answer comes to the same.
+func TestSplitChangesNothing(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		c := rapid.SampledFrom(answers).Draw(t, "answer")
+		var reads []read
+		at := int64(0)
+		for _, s := range split(t, c.bytes) {
+			at += rapid.Int64Range(0, 3).Draw(t, "later")
+			reads = append(reads, read{s, at, rapid.Bool().Draw(t, "more")})
+		}
+		x, chunks := play(!c.whole, c.err, reads...)
+		if got := digest(x, chunks); got != c.want {
+			t.Fatalf("%s:\n got %s\nwant %s", c.name, got, c.want)
+		}
+		checkTimes(t, &x.Row, chunks)
+	})
+}
+
+// checkTimes holds the order of a row's stamps and its chunks.
+func checkTimes(t interface{ Fatalf(string, ...any) }, r *record.Row, chunks []record.Chunk) {
+	last := r.Sent
+	for _, at := range []int64{r.Sent, r.Headers, r.FirstEvent, r.FirstToken, r.LastToken, r.Done} {
+		if at < 0 {
+			continue
+		}
+		if at < last {
+			t.Fatalf("stamps out of order: %+v", *r)
+		}
+		last = at
+	}
+	arrivals, prev := int32(0), int64(-1)
+	for i, c := range chunks {
+		if c.T < prev || c.Earliest > c.T || c.Earliest < 0 || i == 0 && c.T != r.FirstToken || c.T > r.LastToken {
+			t.Fatalf("chunk %d: %+v of %+v", i, c, *r)
+		}
+		if c.T != prev {
+			arrivals++
+		}
+		prev = c.T
+	}
+	if r.Arrivals != arrivals || r.Merged > r.Chunks {
+		t.Fatalf("%d arrivals in %+v", arrivals, *r)
+	}
+}
+
+// The stamps and bounds of chunks by what shared their read.
+func TestChunkTimes(t *testing.T) {
+	a, b := chunk(event(text("a"))), chunk(event(text("b")))
+	usageEvent, end := chunk(event(usage(2))), chunk(event(finish("stop")))+chunk(event(done))+lastChunk
+	for _, c := range []struct {
+		name  string
+		reads []read
+		want  string // Earliest-T of each chunk
+	}{
+		{"one each", []read{{streamHead, 1, false}, {a, 10, false}, {b, 20, false}, {end, 30, false}}, "10-10 20-20"},
+		{"with the headers", []read{{streamHead + a, 10, false}, {b, 20, false}}, "10-10 20-20"},
+		{"two in a read", []read{{streamHead, 1, false}, {a + b, 20, false}}, "1-20 20-20"},
+		{"first read after sending", []read{{streamHead + a + b, 20, false}}, "0-20 20-20"},
+		{"half an event behind", []read{{streamHead, 1, false}, {a + b[:30], 20, false}, {b[30:], 30, false}}, "1-20 30-30"},
+		{"a chunk's size behind", []read{{streamHead, 1, false}, {a + b[:1], 20, false}, {b[1:], 30, false}}, "1-20 30-30"},
+		{"a whole chunk's size behind", []read{{streamHead, 1, false}, {a + b[:4], 20, false}, {b[4:], 30, false}}, "1-20 30-30"},
+		{"the chunk's end missing", []read{{streamHead, 1, false}, {a[:len(a)-2], 20, false}, {a[len(a)-2:] + b, 30, false}}, "20-20 30-30"},
+		{"usage behind", []read{{streamHead, 1, false}, {a, 10, false}, {b + usageEvent, 20, false}}, "10-10 10-20"},
+		{"the end behind", []read{{streamHead, 1, false}, {a, 10, false}, {b + end, 20, false}}, "10-10 10-20"},
+		{"the last chunk behind", []read{{streamHead, 1, false}, {a, 10, false}, {b + lastChunk, 20, false}}, "10-10 10-20"},
+		{"a comment behind", []read{{streamHead, 1, false}, {a + chunk(": ping\n\n"), 20, false}, {b, 30, false}}, "1-20 30-30"},
+		{"a comment before", []read{{streamHead, 1, false}, {chunk(": ping\n\n") + a, 20, false}}, "20-20"},
+		{"role before", []read{{streamHead, 1, false}, {chunk(event(role)) + a, 20, false}}, "20-20"},
+		{"more to come", []read{{streamHead, 1, false}, {a, 20, true}, {b, 20, false}}, "1-20 20-20"},
+		{"two reads of one stamp", []read{{streamHead, 1, false}, {a, 20, false}, {b[:9], 20, false}, {b[9:], 20, false}}, "20-20 20-20"},
+		{"no stamp goes back", []read{{streamHead, 15, false}, {a, 10, false}, {b, 20, false}}, "15-15 20-20"},
+	} {
+		_, chunks := play(true, io.EOF, c.reads...)
+		var got []string
+		for _, k := range chunks {
+			got = append(got, fmt.Sprintf("%d-%d", k.Earliest, k.T))
+		}
+		if s := strings.Join(got, " "); s != c.want {
+			t.Errorf("%s: %s, want %s", c.name, s, c.want)
+		}
+	}
+}
+
+// An event that the end of the connection completes came with its bytes.
+func TestOpenEventHasTheTimeOfItsBytes(t *testing.T) {
+	head := "HTTP/1.1 200 OK\r\ncontent-type: text/event-stream\r\n\r\n"
+	x, chunks := play(true, io.EOF, read{head, 1, false}, read{"data: " + text("a") + "\n", 10, false})
+	if len(chunks) != 1 || chunks[0].T != 10 || x.Row.FirstToken != 10 || x.Row.LastToken != 10 || x.Row.Done != 1010 {
+		t.Errorf("%+v %+v", chunks, x.Row)
+	}
+}
+
+// The kernel merges segments and stamps the last of them: whatever it merges,
+// the true arrival of an event is what the chunk says of it.
+func TestTrueArrivalsAreBounded(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		raw, begin := streamHead, []int{0} // where segments begin
+		var ends []int                     // where the text events end
+		cutIn := func(s string, from int) {
+			if len(s) > from && rapid.Bool().Draw(t, "cut") {
+				begin = append(begin, len(raw)+rapid.IntRange(from, len(s)-1).Draw(t, "segment"))
+			}
+		}
+		for range rapid.IntRange(1, 12).Draw(t, "chunks") {
+			var body string
+			var in []int
+			for range rapid.IntRange(1, 3).Draw(t, "events") {
+				switch rapid.IntRange(0, 5).Draw(t, "event") {
+				case 0:
+					body += ": ping\n\n"
+				case 1:
+					body += event(role)
+				default:
+					body += event(text("abc"))
+					in = append(in, len(body))
+				}
+			}
+			size := fmt.Sprintf("%x\r\n", len(body))
+			for _, n := range in {
+				ends = append(ends, len(raw)+len(size)+n)
+			}
+			cutIn(size+body, 0) // the chunk's last line end leaves with the body
+			raw += size + body + "\r\n"
+		}
+		cutIn(lastChunk, 0)
+		raw += lastChunk
+		slices.Sort(begin)
+		arrival := func(byteAt int) int64 { // of the segment with this byte
+			i, found := slices.BinarySearch(begin, byteAt)
+			if !found {
+				i--
+			}
+			return int64(10 * (i + 1))
+		}
+		var reads []read
+		for from := 0; from < len(raw); {
+			to := min(from+rapid.IntRange(1, 600).Draw(t, "read"), len(raw))
+			more := to < len(raw) && arrival(to) == arrival(to-1)
+			reads = append(reads, read{raw[from:to], arrival(to - 1), more})
+			from = to
+		}
+		x, chunks := play(true, io.EOF, reads...)
+		checkTimes(t, &x.Row, chunks)
+		if len(chunks) != len(ends) {
+			t.Fatalf("%d chunks of %d events", len(chunks), len(ends))
+		}
+		for i, c := range chunks {
+			at := arrival(ends[i] - 1)
+			if c.Earliest == c.T && at != c.T || c.Earliest != c.T && (at <= c.Earliest || at > c.T) {
+				t.Fatalf("event %d arrived at %d, chunk says (%d, %d]", i, at, c.Earliest, c.T)
+			}
+		}
+	})
+}
+
+func TestAbandon(t *testing.T) {
+	begin := func(s string) *Exchange {
+		x := NewExchange(Chat{})
+		x.Sink = &kept{}
+		x.Begin(record.Row{Stream: true, Reused: true})
+		x.Sent(0)
+		if s != "" && x.Feed([]byte(s), 10, true, false) {
+			t.Fatal("complete")
+		}
+		x.Abandon(record.ErrTimeout)
+		x.Abandon(record.ErrInterrupted)
+		return x
+	}
+	for _, c := range []struct{ bytes, want string }{
+		{"", "cut timeout -1 text=0 D"},
+		{streamHead + chunk(event(text("a"))), "cut timeout 200 text=1 first=-1 chunks=0a HETALD"},
+		{streamHead + chunk(event(text("a"))+event(done)), "ok 200 text=1 first=-1 chunks=0a HETALD"},
+		{streamHead + chunk(event(`{"error":"no"}`)+event(done)), "failed stream_error 200 text=0 HED | no"},
+	} {
+		x := begin(c.bytes)
+		x.Close(20, syscall.ECONNRESET)
+		if got := digest(x, x.Sink.(*kept).chunks); got != c.want || x.Row.Done != 20 {
+			t.Errorf("got %s, want %s", got, c.want)
+		}
+		x.Close(30, nil)
+		if x.Row.Done != 20 {
+			t.Error("ended twice")
+		}
+	}
+	// Abandoned between the failure of a stale connection and the second try.
+	x := NewExchange(Chat{})
+	x.Begin(record.Row{Stream: true, Reused: true})
+	x.Sent(0)
+	x.Close(5, io.EOF)
+	if !x.Stale() {
+		t.Fatal("not stale")
+	}
+	x.Abandon(record.ErrTimeout)
+	x.Again()
+	x.Refuse(10, &DialError{record.ErrConnect, "h:1", io.EOF})
+	if got := digest(x, nil); got != "cut timeout -1 text=0 D" || x.Row.Retried != 1 {
+		t.Error(got)
+	}
+}
+
+func TestStale(t *testing.T) {
+	for _, c := range []struct {
+		reused bool
+		bytes  string
+		err    error
+		want   bool
+	}{
+		{true, "", io.EOF, true}, {true, "", nil, true}, {true, "", syscall.ECONNRESET, true}, {true, "", syscall.EPIPE, true},
+		{false, "", io.EOF, false}, {true, "H", io.EOF, false}, {true, "", &DialError{Class: record.ErrConnect}, false},
+	} {
+		x := NewExchange(Chat{})
+		x.Begin(record.Row{Stream: true, Reused: c.reused})
+		x.Sent(1)
+		if c.bytes != "" {
+			x.Feed([]byte(c.bytes), 2, false, false)
+		}
+		x.Close(3, c.err)
+		if x.Stale() != c.want {
+			t.Errorf("%+v: stale is %v", c, !c.want)
+		}
+		x.Again()
+		x.Sent(4)
+		x.Feed([]byte(streamed()), 5, false, false)
+		if x.Stale() || x.Row.Error != record.ErrUnfinished {
+			t.Errorf("%+v: after the second try %+v", c, x.Row)
+		}
+	}
+}
+
+// An exchange that is used again remembers nothing.
+func TestExchangeIsUsedAgain(t *testing.T) {
+	x := NewExchange(Chat{})
+	x.Secret = testSecret
+	for range 2 {
+		for _, c := range answers {
+			sink := &kept{}
+			x.Sink = sink
+			x.Begin(record.Row{Stream: !c.whole})
+			x.Sent(0)
+			if !x.Feed([]byte(c.bytes), 10, true, false) {
+				x.Close(20, c.err)
+			}
+			if got := digest(x, sink.chunks); got != c.want {
+				t.Errorf("%s:\n got %s\nwant %s", c.name, got, c.want)
+			}
+		}
+	}
+}
+
+// A detail is one printable line of at most 300 bytes, and no piece of the
+// key is in it wherever it stood.
+func TestDetail(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		junk := rapid.OneOf(rapid.String(), rapid.Map(rapid.SliceOf(rapid.Byte()), func(b []byte) string { return string(b) }))
+		before := strings.Repeat("x", rapid.IntRange(0, 320).Draw(t, "before"))
+		body := junk.Draw(t, "junk") + before + testSecret + junk.Draw(t, "more") + testSecret
+		status := rapid.SampledFrom([]string{"200 OK", "400 Bad Request", "500 No"}).Draw(t, "status")
+		x, _ := play(rapid.Bool().Draw(t, "stream"), nil, read{answered(status, rapid.SampledFrom([]string{jsonType, "text/event-stream"}).Draw(t, "type"), body), 10, false})
+		checkDetail(t, &x.Row)
+	})
+	for n := range 40 { // where the cut falls into the key
+		x, _ := play(true, nil, read{answered("500 No", "text/plain", strings.Repeat("x", maxDetail-n)+testSecret), 10, false})
+		checkDetail(t, &x.Row)
+	}
+}
+
+func checkDetail(t interface{ Fatalf(string, ...any) }, r *record.Row) {
+	d := r.Detail
+	if len(d) > maxDetail || !utf8.ValidString(d) || strings.Contains(d, testSecret[:8]) || strings.ContainsFunc(d, func(r rune) bool { return !unicode.IsPrint(r) }) {
+		t.Fatalf("detail %q", d)
+	}
+}
+
+// Endless answers hold a bounded amount of memory.
+func TestHugeAnswers(t *testing.T) {
+	block := []byte(strings.Repeat("x", 1<<20))
+	for _, head := range []string{
+		"HTTP/1.1 500 No\r\n\r\n", "HTTP/1.1 200 OK\r\n\r\n", "HTTP/1.1 200 OK\r\ncontent-type: text/event-stream\r\n\r\n",
+	} {
+		x := NewExchange(Chat{})
+		x.Begin(record.Row{Stream: true})
+		x.Sent(0)
+		x.Feed([]byte(head), 1, false, false)
+		for i := range 80 {
+			if x.Feed(block, int64(i), false, false) {
+				break
+			}
+		}
+		if held := len(x.whole) + len(x.sse.line) + len(x.sse.data); held > maxWhole {
+			t.Errorf("%q: %d bytes held", head, held)
+		}
+		x.Close(100, nil)
+		if x.Row.Outcome != record.Failed {
+			t.Errorf("%q: %v", head, x.Row.Outcome)
+		}
+		checkDetail(t, &x.Row)
+		if x.Begin(record.Row{}); cap(x.whole) > maxKept {
+			t.Errorf("%q: %d bytes kept", head, cap(x.whole))
+		}
+	}
+}
+
+func FuzzExchange(f *testing.F) {
+	for _, c := range answers {
+		f.Add([]byte(c.bytes), uint16(7), uint16(1<<15), !c.whole)
+	}
+	f.Fuzz(func(t *testing.T, text []byte, every, cutAt uint16, stream bool) {
+		text = text[:min(len(text), int(cutAt))]
+		var reads []read
+		for b := range slices.Chunk(text, max(int(every), 1)) {
+			reads = append(reads, read{string(b), int64(len(reads) + 1), false})
+		}
+		x, chunks := play(stream, nil, reads...)
+		if r := x.Row; r.Done < 0 || (r.Outcome == record.OK) != (r.Error == "") || r.Outcome == record.Cut || r.Outcome == record.Unsent {
+			t.Fatalf("%+v", r)
+		}
+		checkTimes(t, &x.Row, chunks)
+		checkDetail(t, &x.Row)
+		whole, all := play(stream, nil, read{string(text), 1, false})
+		whole.Row.Detail, x.Row.Detail = "", ""
+		if got, want := digest(x, chunks), digest(whole, all); x.Row.Error == "" && strings.TrimSuffix(got, " reusable") != strings.TrimSuffix(want, " reusable") {
+			t.Fatalf("in reads of %d:\n%s\nwhole:\n%s", every, got, want)
+		}
+	})
+}
+
+// discard is a sink that keeps nothing.
+type discard struct{}
+
+func (discard) Chunk(record.Chunk) {}
+func (discard) Done(*record.Row)   {}
+
+func BenchmarkFeed(b *testing.B) {
+	x := NewExchange(Chat{})
+	x.Sink = discard{}
+	x.Begin(record.Row{Stream: true})
+	x.Sent(0)
+	x.Feed([]byte(streamHead), 1, true, false)
+	text := []byte(chunk(event(typicalEvent)))
+	at := int64(1)
+	b.SetBytes(int64(len(text)))
+	b.ReportAllocs()
+	for b.Loop() {
+		at++
+		if x.Feed(text, at, true, false) {
+			b.Fatal(x.Row)
+		}
+	}
+}
+
+func TestFeedAllocatesNothing(t *testing.T) {
+	x := NewExchange(Chat{})
+	x.Sink = discard{}
+	x.Begin(record.Row{Stream: true})
+	x.Sent(0)
+	x.Feed([]byte(streamHead), 1, true, false)
+	for _, s := range []string{typicalEvent, text(`\n\n`), counted("a", 1), choice(`{"tool_calls":[{"index":0,"function":{"arguments":"{\"a\""}}]}`)} {
+		whole := []byte(chunk(event(s)))
+		half := len(whole) / 2
+		if n := testing.AllocsPerRun(100, func() {
+			x.Feed(whole, 2, true, false)
+			x.Feed(whole[:half], 3, true, false)
+			x.Feed(whole[half:], 4, true, false)
+		}); n != 0 {
+			t.Errorf("%v allocations for %s", n, s)
+		}
+	}
+}

@@ -1,0 +1,270 @@
+package wire
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"strconv"
+	"strings"
+
+	"pitot/internal/record"
+)
+
+// maxHeader bounds the headers of an answer.
+const maxHeader = 64 << 10
+
+// errHTTP is an answer that is not HTTP/1.1.
+var errHTTP = errors.New("malformed HTTP")
+
+// response reads one HTTP/1.1 response, push-style (RFC 9112). It keeps no
+// body: what arrives is handed on in place.
+type response struct {
+	status     int
+	minor      int // HTTP/1.minor
+	chunked    bool
+	gzip       bool
+	close      bool  // the server closes afterwards
+	length     int64 // Content-Length, -1 if none
+	document   bool  // the body is JSON or HTML, by its type: no stream of events
+	retryAfter int32
+	location   string
+	secret     string // what no message may repeat
+
+	state state
+	line  []byte // an incomplete line carried over from the last read
+	head  int    // bytes of headers, of a chunk's framing or of trailers so far
+	left  int64  // bytes left of the chunk or body
+}
+
+type state uint8
+
+const (
+	inStatus state = iota
+	inHeaders
+	inBody      // left bytes remain
+	inBodyClose // until the connection closes
+	inChunkSize
+	inChunk    // left bytes remain
+	inChunkEnd // the CRLF after a chunk
+	inTrailers
+	ended
+)
+
+// reset prepares for the next response on the same connection.
+func (r *response) reset() {
+	*r = response{line: r.line[:0], length: -1, retryAfter: record.Unset, secret: r.secret}
+}
+
+// feed takes bytes and hands stretches of body to body. It stops at the end
+// of the response and gives the number of bytes it used.
+func (r *response) feed(b []byte, body func([]byte) error) (used int, err error) {
+	n := len(b)
+	for len(b) > 0 && r.state != ended {
+		switch r.state {
+		case inBody, inChunk:
+			k := min(int64(len(b)), r.left)
+			if err := body(b[:k]); err != nil {
+				return n - len(b), err
+			}
+			b = b[k:]
+			if r.left -= k; r.left == 0 {
+				if r.state == inBody {
+					r.state = ended
+				} else {
+					r.state = inChunkEnd
+				}
+			}
+		case inBodyClose:
+			if err := body(b); err != nil {
+				return n - len(b), err
+			}
+			b = nil
+		default:
+			i := bytes.IndexByte(b, '\n')
+			if i < 0 {
+				if r.head+len(r.line)+len(b) > maxHeader {
+					return n, fmt.Errorf("%w: headers of over %d bytes", errHTTP, maxHeader)
+				}
+				r.line = append(r.line, b...)
+				return n, nil
+			}
+			line := b[:i]
+			if len(r.line) > 0 {
+				r.line = append(r.line, line...)
+				line = r.line
+			}
+			b = b[i+1:]
+			err := r.takeLine(line)
+			r.line = r.line[:0]
+			if err != nil {
+				return n - len(b), err
+			}
+		}
+	}
+	return n - len(b), nil
+}
+
+// takeLine handles one line outside the body.
+func (r *response) takeLine(line []byte) error {
+	if r.head += len(line) + 1; r.head > maxHeader {
+		return fmt.Errorf("%w: headers of over %d bytes", errHTTP, maxHeader)
+	}
+	line = bytes.TrimSuffix(line, []byte{'\r'})
+	switch r.state {
+	case inStatus:
+		if len(line) == 0 { // RFC 9112 2.2: tolerate an empty line before
+			return nil
+		}
+		return r.statusLine(line)
+	case inHeaders:
+		if len(line) == 0 {
+			return r.bodyBegins()
+		}
+		return r.header(line)
+	case inChunkSize:
+		return r.chunkSize(line)
+	case inChunkEnd:
+		if len(line) != 0 {
+			return fmt.Errorf("%w: no line end after a chunk", errHTTP)
+		}
+		r.state, r.head = inChunkSize, 0
+	case inTrailers:
+		if len(line) == 0 {
+			r.state = ended
+		}
+	}
+	return nil
+}
+
+func (r *response) statusLine(line []byte) error {
+	s := string(line)
+	version, rest, _ := strings.Cut(s, " ")
+	code, _, _ := strings.Cut(rest, " ")
+	n, err := strconv.Atoi(code)
+	if err != nil || n < 100 || len(code) != 3 || version != "HTTP/1.1" && version != "HTTP/1.0" {
+		return fmt.Errorf("%w: status line %q", errHTTP, r.quote(s, 60))
+	}
+	r.status, r.minor = n, int(version[7]-'0')
+	r.close = r.minor == 0
+	r.state = inHeaders
+	return nil
+}
+
+func (r *response) header(line []byte) error {
+	if line[0] == ' ' || line[0] == '\t' {
+		return nil // a folded line (RFC 9112 5.2): no field that matters is ever folded
+	}
+	name, value, ok := bytes.Cut(line, []byte{':'})
+	if !ok || len(name) == 0 || bytes.ContainsAny(name, " \t") {
+		return fmt.Errorf("%w: header line %q", errHTTP, r.quote(string(line), 60))
+	}
+	v := strings.TrimSpace(string(value))
+	switch strings.ToLower(string(name)) {
+	case "content-length":
+		u, err := strconv.ParseUint(v, 10, 63)
+		if n := int64(u); err != nil || r.length >= 0 && r.length != n {
+			return fmt.Errorf("%w: content-length %q", errHTTP, r.quote(v, 30))
+		}
+		r.length = int64(u)
+	case "transfer-encoding":
+		r.chunked = strings.EqualFold(v, "chunked")
+		if !r.chunked && !strings.EqualFold(v, "identity") {
+			return fmt.Errorf("%w: transfer-encoding %q", errHTTP, r.quote(v, 30))
+		}
+	case "content-encoding":
+		r.gzip = strings.EqualFold(v, "gzip") || strings.EqualFold(v, "x-gzip")
+		if !r.gzip && v != "" && !strings.EqualFold(v, "identity") {
+			return fmt.Errorf("%w: content-encoding %q", errHTTP, r.quote(v, 30))
+		}
+	case "content-type":
+		kind, _, _ := strings.Cut(strings.ToLower(v), ";")
+		kind = strings.TrimSpace(kind)
+		r.document = kind == "application/json" || kind == "application/problem+json" || kind == "text/html"
+	case "connection":
+		for token := range strings.SplitSeq(strings.ToLower(v), ",") {
+			switch strings.TrimSpace(token) {
+			case "close":
+				r.close = true
+			case "keep-alive":
+				r.close = false
+			}
+		}
+	case "retry-after":
+		if n, err := strconv.Atoi(v); err == nil && n >= 0 {
+			r.retryAfter = int32(min(n, 1<<30))
+		}
+	case "location":
+		r.location = v
+	}
+	return nil
+}
+
+// bodyBegins decides how the body is delimited (RFC 9112 6.3).
+func (r *response) bodyBegins() error {
+	switch {
+	case r.status < 200: // an interim answer: the real one follows
+		line := r.line
+		r.reset()
+		r.line = line
+	case r.status == 204 || r.status == 304:
+		r.state = ended
+	case r.chunked:
+		r.state, r.head = inChunkSize, 0
+	case r.length > 0:
+		r.state, r.left = inBody, r.length
+	case r.length == 0:
+		r.state = ended
+	default:
+		r.state, r.close = inBodyClose, true
+	}
+	return nil
+}
+
+func (r *response) chunkSize(line []byte) error {
+	size, _, _ := bytes.Cut(line, []byte{';'})
+	size = bytes.TrimSpace(size)
+	if len(size) == 0 || len(size) > 15 {
+		return fmt.Errorf("%w: chunk size %q", errHTTP, r.quote(string(line), 30))
+	}
+	var n int64
+	for _, c := range size {
+		switch {
+		case '0' <= c && c <= '9':
+			n = n<<4 | int64(c-'0')
+		case 'a' <= c|0x20 && c|0x20 <= 'f':
+			n = n<<4 | int64(c|0x20-'a'+10)
+		default:
+			return fmt.Errorf("%w: chunk size %q", errHTTP, r.quote(string(line), 30))
+		}
+	}
+	if r.left = n; n == 0 {
+		r.state = inTrailers
+	} else {
+		r.state = inChunk
+	}
+	return nil
+}
+
+// headersDone says whether the headers have been read.
+func (r *response) headersDone() bool { return r.state > inHeaders }
+
+// closed is told that the connection has ended, and whether cleanly; it says
+// whether the response was complete with that.
+func (r *response) closed(cleanly bool) bool {
+	if r.state == inBodyClose && cleanly {
+		r.state = ended
+	}
+	return r.state == ended
+}
+
+// quote gives what a message may repeat of a line.
+func (r *response) quote(s string, n int) string { return clean(s, r.secret, n) }
+
+// cut shortens valid UTF-8 to at most n bytes for a message.
+func cut(s string, n int) string {
+	if len(s) <= n {
+		return s
+	}
+	const dots = "…"
+	return strings.ToValidUTF8(s[:n-len(dots)], "") + dots
+}

@@ -1,0 +1,471 @@
+package wire
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"slices"
+	"strconv"
+
+	"pitot/internal/record"
+	"pitot/internal/workload"
+)
+
+// Chat is OpenAI's chat completions, as vLLM, SGLang, llama.cpp, TGI,
+// TensorRT-LLM and hosted services serve them.
+type Chat struct{}
+
+// Completions is OpenAI's completions: a bare prompt, no chat template.
+type Completions struct{}
+
+func (Chat) Name() string         { return "openai-chat" }
+func (Chat) Route() string        { return "/v1/chat/completions" }
+func (Chat) Decoder() Decoder     { return new(openaiDecoder) }
+func (Completions) Name() string  { return "openai-completions" }
+func (Completions) Route() string { return "/v1/completions" }
+func (Completions) Decoder() Decoder {
+	return new(openaiDecoder)
+}
+
+// Body implements [API].
+func (Chat) Body(dst []byte, r *workload.Request, o Options) ([]byte, error) {
+	return openaiBody(dst, o, r, func(dst []byte) []byte {
+		dst = append(dst, `"messages":[`...)
+		for i, m := range r.Messages {
+			if i > 0 {
+				dst = append(dst, ',')
+			}
+			dst = append(dst, `{"role":`...)
+			dst = appendJSON(dst, []byte(m.Role))
+			dst = append(dst, `,"content":`...)
+			dst = append(dst, '"')
+			at := len(dst)
+			dst = m.Append(dst, o.Vocab)
+			if literal(m.Segments) {
+				dst = appendEscaped(dst[:at], string(dst[at:]))
+			}
+			dst = append(dst, '"')
+			dst = append(dst, '}')
+		}
+		return append(dst, ']')
+	})
+}
+
+// Body implements [API].
+func (Completions) Body(dst []byte, r *workload.Request, o Options) ([]byte, error) {
+	return openaiBody(dst, o, r, func(dst []byte) []byte {
+		dst = append(dst, `"prompt":"`...)
+		at := len(dst)
+		dst = r.AppendPrompt(dst, o.Vocab)
+		if slices.ContainsFunc(r.Messages, func(m workload.Message) bool { return literal(m.Segments) }) {
+			dst = appendEscaped(dst[:at], string(dst[at:]))
+		}
+		return append(dst, '"')
+	})
+}
+
+// openaiBody writes what both APIs share. What the user or the workload adds
+// comes last and wins.
+func openaiBody(dst []byte, o Options, r *workload.Request, prompt func([]byte) []byte) ([]byte, error) {
+	start := len(dst)
+	dst = append(dst, `{"model":`...)
+	dst = appendJSON(dst, []byte(o.Model))
+	dst = append(dst, ',')
+	dst = prompt(dst)
+	if r.Output > 0 {
+		dst = append(dst, `,"`...)
+		dst = append(dst, o.MaxField...)
+		dst = append(dst, `":`...)
+		dst = strconv.AppendInt(dst, int64(r.Output), 10)
+		if r.Exact && o.MinTokens {
+			dst = append(dst, `,"min_tokens":`...)
+			dst = strconv.AppendInt(dst, int64(r.Output), 10)
+		}
+		if r.Exact && o.IgnoreEOS {
+			dst = append(dst, `,"ignore_eos":true`...)
+		}
+	}
+	if !o.NoTemperature {
+		dst = append(dst, `,"temperature":0`...)
+	}
+	if o.Stream {
+		dst = append(dst, `,"stream":true`...)
+		if !o.NoUsage {
+			dst = append(dst, `,"stream_options":{"include_usage":true}`...)
+		}
+	}
+	dst = append(dst, '}')
+	if o.Body == nil && r.Body == nil {
+		return dst, nil
+	}
+	merged, err := mergeJSON(dst[start:], r.Body, o.Body)
+	if err != nil {
+		return nil, err
+	}
+	return append(dst[:start], merged...), nil
+}
+
+// mergeJSON lays objects over one another, key by key; null takes a key away.
+func mergeJSON(base []byte, over ...[]byte) ([]byte, error) {
+	var all map[string]json.RawMessage
+	if err := json.Unmarshal(base, &all); err != nil {
+		return nil, fmt.Errorf("merge body: %w", err)
+	}
+	for _, o := range over {
+		if o == nil {
+			continue
+		}
+		var m map[string]json.RawMessage
+		if err := json.Unmarshal(o, &m); err != nil {
+			return nil, fmt.Errorf("merge body: %w", err)
+		}
+		for k, v := range m {
+			if string(v) == "null" {
+				delete(all, k)
+			} else {
+				all[k] = v
+			}
+		}
+	}
+	return json.Marshal(all)
+}
+
+// literal says whether text needs escaping: generated words are plain letters.
+func literal(segments []workload.Segment) bool {
+	return slices.ContainsFunc(segments, func(s workload.Segment) bool { return s.Words == 0 })
+}
+
+func appendEscaped(dst []byte, text string) []byte {
+	q, err := json.Marshal(text)
+	if err != nil { // cannot be: strings always marshal
+		return dst
+	}
+	return append(dst, q[1:len(q)-1]...)
+}
+
+func appendJSON(dst, text []byte) []byte {
+	dst = append(dst, '"')
+	dst = appendEscaped(dst, string(text))
+	return append(dst, '"')
+}
+
+// openaiDecoder reads the events and answers of both APIs: a choice's text
+// is in delta (chat stream), message (chat) or text (completions).
+type openaiDecoder struct {
+	finish, done bool
+	s            scanner
+	texts        int // stretches of text in this event
+	from, to     int // where the latest of them stands
+	like         template
+}
+
+// template is an event that carried one stretch of text and nothing else that
+// is of interest. Nearly all events of a stream equal one another but for that
+// text, and what equals it around the text means the same: such an event is
+// read by comparing, six times as fast as by scanning.
+type template struct {
+	before, after []byte // up to the text's opening quote, and from its closing one
+	part          Part
+}
+
+// matches gives the text of an event that differs in nothing else.
+func (t *template) matches(data []byte) (raw []byte, ok bool) {
+	if len(t.before) == 0 || !bytes.HasPrefix(data, t.before) {
+		return nil, false
+	}
+	s := scanner{b: data, i: len(t.before) - 1}
+	raw, ok = s.str()
+	return raw, ok && len(raw) > 0 && bytes.Equal(data[s.i-1:], t.after)
+}
+
+// learn takes an event for the template of those that follow.
+func (t *template) learn(data []byte, from, to int, p Part) {
+	t.before = append(t.before[:0], data[:from]...)
+	t.after = append(t.after[:0], data[to:]...)
+	t.part = p
+}
+
+// Reset implements [Decoder].
+func (o *openaiDecoder) Reset() { o.finish, o.done = false, false }
+
+// Ended implements [Decoder].
+func (o *openaiDecoder) Ended() bool { return o.finish || o.done }
+
+// Event implements [Decoder].
+func (o *openaiDecoder) Event(name, data []byte, d *Delta) error {
+	if string(data) == "[DONE]" {
+		d.Done, o.done = true, true
+		return nil
+	}
+	if string(name) == "error" && len(data) > 0 && data[0] != '{' {
+		d.Fault = &Fault{Message: string(data)}
+		return nil
+	}
+	if raw, ok := o.like.matches(data); ok {
+		p := o.like.part
+		p.Bytes = int32(textLen(raw))
+		d.Parts = append(d.Parts, p)
+		return nil
+	}
+	err := o.Whole(data, d)
+	if err == nil && o.texts == 1 && len(d.Parts) == 1 && !d.Ended && d.Fault == nil && d.Usage == noUsage && d.Parts[0].Tokens == 0 {
+		o.like.learn(data, o.from, o.to, d.Parts[0])
+	}
+	return err
+}
+
+// Whole implements [Decoder].
+func (o *openaiDecoder) Whole(data []byte, d *Delta) error {
+	o.s, o.texts = scanner{b: data}, 0
+	s := &o.s
+	ok := s.object(func(key []byte) bool {
+		switch string(key) {
+		case "choices":
+			return s.null() || s.array(func() bool { return o.choice(d) })
+		case "usage":
+			return s.null() || o.usage(d)
+		case "error":
+			return s.null() || o.fault(d)
+		}
+		return s.skip()
+	})
+	if !ok || !s.end() {
+		return errJSON
+	}
+	o.finish = o.finish || d.Ended
+	return nil
+}
+
+// choice reads one element of choices.
+func (o *openaiDecoder) choice(d *Delta) bool {
+	s := &o.s
+	first := len(d.Parts)
+	var index, tokens int32
+	var finish []byte
+	ok := s.object(func(key []byte) bool {
+		switch string(key) {
+		case "index":
+			return s.count(&index)
+		case "text":
+			return o.part(d, record.Answer)
+		case "delta", "message":
+			return s.null() || o.delta(d)
+		case "finish_reason":
+			if s.null() {
+				return true
+			}
+			raw, ok := s.str()
+			finish = raw
+			return ok
+		case "logprobs":
+			return s.null() || o.logprobs(&tokens)
+		case "token_ids":
+			return s.null() || o.elements(&tokens)
+		}
+		return s.skip()
+	})
+	if len(finish) > 0 { // some servers say "" where others say null
+		d.Ended = true
+		if index == 0 {
+			d.Finish = reason(finish)
+		}
+	}
+	parts := d.Parts[first:]
+	for i := range parts {
+		parts[i].Choice = index
+	}
+	if len(parts) == 0 {
+		d.Empty = true
+	} else {
+		parts[0].Tokens = tokens // the event's tokens, whatever kinds they are of
+	}
+	return ok
+}
+
+// reason gives a finish reason without an allocation for the usual ones.
+func reason(raw []byte) string {
+	switch string(raw) {
+	case "stop":
+		return "stop"
+	case "length":
+		return "length"
+	case "tool_calls":
+		return "tool_calls"
+	case "content_filter":
+		return "content_filter"
+	}
+	return unquote(raw[:min(len(raw), 40)])
+}
+
+// delta reads a chat delta or message.
+func (o *openaiDecoder) delta(d *Delta) bool {
+	s := &o.s
+	return s.object(func(key []byte) bool {
+		switch string(key) {
+		case "content":
+			if s.peek() == '[' { // content parts: count what is in them
+				return o.contentParts(d)
+			}
+			return o.part(d, record.Answer)
+		case "reasoning", "reasoning_content":
+			if s.peek() != '"' {
+				return s.skip()
+			}
+			return o.part(d, record.Reasoning)
+		case "refusal":
+			return o.part(d, record.Refusal)
+		case "tool_calls":
+			return s.null() || s.array(func() bool { return o.toolCall(d) })
+		case "function_call":
+			return s.null() || o.function(d)
+		}
+		return s.skip()
+	})
+}
+
+// contentParts reads content given as a list of typed parts.
+func (o *openaiDecoder) contentParts(d *Delta) bool {
+	s := &o.s
+	return s.array(func() bool {
+		if s.peek() != '{' {
+			return s.skip()
+		}
+		return s.object(func(key []byte) bool {
+			if string(key) == "text" && s.peek() == '"' {
+				return o.part(d, record.Answer)
+			}
+			return s.skip()
+		})
+	})
+}
+
+func (o *openaiDecoder) toolCall(d *Delta) bool {
+	s := &o.s
+	return s.object(func(key []byte) bool {
+		if string(key) == "function" {
+			return s.null() || o.function(d)
+		}
+		return s.skip()
+	})
+}
+
+// function reads the name and arguments of a call: both are tokens.
+func (o *openaiDecoder) function(d *Delta) bool {
+	s := &o.s
+	return s.object(func(key []byte) bool {
+		switch string(key) {
+		case "name":
+			return o.part(d, record.ToolCall)
+		case "arguments":
+			if s.peek() != '"' {
+				return s.skip()
+			}
+			return o.part(d, record.ToolCall)
+		}
+		return s.skip()
+	})
+}
+
+// part adds a text that is not empty; texts of the same kind in one delta (a
+// call's name and arguments) are one part. Reasoning under both of its names
+// is the same text twice.
+func (o *openaiDecoder) part(d *Delta, kind record.Kind) bool {
+	o.s.space()
+	from := o.s.i + 1
+	n, ok := o.s.text()
+	if !ok || n == 0 {
+		return ok
+	}
+	o.texts, o.from, o.to = o.texts+1, from, o.s.i-1
+	for i := len(d.Parts) - 1; i >= 0 && d.Parts[i].Choice == -1; i-- {
+		if p := &d.Parts[i]; p.Kind == kind {
+			if kind == record.Reasoning {
+				p.Bytes = max(p.Bytes, n)
+			} else {
+				p.Bytes += n
+			}
+			return true
+		}
+	}
+	d.Parts = append(d.Parts, Part{Kind: kind, Bytes: n, Choice: -1})
+	return true
+}
+
+// elements counts the elements of an array.
+func (o *openaiDecoder) elements(n *int32) bool {
+	s := &o.s
+	var k int32
+	ok := s.array(func() bool { k++; return s.skip() })
+	if k > 0 {
+		*n = k
+	}
+	return ok
+}
+
+// logprobs counts tokens: content (chat) or tokens (completions).
+func (o *openaiDecoder) logprobs(n *int32) bool {
+	s := &o.s
+	if s.peek() != '{' {
+		return s.skip()
+	}
+	return s.object(func(key []byte) bool {
+		if k := string(key); (k == "content" || k == "tokens") && s.peek() == '[' {
+			return o.elements(n)
+		}
+		return s.skip()
+	})
+}
+
+func (o *openaiDecoder) usage(d *Delta) bool {
+	s := &o.s
+	return s.object(func(key []byte) bool {
+		switch string(key) {
+		case "prompt_tokens":
+			return s.count(&d.Usage.Prompt)
+		case "completion_tokens":
+			return s.count(&d.Usage.Completion)
+		case "prompt_tokens_details":
+			return s.null() || s.object(func(key []byte) bool {
+				if string(key) == "cached_tokens" {
+					return s.count(&d.Usage.Cached)
+				}
+				return s.skip()
+			})
+		case "completion_tokens_details":
+			return s.null() || s.object(func(key []byte) bool {
+				if string(key) == "reasoning_tokens" {
+					return s.count(&d.Usage.Reasoning)
+				}
+				return s.skip()
+			})
+		}
+		return s.skip()
+	})
+}
+
+// fault reads an error: an object with a message, or a bare string.
+func (o *openaiDecoder) fault(d *Delta) bool {
+	s := &o.s
+	d.Fault = new(Fault)
+	if s.peek() == '"' {
+		raw, ok := s.str()
+		d.Fault.Message = unquote(raw)
+		return ok
+	}
+	if s.peek() != '{' {
+		return s.skip()
+	}
+	return s.object(func(key []byte) bool {
+		switch k := string(key); {
+		case (k == "message" || k == "type") && s.peek() == '"':
+			raw, ok := s.str()
+			if k == "message" {
+				d.Fault.Message = unquote(raw)
+			} else {
+				d.Fault.Type = unquote(raw)
+			}
+			return ok
+		}
+		return s.skip()
+	})
+}

@@ -1,0 +1,103 @@
+package wire
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"strconv"
+)
+
+// Header is one line of a request's head.
+type Header struct{ Name, Value string }
+
+// AppendHead appends the head of a request whose body has size bytes.
+func AppendHead(dst []byte, method, host, path string, headers []Header, size int) []byte {
+	dst = append(dst, method...)
+	dst = append(dst, ' ')
+	dst = append(dst, path...)
+	dst = append(dst, " HTTP/1.1\r\nHost: "...)
+	dst = append(dst, host...)
+	dst = append(dst, "\r\n"...)
+	for _, h := range headers {
+		dst = append(dst, h.Name...)
+		dst = append(dst, ": "...)
+		dst = append(dst, h.Value...)
+		dst = append(dst, "\r\n"...)
+	}
+	if size > 0 || method == "POST" {
+		dst = append(dst, "Content-Length: "...)
+		dst = strconv.AppendInt(dst, int64(size), 10)
+		dst = append(dst, "\r\n"...)
+	}
+	return append(dst, "\r\n"...)
+}
+
+// Answer is the whole of a response, for questions outside the measurement.
+type Answer struct {
+	Status int
+	Body   []byte
+
+	secret string // what must not be shown of it, one a line
+}
+
+// Text gives what an error answer says, in one line, without the secret that
+// was sent.
+func (a Answer) Text() string { return clean(bodyText(a.Body), a.secret, maxDetail) }
+
+// Fetch asks one question on a connection of its own and waits for the
+// answer: what a server can do and what it is, never what is measured. secret
+// is what the answer's text must not repeat, one a line.
+func (d *Dialer) Fetch(ctx context.Context, method, path string, headers []Header, body []byte, secret string) (Answer, error) {
+	c, err := d.Connect(ctx)
+	if err != nil {
+		return Answer{}, err
+	}
+	defer c.Abort()
+	stop := context.AfterFunc(ctx, c.Abort)
+	defer stop()
+	if dl, ok := ctx.Deadline(); ok {
+		_ = c.raw.SetDeadline(dl)
+	}
+	req := AppendHead(nil, method, d.Endpoint.Host, path, headers, len(body))
+	if _, err := c.conn.Write(append(req, body...)); err != nil {
+		return Answer{}, fmt.Errorf("send request: %w", err)
+	}
+	var r response
+	a := Answer{secret: secret}
+	var z gunzip
+	defer z.close()
+	r.secret = a.secret
+	r.reset()
+	plain := func(b []byte) error {
+		a.Body = append(a.Body, b[:min(len(b), maxWhole-len(a.Body))]...)
+		return nil
+	}
+	take := func(b []byte) error {
+		if r.gzip {
+			return z.feed(b, plain)
+		}
+		return plain(b)
+	}
+	buf := make([]byte, readSize)
+	for {
+		n, _, _, _, err := c.src.read(buf)
+		if n > 0 {
+			if _, err := r.feed(buf[:n], take); err != nil {
+				return a, err
+			}
+		}
+		a.Status = r.status
+		if r.state == ended {
+			return a, nil
+		}
+		if err != nil {
+			if r.closed(err == io.EOF) {
+				return a, nil
+			}
+			if ctx.Err() != nil { // the reason why the connection was closed
+				err = ctx.Err()
+			}
+			return a, fmt.Errorf("read answer: %w", err)
+		}
+	}
+}

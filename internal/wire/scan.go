@@ -1,0 +1,366 @@
+package wire
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"unicode/utf16"
+	"unicode/utf8"
+)
+
+// errJSON is any departure from strict JSON; callers add what was read.
+var errJSON = errors.New("invalid JSON")
+
+// scanner walks one JSON text without building it: an event of a stream is
+// read once, and only the few fields that are measured are looked at.
+type scanner struct {
+	b []byte
+	i int
+}
+
+func (s *scanner) space() {
+	for s.i < len(s.b) {
+		switch s.b[s.i] {
+		case ' ', '\n', '\r', '\t':
+			s.i++
+		default:
+			return
+		}
+	}
+}
+
+// peek gives the next significant byte, 0 at the end.
+func (s *scanner) peek() byte {
+	s.space()
+	if s.i < len(s.b) {
+		return s.b[s.i]
+	}
+	return 0
+}
+
+// take consumes c if it is next.
+func (s *scanner) take(c byte) bool {
+	if s.peek() == c {
+		s.i++
+		return true
+	}
+	return false
+}
+
+// str reads a string and gives what stands between its quotes, escapes left
+// as they are.
+func (s *scanner) str() (raw []byte, ok bool) {
+	if !s.take('"') {
+		return nil, false
+	}
+	start := s.i
+	for s.i < len(s.b) {
+		switch c := s.b[s.i]; {
+		case c == '"':
+			raw = s.b[start:s.i]
+			s.i++
+			return raw, true
+		case c == '\\':
+			if !s.escape() {
+				return nil, false
+			}
+		case c < 0x20:
+			return nil, false
+		default:
+			s.i++
+		}
+	}
+	return nil, false
+}
+
+// escape checks one escape sequence.
+func (s *scanner) escape() bool {
+	if s.i+1 >= len(s.b) {
+		return false
+	}
+	switch s.b[s.i+1] {
+	case '"', '\\', '/', 'b', 'f', 'n', 'r', 't':
+		s.i += 2
+		return true
+	case 'u':
+		if s.i+6 > len(s.b) {
+			return false
+		}
+		for _, c := range s.b[s.i+2 : s.i+6] {
+			if !isHex(c) {
+				return false
+			}
+		}
+		s.i += 6
+		return true
+	}
+	return false
+}
+
+func isHex(c byte) bool {
+	return '0' <= c && c <= '9' || 'a' <= c && c <= 'f' || 'A' <= c && c <= 'F'
+}
+
+// object calls field for every key; field must consume the value.
+func (s *scanner) object(field func(key []byte) bool) bool {
+	if !s.take('{') {
+		return false
+	}
+	if s.take('}') {
+		return true
+	}
+	for {
+		key, ok := s.str()
+		if !ok || !s.take(':') || !field(key) {
+			return false
+		}
+		if s.take('}') {
+			return true
+		}
+		if !s.take(',') {
+			return false
+		}
+	}
+}
+
+// array calls element for every element; element must consume it.
+func (s *scanner) array(element func() bool) bool {
+	if !s.take('[') {
+		return false
+	}
+	if s.take(']') {
+		return true
+	}
+	for {
+		if !element() {
+			return false
+		}
+		if s.take(']') {
+			return true
+		}
+		if !s.take(',') {
+			return false
+		}
+	}
+}
+
+// maxNesting bounds the nesting of values that are skipped: the limit of
+// encoding/json.
+const maxNesting = 10_000
+
+// skip consumes any value. Nesting is followed without recursion, so that no
+// input can exhaust the stack.
+func (s *scanner) skip() bool {
+	if c := s.peek(); c != '{' && c != '[' {
+		return s.scalar()
+	}
+	var nest []byte // closing brackets that are due
+	var small [32]byte
+	nest = small[:0]
+	for {
+		switch c := s.peek(); c {
+		case '{', '[':
+			s.i++
+			end := c + 2 // '}' and ']' follow their openers by two
+			if s.take(end) {
+				break
+			}
+			if len(nest) == maxNesting {
+				return false
+			}
+			nest = append(nest, end)
+			if end == '}' && !s.key() {
+				return false
+			}
+			continue
+		default:
+			if !s.scalar() {
+				return false
+			}
+		}
+		for { // a value has ended: close what it was the last of
+			if len(nest) == 0 {
+				return true
+			}
+			end := nest[len(nest)-1]
+			if s.take(end) {
+				nest = nest[:len(nest)-1]
+				continue
+			}
+			if !s.take(',') || end == '}' && !s.key() {
+				return false
+			}
+			break
+		}
+	}
+}
+
+func (s *scanner) key() bool {
+	_, ok := s.str()
+	return ok && s.take(':')
+}
+
+// scalar consumes a string, number or literal.
+func (s *scanner) scalar() bool {
+	switch c := s.peek(); c {
+	case '"':
+		_, ok := s.str()
+		return ok
+	case 't':
+		return s.literal("true")
+	case 'f':
+		return s.literal("false")
+	case 'n':
+		return s.literal("null")
+	default:
+		_, ok := s.number()
+		return ok
+	}
+}
+
+func (s *scanner) literal(word string) bool {
+	s.space()
+	if len(s.b)-s.i < len(word) || string(s.b[s.i:s.i+len(word)]) != word {
+		return false
+	}
+	s.i += len(word)
+	return true
+}
+
+// null consumes null if it is next.
+func (s *scanner) null() bool { return s.peek() == 'n' && s.literal("null") }
+
+// number reads a number strictly by JSON's grammar; n is its integer part,
+// saturated, for the counts that servers send.
+func (s *scanner) number() (n int64, ok bool) {
+	s.space()
+	neg := s.i < len(s.b) && s.b[s.i] == '-'
+	if neg {
+		s.i++
+	}
+	start := s.i
+	for s.i < len(s.b) && '0' <= s.b[s.i] && s.b[s.i] <= '9' {
+		if n < 1<<53 {
+			n = n*10 + int64(s.b[s.i]-'0')
+		}
+		s.i++
+	}
+	digits := s.i - start
+	if digits == 0 || digits > 1 && s.b[start] == '0' {
+		return 0, false
+	}
+	if s.i < len(s.b) && s.b[s.i] == '.' {
+		s.i++
+		if !s.digits() {
+			return 0, false
+		}
+	}
+	if s.i < len(s.b) && (s.b[s.i] == 'e' || s.b[s.i] == 'E') {
+		s.i++
+		if s.i < len(s.b) && (s.b[s.i] == '+' || s.b[s.i] == '-') {
+			s.i++
+		}
+		if !s.digits() {
+			return 0, false
+		}
+	}
+	if neg {
+		n = -n
+	}
+	return n, true
+}
+
+func (s *scanner) digits() bool {
+	start := s.i
+	for s.i < len(s.b) && '0' <= s.b[s.i] && s.b[s.i] <= '9' {
+		s.i++
+	}
+	return s.i > start
+}
+
+// count reads a number that counts something, or null, which is Unset.
+func (s *scanner) count(into *int32) bool {
+	if s.null() {
+		return true
+	}
+	n, ok := s.number()
+	if !ok {
+		return false
+	}
+	*into = int32(min(max(n, 0), 1<<31-1))
+	return true
+}
+
+// text reads a string or null; n is the length in bytes of the text it
+// stands for.
+func (s *scanner) text() (n int32, ok bool) {
+	if s.null() {
+		return 0, true
+	}
+	raw, ok := s.str()
+	return int32(textLen(raw)), ok
+}
+
+// textLen is the length in UTF-8 bytes of the text that a raw JSON string
+// means. It allocates nothing: line breaks and quotes come in every answer.
+func textLen(raw []byte) (n int) {
+	for {
+		i := bytes.IndexByte(raw, '\\')
+		if i < 0 || i+1 >= len(raw) {
+			return n + len(raw)
+		}
+		n += i
+		r := escapedRune(raw[i:])
+		if r < 0 {
+			n, raw = n+1, raw[i+2:]
+			continue
+		}
+		raw = raw[i+6:]
+		if utf16.IsSurrogate(r) {
+			if pair := utf16.DecodeRune(r, escapedRune(raw)); pair != utf8.RuneError {
+				r, raw = pair, raw[6:]
+			} else {
+				r = utf8.RuneError // a half without its other half
+			}
+		}
+		n += utf8.RuneLen(r)
+	}
+}
+
+// escapedRune gives the code unit of a \u escape that b begins with, -1 if it
+// begins with none.
+func escapedRune(b []byte) (r rune) {
+	if len(b) < 6 || b[0] != '\\' || b[1] != 'u' {
+		return -1
+	}
+	for _, c := range b[2:6] {
+		if c > '9' {
+			c = c&^0x20 - 'A' + '0' + 10
+		}
+		r = r<<4 | rune(c-'0')
+	}
+	return r
+}
+
+// quoted puts the quotes back around a raw string.
+func quoted(raw []byte) []byte {
+	q := make([]byte, 0, len(raw)+2)
+	q = append(q, '"')
+	q = append(q, raw...)
+	return append(q, '"')
+}
+
+// unquote gives the text of a raw JSON string; invalid UTF-8 is replaced.
+func unquote(raw []byte) string {
+	var t string
+	if json.Unmarshal(quoted(raw), &t) == nil {
+		return t
+	}
+	if utf8.Valid(raw) {
+		return string(raw)
+	}
+	return string(bytes.ToValidUTF8(raw, []byte("\uFFFD")))
+}
+
+// end says whether nothing but space is left.
+func (s *scanner) end() bool { return s.peek() == 0 && s.i >= len(s.b) }

@@ -1,0 +1,146 @@
+package wire
+
+import (
+	"bytes"
+	"fmt"
+)
+
+// maxEvent bounds one event; logprobs and whole tool calls are large.
+const maxEvent = 16 << 20
+
+// sse cuts a byte stream into server-sent events (WHATWG HTML, section 9.2),
+// push-style: lines may end in LF, CRLF or CR, data may span lines, comments
+// and unknown fields are ignored, and any of it may be split across reads.
+type sse struct {
+	line  []byte // incomplete line carried over
+	data  []byte // data of the current event when it spans lines or reads
+	name  []byte
+	has   bool // the event has data
+	cr    bool // the last line ended in CR: a LF right behind belongs to it
+	begun bool // past the byte order mark
+	after bool // lines have come since the last event
+}
+
+func (p *sse) reset() {
+	*p = sse{line: p.line[:0], data: p.data[:0], name: p.name[:0]}
+}
+
+// feed hands each complete event to event. The slices are valid during the
+// call only.
+func (p *sse) feed(b []byte, event func(name, data []byte) error) error {
+	for len(b) > 0 {
+		if p.cr {
+			p.cr = false
+			if b[0] == '\n' {
+				b = b[1:]
+				continue
+			}
+		}
+		// Lines end at the first CR or LF; a CR before the LF is part of the
+		// end, and a JSON text never holds either unescaped.
+		i := bytes.IndexByte(b, '\n')
+		if i < 0 {
+			if i = bytes.IndexByte(b, '\r'); i < 0 {
+				if len(p.line)+len(b)+len(p.data) > maxEvent {
+					return fmt.Errorf("event of over %d bytes", maxEvent)
+				}
+				p.line = append(p.line, b...)
+				return nil
+			}
+		} else if j := bytes.IndexByte(b[:i], '\r'); j >= 0 {
+			i = j
+		}
+		line := b[:i]
+		p.cr = b[i] == '\r'
+		b = b[i+1:]
+		carried := len(p.line) > 0
+		if carried {
+			p.line = append(p.line, line...)
+			line = p.line
+		}
+		// The usual case by far: one data line with an empty line behind it,
+		// both in this read. It is handed on in place.
+		if !carried && !p.has && len(b) > 0 && b[0] == '\n' && !p.cr {
+			if data, ok := dataField(line); ok {
+				b = b[1:]
+				p.begun, p.after = true, false
+				err := event(p.name, data)
+				p.name = p.name[:0]
+				if err != nil {
+					return err
+				}
+				continue
+			}
+		}
+		err := p.takeLine(line, event)
+		p.line = p.line[:0]
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// takeLine handles one line.
+func (p *sse) takeLine(line []byte, event func(name, data []byte) error) error {
+	if !p.begun {
+		p.begun = true
+		line = bytes.TrimPrefix(line, []byte("\xef\xbb\xbf"))
+	}
+	if len(line) == 0 {
+		if !p.has {
+			p.name = p.name[:0]
+			return nil
+		}
+		p.after = false
+		err := event(p.name, p.data)
+		p.data, p.name, p.has = p.data[:0], p.name[:0], false
+		return err
+	}
+	p.after = true
+	if data, ok := dataField(line); ok {
+		if p.has {
+			p.data = append(p.data, '\n')
+		}
+		if len(p.data)+len(data) > maxEvent {
+			return fmt.Errorf("event of over %d bytes", maxEvent)
+		}
+		p.data, p.has = append(p.data, data...), true
+		return nil
+	}
+	if v, ok := bytes.CutPrefix(line, []byte("event:")); ok {
+		p.name = append(p.name[:0], bytes.TrimPrefix(v, []byte{' '})...)
+	}
+	return nil // a comment, id, retry or something unknown
+}
+
+// dataField gives the value of a data line; one space after the colon is not
+// part of it.
+func dataField(line []byte) ([]byte, bool) {
+	v, ok := bytes.CutPrefix(line, []byte("data:"))
+	if !ok {
+		return nil, string(line) == "data"
+	}
+	return bytes.TrimPrefix(v, []byte{' '}), true
+}
+
+// pending says whether anything has come behind the last event: the
+// beginning of another, or a comment.
+func (p *sse) pending() bool { return p.after || len(p.line) > 0 }
+
+// end hands on an event that the stream's end left without its empty line:
+// many servers forget it.
+func (p *sse) end(event func(name, data []byte) error) error {
+	if len(p.line) > 0 {
+		line := p.line
+		p.line = nil
+		if err := p.takeLine(line, event); err != nil {
+			return err
+		}
+		p.line = line[:0]
+	}
+	if p.has {
+		return p.takeLine(nil, event)
+	}
+	return nil
+}

@@ -1,0 +1,44 @@
+package wire
+
+import (
+	"fmt"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+)
+
+// An event read by comparing means what it means when it is scanned, whatever
+// came before it.
+func FuzzTemplate(f *testing.F) {
+	chat := `{"id":"chatcmpl-1","object":"chat.completion.chunk","created":1,"model":"m","choices":[{"index":0,"delta":{"content":"%s"},"logprobs":null,"finish_reason":null}]}`
+	text := `{"id":"cmpl-1","choices":[{"index":0,"text":"%s","logprobs":null,"finish_reason":null,"token_ids":null}],"usage":null}`
+	call := `{"choices":[{"index":0,"delta":{"tool_calls":[{"index":0,"function":{"name":"f","arguments":"%s"}}]}}]}`
+	both := `{"choices":[{"index":1,"delta":{"reasoning":"%s","reasoning_content":"abc"},"finish_reason":null}]}`
+	for _, shape := range []string{chat, text, call, both} {
+		for _, second := range []string{"xyz", "", `\n`, `é`, `a\"b`, `"`, `\`, "\x01", `x","finish_reason":"stop`} {
+			f.Add(fmt.Sprintf(shape, "abc"), fmt.Sprintf(shape, second))
+		}
+	}
+	f.Add(fmt.Sprintf(chat, "a"), fmt.Sprintf(text, "a"))
+	f.Add(fmt.Sprintf(text, "a"), fmt.Sprintf(text, "a")+" ")
+	f.Fuzz(func(t *testing.T, first, second string) {
+		taught, fresh := new(openaiDecoder), new(openaiDecoder)
+		var d, want Delta
+		for _, data := range []string{first, second, first} {
+			d.Clear()
+			want.Clear()
+			err := taught.Event(nil, []byte(data), &d)
+			*fresh = openaiDecoder{finish: fresh.finish, done: fresh.done}
+			wantErr := fresh.Event(nil, []byte(data), &want)
+			if (err == nil) != (wantErr == nil) {
+				t.Fatalf("%q after %q: %v, want %v", data, first, err, wantErr)
+			}
+			if err == nil && !cmp.Equal(d, want) {
+				t.Fatalf("%q after %q: %s", data, first, cmp.Diff(want, d))
+			}
+			if taught.Ended() != fresh.Ended() {
+				t.Fatalf("%q: ended %v, want %v", data, taught.Ended(), fresh.Ended())
+			}
+		}
+	})
+}

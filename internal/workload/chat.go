@@ -1,0 +1,89 @@
+package workload
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"strings"
+)
+
+// parseChat reads an OpenAI chat request. Messages with anything but a role
+// and a text (tool calls, images) go into the body as they are as well, and
+// are sent from there.
+func parseChat(raw []byte) (record, string, error) {
+	o, err := parseObject(raw)
+	if err != nil {
+		return record{}, "", err
+	}
+	var messages []object
+	if json.Unmarshal(o["messages"], &messages) != nil || len(messages) == 0 {
+		return record{}, "", errors.New("messages: want an array of one or more objects")
+	}
+	r := record{messages: make([]Message, len(messages))}
+	allPlain, empty := true, true
+	for i, m := range messages {
+		message, plain, err := parseMessage(m)
+		if err != nil {
+			return record{}, "", fmt.Errorf("message %d: %w", i+1, err)
+		}
+		r.messages[i] = message
+		allPlain = allPlain && plain
+		empty = empty && plain && strings.TrimSpace(message.Segments[0].Text) == ""
+	}
+	if empty {
+		return record{}, skipEmpty, nil
+	}
+	r.output, err = o.tokens("max_completion_tokens", "max_tokens")
+	if err != nil || r.output == 0 {
+		return record{}, skipNoOutput, err
+	}
+	if allPlain {
+		delete(o, "messages")
+	}
+	r.body, err = o.body()
+	return r, "", err
+}
+
+// parseMessage reads one message. plain tells that role and text are all
+// there is to it.
+func parseMessage(o object) (m Message, plain bool, err error) {
+	keys := len(o)
+	o.dropNulls()
+	if m.Role, err = o.text("role"); err != nil {
+		return Message{}, false, err
+	}
+	text, isText, err := contentText(o["content"])
+	if err != nil {
+		return Message{}, false, err
+	}
+	m.Segments = []Segment{{Text: text}}
+	switch m.Role {
+	case "system", "user", "assistant":
+		plain = isText && keys == 2
+	}
+	return m, plain, nil
+}
+
+// contentText is the text of a message's content: a string, or the text parts
+// of an array, or nothing.
+func contentText(raw json.RawMessage) (text string, isText bool, err error) {
+	if raw == nil {
+		return "", false, nil
+	}
+	if json.Unmarshal(raw, &text) == nil {
+		return text, true, nil
+	}
+	var parts []struct {
+		Type string `json:"type"`
+		Text string `json:"text"`
+	}
+	if json.Unmarshal(raw, &parts) != nil {
+		return "", false, errors.New("content: want a string or an array of parts")
+	}
+	for _, p := range parts {
+		if p.Type == "text" {
+			text += p.Text
+		}
+	}
+	return text, false, nil
+}

@@ -1,0 +1,82 @@
+package workload
+
+import "pitot/internal/workload/token"
+
+// Description is the workload section of run.json, as far as the workload
+// itself can tell it.
+type Description struct {
+	Kind        string                  `json:"kind"`            // "random" or "file"
+	Input       string                  `json:"input,omitempty"` // lengths in tokens, as ParseLengths reads them
+	Output      string                  `json:"output,omitempty"`
+	Prefix      *PrefixDescription      `json:"prefix,omitempty"`
+	Vocabulary  *VocabularyDescription  `json:"vocabulary,omitempty"`
+	Calibration *CalibrationDescription `json:"calibration,omitempty"`
+	File        *FileDescription        `json:"file,omitempty"`
+}
+
+// PrefixDescription is what prompts begin with.
+type PrefixDescription struct {
+	Tokens int     `json:"tokens"`
+	Share  float64 `json:"share"` // of the requests, that begin with the same
+}
+
+// VocabularyDescription is what generated text is made of.
+type VocabularyDescription struct {
+	Name       string `json:"name"`
+	Words      int    `json:"words"`
+	FirstWords int    `json:"first_words"`
+}
+
+// CalibrationDescription is a known [Calibration].
+type CalibrationDescription struct {
+	OverheadTokens float64 `json:"overhead_tokens"`
+	TokensPerWord  float64 `json:"tokens_per_word"`
+}
+
+// FileDescription is the file that prompts come from.
+type FileDescription struct {
+	Name            string         `json:"name"` // path as given
+	SHA256          string         `json:"sha256"`
+	Format          string         `json:"format"`
+	Records         int            `json:"records"` // lines, or elements of the array
+	Requests        int            `json:"requests"`
+	Skipped         map[string]int `json:"skipped"`          // reason: records
+	OutputEstimated bool           `json:"output_estimated"` // recorded answers of unknown length, taken for 4/3 tokens a word
+}
+
+// Describe describes the workload when it is rendered with v.
+func (r *Random) Describe(v *token.Vocabulary) Description {
+	c := r.config
+	d := Description{
+		Kind:       "random",
+		Input:      c.Input.String(),
+		Output:     c.Output.String(),
+		Vocabulary: &VocabularyDescription{v.Name(), v.Size(), v.FirstSize()},
+	}
+	if c.Prefix > 0 {
+		d.Prefix = &PrefixDescription{c.Prefix, c.PrefixShare}
+	}
+	if k := c.Calibration; k.known() {
+		d.Calibration = &CalibrationDescription{k.Overhead, k.PerWord}
+	}
+	return d
+}
+
+// Describe describes the workload. Output is how lengths are drawn for
+// requests that say none.
+func (f *File) Describe() Description {
+	s := f.Stats()
+	return Description{
+		Kind:   "file",
+		Output: f.options.Output.String(),
+		File: &FileDescription{
+			Name:            f.path,
+			SHA256:          f.sha256,
+			Format:          f.format.name,
+			Records:         s.Records,
+			Requests:        s.Requests,
+			Skipped:         s.Skipped,
+			OutputEstimated: f.format.estimated,
+		},
+	}
+}

@@ -1,0 +1,216 @@
+package workload
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"hash/crc32"
+	"io"
+	"maps"
+	"math/bits"
+	"os"
+	"slices"
+	"strings"
+	"time"
+
+	"pitot/internal/workload/seed"
+)
+
+// FileOptions say how the requests of a file are asked.
+type FileOptions struct {
+	Seed   uint64  // order
+	Output Lengths // for requests that say none themselves; zero leaves it to the server
+	Exact  bool    // hold the engine to the known output lengths
+}
+
+// FileStats count what was in a file.
+type FileStats struct {
+	Records  int            // lines or array elements, those that were skipped included
+	Requests int            // those that can be asked
+	Skipped  map[string]int // reason: count
+}
+
+// File is a workload read from a file: literal prompts, in an order shuffled
+// by the seed, from the beginning again when a run needs more than there are.
+// It keeps 16 bytes a request in memory and reads the prompts when they are
+// asked for. It is safe for concurrent use.
+type File struct {
+	file    *os.File
+	path    string
+	sha256  string
+	format  format
+	options FileOptions
+	entries []entry
+	stats   FileStats
+}
+
+// entry is where a record lies in its file.
+type entry struct {
+	offset int64
+	length uint32
+	sum    uint32 // CRC-32C, to notice a file that changes under a run
+}
+
+var castagnoli = crc32.MakeTable(crc32.Castagnoli)
+
+// Open reads a file of prompts. What kind of file it is shows in its contents,
+// whatever it is called:
+//
+//   - a JSON array, or a JSON object a line, of
+//     ShareGPT conversations ("conversations" of from and value, or role and
+//     content), of which the first question is asked and the answer's length
+//     is estimated; OpenAI chat requests ("messages", "max_tokens", and
+//     whatever else is to be sent); OpenAI batch requests ("custom_id", "url",
+//     "body"); vLLM custom prompts ("prompt", "output_tokens"); AIPerf single
+//     turns ("text", "output_length", "extra");
+//   - otherwise plain text, one prompt a line.
+//
+// Times in the file are not used. Records that are well formed but cannot be
+// asked are skipped and counted; anything else is an error that names file and
+// line. The caller closes the File.
+func Open(path string, o FileOptions) (*File, error) {
+	file, err := os.Open(path)
+	if err != nil {
+		return nil, fmt.Errorf("open workload: %w", err)
+	}
+	f := &File{file: file, path: path, options: o, stats: FileStats{Skipped: map[string]int{}}}
+	if err := f.index(); err != nil {
+		return nil, errors.Join(err, file.Close())
+	}
+	f.shuffle()
+	return f, nil
+}
+
+// index reads the whole file once and keeps where its requests are.
+func (f *File) index() error {
+	info, err := f.file.Stat()
+	if err != nil {
+		return fmt.Errorf("read workload: %w", err)
+	}
+	if !info.Mode().IsRegular() {
+		return fmt.Errorf("read workload %s: want a regular file, prompts are read from it more than once", f.path)
+	}
+	hash := sha256.New()
+	err = scan(io.TeeReader(f.file, hash), func(kind container, offset int64, raw []byte) error {
+		f.stats.Records++
+		if f.format.parse == nil {
+			format, err := detect(kind, raw)
+			if err != nil {
+				return err
+			}
+			f.format = format
+		}
+		_, skip, err := f.format.parse(raw)
+		if err != nil {
+			return err
+		}
+		if skip != "" {
+			f.stats.Skipped[skip]++
+			return nil
+		}
+		f.entries = append(f.entries, entry{offset, uint32(len(raw)), crc32.Checksum(raw, castagnoli)})
+		return nil
+	})
+	if at, ok := errors.AsType[*recordError](err); ok {
+		line, lineErr := lineAt(f.file, at.offset)
+		if lineErr != nil {
+			return fmt.Errorf("read workload %s: %w", f.path, lineErr)
+		}
+		return fmt.Errorf("read workload %s:%d: %w", f.path, line, at.err)
+	}
+	if err != nil {
+		return fmt.Errorf("read workload %s: %w", f.path, err)
+	}
+	f.stats.Requests = len(f.entries)
+	if len(f.entries) == 0 {
+		return fmt.Errorf("read workload %s: no request in %d records%s", f.path, f.stats.Records, f.stats.reasons())
+	}
+	f.sha256 = hex.EncodeToString(hash.Sum(nil))
+	return nil
+}
+
+// reasons tells why records were skipped, for an error.
+func (s FileStats) reasons() string {
+	var b strings.Builder
+	for _, reason := range slices.Sorted(maps.Keys(s.Skipped)) {
+		fmt.Fprintf(&b, "; %d skipped: %s", s.Skipped[reason], reason)
+	}
+	return b.String()
+}
+
+// shuffle is Fisher and Yates' shuffle by the seed.
+func (f *File) shuffle() {
+	for i := len(f.entries) - 1; i > 0; i-- {
+		j, _ := bits.Mul64(seed.At(f.options.Seed, streamOrder, uint64(i)), uint64(i)+1)
+		f.entries[i], f.entries[j] = f.entries[j], f.entries[i]
+	}
+}
+
+// At gives the i-th request. It reads the file, and says so if that has
+// changed since it was opened.
+func (f *File) At(i int64) (Request, error) {
+	if i < 0 {
+		return Request{}, fmt.Errorf("workload %s: no request %d", f.path, i)
+	}
+	e := f.entries[i%int64(len(f.entries))]
+	raw := make([]byte, e.length)
+	if _, err := f.file.ReadAt(raw, e.offset); err != nil {
+		return Request{}, fmt.Errorf("read workload %s: %w", f.path, err)
+	}
+	if crc32.Checksum(raw, castagnoli) != e.sum {
+		return Request{}, fmt.Errorf("read workload %s: the file has changed since the run began", f.path)
+	}
+	r, _, err := f.format.parse(raw)
+	if err != nil {
+		return Request{}, fmt.Errorf("read workload %s: %w", f.path, err)
+	}
+	if r.output == Unknown {
+		r.output = f.options.Output.At(seed.At(f.options.Seed, streamOutput, uint64(i)))
+	}
+	return Request{
+		ID:       i,
+		Messages: r.messages,
+		Input:    Unknown,
+		Output:   r.output,
+		Exact:    f.options.Exact && r.output != Unknown,
+		Session:  Unknown,
+		Body:     r.body,
+	}, nil
+}
+
+// Next gives nothing: every request stands alone.
+func (f *File) Next(Request, Answer) (Request, time.Duration, bool) { return Request{}, 0, false }
+
+// Stats count what was in the file.
+func (f *File) Stats() FileStats {
+	s := f.stats
+	s.Skipped = maps.Clone(s.Skipped)
+	return s
+}
+
+// Repeats is how many of the first n requests have been asked before among
+// them, because the file has no more: a prefix cache may serve those.
+func (f *File) Repeats(n int64) int64 { return max(0, n-int64(len(f.entries))) }
+
+// Close closes the file.
+func (f *File) Close() error { return f.file.Close() }
+
+// recordError is an error at a place of the file.
+type recordError struct {
+	offset int64
+	err    error
+}
+
+func (e *recordError) Error() string { return e.err.Error() }
+func (e *recordError) Unwrap() error { return e.err }
+
+// atOffset places an error in the file: at its record, or, where the JSON
+// itself is broken, inside it.
+func atOffset(offset int64, err error) error {
+	if syntax, ok := errors.AsType[*json.SyntaxError](err); ok {
+		offset += max(0, syntax.Offset-1)
+	}
+	return &recordError{offset, err}
+}

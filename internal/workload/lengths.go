@@ -1,0 +1,154 @@
+package workload
+
+import (
+	"errors"
+	"fmt"
+	"math"
+	"math/bits"
+	"strconv"
+	"strings"
+
+	"pitot/internal/user"
+	"pitot/internal/workload/seed"
+)
+
+// MaxLength is the longest a prompt or an answer can be asked to be, in
+// tokens: more than any server takes, and few enough to be held in memory.
+const MaxLength = 16 << 20
+
+// Lengths is a distribution of lengths in tokens. The zero value is no
+// distribution at all. Lengths can be compared with ==.
+type Lengths struct {
+	kind lengthKind
+	a, b float64 // the numbers in the parentheses
+}
+
+type lengthKind uint8
+
+const (
+	noLength lengthKind = iota
+	fixed
+	uniform
+	normal
+	lognormal
+)
+
+var lengthNames = [...]string{fixed: "fixed", uniform: "uniform", normal: "normal", lognormal: "lognormal"}
+
+// Fixed is n tokens each time, held to 1…MaxLength.
+func Fixed(n int) Lengths { return Lengths{kind: fixed, a: float64(min(max(n, 1), MaxLength))} }
+
+const lengthHint = "write a number of tokens as 1024, or uniform(a,b), normal(mean,sd), lognormal(mean,sd)"
+
+// ParseLengths reads "1024", "uniform(a,b)" with both ends included,
+// "normal(mean,sd)" or "lognormal(mean,sd)". The mean and the standard
+// deviation of lognormal are those of the length itself, not of its logarithm.
+// Every error is a [user.Error].
+func ParseLengths(s string) (Lengths, error) {
+	fail := func(hint, format string, args ...any) (Lengths, error) {
+		return Lengths{}, user.Errorf(hint, "length %.60q: %s", s, fmt.Sprintf(format, args...))
+	}
+	text := strings.ToLower(strings.TrimSpace(s))
+	name, inner, call := strings.Cut(text, "(")
+	if !call {
+		n, err := strconv.Atoi(text)
+		if err != nil && !errors.Is(err, strconv.ErrRange) {
+			return fail(lengthHint, "not a length")
+		}
+		if n < 1 || n > MaxLength {
+			return fail("", "want 1 to %d tokens", MaxLength)
+		}
+		return Fixed(n), nil
+	}
+	kind := noLength
+	for k := uniform; k <= lognormal; k++ {
+		if strings.TrimSpace(name) == lengthNames[k] {
+			kind = k
+		}
+	}
+	inner, closed := strings.CutSuffix(inner, ")")
+	first, second, two := strings.Cut(inner, ",")
+	if kind == noLength || !closed || !two {
+		return fail(lengthHint, "not a length")
+	}
+	a, errA := strconv.ParseFloat(strings.TrimSpace(first), 64)
+	b, errB := strconv.ParseFloat(strings.TrimSpace(second), 64)
+	if errA != nil || errB != nil || math.IsNaN(a) || math.IsNaN(b) {
+		return fail(lengthHint, "%q and %q are not two numbers", first, second)
+	}
+	if a < 1 || a > MaxLength {
+		return fail("", "the first number is %g, want 1 to %d tokens", a, MaxLength)
+	}
+	switch {
+	case kind != uniform && (b < 0 || b > MaxLength):
+		return fail("", "the standard deviation is %g, want 0 to %d tokens", b, MaxLength)
+	case kind == uniform && (a != math.Trunc(a) || b != math.Trunc(b)):
+		return fail("", "the ends of uniform are whole numbers of tokens")
+	case kind == uniform && b < a:
+		return fail(fmt.Sprintf("did you mean uniform(%g,%g)?", b, a), "the ends of uniform are the wrong way round")
+	case kind == uniform && b > MaxLength:
+		return fail("", "the second number is %g, want at most %d tokens", b, MaxLength)
+	}
+	return Lengths{kind, a, b + 0}, nil // + 0 makes a plain zero of -0
+}
+
+// IsZero tells that there is no distribution.
+func (l Lengths) IsZero() bool { return l.kind == noLength }
+
+// At is the length that a draw u, even over all 64-bit numbers, stands for:
+// the quantile u/2⁶⁴, rounded to the nearest token and held to 1…MaxLength.
+// The zero Lengths gives Unknown.
+//
+// Holding the tail of a wide normal to 1 raises its mean; String and run.json
+// keep what was asked for.
+func (l Lengths) At(u uint64) int {
+	switch l.kind {
+	case fixed:
+		return int(l.a)
+	case uniform:
+		i, _ := bits.Mul64(u, uint64(l.b-l.a)+1)
+		return int(l.a) + int(i)
+	case normal:
+		return tokens(l.a + float64(l.b*quantile(u)))
+	case lognormal:
+		// Moments of the log-normal distribution, solved for its parameters:
+		// σ² = ln(1 + sd²/m²), μ = ln m − σ²/2.
+		ratio := l.b / l.a
+		variance := math.Log1p(float64(ratio * ratio))
+		mu := math.Log(l.a) - float64(variance/2)
+		return tokens(math.Exp(mu + float64(math.Sqrt(variance)*quantile(u))))
+	}
+	return Unknown
+}
+
+// quantile is that of the standard normal distribution.
+func quantile(u uint64) float64 {
+	return math.Sqrt2 * math.Erfinv(float64(2*seed.Float(u))-1)
+}
+
+// tokens holds x to what a length can be; x may be infinite.
+func tokens(x float64) int { return int(math.Round(min(max(x, 1), MaxLength))) }
+
+// Mean is the mean length as asked for, before it is held to 1…MaxLength; NaN
+// for the zero Lengths.
+func (l Lengths) Mean() float64 {
+	switch l.kind {
+	case noLength:
+		return math.NaN()
+	case uniform:
+		return (l.a + l.b) / 2
+	}
+	return l.a
+}
+
+// String writes the lengths so that ParseLengths reads them back.
+func (l Lengths) String() string {
+	switch l.kind {
+	case noLength:
+		return ""
+	case fixed:
+		return strconv.Itoa(int(l.a))
+	}
+	number := func(x float64) string { return strconv.FormatFloat(x, 'f', -1, 64) }
+	return lengthNames[l.kind] + "(" + number(l.a) + "," + number(l.b) + ")"
+}

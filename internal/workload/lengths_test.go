@@ -1,0 +1,157 @@
+package workload
+
+import (
+	"math"
+	"strings"
+	"testing"
+
+	"pgregory.net/rapid"
+
+	"pitot/internal/user"
+	"pitot/internal/workload/seed"
+)
+
+func lengths(t testing.TB, s string) Lengths {
+	t.Helper()
+	l, err := ParseLengths(s)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return l
+}
+
+func TestParseLengths(t *testing.T) {
+	for in, want := range map[string]string{
+		"1024":                     "1024",
+		" 7 ":                      "7",
+		"Uniform( 1 , 10 )":        "uniform(1,10)",
+		"uniform(5,5)":             "uniform(5,5)",
+		"normal(100,0)":            "normal(100,0)",
+		"normal(100.5,1e1)":        "normal(100.5,10)",
+		"lognormal(1154.3,1108.2)": "lognormal(1154.3,1108.2)",
+		"lognormal(10,-0)":         "lognormal(10,0)",
+	} {
+		if got := lengths(t, in); got.String() != want {
+			t.Errorf("ParseLengths(%q) = %s, want %s", in, got, want)
+		}
+	}
+	for in, want := range map[string]string{
+		"":                   "write a number of tokens as 1024",
+		"1k":                 "write a number of tokens as 1024",
+		"0":                  "want 1 to 16777216 tokens",
+		"-3":                 "want 1 to 16777216 tokens",
+		"99999999999":        "want 1 to 16777216 tokens",
+		"uniform(10,1)":      "did you mean uniform(1,10)?",
+		"uniform(1.5,3)":     "whole numbers",
+		"uniform(1,+Inf)":    "at most",
+		"uniform(1)":         lengthHint,
+		"uniform(1,2":        lengthHint,
+		"uniform(1,2,3)":     "not two numbers",
+		"gamma(1,2)":         lengthHint,
+		"fixed(1,2)":         lengthHint,
+		"normal(a,b)":        "not two numbers",
+		"normal(NaN,1)":      "not two numbers",
+		"normal(0.5,1)":      "the first number is 0.5",
+		"normal(10,-1)":      "the standard deviation is -1",
+		"lognormal(1e300,1)": "the first number is 1e+300",
+	} {
+		if l, err := ParseLengths(in); err == nil || !strings.Contains(err.Error()+"; "+user.Hint(err), want) || !l.IsZero() {
+			t.Errorf("ParseLengths(%q) = %v, %v, want an error with %q", in, l, err, want)
+		}
+	}
+}
+
+// Moments of 20,000 draws against those asked for, within five standard
+// errors (with the log-normal's heavy tail allowed for in its deviation).
+func TestLengthsMoments(t *testing.T) {
+	const n = 20_000
+	for _, c := range []struct {
+		spec             string
+		mean, sd, within float64 // within: of the deviation, relative
+		min, max         int
+	}{
+		{"300", 300, 0, 0, 300, 300},
+		{"uniform(1,10)", 5.5, math.Sqrt(99.0 / 12), 0.02, 1, 10},
+		{"normal(1000,100)", 1000, 100, 0.03, 500, 1500},
+		{"lognormal(1000,500)", 1000, 500, 0.06, 100, 20_000},
+		{"lognormal(200,400)", 200, 400, 0.25, 1, 100_000},
+	} {
+		l := lengths(t, c.spec)
+		var sum, squares float64
+		for i := range uint64(n) {
+			x := l.At(seed.At(3, streamInput, i))
+			if x < c.min || x > c.max {
+				t.Fatalf("%s gave %d", l, x)
+			}
+			sum += float64(x)
+			squares += float64(x) * float64(x)
+		}
+		mean := sum / n
+		sd := math.Sqrt(max(0, squares/n-mean*mean))
+		if math.Abs(mean-c.mean) > 5*c.sd/math.Sqrt(n) || math.Abs(sd-c.sd) > c.within*c.sd {
+			t.Errorf("%s: mean %.2f, standard deviation %.2f, want %.2f and %.2f", l, mean, sd, c.mean, c.sd)
+		}
+		if l.Mean() != c.mean {
+			t.Errorf("%s: Mean() = %g, want %g", l, l.Mean(), c.mean)
+		}
+	}
+}
+
+func TestLengthsGolden(t *testing.T) {
+	for _, c := range []struct {
+		spec string
+		u    uint64
+		want int
+	}{
+		{"uniform(1,10)", 0, 1},
+		{"uniform(1,10)", math.MaxUint64, 10},
+		{"uniform(1,16777216)", math.MaxUint64, MaxLength},
+		{"normal(100,10)", 1 << 63, 100},
+		{"normal(100,10)", 0xD7783DE6F4F9DA4B, 110}, // the 84.17th percentile: one standard deviation
+		{"normal(1,1000)", 0, 1},
+		{"lognormal(100,100)", 1 << 63, 71}, // median m/√2 when sd = m
+		{"lognormal(16777216,16777216)", math.MaxUint64, MaxLength},
+		{"lognormal(1,16777216)", 0, 1},
+	} {
+		if got := lengths(t, c.spec).At(c.u); got != c.want {
+			t.Errorf("%s at %#x = %d, want %d", c.spec, c.u, got, c.want)
+		}
+	}
+	if got := (Lengths{}).At(5); got != Unknown {
+		t.Errorf("no lengths at all give %d", got)
+	}
+	if Fixed(0) != lengths(t, "1") || Fixed(1<<30).At(0) != MaxLength {
+		t.Error("Fixed does not hold its length to what can be")
+	}
+}
+
+// At is a quantile function: it never falls.
+func TestLengthsMonotone(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		a, b := rapid.Uint64().Draw(t, "a"), rapid.Uint64().Draw(t, "b")
+		for _, spec := range []string{"uniform(3,900)", "normal(400,300)", "lognormal(400,900)"} {
+			l, _ := ParseLengths(spec)
+			if lo, hi := l.At(min(a, b)), l.At(max(a, b)); lo < 1 || lo > hi {
+				t.Fatalf("%s: %d at the lower draw, %d at the higher", l, lo, hi)
+			}
+		}
+	})
+}
+
+func FuzzParseLengths(f *testing.F) {
+	for _, s := range []string{"1024", "uniform(1,10)", "normal(5.5,0)", "lognormal(1e3,2e2)", "uniform(,)", "((", "normal(0x1p4,Inf)"} {
+		f.Add(s, uint64(1))
+	}
+	f.Fuzz(func(t *testing.T, s string, u uint64) {
+		l, err := ParseLengths(s)
+		if err != nil {
+			return
+		}
+		if n := l.At(u); n < 1 || n > MaxLength {
+			t.Errorf("%s gave %d", l, n)
+		}
+		if again, err := ParseLengths(l.String()); err != nil || again != l {
+			t.Errorf("%q reads back as %v, %v", l, again, err)
+		}
+	})
+}

@@ -1,0 +1,80 @@
+package workload
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"math"
+	"strings"
+)
+
+// object is a JSON object whose values are not yet read. Keys with the value
+// null are left out.
+type object map[string]json.RawMessage
+
+func parseObject(raw []byte) (object, error) {
+	var o object
+	err := json.Unmarshal(raw, &o)
+	if _, ok := errors.AsType[*json.UnmarshalTypeError](err); ok || err == nil && o == nil {
+		return nil, errors.New("want a JSON object")
+	}
+	if err != nil {
+		return nil, fmt.Errorf("want a JSON object: %w", err)
+	}
+	o.dropNulls()
+	return o, nil
+}
+
+func (o object) dropNulls() {
+	for key, value := range o {
+		if string(value) == "null" {
+			delete(o, key)
+		}
+	}
+}
+
+// text is the string under the first of these keys that is there.
+func (o object) text(keys ...string) (s string, err error) {
+	for _, key := range keys {
+		if o[key] == nil {
+			continue
+		}
+		if json.Unmarshal(o[key], &s) != nil {
+			return "", fmt.Errorf("%s: want a string", key)
+		}
+		return s, nil
+	}
+	return "", fmt.Errorf("want the key %s with a string", strings.Join(keys, " or "))
+}
+
+// tokens is the number under the first of these keys that is there, else
+// Unknown. Numbers are whole, but may be written as 10.0.
+func (o object) tokens(keys ...string) (int, error) {
+	for _, key := range keys {
+		if o[key] == nil {
+			continue
+		}
+		var x float64
+		if json.Unmarshal(o[key], &x) != nil || x != math.Trunc(x) || x < 0 || x > MaxLength {
+			return 0, fmt.Errorf("%s: want a whole number of tokens, 0 to %d", key, MaxLength)
+		}
+		return int(x), nil
+	}
+	return Unknown, nil
+}
+
+// body is what remains of a recorded request for Request.Body: all but the
+// keys that are the run's own to set. Nil if nothing remains.
+func (o object) body() ([]byte, error) {
+	for _, key := range []string{"model", "stream", "stream_options", "max_tokens", "max_completion_tokens"} {
+		delete(o, key)
+	}
+	if len(o) == 0 {
+		return nil, nil
+	}
+	b, err := json.Marshal(o)
+	if err != nil {
+		return nil, fmt.Errorf("encode body: %w", err)
+	}
+	return b, nil
+}

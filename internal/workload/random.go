@@ -1,0 +1,133 @@
+package workload
+
+import (
+	"fmt"
+	"math"
+	"time"
+
+	"pitot/internal/workload/seed"
+)
+
+// Streams of a seed, one for each thing that is drawn.
+const (
+	streamInput = 1 + iota
+	streamOutput
+	streamShare
+	streamContent
+	streamPrefix
+	streamOrder
+)
+
+// Calibration is what a server makes of generated words: its prompt_tokens =
+// Overhead + PerWord × words. The overhead is the chat template. The zero
+// value says that none is known; then a word is taken for a token and the
+// template comes on top.
+type Calibration struct {
+	Overhead, PerWord float64 // tokens
+}
+
+func (c Calibration) known() bool { return c != Calibration{} }
+
+// words is how many words come nearest to so many prompt tokens.
+func (c Calibration) words(tokens int) int {
+	if !c.known() {
+		return tokens
+	}
+	return int(math.Round((float64(tokens) - c.Overhead) / c.PerWord))
+}
+
+// tokens is what so many words come to.
+func (c Calibration) tokens(words int) int {
+	if !c.known() {
+		return words
+	}
+	return int(math.Round(c.Overhead + c.PerWord*float64(words)))
+}
+
+// RandomConfig describes a Random workload.
+type RandomConfig struct {
+	Input  Lengths // prompt tokens, without the prefix
+	Output Lengths // tokens to ask for
+
+	// Every prompt is Prefix tokens longer than Input says. For a share
+	// PrefixShare of the requests these tokens are the same, for the others
+	// their own: the share changes what a cache can do, and nothing else.
+	Prefix      int     // tokens, 0 for none
+	PrefixShare float64 // 0 to 1
+
+	// Seed draws lengths and who shares the prefix. Nonce draws the words
+	// alone: a new nonce asks for the same lengths with prompts that no cache
+	// has seen.
+	Seed, Nonce uint64
+
+	Calibration Calibration
+}
+
+// Random is the synthetic workload: generated words of planned length, cold
+// by default. It is safe for concurrent use.
+//
+// No two requests of a nonce have text seeds in common, and texts of different
+// seeds are apart within their first eight words (see
+// [token.Vocabulary.AppendText]); what requests without a shared prefix have
+// in common is the head of the chat template only.
+type Random struct {
+	config RandomConfig
+	prefix Segment
+}
+
+// NewRandom makes the workload, or says what in its description makes none.
+func NewRandom(c RandomConfig) (*Random, error) {
+	switch k := c.Calibration; {
+	case c.Input.IsZero() || c.Output.IsZero():
+		return nil, fmt.Errorf("random workload: input and output lengths are missing")
+	case c.Prefix < 0 || c.Prefix > MaxLength:
+		return nil, fmt.Errorf("random workload: prefix is %d, want 0 to %d tokens", c.Prefix, MaxLength)
+	case !(c.PrefixShare >= 0 && c.PrefixShare <= 1):
+		return nil, fmt.Errorf("random workload: prefix share is %g, want 0 to 1", c.PrefixShare)
+	case k.known() && !(k.PerWord >= 0.1 && k.PerWord <= 100 && math.Abs(k.Overhead) <= MaxLength):
+		return nil, fmt.Errorf("random workload: %g + %g × words is no number of tokens", k.Overhead, k.PerWord)
+	}
+	r := &Random{config: c}
+	if c.Prefix > 0 {
+		// The template's tokens belong to the prompt as a whole: the prefix is
+		// Prefix tokens of text.
+		words := Calibration{PerWord: c.Calibration.PerWord}.words(c.Prefix)
+		r.prefix = Segment{Seed: seed.At(c.Nonce, streamPrefix, 0), Words: max(1, words)}
+	}
+	return r, nil
+}
+
+// At gives the i-th request: one user message, Input planned as the tokens the
+// server will count, as far as Calibration knows.
+func (r *Random) At(i int64) (Request, error) {
+	if i < 0 {
+		return Request{}, fmt.Errorf("random workload: no request %d", i)
+	}
+	c, at := &r.config, uint64(i)
+	// At least one word is the request's own, even where the template alone is
+	// longer than the input asked for.
+	words := c.Calibration.words(c.Prefix + c.Input.At(seed.At(c.Seed, streamInput, at)))
+	words = max(words, r.prefix.Words+1)
+	own := Segment{Seed: seed.At(c.Nonce, streamContent, at), Words: words}
+	segments := []Segment{own}
+	if r.shares(at) {
+		own.Words -= r.prefix.Words
+		segments = []Segment{r.prefix, own}
+	}
+	return Request{
+		ID:       i,
+		Messages: []Message{{Role: "user", Segments: segments}},
+		Input:    c.Calibration.tokens(words),
+		Output:   c.Output.At(seed.At(c.Seed, streamOutput, at)),
+		Exact:    true,
+		Session:  Unknown,
+	}, nil
+}
+
+// shares tells whether request i begins with the common prefix.
+func (r *Random) shares(i uint64) bool {
+	return r.prefix.Words > 0 && seed.Float(seed.At(r.config.Seed, streamShare, i)) < r.config.PrefixShare
+}
+
+// Next gives nothing: every request stands alone.
+func (r *Random) Next(Request, Answer) (Request, time.Duration, bool) { return Request{}, 0, false }

@@ -1,0 +1,143 @@
+package workload
+
+import (
+	"bufio"
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+)
+
+// container is how the records of a file are held together.
+type container uint8
+
+const (
+	textLines container = iota // one prompt a line
+	jsonLines                  // one object a line
+	jsonArray                  // one array of objects
+)
+
+// maxRecord is the most bytes that a record may have.
+const maxRecord = 64 << 20
+
+// visitor takes one record, which lies at offset. It must not keep raw.
+type visitor func(kind container, offset int64, raw []byte) error
+
+// scan calls visit with each record of a file in turn; blank lines are none.
+// Errors that have a place in the file are a *recordError.
+func scan(r io.Reader, visit visitor) error {
+	in := bufio.NewReaderSize(r, 64<<10)
+	var start int64
+	if mark, _ := in.Peek(3); bytes.Equal(mark, []byte("\xef\xbb\xbf")) {
+		discarded, _ := in.Discard(len(mark)) // cannot fail, it was peeked at
+		start = int64(discarded)
+	}
+	head, err := in.Peek(4096)
+	if err != nil && err != io.EOF {
+		return err
+	}
+	kind := containerOf(head)
+	if kind == jsonArray {
+		return scanArray(in, start, visit)
+	}
+	return scanLines(in, kind, start, visit)
+}
+
+// containerOf tells from how a file begins what it holds.
+func containerOf(head []byte) container {
+	head = bytes.TrimLeft(head, " \t\r\n")
+	if len(head) == 0 {
+		return textLines
+	}
+	switch head[0] {
+	case '{':
+		return jsonLines
+	case '[':
+		// A prompt may begin with a bracket, as in "[INST] Hello".
+		if rest := bytes.TrimLeft(head[1:], " \t\r\n"); len(rest) == 0 || bytes.IndexByte([]byte(`{["]`), rest[0]) >= 0 {
+			return jsonArray
+		}
+	}
+	return textLines
+}
+
+func scanLines(r io.Reader, kind container, start int64, visit visitor) error {
+	lines := bufio.NewScanner(r)
+	lines.Buffer(nil, maxRecord)
+	end := start
+	lines.Split(func(data []byte, atEOF bool) (int, []byte, error) {
+		advance, line, err := bufio.ScanLines(data, atEOF)
+		end += int64(advance)
+		return advance, line, err
+	})
+	for start = end; lines.Scan(); start = end {
+		line := lines.Bytes()
+		if len(bytes.TrimSpace(line)) == 0 {
+			continue
+		}
+		if err := visit(kind, start, line); err != nil {
+			return atOffset(start, err)
+		}
+	}
+	if err := lines.Err(); errors.Is(err, bufio.ErrTooLong) {
+		return atOffset(start, fmt.Errorf("want lines of at most %d MiB", maxRecord>>20))
+	} else if err != nil {
+		return err
+	}
+	return nil
+}
+
+func scanArray(r io.Reader, start int64, visit visitor) error {
+	in := json.NewDecoder(r)
+	// fail places an error of the decoder, which counts from the first byte.
+	fail := func(err error) error {
+		if syntax, ok := errors.AsType[*json.SyntaxError](err); ok {
+			return &recordError{start + max(0, syntax.Offset-1), fmt.Errorf("want a JSON array of objects: %w", err)}
+		}
+		if err == io.EOF || err == io.ErrUnexpectedEOF {
+			return &recordError{start + in.InputOffset(), errors.New("want a JSON array of objects: the file ends inside it")}
+		}
+		return err
+	}
+	if _, err := in.Token(); err != nil {
+		return fail(err)
+	}
+	var raw json.RawMessage
+	for in.More() {
+		if err := in.Decode(&raw); err != nil {
+			return fail(err)
+		}
+		offset := start + in.InputOffset() - int64(len(raw))
+		if len(raw) > maxRecord {
+			return atOffset(offset, fmt.Errorf("want elements of at most %d MiB", maxRecord>>20))
+		}
+		if err := visit(jsonArray, offset, raw); err != nil {
+			return atOffset(offset, err)
+		}
+	}
+	if _, err := in.Token(); err != nil {
+		return fail(err)
+	}
+	if _, err := in.Token(); err == nil {
+		return &recordError{start + in.InputOffset(), errors.New("want nothing after the JSON array")}
+	} else if err != io.EOF {
+		return fail(err)
+	}
+	return nil
+}
+
+// lineAt is the line, from 1, that the byte at offset is on.
+func lineAt(r io.ReaderAt, offset int64) (int, error) {
+	line, buf := 1, make([]byte, 64<<10)
+	for in := io.NewSectionReader(r, 0, offset); ; {
+		n, err := in.Read(buf)
+		line += bytes.Count(buf[:n], []byte("\n"))
+		if err == io.EOF {
+			return line, nil
+		}
+		if err != nil {
+			return 0, err
+		}
+	}
+}

@@ -1,0 +1,95 @@
+package workload
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"unicode"
+)
+
+// turn is one turn of a ShareGPT conversation, in either of its spellings.
+type turn struct {
+	From    string `json:"from"`
+	Value   string `json:"value"`
+	Role    string `json:"role"`
+	Content string `json:"content"`
+}
+
+func (t turn) text() string { return t.Value + t.Content }
+
+// human tells who speaks.
+func (t turn) human() bool {
+	switch t.From + t.Role {
+	case "human", "user":
+		return true
+	}
+	return false
+}
+
+// answers tells whether the turn can be an answer.
+func (t turn) answers() bool {
+	switch t.From + t.Role {
+	case "human", "user", "system", "tool", "function", "observation":
+		return false
+	}
+	return true
+}
+
+// parseShareGPT asks the first human turn of a conversation with two turns or
+// more, for as many tokens as its recorded answer is estimated to have.
+func parseShareGPT(raw []byte) (record, string, error) {
+	var c struct {
+		Conversations *[]turn `json:"conversations"`
+		Conversation  *[]turn `json:"conversation"`
+	}
+	if err := json.Unmarshal(raw, &c); err != nil {
+		if _, ok := errors.AsType[*json.UnmarshalTypeError](err); ok {
+			return record{}, "", errors.New("want a conversation: an object with an array of turns, each with from and value, or role and content")
+		}
+		return record{}, "", fmt.Errorf("want a conversation: %w", err)
+	}
+	turns := c.Conversations
+	if turns == nil {
+		turns = c.Conversation
+	}
+	if turns == nil {
+		return record{}, "", errors.New("want the key conversations or conversation with an array of turns")
+	}
+	if len(*turns) < 2 {
+		return record{}, skipOneTurn, nil
+	}
+	for i, t := range *turns {
+		if !t.human() {
+			continue
+		}
+		if i+1 == len(*turns) || !(*turns)[i+1].answers() {
+			return record{}, skipNoAnswer, nil
+		}
+		output := estimate((*turns)[i+1].text())
+		if output == 0 {
+			return record{}, skipNoAnswer, nil
+		}
+		return prompt(t.text(), output)
+	}
+	return record{}, skipNoHuman, nil
+}
+
+// estimate is about how many tokens a text has, for want of its tokenizer:
+// 4/3 of its words, rounded up, where each character of a script that is
+// written without spaces is a word.
+func estimate(text string) int {
+	words, inside := 0, false
+	for _, r := range text {
+		switch {
+		case r >= 0x2E80: // East Asian scripts and what lies beyond
+			words++
+			inside = false
+		case unicode.IsSpace(r):
+			inside = false
+		case !inside:
+			words++
+			inside = true
+		}
+	}
+	return min((words*4+2)/3, MaxLength)
+}

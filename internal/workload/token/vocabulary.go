@@ -1,0 +1,130 @@
+// Package token makes text of an exact length in tokens without having a
+// tokenizer: from words that are one token each in every common vocabulary.
+package token
+
+import (
+	_ "embed"
+	"errors"
+	"fmt"
+	"iter"
+	"strings"
+	"sync"
+)
+
+//go:embed words.txt
+var wordList string
+
+//go:embed first_words.txt
+var firstList string
+
+// Vocabulary is a set of words that count as one token each: any word with
+// the space before it, and some, the first words, without one too. It never
+// changes, so it is safe for concurrent use.
+type Vocabulary struct {
+	name  string
+	words list
+	first list
+	known func() map[string]struct{} // for Count alone, hence built on demand
+}
+
+// slot is the room of one word with its leading space. All slots being of one
+// size, a word is copied by two moves and no branch.
+const slot = 16
+
+// list is words, each with its leading space.
+type list struct {
+	text   [][slot]byte
+	length []uint8 // bytes in use, the space included
+}
+
+func (l *list) add(word string) {
+	w := [slot]byte{' '}
+	l.length = append(l.length, uint8(1+copy(w[1:], word)))
+	l.text = append(l.text, w)
+}
+
+// parse reads one word a line, none longer than a slot has room for.
+func parse(lines string) list {
+	n := strings.Count(lines, "\n")
+	l := list{text: make([][slot]byte, 0, n), length: make([]uint8, 0, n)}
+	for word := range strings.Lines(lines) {
+		l.add(word[:len(word)-1])
+	}
+	return l
+}
+
+func (l *list) len() int { return len(l.text) }
+
+// word is word i without its space.
+func (l *list) word(i int) []byte { return l.text[i][1:l.length[i]] }
+
+// all goes through the words.
+func (l *list) all(yield func(string) bool) {
+	for i := range l.len() {
+		if !yield(string(l.word(i))) {
+			return
+		}
+	}
+}
+
+// pick is the words that keep wants.
+func (l *list) pick(keep func(string) bool) (kept list) {
+	for i := range l.len() {
+		if w := string(l.word(i)); keep(w) {
+			kept.add(w)
+		}
+	}
+	return kept
+}
+
+func newVocabulary(name string, words, first list) *Vocabulary {
+	v := &Vocabulary{name: name, words: words, first: first}
+	v.known = sync.OnceValue(func() map[string]struct{} {
+		m := make(map[string]struct{}, v.Size())
+		for i := range v.Size() {
+			m[string(v.words.word(i))] = struct{}{}
+		}
+		return m
+	})
+	return v
+}
+
+var universal = sync.OnceValue(func() *Vocabulary {
+	return newVocabulary("universal", parse(wordList), parse(firstList))
+})
+
+// Universal is the built-in vocabulary: 8,192 words, 2,048 of them first
+// words. README.md beside this file says which tokenizers it was computed
+// from.
+func Universal() *Vocabulary { return universal() }
+
+// Name says which vocabulary it is: "universal", or what Restrict made of it.
+func (v *Vocabulary) Name() string { return v.name }
+
+// Size is the number of words.
+func (v *Vocabulary) Size() int { return v.words.len() }
+
+// FirstSize is the number of words that may begin a text.
+func (v *Vocabulary) FirstSize() int { return v.first.len() }
+
+// Words goes through the words; with a space before it each is a token.
+func (v *Vocabulary) Words() iter.Seq[string] { return v.words.all }
+
+// FirstWords goes through the words that may begin a text.
+func (v *Vocabulary) FirstWords() iter.Seq[string] { return v.first.all }
+
+// Restrict is the vocabulary of the words that keep wants, and of the first
+// words that keepFirst wants, for a server on whose tokenizer some of them are
+// not one token. It is an error if no word, or no first word, is left.
+func (v *Vocabulary) Restrict(keep, keepFirst func(word string) bool) (*Vocabulary, error) {
+	words, first := v.words.pick(keep), v.first.pick(keepFirst)
+	if words.len() == 0 || first.len() == 0 {
+		return nil, errors.New("restrict vocabulary: no words are left")
+	}
+	name := v.name
+	if words.len() < v.Size() || first.len() < v.FirstSize() {
+		base, _, _ := strings.Cut(v.name, "/")
+		name = fmt.Sprintf("%s/%d", base, words.len())
+	}
+	return newVocabulary(name, words, first), nil
+}

@@ -1,0 +1,56 @@
+// Package workload is what is asked: contents, lengths, sessions.
+//
+// A Source is pure in (seed, index, earlier answers): asked twice, it gives
+// the same request, so that a run can be done again and a virtual run asks
+// what a real one would.
+package workload
+
+import "time"
+
+// Unknown is a length in tokens that the workload does not know.
+const Unknown = -1
+
+// Request is one thing to ask.
+type Request struct {
+	ID       int64
+	Messages []Message // at least one
+	Input    int       // planned prompt tokens, Unknown if not known
+	Output   int       // tokens to ask for at most, Unknown leaves it to the server
+	Exact    bool      // hold the engine to Output tokens where it can be (ignore_eos, min_tokens)
+	Class    string    // class for reports, "" for one by length
+	Session  int64     // Unknown if none
+	Turn     int32
+	Body     []byte // JSON object merged over the API's body, nil if none
+}
+
+// Message is one message of a chat; completion APIs send the texts of all
+// messages one after the other.
+type Message struct {
+	Role     string // "system", "user", "assistant"
+	Segments []Segment
+}
+
+// Segment is a stretch of a prompt: literal text, or Words generated words
+// that depend on Seed alone. Equal segments are equal text, so a simulated
+// engine can hash them without rendering them.
+type Segment struct {
+	Text  string
+	Seed  uint64
+	Words int
+}
+
+// Answer is what came back for a request, as far as a workload may need it.
+type Answer struct {
+	OK     bool
+	Text   string
+	Tokens int
+}
+
+// Source gives the requests of a point.
+type Source interface {
+	// At gives the i-th request (for a session: its first turn).
+	At(i int64) (Request, error)
+	// Next gives the turn that follows an answer and the think time before
+	// it; ok is false when there is none.
+	Next(prev Request, a Answer) (next Request, think time.Duration, ok bool)
+}

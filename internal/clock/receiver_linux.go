@@ -3,6 +3,7 @@ package clock
 import (
 	"io"
 	"net"
+	"sync"
 	"syscall"
 	"time"
 	"unsafe"
@@ -16,21 +17,33 @@ const Kernel = true
 // Receiver reads a TCP socket with recvmsg and gives each read the kernel's
 // receive stamp. It must be used by one goroutine at a time.
 type Receiver struct {
-	raw     syscall.RawConn
-	stamped bool // the socket has timestamping on
-	read    func(fd uintptr) bool
-	hdr     unix.Msghdr
-	iov     unix.Iovec
-	ctl     [128]byte
+	raw   syscall.RawConn
+	scout *Scout  // nil: none looks at this socket early
+	fd    uintptr // as the scout knows it
+	read  func(fd uintptr) bool
+	peek  func(fd uintptr)
 
-	// of the last read
-	n     int
-	left  int // bytes still queued, unknownLeft if the kernel does not say
-	errno syscall.Errno
-	now   time.Time
-	last  int64 // the latest stamp given
-	buf   []byte
+	// buf is read into; the rest tells of the last read.
+	buf    []byte
+	n      int
+	left   int // bytes still queued, unknownLeft if the kernel does not say
+	at     int64
+	kernel bool
+	err    error
+	early  []mark // of its beginning, by a scout
+
+	queue sync.Mutex // guards what follows: a scout looks while another reads
+	hdr   unix.Msghdr
+	iov   unix.Iovec
+	ctl   [128]byte
+	off   int64  // bytes read so far
+	last  int64  // the latest stamp given
+	marks []mark // of bytes behind off
 }
+
+// mark says that the bytes before end, counted from the socket's first, had
+// arrived by a time.
+type mark struct{ end, at int64 }
 
 // NewReceiver turns the kernel's receive stamps on for a TCP connection. It
 // gives nil for anything that has none.
@@ -44,40 +57,102 @@ func NewReceiver(c net.Conn) *Receiver {
 		return nil
 	}
 	r := &Receiver{raw: raw}
+	stamped := false
 	err = raw.Control(func(fd uintptr) {
 		flags := unix.SOF_TIMESTAMPING_RX_SOFTWARE | unix.SOF_TIMESTAMPING_SOFTWARE
-		r.stamped = unix.SetsockoptInt(int(fd), unix.SOL_SOCKET, unix.SO_TIMESTAMPING_NEW, flags) == nil
+		stamped = unix.SetsockoptInt(int(fd), unix.SOL_SOCKET, unix.SO_TIMESTAMPING_NEW, flags) == nil
 		_ = unix.SetsockoptInt(int(fd), unix.IPPROTO_TCP, unix.TCP_INQ, 1) // without it, Run reads once more
 	})
-	if err != nil || !r.stamped {
+	if err != nil || !stamped {
 		return nil
 	}
 	r.hdr.Iov = &r.iov
 	r.hdr.Iovlen = 1
 	r.hdr.Control = &r.ctl[0]
-	r.read = r.recv
+	r.read, r.peek = r.recv, r.mark
 	return r
 }
 
-// recv is one recvmsg; false asks the poller to wait.
+// recv reads what is there; false asks the poller to wait.
 func (r *Receiver) recv(fd uintptr) bool {
-	r.iov.Base = &r.buf[0]
-	r.iov.SetLen(len(r.buf))
-	r.hdr.SetControllen(len(r.ctl))
-	r.hdr.Flags = 0
-	for {
-		// The socket does not block, so the scheduler need not be told.
-		n, _, errno := syscall.RawSyscall(syscall.SYS_RECVMSG, fd, uintptr(unsafe.Pointer(&r.hdr)), 0)
-		switch errno {
-		case syscall.EINTR:
-			continue
-		case syscall.EAGAIN:
-			return false
-		}
-		r.now = time.Now()
-		r.n, r.errno = int(n), errno
-		return true
+	r.queue.Lock()
+	defer r.queue.Unlock()
+	n, errno := r.recvmsg(fd, &r.buf[0], len(r.buf), 0)
+	if errno == syscall.EAGAIN {
+		return false
 	}
+	r.n, r.left, r.kernel, r.err = n, unknownLeft, false, nil
+	r.early = r.early[:0]
+	now := time.Now()
+	switch {
+	case errno != 0:
+		r.n, r.err = 0, errno
+		r.at = r.forward(Of(now))
+	case n == 0:
+		r.err = io.EOF
+		r.at = r.forward(Of(now))
+	default:
+		r.off += int64(n)
+		for len(r.marks) > 0 && r.marks[0].end < r.off {
+			r.early = append(r.early, r.marks[0])
+			r.marks = append(r.marks[:0], r.marks[1:]...)
+		}
+		if len(r.marks) > 0 && r.marks[0].end == r.off {
+			r.marks = r.marks[:0] // the read's own stamp is the same
+		}
+		r.at, r.kernel = r.stamp(now)
+	}
+	return true
+}
+
+// mark notes what is queued and when the last of it arrived, and leaves it
+// there.
+func (r *Receiver) mark(fd uintptr) {
+	r.queue.Lock()
+	defer r.queue.Unlock()
+	var none [1]byte // with MSG_TRUNC nothing is copied (tcp(7))
+	n, errno := r.recvmsg(fd, &none[0], 1<<30, unix.MSG_PEEK|unix.MSG_TRUNC|unix.MSG_DONTWAIT)
+	if errno != 0 || n <= 0 || len(r.marks) == maxMarks {
+		return
+	}
+	if at, kernel := r.stamp(time.Now()); kernel {
+		r.marks = append(r.marks, mark{r.off + int64(n), at})
+	}
+}
+
+// recvmsg is one system call, begun again when a signal interrupts it.
+func (r *Receiver) recvmsg(fd uintptr, p *byte, size int, flags uintptr) (int, syscall.Errno) {
+	r.iov.Base = p
+	r.iov.SetLen(size)
+	for {
+		r.hdr.SetControllen(len(r.ctl))
+		r.hdr.Flags = 0
+		// The socket does not block, so the scheduler need not be told.
+		n, _, errno := syscall.RawSyscall(syscall.SYS_RECVMSG, fd, uintptr(unsafe.Pointer(&r.hdr)), flags)
+		if errno != syscall.EINTR {
+			return int(n), errno
+		}
+	}
+}
+
+// stamp gives the time of the last recvmsg's bytes, now where the kernel has
+// none that can be right, and notes how much is left.
+func (r *Receiver) stamp(now time.Time) (at int64, kernel bool) {
+	if wall := r.control(); wall != 0 {
+		if at, ok := FromWall(now, wall); ok {
+			return r.forward(at), true
+		}
+	}
+	return r.forward(Of(now)), false
+}
+
+// forward keeps the stamps of a socket from going back. The wall clock is set
+// against the monotonic one anew at each read, to within tens of nanoseconds:
+// without this the rest of a segment could seem to arrive before its
+// beginning.
+func (r *Receiver) forward(at int64) int64 {
+	r.last = max(r.last, at)
+	return r.last
 }
 
 // Read fills p and gives the time the bytes arrived: by the kernel's stamp
@@ -89,36 +164,13 @@ func (r *Receiver) Read(p []byte) (n int, at int64, kernel bool, err error) {
 	if err := r.raw.Read(r.read); err != nil {
 		return 0, Now(), false, err
 	}
-	at, kernel, err = r.result()
-	return r.n, at, kernel, err
+	return r.n, r.at, r.kernel, r.err
 }
 
-// result interprets the last recvmsg.
-func (r *Receiver) result() (at int64, kernel bool, err error) {
-	at, r.left = Of(r.now), unknownLeft
-	switch {
-	case r.errno != 0:
-		r.n, err = 0, r.errno
-	case r.n == 0:
-		err = io.EOF
-	default:
-		if wall := r.control(); wall != 0 {
-			if mono, ok := FromWall(r.now, wall); ok {
-				at, kernel = mono, true
-			}
-		}
-	}
-	// The wall clock is set against the monotonic one anew at each read, to
-	// within tens of nanoseconds: without this the rest of a segment could
-	// seem to arrive before its beginning.
-	at = max(at, r.last)
-	r.last = at
-	return at, kernel, err
-}
-
-// Run reads into p again and again and hands each read to take, until take
+// Run reads into p again and again and hands what it read to take, until take
 // returns false or an error has been handed to it. more says that bytes which
-// were there at the time of the read are still queued.
+// were there at the time of the read are still queued. A read of which a
+// [Scout] saw the beginning arrive is handed on in as many pieces.
 //
 // A plain loop over Read needs two system calls for each arrival, for the
 // second one has to find out that there is nothing more. Here the kernel says
@@ -126,27 +178,36 @@ func (r *Receiver) result() (at int64, kernel bool, err error) {
 // close counts as something left; only a reset that arrives together with
 // data goes unseen until the socket is looked at again, see Conn.watch in
 // package wire.
-func (r *Receiver) Run(p []byte, take func(n int, at int64, kernel, more bool, err error) bool) {
+func (r *Receiver) Run(p []byte, take func(b []byte, at int64, kernel, more bool, err error) bool) {
 	r.buf = p
 	stopped := false
 	err := r.raw.Read(func(fd uintptr) bool {
-		for r.recv(fd) {
-			at, kernel, err := r.result()
+		for {
+			r.scout.look()
+			if !r.recv(fd) {
+				return false
+			}
+			b, begin := p[:r.n], r.off-int64(r.n)
+			for _, m := range r.early {
+				if stopped = !take(b[:m.end-begin], m.at, true, false, nil); stopped {
+					return true
+				}
+				b, begin = b[m.end-begin:], m.end
+			}
 			more := r.left > 0
 			if r.left == unknownLeft {
 				more = r.n == len(p)
 			}
-			if stopped = !take(r.n, at, kernel, more, err) || err != nil; stopped {
+			if stopped = !take(b, r.at, r.kernel, more, r.err) || r.err != nil; stopped {
 				return true
 			}
 			if r.left == 0 {
 				return false
 			}
 		}
-		return false
 	})
 	if err != nil && !stopped {
-		take(0, Now(), false, false, err)
+		take(nil, Now(), false, false, err)
 	}
 }
 

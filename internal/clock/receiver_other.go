@@ -21,7 +21,25 @@ func NewReceiver(net.Conn) *Receiver { return nil }
 func (*Receiver) Read([]byte) (int, int64, bool, error) { return 0, 0, false, io.EOF }
 
 // Run implements the Linux Receiver's method; it is never reached.
-func (*Receiver) Run([]byte, func(n int, at int64, kernel, more bool, err error) bool) {}
+func (*Receiver) Run([]byte, func(b []byte, at int64, kernel, more bool, err error) bool) {}
 
 // Prime does nothing here.
 func Prime() io.Closer { return io.NopCloser(nil) }
+
+// Scout is nothing where the kernel has no stamps.
+type Scout struct{}
+
+// NewScout gives nil.
+func NewScout() *Scout { return nil }
+
+// Close does nothing.
+func (*Scout) Close() {}
+
+// Scouted does nothing.
+func (*Receiver) Scouted(*Scout) {}
+
+// Expect does nothing.
+func (*Receiver) Expect() {}
+
+// Forget does nothing.
+func (*Receiver) Forget() {}

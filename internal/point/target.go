@@ -13,6 +13,7 @@ import (
 	"strings"
 	"time"
 
+	"pitot/internal/clock"
 	"pitot/internal/plan"
 	"pitot/internal/record"
 	"pitot/internal/twin"
@@ -50,6 +51,9 @@ type Target struct {
 func (t *Target) Close() {
 	if t.close != nil {
 		t.close()
+	}
+	if t.Dialer != nil {
+		t.Dialer.Scout.Close()
 	}
 }
 
@@ -94,7 +98,7 @@ func OpenTarget(ctx context.Context, p *plan.Plan, say func(string)) (_ *Target,
 	if err := t.secure(&e, p); err != nil {
 		return nil, err
 	}
-	t.Dialer = &wire.Dialer{Endpoint: e, Timeout: dialTimeout, Stamps: true}
+	t.Dialer = &wire.Dialer{Endpoint: e, Timeout: dialTimeout, Stamps: true, Scout: clock.NewScout()}
 	if err := t.authorise(p); err != nil {
 		return nil, err
 	}

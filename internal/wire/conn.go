@@ -123,6 +123,10 @@ type Conn struct {
 	writing sync.Mutex            // held while a request is written
 	broken  atomic.Pointer[error] // why the last write failed
 
+	scout     *clock.Scout    // looks out for first tokens; may be nil
+	scouted   *clock.Receiver // what it looks at; nil where it does not
+	expecting bool            // the first token has not come
+
 	limited bool  // the end mark has come: the rest may take grace
 	end     int64 // when and why the reader ended
 	endErr  error
@@ -162,7 +166,11 @@ func (c *Conn) Alive() bool { return !c.dead.Load() }
 // reusable says whether the connection can carry another.
 func (c *Conn) Start(done func(c *Conn, x *Exchange, reusable bool)) {
 	c.done = done
-	if _, ok := c.src.(*kernelSource); ok {
+	if k, ok := c.src.(*kernelSource); ok {
+		if c.scout != nil {
+			k.r.Scouted(c.scout)
+			c.scouted = k.r
+		}
 		c.timer = time.AfterFunc(time.Hour, c.watch)
 		c.timer.Stop()
 	}
@@ -172,25 +180,26 @@ func (c *Conn) Start(done func(c *Conn, x *Exchange, reusable bool)) {
 func (c *Conn) run() {
 	defer c.raw.Close()
 	buf := make([]byte, readSize)
-	take := func(n int, at int64, kernel, more bool, err error) bool {
-		return c.take(buf[:n], at, kernel, more, err)
-	}
 	if k, ok := c.src.(*kernelSource); ok {
 		for again := true; again; {
 			again = false
-			k.r.Run(buf, func(n int, at int64, kernel, more bool, err error) bool {
+			k.r.Run(buf, func(b []byte, at int64, kernel, more bool, err error) bool {
 				if errors.Is(err, os.ErrDeadlineExceeded) && c.look.Swap(false) {
 					c.deadline()
 					again = true
 					return false
 				}
-				return take(n, at, kernel, more, err)
+				return c.take(b, at, kernel, more, err)
 			})
 		}
 	} else {
 		for more := true; more; {
-			more = take(c.src.read(buf))
+			n, at, kernel, left, err := c.src.read(buf)
+			more = c.take(buf[:n], at, kernel, left, err)
 		}
+	}
+	if c.scouted != nil {
+		c.scouted.Forget()
 	}
 	if x := c.cur.Swap(nil); x != nil { // Send came in between
 		c.Abort()
@@ -211,6 +220,10 @@ func (c *Conn) take(b []byte, at int64, kernel, more bool, err error) bool {
 		return false
 	}
 	ended := len(b) > 0 && x.Feed(b, at, kernel, more)
+	if c.expecting && (ended || x.Begun()) {
+		c.expecting = false
+		c.scouted.Forget()
+	}
 	if err != nil && !ended {
 		if cause := c.broken.Load(); cause != nil && errors.Is(err, os.ErrDeadlineExceeded) {
 			err = *cause
@@ -294,6 +307,10 @@ func (c *Conn) Send(x *Exchange) {
 
 func (c *Conn) write(x *Exchange) {
 	c.writing.Lock()
+	if c.scouted != nil {
+		c.expecting = true
+		c.scouted.Expect()
+	}
 	x.Sent(clock.Now())
 	c.cur.Store(x)
 	if c.dead.Load() {

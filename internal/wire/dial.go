@@ -15,6 +15,7 @@ import (
 	"strings"
 	"time"
 
+	"pitot/internal/clock"
 	"pitot/internal/record"
 )
 
@@ -143,6 +144,7 @@ type Dialer struct {
 	Endpoint Endpoint
 	Timeout  time.Duration // for the whole of a connection, 0 for none
 	Stamps   bool          // ask for kernel receive stamps
+	Scout    *clock.Scout  // notes when first tokens arrive; may be nil
 
 	// Dial replaces the network in tests.
 	Dial func(ctx context.Context, network, addr string) (net.Conn, error)
@@ -167,7 +169,7 @@ func (d *Dialer) Connect(ctx context.Context) (*Conn, error) {
 	} else {
 		src = newSource(raw)
 	}
-	c := &Conn{conn: raw, raw: raw, src: src, Times: t}
+	c := &Conn{conn: raw, raw: raw, src: src, scout: d.Scout, Times: t}
 	if e.Proxy != nil {
 		if err := d.connectProxy(ctx, raw); err != nil {
 			raw.Close()

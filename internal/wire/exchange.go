@@ -333,6 +333,9 @@ func later(old, now int32) int32 {
 // said so: what is left is at most framing.
 func (x *Exchange) Answered() bool { return x.answered && !x.done }
 
+// Begun says whether the first token has come.
+func (x *Exchange) Begun() bool { return x.Row.FirstToken >= 0 }
+
 // Started says whether any byte of an answer has come.
 func (x *Exchange) Started() bool { return x.Row.BytesIn > 0 }
 

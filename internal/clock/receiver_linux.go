@@ -100,7 +100,7 @@ func (r *Receiver) recv(fd uintptr) bool {
 		if len(r.marks) > 0 && r.marks[0].end == r.off {
 			r.marks = r.marks[:0] // the read's own stamp is the same
 		}
-		r.at, r.kernel = r.stamp(now)
+		r.at, r.kernel, r.left = r.stamp(now)
 	}
 	return true
 }
@@ -115,7 +115,7 @@ func (r *Receiver) mark(fd uintptr) {
 	if errno != 0 || n <= 0 || len(r.marks) == maxMarks {
 		return
 	}
-	if at, kernel := r.stamp(time.Now()); kernel {
+	if at, kernel, _ := r.stamp(time.Now()); kernel {
 		r.marks = append(r.marks, mark{r.off + int64(n), at})
 	}
 }
@@ -136,14 +136,15 @@ func (r *Receiver) recvmsg(fd uintptr, p *byte, size int, flags uintptr) (int, s
 }
 
 // stamp gives the time of the last recvmsg's bytes, now where the kernel has
-// none that can be right, and notes how much is left.
-func (r *Receiver) stamp(now time.Time) (at int64, kernel bool) {
-	if wall := r.control(); wall != 0 {
+// none that can be right, and how much is left.
+func (r *Receiver) stamp(now time.Time) (at int64, kernel bool, left int) {
+	wall, left := r.control()
+	if wall != 0 {
 		if at, ok := FromWall(now, wall); ok {
-			return r.forward(at), true
+			return r.forward(at), true, left
 		}
 	}
-	return r.forward(Of(now)), false
+	return r.forward(Of(now)), false, left
 }
 
 // forward keeps the stamps of a socket from going back. The wall clock is set
@@ -217,7 +218,8 @@ const unknownLeft = -1
 // control takes the stamp and the number of bytes left out of the control
 // messages. A stamp is three pairs of 64-bit seconds and nanoseconds, of
 // which the first is the software one; it is 0 if there is none.
-func (r *Receiver) control() (stamp int64) {
+func (r *Receiver) control() (stamp int64, left int) {
+	left = unknownLeft
 	b := r.ctl[:r.hdr.Controllen]
 	const head, body = unix.SizeofCmsghdr, 48
 	for len(b) >= head {
@@ -230,7 +232,7 @@ func (r *Receiver) control() (stamp int64) {
 			ts := (*[2]int64)(unsafe.Pointer(&b[head]))
 			stamp = ts[0]*1e9 + ts[1]
 		case h.Level == unix.IPPROTO_TCP && h.Type == unix.TCP_INQ && h.Len >= head+4: // TCP_CM_INQ
-			r.left = int(*(*int32)(unsafe.Pointer(&b[head])))
+			left = int(*(*int32)(unsafe.Pointer(&b[head])))
 		}
 		next := (int(h.Len) + 7) &^ 7
 		if next >= len(b) {
@@ -238,7 +240,7 @@ func (r *Receiver) control() (stamp int64) {
 		}
 		b = b[next:]
 	}
-	return stamp
+	return stamp, left
 }
 
 // Prime makes the kernel stamp packets: it only starts to once a socket asks

@@ -13,13 +13,12 @@ import (
 	"fmt"
 	"log"
 	"os"
-	"os/exec"
-	"path/filepath"
 	"runtime"
 	"strconv"
 	"strings"
 	"time"
 
+	"pitot/bench/setup"
 	"pitot/internal/check"
 	"pitot/internal/report"
 )
@@ -29,51 +28,36 @@ func main() {
 	streams := flag.String("streams", "1,10,100,1000", "numbers of streams")
 	each := flag.Duration("duration", 5*time.Second, "window of each level")
 	busy := flag.Bool("busy", false, "be the process that takes half a core")
+	pitot := flag.String("pitot", "", "be pinned to a core, and measure this program")
 	flag.Parse()
 	if *busy {
 		for {
 		}
 	}
-	if os.Getenv("PITOT_BENCH_PINNED") == "" { // again, on the second core
-		self, err := os.Executable()
-		if err != nil {
-			log.Fatal(err)
-		}
-		cmd := exec.Command("taskset", append([]string{"-c", "1", self}, os.Args[1:]...)...)
-		cmd.Env = append(os.Environ(), "PITOT_BENCH_PINNED=1")
-		cmd.Stdout, cmd.Stderr = os.Stdout, os.Stderr
-		if err := cmd.Run(); err != nil {
-			log.Fatal(err)
-		}
+	self, err := os.Executable()
+	if err != nil {
+		log.Fatal(err)
+	}
+	if *pitot == "" { // again, on the second core
+		dir, remove := setup.Dir()
+		defer remove()
+		setup.Run(nil, "taskset", append([]string{"-c", "1", self, "-pitot", setup.Build(dir)}, os.Args[1:]...)...)
 		return
 	}
 	if n := runtime.NumCPU(); n != 1 {
 		log.Fatalf("not pinned to one core but to %d", n)
 	}
-	dir, err := os.MkdirTemp("", "pitot-bench-")
-	if err != nil {
-		log.Fatal(err)
-	}
-	defer os.RemoveAll(dir)
-	pitot := filepath.Join(dir, "pitot")
-	if out, err := exec.Command("taskset", "-c", "0,1", "go", "build", "-o", pitot, "./cmd/pitot").CombinedOutput(); err != nil {
-		log.Fatalf("%s%v", out, err)
-	}
-	c := &check.Checker{Command: []string{"taskset", "-c", "0", pitot}, Ref: check.Standard, Seconds: *each, Err: os.Stderr}
+	c := &check.Checker{Command: setup.On(0, *pitot), Ref: check.Standard, Window: *each, Err: os.Stderr}
 	for _, shared := range []bool{false, true} {
 		if shared {
-			self, err := os.Executable()
-			if err != nil {
-				log.Fatal(err)
-			}
-			other := exec.Command("taskset", "-c", "1", self, "-busy")
+			other := setup.Command(1, self, "-busy")
 			if err := other.Start(); err != nil {
 				log.Fatal(err)
 			}
 			defer other.Process.Kill()
 			fmt.Println("\nwith another process on the same core")
 		} else {
-			report.CheckHead(os.Stdout, c.Ref, c.Seconds)
+			report.CheckHead(os.Stdout, c.Ref, c.Window)
 		}
 		for text := range strings.SplitSeq(*streams, ",") {
 			n, err := strconv.Atoi(text)

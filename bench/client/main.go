@@ -9,7 +9,7 @@
 package main
 
 import (
-	"bufio"
+	"context"
 	"flag"
 	"fmt"
 	"log"
@@ -19,7 +19,9 @@ import (
 	"slices"
 	"strconv"
 	"strings"
-	"time"
+
+	"pitot/bench/setup"
+	"pitot/internal/check"
 )
 
 const tokens = 100
@@ -30,14 +32,10 @@ func main() {
 	rounds := flag.Int("rounds", 3, "runs of each client, in turn")
 	profile := flag.String("profile", "", "write Pitot's CPU profile here")
 	flag.Parse()
-	dir, err := os.MkdirTemp("", "pitot-bench-")
-	if err != nil {
-		log.Fatal(err)
-	}
-	defer os.RemoveAll(dir)
-	b := bench{dir: dir, pitot: filepath.Join(dir, "pitot"), reader: filepath.Join(dir, "reader"), profile: *profile}
-	run("go", "build", "-o", b.pitot, "./cmd/pitot")
-	run("cc", "-O2", "-o", b.reader, "bench/reader/reader.c")
+	dir, remove := setup.Dir()
+	defer remove()
+	b := bench{dir: dir, pitot: setup.Build(dir), reader: filepath.Join(dir, "reader"), profile: *profile}
+	setup.Run(nil, "cc", "-O2", "-o", b.reader, "bench/reader/reader.c")
 	fmt.Printf("%8s  %-22s %14s %8s\n", "streams", "client", "CPU µs/chunk", "ratio")
 	for _, text := range strings.Split(*streams, ",") {
 		n, err := strconv.Atoi(text)
@@ -51,12 +49,12 @@ func main() {
 		var bare, ours, ratio []float64
 		for range *rounds {
 			x := b.measure(func(port string) *exec.Cmd {
-				return exec.Command("taskset", "-c", "1", b.reader, port, text, strconv.Itoa(requests), strconv.Itoa(tokens))
+				return setup.Command(1, b.reader, port, text, strconv.Itoa(requests), strconv.Itoa(tokens))
 			})
 			y := b.measure(func(port string) *exec.Cmd {
 				out := filepath.Join(b.dir, "run")
 				os.RemoveAll(out)
-				cmd := exec.Command("taskset", "-c", "1", b.pitot, "run", "http://127.0.0.1:"+port, "--no-probe",
+				cmd := setup.Command(1, b.pitot, "run", "http://127.0.0.1:"+port, "--no-probe",
 					"--api", "openai-completions", "--model", "reference", "--input", "16", "--output", strconv.Itoa(tokens),
 					"--concurrency", text, "--requests", strconv.Itoa(requests), "--warmup", "0s", "--quiet", "--out", out)
 				cmd.Env = append(os.Environ(), "GOMAXPROCS=1")
@@ -77,38 +75,24 @@ type bench struct{ dir, pitot, reader, profile string }
 // measure gives a client's microseconds of CPU per event that the server
 // wrote.
 func (b *bench) measure(client func(port string) *exec.Cmd) float64 {
-	srv := exec.Command("taskset", "-c", "0", b.pitot, "mock", "--port", "0", "--model", "reference", "--ttft", "50ms", "--itl", "10ms")
-	srv.Env = append(os.Environ(), "GOMAXPROCS=1")
-	out, err := srv.StdoutPipe()
+	srv, err := check.Serve(context.Background(), setup.On(0, b.pitot), "--ttft", "50ms", "--itl", "10ms")
 	if err != nil {
 		log.Fatal(err)
 	}
-	if err := srv.Start(); err != nil {
-		log.Fatal(err)
-	}
-	r := bufio.NewReader(out)
-	line, _ := r.ReadString('\n')
-	_, rest, _ := strings.Cut(line, "http://127.0.0.1:")
-	port, _, _ := strings.Cut(rest, " ")
-	cmd := client(strings.TrimSpace(port))
+	cmd := client(srv.URL[strings.LastIndexByte(srv.URL, ':')+1:])
 	said, err := cmd.CombinedOutput()
 	if err != nil {
 		log.Printf("%s\n%s", said, err)
 	}
 	cpu := cmd.ProcessState.UserTime() + cmd.ProcessState.SystemTime()
-	time.Sleep(100 * time.Millisecond)
-	_ = srv.Process.Signal(os.Interrupt)
-	events := 0.0
-	for {
-		line, err := r.ReadString('\n')
-		if i := strings.Index(line, " tokens in "); i >= 0 {
-			fmt.Sscanf(line[i:], " tokens in %f events", &events)
-		}
-		if err != nil {
-			break
-		}
+	stats, err := srv.Stop()
+	if err != nil {
+		log.Fatal(err)
 	}
-	_ = srv.Wait()
+	events := 0.0
+	if i := strings.Index(stats, " tokens in "); i >= 0 {
+		fmt.Sscanf(stats[i:], " tokens in %f events", &events)
+	}
 	if events == 0 {
 		log.Fatalf("the server wrote nothing; the client said:\n%s", said)
 	}
@@ -118,12 +102,4 @@ func (b *bench) measure(client func(port string) *exec.Cmd) float64 {
 func median(x []float64) float64 {
 	s := slices.Sorted(slices.Values(x))
 	return s[len(s)/2]
-}
-
-func run(name string, args ...string) {
-	cmd := exec.Command(name, args...)
-	cmd.Stdout, cmd.Stderr = os.Stdout, os.Stderr
-	if err := cmd.Run(); err != nil {
-		log.Fatalf("%s: %v", name, err)
-	}
 }

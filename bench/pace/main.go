@@ -9,18 +9,18 @@
 package main
 
 import (
-	"bufio"
+	"context"
 	"encoding/json"
 	"flag"
 	"fmt"
 	"log"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"slices"
-	"strings"
 	"time"
 
+	"pitot/bench/setup"
+	"pitot/internal/check"
 	"pitot/internal/clock"
 	"pitot/internal/record"
 	"pitot/internal/stat"
@@ -38,16 +38,9 @@ func main() {
 		pacer(*rate, *span)
 		return
 	}
-	dir, err := os.MkdirTemp("", "pitot-bench-")
-	if err != nil {
-		log.Fatal(err)
-	}
-	defer os.RemoveAll(dir)
-	pitot := filepath.Join(dir, "pitot")
-	build := exec.Command("go", "build", "-o", pitot, "./cmd/pitot")
-	if out, err := build.CombinedOutput(); err != nil {
-		log.Fatalf("%s%v", out, err)
-	}
+	dir, remove := setup.Dir()
+	defer remove()
+	pitot := setup.Build(dir)
 	self, err := os.Executable()
 	if err != nil {
 		log.Fatal(err)
@@ -56,7 +49,7 @@ func main() {
 	fmt.Printf("%-12s %10s %10s %10s\n", "lateness", "p50 µs", "p99 µs", "max µs")
 	for range *rounds {
 		var b [3]float64
-		out, err := exec.Command("taskset", "-c", "1", self, "-bare", "-rate", fmt.Sprint(*rate), "-duration", span.String()).Output()
+		out, err := setup.Command(1, self, "-bare", "-rate", fmt.Sprint(*rate), "-duration", span.String()).Output()
 		if err != nil || json.Unmarshal(out, &b) != nil {
 			log.Fatalf("bare pacer: %v", err)
 		}
@@ -88,23 +81,14 @@ func pacer(rate float64, span time.Duration) {
 
 // sends gives the lag of a run of Pitot.
 func sends(dir, pitot string, rate float64, span time.Duration) [3]float64 {
-	srv := exec.Command("taskset", "-c", "0", pitot, "mock", "--port", "0", "--model", "reference")
-	out, err := srv.StdoutPipe()
+	srv, err := check.Serve(context.Background(), setup.On(0, pitot))
 	if err != nil {
 		log.Fatal(err)
 	}
-	if err := srv.Start(); err != nil {
-		log.Fatal(err)
-	}
-	defer func() {
-		_ = srv.Process.Signal(os.Interrupt)
-		_ = srv.Wait()
-	}()
-	line, _ := bufio.NewReader(out).ReadString('\n')
-	url := strings.Fields(line[strings.Index(line, "http://"):])[0]
+	defer func() { _, _ = srv.Stop() }()
 	run := filepath.Join(dir, "run")
 	os.RemoveAll(run)
-	cmd := exec.Command("taskset", "-c", "1", pitot, "run", url, "--api", "openai-completions", "--model", "reference",
+	cmd := setup.Command(1, pitot, "run", srv.URL, "--api", "openai-completions", "--model", "reference",
 		"--input", "64", "--output", "1", "--rate", fmt.Sprint(rate), "--duration", span.String(), "--warmup", "1s", "--quiet", "--out", run)
 	if said, err := cmd.CombinedOutput(); err != nil {
 		log.Printf("%s%v", said, err)

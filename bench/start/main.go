@@ -15,35 +15,24 @@ import (
 	"path/filepath"
 	"slices"
 	"time"
+
+	"pitot/bench/setup"
 )
 
 func main() {
 	log.SetFlags(0)
-	dir, err := os.MkdirTemp("", "pitot-bench-")
-	if err != nil {
-		log.Fatal(err)
-	}
-	defer os.RemoveAll(dir)
-	var pitot string
+	dir, remove := setup.Dir()
+	defer remove()
 	for _, goos := range []string{"linux", "darwin", "windows"} {
 		for _, arch := range []string{"amd64", "arm64"} {
-			out := filepath.Join(dir, "pitot-"+goos+"-"+arch)
-			cmd := exec.Command("go", "build", "-trimpath", "-ldflags", "-s -w", "-o", out, "./cmd/pitot")
-			cmd.Env = append(os.Environ(), "CGO_ENABLED=0", "GOOS="+goos, "GOARCH="+arch)
-			if said, err := cmd.CombinedOutput(); err != nil {
-				log.Fatalf("%s/%s: %s%v", goos, arch, said, err)
-			}
-			info, err := os.Stat(out)
+			info, err := os.Stat(setup.Build(dir, "GOOS="+goos, "GOARCH="+arch))
 			if err != nil {
 				log.Fatal(err)
 			}
 			fmt.Printf("%-8s %-6s %6.1f MB\n", goos, arch, float64(info.Size())/1e6)
 		}
 	}
-	pitot = filepath.Join(dir, "pitot-local")
-	if said, err := exec.Command("go", "build", "-trimpath", "-ldflags", "-s -w", "-o", pitot, "./cmd/pitot").CombinedOutput(); err != nil {
-		log.Fatalf("%s%v", said, err)
-	}
+	pitot := setup.Build(dir)
 	fmt.Printf("--help                         %v\n", median(21, func() time.Duration {
 		begin := time.Now()
 		if err := exec.Command(pitot, "--help").Run(); err != nil {

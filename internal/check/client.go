@@ -18,55 +18,57 @@ import (
 
 // Client is what was true while another client ran, and what it said.
 type Client struct {
-	True        Numbers
-	Failed      int // answers the server did not finish, or refused
-	Tokens      int
-	CPUPerToken time.Duration // user and system time of the command, start-up included
-	Wall        time.Duration
-	Span        time.Duration // from the first request to the end of the last
-	Rate        float64       // arrivals per second
-	GapCV       float64       // coefficient of variation of the gaps between arrivals: 1 is Poisson
-	MemoryBytes int64
-	Late        string
-	Said        *foreign.Claim // nil if it left no result that can be read
-	ExitError   error
+	True        Numbers        `json:"true"`
+	Requests    int            `json:"requests"` // answered to their end
+	Failed      int            `json:"failed"`   // answers the server did not finish, or refused
+	Tokens      int            `json:"tokens"`
+	CPUPerToken time.Duration  `json:"cpu_ns_per_token"` // user and system time of the command, start-up included
+	Wall        time.Duration  `json:"wall_ns"`
+	Span        time.Duration  `json:"span_ns"` // from the first request to the end of the last
+	Rate        float64        `json:"rate"`    // arrivals per second
+	GapCV       float64        `json:"gap_cv"`  // coefficient of variation of the gaps between arrivals: 1 is Poisson
+	MemoryBytes int64          `json:"memory_bytes"`
+	Late        string         `json:"late"`
+	Said        *foreign.Claim `json:"said"`           // nil if it left no result that can be read
+	Exit        string         `json:"exit,omitempty"` // how the command failed
 }
 
 // Client runs a shell command against the reference server. In the command,
 // {url}, {host}, {port}, {model} and {dir} are replaced; a result JSON of
 // vllm bench serve that it leaves in {dir} is read.
 func (c *Checker) Client(ctx context.Context, command string) (*Client, error) {
-	srv, err := c.reference(ctx)
+	srv, dir, truth, err := c.reference(ctx)
 	if err != nil {
 		return nil, err
 	}
-	defer os.RemoveAll(srv.dir)
-	host, port, _ := strings.Cut(strings.TrimPrefix(srv.url, "http://"), ":")
-	out := filepath.Join(srv.dir, "out")
+	defer os.RemoveAll(dir)
+	host, port, _ := strings.Cut(strings.TrimPrefix(srv.URL, "http://"), ":")
+	out := filepath.Join(dir, "out")
 	if err := os.Mkdir(out, 0o755); err != nil {
 		return nil, fmt.Errorf("check: %w", err)
 	}
-	line := strings.NewReplacer("{url}", srv.url, "{host}", host, "{port}", port, "{model}", "reference", "{dir}", out).Replace(command)
+	line := strings.NewReplacer("{url}", srv.URL, "{host}", host, "{port}", port, "{model}", "reference", "{dir}", out).Replace(command)
 	cmd := exec.CommandContext(ctx, "sh", "-c", line)
 	cmd.Stdout, cmd.Stderr = c.Err, c.Err
 	begin := time.Now()
-	runErr := cmd.Run()
-	r := &Client{Wall: time.Since(begin), ExitError: runErr}
-	stopped := srv.stop()
+	failed := cmd.Run()
+	r := &Client{Wall: time.Since(begin)}
+	if failed != nil {
+		r.Exit = failed.Error()
+	}
+	said, err := srv.Stop()
 	if ctx.Err() != nil {
 		return nil, ctx.Err()
 	}
-	if stopped != nil {
-		return nil, stopped
+	if err != nil {
+		return nil, err
 	}
-	srv.says.mu.Lock()
-	r.Late = srv.says.last
-	srv.says.mu.Unlock()
+	r.Late = lateness(said)
 	if cmd.ProcessState != nil {
 		r.CPUPerToken = cmd.ProcessState.UserTime() + cmd.ProcessState.SystemTime()
 		r.MemoryBytes = maxRSS(cmd.ProcessState)
 	}
-	if err := r.truth(srv.truth); err != nil {
+	if err := r.truth(truth); err != nil {
 		return nil, err
 	}
 	files, _ := filepath.Glob(filepath.Join(out, "*.json"))
@@ -84,7 +86,7 @@ func (r *Client) truth(path string) error {
 		return fmt.Errorf("check: %w", err)
 	}
 	defer f.Close()
-	var g gaps
+	var g truths
 	end := int64(0)
 	for t, err := range mock.ReadTruth(f) {
 		if err != nil {
@@ -101,7 +103,7 @@ func (r *Client) truth(path string) error {
 	if g.requests == 0 {
 		return errors.New("check: the client sent no request that was answered; does the command use {url}?")
 	}
-	r.True = g.numbers()
+	r.True, r.Requests = g.numbers(), g.requests
 	slices.Sort(g.arrivals)
 	r.Span = time.Duration(end - g.arrivals[0])
 	if n := len(g.arrivals); n > 2 {

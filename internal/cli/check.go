@@ -6,12 +6,14 @@ import (
 	"io"
 	"os"
 	"slices"
+	"strconv"
 	"time"
 
 	"pitot/internal/check"
 	"pitot/internal/plan"
 	"pitot/internal/report"
 	"pitot/internal/user"
+	"pitot/internal/workload"
 )
 
 func checkSettings() []string {
@@ -29,37 +31,52 @@ pitot check --client 'CMD with {url}' [flags]
 
 Runs any other client against the same server and prints what was true.
 `)
-	printSettings(w, checkSettings())
+	printSettings(w, checkSettings(), func(s *plan.Setting) {
+		switch s.Name {
+		case "output":
+			s.Help, s.Default = "tokens of each of the reference's answers", strconv.Itoa(check.Standard.Tokens)
+		case "duration":
+			s.Help, s.Default = "measured window of each level; 1.5 s of warm-up come on top", checkWindow.String()
+		case "ttft":
+			s.Default = check.Standard.TTFT.String()
+		case "itl":
+			s.Default = check.Standard.ITL.String()
+		case "format":
+			s.Help = "what standard output gets: text or json"
+		}
+	})
 }
+
+// checkWindow is the measured window of a level where none is asked for.
+const checkWindow = 4 * time.Second
 
 // most is where the search for the machine's limit ends.
 const most = 16_000
 
 func checkVerb(ctx context.Context, e *Env) (int, error) {
-	p, args, err := plan.Decode(checkSettings(), e.Args, e.Getenv)
+	base := plan.Default()
+	base.Duration, base.Output = checkWindow, workload.Fixed(check.Standard.Tokens)
+	base.Mock.TTFT, base.Mock.ITL = check.Standard.TTFT, check.Standard.ITL
+	p, args, err := plan.DecodeOver(base, checkSettings(), e.Args, e.Environ)
 	if err != nil {
 		return Usage, err
 	}
 	if len(args) > 0 {
 		return Usage, user.Errorf("pitot check brings its own target; see pitot check --help", "unexpected argument %q", args[0])
 	}
+	tokens := int(p.Output.Mean())
+	if p.Output != workload.Fixed(tokens) {
+		return Usage, user.Errorf("write a number, as --output 100", "the reference's answers are all of one length, not %s", p.Output)
+	}
+	if p.Format == "md" {
+		return Usage, user.Errorf("--format text or json", "a check is not written as Markdown")
+	}
 	self, err := os.Executable()
 	if err != nil {
 		return Done, fmt.Errorf("find this program: %w", err)
 	}
-	c := &check.Checker{Command: []string{self}, Version: versionOf(), Ref: check.Standard, Seconds: p.Duration, Err: e.Stderr}
-	if p.Duration == plan.Default().Duration {
-		c.Seconds = 4 * time.Second
-	}
-	if p.Mock.TTFT >= 0 {
-		c.Ref.TTFT = p.Mock.TTFT
-	}
-	if p.Mock.ITL >= 0 {
-		c.Ref.ITL = p.Mock.ITL
-	}
-	if p.Output != plan.Default().Output {
-		c.Ref.Tokens = int(p.Output.Mean())
-	}
+	c := &check.Checker{Command: []string{self}, Version: versionOf(), Window: p.Duration, Err: e.Stderr,
+		Ref: check.Reference{TTFT: p.Mock.TTFT, ITL: p.Mock.ITL, Tokens: tokens}}
 	ctx, stop := interruptible(ctx, e.Stderr)
 	defer stop()
 	if p.Client != "" {
@@ -78,7 +95,7 @@ func checkVerb(ctx context.Context, e *Env) (int, error) {
 	}
 	var done []*check.Level
 	if p.Format != "json" {
-		report.CheckHead(e.Stdout, c.Ref, c.Seconds)
+		report.CheckHead(e.Stdout, c.Ref, c.Window)
 	}
 	for n := 0; len(levels) > 0; levels = levels[1:] {
 		n = levels[0]
@@ -101,6 +118,6 @@ func checkVerb(ctx context.Context, e *Env) (int, error) {
 	if p.Format == "json" {
 		return Done, report.JSON(e.Stdout, done)
 	}
-	report.CheckVerdict(e.Stdout, done, c.Ref)
+	report.CheckVerdict(e.Stdout, done)
 	return Done, nil
 }

@@ -9,6 +9,7 @@ import (
 	"io"
 	"os"
 	"os/signal"
+	"runtime"
 	"runtime/debug"
 	"strings"
 	"syscall"
@@ -36,6 +37,7 @@ type Env struct {
 	Command        []string // as typed
 	Stdin          io.Reader
 	Stdout, Stderr io.Writer
+	Environ        []string // NAME=VALUE
 	Getenv         func(string) string
 }
 
@@ -53,6 +55,8 @@ func verbs() []verb {
 		{"run", "measure one load on one target", runVerb, runHelp},
 		{"report", "show a run again, finish one that was killed", reportVerb, reportHelp},
 		{"mock", "serve the embedded target over HTTP", mockVerb, mockHelp},
+		{"predict", "what to expect of a deployment, without any target", predictVerb, predictHelp},
+		{"fit", "calibrate the twin from measured runs", fitVerb, fitHelp},
 		{"check", "how accurate is this instrument on this machine? and any other client?", checkVerb, checkHelp},
 		{"version", "print the version", versionVerb, versionHelp},
 	}
@@ -60,7 +64,7 @@ func verbs() []verb {
 
 // Run does what the arguments say and gives the exit code.
 func Run(ctx context.Context, args []string, stdin io.Reader, stdout, stderr io.Writer) int {
-	e := &Env{Command: append([]string{"pitot"}, args...), Stdin: stdin, Stdout: stdout, Stderr: stderr, Getenv: os.Getenv}
+	e := &Env{Command: append([]string{"pitot"}, args...), Stdin: stdin, Stdout: stdout, Stderr: stderr, Environ: os.Environ(), Getenv: os.Getenv}
 	defer profiled(e.Getenv)()
 	code, err := dispatch(ctx, e, args)
 	if err == nil {
@@ -179,21 +183,45 @@ func interruptible(ctx context.Context, stderr io.Writer) (context.Context, func
 // version is set by the linker for releases.
 var version = "dev"
 
+// unknownCommit says that the build does not tell which commit it is of.
+const unknownCommit = "unknown"
+
 func versionOf() result.Version {
-	v := result.Version{Version: version, Go: "unknown", Commit: "unknown"}
-	if b, ok := debug.ReadBuildInfo(); ok {
-		v.Go = b.GoVersion
-		for _, s := range b.Settings {
-			if s.Key == "vcs.revision" {
-				v.Commit = s.Value
-			}
+	b, ok := debug.ReadBuildInfo()
+	if !ok {
+		b = &debug.BuildInfo{}
+	}
+	return versionFrom(b)
+}
+
+// versionFrom reads the version control's part of a build: commit, and whether
+// there were changes beside it ("-dirty", as git describe says it).
+func versionFrom(b *debug.BuildInfo) result.Version {
+	v := result.Version{Version: version, Go: runtime.Version(), Commit: unknownCommit}
+	dirty := false
+	for _, s := range b.Settings {
+		switch s.Key {
+		case "vcs.revision":
+			v.Commit = s.Value
+		case "vcs.modified":
+			dirty = s.Value == "true"
 		}
+	}
+	if dirty && v.Commit != unknownCommit {
+		v.Commit += "-dirty"
 	}
 	return v
 }
 
 func versionVerb(_ context.Context, e *Env) (int, error) {
-	v := versionOf()
-	fmt.Fprintf(e.Stdout, "pitot %s (commit %s, %s)\n", v.Version, v.Commit, v.Go)
+	fmt.Fprintln(e.Stdout, versionLine(versionOf()))
 	return Done, nil
+}
+
+func versionLine(v result.Version) string {
+	commit := v.Commit
+	if commit == unknownCommit {
+		commit += ": built without version control"
+	}
+	return fmt.Sprintf("pitot %s (commit %s) %s", v.Version, commit, v.Go)
 }

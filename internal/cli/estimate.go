@@ -3,12 +3,13 @@ package cli
 import (
 	"fmt"
 	"io"
+	"math"
+	"strconv"
 	"strings"
 	"time"
 
 	"pitot/internal/plan"
 	"pitot/internal/user"
-	"pitot/internal/wire"
 )
 
 // estimate is what a plan is expected to send and take; zero is not known
@@ -78,32 +79,32 @@ func withinLimit(p *plan.Plan) error {
 		return user.Errorf(e.why, "--spend-limit cannot be held: the price of this run is not known")
 	}
 	if e.usd > p.SpendLimit {
-		return user.Errorf("shorten it with --duration or --requests, or raise --spend-limit", "this run is expected to cost $%.2f, more than the limit of $%.2f", e.usd, p.SpendLimit)
+		return user.Errorf("shorten it with --duration or --requests, or raise --spend-limit", "this run is expected to cost %s, more than the limit of %s", usd(e.usd), usd(p.SpendLimit))
 	}
 	return nil
 }
 
 // dryRun says what a run would send and take.
 func dryRun(w io.Writer, p *plan.Plan) error {
-	if p.Kind() == "http" {
-		if _, _, err := wire.ParseTarget(p.Target); err != nil {
-			return user.Errorf("for example http://localhost:8000", "target %q: %v", p.Target, err)
-		}
-	}
 	e := estimated(p)
 	about := func(x float64, unit string) string {
 		if x == 0 {
 			return "not known beforehand"
 		}
-		return fmt.Sprintf("about %.0f%s", x, unit)
+		return "about " + user.Count(int64(math.Round(x))) + unit
 	}
-	load := fmt.Sprintf("%d users who wait for their answers", p.Concurrency)
+	load := user.Count(p.Concurrency) + " users who wait for their answers"
 	if p.Open() {
-		load = fmt.Sprintf("%g requests/s, %s", p.Rate, p.Arrival)
+		load = fmt.Sprintf("%s requests/s, %s", rate(p.Rate), p.Arrival)
 	}
 	took := "until all requests are answered"
 	if e.seconds > 0 {
-		took = fmt.Sprintf("about %v, and until the last answer has ended", time.Duration(e.seconds*float64(time.Second)).Round(time.Second))
+		d := time.Duration(e.seconds * float64(time.Second))
+		unit := time.Second
+		if d < 10*time.Second {
+			unit /= 100
+		}
+		took = fmt.Sprintf("about %s, and until the last answer has ended", user.Span(d.Round(unit)))
 	}
 	lines := []string{
 		"target    " + p.Target,
@@ -113,12 +114,29 @@ func dryRun(w io.Writer, p *plan.Plan) error {
 		"output    " + about(e.output, " tokens"),
 		"time      " + took,
 	}
+	if from := p.Provenance(); from != "" {
+		lines = append(lines, "settings  "+from)
+	}
 	switch {
 	case e.why == "":
-		lines = append(lines, fmt.Sprintf("price     about $%.2f", e.usd))
+		lines = append(lines, "price     about "+usd(e.usd))
 	case p.TokenPrice != plan.TokenPrice{} || p.GPUPrice > 0:
 		lines = append(lines, "price     "+e.why)
 	}
 	_, err := fmt.Fprintln(w, strings.Join(append(lines, "nothing was sent"), "\n"))
 	return err
+}
+
+// rate writes requests per second as they were given.
+func rate(x float64) string {
+	if x == math.Trunc(x) {
+		return user.Count(int64(x))
+	}
+	return strconv.FormatFloat(x, 'f', -1, 64)
+}
+
+// usd writes a price to the cent.
+func usd(x float64) string {
+	cents := int64(math.Round(x * 100))
+	return fmt.Sprintf("$%s.%02d", user.Count(cents/100), cents%100)
 }

@@ -89,13 +89,17 @@ func wrapped(text string, width int) (lines []string) {
 	return append(lines, line)
 }
 
-// printSettings lists flags by group.
-func printSettings(w io.Writer, names []string) {
+// printSettings lists flags by group. A verb whose defaults are its own
+// changes what is said of them.
+func printSettings(w io.Writer, names []string, changes ...func(*plan.Setting)) {
 	group := ""
 	for _, g := range plan.Groups() {
 		for _, s := range plan.Settings() {
 			if s.Group != g || !slices.Contains(names, s.Name) {
 				continue
+			}
+			for _, change := range changes {
+				change(&s)
 			}
 			if s.Group != group {
 				group = s.Group

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"net"
 	"strconv"
 	"strings"
@@ -17,11 +18,11 @@ import (
 
 func mockSettings() []string {
 	return []string{"port", "host", "model", "key-file", "seed",
-		"ttft", "itl", "jitter", "slots", "tokens-per-chunk", "role-chunk", "faults", "truth", "max-model-len"}
+		"ttft", "itl", "jitter", "slots", "tokens-per-chunk", "role-chunk", "faults", "truth", "max-model-len", "until-eof"}
 }
 
 func mockVerb(ctx context.Context, e *Env) (int, error) {
-	p, args, err := plan.Decode(mockSettings(), e.Args, e.Getenv)
+	p, args, err := plan.Decode(mockSettings(), e.Args, e.Environ)
 	if err != nil {
 		return Usage, err
 	}
@@ -50,6 +51,14 @@ func mockVerb(ctx context.Context, e *Env) (int, error) {
 	}
 	ctx, stop := interruptible(ctx, nil) // before others learn that it is there
 	defer stop()
+	if p.Mock.UntilEOF {
+		var end context.CancelFunc
+		ctx, end = context.WithCancel(ctx)
+		go func() {
+			_, _ = io.Copy(io.Discard, e.Stdin) // however it ends, who started this has gone
+			end()
+		}()
+	}
 	fmt.Fprintf(e.Stdout, "serving on http://%s (%s)\n", l.Addr(), about)
 	served := make(chan error, 1)
 	go func() { served <- srv.Serve(l) }()

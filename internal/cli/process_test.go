@@ -214,26 +214,38 @@ func TestServerDies(t *testing.T) {
 	}
 }
 
-// The embedded server ends well on a signal and says what it served.
+// The embedded server ends well on a signal, or with the standard input of
+// who started it, and says what it served.
 func TestMockEnds(t *testing.T) {
-	p := &process{Cmd: exec.Command("pitot", "mock", "--port", "0")}
-	out, err := p.StdoutPipe()
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := p.Start(); err != nil {
-		t.Fatal(err)
-	}
-	late := time.AfterFunc(limit, func() { _ = p.Process.Kill() })
-	defer late.Stop()
-	r := bufio.NewReader(out)
-	if line, err := r.ReadString('\n'); err != nil || !strings.HasPrefix(line, "serving on http://127.0.0.1:") {
-		t.Fatalf("%q, %v", line, err)
-	}
-	_ = p.Process.Signal(os.Interrupt)
-	rest, _ := io.ReadAll(r)
-	if code := p.code(); code != Done || len(rest) == 0 {
-		t.Errorf("exit code %d, %q", code, rest)
+	for name, end := range map[string]func(p *process, stdin io.Closer){
+		"signal": func(p *process, _ io.Closer) { _ = p.Process.Signal(os.Interrupt) },
+		"stdin":  func(_ *process, stdin io.Closer) { _ = stdin.Close() },
+	} {
+		t.Run(name, func(t *testing.T) {
+			p := &process{Cmd: exec.Command("pitot", "mock", "--port", "0", "--until-eof")}
+			stdin, err := p.StdinPipe()
+			if err != nil {
+				t.Fatal(err)
+			}
+			out, err := p.StdoutPipe()
+			if err != nil {
+				t.Fatal(err)
+			}
+			if err := p.Start(); err != nil {
+				t.Fatal(err)
+			}
+			late := time.AfterFunc(limit, func() { _ = p.Process.Kill() })
+			defer late.Stop()
+			r := bufio.NewReader(out)
+			if line, err := r.ReadString('\n'); err != nil || !strings.HasPrefix(line, "serving on http://127.0.0.1:") {
+				t.Fatalf("%q, %v", line, err)
+			}
+			end(p, stdin)
+			rest, _ := io.ReadAll(r)
+			if code := p.code(); code != Done || len(rest) == 0 {
+				t.Errorf("exit code %d, %q", code, rest)
+			}
+		})
 	}
 }
 

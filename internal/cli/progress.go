@@ -3,7 +3,9 @@ package cli
 import (
 	"fmt"
 	"io"
+	"math"
 	"os"
+	"strconv"
 	"strings"
 	"sync"
 	"time"
@@ -12,6 +14,7 @@ import (
 	"golang.org/x/term"
 
 	"pitot/internal/point"
+	"pitot/internal/user"
 )
 
 // The rules of the live view: it says where the run stands and never asks to
@@ -149,25 +152,35 @@ func share(s point.Status) float64 {
 }
 
 func counts(s point.Status) []string {
-	out := []string{fmt.Sprintf("%d sent", s.Sent), fmt.Sprintf("%d answered", s.OK)}
+	out := []string{user.Count(s.Sent) + " sent", user.Count(s.OK) + " answered"}
 	if s.Failed > 0 {
-		out = append(out, fmt.Sprintf("%d failed", s.Failed))
+		out = append(out, failures(s))
 	}
-	out = append(out, fmt.Sprintf("%d in flight", s.InFlight))
+	out = append(out, user.Count(s.InFlight)+" in flight")
 	if s.Held > 0 {
-		out = append(out, fmt.Sprintf("%d held back", s.Held))
+		out = append(out, user.Count(s.Held)+" held back")
 	}
 	return out
 }
 
+func failures(s point.Status) string { return user.Count(s.Failed) + " failed" }
+
 func medians(s point.Status) (out []string) {
 	if s.TTFT > 0 {
-		out = append(out, fmt.Sprintf("TTFT p50 %.1f ms", s.TTFT.Seconds()*1e3))
+		out = append(out, "TTFT p50 "+millis(s.TTFT, 1))
 	}
 	if s.TPOT > 0 {
-		out = append(out, fmt.Sprintf("TPOT p50 %.2f ms", s.TPOT.Seconds()*1e3))
+		out = append(out, "TPOT p50 "+millis(s.TPOT, 2))
 	}
 	return out
+}
+
+// millis writes a time in milliseconds, from a second on without decimals.
+func millis(d time.Duration, decimals int) string {
+	if ms := d.Seconds() * 1e3; ms < 999.5 {
+		return strconv.FormatFloat(ms, 'f', decimals, 64) + " ms"
+	}
+	return user.Count(d.Round(time.Millisecond).Milliseconds()) + " ms"
 }
 
 // draw writes the view over the last one, at one go so that it does not
@@ -181,7 +194,7 @@ func (p *progress) draw(s point.Status) {
 	view := []string{head + place(s)}
 	if s.Phase != "priming" {
 		view = append(view, indent+strings.Join(counts(s), " · "),
-			indent+strings.Join(append([]string{fmt.Sprintf("%.0f chunks/s", p.rate)}, medians(s)...), " · "))
+			indent+strings.Join(append([]string{user.Count(int64(math.Round(p.rate))) + " chunks/s"}, medians(s)...), " · "))
 	}
 	var b strings.Builder
 	if p.lines > 0 {
@@ -190,7 +203,7 @@ func (p *progress) draw(s point.Status) {
 	width := p.width() - 1 // some terminals go on to the next line when one is full
 	for i, l := range view {
 		l = cutTo(l, width)
-		if failed := fmt.Sprintf("%d failed", s.Failed); i == 1 && p.color && s.Failed > 0 {
+		if failed := failures(s); i == 1 && p.color && s.Failed > 0 {
 			l = strings.Replace(l, failed, "\x1b[31m"+failed+"\x1b[0m", 1)
 		}
 		b.WriteString(l + "\x1b[K\n")

@@ -129,11 +129,11 @@ func TestLiveView(t *testing.T) {
 	want := []string{
 		"measuring  ━━━━━━━━━━━━━━━─────────────── 30 s of 60 s",
 		"           350 sent · 343 answered · 7 in flight",
-		"           1000 chunks/s · TTFT p50 35.6 ms · TPOT p50 8.00 ms",
+		"           1,000 chunks/s · TTFT p50 35.6 ms · TPOT p50 8.00 ms",
 		"",
 	}
 	got := screen(t, out.String())
-	got[2] = strings.Replace(got[2], strings.Fields(got[2])[0], "1000", 1) // the rate is smoothed
+	got[2] = strings.Replace(got[2], strings.Fields(got[2])[0], "1,000", 1) // the rate is smoothed
 	if d := cmp.Diff(want, got); d != "" {
 		t.Error(d)
 	}
@@ -182,5 +182,16 @@ func TestShare(t *testing.T) {
 	}
 	if s := (point.Status{Phase: "warm-up"}); share(s) >= 0 {
 		t.Errorf("%v", share(s))
+	}
+}
+
+func TestMillis(t *testing.T) {
+	for d, want := range map[time.Duration]string{
+		0: "0.0 ms", 35_620 * time.Microsecond: "35.6 ms", 999 * time.Millisecond: "999.0 ms", 999_600 * time.Microsecond: "1,000 ms",
+		12_345_678 * time.Microsecond: "12,346 ms",
+	} {
+		if got := millis(d, 1); got != want {
+			t.Errorf("%v is %q, want %q", d, got, want)
+		}
 	}
 }

@@ -21,7 +21,7 @@ func reportSettings() []string { return []string{"format"} }
 // reportVerb shows runs again. A run whose process was killed has a journal
 // and no run.json: it is finished first.
 func reportVerb(_ context.Context, e *Env) (int, error) {
-	p, dirs, err := plan.Decode(reportSettings(), e.Args, e.Getenv)
+	p, dirs, err := plan.Decode(reportSettings(), e.Args, e.Environ)
 	if err != nil {
 		return Usage, err
 	}

@@ -24,15 +24,12 @@ func runSettings() []string {
 }
 
 func runVerb(ctx context.Context, e *Env) (int, error) {
-	p, args, err := plan.Decode(runSettings(), e.Args, e.Getenv)
+	p, args, err := plan.Decode(runSettings(), e.Args, e.Environ)
 	if err != nil {
 		return Usage, err
 	}
 	if len(args) > 1 {
 		return Usage, user.Errorf("one run measures one target", "more than one target: %q and %q", args[0], args[1])
-	}
-	if p.Target == "" {
-		p.Target = e.Getenv("OPENAI_BASE_URL")
 	}
 	if err := p.Check(); err != nil {
 		return Usage, err
@@ -41,9 +38,15 @@ func runVerb(ctx context.Context, e *Env) (int, error) {
 		return Usage, err
 	}
 	if p.DryRun {
+		if err := point.Check(&p); err != nil {
+			return Usage, err
+		}
 		return Done, dryRun(e.Stdout, &p)
 	}
 	view := newProgress(e.Stderr, p.Quiet, e.Getenv)
+	if from := p.Provenance(); from != "" {
+		view.Say("settings: " + from)
+	}
 	ctx, stop := interruptible(ctx, view)
 	defer stop()
 	r := point.Runner{Names: runSettings(), Command: e.Command, Version: versionOf(), Progress: view}

@@ -40,7 +40,8 @@ func TestMain(m *testing.M) {
 //	validrun FILE           wants a whole run.json, as by the schema
 //	server KIND             starts a small HTTP server and sets URL: "teapot"
 //	                        answers 418 to everything, "parrot" repeats the
-//	                        request's secrets in a 401, "models" lists one model
+//	                        request's secrets in a 401, "models" lists one model,
+//	                        "nothing" answers 404
 //	served N                wants that many requests to have come to it
 //	absent TEXT PATH…       wants no file under the paths to hold the text
 func TestScripts(t *testing.T) {
@@ -147,6 +148,8 @@ func server(ts *testscript.TestScript, neg bool, args []string) {
 			w.WriteHeader(http.StatusUnauthorized)
 			said := strings.Join([]string{r.Header.Get("Authorization"), r.Header.Get("X-Api-Key"), r.Header.Get("Cookie")}, " ")
 			_ = json.NewEncoder(w).Encode(map[string]any{"error": map[string]string{"message": "wrong key: " + said}})
+		case "nothing":
+			http.NotFound(w, r)
 		default:
 			w.WriteHeader(http.StatusTeapot)
 		}

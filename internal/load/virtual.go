@@ -2,6 +2,7 @@ package load
 
 import (
 	"context"
+	"fmt"
 	"math"
 
 	"pitot/internal/record"
@@ -57,16 +58,10 @@ func (v *Virtual) Do(a Action) {
 }
 
 func (v *Virtual) row(a Action) *record.Row {
-	const unset = record.Unset
-	return &record.Row{
-		ID: a.ID, Point: v.cfg.Point, Session: unset,
-		Due: a.Due, Eligible: a.Eligible, Ready: a.Eligible, Sent: v.now,
-		Headers: unset, FirstEvent: unset, FirstToken: unset, FirstAnswer: unset, LastToken: unset, Done: unset,
-		DNS: unset, Connect: unset, TLS: unset, Reused: true,
-		InputPlanned: unset, OutputPlanned: unset, PromptTokens: unset, CachedTokens: unset,
-		CompletionTokens: unset, ReasoningTokens: unset, FirstTokens: unset,
-		Stream: true, Status: unset, RetryAfter: unset,
-	}
+	r := record.BlankRow()
+	r.ID, r.Point, r.Stream, r.Reused = a.ID, v.cfg.Point, true, true
+	r.Due, r.Eligible, r.Ready, r.Sent = a.Due, a.Eligible, a.Eligible, v.now
+	return &r
 }
 
 func (v *Virtual) start(a Action) {
@@ -79,12 +74,24 @@ func (v *Virtual) start(a Action) {
 	}
 	r.Session, r.Turn, r.Class = req.Session, req.Turn, req.Class
 	r.InputPlanned, r.OutputPlanned = int32(req.Input), int32(req.Output)
-	v.running[a.ID] = &job{row: r, prompt: int32(max(req.Input, 1))}
-	output := req.Output
+	prompt, output := max(req.Input, 1), req.Output
 	if output < 0 {
 		output = unasked
 	}
-	v.cfg.Engine.Add(v.now, twin.Job{ID: a.ID, Prompt: max(req.Input, 1), Output: max(output, 1)})
+	output = max(output, 1)
+	if e, ok := v.cfg.Engine.(twin.Limited); ok {
+		if most := e.MaxModelLen(); req.Output < 0 && prompt < most {
+			output = min(output, most-prompt)
+		} else if prompt+output > most {
+			r.Outcome, r.Error, r.Status = record.Failed, record.ErrContextLength, 400
+			r.Detail = fmt.Sprintf("%d prompt tokens and %d of answer, the model takes %d", prompt, output, most)
+			r.Headers = v.now
+			v.end(r)
+			return
+		}
+	}
+	v.running[a.ID] = &job{row: r, prompt: int32(prompt)}
+	v.cfg.Engine.Add(v.now, twin.Job{ID: a.ID, Prompt: prompt, Output: output, Content: newContent(&req, prompt)})
 }
 
 // unasked is how long the answer to a request without a limit is, as of the
@@ -156,6 +163,9 @@ func (v *Virtual) emit() {
 		v.cfg.Sink.Chunk(record.Chunk{Request: e.ID, T: e.At, Earliest: e.At, Tokens: int32(e.Tokens)})
 		if e.Finish != "" {
 			r.Finish, r.PromptTokens, r.CompletionTokens = e.Finish, j.prompt, j.tokens
+			if e.Trace != nil {
+				r.CachedTokens = int32(e.Trace.Cached)
+			}
 			v.end(r)
 		}
 	}

@@ -97,10 +97,9 @@ func (w *Wall) build(id int64) *flight {
 		f.body, err = w.cfg.API.Body(f.body[:0], &req, w.cfg.Options)
 	}
 	f.err = err
-	row := record.Row{
-		ID: id, Point: w.cfg.Point, Session: req.Session, Turn: req.Turn, Class: req.Class,
-		InputPlanned: int32(req.Input), OutputPlanned: int32(req.Output), Stream: w.cfg.Options.Stream,
-	}
+	row := record.BlankRow()
+	row.ID, row.Point, row.Session, row.Turn, row.Class = id, w.cfg.Point, req.Session, req.Turn, req.Class
+	row.InputPlanned, row.OutputPlanned, row.Stream = int32(req.Input), int32(req.Output), w.cfg.Options.Stream
 	f.x.Begin(row)
 	headers := append(w.cfg.Headers[:len(w.cfg.Headers):len(w.cfg.Headers)],
 		wire.Header{Name: "X-Request-Id", Value: w.cfg.Nonce + "-" + strconv.FormatInt(id, 10)})
@@ -208,7 +207,7 @@ func (w *Wall) Do(a Action) {
 			c.Abort()
 		}
 	case Drop:
-		f := w.next(a.ID)
+		f := w.next()
 		f.x.Row.Due, f.x.Row.Eligible, f.x.Row.Ready = a.Due, record.Unset, record.Unset
 		f.x.Row.Outcome, f.x.Row.Error, f.x.Row.Done = record.Unsent, a.Class, w.Now()
 		w.cfg.Sink.Done(&f.x.Row)
@@ -216,22 +215,13 @@ func (w *Wall) Do(a Action) {
 	}
 }
 
-// next gives the prepared request id. Core starts or drops every id once, in
-// order.
-func (w *Wall) next(id int64) *flight {
-	select {
-	case f := <-w.made:
-		if f.id == id {
-			return f
-		}
-	case <-w.ctx.Done():
-	}
-	return w.build(id) // nothing is prepared any more
-}
+// next gives the request prepared for the next action: Core starts or drops
+// every id once and in order, and none once the world is closed.
+func (w *Wall) next() *flight { return <-w.made }
 
 // start sends a request on an idle connection, or opens one for it.
 func (w *Wall) start(a Action) {
-	f := w.next(a.ID)
+	f := w.next()
 	f.x.Origin = w.origin
 	r := &f.x.Row
 	r.Due, r.Eligible, r.Ready = a.Due, a.Eligible, a.Eligible

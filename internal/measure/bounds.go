@@ -30,9 +30,15 @@ func newLadder(sets []*gapSet, v *gapView) *ladder {
 	open := false
 	for _, g := range sets {
 		for i := range g.runs {
+			if g.runs[i].trust > v.limit {
+				continue
+			}
 			l.near += g.runs[i].len() * v.weight(g.runs[i].tokens)
 		}
 		for _, w := range g.wide {
+			if w.trust > v.limit {
+				continue
+			}
 			open = open || w.parts > 1 || w.lo != w.hi
 			k := v.weight(w.tokens)
 			switch {

@@ -3,6 +3,7 @@ package measure
 import (
 	"fmt"
 	"math"
+	"strings"
 
 	"pitot/internal/result"
 	"pitot/internal/slo"
@@ -41,7 +42,7 @@ func (f *Fold) checks(all *part, p *result.Point) []result.Check {
 	unanswered, of := lost(p.Requests)
 	out := []result.Check{
 		checkAccounting(p.Requests, f.setup.Planned, f.duplicates),
-		checkCount("recording", b.recordErrors, "records lost", bad, "Free disk space and measure again."),
+		checkRecording(b.recordErrors),
 		checkCount("own errors", b.bugs, "requests", bad, "Report this as a bug of Pitot."),
 		checkLag(all),
 		checkCount("clock steps", b.clockSteps, "steps", flag, "Stop the clock's stepping (chrony, ntpd) while measuring."),
@@ -77,12 +78,21 @@ func (f *Fold) checks(all *part, p *result.Point) []result.Check {
 		out = append(out, checkShare("output lengths", int64(b.otherOutput), int64(b.outputKnown), .01,
 			"Make the server ignore the end of sequence, or compare tokens, not requests."))
 	}
+	if known, streams := all.pool(); p.Metrics.ITL != nil {
+		out = append(out, checkShare("token gaps", streams.requests-known.requests, streams.requests, .01,
+			"Read ICL and stall: ITL leaves out the streams whose tokens per chunk are not known."))
+	}
 	if w := &f.flow; w.expected > 0 {
 		out = append(out, checkShare("token counts", max(w.expected, w.observed)-min(w.expected, w.observed), w.expected, .01,
 			"Find out whether usage or the chunks count wrongly."))
 	}
-	if f.setup.Cold && b.prompt > 0 {
+	switch {
+	case !f.setup.Cold:
+	case b.prompt > 0:
 		out = append(out, checkShare("prefix cache", b.cached, b.prompt, .01, "Change the seed, or flush the server's cache."))
+	case f.setup.Seeded && p.Requests.OK > 0:
+		out = append(out, result.Check{Name: "prefix cache", Value: "not known: the server does not report cached tokens, and a run with the same seed asks the same prompts",
+			Limit: "≤ 1 %", Status: flag, Advice: "Leave out --seed, or flush the server's cache before a seed is used again."})
 	}
 	if b.hidden > 0 {
 		out = append(out, checkShare("hidden reasoning", int64(b.hidden), int64(due), 0, "Read TTFT as the time to the first visible token."))
@@ -120,6 +130,15 @@ func checkCount(name string, n int, what, otherwise, advice string) result.Check
 	c := result.Check{Name: name, Value: fmt.Sprintf("%d %s", n, what), Limit: "none", Status: pass, Advice: advice}
 	if n > 0 {
 		c.Status = otherwise
+	}
+	return c
+}
+
+// checkRecording allows no record to be lost: how many were, nobody can tell.
+func checkRecording(errors int) result.Check {
+	c := result.Check{Name: "recording", Value: "no record lost", Limit: "none lost", Status: pass, Advice: "Free disk space and measure again."}
+	if errors > 0 {
+		c.Value, c.Status = "records lost", bad
 	}
 	return c
 }
@@ -164,12 +183,20 @@ func checkLag(c *part) result.Check {
 		return out
 	}
 	var worst float64
+	var judged, open []string
+	largest := lag.values.at(lag.n())
 	for _, p := range []float64{.5, .99} {
 		a, over := with.percentile(p)
-		b, _ := without.percentile(p)
-		if over {
+		b, censored := without.percentile(p)
+		if over || censored {
+			// All that is known is that no percentile shifts by more than the
+			// largest lag.
+			if open = append(open, fmt.Sprintf("p%g", 100*p)); largest > max(inMS, .02*min(a, b)) && out.Status == pass {
+				out.Status = flag
+			}
 			continue
 		}
+		judged = append(judged, fmt.Sprintf("p%g", 100*p))
 		shift := math.Abs(a - b)
 		worst = max(worst, shift)
 		switch {
@@ -180,7 +207,17 @@ func checkLag(c *part) result.Check {
 		}
 	}
 	p99, _ := lag.percentile(.99)
-	out.Value = fmt.Sprintf("p99 %.3g ms, shift %.3g ms", p99/inMS, worst/inMS)
+	out.Value = fmt.Sprintf("p99 %.3g ms", p99/inMS)
+	switch {
+	case len(open) == 0:
+		out.Value += fmt.Sprintf(", shift %.3g ms", worst/inMS)
+	case len(judged) > 0:
+		out.Value += fmt.Sprintf(", shift of %s %.3g ms", strings.Join(judged, " and "), worst/inMS)
+	}
+	if len(open) > 0 {
+		out.Value += fmt.Sprintf("; that of %s cannot be judged, it falls among requests that were not followed to their end: at most %.3g ms",
+			strings.Join(open, " and "), largest/inMS)
+	}
 	return out
 }
 
@@ -217,6 +254,9 @@ func checkWindow(c *part, seconds float64) result.Check {
 		Limit: "≥ 2 × the slowest request", Status: pass, Advice: "Measure longer with --duration."}
 	if seconds < 2*slowest {
 		out.Status = flag
+	}
+	if seconds < shortest { // no --duration makes such a window
+		out.Status, out.Advice = flag, "Ask for more --requests than --concurrency, or leave the warm-up on."
 	}
 	return out
 }

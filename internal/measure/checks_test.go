@@ -1,6 +1,8 @@
 package measure
 
 import (
+	"slices"
+	"strings"
 	"testing"
 
 	"pitot/internal/record"
@@ -130,5 +132,65 @@ func TestFailingServerIsNotInvalid(t *testing.T) {
 	p := f.Point()
 	if p.Outcome != "failing" || p.Verdict == result.Invalid || p.Metrics.TTFT != nil || p.Metrics.Undefined["ttft_ms"] == "" {
 		t.Errorf("%s, %s, %v", p.Outcome, p.Verdict, p.Metrics.Undefined)
+	}
+}
+
+// Prompts of a given seed may be known to the server from an earlier run; only
+// its count of cached tokens could tell.
+func TestGivenSeedWithoutCachedTokens(t *testing.T) {
+	for name, c := range map[string]struct {
+		cold, seeded, told bool
+		status             string // "": no check
+	}{
+		"fresh prompts":            {true, false, false, ""},
+		"seed given":               {true, true, false, flag},
+		"seed given, server tells": {true, true, true, pass},
+		"prefixes are shared":      {false, true, false, ""},
+	} {
+		s, frames := window(10), plain(100)
+		s.Cold, s.Seeded = c.cold, c.seeded
+		if c.told {
+			for i := range frames {
+				frames[i].Rows[0].CachedTokens = 0
+			}
+		}
+		checks := fold(s, frames...).Point().Checks
+		if c.status != "" {
+			if got := find(t, checks, "prefix cache"); got.Status != c.status {
+				t.Errorf("%s: %+v", name, got)
+			}
+		} else if slices.ContainsFunc(checks, func(c result.Check) bool { return c.Name == "prefix cache" }) {
+			t.Errorf("%s: checked", name)
+		}
+	}
+}
+
+// A percentile that is only known to be larger cannot be compared; but no
+// percentile shifts by more than the largest lag.
+func TestLagOfCensoredPercentiles(t *testing.T) {
+	for name, c := range map[string]struct {
+		lag, wait    int64 // ms: of every request, of those that were cut
+		share        int   // one in so many was cut
+		status, says string
+	}{
+		"p99, lag small beside it":  {15, 1000, 50, bad, "that of p99 cannot be judged"}, // p50 shifts
+		"p99, nothing shifts":       {0, 1000, 50, pass, "shift of p50 0 ms; that of p99 cannot be judged"},
+		"all, lag small beside it":  {15, 1000, 1, pass, "that of p50 and p99 cannot be judged"},
+		"all, lag may shift it all": {30, 1000, 1, flag, "at most 30 ms"},
+		"none":                      {0, 1000, 1 << 30, pass, ", shift 0 ms"},
+	} {
+		frames := plain(1000)
+		for i := range frames {
+			r := &frames[i].Rows[0]
+			r.Sent += c.lag * ms
+			if (i+1)%c.share == 0 {
+				frames[i] = cut(r.ID, r.Due/ms, c.wait)
+				frames[i].Rows[0].Sent += c.lag * ms
+			}
+		}
+		got := find(t, fold(window(10), frames...).Point().Checks, "send lag")
+		if got.Status != c.status || !strings.Contains(got.Value, c.says) {
+			t.Errorf("%s: %+v", name, got)
+		}
 	}
 }

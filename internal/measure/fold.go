@@ -44,7 +44,8 @@ type flow struct {
 	requests           int64
 	input, output      int64 // millionths of tokens
 	noInput, noOutput  int64 // answers whose tokens nobody counted
-	lostOutput         int64 // requests that did not end well, likewise
+	lostOutput         int64 // events of requests that did not end well, likewise
+	alike, other       int64 // answers with as many events as usage counted visible tokens, and all others
 	expected, observed int64 // tokens by usage and by chunks, where both are known
 }
 
@@ -193,21 +194,24 @@ func (f *Fold) member(r *record.Row, s *stream, visible int64) {
 	f.probe.row(r, s)
 	g := f.groups.of(r)
 	q.group = g.index
+	t := trustOf(r, s, visible)
 	switch {
 	case r.Outcome == record.OK:
-		g.gaps.take(s, visible)
+		g.gaps.take(s, t, visible)
 	case r.Outcome == record.Cut && s.chunks > 0:
-		g.gaps.take(s, visible)
+		g.gaps.take(s, t, visible)
 		end := r.Done
 		if end < 0 {
 			end = q.lastGap
 		}
-		g.gaps.cut = append(g.gaps.cut, max(0, end-q.lastGap))
+		g.gaps.cut[t] = append(g.gaps.cut[t], max(0, end-q.lastGap))
 	}
 	f.cohort = append(f.cohort, q)
 }
 
-// count adds a request of any time to the flow.
+// count adds a request of any time to the flow. A request counts where its
+// Done lies: an answer that the server leaves open after its end mark by up to
+// a second later than its last token.
 func (w *flow) count(r *record.Row, s *stream, setup *Setup) {
 	if r.Outcome == record.OK && setup.holds(r.Done) {
 		w.requests++
@@ -225,6 +229,13 @@ func (w *flow) count(r *record.Row, s *stream, setup *Setup) {
 			w.input += int64(r.InputPlanned) * million
 		default:
 			w.noInput++
+		}
+	}
+	if r.Outcome == record.OK && s.chunks > 0 {
+		if r.CompletionTokens >= 0 && visibleTokens(r, s) == s.chunks {
+			w.alike++
+		} else {
+			w.other++
 		}
 	}
 	said := s.chunks > 0 && !s.blind
@@ -249,7 +260,13 @@ func (w *flow) count(r *record.Row, s *stream, setup *Setup) {
 		w.output += s.tokensIn * million
 	case r.Outcome == record.OK && (s.inside > 0 || s.chunks == 0 && setup.holds(r.Done)):
 		w.noOutput++
-	case s.inside > 0:
-		w.lostOutput++
+	default:
+		w.lostOutput += s.inside
 	}
 }
+
+// oneEach says that every answer of the point that ended well, of any time,
+// had exactly as many events as the server's usage counted visible tokens. Then the events
+// of a request that was cut or failed, which has no usage, count as one token
+// each: for the rate of output tokens and for the gaps between tokens.
+func (w *flow) oneEach() bool { return w.alike > 0 && w.other == 0 }

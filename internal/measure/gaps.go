@@ -1,11 +1,13 @@
 package measure
 
 import (
+	"cmp"
 	"math"
 	"math/bits"
 	"slices"
 	"sort"
 
+	"pitot/internal/record"
 	"pitot/internal/stat"
 )
 
@@ -13,14 +15,40 @@ import (
 // the same number of tokens lie together, so that one list serves as chunk
 // gaps and, divided by that number, as token gaps.
 type gapSet struct {
-	runs []gapRun
-	wide []wideGap
-	cut  []int64 // gaps that were not followed to their end: how long they were
+	runs      []gapRun
+	wide      []wideGap
+	cut       [trusts][]int64 // gaps that were not followed to their end: how long they were
+	streams   [trusts]streams
+	amortised bool // some event whose tokens are told carried several
+}
 
-	arrivals, chunks int64 // of the requests they are from
-	blind            int64 // requests with gaps whose tokens are not known
-	streams          int64 // requests with gaps
-	amortised        bool  // some event carried several tokens
+// streams counts what came of one trust.
+type streams struct {
+	requests, tokens int64 // of those that have gaps; without usage a token an event
+	arrivals, chunks int64 // of all
+}
+
+// trust says how the tokens of a stream's arrivals are known.
+type trust uint8
+
+const (
+	counted trust = iota // by what the events said, or as many events as usage counted tokens
+	alike                // as one for each event, if the streams that usage counted were so
+	unknown              // not at all
+	trusts               // how many there are
+)
+
+// trustOf says how the tokens of a stream's arrivals are known. A stream that
+// was cut has no usage; where every other stream has one token in each event,
+// its events are taken for one each.
+func trustOf(r *record.Row, s *stream, visible int64) trust {
+	switch {
+	case !s.blind || visible == s.chunks:
+		return counted
+	case r.Outcome != record.OK && r.CompletionTokens < 0:
+		return alike
+	}
+	return unknown
 }
 
 // blockSize is how many gaps are sorted at once. A block and its copy fit in
@@ -30,7 +58,8 @@ const blockSize = 1 << 16
 
 // gapRun are the gaps before arrivals of the same number of tokens.
 type gapRun struct {
-	tokens int32      // 0 if not known
+	tokens int32 // events, where the events did not tell
+	trust  trust
 	blocks [][]uint32 // all full but the last
 	sorted int        // full blocks that are sorted
 }
@@ -102,49 +131,44 @@ func (r *gapRun) squares(around float64) float64 {
 	return float64(high)*(1<<64) + float64(low) + 2*rest*(float64(r.sum())-n*float64(center)) + n*rest*rest
 }
 
-// take adds the gaps of a finished stream.
-func (g *gapSet) take(s *stream, visible int64) {
-	g.arrivals += s.arrivals
-	g.chunks += s.chunks
+// take adds the gaps of a stream that has come to its end.
+func (g *gapSet) take(s *stream, t trust, visible int64) {
+	of := &g.streams[t]
+	of.arrivals += s.arrivals
+	of.chunks += s.chunks
 	if len(s.near)+len(s.wide) == 0 {
 		return
 	}
-	said, counted := s.perArrival(visible)
-	g.streams++
-	if !said && !counted {
-		g.blind++
-	}
-	g.amortised = g.amortised || s.several && said
-	tokens := func(t, events int32) int32 {
-		switch {
-		case said:
-			return t
-		case counted:
+	of.requests++
+	of.tokens += max(visible, s.chunks)
+	g.amortised = g.amortised || s.several && !s.blind
+	tokens := func(told, events int32) int32 {
+		if s.blind {
 			return events
 		}
-		return 0
+		return told
 	}
 	var run *gapRun
 	for _, n := range s.near {
-		t := tokens(int32(n.tokens), int32(n.events))
-		if run == nil || run.tokens != t {
-			run = g.run(t)
+		k := tokens(int32(n.tokens), int32(n.events))
+		if run == nil || run.tokens != k {
+			run = g.run(k, t)
 		}
 		run.add(n.ns)
 	}
 	for _, w := range s.wide {
-		w.tokens = tokens(w.tokens, w.events)
+		w.tokens, w.trust = tokens(w.tokens, w.events), t
 		g.wide = append(g.wide, w)
 	}
 }
 
-func (g *gapSet) run(tokens int32) *gapRun {
+func (g *gapSet) run(tokens int32, t trust) *gapRun {
 	for i := range g.runs {
-		if g.runs[i].tokens == tokens {
+		if g.runs[i].tokens == tokens && g.runs[i].trust == t {
 			return &g.runs[i]
 		}
 	}
-	g.runs = append(g.runs, gapRun{tokens: tokens})
+	g.runs = append(g.runs, gapRun{tokens: tokens, trust: t})
 	return &g.runs[len(g.runs)-1]
 }
 
@@ -162,9 +186,11 @@ func (g *gapSet) sort(buf []uint32) {
 }
 
 // gapView reads gap sets as one distribution: of chunk gaps, or of token gaps
-// where every gap counts once for each of its tokens, divided by them.
+// where every gap counts once for each of its tokens, divided by them. Token
+// gaps are those up to a trust.
 type gapView struct {
 	perToken bool
+	limit    trust
 	runs     []*gapRun
 	wide     []spread // sorted by ns
 	total    int64
@@ -174,11 +200,14 @@ type gapView struct {
 // spread is a long or merged gap and the number of samples it stands for.
 type spread struct{ ns, count int64 }
 
-func newGapView(sets []*gapSet, perToken bool) *gapView {
-	v := &gapView{perToken: perToken}
+func newGapView(sets []*gapSet, perToken bool, limit trust) *gapView {
+	v := &gapView{perToken: perToken, limit: limit}
 	for _, g := range sets {
 		for i := range g.runs {
 			r := &g.runs[i]
+			if r.trust > limit {
+				continue
+			}
 			v.runs = append(v.runs, r)
 			v.total += r.len() * v.weight(r.tokens)
 			for _, b := range r.blocks {
@@ -186,6 +215,9 @@ func newGapView(sets []*gapSet, perToken bool) *gapView {
 			}
 		}
 		for _, w := range g.wide {
+			if w.trust > limit {
+				continue
+			}
 			k := v.weight(w.tokens)
 			v.wide = append(v.wide, spread{(w.ns + k - 1) / k, k})
 			v.total += k
@@ -193,7 +225,9 @@ func newGapView(sets []*gapSet, perToken bool) *gapView {
 		}
 	}
 	// Merged sets come in any order; a sum of floats must not depend on it.
-	slices.SortStableFunc(v.runs, func(a, b *gapRun) int { return int(a.tokens) - int(b.tokens) })
+	slices.SortStableFunc(v.runs, func(a, b *gapRun) int {
+		return cmp.Or(cmp.Compare(a.tokens, b.tokens), cmp.Compare(a.trust, b.trust))
+	})
 	slices.SortFunc(v.wide, func(a, b spread) int {
 		switch {
 		case a.ns != b.ns:

@@ -6,6 +6,8 @@ import (
 	"math"
 	"testing"
 
+	"github.com/google/go-cmp/cmp"
+
 	"pitot/internal/record"
 	"pitot/internal/result"
 	"pitot/internal/slo"
@@ -25,11 +27,10 @@ type answer struct {
 }
 
 func blankRow(id, due int64) record.Row {
-	const u = record.Unset
-	return record.Row{ID: id, Session: u, Due: due * ms, Eligible: due * ms, Ready: due * ms, Sent: due * ms,
-		Headers: u, FirstEvent: u, FirstToken: u, FirstAnswer: u, LastToken: u, Done: u,
-		InputPlanned: u, OutputPlanned: u, PromptTokens: u, CachedTokens: u, CompletionTokens: u, ReasoningTokens: u,
-		FirstTokens: u, Status: u, RetryAfter: u, Stream: true}
+	r := record.BlankRow()
+	r.ID, r.Stream = id, true
+	r.Due, r.Eligible, r.Ready, r.Sent = due*ms, due*ms, due*ms, due*ms
+	return r
 }
 
 // frame is the answer as records.
@@ -125,7 +126,7 @@ func TestDefinitions(t *testing.T) {
 	near(t, "prefill max", m.PrefillRate.Max, 2000)
 	near(t, "output", m.OutputTokens.Mean, 3.5)
 	near(t, "tokens per chunk", m.TokensPerChunk.Mean, 1)
-	near(t, "rpm", &p.Throughput.RPM, 12)
+	near(t, "rpm", p.Throughput.RPM, 12)
 	near(t, "output rate", p.Throughput.OutputTokensPerS, .7)
 	near(t, "input rate", p.Throughput.InputTokensPerS, 20)
 	if m.ICL.N != 5 || m.ITL.N != 5 || m.ICL.Label != "" || m.ITL.Label != "" {
@@ -194,7 +195,8 @@ func TestWindow(t *testing.T) {
 	if p.Requests.Due != 1 {
 		t.Fatalf("due %d", p.Requests.Due)
 	}
-	near(t, "requests", &p.Throughput.RequestsPerS, 1)                 // the first ended inside, the second not
+	near(t, "due", p.Throughput.DuePerS, 1)                            //
+	near(t, "requests", p.Throughput.RequestsPerS, 1)                  // the first ended inside, the second not
 	near(t, "output", p.Throughput.OutputTokensPerS, 8*3/4.+3)         // spread over chunks, and as the events say
 	near(t, "input", p.Throughput.InputTokensPerS, 100)                // only the second's first token
 	near(t, "per gpu", p.Throughput.PerGPU.OutputTokensPerS, 4.5)      //
@@ -518,5 +520,154 @@ func TestInterruptedIsUndecided(t *testing.T) {
 	}
 	if p := fold(s, frames...).Point(); p.SLO.Met != no {
 		t.Errorf("20 of 70 too slow: met %q", p.SLO.Met)
+	}
+}
+
+// mixed is n streams of 41 events, one each 10 ms, with as many tokens by
+// usage; the last `cut` of them are cut after three events, and of the first
+// `odd` the server counted a token more than there were events.
+func mixed(n, odd, cut int64) (out []record.Frame) {
+	for i := range n {
+		a := answer{id: i, due: i, usage: 41, first: 1}
+		for k := range int64(41) {
+			a.stamps = append(a.stamps, i+50+10*k)
+		}
+		if i < odd {
+			a.usage++
+		}
+		if i < n-cut {
+			out = append(out, a.frame())
+			continue
+		}
+		a.stamps, a.usage = a.stamps[:3], Unset
+		fr := a.frame()
+		fr.Rows[0].Outcome, fr.Rows[0].Error, fr.Rows[0].Done = record.Cut, record.ErrTimeout, (i+1000)*ms
+		out = append(out, fr)
+	}
+	return out
+}
+
+// Token gaps are those of the streams whose tokens are known, as long as these
+// are half of all.
+func TestTokenGapsArePooled(t *testing.T) {
+	for name, c := range map[string]struct {
+		n, odd, cut       int64
+		streams, excluded int64 // 0: withheld
+		samples, censored int64
+		status            string
+		output            float64 // tokens in all
+		lower             bool
+	}{
+		"all known":                   {100, 0, 0, 100, 0, 4000, 0, pass, 4100, false},
+		"cut beside one each":         {100, 0, 10, 100, 0, 90*40 + 10*3, 10, pass, 90*41 + 10*3, false},
+		"one unknown of a hundred":    {100, 1, 0, 99, 1, 99 * 40, 0, pass, 4101, false},
+		"two unknown":                 {100, 2, 0, 98, 2, 98 * 40, 0, flag, 4102, false},
+		"cut beside another count":    {100, 1, 1, 98, 2, 98 * 40, 0, flag, 99*41 + 1, true},
+		"half unknown":                {100, 50, 0, 50, 50, 50 * 40, 0, flag, 4150, false},
+		"more than half unknown":      {100, 51, 0, 0, 0, 0, 0, "", 4151, false},
+		"cut alone, nothing to go by": {10, 0, 10, 0, 0, 0, 0, "", 0, true},
+	} {
+		p := fold(window(10), mixed(c.n, c.odd, c.cut)...).Point()
+		near(t, name+": output", p.Throughput.OutputTokensPerS, c.output/10)
+		if (p.Throughput.Why != "") != c.lower {
+			t.Errorf("%s: why %q", name, p.Throughput.Why)
+		}
+		itl := p.Metrics.ITL
+		if c.streams == 0 {
+			if itl != nil || p.Metrics.Undefined["itl_ms"] == "" {
+				t.Errorf("%s: %+v (%s)", name, itl, p.Metrics.Undefined["itl_ms"])
+			}
+			continue
+		}
+		if itl == nil {
+			t.Errorf("%s: withheld: %s", name, p.Metrics.Undefined["itl_ms"])
+			continue
+		}
+		if itl.Streams != c.streams || itl.Excluded != c.excluded || itl.N != c.samples || itl.Censored != c.censored || itl.Label != "" {
+			t.Errorf("%s: %+v", name, itl)
+		}
+		near(t, name+": p50", itl.P50, 10)
+		if got := find(t, p.Checks, "token gaps"); got.Status != c.status {
+			t.Errorf("%s: %+v", name, got)
+		}
+	}
+}
+
+// What is left out of the token gaps may lie on either side of a limit.
+func TestLimitOnPooledTokenGaps(t *testing.T) {
+	for text, want := range map[string]string{
+		"p90 itl<50ms": yes,       // even if the 5 % left out were all above
+		"p99 itl<50ms": undecided, // not if they are
+		"p99 itl<10ms": no,        // even if they were all below
+	} {
+		s := window(10)
+		s.SLO = spec(t, text)
+		p := fold(s, mixed(100, 5, 0)...).Point()
+		if p.SLO.Met != want || want == undecided && p.SLO.Why == "" {
+			t.Errorf("%s: %s (%s)", text, p.SLO.Met, p.SLO.Why)
+		}
+	}
+}
+
+// The load that was offered is what came due, not what was asked for.
+func TestOfferedLoad(t *testing.T) {
+	rate := 20.
+	s := Setup{T0: 1000 * ms, T1: 3000 * ms, Load: result.Load{Loop: "open", Rate: &rate}}
+	p := fold(s, unsent(0, 999), unsent(1, 1000), cut(2, 1500, 10), failed(3, 2999, 5, record.ErrServer), unsent(4, 3000)).Point()
+	near(t, "due", p.Throughput.DuePerS, 1.5)
+	near(t, "served", p.Throughput.RequestsPerS, 0)
+}
+
+// Users who all ask at once can fill a count of requests in no time: there is
+// no rate then, and it is said.
+func TestWindowTooShortForRates(t *testing.T) {
+	s := Setup{T1: 1, Stamps: "kernel", SLO: spec(t, "p50 ttft<200ms")}
+	var frames []record.Frame
+	for i := range int64(3) {
+		frames = append(frames, failed(i, 0, 50, record.ErrServer))
+	}
+	p := fold(s, frames...).Point()
+	if x := p.Throughput; x.DuePerS != nil || x.RequestsPerS != nil || x.RPM != nil || x.InputTokensPerS != nil || x.OutputTokensPerS != nil || x.Why == "" {
+		t.Errorf("%+v", x)
+	}
+	if p.Goodput != nil {
+		t.Errorf("goodput %+v", p.Goodput)
+	}
+	if c := find(t, p.Checks, "window"); c.Status != flag {
+		t.Errorf("%+v", c)
+	}
+	if p.Requests.Due != 3 || p.Requests.Failed != 3 {
+		t.Errorf("%+v", p.Requests)
+	}
+}
+
+// Too few requests for a joint claim is the reason, not how many were within.
+func TestUndecidedJointSaysWhy(t *testing.T) {
+	s := window(10)
+	s.SLO = spec(t, "ttft<200ms, tpot<50ms @99%")
+	p := fold(s, plain(20)...).Point()
+	if p.SLO.Met != undecided || p.SLO.Why != tooFew(20, 100, "requests") {
+		t.Errorf("%s: %s", p.SLO.Met, p.SLO.Why)
+	}
+}
+
+// A server that leaves its answers open after the end mark is waited for; no
+// latency of a stream may count that.
+func TestLateEndOfExchangeIsNoLatency(t *testing.T) {
+	build := func(wait int64) result.Point {
+		frames := plain(200)
+		for i := range frames {
+			frames[i].Rows[0].Done += wait * ms
+		}
+		s := window(10)
+		s.SLO = spec(t, "p90 e2e<100ms")
+		return fold(s, frames...).Point()
+	}
+	prompt, late := build(0), build(1000)
+	if d := cmp.Diff(prompt.Metrics, late.Metrics); d != "" {
+		t.Error(d)
+	}
+	if prompt.SLO.Met != yes || late.SLO.Met != yes || *prompt.Throughput.OutputTokensPerS != *late.Throughput.OutputTokensPerS {
+		t.Errorf("%+v, %+v", late.SLO, late.Throughput)
 	}
 }

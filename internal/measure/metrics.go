@@ -21,6 +21,7 @@ type part struct {
 	sets     []*gapSet
 	until    int64 // end of the records
 	streamed bool  // some request asked to stream
+	oneEach  bool  // events of streams without usage count as one token each
 	well     int   // requests that ended well
 }
 
@@ -188,7 +189,10 @@ func (c *part) streaming(m *result.Metrics) {
 		return
 	}
 	itl := c.gaps(true)
-	m.ITL = itl.summary()
+	if m.ITL = itl.summary(); m.ITL != nil {
+		known, all := c.pool()
+		m.ITL.Streams, m.ITL.Excluded = known.requests, all.requests-known.requests
+	}
 }
 
 // bounded is a summary with the bounds that follow from the requests' own;
@@ -219,17 +223,24 @@ func (c *part) bounded(metric func(*request) (float64, state), lo, hi func(*requ
 	return c.survivors(s.summary(), inMS, metric)
 }
 
-// gaps is the sample of chunk gaps or of token gaps.
+// gaps is the sample of chunk gaps, or of the token gaps of those streams
+// whose tokens are known.
 func (c *part) gaps(perToken bool) sample {
-	v := newGapView(c.sets, perToken)
+	limit := unknown
+	if perToken {
+		limit = c.trusted()
+	}
+	v := newGapView(c.sets, perToken, limit)
 	s := sample{values: v, unit: inMS}
 	var arrivals, chunks int64
 	amortised := false
 	for _, g := range c.sets {
-		arrivals, chunks = arrivals+g.arrivals, chunks+g.chunks
 		amortised = amortised || g.amortised
-		for _, ns := range g.cut {
-			s.longer = append(s.longer, float64(ns))
+		for t := range limit + 1 {
+			arrivals, chunks = arrivals+g.streams[t].arrivals, chunks+g.streams[t].chunks
+			for _, ns := range g.cut[t] {
+				s.longer = append(s.longer, float64(ns))
+			}
 		}
 	}
 	stat.SortFloat64(s.longer)
@@ -246,14 +257,41 @@ func (c *part) gaps(perToken bool) sample {
 	return s
 }
 
-// noITL says why there are no token gaps, "" if there are.
-func (c *part) noITL() string {
-	var blind, streams int64
-	for _, g := range c.sets {
-		blind, streams = blind+g.blind, streams+g.streams
+// trusted is the least trust whose gaps are token gaps.
+func (c *part) trusted() trust {
+	if c.oneEach {
+		return alike
 	}
-	if blind > 0 {
-		return fmt.Sprintf("the tokens in a chunk are not known for %d of %d streams: see icl and stall", blind, streams)
+	return counted
+}
+
+// pool counts the streams with gaps, and those among them whose tokens are
+// known.
+func (c *part) pool() (known, all streams) {
+	for _, g := range c.sets {
+		for t, n := range g.streams {
+			all.plus(n)
+			if trust(t) <= c.trusted() {
+				known.plus(n)
+			}
+		}
+	}
+	return known, all
+}
+
+func (s *streams) plus(n streams) {
+	s.requests += n.requests
+	s.tokens += n.tokens
+	s.arrivals += n.arrivals
+	s.chunks += n.chunks
+}
+
+// noITL says why there are no token gaps, "" if there are: of fewer than half
+// of the streams they would not be those of the run.
+func (c *part) noITL() string {
+	known, all := c.pool()
+	if 2*known.requests < all.requests {
+		return fmt.Sprintf("the tokens in a chunk are not known for %d of %d streams: see icl and stall", all.requests-known.requests, all.requests)
 	}
 	return ""
 }

@@ -86,14 +86,15 @@ func (c *part) objective(s slo.Spec) (*result.SLO, []*request) {
 	} else {
 		out.NoInterval = ""
 	}
-	shared := false
+	shared, atMost := false, ""
 	for i, l := range s.Limits {
 		r := c.limit(l, s, within[i])
 		out.Limits = append(out.Limits, r)
 		if l.Joint() {
 			shared = true
 			if r.Why == notStreaming {
-				settle(out, r.Met, r.Spec+": "+r.Why)
+				settle(out, r.Met, reason(r))
+				atMost = "at most "
 			}
 			continue
 		}
@@ -101,7 +102,12 @@ func (c *part) objective(s slo.Spec) (*result.SLO, []*request) {
 	}
 	if shared {
 		met := Attains(due, joint, s.Share())
-		settle(out, met, fmt.Sprintf("%d of %d requests met all joint limits", joint, due))
+		why := fmt.Sprintf("%s%d of %d requests ended well within every joint limit", atMost, joint, due)
+		if met == undecided {
+			few, _ := stat.Support(s.Share())
+			why = tooFew(due, few, "requests")
+		}
+		settle(out, met, why)
 	}
 	if stopped := c.interrupted(); out.Met == no && stopped > 0 {
 		// Had all of them been good, would it still be missed?
@@ -223,18 +229,21 @@ func (c *part) pooled(l slo.Limit, out *result.Limit) {
 		out.Why = tooFew(n, few, "gaps")
 		return
 	}
-	x, over := s.percentile(p)
-	lo, hi := x, x
-	if over {
-		hi = math.Inf(1)
-		lo = hi
+	// The gaps that are left out may all lie below the percentile, or all above.
+	excluded, why := 0., "merged reads leave it"
+	if l.Metric == slo.ITL {
+		if known, all := c.pool(); known.tokens < all.tokens {
+			excluded = float64(all.tokens-known.tokens) / float64(all.tokens)
+			why = "streams whose tokens are not known leave it"
+		}
+	}
+	lo, _ := s.span((p - excluded) / (1 - excluded))
+	_, hi := s.span(p / (1 - excluded))
+	if x, over := s.percentile(p); over {
 		out.Why = "the percentile falls among streams that were not followed to their end"
 	} else {
-		out.Value = new(float64)
-		*out.Value = x / inMS
-		if s.bounds != nil {
-			lo, hi = s.bounds(p)
-		}
+		x /= inMS
+		out.Value = &x
 	}
 	limit := float64(l.Max)
 	switch {
@@ -242,7 +251,24 @@ func (c *part) pooled(l slo.Limit, out *result.Limit) {
 		out.Met = yes
 	case lo >= limit:
 		out.Met = no
+	case math.IsInf(hi, 1):
+		out.Why = fmt.Sprintf("%s anywhere above %.3g ms", why, lo/inMS)
 	default:
-		out.Why = fmt.Sprintf("merged reads leave it between %.3g and %.3g ms", lo/inMS, hi/inMS)
+		out.Why = fmt.Sprintf("%s between %.3g and %.3g ms", why, lo/inMS, hi/inMS)
 	}
+}
+
+// span is what is certain of the p-quantile: it lies in [lo, hi].
+func (s *sample) span(p float64) (lo, hi float64) {
+	if p <= 0 || p > 1 {
+		return 0, math.Inf(1)
+	}
+	x, over := s.percentile(p)
+	switch {
+	case over: // longer than anybody waited
+		return math.Inf(1), math.Inf(1)
+	case s.bounds == nil:
+		return x, x
+	}
+	return s.bounds(p)
 }

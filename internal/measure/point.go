@@ -2,6 +2,7 @@ package measure
 
 import (
 	"cmp"
+	"fmt"
 	"slices"
 
 	"pitot/internal/record"
@@ -19,7 +20,7 @@ func (f *Fold) Point() result.Point {
 		Load:       f.setup.Load,
 		Seconds:    f.seconds(),
 		Requests:   all.account(),
-		Throughput: f.throughput(),
+		Throughput: f.throughput(len(all.requests)),
 		Metrics:    all.metrics(),
 		Stability:  undecided,
 	}
@@ -58,7 +59,7 @@ func (f *Fold) part(list []*group, all bool) *part {
 	slices.SortFunc(list, func(a, b *group) int {
 		return cmp.Or(cmp.Compare(a.key.name, b.key.name), cmp.Compare(a.key.bucket, b.key.bucket))
 	})
-	c := &part{until: f.end}
+	c := &part{until: f.end, oneEach: f.flow.oneEach()}
 	in := make([]bool, len(f.groups.list))
 	n := 0
 	for _, g := range list {
@@ -109,30 +110,43 @@ func (f *Fold) seconds() result.Seconds {
 	}
 }
 
-func (f *Fold) throughput() result.Throughput {
+// shortest is the least window, in seconds, that rates are given for: no timer
+// keeps due times to less than a millisecond. With --requests a window ends at
+// the due time of the next request, and that is at once where more users than
+// requests begin together.
+const shortest = 1e-3
+
+func (f *Fold) throughput(due int) result.Throughput {
 	s, w := f.setup.seconds(), &f.flow
-	if s <= 0 {
+	switch {
+	case s <= 0:
 		return result.Throughput{Why: "the window is empty"}
+	case s < shortest:
+		return result.Throughput{Why: fmt.Sprintf("the window of %.3g ms is too short for a rate", s*1e3)}
 	}
-	t := result.Throughput{RequestsPerS: float64(w.requests) / s}
-	t.RPM = 60 * t.RequestsPerS
+	per := func(n float64) *float64 { x := n / s; return &x }
+	t := result.Throughput{DuePerS: per(float64(due)), RequestsPerS: per(float64(w.requests)), RPM: per(60 * float64(w.requests))}
 	rate := func(millionths int64) *float64 { x := float64(millionths) / 1e6 / s; return &x }
 	if w.noInput == 0 {
 		t.InputTokensPerS = rate(w.input)
 	}
+	output, uncounted := w.output, w.lostOutput
+	if w.oneEach() {
+		output, uncounted = output+1e6*uncounted, 0
+	}
 	if w.noOutput == 0 {
-		t.OutputTokensPerS = rate(w.output)
+		t.OutputTokensPerS = rate(output)
 	}
 	switch {
 	case w.noOutput > 0:
 		t.Why = "nobody counted the output tokens of some answers"
 	case w.noInput > 0:
 		t.Why = "nobody counted the input tokens of some requests"
-	case w.lostOutput > 0:
+	case uncounted > 0:
 		t.Why = "a lower bound: output of requests that did not end well was not counted"
 	}
 	if n := f.setup.GPUs; n > 0 {
-		t.PerGPU = &result.PerGPU{GPUs: n, RequestsPerS: t.RequestsPerS / float64(n)}
+		t.PerGPU = &result.PerGPU{GPUs: n, RequestsPerS: *t.RequestsPerS / float64(n)}
 		if t.OutputTokensPerS != nil {
 			x := *t.OutputTokensPerS / float64(n)
 			t.PerGPU.OutputTokensPerS = &x
@@ -145,7 +159,7 @@ func (f *Fold) throughput() result.Throughput {
 // the window.
 func (f *Fold) goodput(good []*request) *result.Goodput {
 	s := f.setup.seconds()
-	if s <= 0 {
+	if s < shortest {
 		return nil
 	}
 	g := &result.Goodput{RequestsPerS: float64(len(good)) / s}

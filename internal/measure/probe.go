@@ -9,7 +9,7 @@ const (
 	SourceClient = "client"
 	CPUShare     = "cpu_share"
 	ClockStep    = "clock_step"
-	RecordErrors = "record_errors"
+	RecordErrors = record.LostMark // a mark says it too
 )
 
 // probe gathers what the checks need to know of the instrument and of the

@@ -58,6 +58,7 @@ type wideGap struct {
 	parts  int32 // arrivals it may have been
 	events int32
 	tokens int32 // 0 if not known
+	trust  trust
 }
 
 func (s *stream) reset() {
@@ -156,11 +157,4 @@ func (s *stream) finish() {
 	for i := range s.lanes {
 		s.end(&s.lanes[i])
 	}
-}
-
-// perArrival says how the tokens of an arrival are known: true by what the
-// events said, or by the events themselves when the server counted exactly as
-// many tokens as there were events.
-func (s *stream) perArrival(visible int64) (said, counted bool) {
-	return !s.blind, s.blind && visible == s.chunks
 }

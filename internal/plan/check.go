@@ -118,7 +118,7 @@ func (p *Plan) checkObjective() error {
 	}
 	for _, l := range p.SLO.Limits {
 		if l.Metric != slo.Errors && l.Max >= p.Timeout {
-			return user.Errorf("raise --timeout above the limit", "the limit %q lies beyond the timeout of %v: it could never be seen to fail", l.String(), p.Timeout)
+			return user.Errorf("raise --timeout above the limit", "the limit %q lies beyond the timeout of %s: it could never be seen to fail", l.String(), user.Span(p.Timeout))
 		}
 	}
 	return nil

@@ -23,7 +23,7 @@ func TestCheck(t *testing.T) {
 		"http://x --rate 1 --workload f --prefix 9":                          "--prefix has no meaning with --workload f",
 		"http://x --rate 1 --workload f --input 9":                           "--input has no meaning with --workload f",
 		"http://x --rate 1 --no-stream --slo tpot<1s@9%":                     "cannot be judged",
-		"http://x --rate 1 --timeout 1s --slo e2e<2s@9%":                     "lies beyond the timeout of 1s",
+		"http://x --rate 1 --timeout 1s --slo e2e<2s@9%":                     "lies beyond the timeout of 1 s",
 		"http://x --rate 1 --gpu-price 2":                                    "--gpu-price without --gpus",
 		"http://x --rate 1 --spend-limit 2":                                  "--spend-limit without a price",
 		"http://x --rate 1 --ttft 200ms":                                     "--ttft is a latency of the embedded target, and http://x is none",

@@ -4,7 +4,6 @@ import (
 	"errors"
 	"maps"
 	"slices"
-	"strings"
 	"unicode/utf8"
 
 	"pitot/internal/user"
@@ -24,14 +23,20 @@ type decoder struct {
 	plan  Plan
 	known map[string]Setting
 	given map[string]source
+	path  string // of the file
 }
 
-// Decode makes a plan of arguments, environment and the file that --config
-// names; what stands earlier in this list wins. Only the settings in names
-// are known to the verb. The arguments that are no flags come back in args.
-// Every error is a [user.Error].
-func Decode(names []string, argv []string, getenv func(string) string) (p Plan, args []string, err error) {
-	d := &decoder{plan: Default(), known: map[string]Setting{}, given: map[string]source{}}
+// Decode makes a plan of arguments, environment (NAME=VALUE each) and the file
+// that --config names; what stands earlier in this list wins. Only the settings
+// in names are known to the verb. The arguments that are no flags come back in
+// args. Every error is a [user.Error].
+func Decode(names, argv, environ []string) (p Plan, args []string, err error) {
+	return DecodeOver(Default(), names, argv, environ)
+}
+
+// DecodeOver is [Decode] for a verb whose defaults are its own.
+func DecodeOver(base Plan, names, argv, environ []string) (p Plan, args []string, err error) {
+	d := &decoder{plan: base, known: map[string]Setting{}, given: map[string]source{}}
 	for _, s := range Settings() {
 		if slices.Contains(names, s.Name) {
 			d.known[s.Name] = s
@@ -49,24 +54,33 @@ func Decode(names []string, argv []string, getenv func(string) string) (p Plan, 
 			}
 		}
 	}
-	if err := d.environment(getenv); err != nil {
+	env := variables(environ)
+	if err := d.environment(env); err != nil {
 		return d.plan, nil, err
 	}
-	config := getenv("PITOT_CONFIG")
+	config := env[configVariable]
 	if c := onLine["config"]; c != nil {
-		config = c[0]
+		if config = c[0]; config == "" {
+			return d.plan, nil, user.Errorf("for example --config plan.yaml", "--config: empty")
+		}
 	}
 	if config != "" {
 		target, err := d.file(config)
 		if err != nil {
 			return d.plan, nil, err
 		}
-		if len(args) == 0 && target != "" {
-			args = []string{target}
+		if target != "" {
+			d.note("target", config, len(args) > 0)
+			if len(args) == 0 {
+				args = []string{target}
+			}
 		}
 	}
 	if len(args) > 0 {
 		d.plan.Target = args[0]
+	} else if url := env[targetVariable]; url != "" {
+		d.plan.Target = url
+		d.note(targetVariable, "", false)
 	}
 	if d.plan.Prefix > 0 && d.given["prefix-share"] == 0 {
 		d.plan.PrefixShare = 1
@@ -78,31 +92,11 @@ func Decode(names []string, argv []string, getenv func(string) string) (p Plan, 
 // always the same is told.
 func (d *decoder) names() []string { return slices.Sorted(maps.Keys(d.known)) }
 
-func (d *decoder) environment(getenv func(string) string) error {
-	for _, name := range d.names() {
-		v := getenv(envName(name))
-		if v == "" {
-			continue
-		}
-		values := []string{v}
-		if d.known[name].Many {
-			values = strings.Split(v, "\n")
-		}
-		if err := d.set(fromEnvironment, envName(name), name, values); err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
-func envName(name string) string {
-	return "PITOT_" + strings.ToUpper(strings.ReplaceAll(name, "-", "_"))
-}
-
 // set takes the values of one setting, unless a stronger source has it
 // already or has chosen otherwise. where is what the user wrote.
 func (d *decoder) set(from source, where, name string, values []string) error {
 	if d.given[name] > from {
+		d.noteSource(from, name, true)
 		return nil
 	}
 	for _, c := range choices() {
@@ -111,6 +105,7 @@ func (d *decoder) set(from source, where, name string, values []string) error {
 			continue
 		}
 		if d.given[other] > from {
+			d.noteSource(from, name, true)
 			return nil
 		}
 		if d.given[other] == from && c.clash != "" {
@@ -118,6 +113,7 @@ func (d *decoder) set(from source, where, name string, values []string) error {
 		}
 	}
 	d.given[name] = from
+	d.noteSource(from, name, false)
 	for _, v := range values {
 		if !utf8.ValidString(v) { // no file could hold it
 			return user.Errorf("", "%s: not UTF-8 text", where)

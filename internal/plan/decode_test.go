@@ -40,7 +40,11 @@ func (s sources) decode(t testing.TB, names []string) (Plan, []string, error) {
 		}
 		argv = append([]string{"--config", path}, argv...)
 	}
-	return Decode(names, argv, func(name string) string { return s.env[name] })
+	var environ []string
+	for name, value := range s.env {
+		environ = append(environ, name+"="+value)
+	}
+	return Decode(names, argv, environ)
 }
 
 // The stronger source wins, setting by setting.
@@ -86,6 +90,7 @@ func TestChoices(t *testing.T) {
 		want := Default()
 		c.want(&want)
 		got, _, err := c.in.decode(t, every())
+		got.Origins = nil
 		if err != nil {
 			t.Errorf("%s: %v", c.name, err)
 		} else if d := cmp.Diff(want, got, compareLengths); d != "" {
@@ -139,6 +144,8 @@ func TestFlags(t *testing.T) {
 	}
 }
 
+const saturate = "to saturate the server: --concurrency 256 in its place, users who each wait for their answer, or a rate above what it serves"
+
 // Each mistake gives one sentence and, where there is one, the way out.
 func TestMistakes(t *testing.T) {
 	for _, c := range []struct {
@@ -154,6 +161,10 @@ func TestMistakes(t *testing.T) {
 		{sources{args: "--num-prompts=4"}, "unknown flag --num-prompts", "write --requests"},
 		{sources{args: "--api-key=sk-secret"}, "unknown flag --api-key", "a key is never an argument, where others can read it: export OPENAI_API_KEY, or --key-env VAR, or --key-file FILE"},
 		{sources{args: "--rate"}, "--rate needs a value", "for example --rate R"},
+		{sources{args: "--config="}, "--config: empty", "for example --config plan.yaml"},
+		{sources{args: "--rate inf"}, "--rate: an open loop has no infinite rate", saturate},
+		{sources{args: "--rate=+Inf"}, "--rate: an open loop has no infinite rate", saturate},
+		{sources{env: map[string]string{"PITOT_RATE": "infinity"}}, "PITOT_RATE: an open loop has no infinite rate", saturate},
 		{sources{args: "--config"}, "--config needs a value", "for example --config config.yaml"},
 		{sources{args: "--model --rate 4"}, "--model needs a value", "for example --model asked"},
 		{sources{args: "--model -- x"}, "--model needs a value", "for example --model asked"},
@@ -164,14 +175,14 @@ func TestMistakes(t *testing.T) {
 		{sources{args: "--model="}, "--model: empty", ""},
 		{sources{args: "--duration 60"}, `--duration: "60" has no unit`, "write 60s or 60ms"},
 		{sources{args: "--duration 1d"}, `--duration: "1d" is not a time such as 500ms, 60s or 10m`, ""},
-		{sources{args: "--duration 0s"}, "--duration: 0s is shorter than 1ms", ""},
+		{sources{args: "--duration 0s"}, "--duration: 0s is shorter than 1 ms", ""},
 		{sources{args: "--duration 9000h"}, "--duration: 9000h is longer than a year", ""},
-		{sources{args: "--warmup -1ns"}, "--warmup: -1ns is shorter than 0s", ""},
+		{sources{args: "--warmup -1ns"}, "--warmup: -1ns is shorter than 0 s", ""},
 		{sources{args: "--warmup soon"}, `--warmup: "soon" is not a time such as 500ms, 60s or 10m`, ""},
-		{sources{args: "--rate 0"}, "--rate: 0 is not between 0.000001 and 1000000", ""},
-		{sources{args: "--rate 1e999"}, "--rate: 1e999 is not between 0.000001 and 1000000", ""},
+		{sources{args: "--rate 0"}, "--rate: 0 is not between 0.000001 and 1,000,000", ""},
+		{sources{args: "--rate 1e999"}, "--rate: 1e999 is not between 0.000001 and 1,000,000", ""},
 		{sources{args: "--rate nan"}, `--rate: "nan" is not a number`, ""},
-		{sources{args: "--concurrency 0"}, "--concurrency: 0 is not between 1 and 2147483647", ""},
+		{sources{args: "--concurrency 0"}, "--concurrency: 0 is not between 1 and 2,147,483,647", ""},
 		{sources{args: "--concurrency 1.5"}, `--concurrency: "1.5" is not a whole number`, ""},
 		{sources{args: "--requests 0"}, `--requests: "0" is not a whole number of at least 1`, ""},
 		{sources{args: "--prefix-share 1.5"}, "--prefix-share: 1.5 is not between 0 and 1", ""},
@@ -193,28 +204,42 @@ func TestMistakes(t *testing.T) {
 		{sources{args: "--duration 5s --requests 5"}, "--duration and --requests both say when the window ends", "keep one of them; --timeout bounds each request"},
 		{sources{args: "--key-env A --key-file b"}, "--key-env and --key-file both say where the key is", "keep one of them"},
 		{sources{args: "--model \xff"}, "--model: not UTF-8 text", ""},
-		{sources{args: "--config /nowhere/x.yaml"}, "read config /nowhere/x.yaml: no such file or directory", ""},
+		{sources{args: "--config /nowhere/x.yaml"}, "read config /nowhere/x.yaml: no such file or directory", "a config is a YAML file of flags, as rate: 4; every run leaves one, config.yaml in its directory"},
 		{sources{env: map[string]string{"PITOT_MAX_IN_FLIGHT": "x"}}, `PITOT_MAX_IN_FLIGHT: "x" is not a whole number`, ""},
 		{sources{env: map[string]string{"PITOT_HEADER": "A=1\nsk-secret"}}, "PITOT_HEADER: not NAME=VALUE", ""},
 
+		{sources{env: map[string]string{"PITOT_RAET": "4"}}, "unknown variable PITOT_RAET", "did you mean PITOT_RATE?"},
+		{sources{env: map[string]string{"PITOT_MAX_INFLIGHT": "4", "PITOT_Z": "1"}}, "unknown variable PITOT_MAX_INFLIGHT", "did you mean PITOT_MAX_IN_FLIGHT?"},
+		{sources{env: map[string]string{"PITOT_CPUPROFIL": "x"}}, "unknown variable PITOT_CPUPROFIL", "did you mean PITOT_CPUPROFILE?"},
+		{sources{env: map[string]string{"PITOT_WIBBLE": "4"}}, "unknown variable PITOT_WIBBLE", "unset PITOT_WIBBLE; a variable is PITOT_ and the name of a flag, see pitot run --help"},
+		{sources{env: map[string]string{"PITOT_TARGET": "x"}}, "unknown variable PITOT_TARGET", "the target is an argument, the key target of a config, or OPENAI_BASE_URL"},
+		{sources{env: map[string]string{"PITOT_API_KEY": "sk-secret"}}, "unknown variable PITOT_API_KEY", "a key is never an argument, where others can read it: export OPENAI_API_KEY, or --key-env VAR, or --key-file FILE"},
+
+		{sources{file: "rate: 4\n\tx: 1"}, "FILE:2: found a tab character that violates indentation", "use spaces, not tabs; no line of a config needs any in front"},
+		{sources{file: "rate: \"4"}, "FILE: found unexpected end of stream", "a quote or bracket is not closed"},
+		{sources{file: "rate: 4\nfoo\n"}, "FILE:2: could not find expected ':'", "a line is KEY: VALUE, for example rate: 4; put quotes around a value that has : # { or [ in it"},
+		{sources{file: "\xff\x00"}, "FILE: invalid leading UTF-8 octet", "this is no text; a config is a YAML file of flags, as rate: 4"},
 		{sources{file: "rate: 4\nrat: 5"}, `FILE:2: unknown key "rat"`, "did you mean rate?"},
 		{sources{file: "\n\nwibble: 5"}, `FILE:3: unknown key "wibble"`, "keys are the names of flags, see pitot run --help"},
 		{sources{file: "rate: 4\nduration: 60"}, `FILE:2: duration: "60" has no unit`, "write 60s or 60ms"},
 		{sources{file: "rate: 4\nrate: 5"}, "FILE:2: rate is given twice, first on line 1", "keep one of them"},
-		{sources{file: "rate: [4, 5]"}, "FILE:1: rate: want one value, not a list", ""},
-		{sources{file: "rate: []"}, "FILE:1: rate: want one value, not a list", ""},
-		{sources{file: "target: [a, b]"}, "FILE:1: target: want one value, not a list", ""},
-		{sources{file: "rate: {a: b}"}, "FILE:1: rate: want a plain value", ""},
-		{sources{file: "header: [[a]]"}, "FILE:1: header: a list holds plain values", ""},
-		{sources{file: "[a]: b"}, "FILE:1: a key is a plain word", ""},
+		{sources{file: "rate: [4, 5]"}, "FILE:1: rate: want one value, not a list", "write KEY: VALUE; put quotes around a value that has : # { or [ in it"},
+		{sources{file: "rate: []"}, "FILE:1: rate: want one value, not a list", "write KEY: VALUE; put quotes around a value that has : # { or [ in it"},
+		{sources{file: "target: [a, b]"}, "FILE:1: target: want one value, not a list", "write KEY: VALUE; put quotes around a value that has : # { or [ in it"},
+		{sources{file: "rate: {a: b}"}, "FILE:1: rate: want a plain value", "write KEY: VALUE; put quotes around a value that has : # { or [ in it"},
+		{sources{file: "header: [[a]]"}, "FILE:1: header: a list holds plain values", "write KEY: VALUE; put quotes around a value that has : # { or [ in it"},
+		{sources{file: "[a]: b"}, "FILE:1: a key is a plain word", "a line is KEY: VALUE, for example rate: 4"},
 		{sources{file: "model:"}, "FILE:1: model: empty", ""},
 		{sources{file: "- rate"}, "FILE:1: want key: value", "for example: rate: 4"},
-		{sources{file: "rate: 4\nx: y: z"}, "FILE:2: mapping values are not allowed in this context", ""},
-		{sources{file: "rate: 4\n---\nrate: 5"}, "FILE:2: a second document begins", ""},
+		{sources{file: "rate: 4\nx: y: z"}, "FILE:2: mapping values are not allowed in this context", "a line is KEY: VALUE, for example rate: 4; put quotes around a value that has : # { or [ in it"},
+		{sources{file: "rate: 4\n---\nrate: 5"}, "FILE:2: a second document begins", "one file is one run: leave out what begins with ---"},
 		{sources{file: "requests: 5\nduration: 5s"}, "--duration and --requests both say when the window ends", "keep one of them; --timeout bounds each request"},
 	} {
 		run := slices.DeleteFunc(every(), func(n string) bool { return n == "port" })
 		_, _, err := c.in.decode(t, run)
+		if key, _, ok := strings.Cut(c.in.file, ":"); ok && user.Hint(err) != "" {
+			c.hint = strings.Replace(c.hint, "write KEY:", "write "+key+":", 1)
+		}
 		name := c.in.args + c.in.file
 		if err == nil {
 			t.Errorf("%q: no error", name)
@@ -233,6 +258,46 @@ func TestMistakes(t *testing.T) {
 		}
 		if strings.Contains(err.Error()+user.Hint(err), "sk-secret") {
 			t.Errorf("%q: a secret is told: %v", name, err)
+		}
+	}
+}
+
+// Variables of other verbs, empty ones and those that are no settings are let be.
+func TestVariablesLetBe(t *testing.T) {
+	env := map[string]string{"PITOT_PORT": "x", "PITOT_CPUPROFILE": "f", "PITOT_WIBBLE": "", "PITOTS": "1", "PITOT_RATE": "2"}
+	p, _, err := sources{env: env}.decode(t, []string{"rate"})
+	if err != nil || p.Rate != 2 {
+		t.Errorf("%v, %v", p.Rate, err)
+	}
+}
+
+// Where what is not on the command line came from is told by name alone.
+func TestProvenance(t *testing.T) {
+	for _, c := range []struct {
+		in   sources
+		want string
+	}{
+		{sources{args: "http://x --rate 4"}, ""},
+		{sources{args: "--rate 4", env: map[string]string{"OPENAI_BASE_URL": "http://e"}}, "OPENAI_BASE_URL from the environment"},
+		{sources{args: "http://x", env: map[string]string{"OPENAI_BASE_URL": "http://e", "PITOT_RATE": "4", "PITOT_HEADER": "X-Api-Key=sk-secret"}},
+			"PITOT_RATE, PITOT_HEADER from the environment"},
+		{sources{args: "--rate 4", file: "output: 9\ntarget: http://x\nrate: 5\nduration: 5s"}, "target, output, duration from FILE; overridden: rate of FILE"},
+		{sources{args: "http://x --concurrency 2", env: map[string]string{"PITOT_RATE": "4", "PITOT_OUTPUT": "7"}, file: "target: http://y\noutput: 8\narrival: constant"},
+			"PITOT_OUTPUT from the environment; overridden: target of FILE, PITOT_RATE, output of FILE, arrival of FILE"},
+		{sources{file: "seed: 1\ninput: 1\noutput: 2\nrate: 5\ntarget: http://x\nduration: 5s\nmodel: m"}, "target, rate, seed, input, output and 2 more from FILE"},
+	} {
+		p, _, err := c.in.decode(t, every())
+		if err != nil {
+			t.Errorf("%+v: %v", c.in, err)
+			continue
+		}
+		for i, o := range p.Origins {
+			if o.File != "" {
+				p.Origins[i].File = "FILE"
+			}
+		}
+		if got := p.Provenance(); got != c.want {
+			t.Errorf("%+v:\n got %s\nwant %s", c.in, got, c.want)
 		}
 	}
 }
@@ -270,7 +335,7 @@ func FuzzDecode(f *testing.F) {
 		if slices.ContainsFunc(argv, func(a string) bool { return strings.Contains(a, "config") }) {
 			return // of the machine's own files
 		}
-		p, _, err := Decode(every(), argv, func(string) string { return "" })
+		p, _, err := Decode(every(), argv, nil)
 		if err == nil {
 			_ = p.Check()
 			_ = RedactArgs(argv)

@@ -59,8 +59,11 @@ type Plan struct {
 
 	Mock Mock
 
+	Replay  string // recording that predict replays
 	Client  string // another client to check, a shell command
 	Streams []int  // numbers of streams to check at
+
+	Origins []Origin // of what was not on the command line; no part of what is done
 }
 
 // Mock describes the embedded target.
@@ -75,6 +78,7 @@ type Mock struct {
 	Faults         string
 	Truth          string
 	MaxModelLen    int
+	UntilEOF       bool // end with standard input
 }
 
 // TokenPrice is what a hosted API asks, USD per million tokens.

@@ -29,6 +29,7 @@ const (
 	groupRun      = "The run"
 	groupMock     = "The embedded target"
 	groupCheck    = "The check"
+	groupPredict  = "The prediction"
 )
 
 // Settings lists all there is to set.
@@ -74,7 +75,7 @@ func Settings() []Setting {
 			set: setSeed, get: func(p *Plan) []string { return []string{strconv.FormatUint(p.Seed, 10)} }},
 
 		{Name: "rate", Arg: "R", Group: groupLoad, Help: "open loop: requests per second, at times of their own",
-			set: number(func(p *Plan) *float64 { return &p.Rate }, 1e-6, 1e6), get: unless("0", func(p *Plan) string { return decimal(p.Rate) })},
+			set: setRate, get: unless("0", func(p *Plan) string { return decimal(p.Rate) })},
 		{Name: "concurrency", Arg: "N", Group: groupLoad, Help: "closed loop: users who each wait for their answer",
 			set: count(func(p *Plan) *int { return &p.Concurrency }, 1, many), get: unless("0", func(p *Plan) string { return strconv.Itoa(p.Concurrency) })},
 		{Name: "arrival", Arg: "NAME", Default: "poisson", Group: groupLoad, Help: "poisson or constant",
@@ -150,7 +151,11 @@ func Settings() []Setting {
 			set: str(func(p *Plan) *string { return &p.Mock.Truth })},
 		{Name: "max-model-len", Arg: "TOKENS", Default: "131072", Group: groupMock, Help: "longest prompt and answer together",
 			set: count(func(p *Plan) *int { return &p.Mock.MaxModelLen }, 1, many), get: unless("131072", func(p *Plan) string { return strconv.Itoa(p.Mock.MaxModelLen) })},
+		{Name: "until-eof", Group: groupMock, Help: "end with standard input, for programs that start it",
+			set: toggle(func(p *Plan) *bool { return &p.Mock.UntilEOF })},
 
+		{Name: "replay", Arg: "DIR", Group: groupPredict, Help: "a recording to replay: a directory with meta.json and requests.jsonl",
+			set: str(func(p *Plan) *string { return &p.Replay })},
 		{Name: "client", Arg: "COMMAND", Group: groupCheck, Help: "check another client: a shell command with {url}, and {host}, {port}, {model}, {dir}",
 			set: str(func(p *Plan) *string { return &p.Client })},
 		{Name: "streams", Arg: "LIST", Default: "1,10,100,1000 and more", Group: groupCheck, Help: "numbers of streams to check at",
@@ -160,5 +165,5 @@ func Settings() []Setting {
 
 // Groups lists the groups of settings in the order of the help.
 func Groups() []string {
-	return []string{groupTarget, groupWorkload, groupLoad, groupJudge, groupRun, groupMock, groupCheck}
+	return []string{groupTarget, groupWorkload, groupLoad, groupJudge, groupRun, groupMock, groupPredict, groupPredict, groupCheck}
 }

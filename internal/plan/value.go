@@ -64,7 +64,7 @@ func count(at func(*Plan) *int, least, most int) func(*Plan, string) error {
 			return fmt.Errorf("%q is not a whole number", v)
 		}
 		if n < least || n > most {
-			return fmt.Errorf("%s is not between %d and %d", v, least, most)
+			return fmt.Errorf("%s is not between %s and %s", v, user.Count(least), user.Count(most))
 		}
 		*at(p) = n
 		return nil
@@ -78,11 +78,30 @@ func number(at func(*Plan) *float64, least, most float64) func(*Plan, string) er
 			return fmt.Errorf("%q is not a number", v)
 		}
 		if x < least || x > most {
-			return fmt.Errorf("%s is not between %s and %s", v, decimal(least), decimal(most))
+			return fmt.Errorf("%s is not between %s and %s", v, bound(least), bound(most))
 		}
 		*at(p) = x + 0 // a plain zero of -0
 		return nil
 	}
+}
+
+// bound writes an end of a range of numbers.
+func bound(x float64) string {
+	if x == math.Trunc(x) {
+		return user.Count(int64(x))
+	}
+	return decimal(x)
+}
+
+// setRate also knows the infinite rate by which other tools mean as much as
+// the server takes. An open loop has none: its requests would all be due at
+// once, and their wait would say nothing of the server.
+func setRate(p *Plan, v string) error {
+	if strings.EqualFold(strings.TrimPrefix(v, "+"), "inf") || strings.EqualFold(strings.TrimPrefix(v, "+"), "infinity") {
+		return user.Errorf("to saturate the server: --concurrency 256 in its place, users who each wait for their answer, or a rate above what it serves",
+			"an open loop has no infinite rate")
+	}
+	return number(func(p *Plan) *float64 { return &p.Rate }, 1e-6, 1e6)(p, v)
 }
 
 func duration(at func(*Plan) *time.Duration, least time.Duration) func(*Plan, string) error {
@@ -92,7 +111,7 @@ func duration(at func(*Plan) *time.Duration, least time.Duration) func(*Plan, st
 			return err
 		}
 		if d < least {
-			return fmt.Errorf("%s is shorter than %v", v, least)
+			return fmt.Errorf("%s is shorter than %s", v, user.Span(least))
 		}
 		if d > longest {
 			return fmt.Errorf("%s is longer than a year", v)

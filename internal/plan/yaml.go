@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"path/filepath"
 	"slices"
 	"strconv"
 	"strings"
@@ -18,15 +19,21 @@ import (
 // file takes the settings of a YAML file: a flat mapping of the flags' names,
 // and target.
 func (d *decoder) file(path string) (target string, err error) {
+	d.path = path
 	data, err := os.ReadFile(path)
 	if err != nil {
-		var pe *os.PathError
-		if errors.As(err, &pe) {
-			err = pe.Err
+		hint := "a config is a YAML file of flags, as rate: 4; every run leaves one, config.yaml in its directory"
+		if own := filepath.Join(path, "config.yaml"); exists(own) {
+			hint = "did you mean " + own + "?"
 		}
-		return "", user.Errorf("", "read config %s: %v", path, err)
+		return "", user.Unreadable("config", path, err, hint)
 	}
 	return d.yaml(path, data)
+}
+
+func exists(path string) bool {
+	_, err := os.Stat(path)
+	return err == nil
 }
 
 func (d *decoder) yaml(path string, data []byte) (target string, err error) {
@@ -42,7 +49,7 @@ func (d *decoder) yaml(path string, data []byte) (target string, err error) {
 		k, v := root.Content[i], root.Content[i+1]
 		at := fmt.Sprintf("%s:%d: ", path, k.Line)
 		if k.Kind != yaml.ScalarNode {
-			return "", user.Errorf("", "%sa key is a plain word", at)
+			return "", user.Errorf(plainLine, "%sa key is a plain word", at)
 		}
 		if seen[k.Value] > 0 {
 			return "", user.Errorf("keep one of them", "%s%s is given twice, first on line %d", at, k.Value, seen[k.Value])
@@ -54,10 +61,10 @@ func (d *decoder) yaml(path string, data []byte) (target string, err error) {
 		}
 		values, err := scalars(v)
 		if err != nil {
-			return "", user.Errorf("", "%s%s: %v", at, k.Value, err)
+			return "", user.Errorf("write "+k.Value+": VALUE"+quoteHint, "%s%s: %v", at, k.Value, err)
 		}
 		if len(values) != 1 && !s.Many {
-			return "", user.Errorf("", "%s%s: want one value, not a list", at, k.Value)
+			return "", user.Errorf("write "+k.Value+": VALUE"+quoteHint, "%s%s: want one value, not a list", at, k.Value)
 		}
 		if k.Value == "target" {
 			target = values[0]
@@ -84,7 +91,7 @@ func document(path string, data []byte) (*yaml.Node, error) {
 		if err != nil {
 			return nil, malformed(path, err)
 		}
-		return nil, user.Errorf("", "%s:%d: a second document begins", path, second.Line)
+		return nil, user.Errorf("one file is one run: leave out what begins with ---", "%s:%d: a second document begins", path, second.Line)
 	}
 	if len(first.Content) == 0 || first.Content[0].Tag == "!!null" {
 		return nil, nil
@@ -92,17 +99,32 @@ func document(path string, data []byte) (*yaml.Node, error) {
 	return first.Content[0], nil
 }
 
+// What to do about YAML that cannot be read.
+const (
+	plainLine = "a line is KEY: VALUE, for example rate: 4"
+	quoteHint = "; put quotes around a value that has : # { or [ in it"
+)
+
 // malformed puts the place of an error where editors look for it.
 func malformed(path string, err error) error {
 	text := strings.TrimPrefix(err.Error(), "yaml: ")
+	hint := plainLine + quoteHint
+	switch {
+	case strings.Contains(text, "tab character"), strings.Contains(text, "cannot start any token"):
+		hint = "use spaces, not tabs; no line of a config needs any in front"
+	case strings.Contains(text, "UTF-8"), strings.Contains(text, "control characters"):
+		hint = "this is no text; a config is a YAML file of flags, as rate: 4"
+	case strings.Contains(text, "unexpected end of stream"):
+		hint = "a quote or bracket is not closed"
+	}
 	if rest, ok := strings.CutPrefix(text, "line "); ok {
 		if line, what, ok := strings.Cut(rest, ": "); ok {
 			if _, err := strconv.Atoi(line); err == nil {
-				return user.Errorf("", "%s:%s: %s", path, line, what)
+				return user.Errorf(hint, "%s:%s: %s", path, line, what)
 			}
 		}
 	}
-	return user.Errorf("", "%s: %s", path, text)
+	return user.Errorf(hint, "%s: %s", path, text)
 }
 
 func (d *decoder) unknownKey(at, key string) error {

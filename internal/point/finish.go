@@ -56,7 +56,16 @@ type outline struct {
 // Finish makes the results of a run directory from its records: run.json and
 // the Parquet files. It is how every run ends, and how one is finished whose
 // process was killed.
-func Finish(dir string) (*result.Run, error) {
+//
+// A run that is still going on gives an error that is [record.ErrLive].
+func Finish(dir string) (*result.Run, error) { return finish(dir, false) }
+
+// finish does it. incomplete says that records are known to be missing from
+// the last point, even if the journal had no room to say so itself.
+func finish(dir string, incomplete bool) (*result.Run, error) {
+	if err := record.Live(dir); err != nil {
+		return nil, err
+	}
 	o, err := read(dir)
 	if err != nil {
 		return nil, err
@@ -91,7 +100,11 @@ func Finish(dir string) (*result.Run, error) {
 	if len(folds) == 0 {
 		run.Verdict = result.Invalid // nothing was measured, so nothing can be trusted
 	}
-	for _, i := range slices.Sorted(maps.Keys(folds)) {
+	points := slices.Sorted(maps.Keys(folds))
+	if n := len(points); incomplete && n > 0 {
+		folds[points[n-1]].Add(record.Frame{Marks: []record.Mark{{Name: record.LostMark}}})
+	}
+	for _, i := range points {
 		s := o.setups[i]
 		folds[i].Add(record.Frame{Point: i, Rows: left[i]})
 		p := folds[i].Point()

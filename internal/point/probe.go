@@ -20,8 +20,17 @@ import (
 // Probing is all that happens before the load: the server is asked what it
 // is, what it makes of a prompt's words, and how long one answer takes alone.
 
-// models is where servers of OpenAI's APIs list what they serve.
-func (t *Target) models() string { return t.Dialer.Endpoint.Base + "/v1/models" }
+// models is where servers of OpenAI's APIs list what they serve: beside the
+// route, which is not under /v1 everywhere.
+func (t *Target) models() string {
+	path, _, _ := strings.Cut(t.Route, "?")
+	for _, api := range wire.APIs() {
+		if beside, ok := strings.CutSuffix(path, strings.TrimPrefix(api.Route(), "/v1")); ok && t.full {
+			return beside + "/models"
+		}
+	}
+	return t.Dialer.Endpoint.Base + "/v1/models"
+}
 
 // ready waits until the target answers at all.
 func (t *Target) ready(ctx context.Context, p *plan.Plan, say func(string)) error {
@@ -48,18 +57,18 @@ func (t *Target) ready(ctx context.Context, p *plan.Plan, say func(string)) erro
 		}
 		if !said {
 			said = true
-			say("waiting for " + t.Dialer.Endpoint.URL(""))
+			say("waiting for " + t.site())
 		}
 		select {
 		case <-limit.Done():
 			if ctx.Err() != nil {
 				return ctx.Err()
 			}
-			msg := fmt.Sprintf("%s did not answer within %v", t.Dialer.Endpoint.URL(""), p.Wait)
+			msg := fmt.Sprintf("%s did not answer within %s", t.site(), user.Span(p.Wait))
 			if why != "" {
 				msg += ": " + wire.Redact(why, t.Secret)
 			}
-			return &TargetError{msg, "look at the server's log"}
+			return &TargetError{msg, "look at the server's log, or try " + t.curl()}
 		case <-time.After(500 * time.Millisecond):
 		}
 	}
@@ -71,30 +80,14 @@ func (t *Target) fetch(ctx context.Context, method, path string, body []byte) (w
 	return t.Dialer.Fetch(ctx, method, path, t.Headers, body, t.Secret)
 }
 
-// failure says what is wrong with the target.
-func (t *Target) failure(class, detail string) error {
-	at := t.Dialer.Endpoint.URL("")
-	msg := map[string]string{
-		record.ErrAuth:          "the server refuses the key",
-		record.ErrNotFound:      "not found on the server",
-		record.ErrContextLength: "the request does not fit the model's context",
-	}[class]
-	if msg == "" {
-		msg = "the target cannot be measured (" + class + ")"
-	}
-	if detail != "" {
-		msg += ": " + wire.Redact(detail, t.Secret)
-	}
-	return &TargetError{msg, hint(class, at+t.models())}
-}
-
 // probe asks the server what the plan left open.
 func (t *Target) probe(ctx context.Context, p *plan.Plan, say func(string)) error {
 	if err := t.discover(ctx); err != nil {
 		return err
 	}
 	if t.Options.Model == "" {
-		return &TargetError{"the server does not list its models at " + t.models(), "check the URL: http://host:port, …/v1, …/chat/completions or …/completions; or name a model: --model NAME"}
+		return &TargetError{"the server does not list its models at " + t.Dialer.Endpoint.URL(t.models()),
+			"check the URL: http://host:port, …/v1, …/chat/completions or …/completions; or name a model: --model NAME"}
 	}
 	if err := t.adapt(ctx, p); err != nil {
 		return err
@@ -120,7 +113,7 @@ func (t *Target) fits(p *plan.Plan) error {
 	if in+out <= limit {
 		return nil
 	}
-	return &TargetError{fmt.Sprintf("%d tokens in and %d out do not fit the model's context of %d", in, out, limit), hint(record.ErrContextLength, "")}
+	return &TargetError{fmt.Sprintf("%s tokens in and %s out do not fit the model's context of %s", user.Count(in), user.Count(out), user.Count(limit)), t.hint(record.ErrContextLength)}
 }
 
 // discover reads the list of models; many servers name their engine there.
@@ -146,6 +139,7 @@ func (t *Target) discover(ctx context.Context) error {
 	if json.Unmarshal(a.Body, &list) != nil || len(list.Data) == 0 {
 		return nil
 	}
+	t.listed = true
 	known := make([]string, len(list.Data))
 	for i, m := range list.Data {
 		known[i] = m.ID
@@ -244,7 +238,7 @@ func words(n int, seed uint64) workload.Request {
 func (t *Target) calibrate(ctx context.Context) error {
 	c, err := t.fit(ctx)
 	if err == nil && c.PerWord != 0 && !exact(c) && t.restrict(ctx) {
-		t.Notes = append(t.Notes, fmt.Sprintf("generated prompts use the %d words that are one token each on this server", t.Options.Vocab.Size()))
+		t.Notes = append(t.Notes, fmt.Sprintf("generated prompts use the %s words that are one token each on this server", user.Count(t.Options.Vocab.Size())))
 		c, err = t.fit(ctx)
 	}
 	if err != nil || c.PerWord == 0 {
@@ -337,7 +331,9 @@ func (t *Target) ask(ctx context.Context, req workload.Request, output int) reco
 	req.Output = output
 	x := wire.NewExchange(t.API)
 	x.Sink, x.Secret, x.Origin = discard{}, t.Secret, clock.Now()
-	x.Begin(record.Row{Stream: t.Options.Stream})
+	row := record.BlankRow()
+	row.Stream = t.Options.Stream
+	x.Begin(row)
 	body, err := t.API.Body(nil, &req, t.Options)
 	if err == nil {
 		x.Request = append(wire.AppendHead(nil, "POST", t.Dialer.Endpoint.Host, t.Route, t.Headers, len(body)), body...)

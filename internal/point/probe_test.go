@@ -237,7 +237,7 @@ func TestTargetErrors(t *testing.T) {
 			go srv.Serve(l)
 			t.Cleanup(func() { _ = srv.Shutdown(context.Background()) })
 			return "http://" + l.Addr().String()
-		}, nil, "refuses the key", "OPENAI_API_KEY"},
+		}, nil, "refuses the key from OPENAI_API_KEY", "--key-env"},
 		{"a key that is repeated", func(t *testing.T) string { return plain(t, always(401, "invalid key")) }, nil, "[redacted]", "--key-file"},
 		{"wrong model", func(t *testing.T) string { return plain(t, &scripted{models: oneModel}) }, []string{"--model", "smal"}, `no model "smal"`, "small"},
 		{"no models", func(t *testing.T) string { return plain(t, &scripted{}) }, nil, "does not list its models", "--model"},

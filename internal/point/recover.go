@@ -100,6 +100,16 @@ func underWay(dir string, point int32, s measure.Setup, runSeed uint64, last int
 			t1 = max(min(t1, slices.Max(dues)+1), s.T0)
 		}
 	}
+	// The count of requests may have been full before the records ended.
+	for i, cohort := 0, int64(0); s.Requests > 0 && i < len(dues); i++ {
+		if dues[i] < s.T0 {
+			continue
+		}
+		if cohort++; cohort > s.Requests {
+			t1 = min(t1, dues[i])
+			break
+		}
+	}
 	for i, due := range dues {
 		id := int64(i)
 		if m.due(id) >= 0 {
@@ -158,15 +168,10 @@ func (m *remains) bounded(last int64) []int64 {
 
 // lost is the row of a request whose end nobody saw.
 func lost(id int64, point int32, due, last int64) record.Row {
-	const unset = record.Unset
-	return record.Row{
-		ID: id, Point: point, Session: unset, Due: due, Eligible: unset, Ready: unset, Sent: unset,
-		Headers: unset, FirstEvent: unset, FirstToken: unset, FirstAnswer: unset, LastToken: unset, Done: max(last, due),
-		DNS: unset, Connect: unset, TLS: unset, InputPlanned: unset, OutputPlanned: unset,
-		PromptTokens: unset, CachedTokens: unset, CompletionTokens: unset, ReasoningTokens: unset, FirstTokens: unset,
-		Status: unset, RetryAfter: unset,
-		Outcome: record.Cut, Error: record.ErrInterrupted, Detail: "the run was killed while it was under way",
-	}
+	r := record.BlankRow()
+	r.ID, r.Point, r.Due, r.Done = id, point, due, max(last, due)
+	r.Outcome, r.Error, r.Detail = record.Cut, record.ErrInterrupted, "the run was killed while it was under way"
+	return r
 }
 
 // arrivalSeed is the seed of a point's arrivals.

@@ -2,6 +2,8 @@ package point
 
 import (
 	"context"
+	"encoding/json"
+	"errors"
 	"math"
 	"os"
 	"path/filepath"
@@ -10,6 +12,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"pitot/internal/load"
 	"pitot/internal/measure"
 	"pitot/internal/record"
 	"pitot/internal/result"
@@ -216,5 +219,118 @@ func TestFinishWithoutARun(t *testing.T) {
 	}
 	if _, err := Finish(filepath.Join(t.TempDir(), "none")); err == nil {
 		t.Error("a directory that is not there")
+	}
+}
+
+// With a count of requests the window ends where the next one is due, also
+// when the run was killed long after.
+func TestKilledWhileDrainingACount(t *testing.T) {
+	t.Parallel()
+	whole, cut := killed(t, 1500*time.Millisecond, "mock:fixed", "--rate", "100", "--requests", "20", "--output", "30", "--itl", "60ms", "--no-probe", "--model", "m")
+	p := recovered(t, cut)
+	data, err := os.ReadFile(filepath.Join(whole, "run.json"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	var run result.Run
+	if err := json.Unmarshal(data, &run); err != nil {
+		t.Fatal(err)
+	}
+	if want := run.Points[0]; p.Seconds.Window != want.Seconds.Window || p.Requests.Due != 20 || want.Requests.Due != 20 || want.Requests.OK != 20 {
+		t.Errorf("%+v, %+v; the whole run says %+v, %+v", p.Seconds, p.Requests, want.Seconds, want.Requests)
+	}
+	if p.Requests.Cut == 0 {
+		t.Errorf("nothing was under way: %+v", p.Requests)
+	}
+}
+
+func TestUnderWayWithACount(t *testing.T) {
+	rate := 1e9 / 10. // one every 10 ns
+	done := func(id, due int64) record.Row { return record.Row{ID: id, Due: due, Done: due + 5, Stream: true} }
+	open := measure.Setup{T0: 20, T1: load.Never, Requests: 3, Load: result.Load{Rate: &rate, Arrival: "constant"}}
+	closed := measure.Setup{T0: 20, T1: load.Never, Requests: 3}
+	for name, c := range map[string]struct {
+		setup  measure.Setup
+		last   int64
+		rows   []record.Row
+		t1     int64
+		cohort int
+	}{
+		"open, draining":       {open, 95, []record.Row{done(0, 0), done(2, 20)}, 50, 3},
+		"open, not full":       {open, 45, []record.Row{done(0, 0), done(2, 20)}, 45, 3},
+		"closed, draining":     {closed, 95, []record.Row{done(0, 3), done(1, 25), done(3, 31), done(4, 48), done(6, 60)}, 48, 3},
+		"closed, not full yet": {closed, 95, []record.Row{done(0, 3), done(1, 25), done(2, 31)}, 32, 2},
+	} {
+		left, t1 := remainsOf(t, c.setup, c.last, nil, c.rows...)
+		if n := dueIn(append(left, c.rows...), c.setup.T0, t1); t1 != c.t1 || n != c.cohort {
+			t.Errorf("%s: the window ends at %d with %d due, want %d with %d", name, t1, n, c.t1, c.cohort)
+		}
+	}
+}
+
+// A journal that says that records are missing gives the same verdict as the
+// run whose disk was full.
+func TestRecordsLostBeforeTheEnd(t *testing.T) {
+	for name, lost := range map[string]bool{"killed": false, "disk full": true} {
+		dir := t.TempDir()
+		j, err := record.Create(dir)
+		if err != nil {
+			t.Fatal(err)
+		}
+		put(j, markRun, 0, result.Run{Schema: result.Schema, Started: "2026-11-20T23:48:00Z", Workload: json.RawMessage(`{"kind":"random","sampling":{}}`)})
+		put(j, markPoint, 0, measure.Setup{T1: 1e9})
+		r := record.BlankRow()
+		r.Due, r.Sent, r.FirstToken, r.LastToken, r.Done, r.Stream = 0, 0, 5e6, 9e6, 9e6, true
+		j.Done(&r)
+		if lost {
+			j.Mark(record.Mark{Name: record.LostMark}) // as the journal itself does
+		}
+		if err := j.Close(); err != nil {
+			t.Fatal(err)
+		}
+		run, err := Finish(dir)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if p := run.Points[0]; !run.Recovered || p.Requests.OK != 1 || (run.Verdict == result.Invalid) != lost || (p.Verdict == result.Invalid) != lost {
+			t.Errorf("%s: %s, %+v", name, run.Verdict, p.Checks)
+		}
+		again, err := Finish(dir) // from the Parquet files
+		if err != nil {
+			t.Fatal(err)
+		}
+		if d := cmp.Diff(run, again); d != "" {
+			t.Errorf("%s: finished again:\n%s", name, d)
+		}
+	}
+}
+
+// Whether a run is still going on is known before any of it is read.
+func TestLiveRunIsNotRead(t *testing.T) {
+	dir := t.TempDir()
+	j, err := record.Create(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer j.Close()
+	if err := os.WriteFile(filepath.Join(dir, "journal.pitot"), []byte("what is this? no record has come."), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := Finish(dir); !errors.Is(err, record.ErrLive) {
+		t.Errorf("finish of a live run: %v", err)
+	}
+}
+
+// More users than requests who all begin at once: no window to speak of.
+func TestMoreUsersThanRequests(t *testing.T) {
+	run, _ := mustMeasure(t, quick("sim:fixed", "--concurrency", "8", "--requests", "3", "--warmup", "0s")...)
+	p := run.Points[0]
+	if p.Throughput.RequestsPerS != nil || p.Throughput.DuePerS != nil || p.Throughput.Why == "" || p.Requests.OK != 3 {
+		t.Errorf("%+v, %+v", p.Throughput, p.Requests)
+	}
+	for _, c := range p.Checks {
+		if c.Name == "window" && c.Status != "flag" {
+			t.Errorf("%+v", c)
+		}
 	}
 }

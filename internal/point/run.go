@@ -11,7 +11,6 @@ import (
 	"os"
 	"path/filepath"
 	"runtime/debug"
-	"slices"
 	"strings"
 	"time"
 
@@ -72,8 +71,17 @@ type Status struct {
 // may come with a directory: what was measured is in there.
 func (r *Runner) Run(ctx context.Context, p *plan.Plan) (*result.Run, string, error) {
 	if !p.SeedSet {
-		p.Seed, p.SeedSet = freshSeed(), true
+		p.Seed = freshSeed()
 	}
+	// What a user asked for is looked at before the server is asked anything.
+	if err := vacant(p.Out); err != nil {
+		return nil, "", err
+	}
+	src, err := fromFile(p, 0)
+	if err != nil {
+		return nil, "", err
+	}
+	src.close()
 	t, err := OpenTarget(ctx, p, r.say)
 	if err != nil {
 		return nil, "", err
@@ -82,12 +90,12 @@ func (r *Runner) Run(ctx context.Context, p *plan.Plan) (*result.Run, string, er
 	for _, n := range t.Notes {
 		r.say("note: " + n)
 	}
-	// What a user asked for is looked at before anything is created.
-	src, err := r.source(p, t, 0)
-	if err != nil {
-		return nil, "", err
+	if src.Source == nil {
+		if src, err = newSource(p, t, 0); err != nil {
+			return nil, "", err
+		}
+		src.close()
 	}
-	src.close()
 	dir, err := r.directory(p, t)
 	if err != nil {
 		return nil, "", err
@@ -109,10 +117,11 @@ func (r *Runner) Run(ctx context.Context, p *plan.Plan) (*result.Run, string, er
 	if e := j.Close(); e != nil && err == nil {
 		err = &RecordsError{e}
 	}
-	run, e := Finish(dir)
-	if lost := (*RecordsError)(nil); errors.As(err, &lost) {
+	lost := (*RecordsError)(nil)
+	incomplete := errors.As(err, &lost)
+	run, e := finish(dir, incomplete)
+	if incomplete {
 		if run != nil {
-			spoil(run)
 			_ = save(dir, run) // as far as the disk allows
 		}
 		return run, dir, err // that the rest could not be written either is no news
@@ -128,17 +137,6 @@ func (e *RecordsError) Error() string { return "write records: " + e.Err.Error()
 
 // Unwrap gives the cause.
 func (e *RecordsError) Unwrap() error { return e.Err }
-
-// spoil marks a run whose records are not complete.
-func spoil(run *result.Run) {
-	run.Verdict = result.Invalid
-	for i := range run.Points {
-		p := &run.Points[i]
-		p.Verdict = result.Invalid
-		p.Checks = append(slices.DeleteFunc(p.Checks, func(c result.Check) bool { return c.Name == "recording" }),
-			result.Check{Name: "recording", Value: "records lost", Limit: "none", Status: "fail", Advice: "Free disk space and measure again."})
-	}
-}
 
 func (r *Runner) say(line string) {
 	if r.Progress != nil {
@@ -167,7 +165,7 @@ func (r *Runner) directory(p *plan.Plan, t *Target) (string, error) {
 	}
 	if err != nil {
 		if errors.Is(err, record.ErrNotEmpty) {
-			return "", user.Errorf("choose another with --out, or leave it to Pitot", "%s is not empty", dir)
+			return "", notEmpty(dir)
 		}
 		return "", user.Errorf("choose another place with --out", "create run directory: %v", err)
 	}
@@ -265,20 +263,16 @@ type source struct {
 	close   func()
 }
 
-// source gives the workload of a point: new words and a new order for each.
-func (r *Runner) source(p *plan.Plan, t *Target, point int32) (source, error) {
-	s := seed.At(p.Seed, streamPoint, uint64(point))
-	if p.Workload != "random" {
-		o := workload.FileOptions{Seed: seed.At(s, streamWorkload, 0)}
-		if p.Output != plan.Default().Output {
-			o.Output = p.Output
-		}
-		f, err := workload.Open(p.Workload, o)
-		if err != nil {
-			return source{}, user.Errorf("", "--workload: %v", err)
-		}
-		return source{Source: f, about: f.Describe(), prompts: f.Stats().Requests, close: func() { f.Close() }}, nil
+func pointSeed(p *plan.Plan, point int32) uint64 {
+	return seed.At(p.Seed, streamPoint, uint64(point))
+}
+
+// newSource gives the workload of a point: new words and a new order for each.
+func newSource(p *plan.Plan, t *Target, point int32) (source, error) {
+	if p.Workload != plan.Default().Workload {
+		return fromFile(p, point)
 	}
+	s := pointSeed(p, point)
 	w, err := workload.NewRandom(workload.RandomConfig{
 		Input: p.Input, Output: p.Output, Prefix: p.Prefix, PrefixShare: p.PrefixShare,
 		Seed: seed.At(s, streamWorkload, 0), Nonce: seed.At(s, streamNonce, 0), Calibration: t.Calibration,
@@ -291,7 +285,7 @@ func (r *Runner) source(p *plan.Plan, t *Target, point int32) (source, error) {
 
 // point measures one point.
 func (r *Runner) point(ctx context.Context, p *plan.Plan, t *Target, j *record.Journal, index int32) error {
-	src, err := r.source(p, t, index)
+	src, err := newSource(p, t, index)
 	if err != nil {
 		return err
 	}
@@ -311,11 +305,13 @@ func (r *Runner) point(ctx context.Context, p *plan.Plan, t *Target, j *record.J
 	}
 	setup := measure.Setup{
 		T0: cfg.Warmup, T1: cfg.Warmup + cfg.Window, Load: describeLoad(p), SLO: p.SLO,
-		GPUs: p.GPUs, GPUPrice: p.GPUPrice, Stamps: stamps(t), Cold: src.cold,
+		GPUs: p.GPUs, GPUPrice: p.GPUPrice, Stamps: stamps(t),
+		// An embedded target begins anew with every run and remembers no prompt.
+		Cold: src.cold, Seeded: p.SeedSet && t.Kind == "http",
 		Exact: t.Options.IgnoreEOS && p.Workload == "random", Prompts: src.prompts,
 	}
 	if cfg.Requests > 0 {
-		setup.T1 = load.Never
+		setup.T1, setup.Requests = load.Never, cfg.Requests
 	}
 	ctx, lost := context.WithCancel(ctx)
 	defer lost()

@@ -1,6 +1,7 @@
 package point
 
 import (
+	"bytes"
 	"context"
 	"encoding/json"
 	"errors"
@@ -29,7 +30,7 @@ func names() (all []string) {
 // planned decodes a command line.
 func planned(t testing.TB, args ...string) *plan.Plan {
 	t.Helper()
-	p, rest, err := plan.Decode(names(), args, func(string) string { return "" })
+	p, rest, err := plan.Decode(names(), args, nil)
 	if err != nil || len(rest) > 1 {
 		t.Fatal(err, rest)
 	}
@@ -109,7 +110,7 @@ func accounted(t testing.TB, run *result.Run) {
 func TestRunDirectory(t *testing.T) {
 	t.Parallel()
 	run, dir := mustMeasure(t, quick("mock:fixed", "--rate", "150")...)
-	want := []string{"chunks.parquet", "config.yaml", "requests.parquet", "run.json", "telemetry.parquet"}
+	want := []string{"chunks.parquet", "config.yaml", "marks.json", "requests.parquet", "run.json", "telemetry.parquet"}
 	if d := cmp.Diff(want, files(t, dir)); d != "" {
 		t.Error(d)
 	}
@@ -226,7 +227,7 @@ func TestRepeatOnSockets(t *testing.T) {
 
 func TestSim(t *testing.T) {
 	once := func() *result.Run {
-		run, _ := mustMeasure(t, quick("sim:llama-3.1-8b@h100", "--rate", "20", "--duration", "60s", "--ttft", "35ms", "--itl", "8ms", "--output", "32")...)
+		run, _ := mustMeasure(t, quick("sim:fixed", "--rate", "20", "--duration", "60s", "--ttft", "35ms", "--itl", "8ms", "--output", "32")...)
 		return run
 	}
 	run := once()
@@ -246,6 +247,61 @@ func TestSim(t *testing.T) {
 	requests, _ := mustMeasure(t, quick("sim:fixed", "--concurrency", "8", "--requests", "21", "--warmup", "0s")...)
 	if due := requests.Points[0].Requests.Due; due != 21 {
 		t.Errorf("%d due, want 21", due)
+	}
+}
+
+// twinned is a plan against the engine's model.
+func twinned(args ...string) []string { return append(args, "--seed", "7") }
+
+// The same seed gives the same bytes.
+func TestTwinInVirtualTime(t *testing.T) {
+	once := func() (*result.Run, string) {
+		return mustMeasure(t, twinned("sim:llama-3.1-8b@rtx4090?max_num_seqs=32", "--rate", "3", "--duration", "10m", "--output", "64", "--prefix", "512", "--prefix-share", "0.5")...)
+	}
+	run, dir := once()
+	p := run.Points[0]
+	if p.Requests.Due < 1000 || p.Requests.OK != p.Requests.Due || run.Verdict == result.Invalid {
+		t.Errorf("%s, %+v", run.Verdict, p.Requests)
+	}
+	// Weights take 14.9 ms to read: no token can be faster.
+	if s := p.Metrics.TPOT; s == nil || *s.Min < 14.9 || *s.P50 > 60 {
+		t.Errorf("TPOT %+v", s)
+	}
+	hits := 0
+	for _, r := range rowsOf(t, dir)[0] {
+		if r.CachedTokens > 0 {
+			hits++
+		}
+	}
+	if share := float64(hits) / float64(p.Requests.Due); share < 0.4 || share > 0.6 {
+		t.Errorf("%.2f of the requests hit the prefix cache, want about half", share)
+	}
+	again, other := once()
+	if d := cmp.Diff(p, again.Points[0]); d != "" {
+		t.Errorf("another time:\n%s", d)
+	}
+	for _, name := range []string{"requests.parquet", "chunks.parquet"} {
+		a, err := os.ReadFile(filepath.Join(dir, name))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if b, err := os.ReadFile(filepath.Join(other, name)); err != nil || !bytes.Equal(a, b) {
+			t.Errorf("%s differs another time (%v)", name, err)
+		}
+	}
+}
+
+// A request that the model cannot take is refused as by the server.
+func TestTwinRefusesTooLong(t *testing.T) {
+	run, dir := mustMeasure(t, twinned("sim:llama-3.1-8b@rtx4090?max_model_len=1000", "--concurrency", "2", "--requests", "10", "--input", "uniform(500,1500)", "--output", "10")...)
+	p := run.Points[0].Requests
+	if p.Failed == 0 || p.OK == 0 || p.Errors[record.ErrContextLength] != p.Failed {
+		t.Errorf("%+v", p)
+	}
+	for _, r := range rowsOf(t, dir)[0] {
+		if (r.InputPlanned+10 > 1000) != (r.Outcome == record.Failed) {
+			t.Errorf("%d tokens: %s", r.InputPlanned, r.Outcome)
+		}
 	}
 }
 

@@ -15,9 +15,7 @@ import (
 
 	"pitot/internal/clock"
 	"pitot/internal/plan"
-	"pitot/internal/record"
 	"pitot/internal/twin"
-	"pitot/internal/twin/mock"
 	"pitot/internal/user"
 	"pitot/internal/wire"
 	"pitot/internal/workload"
@@ -44,6 +42,9 @@ type Target struct {
 
 	URL    string
 	Engine func(seed uint64) twin.Engine // of a sim: target, a fresh one
+	keys   []string                      // where the keys that are sent came from
+	listed bool                          // it has told which models it has
+	full   bool                          // the user gave the whole route
 	close  func()
 }
 
@@ -56,14 +57,6 @@ func (t *Target) Close() {
 		t.Dialer.Scout.Close()
 	}
 }
-
-// TargetError is a target that cannot be measured: unreachable, or refusing.
-type TargetError struct {
-	Msg  string
-	Hint string
-}
-
-func (e *TargetError) Error() string { return e.Msg }
 
 // dialTimeout is how long one connection may take to make.
 const dialTimeout = 30 * time.Second
@@ -91,9 +84,9 @@ func OpenTarget(ctx context.Context, p *plan.Plan, say func(string)) (_ *Target,
 		}
 		spec = url
 	}
-	e, route, err := wire.ParseTarget(spec)
+	e, route, err := parseTarget(spec)
 	if err != nil {
-		return nil, user.Errorf("for example http://localhost:8000, https://api.example.com/v1, or mock:llama-3.1-8b@h100", "target %q: %v", p.Target, err)
+		return nil, err
 	}
 	if err := t.secure(&e, p); err != nil {
 		return nil, err
@@ -140,8 +133,8 @@ func (t *Target) chooseAPI(p *plan.Plan, route string) error {
 	} else {
 		t.API = wire.Chat{}
 	}
-	t.Route = route
-	if route == "" {
+	t.Route, t.full = route, route != ""
+	if !t.full {
 		t.Route = t.Dialer.Endpoint.Base + t.API.Route()
 	}
 	return nil
@@ -153,7 +146,7 @@ func (t *Target) secure(e *wire.Endpoint, p *plan.Plan) error {
 	if p.CACert != "" {
 		pem, err := os.ReadFile(p.CACert)
 		if err != nil {
-			return user.Errorf("", "read --ca-cert: %v", err)
+			return user.Unreadable("--ca-cert", p.CACert, err, "a file of certificates, PEM: -----BEGIN CERTIFICATE-----")
 		}
 		e.Config.RootCAs = x509.NewCertPool()
 		if !e.Config.RootCAs.AppendCertsFromPEM(pem) {
@@ -163,7 +156,7 @@ func (t *Target) secure(e *wire.Endpoint, p *plan.Plan) error {
 	if p.Proxy != "" {
 		u, err := url.Parse(p.Proxy)
 		if err != nil {
-			return user.Errorf("", "--proxy: malformed URL")
+			return user.Errorf("for example http://proxy.example:3128", "--proxy: malformed URL")
 		}
 		e.Proxy = u
 	}
@@ -173,22 +166,23 @@ func (t *Target) secure(e *wire.Endpoint, p *plan.Plan) error {
 // authorise reads the key and makes the headers. The key is nowhere but in
 // memory.
 func (t *Target) authorise(p *plan.Plan) error {
-	key := ""
+	key, from := "", ""
 	switch {
 	case p.KeyFile != "":
-		b, err := os.ReadFile(p.KeyFile)
-		if err != nil {
-			return user.Errorf("", "read --key-file: %v", err)
+		var err error
+		if key, err = readKey(p.KeyFile); err != nil {
+			return err
 		}
-		key = strings.TrimSpace(string(b))
+		from = "the file " + p.KeyFile
 	case t.Kind == "http":
 		key = strings.TrimSpace(os.Getenv(p.KeyEnv))
 		if key == "" && p.KeyEnv != plan.Default().KeyEnv {
 			return user.Errorf("export "+p.KeyEnv+"=… first", "--key-env: %s is not set", p.KeyEnv)
 		}
+		from = p.KeyEnv
 	}
 	if strings.ContainsAny(key, "\r\n\x00 ") {
-		return user.Errorf("the file or variable should hold the key alone", "the API key holds a space or line break")
+		return user.Errorf("the file or variable should hold the key alone", "the API key from %s holds a space or line break", from)
 	}
 	t.Headers = []wire.Header{
 		{Name: "User-Agent", Value: "pitot"},
@@ -202,11 +196,13 @@ func (t *Target) authorise(p *plan.Plan) error {
 		t.Headers = append(t.Headers, wire.Header{Name: name, Value: value})
 		if plan.IsSecret(name) {
 			t.hide(value)
+			t.keys = append(t.keys, "--header "+name)
 		}
 	}
 	if key != "" && !own["authorization"] {
 		t.Headers = append(t.Headers, wire.Header{Name: "Authorization", Value: "Bearer " + key})
 		t.hide(key)
+		t.keys = append(t.keys, from)
 	}
 	return nil
 }
@@ -222,7 +218,11 @@ func (t *Target) hide(value string) {
 
 // openMock starts the embedded target on a loopback socket and gives its URL.
 func (t *Target) openMock(p *plan.Plan) (string, error) {
-	srv, model, err := NewMock(p, strings.TrimPrefix(p.Target, "mock:"))
+	e, err := openEngine(p, embedded(p))
+	if err != nil {
+		return "", err
+	}
+	srv, err := e.serve(p)
 	if err != nil {
 		return "", err
 	}
@@ -236,123 +236,6 @@ func (t *Target) openMock(p *plan.Plan) (string, error) {
 		defer cancel()
 		_ = srv.Shutdown(ctx)
 	}
-	t.Server["engine"] = "pitot mock, fixed latencies: " + model
+	t.tell("pitot mock, "+e.about, e)
 	return "http://" + l.Addr().String(), nil
-}
-
-// openSim prepares the engine for the virtual world.
-func (t *Target) openSim(p *plan.Plan) error {
-	cfg, name, err := fixedEngine(p, strings.TrimPrefix(p.Target, "sim:"))
-	if err != nil {
-		return err
-	}
-	if cfg.TTFT <= 0 {
-		return user.Errorf("give it one with --ttft", "a simulated target needs a time to first token: virtual time would stand still")
-	}
-	t.Engine = func(seed uint64) twin.Engine {
-		cfg.Seed = seed
-		return twin.NewFixed(cfg)
-	}
-	t.API = wire.Chat{}
-	t.Options.Model = name
-	t.Server["engine"] = "pitot sim, fixed latencies: " + describe(cfg)
-	t.Residence = cfg.TTFT + time.Duration(p.Output.Mean())*cfg.ITL
-	return nil
-}
-
-// NewMock makes the server that a plan describes; name is MODEL@GPU or "".
-func NewMock(p *plan.Plan, name string) (srv *mock.Server, about string, err error) {
-	cfg, model, err := fixedEngine(p, name)
-	if err != nil {
-		return nil, "", err
-	}
-	faults, err := mock.ParseFaults(p.Mock.Faults)
-	if err != nil {
-		return nil, "", user.Errorf(user.Hint(err), "--faults: %v", err)
-	}
-	if p.Model != "" {
-		model = p.Model
-	}
-	mc := mock.Config{
-		Engine: twin.NewFixed(cfg), Model: model, MaxModelLen: p.Mock.MaxModelLen,
-		Count: token.Universal().Count, PromptOverhead: 8, Faults: faults, Seed: p.Seed,
-	}
-	if p.Mock.Truth != "" {
-		f, err := os.Create(p.Mock.Truth)
-		if err != nil {
-			return nil, "", user.Errorf("", "--truth: %v", err)
-		}
-		mc.Truth = f
-	}
-	if p.KeyFile != "" {
-		b, err := os.ReadFile(p.KeyFile)
-		if err != nil {
-			return nil, "", user.Errorf("", "read --key-file: %v", err)
-		}
-		mc.APIKey = strings.TrimSpace(string(b))
-	}
-	return mock.New(mc), describe(cfg), nil
-}
-
-// fixedEngine gives the latencies that a name or the flags ask for.
-func fixedEngine(p *plan.Plan, name string) (cfg twin.FixedConfig, model string, err error) {
-	cfg = twin.FixedConfig{TTFT: 50 * time.Millisecond, ITL: 10 * time.Millisecond}
-	model, _, _ = strings.Cut(name, "@")
-	if name != "" && name != "fixed" {
-		var ok bool
-		if cfg, ok = mock.Preset(name); !ok {
-			return cfg, "", user.Errorf(user.Known(name, mock.PresetNames())+"; or mock:fixed with --ttft 50ms --itl 10ms", "unknown embedded target %q", name)
-		}
-	}
-	if model == "" {
-		model = "fixed"
-	}
-	if p.Mock.TTFT >= 0 {
-		cfg.TTFT = p.Mock.TTFT
-	}
-	if p.Mock.ITL >= 0 {
-		cfg.ITL = p.Mock.ITL
-	}
-	cfg.JitterCV, cfg.Slots, cfg.TokensPerChunk, cfg.RoleChunk = p.Mock.Jitter, p.Mock.Slots, p.Mock.TokensPerChunk, p.Mock.RoleChunk
-	cfg.Seed = p.Seed
-	return cfg, model, nil
-}
-
-func describe(c twin.FixedConfig) string {
-	s := fmt.Sprintf("TTFT %v, ITL %v", c.TTFT, c.ITL)
-	if c.JitterCV > 0 {
-		s += fmt.Sprintf(", CV %.2g", c.JitterCV)
-	}
-	if c.Slots > 0 {
-		s += fmt.Sprintf(", %d slots", c.Slots)
-	}
-	if c.TokensPerChunk > 1 {
-		s += fmt.Sprintf(", %d tokens a chunk", c.TokensPerChunk)
-	}
-	return s
-}
-
-// hints say what to do about a class of error.
-func hint(class, target string) string {
-	switch class {
-	case record.ErrConnect:
-		return "is the server running there? try curl " + target + ", or wait for it with --wait-ready 10m"
-	case record.ErrDNS:
-		return "check the host's name"
-	case record.ErrTLS:
-		return "check the scheme and the certificate; --ca-cert FILE trusts an authority of your own, --insecure trusts anything"
-	case record.ErrProxy:
-		return "check --proxy"
-	case record.ErrAuth:
-		return "set the key: export OPENAI_API_KEY=…, or --key-env VAR, or --key-file FILE"
-	case record.ErrNotFound:
-		return "check the URL's path and --model; curl " + target + " shows what the server knows"
-	case record.ErrTimeout:
-		return "the server accepts connections and does not answer; is it still loading? --wait-ready 10m waits"
-	case record.ErrContextLength:
-		return "ask for less with --input and --output"
-	case record.ErrRateLimited:
-		return "the server limits your rate; wait, or ask for less"
-	}
-	return ""
 }

@@ -12,8 +12,10 @@ const benchChunks = 1_000_000
 
 type nowhere struct{ io.Writer }
 
-func (nowhere) Sync() error  { return nil }
-func (nowhere) Close() error { return nil }
+func (nowhere) Sync() error                         { return nil }
+func (nowhere) Close() error                        { return nil }
+func (nowhere) Truncate(int64) error                { return nil }
+func (nowhere) Seek(at int64, _ int) (int64, error) { return at, nil }
 
 func BenchmarkChunk(b *testing.B) {
 	j := newJournal(nowhere{io.Discard})

@@ -23,7 +23,9 @@ const (
 //
 // Records are encoded into a buffer under a lock; a goroutine writes the
 // buffer out beside it. After the first write error nothing more is taken:
-// [Journal.Err] tells.
+// [Journal.Err] tells, and so does the journal itself, by a mark named
+// [LostMark] at its end. Without it what is left would look like the journal
+// of a run that was killed.
 type Journal struct {
 	mu     sync.Mutex // guards the fields below; never held during a write
 	point  int32
@@ -37,15 +39,24 @@ type Journal struct {
 	file    file
 	out     []byte
 	broken  error // the write that failed: its frame is cut short, none may follow
+	before  int64 // where the last whole frame begins
+	end     int64 // and where it ends
+	told    bool  // the journal says that records are missing
 
 	wake chan struct{}
 	stop chan struct{}
 	done chan struct{}
 }
 
+// LostMark is the name of the mark that a journal ends with from which records
+// are missing.
+const LostMark = "record_errors"
+
 // file is what a journal needs of an [os.File].
 type file interface {
 	io.WriteCloser
+	io.Seeker
+	Truncate(size int64) error
 	Sync() error
 }
 
@@ -57,7 +68,8 @@ func Create(dir string) (*Journal, error) {
 	if _, err := os.Stat(requests); err == nil {
 		return nil, fmt.Errorf("create journal beside %s: %w", requests, fs.ErrExist)
 	}
-	f, err := os.OpenFile(filepath.Join(dir, journalName), os.O_WRONLY|os.O_CREATE|os.O_EXCL|os.O_APPEND, 0o644)
+	// Not just for appending: Windows would neither lock nor truncate it then.
+	f, err := os.OpenFile(filepath.Join(dir, journalName), os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o644)
 	if err != nil {
 		return nil, fmt.Errorf("create journal: %w", err)
 	}
@@ -213,10 +225,17 @@ func (j *Journal) Flush() error {
 	}
 
 	j.mu.Lock()
-	defer j.mu.Unlock()
 	if j.err == nil {
 		j.err = j.broken
 	}
+	point, lost := j.point, j.err != nil && !errors.Is(j.err, fs.ErrClosed)
+	j.mu.Unlock()
+	if lost && !j.told {
+		j.tell(point)
+	}
+
+	j.mu.Lock()
+	defer j.mu.Unlock()
 	const keep = 4
 	j.free = append(j.free, queue[:min(len(queue), max(0, keep-len(j.free)))]...)
 	return j.err
@@ -228,7 +247,29 @@ func (j *Journal) write(b *batch) error {
 	if _, err := j.file.Write(j.out); err != nil {
 		return fmt.Errorf("write journal: %w", err)
 	}
+	j.before, j.end = j.end, j.end+int64(len(j.out))
 	return nil
+}
+
+// tell writes the mark that says that records are missing, in the place of
+// the frame that was cut short. Where a full disk has no room even for that,
+// the last whole frame gives way. The caller holds j.writing.
+func (j *Journal) tell(point int32) {
+	b := &batch{point: point}
+	b.mark(Mark{Point: point, Name: LostMark})
+	for _, at := range [...]int64{j.end, j.before} {
+		if j.file.Truncate(at) != nil {
+			return
+		}
+		if _, err := j.file.Seek(at, io.SeekStart); err != nil {
+			return
+		}
+		j.end = at
+		if j.write(b) == nil {
+			j.told = true
+			return
+		}
+	}
 }
 
 // Err gives the first error of a write. From then on records were not taken.

@@ -31,6 +31,16 @@ func (d *disk) Write(p []byte) (int, error) {
 	return n, nil
 }
 
+func (d *disk) Truncate(size int64) error {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	d.data.Truncate(int(size))
+	return nil
+}
+
+// Seek is only used to go on at the end.
+func (d *disk) Seek(at int64, _ int) (int64, error) { return at, nil }
+
 func (d *disk) Sync() error  { return nil }
 func (d *disk) Close() error { return nil }
 
@@ -176,6 +186,40 @@ func TestFullDisk(t *testing.T) {
 	if len(got.Chunks[0]) != 1 || len(got.Rows[0]) != 1 || len(got.Chunks) != 1 {
 		t.Errorf("the first frame did not survive: %v", got)
 	}
+	if m := got.Marks[0]; len(m) != 1 || m[0].Name != LostMark {
+		t.Errorf("marks %v", m)
+	}
+}
+
+// A journal from which records are missing says so itself, wherever in a
+// frame the disk was full.
+func TestLostRecordsLeaveAMark(t *testing.T) {
+	first := &disk{room: 1 << 20}
+	j := newJournal(first)
+	j.Done(&Row{ID: 1})
+	if err := j.Close(); err != nil {
+		t.Fatal(err)
+	}
+	for extra := range 200 {
+		d := &disk{room: first.len() + extra}
+		j := newJournal(d)
+		j.SetPoint(3)
+		j.Done(&Row{ID: 1})
+		if err := j.Flush(); err != nil {
+			t.Fatal(err)
+		}
+		j.Mark(Mark{Point: 3, Name: "large", Data: make([]byte, 1000)})
+		if err := j.Close(); !errors.Is(err, syscall.ENOSPC) {
+			t.Fatalf("%d bytes of room: %v", extra, err)
+		}
+		got := d.read(t)
+		if m := got.Marks[3]; len(m) != 1 || m[0].Name != LostMark {
+			t.Errorf("%d bytes of room: marks %v", extra, m)
+		}
+		if n := len(got.Rows[3]); n != 1 && extra > 64 {
+			t.Errorf("%d bytes of room: %d rows", extra, n)
+		}
+	}
 }
 
 // stuck is a disk whose writes wait.
@@ -192,6 +236,7 @@ func (s *stuck) Write(p []byte) (int, error) {
 func TestSlowDiskNeitherBlocksNorFillsMemory(t *testing.T) {
 	s := &stuck{disk: disk{room: 1 << 30}, go_: make(chan struct{})}
 	j := newJournal(s)
+	j.SetPoint(1)
 	taken := 0
 	for p := int32(1); j.Err() == nil; p++ { // every new point closes a frame
 		j.Sample(Sample{Point: p})
@@ -203,8 +248,12 @@ func TestSlowDiskNeitherBlocksNorFillsMemory(t *testing.T) {
 	if err := j.Close(); err == nil {
 		t.Error("Close says nothing of the lost records")
 	}
-	if n := len(s.read(t).Samples); n < queueLimit || n != taken-1 {
+	got := s.read(t)
+	if n := len(got.Samples); n < queueLimit || n != taken-1 {
 		t.Errorf("%d samples written, %d taken", n, taken-1)
+	}
+	if m := got.Marks[1]; len(m) != 1 || m[0].Name != LostMark {
+		t.Errorf("marks %v", got.Marks)
 	}
 }
 

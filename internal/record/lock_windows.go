@@ -2,13 +2,41 @@ package record
 
 import (
 	"errors"
+	"fmt"
 	"os"
+
+	"golang.org/x/sys/windows"
 )
 
-// ErrLive says that a run is still going on.
+// ErrLive says that a run is still going on: its journal belongs to the
+// process that writes it.
 var ErrLive = errors.New("the run is still going on")
 
-// lock is not needed here: an open file cannot be removed.
-func lock(*os.File) {}
+// A lock keeps others from reading what it covers here, so it covers one byte
+// far behind all that a journal will ever hold.
+func beyond() *windows.Overlapped { return &windows.Overlapped{OffsetHigh: 1 << 30} }
 
-func claim(string) (release func(), err error) { return func() {}, nil }
+const atOnce = windows.LOCKFILE_EXCLUSIVE_LOCK | windows.LOCKFILE_FAIL_IMMEDIATELY
+
+// lock keeps other processes from finishing a journal that is being written.
+// The system takes the lock back with the file, however the process ends.
+func lock(f *os.File) { _ = windows.LockFileEx(windows.Handle(f.Fd()), atOnce, 0, 1, 0, beyond()) }
+
+// claim takes a journal whose writer has ended. It may be removed while it is
+// claimed, which an [os.File] would forbid.
+func claim(path string) (release func(), err error) {
+	name, err := windows.UTF16PtrFromString(path)
+	if err != nil {
+		return nil, fmt.Errorf("open journal: %w", err)
+	}
+	h, err := windows.CreateFile(name, windows.GENERIC_READ,
+		windows.FILE_SHARE_READ|windows.FILE_SHARE_WRITE|windows.FILE_SHARE_DELETE, nil, windows.OPEN_EXISTING, windows.FILE_ATTRIBUTE_NORMAL, 0)
+	if err != nil {
+		return nil, fmt.Errorf("open journal: %w", &os.PathError{Op: "open", Path: path, Err: err})
+	}
+	if err := windows.LockFileEx(h, atOnce, 0, 1, 0, beyond()); errors.Is(err, windows.ERROR_LOCK_VIOLATION) {
+		_ = windows.CloseHandle(h)
+		return nil, fmt.Errorf("finish %s: %w", path, ErrLive)
+	}
+	return func() { _ = windows.CloseHandle(h) }, nil
+}

@@ -1,10 +1,10 @@
 package record
 
 import (
-	"encoding/json"
 	"fmt"
 	"iter"
 	"math"
+	"path/filepath"
 )
 
 // mergeRows is how many lines of one file go into a frame at most.
@@ -61,16 +61,8 @@ func openMerge(dir string) (m *merge, err error) {
 	if m.samples, err = openLines(dir, telemetryName, sampleFields); err != nil {
 		return m, err
 	}
-	if text, ok := m.requests.parquet.Lookup(marksKey); ok {
-		var list []jsonMark
-		if err := json.Unmarshal([]byte(text), &list); err != nil {
-			return m, fmt.Errorf("read marks of %s: %w", requestsName, err)
-		}
-		for _, j := range list {
-			m.marks = append(m.marks, Mark{Point: j.Point, T: j.T, Name: j.Name, Data: []byte(j.Data)})
-		}
-	}
-	return m, nil
+	m.marks, err = readMarks(filepath.Join(dir, marksName))
+	return m, err
 }
 
 // next makes the next frame and reports whether there was one.

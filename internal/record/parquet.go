@@ -15,15 +15,31 @@ const (
 	chunksName    = "chunks.parquet"
 	telemetryName = "telemetry.parquet"
 
-	// marksKey is the key in the metadata of requests.parquet under which
-	// the marks are kept, as a JSON list.
-	marksKey = "pitot.marks"
+	// marksName holds the marks: what was planned and how it ended, with the
+	// times of day. It is apart so that the Parquet files of a simulated run
+	// depend on nothing but its seed.
+	marksName = "marks.json"
 
 	// Rows of a row group: bounds what is in memory before it is written.
 	requestGroup = 1 << 17
 	chunkGroup   = 1 << 20
 	sampleGroup  = 1 << 18
 )
+
+// Live gives [ErrLive] if the journal of a run directory is still being
+// written.
+func Live(dir string) error {
+	path := filepath.Join(dir, journalName)
+	if _, err := os.Stat(path); errors.Is(err, fs.ErrNotExist) {
+		return nil
+	}
+	release, err := claim(path)
+	if err != nil {
+		return err
+	}
+	release()
+	return nil
+}
 
 // Finish turns the journal of a run directory into its Parquet files and
 // then removes it. A directory without a journal is left as it is. If it
@@ -50,9 +66,9 @@ func Finish(dir string) error {
 	return nil
 }
 
-// WriteParquet writes frames to requests.parquet, chunks.parquet and
-// telemetry.parquet in dir, replacing any that are there: each is written
-// under a temporary name and renamed when all are complete. Lines keep the
+// WriteParquet writes frames to requests.parquet, chunks.parquet,
+// telemetry.parquet and marks.json in dir, replacing any that are there: each
+// is written under a temporary name and renamed when all are complete. Lines keep the
 // order of the records; equal records give equal bytes, however they were
 // framed.
 //
@@ -65,7 +81,7 @@ func WriteParquet(dir string, frames iter.Seq2[Frame, error]) (err error) {
 		if err != nil {
 			err = fmt.Errorf("write parquet: %w", err)
 			w.abandon()
-			for _, file := range parquetNames() {
+			for _, file := range fileNames() {
 				os.Remove(name(file))
 			}
 		}
@@ -88,7 +104,10 @@ func WriteParquet(dir string, frames iter.Seq2[Frame, error]) (err error) {
 	if err := w.finish(); err != nil {
 		return err
 	}
-	for _, file := range parquetNames() {
+	if err := w.writeMarks(name(marksName)); err != nil {
+		return err
+	}
+	for _, file := range fileNames() {
 		if err := os.Rename(name(file), filepath.Join(dir, file)); err != nil {
 			return err
 		}
@@ -96,9 +115,11 @@ func WriteParquet(dir string, frames iter.Seq2[Frame, error]) (err error) {
 	return nil
 }
 
-// parquetNames lists the files in the order in which they appear: the one
-// that a reader looks for comes last.
-func parquetNames() [3]string { return [...]string{telemetryName, chunksName, requestsName} }
+// fileNames lists the files in the order in which they appear: the one that a
+// reader looks for comes last.
+func fileNames() [4]string {
+	return [...]string{telemetryName, chunksName, marksName, requestsName}
+}
 
 type parquetWriter struct {
 	requests *table[requestRow]
@@ -110,7 +131,7 @@ type parquetWriter struct {
 	ends    map[int32]map[int64]int64 // point, open request: written after its last chunk
 }
 
-// jsonMark is a mark in the metadata. Its data is a JSON text inside a
+// jsonMark is a mark in its file. Its data is a JSON text inside a
 // string, so that it comes back byte by byte.
 type jsonMark struct {
 	Point int32  `json:"point"`
@@ -149,13 +170,6 @@ func (w *parquetWriter) add(f Frame) {
 }
 
 func (w *parquetWriter) finish() error {
-	if len(w.marks) > 0 {
-		list, err := json.Marshal(w.marks)
-		if err != nil {
-			return fmt.Errorf("encode marks: %w", err)
-		}
-		w.requests.writer.SetKeyValueMetadata(marksKey, string(list))
-	}
 	if err := w.requests.finish(); err != nil {
 		return err
 	}
@@ -163,6 +177,37 @@ func (w *parquetWriter) finish() error {
 		return err
 	}
 	return w.samples.finish()
+}
+
+// writeMarks writes the marks as a JSON list.
+func (w *parquetWriter) writeMarks(path string) error {
+	if w.marks == nil {
+		w.marks = []jsonMark{}
+	}
+	list, err := json.Marshal(w.marks)
+	if err != nil {
+		return fmt.Errorf("encode marks: %w", err)
+	}
+	return os.WriteFile(path, append(list, '\n'), 0o644)
+}
+
+// readMarks reads them back; there are none in a directory without the file.
+func readMarks(path string) (marks []Mark, err error) {
+	data, err := os.ReadFile(path)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, fmt.Errorf("read marks: %w", err)
+	}
+	var list []jsonMark
+	if err := json.Unmarshal(data, &list); err != nil {
+		return nil, fmt.Errorf("read %s: %w", path, err)
+	}
+	for _, j := range list {
+		marks = append(marks, Mark{Point: j.Point, T: j.T, Name: j.Name, Data: []byte(j.Data)})
+	}
+	return marks, nil
 }
 
 func (w *parquetWriter) abandon() {

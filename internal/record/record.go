@@ -44,7 +44,10 @@ type Row struct {
 	FirstToken  int64 // first non-empty content, reasoning, refusal or tool-call delta
 	FirstAnswer int64 // first such delta that is not reasoning
 	LastToken   int64 // the later of the last non-empty delta and the event with finish_reason
-	Done        int64 // end of the exchange
+	// Done is the end of the exchange: its connection is free, its user may
+	// think about the next request. A server that leaves its answer open after
+	// the end mark is waited for, at most a second; no latency counts that.
+	Done int64
 
 	DNS     int64 // duration of the name look-up for this request's connection, Unset if reused
 	Connect int64 // duration of connect
@@ -61,10 +64,14 @@ type Row struct {
 	HiddenTokens     int32 // reasoning tokens that were counted but never streamed
 	FirstTokens      int32 // tokens in the first token's event, Unset if only assumed to be 1
 
-	Stream      bool   // asked to stream
-	Chunks      int32  // events that carried tokens
-	Arrivals    int32  // reads (or stamps) that carried tokens; < Chunks where events shared one
-	Merged      int32  // chunks stored as an interval because a later event shared their read
+	Stream   bool  // asked to stream
+	Chunks   int32 // events that carried tokens
+	Arrivals int32 // reads (or stamps) that carried tokens; < Chunks where events shared one
+	// Merged counts the chunks stored as an interval because a later event
+	// shared their read. The last chunk of a stream that has ended is not
+	// counted: usage and the end mark often come with it, which is the server's
+	// doing and no sign of slow reads.
+	Merged      int32
 	UserStamps  int32  // reads without a kernel stamp, where kernel stamps were asked for
 	Choices     int32  // distinct choice indices seen
 	BytesOut    int64  // bytes of the request
@@ -78,6 +85,19 @@ type Row struct {
 	Outcome Outcome
 	Error   string // error class, "" when OK
 	Detail  string // what the server or the system said, cut to 300 bytes, secrets removed
+}
+
+// BlankRow is a row of which nothing is known yet: no stamp has come, nobody
+// has told a count, and it belongs to no session.
+func BlankRow() Row {
+	const u = Unset
+	return Row{
+		Session: u,
+		Due:     u, Eligible: u, Ready: u, Sent: u, Headers: u, FirstEvent: u, FirstToken: u, FirstAnswer: u, LastToken: u, Done: u,
+		DNS: u, Connect: u, TLS: u,
+		InputPlanned: u, OutputPlanned: u, PromptTokens: u, CachedTokens: u, CompletionTokens: u, ReasoningTokens: u, FirstTokens: u,
+		Status: u, RetryAfter: u,
+	}
 }
 
 // Chunk is one event that carried tokens.

@@ -4,10 +4,13 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
+	"slices"
 	"strings"
 	"time"
 
 	"pitot/internal/check"
+	"pitot/internal/stat"
+	"pitot/internal/user"
 )
 
 // How a check of the instrument looks.
@@ -19,65 +22,149 @@ func JSON(w io.Writer, v any) error {
 	return enc.Encode(v)
 }
 
-const checkLine = "%8s %10s %9s  %9s %9s  %9s %9s  %9s %8s  %s\n"
+const checkLine = "%8s %8s %9s %9s  %8s %8s  %8s %8s  %8s %8s  %s\n"
 
 // CheckHead writes the head of the table of levels.
-func CheckHead(w io.Writer, r check.Reference, each time.Duration) {
-	fmt.Fprintf(w, "reference: %v to the first token, then %d tokens at one each %v; closed loop, %v at each level\n", r.TTFT, r.Tokens, r.ITL, each)
-	fmt.Fprint(w, "error = what Pitot said − what the server's log says, milliseconds\n\n")
-	fmt.Fprintf(w, checkLine, "streams", "chunks/s", "CPU", "TTFT", "TTFT", "gap", "gap", "merged", "lag", "true gap p99")
-	fmt.Fprintf(w, checkLine, "", "", "µs/chunk", "mean", "p99", "p50", "p99", "share", "p99 ms", "and its bounds, ms")
+func CheckHead(w io.Writer, r check.Reference, window time.Duration) {
+	fmt.Fprintf(w, "reference: %s to the first token, then one each %s, %s in all; closed loop, %s at each level\n",
+		user.Span(r.TTFT), user.Span(r.ITL), plural(r.Tokens, "token"), user.Span(window))
+	fmt.Fprintf(w, "error = what Pitot said − what the server's log says, ms; n = requests measured, with %s each\n", plural(r.Tokens-1, "gap"))
+	few, firm := stat.Support(.99)
+	fmt.Fprintf(w, "p99 from %s samples on, ~ few: from %s on, – fewer: withheld\n", count(firm), count(few))
+	fmt.Fprintf(w, "inside = true p50 and p99 of gaps lie within the bounds that Pitot prints, ±%g ms\n\n", float64(check.Tolerance)/1e6)
+	fmt.Fprintf(w, checkLine, "streams", "n", "chunks/s", "CPU", "TTFT", "TTFT", "gap", "gap", "merged", "lag", "true gap p99")
+	fmt.Fprintf(w, checkLine, "", "", "", "µs/chunk", "mean", "p99", "p50", "p99", "share", "p99 ms", "and its bounds, ms")
 }
 
 // CheckLevel writes one line of it.
 func CheckLevel(w io.Writer, l *check.Level) {
-	signed := func(x float64) string { return fmt.Sprintf("%+.3f", x) }
-	inside := "inside"
-	if !l.Within(0.1) {
-		inside = "OUTSIDE"
+	figures := l.Figures()
+	cells := []any{count(l.Streams), count(figures[0].N), count(int64(l.ChunksPerS)), fmt.Sprintf("%.1f", float64(l.CPUPerChunk)/1e3)}
+	for _, f := range figures {
+		text := unknown
+		if e, known := f.Error(); known {
+			text = few(f.Few) + fmt.Sprintf("%+.3f", e)
+		}
+		cells = append(cells, text)
 	}
-	fmt.Fprintf(w, checkLine, count(l.Streams), count(int64(l.ChunksPerS)), fmt.Sprintf("%.1f", float64(l.CPUPerChunk)/1e3),
-		signed(l.Said.MeanTTFT-l.True.MeanTTFT), signed(l.Said.P99TTFT-l.True.P99TTFT),
-		signed(l.Said.MedianGap-l.True.MedianGap), signed(l.Said.P99Gap-l.True.P99Gap),
-		percent(l.MergedShare), fmt.Sprintf("%.2f", l.LagP99.Seconds()*1e3),
-		fmt.Sprintf("%.3f %s %.3f–%.3f", l.True.P99Gap, inside, l.Said.P99Bounds[0], l.Said.P99Bounds[1]))
+	lag := unknown
+	if s := l.Lag; s != nil && s.P99 != nil {
+		lag = few(slices.Contains(s.Few, "p99")) + fmt.Sprintf("%.2f", *s.P99)
+	}
+	gap := unknown
+	if inside, known := l.Inside(); known {
+		p99, word := figures[3], "inside"
+		if !inside {
+			word = "OUTSIDE"
+		}
+		gap = fmt.Sprintf("%s%.3f %s %.3f–%.3f", few(p99.Few), *p99.True, word, p99.Bounds[0], p99.Bounds[1])
+	}
+	fmt.Fprintf(w, checkLine, append(cells, percent(l.MergedShare), lag, gap)...)
 }
 
-// CheckVerdict writes the one sentence that counts.
-func CheckVerdict(w io.Writer, levels []*check.Level, r check.Reference) {
-	reach := func(limit float64) string {
-		var best *check.Level
+// few marks what rests on few samples.
+func few(is bool) string {
+	if is {
+		return "~"
+	}
+	return ""
+}
+
+// CheckVerdict writes the sentence that counts: which figures are how close
+// to the truth up to which level.
+func CheckVerdict(w io.Writer, levels []*check.Level) {
+	if len(levels) == 0 {
+		return
+	}
+	near, wide := reached(levels, .1), reached(levels, 1)
+	text := kept(near, "0.1 ms")
+	switch {
+	case len(wide) == 0:
+		text = kept(wide, "1 ms")
+	case len(near) < len(wide): // else the wider limit adds nothing
+		text += ", and " + kept(wide, "1 ms")
+	}
+	fmt.Fprintf(w, "\nThis machine measures %s.\n", text)
+	if late := levels[len(levels)-1].Late; late != "" {
+		fmt.Fprintf(w, "At the last level the server wrote its events late by %s.\n", late)
+	}
+}
+
+// reached are the levels from the smallest to the last before one whose worst
+// error is over the limit, in milliseconds.
+func reached(levels []*check.Level, limit float64) []*check.Level {
+	levels = slices.SortedFunc(slices.Values(levels), func(a, b *check.Level) int { return a.Streams - b.Streams })
+	if i := slices.IndexFunc(levels, func(l *check.Level) bool { return l.Worst() > limit }); i >= 0 {
+		return levels[:i]
+	}
+	return levels
+}
+
+// kept says how far a limit was kept.
+func kept(levels []*check.Level, limit string) string {
+	if len(levels) == 0 {
+		return "no figure within " + limit
+	}
+	reach, l := "up to", levels[len(levels)-1]
+	if len(levels) == 1 {
+		reach = "at"
+	}
+	return fmt.Sprintf("%s within %s %s %s (%s tok/s)", figuresOf(levels), limit, reach, plural(l.Streams, "stream"), count(int64(l.ChunksPerS)))
+}
+
+// figuresOf names the figures that any of the levels could give, and from how
+// many samples where they are few at all of them.
+func figuresOf(levels []*check.Level) string {
+	var names []string
+	for i := range (&check.Level{}).Figures() {
+		name, n, firm := "", int64(0), false
 		for _, l := range levels {
-			if l.Worst() <= limit && (best == nil || l.Streams > best.Streams) {
-				best = l
+			f := l.Figures()[i]
+			if _, known := f.Error(); known {
+				name, n, firm = f.Name, max(n, f.N), firm || !f.Few
 			}
 		}
-		if best == nil {
-			return "at no level"
+		switch {
+		case name == "":
+			continue
+		case !firm:
+			name += fmt.Sprintf(" (few: n = %s)", count(n))
 		}
-		return fmt.Sprintf("up to %s (%s tok/s)", plural(best.Streams, "stream"), count(int64(best.ChunksPerS)))
+		names = append(names, name)
 	}
-	fmt.Fprintf(w, "\nThis machine measures mean and p99 TTFT, p50 and p99 gaps within 0.1 ms %s and within 1 ms %s.\n", reach(0.1), reach(1))
-	if n := len(levels); n > 0 && levels[n-1].Late != "" {
-		fmt.Fprintf(w, "At the last level the %s\n", levels[n-1].Late)
+	if last := len(names) - 1; last > 0 {
+		return strings.Join(names[:last], ", ") + " and " + names[last]
 	}
+	return strings.Join(names, "")
 }
 
 // CheckedClient writes what was true of another client's run.
 func CheckedClient(w io.Writer, r *check.Client) error {
 	p := &printer{w: w}
-	t := r.True
 	p.line("")
-	p.line("true, by the server's log: %s answered, %s failed or refused", plural(t.Requests, "request"), count(r.Failed))
+	p.line("true, by the server's log: %s answered, %s failed or refused", plural(r.Requests, "request"), count(r.Failed))
 	table := Table{Head: []string{"ms", "TTFT mean", "TTFT p99", "gap p50", "gap p99"}}
-	table.Rows = append(table.Rows, []string{"true", fixed(&t.MeanTTFT), fixed(&t.P99TTFT), fixed(&t.MedianGap), fixed(&t.P99Gap)})
+	t, row := r.True, []string{"true", unknown, unknown, unknown, unknown}
+	if s := t.TTFT; s != nil {
+		row[1], row[2] = fixed(s.Mean), few(slices.Contains(s.Few, "p99"))+fixed(s.P99)
+	}
+	if s := t.Gap; s != nil {
+		row[3], row[4] = few(slices.Contains(s.Few, "p50"))+fixed(s.P50), few(slices.Contains(s.Few, "p99"))+fixed(s.P99)
+	}
+	table.Rows = append(table.Rows, row)
 	if c := r.Said; c != nil {
 		table.Rows = append(table.Rows, []string{c.Tool + " said", fixed(c.MeanTTFT), fixed(c.P99TTFT), fixed(c.MedianITL), fixed(c.P99ITL)})
 	}
 	table.text(p, Style{})
-	facts := []string{fmt.Sprintf("%s requests/s arrived, CV of their gaps %.2f", quantity(r.Rate), r.GapCV),
-		fmt.Sprintf("%.1f µs of CPU per token, start-up included", float64(r.CPUPerToken)/1e3),
-		fmt.Sprintf("wall %s, of which load %s", seconds(r.Wall.Seconds()), seconds(r.Span.Seconds()))}
+	if lo, firm := stat.Support(.99); t.TTFT != nil && t.TTFT.N < firm {
+		p.line("p99 from %s samples on, ~ few: from %s on, – fewer: withheld", count(firm), count(lo))
+	}
+	var facts []string
+	if r.Rate > 0 { // two arrivals have no spread
+		facts = append(facts, fmt.Sprintf("%s requests/s arrived, CV of their gaps %.2f", quantity(r.Rate), r.GapCV))
+	}
+	facts = append(facts, fmt.Sprintf("%.1f µs of CPU per token, start-up included", float64(r.CPUPerToken)/1e3),
+		fmt.Sprintf("wall %s, of which load %s", seconds(r.Wall.Seconds()), seconds(r.Span.Seconds())))
 	if r.MemoryBytes > 0 {
 		facts = append(facts, fmt.Sprintf("%.0f MB of memory", float64(r.MemoryBytes)/1e6))
 	}
@@ -85,10 +172,10 @@ func CheckedClient(w io.Writer, r *check.Client) error {
 	if r.Said == nil {
 		p.line("the client left no result that can be read; let it write one to {dir} (vllm bench serve: --save-result --result-dir {dir})")
 	}
-	if r.ExitError != nil {
-		p.line("the command ended with: %v", r.ExitError)
+	if r.Exit != "" {
+		p.line("the command ended with: %s", r.Exit)
 	}
-	p.line("%s", r.Late)
+	p.line("the server wrote its events late by %s", r.Late)
 	return p.err
 }
 

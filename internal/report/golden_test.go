@@ -40,7 +40,7 @@ func measured(n int64, p50 float64) *result.Summary {
 
 // serving is a run against a server, of one point with n requests.
 func serving(n int) *result.Run {
-	rate, in, out, lag := 4.5, 4608., 575.9, measured(int64(n), .0125)
+	rate, due, served, in, out, lag := 4.5, 4.5021, 4.4987, 4608., 575.9, measured(int64(n), .0125)
 	run := &result.Run{
 		Schema: result.Schema, Seed: 7, Started: "2026-11-20T23:48:00Z", Ended: "2026-11-20T23:58:00Z",
 		Environment: result.Environment{Stamps: "kernel"},
@@ -53,7 +53,7 @@ func serving(n int) *result.Run {
 		Load:       result.Load{Loop: "open", Rate: &rate, Arrival: "poisson"},
 		Seconds:    result.Seconds{Warmup: 9.25, Window: 600, Drain: 1.4},
 		Requests:   result.Requests{Due: n, OK: n},
-		Throughput: result.Throughput{RequestsPerS: 4.4987, RPM: 269.9, InputTokensPerS: &in, OutputTokensPerS: &out},
+		Throughput: result.Throughput{DuePerS: &due, RequestsPerS: &served, RPM: float(269.9), InputTokensPerS: &in, OutputTokensPerS: &out},
 		Metrics: result.Metrics{TTFT: measured(int64(n), 87.3), TPOT: measured(int64(n), 8.41), ITL: measured(int64(n)*127, 8.2), ICL: measured(int64(n)*127, 8.2),
 			Stall: measured(int64(n), 11.6), E2E: measured(int64(n), 1155.2), Lag: lag},
 		Stability: "stable", Outcome: "ok", Verdict: result.Valid,
@@ -85,6 +85,7 @@ func cases() map[string]*result.Run {
 	add("flags", 2700, func(run *result.Run, p *result.Point) {
 		p.Verdict = result.ValidWithFlags
 		p.Metrics.ITL.Bounds = map[string][2]float64{"p50": {8.1, 8.3}, "p99": {9.2, 15.58}}
+		p.Metrics.ITL.Streams, p.Metrics.ITL.Excluded = 2650, 50
 		p.Metrics.TPOT.Missing = 12
 		p.Metrics.Service.TTFT = measured(2700, 31)
 		p.Checks[3] = result.Check{Name: "merged chunks", Value: "1.2 % (4115 of 342900)", Limit: "≤ 0.1 %", Status: "flag", Advice: "Give the client more cores, or quote the bounds."}
@@ -103,7 +104,7 @@ func cases() map[string]*result.Run {
 		p.Goodput = &result.Goodput{RequestsPerS: 4.4967, OutputTokensPerS: float(575.6)}
 	})
 	add("slo-not", 2700, func(run *result.Run, p *result.Point) {
-		p.SLO = &result.SLO{Spec: "ttft<100ms, tpot<50ms @99%, errors<1%", Attained: float(.8123), Met: "no", Why: "2193 of 2700 requests met all joint limits", Limits: []result.Limit{
+		p.SLO = &result.SLO{Spec: "ttft<100ms, tpot<50ms @99%, errors<1%", Attained: float(.8123), Met: "no", Why: "2193 of 2700 requests ended well within every joint limit", Limits: []result.Limit{
 			{Spec: "ttft<100ms", Metric: "ttft", Value: float(165.9), Attained: float(.8123), Met: "no"},
 			{Spec: "tpot<50ms", Metric: "tpot", Value: float(15.98), Attained: float(1), Met: "yes"},
 			{Spec: "errors<1%", Metric: "errors", Value: float(0), Attained: float(1), Met: "yes"}}}

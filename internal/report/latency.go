@@ -139,6 +139,10 @@ func (m *PointModel) remarks(l line) {
 		}
 		m.Remarks = append(m.Remarks, text+": the kernel merged some arrivals")
 	}
+	if s.Excluded > 0 {
+		m.Remarks = append(m.Remarks, fmt.Sprintf("ITL is of %s of %s: nobody told the tokens in the others' chunks",
+			count(s.Streams), plural(int(s.Streams+s.Excluded), "stream")))
+	}
 	if s.Missing > 0 && s.N > 0 {
 		m.Remarks = append(m.Remarks, name+" is undefined for "+plural(int(s.Missing), "request"))
 	}

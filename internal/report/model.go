@@ -63,7 +63,7 @@ func Build(run *result.Run, dir string) Model {
 		m.Warnings = append(m.Warnings, "interrupted: this is what had been measured by then")
 	}
 	if run.Recovered {
-		m.Warnings = append(m.Warnings, "recovered: the run ended before its time; requests that were under way are not in these numbers")
+		m.Warnings = append(m.Warnings, "recovered: the run ended before its time; requests that were under way count as cut off")
 	}
 	if len(run.Points) == 0 {
 		m.Warnings = append(m.Warnings, "nothing was measured: the run ended before its load began")
@@ -186,7 +186,10 @@ func loadText(p *result.Point) []string {
 	s := ""
 	switch {
 	case l.Rate != nil:
-		s = fmt.Sprintf("open loop, %s requests/s, %s", trim(fmt.Sprintf("%.6f", *l.Rate)), l.Arrival)
+		s = fmt.Sprintf("open loop, %s, asked %s/s", l.Arrival, trim(fmt.Sprintf("%.6f", *l.Rate)))
+		if due := p.Throughput.DuePerS; due != nil {
+			s += ", came due " + quantity(*due) + "/s"
+		}
 	case l.Concurrency != nil:
 		s = "closed loop, " + plural(*l.Concurrency, "user")
 		if l.ThinkMS != nil {
@@ -207,7 +210,9 @@ func (m *PointModel) headline(p *result.Point) {
 	r, t := p.Requests, p.Throughput
 	add := func(format string, args ...any) { m.Headline = append(m.Headline, fmt.Sprintf(format, args...)) }
 	add("%s of %s answered", count(r.OK), plural(r.Due, "request"))
-	add("%s req/s", quantity(t.RequestsPerS))
+	if x := t.RequestsPerS; x != nil {
+		add("%s req/s", quantity(*x))
+	}
 	if x := t.OutputTokensPerS; x != nil {
 		add("%s output tok/s", quantity(*x))
 	}
@@ -223,7 +228,11 @@ func (m *PointModel) headline(p *result.Point) {
 			add("$%s per million within the SLO", quantity(*c.USDPerMGoodOutput))
 		}
 	}
-	if t.Why != "" {
+	switch {
+	case t.Why == "":
+	case t.RequestsPerS == nil:
+		m.Remarks = append(m.Remarks, "no rates: "+plain(t.Why))
+	default:
 		m.Remarks = append(m.Remarks, "tok/s: "+plain(t.Why))
 	}
 }

@@ -5,6 +5,8 @@ import (
 	"strconv"
 	"strings"
 	"unicode/utf8"
+
+	"pitot/internal/user"
 )
 
 // Numbers are written the same way in every face: with as many digits as
@@ -13,18 +15,7 @@ import (
 const unknown = "–"
 
 // count writes a whole number with its thousands set apart: 12,345.
-func count[T int | int32 | int64](n T) string {
-	s := strconv.FormatInt(int64(n), 10)
-	neg := strings.HasPrefix(s, "-")
-	s = strings.TrimPrefix(s, "-")
-	for i := len(s) - 3; i > 0; i -= 3 {
-		s = s[:i] + "," + s[i:]
-	}
-	if neg {
-		return "-" + s
-	}
-	return s
-}
+func count[T int | int32 | int64](n T) string { return user.Count(n) }
 
 // quantity writes a number of any size with about three significant digits:
 // 0.123, 4.56, 78.9, 123.4, 4,567.

@@ -27,7 +27,7 @@ func objective(p *result.Point) *Objective {
 		o.Facts = append(o.Facts, plain(s.Why))
 	}
 	if s.Attained != nil && several {
-		o.Facts = append(o.Facts, percent(*s.Attained)+" of all due requests met all limits")
+		o.Facts = append(o.Facts, percent(*s.Attained)+" of all due requests ended well"+heldAgainst(s.Limits))
 	}
 	if g := p.Goodput; g != nil {
 		good := "goodput " + quantity(g.RequestsPerS) + " req/s"
@@ -39,6 +39,30 @@ func objective(p *result.Point) *Objective {
 		o.Facts = append(o.Facts, good+" of what was due in the window")
 	}
 	return o
+}
+
+// heldAgainst says of which limits the requests are counted that attained them: a
+// single request has no error rate and no pooled gaps, and no stream's metrics
+// where nothing was streamed.
+func heldAgainst(limits []result.Limit) string {
+	var in int
+	var but []string
+	for _, l := range limits {
+		switch {
+		case l.Metric == "errors": // that it ended well is all it can be asked
+		case l.Attained != nil:
+			in++
+		default:
+			but = append(but, plain(l.Spec))
+		}
+	}
+	switch {
+	case in == 0:
+		return ""
+	case len(but) > 0:
+		return " within every limit but " + strings.Join(but, ", ")
+	}
+	return " within every limit"
 }
 
 func word(met, no string) string {
@@ -55,7 +79,7 @@ func limitFacts(l result.Limit) (facts []string) {
 		facts = append(facts, "measured "+quantity(*l.Value)+" ms")
 	}
 	if l.Attained != nil && l.Metric != "errors" {
-		facts = append(facts, percent(*l.Attained)+" of all due requests below")
+		facts = append(facts, percent(*l.Attained)+" of all due requests within")
 	}
 	if l.Why != "" {
 		facts = append(facts, plain(l.Why))

@@ -114,12 +114,13 @@ type Requests struct {
 
 // Throughput counts by stamp whatever falls in the window, from any request.
 type Throughput struct {
-	RequestsPerS     float64  `json:"requests_per_s"`
-	RPM              float64  `json:"rpm"`
+	DuePerS          *float64 `json:"due_per_s"`      // requests that came due: the load that was offered
+	RequestsPerS     *float64 `json:"requests_per_s"` // answers that ended
+	RPM              *float64 `json:"rpm"`
 	InputTokensPerS  *float64 `json:"input_tokens_per_s"`
 	OutputTokensPerS *float64 `json:"output_tokens_per_s"`
 	PerGPU           *PerGPU  `json:"per_gpu"`
-	Why              string   `json:"why,omitempty"` // why a figure is null
+	Why              string   `json:"why,omitempty"` // why a figure is null or a lower bound
 }
 
 // PerGPU is throughput divided by the number of GPUs.
@@ -173,6 +174,8 @@ type Summary struct {
 	N        int64    `json:"n"`                  // samples, censored ones included
 	Censored int64    `json:"censored,omitempty"` // of which not followed to their end
 	Missing  int64    `json:"missing,omitempty"`  // requests without a value (undefined), not in n
+	Streams  int64    `json:"streams,omitempty"`  // itl: streams whose gaps these are
+	Excluded int64    `json:"excluded,omitempty"` // itl: streams left out, because nobody told the tokens in their chunks
 	Mean     *float64 `json:"mean"`
 	SD       *float64 `json:"sd"`
 	Min      *float64 `json:"min"`
@@ -197,7 +200,7 @@ type Summary struct {
 // SLO is the verdict on the service level objective.
 type SLO struct {
 	Spec       string      `json:"spec"`
-	Attained   *float64    `json:"attained"` // share of all due that met all limits
+	Attained   *float64    `json:"attained"` // share of all due that ended well within every limit that a single request can be held against
 	CI95       *[2]float64 `json:"ci95"`
 	NoInterval string      `json:"no_interval,omitempty"`
 	Met        string      `json:"met"` // "yes", "no" or "undecided"
@@ -211,7 +214,7 @@ type Limit struct {
 	Metric   string   `json:"metric"`   // "ttft"
 	Value    *float64 `json:"value"`    // what was measured at its percentile, in the limit's unit
 	Limit    float64  `json:"limit"`    // milliseconds, or a share for errors
-	Attained *float64 `json:"attained"` // share of all due below the limit
+	Attained *float64 `json:"attained"` // share of all due that ended well and not over the limit; null where single requests have no such value
 	Met      string   `json:"met"`
 	Why      string   `json:"why,omitempty"`
 }

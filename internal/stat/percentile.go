@@ -30,27 +30,15 @@ func Percentile[T cmp.Ordered](sorted []T, p float64) T {
 	return sorted[Rank(int64(len(sorted)), p)-1]
 }
 
-// Number is what moments and interpolation can be taken of.
+// Number is what moments can be taken of.
 type Number interface {
 	~int | ~int32 | ~int64 | ~uint32 | ~uint64 | ~float32 | ~float64
 }
 
-// Linear is the percentile that interpolates between neighbours (type 7 of
-// Hyndman and Fan, the default of numpy.percentile). No data gives NaN.
-func Linear[T Number](sorted []T, p float64) float64 {
-	if len(sorted) == 0 {
-		return math.NaN()
-	}
-	i, frac := LinearRank(int64(len(sorted)), p)
-	lo := float64(sorted[i-1])
-	if frac == 0 {
-		return lo
-	}
-	return lo + frac*(float64(sorted[i])-lo)
-}
-
-// LinearRank is where [Linear] reads: X(i) + frac·(X(i+1) − X(i)) with ranks
-// counted from 1. frac is 0 whenever i is n.
+// LinearRank is where the percentile lies that interpolates between neighbours
+// (type 7 of Hyndman and Fan, the default of numpy.percentile):
+// X(i) + frac·(X(i+1) − X(i)) with ranks counted from 1. frac is 0 whenever i
+// is n.
 func LinearRank(n int64, p float64) (i int64, frac float64) {
 	h := float64(n-1) * min(max(p, 0), 1)
 	floor := math.Floor(h)
@@ -59,31 +47,6 @@ func LinearRank(n int64, p float64) (i int64, frac float64) {
 		return max(n, 1), 0
 	}
 	return i, frac
-}
-
-// WeightedPercentile is the order statistic X(⌈np⌉) of sorted values each of
-// which stands for weights[i] samples, n being the sum of the weights. Values
-// with a weight below 1 are left out. No samples give zero.
-func WeightedPercentile[T cmp.Ordered](sorted []T, weights []int64, p float64) T {
-	var n int64
-	for _, w := range weights {
-		n += max(w, 0)
-	}
-	var found T
-	if n == 0 {
-		return found
-	}
-	left := Rank(n, p)
-	for i, w := range weights {
-		if w <= 0 {
-			continue
-		}
-		found = sorted[i]
-		if left -= w; left <= 0 {
-			break
-		}
-	}
-	return found
 }
 
 // Support says how many samples the p-quantile needs: from few = 1/(1−p) on

@@ -48,18 +48,25 @@ func TestPercentile(t *testing.T) {
 			t.Errorf("p%g = %d, want %d", p*100, got, want)
 		}
 	}
-	// numpy.percentile(range(1, 101), 99) = 99.01, of [1, 2, 3, 4] at 50: 2.5
-	if got := Linear(xs, .99); math.Abs(got-99.01) > 1e-12 {
-		t.Errorf("linear p99 = %v", got)
+	if Percentile([]int(nil), .5) != 0 {
+		t.Error("no data must give zero")
 	}
-	if got := Linear([]int64{1, 2, 3, 4}, .5); got != 2.5 {
-		t.Errorf("linear p50 = %v", got)
-	}
-	if got := Linear([]int64{7}, .99); got != 7 {
-		t.Errorf("linear of one = %v", got)
-	}
-	if Percentile([]int(nil), .5) != 0 || !math.IsNaN(Linear([]int(nil), .5)) {
-		t.Error("no data must give zero and NaN")
+}
+
+func TestLinearRank(t *testing.T) {
+	for _, c := range []struct {
+		n    int64
+		p    float64
+		i    int64
+		frac float64
+	}{
+		{100, .99, 99, .01}, // numpy.percentile(range(1, 101), 99) = 99.01
+		{4, .5, 2, .5},      // numpy.percentile([1, 2, 3, 4], 50) = 2.5
+		{1, .99, 1, 0}, {5, 1, 5, 0}, {5, 0, 1, 0}, {5, .5, 3, 0}, {0, .5, 1, 0},
+	} {
+		if i, frac := LinearRank(c.n, c.p); i != c.i || math.Abs(frac-c.frac) > 1e-12 {
+			t.Errorf("LinearRank(%d, %g) = %d, %g, want %d, %g", c.n, c.p, i, frac, c.i, c.frac)
+		}
 	}
 }
 
@@ -72,24 +79,6 @@ func TestSupport(t *testing.T) {
 			t.Errorf("Support(%g) = %d, %d, want %v", p, few, full, want)
 		}
 	}
-}
-
-func TestWeightedPercentileIsRepetition(t *testing.T) {
-	rapid.Check(t, func(t *rapid.T) {
-		xs := rapid.SliceOfN(rapid.Int64Range(0, 50), 1, 30).Draw(t, "xs")
-		slices.Sort(xs)
-		ws := rapid.SliceOfN(rapid.Int64Range(0, 9), len(xs), len(xs)).Draw(t, "ws")
-		p := rapid.SampledFrom([]float64{.01, .5, .9, .99, .999}).Draw(t, "p")
-		var flat []int64
-		for i, x := range xs {
-			for range ws[i] {
-				flat = append(flat, x)
-			}
-		}
-		if got, want := WeightedPercentile(xs, ws, p), Percentile(flat, p); got != want {
-			t.Fatalf("got %d, want %d", got, want)
-		}
-	})
 }
 
 func TestMoments(t *testing.T) {

@@ -184,14 +184,14 @@ func (f *Fixed) emit(job *fixedJob) {
 // normal is a standard normal deviate that depends on its arguments only
 // (Box and Muller, 1958).
 func normal(seed, id, k uint64) float64 {
-	h := mix(mix(mix(seed)^id) ^ k)
+	h := Mix(Mix(Mix(seed)^id) ^ k)
 	u := (float64(h>>11) + 0.5) / (1 << 53)
-	v := float64(mix(h)>>11) / (1 << 53)
+	v := float64(Mix(h)>>11) / (1 << 53)
 	return math.Sqrt(-2*math.Log(u)) * math.Cos(2*math.Pi*v)
 }
 
-// mix is one output of splitmix64 (Steele, Lea and Flood, 2014).
-func mix(x uint64) uint64 {
+// Mix is one output of splitmix64 (Steele, Lea and Flood, 2014).
+func Mix(x uint64) uint64 {
 	x += 0x9e3779b97f4a7c15
 	x = (x ^ x>>30) * 0xbf58476d1ce4e5b9
 	x = (x ^ x>>27) * 0x94d049bb133111eb

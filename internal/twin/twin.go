@@ -7,7 +7,24 @@ package twin
 type Job struct {
 	ID     int64
 	Prompt int // tokens
-	Output int // tokens to generate
+	Output int // tokens until the model ends the answer by itself
+	// Limit is how many tokens the answer may have (max_tokens); 0 is Output.
+	// An answer that reaches it ends with "length", one that ends before with
+	// "stop".
+	Limit int
+	// Content is what the prompt and the answer consist of, as far as
+	// requests may share it; nil if nothing is shared.
+	Content Content
+	// Priority is the request's priority; a smaller number is more urgent.
+	Priority int
+}
+
+// Content tells the tokens of requests apart. Two stretches are equal tokens
+// if and only if they give the same number.
+type Content interface {
+	// Tokens gives the content of the tokens [from, to) of the prompt and
+	// the answer behind it.
+	Tokens(from, to int) uint64
 }
 
 // Emission is what one step gives one job.
@@ -17,6 +34,21 @@ type Emission struct {
 	Tokens int    // new tokens, at least 1 except for a role-only chunk
 	Role   bool   // a chunk that only names the role
 	Finish string // "" until the last: "stop" or "length"
+	Trace  *Trace // with the last, what the engine did; nil if it does not tell
+}
+
+// Trace is what an engine did with one job. Times are nanoseconds on the
+// engine's clock, -1 for what did not happen.
+type Trace struct {
+	Arrived     int64 // at the front end
+	Queued      int64 // by the engine
+	Scheduled   int64 // the first time it was in a step
+	First, Last int64 // ends of the steps that gave the first and the last token
+	Cached      int   // prompt tokens that were in the prefix cache
+	Preemptions int
+	Steps       int   // that it was part of
+	FirstStep   int64 // numbers of steps, from 1
+	LastStep    int64
 }
 
 // Step is what an engine does next.

@@ -1,5 +1,5 @@
-// Package user holds what is said to a user who got something wrong: one
-// clear sentence and what to do instead.
+// Package user holds how things are said to a user: what went wrong in one
+// clear sentence and what to do instead, and numbers as people write them.
 package user
 
 import (

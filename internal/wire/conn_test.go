@@ -12,6 +12,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"pitot/internal/clock"
 	"pitot/internal/record"
 )
 
@@ -32,7 +33,7 @@ func started(c net.Conn) (*Conn, chan ending) {
 func asked(path string, size int) *Exchange {
 	x := NewExchange(Chat{})
 	x.Sink = discard{}
-	x.Begin(record.Row{Stream: true})
+	x.Begin(blank(true, false))
 	x.Request = append(AppendHead(nil, "POST", "h", path, nil, size), make([]byte, size)...)
 	return x
 }
@@ -165,10 +166,15 @@ func TestGrace(t *testing.T) {
 			}()
 			begin := time.Now()
 			x := asked("/", 0)
+			x.Origin = clock.Now()
 			conn.Send(x)
 			e := <-ended
 			if e.reusable != c.reusable || x.Row.Outcome != record.OK || time.Since(begin) > grace {
 				t.Errorf("%v late: reusable %v after %v, %+v", c.late, e.reusable, time.Since(begin), x.Row)
+			}
+			// The answer itself ended when its last token came.
+			if waited := min(c.late, grace); x.Row.LastToken != x.Row.FirstToken || time.Duration(x.Row.Done-x.Row.LastToken) < waited {
+				t.Errorf("%v late: %+v", c.late, x.Row)
 			}
 			time.Sleep(10 * grace)
 			synctest.Wait()

@@ -136,7 +136,8 @@ func (e *DialError) Error() string {
 func (e *DialError) Unwrap() error { return e.Err }
 
 // Times are how long the parts of making a connection took, in nanoseconds;
-// Unset for a part that there was not.
+// Unset for a part that there was not. Connect is from the first attempt at
+// any address to the one that succeeded.
 type Times struct{ DNS, Connect, TLS int64 }
 
 // Dialer makes connections to one endpoint.
@@ -146,8 +147,10 @@ type Dialer struct {
 	Stamps   bool          // ask for kernel receive stamps
 	Scout    *clock.Scout  // notes when first tokens arrive; may be nil
 
-	// Dial replaces the network in tests.
-	Dial func(ctx context.Context, network, addr string) (net.Conn, error)
+	// Dial replaces the network in tests. It is given names as they are, unless
+	// lookup resolves them.
+	Dial   func(ctx context.Context, network, addr string) (net.Conn, error)
+	lookup func(ctx context.Context, host string) ([]netip.Addr, error)
 }
 
 // Connect makes one connection.
@@ -215,41 +218,43 @@ func (d *Dialer) socket(ctx context.Context, t *Times) (net.Conn, error) {
 		}
 	}
 	begin := time.Now()
-	if d.Dial != nil {
-		c, err := d.Dial(ctx, network, addr)
-		t.Connect = int64(time.Since(begin))
-		return c, err
+	dial, lookup := d.Dial, d.lookup
+	if dial == nil {
+		dial = new(net.Dialer).DialContext
 	}
-	var nd net.Dialer
-	if e.Unix {
-		c, err := nd.DialContext(ctx, network, addr)
+	if e.Unix || d.Dial != nil && lookup == nil {
+		c, err := dial(ctx, network, addr)
 		t.Connect = int64(time.Since(begin))
 		return c, cause(err)
+	}
+	if lookup == nil {
+		lookup = func(ctx context.Context, host string) ([]netip.Addr, error) {
+			return net.DefaultResolver.LookupNetIP(ctx, "ip", host)
+		}
 	}
 	host, port, err := net.SplitHostPort(addr)
 	if err != nil {
 		return nil, err
 	}
-	addrs := []netip.Addr{}
+	var addrs []netip.Addr
 	if ip, err := netip.ParseAddr(host); err == nil {
-		addrs = append(addrs, ip)
+		addrs = []netip.Addr{ip}
 	} else {
-		addrs, err = net.DefaultResolver.LookupNetIP(ctx, "ip", host)
+		addrs, err = lookup(ctx, host)
 		t.DNS = int64(time.Since(begin))
 		if err != nil {
 			return nil, &DialError{record.ErrDNS, host, cause(err)}
 		}
 	}
 	begin = time.Now()
-	for _, ip := range addrs {
-		var c net.Conn
-		c, err = nd.DialContext(ctx, network, net.JoinHostPort(ip.Unmap().String(), port))
-		if err == nil {
-			t.Connect = int64(time.Since(begin))
-			return c, nil
-		}
+	c, err := race(ctx, addrs, func(ctx context.Context, ip netip.Addr) (net.Conn, error) {
+		return dial(ctx, network, net.JoinHostPort(ip.String(), port))
+	})
+	t.Connect = int64(time.Since(begin))
+	if err != nil {
+		return nil, &DialError{record.ErrConnect, addr, cause(err)}
 	}
-	return nil, &DialError{record.ErrConnect, addr, cause(err)}
+	return c, nil
 }
 
 // cause takes the wrapping off a network error: "connection refused" is what

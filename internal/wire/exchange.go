@@ -75,15 +75,9 @@ func NewExchange(api API) *Exchange {
 	return x
 }
 
-// Begin prepares for a request. row carries what is known of it beforehand;
-// all later stamps and counts are set to Unset.
+// Begin prepares for a request. row is a [record.BlankRow] with what is known
+// of it beforehand.
 func (x *Exchange) Begin(row record.Row) {
-	for _, p := range []*int64{&row.Sent, &row.Headers, &row.FirstEvent, &row.FirstToken, &row.FirstAnswer, &row.LastToken, &row.Done, &row.DNS, &row.Connect, &row.TLS} {
-		*p = record.Unset
-	}
-	for _, p := range []*int32{&row.PromptTokens, &row.CachedTokens, &row.CompletionTokens, &row.ReasoningTokens, &row.FirstTokens, &row.Status, &row.RetryAfter} {
-		*p = record.Unset
-	}
 	x.Row = row
 	x.abandoned.Store(nil)
 	x.restart()
@@ -172,8 +166,7 @@ func (x *Exchange) flush(more bool) {
 		c.T, c.Earliest = x.at, x.at
 		if !exact {
 			c.Earliest = earliest
-			// The end of a stream (usage, [DONE]) often comes with the last
-			// token; that is the server's doing and no sign of slow reads.
+			// See Merged of [record.Row] for the last chunk of a stream.
 			if i < len(x.fresh)-1 || !x.dec.Ended() {
 				x.Row.Merged++
 			}

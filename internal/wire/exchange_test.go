@@ -25,6 +25,13 @@ type kept struct{ chunks []record.Chunk }
 func (k *kept) Chunk(c record.Chunk) { k.chunks = append(k.chunks, c) }
 func (k *kept) Done(*record.Row)     {}
 
+// blank is the row of a request that is about to be sent.
+func blank(stream, reused bool) record.Row {
+	r := record.BlankRow()
+	r.Stream, r.Reused = stream, reused
+	return r
+}
+
 // read is what one read of a socket gives.
 type read struct {
 	text string
@@ -38,7 +45,7 @@ func play(stream bool, err error, reads ...read) (*Exchange, []record.Chunk) {
 	sink := &kept{}
 	x := NewExchange(Chat{})
 	x.Sink, x.Secret, x.Request = sink, testSecret, []byte("POST")
-	x.Begin(record.Row{Stream: stream})
+	x.Begin(blank(stream, false))
 	x.Sent(0)
 	for _, r := range reads {
 		if x.Feed([]byte(r.text), r.at, true, r.more) {
@@ -488,11 +495,46 @@ func TestTrueArrivalsAreBounded(t *testing.T) {
 	})
 }
 
+// Merged counts what shared a read with something later, but for the last
+// chunk of a stream that has ended: the end mark comes with it by the server's
+// own doing.
+func TestMergedLeavesTheEndOut(t *testing.T) {
+	a, b := chunk(event(text("a"))), chunk(event(text("b")))
+	end := chunk(event(finish("stop"))+event(done)) + lastChunk
+	for name, c := range map[string]struct {
+		reads  []string
+		merged int32
+		open   int // chunks whose arrival is an interval
+	}{
+		"apart":                         {[]string{streamHead, a, b, end}, 0, 0},
+		"two in a read":                 {[]string{streamHead, a + b, end}, 1, 1},
+		"two and more to come":          {[]string{streamHead, a + b + end[:3], end[3:]}, 2, 2},
+		"last chunk with the end":       {[]string{streamHead, a, b + end}, 0, 1},
+		"two with the end":              {[]string{streamHead, a + b + end}, 1, 2},
+		"all in a read, end mark later": {[]string{streamHead + a + b + chunk(event(finish("stop"))), chunk(event(done)) + lastChunk}, 1, 2},
+	} {
+		var reads []read
+		for i, text := range c.reads {
+			reads = append(reads, read{text: text, at: int64(10 * (i + 1))})
+		}
+		x, chunks := play(true, io.EOF, reads...)
+		open := 0
+		for _, k := range chunks {
+			if k.Earliest != k.T {
+				open++
+			}
+		}
+		if x.Row.Outcome != record.OK || len(chunks) != 2 || x.Row.Merged != c.merged || open != c.open {
+			t.Errorf("%s: merged %d, open %d of %d, %+v", name, x.Row.Merged, open, len(chunks), x.Row)
+		}
+	}
+}
+
 func TestAbandon(t *testing.T) {
 	begin := func(s string) *Exchange {
 		x := NewExchange(Chat{})
 		x.Sink = &kept{}
-		x.Begin(record.Row{Stream: true, Reused: true})
+		x.Begin(blank(true, true))
 		x.Sent(0)
 		if s != "" && x.Feed([]byte(s), 10, true, false) {
 			t.Fatal("complete")
@@ -519,7 +561,7 @@ func TestAbandon(t *testing.T) {
 	}
 	// Abandoned between the failure of a stale connection and the second try.
 	x := NewExchange(Chat{})
-	x.Begin(record.Row{Stream: true, Reused: true})
+	x.Begin(blank(true, true))
 	x.Sent(0)
 	x.Close(5, io.EOF)
 	if !x.Stale() {
@@ -544,7 +586,7 @@ func TestStale(t *testing.T) {
 		{false, "", io.EOF, false}, {true, "H", io.EOF, false}, {true, "", &DialError{Class: record.ErrConnect}, false},
 	} {
 		x := NewExchange(Chat{})
-		x.Begin(record.Row{Stream: true, Reused: c.reused})
+		x.Begin(blank(true, c.reused))
 		x.Sent(1)
 		if c.bytes != "" {
 			x.Feed([]byte(c.bytes), 2, false, false)
@@ -570,7 +612,7 @@ func TestExchangeIsUsedAgain(t *testing.T) {
 		for _, c := range answers {
 			sink := &kept{}
 			x.Sink = sink
-			x.Begin(record.Row{Stream: !c.whole})
+			x.Begin(blank(!c.whole, false))
 			x.Sent(0)
 			if !x.Feed([]byte(c.bytes), 10, true, false) {
 				x.Close(20, c.err)
@@ -613,7 +655,7 @@ func TestHugeAnswers(t *testing.T) {
 		"HTTP/1.1 500 No\r\n\r\n", "HTTP/1.1 200 OK\r\n\r\n", "HTTP/1.1 200 OK\r\ncontent-type: text/event-stream\r\n\r\n",
 	} {
 		x := NewExchange(Chat{})
-		x.Begin(record.Row{Stream: true})
+		x.Begin(blank(true, false))
 		x.Sent(0)
 		x.Feed([]byte(head), 1, false, false)
 		for i := range 80 {
@@ -629,7 +671,7 @@ func TestHugeAnswers(t *testing.T) {
 			t.Errorf("%q: %v", head, x.Row.Outcome)
 		}
 		checkDetail(t, &x.Row)
-		if x.Begin(record.Row{}); cap(x.whole) > maxKept {
+		if x.Begin(blank(false, false)); cap(x.whole) > maxKept {
 			t.Errorf("%q: %d bytes kept", head, cap(x.whole))
 		}
 	}
@@ -668,7 +710,7 @@ func (discard) Done(*record.Row)   {}
 func BenchmarkFeed(b *testing.B) {
 	x := NewExchange(Chat{})
 	x.Sink = discard{}
-	x.Begin(record.Row{Stream: true})
+	x.Begin(blank(true, false))
 	x.Sent(0)
 	x.Feed([]byte(streamHead), 1, true, false)
 	text := []byte(chunk(event(typicalEvent)))
@@ -686,7 +728,7 @@ func BenchmarkFeed(b *testing.B) {
 func TestFeedAllocatesNothing(t *testing.T) {
 	x := NewExchange(Chat{})
 	x.Sink = discard{}
-	x.Begin(record.Row{Stream: true})
+	x.Begin(blank(true, false))
 	x.Sent(0)
 	x.Feed([]byte(streamHead), 1, true, false)
 	for _, s := range []string{typicalEvent, text(`\n\n`), counted("a", 1), choice(`{"tool_calls":[{"index":0,"function":{"arguments":"{\"a\""}}]}`)} {

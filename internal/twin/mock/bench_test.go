@@ -35,20 +35,38 @@ func pairs(b *testing.B, n int) []net.Conn {
 
 const benchStreams = 1000
 
+// streaming is a streamed chat's request for so many tokens.
+func streaming(tokens int) ask {
+	return ask{chat: true, stream: true, n: 1, prompts: []prompt{{tokens: 10}}, prompt: 10, output: tokens, limit: tokens, logprobs: -1}
+}
+
+// lone is the first choice of an answer without a connection.
+func lone(a ask) *choice {
+	s := New(Config{})
+	s.alarm.Close()
+	st := &stream{s: s, tpl: newTemplate(a, "chatcmpl-0", "mock", 1700000000)}
+	st.choices = newChoices(st)
+	return st.choices[0]
+}
+
 // BenchmarkToken is what one token of one of 1,000 streams costs: from the
 // engine's emission to the socket, readers included.
 func BenchmarkToken(b *testing.B) {
 	s := New(Config{})
 	defer s.alarm.Close()
 	for i, nc := range pairs(b, benchStreams) {
-		st := newStream(newConn(s, nc), ask{chat: true, stream: true, prompt: 10, output: 1 << 40}, Truth{N: int64(i)})
-		s.jobs[st.id] = st
-		s.deliver(twin.Emission{ID: st.id, Role: true})
+		st := newStream(newConn(s, nc), streaming(1<<40), Truth{N: int64(i)})
+		s.handle(0, message{kind: admit, st: st})
+		s.deliver(st.choices[0], twin.Emission{ID: int64(i), Role: true})
 	}
 	i := int64(0)
 	b.ReportAllocs()
 	for b.Loop() {
-		s.deliver(twin.Emission{ID: i % benchStreams, At: clock.Now(), Tokens: 1})
+		now := clock.Now()
+		e := twin.Emission{ID: i % benchStreams, At: s.scale.engine(now), Tokens: 1}
+		c := s.jobs[e.ID]
+		s.meter.emission(s, c, e, now)
+		s.deliver(c, e)
 		i++
 	}
 }
@@ -57,9 +75,9 @@ func BenchmarkToken(b *testing.B) {
 // the same number of sockets, and nothing else.
 func BenchmarkTokenBare(b *testing.B) {
 	conns := pairs(b, benchStreams)
-	a := ask{chat: true, stream: true}
-	tpl := newTemplate(a, "chatcmpl-0", "mock", 1700000000)
-	event := frame(append(tpl.token(make([]byte, frameSpace), a, 0, 0, 1, ""), "\r\n"...))
+	c := lone(streaming(2))
+	event, _ := c.st.tpl.token(make([]byte, frameSpace), c, 0, 1, "")
+	event = frame(append(event, "\r\n"...))
 	i := 0
 	b.ReportAllocs()
 	for b.Loop() {
@@ -72,12 +90,11 @@ func BenchmarkTokenBare(b *testing.B) {
 
 // BenchmarkEvent is the same without sockets: building one event.
 func BenchmarkEvent(b *testing.B) {
-	a := ask{chat: true, stream: true}
-	tpl := newTemplate(a, "chatcmpl-0", "mock", 1700000000)
+	c := lone(streaming(2))
 	buf := make([]byte, frameSpace, 1<<10)
 	b.ReportAllocs()
 	for b.Loop() {
-		buf = tpl.token(buf[:frameSpace], a, 0, 0, 1, "")
+		buf, _ = c.st.tpl.token(buf[:frameSpace], c, 0, 1, "")
 		_ = frame(append(buf, "\r\n"...))
 	}
 }

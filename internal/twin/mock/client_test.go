@@ -42,8 +42,13 @@ var fast = twin.FixedConfig{TTFT: 2 * time.Millisecond, ITL: time.Millisecond}
 
 func start(t testing.TB, engine twin.FixedConfig, c Config) *rig {
 	t.Helper()
+	return startWith(t, twin.NewFixed(engine), c)
+}
+
+func startWith(t testing.TB, engine twin.Engine, c Config) *rig {
+	t.Helper()
 	r := &rig{t: t}
-	c.Engine = twin.NewFixed(engine)
+	c.Engine = engine
 	if c.Model == "" {
 		c.Model = "m"
 	}
@@ -140,6 +145,10 @@ func (r *rig) do(request string) (*http.Response, string) {
 	}
 	return resp, string(b)
 }
+
+func newReaderOf(r io.Reader) *bufio.Reader { return bufio.NewReader(r) }
+
+func newReader(raw string) *bufio.Reader { return bufio.NewReader(strings.NewReader(raw)) }
 
 // header and body of a raw response.
 func cutHead(t *testing.T, raw string) (head, body string) {

@@ -22,14 +22,15 @@ type conn struct {
 	br   *bufio.Reader
 	body bytes.Buffer
 	out  *outbox
-	busy atomic.Bool // an answer is under way
-	now  *stream     // that answer, or the last one
+	busy atomic.Bool   // an answer is under way
+	now  *stream       // that answer, or the last one
+	late time.Duration // how long nobody reads it at first
 }
 
 func newConn(s *Server, nc net.Conn) *conn {
 	c := &conn{s: s, out: newOutbox(nc, &s.stats.short)}
 	c.in = stamped{conn: nc, recv: clock.NewReceiver(nc)}
-	c.br = bufio.NewReaderSize(&c.in, 8<<10)
+	c.br = bufio.NewReaderSize(&c.in, 4<<10)
 	return c
 }
 
@@ -54,6 +55,7 @@ func (r *stamped) Read(p []byte) (n int, err error) {
 // serve answers requests until the connection ends.
 func (c *conn) serve() {
 	gone := false
+	time.Sleep(c.late)
 	for open := true; open; {
 		// While an answer is under way this waits for the client to go.
 		if _, err := c.br.Peek(1); err != nil {
@@ -83,7 +85,7 @@ func (c *conn) request() bool {
 		return false
 	}
 	if err != nil {
-		c.refuse(http.StatusBadRequest, "Invalid HTTP request received.")
+		c.refuse(reply{status: http.StatusBadRequest, kind: "text/plain; charset=utf-8", body: []byte("Invalid HTTP request received.")})
 		return false
 	}
 	defer req.Body.Close()
@@ -95,7 +97,7 @@ func (c *conn) request() bool {
 		return false
 	}
 	if c.body.Len() > maxBody {
-		c.refuse(http.StatusRequestEntityTooLarge, "The request body is too large.")
+		c.refuse(failure(http.StatusRequestEntityTooLarge, "The request body is too large."))
 		return false
 	}
 	arrival := c.in.at
@@ -109,6 +111,7 @@ func (c *conn) request() bool {
 		return !last
 	}
 	st.last = st.last || last
+	c.body = bytes.Buffer{} // a long prompt is not needed while it is answered
 	c.now = st
 	c.busy.Store(true)
 	st.begin()
@@ -127,8 +130,8 @@ func (c *conn) answer(r reply, last, head bool) {
 // refuse answers a request that was not read to its end. It goes on reading
 // for a moment, since closing on unread bytes resets the connection, and the
 // answer could be lost.
-func (c *conn) refuse(status int, message string) {
-	c.answer(failure(status, message), true, false)
+func (c *conn) refuse(r reply) {
+	c.answer(r, true, false)
 	_ = c.in.conn.SetReadDeadline(time.Now().Add(100 * time.Millisecond))
 	_, _ = io.CopyN(io.Discard, c.in.conn, 1<<20)
 }

@@ -13,27 +13,39 @@ import (
 
 // Fault is something that goes wrong with a share of the requests.
 type Fault struct {
-	Name  string        // a name of the table in faulttable.go
-	Rate  float64       // share of the requests, 0..1
-	For   time.Duration // how long, where it takes time
-	Every time.Duration // freeze only: the time from one to the next
-	K     int           // how many, where it counts
+	Name string        // a name of the table in faulttable.go
+	Rate float64       // share of the requests, 0..1
+	For  time.Duration // how long, where it takes time
+	K    int           // how many, where it counts
+	// From and Until bound when it happens, after the server's start; Until 0
+	// is no end. Every, if set, has it happen again that often.
+	From, Until, Every time.Duration
+}
+
+// active says whether a fault happens so long after the server's start.
+func (f *Fault) active(age time.Duration) bool {
+	if f.Every > 0 && age >= f.From {
+		age = f.From + (age-f.From)%f.Every
+	}
+	return age >= f.From && (f.Until == 0 || age < f.Until)
 }
 
 // Faults is what goes wrong. Each fault is drawn on its own, so a request can
 // have several.
 type Faults []Fault
 
-// draw gives the faults of request n and their names joined by "+". It depends
-// on nothing but its arguments.
-func (fs Faults) draw(seed uint64, n int64) (got []Fault, names string) {
+// draw gives the faults of request n, which came so long after the server's
+// start, and their names joined by "+". It depends on nothing but its
+// arguments.
+func (fs Faults) draw(seed uint64, n int64, age time.Duration) (got []Fault, names string) {
 	if len(fs) == 0 {
 		return nil, ""
 	}
 	rng := rand.New(rand.NewPCG(seed, uint64(n)))
 	for _, f := range fs {
 		row := faultRow(f.Name)
-		if rng.Float64() >= f.Rate || row == nil || row.when == clocked {
+		hit := rng.Float64() < f.Rate // drawn in any case: what is drawn next stays the same
+		if !hit || row == nil || row.when > inside || !f.active(age) {
 			continue
 		}
 		got = append(got, f)
@@ -45,10 +57,30 @@ func (fs Faults) draw(seed uint64, n int64) (got []Fault, names string) {
 	return got, names
 }
 
+// acceptDelay is how long connection n is not looked at after it was made.
+func (fs Faults) acceptDelay(seed uint64, n int64, age time.Duration) (d time.Duration) {
+	var rng *rand.Rand
+	for _, f := range fs {
+		if row := faultRow(f.Name); row == nil || row.when != connecting {
+			continue
+		}
+		if rng == nil {
+			rng = rand.New(rand.NewPCG(^seed, uint64(n)))
+		}
+		if rng.Float64() < f.Rate && f.active(age) {
+			d += f.For
+		}
+	}
+	return d
+}
+
 // ParseFaults reads faults as they are written in flags: a list, separated by
 // commas, of NAME:RATE or NAME:RATE:ARGUMENT, as in
 // "429:1%,reset:0.5%,stall:2%:3s,coalesce:10%:4". A rate is a percentage or a
-// fraction. The whole server's freeze is "freeze:every 20s:2s". The hint of an unknown name tells the nearest one.
+// fraction. "@10s-20s" behind one limits it to that time after the server's
+// start, "@10s-" has no end, and "@10s-20s/1m" comes again every minute. The
+// whole server's freeze is "freeze:every 20s:2s", an engine that hangs for
+// good is "wedge:after 30s". The hint of an unknown name tells the nearest one.
 func ParseFaults(text string) (Faults, error) {
 	var fs Faults
 	if strings.TrimSpace(text) == "" {
@@ -64,6 +96,9 @@ func ParseFaults(text string) (Faults, error) {
 	return fs, nil
 }
 
+// written is the hint where a fault has not the form of its kind.
+const written = "pitot mock --help lists the faults and how each is written"
+
 func parseFault(text string) (Fault, error) {
 	fields := strings.Split(text, ":")
 	row := faultRow(fields[0])
@@ -71,14 +106,33 @@ func parseFault(text string) (Fault, error) {
 		return Fault{}, user.Errorf(user.Known(fields[0], FaultNames()), "there is no such fault")
 	}
 	f := Fault{Name: row.name, Rate: 1, For: row.lasts, K: row.k}
+	if last := len(fields) - 1; last > 0 {
+		if arg, span, timed := strings.Cut(fields[last], "@"); timed {
+			if row.when >= clocked {
+				return f, user.Errorf(written, "want %s", row.form())
+			}
+			if err := f.parseSpan(span); err != nil {
+				return f, err
+			}
+			fields[last] = arg
+		}
+	}
 	if len(fields) < 2 {
-		return f, fmt.Errorf("want %s", row.form())
+		return f, user.Errorf(written, "want %s", row.form())
 	}
 	var err error
+	if row.when == once {
+		after, ok := strings.CutPrefix(fields[1], "after ")
+		if !ok || len(fields) != 2 {
+			return f, user.Errorf(written, "want %s", row.form())
+		}
+		f.From, err = positive(after)
+		return f, err
+	}
 	if row.when == clocked {
 		every, ok := strings.CutPrefix(fields[1], "every ")
 		if !ok || len(fields) != 3 {
-			return f, fmt.Errorf("want %s", row.form())
+			return f, user.Errorf(written, "want %s", row.form())
 		}
 		if f.Every, err = positive(every); err != nil {
 			return f, err
@@ -94,7 +148,7 @@ func parseFault(text string) (Fault, error) {
 	switch {
 	case len(fields) == 2:
 	case len(fields) > 3 || (row.lasts == 0 && row.k == 0):
-		return f, fmt.Errorf("want %s", row.form())
+		return f, user.Errorf(written, "want %s", row.form())
 	case row.lasts > 0:
 		f.For, err = positive(fields[2])
 	default:
@@ -103,6 +157,33 @@ func parseFault(text string) (Fault, error) {
 		}
 	}
 	return f, err
+}
+
+// parseSpan reads when a fault happens: FROM-UNTIL, FROM-, and either with
+// /EVERY.
+func (f *Fault) parseSpan(text string) (err error) {
+	span, every, again := strings.Cut(text, "/")
+	from, until, ok := strings.Cut(span, "-")
+	if !ok {
+		return user.Errorf("as in 429:1%@10s-20s, or @10s-20s/1m for every minute", "%q is no time span", text)
+	}
+	if f.From, err = time.ParseDuration(from); err != nil {
+		return err
+	}
+	if until != "" {
+		if f.Until, err = time.ParseDuration(until); err != nil {
+			return err
+		}
+	}
+	if again {
+		if f.Every, err = positive(every); err != nil {
+			return err
+		}
+	}
+	if f.From < 0 || f.Until != 0 && f.Until <= f.From || again && f.Until > f.From+f.Every {
+		return user.Errorf("as in 429:1%@10s-20s, or @10s-20s/1m for every minute", "%q is no time span", text)
+	}
+	return nil
 }
 
 func positive(text string) (time.Duration, error) {
@@ -114,44 +195,21 @@ func positive(text string) (time.Duration, error) {
 }
 
 func parseRate(text string) (float64, error) {
+	const form = "a share of the requests is written 2% or 0.02"
 	number, percent := strings.CutSuffix(text, "%")
 	r, err := strconv.ParseFloat(number, 64)
 	if err != nil {
-		return 0, fmt.Errorf("parse rate %q: %w", text, err)
+		return 0, user.Errorf(form, "%q is not a rate", text)
 	}
 	if percent {
 		r /= 100
 	}
 	if math.IsNaN(r) || r < 0 || r > 1 {
-		return 0, fmt.Errorf("rate %s is not in 0..100%%", text)
+		hint := form
+		if r > 1 && r <= 100 && !percent { // mostly meant in percent
+			hint = fmt.Sprintf("write %s%% for %s requests in a hundred, or %s", number, number, strconv.FormatFloat(r/100, 'f', -1, 64))
+		}
+		return 0, user.Errorf(hint, "rate %s is not in 0..1 or 0..100%%", text)
 	}
 	return r, nil
-}
-
-// String is the text that [ParseFaults] reads.
-func (fs Faults) String() string {
-	parts := make([]string, len(fs))
-	for i, f := range fs {
-		parts[i] = f.String()
-	}
-	return strings.Join(parts, ",")
-}
-
-// String is one part of the text that [ParseFaults] reads.
-func (f Fault) String() string {
-	if f.Every > 0 {
-		return fmt.Sprintf("%s:every %v:%v", f.Name, f.Every, f.For)
-	}
-	rate := strconv.FormatFloat(f.Rate*100, 'g', -1, 64) + "%"
-	if r, err := parseRate(rate); err != nil || r != f.Rate {
-		rate = strconv.FormatFloat(f.Rate, 'g', -1, 64)
-	}
-	text := f.Name + ":" + rate
-	switch {
-	case f.For > 0:
-		text += ":" + f.For.String()
-	case f.K > 0:
-		text += ":" + strconv.Itoa(f.K)
-	}
-	return text
 }

@@ -13,9 +13,11 @@ import (
 type when uint8
 
 const (
-	before  when = iota // before the answer begins: it may be another one
-	inside              // in the middle of the answer, before an emission
-	clocked             // by the server's clock, for everyone
+	before     when = iota // before the answer begins: it may be another one
+	inside                 // in the middle of the answer, before an emission
+	connecting             // when a connection is made
+	clocked                // by the server's clock, for everyone
+	once                   // the same, and for good
 )
 
 // fault is one row of the table.
@@ -50,7 +52,9 @@ var faultTable = [...]fault{
 	{name: "split", about: "each event in two writes", apply: split},
 	{name: "gzip", about: "the body is compressed, asked for or not", apply: zip},
 	{name: "http10", about: "HTTP/1.0, the body ends with the connection", apply: http10},
+	{name: "slow-accept", about: "a new connection is not looked at", when: connecting, lasts: time.Second},
 	{name: "freeze", about: "the whole server stands still", when: clocked, lasts: time.Second},
+	{name: "wedge", about: "the engine hangs for good; the server goes on answering", when: once},
 }
 
 // faultRow finds a row by name, nil if there is none.
@@ -79,6 +83,7 @@ func FaultUsage() string {
 	for _, f := range faultTable {
 		fmt.Fprintf(&b, "%-22s %s\n", f.form(), f.about)
 	}
+	b.WriteString("429:1%@10s-20s/1m      any of them but the last two: only then, here every minute\n")
 	return b.String()
 }
 
@@ -87,6 +92,8 @@ func (f *fault) form() string {
 	switch {
 	case f.when == clocked:
 		return f.name + ":every 20s:2s"
+	case f.when == once:
+		return f.name + ":after 30s"
 	case f.lasts > 0:
 		return f.name + ":1%:" + f.lasts.String()
 	case f.k > 0:
@@ -128,7 +135,7 @@ func hang(st *stream, _ Fault) { st.hang = true }
 // without a pause, as after a blocked network.
 func stall(st *stream, f Fault) {
 	st.holding = true
-	time.AfterFunc(f.For, func() { st.s.inbox.put(message{release, st}) })
+	time.AfterFunc(f.For, func() { st.s.inbox.put(message{kind: release, st: st}) })
 }
 
 func cut(st *stream, _ Fault) {
@@ -142,7 +149,7 @@ func reset(st *stream, _ Fault) {
 }
 
 func malformed(st *stream, _ Fault) {
-	if !st.ask.stream {
+	if !st.tpl.stream {
 		return
 	}
 	b := append(make([]byte, frameSpace, 256), "data: "...)
@@ -152,7 +159,7 @@ func malformed(st *stream, _ Fault) {
 
 func errorEvent(st *stream, _ Fault) {
 	const message = "EngineCore encountered an issue."
-	if !st.ask.stream {
+	if !st.tpl.stream {
 		r := failure(http.StatusInternalServerError, message)
 		st.truth.Status, st.truth.DoneNS = r.status, clock.Now()
 		st.conn.answer(r, st.last, false)

@@ -1,6 +1,7 @@
 package mock
 
 import (
+	"math"
 	"sync"
 	"time"
 
@@ -12,15 +13,17 @@ import (
 type message struct {
 	kind kind
 	st   *stream
+	look chan<- reading
 }
 
 type kind uint8
 
 const (
-	admit   kind = iota // the stream is there; its job follows
-	add                 // give its job to the engine
+	admit   kind = iota // the stream is there; its jobs follow
+	add                 // give its jobs to the engine
 	abort               // its client has gone
 	release             // its stall is over
+	observe             // someone reads the metrics
 	stop                // the server ends
 )
 
@@ -50,6 +53,36 @@ func (b *inbox) take(old []message) []message {
 	return got
 }
 
+// scale is the engine's clock: 0 at start, and factor times as fast as the
+// real one.
+type scale struct {
+	start  int64
+	factor float64
+}
+
+// engine is the engine's time at a real one.
+func (c scale) engine(real int64) int64 {
+	if c.factor == 1 {
+		return real - c.start
+	}
+	return int64(float64(real-c.start) * c.factor)
+}
+
+// real is the first real time at which the engine's clock has come to at.
+func (c scale) real(at int64) int64 {
+	switch {
+	case at == math.MaxInt64:
+		return at
+	case c.factor == 1:
+		return c.start + at
+	}
+	real := c.start + int64(float64(at)/c.factor)
+	for c.engine(real) < at {
+		real++
+	}
+	return real
+}
+
 // maxWait bounds one wait of an engine that has nothing to do.
 const maxWait = int64(time.Hour)
 
@@ -71,21 +104,30 @@ func (s *Server) loop() {
 			}
 			s.handle(now, m)
 		}
-		step := s.cfg.Engine.Step(now)
+		if s.wedged(now) {
+			s.alarm.Wait(now+maxWait, s.inbox.wake)
+			continue
+		}
+		step := s.cfg.Engine.Step(s.scale.engine(now))
+		end := s.scale.real(step.End)
 		if step.Idle && len(step.Out) == 0 {
-			until := min(max(step.End, wrote+grain), now+maxWait)
+			until := min(max(end, wrote+grain), now+maxWait, s.wedgeAt)
 			s.alarm.Wait(until, s.inbox.wake)
 			continue
 		}
-		for !s.alarm.Wait(step.End, nil) {
+		for !s.alarm.Wait(end, nil) {
 		}
 		wrote = clock.Now()
 		if until := s.frozen(wrote); until > wrote {
 			s.alarm.Wait(until, nil)
 		}
 		for _, e := range step.Out {
-			s.deliver(e)
+			if c := s.jobs[e.ID]; c != nil {
+				s.meter.emission(s, c, e, wrote)
+				s.deliver(c, e)
+			}
 		}
+		s.meter.stepped()
 	}
 }
 
@@ -93,29 +135,38 @@ func (s *Server) handle(now int64, m message) {
 	st := m.st
 	switch m.kind {
 	case admit:
-		s.jobs[st.id] = st
+		for _, c := range st.choices {
+			s.jobs[c.id] = c
+		}
 	case add:
-		if !st.ended {
-			s.cfg.Engine.Add(now, twin.Job{ID: st.id, Prompt: st.ask.prompt, Output: st.ask.output})
+		if st.ended {
+			return
+		}
+		for _, c := range st.choices {
+			s.cfg.Engine.Add(s.scale.engine(now), c.job())
 		}
 	case abort:
 		st.end(true)
 	case release:
-		held := st.held
-		st.held, st.holding = nil, false
-		for _, e := range held {
-			s.deliver(e)
+		st.holding = false
+		for _, c := range st.choices {
+			held := c.held
+			c.held = nil
+			for _, e := range held {
+				if !st.ended {
+					s.deliver(c, e)
+				}
+			}
 		}
+	case observe:
+		m.look <- s.reading()
 	}
 }
 
-// deliver hands one emission to its stream, unless something goes wrong there.
-func (s *Server) deliver(e twin.Emission) {
-	st := s.jobs[e.ID]
-	if st == nil {
-		return
-	}
-	if !e.Role && !st.past && st.sent >= st.ask.output/2 {
+// deliver hands one emission to its choice, unless something goes wrong there.
+func (s *Server) deliver(c *choice, e twin.Emission) {
+	st := c.st
+	if !e.Role && !st.past && c.sent >= c.output/2 {
 		st.past = true
 		for _, f := range st.faults {
 			if row := faultRow(f.Name); row.when == inside && !st.ended {
@@ -126,15 +177,15 @@ func (s *Server) deliver(e twin.Emission) {
 	switch {
 	case st.ended:
 	case st.holding:
-		st.held = append(st.held, e)
+		c.held = append(c.held, e)
 	default:
-		st.emit(e)
+		st.emit(c, e)
 	}
 }
 
 // drop ends what is still there when the server ends.
 func (s *Server) drop() {
-	for _, st := range s.jobs {
-		st.end(true)
+	for _, c := range s.jobs {
+		c.st.end(true)
 	}
 }

@@ -25,14 +25,41 @@ type Config struct {
 	// Model is the one model that is served, "mock" if empty. A request that
 	// names none gets it too.
 	Model string
-	// MaxModelLen bounds prompt and output tokens together; 0 is 131072.
+	// MaxModelLen bounds prompt and output tokens together, beside what the
+	// engine takes; 0 is 131072.
 	MaxModelLen int
-	// APIKey, if set, is asked for on every route under /v1.
-	APIKey string
-	// Count counts the tokens of a text; nil counts its words.
+	// APIKey, if set, is asked for on every route under /v1; any of APIKeys
+	// does as well.
+	APIKey  string
+	APIKeys []string
+	// Startup is how long the server loads its model first: until then it
+	// answers 503.
+	Startup time.Duration
+	// Speed is how many times as fast as the real clock the engine's runs;
+	// 0 is 1.
+	Speed float64
+	// Tokenize takes a text apart: it calls token with the bytes of each
+	// token in turn. Requests share a prefix in the engine's cache as far as
+	// their tokens are equal. nil, with Count nil as well, is words.
+	Tokenize func(text []byte, token func([]byte))
+	// Count counts the tokens of a text. It is for want of Tokenize: prompts
+	// of text then share nothing.
 	Count func(text []byte) int
 	// PromptOverhead is how many tokens the chat template adds to a chat.
 	PromptOverhead int
+	// Ends tells after how many tokens the model ends the answer to request n
+	// by itself, if the client does not ignore it (ignore_eos). nil: never,
+	// every answer is as long as it may be.
+	Ends func(n int64) int
+	// Reasoning is the share of a chat's answer, 0 to 1, that comes as
+	// reasoning before the rest.
+	Reasoning float64
+	// PromptTokensDetails tells in the usage how many tokens of the prompt
+	// were cached (vLLM's --enable-prompt-tokens-details).
+	PromptTokensDetails bool
+	// Cache are labels of vllm:cache_config_info; block_size and
+	// num_gpu_blocks are worth telling.
+	Cache map[string]string
 	// Faults is what goes wrong, and how often; Seed decides for whom.
 	Faults Faults
 	Seed   uint64
@@ -73,25 +100,18 @@ func (c Config) complete() Config {
 	if c.MaxModelLen <= 0 {
 		c.MaxModelLen = defaultMaxModelLen
 	}
-	if c.Count == nil {
-		c.Count = countWords
+	if l, ok := c.Engine.(twin.Limited); ok {
+		c.MaxModelLen = min(c.MaxModelLen, l.MaxModelLen())
+	}
+	if c.Count == nil && c.Tokenize == nil {
+		c.Tokenize = splitWords
+	}
+	c.Reasoning = min(max(c.Reasoning, 0), 1)
+	if !(c.Speed > 0) {
+		c.Speed = 1
 	}
 	if c.Grain == 0 {
 		c.Grain = defaultGrain
 	}
 	return c
-}
-
-// countWords counts words separated by ASCII white space, without the
-// allocations of strings.Fields.
-func countWords(text []byte) int {
-	n, in := 0, false
-	for _, b := range text {
-		space := b == ' ' || b == '\n' || b == '\t' || b == '\r'
-		if !space && !in {
-			n++
-		}
-		in = !space
-	}
-	return n
 }

@@ -5,22 +5,13 @@ import (
 	"encoding/json"
 	"net"
 	"net/http"
+	"slices"
 	"strings"
 	"testing"
 	"time"
 
 	"pgregory.net/rapid"
 )
-
-func TestPreset(t *testing.T) {
-	c, ok := Preset("Llama-3.1-8B@H100")
-	if !ok || c.TTFT != 35*time.Millisecond || c.ITL != 8*time.Millisecond {
-		t.Errorf("%+v, %v", c, ok)
-	}
-	if _, ok := Preset("gpt@abacus"); ok {
-		t.Error("an unknown preset is known")
-	}
-}
 
 // A histogram's quantile is the exact order statistic or up to 1/16 more.
 func TestHistogram(t *testing.T) {
@@ -44,34 +35,56 @@ func TestHistogram(t *testing.T) {
 	})
 }
 
-func TestCountWords(t *testing.T) {
+func TestSplitWords(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		text := rapid.StringMatching(`[a-zé \n\t]*`).Draw(t, "text")
-		if got, want := countWords([]byte(text)), len(strings.Fields(text)); got != want {
-			t.Fatalf("%q has %d words, want %d", text, got, want)
+		var got []string
+		splitWords([]byte(text), func(b []byte) { got = append(got, strings.TrimPrefix(string(b), " ")) })
+		if want := strings.Fields(text); !slices.Equal(got, want) {
+			t.Fatalf("%q has words %q, want %q", text, got, want)
 		}
 	})
 }
 
 // Every event of the templates is JSON, whatever the names in it.
 func TestTemplatesAreJSON(t *testing.T) {
-	for _, chat := range []bool{true, false} {
-		for _, continuous := range []bool{true, false} {
-			a := ask{chat: chat, stream: true, prompt: 3, output: 2, continuous: continuous}
-			tpl := newTemplate(a, "id\"\\\n\x00é", "mo\"del", 1)
-			for _, ev := range [][]byte{
-				tpl.role(nil, a), tpl.token(nil, a, 5, 0, 40, ""), tpl.token(nil, a, 5, 40, 41, "stop"), tpl.usage(nil, a, 2),
-			} {
-				data, ok := bytes.CutPrefix(ev, []byte("data: "))
-				if !ok || !json.Valid(data) || bytes.Count(ev, []byte("\n")) != 2 {
-					t.Errorf("event %q", ev)
-				}
-			}
-			if b := tpl.whole(a, []byte(" x"), 1, "stop"); !json.Valid(b) {
-				t.Errorf("whole answer %q", b)
+	rapid.Check(t, func(t *rapid.T) {
+		a := streaming(60)
+		a.chat, a.continuous, a.usage = rapid.Bool().Draw(t, "chat"), rapid.Bool().Draw(t, "continuous"), rapid.Bool().Draw(t, "usage")
+		a.logprobs = rapid.IntRange(-1, 3).Draw(t, "logprobs")
+		a.prompts[0].text = []byte(rapid.String().Draw(t, "prompt"))
+		a.echo = !a.chat && rapid.Bool().Draw(t, "echo")
+		if a.chat {
+			a.hideReasoning = rapid.Bool().Draw(t, "hide")
+			switch rapid.IntRange(0, 2).Draw(t, "kind") {
+			case 1:
+				a.reasoning = 20
+			case 2:
+				a.call = &toolCall{name: "f\"", args: `{"a": "some\u00e9"}`}
 			}
 		}
-	}
+		c := lone(a)
+		tpl := newTemplate(a, rapid.String().Draw(t, "id"), rapid.String().Draw(t, "model"), 1)
+		tpl.details, tpl.reasons = rapid.Bool().Draw(t, "details"), rapid.Bool().Draw(t, "reasons")
+		c.st.tpl = tpl
+		cut := rapid.IntRange(1, 59).Draw(t, "cut")
+		one, shown := tpl.token(nil, c, 0, cut, "")
+		last, _ := tpl.token(nil, c, cut, 60, "stop")
+		events := [][]byte{tpl.role(nil, c), last, tpl.usageEvent(nil, 2, 1, 3, 4)}
+		if shown {
+			events = append(events, one)
+		}
+		for _, ev := range events {
+			data, ok := bytes.CutPrefix(ev, []byte("data: "))
+			if !ok || !json.Valid(data) || bytes.Count(ev, []byte("\n")) != 2 {
+				t.Fatalf("event %q", ev)
+			}
+		}
+		c.sent, c.finish = cut, "length"
+		if b := tpl.whole([]*choice{c, c}, 2, 1, 3, 4); !json.Valid(b) {
+			t.Fatalf("whole answer %q", b)
+		}
+	})
 }
 
 // Bodies of any kind are answered or refused, with a count that makes sense.
@@ -81,25 +94,34 @@ func FuzzParse(f *testing.F) {
 		`{"prompt":[["a"]]}`, `{"prompt":[[[1]]]}`, `{"prompt":[null]}`, `{"prompt":null}`, `{"prompt":[]}`, `{"prompt":[{}]}`, `null`, `[]`,
 		`{"messages":[{"content":[{"text":"x"}]},{"content":null}]}`, `{"messages":[{"content":3}]}`, `{"max_tokens":-1,"prompt":""}`,
 		`{"stream":true,"stream_options":{"continuous_usage_stats":true},"prompt":"x"}`,
+		`{"messages":[{"role":"user","content":"x"}],"tools":[{"type":"function","function":{"name":"f","parameters":{"properties":{"a":{"type":"array"}}}}}],"tool_choice":"required"}`,
+		`{"prompt":["a",[1,2]],"n":2,"stop":["air"],"echo":true,"logprobs":2,"min_tokens":1}`, `{"tokens":[281612415729763,5]}`,
 	} {
 		f.Add([]byte(s))
 	}
 	s := New(Config{MaxModelLen: 100})
 	f.Fuzz(func(t *testing.T, body []byte) {
 		for _, chat := range []bool{true, false} {
-			a, refused := s.parse(body, chat)
+			a, refused := s.parse(body, chat, 1)
 			if refused != nil {
 				if refused.status < 400 || !json.Valid(refused.body) {
 					t.Errorf("refused with %d %s", refused.status, refused.body)
 				}
 				continue
 			}
-			if a.output < 1 || a.prompt < 0 || a.prompt+a.output > 100 {
-				t.Errorf("%q asks %+v", body, a)
+			for _, p := range a.prompts {
+				if a.output < 1 || a.output > a.limit || p.tokens+a.limit > 100 {
+					t.Errorf("%q asks %+v", body, a)
+				}
+			}
+			if n := len(a.prompts) * a.n; n < 1 || n > maxChoices {
+				t.Errorf("%q asks for %d choices", body, n)
 			}
 		}
-		if r := s.tokenize(body); !json.Valid(r.body) {
-			t.Errorf("tokenize answers %s", r.body)
+		for _, r := range []reply{s.tokenize(body), s.detokenize(body)} {
+			if !json.Valid(r.body) {
+				t.Errorf("answer %s", r.body)
+			}
 		}
 	})
 }

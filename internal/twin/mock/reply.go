@@ -1,7 +1,6 @@
 package mock
 
 import (
-	"encoding/json"
 	"fmt"
 	"net/http"
 	"strconv"
@@ -43,13 +42,7 @@ func appendHead(b []byte, version string, status int) []byte {
 }
 
 // ok is v as a JSON response.
-func ok(v any) reply {
-	body, err := json.Marshal(v)
-	if err != nil {
-		return failure(http.StatusInternalServerError, err.Error())
-	}
-	return reply{status: http.StatusOK, body: body}
-}
+func ok(v any) reply { return reply{status: http.StatusOK, body: marshal(v)} }
 
 // failureBody is an error as vLLM writes it, in a response or in a stream.
 type failureBody struct {
@@ -81,11 +74,12 @@ func failureJSON(status int, message, param string) []byte {
 	if param != "" {
 		e.Param = &param
 	}
-	body, err := json.Marshal(failureBody{e})
-	if err != nil { // strings and numbers always encode
-		return []byte(`{"error":{}}`)
-	}
-	return body
+	return marshal(failureBody{e})
+}
+
+// detail is an error of the web framework under vLLM, for what no route takes.
+func detail(status int, message string) reply {
+	return reply{status: status, body: marshal(map[string]string{"detail": message})}
 }
 
 // failureType is the name that goes with a status.

@@ -4,7 +4,9 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"math"
 	"net"
+	"strconv"
 	"sync"
 	"sync/atomic"
 	"syscall"
@@ -21,7 +23,17 @@ type Server struct {
 	start int64 // when it was made, for faults that come by the clock
 	begun int64 // the same in Unix seconds, for the model card
 
+	scale     scale
+	ready     int64   // when the model will be loaded
+	wedgeAt   int64   // when the engine stands still for good
+	created   float64 // when it was made, Unix seconds
+	caching   bool    // the engine may have a prefix cache
+	blockSize int     // of the engine's cache, 0 if not told
+	pieceIDs  [len(pieces)]uint32
+	lexicon   lexicon
+
 	requests atomic.Int64 // sequence numbers given to requests
+	accepted atomic.Int64 // and to connections
 	stats    stats
 	truth    *truthLog // nil without a log
 
@@ -36,8 +48,9 @@ type Server struct {
 	readers   sync.WaitGroup
 
 	// owned by the engine's goroutine
-	jobs map[int64]*stream
-	buf  []byte // the event being built
+	jobs  map[int64]*choice
+	meter *meter
+	buf   []byte // the event being built
 }
 
 // New gives a server that does not listen yet.
@@ -51,8 +64,23 @@ func New(c Config) *Server {
 		stopped:   make(chan struct{}),
 		listeners: make(map[net.Listener]struct{}),
 		conns:     make(map[*conn]struct{}),
-		jobs:      make(map[int64]*stream),
+		jobs:      make(map[int64]*choice),
 		buf:       make([]byte, 0, 1<<10),
+		wedgeAt:   math.MaxInt64,
+	}
+	s.created = float64(time.Now().UnixNano()) / 1e9
+	s.scale = scale{s.start, s.cfg.Speed}
+	s.ready = s.start + int64(c.Startup)
+	for _, f := range c.Faults {
+		if f.Name == "wedge" {
+			s.wedgeAt = min(s.wedgeAt, s.start+int64(f.From))
+		}
+	}
+	s.meter = newMeter(s.cfg.Engine, s.cfg.MaxModelLen)
+	s.caching = s.meter.look != nil
+	s.blockSize, _ = strconv.Atoi(s.cfg.Cache["block_size"])
+	for i, p := range pieces {
+		s.pieceIDs[i] = fold(tokenID(s.pieceBytes(p)))
 	}
 	if s.alarm == nil {
 		s.alarm = clock.NewAlarm()
@@ -61,6 +89,14 @@ func New(c Config) *Server {
 		s.truth = newTruthLog(c.Truth)
 	}
 	return s
+}
+
+// pieceBytes are the bytes of a piece's token, as the tokenizer has it.
+func (s *Server) pieceBytes(p string) (token []byte) {
+	if s.cfg.Tokenize != nil {
+		s.cfg.Tokenize([]byte(p), func(b []byte) { token = b })
+	}
+	return token
 }
 
 // run starts the goroutines that every connection needs.
@@ -122,6 +158,7 @@ func (s *Server) open(nc net.Conn) *conn {
 		return nil
 	}
 	c := newConn(s, nc)
+	c.late = s.cfg.Faults.acceptDelay(s.cfg.Seed, s.accepted.Add(1)-1, time.Duration(clock.Now()-s.start))
 	s.conns[c] = struct{}{}
 	s.readers.Add(1)
 	return c
@@ -183,6 +220,9 @@ func (s *Server) frozen(now int64) int64 {
 	}
 	return now
 }
+
+// wedged says whether the engine stands still for good.
+func (s *Server) wedged(now int64) bool { return now >= s.wedgeAt }
 
 // room is the engine goroutine's buffer for one event, with frameSpace free
 // bytes before it.

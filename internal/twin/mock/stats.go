@@ -24,8 +24,9 @@ type Stats struct {
 
 // String is the statement for the end of a run.
 func (s Stats) String() string {
-	return fmt.Sprintf("mock: %d requests (%d refused, %d aborted), %d tokens in %d events, %d short writes; events late by p50 %v, p99 %v, max %v",
-		s.Requests, s.Refused, s.Aborted, s.Tokens, s.Events, s.Short, s.LateP50, s.LateP99, s.LateMax)
+	ms := func(d time.Duration) float64 { return float64(d) / 1e6 }
+	return fmt.Sprintf("mock: %d requests (%d refused, %d aborted), %d tokens in %d events, %d short writes; events late by p50 %.2f ms, p99 %.2f ms, max %.2f ms",
+		s.Requests, s.Refused, s.Aborted, s.Tokens, s.Events, s.Short, ms(s.LateP50), ms(s.LateP99), ms(s.LateMax))
 }
 
 // Stats may be called at any time.

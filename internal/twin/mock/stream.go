@@ -9,16 +9,17 @@ import (
 	"pitot/internal/twin"
 )
 
-// stream is one answer under way, streamed or not. The connection's goroutine
-// makes and begins it; from then on the engine's goroutine owns it.
+// stream is what one request is answered with, streamed or not. The
+// connection's goroutine makes and begins it; from then on the engine's
+// goroutine owns it.
 type stream struct {
-	s     *Server
-	conn  *conn
-	id    int64 // of its job: the request's number
-	ask   ask
-	tpl   template
-	truth Truth
-	done  chan struct{} // closed when the answer has ended
+	s       *Server
+	conn    *conn
+	tpl     template
+	choices []*choice
+	left    int // choices that have not ended
+	truth   Truth
+	done    chan struct{} // closed when the answer has ended
 
 	// what goes wrong with it
 	faults      []Fault
@@ -31,19 +32,24 @@ type stream struct {
 	dress       *dress // how events look on the wire; nil: as they should
 
 	last    bool  // the connection closes after it
-	sent    int   // tokens the engine gave
-	due     int   // emissions that are not written yet
-	at      int64 // when the engine wanted the last of them
+	sent    int   // tokens the engine gave, of all choices
+	due     []due // chunks that are not written yet
 	role    bool  // the role chunk is written
 	past    bool  // the faults inside the answer have had their turn
 	holding bool
-	held    []twin.Emission
 	ended   bool
+}
+
+// due is a chunk that waits to be written.
+type due struct {
+	at     int64 // when the engine wanted it, on the real clock
+	tokens int
+	choice int
 }
 
 func newStream(c *conn, a ask, t Truth) *stream {
 	s := c.s
-	st := &stream{s: s, conn: c, id: t.N, ask: a, truth: t, done: make(chan struct{})}
+	st := &stream{s: s, conn: c, truth: t, done: make(chan struct{})}
 	name := "cmpl-"
 	if a.chat {
 		name = "chatcmpl-"
@@ -54,11 +60,10 @@ func newStream(c *conn, a ask, t Truth) *stream {
 		name += strconv.FormatInt(t.N, 10)
 	}
 	st.tpl = newTemplate(a, name, s.cfg.Model, time.Now().Unix())
-	st.faults, st.truth.Fault = s.cfg.Faults.draw(s.cfg.Seed, t.N)
-	// Output lengths are a client's to choose: do not reserve what it claims.
-	reserve := min(a.output, 4096)
-	st.truth.EmitNS = make([]int64, 0, reserve)
-	st.truth.Tokens = make([]int, 0, reserve)
+	st.tpl.details, st.tpl.reasons = s.cfg.PromptTokensDetails, s.cfg.Reasoning > 0
+	st.choices = newChoices(st)
+	st.left = len(st.choices)
+	st.faults, st.truth.Fault = s.cfg.Faults.draw(s.cfg.Seed, t.N, time.Duration(clock.Now()-s.start))
 	return st
 }
 
@@ -66,7 +71,7 @@ func newStream(c *conn, a ask, t Truth) *stream {
 // first token, and tells the engine.
 func (st *stream) begin() {
 	st.s.stats.begun.Add(1)
-	if st.ask.stream {
+	if st.tpl.stream {
 		st.conn.out.write(st.streamHead())
 		if st.dress != nil && st.dress.ping {
 			st.put(append(make([]byte, frameSpace, 64), pingComment...))
@@ -75,12 +80,12 @@ func (st *stream) begin() {
 	inbox := &st.s.inbox
 	switch {
 	case st.hang:
-		inbox.put(message{admit, st})
+		inbox.put(message{kind: admit, st: st})
 	case st.delay > 0:
-		inbox.put(message{admit, st})
-		time.AfterFunc(st.delay, func() { inbox.put(message{add, st}) })
+		inbox.put(message{kind: admit, st: st})
+		time.AfterFunc(st.delay, func() { inbox.put(message{kind: add, st: st}) })
 	default:
-		inbox.put(message{admit, st}, message{add, st})
+		inbox.put(message{kind: admit, st: st}, message{kind: add, st: st})
 	}
 }
 
@@ -109,50 +114,74 @@ func (st *stream) headEnd(b []byte) []byte {
 }
 
 // emit does what an emission of the engine asks for.
-func (st *stream) emit(e twin.Emission) {
-	if e.Role || (st.ask.chat && st.ask.stream && !st.role) {
+func (st *stream) emit(c *choice, e twin.Emission) {
+	if e.Role || !st.role {
 		st.emitRole()
 	}
 	if e.Role {
 		return
 	}
-	from := st.sent
+	from := c.sent
+	c.sent += e.Tokens
 	st.sent += e.Tokens
-	st.due++
-	st.at = e.At
-	st.truth.Tokens = append(st.truth.Tokens, e.Tokens)
-	if st.ask.stream {
-		st.s.buf = st.tpl.token(st.s.room(), st.ask, st.id, from, st.sent, e.Finish)
-		st.put(st.s.buf)
-	} else {
-		st.mark(clock.Now())
+	c.unseen += e.Tokens
+	c.finish = c.ends(e.Finish)
+	c.trace = e.Trace
+	shown := true
+	if st.tpl.stream {
+		st.s.buf, shown = st.tpl.token(st.s.room(), c, from, c.sent, c.finish)
 	}
-	if e.Finish != "" {
-		st.finish(e.Finish)
+	if shown {
+		st.due = append(st.due, due{st.s.scale.real(e.At), c.unseen, c.index})
+		c.unseen = 0
+		if st.tpl.stream {
+			st.put(st.s.buf)
+		} else {
+			st.mark(clock.Now())
+		}
+	}
+	if c.finish != "" {
+		delete(st.s.jobs, c.id)
+		if st.left--; st.left == 0 {
+			st.finish()
+		}
 	}
 }
 
-// emitRole writes the role chunk of a streamed chat. An engine that has none
-// of its own gets it right before the first token, as in vLLM.
+// emitRole writes the role chunks of a streamed chat, one for each choice. An
+// engine that has none of its own gets them right before the first token, as
+// in vLLM.
 func (st *stream) emitRole() {
-	if st.role || !st.ask.chat || !st.ask.stream {
+	if st.role || !st.tpl.chat || !st.tpl.stream {
 		return
 	}
 	st.role = true
 	st.truth.RoleNS = clock.Now()
-	st.s.buf = st.tpl.role(st.s.room(), st.ask)
-	st.put(st.s.buf)
+	for _, c := range st.choices {
+		st.s.buf = st.tpl.role(st.s.room(), c)
+		st.put(st.s.buf)
+	}
 }
 
-// mark stamps the emissions that are about to be written.
+// mark stamps the chunks that are about to be written.
 func (st *stream) mark(now int64) {
-	if st.due == 0 {
+	if len(st.due) == 0 {
 		return
 	}
-	st.s.stats.late.add(now - st.at)
-	for ; st.due > 0; st.due-- {
-		st.truth.EmitNS = append(st.truth.EmitNS, now)
+	st.s.stats.late.add(now - st.due[len(st.due)-1].at)
+	t := &st.truth
+	for _, d := range st.due {
+		t.OutputTokens += d.tokens
+		if st.s.truth == nil {
+			continue
+		}
+		t.EmitNS = append(t.EmitNS, now)
+		t.Tokens = append(t.Tokens, d.tokens)
+		if len(st.choices) > 1 {
+			t.Choice = append(t.Choice, d.choice)
+		}
 	}
+	st.due = st.due[:0]
 }
 
 // put writes the event that follows the frameSpace free bytes of b.
@@ -183,11 +212,11 @@ func (st *stream) write(p []byte) {
 }
 
 // finish writes what comes after the last token.
-func (st *stream) finish(finish string) {
+func (st *stream) finish() {
 	switch {
-	case !st.ask.stream:
+	case !st.tpl.stream:
 		st.truth.DoneNS = clock.Now()
-		st.conn.out.write(st.wholeResponse(finish))
+		st.conn.out.write(st.wholeResponse())
 	case st.finishClose:
 		if st.dress != nil {
 			st.write(st.dress.flush())
@@ -202,8 +231,9 @@ func (st *stream) finish(finish string) {
 // finishStream writes usage, end mark and the end of the body, each as vLLM
 // does in a write of its own.
 func (st *stream) finishStream() {
-	if st.ask.usage && !st.noUsage {
-		st.s.buf = st.tpl.usage(st.s.room(), st.ask, st.sent)
+	if st.tpl.usage && !st.noUsage {
+		reasoning, cached, stored := st.details()
+		st.s.buf = st.tpl.usageEvent(st.s.room(), st.sent, reasoning, cached, stored)
 		st.put(st.s.buf)
 	}
 	if !st.noDone {
@@ -211,6 +241,22 @@ func (st *stream) finishStream() {
 		st.put(st.s.buf)
 	}
 	st.close()
+}
+
+// details are the token counts beside prompt and output: reasoning, found in
+// the prefix cache, and newly stored there. Like vLLM's, those of the prompt
+// are of the answer that ended last.
+func (st *stream) details() (reasoning, cached, stored int) {
+	for _, c := range st.choices {
+		reasoning += min(c.sent, st.tpl.reasoning)
+		if c.trace != nil {
+			cached = c.trace.Cached
+			if b := st.s.blockSize; b > 0 {
+				stored = max(c.prompt.tokens/b*b-cached, 0)
+			}
+		}
+	}
+	return reasoning, cached, stored
 }
 
 // close ends the body of a stream.
@@ -225,12 +271,9 @@ func (st *stream) close() {
 }
 
 // wholeResponse is the answer of a request that does not stream.
-func (st *stream) wholeResponse(finish string) []byte {
-	var text []byte
-	for i := range st.sent {
-		text = append(text, piece(st.id, i)...)
-	}
-	body := st.tpl.whole(st.ask, text, st.sent, finish)
+func (st *stream) wholeResponse() []byte {
+	reasoning, cached, stored := st.details()
+	body := st.tpl.whole(st.choices, st.sent, reasoning, cached, stored)
 	version, d := "HTTP/1.1", st.dress
 	if d != nil && d.bare {
 		version = "HTTP/1.0"
@@ -250,27 +293,29 @@ func (st *stream) wholeResponse(finish string) []byte {
 	return append(b, body...)
 }
 
-// end takes the stream out of the server. It may be called again.
+// end takes the stream out of the server, and out of the engine what has not
+// ended there. It may be called again.
 func (st *stream) end(aborted bool) {
 	if st.ended {
 		return
 	}
 	st.ended = true
-	delete(st.s.jobs, st.id)
-	if st.sent < st.ask.output {
-		st.s.cfg.Engine.Abort(st.id)
-	}
 	t := &st.truth
+	for _, c := range st.choices {
+		delete(st.s.jobs, c.id)
+		if c.got < c.output {
+			st.s.cfg.Engine.Abort(c.id)
+		}
+		if st.s.truth != nil && c.trace != nil {
+			t.Engine = append(t.Engine, st.s.engineTruth(c))
+		}
+	}
 	t.Aborted = aborted
 	if aborted {
 		st.s.stats.aborted.Add(1)
 	}
 	if t.DoneNS == 0 {
 		t.DoneNS = clock.Now()
-	}
-	t.Tokens = t.Tokens[:len(t.EmitNS)]
-	for _, n := range t.Tokens {
-		t.OutputTokens += n
 	}
 	st.s.stats.ended.Add(1)
 	st.s.stats.tokens.Add(int64(t.OutputTokens))

@@ -31,12 +31,48 @@ type Truth struct {
 	EmitNS []int64 `json:"emit_ns"`
 	// Tokens of each chunk; nil if each has one.
 	Tokens []int `json:"tokens,omitempty"`
+	// Choice of each chunk, if there are several.
+	Choice []int `json:"choice,omitempty"`
 	// DoneNS is when the end of the body was written, or the answer given up.
 	DoneNS int64 `json:"done_ns"`
 	// Fault names the faults that were drawn for the request, joined by "+".
 	Fault string `json:"fault,omitempty"`
 	// Aborted: the client left first, or the server was stopped.
 	Aborted bool `json:"aborted,omitempty"`
+	// Engine is what the engine did, choice by choice, if it tells.
+	Engine []EngineTruth `json:"engine,omitempty"`
+}
+
+// EngineTruth is what the engine did with one choice: a [twin.Trace] on the
+// clock of the log, -1 for what did not happen.
+type EngineTruth struct {
+	Choice      int   `json:"choice"`
+	ArrivedNS   int64 `json:"arrived_ns"`
+	QueuedNS    int64 `json:"queued_ns"`
+	ScheduledNS int64 `json:"scheduled_ns"`
+	FirstNS     int64 `json:"first_ns"` // ends of the steps that gave the first and the last token
+	LastNS      int64 `json:"last_ns"`
+	Steps       int   `json:"steps"` // that it was part of
+	FirstStep   int64 `json:"first_step"`
+	LastStep    int64 `json:"last_step"`
+	Cached      int   `json:"cached_tokens"`
+	Preemptions int   `json:"preemptions"`
+}
+
+// engineTruth puts a choice's trace on the real clock.
+func (s *Server) engineTruth(c *choice) EngineTruth {
+	at := func(t int64) int64 {
+		if t < 0 {
+			return -1
+		}
+		return s.scale.real(t)
+	}
+	t := c.trace
+	return EngineTruth{
+		Choice: c.index, ArrivedNS: at(t.Arrived), QueuedNS: at(t.Queued), ScheduledNS: at(t.Scheduled),
+		FirstNS: at(t.First), LastNS: at(t.Last), Steps: t.Steps, FirstStep: t.FirstStep, LastStep: t.LastStep,
+		Cached: t.Cached, Preemptions: t.Preemptions,
+	}
 }
 
 // log hands a request's line to the truth log.

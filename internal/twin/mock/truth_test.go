@@ -12,7 +12,8 @@ import (
 func TestTruthRoundTrip(t *testing.T) {
 	want := []Truth{
 		{ID: "a\"b", N: 3, Path: "/v1/completions", Status: 200, ArrivalNS: 5, PromptTokens: 7, OutputTokens: 3,
-			RoleNS: 6, EmitNS: []int64{7, 9}, Tokens: []int{1, 2}, DoneNS: 10, Fault: "stall+crlf", Aborted: true},
+			RoleNS: 6, EmitNS: []int64{7, 9}, Tokens: []int{1, 2}, Choice: []int{0, 1}, DoneNS: 10, Fault: "stall+crlf", Aborted: true,
+			Engine: []EngineTruth{{Choice: 1, ArrivedNS: 1, QueuedNS: 2, ScheduledNS: -1, FirstNS: 4, LastNS: 5, Steps: 6, FirstStep: 7, LastStep: 8, Cached: 9, Preemptions: 10}}},
 		{Status: 429, EmitNS: []int64{}},
 	}
 	var b bytes.Buffer

@@ -52,9 +52,21 @@ func (v *Vocabulary) AppendText(dst []byte, start uint64, n int, first bool) []b
 // for every four bytes, rounded up: the usual rule of thumb for English, and
 // no more than that. For generated text it is exact.
 func (v *Vocabulary) Count(text []byte) int {
+	tokens := 0
+	v.Split(text, func([]byte) { tokens++ })
+	return tokens
+}
+
+// Split takes text apart into the tokens that Count counts, and calls token
+// with the bytes of each in turn.
+func (v *Vocabulary) Split(text []byte, token func([]byte)) {
 	known := v.known()
-	tokens, open := 0, 0 // open is where the stretch that is not known begins
-	closeAt := func(end int) { tokens += (end - open + 3) / 4 }
+	open := 0 // where the stretch that is not known begins
+	closeAt := func(end int) {
+		for ; open < end; open += 4 {
+			token(text[open:min(open+4, end)])
+		}
+	}
 	for i := 0; i < len(text); {
 		if !inWord[text[i]] {
 			i++
@@ -71,11 +83,10 @@ func (v *Vocabulary) Count(text []byte) int {
 			begin--
 		}
 		closeAt(begin)
-		tokens++
+		token(text[begin:i])
 		open = i
 	}
 	closeAt(len(text))
-	return tokens
 }
 
 // inWord marks the bytes that make up words: letters, digits, and all of

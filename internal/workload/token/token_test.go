@@ -140,6 +140,11 @@ func FuzzCount(f *testing.F) {
 		if n := v.Count(text); n < 0 || n > len(text) || (n == 0) != (len(text) == 0) {
 			t.Errorf("Count of %d bytes = %d", len(text), n)
 		}
+		var joined []byte
+		v.Split(text, func(b []byte) { joined = append(joined, b...) })
+		if string(joined) != string(text) {
+			t.Errorf("the tokens of %q are %q", text, joined)
+		}
 	})
 }
 

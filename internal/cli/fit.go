@@ -1,0 +1,71 @@
+package cli
+
+import (
+	"context"
+	"fmt"
+	"io"
+
+	"pitot/internal/plan"
+	"pitot/internal/predict"
+	"pitot/internal/report"
+	"pitot/internal/twin/deploy"
+	"pitot/internal/user"
+)
+
+func fitSettings() []string { return []string{"out", "format"} }
+
+// fitVerb calibrates the twin from measured runs.
+func fitVerb(_ context.Context, e *Env) (int, error) {
+	p, args, err := plan.Decode(fitSettings(), e.Args, e.Environ)
+	if err != nil {
+		return Usage, err
+	}
+	if len(args) < 2 {
+		return Usage, user.Errorf("for example pitot fit llama-3.1-8b@h100?max_num_seqs=256 runs/A runs/B --out h100.yaml", "fit needs a deployment and at least one run of it")
+	}
+	d, err := deploy.Parse(args[0])
+	if err != nil {
+		return Usage, err
+	}
+	var runs []*predict.Recording
+	for _, dir := range args[1:] {
+		r, err := predict.ReadRun(dir, 0, runSettings())
+		if err != nil {
+			return Usage, err
+		}
+		runs = append(runs, r)
+	}
+	fit, err := predict.FitRuns(d, runs)
+	if err != nil {
+		return Usage, err
+	}
+	if p.Out != "" {
+		if err := fit.Profile(d.Given).Write(p.Out); err != nil {
+			return Usage, err
+		}
+	}
+	if p.Format == "json" {
+		return Done, report.JSON(e.Stdout, fit)
+	}
+	return Done, report.Fit(e.Stdout, fit, p.Out, report.Style{Color: colored(e.Stdout, e.Getenv)})
+}
+
+func fitHelp(w io.Writer) {
+	fmt.Fprint(w, `pitot fit MODEL@GPU[?settings] RUN… --out PROFILE
+
+Calibrates the twin from runs of a real engine: moves what a step, a row, a
+prompt token and a chunk cost until the twin serves the same requests as the
+engine did. The settings must be the engine's own (max_num_seqs, …). Two runs,
+one with little load and one with much, determine more than one.
+
+mock:, sim: and predict take the profile: MODEL@GPU?profile=PROFILE
+`)
+	printSettings(w, fitSettings(), func(s *plan.Setting) {
+		switch s.Name {
+		case "out":
+			s.Arg, s.Default, s.Help = "FILE", "", "write the profile here"
+		case "format":
+			s.Help = "what standard output gets: text or json"
+		}
+	})
+}

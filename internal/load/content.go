@@ -1,0 +1,83 @@
+package load
+
+import (
+	"hash/fnv"
+
+	"pitot/internal/twin"
+	"pitot/internal/workload"
+	"pitot/internal/workload/seed"
+)
+
+// content is what a request consists of, for the prefix cache of an engine
+// that is asked without a socket: its prompt's segments, stretched to the
+// number of tokens it counts, and an answer of its own.
+type content struct {
+	id    uint64
+	parts []part
+}
+
+// part is a stretch of the prompt that ends at a token.
+type part struct {
+	key uint64
+	end int
+}
+
+// Content is what a request with so many prompt tokens consists of.
+func Content(r *workload.Request, tokens int) twin.Content { return newContent(r, tokens) }
+
+// newContent lays a request's segments over its prompt tokens.
+func newContent(r *workload.Request, tokens int) *content {
+	c := &content{id: uint64(r.ID)}
+	words := 0
+	for _, m := range r.Messages {
+		for _, s := range m.Segments {
+			words += size(s)
+		}
+	}
+	at := 0
+	for _, m := range r.Messages {
+		role := hash(m.Role)
+		for _, s := range m.Segments {
+			at += size(s)
+			key := seed.Mix(s.Seed ^ role)
+			if s.Words == 0 {
+				key = seed.Mix(hash(s.Text) ^ role)
+			}
+			c.parts = append(c.parts, part{key, int(int64(tokens) * int64(at) / int64(max(words, 1)))})
+		}
+	}
+	return c
+}
+
+// size is a segment's share of the prompt: its words, or a quarter of its
+// bytes, which is about what a token of English takes.
+func size(s workload.Segment) int {
+	if s.Words > 0 {
+		return s.Words
+	}
+	return max(len(s.Text)/4, 1)
+}
+
+// Tokens implements [twin.Content].
+func (c *content) Tokens(from, to int) uint64 {
+	h, begin := uint64(0), 0
+	for _, p := range c.parts {
+		if from < p.end && from < to {
+			n := min(to, p.end) - from
+			h = seed.At(h, p.key, uint64(from-begin)<<32|uint64(n))
+			from += n
+		}
+		begin = p.end
+	}
+	if from < to {
+		h = seed.At(h, ^c.id, uint64(from)<<32|uint64(to))
+	}
+	return h
+}
+
+// hash is the FNV-1a hash of a text.
+func hash(s string) uint64 {
+	h := fnv.New64a()
+	_, _ = h.Write([]byte(s))
+	return h.Sum64()
+}

@@ -1,0 +1,105 @@
+package predict
+
+import (
+	"strings"
+
+	"pitot/internal/twin/catalogue"
+	"pitot/internal/twin/deploy"
+	"pitot/internal/user"
+)
+
+// Schemas of what predict prints as JSON.
+const (
+	Schema       = "pitot.predict/v1"
+	ReplaySchema = "pitot.replay/v1"
+)
+
+// Prediction is what to expect of a deployment.
+type Prediction struct {
+	Schema     string             `json:"schema"`
+	Deployment *deploy.Deployment `json:"-"`
+	Facts      map[string]string  `json:"deployment"`
+	Input      int                `json:"input_tokens"`
+	Output     int                `json:"output_tokens"`
+	Bounds     deploy.Bounds      `json:"bounds"`
+	Memory     deploy.Memory      `json:"memory_bytes"`
+	KVTokens   int                `json:"kv_tokens"`
+	Fit        int                `json:"sequences_that_fit"`
+	Curve      []Expected         `json:"curve"`
+	Notes      []string           `json:"notes,omitempty"`
+}
+
+// Predict works out the bounds and the twin's curve over concurrency for
+// requests of one length.
+func Predict(d *deploy.Deployment, input, output int) (*Prediction, error) {
+	if input+output > d.Settings.MaxModelLen {
+		return nil, user.Errorf("ask for less with --input and --output, or raise max_model_len", "%s tokens of prompt and answer are more than max_model_len (%s)",
+			user.Count(input+output), user.Count(d.Settings.MaxModelLen))
+	}
+	fit, _ := d.Sequences(input + output)
+	return &Prediction{
+		Schema: Schema, Deployment: d, Facts: d.Facts(), Input: input, Output: output,
+		Bounds: d.Bounds(), Memory: d.Memory, KVTokens: d.KVTokens(), Fit: fit,
+		Curve: Curve(d, Fixed(input, output), Ladder(d, input, output)), Notes: d.Notes,
+	}, nil
+}
+
+// Replayed is a recording beside what the twin makes of the same requests.
+type Replayed struct {
+	Schema    string            `json:"schema"`
+	Recording string            `json:"recording"`
+	Facts     map[string]string `json:"deployment"`
+	Requests  int               `json:"requests"`
+	Recorded  Metrics           `json:"recorded"`
+	// Predicted is with the one scalar fitted on the recording's mean TPOT.
+	Predicted Metrics  `json:"predicted"`
+	ErrorPct  Metrics  `json:"error_pct"`
+	Scalar    float64  `json:"fitted_scalar"`
+	Unfitted  Unfitted `json:"unfitted"`
+	Notes     []string `json:"notes,omitempty"`
+
+	Deployment *deploy.Deployment `json:"-"`
+}
+
+// Unfitted is what the twin expected without having seen the recording.
+type Unfitted struct {
+	Predicted Metrics `json:"predicted"`
+	ErrorPct  Metrics `json:"error_pct"`
+}
+
+// Compare replays a recording twice: as the datasheets say, and with all step
+// times scaled by the one factor that gives the recorded mean TPOT.
+func (r *Recording) Compare(d *deploy.Deployment) *Replayed {
+	x := &Replayed{
+		Schema: ReplaySchema, Recording: r.Dir, Requests: len(r.Requests),
+		Recorded: r.Recorded().Metrics(), Notes: d.Notes,
+	}
+	x.Unfitted.Predicted = r.Replay(d).Metrics()
+	x.Unfitted.ErrorPct = Errors(x.Unfitted.Predicted, x.Recorded)
+	c := *d
+	c.Efficiency.Scale = d.Efficiency.Scale * r.FitScale(d)
+	x.Scalar = c.Efficiency.Scale
+	x.Predicted = r.Replay(&c).Metrics()
+	x.ErrorPct = Errors(x.Predicted, x.Recorded)
+	x.Deployment, x.Facts = &c, c.Facts()
+	return x
+}
+
+// device finds the accelerator of a recording: by what the driver called it,
+// or by the beginning of the directory's name.
+func (r *Recording) device() (catalogue.Accelerator, bool) {
+	if a, err := catalogue.FindDevice(r.Meta.Hardware.Device); err == nil {
+		return a, true
+	}
+	name := strings.ToLower(strings.NewReplacer("_", "-", " ", "-").Replace(base(r.Dir)))
+	var best catalogue.Accelerator
+	length := 0
+	for _, a := range catalogue.Accelerators() {
+		for _, n := range append([]string{a.Name}, a.Aliases...) {
+			if (strings.HasPrefix(name, n+"-") || strings.Contains(name, "-"+n+"-") || strings.HasSuffix(name, "-"+n)) && len(n) > length {
+				best, length = a, len(n)
+			}
+		}
+	}
+	return best, length > 0
+}

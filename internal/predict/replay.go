@@ -1,0 +1,436 @@
+// Package predict says what to expect of a deployment: by the arithmetic of
+// bandwidth and compute, by running the twin, and how far either is from
+// what was recorded.
+package predict
+
+import (
+	"bufio"
+	"cmp"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"math"
+	"os"
+	"path/filepath"
+	"slices"
+	"strconv"
+
+	"pitot/internal/stat"
+	"pitot/internal/twin"
+	"pitot/internal/twin/deploy"
+	"pitot/internal/twin/vllm"
+	"pitot/internal/user"
+)
+
+// Recording is a run of a real engine. It is timed at the engine, each
+// request from the moment it was queued, or at a client, each from the moment
+// it was sent.
+type Recording struct {
+	Dir      string
+	Meta     Meta
+	AtClient bool
+	Requests []Recorded
+
+	keepTimes bool // a replay fills the times in, to make a recording
+}
+
+// Meta is meta.json: what was run, under vLLM's names.
+type Meta struct {
+	Model     string                     `json:"model"`
+	Version   string                     `json:"vllm_version"`
+	Engine    map[string]json.RawMessage `json:"engine_kwargs"`
+	Scheduler map[string]json.RawMessage `json:"scheduler_config"`
+	KV        struct {
+		NumGPUBlocks        *int     `json:"num_gpu_blocks"`
+		BlockSize           *int     `json:"block_size"`
+		MemoryUtilization   *float64 `json:"gpu_memory_utilization"`
+		EnablePrefixCaching *bool    `json:"enable_prefix_caching"`
+	} `json:"kv_cache"`
+	Hardware struct {
+		Device string  `json:"device_name"`
+		Memory float64 `json:"device_total_memory_bytes"`
+	} `json:"hardware"`
+}
+
+// Recorded is one line of requests.jsonl; times are seconds.
+type Recorded struct {
+	ID         string  `json:"request_id"`
+	Input      int     `json:"input_length"`
+	Output     int     `json:"output_length"`
+	Arrival    float64 `json:"arrival_s"`     // from the first request
+	Queue      float64 `json:"queue_s"`       // from here on: since it was queued
+	FirstToken float64 `json:"first_token_s"` //
+	LastToken  float64 `json:"last_token_s"`
+	Hashes     []int64 `json:"hash_ids"` // of the prompt's full blocks, each with all before it
+
+	Cached   int          `json:"-"` // prompt tokens that the server had cached, as it said; -1 if it did not
+	stall    float64      // s, the longest gap, 0 if not known
+	times    []float64    // s, of its chunks, as Arrival counts; nil if not known
+	content  twin.Content // where it is not by hashes
+	measured bool         // counts; the others only load the engine
+}
+
+// maxRecorded bounds a line and a file, so that a corrupt one cannot take all
+// memory.
+const (
+	maxLine     = 64 << 20
+	maxRecorded = 10_000_000
+)
+
+// ReadRecording reads a directory with meta.json and requests.jsonl. Errors
+// are the user's.
+func ReadRecording(dir string) (*Recording, error) {
+	r := &Recording{Dir: dir}
+	hint := "a recording is a directory with meta.json and requests.jsonl"
+	b, err := os.ReadFile(filepath.Join(dir, "meta.json"))
+	if err != nil {
+		return nil, user.Errorf(hint, "read recording: %v", err)
+	}
+	if err := json.Unmarshal(b, &r.Meta); err != nil {
+		return nil, user.Errorf(hint, "read recording %s: meta.json: %v", dir, err)
+	}
+	f, err := os.Open(filepath.Join(dir, "requests.jsonl"))
+	if err != nil {
+		return nil, user.Errorf(hint, "read recording: %v", err)
+	}
+	defer f.Close()
+	if r.Requests, err = readRequests(f); err != nil {
+		return nil, user.Errorf(hint, "read recording %s: requests.jsonl: %v", dir, err)
+	}
+	return r, nil
+}
+
+func readRequests(in io.Reader) ([]Recorded, error) {
+	var list []Recorded
+	sc := bufio.NewScanner(in)
+	sc.Buffer(make([]byte, 64<<10), maxLine)
+	for n := 1; sc.Scan(); n++ {
+		if len(sc.Bytes()) == 0 {
+			continue
+		}
+		var r Recorded
+		if err := json.Unmarshal(sc.Bytes(), &r); err != nil {
+			return nil, fmt.Errorf("line %d: %w", n, err)
+		}
+		if err := r.check(); err != nil {
+			return nil, fmt.Errorf("line %d: %w", n, err)
+		}
+		r.measured = true
+		if list = append(list, r); len(list) > maxRecorded {
+			return nil, fmt.Errorf("more than %s requests", user.Count(maxRecorded))
+		}
+	}
+	if err := sc.Err(); err != nil {
+		return nil, err
+	}
+	if len(list) == 0 {
+		return nil, errors.New("no requests")
+	}
+	slices.SortStableFunc(list, byArrival)
+	return list, nil
+}
+
+func byArrival(a, b Recorded) int { return cmp.Compare(a.Arrival, b.Arrival) }
+
+func (r *Recorded) check() error {
+	const years = 1e9
+	for _, v := range []float64{r.Arrival, r.Queue, r.FirstToken, r.LastToken} {
+		if !(v >= 0 && v < years) {
+			return fmt.Errorf("time %v s is impossible", v)
+		}
+	}
+	switch {
+	case r.Input < 1 || r.Output < 1 || r.Input > 1<<30 || r.Output > 1<<30:
+		return fmt.Errorf("lengths %d and %d are impossible", r.Input, r.Output)
+	case r.LastToken < r.FirstToken:
+		return fmt.Errorf("the last token came before the first")
+	}
+	return nil
+}
+
+// Deployment puts the recorded engine together. spec is MODEL@GPU, or empty
+// where meta.json names both; settings in spec are applied last.
+func (r *Recording) Deployment(spec string) (*deploy.Deployment, error) {
+	if spec == "" {
+		a, ok := r.device()
+		if !ok || r.Meta.Model == "" {
+			return nil, user.Errorf("name both: pitot predict MODEL@GPU --replay "+r.Dir,
+				"the recording does not say what model ran on what accelerator")
+		}
+		spec = r.Meta.Model + "@" + a.Name
+	}
+	return deploy.ParseWith(spec, r.configure)
+}
+
+// configure applies what meta.json says.
+func (r *Recording) configure(d *deploy.Deployment) error {
+	known := map[string]bool{}
+	for _, n := range deploy.SettingNames() {
+		known[n] = true
+	}
+	apply := func(values map[string]json.RawMessage, skip ...string) error {
+		for name, raw := range values {
+			if !known[name] && name != "policy" || slices.Contains(skip, name) {
+				continue
+			}
+			v := string(raw)
+			if s, err := strconv.Unquote(v); err == nil {
+				v = s
+			}
+			switch {
+			case v == "null" || v == "auto":
+				continue
+			case name == "policy":
+				name = "scheduling_policy"
+			}
+			if err := d.Set(name, v); err != nil {
+				return fmt.Errorf("meta.json: %w", err)
+			}
+		}
+		return nil
+	}
+	if err := apply(r.Meta.Engine); err != nil {
+		return err
+	}
+	if err := apply(r.Meta.Scheduler); err != nil {
+		return err
+	}
+	if kv := r.Meta.KV; kv.NumGPUBlocks != nil {
+		d.Settings.NumGPUBlocks = *kv.NumGPUBlocks
+	}
+	if kv := r.Meta.KV; kv.BlockSize != nil {
+		d.Settings.BlockSize = *kv.BlockSize
+	}
+	if kv := r.Meta.KV; kv.MemoryUtilization != nil {
+		d.MemoryUtilization = *kv.MemoryUtilization
+	}
+	if kv := r.Meta.KV; kv.EnablePrefixCaching != nil {
+		d.Settings.EnablePrefixCaching = *kv.EnablePrefixCaching
+	}
+	return nil
+}
+
+// hashed is the content of a recorded request: ids of its prompt's blocks,
+// and an answer of its own.
+type hashed struct {
+	id     uint64
+	blocks []int64
+	size   int
+}
+
+// Tokens implements [twin.Content] for whole blocks, which is all that an
+// engine with the recorded block size asks for.
+func (h *hashed) Tokens(from, _ int) uint64 {
+	if b := from / h.size; b < len(h.blocks) {
+		return uint64(h.blocks[b]) << 1
+	}
+	return (h.id<<32|uint64(from))<<1 | 1
+}
+
+// Series are the metrics of a run that a replay is held against, in
+// milliseconds.
+type Series struct {
+	TTFT []float64
+	TPOT []float64 // of the requests with at least two tokens
+	E2E  []float64
+	// Stall is the longest gap between chunks, of the requests with at least
+	// two tokens; nothing where the recording has no chunks.
+	Stall []float64
+}
+
+// add enters a request; times are seconds from when it was queued.
+func (s *Series) add(first, last, stall float64, tokens int) {
+	s.TTFT = append(s.TTFT, first*1e3)
+	s.E2E = append(s.E2E, last*1e3)
+	if tokens > 1 {
+		s.TPOT = append(s.TPOT, (last-first)*1e3/float64(tokens-1))
+		if stall > 0 {
+			s.Stall = append(s.Stall, stall*1e3)
+		}
+	}
+}
+
+// Recorded gives the metrics of the recording.
+func (r *Recording) Recorded() Series {
+	var s Series
+	for _, q := range r.Requests {
+		if q.measured {
+			s.add(q.FirstToken, q.LastToken, q.stall, q.Output)
+		}
+	}
+	return s
+}
+
+// Replay sends the recorded requests at their recorded times to a
+// deployment's engine. The front end is left out where the recording is timed
+// at the engine.
+func (r *Recording) Replay(d *deploy.Deployment) Series { return r.replay(d).series }
+
+// replayed is what came out of a replay.
+type replayed struct {
+	series      Series
+	hits        int64 // cached prompt tokens of measured requests
+	preemptions int64
+}
+
+func (r *Recording) replay(d *deploy.Deployment) replayed {
+	c := *d
+	if !r.AtClient {
+		c.Settings.Frontend = vllm.Frontend{}
+	}
+	e := c.Engine(1)
+	type end struct {
+		trace       *twin.Trace
+		first, last int64 // at the client
+		stall       int64
+	}
+	ends := make([]end, len(r.Requests))
+	var now int64
+	for next := 0; ; {
+		for next < len(r.Requests) && int64(r.Requests[next].Arrival*1e9) <= now {
+			q := &r.Requests[next]
+			content := q.content
+			if content == nil {
+				content = &hashed{uint64(next), q.Hashes, c.Settings.BlockSize}
+			}
+			e.Add(now, twin.Job{ID: int64(next), Prompt: q.Input, Output: q.Output, Content: content})
+			next++
+		}
+		step := e.Step(now)
+		for _, o := range step.Out {
+			x := &ends[o.ID]
+			if x.first == 0 {
+				x.first = o.At
+			} else {
+				x.stall = max(x.stall, o.At-x.last)
+			}
+			x.last, x.trace = o.At, o.Trace
+			if r.keepTimes {
+				r.Requests[o.ID].times = append(r.Requests[o.ID].times, float64(o.At)/1e9)
+			}
+		}
+		at := step.End
+		if next < len(r.Requests) {
+			at = min(at, int64(r.Requests[next].Arrival*1e9))
+		}
+		if at == math.MaxInt64 {
+			break
+		}
+		now = max(now, at)
+	}
+	out := replayed{preemptions: e.Stats().Preemptions}
+	for i, x := range ends {
+		q := &r.Requests[i]
+		if x.trace == nil || !q.measured {
+			continue
+		}
+		from, first, last := x.trace.Queued, x.trace.First, x.trace.Last
+		if r.AtClient {
+			from, first, last = int64(q.Arrival*1e9), x.first, x.last
+		}
+		stall := 0.0
+		if q.stall > 0 { // so that both have it or none
+			stall = max(float64(x.stall), 1) / 1e9
+		}
+		out.series.add(float64(first-from)/1e9, float64(last-from)/1e9, stall, q.Output)
+		out.hits += int64(x.trace.Cached)
+	}
+	return out
+}
+
+// Quantities are the statistics of one metric that are compared, in
+// milliseconds or in percent.
+type Quantities struct {
+	Mean float64 `json:"mean"`
+	P50  float64 `json:"p50"`
+	P90  float64 `json:"p90"`
+	P99  float64 `json:"p99"`
+}
+
+// Metrics are those of all metrics.
+type Metrics struct {
+	TTFT Quantities `json:"ttft_ms"`
+	TPOT Quantities `json:"tpot_ms"`
+	E2E  Quantities `json:"e2e_ms"`
+}
+
+// Metrics works the statistics out.
+func (s Series) Metrics() Metrics {
+	return Metrics{quantities(s.TTFT), quantities(s.TPOT), quantities(s.E2E)}
+}
+
+func quantities(v []float64) Quantities {
+	if len(v) == 0 {
+		return Quantities{}
+	}
+	v = slices.Clone(v)
+	slices.Sort(v)
+	sum := 0.0
+	for _, x := range v {
+		sum += x
+	}
+	return Quantities{sum / float64(len(v)), stat.Percentile(v, 0.5), stat.Percentile(v, 0.9), stat.Percentile(v, 0.99)}
+}
+
+// Errors gives 100·(predicted − recorded)/recorded.
+func Errors(predicted, recorded Metrics) Metrics {
+	one := func(p, r Quantities) Quantities {
+		pct := func(p, r float64) float64 {
+			if r == 0 {
+				return 0
+			}
+			return 100 * (p - r) / r
+		}
+		return Quantities{pct(p.Mean, r.Mean), pct(p.P50, r.P50), pct(p.P90, r.P90), pct(p.P99, r.P99)}
+	}
+	return Metrics{one(predicted.TTFT, recorded.TTFT), one(predicted.TPOT, recorded.TPOT), one(predicted.E2E, recorded.E2E)}
+}
+
+// FitScale finds the factor on the deployment's step times with which the
+// replay has the recording's mean TPOT, by the false-position method on a
+// quantity that grows with it.
+func (r *Recording) FitScale(d *deploy.Deployment) float64 {
+	want := r.Recorded().Metrics().TPOT.Mean
+	at := func(scale float64) float64 {
+		c := *d
+		c.Efficiency.Scale = scale
+		return r.Replay(&c).Metrics().TPOT.Mean - want
+	}
+	if want <= 0 {
+		return 1
+	}
+	lo, hi := 1.0, 1.0
+	flo := at(lo)
+	fhi := flo
+	for i := 0; fhi < 0 && i < 20; i++ {
+		lo, flo = hi, fhi
+		hi *= 1.5
+		fhi = at(hi)
+	}
+	for i := 0; flo > 0 && i < 20; i++ {
+		hi, fhi = lo, flo
+		lo /= 1.5
+		flo = at(lo)
+	}
+	for range 40 {
+		if hi-lo < 1e-5*hi || flo >= 0 || fhi <= 0 {
+			break
+		}
+		mid := lo + (hi-lo)*min(max(flo/(flo-fhi), 0.1), 0.9)
+		if f := at(mid); f < 0 {
+			lo, flo = mid, f
+		} else {
+			hi, fhi = mid, f
+		}
+	}
+	return (lo + hi) / 2
+}
+
+// base is the last element of a path that may end in a slash or be ".".
+func base(dir string) string {
+	if abs, err := filepath.Abs(dir); err == nil {
+		dir = abs
+	}
+	return filepath.Base(dir)
+}

@@ -1,0 +1,98 @@
+package predict
+
+import (
+	"encoding/json"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+
+	"pitot/internal/load"
+	"pitot/internal/plan"
+	"pitot/internal/point"
+	"pitot/internal/record"
+	"pitot/internal/result"
+	"pitot/internal/user"
+	"pitot/internal/workload"
+)
+
+// ReadRun takes one point of a run of Pitot's as a recording: every request
+// that was sent, at the time it was sent, with the lengths that the server
+// counted. Those of the window are measured, the others load the engine.
+// settings are the names that a run's config.yaml may hold. Errors are the
+// user's.
+func ReadRun(dir string, index int32, settings []string) (*Recording, error) {
+	var run result.Run
+	b, err := os.ReadFile(filepath.Join(dir, "run.json"))
+	if err != nil {
+		return nil, user.Errorf("name a run directory that pitot run left", "read run: %v", err)
+	}
+	if err := json.Unmarshal(b, &run); err != nil {
+		return nil, user.Errorf("pitot report makes it anew from the records", "read run: run.json in %s is damaged: %v", dir, err)
+	}
+	if int(index) >= len(run.Points) {
+		return nil, user.Errorf("", "the run in %s has %d points", dir, len(run.Points))
+	}
+	t0 := int64(run.Points[index].Seconds.Warmup * 1e9)
+	t1 := t0 + int64(run.Points[index].Seconds.Window*1e9)
+
+	r := &Recording{Dir: dir, AtClient: true}
+	r.Meta.Model = run.Target.Model
+	src, done := asked(dir, index, settings)
+	defer done()
+	times := map[int64][]float64{}
+	for f, err := range record.Frames(dir) {
+		if err != nil {
+			return nil, fmt.Errorf("read records: %w", err)
+		}
+		if f.Point != index {
+			continue
+		}
+		for _, c := range f.Chunks {
+			times[c.Request] = append(times[c.Request], float64(c.T)/1e9)
+		}
+		for i := range f.Rows {
+			row := &f.Rows[i]
+			if row.Sent < 0 || row.PromptTokens <= 0 {
+				continue
+			}
+			q := Recorded{
+				Input: int(row.PromptTokens), Output: int(max(row.CompletionTokens, row.OutputPlanned, 1)),
+				Arrival: float64(row.Sent) / 1e9, Cached: int(row.CachedTokens),
+			}
+			if row.Outcome == record.OK && row.FirstToken >= 0 {
+				q.FirstToken, q.LastToken = float64(row.FirstToken-row.Sent)/1e9, float64(row.LastToken-row.Sent)/1e9
+				q.measured = row.Due >= t0 && row.Due < t1
+				q.times = times[row.ID]
+				for i := 1; i < len(q.times); i++ {
+					q.stall = max(q.stall, q.times[i]-q.times[i-1])
+				}
+			}
+			if src != nil {
+				if asked, err := src.At(row.ID); err == nil {
+					q.content = load.Content(&asked, q.Input)
+				}
+			}
+			r.Requests = append(r.Requests, q)
+		}
+	}
+	slices.SortStableFunc(r.Requests, byArrival)
+	if !slices.ContainsFunc(r.Requests, func(q Recorded) bool { return q.measured }) {
+		return nil, user.Errorf("", "the run in %s has no answered request in its window", dir)
+	}
+	return r, nil
+}
+
+// asked is what the run asked, nil if its plan cannot be read any more.
+func asked(dir string, index int32, settings []string) (workload.Source, func()) {
+	none := func() {}
+	p, _, err := plan.Decode(settings, []string{"--config", filepath.Join(dir, "config.yaml")}, nil)
+	if err != nil {
+		return nil, none
+	}
+	src, done, err := point.Workload(&p, index)
+	if err != nil {
+		return nil, none
+	}
+	return src, done
+}

@@ -1,0 +1,205 @@
+package predict
+
+import (
+	"math"
+	"slices"
+	"sort"
+	"time"
+
+	"pitot/internal/twin/deploy"
+	"pitot/internal/twin/vllm"
+)
+
+// What a step costs can be read off a run without any engine: the gap between
+// two chunks of a stream is the duration of the step between them. A linear
+// regression of all gaps on what was going on meanwhile gives a beginning for
+// the fit that is near the truth.
+
+// The columns of the regression.
+const (
+	colStep    = iota // one for each gap
+	colRow            // requests that were answering
+	colContext        // tokens that these looked back on
+	colToken          // prompt tokens computed in the gap: those of requests whose first token ends it
+	colPrefill        // how many such requests
+	colArrival        // requests that were sent during the gap
+	columns
+)
+
+// regression adds up the normal equations of weighted least squares.
+type regression struct {
+	m [columns][columns]float64
+	v [columns]float64
+	n int
+
+	decode []float64 // gaps with nothing but answers, for the jitter
+}
+
+// add takes the gaps of a run.
+func (g *regression) add(r *Recording) {
+	var firsts, lasts, sents []float64
+	var prompts []struct{ at, tokens float64 }
+	type event struct{ at, tokens float64 }
+	var events []event // changes of the tokens looked back on
+	for _, q := range r.Requests {
+		sents = append(sents, q.Arrival)
+		if len(q.times) == 0 {
+			continue
+		}
+		first, last := q.times[0], q.times[len(q.times)-1]
+		firsts, lasts = append(firsts, first), append(lasts, last)
+		prompts = append(prompts, struct{ at, tokens float64 }{first, float64(max(q.Input-max(q.Cached, 0), 1))})
+		events = append(events, event{first, float64(q.Input)}, event{last, -float64(q.Input + len(q.times))})
+		for _, t := range q.times {
+			events = append(events, event{t, 1})
+		}
+	}
+	slices.Sort(sents)
+	slices.Sort(firsts)
+	slices.Sort(lasts)
+	slices.SortFunc(prompts, func(a, b struct{ at, tokens float64 }) int { return sign(a.at - b.at) })
+	slices.SortFunc(events, func(a, b event) int { return sign(a.at - b.at) })
+	for i := 1; i < len(events); i++ {
+		events[i].tokens += events[i-1].tokens
+	}
+	upto := func(list []float64, t float64) int { return sort.SearchFloat64s(list, t) }
+	for _, q := range r.Requests {
+		for i := 1; i < len(q.times); i++ {
+			from, to := q.times[i-1], q.times[i]
+			gap := to - from
+			if gap <= 0 {
+				continue
+			}
+			mid := (from + to) / 2
+			// Chunks of one step come one after the other, not at once.
+			smear := min(0.5e-3, gap/4)
+			var x [columns]float64
+			x[colStep] = 1
+			x[colRow] = float64(max(upto(firsts, mid)-upto(lasts, mid), 1))
+			if k := sort.Search(len(events), func(k int) bool { return events[k].at > mid }); k > 0 {
+				x[colContext] = max(events[k-1].tokens, 0)
+			}
+			lo := sort.Search(len(prompts), func(k int) bool { return prompts[k].at > from+smear })
+			for k := lo; k < len(prompts) && prompts[k].at <= to+smear; k++ {
+				x[colToken] += prompts[k].tokens
+				x[colPrefill]++
+			}
+			x[colArrival] = float64(upto(sents, to) - upto(sents, from))
+			w := 1 / x[colRow] // a step has as many gaps as rows
+			for a := range columns {
+				for b := range columns {
+					g.m[a][b] += w * x[a] * x[b]
+				}
+				g.v[a] += w * x[a] * gap
+			}
+			g.n++
+			if x[colPrefill] == 0 && x[colArrival] == 0 && x[colRow] <= 2 {
+				g.decode = append(g.decode, gap)
+			}
+		}
+	}
+}
+
+func sign(x float64) int {
+	switch {
+	case x < 0:
+		return -1
+	case x > 0:
+		return 1
+	}
+	return 0
+}
+
+// solve gives the coefficients in seconds, none below zero: a column whose
+// coefficient would be is left out.
+func (g *regression) solve() (c [columns]float64) {
+	var out [columns]bool
+	for range columns {
+		var keep []int
+		for i := range columns {
+			if !out[i] && g.m[i][i] > 0 {
+				keep = append(keep, i)
+			}
+		}
+		m := make([][]float64, len(keep))
+		for i, a := range keep {
+			m[i] = make([]float64, len(keep))
+			for j, b := range keep {
+				m[i][j] = g.m[a][b]
+			}
+			m[i][i] *= 1 + 1e-9
+		}
+		inv := inverse(m)
+		c = [columns]float64{}
+		worst, at := 0.0, -1
+		for i, a := range keep {
+			for j, b := range keep {
+				c[a] += inv[i][j] * g.v[b]
+			}
+			if c[a]*math.Sqrt(g.m[a][a]) < worst {
+				worst, at = c[a]*math.Sqrt(g.m[a][a]), a
+			}
+		}
+		if at < 0 {
+			return c
+		}
+		out[at] = true
+	}
+	return c
+}
+
+// begin sets the parameters of a deployment to what the gaps of the runs say,
+// if they say enough.
+func begin(d *deploy.Deployment, runs []*Recording) bool {
+	var g regression
+	for _, r := range runs {
+		g.add(r)
+	}
+	if g.n < 1000 {
+		return false
+	}
+	c := g.solve()
+	seconds := func(s float64) time.Duration { return time.Duration(max(s, 0) * 1e9) }
+	e := &d.Efficiency
+	// Parts of a step at full efficiency tell how to divide by it.
+	full := *d
+	full.Efficiency.Bandwidth, full.Efficiency.Compute, full.Efficiency.Attention = 1, 1, 1
+	if read := full.Parts(&vllm.Batch{DecodeContext: 1e6}).Decode / 1e6; c[colContext] > read {
+		e.Bandwidth = read / c[colContext]
+	}
+	if token := full.Parts(&vllm.Batch{Tokens: 1e6}).Weights / 1e6; c[colToken] > token {
+		e.Compute = token / c[colToken]
+	}
+	e.PerRequest, e.PerPrefill = seconds(c[colRow]), seconds(c[colPrefill])
+	rest := *d
+	rest.Efficiency.PerStep = 0
+	e.PerStep = seconds(c[colStep] - rest.Parts(&vllm.Batch{Tokens: 1, Logits: 1}).Total())
+	f := &d.Settings.Frontend
+	f.PerRequest = max(f.PerRequest, seconds(c[colArrival]))
+	f.Contention = min(c[colArrival]/f.PerRequest.Seconds(), 1)
+	// What remains of the shortest TTFTs is latency.
+	var over []float64
+	for _, r := range runs {
+		measured := r.Recorded().TTFT
+		for i, t := range r.Replay(d).TTFT {
+			over = append(over, (measured[i]-t)/1e3)
+		}
+	}
+	slices.Sort(over)
+	if len(over) > 0 {
+		f.Latency += seconds(over[len(over)/4])
+	}
+	d.Settings.StepJitter = g.jitter()
+	return true
+}
+
+// jitter is the spread of the gaps with nothing but answers, as half of the
+// range of the middle 68 % over the median.
+func (g *regression) jitter() float64 {
+	if len(g.decode) < 100 {
+		return 0.02
+	}
+	slices.Sort(g.decode)
+	at := func(p float64) float64 { return g.decode[int(p*float64(len(g.decode)-1))] }
+	return (at(.84) - at(.16)) / 2 / at(.5)
+}

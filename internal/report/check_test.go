@@ -1,0 +1,115 @@
+package report
+
+import (
+	"strings"
+	"testing"
+	"time"
+
+	"pitot/internal/check"
+	"pitot/internal/measure"
+	"pitot/internal/result"
+)
+
+// checked is a level with n requests of 100 tokens whose TTFT is said so much
+// too high, in milliseconds.
+func checked(streams, n int, wrong float64) *check.Level {
+	same := func(n int, x float64) *result.Summary {
+		xs := make([]float64, n)
+		for i := range xs {
+			xs[i] = x
+		}
+		return measure.Summarize(xs)
+	}
+	return &check.Level{Streams: streams, ChunksPerS: float64(95 * streams), CPUPerChunk: 11 * time.Microsecond,
+		Said: check.Numbers{TTFT: same(n, 50+wrong), Gap: same(99*n, 10)}, True: check.Numbers{TTFT: same(n, 50), Gap: same(99*n, 10)},
+		Lag: same(n, .2), Late: "p50 0.09 ms, p99 0.39 ms, max 2.92 ms"}
+}
+
+func TestCheckLevel(t *testing.T) {
+	for n, want := range map[int]string{
+		4:    "1 4 95 11.0 +0.010 – +0.000 ~+0.000 0 % – ~10.000 inside 10.000–10.000",
+		101:  "1 101 95 11.0 +0.010 ~+0.010 +0.000 +0.000 0 % ~0.20 10.000 inside 10.000–10.000",
+		1000: "1 1,000 95 11.0 +0.010 +0.010 +0.000 +0.000 0 % 0.20 10.000 inside 10.000–10.000",
+		1:    "1 1 95 11.0 +0.010 – +0.000 – 0 % – –",
+	} {
+		var b strings.Builder
+		CheckLevel(&b, checked(1, n, .01))
+		if got := strings.Join(strings.Fields(b.String()), " "); got != want {
+			t.Errorf("%d requests:\n%s, want\n%s", n, got, want)
+		}
+	}
+}
+
+func TestCheckVerdict(t *testing.T) {
+	const late = "At the last level the server wrote its events late by p50 0.09 ms, p99 0.39 ms, max 2.92 ms.\n"
+	few, some, firm := checked(1, 4, .01), checked(100, 400, .01), checked(1000, 4000, .01)
+	for _, c := range []struct {
+		levels []*check.Level
+		want   string
+	}{
+		{[]*check.Level{few}, "mean TTFT, p50 gap and p99 gap (few: n = 396) within 0.1 ms at 1 stream (95 tok/s)."},
+		{[]*check.Level{few, some}, "mean TTFT, p99 TTFT (few: n = 400), p50 gap and p99 gap within 0.1 ms up to 100 streams (9,500 tok/s)."},
+		{[]*check.Level{few, some, firm}, "mean TTFT, p99 TTFT, p50 gap and p99 gap within 0.1 ms up to 1,000 streams (95,000 tok/s)."},
+		{[]*check.Level{firm, few, some}, "mean TTFT, p99 TTFT, p50 gap and p99 gap within 0.1 ms up to 1,000 streams (95,000 tok/s)."},
+		{[]*check.Level{few, some, checked(1000, 4000, .5)},
+			"mean TTFT, p99 TTFT (few: n = 400), p50 gap and p99 gap within 0.1 ms up to 100 streams (9,500 tok/s), " +
+				"and mean TTFT, p99 TTFT, p50 gap and p99 gap within 1 ms up to 1,000 streams (95,000 tok/s)."},
+		{[]*check.Level{some, checked(200, 800, .5)}, "mean TTFT, p99 TTFT (few: n = 400), p50 gap and p99 gap within 0.1 ms at 100 streams (9,500 tok/s), " +
+			"and mean TTFT, p99 TTFT (few: n = 800), p50 gap and p99 gap within 1 ms up to 200 streams (19,000 tok/s)."},
+		{[]*check.Level{checked(1000, 4000, .5), checked(2000, 4000, .6)}, "no figure within 0.1 ms, and mean TTFT, p99 TTFT, p50 gap and p99 gap within 1 ms up to 2,000 streams (190,000 tok/s)."},
+		{[]*check.Level{checked(1000, 4000, 2)}, "no figure within 1 ms."},
+		// A good level beyond a bad one does not count.
+		{[]*check.Level{few, checked(100, 4000, 2), firm}, "mean TTFT, p50 gap and p99 gap (few: n = 396) within 0.1 ms at 1 stream (95 tok/s)."},
+	} {
+		var b strings.Builder
+		CheckVerdict(&b, c.levels)
+		if want := "\nThis machine measures " + c.want + "\n" + late; b.String() != want {
+			t.Errorf("%s, want %s", b.String(), want)
+		}
+	}
+	var b strings.Builder
+	if CheckVerdict(&b, nil); b.Len() > 0 {
+		t.Errorf("nothing was checked: %s", b.String())
+	}
+}
+
+func TestCheckHead(t *testing.T) {
+	var b strings.Builder
+	CheckHead(&b, check.Standard, 4*time.Second)
+	for _, want := range []string{"50 ms to the first token, then one each 10 ms, 100 tokens in all; closed loop, 4 s at each level",
+		"99 gaps each", "±0.1 ms", "p99 from 1,000 samples on, ~ few: from 100 on"} {
+		if !strings.Contains(b.String(), want) {
+			t.Errorf("no %q in\n%s", want, b.String())
+		}
+	}
+}
+
+func TestCheckedClient(t *testing.T) {
+	of := func(n int) string {
+		l := checked(1, n, 0)
+		r := check.Client{True: l.True, Requests: n, CPUPerToken: 20 * time.Microsecond, Wall: 2 * time.Second, Span: time.Second,
+			Late: l.Late, Exit: "exit status 3"}
+		if n > 2 {
+			r.Rate, r.GapCV = 50, 1
+		}
+		var b strings.Builder
+		if err := CheckedClient(&b, &r); err != nil {
+			t.Fatal(err)
+		}
+		return b.String()
+	}
+	for n, want := range map[int][]string{
+		1:    {"1 request answered", "true      50.00         –    10.00        –", "from 100 on, – fewer", "\n20.0 µs of CPU per token", "ended with: exit status 3"},
+		200:  {"200 requests answered", "true      50.00    ~50.00    10.00    10.00", "from 100 on", "50.0 requests/s arrived, CV of their gaps 1.00"},
+		1000: {"1,000 requests answered", "true      50.00     50.00    10.00    10.00", "late by p50 0.09 ms"},
+	} {
+		for _, w := range want {
+			if got := of(n); !strings.Contains(got, w) {
+				t.Errorf("%d requests: no %q in\n%s", n, w, got)
+			}
+		}
+	}
+	if strings.Contains(of(1000), "few") || strings.Contains(of(1), "arrived") {
+		t.Error("it says what does not matter")
+	}
+}

@@ -1,0 +1,56 @@
+package report
+
+import (
+	"strings"
+	"testing"
+
+	"pitot/internal/result"
+)
+
+// What is said of an objective must be true of every kind of limit, whatever
+// the verdict.
+func TestObjectiveSaysWhatItIsOf(t *testing.T) {
+	limit := func(spec, metric, met string, attained *float64) result.Limit {
+		return result.Limit{Spec: spec, Metric: metric, Met: met, Attained: attained}
+	}
+	ttft := limit("p99 ttft<200ms", "ttft", "yes", float(.97))
+	joint := limit("tpot<50ms", "tpot", "no", float(.96))
+	pooled := limit("p99 itl<50ms", "itl", "undecided", nil)
+	errors := limit("errors<5%", "errors", "yes", float(.98))
+	offline := limit("p99 ttft<1s", "ttft", "undecided", nil) // nothing was streamed
+	for name, c := range map[string]struct {
+		limits []result.Limit
+		want   string // of all limits together, "" for nothing said
+	}{
+		"one":             {[]result.Limit{ttft}, ""},
+		"percentiles":     {[]result.Limit{ttft, limit("p50 e2e<1s", "e2e", "yes", float(.97))}, "95.5 % of all due requests ended well within every limit"},
+		"joint, errors":   {[]result.Limit{joint, errors}, "95.5 % of all due requests ended well within every limit"},
+		"pooled":          {[]result.Limit{ttft, pooled}, "95.5 % of all due requests ended well within every limit but p99 itl<50ms"},
+		"pooled, errors":  {[]result.Limit{pooled, errors}, "95.5 % of all due requests ended well"},
+		"not streaming":   {[]result.Limit{offline, limit("p99 e2e<2s", "e2e", "yes", float(1))}, "95.5 % of all due requests ended well within every limit but p99 ttft<1s"},
+		"nothing counted": {[]result.Limit{ttft, joint}, ""},
+	} {
+		for _, met := range []string{"yes", "no", "undecided"} {
+			s := &result.SLO{Spec: "…", Met: met, Attained: float(.955), Limits: c.limits}
+			if name == "nothing counted" { // nothing was due
+				s.Attained = nil
+			}
+			o := objective(&result.Point{SLO: s})
+			var got string
+			for _, f := range o.Facts {
+				if strings.Contains(f, "of all due requests ended") {
+					got = f
+				}
+			}
+			if got != c.want {
+				t.Errorf("%s, %s: %q, want %q", name, met, got, c.want)
+			}
+			if text := strings.Join(o.Facts, " "); strings.Contains(text, "met all") {
+				t.Errorf("%s, %s: %s", name, met, text)
+			}
+			if want := map[string]string{"yes": ": met", "no": ": NOT met", "undecided": ": undecided"}[met]; !strings.HasSuffix(o.Facts[0], want) {
+				t.Errorf("%s: %s", name, o.Facts[0])
+			}
+		}
+	}
+}

@@ -1,0 +1,170 @@
+package report
+
+import (
+	"fmt"
+	"io"
+
+	"pitot/internal/predict"
+	"pitot/internal/twin/deploy"
+)
+
+// How a prediction looks.
+
+const gib = 1 << 30
+
+// Prediction writes what to expect of a deployment.
+func Prediction(w io.Writer, x *predict.Prediction, s Style) error {
+	p := &printer{w: w}
+	d, b := x.Deployment, x.Bounds
+	p.line("")
+	p.write(s, bold, "", fmt.Sprintf("%s in %s on %s", d.Model.Name, d.DType, d.Where()))
+	p.write(s, "", "", fmt.Sprintf("%s tokens in, %s out", count(x.Input), count(x.Output)),
+		fmt.Sprintf("max_num_seqs %d", d.Settings.MaxNumSeqs), fmt.Sprintf("max_num_batched_tokens %s", count(d.Settings.MaxNumBatchedTokens)),
+		fmt.Sprintf("max_model_len %s", count(d.Settings.MaxModelLen)))
+	for _, n := range x.Notes {
+		p.write(s, dim, "", n)
+	}
+	each := ""
+	if d.TensorParallel > 1 {
+		each = " of each"
+	}
+	p.line("")
+	p.line("the arithmetic, by the datasheet")
+	rows := [][]string{
+		{"weights", fmt.Sprintf("%.2f GB ÷ %s GB/s = %s: no token comes faster", b.ActiveBytes/1e9, count(int64(b.Bandwidth/1e9)), ms(b.StepFloor))},
+	}
+	if d.Model.Experts > 0 {
+		rows = append(rows, []string{"all experts", fmt.Sprintf("%.2f GB ÷ %s GB/s = %s, when a batch touches every one", b.WeightBytes/1e9, count(int64(b.Bandwidth/1e9)), ms(b.FullFloor))})
+	}
+	rows = append(rows,
+		[]string{"prompts", fmt.Sprintf("2 × %.2f G weights × %s tokens ÷ %s TFLOPS = %s: no TTFT is shorter", float64(d.Model.Active()-d.Model.Embedding())/1e9/float64(d.TensorParallel), count(x.Input), quantity(b.Peak/1e12), ms(b.PrefillToken*float64(x.Input)))},
+		[]string{"KV cache", fmt.Sprintf("%s KB a token; %s tokens fit, or %s requests of this length", quantity(b.KVPerToken/1e3), count(x.KVTokens), count(x.Fit))},
+		[]string{"balance", fmt.Sprintf("from %s tokens in a step on, computing takes longer than reading weights", count(int64(b.ComputeBatch)))},
+		[]string{"memory", memory(x.Memory) + each},
+	)
+	for _, r := range rows {
+		p.hanging(s, "", fmt.Sprintf("%-11s", r[0]), "           ", r[1])
+	}
+	p.line("")
+	p.line("users = requests that run at once, each user waiting for the answer")
+	p.line("bound = what the datasheet allows; twin = the engine as modelled")
+	p.line("")
+	priced := d.USDPerHour > 0
+	t := Table{Head: []string{"users", "TPOT bound", "twin", "TTFT p50", "p99", "req/s bound", "twin", "output tok/s", "limited by"}}
+	if priced {
+		t.Head = append(t.Head, "$/M out")
+	}
+	for _, e := range x.Curve {
+		row := []string{
+			count(e.Users), quantity(e.BoundTPOT), quantity(e.TPOT.Mean), quantity(e.TTFT.P50), quantity(e.TTFT.P99),
+			quantity(e.BoundRequests), quantity(e.RequestsPerS), count(int64(e.OutputTokens)), e.Limit,
+		}
+		if priced {
+			row = append(row, fmt.Sprintf("%.2f", e.USDPerMOutput))
+		}
+		t.Rows = append(t.Rows, row)
+	}
+	t.text(p, s)
+	p.line("")
+	p.write(s, dim, "", "TPOT and TTFT in ms. An estimate: on recorded runs the twin's mean TPOT was within a few percent of vLLM's, on hardware never measured it may be off by a third. pitot fit calibrates it from a run.")
+	return p.err
+}
+
+func memory(m deploy.Memory) string {
+	return fmt.Sprintf("%.1f GiB: weights %.1f, activations %.1f, other %.1f, KV cache %.1f, unused %.1f",
+		m.Total/gib, m.Weights/gib, m.Activations/gib, m.Other/gib, m.KV/gib, max(m.Total-m.Weights-m.Activations-m.Other-m.KV, 0)/gib)
+}
+
+func ms(seconds float64) string { return quantity(seconds*1e3) + " ms" }
+
+// Replay writes a recording beside what the twin made of it.
+func Replay(w io.Writer, x *predict.Replayed, s Style) error {
+	p := &printer{w: w}
+	p.line("")
+	p.write(s, bold, "", fmt.Sprintf("%s on %s, %s requests recorded", x.Deployment.Model.Name, x.Deployment.Where(), count(x.Requests)))
+	p.write(s, "", "", x.Deployment.Describe())
+	for _, n := range x.Notes {
+		p.write(s, dim, "", n)
+	}
+	p.line("")
+	t := Table{Head: []string{"ms", "", "mean", "p50", "p90", "p99"}}
+	row := func(metric, of string, q predict.Quantities, cell func(float64) string) {
+		t.Rows = append(t.Rows, []string{metric, of, cell(q.Mean), cell(q.P50), cell(q.P90), cell(q.P99)})
+	}
+	pct := func(x float64) string { return fmt.Sprintf("%+.1f %%", x) }
+	for _, m := range []struct {
+		name string
+		of   func(predict.Metrics) predict.Quantities
+	}{
+		{"TTFT", func(m predict.Metrics) predict.Quantities { return m.TTFT }},
+		{"TPOT", func(m predict.Metrics) predict.Quantities { return m.TPOT }},
+		{"E2E", func(m predict.Metrics) predict.Quantities { return m.E2E }},
+	} {
+		row(m.name, "recorded", m.of(x.Recorded), quantity)
+		row("", "predicted", m.of(x.Predicted), quantity)
+		row("", "error", m.of(x.ErrorPct), pct)
+		row("", "error unfitted", m.of(x.Unfitted.ErrorPct), pct)
+	}
+	t.text(p, s)
+	p.line("")
+	p.write(s, "", "", fmt.Sprintf("step times × %.4f, fitted on the recorded mean TPOT; nothing else is fitted", x.Scalar))
+	return p.err
+}
+
+// Fit writes what a calibration found and how far it is from requests that it
+// did not see.
+func Fit(w io.Writer, x *predict.Fit, file string, s Style) error {
+	p := &printer{w: w}
+	p.line("")
+	p.write(s, bold, "", fmt.Sprintf("%s fitted on %s", x.Deployment, plural(len(x.Runs), "run")))
+	p.line("")
+	t := Table{Head: []string{"parameter", "value", "95 % interval", ""}}
+	for _, f := range x.Parameters {
+		note := ""
+		switch {
+		case f.AtBound:
+			note = "at the bound of what is possible"
+		case !f.Identified:
+			note = "the runs do not determine it"
+		}
+		t.Rows = append(t.Rows, []string{f.Name, physical(f.Value, f.Unit), physical(f.Value/f.Factor, f.Unit) + " to " + physical(f.Value*f.Factor, f.Unit), note})
+	}
+	t.text(p, s)
+	p.line("")
+	p.line("error on requests that were held back, predicted against measured")
+	p.line("")
+	t = Table{Head: []string{"run", "", "mean", "p50", "p90", "p99", "n"}}
+	for _, r := range x.Runs {
+		for i, m := range []struct {
+			name string
+			q    predict.Quantities
+		}{{"TTFT", r.ErrorPct.TTFT}, {"TPOT", r.ErrorPct.TPOT}, {"E2E", r.ErrorPct.E2E}} {
+			name, n := "", ""
+			if i == 0 {
+				name, n = plain(r.Run), count(r.Held)
+			}
+			pct := func(x float64) string { return fmt.Sprintf("%+.1f %%", x) }
+			t.Rows = append(t.Rows, []string{name, m.name, pct(m.q.Mean), pct(m.q.P50), pct(m.q.P90), pct(m.q.P99), n})
+		}
+	}
+	t.text(p, s)
+	p.line("")
+	r := x.Range
+	p.write(s, "", "", fmt.Sprintf("fitted on prompts of %s to %s tokens, answers of %s to %s, %s to %s requests at once; beyond that the twin extrapolates and says so",
+		count(r.Input[0]), count(r.Input[1]), count(r.Output[0]), count(r.Output[1]), quantity(r.Running[0]), quantity(r.Running[1])))
+	if file != "" {
+		p.write(s, "", "", "profile written to "+file+"; use it as mock:, sim: or predict "+x.Deployment+"?profile="+file)
+	}
+	return p.err
+}
+
+// physical writes a quantity of a unit.
+func physical(v float64, unit string) string {
+	switch {
+	case unit != "s":
+		return quantity(v)
+	case v >= 1e-3:
+		return quantity(v*1e3) + " ms"
+	}
+	return quantity(v*1e6) + " µs"
+}

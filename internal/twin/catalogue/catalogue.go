@@ -1,0 +1,202 @@
+// Package catalogue is what the twin knows of models and accelerators: data
+// files with a source for every number, and the shapes of models in Hugging
+// Face's config.json.
+package catalogue
+
+import (
+	"bytes"
+	_ "embed"
+	"fmt"
+	"strings"
+	"sync"
+
+	"go.yaml.in/yaml/v3"
+
+	"pitot/internal/user"
+)
+
+// Model is the shape of a decoder-only transformer. Counts are numbers of
+// units, not of bytes.
+type Model struct {
+	Name    string   `yaml:"name"`
+	HF      string   `yaml:"hf"` // repository on the Hugging Face hub
+	Aliases []string `yaml:"aliases"`
+
+	Layers       int  `yaml:"layers"`
+	Hidden       int  `yaml:"hidden"`
+	Heads        int  `yaml:"heads"`
+	KVHeads      int  `yaml:"kv_heads"`
+	HeadDim      int  `yaml:"head_dim"`
+	Intermediate int  `yaml:"intermediate"` // width of a dense, gated feed-forward layer
+	Vocab        int  `yaml:"vocab"`
+	Tied         bool `yaml:"tied_embeddings"` // the head uses the embedding's weights
+	QKNorm       bool `yaml:"qk_norm"`
+	QKVBias      bool `yaml:"qkv_bias"`
+
+	Experts                  int `yaml:"experts"`           // 0 for a dense model
+	ExpertsPerToken          int `yaml:"experts_per_token"` // routed ones
+	MoEIntermediate          int `yaml:"moe_intermediate"`  // width of one expert
+	SharedExpertIntermediate int `yaml:"shared_expert_intermediate"`
+	DenseLayers              int `yaml:"dense_layers"` // layers of an MoE without experts
+
+	SlidingWindow int    `yaml:"sliding_window"`
+	MaxPosition   int    `yaml:"max_position"` // longest context
+	DType         string `yaml:"dtype"`        // of the published weights
+
+	Parameters int64             `yaml:"parameters"` // as published
+	Note       string            `yaml:"note"`
+	Sources    map[string]string `yaml:"sources"`
+}
+
+// Accelerator is what a datasheet says of a GPU, or of a CPU.
+type Accelerator struct {
+	Name    string   `yaml:"name"`
+	Aliases []string `yaml:"aliases"`
+	Vendor  string   `yaml:"vendor"`
+	Device  []string `yaml:"device"` // how drivers and frameworks call it
+
+	MemoryGiB    float64            `yaml:"memory_gib"`     // as the driver reports it
+	BandwidthGBs float64            `yaml:"bandwidth_gbps"` // 10⁹ bytes/s of device memory
+	TFLOPS       map[string]float64 `yaml:"tflops"`         // dense, by data type; 10¹² operations/s
+	Link         Link               `yaml:"link"`
+	PowerW       float64            `yaml:"power_w"`
+	// Reached is what kernels were measured or are expected to reach of the
+	// above, as shares; 0 where nothing is known.
+	Reached    Reached `yaml:"reached"`
+	USDPerHour float64 `yaml:"usd_per_hour"`
+
+	Note    string            `yaml:"note"`
+	Sources map[string]string `yaml:"sources"`
+}
+
+// Reached are shares of an accelerator's datasheet.
+type Reached struct {
+	Bandwidth float64 `yaml:"bandwidth"`
+	Compute   float64 `yaml:"compute"`
+	Link      float64 `yaml:"link"`
+}
+
+// Link is how accelerators of one machine reach each other.
+type Link struct {
+	Kind string  `yaml:"kind"`
+	GBs  float64 `yaml:"gb_per_s"` // 10⁹ bytes/s in each direction
+}
+
+//go:embed models.yaml
+var modelFile []byte
+
+//go:embed accelerators.yaml
+var acceleratorFile []byte
+
+// Models gives all models, in the order of the file.
+var Models = sync.OnceValue(func() []Model { return load[Model](modelFile) })
+
+// Accelerators gives all accelerators, in the order of the file.
+var Accelerators = sync.OnceValue(func() []Accelerator { return load[Accelerator](acceleratorFile) })
+
+// load reads a data file; a test reads both, so they are never malformed.
+func load[T any](file []byte) []T {
+	var list []T
+	d := yaml.NewDecoder(bytes.NewReader(file))
+	d.KnownFields(true)
+	if err := d.Decode(&list); err != nil {
+		panic(fmt.Sprintf("read catalogue: %v", err))
+	}
+	return list
+}
+
+// FindModel gives the model with a name, an alias or a hub repository of that
+// spelling; case does not matter. An unknown one is a user error that offers
+// the nearest names.
+func FindModel(name string) (Model, error) {
+	var names []string
+	for _, m := range Models() {
+		if named(name, m.Name, m.Aliases) || strings.EqualFold(name, m.HF) || family(name) == family(m.HF) {
+			return m, nil
+		}
+		names = append(names, m.Name)
+	}
+	return Model{}, user.Errorf(user.Known(strings.ToLower(name), names)+"; or give the directory of a model with its config.json", "unknown model %q", name)
+}
+
+// FindAccelerator gives the accelerator with a name or an alias. An unknown
+// one is a user error that offers the nearest names.
+func FindAccelerator(name string) (Accelerator, error) {
+	var names []string
+	for _, a := range Accelerators() {
+		if named(name, a.Name, a.Aliases) {
+			return a, nil
+		}
+		names = append(names, a.Name)
+	}
+	return Accelerator{}, user.Errorf(user.Known(strings.ToLower(name), names), "unknown accelerator %q", name)
+}
+
+// FindDevice gives the accelerator that a driver calls by a name, such as
+// "NVIDIA GeForce RTX 4090"; the longest match wins.
+func FindDevice(device string) (Accelerator, error) {
+	var best Accelerator
+	length := 0
+	for _, a := range Accelerators() {
+		for _, d := range a.Device {
+			if len(d) > length && contains(strings.ToLower(device), strings.ToLower(d)) {
+				best, length = a, len(d)
+			}
+		}
+	}
+	if length == 0 {
+		return Accelerator{}, user.Errorf("name it with @GPU", "unknown accelerator %q", device)
+	}
+	return best, nil
+}
+
+// contains says whether a name holds another as whole words: "L40" does not
+// hold "L4".
+func contains(name, part string) bool {
+	for from := 0; ; {
+		i := strings.Index(name[from:], part)
+		if i < 0 {
+			return false
+		}
+		i += from
+		end := i + len(part)
+		if (i == 0 || !alphanumeric(name[i-1])) && (end == len(name) || !alphanumeric(name[end])) {
+			return true
+		}
+		from = i + 1
+	}
+}
+
+func alphanumeric(c byte) bool { return '0' <= c && c <= '9' || 'a' <= c && c <= 'z' }
+
+// family is a hub repository's name without the owner and without what does
+// not change a model's shape: meta-llama/Llama-3.1-8B-Instruct is
+// llama-3.1-8b.
+func family(repository string) string {
+	name := strings.ToLower(repository[strings.LastIndex(repository, "/")+1:])
+	name = strings.TrimPrefix(name, "meta-")
+	for trimmed := true; trimmed; {
+		trimmed = false
+		for _, tail := range tuned {
+			if rest, ok := strings.CutSuffix(name, tail); ok {
+				name, trimmed = rest, true
+			}
+		}
+	}
+	return name
+}
+
+// tuned are endings of names of the same shape.
+var tuned = []string{"-instruct", "-chat", "-base", "-it", "-hf", "-thinking", "-2507", "-fp8", "-awq", "-gptq", "-bf16", "-v0.1", "-v0.2", "-v0.3"}
+
+func named(name, own string, aliases []string) bool {
+	if strings.EqualFold(name, own) {
+		return true
+	}
+	for _, a := range aliases {
+		if strings.EqualFold(name, a) {
+			return true
+		}
+	}
+	return false
+}

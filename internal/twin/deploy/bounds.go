@@ -1,0 +1,103 @@
+package deploy
+
+import "pitot/internal/twin/vllm"
+
+// Bounds are what no engine can beat on the deployment's hardware, from the
+// datasheet's numbers alone: efficiencies and overheads are left out. Bytes,
+// operations and seconds are those of one accelerator of the group, which
+// all work at the same time.
+type Bounds struct {
+	WeightBytes  float64 // read in each step, of a dense model or with all experts touched
+	ActiveBytes  float64 // read in a step with one token
+	Bandwidth    float64 // bytes/s
+	Peak         float64 // operations/s with the weights' data type
+	KVPerToken   float64 // bytes
+	StepFloor    float64 // s, a step with one token: ActiveBytes ÷ Bandwidth
+	FullFloor    float64 // s, a step that touches all weights
+	PrefillToken float64 // s of computing for one token of a prompt, attention left out
+	// ComputeBatch is the number of tokens in a step from which on computing
+	// takes longer than reading the weights.
+	ComputeBatch float64
+}
+
+// Bounds works them out.
+func (d *Deployment) Bounds() Bounds {
+	m, tp := &d.Model, float64(d.TensorParallel)
+	w := bytesOf[d.DType]
+	head := float64(m.Embedding()) * max(w, 2)
+	b := Bounds{
+		WeightBytes: (float64(m.Dense()+m.Routed())*w + head) / tp,
+		ActiveBytes: (float64(m.Active()-m.Embedding())*w + head) / tp,
+		Bandwidth:   d.Accelerator.BandwidthGBs * 1e9,
+		Peak:        d.peak(),
+		KVPerToken:  d.kvPerToken(),
+	}
+	b.StepFloor = b.ActiveBytes / b.Bandwidth
+	b.FullFloor = b.WeightBytes / b.Bandwidth
+	b.PrefillToken = 2 * float64(m.Active()-m.Embedding()) / tp / b.Peak
+	if b.PrefillToken > 0 {
+		b.ComputeBatch = b.FullFloor / b.PrefillToken
+	}
+	return b
+}
+
+// Decode is the shortest time of a step in which n sequences with so much
+// context each get one token, in seconds: weights and KV cache read once, or
+// the operations at the peak rate, whichever takes longer.
+func (b Bounds) Decode(d *Deployment, n int, context float64) float64 {
+	m := &d.Model
+	weights := b.FullFloor
+	if m.Experts > 0 {
+		h := d.hardware()
+		touched := h.touched(float64(n))
+		weights = b.StepFloor + (b.FullFloor-b.StepFloor)*max(touched-h.perToken, 0)/max(h.experts-h.perToken, 1)
+	}
+	read := weights + float64(n)*context*b.KVPerToken/b.Bandwidth
+	return max(read, float64(n)*b.PrefillToken)
+}
+
+// Sequences is how many sequences of a length fit into the KV cache, and how
+// many the engine runs at once: the smaller of that and max_num_seqs.
+func (d *Deployment) Sequences(tokens int) (fit, run int) {
+	fit = d.KVTokens() / max((tokens+d.Settings.BlockSize-1)/d.Settings.BlockSize*d.Settings.BlockSize, 1)
+	return fit, min(fit, d.Settings.MaxNumSeqs)
+}
+
+// Limit says in a word what a share of a deployment's time goes to.
+type Limit string
+
+// What can limit.
+const (
+	Weights    Limit = "reading weights"
+	Compute    Limit = "computing"
+	KVRead     Limit = "reading the KV cache"
+	Links      Limit = "collectives"
+	Overhead   Limit = "overhead"
+	KVCapacity Limit = "KV cache full"
+	Seats      Limit = "max_num_seqs"
+	Frontend   Limit = "API server"
+)
+
+// Bound says which part of a step's time is the largest.
+func (d *Deployment) Bound(b *vllm.Batch) Limit {
+	h := d.hardware()
+	p := h.parts(b)
+	t := float64(b.Tokens)
+	read := h.dense*h.weightBytes/h.tp/h.bandwidth + h.moeLayers*h.touched(t)*h.expert*h.weightBytes/h.tp/h.bandwidth
+	compute := 2 * (h.dense + h.moeLayers*h.perToken*h.expert) * t / h.tp / h.compute
+	products := p.Weights + p.Experts + p.Head + p.Activation
+	best, most := Weights, products
+	if compute > read {
+		best = Compute
+		most += p.Prefill
+	}
+	for _, c := range []struct {
+		l Limit
+		s float64
+	}{{KVRead, p.Decode}, {Links, p.Collective}, {Overhead, p.Overhead}} {
+		if c.s > most {
+			best, most = c.l, c.s
+		}
+	}
+	return best
+}

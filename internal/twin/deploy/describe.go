@@ -1,0 +1,51 @@
+package deploy
+
+import (
+	"fmt"
+	"strconv"
+	"time"
+
+	"pitot/internal/twin/vllm"
+	"pitot/internal/user"
+)
+
+// Describe says in one line what is deployed.
+func (d *Deployment) Describe() string {
+	kv := ""
+	if d.KVDType != "bf16" {
+		kv = ", KV cache in " + d.KVDType
+	}
+	return fmt.Sprintf("vLLM V1 as modelled: %s in %s on %s, %s KV tokens%s, max_num_seqs %d, max_num_batched_tokens %s",
+		d.Model.Name, d.DType, d.Where(), user.Count(d.KVTokens()), kv, d.Settings.MaxNumSeqs, user.Count(d.Settings.MaxNumBatchedTokens))
+}
+
+// KVTokens is how many tokens the KV cache holds.
+func (d *Deployment) KVTokens() int { return (d.Settings.NumGPUBlocks - 1) * d.Settings.BlockSize }
+
+// Facts are what such a server would tell of itself, for the record of a run.
+func (d *Deployment) Facts() map[string]string {
+	s := &d.Settings
+	return map[string]string{
+		"model": d.Model.Name, "accelerator": d.Where(), "dtype": d.DType, "kv_cache_dtype": d.KVDType,
+		"max_model_len": strconv.Itoa(s.MaxModelLen), "max_num_seqs": strconv.Itoa(s.MaxNumSeqs),
+		"max_num_batched_tokens": strconv.Itoa(s.MaxNumBatchedTokens), "num_gpu_blocks": strconv.Itoa(s.NumGPUBlocks),
+		"block_size": strconv.Itoa(s.BlockSize), "scale": strconv.FormatFloat(d.Efficiency.Scale, 'g', 6, 64),
+	}
+}
+
+// Residence is about how long a request takes while n run: its prompt
+// computed alone, then its tokens in a batch of n. Queueing is left out.
+func (d *Deployment) Residence(input, output, n int) time.Duration {
+	input, output, n = max(input, 1), max(output, 1), min(max(n, 1), d.Settings.MaxNumSeqs)
+	h := d.hardware()
+	prefill := 0.0
+	for done := 0; done < input; {
+		c := min(input-done, d.Settings.MaxNumBatchedTokens)
+		prefill += h.parts(&vllm.Batch{Requests: 1, Tokens: c, Logits: 1, Prefills: []vllm.Chunk{{New: c, Context: done}}}).Total()
+		done += c
+	}
+	decode := h.parts(&vllm.Batch{Requests: n, Tokens: n, Logits: n, Decodes: n, DecodeContext: int64(n) * int64(input+output/2)}).Total()
+	// While others run, their prompts share the steps.
+	seconds := prefill + float64(output)*(decode+prefill*float64(n-1)/float64(output+1))
+	return time.Duration(seconds * 1e9)
+}

@@ -1,0 +1,244 @@
+package deploy
+
+import (
+	"cmp"
+	"fmt"
+	"math"
+	"net/url"
+	"os"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"pitot/internal/twin/catalogue"
+	"pitot/internal/user"
+)
+
+// Parse understands MODEL@GPU, MODEL@2xGPU and either with settings behind
+// a question mark: llama-3.1-8b@2xh100?max_num_seqs=64&kv_dtype=fp8. The
+// model is a name of the catalogue or a directory with a config.json. The
+// names of the settings are vLLM's. Errors are the user's.
+func Parse(spec string) (*Deployment, error) { return ParseWith(spec, nil) }
+
+// ParseWith is Parse with settings from elsewhere, which those of the spec
+// override.
+func ParseWith(spec string, configure func(*Deployment) error) (*Deployment, error) {
+	name, query, _ := strings.Cut(spec, "?")
+	model, gpu, ok := cutLast(name, "@")
+	if !ok || model == "" || gpu == "" {
+		return nil, user.Errorf("for example llama-3.1-8b@h100, qwen3-32b@2xa100 or ./my-model@l4", "%q does not name a model and an accelerator", name)
+	}
+	m, err := findModel(model)
+	if err != nil {
+		return nil, err
+	}
+	tp := 1
+	if n, rest, ok := strings.Cut(gpu, "x"); ok {
+		if k, err := strconv.Atoi(n); err == nil {
+			tp, gpu = k, rest
+		}
+	}
+	a, err := catalogue.FindAccelerator(gpu)
+	if err != nil {
+		return nil, err
+	}
+	d := New(m, a, tp)
+	d.Spec, d.Given = name, map[string]string{}
+	if configure != nil {
+		if err := configure(d); err != nil {
+			return nil, err
+		}
+	}
+	values, err := url.ParseQuery(query)
+	if err != nil {
+		return nil, user.Errorf("for example ?max_num_seqs=64&kv_dtype=fp8", "settings %q: %v", query, err)
+	}
+	keys := make([]string, 0, len(values))
+	for key := range values {
+		keys = append(keys, key)
+	}
+	slices.SortFunc(keys, func(a, b string) int {
+		if a == profile || b == profile { // what the spec says itself overrides it
+			return cmp.Compare(bit(b == profile), bit(a == profile))
+		}
+		return cmp.Compare(a, b)
+	})
+	for _, key := range keys {
+		v := values[key]
+		if len(v) > 1 {
+			return nil, user.Errorf("", "setting %s is given %d times", key, len(v))
+		}
+		set := d.Set
+		if key == profile {
+			set = func(_, file string) error { return d.applyProfile(file) }
+		}
+		if err := set(key, v[0]); err != nil {
+			return nil, err
+		}
+		if key != profile {
+			d.Given[key] = v[0]
+		}
+	}
+	return d, d.Complete()
+}
+
+// findModel reads a config.json where the name is a path, and looks in the
+// catalogue otherwise.
+func findModel(name string) (catalogue.Model, error) {
+	if strings.HasPrefix(name, ".") || strings.HasPrefix(name, "/") || strings.HasSuffix(name, ".json") {
+		return catalogue.ReadConfig(name)
+	}
+	m, err := catalogue.FindModel(name)
+	if err != nil {
+		if st, serr := os.Stat(name); serr == nil && st.IsDir() {
+			return catalogue.ReadConfig(name)
+		}
+	}
+	return m, err
+}
+
+// profile is the setting that names a profile's file.
+const profile = "profile"
+
+func bit(b bool) int {
+	if b {
+		return 1
+	}
+	return 0
+}
+
+func cutLast(s, sep string) (before, after string, ok bool) {
+	if i := strings.LastIndex(s, sep); i >= 0 {
+		return s[:i], s[i+len(sep):], true
+	}
+	return s, "", false
+}
+
+// setting is one thing that can be set by name.
+type setting struct {
+	names []string // the first is vLLM's
+	set   func(d *Deployment, v string) error
+}
+
+// settings are all, in the order in which help shows them.
+var settings = []setting{
+	{[]string{"max_num_seqs"}, integer(func(d *Deployment) *int { return &d.Settings.MaxNumSeqs })},
+	{[]string{"max_num_batched_tokens"}, integer(func(d *Deployment) *int { return &d.Settings.MaxNumBatchedTokens })},
+	{[]string{"max_model_len"}, integer(func(d *Deployment) *int { return &d.Settings.MaxModelLen })},
+	{[]string{"block_size"}, integer(func(d *Deployment) *int { return &d.Settings.BlockSize })},
+	{[]string{"num_gpu_blocks_override", "num_gpu_blocks"}, integer(func(d *Deployment) *int { return &d.Settings.NumGPUBlocks })},
+	{[]string{"gpu_memory_utilization"}, number(func(d *Deployment) *float64 { return &d.MemoryUtilization })},
+	{[]string{"tensor_parallel_size", "tp"}, integer(func(d *Deployment) *int { return &d.TensorParallel })},
+	{[]string{"dtype", "quantization"}, word(func(d *Deployment) *string { return &d.DType })},
+	{[]string{"kv_cache_dtype", "kv_dtype"}, word(func(d *Deployment) *string { return &d.KVDType })},
+	{[]string{"enable_prefix_caching"}, boolean(func(d *Deployment) *bool { return &d.Settings.EnablePrefixCaching })},
+	{[]string{"enable_chunked_prefill"}, boolean(func(d *Deployment) *bool { return &d.Settings.EnableChunkedPrefill })},
+	{[]string{"async_scheduling"}, boolean(func(d *Deployment) *bool { return &d.Settings.AsyncScheduling })},
+	{[]string{"scheduler_reserve_full_isl"}, boolean(func(d *Deployment) *bool { return &d.Settings.SchedulerReserveFullISL })},
+	{[]string{"long_prefill_token_threshold"}, integer(func(d *Deployment) *int { return &d.Settings.LongPrefillTokenThreshold })},
+	{[]string{"watermark"}, number(func(d *Deployment) *float64 { return &d.Settings.Watermark })},
+	{[]string{"scheduling_policy"}, func(d *Deployment, v string) error {
+		if v != "fcfs" && v != "priority" {
+			return fmt.Errorf("%q is neither fcfs nor priority", v)
+		}
+		d.Settings.Priority = v == "priority"
+		return nil
+	}},
+	{[]string{"num_speculative_tokens"}, integer(func(d *Deployment) *int { return &d.Settings.NumSpeculativeTokens })},
+	{[]string{"acceptance_rate"}, number(func(d *Deployment) *float64 { return &d.Settings.AcceptanceRate })},
+	{[]string{"stream_interval"}, integer(func(d *Deployment) *int { return &d.Settings.StreamInterval })},
+	{[]string{"scale"}, number(func(d *Deployment) *float64 { return &d.Efficiency.Scale })},
+	{[]string{"step_jitter"}, number(func(d *Deployment) *float64 { return &d.Settings.StepJitter })},
+	{[]string{"step_overhead"}, duration(func(d *Deployment) *time.Duration { return &d.Efficiency.PerStep })},
+	{[]string{"row_overhead"}, duration(func(d *Deployment) *time.Duration { return &d.Efficiency.PerRequest })},
+	{[]string{"prefill_overhead"}, duration(func(d *Deployment) *time.Duration { return &d.Efficiency.PerPrefill })},
+	{[]string{"bandwidth_efficiency"}, number(func(d *Deployment) *float64 { return &d.Efficiency.Bandwidth })},
+	{[]string{"compute_efficiency"}, number(func(d *Deployment) *float64 { return &d.Efficiency.Compute })},
+	{[]string{"frontend_latency"}, duration(func(d *Deployment) *time.Duration { return &d.Settings.Frontend.Latency })},
+	{[]string{"frontend_request"}, duration(func(d *Deployment) *time.Duration { return &d.Settings.Frontend.PerRequest })},
+	{[]string{"frontend_prompt_token"}, duration(func(d *Deployment) *time.Duration { return &d.Settings.Frontend.PerPromptToken })},
+	{[]string{"frontend_step"}, duration(func(d *Deployment) *time.Duration { return &d.Settings.Frontend.PerStep })},
+	{[]string{"frontend_chunk"}, duration(func(d *Deployment) *time.Duration { return &d.Settings.Frontend.PerChunk })},
+	{[]string{"frontend_contention"}, number(func(d *Deployment) *float64 { return &d.Settings.Frontend.Contention })},
+	{[]string{"usd_per_hour", "price"}, number(func(d *Deployment) *float64 { return &d.USDPerHour })},
+}
+
+// SettingNames gives the names of all settings, aliases left out.
+func SettingNames() []string {
+	names := make([]string, len(settings))
+	for i, s := range settings {
+		names[i] = s.names[0]
+	}
+	return names
+}
+
+// Set sets one setting by its name, with dashes or underscores. Its errors
+// are the user's.
+func (d *Deployment) Set(name, value string) error {
+	key := strings.ReplaceAll(strings.TrimLeft(name, "-"), "-", "_")
+	for _, s := range settings {
+		if !slices.Contains(s.names, key) {
+			continue
+		}
+		if err := s.set(d, value); err != nil {
+			if user.Hint(err) != "" {
+				return err
+			}
+			return user.Errorf("", "setting %s: %v", key, err)
+		}
+		return nil
+	}
+	return user.Errorf(user.Known(key, SettingNames()), "unknown engine setting %q", name)
+}
+
+func integer(p func(*Deployment) *int) func(*Deployment, string) error {
+	return func(d *Deployment, v string) error {
+		n, err := strconv.Atoi(v)
+		if err != nil || n < 0 || n > 1<<31 {
+			return fmt.Errorf("%q is not a whole number", v)
+		}
+		*p(d) = n
+		return nil
+	}
+}
+
+func number(p func(*Deployment) *float64) func(*Deployment, string) error {
+	return func(d *Deployment, v string) error {
+		f, err := strconv.ParseFloat(v, 64)
+		if err != nil || math.IsNaN(f) || math.IsInf(f, 0) || f < 0 {
+			return fmt.Errorf("%q is not a number of at least 0", v)
+		}
+		*p(d) = f
+		return nil
+	}
+}
+
+func boolean(p func(*Deployment) *bool) func(*Deployment, string) error {
+	return func(d *Deployment, v string) error {
+		b, err := strconv.ParseBool(v)
+		if err != nil {
+			return fmt.Errorf("%q is neither true nor false", v)
+		}
+		*p(d) = b
+		return nil
+	}
+}
+
+func duration(p func(*Deployment) *time.Duration) func(*Deployment, string) error {
+	return func(d *Deployment, v string) error {
+		t, err := time.ParseDuration(v)
+		if err != nil || t < 0 {
+			return fmt.Errorf("%q is not a duration such as 300us", v)
+		}
+		*p(d) = t
+		return nil
+	}
+}
+
+func word(p func(*Deployment) *string) func(*Deployment, string) error {
+	return func(d *Deployment, v string) error {
+		*p(d) = strings.NewReplacer("bfloat16", "bf16", "float16", "fp16", "float32", "fp32", "fp8_e4m3", "fp8").Replace(v)
+		return nil
+	}
+}

@@ -1,0 +1,57 @@
+package twin
+
+// Observable is an engine that tells what it does.
+type Observable interface {
+	Stats() Stats
+	// Watch has f called with each step when it is planned; nil ends it.
+	Watch(f func(StepInfo))
+}
+
+// Limited is an engine that takes only so many tokens of a prompt and its
+// answer. Whoever stands in front of it refuses longer requests.
+type Limited interface{ MaxModelLen() int }
+
+// Stats are an engine's state and its counts since the start.
+type Stats struct {
+	Running, Waiting int
+	KVCacheUsage     float64 // 0 to 1
+
+	Steps            int64
+	Preemptions      int64
+	PrefixQueries    int64 // tokens looked up in the prefix cache
+	PrefixHits       int64 // of these, found
+	GenerationTokens int64
+
+	// Speculative decoding.
+	Drafts              int64 // verifications
+	DraftTokens         int64
+	AcceptedTokens      int64
+	AcceptedPerPosition []int64
+}
+
+// Verify counts one verification of drafts.
+func (s *Stats) Verify(drafts, accepted int) {
+	if drafts == 0 {
+		return
+	}
+	s.Drafts++
+	s.DraftTokens += int64(drafts)
+	s.AcceptedTokens += int64(accepted)
+	for len(s.AcceptedPerPosition) < drafts {
+		s.AcceptedPerPosition = append(s.AcceptedPerPosition, 0)
+	}
+	for i := range accepted {
+		s.AcceptedPerPosition[i]++
+	}
+}
+
+// StepInfo is a step that has been planned.
+type StepInfo struct {
+	Number       int64 // from 1
+	Start, End   int64 // ns
+	Requests     int   // that are part of it
+	Tokens       int   // that go through the model
+	Running      int
+	Waiting      int
+	KVCacheUsage float64 // 0 to 1
+}

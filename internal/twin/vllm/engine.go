@@ -1,0 +1,259 @@
+// Package vllm is the scheduling behaviour of vLLM's V1 engine: one budget of
+// tokens for each step, chunked prefill, a paged KV cache with prefix
+// caching, preemption, asynchronous scheduling, and the API server in front.
+// Names are vLLM's. It knows no model and no hardware: how long a step takes
+// is a [Cost].
+//
+// Source of the rules: vllm/v1 of vLLM 0.19 to 0.32 (Apache-2.0); each is
+// described, none is copied. Where the versions differ the later one is
+// followed.
+package vllm
+
+import (
+	"math"
+	"time"
+
+	"pitot/internal/twin"
+)
+
+// Engine is a [twin.Engine] that behaves as vLLM V1.
+type Engine struct {
+	set   Settings
+	cost  Cost
+	sigma float64 // of the logarithm of a step's jitter
+	watch func(twin.StepInfo)
+
+	now     int64
+	pool    *pool
+	waiting queue
+	running []*request // in the order they were admitted
+	byID    map[int64]*request
+	front   front
+
+	flight []*plan // steps that run or are planned, the first runs
+	free   int64   // when the last of them ends
+	spare  []*plan
+	steps  int64
+	gone   []*request // aborted and not yet taken out
+	stats  twin.Stats
+	out    []twin.Emission
+}
+
+// New gives an engine without requests. The settings must pass Check.
+func New(s Settings, c Cost) *Engine {
+	return &Engine{
+		set: s, cost: c,
+		sigma:   math.Sqrt(math.Log1p(s.StepJitter * s.StepJitter)),
+		pool:    newPool(s.NumGPUBlocks, s.EnablePrefixCaching),
+		waiting: queue{byPriority: s.Priority},
+		byID:    make(map[int64]*request),
+		front:   front{cost: s.Frontend},
+	}
+}
+
+// Watch implements [twin.Observable].
+func (e *Engine) Watch(f func(twin.StepInfo)) { e.watch = f }
+
+// Settings are those it was made with.
+func (e *Engine) Settings() Settings { return e.set }
+
+// Stats implements [twin.Observable].
+func (e *Engine) Stats() twin.Stats {
+	s := e.stats
+	s.Steps, s.Running, s.Waiting, s.KVCacheUsage = e.steps, len(e.running), e.waiting.len(), e.pool.usage()
+	s.AcceptedPerPosition = append([]int64(nil), s.AcceptedPerPosition...)
+	return s
+}
+
+// MaxModelLen implements [twin.Limited].
+func (e *Engine) MaxModelLen() int { return e.set.MaxModelLen }
+
+// Add implements [twin.Engine]. A prompt that leaves no room for an answer is
+// for the caller to refuse, as the API server does; here it is cut. A job
+// whose id is still known is ignored.
+func (e *Engine) Add(now int64, j twin.Job) {
+	if e.byID[j.ID] != nil {
+		return
+	}
+	j.Prompt = min(max(j.Prompt, 1), e.set.MaxModelLen-1)
+	j.Output = max(j.Output, 1)
+	r := &request{job: j, trace: twin.Trace{Arrived: now, Queued: -1, Scheduled: -1, First: -1, Last: -1}}
+	e.byID[j.ID] = r
+	e.contend(e.front.request(now, r))
+}
+
+// contend lets the steps in flight end later because the front end took time
+// from the cores they run on.
+func (e *Engine) contend(d time.Duration) {
+	lost := int64(e.set.Frontend.Contention * float64(d))
+	if lost <= 0 || len(e.flight) == 0 {
+		return
+	}
+	for _, p := range e.flight {
+		p.end += lost
+	}
+	e.flight[len(e.flight)-1].start += int64(len(e.flight)-1) * lost
+	e.free += lost
+}
+
+// Abort implements [twin.Engine]. The request's blocks come free when the
+// engine next looks at its queue: between two steps.
+func (e *Engine) Abort(id int64) {
+	r := e.byID[id]
+	if r == nil {
+		return
+	}
+	r.pending = 0
+	delete(e.byID, id)
+	if r.trace.Queued < 0 {
+		r.status = finished // the front end will drop it
+		return
+	}
+	e.gone = append(e.gone, r)
+}
+
+// Step implements [twin.Engine]. It lets everything happen that is due by
+// now, and gives what came out of the front end, or when more will.
+func (e *Engine) Step(now int64) twin.Step {
+	e.out = e.out[:0]
+	if len(e.flight) == 0 {
+		e.abortRequests()
+	}
+	for {
+		in, out, end := e.front.in.next(), e.front.out.next(), e.stepEnd()
+		at := min(in, out, end)
+		if at > now {
+			if len(e.out) > 0 {
+				return twin.Step{End: now, Out: e.out}
+			}
+			return twin.Step{End: at, Idle: true}
+		}
+		e.now = max(e.now, at)
+		switch at {
+		case in:
+			e.addRequest(e.front.in.pop().r)
+			if len(e.flight) == 0 && e.front.in.next() > at {
+				e.fill()
+			}
+		case end:
+			e.finishStep()
+		default:
+			if em, ok := e.front.emission(); ok {
+				if em.Finish != "" {
+					delete(e.byID, em.ID)
+				}
+				e.out = append(e.out, em)
+			}
+		}
+	}
+}
+
+// stepEnd is when the running step ends, math.MaxInt64 if none runs.
+func (e *Engine) stepEnd() int64 {
+	if len(e.flight) == 0 {
+		return math.MaxInt64
+	}
+	return e.flight[0].end
+}
+
+// addRequest queues what the front end has let through
+// (Scheduler.add_request).
+func (e *Engine) addRequest(r *request) {
+	if r.status == finished {
+		return
+	}
+	r.arrived, r.trace.Queued = e.now, e.now
+	e.waiting.add(r)
+}
+
+// abortRequests takes out those whose client has gone
+// (Scheduler.finish_requests).
+func (e *Engine) abortRequests() {
+	for i, r := range e.gone {
+		if r.status != finished {
+			e.freeRequest(r)
+		}
+		e.gone[i] = nil
+	}
+	e.gone = e.gone[:0]
+}
+
+// finishStep is one turn of the engine's loop: the step that ran is done,
+// and the next is planned (EngineCore.step, step_with_batch_queue).
+func (e *Engine) finishStep() {
+	p := e.flight[0]
+	n := copy(e.flight, e.flight[1:])
+	e.flight = e.flight[:n]
+	e.abortRequests() // what the step gave them is not handed out
+	e.updateFromOutput(p)
+	e.spare = append(e.spare, p)
+	e.fill()
+}
+
+// fill plans steps until enough are in flight: one, or with asynchronous
+// scheduling the next one behind the one that runs.
+func (e *Engine) fill() {
+	depth := 1
+	if e.set.AsyncScheduling {
+		depth = 2
+	}
+	for len(e.flight) < depth {
+		preemptions := e.stats.Preemptions
+		p := e.schedule()
+		if p == nil {
+			if len(e.flight) == 0 && e.stats.Preemptions > preemptions {
+				continue // the first in turn had to go, now the others may
+			}
+			return
+		}
+		p.start = max(e.now, e.free)
+		p.end = p.start + e.duration(p)
+		e.free = p.end
+		e.flight = append(e.flight, p)
+		if e.watch != nil {
+			e.watch(twin.StepInfo{
+				Number: p.number, Start: p.start, End: p.end, Requests: p.batch.Requests, Tokens: p.batch.Tokens,
+				Running: len(e.running), Waiting: e.waiting.len(), KVCacheUsage: e.pool.usage(),
+			})
+		}
+	}
+}
+
+// duration is how long a step takes, at least a nanosecond.
+func (e *Engine) duration(p *plan) int64 {
+	d := float64(e.cost.Step(&p.batch))
+	if e.sigma > 0 {
+		u := (e.uniform(uint64(p.number), 1) + 0x1p-54)
+		z := math.Sqrt(-2*math.Log(u)) * math.Cos(2*math.Pi*e.uniform(uint64(p.number), 2)) // Box and Muller, 1958
+		d *= math.Exp(e.sigma*z - e.sigma*e.sigma/2)
+	}
+	return max(int64(d), 1)
+}
+
+// uniform is a number in [0, 1) that depends on the seed and its arguments.
+func (e *Engine) uniform(a, b uint64) float64 {
+	return float64(twin.Mix(twin.Mix(twin.Mix(e.set.Seed)^a)^b)>>11) / (1 << 53)
+}
+
+// streamInterval hands tokens on when there are enough for a chunk: the
+// first, then every so many, and the end (RequestState.make_request_output).
+func (e *Engine) streamInterval(r *request, tokens int, finish string, at int64) {
+	r.unsent += tokens
+	if finish == "" && r.streamed && r.unsent < e.set.StreamInterval {
+		return
+	}
+	e.front.chunk(at, r, r.unsent, finish)
+	r.unsent, r.streamed = 0, true
+}
+
+// newPlan gives an empty plan.
+func (e *Engine) newPlan() *plan {
+	if n := len(e.spare); n > 0 {
+		p := e.spare[n-1]
+		e.spare = e.spare[:n-1]
+		clear(p.items)
+		*p = plan{items: p.items[:0], batch: Batch{Prefills: p.batch.Prefills[:0]}}
+		return p
+	}
+	return &plan{}
+}

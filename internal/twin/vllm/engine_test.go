@@ -1,0 +1,76 @@
+package vllm
+
+import (
+	"testing"
+	"time"
+
+	"pitot/internal/twin"
+)
+
+// drive runs the engine until it is idle for good and collects what it gave.
+func drive(t testing.TB, e *Engine) []twin.Emission {
+	t.Helper()
+	var all []twin.Emission
+	now := int64(0)
+	for range 10_000_000 {
+		s := e.Step(now)
+		all = append(all, s.Out...)
+		if s.End == 1<<63-1 {
+			return all
+		}
+		if s.End < now {
+			t.Fatalf("time went back from %d to %d", now, s.End)
+		}
+		now = s.End
+	}
+	t.Fatal("never idle")
+	return nil
+}
+
+func small() Settings {
+	s := Default()
+	s.MaxNumSeqs, s.MaxNumBatchedTokens, s.MaxModelLen, s.NumGPUBlocks = 256, 2048, 4096, 10_000
+	return s
+}
+
+func BenchmarkDecode256(b *testing.B) {
+	s := small()
+	s.MaxModelLen = 1 << 20
+	s.NumGPUBlocks = 1 << 20
+	e := New(s, Flat{PerStep: 10 * time.Millisecond})
+	for i := range 256 {
+		e.Add(0, twin.Job{ID: int64(i), Prompt: 8, Output: 1 << 19})
+	}
+	now, tokens := int64(0), 0
+	b.ResetTimer()
+	for tokens < b.N {
+		st := e.Step(now)
+		for _, o := range st.Out {
+			tokens += o.Tokens
+		}
+		now = st.End
+	}
+	b.ReportMetric(float64(tokens)/b.Elapsed().Seconds()/1e6, "Mtok/s")
+}
+
+func BenchmarkShort256(b *testing.B) {
+	e := New(small(), Flat{PerStep: 10 * time.Millisecond})
+	now, tokens, id := int64(0), 0, int64(0)
+	for range 256 {
+		e.Add(0, twin.Job{ID: id, Prompt: 200, Output: 128})
+		id++
+	}
+	b.ResetTimer()
+	for tokens < b.N {
+		st := e.Step(now)
+		now = st.End
+		for _, o := range st.Out {
+			tokens += o.Tokens
+			if o.Finish != "" {
+				e.Add(now, twin.Job{ID: id, Prompt: 200, Output: 128})
+				id++
+			}
+		}
+	}
+	b.ReportMetric(float64(tokens)/b.Elapsed().Seconds()/1e6, "Mtok/s")
+}

@@ -1,0 +1,99 @@
+package vllm
+
+import (
+	"math"
+	"time"
+
+	"pitot/internal/twin"
+)
+
+// front is the API server: one thread that takes requests in and hands
+// answers out in the order in which they come to it (vllm/v1/engine/async_llm.py,
+// output_processor.py).
+type front struct {
+	cost Frontend
+	free int64 // when it will have done all it has
+	in   fifo  // requests on their way to the engine
+	out  fifo  // answers on their way to the client
+}
+
+// passing is a request and when it will be through.
+type passing struct {
+	at int64
+	r  *request
+}
+
+// fifo is a queue without gaps; times never go down.
+type fifo struct {
+	items []passing
+	head  int
+}
+
+func (f *fifo) push(p passing) { f.items = append(f.items, p) }
+
+// next is when the first is through, math.MaxInt64 if there is none.
+func (f *fifo) next() int64 {
+	if f.head == len(f.items) {
+		return math.MaxInt64
+	}
+	return f.items[f.head].at
+}
+
+func (f *fifo) pop() passing {
+	p := f.items[f.head]
+	f.items[f.head].r = nil
+	f.head++
+	switch {
+	case f.head == len(f.items):
+		f.items, f.head = f.items[:0], 0
+	case f.head > 1<<12 && f.head > len(f.items)/2:
+		n := copy(f.items, f.items[f.head:])
+		clear(f.items[n:])
+		f.items, f.head = f.items[:n], 0
+	}
+	return p
+}
+
+// work lets the thread do something that comes to it at a time.
+func (f *front) work(at int64, d time.Duration) int64 {
+	f.free = max(f.free, at) + int64(d)
+	return f.free
+}
+
+// request takes a request in and says how long that is work.
+func (f *front) request(now int64, r *request) time.Duration {
+	d := f.cost.PerRequest + time.Duration(r.job.Prompt)*f.cost.PerPromptToken
+	f.in.push(passing{f.work(now, d) + int64(f.cost.Latency), r})
+	return d
+}
+
+// step takes a step's output over.
+func (f *front) step(at int64) { f.work(at, f.cost.PerStep) }
+
+// chunk takes tokens of an answer. When the client's last chunk is still on
+// its way they join it (RequestOutputCollector.put).
+func (f *front) chunk(at int64, r *request, tokens int, finish string) {
+	waits := r.pending > 0
+	r.pending += tokens
+	r.finish = finish
+	if !waits {
+		f.out.push(passing{f.work(at, f.cost.PerChunk), r})
+	}
+}
+
+// emission is the chunk that has come through, nothing for a client that has
+// gone.
+func (f *front) emission() (twin.Emission, bool) {
+	p := f.out.pop()
+	r := p.r
+	n := r.pending
+	r.pending = 0
+	if n == 0 {
+		return twin.Emission{}, false
+	}
+	e := twin.Emission{ID: r.job.ID, At: p.at, Tokens: n, Finish: r.finish}
+	if r.finish != "" {
+		e.Trace = &r.trace
+	}
+	return e, true
+}

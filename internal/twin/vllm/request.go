@@ -1,0 +1,67 @@
+package vllm
+
+import "pitot/internal/twin"
+
+// status is a request's place (RequestStatus).
+type status uint8
+
+const (
+	waiting status = iota
+	running
+	preempted
+	finished
+)
+
+// request is vLLM's Request: no prefill and no decode, only tokens that there
+// are and tokens that are computed.
+type request struct {
+	job     twin.Job
+	status  status
+	arrived int64
+
+	output       int // tokens of the answer
+	computed     int // num_computed_tokens: in the KV cache when all planned steps have run
+	placeholders int // num_output_placeholders: tokens that planned steps will give
+	drafts       int // draft tokens to verify in the next step
+	inFlight     int // steps that are planned and not done
+	stale        int // of these, planned before the last preemption
+
+	blocks []int32
+	hashes []uint64 // of the full blocks, as far as its tokens are known
+	listed int      // blocks that the pool was told to cache
+
+	pending  int    // tokens on the way through the front end
+	finish   string // of the pending output
+	unsent   int    // tokens that wait for the stream interval
+	streamed bool   // a chunk has gone out
+
+	trace twin.Trace
+}
+
+// tokens is num_tokens: prompt and answer so far.
+func (r *request) tokens() int { return r.job.Prompt + r.output }
+
+// limit is max_tokens.
+func (r *request) limit() int {
+	if r.job.Limit > 0 {
+		return r.job.Limit
+	}
+	return r.job.Output
+}
+
+// extend hashes the blocks that have become full (Request.update_block_hashes).
+func (r *request) extend(blockSize int) {
+	for n := len(r.hashes); (n+1)*blockSize <= r.tokens(); n++ {
+		parent := uint64(0)
+		if n > 0 {
+			parent = r.hashes[n-1]
+		}
+		var content uint64
+		if r.job.Content != nil {
+			content = r.job.Content.Tokens(n*blockSize, (n+1)*blockSize)
+		} else {
+			content = chain(uint64(r.job.ID)+1, uint64(n)+1)
+		}
+		r.hashes = append(r.hashes, chain(parent, content))
+	}
+}

@@ -1,0 +1,631 @@
+package vllm
+
+import (
+	"fmt"
+	"math"
+	"reflect"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"pitot/internal/twin"
+)
+
+// rules are settings for cases made by hand: a step takes a microsecond and
+// has room for 8 tokens, a block holds 4, and nothing else is on.
+func rules() Settings {
+	return Settings{
+		MaxNumSeqs: 4, MaxNumBatchedTokens: 8, MaxModelLen: 64, BlockSize: 4, NumGPUBlocks: 100,
+		EnableChunkedPrefill: true, SchedulerReserveFullISL: true, StreamInterval: 1,
+	}
+}
+
+const step = int64(time.Microsecond)
+
+// bench runs jobs through an engine and keeps what it did.
+type bench struct {
+	*Engine
+	steps []string // "id:tokens id:tokens" of each step
+	infos []twin.StepInfo
+	out   []twin.Emission
+	now   int64
+}
+
+func newBench(s Settings) *bench {
+	if err := s.Check(); err != nil {
+		panic(err)
+	}
+	b := &bench{Engine: New(s, Flat{PerStep: time.Duration(step)})}
+	b.Watch(func(i twin.StepInfo) {
+		var parts []string
+		for _, it := range b.flight[len(b.flight)-1].items {
+			parts = append(parts, fmt.Sprintf("%d:%d", it.r.job.ID, it.tokens))
+		}
+		b.steps = append(b.steps, strings.Join(parts, " "))
+		b.infos = append(b.infos, i)
+	})
+	return b
+}
+
+// until runs the engine up to a time, all that is due then included.
+func (b *bench) until(at int64) {
+	for {
+		s := b.Step(b.now)
+		b.out = append(b.out, s.Out...)
+		if s.End > at || s.End == math.MaxInt64 {
+			if at != math.MaxInt64 {
+				b.now = at
+			}
+			return
+		}
+		b.now = s.End
+	}
+}
+
+func (b *bench) add(at int64, j twin.Job) {
+	if at > b.now {
+		b.until(at)
+	}
+	b.Engine.Add(at, j)
+}
+
+func (b *bench) finish() { b.until(math.MaxInt64) }
+
+// emissions are the times, in steps, and the tokens of one job's chunks.
+func (b *bench) emissions(id int64) (s string) {
+	for _, o := range b.out {
+		if o.ID == id {
+			s += fmt.Sprintf(" %v+%d%s", float64(o.At)/float64(step), o.Tokens, o.Finish)
+		}
+	}
+	return strings.TrimSpace(s)
+}
+
+// trace is what the engine told with a job's last chunk.
+func (b *bench) trace(t *testing.T, id int64) twin.Trace {
+	t.Helper()
+	for _, o := range b.out {
+		if o.ID == id && o.Trace != nil {
+			return *o.Trace
+		}
+	}
+	t.Fatalf("job %d has no trace", id)
+	return twin.Trace{}
+}
+
+func same(t *testing.T, what string, got, want any) {
+	t.Helper()
+	if !reflect.DeepEqual(got, want) {
+		t.Errorf("%s:\n got %q\nwant %q", what, got, want)
+	}
+}
+
+func number(t *testing.T, what string, got, want int) {
+	t.Helper()
+	if got != want {
+		t.Errorf("%s is %d, want %d", what, got, want)
+	}
+}
+
+func TestRunningFirstWithinOneBudget(t *testing.T) {
+	b := newBench(rules())
+	b.add(0, twin.Job{ID: 0, Prompt: 4, Output: 7})
+	b.add(1, twin.Job{ID: 1, Prompt: 20, Output: 2})
+	b.finish()
+	same(t, "steps", b.steps, []string{"0:4", "0:1 1:7", "0:1 1:7", "0:1 1:6", "0:1 1:1", "0:1", "0:1"})
+	same(t, "parts of a prompt give nothing", b.emissions(1), "4+1 5+1length")
+	same(t, "trace", b.trace(t, 1), twin.Trace{
+		Arrived: 1, Queued: 1, Scheduled: step, First: 4 * step, Last: 5 * step, Steps: 4, FirstStep: 2, LastStep: 5,
+	})
+	number(t, "tokens in step 2", b.infos[1].Tokens, 8)
+}
+
+func TestLongPrefillThreshold(t *testing.T) {
+	s := rules()
+	s.LongPrefillTokenThreshold = 3
+	b := newBench(s)
+	b.add(0, twin.Job{ID: 0, Prompt: 12, Output: 1})
+	b.add(0, twin.Job{ID: 1, Prompt: 5, Output: 1})
+	b.finish()
+	same(t, "steps", b.steps, []string{"0:3 1:3", "0:3 1:2", "0:6"}) // the last is alone
+}
+
+func TestMaxNumSeqs(t *testing.T) {
+	s := rules()
+	s.MaxNumSeqs = 2
+	b := newBench(s)
+	for id := range int64(3) {
+		b.add(0, twin.Job{ID: id, Prompt: 2, Output: 2})
+	}
+	b.finish()
+	same(t, "steps", b.steps, []string{"0:2 1:2", "0:1 1:1", "2:2", "2:1"})
+	number(t, "waiting in step 1", b.infos[0].Waiting, 1)
+}
+
+func TestWithoutChunkedPrefill(t *testing.T) {
+	s := rules()
+	s.EnableChunkedPrefill, s.MaxModelLen = false, 8
+	b := newBench(s)
+	b.add(0, twin.Job{ID: 0, Prompt: 5, Output: 2})
+	b.add(0, twin.Job{ID: 1, Prompt: 4, Output: 1})
+	b.add(0, twin.Job{ID: 2, Prompt: 1, Output: 1})
+	b.finish()
+	same(t, "steps", b.steps, []string{"0:5", "0:1 1:4 2:1"}) // 1 does not fit and holds up 2
+}
+
+func TestWholePromptMustFit(t *testing.T) {
+	s := rules()
+	s.NumGPUBlocks, s.MaxModelLen = 9, 32
+	jobs := func(b *bench) {
+		b.add(0, twin.Job{ID: 0, Prompt: 16, Output: 4})
+		b.add(1, twin.Job{ID: 1, Prompt: 20, Output: 1}) // 5 blocks, 4 are free
+		b.add(1, twin.Job{ID: 2, Prompt: 4, Output: 1})  // would fit
+		b.finish()
+	}
+	b := newBench(s)
+	jobs(b)
+	same(t, "with the gate", b.steps, []string{"0:8", "0:8", "0:1", "0:1", "0:1", "1:8", "1:8", "1:4 2:4"})
+
+	s.SchedulerReserveFullISL = false
+	b = newBench(s)
+	jobs(b)
+	same(t, "without", b.steps[:3], []string{"0:8", "0:8", "0:1 1:7"})
+}
+
+func TestWatermark(t *testing.T) {
+	s := rules()
+	s.NumGPUBlocks, s.MaxModelLen = 9, 32
+	for _, c := range []struct {
+		watermark float64
+		first     int64
+	}{{0, 2}, {0.2, 2}, {0.25, 4}} { // 0, 1 and 2 of 9 blocks
+		s.Watermark = c.watermark
+		b := newBench(s)
+		b.add(0, twin.Job{ID: 0, Prompt: 2, Output: 3})
+		b.add(1, twin.Job{ID: 1, Prompt: 24, Output: 1}) // leaves 1 of 7
+		b.finish()
+		number(t, fmt.Sprintf("first step with watermark %v", c.watermark), int(b.trace(t, 1).FirstStep), int(c.first))
+	}
+}
+
+func TestPreemptTheLastAdmitted(t *testing.T) {
+	s := rules()
+	s.NumGPUBlocks, s.MaxModelLen, s.MaxNumBatchedTokens, s.EnablePrefixCaching = 5, 16, 16, true
+	b := newBench(s)
+	b.add(0, twin.Job{ID: 0, Prompt: 7, Output: 6})
+	b.add(0, twin.Job{ID: 1, Prompt: 7, Output: 6})
+	b.add(step+1, twin.Job{ID: 2, Prompt: 1, Output: 1})
+	b.finish()
+	same(t, "steps", b.steps, []string{
+		"0:7 1:7", "0:1 1:1",
+		"0:1",               // 0 takes a block of 1; 2 would fit, but nobody is admitted in this step
+		"0:1", "0:1", "0:1", // 1 is first in line, needs 2 blocks, and holds up 2
+		"1:5 2:1", // prompt and answer again, but for the block that 0 did not take
+		"1:1", "1:1", "1:1",
+	})
+	same(t, "chunks of 1", b.emissions(1), "1+1 2+1 7+1 8+1 9+1 10+1length")
+	tr := b.trace(t, 1)
+	number(t, "preemptions of 1", tr.Preemptions, 1)
+	number(t, "preemptions", int(b.Stats().Preemptions), 1)
+	number(t, "prompt tokens of 1 cached at first", tr.Cached, 0)
+	number(t, "hits counted", int(b.Stats().PrefixHits), 0)
+	number(t, "tokens looked up", int(b.Stats().PrefixQueries), 15)
+}
+
+func TestPreemptTheLeastUrgent(t *testing.T) {
+	s := rules()
+	s.NumGPUBlocks, s.MaxModelLen, s.Priority = 5, 16, true
+	b := newBench(s)
+	b.add(0, twin.Job{ID: 0, Prompt: 5, Output: 6, Priority: 5})
+	b.add(1, twin.Job{ID: 1, Prompt: 7, Output: 6})
+	b.finish()
+	// In step 4 job 0 was already in the plan when 1 needed its block.
+	same(t, "steps", b.steps[:4], []string{"0:5", "0:1 1:7", "0:1 1:1", "1:1"})
+	number(t, "preemptions of 0", b.trace(t, 0).Preemptions, 1)
+	number(t, "tokens in step 4", b.infos[3].Tokens, 1)
+	number(t, "tokens given", int(b.Stats().GenerationTokens), 12)
+}
+
+func TestPreemptTheYoungestOfEquals(t *testing.T) {
+	s := rules()
+	s.NumGPUBlocks, s.MaxModelLen, s.Priority = 7, 24, true
+	b := newBench(s)
+	b.add(0, twin.Job{ID: 0, Prompt: 4, Output: 9, Priority: 1})
+	b.add(0, twin.Job{ID: 1, Prompt: 4, Output: 9, Priority: 1})
+	b.add(1, twin.Job{ID: 2, Prompt: 4, Output: 9}) // admitted last
+	b.finish()
+	same(t, "steps", b.steps[:6], []string{"0:4 1:4", "0:1 1:1 2:4", "0:1 1:1 2:1", "0:1 1:1 2:1", "0:1 1:1 2:1", "0:1 2:1"})
+}
+
+// The tokens of a victim that was in the plan already go to those behind it.
+func TestPreemptionRefundsTheBudget(t *testing.T) {
+	s := rules()
+	s.NumGPUBlocks, s.MaxModelLen, s.Priority, s.SchedulerReserveFullISL = 9, 32, true, false
+	b := newBench(s)
+	b.add(0, twin.Job{ID: 0, Prompt: 4, Output: 9, Priority: 5})
+	b.add(1, twin.Job{ID: 1, Prompt: 6, Output: 9})
+	b.add(1, twin.Job{ID: 2, Prompt: 20, Output: 1, Priority: 1})
+	b.finish()
+	same(t, "steps", b.steps[:5], []string{"0:4", "0:1 1:6 2:1", "0:1 1:1 2:6", "0:1 1:1 2:6", "1:1 2:7"})
+}
+
+// Whoever is first in the batch and least urgent preempts itself. That plan is
+// empty; the engine asks again at once.
+func TestPreemptItself(t *testing.T) {
+	for _, async := range []bool{false, true} {
+		s := rules()
+		s.NumGPUBlocks, s.MaxModelLen, s.Priority, s.AsyncScheduling = 5, 16, true, async
+		b := newBench(s)
+		b.add(0, twin.Job{ID: 0, Prompt: 6, Output: 6, Priority: 5})
+		b.add(1, twin.Job{ID: 1, Prompt: 7, Output: 6})
+		b.finish()
+		number(t, "tokens given", int(b.Stats().GenerationTokens), 12)
+		number(t, "preemptions", int(b.Stats().Preemptions), 1)
+		if !async {
+			same(t, "steps", b.steps[:5], []string{"0:6", "0:1 1:7", "0:1 1:1", "1:1", "1:1"})
+		}
+		for i, in := range b.infos[1:] {
+			if in.Start != b.infos[i].End {
+				t.Errorf("async %v: step %d starts at %d, the one before ended at %d", async, in.Number, in.Start, b.infos[i].End)
+			}
+		}
+	}
+}
+
+func TestPriorityQueue(t *testing.T) {
+	s := rules()
+	s.MaxNumSeqs, s.Priority = 1, true
+	b := newBench(s)
+	b.add(0, twin.Job{ID: 0, Prompt: 1, Output: 2, Priority: 9})
+	for i, p := range []int{3, 1, 2, 1} {
+		b.add(int64(i)+1, twin.Job{ID: 9 - int64(i), Prompt: 1, Output: 1, Priority: p})
+	}
+	b.finish()
+	// By priority, among equals by arrival, whatever the id.
+	same(t, "steps", b.steps, []string{"0:1", "0:1", "8:1", "6:1", "7:1", "9:1"})
+}
+
+// shared is a content that all jobs have in common, the answers included.
+var shared = prefix{shared: math.MaxInt}
+
+func TestPrefixHits(t *testing.T) {
+	s := rules()
+	s.MaxNumBatchedTokens, s.EnablePrefixCaching = 16, true
+	b := newBench(s)
+	for i, prompt := range []int{8, 7, 8, 9, 12} {
+		b.add(int64(i)*10*step, twin.Job{ID: int64(i), Prompt: prompt, Output: 1, Content: shared})
+	}
+	b.finish()
+	// Full blocks only, and never the last token of the prompt.
+	same(t, "steps", b.steps, []string{"0:8", "1:3", "2:4", "3:1", "4:4"})
+	for id, want := range []int{0, 4, 4, 8, 8} {
+		number(t, fmt.Sprintf("cached tokens of %d", id), b.trace(t, int64(id)).Cached, want)
+	}
+	number(t, "tokens looked up", int(b.Stats().PrefixQueries), 44)
+	number(t, "hits", int(b.Stats().PrefixHits), 24)
+	number(t, "blocks free at the end", b.pool.free, b.pool.size())
+}
+
+func TestPrefixHitInTheSameStep(t *testing.T) {
+	s := rules()
+	s.MaxNumBatchedTokens, s.EnablePrefixCaching = 16, true
+	b := newBench(s)
+	for id := range int64(3) {
+		b.Engine.Add(0, twin.Job{ID: id, Prompt: 9, Output: 2, Content: shared})
+	}
+	b.until(0)
+	same(t, "steps", b.steps, []string{"0:9 1:1 2:1"})
+	number(t, "blocks in use", b.pool.size()-b.pool.free, 2+3)
+	r := b.byID[0]
+	number(t, "references to the first block", int(b.pool.ref[r.blocks[0]]), 3)
+	number(t, "references to the last block", int(b.pool.ref[r.blocks[2]]), 1)
+}
+
+// A conversation's next turn finds the answer of the last one. The block that
+// the last step filled counts too, which with asynchronous scheduling is known
+// only when the step is done.
+func TestAnswersAreCached(t *testing.T) {
+	for _, async := range []bool{false, true} {
+		s := rules()
+		s.EnablePrefixCaching, s.AsyncScheduling, s.MaxNumBatchedTokens = true, async, 16
+		b := newBench(s)
+		b.add(0, twin.Job{ID: 0, Prompt: 4, Output: 5, Content: shared}) // 8 tokens in the KV cache
+		b.add(20*step, twin.Job{ID: 1, Prompt: 13, Output: 1, Content: shared})
+		b.finish()
+		number(t, fmt.Sprintf("cached tokens, async %v", async), b.trace(t, 1).Cached, 8)
+	}
+}
+
+func TestEvictionOrder(t *testing.T) {
+	p := newPool(6, true)
+	head, tail, part := p.getNewBlock(), p.getNewBlock(), p.getNewBlock()
+	same(t, "first blocks", []int32{head, tail, part}, []int32{1, 2, 3})
+	p.cache(head, 11)
+	p.cache(tail, 12)
+	p.freeBlocks([]int32{head, tail, part})
+	p.touch(head) // a hit protects it
+	p.freeBlocks([]int32{head})
+	var order []int32
+	for range 5 {
+		b := p.getNewBlock()
+		order = append(order, b)
+		if b == tail && (p.cached(12) != null || p.cached(11) != head) {
+			t.Error("the tail is taken, only its content is forgotten")
+		}
+	}
+	// The block without content, those never used, the tail, the head.
+	same(t, "order", order, []int32{part, 4, 5, tail, head})
+
+	p = newPool(5, false)
+	a, b := p.getNewBlock(), p.getNewBlock()
+	p.freeBlocks([]int32{a, b})
+	same(t, "order without content", []int32{p.getNewBlock(), p.getNewBlock(), p.getNewBlock()}, []int32{b, a, 3})
+}
+
+func TestDuplicateBlocks(t *testing.T) {
+	p := newPool(5, true)
+	a, b, c := p.getNewBlock(), p.getNewBlock(), p.getNewBlock()
+	for _, x := range []int32{a, b, c} {
+		p.cache(x, 7)
+	}
+	for _, evict := range []struct{ block, left int32 }{{b, a}, {a, c}, {c, null}} {
+		p.evict(evict.block)
+		number(t, "block that is found", int(p.cached(7)), int(evict.left))
+	}
+	if len(p.first) != 0 {
+		t.Errorf("index still holds %v", p.first)
+	}
+}
+
+func TestReferencesKeepABlock(t *testing.T) {
+	p := newPool(3, true)
+	a := p.getNewBlock()
+	p.cache(a, 7)
+	p.touch(a)
+	p.freeBlocks([]int32{a})
+	number(t, "free", p.free, 1)
+	p.freeBlocks([]int32{a})
+	number(t, "free", p.free, 2)
+	if p.usage() != 0 || p.cached(7) != a {
+		t.Error("a cached block that nobody uses counts as free and is found")
+	}
+}
+
+func TestAbort(t *testing.T) {
+	for _, async := range []bool{false, true} {
+		s := rules()
+		s.AsyncScheduling, s.MaxNumSeqs = async, 1
+		b := newBench(s)
+		b.add(0, twin.Job{ID: 0, Prompt: 8, Output: 10})
+		b.add(0, twin.Job{ID: 1, Prompt: 8, Output: 2})
+		b.add(0, twin.Job{ID: 2, Prompt: 8, Output: 2})
+		b.until(step + step/2)
+		b.Abort(0) // while step 2 runs
+		b.Abort(1) // while it waits
+		b.Abort(77)
+		if b.pool.free == b.pool.size() {
+			t.Error("blocks came free within a step")
+		}
+		b.until(2 * step)
+		same(t, "chunks of 0", b.emissions(0), "1+1")
+		same(t, "chunks of 1", b.emissions(1), "")
+		b.finish()
+		same(t, "chunks of 0", b.emissions(0), "1+1")
+		want := "3+1 4+1length"
+		if async {
+			want = "4+1 5+1length" // step 3 was planned with 0 in it
+		}
+		same(t, "chunks of 2", b.emissions(2), want)
+		number(t, "free blocks", b.pool.free, b.pool.size())
+		number(t, "tokens given", int(b.Stats().GenerationTokens), 3)
+		number(t, "known jobs", len(b.byID), 0)
+	}
+}
+
+func TestAbortOnTheWayOut(t *testing.T) {
+	s := rules()
+	s.Frontend.PerChunk = 5 * time.Microsecond
+	b := newBench(s)
+	b.add(0, twin.Job{ID: 0, Prompt: 1, Output: 2})
+	b.until(3 * step) // done, and nothing has come through yet
+	b.Abort(0)
+	b.add(4*step, twin.Job{ID: 0, Prompt: 1, Output: 1}) // another client, the same id
+	b.finish()
+	same(t, "chunks", b.emissions(0), "12+1length") // the thread is busy until 6
+}
+
+func TestAbortOnTheWayIn(t *testing.T) {
+	s := rules()
+	s.Frontend.PerRequest = 5 * time.Microsecond
+	b := newBench(s)
+	b.add(0, twin.Job{ID: 0, Prompt: 1, Output: 2})
+	b.until(step)
+	b.Abort(0)
+	b.finish()
+	number(t, "steps", len(b.steps), 0)
+	number(t, "known jobs", len(b.byID), 0)
+}
+
+func TestEnds(t *testing.T) {
+	s := rules()
+	s.MaxModelLen = 16
+	for _, c := range []struct {
+		job    twin.Job
+		tokens int
+		finish string
+	}{
+		{twin.Job{Prompt: 4, Output: 3, Limit: 5}, 3, "stop"},
+		{twin.Job{Prompt: 4, Output: 5, Limit: 3}, 3, "length"},
+		{twin.Job{Prompt: 4, Output: 3, Limit: 3}, 3, "length"},
+		{twin.Job{Prompt: 4, Output: 3}, 3, "length"},
+		{twin.Job{Prompt: 12, Output: 9}, 4, "length"},             // max_model_len
+		{twin.Job{Prompt: 12, Output: 4, Limit: 9}, 4, "stop"},     // the model's end comes before
+		{twin.Job{Prompt: 99, Output: 9}, 1, "length"},             // cut
+		{twin.Job{Prompt: -1, Output: -1, Limit: -1}, 1, "length"}, // and the least there is
+	} {
+		for _, async := range []bool{false, true} {
+			for _, k := range []int{0, 3} {
+				s.AsyncScheduling, s.NumSpeculativeTokens, s.AcceptanceRate = async, k, 1
+				b := newBench(s)
+				b.add(0, c.job)
+				b.finish()
+				n := 0
+				for _, o := range b.out {
+					n += o.Tokens
+				}
+				if last := b.out[len(b.out)-1]; n != c.tokens || last.Finish != c.finish {
+					t.Errorf("%+v, async %v, %d drafts: %d tokens and %q, want %d and %q", c.job, async, k, n, last.Finish, c.tokens, c.finish)
+				}
+			}
+		}
+	}
+}
+
+func TestStopWastesAStepWithAsyncScheduling(t *testing.T) {
+	for _, c := range []struct {
+		async         bool
+		output, limit int
+		steps         int
+	}{{false, 3, 9, 3}, {false, 9, 3, 3}, {true, 3, 9, 4}, {true, 9, 3, 3}} {
+		s := rules()
+		s.AsyncScheduling = c.async
+		b := newBench(s)
+		b.add(0, twin.Job{ID: 0, Prompt: 4, Output: c.output, Limit: c.limit})
+		b.finish()
+		number(t, fmt.Sprintf("steps of %+v", c), len(b.steps), c.steps)
+		number(t, "tokens given", int(b.Stats().GenerationTokens), 3)
+	}
+}
+
+func TestArrivalWaits(t *testing.T) {
+	for _, c := range []struct {
+		async bool
+		step  int64 // the first one it is part of
+	}{{false, 4}, {true, 5}} {
+		s := rules()
+		s.AsyncScheduling = c.async
+		b := newBench(s)
+		b.add(0, twin.Job{ID: 0, Prompt: 4, Output: 20})
+		b.add(2*step+step/2, twin.Job{ID: 1, Prompt: 4, Output: 1}) // in step 3
+		b.finish()
+		tr := b.trace(t, 1)
+		same(t, fmt.Sprintf("async %v", c.async), []int64{tr.FirstStep, tr.Scheduled, tr.First}, []int64{c.step, 3 * step, c.step * step})
+	}
+}
+
+func TestSpeculative(t *testing.T) {
+	for _, async := range []bool{false, true} {
+		s := rules()
+		s.AsyncScheduling, s.NumSpeculativeTokens, s.AcceptanceRate = async, 3, 1
+		b := newBench(s)
+		b.add(0, twin.Job{ID: 0, Prompt: 4, Output: 9})
+		b.finish()
+		same(t, "all accepted", b.emissions(0), "1+1 2+4 3+4length")
+
+		s.AcceptanceRate = 0
+		b = newBench(s)
+		b.add(0, twin.Job{ID: 0, Prompt: 4, Output: 5})
+		b.until(3 * step)
+		r := b.byID[0]
+		if computed := r.computed - r.placeholders; !async && computed != 6 || async && computed != r.tokens()-1 {
+			t.Errorf("async %v: %d tokens computed, %d there are", async, computed, r.tokens())
+		}
+		b.finish()
+		same(t, "none accepted", b.emissions(0), "1+1 2+1 3+1 4+1 5+1length")
+		st := b.Stats()
+		same(t, "counts", []int64{st.Drafts, st.DraftTokens, st.AcceptedTokens}, []int64{4, 12, 0})
+	}
+}
+
+// Each draft is accepted with probability p if those before it were: a step
+// gives 1 + p + ... + p^k tokens in the mean (Leviathan et al., 2023, eq. 1).
+func TestSpeculativeAcceptance(t *testing.T) {
+	const p, k = 0.7, 3
+	for _, async := range []bool{false, true} {
+		s := rules()
+		s.MaxModelLen, s.NumGPUBlocks = 50_000, 20_000
+		s.AsyncScheduling, s.NumSpeculativeTokens, s.AcceptanceRate, s.Seed = async, k, p, 5
+		b := newBench(s)
+		b.add(0, twin.Job{ID: 0, Prompt: 1, Output: 40_000})
+		b.finish()
+		st := b.Stats()
+		n := float64(st.Drafts)
+		near := func(what string, got, want, sd float64) {
+			t.Helper()
+			if math.Abs(got-want) > 4*sd/math.Sqrt(n) {
+				t.Errorf("async %v: %s is %.4f, want %.4f", async, what, got, want)
+			}
+		}
+		near("tokens a step", float64(st.GenerationTokens-1)/n, (1-math.Pow(p, k+1))/(1-p), 1.3)
+		for i := range k {
+			q := math.Pow(p, float64(i+1))
+			near(fmt.Sprintf("acceptance at position %d", i), float64(st.AcceptedPerPosition[i])/n, q, math.Sqrt(q*(1-q)))
+		}
+		number(t, "draft tokens", int(st.DraftTokens), k*int(st.Drafts))
+	}
+}
+
+// The last block that hits is computed again for a drafter's sake.
+func TestSpeculativePrefixHit(t *testing.T) {
+	s := rules()
+	s.MaxNumBatchedTokens, s.EnablePrefixCaching, s.NumSpeculativeTokens = 16, true, 2
+	b := newBench(s)
+	b.add(0, twin.Job{ID: 0, Prompt: 12, Output: 1, Content: shared})
+	b.add(10*step, twin.Job{ID: 1, Prompt: 13, Output: 1, Content: shared})
+	b.finish()
+	number(t, "cached tokens", b.trace(t, 1).Cached, 8)
+}
+
+func TestStreamInterval(t *testing.T) {
+	s := rules()
+	s.StreamInterval = 3
+	b := newBench(s)
+	b.add(0, twin.Job{ID: 0, Prompt: 4, Output: 9})
+	b.finish()
+	same(t, "chunks", b.emissions(0), "1+1 4+3 7+3 9+2length")
+}
+
+func TestFrontendTakesInTurn(t *testing.T) {
+	s := rules()
+	s.Frontend = Frontend{PerRequest: 100, PerPromptToken: 10, PerStep: 30, PerChunk: 7}
+	b := newBench(s)
+	b.Engine.Add(0, twin.Job{ID: 0, Prompt: 4, Output: 1})
+	b.Engine.Add(0, twin.Job{ID: 1, Prompt: 6, Output: 1})
+	b.finish()
+	same(t, "queued", []int64{b.trace(t, 0).Queued, b.trace(t, 1).Queued}, []int64{140, 300})
+	// Job 0 is alone in step 1, from 140 on.
+	same(t, "chunks of 0", b.emissions(0), "1.177+1length")
+	same(t, "chunks of 1", b.emissions(1), "2.177+1length")
+}
+
+func TestFrontendLags(t *testing.T) {
+	s := rules()
+	s.Frontend.PerChunk = 2500
+	b := newBench(s)
+	b.add(0, twin.Job{ID: 0, Prompt: 4, Output: 5})
+	b.finish()
+	// The tokens of steps 2 and 3 join the chunk that is on its way.
+	same(t, "chunks", b.emissions(0), "3.5+3 6.5+2length")
+	if !slices.IsSortedFunc(b.out, func(a, b twin.Emission) int { return int(a.At - b.At) }) {
+		t.Error("chunks out of order")
+	}
+}
+
+func TestStepJitter(t *testing.T) {
+	s := rules()
+	s.StepJitter, s.Seed, s.MaxModelLen, s.NumGPUBlocks = 0.2, 3, 20_000, 6_000
+	b := newBench(s)
+	b.add(0, twin.Job{ID: 0, Prompt: 1, Output: 10_000})
+	b.finish()
+	var sum, squares float64
+	for _, i := range b.infos {
+		d := float64(i.End-i.Start) / float64(step)
+		sum, squares = sum+d, squares+d*d
+	}
+	n := float64(len(b.infos))
+	mean := sum / n
+	if cv := math.Sqrt(squares/n-mean*mean) / mean; math.Abs(mean-1) > 0.01 || math.Abs(cv-0.2) > 0.01 {
+		t.Errorf("mean %.3f and cv %.3f, want 1 and 0.2", mean, cv)
+	}
+}

@@ -1,0 +1,399 @@
+package vllm
+
+import "slices"
+
+// entry is a request's part in a planned step.
+type entry struct {
+	r       *request
+	tokens  int
+	drafts  int  // of the tokens
+	samples bool // the step gives it a token
+}
+
+// plan is one step: SchedulerOutput.
+type plan struct {
+	number int64
+	start  int64
+	end    int64
+	items  []entry
+	batch  Batch
+}
+
+// schedule plans a step (Scheduler.schedule): those that run first, then
+// those that wait, within one budget of tokens. It gives nil if there is
+// nothing to do.
+func (e *Engine) schedule() *plan {
+	p := e.newPlan()
+	budget := e.set.MaxNumBatchedTokens
+	threshold := e.longPrefillThreshold()
+	stuck := e.scheduleRunning(p, &budget, threshold)
+	if !stuck {
+		e.scheduleWaiting(p, &budget, threshold)
+	}
+	if len(p.items) == 0 {
+		e.spare = append(e.spare, p)
+		return nil
+	}
+	e.steps++
+	p.number = e.steps
+	for i := range p.items {
+		e.updateAfterSchedule(p, &p.items[i])
+	}
+	return p
+}
+
+// longPrefillThreshold is the cap on one prompt's share of a step; a request
+// that is alone has none.
+func (e *Engine) longPrefillThreshold() int {
+	if len(e.running)+e.waiting.len() > 1 {
+		return e.set.LongPrefillTokenThreshold
+	}
+	return 0
+}
+
+// scheduleRunning is the first part of Scheduler.schedule. It says whether
+// anything was preempted: then nothing that waits may start.
+func (e *Engine) scheduleRunning(p *plan, budget *int, threshold int) (preempting bool) {
+	for i := 0; i < len(e.running) && *budget > 0; i++ {
+		r := e.running[i]
+		if r.lastTokenPlanned() {
+			continue
+		}
+		n := r.tokens() + r.drafts + r.placeholders - r.computed
+		if 0 < threshold && threshold < n {
+			n = threshold
+		}
+		n = min(n, *budget, e.set.MaxModelLen-r.computed-1)
+		if n <= 0 {
+			continue
+		}
+		fits := true
+		for !e.allocateSlots(r, n) {
+			preempting = true
+			victim := e.victim()
+			if j := e.stopRunning(victim); j < i { // only by priority
+				i--
+				*budget += p.take(victim)
+			}
+			e.preempt(victim)
+			if victim == r {
+				fits = false
+				break
+			}
+		}
+		if !fits {
+			break
+		}
+		p.items = append(p.items, entry{r: r, tokens: n, drafts: r.plannedDrafts(n)})
+		*budget -= n
+	}
+	return preempting
+}
+
+// lastTokenPlanned says that a step which is planned surely reaches
+// max_tokens, so that one more would be wasted.
+func (r *request) lastTokenPlanned() bool {
+	return r.placeholders > 0 && r.computed+2-r.placeholders >= r.job.Prompt+r.limit()
+}
+
+// plannedDrafts is how many of n tokens are drafts to verify.
+func (r *request) plannedDrafts(n int) int {
+	if r.drafts == 0 {
+		return 0
+	}
+	d := min(max(n+r.computed-r.tokens()-r.placeholders, 0), r.drafts)
+	r.drafts = 0
+	return d
+}
+
+// take removes a request from a plan and gives back its tokens.
+func (p *plan) take(r *request) int {
+	for i := range p.items {
+		if p.items[i].r == r {
+			n := p.items[i].tokens
+			p.items = slices.Delete(p.items, i, i+1)
+			return n
+		}
+	}
+	return 0
+}
+
+// victim is who is preempted when blocks are short: the last that was
+// admitted, or the least urgent.
+func (e *Engine) victim() *request {
+	v := e.running[len(e.running)-1]
+	if e.set.Priority {
+		for _, r := range e.running {
+			if before(v, r) {
+				v = r
+			}
+		}
+	}
+	return v
+}
+
+// stopRunning takes a request from the running and says where it was.
+func (e *Engine) stopRunning(r *request) int {
+	i := len(e.running) - 1
+	if e.running[i] != r {
+		i = slices.Index(e.running, r)
+	}
+	e.running = slices.Delete(e.running, i, i+1)
+	return i
+}
+
+// preempt takes a request's blocks away; it will be computed again from the
+// start (Scheduler._preempt_request).
+func (e *Engine) preempt(r *request) {
+	e.pool.freeBlocks(r.blocks)
+	r.blocks, r.listed = r.blocks[:0], 0
+	r.status = preempted
+	r.computed, r.placeholders, r.drafts = 0, 0, 0
+	r.stale = r.inFlight // their tokens still come, but count for nothing else
+	r.trace.Preemptions++
+	e.stats.Preemptions++
+	e.waiting.prepend(r)
+}
+
+// scheduleWaiting is the second part of Scheduler.schedule: the first that
+// waits and does not fit holds up all behind it.
+func (e *Engine) scheduleWaiting(p *plan, budget *int, threshold int) {
+	for e.waiting.len() > 0 && *budget > 0 && len(e.running) < e.set.MaxNumSeqs {
+		r := e.waiting.peek()
+		hits := e.findLongestCacheHit(r)
+		cached := hits * e.set.BlockSize
+		n := r.tokens() - cached
+		if 0 < threshold && threshold < n {
+			n = threshold
+		}
+		if !e.set.EnableChunkedPrefill && n > *budget {
+			return
+		}
+		n = min(n, *budget)
+		if !e.admit(r, hits, n) {
+			return
+		}
+		e.waiting.pop()
+		e.countPrefix(r, cached)
+		r.computed = cached
+		r.status = running
+		e.running = append(e.running, r)
+		p.items = append(p.items, entry{r: r, tokens: n})
+		*budget -= n
+	}
+}
+
+// findLongestCacheHit is the number of blocks at the front of a request that
+// are cached, one token short of all: the last must be computed to get its
+// logits (KVCacheManager.get_computed_blocks). A drafter that reads the
+// model's hidden states, as EAGLE and MTP do, needs those before the answer
+// too: the last block that hits is computed again
+// (FullAttentionManager.find_longest_cache_hit).
+func (e *Engine) findLongestCacheHit(r *request) int {
+	if !e.set.EnablePrefixCaching {
+		return 0
+	}
+	r.extend(e.set.BlockSize)
+	most := min((r.tokens()-1)/e.set.BlockSize, len(r.hashes))
+	hits := 0
+	for hits < most && e.pool.cached(r.hashes[hits]) != null {
+		hits++
+	}
+	if hits > 0 && e.set.NumSpeculativeTokens > 0 {
+		hits--
+	}
+	return hits
+}
+
+// countPrefix keeps the prefix cache's statistics; those of a request that
+// was preempted are kept apart and not shown (PrefixCacheStats.record).
+func (e *Engine) countPrefix(r *request, cached int) {
+	if r.trace.Preemptions == 0 {
+		r.trace.Cached = cached
+		if e.set.EnablePrefixCaching {
+			e.stats.PrefixQueries += int64(r.tokens())
+			e.stats.PrefixHits += int64(cached)
+		}
+	}
+}
+
+// admit gives a waiting request its cached blocks and room for n tokens, if
+// the whole of it would fit (KVCacheManager.allocate_slots with
+// full_sequence_must_fit) and the watermark stays free.
+func (e *Engine) admit(r *request, hits, n int) bool {
+	reserve := 0
+	if len(e.running) > 0 {
+		reserve = int(e.set.Watermark * float64(e.set.NumGPUBlocks))
+	}
+	idle := 0 // hits that nobody uses: they count as free and will not be
+	for _, h := range r.hashes[:hits] {
+		if e.pool.ref[e.pool.cached(h)] == 0 {
+			idle++
+		}
+	}
+	free := e.pool.free - idle - reserve
+	if e.set.SchedulerReserveFullISL && e.blocksFor(min(r.tokens(), e.set.MaxModelLen))-hits > free {
+		return false
+	}
+	need := e.blocksFor(min(hits*e.set.BlockSize+n+e.set.NumSpeculativeTokens, e.set.MaxModelLen)) - hits
+	if need > free {
+		return false
+	}
+	for _, h := range r.hashes[:hits] {
+		b := e.pool.cached(h)
+		e.pool.touch(b)
+		r.blocks = append(r.blocks, b)
+	}
+	r.listed = hits
+	e.grow(r, need)
+	e.cacheBlocks(r, min(hits*e.set.BlockSize+n, r.tokens()))
+	return true
+}
+
+// allocateSlots gives a running request room for n more tokens
+// (KVCacheManager.allocate_slots).
+func (e *Engine) allocateSlots(r *request, n int) bool {
+	upTo := min(r.computed+n+e.set.NumSpeculativeTokens, e.set.MaxModelLen)
+	if need := e.blocksFor(upTo) - len(r.blocks); need > 0 {
+		if need > e.pool.free {
+			return false
+		}
+		e.grow(r, need)
+	}
+	e.cacheBlocks(r, min(r.computed+n, r.tokens()))
+	return true
+}
+
+func (e *Engine) grow(r *request, blocks int) {
+	for range blocks {
+		r.blocks = append(r.blocks, e.pool.getNewBlock())
+	}
+}
+
+// cacheBlocks makes a request's blocks findable up to a number of tokens
+// that will be computed (KVCacheManager.cache_blocks). It does so when the
+// step is planned, so that an equal prompt in the same step already hits.
+func (e *Engine) cacheBlocks(r *request, tokens int) {
+	full := tokens / e.set.BlockSize
+	if !e.set.EnablePrefixCaching || full <= r.listed {
+		return
+	}
+	r.extend(e.set.BlockSize)
+	for ; r.listed < full; r.listed++ {
+		e.pool.cache(r.blocks[r.listed], r.hashes[r.listed])
+	}
+}
+
+func (e *Engine) blocksFor(tokens int) int {
+	return (tokens + e.set.BlockSize - 1) / e.set.BlockSize
+}
+
+// updateAfterSchedule moves a request on as if the step had run already
+// (Scheduler._update_after_schedule and AsyncScheduler's), and enters it into
+// the batch.
+func (e *Engine) updateAfterSchedule(p *plan, it *entry) {
+	r := it.r
+	if r.trace.Scheduled < 0 {
+		r.trace.Scheduled, r.trace.FirstStep = e.now, p.number
+	}
+	r.trace.Steps++
+	r.trace.LastStep = p.number
+	b := &p.batch
+	b.Requests++
+	b.Tokens += it.tokens
+	b.Logits += 1 + it.drafts
+	if answer := r.computed >= r.tokens()+r.placeholders-1 && r.output+r.placeholders > 0; answer {
+		b.Decodes++
+		b.DecodeContext += int64(r.computed + it.tokens)
+	} else {
+		b.Prefills = append(b.Prefills, Chunk{it.tokens, r.computed})
+		b.PrefillContext += int64(r.computed)
+	}
+	r.computed += it.tokens
+	r.inFlight++
+	if r.computed-it.drafts < r.tokens()+r.placeholders {
+		return // a part of a prompt
+	}
+	it.samples = true
+	r.placeholders += 1 + it.drafts
+	r.drafts = e.set.NumSpeculativeTokens
+}
+
+// updateFromOutput applies what a step gave (Scheduler.update_from_output).
+func (e *Engine) updateFromOutput(p *plan) {
+	outputs := 0
+	for i := range p.items {
+		it := &p.items[i]
+		r := it.r
+		r.inFlight--
+		stale := r.stale > 0
+		if stale {
+			r.stale--
+		}
+		if r.status == finished || !it.samples {
+			continue
+		}
+		accepted := e.accepted(r, it.drafts)
+		e.stats.Verify(it.drafts, accepted)
+		n, finish := e.checkStop(r, 1+accepted)
+		r.output += n
+		if !stale {
+			r.computed -= it.drafts - accepted
+			r.placeholders -= it.drafts - accepted + n
+			if e.set.AsyncScheduling { // otherwise the next step's allocateSlots does it
+				e.cacheBlocks(r, r.computed-r.placeholders)
+			}
+		}
+		if r.trace.First < 0 {
+			r.trace.First = p.end
+		}
+		r.trace.Last = p.end
+		e.stats.GenerationTokens += int64(n)
+		if finish != "" {
+			e.freeRequest(r)
+		}
+		if outputs == 0 {
+			e.front.step(p.end)
+		}
+		outputs++
+		e.streamInterval(r, n, finish, p.end)
+	}
+}
+
+// accepted is how many drafts the model agrees with: each with the same
+// probability, up to the first that it rejects.
+func (e *Engine) accepted(r *request, drafts int) (n int) {
+	for n < drafts && e.uniform(uint64(r.job.ID), uint64(r.output+n)) < e.set.AcceptanceRate {
+		n++
+	}
+	return n
+}
+
+// checkStop cuts n new tokens off where the answer ends (sched/utils.py
+// check_stop): the model's own end is looked at before the lengths. Only a job
+// whose own end is its max_tokens ends by "length", as twin.Job has it.
+func (e *Engine) checkStop(r *request, n int) (int, string) {
+	own := r.job.Output - r.output
+	limit := r.limit() - r.output
+	room := e.set.MaxModelLen - r.job.Prompt - r.output
+	if own < limit && own <= min(room, n) {
+		return max(own, 1), "stop"
+	}
+	if left := min(limit, room); left <= n {
+		return max(left, 1), "length"
+	}
+	return n, ""
+}
+
+// freeRequest ends a request (Scheduler._free_request).
+func (e *Engine) freeRequest(r *request) {
+	switch r.status {
+	case running:
+		e.stopRunning(r)
+	case waiting, preempted:
+		e.waiting.remove(r)
+	}
+	r.status = finished
+	e.pool.freeBlocks(r.blocks)
+	r.blocks = nil
+}

@@ -195,7 +195,7 @@ func TestServerDies(t *testing.T) {
 		t.Fatalf("%q, %v", line, err)
 	}
 	dir := filepath.Join(t.TempDir(), "run")
-	p := start(t, "run", url, "--rate", "200", "--duration", "900ms", "--warmup", "0s", "--output", "16", "--input", "20", "--out", dir)
+	p := start(t, "run", url, "--rate", "200", "--duration", "3s", "--warmup", "0s", "--output", "16", "--input", "20", "--out", dir)
 	recording(t, dir)
 	_ = mock.Process.Kill()
 	if code := p.code(); !finished(code) {

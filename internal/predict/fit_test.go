@@ -33,6 +33,9 @@ func simulated(t *testing.T, d *deploy.Deployment, rate float64, n int, seed uin
 // A fit finds the engine that made the runs: its parameters where they can be
 // told apart, and another load of it within a few percent.
 func TestFitFindsTheTruth(t *testing.T) {
+	if testing.Short() {
+		t.Skip("replays for seconds")
+	}
 	truth, err := deploy.Parse("llama-3.1-8b@rtx4090?step_overhead=6ms&row_overhead=60us&compute_efficiency=0.5&frontend_request=8ms&frontend_chunk=100us&max_num_seqs=48")
 	if err != nil {
 		t.Fatal(err)

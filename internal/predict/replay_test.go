@@ -112,7 +112,11 @@ func FuzzRecording(f *testing.F) {
 // The twin obeys the bounds that the datasheet sets, and less load is never
 // slower.
 func TestCurveKeepsTheBounds(t *testing.T) {
-	for _, spec := range []string{"llama-3.1-8b@rtx4090", "llama-3.1-8b@rtxpro6000", "llama-3.1-8b@2xrtx4090"} {
+	specs := []string{"llama-3.1-8b@rtx4090", "qwen3-30b-a3b@h100", "qwen3-32b@2xa100?dtype=fp8", "qwen2.5-0.5b@l4"}
+	if testing.Short() {
+		specs = specs[:1]
+	}
+	for _, spec := range specs {
 		d, err := deploy.Parse(spec)
 		if err != nil {
 			t.Fatal(err)

@@ -2,7 +2,9 @@
 // epoll loop, recvmsg with the kernel's receive stamps, and nothing but
 // counting. Its CPU time per event is what Pitot's is divided by.
 //
-// usage: reader PORT STREAMS REQUESTS TOKENS
+// usage: reader PORT STREAMS REQUESTS TOKENS [SPREAD]
+//
+// With SPREAD the streams begin evenly over so many microseconds, else at once.
 #define _GNU_SOURCE
 #include <arpa/inet.h>
 #include <linux/net_tstamp.h>
@@ -11,6 +13,7 @@
 #include <string.h>
 #include <sys/epoll.h>
 #include <sys/socket.h>
+#include <time.h>
 #include <unistd.h>
 
 struct stream { int fd; char tail[4]; };
@@ -25,8 +28,15 @@ static void ask(struct stream *s) {
 	to_send--;
 }
 
+static double micros(void) {
+	struct timespec t;
+	clock_gettime(CLOCK_MONOTONIC, &t);
+	return t.tv_sec * 1e6 + t.tv_nsec / 1e3;
+}
+
 int main(int argc, char **argv) {
-	if (argc != 5) { fprintf(stderr, "usage: reader PORT STREAMS REQUESTS TOKENS\n"); return 2; }
+	if (argc < 5) { fprintf(stderr, "usage: reader PORT STREAMS REQUESTS TOKENS [SPREAD]\n"); return 2; }
+	double spread = argc > 5 ? atof(argv[5]) : 0;
 	int port = atoi(argv[1]), n = atoi(argv[2]);
 	long want = atol(argv[3]), done = 0, reads = 0, bytes = 0;
 	to_send = want;
@@ -46,7 +56,11 @@ int main(int argc, char **argv) {
 		struct epoll_event e = {.events = EPOLLIN, .data.ptr = &streams[i]};
 		epoll_ctl(ep, EPOLL_CTL_ADD, fd, &e);
 	}
-	for (int i = 0; i < n && to_send > 0; i++) ask(&streams[i]);
+	double begin = micros();
+	for (int i = 0; i < n && to_send > 0; i++) {
+		while (spread > 0 && micros() < begin + spread * i / n) {}
+		ask(&streams[i]);
+	}
 	static char buf[65536];
 	char control[256];
 	struct epoll_event events[1024];

@@ -20,10 +20,13 @@ func fitVerb(_ context.Context, e *Env) (int, error) {
 	if err != nil {
 		return Usage, err
 	}
+	if p.Format == "md" {
+		return Usage, user.Errorf("--format text or json", "a fit is not written as Markdown")
+	}
 	if len(args) < 2 {
 		return Usage, user.Errorf("for example pitot fit llama-3.1-8b@h100?max_num_seqs=256 runs/A runs/B --out h100.yaml", "fit needs a deployment and at least one run of it")
 	}
-	d, err := deploy.Parse(args[0])
+	d, err := deploy.Parse(deploymentOf(args[0]))
 	if err != nil {
 		return Usage, err
 	}
@@ -58,14 +61,11 @@ prompt token and a chunk cost until the twin serves the same requests as the
 engine did. The settings must be the engine's own (max_num_seqs, …). Two runs,
 one with little load and one with much, determine more than one.
 
-mock:, sim: and predict take the profile: MODEL@GPU?profile=PROFILE
+mock:, sim: and pitot predict take the profile: MODEL@GPU?profile=PROFILE
 `)
-	printSettings(w, fitSettings(), func(s *plan.Setting) {
-		switch s.Name {
-		case "out":
+	printSettings(w, fitSettings(), textOrJSON, func(s *plan.Setting) {
+		if s.Name == "out" {
 			s.Arg, s.Default, s.Help = "FILE", "", "write the profile here"
-		case "format":
-			s.Help = "what standard output gets: text or json"
 		}
 	})
 }

@@ -16,7 +16,7 @@ func overview(w io.Writer) {
 measurement can be trusted.
 
   pitot run http://localhost:8000 --rate 4        your own server
-  pitot run mock:llama-3.1-8b@h100 --rate 20      the embedded target
+  pitot run mock:llama-3.1-8b@h100 --rate 20      the embedded twin of an engine
 
 `)
 	for _, v := range verbs() {
@@ -37,10 +37,14 @@ func runHelp(w io.Writer) {
 Measures one load on one target.
 
 TARGET  http://host:port, …/v1 or a full route; https; unix:///path/to.sock
-        mock:MODEL@GPU  the embedded target behind a real socket
-                        (fixed latencies; mock:fixed with --ttft and --itl)
-        sim:MODEL@GPU   the same in virtual time
+        mock:MODEL@GPU  the twin, a model of vLLM on that hardware, behind a
+                        real socket; mock:MODEL@GPU?max_num_seqs=64 sets it
+        mock:fixed      fixed latencies, as --ttft and --itl say
+        sim:…           either in virtual time: no socket, no waiting
         by default OPENAI_BASE_URL; the key from OPENAI_API_KEY
+
+pitot predict --list has the names of models and accelerators, pitot predict
+--help the settings behind the question mark.
 `)
 	printSettings(w, runSettings())
 }
@@ -55,12 +59,30 @@ first: nothing that was measured is lost.
 }
 
 func mockHelp(w io.Writer) {
-	fmt.Fprint(w, `pitot mock [MODEL@GPU] [flags]
+	fmt.Fprint(w, `pitot mock [MODEL@GPU[?settings]] [flags]
 
-Serves chat completions and completions over HTTP, with latencies that are
-known: by default 50 ms to the first token and 10 ms between tokens.
+Serves vLLM's routes over HTTP: chat completions, completions, models, tokenize,
+metrics, health. With MODEL@GPU the answers come when vLLM on that hardware
+would give them, as the twin has it. Alone, latencies are fixed: by default
+50 ms to the first token and 10 ms between tokens.
+
+pitot predict --list has the names of models and accelerators, pitot predict
+--help the settings behind the question mark, such as ?max_num_seqs=64.
 `)
-	printSettings(w, mockSettings())
+	printSettings(w, mockSettings(), func(s *plan.Setting) {
+		switch s.Name {
+		case "model":
+			s.Default, s.Help = "that of MODEL@GPU", "name to serve the model under"
+		case "key-file":
+			s.Help = "file that holds the API key to ask for"
+		case "seed":
+			s.Default, s.Help = "0", "seed of jitter, faults and ends of answers"
+		case "ttft":
+			s.Default = "50ms"
+		case "itl":
+			s.Default = "10ms"
+		}
+	})
 	fmt.Fprint(w, "\nFaults, separated by commas\n")
 	for line := range strings.Lines(mock.FaultUsage()) {
 		fmt.Fprint(w, "  "+line)

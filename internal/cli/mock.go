@@ -18,7 +18,8 @@ import (
 
 func mockSettings() []string {
 	return []string{"port", "host", "model", "key-file", "seed",
-		"ttft", "itl", "jitter", "slots", "tokens-per-chunk", "role-chunk", "faults", "truth", "max-model-len", "until-eof"}
+		"ttft", "itl", "jitter", "slots", "tokens-per-chunk", "role-chunk", "max-model-len",
+		"speed", "startup-delay", "reasoning", "eos", "prompt-tokens-details", "faults", "truth", "until-eof"}
 }
 
 func mockVerb(ctx context.Context, e *Env) (int, error) {
@@ -33,9 +34,12 @@ func mockVerb(ctx context.Context, e *Env) (int, error) {
 	if len(args) > 1 {
 		return Usage, user.Errorf("", "more than one name: %q and %q", args[0], args[1])
 	}
-	srv, about, err := point.NewMock(&p, name)
+	srv, about, notes, err := point.NewMock(&p, name)
 	if err != nil {
 		return Usage, err
+	}
+	for _, n := range notes {
+		fmt.Fprintln(e.Stderr, "pitot: "+n)
 	}
 	l, err := net.Listen("tcp", net.JoinHostPort(p.Mock.Host, strconv.Itoa(p.Mock.Port)))
 	if err != nil {

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"io"
 	"math"
+	"strings"
 
 	"pitot/internal/plan"
 	"pitot/internal/predict"
@@ -14,12 +15,12 @@ import (
 )
 
 func predictSettings() []string {
-	return []string{"input", "output", "gpu-price", "replay", "format"}
+	return []string{"input", "output", "gpu-price", "replay", "run", "list", "format"}
 }
 
 // predictVerb says what to expect of a deployment, or how near the twin comes
 // to a recording.
-func predictVerb(_ context.Context, e *Env) (int, error) {
+func predictVerb(ctx context.Context, e *Env) (int, error) {
 	p, args, err := plan.Decode(predictSettings(), e.Args, e.Environ)
 	if err != nil {
 		return Usage, err
@@ -27,12 +28,21 @@ func predictVerb(_ context.Context, e *Env) (int, error) {
 	if len(args) > 1 {
 		return Usage, user.Errorf("", "more than one deployment: %q and %q", args[0], args[1])
 	}
+	if p.Format == "md" {
+		return Usage, user.Errorf("--format text or json", "a prediction is not written as Markdown")
+	}
+	if p.List {
+		return known(e, &p, args)
+	}
 	spec := ""
 	if len(args) == 1 {
-		spec = args[0]
+		spec = deploymentOf(args[0])
 	}
 	if p.Replay != "" {
 		return replay(e, &p, spec)
+	}
+	if p.Beside != "" && spec != "" {
+		return beside(ctx, e, &p, spec)
 	}
 	if spec == "" {
 		return Usage, user.Errorf("for example pitot predict llama-3.1-8b@h100", "no deployment given")
@@ -70,21 +80,70 @@ func replay(e *Env, p *plan.Plan, spec string) (int, error) {
 	return Done, report.Replay(e.Stdout, x, report.Style{Color: colored(e.Stdout, e.Getenv)})
 }
 
+// known lists the names that a deployment can be put together from.
+func known(e *Env, p *plan.Plan, args []string) (int, error) {
+	if len(args) > 0 || p.Replay != "" {
+		return Usage, user.Errorf("leave one of them out", "--list lists all there is: it takes no deployment and no --replay")
+	}
+	k := predict.AllKnown()
+	if p.Format == "json" {
+		return Done, report.JSON(e.Stdout, k)
+	}
+	return Done, report.Known(e.Stdout, k, report.Style{Color: colored(e.Stdout, e.Getenv)})
+}
+
+// beside lays a measured run beside the twin's.
+func beside(ctx context.Context, e *Env, p *plan.Plan, spec string) (int, error) {
+	x, err := predict.Redo(ctx, spec, p.Beside, runSettings())
+	if err != nil {
+		return Usage, err
+	}
+	if p.Format == "json" {
+		return Done, report.JSON(e.Stdout, x)
+	}
+	return Done, report.Beside(e.Stdout, x, report.Style{Color: colored(e.Stdout, e.Getenv)})
+}
+
+// deploymentOf gives MODEL@GPU, also where it is written as a target.
+func deploymentOf(arg string) string {
+	return strings.TrimPrefix(strings.TrimPrefix(arg, "mock:"), "sim:")
+}
+
 func mean(l interface{ Mean() float64 }) int { return max(int(math.Round(l.Mean())), 1) }
 
 func predictHelp(w io.Writer) {
-	fmt.Fprint(w, `pitot predict MODEL@GPU [flags]
+	fmt.Fprint(w, `pitot predict MODEL@GPU[?settings] [flags]
 
 What to expect of a deployment before there is one: the arithmetic of bandwidth
 and compute in the open, and the twin's curve over concurrency.
 
-MODEL   a name of the catalogue, or a directory with a Hugging Face config.json
-GPU     h100, 2xa100, …; with ?max_num_seqs=64&kv_dtype=fp8 for the engine
+MODEL     a name (pitot predict --list), or a directory with a Hugging Face
+          config.json
+GPU       a name (--list); 2xa100 for two, with tensor parallelism
+settings  of the engine, as in ?max_num_seqs=64&kv_cache_dtype=fp8
 
 pitot predict [MODEL@GPU] --replay DIR [flags]
 
 Sends the requests of a recording (meta.json, requests.jsonl) to the twin at
 their recorded times and lays what it does beside what was recorded.
 `)
-	printSettings(w, predictSettings())
+	fmt.Fprint(w, `
+pitot predict MODEL@GPU --run DIR [flags]
+
+Does a measured run again on the twin, the same requests at the same times, and
+says what a difference usually means.
+`)
+	printSettings(w, predictSettings(), textOrJSON)
+	fmt.Fprint(w, "\nSettings of the engine, behind ? and joined by &, with vLLM's names where it has one\n")
+	names := append(deploy.SettingNames(), "profile")
+	for _, line := range wrapped(strings.Join(names, ", "), helpWidth-2) {
+		fmt.Fprintln(w, "  "+line)
+	}
+}
+
+// textOrJSON changes the help of --format for verbs that write no Markdown.
+func textOrJSON(s *plan.Setting) {
+	if s.Name == "format" {
+		s.Help = "what standard output gets: text or json"
+	}
 }

@@ -19,7 +19,8 @@ func runSettings() []string {
 		"rate", "concurrency", "arrival", "think", "max-in-flight", "duration", "requests", "warmup", "repeat",
 		"slo", "gpus", "gpu-price", "token-price", "spend-limit",
 		"out", "format", "launch", "note", "dry-run", "quiet",
-		"ttft", "itl", "jitter", "slots", "tokens-per-chunk", "role-chunk", "faults", "truth", "max-model-len",
+		"ttft", "itl", "jitter", "slots", "tokens-per-chunk", "role-chunk", "max-model-len",
+		"speed", "startup-delay", "reasoning", "prompt-tokens-details", "faults", "truth",
 	}
 }
 

@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"bufio"
 	"context"
 	"encoding/json"
 	"errors"
@@ -43,6 +44,10 @@ func TestMain(m *testing.M) {
 //	                        request's secrets in a 401, "models" lists one model,
 //	                        "nothing" answers 404
 //	served N                wants that many requests to have come to it
+//	serve ARG…              starts pitot mock with these arguments on a free port
+//	                        and sets URL; standard output is its first line
+//	ask PATH [FILE]         gets a path under URL, or posts the file to it as JSON;
+//	                        standard output is the status, then the body
 //	absent TEXT PATH…       wants no file under the paths to hold the text
 func TestScripts(t *testing.T) {
 	testscript.Run(t, testscript.Params{
@@ -53,6 +58,7 @@ func TestScripts(t *testing.T) {
 		},
 		Cmds: map[string]func(ts *testscript.TestScript, neg bool, args []string){
 			"exitcode": exitcode, "validrun": validrun, "server": server, "served": served, "absent": absent,
+			"serve": serve, "ask": ask,
 		},
 	})
 }
@@ -168,6 +174,51 @@ func served(ts *testscript.TestScript, neg bool, args []string) {
 	if got := strconv.FormatInt(n.(*atomic.Int64).Load(), 10); got != args[0] {
 		ts.Fatalf("%s requests came, want %s", got, args[0])
 	}
+}
+
+// serve starts the mock in a process of its own, as users do. It ends with
+// the script.
+func serve(ts *testscript.TestScript, neg bool, args []string) {
+	if neg {
+		ts.Fatalf("usage: serve arg…")
+	}
+	mock := exec.Command("pitot", append([]string{"mock", "--port", "0", "--until-eof"}, args...)...)
+	mock.Dir = ts.MkAbs(".")
+	stdin, err := mock.StdinPipe()
+	ts.Check(err)
+	stdout, err := mock.StdoutPipe()
+	ts.Check(err)
+	ts.Check(mock.Start())
+	ts.Defer(func() {
+		_ = stdin.Close()
+		_, _ = io.Copy(io.Discard, stdout)
+		_ = mock.Wait()
+	})
+	line, err := bufio.NewReader(stdout).ReadString('\n')
+	url, _, ok := strings.Cut(strings.TrimPrefix(line, "serving on "), " ")
+	if err != nil || !ok {
+		ts.Fatalf("pitot mock said %q, %v", line, err)
+	}
+	ts.Setenv("URL", url)
+	_, _ = io.WriteString(ts.Stdout(), line)
+}
+
+func ask(ts *testscript.TestScript, neg bool, args []string) {
+	if neg || len(args) < 1 || len(args) > 2 {
+		ts.Fatalf("usage: ask path [file]")
+	}
+	var r *http.Response
+	var err error
+	if url := ts.Getenv("URL") + args[0]; len(args) == 1 {
+		r, err = http.Get(url)
+	} else {
+		r, err = http.Post(url, "application/json", strings.NewReader(ts.ReadFile(args[1])))
+	}
+	ts.Check(err)
+	defer r.Body.Close()
+	body, err := io.ReadAll(r.Body)
+	ts.Check(err)
+	fmt.Fprintf(ts.Stdout(), "%s\n%s\n", r.Status, body)
 }
 
 func absent(ts *testscript.TestScript, neg bool, args []string) {

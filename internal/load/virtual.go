@@ -17,7 +17,7 @@ type Virtual struct {
 	now     int64
 	step    twin.Step // the step that is running, when busy
 	busy    bool
-	running map[int64]*job
+	running ring
 	events  []Event
 }
 
@@ -31,7 +31,7 @@ type VirtualConfig struct {
 
 // NewVirtual gives a world at time 0.
 func NewVirtual(cfg VirtualConfig) *Virtual {
-	return &Virtual{cfg: cfg, running: map[int64]*job{}}
+	return &Virtual{cfg: cfg, running: make(ring, 64)}
 }
 
 // Now implements [World].
@@ -43,7 +43,7 @@ func (v *Virtual) Do(a Action) {
 	case Start:
 		v.start(a)
 	case Cancel:
-		if j := v.running[a.ID]; j != nil {
+		if j := v.running.get(a.ID); j != nil {
 			v.cfg.Engine.Abort(a.ID)
 			r := j.row
 			r.Outcome, r.Error = record.Cut, a.Class
@@ -90,7 +90,7 @@ func (v *Virtual) start(a Action) {
 			return
 		}
 	}
-	v.running[a.ID] = &job{row: r, prompt: int32(prompt)}
+	v.running.put(&job{row: r, prompt: int32(prompt)})
 	v.cfg.Engine.Add(v.now, twin.Job{ID: a.ID, Prompt: prompt, Output: output, Content: newContent(&req, prompt)})
 }
 
@@ -104,10 +104,43 @@ type job struct {
 	prompt, tokens int32
 }
 
+// ring finds the jobs that run by their ids. Ids are given in turn, so those
+// that run are close together and each has a place of its own, id modulo the
+// length; where two would share one, it doubles. The length is a power of two.
+type ring []*job
+
+func (r ring) place(id int64) **job { return &r[id&int64(len(r)-1)] }
+
+func (r ring) get(id int64) *job {
+	if j := *r.place(id); j != nil && j.row.ID == id {
+		return j
+	}
+	return nil
+}
+
+func (r *ring) put(j *job) {
+	for *r.place(j.row.ID) != nil {
+		old := *r
+		*r = make(ring, 2*len(old))
+		for _, j := range old {
+			if j != nil {
+				*r.place(j.row.ID) = j
+			}
+		}
+	}
+	*r.place(j.row.ID) = j
+}
+
+func (r ring) remove(id int64) {
+	if r.get(id) != nil {
+		*r.place(id) = nil
+	}
+}
+
 // end records a request that has ended and makes its event.
 func (v *Virtual) end(r *record.Row) {
 	r.Done = v.now
-	delete(v.running, r.ID)
+	v.running.remove(r.ID)
 	v.cfg.Sink.Done(r)
 	v.events = append(v.events, Event{ID: r.ID, At: v.now, Failed: r.Outcome == record.Failed})
 }
@@ -141,7 +174,7 @@ func (v *Virtual) Wait(ctx context.Context, until int64) []Event {
 // emit records what the step gave.
 func (v *Virtual) emit() {
 	for _, e := range v.step.Out {
-		j := v.running[e.ID]
+		j := v.running.get(e.ID)
 		if j == nil {
 			continue
 		}

@@ -3,6 +3,7 @@ package plan
 import (
 	"encoding/json"
 	"net/url"
+	"slices"
 	"strings"
 
 	"pitot/internal/slo"
@@ -102,7 +103,7 @@ func (p *Plan) checkMock() error {
 			return user.Errorf(`a limit is written --slo "p99 `+s.Name+`<200ms"`, "--%s is a latency of the embedded target, and %s is none", s.Name, p.Target)
 		case kind == "http":
 			return user.Errorf("use it with mock:MODEL@GPU", "--%s describes the embedded target, and %s is none", s.Name, p.Target)
-		case s.Name == "faults":
+		case needsSocket(s.Name):
 			return user.Errorf("use mock: in place of sim:", "--%s needs the embedded target behind a socket, and %s has none", s.Name, p.Target)
 		}
 	}
@@ -110,6 +111,12 @@ func (p *Plan) checkMock() error {
 		return user.Errorf("use it with mock:MODEL@GPU", "--truth needs the embedded target behind a socket, and %s is none", p.Target)
 	}
 	return nil
+}
+
+// needsSocket says whether a setting of the embedded target is one of its
+// HTTP face, which a target in virtual time has none of.
+func needsSocket(setting string) bool {
+	return slices.Contains([]string{"speed", "startup-delay", "reasoning", "eos", "prompt-tokens-details", "faults"}, setting)
 }
 
 func (p *Plan) checkObjective() error {

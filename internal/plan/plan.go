@@ -60,6 +60,8 @@ type Plan struct {
 	Mock Mock
 
 	Replay  string // recording that predict replays
+	Beside  string // run that predict lays beside the twin
+	List    bool   // predict lists what it knows
 	Client  string // another client to check, a shell command
 	Streams []int  // numbers of streams to check at
 
@@ -70,15 +72,21 @@ type Plan struct {
 type Mock struct {
 	Port           int
 	Host           string
-	TTFT, ITL      time.Duration // negative: by the model's name
+	TTFT, ITL      time.Duration // negative: not given
 	Jitter         float64
 	Slots          int
 	TokensPerChunk int
 	RoleChunk      bool
-	Faults         string
-	Truth          string
 	MaxModelLen    int
-	UntilEOF       bool // end with standard input
+
+	Speed        float64          // times as fast as real
+	StartupDelay time.Duration    // while the model is loaded
+	Reasoning    float64          // share of a chat's answer
+	EOS          workload.Lengths // at which answers end by themselves; zero: at the limit
+	TellCached   bool             // in the usage
+	Faults       string
+	Truth        string
+	UntilEOF     bool // end with standard input
 }
 
 // TokenPrice is what a hosted API asks, USD per million tokens.
@@ -93,7 +101,7 @@ func Default() Plan {
 		Workload: "random", Input: workload.Fixed(1024), Output: workload.Fixed(128),
 		Arrival: "poisson", Duration: 60 * time.Second, Warmup: AutoWarmup, Repeat: 1,
 		KeyEnv: "OPENAI_API_KEY", Timeout: 600 * time.Second, Format: "text",
-		Mock: Mock{Host: "127.0.0.1", Port: 8000, TTFT: -1, ITL: -1, TokensPerChunk: 1, MaxModelLen: 131072},
+		Mock: Mock{Host: "127.0.0.1", Port: 8000, TTFT: -1, ITL: -1, TokensPerChunk: 1, MaxModelLen: 131072, Speed: 1},
 	}
 }
 

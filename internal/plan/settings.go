@@ -145,6 +145,16 @@ func Settings() []Setting {
 			set: count(func(p *Plan) *int { return &p.Mock.TokensPerChunk }, 1, many), get: unless("1", func(p *Plan) string { return strconv.Itoa(p.Mock.TokensPerChunk) })},
 		{Name: "role-chunk", Group: groupMock, Help: "name the role in an event of its own, at once",
 			set: toggle(func(p *Plan) *bool { return &p.Mock.RoleChunk }), get: on(func(p *Plan) bool { return p.Mock.RoleChunk })},
+		{Name: "speed", Arg: "FACTOR", Default: "1", Group: groupMock, Help: "how many times as fast as in reality it runs",
+			set: number(func(p *Plan) *float64 { return &p.Mock.Speed }, 0.001, 1000), get: unless("1", func(p *Plan) string { return decimal(p.Mock.Speed) })},
+		{Name: "startup-delay", Arg: "TIME", Default: "0", Group: groupMock, Help: "how long it loads its model first: until then it answers 503",
+			set: duration(func(p *Plan) *time.Duration { return &p.Mock.StartupDelay }, 0), get: unless("0s", func(p *Plan) string { return p.Mock.StartupDelay.String() })},
+		{Name: "reasoning", Arg: "SHARE", Default: "0", Group: groupMock, Help: "share of a chat's answer that comes as reasoning before the rest, 0 to 1",
+			set: number(func(p *Plan) *float64 { return &p.Mock.Reasoning }, 0, 1), get: unless("0", func(p *Plan) string { return decimal(p.Mock.Reasoning) })},
+		{Name: "eos", Arg: "TOKENS", Default: "never", Group: groupMock, Help: "length at which the model ends an answer by itself, unless the request says ignore_eos: 200, uniform(a,b), normal(mean,sd) or lognormal(mean,sd)",
+			set: lengths(func(p *Plan) *workload.Lengths { return &p.Mock.EOS }), get: text(func(p *Plan) string { return p.Mock.EOS.String() })},
+		{Name: "prompt-tokens-details", Group: groupMock, Help: "tell in the usage how many tokens of the prompt were cached, as vLLM's flag of that name does",
+			set: toggle(func(p *Plan) *bool { return &p.Mock.TellCached }), get: on(func(p *Plan) bool { return p.Mock.TellCached })},
 		{Name: "faults", Arg: "LIST", Group: groupMock, Help: `what goes wrong, for example "429:1%,reset:0.5%,stall:2%:3s"`,
 			set: str(func(p *Plan) *string { return &p.Mock.Faults }), get: text(func(p *Plan) string { return p.Mock.Faults })},
 		{Name: "truth", Arg: "FILE", Group: groupMock, Help: "log the true times of each request",
@@ -156,6 +166,10 @@ func Settings() []Setting {
 
 		{Name: "replay", Arg: "DIR", Group: groupPredict, Help: "a recording to replay: a directory with meta.json and requests.jsonl",
 			set: str(func(p *Plan) *string { return &p.Replay })},
+		{Name: "run", Arg: "DIR", Group: groupPredict, Help: "a measured run to lay beside the twin's",
+			set: str(func(p *Plan) *string { return &p.Beside })},
+		{Name: "list", Group: groupPredict, Help: "list the models and accelerators that have a name",
+			set: toggle(func(p *Plan) *bool { return &p.List })},
 		{Name: "client", Arg: "COMMAND", Group: groupCheck, Help: "check another client: a shell command with {url}, and {host}, {port}, {model}, {dir}",
 			set: str(func(p *Plan) *string { return &p.Client })},
 		{Name: "streams", Arg: "LIST", Default: "1,10,100,1000 and more", Group: groupCheck, Help: "numbers of streams to check at",
@@ -165,5 +179,5 @@ func Settings() []Setting {
 
 // Groups lists the groups of settings in the order of the help.
 func Groups() []string {
-	return []string{groupTarget, groupWorkload, groupLoad, groupJudge, groupRun, groupMock, groupPredict, groupPredict, groupCheck}
+	return []string{groupTarget, groupWorkload, groupLoad, groupJudge, groupRun, groupMock, groupPredict, groupCheck}
 }

@@ -127,6 +127,11 @@ func drawn(t *rapid.T) Plan {
 	maybe("slots", whole(&p.Mock.Slots, 0, many))
 	maybe("tokens-per-chunk", whole(&p.Mock.TokensPerChunk, 1, many))
 	maybe("role-chunk", yes(&p.Mock.RoleChunk))
+	maybe("speed", real(&p.Mock.Speed, 0.001, 1000))
+	maybe("startup-delay", length(&p.Mock.StartupDelay, 0))
+	maybe("reasoning", real(&p.Mock.Reasoning, 0, 1))
+	maybe("eos", lengths(&p.Mock.EOS))
+	maybe("prompt-tokens-details", yes(&p.Mock.TellCached))
 	maybe("faults", text(&p.Mock.Faults))
 	maybe("max-model-len", whole(&p.Mock.MaxModelLen, 1, many))
 	return p
@@ -157,7 +162,7 @@ func TestEverythingIsKept(t *testing.T) {
 	not := map[string]string{
 		"out": "a new run has its own", "format": "how it is shown", "dry-run": "nothing was run", "quiet": "how it is shown",
 		"port": "of pitot mock", "host": "of pitot mock", "until-eof": "of pitot mock", "truth": "a new run would overwrite it",
-		"client": "of pitot check", "replay": "of pitot predict", "streams": "of pitot check",
+		"client": "of pitot check", "replay": "of pitot predict", "list": "of pitot predict", "run": "of pitot predict", "streams": "of pitot check",
 	}
 	for _, s := range Settings() {
 		if (s.get == nil) != (not[s.Name] != "") {

@@ -13,8 +13,13 @@ import (
 	"pitot/internal/twin/mock"
 	"pitot/internal/user"
 	"pitot/internal/wire"
+	"pitot/internal/workload/seed"
 	"pitot/internal/workload/token"
 )
+
+// streamEOS is the stream of the seed that the answers' own ends are drawn
+// from.
+const streamEOS = 0x656f73
 
 // embedded is the name of an embedded target, MODEL@GPU.
 func embedded(p *plan.Plan) string {
@@ -33,6 +38,9 @@ type engine struct {
 	cache       map[string]string // of its KV cache, in its metrics
 	// residence is about how long a request takes.
 	residence func(p *plan.Plan) time.Duration
+	// outside says in what a load leaves what the engine was fitted on, "" if
+	// in nothing; nil: it was not fitted.
+	outside func(p *plan.Plan) string
 }
 
 // openEngine gives the engine that MODEL@GPU or the flags of fixed latencies
@@ -41,24 +49,12 @@ func openEngine(p *plan.Plan, name string) (engine, error) {
 	if name == "" || name == "fixed" {
 		return fixedEngine(p)
 	}
-	for _, f := range []struct {
-		flag string
-		set  bool
-	}{
-		{"--ttft", p.Mock.TTFT >= 0}, {"--itl", p.Mock.ITL >= 0}, {"--jitter", p.Mock.Jitter > 0},
-		{"--slots", p.Mock.Slots > 0}, {"--tokens-per-chunk", p.Mock.TokensPerChunk > 1},
-	} {
-		if f.set {
-			return engine{}, user.Errorf("use "+strings.SplitN(p.Target+":", ":", 2)[0]+":fixed with it, or a setting of the engine such as ?max_num_seqs=64",
-				"%s is for fixed latencies; the latencies of %s come from its engine", f.flag, name)
-		}
+	if err := refuseFixed(p, name); err != nil {
+		return engine{}, err
 	}
 	d, err := deploy.Parse(name)
 	if err != nil {
 		return engine{}, err
-	}
-	if s := d.Outside(p.Prefix+int(p.Input.Mean()), int(p.Output.Mean()), float64(p.Concurrency)); s != "" {
-		d.Notes = append(d.Notes, s)
 	}
 	return engine{
 		make:        func(seed uint64) twin.Engine { return d.Engine(seed) },
@@ -69,11 +65,53 @@ func openEngine(p *plan.Plan, name string) (engine, error) {
 		server:      d.Facts(),
 		cache: map[string]string{
 			"block_size": strconv.Itoa(d.Settings.BlockSize), "num_gpu_blocks": strconv.Itoa(d.Settings.NumGPUBlocks),
+			"gpu_memory_utilization": strconv.FormatFloat(d.MemoryUtilization, 'g', -1, 64),
+			"enable_prefix_caching":  map[bool]string{true: "True", false: "False"}[d.Settings.EnablePrefixCaching], // as Python writes it
 		},
 		residence: func(p *plan.Plan) time.Duration {
 			return d.Residence(p.Prefix+int(p.Input.Mean()), int(p.Output.Mean()), max(p.Concurrency, 1))
 		},
+		outside: func(p *plan.Plan) string {
+			return d.Outside(p.Prefix+int(p.Input.Mean()), int(p.Output.Mean()), float64(p.Concurrency))
+		},
 	}, nil
+}
+
+// refuseFixed refuses the settings of fixed latencies for an engine that has
+// its own, and says what stands in their place.
+func refuseFixed(p *plan.Plan, name string) error {
+	fixed := "use " + p.Kind() + ":fixed with it"
+	m, usual := &p.Mock, plan.Default().Mock
+	for _, f := range []struct {
+		flag    string
+		set     bool
+		setting string // the engine's own, that stands in its place
+		value   string
+	}{
+		{"--ttft", m.TTFT >= 0, "", ""}, {"--itl", m.ITL >= 0, "", ""},
+		{"--jitter", m.Jitter > 0, "step_jitter", strconv.FormatFloat(m.Jitter, 'g', -1, 64)},
+		{"--slots", m.Slots > 0, "max_num_seqs", strconv.Itoa(m.Slots)},
+		{"--tokens-per-chunk", m.TokensPerChunk > 1, "stream_interval", strconv.Itoa(m.TokensPerChunk)},
+		{"--max-model-len", m.MaxModelLen != usual.MaxModelLen, "max_model_len", strconv.Itoa(m.MaxModelLen)},
+		{"--role-chunk", m.RoleChunk, "", ""},
+	} {
+		if !f.set {
+			continue
+		}
+		hint, sep := fixed, "?"
+		if strings.Contains(name, "?") {
+			sep = "&"
+		}
+		switch {
+		case f.setting == "":
+		case strings.Contains(name, f.setting+"="):
+			hint = "it has " + f.setting + " already; or " + fixed
+		default:
+			hint = "write " + name + sep + f.setting + "=" + f.value + ", or " + fixed
+		}
+		return user.Errorf(hint, "%s is for fixed latencies; %s has an engine that decides", f.flag, name)
+	}
+	return nil
 }
 
 // fixedEngine gives an engine of fixed latencies.
@@ -127,29 +165,40 @@ func (t *Target) openSim(p *plan.Plan) error {
 	t.Engine = e.make
 	t.API = wire.Chat{}
 	t.Options.Model = e.model
-	t.tell("pitot sim, "+e.about, e)
+	t.tell("pitot sim, "+e.about, p, e)
 	t.Residence = e.residence(p)
 	return nil
 }
 
 // tell notes what an embedded engine is.
-func (t *Target) tell(about string, e engine) {
+func (t *Target) tell(about string, p *plan.Plan, e engine) {
+	if p.Mock.Speed != 1 {
+		about += fmt.Sprintf(", run %v times as fast", p.Mock.Speed)
+	}
 	t.Server["engine"] = about
 	for k, v := range e.server {
 		t.Server[k] = v
 	}
 	t.Notes = append(t.Notes, e.notes...)
+	if e.outside != nil {
+		if s := e.outside(p); s != "" {
+			t.Notes = append(t.Notes, s)
+		}
+	}
 }
 
-// NewMock makes the server that a plan describes; name is MODEL@GPU or "".
-// about says what it is.
-func NewMock(p *plan.Plan, name string) (srv *mock.Server, about string, err error) {
-	e, err := openEngine(p, name)
+// NewMock makes the server that a plan describes; name is MODEL@GPU, or
+// "fixed" or "" for fixed latencies. about says what it is, notes what a user
+// should know of it.
+func NewMock(p *plan.Plan, name string) (srv *mock.Server, about string, notes []string, err error) {
+	of := *p
+	of.Target = "mock:" + name // not where a variable points
+	e, err := openEngine(&of, name)
 	if err != nil {
-		return nil, "", err
+		return nil, "", nil, err
 	}
-	srv, err = e.serve(p)
-	return srv, e.about, err
+	srv, err = e.serve(&of)
+	return srv, e.about, e.notes, err
 }
 
 // serve puts the engine behind a server.
@@ -161,6 +210,10 @@ func (e *engine) serve(p *plan.Plan) (*mock.Server, error) {
 	mc := mock.Config{
 		Engine: e.make(p.Seed), Model: e.model, MaxModelLen: e.maxModelLen,
 		Tokenize: token.Universal().Split, PromptOverhead: 8, Cache: e.cache, Faults: faults, Seed: p.Seed,
+		Speed: p.Mock.Speed, Startup: p.Mock.StartupDelay, Reasoning: p.Mock.Reasoning, PromptTokensDetails: p.Mock.TellCached,
+	}
+	if eos := p.Mock.EOS; !eos.IsZero() {
+		mc.Ends = func(n int64) int { return eos.At(seed.At(p.Seed, streamEOS, uint64(n))) }
 	}
 	if p.Model != "" {
 		mc.Model = p.Model

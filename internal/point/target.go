@@ -236,6 +236,6 @@ func (t *Target) openMock(p *plan.Plan) (string, error) {
 		defer cancel()
 		_ = srv.Shutdown(ctx)
 	}
-	t.tell("pitot mock, "+e.about, e)
+	t.tell("pitot mock, "+e.about, p, e)
 	return "http://" + l.Addr().String(), nil
 }

@@ -1,6 +1,7 @@
 package predict
 
 import (
+	"slices"
 	"strings"
 
 	"pitot/internal/twin/catalogue"
@@ -37,10 +38,15 @@ func Predict(d *deploy.Deployment, input, output int) (*Prediction, error) {
 			user.Count(input+output), user.Count(d.Settings.MaxModelLen))
 	}
 	fit, _ := d.Sequences(input + output)
+	users := Ladder(d, input, output)
+	notes := slices.Clone(d.Notes)
+	if s := d.Outside(input, output, float64(users[len(users)-1])); s != "" {
+		notes = append(notes, s)
+	}
 	return &Prediction{
 		Schema: Schema, Deployment: d, Facts: d.Facts(), Input: input, Output: output,
 		Bounds: d.Bounds(), Memory: d.Memory, KVTokens: d.KVTokens(), Fit: fit,
-		Curve: Curve(d, Fixed(input, output), Ladder(d, input, output)), Notes: d.Notes,
+		Curve: Curve(d, Fixed(input, output), users), Notes: notes,
 	}, nil
 }
 

@@ -3,6 +3,7 @@ package report
 import (
 	"fmt"
 	"io"
+	"strings"
 
 	"pitot/internal/predict"
 	"pitot/internal/twin/deploy"
@@ -42,15 +43,22 @@ func Prediction(w io.Writer, x *predict.Prediction, s Style) error {
 		[]string{"balance", fmt.Sprintf("from %s tokens in a step on, computing takes longer than reading weights", count(int64(b.ComputeBatch)))},
 		[]string{"memory", memory(x.Memory) + each},
 	)
+	label := 0
 	for _, r := range rows {
-		p.hanging(s, "", fmt.Sprintf("%-11s", r[0]), "           ", r[1])
+		label = max(label, len(r[0])+2)
+	}
+	for _, r := range rows {
+		p.hanging(s, "", fmt.Sprintf("%-*s", label, r[0]), strings.Repeat(" ", label), r[1])
 	}
 	p.line("")
 	p.line("users = requests that run at once, each user waiting for the answer")
 	p.line("bound = what the datasheet allows; twin = the engine as modelled")
-	p.line("")
 	priced := d.USDPerHour > 0
-	t := Table{Head: []string{"users", "TPOT bound", "twin", "TTFT p50", "p99", "req/s bound", "twin", "output tok/s", "limited by"}}
+	if priced {
+		p.line("$/M out = for a million output tokens at $%.2f an hour and %s; --gpu-price sets it", d.USDPerHour, d.Accelerator.Name)
+	}
+	p.line("")
+	t := Table{Head: []string{"users", "TPOT bound", "twin", "TTFT p50", "p99", "req/s bound", "twin", "out tok/s", "limited by"}}
 	if priced {
 		t.Head = append(t.Head, "$/M out")
 	}
@@ -76,6 +84,37 @@ func memory(m deploy.Memory) string {
 }
 
 func ms(seconds float64) string { return quantity(seconds*1e3) + " ms" }
+
+// Known writes the models and accelerators that have a name.
+func Known(w io.Writer, k *predict.Known, s Style) error {
+	p := &printer{w: w}
+	p.line("")
+	t := Table{Head: []string{"model", "parameters", "active", "context", "weights", "on the Hugging Face hub"}}
+	for _, m := range k.Models {
+		t.Rows = append(t.Rows, []string{m.Name, billions(m.Parameters), billions(m.Active), count(m.Context), m.DType, m.Repository})
+	}
+	t.text(p, s)
+	p.line("")
+	t = Table{Head: []string{"accelerator", "GiB", "GB/s", "bf16 TFLOPS", "fp8", "$/h"}}
+	for _, a := range k.Accelerators {
+		fp8 := "–"
+		if f := a.TFLOPS["fp8"]; f > 0 {
+			fp8 = quantity(f)
+		}
+		price := "–"
+		if a.USDPerHour > 0 {
+			price = fmt.Sprintf("%.2f", a.USDPerHour)
+		}
+		t.Rows = append(t.Rows, []string{a.Name, quantity(a.MemoryGiB), count(int64(a.BandwidthGBs)), quantity(a.TFLOPS["bf16"]), fp8, price})
+	}
+	t.text(p, s)
+	p.line("")
+	p.write(s, dim, "", "Any other model: give a directory with its Hugging Face config.json, as in ./my-model@h100. Names on the hub do too. Several accelerators: 2xh100. Engine settings: pitot predict --help.")
+	return p.err
+}
+
+// billions writes a number of parameters.
+func billions(n int64) string { return quantity(float64(n)/1e9) + " G" }
 
 // Replay writes a recording beside what the twin made of it.
 func Replay(w io.Writer, x *predict.Replayed, s Style) error {
@@ -108,6 +147,32 @@ func Replay(w io.Writer, x *predict.Replayed, s Style) error {
 	t.text(p, s)
 	p.line("")
 	p.write(s, "", "", fmt.Sprintf("step times × %.4f, fitted on the recorded mean TPOT; nothing else is fitted", x.Scalar))
+	return p.err
+}
+
+// Beside writes a measured run beside the twin's.
+func Beside(w io.Writer, x *predict.Beside, s Style) error {
+	p := &printer{w: w}
+	p.line("")
+	p.write(s, bold, "", fmt.Sprintf("%s beside the twin of %s", plain(x.Run), x.Deployment.Spec))
+	p.write(s, "", "", x.Deployment.Describe())
+	for _, n := range x.Notes {
+		p.write(s, dim, "", n)
+	}
+	p.line("")
+	t := Table{Head: []string{"", "measured", "predicted", "ratio"}}
+	for _, l := range x.Lines {
+		name := l.Name
+		if l.Unit != "" {
+			name += ", " + l.Unit
+		}
+		t.Rows = append(t.Rows, []string{name, optional(l.Measured), optional(l.Predicted), optional(l.Ratio)})
+	}
+	t.text(p, s)
+	p.line("")
+	for _, m := range x.Means {
+		p.hanging(s, "", "- ", "  ", m)
+	}
 	return p.err
 }
 

@@ -116,7 +116,7 @@ func FindModel(name string) (Model, error) {
 		}
 		names = append(names, m.Name)
 	}
-	return Model{}, user.Errorf(user.Known(strings.ToLower(name), names)+"; or give the directory of a model with its config.json", "unknown model %q", name)
+	return Model{}, user.Errorf(user.Known(strings.ToLower(name), names)+" (or the directory of any model's config.json; pitot predict --list has all names)", "unknown model %q", name)
 }
 
 // FindAccelerator gives the accelerator with a name or an alias. An unknown

@@ -7,17 +7,17 @@ import "pitot/internal/twin/vllm"
 // operations and seconds are those of one accelerator of the group, which
 // all work at the same time.
 type Bounds struct {
-	WeightBytes  float64 // read in each step, of a dense model or with all experts touched
-	ActiveBytes  float64 // read in a step with one token
-	Bandwidth    float64 // bytes/s
-	Peak         float64 // operations/s with the weights' data type
-	KVPerToken   float64 // bytes
-	StepFloor    float64 // s, a step with one token: ActiveBytes ÷ Bandwidth
-	FullFloor    float64 // s, a step that touches all weights
-	PrefillToken float64 // s of computing for one token of a prompt, attention left out
+	WeightBytes  float64 `json:"weight_bytes"`        // read in each step, of a dense model or with all experts touched
+	ActiveBytes  float64 `json:"active_weight_bytes"` // read in a step with one token
+	Bandwidth    float64 `json:"bytes_per_s"`         // bytes/s
+	Peak         float64 `json:"operations_per_s"`    // operations/s with the weights' data type
+	KVPerToken   float64 `json:"kv_bytes_per_token"`  // bytes
+	StepFloor    float64 `json:"step_s"`              // s, a step with one token: ActiveBytes ÷ Bandwidth
+	FullFloor    float64 `json:"full_step_s"`         // s, a step that touches all weights
+	PrefillToken float64 `json:"prompt_token_s"`      // s of computing for one token of a prompt, attention left out
 	// ComputeBatch is the number of tokens in a step from which on computing
 	// takes longer than reading the weights.
-	ComputeBatch float64
+	ComputeBatch float64 `json:"compute_bound_tokens"`
 }
 
 // Bounds works them out.

@@ -102,7 +102,7 @@ func (d *Deployment) Complete() error {
 	}
 	d.Settings.MaxNumSeqs = min(d.Settings.MaxNumSeqs, d.Settings.MaxNumBatchedTokens)
 	if err := d.Settings.Check(); err != nil {
-		return user.Errorf("the settings are vLLM's, see --help", "impossible engine settings: %v", err)
+		return user.Errorf("the settings are vLLM's; pitot predict --help lists them", "impossible engine settings: %v", err)
 	}
 	return nil
 }

@@ -21,12 +21,12 @@ var bytesOf = map[string]float64{
 // of the group, as vLLM works it out when it starts
 // (Worker.determine_available_memory).
 type Memory struct {
-	Total       float64 // as the driver reports it
-	Requested   float64 // gpu_memory_utilization of it
-	Weights     float64
-	Activations float64 // the peak of the profiling run
-	Other       float64 // the driver's context, collectives, graphs
-	KV          float64 // what is left
+	Total       float64 `json:"total"`     // as the driver reports it
+	Requested   float64 `json:"requested"` // gpu_memory_utilization of it
+	Weights     float64 `json:"weights"`
+	Activations float64 `json:"activations"` // the peak of the profiling run
+	Other       float64 `json:"other"`       // the driver's context, collectives, graphs
+	KV          float64 `json:"kv_cache"`    // what is left
 }
 
 // memory is the server's memory before the number of blocks is set.

@@ -25,6 +25,7 @@ type conn struct {
 	busy atomic.Bool   // an answer is under way
 	now  *stream       // that answer, or the last one
 	late time.Duration // how long nobody reads it at first
+	free int64         // since when the next request could be answered
 }
 
 func newConn(s *Server, nc net.Conn) *conn {
@@ -55,7 +56,10 @@ func (r *stamped) Read(p []byte) (n int, err error) {
 // serve answers requests until the connection ends.
 func (c *conn) serve() {
 	gone := false
-	time.Sleep(c.late)
+	if c.late > 0 {
+		time.Sleep(c.late)
+		c.free = clock.Now()
+	}
 	for open := true; open; {
 		// While an answer is under way this waits for the client to go.
 		if _, err := c.br.Peek(1); err != nil {
@@ -64,7 +68,7 @@ func (c *conn) serve() {
 		}
 		if c.now != nil {
 			<-c.now.done
-			c.now = nil
+			c.now, c.free = nil, clock.Now()
 		}
 		open = c.request()
 	}
@@ -102,7 +106,10 @@ func (c *conn) request() bool {
 	}
 	arrival := c.in.at
 	now := clock.Now()
-	time.Sleep(time.Duration(c.s.frozen(now) - now))
+	if until := c.s.frozen(now); until > now {
+		time.Sleep(time.Duration(until - now))
+		c.free = until
+	}
 
 	last := req.Close || c.s.closing.Load()
 	r, st := c.s.route(c, req, arrival)

@@ -142,6 +142,11 @@ func (s *Server) handle(now int64, m message) {
 		if st.ended {
 			return
 		}
+		// Reading the request took time that a real server takes too, and that
+		// the engine has in its latencies: it counts from the arrival.
+		if st.arrived > 0 {
+			now = min(now, st.arrived)
+		}
 		for _, c := range st.choices {
 			s.cfg.Engine.Add(s.scale.engine(now), c.job())
 		}

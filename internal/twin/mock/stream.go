@@ -19,6 +19,7 @@ type stream struct {
 	choices []*choice
 	left    int // choices that have not ended
 	truth   Truth
+	arrived int64         // for the engine: when it came, not when it was read; 0 for when the engine hears of it
 	done    chan struct{} // closed when the answer has ended
 
 	// what goes wrong with it
@@ -49,7 +50,7 @@ type due struct {
 
 func newStream(c *conn, a ask, t Truth) *stream {
 	s := c.s
-	st := &stream{s: s, conn: c, truth: t, done: make(chan struct{})}
+	st := &stream{s: s, conn: c, truth: t, arrived: max(t.ArrivalNS, c.free), done: make(chan struct{})}
 	name := "cmpl-"
 	if a.chat {
 		name = "chatcmpl-"
@@ -82,6 +83,7 @@ func (st *stream) begin() {
 	case st.hang:
 		inbox.put(message{kind: admit, st: st})
 	case st.delay > 0:
+		st.arrived = 0
 		inbox.put(message{kind: admit, st: st})
 		time.AfterFunc(st.delay, func() { inbox.put(message{kind: add, st: st}) })
 	default:

@@ -1,6 +1,10 @@
 package vllm
 
-import "pitot/internal/twin"
+import (
+	"math/bits"
+
+	"pitot/internal/twin"
+)
 
 // null is the block that stands for none; vLLM takes it out of the pool when
 // it starts (BlockPool.null_block).
@@ -14,8 +18,12 @@ type pool struct {
 	caching bool
 	ref     []int32
 	hash    []uint64 // content of a full block and of all before it, 0 if not cached
-	same    []int32  // next block with the same content, null at the end
-	first   map[uint64]int32
+
+	// The index is a hash table of chains: head has the first block of each,
+	// behind the others, null at the end, in the order they were cached.
+	// Contents are mixed well already, so their low bits choose the chain.
+	head   []int32
+	behind []int32
 
 	// The free queue is a ring through the null block: next[null] is evicted
 	// first, prev[null] last.
@@ -28,8 +36,8 @@ func newPool(blocks int, caching bool) *pool {
 		caching: caching,
 		ref:     make([]int32, blocks),
 		hash:    make([]uint64, blocks),
-		same:    make([]int32, blocks),
-		first:   make(map[uint64]int32),
+		head:    make([]int32, 1<<bits.Len(uint(blocks))),
+		behind:  make([]int32, blocks),
 		next:    make([]int32, blocks),
 		prev:    make([]int32, blocks),
 		free:    blocks - 1,
@@ -109,43 +117,40 @@ func (p *pool) unlink(b int32) {
 	p.free--
 }
 
+// chained is the place in the index where the chain of a content begins.
+func (p *pool) chained(hash uint64) *int32 { return &p.head[hash&uint64(len(p.head)-1)] }
+
 // cached gives the block with a content, null if there is none; of several
 // the one that was cached first (BlockHashToBlockMap.get_one_block).
-func (p *pool) cached(hash uint64) int32 { return p.first[hash] }
+func (p *pool) cached(hash uint64) int32 {
+	b := *p.chained(hash)
+	for b != null && p.hash[b] != hash {
+		b = p.behind[b]
+	}
+	return b
+}
 
 // cache makes a full block findable (BlockPool.cache_full_blocks).
 func (p *pool) cache(b int32, hash uint64) {
-	p.hash[b], p.same[b] = hash, null
-	head := p.first[hash]
-	if head == null {
-		p.first[hash] = b
-		return
+	at := p.chained(hash)
+	for *at != null {
+		at = &p.behind[*at]
 	}
-	for p.same[head] != null {
-		head = p.same[head]
-	}
-	p.same[head] = b
+	*at = b
+	p.hash[b], p.behind[b] = hash, null
 }
 
 // evict makes a block unfindable.
 func (p *pool) evict(b int32) {
-	h := p.hash[b]
-	if h == 0 {
+	if p.hash[b] == 0 {
 		return
 	}
-	p.hash[b] = 0
-	head := p.first[h]
-	switch {
-	case head == b && p.same[b] == null:
-		delete(p.first, h)
-	case head == b:
-		p.first[h] = p.same[b]
-	default:
-		for p.same[head] != b {
-			head = p.same[head]
-		}
-		p.same[head] = p.same[b]
+	at := p.chained(p.hash[b])
+	for *at != b {
+		at = &p.behind[*at]
 	}
+	*at = p.behind[b]
+	p.hash[b] = 0
 }
 
 // chain is the content of a block and of all before it

@@ -197,9 +197,9 @@ func checkBlocks(t *rapid.T, e *Engine) {
 		t.Fatalf("%d blocks are free, %d are said to be, %d are used, there are %d", free, p.free, used, p.size())
 	}
 	found := 0
-	for hash, b := range p.first {
-		for ; b != null; b = p.same[b] {
-			if p.hash[b] != hash {
+	for i := range p.head {
+		for b := p.head[i]; b != null; b = p.behind[b] {
+			if p.hash[b] == 0 || p.chained(p.hash[b]) != &p.head[i] {
 				t.Fatalf("block %d is listed under another content", b)
 			}
 			found++

@@ -373,8 +373,8 @@ func TestDuplicateBlocks(t *testing.T) {
 		p.evict(evict.block)
 		number(t, "block that is found", int(p.cached(7)), int(evict.left))
 	}
-	if len(p.first) != 0 {
-		t.Errorf("index still holds %v", p.first)
+	if b := *p.chained(7); b != null {
+		t.Errorf("index still holds block %d", b)
 	}
 }
 

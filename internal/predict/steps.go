@@ -163,10 +163,7 @@ func begin(d *deploy.Deployment, runs []*Recording) bool {
 	e := &d.Efficiency
 	// Parts of a step at full efficiency tell how to divide by it.
 	full := *d
-	full.Efficiency.Bandwidth, full.Efficiency.Compute, full.Efficiency.Attention = 1, 1, 1
-	if read := full.Parts(&vllm.Batch{DecodeContext: 1e6}).Decode / 1e6; c[colContext] > read {
-		e.Bandwidth = read / c[colContext]
-	}
+	full.Efficiency.Compute, full.Efficiency.Attention = 1, 1
 	if token := full.Parts(&vllm.Batch{Tokens: 1e6}).Weights / 1e6; c[colToken] > token {
 		e.Compute = token / c[colToken]
 	}

@@ -197,18 +197,18 @@ func NewMock(p *plan.Plan, name string) (srv *mock.Server, about string, notes [
 	if err != nil {
 		return nil, "", nil, err
 	}
-	srv, err = e.serve(&of)
+	srv, err = e.serve(&of, p.Seed)
 	return srv, e.about, e.notes, err
 }
 
-// serve puts the engine behind a server.
-func (e *engine) serve(p *plan.Plan) (*mock.Server, error) {
+// serve puts the engine behind a server; chances is the seed of the engine.
+func (e *engine) serve(p *plan.Plan, chances uint64) (*mock.Server, error) {
 	faults, err := parseFaults(p)
 	if err != nil {
 		return nil, err
 	}
 	mc := mock.Config{
-		Engine: e.make(p.Seed), Model: e.model, MaxModelLen: e.maxModelLen,
+		Engine: e.make(chances), Model: e.model, MaxModelLen: e.maxModelLen,
 		Tokenize: token.Universal().Split, PromptOverhead: 8, Cache: e.cache, Faults: faults, Seed: p.Seed,
 		Speed: p.Mock.Speed, Startup: p.Mock.StartupDelay, Reasoning: p.Mock.Reasoning, PromptTokensDetails: p.Mock.TellCached,
 	}

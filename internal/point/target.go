@@ -222,7 +222,7 @@ func (t *Target) openMock(p *plan.Plan) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	srv, err := e.serve(p)
+	srv, err := e.serve(p, pointSeed(p, 0)) // as in virtual time
 	if err != nil {
 		return "", err
 	}

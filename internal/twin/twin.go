@@ -66,7 +66,9 @@ type Step struct {
 }
 
 // Engine is a serving engine in time steps. Times are nanoseconds on one
-// clock that the caller owns and that never goes back.
+// clock that the caller owns and that never goes back, but for one thing: a
+// job may be added with the time at which it came, a moment before the last
+// step was asked for.
 type Engine interface {
 	// Add gives the engine a job that arrived at now.
 	Add(now int64, j Job)

@@ -126,6 +126,8 @@ func (t *Target) discover(ctx context.Context) error {
 	switch {
 	case a.Status == 401 || a.Status == 403:
 		return t.failure(record.ErrAuth, a.Text())
+	case a.Status == 503 && t.Options.Model == "":
+		return &TargetError{"the server is not ready: it answers 503 at " + t.Dialer.Endpoint.URL(t.models()), "wait for it with --wait-ready 10m"}
 	case a.Status != 200:
 		return nil // no such route: the first request will tell whether all is well
 	}

@@ -22,11 +22,8 @@ type part struct {
 	end int
 }
 
-// Content is what a request with so many prompt tokens consists of.
-func Content(r *workload.Request, tokens int) twin.Content { return newContent(r, tokens) }
-
-// newContent lays a request's segments over its prompt tokens.
-func newContent(r *workload.Request, tokens int) *content {
+// Content lays a request's segments over so many prompt tokens.
+func Content(r *workload.Request, tokens int) twin.Content {
 	c := &content{id: uint64(r.ID)}
 	words := 0
 	for _, m := range r.Messages {

@@ -91,7 +91,7 @@ func (v *Virtual) start(a Action) {
 		}
 	}
 	v.running.put(&job{row: r, prompt: int32(prompt)})
-	v.cfg.Engine.Add(v.now, twin.Job{ID: a.ID, Prompt: prompt, Output: output, Content: newContent(&req, prompt)})
+	v.cfg.Engine.Add(v.now, twin.Job{ID: a.ID, Prompt: prompt, Output: output, Content: Content(&req, prompt)})
 }
 
 // unasked is how long the answer to a request without a limit is, as of the

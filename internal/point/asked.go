@@ -13,6 +13,7 @@ import (
 	"pitot/internal/wire"
 	"pitot/internal/workload"
 	"pitot/internal/workload/seed"
+	"pitot/internal/workload/token"
 )
 
 // Check says what is wrong with a plan as far as this machine alone can tell:
@@ -121,6 +122,14 @@ func fromFile(p *plan.Plan, point int32) (source, error) {
 		return source{}, unusable(p.Workload, err)
 	}
 	return source{Source: f, about: f.Describe(), prompts: f.Stats().Requests, close: func() { f.Close() }}, nil
+}
+
+// Workload gives what a run's point asked, as far as its plan tells without
+// the target: lengths and what prompts share, not how many words the target
+// makes of a token. Call close when done.
+func Workload(p *plan.Plan, point int32) (src workload.Source, close func(), err error) {
+	s, err := newSource(p, &Target{Options: wire.Options{Vocab: token.Universal()}}, point)
+	return s, s.close, err
 }
 
 // unusable says why a workload file cannot be asked.

@@ -2,7 +2,6 @@ package predict
 
 import (
 	"context"
-	"encoding/json"
 	"os"
 	"path/filepath"
 
@@ -72,18 +71,6 @@ func Redo(ctx context.Context, spec, dir string, settings []string) (*Beside, er
 	b.lay(&measured.Points[0], &again.Points[0])
 	b.explain(&measured.Points[0])
 	return b, nil
-}
-
-func readResult(dir string) (*result.Run, error) {
-	b, err := os.ReadFile(filepath.Join(dir, "run.json"))
-	if err != nil {
-		return nil, user.Errorf("name a run directory that pitot run left", "read run: %v", err)
-	}
-	var run result.Run
-	if err := json.Unmarshal(b, &run); err != nil {
-		return nil, user.Errorf("pitot report makes it anew from the records", "read run: run.json in %s is damaged: %v", dir, err)
-	}
-	return &run, nil
 }
 
 // lay puts the figures of two points side by side.

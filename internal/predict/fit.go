@@ -13,7 +13,7 @@ import (
 )
 
 // A fit has few parameters, each a physical quantity between bounds that
-// physics or plain sense set. All are fitted by their logarithm, so that a
+// physics or plain sense set. All are fitted by their logarithm, so that an
 // uncertainty is a factor.
 
 // parameter is one thing that a fit may move.
@@ -96,8 +96,11 @@ type Residual struct {
 // FitSchema is the schema of a fit as JSON.
 const FitSchema = "pitot.fit/v1"
 
-// every is which requests are held back: each fifth.
-const every = 5
+// held says whether a request, by its place in the recording, is held back
+// from the fit: each fifth is.
+func held(i int) bool { return i%5 == 4 }
+
+func fitted(i int) bool { return !held(i) }
 
 // quantilesFitted are those of TTFT, TPOT and stall that the fit compares, besides
 // the means.
@@ -111,30 +114,19 @@ var quantilesFitted = []float64{.1, .25, .5, .75, .9, .99}
 func FitRuns(d *deploy.Deployment, runs []*Recording) (*Fit, error) {
 	n := 0
 	for _, r := range runs {
-		for _, q := range r.Requests {
-			if q.measured {
-				n++
-			}
-		}
+		n += len(r.Recorded().TTFT)
 	}
 	if n < 50 {
 		return nil, user.Errorf("measure longer with --duration", "%d answered requests are too few to fit anything; it takes 50", n)
 	}
-	start := *d
-	for i := range parameters { // from nothing no factor leads anywhere
-		if p := &parameters[i]; p.value(&start) < p.lo {
-			p.set(&start, p.lo)
-		}
-	}
-	f := fitter{runs: shortened(runs), start: &start, d: start}
+	f := fitter{runs: shortened(runs), d: *d}
 	if !begin(&f.d, f.runs) {
 		return nil, user.Errorf("measure longer, and with streaming", "the runs have too few chunks to read the duration of steps from")
 	}
-	for i := range parameters { // keep to the bounds
+	for i := range parameters { // keep to the bounds: from nothing no factor leads anywhere
 		parameters[i].set(&f.d, parameters[i].value(&f.d))
 	}
-	begun := f.d
-	f.start = &begun
+	f.start = f.d
 	f.polish()
 	fit := &Fit{Schema: FitSchema, Deployment: d.Spec, Fitted: &f.d, Parameters: f.uncertainty()}
 	fit.Range = deploy.Range{Input: [2]int{math.MaxInt, 0}, Output: [2]int{math.MaxInt, 0}, Running: [2]float64{math.MaxFloat64, 0}}
@@ -184,7 +176,7 @@ func widen(g *deploy.Range, r *Recording) {
 
 // residual is how far the deployment is from the requests held back.
 func (r *Recording) residual(d *deploy.Deployment) Residual {
-	obs, pred := r.split(d, func(i int) bool { return i%every == every-1 })
+	obs, pred := r.split(d, held)
 	x := Residual{Run: r.Dir, Held: len(obs.TTFT), Recorded: obs.Metrics()}
 	x.Fitted = len(r.Recorded().TTFT) - x.Held
 	x.ErrorPct = Errors(pred.Metrics(), x.Recorded)
@@ -192,26 +184,9 @@ func (r *Recording) residual(d *deploy.Deployment) Residual {
 }
 
 // split gives the recorded and the replayed metrics of the measured requests
-// that are asked for.
+// that are wanted.
 func (r *Recording) split(d *deploy.Deployment, wanted func(i int) bool) (obs, pred Series) {
-	replayed := r.Replay(d)
-	recorded := r.Recorded()
-	pick := func(v []float64, to *[]float64) {
-		for i, x := range v {
-			if wanted(i) {
-				*to = append(*to, x)
-			}
-		}
-	}
-	pick(recorded.TTFT, &obs.TTFT)
-	pick(recorded.TPOT, &obs.TPOT)
-	pick(recorded.E2E, &obs.E2E)
-	pick(recorded.Stall, &obs.Stall)
-	pick(replayed.TTFT, &pred.TTFT)
-	pick(replayed.TPOT, &pred.TPOT)
-	pick(replayed.E2E, &pred.E2E)
-	pick(replayed.Stall, &pred.Stall)
-	return obs, pred
+	return r.series(r.timings(), wanted), r.series(r.replay(d), wanted)
 }
 
 // Profile is what the fit is kept as: the fitted parameters, and the settings
@@ -234,8 +209,8 @@ func (f *Fit) Profile(given map[string]string) *deploy.Profile {
 // fitter holds the state of a fit.
 type fitter struct {
 	runs  []*Recording
-	start *deploy.Deployment
-	d     deploy.Deployment
+	start deploy.Deployment // what the gaps say
+	d     deploy.Deployment // the best so far
 }
 
 // residuals are the logarithms of predicted over recorded quantities, of all
@@ -245,7 +220,7 @@ func (f *fitter) residuals(d *deploy.Deployment) []float64 {
 	var all sync.WaitGroup
 	for i, r := range f.runs {
 		all.Go(func() {
-			obs, pred := r.split(d, func(i int) bool { return i%every != every-1 })
+			obs, pred := r.split(d, fitted)
 			for _, m := range [][2][]float64{{obs.TTFT, pred.TTFT}, {obs.TPOT, pred.TPOT}, {obs.Stall, pred.Stall}} {
 				parts[i] = append(parts[i], compared(m[0], m[1])...)
 			}
@@ -296,10 +271,8 @@ func (f *fitter) loss(d *deploy.Deployment) float64 {
 	// What the runs say nothing of stays where it was.
 	for i := range parameters {
 		p := &parameters[i]
-		if from := p.value(f.start); from > 0 {
-			move := math.Log(p.value(d) / from)
-			sum += prior * move * move
-		}
+		move := math.Log(p.value(d) / p.value(&f.start))
+		sum += prior * move * move
 	}
 	return sum
 }
@@ -367,7 +340,7 @@ func (f *fitter) polish() {
 				step := 0.0
 				for j := range jac {
 					p := &parameters[j]
-					step -= inv[i][j] * prior * math.Log(p.value(&f.d)/p.value(f.start))
+					step -= inv[i][j] * prior * math.Log(p.value(&f.d)/p.value(&f.start))
 					for l, r := range base {
 						step -= inv[i][j] * jac[j][l] * r
 					}

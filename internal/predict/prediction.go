@@ -46,7 +46,7 @@ func Predict(d *deploy.Deployment, input, output int) (*Prediction, error) {
 	return &Prediction{
 		Schema: Schema, Deployment: d, Facts: d.Facts(), Input: input, Output: output,
 		Bounds: d.Bounds(), Memory: d.Memory, KVTokens: d.KVTokens(), Fit: fit,
-		Curve: Curve(d, Fixed(input, output), users), Notes: notes,
+		Curve: Curve(d, input, output, users), Notes: notes,
 	}, nil
 }
 
@@ -83,7 +83,7 @@ func (r *Recording) Compare(d *deploy.Deployment) *Replayed {
 	x.Unfitted.Predicted = r.Replay(d).Metrics()
 	x.Unfitted.ErrorPct = Errors(x.Unfitted.Predicted, x.Recorded)
 	c := *d
-	c.Efficiency.Scale = d.Efficiency.Scale * r.FitScale(d)
+	c.Efficiency.Scale = r.FitScale(d)
 	x.Scalar = c.Efficiency.Scale
 	x.Predicted = r.Replay(&c).Metrics()
 	x.ErrorPct = Errors(x.Predicted, x.Recorded)

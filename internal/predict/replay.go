@@ -10,6 +10,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"maps"
 	"math"
 	"os"
 	"path/filepath"
@@ -31,14 +32,11 @@ type Recording struct {
 	Meta     Meta
 	AtClient bool
 	Requests []Recorded
-
-	keepTimes bool // a replay fills the times in, to make a recording
 }
 
 // Meta is meta.json: what was run, under vLLM's names.
 type Meta struct {
 	Model     string                     `json:"model"`
-	Version   string                     `json:"vllm_version"`
 	Engine    map[string]json.RawMessage `json:"engine_kwargs"`
 	Scheduler map[string]json.RawMessage `json:"scheduler_config"`
 	KV        struct {
@@ -48,14 +46,12 @@ type Meta struct {
 		EnablePrefixCaching *bool    `json:"enable_prefix_caching"`
 	} `json:"kv_cache"`
 	Hardware struct {
-		Device string  `json:"device_name"`
-		Memory float64 `json:"device_total_memory_bytes"`
+		Device string `json:"device_name"`
 	} `json:"hardware"`
 }
 
 // Recorded is one line of requests.jsonl; times are seconds.
 type Recorded struct {
-	ID         string  `json:"request_id"`
 	Input      int     `json:"input_length"`
 	Output     int     `json:"output_length"`
 	Arrival    float64 `json:"arrival_s"`     // from the first request
@@ -64,7 +60,7 @@ type Recorded struct {
 	LastToken  float64 `json:"last_token_s"`
 	Hashes     []int64 `json:"hash_ids"` // of the prompt's full blocks, each with all before it
 
-	Cached   int          `json:"-"` // prompt tokens that the server had cached, as it said; -1 if it did not
+	cached   int          // prompt tokens that the server had cached, 0 if it did not say
 	stall    float64      // s, the longest gap, 0 if not known
 	times    []float64    // s, of its chunks, as Arrival counts; nil if not known
 	content  twin.Content // where it is not by hashes
@@ -169,12 +165,12 @@ func (r *Recording) configure(d *deploy.Deployment) error {
 	for _, n := range deploy.SettingNames() {
 		known[n] = true
 	}
-	apply := func(values map[string]json.RawMessage, skip ...string) error {
-		for name, raw := range values {
-			if !known[name] && name != "policy" || slices.Contains(skip, name) {
+	apply := func(values map[string]json.RawMessage) error {
+		for _, name := range slices.Sorted(maps.Keys(values)) {
+			if !known[name] && name != "policy" {
 				continue
 			}
-			v := string(raw)
+			v := string(values[name])
 			if s, err := strconv.Unquote(v); err == nil {
 				v = s
 			}
@@ -239,53 +235,58 @@ type Series struct {
 	Stall []float64
 }
 
-// add enters a request; times are seconds from when it was queued.
-func (s *Series) add(first, last, stall float64, tokens int) {
-	s.TTFT = append(s.TTFT, first*1e3)
-	s.E2E = append(s.E2E, last*1e3)
-	if tokens > 1 {
-		s.TPOT = append(s.TPOT, (last-first)*1e3/float64(tokens-1))
-		if stall > 0 {
-			s.Stall = append(s.Stall, stall*1e3)
-		}
-	}
-}
+// timing is when a request's tokens came, in seconds from when it was queued
+// or sent, and the longest gap between its chunks.
+type timing struct{ first, last, stall float64 }
 
-// Recorded gives the metrics of the recording.
-func (r *Recording) Recorded() Series {
-	var s Series
-	for _, q := range r.Requests {
-		if q.measured {
-			s.add(q.FirstToken, q.LastToken, q.stall, q.Output)
+// series puts the timings of the wanted requests together.
+func (r *Recording) series(of []timing, wanted func(i int) bool) (s Series) {
+	for i, t := range of {
+		q := &r.Requests[i]
+		if !q.measured || !wanted(i) {
+			continue
+		}
+		s.TTFT = append(s.TTFT, t.first*1e3)
+		s.E2E = append(s.E2E, t.last*1e3)
+		if q.Output > 1 {
+			s.TPOT = append(s.TPOT, (t.last-t.first)*1e3/float64(q.Output-1))
+			if q.stall > 0 {
+				s.Stall = append(s.Stall, t.stall*1e3)
+			}
 		}
 	}
 	return s
 }
 
-// Replay sends the recorded requests at their recorded times to a
-// deployment's engine. The front end is left out where the recording is timed
-// at the engine.
-func (r *Recording) Replay(d *deploy.Deployment) Series { return r.replay(d).series }
+// all wants every request.
+func all(int) bool { return true }
 
-// replayed is what came out of a replay.
-type replayed struct {
-	series      Series
-	hits        int64 // cached prompt tokens of measured requests
-	preemptions int64
+// timings are those of the recording.
+func (r *Recording) timings() []timing {
+	list := make([]timing, len(r.Requests))
+	for i, q := range r.Requests {
+		list[i] = timing{q.FirstToken, q.LastToken, q.stall}
+	}
+	return list
 }
 
-func (r *Recording) replay(d *deploy.Deployment) replayed {
+// Recorded gives the metrics of the recording.
+func (r *Recording) Recorded() Series { return r.series(r.timings(), all) }
+
+// Replay gives the metrics of the recorded requests on a deployment's twin.
+func (r *Recording) Replay(d *deploy.Deployment) Series { return r.series(r.replay(d), all) }
+
+// replay sends the recorded requests at their recorded times to a
+// deployment's engine. The front end is left out where the recording is timed
+// at the engine.
+func (r *Recording) replay(d *deploy.Deployment) []timing {
 	c := *d
 	if !r.AtClient {
 		c.Settings.Frontend = vllm.Frontend{}
 	}
 	e := c.Engine(1)
-	type end struct {
-		trace       *twin.Trace
-		first, last int64 // at the client
-		stall       int64
-	}
-	ends := make([]end, len(r.Requests))
+	list := make([]timing, len(r.Requests))
+	last := make([]int64, len(r.Requests)) // chunk of each, 0 before the first
 	var now int64
 	for next := 0; ; {
 		for next < len(r.Requests) && int64(r.Requests[next].Arrival*1e9) <= now {
@@ -299,15 +300,19 @@ func (r *Recording) replay(d *deploy.Deployment) replayed {
 		}
 		step := e.Step(now)
 		for _, o := range step.Out {
-			x := &ends[o.ID]
-			if x.first == 0 {
-				x.first = o.At
+			t, sent := &list[o.ID], int64(r.Requests[o.ID].Arrival*1e9)
+			if last[o.ID] == 0 {
+				t.first = float64(o.At-sent) / 1e9
 			} else {
-				x.stall = max(x.stall, o.At-x.last)
+				t.stall = max(t.stall, float64(o.At-last[o.ID])/1e9)
 			}
-			x.last, x.trace = o.At, o.Trace
-			if r.keepTimes {
-				r.Requests[o.ID].times = append(r.Requests[o.ID].times, float64(o.At)/1e9)
+			last[o.ID] = o.At
+			if o.Trace == nil {
+				continue
+			}
+			t.last = float64(o.At-sent) / 1e9
+			if !r.AtClient {
+				t.first, t.last = float64(o.Trace.First-o.Trace.Queued)/1e9, float64(o.Trace.Last-o.Trace.Queued)/1e9
 			}
 		}
 		at := step.End
@@ -315,28 +320,10 @@ func (r *Recording) replay(d *deploy.Deployment) replayed {
 			at = min(at, int64(r.Requests[next].Arrival*1e9))
 		}
 		if at == math.MaxInt64 {
-			break
+			return list
 		}
 		now = max(now, at)
 	}
-	out := replayed{preemptions: e.Stats().Preemptions}
-	for i, x := range ends {
-		q := &r.Requests[i]
-		if x.trace == nil || !q.measured {
-			continue
-		}
-		from, first, last := x.trace.Queued, x.trace.First, x.trace.Last
-		if r.AtClient {
-			from, first, last = int64(q.Arrival*1e9), x.first, x.last
-		}
-		stall := 0.0
-		if q.stall > 0 { // so that both have it or none
-			stall = max(float64(x.stall), 1) / 1e9
-		}
-		out.series.add(float64(first-from)/1e9, float64(last-from)/1e9, stall, q.Output)
-		out.hits += int64(x.trace.Cached)
-	}
-	return out
 }
 
 // Quantities are the statistics of one metric that are compared, in
@@ -387,9 +374,9 @@ func Errors(predicted, recorded Metrics) Metrics {
 	return Metrics{one(predicted.TTFT, recorded.TTFT), one(predicted.TPOT, recorded.TPOT), one(predicted.E2E, recorded.E2E)}
 }
 
-// FitScale finds the factor on the deployment's step times with which the
-// replay has the recording's mean TPOT, by the false-position method on a
-// quantity that grows with it.
+// FitScale finds the deployment's Efficiency.Scale with which the replay has the
+// recording's mean TPOT, by the false-position method on a quantity that grows
+// with it.
 func (r *Recording) FitScale(d *deploy.Deployment) float64 {
 	want := r.Recorded().Metrics().TPOT.Mean
 	at := func(scale float64) float64 {

@@ -22,13 +22,9 @@ import (
 // settings are the names that a run's config.yaml may hold. Errors are the
 // user's.
 func ReadRun(dir string, index int32, settings []string) (*Recording, error) {
-	var run result.Run
-	b, err := os.ReadFile(filepath.Join(dir, "run.json"))
+	run, err := readResult(dir)
 	if err != nil {
-		return nil, user.Errorf("name a run directory that pitot run left", "read run: %v", err)
-	}
-	if err := json.Unmarshal(b, &run); err != nil {
-		return nil, user.Errorf("pitot report makes it anew from the records", "read run: run.json in %s is damaged: %v", dir, err)
+		return nil, err
 	}
 	if int(index) >= len(run.Points) {
 		return nil, user.Errorf("", "the run in %s has %d points", dir, len(run.Points))
@@ -57,8 +53,11 @@ func ReadRun(dir string, index int32, settings []string) (*Recording, error) {
 				continue
 			}
 			q := Recorded{
-				Input: int(row.PromptTokens), Output: int(max(row.CompletionTokens, row.OutputPlanned, 1)),
-				Arrival: float64(row.Sent) / 1e9, Cached: int(row.CachedTokens),
+				Input: int(row.PromptTokens), Output: int(max(row.CompletionTokens, 1)),
+				Arrival: float64(row.Sent) / 1e9, cached: int(max(row.CachedTokens, 0)),
+			}
+			if row.CompletionTokens <= 0 { // it was cut: the engine worked on what was asked
+				q.Output = int(max(row.OutputPlanned, 1))
 			}
 			if row.Outcome == record.OK && row.FirstToken >= 0 {
 				q.FirstToken, q.LastToken = float64(row.FirstToken-row.Sent)/1e9, float64(row.LastToken-row.Sent)/1e9
@@ -95,4 +94,17 @@ func asked(dir string, index int32, settings []string) (workload.Source, func())
 		return nil, none
 	}
 	return src, done
+}
+
+// readResult reads a run's run.json.
+func readResult(dir string) (*result.Run, error) {
+	b, err := os.ReadFile(filepath.Join(dir, "run.json"))
+	if err != nil {
+		return nil, user.Errorf("name a run directory that pitot run left", "read run: %v", err)
+	}
+	var run result.Run
+	if err := json.Unmarshal(b, &run); err != nil {
+		return nil, user.Errorf("pitot report makes it anew from the records", "read run: run.json in %s is damaged: %v", dir, err)
+	}
+	return &run, nil
 }

@@ -1,9 +1,9 @@
 package predict
 
 import (
+	"cmp"
 	"math"
 	"slices"
-	"sort"
 	"time"
 
 	"pitot/internal/twin/deploy"
@@ -19,7 +19,7 @@ import (
 const (
 	colStep    = iota // one for each gap
 	colRow            // requests that were answering
-	colContext        // tokens that these looked back on
+	colContext        // tokens that these looked back on; takes up its share, but is not used
 	colToken          // prompt tokens computed in the gap: those of requests whose first token ends it
 	colPrefill        // how many such requests
 	colArrival        // requests that were sent during the gap
@@ -35,12 +35,33 @@ type regression struct {
 	decode []float64 // gaps with nothing but answers, for the jitter
 }
 
-// add takes the gaps of a run.
+// event is so many tokens at a time.
+type event struct{ at, tokens float64 }
+
+func byTime(a, b event) int { return cmp.Compare(a.at, b.at) }
+
+// after is the index of the first event behind a time.
+func after(list []event, t float64) int {
+	i, _ := slices.BinarySearchFunc(list, t, func(e event, t float64) int {
+		if e.at > t {
+			return 1
+		}
+		return -1
+	})
+	return i
+}
+
+// before is how many times lie before one.
+func before(list []float64, t float64) int {
+	i, _ := slices.BinarySearch(list, t)
+	return i
+}
+
+// add takes the gaps of a run's requests that are not held back. What else
+// went on meanwhile is known from all of them.
 func (g *regression) add(r *Recording) {
 	var firsts, lasts, sents []float64
-	var prompts []struct{ at, tokens float64 }
-	type event struct{ at, tokens float64 }
-	var events []event // changes of the tokens looked back on
+	var prompts, events []event // events: changes of the tokens looked back on
 	for _, q := range r.Requests {
 		sents = append(sents, q.Arrival)
 		if len(q.times) == 0 {
@@ -48,7 +69,7 @@ func (g *regression) add(r *Recording) {
 		}
 		first, last := q.times[0], q.times[len(q.times)-1]
 		firsts, lasts = append(firsts, first), append(lasts, last)
-		prompts = append(prompts, struct{ at, tokens float64 }{first, float64(max(q.Input-max(q.Cached, 0), 1))})
+		prompts = append(prompts, event{first, float64(max(q.Input-q.cached, 1))})
 		events = append(events, event{first, float64(q.Input)}, event{last, -float64(q.Input + len(q.times))})
 		for _, t := range q.times {
 			events = append(events, event{t, 1})
@@ -57,13 +78,15 @@ func (g *regression) add(r *Recording) {
 	slices.Sort(sents)
 	slices.Sort(firsts)
 	slices.Sort(lasts)
-	slices.SortFunc(prompts, func(a, b struct{ at, tokens float64 }) int { return sign(a.at - b.at) })
-	slices.SortFunc(events, func(a, b event) int { return sign(a.at - b.at) })
+	slices.SortFunc(prompts, byTime)
+	slices.SortFunc(events, byTime)
 	for i := 1; i < len(events); i++ {
 		events[i].tokens += events[i-1].tokens
 	}
-	upto := func(list []float64, t float64) int { return sort.SearchFloat64s(list, t) }
-	for _, q := range r.Requests {
+	for i, q := range r.Requests {
+		if held(i) {
+			continue
+		}
 		for i := 1; i < len(q.times); i++ {
 			from, to := q.times[i-1], q.times[i]
 			gap := to - from
@@ -75,16 +98,15 @@ func (g *regression) add(r *Recording) {
 			smear := min(0.5e-3, gap/4)
 			var x [columns]float64
 			x[colStep] = 1
-			x[colRow] = float64(max(upto(firsts, mid)-upto(lasts, mid), 1))
-			if k := sort.Search(len(events), func(k int) bool { return events[k].at > mid }); k > 0 {
+			x[colRow] = float64(max(before(firsts, mid)-before(lasts, mid), 1))
+			if k := after(events, mid); k > 0 {
 				x[colContext] = max(events[k-1].tokens, 0)
 			}
-			lo := sort.Search(len(prompts), func(k int) bool { return prompts[k].at > from+smear })
-			for k := lo; k < len(prompts) && prompts[k].at <= to+smear; k++ {
-				x[colToken] += prompts[k].tokens
+			for _, e := range prompts[after(prompts, from+smear):after(prompts, to+smear)] {
+				x[colToken] += e.tokens
 				x[colPrefill]++
 			}
-			x[colArrival] = float64(upto(sents, to) - upto(sents, from))
+			x[colArrival] = float64(before(sents, to) - before(sents, from))
 			w := 1 / x[colRow] // a step has as many gaps as rows
 			for a := range columns {
 				for b := range columns {
@@ -98,16 +120,6 @@ func (g *regression) add(r *Recording) {
 			}
 		}
 	}
-}
-
-func sign(x float64) int {
-	switch {
-	case x < 0:
-		return -1
-	case x > 0:
-		return 1
-	}
-	return 0
 }
 
 // solve gives the coefficients in seconds, none below zero: a column whose
@@ -177,9 +189,9 @@ func begin(d *deploy.Deployment, runs []*Recording) bool {
 	// What remains of the shortest TTFTs is latency.
 	var over []float64
 	for _, r := range runs {
-		measured := r.Recorded().TTFT
-		for i, t := range r.Replay(d).TTFT {
-			over = append(over, (measured[i]-t)/1e3)
+		recorded, replayed := r.split(d, fitted)
+		for i, t := range replayed.TTFT {
+			over = append(over, (recorded.TTFT[i]-t)/1e3)
 		}
 	}
 	slices.Sort(over)

@@ -65,7 +65,7 @@ func Prediction(w io.Writer, x *predict.Prediction, s Style) error {
 	for _, e := range x.Curve {
 		row := []string{
 			count(e.Users), quantity(e.BoundTPOT), quantity(e.TPOT.Mean), quantity(e.TTFT.P50), quantity(e.TTFT.P99),
-			quantity(e.BoundRequests), quantity(e.RequestsPerS), count(int64(e.OutputTokens)), e.Limit,
+			quantity(e.BoundRequests), quantity(e.RequestsPerS), count(int64(e.OutputTokens)), string(e.Limit),
 		}
 		if priced {
 			row = append(row, fmt.Sprintf("%.2f", e.USDPerMOutput))
@@ -74,7 +74,7 @@ func Prediction(w io.Writer, x *predict.Prediction, s Style) error {
 	}
 	t.text(p, s)
 	p.line("")
-	p.write(s, dim, "", "TPOT and TTFT in ms. An estimate: on recorded runs the twin's mean TPOT was within a few percent of vLLM's, on hardware never measured it may be off by a third. pitot fit calibrates it from a run.")
+	p.write(s, dim, "", "TPOT and TTFT in ms. An estimate: held against recorded runs of one model on an RTX 4090 and an RTX PRO 6000, and nothing else. pitot fit calibrates it from a run of yours.")
 	return p.err
 }
 

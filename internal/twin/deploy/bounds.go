@@ -41,14 +41,13 @@ func (d *Deployment) Bounds() Bounds {
 	return b
 }
 
-// Decode is the shortest time of a step in which n sequences with so much
+// DecodeFloor is the shortest time of a step in which n sequences with so much
 // context each get one token, in seconds: weights and KV cache read once, or
 // the operations at the peak rate, whichever takes longer.
-func (b Bounds) Decode(d *Deployment, n int, context float64) float64 {
-	m := &d.Model
+func (d *Deployment) DecodeFloor(n int, context float64) float64 {
+	b, h := d.Bounds(), d.hardware()
 	weights := b.FullFloor
-	if m.Experts > 0 {
-		h := d.hardware()
+	if h.experts > 0 {
 		touched := h.touched(float64(n))
 		weights = b.StepFloor + (b.FullFloor-b.StepFloor)*max(touched-h.perToken, 0)/max(h.experts-h.perToken, 1)
 	}

@@ -1,8 +1,8 @@
 package deploy
 
 import (
-	"cmp"
 	"fmt"
+	"maps"
 	"math"
 	"net/url"
 	"os"
@@ -54,31 +54,21 @@ func ParseWith(spec string, configure func(*Deployment) error) (*Deployment, err
 	if err != nil {
 		return nil, user.Errorf("for example ?max_num_seqs=64&kv_dtype=fp8", "settings %q: %v", query, err)
 	}
-	keys := make([]string, 0, len(values))
-	for key := range values {
-		keys = append(keys, key)
-	}
-	slices.SortFunc(keys, func(a, b string) int {
-		if a == profile || b == profile { // what the spec says itself overrides it
-			return cmp.Compare(bit(b == profile), bit(a == profile))
+	if files := values[profile]; len(files) == 1 { // what the spec says itself overrides it
+		if err := d.applyProfile(files[0]); err != nil {
+			return nil, err
 		}
-		return cmp.Compare(a, b)
-	})
-	for _, key := range keys {
+		delete(values, profile)
+	}
+	for _, key := range slices.Sorted(maps.Keys(values)) {
 		v := values[key]
 		if len(v) > 1 {
 			return nil, user.Errorf("", "setting %s is given %d times", key, len(v))
 		}
-		set := d.Set
-		if key == profile {
-			set = func(_, file string) error { return d.applyProfile(file) }
-		}
-		if err := set(key, v[0]); err != nil {
+		if err := d.Set(key, v[0]); err != nil {
 			return nil, err
 		}
-		if key != profile {
-			d.Given[key] = v[0]
-		}
+		d.Given[key] = v[0]
 	}
 	return d, d.Complete()
 }
@@ -100,13 +90,6 @@ func findModel(name string) (catalogue.Model, error) {
 
 // profile is the setting that names a profile's file.
 const profile = "profile"
-
-func bit(b bool) int {
-	if b {
-		return 1
-	}
-	return 0
-}
 
 func cutLast(s, sep string) (before, after string, ok bool) {
 	if i := strings.LastIndex(s, sep); i >= 0 {
@@ -182,9 +165,6 @@ func (d *Deployment) Set(name, value string) error {
 			continue
 		}
 		if err := s.set(d, value); err != nil {
-			if user.Hint(err) != "" {
-				return err
-			}
 			return user.Errorf("", "setting %s: %v", key, err)
 		}
 		return nil

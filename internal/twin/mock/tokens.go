@@ -2,6 +2,7 @@ package mock
 
 import (
 	"encoding/json"
+	"hash/fnv"
 	"slices"
 	"sync"
 
@@ -27,11 +28,9 @@ func tokenID(b []byte) uint64 {
 		}
 		return id
 	}
-	h := uint64(14695981039346656037) // FNV-1a
-	for _, c := range b {
-		h = (h ^ uint64(c)) * 1099511628211
-	}
-	return idHashed | twin.Mix(h)>>(64-idBits)
+	h := fnv.New64a()
+	_, _ = h.Write(b)
+	return idHashed | twin.Mix(h.Sum64())>>(64-idBits)
 }
 
 // splitWords takes text apart at ASCII white space: a token is a word with the

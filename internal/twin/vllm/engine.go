@@ -92,7 +92,6 @@ func (e *Engine) contend(d time.Duration) {
 	for _, p := range e.flight {
 		p.end += lost
 	}
-	e.flight[len(e.flight)-1].start += int64(len(e.flight)-1) * lost
 	e.free += lost
 }
 
@@ -206,13 +205,13 @@ func (e *Engine) fill() {
 			}
 			return
 		}
-		p.start = max(e.now, e.free)
-		p.end = p.start + e.duration(p)
+		start := max(e.now, e.free)
+		p.end = start + e.duration(p)
 		e.free = p.end
 		e.flight = append(e.flight, p)
 		if e.watch != nil {
 			e.watch(twin.StepInfo{
-				Number: p.number, Start: p.start, End: p.end, Requests: p.batch.Requests, Tokens: p.batch.Tokens,
+				Number: p.number, Start: start, End: p.end, Requests: p.batch.Requests, Tokens: p.batch.Tokens,
 				Running: len(e.running), Waiting: e.waiting.len(), KVCacheUsage: e.pool.usage(),
 			})
 		}

@@ -13,7 +13,6 @@ type entry struct {
 // plan is one step: SchedulerOutput.
 type plan struct {
 	number int64
-	start  int64
 	end    int64
 	items  []entry
 	batch  Batch

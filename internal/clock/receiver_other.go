@@ -5,6 +5,7 @@ package clock
 import (
 	"io"
 	"net"
+	"time"
 )
 
 // Kernel says whether this platform stamps what arrives.
@@ -20,26 +21,46 @@ func NewReceiver(net.Conn) *Receiver { return nil }
 // Read implements the Linux Receiver's method; it is never reached.
 func (*Receiver) Read([]byte) (int, int64, bool, error) { return 0, 0, false, io.EOF }
 
-// Run implements the Linux Receiver's method; it is never reached.
-func (*Receiver) Run([]byte, func(b []byte, at int64, kernel, more bool, err error) bool) {}
-
 // Prime does nothing here.
 func Prime() io.Closer { return io.NopCloser(nil) }
 
-// Scout is nothing where the kernel has no stamps.
-type Scout struct{}
+// Readers read many sockets with the kernel's receive stamps; this platform
+// has none.
+type Readers struct{}
 
-// NewScout gives nil.
-func NewScout() *Scout { return nil }
+// NewReaders gives nil.
+func NewReaders() *Readers { return nil }
 
 // Close does nothing.
-func (*Scout) Close() {}
+func (*Readers) Close() {}
 
-// Scouted does nothing.
-func (*Receiver) Scouted(*Scout) {}
+// Add gives nil: read the connection as it is.
+func (*Readers) Add(net.Conn) *Socket { return nil }
+
+// Take is handed what arrives on a socket.
+type Take func(b []byte, at int64, kernel, more bool, err error) (goOn bool)
+
+// Socket is a connection that Readers read; there is none, and its methods
+// are never reached.
+type Socket struct{}
+
+// Start does nothing.
+func (*Socket) Start(Take) {}
+
+// Write does nothing.
+func (*Socket) Write([]byte) (int, error) { return 0, net.ErrClosed }
+
+// SetReadDeadline does nothing.
+func (*Socket) SetReadDeadline(time.Time) error { return nil }
+
+// Close does nothing.
+func (*Socket) Close() error { return nil }
+
+// Control does nothing.
+func (*Socket) Control(func(uintptr)) {}
 
 // Expect does nothing.
-func (*Receiver) Expect() {}
+func (*Socket) Expect() {}
 
 // Forget does nothing.
-func (*Receiver) Forget() {}
+func (*Socket) Forget() {}

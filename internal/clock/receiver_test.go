@@ -8,8 +8,8 @@ import (
 	"time"
 )
 
-// pair of loopback connections, the first with a receiver on it.
-func connected(t testing.TB) (r *Receiver, reads, writes net.Conn) {
+// loopback gives the two ends of a TCP connection.
+func loopback(t testing.TB) (reads, writes net.Conn) {
 	t.Helper()
 	if !Kernel {
 		t.Skip("no kernel stamps on this platform")
@@ -28,6 +28,13 @@ func connected(t testing.TB) (r *Receiver, reads, writes net.Conn) {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { reads.Close(); writes.Close() })
+	return reads, writes
+}
+
+// connected gives a connection with a receiver on its first end.
+func connected(t testing.TB) (r *Receiver, reads, writes net.Conn) {
+	t.Helper()
+	reads, writes = loopback(t)
 	if r = NewReceiver(reads); r == nil {
 		t.Skip("this kernel has no receive stamps")
 	}
@@ -72,44 +79,6 @@ func TestReceiverStamps(t *testing.T) {
 	}
 	if stamped < 15 {
 		t.Errorf("%d of 20 reads had a kernel stamp", stamped)
-	}
-}
-
-func TestReceiverRun(t *testing.T) {
-	r, _, writes := connected(t)
-	go func() {
-		for _, s := range []string{"one", "two", "three"} {
-			_, _ = io.WriteString(writes, s)
-			time.Sleep(2 * time.Millisecond)
-		}
-		writes.Close()
-	}()
-	got, last := "", int64(0)
-	var end error
-	buf := make([]byte, 4) // smaller than the longest
-	r.Run(buf, func(b []byte, at int64, kernel, more bool, err error) bool {
-		got += string(b)
-		if at < last {
-			t.Errorf("%d after %d", at, last)
-		}
-		if last, end = at, err; err == nil && len(got) == 10 && !more {
-			t.Error("the rest of a long segment is said not to be there")
-		}
-		return true
-	})
-	if got != "onetwothree" || end != io.EOF {
-		t.Errorf("%q, %v", got, end)
-	}
-}
-
-// take can stop a Run.
-func TestReceiverRunStops(t *testing.T) {
-	r, _, writes := connected(t)
-	_, _ = io.WriteString(writes, "x")
-	calls := 0
-	r.Run(make([]byte, 8), func([]byte, int64, bool, bool, error) bool { calls++; return false })
-	if calls != 1 {
-		t.Errorf("%d calls", calls)
 	}
 }
 

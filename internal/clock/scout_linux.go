@@ -1,33 +1,25 @@
 package clock
 
 import (
-	"sync"
 	"sync/atomic"
-	"syscall"
 	"time"
-	"unsafe"
 
 	"golang.org/x/sys/unix"
 )
 
-// Scout keeps the arrival times of bytes that matter from being lost when
+// scout keeps the arrival times of bytes that matter from being lost when
 // reads are late. While a process waits for its share of a busy core, the
 // kernel merges what arrives on a socket and keeps the stamp of the last
-// segment only. A scout knows the sockets whose first bytes are expected, and
-// any reader that gets to run has it look at all of them before it reads its
-// own: one system call says which have something, and peeking at those notes
+// segment only. A scout knows the sockets whose first bytes are expected. As
+// soon as their reader gets to run it looks at all of them before it reads the
+// next: one system call says which have something, and peeking at those notes
 // how much of it arrived by when. So the first token of a stream needs its
 // process to run once before the second arrives, not its turn to come.
-//
-// A nil Scout does nothing.
-type Scout struct {
+type scout struct {
 	epoll int
-	due   atomic.Int64 // when to look again
 	some  atomic.Int32 // how many are expected
-
-	mu       sync.Mutex
-	expected map[int32]*Receiver // by descriptor
-	ready    [64]unix.EpollEvent
+	due   int64        // when to look again
+	ready [64]unix.EpollEvent
 }
 
 // lookEvery is how often a scout looks: often against the gaps between
@@ -37,96 +29,72 @@ const lookEvery = int64(200 * time.Microsecond)
 // maxMarks bounds what is kept about a socket that nobody reads.
 const maxMarks = 64
 
-// NewScout makes a scout; nil if the system has no descriptor left for it.
-func NewScout() *Scout {
-	fd, err := unix.EpollCreate1(unix.EPOLL_CLOEXEC)
-	if err != nil {
-		return nil
-	}
-	return &Scout{epoll: fd, expected: map[int32]*Receiver{}}
+// mark says that the bytes before end, counted from the socket's first, had
+// arrived by a time.
+type mark struct{ end, at int64 }
+
+func (c *scout) open() (err error) {
+	c.epoll, err = unix.EpollCreate1(unix.EPOLL_CLOEXEC)
+	return err
 }
 
-// Close ends it.
-func (s *Scout) Close() {
-	if s == nil {
-		return
-	}
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	clear(s.expected)
-	s.some.Store(0)
-	_ = unix.Close(s.epoll)
-	s.epoll = -1
-}
+func (c *scout) close() { _ = unix.Close(c.epoll) }
 
-// expect begins to look at a socket.
-func (s *Scout) expect(fd uintptr, r *Receiver) {
+// Expect says that what arrives next matters, until Forget.
+func (s *Socket) Expect() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if s.expected[int32(fd)] == r {
+	if s.fd < 0 || s.expected.Load() {
 		return
 	}
 	// Edge-triggered: what has been noted is reported again only with more.
-	e := unix.EpollEvent{Events: unix.EPOLLIN | unix.EPOLLET, Fd: int32(fd)}
-	if unix.EpollCtl(s.epoll, unix.EPOLL_CTL_ADD, int(fd), &e) == nil {
-		s.expected[int32(fd)] = r
-		s.some.Store(int32(len(s.expected)))
-	}
-}
-
-// forget ends it. The descriptor of a socket that was closed meanwhile may be
-// another's by now.
-func (s *Scout) forget(fd uintptr, r *Receiver) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if s.expected[int32(fd)] == r {
-		_ = unix.EpollCtl(s.epoll, unix.EPOLL_CTL_DEL, int(fd), nil)
-		delete(s.expected, int32(fd))
-		s.some.Store(int32(len(s.expected)))
-	}
-}
-
-// look notes what has arrived on the expected sockets, if it is time to.
-func (s *Scout) look() {
-	if s == nil || s.some.Load() == 0 {
-		return
-	}
-	now, due := Now(), s.due.Load()
-	if now < due || !s.due.CompareAndSwap(due, now+lookEvery) {
-		return
-	}
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	for {
-		n, _, errno := syscall.RawSyscall6(unix.SYS_EPOLL_PWAIT, uintptr(s.epoll), uintptr(unsafe.Pointer(&s.ready[0])), uintptr(len(s.ready)), 0, 0, 0)
-		if errno != 0 {
-			return
-		}
-		for _, e := range s.ready[:n] {
-			if r := s.expected[e.Fd]; r != nil {
-				_ = r.raw.Control(r.peek)
-			}
-		}
-		if int(n) < len(s.ready) {
-			return
-		}
-	}
-}
-
-// Scouted has a scout look at the socket whenever Expect was called. Call it
-// before Run.
-func (r *Receiver) Scouted(s *Scout) { r.scout = s }
-
-// Expect says that what arrives next matters, until Forget.
-func (r *Receiver) Expect() {
-	if r.scout != nil {
-		_ = r.raw.Control(func(fd uintptr) { r.fd = fd; r.scout.expect(fd, r) })
+	e := unix.EpollEvent{Events: unix.EPOLLIN | unix.EPOLLET, Fd: s.slot}
+	if unix.EpollCtl(s.r.scout.epoll, unix.EPOLL_CTL_ADD, s.fd, &e) == nil {
+		s.expected.Store(true)
+		s.r.scout.some.Add(1)
 	}
 }
 
 // Forget says that it does not matter any more.
-func (r *Receiver) Forget() {
-	if r.scout != nil {
-		r.scout.forget(r.fd, r)
+func (s *Socket) Forget() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.expected.Swap(false) {
+		s.r.scout.some.Add(-1)
+		_ = unix.EpollCtl(s.r.scout.epoll, unix.EPOLL_CTL_DEL, s.fd, nil)
+	}
+}
+
+// look notes what has arrived on the expected sockets, if it is time to.
+func (r *reader) look(now time.Time) {
+	c := &r.scout
+	if c.some.Load() == 0 || Of(now) < c.due {
+		return
+	}
+	c.due = Of(now) + lookEvery
+	for {
+		n := wait(c.epoll, c.ready[:])
+		r.mu.Lock()
+		for _, e := range c.ready[:n] {
+			if s := r.sockets[e.Fd]; s != nil {
+				r.peek(s, now)
+			}
+		}
+		r.mu.Unlock()
+		if n < len(c.ready) {
+			return
+		}
+	}
+}
+
+// peek notes what a socket has and when the last of it arrived, and leaves it
+// there.
+func (r *reader) peek(s *Socket, now time.Time) {
+	n, errno := r.msg.receive(uintptr(s.fd), &r.buf[0], 1<<30, unix.MSG_PEEK|unix.MSG_TRUNC|unix.MSG_DONTWAIT) // copies nothing (tcp(7))
+	if errno != 0 || n <= 0 || len(s.marks) == maxMarks {
+		return
+	}
+	if at, kernel := s.stamps.of(r.msg.stamp(), now); kernel {
+		s.marks = append(s.marks, mark{s.off + int64(n), at})
 	}
 }

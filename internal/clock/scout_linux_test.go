@@ -8,73 +8,81 @@ import (
 	"time"
 )
 
+// held gives a socket whose reader's goroutine waits until release is called,
+// so that what arrives lies there; the test plays the scout.
+func held(t *testing.T) (s *Socket, in *inbox, write func(string), release func()) {
+	rs := readers(t)
+	s, in, far := read(t, rs, "")
+	near, nudge := loopback(t)
+	other := rs.Add(near)
+	for other.r != s.r { // the readers take sockets in turn
+		near, nudge = loopback(t)
+		other = rs.Add(near)
+	}
+	holding, free := make(chan struct{}), make(chan struct{})
+	other.Start(func([]byte, int64, bool, bool, error) bool { close(holding); <-free; return false })
+	_, _ = io.WriteString(nudge, "x")
+	<-holding
+	return s, in, func(text string) {
+		_, _ = io.WriteString(far, text)
+		time.Sleep(2 * time.Millisecond)
+	}, func() { close(free) }
+}
+
+// scouted has the reader look, whenever it last did.
+func scouted(s *Socket) {
+	s.r.scout.due = 0
+	s.r.look(time.Now())
+}
+
 // What a scout saw arrive keeps its time, though more came before it was read.
 func TestScoutKeepsTheFirstArrival(t *testing.T) {
-	late, _, writes := connected(t)
-	other, _, nudge := connected(t)
-	scout := NewScout()
-	defer scout.Close()
-	late.Scouted(scout)
-	other.Scouted(scout)
-	late.Expect()
-
+	s, in, write, release := held(t)
+	s.Expect()
 	before := Now()
-	_, _ = io.WriteString(writes, "first ")
-	sent := Now()
-	// Another reader runs; it looks.
-	_, _ = io.WriteString(nudge, "x")
-	other.Run(make([]byte, 8), func([]byte, int64, bool, bool, error) bool { return false })
-	time.Sleep(5 * time.Millisecond)
+	write("first ")
+	seen := Now()
+	scouted(s)
 	second := Now()
-	_, _ = io.WriteString(writes, "second")
-	time.Sleep(5 * time.Millisecond)
-
-	type piece struct {
-		text         string
-		at           int64
-		kernel, more bool
+	write("second")
+	release()
+	a, b := in.next(t), in.next(t)
+	if a.text != "first " || b.text != "second" || !a.kernel || a.more || b.more {
+		t.Fatalf("%+v %+v", a, b)
 	}
-	var got []piece
-	late.Run(make([]byte, 64), func(b []byte, at int64, kernel, more bool, err error) bool {
-		got = append(got, piece{string(b), at, kernel, more})
-		return string(b) != "second"
-	})
-	if len(got) != 2 || got[0].text != "first " || got[1].text != "second" || !got[0].kernel || got[0].more || got[1].more {
-		t.Fatalf("%+v", got)
+	if a.at < before-slack || a.at > seen+slack {
+		t.Errorf("the first arrived at %d, sent from %d to %d", a.at, before, seen)
 	}
-	if at := got[0].at; at < before-slack || at > sent+slack {
-		t.Errorf("the first arrived %v after it was sent", time.Duration(at-sent))
-	}
-	if got[1].at < second-slack {
-		t.Errorf("the second arrived %v before it was sent", time.Duration(second-got[1].at))
+	if b.at < second-slack {
+		t.Errorf("the second arrived %v before it was sent", time.Duration(second-b.at))
 	}
 }
 
-// A read may be shorter than what was seen, and may stop within it.
-func TestScoutShortReads(t *testing.T) {
-	r, _, writes := connected(t)
-	scout := NewScout()
-	defer scout.Close()
-	r.Scouted(scout)
-	r.Expect()
-	for _, s := range []string{"abc", "defgh", "ij"} {
-		_, _ = io.WriteString(writes, s)
-		time.Sleep(time.Millisecond)
-		scout.look()
+// Several arrivals are kept apart; what came after the last look has the
+// read's own stamp. Forgotten sockets are not looked at.
+func TestScoutSeveral(t *testing.T) {
+	s, in, write, release := held(t)
+	s.Expect()
+	s.Expect()
+	for _, text := range []string{"abc", "defgh"} {
+		write(text)
+		scouted(s)
 	}
-	_, _ = io.WriteString(writes, "k")
-	time.Sleep(time.Millisecond)
+	scouted(s) // nothing new
+	s.Forget()
+	s.Forget()
+	write("ij")
+	scouted(s)
+	write("k")
+	release()
 	got := ""
 	var times []int64
-	r.Run(make([]byte, 4), func(b []byte, at int64, _, _ bool, _ error) bool {
-		got += string(b) + "|"
-		times = append(times, at)
-		return !strings.Contains(got, "k")
-	})
-	if got != "abc|d|efgh|ij|k|" && got != "abc|d|efgh|ijk|" {
-		t.Errorf("%q", got)
+	for !strings.Contains(got, "k") {
+		p := in.next(t)
+		got += p.text + "|"
+		times = append(times, p.at)
 	}
-	if !slices.IsSorted(times) {
-		t.Errorf("%v", times)
+	if got != "abc|defgh|ijk|" || !slices.IsSorted(times) {
+		t.Errorf("%q at %v", got, times)
 	}
 }

@@ -49,7 +49,7 @@ type outline struct {
 	setups map[int32]measure.Setup
 	ends   map[int32]window
 	end    *ending
-	last   map[int32]int64 // latest stamp of each point
+	last   map[int32]int64 // when each point ended; of one that did not, the latest stamp
 	found  bool
 }
 
@@ -87,14 +87,11 @@ func finish(dir string, incomplete bool) (*result.Run, error) {
 		o.setups[point] = s
 		folds[point] = measure.NewFold(s)
 	}
-	for f, err := range record.Frames(dir) {
-		if err != nil {
-			break // said by read
-		}
+	written := record.Finish(dir, func(f record.Frame) {
 		if fold := folds[f.Point]; fold != nil {
 			fold.Add(f)
 		}
-	}
+	})
 	run.Points = []result.Point{}
 	run.Verdict = result.Valid
 	if len(folds) == 0 {
@@ -110,12 +107,12 @@ func finish(dir string, incomplete bool) (*result.Run, error) {
 		p := folds[i].Point()
 		p.Seconds.Warmup = float64(s.T0) / 1e9
 		p.Seconds.Window = float64(s.T1-s.T0) / 1e9
-		p.Seconds.Drain = float64(max(0, max(o.ends[i].Ended, o.last[i])-s.T1)) / 1e9
+		p.Seconds.Drain = float64(max(0, o.last[i]-s.T1)) / 1e9
 		run.Points = append(run.Points, p)
 		run.Verdict = worse(run.Verdict, p.Verdict)
 	}
-	if err := record.Finish(dir); err != nil {
-		return &run, fmt.Errorf("write parquet: %w", err)
+	if written != nil {
+		return &run, written
 	}
 	return &run, save(dir, &run)
 }
@@ -147,10 +144,10 @@ func worse(a, b result.Verdict) result.Verdict {
 	return order[max(slices.Index(order, a), slices.Index(order, b))]
 }
 
-// read makes the first pass.
+// read makes the first pass: what was planned, and how it ended.
 func read(dir string) (*outline, error) {
 	o := &outline{setups: map[int32]measure.Setup{}, ends: map[int32]window{}, last: map[int32]int64{}}
-	for f, err := range record.Frames(dir) {
+	for m, err := range record.Marks(dir) {
 		if err != nil {
 			if o.found { // what came before a damaged place still counts
 				break
@@ -160,22 +157,41 @@ func read(dir string) (*outline, error) {
 			}
 			return nil, fmt.Errorf("read records: %w", err)
 		}
+		if err := o.mark(m); err != nil {
+			return nil, fmt.Errorf("read records: mark %s: %w", m.Name, err)
+		}
+	}
+	if !o.found {
+		return nil, user.Errorf("it was stopped before its load began", "%s has no records", dir)
+	}
+	killed := false
+	for point := range o.setups {
+		w, ended := o.ends[point]
+		o.last[point] = w.Ended
+		killed = killed || !ended
+	}
+	if killed {
+		o.stamps(dir)
+	}
+	return o, nil
+}
+
+// stamps finds the latest stamp of each point that came to no end.
+func (o *outline) stamps(dir string) {
+	for f, err := range record.Frames(dir) {
+		if err != nil {
+			return
+		}
+		if _, ended := o.ends[f.Point]; ended {
+			continue
+		}
 		for i := range f.Chunks {
 			o.last[f.Point] = max(o.last[f.Point], f.Chunks[i].T)
 		}
 		for i := range f.Rows {
 			o.last[f.Point] = max(o.last[f.Point], f.Rows[i].Done)
 		}
-		for _, m := range f.Marks {
-			if err := o.mark(m); err != nil {
-				return nil, fmt.Errorf("read records: mark %s: %w", m.Name, err)
-			}
-		}
 	}
-	if !o.found {
-		return nil, user.Errorf("it was stopped before its load began", "%s has no records", dir)
-	}
-	return o, nil
 }
 
 func (o *outline) mark(m record.Mark) error {

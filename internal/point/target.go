@@ -54,7 +54,7 @@ func (t *Target) Close() {
 		t.close()
 	}
 	if t.Dialer != nil {
-		t.Dialer.Scout.Close()
+		t.Dialer.Readers.Close()
 	}
 }
 
@@ -91,7 +91,7 @@ func OpenTarget(ctx context.Context, p *plan.Plan, say func(string)) (_ *Target,
 	if err := t.secure(&e, p); err != nil {
 		return nil, err
 	}
-	t.Dialer = &wire.Dialer{Endpoint: e, Timeout: dialTimeout, Stamps: true, Scout: clock.NewScout()}
+	t.Dialer = &wire.Dialer{Endpoint: e, Timeout: dialTimeout, Stamps: true, Readers: clock.NewReaders()}
 	if err := t.authorise(p); err != nil {
 		return nil, err
 	}

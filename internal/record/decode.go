@@ -10,9 +10,10 @@ import (
 // short strings it has seen: finish reasons, classes and metric names come
 // again in every frame.
 type decoder struct {
-	rest []byte
-	bad  bool // something was missing or impossible; every later value is zero
-	seen map[string]string
+	rest      []byte
+	bad       bool // something was missing or impossible; every later value is zero
+	seen      map[string]string
+	marksOnly bool // leave the rest of a frame unread
 }
 
 // decode fills f, whose slices are used again, and reports whether the
@@ -25,6 +26,9 @@ func (d *decoder) decode(payload []byte, f *Frame) bool {
 		d.bad = true
 	}
 	f.Chunks, f.Rows, f.Samples, f.Marks = f.Chunks[:0], f.Rows[:0], f.Samples[:0], f.Marks[:0]
+	if d.marksOnly {
+		chunks, rows, samples = nil, nil, nil
+	}
 	d.chunks(chunks, f)
 	d.rows(rows, f)
 	for d.section(samples); d.more(); {

@@ -29,15 +29,57 @@ var ErrCorrupt = errors.New("corrupt frame")
 // one; its strings and a mark's data may be kept.
 func Frames(dir string) iter.Seq2[Frame, error] {
 	return func(yield func(Frame, error) bool) {
-		frames := journalFrames(filepath.Join(dir, journalName))
-		if _, err := os.Stat(filepath.Join(dir, journalName)); errors.Is(err, fs.ErrNotExist) {
+		frames := journalFrames(filepath.Join(dir, journalName), false)
+		if !hasJournal(dir) {
 			frames = parquetFrames(dir)
 		}
 		frames(yield)
 	}
 }
 
-func journalFrames(path string) iter.Seq2[Frame, error] {
+// Marks yields only the marks of what [Frames] does, without reading the
+// records between them more than to check them.
+func Marks(dir string) iter.Seq2[Mark, error] {
+	return func(yield func(Mark, error) bool) {
+		if !hasJournal(dir) {
+			// Without the file of rows it is no run, whatever else is there.
+			_, err := os.Stat(filepath.Join(dir, requestsName))
+			var marks []Mark
+			if err == nil {
+				marks, err = readMarks(filepath.Join(dir, marksName))
+			}
+			if err != nil {
+				yield(Mark{}, fmt.Errorf("open records: %w", err))
+				return
+			}
+			for _, m := range marks {
+				if !yield(m, nil) {
+					return
+				}
+			}
+			return
+		}
+		for f, err := range journalFrames(filepath.Join(dir, journalName), true) {
+			if err != nil {
+				yield(Mark{}, err)
+				return
+			}
+			for _, m := range f.Marks {
+				if !yield(m, nil) {
+					return
+				}
+			}
+		}
+	}
+}
+
+func hasJournal(dir string) bool {
+	_, err := os.Stat(filepath.Join(dir, journalName))
+	return !errors.Is(err, fs.ErrNotExist)
+}
+
+// journalFrames yields the frames of a journal, or their marks alone.
+func journalFrames(path string, marks bool) iter.Seq2[Frame, error] {
 	return func(yield func(Frame, error) bool) {
 		file, err := os.Open(path)
 		if err != nil {
@@ -51,6 +93,7 @@ func journalFrames(path string) iter.Seq2[Frame, error] {
 			return
 		}
 		s := scanner{in: bufio.NewReaderSize(file, 1<<16), size: info.Size()}
+		s.decoder.marksOnly = marks
 		for {
 			frame, err := s.next()
 			if err == io.EOF {

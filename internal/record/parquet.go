@@ -29,11 +29,10 @@ const (
 // Live gives [ErrLive] if the journal of a run directory is still being
 // written.
 func Live(dir string) error {
-	path := filepath.Join(dir, journalName)
-	if _, err := os.Stat(path); errors.Is(err, fs.ErrNotExist) {
+	if !hasJournal(dir) {
 		return nil
 	}
-	release, err := claim(path)
+	release, err := claim(filepath.Join(dir, journalName))
 	if err != nil {
 		return err
 	}
@@ -42,11 +41,18 @@ func Live(dir string) error {
 }
 
 // Finish turns the journal of a run directory into its Parquet files and
-// then removes it. A directory without a journal is left as it is. If it
-// fails the journal stays.
-func Finish(dir string) error {
+// then removes it; a directory without a journal is left as it is. If it
+// fails the journal stays. On the way each frame is handed to see, as by
+// [Frames] up to the first error, also when nothing can be written.
+func Finish(dir string, see func(Frame)) error {
 	path := filepath.Join(dir, journalName)
-	if _, err := os.Stat(path); errors.Is(err, fs.ErrNotExist) {
+	if !hasJournal(dir) {
+		for f, err := range Frames(dir) {
+			if err != nil {
+				return err
+			}
+			see(f)
+		}
 		return nil
 	}
 	release, err := claim(path)
@@ -54,7 +60,21 @@ func Finish(dir string) error {
 		return err
 	}
 	defer release()
-	if err := WriteParquet(dir, journalFrames(path)); err != nil {
+	read := false
+	seen := func(yield func(Frame, error) bool) {
+		read = true
+		goOn := true
+		for f, err := range journalFrames(path, false) {
+			if err == nil {
+				see(f)
+			}
+			goOn = goOn && yield(f, err)
+		}
+	}
+	if err := WriteParquet(dir, seen); err != nil {
+		if !read {
+			seen(func(Frame, error) bool { return false })
+		}
 		return err
 	}
 	if err := syncDir(dir); err != nil {

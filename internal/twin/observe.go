@@ -26,10 +26,11 @@ type Stats struct {
 	Drafts              int64 // verifications
 	DraftTokens         int64
 	AcceptedTokens      int64
-	AcceptedPerPosition []int64
+	AcceptedPerPosition []int64 // one for each token that is drafted at once; none: nothing is drafted
 }
 
-// Verify counts one verification of drafts.
+// Verify counts one verification of drafts, of which there are at most as many
+// as AcceptedPerPosition has.
 func (s *Stats) Verify(drafts, accepted int) {
 	if drafts == 0 {
 		return
@@ -37,9 +38,6 @@ func (s *Stats) Verify(drafts, accepted int) {
 	s.Drafts++
 	s.DraftTokens += int64(drafts)
 	s.AcceptedTokens += int64(accepted)
-	for len(s.AcceptedPerPosition) < drafts {
-		s.AcceptedPerPosition = append(s.AcceptedPerPosition, 0)
-	}
 	for i := range accepted {
 		s.AcceptedPerPosition[i]++
 	}

@@ -82,7 +82,7 @@ var noUsage = Usage{record.Unset, record.Unset, record.Unset, record.Unset}
 
 // Clear empties a Delta for the next event.
 func (d *Delta) Clear() {
-	*d = Delta{Parts: d.Parts[:0], Usage: noUsage}
+	d.Parts, d.Empty, d.Finish, d.Ended, d.Done, d.Usage, d.Fault = d.Parts[:0], false, "", false, false, noUsage, nil
 }
 
 // Fault is an error as a server tells it in a body or an event.

@@ -4,6 +4,7 @@ import (
 	"context"
 	"crypto/tls"
 	"errors"
+	"io"
 	"net"
 	"os"
 	"sync"
@@ -13,19 +14,15 @@ import (
 	"pitot/internal/clock"
 )
 
-// readSize is the size of a read. Small reads keep merged arrivals apart and
-// ten thousand connections cheap; an event takes 200 to 400 bytes.
+// readSize is the size of a read. Small reads keep merged arrivals apart; an
+// event takes 200 to 400 bytes.
 const readSize = 8 << 10
 
 // grace is how long the end of an answer may take after its end mark.
 const grace = time.Second
 
-// silence is how long a running exchange may be without a read before its
-// socket is looked at.
-const silence = time.Second
-
-// source is where a connection's bytes come from. more says that bytes which
-// arrived with these are still to be read.
+// source is where the bytes of a connection come from that has a goroutine to
+// read it. more says that bytes which arrived with these are still to be read.
 type source interface {
 	read(p []byte) (n int, at int64, kernel, more bool, err error)
 }
@@ -107,38 +104,40 @@ func (c *recordConn) take(p []byte, n int) int {
 	return n
 }
 
-// Conn is one connection. Its reader runs all the time, so that a server's
-// close of an idle connection is noticed when it happens.
+// Conn is one connection. It is read all the time, so that a server's close
+// of an idle connection is noticed when it happens: by [clock.Readers] where
+// the kernel's stamps are to be had and nothing lies between, else by a
+// goroutine of its own.
 type Conn struct {
 	Times Times
 	Uses  int // requests it has carried
 
-	conn net.Conn // what is written to
-	raw  net.Conn // the socket under it
-	src  source
-	cur  atomic.Pointer[Exchange]
-	dead atomic.Bool
-	done func(*Conn, *Exchange, bool)
+	readers *clock.Readers // who may read it; nil for a goroutine
+	socket  *clock.Socket  // as they read it
+	src     source         // what a goroutine reads
+	conn    io.Writer      // what is written to
+	raw     transport      // what is under it
+	cur     atomic.Pointer[Exchange]
+	dead    atomic.Bool
+	done    func(*Conn, *Exchange, bool)
 
 	writing sync.Mutex            // held while a request is written
 	broken  atomic.Pointer[error] // why the last write failed
 
-	scout     *clock.Scout    // looks out for first tokens; may be nil
-	scouted   *clock.Receiver // what it looks at; nil where it does not
-	expecting bool            // the first token has not come
+	expecting bool  // the first token has not come, and the socket's arrivals are looked out for
+	limited   bool  // the end mark has come: the rest may take grace
+	end       int64 // when and why the reading ended
+	endErr    error
+}
 
-	limited bool  // the end mark has come: the rest may take grace
-	end     int64 // when and why the reader ended
-	endErr  error
-
-	timer  *time.Timer  // calls watch; nil where the reader needs none
-	last   atomic.Int64 // of the last read
-	looked atomic.Int64 // the silence after that read has been looked at
-	look   atomic.Bool  // the deadline is a look
+// transport is a connection as far as it is not read or written.
+type transport interface {
+	io.Closer
+	SetReadDeadline(time.Time) error
 }
 
 // startTLS does the handshake.
-func (c *Conn) startTLS(ctx context.Context, e Endpoint) error {
+func (c *Conn) startTLS(ctx context.Context, e Endpoint, under net.Conn) error {
 	cfg := e.Config.Clone()
 	if cfg == nil {
 		cfg = &tls.Config{}
@@ -147,7 +146,7 @@ func (c *Conn) startTLS(ctx context.Context, e Endpoint) error {
 		cfg.ServerName, _, _ = net.SplitHostPort(e.Addr)
 	}
 	cfg.NextProtos = []string{"http/1.1"}
-	raw := &recordConn{Conn: c.conn, src: c.src}
+	raw := &recordConn{Conn: under, src: c.src}
 	begin := time.Now()
 	t := tls.Client(raw, cfg)
 	if err := t.HandshakeContext(ctx); err != nil {
@@ -162,57 +161,46 @@ func (c *Conn) startTLS(ctx context.Context, e Endpoint) error {
 func (c *Conn) Alive() bool { return !c.dead.Load() }
 
 // Start begins to read. Bytes go to the exchange that Send has set; done is
-// called for each one that ends, from the reader's goroutine or from Send's;
-// reusable says whether the connection can carry another.
+// called for each one that ends, from the reading goroutine, which it must not
+// hold up, or from Send's; reusable says whether the connection can carry
+// another.
 func (c *Conn) Start(done func(c *Conn, x *Exchange, reusable bool)) {
 	c.done = done
-	if k, ok := c.src.(*kernelSource); ok {
-		if c.scout != nil {
-			k.r.Scouted(c.scout)
-			c.scouted = k.r
-		}
-		c.timer = time.AfterFunc(time.Hour, c.watch)
-		c.timer.Stop()
+	if raw, ok := c.raw.(net.Conn); ok {
+		c.socket = c.readers.Add(raw)
 	}
-	go c.run()
+	if c.socket == nil {
+		go c.run()
+		return
+	}
+	c.conn, c.raw, c.src = c.socket, c.socket, nil
+	c.socket.Start(c.arrived)
 }
 
 func (c *Conn) run() {
 	defer c.raw.Close()
 	buf := make([]byte, readSize)
-	if k, ok := c.src.(*kernelSource); ok {
-		for again := true; again; {
-			again = false
-			k.r.Run(buf, func(b []byte, at int64, kernel, more bool, err error) bool {
-				if errors.Is(err, os.ErrDeadlineExceeded) && c.look.Swap(false) {
-					c.deadline()
-					again = true
-					return false
-				}
-				return c.take(b, at, kernel, more, err)
-			})
-		}
-	} else {
-		for more := true; more; {
-			n, at, kernel, left, err := c.src.read(buf)
-			more = c.take(buf[:n], at, kernel, left, err)
-		}
+	for goOn := true; goOn; {
+		n, at, kernel, more, err := c.src.read(buf)
+		goOn = c.arrived(buf[:n], at, kernel, more, err)
 	}
-	if c.scouted != nil {
-		c.scouted.Forget()
+}
+
+// arrived takes what was read; false says that the connection is of no more
+// use and nothing more is read.
+func (c *Conn) arrived(b []byte, at int64, kernel, more bool, err error) bool {
+	if c.take(b, at, kernel, more, err) {
+		return true
 	}
 	if x := c.cur.Swap(nil); x != nil { // Send came in between
 		c.Abort()
 		x.Close(c.end, c.endErr)
-		c.written()
-		c.done(c, x, false)
+		c.finish(x, false)
 	}
+	return false
 }
 
-// take hands on what was read; false says that the connection is of no more
-// use. It must not close the socket: it may be called from within a read.
 func (c *Conn) take(b []byte, at int64, kernel, more bool, err error) bool {
-	c.last.Store(at)
 	x := c.cur.Load()
 	if x == nil { // closed while idle, or bytes that nobody asked for
 		c.end, c.endErr = at, err
@@ -222,7 +210,7 @@ func (c *Conn) take(b []byte, at int64, kernel, more bool, err error) bool {
 	ended := len(b) > 0 && x.Feed(b, at, kernel, more)
 	if c.expecting && (ended || x.Begun()) {
 		c.expecting = false
-		c.scouted.Forget()
+		c.socket.Forget()
 	}
 	if err != nil && !ended {
 		if cause := c.broken.Load(); cause != nil && errors.Is(err, os.ErrDeadlineExceeded) {
@@ -242,13 +230,12 @@ func (c *Conn) take(b []byte, at int64, kernel, more bool, err error) bool {
 		c.limited = false
 		c.deadline()
 	}
-	c.written()
 	keep := err == nil && x.Reusable() && c.broken.Load() == nil
 	if !keep {
 		c.dead.Store(true)
 	}
 	c.cur.Store(nil)
-	c.done(c, x, keep)
+	c.finish(x, keep)
 	return keep
 }
 
@@ -261,32 +248,26 @@ func (c *Conn) deadline() {
 	_ = c.raw.SetReadDeadline(t)
 }
 
-// watch looks at a socket that has been silent for a while. The reader waits
-// without having seen that nothing is left to read (see clock.Receiver.Run),
-// so a reset that came in one wake-up with the last data would stay unseen.
-// One look for each silence is enough: from then on a reset wakes the reader.
-func (c *Conn) watch() {
-	if c.cur.Load() == nil {
-		return // Send starts it again
+// finish gives the exchange back once its request is no longer being written:
+// a server may answer before it has read all of it, and may never read the
+// rest.
+func (c *Conn) finish(x *Exchange, keep bool) {
+	if c.writing.TryLock() {
+		c.writing.Unlock()
+		c.done(c, x, keep)
+		return
 	}
-	last := c.last.Load()
-	if last != c.looked.Load() && clock.Now()-last > int64(silence) {
-		c.looked.Store(last)
-		c.look.Store(true)
-		_ = c.raw.SetReadDeadline(time.Unix(1, 0))
-	}
-	c.timer.Reset(silence)
-}
-
-// written waits until the exchange's request is no longer being written: a
-// server may answer before it has read all of it, and may never read the rest.
-func (c *Conn) written() {
-	if !c.writing.TryLock() {
+	go func() {
 		t := time.AfterFunc(grace, c.Abort)
 		c.writing.Lock()
 		t.Stop()
-	}
-	c.writing.Unlock()
+		c.writing.Unlock()
+		if c.broken.Load() != nil {
+			keep = false
+			c.dead.Store(true)
+		}
+		c.done(c, x, keep)
+	}()
 }
 
 // inline is the size up to which a request is written by the pacer itself: it
@@ -307,9 +288,9 @@ func (c *Conn) Send(x *Exchange) {
 
 func (c *Conn) write(x *Exchange) {
 	c.writing.Lock()
-	if c.scouted != nil {
+	if c.socket != nil {
 		c.expecting = true
-		c.scouted.Expect()
+		c.socket.Expect()
 	}
 	x.Sent(clock.Now())
 	c.cur.Store(x)
@@ -321,9 +302,6 @@ func (c *Conn) write(x *Exchange) {
 		}
 		return
 	}
-	if c.timer != nil {
-		c.timer.Reset(silence)
-	}
 	_, err := c.conn.Write(x.Request)
 	if err != nil { // what the server said before it closed may still be there to read
 		c.broken.Store(&err)
@@ -332,5 +310,5 @@ func (c *Conn) write(x *Exchange) {
 	c.writing.Unlock()
 }
 
-// Abort closes the socket; an exchange that runs on it ends.
+// Abort closes the connection; an exchange that runs on it ends.
 func (c *Conn) Abort() { c.raw.Close() }

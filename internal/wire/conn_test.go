@@ -357,7 +357,8 @@ func (s *seen) Chunk(c record.Chunk) { s.kept.Chunk(c); s.n <- struct{}{} }
 // A close and a reset are seen even when they come right behind data, so that
 // one wake-up of the reader covers both.
 func TestEndRightBehindData(t *testing.T) {
-	t.Parallel() // a reset may take a look after a silence
+	readers := clock.NewReaders()
+	defer readers.Close()
 	for _, reset := range []bool{false, true} {
 		addr := listen(t, "tcp", "127.0.0.1:0", func(c net.Conn) {
 			_, _ = readHead(c)
@@ -373,7 +374,7 @@ func TestEndRightBehindData(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			c := &Conn{conn: raw, raw: raw, src: newSource(raw)}
+			c := &Conn{conn: raw, raw: raw, src: newSource(raw), readers: readers}
 			c.Start(func(_ *Conn, x *Exchange, reusable bool) { all <- ending{x, reusable} })
 			c.Send(asked("/", 0))
 		}

@@ -143,9 +143,9 @@ type Times struct{ DNS, Connect, TLS int64 }
 // Dialer makes connections to one endpoint.
 type Dialer struct {
 	Endpoint Endpoint
-	Timeout  time.Duration // for the whole of a connection, 0 for none
-	Stamps   bool          // ask for kernel receive stamps
-	Scout    *clock.Scout  // notes when first tokens arrive; may be nil
+	Timeout  time.Duration  // for the whole of a connection, 0 for none
+	Stamps   bool           // ask for kernel receive stamps
+	Readers  *clock.Readers // read with the kernel's stamps; nil: a goroutine for each connection does
 
 	// Dial replaces the network in tests. It is given names as they are, unless
 	// lookup resolves them.
@@ -166,24 +166,21 @@ func (d *Dialer) Connect(ctx context.Context) (*Conn, error) {
 	if err != nil {
 		return nil, d.wrap(ctx, err)
 	}
-	var src source
-	if !d.Stamps {
-		src = &plainSource{c: raw}
-	} else {
-		src = newSource(raw)
+	c := &Conn{conn: raw, raw: raw, src: &plainSource{c: raw}, Times: t}
+	if d.Stamps {
+		c.src = newSource(raw)
 	}
-	c := &Conn{conn: raw, raw: raw, src: src, scout: d.Scout, Times: t}
 	if e.Proxy != nil {
 		if err := d.connectProxy(ctx, raw); err != nil {
 			raw.Close()
 			return nil, d.wrap(ctx, &DialError{record.ErrProxy, e.Proxy.Host, err})
 		}
 	}
-	if e.TLS {
-		if err := c.startTLS(ctx, e); err != nil {
-			raw.Close()
-			return nil, d.wrap(ctx, &DialError{record.ErrTLS, e.Addr, err})
-		}
+	if !e.TLS {
+		c.readers = d.Readers
+	} else if err := c.startTLS(ctx, e, raw); err != nil {
+		raw.Close()
+		return nil, d.wrap(ctx, &DialError{record.ErrTLS, e.Addr, err})
 	}
 	return c, nil
 }

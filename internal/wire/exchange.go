@@ -40,32 +40,33 @@ type Exchange struct {
 	Secret  string      // what must not be in any record, one secret a line
 	Owner   any         // of the caller
 
-	api    API
-	dec    Decoder
-	http   response
-	sse    sse
-	gunzip gunzip
-	delta  Delta
-	whole  []byte // body of an error or of an answer that is not streamed
-
+	// What each event touches stands together: with a thousand streams in turn
+	// none of it is in the processor's nearest cache.
+	dec        Decoder
+	onBody     func([]byte) error
+	onPlain    func([]byte) error
+	onEvent    func(name, data []byte) error
 	last, prev int64 // stamps of this read and of the one before it with another stamp
 	at         int64 // = last, relative
-	more       bool  // the last read left bytes of its arrival behind
-	fresh      []record.Chunk
 	lastToken  int64 // stamp of the last arrival with tokens
-	perEvent   bool  // usage comes with every event
-	completion int32 // visible tokens by the usage so far
-	reasoning  bool  // reasoning was streamed
 	choices    uint64
-	answered   bool // [DONE] has come
-	err        error
-	fault      *Fault
+	completion int32 // visible tokens by the usage so far
+	more       bool  // the last read left bytes of its arrival behind
+	perEvent   bool  // usage comes with every event
+	reasoning  bool  // reasoning was streamed
+	answered   bool  // [DONE] has come
 	done       bool
-	abandoned  atomic.Pointer[string] // why it is no longer followed
+	fresh      []record.Chunk
+	delta      Delta
+	sse        sse
+	http       response
 
-	onBody  func([]byte) error
-	onPlain func([]byte) error
-	onEvent func(name, data []byte) error
+	api       API
+	gunzip    gunzip
+	whole     []byte // body of an error or of an answer that is not streamed
+	err       error
+	fault     *Fault
+	abandoned atomic.Pointer[string] // why it is no longer followed
 }
 
 // NewExchange gives an exchange that can be used again and again.
@@ -239,11 +240,12 @@ func (x *Exchange) event(name, data []byte) error {
 // count takes what an event or a whole answer said.
 func (x *Exchange) count(d *Delta) {
 	r := &x.Row
-	u := d.Usage
-	r.CompletionTokens = later(r.CompletionTokens, u.Completion)
-	r.PromptTokens = later(r.PromptTokens, u.Prompt)
-	r.CachedTokens = later(r.CachedTokens, u.Cached)
-	r.ReasoningTokens = later(r.ReasoningTokens, u.Reasoning)
+	if u := d.Usage; u != noUsage {
+		r.CompletionTokens = later(r.CompletionTokens, u.Completion)
+		r.PromptTokens = later(r.PromptTokens, u.Prompt)
+		r.CachedTokens = later(r.CachedTokens, u.Cached)
+		r.ReasoningTokens = later(r.ReasoningTokens, u.Reasoning)
+	}
 	if d.Ended {
 		r.LastToken = max(r.LastToken, x.at)
 		if d.Finish != "" {

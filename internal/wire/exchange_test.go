@@ -725,6 +725,29 @@ func BenchmarkFeed(b *testing.B) {
 	}
 }
 
+// Many streams in turn: what an event costs when its stream has left the
+// cache since the one before.
+func BenchmarkFeedMany(b *testing.B) {
+	var all []*Exchange
+	for range 4000 {
+		x := NewExchange(Chat{})
+		x.Sink = discard{}
+		x.Begin(blank(true, false))
+		x.Sent(0)
+		x.Feed([]byte(streamHead), 1, true, false)
+		all = append(all, x)
+	}
+	text := []byte(chunk(event(typicalEvent)))
+	at := int64(1)
+	b.ReportAllocs()
+	for i := 0; b.Loop(); i++ {
+		at++
+		if x := all[i*769%len(all)]; x.Feed(text, at, true, false) {
+			b.Fatal(x.Row)
+		}
+	}
+}
+
 func TestFeedAllocatesNothing(t *testing.T) {
 	x := NewExchange(Chat{})
 	x.Sink = discard{}

@@ -19,21 +19,20 @@ var errHTTP = errors.New("malformed HTTP")
 // response reads one HTTP/1.1 response, push-style (RFC 9112). It keeps no
 // body: what arrives is handed on in place.
 type response struct {
-	status     int
-	minor      int // HTTP/1.minor
+	state      state
+	minor      uint8 // HTTP/1.minor
 	chunked    bool
 	gzip       bool
-	close      bool  // the server closes afterwards
-	length     int64 // Content-Length, -1 if none
-	document   bool  // the body is JSON or HTML, by its type: no stream of events
+	close      bool // the server closes afterwards
+	document   bool // the body is JSON or HTML, by its type: no stream of events
 	retryAfter int32
+	status     int
+	left       int64  // bytes left of the chunk or body
+	head       int    // bytes of headers, of a chunk's framing or of trailers so far
+	line       []byte // an incomplete line carried over from the last read
+	length     int64  // Content-Length, -1 if none
 	location   string
 	secret     string // what no message may repeat
-
-	state state
-	line  []byte // an incomplete line carried over from the last read
-	head  int    // bytes of headers, of a chunk's framing or of trailers so far
-	left  int64  // bytes left of the chunk or body
 }
 
 type state uint8
@@ -79,6 +78,13 @@ func (r *response) feed(b []byte, body func([]byte) error) (used int, err error)
 				return n - len(b), err
 			}
 			b = nil
+		case inChunkEnd:
+			if len(r.line) == 0 && len(b) >= 2 && b[0] == '\r' && b[1] == '\n' { // as ever, but where a read ends between
+				r.state, r.head = inChunkSize, 0
+				b = b[2:]
+				continue
+			}
+			fallthrough
 		default:
 			i := bytes.IndexByte(b, '\n')
 			if i < 0 {
@@ -109,7 +115,9 @@ func (r *response) takeLine(line []byte) error {
 	if r.head += len(line) + 1; r.head > maxHeader {
 		return fmt.Errorf("%w: headers of over %d bytes", errHTTP, maxHeader)
 	}
-	line = bytes.TrimSuffix(line, []byte{'\r'})
+	if n := len(line); n > 0 && line[n-1] == '\r' {
+		line = line[:n-1]
+	}
 	switch r.state {
 	case inStatus:
 		if len(line) == 0 { // RFC 9112 2.2: tolerate an empty line before
@@ -144,7 +152,7 @@ func (r *response) statusLine(line []byte) error {
 	if err != nil || n < 100 || len(code) != 3 || version != "HTTP/1.1" && version != "HTTP/1.0" {
 		return fmt.Errorf("%w: status line %q", errHTTP, r.quote(s, 60))
 	}
-	r.status, r.minor = n, int(version[7]-'0')
+	r.status, r.minor = n, version[7]-'0'
 	r.close = r.minor == 0
 	r.state = inHeaders
 	return nil
@@ -221,7 +229,10 @@ func (r *response) bodyBegins() error {
 }
 
 func (r *response) chunkSize(line []byte) error {
-	size, _, _ := bytes.Cut(line, []byte{';'})
+	size := line
+	if i := bytes.IndexByte(line, ';'); i >= 0 { // an extension
+		size = line[:i]
+	}
 	size = bytes.TrimSpace(size)
 	if len(size) == 0 || len(size) > 15 {
 		return fmt.Errorf("%w: chunk size %q", errHTTP, r.quote(string(line), 30))

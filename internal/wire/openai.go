@@ -164,25 +164,25 @@ type openaiDecoder struct {
 // text, and what equals it around the text means the same: such an event is
 // read by comparing, six times as fast as by scanning.
 type template struct {
-	before, after []byte // up to the text's opening quote, and from its closing one
-	part          Part
+	event []byte // without the text
+	split int    // where the text's opening quote ends
+	part  Part
 }
 
 // matches gives the text of an event that differs in nothing else.
 func (t *template) matches(data []byte) (raw []byte, ok bool) {
-	if len(t.before) == 0 || !bytes.HasPrefix(data, t.before) {
+	if t.split == 0 || !bytes.HasPrefix(data, t.event[:t.split]) {
 		return nil, false
 	}
-	s := scanner{b: data, i: len(t.before) - 1}
+	s := scanner{b: data, i: t.split - 1}
 	raw, ok = s.str()
-	return raw, ok && len(raw) > 0 && bytes.Equal(data[s.i-1:], t.after)
+	return raw, ok && len(raw) > 0 && bytes.Equal(data[s.i-1:], t.event[t.split:])
 }
 
 // learn takes an event for the template of those that follow.
 func (t *template) learn(data []byte, from, to int, p Part) {
-	t.before = append(t.before[:0], data[:from]...)
-	t.after = append(t.after[:0], data[to:]...)
-	t.part = p
+	t.event = append(append(t.event[:0], data[:from]...), data[to:]...)
+	t.split, t.part = from, p
 }
 
 // Reset implements [Decoder].

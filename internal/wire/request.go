@@ -55,11 +55,11 @@ func (d *Dialer) Fetch(ctx context.Context, method, path string, headers []Heade
 	defer c.Abort()
 	stop := context.AfterFunc(ctx, c.Abort)
 	defer stop()
-	if dl, ok := ctx.Deadline(); ok {
-		_ = c.raw.SetDeadline(dl)
-	}
 	req := AppendHead(nil, method, d.Endpoint.Host, path, headers, len(body))
 	if _, err := c.conn.Write(append(req, body...)); err != nil {
+		if ctx.Err() != nil { // the reason why the connection was closed
+			err = ctx.Err()
+		}
 		return Answer{}, fmt.Errorf("send request: %w", err)
 	}
 	var r response
@@ -94,7 +94,7 @@ func (d *Dialer) Fetch(ctx context.Context, method, path string, headers []Heade
 			if r.closed(err == io.EOF) {
 				return a, nil
 			}
-			if ctx.Err() != nil { // the reason why the connection was closed
+			if ctx.Err() != nil {
 				err = ctx.Err()
 			}
 			return a, fmt.Errorf("read answer: %w", err)

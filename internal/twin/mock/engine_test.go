@@ -274,8 +274,10 @@ func TestMetricsOfTheEngine(t *testing.T) {
 		s.NumGPUBlocks, s.MaxModelLen = 65, 1000
 		s.NumSpeculativeTokens, s.AcceptanceRate = 3, 0.7
 	})
-	var got map[string]float64
+	const page = "GET /metrics HTTP/1.1\r\nHost: x\r\n\r\n"
+	var before, got map[string]float64
 	truths := inVirtual(t, Config{Engine: engine, MaxModelLen: 1000}, func(t *testing.T, s *Server) {
+		before = values(t, over(t, s, page))
 		ends := make(chan string, 4)
 		for i := range 4 {
 			go func() {
@@ -285,9 +287,12 @@ func TestMetricsOfTheEngine(t *testing.T) {
 		for range 4 {
 			<-ends
 		}
-		got = values(t, over(t, s, "GET /metrics HTTP/1.1\r\nHost: x\r\n\r\n"))
+		got = values(t, over(t, s, page))
 	})
 	st := engine.Stats()
+	if len(st.AcceptedPerPosition) != 3 {
+		t.Fatalf("%d positions, want 3", len(st.AcceptedPerPosition))
+	}
 	const labels = `{engine="0",model_name="mock"}`
 	for name, want := range map[string]float64{
 		"num_preemptions_total": float64(st.Preemptions), "spec_decode_num_drafts_total": float64(st.Drafts),
@@ -297,13 +302,20 @@ func TestMetricsOfTheEngine(t *testing.T) {
 		if v, ok := got["vllm:"+name+labels]; !ok || v != want {
 			t.Errorf("%s is %v, want %v", name, v, want)
 		}
+		if v, ok := before["vllm:"+name+labels]; !ok || v != 0 { // who takes a difference needs it
+			t.Errorf("%s is %v, %v at the start, want 0", name, v, ok)
+		}
 	}
 	if st.Preemptions == 0 || st.AcceptedTokens == 0 {
 		t.Errorf("nothing happened: %+v", st)
 	}
 	for i, n := range st.AcceptedPerPosition {
-		if v := got[fmt.Sprintf(`vllm:spec_decode_num_accepted_tokens_per_pos_total{engine="0",model_name="mock",position="%d"}`, i)]; v != float64(n) {
+		name := fmt.Sprintf(`vllm:spec_decode_num_accepted_tokens_per_pos_total{engine="0",model_name="mock",position="%d"}`, i)
+		if v := got[name]; v != float64(n) {
 			t.Errorf("position %d: %v, want %d", i, v, n)
+		}
+		if v, ok := before[name]; !ok || v != 0 {
+			t.Errorf("position %d: %v, %v at the start, want 0", i, v, ok)
 		}
 	}
 	preempted := 0

@@ -48,6 +48,7 @@ func New(s Settings, c Cost) *Engine {
 		waiting: queue{byPriority: s.Priority},
 		byID:    make(map[int64]*request),
 		front:   front{cost: s.Frontend},
+		stats:   twin.Stats{AcceptedPerPosition: make([]int64, s.NumSpeculativeTokens)},
 	}
 }
 

@@ -1,0 +1,383 @@
+package clock
+
+import (
+	"io"
+	"net"
+	"os"
+	"runtime"
+	"slices"
+	"sync"
+	"sync/atomic"
+	"syscall"
+	"time"
+	"unsafe"
+
+	"golang.org/x/sys/unix"
+)
+
+// readSize is the size of a read. Small reads keep merged arrivals apart; an
+// event takes 200 to 400 bytes.
+const readSize = 8 << 10
+
+// batch is how many sockets are served between two looks at the poller: what
+// else waits for the processor (the next request to send) waits no longer
+// than that.
+const batch = 64
+
+// refresh is after how many sockets the clocks are read again and the scout
+// looks: within a tenth of a millisecond.
+const refresh = 16
+
+// maxReads is how often one socket is read before the others have their turn.
+const maxReads = 16
+
+// Readers read many sockets with a few goroutines, each of which asks an
+// epoll of its own which sockets have something. That spares a goroutine for
+// each socket, which the scheduler would have to wake for each arrival.
+//
+// The epoll waits in the runtime's poller like any other descriptor, so no
+// thread is spent on waiting either. A nil Readers reads nothing.
+type Readers struct {
+	readers []*reader
+	next    atomic.Uint32
+}
+
+// NewReaders starts them; nil if the system has no descriptors for it.
+func NewReaders() *Readers {
+	rs := &Readers{}
+	for range runtime.GOMAXPROCS(0) {
+		r, err := newReader()
+		if err != nil {
+			rs.Close()
+			return nil
+		}
+		rs.readers = append(rs.readers, r)
+		go r.run()
+	}
+	return rs
+}
+
+// Close closes all sockets; what was started gets net.ErrClosed.
+func (rs *Readers) Close() {
+	if rs == nil {
+		return
+	}
+	for _, r := range rs.readers {
+		r.post(letter{})
+	}
+}
+
+// Add takes a TCP connection over: it must not be used any more. It gives nil,
+// and leaves the connection as it is, where the kernel gives no stamps.
+func (rs *Readers) Add(c net.Conn) *Socket {
+	tcp, ok := c.(*net.TCPConn)
+	if !ok || rs == nil {
+		return nil
+	}
+	raw, err := tcp.SyscallConn()
+	if err != nil {
+		return nil
+	}
+	// The connection's own descriptor stands in the runtime's poller, which
+	// would be woken by every arrival too.
+	fd := -1
+	err = raw.Control(func(old uintptr) {
+		if askForStamps(old) != nil {
+			return
+		}
+		fd, err = unix.FcntlInt(old, unix.F_DUPFD_CLOEXEC, 0)
+	})
+	if err != nil || fd < 0 {
+		return nil
+	}
+	r := rs.readers[int(rs.next.Add(1))%len(rs.readers)]
+	s := &Socket{r: r, fd: fd}
+	if !r.add(s) {
+		_ = unix.Close(fd)
+		return nil
+	}
+	_ = c.Close()
+	return s
+}
+
+// reader is one of them.
+type reader struct {
+	epoll  int
+	wake   int // an eventfd that is always readable: asking about it anew reports it
+	poller *os.File
+
+	// Of the goroutine alone.
+	ready [batch]unix.EpollEvent
+	turn  [batch]*Socket
+	msg   message
+	buf   [readSize]byte
+	scout scout
+
+	mu      sync.Mutex
+	sockets []*Socket // by slot, the number epoll knows them by
+	free    []int32
+	mail    []letter
+	closed  bool
+}
+
+// letter tells the reader's goroutine to begin with a socket, or to end it;
+// without a socket, to end all.
+type letter struct {
+	s     *Socket
+	begin Take
+	err   error
+}
+
+// Take is handed what arrives on a socket, see [Socket.Start].
+type Take func(b []byte, at int64, kernel, more bool, err error) (goOn bool)
+
+// wakeSlot is the slot of the reader's own eventfd.
+const wakeSlot = -1
+
+func newReader() (*reader, error) {
+	epoll, err := unix.EpollCreate1(unix.EPOLL_CLOEXEC)
+	if err != nil {
+		return nil, err
+	}
+	wake, err := unix.Eventfd(1, unix.EFD_CLOEXEC|unix.EFD_NONBLOCK)
+	if err != nil {
+		_ = unix.Close(epoll)
+		return nil, err
+	}
+	r := &reader{epoll: epoll, wake: wake}
+	e := unix.EpollEvent{Events: unix.EPOLLIN | unix.EPOLLET, Fd: wakeSlot}
+	err = unix.EpollCtl(epoll, unix.EPOLL_CTL_ADD, wake, &e)
+	if err == nil {
+		err = unix.SetNonblock(epoll, true) // so that os takes it for something to poll
+	}
+	if err == nil {
+		err = r.scout.open()
+	}
+	if err != nil {
+		_, _ = unix.Close(epoll), unix.Close(wake)
+		return nil, err
+	}
+	r.poller = os.NewFile(uintptr(epoll), "epoll")
+	return r, nil
+}
+
+func (r *reader) add(s *Socket) bool {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.closed {
+		return false
+	}
+	if n := len(r.free); n > 0 {
+		s.slot = r.free[n-1]
+		r.free = r.free[:n-1]
+		r.sockets[s.slot] = s
+	} else {
+		s.slot = int32(len(r.sockets))
+		r.sockets = append(r.sockets, s)
+	}
+	return true
+}
+
+// post leaves a letter and wakes the goroutine; false when it has ended.
+func (r *reader) post(l letter) bool {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.closed {
+		return false
+	}
+	r.mail = append(r.mail, l)
+	r.again()
+	return true
+}
+
+// again has the poller come back at once.
+func (r *reader) again() {
+	e := unix.EpollEvent{Events: unix.EPOLLIN | unix.EPOLLET, Fd: wakeSlot}
+	_ = unix.EpollCtl(r.epoll, unix.EPOLL_CTL_MOD, r.wake, &e)
+}
+
+func (r *reader) run() {
+	raw, err := r.poller.SyscallConn()
+	if err == nil {
+		err = raw.Read(func(uintptr) bool { return r.pass() })
+	}
+	if err != nil { // the poller does not take it: nothing would ever be read
+		r.closeAll(nil)
+	}
+	r.poller.Close()
+	r.scout.close()
+	_ = unix.Close(r.wake)
+}
+
+// pass serves one batch of what is ready; true when the reader is closed.
+func (r *reader) pass() bool {
+	n := wait(r.epoll, r.ready[:])
+	if n == 0 {
+		return false
+	}
+	if n == len(r.ready) { // there is more, and nothing new need come to report it
+		r.again()
+	}
+	var mail []letter
+	r.mu.Lock()
+	for i, e := range r.ready[:n] {
+		if r.turn[i] = nil; e.Fd != wakeSlot {
+			r.turn[i] = r.sockets[e.Fd]
+		} else {
+			mail, r.mail = r.mail, nil
+		}
+	}
+	r.mu.Unlock()
+	var now time.Time
+	for i, s := range r.turn[:n] {
+		if i%refresh == 0 {
+			now = time.Now()
+			r.look(now)
+		}
+		if s != nil && s.fd >= 0 {
+			r.serve(s, r.ready[i].Events, now)
+		}
+	}
+	for i, l := range mail {
+		switch {
+		case l.s == nil:
+			r.closeAll(mail[i+1:])
+			return true
+		case l.begin != nil:
+			r.begin(l.s, l.begin)
+		default:
+			r.end(l.s, l.err)
+		}
+	}
+	return false
+}
+
+// wait asks an epoll what is ready now.
+func wait(epoll int, events []unix.EpollEvent) int {
+	for {
+		n, _, errno := syscall.RawSyscall6(unix.SYS_EPOLL_PWAIT, uintptr(epoll), uintptr(unsafe.Pointer(&events[0])), uintptr(len(events)), 0, 0, 0)
+		switch errno {
+		case 0:
+			return int(n)
+		case syscall.EINTR:
+		default:
+			return 0
+		}
+	}
+}
+
+// serve reads what a socket has. A read that does not fill the buffer took all
+// there was, and what has come since, a close too, is reported anew, as the
+// epoll is edge-triggered: so one system call for each arrival is enough.
+func (r *reader) serve(s *Socket, events uint32, now time.Time) {
+	if events&unix.EPOLLOUT != 0 {
+		s.writable()
+	}
+	const gone = unix.EPOLLRDHUP | unix.EPOLLHUP | unix.EPOLLERR
+	if events&(unix.EPOLLIN|gone) == 0 {
+		return
+	}
+	for range maxReads {
+		n, errno := r.msg.receive(uintptr(s.fd), &r.buf[0], len(r.buf), 0)
+		switch {
+		case errno == syscall.EAGAIN:
+			return
+		case errno != 0:
+			r.end(s, errno)
+			return
+		case n == 0:
+			r.end(s, io.EOF)
+			return
+		}
+		stamp, more := r.msg.stamp(), n == len(r.buf)
+		b := r.buf[:n]
+		for len(s.marks) > 0 { // what the scout saw of it
+			m := s.marks[0]
+			first := int(m.end - s.off)
+			if first > len(b) {
+				break
+			}
+			s.marks = append(s.marks[:0], s.marks[1:]...)
+			if first == len(b) {
+				break // the read's own stamp is the same
+			}
+			s.off = m.end
+			if !s.take(b[:first], m.at, true, false, nil) {
+				r.drop(s)
+				return
+			}
+			b = b[first:]
+		}
+		s.off += int64(len(b))
+		at, kernel := s.stamps.of(stamp, now)
+		if !s.take(b, at, kernel, more, nil) {
+			r.drop(s)
+			return
+		}
+		if !more && events&gone == 0 {
+			return
+		}
+	}
+	s.rearm(unix.EPOLLIN) // reports what is left
+	return
+}
+
+// begin has a socket's arrivals reported.
+func (r *reader) begin(s *Socket, take Take) {
+	err := error(net.ErrClosed)
+	if s.fd >= 0 {
+		s.take = take
+		e := unix.EpollEvent{Events: unix.EPOLLIN | unix.EPOLLRDHUP | unix.EPOLLET, Fd: s.slot}
+		if err = unix.EpollCtl(r.epoll, unix.EPOLL_CTL_ADD, s.fd, &e); err == nil {
+			return
+		}
+		r.drop(s)
+	}
+	take(nil, Now(), false, false, err)
+}
+
+// end tells a socket's owner why it ends, unless it has, and closes it.
+func (r *reader) end(s *Socket, err error) {
+	if s.fd < 0 {
+		return
+	}
+	if err == os.ErrDeadlineExceeded {
+		if d := s.deadline.Load(); d == 0 || Now() < d { // it was put off meanwhile
+			return
+		}
+	}
+	if s.take != nil {
+		at, _ := s.stamps.of(0, time.Time{})
+		s.take(nil, at, false, false, err)
+	}
+	r.drop(s)
+}
+
+// closeAll ends every socket, those too whose letters come too late.
+func (r *reader) closeAll(rest []letter) {
+	r.mu.Lock()
+	r.closed = true
+	rest = append(rest, r.mail...)
+	all := slices.Clone(r.sockets)
+	r.mu.Unlock()
+	for _, s := range all {
+		if s != nil {
+			r.end(s, net.ErrClosed)
+		}
+	}
+	for _, l := range rest {
+		if l.begin != nil {
+			r.begin(l.s, l.begin)
+		}
+	}
+}
+
+// drop closes a socket's descriptor.
+func (r *reader) drop(s *Socket) {
+	s.Forget()
+	s.close()
+	r.mu.Lock()
+	r.sockets[s.slot] = nil
+	r.free = append(r.free, s.slot)
+	r.mu.Unlock()
+}

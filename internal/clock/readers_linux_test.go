@@ -1,0 +1,290 @@
+package clock
+
+import (
+	"bytes"
+	"errors"
+	"io"
+	"net"
+	"os"
+	"sync"
+	"syscall"
+	"testing"
+	"time"
+)
+
+// piece is what a socket's owner was handed.
+type piece struct {
+	text         string
+	at           int64
+	kernel, more bool
+	err          error
+}
+
+// inbox keeps what a socket is handed.
+type inbox struct {
+	pieces chan piece
+	stop   string // the text after which it wants no more
+}
+
+func (in *inbox) take(b []byte, at int64, kernel, more bool, err error) bool {
+	in.pieces <- piece{string(b), at, kernel, more, err}
+	return in.stop == "" || string(b) != in.stop
+}
+
+// next gives the next piece.
+func (in *inbox) next(t *testing.T) piece {
+	t.Helper()
+	select {
+	case p := <-in.pieces:
+		return p
+	case <-time.After(5 * time.Second):
+		t.Fatal("nothing arrives")
+		return piece{}
+	}
+}
+
+func none(t *testing.T, in *inbox) {
+	t.Helper()
+	select {
+	case p := <-in.pieces:
+		t.Errorf("%+v", p)
+	case <-time.After(5 * time.Millisecond):
+	}
+}
+
+func readers(t testing.TB) *Readers {
+	t.Helper()
+	rs := NewReaders()
+	if rs == nil {
+		t.Skip("no readers on this system")
+	}
+	t.Cleanup(rs.Close)
+	return rs
+}
+
+// read begins to read a new connection.
+func read(t *testing.T, rs *Readers, stop string) (*Socket, *inbox, net.Conn) {
+	t.Helper()
+	near, far := loopback(t)
+	s := rs.Add(near)
+	if s == nil {
+		t.Skip("this kernel has no receive stamps")
+	}
+	in := &inbox{pieces: make(chan piece, 1<<10), stop: stop}
+	s.Start(in.take)
+	time.Sleep(5 * time.Millisecond) // the kernel takes a moment before it stamps for the first time
+	return s, in, far
+}
+
+// Each arrival is handed on once, with a stamp between its writing and its
+// reading.
+func TestReadersStamp(t *testing.T) {
+	_, in, far := read(t, readers(t), "")
+	last := int64(0)
+	for i := range 20 {
+		before := Now()
+		if _, err := far.Write([]byte{byte('a' + i)}); err != nil {
+			t.Fatal(err)
+		}
+		sent := Now()
+		p := in.next(t)
+		after := Now()
+		if p.text != string(rune('a'+i)) || p.err != nil || p.more || !p.kernel {
+			t.Errorf("%+v", p)
+		}
+		if p.at < max(before-slack, last) || p.at > min(after, sent+slack) {
+			t.Errorf("written between %d and %d, stamped %d, read by %d", before, sent, p.at, after)
+		}
+		last = p.at
+	}
+	none(t, in)
+}
+
+// What is longer than a read comes in several, and all but the last say so.
+func TestReadersLongArrival(t *testing.T) {
+	_, in, far := read(t, readers(t), "")
+	sent := bytes.Repeat([]byte("0123456789abcde\n"), 1<<16)
+	go func() { _, _ = far.Write(sent); far.Close() }()
+	var got []byte
+	for {
+		p := in.next(t)
+		got = append(got, p.text...)
+		if p.more != (len(p.text) == readSize) {
+			t.Errorf("%d bytes, more %v", len(p.text), p.more)
+		}
+		if p.err != nil {
+			if p.err != io.EOF {
+				t.Error(p.err)
+			}
+			break
+		}
+	}
+	if !bytes.Equal(got, sent) {
+		t.Errorf("%d bytes of %d", len(got), len(sent))
+	}
+}
+
+// An owner that wants no more is asked no more, and its socket is closed.
+func TestReadersStop(t *testing.T) {
+	_, in, far := read(t, readers(t), "stop")
+	_, _ = io.WriteString(far, "stop")
+	in.next(t)
+	if n, err := far.Read(make([]byte, 1)); n != 0 || err == nil {
+		t.Errorf("%d bytes, %v", n, err)
+	}
+	none(t, in)
+}
+
+func TestReadersEnd(t *testing.T) {
+	for name, c := range map[string]struct {
+		end  func(s *Socket, rs *Readers, far net.Conn)
+		want error
+	}{
+		"close by the other side": {func(_ *Socket, _ *Readers, far net.Conn) { far.Close() }, io.EOF},
+		"reset": {func(_ *Socket, _ *Readers, far net.Conn) {
+			_ = far.(*net.TCPConn).SetLinger(0)
+			far.Close()
+		}, syscall.ECONNRESET},
+		"close by ourselves":    {func(s *Socket, _ *Readers, _ net.Conn) { s.Close(); s.Close() }, net.ErrClosed},
+		"close of all":          {func(_ *Socket, rs *Readers, _ net.Conn) { rs.Close(); rs.Close() }, net.ErrClosed},
+		"deadline":              {func(s *Socket, _ *Readers, _ net.Conn) { _ = s.SetReadDeadline(time.Now().Add(time.Millisecond)) }, os.ErrDeadlineExceeded},
+		"deadline that is past": {func(s *Socket, _ *Readers, _ net.Conn) { _ = s.SetReadDeadline(time.Unix(1, 0)) }, os.ErrDeadlineExceeded},
+		"deadline that was moved": {func(s *Socket, _ *Readers, _ net.Conn) {
+			_ = s.SetReadDeadline(time.Now().Add(time.Hour))
+			_ = s.SetReadDeadline(time.Now().Add(time.Millisecond))
+		}, os.ErrDeadlineExceeded},
+	} {
+		t.Run(name, func(t *testing.T) {
+			rs := readers(t)
+			s, in, far := read(t, rs, "")
+			_, _ = io.WriteString(far, "x")
+			in.next(t)
+			c.end(s, rs, far)
+			if p := in.next(t); p.text != "" || !errors.Is(p.err, c.want) {
+				t.Errorf("%q, %v", p.text, p.err)
+			}
+			none(t, in)
+			if _, err := s.Write([]byte("y")); err == nil {
+				t.Error("a closed socket is written")
+			}
+			s.Control(func(uintptr) { t.Error("a closed socket has a descriptor") })
+		})
+	}
+}
+
+// A deadline that was lifted does not end anything.
+func TestReadersDeadlineLifted(t *testing.T) {
+	s, in, far := read(t, readers(t), "")
+	_ = s.SetReadDeadline(time.Now().Add(2 * time.Millisecond))
+	_ = s.SetReadDeadline(time.Time{})
+	none(t, in)
+	_, _ = io.WriteString(far, "x")
+	if p := in.next(t); p.text != "x" {
+		t.Errorf("%+v", p)
+	}
+}
+
+// A socket that is started when all is over is told so.
+func TestReadersStartTooLate(t *testing.T) {
+	rs := readers(t)
+	near, _ := loopback(t)
+	s := rs.Add(near)
+	if s == nil {
+		t.Skip("this kernel has no receive stamps")
+	}
+	rs.Close()
+	in := &inbox{pieces: make(chan piece, 4)}
+	s.Start(in.take)
+	if p := in.next(t); !errors.Is(p.err, net.ErrClosed) {
+		t.Errorf("%+v", p)
+	}
+	none(t, in)
+}
+
+func TestReadersTakeTCPOnly(t *testing.T) {
+	a, b := net.Pipe()
+	defer a.Close()
+	defer b.Close()
+	if readers(t).Add(a) != nil || (*Readers)(nil).Add(a) != nil {
+		t.Error("a pipe has no stamps")
+	}
+}
+
+// A write waits for the other side to read, and for nothing else; a close
+// ends the wait.
+func TestSocketWrite(t *testing.T) {
+	s, in, far := read(t, readers(t), "")
+	sent := bytes.Repeat([]byte("0123456789abcde\n"), 1<<19) // more than any send buffer
+	wrote := make(chan error, 1)
+	go func() { _, err := s.Write(sent); wrote <- err }()
+	_, _ = io.WriteString(far, "meanwhile")
+	if p := in.next(t); p.text != "meanwhile" {
+		t.Errorf("%+v", p)
+	}
+	got := make([]byte, len(sent))
+	if _, err := io.ReadFull(far, got); err != nil || !bytes.Equal(got, sent) {
+		t.Errorf("%v", err)
+	}
+	if err := <-wrote; err != nil {
+		t.Error(err)
+	}
+	go func() { _, err := s.Write(sent); wrote <- err }()
+	time.Sleep(5 * time.Millisecond)
+	s.Close()
+	if err := <-wrote; err == nil {
+		t.Error("a closed socket is written")
+	}
+}
+
+// More sockets than a batch are all read, each in order, whoever else writes.
+func TestReadersMany(t *testing.T) {
+	rs := readers(t)
+	const n, rounds = 3 * batch, 50
+	var all sync.WaitGroup
+	var got [n][]byte
+	for i := range n {
+		near, far := loopback(t)
+		s := rs.Add(near)
+		if s == nil {
+			t.Skip("this kernel has no receive stamps")
+		}
+		all.Add(1)
+		s.Start(func(b []byte, _ int64, _, _ bool, err error) bool {
+			got[i] = append(got[i], b...)
+			if err != nil {
+				all.Done()
+			}
+			return true
+		})
+		go func() {
+			for r := range rounds {
+				_, _ = far.Write([]byte{byte(r)})
+			}
+			far.Close()
+		}()
+	}
+	all.Wait()
+	for i := range n {
+		if len(got[i]) != rounds || got[i][0] != 0 || got[i][rounds-1] != rounds-1 {
+			t.Fatalf("socket %d: %v", i, got[i])
+		}
+	}
+}
+
+func BenchmarkReaders(b *testing.B) {
+	near, far := loopback(b)
+	s := readers(b).Add(near)
+	if s == nil {
+		b.Skip("this kernel has no receive stamps")
+	}
+	arrived := make(chan struct{}, 1)
+	s.Start(func([]byte, int64, bool, bool, error) bool { arrived <- struct{}{}; return true })
+	out := make([]byte, 300)
+	b.ReportAllocs()
+	for b.Loop() {
+		if _, err := far.Write(out); err != nil {
+			b.Fatal(err)
+		}
+		<-arrived
+	}
+}

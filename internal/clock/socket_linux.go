@@ -1,0 +1,148 @@
+package clock
+
+import (
+	"net"
+	"os"
+	"sync"
+	"sync/atomic"
+	"syscall"
+	"time"
+
+	"golang.org/x/sys/unix"
+)
+
+// Socket is a TCP connection that [Readers] read. Its methods may be called
+// by any goroutine, but by one at a time where they write.
+type Socket struct {
+	// Of the reader's goroutine, which alone changes fd. What each arrival
+	// touches stands together.
+	take   Take
+	stamps stamps
+	off    int64  // bytes handed on so far
+	marks  []mark // of bytes behind off, by the scout
+	fd     int    // -1 once closed; guarded by mu for all others
+	slot   int32
+	r      *reader
+
+	deadline atomic.Int64 // monotonic, 0 for none
+	expected atomic.Bool  // the scout looks at it
+
+	mu      sync.Mutex
+	timer   *time.Timer
+	blocked chan struct{} // a writer waits on it
+}
+
+// Start begins to read: take is called by the reader's goroutine with what
+// arrived, until it returns false or was given an error; then the socket is
+// closed. at is the kernel's stamp where kernel is true, this process's clock
+// otherwise, and never goes back; of several segments read at once it is that
+// of the last. more says that bytes which had arrived by then are still to
+// come. A read of which the scout saw the beginning arrive is handed on in as
+// many pieces. take must not block: other sockets wait for it.
+func (s *Socket) Start(take Take) {
+	if !s.r.post(letter{s: s, begin: take}) {
+		go take(nil, Now(), false, false, net.ErrClosed)
+	}
+}
+
+// Write writes all of p.
+func (s *Socket) Write(p []byte) (n int, err error) {
+	for {
+		k, wait, err := s.write(p[n:])
+		if n += max(k, 0); err != nil || n == len(p) {
+			return n, err
+		}
+		if wait != nil {
+			<-wait
+		}
+	}
+}
+
+// write writes what the socket takes, and gives what to wait for if that is
+// nothing.
+func (s *Socket) write(p []byte) (n int, wait <-chan struct{}, err error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.fd < 0 {
+		return 0, nil, net.ErrClosed
+	}
+	n, err = unix.Write(s.fd, p)
+	switch err {
+	case syscall.EAGAIN:
+		s.blocked = make(chan struct{})
+		s.rearm(unix.EPOLLIN | unix.EPOLLOUT)
+		return 0, s.blocked, nil
+	case syscall.EINTR:
+		return 0, nil, nil
+	}
+	return n, nil, err
+}
+
+// rearm changes what the socket is asked for, and has it reported if it is
+// there already.
+func (s *Socket) rearm(events uint32) {
+	e := unix.EpollEvent{Events: events | unix.EPOLLRDHUP | unix.EPOLLET, Fd: s.slot}
+	_ = unix.EpollCtl(s.r.epoll, unix.EPOLL_CTL_MOD, s.fd, &e)
+}
+
+// writable wakes the writer.
+func (s *Socket) writable() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.blocked != nil {
+		close(s.blocked)
+		s.blocked = nil
+		s.rearm(unix.EPOLLIN)
+	}
+}
+
+// SetReadDeadline has the socket end with os.ErrDeadlineExceeded at t; the
+// zero time lifts it.
+func (s *Socket) SetReadDeadline(t time.Time) error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.timer != nil {
+		s.timer.Stop()
+	}
+	if t.IsZero() || s.fd < 0 {
+		s.deadline.Store(0)
+		return nil
+	}
+	s.deadline.Store(Of(t))
+	if s.timer == nil {
+		s.timer = time.AfterFunc(time.Until(t), func() { s.r.post(letter{s: s, err: os.ErrDeadlineExceeded}) })
+	} else {
+		s.timer.Reset(time.Until(t))
+	}
+	return nil
+}
+
+// Close ends the socket, soon, with net.ErrClosed.
+func (s *Socket) Close() error {
+	s.r.post(letter{s: s, err: net.ErrClosed})
+	return nil
+}
+
+// Control calls f with the descriptor, unless the socket is closed.
+func (s *Socket) Control(f func(fd uintptr)) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.fd >= 0 {
+		f(uintptr(s.fd))
+	}
+}
+
+// close closes the descriptor.
+func (s *Socket) close() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	_ = unix.Close(s.fd) // takes it out of every epoll
+	s.fd = -1
+	if s.timer != nil {
+		s.timer.Stop()
+	}
+	if s.blocked != nil {
+		close(s.blocked)
+		s.blocked = nil
+	}
+}

@@ -43,9 +43,6 @@ func main() {
 			log.Fatal(err)
 		}
 		requests := max(10*n, 1000) // ten seconds of work, and at least 100,000 chunks
-		if n >= 500 {
-			requests = 5 * n
-		}
 		var bare, ours, ratio []float64
 		for range *rounds {
 			x := b.measure(func(port string) *exec.Cmd {

@@ -107,11 +107,12 @@ type reader struct {
 	poller *os.File
 
 	// Of the goroutine alone.
-	ready [batch]unix.EpollEvent
-	turn  [batch]*Socket
-	msg   message
-	buf   [readSize]byte
-	scout scout
+	ready  [batch]unix.EpollEvent
+	turn   [batch]*Socket
+	owners [batch]Owner
+	msg    message
+	buf    [readSize]byte
+	scout  scout
 
 	mu      sync.Mutex
 	sockets []*Socket // by slot, the number epoll knows them by
@@ -124,12 +125,9 @@ type reader struct {
 // without a socket, to end all.
 type letter struct {
 	s     *Socket
-	begin Take
+	begin Owner
 	err   error
 }
-
-// Take is handed what arrives on a socket, see [Socket.Start].
-type Take func(b []byte, at int64, kernel, more bool, err error) (goOn bool)
 
 // wakeSlot is the slot of the reader's own eventfd.
 const wakeSlot = -1
@@ -228,6 +226,18 @@ func (r *reader) pass() bool {
 		}
 	}
 	r.mu.Unlock()
+	// With a thousand sockets none of this is in the cache any more. Each
+	// would wait for its own memory, one after the other: here they wait together.
+	for i, s := range r.turn[:n] {
+		if s != nil {
+			r.owners[i] = s.owner
+		}
+	}
+	for i, s := range r.turn[:n] {
+		if s != nil && r.owners[i] != nil {
+			r.owners[i].Warm()
+		}
+	}
 	var now time.Time
 	for i, s := range r.turn[:n] {
 		if i%refresh == 0 {
@@ -302,7 +312,7 @@ func (r *reader) serve(s *Socket, events uint32, now time.Time) {
 				break // the read's own stamp is the same
 			}
 			s.off = m.end
-			if !s.take(b[:first], m.at, true, false, nil) {
+			if !s.owner.Arrived(b[:first], m.at, true, false, nil) {
 				r.drop(s)
 				return
 			}
@@ -310,7 +320,7 @@ func (r *reader) serve(s *Socket, events uint32, now time.Time) {
 		}
 		s.off += int64(len(b))
 		at, kernel := s.stamps.of(stamp, now)
-		if !s.take(b, at, kernel, more, nil) {
+		if !s.owner.Arrived(b, at, kernel, more, nil) {
 			r.drop(s)
 			return
 		}
@@ -323,17 +333,17 @@ func (r *reader) serve(s *Socket, events uint32, now time.Time) {
 }
 
 // begin has a socket's arrivals reported.
-func (r *reader) begin(s *Socket, take Take) {
+func (r *reader) begin(s *Socket, owner Owner) {
 	err := error(net.ErrClosed)
 	if s.fd >= 0 {
-		s.take = take
+		s.owner = owner
 		e := unix.EpollEvent{Events: unix.EPOLLIN | unix.EPOLLRDHUP | unix.EPOLLET, Fd: s.slot}
 		if err = unix.EpollCtl(r.epoll, unix.EPOLL_CTL_ADD, s.fd, &e); err == nil {
 			return
 		}
 		r.drop(s)
 	}
-	take(nil, Now(), false, false, err)
+	owner.Arrived(nil, Now(), false, false, err)
 }
 
 // end tells a socket's owner why it ends, unless it has, and closes it.
@@ -346,9 +356,9 @@ func (r *reader) end(s *Socket, err error) {
 			return
 		}
 	}
-	if s.take != nil {
+	if s.owner != nil {
 		at, _ := s.stamps.of(0, time.Time{})
-		s.take(nil, at, false, false, err)
+		s.owner.Arrived(nil, at, false, false, err)
 	}
 	r.drop(s)
 }

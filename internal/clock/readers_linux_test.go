@@ -26,10 +26,19 @@ type inbox struct {
 	stop   string // the text after which it wants no more
 }
 
-func (in *inbox) take(b []byte, at int64, kernel, more bool, err error) bool {
+func (in *inbox) Warm() {}
+
+func (in *inbox) Arrived(b []byte, at int64, kernel, more bool, err error) bool {
 	in.pieces <- piece{string(b), at, kernel, more, err}
 	return in.stop == "" || string(b) != in.stop
 }
+
+// owner is a function that wants bytes and errors.
+type owner func(b []byte, err error) bool
+
+func (o owner) Warm() {}
+
+func (o owner) Arrived(b []byte, _ int64, _, _ bool, err error) bool { return o(b, err) }
 
 // next gives the next piece.
 func (in *inbox) next(t *testing.T) piece {
@@ -71,7 +80,7 @@ func read(t *testing.T, rs *Readers, stop string) (*Socket, *inbox, net.Conn) {
 		t.Skip("this kernel has no receive stamps")
 	}
 	in := &inbox{pieces: make(chan piece, 1<<10), stop: stop}
-	s.Start(in.take)
+	s.Start(in)
 	time.Sleep(5 * time.Millisecond) // the kernel takes a moment before it stamps for the first time
 	return s, in, far
 }
@@ -194,7 +203,7 @@ func TestReadersStartTooLate(t *testing.T) {
 	}
 	rs.Close()
 	in := &inbox{pieces: make(chan piece, 4)}
-	s.Start(in.take)
+	s.Start(in)
 	if p := in.next(t); !errors.Is(p.err, net.ErrClosed) {
 		t.Errorf("%+v", p)
 	}
@@ -249,13 +258,13 @@ func TestReadersMany(t *testing.T) {
 			t.Skip("this kernel has no receive stamps")
 		}
 		all.Add(1)
-		s.Start(func(b []byte, _ int64, _, _ bool, err error) bool {
+		s.Start(owner(func(b []byte, err error) bool {
 			got[i] = append(got[i], b...)
 			if err != nil {
 				all.Done()
 			}
 			return true
-		})
+		}))
 		go func() {
 			for r := range rounds {
 				_, _ = far.Write([]byte{byte(r)})
@@ -278,7 +287,7 @@ func BenchmarkReaders(b *testing.B) {
 		b.Skip("this kernel has no receive stamps")
 	}
 	arrived := make(chan struct{}, 1)
-	s.Start(func([]byte, int64, bool, bool, error) bool { arrived <- struct{}{}; return true })
+	s.Start(owner(func([]byte, error) bool { arrived <- struct{}{}; return true }))
 	out := make([]byte, 300)
 	b.ReportAllocs()
 	for b.Loop() {

@@ -37,15 +37,12 @@ func (*Readers) Close() {}
 // Add gives nil: read the connection as it is.
 func (*Readers) Add(net.Conn) *Socket { return nil }
 
-// Take is handed what arrives on a socket.
-type Take func(b []byte, at int64, kernel, more bool, err error) (goOn bool)
-
 // Socket is a connection that Readers read; there is none, and its methods
 // are never reached.
 type Socket struct{}
 
 // Start does nothing.
-func (*Socket) Start(Take) {}
+func (*Socket) Start(Owner) {}
 
 // Write does nothing.
 func (*Socket) Write([]byte) (int, error) { return 0, net.ErrClosed }

@@ -20,7 +20,7 @@ func held(t *testing.T) (s *Socket, in *inbox, write func(string), release func(
 		other = rs.Add(near)
 	}
 	holding, free := make(chan struct{}), make(chan struct{})
-	other.Start(func([]byte, int64, bool, bool, error) bool { close(holding); <-free; return false })
+	other.Start(owner(func([]byte, error) bool { close(holding); <-free; return false }))
 	_, _ = io.WriteString(nudge, "x")
 	<-holding
 	return s, in, func(text string) {

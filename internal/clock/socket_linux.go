@@ -16,7 +16,7 @@ import (
 type Socket struct {
 	// Of the reader's goroutine, which alone changes fd. What each arrival
 	// touches stands together.
-	take   Take
+	owner  Owner // nil until it is started
 	stamps stamps
 	off    int64  // bytes handed on so far
 	marks  []mark // of bytes behind off, by the scout
@@ -32,16 +32,11 @@ type Socket struct {
 	blocked chan struct{} // a writer waits on it
 }
 
-// Start begins to read: take is called by the reader's goroutine with what
-// arrived, until it returns false or was given an error; then the socket is
-// closed. at is the kernel's stamp where kernel is true, this process's clock
-// otherwise, and never goes back; of several segments read at once it is that
-// of the last. more says that bytes which had arrived by then are still to
-// come. A read of which the scout saw the beginning arrive is handed on in as
-// many pieces. take must not block: other sockets wait for it.
-func (s *Socket) Start(take Take) {
-	if !s.r.post(letter{s: s, begin: take}) {
-		go take(nil, Now(), false, false, net.ErrClosed)
+// Start begins to read. The owner is told of what arrives until it wants no
+// more or was told of an error; then the socket is closed.
+func (s *Socket) Start(owner Owner) {
+	if !s.r.post(letter{s: s, begin: owner}) {
+		go owner.Arrived(nil, Now(), false, false, net.ErrClosed)
 	}
 }
 

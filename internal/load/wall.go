@@ -56,7 +56,6 @@ type flight struct {
 	id     int64
 	err    error // it could not be built
 	conn   *wire.Conn
-	retran int // segments the connection had sent again before
 	class  string
 	cancel context.CancelFunc // of the connection being made for it
 	body   []byte
@@ -307,7 +306,6 @@ func (w *Wall) send(f *flight, c *wire.Conn) {
 	if !r.Reused {
 		r.DNS, r.Connect, r.TLS = c.Times.DNS, c.Times.Connect, c.Times.TLS
 	}
-	f.retran = c.Retransmits()
 	f.x.Owner = f
 	c.Send(f.x)
 }
@@ -323,7 +321,7 @@ func (w *Wall) ended(c *wire.Conn, x *wire.Exchange, reusable bool) {
 		go w.connect(f)
 		return
 	}
-	x.Row.Retransmits = int32(max(0, c.Retransmits()-f.retran))
+	x.Row.Retransmits = c.Retransmits()
 	w.mu.Lock()
 	f.conn = nil
 	if reusable && f.class == "" { // else a Cancel that came too late is about to close it

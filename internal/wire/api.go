@@ -38,6 +38,9 @@ type Decoder interface {
 	// Ended says whether the stream may end here: an end mark or a
 	// finish reason has come.
 	Ended() bool
+	// Remembered gives what Event compares the next event with, if it does: a
+	// reader of many streams has it fetched from memory ahead.
+	Remembered() []byte
 }
 
 // Options are what is the same for every request of a run.

@@ -112,6 +112,8 @@ type Conn struct {
 	Times Times
 	Uses  int // requests it has carried
 
+	retransmits int // segments sent again by the last request's end
+
 	readers *clock.Readers // who may read it; nil for a goroutine
 	socket  *clock.Socket  // as they read it
 	src     source         // what a goroutine reads
@@ -128,6 +130,7 @@ type Conn struct {
 	limited   bool  // the end mark has come: the rest may take grace
 	end       int64 // when and why the reading ended
 	endErr    error
+	warmed    byte // keeps the compiler from leaving Warm out
 }
 
 // transport is a connection as far as it is not read or written.
@@ -174,7 +177,22 @@ func (c *Conn) Start(done func(c *Conn, x *Exchange, reusable bool)) {
 		return
 	}
 	c.conn, c.raw, c.src = c.socket, c.socket, nil
-	c.socket.Start(c.arrived)
+	c.socket.Start((*owner)(c))
+}
+
+// owner is a connection as its socket knows it.
+type owner Conn
+
+// Arrived implements [clock.Owner].
+func (o *owner) Arrived(b []byte, at int64, kernel, more bool, err error) bool {
+	return (*Conn)(o).arrived(b, at, kernel, more, err)
+}
+
+// Warm implements [clock.Owner].
+func (o *owner) Warm() {
+	if x := o.cur.Load(); x != nil {
+		o.warmed += x.warm()
+	}
 }
 
 func (c *Conn) run() {
@@ -278,7 +296,9 @@ const inline = 32 << 10
 // Send stamps and writes the exchange's request. It returns at once; what
 // goes wrong comes out of the callback given to Start.
 func (c *Conn) Send(x *Exchange) {
-	c.Uses++
+	if c.Uses++; c.Uses == 1 {
+		c.retransmits = c.sentAgain() // while it connected
+	}
 	if len(x.Request) <= inline {
 		c.write(x)
 	} else {

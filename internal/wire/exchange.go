@@ -12,6 +12,7 @@ import (
 	"sync/atomic"
 	"syscall"
 	"unicode"
+	"unsafe"
 
 	"pitot/internal/record"
 )
@@ -74,6 +75,21 @@ func NewExchange(api API) *Exchange {
 	x := &Exchange{api: api, dec: api.Decoder()}
 	x.onBody, x.onPlain, x.onEvent = x.body, x.plain, x.event
 	return x
+}
+
+// warm reads a byte of each line of the cache that an event touches: of the
+// fields before api, and of what the decoder remembers.
+func (x *Exchange) warm() (sum byte) {
+	const line = 64
+	hot := (*[unsafe.Offsetof(x.api)]byte)(unsafe.Pointer(x))
+	for i := 0; i < len(hot); i += line {
+		sum += hot[i]
+	}
+	remembered := x.dec.Remembered()
+	for i := 0; i < len(remembered); i += line {
+		sum += remembered[i]
+	}
+	return sum
 }
 
 // Begin prepares for a request. row is a [record.BlankRow] with what is known

@@ -191,6 +191,9 @@ func (o *openaiDecoder) Reset() { o.finish, o.done = false, false }
 // Ended implements [Decoder].
 func (o *openaiDecoder) Ended() bool { return o.finish || o.done }
 
+// Remembered implements [Decoder].
+func (o *openaiDecoder) Remembered() []byte { return o.like.event }
+
 // Event implements [Decoder].
 func (o *openaiDecoder) Event(name, data []byte, d *Delta) error {
 	if string(data) == "[DONE]" {

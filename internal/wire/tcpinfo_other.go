@@ -3,4 +3,6 @@
 package wire
 
 // Retransmits is not known on this platform.
-func (c *Conn) Retransmits() int { return 0 }
+func (c *Conn) Retransmits() int32 { return 0 }
+
+func (c *Conn) sentAgain() int { return 0 }

@@ -1,0 +1,115 @@
+// Package queue simulates an M/G/c queue, first come first served: a system
+// whose truth can be known as exactly as one likes, to hold statistics
+// against. Like a batching server it shares one queue and slows down in
+// bursts; it is not a model of one.
+package queue
+
+import (
+	"math"
+	"math/rand/v2"
+)
+
+// Queue is an M/G/c queue in which time is counted in mean service times.
+// Arrivals are Poisson, services lognormal with coefficient of variation 1.
+type Queue struct {
+	Rate float64 // arrivals per mean service time
+	rng  *rand.Rand
+	now  float64   // last arrival
+	free []float64 // when each server is free: a heap, the earliest first
+
+	service, prefill lognormal
+}
+
+// Job is one request.
+type Job struct {
+	Arrival, Start, End float64
+	TTFT                float64 // wait for a server, and a lognormal prefill of mean 0.2 and coefficient of variation 0.5
+}
+
+// New gives an empty queue. utilisation is Rate ÷ servers.
+func New(servers int, utilisation float64, seed uint64) *Queue {
+	return &Queue{
+		Rate: utilisation * float64(servers),
+		rng:  rand.New(rand.NewPCG(seed, uint64(servers))),
+		free: make([]float64, servers),
+
+		service: newLognormal(1, 1),
+		prefill: newLognormal(0.2, 0.5),
+	}
+}
+
+// Next gives the next job to arrive.
+func (q *Queue) Next() Job {
+	q.now += q.rng.ExpFloat64() / q.Rate
+	j := Job{Arrival: q.now, Start: max(q.now, q.free[0])}
+	j.End = j.Start + q.service.draw(q.rng)
+	j.TTFT = j.Start - j.Arrival + q.prefill.draw(q.rng)
+	q.occupy(j.End)
+	return j
+}
+
+// Warm lets the queue run until a time.
+func (q *Queue) Warm(until float64) {
+	for q.now < until {
+		q.Next()
+	}
+}
+
+// TTFTs are those of the next n jobs.
+func (q *Queue) TTFTs(n int) []float64 {
+	out := make([]float64, n)
+	for i := range out {
+		out[i] = q.Next().TTFT
+	}
+	return out
+}
+
+// InFlight runs an empty queue for warmup and window, and gives the mean
+// number of jobs in it in equal blocks of the window.
+func (q *Queue) InFlight(warmup, window float64, blocks int) []float64 {
+	out := make([]float64, blocks)
+	width := window / float64(blocks)
+	for j := q.Next(); j.Arrival < warmup+window; j = q.Next() {
+		from, to := (j.Arrival-warmup)/width, (j.End-warmup)/width
+		for i := max(0, int(from)); i < blocks && float64(i) < to; i++ {
+			out[i] += min(to, float64(i+1)) - max(from, float64(i))
+		}
+	}
+	return out
+}
+
+// lognormal is a law by the mean and standard deviation of the logarithm.
+type lognormal struct{ mu, sigma float64 }
+
+func newLognormal(mean, cv float64) lognormal {
+	variance := math.Log1p(cv * cv)
+	return lognormal{math.Log(mean) - variance/2, math.Sqrt(variance)}
+}
+
+func (l lognormal) draw(rng *rand.Rand) float64 {
+	return math.Exp(l.mu + l.sigma*rng.NormFloat64())
+}
+
+// occupy replaces the earliest time of the heap.
+func (q *Queue) occupy(until float64) {
+	i := 0
+	for {
+		child := 2*i + 1
+		if child >= len(q.free) {
+			break
+		}
+		if child+1 < len(q.free) && q.free[child+1] < q.free[child] {
+			child++
+		}
+		if q.free[child] >= until {
+			break
+		}
+		q.free[i] = q.free[child]
+		i = child
+	}
+	q.free[i] = until
+}
+
+// Capacity is the utilisation at which 1 % of the TTFTs of 32 servers exceed
+// 1, known to ±0.1 % from 300 million jobs around it.
+const Capacity = 0.864

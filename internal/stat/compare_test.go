@@ -1,0 +1,187 @@
+package stat
+
+import (
+	"math"
+	"math/rand/v2"
+	"slices"
+	"strings"
+	"testing"
+
+	"pgregory.net/rapid"
+
+	"pitot/bench/stat/queue"
+)
+
+// SciPy's ttest_ind(equal_var=False) and statsmodels' ttost_ind.
+func TestWelch(t *testing.T) {
+	a, b := []float64{12.1, 11.8, 12.6, 12.3, 11.9}, []float64{12.9, 13.4, 12.7, 13.1, 13.8, 12.8}
+	d, ok := Welch(a, b, .95)
+	if !ok || !near(d.P, .001765105078754058, 1e-8) || !near(d.DF, 8.970167387461684, 1e-9) || !near(d.Estimate/d.SE, 4.387820816564608, 1e-9) ||
+		!near(d.Lo, .4728871898498217, 1e-8) || !near(d.Hi, 1.480446143483515, 1e-8) {
+		t.Errorf("%+v", d)
+	}
+	if p := d.TOST(1.5); !near(p, .021656242666870003, 1e-8) {
+		t.Errorf("TOST p = %.12g", p)
+	}
+	back, _ := Welch(b, a, .95)
+	if back.TOST(1.5) != d.TOST(1.5) || back.Estimate != -d.Estimate {
+		t.Error("the order must not matter")
+	}
+	for _, c := range [][2][]float64{{{1}, {1, 2}}, {nil, nil}, {{1, 1}, {2, 2}}} {
+		if _, ok := Welch(c[0], c[1], .95); ok {
+			t.Errorf("%v", c)
+		}
+	}
+}
+
+func TestLogRatio(t *testing.T) {
+	a, b := []float64{100, 102, 98, 101}, []float64{110, 112.2, 107.8, 111.1}
+	d, ok := LogRatio(a, b, .95)
+	if ratio, v := d.Ratio(); !ok || !near(ratio, 1.1, 1e-12) || !v.Holds(1.1) || v.Lo < 1.05 || v.Hi > 1.15 {
+		t.Errorf("%g, %v", ratio, v)
+	}
+	if _, ok := LogRatio([]float64{1, 0}, b, .95); ok {
+		t.Error("no logarithm of 0")
+	}
+	if _, ok := LogRatio(a, []float64{1, -2}, .95); ok {
+		t.Error("no logarithm of −2")
+	}
+}
+
+func TestPaired(t *testing.T) {
+	// Pairs differ by 1 and 2 in turn, far less than the values spread.
+	d, ok := Paired([]float64{10, 200, 3000, 40_000}, []float64{11, 202, 3001, 40_002}, .95)
+	if !ok || d.Estimate != 1.5 || d.DF != 3 || !near(d.SE, math.Sqrt(1./12), 1e-12) {
+		t.Errorf("%+v", d)
+	}
+	for _, c := range [][2][]float64{{{1, 2}, {1}}, {{1}, {2}}, {{1, 2}, {2, 3}}} {
+		if _, ok := Paired(c[0], c[1], .95); ok {
+			t.Errorf("%v", c)
+		}
+	}
+}
+
+// An equal pair of systems, 5 launches each at 0.8: called different in 7 % of
+// comparisons at most.
+func TestEqualSystems(t *testing.T) {
+	rng := rand.New(rand.NewPCG(1, 1))
+	launch := func() float64 {
+		q := queue.New(32, .8, rng.Uint64())
+		q.Warm(20)
+		m, _ := Moments(q.TTFTs(800))
+		return m
+	}
+	var welch, shift tally
+	for range 400 {
+		var a, b [5]float64
+		for i := range a {
+			a[i], b[i] = launch(), launch()
+		}
+		d, _ := LogRatio(a[:], b[:], .95)
+		welch.add(d.P < .05)
+		shift.add(!HodgesLehmann(a[:], b[:], .95).Holds(0))
+	}
+	welch.within(t, "Welch on launches calls equal systems different", 0, .07)
+	shift.within(t, "Hodges-Lehmann does", 0, .07)
+}
+
+// A difference of the size that is said to be detectable is found as often as
+// said.
+func TestMinDetectable(t *testing.T) {
+	if delta, ok := MinDetectable(1, 5, .95, .8); !ok || !near(delta, (2.306004135+.888889518)*math.Sqrt(.4), 1e-8) {
+		t.Errorf("%.9g", delta)
+	}
+	if _, ok := MinDetectable(1, 1, .95, .8); ok {
+		t.Error("one value a side detects nothing")
+	}
+	rng := rand.New(rand.NewPCG(2, 1))
+	var found tally
+	delta, _ := MinDetectable(2, 6, .95, .8)
+	for range 2000 {
+		var a, b [6]float64
+		for i := range a {
+			a[i], b[i] = 2*rng.NormFloat64(), delta+2*rng.NormFloat64()
+		}
+		d, _ := Welch(a[:], b[:], .95)
+		found.add(d.P < .05)
+	}
+	found.within(t, "found", .75, .83)
+}
+
+func TestMannWhitneyDistribution(t *testing.T) {
+	// Two-sided p of complete separation, as SciPy's mannwhitneyu(method="exact").
+	for k, want := range map[int]float64{3: .1, 4: .02857142857142857, 5: .007936507936507936} {
+		if got := 2 * mannWhitneyCDF(0, k, k); !near(got, want, 1e-12) {
+			t.Errorf("%d + %d: %g, want %g", k, k, got, want)
+		}
+	}
+	// The normal approximation takes over smoothly.
+	for _, u := range []int{200, 260, 312, 400} {
+		exact := mannWhitneyCDF(u, 25, 25)
+		mean, sd := 312.5, math.Sqrt(25*25*51/12.)
+		if approximate := NormalCDF((float64(u) + .5 - mean) / sd); math.Abs(exact-approximate) > 2e-3 {
+			t.Errorf("P(U ≤ %d) = %g, approximately %g", u, exact, approximate)
+		}
+	}
+}
+
+func TestHodgesLehmann(t *testing.T) {
+	s := HodgesLehmann([]float64{1, 2, 3, 4, 5}, []float64{11, 12, 13, 14, 1000}, .95)
+	if s.Estimate != 10 || s.Reason != "" || s.Lo != 7 || s.Hi != 997 { // the third of each end
+		t.Errorf("%+v", s)
+	}
+	if s := HodgesLehmann([]float64{1, 2, 3}, []float64{4, 5, 6}, .95); s.Estimate != 3 || !strings.Contains(s.Reason, "too few") {
+		t.Errorf("%+v", s)
+	}
+	if s := HodgesLehmann(nil, []float64{4, 5, 6}, .95); s.Reason == "" {
+		t.Errorf("%+v", s)
+	}
+	rng := rand.New(rand.NewPCG(3, 1))
+	var small, large tally
+	for range 1000 {
+		small.add(HodgesLehmann(cauchy(rng, 6, 0), cauchy(rng, 8, 2), .95).Holds(2))
+	}
+	for range 500 {
+		large.add(HodgesLehmann(cauchy(rng, 40, 0), cauchy(rng, 30, 2), .95).Holds(2))
+	}
+	small.within(t, "6 + 8 hold the shift", .94, .985)
+	large.within(t, "40 + 30 hold the shift", .91, .985)
+}
+
+func cauchy(rng *rand.Rand, n int, centre float64) []float64 {
+	out := make([]float64, n)
+	for i := range out {
+		out[i] = centre + math.Tan(math.Pi*(rng.Float64()-.5))
+	}
+	return out
+}
+
+// statsmodels' multipletests(method="holm")
+func TestHolm(t *testing.T) {
+	got := Holm([]float64{.01, .04, .03, .005})
+	for i, want := range []float64{.03, .06, .06, .02} {
+		if !near(got[i], want, 1e-12) {
+			t.Errorf("%v", got)
+		}
+	}
+}
+
+func TestHolmKeepsOrder(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		ps := rapid.SliceOf(rapid.Float64Range(0, 1)).Draw(t, "p")
+		adjusted := Holm(ps)
+		for i := range ps {
+			if adjusted[i] < ps[i] || adjusted[i] > 1 {
+				t.Errorf("%g becomes %g", ps[i], adjusted[i])
+			}
+			for j := range ps {
+				if ps[i] < ps[j] && adjusted[i] > adjusted[j] {
+					t.Errorf("%v turns around in %v", ps, adjusted)
+				}
+			}
+		}
+		if len(ps) > 0 && !near(slices.Min(adjusted), min(1, float64(len(ps))*slices.Min(ps)), 1e-12) {
+			t.Errorf("the smallest of %v is not Bonferroni's", adjusted)
+		}
+	})
+}

@@ -1,0 +1,90 @@
+package stat
+
+import (
+	"math"
+	"math/rand/v2"
+	"testing"
+)
+
+func TestEarlyStopping(t *testing.T) {
+	for _, c := range []struct {
+		confidence float64
+		totals     map[int]int
+	}{
+		{.99, map[int]int{0: 459, 1: 662, 2: 838, 3: 1001, 4: 1157, 5: 1307, 10: 2010, 20: 3304, 50: 6898, 60: 8053}},
+		{.95, map[int]int{0: 299, 1: 473, 2: 628, 5: 1049, 10: 1693}},
+	} {
+		for over, want := range c.totals {
+			if got, ok := EarlyStopping(over, .99, c.confidence); !ok || got != want {
+				t.Errorf("EarlyStopping(%d, .99, %g) = %d, want %d", over, c.confidence, got, want)
+			}
+		}
+	}
+	for _, c := range []struct {
+		over          int
+		p, confidence float64
+	}{{0, 1, .99}, {0, .99, 1}, {-1, .99, .99}, {0, math.NaN(), .99}} {
+		if n, ok := EarlyStopping(c.over, c.p, c.confidence); ok || n != 0 {
+			t.Errorf("%+v: %d", c, n)
+		}
+	}
+}
+
+func TestAndersonDarling(t *testing.T) {
+	quantiles := make([]float64, 10)
+	for i := range quantiles {
+		quantiles[9-i] = -math.Log(1 - (float64(i)+.5)/10)
+	}
+	a2, adjusted, ok := AndersonDarling(quantiles)
+	if !ok || math.Abs(a2-.081586) > 1e-6 || math.Abs(adjusted-.086481) > 1e-6 {
+		t.Errorf("%g, %g", a2, adjusted)
+	}
+	if _, adjusted, _ := AndersonDarling([]float64{1, 1, 1, 1, 1.1, 1, 1, 1, 1, 1}); math.Abs(adjusted-4.7198) > 1e-4 {
+		t.Errorf("nearly constant gaps: %g", adjusted)
+	}
+	for _, gaps := range [][]float64{nil, {0, 1}, {-1, 3}, {0, 0}} {
+		if a2, adjusted, ok := AndersonDarling(gaps); ok || a2 != 0 || adjusted != 0 {
+			t.Errorf("%v: %g, %g, %v", gaps, a2, adjusted, ok)
+		}
+	}
+}
+
+func TestAndersonDarlingLimits(t *testing.T) {
+	rng := rand.New(rand.NewPCG(1, 1))
+	var five, one tally
+	for range 2000 {
+		gaps := make([]float64, 100)
+		for i := range gaps {
+			gaps[i] = 7 * rng.ExpFloat64()
+		}
+		_, a2, _ := AndersonDarling(gaps)
+		five.add(a2 > AndersonDarling5)
+		one.add(a2 > AndersonDarling1)
+	}
+	five.within(t, "beyond the limit of 5 %", .035, .065)
+	one.within(t, "beyond the limit of 1 %", .004, .018)
+}
+
+func TestKSExponential(t *testing.T) {
+	// The gaps in the middle of tenths of the law are half a tenth off, after
+	// scaling to their own mean a little more.
+	gaps := make([]float64, 1000)
+	for i := range gaps {
+		gaps[i] = -math.Log(1 - (float64(i)+.5)/1000)
+	}
+	if d, ok := KSExponential(gaps); !ok || d < .0005 || d > .001 {
+		t.Errorf("exponential: %g", d)
+	}
+	// A constant gap: F jumps from 0 to 1 where the law has 1 − 1/e.
+	if d, ok := KSExponential([]float64{5, 5, 5, 5}); !ok || !near(d, 1-1/math.E, 1e-12) {
+		t.Errorf("constant: %g", d)
+	}
+	if d, ok := KSExponential([]float64{0, 0, 0, 4}); !ok || !near(d, .75, 1e-12) {
+		t.Errorf("bursts: %g", d)
+	}
+	for _, gaps := range [][]float64{nil, {0, 0}, {-1, 3}} {
+		if _, ok := KSExponential(gaps); ok {
+			t.Errorf("%v", gaps)
+		}
+	}
+}

@@ -1,0 +1,211 @@
+package stat
+
+import "math"
+
+// Share is how many of n requests violated a limit at one load.
+type Share struct {
+	Load          float64
+	Violations, N int
+}
+
+// Prior is a normal prior on a slope. No spread means no prior.
+type Prior struct{ Mean, SD float64 }
+
+// precision is 1/SD².
+func (p Prior) precision() float64 {
+	if p.SD > 0 {
+		return 1 / (p.SD * p.SD)
+	}
+	return 0
+}
+
+// Covariance is that of the two coefficients of a line.
+type Covariance struct{ AA, AB, BB float64 }
+
+// of gives the variance of a + b·x.
+func (c Covariance) of(x float64) float64 { return c.AA + 2*x*c.AB + x*x*c.BB }
+
+// inverse of the symmetric matrix, which must be positive definite.
+func (c Covariance) inverse() Covariance {
+	det := c.AA*c.BB - c.AB*c.AB
+	return Covariance{c.BB / det, -c.AB / det, c.AA / det}
+}
+
+// Logistic is the fit of logit P = A + B·ln(load/Centre) to shares of
+// violations at several loads.
+type Logistic struct {
+	A, B, Centre    float64
+	Phi             float64    // Pearson's χ²/(m−2), at least 1: how much more the counts vary than binomial ones
+	Model           Covariance // of A and B, by Phi
+	Robust          Covariance // of A and B, by the HC3 sandwich
+	DF              int        // m−2
+	Lowest, Highest float64    // loads
+	Reason          string     // why there is no fit; empty if there is one
+}
+
+// P is the share of violations that the fit expects at a load.
+func (f Logistic) P(load float64) float64 {
+	return sigmoid(f.A + f.B*math.Log(load/f.Centre))
+}
+
+// FitLogistic fits shares of violations by quasi-binomial logistic regression
+// on the logarithm of the load (McCullagh and Nelder, "Generalized Linear
+// Models", 1989, sections 4.4 and 4.5). Violations come in bursts, so the
+// likelihood counts for 1/φ of its binomial weight against the prior on the
+// slope, with φ from the residuals. The centre is the geometric mean of the
+// loads.
+//
+// The sandwich covariance divides each residual by 1 − its leverage (HC3 of
+// MacKinnon and White, Journal of Econometrics 29, 1985), and so does not
+// assume that φ is the same at every load.
+func FitLogistic(points []Share, slope Prior) Logistic {
+	if reason := unfit(points); reason != "" {
+		return Logistic{Reason: reason}
+	}
+	f := Logistic{DF: len(points) - 2, Phi: 1, Lowest: points[0].Load, Highest: points[0].Load}
+	var logs, violations, n float64
+	for _, p := range points {
+		f.Lowest, f.Highest = min(f.Lowest, p.Load), max(f.Highest, p.Load)
+		logs += math.Log(p.Load)
+		violations += float64(p.Violations)
+		n += float64(p.N)
+	}
+	f.Centre = math.Exp(logs / float64(len(points)))
+	f.A, f.B = logit(violations/n), 0
+	// φ is taken from a fit that the prior hardly touches and then weighs the
+	// prior: were it taken again, a misfit of the prior would raise it further.
+	for range 2 {
+		if !f.climb(points, slope) {
+			return Logistic{Reason: "the shares determine no curve"}
+		}
+		f.spread(points, slope)
+	}
+	if finite := f.Model.of(1) + f.Robust.of(1); math.IsNaN(finite) || math.IsInf(finite, 0) {
+		return Logistic{Reason: "the shares determine no curve"}
+	}
+	return f
+}
+
+// unfit is why points cannot be fitted.
+func unfit(points []Share) string {
+	loads := map[float64]bool{}
+	violations, n := 0, 0
+	for _, p := range points {
+		if !(p.Load > 0) || math.IsInf(p.Load, 1) || p.N < 1 || p.Violations < 0 || p.Violations > p.N {
+			return "a load or a count is out of range"
+		}
+		loads[p.Load] = true
+		violations += p.Violations
+		n += p.N
+	}
+	switch {
+	case len(loads) < 3:
+		return "fewer than three loads"
+	case violations == 0:
+		return "no violation at any load"
+	case violations == n:
+		return "every request violates, at every load"
+	}
+	return ""
+}
+
+// climb maximises the posterior by Newton's method. It is concave, so that
+// halving the steps which do not climb leads to its top.
+func (f *Logistic) climb(points []Share, slope Prior) bool {
+	for range 100 {
+		ga, gb := f.gradient(points, slope)
+		v := f.information(points, slope).inverse()
+		da, db := v.AA*ga+v.AB*gb, v.AB*ga+v.BB*gb
+		if math.Abs(da)+math.Abs(db) < 1e-8 {
+			return true
+		}
+		a, b, height := f.A, f.B, f.posterior(points, slope)
+		rise := (ga*da + gb*db) / 10 // a good part of what the slope promises
+		for step := 1.0; step > 0; step /= 2 {
+			f.A, f.B = a+step*da, b+step*db
+			if f.posterior(points, slope) >= height+step*rise-1e-12*math.Abs(height) { // to rounding
+				break
+			}
+		}
+	}
+	return false
+}
+
+// at gives the abscissa of a point, its binomial variance n·P(1−P), and its
+// residual v − n·P, both without cancelling where P is nearly 1.
+func (f *Logistic) at(p Share) (x, variance, residual float64) {
+	x = math.Log(p.Load / f.Centre)
+	eta := f.A + f.B*x
+	yes, no := sigmoid(eta), sigmoid(-eta)
+	v, rest := float64(p.Violations), float64(p.N-p.Violations)
+	return x, float64(p.N) * yes * no, v*no - rest*yes
+}
+
+// posterior is φ times its logarithm.
+func (f *Logistic) posterior(points []Share, slope Prior) float64 {
+	d := f.B - slope.Mean
+	sum := -f.Phi * slope.precision() * d * d / 2
+	for _, p := range points {
+		eta := f.A + f.B*math.Log(p.Load/f.Centre)
+		sum += float64(p.Violations)*logSigmoid(eta) + float64(p.N-p.Violations)*logSigmoid(-eta)
+	}
+	return sum
+}
+
+// gradient is the derivative of posterior.
+func (f *Logistic) gradient(points []Share, slope Prior) (ga, gb float64) {
+	gb = f.Phi * slope.precision() * (slope.Mean - f.B)
+	for _, p := range points {
+		x, _, r := f.at(p)
+		ga += r
+		gb += r * x
+	}
+	return ga, gb
+}
+
+// information is minus the second derivative of posterior.
+func (f *Logistic) information(points []Share, slope Prior) Covariance {
+	h := Covariance{BB: f.Phi * slope.precision()}
+	for _, p := range points {
+		x, w, _ := f.at(p)
+		h.AA += w
+		h.AB += w * x
+		h.BB += w * x * x
+	}
+	return h
+}
+
+// spread takes φ and the covariances from the residuals.
+func (f *Logistic) spread(points []Share, slope Prior) {
+	bread := f.information(points, slope).inverse()
+	var pearson float64
+	var meat Covariance
+	for _, p := range points {
+		x, w, r := f.at(p)
+		if w == 0 {
+			continue // so far from the limit that the model leaves no chance
+		}
+		pearson += r * r / w
+		u := r / max(1-w*bread.of(x), 1e-9) // a leverage of 1 but for rounding
+		meat.AA += u * u
+		meat.AB += u * u * x
+		meat.BB += u * u * x * x
+	}
+	f.Phi = max(1, pearson/float64(f.DF))
+	f.Model = Covariance{f.Phi * bread.AA, f.Phi * bread.AB, f.Phi * bread.BB}
+	f.Robust = bread.sandwich(meat)
+}
+
+// sandwich is c·m·c.
+func (c Covariance) sandwich(m Covariance) Covariance {
+	aa, ab := c.AA*m.AA+c.AB*m.AB, c.AA*m.AB+c.AB*m.BB // rows of c·m
+	ba, bb := c.AB*m.AA+c.BB*m.AB, c.AB*m.AB+c.BB*m.BB
+	return Covariance{aa*c.AA + ab*c.AB, aa*c.AB + ab*c.BB, ba*c.AB + bb*c.BB}
+}
+
+func sigmoid(x float64) float64 { return 1 / (1 + math.Exp(-x)) }
+
+// logSigmoid is ln sigmoid(x), also where that is nearly 1 or 0.
+func logSigmoid(x float64) float64 { return min(x, 0) - math.Log1p(math.Exp(-math.Abs(x))) }
+
+func logit(p float64) float64 { return math.Log(p / (1 - p)) }

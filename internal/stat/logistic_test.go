@@ -1,0 +1,193 @@
+package stat
+
+import (
+	"math"
+	"math/rand/v2"
+	"strings"
+	"testing"
+
+	"pgregory.net/rapid"
+
+	"pitot/bench/stat/queue"
+)
+
+// counts draws violations at loads around 1 from logit P = a + b·ln(load), in
+// clusters of the given size.
+func counts(rng *rand.Rand, loads, n, cluster int, a, b float64) []Share {
+	points := make([]Share, loads)
+	for i := range points {
+		points[i] = Share{Load: math.Exp(.16*float64(i)/float64(loads-1) - .08), N: n}
+		p := sigmoid(a + b*math.Log(points[i].Load))
+		for range n / cluster {
+			if rng.Float64() < p {
+				points[i].Violations += cluster
+			}
+		}
+	}
+	return points
+}
+
+// Both covariances tell the spread of the estimate, by binomial counts and by
+// clustered ones.
+func TestLogisticHoldsTheTruth(t *testing.T) {
+	for _, cluster := range []int{1, 20} {
+		rng := rand.New(rand.NewPCG(1, 1))
+		var model, robust, holds, high tally
+		var slope, phi float64
+		const runs = 400
+		for range runs {
+			f := FitLogistic(counts(rng, 16, 4000, cluster, logit(.01), 30), Prior{})
+			v := f.LoadAt(.01, .95, .05)
+			if v.Reason != "" {
+				t.Fatal(v.Reason)
+			}
+			slope += f.B / runs
+			phi += f.Phi / runs
+			x := math.Log(v.Load / f.Centre)
+			by := func(c Covariance) bool {
+				return studentInterval(math.Log(v.Load), math.Sqrt(c.of(x))/f.B, float64(f.DF), .95).Holds(0)
+			}
+			model.add(by(f.Model))
+			robust.add(by(f.Robust))
+			holds.add(v.Holds(1))
+			high.add(v.Lower > 1)
+		}
+		model.within(t, "by φ", .92, .99) // φ is 1 at least
+		robust.within(t, "by HC3", .91, .99)
+		holds.within(t, "with the model's error", .97, 1)
+		high.within(t, "the lower limit is too high", 0, .05)
+		if !near(slope, 30, .04) {
+			t.Errorf("the slope is %.2f on average, want 30", slope)
+		}
+		if cluster > 1 && !near(phi, float64(cluster), .15) {
+			t.Errorf("φ is %.2f on average, want %d", phi, cluster)
+		}
+	}
+}
+
+// 16 loads of M/G/32 around its capacity.
+func TestCapacityOfAQueue(t *testing.T) {
+	rng := rand.New(rand.NewPCG(2, 1))
+	var holds, high tally
+	for range 100 {
+		points := make([]Share, 16)
+		for i := range points {
+			load := queue.Capacity * math.Exp(.16*float64(i)/15-.08)
+			q := queue.New(32, load, rng.Uint64())
+			q.Warm(10)
+			points[i] = Share{Load: load, N: 4000}
+			for _, x := range indicators(q.TTFTs(points[i].N), 1) {
+				points[i].Violations += int(x)
+			}
+		}
+		if v := FitLogistic(points, Prior{25, 25}).LoadAt(.01, .95, .05); v.Reason == "" {
+			holds.add(v.Holds(queue.Capacity))
+			high.add(v.Lower > 1.02*queue.Capacity)
+		}
+	}
+	if holds.of < 80 {
+		t.Errorf("%d of 100 searches have an answer", holds.of)
+	}
+	holds.within(t, "the interval holds the capacity", .88, 1)
+	high.within(t, "the lower limit is over 2 % too high", 0, .04)
+}
+
+// statsmodels' binomial GLM, with χ²/(m−2) and HC3 by their definitions in
+// NumPy.
+func TestLogistic(t *testing.T) {
+	points := []Share{{9, 2, 1000}, {10, 15, 1000}, {11, 21, 900}, {12, 80, 1100}, {13, 170, 1000}}
+	f := FitLogistic(points, Prior{})
+	v := f.LoadAt(.01, .95, .05)
+	for _, c := range []struct {
+		name      string
+		got, want float64
+	}{
+		{"A", f.A, -3.61201559}, {"B", f.B, 11.44044634}, {"centre", f.Centre, 10.908171530655386},
+		{"φ", f.Phi, 1.3575361443127445}, {"AA", f.Model.AA, .01849526}, {"AB", f.Model.AB, -.10910592}, {"BB", f.Model.BB, .90657406},
+		{"robust AA", f.Robust.AA, .03433611}, {"robust AB", f.Robust.AB, -.22608933}, {"robust BB", f.Robust.BB, 1.79614442},
+		{"load", v.Load, 10.0099525770909}, {"standard error", v.SE, .027578204233850094},
+		{"lower end", v.Lo, 9.168866798543867}, {"upper end", v.Hi, 10.928193504951087}, {"lower limit", v.Lower, 9.380924494298087},
+	} {
+		if !near(c.got, c.want, 1e-6) {
+			t.Errorf("%s = %.9g, want %.9g", c.name, c.got, c.want)
+		}
+	}
+	// The unit of the load does not matter.
+	scaled := make([]Share, len(points))
+	for i, p := range points {
+		scaled[i] = Share{60 * p.Load, p.Violations, p.N}
+	}
+	if u := FitLogistic(scaled, Prior{}).LoadAt(.01, .95, .05); !near(u.Load, 60*v.Load, 1e-9) || !near(u.Hi, 60*v.Hi, 1e-9) || !near(u.SE, v.SE, 1e-7) {
+		t.Errorf("%+v in other units is %+v", v, u)
+	}
+	if !near(f.P(v.Load), .01, 1e-9) {
+		t.Errorf("P at the load is %g", f.P(v.Load))
+	}
+}
+
+// Where the data say little, the prior does.
+func TestPriorOnTheSlope(t *testing.T) {
+	points := []Share{{9.9, 1, 100}, {10, 0, 100}, {10.1, 2, 100}}
+	strong := FitLogistic(points, Prior{25, .01})
+	if math.Abs(strong.B-25) > .01 {
+		t.Errorf("a strong prior of 25 gives %g", strong.B)
+	}
+	free, weak := FitLogistic(points, Prior{}), FitLogistic(points, Prior{25, 25})
+	if d, e := math.Abs(free.B-25), math.Abs(weak.B-25); e >= d {
+		t.Errorf("without a prior %g, with one at 25 it is %g", free.B, weak.B)
+	}
+}
+
+func TestNoLoad(t *testing.T) {
+	rising := []Share{{9, 2, 1000}, {10, 15, 1000}, {11, 21, 900}, {12, 80, 1100}, {13, 170, 1000}}
+	for _, c := range []struct {
+		points []Share
+		eps    float64
+		reason string
+	}{
+		{nil, .01, "fewer than three loads"},
+		{[]Share{{9, 1, 10}, {9, 2, 10}, {10, 3, 10}}, .01, "fewer than three loads"},
+		{[]Share{{9, 0, 10}, {10, 0, 10}, {11, 0, 10}}, .01, "no violation"},
+		{[]Share{{9, 10, 10}, {10, 10, 10}, {11, 10, 10}}, .01, "every request violates"},
+		{[]Share{{9, 1, 10}, {10, 11, 10}, {11, 3, 10}}, .01, "out of range"},
+		{[]Share{{0, 1, 10}, {10, 1, 10}, {11, 3, 10}}, .01, "out of range"},
+		{[]Share{{math.NaN(), 1, 10}, {10, 1, 10}, {11, 3, 10}}, .01, "out of range"},
+		{[]Share{{9, 300, 1000}, {10, 100, 1000}, {11, 20, 1000}, {12, 5, 1000}}, .05, "do not rise"},
+		{rising, .0001, "outside the loads"},
+		{rising, .5, "outside the loads"},
+		{rising, 0, "between 0 and 1"},
+		{rising, math.NaN(), "between 0 and 1"},
+		{[]Share{{1, 3, 10}, {2, 0, 10}, {3, 2, 10}, {4, 4, 10}}, .2, "25 %"},
+	} {
+		v := FitLogistic(c.points, Prior{}).LoadAt(c.eps, .95, .05)
+		if !strings.Contains(v.Reason, c.reason) || v.Lower != 0 || v.Interval != (Interval{}) {
+			t.Errorf("%v: %+v, want the reason %q", c.points, v, c.reason)
+		}
+	}
+}
+
+// Whatever the counts, there is a finite answer or a reason.
+func TestLoadIsFinite(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		points := make([]Share, rapid.IntRange(0, 20).Draw(t, "loads"))
+		for i := range points {
+			n := rapid.IntRange(1, 1_000_000).Draw(t, "n")
+			points[i] = Share{
+				Load:       math.Exp(rapid.Float64Range(-5, 5).Draw(t, "ln load")),
+				N:          n,
+				Violations: rapid.SampledFrom([]int{0, n, n / 100, n / 2, rapid.IntRange(0, n).Draw(t, "any")}).Draw(t, "violations"),
+			}
+		}
+		prior := rapid.SampledFrom([]Prior{{25, 25}, {25, 1}}).Draw(t, "prior")
+		f := FitLogistic(points, prior)
+		v := f.LoadAt(.01, .95, .05)
+		for _, x := range []float64{f.A, f.B, f.Phi, f.Model.AA, f.Robust.AA, f.Robust.BB, v.Load, v.SE, v.Lo, v.Hi, v.Lower} {
+			if v.Reason == "" && (math.IsNaN(x) || math.IsInf(x, 0)) {
+				t.Errorf("%+v\n%+v", f, v)
+			}
+		}
+		if v.Reason == "" && !(v.Lo <= v.Lower && v.Lower < v.Load && v.Load < v.Hi) {
+			t.Errorf("%+v", v)
+		}
+	})
+}

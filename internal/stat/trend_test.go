@@ -1,0 +1,144 @@
+package stat
+
+import (
+	"math"
+	"math/rand/v2"
+	"testing"
+
+	"pgregory.net/rapid"
+
+	"pitot/bench/stat/queue"
+)
+
+func TestMannKendall(t *testing.T) {
+	for _, c := range []struct {
+		xs []float64
+		s  int
+		z  float64
+	}{
+		{[]float64{1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12}, 66, 4.4572},
+		{[]float64{12, 11, 10, 9, 8, 7, 6, 5, 4, 3, 2, 1}, -66, -4.4572},
+		{[]float64{1, 2, 2, 3}, 5, 4 / math.Sqrt((4*3*13-2*1*9)/18.)}, // one tie of two
+		{[]float64{5, 5, 5}, 0, 0}, {[]float64{1, 2, 1}, 0, 0}, {[]float64{7}, 0, 0}, {nil, 0, 0},
+	} {
+		if s, z := MannKendall(c.xs); s != c.s || math.Abs(z-c.z) > 5e-5 {
+			t.Errorf("%v: %d, %g, want %d, %g", c.xs, s, z, c.s, c.z)
+		}
+	}
+}
+
+func TestTheilSen(t *testing.T) {
+	for _, c := range []struct {
+		ys          []float64
+		step, slope float64
+	}{
+		{[]float64{1, 3, 2, 5, 4, 9, 7}, 1, 1}, // scipy.stats.theilslopes
+		{[]float64{1, 3, 2, 5, 4, 9, 7}, .5, 2},
+		{[]float64{0, 10, 20, 30, -1e9}, 10, 1}, // an outlier
+		{[]float64{7}, 1, 0}, {nil, 1, 0},
+	} {
+		if got := TheilSen(c.ys, c.step); !near(got, c.slope, 1e-12) {
+			t.Errorf("%v: %g, want %g", c.ys, got, c.slope)
+		}
+	}
+}
+
+// False alarms and power on M/G/32 from empty, 3 residence times discarded.
+func TestBacklogOfAQueue(t *testing.T) {
+	for _, c := range []struct {
+		utilisation, window float64
+		least, most         float64
+	}{
+		{.8, 30, 0, .05}, {.9, 30, 0, .15}, {.9, 60, 0, .03},
+		{1.1, 30, .85, 1}, {1.1, 60, .96, 1}, {1.3, 30, .99, 1},
+	} {
+		var unstable tally
+		for r := range uint64(200) {
+			q := queue.New(32, c.utilisation, r)
+			b := JudgeBacklog(q.InFlight(3, c.window, BacklogBlocks), c.window, q.Rate, 1)
+			unstable.add(b.Verdict == Unstable)
+		}
+		unstable.within(t, "unstable", c.least, c.most)
+	}
+}
+
+func TestJudgeBacklog(t *testing.T) {
+	rising := make([]float64, 12) // 5 requests a block of 10 s at 10 a second: 5 % are never served
+	for i := range rising {
+		rising[i] = 100 + 5*float64(i)
+	}
+	if b := JudgeBacklog(rising, 120, 10, 4); b.Verdict != Unstable || !near(b.Deficit, .05, 1e-12) || b.Z < 4 {
+		t.Errorf("%+v", b)
+	}
+	for _, c := range []struct {
+		inFlight                []float64
+		window, rate, residence float64
+		want                    Stability
+	}{
+		{rising, 120, 10, 4.001, Undecided}, // under 30 residence times
+		{rising, 120, 30, 4, Stable},        // 1.7 % never served
+		{[]float64{1, 9, 2, 8, 3, 7, 4, 6, 5, 5, 6, 4}, 120, 1, 4, Stable},
+		{make([]float64, 12), 120, 1, 4, Stable},
+		{rising, 0, 10, 4, Undecided}, {rising, 120, 0, 4, Undecided}, {nil, 120, 10, 4, Undecided},
+	} {
+		if b := JudgeBacklog(c.inFlight, c.window, c.rate, c.residence); b.Verdict != c.want || math.IsNaN(b.Deficit) {
+			t.Errorf("%v: %+v, want %s", c, b, c.want)
+		}
+	}
+}
+
+// scipy.optimize.isotonic_regression
+func TestIsotonic(t *testing.T) {
+	got := Isotonic([]float64{1, 3, 2, 4, 3, 5, 1}, []float64{1, 1, 2, 1, 1, 1, 3})
+	for i, want := range []float64{1, 7. / 3, 7. / 3, 2.5, 2.5, 2.5, 2.5} {
+		if !near(got[i], want, 1e-12) {
+			t.Fatalf("%v", got)
+		}
+	}
+	if len(Isotonic(nil, nil)) != 0 {
+		t.Error("nothing gives nothing")
+	}
+}
+
+// It rises, keeps the weighted sum, leaves rising values alone, and no other
+// rising sequence drawn is nearer.
+func TestIsotonicIsNearest(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		n := rapid.IntRange(1, 30).Draw(t, "n")
+		rng := rand.New(rand.NewPCG(rapid.Uint64().Draw(t, "seed"), 1))
+		ys, ws := make([]float64, n), make([]float64, n)
+		for i := range ys {
+			ys[i], ws[i] = rng.NormFloat64()+.1*float64(i), .1+rng.ExpFloat64()
+		}
+		fit := Isotonic(ys, ws)
+		distance := func(xs []float64) (d float64) {
+			for i, x := range xs {
+				d += ws[i] * (x - ys[i]) * (x - ys[i])
+			}
+			return d
+		}
+		var excess float64
+		for i := range fit {
+			excess += ws[i] * (fit[i] - ys[i])
+			if i > 0 && fit[i] < fit[i-1] {
+				t.Fatalf("%v falls", fit)
+			}
+		}
+		if math.Abs(excess) > 1e-9 {
+			t.Errorf("the sum changes by %g", excess)
+		}
+		other := make([]float64, n)
+		x := fit[0] - rng.ExpFloat64()
+		for i := range other {
+			other[i] = x + .9*(fit[i]-x) // between the fit and a constant: it rises too
+		}
+		if distance(other) < distance(fit)-1e-9 {
+			t.Errorf("%v is nearer than %v", other, fit)
+		}
+		for i, x := range Isotonic(fit, ws) {
+			if !near(x, fit[i], 1e-9) {
+				t.Fatalf("%v is changed once more", fit)
+			}
+		}
+	})
+}

@@ -54,13 +54,14 @@ func rooms() []room {
 		{"wire", "workload workload/token record clock"},
 		{"load", "workload workload/seed wire twin record clock"},
 		{"measure", "record result slo stat"},
-		{"point", "plan load measure record result wire twin twin/deploy twin/mock workload workload/seed workload/token workload/arrival clock user"},
+		{"point", "plan load measure record result slo wire twin twin/deploy twin/mock workload workload/seed workload/token workload/arrival clock user"},
 		// decided
+		{"sweep", "point result slo stat"}, // which load next: decisions without clock, socket or file
 		{"predict", "plan point load record result workload twin twin/catalogue twin/deploy twin/vllm stat user"},
 		{"check", "plan point measure twin/mock foreign record result stat workload"},
 		// shown
 		{"report", "result check predict twin/deploy stat user"},
-		{"cli", "plan point check predict report record result twin/deploy twin/mock workload user"},
+		{"cli", "plan point sweep check predict report record result slo twin/deploy twin/mock workload user"},
 		{"cmd/pitot", "cli"},
 	}
 }

@@ -4,8 +4,10 @@
 //
 //	go run ./bench/stat [-only percentile,capacity] [-reps 100] [-seed 1]
 //
-// All of it takes under three minutes on one core. A table is a file of its
-// own with one function that gives it, and a row in tables.
+// Without -only it takes about four minutes on one core, and leaves out truth
+// and find on the twin (find-light, find-bursty, find-32-slots, find-heavy,
+// find-long-output), which take minutes each. A table is a file of its own with
+// one function that gives it, and a row in tables.
 package main
 
 import (
@@ -23,12 +25,14 @@ type table struct {
 	name   string
 	about  string // what is asked, and what the columns are
 	header []string
-	reps   int // repetitions of each row unless -reps says otherwise
+	reps   int  // repetitions of each row unless -reps says otherwise
+	slow   bool // only where -only names it
 	rows   func(reps int, seed uint64) [][]string
 }
 
 func tables() []table {
-	return []table{independent(), percentile(), mean(), share(), stability(), capacity(), launches()}
+	all := []table{independent(), percentile(), mean(), share(), stability(), capacity(), launches(), find(), verification(), truth()}
+	return append(all, findTwins()...)
 }
 
 func main() {
@@ -51,7 +55,7 @@ func main() {
 		}
 	}
 	for _, t := range all {
-		if len(chosen) > 0 && !slices.Contains(chosen, t.name) {
+		if len(chosen) > 0 && !slices.Contains(chosen, t.name) || len(chosen) == 0 && t.slow {
 			continue
 		}
 		if *reps > 0 {

@@ -1,6 +1,10 @@
 package main
 
-import "testing"
+import (
+	"testing"
+
+	"pitot/internal/sweep"
+)
 
 // Every table runs, and its rows are as wide as its header.
 func TestTables(t *testing.T) {
@@ -10,6 +14,9 @@ func TestTables(t *testing.T) {
 			t.Errorf("%s: a name twice, nothing about it, or no repetitions", table.name)
 		}
 		seen[table.name] = true
+		if table.slow {
+			continue
+		}
 		rows := table.rows(1, 1)
 		if len(rows) == 0 {
 			t.Errorf("%s is empty", table.name)
@@ -31,5 +38,26 @@ func TestMarkdown(t *testing.T) {
 `
 	if got != want {
 		t.Errorf("%s", got)
+	}
+}
+
+// Every system counts every request, and violates more under more load.
+func TestSystems(t *testing.T) {
+	for _, s := range systems() {
+		var shares []int
+		for _, load := range []float64{0.3 * s.capacity, 1.5 * s.capacity} {
+			p := s.probe(sweep.Probe{Load: load, Requests: 300, Residences: 10, Residence: s.residence, Blocks: 10, Claim: 0}, 1)
+			blocks := 0
+			for _, b := range p.Blocks {
+				blocks += b
+			}
+			if p.N != 300 || blocks != p.Violations[0] || p.Joint < p.Violations[0] || p.Residence < 0.3*s.residence || p.Seconds <= 0 {
+				t.Errorf("%s at %.3g: %+v", s.name, load, p)
+			}
+			shares = append(shares, p.Joint)
+		}
+		if shares[0] > 10 || shares[1] < 100 {
+			t.Errorf("%s violates %d and %d times of 300", s.name, shares[0], shares[1])
+		}
 	}
 }

@@ -53,6 +53,8 @@ type verb struct {
 func verbs() []verb {
 	return []verb{
 		{"run", "measure one load on one target", runVerb, runHelp},
+		{"sweep", "measure many loads: the curve, the knee, saturation", sweepVerb, sweepHelp},
+		{"find", "the highest load that meets an SLO, verified, with its interval", findVerb, findHelp},
 		{"report", "show a run again, finish one that was killed", reportVerb, reportHelp},
 		{"mock", "serve the embedded target over HTTP", mockVerb, mockHelp},
 		{"predict", "what to expect of a deployment, without any target", predictVerb, predictHelp},

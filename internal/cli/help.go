@@ -8,6 +8,7 @@ import (
 	"unicode/utf8"
 
 	"pitot/internal/plan"
+	"pitot/internal/slo"
 	"pitot/internal/twin/mock"
 )
 
@@ -17,6 +18,7 @@ measurement can be trusted.
 
   pitot run http://localhost:8000 --rate 4        your own server
   pitot run mock:llama-3.1-8b@h100 --rate 20      the embedded twin of an engine
+  pitot find http://localhost:8000 --slo chat     the highest load that meets an SLO
 
 `)
 	for _, v := range verbs() {
@@ -47,6 +49,41 @@ pitot predict --list has the names of models and accelerators, pitot predict
 --help the settings behind the question mark.
 `)
 	printSettings(w, runSettings())
+}
+
+func sweepHelp(w io.Writer) {
+	fmt.Fprint(w, `pitot sweep TARGET [flags]
+
+Measures many loads of one target: the curve of latency and throughput, its knee,
+saturation, the loads at which the queue grows. The loads double from one request
+at a time until they are past the knee; the rest is put where the curve bends
+most. Each has prompts and arrivals of its own.
+`)
+	printSettings(w, sweepSettings(), func(s *plan.Setting) {
+		if s.Name == "requests" || s.Name == "duration" {
+			s.Help += "; of each load"
+		}
+	})
+}
+
+func findHelp(w io.Writer) {
+	fmt.Fprint(w, `pitot find TARGET --slo LIMITS [flags]
+
+Searches for the highest load at which the SLO holds: its capacity. Near the
+limit violations come in bursts, so that one measured load says next to nothing;
+the share of violations at many loads around it is fitted instead. The answer is
+a load that was verified by a long look of its own, and the estimate with its
+interval. A budget too small for that gives a bracket, and says so.
+
+The load of --over rate is requests per second at times of their own; that of
+--over concurrency is users who wait for their answers.
+
+`)
+	fmt.Fprintln(w, "Presets for --slo")
+	for _, p := range slo.Presets() {
+		fmt.Fprintf(w, "  %-32s %s\n", p.Name, p.Spec)
+	}
+	printSettings(w, findSettings())
 }
 
 func reportHelp(w io.Writer) {

@@ -43,7 +43,8 @@ type progress struct {
 	now   func() time.Time
 
 	mu    sync.Mutex
-	lines int // of the view on the screen
+	about string // what is being measured, of several; "" for nothing to say
+	lines int    // of the view on the screen
 	next  time.Time
 	last  point.Status
 	rate  float64 // chunks per second, lately
@@ -74,6 +75,13 @@ func (p *progress) Say(line string) {
 	if !p.quiet {
 		fmt.Fprintln(p, line)
 	}
+}
+
+// About implements [sweep.View].
+func (p *progress) About(line string) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.about = line
 }
 
 // Write puts whole lines above the view, quiet or not.
@@ -107,7 +115,11 @@ func (p *progress) Update(s point.Status) {
 	}
 	if now := p.now(); !now.Before(p.next) {
 		p.next = now.Add(plainEvery)
-		fmt.Fprintln(p.w, strings.Join(append([]string{s.Phase + place(s)}, append(counts(s), medians(s)...)...), ", "))
+		head := s.Phase + place(s)
+		if p.about != "" {
+			head = p.about + " · " + head
+		}
+		fmt.Fprintln(p.w, strings.Join(append([]string{head}, append(counts(s), medians(s)...)...), ", "))
 	}
 }
 
@@ -191,7 +203,11 @@ func (p *progress) draw(s point.Status) {
 		n := min(int(x*barWidth+.5), barWidth)
 		head += " " + strings.Repeat("━", n) + strings.Repeat("─", barWidth-n)
 	}
-	view := []string{head + place(s)}
+	var view []string
+	if p.about != "" {
+		view = append(view, p.about)
+	}
+	view = append(view, head+place(s))
 	if s.Phase != "priming" {
 		view = append(view, indent+strings.Join(counts(s), " · "),
 			indent+strings.Join(append([]string{user.Count(int64(math.Round(p.rate))) + " chunks/s"}, medians(s)...), " · "))
@@ -201,9 +217,9 @@ func (p *progress) draw(s point.Status) {
 		fmt.Fprintf(&b, "\r\x1b[%dA", p.lines) // \r: a terminal echoes ^C
 	}
 	width := p.width() - 1 // some terminals go on to the next line when one is full
-	for i, l := range view {
+	for _, l := range view {
 		l = cutTo(l, width)
-		if failed := failures(s); i == 1 && p.color && s.Failed > 0 {
+		if failed := failures(s); strings.HasPrefix(l, indent) && p.color && s.Failed > 0 {
 			l = strings.Replace(l, failed, "\x1b[31m"+failed+"\x1b[0m", 1)
 		}
 		b.WriteString(l + "\x1b[K\n")

@@ -92,6 +92,8 @@ func exitCode(run *result.Run) int {
 // judged says what came out of a run, interrupted or not.
 func judged(run *result.Run) int {
 	switch {
+	case run.Capacity != nil, run.Curve != nil:
+		return searched(run)
 	case unserved(run):
 		return TargetFailed
 	case run.Verdict == result.Invalid:

@@ -22,6 +22,10 @@ type ladder struct {
 	lower []int64 // the pseudo-sample of the lower bound without its zeros, sorted
 	zeros int64
 	near  int64 // samples that are exact
+
+	// Gaps within first arrivals nobody saw: they may be as long as these,
+	// sorted, or nothing, or none at all.
+	unseen []int64
 }
 
 // newLadder gives nil when nothing was merged.
@@ -34,6 +38,16 @@ func newLadder(sets []*gapSet, v *gapView) *ladder {
 				continue
 			}
 			l.near += g.runs[i].len() * v.weight(g.runs[i].tokens)
+		}
+		for _, u := range g.unseen {
+			if u.trust > v.limit {
+				continue
+			}
+			open = true
+			for j := int64(1); j <= u.parts; j++ {
+				l.unseen = append(l.unseen, (u.hi+j-1)/j)
+			}
+			l.zeros += u.parts
 		}
 		for _, w := range g.wide {
 			if w.trust > v.limit {
@@ -68,6 +82,7 @@ func newLadder(sets []*gapSet, v *gapView) *ladder {
 	stat.SortInt64(l.upper, nil)
 	stat.SortInt64(l.whole, nil)
 	stat.SortInt64(l.lower, nil)
+	stat.SortInt64(l.unseen, nil)
 	return l
 }
 
@@ -81,11 +96,11 @@ func (l *ladder) at(p float64, cut int64) (lo, hi float64) {
 	})
 	high := smallest(v.largest, func(x int64) bool {
 		near, up := v.near(x), atMost(l.upper, x)
-		if v.perToken {
-			return near+up >= rank
+		below := near + up
+		if !v.perToken {
+			below = near + atMost(l.whole, x)
 		}
-		below := near + atMost(l.whole, x)
-		above := l.near - near + int64(len(l.upper)) - up
+		above := l.near - near + int64(len(l.upper)) - up + int64(len(l.unseen)) - atMost(l.unseen, x)
 		return below >= stat.Rank(below+above+cut, p)
 	})
 	return float64(low), float64(high)

@@ -100,7 +100,7 @@ func (f *Fold) checks(all *part, p *result.Point) []result.Check {
 	if len(p.Classes) > 1 {
 		out = append(out, checkMix(p.Classes))
 	}
-	return out
+	return append(out, f.conditions(all, p)...)
 }
 
 // status is what a value is worth against a limit for flags and one for

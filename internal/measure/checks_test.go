@@ -87,6 +87,24 @@ func TestChecks(t *testing.T) {
 			s.Exact = true
 			every(1, func(r *record.Row) { r.OutputPlanned = 4 })(fr, s)
 		}},
+		{"output lengths", pass, func(fr []record.Frame, s *Setup) { // an answer that was ended early is told as such
+			s.Exact = true
+			every(1, func(r *record.Row) { r.OutputPlanned, r.Finish = 4, "stop" })(fr, s)
+		}},
+		{"early stops", flag, func(fr []record.Frame, s *Setup) {
+			s.Exact = true
+			every(50, func(r *record.Row) { r.OutputPlanned, r.Finish = 4, "stop" })(fr, s)
+		}},
+		{"early stops", pass, func(fr []record.Frame, s *Setup) { // it ends at the length that was asked for
+			s.Exact = true
+			every(1, func(r *record.Row) { r.OutputPlanned, r.Finish = 3, "stop" })(fr, s)
+		}},
+		{"gc pauses", flag, sample(Pause, .02)},
+		{"gc pauses", pass, sample(Pause, .002)},
+		{"Little's law", pass, every(1, func(r *record.Row) { r.Done += ms / 2 })},
+		{"Little's law", flag, every(1, func(r *record.Row) { r.Done += 30 * ms })},
+		{"arrivals", pass, every(1, func(r *record.Row) { r.Sent += ms / 2 })},
+		{"arrivals", flag, every(1, func(r *record.Row) { r.Ready, r.Sent = r.Ready+25*ms, r.Sent+25*ms })},
 		{"resets", flag, every(500, func(r *record.Row) { r.Outcome, r.Error = record.Failed, record.ErrReset })},
 		{"errors", flag, every(50, func(r *record.Row) { r.Outcome, r.Error = record.Failed, record.ErrServer })},
 		{"own errors", bad, every(900, func(r *record.Row) { r.Outcome, r.Error = record.Failed, record.ErrBug })},

@@ -16,6 +16,7 @@ type Fold struct {
 	lastID int64 // the stream that the latest chunk belonged to
 	lastOn *stream
 
+	visits []visit // of any time
 	cohort []request
 	groups groups
 	end    int64 // latest stamp seen
@@ -28,6 +29,8 @@ type Fold struct {
 	asked      int      // requests of any time
 	duplicates int
 	flow       flow
+	output     tally // events and their tokens
+	conf       confidence
 	probe      probe
 }
 
@@ -69,7 +72,11 @@ func (f *Fold) Add(fr record.Frame) {
 		if c.Request != f.lastID || f.lastOn == nil {
 			f.lastID, f.lastOn = c.Request, f.stream(c.Request)
 		}
-		f.lastOn.add(c, f.setup.holds(c.T))
+		block, inside := f.setup.blockOf(c.T)
+		if inside {
+			f.output.add(block, c.Tokens)
+		}
+		f.lastOn.add(c, inside)
 		f.end = max(f.end, c.T)
 	}
 	for i := range fr.Rows {
@@ -107,6 +114,7 @@ func (f *Fold) row(r *record.Row) {
 	if r.Outcome != record.Unsent {
 		f.asked++
 	}
+	f.visits = append(f.visits, visitOf(r))
 	s := f.stream(r.ID)
 	s.finish()
 	visible := visibleTokens(r, s)
@@ -151,7 +159,7 @@ func visibleTokens(r *record.Row, s *stream) int64 {
 // member adds a request to the cohort.
 func (f *Fold) member(r *record.Row, s *stream, visible int64) {
 	q := request{
-		due: r.Due, eligible: r.Eligible, ready: r.Ready, sent: r.Sent,
+		id: r.ID, due: r.Due, eligible: r.Eligible, ready: r.Ready, sent: r.Sent,
 		first: r.FirstToken, firstLo: r.FirstToken, answer: r.FirstAnswer, last: r.LastToken, done: r.Done,
 		stall: s.stall, stallLo: s.stallLo, stallHi: s.stallHi, lastGap: record.Unset,
 		inputPlanned: r.InputPlanned, prompt: r.PromptTokens, cached: r.CachedTokens, planned: r.OutputPlanned,

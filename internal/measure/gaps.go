@@ -17,6 +17,7 @@ import (
 type gapSet struct {
 	runs      []gapRun
 	wide      []wideGap
+	unseen    []unseenGaps
 	cut       [trusts][]int64 // gaps that were not followed to their end: how long they were
 	streams   [trusts]streams
 	amortised bool // some event whose tokens are told carried several
@@ -136,6 +137,10 @@ func (g *gapSet) take(s *stream, t trust, visible int64) {
 	of := &g.streams[t]
 	of.arrivals += s.arrivals
 	of.chunks += s.chunks
+	for _, u := range s.unseen {
+		u.trust = t
+		g.unseen = append(g.unseen, u)
+	}
 	if len(s.near)+len(s.wide) == 0 {
 		return
 	}
@@ -212,6 +217,11 @@ func newGapView(sets []*gapSet, perToken bool, limit trust) *gapView {
 			v.total += r.len() * v.weight(r.tokens)
 			for _, b := range r.blocks {
 				v.largest = max(v.largest, int64(b[len(b)-1]))
+			}
+		}
+		for _, u := range g.unseen {
+			if u.trust <= limit {
+				v.largest = max(v.largest, u.hi)
 			}
 		}
 		for _, w := range g.wide {

@@ -2,6 +2,7 @@ package measure
 
 import (
 	"fmt"
+	"math"
 
 	"pitot/internal/record"
 	"pitot/internal/result"
@@ -23,19 +24,22 @@ type part struct {
 	streamed bool  // some request asked to stream
 	oneEach  bool  // events of streams without usage count as one token each
 	well     int   // requests that ended well
+	conf     *confidence
 }
 
 // collect makes a sample of one metric.
 func (c *part) collect(unit float64, metric func(*request) (float64, state)) sample {
-	s := sample{unit: unit}
+	s := sample{unit: unit, conf: c.conf}
 	var values list
 	for _, q := range c.requests {
 		x, st := metric(q)
 		switch st {
 		case known:
 			values = append(values, x)
+			s.order = append(s.order, x)
 		case longer:
 			s.longer = append(s.longer, x)
+			s.order = append(s.order, math.Inf(1))
 		case missing:
 			if q.outcome == record.OK {
 				s.missing++
@@ -61,8 +65,9 @@ func ok(metric func(*request) (float64, state)) func(*request) (float64, state) 
 
 // summary is a sample's, with the 99th percentile of the survivors beside it
 // where not all survived.
-func (c *part) summary(unit float64, metric func(*request) (float64, state)) *result.Summary {
+func (c *part) summary(name string, unit float64, metric func(*request) (float64, state)) *result.Summary {
 	s := c.collect(unit, metric)
+	s.name = name
 	return c.survivors(s.summary(), unit, metric)
 }
 
@@ -102,8 +107,8 @@ func (c *part) latency(m slo.Metric) func(*request) (float64, state) {
 // metrics are all distributions over the part.
 func (c *part) metrics() result.Metrics {
 	m := result.Metrics{Undefined: map[string]string{}}
-	m.E2E = c.summary(inMS, c.latency(slo.E2E))
-	m.Service.E2E = c.summary(inMS, func(q *request) (float64, state) { return q.e2e(q.sent, c.until) })
+	m.E2E = c.summary("e2e_ms", inMS, c.latency(slo.E2E))
+	m.Service.E2E = c.summary("service.e2e_ms", inMS, func(q *request) (float64, state) { return q.e2e(q.sent, c.until) })
 	m.Lag = c.summaryAll(inMS, func(q *request) (float64, state) { return q.span(q.ready, q.sent) })
 	m.Held = c.summaryAll(inMS, func(q *request) (float64, state) { return q.span(q.due, q.eligible) })
 	m.Connect = c.summaryAll(inMS, func(q *request) (float64, state) { return q.span(q.eligible, q.ready) })
@@ -144,22 +149,23 @@ func (c *part) streaming(m *result.Metrics) {
 	hidden := c.any(func(q *request) bool { return q.hidden })
 	assumed := c.any(func(q *request) bool { return q.outcome == record.OK && q.stream && q.firstTokens < 1 })
 
-	m.TTFT = c.bounded(c.latency(slo.TTFT),
-		func(q *request) float64 { return float64(max(0, q.firstLo-q.due)) }, nil)
+	m.TTFT = c.bounded("ttft_ms", c.latency(slo.TTFT),
+		func(q *request) float64 { return float64(max(0, q.firstLo-q.due)) }, nil, nil)
 	if m.TTFT != nil && hidden {
 		m.TTFT.Label = "to the first visible token: hidden reasoning came before"
 	}
-	m.Service.TTFT = c.summary(inMS, func(q *request) (float64, state) { return q.ttft(q.sent, c.until) })
-	m.TTFA = c.summary(inMS, c.latency(slo.TTFA))
-	m.Generation = c.summary(inMS, c.latency(slo.Generation))
-	m.TPOT = c.summary(inMS, c.latency(slo.TPOT))
+	m.Service.TTFT = c.summary("service.ttft_ms", inMS, func(q *request) (float64, state) { return q.ttft(q.sent, c.until) })
+	m.TTFA = c.summary("ttfa_ms", inMS, c.latency(slo.TTFA))
+	m.Generation = c.summary("generation_ms", inMS, c.latency(slo.Generation))
+	m.TPOT = c.summary("tpot_ms", inMS, c.latency(slo.TPOT))
 	if m.TPOT != nil && assumed {
 		m.TPOT.Label = "assumed: one token in the first event"
 	}
-	m.TPOTn1 = c.summary(inMS, func(q *request) (float64, state) { return q.tpot(1, c.until) })
-	m.Stall = c.bounded(c.latency(slo.Stall),
+	m.TPOTn1 = c.summary("tpot_n1_ms", inMS, func(q *request) (float64, state) { return q.tpot(1, c.until) })
+	m.Stall = c.bounded("stall_ms", c.latency(slo.Stall),
 		func(q *request) float64 { return float64(q.stallLo) },
-		func(q *request) float64 { return float64(q.stallHi) })
+		func(q *request) float64 { return float64(q.stallHi) },
+		func(q *request) bool { return !q.gaps && q.stallHi > 0 })
 
 	m.TokensPerChunk = c.summaryAll(asCount, ok(func(q *request) (float64, state) {
 		if q.visible < 0 || q.chunks < 1 {
@@ -196,13 +202,20 @@ func (c *part) streaming(m *result.Metrics) {
 }
 
 // bounded is a summary with the bounds that follow from the requests' own;
-// without a function the value itself is that bound.
-func (c *part) bounded(metric func(*request) (float64, state), lo, hi func(*request) float64) *result.Summary {
+// without a function the value itself is that bound. Requests for which unseen
+// holds have no value only because merging hid it: they may be anywhere
+// between their bounds, or have none.
+func (c *part) bounded(name string, metric func(*request) (float64, state), lo, hi func(*request) float64, unseen func(*request) bool) *result.Summary {
 	s := c.collect(inMS, metric)
+	s.name = name
 	open := false
-	edge := func(bound func(*request) float64) *sample {
+	edge := func(bound func(*request) float64, unseen func(*request) bool) *sample {
 		e := c.collect(inMS, func(q *request) (float64, state) {
 			x, st := metric(q)
+			if st == missing && unseen != nil && unseen(q) {
+				open = true
+				return bound(q), known
+			}
 			if st != known || bound == nil {
 				return x, st
 			}
@@ -212,12 +225,13 @@ func (c *part) bounded(metric func(*request) (float64, state), lo, hi func(*requ
 		})
 		return &e
 	}
-	low, high := edge(lo), edge(hi)
+	low, high, seen := edge(lo, unseen), edge(hi, unseen), edge(hi, nil)
 	if open {
 		s.bounds = func(p float64) (float64, float64) {
 			a, _ := low.percentile(p)
 			b, _ := high.percentile(p)
-			return a, b
+			c, _ := seen.percentile(p)
+			return a, max(b, c)
 		}
 	}
 	return c.survivors(s.summary(), inMS, metric)
@@ -231,7 +245,7 @@ func (c *part) gaps(perToken bool) sample {
 		limit = c.trusted()
 	}
 	v := newGapView(c.sets, perToken, limit)
-	s := sample{values: v, unit: inMS}
+	s := sample{values: v, unit: inMS, conf: c.conf.pooled()}
 	var arrivals, chunks int64
 	amortised := false
 	for _, g := range c.sets {

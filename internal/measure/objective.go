@@ -62,7 +62,7 @@ func (c *part) objective(s slo.Spec) (*result.SLO, []*request) {
 	if s.None() {
 		return nil, nil
 	}
-	out := &result.SLO{Spec: s.String(), Limits: []result.Limit{}, Met: yes, NoInterval: noInterval}
+	out := &result.SLO{Spec: s.String(), Limits: []result.Limit{}, Met: yes}
 	due := int64(len(c.requests))
 	within := make([]int64, len(s.Limits))
 	var good []*request
@@ -83,8 +83,6 @@ func (c *part) objective(s slo.Spec) (*result.SLO, []*request) {
 	}
 	if due > 0 {
 		out.Attained = share(int64(len(good)), due)
-	} else {
-		out.NoInterval = ""
 	}
 	shared, atMost := false, ""
 	for i, l := range s.Limits {

@@ -7,6 +7,7 @@ import (
 
 	"pitot/internal/record"
 	"pitot/internal/result"
+	"pitot/internal/stat"
 )
 
 // Point is the result of all that was added so far. More can be added after.
@@ -17,13 +18,18 @@ func (f *Fold) Point() result.Point {
 	}
 	all := f.part(f.groups.list, true)
 	p := result.Point{
+		Stage:      f.setup.Stage,
 		Load:       f.setup.Load,
 		Seconds:    f.seconds(),
 		Requests:   all.account(),
 		Throughput: f.throughput(len(all.requests)),
-		Metrics:    all.metrics(),
-		Stability:  undecided,
 	}
+	took := f.residences(all)
+	p.Seconds.Residence = took.light
+	f.stability(&p, took.light)
+	f.conf = f.confidence(p.Stability, took)
+	f.rates(&p.Throughput, f.conf)
+	p.Metrics = all.metrics()
 	p.Requests.Errors, p.Requests.Finish = clone(f.errors), clone(f.finish)
 	for class, e := range f.examples {
 		if p.Requests.ErrorExamples == nil {
@@ -32,6 +38,7 @@ func (f *Fold) Point() result.Point {
 		p.Requests.ErrorExamples[class] = e.detail
 	}
 	objective, good := all.objective(f.setup.SLO)
+	all.attained(objective, f.setup.SLO)
 	p.SLO = objective
 	if objective != nil {
 		p.Goodput = f.goodput(good)
@@ -39,6 +46,16 @@ func (f *Fold) Point() result.Point {
 	p.Cost = f.cost(&p)
 	p.Outcome = outcome(lost(p.Requests))
 	p.Classes = f.classes()
+	switch set := f.setup.Settling; {
+	case p.Stability == string(stat.Unstable):
+		if p.Outcome != failing {
+			p.Outcome = p.Stability
+		}
+		// That a limit is met now says nothing: the queue goes on growing.
+		unsteady(&p, responses, fromDue, p.StabilityWhy, yes)
+	case set != nil && set.Why != "":
+		unsteady(&p, latencies, timed, notSettled, yes, no)
+	}
 	p.Checks = f.checks(all, &p)
 	p.Verdict = Verdict(p.Checks)
 	return p
@@ -52,14 +69,15 @@ func clone(m map[string]int) map[string]int {
 	return out
 }
 
-// part is the requests and gaps of some groups. Their order is made the same
-// whichever came first, for sums of floats depend on it.
+// part is the requests and gaps of some groups. Requests are in the order in
+// which they were due, and groups in that of their names, whichever came first:
+// sums of floats depend on it.
 func (f *Fold) part(list []*group, all bool) *part {
 	list = slices.Clone(list)
 	slices.SortFunc(list, func(a, b *group) int {
 		return cmp.Or(cmp.Compare(a.key.name, b.key.name), cmp.Compare(a.key.bucket, b.key.bucket))
 	})
-	c := &part{until: f.end, oneEach: f.flow.oneEach()}
+	c := &part{until: f.end, conf: &f.conf, oneEach: f.flow.oneEach()}
 	in := make([]bool, len(f.groups.list))
 	n := 0
 	for _, g := range list {
@@ -77,6 +95,7 @@ func (f *Fold) part(list []*group, all bool) *part {
 			}
 		}
 	}
+	slices.SortFunc(c.requests, func(a, b *request) int { return cmp.Or(cmp.Compare(a.due, b.due), cmp.Compare(a.id, b.id)) })
 	return c
 }
 
@@ -214,11 +233,14 @@ func lost(r result.Requests) (n, of int) {
 	return of - r.OK, of
 }
 
+// failing is a server that did not answer most requests.
+const failing = "failing"
+
 // outcome is the server's side: what share of the requests it answered.
 func outcome(lost, of int) string {
 	switch {
 	case of > 0 && 2*lost >= of:
-		return "failing"
+		return failing
 	case of > 0 && 100*lost >= of:
 		return "degraded"
 	}

@@ -3,11 +3,13 @@ package measure
 import "pitot/internal/record"
 
 // Names under which the instrument reports on itself, as samples of source
-// "client": the share of the available cores used over the last second, a
-// step of the wall clock, records that could not be written.
+// "client": the share of the available cores used over the last second, for
+// how many seconds of it the collector paused everything, a step of the wall
+// clock, records that could not be written.
 const (
 	SourceClient = "client"
 	CPUShare     = "cpu_share"
+	Pause        = "gc_pause_s"
 	ClockStep    = "clock_step"
 	RecordErrors = record.LostMark // a mark says it too
 )
@@ -25,7 +27,10 @@ type probe struct {
 	otherPrompt, promptKnown             int // served prompt length is not the planned one
 	otherOutput, outputKnown             int
 	cached, prompt                       int64 // tokens
-	hidden                               int
+	hidden, early                        int
+
+	pause  float64 // seconds, in the worst second of the window
+	pauses bool    // that is known
 }
 
 func (p *probe) sample(s *record.Sample, setup *Setup) {
@@ -37,6 +42,10 @@ func (p *probe) sample(s *record.Sample, setup *Setup) {
 		if setup.holds(s.T) {
 			p.cpu += s.Value
 			p.cpuN++
+		}
+	case Pause:
+		if setup.holds(s.T) {
+			p.pause, p.pauses = max(p.pause, s.Value), true
 		}
 	case ClockStep:
 		if s.Value != 0 {
@@ -83,11 +92,13 @@ func (p *probe) row(r *record.Row, s *stream) {
 			p.otherPrompt++
 		}
 	}
+	if r.Finish == "stop" && r.OutputPlanned >= 0 && r.CompletionTokens < r.OutputPlanned {
+		p.early++
+	} else if r.OutputPlanned >= 0 && r.CompletionTokens >= 0 && r.OutputPlanned != r.CompletionTokens {
+		p.otherOutput++
+	}
 	if r.OutputPlanned >= 0 && r.CompletionTokens >= 0 {
 		p.outputKnown++
-		if r.OutputPlanned != r.CompletionTokens {
-			p.otherOutput++
-		}
 	}
 	if r.CachedTokens >= 0 && r.PromptTokens >= 0 {
 		p.cached += int64(r.CachedTokens)

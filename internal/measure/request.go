@@ -9,6 +9,7 @@ import (
 
 // request is what is kept of a request of the cohort.
 type request struct {
+	id                               int64
 	due, eligible, ready, sent       int64
 	first, firstLo, answer, last     int64 // firstLo: lower bound of first
 	done                             int64

@@ -5,6 +5,8 @@
 package measure
 
 import (
+	"math"
+
 	"pitot/internal/result"
 	"pitot/internal/slo"
 )
@@ -24,7 +26,19 @@ type Setup struct {
 	Cold     bool     // prompts are planned to hit no prefix cache
 	Seeded   bool     // a run before this one may have asked the server for the same prompts
 	Prompts  int      // distinct prompts there are, 0 for no end of them
+	Stage    string   // what the point is for in a sweep or a search, "" for nothing special
+
+	Residence  int64              // what a request takes at a light load, nanoseconds, 0 if not known
+	Phi        map[string]float64 // over-dispersion pooled over neighbouring loads, of being above a percentile: "ttft_ms.p99"
+	AutoWarmup bool               // the window may begin later than T0, where the load settles later: see [Settle]
+	Settling   *Settling          `json:"-"` // what Settle found, nil before
 }
+
+// open says that requests come due whether or not others have ended.
+func (s *Setup) open() bool { return s.Load.Loop != "closed" }
+
+// ended says that the end of the window is known.
+func (s *Setup) ended() bool { return s.T1 > s.T0 && s.T1 < math.MaxInt64 }
 
 // seconds is the length of the window.
 func (s *Setup) seconds() float64 { return float64(s.T1-s.T0) / 1e9 }

@@ -9,9 +9,10 @@ import (
 // stream gathers the chunks of one request until its row comes. Its slices
 // are used again for later requests.
 type stream struct {
-	lanes []lane
-	near  []nearGap
-	wide  []wideGap
+	lanes  []lane
+	near   []nearGap
+	wide   []wideGap
+	unseen []unseenGaps
 
 	first, firstLo int64 // the first chunk's arrival and its lower bound
 	firstEvents    int64 // events of that arrival
@@ -36,6 +37,7 @@ type lane struct {
 
 	prevT, prevLo int64 // end of the previous arrival: at most, at least
 
+	begin  int64 // of this arrival, at least
 	t, lo  int64 // end of this arrival: at most, at least
 	events int32
 	open   int32 // events known only as an interval
@@ -61,8 +63,16 @@ type wideGap struct {
 	trust  trust
 }
 
+// unseenGaps are those within a stream's first arrival, where merging made one
+// of several events: so many at most, hi together at most.
+type unseenGaps struct {
+	hi    int64
+	parts int64
+	trust trust
+}
+
 func (s *stream) reset() {
-	*s = stream{lanes: s.lanes[:0], near: s.near[:0], wide: s.wide[:0]}
+	*s = stream{lanes: s.lanes[:0], near: s.near[:0], wide: s.wide[:0], unseen: s.unseen[:0]}
 }
 
 func (s *stream) add(c *record.Chunk, inside bool) {
@@ -87,7 +97,7 @@ func (s *stream) add(c *record.Chunk, inside bool) {
 	l := s.lane(c.Choice)
 	if !l.begun || c.T != l.t {
 		s.end(l)
-		l.begun, l.t, l.events, l.open, l.exact, l.tokens = true, c.T, 0, 0, false, 0
+		l.begun, l.t, l.events, l.open, l.exact, l.tokens, l.begin = true, c.T, 0, 0, false, 0, lo
 	}
 	l.lo = lo
 	l.events++
@@ -117,6 +127,9 @@ func (s *stream) end(l *lane) {
 	s.arrivals++
 	if l.prev {
 		s.gap(l)
+	} else if l.events > 1 && l.open > 0 {
+		s.unseen = append(s.unseen, unseenGaps{hi: l.t - l.begin, parts: max(int64(l.events), l.tokens) - 1})
+		s.stallHi = max(s.stallHi, l.t-l.begin)
 	}
 	l.prev, l.prevT, l.prevLo = true, l.t, l.lo
 	l.begun = false

@@ -9,11 +9,6 @@ import (
 	"pitot/internal/stat"
 )
 
-// noInterval is why no value of a single run has an interval: its requests
-// share the server's state, so the spread inside a run is not the spread
-// between runs.
-const noInterval = "one run cannot tell how far the next would differ: repeat it to get an interval"
-
 // distribution is sorted data, however it is kept. Ranks count from 1.
 type distribution interface {
 	size() int64
@@ -44,6 +39,10 @@ type sample struct {
 	unit    float64 // what values are divided by
 	bounds  func(p float64) (lo, hi float64)
 	label   string
+
+	name  string      // of the metric, "" for one whose over-dispersion nobody asks for
+	order []float64   // the samples as they were due, infinite where not followed to their end
+	conf  *confidence // which values have intervals
 }
 
 // Summarize gives the distribution of values that all are known, as a run's
@@ -51,7 +50,7 @@ type sample struct {
 // below that and withheld below 1/(1−p). It sorts xs; without any it gives nil.
 func Summarize(xs []float64) *result.Summary {
 	stat.SortFloat64(xs)
-	s := sample{values: list(xs), unit: 1}
+	s := sample{values: list(xs), unit: 1, conf: &confidence{why: oneLoad}}
 	return s.summary()
 }
 
@@ -110,6 +109,7 @@ func (s *sample) summary() *result.Summary {
 		N: n, Censored: s.longer.size(), Missing: s.missing, Label: s.label,
 		Over: map[string]float64{}, Bounds: map[string][2]float64{},
 		NoInterval: map[string]string{}, Withheld: map[string]string{},
+		CI95: map[string][2]float64{}, Phi: map[string]float64{},
 	}
 	scaled := func(x float64) *float64 { x /= s.unit; return &x }
 	if values > 0 {
@@ -134,7 +134,7 @@ func (s *sample) summary() *result.Summary {
 			out.Over[q.name] = x / s.unit
 			continue
 		}
-		out.NoInterval[q.name] = noInterval
+		s.quantileInterval(out, q, x)
 		switch q.name {
 		case "p50":
 			out.P50 = scaled(x)
@@ -181,7 +181,7 @@ func (s *sample) mean(out *result.Summary, scaled func(float64) *float64) {
 		return
 	}
 	out.Mean, out.Max = scaled(sum/float64(n)), scaled(top)
-	out.NoInterval["mean"] = noInterval
+	s.meanInterval(out)
 	if n > 1 {
 		out.SD = scaled(math.Sqrt(squares / float64(n-1)))
 	}

@@ -2,6 +2,8 @@ package plan
 
 import (
 	"encoding/json"
+	"fmt"
+	"math"
 	"net/url"
 	"slices"
 	"strings"
@@ -18,6 +20,56 @@ func (p *Plan) Check() error {
 		}
 	}
 	return nil
+}
+
+// CheckSweep says what in a plan for `pitot sweep` cannot be.
+func (p *Plan) CheckSweep() error { return p.checkMany(p.checkLoads) }
+
+// CheckFind says what in a plan for `pitot find` cannot be.
+func (p *Plan) CheckFind() error { return p.checkMany(p.checkFind, p.checkLoads) }
+
+func (p *Plan) checkMany(own ...func() error) error {
+	for _, check := range append([]func() error{p.checkTarget}, append(own, p.checkWorkload, p.checkMock, p.checkObjective, p.checkPrice)...) {
+		if err := check(); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// checkLoads holds the loads of a sweep or a search against what they are.
+func (p *Plan) checkLoads() error {
+	closed := p.Over == "concurrency"
+	switch {
+	case closed && p.Arrival != Default().Arrival:
+		return user.Errorf("users send when they have their answer: use --arrival with --over rate", "--arrival has no meaning with --over concurrency")
+	case closed && p.MaxInFlight > 0:
+		return user.Errorf("users wait for their answers, so there are never more requests than users", "--max-in-flight has no meaning with --over concurrency")
+	case !closed && p.Think > 0:
+		return user.Errorf("think time belongs to users: use it with --over concurrency", "--think has no meaning with --over rate")
+	}
+	for _, x := range append([]float64{p.Verify, p.MaxLoad}, p.Loads...) {
+		if closed && x != math.Trunc(x) {
+			return user.Errorf("users come whole: --over concurrency takes whole numbers", "%s is no number of users", decimal(x))
+		}
+		if p.MaxLoad > 0 && x > p.MaxLoad {
+			return user.Errorf("raise --max-load, or leave the load out", "the load %s is above --max-load %s", decimal(x), decimal(p.MaxLoad))
+		}
+	}
+	return nil
+}
+
+// checkFind asks for an objective that can be searched for.
+func (p *Plan) checkFind() error {
+	if p.SLO.None() {
+		hint := "write one, or take one of these:"
+		for _, s := range slo.Presets() {
+			hint += fmt.Sprintf("\n      --slo %-33s %s  (%s)", s.Name, s.Spec, s.Source)
+		}
+		return user.Errorf(hint, "no SLO given")
+	}
+	_, err := p.SLO.Claims()
+	return err
 }
 
 func (p *Plan) checkTarget() error {

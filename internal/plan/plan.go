@@ -34,6 +34,13 @@ type Plan struct {
 	Warmup      time.Duration // AutoWarmup for auto
 	Repeat      int
 
+	Over    string        // sweep, find: "rate" or "concurrency"
+	Loads   []float64     // sweep: loads to measure; none: it chooses Points of them
+	Points  int           // sweep
+	Budget  time.Duration // find
+	Verify  float64       // find: the load to verify, 0 to search
+	MaxLoad float64       // sweep, find: no load above it, 0 for no limit
+
 	SLO        slo.Spec
 	GPUs       int
 	GPUPrice   float64 // USD per GPU and hour
@@ -51,6 +58,7 @@ type Plan struct {
 	NoProbe  bool
 
 	Out    string
+	Resume bool
 	Format string
 	Launch string
 	Notes  []string // KEY=VALUE
@@ -99,6 +107,7 @@ const AutoWarmup time.Duration = -1
 func Default() Plan {
 	return Plan{
 		Workload: "random", Input: workload.Fixed(1024), Output: workload.Fixed(128),
+		Over: "rate", Points: 12, Budget: 20 * time.Minute,
 		Arrival: "poisson", Duration: 60 * time.Second, Warmup: AutoWarmup, Repeat: 1,
 		KeyEnv: "OPENAI_API_KEY", Timeout: 600 * time.Second, Format: "text",
 		Mock: Mock{Host: "127.0.0.1", Port: 8000, TTFT: -1, ITL: -1, TokensPerChunk: 1, MaxModelLen: 131072, Speed: 1},

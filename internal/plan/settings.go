@@ -2,6 +2,7 @@ package plan
 
 import (
 	"strconv"
+	"strings"
 	"time"
 
 	"pitot/internal/workload"
@@ -25,6 +26,7 @@ const (
 	groupTarget   = "Target"
 	groupWorkload = "What is asked"
 	groupLoad     = "How hard"
+	groupSearch   = "Which loads"
 	groupJudge    = "What is good"
 	groupRun      = "The run"
 	groupMock     = "The embedded target"
@@ -93,7 +95,26 @@ func Settings() []Setting {
 		{Name: "repeat", Arg: "N", Default: "1", Group: groupLoad, Help: "measure the point this many times, with fresh prompts and arrivals",
 			set: count(func(p *Plan) *int { return &p.Repeat }, 1, many), get: unless("1", func(p *Plan) string { return strconv.Itoa(p.Repeat) })},
 
-		{Name: "slo", Arg: "LIMITS", Group: groupJudge, Help: `for example "p99 ttft<200ms, p99 tpot<50ms" or "ttft<200ms, tpot<50ms @99%"`,
+		{Name: "over", Arg: "NAME", Default: "rate", Group: groupSearch, Help: "what a load is: rate (requests per second, open loop) or concurrency (users, closed loop)",
+			set: oneOf(func(p *Plan) *string { return &p.Over }, "over", []string{"rate", "concurrency"}), get: unless("rate", func(p *Plan) string { return p.Over })},
+		{Name: "loads", Arg: "LIST", Default: "chosen", Group: groupSearch, Help: "loads to measure, for example 1,2,4,8",
+			set: setLoads, get: func(p *Plan) []string {
+				var list []string
+				for _, x := range p.Loads {
+					list = append(list, decimal(x))
+				}
+				return nonEmpty(strings.Join(list, ","))
+			}},
+		{Name: "points", Arg: "N", Default: "12", Group: groupSearch, Help: "how many loads to choose",
+			set: count(func(p *Plan) *int { return &p.Points }, 4, 100), get: unless("12", func(p *Plan) string { return strconv.Itoa(p.Points) })},
+		{Name: "budget", Arg: "TIME", Default: "20m", Group: groupSearch, Help: "how long the search may take",
+			set: duration(func(p *Plan) *time.Duration { return &p.Budget }, time.Second), get: unless("20m0s", func(p *Plan) string { return p.Budget.String() })},
+		{Name: "verify", Arg: "LOAD", Group: groupSearch, Help: "search nothing: find out whether this load meets the SLO",
+			set: number(func(p *Plan) *float64 { return &p.Verify }, 1e-6, 1e6), get: unless("0", func(p *Plan) string { return decimal(p.Verify) })},
+		{Name: "max-load", Arg: "LOAD", Default: "none", Group: groupSearch, Help: "try no higher load",
+			set: number(func(p *Plan) *float64 { return &p.MaxLoad }, 1e-6, 1e6), get: unless("0", func(p *Plan) string { return decimal(p.MaxLoad) })},
+
+		{Name: "slo", Arg: "LIMITS", Group: groupJudge, Help: `for example "p99 ttft<200ms, p99 tpot<50ms" or "ttft<200ms, tpot<50ms @99%"; or a preset: chat, mlperf-llama3.1-8b, …`,
 			set: setSLO, get: func(p *Plan) []string {
 				if p.SLO.None() {
 					return nil
@@ -116,6 +137,8 @@ func Settings() []Setting {
 
 		{Name: "out", Arg: "DIR", Default: "runs/DATE-NAME", Group: groupRun, Help: "run directory",
 			set: str(func(p *Plan) *string { return &p.Out })},
+		{Name: "resume", Group: groupRun, Help: "go on with the run in --out: the points it has are not measured again",
+			set: toggle(func(p *Plan) *bool { return &p.Resume })},
 		{Name: "format", Arg: "NAME", Default: "text", Group: groupRun, Help: "what standard output gets: text, json or md",
 			set: oneOf(func(p *Plan) *string { return &p.Format }, "format", []string{"text", "json", "md"})},
 		{Name: "launch", Arg: "ID", Group: groupRun, Help: "name of this start of the server",
@@ -179,5 +202,5 @@ func Settings() []Setting {
 
 // Groups lists the groups of settings in the order of the help.
 func Groups() []string {
-	return []string{groupTarget, groupWorkload, groupLoad, groupJudge, groupRun, groupMock, groupPredict, groupCheck}
+	return []string{groupTarget, groupWorkload, groupLoad, groupSearch, groupJudge, groupRun, groupMock, groupPredict, groupCheck}
 }

@@ -205,6 +205,26 @@ func setStreams(p *Plan, v string) error {
 	return nil
 }
 
+func setLoads(p *Plan, v string) error {
+	p.Loads = nil
+	for text := range strings.SplitSeq(v, ",") {
+		x, err := strconv.ParseFloat(strings.TrimSpace(text), 64)
+		if err != nil || !(x > 0 && x <= 1e6) {
+			return user.Errorf("for example --loads 1,2,4,8", "%q is not a load", text)
+		}
+		p.Loads = append(p.Loads, x)
+	}
+	return nil
+}
+
+// nonEmpty is a stored value, none for the empty one.
+func nonEmpty(s string) []string {
+	if s == "" {
+		return nil
+	}
+	return []string{s}
+}
+
 func setProxy(p *Plan, v string) error {
 	u, err := url.Parse(v)
 	if err != nil || u.Scheme != "http" || u.Hostname() == "" {

@@ -43,6 +43,15 @@ type engine struct {
 	outside func(p *plan.Plan) string
 }
 
+// cacheDType is the type of the KV cache as vLLM's flag has it: auto is the
+// model's own.
+func cacheDType(d *deploy.Deployment) string {
+	if d.KVDType == "fp8" {
+		return "fp8"
+	}
+	return "auto"
+}
+
 // openEngine gives the engine that MODEL@GPU or the flags of fixed latencies
 // ask for. Errors are the user's.
 func openEngine(p *plan.Plan, name string) (engine, error) {
@@ -66,6 +75,7 @@ func openEngine(p *plan.Plan, name string) (engine, error) {
 		cache: map[string]string{
 			"block_size": strconv.Itoa(d.Settings.BlockSize), "num_gpu_blocks": strconv.Itoa(d.Settings.NumGPUBlocks),
 			"gpu_memory_utilization": strconv.FormatFloat(d.MemoryUtilization, 'g', -1, 64),
+			"cache_dtype":            cacheDType(d),
 			"enable_prefix_caching":  map[bool]string{true: "True", false: "False"}[d.Settings.EnablePrefixCaching], // as Python writes it
 		},
 		residence: func(p *plan.Plan) time.Duration {

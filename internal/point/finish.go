@@ -85,6 +85,9 @@ func finish(dir string, incomplete bool) (*result.Run, error) {
 			left[point], s.T1 = underWay(dir, point, s, o.run.Seed, o.last[point])
 		}
 		o.setups[point] = s
+	}
+	measure.Settle(o.setups, record.Frames(dir))
+	for point, s := range o.setups {
 		folds[point] = measure.NewFold(s)
 	}
 	written := record.Finish(dir, func(f record.Frame) {
@@ -109,16 +112,18 @@ func finish(dir string, incomplete bool) (*result.Run, error) {
 		p.Seconds.Window = float64(s.T1-s.T0) / 1e9
 		p.Seconds.Drain = float64(max(0, o.last[i]-s.T1)) / 1e9
 		run.Points = append(run.Points, p)
-		run.Verdict = worse(run.Verdict, p.Verdict)
+		if !p.Aside() || p.Verdict == result.Invalid {
+			run.Verdict = worse(run.Verdict, p.Verdict)
+		}
 	}
 	if written != nil {
 		return &run, written
 	}
-	return &run, save(dir, &run)
+	return &run, Save(dir, &run)
 }
 
-// save writes run.json.
-func save(dir string, run *result.Run) error {
+// Save writes run.json.
+func Save(dir string, run *result.Run) error {
 	data, err := json.MarshalIndent(run, "", "  ")
 	if err != nil {
 		return fmt.Errorf("write run.json: %w", err)

@@ -1,6 +1,7 @@
 package point
 
 import (
+	"cmp"
 	"context"
 	"crypto/rand"
 	"encoding/binary"
@@ -70,63 +71,20 @@ type Status struct {
 // Run does the whole of a plan and gives its result and directory. An error
 // may come with a directory: what was measured is in there.
 func (r *Runner) Run(ctx context.Context, p *plan.Plan) (*result.Run, string, error) {
-	if !p.SeedSet {
-		p.Seed = freshSeed()
-	}
-	// What a user asked for is looked at before the server is asked anything.
-	if err := vacant(p.Out); err != nil {
-		return nil, "", err
-	}
-	src, err := fromFile(p, 0)
+	s, err := r.Open(ctx, p)
 	if err != nil {
-		return nil, "", err
-	}
-	src.close()
-	t, err := OpenTarget(ctx, p, r.say)
-	if err != nil {
-		return nil, "", err
-	}
-	defer t.Close()
-	for _, n := range t.Notes {
-		r.say("note: " + n)
-	}
-	if src.Source == nil {
-		if src, err = newSource(p, t, 0); err != nil {
+		if s == nil {
 			return nil, "", err
 		}
-		src.close()
+		return nil, s.Dir, err
 	}
-	dir, err := r.directory(p, t)
-	if err != nil {
-		return nil, "", err
-	}
-	j, err := record.Create(dir)
-	if err != nil {
-		return nil, dir, fmt.Errorf("open run directory: %w", err)
-	}
-	started := time.Now()
-	head := r.head(p, t, started)
-	head.Workload, _ = json.Marshal(r.describe(p, t, src))
-	put(j, markRun, 0, head)
 	for i := range p.Repeat {
-		if err = r.point(ctx, p, t, j, int32(i)); err != nil || ctx.Err() != nil {
+		if _, err = r.point(ctx, p, s.Target, s.journal, int32(i), "", 0); err != nil || ctx.Err() != nil {
 			break
 		}
 	}
-	put(j, markEnd, 0, ending{Ended: time.Now().Format(time.RFC3339), Interrupted: ctx.Err() != nil})
-	if e := j.Close(); e != nil && err == nil {
-		err = &RecordsError{e}
-	}
-	lost := (*RecordsError)(nil)
-	incomplete := errors.As(err, &lost)
-	run, e := finish(dir, incomplete)
-	if incomplete {
-		if run != nil {
-			_ = save(dir, run) // as far as the disk allows
-		}
-		return run, dir, err // that the rest could not be written either is no news
-	}
-	return run, dir, errors.Join(err, e)
+	run, err := s.Close(ctx.Err() != nil, err)
+	return run, s.Dir, err
 }
 
 // RecordsError says that records could not be written: what is missing from
@@ -150,6 +108,9 @@ func freshSeed() uint64 {
 	return binary.LittleEndian.Uint64(b[:]) >> 11 // fits every JSON reader's numbers
 }
 
+// configName is the file that does a run again.
+const configName = "config.yaml"
+
 // directory makes the run directory and writes the plan into it.
 func (r *Runner) directory(p *plan.Plan, t *Target) (string, error) {
 	dir := p.Out
@@ -169,7 +130,7 @@ func (r *Runner) directory(p *plan.Plan, t *Target) (string, error) {
 		}
 		return "", user.Errorf("choose another place with --out", "create run directory: %v", err)
 	}
-	return dir, record.WriteFile(dir, "config.yaml", p.YAML(r.Names))
+	return dir, record.WriteFile(dir, configName, p.YAML(r.Names))
 }
 
 // head is the part of run.json that is known before the load.
@@ -283,11 +244,13 @@ func newSource(p *plan.Plan, t *Target, point int32) (source, error) {
 	return source{Source: w, about: w.Describe(t.Options.Vocab), cold: p.Prefix == 0, close: func() {}}, nil
 }
 
-// point measures one point.
-func (r *Runner) point(ctx context.Context, p *plan.Plan, t *Target, j *record.Journal, index int32) error {
+// point measures one point and gives what its records are to be read with; nil
+// if it was stopped before its load began. light is how long a request takes at
+// a light load, 0 if that is not known.
+func (r *Runner) point(ctx context.Context, p *plan.Plan, t *Target, j *record.Journal, index int32, stage string, light int64) (*measure.Setup, error) {
 	src, err := newSource(p, t, index)
 	if err != nil {
-		return err
+		return nil, err
 	}
 	defer src.close()
 	if t.Kind != "sim" && !p.NoProbe && t.Residence == 0 {
@@ -296,12 +259,12 @@ func (r *Runner) point(ctx context.Context, p *plan.Plan, t *Target, j *record.J
 		}
 		t.prime(ctx, src, 2)
 		if ctx.Err() != nil {
-			return nil
+			return nil, nil
 		}
 	}
 	cfg, err := r.load(p, t, index)
 	if err != nil {
-		return err
+		return nil, err
 	}
 	setup := measure.Setup{
 		T0: cfg.Warmup, T1: cfg.Warmup + cfg.Window, Load: describeLoad(p), SLO: p.SLO,
@@ -309,6 +272,7 @@ func (r *Runner) point(ctx context.Context, p *plan.Plan, t *Target, j *record.J
 		// An embedded target begins anew with every run and remembers no prompt.
 		Cold: src.cold, Seeded: p.SeedSet && t.Kind == "http",
 		Exact: t.Options.IgnoreEOS && p.Workload == "random", Prompts: src.prompts,
+		Stage: stage, Residence: cmp.Or(light, int64(t.Residence)), AutoWarmup: p.Warmup == plan.AutoWarmup,
 	}
 	if cfg.Requests > 0 {
 		setup.T1, setup.Requests = load.Never, cfg.Requests
@@ -326,10 +290,10 @@ func (r *Runner) point(ctx context.Context, p *plan.Plan, t *Target, j *record.J
 	} else {
 		wall, err := r.wall(ctx, p, t, src, tap, index, cfg)
 		if ctx.Err() != nil && err != nil {
-			return nil // stopped before its load began
+			return nil, nil
 		}
 		if err != nil {
-			return err
+			return nil, err
 		}
 		defer wall.Close()
 		put(j, markPoint, index, setup)
@@ -350,9 +314,10 @@ func (r *Runner) point(ctx context.Context, p *plan.Plan, t *Target, j *record.J
 	_, t1 := core.Window()
 	put(j, markWindow, index, window{T1: t1, Ended: world.Now()})
 	if err := j.Err(); err != nil {
-		return &RecordsError{err}
+		return nil, &RecordsError{err}
 	}
-	return nil
+	setup.T1 = max(t1, setup.T0)
+	return &setup, nil
 }
 
 // wall prepares sockets and requests.

@@ -2,13 +2,18 @@ package predict
 
 import (
 	"context"
+	"fmt"
+	"math"
 	"os"
 	"path/filepath"
+	"slices"
+	"time"
 
 	"pitot/internal/plan"
 	"pitot/internal/point"
 	"pitot/internal/result"
 	"pitot/internal/twin/deploy"
+	"pitot/internal/twin/vllm"
 	"pitot/internal/user"
 )
 
@@ -68,9 +73,27 @@ func Redo(ctx context.Context, spec, dir string, settings []string) (*Beside, er
 		return nil, user.Errorf("", "the run in %s has no points", dir)
 	}
 	b := &Beside{Schema: BesideSchema, Run: dir, Facts: d.Facts(), Deployment: d, Notes: d.Notes}
+	if s := chance(&d.Settings, measured.Points[0].Seconds.Window); s != "" {
+		b.Notes = append(slices.Clone(b.Notes), s)
+	}
 	b.lay(&measured.Points[0], &again.Points[0])
 	b.explain(&measured.Points[0])
 	return b, nil
+}
+
+// chance says how much of a difference may be the phases' alone: over seconds,
+// the mean of a process of the standard deviation cv and the correlation time t
+// has the variance cv²·2·t/seconds, in the measured run and in the predicted one.
+func chance(s *vllm.Settings, seconds float64) string {
+	if s.SlowCV == 0 || seconds <= 0 {
+		return ""
+	}
+	sd := s.SlowCV * math.Sqrt(2*min(2*s.SlowTime.Seconds()/seconds, 1))
+	if sd < 0.01 {
+		return ""
+	}
+	return fmt.Sprintf("slow phases of %.2g over %s come at other times in the twin than in the run: by this alone means differ by up to %.0f %% in so short a run",
+		s.SlowCV, s.SlowTime.Round(10*time.Millisecond), 196*sd)
 }
 
 // lay puts the figures of two points side by side.

@@ -51,6 +51,10 @@ func Curve(d *deploy.Deployment, input, output int, users []int) []Expected {
 	list := make([]Expected, len(users))
 	for i, n := range users {
 		s := simulation{d: d, e: d.Engine(1), input: input, output: output, users: n, warm: 2 * n, count: max(4*n, 40)}
+		if d.Settings.SlowCV > 0 { // many phases, for a mean of few is their own
+			phases := 50 * d.Settings.SlowTime.Seconds() / d.Residence(input, output, n).Seconds()
+			s.count = max(s.count, int(min(phases*float64(n), 10_000)))
+		}
 		list[i] = s.run()
 	}
 	return list

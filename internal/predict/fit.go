@@ -63,13 +63,16 @@ type Fitted struct {
 	Value float64 `json:"value" yaml:"value"`
 	Unit  string  `json:"unit,omitempty" yaml:"unit,omitempty"`
 	// Factor is the half width of the 95 % interval of the logarithm, as a
-	// factor: the value lies between Value/Factor and Value·Factor.
+	// factor: the value lies between Value/Factor and Value·Factor. It is 1
+	// where there is no interval: then Reason says why.
 	Factor float64 `json:"factor" yaml:"factor"`
 	// Identified is false where the runs say too little of the parameter:
 	// the value is then as good as any within the factor.
 	Identified bool `json:"identified" yaml:"identified"`
-	// AtBound: the runs ask for more than physics allows.
-	AtBound bool `json:"at_bound,omitempty" yaml:"at_bound,omitempty"`
+	// AtBound: the runs ask for more than physics allows. How far they do is
+	// no interval of the value.
+	AtBound bool   `json:"at_bound,omitempty" yaml:"at_bound,omitempty"`
+	Reason  string `json:"reason,omitempty" yaml:"reason,omitempty"`
 }
 
 // Fit is a calibration of the twin.
@@ -109,8 +112,9 @@ var quantilesFitted = []float64{.1, .25, .5, .75, .9, .99}
 // FitRuns calibrates a deployment from runs. It begins with what the gaps
 // between chunks say of the steps, moves all parameters together as long as
 // the twin comes nearer to the runs, and works the uncertainty out from how
-// much the runs change with each (the Gauss-Newton covariance). Errors are
-// the user's.
+// much the runs change with each (the Gauss-Newton covariance). Meanwhile the
+// runs' own slow phases are replayed; how slow and how long they are is fitted
+// from the gaps alone. Errors are the user's.
 func FitRuns(d *deploy.Deployment, runs []*Recording) (*Fit, error) {
 	n := 0
 	for _, r := range runs {
@@ -120,7 +124,8 @@ func FitRuns(d *deploy.Deployment, runs []*Recording) (*Fit, error) {
 		return nil, user.Errorf("measure longer with --duration", "%d answered requests are too few to fit anything; it takes 50", n)
 	}
 	f := fitter{runs: shortened(runs), d: *d}
-	if !begin(&f.d, f.runs) {
+	slow, ok := begin(&f.d, f.runs)
+	if !ok {
 		return nil, user.Errorf("measure longer, and with streaming", "the runs have too few chunks to read the duration of steps from")
 	}
 	for i := range parameters { // keep to the bounds: from nothing no factor leads anywhere
@@ -128,7 +133,10 @@ func FitRuns(d *deploy.Deployment, runs []*Recording) (*Fit, error) {
 	}
 	f.start = f.d
 	f.polish()
-	fit := &Fit{Schema: FitSchema, Deployment: d.Spec, Fitted: &f.d, Parameters: f.uncertainty()}
+	fit := &Fit{Schema: FitSchema, Deployment: d.Spec, Fitted: &f.d, Parameters: append(f.uncertainty(), slow.parameters()...)}
+	if f.d.Settings.SlowCV = slow.cv; slow.cv > 0 {
+		f.d.Settings.SlowTime = time.Duration(slow.time * 1e9)
+	}
 	fit.Range = deploy.Range{Input: [2]int{math.MaxInt, 0}, Output: [2]int{math.MaxInt, 0}, Running: [2]float64{math.MaxFloat64, 0}}
 	for _, r := range runs {
 		fit.Runs = append(fit.Runs, r.residual(&f.d))
@@ -201,7 +209,10 @@ func (f *Fit) Profile(given map[string]string) *deploy.Profile {
 		if x.Unit == "s" {
 			v = time.Duration(x.Value * 1e9).String()
 		}
-		p.Settings[x.Name], p.Factors[x.Name] = v, math.Round(x.Factor*1000)/1000
+		p.Settings[x.Name] = v
+		if x.Reason == "" {
+			p.Factors[x.Name] = math.Round(x.Factor*1000) / 1000
+		}
 	}
 	return p
 }
@@ -390,9 +401,9 @@ func (f *fitter) uncertainty() []Fitted {
 		p := &parameters[i]
 		v := p.value(&f.d)
 		factor := math.Exp(1.96 * math.Sqrt(max(cov[i][i], 0)))
-		out[i] = Fitted{
-			Name: p.name, Value: v, Unit: p.unit, Factor: factor, Identified: factor < 2,
-			AtBound: v <= p.lo*1.001 || v >= p.hi*0.999,
+		out[i] = Fitted{Name: p.name, Value: v, Unit: p.unit, Factor: factor, Identified: factor < 2}
+		if v <= p.lo*1.001 || v >= p.hi*0.999 {
+			out[i].AtBound, out[i].Factor, out[i].Identified, out[i].Reason = true, 1, false, "at its bound"
 		}
 	}
 	return out

@@ -1,7 +1,10 @@
 package predict
 
 import (
+	"fmt"
 	"math"
+	"math/rand/v2"
+	"strings"
 	"testing"
 
 	"pitot/internal/twin"
@@ -13,7 +16,7 @@ import (
 func simulated(t *testing.T, d *deploy.Deployment, rate float64, n int, seed uint64) *Recording {
 	t.Helper()
 	r := &Recording{Dir: "simulated", AtClient: true}
-	e, at, now := d.Engine(9), 0.0, int64(0)
+	e, at, now := d.Engine(seed), 0.0, int64(0)
 	for i := range n {
 		u := func(k uint64) float64 {
 			return (float64(twin.Mix(seed^twin.Mix(uint64(i)<<8|k))>>12) + 0.5) / (1 << 52)
@@ -79,6 +82,9 @@ func TestFitFindsTheTruth(t *testing.T) {
 		if p.Name == "compute_efficiency" && (!p.Identified || math.Abs(p.Value/0.5-1) > 0.1) || p.Name == "frontend_chunk" && p.Identified {
 			t.Errorf("%+v", p)
 		}
+		if p.AtBound != (p.Reason == "at its bound") || p.AtBound && p.Factor != 1 {
+			t.Errorf("an interval at a bound: %+v", p)
+		}
 	}
 	for _, r := range fit.Runs {
 		if r.Held == 0 || worst(r.ErrorPct) > 8 {
@@ -98,5 +104,159 @@ func TestFitRefusesTooFew(t *testing.T) {
 	}
 	if _, err := FitRuns(d, []*Recording{simulated(t, d, 1, 10, 1)}); err == nil {
 		t.Error("ten requests were enough")
+	}
+}
+
+// noisy is the deployment of which the tests of slow phases simulate runs.
+func noisy(t *testing.T, settings string) *deploy.Deployment {
+	t.Helper()
+	d, err := deploy.Parse("llama-3.1-8b@rtx4090?step_overhead=6ms&row_overhead=60us&compute_efficiency=0.5&frontend_request=8ms&max_num_seqs=48&step_jitter=0.1&" + settings)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return d
+}
+
+// Slow phases are found in the gaps of two runs, however long they are, and
+// none where there are none.
+func TestSlowPhasesAreFound(t *testing.T) {
+	if testing.Short() {
+		t.Skip("simulates for seconds")
+	}
+	t.Parallel()
+	for _, c := range []struct{ cv, time float64 }{{0, 1}, {0.1, 1}, {0.2, 0.3}, {0.2, 3}, {0.35, 1}} {
+		const seeds = 3
+		logCV, logTime := 0.0, 0.0
+		for seed := range uint64(seeds) {
+			truth := noisy(t, fmt.Sprintf("slow_cv=%v&slow_time=%vs", c.cv, c.time))
+			var g regression
+			g.add(simulated(t, truth, 1, 400, 10*seed+1))
+			g.add(simulated(t, truth, 2, 800, 10*seed+2))
+			s := g.slowPhases()
+			if c.cv == 0 {
+				if s.cv != 0 {
+					t.Errorf("slow phases of %.3f over %.2f s where there are none", s.cv, s.time)
+				}
+				continue
+			}
+			if math.Abs(math.Log(s.cv/c.cv)) > math.Log(1.25) || math.Abs(math.Log(s.time/c.time)) > math.Log(2) {
+				t.Errorf("slow_cv %v and slow_time %v s, found %.3f and %.2f s", c.cv, c.time, s.cv, s.time)
+			}
+			logCV, logTime = logCV+math.Log(s.cv/c.cv)/seeds, logTime+math.Log(s.time/c.time)/seeds
+		}
+		if math.Abs(logCV) > 0.1 || math.Abs(logTime) > 0.3 {
+			t.Errorf("slow_cv %v and slow_time %v s, found %.2f and %.2f times as large in the mean", c.cv, c.time, math.Exp(logCV), math.Exp(logTime))
+		}
+	}
+}
+
+// series are residuals of steps of 10 ms: slow phases, jitter, and now and then
+// a stall of 50 times a step.
+func series(n int, cv, time, jitter, stalls float64, seed uint64) []stepResidual {
+	dice := rand.New(rand.NewPCG(seed, 7))
+	list := make([]stepResidual, n)
+	x, rho := cv*dice.NormFloat64(), math.Exp(-0.01/time)
+	for i := range list {
+		x = rho*x + cv*math.Sqrt(1-rho*rho)*dice.NormFloat64()
+		list[i] = stepResidual{float64(i) * 0.01, x + jitter*dice.NormFloat64()}
+		if dice.Float64() < stalls {
+			list[i].log += math.Log(50)
+		}
+	}
+	return list
+}
+
+// The intervals hold the truth about as often as they say, with stalls too.
+func TestSlowPhasesIntervals(t *testing.T) {
+	t.Parallel()
+	const seeds, cv, time = 40, 0.15, 1.0
+	for _, stalls := range []float64{0, 0.002} {
+		inCV, inTime := 0, 0
+		for seed := range uint64(seeds) {
+			list := series(9_000, cv, time, 0.15, stalls, seed)
+			winsorise(list)
+			v, ok := autocovariances([][]stepResidual{list})
+			if !ok {
+				t.Fatal("too few")
+			}
+			s := v.slowness()
+			if math.Abs(math.Log(s.cv/cv)) < 1.96*s.cvSE {
+				inCV++
+			}
+			if math.Abs(math.Log(s.time/time)) < 1.96*s.timeSE {
+				inTime++
+			}
+		}
+		t.Logf("%d and %d of %d intervals hold the truth", inCV, inTime, seeds)
+		if inCV < seeds*85/100 || inTime < seeds*85/100 {
+			t.Errorf("%d of %d intervals hold slow_cv, %d slow_time", inCV, seeds, inTime)
+		}
+	}
+}
+
+// What a fit cannot know it says.
+func TestSlowPhasesNotDetermined(t *testing.T) {
+	for want, s := range map[string]slowness{
+		"too few steps":             {},
+		"no slow phases found":      {seconds: 100},
+		"last 12 correlation times": {cv: 0.2, time: 10, seconds: 120, cvSE: 0.1, timeSE: 0.1},
+		"":                          {cv: 0.2, time: 1, seconds: 120, cvSE: 0.1, timeSE: 0.1},
+	} {
+		for _, f := range s.parameters() {
+			if !strings.Contains(f.Reason, want) || (f.Reason == "") != (want == "") || (f.Factor == 1) != (want != "") {
+				t.Errorf("%q: %+v", want, f)
+			}
+		}
+	}
+}
+
+// Over a short run slow phases alone move the means, and it is said.
+func TestBesideSaysWhatPhasesMayDo(t *testing.T) {
+	d := noisy(t, "slow_cv=0.2&slow_time=3s")
+	if s := chance(&d.Settings, 60); !strings.Contains(s, "differ by up to 18 %") {
+		t.Error(s)
+	}
+	if s := chance(&d.Settings, 36_000); s != "" {
+		t.Error(s)
+	}
+	if s := chance(&noisy(t, "slow_cv=0").Settings, 60); s != "" {
+		t.Error(s)
+	}
+}
+
+// The tail of another load needs the slow phases: TPOT of answers that are
+// shorter than a phase has the spread of phases, which jitter averages out.
+func TestFitFindsTheTail(t *testing.T) {
+	if testing.Short() {
+		t.Skip("replays for seconds")
+	}
+	truth := noisy(t, "slow_cv=0.2&slow_time=3s")
+	start, err := deploy.Parse("llama-3.1-8b@rtx4090?max_num_seqs=48")
+	if err != nil {
+		t.Fatal(err)
+	}
+	const seeds = 2
+	p99 := func(d *deploy.Deployment) float64 {
+		var all []float64
+		for k := range uint64(4) {
+			all = append(all, simulated(t, d, 2, 3000, 100+k).Recorded().TPOT...)
+		}
+		return quantities(all).P99
+	}
+	want := p99(truth)
+	with, without := 0.0, 0.0
+	for seed := range uint64(seeds) {
+		fit, err := FitRuns(start, []*Recording{simulated(t, truth, 1, 400, 10*seed+1), simulated(t, truth, 3, 1000, 10*seed+2)})
+		if err != nil {
+			t.Fatal(err)
+		}
+		plain := *fit.Fitted
+		plain.Settings.SlowCV = 0
+		a, b := p99(fit.Fitted)/want-1, p99(&plain)/want-1
+		t.Logf("p99 of TPOT %+.1f %% with slow phases of %.3f over %v, %+.1f %% without", 100*a, fit.Fitted.Settings.SlowCV, fit.Fitted.Settings.SlowTime, 100*b)
+		with, without = with+a/seeds, without+b/seeds
+	}
+	if math.Abs(with) > 0.04 || without > -0.10 {
+		t.Errorf("p99 of TPOT is off by %.1f %% with slow phases and by %.1f %% without", 100*with, 100*without)
 	}
 }

@@ -32,6 +32,8 @@ type Recording struct {
 	Meta     Meta
 	AtClient bool
 	Requests []Recorded
+
+	course *course // the slow phases that a replay goes through again, nil if none
 }
 
 // Meta is meta.json: what was run, under vLLM's names.
@@ -285,6 +287,9 @@ func (r *Recording) replay(d *deploy.Deployment) []timing {
 		c.Settings.Frontend = vllm.Frontend{}
 	}
 	e := c.Engine(1)
+	if r.course != nil {
+		e.Pace(func(at int64) float64 { return r.course.at(float64(at) / 1e9) })
+	}
 	list := make([]timing, len(r.Requests))
 	last := make([]int64, len(r.Requests)) // chunk of each, 0 before the first
 	var now int64

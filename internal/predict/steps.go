@@ -26,6 +26,13 @@ const (
 	columns
 )
 
+// gap is the time between two chunks of a stream, in seconds as a recording
+// counts them, and what went on meanwhile.
+type gap struct {
+	from, to float64
+	x        [columns]float64
+}
+
 // regression adds up the normal equations of weighted least squares.
 type regression struct {
 	m [columns][columns]float64
@@ -33,6 +40,7 @@ type regression struct {
 	n int
 
 	decode []float64 // gaps with nothing but answers, for the jitter
+	gaps   [][]gap   // of each run
 }
 
 // event is so many tokens at a time.
@@ -83,19 +91,20 @@ func (g *regression) add(r *Recording) {
 	for i := 1; i < len(events); i++ {
 		events[i].tokens += events[i-1].tokens
 	}
+	var gaps []gap
 	for i, q := range r.Requests {
 		if held(i) {
 			continue
 		}
 		for i := 1; i < len(q.times); i++ {
 			from, to := q.times[i-1], q.times[i]
-			gap := to - from
-			if gap <= 0 {
+			took := to - from
+			if took <= 0 {
 				continue
 			}
 			mid := (from + to) / 2
 			// Chunks of one step come one after the other, not at once.
-			smear := min(0.5e-3, gap/4)
+			smear := min(0.5e-3, took/4)
 			var x [columns]float64
 			x[colStep] = 1
 			x[colRow] = float64(max(before(firsts, mid)-before(lasts, mid), 1))
@@ -107,16 +116,32 @@ func (g *regression) add(r *Recording) {
 				x[colPrefill]++
 			}
 			x[colArrival] = float64(before(sents, to) - before(sents, from))
-			w := 1 / x[colRow] // a step has as many gaps as rows
+			g.n++
+			gaps = append(gaps, gap{from, to, x})
+			if x[colPrefill] == 0 && x[colArrival] == 0 && x[colRow] <= 2 {
+				g.decode = append(g.decode, took)
+			}
+		}
+	}
+	g.gaps = append(g.gaps, gaps)
+}
+
+// sum adds up the normal equations. courses are the slow phases of each run as
+// far as they are known: what a gap would have been without is regressed.
+func (g *regression) sum(courses []course) {
+	g.m, g.v = [columns][columns]float64{}, [columns]float64{}
+	for i, gaps := range g.gaps {
+		for _, p := range gaps {
+			took := p.to - p.from
+			if courses != nil {
+				took /= courses[i].at(p.from)
+			}
+			w := 1 / p.x[colRow] // a step has as many gaps as rows
 			for a := range columns {
 				for b := range columns {
-					g.m[a][b] += w * x[a] * x[b]
+					g.m[a][b] += w * p.x[a] * p.x[b]
 				}
-				g.v[a] += w * x[a] * gap
-			}
-			g.n++
-			if x[colPrefill] == 0 && x[colArrival] == 0 && x[colRow] <= 2 {
-				g.decode = append(g.decode, gap)
+				g.v[a] += w * p.x[a] * took
 			}
 		}
 	}
@@ -140,6 +165,9 @@ func (g *regression) solve() (c [columns]float64) {
 				m[i][j] = g.m[a][b]
 			}
 			m[i][i] *= 1 + 1e-9
+			if a == colPrefill { // prompts of one length: the tokens take the cost
+				m[i][i] *= 1 + 1e-3
+			}
 		}
 		inv := inverse(m)
 		c = [columns]float64{}
@@ -161,14 +189,20 @@ func (g *regression) solve() (c [columns]float64) {
 }
 
 // begin sets the parameters of a deployment to what the gaps of the runs say,
-// if they say enough.
-func begin(d *deploy.Deployment, runs []*Recording) bool {
+// if they say enough. It gives what they say of slow phases, and lets replays of
+// the runs go through them: else they would be ascribed to a parameter.
+func begin(d *deploy.Deployment, runs []*Recording) (slowness, bool) {
 	var g regression
 	for _, r := range runs {
 		g.add(r)
 	}
 	if g.n < 1000 {
-		return false
+		return slowness{}, false
+	}
+	slow := g.slowPhases()
+	d.Settings.SlowCV = 0
+	for i, c := range slow.courses {
+		runs[i].course = &c
 	}
 	c := g.solve()
 	seconds := func(s float64) time.Duration { return time.Duration(max(s, 0) * 1e9) }
@@ -199,7 +233,11 @@ func begin(d *deploy.Deployment, runs []*Recording) bool {
 		f.Latency += seconds(over[len(over)/4])
 	}
 	d.Settings.StepJitter = g.jitter()
-	return true
+	if slow.cv > 0 { // a part of the spread is theirs
+		j := d.Settings.StepJitter
+		d.Settings.StepJitter = math.Sqrt(max(j*j-slow.cv*slow.cv, 1e-4))
+	}
+	return slow, true
 }
 
 // jitter is the spread of the gaps with nothing but answers, as half of the

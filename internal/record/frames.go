@@ -29,12 +29,18 @@ var ErrCorrupt = errors.New("corrupt frame")
 // one; its strings and a mark's data may be kept.
 func Frames(dir string) iter.Seq2[Frame, error] {
 	return func(yield func(Frame, error) bool) {
-		frames := journalFrames(filepath.Join(dir, journalName), false)
+		frames := Since(dir, 0)
 		if !hasJournal(dir) {
 			frames = parquetFrames(dir)
 		}
 		frames(yield)
 	}
+}
+
+// Since yields the frames that the journal of dir has behind an offset, see
+// [Journal.Offset].
+func Since(dir string, offset int64) iter.Seq2[Frame, error] {
+	return journalFrames(filepath.Join(dir, journalName), offset, false)
 }
 
 // Marks yields only the marks of what [Frames] does, without reading the
@@ -59,7 +65,7 @@ func Marks(dir string) iter.Seq2[Mark, error] {
 			}
 			return
 		}
-		for f, err := range journalFrames(filepath.Join(dir, journalName), true) {
+		for f, err := range journalFrames(filepath.Join(dir, journalName), 0, true) {
 			if err != nil {
 				yield(Mark{}, err)
 				return
@@ -78,8 +84,8 @@ func hasJournal(dir string) bool {
 	return !errors.Is(err, fs.ErrNotExist)
 }
 
-// journalFrames yields the frames of a journal, or their marks alone.
-func journalFrames(path string, marks bool) iter.Seq2[Frame, error] {
+// journalFrames yields the frames of a journal from an offset on, or their marks alone.
+func journalFrames(path string, offset int64, marks bool) iter.Seq2[Frame, error] {
 	return func(yield func(Frame, error) bool) {
 		file, err := os.Open(path)
 		if err != nil {
@@ -92,7 +98,11 @@ func journalFrames(path string, marks bool) iter.Seq2[Frame, error] {
 			yield(Frame{}, fmt.Errorf("open journal: %w", err))
 			return
 		}
-		s := scanner{in: bufio.NewReaderSize(file, 1<<16), size: info.Size()}
+		if _, err := file.Seek(offset, io.SeekStart); err != nil {
+			yield(Frame{}, fmt.Errorf("open journal: %w", err))
+			return
+		}
+		s := scanner{in: bufio.NewReaderSize(file, 1<<16), size: info.Size(), offset: offset}
 		s.decoder.marksOnly = marks
 		for {
 			frame, err := s.next()

@@ -77,6 +77,82 @@ func Create(dir string) (*Journal, error) {
 	return newJournal(f), nil
 }
 
+// Reopen goes on with the records of a run that was killed or has ended: it
+// writes a new journal of the frames that keep wants (it may change them), and takes further
+// records behind them. The Parquet files, if that is where the records were,
+// go when the journal is complete.
+func Reopen(dir string, keep func(*Frame) bool) (*Journal, error) {
+	path := filepath.Join(dir, journalName)
+	temp := path + ".tmp"
+	f, err := os.Create(temp)
+	if err != nil {
+		return nil, fmt.Errorf("reopen journal: %w", err)
+	}
+	size, err := copyFrames(f, dir, keep)
+	if err == nil {
+		err = f.Sync()
+	}
+	if err = errors.Join(err, f.Close()); err == nil {
+		err = os.Rename(temp, path)
+	}
+	if err != nil {
+		os.Remove(temp)
+		return nil, fmt.Errorf("reopen journal: %w", err)
+	}
+	for _, name := range fileNames() {
+		if err := os.Remove(filepath.Join(dir, name)); err != nil && !errors.Is(err, fs.ErrNotExist) {
+			return nil, fmt.Errorf("reopen journal: %w", err)
+		}
+	}
+	if f, err = os.OpenFile(path, os.O_WRONLY, 0o644); err != nil {
+		return nil, fmt.Errorf("reopen journal: %w", err)
+	}
+	lock(f)
+	if _, err := f.Seek(size, io.SeekStart); err != nil {
+		return nil, errors.Join(fmt.Errorf("reopen journal: %w", err), f.Close())
+	}
+	j := newJournal(f)
+	j.before, j.end = size, size
+	return j, nil
+}
+
+// copyFrames writes frames as a journal does. What stands behind a damaged
+// place is lost, as it is for every reader.
+func copyFrames(w io.Writer, dir string, keep func(*Frame) bool) (size int64, err error) {
+	b := newBatch()
+	var out []byte
+	for f, err := range Frames(dir) {
+		if err != nil {
+			if errors.Is(err, ErrCorrupt) {
+				return size, nil
+			}
+			return size, err
+		}
+		if !keep(&f) {
+			continue
+		}
+		b.reset(f.Point)
+		for i := range f.Chunks {
+			b.chunk(f.Chunks[i])
+		}
+		for i := range f.Rows {
+			b.row(&f.Rows[i])
+		}
+		for _, s := range f.Samples {
+			b.sample(s)
+		}
+		for _, m := range f.Marks {
+			b.mark(m)
+		}
+		out = b.appendTo(out[:0])
+		n, err := w.Write(out)
+		if size += int64(n); err != nil {
+			return size, err
+		}
+	}
+	return size, nil
+}
+
 func newJournal(f file) *Journal {
 	j := &Journal{
 		open: newBatch(),
@@ -203,6 +279,15 @@ func (j *Journal) flusher() {
 		}
 		j.Flush()
 	}
+}
+
+// Offset writes everything taken before it and gives the place in the journal
+// where what is taken from now on begins, for [Since].
+func (j *Journal) Offset() (int64, error) {
+	err := j.Flush()
+	j.writing.Lock()
+	defer j.writing.Unlock()
+	return j.end, err
 }
 
 // Flush writes everything taken before it and returns the journal's error.

@@ -64,7 +64,7 @@ func Finish(dir string, see func(Frame)) error {
 	seen := func(yield func(Frame, error) bool) {
 		read = true
 		goOn := true
-		for f, err := range journalFrames(path, false) {
+		for f, err := range Since(dir, 0) {
 			if err == nil {
 				see(f)
 			}

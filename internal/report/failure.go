@@ -21,6 +21,8 @@ func (m *PointModel) failures(p *result.Point) {
 	r := p.Requests
 	switch p.Outcome {
 	case "", "ok":
+	case "unstable":
+		m.Outcome = "the load is more than the server can serve: its queue grew all the time"
 	default:
 		m.Outcome = "the server was " + p.Outcome
 	}

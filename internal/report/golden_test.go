@@ -65,6 +65,8 @@ func serving(n int) *result.Run {
 	return run
 }
 
+const oneLoad = "one load cannot tell: repeat it or sweep"
+
 func float(x float64) *float64 { return &x }
 func whole(n int) *int         { return &n }
 
@@ -124,6 +126,48 @@ func cases() map[string]*result.Run {
 		}
 		p.Requests = result.Requests{Due: 2700, OK: 2619, Cut: 81, Errors: map[string]int{"timeout": 81}}
 		p.Outcome = "degraded"
+	})
+	add("intervals", 12_345, func(run *result.Run, p *result.Point) {
+		for x, s := range map[float64]*result.Summary{87.3: p.Metrics.TTFT, 8.41: p.Metrics.TPOT, 1155.2: p.Metrics.E2E} {
+			s.CI95 = map[string][2]float64{"p50": {.98 * x, 1.02 * x}, "mean": {1.01 * x, 1.07 * x}}
+			s.NoInterval = map[string]string{"p90": oneLoad, "p95": oneLoad, "p99": oneLoad, "p99_9": oneLoad}
+		}
+		p.Throughput.CI95 = map[string][2]float64{"requests_per_s": {4.41, 4.59}, "output_tokens_per_s": {564.2, 587.6}}
+		p.SLO = &result.SLO{Spec: "p99 ttft<200ms", Attained: float(.99926), CI95: &[2]float64{.9985, 1}, Met: "yes", Limits: []result.Limit{
+			{Spec: "p99 ttft<200ms", Metric: "ttft", Value: float(165.9), Attained: float(.99926), Met: "yes"}}}
+		p.Goodput = &result.Goodput{RequestsPerS: 4.4967}
+	})
+	add("undecided", 270, func(run *result.Run, p *result.Point) {
+		p.Stability, p.StabilityWhy, p.Seconds.Window = "undecided", "25 residence times; 30 needed: --duration 1m20s", 60
+		p.Throughput.NoInterval = "25 residence times; 100 needed: --duration 4m10s"
+		for _, s := range []*result.Summary{p.Metrics.TTFT, p.Metrics.E2E} {
+			s.NoInterval = map[string]string{"p50": p.Throughput.NoInterval, "p99": p.Throughput.NoInterval}
+		}
+	})
+	withhold := func(why string, of ...*result.Summary) {
+		for _, s := range of {
+			*s = result.Summary{N: s.N, Min: s.Min, Withheld: map[string]string{"mean": why, "p50": why, "p99": why, "max": why}}
+		}
+	}
+	add("unstable", 2700, func(run *result.Run, p *result.Point) {
+		p.Stability, p.StabilityWhy, p.Outcome = "unstable", "the queue grew: 8.1 % of the arrivals were left over", "unstable"
+		p.InFlight = []float64{9.12, 24.5, 45.1, 61, 84.2, 101.7, 118, 140.3, 155.5, 181, 199.9, 218}
+		p.Growth = &result.Growth{PerS: .3645, Deficit: .081}
+		withhold(p.StabilityWhy, p.Metrics.TTFT, p.Metrics.E2E)
+		p.Throughput.NoInterval = "the queue grew"
+		p.Verdict = result.ValidWithFlags
+		p.Checks[4] = result.Check{Name: "stability", Value: "8.1 % of the arrivals left over", Limit: "≤ 2 %", Status: "flag", Advice: "Lower the rate: latencies under this one depend on how long it is kept up."}
+	})
+	add("not-settled", 2700, func(run *result.Run, p *result.Point) {
+		why := "not settled: 14.8 in flight in the first half of the window, 31.2 in the second"
+		p.Load = result.Load{Loop: "closed", Concurrency: whole(40), ThinkMS: float(1500)}
+		p.Stability, p.StabilityWhy = "stable", "a closed loop: its users bound what is in flight"
+		p.InFlight = []float64{12.1, 13.3, 14.1, 14.9, 16, 18.6, 22.9, 28.1, 31, 33.2, 35.5, 36.4}
+		m := p.Metrics
+		withhold("the load had not settled", m.TTFT, m.TPOT, m.ITL, m.ICL, m.Stall, m.E2E)
+		p.Throughput.NoInterval = "the load had not settled"
+		p.Verdict = result.ValidWithFlags
+		p.Checks[4] = result.Check{Name: "warm-up", Value: why, Limit: "steady before the window begins", Status: "flag", Advice: "Measure longer with --duration, or look at what the server does meanwhile."}
 	})
 	add("few", 150, func(*result.Run, *result.Point) {})
 	add("withheld", 8, func(run *result.Run, p *result.Point) {

@@ -70,6 +70,7 @@ func (m *PointModel) tables(p *result.Point) {
 	}
 	m.classes(p)
 	m.legend()
+	m.intervals(p, lines)
 }
 
 // lines are the metrics that there are; for those that are undefined a remark
@@ -78,9 +79,13 @@ func (m *PointModel) lines(x *result.Metrics) (lines []line) {
 	var reasons []string
 	without := map[string][]string{}
 	add := func(name, key string, s *result.Summary) {
+		why := plain(x.Undefined[key])
 		if s != nil {
+			why = plain(steady(s))
+		}
+		if s != nil && why == "" {
 			lines = append(lines, line{name, s})
-		} else if why := plain(x.Undefined[key]); why != "" {
+		} else if why != "" {
 			if without[why] == nil {
 				reasons = append(reasons, why)
 			}

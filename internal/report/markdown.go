@@ -17,6 +17,10 @@ func (m Model) Markdown(w io.Writer) error {
 	for _, warning := range m.Warnings {
 		p.item("**" + inMarkdown(warning) + "**")
 	}
+	if m.Overview != nil {
+		m.Overview.markdown(p)
+		m.Points = nil // they are in run.json
+	}
 	for i := range m.Points {
 		m.Points[i].markdown(p)
 	}
@@ -55,9 +59,11 @@ func (m *PointModel) markdown(p *printer) {
 		p.line("")
 		m.Latencies.markdown(p)
 	}
-	if m.Classes != nil {
-		p.line("")
-		m.Classes.markdown(p)
+	for _, t := range []*Table{m.Intervals, m.Classes} {
+		if t != nil {
+			p.line("")
+			t.markdown(p)
+		}
 	}
 	p.line("")
 	if len(m.Legend) > 0 {

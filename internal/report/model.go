@@ -19,6 +19,7 @@ type Model struct {
 	Title    string     // what was measured
 	Facts    [][]string // of the run; the parts of a fact belong on one line
 	Warnings []string   // why the run is not whole
+	Overview *Overview  // of a sweep or a search, nil for others
 	Points   []PointModel
 	Dir      string
 }
@@ -34,6 +35,7 @@ type PointModel struct {
 	Failures   []string // requests that were not served, and why
 	Objective  *Objective
 	Latencies  Table
+	Intervals  *Table
 	Classes    *Table
 	Legend     []string // of the marks in the tables, those that occur
 	Remarks    []string // what a reader must know of the numbers
@@ -68,6 +70,7 @@ func Build(run *result.Run, dir string) Model {
 	if len(run.Points) == 0 {
 		m.Warnings = append(m.Warnings, "nothing was measured: the run ended before its load began")
 	}
+	m.Overview = overview(run)
 	for i := range run.Points {
 		p := buildPoint(run, &run.Points[i])
 		if n := len(run.Points); n > 1 {
@@ -156,6 +159,7 @@ func buildPoint(run *result.Run, p *result.Point) PointModel {
 	m.headline(p)
 	m.failures(p)
 	m.Objective = objective(p)
+	m.backlog(p)
 	m.tables(p)
 	m.instrument(run, p)
 	for _, status := range []string{"fail", "flag"} {
@@ -227,6 +231,9 @@ func (m *PointModel) headline(p *result.Point) {
 		if p.SLO != nil && c.USDPerMGoodOutput != nil {
 			add("$%s per million within the SLO", quantity(*c.USDPerMGoodOutput))
 		}
+	}
+	if b := balance(p); b != "" {
+		m.Headline = append(m.Headline, b)
 	}
 	switch {
 	case t.Why == "":

@@ -185,14 +185,14 @@ func Fit(w io.Writer, x *predict.Fit, file string, s Style) error {
 	p.line("")
 	t := Table{Head: []string{"parameter", "value", "95 % interval", ""}}
 	for _, f := range x.Parameters {
-		note := ""
+		interval, note := physical(f.Value/f.Factor, f.Unit)+" to "+physical(f.Value*f.Factor, f.Unit), ""
 		switch {
-		case f.AtBound:
-			note = "at the bound of what is possible"
+		case f.Reason != "":
+			interval, note = "-", f.Reason
 		case !f.Identified:
 			note = "the runs do not determine it"
 		}
-		t.Rows = append(t.Rows, []string{f.Name, physical(f.Value, f.Unit), physical(f.Value/f.Factor, f.Unit) + " to " + physical(f.Value*f.Factor, f.Unit), note})
+		t.Rows = append(t.Rows, []string{f.Name, physical(f.Value, f.Unit), interval, note})
 	}
 	t.text(p, s)
 	p.line("")

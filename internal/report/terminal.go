@@ -61,6 +61,10 @@ func (m Model) Text(w io.Writer, s Style) error {
 	for _, warning := range m.Warnings {
 		p.write(s, yellow, "", warning)
 	}
+	if m.Overview != nil {
+		m.Overview.text(p, s)
+		m.Points = nil // they are in the other formats
+	}
 	for i := range m.Points {
 		if i > 0 || m.Points[i].Ordinal != "" {
 			p.line("")
@@ -102,9 +106,11 @@ func (m *PointModel) text(p *printer, s Style) {
 	if len(m.Latencies.Rows) > 0 {
 		m.Latencies.text(p, s)
 	}
-	if m.Classes != nil {
-		p.line("")
-		m.Classes.text(p, s)
+	for _, t := range []*Table{m.Intervals, m.Classes} {
+		if t != nil {
+			p.line("")
+			t.text(p, s)
+		}
 	}
 	if len(m.Legend) > 0 {
 		p.write(s, dim, "", m.Legend...)

@@ -21,6 +21,8 @@ type Run struct {
 	Workload    json.RawMessage   `json:"workload"` // as planned: lengths, prompts, sampling
 	Notes       map[string]string `json:"notes"`
 	Points      []Point           `json:"points"`
+	Curve       *Curve            `json:"curve,omitempty"`    // of a sweep
+	Capacity    *Capacity         `json:"capacity,omitempty"` // of a search
 	Verdict     Verdict           `json:"verdict"`
 	Interrupted bool              `json:"interrupted,omitempty"` // stopped by the user
 	Recovered   bool              `json:"recovered,omitempty"`   // finished from the journal of a run that died
@@ -66,19 +68,38 @@ const (
 
 // Point is one workload at one load.
 type Point struct {
-	Load       Load             `json:"load"`
-	Seconds    Seconds          `json:"seconds"`
-	Requests   Requests         `json:"requests"`
-	Throughput Throughput       `json:"throughput"`
-	Cost       *Cost            `json:"cost"`
-	Metrics    Metrics          `json:"metrics"`
-	SLO        *SLO             `json:"slo"`
-	Goodput    *Goodput         `json:"goodput"`
-	Stability  string           `json:"stability"` // "stable", "unstable" or "undecided"
-	Outcome    string           `json:"outcome"`   // "ok", "degraded", "unstable" or "failing": the server's, not the instrument's
-	Classes    map[string]Class `json:"classes,omitempty"`
-	Checks     []Check          `json:"checks"`
-	Verdict    Verdict          `json:"verdict"`
+	Stage      string     `json:"stage,omitempty"` // what it is for in a sweep or a search
+	Load       Load       `json:"load"`
+	Seconds    Seconds    `json:"seconds"`
+	Requests   Requests   `json:"requests"`
+	Throughput Throughput `json:"throughput"`
+	Cost       *Cost      `json:"cost"`
+	Metrics    Metrics    `json:"metrics"`
+	SLO        *SLO       `json:"slo"`
+	Goodput    *Goodput   `json:"goodput"`
+	Stability  string     `json:"stability"` // "stable", "unstable" or "undecided"
+	// StabilityWhy says what it rests on, or what would decide it.
+	StabilityWhy string           `json:"stability_why,omitempty"`
+	InFlight     []float64        `json:"in_flight,omitempty"` // time means in equal blocks of the window, of requests between due and done
+	Growth       *Growth          `json:"growth,omitempty"`    // of the requests in flight; none in a closed loop
+	Outcome      string           `json:"outcome"`             // "ok", "degraded", "unstable" or "failing": the server's, not the instrument's
+	Classes      map[string]Class `json:"classes,omitempty"`
+	Checks       []Check          `json:"checks"`
+	Verdict      Verdict          `json:"verdict"`
+}
+
+// Growth is the trend of the requests in flight over the window: the median
+// slope between its blocks.
+type Growth struct {
+	PerS    float64 `json:"per_s"`   // requests
+	Deficit float64 `json:"deficit"` // the same as a share of the arrivals: those that are never served
+}
+
+// Aside says that flags of a point of a sweep or a search are no flags of the
+// whole: it only found out where to look, or is beyond what the target serves,
+// which is what it is there to show.
+func (p *Point) Aside() bool {
+	return p.Stage == "light" || p.Stage == "bracket" || p.Stage == "curve" && p.Stability == "unstable"
 }
 
 // Load is what was asked of the target. Rate is null in a closed loop,
@@ -97,6 +118,8 @@ type Seconds struct {
 	Warmup float64 `json:"warmup"`
 	Window float64 `json:"window"`
 	Drain  float64 `json:"drain"`
+
+	Residence float64 `json:"residence,omitempty"` // what a request takes without a queue, as far as it is known
 }
 
 // Requests counts the cohort: due = ok + failed + cut + unsent.
@@ -121,6 +144,9 @@ type Throughput struct {
 	OutputTokensPerS *float64 `json:"output_tokens_per_s"`
 	PerGPU           *PerGPU  `json:"per_gpu"`
 	Why              string   `json:"why,omitempty"` // why a figure is null or a lower bound
+
+	CI95       map[string][2]float64 `json:"ci95,omitempty"`        // of requests_per_s and output_tokens_per_s
+	NoInterval string                `json:"no_interval,omitempty"` // why there is none
 }
 
 // PerGPU is throughput divided by the number of GPUs.
@@ -194,6 +220,7 @@ type Summary struct {
 	CI95       map[string][2]float64 `json:"ci95,omitempty"`
 	NoInterval map[string]string     `json:"no_interval,omitempty"` // why there is no interval
 	Withheld   map[string]string     `json:"withheld,omitempty"`    // why there is no value
+	Phi        map[string]float64    `json:"phi,omitempty"`         // over-dispersion of "above the percentile" in this run alone, to be pooled over neighbouring loads
 	Label      string                `json:"label,omitempty"`       // "amortised", "assumed", …
 }
 

@@ -14,9 +14,12 @@ import (
 // message printable.
 const maxLength = 1000
 
-// Parse reads an objective. Upper and lower case and white space do not
+// Parse reads an objective, or the name of one of the [Presets]. Upper and lower case and white space do not
 // matter. Every error is a [user.Error].
 func Parse(text string) (Spec, error) {
+	if spec, ok := preset(strings.ToLower(strings.TrimSpace(text))); ok {
+		text = spec
+	}
 	if len(text) > maxLength {
 		return Spec{}, user.Errorf("", "objective longer than %d bytes", maxLength)
 	}

@@ -155,3 +155,65 @@ func FuzzParse(f *testing.F) {
 		}
 	})
 }
+
+// Every preset is an objective that can be searched for, under a name of its own.
+func TestPresets(t *testing.T) {
+	seen := map[string]bool{}
+	for _, p := range Presets() {
+		s, err := Parse(" " + strings.ToUpper(p.Name))
+		if err != nil || seen[p.Name] || p.Source == "" {
+			t.Errorf("%s: %v", p.Name, err)
+		}
+		seen[p.Name] = true
+		if same, err := Parse(p.Spec); err != nil || same.String() != s.String() {
+			t.Errorf("%s: %s, not %s", p.Name, s, p.Spec)
+		}
+		if c, err := s.Claims(); err != nil || len(c) == 0 {
+			t.Errorf("%s: %v", p.Name, err)
+		}
+	}
+}
+
+func TestClaims(t *testing.T) {
+	s, err := Parse("p99 ttft<200ms, tpot<50ms, e2e<9s @90%, errors<1%")
+	if err != nil {
+		t.Fatal(err)
+	}
+	claims, err := s.Claims()
+	if err != nil || len(claims) != 3 {
+		t.Fatalf("%v, %v", claims, err)
+	}
+	ms := 1e6
+	good := Values{OK: true, TTFT: 100 * ms, TPOT: 20 * ms, E2E: 2000 * ms}
+	late, slow, failed := good, good, good
+	late.TTFT, slow.TPOT, failed.OK = 300*ms, 60*ms, false
+	for i, want := range map[string][4]bool{ // good, late, slow, failed
+		"p99 ttft<200ms":         {false, true, false, true},
+		"tpot<50ms, e2e<9s @90%": {false, false, true, true},
+		"errors<1%":              {false, false, false, true},
+	} {
+		found := false
+		for _, c := range claims {
+			if c.Spec != i {
+				continue
+			}
+			found = true
+			got := [4]bool{c.Violates(good), c.Violates(late), c.Violates(slow), c.Violates(failed)}
+			if got != want {
+				t.Errorf("%s: %v, want %v", i, got, want)
+			}
+		}
+		if !found {
+			t.Errorf("no claim %q among %v", i, claims)
+		}
+	}
+	for _, text := range []string{"p99 itl<50ms", "p100 ttft<1s"} {
+		s, err := Parse(text)
+		if err != nil {
+			continue
+		}
+		if _, err := s.Claims(); err == nil {
+			t.Errorf("%s is searched for", text)
+		}
+	}
+}

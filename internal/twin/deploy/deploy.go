@@ -53,6 +53,7 @@ func New(m catalogue.Model, a catalogue.Accelerator, tp int) *Deployment {
 		d.Settings.MaxNumBatchedTokens, d.Settings.MaxNumSeqs = 2048, 256
 	}
 	d.Settings.Frontend, d.Settings.StepJitter = DefaultFrontend, 0.02
+	d.Settings.SlowTime = time.Second // of phases that SlowCV turns on
 	return d
 }
 

@@ -133,6 +133,8 @@ var settings = []setting{
 	{[]string{"stream_interval"}, integer(func(d *Deployment) *int { return &d.Settings.StreamInterval })},
 	{[]string{"scale"}, number(func(d *Deployment) *float64 { return &d.Efficiency.Scale })},
 	{[]string{"step_jitter"}, number(func(d *Deployment) *float64 { return &d.Settings.StepJitter })},
+	{[]string{"slow_cv"}, number(func(d *Deployment) *float64 { return &d.Settings.SlowCV })},
+	{[]string{"slow_time"}, duration(func(d *Deployment) *time.Duration { return &d.Settings.SlowTime })},
 	{[]string{"step_overhead"}, duration(func(d *Deployment) *time.Duration { return &d.Efficiency.PerStep })},
 	{[]string{"row_overhead"}, duration(func(d *Deployment) *time.Duration { return &d.Efficiency.PerRequest })},
 	{[]string{"prefill_overhead"}, duration(func(d *Deployment) *time.Duration { return &d.Efficiency.PerPrefill })},

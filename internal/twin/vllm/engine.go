@@ -21,6 +21,8 @@ type Engine struct {
 	set   Settings
 	cost  Cost
 	sigma float64 // of the logarithm of a step's jitter
+	slow  phases
+	pace  func(at int64) float64
 	watch func(twin.StepInfo)
 
 	now     int64
@@ -44,6 +46,7 @@ func New(s Settings, c Cost) *Engine {
 	return &Engine{
 		set: s, cost: c,
 		sigma:   math.Sqrt(math.Log1p(s.StepJitter * s.StepJitter)),
+		slow:    phases{sigma: s.SlowCV, grain: max(int64(s.SlowTime)/perSlowTime, 1)},
 		pool:    newPool(s.NumGPUBlocks, s.EnablePrefixCaching),
 		waiting: queue{byPriority: s.Priority},
 		byID:    make(map[int64]*request),
@@ -54,6 +57,11 @@ func New(s Settings, c Cost) *Engine {
 
 // Watch implements [twin.Observable].
 func (e *Engine) Watch(f func(twin.StepInfo)) { e.watch = f }
+
+// Pace puts a machine's recorded slow phases on the engine: a factor on the
+// duration of every step, by the time at which it starts, besides the phases
+// of its own that the settings ask for.
+func (e *Engine) Pace(f func(at int64) float64) { e.pace = f }
 
 // Settings are those it was made with.
 func (e *Engine) Settings() Settings { return e.set }
@@ -207,7 +215,7 @@ func (e *Engine) fill() {
 			return
 		}
 		start := max(e.now, e.free)
-		p.end = start + e.duration(p)
+		p.end = start + e.duration(p, start)
 		e.free = p.end
 		e.flight = append(e.flight, p)
 		if e.watch != nil {
@@ -219,15 +227,27 @@ func (e *Engine) fill() {
 	}
 }
 
-// duration is how long a step takes, at least a nanosecond.
-func (e *Engine) duration(p *plan) int64 {
+// duration is how long a step that starts at a time takes, at least a
+// nanosecond.
+func (e *Engine) duration(p *plan, start int64) int64 {
 	d := float64(e.cost.Step(&p.batch))
 	if e.sigma > 0 {
-		u := (e.uniform(uint64(p.number), 1) + 0x1p-54)
-		z := math.Sqrt(-2*math.Log(u)) * math.Cos(2*math.Pi*e.uniform(uint64(p.number), 2)) // Box and Muller, 1958
-		d *= math.Exp(e.sigma*z - e.sigma*e.sigma/2)
+		d *= math.Exp(e.sigma*e.normal(uint64(p.number), 1, 2) - e.sigma*e.sigma/2)
+	}
+	if e.slow.sigma > 0 {
+		d *= e.slowFactor(start)
+	}
+	if e.pace != nil {
+		d *= e.pace(start)
 	}
 	return max(int64(d), 1)
+}
+
+// normal is a standard normal number that depends on the seed and its
+// arguments (Box and Muller, 1958).
+func (e *Engine) normal(n, a, b uint64) float64 {
+	u := e.uniform(n, a) + 0x1p-54
+	return math.Sqrt(-2*math.Log(u)) * math.Cos(2*math.Pi*e.uniform(n, b))
 }
 
 // uniform is a number in [0, 1) that depends on the seed and its arguments.

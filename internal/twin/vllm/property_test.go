@@ -39,6 +39,7 @@ func drawScene(t *rapid.T) scene {
 		NumSpeculativeTokens: in("drafts", 0, 4), AcceptanceRate: float64(in("acceptance", 0, 4)) / 4,
 		StreamInterval: in("stream interval", 1, 4), Seed: uint64(in("seed", 0, 99)),
 		StepJitter: float64(in("jitter", 0, 2)) / 4,
+		SlowCV:     float64(in("slow", 0, 2)) / 4, SlowTime: 5 * time.Microsecond,
 	}
 	s.set.MaxNumBatchedTokens = s.set.MaxNumSeqs + in("budget", 0, 40)
 	if !s.set.EnableChunkedPrefill {

@@ -629,3 +629,87 @@ func TestStepJitter(t *testing.T) {
 		t.Errorf("mean %.3f and cv %.3f, want 1 and 0.2", mean, cv)
 	}
 }
+
+// slowSteps runs one long answer and gives when each step started and how much
+// longer it took than it should, and what came out.
+func slowSteps(s Settings, every time.Duration, tokens int) (at, factor []float64, out []twin.Emission) {
+	s.Seed, s.MaxModelLen, s.NumGPUBlocks = 5, tokens+100, tokens
+	e := New(s, Flat{PerStep: every})
+	e.Watch(func(i twin.StepInfo) {
+		at = append(at, float64(i.Start))
+		factor = append(factor, float64(i.End-i.Start)/float64(every))
+	})
+	e.Add(0, twin.Job{ID: 0, Prompt: 1, Output: tokens})
+	for now := int64(0); now != math.MaxInt64; {
+		st := e.Step(now)
+		out, now = append(out, st.Out...), st.End
+	}
+	return at, factor, out
+}
+
+// Slow phases are a process in time: mean, spread and correlation are the same
+// however many steps there are.
+func TestSlowPhases(t *testing.T) {
+	const cv, phase = 0.2, 10 * time.Millisecond
+	for _, every := range []time.Duration{100 * time.Microsecond, 500 * time.Microsecond} {
+		s := rules()
+		s.SlowCV, s.SlowTime = cv, phase
+		at, factor, _ := slowSteps(s, every, int(20*time.Second/every))
+		// Sampled at equal times, as the steps would be if they took no time.
+		var x []float64
+		for i, k := 0, 0; k < len(at); i++ {
+			for k < len(at) && at[k] <= float64(i)*float64(phase) {
+				k++
+			}
+			x = append(x, factor[k-1])
+		}
+		mean, logs, n := 0.0, 0.0, float64(len(x))
+		for _, f := range x {
+			mean, logs = mean+f/n, logs+math.Log(f)/n
+		}
+		variance, lag := 0.0, 0.0
+		for i, f := range x {
+			variance += (math.Log(f) - logs) * (math.Log(f) - logs) / n
+			if i > 0 {
+				lag += (math.Log(f) - logs) * (math.Log(x[i-1]) - logs) / (n - 1)
+			}
+		}
+		if math.Abs(mean-1) > 0.03 || math.Abs(math.Sqrt(variance)-cv) > 0.02 || math.Abs(lag/variance-1/math.E) > 0.06 {
+			t.Errorf("steps of %v: mean %.3f, spread %.3f, correlation %.3f after one slow_time; want 1, %v, %.3f",
+				every, mean, math.Sqrt(variance), lag/variance, cv, 1/math.E)
+		}
+	}
+}
+
+// Equal seeds are equal phases, and without them their length is nothing.
+func TestSlowPhasesAreOfTheSeed(t *testing.T) {
+	s := rules()
+	s.StepJitter, s.SlowCV, s.SlowTime = 0.1, 0.3, time.Millisecond
+	_, _, a := slowSteps(s, time.Millisecond, 500)
+	_, _, b := slowSteps(s, time.Millisecond, 500)
+	s.SlowCV = 0
+	_, _, c := slowSteps(s, time.Millisecond, 500)
+	s.SlowTime = 0
+	_, _, d := slowSteps(s, time.Millisecond, 500)
+	for i := range a {
+		a[i].Trace, b[i].Trace, c[i].Trace, d[i].Trace = nil, nil, nil, nil
+	}
+	if !slices.Equal(a, b) || !slices.Equal(c, d) || slices.Equal(a, c) {
+		t.Error("phases of one seed differ, or those of spread 0 do something")
+	}
+}
+
+// A pace from outside is a factor on the steps that start then.
+func TestPace(t *testing.T) {
+	b := newBench(rules())
+	b.Pace(func(at int64) float64 { return 1 + float64(at/(4*step)) })
+	b.add(0, twin.Job{ID: 0, Prompt: 4, Output: 6})
+	b.finish()
+	var ends []int64
+	for _, i := range b.infos {
+		ends = append(ends, i.End/step)
+	}
+	if !slices.Equal(ends, []int64{1, 2, 3, 4, 6, 8}) {
+		t.Errorf("steps end at %v µs", ends)
+	}
+}

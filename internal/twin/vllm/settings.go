@@ -43,7 +43,13 @@ type Settings struct {
 	// StepJitter is the coefficient of variation of a lognormal factor on
 	// every step's duration.
 	StepJitter float64
-	// Seed decides the jitter and which drafts are accepted.
+	// SlowCV and SlowTime are a second lognormal factor on every step's
+	// duration, that of slow phases: SlowCV is the standard deviation of its
+	// logarithm, SlowTime how long phases last, as the time in which their
+	// correlation falls to 1/e. The factor's mean over time is 1.
+	SlowCV   float64
+	SlowTime time.Duration
+	// Seed decides jitter, slow phases, and which drafts are accepted.
 	Seed uint64
 }
 
@@ -103,6 +109,10 @@ func (s *Settings) Check() error {
 		return fmt.Errorf("acceptance_rate is %v, it must be between 0 and 1", s.AcceptanceRate)
 	case !(s.StepJitter >= 0 && s.StepJitter <= 10):
 		return fmt.Errorf("step_jitter is %v, it must be between 0 and 10", s.StepJitter)
+	case !(s.SlowCV >= 0 && s.SlowCV <= 2):
+		return fmt.Errorf("slow_cv is %v, it must be between 0 and 2", s.SlowCV)
+	case s.SlowTime < 0 || s.SlowTime == 0 && s.SlowCV > 0:
+		return fmt.Errorf("slow_time is %v, it must be above 0", s.SlowTime)
 	case s.MaxNumBatchedTokens < s.MaxNumSeqs:
 		// VllmConfig refuses it: a step could not decode all that run.
 		return fmt.Errorf("max_num_batched_tokens (%d) is smaller than max_num_seqs (%d)", s.MaxNumBatchedTokens, s.MaxNumSeqs)

@@ -1,0 +1,213 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"math"
+	"math/rand/v2"
+	"runtime"
+	"slices"
+	"strings"
+	"sync"
+
+	"pitot/internal/stat"
+	"pitot/internal/sweep"
+)
+
+const findAbout = "The highest rate at which 1 % of requests at most violate each limit, searched by sweep.Find with a budget of requests in windows, from nothing but the time of a request alone. " +
+	"Answered: there is an estimate. Error: median of |estimate ÷ truth − 1|. Half-width: median, of the 95 % interval. Holds: the interval holds the truth. " +
+	"Quoted: the lower limit passed a long look. Too high: of the quotes, above the truth, or over 2 % above. Quote: median, ÷ truth. Bracket: it holds the truth. " +
+	"Bisection halves a bracket of ±30 % nine times by whether a probe's p99 passes; its answer is quoted."
+
+func findHeader() []string {
+	return []string{"system", "budget", "used", "answered", "error", "half-width", "holds", "quoted", "quote", "too high", "over 2 % too high", "bracket"}
+}
+
+// find is on the queue alone, which is fast.
+func find() table {
+	return table{
+		name: "find", about: findAbout, header: findHeader(), reps: 300,
+		rows: func(reps int, seed uint64) [][]string { return findRows(systems()[:1], reps, seed, 1) },
+	}
+}
+
+// findTwins are the same on the twin, a table for each system.
+func findTwins() (tables []table) {
+	for _, s := range systems()[1:] {
+		t := find()
+		t.name, t.slow, t.reps = "find-"+strings.ReplaceAll(s.name, " ", "-"), true, 100
+		t.about += " The system is the twin in virtual time, " + s.about + ". Bisection has a quarter of the repetitions."
+		t.rows = func(reps int, seed uint64) [][]string { return findRows([]system{s}, reps, seed, 4) }
+		tables = append(tables, t)
+	}
+	return tables
+}
+
+func findRows(of []system, reps int, seed uint64, fewer int) (rows [][]string) {
+	for _, s := range of {
+		for _, budget := range []int{20_000, 40_000, 80_000, 160_000} {
+			rows = append(rows, findRow(s, budget, reps, seed))
+		}
+		for _, n := range []int{10_000, 30_000} {
+			rows = append(rows, bisectionRow(s, n, max(1, reps/fewer), seed))
+		}
+	}
+	return rows
+}
+
+func findRow(s system, budget, reps int, seed uint64) []string {
+	found := make([]sweep.Capacity, reps)
+	together(reps, func(r int) {
+		rng := rand.New(rand.NewPCG(seed, uint64(r)))
+		c, err := sweep.Find(context.Background(), sweep.FindConfig{
+			Eps: s.eps(), Residence: s.residence, Budget: sweep.Budget{Requests: budget}, Seed: rng.Uint64(),
+		}, func(_ context.Context, p sweep.Probe) (sweep.Seen, error) { return s.probe(p, rng.Uint64()), nil })
+		if err != nil {
+			panic(err)
+		}
+		found[r] = c
+	})
+	var answered, holds, quoted, high, tooHigh, bracket tally
+	var errs, widths, quotes, used []float64
+	for _, c := range found {
+		used = append(used, float64(c.Requests))
+		bracket.add(c.Bracket[0] <= s.capacity && s.capacity <= c.Bracket[1])
+		answered.add(c.Estimate > 0)
+		if c.Estimate > 0 {
+			errs = append(errs, math.Abs(c.Estimate/s.capacity-1))
+			widths = append(widths, (c.Interval.Hi-c.Interval.Lo)/2/c.Estimate)
+			holds.add(c.Interval.Holds(s.capacity))
+		}
+		quoted.add(c.Quote > 0)
+		if c.Quote > 0 {
+			quotes = append(quotes, c.Quote/s.capacity)
+			high.add(c.Quote > s.capacity)
+			tooHigh.add(c.Quote > 1.02*s.capacity)
+		}
+	}
+	return []string{
+		s.name, fmt.Sprint(budget), fmt.Sprintf("%.0f", median(used)), answered.String(), percent(errs), percent(widths), holds.String(),
+		quoted.String(), percent(quotes), high.String(), tooHigh.String(), bracket.String(),
+	}
+}
+
+// bisectionRow is what most tools do.
+func bisectionRow(s system, n, reps int, seed uint64) []string {
+	const probes = 9
+	answers := make([]float64, reps)
+	together(reps, func(r int) {
+		rng := rand.New(rand.NewPCG(seed, uint64(r)))
+		c := s.capacity * math.Exp(0.15*(2*rng.Float64()-1))
+		low, high := c*math.Exp(-0.3), c*math.Exp(0.3)
+		for range probes {
+			middle := math.Sqrt(low * high)
+			p := s.probe(sweep.Probe{Load: middle, Requests: n, Residences: sweep.Warmup, Residence: s.residence * 1.5, Blocks: 1, Claim: sweep.Joint}, rng.Uint64())
+			if float64(slices.Max(p.Violations)) <= epsilon*float64(n) {
+				low = middle
+			} else {
+				high = middle
+			}
+		}
+		answers[r] = low
+	})
+	var high, tooHigh tally
+	var errs, quotes []float64
+	for _, a := range answers {
+		errs, quotes = append(errs, math.Abs(a/s.capacity-1)), append(quotes, a/s.capacity)
+		high.add(a > s.capacity)
+		tooHigh.add(a > 1.02*s.capacity)
+	}
+	return []string{s.name, fmt.Sprintf("bisection, %d a probe", n), fmt.Sprint(probes * n), "100 %", percent(errs), "none", "none", "100 %", percent(quotes), high.String(), tooHigh.String(), "none"}
+}
+
+// verification is how often one load passes.
+func verification() table {
+	return table{
+		name: "verify",
+		about: "Does the SLO of M/G/32 hold at this load? sweep.Verify, with two thirds of the requests at the load and the rest at +5 and +10 % for the over-dispersion. " +
+			"Beside it what the first window alone would say: its ten blocks' upper limit at 95 %, and whether its p99 passes.",
+		header: []string{"load ÷ capacity", "requests", "passed", "refuted", "ten blocks pass", "p99 passes"},
+		reps:   300,
+		rows: func(reps int, seed uint64) (rows [][]string) {
+			s := systems()[0]
+			for _, n := range []int{30_000, 100_000} {
+				for _, at := range []float64{0.85, 0.9, 0.95, 1, 1.03, 1.1} {
+					rows = append(rows, verifyRow(s, at, n, reps, seed))
+				}
+			}
+			return rows
+		},
+	}
+}
+
+func verifyRow(s system, at float64, n, reps int, seed uint64) []string {
+	var passed, refuted, blocks, p99 tally
+	for r := range reps {
+		rng := rand.New(rand.NewPCG(seed, uint64(r)))
+		c, err := sweep.Verify(context.Background(), sweep.FindConfig{Eps: s.eps(), Residence: s.residence, Budget: sweep.Budget{Requests: n}}, at*s.capacity,
+			func(_ context.Context, p sweep.Probe) (sweep.Seen, error) { return s.probe(p, rng.Uint64()), nil })
+		if err != nil {
+			panic(err)
+		}
+		passed.add(c.Verified.Passed)
+		refuted.add(c.Verified.Refuted)
+		first := c.Trail[0].Seen
+		means := make([]float64, len(first.Blocks))
+		for i, b := range first.Blocks {
+			means[i] = float64(b) * float64(len(means)) / float64(first.N)
+		}
+		m, sd := stat.Moments(means)
+		k := float64(len(means))
+		blocks.add(m+stat.StudentQuantile(0.95, k-1)*sd/math.Sqrt(k) <= epsilon)
+		p99.add(m <= epsilon)
+	}
+	return []string{number(at), fmt.Sprint(n), passed.String(), refuted.String(), blocks.String(), p99.String()}
+}
+
+// truth is where the true capacities of systems come from.
+func truth() table {
+	return table{
+		name: "truth", slow: true, reps: 200_000,
+		about:  "The capacity of each system by nine loads ±4 %; the repetitions are the requests at each.",
+		header: []string{"system", "capacity", "95 % interval", "slope", "φ", "in systems()"},
+		rows: func(n int, seed uint64) (rows [][]string) {
+			for _, s := range systems() {
+				points := make([]stat.Share, 9)
+				together(len(points), func(i int) {
+					load := s.capacity * math.Exp(0.01*float64(i-4))
+					p := s.probe(sweep.Probe{Load: load, Requests: n, Residences: 50, Residence: s.residence, Blocks: 1, Claim: sweep.Joint}, seed+uint64(i))
+					points[i] = stat.Share{Load: load, Violations: p.Joint, N: n}
+				})
+				fit := stat.FitLogistic(points, stat.Prior{})
+				at := fit.LoadAt(epsilon, 0.95, 0.05)
+				rows = append(rows, []string{s.name, number(at.Load), fmt.Sprintf("%.4g to %.4g", at.Lo, at.Hi), fmt.Sprintf("%.0f", fit.B), fmt.Sprintf("%.0f", fit.Phi), number(s.capacity)})
+			}
+			return rows
+		},
+	}
+}
+
+// together calls do for 0 to n−1 on all processors.
+func together(n int, do func(i int)) {
+	var group sync.WaitGroup
+	for w := range runtime.GOMAXPROCS(0) {
+		group.Go(func() {
+			for i := w; i < n; i += runtime.GOMAXPROCS(0) {
+				do(i)
+			}
+		})
+	}
+	group.Wait()
+}
+
+func median(xs []float64) float64 {
+	stat.SortFloat64(xs)
+	return stat.Percentile(xs, 0.5)
+}
+
+func percent(xs []float64) string {
+	if len(xs) == 0 {
+		return "none"
+	}
+	return fmt.Sprintf("%.1f %%", 100*median(xs))
+}

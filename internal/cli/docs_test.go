@@ -1,0 +1,132 @@
+package cli
+
+import (
+	"bytes"
+	"context"
+	"flag"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+)
+
+var update = flag.Bool("update", false, "write what the commands of docs print into docs")
+
+// The commands in docs print what docs say. A block that begins with "$ pitot"
+// is run, line by line, in a directory that the blocks of a document share;
+// "…" at its end stands for output that is left out.
+func TestDocs(t *testing.T) {
+	docs, err := filepath.Glob("../../docs/*.md")
+	if err != nil || len(docs) == 0 {
+		t.Fatalf("no docs: %v", err)
+	}
+	for _, path := range docs {
+		path, err := filepath.Abs(path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		t.Run(filepath.Base(path), func(t *testing.T) {
+			text, err := os.ReadFile(path)
+			if err != nil {
+				t.Fatal(err)
+			}
+			t.Chdir(t.TempDir())
+			got := executed(t, string(text))
+			if *update {
+				if err := os.WriteFile(path, []byte(got), 0o644); err != nil {
+					t.Fatal(err)
+				}
+			} else if got != string(text) {
+				t.Errorf("go test ./internal/cli -run Docs -update writes it anew\n%s", cmp.Diff(strings.Split(string(text), "\n"), strings.Split(got, "\n")))
+			}
+		})
+	}
+}
+
+const fence = "```"
+
+// executed is a document with what its commands print now.
+func executed(t *testing.T, text string) string {
+	parts := strings.Split(text, "\n"+fence)
+	for i := 1; i < len(parts); i += 2 { // every other part is a block
+		lines := strings.Split(parts[i], "\n")
+		if len(lines) < 2 || !strings.HasPrefix(lines[1], "$ pitot ") {
+			continue
+		}
+		out := []string{lines[0]}
+		for at := 1; at < len(lines); {
+			command := lines[at]
+			next := at + 1
+			for next < len(lines) && !strings.HasPrefix(lines[next], "$ ") {
+				next++
+			}
+			said := lines[at+1 : next]
+			out = append(out, command)
+			printed := run(t, strings.TrimPrefix(command, "$ "))
+			if n := len(said); n > 0 && said[n-1] == "…" {
+				printed = append(printed[:min(n-1, len(printed))], "…")
+			}
+			out = append(out, printed...)
+			at = next
+		}
+		parts[i] = strings.Join(out, "\n")
+	}
+	return strings.Join(parts, "\n"+fence)
+}
+
+// run gives the lines that a command writes to standard output.
+func run(t *testing.T, command string) []string {
+	t.Helper()
+	args, err := split(command)
+	if err != nil || len(args) < 2 || args[0] != "pitot" {
+		t.Fatalf("%s: %v", command, err)
+	}
+	var stdout, stderr bytes.Buffer
+	Run(context.Background(), args[1:], strings.NewReader(""), &stdout, &stderr)
+	if stdout.Len() == 0 {
+		t.Fatalf("%s prints nothing: %s", command, stderr.String())
+	}
+	var lines []string
+	for line := range strings.Lines(stdout.String()) {
+		lines = append(lines, strings.TrimRight(line, " \n"))
+	}
+	for len(lines) > 0 && lines[0] == "" {
+		lines = lines[1:]
+	}
+	return lines
+}
+
+// split takes a command line apart as a shell does, as far as docs need it.
+func split(command string) (args []string, err error) {
+	var arg strings.Builder
+	quote, has := rune(0), false
+	for _, r := range command {
+		switch {
+		case quote != 0 && r == quote:
+			quote = 0
+		case quote != 0:
+			arg.WriteRune(r)
+		case r == '\'' || r == '"':
+			quote, has = r, true
+		case r == ' ':
+			if has {
+				args = append(args, arg.String())
+				arg.Reset()
+				has = false
+			}
+		default:
+			arg.WriteRune(r)
+			has = true
+		}
+	}
+	if quote != 0 {
+		return nil, fmt.Errorf("a quote is open")
+	}
+	if has {
+		args = append(args, arg.String())
+	}
+	return args, nil
+}

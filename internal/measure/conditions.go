@@ -1,0 +1,252 @@
+package measure
+
+import (
+	"fmt"
+	"math"
+	"slices"
+	"time"
+
+	"pitot/internal/record"
+	"pitot/internal/result"
+	"pitot/internal/stat"
+)
+
+// Checks of the conditions under which a point was measured: whether the load
+// was the one that was asked for, and whether it was in a steady state.
+
+// onTime is by how much an event may be late without being called so.
+const onTime = float64(time.Millisecond)
+
+// judgeable is how many residence times a window must have for its numbers to
+// be about the load and not about single requests.
+const judgeable = 15
+
+// conditions are the checks that apply.
+func (f *Fold) conditions(all *part, p *result.Point) (out []result.Check) {
+	add := func(c result.Check, applies bool) {
+		if applies {
+			out = append(out, c)
+		}
+	}
+	s := &f.setup
+	if w := s.Settling; w != nil && p.Stability != string(stat.Unstable) { // a queue that grows never settles
+		out = append(out, checkWarmup(w))
+	}
+	if !s.ended() || s.seconds() < shortest {
+		return out
+	}
+	add(f.checkResidences(p.Seconds.Residence))
+	add(f.checkLittle(all))
+	add(f.checkPauses())
+	add(f.checkEarlyStops(p.Requests.OK))
+	add(f.checkCap(all))
+	add(checkStability(p), p.Stability != undecided)
+	if s.open() {
+		add(f.checkArrivals(all))
+		add(f.checkAchieved())
+	}
+	return out
+}
+
+// checkWarmup says where the window begins and why.
+func checkWarmup(w *Settling) result.Check {
+	at := func(ns int64) string { return fmt.Sprintf("%.3g s", float64(ns)/1e9) }
+	c := result.Check{Name: "warm-up", Status: pass, Limit: "steady before the window begins",
+		Value: "settled after " + at(w.Settled), Advice: "Measure longer with --duration, or look at what the server does meanwhile."}
+	switch {
+	case w.Why != "":
+		c.Value, c.Status = "not settled: "+w.Why, flag
+	case w.Begin > w.Planned:
+		c.Value += fmt.Sprintf(", the window begins at %s instead of %s", at(w.Begin), at(w.Planned))
+	case w.Begin < w.Settled:
+		c.Value += fmt.Sprintf(", but the window begins at %s", at(w.Begin))
+		c.Status = flag
+	default:
+		c.Value += ", the window begins at " + at(w.Begin)
+	}
+	return c
+}
+
+func (f *Fold) checkResidences(light float64) (c result.Check, applies bool) {
+	if light <= 0 {
+		return c, false
+	}
+	n := f.setup.seconds() / light
+	c = result.Check{Name: "residence times", Value: fmt.Sprintf("window of %.3g, one takes %.3g s", n, light), Limit: fmt.Sprintf("≥ %d", judgeable),
+		Status: pass, Advice: "Measure longer: " + f.ask(judgeable*light) + "."}
+	if n < judgeable {
+		c.Status = flag
+	}
+	return c, true
+}
+
+// checkStability flags a load that the server could not carry. That is no
+// fault of the instrument.
+func checkStability(p *result.Point) result.Check {
+	c := result.Check{Name: "stability", Value: "the users bound what is in flight", Limit: fmt.Sprintf("≤ %g %%", 100*stat.MaxDeficit),
+		Status: pass, Advice: "Lower the rate: latencies under this one depend on how long it is kept up."}
+	if p.Growth != nil {
+		c.Value = fmt.Sprintf("%.2g %% of the arrivals left over", 100*max(0, p.Growth.Deficit))
+	}
+	if p.Stability == string(stat.Unstable) {
+		c.Status = flag
+	}
+	return c
+}
+
+// checkArrivals holds the times at which requests were sent against those at
+// which they were due: the greatest distance of the two distributions, which
+// is the largest share of requests that were late at once. A millisecond is
+// not late. How far the gaps between the sent are from a Poisson process's is
+// told beside it.
+func (f *Fold) checkArrivals(all *part) (c result.Check, applies bool) {
+	type event struct {
+		at   int64
+		step int
+	}
+	var events []event
+	var sent []int64
+	for _, q := range all.requests {
+		if q.sent < 0 {
+			continue
+		}
+		sent = append(sent, q.sent)
+		if late := q.due + int64(onTime); q.sent > late {
+			events = append(events, event{late, 1}, event{q.sent, -1})
+		}
+	}
+	if len(sent) == 0 {
+		return c, false
+	}
+	slices.SortFunc(events, func(a, b event) int {
+		if a.at != b.at {
+			return sign(a.at - b.at)
+		}
+		return a.step - b.step
+	})
+	late, most := 0, 0
+	for _, e := range events {
+		late += e.step
+		most = max(most, late)
+	}
+	distance := float64(most) / float64(len(sent))
+	c = result.Check{Name: "arrivals", Value: fmt.Sprintf("distance of sent from due %.2g %%", 100*distance), Limit: "< 2 %",
+		Status: pass, Advice: "Lower the load of this client, or raise --max-in-flight."}
+	if most > 1 && distance >= .02 {
+		c.Status = flag
+	}
+	if f.setup.Load.Arrival == "poisson" {
+		slices.Sort(sent)
+		gaps := make([]float64, len(sent)-1)
+		for i := range gaps {
+			gaps[i] = float64(sent[i+1] - sent[i])
+		}
+		if _, a2, ok := stat.AndersonDarling(gaps); ok {
+			c.Value += fmt.Sprintf(", A² of the gaps %.2g", a2)
+		}
+	}
+	return c, true
+}
+
+// checkCap flags a cap on what is in flight that held requests back: the load
+// was then not the one that was asked for.
+func (f *Fold) checkCap(all *part) (c result.Check, applies bool) {
+	limit := f.setup.Load.MaxInFlight
+	if limit == nil {
+		return c, false
+	}
+	var held int64
+	for _, q := range all.requests {
+		if q.eligible < 0 || float64(q.eligible-q.due) > onTime {
+			held++
+		}
+	}
+	c = checkShare("max in flight", held, int64(len(all.requests)), .01, "Raise --max-in-flight, or read the latencies as those of a queue before the server.")
+	c.Limit += " held back"
+	return c, true
+}
+
+// checkEarlyStops looks for answers that the model ended before the length
+// that was asked for.
+func (f *Fold) checkEarlyStops(ok int) (result.Check, bool) {
+	return checkShare("early stops", int64(f.probe.early), int64(ok), .01,
+		"Make the server ignore the end of sequence, or compare tokens, not requests."), f.setup.Exact && ok > 0
+}
+
+// checkLittle holds what was in flight against arrivals × E2E (Little,
+// Operations Research 9, 1961). They are equal but for what was in flight at
+// the edges of the window; what else is missing are answers that were left open
+// after their end, and records.
+func (f *Fold) checkLittle(all *part) (c result.Check, applies bool) {
+	s := &f.setup
+	var total, before, after float64
+	for i := range f.visits {
+		v := &f.visits[i]
+		in := float64(v.within(s.T0, s.T1, f.end))
+		total += in
+		switch {
+		case v.due < s.T0:
+			before += in
+		case v.due < s.T1:
+			after += float64(v.within(s.T1, math.MaxInt64, f.end))
+		}
+	}
+	var stay, n float64
+	for _, q := range all.requests {
+		if end := q.end(); q.outcome == record.OK && end >= 0 {
+			stay += float64(end - q.due)
+		} else {
+			stay += q.followed(q.due, all.until)
+		}
+		n++
+	}
+	if n == 0 || total == 0 {
+		return c, false
+	}
+	span := float64(s.T1 - s.T0)
+	edge := (before - after) / span
+	has, want := total/span, stay/span+edge
+	c = result.Check{Name: "Little's law", Limit: "within 2 % or 1 ms a request", Status: pass,
+		Value:  fmt.Sprintf("%.4g in flight, %.4g by rate × E2E and %+.4g at the edges", has, want-edge, edge),
+		Advice: "Connections are held longer than answers take: look for what the server sends after the last token."}
+	if d := math.Abs(has - want); d > .02*has && d > n*onTime/span {
+		c.Status = flag
+	}
+	return c, true
+}
+
+// checkAchieved flags a load of which less ended in the window than came due,
+// by more than chance between time blocks.
+func (f *Fold) checkAchieved() (c result.Check, applies bool) {
+	left := make([]float64, rateBlocks) // came due and did not end
+	var due, ended float64
+	for i := range f.visits {
+		v := &f.visits[i]
+		if b, ok := f.setup.blockOf(v.due); ok {
+			left[b]++
+			due++
+		}
+		if b, ok := f.setup.blockOf(v.done); ok && (v.outcome == record.OK || v.outcome == record.Failed) {
+			left[b]--
+			ended++
+		}
+	}
+	if due == 0 {
+		return c, false
+	}
+	c = result.Check{Name: "achieved rate", Value: fmt.Sprintf("%.4g of %.4g requests a second ended", ended/f.setup.seconds(), due/f.setup.seconds()),
+		Limit: "≥ 98 %", Status: pass, Advice: "Lower the rate: the server does not keep up with it."}
+	m, ok := stat.BatchMeans(left, batches, level)
+	if ended < .98*due && (!ok || m.Lo > 0) {
+		c.Status = flag
+	}
+	return c, true
+}
+
+// checkPauses flags seconds in which the collector stopped this client for
+// long.
+func (f *Fold) checkPauses() (c result.Check, applies bool) {
+	c = result.Check{Name: "gc pauses", Value: fmt.Sprintf("at most %.2g ms in a second", 1e3*f.probe.pause), Limit: "≤ 10 ms",
+		Status: status(f.probe.pause, .01, math.Inf(1)), Advice: "Give the client more memory, or measure with fewer requests at once."}
+	return c, f.probe.pauses
+}

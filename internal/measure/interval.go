@@ -1,0 +1,228 @@
+package measure
+
+import (
+	"fmt"
+	"math"
+
+	"pitot/internal/result"
+	"pitot/internal/slo"
+	"pitot/internal/stat"
+)
+
+const (
+	level = .95
+	// batches is how many an interval rests on.
+	batches = 10
+	// intervalResidences is how many residence times a window must have for
+	// an interval: a batch is then ten of them.
+	intervalResidences = 100
+)
+
+// Why a value has no interval.
+const (
+	oneLoad  = "one load cannot tell: repeat it or sweep"
+	gapsOnly = "gaps of one request depend on each other: TPOT has an interval"
+	fewBatch = "too few samples for ten batches"
+	censored = "some were not followed to their end"
+)
+
+// confidence says which values of a point have an interval.
+type confidence struct {
+	why string             // none has, because; "" if means and medians have one
+	phi map[string]float64 // pooled over neighbouring loads: "ttft_ms.p99"
+}
+
+// confidence asks for balance and a window of many residence times. How wide
+// the run's own intervals come out is no criterion: a run that met no slow
+// period would pass it, and is the one that is wrong.
+func (f *Fold) confidence(stability string, took residences) confidence {
+	c := confidence{phi: f.setup.Phi}
+	window := f.setup.seconds()
+	switch {
+	case !f.setup.ended() || window < shortest || took.mean <= 0:
+		c.why = "nothing was answered in a window"
+	case stability == string(stat.Unstable):
+		c.why = "the queue grew"
+	case f.setup.Settling != nil && f.setup.Settling.Why != "":
+		c.why = notSettled
+	case stability != string(stat.Stable): // a queue that may be growing stretches the mean
+		c.why = f.tooShort(window/took.light, intervalResidences, took.light)
+	case window < intervalResidences*took.mean:
+		c.why = f.tooShort(window/took.mean, intervalResidences, took.mean)
+	}
+	return c
+}
+
+// pooled is that of gaps, which are pooled over requests and have no order.
+func (c *confidence) pooled() *confidence {
+	if c.why != "" {
+		return c
+	}
+	return &confidence{why: gapsOnly}
+}
+
+// over marks the samples that exceed a limit.
+func over(order []float64, limit float64) []float64 {
+	hits := make([]float64, len(order))
+	for i, x := range order {
+		if x > limit {
+			hits[i] = 1
+		}
+	}
+	return hits
+}
+
+// meanInterval fills in the interval of the mean, by batch means of the
+// samples as they were due.
+func (s *sample) meanInterval(out *result.Summary) {
+	why := s.conf.why
+	if why == "" {
+		if m, ok := stat.BatchMeans(s.order, batches, level); ok {
+			out.CI95["mean"] = [2]float64{m.Lo / s.unit, m.Hi / s.unit}
+			return
+		}
+		why = fewBatch
+	}
+	out.NoInterval["mean"] = why
+}
+
+// quantileInterval fills in the interval of the quantile x. Its ranks are
+// those of as many independent samples as the over-dispersion of "exceeds x"
+// leaves: of the median the run's own, or the pooled one if that is larger; of
+// any other only with a pooled one.
+func (s *sample) quantileInterval(out *result.Summary, q quantile, x float64) {
+	own, ok := stat.Overdispersion(over(s.order, x), batches)
+	if ok && s.name != "" {
+		out.Phi[q.name] = own
+	}
+	pooled := s.conf.phi[s.name+"."+q.name]
+	switch {
+	case s.conf.why != "":
+		out.NoInterval[q.name] = s.conf.why
+		return
+	case q.p != .5 && pooled == 0:
+		out.NoInterval[q.name] = oneLoad
+		return
+	case !ok:
+		out.NoInterval[q.name] = fewBatch
+		return
+	}
+	// Of ten batches φ is itself uncertain: as with a mean, t takes the place
+	// of the normal quantile.
+	t := stat.StudentQuantile((1+level)/2, batches-1) / stat.NormalQuantile((1+level)/2)
+	n := s.n()
+	effective := float64(n) / stat.PooledOverdispersion(own, pooled)
+	if pooled == 0 {
+		effective /= t * t
+	}
+	lo, hi := stat.EffectiveRankInterval(n, effective, q.p, level)
+	switch {
+	case lo < 1 || hi > n:
+		out.NoInterval[q.name] = fmt.Sprintf("its samples say as much as %.0f independent ones: too few", effective)
+	case hi > s.values.size():
+		out.NoInterval[q.name] = censored
+	default:
+		out.CI95[q.name] = [2]float64{s.values.at(lo) / s.unit, s.values.at(hi) / s.unit}
+	}
+}
+
+// rateInterval is the 95 % interval of a rate whose events are counted in
+// equal time blocks, scaled to the rate.
+func rateInterval(rate float64, counts []float64) ([2]float64, bool) {
+	m, ok := stat.BatchMeans(counts, batches, level)
+	if !ok || m.Mean <= 0 {
+		return [2]float64{}, false
+	}
+	return [2]float64{max(0, rate*m.Lo/m.Mean), rate * m.Hi / m.Mean}, true
+}
+
+// rateBlocks is how many time blocks rates are counted in: two for each batch.
+const rateBlocks = 2 * batches
+
+// blockOf is the block of the window that a time lies in; ok is false outside.
+func (s *Setup) blockOf(t int64) (i int, ok bool) {
+	if !s.holds(t) {
+		return 0, false
+	}
+	return min(int(float64(t-s.T0)/float64(s.T1-s.T0)*rateBlocks), rateBlocks-1), true
+}
+
+// rates fills in the intervals of the throughput.
+func (f *Fold) rates(t *result.Throughput, c confidence) {
+	if t.RequestsPerS == nil {
+		return
+	}
+	if c.why != "" {
+		t.NoInterval = c.why
+		return
+	}
+	ends := make([]float64, rateBlocks)
+	for i := range f.visits {
+		if v := &f.visits[i]; v.end >= 0 {
+			if b, ok := f.setup.blockOf(v.done); ok {
+				ends[b]++
+			}
+		}
+	}
+	t.CI95 = map[string][2]float64{}
+	if v, ok := rateInterval(*t.RequestsPerS, ends); ok {
+		t.CI95["requests_per_s"] = v
+	}
+	if t.OutputTokensPerS == nil {
+		return
+	}
+	output := make([]float64, rateBlocks)
+	for i, n := range f.output.of() {
+		output[i] = float64(n)
+	}
+	if v, ok := rateInterval(*t.OutputTokensPerS, output); ok {
+		t.CI95["output_tokens_per_s"] = v
+	}
+}
+
+// tally counts what came in each time block of the window.
+type tally struct {
+	events, tokens [rateBlocks]int64
+	blind          bool // some event did not tell its tokens
+}
+
+func (t *tally) add(block int, tokens int32) {
+	t.events[block]++
+	t.tokens[block] += int64(max(tokens, 0))
+	t.blind = t.blind || tokens <= 0
+}
+
+// of is the tokens by block, or the events where their tokens are not known.
+func (t *tally) of() []int64 {
+	if t.blind {
+		return t.events[:]
+	}
+	return t.tokens[:]
+}
+
+// attained fills in the interval of the share of requests that met the
+// objective: batch means of the requests as they were due.
+func (c *part) attained(out *result.SLO, s slo.Spec) {
+	if out == nil || out.Attained == nil {
+		return
+	}
+	out.NoInterval = c.conf.why
+	if c.conf.why != "" {
+		return
+	}
+	hits := make([]float64, len(c.requests))
+	for i, q := range c.requests {
+		if s.Good(q.values(c.until)) {
+			hits[i] = 1
+		}
+	}
+	m, ok := stat.BatchMeans(hits, batches, level)
+	switch {
+	case !ok:
+		out.NoInterval = fewBatch
+	case m.SE == 0: // all alike, and so is what the run says of the others
+		out.NoInterval = oneLoad
+	default:
+		out.CI95 = &[2]float64{math.Max(0, m.Lo), math.Min(1, m.Hi)}
+	}
+}

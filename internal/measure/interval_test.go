@@ -1,0 +1,104 @@
+package measure
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+
+	"pitot/internal/record"
+	"pitot/internal/result"
+	"pitot/internal/stat"
+)
+
+// balanced is the point of a queue's load over 150 residence times, that of a
+// light load being known.
+func balanced(utilisation float64, seed uint64, edit func(*Setup)) result.Point {
+	s := Setup{T0: 20e9, T1: 170e9, Residence: 1e9, Load: result.Load{Loop: "open"}}
+	if edit != nil {
+		edit(&s)
+	}
+	return fold(s, record.Frame{Rows: queued(utilisation, 175, 0, seed)}).Point()
+}
+
+// At a moderate load the 95 % intervals of means, medians and rates hold the
+// truth about as often as they say; those of p99 with the over-dispersion of
+// neighbouring loads.
+func TestIntervalsHoldTheTruth(t *testing.T) {
+	t.Parallel()
+	const utilisation, runs = .5, 60
+	long := queued(utilisation, 20_000, 0, 7)
+	var e2e []float64
+	for _, r := range long {
+		e2e = append(e2e, float64(r.LastToken-r.Due)/1e6)
+	}
+	mean, _ := stat.Moments(e2e)
+	slices.Sort(e2e)
+	truth := map[string]float64{"mean": mean, "p50": stat.Percentile(e2e, .5), "p99": stat.Percentile(e2e, .99)}
+	const rate, goal = 32 * utilisation, .9
+	limit := stat.Percentile(e2e, goal)
+
+	held, shown := map[string]int{}, map[string]int{}
+	count := func(key string, v [2]float64, ok bool, truth float64) {
+		if ok {
+			shown[key]++
+			if v[0] <= truth && truth <= v[1] {
+				held[key]++
+			}
+		}
+	}
+	objective := spec(t, fmt.Sprintf("p90 e2e<%.2fms", limit))
+	for i := range runs {
+		phi := map[string]float64{}
+		for j, near := range []float64{.92, 1.08} {
+			p := balanced(utilisation*near, uint64(10_000+2*i+j), nil)
+			phi["e2e_ms.p99"] = max(phi["e2e_ms.p99"], p.Metrics.E2E.Phi["p99"])
+		}
+		p := balanced(utilisation, uint64(i), func(s *Setup) { s.Phi, s.SLO = phi, objective })
+		for key, x := range truth {
+			v, ok := p.Metrics.E2E.CI95[key]
+			count(key, v, ok, x)
+		}
+		v, ok := p.Throughput.CI95["requests_per_s"]
+		count("rate", v, ok, rate)
+		if p.SLO.CI95 != nil {
+			count("attained", *p.SLO.CI95, true, goal)
+		}
+	}
+	for key, n := range shown {
+		share := float64(held[key]) / float64(n)
+		t.Logf("%s: shown in %d of %d, holds in %.1f %%", key, n, runs, 100*share)
+		if n < runs*9/10 || share < .88 {
+			t.Errorf("%s: shown in %d of %d, holds in %.1f %%", key, n, runs, 100*share)
+		}
+	}
+	if len(shown) != 5 {
+		t.Errorf("intervals of %v", shown)
+	}
+}
+
+// Without balance over many residence times there is a reason in the place of
+// each interval, and it says what would give one.
+func TestNoInterval(t *testing.T) {
+	short := balanced(.5, 1, func(s *Setup) { s.T1 = s.T0 + 50e9 })
+	for _, why := range []string{short.Metrics.E2E.NoInterval["mean"], short.Metrics.E2E.NoInterval["p99"], short.Metrics.TTFT.NoInterval["p50"], short.Throughput.NoInterval} {
+		if !strings.Contains(why, "residence times; 100 needed: --duration 1m") {
+			t.Errorf("50 residence times: %q", why)
+		}
+	}
+	if short.Throughput.CI95 != nil || len(short.Metrics.E2E.CI95) > 0 {
+		t.Error("an interval after 50 residence times")
+	}
+	long := balanced(.5, 1, nil)
+	if long.Metrics.E2E.NoInterval["p99"] != oneLoad || long.Metrics.E2E.NoInterval["mean"] != "" || long.Metrics.E2E.Phi["p99"] == 0 {
+		t.Errorf("one load: %+v", long.Metrics.E2E)
+	}
+	wide := balanced(.5, 1, func(s *Setup) { s.Phi = map[string]float64{"e2e_ms.p99": 50} })
+	if why := wide.Metrics.E2E.NoInterval["p99"]; !strings.Contains(why, "independent ones") {
+		t.Errorf("over-dispersion of 50: %q", why)
+	}
+	counted := balanced(.5, 1, func(s *Setup) { s.T1, s.Requests = s.T0+50e9, 800 })
+	if why := counted.Throughput.NoInterval; !strings.Contains(why, "--requests 1") {
+		t.Errorf("a window that counts requests: %q", why)
+	}
+}

@@ -1,0 +1,142 @@
+package measure
+
+import (
+	"fmt"
+	"math"
+	"slices"
+	"strings"
+	"time"
+
+	"pitot/internal/result"
+	"pitot/internal/slo"
+	"pitot/internal/stat"
+)
+
+// residences are the two times that a window is measured by, in seconds; 0
+// where nothing was answered.
+type residences struct {
+	light float64 // of a request without the queue in question
+	mean  float64 // of a request of the cohort
+}
+
+// residences takes the shorter of what the first answers took and what the
+// cohort did for the light load's, unless it is known: an unstable queue
+// stretches the cohort's, a cold server the first answers'.
+func (f *Fold) residences(all *part) (r residences) {
+	var sum float64
+	s := all.collect(1, all.latency(slo.E2E))
+	if n := s.n(); n > 0 {
+		if s.values.size() > 0 {
+			sum, _ = s.values.moments()
+		}
+		for _, x := range s.longer {
+			sum += x
+		}
+		r.mean = sum / float64(n) / 1e9
+	}
+	r.light = float64(f.setup.Residence) / 1e9
+	if r.light <= 0 {
+		r.light = r.mean
+		if first := lightResidence(f.visits) / 1e9; first > 0 {
+			r.light = min(r.light, first)
+		}
+	}
+	return r
+}
+
+// stability judges whether the load was in balance. The users of a closed
+// loop bound it themselves.
+func (f *Fold) stability(p *result.Point, light float64) {
+	s := &f.setup
+	p.Stability = undecided
+	if !s.ended() {
+		p.StabilityWhy = "the window has not ended"
+		return
+	}
+	if s.seconds() < shortest {
+		p.StabilityWhy = "the window is too short"
+		return
+	}
+	p.InFlight = inFlight(f.visits, s.T0, s.T1, f.end, stat.BacklogBlocks)
+	if !s.open() {
+		p.Stability, p.StabilityWhy = string(stat.Stable), "a closed loop: its users bound what is in flight"
+		return
+	}
+	window := s.seconds()
+	rate := float64(len(f.cohort)) / window
+	if light <= 0 || rate <= 0 {
+		p.StabilityWhy = "nothing was answered"
+		return
+	}
+	// Those that hang until they are given up pile up for that long, and no
+	// longer: that is no queue.
+	served := slices.DeleteFunc(slices.Clone(f.visits), func(v visit) bool { return v.hung })
+	series := inFlight(served, s.T0, s.T1, f.end, stat.BacklogBlocks)
+	b := stat.JudgeBacklog(series, window, rate, light)
+	p.Growth = &result.Growth{PerS: b.Deficit * rate, Deficit: b.Deficit}
+	p.Stability = string(b.Verdict)
+	switch b.Verdict {
+	case stat.Undecided:
+		p.StabilityWhy = f.tooShort(window/light, stat.MinResidences, light)
+	case stat.Unstable:
+		if !grown(series, p.Growth.PerS*window) {
+			p.Stability = string(stat.Stable)
+			break
+		}
+		p.StabilityWhy = fmt.Sprintf("the queue grew: %.2g %% of the arrivals were left over", 100*b.Deficit)
+	}
+}
+
+// grown says that a rise of the requests in flight is more than chance alone
+// gives to a few of them: without any queue their number is Poisson's, with a
+// standard deviation of its root.
+func grown(series []float64, rise float64) bool {
+	mean, _ := stat.Moments(series)
+	return rise > 3*math.Sqrt(mean)
+}
+
+// tooShort says how many residence times a window has, how many it needs, and
+// what gives them.
+func (f *Fold) tooShort(has float64, needs int, residence float64) string {
+	unit := "residence times"
+	if has = math.Floor(has); has == 1 {
+		unit = "residence time"
+	}
+	return fmt.Sprintf("%.0f %s; %d needed: %s", has, unit, needs, f.ask(float64(needs)*residence))
+}
+
+// ask is the flag that makes a window of so many seconds.
+func (f *Fold) ask(seconds float64) string {
+	if n := f.setup.Requests; n > 0 {
+		return fmt.Sprintf("--requests %.0f", roundUp(float64(n)*seconds/f.setup.seconds()))
+	}
+	if w := f.setup.Settling; w != nil { // what the warm-up took of this one
+		seconds += float64(w.Begin-w.Planned) / 1e9
+	}
+	d := time.Duration(math.Ceil(seconds)) * time.Second
+	switch {
+	case d > 2*time.Hour:
+		d = (d + 10*time.Minute - 1).Truncate(10 * time.Minute)
+	case d > 5*time.Minute:
+		d = (d + time.Minute - 1).Truncate(time.Minute)
+	case d > time.Minute:
+		d = (d + 10*time.Second - 1).Truncate(10 * time.Second)
+	}
+	text := d.String()
+	if strings.HasSuffix(text, "m0s") {
+		text = strings.TrimSuffix(text, "0s")
+	}
+	if strings.HasSuffix(text, "h0m") {
+		text = strings.TrimSuffix(text, "0m")
+	}
+	return "--duration " + text
+}
+
+// roundUp gives the next number of two significant digits.
+func roundUp(x float64) float64 {
+	if x <= 0 {
+		return 0
+	}
+	unit := math.Pow(10, max(0, math.Floor(math.Log10(x))-1))
+	return math.Ceil(x/unit) * unit
+}

@@ -1,0 +1,132 @@
+package measure_test
+
+import (
+	"strings"
+	"testing"
+
+	"pitot/internal/load"
+	"pitot/internal/measure"
+	"pitot/internal/result"
+	"pitot/internal/slo"
+)
+
+func check(t *testing.T, p *result.Point, name string) result.Check {
+	t.Helper()
+	for _, c := range p.Checks {
+		if c.Name == name {
+			return c
+		}
+	}
+	t.Fatalf("no check %q in %v", name, p.Checks)
+	return result.Check{}
+}
+
+func objective(t *testing.T, text string) slo.Spec {
+	t.Helper()
+	s, err := slo.Parse(text)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return s
+}
+
+// Eight slots serve 20 requests a second; 26 leave a queue that grows by six.
+// What counts from due is withheld, what the server does with a request in its
+// slot is not; a limit that is met so far is not met.
+func TestUnstable(t *testing.T) {
+	engine := serving()
+	engine.Slots = 8
+	p := virtual(t, 26, 40, engine, 1, func(_ *load.Config, s *measure.Setup) { s.SLO = objective(t, "p50 e2e<100s, p50 tpot<1s") })
+	g := p.Growth
+	if p.Stability != "unstable" || p.Outcome != "unstable" || p.StabilityWhy == "" || g == nil || g.PerS < 5 || g.PerS > 7 || g.Deficit < .19 || g.Deficit > .27 {
+		t.Fatalf("%s, %s, %q, %+v", p.Stability, p.Outcome, p.StabilityWhy, g)
+	}
+	if n := len(p.InFlight); n != 12 || p.InFlight[n-1] < p.InFlight[0]+150 {
+		t.Errorf("in flight %v", p.InFlight)
+	}
+	for name, s := range map[string]*result.Summary{"ttft": p.Metrics.TTFT, "e2e": p.Metrics.E2E} {
+		if s.Mean != nil || s.P50 != nil || s.P99 != nil || s.Max != nil || s.P99Numpy != nil || s.Withheld["p99"] != p.StabilityWhy || s.N == 0 || s.Min == nil {
+			t.Errorf("%s: %+v", name, s)
+		}
+	}
+	if s := p.Metrics.TPOT; s.P99 == nil || len(s.CI95) > 0 || s.NoInterval["p50"] == "" {
+		t.Errorf("tpot: %+v", s)
+	}
+	if p.SLO.Met != "undecided" || p.SLO.Limits[0].Met != "undecided" || p.SLO.Limits[0].Value != nil || p.SLO.Limits[1].Met != "yes" || p.SLO.Limits[1].Value == nil {
+		t.Errorf("%+v", p.SLO)
+	}
+	for _, name := range []string{"stability", "achieved rate"} {
+		if c := check(t, &p, name); c.Status != "flag" {
+			t.Errorf("%+v", c)
+		}
+	}
+	if p.Verdict != result.ValidWithFlags {
+		t.Error(p.Verdict)
+	}
+}
+
+// An unstable queue stretches what the residence is taken from, if that is not
+// known from a light load.
+func TestResidenceOfALightLoad(t *testing.T) {
+	engine := serving()
+	engine.Slots = 8
+	p := virtual(t, 26, 15, engine, 1, func(_ *load.Config, s *measure.Setup) { s.Residence = 4e8 })
+	if p.Stability != "unstable" || p.Seconds.Residence != .4 {
+		t.Errorf("%s after 37 residence times of %g s", p.Stability, p.Seconds.Residence)
+	}
+	p = virtual(t, 26, 10, engine, 1, func(_ *load.Config, s *measure.Setup) { s.Residence = 4e8 })
+	if p.Stability != "undecided" || p.StabilityWhy != "25 residence times; 30 needed: --duration 12s" || p.Outcome != "ok" {
+		t.Errorf("%s: %q", p.Stability, p.StabilityWhy)
+	}
+	p = virtual(t, 0, 10, engine, 1, nil)
+	if p.Stability != "stable" || !strings.HasPrefix(p.StabilityWhy, "a closed loop") || p.Growth != nil || len(p.InFlight) != 12 {
+		t.Errorf("%s: %q, %+v", p.Stability, p.StabilityWhy, p.Growth)
+	}
+}
+
+// A light load rarely looks like a growing queue, although a request or two
+// more at the end would be a share of its arrivals.
+func TestStableLightLoads(t *testing.T) {
+	t.Parallel()
+	alarms := map[float64]int{}
+	for i := range uint64(60) {
+		for _, rate := range []float64{2, 10, 50} {
+			p := virtual(t, rate, 14, serving(), i, nil)
+			if p.Stability != "stable" {
+				alarms[rate]++
+			}
+		}
+	}
+	t.Logf("not stable in 60 runs, by rate: %v", alarms)
+	for rate, n := range alarms {
+		if n > 3 {
+			t.Errorf("%d of 60 runs at %g/s are not stable", n, rate)
+		}
+	}
+}
+
+// What holds requests back is told, and who ends answers early.
+func TestConditions(t *testing.T) {
+	p := virtual(t, 30, 20, serving(), 3, func(c *load.Config, s *measure.Setup) {
+		most := 12
+		c.Cap, s.Load.MaxInFlight = most, &most
+	})
+	for _, name := range []string{"max in flight", "arrivals"} {
+		if c := check(t, &p, name); c.Status != "flag" {
+			t.Errorf("%+v", c)
+		}
+	}
+	p = virtual(t, 30, 5, serving(), 3, nil)
+	if c := check(t, &p, "residence times"); c.Status != "flag" || !strings.Contains(c.Advice, "--duration 6s") {
+		t.Errorf("%+v", c)
+	}
+	p = virtual(t, 30, 20, serving(), 3, nil)
+	for _, name := range []string{"arrivals", "residence times", "achieved rate", "Little's law", "stability", "warm-up", "early stops"} {
+		if c := check(t, &p, name); c.Status != "pass" {
+			t.Errorf("%+v", c)
+		}
+	}
+	if c := check(t, &p, "arrivals"); !strings.Contains(c.Value, "A² of the gaps") {
+		t.Errorf("%+v", c)
+	}
+}

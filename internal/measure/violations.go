@@ -1,0 +1,45 @@
+package measure
+
+import (
+	"cmp"
+	"slices"
+
+	"pitot/internal/slo"
+)
+
+// Violations counts the requests of the cohort that violate claims. Failed,
+// cut and unsent requests violate every claim.
+type Violations struct {
+	N      int     // requests due
+	Any    int     // that violate some claim
+	Of     []int   // each claim
+	Blocks [][]int // of each claim, in equal blocks of consecutive requests by due time
+	InAny  []int   // of Any, likewise
+}
+
+// Violations counts them; at most as many blocks as there are requests.
+func (f *Fold) Violations(claims []slo.Claim, blocks int) Violations {
+	all := f.part(f.groups.list, true)
+	slices.SortFunc(all.requests, func(a, b *request) int { return cmp.Compare(a.due, b.due) })
+	v := Violations{N: len(all.requests), Of: make([]int, len(claims)), Blocks: make([][]int, len(claims))}
+	blocks = min(blocks, v.N)
+	for i := range v.Blocks {
+		v.Blocks[i] = make([]int, blocks)
+	}
+	v.InAny = make([]int, blocks)
+	for k, q := range all.requests {
+		values, any := q.values(all.until), false
+		for i, c := range claims {
+			if c.Violates(values) {
+				v.Of[i]++
+				v.Blocks[i][k*blocks/v.N]++
+				any = true
+			}
+		}
+		if any {
+			v.Any++
+			v.InAny[k*blocks/v.N]++
+		}
+	}
+	return v
+}

@@ -1,0 +1,64 @@
+package measure
+
+import (
+	"math"
+	"testing"
+	"time"
+
+	"pgregory.net/rapid"
+
+	"pitot/internal/record"
+)
+
+// What is in flight by blocks, against a count at every nanosecond.
+func TestInFlightAgainstCounting(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		from := rapid.Int64Range(0, 50).Draw(t, "from")
+		to := from + rapid.Int64Range(10, 100).Draw(t, "length")
+		until := to + rapid.Int64Range(0, 50).Draw(t, "until")
+		blocks := rapid.IntRange(1, 10).Draw(t, "blocks")
+		var visits []visit
+		for range rapid.IntRange(0, 20).Draw(t, "n") {
+			v := visit{due: rapid.Int64Range(0, 200).Draw(t, "due"), done: record.Unset}
+			if rapid.Bool().Draw(t, "ended") {
+				v.done = v.due + rapid.Int64Range(0, 150).Draw(t, "took")
+			}
+			visits = append(visits, v)
+		}
+		edge := func(i int) int64 { return from + int64(float64(to-from)*float64(i)/float64(blocks)) }
+		for i, got := range inFlight(visits, from, to, until, blocks) {
+			var sum float64
+			for at := edge(i); at < edge(i+1); at++ {
+				for _, v := range visits {
+					if v.due <= at && (at < v.done || v.done < 0 && at < until) {
+						sum++
+					}
+				}
+			}
+			if want := sum / float64(edge(i+1)-edge(i)); math.Abs(got-want) > 1e-12 {
+				t.Fatalf("block %d: %v, want %v", i, got, want)
+			}
+		}
+	})
+}
+
+func TestAsk(t *testing.T) {
+	for seconds, want := range map[float64]string{
+		7.2: "--duration 8s", 60: "--duration 1m", 61: "--duration 1m10s", 299: "--duration 5m", 301: "--duration 6m", 3600: "--duration 1h", 9000.5: "--duration 2h40m",
+	} {
+		f := NewFold(window(10))
+		got := f.ask(seconds)
+		if got != want {
+			t.Errorf("%g s: %s, want %s", seconds, got, want)
+		}
+		d, err := time.ParseDuration(got[len("--duration "):])
+		if err != nil || d.Seconds() < seconds {
+			t.Errorf("%g s: %v, %v", seconds, d, err)
+		}
+	}
+	s := window(10)
+	s.Requests = 130
+	if got := NewFold(s).ask(34); got != "--requests 450" {
+		t.Error(got)
+	}
+}

@@ -1,0 +1,239 @@
+package measure
+
+import (
+	"fmt"
+	"iter"
+	"math"
+
+	"pitot/internal/record"
+	"pitot/internal/stat"
+)
+
+// The load of a point begins on an empty server, perhaps a cold one, and takes
+// its time to come round to a steady state. When it has is read from series
+// that all metrics share, over equal time blocks. It is never chosen so that a
+// reported metric comes out steady: that picks the runs that came out well.
+
+const (
+	// courseBlocks is how many time blocks a load is cut into.
+	courseBlocks = 120
+	// settledBlocks is how many successive ones must look like the end.
+	settledBlocks = 4
+	// margin is how many residence times are left out after the load has
+	// settled, and strictMargin how many where violations of an objective are
+	// counted: they come from the longest queues, which form last.
+	margin, strictMargin = 5, 10
+	// keptBlocks is how many blocks of two residence times it takes to compare
+	// the halves of what is kept.
+	keptBlocks = 8
+)
+
+// Settling is when the load of a point came to its steady state. Times are
+// nanoseconds since the origin.
+type Settling struct {
+	Settled int64  // from here on the series look like the end of the load
+	Cut     int64  // and this is far enough behind for the window to begin
+	Planned int64  // where the window was to begin
+	Begin   int64  // where it does
+	Why     string // why there is no steady state, "" if there is
+}
+
+// course are series over equal blocks of a load, from its origin to the end of
+// its window. A block without a value is NaN.
+type course struct {
+	width    float64 // of a block, seconds
+	inFlight []float64
+	rest     [][]float64 // mean TTFT and TPOT of the requests due in a block
+}
+
+// settled is the first block from which on settledBlocks look like the end in
+// every series: within two standard deviations of the mean of its last third.
+// It is len(inFlight) if there is none.
+func (c *course) settled() (first int) {
+	for _, s := range append([][]float64{c.inFlight}, c.rest...) {
+		first = max(first, settledSeries(s))
+	}
+	return first
+}
+
+func settledSeries(s []float64) int {
+	var end []float64
+	for _, x := range s[len(s)*2/3:] {
+		if !math.IsNaN(x) {
+			end = append(end, x)
+		}
+	}
+	if len(end) < 2 { // nothing to compare with
+		return 0
+	}
+	mean, sd := stat.Moments(end)
+	near := max(2*sd, .01*math.Abs(mean)) // latencies may be constant
+	run := 0
+	for i, x := range s {
+		if math.IsNaN(x) || math.Abs(x-mean) <= near {
+			run++
+		} else {
+			run = 0
+		}
+		if run == settledBlocks {
+			return i + 1 - run
+		}
+	}
+	return len(s)
+}
+
+// drift says how what was in flight moved from one half of what is kept to the
+// other, "" if it did not: by more than 3.5 standard errors and 10 %. Blocks
+// are two residence times long, so that they hardly depend on each other; of
+// fewer than keptBlocks it says nothing.
+func (c *course) drift(from int, residence float64) string {
+	per := max(1, int(math.Ceil(2*residence/c.width)))
+	half := (len(c.inFlight) - from) / per / 2
+	if half < keptBlocks/2 {
+		return ""
+	}
+	from = len(c.inFlight) - 2*half*per
+	side := func(from int) (mean, variance float64) {
+		blocks := make([]float64, half)
+		for i := range blocks {
+			blocks[i], _ = stat.Moments(c.inFlight[from+i*per : from+(i+1)*per])
+		}
+		mean, sd := stat.Moments(blocks)
+		return mean, sd * sd / float64(half)
+	}
+	a, va := side(from)
+	b, vb := side(from + half*per)
+	if d := math.Abs(b - a); d > 3.5*math.Sqrt(va+vb) && d > .1*max(a, b) {
+		return fmt.Sprintf("%.3g in flight in the first half of the window, %.3g in the second", a, b)
+	}
+	return ""
+}
+
+// settle finds the steady state of a course. residence is in seconds; margin
+// is how many of them are left out behind the first settled block.
+//
+// The procedure and its limits were chosen by simulation of several queues:
+// the bias of TTFT, the share that is thrown away where nothing had to be, and
+// the runs that are refused for nothing.
+func (c *course) settle(residence, margin float64) (settled, cut float64, why string) {
+	blocks := len(c.inFlight)
+	first := c.settled()
+	settled = float64(first) * c.width
+	cut = settled + margin*residence
+	if 2*first > blocks {
+		return settled, cut, "the load settled too late, or not at all"
+	}
+	return settled, cut, c.drift(min(int(math.Ceil(cut/c.width)), blocks/2), residence)
+}
+
+// passage is a request in the course of a load.
+type passage struct {
+	visit
+	ttft, tpot float64 // seconds, NaN where it has none
+}
+
+// Settle moves the windows of those points whose load settled later than was
+// planned for, and that ask for it: their T0 and Settling. It takes a pass of
+// its own over the records, for what is measured must be known while they are
+// added. Frames that cannot be read end it: the pass that measures will say so.
+func Settle(setups map[int32]Setup, frames iter.Seq2[record.Frame, error]) {
+	asked := false
+	for _, s := range setups {
+		asked = asked || s.AutoWarmup
+	}
+	if !asked {
+		return
+	}
+	passages := map[int32][]passage{}
+	for f, err := range frames {
+		if err != nil {
+			break
+		}
+		if !setups[f.Point].AutoWarmup {
+			continue
+		}
+		for i := range f.Rows {
+			passages[f.Point] = append(passages[f.Point], passageOf(&f.Rows[i]))
+		}
+	}
+	for point, s := range setups {
+		if s.AutoWarmup && s.ended() && len(passages[point]) > 0 {
+			setups[point] = s.settled(passages[point])
+		}
+	}
+}
+
+func passageOf(r *record.Row) passage {
+	p := passage{visit: visitOf(r), ttft: math.NaN(), tpot: math.NaN()}
+	if !r.Stream || p.end < 0 || r.FirstToken < 0 {
+		return p
+	}
+	p.ttft = float64(r.FirstToken-r.Due) / 1e9
+	tokens := r.CompletionTokens
+	if tokens < 0 {
+		tokens = r.Chunks
+	}
+	if tokens > 1 {
+		p.tpot = float64(r.LastToken-r.FirstToken) / 1e9 / float64(tokens-1)
+	}
+	return p
+}
+
+// settled is the setup with its window where the load had settled, unless that
+// would leave less than half of it.
+func (s Setup) settled(load []passage) Setup {
+	c, residence := courseOf(load, s.T1)
+	if residence <= 0 {
+		return s
+	}
+	leave := float64(margin)
+	if !s.SLO.None() {
+		leave = strictMargin
+	}
+	settled, cut, why := c.settle(residence, leave)
+	out := &Settling{Settled: int64(settled * 1e9), Cut: int64(cut * 1e9), Planned: s.T0, Why: why}
+	// A window that counts requests keeps those that it was asked for.
+	if why == "" && s.Requests == 0 && out.Cut > s.T0 && out.Cut <= s.T1/2 {
+		s.T0, s.Planned = out.Cut, 0 // the count was of another window
+	}
+	out.Begin = s.T0
+	s.Settling = out
+	return s
+}
+
+// courseOf makes the series of a load that ended at a time, and gives the mean
+// residence time in its last third, in seconds.
+func courseOf(load []passage, end int64) (c course, residence float64) {
+	visits := make([]visit, len(load))
+	until := end
+	for i := range load {
+		visits[i] = load[i].visit
+		until = max(until, load[i].done)
+	}
+	c.width = float64(end) / courseBlocks / 1e9
+	c.inFlight = inFlight(visits, 0, end, until, courseBlocks)
+	mean := func(of func(*passage) float64) []float64 {
+		sums, n := make([]float64, courseBlocks), make([]float64, courseBlocks)
+		for i := range load {
+			if x := of(&load[i]); load[i].due >= 0 && load[i].due < end && !math.IsNaN(x) {
+				b := min(int(float64(load[i].due)/1e9/c.width), courseBlocks-1)
+				sums[b], n[b] = sums[b]+x, n[b]+1
+			}
+		}
+		for b := range sums {
+			sums[b] /= n[b] // NaN without any
+		}
+		return sums
+	}
+	c.rest = [][]float64{mean(func(p *passage) float64 { return p.ttft }), mean(func(p *passage) float64 { return p.tpot })}
+	var sum, n float64
+	for i := range visits {
+		if v := &visits[i]; v.end >= 0 && v.due >= end/3*2 && v.due < end {
+			sum, n = sum+float64(v.end-v.due)/1e9, n+1
+		}
+	}
+	if n > 0 {
+		residence = sum / n
+	}
+	return c, residence
+}

@@ -1,0 +1,288 @@
+package point
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"time"
+
+	"pitot/internal/measure"
+	"pitot/internal/plan"
+	"pitot/internal/record"
+	"pitot/internal/result"
+	"pitot/internal/slo"
+	"pitot/internal/user"
+)
+
+// Load is what one point of a session has of its own; all else is the plan's.
+type Load struct {
+	Rate        float64       // requests per second, open loop
+	Concurrency int           // or users, closed loop
+	Requests    int64         // of the window; 0: it lasts Duration
+	Duration    time.Duration // of the window
+	Warmup      time.Duration // before it; plan.AutoWarmup for auto
+	Stage       string        // what the point is for, "" for nothing special
+}
+
+// Session is a run directory to which points are added one after the other,
+// each with prompts and arrivals of its own. A session that was ended early
+// can go on later: the points it has are then given again instead of being
+// measured.
+type Session struct {
+	Target *Target
+	Dir    string
+
+	runner  *Runner
+	plan    *plan.Plan
+	journal *record.Journal
+	next    int32
+	earlier []earlier // by index
+	light   int64     // shortest mean E2E of a point so far, nanoseconds
+}
+
+// earlier is a point that a session had when it was opened.
+type earlier struct {
+	setup measure.Setup
+	fold  *measure.Fold
+}
+
+// Measured is a point with what a search counts in it.
+type Measured struct {
+	result.Point
+	Index  int
+	claims func([]slo.Claim, int) measure.Violations
+}
+
+// Violations counts the requests that violate claims, in blocks too.
+func (m *Measured) Violations(claims []slo.Claim, blocks int) measure.Violations {
+	return m.claims(claims, blocks)
+}
+
+// Open asks the target, makes the run directory and writes down what is
+// planned. With p.Resume the directory may hold an earlier session of the same
+// plan. An error may come with a directory.
+func (r *Runner) Open(ctx context.Context, p *plan.Plan) (_ *Session, err error) {
+	s := &Session{runner: r, plan: p}
+	resumed := p.Resume && p.Out != "" && Exists(p.Out)
+	switch {
+	case resumed:
+		if err := s.recall(); err != nil {
+			return nil, err
+		}
+	case !p.SeedSet:
+		p.Seed = freshSeed()
+	}
+	// What a user asked for is looked at before the server is asked anything.
+	if !resumed {
+		if err := vacant(p.Out); err != nil {
+			return nil, err
+		}
+	}
+	src, err := fromFile(p, 0)
+	if err != nil {
+		return nil, err
+	}
+	src.close()
+	t, err := OpenTarget(ctx, p, r.say)
+	if err != nil {
+		return nil, err
+	}
+	defer func() {
+		if err != nil {
+			t.Close()
+		}
+	}()
+	for _, n := range t.Notes {
+		r.say("note: " + n)
+	}
+	if src.Source == nil {
+		if src, err = newSource(p, t, 0); err != nil {
+			return nil, err
+		}
+		src.close()
+	}
+	s.Target = t
+	if resumed {
+		s.Dir = p.Out
+		s.journal, err = record.Reopen(s.Dir, s.keep)
+		return s, err
+	}
+	if s.Dir, err = r.directory(p, t); err != nil {
+		return s, err
+	}
+	if s.journal, err = record.Create(s.Dir); err != nil {
+		return s, fmt.Errorf("open run directory: %w", err)
+	}
+	head := r.head(p, t, time.Now())
+	head.Workload, _ = json.Marshal(r.describe(p, t, src))
+	put(s.journal, markRun, 0, head)
+	return s, nil
+}
+
+// Alone is about how long one request takes on an idle target. It asks the
+// target if that is not known yet and may be asked.
+func (s *Session) Alone(ctx context.Context) (time.Duration, error) {
+	if s.Target.Residence == 0 && !s.plan.NoProbe {
+		src, err := newSource(s.plan, s.Target, 0)
+		if err != nil {
+			return 0, err
+		}
+		defer src.close()
+		s.Target.prime(ctx, src, 2)
+	}
+	if s.Target.Residence == 0 {
+		return unknownResidence, ctx.Err()
+	}
+	return s.Target.Residence, ctx.Err()
+}
+
+// unknownResidence stands for how long a request takes where nobody may ask.
+const unknownResidence = time.Second
+
+// recall reads the points that the directory has.
+func (s *Session) recall() error {
+	p := s.plan
+	if err := record.Live(p.Out); err != nil {
+		return user.Errorf("wait for its end, or stop it with Ctrl-C", "the run in %s is still going on", p.Out)
+	}
+	o, err := read(p.Out)
+	if err != nil {
+		return err
+	}
+	if p.SeedSet && p.Seed != o.run.Seed {
+		return user.Errorf("leave --seed out, or choose another place with --out", "the run in %s has seed %d", p.Out, o.run.Seed)
+	}
+	p.Seed = o.run.Seed
+	was, err := os.ReadFile(filepath.Join(p.Out, configName))
+	if err != nil {
+		return user.Errorf("choose another place with --out", "the run in %s cannot be resumed: %v", p.Out, err)
+	}
+	if !bytes.Equal(was, p.YAML(s.runner.Names)) {
+		return user.Errorf("give the same flags, or choose another place with --out", "the run in %s was planned otherwise, see its %s", p.Out, configName)
+	}
+	for i := int32(0); ; i++ {
+		setup, planned := o.setups[i]
+		w, ended := o.ends[i]
+		if !planned || !ended || o.end != nil && o.end.Interrupted && int(i) == len(o.setups)-1 {
+			break // what was stopped is measured again
+		}
+		setup.T1 = max(w.T1, setup.T0)
+		o.setups[i] = setup
+		s.earlier = append(s.earlier, earlier{setup: setup})
+	}
+	measure.Settle(o.setups, record.Frames(p.Out))
+	for i := range s.earlier {
+		s.earlier[i].fold = measure.NewFold(o.setups[int32(i)])
+	}
+	for f, err := range record.Frames(p.Out) {
+		if err != nil {
+			break // said by read, or behind the points that count
+		}
+		if int(f.Point) < len(s.earlier) {
+			s.earlier[f.Point].fold.Add(f)
+		}
+	}
+	if n := len(s.earlier); n > 0 {
+		s.runner.say(fmt.Sprintf("resuming %s: %d points are there", p.Out, n))
+	}
+	return nil
+}
+
+// keep says which frames of an earlier session stay: those of whole points,
+// and what was planned.
+func (s *Session) keep(f *record.Frame) bool {
+	whole := int(f.Point) < len(s.earlier)
+	if !whole {
+		f.Chunks, f.Rows, f.Samples = nil, nil, nil
+	}
+	marks := f.Marks[:0]
+	for _, m := range f.Marks {
+		if m.Name == markRun || whole && m.Name != markEnd {
+			marks = append(marks, m)
+		}
+	}
+	f.Marks = marks
+	return len(f.Chunks)+len(f.Rows)+len(f.Samples)+len(f.Marks) > 0
+}
+
+// Measure measures the next point. When ctx ends the point is cut short: it
+// counts as stopped by the user, and ctx.Err says so.
+func (s *Session) Measure(ctx context.Context, l Load) (*Measured, error) {
+	index := s.next
+	s.next++
+	p := *s.plan
+	p.Rate, p.Concurrency, p.Requests, p.Duration, p.Warmup = l.Rate, l.Concurrency, l.Requests, l.Duration, l.Warmup
+	if int(index) < len(s.earlier) {
+		e := s.earlier[index]
+		if had, want := e.setup.Load, describeLoad(&p); !sameLoad(had, want) || e.setup.Stage != l.Stage {
+			return nil, user.Errorf("begin anew with another --out", "the run in %s cannot be resumed: its point %d had another load", s.Dir, index+1)
+		}
+		return s.measured(e.fold, index), nil
+	}
+	offset, err := s.journal.Offset()
+	if err != nil {
+		return nil, &RecordsError{err}
+	}
+	setup, err := s.runner.point(ctx, &p, s.Target, s.journal, index, l.Stage, s.light)
+	if err != nil {
+		return nil, err
+	}
+	if setup == nil { // stopped before its load began
+		return nil, ctx.Err()
+	}
+	if err := s.journal.Flush(); err != nil {
+		return nil, &RecordsError{err}
+	}
+	setups := map[int32]measure.Setup{index: *setup}
+	measure.Settle(setups, record.Since(s.Dir, offset))
+	fold := measure.NewFold(setups[index])
+	for f, err := range record.Since(s.Dir, offset) {
+		if err != nil {
+			return nil, fmt.Errorf("read records: %w", err)
+		}
+		if f.Point == index {
+			fold.Add(f)
+		}
+	}
+	return s.measured(fold, index), nil
+}
+
+func (s *Session) measured(fold *measure.Fold, index int32) *Measured {
+	m := &Measured{fold.Point(), int(index), fold.Violations}
+	if e := m.Metrics.E2E; e != nil && e.Mean != nil {
+		if took := int64(*e.Mean * 1e6); s.light == 0 || took < s.light {
+			s.light = took
+		}
+	}
+	return m
+}
+
+func sameLoad(a, b result.Load) bool {
+	x, _ := json.Marshal(a)
+	y, _ := json.Marshal(b)
+	return bytes.Equal(x, y)
+}
+
+// Close ends the session and gives the result of all its points. stopped says
+// that the user ended it; err is why it ends early, nil if it does not.
+func (s *Session) Close(stopped bool, err error) (*result.Run, error) {
+	defer s.Target.Close()
+	put(s.journal, markEnd, 0, ending{Ended: time.Now().Format(time.RFC3339), Interrupted: stopped})
+	if e := s.journal.Close(); e != nil && err == nil {
+		err = &RecordsError{e}
+	}
+	lost := (*RecordsError)(nil)
+	incomplete := errors.As(err, &lost)
+	run, e := finish(s.Dir, incomplete)
+	if incomplete {
+		if run != nil {
+			_ = Save(s.Dir, run) // as far as the disk allows
+		}
+		return run, err // that the rest could not be written either is no news
+	}
+	return run, errors.Join(err, e)
+}

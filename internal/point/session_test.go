@@ -1,0 +1,120 @@
+package point
+
+import (
+	"context"
+	"os"
+	"path/filepath"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"pitot/internal/plan"
+	"pitot/internal/result"
+	"pitot/internal/workload"
+)
+
+// sweeping is a plan whose points a test chooses.
+func sweeping(t *testing.T, out string) *plan.Plan {
+	t.Helper()
+	p := plan.Default()
+	p.Target, p.Out, p.Seed, p.SeedSet, p.Resume = "sim:fixed", out, 7, true, true
+	p.Input, p.Output = workload.Fixed(16), workload.Fixed(8)
+	return &p
+}
+
+func open(t *testing.T, p *plan.Plan) *Session {
+	t.Helper()
+	r := &Runner{Names: []string{"input", "output", "seed"}}
+	s, err := r.Open(context.Background(), p)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return s
+}
+
+func loads(t *testing.T, s *Session, rates ...float64) (points []result.Point) {
+	t.Helper()
+	for _, r := range rates {
+		m, err := s.Measure(context.Background(), Load{Rate: r, Requests: 200, Stage: "curve"})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if m.Index != int(s.next)-1 {
+			t.Errorf("index %d", m.Index)
+		}
+		points = append(points, m.Point)
+	}
+	return points
+}
+
+// A session that was left, in whatever state, goes on as if it had not been:
+// same points, same files.
+func TestSessionResumes(t *testing.T) {
+	whole := filepath.Join(t.TempDir(), "whole")
+	s := open(t, sweeping(t, whole))
+	want := loads(t, s, 2, 5, 3)
+	if _, err := s.Close(false, nil); err != nil {
+		t.Fatal(err)
+	}
+	for name, leave := range map[string]func(*Session){
+		"killed": func(s *Session) {
+			_ = s.journal.Flush()
+			_ = s.journal.Close()
+			s.Target.Close()
+		},
+		"ended": func(s *Session) { _, _ = s.Close(false, nil) },
+	} {
+		t.Run(name, func(t *testing.T) {
+			dir := filepath.Join(t.TempDir(), "run")
+			s := open(t, sweeping(t, dir))
+			loads(t, s, 2, 5)
+			leave(s)
+			s = open(t, sweeping(t, dir))
+			got := loads(t, s, 2, 5, 3)
+			if d := cmp.Diff(want, got); d != "" {
+				t.Error(d)
+			}
+			run, err := s.Close(false, nil)
+			if err != nil || len(run.Points) != 3 {
+				t.Fatal(err)
+			}
+			for _, file := range []string{"requests.parquet", "chunks.parquet"} {
+				a, _ := os.ReadFile(filepath.Join(whole, file))
+				b, _ := os.ReadFile(filepath.Join(dir, file))
+				if string(a) != string(b) {
+					t.Errorf("%s differs", file)
+				}
+			}
+		})
+	}
+}
+
+func TestSessionResumeRefuses(t *testing.T) {
+	dir := filepath.Join(t.TempDir(), "run")
+	s := open(t, sweeping(t, dir))
+	loads(t, s, 2)
+	if _, err := s.Close(false, nil); err != nil {
+		t.Fatal(err)
+	}
+	r := &Runner{Names: []string{"input", "output", "seed"}}
+	p := sweeping(t, dir)
+	p.Seed = 8
+	if _, err := r.Open(context.Background(), p); err == nil {
+		t.Error("another seed is taken")
+	}
+	p = sweeping(t, dir)
+	p.Output = workload.Fixed(9)
+	if _, err := r.Open(context.Background(), p); err == nil {
+		t.Error("another plan is taken")
+	}
+	p = sweeping(t, dir)
+	p.Resume = false
+	if _, err := r.Open(context.Background(), p); err == nil {
+		t.Error("a directory that is not empty is taken")
+	}
+	s = open(t, sweeping(t, dir))
+	if _, err := s.Measure(context.Background(), Load{Rate: 3, Requests: 200, Stage: "curve"}); err == nil {
+		t.Error("another load is given the points of this one")
+	}
+	_, _ = s.Close(false, nil)
+}

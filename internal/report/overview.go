@@ -1,0 +1,308 @@
+package report
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+	"strings"
+
+	"pitot/internal/result"
+)
+
+// Overview is what many loads of one target show together: the answer first,
+// then a line for each load. The points themselves are in the other formats.
+type Overview struct {
+	Verdict result.Verdict
+	Answer  []string   // the headline
+	Facts   [][]string // what it rests on
+	Loads   Table
+	Legend  []string
+	Failed  []FailedCheck
+	Clean   int // points of which every check passed
+	Points  int
+}
+
+// FailedCheck is a check that did not pass at some points.
+type FailedCheck struct {
+	result.Check     // as at the first of them
+	Points       int // how many
+}
+
+// overview is nil for a run that is no sweep and no search.
+func overview(run *result.Run) *Overview {
+	if run.Curve == nil && run.Capacity == nil {
+		return nil
+	}
+	o := &Overview{Verdict: run.Verdict, Points: len(run.Points)}
+	if c := run.Capacity; c != nil {
+		o.capacity(c)
+	}
+	if c := run.Curve; c != nil {
+		o.curve(c, run)
+	}
+	o.loads(run)
+	o.checks(run)
+	return o
+}
+
+// unit is what a load is counted in.
+func unit(over string) string {
+	if over == "concurrency" {
+		return " users"
+	}
+	return "/s"
+}
+
+// capacity tells the highest load that meets the SLO, as far as it is known.
+func (o *Overview) capacity(c *result.Capacity) {
+	load := func(x float64) string { return quantity(x) + unit(c.Over) }
+	add := func(parts ...string) { o.Facts = append(o.Facts, present(parts...)) }
+	alone := c.Verified != nil && c.Estimate == nil // one load, and no search
+	switch {
+	case alone && c.Verified.Passed:
+		o.Answer = []string{plain(c.SLO) + " is met at " + load(c.Verified.Load)}
+	case alone && c.Verified.Refuted:
+		o.Answer = []string{plain(c.SLO) + " is NOT met at " + load(c.Verified.Load)}
+	case alone:
+		o.Answer = []string{"undecided whether " + plain(c.SLO) + " is met at " + load(c.Verified.Load)}
+	case c.Load != nil:
+		o.Answer = []string{"capacity " + load(*c.Load), plain(c.SLO)}
+	default:
+		o.Answer = []string{"no capacity is quoted", plain(c.SLO)}
+	}
+	if c.Estimate != nil {
+		s := "estimate " + load(*c.Estimate)
+		if c.CI95 != nil {
+			s += fmt.Sprintf(", 95 %% interval %s to %s", quantity(c.CI95[0]), load(c.CI95[1]))
+		}
+		add(s, plain(c.Covers))
+	}
+	if v := c.Verified; v != nil {
+		s := fmt.Sprintf("%s of %s violate, at most %s with 95 %% confidence; %s may", count(v.Violations), plural(v.Requests, "request"), percent(v.Upper), percent(v.Allowed))
+		word := "did not pass at "
+		if v.Passed {
+			word = "verified at "
+		}
+		add(word+load(v.Load), s)
+	}
+	if c.Why != "" && !alone {
+		add(plain(c.Why))
+	}
+	if b := c.Bracket; b != nil && c.Load == nil && !alone {
+		switch {
+		case b[0] != nil && b[1] != nil:
+			add(fmt.Sprintf("it seems to hold at %s and not at %s", load(*b[0]), load(*b[1])))
+		case b[0] != nil:
+			add("it seems to hold at " + load(*b[0]) + ", the highest load tried")
+		case b[1] != nil:
+			add("it does not hold at " + load(*b[1]) + ", the lowest load tried")
+		}
+	}
+	if c.Binding != "" {
+		parts := []string{plain(c.Binding) + " is reached first"}
+		for _, l := range c.Limits {
+			if l.Spec == c.Binding {
+				continue
+			}
+			s := plain(l.Spec)
+			if l.Estimate != nil && l.Why == "" {
+				s += " at " + load(*l.Estimate)
+			} else if l.Why != "" {
+				s += ": " + plain(l.Why)
+			}
+			parts = append(parts, s)
+		}
+		add(parts...)
+	}
+	add(plural(c.Requests, "request")+" measured", seconds(c.Seconds))
+}
+
+// curve tells what the loads of a sweep show.
+func (o *Overview) curve(c *result.Curve, run *result.Run) {
+	load := func(x float64) string { return quantity(x) + unit(c.Over) }
+	add := func(parts ...string) { o.Facts = append(o.Facts, present(parts...)) }
+	saturation := ""
+	if s := c.Saturation; s != nil {
+		saturation = fmt.Sprintf("saturates at %s req/s", quantity(s.RequestsPerS))
+		if s.OutputTokensPerS != nil {
+			saturation += fmt.Sprintf(", %s output tok/s", quantity(*s.OutputTokensPerS))
+		}
+	}
+	knee := ""
+	switch k := c.Knee; {
+	case k != nil:
+		knee = "knee at " + load(k.Load)
+		if k.CI95 != nil {
+			knee += fmt.Sprintf(" (95 %% interval %s to %s)", quantity(k.CI95[0]), quantity(k.CI95[1]))
+		}
+	case c.NoKnee != "":
+		add("no knee: " + plain(c.NoKnee))
+	}
+	if answer := present(knee, saturation); len(o.Answer) == 0 && len(answer) > 0 {
+		o.Answer = answer
+	} else {
+		add(answer...)
+	}
+	if c.Knee != nil {
+		add("knee by " + plain(c.Knee.Method))
+	}
+	if c.UnstableFrom != nil {
+		add("unstable from " + load(*c.UnstableFrom) + " on: the queue grows for as long as the load lasts")
+	}
+	best, at := 0.0, -1
+	for i := range run.Points {
+		if g := run.Points[i].Goodput; g != nil && g.RequestsPerS > best {
+			best, at = g.RequestsPerS, i
+		}
+	}
+	if at >= 0 {
+		add(fmt.Sprintf("most goodput %s req/s, at %s", quantity(best), load(loadOf(&run.Points[at]))), plain(run.Points[at].SLO.Spec))
+	}
+}
+
+// loadOf is a point's load as a number.
+func loadOf(p *result.Point) float64 {
+	switch {
+	case p.Load.Rate != nil:
+		return *p.Load.Rate
+	case p.Load.Concurrency != nil:
+		return float64(*p.Load.Concurrency)
+	}
+	return 0
+}
+
+// loads is the table, by load.
+func (o *Overview) loads(run *result.Run) {
+	order := make([]int, len(run.Points))
+	for i := range order {
+		order[i] = i
+	}
+	slices.SortStableFunc(order, func(a, b int) int { return cmp.Compare(loadOf(&run.Points[a]), loadOf(&run.Points[b])) })
+	head := "req/s asked"
+	if len(run.Points) > 0 && run.Points[0].Load.Concurrency != nil {
+		head = "users"
+	}
+	o.Loads.Head = []string{head, "n", "tok/s", "TTFT p50", "p99", "TPOT p50", "p99", "E2E p50", "in SLO", ""}
+	marks := map[string]bool{}
+	for _, i := range order {
+		p := &run.Points[i]
+		ttft, tpot, e2e := p.Metrics.TTFT, p.Metrics.TPOT, p.Metrics.E2E
+		within := unknown
+		if p.SLO != nil && p.SLO.Attained != nil {
+			within = percent(*p.SLO.Attained)
+		}
+		mark := ""
+		switch {
+		case p.Verdict == result.Invalid:
+			mark = "INVALID"
+		case p.Outcome == "failing":
+			mark = "failing"
+		case p.Stability == "unstable":
+			mark = "unstable"
+		}
+		o.Loads.Rows = append(o.Loads.Rows, []string{
+			trim(fmt.Sprintf("%.3f", loadOf(p))), count(p.Requests.Due), optional(p.Throughput.OutputTokensPerS),
+			shown(ttft, "p50", marks), shown(ttft, "p99", marks), shown(tpot, "p50", marks), shown(tpot, "p99", marks), shown(e2e, "p50", marks),
+			within, mark,
+		})
+	}
+	if marks["~"] {
+		o.Legend = append(o.Legend, "~ few samples")
+	}
+	if marks[unknown] {
+		o.Legend = append(o.Legend, unknown+" too few samples, or no steady state to speak of")
+	}
+	o.Legend = append(o.Legend, "times in ms")
+}
+
+// shown is one percentile of a summary.
+func shown(s *result.Summary, key string, marks map[string]bool) string {
+	text := unknown
+	if s != nil {
+		text = cell(s, key, map[string]*float64{"p50": s.P50, "p99": s.P99}[key])
+	}
+	for _, mark := range []string{"~", unknown} {
+		if strings.HasPrefix(text, mark) {
+			marks[mark] = true
+		}
+	}
+	return text
+}
+
+// checks gathers what did not pass, each check once.
+func (o *Overview) checks(run *result.Run) {
+	at := map[[2]string]int{}
+	for i := range run.Points {
+		clean := true
+		for _, c := range run.Points[i].Checks {
+			if c.Status == "pass" || c.Status == "flag" && run.Points[i].Aside() {
+				continue
+			}
+			clean = false
+			key := [2]string{c.Status, c.Name}
+			k, ok := at[key]
+			if !ok {
+				k = len(o.Failed)
+				at[key] = k
+				o.Failed = append(o.Failed, FailedCheck{Check: c})
+			}
+			o.Failed[k].Points++
+		}
+		if clean {
+			o.Clean++
+		}
+	}
+	slices.SortStableFunc(o.Failed, func(a, b FailedCheck) int { return cmp.Compare(a.Status, b.Status) }) // fail before flag
+}
+
+// passed says how many points there is nothing to say about.
+func (o *Overview) passed() string {
+	if o.Clean == o.Points {
+		return "all checks passed at all " + plural(o.Points, "load")
+	}
+	return fmt.Sprintf("all checks passed at %d of %s", o.Clean, plural(o.Points, "load"))
+}
+
+func (f *FailedCheck) text() string {
+	return fmt.Sprintf("%s at %s, first: %s (limit %s)", f.Name, plural(f.Points, "load"), f.Value, f.Limit)
+}
+
+func (o *Overview) text(p *printer, s Style) {
+	p.line("")
+	p.write(s, bold, "", o.Answer...)
+	for _, f := range o.Facts {
+		p.write(s, "", "", f...)
+	}
+	p.line("")
+	p.write(s, verdictColor(o.Verdict), "", string(o.Verdict))
+	p.line("")
+	o.Loads.text(p, s)
+	p.write(s, dim, "", o.Legend...)
+	p.line("")
+	for _, f := range o.Failed {
+		mark, code := "flag", yellow
+		if f.Status == "fail" {
+			mark, code = "FAIL", red
+		}
+		p.hanging(Style{}, "", s.paint(code, mark)+"  ", "      ", f.text())
+		p.write(s, "", "      ", f.Advice)
+	}
+	p.line("%s", o.passed())
+}
+
+func (o *Overview) markdown(p *printer) {
+	p.line("")
+	p.line("**%s** · %s", inMarkdown(strings.Join(o.Answer, " · ")), o.Verdict)
+	p.line("")
+	for _, f := range o.Facts {
+		p.item(inMarkdown(strings.Join(f, " · ")))
+	}
+	p.line("")
+	o.Loads.markdown(p)
+	p.line("")
+	p.item(inMarkdown(strings.Join(o.Legend, " · ")))
+	for _, f := range o.Failed {
+		p.item(fmt.Sprintf("**%s** %s", f.Status, inMarkdown(strings.TrimSpace(f.text()+". "+f.Advice))))
+	}
+	p.item(o.passed())
+}

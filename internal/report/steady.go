@@ -1,0 +1,135 @@
+package report
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"pitot/internal/result"
+)
+
+// How far the numbers of a point may be trusted to stand for its load:
+// whether it was in balance, and how wide their intervals are.
+
+// balance is the stability as the headline has it; the outcome says what is
+// unstable, and a remark what is undecided.
+func balance(p *result.Point) string {
+	switch {
+	case p.Stability != "stable":
+		return ""
+	case p.Load.Loop == "closed":
+		return "stable by construction"
+	}
+	return "queue stable"
+}
+
+// backlog says what would tell whether a load was in balance, or how it was
+// not: by the course of what was in flight.
+func (m *PointModel) backlog(p *result.Point) {
+	switch e2e := p.Metrics.E2E; {
+	case p.Stability == "undecided" && p.StabilityWhy != "":
+		m.Remarks = append(m.Remarks, "stability undecided: "+plain(p.StabilityWhy))
+	case p.Stability == "unstable" && p.Growth != nil:
+		m.course(p, fmt.Sprintf("%s more in flight each minute; ", quantity(60*p.Growth.PerS)))
+	case e2e != nil && steady(e2e) != "":
+		m.course(p, "in flight, ")
+	}
+}
+
+func (m *PointModel) course(p *result.Point, what string) {
+	if len(p.InFlight) == 0 {
+		return
+	}
+	var blocks []string
+	for _, n := range p.InFlight {
+		blocks = append(blocks, quantity(n))
+	}
+	m.Remarks = append(m.Remarks, fmt.Sprintf("%smeans of %s each: %s", what, seconds(p.Seconds.Window/float64(len(blocks))), strings.Join(blocks, ", ")))
+}
+
+// steady is why a summary has no values of a steady state, "" if it has.
+func steady(s *result.Summary) string {
+	if s.Mean == nil && s.P50 == nil {
+		return s.Withheld["mean"]
+	}
+	return ""
+}
+
+// intervals are a table of their own, and the reason for those that there are
+// not is given once.
+func (m *PointModel) intervals(p *result.Point, lines []line) {
+	keys := append(columns(), column{key: "mean", head: "mean"})
+	keys = slices.DeleteFunc(keys, func(c column) bool {
+		return c.key != "mean" && !slices.ContainsFunc(lines, func(l line) bool { return l.summary.CI95[c.key] != [2]float64{} })
+	})
+	t := &Table{Head: []string{"95 % interval"}}
+	for _, c := range keys {
+		t.Head = append(t.Head, c.head)
+	}
+	add := func(name string, of map[string][2]float64, write func(float64) string) {
+		row, any := []string{name}, false
+		for _, c := range keys {
+			text := ""
+			if v, ok := of[c.key]; ok {
+				text, any = write(v[0])+"–"+write(v[1]), true
+			}
+			row = append(row, text)
+		}
+		if any {
+			t.Rows = append(t.Rows, row)
+		}
+	}
+	for _, l := range lines {
+		if !strings.HasPrefix(l.name, " ") { // no view of the line above
+			add(l.name, l.summary.CI95, quantity)
+		}
+	}
+	rate := func(name, key string) {
+		if v, ok := p.Throughput.CI95[key]; ok {
+			add(name, map[string][2]float64{"mean": v}, quantity)
+		}
+	}
+	rate("requests/s", "requests_per_s")
+	rate("output tok/s", "output_tokens_per_s")
+	if s := p.SLO; s != nil && s.CI95 != nil {
+		add("SLO attained", map[string][2]float64{"mean": *s.CI95}, percent)
+	}
+	if len(t.Rows) > 0 {
+		m.Intervals = t
+	}
+	m.withoutInterval(p, lines)
+}
+
+// withoutInterval says why there is none: of the point, or of the percentiles
+// that the table shows.
+func (m *PointModel) withoutInterval(p *result.Point, lines []line) {
+	e2e := p.Metrics.E2E
+	switch {
+	case e2e != nil && steady(e2e) != "": // which is why there are no intervals either
+		return
+	case m.Intervals == nil:
+		why := p.Throughput.NoInterval
+		for _, l := range lines {
+			if why == "" {
+				why = l.summary.NoInterval["p50"]
+			}
+		}
+		if why != "" {
+			m.Legend = append(m.Legend, "no intervals: "+plain(why))
+		}
+		return
+	}
+	var heads []string
+	why := ""
+	for _, c := range columns() {
+		for _, l := range lines {
+			if r := l.summary.NoInterval[c.key]; r != "" && c.of(l.summary) != nil && (why == "" || r == why) && !slices.Contains(m.Intervals.Head, c.head) {
+				heads, why = append(heads, c.head), r
+				break
+			}
+		}
+	}
+	if len(heads) > 0 {
+		m.Legend = append(m.Legend, "no interval of "+strings.Join(heads, ", ")+": "+plain(why))
+	}
+}

@@ -1,0 +1,85 @@
+package result
+
+// Curve is what the points of a sweep say together. Points are named by their
+// index in the run.
+type Curve struct {
+	Over         string      `json:"over"`          // "rate" or "concurrency": what Load is
+	Points       []int       `json:"points"`        // by load
+	Knee         *Knee       `json:"knee"`          // null: there is none, see NoKnee
+	NoKnee       string      `json:"no_knee"`       // why there is no knee, "" if there is one
+	Saturation   *Saturation `json:"saturation"`    // null if no point reached it
+	UnstableFrom *float64    `json:"unstable_from"` // lowest load at which the backlog grew, null if at none
+	Pareto       Pareto      `json:"pareto"`
+}
+
+// Knee is the load from which more of it buys little throughput for much
+// latency.
+type Knee struct {
+	Load   float64             `json:"load"`
+	CI95   *[2]float64         `json:"ci95"`
+	Method string              `json:"method"`
+	Others map[string]*float64 `json:"others"` // what other methods say
+}
+
+// Saturation is the most that the target served.
+type Saturation struct {
+	Load             float64  `json:"load"` // of the point that did
+	RequestsPerS     float64  `json:"requests_per_s"`
+	OutputTokensPerS *float64 `json:"output_tokens_per_s"`
+}
+
+// Pareto are the points that no other is better than in both respects.
+type Pareto struct {
+	UserSpeed []int `json:"user_speed"` // tokens per second of one user, against output tokens per second of all
+	TTFT      []int `json:"ttft"`       // median TTFT, against output tokens per second
+}
+
+// Capacity is the highest load at which an objective holds.
+type Capacity struct {
+	Over     string          `json:"over"`     // "rate" or "concurrency"
+	SLO      string          `json:"slo"`      // as written
+	Load     *float64        `json:"load"`     // the load to quote: the smaller of Lower and what was verified
+	Estimate *float64        `json:"estimate"` // where the fitted share of violations reaches what the objective allows
+	CI95     *[2]float64     `json:"ci95"`     // of Estimate
+	Lower    *float64        `json:"lower"`    // one-sided 95 % limit
+	Covers   string          `json:"covers"`   // what the interval is an interval of
+	Verified *Verified       `json:"verified"`
+	Bracket  *[2]*float64    `json:"bracket"` // the highest load that held and the lowest that did not
+	Binding  string          `json:"binding"` // the limit that is reached first
+	Limits   []CapacityLimit `json:"limits"`
+	Requests int             `json:"requests"` // measured in all
+	Seconds  float64         `json:"seconds"`
+	Why      string          `json:"why,omitempty"` // why there is no load, or no more than a bracket
+	Trail    []CapacityProbe `json:"trail"`
+}
+
+// CapacityLimit is one limit by itself.
+type CapacityLimit struct {
+	Spec     string      `json:"spec"`
+	Allowed  float64     `json:"allowed"` // share of requests that may violate it
+	Estimate *float64    `json:"estimate"`
+	CI95     *[2]float64 `json:"ci95"`
+	Why      string      `json:"why,omitempty"`
+}
+
+// Verified is a load that was measured once more, by itself.
+type Verified struct {
+	Load       float64 `json:"load"`
+	Requests   int     `json:"requests"`
+	Violations int     `json:"violations"`
+	Upper      float64 `json:"upper"` // one-sided upper limit of the violating share
+	Allowed    float64 `json:"allowed"`
+	Passed     bool    `json:"passed"`
+	Refuted    bool    `json:"refuted"` // neither: undecided
+	Attempts   int     `json:"attempts"`
+}
+
+// CapacityProbe is one point of the search.
+type CapacityProbe struct {
+	Point      int     `json:"point"` // index in the run
+	Stage      string  `json:"stage"`
+	Load       float64 `json:"load"`
+	Requests   int     `json:"requests"`
+	Violations []int   `json:"violations"` // of each limit
+	Stability  string  `json:"stability"`
+}

@@ -1,0 +1,67 @@
+package slo
+
+import "pitot/internal/user"
+
+// Claim is one statement of an objective about a share of requests: at most
+// Share of them may violate it. A percentile limit is one, all joint limits
+// together are one, a limit on errors is one.
+type Claim struct {
+	Spec  string
+	Share float64 // that may violate it, over 0
+
+	limit *Limit // nil for the joint limits
+	spec  *Spec
+}
+
+// Claims takes an objective apart. A limit on gaps between chunks is none, for
+// its percentile is over gaps and not over requests; nor is one that no
+// request may violate. Both are errors for the user.
+func (s Spec) Claims() ([]Claim, error) {
+	var claims []Claim
+	var joint *Claim
+	add := func(c Claim) error {
+		if c.Share < 1e-9 {
+			return user.Errorf("a load cannot be searched at which none of any number violates: limit p99.9 instead", "%s allows no violation at all", c.Spec)
+		}
+		claims = append(claims, c)
+		return nil
+	}
+	for i := range s.Limits {
+		l := &s.Limits[i]
+		switch {
+		case l.Metric.Pooled():
+			return nil, user.Errorf("limit tpot or stall, which each request has", "%s is a limit on gaps, not on requests", l)
+		case l.Metric == Errors:
+			if err := add(Claim{Spec: l.String(), Share: l.MaxPercent / 100, limit: l}); err != nil {
+				return nil, err
+			}
+		case !l.Joint():
+			if err := add(Claim{Spec: l.String(), Share: 1 - l.P(), limit: l}); err != nil {
+				return nil, err
+			}
+		case joint == nil:
+			joint = &Claim{Share: 1 - s.Share(), spec: &s}
+		}
+	}
+	if joint != nil {
+		only := Spec{SharePercent: s.SharePercent}
+		for _, l := range s.Limits {
+			if l.Joint() {
+				only.Limits = append(only.Limits, l)
+			}
+		}
+		joint.Spec = only.String()
+		if err := add(*joint); err != nil {
+			return nil, err
+		}
+	}
+	return claims, nil
+}
+
+// Violates says that a request counts against the claim.
+func (c Claim) Violates(v Values) bool {
+	if c.limit != nil {
+		return !c.limit.Meets(v)
+	}
+	return !c.spec.MeetsJoint(v)
+}

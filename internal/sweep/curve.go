@@ -1,0 +1,98 @@
+package sweep
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+
+	"pitot/internal/result"
+	"pitot/internal/stat"
+)
+
+// CurvePoint is one load of a curve and what it gave; times are medians in
+// milliseconds. What is not known, as the latencies of an unstable point, is 0.
+type CurvePoint struct {
+	Index            int     // of the point in its run
+	Load             float64 // requests a second, or users
+	Offered          float64 // requests a second that came due, which a window of few requests may have less or more of than Load
+	RequestsPerS     float64 // answers that ended
+	OutputTokensPerS float64
+	TTFT, TPOT, E2E  float64
+	Stability        stat.Stability
+	Failing          bool // the server failed requests rather than served them
+}
+
+// Unstable says that the queue grew for as long as the load lasted.
+func (p *CurvePoint) Unstable() bool { return p.Stability == stat.Unstable }
+
+// PointOf is a run's point as one of a curve.
+func PointOf(index int, p *result.Point) CurvePoint {
+	c := CurvePoint{
+		Index: index, Stability: stat.Stability(p.Stability), Failing: p.Outcome == "failing",
+		Offered: value(p.Throughput.DuePerS), RequestsPerS: value(p.Throughput.RequestsPerS), OutputTokensPerS: value(p.Throughput.OutputTokensPerS),
+		TTFT: middle(p.Metrics.TTFT), TPOT: middle(p.Metrics.TPOT), E2E: middle(p.Metrics.E2E),
+	}
+	if p.Load.Concurrency != nil {
+		c.Load = float64(*p.Load.Concurrency)
+	} else {
+		c.Load = value(p.Load.Rate)
+	}
+	return c
+}
+
+func value(x *float64) float64 {
+	if x == nil {
+		return 0
+	}
+	return *x
+}
+
+func middle(s *result.Summary) float64 {
+	if s == nil {
+		return 0
+	}
+	return value(s.P50)
+}
+
+// byLoad sorts points by load; of equal loads the first measured comes first.
+func byLoad(points []CurvePoint) []CurvePoint {
+	sorted := slices.Clone(points)
+	slices.SortStableFunc(sorted, func(a, b CurvePoint) int { return cmp.Compare(a.Load, b.Load) })
+	return sorted
+}
+
+// CurveOf says what the points of a sweep show together; nil without points.
+func CurveOf(points []result.Point) *result.Curve {
+	if len(points) == 0 {
+		return nil
+	}
+	seen := make([]CurvePoint, len(points))
+	for i := range points {
+		seen[i] = PointOf(i, &points[i])
+	}
+	sorted := byLoad(seen)
+	c := &result.Curve{Over: over(points[0].Load.Concurrency != nil), Points: []int{}}
+	for _, p := range sorted {
+		c.Points = append(c.Points, p.Index)
+		if p.Unstable() && c.UnstableFrom == nil {
+			c.UnstableFrom = &p.Load
+		}
+	}
+	k := findKnee(sorted)
+	if c.NoKnee = k.Reason; k.Reason == "" {
+		c.Knee = &result.Knee{
+			Load: k.Power, CI95: interval(k.Interval), Method: "the greatest throughput ÷ latency (power)",
+			Others: map[string]*float64{"kneedle": known(k.Kneedle)},
+		}
+	}
+	if s := saturation(sorted); s != nil {
+		c.Saturation = &result.Saturation{Load: s.Load, RequestsPerS: s.RequestsPerS, OutputTokensPerS: known(s.OutputTokensPerS)}
+	}
+	c.Pareto.UserSpeed, c.Pareto.TTFT = fronts(seen)
+	return c
+}
+
+// distinct says why there is no knee, in the unit of the loads.
+func distinct(power, kneedle float64) string {
+	return fmt.Sprintf("no distinct one: %.4g by power, %.4g by Kneedle", power, kneedle)
+}

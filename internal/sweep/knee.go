@@ -1,0 +1,146 @@
+package sweep
+
+import (
+	"math/rand/v2"
+	"slices"
+
+	"pitot/internal/stat"
+)
+
+// knee is where latency begins to rise faster than throughput. It describes
+// the curve; what a service can be held to is its capacity under an SLO.
+type knee struct {
+	Power    float64       // load of the greatest throughput ÷ latency: the knee, if Reason is empty
+	Kneedle  float64       // load of the greatest bend of latency over load
+	Interval stat.Interval // 95 %, of Power, by resampling the points
+	Reason   string        // why there is no knee
+}
+
+const (
+	maxSpread   = 0.20 // of the methods, relative: beyond, there is no distinct knee
+	resamples   = 500
+	leastPoints = 5
+	// plateau is the gain of throughput over all higher loads that is none.
+	plateau = 1.03
+)
+
+// upright are the points, by load, up to the first that is unstable, failing
+// or without a latency. A knee is looked for among them: Kneedle depends on the
+// range, and one overloaded point would stretch it as far as one likes.
+func upright(sorted []CurvePoint) []CurvePoint {
+	for i, p := range sorted {
+		if p.Unstable() || p.Failing || p.E2E <= 0 || p.RequestsPerS <= 0 {
+			return sorted[:i]
+		}
+	}
+	return sorted
+}
+
+func findKnee(sorted []CurvePoint) (k knee) {
+	points := upright(sorted)
+	if len(points) < leastPoints {
+		k.Reason = "fewer than five loads in balance"
+		return k
+	}
+	k.Power, k.Kneedle = knees(points)
+	switch {
+	case k.Power == 0 || k.Kneedle == 0:
+		k.Reason = "the curve does not bend enough"
+	case max(k.Power, k.Kneedle) > (1+maxSpread)*min(k.Power, k.Kneedle):
+		k.Reason = distinct(k.Power, k.Kneedle)
+	default:
+		k.Interval = kneeInterval(points, k.Power)
+	}
+	return k
+}
+
+// knees are those of both methods, 0 where one finds none. A power that is
+// greatest at an end of the range has not been seen to fall.
+func knees(points []CurvePoint) (power, kneedle float64) {
+	var loads, done, latency []float64
+	for _, p := range points {
+		loads, done, latency = append(loads, p.Load), append(done, p.RequestsPerS), append(latency, p.E2E)
+	}
+	if i, ok := stat.PowerKnee(done, latency); ok && i > 0 && i < len(points)-1 {
+		power = loads[i]
+	}
+	if i, ok := stat.Kneedle(loads, latency, stat.Convex, 1); ok {
+		kneedle = loads[i]
+	}
+	return power, kneedle
+}
+
+// kneeInterval resamples the points. Where most resamples have no knee, it may
+// be anywhere. The draws have a fixed seed: the same points, the same interval.
+func kneeInterval(points []CurvePoint, at float64) stat.Interval {
+	rng := rand.New(rand.NewPCG(1, 0x6b6e6565))
+	var found []float64
+	for range resamples {
+		drawn := make([]bool, len(points))
+		for range points {
+			drawn[rng.IntN(len(points))] = true
+		}
+		var sample []CurvePoint
+		for i, p := range points {
+			if drawn[i] {
+				sample = append(sample, p)
+			}
+		}
+		if power, _ := knees(sample); power > 0 {
+			found = append(found, power)
+		}
+	}
+	if len(found) < resamples/2 {
+		return stat.Interval{Lo: points[0].Load, Hi: points[len(points)-1].Load}
+	}
+	slices.Sort(found)
+	return stat.Interval{Lo: min(at, stat.Percentile(found, 0.025)), Hi: max(at, stat.Percentile(found, 0.975))}
+}
+
+// saturation is the point of the most requests per second; nil if more load
+// might give more: no point is unstable, and throughput still rose.
+func saturation(sorted []CurvePoint) *CurvePoint {
+	var most *CurvePoint
+	reached := false
+	for i := range sorted {
+		p := &sorted[i]
+		if p.RequestsPerS > 0 && (most == nil || p.RequestsPerS > most.RequestsPerS) {
+			most = p
+		}
+		reached = reached || p.Unstable()
+	}
+	if most == nil {
+		return nil
+	}
+	last := sorted[len(sorted)-1]
+	for _, p := range sorted {
+		// A fifth more load that brings nothing.
+		reached = reached || p.RequestsPerS > 0 && p.Load < 0.8*last.Load && most.RequestsPerS < plateau*p.RequestsPerS
+	}
+	if !reached {
+		return nil
+	}
+	return most
+}
+
+// fronts are the Pareto fronts of the points in balance, as indices of a run:
+// tokens a second of one user, and the median TTFT, against those of all.
+func fronts(points []CurvePoint) (speed, ttft []int) {
+	speed, ttft = []int{}, []int{}
+	var index []int
+	var gain, slow, wait []float64
+	for _, p := range points {
+		if p.Unstable() || p.Failing || p.OutputTokensPerS <= 0 || p.TTFT <= 0 || p.TPOT <= 0 {
+			continue
+		}
+		index, gain = append(index, p.Index), append(gain, p.OutputTokensPerS)
+		slow, wait = append(slow, p.TPOT), append(wait, p.TTFT)
+	}
+	for _, i := range stat.Pareto(gain, slow) {
+		speed = append(speed, index[i])
+	}
+	for _, i := range stat.Pareto(gain, wait) {
+		ttft = append(ttft, index[i])
+	}
+	return speed, ttft
+}

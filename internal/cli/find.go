@@ -83,7 +83,8 @@ func search(ctx context.Context, e *Env, settings []string, check func(*plan.Pla
 			finish(run)
 			closing = errors.Join(closing, point.Save(s.Dir, run))
 		}
-		if e := show(e, run, s.Dir, p.Format); e != nil && closing == nil {
+		if len(run.Points) == 0 && closing != nil { // the error says it all
+		} else if e := show(e, run, s.Dir, p.Format); e != nil && closing == nil {
 			closing = e
 		}
 	}
@@ -106,10 +107,16 @@ func searched(run *result.Run) int {
 	case c != nil && c.Verified != nil && c.Estimate == nil && c.Verified.Refuted: // the one load that was asked about
 		return SLOMissed
 	}
-	for _, p := range run.Points {
-		if p.Verdict != result.Invalid {
-			return Done
-		}
+	switch {
+	case run.Verdict == result.Invalid:
+		return Invalid
+	case neverMet(run.Capacity):
+		return SLOMissed
 	}
-	return Invalid
+	return Done
+}
+
+// neverMet says that a search found the SLO missed even at the lightest load.
+func neverMet(c *result.Capacity) bool {
+	return c != nil && c.Load == nil && c.Bracket != nil && c.Bracket[0] == nil && c.Bracket[1] != nil
 }

@@ -13,6 +13,7 @@ import (
 	"pitot/internal/point"
 	"pitot/internal/record"
 	"pitot/internal/result"
+	"pitot/internal/sweep"
 	"pitot/internal/user"
 )
 
@@ -62,6 +63,9 @@ func openRun(dir string, stderr io.Writer) (*result.Run, error) {
 	run, err := point.Finish(dir)
 	if errors.Is(err, record.ErrLive) {
 		return nil, user.Errorf("wait for its end, or stop it with Ctrl-C", "the run in %s is still going on", dir)
+	}
+	if err == nil && sweep.Complete(run) {
+		err = point.Save(dir, run)
 	}
 	return run, err
 }

@@ -328,8 +328,9 @@ func (r *reader) serve(s *Socket, events uint32, now time.Time) {
 			return
 		}
 	}
-	s.rearm(unix.EPOLLIN) // reports what is left
-	return
+	s.mu.Lock()
+	_ = s.ask(unix.EPOLL_CTL_MOD) // reports what is left
+	s.mu.Unlock()
 }
 
 // begin has a socket's arrivals reported.
@@ -337,8 +338,10 @@ func (r *reader) begin(s *Socket, owner Owner) {
 	err := error(net.ErrClosed)
 	if s.fd >= 0 {
 		s.owner = owner
-		e := unix.EpollEvent{Events: unix.EPOLLIN | unix.EPOLLRDHUP | unix.EPOLLET, Fd: s.slot}
-		if err = unix.EpollCtl(r.epoll, unix.EPOLL_CTL_ADD, s.fd, &e); err == nil {
+		s.mu.Lock()
+		err = s.ask(unix.EPOLL_CTL_ADD)
+		s.mu.Unlock()
+		if err == nil {
 			return
 		}
 		r.drop(s)

@@ -297,3 +297,28 @@ func BenchmarkReaders(b *testing.B) {
 		<-arrived
 	}
 }
+
+// A writer that waits for room is woken, though its socket's reader had its
+// turn cut meanwhile.
+func TestSocketWriteWhileMuchArrives(t *testing.T) {
+	s, in, far := read(t, readers(t), "")
+	go func() {
+		for range in.pieces {
+		}
+	}()
+	wrote := make(chan error, 1)
+	go func() { _, err := s.Write(bytes.Repeat([]byte("x"), 16<<20)); wrote <- err }()
+	time.Sleep(20 * time.Millisecond) // it waits
+	if _, err := far.Write(bytes.Repeat([]byte("y"), 2*maxReads*readSize)); err != nil {
+		t.Fatal(err)
+	}
+	go func() { _, _ = io.Copy(io.Discard, far) }()
+	select {
+	case err := <-wrote:
+		if err != nil {
+			t.Error(err)
+		}
+	case <-time.After(5 * time.Second):
+		t.Error("the writer waits for ever")
+	}
+}

@@ -65,7 +65,7 @@ func (s *Socket) write(p []byte) (n int, wait <-chan struct{}, err error) {
 	switch err {
 	case syscall.EAGAIN:
 		s.blocked = make(chan struct{})
-		s.rearm(unix.EPOLLIN | unix.EPOLLOUT)
+		_ = s.ask(unix.EPOLL_CTL_MOD)
 		return 0, s.blocked, nil
 	case syscall.EINTR:
 		return 0, nil, nil
@@ -73,11 +73,15 @@ func (s *Socket) write(p []byte) (n int, wait <-chan struct{}, err error) {
 	return n, nil, err
 }
 
-// rearm changes what the socket is asked for, and has it reported if it is
-// there already.
-func (s *Socket) rearm(events uint32) {
-	e := unix.EpollEvent{Events: events | unix.EPOLLRDHUP | unix.EPOLLET, Fd: s.slot}
-	_ = unix.EpollCtl(s.r.epoll, unix.EPOLL_CTL_MOD, s.fd, &e)
+// ask tells the epoll what the socket is to be reported for: arrivals, and room
+// to write if a writer waits for it. What is there already is reported too. The
+// caller holds s.mu.
+func (s *Socket) ask(op int) error {
+	events := uint32(unix.EPOLLIN | unix.EPOLLRDHUP | unix.EPOLLET)
+	if s.blocked != nil {
+		events |= unix.EPOLLOUT
+	}
+	return unix.EpollCtl(s.r.epoll, op, s.fd, &unix.EpollEvent{Events: events, Fd: s.slot})
 }
 
 // writable wakes the writer.
@@ -87,7 +91,7 @@ func (s *Socket) writable() {
 	if s.blocked != nil {
 		close(s.blocked)
 		s.blocked = nil
-		s.rearm(unix.EPOLLIN)
+		_ = s.ask(unix.EPOLL_CTL_MOD)
 	}
 }
 

@@ -20,7 +20,7 @@ const (
 
 // Why a value has no interval.
 const (
-	oneLoad  = "one load cannot tell: repeat it or sweep"
+	oneLoad  = "one load cannot tell"
 	gapsOnly = "gaps of one request depend on each other: TPOT has an interval"
 	fewBatch = "too few samples for ten batches"
 	censored = "some were not followed to their end"

@@ -1,11 +1,6 @@
 package measure
 
-import (
-	"cmp"
-	"slices"
-
-	"pitot/internal/slo"
-)
+import "pitot/internal/slo"
 
 // Violations counts the requests of the cohort that violate claims. Failed,
 // cut and unsent requests violate every claim.
@@ -20,7 +15,6 @@ type Violations struct {
 // Violations counts them; at most as many blocks as there are requests.
 func (f *Fold) Violations(claims []slo.Claim, blocks int) Violations {
 	all := f.part(f.groups.list, true)
-	slices.SortFunc(all.requests, func(a, b *request) int { return cmp.Compare(a.due, b.due) })
 	v := Violations{N: len(all.requests), Of: make([]int, len(claims)), Blocks: make([][]int, len(claims))}
 	blocks = min(blocks, v.N)
 	for i := range v.Blocks {

@@ -29,6 +29,9 @@ func (p *Plan) CheckSweep() error { return p.checkMany(p.checkLoads) }
 func (p *Plan) CheckFind() error { return p.checkMany(p.checkFind, p.checkLoads) }
 
 func (p *Plan) checkMany(own ...func() error) error {
+	if p.Resume && p.Out == "" {
+		return user.Errorf("name its directory with --out", "--resume without --out: no run to go on with")
+	}
 	for _, check := range append([]func() error{p.checkTarget}, append(own, p.checkWorkload, p.checkMock, p.checkObjective, p.checkPrice)...) {
 		if err := check(); err != nil {
 			return err
@@ -145,6 +148,9 @@ func (p *Plan) checkMock() error {
 	kind := p.Kind()
 	if kind == "mock" {
 		return nil
+	}
+	if kind == "sim" && p.NoStream {
+		return user.Errorf("use mock: in place of sim:", "--no-stream needs the embedded target behind a socket, and %s has none", p.Target)
 	}
 	for _, s := range Settings() {
 		if s.Group != groupMock || s.get == nil || len(s.get(p)) == 0 {

@@ -347,7 +347,7 @@ func FuzzDecode(f *testing.F) {
 		var u *user.Error
 		if _, err := d.yaml("f", []byte(file)); err == nil {
 			_ = d.plan.Check()
-			_ = d.plan.YAML(every())
+			_ = d.plan.YAML("run", every())
 		} else if !errors.As(err, &u) || u.Msg == "" {
 			t.Fatalf("%v is not the user's", err)
 		}

@@ -154,10 +154,10 @@ func scalars(n *yaml.Node) ([]string, error) {
 	return nil, errors.New("want a plain value")
 }
 
-// YAML writes a plan so that --config does it again. Secrets are left out.
-func (p *Plan) YAML(names []string) []byte {
+// YAML writes the plan of a verb so that --config does it again. Secrets are left out.
+func (p *Plan) YAML(verb string, names []string) []byte {
 	var b bytes.Buffer
-	b.WriteString("# Does this run again: pitot run --config config.yaml\n")
+	fmt.Fprintf(&b, "# Does this run again: pitot %s --config config.yaml\n", verb)
 	if p.Target != "" {
 		line(&b, "target", []string{p.Target})
 	}

@@ -22,6 +22,7 @@ const (
 	markPoint  = "point"  // measure.Setup
 	markWindow = "window" // window: the point came to its end
 	markEnd    = "end"    // ending: the run came to its end
+	markAlone  = "alone"  // time.Duration: what one request takes on an idle target, as a search began with it
 )
 
 type window struct {
@@ -49,6 +50,7 @@ type outline struct {
 	setups map[int32]measure.Setup
 	ends   map[int32]window
 	end    *ending
+	alone  time.Duration
 	last   map[int32]int64 // when each point ended; of one that did not, the latest stamp
 	found  bool
 }
@@ -214,6 +216,8 @@ func (o *outline) mark(m record.Mark) error {
 		err := json.Unmarshal(m.Data, &w)
 		o.ends[m.Point] = w
 		return err
+	case markAlone:
+		return json.Unmarshal(m.Data, &o.alone)
 	case markEnd:
 		o.end = new(ending)
 		return json.Unmarshal(m.Data, o.end)

@@ -45,6 +45,14 @@ type Runner struct {
 	Loaded   func(Spent) // told what each load took, may be nil
 }
 
+// verb is what config.yaml is for.
+func (r *Runner) verb() string {
+	if v := verb(r.Command); v != "" {
+		return v
+	}
+	return "run"
+}
+
 // Spent is what the load of a point took of this process.
 type Spent struct {
 	Origin int64         // clock reading of the point's time 0
@@ -130,7 +138,7 @@ func (r *Runner) directory(p *plan.Plan, t *Target) (string, error) {
 		}
 		return "", user.Errorf("choose another place with --out", "create run directory: %v", err)
 	}
-	return dir, record.WriteFile(dir, configName, p.YAML(r.Names))
+	return dir, record.WriteFile(dir, configName, p.YAML(r.verb(), r.Names))
 }
 
 // head is the part of run.json that is known before the load.

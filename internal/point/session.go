@@ -41,7 +41,10 @@ type Session struct {
 	journal *record.Journal
 	next    int32
 	earlier []earlier // by index
-	light   int64     // shortest mean E2E of a point so far, nanoseconds
+	alone   time.Duration
+	before  []byte // run.json as the session found it
+	fresh   bool   // something was measured anew
+	light   int64  // shortest mean E2E of a point so far, nanoseconds
 }
 
 // earlier is a point that a session had when it was opened.
@@ -125,7 +128,13 @@ func (r *Runner) Open(ctx context.Context, p *plan.Plan) (_ *Session, err error)
 
 // Alone is about how long one request takes on an idle target. It asks the
 // target if that is not known yet and may be asked.
+//
+// A session that goes on gives what it gave before: what is measured next
+// follows from it.
 func (s *Session) Alone(ctx context.Context) (time.Duration, error) {
+	if s.alone > 0 {
+		return s.alone, ctx.Err()
+	}
 	if s.Target.Residence == 0 && !s.plan.NoProbe {
 		src, err := newSource(s.plan, s.Target, 0)
 		if err != nil {
@@ -134,10 +143,11 @@ func (s *Session) Alone(ctx context.Context) (time.Duration, error) {
 		defer src.close()
 		s.Target.prime(ctx, src, 2)
 	}
-	if s.Target.Residence == 0 {
-		return unknownResidence, ctx.Err()
+	if s.alone = s.Target.Residence; s.alone == 0 {
+		s.alone = unknownResidence
 	}
-	return s.Target.Residence, ctx.Err()
+	put(s.journal, markAlone, 0, s.alone)
+	return s.alone, ctx.Err()
 }
 
 // unknownResidence stands for how long a request takes where nobody may ask.
@@ -156,12 +166,16 @@ func (s *Session) recall() error {
 	if p.SeedSet && p.Seed != o.run.Seed {
 		return user.Errorf("leave --seed out, or choose another place with --out", "the run in %s has seed %d", p.Out, o.run.Seed)
 	}
-	p.Seed = o.run.Seed
+	p.Seed, s.alone = o.run.Seed, o.alone
+	if had, want := verb(o.run.Command), verb(s.runner.Command); had != want {
+		return user.Errorf("choose another place with --out", "the run in %s was made by pitot %s, not by pitot %s", p.Out, had, want)
+	}
+	s.before, _ = os.ReadFile(filepath.Join(p.Out, "run.json"))
 	was, err := os.ReadFile(filepath.Join(p.Out, configName))
 	if err != nil {
 		return user.Errorf("choose another place with --out", "the run in %s cannot be resumed: %v", p.Out, err)
 	}
-	if !bytes.Equal(was, p.YAML(s.runner.Names)) {
+	if !bytes.Equal(was, p.YAML(s.runner.verb(), s.runner.Names)) {
 		return user.Errorf("give the same flags, or choose another place with --out", "the run in %s was planned otherwise, see its %s", p.Out, configName)
 	}
 	for i := int32(0); ; i++ {
@@ -186,10 +200,21 @@ func (s *Session) recall() error {
 			s.earlier[f.Point].fold.Add(f)
 		}
 	}
+	if n := len(s.earlier); n > 0 && s.earlier[n-1].fold.Point().Outcome == "failing" {
+		s.earlier = s.earlier[:n-1] // perhaps the target died, which may be why the run is resumed
+	}
 	if n := len(s.earlier); n > 0 {
 		s.runner.say(fmt.Sprintf("resuming %s: %d points are there", p.Out, n))
 	}
 	return nil
+}
+
+// verb is that of a command line.
+func verb(command []string) string {
+	if len(command) > 1 {
+		return command[1]
+	}
+	return ""
 }
 
 // keep says which frames of an earlier session stay: those of whole points,
@@ -201,7 +226,7 @@ func (s *Session) keep(f *record.Frame) bool {
 	}
 	marks := f.Marks[:0]
 	for _, m := range f.Marks {
-		if m.Name == markRun || whole && m.Name != markEnd {
+		if m.Name == markRun || m.Name == markAlone || whole && m.Name != markEnd {
 			marks = append(marks, m)
 		}
 	}
@@ -218,11 +243,12 @@ func (s *Session) Measure(ctx context.Context, l Load) (*Measured, error) {
 	p.Rate, p.Concurrency, p.Requests, p.Duration, p.Warmup = l.Rate, l.Concurrency, l.Requests, l.Duration, l.Warmup
 	if int(index) < len(s.earlier) {
 		e := s.earlier[index]
-		if had, want := e.setup.Load, describeLoad(&p); !sameLoad(had, want) || e.setup.Stage != l.Stage {
+		if had, want := e.setup.Load, describeLoad(&p); !sameLoad(had, want) || e.setup.Stage != l.Stage || e.setup.Requests != l.Requests {
 			return nil, user.Errorf("begin anew with another --out", "the run in %s cannot be resumed: its point %d had another load", s.Dir, index+1)
 		}
 		return s.measured(e.fold, index), nil
 	}
+	s.fresh = true
 	offset, err := s.journal.Offset()
 	if err != nil {
 		return nil, &RecordsError{err}
@@ -283,6 +309,9 @@ func (s *Session) Close(stopped bool, err error) (*result.Run, error) {
 			_ = Save(s.Dir, run) // as far as the disk allows
 		}
 		return run, err // that the rest could not be written either is no news
+	}
+	if err != nil && !s.fresh && s.before != nil { // nothing new: what there was stays as it was
+		return nil, errors.Join(err, e, record.WriteFile(s.Dir, "run.json", s.before))
 	}
 	return run, errors.Join(err, e)
 }

@@ -5,6 +5,7 @@ import (
 	"os"
 	"path/filepath"
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 
@@ -117,4 +118,59 @@ func TestSessionResumeRefuses(t *testing.T) {
 		t.Error("another load is given the points of this one")
 	}
 	_, _ = s.Close(false, nil)
+}
+
+// What a search begins with is asked once: a target in real time would answer
+// otherwise the second time, and all that follows from it would differ.
+func TestSessionRemembersAlone(t *testing.T) {
+	dir := filepath.Join(t.TempDir(), "run")
+	plan := func() *plan.Plan {
+		p := sweeping(t, dir)
+		p.Target, p.NoProbe = "mock:fixed", false
+		p.Mock.TTFT, p.Mock.ITL = 2*time.Millisecond, time.Millisecond
+		return p
+	}
+	s := open(t, plan())
+	alone, err := s.Alone(context.Background())
+	if err != nil || alone <= 0 {
+		t.Fatal(alone, err)
+	}
+	if _, err := s.Measure(context.Background(), Load{Rate: 100, Requests: 20, Stage: "curve"}); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := s.Close(false, nil); err != nil {
+		t.Fatal(err)
+	}
+	s = open(t, plan())
+	if again, err := s.Alone(context.Background()); again != alone || err != nil {
+		t.Errorf("%v, then %v, %v", alone, again, err)
+	}
+	_, _ = s.Close(false, nil)
+}
+
+// A resume that is refused leaves the result as it was.
+func TestSessionRefusedKeepsTheResult(t *testing.T) {
+	dir := filepath.Join(t.TempDir(), "run")
+	s := open(t, sweeping(t, dir))
+	loads(t, s, 2, 5)
+	run, err := s.Close(false, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	run.Curve = &result.Curve{Over: "rate", Points: []int{0, 1}}
+	if err := Save(dir, run); err != nil {
+		t.Fatal(err)
+	}
+	before, _ := os.ReadFile(filepath.Join(dir, "run.json"))
+	s = open(t, sweeping(t, dir))
+	_, err = s.Measure(context.Background(), Load{Rate: 3, Requests: 200, Stage: "curve"})
+	if err == nil {
+		t.Fatal("another load is given the points of this one")
+	}
+	if run, err := s.Close(false, err); run != nil || err == nil {
+		t.Error("a refused resume has a result")
+	}
+	if after, _ := os.ReadFile(filepath.Join(dir, "run.json")); string(after) != string(before) {
+		t.Error("run.json was changed")
+	}
 }

@@ -7,6 +7,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"runtime"
 	"sync"
 	"time"
 )
@@ -88,28 +89,34 @@ func Reopen(dir string, keep func(*Frame) bool) (*Journal, error) {
 	if err != nil {
 		return nil, fmt.Errorf("reopen journal: %w", err)
 	}
+	lock(f) // goes with the file, whatever it is called
 	size, err := copyFrames(f, dir, keep)
 	if err == nil {
 		err = f.Sync()
 	}
-	if err = errors.Join(err, f.Close()); err == nil {
+	if err == nil && runtime.GOOS == "windows" { // an open file cannot be renamed there
+		err = f.Close()
+	}
+	if err == nil {
 		err = os.Rename(temp, path)
 	}
-	if err != nil {
-		os.Remove(temp)
-		return nil, fmt.Errorf("reopen journal: %w", err)
-	}
-	for _, name := range fileNames() {
-		if err := os.Remove(filepath.Join(dir, name)); err != nil && !errors.Is(err, fs.ErrNotExist) {
-			return nil, fmt.Errorf("reopen journal: %w", err)
+	if err == nil && runtime.GOOS == "windows" {
+		if f, err = os.OpenFile(path, os.O_WRONLY, 0o644); err == nil {
+			lock(f)
+			_, err = f.Seek(size, io.SeekStart)
 		}
 	}
-	if f, err = os.OpenFile(path, os.O_WRONLY, 0o644); err != nil {
-		return nil, fmt.Errorf("reopen journal: %w", err)
+	for _, name := range fileNames() {
+		if err == nil {
+			if err = os.Remove(filepath.Join(dir, name)); errors.Is(err, fs.ErrNotExist) {
+				err = nil
+			}
+		}
 	}
-	lock(f)
-	if _, err := f.Seek(size, io.SeekStart); err != nil {
-		return nil, errors.Join(fmt.Errorf("reopen journal: %w", err), f.Close())
+	if err != nil {
+		f.Close()
+		os.Remove(temp)
+		return nil, fmt.Errorf("reopen journal: %w", err)
 	}
 	j := newJournal(f)
 	j.before, j.end = size, size

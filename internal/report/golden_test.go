@@ -65,7 +65,7 @@ func serving(n int) *result.Run {
 	return run
 }
 
-const oneLoad = "one load cannot tell: repeat it or sweep"
+const oneLoad = "one load cannot tell"
 
 func float(x float64) *float64 { return &x }
 func whole(n int) *int         { return &n }

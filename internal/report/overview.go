@@ -91,11 +91,11 @@ func (o *Overview) capacity(c *result.Capacity) {
 	if b := c.Bracket; b != nil && c.Load == nil && !alone {
 		switch {
 		case b[0] != nil && b[1] != nil:
-			add(fmt.Sprintf("it seems to hold at %s and not at %s", load(*b[0]), load(*b[1])))
+			add(fmt.Sprintf("the capacity is taken to lie between %s and %s", quantity(*b[0]), load(*b[1])))
 		case b[0] != nil:
-			add("it seems to hold at " + load(*b[0]) + ", the highest load tried")
+			add("the capacity is taken to be " + load(*b[0]) + " at least")
 		case b[1] != nil:
-			add("it does not hold at " + load(*b[1]) + ", the lowest load tried")
+			add("the capacity is below " + load(*b[1]))
 		}
 	}
 	if c.Binding != "" {
@@ -151,7 +151,7 @@ func (o *Overview) curve(c *result.Curve, run *result.Run) {
 	}
 	best, at := 0.0, -1
 	for i := range run.Points {
-		if g := run.Points[i].Goodput; g != nil && g.RequestsPerS > best {
+		if g := run.Points[i].Goodput; g != nil && g.RequestsPerS > best && run.Points[i].Stability != "unstable" {
 			best, at = g.RequestsPerS, i
 		}
 	}

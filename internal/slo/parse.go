@@ -67,6 +67,9 @@ func parseLimit(term string) (Limit, error) {
 		if strings.ContainsAny(term, "=≤:") {
 			return Limit{}, user.Errorf("write metric<value", "limit %q has no <", term)
 		}
+		if name := user.Nearest(term, presetNames()); name != "" {
+			return Limit{}, user.Errorf("did you mean "+name+"?", "no SLO is called %q", term)
+		}
 		return Limit{}, user.Errorf("write for example p99 ttft<200ms", "limit %q has no <", term)
 	}
 	bound = strings.TrimPrefix(bound, "=")

@@ -29,6 +29,13 @@ func Presets() []Preset {
 	}
 }
 
+func presetNames() (names []string) {
+	for _, p := range Presets() {
+		names = append(names, p.Name)
+	}
+	return names
+}
+
 // preset gives the objective of a name.
 func preset(name string) (spec string, ok bool) {
 	for _, p := range Presets() {

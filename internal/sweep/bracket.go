@@ -83,7 +83,7 @@ func (f *search) bracketRequests(load float64) int {
 // tryBracket measures a load if the budget pays it.
 func (f *search) tryBracket(stage string, load float64, n int) (Seen, bool) {
 	if f.afford([]float64{load}, 0) < n {
-		f.cap.Reason = "the budget ended before a load that fails was found"
+		f.cap.Reason = "the budget ended while the limit was being bracketed"
 		return Seen{}, false
 	}
 	return f.look(Probe{Load: load, Requests: n, Stage: stage, Claim: Joint})

@@ -3,6 +3,7 @@ package sweep
 import (
 	"cmp"
 	"fmt"
+	"math"
 	"slices"
 
 	"pitot/internal/result"
@@ -17,9 +18,18 @@ type CurvePoint struct {
 	Offered          float64 // requests a second that came due, which a window of few requests may have less or more of than Load
 	RequestsPerS     float64 // answers that ended
 	OutputTokensPerS float64
-	TTFT, TPOT, E2E  float64
+	TTFT, TPOT, E2E  float64 // medians, ms; 0 if not known
+	Window           float64 // seconds
 	Stability        stat.Stability
 	Failing          bool // the server failed requests rather than served them
+}
+
+// Behind says that clearly fewer requests were served than came due. What is in
+// flight at either end of the window differs by chance, and of a few requests
+// that is much: it must be beyond three standard deviations of it.
+func (p *CurvePoint) Behind() bool {
+	inFlight := max(1, p.RequestsPerS*p.E2E/1e3)
+	return p.RequestsPerS < servedShare*p.Offered && (p.Offered-p.RequestsPerS)*p.Window > 3*math.Sqrt(2*inFlight)
 }
 
 // Unstable says that the queue grew for as long as the load lasted.
@@ -28,7 +38,7 @@ func (p *CurvePoint) Unstable() bool { return p.Stability == stat.Unstable }
 // PointOf is a run's point as one of a curve.
 func PointOf(index int, p *result.Point) CurvePoint {
 	c := CurvePoint{
-		Index: index, Stability: stat.Stability(p.Stability), Failing: p.Outcome == "failing",
+		Index: index, Stability: stat.Stability(p.Stability), Failing: p.Outcome == "failing", Window: p.Seconds.Window,
 		Offered: value(p.Throughput.DuePerS), RequestsPerS: value(p.Throughput.RequestsPerS), OutputTokensPerS: value(p.Throughput.OutputTokensPerS),
 		TTFT: middle(p.Metrics.TTFT), TPOT: middle(p.Metrics.TPOT), E2E: middle(p.Metrics.E2E),
 	}
@@ -85,7 +95,7 @@ func CurveOf(points []result.Point) *result.Curve {
 			Others: map[string]*float64{"kneedle": known(k.Kneedle)},
 		}
 	}
-	if s := saturation(sorted); s != nil {
+	if s := saturation(sorted, c.Over == over(true)); s != nil {
 		c.Saturation = &result.Saturation{Load: s.Load, RequestsPerS: s.RequestsPerS, OutputTokensPerS: known(s.OutputTokensPerS)}
 	}
 	c.Pareto.UserSpeed, c.Pareto.TTFT = fronts(seen)

@@ -99,7 +99,7 @@ func kneeInterval(points []CurvePoint, at float64) stat.Interval {
 
 // saturation is the point of the most requests per second; nil if more load
 // might give more: no point is unstable, and throughput still rose.
-func saturation(sorted []CurvePoint) *CurvePoint {
+func saturation(sorted []CurvePoint, closed bool) *CurvePoint {
 	var most *CurvePoint
 	reached := false
 	for i := range sorted {
@@ -107,15 +107,15 @@ func saturation(sorted []CurvePoint) *CurvePoint {
 		if p.RequestsPerS > 0 && (most == nil || p.RequestsPerS > most.RequestsPerS) {
 			most = p
 		}
-		reached = reached || p.Unstable()
+		reached = reached || p.Unstable() || p.Behind()
 	}
 	if most == nil {
 		return nil
 	}
 	last := sorted[len(sorted)-1]
 	for _, p := range sorted {
-		// A fifth more load that brings nothing.
-		reached = reached || p.RequestsPerS > 0 && p.Load < 0.8*last.Load && most.RequestsPerS < plateau*p.RequestsPerS
+		// A quarter more users who bring nothing.
+		reached = reached || closed && p.RequestsPerS > 0 && p.Load < 0.8*last.Load && most.RequestsPerS < plateau*p.RequestsPerS
 	}
 	if !reached {
 		return nil

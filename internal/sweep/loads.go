@@ -97,12 +97,20 @@ func (l *Loads) allowed(load float64) float64 {
 
 // past says that the last load is past the knee.
 func (l *Loads) past(seen []CurvePoint) bool {
-	first, last := seen[0], seen[len(seen)-1]
-	if last.Unstable() || last.Failing || last.E2E > slowed*first.E2E {
+	last := seen[len(seen)-1]
+	for _, first := range seen { // the lightest whose latency is known
+		if first.E2E > 0 {
+			if last.E2E > slowed*first.E2E {
+				return true
+			}
+			break
+		}
+	}
+	if last.Unstable() || last.Failing {
 		return true
 	}
 	if !l.cfg.Closed {
-		return last.RequestsPerS < servedShare*last.Offered
+		return last.Behind()
 	}
 	return len(seen) > 1 && last.RequestsPerS < leastGain*seen[len(seen)-2].RequestsPerS
 }
@@ -115,6 +123,8 @@ func (l *Loads) behind(p *CurvePoint) float64 {
 		return 0
 	case l.cfg.Closed:
 		return p.Load / p.RequestsPerS
+	case !p.Behind():
+		return 1
 	}
 	return p.Offered / p.RequestsPerS
 }
@@ -131,7 +141,7 @@ func (l *Loads) between(seen []CurvePoint) []float64 {
 	var gaps []gap
 	for i := 1; i < len(points); i++ {
 		a, b := points[i-1], points[i]
-		if a.Unstable() || a.Failing || !l.cfg.Closed && a.RequestsPerS < servedShare*a.Offered {
+		if a.Unstable() || a.Failing || !l.cfg.Closed && a.Behind() {
 			break // of loads that are too high one is enough
 		}
 		width := math.Log(b.Load / a.Load)

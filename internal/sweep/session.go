@@ -3,12 +3,15 @@ package sweep
 import (
 	"context"
 	"fmt"
+	"maps"
+	"slices"
 	"time"
 
 	"pitot/internal/point"
 	"pitot/internal/result"
 	"pitot/internal/slo"
 	"pitot/internal/stat"
+	"pitot/internal/user"
 )
 
 // View is told how a search or a sweep goes on.
@@ -25,6 +28,7 @@ type Session struct {
 	view    View
 	indices []int // of the run's points, by probe
 
+	died     error   // the target answered nothing at all
 	spent    float64 // seconds
 	budget   float64 // seconds, 0 if there is none
 	low, top float64 // highest load within all limits, lowest over one; 0 if none
@@ -73,9 +77,23 @@ func (s *Session) Probe(ctx context.Context, p Probe) (Seen, error) {
 	if e := m.Metrics.E2E; e != nil && e.Mean != nil {
 		seen.Residence = *e.Mean / 1e3
 	}
+	if seen.Failed {
+		s.died = &point.TargetError{
+			Msg:  fmt.Sprintf("the target answered nothing at %s%s", s.named(p.Load), example(m.Requests.ErrorExamples)),
+			Hint: "start it again and go on with --resume",
+		}
+	}
 	s.note(&seen)
 	s.view.Say(s.line(p, &seen))
 	return seen, ctx.Err() // a point that was cut short is no datum
+}
+
+// example is what was said of a failed request.
+func example(said map[string]string) string {
+	for _, class := range slices.Sorted(maps.Keys(said)) {
+		return ": " + said[class]
+	}
+	return ""
 }
 
 // note remembers what the live view tells of a probe.
@@ -153,6 +171,36 @@ func (s *Session) Result(c Capacity, objective slo.Spec) *result.Capacity {
 	return r
 }
 
+// Complete gives the run of a sweep or a search that was killed what can be
+// said of its points; it says whether the run is such a one.
+func Complete(run *result.Run) bool {
+	if len(run.Points) == 0 || run.Points[0].Stage == "" {
+		return false
+	}
+	if run.Points[0].Stage == curveStage {
+		run.Curve = CurveOf(run.Points)
+		return true
+	}
+	c := &result.Capacity{Over: over(run.Points[0].Load.Concurrency != nil), Covers: ThisLaunch,
+		Why:    "the search was killed before its end: the same command with --resume goes on",
+		Limits: []result.CapacityLimit{}, Trail: []result.CapacityProbe{}}
+	for i := range run.Points {
+		p := &run.Points[i]
+		c.Requests += p.Requests.Due
+		c.Seconds += p.Seconds.Warmup + p.Seconds.Window + p.Seconds.Drain
+		if p.SLO != nil {
+			c.SLO = p.SLO.Spec
+		}
+		c.Trail = append(c.Trail, result.CapacityProbe{Point: i, Stage: p.Stage, Load: PointOf(i, p).Load, Requests: p.Requests.Due,
+			Violations: []int{}, Stability: p.Stability})
+	}
+	run.Capacity = c
+	return true
+}
+
+// curveStage is the stage of a sweep's points.
+const curveStage = "curve"
+
 // shares are those that may violate each claim.
 func shares(claims []slo.Claim) (eps []float64) {
 	for _, c := range claims {
@@ -204,6 +252,12 @@ func (s *Session) Find(ctx context.Context, what Search) (*result.Capacity, erro
 	}
 	if what.Verify > 0 {
 		c, err := Verify(ctx, cfg, what.Verify, s.Probe)
+		if err == nil && len(c.Trail) == 0 {
+			return nil, user.Errorf("raise --budget", "%s cannot be verified: %s", s.named(what.Verify), c.Reason)
+		}
+		if err == nil {
+			err = s.died
+		}
 		return s.Result(c, what.Objective), err
 	}
 	s.view.Say("budget: " + Forecast(cfg.Residence, 0, cfg.Budget).String())
@@ -215,7 +269,17 @@ func (s *Session) Find(ctx context.Context, what Search) (*result.Capacity, erro
 		}
 		return s.Probe(ctx, p)
 	})
-	return s.Result(c, what.Objective), err
+	switch {
+	case err == nil && s.died != nil:
+		err = s.died
+	case err == nil && len(c.Trail) == 0:
+		return nil, user.Errorf("raise --budget or --max-load", "nothing can be measured: %s", c.Reason)
+	}
+	r := s.Result(c, what.Objective)
+	if c.Reason == tooSmall {
+		r.Why += "; " + Forecast(cfg.Residence, max(s.low, s.top), cfg.Budget).String()
+	}
+	return r, err
 }
 
 // rate is the requests per second at a load.
@@ -235,7 +299,7 @@ func (s *Session) Sweep(ctx context.Context, loads *Loads, window point.Load) er
 			return nil
 		}
 		s.view.About(fmt.Sprintf("load %d · %s", len(seen)+1, s.named(x)))
-		l := s.load(x, int(window.Requests), window.Warmup, "curve")
+		l := s.load(x, int(window.Requests), window.Warmup, curveStage)
 		l.Duration = window.Duration
 		m, err := s.session.Measure(ctx, l)
 		if err != nil {
@@ -243,12 +307,20 @@ func (s *Session) Sweep(ctx context.Context, loads *Loads, window point.Load) er
 		}
 		p := PointOf(m.Index, &m.Point)
 		seen = append(seen, p)
-		s.view.Say(fmt.Sprintf("%-14s %7.4g req/s served, TTFT %.4g ms, TPOT %.3g ms, E2E %.4g ms (medians) %s",
-			s.named(x), p.RequestsPerS, p.TTFT, p.TPOT, p.E2E, unless(p.Stability == stat.Stable, string(p.Stability))))
+		s.view.Say(fmt.Sprintf("%-14s %7.4g req/s served, medians in ms: TTFT %s, TPOT %s, E2E %s %s",
+			s.named(x), p.RequestsPerS, shown(p.TTFT), shown(p.TPOT), shown(p.E2E), unless(p.Stability == stat.Stable, string(p.Stability))))
 		if err := ctx.Err(); err != nil {
 			return err
 		}
 	}
+}
+
+// shown is a time that may not be known.
+func shown(x float64) string {
+	if x == 0 {
+		return "–"
+	}
+	return fmt.Sprintf("%.4g", x)
 }
 
 func unless(no bool, s string) string {

@@ -197,10 +197,10 @@ func TestSlowPhasesIntervals(t *testing.T) {
 // What a fit cannot know it says.
 func TestSlowPhasesNotDetermined(t *testing.T) {
 	for want, s := range map[string]slowness{
-		"too few steps":             {},
-		"no slow phases found":      {seconds: 100},
-		"last 12 correlation times": {cv: 0.2, time: 10, seconds: 120, cvSE: 0.1, timeSE: 0.1},
-		"":                          {cv: 0.2, time: 1, seconds: 120, cvSE: 0.1, timeSE: 0.1},
+		"too few steps":        {},
+		"no slow phases found": {seconds: 100},
+		"12 correlation times": {cv: 0.2, time: 10, seconds: 120, cvSE: 0.1, timeSE: 0.1},
+		"":                     {cv: 0.2, time: 1, seconds: 120, cvSE: 0.1, timeSE: 0.1},
 	} {
 		for _, f := range s.parameters() {
 			if !strings.Contains(f.Reason, want) || (f.Reason == "") != (want == "") || (f.Factor == 1) != (want != "") {
@@ -258,5 +258,25 @@ func TestFitFindsTheTail(t *testing.T) {
 	}
 	if math.Abs(with) > 0.04 || without > -0.10 {
 		t.Errorf("p99 of TPOT is off by %.1f %% with slow phases and by %.1f %% without", 100*with, 100*without)
+	}
+}
+
+// Runs in which the phases are all the noise there is, with a pause longer than
+// a grain, have a course all the same.
+func TestCourseWithoutJitter(t *testing.T) {
+	s := slowness{cv: 0.2, time: 2, fast: 0}
+	var list []stepResidual
+	for i := range 200 {
+		at := float64(i) / 10
+		if i >= 100 {
+			at += 5
+		}
+		list = append(list, stepResidual{at: at, log: 0.2 * math.Sin(at)})
+	}
+	c := s.draw(list)
+	for _, f := range c.factors {
+		if !(f > 0) || math.IsInf(f, 1) {
+			t.Fatalf("a factor of %v", f)
+		}
 	}
 }

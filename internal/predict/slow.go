@@ -253,10 +253,10 @@ func (s *slowness) draw(list []stepResidual) course {
 		if k > 0 {
 			m, p = rho*x[k-1], rho*rho*v[k-1]+noise
 		}
-		gain := p * counts[k] / (p*counts[k] + s.fast*s.fast)
-		x[k], v[k] = m, (1-gain)*p
-		if counts[k] > 0 {
-			x[k] += gain * (sums[k]/counts[k] - mean - m)
+		x[k], v[k] = m, p
+		if counts[k] > 0 { // without jitter too the phases may be all there is
+			gain := p * counts[k] / (p*counts[k] + s.fast*s.fast)
+			x[k], v[k] = m+gain*(sums[k]/counts[k]-mean-m), (1-gain)*p
 		}
 	}
 	dice := rand.New(rand.NewPCG(1, 0))
@@ -410,7 +410,7 @@ func (s *slowness) parameters() []Fitted {
 		cv.Reason = fmt.Sprintf("no slow phases found: less than %.0f %%", least*100)
 		cv.Identified = true
 	case s.seconds < lasting*s.time:
-		cv.Reason = fmt.Sprintf("not determined: the runs last %.0f correlation times, it takes %d", s.seconds/s.time, lasting)
+		cv.Reason = fmt.Sprintf("not determined: %.0f correlation times, it takes %d", s.seconds/s.time, lasting)
 	default:
 		cv.Factor, span.Factor = math.Exp(1.96*s.cvSE), math.Exp(1.96*s.timeSE)
 		cv.Identified, span.Identified = cv.Factor < 2, span.Factor < 4

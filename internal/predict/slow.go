@@ -410,7 +410,7 @@ func (s *slowness) parameters() []Fitted {
 		cv.Reason = fmt.Sprintf("no slow phases found: less than %.0f %%", least*100)
 		cv.Identified = true
 	case s.seconds < lasting*s.time:
-		cv.Reason = fmt.Sprintf("not determined: %.0f correlation times, it takes %d", s.seconds/s.time, lasting)
+		cv.Reason = fmt.Sprintf("only %.0f correlation times, of %d", s.seconds/s.time, lasting)
 	default:
 		cv.Factor, span.Factor = math.Exp(1.96*s.cvSE), math.Exp(1.96*s.timeSE)
 		cv.Identified, span.Identified = cv.Factor < 2, span.Factor < 4

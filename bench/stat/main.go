@@ -2,7 +2,7 @@
 // truth is known: how often an interval holds it, how often a test cries wolf
 // or stays silent. It prints one Markdown table after another.
 //
-//	go run ./bench/stat [-only percentile,capacity] [-reps 100] [-seed 1]
+//	go run ./bench/stat [-only percentile,find] [-reps 100] [-seed 1]
 //
 // Without -only it takes about four minutes on one core, and leaves out truth
 // and find on the twin (find-light, find-bursty, find-32-slots, find-heavy,
@@ -31,7 +31,7 @@ type table struct {
 }
 
 func tables() []table {
-	all := []table{independent(), percentile(), mean(), share(), stability(), capacity(), launches(), find(), verification(), truth()}
+	all := []table{independent(), percentile(), mean(), share(), stability(), launches(), find(), verification(), truth()}
 	return append(all, findTwins()...)
 }
 

@@ -76,7 +76,7 @@ func (c *percentileCase) add(runs [3][]float64) {
 	for i, run := range runs {
 		sorted := slices.Clone(run[:c.n])
 		stat.SortFloat64(sorted)
-		phi, _ := stat.Overdispersion(over(run[:c.n], stat.Percentile(sorted, c.p)), 10)
+		phi, _ := stat.Overdispersion(stat.Exceeding(run[:c.n], stat.Percentile(sorted, c.p)), 10)
 		phis = append(phis, phi)
 		if i == 0 {
 			here = sorted
@@ -97,15 +97,4 @@ func (c *percentileCase) add(runs [3][]float64) {
 	c.pooled.add(pooled)
 	c.closed.add(closed)
 	c.closedHold.addIf(closed, pooled)
-}
-
-// over marks the values above a limit.
-func over(xs []float64, limit float64) []float64 {
-	out := make([]float64, len(xs))
-	for i, x := range xs {
-		if x > limit {
-			out[i] = 1
-		}
-	}
-	return out
 }

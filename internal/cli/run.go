@@ -11,17 +11,22 @@ import (
 	"pitot/internal/user"
 )
 
-// runSettings are what `pitot run` knows.
-func runSettings() []string {
+// measuringSettings are what all verbs know that measure a target.
+func measuringSettings() []string {
 	return []string{
 		"api", "model", "key-env", "key-file", "header", "ca-cert", "insecure", "proxy", "timeout", "wait-ready", "no-probe",
 		"input", "output", "prefix", "prefix-share", "workload", "body", "no-stream", "seed",
-		"rate", "concurrency", "arrival", "think", "max-in-flight", "duration", "requests", "warmup", "repeat",
-		"slo", "gpus", "gpu-price", "token-price", "spend-limit",
-		"out", "format", "launch", "note", "dry-run", "quiet",
+		"arrival", "think", "max-in-flight",
+		"slo", "gpus", "gpu-price",
+		"out", "format", "launch", "note", "quiet",
 		"ttft", "itl", "jitter", "slots", "tokens-per-chunk", "role-chunk", "max-model-len",
 		"speed", "startup-delay", "reasoning", "prompt-tokens-details", "faults", "truth",
 	}
+}
+
+// runSettings are what `pitot run` knows.
+func runSettings() []string {
+	return append(measuringSettings(), "rate", "concurrency", "duration", "requests", "warmup", "repeat", "token-price", "spend-limit", "dry-run")
 }
 
 func runVerb(ctx context.Context, e *Env) (int, error) {
@@ -53,21 +58,27 @@ func runVerb(ctx context.Context, e *Env) (int, error) {
 	r := point.Runner{Names: runSettings(), Command: e.Command, Version: versionOf(), Progress: view}
 	run, dir, err := r.Run(ctx, &p)
 	view.close()
+	return concluded(ctx, e, run, dir, p.Format, err)
+}
+
+// concluded shows what came of a measurement and gives the exit code. Whatever
+// went wrong, what was measured is told of.
+func concluded(ctx context.Context, e *Env, run *result.Run, dir, format string, err error) (int, error) {
 	if run != nil {
-		if e := show(e, run, dir, p.Format); e != nil && err == nil {
+		if e := show(e, run, dir, format); e != nil && err == nil {
 			err = e
 		}
 	}
-	if err != nil {
-		if dir != "" {
-			fmt.Fprintf(e.Stderr, "pitot: what was measured is in %s\n", dir)
-		}
-		if ctx.Err() != nil {
-			return Interrupted, err
-		}
-		return Done, err
+	if err == nil {
+		return exitCode(run), nil
 	}
-	return exitCode(run), nil
+	if dir != "" {
+		fmt.Fprintf(e.Stderr, "pitot: what was measured is in %s\n", dir)
+	}
+	if ctx.Err() != nil {
+		return Interrupted, err
+	}
+	return Done, err
 }
 
 // show writes a run in the format asked for.

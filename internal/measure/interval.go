@@ -61,17 +61,6 @@ func (c *confidence) pooled() *confidence {
 	return &confidence{why: gapsOnly}
 }
 
-// over marks the samples that exceed a limit.
-func over(order []float64, limit float64) []float64 {
-	hits := make([]float64, len(order))
-	for i, x := range order {
-		if x > limit {
-			hits[i] = 1
-		}
-	}
-	return hits
-}
-
 // meanInterval fills in the interval of the mean, by batch means of the
 // samples as they were due.
 func (s *sample) meanInterval(out *result.Summary) {
@@ -91,7 +80,7 @@ func (s *sample) meanInterval(out *result.Summary) {
 // leaves: of the median the run's own, or the pooled one if that is larger; of
 // any other only with a pooled one.
 func (s *sample) quantileInterval(out *result.Summary, q quantile, x float64) {
-	own, ok := stat.Overdispersion(over(s.order, x), batches)
+	own, ok := stat.Overdispersion(stat.Exceeding(s.order, x), batches)
 	if ok && s.name != "" {
 		out.Phi[q.name] = own
 	}

@@ -38,13 +38,11 @@ type Session struct {
 
 	runner  *Runner
 	plan    *plan.Plan
-	journal *record.Journal
+	journal *record.Journal // nil while a resumed session has nothing new: till then its files stay as they are
 	next    int32
 	earlier []earlier // by index
 	alone   time.Duration
-	before  []byte // run.json as the session found it
-	fresh   bool   // something was measured anew
-	light   int64  // shortest mean E2E of a point so far, nanoseconds
+	light   int64 // shortest mean E2E of a point so far, nanoseconds
 }
 
 // earlier is a point that a session had when it was opened.
@@ -111,8 +109,7 @@ func (r *Runner) Open(ctx context.Context, p *plan.Plan) (_ *Session, err error)
 	s.Target = t
 	if resumed {
 		s.Dir = p.Out
-		s.journal, err = record.Reopen(s.Dir, s.keep)
-		return s, err
+		return s, nil
 	}
 	if s.Dir, err = r.directory(p, t); err != nil {
 		return s, err
@@ -146,6 +143,9 @@ func (s *Session) Alone(ctx context.Context) (time.Duration, error) {
 	if s.alone = s.Target.Residence; s.alone == 0 {
 		s.alone = unknownResidence
 	}
+	if err := s.writable(); err != nil {
+		return 0, err
+	}
 	put(s.journal, markAlone, 0, s.alone)
 	return s.alone, ctx.Err()
 }
@@ -170,7 +170,6 @@ func (s *Session) recall() error {
 	if had, want := verb(o.run.Command), verb(s.runner.Command); had != want {
 		return user.Errorf("choose another place with --out", "the run in %s was made by pitot %s, not by pitot %s", p.Out, had, want)
 	}
-	s.before, _ = os.ReadFile(filepath.Join(p.Out, "run.json"))
 	was, err := os.ReadFile(filepath.Join(p.Out, configName))
 	if err != nil {
 		return user.Errorf("choose another place with --out", "the run in %s cannot be resumed: %v", p.Out, err)
@@ -217,6 +216,14 @@ func verb(command []string) string {
 	return ""
 }
 
+// writable makes sure that records can be taken.
+func (s *Session) writable() (err error) {
+	if s.journal == nil {
+		s.journal, err = record.Reopen(s.Dir, s.keep)
+	}
+	return err
+}
+
 // keep says which frames of an earlier session stay: those of whole points,
 // and what was planned.
 func (s *Session) keep(f *record.Frame) bool {
@@ -248,7 +255,9 @@ func (s *Session) Measure(ctx context.Context, l Load) (*Measured, error) {
 		}
 		return s.measured(e.fold, index), nil
 	}
-	s.fresh = true
+	if err := s.writable(); err != nil {
+		return nil, err
+	}
 	offset, err := s.journal.Offset()
 	if err != nil {
 		return nil, &RecordsError{err}
@@ -297,6 +306,12 @@ func sameLoad(a, b result.Load) bool {
 // that the user ended it; err is why it ends early, nil if it does not.
 func (s *Session) Close(stopped bool, err error) (*result.Run, error) {
 	defer s.Target.Close()
+	if s.journal == nil && err != nil { // nothing new: what there was stays as it was
+		return nil, err
+	}
+	if e := s.writable(); e != nil {
+		return nil, errors.Join(err, e)
+	}
 	put(s.journal, markEnd, 0, ending{Ended: time.Now().Format(time.RFC3339), Interrupted: stopped})
 	if e := s.journal.Close(); e != nil && err == nil {
 		err = &RecordsError{e}
@@ -309,9 +324,6 @@ func (s *Session) Close(stopped bool, err error) (*result.Run, error) {
 			_ = Save(s.Dir, run) // as far as the disk allows
 		}
 		return run, err // that the rest could not be written either is no news
-	}
-	if err != nil && !s.fresh && s.before != nil { // nothing new: what there was stays as it was
-		return nil, errors.Join(err, e, record.WriteFile(s.Dir, "run.json", s.before))
 	}
 	return run, errors.Join(err, e)
 }

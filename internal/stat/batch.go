@@ -69,6 +69,17 @@ func Overdispersion(hits []float64, batches int) (phi float64, ok bool) {
 	return sd * sd * float64(len(hits)) / float64(batches) / (p * (1 - p)), true
 }
 
+// Exceeding marks the values above a limit with 1, the others with 0.
+func Exceeding(xs []float64, limit float64) []float64 {
+	hits := make([]float64, len(xs))
+	for i, x := range xs {
+		if x > limit {
+			hits[i] = 1
+		}
+	}
+	return hits
+}
+
 // PooledOverdispersion is the largest φ of neighbouring loads, at least 1.
 func PooledOverdispersion(phis ...float64) float64 {
 	phi := 1.0

@@ -87,16 +87,6 @@ func run(utilisation float64, n int, seed uint64) []float64 {
 	return q.TTFTs(n)
 }
 
-func indicators(xs []float64, limit float64) []float64 {
-	out := make([]float64, len(xs))
-	for i, x := range xs {
-		if x > limit {
-			out[i] = 1
-		}
-	}
-	return out
-}
-
 // The interval of p99 holds it with φ pooled over neighbouring loads. It does
 // not with the requests taken as independent, and gating on a run's own φ
 // picks the runs that are wrong.
@@ -118,7 +108,7 @@ func TestPercentileIntervalOfAQueue(t *testing.T) {
 				xs := run(c.utilisation*load, c.n, uint64(3*r+i))
 				here = slices.Clone(xs)
 				SortFloat64(here)
-				phi, ok := Overdispersion(indicators(xs, Percentile(here, .99)), 10)
+				phi, ok := Overdispersion(Exceeding(xs, Percentile(here, .99)), 10)
 				if !ok {
 					t.Fatal("no φ")
 				}
@@ -180,7 +170,7 @@ func TestOverdispersion(t *testing.T) {
 			t.Errorf("correlation %g: φ is %.3f on average, want %.3f", r, sum, want)
 		}
 	}
-	for _, hits := range [][]float64{nil, {1, 0, 1}, make([]float64, 100), indicators([]float64{1, 2, 3}, 0)} {
+	for _, hits := range [][]float64{nil, {1, 0, 1}, make([]float64, 100), Exceeding([]float64{1, 2, 3}, 0)} {
 		if phi, ok := Overdispersion(hits, 10); ok || phi != 0 {
 			t.Errorf("%v: φ = %v", hits, phi)
 		}

@@ -76,7 +76,7 @@ func TestCapacityOfAQueue(t *testing.T) {
 			q := queue.New(32, load, rng.Uint64())
 			q.Warm(10)
 			points[i] = Share{Load: load, N: 4000}
-			for _, x := range indicators(q.TTFTs(points[i].N), 1) {
+			for _, x := range Exceeding(q.TTFTs(points[i].N), 1) {
 				points[i].Violations += int(x)
 			}
 		}

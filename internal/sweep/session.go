@@ -29,6 +29,7 @@ type Session struct {
 	indices []int // of the run's points, by probe
 
 	died     error   // the target answered nothing at all
+	served   float64 // requests per second, at the last load
 	spent    float64 // seconds
 	budget   float64 // seconds, 0 if there is none
 	low, top float64 // highest load within all limits, lowest over one; 0 if none
@@ -82,6 +83,9 @@ func (s *Session) Probe(ctx context.Context, p Probe) (Seen, error) {
 			Msg:  fmt.Sprintf("the target answered nothing at %s%s", s.named(p.Load), example(m.Requests.ErrorExamples)),
 			Hint: "start it again and go on with --resume",
 		}
+	}
+	if r := m.Throughput.RequestsPerS; r != nil {
+		s.served = *r
 	}
 	s.note(&seen)
 	s.view.Say(s.line(p, &seen))
@@ -265,7 +269,7 @@ func (s *Session) Find(ctx context.Context, what Search) (*result.Capacity, erro
 	c, err := Find(ctx, cfg, func(ctx context.Context, p Probe) (Seen, error) {
 		if p.Stage == Centre && !centred {
 			centred = true
-			s.view.Say("budget: " + Forecast(p.Residence, s.rate(p), cfg.Budget).String())
+			s.view.Say("budget: " + Forecast(p.Residence, s.served, cfg.Budget).String())
 		}
 		return s.Probe(ctx, p)
 	})
@@ -277,20 +281,12 @@ func (s *Session) Find(ctx context.Context, what Search) (*result.Capacity, erro
 	}
 	r := s.Result(c, what.Objective)
 	if c.Reason == tooSmall {
-		r.Why += "; " + Forecast(cfg.Residence, max(s.low, s.top), cfg.Budget).String()
+		r.Why += "; " + Forecast(cfg.Residence, s.served, cfg.Budget).String()
 	}
 	return r, err
 }
 
-// rate is the requests per second at a load.
-func (s *Session) rate(p Probe) float64 {
-	if s.closed && p.Residence > 0 {
-		return p.Load / p.Residence
-	}
-	return p.Load
-}
-
-// Sweep measures loads until there are no more. The window of each is p's.
+// Sweep measures loads until there are no more, each with the same window.
 func (s *Session) Sweep(ctx context.Context, loads *Loads, window point.Load) error {
 	var seen []CurvePoint
 	for {
@@ -307,8 +303,11 @@ func (s *Session) Sweep(ctx context.Context, loads *Loads, window point.Load) er
 		}
 		p := PointOf(m.Index, &m.Point)
 		seen = append(seen, p)
-		s.view.Say(fmt.Sprintf("%-14s %7.4g req/s served, medians in ms: TTFT %s, TPOT %s, E2E %s %s",
-			s.named(x), p.RequestsPerS, shown(p.TTFT), shown(p.TPOT), shown(p.E2E), unless(p.Stability == stat.Stable, string(p.Stability))))
+		line := fmt.Sprintf("%-14s %7.4g req/s served, medians in ms: TTFT %s, TPOT %s, E2E %s", s.named(x), p.RequestsPerS, shown(p.TTFT), shown(p.TPOT), shown(p.E2E))
+		if p.Stability != stat.Stable {
+			line += ", stability " + string(p.Stability)
+		}
+		s.view.Say(line)
 		if err := ctx.Err(); err != nil {
 			return err
 		}
@@ -321,13 +320,6 @@ func shown(x float64) string {
 		return "–"
 	}
 	return fmt.Sprintf("%.4g", x)
-}
-
-func unless(no bool, s string) string {
-	if no {
-		return ""
-	}
-	return s
 }
 
 // named is a load with its unit.

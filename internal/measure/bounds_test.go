@@ -52,6 +52,31 @@ func TestBoundsByHand(t *testing.T) {
 	}
 }
 
+// Gaps within a stream's first arrival, which merging hid, may be there or not
+// and be as long as it was: percentiles are bounded for all of that.
+func TestBoundsOfUnseenGaps(t *testing.T) {
+	f := NewFold(window(10_000))
+	for id := range int64(12) {
+		a := answer{id: id, due: id * 100, stamps: []int64{id*100 + 10, id*100 + 20}, usage: 2, first: 1}
+		fr := a.frame()
+		if id < 2 { // both events in one read, 30 ms after the request was sent
+			for i := range fr.Chunks {
+				fr.Chunks[i].T, fr.Chunks[i].Earliest = (id*100+40)*ms, (id*100+10)*ms
+			}
+			fr.Chunks[1].Earliest = fr.Chunks[1].T
+			fr.Rows[0].FirstToken, fr.Rows[0].LastToken = fr.Chunks[0].T, fr.Chunks[0].T
+		}
+		f.Add(fr)
+	}
+	m := f.Point().Metrics
+	if m.Stall.N != 10 || *m.Stall.P90 != 10 || m.Stall.Bounds["p90"] != [2]float64{10, 30} {
+		t.Errorf("stall of %d: %v in %v", m.Stall.N, *m.Stall.P90, m.Stall.Bounds)
+	}
+	if m.ITL.N != 10 || *m.ITL.P90 != 10 || m.ITL.Bounds["p90"] != [2]float64{10, 30} {
+		t.Errorf("itl of %d: %v in %v", m.ITL.N, *m.ITL.P90, m.ITL.Bounds)
+	}
+}
+
 // A clock that steps back and bounds after their stamps must not panic nor
 // give negative gaps.
 func TestImpossibleChunks(t *testing.T) {

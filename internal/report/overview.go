@@ -19,6 +19,7 @@ type Overview struct {
 	Legend  []string
 	Failed  []FailedCheck
 	Clean   int // points of which every check passed
+	Aside   int // points with flags that are to be expected, and none else
 	Points  int
 }
 
@@ -233,9 +234,13 @@ func shown(s *result.Summary, key string, marks map[string]bool) string {
 func (o *Overview) checks(run *result.Run) {
 	at := map[[2]string]int{}
 	for i := range run.Points {
-		clean := true
+		clean, aside := true, false
 		for _, c := range run.Points[i].Checks {
-			if c.Status == "pass" || c.Status == "flag" && run.Points[i].Aside() {
+			switch {
+			case c.Status == "pass":
+				continue
+			case c.Status == "flag" && run.Points[i].Aside():
+				aside = true
 				continue
 			}
 			clean = false
@@ -248,7 +253,10 @@ func (o *Overview) checks(run *result.Run) {
 			}
 			o.Failed[k].Points++
 		}
-		if clean {
+		switch {
+		case clean && aside:
+			o.Aside++
+		case clean:
 			o.Clean++
 		}
 	}
@@ -257,10 +265,14 @@ func (o *Overview) checks(run *result.Run) {
 
 // passed says how many points there is nothing to say about.
 func (o *Overview) passed() string {
+	text := fmt.Sprintf("all checks passed at %d of %s", o.Clean, plural(o.Points, "load"))
 	if o.Clean == o.Points {
-		return "all checks passed at all " + plural(o.Points, "load")
+		text = "all checks passed at all " + plural(o.Points, "load")
 	}
-	return fmt.Sprintf("all checks passed at %d of %s", o.Clean, plural(o.Points, "load"))
+	if o.Aside > 0 {
+		text += fmt.Sprintf("; flags at %d that only showed the way, or lie beyond what is served, are left out", o.Aside)
+	}
+	return text
 }
 
 func (f *FailedCheck) text() string {
@@ -287,7 +299,7 @@ func (o *Overview) text(p *printer, s Style) {
 		p.hanging(Style{}, "", s.paint(code, mark)+"  ", "      ", f.text())
 		p.write(s, "", "      ", f.Advice)
 	}
-	p.line("%s", o.passed())
+	p.write(s, "", "", o.passed())
 }
 
 func (o *Overview) markdown(p *printer) {

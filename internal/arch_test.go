@@ -42,7 +42,7 @@ func rooms() []room {
 		{"workload/token", "workload/seed"},
 		{"workload/arrival", "workload/seed user"},
 		{"workload", "workload/seed workload/token user"},
-		{"foreign", ""},
+		{"foreign", "record result stat user"},
 		// engine
 		{"twin", ""},
 		{"twin/vllm", "twin"},
@@ -59,9 +59,10 @@ func rooms() []room {
 		{"sweep", "point result slo stat user"}, // which load next: decisions without clock, socket or file
 		{"predict", "plan point load record result workload twin twin/catalogue twin/deploy twin/vllm stat user"},
 		{"check", "plan point measure twin/mock foreign record result stat workload"},
+		{"compare", "result stat user"}, // what changed between systems
 		// shown
-		{"report", "result check predict twin/deploy stat user"},
-		{"cli", "plan point sweep check predict report record result slo twin/deploy twin/mock workload user"},
+		{"report", "record result check compare foreign predict twin/deploy stat user"},
+		{"cli", "plan foreign point sweep check compare predict report record result slo twin/deploy twin/mock workload user"},
 		{"cmd/pitot", "cli"},
 	}
 }
@@ -86,7 +87,7 @@ func dependencies() []dependency {
 		{"golang.org/x/sys", "kernel stamps, socket options and clocks that package syscall does not have", "clock wire record point"},
 		{"golang.org/x/term", "is it a terminal, and how wide", "cli"},
 		{"go.yaml.in/yaml/v3", "config files, with the line of a mistake", "plan twin/catalogue twin/deploy"},
-		{"github.com/parquet-go/parquet-go", "requests, chunks and telemetry in the format that notebooks read", "record"},
+		{"github.com/parquet-go/parquet-go", "requests, chunks and telemetry in the format that notebooks read", "record foreign"},
 		{"github.com/rogpeppe/go-internal", "scripts of the command line", ""},
 		{"github.com/google/go-cmp", "differences that can be read", ""},
 		{"pgregory.net/rapid", "properties, with counterexamples made small", ""},

@@ -4,7 +4,7 @@
 //
 //	go run ./bench/stat [-only percentile,find] [-reps 100] [-seed 1]
 //
-// Without -only it takes about four minutes on one core, and leaves out truth
+// Without -only it takes about five minutes on one core, and leaves out truth
 // and find on the twin (find-light, find-bursty, find-32-slots, find-heavy,
 // find-long-output), which take minutes each. A table is a file of its own with
 // one function that gives it, and a row in tables.
@@ -31,7 +31,7 @@ type table struct {
 }
 
 func tables() []table {
-	all := []table{independent(), percentile(), mean(), share(), stability(), launches(), find(), verification(), truth()}
+	all := []table{independent(), percentile(), mean(), gate(), share(), neighbours(), settling(), stability(), launches(), comparison(), find(), verification(), truth()}
 	return append(all, findTwins()...)
 }
 

@@ -8,20 +8,23 @@ import (
 func stability() table {
 	return table{
 		name: "stability",
-		about: "How often a queue is called unstable, M/G/32 from empty, 3 residence times W discarded, one look after a window. " +
+		about: "How often a queue is called unstable, M/G/c from empty, 3 residence times W discarded, one look after a window. " +
 			"Below a utilisation of 1 that is a false alarm, above it is right. " +
-			"The rule is Mann-Kendall at 5 % on 12 block means of the requests in flight, and a deficit above 2 %; below 30 W it answers \"undecided\", and the column shows what it would have said. " +
+			"The rule is Mann-Kendall at 5 % on 12 block means of the requests in flight, a deficit above 2 %, and a rise of more than chance gives; below 30 W it answers \"undecided\", and the column shows what it would have said. " +
 			"Trend alone leaves the deficit out.",
-		header: []string{"utilisation", "15 W, rule", "30 W, rule", "60 W, rule", "60 W, trend alone"},
+		header: []string{"servers", "utilisation", "15 W, rule", "30 W, rule", "60 W, rule", "60 W, trend alone"},
 		reps:   400,
 		rows: func(reps int, seed uint64) (rows [][]string) {
-			for _, utilisation := range []float64{0.5, 0.8, 0.9, 0.95, 1.05, 1.1, 1.3} {
-				row := []string{number(utilisation)}
+			for _, c := range []struct {
+				servers     int
+				utilisation float64
+			}{{32, 0.5}, {32, 0.8}, {32, 0.9}, {32, 0.95}, {32, 1.05}, {32, 1.1}, {32, 1.3}, {4, 0.8}, {4, 0.9}, {4, 1.1}, {4, 1.5}, {1, 0.8}, {1, 0.9}, {1, 1.1}, {1, 1.5}, {1, 2}} {
+				row := []string{number(float64(c.servers)), number(c.utilisation)}
 				var trend tally
 				for _, window := range []float64{15, 30, 60} {
 					var alarms tally
 					for r := range reps {
-						q := queue.New(32, utilisation, seed+uint64(r))
+						q := queue.New(c.servers, c.utilisation, seed+uint64(r))
 						b := stat.JudgeBacklog(q.InFlight(3, window, stat.BacklogBlocks), window, q.Rate, 0)
 						alarms.add(b.Verdict == stat.Unstable)
 						if window == 60 {

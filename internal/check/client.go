@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io/fs"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -34,8 +35,8 @@ type Client struct {
 }
 
 // Client runs a shell command against the reference server. In the command,
-// {url}, {host}, {port}, {model} and {dir} are replaced; a result JSON of
-// vllm bench serve that it leaves in {dir} is read.
+// {url}, {host}, {port}, {model} and {dir} are replaced; a result of vLLM,
+// SGLang, AIPerf or GuideLLM that it leaves in {dir} is read.
 func (c *Checker) Client(ctx context.Context, command string) (*Client, error) {
 	srv, dir, truth, err := c.reference(ctx)
 	if err != nil {
@@ -71,13 +72,24 @@ func (c *Checker) Client(ctx context.Context, command string) (*Client, error) {
 	if err := r.truth(truth); err != nil {
 		return nil, err
 	}
-	files, _ := filepath.Glob(filepath.Join(out, "*.json"))
-	for _, f := range files {
-		if claim, err := foreign.ReadVLLM(f); err == nil {
-			r.Said = &claim
-		}
-	}
+	r.Said = claimIn(out)
 	return r, nil
+}
+
+// claimIn reads what a client left in a directory or below it, nil if that is no
+// result of a tool that is known.
+func claimIn(dir string) (said *foreign.Claim) {
+	_ = filepath.WalkDir(dir, func(path string, d fs.DirEntry, err error) error {
+		if err != nil || !d.Type().IsRegular() || !strings.HasPrefix(filepath.Ext(path), ".json") {
+			return nil
+		}
+		if r, err := foreign.Read(path); err == nil {
+			claim := r.Claim()
+			said = &claim
+		}
+		return nil
+	})
+	return said
 }
 
 func (r *Client) truth(path string) error {

@@ -68,8 +68,8 @@ func checkVerb(ctx context.Context, e *Env) (int, error) {
 	if p.Output != workload.Fixed(tokens) {
 		return Usage, user.Errorf("write a number, as --output 100", "the reference's answers are all of one length, not %s", p.Output)
 	}
-	if p.Format == "md" {
-		return Usage, user.Errorf("--format text or json", "a check is not written as Markdown")
+	if err := onlyTextOrJSON(p.Format, "a check"); err != nil {
+		return Usage, err
 	}
 	self, err := os.Executable()
 	if err != nil {

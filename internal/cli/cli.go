@@ -20,7 +20,7 @@ import (
 )
 
 // Exit codes. Where several apply, the first of Interrupted, TargetFailed,
-// Invalid, SLOMissed counts.
+// Invalid, Fired, SLOMissed counts.
 const (
 	Done         = 0
 	Bug          = 1
@@ -28,6 +28,7 @@ const (
 	TargetFailed = 3
 	Invalid      = 4
 	SLOMissed    = 5
+	Fired        = 6 // a condition of --fail-if
 	Interrupted  = 130
 )
 
@@ -56,9 +57,11 @@ func verbs() []verb {
 		{"sweep", "measure many loads: the curve, the knee, saturation", sweepVerb, sweepHelp},
 		{"find", "the highest load that meets an SLO, verified, with its interval", findVerb, findHelp},
 		{"report", "show a run again, finish one that was killed", reportVerb, reportHelp},
+		{"vllm-bench", "what vllm bench serve does, with its flags", vllmBenchVerb, vllmBenchHelp},
 		{"mock", "serve the embedded target over HTTP", mockVerb, mockHelp},
 		{"predict", "what to expect of a deployment, without any target", predictVerb, predictHelp},
 		{"fit", "calibrate the twin from measured runs", fitVerb, fitHelp},
+		{"compare", "did it change? slower, faster, equivalent, or not distinguishable", compareVerb, compareHelp},
 		{"check", "how accurate is this instrument on this machine? and any other client?", checkVerb, checkHelp},
 		{"version", "print the version", versionVerb, versionHelp},
 	}

@@ -15,9 +15,11 @@ import (
 // estimate is what a plan is expected to send and take; zero is not known
 // beforehand.
 type estimate struct {
+	load          string
 	requests      float64
 	input, output float64 // tokens
 	seconds       float64
+	atMost        bool // seconds is a limit
 	usd           float64
 	why           string // why there is no price, "" if there is one
 }
@@ -25,12 +27,21 @@ type estimate struct {
 // autoWarmup stands for the warm-up that is found out at the start.
 const autoWarmup = 5 * time.Second
 
-func estimated(p *plan.Plan) estimate {
-	warm := p.Warmup
-	if warm == plan.AutoWarmup {
-		warm = autoWarmup
+// warmup is about how long the warm-up of a point is.
+func warmup(p *plan.Plan) time.Duration {
+	if p.Warmup == plan.AutoWarmup {
+		return autoWarmup
 	}
-	e := estimate{}
+	return p.Warmup
+}
+
+// estimateRun is for one load.
+func estimateRun(p *plan.Plan) estimate {
+	warm := warmup(p)
+	e := estimate{load: user.Count(p.Concurrency) + " users who wait for their answers"}
+	if p.Open() {
+		e.load = fmt.Sprintf("%s requests/s, %s", rate(p.Rate), p.Arrival)
+	}
 	switch {
 	case p.Rate > 0 && p.Requests > 0:
 		e.seconds = float64(p.Requests)/p.Rate + warm.Seconds()
@@ -45,6 +56,69 @@ func estimated(p *plan.Plan) estimate {
 	}
 	e.requests *= float64(p.Repeat)
 	e.seconds *= float64(p.Repeat)
+	e.price(p)
+	return e
+}
+
+// estimateSweep is for the loads of a curve.
+func estimateSweep(p *plan.Plan) estimate {
+	closed := p.Over == "concurrency"
+	n := p.Points
+	e := estimate{}
+	if len(p.Loads) > 0 {
+		n = len(p.Loads)
+		var loads []string
+		for _, x := range p.Loads {
+			loads = append(loads, rate(x))
+			switch {
+			case closed && p.Requests == 0: // nobody knows
+			case p.Requests > 0:
+				e.requests += float64(p.Requests)
+			default:
+				e.requests += x * (p.Duration + warmup(p)).Seconds()
+			}
+			if p.Requests > 0 && !closed {
+				e.seconds += float64(p.Requests)/x + warmup(p).Seconds()
+			}
+		}
+		e.load = strings.Join(loads, ", ")
+	} else {
+		e.load = fmt.Sprintf("%d loads, chosen as the curve goes", n)
+	}
+	if p.Requests == 0 {
+		e.seconds = float64(n) * (p.Duration + warmup(p)).Seconds()
+	}
+	switch {
+	case len(p.Loads) == 0:
+	case closed:
+		e.load += " users who wait for their answers"
+	default:
+		e.load += " requests/s, " + p.Arrival
+	}
+	if p.Repeat > 1 {
+		e.load += fmt.Sprintf("; each %d times", p.Repeat)
+	}
+	e.requests *= float64(p.Repeat)
+	e.seconds *= float64(p.Repeat)
+	e.price(p)
+	return e
+}
+
+// estimateFind is for a search: it takes what it may.
+func estimateFind(p *plan.Plan) estimate {
+	e := estimate{load: "what meets " + p.SLO.String(), seconds: p.Budget.Seconds(), atMost: true}
+	if p.Verify > 0 {
+		e.load = rate(p.Verify) + " requests/s, " + p.Arrival
+		if p.Over == "concurrency" {
+			e.load = rate(p.Verify) + " users who wait for their answers"
+		}
+	}
+	e.price(p)
+	return e
+}
+
+// price fills in the tokens and what all costs.
+func (e *estimate) price(p *plan.Plan) {
 	random := p.Workload == plan.Default().Workload
 	if random {
 		e.input = e.requests * (p.Input.Mean() + float64(p.Prefix)*p.PrefixShare)
@@ -66,15 +140,13 @@ func estimated(p *plan.Plan) estimate {
 	if e.why == "" {
 		e.usd = e.input/1e6*p.TokenPrice.Input + e.output/1e6*p.TokenPrice.Output + float64(p.GPUs)*p.GPUPrice*e.seconds/3600
 	}
-	return e
 }
 
 // withinLimit refuses what is expected to cost more than was allowed.
-func withinLimit(p *plan.Plan) error {
+func withinLimit(p *plan.Plan, e estimate) error {
 	if p.SpendLimit == 0 {
 		return nil
 	}
-	e := estimated(p)
 	if e.why != "" {
 		return user.Errorf(e.why, "--spend-limit cannot be held: the price of this run is not known")
 	}
@@ -85,17 +157,12 @@ func withinLimit(p *plan.Plan) error {
 }
 
 // dryRun says what a run would send and take.
-func dryRun(w io.Writer, p *plan.Plan) error {
-	e := estimated(p)
+func dryRun(w io.Writer, p *plan.Plan, e estimate) error {
 	about := func(x float64, unit string) string {
 		if x == 0 {
 			return "not known beforehand"
 		}
 		return "about " + user.Count(int64(math.Round(x))) + unit
-	}
-	load := user.Count(p.Concurrency) + " users who wait for their answers"
-	if p.Open() {
-		load = fmt.Sprintf("%s requests/s, %s", rate(p.Rate), p.Arrival)
 	}
 	took := "until all requests are answered"
 	if e.seconds > 0 {
@@ -105,10 +172,13 @@ func dryRun(w io.Writer, p *plan.Plan) error {
 			unit /= 100
 		}
 		took = fmt.Sprintf("about %s, and until the last answer has ended", user.Span(d.Round(unit)))
+		if e.atMost {
+			took = "at most about " + user.Span(d.Round(unit))
+		}
 	}
 	lines := []string{
 		"target    " + p.Target,
-		"load      " + load,
+		"load      " + e.load,
 		"requests  " + about(e.requests, ", warm-up included"),
 		"input     " + about(e.input, " tokens"),
 		"output    " + about(e.output, " tokens"),

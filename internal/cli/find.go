@@ -13,7 +13,7 @@ import (
 func findSettings() []string { return append(searchSettings(), "budget", "verify") }
 
 func findVerb(ctx context.Context, e *Env) (int, error) {
-	return search(ctx, e, findSettings(), (*plan.Plan).CheckFind, func(ctx context.Context, s *point.Session, p *plan.Plan, view *progress) (func(*result.Run), error) {
+	return search(ctx, e, findSettings(), (*plan.Plan).CheckFind, estimateFind, func(ctx context.Context, s *point.Session, p *plan.Plan, view *progress) (func(*result.Run), error) {
 		claims, err := p.SLO.Claims()
 		if err != nil {
 			return nil, err

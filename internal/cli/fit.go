@@ -20,8 +20,8 @@ func fitVerb(_ context.Context, e *Env) (int, error) {
 	if err != nil {
 		return Usage, err
 	}
-	if p.Format == "md" {
-		return Usage, user.Errorf("--format text or json", "a fit is not written as Markdown")
+	if err := onlyTextOrJSON(p.Format, "a fit"); err != nil {
+		return Usage, err
 	}
 	if len(args) < 2 {
 		return Usage, user.Errorf("for example pitot fit llama-3.1-8b@h100?max_num_seqs=256 runs/A runs/B --out h100.yaml", "fit needs a deployment and at least one run of it")

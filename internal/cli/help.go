@@ -22,14 +22,15 @@ measurement can be trusted.
 
 `)
 	for _, v := range verbs() {
-		fmt.Fprintf(w, "  pitot %-8s %s\n", v.name, v.about)
+		fmt.Fprintf(w, "  pitot %-10s %s\n", v.name, v.about)
 	}
 	fmt.Fprint(w, `
 pitot VERB --help tells more. Every flag is also a key of the same name in
 --config FILE (YAML) and a variable PITOT_NAME.
 
 Exit codes: 0 done · 1 bug · 2 usage · 3 target unreachable or failed ·
-4 measurement INVALID · 5 SLO given and not met · 130 interrupted
+4 measurement INVALID · 5 SLO given and not met · 6 --fail-if fired ·
+130 interrupted
 `)
 }
 
@@ -90,9 +91,12 @@ func reportHelp(w io.Writer) {
 	fmt.Fprint(w, `pitot report DIR… [flags]
 
 Shows runs again. A run whose process was killed is finished from its journal
-first: nothing that was measured is lost.
+first: nothing that was measured is lost. The run's page, report.html, is made
+anew; --open shows it in a browser. In place of a directory, a result file of
+vLLM, SGLang, AIPerf or GuideLLM is shown as what that tool says.
 `)
 	printSettings(w, reportSettings())
+	exportHelp(w)
 }
 
 func mockHelp(w io.Writer) {

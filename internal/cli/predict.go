@@ -28,8 +28,8 @@ func predictVerb(ctx context.Context, e *Env) (int, error) {
 	if len(args) > 1 {
 		return Usage, user.Errorf("", "more than one deployment: %q and %q", args[0], args[1])
 	}
-	if p.Format == "md" {
-		return Usage, user.Errorf("--format text or json", "a prediction is not written as Markdown")
+	if err := onlyTextOrJSON(p.Format, "a prediction"); err != nil {
+		return Usage, err
 	}
 	if p.List {
 		return known(e, &p, args)

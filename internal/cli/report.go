@@ -9,15 +9,17 @@ import (
 	"os"
 	"path/filepath"
 
+	"pitot/internal/foreign"
 	"pitot/internal/plan"
 	"pitot/internal/point"
 	"pitot/internal/record"
+	"pitot/internal/report"
 	"pitot/internal/result"
 	"pitot/internal/sweep"
 	"pitot/internal/user"
 )
 
-func reportSettings() []string { return []string{"format"} }
+func reportSettings() []string { return []string{"format", "open", "export", "strict"} }
 
 // reportVerb shows runs again. A run whose process was killed has a journal
 // and no run.json: it is finished first.
@@ -29,16 +31,40 @@ func reportVerb(_ context.Context, e *Env) (int, error) {
 	if len(dirs) == 0 {
 		return Usage, user.Errorf("for example pitot report runs/*", "no run given")
 	}
+	exports, err := foreign.ParseExports(p.Export)
+	if err != nil {
+		return Usage, err
+	}
+	if len(exports) > 0 && len(dirs) > 1 {
+		return Usage, user.Errorf("export them one by one", "--export writes one run, and %d are named", len(dirs))
+	}
 	code := Done
+	var beside report.SideBySide
 	for _, dir := range dirs {
+		if isFile(dir) {
+			if err := showForeign(e, dir, p.Format, exports, &beside); err != nil {
+				return Usage, err
+			}
+			continue
+		}
 		run, err := openRun(dir, e.Stderr)
 		if err != nil {
 			return Usage, err
 		}
-		if err := show(e, run, dir, p.Format); err != nil {
+		beside.Run(run, dir)
+		if err := errors.Join(show(e, run, dir, p.Format), export(e, exports, run, dir)); err != nil {
 			return Done, err
 		}
-		code = worse(code, judged(run)) // that a run was interrupted is history
+		writePage(e.Stderr, run, dir)
+		if p.ShowPage {
+			openPage(e, dir)
+		}
+		code = worse(code, strictly(&p, e, run, judged(run))) // that a run was interrupted is history
+	}
+	if p.Format == "text" || p.Format == "md" {
+		if err := beside.Write(e.Stdout, p.Format == "md"); err != nil {
+			return Done, err
+		}
 	}
 	return code, nil
 }

@@ -2,8 +2,10 @@ package cli
 
 import (
 	"context"
+	"errors"
 	"fmt"
 
+	"pitot/internal/foreign"
 	"pitot/internal/plan"
 	"pitot/internal/point"
 	"pitot/internal/report"
@@ -17,8 +19,8 @@ func measuringSettings() []string {
 		"api", "model", "key-env", "key-file", "header", "ca-cert", "insecure", "proxy", "timeout", "wait-ready", "no-probe",
 		"input", "output", "prefix", "prefix-share", "workload", "body", "no-stream", "seed",
 		"arrival", "think", "max-in-flight",
-		"slo", "gpus", "gpu-price",
-		"out", "format", "launch", "note", "quiet",
+		"slo", "gpus", "gpu-price", "strict",
+		"out", "format", "export", "launch", "note", "quiet",
 		"ttft", "itl", "jitter", "slots", "tokens-per-chunk", "role-chunk", "max-model-len",
 		"speed", "startup-delay", "reasoning", "prompt-tokens-details", "faults", "truth",
 	}
@@ -26,7 +28,7 @@ func measuringSettings() []string {
 
 // runSettings are what `pitot run` knows.
 func runSettings() []string {
-	return append(measuringSettings(), "rate", "concurrency", "duration", "requests", "warmup", "repeat", "token-price", "spend-limit", "dry-run")
+	return append(measuringSettings(), "rate", "concurrency", "duration", "requests", "exactly", "until", "budget", "warmup", "repeat", "token-price", "spend-limit", "dry-run")
 }
 
 func runVerb(ctx context.Context, e *Env) (int, error) {
@@ -40,14 +42,18 @@ func runVerb(ctx context.Context, e *Env) (int, error) {
 	if err := p.Check(); err != nil {
 		return Usage, err
 	}
-	if err := withinLimit(&p); err != nil {
+	if err := withinLimit(&p, estimateRun(&p)); err != nil {
+		return Usage, err
+	}
+	exports, err := foreign.ParseExports(p.Export)
+	if err != nil {
 		return Usage, err
 	}
 	if p.DryRun {
 		if err := point.Check(&p); err != nil {
 			return Usage, err
 		}
-		return Done, dryRun(e.Stdout, &p)
+		return Done, dryRun(e.Stdout, &p, estimateRun(&p))
 	}
 	view := newProgress(e.Stderr, p.Quiet, e.Getenv)
 	if from := p.Provenance(); from != "" {
@@ -58,15 +64,18 @@ func runVerb(ctx context.Context, e *Env) (int, error) {
 	r := point.Runner{Names: runSettings(), Command: e.Command, Version: versionOf(), Progress: view}
 	run, dir, err := r.Run(ctx, &p)
 	view.close()
-	return concluded(ctx, e, run, dir, p.Format, err)
+	code, err := concluded(ctx, e, run, dir, p.Format, exports, err)
+	return strictly(&p, e, run, code), err
 }
 
 // concluded shows what came of a measurement and gives the exit code. Whatever
 // went wrong, what was measured is told of.
-func concluded(ctx context.Context, e *Env, run *result.Run, dir, format string, err error) (int, error) {
+func concluded(ctx context.Context, e *Env, run *result.Run, dir, format string, exports []foreign.Export, err error) (int, error) {
+	writePage(e.Stderr, run, dir) // first: whoever reads the answer may stop early, and that ends the process
 	if run != nil {
-		if e := show(e, run, dir, format); e != nil && err == nil {
-			err = e
+		shown := show(e, run, dir, format)
+		if exported := export(e, exports, run, dir); err == nil {
+			err = errors.Join(shown, exported)
 		}
 	}
 	if err == nil {
@@ -86,10 +95,30 @@ func show(e *Env, run *result.Run, dir, format string) error {
 	switch format {
 	case "json":
 		return report.JSON(e.Stdout, run)
+	case "csv":
+		return report.Build(run, dir).CSV(e.Stdout)
+	case "html":
+		page, err := makePage(run, dir)
+		if err == nil {
+			_, err = e.Stdout.Write(page)
+		}
+		return err
 	case "md":
 		return report.Build(run, dir).Markdown(e.Stdout)
 	}
 	return report.Build(run, dir).Text(e.Stdout, report.Style{Color: colored(e.Stdout, e.Getenv)})
+}
+
+// strictly gives the exit code of a run under --strict: flags fail too. What
+// makes the run worth less comes first, as ever.
+func strictly(p *plan.Plan, e *Env, run *result.Run, code int) int {
+	if !p.Strict || run == nil || run.Verdict == result.Valid || code != Done && code < Invalid || code == Interrupted {
+		return code
+	}
+	if code != Invalid {
+		fmt.Fprintln(e.Stderr, "pitot: not plainly VALID, and --strict was given")
+	}
+	return Invalid
 }
 
 // exitCode says how a run ended.

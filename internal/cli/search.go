@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 
+	"pitot/internal/foreign"
 	"pitot/internal/plan"
 	"pitot/internal/point"
 	"pitot/internal/result"
@@ -11,11 +12,13 @@ import (
 )
 
 // searchSettings are what sweep and find share.
-func searchSettings() []string { return append(measuringSettings(), "over", "max-load", "resume") }
+func searchSettings() []string {
+	return append(measuringSettings(), "over", "max-load", "resume", "token-price", "spend-limit", "dry-run")
+}
 
 // search does what sweep and find have in common: a session of many points,
 // kept whatever ends it. measure gives what is to be said of the run as a whole.
-func search(ctx context.Context, e *Env, settings []string, check func(*plan.Plan) error,
+func search(ctx context.Context, e *Env, settings []string, check func(*plan.Plan) error, expect func(*plan.Plan) estimate,
 	measure func(context.Context, *point.Session, *plan.Plan, *progress) (func(*result.Run), error)) (int, error) {
 	p, args, err := plan.Decode(settings, e.Args, e.Environ)
 	if err != nil {
@@ -26,6 +29,19 @@ func search(ctx context.Context, e *Env, settings []string, check func(*plan.Pla
 	}
 	if err := check(&p); err != nil {
 		return Usage, err
+	}
+	if err := withinLimit(&p, expect(&p)); err != nil {
+		return Usage, err
+	}
+	exports, err := foreign.ParseExports(p.Export)
+	if err != nil {
+		return Usage, err
+	}
+	if p.DryRun {
+		if err := point.Check(&p); err != nil && !p.Resume {
+			return Usage, err
+		}
+		return Done, dryRun(e.Stdout, &p, expect(&p))
 	}
 	view := newProgress(e.Stderr, p.Quiet, e.Getenv)
 	if from := p.Provenance(); from != "" {
@@ -55,7 +71,8 @@ func search(ctx context.Context, e *Env, settings []string, check func(*plan.Pla
 		say(run)
 		err = errors.Join(err, point.Save(s.Dir, run))
 	}
-	return concluded(ctx, e, run, s.Dir, p.Format, err)
+	code, err := concluded(ctx, e, run, s.Dir, p.Format, exports, err)
+	return strictly(&p, e, run, code), err
 }
 
 // searched says how a sweep or a search ended. That a load beyond the knee is

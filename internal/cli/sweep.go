@@ -11,18 +11,18 @@ import (
 
 // sweepSettings are what `pitot sweep` knows.
 func sweepSettings() []string {
-	return append(searchSettings(), "loads", "points", "duration", "requests", "warmup")
+	return append(searchSettings(), "loads", "points", "duration", "requests", "warmup", "repeat")
 }
 
 func sweepVerb(ctx context.Context, e *Env) (int, error) {
-	return search(ctx, e, sweepSettings(), (*plan.Plan).CheckSweep, func(ctx context.Context, s *point.Session, p *plan.Plan, view *progress) (func(*result.Run), error) {
+	return search(ctx, e, sweepSettings(), (*plan.Plan).CheckSweep, estimateSweep, func(ctx context.Context, s *point.Session, p *plan.Plan, view *progress) (func(*result.Run), error) {
 		closed := p.Over == "concurrency"
 		alone, err := s.Alone(ctx)
 		if err != nil {
 			return nil, err
 		}
 		loads := sweep.NewLoads(sweep.LoadsConfig{
-			Given: p.Loads, Points: p.Points, Closed: closed, MaxLoad: p.MaxLoad,
+			Given: p.Loads, Points: p.Points, Repeat: p.Repeat, Closed: closed, MaxLoad: p.MaxLoad,
 			Residence: alone.Seconds(), Seed: p.Seed,
 		})
 		err = sweep.NewSession(s, nil, closed, view).Sweep(ctx, loads, point.Load{Requests: p.Requests, Duration: p.Duration, Warmup: p.Warmup})

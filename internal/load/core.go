@@ -30,8 +30,30 @@ type Config struct {
 	Warmup   int64                     // the window begins here
 	Window   int64                     // its length; 0 with Requests
 	Requests int64                     // or: it ends at the due time of its request Requests+1
+	Total    int64                     // requests that are sent in all, 0 for no end of them
 	Timeout  int64                     // how long a request is followed after it was eligible, and held after it was due; 0 for ever
+
+	// Extend is asked when all requests of the window have ended: for a later
+	// end of it, or for the same if it is long enough. While that is not known
+	// the load goes on. Nil for a window that stays as it is; none with Requests.
+	Extend func(t1 int64) (end int64, known bool)
+	// GiveUp is asked in the course of the window, with the mean number of
+	// requests under way in equal blocks of it so far: whether to end it at
+	// once, without waiting for those that are. Nil for never.
+	GiveUp func(elapsed int64, underWay []float64) bool
+	Expect int64 // about how long the window will be, for GiveUp
 }
+
+const (
+	// GiveUp is asked after this many parts of the window, and at each further
+	// one to its end.
+	firstLook, looks = 4, 8
+	// lookBlocks is how many blocks it is told of; one part holds some of them.
+	lookBlocks = 12
+
+	// askAgain is when Extend is asked again that did not know yet.
+	askAgain = int64(5 * time.Millisecond)
+)
 
 // Kind says what an action does.
 type Kind uint8
@@ -107,6 +129,11 @@ type Core struct {
 	expiry  []pending         // running ones by deadline; ended ones are passed over
 	open    int               // requests of the cohort that have not ended
 
+	backlog backlog // with GiveUp
+	look    int64   // parts of the window at the next look
+	asked   int64   // when Extend was last asked and did not know, 0 if it was not
+	gaveUp  bool
+
 	stop     bool // interrupted
 	draining bool // nothing more is sent; what runs is being cancelled
 	out      []Action
@@ -128,6 +155,10 @@ func NewCore(cfg Config) *Core {
 	c := &Core{cfg: cfg, t1: Never, nextDue: Never, running: map[int64]pending{}}
 	if cfg.Requests == 0 {
 		c.t1 = cfg.Warmup + cfg.Window
+	}
+	if cfg.GiveUp != nil {
+		c.look = firstLook
+		c.backlog = backlog{from: cfg.Warmup, width: max(1, cfg.Expect/looks/lookBlocks)}
 	}
 	if cfg.Arrivals != nil {
 		c.nextDue = cfg.Arrivals.Next()
@@ -166,7 +197,14 @@ func (c *Core) Wake() int64 {
 		at = min(at, c.after(c.waiting[0].due))
 	}
 	if c.t1 != Never && c.open == 0 {
-		at = min(at, c.t1)
+		again := c.t1
+		if c.asked > 0 {
+			again = max(again, c.asked+askAgain)
+		}
+		at = min(at, again)
+	}
+	if c.look > 0 {
+		at = min(at, c.nextLook())
 	}
 	if at == Never && len(c.running) == 0 {
 		return 0 // nothing will ever be due: there is no use in waiting
@@ -185,6 +223,8 @@ func (c *Core) after(begin int64) int64 {
 // due is when the next request is.
 func (c *Core) due() int64 {
 	switch {
+	case c.cfg.Total > 0 && c.nextID >= c.cfg.Total:
+		return Never
 	case c.cfg.Arrivals != nil:
 		return max(c.nextDue, c.floor)
 	case len(c.thinks) > 0:
@@ -212,10 +252,64 @@ func (c *Core) Advance(now int64, events []Event) []Action {
 	if c.t1 == Never && c.due() == Never && len(c.running)+len(c.waiting) == 0 {
 		c.t1 = max(now, c.cfg.Warmup) // the arrivals ended before the count was full
 	}
-	if c.stop || now >= c.t1 && c.open == 0 {
+	if c.look > 0 && now >= c.nextLook() {
+		c.judge(now)
+	}
+	if c.stop || now >= c.t1 && c.open == 0 && c.enough(now) {
 		c.drain()
 	}
 	return c.out
+}
+
+// nextLook is when GiveUp is asked next.
+func (c *Core) nextLook() int64 { return c.cfg.Warmup + c.look*(c.cfg.Expect/looks) }
+
+// judge asks whether there is any use in going on.
+func (c *Core) judge(now int64) {
+	c.backlog.pass(now)
+	if c.cfg.GiveUp(now-c.cfg.Warmup, c.backlog.means(lookBlocks)) {
+		c.gaveUp = true
+		c.Interrupt(now)
+		return
+	}
+	if c.look++; c.look > looks {
+		c.look = 0
+	}
+}
+
+// GaveUp says that the window ended early because GiveUp said so.
+func (c *Core) GaveUp() bool { return c.gaveUp }
+
+// enough says that the window has its end; otherwise it has a later one, or
+// that is not known yet.
+func (c *Core) enough(now int64) bool {
+	if c.cfg.Extend == nil {
+		return true
+	}
+	end, known := c.cfg.Extend(c.t1)
+	if !known {
+		c.asked = max(now, 1)
+		return false
+	}
+	c.asked = 0
+	if end <= c.t1 {
+		return true
+	}
+	join := func(p *pending) {
+		if p.due >= c.t1 && p.due < end && !p.cohort {
+			p.cohort = true
+			c.open++
+		}
+	}
+	for id, p := range c.running {
+		join(&p)
+		c.running[id] = p
+	}
+	for i := range c.waiting {
+		join(&c.waiting[i])
+	}
+	c.t1 = end
+	return false
 }
 
 // pass lets time go by: requests become due, and held ones are given up.
@@ -240,6 +334,9 @@ func (c *Core) admit(now int64) {
 		}
 		p := pending{id: c.nextID, due: c.due()}
 		c.nextID++
+		if c.look > 0 {
+			c.backlog.add(p.due, 1)
+		}
 		if c.cfg.Arrivals != nil {
 			c.nextDue = c.cfg.Arrivals.Next()
 		} else {
@@ -285,6 +382,9 @@ func (c *Core) end(e Event) {
 	if p.cohort {
 		c.open--
 	}
+	if c.look > 0 {
+		c.backlog.add(e.At, -1)
+	}
 	if c.draining {
 		return
 	}
@@ -327,6 +427,9 @@ func (c *Core) expire(now int64) {
 
 // drop records that a request will never be sent.
 func (c *Core) drop(p pending, class string) {
+	if c.look > 0 {
+		c.backlog.add(c.after(p.due), -1)
+	}
 	if p.cohort {
 		c.open--
 	}
@@ -339,7 +442,7 @@ func (c *Core) drop(p pending, class string) {
 // drain stops sending and cancels what runs.
 func (c *Core) drain() {
 	const class = record.ErrInterrupted
-	c.draining = true
+	c.draining, c.look = true, 0
 	for _, p := range c.waiting {
 		c.drop(p, class)
 	}

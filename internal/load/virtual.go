@@ -27,10 +27,16 @@ type VirtualConfig struct {
 	Source workload.Source
 	Sink   record.Sink
 	Point  int32
+	// Thaw says when what the server does at a time can happen: then, or at
+	// the end of a freeze. nil: always then.
+	Thaw func(at int64) int64
 }
 
 // NewVirtual gives a world at time 0.
 func NewVirtual(cfg VirtualConfig) *Virtual {
+	if cfg.Thaw == nil {
+		cfg.Thaw = func(at int64) int64 { return at }
+	}
 	return &Virtual{cfg: cfg, running: make(ring, 64)}
 }
 
@@ -91,7 +97,7 @@ func (v *Virtual) start(a Action) {
 		}
 	}
 	v.running.put(&job{row: r, prompt: int32(prompt)})
-	v.cfg.Engine.Add(v.now, twin.Job{ID: a.ID, Prompt: prompt, Output: output, Content: Content(&req, prompt)})
+	v.cfg.Engine.Add(v.cfg.Thaw(v.now), twin.Job{ID: a.ID, Prompt: prompt, Output: output, Content: Content(&req, prompt)})
 }
 
 // unasked is how long the answer to a request without a limit is, as of the
@@ -151,7 +157,9 @@ func (v *Virtual) Wait(ctx context.Context, until int64) []Event {
 	for len(v.events) == 0 && ctx.Err() == nil {
 		if !v.busy {
 			v.step = v.cfg.Engine.Step(v.now)
-			v.busy = !v.step.Idle
+			if v.busy = !v.step.Idle; v.busy {
+				v.step.End = v.cfg.Thaw(v.step.End)
+			}
 		}
 		if at := min(v.step.End, until); at == math.MaxInt64 {
 			break // nothing will ever happen again
@@ -178,6 +186,7 @@ func (v *Virtual) emit() {
 		if j == nil {
 			continue
 		}
+		e.At = v.cfg.Thaw(e.At)
 		r := j.row
 		if r.Headers < 0 {
 			r.Headers, r.FirstEvent, r.Status = e.At, e.At, 200

@@ -1,6 +1,8 @@
 package measure
 
 import (
+	"os"
+	"regexp"
 	"slices"
 	"strings"
 	"testing"
@@ -67,6 +69,13 @@ func TestChecks(t *testing.T) {
 	lag := func(d int64) func([]record.Frame, *Setup) {
 		return every(1, func(r *record.Row) { r.Sent += d })
 	}
+	starts := func(at ...float64) func([]record.Frame, *Setup) {
+		return func(fr []record.Frame, _ *Setup) {
+			for _, v := range at {
+				fr[0].Samples = append(fr[0].Samples, record.Sample{Source: SourceServer, Name: ProcessStart, Value: v})
+			}
+		}
+	}
 	for _, c := range []struct {
 		check, status string
 		spoil         func([]record.Frame, *Setup)
@@ -101,6 +110,21 @@ func TestChecks(t *testing.T) {
 		}},
 		{"gc pauses", flag, sample(Pause, .02)},
 		{"gc pauses", pass, sample(Pause, .002)},
+		{"gc pauses", flag, func(fr []record.Frame, _ *Setup) { // in the last second of the window
+			fr[0].Samples = []record.Sample{{T: 10_800 * ms, Source: SourceClient, Name: Pause, Value: .02}}
+		}},
+		{"gc pauses", pass, func(fr []record.Frame, s *Setup) { // before the window, and after it
+			s.T0 += 5 * ms
+			fr[0].Samples = []record.Sample{{T: 5 * ms, Source: SourceClient, Name: Pause, Value: .02},
+				{T: 6 * ms, Source: SourceClient, Name: Pause}, {T: 11_100 * ms, Source: SourceClient, Name: Pause, Value: .02}}
+		}},
+		{"connects", pass, every(1, func(r *record.Row) { r.Ready += ms / 2 })},
+		{"connects", flag, every(50, func(r *record.Row) { r.Ready, r.Sent = r.Ready+3*ms, r.Sent+3*ms })},
+		{"server restarts", flag, starts(1700000000, 1700000042.5)},
+		{"server restarts", pass, starts(1700000000.01, 1700000000.02)},
+		{"server restarts", pass, every(100, func(r *record.Row) { r.Outcome, r.Error = record.Failed, record.ErrReset })},
+		{"server restarts", flag, func(fr []record.Frame, _ *Setup) { breakAt(fr, 500*ms, 0) }},
+		{"server restarts", pass, func(fr []record.Frame, _ *Setup) { breakAt(fr, 500*ms, 1) }}, // one lives on
 		{"Little's law", pass, every(1, func(r *record.Row) { r.Done += ms / 2 })},
 		{"Little's law", flag, every(1, func(r *record.Row) { r.Done += 30 * ms })},
 		{"arrivals", pass, every(1, func(r *record.Row) { r.Sent += ms / 2 })},
@@ -137,6 +161,55 @@ func TestChecks(t *testing.T) {
 		}
 		if (c.status == bad) != (p.Verdict == result.Invalid) {
 			t.Errorf("%s %s gives %s", c.check, c.status, p.Verdict)
+		}
+	}
+}
+
+// Every check is explained in the document, and no other.
+func TestEveryCheckIsExplained(t *testing.T) {
+	read := func(path, pattern string) (names []string) {
+		text, err := os.ReadFile(path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, m := range regexp.MustCompile(pattern).FindAllStringSubmatch(string(text), -1) {
+			names = append(names, m[1])
+		}
+		return names
+	}
+	const named = `(?:check(?:Share|Count)\(|Check\{Name: )"([^"]+)"`
+	code := append(read("checks.go", named), read("conditions.go", named)...)
+	_, list, _ := strings.Cut(strings.Join(read("../../docs/trust.md", `(?m)^\| ([^|]+?) *\|`), "\n"), "check\n-----\n")
+	document := strings.Split(list, "\n")
+	for _, name := range code {
+		if !slices.Contains(document, name) {
+			t.Errorf("docs/trust.md does not explain the check %q", name)
+		}
+	}
+	end := slices.Index(document, "utilisation") // the next table
+	if end < 0 {
+		end = len(document)
+	}
+	for _, name := range document[:end] {
+		if !slices.Contains(code, name) {
+			t.Errorf("docs/trust.md explains %q, which is no check", name)
+		}
+	}
+	if end < 30 {
+		t.Errorf("%d checks are explained", end)
+	}
+}
+
+// breakAt has the connections break of all requests under way at a time, but
+// for the last few of them.
+func breakAt(frames []record.Frame, at int64, but int) {
+	for _, f := range slices.Backward(frames) {
+		r := &f.Rows[0]
+		if r.Sent >= at || r.Done < at {
+			continue
+		}
+		if but--; but < 0 {
+			r.Outcome, r.Error, r.Done = record.Failed, record.ErrReset, at+r.ID%7*1000
 		}
 	}
 }

@@ -41,6 +41,8 @@ func (f *Fold) conditions(all *part, p *result.Point) (out []result.Check) {
 	add(f.checkEarlyStops(p.Requests.OK))
 	add(f.checkCap(all))
 	add(checkStability(p), p.Stability != undecided)
+	add(f.checkConnects(all))
+	add(f.checkRestarts(all))
 	if s.open() {
 		add(f.checkArrivals(all))
 		add(f.checkAchieved())
@@ -249,4 +251,72 @@ func (f *Fold) checkPauses() (c result.Check, applies bool) {
 	c = result.Check{Name: "gc pauses", Value: fmt.Sprintf("at most %.2g ms in a second", 1e3*f.probe.pause), Limit: "≤ 10 ms",
 		Status: status(f.probe.pause, .01, math.Inf(1)), Advice: "Give the client more memory, or measure with fewer requests at once."}
 	return c, f.probe.pauses
+}
+
+// checkConnects flags a load whose requests had to wait for connections: TTFT
+// then holds what it takes to connect, and a server under such a load works on
+// handshakes as well.
+func (f *Fold) checkConnects(all *part) (c result.Check, applies bool) {
+	if f.setup.Stamps == "virtual" {
+		return c, false
+	}
+	var waited int64
+	for _, q := range all.requests {
+		if q.eligible >= 0 && float64(q.ready-q.eligible) > onTime {
+			waited++
+		}
+	}
+	c = checkShare("connects", waited, int64(len(all.requests)), .01, "Raise the keep-alive timeout of the server, or of the proxy before it.")
+	c.Limit += " waited for a connection"
+	return c, len(all.requests) > 0
+}
+
+const (
+	// atOnce is within how long connections break that one event has broken.
+	atOnce = int64(100 * time.Millisecond)
+	// leastBroken is how many of them are more than a chance.
+	leastBroken = 3
+)
+
+// checkRestarts flags a server that was started anew while it was measured:
+// its process says so, or every connection broke at one moment. What was
+// measured is then of two servers, and the second began cold.
+func (f *Fold) checkRestarts(all *part) (c result.Check, applies bool) {
+	if f.setup.Stamps == "virtual" {
+		return c, false
+	}
+	c = result.Check{Name: "server restarts", Value: "none seen", Limit: "none", Status: pass,
+		Advice: "Look at the server's log, and measure again: these are the numbers of two servers, the second of which began cold."}
+	if starts := f.probe.starts; len(starts) > 0 && slices.Max(starts)-slices.Min(starts) > 1 {
+		c.Value, c.Status = "its process began anew", flag
+	} else if at, n := f.brokeAtOnce(all); n > 0 {
+		c.Value, c.Status = fmt.Sprintf("all %d connections in use broke at once, %.3g s into the window", n, float64(at-f.setup.T0)/1e9), flag
+	}
+	return c, true
+}
+
+// brokeAtOnce finds the moment at which most connections broke, and how many:
+// 0 if they were few, or if any request that was under way lived on.
+func (f *Fold) brokeAtOnce(all *part) (at int64, n int) {
+	broken := slices.Clone(f.probe.broken)
+	slices.Sort(broken)
+	from := 0
+	for i, first := 0, 0; i < len(broken); i++ {
+		for broken[i]-broken[first] > atOnce {
+			first++
+		}
+		if i-first+1 > n {
+			from, n = first, i-first+1
+		}
+	}
+	if n < leastBroken {
+		return 0, 0
+	}
+	at, end := broken[from], broken[from+n-1]
+	for _, q := range all.requests {
+		if q.sent >= 0 && q.sent < at && (q.done < 0 || q.done > end) {
+			return 0, 0
+		}
+	}
+	return at, n
 }

@@ -1,6 +1,7 @@
 package measure
 
 import (
+	"cmp"
 	"fmt"
 	"math"
 
@@ -28,15 +29,15 @@ const (
 
 // confidence says which values of a point have an interval.
 type confidence struct {
-	why string             // none has, because; "" if means and medians have one
-	phi map[string]float64 // pooled over neighbouring loads: "ttft_ms.p99"
+	why    string // none has, because; "" if means and medians have one
+	pooled Pooled // what other percentiles rest on
 }
 
 // confidence asks for balance and a window of many residence times. How wide
 // the run's own intervals come out is no criterion: a run that met no slow
 // period would pass it, and is the one that is wrong.
 func (f *Fold) confidence(stability string, took residences) confidence {
-	c := confidence{phi: f.setup.Phi}
+	c := confidence{pooled: f.setup.Pooled}
 	window := f.setup.seconds()
 	switch {
 	case !f.setup.ended() || window < shortest || took.mean <= 0:
@@ -49,12 +50,14 @@ func (f *Fold) confidence(stability string, took residences) confidence {
 		c.why = f.tooShort(window/took.light, intervalResidences, took.light)
 	case window < intervalResidences*took.mean:
 		c.why = f.tooShort(window/took.mean, intervalResidences, took.mean)
+	case c.pooled.Near:
+		c.why = nearSaturation
 	}
 	return c
 }
 
-// pooled is that of gaps, which are pooled over requests and have no order.
-func (c *confidence) pooled() *confidence {
+// ofGaps is that of gaps, which are pooled over requests and have no order.
+func (c *confidence) ofGaps() *confidence {
 	if c.why != "" {
 		return c
 	}
@@ -84,13 +87,13 @@ func (s *sample) quantileInterval(out *result.Summary, q quantile, x float64) {
 	if ok && s.name != "" {
 		out.Phi[q.name] = own
 	}
-	pooled := s.conf.phi[s.name+"."+q.name]
+	pooled := s.conf.pooled.Phi[s.name+"."+q.name]
 	switch {
 	case s.conf.why != "":
 		out.NoInterval[q.name] = s.conf.why
 		return
 	case q.p != .5 && pooled == 0:
-		out.NoInterval[q.name] = oneLoad
+		out.NoInterval[q.name] = cmp.Or(s.conf.pooled.Why, oneLoad)
 		return
 	case !ok:
 		out.NoInterval[q.name] = fewBatch
@@ -197,6 +200,10 @@ func (c *part) attained(out *result.SLO, s slo.Spec) {
 	}
 	out.NoInterval = c.conf.why
 	if c.conf.why != "" {
+		return
+	}
+	if c.conf.pooled.Phi == nil { // violations come in bursts, as what a percentile is made of does
+		out.NoInterval = cmp.Or(c.conf.pooled.Why, oneLoad)
 		return
 	}
 	hits := make([]float64, len(c.requests))

@@ -21,9 +21,29 @@ func balanced(utilisation float64, seed uint64, edit func(*Setup)) result.Point 
 	return fold(s, record.Frame{Rows: queued(utilisation, 175, 0, seed)}).Point()
 }
 
+// swept are the points of several loads, each having what the others tell.
+func swept(seed uint64, edit func(*Setup), utilisations ...float64) []result.Point {
+	var folds []*Fold
+	var points []result.Point
+	for i, u := range utilisations {
+		rate := 32 * u
+		s := Setup{T0: 20e9, T1: 170e9, Residence: 1e9, Load: result.Load{Loop: "open", Rate: &rate}}
+		if edit != nil {
+			edit(&s)
+		}
+		folds = append(folds, fold(s, record.Frame{Rows: queued(u, 175, 0, seed*100+uint64(i))}))
+		points = append(points, folds[i].Point())
+	}
+	for i, p := range Pool(points) {
+		folds[i].Pool(p)
+		points[i] = folds[i].Point()
+	}
+	return points
+}
+
 // At a moderate load the 95 % intervals of means, medians and rates hold the
-// truth about as often as they say; those of p99 with the over-dispersion of
-// neighbouring loads.
+// truth about as often as they say; those of p99 in a sweep, with the
+// over-dispersion of neighbouring loads.
 func TestIntervalsHoldTheTruth(t *testing.T) {
 	t.Parallel()
 	const utilisation, runs = .5, 60
@@ -49,12 +69,11 @@ func TestIntervalsHoldTheTruth(t *testing.T) {
 	}
 	objective := spec(t, fmt.Sprintf("p90 e2e<%.2fms", limit))
 	for i := range runs {
-		phi := map[string]float64{}
-		for j, near := range []float64{.92, 1.08} {
-			p := balanced(utilisation*near, uint64(10_000+2*i+j), nil)
-			phi["e2e_ms.p99"] = max(phi["e2e_ms.p99"], p.Metrics.E2E.Phi["p99"])
+		points := swept(uint64(i), func(s *Setup) { s.SLO = objective }, utilisation/2, utilisation, .7, .9)
+		p := points[1]
+		if why := points[3].Metrics.E2E.NoInterval["p99"]; why != unsaturated && points[3].Metrics.E2E.NoInterval["mean"] == "" {
+			t.Fatalf("an interval of p99 at 0.9 of capacity: %q", why)
 		}
-		p := balanced(utilisation, uint64(i), func(s *Setup) { s.Phi, s.SLO = phi, objective })
 		for key, x := range truth {
 			v, ok := p.Metrics.E2E.CI95[key]
 			count(key, v, ok, x)
@@ -93,9 +112,12 @@ func TestNoInterval(t *testing.T) {
 	if long.Metrics.E2E.NoInterval["p99"] != oneLoad || long.Metrics.E2E.NoInterval["mean"] != "" || long.Metrics.E2E.Phi["p99"] == 0 {
 		t.Errorf("one load: %+v", long.Metrics.E2E)
 	}
-	wide := balanced(.5, 1, func(s *Setup) { s.Phi = map[string]float64{"e2e_ms.p99": 50} })
+	wide := balanced(.5, 1, func(s *Setup) { s.Pooled.Phi = map[string]float64{"e2e_ms.p99": 50} })
 	if why := wide.Metrics.E2E.NoInterval["p99"]; !strings.Contains(why, "independent ones") {
 		t.Errorf("over-dispersion of 50: %q", why)
+	}
+	if why := swept(1, nil, .25, .4, .9)[1].Metrics.E2E.NoInterval["p99"]; why != noNeighbour {
+		t.Errorf("no load at or above: %q", why)
 	}
 	counted := balanced(.5, 1, func(s *Setup) { s.T1, s.Requests = s.T0+50e9, 800 })
 	if why := counted.Throughput.NoInterval; !strings.Contains(why, "--requests 1") {

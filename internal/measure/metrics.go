@@ -245,7 +245,7 @@ func (c *part) gaps(perToken bool) sample {
 		limit = c.trusted()
 	}
 	v := newGapView(c.sets, perToken, limit)
-	s := sample{values: v, unit: inMS, conf: c.conf.pooled()}
+	s := sample{values: v, unit: inMS, conf: c.conf.ofGaps()}
 	var arrivals, chunks int64
 	amortised := false
 	for _, g := range c.sets {

@@ -118,8 +118,34 @@ func (c *part) objective(s slo.Spec) (*result.SLO, []*request) {
 	}
 	if out.Met == yes {
 		out.Why = ""
+		if barely(s, within, joint, due) {
+			out.Why = nearLimit
+		}
 	}
 	return out, good
+}
+
+// nearLimit is what there is to say of a limit that is met by little: violations
+// come in bursts, and one window says little of how often.
+const nearLimit = "near the limit: another window may come out otherwise, pitot find --verify tells"
+
+// barely says that of the requests that may violate a limit a third do, or more.
+func barely(s slo.Spec, within []int64, joint, due int64) bool {
+	by := func(good int64, share float64) bool {
+		bad := float64(due - good)
+		return bad > 0 && bad >= (1-share)*float64(due)/3
+	}
+	for i, l := range s.Limits {
+		switch {
+		case l.Joint():
+			if by(joint, s.Share()) {
+				return true
+			}
+		case l.Metric != slo.Errors && !l.Metric.Pooled() && by(within[i], l.P()):
+			return true
+		}
+	}
+	return false
 }
 
 // interrupted counts the requests that the user's stop cut off.

@@ -26,7 +26,7 @@ func (f *Fold) Point() result.Point {
 	}
 	took := f.residences(all)
 	p.Seconds.Residence = took.light
-	f.stability(&p, took.light)
+	f.stability(&p, took)
 	f.conf = f.confidence(p.Stability, took)
 	f.rates(&p.Throughput, f.conf)
 	p.Metrics = all.metrics()
@@ -55,6 +55,10 @@ func (f *Fold) Point() result.Point {
 		unsteady(&p, responses, fromDue, p.StabilityWhy, yes)
 	case set != nil && set.Why != "":
 		unsteady(&p, latencies, timed, notSettled, yes, no)
+	}
+	f.untilReached(&p)
+	if f.setup.GaveUp {
+		f.endedEarly(&p)
 	}
 	p.Checks = f.checks(all, &p)
 	p.Verdict = Verdict(p.Checks)

@@ -1,6 +1,10 @@
 package measure
 
-import "pitot/internal/record"
+import (
+	"time"
+
+	"pitot/internal/record"
+)
 
 // Names under which the instrument reports on itself, as samples of source
 // "client": the share of the available cores used over the last second, for
@@ -13,6 +17,16 @@ const (
 	ClockStep    = "clock_step"
 	RecordErrors = record.LostMark // a mark says it too
 )
+
+// What the server tells of itself, as samples of source "server": when its
+// process began, in seconds since 1970, before the load and after it.
+const (
+	SourceServer = "server"
+	ProcessStart = "process_start_time_seconds"
+)
+
+// sampled is how long a time a sample of the client is about: that before it.
+const sampled = int64(time.Second)
 
 // probe gathers what the checks need to know of the instrument and of the
 // conditions.
@@ -31,9 +45,15 @@ type probe struct {
 
 	pause  float64 // seconds, in the worst second of the window
 	pauses bool    // that is known
+
+	starts []float64 // of the server's process, as it told them
+	broken []int64   // when connections broke under requests of the cohort
 }
 
 func (p *probe) sample(s *record.Sample, setup *Setup) {
+	if s.Source == SourceServer && s.Name == ProcessStart {
+		p.starts = append(p.starts, s.Value)
+	}
 	if s.Source != SourceClient {
 		return
 	}
@@ -44,7 +64,7 @@ func (p *probe) sample(s *record.Sample, setup *Setup) {
 			p.cpuN++
 		}
 	case Pause:
-		if setup.holds(s.T) {
+		if s.T > setup.T0 && s.T-sampled < setup.T1 {
 			p.pause, p.pauses = max(p.pause, s.Value), true
 		}
 	case ClockStep:
@@ -80,6 +100,9 @@ func (p *probe) row(r *record.Row, s *stream) {
 	switch r.Error {
 	case record.ErrReset, record.ErrClosed:
 		p.resets++
+		if r.Sent >= 0 && r.Done >= 0 {
+			p.broken = append(p.broken, r.Done)
+		}
 	case record.ErrBug:
 		p.bugs++
 	}

@@ -28,10 +28,13 @@ type Setup struct {
 	Prompts  int      // distinct prompts there are, 0 for no end of them
 	Stage    string   // what the point is for in a sweep or a search, "" for nothing special
 
-	Residence  int64              // what a request takes at a light load, nanoseconds, 0 if not known
-	Phi        map[string]float64 // over-dispersion pooled over neighbouring loads, of being above a percentile: "ttft_ms.p99"
-	AutoWarmup bool               // the window may begin later than T0, where the load settles later: see [Settle]
-	Settling   *Settling          `json:"-"` // what Settle found, nil before
+	Residence  int64     // what a request takes at a light load, nanoseconds, 0 if not known
+	AutoWarmup bool      // the window may begin later than T0, where the load settles later: see [Settle]
+	Settling   *Settling `json:"-"` // what Settle found, nil before
+	Pooled     Pooled    `json:"-"` // what the run's other loads tell, see [Pool]
+
+	GaveUp bool          `json:",omitempty"` // the window ended early because there was no use in going on, see [Hopeless]
+	Until  *result.Until `json:",omitempty"` // how the looks at the window came out
 }
 
 // open says that requests come due whether or not others have ended.

@@ -17,6 +17,9 @@ import (
 type residences struct {
 	light float64 // of a request without the queue in question
 	mean  float64 // of a request of the cohort
+	// longest is the longest answer, from its first token on: whatever a queue
+	// does, what is in flight grows until the first of such have ended.
+	longest float64
 }
 
 // residences takes the shorter of what the first answers took and what the
@@ -34,6 +37,10 @@ func (f *Fold) residences(all *part) (r residences) {
 		}
 		r.mean = sum / float64(n) / 1e9
 	}
+	if s := all.collect(1, all.latency(slo.Generation)); s.n() > 0 {
+		x, _ := s.percentile(1)
+		r.longest = x / 1e9
+	}
 	r.light = float64(f.setup.Residence) / 1e9
 	if r.light <= 0 {
 		r.light = r.mean
@@ -46,8 +53,8 @@ func (f *Fold) residences(all *part) (r residences) {
 
 // stability judges whether the load was in balance. The users of a closed
 // loop bound it themselves.
-func (f *Fold) stability(p *result.Point, light float64) {
-	s := &f.setup
+func (f *Fold) stability(p *result.Point, took residences) {
+	s, light := &f.setup, took.light
 	p.Stability = undecided
 	if !s.ended() {
 		p.StabilityWhy = "the window has not ended"
@@ -77,23 +84,24 @@ func (f *Fold) stability(p *result.Point, light float64) {
 	p.Stability = string(b.Verdict)
 	switch b.Verdict {
 	case stat.Undecided:
+		if b.Longer > 0 {
+			p.StabilityWhy = fmt.Sprintf("a rise by %.3g of %d arrivals may be chance: %s", b.Deficit*rate*window, len(f.cohort), f.ask(b.Longer*window))
+			return
+		}
 		p.StabilityWhy = f.tooShort(window/light, stat.MinResidences, light)
 	case stat.Unstable:
-		if !grown(series, p.Growth.PerS*window) {
-			p.Stability = string(stat.Stable)
-			break
+		if window < leastLongest*took.longest {
+			p.Stability = undecided
+			p.StabilityWhy = fmt.Sprintf("answers that take up to %.3g s still fill the server: %s", took.longest, f.ask(leastLongest*took.longest))
+			return
 		}
 		p.StabilityWhy = fmt.Sprintf("the queue grew: %.2g %% of the arrivals were left over", 100*b.Deficit)
 	}
 }
 
-// grown says that a rise of the requests in flight is more than chance alone
-// gives to a few of them: without any queue their number is Poisson's, with a
-// standard deviation of its root.
-func grown(series []float64, rise float64) bool {
-	mean, _ := stat.Moments(series)
-	return rise > 3*math.Sqrt(mean)
-}
+// leastLongest is how many times as long as its longest answer a window must
+// be for a rise to be a queue's.
+const leastLongest = 2
 
 // tooShort says how many residence times a window has, how many it needs, and
 // what gives them.

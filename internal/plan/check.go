@@ -14,7 +14,7 @@ import (
 
 // Check says what in a plan for `pitot run` cannot be, or cannot be together.
 func (p *Plan) Check() error {
-	for _, check := range []func() error{p.checkTarget, p.checkLoad, p.checkWorkload, p.checkMock, p.checkObjective, p.checkPrice} {
+	for _, check := range []func() error{p.checkTarget, p.checkLoad, p.checkUntil, p.checkWorkload, p.checkMock, p.checkObjective, p.checkPrice} {
 		if err := check(); err != nil {
 			return err
 		}
@@ -115,8 +115,24 @@ func (p *Plan) checkLoad() error {
 		return user.Errorf("think time belongs to users: use it with --concurrency", "--think has no meaning with --rate")
 	case p.Concurrency > 0 && p.Arrival != Default().Arrival:
 		return user.Errorf("users send when they have their answer: use --arrival with --rate", "--arrival has no meaning with --concurrency")
+	case p.Exactly && (p.Requests == 0 || p.Warmup != 0):
+		return user.Errorf("give --requests N --warmup 0s: whatever is sent is then counted", "--exactly sends the requests that are counted and no others")
 	case p.Concurrency > 0 && p.MaxInFlight > 0:
 		return user.Errorf("users wait for their answers, so there are never more requests than users: lower --concurrency", "--max-in-flight has no meaning with --concurrency")
+	}
+	return nil
+}
+
+// checkUntil asks for a window that can be doubled.
+func (p *Plan) checkUntil() error {
+	switch {
+	case p.Until.None():
+	case p.Requests > 0:
+		return user.Errorf("give the first window by --duration", "--until doubles a window of time, --requests counts requests")
+	case p.NoStream && p.Until.Metric != slo.E2E:
+		return user.Errorf("take e2e, or leave --no-stream out", "--until %s needs a stream", p.Until)
+	case p.Duration > p.Budget:
+		return user.Errorf("raise --budget", "the first window, --duration %s, is longer than --budget %s", p.Duration, p.Budget)
 	}
 	return nil
 }
@@ -161,7 +177,7 @@ func (p *Plan) checkMock() error {
 			return user.Errorf(`a limit is written --slo "p99 `+s.Name+`<200ms"`, "--%s is a latency of the embedded target, and %s is none", s.Name, p.Target)
 		case kind == "http":
 			return user.Errorf("use it with mock:MODEL@GPU", "--%s describes the embedded target, and %s is none", s.Name, p.Target)
-		case needsSocket(s.Name):
+		case needsSocket(s.Name) && !(s.Name == "faults" && p.onlyFreezes()):
 			return user.Errorf("use mock: in place of sim:", "--%s needs the embedded target behind a socket, and %s has none", s.Name, p.Target)
 		}
 	}
@@ -175,6 +191,17 @@ func (p *Plan) checkMock() error {
 // HTTP face, which a target in virtual time has none of.
 func needsSocket(setting string) bool {
 	return slices.Contains([]string{"speed", "startup-delay", "reasoning", "eos", "prompt-tokens-details", "faults"}, setting)
+}
+
+// onlyFreezes says that the faults are of the whole server's clock: it can stand
+// still without a socket too.
+func (p *Plan) onlyFreezes() bool {
+	for fault := range strings.SplitSeq(p.Mock.Faults, ",") {
+		if !strings.HasPrefix(strings.TrimSpace(fault), "freeze:") {
+			return false
+		}
+	}
+	return true
 }
 
 func (p *Plan) checkObjective() error {

@@ -30,6 +30,8 @@ func TestCheck(t *testing.T) {
 		"http://x --rate 1 --slots 3":                                        "--slots describes the embedded target",
 		"http://x --rate 1 --truth f":                                        "--truth needs the embedded target",
 		"sim:fixed --rate 1 --faults 429:1%":                                 "--faults needs the embedded target behind a socket",
+		"sim:fixed --rate 1 --faults freeze:every:2s,429:1%":                 "--faults needs the embedded target behind a socket",
+		"sim:fixed --rate 1 --faults freeze:1s":                              "",
 		"sim:fixed --rate 1 --truth f":                                       "--truth needs the embedded target behind a socket",
 		"https://x --rate 1 --insecure --ca-cert f":                          "--ca-cert has no meaning beside it",
 		"https://me:sk-secret@x --rate 1":                                    "holds a user or password",

@@ -31,8 +31,10 @@ type Plan struct {
 	MaxInFlight int
 	Duration    time.Duration
 	Requests    int64
+	Exactly     bool          // send the requests that are counted and no more
 	Warmup      time.Duration // AutoWarmup for auto
 	Repeat      int
+	Until       slo.Precision // the window is doubled until a value is known so well
 
 	Over    string        // sweep, find: "rate" or "concurrency"
 	Loads   []float64     // sweep: loads to measure; none: it chooses Points of them
@@ -57,13 +59,16 @@ type Plan struct {
 	Proxy    string
 	NoProbe  bool
 
-	Out    string
-	Resume bool
-	Format string
-	Launch string
-	Notes  []string // KEY=VALUE
-	DryRun bool
-	Quiet  bool
+	Out      string
+	Resume   bool
+	Format   string
+	ShowPage bool     // in a browser
+	Export   []string // NAME=PATH
+	Launch   string
+	Notes    []string // KEY=VALUE
+	DryRun   bool
+	Quiet    bool
+	Strict   bool // flags fail
 
 	Mock Mock
 
@@ -72,6 +77,11 @@ type Plan struct {
 	List    bool   // predict lists what it knows
 	Client  string // another client to check, a shell command
 	Streams []int  // numbers of streams to check at
+
+	FailIf       []string // conditions on what compare says
+	Equivalent   string   // share within which compare calls sides equivalent
+	Allow        string   // what compare takes all the same
+	SaveBaseline string   // file
 
 	Origins []Origin // of what was not on the command line; no part of what is done
 }

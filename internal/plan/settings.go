@@ -5,6 +5,7 @@ import (
 	"strings"
 	"time"
 
+	"pitot/internal/slo"
 	"pitot/internal/workload"
 )
 
@@ -32,6 +33,7 @@ const (
 	groupMock     = "The embedded target"
 	groupCheck    = "The check"
 	groupPredict  = "The prediction"
+	groupCompare  = "The comparison"
 )
 
 // Settings lists all there is to set.
@@ -80,7 +82,7 @@ func Settings() []Setting {
 			set: setRate, get: unless("0", func(p *Plan) string { return decimal(p.Rate) })},
 		{Name: "concurrency", Arg: "N", Group: groupLoad, Help: "closed loop: users who each wait for their answer",
 			set: count(func(p *Plan) *int { return &p.Concurrency }, 1, many), get: unless("0", func(p *Plan) string { return strconv.Itoa(p.Concurrency) })},
-		{Name: "arrival", Arg: "NAME", Default: "poisson", Group: groupLoad, Help: "poisson or constant",
+		{Name: "arrival", Arg: "NAME", Default: "poisson", Group: groupLoad, Help: "poisson, constant, or gamma(SHAPE): bursts below 1, more even above",
 			set: setArrival, get: unless("poisson", func(p *Plan) string { return p.Arrival })},
 		{Name: "think", Arg: "TIME", Default: "0", Group: groupLoad, Help: "closed loop: pause of a user between answer and next request",
 			set: duration(func(p *Plan) *time.Duration { return &p.Think }, 0), get: unless("0s", func(p *Plan) string { return p.Think.String() })},
@@ -90,9 +92,19 @@ func Settings() []Setting {
 			set: duration(func(p *Plan) *time.Duration { return &p.Duration }, time.Millisecond), get: unless("1m0s", func(p *Plan) string { return p.Duration.String() })},
 		{Name: "requests", Arg: "N", Group: groupLoad, Help: "or: measure this many requests",
 			set: setRequests, get: unless("0", func(p *Plan) string { return strconv.FormatInt(p.Requests, 10) })},
+		{Name: "exactly", Group: groupLoad, Help: "with --requests and --warmup 0s: send these and no more; the load falls off while the last answers end",
+			set: toggle(func(p *Plan) *bool { return &p.Exactly }), get: on(func(p *Plan) bool { return p.Exactly })},
 		{Name: "warmup", Arg: "TIME", Default: "auto", Group: groupLoad, Help: "load before the window; auto takes it from the answers' length",
 			set: setWarmup, get: unless("-1ns", func(p *Plan) string { return p.Warmup.String() })},
-		{Name: "repeat", Arg: "N", Default: "1", Group: groupLoad, Help: "measure the point this many times, with fresh prompts and arrivals",
+		{Name: "until", Arg: "PRECISION", Group: groupLoad, Help: `double the window until a value is known well enough, for example "p99 ttft +-5%", within --budget`,
+			set: func(p *Plan, v string) (err error) { p.Until, err = slo.ParsePrecision(v); return err },
+			get: func(p *Plan) []string {
+				if p.Until.None() {
+					return nil
+				}
+				return []string{p.Until.String()}
+			}},
+		{Name: "repeat", Arg: "N", Default: "1", Group: groupLoad, Help: "measure each load this many times, with fresh prompts and arrivals",
 			set: count(func(p *Plan) *int { return &p.Repeat }, 1, many), get: unless("1", func(p *Plan) string { return strconv.Itoa(p.Repeat) })},
 
 		{Name: "over", Arg: "NAME", Default: "rate", Group: groupSearch, Help: "what a load is: rate (requests per second, open loop) or concurrency (users, closed loop)",
@@ -107,7 +119,7 @@ func Settings() []Setting {
 			}},
 		{Name: "points", Arg: "N", Default: "12", Group: groupSearch, Help: "how many loads to choose",
 			set: count(func(p *Plan) *int { return &p.Points }, 4, 100), get: unless("12", func(p *Plan) string { return strconv.Itoa(p.Points) })},
-		{Name: "budget", Arg: "TIME", Default: "20m", Group: groupSearch, Help: "how long the search may take",
+		{Name: "budget", Arg: "TIME", Default: "20m", Group: groupSearch, Help: "how long the search may take, or the window with --until",
 			set: duration(func(p *Plan) *time.Duration { return &p.Budget }, time.Second), get: unless("20m0s", func(p *Plan) string { return p.Budget.String() })},
 		{Name: "verify", Arg: "LOAD", Group: groupSearch, Help: "search nothing: find out whether this load meets the SLO",
 			set: number(func(p *Plan) *float64 { return &p.Verify }, 1e-6, 1e6), get: unless("0", func(p *Plan) string { return decimal(p.Verify) })},
@@ -139,8 +151,12 @@ func Settings() []Setting {
 			set: str(func(p *Plan) *string { return &p.Out })},
 		{Name: "resume", Group: groupRun, Help: "go on with the run in --out: the points it has are not measured again",
 			set: toggle(func(p *Plan) *bool { return &p.Resume })},
-		{Name: "format", Arg: "NAME", Default: "text", Group: groupRun, Help: "what standard output gets: text, json or md",
-			set: oneOf(func(p *Plan) *string { return &p.Format }, "format", []string{"text", "json", "md"})},
+		{Name: "format", Arg: "NAME", Default: "text", Group: groupRun, Help: "what standard output gets: text, json, md, csv (a line for each point) or html",
+			set: oneOf(func(p *Plan) *string { return &p.Format }, "format", []string{"text", "json", "md", "csv", "html"})},
+		{Name: "open", Group: groupRun, Help: "open the run's report.html in a browser",
+			set: toggle(func(p *Plan) *bool { return &p.ShowPage })},
+		{Name: "export", Arg: "NAME=PATH", Many: true, Group: groupRun, Help: "also write the run to a file in another tool's format: pitot report --help lists them",
+			set: func(p *Plan, v string) error { p.Export = append(p.Export, v); return nil }},
 		{Name: "launch", Arg: "ID", Group: groupRun, Help: "name of this start of the server",
 			set: str(func(p *Plan) *string { return &p.Launch }), get: text(func(p *Plan) string { return p.Launch })},
 		{Name: "note", Arg: "KEY=VALUE", Many: true, Group: groupRun, Help: "fact to keep with the run",
@@ -149,6 +165,8 @@ func Settings() []Setting {
 			set: toggle(func(p *Plan) *bool { return &p.NoProbe }), get: on(func(p *Plan) bool { return p.NoProbe })},
 		{Name: "dry-run", Group: groupRun, Help: "say what would be sent and what it would take, and send nothing",
 			set: toggle(func(p *Plan) *bool { return &p.DryRun })},
+		{Name: "strict", Group: groupJudge, Help: "flags of the checks fail too: exit with 4 unless plainly VALID",
+			set: toggle(func(p *Plan) *bool { return &p.Strict })},
 		{Name: "quiet", Group: groupRun, Help: "no progress on standard error",
 			set: toggle(func(p *Plan) *bool { return &p.Quiet })},
 
@@ -193,6 +211,14 @@ func Settings() []Setting {
 			set: str(func(p *Plan) *string { return &p.Beside })},
 		{Name: "list", Group: groupPredict, Help: "list the models and accelerators that have a name",
 			set: toggle(func(p *Plan) *bool { return &p.List })},
+		{Name: "fail-if", Arg: "CLAUSES", Many: true, Group: groupCompare, Help: `end with exit code 6 if this is so, for example "p99 ttft slower by 5%, errors worse by 1%"; the metrics named here are not corrected for the number of the others`,
+			set: func(p *Plan, v string) error { p.FailIf = append(p.FailIf, v); return nil }},
+		{Name: "equivalent-within", Arg: "X%", Default: "5%", Group: groupCompare, Help: "times and rates that differ by less are equivalent; shares of requests are within 1 point",
+			set: str(func(p *Plan) *string { return &p.Equivalent })},
+		{Name: "allow", Arg: "LIST", Group: groupCompare, Help: "compare all the same: workloads (unlike ones), tokenizers (tokens of different ones)",
+			set: str(func(p *Plan) *string { return &p.Allow })},
+		{Name: "save-baseline", Arg: "FILE", Group: groupCompare, Help: "compare nothing: write what a comparison needs of these runs to a small file, to be committed and compared with later",
+			set: str(func(p *Plan) *string { return &p.SaveBaseline })},
 		{Name: "client", Arg: "COMMAND", Group: groupCheck, Help: "check another client: a shell command with {url}, and {host}, {port}, {model}, {dir}",
 			set: str(func(p *Plan) *string { return &p.Client })},
 		{Name: "streams", Arg: "LIST", Default: "1,10,100,1000 and more", Group: groupCheck, Help: "numbers of streams to check at",
@@ -202,5 +228,5 @@ func Settings() []Setting {
 
 // Groups lists the groups of settings in the order of the help.
 func Groups() []string {
-	return []string{groupTarget, groupWorkload, groupLoad, groupSearch, groupJudge, groupRun, groupMock, groupPredict, groupCheck}
+	return []string{groupTarget, groupWorkload, groupLoad, groupSearch, groupJudge, groupRun, groupMock, groupPredict, groupCompare, groupCheck}
 }

@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"math"
 	"net/url"
-	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -139,8 +138,8 @@ func lengths(at func(*Plan) *workload.Lengths) func(*Plan, string) error {
 }
 
 func setArrival(p *Plan, v string) error {
-	if !slices.Contains(arrival.Names(), v) {
-		return user.Errorf(user.Known(v, arrival.Names()), "unknown arrival process %q", v)
+	if _, err := arrival.Parse(v, 1, 0); err != nil {
+		return err
 	}
 	p.Arrival = v
 	return nil

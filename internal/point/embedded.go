@@ -172,7 +172,11 @@ func (t *Target) openSim(p *plan.Plan) error {
 	if err != nil {
 		return err
 	}
-	t.Engine = e.make
+	faults, err := parseFaults(p)
+	if err != nil {
+		return err
+	}
+	t.Engine, t.Thaw = e.make, faults.Thaw
 	t.API = wire.Chat{}
 	t.Options.Model = e.model
 	t.tell("pitot sim, "+e.about, p, e)

@@ -26,8 +26,16 @@ const (
 )
 
 type window struct {
-	T1    int64 `json:"t1"`
-	Ended int64 `json:"ended"`
+	T1     int64         `json:"t1"`
+	Ended  int64         `json:"ended"`
+	GaveUp bool          `json:"gave_up,omitempty"`
+	Until  *result.Until `json:"until,omitempty"`
+}
+
+// of is a setup with what is known at the end of its window.
+func (w window) of(s measure.Setup) measure.Setup {
+	s.T1, s.GaveUp, s.Until = max(w.T1, s.T0), w.GaveUp, w.Until
+	return s
 }
 
 type ending struct {
@@ -82,7 +90,7 @@ func finish(dir string, incomplete bool) (*result.Run, error) {
 	left := map[int32][]record.Row{} // under way when the run was killed
 	for point, s := range o.setups {
 		if w, ended := o.ends[point]; ended {
-			s.T1 = max(w.T1, s.T0)
+			s = w.of(s)
 		} else {
 			left[point], s.T1 = underWay(dir, point, s, o.run.Seed, o.last[point])
 		}
@@ -107,13 +115,19 @@ func finish(dir string, incomplete bool) (*result.Run, error) {
 		folds[points[n-1]].Add(record.Frame{Marks: []record.Mark{{Name: record.LostMark}}})
 	}
 	for _, i := range points {
-		s := o.setups[i]
 		folds[i].Add(record.Frame{Point: i, Rows: left[i]})
-		p := folds[i].Point()
+		run.Points = append(run.Points, folds[i].Point())
+	}
+	for k, pooled := range measure.Pool(run.Points) {
+		i := points[k]
+		s, p := o.setups[i], &run.Points[k]
+		if len(pooled.Phi) > 0 || pooled.Why != "" {
+			folds[i].Pool(pooled)
+			*p = folds[i].Point()
+		}
 		p.Seconds.Warmup = float64(s.T0) / 1e9
 		p.Seconds.Window = float64(s.T1-s.T0) / 1e9
 		p.Seconds.Drain = float64(max(0, o.last[i]-s.T1)) / 1e9
-		run.Points = append(run.Points, p)
 		if !p.Aside() || p.Verdict == result.Invalid {
 			run.Verdict = worse(run.Verdict, p.Verdict)
 		}

@@ -36,9 +36,10 @@ func watchInstrument(j *record.Journal, point int32, origin int64, lost func()) 
 		defer tick.Stop()
 		last := look()
 		for {
+			ended := false
 			select {
 			case <-w.quit:
-				return
+				ended = true // what was left of the last second counts too
 			case <-tick.C:
 			}
 			if j.Err() != nil {
@@ -56,6 +57,9 @@ func watchInstrument(j *record.Journal, point int32, origin int64, lost func()) 
 			wall := now.mono.UnixNano() - last.mono.UnixNano()
 			if step := time.Duration(wall) - now.mono.Sub(last.mono); math.Abs(float64(step)) > float64(stepLimit) {
 				sample("clock_step", step.Seconds())
+			}
+			if ended {
+				return
 			}
 			last = now
 		}
@@ -80,17 +84,28 @@ func look() reading {
 	s := []metrics.Sample{{Name: "/sched/pauses/total/gc:seconds"}, {Name: "/memory/classes/total:bytes"}}
 	metrics.Read(s)
 	if s[0].Value.Kind() == metrics.KindFloat64Histogram {
-		h := s[0].Value.Float64Histogram()
-		for i, n := range h.Counts {
-			if n > 0 && !math.IsInf(h.Buckets[i+1], 0) {
-				l.pause += float64(n) * h.Buckets[i+1]
-			}
-		}
+		l.pause = longest(s[0].Value.Float64Histogram())
 	}
 	if s[1].Value.Kind() == metrics.KindUint64 {
 		l.memory = float64(s[1].Value.Uint64())
 	}
 	return l
+}
+
+// longest is the most that the durations of a histogram may sum up to, in
+// seconds; of those in the last bucket, which has no end, the least.
+func longest(h *metrics.Float64Histogram) (sum float64) {
+	for i, n := range h.Counts {
+		if n == 0 {
+			continue
+		}
+		edge := h.Buckets[i+1]
+		if math.IsInf(edge, 0) {
+			edge = h.Buckets[i]
+		}
+		sum += float64(n) * edge
+	}
+	return sum
 }
 
 // environment describes this machine.

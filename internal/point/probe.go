@@ -89,6 +89,7 @@ func (t *Target) probe(ctx context.Context, p *plan.Plan, say func(string)) erro
 		return &TargetError{"the server does not list its models at " + t.Dialer.Endpoint.URL(t.models()),
 			"check the URL: http://host:port, …/v1, …/chat/completions or …/completions; or name a model: --model NAME"}
 	}
+	t.tellBegun(ctx)
 	if err := t.adapt(ctx, p); err != nil {
 		return err
 	}

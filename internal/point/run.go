@@ -87,7 +87,7 @@ func (r *Runner) Run(ctx context.Context, p *plan.Plan) (*result.Run, string, er
 		return nil, s.Dir, err
 	}
 	for i := range p.Repeat {
-		if _, err = r.point(ctx, p, s.Target, s.journal, int32(i), "", 0); err != nil || ctx.Err() != nil {
+		if _, err = s.point(ctx, p, int32(i), Load{}); err != nil || ctx.Err() != nil {
 			break
 		}
 	}
@@ -148,14 +148,12 @@ func (r *Runner) head(p *plan.Plan, t *Target, started time.Time) result.Run {
 		k, v, _ := strings.Cut(n, "=")
 		notes[k] = v
 	}
-	if p.Launch != "" {
-		notes["launch"] = p.Launch
-	}
 	run := result.Run{
 		Schema: result.Schema, Pitot: r.Version, Command: redactCommand(r.Command, t.Secret), Seed: p.Seed,
 		Started: started.Format(time.RFC3339), Environment: environment(),
 		Target: result.Target{Spec: p.Target, Kind: t.Kind, URL: t.URL, API: t.API.Name(), Model: t.Options.Model, Server: t.Server},
 		Notes:  notes,
+		Launch: p.Launch,
 	}
 	run.Environment.Stamps = stamps(t)
 	return run
@@ -253,9 +251,10 @@ func newSource(p *plan.Plan, t *Target, point int32) (source, error) {
 }
 
 // point measures one point and gives what its records are to be read with; nil
-// if it was stopped before its load began. light is how long a request takes at
-// a light load, 0 if that is not known.
-func (r *Runner) point(ctx context.Context, p *plan.Plan, t *Target, j *record.Journal, index int32, stage string, light int64) (*measure.Setup, error) {
+// if it was stopped before its load began. The load is the plan's; l says what
+// it is for.
+func (s *Session) point(ctx context.Context, p *plan.Plan, index int32, l Load) (*measure.Setup, error) {
+	r, t, j := s.runner, s.Target, s.journal
 	src, err := newSource(p, t, index)
 	if err != nil {
 		return nil, err
@@ -280,7 +279,7 @@ func (r *Runner) point(ctx context.Context, p *plan.Plan, t *Target, j *record.J
 		// An embedded target begins anew with every run and remembers no prompt.
 		Cold: src.cold, Seeded: p.SeedSet && t.Kind == "http",
 		Exact: t.Options.IgnoreEOS && p.Workload == "random", Prompts: src.prompts,
-		Stage: stage, Residence: cmp.Or(light, int64(t.Residence)), AutoWarmup: p.Warmup == plan.AutoWarmup,
+		Stage: l.Stage, Residence: cmp.Or(s.light, int64(t.Residence)), AutoWarmup: p.Warmup == plan.AutoWarmup,
 	}
 	if cfg.Requests > 0 {
 		setup.T1, setup.Requests = load.Never, cfg.Requests
@@ -288,13 +287,27 @@ func (r *Runner) point(ctx context.Context, p *plan.Plan, t *Target, j *record.J
 	ctx, lost := context.WithCancel(ctx)
 	defer lost()
 	j.SetPoint(index)
+	var look *looker
+	if setup.Requests == 0 && (setup.AutoWarmup || !p.Until.None()) {
+		if look, err = s.newLooker(p, index, setup); err != nil {
+			return nil, &RecordsError{err}
+		}
+		cfg.Extend = look.extend
+	}
+	if l.GiveUp && p.Rate > 0 {
+		light := float64(setup.Residence) / 1e9
+		cfg.Expect = cmp.Or(cfg.Window, int64(float64(p.Requests)/p.Rate*1e9))
+		cfg.GiveUp = func(elapsed int64, underWay []float64) bool {
+			return measure.Hopeless(underWay, float64(elapsed)/1e9, p.Rate, light)
+		}
+	}
 	core := load.NewCore(cfg)
 	tap := newTap(j)
 	stop := func() {}
 	var world load.World
 	if t.Kind == "sim" {
 		put(j, markPoint, index, setup)
-		world = load.NewVirtual(load.VirtualConfig{Engine: t.Engine(seed.At(p.Seed, streamPoint, uint64(index))), Source: src, Sink: tap, Point: index})
+		world = load.NewVirtual(load.VirtualConfig{Engine: t.Engine(seed.At(p.Seed, streamPoint, uint64(index))), Source: src, Sink: tap, Point: index, Thaw: t.Thaw})
 	} else {
 		wall, err := r.wall(ctx, p, t, src, tap, index, cfg)
 		if ctx.Err() != nil && err != nil {
@@ -320,11 +333,16 @@ func (r *Runner) point(ctx context.Context, p *plan.Plan, t *Target, j *record.J
 	load.Run(ctx, core, world)
 	stop()
 	_, t1 := core.Window()
-	put(j, markWindow, index, window{T1: t1, Ended: world.Now()})
+	end := window{T1: t1, Ended: world.Now(), GaveUp: core.GaveUp()}
+	if look != nil {
+		end.Until = look.until()
+	}
+	put(j, markWindow, index, end)
+	t.askBegun(ctx, j.Sample, index, end.Ended)
 	if err := j.Err(); err != nil {
 		return nil, &RecordsError{err}
 	}
-	setup.T1 = max(t1, setup.T0)
+	setup = end.of(setup)
 	return &setup, nil
 }
 
@@ -370,6 +388,9 @@ func (r *Runner) load(p *plan.Plan, t *Target, index int32) (load.Config, error)
 	}
 	if p.Requests > 0 {
 		cfg.Window = 0
+	}
+	if p.Exactly {
+		cfg.Total = p.Requests
 	}
 	if p.Rate == 0 {
 		// Users who begin at once stay in step where answers take equally long.

@@ -26,6 +26,7 @@ type Load struct {
 	Duration    time.Duration // of the window
 	Warmup      time.Duration // before it; plan.AutoWarmup for auto
 	Stage       string        // what the point is for, "" for nothing special
+	GiveUp      bool          // an open loop that is hopeless may end early
 }
 
 // Session is a run directory to which points are added one after the other,
@@ -42,7 +43,8 @@ type Session struct {
 	next    int32
 	earlier []earlier // by index
 	alone   time.Duration
-	light   int64 // shortest mean E2E of a point so far, nanoseconds
+	began   string // when the server's process did, as an earlier session heard it
+	light   int64  // shortest mean E2E of a point so far, nanoseconds
 }
 
 // earlier is a point that a session had when it was opened.
@@ -108,6 +110,9 @@ func (r *Runner) Open(ctx context.Context, p *plan.Plan) (_ *Session, err error)
 	}
 	s.Target = t
 	if resumed {
+		if now := t.Server[measure.ProcessStart]; now != "" && s.began != "" && now != s.began {
+			r.say("note: the server was started anew since: what follows is measured on another launch of it")
+		}
 		s.Dir = p.Out
 		return s, nil
 	}
@@ -166,7 +171,7 @@ func (s *Session) recall() error {
 	if p.SeedSet && p.Seed != o.run.Seed {
 		return user.Errorf("leave --seed out, or choose another place with --out", "the run in %s has seed %d", p.Out, o.run.Seed)
 	}
-	p.Seed, s.alone = o.run.Seed, o.alone
+	p.Seed, s.alone, s.began = o.run.Seed, o.alone, o.run.Target.Server[measure.ProcessStart]
 	if had, want := verb(o.run.Command), verb(s.runner.Command); had != want {
 		return user.Errorf("choose another place with --out", "the run in %s was made by pitot %s, not by pitot %s", p.Out, had, want)
 	}
@@ -183,7 +188,7 @@ func (s *Session) recall() error {
 		if !planned || !ended || o.end != nil && o.end.Interrupted && int(i) == len(o.setups)-1 {
 			break // what was stopped is measured again
 		}
-		setup.T1 = max(w.T1, setup.T0)
+		setup = w.of(setup)
 		o.setups[i] = setup
 		s.earlier = append(s.earlier, earlier{setup: setup})
 	}
@@ -262,7 +267,7 @@ func (s *Session) Measure(ctx context.Context, l Load) (*Measured, error) {
 	if err != nil {
 		return nil, &RecordsError{err}
 	}
-	setup, err := s.runner.point(ctx, &p, s.Target, s.journal, index, l.Stage, s.light)
+	setup, err := s.point(ctx, &p, index, l)
 	if err != nil {
 		return nil, err
 	}

@@ -42,8 +42,10 @@ type Target struct {
 
 	URL    string
 	Engine func(seed uint64) twin.Engine // of a sim: target, a fresh one
+	Thaw   func(at int64) int64          // and when what it does at a time can happen: its freezes
 	keys   []string                      // where the keys that are sent came from
 	listed bool                          // it has told which models it has
+	began  float64                       // when its process did, seconds since 1970, 0 if it does not tell
 	full   bool                          // the user gave the whole route
 	close  func()
 }

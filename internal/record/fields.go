@@ -1,5 +1,7 @@
 package record
 
+import "slices"
+
 // A field describes one value of a record: its column name and where it
 // lives. One list per record serves the journal and Parquet, so that a field
 // is added in one place.
@@ -117,6 +119,14 @@ var chunkFields = []field[chunkRow]{
 	{name: "bytes", at: func(c *chunkRow) any { return &c.Bytes }},
 	{name: "choice", at: func(c *chunkRow) any { return &c.Choice }},
 	{name: "kind", at: func(c *chunkRow) any { return (*uint8)(&c.Kind) }, words: kindWords},
+}
+
+// timeFields are those of a chunk that tell whose it is, when it came and how
+// many tokens it had.
+func timeFields() []field[chunkRow] {
+	return slices.DeleteFunc(slices.Clone(chunkFields), func(f field[chunkRow]) bool {
+		return !slices.Contains([]string{"point", "request", "t_ns", "tokens", "choice"}, f.name)
+	})
 }
 
 // A sample is a line of telemetry.parquet as it is.

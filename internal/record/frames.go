@@ -31,10 +31,20 @@ func Frames(dir string) iter.Seq2[Frame, error] {
 	return func(yield func(Frame, error) bool) {
 		frames := Since(dir, 0)
 		if !hasJournal(dir) {
-			frames = parquetFrames(dir)
+			frames = parquetFrames(dir, chunkFields)
 		}
 		frames(yield)
 	}
+}
+
+// Times yields what [Frames] does, but of the chunks of a finished run no more
+// than whose they are, when they came and their tokens: that takes half the time
+// to read. The other fields of a chunk are not to be used.
+func Times(dir string) iter.Seq2[Frame, error] {
+	if hasJournal(dir) {
+		return Since(dir, 0)
+	}
+	return parquetFrames(dir, timeFields())
 }
 
 // Since yields the frames that the journal of dir has behind an offset, see

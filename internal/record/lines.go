@@ -9,6 +9,7 @@ import (
 	"path/filepath"
 
 	"github.com/parquet-go/parquet-go"
+	"github.com/parquet-go/parquet-go/encoding"
 )
 
 // A lines reads the rows of a Parquet file in order, a batch at a time.
@@ -117,14 +118,50 @@ func (l *lines[T]) close() {
 type column struct {
 	pages  parquet.Pages
 	page   parquet.Page
-	values parquet.ValueReader
+	values parquet.ValueReader // nil where the page is plain numbers:
+	longs  []int64
+	ints   []int32
 	buf    [256]parquet.Value
+}
+
+// open takes the next page. Numbers without a null among them, which most are,
+// need not become values one by one.
+func (c *column) open(page parquet.Page) {
+	c.page = page
+	if page.Dictionary() == nil && page.NumNulls() == 0 {
+		switch data := page.Data(); data.Kind() {
+		case encoding.Int64:
+			if c.longs = data.Int64(); int64(len(c.longs)) == page.NumValues() {
+				return
+			}
+		case encoding.Int32:
+			if c.ints = data.Int32(); int64(len(c.ints)) == page.NumValues() {
+				return
+			}
+		}
+	}
+	c.longs, c.ints, c.values = nil, nil, page.Values()
+}
+
+// done gives the page back.
+func (c *column) done() {
+	parquet.Release(c.page)
+	c.page, c.values, c.longs, c.ints = nil, nil, nil, nil
+}
+
+// readNumbers sets field f of as many rows as plain numbers are left of the page.
+func readNumbers[T, N any](f *field[T], rows []T, numbers []N) int {
+	n := min(len(rows), len(numbers))
+	for i := range n {
+		*f.at(&rows[i]).(*N) = numbers[i]
+	}
+	return n
 }
 
 // readColumn sets field f of all rows.
 func readColumn[T any](c *column, f *field[T], words *decoder, rows []T) error {
 	for len(rows) > 0 {
-		if c.values == nil {
+		if c.page == nil {
 			page, err := c.pages.ReadPage()
 			if err == io.EOF {
 				err = io.ErrUnexpectedEOF
@@ -132,7 +169,19 @@ func readColumn[T any](c *column, f *field[T], words *decoder, rows []T) error {
 			if err != nil {
 				return err
 			}
-			c.page, c.values = page, page.Values()
+			c.open(page)
+		}
+		if c.values == nil {
+			n := readNumbers(f, rows, c.longs)
+			c.longs = c.longs[min(n, len(c.longs)):]
+			if n == 0 {
+				n = readNumbers(f, rows, c.ints)
+				c.ints = c.ints[n:]
+			}
+			if rows = rows[n:]; len(c.longs)+len(c.ints) == 0 {
+				c.done()
+			}
+			continue
 		}
 		n, err := c.values.ReadValues(c.buf[:min(len(c.buf), len(rows))])
 		for i, v := range c.buf[:n] {
@@ -142,8 +191,7 @@ func readColumn[T any](c *column, f *field[T], words *decoder, rows []T) error {
 		}
 		rows = rows[n:]
 		if err == io.EOF {
-			parquet.Release(c.page)
-			c.page, c.values = nil, nil
+			c.done()
 		} else if err != nil {
 			return err
 		} else if n == 0 {

@@ -11,10 +11,10 @@ import (
 const mergeRows = 1 << 14
 
 // parquetFrames yields the records of the Parquet files of dir, in the order
-// of their lines, joined to frames.
-func parquetFrames(dir string) iter.Seq2[Frame, error] {
+// of their lines, joined to frames. Of a chunk only the fields given are read.
+func parquetFrames(dir string, chunk []field[chunkRow]) iter.Seq2[Frame, error] {
 	return func(yield func(Frame, error) bool) {
-		m, err := openMerge(dir)
+		m, err := openMerge(dir, chunk)
 		if err != nil {
 			yield(Frame{}, err)
 			return
@@ -45,7 +45,7 @@ type merge struct {
 	frame Frame
 }
 
-func openMerge(dir string) (m *merge, err error) {
+func openMerge(dir string, chunk []field[chunkRow]) (m *merge, err error) {
 	m = new(merge)
 	defer func() {
 		if err != nil {
@@ -55,7 +55,7 @@ func openMerge(dir string) (m *merge, err error) {
 	if m.requests, err = openLines(dir, requestsName, requestFields); err != nil {
 		return m, err
 	}
-	if m.chunks, err = openLines(dir, chunksName, chunkFields); err != nil {
+	if m.chunks, err = openLines(dir, chunksName, chunk); err != nil {
 		return m, err
 	}
 	if m.samples, err = openLines(dir, telemetryName, sampleFields); err != nil {

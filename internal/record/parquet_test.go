@@ -358,3 +358,29 @@ func TestMissingColumn(t *testing.T) {
 		}
 	}
 }
+
+// Times has of the chunks what it says, and all of the rest.
+func TestTimes(t *testing.T) {
+	dir := t.TempDir()
+	if err := WriteParquet(dir, run(3, 50, 20, 100)); err != nil {
+		t.Fatal(err)
+	}
+	gather := func(frames iter.Seq2[Frame, error]) (chunks []Chunk, rows []Row) {
+		for f, err := range frames {
+			if err != nil {
+				t.Fatal(err)
+			}
+			chunks, rows = append(chunks, f.Chunks...), append(rows, f.Rows...)
+		}
+		return chunks, rows
+	}
+	chunks, rows := gather(Frames(dir))
+	times, same := gather(Times(dir))
+	for i := range chunks {
+		c := chunks[i]
+		chunks[i] = Chunk{Request: c.Request, T: c.T, Tokens: c.Tokens, Choice: c.Choice}
+	}
+	if d := cmp.Diff(chunks, times) + cmp.Diff(rows, same); len(chunks) == 0 || d != "" {
+		t.Errorf("of %d chunks: %s", len(chunks), d)
+	}
+}

@@ -170,7 +170,7 @@ func CheckedClient(w io.Writer, r *check.Client) error {
 	}
 	p.line("%s", strings.Join(facts, " · "))
 	if r.Said == nil {
-		p.line("the client left no result that can be read; let it write one to {dir} (vllm bench serve: --save-result --result-dir {dir})")
+		p.line("the client left no result that can be read; let it write one to {dir} (vllm bench serve: --save-result --result-dir {dir}; aiperf: --artifact-dir {dir})")
 	}
 	if r.Exit != "" {
 		p.line("the command ended with: %s", r.Exit)

@@ -11,6 +11,7 @@ func (m Model) Markdown(w io.Writer) error {
 	p := &printer{w: w}
 	p.line("### %s", inMarkdown(m.Title))
 	p.line("")
+	m.claim(p)
 	for _, f := range m.Facts {
 		p.item(f...)
 	}
@@ -24,7 +25,43 @@ func (m Model) Markdown(w io.Writer) error {
 	for i := range m.Points {
 		m.Points[i].markdown(p)
 	}
+	m.conditions(p)
 	return p.err
+}
+
+// claim is what a reader takes away, with goodput beside throughput.
+func (m *Model) claim(p *printer) {
+	p.line("**%s**", inMarkdown(m.Claim.Sentence))
+	if m.Claim.Interval != "" {
+		p.line("%s", inMarkdown(strings.ToUpper(m.Claim.Interval[:1])+m.Claim.Interval[1:]+"."))
+	}
+	p.line("")
+	if len(m.Figures) == 0 {
+		return
+	}
+	var t Table
+	var row []string
+	for _, f := range m.Figures {
+		t.Head = append(t.Head, inMarkdown(f.Name+", "+f.Unit))
+		row = append(row, f.Value)
+	}
+	t.Rows = [][]string{row}
+	t.markdown(p)
+	p.line("")
+}
+
+// conditions are what the claim holds under, folded away.
+func (m *Model) conditions(p *printer) {
+	p.line("")
+	p.line("<details><summary>Conditions</summary>")
+	p.line("")
+	p.line("| | |")
+	p.line("|---|---|")
+	for _, c := range m.Conditions {
+		p.line("| %s | %s |", inMarkdown(c.Name), inMarkdown(c.Value))
+	}
+	p.line("")
+	p.line("</details>")
 }
 
 func (m *PointModel) markdown(p *printer) {

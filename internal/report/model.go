@@ -22,6 +22,12 @@ type Model struct {
 	Overview *Overview  // of a sweep or a search, nil for others
 	Points   []PointModel
 	Dir      string
+
+	Claim      Claim
+	Figures    []Figure // beside the claim
+	Limited    []string // what limits the target, as far as is known
+	Conditions []Condition
+	run        *result.Run
 }
 
 // PointModel is what there is to show of a point.
@@ -78,6 +84,7 @@ func Build(run *result.Run, dir string) Model {
 		}
 		m.Points = append(m.Points, p)
 	}
+	m.conclude(run)
 	return m
 }
 
@@ -112,6 +119,9 @@ func facts(run *result.Run) [][]string {
 		asked = append(asked, fmt.Sprintf("prefix of %s shared by %s of the requests", plural(w.Prefix.Tokens, "token"), percent(w.Prefix.Share)))
 	}
 	asked = append(asked, fmt.Sprintf("seed %d", run.Seed))
+	if run.Launch != "" {
+		asked = append(asked, "launch "+run.Launch)
+	}
 	var notes []string
 	for _, k := range slices.Sorted(maps.Keys(run.Notes)) {
 		notes = append(notes, k+"="+run.Notes[k])
@@ -160,6 +170,7 @@ func buildPoint(run *result.Run, p *result.Point) PointModel {
 	m.failures(p)
 	m.Objective = objective(p)
 	m.backlog(p)
+	m.until(p)
 	m.tables(p)
 	m.instrument(run, p)
 	for _, status := range []string{"fail", "flag"} {

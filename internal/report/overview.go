@@ -16,6 +16,7 @@ type Overview struct {
 	Answer  []string   // the headline
 	Facts   [][]string // what it rests on
 	Loads   Table
+	Spread  *Table // of loads that were measured more than once
 	Legend  []string
 	Failed  []FailedCheck
 	Clean   int // points of which every check passed
@@ -42,6 +43,7 @@ func overview(run *result.Run) *Overview {
 		o.curve(c, run)
 	}
 	o.loads(run)
+	o.spread(run.Curve)
 	o.checks(run)
 	return o
 }
@@ -86,7 +88,7 @@ func (o *Overview) capacity(c *result.Capacity) {
 		}
 		add(word+load(v.Load), s)
 	}
-	if c.Why != "" && !alone {
+	if c.Why != "" && !(alone && c.Verified.Refuted) { // the headline says that
 		add(plain(c.Why))
 	}
 	if b := c.Bracket; b != nil && c.Load == nil && !alone {
@@ -198,11 +200,14 @@ func (o *Overview) loads(run *result.Run) {
 			mark = "INVALID"
 		case p.Outcome == "failing":
 			mark = "failing"
+		case p.EndedEarly != "":
+			mark = "hopeless"
+			marks[mark] = true
 		case p.Stability == "unstable":
 			mark = "unstable"
 		}
 		o.Loads.Rows = append(o.Loads.Rows, []string{
-			trim(fmt.Sprintf("%.3f", loadOf(p))), count(p.Requests.Due), optional(p.Throughput.OutputTokensPerS),
+			trim(fmt.Sprintf("%.3f", loadOf(p))), count(p.Requests.Due), output(p),
 			shown(ttft, "p50", marks), shown(ttft, "p99", marks), shown(tpot, "p50", marks), shown(tpot, "p99", marks), shown(e2e, "p50", marks),
 			within, mark,
 		})
@@ -213,7 +218,46 @@ func (o *Overview) loads(run *result.Run) {
 	if marks[unknown] {
 		o.Legend = append(o.Legend, unknown+" too few samples, or no steady state to speak of")
 	}
+	if marks["hopeless"] {
+		o.Legend = append(o.Legend, "hopeless: ended early, the queue only grew")
+	}
 	o.Legend = append(o.Legend, "times in ms")
+}
+
+// spread is the table of repeated loads: the least and the most of each value.
+func (o *Overview) spread(c *result.Curve) {
+	if c == nil || len(c.Repeats) == 0 {
+		return
+	}
+	o.Spread = &Table{Head: []string{"repeats of", "n", "tok/s", "TTFT p50", "p99", "TPOT p50", "p99", "E2E p50", "in SLO"}}
+	for _, r := range c.Repeats {
+		row := []string{trim(fmt.Sprintf("%.3f", r.Load)), count(len(r.Points))}
+		for _, name := range []string{"output_tokens_per_s", "ttft_ms.p50", "ttft_ms.p99", "tpot_ms.p50", "tpot_ms.p99", "e2e_ms.p50", "slo.attained"} {
+			v, ok := r.Spread[name]
+			write := quantity
+			if name == "slo.attained" {
+				write = percent
+			}
+			switch lo, hi := write(v[0]), write(v[1]); {
+			case !ok:
+				row = append(row, unknown)
+			case lo == hi:
+				row = append(row, lo)
+			default:
+				row = append(row, lo+"–"+hi)
+			}
+		}
+		o.Spread.Rows = append(o.Spread.Rows, row)
+	}
+	o.Legend = append(o.Legend, "repeats: least and most, "+plain(c.Covers))
+}
+
+// output is what a point served; of one that was ended early it is not known.
+func output(p *result.Point) string {
+	if p.EndedEarly != "" {
+		return unknown
+	}
+	return optional(p.Throughput.OutputTokensPerS)
 }
 
 // shown is one percentile of a summary.
@@ -289,6 +333,10 @@ func (o *Overview) text(p *printer, s Style) {
 	p.write(s, verdictColor(o.Verdict), "", string(o.Verdict))
 	p.line("")
 	o.Loads.text(p, s)
+	if o.Spread != nil {
+		p.line("")
+		o.Spread.text(p, s)
+	}
 	p.write(s, dim, "", o.Legend...)
 	p.line("")
 	for _, f := range o.Failed {
@@ -312,6 +360,10 @@ func (o *Overview) markdown(p *printer) {
 	p.line("")
 	o.Loads.markdown(p)
 	p.line("")
+	if o.Spread != nil {
+		o.Spread.markdown(p)
+		p.line("")
+	}
 	p.item(inMarkdown(strings.Join(o.Legend, " · ")))
 	for _, f := range o.Failed {
 		p.item(fmt.Sprintf("**%s** %s", f.Status, inMarkdown(strings.TrimSpace(f.text()+". "+f.Advice))))

@@ -26,6 +26,9 @@ func balance(p *result.Point) string {
 // backlog says what would tell whether a load was in balance, or how it was
 // not: by the course of what was in flight.
 func (m *PointModel) backlog(p *result.Point) {
+	if p.EndedEarly != "" {
+		m.Remarks = append(m.Remarks, plain(p.EndedEarly))
+	}
 	switch e2e := p.Metrics.E2E; {
 	case p.Stability == "undecided" && p.StabilityWhy != "":
 		m.Remarks = append(m.Remarks, "stability undecided: "+plain(p.StabilityWhy))
@@ -34,6 +37,28 @@ func (m *PointModel) backlog(p *result.Point) {
 	case e2e != nil && steady(e2e) != "":
 		m.course(p, "in flight, ")
 	}
+}
+
+// until says how a window came out that was to last until a value is known well
+// enough.
+func (m *PointModel) until(p *result.Point) {
+	u := p.Until
+	if u == nil {
+		return
+	}
+	spec := strings.ReplaceAll(plain(u.Spec), "+-", "±")
+	text := "target not reached: " + spec
+	if u.Reached {
+		text = "target reached: " + spec
+	}
+	text += ", " + plural(u.Looks, "look")
+	if h := u.HalfWidthPercent; h != nil {
+		text += fmt.Sprintf(", the last ±%.3g %%", *h)
+	}
+	if u.Why != "" {
+		text += ": " + plain(u.Why)
+	}
+	m.Remarks = append(m.Remarks, text+" (a rule for stopping, not a 95 % interval)")
 }
 
 func (m *PointModel) course(p *result.Point, what string) {

@@ -10,6 +10,15 @@ type Curve struct {
 	Saturation   *Saturation `json:"saturation"`    // null if no point reached it
 	UnstableFrom *float64    `json:"unstable_from"` // lowest load at which the backlog grew, null if at none
 	Pareto       Pareto      `json:"pareto"`
+	Repeats      []Repeated  `json:"repeats,omitempty"` // loads that were measured more than once
+	Covers       string      `json:"covers,omitempty"`  // what their spread is a spread of
+}
+
+// Repeated is a load that was measured more than once.
+type Repeated struct {
+	Load   float64               `json:"load"`
+	Points []int                 `json:"points"`
+	Spread map[string][2]float64 `json:"spread"` // least and most of a value over them: "ttft_ms.p99"
 }
 
 // Knee is the load from which more of it buys little throughput for much

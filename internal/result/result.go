@@ -20,6 +20,7 @@ type Run struct {
 	Target      Target            `json:"target"`
 	Workload    json.RawMessage   `json:"workload"` // as planned: lengths, prompts, sampling
 	Notes       map[string]string `json:"notes"`
+	Launch      string            `json:"launch,omitempty"` // which start of the server: the unit of replication
 	Points      []Point           `json:"points"`
 	Curve       *Curve            `json:"curve,omitempty"`    // of a sweep
 	Capacity    *Capacity         `json:"capacity,omitempty"` // of a search
@@ -80,12 +81,25 @@ type Point struct {
 	Stability  string     `json:"stability"` // "stable", "unstable" or "undecided"
 	// StabilityWhy says what it rests on, or what would decide it.
 	StabilityWhy string           `json:"stability_why,omitempty"`
-	InFlight     []float64        `json:"in_flight,omitempty"` // time means in equal blocks of the window, of requests between due and done
-	Growth       *Growth          `json:"growth,omitempty"`    // of the requests in flight; none in a closed loop
-	Outcome      string           `json:"outcome"`             // "ok", "degraded", "unstable" or "failing": the server's, not the instrument's
+	InFlight     []float64        `json:"in_flight,omitempty"`   // time means in equal blocks of the window, of requests between due and done
+	Growth       *Growth          `json:"growth,omitempty"`      // of the requests in flight; none in a closed loop
+	EndedEarly   string           `json:"ended_early,omitempty"` // why the window is shorter than was asked for
+	Until        *Until           `json:"until,omitempty"`       // of a window that was to end when a value is known well enough
+	Outcome      string           `json:"outcome"`               // "ok", "degraded", "unstable" or "failing": the server's, not the instrument's
 	Classes      map[string]Class `json:"classes,omitempty"`
 	Checks       []Check          `json:"checks"`
 	Verdict      Verdict          `json:"verdict"`
+}
+
+// Until is how a window came to its end that was to last until a value is known
+// well enough. It is a rule for stopping: the interval it looks at is narrow
+// more often by chance than a 95 % interval is.
+type Until struct {
+	Spec             string   `json:"spec"`               // "p99 ttft +-5%"
+	Reached          bool     `json:"reached"`            //
+	HalfWidthPercent *float64 `json:"half_width_percent"` // at the last look
+	Looks            int      `json:"looks"`              // each at twice the window of the one before
+	Why              string   `json:"why,omitempty"`      // there is no half-width, or no further look
 }
 
 // Growth is the trend of the requests in flight over the window: the median

@@ -1,5 +1,7 @@
 package stat
 
+import "math"
+
 // Stability says whether a queue is in balance.
 type Stability string
 
@@ -16,6 +18,9 @@ const (
 	MaxDeficit = 0.02
 	// MinResidences is how many residence times a window must have for a verdict.
 	MinResidences = 30
+	// chance is how many standard deviations of what chance piles up a rise
+	// must have.
+	chance = 1.2
 )
 
 // Backlog is what the requests in flight say of a queue.
@@ -23,13 +28,21 @@ type Backlog struct {
 	Verdict Stability
 	Deficit float64 // slope of the requests in flight ÷ arrival rate: the share of arrivals that are never served
 	Z       float64 // Mann-Kendall's z of the trend
+	// Longer is how many times as long a window would have to be for the rise
+	// to be more than chance; 0 if it is, or if there is none. With it the
+	// verdict is undecided.
+	Longer float64
 }
 
 // JudgeBacklog judges a queue by the mean number of requests in flight in
 // equal blocks of a window of the given length. Unstable is a rise by the
 // Mann-Kendall test at 5 % one-sided, and a deficit above MaxDeficit: the test
-// alone takes the slow waves of a loaded queue for a trend. A window below
-// MinResidences residence times is undecided.
+// alone takes the slow waves of a loaded queue for a trend. And the rise must
+// be more than chance piles up without any overload: near saturation the queue
+// is a random walk, whose standard deviation over n arrivals is about √(2n) if
+// arrivals and services vary as exponential ones do. For few servers that is
+// much: a rise within it, and a window below MinResidences residence times, are
+// undecided.
 //
 // residence is the mean residence time without the backlog in question, that
 // of a lighter load: an unstable queue stretches its own, and would hide
@@ -47,6 +60,11 @@ func JudgeBacklog(inFlight []float64, window, rate, residence float64) Backlog {
 		b.Verdict = Undecided
 	case z > NormalQuantile(0.95) && b.Deficit > MaxDeficit:
 		b.Verdict = Unstable
+		// A rise grows with the window, chance with its root.
+		if n := rate * window; b.Deficit*n < chance*math.Sqrt(2*n) {
+			b.Verdict = Undecided
+			b.Longer = 2 * chance * chance / n / (b.Deficit * b.Deficit)
+		}
 	}
 	return b
 }

@@ -43,18 +43,20 @@ func TestTheilSen(t *testing.T) {
 	}
 }
 
-// False alarms and power on M/G/32 from empty, 3 residence times discarded.
+// False alarms and power on M/G/c from empty, 3 residence times discarded.
 func TestBacklogOfAQueue(t *testing.T) {
 	for _, c := range []struct {
+		servers             int
 		utilisation, window float64
 		least, most         float64
 	}{
-		{.8, 30, 0, .05}, {.9, 30, 0, .15}, {.9, 60, 0, .03},
-		{1.1, 30, .85, 1}, {1.1, 60, .96, 1}, {1.3, 30, .99, 1},
+		{32, .8, 30, 0, .02}, {32, .9, 30, 0, .05}, {32, .9, 60, 0, .02},
+		{32, 1.1, 30, .7, 1}, {32, 1.1, 60, .95, 1}, {32, 1.3, 30, .99, 1},
+		{1, .8, 60, 0, .08}, {4, .8, 60, 0, .02}, {1, 2, 60, .97, 1},
 	} {
 		var unstable tally
 		for r := range uint64(200) {
-			q := queue.New(32, c.utilisation, r)
+			q := queue.New(c.servers, c.utilisation, r)
 			b := JudgeBacklog(q.InFlight(3, c.window, BacklogBlocks), c.window, q.Rate, 1)
 			unstable.add(b.Verdict == Unstable)
 		}

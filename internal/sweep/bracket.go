@@ -106,7 +106,7 @@ func (f *search) failsAlways(load float64) bool {
 func (f *search) holdsAtMost(load float64) bool {
 	f.verifyAlone(load)
 	if f.cap.Quote > 0 {
-		f.cap.Reason = fmt.Sprintf("the limits hold at the highest load allowed, %.4g", load)
+		f.cap.Reason = fmt.Sprintf("the limits hold at the highest load allowed, %.4g: the capacity is not below it", load)
 	}
 	return false
 }

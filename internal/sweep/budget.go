@@ -128,10 +128,16 @@ func Forecast(residence, rate float64, b Budget) Outlook {
 // String is one line for people.
 func (o Outlook) String() string {
 	var parts []string
-	for _, p := range o.Precisions {
-		s := fmt.Sprintf("±%.0f %% with %d,000 requests", 100*p.HalfWidth, p.Requests/1000)
+	for i, p := range o.Precisions { // the unit is said once: it is to fit on a line
+		s := fmt.Sprintf("±%.0f %% with %d,000", 100*p.HalfWidth, p.Requests/1000)
+		if i == 0 {
+			s += " requests"
+		}
 		if p.Seconds > 0 {
-			s = fmt.Sprintf("±%.0f %% in about %s", 100*p.HalfWidth, minutes(p.Seconds))
+			s = fmt.Sprintf("±%.0f %% in %s", 100*p.HalfWidth, minutes(p.Seconds))
+			if i == 0 {
+				s = strings.Replace(s, " in ", " in about ", 1)
+			}
 		}
 		parts = append(parts, s)
 	}

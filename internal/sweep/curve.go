@@ -22,6 +22,7 @@ type CurvePoint struct {
 	Window           float64 // seconds
 	Stability        stat.Stability
 	Failing          bool // the server failed requests rather than served them
+	Early            bool // it was ended early: what it served is a lower bound
 }
 
 // Behind says that clearly fewer requests were served than came due. What is in
@@ -38,7 +39,7 @@ func (p *CurvePoint) Unstable() bool { return p.Stability == stat.Unstable }
 // PointOf is a run's point as one of a curve.
 func PointOf(index int, p *result.Point) CurvePoint {
 	c := CurvePoint{
-		Index: index, Stability: stat.Stability(p.Stability), Failing: p.Outcome == "failing", Window: p.Seconds.Window,
+		Index: index, Stability: stat.Stability(p.Stability), Failing: p.Outcome == "failing", Early: p.EndedEarly != "", Window: p.Seconds.Window,
 		Offered: value(p.Throughput.DuePerS), RequestsPerS: value(p.Throughput.RequestsPerS), OutputTokensPerS: value(p.Throughput.OutputTokensPerS),
 		TTFT: middle(p.Metrics.TTFT), TPOT: middle(p.Metrics.TPOT), E2E: middle(p.Metrics.E2E),
 	}
@@ -80,12 +81,18 @@ func CurveOf(points []result.Point) *result.Curve {
 	for i := range points {
 		seen[i] = PointOf(i, &points[i])
 	}
-	sorted := byLoad(seen)
 	c := &result.Curve{Over: over(points[0].Load.Concurrency != nil), Points: []int{}}
-	for _, p := range sorted {
+	for _, p := range byLoad(seen) {
 		c.Points = append(c.Points, p.Index)
-		if p.Unstable() && c.UnstableFrom == nil {
-			c.UnstableFrom = &p.Load
+	}
+	c.Repeats = repeats(points, seen)
+	if len(c.Repeats) > 0 {
+		c.Covers = ThisLaunch
+	}
+	sorted := merged(seen)
+	for i := len(sorted) - 1; i >= 0 && sorted[i].Stability != stat.Stable; i-- { // one below a stable load was chance
+		if sorted[i].Unstable() {
+			c.UnstableFrom = &sorted[i].Load
 		}
 	}
 	k := findKnee(sorted)
@@ -98,7 +105,7 @@ func CurveOf(points []result.Point) *result.Curve {
 	if s := saturation(sorted, c.Over == over(true)); s != nil {
 		c.Saturation = &result.Saturation{Load: s.Load, RequestsPerS: s.RequestsPerS, OutputTokensPerS: known(s.OutputTokensPerS)}
 	}
-	c.Pareto.UserSpeed, c.Pareto.TTFT = fronts(seen)
+	c.Pareto.UserSpeed, c.Pareto.TTFT = fronts(sorted)
 	return c
 }
 

@@ -6,6 +6,7 @@
 package sweep
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"math"
@@ -285,10 +286,15 @@ func (f *search) whole(load float64) float64 {
 	return load
 }
 
-// residenceAt is the mean residence time at the nearest load measured.
+// residenceAt is the mean residence time at the nearest load measured. In an
+// open loop one far beyond a limit has none: requests took as long as its
+// window let them.
 func (f *search) residenceAt(load float64) float64 {
 	w, nearest := f.residence, math.Inf(1)
 	for _, s := range f.cap.Trail {
+		if !f.cfg.Closed && f.hot(&s.Seen) && s.Seen.Residence > saturated*f.residence {
+			continue
+		}
 		if d := math.Abs(math.Log(s.Load / load)); d < nearest && s.Seen.Residence > 0 {
 			w, nearest = s.Seen.Residence, d
 		}
@@ -323,10 +329,53 @@ const (
 	widestRough  = 0.5
 )
 
+// grows is the load from which on the queue does: the one that best parts the
+// loads that were stable from those that were not. 0: there is none, or too few
+// were unstable to tell it from a false alarm.
+func (f *search) grows() float64 {
+	if f.cfg.Closed {
+		return 0
+	}
+	type verdict struct {
+		load float64
+		bad  bool
+	}
+	var seen []verdict
+	unstable := 0
+	for _, s := range f.cap.Trail {
+		if v := s.Seen.Stability; v == stat.Stable || v == stat.Unstable {
+			seen = append(seen, verdict{s.Load, v == stat.Unstable})
+		}
+		if s.Seen.Stability == stat.Unstable {
+			unstable++
+		}
+	}
+	if unstable < 2 {
+		return 0
+	}
+	slices.SortStableFunc(seen, func(a, b verdict) int { return cmp.Compare(a.load, b.load) })
+	wrong := unstable // with all taken for stable
+	best, from := wrong, 0.0
+	for i := len(seen) - 1; i >= 0; i-- {
+		if seen[i].bad {
+			wrong--
+		} else {
+			wrong++
+		}
+		if wrong < best {
+			best, from = wrong, seen[i].load
+		}
+	}
+	return from
+}
+
 // conclude works out the bracket and what is left to say.
 func (f *search) conclude() Capacity {
 	f.cap.Bracket = [2]float64{f.lo, f.hi}
-	if f.lo > 0 && f.hi > 0 {
+	if from := f.grows(); from > 0 && f.cap.Estimate == 0 && from < f.hi {
+		f.cap.Bracket[1] = from * math.Exp(leastBracket)
+		f.cap.Bracket[0] = min(f.lo, from*math.Exp(-2*leastBracket))
+	} else if f.lo > 0 && f.hi > 0 {
 		f.cap.Bracket = f.enclosed()
 	}
 	f.cap.Dominant = f.dominant()

@@ -345,13 +345,26 @@ func TestForecast(t *testing.T) {
 		budget          Budget
 		want            string
 	}{
-		{2, 40, Budget{Seconds: 1200}, "±6 % in about 40 min, ±4 % in about 63 min, ±3 % in about 2.3 h; 20 min: bracket only"},
-		{2, 40, Budget{Seconds: 3600}, "±6 % in about 40 min, ±4 % in about 63 min, ±3 % in about 2.3 h; 60 min: ±4 %"},
-		{2, 0, Budget{Seconds: 1200}, "±6 % with 40,000 requests, ±4 % with 95,000 requests, ±3 % with 270,000 requests"},
-		{2, 0, Budget{Requests: 20_000}, "±6 % with 40,000 requests, ±4 % with 95,000 requests, ±3 % with 270,000 requests; 20000 requests: bracket only"},
+		{2, 40, Budget{Seconds: 1200}, "±6 % in about 40 min, ±4 % in 63 min, ±3 % in 2.3 h; 20 min: bracket only"},
+		{2, 40, Budget{Seconds: 3600}, "±6 % in about 40 min, ±4 % in 63 min, ±3 % in 2.3 h; 60 min: ±4 %"},
+		{2, 0, Budget{Seconds: 1200}, "±6 % with 40,000 requests, ±4 % with 95,000, ±3 % with 270,000"},
+		{2, 0, Budget{Requests: 20_000}, "±6 % with 40,000 requests, ±4 % with 95,000, ±3 % with 270,000; 20000 requests: bracket only"},
 	} {
 		if got := Forecast(c.residence, c.rate, c.budget).String(); got != c.want {
 			t.Errorf("got  %s\nwant %s", got, c.want)
+		}
+	}
+}
+
+// Users take longer among many than alone: the time is kept all the same.
+func TestVerifyKeepsItsTime(t *testing.T) {
+	for _, seconds := range []float64{600, 1200, 5000} {
+		of := target(60)
+		of.closed, of.residence = true, 3 // what is known is 0.5
+		c := FindConfig{Eps: []float64{0.01}, Residence: 0.5, Closed: true, Budget: Budget{Seconds: seconds}, Seed: 1}
+		got, err := Verify(t.Context(), c, 50, of.probe)
+		if err != nil || got.Verified.N == 0 || got.Seconds > 1.05*seconds || got.Seconds < 0.5*seconds {
+			t.Errorf("%v s: took %v s, %v, %q", seconds, got.Seconds, err, got.Reason)
 		}
 	}
 }

@@ -24,16 +24,21 @@ const (
 	plateau = 1.03
 )
 
-// upright are the points, by load, up to the first that is unstable, failing
-// or without a latency. A knee is looked for among them: Kneedle depends on the
+// upright are the points, by load, up to the last that is stable, but for those
+// without a latency. A knee is looked for among them: Kneedle depends on the
 // range, and one overloaded point would stretch it as far as one likes.
-func upright(sorted []CurvePoint) []CurvePoint {
-	for i, p := range sorted {
-		if p.Unstable() || p.Failing || p.E2E <= 0 || p.RequestsPerS <= 0 {
-			return sorted[:i]
+func upright(sorted []CurvePoint) (points []CurvePoint) {
+	down := func(p CurvePoint) bool { return p.Unstable() || p.Failing }
+	end := len(sorted)
+	for end > 0 && down(sorted[end-1]) {
+		end--
+	}
+	for _, p := range sorted[:end] {
+		if !down(p) && p.E2E > 0 && p.RequestsPerS > 0 {
+			points = append(points, p)
 		}
 	}
-	return sorted
+	return points
 }
 
 func findKnee(sorted []CurvePoint) (k knee) {
@@ -104,7 +109,7 @@ func saturation(sorted []CurvePoint, closed bool) *CurvePoint {
 	reached := false
 	for i := range sorted {
 		p := &sorted[i]
-		if p.RequestsPerS > 0 && (most == nil || p.RequestsPerS > most.RequestsPerS) {
+		if p.RequestsPerS > 0 && !p.Early && (most == nil || p.RequestsPerS > most.RequestsPerS) {
 			most = p
 		}
 		reached = reached || p.Unstable() || p.Behind()

@@ -10,6 +10,7 @@ import (
 type LoadsConfig struct {
 	Given     []float64 // these alone; none: chosen
 	Points    int       // how many are chosen
+	Repeat    int       // how often each is measured; 0 is once
 	Closed    bool      // loads are whole numbers of users
 	MaxLoad   float64   // no load above it, 0 for no limit
 	Residence float64   // seconds, about how long a request alone takes
@@ -41,7 +42,7 @@ type Loads struct {
 func NewLoads(cfg LoadsConfig) *Loads {
 	l := &Loads{cfg: cfg}
 	if len(cfg.Given) > 0 {
-		l.fix(slices.Clone(cfg.Given))
+		l.fix(cfg.Given, cfg.Given)
 	}
 	return l
 }
@@ -52,7 +53,12 @@ func (l *Loads) Next(seen []CurvePoint) (load float64, ok bool) {
 		if next, up := l.rise(seen); up {
 			return next, true
 		}
-		l.fix(l.between(seen))
+		between := l.between(seen)
+		all := slices.Clone(between)
+		for _, p := range seen {
+			all = append(all, p.Load)
+		}
+		l.fix(between, all)
 	}
 	if len(l.queue) == 0 {
 		return 0, false
@@ -61,11 +67,19 @@ func (l *Loads) Next(seen []CurvePoint) (load float64, ok bool) {
 	return load, true
 }
 
-// fix puts loads in random order and chooses no more.
-func (l *Loads) fix(loads []float64) {
+// fix puts loads in random order and chooses no more. Behind them each of all
+// comes again, as often as loads are repeated, in an order of its own each time.
+func (l *Loads) fix(loads, all []float64) {
 	rng := rand.New(rand.NewPCG(l.cfg.Seed, 0x6c6f616473))
-	rng.Shuffle(len(loads), func(i, j int) { loads[i], loads[j] = loads[j], loads[i] })
-	l.queue, l.fixed = loads, true
+	for r := range max(1, l.cfg.Repeat) {
+		if r > 0 {
+			loads = all
+		}
+		loads = slices.Clone(loads)
+		rng.Shuffle(len(loads), func(i, j int) { loads[i], loads[j] = loads[j], loads[i] })
+		l.queue = append(l.queue, loads...)
+	}
+	l.fixed = true
 }
 
 // rise gives the next of the doubling loads; false once they are past the knee.

@@ -43,7 +43,7 @@ func NewSession(s *point.Session, claims []slo.Claim, closed bool, view View) *S
 
 // load is a probe as a point.
 func (s *Session) load(x float64, requests int, warmup time.Duration, stage string) point.Load {
-	l := point.Load{Requests: int64(requests), Warmup: warmup, Stage: stage}
+	l := point.Load{Requests: int64(requests), Warmup: warmup, Stage: stage, GiveUp: stage == Bracket}
 	if s.closed {
 		l.Concurrency = int(x)
 	} else {
@@ -103,26 +103,27 @@ func example(said map[string]string) string {
 // note remembers what the live view tells of a probe.
 func (s *Session) note(seen *Seen) {
 	s.spent += seen.Seconds
-	over := seen.Stability == stat.Unstable
+	within, over := true, seen.Stability == stat.Unstable
 	for i, c := range s.claims {
-		over = over || float64(seen.Violations[i]) > c.Share*float64(seen.N)
+		within = within && float64(seen.Violations[i]) <= c.Share*float64(seen.N)
+		over = over || stat.ClopperPearson(seen.Violations[i], seen.N, 1, stat.OneSided(.95)).Lo > c.Share // few violations of few requests may be chance
 	}
 	switch {
-	case !over:
-		s.low = max(s.low, seen.Load)
-	case s.top == 0 || seen.Load < s.top:
+	case over && (s.top == 0 || seen.Load < s.top):
 		s.top = seen.Load
+	case within && !over:
+		s.low = max(s.low, seen.Load)
 	}
 }
 
 // about is a search in one line, while it measures a probe.
 func (s *Session) about(p Probe) string {
 	line := fmt.Sprintf("%s %s · load %d", p.Stage, s.named(p.Load), len(s.indices)+1)
-	if s.low > 0 {
-		line += " · seen within up to " + s.named(s.low)
+	if s.low > 0 && (s.top == 0 || s.low < s.top) {
+		line += " · met at " + s.named(s.low)
 	}
 	if s.top > 0 {
-		line += ", over from " + s.named(s.top)
+		line += " · over at " + s.named(s.top)
 	}
 	if s.budget > 0 {
 		left := max(0, s.budget-s.spent) * float64(time.Second)
@@ -297,6 +298,8 @@ func (s *Session) Sweep(ctx context.Context, loads *Loads, window point.Load) er
 		s.view.About(fmt.Sprintf("load %d · %s", len(seen)+1, s.named(x)))
 		l := s.load(x, int(window.Requests), window.Warmup, curveStage)
 		l.Duration = window.Duration
+		// One load beyond saturation is measured whole: it shows what is served.
+		l.GiveUp = slices.ContainsFunc(seen, func(p CurvePoint) bool { return p.Unstable() && !p.Early })
 		m, err := s.session.Measure(ctx, l)
 		if err != nil {
 			return err

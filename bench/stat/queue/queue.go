@@ -18,6 +18,9 @@ type Queue struct {
 	free []float64 // when each server is free: a heap, the earliest first
 
 	service, prefill lognormal
+
+	Closed float64                     // nothing begins before this time
+	Slower func(start float64) float64 // how many times as long a job takes that begins then, nil for none
 }
 
 // Job is one request.
@@ -41,9 +44,13 @@ func New(servers int, utilisation float64, seed uint64) *Queue {
 // Next gives the next job to arrive.
 func (q *Queue) Next() Job {
 	q.now += q.rng.ExpFloat64() / q.Rate
-	j := Job{Arrival: q.now, Start: max(q.now, q.free[0])}
-	j.End = j.Start + q.service.draw(q.rng)
-	j.TTFT = j.Start - j.Arrival + q.prefill.draw(q.rng)
+	j := Job{Arrival: q.now, Start: max(q.now, q.free[0], q.Closed)}
+	slower := 1.0
+	if q.Slower != nil {
+		slower = q.Slower(j.Start)
+	}
+	j.End = j.Start + slower*q.service.draw(q.rng)
+	j.TTFT = j.Start - j.Arrival + slower*q.prefill.draw(q.rng)
 	q.occupy(j.End)
 	return j
 }

@@ -78,8 +78,18 @@ type Reached struct {
 
 // Link is how accelerators of one machine reach each other.
 type Link struct {
-	Kind string  `yaml:"kind"`
-	GBs  float64 `yaml:"gb_per_s"` // 10⁹ bytes/s in each direction
+	Kind    string  `yaml:"kind"`
+	GBs     float64 `yaml:"gb_per_s"`          // 10⁹ bytes/s in each direction
+	PeerGBs float64 `yaml:"gb_per_s_per_peer"` // of which to each other accelerator, where each has links of its own; 0 where a switch gives any of them all
+}
+
+// Among is what each of n accelerators has to the others together, 10⁹ bytes/s
+// in each direction.
+func (l Link) Among(n int) float64 {
+	if l.PeerGBs > 0 {
+		return min(l.GBs, l.PeerGBs*float64(max(n-1, 1)))
+	}
+	return l.GBs
 }
 
 //go:embed models.yaml

@@ -132,3 +132,16 @@ func FuzzConfig(f *testing.F) {
 		}
 	})
 }
+
+// Links of their own to each other accelerator add up; a switch gives all to any.
+func TestLinkAmong(t *testing.T) {
+	mesh, switched := Link{GBs: 448, PeerGBs: 64}, Link{GBs: 450}
+	for n, want := range map[int]float64{1: 64, 2: 64, 4: 192, 8: 448} {
+		if got := mesh.Among(n); got != want {
+			t.Errorf("%d in a mesh: %v, want %v", n, got, want)
+		}
+		if got := switched.Among(n); got != 450 {
+			t.Errorf("%d on a switch: %v", n, got)
+		}
+	}
+}

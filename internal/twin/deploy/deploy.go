@@ -130,7 +130,7 @@ func (d *Deployment) hardware() *hardware {
 		bandwidth: d.Accelerator.BandwidthGBs * 1e9 * e.Bandwidth,
 		compute:   d.peak() * e.Compute,
 		attention: d.Accelerator.TFLOPS["bf16"] * 1e12 * e.Attention,
-		link:      max(d.Accelerator.Link.GBs, 1) * 1e9 * e.Link,
+		link:      max(d.Accelerator.Link.Among(d.TensorParallel), 1) * 1e9 * e.Link,
 		e:         e, tp: float64(d.TensorParallel),
 		layers: layers, dense: float64(m.Dense()),
 		headWeights: float64(m.Embedding()), hidden: float64(m.Hidden),

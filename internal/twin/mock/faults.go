@@ -57,6 +57,20 @@ func (fs Faults) draw(seed uint64, n int64, age time.Duration) (got []Fault, nam
 	return got, names
 }
 
+// Thaw is when what falls so many nanoseconds after the server's start can
+// happen: then, or at the end of a freeze of the whole server.
+func (fs Faults) Thaw(age int64) int64 {
+	for _, f := range fs {
+		if f.Name != "freeze" || f.Every <= 0 || age < int64(f.Every) {
+			continue
+		}
+		if past := age % int64(f.Every); past < int64(f.For) {
+			return age + int64(f.For) - past
+		}
+	}
+	return age
+}
+
 // acceptDelay is how long connection n is not looked at after it was made.
 func (fs Faults) acceptDelay(seed uint64, n int64, age time.Duration) (d time.Duration) {
 	var rng *rand.Rand

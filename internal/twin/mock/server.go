@@ -208,18 +208,7 @@ func (s *Server) Shutdown(ctx context.Context) error {
 
 // frozen is when a request that comes now may go on: now, or the end of a
 // freeze of the whole server.
-func (s *Server) frozen(now int64) int64 {
-	for _, f := range s.cfg.Faults {
-		if f.Name != "freeze" || f.Every <= 0 {
-			continue
-		}
-		run := now - s.start
-		if past := run % int64(f.Every); run >= int64(f.Every) && past < int64(f.For) {
-			return now + int64(f.For) - past
-		}
-	}
-	return now
-}
+func (s *Server) frozen(now int64) int64 { return s.start + s.cfg.Faults.Thaw(now-s.start) }
 
 // wedged says whether the engine stands still for good.
 func (s *Server) wedged(now int64) bool { return now >= s.wedgeAt }

@@ -5,6 +5,8 @@ package arrival
 import (
 	"fmt"
 	"math"
+	"strconv"
+	"strings"
 
 	"pitot/internal/user"
 )
@@ -48,7 +50,17 @@ func Names() []string {
 
 // Parse makes the process of that name with so many requests per second. The
 // hint of an unknown name tells the nearest one there is.
+//
+// gamma(SHAPE) is a family of kinds.
 func Parse(name string, rate float64, seed uint64) (Process, error) {
+	if rest, ok := strings.CutPrefix(name, "gamma"); ok {
+		number, closed := strings.CutSuffix(strings.TrimPrefix(rest, "("), ")")
+		shape, err := strconv.ParseFloat(number, 64)
+		if err != nil || !closed || !strings.HasPrefix(rest, "(") {
+			return nil, user.Errorf("for example gamma(0.5): gaps with a coefficient of variation of 1/√shape", "%.60q wants its shape", name)
+		}
+		return NewGamma(rate, shape, seed)
+	}
 	for _, m := range makers() {
 		if m.name == name {
 			return m.make(rate, seed)

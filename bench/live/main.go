@@ -1,0 +1,252 @@
+// Command live holds the twin against a real engine: it fits the twin on two
+// loads and predicts two others, one past saturation and one with shared
+// prefixes.
+//
+//	go run ./bench/live -url http://127.0.0.1:8200 -spec '/path/to/model@cpu?max_num_seqs=16' [-rounds 8] [-seconds 12] [-core 1]
+//
+// A machine is faster at one time than at another, by more than the twin is to
+// be wrong. So the four loads take turns in many short runs, and what is
+// compared are all requests of a load together. The engine must take no other
+// requests meanwhile; with -core the client keeps to a core that the engine does
+// not use. Preemptions and prefix hits are those of the engine's /metrics.
+package main
+
+import (
+	"bufio"
+	"context"
+	"flag"
+	"fmt"
+	"log"
+	"net/http"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+
+	"pitot/bench/setup"
+	"pitot/internal/load"
+	"pitot/internal/plan"
+	"pitot/internal/point"
+	"pitot/internal/record"
+	"pitot/internal/stat"
+	"pitot/internal/twin"
+	"pitot/internal/twin/deploy"
+)
+
+// asked is one load.
+type asked struct {
+	name  string
+	fit   bool // the twin is fitted on it
+	flags []string
+}
+
+func loads(users int) []asked {
+	return []asked{
+		{"light", true, []string{"--rate", "6", "--input", "uniform(100,600)", "--output", "uniform(20,120)"}},
+		{"past saturation", false, []string{"--concurrency", strconv.Itoa(users), "--input", "uniform(50,400)", "--output", "uniform(20,120)"}},
+		{"busy", true, []string{"--rate", "20", "--input", "uniform(100,600)", "--output", "uniform(20,120)"}},
+		{"shared prefixes", false, []string{"--rate", "12", "--input", "200", "--prefix", "512", "--prefix-share", "0.6", "--output", "60"}},
+	}
+}
+
+const warmup = 2 // seconds
+
+func main() {
+	log.SetFlags(0)
+	url := flag.String("url", "http://127.0.0.1:8000", "the engine")
+	spec := flag.String("spec", "", "MODEL@GPU?settings of the engine")
+	rounds := flag.Int("rounds", 8, "runs of each load, in turn")
+	seconds := flag.Int("seconds", 12, "window of a run")
+	users := flag.Int("users", 40, "who ask without pause in the load past saturation")
+	core := flag.Int("core", -1, "that the client keeps to, -1 for any")
+	keep := flag.String("keep", "", "directory for the runs, by default one that is removed")
+	flag.Parse()
+	if *spec == "" {
+		log.Fatal("name what runs there with -spec MODEL@GPU")
+	}
+	dir, remove := setup.Dir()
+	defer remove()
+	if *keep != "" {
+		dir = *keep
+	}
+	pitot := setup.Build(dir)
+	found := map[string][]measured{}
+	var fitted []string
+	for round := range *rounds {
+		for i, l := range loads(*users) {
+			out := filepath.Join(dir, fmt.Sprintf("%s-%d", strings.ReplaceAll(l.name, " ", "-"), round))
+			before := scrape(*url)
+			args := append([]string{pitot, "run", *url, "--api", "openai-completions", "--seed", strconv.Itoa(1000*i + round), "--warmup", fmt.Sprintf("%ds", warmup),
+				"--duration", fmt.Sprintf("%ds", *seconds), "--out", out, "--quiet"}, l.flags...)
+			if *core >= 0 {
+				args = setup.On(*core, args...)
+			}
+			if said, err := exec.Command(args[0], args[1:]...).CombinedOutput(); err != nil && !strings.Contains(string(said), "INVALID") {
+				log.Fatalf("%s: %v\n%s", strings.Join(args, " "), err, said)
+			}
+			found[l.name] = append(found[l.name], measured{dir: out, counts: scrape(*url).minus(before)})
+			if l.fit {
+				fitted = append(fitted, out)
+			}
+		}
+		fmt.Fprintf(os.Stderr, "round %d of %d\n", round+1, *rounds)
+	}
+	profile := filepath.Join(dir, "profile.yaml")
+	setup.Run(nil, pitot, append([]string{"fit", *spec, "--out", profile}, fitted...)...)
+	with := *spec + "?profile=" + profile
+	if strings.Contains(*spec, "?") {
+		with = *spec + "&profile=" + profile
+	}
+	fmt.Printf("\n%d runs of %d s of each load in turn; measured ÷ predicted, all requests of a load together\n\n", *rounds, *seconds)
+	fmt.Printf("%-16s %9s %9s %9s %9s %9s %9s %7s  %s\n", "load", "TTFT mean", "p99", "TPOT mean", "p99", "E2E mean", "p99", "n", "prefix hits, preemptions: measured, predicted")
+	for _, l := range loads(*users) {
+		m, p := newSeries(), newSeries()
+		var hits, preempted [2]float64
+		for i, run := range found[l.name] {
+			m.read(run.dir)
+			s := p.predict(with, run.dir, uint64(i))
+			hits[0], preempted[0] = hits[0]+run.counts["vllm:prefix_cache_hits_total"], preempted[0]+run.counts["vllm:num_preemptions_total"]
+			hits[1], preempted[1] = hits[1]+float64(s.PrefixHits), preempted[1]+float64(s.Preemptions)
+		}
+		fmt.Printf("%-16s", l.name)
+		for k := range m.of {
+			stat.SortFloat64(m.of[k])
+			stat.SortFloat64(p.of[k])
+			a, _ := stat.Moments(m.of[k])
+			b, _ := stat.Moments(p.of[k])
+			fmt.Printf(" %9.2f %9.2f", a/b, stat.Percentile(m.of[k], 0.99)/stat.Percentile(p.of[k], 0.99))
+		}
+		fmt.Printf(" %7d  hits %.0f, %.0f; preemptions %.0f, %.0f\n", len(m.of[0]), hits[0], hits[1], preempted[0], preempted[1])
+	}
+}
+
+// measured is a run of the real engine.
+type measured struct {
+	dir    string
+	counts counts
+}
+
+// counts are counters of the engine's.
+type counts map[string]float64
+
+func (c counts) minus(before counts) counts {
+	d := counts{}
+	for name, x := range c {
+		d[name] = x - before[name]
+	}
+	return d
+}
+
+// scrape reads the counters of /metrics, without their labels.
+func scrape(url string) counts {
+	r, err := http.Get(url + "/metrics")
+	if err != nil {
+		log.Fatal(err)
+	}
+	defer r.Body.Close()
+	c := counts{}
+	lines := bufio.NewScanner(r.Body)
+	lines.Buffer(nil, 1<<20)
+	for lines.Scan() {
+		name, rest, _ := strings.Cut(lines.Text(), "{")
+		if strings.HasSuffix(name, "_total") {
+			if x, err := strconv.ParseFloat(rest[strings.LastIndex(rest, " ")+1:], 64); err == nil {
+				c[name] += x
+			}
+		}
+	}
+	return c
+}
+
+// series are TTFT, TPOT and E2E of requests, in seconds from when each was due.
+type series struct{ of [3][]float64 }
+
+func newSeries() *series { return &series{} }
+
+// add takes a request of the window.
+func (s *series) add(r *record.Row) {
+	if r.Outcome != record.OK || r.Due < warmup*1e9 || r.FirstToken < 0 {
+		return
+	}
+	s.of[0] = append(s.of[0], float64(r.FirstToken-r.Due)/1e9)
+	if r.CompletionTokens > 1 {
+		s.of[1] = append(s.of[1], float64(r.LastToken-r.FirstToken)/1e9/float64(r.CompletionTokens-1))
+	}
+	s.of[2] = append(s.of[2], float64(r.LastToken-r.Due)/1e9)
+}
+
+// read takes the requests of a measured run.
+func (s *series) read(dir string) {
+	for f, err := range record.Frames(dir) {
+		if err != nil {
+			log.Fatal(err)
+		}
+		for i := range f.Rows {
+			s.add(&f.Rows[i])
+		}
+	}
+}
+
+// Chunk implements [record.Sink].
+func (s *series) Chunk(record.Chunk) {}
+
+// Done implements [record.Sink].
+func (s *series) Done(r *record.Row) { s.add(r) }
+
+// predict does a measured run again on the twin.
+func (s *series) predict(spec, dir string, seed uint64) twin.Stats {
+	d, err := deploy.Parse(spec)
+	if err != nil {
+		log.Fatal(err)
+	}
+	var names []string
+	for _, x := range plan.Settings() {
+		names = append(names, x.Name)
+	}
+	p, _, err := plan.Decode(names, []string{"--config", filepath.Join(dir, "config.yaml")}, nil)
+	if err != nil {
+		log.Fatal(err)
+	}
+	src, done, err := point.Workload(&p, 0)
+	if err != nil {
+		log.Fatal(err)
+	}
+	defer done()
+	cfg := load.Config{Users: p.Concurrency, Warmup: int64(p.Warmup), Window: int64(p.Duration), Stagger: int64(p.Warmup) / 2}
+	if p.Rate > 0 {
+		cfg.Arrivals = cameDue(dir)
+	}
+	engine := d.Engine(seed)
+	load.Run(context.Background(), load.NewCore(cfg), load.NewVirtual(load.VirtualConfig{Engine: engine, Source: src, Sink: s}))
+	return engine.Stats()
+}
+
+// trace are due times, ascending.
+type trace []int64
+
+// Next implements arrival.Process.
+func (t *trace) Next() int64 {
+	if len(*t) == 0 {
+		return load.Never
+	}
+	at := (*t)[0]
+	*t = (*t)[1:]
+	return at
+}
+
+// cameDue is when the requests of a run did.
+func cameDue(dir string) *trace {
+	var t trace
+	for f, err := range record.Frames(dir) {
+		if err != nil {
+			log.Fatal(err)
+		}
+		for i := range f.Rows {
+			t = append(t, f.Rows[i].Due)
+		}
+	}
+	slices.Sort(t)
+	return &t
+}

@@ -1,0 +1,135 @@
+package main
+
+import (
+	"encoding/json"
+	"fmt"
+	"math"
+	"math/rand/v2"
+	"slices"
+
+	"pitot/bench/stat/queue"
+	"pitot/internal/compare"
+	"pitot/internal/result"
+	"pitot/internal/stat"
+)
+
+func comparison() table {
+	return table{
+		name: "compare",
+		about: "What pitot compare says of M/G/32, 3,000 requests a launch, and launches that differ by 3 % (standard deviation) in speed. " +
+			"B is as fast as A, or 20 % slower to answer. " +
+			"Any: some metric (p50 and p99 of TTFT and E2E) is called slower or faster. Any t test: without correction, and from 2 launches on. " +
+			"p99 TTFT: it is called so, as one of all; named: where --fail-if names it; fires: for 5 %. " +
+			"Equivalent: p50 E2E is called so, within 5 %. " +
+			"Needed: median of the launches a side that it says would tell p99 TTFT.",
+		header: []string{"utilisation", "launches", "B ÷ A", "any", "any t test", "p99 TTFT", "named", "fires", "equivalent", "needed"},
+		reps:   200,
+		rows: func(reps int, seed uint64) (rows [][]string) {
+			for _, utilisation := range []float64{0.5, 0.8, 0.9} {
+				for _, launches := range []int{1, 3, 5, 10} {
+					for _, factor := range []float64{1, 1.2} {
+						rows = append(rows, compareRow(utilisation, launches, factor, reps, seed))
+					}
+				}
+			}
+			return rows
+		},
+	}
+}
+
+func compareRow(utilisation float64, launches int, factor float64, reps int, seed uint64) []string {
+	clauses, err := compare.ParseClauses("p99 ttft slower by 5%")
+	if err != nil {
+		panic(err)
+	}
+	var some, uncorrected, tail, named, fires, equivalent tally
+	var needed []int
+	for r := range reps {
+		rng := rand.New(rand.NewPCG(seed, uint64(r)))
+		a, b := compare.Side{Name: "A"}, compare.Side{Name: "B"}
+		for i := range launches {
+			a.Runs = append(a.Runs, compare.Source{Run: measuredLaunch(i, utilisation, 1, rng)})
+			b.Runs = append(b.Runs, compare.Source{Run: measuredLaunch(i, utilisation, factor, rng)})
+		}
+		plain := sidesCompared(a, b, nil).Pairs[0].Rows
+		changed, below, same := false, false, false
+		for _, row := range plain {
+			different := row.Verdict == compare.Slower || row.Verdict == compare.Faster
+			changed = changed || different
+			below = below || row.P != nil && *row.P < 0.05
+			same = same || row.Metric == "p50 e2e" && row.Verdict == compare.Equivalent
+			if row.Metric == "p99 ttft" {
+				tail.add(different)
+				if row.Needed != nil {
+					needed = append(needed, *row.Needed)
+				}
+			}
+		}
+		some.add(changed)
+		uncorrected.add(below)
+		equivalent.add(same)
+		c := sidesCompared(a, b, clauses)
+		fires.add(c.Fired())
+		named.add(slices.ContainsFunc(c.Pairs[0].Rows, func(row compare.Row) bool {
+			return row.PreRegistered && (row.Verdict == compare.Slower || row.Verdict == compare.Faster)
+		}))
+	}
+	text := "none"
+	if len(needed) > 0 {
+		slices.Sort(needed)
+		text = fmt.Sprint(needed[len(needed)/2])
+	}
+	return []string{
+		number(utilisation), fmt.Sprint(launches), number(factor), some.String(), uncorrected.String(),
+		tail.String(), named.String(), fires.String(), equivalent.String(), text,
+	}
+}
+
+func sidesCompared(a, b compare.Side, clauses []compare.Clause) *compare.Comparison {
+	c, err := compare.Compare([]compare.Side{a, b}, compare.Options{Within: compare.EquivalentWithin, Clauses: clauses})
+	if err != nil {
+		panic(err)
+	}
+	return c
+}
+
+// measuredLaunch is a run of one launch: times of the queue as TTFT, and the
+// same with a service of its own as E2E.
+func measuredLaunch(id int, utilisation, factor float64, rng *rand.Rand) *result.Run {
+	const n = 3_000
+	q := queue.New(32, utilisation, rng.Uint64())
+	q.Warm(warmup)
+	factor *= math.Exp(0.03 * rng.NormFloat64())
+	first, all := make([]float64, n), make([]float64, n)
+	for i := range first {
+		j := q.Next()
+		first[i], all[i] = factor*j.TTFT, factor*(j.TTFT+j.End-j.Start)
+	}
+	rate, good := 32*utilisation, 0
+	for _, x := range first {
+		if x < 1 {
+			good++
+		}
+	}
+	share := float64(good) / n
+	p := result.Point{
+		Load: result.Load{Loop: "open", Rate: &rate, Arrival: "poisson"}, Requests: result.Requests{Due: n, OK: n},
+		Metrics:   result.Metrics{TTFT: distribution(first), E2E: distribution(all)},
+		SLO:       &result.SLO{Spec: "ttft<1s @99%", Attained: &share},
+		Stability: string(stat.Stable), Verdict: result.Valid,
+	}
+	return &result.Run{
+		Schema: result.Schema, Launch: fmt.Sprint(id), Workload: json.RawMessage(`{"kind":"random"}`),
+		Points: []result.Point{p}, Verdict: result.Valid,
+	}
+}
+
+func distribution(xs []float64) *result.Summary {
+	slices.Sort(xs)
+	at := func(p float64) *float64 {
+		x := 1e3 * stat.Percentile(xs, p)
+		return &x
+	}
+	mean := 1e3 * average(xs)
+	return &result.Summary{N: int64(len(xs)), Mean: &mean, P50: at(0.5), P90: at(0.9), P95: at(0.95), P99: at(0.99)}
+}

@@ -1,0 +1,116 @@
+package main
+
+import (
+	"fmt"
+
+	"pitot/bench/stat/queue"
+	"pitot/internal/measure"
+	"pitot/internal/record"
+	"pitot/internal/result"
+	"pitot/internal/stat"
+)
+
+func gate() table {
+	return table{
+		name: "gate",
+		about: "How often the 95 % interval of TTFT holds it where only some are shown, one run of n requests at M/G/32. " +
+			"All: whatever came out; an open end counts as holding. " +
+			"Own: the trap, shown where the run's own over-dispersion φ leaves n/φ large enough: 100 for means and medians, and for p99 as many as close its interval. " +
+			"Pitot: as measure prints them, for balance and many residence times; none of p99 from one load. " +
+			"Shown is the share of runs.",
+		header: []string{"utilisation", "of", "n", "all", "own shown", "of these hold", "Pitot shown", "of these hold"},
+		reps:   400,
+		rows: func(reps int, seed uint64) (rows [][]string) {
+			rows = gateRows(0.5, 20_000, reps, seed)
+			for _, n := range []int{5_000, 20_000} {
+				rows = append(rows, gateRows(0.9, n, reps, seed)...)
+			}
+			return rows
+		},
+	}
+}
+
+// gateCase is a row while it is counted.
+type gateCase struct {
+	of                                      string
+	p, truth                                float64 // p: 0 for the mean
+	all, own, ownHolds, printed, printHolds tally
+}
+
+// ownEnough is how many independent samples the trap asks a run to have.
+const ownEnough = 100
+
+func gateRows(utilisation float64, n, reps int, seed uint64) (rows [][]string) {
+	long := queue.New(32, utilisation, seed)
+	long.Warm(warmup)
+	truth := long.TTFTs(3_000_000)
+	average, _ := stat.Moments(truth)
+	stat.SortFloat64(truth)
+	cases := []*gateCase{{of: "mean", truth: average}, {of: "p50", p: 0.5, truth: stat.Percentile(truth, 0.5)}, {of: "p99", p: 0.99, truth: stat.Percentile(truth, 0.99)}}
+	for r := range reps {
+		q := queue.New(32, utilisation, seed+uint64(1+r))
+		q.Warm(warmup)
+		ttft, printed := measured(q, n)
+		for _, c := range cases {
+			c.add(ttft, printed)
+		}
+	}
+	for _, c := range cases {
+		rows = append(rows, []string{number(utilisation), c.of, fmt.Sprint(n), c.all.String(), c.own.String(), c.ownHolds.String(), c.printed.String(), c.printHolds.String()})
+	}
+	return rows
+}
+
+// measured runs n requests and gives their TTFT in the order of their arrival,
+// and what Pitot makes of it. A mean service time is a second.
+func measured(q *queue.Queue, n int) ([]float64, *result.Summary) {
+	const second = 1e9
+	ttft := make([]float64, n)
+	rows := make([]record.Row, n)
+	var begin, last float64
+	for i := range rows {
+		j := q.Next()
+		if i == 0 {
+			begin = j.Arrival
+		}
+		last = j.Arrival
+		ttft[i] = j.TTFT
+		r := record.BlankRow()
+		r.ID, r.Stream = int64(i), true
+		r.Due = int64((j.Arrival - begin) * second)
+		r.Eligible, r.Ready, r.Sent = r.Due, r.Due, r.Due
+		r.FirstToken = r.Due + int64(j.TTFT*second)
+		r.LastToken = max(r.FirstToken, r.Due+int64((j.End-j.Arrival)*second))
+		r.Done = r.LastToken
+		rows[i] = r
+	}
+	f := measure.NewFold(measure.Setup{T1: int64((last-begin)*second) + 1, Residence: second, Stamps: "virtual", Load: result.Load{Loop: "open"}})
+	f.Add(record.Frame{Rows: rows})
+	return ttft, f.Point().Metrics.TTFT
+}
+
+// add judges one run.
+func (c *gateCase) add(ttft []float64, printed *result.Summary) {
+	n := len(ttft)
+	var holds, enough bool
+	if c.p == 0 {
+		b, _ := stat.BatchMeans(ttft, 10, 0.95)
+		_, sd := stat.Moments(ttft)
+		holds, enough = b.Holds(c.truth), sd*sd/(b.SE*b.SE) >= ownEnough // n/φ is the variance of one over that of the mean
+	} else {
+		sorted := append([]float64(nil), ttft...)
+		stat.SortFloat64(sorted)
+		phi, _ := stat.Overdispersion(stat.Exceeding(ttft, stat.Percentile(sorted, c.p)), 10)
+		effective := float64(n) / max(phi, 1)
+		lo, hi := stat.EffectiveRankInterval(int64(n), effective, c.p, 0.95)
+		closed := lo > 0 && hi <= int64(n)
+		holds = (lo == 0 || sorted[lo-1] <= c.truth) && (hi > int64(n) || c.truth <= sorted[hi-1])
+		enough = closed && (c.p > 0.5 || effective >= ownEnough)
+	}
+	c.all.add(holds)
+	c.own.add(enough)
+	c.ownHolds.addIf(enough, holds)
+	v, shown := printed.CI95[c.of]
+	c.printed.add(shown)
+	c.printHolds.addIf(shown, v[0]/1e3 <= c.truth && c.truth <= v[1]/1e3)
+}

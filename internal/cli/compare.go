@@ -1,0 +1,168 @@
+package cli
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"os"
+	"strings"
+
+	"pitot/internal/compare"
+	"pitot/internal/plan"
+	"pitot/internal/report"
+	"pitot/internal/user"
+)
+
+func compareSettings() []string {
+	return []string{"fail-if", "equivalent-within", "allow", "save-baseline", "format"}
+}
+
+// compareVerb says whether something changed between the sides, or saves a
+// baseline for that.
+func compareVerb(_ context.Context, e *Env) (int, error) {
+	p, args, err := plan.Decode(compareSettings(), e.Args, e.Environ)
+	if err != nil {
+		return Usage, err
+	}
+	if p.Format == "csv" || p.Format == "html" {
+		return Usage, user.Errorf("--format text, md or json", "a comparison is not written as %s", strings.ToUpper(p.Format))
+	}
+	o, err := compareOptions(&p)
+	if err != nil {
+		return Usage, err
+	}
+	if len(args) == 0 {
+		return Usage, user.Errorf("for example pitot compare runs/before runs/after", "no runs given")
+	}
+	var sides []compare.Side
+	for _, arg := range args {
+		s, err := compare.ReadSide(arg)
+		if err != nil {
+			return Usage, err
+		}
+		sides = append(sides, s)
+	}
+	if p.SaveBaseline != "" {
+		return saveBaseline(e, p.SaveBaseline, sides)
+	}
+	c, err := compare.Compare(sides, o)
+	if err != nil {
+		return Usage, err
+	}
+	if err := showComparison(e, c, p.Format); err != nil {
+		return Done, err
+	}
+	switch {
+	case c.NotJudged():
+		return Invalid, nil
+	case c.Fired():
+		return Fired, nil
+	}
+	return Done, nil
+}
+
+func compareOptions(p *plan.Plan) (o compare.Options, err error) {
+	o.Within = compare.EquivalentWithin
+	if p.Equivalent != "" {
+		if o.Within, err = compare.Share(p.Equivalent); err != nil {
+			return o, user.Errorf(user.Hint(err), "--equivalent-within: %v", err)
+		}
+		if o.Within == 0 {
+			return o, user.Errorf("for example 2%", "--equivalent-within: no two systems are within nothing of each other")
+		}
+	}
+	if p.Allow != "" {
+		for _, word := range strings.Split(p.Allow, ",") {
+			switch word = strings.TrimSpace(word); word {
+			case "workloads":
+				o.Workloads = true
+			case "tokenizers":
+				o.Tokenizers = true
+			default:
+				return o, user.Errorf(user.Known(word, []string{"workloads", "tokenizers"}), "--allow: unknown %q", word)
+			}
+		}
+	}
+	for _, text := range p.FailIf {
+		clauses, err := compare.ParseClauses(text)
+		if err != nil {
+			return o, user.Errorf(user.Hint(err), "--fail-if: %v", err)
+		}
+		o.Clauses = append(o.Clauses, clauses...)
+	}
+	return o, nil
+}
+
+// stepSummary is the variable that names the file in which GitHub Actions
+// expects Markdown for the page of a run.
+const stepSummary = "GITHUB_STEP_SUMMARY"
+
+// showComparison writes the comparison to standard output, and to GitHub's
+// summary where there is one.
+func showComparison(e *Env, c *compare.Comparison, format string) error {
+	m := report.BuildComparison(c)
+	if path := e.Getenv(stepSummary); path != "" {
+		f, err := os.OpenFile(path, os.O_APPEND|os.O_CREATE|os.O_WRONLY, 0o644)
+		if err == nil {
+			err = m.Markdown(f)
+			if closed := f.Close(); err == nil {
+				err = closed
+			}
+		}
+		if err != nil {
+			return user.Errorf("unset "+stepSummary+" to do without", "write the summary: %v", err)
+		}
+	}
+	switch format {
+	case "json":
+		return report.JSON(e.Stdout, c)
+	case "md":
+		return m.Markdown(e.Stdout)
+	}
+	return m.Text(e.Stdout, report.Style{Color: colored(e.Stdout, e.Getenv)})
+}
+
+func saveBaseline(e *Env, path string, sides []compare.Side) (int, error) {
+	data, err := compare.NewBaseline(sides).JSON()
+	if err != nil {
+		return Done, err
+	}
+	if err := os.WriteFile(path, data, 0o644); err != nil {
+		return Usage, user.Errorf("choose another place", "--save-baseline: %v", err)
+	}
+	runs := 0
+	for _, s := range sides {
+		runs += len(s.Runs)
+	}
+	fmt.Fprintf(e.Stdout, "baseline of %s runs saved in %s, %s bytes\n", user.Count(runs), path, user.Count(len(data)))
+	return Done, nil
+}
+
+func compareHelp(w io.Writer) {
+	fmt.Fprint(w, `pitot compare A B [C…] [flags]
+
+Says whether something changed: of each workload and load that the sides share,
+the difference with its interval, and whether B is slower, faster, equivalent or
+not distinguishable. Each side is compared with the first.
+
+A, B  a run directory; a directory of runs; a baseline; or NAME=PATH,PATH
+
+The unit is the launch, one start of the server: two starts of one system differ
+by more than the requests of one tell. Name it when measuring, with --launch ID;
+runs without a name count as one launch. With fewer than five launches a side the
+difference is shown and no verdict is given.
+
+--fail-if METRIC slower|faster|worse|better [by 5%]
+      fires where that is established and, by the estimate, as large. METRIC is
+      "p99 ttft", "mean e2e" and the like; output tok/s, req/s, goodput, attained,
+      errors, capacity. For attained and errors, by is in points
+
+Exit codes: 6 if a condition fired, 4 if one could not be judged. Markdown is
+appended to the file that GITHUB_STEP_SUMMARY names.
+`)
+	printSettings(w, compareSettings(), func(s *plan.Setting) {
+		if s.Name == "format" {
+			s.Help = "what standard output gets: text, json or md"
+		}
+	})
+}

@@ -1,0 +1,59 @@
+package cli
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"os"
+
+	"pitot/internal/foreign"
+	"pitot/internal/report"
+	"pitot/internal/result"
+	"pitot/internal/user"
+)
+
+// export writes a run in the formats asked for. One that cannot be written
+// keeps none of the others from being written.
+func export(e *Env, exports []foreign.Export, run *result.Run, dir string) error {
+	var failed []error
+	for _, x := range exports {
+		if err := x.Write(run, dir); err != nil {
+			failed = append(failed, err)
+			continue
+		}
+		fmt.Fprintf(e.Stderr, "pitot: wrote %s\n", x.Path)
+	}
+	return errors.Join(failed...)
+}
+
+// isFile says that a path names a regular file, as results of other tools are.
+func isFile(path string) bool {
+	info, err := os.Stat(path)
+	return err == nil && info.Mode().IsRegular()
+}
+
+// showForeign shows what another tool's file says.
+func showForeign(e *Env, path, format string, exports []foreign.Export, beside *report.SideBySide) error {
+	if len(exports) > 0 {
+		return user.Errorf("only runs of Pitot have the records that other formats are written from", "--export: %s was measured by another tool", path)
+	}
+	if format == "html" || format == "csv" {
+		return user.Errorf("--format text, json or md", "a result of another tool is not written as %s: %s", format, path)
+	}
+	r, err := foreign.Read(path)
+	if err != nil {
+		return err
+	}
+	beside.Foreign(r)
+	if format == "json" {
+		return report.JSON(e.Stdout, r)
+	}
+	return report.Foreign(e.Stdout, r, format == "md")
+}
+
+func exportHelp(w io.Writer) {
+	fmt.Fprint(w, "\nFormats for --export\n")
+	for _, f := range foreign.Formats() {
+		fmt.Fprintf(w, "  %-16s %s\n", f.Name, f.About)
+	}
+}

@@ -1,0 +1,85 @@
+package cli
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"runtime"
+
+	"pitot/internal/record"
+	"pitot/internal/report"
+	"pitot/internal/result"
+	"pitot/internal/user"
+)
+
+// pageName is the page's in a run directory.
+const pageName = "report.html"
+
+// writePage writes a run's page into its directory. The page is made from the
+// results and no part of them: that it cannot be written is a note.
+func writePage(stderr io.Writer, run *result.Run, dir string) {
+	if run == nil || dir == "" {
+		return
+	}
+	page, err := makePage(run, dir)
+	if err == nil {
+		err = record.WriteFile(dir, pageName, page)
+	}
+	if err != nil {
+		fmt.Fprintf(stderr, "note: no %s: %v\n", pageName, err)
+	}
+}
+
+// makePage makes it from the result and what can be read of the records.
+func makePage(run *result.Run, dir string) ([]byte, error) {
+	series, err := report.ReadSeries(dir, run)
+	page := report.Page{Series: series}
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+		page.Missing = append(page.Missing, "The records are not in the run directory: charts of single requests are missing.")
+	case err != nil:
+		page.Missing = append(page.Missing, fmt.Sprintf("The records are damaged; charts of single requests show what comes before the damage: %v.", err))
+	}
+	if config, err := os.ReadFile(filepath.Join(dir, "config.yaml")); err == nil {
+		page.Config = string(config)
+	}
+	var b bytes.Buffer
+	err = report.Build(run, dir).HTML(&b, page)
+	return b.Bytes(), err
+}
+
+// onlyTextOrJSON refuses the formats that only runs are written in.
+func onlyTextOrJSON(format, thing string) error {
+	name := map[string]string{"md": "Markdown", "csv": "CSV", "html": "HTML"}[format]
+	if name == "" {
+		return nil
+	}
+	return user.Errorf("--format text or json", "%s is not written as %s", thing, name)
+}
+
+// openPage shows the page of a run in a browser.
+func openPage(e *Env, dir string) {
+	path, err := filepath.Abs(filepath.Join(dir, pageName))
+	if err != nil {
+		path = filepath.Join(dir, pageName)
+	}
+	command := []string{"xdg-open"}
+	switch browser := e.Getenv("BROWSER"); {
+	case browser != "":
+		command = []string{browser}
+	case runtime.GOOS == "darwin":
+		command = []string{"open"}
+	case runtime.GOOS == "windows":
+		command = []string{"rundll32", "url.dll,FileProtocolHandler"}
+	}
+	open := exec.Command(command[0], append(command[1:], path)...)
+	open.Stdout, open.Stderr = e.Stderr, e.Stderr
+	if err := open.Run(); err != nil {
+		fmt.Fprintf(e.Stderr, "note: no browser could be started (%v): open %s\n", err, path)
+	}
+}

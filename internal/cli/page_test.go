@@ -1,0 +1,235 @@
+package cli
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"math"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"pitot/internal/record"
+	"pitot/internal/result"
+)
+
+// measureSim runs pitot in process and gives its result.
+func measureSim(t *testing.T, dir string, args ...string) *result.Run {
+	t.Helper()
+	var stdout, stderr bytes.Buffer
+	Run(context.Background(), append(args, "--seed", "1", "--quiet", "--out", dir), strings.NewReader(""), &stdout, &stderr)
+	data, err := os.ReadFile(filepath.Join(dir, "run.json"))
+	if err != nil {
+		t.Fatalf("%v: %s", err, stderr.String())
+	}
+	var run result.Run
+	if err := json.Unmarshal(data, &run); err != nil {
+		t.Fatal(err)
+	}
+	if strings.Contains(stderr.String(), pageName) {
+		t.Error(stderr.String())
+	}
+	return &run
+}
+
+// readPage reads a run's page and the data in it.
+func readPage(t *testing.T, dir string) (text string, charts map[string]pageChart) {
+	t.Helper()
+	data, err := os.ReadFile(filepath.Join(dir, pageName))
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, block, ok := bytes.Cut(data, []byte(`<script type="application/json" id="data">`))
+	if block, _, _ = bytes.Cut(block, []byte("</script>")); !ok {
+		t.Fatal("the page has no data")
+	}
+	if err := json.Unmarshal(block, &charts); err != nil {
+		t.Fatal(err)
+	}
+	return string(data), charts
+}
+
+type pageChart struct {
+	Series []struct {
+		Name string
+		X    []*float64 `json:"px"`
+		Y    []*float64 `json:"py"`
+	}
+}
+
+// What the page draws is what the records say, counted here once more and by
+// other means, to the last digit.
+func TestPageFromParquet(t *testing.T) {
+	dir := filepath.Join(t.TempDir(), "run")
+	run := measureSim(t, dir, "run", "sim:llama-3.1-8b@h100", "--rate", "18", "--duration", "90s", "--slo", "p99 ttft<200ms", "--input", "lognormal(900,300)", "--output", "uniform(2,150)")
+	_, charts := readPage(t, dir)
+	p := run.Points[0]
+	t0 := int64(math.Round(p.Seconds.Warmup * 1e9))
+	t1 := t0 + int64(math.Round(p.Seconds.Window*1e9))
+	values := map[string][]float64{}
+	last := map[int64]int64{}
+	gaps := map[int64][]float64{}
+	for f, err := range record.Frames(dir) {
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, c := range f.Chunks {
+			if before, ok := last[c.Request]; ok && c.T != before {
+				gaps[c.Request] = append(gaps[c.Request], float64(c.T-before))
+			}
+			last[c.Request] = c.T
+		}
+		for _, r := range f.Rows {
+			if r.Due < t0 || r.Due >= t1 {
+				continue
+			}
+			values["ttft"] = append(values["ttft"], float64(r.FirstToken-r.Due))
+			values["e2e"] = append(values["e2e"], float64(r.LastToken-r.Due))
+			if r.CompletionTokens > 1 {
+				values["tpot"] = append(values["tpot"], float64(r.LastToken-r.FirstToken)/float64(r.CompletionTokens-1))
+			}
+			values["icl"] = append(values["icl"], gaps[r.ID]...)
+		}
+	}
+	for id, s := range map[string]*result.Summary{"ttft": p.Metrics.TTFT, "tpot": p.Metrics.TPOT, "e2e": p.Metrics.E2E, "icl": p.Metrics.ICL} {
+		v := values[id]
+		slices.Sort(v)
+		if s == nil || int64(len(v)) != s.N {
+			t.Fatalf("%s: %d values, run.json has %+v", id, len(v), s)
+		}
+		for share, said := range map[float64]*float64{.5: s.P50, .9: s.P90, .95: s.P95, .99: s.P99} {
+			x := v[int(math.Ceil(float64(len(v))*share))-1] / 1e6
+			if said == nil || *said != x {
+				t.Errorf("%s at %v: the records say %v, run.json %v", id, share, x, said)
+			}
+		}
+		drawn := charts["p1-"+id].Series
+		if len(drawn) == 0 {
+			t.Fatalf("%s is not drawn", id)
+		}
+		for i, x := range drawn[0].X {
+			atMost, _ := slices.BinarySearchFunc(v, *x, func(ns, ms float64) int {
+				if ns/1e6 <= ms {
+					return -1
+				}
+				return 1
+			})
+			if got := float64(atMost) / float64(len(v)); got != *drawn[0].Y[i] && !(i+1 < len(drawn[0].X) && *drawn[0].X[i+1] == *x) {
+				t.Errorf("%s: share at most %v ms is %v, drawn %v", id, *x, got, *drawn[0].Y[i])
+			}
+		}
+		if id != "icl" && !slices.ContainsFunc(drawn[0].X, func(x *float64) bool { return *x == *s.P99 }) {
+			t.Errorf("%s: p99 is not on the curve", id)
+		}
+	}
+}
+
+// A sweep of twenty points is at most a megabyte.
+func TestPageSize(t *testing.T) {
+	dir := filepath.Join(t.TempDir(), "run")
+	run := measureSim(t, dir, "sweep", "sim:llama-3.1-8b@h100", "--points", "20", "--requests", "400", "--slo", "p99 ttft<200ms, p99 tpot<20ms")
+	page, charts := readPage(t, dir)
+	if len(run.Points) < 15 || len(page) > 1_000_000 || len(charts) < 100 {
+		t.Errorf("%d points, %d charts in %d bytes", len(run.Points), len(charts), len(page))
+	}
+}
+
+// A run whose files are damaged or gone has a page of what is left.
+func TestPageOfDamagedRun(t *testing.T) {
+	dir := filepath.Join(t.TempDir(), "run")
+	measureSim(t, dir, "run", "sim:fixed", "--rate", "20", "--duration", "5s")
+	whole, err := os.ReadFile(filepath.Join(dir, "chunks.parquet"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	again := func() string {
+		t.Helper()
+		var stdout, stderr bytes.Buffer
+		Run(context.Background(), []string{"report", dir}, strings.NewReader(""), &stdout, &stderr)
+		text, _ := readPage(t, dir)
+		return text
+	}
+	for name, damage := range map[string][]byte{"cut": whole[:len(whole)/2], "empty": {}, "noise": bytes.Repeat([]byte("PAR1"), 99)} {
+		if err := os.WriteFile(filepath.Join(dir, "chunks.parquet"), damage, 0o644); err != nil {
+			t.Fatal(err)
+		}
+		if !strings.Contains(again(), "The records are damaged") {
+			t.Errorf("%s: the page does not say that the records are damaged", name)
+		}
+	}
+	if err := os.Remove(filepath.Join(dir, "requests.parquet")); err != nil {
+		t.Fatal(err)
+	}
+	if !strings.Contains(again(), "The records are not in the run directory") {
+		t.Error("the page does not say that the records are gone")
+	}
+	// A page that cannot be written is a note, and the run is shown.
+	if err := os.Remove(filepath.Join(dir, pageName)); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.Mkdir(filepath.Join(dir, pageName), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	var stdout, stderr bytes.Buffer
+	Run(context.Background(), []string{"report", dir}, strings.NewReader(""), &stdout, &stderr)
+	if !strings.Contains(stderr.String(), "note: no report.html") || !strings.Contains(stdout.String(), "req/s") {
+		t.Errorf("%s%s", stdout.String(), stderr.String())
+	}
+}
+
+// In a browser every chart is drawn, nothing is asked of the network and the
+// console is quiet: on a screen and on a phone, light and dark.
+func TestPageInBrowser(t *testing.T) {
+	browser := ""
+	for _, name := range []string{"chromium", "chromium-browser", "google-chrome", "google-chrome-stable"} {
+		if path, err := exec.LookPath(name); err == nil && browser == "" {
+			browser = path
+		}
+	}
+	if browser == "" || testing.Short() {
+		t.Skip("no Chromium, or -short")
+	}
+	root := t.TempDir()
+	measureSim(t, filepath.Join(root, "one"), "run", "sim:llama-3.1-8b@h100", "--rate", "18", "--duration", "40s", "--slo", "p99 ttft<200ms, p99 tpot<20ms", "--output", "uniform(2,150)")
+	measureSim(t, filepath.Join(root, "sweep"), "sweep", "sim:llama-3.1-8b@h100", "--points", "8", "--requests", "200", "--slo", "p99 ttft<200ms")
+	measureSim(t, filepath.Join(root, "none"), "run", "mock:fixed", "--rate", "20", "--duration", "1s", "--warmup", "0s", "--faults", "500:100%", "--no-probe")
+	attribute := func(dom, name string) string {
+		_, rest, _ := strings.Cut(dom[:min(len(dom), 1000)], "data-"+name+`="`)
+		value, _, _ := strings.Cut(rest, `"`)
+		return value
+	}
+	wide, phone := "--window-size=1440,900", "--window-size=360,800"
+	for _, look := range [][]string{{"one", wide}, {"sweep", wide}, {"one", phone, "--blink-settings=preferredColorScheme=0"}, {"none", phone}} {
+		t.Run(strings.Join(look[:2], " "), func(t *testing.T) {
+			name := look[0]
+			ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
+			var out, said bytes.Buffer
+			cmd := exec.CommandContext(ctx, browser, append([]string{"--headless", "--no-sandbox", "--disable-gpu", "--user-data-dir=" + t.TempDir(),
+				"--enable-logging=stderr", "--v=0", "--dump-dom", "file://" + filepath.Join(root, name, pageName)}, look[1:]...)...)
+			cmd.Stdout, cmd.Stderr = &out, &said
+			err := cmd.Run()
+			cancel()
+			dom := out.String()
+			if err != nil || !strings.Contains(dom, "<html") {
+				t.Skipf("the browser does not start here: %v\n%s", err, said.String())
+			}
+			if console := regexp.MustCompile(`CONSOLE.*`).FindString(said.String()); console != "" {
+				t.Error(console)
+			}
+			points := name == "sweep" // behind disclosures
+			if drawn, charts := attribute(dom, "drawn"), attribute(dom, "charts"); drawn == "0" || drawn == "" || drawn != charts && !points {
+				t.Errorf("%s of %s charts are drawn", drawn, charts)
+			}
+			for attr, want := range map[string]string{"failed": "0", "requests": "0", "wider": "false"} {
+				if got := attribute(dom, attr); got != want {
+					t.Errorf("%s is %q, want %q", attr, got, want)
+				}
+			}
+		})
+	}
+}

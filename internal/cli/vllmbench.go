@@ -1,0 +1,616 @@
+package cli
+
+import (
+	"bytes"
+	"cmp"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"math"
+	"os"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"pitot/internal/foreign"
+	"pitot/internal/plan"
+	"pitot/internal/point"
+	"pitot/internal/result"
+	"pitot/internal/user"
+)
+
+// vllmBench is `vllm bench serve` in Pitot's words.
+type vllmBench struct {
+	native []string     // arguments of pitot run
+	as     foreign.VLLM // what the result file holds beside the figures
+	notes  []string     // flags that change nothing
+
+	save, append  bool
+	dir, filename string
+}
+
+func vllmBenchHelp(w io.Writer) {
+	fmt.Fprint(w, `pitot vllm-bench <the flags of vllm bench serve>
+
+Measures what vllm bench serve would, prints its table and writes its result
+file. It says first which pitot run that is. A flag that cannot be honoured is
+named, and nothing is run; one that changes nothing is named, and left out.
+
+Prompts are made for the server's own tokenizer, of the length asked for; --seed
+gives other prompts than vLLM's. --save-result, --save-detailed, --append-result,
+--result-dir, --result-filename, --label and --metadata do what they do there.
+The records stay in a run directory as of any other run: pitot report shows them.
+
+Datasets  random, sharegpt, custom
+Backends  openai, vllm, openai-chat
+`)
+}
+
+// vllmBenchVerb does what vllm bench serve does.
+func vllmBenchVerb(ctx context.Context, e *Env) (int, error) {
+	b, err := translateVLLM(e.Args)
+	if err != nil {
+		return Usage, err
+	}
+	for _, n := range b.notes {
+		fmt.Fprintf(e.Stderr, "pitot: %s\n", n)
+	}
+	fmt.Fprintf(e.Stderr, "pitot: this is\n  %s\n", quoteArgs(append([]string{"pitot", "run"}, plan.RedactArgs(b.native)...)))
+	p, _, err := plan.Decode(runSettings(), b.native, e.Environ)
+	if err != nil {
+		return Usage, err
+	}
+	if err := p.Check(); err != nil {
+		return Usage, err
+	}
+	if err := b.vacant(); err != nil {
+		return Usage, err
+	}
+	view := newProgress(e.Stderr, p.Quiet, e.Getenv)
+	ctx, stop := interruptible(ctx, view)
+	defer stop()
+	r := point.Runner{Names: runSettings(), Command: append([]string{"pitot", "run"}, b.native...), Version: versionOf(), Progress: view}
+	run, dir, err := r.Run(ctx, &p)
+	view.close()
+	if run != nil && len(run.Points) > 0 {
+		writePage(e.Stderr, run, dir)
+		err = errors.Join(err, b.keep(e, run, dir))
+		fmt.Fprintf(e.Stderr, "pitot: %s; %s has the run, pitot report %s shows it\n", run.Verdict, dir, dir)
+	}
+	switch {
+	case err != nil && ctx.Err() != nil:
+		return Interrupted, err
+	case err != nil:
+		return Done, err
+	}
+	return exitCode(run), nil
+}
+
+// keep writes the result file and prints the table.
+func (b *vllmBench) keep(e *Env, run *result.Run, dir string) error {
+	as := func(*result.Point) foreign.VLLM {
+		v := b.as
+		v.Model = cmp.Or(v.Model, run.Target.Model)
+		if !v.NoTokenizer {
+			v.Tokenizer = cmp.Or(v.Tokenizer, v.Model)
+		}
+		v.Date = time.Now()
+		v.Metadata = append(slices.Clone(v.Metadata), [2]string{"measured_by", "pitot " + run.Pitot.Version}, [2]string{"pitot_verdict", string(run.Verdict)})
+		return v
+	}
+	return foreign.VLLMBenchmark(run, dir, as, func(m *foreign.Benchmark) error {
+		var failed error
+		if b.save || b.append {
+			path := b.path(m)
+			if failed = b.write(path, m); failed == nil {
+				fmt.Fprintf(e.Stderr, "pitot: wrote %s\n", path)
+			}
+		}
+		return errors.Join(failed, m.Table(e.Stdout))
+	})
+}
+
+// vacant makes sure, before anything is sent, that the result can be written.
+func (b *vllmBench) vacant() error {
+	if b.dir == "" || !b.save && !b.append {
+		return nil
+	}
+	if err := os.MkdirAll(b.dir, 0o755); err != nil {
+		return user.Errorf("choose another place", "--result-dir: %v", err)
+	}
+	return nil
+}
+
+// path is where vLLM would write its result.
+func (b *vllmBench) path(m *foreign.Benchmark) string {
+	name := b.filename
+	if name == "" {
+		rate := pythonFloat(m.RequestRate)
+		users := ""
+		if m.MaxConcurrency > 0 {
+			users = fmt.Sprintf("-concurrency%d", m.MaxConcurrency)
+		}
+		model := m.Model[strings.LastIndex(m.Model, "/")+1:]
+		name = fmt.Sprintf("%s-%sqps%s-%s-%s.json", cmp.Or(m.Label, m.Backend), rate, users, model, m.Date.Format("20060102-150405"))
+	}
+	return filepath.Join(b.dir, name)
+}
+
+// pythonFloat writes a number as Python does: 10.0, inf.
+func pythonFloat(x float64) string {
+	s := strconv.FormatFloat(x, 'f', -1, 64)
+	switch {
+	case math.IsInf(x, 1):
+		return "inf"
+	case !strings.Contains(s, "."):
+		return s + ".0"
+	}
+	return s
+}
+
+func (b *vllmBench) write(path string, m *foreign.Benchmark) error {
+	if !b.append {
+		return foreign.Replace(path, m.JSON)
+	}
+	f, err := os.OpenFile(path, os.O_RDWR|os.O_CREATE|os.O_APPEND, 0o644)
+	if err != nil {
+		return fmt.Errorf("append result: %w", err)
+	}
+	var text bytes.Buffer
+	if info, err := f.Stat(); err == nil && info.Size() > 0 {
+		text.WriteByte('\n') // as vLLM does: between two, none at the end
+	}
+	err = m.JSON(&text)
+	if err == nil {
+		_, err = f.Write(text.Bytes())
+	}
+	return errors.Join(err, f.Close())
+}
+
+// quoteArgs writes a command as a shell takes it.
+func quoteArgs(args []string) string {
+	out := make([]string, len(args))
+	for i, a := range args {
+		if a == "" || strings.ContainsAny(a, " \t\n\"'`$\\|&;<>(){}[]*?!#~") {
+			a = "'" + strings.ReplaceAll(a, "'", `'\''`) + "'"
+		}
+		out[i] = a
+	}
+	return strings.Join(out, " ")
+}
+
+// vllmArgs are flags as given, by their name with dashes.
+type vllmArgs map[string][]string
+
+// arity is how many values a flag of vLLM's takes.
+type arity uint8
+
+const (
+	one  arity = iota
+	none       // a switch
+	many       // up to the next flag
+)
+
+// vllmFlags are the flags of vllm bench serve 0.32. What is said of one is why
+// it cannot be honoured; what begins with a dash, why it changes nothing.
+func vllmFlags() map[string]struct {
+	arity arity
+	said  string
+} {
+	type flag = struct {
+		arity arity
+		said  string
+	}
+	m := map[string]flag{}
+	for name := range strings.FieldsSeq(`backend base-url host port endpoint model served-model-name tokenizer input-len output-len
+		request-rate burstiness max-concurrency num-prompts seed dataset-name dataset-path sharegpt-output-len custom-output-len
+		random-input-len random-output-len random-range-ratio random-prefix-len logprobs top-p top-k min-p temperature
+		frequency-penalty presence-penalty repetition-penalty extra-body ready-check-timeout-sec percentile-metrics
+		metric-percentiles label result-dir result-filename probe-request-rate random-batch-size`) {
+		m[name] = flag{one, ""}
+	}
+	for name := range strings.FieldsSeq("save-result save-detailed append-result ignore-eos insecure skip-tokenizer-init") {
+		m[name] = flag{none, ""}
+	}
+	for name := range strings.FieldsSeq("header metadata goodput") {
+		m[name] = flag{many, ""}
+	}
+	for name, f := range map[string]flag{
+		"disable-tqdm":            {none, "-there is no such progress bar"},
+		"trust-remote-code":       {none, "-no tokenizer is loaded"},
+		"tokenizer-mode":          {one, "-no tokenizer is loaded"},
+		"no-stream":               {none, "-no dataset is loaded from a hub"},
+		"no-oversample":           {none, "-a file that is too short is begun again"},
+		"disable-shuffle":         {none, "-the order of a file follows --seed"},
+		"skip-chat-template":      {none, "-prompts are sent as they are in the file"},
+		"num-warmups":             {one, "-the target is primed before every run"},
+		"request-id-prefix":       {one, "-requests are told apart without it"},
+		"timeline-itl-thresholds": {one, "-there is no timeline without --plot-timeline"},
+
+		"lora-modules":                   {many, "requests go to one model; name the module with --served-model-name"},
+		"lora-assignment":                {one, "requests go to one model"},
+		"ramp-up-strategy":               {one, "a rate that grows is measured as a curve: pitot sweep"},
+		"ramp-up-start-rps":              {one, "a rate that grows is measured as a curve: pitot sweep"},
+		"ramp-up-end-rps":                {one, "a rate that grows is measured as a curve: pitot sweep"},
+		"profile":                        {none, "vLLM's profiler is not started from here"},
+		"plot-timeline":                  {none, "pitot report RUN --export perfetto=trace.json draws a timeline"},
+		"plot-dataset-stats":             {none, "the lengths are in requests.parquet of the run"},
+		"self-timed":                     {none, "traces are not replayed yet"},
+		"no-self-timed":                  {none, "traces are not replayed yet"},
+		"use-beam-search":                {none, "beam search answers have no stream to measure"},
+		"chat-template-kwargs":           {one, `templates are the server's: --extra-body '{"chat_template_kwargs": …}'`},
+		"enable-multimodal-chat":         {none, "prompts are text alone"},
+		"no-reranker":                    {none, "generation is measured, not ranking"},
+		"custom-ensure-client-side-data": {none, "prompts are text alone"},
+	} {
+		m[name] = f
+	}
+	return m
+}
+
+// parseVLLM reads arguments as vLLM's parser does: --name value, --name=value,
+// underscores for dashes, and for some flags several values.
+func parseVLLM(argv []string) (vllmArgs, error) {
+	flags := vllmFlags()
+	args := vllmArgs{}
+	for i := 0; i < len(argv); i++ {
+		name, value, has := strings.Cut(strings.TrimPrefix(argv[i], "--"), "=")
+		if !strings.HasPrefix(argv[i], "--") {
+			return nil, user.Errorf("flags begin with two dashes, see pitot vllm-bench --help", "unexpected argument %q", argv[i])
+		}
+		name = strings.ReplaceAll(name, "_", "-")
+		f, known := flags[name]
+		if !known && isDatasetFlag(name) {
+			return nil, user.Errorf("datasets are random, sharegpt and custom", "--%s belongs to a dataset that is not read here", name)
+		}
+		if !known {
+			var names []string
+			for n := range flags {
+				names = append(names, n)
+			}
+			slices.Sort(names)
+			hint := "see vllm bench serve --help"
+			if near := user.Nearest(name, names); near != "" {
+				hint = "did you mean --" + near + "?"
+			}
+			return nil, user.Errorf(hint, "unknown flag --%s", name)
+		}
+		switch {
+		case f.arity == none && has:
+			return nil, user.Errorf("leave the value out", "--%s takes no value", name)
+		case f.arity == none:
+			args[name] = []string{}
+		case has:
+			args[name] = []string{value}
+		case f.arity == one:
+			if i+1 >= len(argv) || strings.HasPrefix(argv[i+1], "--") {
+				return nil, user.Errorf("", "--%s needs a value", name)
+			}
+			i++
+			args[name] = []string{argv[i]}
+		default:
+			args[name] = []string{}
+			for i+1 < len(argv) && !strings.HasPrefix(argv[i+1], "--") {
+				i++
+				args[name] = append(args[name], argv[i])
+			}
+		}
+	}
+	return args, nil
+}
+
+// isDatasetFlag knows the flags of vLLM's other datasets.
+func isDatasetFlag(name string) bool {
+	for prefix := range strings.FieldsSeq("hf- spec-bench- speed-bench- timed-trace- blazedit- asr- bfcl- prefix-repetition- random-mm-") {
+		if strings.HasPrefix(name, prefix) {
+			return true
+		}
+	}
+	return false
+}
+
+// translateVLLM puts the flags of vllm bench serve into Pitot's words. All
+// that cannot be honoured is named at once.
+func translateVLLM(argv []string) (*vllmBench, error) {
+	args, err := parseVLLM(argv)
+	if err != nil {
+		return nil, err
+	}
+	t := vllmTranslation{vllmArgs: args, b: &vllmBench{}, body: map[string]any{}}
+	flags := vllmFlags()
+	var names []string
+	for name := range args {
+		names = append(names, name)
+	}
+	slices.Sort(names)
+	for _, name := range names {
+		switch said := flags[name].said; {
+		case strings.HasPrefix(said, "-"):
+			t.b.notes = append(t.b.notes, "--"+name+" changes nothing: "+said[1:])
+		case said != "":
+			t.refuse("--%s: %s", name, said)
+		}
+	}
+	t.target()
+	t.workload()
+	t.load()
+	t.sampling()
+	t.result()
+	if len(t.refused) > 0 {
+		return nil, user.Errorf("leave them out, or see pitot run --help", "cannot do what vllm bench serve would:\n  %s", strings.Join(t.refused, "\n  "))
+	}
+	return t.b, nil
+}
+
+// vllmTranslation is a translation under way.
+type vllmTranslation struct {
+	vllmArgs
+	b       *vllmBench
+	body    map[string]any
+	refused []string
+	n       int // prompts
+}
+
+func (t *vllmTranslation) refuse(format string, args ...any) {
+	t.refused = append(t.refused, fmt.Sprintf(format, args...))
+}
+
+func (t *vllmTranslation) say(args ...string) { t.b.native = append(t.b.native, args...) }
+
+// text gives a flag's value, or what it is by default.
+func (t *vllmTranslation) text(name, usual string) string {
+	if v := t.vllmArgs[name]; len(v) > 0 {
+		return v[0]
+	}
+	return usual
+}
+
+func (t *vllmTranslation) on(name string) bool { return t.vllmArgs[name] != nil }
+
+// whole gives a flag's whole number of at least least.
+func (t *vllmTranslation) whole(name string, usual, least int) int {
+	v := t.text(name, "")
+	if v == "" {
+		return usual
+	}
+	n, err := strconv.Atoi(v)
+	if err != nil || n < least {
+		t.refuse("--%s: %q is not a whole number of at least %d", name, v, least)
+		return usual
+	}
+	return n
+}
+
+// float gives a flag's number, which may be inf.
+func (t *vllmTranslation) float(name string, usual float64) float64 {
+	v := t.text(name, "")
+	if v == "" {
+		return usual
+	}
+	x, err := strconv.ParseFloat(v, 64)
+	if err != nil || !(x > 0) {
+		t.refuse("--%s: %q is not a number above 0", name, v)
+		return usual
+	}
+	return x
+}
+
+func (t *vllmTranslation) target() {
+	b := t.b
+	b.as.Backend = t.text("backend", "openai")
+	api := map[string]string{"openai": "openai-completions", "vllm": "openai-completions", "openai-chat": "openai-chat"}[b.as.Backend]
+	if api == "" {
+		t.refuse("--backend %s: the backends are openai, vllm and openai-chat", b.as.Backend)
+	}
+	endpoint := t.text("endpoint", "/v1/completions")
+	if suffix := map[string]string{"openai-completions": "completions", "openai-chat": "chat/completions"}[api]; !strings.HasSuffix(endpoint, suffix) {
+		t.refuse("--endpoint %s: with --backend %s it ends with %s", endpoint, b.as.Backend, suffix)
+	}
+	host := t.text("host", "127.0.0.1")
+	if strings.Contains(host, ":") && !strings.HasPrefix(host, "[") {
+		host = "[" + host + "]"
+	}
+	base := t.text("base-url", fmt.Sprintf("http://%s:%d", host, t.whole("port", 8000, 1)))
+	t.say(strings.TrimSuffix(base, "/")+endpoint, "--api", cmp.Or(api, "openai-chat"))
+	b.as.Model, b.as.Tokenizer = t.text("model", ""), t.text("tokenizer", "")
+	if name := t.text("served-model-name", b.as.Model); name != "" {
+		t.say("--model", name)
+	}
+	b.as.NoTokenizer = t.on("skip-tokenizer-init")
+	for _, h := range t.vllmArgs["header"] {
+		name, value, ok := strings.Cut(h, "=")
+		if !ok {
+			t.refuse("--header: one of the values is not KEY=VALUE") // it may be a secret
+			continue
+		}
+		t.say("--header", strings.TrimSpace(name)+"="+strings.TrimSpace(value))
+	}
+	if t.on("insecure") {
+		t.say("--insecure")
+	}
+	if n := t.whole("ready-check-timeout-sec", 0, 0); n > 0 {
+		t.say("--wait-ready", fmt.Sprintf("%ds", n))
+	}
+}
+
+func (t *vllmTranslation) workload() {
+	name, path := t.text("dataset-name", "random"), t.text("dataset-path", "")
+	output := t.whole("output-len", 0, 1)
+	if n := t.whole("random-batch-size", 1, 1); n != 1 {
+		t.refuse("--random-batch-size: a request holds one prompt")
+	}
+	switch name {
+	case "random":
+		if path != "" {
+			t.refuse("--dataset-path: --dataset-name random takes none")
+		}
+		in, out := t.ratios()
+		length := func(n int, ratio float64) string {
+			lo, hi := max(1, int(math.Floor(float64(n)*(1-ratio)))), max(1, int(math.Ceil(float64(n)*(1+ratio))))
+			if lo == hi {
+				return strconv.Itoa(lo)
+			}
+			return fmt.Sprintf("uniform(%d,%d)", lo, hi)
+		}
+		t.say("--input", length(t.whole("input-len", t.whole("random-input-len", 1024, 1), 1), in),
+			"--output", length(cmp.Or(output, t.whole("random-output-len", 128, 1)), out))
+		if n := t.whole("random-prefix-len", 0, 0); n > 0 {
+			t.say("--prefix", strconv.Itoa(n))
+		}
+	case "sharegpt", "custom":
+		if path == "" {
+			t.refuse("--dataset-name %s: name its file with --dataset-path", name)
+			return
+		}
+		t.say("--workload", path)
+		if name == "sharegpt" {
+			output = cmp.Or(output, t.whole("sharegpt-output-len", 0, 1))
+		} else if v := t.text("custom-output-len", "256"); output == 0 && v != "-1" {
+			output = t.whole("custom-output-len", 256, 1)
+		}
+		if output > 0 {
+			t.body["max_tokens"] = output
+		}
+		if name == "custom" && !t.on("skip-chat-template") && t.b.as.Backend != "openai-chat" {
+			t.b.notes = append(t.b.notes, "prompts are sent as they are in the file: vLLM's client puts the model's chat template around them")
+		}
+	default:
+		t.refuse("--dataset-name %s: the datasets are random, sharegpt and custom", name)
+	}
+}
+
+// ratios are those of --random-range-ratio, one for both or an object.
+func (t *vllmTranslation) ratios() (in, out float64) {
+	v := t.text("random-range-ratio", "0")
+	var each struct{ Input, Output float64 }
+	if x, err := strconv.ParseFloat(v, 64); err == nil {
+		each.Input, each.Output = x, x
+	} else if json.Unmarshal([]byte(v), &each) != nil {
+		each.Input = -1
+	}
+	if !(each.Input >= 0 && each.Input < 1 && each.Output >= 0 && each.Output < 1) {
+		t.refuse("--random-range-ratio: %q is no number from 0 to below 1, nor an object of two", v)
+		return 0, 0
+	}
+	return each.Input, each.Output
+}
+
+func (t *vllmTranslation) load() {
+	as := &t.b.as
+	t.n = t.whole("num-prompts", 1000, 1)
+	as.NumPrompts = t.n
+	as.RequestRate, as.Burstiness = t.float("request-rate", math.Inf(1)), t.float("burstiness", 1)
+	as.MaxConcurrency = t.whole("max-concurrency", 0, 1)
+	users := t.n
+	if as.MaxConcurrency > 0 {
+		users = min(users, as.MaxConcurrency)
+	}
+	if math.IsInf(as.RequestRate, 1) {
+		as.QueueFromStart = true // vLLM makes all requests at once, and lets so many through
+		t.say("--concurrency", strconv.Itoa(users))
+	} else {
+		t.say("--rate", strconv.FormatFloat(as.RequestRate, 'f', -1, 64))
+		switch {
+		case math.IsInf(as.Burstiness, 1):
+			t.say("--arrival", "constant")
+		case as.Burstiness != 1:
+			t.say("--arrival", "gamma("+strconv.FormatFloat(as.Burstiness, 'f', -1, 64)+")")
+		}
+		if as.MaxConcurrency > 0 {
+			t.say("--max-in-flight", strconv.Itoa(as.MaxConcurrency))
+		}
+	}
+	t.say("--requests", strconv.Itoa(t.n), "--exactly", "--warmup", "0s", "--seed", strconv.Itoa(t.whole("seed", 0, 0)))
+	if v := t.text("probe-request-rate", "0"); v != "0" && v != "0.0" {
+		t.refuse("--probe-request-rate: one load is measured at a time")
+	}
+}
+
+// sampling makes the body of what is asked. vLLM sends no temperature unless it
+// is told one.
+func (t *vllmTranslation) sampling() {
+	t.body["temperature"] = nil
+	for flag := range strings.FieldsSeq("top-p top-k min-p temperature frequency-penalty presence-penalty repetition-penalty") {
+		v := t.text(flag, "")
+		if v == "" {
+			continue
+		}
+		if _, err := strconv.ParseFloat(v, 64); err != nil {
+			t.refuse("--%s: %q is not a number", flag, v)
+			continue
+		}
+		t.body[strings.ReplaceAll(flag, "-", "_")] = json.Number(v)
+	}
+	if n := t.whole("logprobs", 0, 0); t.on("logprobs") {
+		t.body["logprobs"] = n
+		if t.b.as.Backend == "openai-chat" {
+			t.body["logprobs"], t.body["top_logprobs"] = true, n
+		}
+	}
+	if t.on("ignore-eos") {
+		t.body["ignore_eos"] = true
+	}
+	if v := t.text("extra-body", ""); v != "" {
+		var extra map[string]any
+		d := json.NewDecoder(strings.NewReader(v))
+		d.UseNumber()
+		if err := d.Decode(&extra); err != nil || extra == nil {
+			t.refuse("--extra-body: not a JSON object")
+		}
+		for k, x := range extra {
+			t.body[k] = x
+		}
+	}
+	text, err := json.Marshal(t.body)
+	if err != nil {
+		t.refuse("--extra-body: %v", err)
+		return
+	}
+	t.say("--body", string(text))
+}
+
+func (t *vllmTranslation) result() {
+	b := t.b
+	b.save, b.append = t.on("save-result"), t.on("append-result")
+	b.dir, b.filename, b.as.Label = t.text("result-dir", ""), t.text("result-filename", ""), t.text("label", "")
+	b.as.Detailed = t.on("save-detailed")
+	for _, m := range t.vllmArgs["metadata"] {
+		k, v, ok := strings.Cut(m, "=")
+		if !ok {
+			t.refuse("--metadata: %q is not KEY=VALUE", m)
+			continue
+		}
+		b.as.Metadata = append(b.as.Metadata, [2]string{strings.TrimSpace(k), strings.TrimSpace(v)})
+	}
+	known := strings.Fields("ttft tpot itl e2el client_queue_time e2el_including_client_queue")
+	for m := range strings.SplitSeq(t.text("percentile-metrics", "ttft,tpot,itl"), ",") {
+		if !slices.Contains(known, m) {
+			t.refuse("--percentile-metrics: %q is none of %s", m, strings.Join(known, ", "))
+		}
+		b.as.Metrics = append(b.as.Metrics, m)
+	}
+	for v := range strings.SplitSeq(t.text("metric-percentiles", "99"), ",") {
+		p, err := strconv.ParseFloat(strings.TrimSpace(v), 64)
+		if err != nil || !(p >= 0 && p <= 100) {
+			t.refuse("--metric-percentiles: %q is not a number from 0 to 100", v)
+			continue
+		}
+		b.as.Percentiles = append(b.as.Percentiles, p)
+	}
+	for _, pair := range t.vllmArgs["goodput"] {
+		name, v, ok := strings.Cut(pair, ":")
+		limit, err := strconv.ParseFloat(v, 64)
+		if !ok || err != nil || !(limit >= 0) || !slices.Contains([]string{"ttft", "tpot", "e2el"}, name) {
+			t.refuse("--goodput: %q is not ttft, tpot or e2el with a limit in ms, as ttft:200", pair)
+			continue
+		}
+		if b.as.Goodput == nil {
+			b.as.Goodput = map[string]float64{}
+		}
+		b.as.Goodput[name] = limit
+	}
+}

@@ -1,0 +1,59 @@
+package cli
+
+import (
+	"errors"
+	"strings"
+	"testing"
+
+	"pitot/internal/plan"
+	"pitot/internal/user"
+)
+
+// Flags of vllm bench serve in Pitot's words. 100 × 1.1 rounds up to 111 in
+// binary fractions, there too.
+func TestTranslateVLLM(t *testing.T) {
+	for given, want := range map[string]string{
+		"": `http://127.0.0.1:8000/v1/completions --api openai-completions --input 1024 --output 128 --concurrency 1000 --requests 1000 --exactly --warmup 0s --seed 0 --body {"temperature":null}`,
+		"--host ::1 --port 80 --model m --served-model-name s --num-prompts 5 --max-concurrency 9 --temperature 0.7 --top-k 4":                                                                 `http://[::1]:80/v1/completions --api openai-completions --model s --input 1024 --output 128 --concurrency 5 --requests 5 --exactly --warmup 0s --seed 0 --body {"temperature":0.7,"top_k":4}`,
+		"--base-url https://x/ --backend openai-chat --endpoint /v1/chat/completions --request-rate 2.5 --max-concurrency 3 --burstiness inf --insecure --ready-check-timeout-sec 60 --seed 4": `https://x/v1/chat/completions --api openai-chat --insecure --wait-ready 60s --input 1024 --output 128 --rate 2.5 --arrival constant --max-in-flight 3 --requests 1000 --exactly --warmup 0s --seed 4 --body {"temperature":null}`,
+		"--random-input-len 100 --random-output-len 10 --random-range-ratio 0.1 --random-prefix-len 7 --num_prompts 1":                                                                         `http://127.0.0.1:8000/v1/completions --api openai-completions --input uniform(90,111) --output uniform(9,11) --prefix 7 --concurrency 1 --requests 1 --exactly --warmup 0s --seed 0 --body {"temperature":null}`,
+		`--random-range-ratio {"input":0.5,"output":0} --num-prompts 1 --ignore-eos --logprobs 2 --extra-body {"top_p":1,"temperature":0}`:                                                     `http://127.0.0.1:8000/v1/completions --api openai-completions --input uniform(512,1536) --output 128 --concurrency 1 --requests 1 --exactly --warmup 0s --seed 0 --body {"ignore_eos":true,"logprobs":2,"temperature":0,"top_p":1}`,
+		"--dataset-name sharegpt --dataset-path f.json --output-len 20 --num-prompts 1 --header a=b c=d":                                                                                       `http://127.0.0.1:8000/v1/completions --api openai-completions --header a=b --header c=d --workload f.json --concurrency 1 --requests 1 --exactly --warmup 0s --seed 0 --body {"max_tokens":20,"temperature":null}`,
+		"--dataset-name custom --dataset-path f.jsonl --custom-output-len -1 --num-prompts 1":                                                                                                  `http://127.0.0.1:8000/v1/completions --api openai-completions --workload f.jsonl --concurrency 1 --requests 1 --exactly --warmup 0s --seed 0 --body {"temperature":null}`,
+	} {
+		b, err := translateVLLM(strings.Fields(given))
+		if err != nil {
+			t.Errorf("%s: %v", given, err)
+			continue
+		}
+		if got := strings.Join(b.native, " "); got != want {
+			t.Errorf("%s:\n got %s\nwant %s", given, got, want)
+		}
+		p, _, err := plan.Decode(runSettings(), b.native, nil)
+		if err == nil {
+			err = p.Check()
+		}
+		if err != nil {
+			t.Errorf("%s: pitot run does not take it: %v", given, err)
+		}
+	}
+}
+
+// Whatever is given, it becomes a run or a sentence.
+func FuzzTranslateVLLM(f *testing.F) {
+	f.Add("--num-prompts 3 --request-rate inf --goodput ttft:5 --metadata a=b")
+	f.Add("--random-range-ratio {} --extra-body [] --header x --burstiness NaN --metric-percentiles 1,x")
+	f.Fuzz(func(t *testing.T, line string) {
+		b, err := translateVLLM(strings.Fields(line))
+		if u := (*user.Error)(nil); err != nil && !errors.As(err, &u) {
+			t.Fatal(err)
+		}
+		if err != nil {
+			return
+		}
+		_, _, err = plan.Decode(runSettings(), b.native, nil)
+		if u := (*user.Error)(nil); err != nil && !errors.As(err, &u) {
+			t.Fatal(err)
+		}
+	})
+}

@@ -1,0 +1,124 @@
+package compare
+
+import (
+	"bytes"
+	_ "embed"
+	"encoding/json"
+	"fmt"
+
+	"pitot/internal/result"
+	"pitot/internal/user"
+)
+
+// baselineName begins the schema of every version of baselines.
+const baselineName = "pitot.baseline/"
+
+// BaselineSchema names this version of the contract.
+const BaselineSchema = baselineName + "v1"
+
+// Baseline is what later runs are compared with: runs without what a comparison
+// does not look at, small enough to be committed.
+type Baseline struct {
+	Schema string       `json:"schema"`
+	Runs   []result.Run `json:"runs"`
+}
+
+//go:embed baseline.schema.json
+var baselineSchema string
+
+// BaselineJSONSchema is the contract as a JSON Schema, draft 2020-12. It refers
+// to that of run.json.
+func BaselineJSONSchema() string { return baselineSchema }
+
+// NewBaseline makes a baseline of the sides' runs.
+func NewBaseline(sides []Side) Baseline {
+	b := Baseline{Schema: BaselineSchema}
+	for _, s := range sides {
+		for _, r := range s.Runs {
+			b.Runs = append(b.Runs, stripped(r.Run))
+		}
+	}
+	return b
+}
+
+// JSON is the file, with a line for each run, so that a diff shows which one
+// changed.
+func (b Baseline) JSON() ([]byte, error) {
+	var out bytes.Buffer
+	fmt.Fprintf(&out, "{\"schema\": %q, \"runs\": [", b.Schema)
+	for i := range b.Runs {
+		line, err := json.Marshal(&b.Runs[i])
+		if err != nil {
+			return nil, fmt.Errorf("write baseline: %w", err)
+		}
+		if i > 0 {
+			out.WriteByte(',')
+		}
+		fmt.Fprintf(&out, "\n%s", line)
+	}
+	out.WriteString("\n]}\n")
+	return out.Bytes(), nil
+}
+
+// stripped is a run without what a comparison does not look at.
+func stripped(run *result.Run) result.Run {
+	out := *run
+	out.Command, out.Curve, out.Points = []string{}, nil, []result.Point{}
+	if run.Capacity != nil {
+		c := *run.Capacity
+		c.Trail = []result.CapacityProbe{}
+		out.Capacity = &c
+	}
+	for _, p := range points(run) {
+		p.InFlight, p.Growth, p.Until, p.Classes, p.Checks, p.StabilityWhy = nil, nil, nil, nil, []result.Check{}, ""
+		p.Requests.ErrorExamples = nil
+		x := p.Metrics
+		p.Metrics = result.Metrics{
+			TTFT: bare(x.TTFT), TTFA: bare(x.TTFA), TPOT: bare(x.TPOT), ITL: bare(x.ITL), ICL: bare(x.ICL), Stall: bare(x.Stall),
+			E2E: bare(x.E2E), Generation: bare(x.Generation), InputTokens: bare(x.InputTokens), OutputTokens: bare(x.OutputTokens),
+			CachedTokens: bare(x.CachedTokens), Undefined: x.Undefined,
+		}
+		out.Points = append(out.Points, p)
+	}
+	return out
+}
+
+// bare is a summary without what a comparison does not look at.
+func bare(s *result.Summary) *result.Summary {
+	if s == nil {
+		return nil
+	}
+	out := *s
+	out.Phi, out.Bounds, out.NoInterval, out.P99Numpy = nil, nil, nil, nil
+	return &out
+}
+
+func decodeBaseline(path string, data []byte) ([]Source, error) {
+	var head struct {
+		Schema string `json:"schema"`
+	}
+	damaged := func(err error) error {
+		return user.Errorf("write it anew: pitot compare --save-baseline "+path+" RUN…", "%s is damaged: %v", path, err)
+	}
+	if err := json.Unmarshal(data, &head); err != nil {
+		return nil, damaged(err)
+	}
+	if head.Schema != BaselineSchema {
+		return nil, otherSchema(path, head.Schema, BaselineSchema)
+	}
+	var b Baseline
+	if err := json.Unmarshal(data, &b); err != nil {
+		return nil, damaged(err)
+	}
+	if len(b.Runs) == 0 {
+		return nil, user.Errorf("write it anew: pitot compare --save-baseline "+path+" RUN…", "%s holds no run", path)
+	}
+	var runs []Source
+	for i := range b.Runs {
+		if has := b.Runs[i].Schema; has != result.Schema {
+			return nil, otherSchema("a run in "+path, has, result.Schema)
+		}
+		runs = append(runs, Source{path, &b.Runs[i]})
+	}
+	return runs, nil
+}

@@ -1,0 +1,206 @@
+package compare
+
+import (
+	"fmt"
+	"math"
+	"slices"
+
+	"pitot/internal/stat"
+)
+
+const (
+	level = 0.95
+	alpha = 1 - level
+	power = 0.8
+	// enough launches a side for a verdict. With fewer, what a simulated system
+	// near its limit shows is called different too often (bench/stat, compare).
+	enough = 5
+	// shareMargin is what shares of the requests may differ by and be
+	// equivalent: a share of 99 % is no share of 95 %.
+	shareMargin = 0.01
+)
+
+// scale is what a metric is tested on: logarithms, since times and rates differ
+// by factors, or shares as they are.
+type scale struct {
+	in     string // what a change is in: "ratio" or "share"
+	to     func(float64) float64
+	change func(float64) float64 // of a difference on the scale
+	mean   func(float64) float64 // back from a mean on the scale
+	back   func(float64) float64 // a change onto the scale
+	margin float64               // on the scale
+}
+
+func scaleOf(m metric, a, b sample, within float64) (scale, string) {
+	same := func(x float64) float64 { return x }
+	if m.share {
+		return scale{"share", same, same, same, same, shareMargin}, ""
+	}
+	positive, sum := true, 0.
+	for _, s := range []sample{a, b} {
+		for _, x := range s.values {
+			positive = positive && x > 0
+		}
+	}
+	for _, x := range a.values {
+		sum += x
+	}
+	if positive {
+		return scale{"ratio", math.Log, math.Expm1, math.Exp, math.Log1p, math.Log1p(within)}, ""
+	}
+	// A zero has no logarithm: relative to the mean of A then.
+	if !(sum > 0) {
+		return scale{}, "zero on side " + a.side
+	}
+	unit := sum / float64(len(a.values))
+	return scale{"ratio", func(x float64) float64 { return x / unit }, same, func(x float64) float64 { return x * unit }, same, within}, ""
+}
+
+func (s scale) all(xs []float64) []float64 {
+	out := make([]float64, len(xs))
+	for i, x := range xs {
+		out[i] = s.to(x)
+	}
+	return out
+}
+
+// interval is one of a difference on the scale as one of the change, nil if no
+// number is as large as its end.
+func (s scale) interval(v stat.Interval) *[2]float64 {
+	lo, hi := s.change(v.Lo), s.change(v.Hi)
+	if math.IsInf(hi, 0) || math.IsNaN(lo+hi) {
+		return nil
+	}
+	return &[2]float64{lo, hi}
+}
+
+// test is what launches say of a difference.
+type test struct {
+	d    stat.Difference // on the scale
+	flat bool            // no spread: the same in every launch
+	sd   float64         // of launches, both sides pooled
+}
+
+// newRow compares one metric, without a verdict yet. why says why it cannot.
+func newRow(m metric, a, b sample, within float64) (r Row, why string) {
+	s, why := scaleOf(m, a, b, within)
+	if why != "" {
+		return r, why
+	}
+	xs, ys := s.all(a.values), s.all(b.values)
+	mx, sx := stat.Moments(xs)
+	my, sy := stat.Moments(ys)
+	r = Row{
+		Metric: m.name, Unit: m.unit, ChangeIn: s.in, A: s.mean(mx), B: s.mean(my), Change: s.change(my - mx),
+		Few: a.few || b.few, Verdict: Undistinguished,
+		metric: m, scale: s, launches: [2]int{len(xs), len(ys)},
+	}
+	if m.share {
+		r.Unit = "share"
+	}
+	if x := r.A + r.B + r.Change; math.IsInf(x, 0) || math.IsNaN(x) {
+		return r, "the values are out of all range"
+	}
+	if len(xs) < 2 || len(ys) < 2 {
+		r.within(a, b)
+		return r, ""
+	}
+	r.test = &test{}
+	nx, ny := float64(len(xs)), float64(len(ys))
+	r.test.sd = math.Sqrt((sx*sx*(nx-1) + sy*sy*(ny-1)) / (nx + ny - 2))
+	d, ok := stat.Welch(xs, ys, level)
+	if !ok || constant(a.values) && constant(b.values) { // what is left of a spread is rounding
+		r.A, r.B, r.Change = a.values[0], b.values[0], 0
+		if r.A != r.B {
+			r.Change = s.change(ys[0] - xs[0])
+		}
+		r.test.flat = true
+		r.NoInterval = "every launch of a side has the same value"
+		return r, ""
+	}
+	r.test.d, r.P, r.CI95 = d, &d.P, s.interval(d.Interval)
+	shift := stat.HodgesLehmann(xs, ys, level)
+	robust := s.change(shift.Estimate)
+	r.Robust = &robust
+	if shift.Reason == "" {
+		r.RobustCI95 = s.interval(shift.Interval)
+	}
+	return r, ""
+}
+
+func constant(xs []float64) bool { return slices.Min(xs) == slices.Max(xs) }
+
+// within gives the interval that single launches allow: of the difference
+// between these two launches, not between systems.
+func (r *Row) within(a, b sample) {
+	if len(a.values) > 1 || len(b.values) > 1 {
+		one := a.side
+		if len(b.values) == 1 {
+			one = b.side
+		}
+		r.NoInterval = "one launch of " + one
+		return
+	}
+	var xs [2][]float64 // repeats
+	for i, s := range []sample{a, b} {
+		for _, v := range s.repeats[0] {
+			xs[i] = append(xs[i], r.scale.to(v.x))
+		}
+	}
+	if len(xs[0]) > 1 && len(xs[1]) > 1 {
+		if d, ok := stat.Welch(xs[0], xs[1], level); ok {
+			r.CI95 = r.scale.interval(d.Interval)
+			return
+		}
+	}
+	var own [2]stat.Interval
+	for i, s := range []sample{a, b} {
+		ci := s.repeats[0][0].ci
+		if len(s.repeats[0]) > 1 || ci == nil || r.scale.in == "ratio" && !(ci[0] > 0) {
+			r.NoInterval = "the runs have none of their own"
+			return
+		}
+		own[i] = stat.Interval{Lo: r.scale.to(ci[0]), Hi: r.scale.to(ci[1])}
+	}
+	x, y := r.scale.to(a.values[0]), r.scale.to(b.values[0])
+	r.CI95 = r.scale.interval(stat.IntervalOfDifference(x, y, own[0], own[1]))
+}
+
+// needed says how many launches a side would tell a difference: the asked one,
+// else the one seen, else the least that matters. The level is that of the
+// first step of Holm's correction, so that it is enough whatever the others show.
+func (r *Row) needed(asked float64) {
+	if r.test == nil || r.test.flat {
+		return
+	}
+	delta := max(math.Abs(r.test.d.Estimate), r.scale.margin)
+	if asked != 0 {
+		delta = math.Abs(r.scale.back(asked))
+	}
+	k, ok := stat.ValuesNeeded(delta, r.test.sd, 1-alpha/float64(max(1, r.family)), power)
+	if !ok {
+		return
+	}
+	if asked < 0 || asked == 0 && r.Change < 0 && delta > r.scale.margin {
+		delta = -delta
+	}
+	k = max(k, enough)
+	r.Needed, r.ToTell = &k, r.scale.change(delta)
+}
+
+// worse says whether a change is for the worse.
+func (r *Row) worse() bool { return (r.Change < 0) == r.metric.more }
+
+// fewLaunches says why there is no verdict on systems, "" if there may be one.
+func (r *Row) fewLaunches() string {
+	switch a, b := r.launches[0], r.launches[1]; {
+	case a == 1 && b == 1:
+		return "one launch each"
+	case min(a, b) >= enough:
+		return ""
+	case a == b:
+		return fmt.Sprintf("%d launches a side, verdicts from %d on", a, enough)
+	default:
+		return fmt.Sprintf("%d against %d launches, verdicts from %d a side on", a, b, enough)
+	}
+}

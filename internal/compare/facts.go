@@ -1,0 +1,260 @@
+package compare
+
+import (
+	"encoding/json"
+	"fmt"
+	"maps"
+	"math"
+	"slices"
+	"strings"
+
+	"pitot/internal/result"
+	"pitot/internal/user"
+)
+
+// Difference is something other than the measured numbers in which sides
+// differ, or the runs of one side among themselves.
+type Difference struct {
+	What   string     `json:"what"`
+	Values [][]string `json:"values"` // of each side; more than one where its runs differ
+	Mixed  bool       `json:"mixed"`  // the runs of a side differ
+}
+
+// fact is one thing known of a run.
+type fact struct{ what, value string }
+
+// differences lists the facts that are not the same on all sides, in the order
+// in which they matter: server, configuration, workload, machine.
+func differences(sides []Side, workloads bool) []Difference {
+	var order []string
+	values := map[string][][]string{}
+	for i, s := range sides {
+		for _, r := range s.Runs {
+			for _, f := range facts(r.Run, workloads) {
+				if values[f.what] == nil {
+					order = append(order, f.what)
+					values[f.what] = make([][]string, len(sides))
+				}
+				if v := &values[f.what][i]; !slices.Contains(*v, f.value) {
+					*v = append(*v, f.value)
+				}
+			}
+		}
+	}
+	rank := func(what string) int {
+		return slices.IndexFunc(groups(), func(g string) bool { return strings.HasPrefix(what, g) })
+	}
+	slices.SortStableFunc(order, func(a, b string) int { return rank(a) - rank(b) })
+	out := []Difference{}
+	for _, what := range order {
+		d := Difference{What: what}
+		same := true
+		for _, v := range values[what] {
+			slices.Sort(v)
+			d.Values = append(d.Values, append([]string{}, v...))
+			d.Mixed = d.Mixed || len(v) > 1
+			same = same && slices.Equal(v, values[what][0])
+		}
+		if !same || d.Mixed {
+			out = append(out, d)
+		}
+	}
+	return append(out, served(sides)...)
+}
+
+// groups are beginnings of facts' names, in the order in which they are told.
+func groups() []string {
+	return []string{"target", "model", "API", "server", "note", "workload", "SLO", "GPUs", "stamps", "client", "pitot", ""}
+}
+
+// facts of a run: all that may explain a difference but seeds and times.
+func facts(run *result.Run, workloads bool) []fact {
+	out := []fact{{"target", run.Target.Spec}, {"model", run.Target.Model}, {"API", run.Target.API}}
+	for _, k := range slices.Sorted(maps.Keys(run.Target.Server)) {
+		if k == started || k == "model" || k == "engine" && run.Target.Kind != "http" {
+			continue // tells launches apart, or is told already
+		}
+		out = append(out, fact{"server " + k, run.Target.Server[k]})
+	}
+	for _, k := range slices.Sorted(maps.Keys(run.Notes)) {
+		if k != "launch" {
+			out = append(out, fact{"note " + k, run.Notes[k]})
+		}
+	}
+	if workloads {
+		w := workloadOf(run)
+		for _, k := range slices.Sorted(maps.Keys(w)) {
+			out = append(out, fact{"workload " + k, w[k]})
+		}
+	}
+	for _, p := range points(run) {
+		if p.SLO != nil {
+			out = append(out, fact{"SLO", p.SLO.Spec})
+		}
+		if g := p.Throughput.PerGPU; g != nil {
+			out = append(out, fact{"GPUs", user.Count(g.GPUs)})
+		}
+	}
+	e := run.Environment
+	return append(out,
+		fact{"stamps", e.Stamps}, fact{"client CPU", fmt.Sprintf("%s, %d cores", e.CPU, e.Cores)},
+		fact{"client memory", fmt.Sprintf("%.3g GB", float64(e.MemoryBytes)/1e9)},
+		fact{"client system", join(e.OS+"/"+e.Arch, e.Kernel)}, fact{"client clock", e.Clocksource},
+		fact{"pitot", run.Pitot.Version + " (" + run.Pitot.Commit + ")"},
+	)
+}
+
+// served says where answers, caches or windows were not the same in the mean:
+// then numbers differ for another reason than speed.
+func served(sides []Side) (out []Difference) {
+	tokens := func(of func(*result.Metrics) *result.Summary) func(*result.Point) (mean, n float64) {
+		return func(p *result.Point) (mean, n float64) {
+			if s := of(&p.Metrics); s != nil && s.Mean != nil {
+				return *s.Mean, float64(s.N)
+			}
+			return 0, 0
+		}
+	}
+	for _, of := range []struct {
+		what    string
+		matters float64 // relative
+		get     func(*result.Point) (mean, n float64)
+	}{
+		{"window, mean s", 0.1, func(p *result.Point) (mean, n float64) { return p.Seconds.Window, 1 }},
+		{"prompts, mean tokens", 0.01, tokens(func(m *result.Metrics) *result.Summary { return m.InputTokens })},
+		{"cached, mean tokens", 0.01, tokens(func(m *result.Metrics) *result.Summary { return m.CachedTokens })},
+		{"answers, mean tokens", 0.01, tokens(func(m *result.Metrics) *result.Summary { return m.OutputTokens })},
+	} {
+		d := Difference{What: of.what}
+		lo, hi := math.Inf(1), math.Inf(-1)
+		for _, s := range sides {
+			mean, n := meanOver(s, of.get)
+			if n == 0 {
+				d.Values = append(d.Values, []string{})
+				continue
+			}
+			lo, hi = min(lo, mean), max(hi, mean)
+			d.Values = append(d.Values, []string{fmt.Sprintf("%.4g", mean)})
+		}
+		if hi-lo > of.matters*hi && hi-lo > 0.5 {
+			out = append(out, d)
+		}
+	}
+	return out
+}
+
+func meanOver(s Side, of func(*result.Point) (mean, n float64)) (mean, n float64) {
+	for _, r := range s.Runs {
+		for _, p := range points(r.Run) {
+			x, k := of(&p)
+			mean, n = mean+x*k, n+k
+		}
+	}
+	return mean / n, n
+}
+
+// workloadOf is what a run asked, as far as it makes another question: not how
+// it was rendered for the server's tokenizer.
+func workloadOf(run *result.Run) map[string]string {
+	var w map[string]any
+	if json.Unmarshal(run.Workload, &w) != nil {
+		return map[string]string{"kind": "unknown"}
+	}
+	out := map[string]string{}
+	add := func(key string, v any) {
+		text, ok := v.(string)
+		if !ok {
+			data, _ := json.Marshal(v) // came from JSON
+			text = string(data)
+		}
+		out[key] = text
+	}
+	for key, v := range w {
+		switch inner, _ := v.(map[string]any); key {
+		case "vocabulary", "calibration":
+		case "file":
+			for _, k := range []string{"sha256", "output_estimated"} {
+				if x, ok := inner[k]; ok {
+					add("file "+k, x)
+				}
+			}
+		case "sampling", "prefix":
+			for k, x := range inner {
+				add(key+" "+k, x)
+			}
+		default:
+			add(key, v)
+		}
+	}
+	return out
+}
+
+// asked is a workload as one string, equal where workloads are.
+func asked(run *result.Run) string {
+	data, _ := json.Marshal(workloadOf(run)) // strings, in the order of their keys
+	return string(data)
+}
+
+// brief names a workload beside others.
+func brief(run *result.Run) string {
+	w := workloadOf(run)
+	if sum := w["file sha256"]; sum != "" {
+		return "file " + sum[:min(8, len(sum))]
+	}
+	s := w["input"] + " tokens in, " + w["output"] + " out"
+	if n := w["prefix tokens"]; n != "" {
+		s += ", prefix " + n + " × " + w["prefix share"]
+	}
+	return s
+}
+
+// unlike says in what two workloads differ.
+func unlike(a, b *result.Run) string {
+	x, y := workloadOf(a), workloadOf(b)
+	keys := slices.Collect(maps.Keys(x))
+	keys = append(keys, slices.Collect(maps.Keys(y))...)
+	slices.Sort(keys)
+	var out []string
+	for _, k := range slices.Compact(keys) {
+		if x[k] != y[k] {
+			out = append(out, fmt.Sprintf("%s %s and %s", k, known(x[k]), known(y[k])))
+		}
+	}
+	return strings.Join(out, ", ")
+}
+
+func known(s string) string {
+	if s == "" {
+		return "none"
+	}
+	return s
+}
+
+// tokenizers says why tokens of two sides may not be the same: their models
+// have other names, or their servers counted the same words otherwise. "" if
+// neither is known.
+func tokenizers(sides ...Side) string {
+	const hint = "tokens may not be the same (--allow tokenizers)"
+	first := sides[0].Runs[0].Run
+	for _, s := range sides {
+		for _, r := range s.Runs {
+			if a, b := first.Target.Model, r.Run.Target.Model; a != b {
+				return fmt.Sprintf("%s and %s: %s", a, b, hint)
+			}
+			if a, b := perWord(first), perWord(r.Run); a > 0 && b > 0 && math.Abs(a-b) > 0.01*a {
+				return fmt.Sprintf("%.3g and %.3g tokens a word: %s", a, b, hint)
+			}
+		}
+	}
+	return ""
+}
+
+func perWord(run *result.Run) float64 {
+	var w struct {
+		Calibration struct {
+			PerWord float64 `json:"tokens_per_word"`
+		} `json:"calibration"`
+	}
+	_ = json.Unmarshal(run.Workload, &w) // not there: 0
+	return w.Calibration.PerWord
+}

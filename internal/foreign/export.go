@@ -1,0 +1,175 @@
+package foreign
+
+import (
+	"bufio"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"pitot/internal/result"
+	"pitot/internal/user"
+)
+
+// Format is one that a run can be written in.
+type Format struct {
+	Name  string // as in --export NAME=PATH
+	About string
+	write func(w io.Writer, run *result.Run, dir string) error
+}
+
+// Formats lists what a run can be written as.
+func Formats() []Format {
+	return []Format{
+		{"vllm", "result JSON of vllm bench serve --save-result", writeVLLM},
+		{"vllm-detailed", "the same with --save-detailed: arrays of every request and gap", writeVLLMDetailed},
+		{"sglang", "JSON line of SGLang's bench_serving --output-file", writeSGLang},
+		{"sglang-detailed", "the same with --output-details", writeSGLangDetailed},
+		{"aiperf", "AIPerf's profile_export_aiperf.json, of a run of one point", writeAIPerf},
+		{"openmetrics", "OpenMetrics text with histograms, for Prometheus", writeOpenMetrics},
+		{"perfetto", "trace events of requests, for ui.perfetto.dev", writePerfetto},
+		{"csv", "one line for each point", writeCSV},
+		{"csv-requests", "one line for each request", writeCSVRequests},
+		{"parquet", "one row for each request, with its latencies", writeParquet},
+	}
+}
+
+// Export is a format and a place.
+type Export struct{ Format, Path string }
+
+// ParseExports reads NAME=PATH. Every error is a [user.Error].
+func ParseExports(texts []string) ([]Export, error) {
+	var out []Export
+	var names []string
+	for _, f := range Formats() {
+		names = append(names, f.Name)
+	}
+	for _, t := range texts {
+		name, path, ok := strings.Cut(t, "=")
+		if !ok || path == "" {
+			return nil, user.Errorf("for example --export vllm=result.json", "--export: %q is not NAME=PATH", t)
+		}
+		if _, known := formatOf(name); !known {
+			return nil, user.Errorf(user.Known(name, names), "--export: unknown format %q", name)
+		}
+		if info, err := os.Stat(path); err == nil && info.IsDir() {
+			return nil, user.Errorf("name a file", "--export: %s is a directory", path)
+		}
+		for _, e := range out {
+			if e.Path == path {
+				return nil, user.Errorf("give each a file of its own", "--export: %s is named twice", path)
+			}
+		}
+		out = append(out, Export{name, path})
+	}
+	return out, nil
+}
+
+func formatOf(name string) (Format, bool) {
+	for _, f := range Formats() {
+		if f.Name == name {
+			return f, true
+		}
+	}
+	return Format{}, false
+}
+
+// Write writes a run, whose records are in dir. A file that is there already
+// is replaced once the new one is whole.
+func (e Export) Write(run *result.Run, dir string) error {
+	f, ok := formatOf(e.Format)
+	if !ok {
+		return fmt.Errorf("export %s: no such format", e.Format)
+	}
+	err := Replace(e.Path, func(w io.Writer) error { return f.write(w, run, dir) })
+	if err != nil {
+		return fmt.Errorf("export %s: %w", e.Format, err)
+	}
+	return nil
+}
+
+// Replace writes a file as a whole, and its directory if it is not there. What
+// is no regular file, such as /dev/stdout, is written to as it is. That the
+// place cannot be written to is a [user.Error].
+func Replace(path string, write func(io.Writer) error) (err error) {
+	place := func(err error) error {
+		var at *fs.PathError
+		if errors.As(err, &at) {
+			err = at.Err
+		}
+		return user.Errorf("choose another place", "write %s: %v", path, err)
+	}
+	if info, err := os.Stat(path); err == nil && !info.Mode().IsRegular() {
+		file, err := os.OpenFile(path, os.O_WRONLY, 0)
+		if err != nil {
+			return place(err)
+		}
+		defer file.Close()
+		return buffered(file, write, place)
+	}
+	dir := filepath.Dir(path)
+	if err := os.MkdirAll(dir, 0o755); err != nil {
+		return place(err)
+	}
+	temp, err := os.CreateTemp(dir, filepath.Base(path)+".*.tmp")
+	if err != nil {
+		return place(err)
+	}
+	defer os.Remove(temp.Name()) // gone already when all went well
+	if err := buffered(temp, write, place); err != nil {
+		temp.Close()
+		return err
+	}
+	if err := errors.Join(temp.Chmod(0o644), temp.Close()); err != nil {
+		return place(err)
+	}
+	if err := os.Rename(temp.Name(), path); err != nil {
+		return place(err)
+	}
+	return nil
+}
+
+// buffered hands write a buffer in front of w; place makes the error of what w
+// does not take.
+func buffered(w io.Writer, write func(io.Writer) error, place func(error) error) error {
+	out := &outlet{w: w}
+	b := bufio.NewWriterSize(out, 1<<16)
+	err := write(b)
+	if err == nil {
+		err = b.Flush()
+	}
+	if out.err != nil {
+		return place(out.err)
+	}
+	return err
+}
+
+// outlet remembers its error, so that it can be told from one of the records.
+type outlet struct {
+	w   io.Writer
+	err error
+}
+
+func (o *outlet) Write(b []byte) (int, error) {
+	n, err := o.w.Write(b)
+	if err != nil {
+		o.err = err
+	}
+	return n, err
+}
+
+// errNoRecords says that a run's records are not there any more.
+var errNoRecords = user.Errorf("the formats are written from its records: requests.parquet and chunks.parquet", "the run's directory has no records")
+
+// errNothing says that there is nothing to write.
+var errNothing = user.Errorf("measure again: the run ended before its load began", "the run has no records of any point")
+
+func noRecords(err error) error {
+	if errors.Is(err, fs.ErrNotExist) {
+		return errNoRecords
+	}
+	return err
+}

@@ -1,0 +1,248 @@
+package foreign
+
+import (
+	"encoding/csv"
+	"fmt"
+	"io"
+	"strconv"
+
+	"github.com/parquet-go/parquet-go"
+	"github.com/parquet-go/parquet-go/compress/zstd"
+
+	"pitot/internal/record"
+	"pitot/internal/result"
+)
+
+// Tables for spreadsheets and data frames. What is not known is empty in CSV
+// and null in Parquet.
+
+// Line is one request. Latencies are Pitot's own definitions, in milliseconds,
+// and only where the request has a definite value.
+type Line struct {
+	Point        int32    `parquet:"point"`
+	Rate         *float64 `parquet:"rate,optional"`        // of the point, asked
+	Concurrency  *int64   `parquet:"concurrency,optional"` // of the point
+	ID           int64    `parquet:"id"`
+	Class        *string  `parquet:"class,optional"`
+	InWindow     bool     `parquet:"in_window"` // it is of the cohort that is measured
+	DueS         float64  `parquet:"due_s"`     // seconds since the load of its point began
+	Outcome      string   `parquet:"outcome"`   // ok, failed, cut or unsent
+	Error        *string  `parquet:"error,optional"`
+	Status       *int64   `parquet:"status,optional"`
+	Finish       *string  `parquet:"finish,optional"`
+	InputTokens  *int64   `parquet:"input_tokens,optional"`
+	CachedTokens *int64   `parquet:"cached_tokens,optional"`
+	OutputTokens *int64   `parquet:"output_tokens,optional"`
+	Chunks       int64    `parquet:"chunks"`
+	HeldMS       *float64 `parquet:"held_ms,optional"`
+	ConnectMS    *float64 `parquet:"connect_ms,optional"`
+	LagMS        *float64 `parquet:"lag_ms,optional"`
+	TTFT         *float64 `parquet:"ttft_ms,optional"`
+	TTFA         *float64 `parquet:"ttfa_ms,optional"`
+	TPOT         *float64 `parquet:"tpot_n1_ms,optional"` // (last token − first token) / (visible tokens − 1)
+	E2E          *float64 `parquet:"e2e_ms,optional"`
+	ServiceTTFT  *float64 `parquet:"service_ttft_ms,optional"`
+	ServiceE2E   *float64 `parquet:"service_e2e_ms,optional"`
+}
+
+// latenciesOf gives the latencies of a request; the rest stays empty.
+func latenciesOf(q *request) (l Line) {
+	span := func(from, to int64) *float64 {
+		if from < 0 || to < 0 {
+			return nil
+		}
+		x := float64(to-from) / 1e6
+		return &x
+	}
+	l.HeldMS, l.ConnectMS, l.LagMS = span(q.due, q.eligible), span(q.eligible, q.ready), span(q.ready, q.sent)
+	end := int64(record.Unset)
+	if q.ok() {
+		end = q.done
+		if q.stream {
+			end = q.last
+		}
+	}
+	l.E2E, l.ServiceE2E = span(q.due, end), span(q.sent, end)
+	if !q.stream || q.outcome == record.Failed {
+		return l
+	}
+	l.TTFT, l.ServiceTTFT, l.TTFA = span(q.due, q.first), span(q.sent, q.first), span(q.due, q.answer)
+	visible := q.completion - max(q.hidden, 0)
+	if q.completion < 0 {
+		visible = q.counted
+	}
+	between := q.hidden > 0 && q.answer > q.first // hidden tokens between visible ones
+	if generation := span(q.first, end); generation != nil && visible > 1 && !between {
+		x := *generation / float64(visible-1)
+		l.TPOT = &x
+	}
+	return l
+}
+
+func lineOf(c *cohort, q *request) Line {
+	l := latenciesOf(q)
+	known := func(n int32) *int64 {
+		if n < 0 {
+			return nil
+		}
+		x := int64(n)
+		return &x
+	}
+	text := func(s string) *string {
+		if s == "" {
+			return nil
+		}
+		return &s
+	}
+	l.Point, l.Rate = int32(c.index), c.point.Load.Rate
+	if n := c.point.Load.Concurrency; n != nil {
+		l.Concurrency = known(int32(*n))
+	}
+	l.ID, l.Class, l.InWindow, l.DueS = q.id, text(q.class), q.due >= c.t0 && q.due < c.t1, float64(q.due)/1e9
+	l.Outcome, l.Error, l.Status, l.Finish = q.outcome.String(), text(q.errorClass), known(q.status), text(q.finish)
+	l.InputTokens, l.CachedTokens, l.OutputTokens = known(q.input), known(q.cached), known(q.completion)
+	if q.completion < 0 && q.counted >= 0 && q.events > 0 {
+		l.OutputTokens = known(q.counted)
+	}
+	l.Chunks = int64(q.events)
+	return l
+}
+
+// lines hands every request of a run to take, those outside the window too.
+func lines(run *result.Run, dir string, take func(*Line) error) error {
+	g := gathering{everything: true}
+	n := 0
+	for c, err := range g.points(run, dir) {
+		if err != nil {
+			return err
+		}
+		for i := range c.requests {
+			l := lineOf(c, &c.requests[i])
+			if err := take(&l); err != nil {
+				return err
+			}
+			n++
+		}
+	}
+	if n == 0 {
+		return errNothing
+	}
+	return nil
+}
+
+func writeParquet(w io.Writer, run *result.Run, dir string) error {
+	const group = 1 << 16 // rows that are in memory before they are written
+	p := parquet.NewGenericWriter[Line](w, parquet.Compression(&zstd.Codec{Level: zstd.SpeedFastest}), parquet.CreatedBy("pitot", "1", ""), parquet.MaxRowsPerRowGroup(group))
+	one := make([]Line, 1)
+	err := lines(run, dir, func(l *Line) error {
+		one[0] = *l
+		_, err := p.Write(one)
+		return err
+	})
+	if err != nil {
+		return err
+	}
+	if err := p.Close(); err != nil {
+		return fmt.Errorf("write parquet: %w", err)
+	}
+	return nil
+}
+
+func writeCSVRequests(w io.Writer, run *result.Run, dir string) error {
+	out := csv.NewWriter(w)
+	var head []string
+	for _, f := range parquet.SchemaOf(Line{}).Fields() {
+		head = append(head, f.Name())
+	}
+	if err := out.Write(head); err != nil {
+		return err
+	}
+	err := lines(run, dir, func(l *Line) error {
+		return out.Write([]string{
+			strconv.Itoa(int(l.Point)), cellOf(l.Rate), cellOf(l.Concurrency), strconv.FormatInt(l.ID, 10), cellOf(l.Class),
+			strconv.FormatBool(l.InWindow), cellOf(&l.DueS), l.Outcome, cellOf(l.Error), cellOf(l.Status), cellOf(l.Finish),
+			cellOf(l.InputTokens), cellOf(l.CachedTokens), cellOf(l.OutputTokens), cellOf(&l.Chunks),
+			cellOf(l.HeldMS), cellOf(l.ConnectMS), cellOf(l.LagMS), cellOf(l.TTFT), cellOf(l.TTFA), cellOf(l.TPOT), cellOf(l.E2E),
+			cellOf(l.ServiceTTFT), cellOf(l.ServiceE2E),
+		})
+	})
+	if err != nil {
+		return err
+	}
+	out.Flush()
+	return out.Error()
+}
+
+// cellOf writes a value that may not be known.
+func cellOf[T float64 | int64 | int | string](x *T) string {
+	if x == nil {
+		return ""
+	}
+	switch v := any(*x).(type) {
+	case float64:
+		return strconv.FormatFloat(v, 'f', -1, 64)
+	case string:
+		return plainCell(v)
+	}
+	return fmt.Sprint(*x)
+}
+
+// plainCell keeps a spreadsheet from taking what a server said for a formula.
+func plainCell(s string) string {
+	if s != "" && (s[0] == '=' || s[0] == '+' || s[0] == '-' || s[0] == '@') {
+		return "'" + s
+	}
+	return s
+}
+
+// writeCSV writes one line for each point, from the result alone.
+func writeCSV(w io.Writer, run *result.Run, _ string) error {
+	out := csv.NewWriter(w)
+	head := []string{"model", "point", "stage", "loop", "rate", "concurrency", "max_in_flight", "window_s", "due", "ok", "failed", "cut", "unsent",
+		"requests_per_s", "input_tokens_per_s", "output_tokens_per_s", "goodput_requests_per_s", "slo_attained", "slo_met", "stability", "outcome", "verdict"}
+	for _, m := range metricsOf(&result.Metrics{}) {
+		for _, p := range []string{"mean", "p50", "p90", "p95", "p99", "p99_9", "max"} {
+			head = append(head, m.name+"_"+p+"_ms")
+		}
+	}
+	if err := out.Write(head); err != nil {
+		return err
+	}
+	for i := range run.Points {
+		p := &run.Points[i]
+		n := func(x int) string { return strconv.Itoa(x) }
+		line := []string{plainCell(run.Target.Model), n(i), p.Stage, p.Load.Loop, cellOf(p.Load.Rate), cellOf(p.Load.Concurrency), cellOf(p.Load.MaxInFlight),
+			cellOf(&p.Seconds.Window), n(p.Requests.Due), n(p.Requests.OK), n(p.Requests.Failed), n(p.Requests.Cut), n(p.Requests.Unsent),
+			cellOf(p.Throughput.RequestsPerS), cellOf(p.Throughput.InputTokensPerS), cellOf(p.Throughput.OutputTokensPerS)}
+		good, attained, met := "", "", ""
+		if p.Goodput != nil {
+			good = cellOf(&p.Goodput.RequestsPerS)
+		}
+		if p.SLO != nil {
+			attained, met = cellOf(p.SLO.Attained), p.SLO.Met
+		}
+		line = append(line, good, attained, met, p.Stability, p.Outcome, string(p.Verdict))
+		for _, m := range metricsOf(&p.Metrics) {
+			s := m.s
+			if s == nil {
+				s = &result.Summary{}
+			}
+			line = append(line, cellOf(s.Mean), cellOf(s.P50), cellOf(s.P90), cellOf(s.P95), cellOf(s.P99), cellOf(s.P999), cellOf(s.Max))
+		}
+		if err := out.Write(line); err != nil {
+			return err
+		}
+	}
+	out.Flush()
+	return out.Error()
+}
+
+type namedSummary struct {
+	name string
+	s    *result.Summary
+}
+
+func metricsOf(m *result.Metrics) []namedSummary {
+	return []namedSummary{{"ttft", m.TTFT}, {"ttfa", m.TTFA}, {"tpot", m.TPOT}, {"itl", m.ITL}, {"icl", m.ICL}, {"stall", m.Stall}, {"e2e", m.E2E},
+		{"service_ttft", m.Service.TTFT}, {"service_e2e", m.Service.E2E}}
+}

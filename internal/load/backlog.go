@@ -1,0 +1,49 @@
+package load
+
+// backlog is how many requests were between due and end, as time means over
+// equal blocks of the load from a time on.
+type backlog struct {
+	from, width int64
+	area        []float64 // by block: requests × nanoseconds
+	n           float64
+	at          int64
+}
+
+// add says that so many more requests are under way from a time on.
+func (b *backlog) add(at int64, more float64) {
+	b.pass(at)
+	b.n += more
+}
+
+// pass lets time go by. What is told late counts from when it is told.
+func (b *backlog) pass(to int64) {
+	for b.at < to {
+		if b.at < b.from {
+			b.at = min(to, b.from)
+			continue
+		}
+		i := int((b.at - b.from) / b.width)
+		for len(b.area) <= i {
+			b.area = append(b.area, 0)
+		}
+		end := min(to, b.from+int64(i+1)*b.width)
+		b.area[i] += b.n * float64(end-b.at)
+		b.at = end
+	}
+}
+
+// means are those of so many equal blocks of what has passed.
+func (b *backlog) means(blocks int) []float64 {
+	per := len(b.area) / blocks
+	if per == 0 {
+		return nil
+	}
+	out := make([]float64, blocks)
+	for i := range out {
+		for _, a := range b.area[i*per : (i+1)*per] {
+			out[i] += a
+		}
+		out[i] /= float64(int64(per) * b.width)
+	}
+	return out
+}

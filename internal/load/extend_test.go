@@ -1,0 +1,60 @@
+package load
+
+import (
+	"slices"
+	"testing"
+)
+
+// A window that is too short gets a later end; what came due meanwhile belongs
+// to it, and the load goes on while nobody knows yet.
+func TestExtend(t *testing.T) {
+	var told []int64
+	ready := false
+	extend := func(t1 int64) (int64, bool) {
+		told = append(told, t1)
+		if t1 == 30 {
+			return 60, ready
+		}
+		return t1, true
+	}
+	s := script{t, NewCore(Config{Arrivals: at(10, 20, 40, 50, 1e8), Window: 30, Timeout: 1e9, Extend: extend})}
+	s.want(20, nil, "start 0 due 10", "start 1")
+	s.want(35, ended(0, 25, 1, 32)) // asked, not known yet
+	s.want(40, nil, "start 2")
+	s.wake(50)
+	s.want(50, nil, "start 3")
+	s.wake(50 + askAgain)
+	ready = true
+	s.want(55, ended(2, 52)) // known: 3 is one of the window, and is waited for
+	s.want(70, nil)
+	s.want(80, ended(3, 75))
+	s.over()
+	s.window(0, 60)
+	if !slices.Equal(told, []int64{30, 30, 30, 30, 60}) {
+		t.Errorf("asked about %v", told)
+	}
+}
+
+// A load with no use in going on ends where that is seen, and what is under way
+// is not waited for.
+func TestGiveUp(t *testing.T) {
+	var seen [][]float64
+	giveUp := func(elapsed int64, underWay []float64) bool {
+		seen = append(seen, underWay)
+		return elapsed >= 600
+	}
+	s := script{t, NewCore(Config{Arrivals: at(0, 100, 200, 300, 400, 500, 600, 700, 2000), Warmup: 96, Window: 960, Expect: 960, Timeout: 1e6, GiveUp: giveUp})}
+	s.want(500, nil, "start 0 due 0", "start 1 due 100", "start 2 due 200", "start 3 due 300", "start 4 due 400", "start 5")
+	s.wake(96 + 480)
+	s.want(580, nil)
+	s.want(700, ended(0, 590), "start 6 due 600", "start 7",
+		"cancel 1 interrupted", "cancel 2 interrupted", "cancel 3 interrupted", "cancel 4 interrupted", "cancel 5 interrupted", "cancel 6 interrupted", "cancel 7 interrupted")
+	s.window(96, 700)
+	if !s.c.GaveUp() || len(seen) != 2 || len(seen[0]) != lookBlocks || !slices.IsSorted(seen[0]) {
+		t.Errorf("told %v", seen)
+	}
+	// Blocks of 40 from 96 on: two are under way but for the first 4.
+	if seen[0][0] != 1.9 || seen[0][1] != 2 {
+		t.Errorf("told %v", seen[0])
+	}
+}

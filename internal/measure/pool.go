@@ -1,0 +1,132 @@
+package measure
+
+import (
+	"maps"
+	"math"
+
+	"pitot/internal/result"
+	"pitot/internal/stat"
+)
+
+// Pooled is what the other loads of a run tell of the intervals at one load: a
+// run's own over-dispersion is small just when it met no slow period, and such
+// a run is the one that is wrong.
+type Pooled struct {
+	Phi  map[string]float64 // of being above a percentile: "ttft_ms.p99"
+	Why  string             // there is none, because; "" for a single load
+	Near bool               // to saturation: not even a mean has an interval
+}
+
+const (
+	// pooledShare is how much of the highest throughput a load may have for its
+	// percentiles to have intervals. Beyond, violations come in bursts so rare
+	// that no single window shows how rare.
+	pooledShare = .6
+	// meanShare is the same for means, medians and rates, of a throughput at
+	// which the target was seen to be saturated.
+	meanShare = .8
+	// neighbouring loads differ by no more than this factor.
+	neighbouring = 2.001
+)
+
+// Why a load of several has no interval.
+const (
+	nearSaturation = "too near saturation for one window: see the spread of repeats"
+	unsaturated    = "nobody knows how near saturation it is: measure a higher load too"
+	noNeighbour    = "no load at or just above this one to pool with"
+)
+
+// Pool gives for each point of a run what its neighbours' over-dispersions
+// amount to: the largest of those at the same load, at the next below and at
+// the next above. The one above, or a repeat, must have one: dispersion grows
+// with load.
+func Pool(points []result.Point) []Pooled {
+	pooled := make([]Pooled, len(points))
+	if len(points) < 2 {
+		return pooled
+	}
+	top, saturated := 0., false
+	for i := range points {
+		top = max(top, served(&points[i]))
+		saturated = saturated || points[i].Stability == string(stat.Unstable)
+	}
+	for i := range points {
+		p := &points[i]
+		pooled[i].Near = saturated && served(p) > meanShare*top
+		if served(p) > pooledShare*top {
+			if pooled[i].Why = nearSaturation; !saturated {
+				pooled[i].Why = unsaturated
+			}
+			continue
+		}
+		pooled[i].Phi, pooled[i].Why = map[string]float64{}, noNeighbour
+		above := map[string]bool{}
+		for _, q := range neighbours(points, i) {
+			for name, phi := range dispersions(&q.Metrics) {
+				pooled[i].Phi[name] = stat.PooledOverdispersion(pooled[i].Phi[name], phi)
+				above[name] = above[name] || asked(q) >= asked(p)
+			}
+		}
+		maps.DeleteFunc(pooled[i].Phi, func(name string, _ float64) bool { return !above[name] })
+	}
+	return pooled
+}
+
+// neighbours are the points at the load of one, and those at the next load
+// below and above it, as far as these are near.
+func neighbours(points []result.Point, at int) (near []*result.Point) {
+	load := asked(&points[at])
+	below, above := 0., math.Inf(1)
+	for i := range points {
+		switch x := asked(&points[i]); {
+		case x < load && x*neighbouring >= load:
+			below = max(below, x)
+		case x > load && x <= load*neighbouring:
+			above = min(above, x)
+		}
+	}
+	for i := range points {
+		if x := asked(&points[i]); i != at && (x == load || x == below || x == above) {
+			near = append(near, &points[i])
+		}
+	}
+	return near
+}
+
+// asked is the load of a point, in requests a second or in users.
+func asked(p *result.Point) float64 {
+	switch {
+	case p.Load.Rate != nil:
+		return *p.Load.Rate
+	case p.Load.Concurrency != nil:
+		return float64(*p.Load.Concurrency)
+	}
+	return 0
+}
+
+func served(p *result.Point) float64 {
+	if p.Throughput.RequestsPerS == nil {
+		return 0
+	}
+	return *p.Throughput.RequestsPerS
+}
+
+// dispersions are a point's own.
+func dispersions(m *result.Metrics) map[string]float64 {
+	all := map[string]float64{}
+	for name, s := range map[string]*result.Summary{
+		"ttft_ms": m.TTFT, "ttfa_ms": m.TTFA, "tpot_ms": m.TPOT, "tpot_n1_ms": m.TPOTn1, "stall_ms": m.Stall,
+		"e2e_ms": m.E2E, "generation_ms": m.Generation, "service.ttft_ms": m.Service.TTFT, "service.e2e_ms": m.Service.E2E,
+	} {
+		if s == nil {
+			continue
+		}
+		for percentile, phi := range s.Phi {
+			all[name+"."+percentile] = phi
+		}
+	}
+	return all
+}
+
+// Pool takes what the other loads of the run tell; [Fold.Point] then uses it.
+func (f *Fold) Pool(p Pooled) { f.setup.Pooled = p }

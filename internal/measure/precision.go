@@ -1,0 +1,120 @@
+package measure
+
+import (
+	"fmt"
+	"math"
+
+	"pitot/internal/result"
+	"pitot/internal/slo"
+	"pitot/internal/stat"
+)
+
+// Precision is how well a value is known by this point alone: half the width
+// of its interval, in percent of it; or why there is none. An interval of a
+// percentile that rests on the run's own over-dispersion is too narrow more
+// often than it says, and looking again until it is narrow picks such runs: it
+// is a rule for stopping and no 95 % interval.
+func (f *Fold) Precision(want slo.Precision) (percent float64, why string) {
+	p := f.Point()
+	if f.conf.why != "" {
+		return 0, f.conf.why
+	}
+	if p.Stability == string(stat.Unstable) {
+		return 0, p.StabilityWhy
+	}
+	all := f.part(f.groups.list, true)
+	s := all.collect(inMS, all.latency(want.Metric))
+	n := s.n()
+	var lo, hi, middle float64
+	switch few, _ := stat.Support(want.Percentile / 100); {
+	case s.longer.size() > 0:
+		return 0, censored
+	case want.Percentile == 0:
+		m, ok := stat.BatchMeans(s.order, batches, level)
+		if !ok {
+			return 0, fewBatch
+		}
+		lo, hi, middle = m.Lo, m.Hi, m.Mean
+	case n < few:
+		return 0, fmt.Sprintf("n = %d, shown from %d on", n, few)
+	default:
+		middle, _ = s.percentile(want.Percentile / 100)
+		own, ok := stat.Overdispersion(stat.Exceeding(s.order, middle), batches)
+		if !ok {
+			return 0, fewBatch
+		}
+		t := stat.StudentQuantile((1+level)/2, batches-1) / stat.NormalQuantile((1+level)/2)
+		effective := float64(n) / stat.PooledOverdispersion(own) / (t * t)
+		a, b := stat.EffectiveRankInterval(n, effective, want.Percentile/100, level)
+		if a < 1 || b > n {
+			return 0, fmt.Sprintf("its samples say as much as %.0f independent ones: too few", effective)
+		}
+		lo, hi = s.values.at(a), s.values.at(b)
+	}
+	if middle <= 0 {
+		return 0, "it is 0"
+	}
+	return 100 * math.Max(hi-middle, middle-lo) / middle, ""
+}
+
+// untilReached takes the intervals of the value that was watched: the window
+// ended when one was narrow, and of all looks that is the one by chance too
+// narrow.
+func (f *Fold) untilReached(p *result.Point) {
+	p.Until = f.setup.Until
+	if p.Until == nil {
+		return
+	}
+	want, err := slo.ParsePrecision(p.Until.Spec)
+	if err != nil { // what wrote it can be read
+		return
+	}
+	m := &p.Metrics
+	s := map[slo.Metric]*result.Summary{slo.TTFT: m.TTFT, slo.TTFA: m.TTFA, slo.TPOT: m.TPOT, slo.Stall: m.Stall, slo.E2E: m.E2E, slo.Generation: m.Generation}[want.Metric]
+	if s == nil {
+		return
+	}
+	for name := range s.CI95 {
+		s.NoInterval[name] = "the window was ended by a look at it"
+	}
+	clear(s.CI95)
+}
+
+// giveUpDeficit is the share of the arrivals that must be left over for a load
+// to be hopeless: far more than chance gives.
+const giveUpDeficit = .1
+
+// giveUpResidences is how many residence times it takes to be sure.
+const giveUpResidences = 60
+
+// Hopeless says that a load is beyond what the target serves: by the trend of
+// the requests under way in equal blocks of its window so far. Seconds, and
+// requests a second; light is what a request takes without a queue.
+func Hopeless(underWay []float64, elapsed, rate, light float64) bool {
+	if light <= 0 || elapsed < giveUpResidences*light {
+		return false
+	}
+	b := stat.JudgeBacklog(underWay, elapsed, rate, light)
+	return b.Verdict == stat.Unstable && b.Deficit > giveUpDeficit
+}
+
+// endedEarly takes from a load that was given up what its short window would
+// tell wrong: the server was still filling, and what was under way is none of
+// the objective's business.
+func (f *Fold) endedEarly(p *result.Point) {
+	why := p.StabilityWhy
+	if why == "" {
+		why = "the queue grew"
+	}
+	p.EndedEarly = fmt.Sprintf("hopeless, ended early after %.3g s: %s", f.setup.seconds(), why)
+	const early = "the load was ended early"
+	unsteady(p, latencies, timed, early, yes)
+	p.Throughput.Why = "a lower bound: " + early
+	p.Goodput = nil
+	if p.SLO != nil {
+		p.SLO.Attained = nil
+		for i := range p.SLO.Limits {
+			p.SLO.Limits[i].Attained = nil
+		}
+	}
+}

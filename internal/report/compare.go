@@ -1,0 +1,485 @@
+package report
+
+import (
+	"cmp"
+	"fmt"
+	"io"
+	"math"
+	"slices"
+	"strings"
+
+	"pitot/internal/compare"
+)
+
+// ComparisonModel is what there is to show of a comparison.
+type ComparisonModel struct {
+	Title    string
+	Sides    []string
+	Differs  [][2]string // what, and its values
+	Warnings []string
+	Pairs    []PairModel
+	Clauses  []ClauseModel
+	Answers  []AnswerModel // of each side but the first
+}
+
+// PairModel is one load, or a capacity, of two sides.
+type PairModel struct {
+	Title  []string
+	Why    string // why nothing is compared
+	Table  Table
+	Legend []string
+	Notes  []string
+}
+
+// ClauseModel is how a condition of --fail-if came out.
+type ClauseModel struct{ State, Text string }
+
+// AnswerModel is the verdict on one side.
+type AnswerModel struct {
+	Word  string
+	Parts []string
+}
+
+// BuildComparison makes the model of a comparison.
+func BuildComparison(c *compare.Comparison) ComparisonModel {
+	m := ComparisonModel{}
+	var others []string
+	for i, s := range c.Sides {
+		if i > 0 {
+			others = append(others, plain(s.Name))
+		}
+		m.Sides = append(m.Sides, sideText(s))
+	}
+	m.Title = strings.Join(others, ", ") + " against " + plain(c.Sides[0].Name)
+	for _, d := range c.Differences {
+		m.Differs = append(m.Differs, [2]string{plain(d.What), valuesText(d)})
+	}
+	for _, w := range c.Warnings {
+		m.Warnings = append(m.Warnings, plain(w))
+	}
+	for i := range c.Pairs {
+		m.Pairs = append(m.Pairs, buildPair(c, &c.Pairs[i]))
+	}
+	for _, o := range c.Clauses {
+		m.Clauses = append(m.Clauses, ClauseModel{o.State, plain(o.Spec + ": " + o.Why)})
+	}
+	for _, v := range c.Verdicts {
+		m.Answers = append(m.Answers, answer(c, v))
+	}
+	return m
+}
+
+func sideText(s compare.SideInfo) string {
+	runs := 0
+	for _, l := range s.Launches {
+		runs += len(l.Runs)
+	}
+	n := count(len(s.Launches)) + " launches"
+	if len(s.Launches) == 1 {
+		n = "1 launch"
+	}
+	return fmt.Sprintf("%s: %s, %s", plain(s.Name), n, plural(runs, "run"))
+}
+
+// valuesText writes before → after, or all of many sides.
+func valuesText(d compare.Difference) string {
+	var parts []string
+	for _, v := range d.Values {
+		text := plain(strings.Join(v, ", "))
+		switch {
+		case text == "":
+			text = unknown
+		case len(v) > 1:
+			text += " (mixed)"
+		}
+		parts = append(parts, text)
+	}
+	if len(slices.Compact(slices.Clone(parts))) == 1 { // all sides are mixed alike
+		return parts[0]
+	}
+	if len(parts) == 2 {
+		return parts[0] + " → " + parts[1]
+	}
+	return strings.Join(parts, " | ")
+}
+
+func buildPair(c *compare.Comparison, p *compare.Pair) PairModel {
+	m := PairModel{Title: []string{plain(p.What)}, Why: plain(p.Why)}
+	if len(c.Sides) > 2 {
+		m.Title = []string{plain(p.B + " against " + p.A), plain(p.What)}
+	}
+	for _, n := range p.Notes {
+		m.Notes = append(m.Notes, plain(n))
+	}
+	if p.Why != "" {
+		return m
+	}
+	few := ""
+	if len(p.Rows) > 0 && !slices.ContainsFunc(p.Rows, func(r compare.Row) bool { return r.Why != p.Rows[0].Why || r.Verdict != compare.Undistinguished }) {
+		few = p.Rows[0].Why
+	}
+	switch {
+	case few != "":
+		m.Title = append(m.Title, plain(compare.Undistinguished+" ("+few+")"))
+	case p.Launches[0] == p.Launches[1]:
+		m.Title = append(m.Title, fmt.Sprintf("%d launches each", p.Launches[0]))
+	default:
+		m.Title = append(m.Title, fmt.Sprintf("%d and %d launches", p.Launches[0], p.Launches[1]))
+	}
+	m.table(p, few == "")
+	m.legend(c, p)
+	return m
+}
+
+// table has a row for each metric. A column that would be empty is left out.
+func (m *PairModel) table(p *compare.Pair, verdicts bool) {
+	interval := "95 % interval"
+	if p.Within {
+		interval = "within-launch"
+	}
+	robust := slices.ContainsFunc(p.Rows, func(r compare.Row) bool { return r.Robust != nil })
+	m.Table.Head = []string{"", cut(plain(p.A), 10), cut(plain(p.B), 10), "change", interval}
+	if robust {
+		m.Table.Head = append(m.Table.Head, "HL")
+	}
+	if verdicts {
+		m.Table.Head = append(m.Table.Head, "")
+	}
+	for _, r := range p.Rows {
+		name := r.Metric
+		if r.PreRegistered {
+			name += " *"
+		}
+		of := func(x float64) string {
+			switch {
+			case r.Unit == "share":
+				return percent(x)
+			case r.Few:
+				return "~" + quantity(x)
+			}
+			return quantity(x)
+		}
+		row := []string{name, of(r.A), of(r.B), changed(r.Change, r.ChangeIn), unknown}
+		if v := r.CI95; v != nil {
+			row[4] = signed(v[0], r.ChangeIn) + "…" + signed(v[1], r.ChangeIn)
+		}
+		if robust {
+			cell := unknown
+			if r.Robust != nil {
+				cell = signed(*r.Robust, r.ChangeIn)
+			}
+			row = append(row, cell)
+		}
+		if verdicts {
+			row = append(row, r.Verdict)
+		}
+		m.Table.Rows = append(m.Table.Rows, row)
+	}
+	if len(p.Rows) == 0 {
+		m.Table = Table{}
+	}
+}
+
+// signed writes a change: in percent, or in points of a share.
+func signed(x float64, in string) string {
+	digits := 1
+	switch {
+	case in == "share":
+		digits = 2
+	case math.Abs(x) >= 0.9995:
+		digits = 0
+	}
+	text := fmt.Sprintf("%+.*f", digits, x*100)
+	if !strings.ContainsAny(text, "123456789") {
+		return text[1:] // zero has no sign
+	}
+	return text
+}
+
+func changed(x float64, in string) string {
+	if in == "share" {
+		return signed(x, in) + " pt"
+	}
+	return signed(x, in) + " %"
+}
+
+// size is a change without its sign and without a zero behind the point.
+func size(x float64, in string) string {
+	text, unit, _ := strings.Cut(strings.TrimLeft(changed(x, in), "+-"), " ")
+	if strings.Contains(text, ".") {
+		text = trim(text)
+	}
+	return text + " " + unit
+}
+
+// legend explains what occurs in the table, and says what is missing from it.
+func (m *PairModel) legend(c *compare.Comparison, p *compare.Pair) {
+	few, robust, missing, corrected := false, false, "", 0
+	for _, r := range p.Rows {
+		few = few || r.Few && r.Unit != "share"
+		robust = robust || r.Robust != nil
+		if r.CI95 == nil && missing == "" && r.Verdict != compare.Equivalent {
+			missing = r.NoInterval
+		}
+		if r.PAdjusted != nil && !r.PreRegistered {
+			corrected++
+		}
+		if r.Verdict == compare.Equivalent && r.Why != "" && r.PAdjusted != nil {
+			m.Notes = append(m.Notes, r.Metric+" "+changed(r.Change, r.ChangeIn)+": "+r.Why)
+		}
+	}
+	if few {
+		m.Legend = append(m.Legend, "~ few samples")
+	}
+	if missing != "" {
+		m.Legend = append(m.Legend, "no interval: "+plain(missing))
+	}
+	if robust {
+		m.Legend = append(m.Legend, "HL: Hodges-Lehmann")
+	}
+	if slices.ContainsFunc(p.Rows, func(r compare.Row) bool { return r.PreRegistered }) {
+		m.Legend = append(m.Legend, "* named in --fail-if")
+	}
+	if corrected > 0 {
+		m.Legend = append(m.Legend, fmt.Sprintf("verdicts corrected for %s", plural(c.Corrected, "test")))
+	}
+	if slices.ContainsFunc(p.Rows, func(r compare.Row) bool { return r.Unit == "ms" }) {
+		m.Legend = append(m.Legend, "times in ms")
+	}
+	m.needed(p)
+	m.left(p)
+}
+
+// needed says how many more launches would tell.
+func (m *PairModel) needed(p *compare.Pair) {
+	var sizes []string
+	of := map[string][]string{}
+	for _, r := range p.Rows {
+		if r.Needed == nil || *r.Needed <= min(p.Launches[0], p.Launches[1]) {
+			continue
+		}
+		x := size(r.ToTell, r.ChangeIn)
+		if of[x] == nil {
+			sizes = append(sizes, x)
+		}
+		of[x] = append(of[x], r.Metric+" "+count(*r.Needed))
+	}
+	for i, x := range sizes {
+		sizes[i] = x + ": " + strings.Join(of[x], ", ")
+	}
+	if len(sizes) > 0 {
+		m.Notes = append(m.Notes, "launches a side that would tell "+strings.Join(sizes, "; "))
+	}
+}
+
+// left says which metrics are not compared, once for each reason.
+func (m *PairModel) left(p *compare.Pair) {
+	var reasons []string
+	of := map[string][]string{}
+	for _, l := range p.Left {
+		if of[l.Why] == nil {
+			reasons = append(reasons, l.Why)
+		}
+		of[l.Why] = append(of[l.Why], l.Metric)
+	}
+	for _, why := range reasons {
+		m.Notes = append(m.Notes, "not compared: "+strings.Join(of[why], ", ")+": "+plain(why))
+	}
+}
+
+// mostNamed is how many changes the verdict names.
+const mostNamed = 4
+
+// answer is the verdict in a line.
+func answer(c *compare.Comparison, v compare.Verdict) AnswerModel {
+	a, b := plain(c.Sides[0].Name), plain(v.B)
+	m := AnswerModel{Word: v.Word}
+	within := size(c.Within, "ratio")
+	switch v.Word {
+	case compare.Undistinguished:
+		m.Parts = []string{b + " is not distinguishable from " + a}
+		switch {
+		case v.Why != "":
+			m.Parts[0] += " (" + plain(v.Why) + ")"
+		case v.Equivalent > 0:
+			m.Parts[0] = "no difference of " + b + " from " + a + " is established"
+		}
+	case compare.Equivalent:
+		m.Parts = []string{b + " is equivalent to " + a + " within " + within}
+	case compare.NotCompared:
+		m.Parts = []string{b + " was not compared with " + a}
+		if v.Why != "" {
+			m.Parts[0] += ": " + plain(v.Why)
+		}
+	default:
+		m.Parts = []string{b + " is " + v.Word + " than " + a + ": " + strings.Join(namedChanges(c, v.B), ", ")}
+	}
+	if v.Equivalent > 0 && v.Word != compare.Equivalent {
+		m.Parts = append(m.Parts, count(v.Equivalent)+" equivalent within "+within)
+	}
+	if v.Undistinguished > 0 && (v.Word != compare.Undistinguished || v.Equivalent > 0) {
+		m.Parts = append(m.Parts, count(v.Undistinguished)+" not distinguishable")
+	}
+	if v.Word != compare.NotCompared {
+		for _, l := range v.Lost {
+			m.Parts = append(m.Parts, "not compared at "+plain(l))
+		}
+	}
+	return m
+}
+
+// namedChanges are what changed most, with where if there are several places.
+func namedChanges(c *compare.Comparison, b string) (out []string) {
+	type change struct {
+		text, where string
+		size        float64
+	}
+	var all []change
+	places := 0
+	for _, p := range c.Pairs {
+		if p.B != b {
+			continue
+		}
+		places++
+		for _, r := range p.Rows {
+			switch r.Verdict {
+			case compare.Slower, compare.Faster, compare.Worse, compare.Better:
+				all = append(all, change{r.Metric + " " + changed(r.Change, r.ChangeIn), p.What, math.Abs(r.Change)})
+			}
+		}
+	}
+	slices.SortStableFunc(all, func(x, y change) int { return cmp.Compare(y.size, x.size) })
+	for _, x := range all[:min(mostNamed, len(all))] {
+		text := x.text
+		if places > 1 {
+			text += " at " + x.where
+		}
+		out = append(out, plain(text))
+	}
+	if n := len(all) - mostNamed; n > 0 {
+		out = append(out, fmt.Sprintf("and %d more", n))
+	}
+	return out
+}
+
+// verdictWordColor marks what became worse or better.
+func verdictWordColor(word string) string {
+	switch word {
+	case compare.Slower, compare.Worse, compare.Mixed:
+		return bold + ";" + red
+	case compare.Faster, compare.Better, compare.Equivalent:
+		return bold + ";" + green
+	}
+	return bold + ";" + yellow
+}
+
+const noDifference = "server, configuration, environment: no difference is known"
+
+// Text writes the comparison for a terminal: what differs between the sides, a
+// table for each load, the conditions, the verdict.
+func (m ComparisonModel) Text(w io.Writer, s Style) error {
+	p := &printer{w: w}
+	p.line("")
+	p.write(s, bold, "", m.Title)
+	p.write(s, "", "", m.Sides...)
+	p.line("")
+	if len(m.Differs) == 0 {
+		p.line(noDifference)
+	} else {
+		p.line("what differs")
+	}
+	for _, d := range m.Differs {
+		p.hanging(s, "", "  ", "    ", d[0]+": "+d[1])
+	}
+	for _, warning := range m.Warnings {
+		p.write(s, yellow, "", warning)
+	}
+	for _, pair := range m.Pairs {
+		p.line("")
+		p.write(s, bold, "", pair.Title...)
+		if pair.Why != "" {
+			p.write(s, yellow, "", "not compared: "+pair.Why)
+		}
+		if len(pair.Table.Rows) > 0 {
+			narrow, legend := pair.narrow()
+			narrow.text(p, s)
+			p.write(s, dim, "", legend...)
+		}
+		for _, n := range pair.Notes {
+			p.write(s, "", "", n)
+		}
+	}
+	p.line("")
+	for _, c := range m.Clauses {
+		code := map[string]string{compare.Fired: bold + ";" + red, compare.RuledOut: green}[c.State]
+		if code == "" {
+			code = yellow
+		}
+		p.hanging(Style{}, "", s.paint(code, fmt.Sprintf("%-10s", c.State))+"  ", strings.Repeat(" ", 12), c.Text)
+	}
+	for _, a := range m.Answers {
+		p.write(s, verdictWordColor(a.Word), "", a.Parts...)
+	}
+	return p.err
+}
+
+// narrow is the table for 80 columns, in which the verdicts that say something
+// stand out, and its legend.
+func (m *PairModel) narrow() (Table, []string) {
+	t, legend := Table{Head: m.Table.Head}, m.Legend
+	for _, r := range m.Table.Rows {
+		r = slices.Clone(r)
+		if last := &r[len(r)-1]; *last == compare.Undistinguished {
+			*last = "?"
+		}
+		t.Rows = append(t.Rows, r)
+	}
+	if slices.ContainsFunc(t.Rows, func(r []string) bool { return r[len(r)-1] == "?" }) {
+		legend = append([]string{"? " + compare.Undistinguished}, legend...)
+	}
+	return t, legend
+}
+
+// Markdown writes it for a pull request: the verdict first.
+func (m ComparisonModel) Markdown(w io.Writer) error {
+	p := &printer{w: w}
+	p.line("### %s", inMarkdown(m.Title))
+	p.line("")
+	for _, a := range m.Answers {
+		p.item("**"+inMarkdown(a.Parts[0])+"**", inMarkdown(strings.Join(a.Parts[1:], " · ")))
+	}
+	for _, c := range m.Clauses {
+		p.item("--fail-if **" + c.State + "** " + inMarkdown(c.Text))
+	}
+	p.item(inMarkdown(strings.Join(m.Sides, " · ")))
+	if len(m.Differs) == 0 {
+		p.item(noDifference)
+	}
+	for _, d := range m.Differs {
+		p.item(inMarkdown(d[0] + ": " + d[1]))
+	}
+	for _, warning := range m.Warnings {
+		p.item("**" + inMarkdown(warning) + "**")
+	}
+	for _, pair := range m.Pairs {
+		p.line("")
+		p.line("#### %s", inMarkdown(strings.Join(pair.Title, " · ")))
+		p.line("")
+		if pair.Why != "" {
+			p.item("not compared: " + inMarkdown(pair.Why))
+		}
+		if len(pair.Table.Rows) > 0 {
+			head := slices.Clone(pair.Table.Head)
+			for i := range head {
+				head[i] = inMarkdown(head[i])
+			}
+			Table{head, pair.Table.Rows}.markdown(p)
+			p.line("")
+			p.item(inMarkdown(strings.Join(pair.Legend, " · ")))
+		}
+		for _, n := range pair.Notes {
+			p.item(inMarkdown(n))
+		}
+	}
+	return p.err
+}

@@ -1,0 +1,136 @@
+package report
+
+import (
+	"encoding/json"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"unicode"
+	"unicode/utf8"
+
+	"github.com/google/go-cmp/cmp"
+
+	"pitot/internal/compare"
+	"pitot/internal/result"
+)
+
+// launches are runs of a side, with all times slower by a factor, and launches
+// that differ a little.
+func launches(name string, n int, factor float64, edit func(run *result.Run, i int)) compare.Side {
+	s := compare.Side{Name: name}
+	for i := range n {
+		f := factor * (1 + 0.01*float64(i%3-1))
+		run := serving(20_000)
+		run.Launch, run.Started = fmt.Sprint(i+1), "measured on side "+name
+		p := &run.Points[0]
+		p.Metrics.TTFT, p.Metrics.TPOT, p.Metrics.E2E, p.Metrics.Stall = measured(20_000, 87.3*f), measured(20_000, 8.41), measured(20_000, 1155.2*f), measured(20_000, 11.6*(1+0.2*float64(i%2)))
+		attained := 0.995 - 0.001*float64(i)
+		p.SLO = &result.SLO{Spec: "ttft<200ms @99%", Attained: &attained}
+		if edit != nil {
+			edit(run, i)
+		}
+		s.Runs = append(s.Runs, compare.Source{Path: fmt.Sprintf("runs/%s/%d", name, i+1), Run: run})
+	}
+	return s
+}
+
+func comparisons(t *testing.T) map[string]*compare.Comparison {
+	t.Helper()
+	clauses, err := compare.ParseClauses("p99 ttft slower by 5%, errors worse by 1%, p95 itl slower by 5%, p99 stall slower by 5%")
+	if err != nil {
+		t.Fatal(err)
+	}
+	newer := func(run *result.Run, _ int) {
+		run.Target.Server = map[string]string{"engine": "vllm", "version": "0.12.0", "max_num_seqs": "256"}
+		run.Environment.Stamps = "user"
+	}
+	all := map[string]*compare.Comparison{}
+	add := func(name string, o compare.Options, sides ...compare.Side) {
+		o.Within = compare.EquivalentWithin
+		c, err := compare.Compare(sides, o)
+		if err != nil {
+			t.Fatal(err)
+		}
+		all[name] = c
+	}
+	add("slower", compare.Options{Clauses: clauses}, launches("main", 6, 1, nil), launches("candidate", 5, 1.12, newer))
+	add("equivalent", compare.Options{}, launches("a", 5, 1, nil), launches("b", 5, 1.001, nil))
+	own := func(run *result.Run, _ int) {
+		s := run.Points[0].Metrics.TTFT
+		s.CI95 = map[string][2]float64{"p50": {0.95 * *s.P50, 1.06 * *s.P50}}
+	}
+	add("single", compare.Options{}, launches("monday", 1, 1, own), launches("tuesday", 1, 1.3, own))
+	add("three", compare.Options{}, launches("a", 3, 1, nil), launches("b", 3, 1.3, nil))
+	heavy := func(stability string) func(*result.Run, int) { // a second load
+		return func(run *result.Run, i int) {
+			p, rate := run.Points[0], 64.
+			p.Load.Rate, p.Stability = &rate, stability
+			run.Points = append(run.Points, p)
+			if i == 2 && stability != "stable" {
+				run.Points[0].Verdict, run.Interrupted = result.Invalid, true
+			}
+		}
+	}
+	add("unstable", compare.Options{Clauses: clauses[:1]}, launches("a", 6, 1, heavy("stable")), launches("b", 6, 1, heavy("unstable")))
+	add("many", compare.Options{}, launches("a", 5, 1, nil), launches("b", 5, 0.8, newer), launches("c|<b>", 5, 1.1, func(run *result.Run, _ int) { run.Target.Model = "another-model" }))
+	return all
+}
+
+func TestComparisons(t *testing.T) {
+	golden := map[string]bool{}
+	for name, c := range comparisons(t) {
+		golden[name+".golden"] = true
+		t.Run(name, func(t *testing.T) {
+			m := BuildComparison(c)
+			var text, colour, md strings.Builder
+			for _, err := range []error{m.Text(&text, Style{}), m.Text(&colour, Style{Color: true}), m.Markdown(&md)} {
+				if err != nil {
+					t.Fatal(err)
+				}
+			}
+			for line := range strings.Lines(text.String()) {
+				line = strings.TrimSuffix(line, "\n")
+				if n := utf8.RuneCountInString(line); n > textWidth {
+					t.Errorf("%d columns: %s", n, line)
+				}
+				if strings.ContainsFunc(line, unicode.IsControl) || strings.HasSuffix(line, " ") {
+					t.Errorf("control characters or blanks at the end: %q", line)
+				}
+			}
+			if escape.ReplaceAllString(colour.String(), "") != text.String() {
+				t.Error("with colour it says something else")
+			}
+			if _, err := json.Marshal(c); err != nil {
+				t.Error(err)
+			}
+			got := text.String() + "== markdown\n" + md.String()
+			path := filepath.Join("testdata", "compare", name+".golden")
+			if *update {
+				if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
+					t.Fatal(err)
+				}
+				if err := os.WriteFile(path, []byte(got), 0o644); err != nil {
+					t.Fatal(err)
+				}
+			}
+			want, err := os.ReadFile(path)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if d := cmp.Diff(string(want), got); d != "" {
+				t.Errorf("%s (go test -update writes it anew):\n%s", path, d)
+			}
+		})
+	}
+	files, err := os.ReadDir(filepath.Join("testdata", "compare"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, f := range files {
+		if !golden[f.Name()] {
+			t.Errorf("%s is nobody's", f.Name())
+		}
+	}
+}

@@ -1,0 +1,275 @@
+package report
+
+import (
+	"fmt"
+	"io"
+	"path/filepath"
+	"strings"
+
+	"pitot/internal/foreign"
+	"pitot/internal/result"
+)
+
+// How another tool's result looks. There is no verdict: nothing in such a file
+// says whether its instrument kept up.
+
+// Foreign writes what a file of another tool says, for a terminal or as
+// Markdown.
+func Foreign(w io.Writer, r *foreign.Result, markdown bool) error {
+	p := &printer{w: w}
+	title := plain(r.Tool + " " + r.Version)
+	if r.Model != "" {
+		title = plain(r.Model) + ", by " + title
+	}
+	facts := present("measured by another instrument, whose definitions these are: Pitot vouches for none of it")
+	if r.By != "" {
+		facts = present("measured by "+r.By, "written in that tool's format and by its definitions")
+	}
+	if markdown {
+		p.line("### %s", inMarkdown(title))
+		p.line("")
+		p.item("**"+facts[0]+"**", inMarkdown(plain(r.File)), inMarkdown(plain(r.Started)))
+		for _, n := range r.Notes {
+			p.item(inMarkdown(plain(n)))
+		}
+	} else {
+		p.line("")
+		p.line("%s", title)
+		p.write(Style{}, "", "", facts...)
+		p.write(Style{}, "", "", present(r.File, r.Started)...)
+		for _, n := range r.Notes {
+			p.write(Style{}, "", "", plain(n))
+		}
+	}
+	for i := range r.Points {
+		point := &r.Points[i]
+		load := foreignLoad(point)
+		if n := len(r.Points); n > 1 {
+			load = append([]string{fmt.Sprintf("result %d of %d", i+1, n)}, load...)
+		}
+		p.line("")
+		if markdown {
+			p.item(load...)
+			p.item(foreignHeadline(point)...)
+			p.line("")
+		} else {
+			p.write(Style{}, "", "", load...)
+			p.write(Style{}, "", "", foreignHeadline(point)...)
+			p.line("")
+		}
+		table, meanings := foreignTable(point)
+		if len(table.Rows) == 0 {
+			continue
+		}
+		if markdown {
+			table.markdown(p)
+			p.line("")
+		} else {
+			table.text(p, Style{})
+		}
+		for _, m := range meanings {
+			if markdown {
+				p.item(inMarkdown(m))
+			} else {
+				p.write(Style{}, "", "", m)
+			}
+		}
+	}
+	return p.err
+}
+
+func foreignLoad(p *foreign.Point) (out []string) {
+	switch {
+	case p.Rate != nil:
+		out = append(out, "asked "+quantity(*p.Rate)+" req/s")
+	case p.Unlimited:
+		out = append(out, "as many requests as were let through")
+	}
+	if p.Concurrency != nil {
+		out = append(out, "at most "+quantity(*p.Concurrency)+" at once")
+	}
+	if p.Seconds != nil {
+		out = append(out, seconds(*p.Seconds))
+	}
+	if len(out) == 0 {
+		out = []string{"the load is not told"}
+	}
+	return out
+}
+
+func foreignHeadline(p *foreign.Point) (out []string) {
+	add := func(x *float64, what string) {
+		if x != nil {
+			out = append(out, quantity(*x)+" "+what)
+		}
+	}
+	whole := func(x *float64, what string) {
+		if x != nil {
+			out = append(out, count(int64(*x))+" "+what)
+		}
+	}
+	whole(p.OK, "answered")
+	whole(p.Failed, "failed")
+	whole(p.Incomplete, "cut off")
+	if p.Failed == nil {
+		out = append(out, "failures not told")
+	}
+	add(p.RequestsPerS, "req/s")
+	add(p.OutputTokensPerS, "output tok/s")
+	add(p.InputTokensPerS, "input tok/s")
+	add(p.GoodPerS, "req/s within its limits")
+	return out
+}
+
+// foreignTable has the columns that the tool fills, and what it means by the
+// rows.
+func foreignTable(p *foreign.Point) (t Table, meanings []string) {
+	names := []string{"p50", "p90", "p95", "p99", "p99.9"}
+	rows := []struct {
+		name string
+		s    *foreign.Summary
+	}{{"TTFT", p.TTFT}, {"TPOT", p.TPOT}, {"ITL", p.ITL}, {"E2E", p.E2E}}
+	used := map[string]bool{}
+	for _, r := range rows {
+		for _, n := range names {
+			used[n] = used[n] || r.s.P(n) != nil
+		}
+	}
+	t.Head = []string{"ms", "mean"}
+	for _, n := range names {
+		if used[n] {
+			t.Head = append(t.Head, n)
+		}
+	}
+	t.Head = append(t.Head, "max")
+	said := map[string][]string{}
+	var order []string
+	for _, r := range rows {
+		if r.s == nil {
+			continue
+		}
+		cells := []string{r.name, optional(r.s.Mean)}
+		for _, n := range names {
+			if used[n] {
+				cells = append(cells, optional(r.s.P(n)))
+			}
+		}
+		t.Rows = append(t.Rows, append(cells, optional(r.s.Max)))
+		if what := r.s.What; what != "" {
+			if said[what] == nil {
+				order = append(order, what)
+			}
+			said[what] = append(said[what], r.name)
+		}
+	}
+	for _, what := range order {
+		meanings = append(meanings, strings.Join(said[what], " and ")+": "+what)
+	}
+	return t, meanings
+}
+
+// SideBySide lays runs and other tools' results side by side: what each says of
+// itself, with no judgement between them.
+type SideBySide struct {
+	rows    [][]string
+	foreign bool
+}
+
+// Run adds the points of a run: the latencies that count from when a request
+// was sent, as the others do.
+func (b *SideBySide) Run(run *result.Run, dir string) {
+	for i := range run.Points {
+		p := &run.Points[i]
+		load := foreign.Point{Rate: p.Load.Rate}
+		if n := p.Load.Concurrency; n != nil {
+			users := float64(*n)
+			load.Concurrency = &users
+		}
+		ttft, e2e, tpot := p.Metrics.Service.TTFT, p.Metrics.Service.E2E, p.Metrics.TPOTn1
+		b.rows = append(b.rows, []string{
+			plain(filepath.Base(dir)), besideLoad(&load), optional(p.Throughput.RequestsPerS), optional(p.Throughput.OutputTokensPerS),
+			ofSummary(ttft, "mean"), ofSummary(ttft, "p50"), ofSummary(ttft, "p99"), ofSummary(tpot, "mean"), ofSummary(e2e, "mean"), byPitot(p.Verdict),
+		})
+	}
+}
+
+// Foreign adds those of another tool.
+func (b *SideBySide) Foreign(r *foreign.Result) {
+	b.foreign = true
+	by := r.Tool
+	if r.By != "" {
+		by = r.By
+	}
+	mean := func(s *foreign.Summary) string {
+		if s == nil {
+			return unknown
+		}
+		return optional(s.Mean)
+	}
+	for i := range r.Points {
+		p := &r.Points[i]
+		tpot := mean(p.TPOT)
+		if p.TPOT != nil && r.Tool == "guidellm" { // it means something else
+			tpot = unknown
+		}
+		b.rows = append(b.rows, []string{
+			plain(filepath.Base(r.File)), besideLoad(p), optional(p.RequestsPerS), optional(p.OutputTokensPerS),
+			mean(p.TTFT), optional(p.TTFT.P("p50")), optional(p.TTFT.P("p99")), tpot, mean(p.E2E), plain(by),
+		})
+	}
+}
+
+// Write writes the table, if there is something of another tool to lay beside
+// something else.
+func (b *SideBySide) Write(w io.Writer, markdown bool) error {
+	if !b.foreign || len(b.rows) < 2 {
+		return nil
+	}
+	t := Table{Head: []string{"", "asked", "req/s", "tok/s", "TTFT mean", "p50", "p99", "TPOT mean", "E2E mean", "by"}, Rows: b.rows}
+	p := &printer{w: w}
+	const about = "side by side, ms from when a request was sent; what another instrument measured is not judged against it"
+	p.line("")
+	if markdown {
+		p.line("%s", about)
+		p.line("")
+		t.markdown(p)
+		return p.err
+	}
+	p.write(Style{}, "", "", about)
+	p.line("")
+	t.text(p, Style{})
+	return p.err
+}
+
+// byPitot says who measured it, and whether that can be trusted.
+func byPitot(v result.Verdict) string {
+	switch v {
+	case result.Valid:
+		return "pitot"
+	case result.ValidWithFlags:
+		return "pitot, flags"
+	}
+	return "pitot, " + string(v)
+}
+
+func besideLoad(p *foreign.Point) string {
+	switch {
+	case p.Rate != nil:
+		return quantity(*p.Rate) + "/s"
+	case p.Concurrency != nil:
+		return trim(fmt.Sprintf("%.1f", *p.Concurrency)) + " users"
+	case p.Unlimited:
+		return "all at once"
+	}
+	return unknown
+}
+
+func ofSummary(s *result.Summary, key string) string {
+	if s == nil {
+		return unknown
+	}
+	if key == "mean" {
+		return optional(s.Mean)
+	}
+	return cell(s, key, map[string]*float64{"p50": s.P50, "p99": s.P99}[key])
+}

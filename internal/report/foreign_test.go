@@ -1,0 +1,50 @@
+package report
+
+import (
+	"strings"
+	"testing"
+
+	"pitot/internal/foreign"
+	"pitot/internal/result"
+)
+
+// What a foreign file says cannot reach the terminal as it is, and what it
+// does not say is a dash.
+func TestForeign(t *testing.T) {
+	ok, mean := 0., 52.125
+	r := &foreign.Result{Tool: "vllm bench serve", Model: "a\x1b[31m\nb|c", File: "f\x07.json", Notes: []string{"x\x1by"}, Points: []foreign.Point{
+		{Unlimited: true, OK: &ok},
+		{TTFT: &foreign.Summary{Mean: &mean, Percentiles: map[string]float64{"p99": 71}, What: "counted | so"}},
+	}}
+	for _, markdown := range []bool{false, true} {
+		var b, s strings.Builder
+		if err := Foreign(&b, r, markdown); err != nil {
+			t.Fatal(err)
+		}
+		for _, c := range b.String() {
+			if c != '\n' && (c < ' ' || c == 0x7f) {
+				t.Fatalf("control character %q in\n%s", c, b.String())
+			}
+		}
+		for _, want := range []string{"measured by another instrument", "as many requests as were let through", "the load is not told", "failures not told", "52.1", "71.0"} {
+			if !strings.Contains(b.String(), want) {
+				t.Errorf("no %q in\n%s", want, b.String())
+			}
+		}
+		if strings.Contains(b.String(), "p50") {
+			t.Errorf("a column that nobody filled:\n%s", b.String())
+		}
+		var beside SideBySide
+		beside.Foreign(r)
+		beside.Run(&result.Run{Points: []result.Point{{Verdict: result.Invalid}}}, "runs/one")
+		if err := beside.Write(&s, markdown); err != nil || !strings.Contains(s.String(), "pitot, INVALID") || strings.Contains(s.String(), "\x1b") {
+			t.Errorf("%v:\n%s", err, s.String())
+		}
+	}
+	var alone SideBySide
+	alone.Run(&result.Run{Points: make([]result.Point, 3)}, "runs/one")
+	var s strings.Builder
+	if err := alone.Write(&s, false); err != nil || s.Len() > 0 {
+		t.Errorf("runs alone are laid side by side: %s", s.String())
+	}
+}

@@ -1,0 +1,305 @@
+package report
+
+import (
+	"bufio"
+	"bytes"
+	"crypto/sha256"
+	"embed"
+	"encoding/base64"
+	"fmt"
+	"html/template"
+	"io"
+	"maps"
+	"regexp"
+	"slices"
+	"strings"
+
+	"pitot/internal/result"
+)
+
+//go:embed page
+var pageFiles embed.FS
+
+// Page is what a page shows besides its model.
+type Page struct {
+	Series  []*Series // of each point, as far as there are any
+	Missing []string  // what of the run's files could not be read
+	Config  string    // the run's config.yaml
+}
+
+// section is a part of the page with its charts.
+type section struct {
+	ID, Title, Text string
+	Charts          []*chart
+	Tables          []named
+	Absent          string // why there is nothing
+	Top             bool   // of the page, not of one of many points
+}
+
+// named is a table with a caption.
+type named struct {
+	Caption string
+	Table   Table
+}
+
+// pagePoint is a point of the page.
+type pagePoint struct {
+	PointModel
+	ID       string
+	Summary  string // in a line
+	Sections []section
+}
+
+// HTML writes the model as a page of its own: one file that asks no network for
+// anything.
+func (m Model) HTML(w io.Writer, page Page) error {
+	css, err := pageFiles.ReadFile("page/page.css")
+	if err != nil {
+		return fmt.Errorf("write page: %w", err)
+	}
+	js, err := pageFiles.ReadFile("page/page.js")
+	if err != nil {
+		return fmt.Errorf("write page: %w", err)
+	}
+	t, err := template.New("page.html").Funcs(template.FuncMap{
+		"join":     func(list []string) string { return strings.Join(list, " · ") },
+		"trim":     strings.TrimSpace,
+		"unbroken": unbroken,
+	}).ParseFS(pageFiles, "page/page.html")
+	if err != nil {
+		return fmt.Errorf("write page: %w", err)
+	}
+	view := m.view(page)
+	charts := map[string]*chart{}
+	collect := func(list []section) {
+		for _, s := range list {
+			for _, c := range s.Charts {
+				charts[c.ID] = c
+			}
+		}
+	}
+	collect(view.Sections)
+	for _, p := range view.Points {
+		collect(p.Sections)
+	}
+	data, err := blockOf(charts)
+	if err != nil {
+		return fmt.Errorf("write page: %w", err)
+	}
+	view.CSS, view.JS, view.Data = template.CSS(css), template.JS(js), template.JS(data)
+	view.Policy = fmt.Sprintf("default-src 'none'; script-src %s; style-src %s; img-src data:; base-uri 'none'; form-action 'none'", hashOf(js), hashOf(css))
+	var body bytes.Buffer
+	if err := t.Execute(&body, view); err != nil {
+		return fmt.Errorf("write page: %w", err)
+	}
+	out := bufio.NewWriter(w)
+	_, _ = body.WriteTo(out) // Flush tells
+	return out.Flush()
+}
+
+// hashOf names a script or a style in a content security policy.
+func hashOf(text []byte) string {
+	sum := sha256.Sum256(text)
+	return "'sha256-" + base64.StdEncoding.EncodeToString(sum[:]) + "'"
+}
+
+// pageView is what the template gets.
+type pageView struct {
+	Model
+	Policy   string
+	CSS      template.CSS
+	JS, Data template.JS
+	Missing  []string
+	Sections []section // of the run as a whole
+	Points   []pagePoint
+	Several  bool
+	Command  string
+	Config   string
+	Short    string // of the title
+	Date     string
+	Kind     string // "success", "flags" or "invalid"
+}
+
+func (m Model) view(page Page) *pageView {
+	run := m.run
+	v := &pageView{Model: m, Missing: page.Missing, Config: page.Config, Several: len(m.Points) > 1}
+	v.Short = plain(run.Target.Model)
+	v.Date, _, _ = strings.Cut(run.Started, "T")
+	v.Command = shellLine(run.Command)
+	v.Kind = map[result.Verdict]string{result.Valid: "valid", result.ValidWithFlags: "flags"}[run.Verdict]
+	if m.Overview != nil && len(run.Points) > 1 {
+		v.Sections = append(v.Sections, section{ID: "curve", Title: "The curve", Charts: curveCharts(run),
+			Text: "Each load has a window of its own. Latencies count from when a request was due.", Absent: "No load was measured well enough to draw."})
+		if c := paretoCharts(run); len(c) > 0 {
+			v.Sections = append(v.Sections, section{ID: "pareto", Title: "Pareto front", Charts: c})
+		}
+		if c := attainmentChart(run); len(c) > 0 {
+			v.Sections = append(v.Sections, section{ID: "slo", Title: "SLO attainment over load", Charts: c})
+		}
+		v.Sections = append(v.Sections, section{ID: "loads", Title: "All loads", Tables: []named{{"By load; " + strings.Join(m.Overview.Legend, " · "), m.Overview.Loads}}})
+		if t := m.Overview.Spread; t != nil {
+			loads := &v.Sections[len(v.Sections)-1]
+			loads.Tables = append(loads.Tables, named{"Loads that were measured several times: the least and the most", *t})
+		}
+	}
+	for i := range m.Points {
+		p := pagePoint{PointModel: m.Points[i], ID: fmt.Sprintf("p%d", i+1)}
+		var s *Series
+		if i < len(page.Series) {
+			s = page.Series[i]
+		}
+		p.Summary = strings.Join(append([]string{trim(fmt.Sprintf("%.3f", loadOf(&run.Points[i]))) + pointUnit(&run.Points[i])}, m.Points[i].Headline[:min(3, len(m.Points[i].Headline))]...), " · ")
+		p.Sections = pointSections(p.ID+"-", &run.Points[i], &m.Points[i], s)
+		for k := range p.Sections {
+			p.Sections[k].Top = !v.Several
+		}
+		v.Points = append(v.Points, p)
+	}
+	for k := range v.Sections {
+		v.Sections[k].Top = true
+	}
+	return v
+}
+
+// pointUnit is what the load of a point is counted in.
+func pointUnit(p *result.Point) string {
+	if p.Load.Concurrency != nil {
+		return " users"
+	}
+	return " req/s"
+}
+
+// pointSections are the parts of a point's account, in the order of the page.
+func pointSections(prefix string, p *result.Point, m *PointModel, s *Series) (list []section) {
+	add := func(id, title, text string, charts []*chart, absent string, tables ...named) {
+		list = append(list, section{ID: prefix + id, Title: title, Text: text, Charts: charts, Absent: absent, Tables: tables})
+	}
+	const unread = "The records of this point could not be read."
+	if m.Objective != nil {
+		t := Table{Head: []string{"Limit", "Met", "Measured"}}
+		for _, l := range p.SLO.Limits {
+			t.Rows = append(t.Rows, []string{plain(l.Spec), word(l.Met, "not met"), strings.Join(limitFacts(l), " · ")})
+		}
+		joint := unknown
+		if p.SLO.Attained != nil {
+			joint = percent(*p.SLO.Attained) + " of all due requests" + heldAgainst(p.SLO.Limits)
+		}
+		t.Rows = append(t.Rows, []string{"jointly", word(p.SLO.Met, "not met"), joint})
+		add("slo", "SLO attainment", strings.Join(m.Objective.Facts, " · "), nil, "", named{"Each limit by itself, and jointly", t})
+	}
+	absent := unread
+	var spreads, times, rasters, lengths, views []*chart
+	if s != nil {
+		spreads, times, rasters, lengths, views = spreadCharts(prefix, p, s), timeCharts(prefix, s), rasterCharts(prefix, s), lengthCharts(prefix, s), viewCharts(prefix, p, s)
+		absent = "Nothing to draw: no request of this point got so far."
+		if e := p.Metrics.E2E; e != nil && steady(e) != "" {
+			absent = "Not drawn: " + plain(steady(e)) + ", so no distribution stands for this load."
+		}
+	}
+	tables := []named{{"Percentiles, ms" + legendOf(m), m.Latencies}}
+	for _, t := range []*Table{m.Intervals, m.Classes} {
+		if t != nil {
+			tables = append(tables, named{map[bool]string{true: "Intervals", false: "Classes of requests, ms"}[t == m.Intervals], *t})
+		}
+	}
+	if len(m.Latencies.Rows) == 0 {
+		tables = nil
+	}
+	add("spread", "Distributions", "", spreads, absent, tables...)
+	add("time", "Time line", "", times, unread)
+	add("raster", "Requests and their tokens", "", rasters, absent)
+	text := ""
+	if s != nil {
+		for _, l := range []struct {
+			name string
+			l    Lengths
+		}{{"input", s.Input}, {"output", s.Output}} {
+			if l.l.Alike {
+				text += fmt.Sprintf("All requests: %s %s tokens planned and served. ", count(l.l.Only), l.name)
+			}
+		}
+	}
+	if len(lengths) > 0 || text == "" {
+		add("lengths", "Lengths planned and served", text, lengths, "Nobody counted the tokens.")
+	} else {
+		list = append(list, section{ID: prefix + "lengths", Title: "Lengths planned and served", Text: text})
+	}
+	same := ""
+	if x, y := p.Metrics.TTFT, p.Metrics.Service.TTFT; x != nil && y != nil && !differs(x, y) && !differs(p.Metrics.E2E, p.Metrics.Service.E2E) {
+		same = "The two views agree: requests were sent when they were due."
+		views = nil
+	}
+	if same != "" {
+		list = append(list, section{ID: prefix + "views", Title: "Response and service", Text: same})
+	} else {
+		add("views", "Response and service", "The response view counts from when a request was due, the service view from when it was sent.", views, absent)
+	}
+	ends := Table{Head: []string{"How it ended", "Requests"}}
+	row := func(name string, n int) { ends.Rows = append(ends.Rows, []string{name, count(n)}) }
+	row("due in the window", p.Requests.Due)
+	for _, reason := range byCount(p.Requests.Finish) {
+		row("ok, finish reason "+plain(firstOf(reason, "none")), p.Requests.Finish[reason])
+	}
+	said := Table{Head: []string{"Error class", "Requests", "Said of the first"}}
+	for _, class := range byCount(p.Requests.Errors) {
+		said.Rows = append(said.Rows, []string{plain(firstOf(class, "none")), count(p.Requests.Errors[class]), plain(p.Requests.ErrorExamples[class])})
+	}
+	row("failed", p.Requests.Failed)
+	row("cut off before the end", p.Requests.Cut)
+	row("never sent", p.Requests.Unsent)
+	tables = []named{{"due = ok + failed + cut + unsent", ends}}
+	if len(said.Rows) > 0 {
+		tables = append(tables, named{"Errors", said})
+	}
+	add("ends", "Errors and finish reasons", "", nil, "", tables...)
+	checks := Table{Head: []string{"Check", "Status", "Value", "Limit", "What to do"}}
+	for _, status := range []string{"fail", "flag", "pass"} {
+		for _, c := range p.Checks {
+			if c.Status == status {
+				advice := ""
+				if status != "pass" {
+					advice = plain(c.Advice)
+				}
+				checks.Rows = append(checks.Rows, []string{plain(c.Name), status, plain(c.Value), plain(c.Limit), advice})
+			}
+		}
+	}
+	add("checks", "Checks", string(p.Verdict)+": "+m.passed()+".", nil, "", named{"The instrument against its limits", checks})
+	return list
+}
+
+func legendOf(m *PointModel) string {
+	if len(m.Legend) == 0 {
+		return ""
+	}
+	return "; " + strings.Join(m.Legend, " · ")
+}
+
+// byCount are the keys, the most frequent first.
+func byCount(of map[string]int) []string {
+	keys := slices.Sorted(maps.Keys(of))
+	slices.SortStableFunc(keys, func(a, b string) int { return of[b] - of[a] })
+	return keys
+}
+
+// together is what a line is not broken behind: the percentile of a limit, and
+// a number before its unit.
+var together = regexp.MustCompile(`\bp[0-9.]+ |[0-9] (%|req/s|ms|users|tok/s)`)
+
+// unbroken keeps such words on one line.
+func unbroken(text string) string {
+	return together.ReplaceAllStringFunc(text, func(s string) string { return strings.ReplaceAll(s, " ", "\u00a0") })
+}
+
+// shellLine is a command as it can be pasted.
+func shellLine(args []string) string {
+	var out []string
+	for _, a := range args {
+		a = plain(a)
+		if a == "" || strings.ContainsAny(a, " \t'\"$&|;<>()*?[]{}`\\!#~") {
+			a = "'" + strings.ReplaceAll(a, "'", `'\''`) + "'"
+		}
+		out = append(out, a)
+	}
+	return strings.Join(out, " ")
+}

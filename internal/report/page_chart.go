@@ -1,0 +1,609 @@
+package report
+
+import (
+	"cmp"
+	"encoding/base64"
+	"encoding/binary"
+	"encoding/json"
+	"fmt"
+	"maps"
+	"math"
+	"slices"
+	"strconv"
+
+	"pitot/internal/record"
+	"pitot/internal/result"
+)
+
+// A chart is what page.js draws, and what the table behind it and its CSV hold.
+// The script knows marks and axes, and nothing of what they mean.
+type chart struct {
+	ID     string  `json:"-"`
+	Title  string  `json:"title"`
+	Note   string  `json:"-"`              // how to read it
+	Kind   string  `json:"kind,omitempty"` // "" for lines and dots, else "heat" or "traces"
+	X      axis    `json:"x"`
+	Y      axis    `json:"y"`
+	Series []drawn `json:"series,omitempty"`
+	Marks  []mark  `json:"marks,omitempty"`
+	Group  string  `json:"group,omitempty"` // charts that zoom together
+	Low    bool    `json:"low,omitempty"`   // a strip of a stack
+	Wide   bool    `json:"-"`
+	Heat   *Heat   `json:"heat,omitempty"`
+	Traces *traces `json:"traces,omitempty"`
+}
+
+type axis struct {
+	Name  string   `json:"name"`
+	Unit  string   `json:"unit,omitempty"`
+	Scale string   `json:"scale,omitempty"` // "" linear, "log", or "odds": log(share ÷ (1 − share))
+	Min   *float64 `json:"min,omitempty"`
+	Max   *float64 `json:"max,omitempty"`
+}
+
+// drawn is one series of a chart.
+type drawn struct {
+	Name   string   `json:"name"`
+	Kind   string   `json:"kind"` // "line", "step", "dots", "bars"
+	Tone   int      `json:"tone"` // colour, from 1
+	X      numbers  `json:"px"`
+	Y      numbers  `json:"py"`
+	Lo     numbers  `json:"lo,omitempty"` // of an interval around Y, or around X of a distribution
+	Hi     numbers  `json:"hi,omitempty"`
+	Labels []string `json:"labels,omitempty"`
+	Dash   bool     `json:"dash,omitempty"`
+	Faint  bool     `json:"faint,omitempty"` // the line; its points are not
+}
+
+// mark is a line or a region across a chart.
+type mark struct {
+	Axis string   `json:"axis"` // "x" or "y"
+	At   float64  `json:"at"`
+	To   *float64 `json:"to,omitempty"`   // a region
+	Open bool     `json:"open,omitempty"` // a region without end
+	Name string   `json:"name"`
+	Tone int      `json:"tone"` // 0 grey
+}
+
+// numbers are a list in which what is not known is null.
+type numbers []float64
+
+func (n numbers) MarshalJSON() ([]byte, error) {
+	b := make([]byte, 0, 8*len(n)+2)
+	b = append(b, '[')
+	for i, x := range n {
+		if i > 0 {
+			b = append(b, ',')
+		}
+		if math.IsNaN(x) || math.IsInf(x, 0) {
+			b = append(b, "null"...)
+		} else {
+			b = strconv.AppendFloat(b, x, 'f', -1, 64)
+		}
+	}
+	return append(b, ']'), nil
+}
+
+func (n numbers) known() bool {
+	return slices.ContainsFunc(n, func(x float64) bool { return !math.IsNaN(x) && !math.IsInf(x, 0) })
+}
+
+// orNaN is a value that may not be known.
+func orNaN(x *float64) float64 {
+	if x == nil {
+		return math.NaN()
+	}
+	return *x
+}
+
+// drawable leaves out charts of which nothing is known.
+func drawable(list ...*chart) (out []*chart) {
+	for _, c := range list {
+		if c == nil {
+			continue
+		}
+		c.Series = slices.DeleteFunc(c.Series, func(d drawn) bool { return !d.Y.known() || !d.X.known() })
+		if len(c.Series) > 0 || c.Heat != nil && c.Heat.NX > 0 || c.Traces != nil && len(c.Traces.List) > 0 {
+			out = append(out, c)
+		}
+	}
+	return out
+}
+
+// loadsOf are the points of a sweep or a search by load; where a load was
+// measured several times, all are there.
+func loadsOf(run *result.Run) (order []int, at numbers) {
+	for i := range run.Points {
+		order = append(order, i)
+	}
+	slices.SortStableFunc(order, func(a, b int) int {
+		x, y := loadOf(&run.Points[a]), loadOf(&run.Points[b])
+		switch {
+		case x < y:
+			return -1
+		case x > y:
+			return 1
+		}
+		return 0
+	})
+	for _, i := range order {
+		at = append(at, loadOf(&run.Points[i]))
+	}
+	return order, at
+}
+
+// curveCharts are what is shown over load.
+func curveCharts(run *result.Run) []*chart {
+	order, at := loadsOf(run)
+	over := axis{Name: "Load", Unit: "req/s"}
+	if run.Points[0].Load.Concurrency != nil {
+		over = axis{Name: "Load", Unit: "users"}
+	}
+	if n := len(at); n > 2 && at[0] > 0 && at[n-1]/at[0] > 60 {
+		over.Scale = "log"
+	} else {
+		over.Min = new(float64)
+	}
+	marks := curveMarks(run, at)
+	latency := func(id, title string, of func(*result.Metrics) *result.Summary, metric string) *chart {
+		c := &chart{ID: id, Title: title + " over load", X: over, Y: axis{Name: title, Unit: "ms", Scale: "log"}, Marks: slices.Clone(marks),
+			Note: "Percentiles of " + title + " at each load. Where the queue grows there is no steady state, and no value."}
+		for k, key := range []string{"p50", "p95", "p99"} {
+			d := drawn{Name: key, Kind: "line", Tone: k + 1, X: at}
+			for _, i := range order {
+				y, lo, hi := math.NaN(), math.NaN(), math.NaN()
+				if s := of(&run.Points[i].Metrics); s != nil {
+					col := columns()[slices.IndexFunc(columns(), func(c column) bool { return c.key == key })]
+					y = orNaN(col.of(s))
+					if ci, ok := s.CI95[key]; ok {
+						lo, hi = ci[0], ci[1]
+					}
+				}
+				d.Y, d.Lo, d.Hi = append(d.Y, y), append(d.Lo, lo), append(d.Hi, hi)
+			}
+			if !d.Lo.known() {
+				d.Lo, d.Hi = nil, nil
+			}
+			c.Series = append(c.Series, d)
+		}
+		seen := map[float64]bool{}
+		for i := range run.Points {
+			if s := run.Points[i].SLO; s != nil {
+				for _, l := range s.Limits {
+					if l.Metric == metric && !seen[l.Limit] {
+						seen[l.Limit] = true
+						c.Marks = append(c.Marks, mark{Axis: "y", At: l.Limit, Name: plain(l.Spec), Tone: 4})
+					}
+				}
+			}
+		}
+		return c
+	}
+	rates := func(id, title, unit string, served, good func(*result.Point) *float64) *chart {
+		c := &chart{ID: id, Title: title, Wide: id == "requests" && run.Curve != nil, X: over, Y: axis{Name: title, Unit: unit, Min: new(float64)}, Marks: marks,
+			Note: "What was served in all, and what of that was within the SLO."}
+		if over.Scale == "log" {
+			c.Y.Scale, c.Y.Min = "log", nil
+		}
+		for k, f := range []func(*result.Point) *float64{served, good} {
+			d := drawn{Name: []string{"throughput", "goodput"}[k], Kind: "line", Tone: k + 1, X: at}
+			for _, i := range order {
+				y := orNaN(f(&run.Points[i]))
+				if c.Y.Scale == "log" && y <= 0 {
+					y = math.NaN()
+				}
+				d.Y = append(d.Y, y)
+			}
+			c.Series = append(c.Series, d)
+		}
+		return c
+	}
+	list := faint(run, drawable(
+		violationsChart(run, over, marks),
+		rates("requests", "Requests served", "req/s", func(p *result.Point) *float64 { return p.Throughput.RequestsPerS },
+			func(p *result.Point) *float64 {
+				if p.Goodput == nil {
+					return nil
+				}
+				return &p.Goodput.RequestsPerS
+			}),
+		latency("ttft", "TTFT", func(m *result.Metrics) *result.Summary { return m.TTFT }, "ttft"),
+		latency("tpot", "TPOT", func(m *result.Metrics) *result.Summary { return m.TPOT }, "tpot"),
+		latency("e2e", "E2E", func(m *result.Metrics) *result.Summary { return m.E2E }, "e2e"),
+		rates("tokens", "Output tokens served", "tok/s", func(p *result.Point) *float64 { return p.Throughput.OutputTokensPerS },
+			func(p *result.Point) *float64 {
+				if p.Goodput == nil {
+					return nil
+				}
+				return p.Goodput.OutputTokensPerS
+			}),
+	)...)
+	for _, c := range list {
+		c.Group = "load"
+	}
+	return list
+}
+
+// faint draws lines thin where loads stand so close, or are measured so often,
+// that what differs between neighbours is chance.
+func faint(run *result.Run, list ...*chart) []*chart {
+	if run.Curve == nil || len(run.Curve.Repeats) > 0 {
+		for _, c := range list {
+			for i := range c.Series {
+				c.Series[i].Faint = true
+			}
+		}
+	}
+	return list
+}
+
+// violationsChart is what a search rests on: how many requests violate each limit
+// at each load, and how many may.
+func violationsChart(run *result.Run, over axis, marks []mark) *chart {
+	k := run.Capacity
+	if k == nil || len(k.Trail) == 0 {
+		return nil
+	}
+	c := &chart{ID: "violations", Title: "Requests that violate the SLO", Wide: true, X: over, Y: axis{Name: "Share of all due", Unit: "%", Scale: "log"}, Marks: slices.Clone(marks),
+		Note: "At each load of the search, against what each limit allows. Loads at which none did are not on this axis."}
+	trail := slices.Clone(k.Trail)
+	slices.SortStableFunc(trail, func(a, b result.CapacityProbe) int { return cmp.Compare(a.Load, b.Load) })
+	var list []drawn
+	for _, probe := range trail {
+		for i, n := range probe.Violations {
+			if i >= len(list) {
+				name := fmt.Sprintf("limit %d", i+1)
+				if i < len(k.Limits) {
+					name = plain(k.Limits[i].Spec)
+				} else if probe.Point < len(run.Points) && run.Points[probe.Point].SLO != nil && i < len(run.Points[probe.Point].SLO.Limits) {
+					name = plain(run.Points[probe.Point].SLO.Limits[i].Spec)
+				}
+				list = append(list, drawn{Name: name, Kind: "line", Tone: i%4 + 1})
+			}
+			y := math.NaN()
+			if n > 0 && probe.Requests > 0 {
+				y = 100 * float64(n) / float64(probe.Requests)
+			}
+			list[i].X, list[i].Y = append(list[i].X, probe.Load), append(list[i].Y, y)
+		}
+	}
+	c.Series = list
+	seen := map[float64]bool{}
+	for _, l := range k.Limits {
+		if l.Allowed > 0 && !seen[l.Allowed] {
+			seen[l.Allowed] = true
+			c.Marks = append(c.Marks, mark{Axis: "y", At: 100 * l.Allowed, Name: "allowed: " + percent(l.Allowed), Tone: 4})
+		}
+	}
+	return c
+}
+
+// curveMarks are the loads that have a name.
+func curveMarks(run *result.Run, at numbers) (marks []mark) {
+	if c := run.Capacity; c != nil {
+		switch {
+		case c.CI95 != nil:
+			marks = append(marks, mark{Axis: "x", At: c.CI95[0], To: &c.CI95[1], Name: "λ* 95 %", Tone: 3})
+		case c.Bracket != nil && c.Load == nil && c.Bracket[0] != nil && c.Bracket[1] != nil:
+			marks = append(marks, mark{Axis: "x", At: *c.Bracket[0], To: c.Bracket[1], Name: "bracket of λ*", Tone: 3})
+		}
+		if v := c.Verified; v != nil && v.Passed {
+			marks = append(marks, mark{Axis: "x", At: v.Load, Name: "verified", Tone: 3})
+		}
+	}
+	if c := run.Curve; c != nil {
+		if c.Knee != nil {
+			marks = append(marks, mark{Axis: "x", At: c.Knee.Load, Name: "knee", Tone: 1})
+		}
+		if c.UnstableFrom != nil {
+			marks = append(marks, mark{Axis: "x", At: *c.UnstableFrom, Open: true, Name: "unstable", Tone: 2})
+		}
+	}
+	return marks
+}
+
+// paretoCharts show what all get against what one gets.
+func paretoCharts(run *result.Run) []*chart {
+	if run.Curve == nil {
+		return nil
+	}
+	front := func(id, title, note string, x axis, of func(*result.Point) *float64, on []int) *chart {
+		c := &chart{ID: id, Title: title, Note: note, X: x, Y: axis{Name: "Output", Unit: "tok/s", Min: new(float64)}}
+		line := drawn{Name: "front", Kind: "line", Tone: 1}
+		rest := drawn{Name: "other loads", Kind: "dots", Tone: 5}
+		add := func(d *drawn, i int) {
+			p := &run.Points[i]
+			d.X, d.Y = append(d.X, orNaN(of(p))), append(d.Y, orNaN(p.Throughput.OutputTokensPerS))
+			d.Labels = append(d.Labels, "load "+quantity(loadOf(p)))
+		}
+		for _, i := range on {
+			if i >= 0 && i < len(run.Points) {
+				add(&line, i)
+			}
+		}
+		for i := range run.Points {
+			if !slices.Contains(on, i) {
+				add(&rest, i)
+			}
+		}
+		c.Series = []drawn{line, rest}
+		return c
+	}
+	speed := func(p *result.Point) *float64 {
+		if s := p.Metrics.DecodeRate; s != nil {
+			return s.P50
+		}
+		return nil
+	}
+	ttft := func(p *result.Point) *float64 {
+		if s := p.Metrics.TTFT; s != nil {
+			return s.P50
+		}
+		return nil
+	}
+	return drawable(
+		front("pareto-speed", "Speed of one user against output of all", "On the front no other load is better in both. Up and to the right is better.",
+			axis{Name: "Decode rate of one user, median", Unit: "tok/s", Min: new(float64)}, speed, run.Curve.Pareto.UserSpeed),
+		front("pareto-ttft", "First token against output of all", "Up and to the left is better.",
+			axis{Name: "TTFT, median", Unit: "ms", Min: new(float64)}, ttft, run.Curve.Pareto.TTFT),
+	)
+}
+
+// attainmentChart shows over load how many requests are good, by limit and
+// jointly.
+func attainmentChart(run *result.Run) []*chart {
+	order, at := loadsOf(run)
+	hundred := 100.0
+	c := &chart{ID: "attainment", Title: "Requests within the SLO", X: axis{Name: "Load", Unit: "req/s"}, Y: axis{Name: "Share of all due", Unit: "%", Min: new(float64), Max: &hundred},
+		Note: "Each limit by itself, and all of them jointly: two limits that hold for 99 % each need not hold for 99 % together."}
+	if run.Points[0].Load.Concurrency != nil {
+		c.X.Unit = "users"
+	}
+	if n := len(at); n > 2 && at[0] > 0 && at[n-1]/at[0] > 60 {
+		c.X.Scale = "log"
+	} else {
+		c.X.Min = new(float64)
+	}
+	c.Marks = curveMarks(run, at)
+	joint := drawn{Name: "jointly", Kind: "line", Tone: 1, X: at}
+	var each []drawn
+	for _, i := range order {
+		s := run.Points[i].SLO
+		if s == nil {
+			return nil
+		}
+		joint.Y = append(joint.Y, 100*orNaN(s.Attained))
+		for k, l := range s.Limits {
+			if k >= len(each) {
+				each = append(each, drawn{Name: plain(l.Spec), Kind: "line", Tone: k%4 + 2, X: at, Dash: true})
+			}
+			each[k].Y = append(each[k].Y, 100*orNaN(l.Attained))
+		}
+	}
+	c.Series = append([]drawn{joint}, each...)
+	if len(each) == 1 {
+		c.Series = c.Series[:1]
+	}
+	return faint(run, drawable(c)...)
+}
+
+// spreadCharts are the distributions of a point.
+func spreadCharts(prefix string, p *result.Point, s *Series) []*chart {
+	var list []*chart
+	add := func(id, title string, sum *result.Summary, tone int, limit string) {
+		x, ok := s.Spread[id+"_ms"]
+		if !ok || sum == nil || steady(sum) != "" {
+			return
+		}
+		c := &chart{ID: prefix + id, Title: title, X: axis{Name: title, Unit: "ms", Scale: "log"}, Y: axis{Name: "Share at most", Scale: "odds"}}
+		c.Note = "Share of " + plural(int(x.N), "sample") + " at most so long, with an axis that spreads the tail."
+		d := drawn{Name: title, Kind: "step", Tone: tone, X: x.Value, Y: x.Share}
+		c.Series = []drawn{d}
+		why := ""
+		for _, col := range columns() {
+			if _, ok := sum.CI95[col.key]; !ok && col.of(sum) != nil && why == "" {
+				why = plain(sum.NoInterval[col.key])
+			}
+		}
+		if band := bandOf(sum); len(band.X) > 0 {
+			band.Tone = tone
+			c.Series = append(c.Series, band)
+			c.Note += " Bars, joined where there are several: 95 % intervals of the percentiles."
+			if why != "" {
+				c.Note += " No others: " + why + "."
+			}
+		} else if why != "" {
+			c.Note += " No intervals: " + why + "."
+		}
+		if p.SLO != nil {
+			for _, l := range p.SLO.Limits {
+				if l.Metric == limit {
+					c.Marks = append(c.Marks, mark{Axis: "x", At: l.Limit, Name: plain(l.Spec), Tone: 4})
+				}
+			}
+		}
+		list = append(list, c)
+	}
+	m := &p.Metrics
+	add("ttft", "TTFT", m.TTFT, 1, "ttft")
+	add("tpot", "TPOT", m.TPOT, 3, "tpot")
+	if m.ICL != nil {
+		add("icl", "Gap between chunks (ICL)", m.ICL, 2, "icl")
+	}
+	add("e2e", "E2E", m.E2E, 4, "e2e")
+	return drawable(list...)
+}
+
+// bandOf are the intervals of the percentiles.
+func bandOf(s *result.Summary) drawn {
+	d := drawn{Name: "95 % interval", Kind: "band"}
+	for _, c := range columns() {
+		ci, ok := s.CI95[c.key]
+		v := c.of(s)
+		if !ok || v == nil {
+			continue
+		}
+		p := map[string]float64{"p50": .5, "p90": .9, "p95": .95, "p99": .99, "p99_9": .999}[c.key]
+		d.X, d.Y, d.Lo, d.Hi = append(d.X, *v), append(d.Y, p), append(d.Lo, ci[0]), append(d.Hi, ci[1])
+	}
+	return d
+}
+
+// viewCharts lay what is counted from due beside what is counted from sent.
+func viewCharts(prefix string, p *result.Point, s *Series) []*chart {
+	var list []*chart
+	for _, x := range []struct {
+		id, title string
+		sum       *result.Summary
+	}{{"ttft", "TTFT", p.Metrics.TTFT}, {"e2e", "E2E", p.Metrics.E2E}} {
+		from, to := s.Spread[x.id+"_ms"], s.Spread["service."+x.id+"_ms"]
+		if x.sum == nil || steady(x.sum) != "" || len(from.Value) == 0 {
+			continue
+		}
+		list = append(list, &chart{ID: prefix + "view-" + x.id, Title: x.title + ", from due and from sent",
+			Note: "Where the lines part, requests waited before they were sent: for a free slot, a turn or a connection.",
+			X:    axis{Name: x.title, Unit: "ms", Scale: "log"}, Y: axis{Name: "Share at most", Scale: "odds"},
+			Series: []drawn{
+				{Name: "response: from due", Kind: "step", Tone: 1, X: from.Value, Y: from.Share},
+				{Name: "service: from sent", Kind: "step", Tone: 2, X: to.Value, Y: to.Share, Dash: true},
+			}})
+	}
+	return drawable(list...)
+}
+
+// timeCharts are the course of a point, one under the other.
+func timeCharts(prefix string, s *Series) []*chart {
+	var at numbers
+	for i := range s.Due {
+		at = append(at, round(float64(i)*s.Bin, 6))
+	}
+	var none float64
+	x := axis{Name: "Time", Unit: "s", Min: &none, Max: &s.End}
+	shades := []mark{}
+	if s.From > 0 {
+		shades = append(shades, mark{Axis: "x", At: 0, To: &s.From, Name: "warm-up", Tone: 0})
+	}
+	if s.End > s.To {
+		shades = append(shades, mark{Axis: "x", At: s.To, To: &s.End, Name: "after the window", Tone: 0})
+	}
+	step := func(id, title, unit, note string, series ...drawn) *chart {
+		for i := range series {
+			series[i].Kind, series[i].X = "step", at
+		}
+		return &chart{ID: prefix + id, Title: title, Note: note, X: x, Y: axis{Name: title, Unit: unit, Min: &none}, Marks: shades, Group: prefix + "time", Low: true, Wide: true, Series: series}
+	}
+	per := "Bins of " + seconds(s.Bin) + "; warm-up and the time after the window are shaded."
+	lost := drawn{Name: "not served", Tone: 2, Y: s.Lost}
+	if !slices.ContainsFunc(s.Lost, func(n float64) bool { return n > 0 }) {
+		lost.Y = nil
+	}
+	dots := &chart{ID: prefix + "first", Title: "TTFT of each request", Note: sampled(s.First, "request"), X: x, Y: axis{Name: "TTFT", Unit: "ms", Scale: "log"}, Marks: shades, Group: prefix + "time", Wide: true,
+		Series: []drawn{{Name: "TTFT", Kind: "dots", Tone: 1, X: s.First.X, Y: s.First.Y}}}
+	errors := &chart{ID: prefix + "errors", Title: "Requests that were not served", Note: "When it was known, and how long after they were due.", X: x, Y: axis{Name: "After due", Unit: "ms", Scale: "log"}, Marks: shades, Group: prefix + "time", Wide: true}
+	for k, class := range slices.Sorted(maps.Keys(s.Errors)) {
+		d := s.Errors[class]
+		errors.Series = append(errors.Series, drawn{Name: plain(firstOf(class, "no class")), Kind: "dots", Tone: k%5 + 1, X: d.X, Y: d.Y})
+	}
+	return drawable(
+		step("flow", "Requests due and served", "req/s", per, drawn{Name: "due", Tone: 5, Y: s.Due}, drawn{Name: "served", Tone: 1, Y: s.Served}, lost),
+		step("flight", "Requests in flight", "requests", "Time means, from due to done.", drawn{Name: "in flight", Tone: 3, Y: s.InFlight}),
+		step("rate", "Output tokens", "tok/s", "By when they came.", drawn{Name: "output", Tone: 1, Y: s.Tokens}),
+		dots, errors,
+	)
+}
+
+// sampled says what part of the dots is drawn.
+func sampled(d Dots, thing string) string {
+	if len(d.X) < d.Of {
+		return fmt.Sprintf("%s of %s: the slowest, and others at random. By when they were due.", count(len(d.X)), plural(d.Of, thing))
+	}
+	return "All " + plural(d.Of, thing) + ", by when they were due."
+}
+
+// lengthCharts show what was asked for and what was served.
+func lengthCharts(prefix string, s *Series) []*chart {
+	bars := func(id, title string, l Lengths) *chart {
+		if l.Alike || l.Width == 0 {
+			return nil
+		}
+		c := &chart{ID: prefix + id, Title: title, Note: "Bins of " + plural(int(l.Width), "token") + ".", X: axis{Name: "Length", Unit: "tokens"}, Y: axis{Name: "Requests", Min: new(float64)}}
+		for k, n := range [][]int64{l.Planned, l.Served} {
+			d := drawn{Name: []string{"planned", "served"}[k], Kind: "bars", Tone: []int{5, 1}[k]}
+			for i, x := range n {
+				d.X, d.Y = append(d.X, l.From+float64(i)*l.Width), append(d.Y, float64(x))
+			}
+			if len(n) > 0 { // the right edge of the last bin
+				d.X, d.Y = append(d.X, l.From+float64(len(n))*l.Width), append(d.Y, math.NaN())
+			}
+			c.Series = append(c.Series, d)
+		}
+		return c
+	}
+	return drawable(bars("input", "Input tokens", s.Input), bars("output", "Output tokens", s.Output))
+}
+
+// traces are requests in full, for the script.
+type traces struct {
+	List []traced `json:"list"`
+	Data string   `json:"data"` // base64: of each request its chunks as varints, tenths of milliseconds after the one before
+}
+
+type traced struct {
+	ID    int64    `json:"id"`
+	Due   float64  `json:"due"`  // seconds
+	Sent  *float64 `json:"sent"` // milliseconds after due
+	Done  *float64 `json:"done"`
+	N     int      `json:"n"` // chunks
+	Ended string   `json:"ended"`
+}
+
+// tracesUnit is what chunks are drawn to, in nanoseconds.
+const tracesUnit = 100_000
+
+func tracesOf(t Traces) *traces {
+	out := new(traces)
+	var data []byte
+	for i := range t.Requests {
+		r := &t.Requests[i]
+		x := traced{ID: r.ID, Due: round(float64(r.Due)/1e9, 3), N: len(r.Chunks), Ended: r.Outcome.String()}
+		if r.Outcome != record.OK && r.Error != "" {
+			x.Ended = plain(r.Error)
+		}
+		after := func(stamp int64) *float64 {
+			if stamp < 0 {
+				return nil
+			}
+			ms := round(float64(stamp-r.Due)/1e6, 3)
+			return &ms
+		}
+		x.Sent, x.Done = after(r.Sent), after(r.Done)
+		last := int64(0)
+		for _, c := range r.Chunks {
+			at := max((c+tracesUnit/2)/tracesUnit, last)
+			data = binary.AppendUvarint(data, uint64(at-last))
+			last = at
+		}
+		out.List = append(out.List, x)
+	}
+	out.Data = base64.StdEncoding.EncodeToString(data)
+	return out
+}
+
+// rasterCharts show requests and their tokens.
+func rasterCharts(prefix string, s *Series) []*chart {
+	rows := func(id, title string, t Traces) *chart {
+		note := "One line a request, from when it was due: pale while it waits for its first token, then a tick for each chunk. Drag to zoom."
+		if n := len(t.Requests); n < t.Wanted {
+			note = fmt.Sprintf("%d of %d, for the size of this page. ", n, t.Wanted) + note
+		}
+		return &chart{ID: prefix + id, Title: fmt.Sprintf(title, len(t.Requests)), Note: note, Kind: "traces", Wide: true, X: axis{Name: "Time since due", Unit: "ms", Min: new(float64)}, Y: axis{Name: "Request"}, Traces: tracesOf(t)}
+	}
+	heat := &chart{ID: prefix + "heat", Title: "When tokens came", Kind: "heat", Wide: true, Heat: &s.Heat,
+		Note: "All requests: the stronger the colour, the more tokens. A flat band is a steady server; a slope is a queue that grows; a gap is a stall.",
+		X:    axis{Name: "Request due at", Unit: "s"}, Y: axis{Name: "Token came after", Unit: "ms"}}
+	return drawable(heat, rows("slow", "The %d slowest requests", s.Slow), rows("random", "%d requests at random", s.Random))
+}
+
+// blockOf is the data of all charts, as JSON that is safe inside a script
+// element: package json writes <, > and & as escapes.
+func blockOf(charts map[string]*chart) ([]byte, error) { return json.Marshal(charts) }

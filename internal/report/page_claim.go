@@ -1,0 +1,456 @@
+package report
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+
+	"pitot/internal/result"
+)
+
+// What a run shows as a whole: the sentence to quote, the figures beside it, what
+// limits it and the conditions it holds under.
+
+// Claim is the sentence to quote of a run.
+type Claim struct {
+	Sentence string
+	Interval string // how sure it is, or why nobody can say
+	Verdict  result.Verdict
+	Because  []string // names of the checks that did not pass
+}
+
+// Figure is one number that is read at a glance.
+type Figure struct {
+	Name, Value, Unit string
+	Note              string
+}
+
+// Condition is one thing that a claim holds under. Known is false for what
+// nobody told: it is never guessed.
+type Condition struct {
+	Name, Value string
+	Known       bool
+}
+
+// notKnown stands in place of a guess.
+const notKnown = "not known"
+
+// conclude says what the run shows.
+func (m *Model) conclude(run *result.Run) {
+	m.run = run
+	m.Conditions = conditions(run, m)
+	switch {
+	case m.Overview != nil:
+		m.claimOverview(run)
+	case len(m.Points) > 0:
+		m.claimPoint(&run.Points[0], &m.Points[0])
+	default:
+		m.Claim = Claim{Sentence: "Nothing was measured.", Verdict: result.Invalid}
+		m.Limited = []string{notKnown + ": the run ended before its load began"}
+		return
+	}
+	m.Claim.Verdict = run.Verdict
+	m.Limited = limited(run)
+}
+
+// atLoad is a load as a sentence begins with it.
+func atLoad(p *result.Point) string {
+	switch {
+	case p.Load.Rate != nil:
+		return "At " + trim(fmt.Sprintf("%.3f", *p.Load.Rate)) + " requests per second"
+	case p.Load.Concurrency != nil:
+		return "With " + plural(*p.Load.Concurrency, "concurrent user")
+	}
+	return "At this load"
+}
+
+func (m *Model) claimPoint(p *result.Point, shown *PointModel) {
+	c := &m.Claim
+	c.Because = shown.Because
+	switch s := p.SLO; {
+	case p.Requests.Due == 0:
+		c.Sentence = atLoad(p) + ", no request came due in the window."
+	case p.Requests.OK == 0:
+		c.Sentence = atLoad(p) + ", none of " + plural(p.Requests.Due, "request") + " was answered."
+	case s != nil:
+		c.Sentence = fmt.Sprintf("%s, %s is %s", atLoad(p), plain(s.Spec), map[string]string{"yes": "met", "no": "not met", "undecided": "undecided"}[s.Met])
+		if s.Attained != nil {
+			c.Sentence += ": " + percent(*s.Attained) + " of all requests due were good"
+		}
+		c.Sentence += "."
+		switch {
+		case s.CI95 != nil:
+			c.Interval = "95 % interval of that share: " + percent(s.CI95[0]) + " to " + percent(s.CI95[1])
+		case s.NoInterval != "":
+			c.Interval = "no interval: " + plain(s.NoInterval)
+		}
+		if s.Met == "undecided" && s.Why != "" {
+			c.Interval = strings.TrimPrefix(c.Interval+" · "+plain(s.Why), " · ")
+		}
+	default:
+		var parts []string
+		if x := p.Throughput.OutputTokensPerS; x != nil {
+			parts = append(parts, quantity(*x)+" output tokens per second")
+		} else if x := p.Throughput.RequestsPerS; x != nil {
+			parts = append(parts, quantity(*x)+" answers per second")
+		}
+		for _, x := range []struct {
+			name string
+			s    *result.Summary
+		}{{"TTFT", p.Metrics.TTFT}, {"TPOT", p.Metrics.TPOT}, {"E2E", p.Metrics.E2E}} {
+			if x.s == nil || len(parts) == 3 {
+				continue
+			}
+			for _, col := range []column{columns()[3], columns()[0]} {
+				if v := cell(x.s, col.key, col.of(x.s)); v != unknown {
+					parts = append(parts, col.head+" "+x.name+" "+v+" ms")
+					if ci, ok := x.s.CI95[col.key]; ok && c.Interval == "" {
+						c.Interval = fmt.Sprintf("95 %% interval of %s %s: %s to %s ms", col.head, x.name, quantity(ci[0]), quantity(ci[1]))
+					}
+					break
+				}
+			}
+		}
+		c.Sentence = atLoad(p) + ": " + strings.Join(parts, ", ") + "."
+		if len(parts) == 0 {
+			c.Sentence = atLoad(p) + ", nothing is known of how it was served."
+		}
+		if c.Interval == "" && p.Throughput.NoInterval != "" {
+			c.Interval = "no interval: " + plain(p.Throughput.NoInterval)
+		}
+	}
+	if n := len(m.Points); n > 1 {
+		c.Sentence = fmt.Sprintf("First of %d points, %s%s", n, strings.ToLower(c.Sentence[:1]), c.Sentence[1:])
+	}
+	m.Figures = pointFigures(p)
+}
+
+// pointFigures are throughput and goodput side by side, and the latencies.
+func pointFigures(p *result.Point) (list []Figure) {
+	t := p.Throughput
+	if g := p.Goodput; g != nil {
+		list = append(list, Figure{Name: "Goodput", Value: quantity(g.RequestsPerS), Unit: "req/s", Note: "within " + plain(p.SLO.Spec)})
+	}
+	rate := func(name string, x *float64, unit, key string) {
+		if x == nil {
+			return
+		}
+		f := Figure{Name: name, Value: quantity(*x), Unit: unit}
+		if ci, ok := t.CI95[key]; ok {
+			f.Note = quantity(ci[0]) + " to " + quantity(ci[1])
+		}
+		if g := t.PerGPU; g != nil && key == "output_tokens_per_s" && g.OutputTokensPerS != nil {
+			f.Note = strings.TrimPrefix(f.Note+" · "+quantity(*g.OutputTokensPerS)+" per GPU", " · ")
+		}
+		list = append(list, f)
+	}
+	rate("Throughput", t.RequestsPerS, "req/s", "requests_per_s")
+	rate("Output", t.OutputTokensPerS, "tok/s", "output_tokens_per_s")
+	for _, x := range []struct {
+		name string
+		s    *result.Summary
+	}{{"TTFT", p.Metrics.TTFT}, {"TPOT", p.Metrics.TPOT}, {"E2E", p.Metrics.E2E}} {
+		if x.s == nil || steady(x.s) != "" {
+			continue
+		}
+		f := Figure{Name: x.name + " p50", Value: cell(x.s, "p50", x.s.P50), Unit: "ms", Note: "p99 " + cell(x.s, "p99", x.s.P99) + " ms"}
+		list = append(list, f)
+	}
+	if c := p.Cost; c != nil && c.USDPerMOutput != nil {
+		f := Figure{Name: "Cost", Value: "$" + quantity(*c.USDPerMOutput), Unit: "per M output tokens"}
+		if c.USDPerMGoodOutput != nil && p.SLO != nil {
+			f.Note = "$" + quantity(*c.USDPerMGoodOutput) + " within the SLO"
+		}
+		list = append(list, f)
+	}
+	return list
+}
+
+func (m *Model) claimOverview(run *result.Run) {
+	c, o := &m.Claim, m.Overview
+	for _, f := range o.Failed {
+		c.Because = append(c.Because, f.Name)
+	}
+	if k := run.Capacity; k != nil {
+		load := func(x float64) string { return quantity(x) + loadUnit(k.Over) }
+		switch {
+		case k.Load != nil:
+			c.Sentence = fmt.Sprintf("At up to %s, %s is met.", load(*k.Load), plain(k.SLO))
+		case k.Estimate == nil && k.Verified == nil && k.Bracket != nil && k.Bracket[0] != nil && k.Bracket[1] != nil:
+			c.Sentence = fmt.Sprintf("The capacity for %s lies between %s and %s: more is not claimed.", plain(k.SLO), quantity(*k.Bracket[0]), load(*k.Bracket[1]))
+		case len(o.Answer) > 0:
+			c.Sentence = sentence(strings.Join(o.Answer, ": "))
+		}
+		switch {
+		case k.CI95 != nil && k.Estimate != nil:
+			c.Interval = fmt.Sprintf("estimate %s, 95 %% interval %s to %s", load(*k.Estimate), quantity(k.CI95[0]), load(k.CI95[1]))
+			if k.Covers != "" {
+				c.Interval += ", of " + plain(k.Covers)
+			}
+		case k.Why != "":
+			c.Interval = plain(k.Why)
+		}
+		if v := k.Verified; v != nil && k.Load != nil {
+			how := "not verified"
+			if v.Passed {
+				how = fmt.Sprintf("verified at %s: %s of %s violate it", load(v.Load), count(v.Violations), plural(v.Requests, "request"))
+			}
+			c.Interval = strings.TrimPrefix(c.Interval+" · "+how, " · ")
+		}
+		m.capacityFigures(k)
+		return
+	}
+	c.Sentence = sentence(strings.Join(o.Answer, ", "))
+	if k := run.Curve; k != nil {
+		switch {
+		case k.Knee != nil && k.Knee.CI95 != nil:
+			c.Interval = fmt.Sprintf("knee: 95 %% interval %s to %s%s", quantity(k.Knee.CI95[0]), quantity(k.Knee.CI95[1]), loadUnit(k.Over))
+		case k.NoKnee != "":
+			c.Interval = "no knee is quoted: " + plain(k.NoKnee)
+		default:
+			c.Interval = "no interval: the loads are too few"
+		}
+		m.curveFigures(k, run)
+	}
+}
+
+// sentence makes one of a phrase.
+func sentence(s string) string {
+	if s == "" {
+		return "No load was measured well enough to claim anything."
+	}
+	return strings.ToUpper(s[:1]) + s[1:] + "."
+}
+
+// loadUnit is what a load is counted in, as a sentence has it.
+func loadUnit(over string) string {
+	if over == "concurrency" {
+		return " users"
+	}
+	return " req/s"
+}
+
+func (m *Model) capacityFigures(k *result.Capacity) {
+	unit := strings.TrimSpace(loadUnit(k.Over))
+	add := func(name string, x *float64, note string) {
+		if x != nil {
+			m.Figures = append(m.Figures, Figure{Name: name, Value: quantity(*x), Unit: unit, Note: note})
+		}
+	}
+	add("Capacity", k.Load, "the load to quote")
+	note := ""
+	if k.CI95 != nil {
+		note = quantity(k.CI95[0]) + " to " + quantity(k.CI95[1])
+	}
+	add("Estimate", k.Estimate, note)
+	if b := k.Bracket; b != nil && k.Load == nil {
+		add("Held at", b[0], "the highest that did")
+		add("Violated at", b[1], "the lowest that was")
+	}
+	if v := k.Verified; v != nil {
+		word := map[bool]string{true: "Verified", false: "Not verified"}[v.Passed]
+		add(word, &v.Load, "at most "+percent(v.Upper)+" violate it")
+	}
+	m.Figures = append(m.Figures, Figure{Name: "Measured", Value: count(k.Requests), Unit: "requests", Note: seconds(k.Seconds)})
+}
+
+func (m *Model) curveFigures(k *result.Curve, run *result.Run) {
+	unit := strings.TrimSpace(loadUnit(k.Over))
+	if k.Knee != nil {
+		f := Figure{Name: "Knee", Value: quantity(k.Knee.Load), Unit: unit}
+		if k.Knee.CI95 != nil {
+			f.Note = quantity(k.Knee.CI95[0]) + " to " + quantity(k.Knee.CI95[1])
+		}
+		m.Figures = append(m.Figures, f)
+	}
+	if at := mostGoodput(run); at >= 0 {
+		p := &run.Points[at]
+		m.Figures = append(m.Figures, Figure{Name: "Most goodput", Value: quantity(p.Goodput.RequestsPerS), Unit: "req/s", Note: "at " + quantity(loadOf(p)) + " " + unit + ", within " + plain(p.SLO.Spec)})
+	}
+	if s := k.Saturation; s != nil {
+		f := Figure{Name: "Saturation", Value: quantity(s.RequestsPerS), Unit: "req/s"}
+		if s.OutputTokensPerS != nil {
+			f.Note = quantity(*s.OutputTokensPerS) + " output tok/s"
+		}
+		m.Figures = append(m.Figures, f)
+	}
+	if k.UnstableFrom != nil {
+		m.Figures = append(m.Figures, Figure{Name: "Unstable from", Value: quantity(*k.UnstableFrom), Unit: unit, Note: "the queue grows"})
+	}
+}
+
+// mostGoodput is the stable point with the most of it, -1 if none has any.
+func mostGoodput(run *result.Run) int {
+	best, at := 0.0, -1
+	for i := range run.Points {
+		if g := run.Points[i].Goodput; g != nil && g.RequestsPerS > best && run.Points[i].Stability != "unstable" {
+			best, at = g.RequestsPerS, i
+		}
+	}
+	return at
+}
+
+// limited says what limits the target, as far as the run tells.
+func limited(run *result.Run) (list []string) {
+	add := func(format string, args ...any) { list = append(list, fmt.Sprintf(format, args...)) }
+	if c := run.Capacity; c != nil && c.Binding != "" {
+		add("%s is reached before the other limits.", plain(c.Binding))
+	}
+	if c := run.Curve; c != nil {
+		if s := c.Saturation; s != nil {
+			add("More load brings no more answers than %s req/s.", quantity(s.RequestsPerS))
+		}
+		if c.UnstableFrom != nil {
+			add("From %s%s on the queue grows for as long as the load lasts.", quantity(*c.UnstableFrom), loadUnit(c.Over))
+		}
+	}
+	if run.Curve == nil && run.Capacity == nil {
+		for i := range run.Points {
+			p := &run.Points[i]
+			switch p.Outcome {
+			case "unstable":
+				add("%s the queue grew all the time: that is more than the server serves.", atLoad(p))
+			case "failing", "degraded":
+				add("%s the server was %s.", atLoad(p), p.Outcome)
+			}
+			if p.SLO != nil && p.SLO.Met == "no" {
+				for _, l := range p.SLO.Limits {
+					if l.Met == "no" {
+						add("%s is not met.", plain(l.Spec))
+					}
+				}
+			}
+		}
+		if len(list) == 0 && len(run.Points) > 0 {
+			add("Nothing limited this load. How much more the server bears, one load cannot tell: pitot sweep and pitot find do.")
+		}
+	}
+	add("Which resource of the server is short (compute, memory bandwidth, KV cache) is %s: the run holds no telemetry of it.", notKnown)
+	return list
+}
+
+// conditions are the facts that the field expects beside a figure.
+func conditions(run *result.Run, m *Model) (list []Condition) {
+	add := func(name string, values ...string) {
+		v := strings.Join(present(values...), " · ")
+		list = append(list, Condition{name, v, v != ""})
+		if v == "" {
+			list[len(list)-1].Value = notKnown
+		}
+	}
+	note := func(keys ...string) string {
+		for _, k := range keys {
+			if v := run.Notes[k]; v != "" {
+				return v
+			}
+		}
+		return ""
+	}
+	server := run.Target.Server
+	add("Hardware", firstOf(note("hardware", "gpu", "accelerator"), server["accelerator"]))
+	gpus := note("gpus")
+	for i := range run.Points {
+		if g := run.Points[i].Throughput.PerGPU; g != nil {
+			gpus = count(g.GPUs)
+		}
+	}
+	add("GPUs", gpus)
+	add("Model", run.Target.Model)
+	add("Precision", firstOf(note("precision", "dtype", "quantization"), server["dtype"]))
+	add("KV cache precision", firstOf(note("kv-cache-dtype", "kv_cache_dtype"), server["kv_cache_dtype"]))
+	engine := firstOf(note("engine"), server["engine"])
+	if v := server["version"]; v != "" {
+		engine += " " + v
+	}
+	add("Engine", engine)
+	var flags []string
+	for _, k := range slices.Sorted(maps.Keys(server)) {
+		if !slices.Contains([]string{"accelerator", "dtype", "kv_cache_dtype", "engine", "version", "model"}, k) {
+			flags = append(flags, k+"="+server[k])
+		}
+	}
+	if f := note("flags", "engine-flags"); f != "" {
+		flags = append([]string{f}, flags...)
+	}
+	add("Engine flags", flags...)
+	add("Target", run.Target.Spec, run.Target.API)
+	if len(m.Facts) > 1 {
+		add("Workload", m.Facts[1]...)
+	}
+	var loads, warmups, windows []string
+	due := 0
+	for i := range run.Points {
+		p := &run.Points[i]
+		due += p.Requests.Due
+		loads = append(loads, loadModel(p))
+		warmups = append(warmups, seconds(p.Seconds.Warmup))
+		windows = append(windows, seconds(p.Seconds.Window))
+	}
+	add("Load model", span(loads))
+	add("Warm-up", span(warmups))
+	add("Window", span(windows))
+	add("Requests", count(due)+" due in the windows of "+plural(len(run.Points), "point"))
+	price := ""
+	for i := range run.Points {
+		if c := run.Points[i].Cost; c != nil && c.USDPerMOutput != nil {
+			price = "see $ per million tokens"
+		}
+	}
+	add("Price", price)
+	launch := "one start of the server"
+	if run.Launch != "" {
+		launch += ", " + run.Launch
+	}
+	add("Launches", launch+": how starts differ is "+notKnown)
+	e := run.Environment
+	client := []string{e.CPU, plural(e.Cores, "core"), e.OS + " " + e.Kernel}
+	if e.MemoryBytes > 0 {
+		client = append(client, quantity(float64(e.MemoryBytes)/(1<<30))+" GiB")
+	}
+	add("Client", client...)
+	add("Stamps", map[string]string{"kernel": "the kernel's receive stamps", "user": "taken in user space", "virtual": "virtual time: no socket, no machine has a part in it"}[e.Stamps])
+	add("Seed", fmt.Sprint(run.Seed))
+	add("Measured", run.Started+" to "+run.Ended)
+	add("Pitot", strings.Join(strings.Fields(run.Pitot.Version+" "+run.Pitot.Commit+" "+run.Pitot.Go), " "))
+	for _, k := range slices.Sorted(maps.Keys(run.Notes)) {
+		add("Note "+k, run.Notes[k])
+	}
+	return list
+}
+
+func firstOf(list ...string) string {
+	for _, s := range list {
+		if s != "" {
+			return s
+		}
+	}
+	return ""
+}
+
+// loadModel is the kind of a load, without how much of it.
+func loadModel(p *result.Point) string {
+	s := "open loop, " + p.Load.Arrival + " arrivals"
+	if p.Load.Loop == "closed" {
+		s = "closed loop"
+		if p.Load.ThinkMS != nil {
+			s += ", thinking " + seconds(*p.Load.ThinkMS/1e3)
+		}
+	}
+	if p.Load.MaxInFlight != nil {
+		s += ", at most " + plural(*p.Load.MaxInFlight, "request") + " in flight"
+	}
+	return s
+}
+
+// span is one text where all are alike, else the first and the last.
+func span(list []string) string {
+	list = slices.Compact(list)
+	switch len(list) {
+	case 0:
+		return ""
+	case 1:
+		return list[0]
+	}
+	return list[0] + " … " + list[len(list)-1]
+}

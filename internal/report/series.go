@@ -1,0 +1,804 @@
+package report
+
+import (
+	"cmp"
+	"errors"
+	"io/fs"
+	"math"
+	"math/bits"
+	"slices"
+
+	"pitot/internal/record"
+	"pitot/internal/result"
+)
+
+// Series is what happened at a point in a form that can be drawn. Its size is
+// bounded however many requests there were: what is too much is binned, thinned
+// at exact ranks or sampled, and says so. Times are seconds since the point's
+// origin, latencies milliseconds.
+type Series struct {
+	From, To, End float64 // the window and the last stamp
+	Bin           float64 // width of a bin of time
+
+	// By bin, from any request: requests that came due and that ended well or
+	// did not, and tokens, all per second; the time mean of requests in flight.
+	Due, Served, Lost, Tokens, InFlight []float64
+
+	Requests int64 // of any time
+	Chunks   int64
+
+	First  Dots            // TTFT by when the request was due, of any time
+	Errors map[string]Dots // by error class: when it was told, and how long after due
+
+	// Cumulative distributions over the cohort, by the name that the summary
+	// has in run.json.
+	Spread map[string]Spread
+
+	Input, Output Lengths
+	Heat          Heat
+	Slow, Random  Traces
+}
+
+// Dots are points of a scatter. Of is how many there were before thinning.
+type Dots struct {
+	X, Y []float64
+	Of   int
+}
+
+// Spread is a cumulative distribution: Share of N samples is at most Value. The
+// values are order statistics, thinned towards the middle; those of gaps are the
+// upper edges of bins of 1.6 %, at which the share is exact. Samples that were not
+// followed to their end count in N and have no value.
+type Spread struct {
+	Value, Share []float64
+	N            int64
+}
+
+// Lengths are tokens planned and served, counted in bins of equal width.
+type Lengths struct {
+	From, Width     float64 // of the first bin
+	Planned, Served []int64
+	Alike           bool  // all served as planned, and all planned alike
+	Only            int64 // then this many
+}
+
+// Heat counts tokens by when their request was due and how long after that they
+// came: cell [y*NX+x] covers due times from x·DX s and ages from y·DY ms on.
+type Heat struct {
+	NX    int     `json:"nx"`
+	NY    int     `json:"ny"`
+	DX    float64 `json:"dx"`
+	DY    float64 `json:"dy"`
+	Cells []int64 `json:"cells"`
+}
+
+// Traces are requests in full.
+type Traces struct {
+	Wanted   int
+	Requests []Trace
+}
+
+// Trace is one request. Its chunks are counted from due, in nanoseconds.
+type Trace struct {
+	ID              int64
+	Due, Sent, Done int64 // nanoseconds since the origin; Unset if it never was
+	Chunks          []int64
+	Outcome         record.Outcome
+	Error           string
+	rank            uint64
+}
+
+// detail bounds the size of a series.
+type detail struct {
+	bins, dots, ranks, heatX, heatY int
+	traces, stamps                  int // requests in full, and their chunks at most
+}
+
+// full is for a page of one point, brief for each of many.
+func full() detail {
+	return detail{bins: 150, dots: 3000, ranks: 200, heatX: 96, heatY: 48, traces: 200, stamps: 300_000}
+}
+
+func brief() detail {
+	return detail{bins: 75, dots: 240, ranks: 50, heatX: 40, heatY: 24, traces: 20, stamps: 5000}
+}
+
+// least is for each of a great many.
+func least() detail {
+	return detail{bins: 60, dots: 120, ranks: 30, heatX: 24, heatY: 16, traces: 8, stamps: 2000}
+}
+
+// ReadSeries reads the records of a run once and gives what is to be drawn of
+// each point. What was read before an error counts: the series come with it.
+func ReadSeries(dir string, run *result.Run) ([]*Series, error) {
+	if len(run.Points) == 0 {
+		return nil, nil
+	}
+	size := full()
+	switch n := len(run.Points); {
+	case n > 20:
+		size = least()
+	case n > 2:
+		size = brief()
+	}
+	gathers := make([]*gather, len(run.Points))
+	for i := range gathers {
+		gathers[i] = newGather(&run.Points[i], size)
+	}
+	var broken error
+	for f, err := range record.Times(dir) {
+		if err != nil {
+			broken = err
+			break
+		}
+		if int(f.Point) < len(gathers) && f.Point >= 0 {
+			gathers[f.Point].add(&f)
+		}
+	}
+	if errors.Is(broken, fs.ErrNotExist) {
+		return nil, broken
+	}
+	var list []*Series
+	for _, g := range gathers {
+		list = append(list, g.series())
+	}
+	return list, broken
+}
+
+// gather takes in the records of one point.
+type gather struct {
+	size        detail
+	t0, t1, end int64
+	bin         int64 // nanoseconds
+	closed      bool
+
+	near []*live         // requests under way, by id
+	far  map[int64]*live // those of ids too large for a list
+	free []*live
+
+	due, served, lost []int64
+	tokens            []float64
+	partial, whole    []int64 // of what was in flight: time in bins begun or left, and bins passed through
+	requests, chunks  int64
+
+	first  []dot
+	errors map[string][]dot
+	spread map[string]*sample
+	gaps   *gapCounts
+	in     [2][]int32 // planned, served
+	out    [2][]int32
+	heat   heat
+	slow   top
+	random top
+}
+
+type dot struct{ x, y int64 }
+
+// live is a request under way: its chunks until its row comes.
+type live struct{ chunks []stamp }
+
+type stamp struct {
+	t              int64
+	tokens, choice int32
+}
+
+// sample is a metric of the cohort: nanoseconds, or nanoseconds a token.
+type sample struct {
+	values []float64
+	longer int64 // not followed to their end
+}
+
+// maxNear is how many ids a list is kept for.
+const maxNear = 1 << 22
+
+func newGather(p *result.Point, size detail) *gather {
+	const longest = 1e8 // seconds; what is longer is damage
+	ns := func(s float64) int64 {
+		if !(s > 0) { // or no number at all
+			return 0
+		}
+		return int64(math.Round(min(s, longest) * 1e9))
+	}
+	g := &gather{
+		size: size, t0: ns(p.Seconds.Warmup), closed: p.Load.Loop == "closed",
+		far: map[int64]*live{}, errors: map[string][]dot{}, gaps: newGapCounts(), spread: map[string]*sample{},
+	}
+	g.t1 = g.t0 + ns(p.Seconds.Window)
+	g.end = max(g.t1+ns(p.Seconds.Drain), 1)
+	g.bin = roundBin(g.end, size.bins)
+	n := int((g.end-1)/g.bin) + 1
+	g.due, g.served, g.lost, g.tokens = make([]int64, n), make([]int64, n), make([]int64, n), make([]float64, n)
+	g.partial, g.whole = make([]int64, n), make([]int64, n+1)
+	for _, name := range []string{"ttft_ms", "tpot_ms", "e2e_ms", "service.ttft_ms", "service.e2e_ms"} {
+		g.spread[name] = &sample{}
+	}
+	g.heat = newHeat(g.end, size)
+	g.slow.size, g.random.size = size.traces, size.traces
+	return g
+}
+
+// roundBin is the least round width of which at most n cover a time.
+func roundBin(end int64, n int) int64 {
+	for unit := int64(1e6); ; unit *= 10 {
+		for _, k := range []int64{1, 2, 5} {
+			if end <= k*unit*int64(n) {
+				return k * unit
+			}
+		}
+	}
+}
+
+func (g *gather) at(t int64) int { return int(min(max(t, 0), g.end-1) / g.bin) }
+
+func (g *gather) inWindow(t int64) bool { return t >= g.t0 && t < g.t1 }
+
+func (g *gather) live(id int64) *live {
+	if id < 0 || id >= maxNear {
+		l := g.far[id]
+		if l == nil {
+			l = g.take()
+			g.far[id] = l
+		}
+		return l
+	}
+	if more := int(id) + 1 - len(g.near); more > 0 {
+		g.near = append(g.near, make([]*live, more)...)
+	}
+	if g.near[id] == nil {
+		g.near[id] = g.take()
+	}
+	return g.near[id]
+}
+
+func (g *gather) take() *live {
+	if n := len(g.free); n > 0 {
+		l := g.free[n-1]
+		g.free = g.free[:n-1]
+		return l
+	}
+	return new(live)
+}
+
+func (g *gather) drop(id int64, l *live) {
+	if id < 0 || id >= maxNear {
+		delete(g.far, id)
+	} else {
+		g.near[id] = nil
+	}
+	l.chunks = l.chunks[:0]
+	g.free = append(g.free, l)
+}
+
+func (g *gather) add(f *record.Frame) {
+	g.chunks += int64(len(f.Chunks))
+	for i := range f.Chunks {
+		c := &f.Chunks[i]
+		l := g.live(c.Request)
+		l.chunks = append(l.chunks, stamp{c.T, c.Tokens, c.Choice})
+	}
+	for i := range f.Rows {
+		r := &f.Rows[i]
+		l := g.live(r.ID)
+		g.row(r, l.chunks)
+		g.drop(r.ID, l)
+	}
+}
+
+// row takes in a request with its chunks.
+func (g *gather) row(r *record.Row, chunks []stamp) {
+	g.requests++
+	s := streamOf(r, chunks)
+	g.flow(r, &s)
+	if r.FirstToken >= 0 && r.Due >= 0 {
+		g.first = append(g.first, dot{r.Due, r.FirstToken - r.Due})
+	}
+	// What was under way when the load ended and belonged to no window was let go.
+	if r.Outcome != record.OK && (r.Outcome == record.Failed || r.Due < g.t1) {
+		when := r.Done
+		if when < 0 {
+			when = r.Due
+		}
+		g.errors[r.Error] = append(g.errors[r.Error], dot{when, when - r.Due})
+	}
+	g.heat.add(r.Due, chunks)
+	if !g.inWindow(r.Due) {
+		return
+	}
+	g.cohort(r, &s)
+	done := r.Done
+	if done < 0 {
+		done = g.end
+	}
+	trace := func(rank uint64) Trace {
+		return Trace{ID: r.ID, Due: r.Due, Sent: r.Sent, Done: r.Done, Outcome: r.Outcome, Error: r.Error, rank: rank}
+	}
+	if rank := uint64(max(0, done-r.Due)); g.slow.wants(rank) {
+		g.slow.add(trace(rank), chunks)
+	}
+	if rank := scatter(uint64(r.ID)); g.random.wants(rank) {
+		g.random.add(trace(rank), chunks)
+	}
+}
+
+// flow counts by stamp whatever falls in a bin, from any request.
+func (g *gather) flow(r *record.Row, s *stream) {
+	if r.Due >= 0 && r.Due < g.end {
+		g.due[g.at(r.Due)]++
+	}
+	done := r.Done
+	switch {
+	case done < 0:
+		done = g.end
+	case r.Outcome == record.OK:
+		g.served[g.at(done)]++
+	case r.Outcome == record.Failed || r.Due < g.t1:
+		g.lost[g.at(done)]++
+	}
+	if from, to := max(r.Due, 0), min(done, g.end); from < to {
+		a, b := g.at(from), g.at(to)
+		if a == b {
+			g.partial[a] += to - from
+		} else {
+			g.partial[a] += int64(a+1)*g.bin - from
+			g.partial[b] += to - int64(b)*g.bin
+			g.whole[a+1]++
+			g.whole[b]--
+		}
+	}
+	switch {
+	case r.CompletionTokens >= 0 && len(s.chunks) == 0:
+		end := r.LastToken
+		if end < 0 {
+			end = r.Done
+		}
+		if end >= 0 {
+			g.tokens[g.at(end)] += float64(r.CompletionTokens)
+		}
+	case len(s.chunks) > 0:
+		each, share := 0.0, 1.0 // tokens of a chunk: the usage spread over them, else as told
+		switch {
+		case r.CompletionTokens >= 0 && s.blind:
+			each = float64(r.CompletionTokens) / float64(len(s.chunks))
+		case r.CompletionTokens >= 0:
+			share = float64(r.CompletionTokens) / float64(s.tokens)
+		case s.blind:
+			each = 1
+		}
+		for i := range s.chunks {
+			c := &s.chunks[i]
+			if each > 0 {
+				g.tokens[g.at(c.t)] += each
+			} else {
+				g.tokens[g.at(c.t)] += share * float64(c.tokens)
+			}
+		}
+	}
+}
+
+// stream is what the chunks of a request say.
+type stream struct {
+	chunks  []stamp
+	tokens  int64 // as far as they are told
+	blind   bool  // some chunk did not tell
+	visible int64 // n_s, Unset if nobody knows
+	first   int64 // n_first
+}
+
+// streamOf reads them, by the definitions of TPOT: n_s is what usage counted
+// less what was never streamed, n_first what the first arrival brought.
+func streamOf(r *record.Row, chunks []stamp) stream {
+	s := stream{chunks: chunks, visible: record.Unset, first: int64(r.FirstTokens)}
+	var firstEvents, firstTokens int64
+	for i := range chunks {
+		c := &chunks[i]
+		s.tokens += int64(max(c.tokens, 0))
+		s.blind = s.blind || c.tokens <= 0
+		if c.t == chunks[0].t {
+			firstEvents++
+			firstTokens += int64(max(c.tokens, 0))
+		}
+	}
+	switch {
+	case r.CompletionTokens >= 0:
+		s.visible = max(0, int64(r.CompletionTokens)-int64(max(r.HiddenTokens, 0)))
+	case len(chunks) > 0 && !s.blind:
+		s.visible = s.tokens
+	}
+	switch {
+	case len(chunks) == 0:
+	case !s.blind:
+		s.first = firstTokens
+	case s.visible == int64(len(chunks)):
+		s.first = firstEvents
+	}
+	s.first = max(s.first, 1)
+	return s
+}
+
+// cohort adds a request that was due in the window to the distributions.
+func (g *gather) cohort(r *record.Row, s *stream) {
+	end := r.LastToken
+	if !r.Stream {
+		end = r.Done
+	}
+	if r.Outcome != record.OK {
+		end = record.Unset
+	}
+	g.since("e2e_ms", r, r.Due, end)
+	g.since("service.e2e_ms", r, r.Sent, end)
+	g.in[0] = appendKnown(g.in[0], r.InputPlanned)
+	g.out[0] = appendKnown(g.out[0], r.OutputPlanned)
+	if r.Outcome == record.OK {
+		g.in[1] = appendKnown(g.in[1], r.PromptTokens)
+		g.out[1] = appendKnown(g.out[1], r.CompletionTokens)
+	}
+	if !r.Stream {
+		return
+	}
+	g.since("ttft_ms", r, r.Due, r.FirstToken)
+	g.since("service.ttft_ms", r, r.Sent, r.FirstToken)
+	between := r.HiddenTokens > 0 && r.FirstAnswer > r.FirstToken
+	switch {
+	case r.Outcome == record.Failed:
+	case r.Outcome != record.OK:
+		g.spread["tpot_ms"].longer++
+	case end >= 0 && r.FirstToken >= 0 && s.visible > s.first && !between:
+		g.spread["tpot_ms"].values = append(g.spread["tpot_ms"].values, float64(end-r.FirstToken)/float64(s.visible-s.first))
+	}
+	if r.Outcome == record.OK || r.Outcome == record.Cut {
+		g.gaps.add(s.chunks)
+	}
+}
+
+func appendKnown(list []int32, n int32) []int32 {
+	if n < 0 {
+		return list
+	}
+	return append(list, n)
+}
+
+// since adds an interval that ended, or one whose end was waited for in vain. A
+// cut request that got as far has a definite value; of a definite error nothing
+// counts.
+func (g *gather) since(name string, r *record.Row, from, to int64) {
+	s := g.spread[name]
+	switch {
+	case r.Outcome == record.Failed || from < 0:
+	case to >= 0:
+		s.values = append(s.values, float64(to-from))
+	default:
+		s.longer++
+	}
+}
+
+// scatter puts numbers in an order of its own (splitmix64's finaliser,
+// Steele, Lea and Flood 2014): the first of it are a sample at random that is
+// the same every time.
+func scatter(x uint64) uint64 {
+	x += 0x9e3779b97f4a7c15
+	x = (x ^ x>>30) * 0xbf58476d1ce4e5b9
+	x = (x ^ x>>27) * 0x94d049bb133111eb
+	return x ^ x>>31
+}
+
+// series is what was gathered.
+func (g *gather) series() *Series {
+	s := &Series{
+		From: float64(g.t0) / 1e9, To: float64(g.t1) / 1e9, End: float64(g.end) / 1e9, Bin: float64(g.bin) / 1e9,
+		Requests: g.requests, Chunks: g.chunks, Errors: map[string]Dots{}, Spread: map[string]Spread{},
+	}
+	var through int64
+	for i := range g.due {
+		width := float64(min(g.bin, g.end-int64(i)*g.bin))
+		through += g.whole[i]
+		s.InFlight = append(s.InFlight, round(float64(g.partial[i])/width+float64(through)*float64(g.bin)/width, 3))
+		s.Due = append(s.Due, round(float64(g.due[i])/width*1e9, 3))
+		s.Served = append(s.Served, round(float64(g.served[i])/width*1e9, 3))
+		s.Lost = append(s.Lost, round(float64(g.lost[i])/width*1e9, 3))
+		s.Tokens = append(s.Tokens, round(g.tokens[i]/width*1e9, 1))
+	}
+	s.First = thin(g.first, g.size.dots)
+	for class, dots := range g.errors {
+		s.Errors[class] = thin(dots, max(20, g.size.dots/10))
+	}
+	for name, x := range g.spread {
+		if n := len(x.values); n > 0 {
+			slices.Sort(x.values)
+			s.Spread[name] = ranks(x.values, int64(n)+x.longer, g.size.ranks)
+		}
+	}
+	if g.gaps.n > 0 {
+		s.Spread["icl_ms"] = g.gaps.spread(g.size.ranks)
+	}
+	s.Input, s.Output = lengthsOf(g.in), lengthsOf(g.out)
+	s.Heat = g.heat.result()
+	s.Slow, s.Random = g.slow.traces(g.size.stamps), g.random.traces(g.size.stamps)
+	return s
+}
+
+func round(x float64, digits int) float64 {
+	unit := math.Pow10(digits)
+	return math.Round(x*unit) / unit
+}
+
+// thin keeps n dots: the highest quarter, and others at random.
+func thin(dots []dot, n int) Dots {
+	out := Dots{Of: len(dots)}
+	if len(dots) > n {
+		slices.SortFunc(dots, func(a, b dot) int { return cmp.Or(cmp.Compare(b.y, a.y), cmp.Compare(a.x, b.x)) })
+		rest := dots[n/4:]
+		slices.SortFunc(rest, func(a, b dot) int {
+			return cmp.Or(cmp.Compare(scatter(uint64(a.x)), scatter(uint64(b.x))), cmp.Compare(a.y, b.y))
+		})
+		dots = dots[:n]
+	}
+	slices.SortFunc(dots, func(a, b dot) int { return cmp.Or(cmp.Compare(a.x, b.x), cmp.Compare(a.y, b.y)) })
+	for _, d := range dots {
+		out.X = append(out.X, round(float64(d.x)/1e9, 3))
+		out.Y = append(out.Y, round(float64(d.y)/1e6, 3))
+	}
+	return out
+}
+
+// ranks thins a sorted sample to about so many order statistics: evenly, with
+// all of the usual percentiles and more of the tail.
+func ranks(sorted []float64, n int64, even int) Spread {
+	s := Spread{N: n}
+	last := int64(0)
+	for _, k := range rankList(n, even) {
+		if k <= last || k > int64(len(sorted)) {
+			continue
+		}
+		last = k
+		s.Value = append(s.Value, sorted[k-1]/1e6)
+		s.Share = append(s.Share, float64(k)/float64(n))
+	}
+	if m := int64(len(sorted)); m > last {
+		s.Value = append(s.Value, sorted[m-1]/1e6)
+		s.Share = append(s.Share, float64(m)/float64(n))
+	}
+	return s
+}
+
+// rankList gives ranks from 1 to n: ⌈np⌉ for p in even steps, for the usual
+// percentiles, and in equal steps of log(1 − p) above them.
+func rankList(n int64, even int) []int64 {
+	list := []int64{1, n}
+	at := func(p float64) { list = append(list, min(max(int64(math.Ceil(float64(n)*p)), 1), n)) }
+	for i := 1; i < even; i++ {
+		at(float64(i) / float64(even))
+	}
+	for _, p := range []float64{.5, .9, .95, .99, .999} {
+		at(p)
+	}
+	for over := .1; over*float64(n) >= 1; over *= .83 {
+		at(1 - over)
+	}
+	slices.Sort(list)
+	return slices.Compact(list)
+}
+
+// gapCounts counts gaps between arrivals in bins of 1.6 % width.
+type gapCounts struct {
+	counts []int64
+	n      int64
+}
+
+// A bin is the exponent of two and the six bits behind the leading one.
+const gapBits = 6
+
+func newGapCounts() *gapCounts { return &gapCounts{counts: make([]int64, 64<<gapBits)} }
+
+func gapBin(ns int64) int {
+	if ns < 1<<gapBits {
+		return int(ns)
+	}
+	e := bits.Len64(uint64(ns)) - 1 - gapBits
+	return (e+1)<<gapBits | int(ns>>e)&(1<<gapBits-1)
+}
+
+// gapEdge is the largest gap of a bin.
+func gapEdge(bin int) int64 {
+	if bin < 1<<gapBits {
+		return int64(bin)
+	}
+	e := bin>>gapBits - 1
+	return (int64(1<<gapBits|bin&(1<<gapBits-1))+1)<<e - 1
+}
+
+// add counts the gaps of a stream, choice by choice: chunks of one stamp are one
+// arrival.
+func (g *gapCounts) add(chunks []stamp) {
+	if len(chunks) == 0 {
+		return
+	}
+	choice, several := chunks[0].choice, false
+	last := chunks[0].t
+	for i := range chunks[1:] {
+		c := &chunks[i+1]
+		if c.choice != choice {
+			several = true
+			continue
+		}
+		if c.t == last {
+			continue
+		}
+		g.counts[gapBin(max(0, c.t-last))]++
+		g.n++
+		last = c.t
+	}
+	if !several {
+		return
+	}
+	rest := slices.DeleteFunc(slices.Clone(chunks), func(c stamp) bool { return c.choice == choice })
+	g.add(rest)
+}
+
+// spread is the distribution at the edges of the bins.
+func (g *gapCounts) spread(even int) Spread {
+	s := Spread{N: g.n}
+	list := rankList(g.n, even)
+	var upTo int64
+	for bin, n := range g.counts {
+		if n == 0 {
+			continue
+		}
+		upTo += n
+		reached := false
+		for len(list) > 0 && list[0] <= upTo {
+			list, reached = list[1:], true
+		}
+		if reached {
+			s.Value = append(s.Value, float64(gapEdge(bin))/1e6)
+			s.Share = append(s.Share, float64(upTo)/float64(g.n))
+		}
+	}
+	return s
+}
+
+// maxLengthBins bounds a histogram of lengths.
+const maxLengthBins = 40
+
+func lengthsOf(of [2][]int32) Lengths {
+	lo, hi := int32(math.MaxInt32), int32(0)
+	for _, list := range of {
+		for _, n := range list {
+			lo, hi = min(lo, n), max(hi, n)
+		}
+	}
+	if lo > hi {
+		return Lengths{}
+	}
+	width := max(1, int64(math.Ceil(float64(int64(hi)-int64(lo)+1)/maxLengthBins)))
+	n := (int64(hi)-int64(lo))/width + 1
+	l := Lengths{From: float64(lo), Width: float64(width)}
+	for i, to := range []*[]int64{&l.Planned, &l.Served} {
+		if len(of[i]) == 0 {
+			continue
+		}
+		*to = make([]int64, n)
+		for _, x := range of[i] {
+			(*to)[(int64(x)-int64(lo))/width]++
+		}
+	}
+	l.Alike, l.Only = lo == hi && len(of[0]) > 0 && len(of[1]) > 0, int64(lo)
+	return l
+}
+
+// heat counts tokens while the ages are not known yet: its rows grow wider as
+// later tokens come.
+type heat struct {
+	nx, ny int
+	dx, dy int64 // nanoseconds
+	cells  []int64
+	any    bool
+}
+
+func newHeat(end int64, size detail) heat {
+	dx := roundBin(end, size.heatX)
+	nx := int((end-1)/dx) + 1
+	return heat{nx: nx, ny: size.heatY, dx: dx, dy: 1e6, cells: make([]int64, nx*size.heatY)}
+}
+
+func (h *heat) add(due int64, chunks []stamp) {
+	if len(chunks) == 0 || due < 0 {
+		return
+	}
+	h.any = true
+	x := min(int(due/h.dx), h.nx-1)
+	for (chunks[len(chunks)-1].t-due)/h.dy >= int64(h.ny) {
+		h.widen()
+	}
+	for i := range chunks {
+		y := min(max((chunks[i].t-due)/h.dy, 0), int64(h.ny-1))
+		h.cells[int(y)*h.nx+x] += int64(max(chunks[i].tokens, 1))
+	}
+}
+
+// widen makes each row twice as wide.
+func (h *heat) widen() {
+	for y := range h.ny {
+		for x := range h.nx {
+			n := int64(0)
+			for k := 2 * y; k < min(2*y+2, h.ny); k++ {
+				n += h.cells[k*h.nx+x]
+			}
+			h.cells[y*h.nx+x] = n
+		}
+	}
+	h.dy *= 2
+}
+
+func (h *heat) result() Heat {
+	if !h.any {
+		return Heat{}
+	}
+	ny := h.ny
+	for ny > 1 && !slices.ContainsFunc(h.cells[(ny-1)*h.nx:ny*h.nx], func(n int64) bool { return n > 0 }) {
+		ny--
+	}
+	return Heat{NX: h.nx, NY: ny, DX: float64(h.dx) / 1e9, DY: float64(h.dy) / 1e6, Cells: h.cells[:ny*h.nx]}
+}
+
+// top keeps the requests of highest rank, as a heap with the lowest on top.
+type top struct {
+	size int
+	heap []Trace
+}
+
+func (t *top) wants(rank uint64) bool {
+	return len(t.heap) < t.size || t.size > 0 && rank > t.heap[0].rank
+}
+
+func (t *top) add(r Trace, chunks []stamp) {
+	if len(t.heap) == t.size {
+		r.Chunks = t.heap[0].Chunks[:0] // its memory
+		t.heap[0] = r
+	} else {
+		t.heap = append(t.heap, r)
+		for i := len(t.heap) - 1; i > 0 && t.heap[i].rank < t.heap[(i-1)/2].rank; i = (i - 1) / 2 {
+			t.heap[i], t.heap[(i-1)/2] = t.heap[(i-1)/2], t.heap[i]
+		}
+	}
+	at := slices.IndexFunc(t.heap, func(x Trace) bool { return x.ID == r.ID && x.rank == r.rank })
+	for i := range chunks {
+		t.heap[at].Chunks = append(t.heap[at].Chunks, max(0, chunks[i].t-r.Due))
+	}
+	for i := 0; ; {
+		low := i
+		for k := 2*i + 1; k <= 2*i+2 && k < len(t.heap); k++ {
+			if t.heap[k].rank < t.heap[low].rank {
+				low = k
+			}
+		}
+		if low == i {
+			return
+		}
+		t.heap[i], t.heap[low] = t.heap[low], t.heap[i]
+		i = low
+	}
+}
+
+// traces are the requests kept, slowest first, as far as their chunks fit in.
+func (t *top) traces(stamps int) Traces {
+	out := Traces{Wanted: len(t.heap)}
+	slices.SortFunc(t.heap, func(a, b Trace) int { return cmp.Or(cmp.Compare(b.rank, a.rank), cmp.Compare(a.ID, b.ID)) })
+	for _, r := range t.heap {
+		if stamps -= len(r.Chunks); stamps < 0 && len(out.Requests) > 0 {
+			break
+		}
+		out.Requests = append(out.Requests, r)
+	}
+	slices.SortFunc(out.Requests, func(a, b Trace) int {
+		return cmp.Or(cmp.Compare(b.took(), a.took()), cmp.Compare(a.ID, b.ID))
+	})
+	return out
+}
+
+// took is how long a request was followed from when it was due.
+func (t *Trace) took() int64 {
+	if t.Done >= 0 {
+		return t.Done - t.Due
+	}
+	return math.MaxInt64
+}

@@ -1,0 +1,76 @@
+package slo
+
+import (
+	"strconv"
+	"strings"
+	"unicode"
+
+	"pitot/internal/user"
+)
+
+// Precision is how well a value is to be known: "p99 ttft +-5%".
+type Precision struct {
+	Metric     Metric
+	Percentile float64 // in percent; 0 for the mean
+	Percent    float64 // half of the interval's width, of the value
+}
+
+// ParsePrecision reads one. Every error is a [user.Error].
+func ParsePrecision(text string) (Precision, error) {
+	const example = "write for example \"p99 ttft +-5%\" or \"mean tpot +-2%\""
+	if len(text) > maxLength {
+		return Precision{}, user.Errorf("", "precision longer than %d bytes", maxLength)
+	}
+	plain := strings.Map(func(r rune) rune {
+		if unicode.IsSpace(r) {
+			return -1
+		}
+		return unicode.ToLower(r)
+	}, text)
+	value, width, ok := strings.Cut(strings.ReplaceAll(plain, "±", "+-"), "+-")
+	if !ok {
+		return Precision{}, user.Errorf(example, "precision %q has no +-", text)
+	}
+	var p Precision
+	name, mean := strings.CutPrefix(value, "mean")
+	if !mean {
+		digits := numberPrefix(strings.TrimPrefix(value, "p"))
+		if !strings.HasPrefix(value, "p") || digits == "" {
+			return Precision{}, user.Errorf(example, "precision %q does not say of which percentile, or of the mean", text)
+		}
+		var err error
+		if p.Percentile, err = strconv.ParseFloat(digits, 64); err != nil || !ladder(p.Percentile) {
+			return Precision{}, user.Errorf("one of p50, p90, p95, p99 and p99.9", "percentile p%s", digits)
+		}
+		name = value[1+len(digits):]
+	}
+	for _, m := range Metrics() {
+		if name == string(m) {
+			p.Metric = m
+		}
+	}
+	switch {
+	case p.Metric == "":
+		return Precision{}, unknownMetric(name)
+	case p.Metric == Errors || p.Metric.Pooled():
+		return Precision{}, user.Errorf("take ttft, tpot, stall or e2e, which each request has", "%s is not one number per request", p.Metric)
+	}
+	var err error
+	p.Percent, err = percent(width)
+	return p, err
+}
+
+// ladder says that a percentile is one of those that are reported.
+func ladder(p float64) bool { return p == 50 || p == 90 || p == 95 || p == 99 || p == 99.9 }
+
+// None says that nothing was asked for.
+func (p Precision) None() bool { return p.Metric == "" }
+
+// String is the canonical spelling. It parses to an equal precision.
+func (p Precision) String() string {
+	value := "mean"
+	if p.Percentile != 0 {
+		value = "p" + decimal(p.Percentile)
+	}
+	return value + " " + string(p.Metric) + " +-" + decimal(p.Percent) + "%"
+}

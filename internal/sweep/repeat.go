@@ -1,0 +1,115 @@
+package sweep
+
+import (
+	"cmp"
+	"slices"
+
+	"pitot/internal/result"
+	"pitot/internal/stat"
+)
+
+// byEqualLoad are points grouped by load, the lightest first.
+func byEqualLoad(points []CurvePoint) (groups [][]CurvePoint) {
+	for _, p := range byLoad(points) {
+		if n := len(groups); n > 0 && groups[n-1][0].Load == p.Load {
+			groups[n-1] = append(groups[n-1], p)
+			continue
+		}
+		groups = append(groups, []CurvePoint{p})
+	}
+	return groups
+}
+
+// merged has each load once.
+func merged(points []CurvePoint) (loads []CurvePoint) {
+	for _, group := range byEqualLoad(points) {
+		loads = append(loads, middleOf(group))
+	}
+	return loads
+}
+
+// middleOf is the medians over the repeats of a load of what is known, under
+// the index of the one with the median latency. A load is unstable or failing
+// where more than half of them are.
+func middleOf(group []CurvePoint) CurvePoint {
+	if len(group) == 1 {
+		return group[0]
+	}
+	byE2E := slices.Clone(group)
+	slices.SortStableFunc(byE2E, func(a, b CurvePoint) int { return cmp.Compare(a.E2E, b.E2E) })
+	p := byE2E[len(group)/2]
+	median := func(of func(*CurvePoint) float64) float64 {
+		var xs []float64
+		for i := range group {
+			if x := of(&group[i]); x > 0 {
+				xs = append(xs, x)
+			}
+		}
+		if len(xs) == 0 {
+			return 0
+		}
+		stat.SortFloat64(xs)
+		return stat.Percentile(xs, .5)
+	}
+	most := func(is func(*CurvePoint) bool) bool {
+		n := 0
+		for i := range group {
+			if is(&group[i]) {
+				n++
+			}
+		}
+		return 2*n > len(group)
+	}
+	p.Offered = median(func(p *CurvePoint) float64 { return p.Offered })
+	p.RequestsPerS = median(func(p *CurvePoint) float64 { return p.RequestsPerS })
+	p.OutputTokensPerS = median(func(p *CurvePoint) float64 { return p.OutputTokensPerS })
+	p.TTFT = median(func(p *CurvePoint) float64 { return p.TTFT })
+	p.TPOT = median(func(p *CurvePoint) float64 { return p.TPOT })
+	p.E2E = median(func(p *CurvePoint) float64 { return p.E2E })
+	p.Early = most(func(p *CurvePoint) bool { return p.Early })
+	p.Failing = most(func(p *CurvePoint) bool { return p.Failing })
+	p.Stability = stat.Stable
+	if most((*CurvePoint).Unstable) {
+		p.Stability = stat.Unstable
+	}
+	return p
+}
+
+// repeats are the loads that were measured more than once, and how far they
+// came out apart.
+func repeats(points []result.Point, seen []CurvePoint) (out []result.Repeated) {
+	for _, group := range byEqualLoad(seen) {
+		if len(group) < 2 {
+			continue
+		}
+		r := result.Repeated{Load: group[0].Load, Spread: map[string][2]float64{}}
+		values := map[string][]float64{}
+		note := func(name string, x *float64) {
+			if x != nil {
+				values[name] = append(values[name], *x)
+			}
+		}
+		for _, g := range group {
+			r.Points = append(r.Points, g.Index)
+			p := &points[g.Index]
+			note("requests_per_s", p.Throughput.RequestsPerS)
+			note("output_tokens_per_s", p.Throughput.OutputTokensPerS)
+			for name, s := range map[string]*result.Summary{"ttft_ms": p.Metrics.TTFT, "tpot_ms": p.Metrics.TPOT, "e2e_ms": p.Metrics.E2E} {
+				if s != nil {
+					note(name+".p50", s.P50)
+					note(name+".p99", s.P99)
+				}
+			}
+			if p.SLO != nil {
+				note("slo.attained", p.SLO.Attained)
+			}
+		}
+		for name, xs := range values {
+			if len(xs) > 1 { // one is no spread
+				r.Spread[name] = [2]float64{slices.Min(xs), slices.Max(xs)}
+			}
+		}
+		out = append(out, r)
+	}
+	return out
+}

@@ -1,0 +1,50 @@
+package sweep
+
+import (
+	"slices"
+	"testing"
+)
+
+// Each load comes once more for each repeat, in an order of its own.
+func TestLoadsRepeat(t *testing.T) {
+	l := NewLoads(LoadsConfig{Given: []float64{1, 2, 3, 4, 5, 6}, Repeat: 3, Seed: 1})
+	var got []float64
+	for {
+		load, ok := l.Next(nil)
+		if !ok {
+			break
+		}
+		got = append(got, load)
+	}
+	if len(got) != 18 || slices.Equal(got[:6], got[6:12]) {
+		t.Fatalf("loads %v", got)
+	}
+	for r := range 3 {
+		if round := slices.Sorted(slices.Values(got[6*r : 6*r+6])); !slices.Equal(round, []float64{1, 2, 3, 4, 5, 6}) {
+			t.Errorf("repeat %d: %v", r, round)
+		}
+	}
+}
+
+// A curve of repeated loads is that of their medians, and says how far they
+// came out apart.
+func TestCurveOfRepeats(t *testing.T) {
+	loads := []float64{8, 1, 16, 2, 10, 32, 4, 9, 11, 12, 14}
+	once := CurveOf(points(bent, loads...))
+	off := func(by float64) func(float64) float64 { return func(load float64) float64 { return by * bent(load) } }
+	thrice := CurveOf(append(append(points(off(1.5), loads...), points(bent, loads...)...), points(off(0.8), loads...)...))
+	if thrice.Knee.Load != once.Knee.Load || *thrice.UnstableFrom != *once.UnstableFrom {
+		t.Errorf("knee %+v, unstable from %v", thrice.Knee, *thrice.UnstableFrom)
+	}
+	if len(thrice.Points) != 33 || len(thrice.Repeats) != 11 || thrice.Covers != ThisLaunch || once.Repeats != nil {
+		t.Fatalf("%d points, %d repeated loads, covers %q", len(thrice.Points), len(thrice.Repeats), thrice.Covers)
+	}
+	r := thrice.Repeats[0]
+	if r.Load != 1 || !slices.Equal(r.Points, []int{1, 12, 23}) || r.Spread["e2e_ms.p50"] != [2]float64{80, 150} {
+		t.Errorf("%+v", r)
+	}
+	// The front names the repeats with the median latency.
+	if !slices.Equal(thrice.Pareto.TTFT, []int{2 + 11, 10 + 11, 9 + 11, 8 + 11, 4 + 11}) {
+		t.Errorf("front %v", thrice.Pareto.TTFT)
+	}
+}

@@ -14,6 +14,7 @@ package main
 import (
 	"bufio"
 	"context"
+	"encoding/json"
 	"flag"
 	"fmt"
 	"log"
@@ -44,9 +45,11 @@ type asked struct {
 
 func loads(users int) []asked {
 	return []asked{
-		{"light", true, []string{"--rate", "6", "--input", "uniform(100,600)", "--output", "uniform(20,120)"}},
+		// Users, not a rate: at a rate a slow phase of the machine makes more
+		// requests run at once, and a fit takes the one for the effect of the other.
+		{"few users", true, []string{"--concurrency", "2", "--input", "uniform(100,800)", "--output", "uniform(20,120)"}},
 		{"past saturation", false, []string{"--concurrency", strconv.Itoa(users), "--input", "uniform(50,400)", "--output", "uniform(20,120)"}},
-		{"busy", true, []string{"--rate", "20", "--input", "uniform(100,600)", "--output", "uniform(20,120)"}},
+		{"more users", true, []string{"--concurrency", "10", "--input", "uniform(100,800)", "--output", "uniform(20,120)"}},
 		{"shared prefixes", false, []string{"--rate", "12", "--input", "200", "--prefix", "512", "--prefix-share", "0.6", "--output", "60"}},
 	}
 }
@@ -61,7 +64,7 @@ func main() {
 	seconds := flag.Int("seconds", 12, "window of a run")
 	users := flag.Int("users", 40, "who ask without pause in the load past saturation")
 	core := flag.Int("core", -1, "that the client keeps to, -1 for any")
-	keep := flag.String("keep", "", "directory for the runs, by default one that is removed")
+	keep := flag.String("keep", "", "directory for the runs, by default one that is removed; those that are there are not measured again")
 	flag.Parse()
 	if *spec == "" {
 		log.Fatal("name what runs there with -spec MODEL@GPU")
@@ -77,6 +80,13 @@ func main() {
 	for round := range *rounds {
 		for i, l := range loads(*users) {
 			out := filepath.Join(dir, fmt.Sprintf("%s-%d", strings.ReplaceAll(l.name, " ", "-"), round))
+			if c, err := kept(out); err == nil {
+				found[l.name] = append(found[l.name], measured{dir: out, counts: c})
+				if l.fit {
+					fitted = append(fitted, out)
+				}
+				continue
+			}
 			before := scrape(*url)
 			args := append([]string{pitot, "run", *url, "--api", "openai-completions", "--seed", strconv.Itoa(1000*i + round), "--warmup", fmt.Sprintf("%ds", warmup),
 				"--duration", fmt.Sprintf("%ds", *seconds), "--out", out, "--quiet"}, l.flags...)
@@ -86,7 +96,9 @@ func main() {
 			if said, err := exec.Command(args[0], args[1:]...).CombinedOutput(); err != nil && !strings.Contains(string(said), "INVALID") {
 				log.Fatalf("%s: %v\n%s", strings.Join(args, " "), err, said)
 			}
-			found[l.name] = append(found[l.name], measured{dir: out, counts: scrape(*url).minus(before)})
+			c := scrape(*url).minus(before)
+			c.keep(out)
+			found[l.name] = append(found[l.name], measured{dir: out, counts: c})
 			if l.fit {
 				fitted = append(fitted, out)
 			}
@@ -137,6 +149,28 @@ func (c counts) minus(before counts) counts {
 		d[name] = x - before[name]
 	}
 	return d
+}
+
+// countsFile holds a run's counts.
+const countsFile = "counts.json"
+
+func (c counts) keep(dir string) {
+	data, err := json.Marshal(c)
+	if err == nil {
+		err = os.WriteFile(filepath.Join(dir, countsFile), data, 0o644)
+	}
+	if err != nil {
+		log.Fatal(err)
+	}
+}
+
+// kept reads the counts of a run that is there.
+func kept(dir string) (c counts, err error) {
+	data, err := os.ReadFile(filepath.Join(dir, countsFile))
+	if err != nil {
+		return nil, err
+	}
+	return c, json.Unmarshal(data, &c)
 }
 
 // scrape reads the counters of /metrics, without their labels.

@@ -52,7 +52,9 @@ var parameters = []parameter{
 	{"compute_efficiency", 1e-5, 1, "", func(d *deploy.Deployment) *float64 { return &d.Efficiency.Compute }, nil},
 	{"frontend_latency", 10e-6, 10, "s", nil, func(d *deploy.Deployment) *time.Duration { return &d.Settings.Frontend.Latency }},
 	{"frontend_request", 10e-6, 1, "s", nil, func(d *deploy.Deployment) *time.Duration { return &d.Settings.Frontend.PerRequest }},
+	{"frontend_prompt_token", 1e-9, 1e-3, "s", nil, func(d *deploy.Deployment) *time.Duration { return &d.Settings.Frontend.PerPromptToken }},
 	{"frontend_chunk", 0.1e-6, 0.1, "s", nil, func(d *deploy.Deployment) *time.Duration { return &d.Settings.Frontend.PerChunk }},
+	{"frontend_jitter", 0.001, 3, "", func(d *deploy.Deployment) *float64 { return &d.Settings.Frontend.Jitter }, nil},
 	{"frontend_contention", 0.001, 1, "", func(d *deploy.Deployment) *float64 { return &d.Settings.Frontend.Contention }, nil},
 	{"step_jitter", 0.001, 1, "", func(d *deploy.Deployment) *float64 { return &d.Settings.StepJitter }, nil},
 }
@@ -128,6 +130,7 @@ func FitRuns(d *deploy.Deployment, runs []*Recording) (*Fit, error) {
 	if !ok {
 		return nil, user.Errorf("measure longer, and with streaming", "the runs have too few chunks to read the duration of steps from")
 	}
+	f.d.Settings.Frontend.Jitter = max(f.d.Settings.Frontend.Jitter, someJitter)
 	for i := range parameters { // keep to the bounds: from nothing no factor leads anywhere
 		parameters[i].set(&f.d, parameters[i].value(&f.d))
 	}
@@ -144,6 +147,9 @@ func FitRuns(d *deploy.Deployment, runs []*Recording) (*Fit, error) {
 	}
 	return fit, nil
 }
+
+// someJitter is what the jitter of the front is tried from.
+const someJitter = 0.2
 
 // enough is how many requests of a run the search uses; the residuals that are
 // reported are those of all.

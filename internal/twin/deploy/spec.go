@@ -145,6 +145,7 @@ var settings = []setting{
 	{[]string{"frontend_prompt_token"}, duration(func(d *Deployment) *time.Duration { return &d.Settings.Frontend.PerPromptToken })},
 	{[]string{"frontend_step"}, duration(func(d *Deployment) *time.Duration { return &d.Settings.Frontend.PerStep })},
 	{[]string{"frontend_chunk"}, duration(func(d *Deployment) *time.Duration { return &d.Settings.Frontend.PerChunk })},
+	{[]string{"frontend_jitter"}, number(func(d *Deployment) *float64 { return &d.Settings.Frontend.Jitter })},
 	{[]string{"frontend_contention"}, number(func(d *Deployment) *float64 { return &d.Settings.Frontend.Contention })},
 	{[]string{"usd_per_hour", "price"}, number(func(d *Deployment) *float64 { return &d.USDPerHour })},
 }

@@ -13,6 +13,7 @@ import (
 type front struct {
 	cost Frontend
 	free int64 // when it will have done all it has
+	last int64 // when the latest request reaches the engine: none overtakes another
 	in   fifo  // requests on their way to the engine
 	out  fifo  // answers on their way to the client
 }
@@ -60,11 +61,23 @@ func (f *front) work(at int64, d time.Duration) int64 {
 	return f.free
 }
 
-// request takes a request in and says how long that is work.
-func (f *front) request(now int64, r *request) time.Duration {
-	d := f.cost.PerRequest + time.Duration(r.job.Prompt)*f.cost.PerPromptToken
-	f.in.push(passing{f.work(now, d) + int64(f.cost.Latency), r})
+// request takes a request in and says how long that is work. factor is how
+// much longer than usual this one takes.
+func (f *front) request(now int64, r *request, factor float64) time.Duration {
+	d := time.Duration(factor * float64(f.cost.PerRequest+time.Duration(r.job.Prompt)*f.cost.PerPromptToken))
+	f.last = max(f.last, f.work(now, d)+int64(factor*float64(f.cost.Latency)))
+	f.in.push(passing{f.last, r})
 	return d
+}
+
+// frontFactor is how much longer than usual a request takes in front.
+func (e *Engine) frontFactor(r *request) float64 {
+	cv := e.set.Frontend.Jitter
+	if cv == 0 {
+		return 1
+	}
+	variance := math.Log1p(cv * cv)
+	return math.Exp(math.Sqrt(variance)*e.normal(uint64(r.job.ID), 1<<34, 1<<35) - variance/2)
 }
 
 // step takes a step's output over.

@@ -60,6 +60,10 @@ type Frontend struct {
 	PerPromptToken time.Duration // to tokenize
 	PerStep        time.Duration // to take over a step's output
 	PerChunk       time.Duration // to detokenize and write one chunk
+	// Jitter is the coefficient of variation of a lognormal factor on what a
+	// request takes of the thread and on its way: other requests' work,
+	// collections of garbage, a core that is busy.
+	Jitter float64
 	// Contention is how much of the time that a new request takes is missing
 	// to the engine, because both want the same cores: 0 on a machine with
 	// cores to spare, up to 1.
@@ -109,6 +113,8 @@ func (s *Settings) Check() error {
 		return fmt.Errorf("acceptance_rate is %v, it must be between 0 and 1", s.AcceptanceRate)
 	case !(s.StepJitter >= 0 && s.StepJitter <= 10):
 		return fmt.Errorf("step_jitter is %v, it must be between 0 and 10", s.StepJitter)
+	case !(s.Frontend.Jitter >= 0 && s.Frontend.Jitter <= 10):
+		return fmt.Errorf("frontend_jitter is %v, it must be between 0 and 10", s.Frontend.Jitter)
 	case !(s.SlowCV >= 0 && s.SlowCV <= 2):
 		return fmt.Errorf("slow_cv is %v, it must be between 0 and 2", s.SlowCV)
 	case s.SlowTime < 0 || s.SlowTime == 0 && s.SlowCV > 0:

@@ -51,8 +51,16 @@ func estimateRun(p *plan.Plan) estimate {
 		e.requests = p.Rate * e.seconds
 	case p.Requests > 0:
 		e.requests = float64(p.Requests) * 1.1 // and some in the warm-up
+		if p.Exactly {
+			e.requests = float64(p.Requests)
+		}
 	default:
 		e.seconds = (p.Duration + warm).Seconds()
+	}
+	if !p.Until.None() { // the window is doubled for as long as it may be
+		e.atMost = true
+		e.seconds = (p.Budget + warm).Seconds()
+		e.requests = p.Rate * e.seconds
 	}
 	e.requests *= float64(p.Repeat)
 	e.seconds *= float64(p.Repeat)
@@ -164,6 +172,10 @@ func dryRun(w io.Writer, p *plan.Plan, e estimate) error {
 		}
 		return "about " + user.Count(int64(math.Round(x))) + unit
 	}
+	included := ", warm-up included"
+	if p.Exactly {
+		included = ""
+	}
 	took := "until all requests are answered"
 	if e.seconds > 0 {
 		d := time.Duration(e.seconds * float64(time.Second))
@@ -179,7 +191,7 @@ func dryRun(w io.Writer, p *plan.Plan, e estimate) error {
 	lines := []string{
 		"target    " + p.Target,
 		"load      " + e.load,
-		"requests  " + about(e.requests, ", warm-up included"),
+		"requests  " + about(e.requests, included),
 		"input     " + about(e.input, " tokens"),
 		"output    " + about(e.output, " tokens"),
 		"time      " + took,

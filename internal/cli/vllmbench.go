@@ -59,7 +59,7 @@ func vllmBenchVerb(ctx context.Context, e *Env) (int, error) {
 	for _, n := range b.notes {
 		fmt.Fprintf(e.Stderr, "pitot: %s\n", n)
 	}
-	fmt.Fprintf(e.Stderr, "pitot: this is\n  %s\n", quoteArgs(append([]string{"pitot", "run"}, plan.RedactArgs(b.native)...)))
+	fmt.Fprintf(e.Stderr, "pitot: this is\n  %s\n", user.ShellLine(append([]string{"pitot", "run"}, plan.RedactArgs(b.native)...)))
 	p, _, err := plan.Decode(runSettings(), b.native, e.Environ)
 	if err != nil {
 		return Usage, err
@@ -116,11 +116,16 @@ func (b *vllmBench) keep(e *Env, run *result.Run, dir string) error {
 
 // vacant makes sure, before anything is sent, that the result can be written.
 func (b *vllmBench) vacant() error {
-	if b.dir == "" || !b.save && !b.append {
+	if !b.save && !b.append {
 		return nil
 	}
-	if err := os.MkdirAll(b.dir, 0o755); err != nil {
-		return user.Errorf("choose another place", "--result-dir: %v", err)
+	for flag, dir := range map[string]string{"--result-dir": b.dir, "--result-filename": filepath.Dir(filepath.Join(b.dir, b.filename))} {
+		if dir == "" {
+			continue
+		}
+		if err := os.MkdirAll(dir, 0o755); err != nil {
+			return user.Errorf("choose another place", "%s: %v", flag, err)
+		}
 	}
 	return nil
 }
@@ -169,18 +174,6 @@ func (b *vllmBench) write(path string, m *foreign.Benchmark) error {
 		_, err = f.Write(text.Bytes())
 	}
 	return errors.Join(err, f.Close())
-}
-
-// quoteArgs writes a command as a shell takes it.
-func quoteArgs(args []string) string {
-	out := make([]string, len(args))
-	for i, a := range args {
-		if a == "" || strings.ContainsAny(a, " \t\n\"'`$\\|&;<>(){}[]*?!#~") {
-			a = "'" + strings.ReplaceAll(a, "'", `'\''`) + "'"
-		}
-		out[i] = a
-	}
-	return strings.Join(out, " ")
 }
 
 // vllmArgs are flags as given, by their name with dashes.
@@ -539,11 +532,12 @@ func (t *vllmTranslation) sampling() {
 		if v == "" {
 			continue
 		}
-		if _, err := strconv.ParseFloat(v, 64); err != nil {
+		x, err := strconv.ParseFloat(v, 64)
+		if err != nil || math.IsNaN(x) || math.IsInf(x, 0) {
 			t.refuse("--%s: %q is not a number", flag, v)
 			continue
 		}
-		t.body[strings.ReplaceAll(flag, "-", "_")] = json.Number(v)
+		t.body[strings.ReplaceAll(flag, "-", "_")] = x
 	}
 	if n := t.whole("logprobs", 0, 0); t.on("logprobs") {
 		t.body["logprobs"] = n

@@ -300,11 +300,13 @@ func (m *measured) has() string {
 	return fmt.Sprintf("%s has the capacity under %s over %s", m.name, c.SLO, c.Over)
 }
 
+// identity tells one run from another, wherever it was read from.
+func identity(r *result.Run) string {
+	return fmt.Sprintf("%s %s %s %d %s %d", launchOf(r), r.Started, r.Ended, r.Seed, r.Target.Spec, len(r.Points))
+}
+
 // shared says whether the sides have runs in common.
 func shared(sides []Side) (warnings []string) {
-	identity := func(r *result.Run) string {
-		return fmt.Sprintf("%s %s %s %d %s %d", launchOf(r), r.Started, r.Ended, r.Seed, r.Target.Spec, len(r.Points))
-	}
 	of := map[string]string{}
 	for _, s := range sides {
 		for _, r := range s.Runs {

@@ -50,7 +50,7 @@ func ReadSide(arg string) (Side, error) {
 		s.Runs = append(s.Runs, runs...)
 	}
 	for i, a := range s.Runs {
-		if slices.ContainsFunc(s.Runs[:i], func(b Source) bool { return a.Path == b.Path && !isFile(a.Path) }) {
+		if slices.ContainsFunc(s.Runs[:i], func(b Source) bool { return identity(a.Run) == identity(b.Run) }) {
 			return s, user.Errorf("a run counts once", "side %s names %s twice", s.Name, a.Path)
 		}
 	}

@@ -41,7 +41,7 @@ func runJSON(t *testing.T, launch string) string {
 func TestReadSide(t *testing.T) {
 	write(t, map[string]string{
 		"before/1/run.json": runJSON(t, "1"), "before/2/run.json": runJSON(t, "2"), "before/notes.txt": "x", "before/plots/a.png": "x",
-		"after/run.json": runJSON(t, "1"), "odd=name/run.json": runJSON(t, "1"),
+		"after/run.json": runJSON(t, "3"), "odd=name/run.json": runJSON(t, "1"),
 	})
 	for arg, want := range map[string]string{
 		"before": "before: before/1 before/2", "after": "after: after", "./after/": "after: after", "new=after,before/2": "new: after before/2",
@@ -54,6 +54,16 @@ func TestReadSide(t *testing.T) {
 		}
 		if err != nil || got != want {
 			t.Errorf("%s: %s, %v", arg, got, err)
+		}
+	}
+}
+
+// A run counts once, however it is named.
+func TestRunTwice(t *testing.T) {
+	write(t, map[string]string{"a/run.json": runJSON(t, "1"), "b/run.json": runJSON(t, "2")})
+	for _, arg := range []string{"x=a,a", "x=a,a/run.json", "x=a,b,./a/"} {
+		if _, err := ReadSide(arg); err == nil || !strings.Contains(err.Error(), "twice") {
+			t.Errorf("%s: %v", arg, err)
 		}
 	}
 }

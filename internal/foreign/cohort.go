@@ -83,6 +83,9 @@ func (g *gathering) points(run *result.Run, dir string) iter.Seq2[*cohort, error
 				yield(nil, noRecords(err))
 				return
 			}
+			if f.Point < 0 || int(f.Point) >= len(run.Points) {
+				continue // of no point that there is
+			}
 			if int(f.Point) != g.at && len(f.Rows)+len(f.Chunks) > 0 {
 				if g.at >= 0 && !g.hand(yield) {
 					return

@@ -39,16 +39,20 @@ func processStart(page string) (at float64, ok bool) {
 		if strings.HasPrefix(line, "#") {
 			continue
 		}
-		space := strings.LastIndexByte(line, ' ')
-		if space < 0 {
+		// name{labels} value timestamp, without the labels or the timestamp in some.
+		name, rest, _ := strings.Cut(line, " ")
+		if brace := strings.IndexByte(line, '{'); brace >= 0 && brace < len(name) {
+			name, rest = line[:brace], line[strings.LastIndexByte(line, '}')+1:]
+		}
+		fields := strings.Fields(rest)
+		if len(fields) == 0 {
 			continue
 		}
-		name, _, _ := strings.Cut(line[:space], "{")
 		own := name == measure.ProcessStart
 		if !own && !strings.HasSuffix(name, "_created") {
 			continue
 		}
-		v, err := strconv.ParseFloat(line[space+1:], 64)
+		v, err := strconv.ParseFloat(fields[0], 64)
 		if err != nil || !(v > 0) || math.IsInf(v, 0) {
 			continue
 		}

@@ -20,6 +20,8 @@ func TestProcessStart(t *testing.T) {
 	for page, want := range map[string]float64{
 		"# TYPE process_start_time_seconds gauge\nprocess_start_time_seconds 1.76368e+09\nx_created 5.0\n": 1.76368e9,
 		"x_created{a=\"b c\"} 1.76368e+09\ny_created 1.5e+09\nz 3.0\n":                                     1.5e9,
+		"process_start_time_seconds{job=\"a b}\"} 1.7e+09 1763740000123\n":                                 1.7e9,
+		"process_start_time_seconds 1.7e+09 1763740000123\n":                                               1.7e9,
 		"process_start_time_seconds NaN\nx_total 4.0\n":                                                    0,
 		"process_start_time_seconds\n":                                                                     0,
 		"<html></html>":                                                                                    0,

@@ -288,7 +288,8 @@ func (s *Session) point(ctx context.Context, p *plan.Plan, index int32, l Load) 
 	defer lost()
 	j.SetPoint(index)
 	var look *looker
-	if setup.Requests == 0 && (setup.AutoWarmup || !p.Until.None()) {
+	// A longer window costs more than was reckoned with a limit.
+	if setup.Requests == 0 && (setup.AutoWarmup && p.SpendLimit == 0 || !p.Until.None()) {
 		if look, err = s.newLooker(p, index, setup); err != nil {
 			return nil, &RecordsError{err}
 		}

@@ -77,6 +77,11 @@ func (l *looker) extend(t1 int64) (end int64, known bool) {
 
 // at looks at the window that ended at t1.
 func (l *looker) at(t1 int64) (seen glance) {
+	defer func() {
+		if seen.err != nil {
+			seen.why = seen.err.Error()
+		}
+	}()
 	seen.end = t1
 	if seen.err = l.journal.Flush(); seen.err != nil {
 		return seen
@@ -132,6 +137,9 @@ func (l *looker) took(seen glance) (end int64) {
 		return seen.end
 	}
 	if l.want.None() {
+		if seen.err != nil {
+			l.say("note: whether the load had settled is not known: " + seen.why)
+		}
 		return seen.end
 	}
 	l.looks++

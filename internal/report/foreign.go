@@ -3,6 +3,7 @@ package report
 import (
 	"fmt"
 	"io"
+	"math"
 	"path/filepath"
 	"strings"
 
@@ -105,7 +106,11 @@ func foreignHeadline(p *foreign.Point) (out []string) {
 	}
 	whole := func(x *float64, what string) {
 		if x != nil {
-			out = append(out, count(int64(*x))+" "+what)
+			n := quantity(*x)
+			if *x == math.Trunc(*x) && math.Abs(*x) < 1<<53 {
+				n = count(int64(*x))
+			}
+			out = append(out, n+" "+what)
 		}
 	}
 	whole(p.OK, "answered")

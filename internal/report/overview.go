@@ -152,14 +152,8 @@ func (o *Overview) curve(c *result.Curve, run *result.Run) {
 	if c.UnstableFrom != nil {
 		add("unstable from " + load(*c.UnstableFrom) + " on: the queue grows for as long as the load lasts")
 	}
-	best, at := 0.0, -1
-	for i := range run.Points {
-		if g := run.Points[i].Goodput; g != nil && g.RequestsPerS > best && run.Points[i].Stability != "unstable" {
-			best, at = g.RequestsPerS, i
-		}
-	}
-	if at >= 0 {
-		add(fmt.Sprintf("most goodput %s req/s, at %s", quantity(best), load(loadOf(&run.Points[at]))), plain(run.Points[at].SLO.Spec))
+	if at := mostGoodput(run); at >= 0 {
+		add(fmt.Sprintf("most goodput %s req/s, at %s", quantity(run.Points[at].Goodput.RequestsPerS), load(loadOf(&run.Points[at]))), plain(run.Points[at].SLO.Spec))
 	}
 }
 

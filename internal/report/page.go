@@ -15,6 +15,7 @@ import (
 	"strings"
 
 	"pitot/internal/result"
+	"pitot/internal/user"
 )
 
 //go:embed page
@@ -125,7 +126,7 @@ func (m Model) view(page Page) *pageView {
 	v := &pageView{Model: m, Missing: page.Missing, Config: page.Config, Several: len(m.Points) > 1}
 	v.Short = plain(run.Target.Model)
 	v.Date, _, _ = strings.Cut(run.Started, "T")
-	v.Command = shellLine(run.Command)
+	v.Command = user.ShellLine(run.Command)
 	v.Kind = map[result.Verdict]string{result.Valid: "valid", result.ValidWithFlags: "flags"}[run.Verdict]
 	if m.Overview != nil && len(run.Points) > 1 {
 		v.Sections = append(v.Sections, section{ID: "curve", Title: "The curve", Charts: curveCharts(run),
@@ -289,17 +290,4 @@ var together = regexp.MustCompile(`\bp[0-9.]+ |[0-9] (%|req/s|ms|users|tok/s)`)
 // unbroken keeps such words on one line.
 func unbroken(text string) string {
 	return together.ReplaceAllStringFunc(text, func(s string) string { return strings.ReplaceAll(s, " ", "\u00a0") })
-}
-
-// shellLine is a command as it can be pasted.
-func shellLine(args []string) string {
-	var out []string
-	for _, a := range args {
-		a = plain(a)
-		if a == "" || strings.ContainsAny(a, " \t'\"$&|;<>()*?[]{}`\\!#~") {
-			a = "'" + strings.ReplaceAll(a, "'", `'\''`) + "'"
-		}
-		out = append(out, a)
-	}
-	return strings.Join(out, " ")
 }

@@ -129,7 +129,7 @@ func (m *Model) claimPoint(p *result.Point, shown *PointModel) {
 // pointFigures are throughput and goodput side by side, and the latencies.
 func pointFigures(p *result.Point) (list []Figure) {
 	t := p.Throughput
-	if g := p.Goodput; g != nil {
+	if g := goodput(p); g != nil {
 		list = append(list, Figure{Name: "Goodput", Value: quantity(g.RequestsPerS), Unit: "req/s", Note: "within " + plain(p.SLO.Spec)})
 	}
 	rate := func(name string, x *float64, unit, key string) {
@@ -280,11 +280,20 @@ func (m *Model) curveFigures(k *result.Curve, run *result.Run) {
 	}
 }
 
+// goodput is a point's, nil without an SLO that it is within: a damaged run may
+// have the one and not the other.
+func goodput(p *result.Point) *result.Goodput {
+	if p.SLO == nil {
+		return nil
+	}
+	return p.Goodput
+}
+
 // mostGoodput is the stable point with the most of it, -1 if none has any.
 func mostGoodput(run *result.Run) int {
 	best, at := 0.0, -1
 	for i := range run.Points {
-		if g := run.Points[i].Goodput; g != nil && g.RequestsPerS > best && run.Points[i].Stability != "unstable" {
+		if g := goodput(&run.Points[i]); g != nil && g.RequestsPerS > best && run.Points[i].Stability != "unstable" {
 			best, at = g.RequestsPerS, i
 		}
 	}

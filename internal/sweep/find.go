@@ -41,6 +41,11 @@ type Probe struct {
 	Claim      int     // whose violations Seen.Blocks counts: a limit's index, or Joint
 	Stage      string
 	Leg        int // launches, where they can be had, change with it
+
+	// Estimate and Interval are what the search would say by now, 0 while it
+	// could not. They are for whoever watches: no load follows from them.
+	Estimate float64
+	Interval stat.Interval
 }
 
 // Seen is what a probe showed.
@@ -231,6 +236,11 @@ func (f *search) look(p Probe) (s Seen, ok bool) {
 		p.Residences = Warmup
 	}
 	p.Blocks, p.Residence = Blocks, f.residenceAt(p.Load)
+	if p.Stage == Main || p.Stage == Verifying {
+		if v := f.at(f.probable(), Centre, Main, Verifying); v.Reason == "" {
+			p.Estimate, p.Interval = v.Load, v.Interval
+		}
+	}
 	s, err := f.probe(f.ctx, p)
 	if err != nil {
 		return s, f.stop(err)

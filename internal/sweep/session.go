@@ -119,10 +119,14 @@ func (s *Session) note(seen *Seen) {
 // about is a search in one line, while it measures a probe.
 func (s *Session) about(p Probe) string {
 	line := fmt.Sprintf("%s %s · load %d", p.Stage, s.named(p.Load), len(s.indices)+1)
-	if s.low > 0 && (s.top == 0 || s.low < s.top) {
+	switch bracketed := s.low > 0 && (s.top == 0 || s.low < s.top); {
+	case p.Estimate > 0:
+		line += fmt.Sprintf(" · estimate %.4g, %.4g to %.4g", p.Estimate, p.Interval.Lo, p.Interval.Hi)
+	case bracketed && s.top > 0:
+		line += " · met at " + s.named(s.low) + ", over at " + s.named(s.top)
+	case bracketed:
 		line += " · met at " + s.named(s.low)
-	}
-	if s.top > 0 {
+	case s.top > 0:
 		line += " · over at " + s.named(s.top)
 	}
 	if s.budget > 0 {

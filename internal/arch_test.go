@@ -56,7 +56,7 @@ func rooms() []room {
 		{"measure", "record result slo stat"},
 		{"point", "plan load measure record result slo wire twin twin/deploy twin/mock workload workload/seed workload/token workload/arrival clock user"},
 		// decided
-		{"sweep", "point result slo stat user"}, // which load next: decisions without clock, socket or file
+		{"sweep", "point record result slo stat user"}, // which load next: decisions without clock, socket or file
 		{"predict", "plan point load record result workload twin twin/catalogue twin/deploy twin/vllm stat user"},
 		{"check", "plan point measure twin/mock foreign record result stat workload"},
 		{"compare", "result stat user"}, // what changed between systems

@@ -58,6 +58,9 @@ func ParseExports(texts []string) ([]Export, error) {
 		if info, err := os.Stat(path); err == nil && info.IsDir() {
 			return nil, user.Errorf("name a file", "--export: %s is a directory", path)
 		}
+		if err := writable(filepath.Dir(path)); err != nil { // before anything is measured
+			return nil, user.Errorf("choose another place", "--export: %v", err)
+		}
 		for _, e := range out {
 			if e.Path == path {
 				return nil, user.Errorf("give each a file of its own", "--export: %s is named twice", path)
@@ -66,6 +69,23 @@ func ParseExports(texts []string) ([]Export, error) {
 		out = append(out, Export{name, path})
 	}
 	return out, nil
+}
+
+// writable says why no file can be made in a directory, nil if one can. One
+// that does not exist is made when it is needed.
+func writable(dir string) error {
+	for {
+		_, err := os.Stat(dir)
+		if !errors.Is(err, fs.ErrNotExist) || filepath.Dir(dir) == dir {
+			break
+		}
+		dir = filepath.Dir(dir)
+	}
+	f, err := os.CreateTemp(dir, ".pitot-")
+	if err != nil {
+		return fmt.Errorf("nothing can be written in %s: %w", dir, err)
+	}
+	return errors.Join(f.Close(), os.Remove(f.Name()))
 }
 
 func formatOf(name string) (Format, bool) {

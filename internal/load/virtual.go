@@ -27,6 +27,10 @@ type VirtualConfig struct {
 	Source workload.Source
 	Sink   record.Sink
 	Point  int32
+	// Count gives the tokens of a prompt's text whose length nobody planned, and
+	// Overhead what a chat's template adds to it; without Count it is one.
+	Count    func(text []byte) int
+	Overhead int
 	// Thaw says when what the server does at a time can happen: then, or at
 	// the end of a freeze. nil: always then.
 	Thaw func(at int64) int64
@@ -81,6 +85,9 @@ func (v *Virtual) start(a Action) {
 	r.Session, r.Turn, r.Class = req.Session, req.Turn, req.Class
 	r.InputPlanned, r.OutputPlanned = int32(req.Input), int32(req.Output)
 	prompt, output := max(req.Input, 1), req.Output
+	if req.Input < 0 && v.cfg.Count != nil {
+		prompt = max(v.counted(&req)+v.cfg.Overhead, 1)
+	}
 	if output < 0 {
 		output = unasked
 	}
@@ -98,6 +105,21 @@ func (v *Virtual) start(a Action) {
 	}
 	v.running.put(&job{row: r, prompt: int32(prompt)})
 	v.cfg.Engine.Add(v.cfg.Thaw(v.now), twin.Job{ID: a.ID, Prompt: prompt, Output: output, Content: Content(&req, prompt)})
+}
+
+// counted is how many tokens the texts of a prompt are, as a server would count
+// them.
+func (v *Virtual) counted(r *workload.Request) (n int) {
+	for _, m := range r.Messages {
+		for _, s := range m.Segments {
+			if s.Words > 0 {
+				n += s.Words
+				continue
+			}
+			n += v.cfg.Count([]byte(s.Text))
+		}
+	}
+	return n
 }
 
 // unasked is how long the answer to a request without a limit is, as of the

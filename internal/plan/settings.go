@@ -88,7 +88,7 @@ func Settings() []Setting {
 			set: duration(func(p *Plan) *time.Duration { return &p.Think }, 0), get: unless("0s", func(p *Plan) string { return p.Think.String() })},
 		{Name: "max-in-flight", Arg: "N", Default: "none", Group: groupLoad, Help: "most requests at once; the others wait, and their wait counts",
 			set: count(func(p *Plan) *int { return &p.MaxInFlight }, 1, many), get: unless("0", func(p *Plan) string { return strconv.Itoa(p.MaxInFlight) })},
-		{Name: "duration", Arg: "TIME", Default: "1m", Group: groupLoad, Help: "length of the measured window; warm-up comes on top",
+		{Name: "duration", Arg: "TIME", Default: "1m", Group: groupLoad, Help: "length of the measured window; warm-up comes on top. With --warmup auto the window begins later where the load settles later, and goes on for up to 2.25 times as long where it has not",
 			set: duration(func(p *Plan) *time.Duration { return &p.Duration }, time.Millisecond), get: unless("1m0s", func(p *Plan) string { return p.Duration.String() })},
 		{Name: "requests", Arg: "N", Group: groupLoad, Help: "or: measure this many requests",
 			set: setRequests, get: unless("0", func(p *Plan) string { return strconv.FormatInt(p.Requests, 10) })},

@@ -223,7 +223,7 @@ func (e *engine) serve(p *plan.Plan, chances uint64) (*mock.Server, error) {
 	}
 	mc := mock.Config{
 		Engine: e.make(chances), Model: e.model, MaxModelLen: e.maxModelLen,
-		Tokenize: token.Universal().Split, PromptOverhead: 8, Cache: e.cache, Faults: faults, Seed: p.Seed,
+		Tokenize: token.Universal().Split, PromptOverhead: chatOverhead, Cache: e.cache, Faults: faults, Seed: p.Seed,
 		Speed: p.Mock.Speed, Startup: p.Mock.StartupDelay, Reasoning: p.Mock.Reasoning, PromptTokensDetails: p.Mock.TellCached,
 	}
 	if eos := p.Mock.EOS; !eos.IsZero() {
@@ -246,3 +246,7 @@ func (e *engine) serve(p *plan.Plan, chances uint64) (*mock.Server, error) {
 	}
 	return mock.New(mc), nil
 }
+
+// chatOverhead is what the embedded targets' chat template adds to a prompt, in
+// tokens.
+const chatOverhead = 8

@@ -26,6 +26,7 @@ import (
 	"pitot/internal/workload"
 	"pitot/internal/workload/arrival"
 	"pitot/internal/workload/seed"
+	"pitot/internal/workload/token"
 )
 
 // Streams of a point's seed.
@@ -308,7 +309,11 @@ func (s *Session) point(ctx context.Context, p *plan.Plan, index int32, l Load) 
 	var world load.World
 	if t.Kind == "sim" {
 		put(j, markPoint, index, setup)
-		world = load.NewVirtual(load.VirtualConfig{Engine: t.Engine(seed.At(p.Seed, streamPoint, uint64(index))), Source: src, Sink: tap, Point: index, Thaw: t.Thaw})
+		overhead := 0
+		if t.API.Name() == "openai-chat" {
+			overhead = chatOverhead
+		}
+		world = load.NewVirtual(load.VirtualConfig{Overhead: overhead, Engine: t.Engine(seed.At(p.Seed, streamPoint, uint64(index))), Source: src, Sink: tap, Point: index, Thaw: t.Thaw, Count: token.Universal().Count})
 	} else {
 		wall, err := r.wall(ctx, p, t, src, tap, index, cfg)
 		if ctx.Err() != nil && err != nil {

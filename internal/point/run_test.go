@@ -355,3 +355,19 @@ func TestInterruptedWhileProbing(t *testing.T) {
 		t.Errorf("error %v", err)
 	}
 }
+
+// A file's prompts count the same tokens in virtual time as over a socket.
+func TestFilePromptsInBothWorlds(t *testing.T) {
+	file := filepath.Join(t.TempDir(), "prompts.txt")
+	if err := os.WriteFile(file, []byte(strings.Repeat("What is the time now, and how long is this line of words about nothing?\n", 40)), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	var mean []float64
+	for _, target := range []string{"sim:fixed", "mock:fixed"} {
+		run, _ := mustMeasure(t, target, "--workload", file, "--requests", "20", "--rate", "100", "--output", "4", "--ttft", "5ms", "--itl", "1ms", "--warmup", "50ms", "--seed", "7")
+		mean = append(mean, *run.Points[0].Metrics.InputTokens.Mean)
+	}
+	if mean[0] != mean[1] || mean[0] < 15 {
+		t.Errorf("%v input tokens in virtual time, %v over a socket", mean[0], mean[1])
+	}
+}

@@ -387,18 +387,19 @@ func conditions(run *result.Run, m *Model) (list []Condition) {
 	if len(m.Facts) > 1 {
 		add("Workload", m.Facts[1]...)
 	}
-	var loads, warmups, windows []string
+	var loads []string
+	var warmups, windows []float64
 	due := 0
 	for i := range run.Points {
 		p := &run.Points[i]
 		due += p.Requests.Due
 		loads = append(loads, loadModel(p))
-		warmups = append(warmups, seconds(p.Seconds.Warmup))
-		windows = append(windows, seconds(p.Seconds.Window))
+		warmups = append(warmups, p.Seconds.Warmup)
+		windows = append(windows, p.Seconds.Window)
 	}
 	add("Load model", span(loads))
-	add("Warm-up", span(warmups))
-	add("Window", span(windows))
+	add("Warm-up", between(warmups))
+	add("Window", between(windows))
 	add("Requests", count(due)+" due in the windows of "+plural(len(run.Points), "point"))
 	price := ""
 	for i := range run.Points {
@@ -450,6 +451,18 @@ func loadModel(p *result.Point) string {
 		s += ", at most " + plural(*p.Load.MaxInFlight, "request") + " in flight"
 	}
 	return s
+}
+
+// between is the least and the most of some lengths of time.
+func between(list []float64) string {
+	if len(list) == 0 {
+		return ""
+	}
+	lo, hi := seconds(slices.Min(list)), seconds(slices.Max(list))
+	if lo == hi {
+		return lo
+	}
+	return lo + " to " + hi
 }
 
 // span is one text where all are alike, else the first and the last.

@@ -18,6 +18,7 @@ type CurvePoint struct {
 	Offered          float64 // requests a second that came due, which a window of few requests may have less or more of than Load
 	RequestsPerS     float64 // answers that ended
 	OutputTokensPerS float64
+	TokensPerAnswer  float64 // mean, 0 if not known
 	TTFT, TPOT, E2E  float64 // medians, ms; 0 if not known
 	Window           float64 // seconds
 	Stability        stat.Stability
@@ -41,7 +42,8 @@ func PointOf(index int, p *result.Point) CurvePoint {
 	c := CurvePoint{
 		Index: index, Stability: stat.Stability(p.Stability), Failing: p.Outcome == "failing", Early: p.EndedEarly != "", Window: p.Seconds.Window,
 		Offered: value(p.Throughput.DuePerS), RequestsPerS: value(p.Throughput.RequestsPerS), OutputTokensPerS: value(p.Throughput.OutputTokensPerS),
-		TTFT: middle(p.Metrics.TTFT), TPOT: middle(p.Metrics.TPOT), E2E: middle(p.Metrics.E2E),
+		TokensPerAnswer: mean(p.Metrics.OutputTokens),
+		TTFT:            middle(p.Metrics.TTFT), TPOT: middle(p.Metrics.TPOT), E2E: middle(p.Metrics.E2E),
 	}
 	if p.Load.Concurrency != nil {
 		c.Load = float64(*p.Load.Concurrency)
@@ -56,6 +58,13 @@ func value(x *float64) float64 {
 		return 0
 	}
 	return *x
+}
+
+func mean(s *result.Summary) float64 {
+	if s == nil {
+		return 0
+	}
+	return value(s.Mean)
 }
 
 func middle(s *result.Summary) float64 {

@@ -57,6 +57,16 @@ func TestCurveBends(t *testing.T) {
 	}
 }
 
+// What a server served that went away is no saturation.
+func TestSaturationOfAFailingServer(t *testing.T) {
+	list := points(bent, 1, 2, 4, 8)
+	half := 3.0
+	list[3].Outcome, list[3].Throughput.RequestsPerS = "failing", &half
+	if s := CurveOf(list).Saturation; s != nil {
+		t.Errorf("saturates at %v", s.RequestsPerS)
+	}
+}
+
 func TestCurveWithoutKnee(t *testing.T) {
 	loads := []float64{1, 2, 4, 6, 8, 10, 12, 14, 15, 15.5}
 	for name, c := range map[string]struct {

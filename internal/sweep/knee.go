@@ -102,14 +102,25 @@ func kneeInterval(points []CurvePoint, at float64) stat.Interval {
 	return stat.Interval{Lo: min(at, stat.Percentile(found, 0.025)), Hi: max(at, stat.Percentile(found, 0.975))}
 }
 
-// saturation is the point of the most requests per second; nil if more load
-// might give more: no point is unstable, and throughput still rose.
+// saturation is the point of the most output, of tokens where they are known:
+// answers end in bursts, and a window holds the ends of many that began before
+// it. It is nil if more load might give more: no point is unstable, and
+// throughput still rose. What a failing server served is no measure of it.
 func saturation(sorted []CurvePoint, closed bool) *CurvePoint {
 	var most *CurvePoint
 	reached := false
+	output := func(p *CurvePoint) float64 {
+		if p.OutputTokensPerS > 0 {
+			return p.OutputTokensPerS
+		}
+		return p.RequestsPerS
+	}
 	for i := range sorted {
 		p := &sorted[i]
-		if p.RequestsPerS > 0 && !p.Early && (most == nil || p.RequestsPerS > most.RequestsPerS) {
+		if p.Failing {
+			continue
+		}
+		if p.RequestsPerS > 0 && !p.Early && (most == nil || output(p) > output(most)) {
 			most = p
 		}
 		reached = reached || p.Unstable() || p.Behind()
@@ -124,6 +135,11 @@ func saturation(sorted []CurvePoint, closed bool) *CurvePoint {
 	}
 	if !reached {
 		return nil
+	}
+	if most.OutputTokensPerS > 0 && most.TokensPerAnswer > 0 { // both figures speak of one thing
+		by := *most
+		by.RequestsPerS = most.OutputTokensPerS / most.TokensPerAnswer
+		return &by
 	}
 	return most
 }

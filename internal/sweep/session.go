@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"pitot/internal/point"
+	"pitot/internal/record"
 	"pitot/internal/result"
 	"pitot/internal/slo"
 	"pitot/internal/stat"
@@ -70,7 +71,7 @@ func (s *Session) Probe(ctx context.Context, p Probe) (Seen, error) {
 		Seconds:   m.Seconds.Warmup + m.Seconds.Window + m.Seconds.Drain,
 		Blocks:    v.InAny,
 		Stability: stat.Stability(m.Stability),
-		Failed:    m.Requests.OK == 0,
+		Failed:    m.Requests.OK == 0 || gone(&m.Point),
 	}
 	if p.Claim >= 0 {
 		seen.Blocks = v.Blocks[p.Claim]
@@ -80,7 +81,7 @@ func (s *Session) Probe(ctx context.Context, p Probe) (Seen, error) {
 	}
 	if seen.Failed {
 		s.died = &point.TargetError{
-			Msg:  fmt.Sprintf("the target answered nothing at %s%s", s.named(p.Load), example(m.Requests.ErrorExamples)),
+			Msg:  fmt.Sprintf("the target went away at %s%s", s.named(p.Load), example(m.Requests.ErrorExamples)),
 			Hint: "start it again and go on with --resume",
 		}
 	}
@@ -90,6 +91,12 @@ func (s *Session) Probe(ctx context.Context, p Probe) (Seen, error) {
 	s.note(&seen)
 	s.view.Say(s.line(p, &seen))
 	return seen, ctx.Err() // a point that was cut short is no datum
+}
+
+// gone says that nobody took a good part of the requests: that is no load too
+// high, but a server that is not there any more.
+func gone(p *result.Point) bool {
+	return float64(p.Requests.Errors[record.ErrConnect]) >= 0.05*float64(p.Requests.Due)
 }
 
 // example is what was said of a failed request.

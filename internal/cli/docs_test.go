@@ -19,6 +19,9 @@ var update = flag.Bool("update", false, "write what the commands of docs print i
 // is run, line by line, in a directory that the blocks of a document share;
 // "…" at its end stands for output that is left out.
 func TestDocs(t *testing.T) {
+	if testing.Short() {
+		t.Skip("searches of hundreds of thousands of requests take minutes under the race detector")
+	}
 	docs, err := filepath.Glob("../../docs/*.md")
 	if err != nil || len(docs) == 0 {
 		t.Fatalf("no docs: %v", err)

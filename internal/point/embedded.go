@@ -181,7 +181,10 @@ func (t *Target) openSim(p *plan.Plan) error {
 	t.Options.Model = e.model
 	t.tell("pitot sim, "+e.about, p, e)
 	t.Residence = e.residence(p)
-	return nil
+	if p.NoProbe { // as with a server: what is asked is asked
+		return nil
+	}
+	return t.fits(p)
 }
 
 // tell notes what an embedded engine is.

@@ -293,7 +293,7 @@ func TestTwinInVirtualTime(t *testing.T) {
 
 // A request that the model cannot take is refused as by the server.
 func TestTwinRefusesTooLong(t *testing.T) {
-	run, dir := mustMeasure(t, twinned("sim:llama-3.1-8b@rtx4090?max_model_len=1000", "--concurrency", "2", "--requests", "10", "--input", "uniform(500,1500)", "--output", "10")...)
+	run, dir := mustMeasure(t, twinned("sim:llama-3.1-8b@rtx4090?max_model_len=1000", "--concurrency", "2", "--requests", "10", "--input", "uniform(480,1480)", "--output", "10")...)
 	p := run.Points[0].Requests
 	if p.Failed == 0 || p.OK == 0 || p.Errors[record.ErrContextLength] != p.Failed {
 		t.Errorf("%+v", p)

@@ -92,19 +92,10 @@ func measure(s *Side, anyWorkload bool) *measured {
 // compare orders loads: by workload as they were met, then open loops before
 // closed ones, then by how hard they are.
 func (x *at) compare(y *at, workloads []string) int {
-	size := func(l result.Load) float64 {
-		switch {
-		case l.Rate != nil:
-			return *l.Rate
-		case l.Concurrency != nil:
-			return float64(*l.Concurrency)
-		}
-		return 0
-	}
 	return cmp.Or(
 		cmp.Compare(slices.Index(workloads, x.workload), slices.Index(workloads, y.workload)),
 		-cmp.Compare(x.load.Loop, y.load.Loop),
-		cmp.Compare(size(x.load), size(y.load)),
+		cmp.Compare(x.load.Value(), y.load.Value()),
 	)
 }
 

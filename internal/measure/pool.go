@@ -64,7 +64,7 @@ func Pool(points []result.Point) []Pooled {
 		for _, q := range neighbours(points, i) {
 			for name, phi := range dispersions(&q.Metrics) {
 				pooled[i].Phi[name] = stat.PooledOverdispersion(pooled[i].Phi[name], phi)
-				above[name] = above[name] || asked(q) >= asked(p)
+				above[name] = above[name] || q.Load.Value() >= p.Load.Value()
 			}
 		}
 		maps.DeleteFunc(pooled[i].Phi, func(name string, _ float64) bool { return !above[name] })
@@ -75,10 +75,10 @@ func Pool(points []result.Point) []Pooled {
 // neighbours are the points at the load of one, and those at the next load
 // below and above it, as far as these are near.
 func neighbours(points []result.Point, at int) (near []*result.Point) {
-	load := asked(&points[at])
+	load := points[at].Load.Value()
 	below, above := 0., math.Inf(1)
 	for i := range points {
-		switch x := asked(&points[i]); {
+		switch x := points[i].Load.Value(); {
 		case x < load && x*neighbouring >= load:
 			below = max(below, x)
 		case x > load && x <= load*neighbouring:
@@ -86,22 +86,11 @@ func neighbours(points []result.Point, at int) (near []*result.Point) {
 		}
 	}
 	for i := range points {
-		if x := asked(&points[i]); i != at && (x == load || x == below || x == above) {
+		if x := points[i].Load.Value(); i != at && (x == load || x == below || x == above) {
 			near = append(near, &points[i])
 		}
 	}
 	return near
-}
-
-// asked is the load of a point, in requests a second or in users.
-func asked(p *result.Point) float64 {
-	switch {
-	case p.Load.Rate != nil:
-		return *p.Load.Rate
-	case p.Load.Concurrency != nil:
-		return float64(*p.Load.Concurrency)
-	}
-	return 0
 }
 
 func served(p *result.Point) float64 {

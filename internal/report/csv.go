@@ -28,7 +28,7 @@ func (m Model) CSV(w io.Writer) error {
 		}
 		add("point", strconv.Itoa(i+1))
 		add("loop", p.Load.Loop)
-		load := loadOf(p)
+		load := p.Load.Value()
 		number("load", &load)
 		number("window_s", &p.Seconds.Window)
 		for _, c := range []struct {

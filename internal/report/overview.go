@@ -153,19 +153,8 @@ func (o *Overview) curve(c *result.Curve, run *result.Run) {
 		add("unstable from " + load(*c.UnstableFrom) + " on: the queue grows for as long as the load lasts")
 	}
 	if at := mostGoodput(run); at >= 0 {
-		add(fmt.Sprintf("most goodput %s req/s, at %s", quantity(run.Points[at].Goodput.RequestsPerS), load(loadOf(&run.Points[at]))), plain(run.Points[at].SLO.Spec))
+		add(fmt.Sprintf("most goodput %s req/s, at %s", quantity(run.Points[at].Goodput.RequestsPerS), load(run.Points[at].Load.Value())), plain(run.Points[at].SLO.Spec))
 	}
-}
-
-// loadOf is a point's load as a number.
-func loadOf(p *result.Point) float64 {
-	switch {
-	case p.Load.Rate != nil:
-		return *p.Load.Rate
-	case p.Load.Concurrency != nil:
-		return float64(*p.Load.Concurrency)
-	}
-	return 0
 }
 
 // loads is the table, by load.
@@ -174,7 +163,7 @@ func (o *Overview) loads(run *result.Run) {
 	for i := range order {
 		order[i] = i
 	}
-	slices.SortStableFunc(order, func(a, b int) int { return cmp.Compare(loadOf(&run.Points[a]), loadOf(&run.Points[b])) })
+	slices.SortStableFunc(order, func(a, b int) int { return cmp.Compare(run.Points[a].Load.Value(), run.Points[b].Load.Value()) })
 	head := "req/s asked"
 	if len(run.Points) > 0 && run.Points[0].Load.Concurrency != nil {
 		head = "users"
@@ -201,7 +190,7 @@ func (o *Overview) loads(run *result.Run) {
 			mark = "unstable"
 		}
 		o.Loads.Rows = append(o.Loads.Rows, []string{
-			trim(fmt.Sprintf("%.3f", loadOf(p))), count(p.Requests.Due), output(p),
+			trim(fmt.Sprintf("%.3f", p.Load.Value())), count(p.Requests.Due), output(p),
 			shown(ttft, "p50", marks), shown(ttft, "p99", marks), shown(tpot, "p50", marks), shown(tpot, "p99", marks), shown(e2e, "p50", marks),
 			within, mark,
 		})

@@ -149,7 +149,7 @@ func (m Model) view(page Page) *pageView {
 		if i < len(page.Series) {
 			s = page.Series[i]
 		}
-		p.Summary = strings.Join(append([]string{trim(fmt.Sprintf("%.3f", loadOf(&run.Points[i]))) + pointUnit(&run.Points[i])}, m.Points[i].Headline[:min(3, len(m.Points[i].Headline))]...), " · ")
+		p.Summary = strings.Join(append([]string{trim(fmt.Sprintf("%.3f", run.Points[i].Load.Value())) + pointUnit(&run.Points[i])}, m.Points[i].Headline[:min(3, len(m.Points[i].Headline))]...), " · ")
 		p.Sections = pointSections(p.ID+"-", &run.Points[i], &m.Points[i], s)
 		for k := range p.Sections {
 			p.Sections[k].Top = !v.Several

@@ -117,7 +117,7 @@ func loadsOf(run *result.Run) (order []int, at numbers) {
 		order = append(order, i)
 	}
 	slices.SortStableFunc(order, func(a, b int) int {
-		x, y := loadOf(&run.Points[a]), loadOf(&run.Points[b])
+		x, y := run.Points[a].Load.Value(), run.Points[b].Load.Value()
 		switch {
 		case x < y:
 			return -1
@@ -127,7 +127,7 @@ func loadsOf(run *result.Run) (order []int, at numbers) {
 		return 0
 	})
 	for _, i := range order {
-		at = append(at, loadOf(&run.Points[i]))
+		at = append(at, run.Points[i].Load.Value())
 	}
 	return order, at
 }
@@ -314,7 +314,7 @@ func paretoCharts(run *result.Run) []*chart {
 		add := func(d *drawn, i int) {
 			p := &run.Points[i]
 			d.X, d.Y = append(d.X, orNaN(of(p))), append(d.Y, orNaN(p.Throughput.OutputTokensPerS))
-			d.Labels = append(d.Labels, "load "+quantity(loadOf(p)))
+			d.Labels = append(d.Labels, "load "+quantity(p.Load.Value()))
 		}
 		for _, i := range on {
 			if i >= 0 && i < len(run.Points) {

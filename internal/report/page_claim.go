@@ -266,7 +266,7 @@ func (m *Model) curveFigures(k *result.Curve, run *result.Run) {
 	}
 	if at := mostGoodput(run); at >= 0 {
 		p := &run.Points[at]
-		m.Figures = append(m.Figures, Figure{Name: "Most goodput", Value: quantity(p.Goodput.RequestsPerS), Unit: "req/s", Note: "at " + quantity(loadOf(p)) + " " + unit + ", within " + plain(p.SLO.Spec)})
+		m.Figures = append(m.Figures, Figure{Name: "Most goodput", Value: quantity(p.Goodput.RequestsPerS), Unit: "req/s", Note: "at " + quantity(p.Load.Value()) + " " + unit + ", within " + plain(p.SLO.Spec)})
 	}
 	if s := k.Saturation; s != nil {
 		f := Figure{Name: "Saturation", Value: quantity(s.RequestsPerS), Unit: "req/s"}

@@ -127,6 +127,18 @@ type Load struct {
 	MaxInFlight *int     `json:"max_in_flight,omitempty"`
 }
 
+// Value is the load as a number: requests a second, or users; 0 if neither is
+// known.
+func (l *Load) Value() float64 {
+	switch {
+	case l.Rate != nil:
+		return *l.Rate
+	case l.Concurrency != nil:
+		return float64(*l.Concurrency)
+	}
+	return 0
+}
+
 // Seconds are the lengths of a point's parts.
 type Seconds struct {
 	Warmup float64 `json:"warmup"`

@@ -40,15 +40,10 @@ func (p *CurvePoint) Unstable() bool { return p.Stability == stat.Unstable }
 // PointOf is a run's point as one of a curve.
 func PointOf(index int, p *result.Point) CurvePoint {
 	c := CurvePoint{
-		Index: index, Stability: stat.Stability(p.Stability), Failing: p.Outcome == "failing", Early: p.EndedEarly != "", Window: p.Seconds.Window,
+		Index: index, Load: p.Load.Value(), Stability: stat.Stability(p.Stability), Failing: p.Outcome == "failing", Early: p.EndedEarly != "", Window: p.Seconds.Window,
 		Offered: value(p.Throughput.DuePerS), RequestsPerS: value(p.Throughput.RequestsPerS), OutputTokensPerS: value(p.Throughput.OutputTokensPerS),
 		TokensPerAnswer: mean(p.Metrics.OutputTokens),
 		TTFT:            middle(p.Metrics.TTFT), TPOT: middle(p.Metrics.TPOT), E2E: middle(p.Metrics.E2E),
-	}
-	if p.Load.Concurrency != nil {
-		c.Load = float64(*p.Load.Concurrency)
-	} else {
-		c.Load = value(p.Load.Rate)
 	}
 	return c
 }

@@ -29,8 +29,8 @@ func merged(points []CurvePoint) (loads []CurvePoint) {
 }
 
 // middleOf is the medians over the repeats of a load of what is known, under
-// the index of the one with the median latency. A load is unstable or failing
-// where more than half of them are.
+// the index of the one with the median latency. A load is stable, unstable or
+// failing where more than half of them are.
 func middleOf(group []CurvePoint) CurvePoint {
 	if len(group) == 1 {
 		return group[0]
@@ -68,9 +68,11 @@ func middleOf(group []CurvePoint) CurvePoint {
 	p.E2E = median(func(p *CurvePoint) float64 { return p.E2E })
 	p.Early = most(func(p *CurvePoint) bool { return p.Early })
 	p.Failing = most(func(p *CurvePoint) bool { return p.Failing })
-	p.Stability = stat.Stable
-	if most((*CurvePoint).Unstable) {
-		p.Stability = stat.Unstable
+	p.Stability = stat.Undecided
+	for _, s := range []stat.Stability{stat.Stable, stat.Unstable} {
+		if most(func(p *CurvePoint) bool { return p.Stability == s }) {
+			p.Stability = s
+		}
 	}
 	return p
 }

@@ -3,6 +3,8 @@ package sweep
 import (
 	"slices"
 	"testing"
+
+	"pitot/internal/stat"
 )
 
 // Each load comes once more for each repeat, in an order of its own.
@@ -46,5 +48,18 @@ func TestCurveOfRepeats(t *testing.T) {
 	// The front names the repeats with the median latency.
 	if !slices.Equal(thrice.Pareto.TTFT, []int{2 + 11, 10 + 11, 9 + 11, 8 + 11, 4 + 11}) {
 		t.Errorf("front %v", thrice.Pareto.TTFT)
+	}
+}
+
+// Repeats of which nobody could tell whether they were in balance are not
+// stable together.
+func TestMiddleOfUndecided(t *testing.T) {
+	group := []CurvePoint{{Load: 1, Stability: stat.Undecided}, {Load: 1, Stability: stat.Undecided}, {Load: 1, Stability: stat.Stable}}
+	if got := middleOf(group).Stability; got != stat.Undecided {
+		t.Errorf("together %s", got)
+	}
+	group[1].Stability = stat.Stable
+	if got := middleOf(group).Stability; got != stat.Stable {
+		t.Errorf("most are stable, together %s", got)
 	}
 }

@@ -42,7 +42,6 @@ func rooms() []room {
 		{"workload/token", "workload/seed"},
 		{"workload/arrival", "workload/seed user"},
 		{"workload", "workload/seed workload/token user"},
-		{"foreign", "record result stat user"},
 		// engine
 		{"twin", ""},
 		{"twin/vllm", "twin"},
@@ -54,14 +53,15 @@ func rooms() []room {
 		{"wire", "workload workload/token record clock"},
 		{"load", "workload workload/seed wire twin record clock"},
 		{"measure", "record result slo stat"},
+		{"foreign", "measure record result stat user"}, // other tools' files, and a run in their formats
 		{"point", "plan load measure record result slo wire twin twin/deploy twin/mock workload workload/seed workload/token workload/arrival clock user"},
 		// decided
 		{"sweep", "point record result slo stat user"}, // which load next: decisions without clock, socket or file
 		{"predict", "plan point load record result workload twin twin/catalogue twin/deploy twin/vllm stat user"},
 		{"check", "plan point measure twin/mock foreign record result stat workload"},
-		{"compare", "result stat user"}, // what changed between systems
+		{"compare", "foreign result stat user"}, // what changed between systems
 		// shown
-		{"report", "record result check compare foreign predict twin/deploy stat user"},
+		{"report", "measure record result check compare foreign predict twin/deploy stat user"},
 		{"cli", "plan foreign point sweep check compare predict report record result slo twin/deploy twin/mock workload user"},
 		{"cmd/pitot", "cli"},
 	}

@@ -54,12 +54,12 @@ def main():
         subprocess.run(
             [pitot, "run", "sim:llama-3.1-8b@h100", "--rate", "20", "--requests", "2000", "--seed", "1",
              "--input", "lognormal(800,400)", "--output", "uniform(50,250)", "--out", "runs/one", "--quiet",
-             "--format", "json", "--export", "parquet=table.parquet", "--export", "csv-requests=table.csv",
+             "--format", "json", "--export", "parquet=runs/one/table.parquet", "--export", "csv-requests=table.csv",
              "--export", "openmetrics=metrics.txt"],
             check=True, stdout=subprocess.DEVNULL)
-        table, text = pandas.read_parquet("table.parquet"), pandas.read_csv("table.csv")
+        table, text = pandas.read_parquet("runs/one/table.parquet"), pandas.read_csv("table.csv")
         assert len(table) == len(text) and list(table.columns) == list(text.columns)
-        for column in ("ttft_ms", "tpot_n1_ms", "e2e_ms"):
+        for column in ("ttft_ms", "tpot_ms", "tpot_n1_ms", "e2e_ms"):
             assert table[column].equals(text[column]), column
         metrics = open("metrics.txt").read()
 

@@ -5,8 +5,8 @@
 //	go run ./bench/live -url http://127.0.0.1:8200 -spec '/path/to/model@cpu?max_num_seqs=16' [-rounds 8] [-seconds 12] [-core 1]
 //
 // A machine is faster at one time than at another, by more than the twin is to
-// be wrong. So the four loads take turns in many short runs, and what is
-// compared are all requests of a load together. A run during which the host of
+// be wrong. So the four loads take turns in many short runs, and each is compared
+// with the twin by itself. A run during which the host of
 // a virtual machine took more of the processors than -stolen is measured again:
 // the twin has no host. The engine must take no other requests meanwhile; with
 // -core the client keeps to a core that the engine does not use. Preemptions and
@@ -20,6 +20,7 @@ import (
 	"flag"
 	"fmt"
 	"log"
+	"math"
 	"net/http"
 	"os"
 	"os/exec"
@@ -30,6 +31,7 @@ import (
 
 	"pitot/bench/setup"
 	"pitot/internal/load"
+	"pitot/internal/measure"
 	"pitot/internal/plan"
 	"pitot/internal/point"
 	"pitot/internal/record"
@@ -80,6 +82,7 @@ func main() {
 	pitot := setup.Build(dir)
 	found := map[string][]measured{}
 	var fitted []string
+	fresh := false // some run was measured now
 	for round := range *rounds {
 		for i, l := range loads(*users) {
 			out := filepath.Join(dir, fmt.Sprintf("%s-%d", strings.ReplaceAll(l.name, " ", "-"), round))
@@ -116,6 +119,7 @@ func main() {
 				}
 			}
 			c.keep(out)
+			fresh = true
 			found[l.name] = append(found[l.name], measured{dir: out, counts: c})
 			if l.fit {
 				fitted = append(fitted, out)
@@ -124,37 +128,61 @@ func main() {
 		fmt.Fprintf(os.Stderr, "round %d of %d\n", round+1, *rounds)
 	}
 	profile := filepath.Join(dir, "profile.yaml")
-	setup.Run(nil, pitot, append([]string{"fit", *spec, "--out", profile}, fitted...)...)
+	if _, err := os.Stat(profile); err != nil || fresh {
+		setup.Run(nil, pitot, append([]string{"fit", *spec, "--out", profile}, fitted...)...)
+	}
 	with := *spec + "?profile=" + profile
 	if strings.Contains(*spec, "?") {
 		with = *spec + "&profile=" + profile
 	}
-	fmt.Printf("\n%d runs of %d s of each load in turn; measured ÷ predicted, all requests of a load together\n\n", *rounds, *seconds)
-	fmt.Printf("%-16s %9s %9s %9s %9s %9s %9s %7s  %s\n", "load", "TTFT mean", "p99", "TPOT mean", "p99", "E2E mean", "p99", "n", "a request, measured and predicted: prefix tokens hit, preemptions")
+	fmt.Printf("\n%d runs of %d s of each load in turn; measured ÷ predicted: geometric mean over the runs, and its 95 %% interval\n\n", *rounds, *seconds)
+	fmt.Printf("%-16s", "load")
+	for _, m := range []string{"TTFT mean", "p99", "TPOT mean", "p99", "E2E mean", "p99"} {
+		fmt.Printf(" %18s", m)
+	}
+	fmt.Printf(" %7s  a request, measured and predicted: prefix tokens hit, preemptions\n", "n")
 	for _, l := range loads(*users) {
-		m, p := newSeries(), newSeries()
+		var ratios [6][]float64                  // logarithms, of each run
 		var hits, preempted, requests [2]float64 // measured and predicted
+		n := 0
 		for i, run := range found[l.name] {
+			var m, p series
 			requests[0] += float64(m.read(run.dir))
-			before := p.all
 			s := p.predict(with, run.dir, uint64(i))
-			requests[1] += float64(p.all - before)
+			requests[1] += float64(p.all)
 			hits[0], preempted[0] = hits[0]+run.counts["vllm:prefix_cache_hits_total"], preempted[0]+run.counts["vllm:num_preemptions_total"]
 			hits[1], preempted[1] = hits[1]+float64(s.PrefixHits), preempted[1]+float64(s.Preemptions)
+			n += len(m.of[0])
+			for k := range m.of {
+				stat.SortFloat64(m.of[k])
+				stat.SortFloat64(p.of[k])
+				a, _ := stat.Moments(m.of[k])
+				b, _ := stat.Moments(p.of[k])
+				ratios[2*k] = append(ratios[2*k], math.Log(a/b))
+				ratios[2*k+1] = append(ratios[2*k+1], math.Log(stat.Percentile(m.of[k], 0.99)/stat.Percentile(p.of[k], 0.99)))
+			}
 		}
 		fmt.Printf("%-16s", l.name)
-		for k := range m.of {
-			stat.SortFloat64(m.of[k])
-			stat.SortFloat64(p.of[k])
-			a, _ := stat.Moments(m.of[k])
-			b, _ := stat.Moments(p.of[k])
-			fmt.Printf(" %9.2f %9.2f", a/b, stat.Percentile(m.of[k], 0.99)/stat.Percentile(p.of[k], 0.99))
+		for _, r := range ratios {
+			fmt.Printf(" %18s", factor(r))
 		}
 		// A load of users that is answered faster makes more requests: what happens is counted a request.
-		fmt.Printf(" %7d  hits %.1f, %.1f (of %.0f, %.0f); preemptions %.4f, %.4f (of %.0f, %.0f)\n", len(m.of[0]),
+		fmt.Printf(" %7d  hits %.1f, %.1f (of %.0f, %.0f); preemptions %.4f, %.4f (of %.0f, %.0f)\n", n,
 			hits[0]/requests[0], hits[1]/requests[1], hits[0], hits[1],
 			preempted[0]/requests[0], preempted[1]/requests[1], preempted[0], preempted[1])
 	}
+}
+
+// factor writes the geometric mean of ratios and its interval: runs are the
+// unit, because the machine differs from one to the next.
+func factor(logs []float64) string {
+	mean, sd := stat.Moments(logs)
+	text := fmt.Sprintf("%.2f", math.Exp(mean))
+	if n := float64(len(logs)); n > 1 {
+		half := stat.StudentQuantile(0.975, n-1) * sd / math.Sqrt(n)
+		text += fmt.Sprintf(" (%.2f-%.2f)", math.Exp(mean-half), math.Exp(mean+half))
+	}
+	return text
 }
 
 // measured is a run of the real engine.
@@ -256,18 +284,24 @@ type series struct {
 	all int // requests, those of the warm-up and those that were cut too
 }
 
-func newSeries() *series { return &series{} }
-
-// add takes a request of the window.
+// add takes a request of the window, from its row alone.
 func (s *series) add(r *record.Row) {
-	if r.Outcome != record.OK || r.Due < warmup*1e9 || r.FirstToken < 0 {
+	if r.Outcome != record.OK || r.Due < warmup*1e9 {
 		return
 	}
-	s.of[0] = append(s.of[0], float64(r.FirstToken-r.Due)/1e9)
-	if r.CompletionTokens > 1 {
-		s.of[1] = append(s.of[1], float64(r.LastToken-r.FirstToken)/1e9/float64(r.CompletionTokens-1))
+	l := measure.LatencyOf(r, new(measure.Events))
+	s.take(0)(l.TTFT(measure.Response, r.Done))
+	s.take(1)(l.TPOTn1(r.Done))
+	s.take(2)(l.E2E(measure.Response, r.Done))
+}
+
+// take adds a latency to a series, if the request has it.
+func (s *series) take(i int) func(ns float64, is measure.State) {
+	return func(ns float64, is measure.State) {
+		if is == measure.Known {
+			s.of[i] = append(s.of[i], ns/1e9)
+		}
 	}
-	s.of[2] = append(s.of[2], float64(r.LastToken-r.Due)/1e9)
 }
 
 // read takes the requests of a measured run and says how many there were.

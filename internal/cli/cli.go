@@ -11,9 +11,11 @@ import (
 	"os/signal"
 	"runtime"
 	"runtime/debug"
+	"slices"
 	"strings"
 	"syscall"
 
+	"pitot/internal/plan"
 	"pitot/internal/point"
 	"pitot/internal/result"
 	"pitot/internal/user"
@@ -27,7 +29,7 @@ const (
 	Usage        = 2
 	TargetFailed = 3
 	Invalid      = 4
-	SLOMissed    = 5
+	SLOMissed    = 5 // or, of a search, not shown to be met at any load
 	Fired        = 6 // a condition of --fail-if
 	Interrupted  = 130
 )
@@ -48,22 +50,24 @@ type verb struct {
 	about string
 	run   func(ctx context.Context, e *Env) (int, error)
 	help  func(w io.Writer)
+
+	settings func() []string // its flags, nil where they are its own
 }
 
 // verbs lists them in the order of the help.
 func verbs() []verb {
 	return []verb{
-		{"run", "measure one load on one target", runVerb, runHelp},
-		{"sweep", "measure many loads: the curve, the knee, saturation", sweepVerb, sweepHelp},
-		{"find", "the highest load that meets an SLO, verified, with its interval", findVerb, findHelp},
-		{"report", "show a run again, finish one that was killed", reportVerb, reportHelp},
-		{"vllm-bench", "what vllm bench serve does, with its flags", vllmBenchVerb, vllmBenchHelp},
-		{"mock", "serve the embedded target over HTTP", mockVerb, mockHelp},
-		{"predict", "what to expect of a deployment, without any target", predictVerb, predictHelp},
-		{"fit", "calibrate the twin from measured runs", fitVerb, fitHelp},
-		{"compare", "did it change? slower, faster, equivalent, or not distinguishable", compareVerb, compareHelp},
-		{"check", "how accurate is this instrument on this machine? and any other client?", checkVerb, checkHelp},
-		{"version", "print the version", versionVerb, versionHelp},
+		{"run", "measure one load on one target", runVerb, runHelp, runSettings},
+		{"sweep", "measure many loads: the curve, the knee, saturation", sweepVerb, sweepHelp, sweepSettings},
+		{"find", "the highest load that meets an SLO, verified, with its interval", findVerb, findHelp, findSettings},
+		{"report", "show a run again, finish one that was killed", reportVerb, reportHelp, reportSettings},
+		{"vllm-bench", "what vllm bench serve does, with its flags", vllmBenchVerb, vllmBenchHelp, nil},
+		{"mock", "serve the embedded target over HTTP", mockVerb, mockHelp, mockSettings},
+		{"predict", "what to expect of a deployment, without any target", predictVerb, predictHelp, predictSettings},
+		{"fit", "calibrate the twin from measured runs", fitVerb, fitHelp, fitSettings},
+		{"compare", "did it change? slower, faster, equivalent, or not distinguishable", compareVerb, compareHelp, compareSettings},
+		{"check", "how accurate is this instrument on this machine? and any other client?", checkVerb, checkHelp, checkSettings},
+		{"version", "print the version", versionVerb, versionHelp, nil},
 	}
 }
 
@@ -76,6 +80,10 @@ func Run(ctx context.Context, args []string, stdin io.Reader, stdout, stderr io.
 		return code
 	}
 	hint := user.Hint(err)
+	var other *plan.OtherVerb
+	if errors.As(err, &other) {
+		hint = belongs(other.Flag)
+	}
 	var target *point.TargetError
 	var mistake *user.Error
 	var records *point.RecordsError
@@ -152,6 +160,21 @@ func find(name string) (verb, error) {
 		hint = "the verb comes first: pitot run " + name + " …"
 	}
 	return verb{}, user.Errorf(hint, "unknown verb %q", name)
+}
+
+// belongs says which verbs take a flag.
+func belongs(flag string) string {
+	var takers []string
+	for _, v := range verbs() {
+		if v.settings != nil && slices.Contains(v.settings(), flag) {
+			takers = append(takers, "pitot "+v.name)
+		}
+	}
+	hint := "--" + flag + " belongs to " + strings.Join(takers, ", ")
+	if flag == "resume" {
+		hint += "; pitot report DIR finishes a run that was killed"
+	}
+	return hint
 }
 
 // interruptible gives a context that the first Ctrl-C or SIGTERM ends, so

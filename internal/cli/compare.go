@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"bytes"
 	"context"
 	"fmt"
 	"io"
@@ -14,7 +15,7 @@ import (
 )
 
 func compareSettings() []string {
-	return []string{"fail-if", "equivalent-within", "allow", "save-baseline", "format"}
+	return []string{"fail-if", "equivalent-within", "allow", "save-baseline", "format", "page", "open"}
 }
 
 // compareVerb says whether something changed between the sides, or saves a
@@ -24,8 +25,11 @@ func compareVerb(_ context.Context, e *Env) (int, error) {
 	if err != nil {
 		return Usage, err
 	}
-	if p.Format == "csv" || p.Format == "html" {
-		return Usage, user.Errorf("--format text, md or json", "a comparison is not written as %s", strings.ToUpper(p.Format))
+	if p.Format == "csv" {
+		return Usage, user.Errorf("--format text, md, json or html", "a comparison is not written as CSV")
+	}
+	if p.SaveBaseline != "" && (p.Page != "" || p.ShowPage) {
+		return Usage, user.Errorf("compare with the baseline afterwards", "--save-baseline compares nothing, so there is no page")
 	}
 	o, err := compareOptions(&p)
 	if err != nil {
@@ -49,7 +53,11 @@ func compareVerb(_ context.Context, e *Env) (int, error) {
 	if err != nil {
 		return Usage, err
 	}
-	if err := showComparison(e, c, p.Format); err != nil {
+	m := report.BuildComparison(c)
+	if err := writeComparison(e, m, &p); err != nil { // first: whoever reads the answer may stop early
+		return Usage, err
+	}
+	if err := showComparison(e, c, m, p.Format); err != nil {
 		return Done, err
 	}
 	switch {
@@ -99,8 +107,7 @@ const stepSummary = "GITHUB_STEP_SUMMARY"
 
 // showComparison writes the comparison to standard output, and to GitHub's
 // summary where there is one.
-func showComparison(e *Env, c *compare.Comparison, format string) error {
-	m := report.BuildComparison(c)
+func showComparison(e *Env, c *compare.Comparison, m report.ComparisonModel, format string) error {
 	if path := e.Getenv(stepSummary); path != "" {
 		f, err := os.OpenFile(path, os.O_APPEND|os.O_CREATE|os.O_WRONLY, 0o644)
 		if err == nil {
@@ -118,12 +125,47 @@ func showComparison(e *Env, c *compare.Comparison, format string) error {
 		return report.JSON(e.Stdout, c)
 	case "md":
 		return m.Markdown(e.Stdout)
+	case "html":
+		return m.HTML(e.Stdout, e.Command)
 	}
 	return m.Text(e.Stdout, report.Style{Color: colored(e.Stdout, e.Getenv)})
 }
 
+// writeComparison writes the page of --page. --open alone has a file of its own,
+// which stays: the browser may read it later.
+func writeComparison(e *Env, m report.ComparisonModel, p *plan.Plan) error {
+	path := p.Page
+	switch {
+	case path == "" && !p.ShowPage:
+		return nil
+	case path == "":
+		f, err := os.CreateTemp("", "pitot-comparison-*.html")
+		if err != nil {
+			return user.Errorf("--page FILE chooses another place", "--open: %v", err)
+		}
+		path = f.Name()
+		f.Close() // nothing was written
+		fmt.Fprintf(e.Stderr, "the page is in %s\n", path)
+	}
+	var b bytes.Buffer
+	if err := m.HTML(&b, e.Command); err != nil {
+		return err
+	}
+	if err := os.WriteFile(path, b.Bytes(), 0o644); err != nil {
+		return user.Errorf("choose another place", "--page: %v", err)
+	}
+	if p.ShowPage {
+		openPage(e, path)
+	}
+	return nil
+}
+
 func saveBaseline(e *Env, path string, sides []compare.Side) (int, error) {
-	data, err := compare.NewBaseline(sides).JSON()
+	b, err := compare.NewBaseline(sides)
+	if err != nil {
+		return Usage, err
+	}
+	data, err := b.JSON()
 	if err != nil {
 		return Done, err
 	}
@@ -145,12 +187,15 @@ Says whether something changed: of each workload and load that the sides share,
 the difference with its interval, and whether B is slower, faster, equivalent or
 not distinguishable. Each side is compared with the first.
 
-A, B  a run directory; a directory of runs; a baseline; or NAME=PATH,PATH
+A, B  a run directory; a directory of runs; a baseline; a result of vllm bench
+      serve, SGLang, AIPerf or GuideLLM, or a directory of such files; or
+      NAME=PATH,PATH
 
 The unit is the launch, one start of the server: two starts of one system differ
 by more than the requests of one tell. Name it when measuring, with --launch ID;
 runs without a name count as one launch. With fewer than five launches a side the
-difference is shown and no verdict is given.
+difference is shown and no verdict is given. What another tool measured is laid
+beside, for metrics that it defines as Pitot does, and never judged.
 
 --fail-if METRIC slower|faster|worse|better [by 5%]
       fires where that is established and, by the estimate, as large. METRIC is
@@ -161,8 +206,11 @@ Exit codes: 6 if a condition fired, 4 if one could not be judged. Markdown is
 appended to the file that GITHUB_STEP_SUMMARY names.
 `)
 	printSettings(w, compareSettings(), func(s *plan.Setting) {
-		if s.Name == "format" {
-			s.Help = "what standard output gets: text, json or md"
+		switch s.Name {
+		case "format":
+			s.Help = "what standard output gets: text, json, md or html"
+		case "open":
+			s.Help = "show the page in a browser"
 		}
 	})
 }

@@ -22,6 +22,7 @@ func TestWorse(t *testing.T) {
 func TestExitCode(t *testing.T) {
 	missed := result.Point{Requests: result.Requests{Due: 9, OK: 8}, SLO: &result.SLO{Met: "no"}}
 	nothing := result.Point{Requests: result.Requests{Due: 9}, SLO: &result.SLO{Met: "no"}}
+	load := 12.
 	for _, c := range []struct {
 		run  result.Run
 		want int
@@ -34,6 +35,17 @@ func TestExitCode(t *testing.T) {
 		{result.Run{Points: []result.Point{nothing}, Verdict: result.Invalid}, TargetFailed},
 		{result.Run{Points: []result.Point{nothing, missed}}, SLOMissed},
 		{result.Run{Points: []result.Point{nothing}, Interrupted: true}, Interrupted},
+		{result.Run{Points: []result.Point{{Requests: missed.Requests, WentAway: &load}}}, TargetFailed},
+
+		// A sweep goes beyond what is served; a search is asked for a load.
+		{result.Run{Points: []result.Point{missed}, Curve: &result.Curve{}}, Done},
+		{result.Run{Points: []result.Point{missed}, Capacity: &result.Capacity{Load: &load}}, Done},
+		{result.Run{Points: []result.Point{missed}, Capacity: &result.Capacity{Verified: &result.Verified{Passed: true}}}, Done},
+		{result.Run{Points: []result.Point{missed}, Capacity: &result.Capacity{Bracket: &[2]*float64{&load, nil}}}, SLOMissed},
+		{result.Run{Points: []result.Point{missed}, Capacity: &result.Capacity{Bracket: &[2]*float64{nil, &load}}}, SLOMissed},
+		{result.Run{Points: []result.Point{missed}, Capacity: &result.Capacity{Verified: &result.Verified{Refuted: true}}}, SLOMissed},
+		{result.Run{Points: []result.Point{missed}, Capacity: &result.Capacity{Verified: &result.Verified{}}}, SLOMissed},
+		{result.Run{Points: []result.Point{missed}, Capacity: &result.Capacity{}, Verdict: result.Invalid}, Invalid},
 	} {
 		if got := exitCode(&c.run); got != c.want {
 			t.Errorf("%+v: %d, want %d", c.run, got, c.want)

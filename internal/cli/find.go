@@ -13,17 +13,20 @@ import (
 func findSettings() []string { return append(searchSettings(), "budget", "verify") }
 
 func findVerb(ctx context.Context, e *Env) (int, error) {
-	return search(ctx, e, findSettings(), (*plan.Plan).CheckFind, estimateFind, func(ctx context.Context, s *point.Session, p *plan.Plan, view *progress) (func(*result.Run), error) {
-		claims, err := p.SLO.Claims()
-		if err != nil {
-			return nil, err
-		}
-		in := sweep.NewSession(s, claims, p.Over == "concurrency", view)
-		alone, err := s.Alone(ctx)
-		if err != nil {
-			return nil, err
-		}
-		c, err := in.Find(ctx, sweep.Search{Objective: p.SLO, Budget: p.Budget, MaxLoad: p.MaxLoad, Alone: alone, Verify: p.Verify, Seed: p.Seed})
-		return func(run *result.Run) { run.Capacity = c }, err
-	})
+	v := measuring{settings: findSettings(), check: (*plan.Plan).CheckFind, expect: estimateFind, loads: measureCapacity}
+	return v.run(ctx, e)
+}
+
+func measureCapacity(ctx context.Context, s *point.Session, p *plan.Plan, view *progress) (func(*result.Run), error) {
+	claims, err := p.SLO.Claims()
+	if err != nil {
+		return nil, err
+	}
+	in := sweep.NewSession(s, claims, p.Over == "concurrency", view)
+	alone, err := s.Alone(ctx)
+	if err != nil {
+		return nil, err
+	}
+	c, err := in.Find(ctx, sweep.Search{Objective: p.SLO, Budget: p.Budget, MaxLoad: p.MaxLoad, Alone: alone, Verify: p.Verify, Seed: p.Seed})
+	return func(run *result.Run) { run.Capacity = c }, err
 }

@@ -29,8 +29,8 @@ pitot VERB --help tells more. Every flag is also a key of the same name in
 --config FILE (YAML) and a variable PITOT_NAME.
 
 Exit codes: 0 done · 1 bug · 2 usage · 3 target unreachable or failed ·
-4 measurement INVALID · 5 SLO given and not met · 6 --fail-if fired ·
-130 interrupted
+4 measurement INVALID · 5 SLO given and not met, or by find not shown to be met
+at any load · 6 --fail-if fired · 130 interrupted
 `)
 }
 
@@ -74,7 +74,8 @@ Searches for the highest load at which the SLO holds: its capacity. Near the
 limit violations come in bursts, so that one measured load says next to nothing;
 the share of violations at many loads around it is fitted instead. The answer is
 a load that was verified by a long look of its own, and the estimate with its
-interval. A budget too small for that gives a bracket, and says so.
+interval. A budget too small for that gives a bracket, and says so: without a
+load that was verified the exit code is 5, for whoever wants to go on with it.
 
 The load of --over rate is requests per second at times of their own; that of
 --over concurrency is users who wait for their answers.

@@ -20,19 +20,27 @@ import (
 // pageName is the page's in a run directory.
 const pageName = "report.html"
 
-// writePage writes a run's page into its directory. The page is made from the
-// results and no part of them: that it cannot be written is a note.
-func writePage(stderr io.Writer, run *result.Run, dir string) {
+// writePage writes a run's page into its directory and gives its path. The page
+// is made from the results and no part of them: that it cannot be written is a
+// note, and the path that of the page that was there before, "" if none was.
+func writePage(stderr io.Writer, run *result.Run, dir string) (path string) {
 	if run == nil || dir == "" {
-		return
+		return ""
 	}
 	page, err := makePage(run, dir)
 	if err == nil {
 		err = record.WriteFile(dir, pageName, page)
 	}
-	if err != nil {
+	path = filepath.Join(dir, pageName)
+	switch {
+	case err == nil:
+	case isFile(path):
+		fmt.Fprintf(stderr, "note: %s stays as it was: %v\n", pageName, err)
+	default:
 		fmt.Fprintf(stderr, "note: no %s: %v\n", pageName, err)
+		return ""
 	}
+	return path
 }
 
 // makePage makes it from the result and what can be read of the records.
@@ -62,11 +70,10 @@ func onlyTextOrJSON(format, thing string) error {
 	return user.Errorf("--format text or json", "%s is not written as %s", thing, name)
 }
 
-// openPage shows the page of a run in a browser.
-func openPage(e *Env, dir string) {
-	path, err := filepath.Abs(filepath.Join(dir, pageName))
-	if err != nil {
-		path = filepath.Join(dir, pageName)
+// openPage shows a page in a browser.
+func openPage(e *Env, path string) {
+	if full, err := filepath.Abs(path); err == nil {
+		path = full
 	}
 	command := []string{"xdg-open"}
 	switch browser := e.Getenv("BROWSER"); {

@@ -4,12 +4,15 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
+	"io"
+	"maps"
 	"math"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"regexp"
 	"slices"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -182,8 +185,28 @@ func TestPageOfDamagedRun(t *testing.T) {
 	}
 }
 
+// compareSim compares sides that are measured in virtual time, and writes the
+// page. Settings of a side follow its name.
+func compareSim(t *testing.T, dir string, sides map[string]string, measure ...string) {
+	t.Helper()
+	command := []string{"compare", "--page", filepath.Join(dir, pageName)}
+	for _, name := range slices.Sorted(maps.Keys(sides)) {
+		for launch := range 3 {
+			args := append([]string{measure[0], "sim:llama-3.1-8b@h100" + sides[name]}, measure[1:]...)
+			args = append(args, "--launch", strconv.Itoa(launch), "--seed", strconv.Itoa(10*len(name)+launch), "--quiet", "--out", filepath.Join(dir, name, strconv.Itoa(launch)))
+			Run(context.Background(), args, strings.NewReader(""), io.Discard, io.Discard) // compare tells what is missing
+		}
+		command = append(command, filepath.Join(dir, name))
+	}
+	var stdout, stderr bytes.Buffer
+	if code := Run(context.Background(), command, strings.NewReader(""), &stdout, &stderr); code != Done {
+		t.Fatalf("exit code %d: %s", code, stderr.String())
+	}
+}
+
 // In a browser every chart is drawn, nothing is asked of the network and the
-// console is quiet: on a screen and on a phone, light and dark.
+// console is quiet: on a screen and on a phone, light and dark. Where AXE_CORE
+// names axe.min.js, of the npm package axe-core, it finds nothing serious.
 func TestPageInBrowser(t *testing.T) {
 	browser := ""
 	for _, name := range []string{"chromium", "chromium-browser", "google-chrome", "google-chrome-stable"} {
@@ -198,38 +221,101 @@ func TestPageInBrowser(t *testing.T) {
 	measureSim(t, filepath.Join(root, "one"), "run", "sim:llama-3.1-8b@h100", "--rate", "18", "--duration", "40s", "--slo", "p99 ttft<200ms, p99 tpot<20ms", "--output", "uniform(2,150)")
 	measureSim(t, filepath.Join(root, "sweep"), "sweep", "sim:llama-3.1-8b@h100", "--points", "8", "--requests", "200", "--slo", "p99 ttft<200ms")
 	measureSim(t, filepath.Join(root, "none"), "run", "mock:fixed", "--rate", "20", "--duration", "1s", "--warmup", "0s", "--faults", "500:100%", "--no-probe")
+	compareSim(t, filepath.Join(root, "compared"), map[string]string{"before": "", "after": "?max_num_seqs=8"}, "sweep", "--loads", "4,8,12,16,20,24", "--requests", "150", "--output", "64", "--slo", "p99 ttft<200ms")
+	compareSim(t, filepath.Join(root, "launches"), map[string]string{"a": "", "b": "?max_num_seqs=64", "a-third-side": "?max_num_batched_tokens=1024"}, "run", "--rate", "10", "--duration", "20s")
 	attribute := func(dom, name string) string {
 		_, rest, _ := strings.Cut(dom[:min(len(dom), 1000)], "data-"+name+`="`)
 		value, _, _ := strings.Cut(rest, `"`)
 		return value
 	}
-	wide, phone := "--window-size=1440,900", "--window-size=360,800"
-	for _, look := range [][]string{{"one", wide}, {"sweep", wide}, {"one", phone, "--blink-settings=preferredColorScheme=0"}, {"none", phone}} {
+	const wide, phone, dark = "--window-size=1440,900", onPhone, "--blink-settings=preferredColorScheme=0"
+	for _, look := range [][]string{{"one", wide}, {"sweep", wide}, {"one", phone, dark}, {"none", phone}, {"compared", wide}, {"compared", phone, dark}, {"launches", wide, dark}, {"launches", phone}} {
 		t.Run(strings.Join(look[:2], " "), func(t *testing.T) {
 			name := look[0]
-			ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
-			var out, said bytes.Buffer
-			cmd := exec.CommandContext(ctx, browser, append([]string{"--headless", "--no-sandbox", "--disable-gpu", "--user-data-dir=" + t.TempDir(),
-				"--enable-logging=stderr", "--v=0", "--dump-dom", "file://" + filepath.Join(root, name, pageName)}, look[1:]...)...)
-			cmd.Stdout, cmd.Stderr = &out, &said
-			err := cmd.Run()
-			cancel()
-			dom := out.String()
-			if err != nil || !strings.Contains(dom, "<html") {
-				t.Skipf("the browser does not start here: %v\n%s", err, said.String())
-			}
-			if console := regexp.MustCompile(`CONSOLE.*`).FindString(said.String()); console != "" {
+			path := filepath.Join(root, name, pageName)
+			dom, console := browsed(t, browser, path, slices.Clone(look[1:])...)
+			if console != "" {
 				t.Error(console)
 			}
 			points := name == "sweep" // behind disclosures
 			if drawn, charts := attribute(dom, "drawn"), attribute(dom, "charts"); drawn == "0" || drawn == "" || drawn != charts && !points {
 				t.Errorf("%s of %s charts are drawn", drawn, charts)
 			}
-			for attr, want := range map[string]string{"failed": "0", "requests": "0", "wider": "false"} {
+			wants := map[string]string{"failed": "0", "requests": "0", "wider": "false", "width": "1440"}
+			if look[1] == phone {
+				wants["width"] = "360"
+			}
+			for attr, want := range wants {
 				if got := attribute(dom, attr); got != want {
 					t.Errorf("%s is %q, want %q", attr, got, want)
 				}
 			}
+			if axe := os.Getenv("AXE_CORE"); axe != "" {
+				accessible(t, browser, axe, path, look[1:]...)
+			}
 		})
+	}
+}
+
+// onPhone stands for a screen of 360 by 800.
+const onPhone = "phone"
+
+// browsed is a page as a browser has it, and the first thing on the console. A
+// window is never as narrow as a phone, so there the page stands in a frame: what
+// is given is the frame's surroundings, with what the page says of itself.
+func browsed(t *testing.T, browser, path string, args ...string) (dom, console string) {
+	t.Helper()
+	if i := slices.Index(args, onPhone); i >= 0 {
+		args[i] = "--allow-file-access-from-files"
+		framed := filepath.Join(t.TempDir(), "framed.html")
+		err := os.WriteFile(framed, []byte(`<!doctype html><html><link rel="icon" href="data:,"><iframe id="f" style="width:360px;height:800px;border:0" src="file://`+path+`"></iframe><script>
+const copy = () => Object.assign(document.documentElement.dataset, f.contentDocument.documentElement.dataset);
+f.onload = () => { copy(); setInterval(copy, 100); };
+</script></html>`), 0o644)
+		if err != nil {
+			t.Fatal(err)
+		}
+		path = framed
+	}
+	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
+	defer cancel()
+	var out, said bytes.Buffer
+	cmd := exec.CommandContext(ctx, browser, append([]string{"--headless", "--no-sandbox", "--disable-gpu", "--hide-scrollbars", "--user-data-dir=" + t.TempDir(),
+		"--enable-logging=stderr", "--v=0", "--dump-dom", "file://" + path}, args...)...)
+	cmd.Stdout, cmd.Stderr = &out, &said
+	if err := cmd.Run(); err != nil || !strings.Contains(out.String(), "<html") {
+		t.Skipf("the browser does not start here: %v\n%s", err, said.String())
+	}
+	return out.String(), regexp.MustCompile(`CONSOLE.*`).FindString(said.String())
+}
+
+// accessible lets axe-core judge a page, without the policy that would keep it
+// out. What it finds is moderate at most.
+func accessible(t *testing.T, browser, axe, path string, args ...string) {
+	t.Helper()
+	script, err := os.ReadFile(axe)
+	if err != nil {
+		t.Fatal(err)
+	}
+	page, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	text := regexp.MustCompile(`<meta http-equiv="Content-Security-Policy"[^>]*>`).ReplaceAllString(string(page), "")
+	text = strings.Replace(text, "</body>", "<script>"+string(script)+`</script><script>
+for (const d of document.querySelectorAll('details')) d.open = true;
+setTimeout(async () => {
+  const found = (await axe.run()).violations.filter(v => v.impact === 'serious' || v.impact === 'critical');
+  document.documentElement.dataset.axe = 'judged ' + found.map(v => v.id + ': ' + v.nodes[0].target).join('; ');
+}, 500);
+</script></body>`, 1)
+	judged := filepath.Join(t.TempDir(), "judged.html")
+	if err := os.WriteFile(judged, []byte(text), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	dom, _ := browsed(t, browser, judged, append(slices.Clone(args), "--virtual-time-budget=60000")...)
+	m := regexp.MustCompile(`data-axe="judged ([^"]*)"`).FindStringSubmatch(dom)
+	if m == nil || m[1] != "" {
+		t.Errorf("axe-core: %q", m)
 	}
 }

@@ -4,11 +4,14 @@ import (
 	"bufio"
 	"bytes"
 	"context"
+	"encoding/csv"
 	"errors"
+	"fmt"
 	"io"
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 	"syscall"
 	"testing"
@@ -170,6 +173,48 @@ func TestKilled(t *testing.T) {
 	}
 	if code, again, errs := here("report", dir); !finished(code) || again != out || errs != "" {
 		t.Errorf("shown again it differs: %d, %s\n%s\n%s", code, errs, out, again)
+	}
+	exportedAll(t, run, dir)
+}
+
+// exportedAll says that each request that a run counts is in what is exported.
+func exportedAll(t *testing.T, run *result.Run, dir string) {
+	t.Helper()
+	table, metrics := filepath.Join(t.TempDir(), "requests.csv"), filepath.Join(t.TempDir(), "metrics.txt")
+	if code, _, errs := here("report", dir, "--export", "csv-requests="+table, "--export", "openmetrics="+metrics); !finished(code) {
+		t.Fatalf("%d, %s", code, errs)
+	}
+	text, err := os.ReadFile(table)
+	if err != nil {
+		t.Fatal(err)
+	}
+	rows, err := csv.NewReader(bytes.NewReader(text)).ReadAll()
+	if err != nil {
+		t.Fatal(err)
+	}
+	inWindow, outcome := slices.Index(rows[0], "in_window"), slices.Index(rows[0], "outcome")
+	found := map[string]int{}
+	for _, row := range rows[1:] {
+		if row[inWindow] == "true" {
+			found[row[outcome]]++
+			found["due"]++
+		}
+	}
+	exposed, err := os.ReadFile(metrics)
+	if err != nil {
+		t.Fatal(err)
+	}
+	r := run.Points[0].Requests
+	for name, n := range map[string]int{"due": r.Due, "ok": r.OK, "failed": r.Failed, "cut": r.Cut, "unsent": r.Unsent} {
+		if found[name] != n {
+			t.Errorf("%d requests %s in the table, %d in the result", found[name], name, n)
+		}
+		if line := fmt.Sprintf(`outcome="%s"} %d`, name, n); name != "due" && !strings.Contains(string(exposed), line) {
+			t.Errorf("no %s in\n%s", line, exposed)
+		}
+	}
+	if r.Cut == 0 {
+		t.Errorf("nothing was under way: %+v", r)
 	}
 }
 

@@ -39,6 +39,7 @@ func reportVerb(_ context.Context, e *Env) (int, error) {
 		return Usage, user.Errorf("export them one by one", "--export writes one run, and %d are named", len(dirs))
 	}
 	code := Done
+	var unsaved error
 	var beside report.SideBySide
 	for _, dir := range dirs {
 		if isFile(dir) {
@@ -48,16 +49,17 @@ func reportVerb(_ context.Context, e *Env) (int, error) {
 			continue
 		}
 		run, err := openRun(dir, e.Stderr)
-		if err != nil {
+		if run == nil {
 			return Usage, err
 		}
+		unsaved = errors.Join(unsaved, err)
 		beside.Run(run, dir)
-		if err := errors.Join(show(e, run, dir, p.Format), export(e, exports, run, dir)); err != nil {
+		page := writePage(e.Stderr, run, dir)
+		if err := errors.Join(show(e, run, dir, page, p.Format), export(e, exports, run, dir)); err != nil {
 			return Done, err
 		}
-		writePage(e.Stderr, run, dir)
-		if p.ShowPage {
-			openPage(e, dir)
+		if p.ShowPage && page != "" {
+			openPage(e, page)
 		}
 		code = worse(code, strictly(&p, e, run, judged(run))) // that a run was interrupted is history
 	}
@@ -66,10 +68,11 @@ func reportVerb(_ context.Context, e *Env) (int, error) {
 			return Done, err
 		}
 	}
-	return code, nil
+	return code, unsaved
 }
 
-// openRun reads a run's result, or makes it.
+// openRun reads a run's result, or makes it. A result with an error is one that
+// could not be saved.
 func openRun(dir string, stderr io.Writer) (*result.Run, error) {
 	data, err := os.ReadFile(filepath.Join(dir, "run.json"))
 	if err == nil {
@@ -90,7 +93,7 @@ func openRun(dir string, stderr io.Writer) (*result.Run, error) {
 	if errors.Is(err, record.ErrLive) {
 		return nil, user.Errorf("wait for its end, or stop it with Ctrl-C", "the run in %s is still going on", dir)
 	}
-	if err == nil && sweep.Complete(run) {
+	if run != nil && sweep.Complete(run) && err == nil {
 		err = point.Save(dir, run)
 	}
 	return run, err

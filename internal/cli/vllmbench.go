@@ -18,7 +18,6 @@ import (
 
 	"pitot/internal/foreign"
 	"pitot/internal/plan"
-	"pitot/internal/point"
 	"pitot/internal/result"
 	"pitot/internal/user"
 )
@@ -44,10 +43,8 @@ Prompts are made for the server's own tokenizer, of the length asked for; --seed
 gives other prompts than vLLM's. --save-result, --save-detailed, --append-result,
 --result-dir, --result-filename, --label and --metadata do what they do there.
 The records stay in a run directory as of any other run: pitot report shows them.
-
-Datasets  random, sharegpt, custom
-Backends  openai, vllm, openai-chat
 `)
+	vllmFlagHelp(w)
 }
 
 // vllmBenchVerb does what vllm bench serve does.
@@ -60,11 +57,10 @@ func vllmBenchVerb(ctx context.Context, e *Env) (int, error) {
 		fmt.Fprintf(e.Stderr, "pitot: %s\n", n)
 	}
 	fmt.Fprintf(e.Stderr, "pitot: this is\n  %s\n", user.ShellLine(append([]string{"pitot", "run"}, plan.RedactArgs(b.native)...)))
-	p, _, err := plan.Decode(runSettings(), b.native, e.Environ)
+	e.Args, e.Command = b.native, append([]string{"pitot", "run"}, b.native...)
+	v := oneLoad()
+	p, _, err := v.prepare(e)
 	if err != nil {
-		return Usage, err
-	}
-	if err := p.Check(); err != nil {
 		return Usage, err
 	}
 	if err := b.vacant(); err != nil {
@@ -73,9 +69,7 @@ func vllmBenchVerb(ctx context.Context, e *Env) (int, error) {
 	view := newProgress(e.Stderr, p.Quiet, e.Getenv)
 	ctx, stop := interruptible(ctx, view)
 	defer stop()
-	r := point.Runner{Names: runSettings(), Command: append([]string{"pitot", "run"}, b.native...), Version: versionOf(), Progress: view}
-	run, dir, err := r.Run(ctx, &p)
-	view.close()
+	run, dir, err := v.carryOut(ctx, e, p, view)
 	if run != nil && len(run.Points) > 0 {
 		writePage(e.Stderr, run, dir)
 		err = errors.Join(err, b.keep(e, run, dir))
@@ -179,6 +173,14 @@ func (b *vllmBench) write(path string, m *foreign.Benchmark) error {
 // vllmArgs are flags as given, by their name with dashes.
 type vllmArgs map[string][]string
 
+// vllmFlag is a flag of vllm bench serve 0.32.
+type vllmFlag struct {
+	name  string
+	arity arity
+	fate  fate
+	why   string // it changes nothing, or is refused; of one that is honoured, what it takes
+}
+
 // arity is how many values a flag of vLLM's takes.
 type arity uint8
 
@@ -188,67 +190,112 @@ const (
 	many       // up to the next flag
 )
 
-// vllmFlags are the flags of vllm bench serve 0.32. What is said of one is why
-// it cannot be honoured; what begins with a dash, why it changes nothing.
-func vllmFlags() map[string]struct {
-	arity arity
-	said  string
-} {
-	type flag = struct {
-		arity arity
-		said  string
-	}
-	m := map[string]flag{}
-	for name := range strings.FieldsSeq(`backend base-url host port endpoint model served-model-name tokenizer input-len output-len
-		request-rate burstiness max-concurrency num-prompts seed dataset-name dataset-path sharegpt-output-len custom-output-len
-		random-input-len random-output-len random-range-ratio random-prefix-len logprobs top-p top-k min-p temperature
-		frequency-penalty presence-penalty repetition-penalty extra-body ready-check-timeout-sec percentile-metrics
-		metric-percentiles label result-dir result-filename probe-request-rate random-batch-size`) {
-		m[name] = flag{one, ""}
-	}
-	for name := range strings.FieldsSeq("save-result save-detailed append-result ignore-eos insecure skip-tokenizer-init") {
-		m[name] = flag{none, ""}
-	}
-	for name := range strings.FieldsSeq("header metadata goodput") {
-		m[name] = flag{many, ""}
-	}
-	for name, f := range map[string]flag{
-		"disable-tqdm":            {none, "-there is no such progress bar"},
-		"trust-remote-code":       {none, "-no tokenizer is loaded"},
-		"tokenizer-mode":          {one, "-no tokenizer is loaded"},
-		"no-stream":               {none, "-no dataset is loaded from a hub"},
-		"no-oversample":           {none, "-a file that is too short is begun again"},
-		"disable-shuffle":         {none, "-the order of a file follows --seed"},
-		"skip-chat-template":      {none, "-prompts are sent as they are in the file"},
-		"num-warmups":             {one, "-the target is primed before every run"},
-		"request-id-prefix":       {one, "-requests are told apart without it"},
-		"timeline-itl-thresholds": {one, "-there is no timeline without --plot-timeline"},
+// fate is what becomes of a flag.
+type fate uint8
 
-		"lora-modules":                   {many, "requests go to one model; name the module with --served-model-name"},
-		"lora-assignment":                {one, "requests go to one model"},
-		"ramp-up-strategy":               {one, "a rate that grows is measured as a curve: pitot sweep"},
-		"ramp-up-start-rps":              {one, "a rate that grows is measured as a curve: pitot sweep"},
-		"ramp-up-end-rps":                {one, "a rate that grows is measured as a curve: pitot sweep"},
-		"profile":                        {none, "vLLM's profiler is not started from here"},
-		"plot-timeline":                  {none, "pitot report RUN --export perfetto=trace.json draws a timeline"},
-		"plot-dataset-stats":             {none, "the lengths are in requests.parquet of the run"},
-		"self-timed":                     {none, "traces are not replayed yet"},
-		"no-self-timed":                  {none, "traces are not replayed yet"},
-		"use-beam-search":                {none, "beam search answers have no stream to measure"},
-		"chat-template-kwargs":           {one, `templates are the server's: --extra-body '{"chat_template_kwargs": …}'`},
-		"enable-multimodal-chat":         {none, "prompts are text alone"},
-		"no-reranker":                    {none, "generation is measured, not ranking"},
-		"custom-ensure-client-side-data": {none, "prompts are text alone"},
-	} {
-		m[name] = f
+const (
+	honoured fate = iota
+	idle          // taken, and changes nothing
+	refused       // nothing is run
+)
+
+// vllmFlags are the flags of vllm bench serve: what is read, and what the help
+// says of it.
+func vllmFlags() []vllmFlag {
+	return []vllmFlag{
+		{"backend", one, honoured, "openai, vllm or openai-chat"},
+		{"base-url", one, honoured, ""}, {"host", one, honoured, ""}, {"port", one, honoured, ""}, {"endpoint", one, honoured, ""},
+		{"header", many, honoured, ""}, {"insecure", none, honoured, ""}, {"ready-check-timeout-sec", one, honoured, ""},
+		{"model", one, honoured, ""}, {"served-model-name", one, honoured, ""}, {"tokenizer", one, honoured, ""}, {"skip-tokenizer-init", none, honoured, ""},
+		{"dataset-name", one, honoured, "random, sharegpt or custom"}, {"dataset-path", one, honoured, ""},
+		{"input-len", one, honoured, ""}, {"output-len", one, honoured, ""}, {"random-input-len", one, honoured, ""}, {"random-output-len", one, honoured, ""},
+		{"random-range-ratio", one, honoured, ""}, {"random-prefix-len", one, honoured, ""}, {"random-batch-size", one, honoured, "1 alone, a request holds one prompt"},
+		{"sharegpt-output-len", one, honoured, ""}, {"custom-output-len", one, honoured, ""},
+		{"num-prompts", one, honoured, ""}, {"request-rate", one, honoured, ""}, {"burstiness", one, honoured, ""}, {"max-concurrency", one, honoured, ""},
+		{"probe-request-rate", one, honoured, "0 alone, one load is measured at a time"}, {"seed", one, honoured, ""},
+		{"temperature", one, honoured, ""}, {"top-p", one, honoured, ""}, {"top-k", one, honoured, ""}, {"min-p", one, honoured, ""},
+		{"frequency-penalty", one, honoured, ""}, {"presence-penalty", one, honoured, ""}, {"repetition-penalty", one, honoured, ""},
+		{"logprobs", one, honoured, ""}, {"ignore-eos", none, honoured, ""}, {"extra-body", one, honoured, ""},
+		{"goodput", many, honoured, ""}, {"percentile-metrics", one, honoured, ""}, {"metric-percentiles", one, honoured, ""},
+		{"save-result", none, honoured, ""}, {"save-detailed", none, honoured, ""}, {"append-result", none, honoured, ""},
+		{"result-dir", one, honoured, ""}, {"result-filename", one, honoured, ""}, {"label", one, honoured, ""}, {"metadata", many, honoured, ""},
+
+		{"disable-tqdm", none, idle, "there is no such progress bar"},
+		{"trust-remote-code", none, idle, "no tokenizer is loaded"},
+		{"tokenizer-mode", one, idle, "no tokenizer is loaded"},
+		{"no-stream", none, idle, "no dataset is loaded from a hub"},
+		{"no-oversample", none, idle, "a file that is too short is begun again"},
+		{"disable-shuffle", none, idle, "the order of a file follows --seed"},
+		{"skip-chat-template", none, idle, "prompts are sent as they are in the file"},
+		{"num-warmups", one, idle, "the target is primed before every run"},
+		{"request-id-prefix", one, idle, "requests are told apart without it"},
+		{"timeline-itl-thresholds", one, idle, "there is no timeline without --plot-timeline"},
+
+		{"lora-modules", many, refused, "requests go to one model; name the module with --served-model-name"},
+		{"lora-assignment", one, refused, "requests go to one model"},
+		{"ramp-up-strategy", one, refused, "a rate that grows is measured as a curve: pitot sweep"},
+		{"ramp-up-start-rps", one, refused, "a rate that grows is measured as a curve: pitot sweep"},
+		{"ramp-up-end-rps", one, refused, "a rate that grows is measured as a curve: pitot sweep"},
+		{"profile", none, refused, "vLLM's profiler is not started from here"},
+		{"plot-timeline", none, refused, "pitot report RUN --export perfetto=trace.json draws a timeline"},
+		{"plot-dataset-stats", none, refused, "the lengths are in requests.parquet of the run"},
+		{"self-timed", none, refused, "traces are not replayed yet"},
+		{"no-self-timed", none, refused, "traces are not replayed yet"},
+		{"use-beam-search", none, refused, "beam search answers have no stream to measure"},
+		{"chat-template-kwargs", one, refused, `templates are the server's: --extra-body '{"chat_template_kwargs": …}'`},
+		{"enable-multimodal-chat", none, refused, "prompts are text alone"},
+		{"no-reranker", none, refused, "generation is measured, not ranking"},
+		{"custom-ensure-client-side-data", none, refused, "prompts are text alone"},
 	}
-	return m
+}
+
+// vllmFlagNamed finds a flag by its name with dashes.
+func vllmFlagNamed(name string) (vllmFlag, bool) {
+	flags := vllmFlags()
+	i := slices.IndexFunc(flags, func(f vllmFlag) bool { return f.name == name })
+	if i < 0 {
+		return vllmFlag{}, false
+	}
+	return flags[i], true
+}
+
+// vllmFlagHelp lists the flags by what becomes of them; those with one reason
+// stand together.
+func vllmFlagHelp(w io.Writer) {
+	say := func(fate fate, why string) {
+		var names []string
+		for _, f := range vllmFlags() {
+			if f.fate == fate && f.why == why {
+				names = append(names, "--"+f.name)
+			}
+		}
+		text := strings.Join(names, ", ")
+		if why != "" {
+			text += ": " + why
+		}
+		for i, line := range wrapped(text, helpWidth-4) {
+			if i > 0 {
+				line = "  " + line
+			}
+			fmt.Fprintf(w, "  %s\n", line)
+		}
+	}
+	for i, title := range []string{"Honoured", "Taken, and without effect", "Refused: nothing is run"} {
+		fmt.Fprintf(w, "\n%s\n", title)
+		var told []string
+		for _, f := range vllmFlags() {
+			if f.fate == fate(i) && !slices.Contains(told, f.why) {
+				told = append(told, f.why)
+				say(f.fate, f.why)
+			}
+		}
+	}
+	fmt.Fprint(w, "  flags of other datasets, as --hf-split\n")
 }
 
 // parseVLLM reads arguments as vLLM's parser does: --name value, --name=value,
 // underscores for dashes, and for some flags several values.
 func parseVLLM(argv []string) (vllmArgs, error) {
-	flags := vllmFlags()
 	args := vllmArgs{}
 	for i := 0; i < len(argv); i++ {
 		name, value, has := strings.Cut(strings.TrimPrefix(argv[i], "--"), "=")
@@ -256,17 +303,17 @@ func parseVLLM(argv []string) (vllmArgs, error) {
 			return nil, user.Errorf("flags begin with two dashes, see pitot vllm-bench --help", "unexpected argument %q", argv[i])
 		}
 		name = strings.ReplaceAll(name, "_", "-")
-		f, known := flags[name]
+		f, known := vllmFlagNamed(name)
 		if !known && isDatasetFlag(name) {
 			return nil, user.Errorf("datasets are random, sharegpt and custom", "--%s belongs to a dataset that is not read here", name)
 		}
 		if !known {
 			var names []string
-			for n := range flags {
-				names = append(names, n)
+			for _, f := range vllmFlags() {
+				names = append(names, f.name)
 			}
 			slices.Sort(names)
-			hint := "see vllm bench serve --help"
+			hint := "pitot vllm-bench --help lists them"
 			if near := user.Nearest(name, names); near != "" {
 				hint = "did you mean --" + near + "?"
 			}
@@ -314,18 +361,12 @@ func translateVLLM(argv []string) (*vllmBench, error) {
 		return nil, err
 	}
 	t := vllmTranslation{vllmArgs: args, b: &vllmBench{}, body: map[string]any{}}
-	flags := vllmFlags()
-	var names []string
-	for name := range args {
-		names = append(names, name)
-	}
-	slices.Sort(names)
-	for _, name := range names {
-		switch said := flags[name].said; {
-		case strings.HasPrefix(said, "-"):
-			t.b.notes = append(t.b.notes, "--"+name+" changes nothing: "+said[1:])
-		case said != "":
-			t.refuse("--%s: %s", name, said)
+	for _, f := range vllmFlags() {
+		switch given := args[f.name] != nil; {
+		case given && f.fate == idle:
+			t.b.notes = append(t.b.notes, "--"+f.name+" changes nothing: "+f.why)
+		case given && f.fate == refused:
+			t.refuse("--%s: %s", f.name, f.why)
 		}
 	}
 	t.target()
@@ -334,7 +375,7 @@ func translateVLLM(argv []string) (*vllmBench, error) {
 	t.sampling()
 	t.result()
 	if len(t.refused) > 0 {
-		return nil, user.Errorf("leave them out, or see pitot run --help", "cannot do what vllm bench serve would:\n  %s", strings.Join(t.refused, "\n  "))
+		return nil, user.Errorf("leave them out; pitot vllm-bench --help says what is taken", "cannot do what vllm bench serve would:\n  %s", strings.Join(t.refused, "\n  "))
 	}
 	return t.b, nil
 }

@@ -2,6 +2,8 @@ package cli
 
 import (
 	"errors"
+	"fmt"
+	"slices"
 	"strings"
 	"testing"
 
@@ -35,6 +37,39 @@ func TestTranslateVLLM(t *testing.T) {
 		}
 		if err != nil {
 			t.Errorf("%s: pitot run does not take it: %v", given, err)
+		}
+	}
+}
+
+// A flag that the help calls honoured makes a difference, for some value beside
+// some others.
+func TestVLLMFlagsAreHonoured(t *testing.T) {
+	translated := func(args string) string {
+		b, err := translateVLLM(strings.Fields(args))
+		return fmt.Sprintf("%+v %v", b, err)
+	}
+	others := []string{"", "--request-rate 2", "--dataset-name sharegpt --dataset-path f", "--dataset-name custom --dataset-path f"}
+	values := []string{"7", "0.5", "x", "x=y", "ttft:5"}
+	for _, f := range vllmFlags() {
+		given := []string{"--" + f.name}
+		if f.arity != none {
+			given = nil
+			for _, v := range values {
+				given = append(given, "--"+f.name+" "+v)
+			}
+		}
+		differs := slices.ContainsFunc(others, func(beside string) bool {
+			return slices.ContainsFunc(given, func(args string) bool { return translated(beside+" "+args) != translated(beside) })
+		})
+		if !differs { // what changes nothing is named, and what is refused too
+			t.Errorf("--%s makes no difference", f.name)
+		}
+	}
+	var help strings.Builder
+	vllmBenchHelp(&help)
+	for _, f := range vllmFlags() {
+		if !strings.Contains(help.String(), "--"+f.name) {
+			t.Errorf("the help does not name --%s", f.name)
 		}
 	}
 }

@@ -2,7 +2,6 @@ package compare
 
 import (
 	"bytes"
-	_ "embed"
 	"encoding/json"
 	"fmt"
 
@@ -13,7 +12,7 @@ import (
 // baselineName begins the schema of every version of baselines.
 const baselineName = "pitot.baseline/"
 
-// BaselineSchema names this version of the contract.
+// BaselineSchema names this version of the contract, baseline.schema.json.
 const BaselineSchema = baselineName + "v1"
 
 // Baseline is what later runs are compared with: runs without what a comparison
@@ -23,22 +22,18 @@ type Baseline struct {
 	Runs   []result.Run `json:"runs"`
 }
 
-//go:embed baseline.schema.json
-var baselineSchema string
-
-// BaselineJSONSchema is the contract as a JSON Schema, draft 2020-12. It refers
-// to that of run.json.
-func BaselineJSONSchema() string { return baselineSchema }
-
-// NewBaseline makes a baseline of the sides' runs.
-func NewBaseline(sides []Side) Baseline {
+// NewBaseline makes a baseline of the sides' runs. Every error is a [user.Error].
+func NewBaseline(sides []Side) (Baseline, error) {
 	b := Baseline{Schema: BaselineSchema}
 	for _, s := range sides {
+		if len(s.Others) > 0 {
+			return b, user.Errorf("name "+s.Others[0].File+" itself as a side", "%s was measured by %s: a baseline holds runs of Pitot", s.Name, instrument(s.Others[0]))
+		}
 		for _, r := range s.Runs {
 			b.Runs = append(b.Runs, stripped(r.Run))
 		}
 	}
-	return b
+	return b, nil
 }
 
 // JSON is the file, with a line for each run, so that a diff shows which one
@@ -74,9 +69,9 @@ func stripped(run *result.Run) result.Run {
 		p.Requests.ErrorExamples = nil
 		x := p.Metrics
 		p.Metrics = result.Metrics{
-			TTFT: bare(x.TTFT), TTFA: bare(x.TTFA), TPOT: bare(x.TPOT), ITL: bare(x.ITL), ICL: bare(x.ICL), Stall: bare(x.Stall),
+			TTFT: bare(x.TTFT), TTFA: bare(x.TTFA), TPOT: bare(x.TPOT), TPOTn1: bare(x.TPOTn1), ITL: bare(x.ITL), ICL: bare(x.ICL), Stall: bare(x.Stall),
 			E2E: bare(x.E2E), Generation: bare(x.Generation), InputTokens: bare(x.InputTokens), OutputTokens: bare(x.OutputTokens),
-			CachedTokens: bare(x.CachedTokens), Undefined: x.Undefined,
+			CachedTokens: bare(x.CachedTokens), Service: result.Service{TTFT: bare(x.Service.TTFT), E2E: bare(x.Service.E2E)}, Undefined: x.Undefined,
 		}
 		out.Points = append(out.Points, p)
 	}

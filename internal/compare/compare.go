@@ -17,7 +17,7 @@ import (
 	"pitot/internal/user"
 )
 
-// Schema names this version of a comparison's JSON.
+// Schema names this version of a comparison's JSON, comparison.schema.json.
 const Schema = "pitot.comparison/v1"
 
 // Options are what is asked of a comparison.
@@ -31,23 +31,26 @@ type Options struct {
 // EquivalentWithin is [Options].Within unless it is chosen.
 const EquivalentWithin = 0.05
 
-// Comparison is everything that there is to say.
+// Comparison is everything that there is to say: each side against the first.
 type Comparison struct {
 	Schema      string       `json:"schema"`
-	Sides       []SideInfo   `json:"sides"` // the first is what the others are compared with
-	Within      float64      `json:"equivalent_within"`
-	Differences []Difference `json:"differences"` // of environment, server and configuration
-	Warnings    []string     `json:"warnings"`
+	Sides       []SideInfo   `json:"sides"`             // the first is what the others are compared with
+	Within      float64      `json:"equivalent_within"` // ratios up to 1 + this are equivalent
+	Differences []Difference `json:"differences"`       // of environment, server and configuration
+	Warnings    []string     `json:"warnings"`          // what must be known before the numbers, most important first
 	Pairs       []Pair       `json:"pairs"`
+	Curves      []Curve      `json:"curves"`    // what was measured over load, whether it is compared or not
 	Corrected   int          `json:"corrected"` // tests that were corrected for their number
-	Clauses     []Outcome    `json:"fail_if"`
-	Verdicts    []Verdict    `json:"verdicts"` // of each side but the first
+	Clauses     []Outcome    `json:"fail_if"`   // how the conditions came out
+	Verdicts    []Verdict    `json:"verdicts"`  // of each side but the first
 }
 
 // SideInfo is what a side consists of.
 type SideInfo struct {
-	Name     string       `json:"name"`
-	Launches []LaunchInfo `json:"launches"`
+	Name       string       `json:"name"`
+	Instrument string       `json:"instrument"`      // "pitot", or the tool that measured it, with its version
+	Launches   []LaunchInfo `json:"launches"`        // none of another tool, which does not tell them
+	Files      []string     `json:"files,omitempty"` // of another tool
 }
 
 // LaunchInfo is one start of a server, and the runs that measured it.
@@ -58,16 +61,18 @@ type LaunchInfo struct {
 
 // Pair is one workload at one load, or a capacity, on two sides.
 type Pair struct {
-	A        string       `json:"a"`
-	B        string       `json:"b"`
-	What     string       `json:"what"`           // "open loop, poisson, 8/s"
-	Load     *result.Load `json:"load,omitempty"` // null of a capacity
-	Launches [2]int       `json:"launches"`
-	Within   bool         `json:"within_launch"` // one launch on a side: no verdict on systems
-	Rows     []Row        `json:"rows"`
-	Left     []Left       `json:"not_compared"` // metrics that are not compared
-	Notes    []string     `json:"notes"`        // points that were left out
-	Why      string       `json:"why,omitempty"`
+	A    string       `json:"a"`
+	B    string       `json:"b"`
+	What string       `json:"what"`           // "open loop, poisson, 8/s"
+	Load *result.Load `json:"load,omitempty"` // none of a capacity, or where no file tells it
+
+	Instruments [2]string `json:"instruments"`   // that measured A and B: "pitot", or another tool
+	Launches    [2]int    `json:"launches"`      // of another tool: files, each of which is one launch at most
+	Within      bool      `json:"within_launch"` // one launch on a side: no verdict on systems
+	Rows        []Row     `json:"rows"`
+	Left        []Left    `json:"not_compared"`  // metrics that are not compared
+	Notes       []string  `json:"notes"`         // points that were left out; what numbers of other instruments mean
+	Why         string    `json:"why,omitempty"` // why nothing is compared
 
 	failed bool // only B cannot be compared
 }
@@ -82,28 +87,30 @@ type Left struct {
 
 // Row is one metric on two sides.
 type Row struct {
-	Metric   string `json:"metric"`
-	Unit     string `json:"unit"`      // of A and B: "ms", "/s" or "share"
-	ChangeIn string `json:"change_in"` // "ratio": Change is B/A − 1; "share": it is B − A
+	Metric      string     `json:"metric"`                // "p99 ttft", "output tok/s"; beside another tool "p99 service ttft", "p99 tpot_n1"
+	Unit        string     `json:"unit"`                  // of A and B: "ms", "/s" or "share"
+	ChangeIn    string     `json:"change_in"`             // "ratio": Change is B/A − 1; "share": it is B − A
+	Instruments *[2]string `json:"instruments,omitempty"` // that measured A and B; only where one is not Pitot: then there is no verdict
 
 	A float64 `json:"a"` // mean over the launches: geometric where Change is a ratio
 	B float64 `json:"b"`
 
-	Change        float64     `json:"change"`
-	CI95          *[2]float64 `json:"ci95"` // of Change, of this comparison alone
-	NoInterval    string      `json:"no_interval,omitempty"`
-	Robust        *float64    `json:"hodges_lehmann"` // median of the differences of all pairs of launches
+	Change        float64     `json:"change"`                // from A to B; see change_in
+	CI95          *[2]float64 `json:"ci95"`                  // of Change, of this comparison alone
+	NoInterval    string      `json:"no_interval,omitempty"` // why there is none
+	Margin        [2]float64  `json:"equivalent_between"`    // changes that are equivalent
+	Robust        *float64    `json:"hodges_lehmann"`        // median of the differences of all pairs of launches
 	RobustCI95    *[2]float64 `json:"hodges_lehmann_ci95"`
-	P             *float64    `json:"p"`            // of no difference, two-sided
-	PAdjusted     *float64    `json:"p_adjusted"`   // for the number of comparisons (Holm)
-	PEquivalent   *float64    `json:"p_equivalent"` // of a difference beyond the margin, adjusted likewise
-	PreRegistered bool        `json:"pre_registered"`
-	Few           bool        `json:"few,omitempty"` // a percentile that rests on few samples
+	P             *float64    `json:"p"`              // of no difference, two-sided
+	PAdjusted     *float64    `json:"p_adjusted"`     // for the number of comparisons (Holm)
+	PEquivalent   *float64    `json:"p_equivalent"`   // of a difference beyond the margin, adjusted likewise
+	PreRegistered bool        `json:"pre_registered"` // named in --fail-if: not corrected for the number of other metrics
+	Few           bool        `json:"few,omitempty"`  // a percentile that rests on few samples
 
 	Verdict string  `json:"verdict"`
-	Why     string  `json:"why,omitempty"`
-	Needed  *int    `json:"launches_needed"` // a side, to tell ToTell with 80 % power
-	ToTell  float64 `json:"to_tell,omitempty"`
+	Why     string  `json:"why,omitempty"`     // why it is that
+	Needed  *int    `json:"launches_needed"`   // a side, to tell a change of to_tell with 80 % power
+	ToTell  float64 `json:"to_tell,omitempty"` // the change that launches_needed would tell
 
 	metric   metric
 	scale    scale
@@ -121,6 +128,7 @@ const (
 	Equivalent      = "equivalent"
 	Undistinguished = "not distinguishable"
 	NotCompared     = "not compared"
+	OtherInstrument = "other instrument" // values of which one was measured by another instrument: no verdict
 	Mixed           = "better and worse" // of a side
 )
 
@@ -168,9 +176,10 @@ func Compare(sides []Side, o Options) (*Comparison, error) {
 	sides = distinct(sides)
 	c := &Comparison{Schema: Schema, Within: o.Within, Differences: []Difference{}, Warnings: []string{}, Pairs: []Pair{}, Clauses: []Outcome{}, Verdicts: []Verdict{}}
 	var all []*measured
+	c.Warnings = append(c.Warnings, foremost(sides)...)
 	for i := range sides {
 		m := measure(&sides[i], o.Workloads)
-		if len(m.order) == 0 && len(m.searches) == 0 {
+		if len(m.order)+len(m.searches)+len(m.others) == 0 {
 			return nil, user.Errorf("pitot report shows what they hold", "side %s has no measured point", m.name)
 		}
 		all = append(all, m)
@@ -195,12 +204,16 @@ func Compare(sides []Side, o Options) (*Comparison, error) {
 			return nil, err
 		}
 	}
+	c.Curves = curves(sides, all, o)
 	c.judge(o)
 	return c, nil
 }
 
 // pair compares two sides load by load.
 func (c *Comparison) pair(a, b *measured, o Options, tokens string) error {
+	if len(a.others)+len(b.others) > 0 {
+		return c.beside(a, b, o, tokens)
+	}
 	paired := 0
 	for _, key := range a.order {
 		if b.at[key] == nil {
@@ -243,7 +256,7 @@ func apart(a, b *measured) error {
 // comparePoints compares one load of two sides.
 func comparePoints(a, b *measured, key string, o Options, tokens string) Pair {
 	x, y := a.at[key], b.at[key]
-	p := Pair{A: a.name, B: b.name, What: a.titled(key), Load: &x.load, Rows: []Row{}, Left: []Left{}, Notes: []string{}}
+	p := Pair{A: a.name, B: b.name, What: a.titled(key), Load: &x.load, Instruments: [2]string{Pitot, Pitot}, Rows: []Row{}, Left: []Left{}, Notes: []string{}}
 	for _, s := range []*at{x, y} {
 		p.Notes = append(p.Notes, s.invalid...)
 	}

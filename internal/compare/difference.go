@@ -81,19 +81,20 @@ type test struct {
 	sd   float64         // of launches, both sides pooled
 }
 
-// newRow compares one metric, without a verdict yet. why says why it cannot.
-func newRow(m metric, a, b sample, within float64) (r Row, why string) {
+// untested is a row of one metric with both values and the change alone. why says
+// why there is none.
+func untested(m metric, a, b sample, within float64) (r Row, why string) {
 	s, why := scaleOf(m, a, b, within)
 	if why != "" {
 		return r, why
 	}
-	xs, ys := s.all(a.values), s.all(b.values)
-	mx, sx := stat.Moments(xs)
-	my, sy := stat.Moments(ys)
+	mx, _ := stat.Moments(s.all(a.values))
+	my, _ := stat.Moments(s.all(b.values))
 	r = Row{
 		Metric: m.name, Unit: m.unit, ChangeIn: s.in, A: s.mean(mx), B: s.mean(my), Change: s.change(my - mx),
-		Few: a.few || b.few, Verdict: Undistinguished,
-		metric: m, scale: s, launches: [2]int{len(xs), len(ys)},
+		Margin: [2]float64{s.change(-s.margin), s.change(s.margin)},
+		Few:    a.few || b.few, Verdict: Undistinguished,
+		metric: m, scale: s, launches: [2]int{len(a.values), len(b.values)},
 	}
 	if m.share {
 		r.Unit = "share"
@@ -101,10 +102,23 @@ func newRow(m metric, a, b sample, within float64) (r Row, why string) {
 	if x := r.A + r.B + r.Change; math.IsInf(x, 0) || math.IsNaN(x) {
 		return r, "the values are out of all range"
 	}
+	return r, ""
+}
+
+// newRow compares one metric, without a verdict yet. why says why it cannot.
+func newRow(m metric, a, b sample, within float64) (r Row, why string) {
+	r, why = untested(m, a, b, within)
+	if why != "" {
+		return r, why
+	}
+	s := r.scale
+	xs, ys := s.all(a.values), s.all(b.values)
 	if len(xs) < 2 || len(ys) < 2 {
 		r.within(a, b)
 		return r, ""
 	}
+	_, sx := stat.Moments(xs)
+	_, sy := stat.Moments(ys)
 	r.test = &test{}
 	nx, ny := float64(len(xs)), float64(len(ys))
 	r.test.sd = math.Sqrt((sx*sx*(nx-1) + sy*sy*(ny-1)) / (nx + ny - 2))

@@ -8,6 +8,7 @@ import (
 	"slices"
 	"strings"
 
+	"pitot/internal/foreign"
 	"pitot/internal/result"
 	"pitot/internal/user"
 )
@@ -28,17 +29,27 @@ type fact struct{ what, value string }
 func differences(sides []Side, workloads bool) []Difference {
 	var order []string
 	values := map[string][][]string{}
+	add := func(i int, list []fact) {
+		for _, f := range list {
+			if values[f.what] == nil {
+				order = append(order, f.what)
+				values[f.what] = make([][]string, len(sides))
+			}
+			if v := &values[f.what][i]; !slices.Contains(*v, f.value) {
+				*v = append(*v, f.value)
+			}
+		}
+	}
+	beside := slices.ContainsFunc(sides, func(s Side) bool { return len(s.Others) > 0 })
 	for i, s := range sides {
 		for _, r := range s.Runs {
-			for _, f := range facts(r.Run, workloads) {
-				if values[f.what] == nil {
-					order = append(order, f.what)
-					values[f.what] = make([][]string, len(sides))
-				}
-				if v := &values[f.what][i]; !slices.Contains(*v, f.value) {
-					*v = append(*v, f.value)
-				}
+			add(i, facts(r.Run, workloads))
+			if beside {
+				add(i, []fact{{"instrument", Pitot}, {"workload", brief(r.Run)}})
 			}
+		}
+		for _, r := range s.Others {
+			add(i, otherFacts(r))
 		}
 	}
 	rank := func(what string) int {
@@ -49,11 +60,18 @@ func differences(sides []Side, workloads bool) []Difference {
 	for _, what := range order {
 		d := Difference{What: what}
 		same := true
-		for _, v := range values[what] {
+		first := -1 // side that tells
+		for i, v := range values[what] {
 			slices.Sort(v)
 			d.Values = append(d.Values, append([]string{}, v...))
 			d.Mixed = d.Mixed || len(v) > 1
-			same = same && slices.Equal(v, values[what][0])
+			if len(v) == 0 && len(sides[i].Others) > 0 {
+				continue // a file of another tool that does not tell
+			}
+			if first < 0 {
+				first = i
+			}
+			same = same && slices.Equal(v, values[what][first])
 		}
 		if !same || d.Mixed {
 			out = append(out, d)
@@ -64,7 +82,7 @@ func differences(sides []Side, workloads bool) []Difference {
 
 // groups are beginnings of facts' names, in the order in which they are told.
 func groups() []string {
-	return []string{"target", "model", "API", "server", "note", "workload", "SLO", "GPUs", "stamps", "client", "pitot", ""}
+	return []string{"instrument", "target", "model", "API", "server", "note", "workload", "SLO", "GPUs", "stamps", "client", "pitot", ""}
 }
 
 // facts of a run: all that may explain a difference but seeds and times.
@@ -104,6 +122,18 @@ func facts(run *result.Run, workloads bool) []fact {
 	)
 }
 
+// otherFacts are what another tool's file tells.
+func otherFacts(r *foreign.Result) []fact {
+	out := []fact{{"instrument", strings.TrimSpace(instrument(r) + " " + r.Version)}}
+	if r.Model != "" {
+		out = append(out, fact{"model", r.Model})
+	}
+	if r.Dataset != "" {
+		out = append(out, fact{"workload", r.Dataset})
+	}
+	return out
+}
+
 // served says where answers, caches or windows were not the same in the mean:
 // then numbers differ for another reason than speed.
 func served(sides []Side) (out []Difference) {
@@ -115,26 +145,50 @@ func served(sides []Side) (out []Difference) {
 			return 0, 0
 		}
 	}
-	for _, of := range []struct {
+	untold := func(*foreign.Point) (mean, n float64) { return 0, 0 }
+	each := func(of func(*foreign.Point) *float64) func(*foreign.Point) (mean, n float64) {
+		return func(p *foreign.Point) (mean, n float64) {
+			if sum := of(p); sum != nil && p.OK != nil && *p.OK > 0 {
+				return *sum / *p.OK, *p.OK
+			}
+			return 0, 0
+		}
+	}
+	type quantity struct {
 		what    string
 		matters float64 // relative
 		get     func(*result.Point) (mean, n float64)
-	}{
-		{"window, mean s", 0.1, func(p *result.Point) (mean, n float64) { return p.Seconds.Window, 1 }},
-		{"prompts, mean tokens", 0.01, tokens(func(m *result.Metrics) *result.Summary { return m.InputTokens })},
-		{"cached, mean tokens", 0.01, tokens(func(m *result.Metrics) *result.Summary { return m.CachedTokens })},
-		{"answers, mean tokens", 0.01, tokens(func(m *result.Metrics) *result.Summary { return m.OutputTokens })},
-	} {
+		told    func(*foreign.Point) (mean, n float64)
+	}
+	all := []quantity{
+		{"window, mean s", 0.1, func(p *result.Point) (mean, n float64) { return p.Seconds.Window, 1 }, untold},
+		{"prompts, mean tokens", 0.01, tokens(func(m *result.Metrics) *result.Summary { return m.InputTokens }), each(func(p *foreign.Point) *float64 { return p.InputTokens })},
+		{"cached, mean tokens", 0.01, tokens(func(m *result.Metrics) *result.Summary { return m.CachedTokens }), untold},
+		{"answers, mean tokens", 0.01, tokens(func(m *result.Metrics) *result.Summary { return m.OutputTokens }), each(func(p *foreign.Point) *float64 { return p.OutputTokens })},
+	}
+	if slices.ContainsFunc(sides, func(s Side) bool { return len(s.Others) > 0 }) {
+		all = append(all, quantity{"requests a load, mean", 0.01, func(p *result.Point) (mean, n float64) { return float64(p.Requests.Due), 1 }, func(p *foreign.Point) (mean, n float64) {
+			if x := total(p); x != nil {
+				return *x, 1
+			}
+			return 0, 0
+		}})
+	}
+	for _, of := range all {
 		d := Difference{What: of.what}
 		lo, hi := math.Inf(1), math.Inf(-1)
 		for _, s := range sides {
-			mean, n := meanOver(s, of.get)
+			mean, n := meanOver(s, of.get, of.told)
 			if n == 0 {
 				d.Values = append(d.Values, []string{})
 				continue
 			}
 			lo, hi = min(lo, mean), max(hi, mean)
-			d.Values = append(d.Values, []string{fmt.Sprintf("%.4g", mean)})
+			text := fmt.Sprintf("%.4g", mean)
+			if mean >= 1e4 { // which would have an exponent
+				text = fmt.Sprintf("%.0f", mean)
+			}
+			d.Values = append(d.Values, []string{text})
 		}
 		if hi-lo > of.matters*hi && hi-lo > 0.5 {
 			out = append(out, d)
@@ -143,10 +197,16 @@ func served(sides []Side) (out []Difference) {
 	return out
 }
 
-func meanOver(s Side, of func(*result.Point) (mean, n float64)) (mean, n float64) {
+func meanOver(s Side, of func(*result.Point) (mean, n float64), told func(*foreign.Point) (mean, n float64)) (mean, n float64) {
 	for _, r := range s.Runs {
 		for _, p := range points(r.Run) {
 			x, k := of(&p)
+			mean, n = mean+x*k, n+k
+		}
+	}
+	for _, r := range s.Others {
+		for i := range r.Points {
+			x, k := told(&r.Points[i])
 			mean, n = mean+x*k, n+k
 		}
 	}
@@ -235,18 +295,30 @@ func known(s string) string {
 // neither is known.
 func tokenizers(sides ...Side) string {
 	const hint = "tokens may not be the same (--allow tokenizers)"
-	first := sides[0].Runs[0].Run
+	var models []string
+	first, unlike := 0., "" // tokens a word
 	for _, s := range sides {
 		for _, r := range s.Runs {
-			if a, b := first.Target.Model, r.Run.Target.Model; a != b {
-				return fmt.Sprintf("%s and %s: %s", a, b, hint)
+			models = append(models, r.Run.Target.Model)
+			switch x := perWord(r.Run); {
+			case first == 0:
+				first = x
+			case x > 0 && math.Abs(first-x) > 0.01*first:
+				unlike = fmt.Sprintf("%.3g and %.3g tokens a word: %s", first, x, hint)
 			}
-			if a, b := perWord(first), perWord(r.Run); a > 0 && b > 0 && math.Abs(a-b) > 0.01*a {
-				return fmt.Sprintf("%.3g and %.3g tokens a word: %s", a, b, hint)
+		}
+		for _, r := range s.Others {
+			if r.Model != "" { // not all tell it
+				models = append(models, r.Model)
 			}
 		}
 	}
-	return ""
+	for _, m := range models {
+		if m != models[0] {
+			return fmt.Sprintf("%s and %s: %s", models[0], m, hint)
+		}
+	}
+	return unlike
 }
 
 func perWord(run *result.Run) float64 {

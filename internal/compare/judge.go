@@ -15,7 +15,7 @@ func (c *Comparison) judge(o Options) {
 	for i := range c.Pairs {
 		for k := range c.Pairs[i].Rows {
 			r := &c.Pairs[i].Rows[k]
-			if r.fewLaunches() != "" || r.test.flat {
+			if r.Instruments != nil || r.fewLaunches() != "" || r.test.flat {
 				continue
 			}
 			name := ""
@@ -68,6 +68,7 @@ func (r *Row) judge(o Options) {
 		}
 	}
 	switch few := r.fewLaunches(); {
+	case r.Instruments != nil: // nothing is known of the error
 	case few != "":
 		r.Verdict, r.Why = Undistinguished, few
 		r.needed(asked)
@@ -117,7 +118,7 @@ func (c *Comparison) outcome(clause Clause) Outcome {
 	for i := range c.Pairs {
 		p := &c.Pairs[i]
 		at := slices.IndexFunc(p.Rows, func(r Row) bool { return r.Metric == clause.metric.name })
-		if at < 0 {
+		if at < 0 || p.Beside() {
 			if why, onlyB := p.without(clause.metric); onlyB && lost == "" {
 				lost = why
 			} else if why != "" && o.State == NotJudged {
@@ -157,6 +158,9 @@ func (p *Pair) sides(c *Comparison) string {
 // without says why there is no row of a metric, "" where it is none of this
 // pair, and whether only B lacks it.
 func (p *Pair) without(m metric) (why string, onlyB bool) {
+	if p.Beside() { // its values are there, and what they are worth is not known
+		return p.otherwise() + ", at " + p.What, true
+	}
 	if (m.name == capacity) != (p.Load == nil) {
 		return "", false
 	}
@@ -224,7 +228,7 @@ func (r *Row) amount(change float64) string {
 func (c *Comparison) verdict(b string) Verdict {
 	v := Verdict{B: b, Lost: []string{}}
 	said := map[string]int{} // verdict of a row: rows
-	few, why := "", ""
+	few, why, beside := "", "", ""
 	for i := range c.Pairs {
 		p := &c.Pairs[i]
 		if p.B != b {
@@ -238,13 +242,20 @@ func (c *Comparison) verdict(b string) Verdict {
 		}
 		for k := range p.Rows {
 			said[p.Rows[k].Verdict]++
-			few = max(few, p.Rows[k].fewLaunches())
+			if !p.Beside() {
+				few = max(few, p.Rows[k].fewLaunches())
+			}
+		}
+		if p.Beside() {
+			beside = p.otherwise()
 		}
 	}
 	v.Equivalent, v.Undistinguished = said[Equivalent], said[Undistinguished]
 	switch v.Word = wordOf(said); v.Word {
 	case Undistinguished:
 		v.Why = few
+	case OtherInstrument:
+		v.Why = beside
 	case NotCompared:
 		v.Why = why
 	}
@@ -256,7 +267,7 @@ func wordOf(said map[string]int) string {
 	if said[Slower]+said[Worse] > 0 && said[Faster]+said[Better] > 0 {
 		return Mixed
 	}
-	for _, word := range []string{Slower, Worse, Faster, Better, Undistinguished, Equivalent} {
+	for _, word := range []string{Slower, Worse, Faster, Better, Undistinguished, Equivalent, OtherInstrument} {
 		if said[word] > 0 {
 			return word
 		}
@@ -283,7 +294,7 @@ func (c *Comparison) capacities(a, b *measured, o Options) (n int) {
 		if k.over == "concurrency" {
 			m.unit, in = "users", "users"
 		}
-		p := Pair{A: a.name, B: b.name, What: "capacity in " + in + ", " + k.slo, Rows: []Row{}, Left: []Left{}, Notes: []string{}}
+		p := Pair{A: a.name, B: b.name, What: "capacity in " + in + ", " + k.slo, Instruments: [2]string{Pitot, Pitot}, Rows: []Row{}, Left: []Left{}, Notes: []string{}}
 		sa, whyA := a.capacity(k.over, k.slo)
 		sb, whyB := b.capacity(k.over, k.slo)
 		p.Launches = [2]int{len(sa.values), len(sb.values)}

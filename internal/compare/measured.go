@@ -8,12 +8,14 @@ import (
 	"strconv"
 	"strings"
 
+	"pitot/internal/foreign"
 	"pitot/internal/result"
 	"pitot/internal/stat"
 	"pitot/internal/user"
 )
 
-// measured is a side, taken apart by workload and load.
+// measured is a side, taken apart by workload and load, or by load where another
+// tool measured it.
 type measured struct {
 	name      string
 	info      SideInfo
@@ -22,6 +24,8 @@ type measured struct {
 	order     []string // keys of at: first workload, then load
 	at        map[string]*at
 	searches  []search
+	tool      string // another one that measured it
+	others    []*told
 }
 
 // at is what one side measured of one workload at one load.
@@ -61,8 +65,11 @@ func points(run *result.Run) (out []result.Point) {
 
 // measure takes a side apart. anyWorkload takes all workloads for one.
 func measure(s *Side, anyWorkload bool) *measured {
+	if len(s.Others) > 0 {
+		return measureOthers(s)
+	}
 	ids, runs, warnings := s.launches()
-	m := &measured{name: s.Name, info: SideInfo{Name: s.Name}, warnings: warnings, at: map[string]*at{}}
+	m := &measured{name: s.Name, info: SideInfo{Name: s.Name, Instrument: Pitot, Launches: []LaunchInfo{}}, warnings: warnings, at: map[string]*at{}}
 	for _, id := range ids {
 		info := LaunchInfo{ID: id}
 		var found []*result.Capacity
@@ -190,38 +197,44 @@ type sample struct {
 	few     bool
 }
 
-// sample gives a value for each launch, the median of its repeats, or why it
+// sample gives a value for each launch, or why it cannot.
+func (x *at) sample(m metric, side string) (sample, string) {
+	launches := make([][]value, len(x.launches))
+	for i, l := range x.launches {
+		for _, p := range l.points {
+			launches[i] = append(launches[i], m.of(p))
+		}
+	}
+	return gather(side, "launches", launches)
+}
+
+// gather gives a value for each launch, the median of its repeats, or why it
 // cannot. One launch without a value is enough: what is withheld or off the
 // scale is most often the worst.
-func (x *at) sample(m metric, side string) (s sample, why string) {
+func gather(side, called string, launches [][]value) (s sample, why string) {
 	s.side = side
 	without := 0
-	for _, l := range x.launches {
-		var vs []value
-		for _, p := range l.points {
-			v := m.of(p)
-			if v.why != "" {
-				if why == "" {
-					why = v.why
-				}
-				continue
-			}
+	for _, repeats := range launches {
+		missing := false
+		for _, v := range repeats {
 			s.few = s.few || v.few
-			vs = append(vs, v)
+			if missing = missing || v.why != ""; why == "" {
+				why = v.why
+			}
 		}
-		if len(vs) < len(l.points) {
+		if missing {
 			without++
 			continue
 		}
-		s.add(vs)
+		s.add(repeats)
 	}
 	switch {
 	case without == 0:
 		return s, ""
-	case without == len(x.launches):
+	case without == len(launches):
 		return s, side + ": " + why
 	}
-	return s, fmt.Sprintf("%s, %d of %d launches: %s", side, without, len(x.launches), why)
+	return s, fmt.Sprintf("%s, %d of %d %s: %s", side, without, len(launches), called, why)
 }
 
 func (s *sample) add(repeats []value) {
@@ -235,8 +248,8 @@ func (s *sample) add(repeats []value) {
 
 func median(xs []float64) float64 {
 	xs = slices.Sorted(slices.Values(xs))
-	n := len(xs)
-	return (xs[(n-1)/2] + xs[n/2]) / 2
+	lo, hi := xs[(len(xs)-1)/2], xs[len(xs)/2]
+	return lo + (hi-lo)/2
 }
 
 // describe is a load in words, and what loads are paired by.
@@ -284,7 +297,7 @@ func (m *measured) loads() string {
 
 // has says what there is to compare.
 func (m *measured) has() string {
-	if len(m.order) > 0 {
+	if len(m.order)+len(m.others) > 0 {
 		return m.name + " has points"
 	}
 	c := m.searches[0].capacities[0]
@@ -296,16 +309,23 @@ func identity(r *result.Run) string {
 	return fmt.Sprintf("%s %s %s %d %s %d", launchOf(r), r.Started, r.Ended, r.Seed, r.Target.Spec, len(r.Points))
 }
 
-// shared says whether the sides have runs in common.
+// shared says whether the sides have runs or results in common.
 func shared(sides []Side) (warnings []string) {
 	of := map[string]string{}
-	for _, s := range sides {
+	for i, s := range sides {
 		for _, r := range s.Runs {
 			id := identity(r.Run)
 			if other, ok := of[id]; ok && other != s.Name {
 				return []string{fmt.Sprintf("%s and %s have a run in common", other, s.Name)}
 			}
 			of[id] = s.Name
+		}
+		for _, r := range s.Others {
+			for _, before := range sides[:i] {
+				if slices.ContainsFunc(before.Others, func(b *foreign.Result) bool { return sameResult(r, b) }) {
+					return []string{fmt.Sprintf("%s and %s have a result in common", before.Name, s.Name)}
+				}
+			}
 		}
 	}
 	return nil

@@ -206,6 +206,8 @@ func summary(p *result.Point, d distribution, s statistic) value {
 		switch {
 		case p.Requests.OK == 0:
 			why = "no request was answered"
+		case why == "" && p.Metrics.E2E != nil && strings.HasPrefix(d.name, "service "):
+			why = "not kept by the pitot that saved this baseline"
 		case why == "":
 			why = "not measured"
 		}

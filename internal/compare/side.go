@@ -1,24 +1,31 @@
 package compare
 
 import (
-	"bytes"
+	"cmp"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"io/fs"
 	"os"
 	"path/filepath"
+	"reflect"
 	"slices"
 	"strings"
 
+	"pitot/internal/foreign"
 	"pitot/internal/result"
 	"pitot/internal/user"
 )
 
-// Side is one of what is compared: the runs of one system.
+// Side is one of what is compared: the runs of one system, or what files of one
+// other tool say of it.
 type Side struct {
-	Name string
-	Runs []Source
+	Name   string
+	Runs   []Source
+	Others []*foreign.Result // a side of them has no runs
+
+	path string   // that it is named after, "" if it was given a name
+	left []string // files of its directories that no tool is known to write
 }
 
 // Source is a run and where it was read from.
@@ -27,14 +34,19 @@ type Source struct {
 	Run  *result.Run
 }
 
+const sideHint = "a side is a run directory, a directory of runs, a baseline, a result of vllm bench serve, SGLang, AIPerf or GuideLLM, or NAME=PATH,PATH"
+
 // ReadSide reads what an argument of the command line names: a run directory,
-// a directory of them, a run.json, a baseline, or NAME=PATH,PATH… of these.
-// Every error is a [user.Error].
+// a directory of them, a run.json, a baseline, a result of another tool, a
+// directory of those, or NAME=PATH,PATH… of these. Every error is a
+// [user.Error].
 func ReadSide(arg string) (Side, error) {
-	s := Side{Name: filepath.Base(filepath.Clean(arg))}
+	s := Side{path: filepath.Clean(arg)}
+	s.Name = filepath.Base(s.path)
 	paths := []string{arg}
 	if name, list, named := strings.Cut(arg, "="); named && !exists(arg) {
-		s.Name, paths = strings.TrimSpace(name), strings.Split(list, ",")
+		s = Side{Name: strings.TrimSpace(name)}
+		paths = strings.Split(list, ",")
 		if s.Name == "" {
 			return s, user.Errorf("for example new=runs/a,runs/b", "side %q has no name before its =", arg)
 		}
@@ -43,18 +55,33 @@ func ReadSide(arg string) (Side, error) {
 		if path == "" {
 			return s, user.Errorf("for example new=runs/a,runs/b", "side %q names an empty path", arg)
 		}
-		runs, err := read(filepath.Clean(path))
-		if err != nil {
+		if err := s.read(filepath.Clean(path)); err != nil {
 			return s, err
 		}
-		s.Runs = append(s.Runs, runs...)
 	}
+	return s, s.oneInstrument()
+}
+
+// oneInstrument refuses what would count twice, and instruments that are mixed.
+func (s *Side) oneInstrument() error {
 	for i, a := range s.Runs {
 		if slices.ContainsFunc(s.Runs[:i], func(b Source) bool { return identity(a.Run) == identity(b.Run) }) {
-			return s, user.Errorf("a run counts once", "side %s names %s twice", s.Name, a.Path)
+			return user.Errorf("a run counts once", "side %s names %s twice", s.Name, a.Path)
 		}
 	}
-	return s, nil
+	for i, a := range s.Others {
+		if slices.ContainsFunc(s.Others[:i], func(b *foreign.Result) bool { return sameResult(a, b) }) {
+			return user.Errorf("a result counts once", "side %s names %s twice", s.Name, a.File)
+		}
+		if first := s.Others[0]; instrument(a) != instrument(first) {
+			return user.Errorf("make a side of each: pitot compare "+first.File+" "+a.File, "side %s mixes instruments: %s is of %s, %s of %s", s.Name, first.File, instrument(first), a.File, instrument(a))
+		}
+	}
+	if len(s.Runs) > 0 && len(s.Others) > 0 {
+		run, other := s.Runs[0].Path, s.Others[0]
+		return user.Errorf("make a side of each: pitot compare "+run+" "+other.File, "side %s mixes instruments: %s is a run of Pitot, %s is of %s", s.Name, run, other.File, instrument(other))
+	}
+	return nil
 }
 
 func exists(path string) bool {
@@ -62,48 +89,77 @@ func exists(path string) bool {
 	return err == nil
 }
 
-func isFile(path string) bool {
-	info, err := os.Stat(path)
-	return err == nil && !info.IsDir()
-}
-
-// read gives the runs under a path.
-func read(path string) ([]Source, error) {
+// read adds what is under a path.
+func (s *Side) read(path string) error {
 	info, err := os.Stat(path)
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
-		return nil, user.Errorf("a side is a run directory, a directory of runs, a baseline, or NAME=PATH,PATH", "there is no %s", path)
+		return user.Errorf(sideHint, "there is no %s", path)
 	case err != nil:
-		return nil, user.Unreadable("side", path, err, "")
+		return user.Unreadable("side", path, err, "")
 	case !info.IsDir():
-		return readFile(path)
+		return s.readFile(path)
 	}
 	run, err := readRun(path)
+	if run != nil {
+		s.Runs = append(s.Runs, Source{path, run})
+	}
 	if run != nil || err != nil {
-		return []Source{{path, run}}, err
+		return err
 	}
 	entries, err := os.ReadDir(path)
 	if err != nil {
-		return nil, user.Unreadable("side", path, err, "")
+		return user.Unreadable("side", path, err, "")
 	}
-	var runs []Source
+	var files []string
+	before := len(s.Runs)
 	for _, e := range entries {
 		at := filepath.Join(path, e.Name())
-		if info, err := os.Stat(at); err != nil || !info.IsDir() {
+		info, err := os.Stat(at)
+		if err != nil {
+			continue
+		}
+		if ext := filepath.Ext(at); info.Mode().IsRegular() && (ext == ".json" || ext == ".jsonl") {
+			files = append(files, at)
+		}
+		if !info.IsDir() {
 			continue
 		}
 		run, err := readRun(at)
 		if err != nil {
-			return nil, err
+			return err
 		}
 		if run != nil {
-			runs = append(runs, Source{at, run})
+			s.Runs = append(s.Runs, Source{at, run})
 		}
 	}
-	if len(runs) == 0 {
-		return nil, user.Errorf("name a directory that holds run.json, or one of such directories", "%s holds no run", path)
+	if len(s.Runs) > before { // files beside runs are what was made of them
+		return nil
 	}
-	return runs, nil
+	return s.readOthers(path, files)
+}
+
+// readOthers adds the results of another tool among the files of a directory.
+// What is left out is told: a result that cannot be read may be the worst one.
+func (s *Side) readOthers(dir string, files []string) error {
+	var first error
+	before := len(s.Others)
+	for _, path := range files {
+		r, err := foreign.Read(path)
+		if err != nil {
+			first = cmp.Or(first, err)
+			s.left = append(s.left, fmt.Sprintf("left out of %s: %v", s.Name, err))
+			continue
+		}
+		s.Others = append(s.Others, r)
+	}
+	switch {
+	case len(s.Others) > before:
+		return nil
+	case first != nil:
+		return user.Errorf(user.Hint(first), "%s holds no run, and no result of another tool: %v", dir, first)
+	}
+	return user.Errorf("name a directory that holds run.json, one of such directories, or one of results of another tool", "%s holds no run", dir)
 }
 
 // Files of a run directory, as packages point and record write them.
@@ -130,28 +186,34 @@ func readRun(dir string) (*result.Run, error) {
 	return nil, nil
 }
 
-// readFile reads a file that is a baseline or a run.json.
-func readFile(path string) ([]Source, error) {
+// readFile adds what a file holds: a baseline, a run.json or a result of
+// another tool.
+func (s *Side) readFile(path string) error {
 	data, err := os.ReadFile(path)
 	if err != nil {
-		return nil, user.Unreadable("side", path, err, "")
+		return user.Unreadable("side", path, err, "")
 	}
 	var head struct {
 		Schema string `json:"schema"`
 	}
 	_ = json.Unmarshal(data, &head) // what is no JSON has no schema
-	if strings.HasPrefix(head.Schema, baselineName) {
-		return decodeBaseline(path, data)
-	}
-	if strings.HasPrefix(head.Schema, runName) {
+	switch {
+	case strings.HasPrefix(head.Schema, baselineName):
+		runs, err := decodeBaseline(path, data)
+		s.Runs = append(s.Runs, runs...)
+		return err
+	case strings.HasPrefix(head.Schema, runName), filepath.Base(path) == runFile:
 		run, err := decodeRun(path, data)
-		return []Source{{path, run}}, err
+		s.Runs = append(s.Runs, Source{path, run})
+		return err
 	}
-	const hint = "a side is a run directory, a directory of runs, a baseline, or NAME=PATH,PATH"
-	if trimmed := bytes.TrimSpace(data); len(trimmed) > 0 && (trimmed[0] == '{' || trimmed[0] == '[') {
-		return nil, user.Errorf("pitot report shows what other tools say", "%s is no result of Pitot, and those of other tools cannot be compared: they mean other things by the same names", path)
+	r, err := foreign.Parse(data)
+	if err != nil {
+		return user.Errorf(user.Hint(err), "%s is no run, no baseline and no result of another tool: %v", path, err)
 	}
-	return nil, user.Errorf(hint, "%s is neither a run nor a baseline", path)
+	r.File = path
+	s.Others = append(s.Others, r)
+	return nil
 }
 
 // runName begins every version's schema.
@@ -230,16 +292,65 @@ func launchOf(run *result.Run) string {
 	return ""
 }
 
-// distinct gives every side a name of its own.
+// distinct gives every side a name of its own. Sides that are named after paths
+// of one last element get the shortest tails that tell them apart: a/1 and b/1.
 func distinct(sides []Side) []Side {
 	out := slices.Clone(sides)
-	seen := map[string]int{}
-	for i := range out {
-		name := out[i].Name
-		seen[name]++
-		if n := seen[name]; n > 1 {
-			out[i].Name = fmt.Sprintf("%s (%d)", name, n)
+	for i, s := range sides {
+		var paths []string // of its namesakes, and its own
+		for _, other := range sides {
+			if other.Name == s.Name && !slices.Contains(paths, other.path) {
+				paths = append(paths, other.path)
+			}
+		}
+		if s.path == "" || len(paths) == 1 {
+			continue
+		}
+		for n := 2; ; n++ {
+			tails := map[string]bool{}
+			longer := false
+			for _, path := range paths {
+				t, more := tail(path, n)
+				tails[t], longer = true, longer || more
+			}
+			if len(tails) == len(paths) || !longer {
+				out[i].Name, _ = tail(s.path, n)
+				break
+			}
 		}
 	}
+	taken := map[string]bool{}
+	for i := range out { // what is named alike all the same
+		name := out[i].Name
+		for n := 2; taken[out[i].Name]; n++ {
+			out[i].Name = fmt.Sprintf("%s (%d)", name, n)
+		}
+		taken[out[i].Name] = true
+	}
 	return out
+}
+
+// tail is the end of a path, of n elements, and whether there is more of it.
+func tail(path string, n int) (string, bool) {
+	elements := strings.Split(filepath.ToSlash(path), "/")
+	if n >= len(elements) {
+		return filepath.ToSlash(path), false
+	}
+	return strings.Join(elements[len(elements)-n:], "/"), true
+}
+
+// instrument names what wrote a result. Versions of one tool are one
+// instrument; Pitot, where it wrote the tool's format, is another.
+func instrument(r *foreign.Result) string {
+	if r.By != "" {
+		return "pitot as " + r.Tool
+	}
+	return r.Tool
+}
+
+// sameResult says that two files hold the same.
+func sameResult(a, b *foreign.Result) bool {
+	x, y := *a, *b
+	x.File, y.File = "", ""
+	return reflect.DeepEqual(x, y)
 }

@@ -89,8 +89,8 @@ func TestUnreadableSides(t *testing.T) {
 		"none.json":     {"none.json holds no run", "--save-baseline"},
 		"bad.json":      {"bad.json is damaged", "--save-baseline"},
 		"mixed.json":    {`a run in mixed.json has schema "pitot.run/v2"`, "a newer pitot"},
-		"vllm.json":     {"vllm.json is no result of Pitot", "pitot report"},
-		"text.txt":      {"text.txt is neither a run nor a baseline", "a side is"},
+		"vllm.json":     {"vllm.json is no run, no baseline and no result of another tool: no result of a tool that is known", "results of vllm bench serve"},
+		"text.txt":      {"text.txt is no run, no baseline and no result of another tool: not JSON", "results of vllm bench serve"},
 		"=set/1":        {"no name before its =", "new="},
 		"a=set/1,":      {"names an empty path", "new="},
 		"a=set/1,set/1": {"side a names set/1 twice", "counts once"},
@@ -113,10 +113,15 @@ func TestBaseline(t *testing.T) {
 		p.Metrics.Lag = spread(0.01)
 		r.Run.Command = []string{"pitot", "run"}
 	}
-	data, err := NewBaseline([]Side{a}).JSON()
+	base, err := NewBaseline([]Side{a})
 	if err != nil {
 		t.Fatal(err)
 	}
+	data, err := base.JSON()
+	if err != nil {
+		t.Fatal(err)
+	}
+	schema := compiled(t, "baseline")
 	write(t, map[string]string{"base.json": string(data)})
 	for _, s := range []string{"send lag", "a long story", "no_interval"} {
 		if strings.Contains(string(data), s) {
@@ -135,21 +140,6 @@ func TestBaseline(t *testing.T) {
 	hidden := cmpopts.IgnoreUnexported(Pair{}, Row{}, Left{})
 	if d := cmp.Diff(x.Pairs, y.Pairs, hidden); d != "" {
 		t.Error(d)
-	}
-	c := jsonschema.NewCompiler()
-	c.AssertFormat()
-	for name, text := range map[string]string{"urn:pitot:run:v1": result.JSONSchema(), "urn:pitot:baseline:v1": BaselineJSONSchema()} {
-		doc, err := jsonschema.UnmarshalJSON(strings.NewReader(text))
-		if err != nil {
-			t.Fatal(err)
-		}
-		if err := c.AddResource(name, doc); err != nil {
-			t.Fatal(err)
-		}
-	}
-	schema, err := c.Compile("urn:pitot:baseline:v1")
-	if err != nil {
-		t.Fatal(err)
 	}
 	judge := func(text string) error {
 		doc, err := jsonschema.UnmarshalJSON(strings.NewReader(text))
@@ -171,6 +161,9 @@ func TestBaseline(t *testing.T) {
 func FuzzReadSide(f *testing.F) {
 	f.Add([]byte(`{"schema": "pitot.run/v1", "points": [{"load": {"rate": 3}}]}`))
 	f.Add([]byte(`{"schema": "pitot.baseline/v1", "runs": [{"schema": "x", "workload": {}, "points": [{}]}]}`))
+	f.Add([]byte(vllmFile + "\n" + vllmSecond))
+	f.Add([]byte(sglangFile))
+	f.Add([]byte(`{"benchmarks": [{"metrics": {"request_totals": {"successful": 3}}}, {"metrics": {}}]}`))
 	f.Fuzz(func(t *testing.T, data []byte) {
 		path := filepath.Join(t.TempDir(), "x.json")
 		if err := os.WriteFile(path, data, 0o600); err != nil {

@@ -103,6 +103,7 @@ func (f fields) aiperfConfig(r *Result, p *Point) {
 			}
 		}
 	}
+	r.Dataset = lastObject(config["datasets"]).text("type")
 	phase := lastObject(config["phases"])
 	p.Rate = phase.number("rate")
 	for _, o := range []fields{phase, config.object("loadgen"), config.object("load"), config} {

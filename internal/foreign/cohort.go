@@ -6,6 +6,7 @@ import (
 	"math"
 	"slices"
 
+	"pitot/internal/measure"
 	"pitot/internal/record"
 	"pitot/internal/result"
 )
@@ -23,17 +24,17 @@ type cohort struct {
 
 // request is what is kept of one.
 type request struct {
-	id                                   int64
-	due, eligible, ready, sent           int64
-	first, answer, last, done            int64
-	inputPlanned, input, cached, planned int32
-	completion, hidden, counted          int32 // counted: tokens of its events, Unset where one of them does not say
-	events                               int32
-	status                               int32
-	from, to                             int64 // its gaps, one between each two events
-	outcome                              record.Outcome
-	stream                               bool
-	class, finish, errorClass, detail    string
+	latency                           measure.Latency // by Pitot's definitions
+	id                                int64
+	due, eligible, ready, sent        int64
+	first, last, done                 int64
+	inputPlanned, input, cached       int32
+	events                            int32
+	status                            int32
+	from, to                          int64 // its gaps, one between each two events
+	outcome                           record.Outcome
+	stream                            bool
+	class, finish, errorClass, detail string
 }
 
 // ok says that it was answered to its end.
@@ -58,11 +59,8 @@ func (q *request) inputTokens() int32 {
 // outputTokens are those the server counted, else those of its events; known
 // is false where events are all there is to count.
 func (q *request) outputTokens() (n int32, known bool) {
-	switch {
-	case q.completion >= 0:
-		return q.completion, true
-	case q.counted >= 0 && q.events > 0:
-		return q.counted, true
+	if n := q.latency.OutputTokens(); n >= 0 {
+		return n, true
 	}
 	return q.events, false
 }
@@ -113,11 +111,9 @@ type gathering struct {
 
 // flight is what the events of a request under way told.
 type flight struct {
-	last    int64
-	gaps    []int64
-	events  int32
-	tokens  int32
-	unknown bool // some event did not say its tokens
+	last int64
+	gaps []int64
+	told measure.Events
 }
 
 func (g *gathering) begin(point int) {
@@ -162,13 +158,11 @@ func (g *gathering) add(f *record.Frame) {
 	for i := range f.Chunks {
 		c := &f.Chunks[i]
 		fl := g.flight(c.Request)
-		if fl.events > 0 && g.withGaps {
+		if fl.told.Count > 0 && g.withGaps {
 			fl.gaps = append(fl.gaps, max(0, c.T-fl.last))
 		}
 		fl.last = c.T
-		fl.events++
-		fl.tokens += max(c.Tokens, 0)
-		fl.unknown = fl.unknown || c.Tokens <= 0
+		fl.told.Add(c.T, c.Tokens)
 	}
 	for i := range f.Rows {
 		g.row(&f.Rows[i])
@@ -191,15 +185,13 @@ func (g *gathering) row(r *record.Row) {
 	fl := g.flight(r.ID)
 	if g.everything || r.Due >= g.c.t0 && r.Due < g.c.t1 {
 		q := request{
-			id: r.ID, due: r.Due, eligible: r.Eligible, ready: r.Ready, sent: r.Sent,
-			first: r.FirstToken, answer: r.FirstAnswer, last: r.LastToken, done: r.Done,
-			inputPlanned: r.InputPlanned, input: r.PromptTokens, cached: r.CachedTokens, planned: r.OutputPlanned,
-			completion: r.CompletionTokens, hidden: r.HiddenTokens, counted: fl.tokens, events: fl.events, status: r.Status,
+			latency: measure.LatencyOf(r, &fl.told),
+			id:      r.ID, due: r.Due, eligible: r.Eligible, ready: r.Ready, sent: r.Sent,
+			first: r.FirstToken, last: r.LastToken, done: r.Done,
+			inputPlanned: r.InputPlanned, input: r.PromptTokens, cached: r.CachedTokens,
+			events: int32(fl.told.Count), status: r.Status,
 			from: int64(len(g.c.gaps)), outcome: r.Outcome, stream: r.Stream,
 			class: r.Class, finish: r.Finish, errorClass: r.Error, detail: r.Detail,
-		}
-		if fl.unknown {
-			q.counted = record.Unset
 		}
 		if q.ok() { // of others no tool counts the gaps
 			g.c.gaps = append(g.c.gaps, fl.gaps...)

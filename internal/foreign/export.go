@@ -31,9 +31,9 @@ func Formats() []Format {
 		{"aiperf", "AIPerf's profile_export_aiperf.json, of a run of one point", writeAIPerf},
 		{"openmetrics", "OpenMetrics text with histograms, for Prometheus", writeOpenMetrics},
 		{"perfetto", "trace events of requests, for ui.perfetto.dev", writePerfetto},
-		{"csv", "one line for each point", writeCSV},
-		{"csv-requests", "one line for each request", writeCSVRequests},
-		{"parquet", "one row for each request, with its latencies", writeParquet},
+		{"csv", "one line for each point: what --format csv prints", writeCSV},
+		{"csv-requests", "one line for each request, with its latencies", writeCSVRequests},
+		{"parquet", "the same table as csv-requests", writeParquet},
 	}
 }
 

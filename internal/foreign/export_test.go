@@ -315,7 +315,7 @@ func TestTables(t *testing.T) {
 		row          int
 		column, want string
 	}{
-		{1, "in_window", "false"}, {2, "in_window", "true"}, {2, "ttft_ms", "52"}, {2, "service_ttft_ms", "50"}, {2, "tpot_n1_ms", "10"},
+		{1, "in_window", "false"}, {2, "in_window", "true"}, {2, "ttft_ms", "52"}, {2, "service_ttft_ms", "50"}, {2, "tpot_ms", "10"}, {2, "tpot_n1_ms", "10"}, {2, "stream", "true"},
 		{2, "e2e_ms", "92"}, {2, "held_ms", "0"}, {2, "connect_ms", "2"}, {2, "lag_ms", "0"}, {2, "rate", "2"}, {2, "concurrency", ""},
 		{4, "outcome", "failed"}, {4, "ttft_ms", ""}, {4, "error", "server_error"}, {4, "output_tokens", ""}, {4, "input_tokens", "101"},
 	} {
@@ -336,16 +336,16 @@ func TestCSV(t *testing.T) {
 	run, _ := sampleRun(t)
 	mean := 75.25
 	run.Target.Model = "=1+1"
-	run.Points[0].Metrics.TTFT = &result.Summary{Mean: &mean}
+	run.Points[0].Metrics.TTFT = &result.Summary{N: 3, Mean: &mean}
 	var b bytes.Buffer
-	if err := writeCSV(&b, run, ""); err != nil {
+	if err := CSV(&b, run); err != nil {
 		t.Fatal(err)
 	}
 	rows, err := csv.NewReader(&b).ReadAll()
 	if err != nil || len(rows) != 2 || len(rows[0]) != len(rows[1]) {
 		t.Fatalf("%v, %v", rows, err)
 	}
-	for column, want := range map[string]string{"model": "'=1+1", "rate": "2", "concurrency": "", "ttft_mean_ms": "75.25", "ttft_p99_ms": "", "due": "3", "verdict": "VALID"} {
+	for column, want := range map[string]string{"model": "'=1+1", "rate": "2", "concurrency": "", "ttft_ms_n": "3", "ttft_ms_mean": "75.25", "ttft_ms_p99": "", "tpot_ms_n": "", "due": "3", "verdict": "VALID"} {
 		if got := rows[1][slices.Index(rows[0], column)]; got != want {
 			t.Errorf("%s is %q, want %q", column, got, want)
 		}

@@ -26,6 +26,7 @@ type Result struct {
 	Version string   `json:"version,omitempty"`
 	File    string   `json:"file"`
 	Model   string   `json:"model,omitempty"`
+	Dataset string   `json:"dataset,omitempty"`     // what was asked, by the tool's name for it
 	Started string   `json:"started,omitempty"`     // as the tool writes it
 	By      string   `json:"measured_by,omitempty"` // "pitot …" where Pitot wrote it in that tool's format, with its verdict
 	Points  []Point  `json:"points"`

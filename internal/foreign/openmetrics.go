@@ -167,7 +167,7 @@ func (e *exposition) point(run *result.Run, c *cohort) {
 	e.family("pitot_prompt_tokens", "counter", "", "Tokens of the prompts that were answered.").sample("_total", labels, float64(input))
 	e.family("pitot_generation_tokens", "counter", "", "Tokens of the answers.").sample("_total", labels, float64(output))
 	e.family("pitot_time_to_first_token_seconds", "histogram", "seconds", "From when a request was due to its first visible token.").histogram(labels, &ttft)
-	e.family("pitot_time_per_output_token_seconds", "histogram", "seconds", "Of each request: (last token - first token) / (tokens - 1).").histogram(labels, &tpot)
+	e.family("pitot_time_per_output_token_seconds", "histogram", "seconds", "Of each request: (last token - first token) / (tokens - those that came first).").histogram(labels, &tpot)
 	e.family("pitot_inter_event_seconds", "histogram", "seconds", "Gaps between events of a stream.").histogram(labels, &gaps)
 	e.family("pitot_e2e_request_latency_seconds", "histogram", "seconds", "From when a request was due to its last token.").histogram(labels, &e2e)
 	gauge := func(name, unit, help string, x *float64) {

@@ -18,20 +18,9 @@ func (f fields) isSGLang() bool {
 }
 
 func (f fields) sglang() (*Result, error) {
-	p := Point{
-		Rate: f.number("request_rate"), Unlimited: f.unlimited("request_rate"), Concurrency: f.number("max_concurrency"),
-		Seconds: f.number("duration"), OK: f.number("completed"), // it tells no number of failures
-		RequestsPerS: f.number("request_throughput"), GoodPerS: f.number("request_goodput"),
-		OutputTokensPerS: f.number("output_throughput"), InputTokensPerS: f.number("input_throughput"),
-		InputTokens: f.number("total_input_tokens"), OutputTokens: f.number("total_output_tokens"),
-		TTFT: f.flat("ttft_ms"), TPOT: f.flat("tpot_ms"), ITL: f.flat("itl_ms"), E2E: f.flat("e2e_latency_ms"),
-	}
-	p.TTFT.means(fromSent)
-	p.TPOT.means("(E2E − TTFT) / (tokens − 1)")
-	p.ITL.means("gaps between events; of those that share a read nearly 0")
-	p.E2E.means(fromSent)
+	p := f.vllmPoint("e2e_latency_ms") // it tells no number of failures
 	info := f.object("server_info")
-	r := &Result{Tool: "sglang bench_serving", Version: info.text("version"), Model: info.text("served_model_name"), Points: []Point{p}}
+	r := &Result{Tool: "sglang bench_serving", Version: info.text("version"), Model: info.text("served_model_name"), Dataset: f.text("dataset_name"), Points: []Point{p}}
 	if by := info.text("measured_by"); by != "" {
 		r.By = strings.TrimSpace(by + " " + info.text("pitot_verdict"))
 	}

@@ -9,15 +9,15 @@ import (
 	"github.com/parquet-go/parquet-go"
 	"github.com/parquet-go/parquet-go/compress/zstd"
 
-	"pitot/internal/record"
+	"pitot/internal/measure"
 	"pitot/internal/result"
 )
 
 // Tables for spreadsheets and data frames. What is not known is empty in CSV
 // and null in Parquet.
 
-// Line is one request. Latencies are Pitot's own definitions, in milliseconds,
-// and only where the request has a definite value.
+// Line is one request. Latencies are Pitot's own, by [measure.Latency], in
+// milliseconds, and only where the request has a definite value.
 type Line struct {
 	Point        int32    `parquet:"point"`
 	Rate         *float64 `parquet:"rate,optional"`        // of the point, asked
@@ -30,6 +30,7 @@ type Line struct {
 	Error        *string  `parquet:"error,optional"`
 	Status       *int64   `parquet:"status,optional"`
 	Finish       *string  `parquet:"finish,optional"`
+	Stream       bool     `parquet:"stream"` // it was asked to stream: others have no TTFT, TTFA and TPOT
 	InputTokens  *int64   `parquet:"input_tokens,optional"`
 	CachedTokens *int64   `parquet:"cached_tokens,optional"`
 	OutputTokens *int64   `parquet:"output_tokens,optional"`
@@ -39,7 +40,8 @@ type Line struct {
 	LagMS        *float64 `parquet:"lag_ms,optional"`
 	TTFT         *float64 `parquet:"ttft_ms,optional"`
 	TTFA         *float64 `parquet:"ttfa_ms,optional"`
-	TPOT         *float64 `parquet:"tpot_n1_ms,optional"` // (last token − first token) / (visible tokens − 1)
+	TPOT         *float64 `parquet:"tpot_ms,optional"`
+	TPOTn1       *float64 `parquet:"tpot_n1_ms,optional"` // (last token − first token) / (visible tokens − 1)
 	E2E          *float64 `parquet:"e2e_ms,optional"`
 	ServiceTTFT  *float64 `parquet:"service_ttft_ms,optional"`
 	ServiceE2E   *float64 `parquet:"service_e2e_ms,optional"`
@@ -54,28 +56,19 @@ func latenciesOf(q *request) (l Line) {
 		x := float64(to-from) / 1e6
 		return &x
 	}
-	l.HeldMS, l.ConnectMS, l.LagMS = span(q.due, q.eligible), span(q.eligible, q.ready), span(q.ready, q.sent)
-	end := int64(record.Unset)
-	if q.ok() {
-		end = q.done
-		if q.stream {
-			end = q.last
+	known := func(ns float64, is measure.State) *float64 {
+		if is != measure.Known {
+			return nil
 		}
+		x := ns / 1e6
+		return &x
 	}
-	l.E2E, l.ServiceE2E = span(q.due, end), span(q.sent, end)
-	if !q.stream || q.outcome == record.Failed {
-		return l
-	}
-	l.TTFT, l.ServiceTTFT, l.TTFA = span(q.due, q.first), span(q.sent, q.first), span(q.due, q.answer)
-	visible := q.completion - max(q.hidden, 0)
-	if q.completion < 0 {
-		visible = q.counted
-	}
-	between := q.hidden > 0 && q.answer > q.first // hidden tokens between visible ones
-	if generation := span(q.first, end); generation != nil && visible > 1 && !between {
-		x := *generation / float64(visible-1)
-		l.TPOT = &x
-	}
+	const until = 0 // only tells how long those were followed that have no value
+	of := &q.latency
+	l.HeldMS, l.ConnectMS, l.LagMS = span(q.due, q.eligible), span(q.eligible, q.ready), span(q.ready, q.sent)
+	l.TTFT, l.ServiceTTFT = known(of.TTFT(measure.Response, until)), known(of.TTFT(measure.Service, until))
+	l.TTFA, l.TPOT, l.TPOTn1 = known(of.TTFA(measure.Response, until)), known(of.TPOT(until)), known(of.TPOTn1(until))
+	l.E2E, l.ServiceE2E = known(of.E2E(measure.Response, until)), known(of.E2E(measure.Service, until))
 	return l
 }
 
@@ -100,11 +93,8 @@ func lineOf(c *cohort, q *request) Line {
 	}
 	l.ID, l.Class, l.InWindow, l.DueS = q.id, text(q.class), q.due >= c.t0 && q.due < c.t1, float64(q.due)/1e9
 	l.Outcome, l.Error, l.Status, l.Finish = q.outcome.String(), text(q.errorClass), known(q.status), text(q.finish)
-	l.InputTokens, l.CachedTokens, l.OutputTokens = known(q.input), known(q.cached), known(q.completion)
-	if q.completion < 0 && q.counted >= 0 && q.events > 0 {
-		l.OutputTokens = known(q.counted)
-	}
-	l.Chunks = int64(q.events)
+	l.InputTokens, l.CachedTokens, l.OutputTokens = known(q.input), known(q.cached), known(q.latency.OutputTokens())
+	l.Stream, l.Chunks = q.stream, int64(q.events)
 	return l
 }
 
@@ -160,9 +150,9 @@ func writeCSVRequests(w io.Writer, run *result.Run, dir string) error {
 	err := lines(run, dir, func(l *Line) error {
 		return out.Write([]string{
 			strconv.Itoa(int(l.Point)), cellOf(l.Rate), cellOf(l.Concurrency), strconv.FormatInt(l.ID, 10), cellOf(l.Class),
-			strconv.FormatBool(l.InWindow), cellOf(&l.DueS), l.Outcome, cellOf(l.Error), cellOf(l.Status), cellOf(l.Finish),
+			strconv.FormatBool(l.InWindow), cellOf(&l.DueS), l.Outcome, cellOf(l.Error), cellOf(l.Status), cellOf(l.Finish), strconv.FormatBool(l.Stream),
 			cellOf(l.InputTokens), cellOf(l.CachedTokens), cellOf(l.OutputTokens), cellOf(&l.Chunks),
-			cellOf(l.HeldMS), cellOf(l.ConnectMS), cellOf(l.LagMS), cellOf(l.TTFT), cellOf(l.TTFA), cellOf(l.TPOT), cellOf(l.E2E),
+			cellOf(l.HeldMS), cellOf(l.ConnectMS), cellOf(l.LagMS), cellOf(l.TTFT), cellOf(l.TTFA), cellOf(l.TPOT), cellOf(l.TPOTn1), cellOf(l.E2E),
 			cellOf(l.ServiceTTFT), cellOf(l.ServiceE2E),
 		})
 	})
@@ -195,14 +185,16 @@ func plainCell(s string) string {
 	return s
 }
 
-// writeCSV writes one line for each point, from the result alone.
-func writeCSV(w io.Writer, run *result.Run, _ string) error {
+// CSV writes a line for each point of a run: its load and what run.json has of
+// it, at full precision, under run.json's names. What is not known is empty.
+func CSV(w io.Writer, run *result.Run) error {
 	out := csv.NewWriter(w)
 	head := []string{"model", "point", "stage", "loop", "rate", "concurrency", "max_in_flight", "window_s", "due", "ok", "failed", "cut", "unsent",
-		"requests_per_s", "input_tokens_per_s", "output_tokens_per_s", "goodput_requests_per_s", "slo_attained", "slo_met", "stability", "outcome", "verdict"}
+		"requests_per_s", "input_tokens_per_s", "output_tokens_per_s", "goodput_requests_per_s", "goodput_output_tokens_per_s",
+		"slo_attained", "slo_met", "stability", "outcome", "verdict"}
 	for _, m := range metricsOf(&result.Metrics{}) {
-		for _, p := range []string{"mean", "p50", "p90", "p95", "p99", "p99_9", "max"} {
-			head = append(head, m.name+"_"+p+"_ms")
+		for _, figure := range []string{"n", "mean", "p50", "p90", "p95", "p99", "p99_9", "max"} {
+			head = append(head, m.name+"_"+figure)
 		}
 	}
 	if err := out.Write(head); err != nil {
@@ -210,24 +202,25 @@ func writeCSV(w io.Writer, run *result.Run, _ string) error {
 	}
 	for i := range run.Points {
 		p := &run.Points[i]
-		n := func(x int) string { return strconv.Itoa(x) }
-		line := []string{plainCell(run.Target.Model), n(i), p.Stage, p.Load.Loop, cellOf(p.Load.Rate), cellOf(p.Load.Concurrency), cellOf(p.Load.MaxInFlight),
-			cellOf(&p.Seconds.Window), n(p.Requests.Due), n(p.Requests.OK), n(p.Requests.Failed), n(p.Requests.Cut), n(p.Requests.Unsent),
+		line := []string{plainCell(run.Target.Model), strconv.Itoa(i), p.Stage, p.Load.Loop, cellOf(p.Load.Rate), cellOf(p.Load.Concurrency), cellOf(p.Load.MaxInFlight),
+			cellOf(&p.Seconds.Window), cellOf(&p.Requests.Due), cellOf(&p.Requests.OK), cellOf(&p.Requests.Failed), cellOf(&p.Requests.Cut), cellOf(&p.Requests.Unsent),
 			cellOf(p.Throughput.RequestsPerS), cellOf(p.Throughput.InputTokensPerS), cellOf(p.Throughput.OutputTokensPerS)}
-		good, attained, met := "", "", ""
+		good, goodTokens, attained, met := "", "", "", ""
 		if p.Goodput != nil {
-			good = cellOf(&p.Goodput.RequestsPerS)
+			good, goodTokens = cellOf(&p.Goodput.RequestsPerS), cellOf(p.Goodput.OutputTokensPerS)
 		}
 		if p.SLO != nil {
 			attained, met = cellOf(p.SLO.Attained), p.SLO.Met
 		}
-		line = append(line, good, attained, met, p.Stability, p.Outcome, string(p.Verdict))
+		line = append(line, good, goodTokens, attained, met, p.Stability, p.Outcome, string(p.Verdict))
 		for _, m := range metricsOf(&p.Metrics) {
-			s := m.s
+			s, n := m.s, ""
 			if s == nil {
 				s = &result.Summary{}
+			} else {
+				n = cellOf(&s.N)
 			}
-			line = append(line, cellOf(s.Mean), cellOf(s.P50), cellOf(s.P90), cellOf(s.P95), cellOf(s.P99), cellOf(s.P999), cellOf(s.Max))
+			line = append(line, n, cellOf(s.Mean), cellOf(s.P50), cellOf(s.P90), cellOf(s.P95), cellOf(s.P99), cellOf(s.P999), cellOf(s.Max))
 		}
 		if err := out.Write(line); err != nil {
 			return err
@@ -237,12 +230,14 @@ func writeCSV(w io.Writer, run *result.Run, _ string) error {
 	return out.Error()
 }
 
+func writeCSV(w io.Writer, run *result.Run, _ string) error { return CSV(w, run) }
+
 type namedSummary struct {
 	name string
 	s    *result.Summary
 }
 
 func metricsOf(m *result.Metrics) []namedSummary {
-	return []namedSummary{{"ttft", m.TTFT}, {"ttfa", m.TTFA}, {"tpot", m.TPOT}, {"itl", m.ITL}, {"icl", m.ICL}, {"stall", m.Stall}, {"e2e", m.E2E},
-		{"service_ttft", m.Service.TTFT}, {"service_e2e", m.Service.E2E}}
+	return []namedSummary{{"ttft_ms", m.TTFT}, {"ttfa_ms", m.TTFA}, {"tpot_ms", m.TPOT}, {"itl_ms", m.ITL}, {"icl_ms", m.ICL}, {"stall_ms", m.Stall},
+		{"e2e_ms", m.E2E}, {"service_ttft_ms", m.Service.TTFT}, {"service_e2e_ms", m.Service.E2E}}
 }

@@ -512,19 +512,26 @@ func (f fields) isVLLM() bool {
 	return f.has("request_throughput", "completed") && (f.has("num_prompts") || f.has("mean_ttft_ms") || f.has("endpoint_type"))
 }
 
-func (f fields) vllm() (*Result, error) {
+// vllmPoint reads the figures, which SGLang writes by vLLM's names and
+// definitions too. e2e is what the tool calls E2E.
+func (f fields) vllmPoint(e2e string) Point {
 	p := Point{
 		Rate: f.number("request_rate"), Unlimited: f.unlimited("request_rate"), Concurrency: f.number("max_concurrency"),
 		Seconds: f.number("duration"), OK: f.number("completed"), Failed: f.number("failed"),
 		RequestsPerS: f.number("request_throughput"), GoodPerS: f.number("request_goodput"),
 		OutputTokensPerS: f.number("output_throughput"), InputTokensPerS: f.number("input_throughput"),
 		InputTokens: f.number("total_input_tokens"), OutputTokens: f.number("total_output_tokens"),
-		TTFT: f.flat("ttft_ms"), TPOT: f.flat("tpot_ms"), ITL: f.flat("itl_ms"), E2E: f.flat("e2el_ms"),
+		TTFT: f.flat("ttft_ms"), TPOT: f.flat("tpot_ms"), ITL: f.flat("itl_ms"), E2E: f.flat(e2e),
 	}
 	p.TTFT.means(fromSent)
 	p.TPOT.means("(E2E − TTFT) / (tokens − 1)")
 	p.ITL.means("gaps between events; of those that share a read nearly 0")
 	p.E2E.means(fromSent)
+	return p
+}
+
+func (f fields) vllm() (*Result, error) {
+	p := f.vllmPoint("e2el_ms")
 	r := &Result{Tool: "vllm bench serve", Model: f.text("model_id"), Started: f.text("date"), Points: []Point{p}}
 	if by := f.text("measured_by"); by != "" {
 		r.By = strings.TrimSpace(by + " " + f.text("pitot_verdict"))

@@ -42,6 +42,12 @@ type Config struct {
 	// once, without waiting for those that are. Nil for never.
 	GiveUp func(elapsed int64, underWay []float64) bool
 	Expect int64 // about how long the window will be, for GiveUp
+
+	// Gone ends the load of a target that went away: for this long every
+	// connection was refused, and no request is under way that was sent before.
+	// What an open loop has yet to come due in the window is then due unsent. 0
+	// goes on for ever.
+	Gone int64
 }
 
 const (
@@ -50,6 +56,10 @@ const (
 	firstLook, looks = 4, 8
 	// lookBlocks is how many blocks it is told of; one part holds some of them.
 	lookBlocks = 12
+
+	// leastRefused is how many requests in a row must be refused for a target to
+	// be gone: where one server of several is down, now and then some are.
+	leastRefused = 10
 
 	// askAgain is when Extend is asked again that did not know yet.
 	askAgain = int64(5 * time.Millisecond)
@@ -78,6 +88,8 @@ type Event struct {
 	ID     int64
 	At     int64
 	Failed bool // with a definite error
+
+	Refused bool // no connection could be made
 }
 
 // pause is the least time between a failed request of a user and the next: a
@@ -134,6 +146,9 @@ type Core struct {
 	asked   int64   // when Extend was last asked and did not know, 0 if it was not
 	gaveUp  bool
 
+	refused refusals // with Gone
+	gone    bool     // because of them
+
 	stop     bool // interrupted
 	draining bool // nothing more is sent; what runs is being cancelled
 	out      []Action
@@ -145,6 +160,12 @@ type pending struct {
 	due      int64
 	eligible int64
 	cohort   bool
+}
+
+// refusals are the requests that were refused since one was not.
+type refusals struct {
+	from int64 // when the first of them was
+	n    int
 }
 
 // NewCore gives the decisions for a load.
@@ -255,6 +276,9 @@ func (c *Core) Advance(now int64, events []Event) []Action {
 	if c.look > 0 && now >= c.nextLook() {
 		c.judge(now)
 	}
+	if c.nobody(now) {
+		c.leave(now)
+	}
 	if c.stop || now >= c.t1 && c.open == 0 && c.enough(now) {
 		c.drain()
 	}
@@ -279,6 +303,33 @@ func (c *Core) judge(now int64) {
 
 // GaveUp says that the window ended early because GiveUp said so.
 func (c *Core) GaveUp() bool { return c.gaveUp }
+
+// nobody says that the target has gone away. Whatever was sent before half that
+// time has ended, so that nobody may still be answering.
+func (c *Core) nobody(now int64) bool {
+	return c.cfg.Gone > 0 && !c.stop && c.refused.n >= leastRefused && now-c.refused.from >= c.cfg.Gone &&
+		(len(c.expiry) == 0 || c.expiry[0].eligible > now-c.cfg.Gone/2)
+}
+
+// leave ends the load of a target that has gone away.
+func (c *Core) leave(now int64) {
+	c.gone, c.look = true, 0
+	if c.cfg.Arrivals == nil { // users ask when they have their answers: nothing is due that nobody knows of
+		c.Interrupt(now)
+		return
+	}
+	c.stop = true
+	for due := c.due(); due < c.t1; due = c.due() {
+		c.admit(due)
+	}
+	if c.t1 == Never { // the arrivals ended before the count was full
+		c.t1 = max(now, c.latest+1, c.cfg.Warmup)
+	}
+}
+
+// Gone says since when a target that went away refused every connection; ok is
+// false for one that did not.
+func (c *Core) Gone() (since int64, ok bool) { return c.refused.from, c.gone }
 
 // enough says that the window has its end; otherwise it has a later one, or
 // that is not known yet.
@@ -379,6 +430,15 @@ func (c *Core) end(e Event) {
 		return
 	}
 	delete(c.running, e.ID)
+	switch {
+	case c.gone:
+	case !e.Refused:
+		c.refused = refusals{}
+	case c.refused.n == 0:
+		c.refused = refusals{e.At, 1}
+	default:
+		c.refused.n++
+	}
 	if p.cohort {
 		c.open--
 	}
@@ -441,7 +501,10 @@ func (c *Core) drop(p pending, class string) {
 
 // drain stops sending and cancels what runs.
 func (c *Core) drain() {
-	const class = record.ErrInterrupted
+	class := record.ErrInterrupted
+	if c.gone {
+		class = record.ErrConnect
+	}
 	c.draining, c.look = true, 0
 	for _, p := range c.waiting {
 		c.drop(p, class)

@@ -208,7 +208,7 @@ func (w *Wall) Do(a Action) {
 	case Drop:
 		f := w.next()
 		f.x.Row.Due, f.x.Row.Eligible, f.x.Row.Ready = a.Due, record.Unset, record.Unset
-		f.x.Row.Outcome, f.x.Row.Error, f.x.Row.Done = record.Unsent, a.Class, w.Now()
+		f.x.Row.Outcome, f.x.Row.Error, f.x.Row.Done = record.Unsent, a.Class, max(w.Now(), a.Due)
 		w.cfg.Sink.Done(&f.x.Row)
 		w.recycle(f)
 	}
@@ -335,7 +335,7 @@ func (w *Wall) ended(c *wire.Conn, x *wire.Exchange, reusable bool) {
 func (w *Wall) finish(f *flight) {
 	w.cfg.Sink.Done(&f.x.Row)
 	w.mu.Lock()
-	w.events = append(w.events, Event{ID: f.id, At: f.x.Row.Done, Failed: f.x.Row.Outcome == record.Failed})
+	w.events = append(w.events, Event{ID: f.id, At: f.x.Row.Done, Failed: f.x.Row.Outcome == record.Failed, Refused: f.x.Row.Error == record.ErrConnect})
 	delete(w.flights, f.id)
 	w.free = append(w.free, f)
 	w.mu.Unlock()

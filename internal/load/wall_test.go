@@ -382,3 +382,31 @@ func TestOpen(t *testing.T) {
 		t.Errorf("closed while it opens: %v after %v", err, time.Since(begin))
 	}
 }
+
+// A server that is not there any more ends the load; what was still to come due
+// has rows all the same.
+func TestWallGone(t *testing.T) {
+	_, n := serve(t, brisk())
+	n.refuse.Store(true)
+	w, s := wall(t, n, nil)
+	w.Prepared(t.Context(), 8)
+	w.Begin(2 * time.Millisecond)
+	core := NewCore(Config{Arrivals: &every{0, 2 * millisecond}, Window: 60_000 * millisecond, Gone: 50 * millisecond})
+	Run(t.Context(), core, w)
+	w.Close()
+	if _, gone := core.Gone(); !gone || len(s.rows) != 30_000 {
+		t.Fatalf("gone %v, %d rows", gone, len(s.rows))
+	}
+	unsent := 0
+	for id, r := range s.rows {
+		if r.Error != record.ErrConnect || r.Done < r.Due {
+			t.Fatalf("request %d: %+v", id, r)
+		}
+		if r.Outcome == record.Unsent {
+			unsent++
+		}
+	}
+	if unsent < 20_000 {
+		t.Errorf("%d were not sent", unsent)
+	}
+}

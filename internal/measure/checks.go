@@ -3,6 +3,7 @@ package measure
 import (
 	"fmt"
 	"math"
+	"slices"
 	"strings"
 
 	"pitot/internal/result"
@@ -100,7 +101,15 @@ func (f *Fold) checks(all *part, p *result.Point) []result.Check {
 	if len(p.Classes) > 1 {
 		out = append(out, checkMix(p.Classes))
 	}
-	return append(out, f.conditions(all, p)...)
+	out = append(out, f.conditions(all, p)...)
+	if f.setup.Gone != nil {
+		for i := range out { // what they advise was not the cause
+			if slices.Contains([]string{"resets", "achieved rate"}, out[i].Name) {
+				out[i].Advice = "The server went away."
+			}
+		}
+	}
+	return out
 }
 
 // status is what a value is worth against a limit for flags and one for
@@ -168,14 +177,14 @@ func checkLag(c *part) result.Check {
 		metric = c.latency(slo.E2E)
 	}
 	with := c.collect(inMS, metric)
-	without := c.collect(inMS, func(q *request) (float64, state) {
+	without := c.collect(inMS, func(q *request) (float64, State) {
 		x, st := metric(q)
-		if lag, ok := q.span(q.ready, q.sent); ok == known && st == known {
+		if lag, ok := q.span(q.ready, q.sent); ok == Known && st == Known {
 			x -= float64(lag)
 		}
 		return x, st
 	})
-	lag := c.collect(inMS, func(q *request) (float64, state) { return q.span(q.ready, q.sent) })
+	lag := c.collect(inMS, func(q *request) (float64, State) { return q.span(q.ready, q.sent) })
 	out := result.Check{Name: "send lag", Limit: "shifts p50 and p99 by ≤ 1 ms or 2 %", Status: pass,
 		Advice: "Lower the load of this client, or use more clients."}
 	if lag.n() == 0 || with.n() == 0 {

@@ -287,6 +287,10 @@ func (f *Fold) checkRestarts(all *part) (c result.Check, applies bool) {
 	}
 	c = result.Check{Name: "server restarts", Value: "none seen", Limit: "none", Status: pass,
 		Advice: "Look at the server's log, and measure again: these are the numbers of two servers, the second of which began cold."}
+	if f.setup.Gone != nil {
+		return result.Check{Name: "server went away", Value: fmt.Sprintf("%.3g s after the load began", float64(*f.setup.Gone)/1e9), Limit: "none", Status: flag,
+			Advice: "Look at the server's log, start it again and measure anew: from then on nothing was served."}, true
+	}
 	if starts := f.probe.starts; len(starts) > 0 && slices.Max(starts)-slices.Min(starts) > 1 {
 		c.Value, c.Status = "its process began anew", flag
 	} else if at, n := f.brokeAtOnce(all); n > 0 {

@@ -117,7 +117,7 @@ func (f *Fold) row(r *record.Row) {
 	f.visits = append(f.visits, visitOf(r))
 	s := f.stream(r.ID)
 	s.finish()
-	visible := visibleTokens(r, s)
+	visible := s.visible(r)
 	f.flow.count(r, s, &f.setup)
 	if f.setup.holds(r.Due) {
 		f.member(r, s, visible)
@@ -144,45 +144,18 @@ func (f *Fold) twice(id int64) bool {
 	return was != 0
 }
 
-// visibleTokens is n_s: what the server counted less what it never streamed;
-// without usage, what the chunks say; Unset if nobody knows.
-func visibleTokens(r *record.Row, s *stream) int64 {
-	switch {
-	case r.CompletionTokens >= 0:
-		return max(0, int64(r.CompletionTokens)-int64(max(r.HiddenTokens, 0)))
-	case s.chunks > 0 && !s.blind:
-		return s.tokens
-	}
-	return record.Unset
-}
-
 // member adds a request to the cohort.
 func (f *Fold) member(r *record.Row, s *stream, visible int64) {
 	q := request{
-		id: r.ID, due: r.Due, eligible: r.Eligible, ready: r.Ready, sent: r.Sent,
-		first: r.FirstToken, firstLo: r.FirstToken, answer: r.FirstAnswer, last: r.LastToken, done: r.Done,
+		Latency: LatencyOf(r, &s.Events),
+		id:      r.ID, eligible: r.Eligible, ready: r.Ready, firstLo: r.FirstToken,
 		stall: s.stall, stallLo: s.stallLo, stallHi: s.stallHi, lastGap: record.Unset,
-		inputPlanned: r.InputPlanned, prompt: r.PromptTokens, cached: r.CachedTokens, planned: r.OutputPlanned,
-		output: r.CompletionTokens, visible: int32(visible), firstTokens: r.FirstTokens,
-		chunks: int32(s.chunks), outcome: r.Outcome, stream: r.Stream,
+		inputPlanned: r.InputPlanned, prompt: r.PromptTokens, cached: r.CachedTokens, chunks: int32(s.Count),
 		gaps:        len(s.near)+len(s.wide) > 0,
 		hidden:      r.HiddenTokens > 0,
 		interrupted: r.Error == record.ErrInterrupted,
-		between:     r.HiddenTokens > 0 && r.FirstAnswer > r.FirstToken,
 	}
-	// n_first is what the first arrival brought: events that share its stamp
-	// are not apart in time, so none of their tokens may be divided by.
-	switch {
-	case s.firstEvents == 0:
-	case !s.blind:
-		q.firstTokens = int32(s.firstTokens)
-	case visible == s.chunks: // each event is one token
-		q.firstTokens = int32(s.firstEvents)
-	}
-	if q.output < 0 && !s.blind {
-		q.output = int32(visible)
-	}
-	if s.chunks == 0 {
+	if s.Count == 0 {
 		q.chunks = r.Chunks
 	} else if s.firstLo < s.first && q.first >= 0 {
 		// FirstToken is when the first chunk's read came; the chunk may be older.
@@ -206,7 +179,7 @@ func (f *Fold) member(r *record.Row, s *stream, visible int64) {
 	switch {
 	case r.Outcome == record.OK:
 		g.gaps.take(s, t, visible)
-	case r.Outcome == record.Cut && s.chunks > 0:
+	case r.Outcome == record.Cut && s.Count > 0:
 		g.gaps.take(s, t, visible)
 		end := r.Done
 		if end < 0 {
@@ -239,20 +212,20 @@ func (w *flow) count(r *record.Row, s *stream, setup *Setup) {
 			w.noInput++
 		}
 	}
-	if r.Outcome == record.OK && s.chunks > 0 {
-		if r.CompletionTokens >= 0 && visibleTokens(r, s) == s.chunks {
+	if r.Outcome == record.OK && s.Count > 0 {
+		if r.CompletionTokens >= 0 && s.visible(r) == s.Count {
 			w.alike++
 		} else {
 			w.other++
 		}
 	}
-	said := s.chunks > 0 && !s.blind
+	said := s.Count > 0 && !s.Blind
 	if said && r.Outcome == record.OK && r.CompletionTokens >= 0 {
 		w.expected += int64(r.CompletionTokens) - int64(max(r.HiddenTokens, 0))
-		w.observed += s.tokens
+		w.observed += s.Tokens
 	}
 	switch {
-	case r.CompletionTokens >= 0 && s.chunks == 0: // nothing to spread over: all at the end
+	case r.CompletionTokens >= 0 && s.Count == 0: // nothing to spread over: all at the end
 		end := r.LastToken
 		if end < 0 {
 			end = r.Done
@@ -261,12 +234,12 @@ func (w *flow) count(r *record.Row, s *stream, setup *Setup) {
 			w.output += int64(r.CompletionTokens) * million
 		}
 	case r.CompletionTokens >= 0 && said:
-		w.output += int64(float64(r.CompletionTokens) * float64(s.tokensIn) / float64(s.tokens) * million)
+		w.output += int64(float64(r.CompletionTokens) * float64(s.tokensIn) / float64(s.Tokens) * million)
 	case r.CompletionTokens >= 0:
-		w.output += int64(float64(r.CompletionTokens) * float64(s.inside) / float64(s.chunks) * million)
+		w.output += int64(float64(r.CompletionTokens) * float64(s.inside) / float64(s.Count) * million)
 	case said:
 		w.output += s.tokensIn * million
-	case r.Outcome == record.OK && (s.inside > 0 || s.chunks == 0 && setup.holds(r.Done)):
+	case r.Outcome == record.OK && (s.inside > 0 || s.Count == 0 && setup.holds(r.Done)):
 		w.noOutput++
 	default:
 		w.lostOutput += s.inside

@@ -44,7 +44,7 @@ const (
 // its events are taken for one each.
 func trustOf(r *record.Row, s *stream, visible int64) trust {
 	switch {
-	case !s.blind || visible == s.chunks:
+	case !s.Blind || visible == s.Count:
 		return counted
 	case r.Outcome != record.OK && r.CompletionTokens < 0:
 		return alike
@@ -136,7 +136,7 @@ func (r *gapRun) squares(around float64) float64 {
 func (g *gapSet) take(s *stream, t trust, visible int64) {
 	of := &g.streams[t]
 	of.arrivals += s.arrivals
-	of.chunks += s.chunks
+	of.chunks += s.Count
 	for _, u := range s.unseen {
 		u.trust = t
 		g.unseen = append(g.unseen, u)
@@ -145,10 +145,10 @@ func (g *gapSet) take(s *stream, t trust, visible int64) {
 		return
 	}
 	of.requests++
-	of.tokens += max(visible, s.chunks)
-	g.amortised = g.amortised || s.several && !s.blind
+	of.tokens += max(visible, s.Count)
+	g.amortised = g.amortised || s.several && !s.Blind
 	tokens := func(told, events int32) int32 {
-		if s.blind {
+		if s.Blind {
 			return events
 		}
 		return told

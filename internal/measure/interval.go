@@ -42,6 +42,8 @@ func (f *Fold) confidence(stability string, took residences) confidence {
 	switch {
 	case !f.setup.ended() || window < shortest || took.mean <= 0:
 		c.why = "nothing was answered in a window"
+	case f.setup.Gone != nil:
+		c.why = wentAway
 	case stability == string(stat.Unstable):
 		c.why = "the queue grew"
 	case f.setup.Settling != nil && f.setup.Settling.Why != "":

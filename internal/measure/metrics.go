@@ -28,19 +28,19 @@ type part struct {
 }
 
 // collect makes a sample of one metric.
-func (c *part) collect(unit float64, metric func(*request) (float64, state)) sample {
+func (c *part) collect(unit float64, metric func(*request) (float64, State)) sample {
 	s := sample{unit: unit, conf: c.conf}
 	var values list
 	for _, q := range c.requests {
 		x, st := metric(q)
 		switch st {
-		case known:
+		case Known:
 			values = append(values, x)
 			s.order = append(s.order, x)
-		case longer:
+		case Longer:
 			s.longer = append(s.longer, x)
 			s.order = append(s.order, math.Inf(1))
-		case missing:
+		case Missing:
 			if q.outcome == record.OK {
 				s.missing++
 			}
@@ -54,10 +54,10 @@ func (c *part) collect(unit float64, metric func(*request) (float64, state)) sam
 
 // ok narrows a metric to the requests that ended well, whose values are all
 // known.
-func ok(metric func(*request) (float64, state)) func(*request) (float64, state) {
-	return func(q *request) (float64, state) {
+func ok(metric func(*request) (float64, State)) func(*request) (float64, State) {
+	return func(q *request) (float64, State) {
 		if q.outcome != record.OK {
-			return 0, excluded
+			return 0, Excluded
 		}
 		return metric(q)
 	}
@@ -65,13 +65,13 @@ func ok(metric func(*request) (float64, state)) func(*request) (float64, state) 
 
 // summary is a sample's, with the 99th percentile of the survivors beside it
 // where not all survived.
-func (c *part) summary(name string, unit float64, metric func(*request) (float64, state)) *result.Summary {
+func (c *part) summary(name string, unit float64, metric func(*request) (float64, State)) *result.Summary {
 	s := c.collect(unit, metric)
 	s.name = name
 	return c.survivors(s.summary(), unit, metric)
 }
 
-func (c *part) survivors(out *result.Summary, unit float64, metric func(*request) (float64, state)) *result.Summary {
+func (c *part) survivors(out *result.Summary, unit float64, metric func(*request) (float64, State)) *result.Summary {
 	if out == nil || c.well == len(c.requests) {
 		return out
 	}
@@ -86,32 +86,32 @@ func (c *part) survivors(out *result.Summary, unit float64, metric func(*request
 }
 
 // latency is the metric of an objective that single requests have.
-func (c *part) latency(m slo.Metric) func(*request) (float64, state) {
+func (c *part) latency(m slo.Metric) func(*request) (float64, State) {
 	switch m {
 	case slo.TTFT:
-		return func(q *request) (float64, state) { return q.ttft(q.due, c.until) }
+		return func(q *request) (float64, State) { return q.TTFT(Response, c.until) }
 	case slo.TTFA:
-		return func(q *request) (float64, state) { return q.ttfa(c.until) }
+		return func(q *request) (float64, State) { return q.TTFA(Response, c.until) }
 	case slo.TPOT:
-		return func(q *request) (float64, state) { return q.tpot(q.nFirst(), c.until) }
+		return func(q *request) (float64, State) { return q.TPOT(c.until) }
 	case slo.Stall:
-		return func(q *request) (float64, state) { return q.longestGap(c.until) }
+		return func(q *request) (float64, State) { return q.longestGap(c.until) }
 	case slo.E2E:
-		return func(q *request) (float64, state) { return q.e2e(q.due, c.until) }
+		return func(q *request) (float64, State) { return q.E2E(Response, c.until) }
 	case slo.Generation:
-		return func(q *request) (float64, state) { return q.generation(c.until) }
+		return func(q *request) (float64, State) { return q.Generation(c.until) }
 	}
-	return func(*request) (float64, state) { return 0, missing }
+	return func(*request) (float64, State) { return 0, Missing }
 }
 
 // metrics are all distributions over the part.
 func (c *part) metrics() result.Metrics {
 	m := result.Metrics{Undefined: map[string]string{}}
 	m.E2E = c.summary("e2e_ms", inMS, c.latency(slo.E2E))
-	m.Service.E2E = c.summary("service.e2e_ms", inMS, func(q *request) (float64, state) { return q.e2e(q.sent, c.until) })
-	m.Lag = c.summaryAll(inMS, func(q *request) (float64, state) { return q.span(q.ready, q.sent) })
-	m.Held = c.summaryAll(inMS, func(q *request) (float64, state) { return q.span(q.due, q.eligible) })
-	m.Connect = c.summaryAll(inMS, func(q *request) (float64, state) { return q.span(q.eligible, q.ready) })
+	m.Service.E2E = c.summary("service.e2e_ms", inMS, func(q *request) (float64, State) { return q.E2E(Service, c.until) })
+	m.Lag = c.summaryAll(inMS, func(q *request) (float64, State) { return q.span(q.ready, q.sent) })
+	m.Held = c.summaryAll(inMS, func(q *request) (float64, State) { return q.span(q.due, q.eligible) })
+	m.Connect = c.summaryAll(inMS, func(q *request) (float64, State) { return q.span(q.eligible, q.ready) })
 	c.counts(&m)
 	if c.streamed {
 		c.streaming(&m)
@@ -121,19 +121,19 @@ func (c *part) metrics() result.Metrics {
 }
 
 // summaryAll is for what requests have however they ended.
-func (c *part) summaryAll(unit float64, metric func(*request) (float64, state)) *result.Summary {
+func (c *part) summaryAll(unit float64, metric func(*request) (float64, State)) *result.Summary {
 	s := c.collect(unit, metric)
 	return s.summary()
 }
 
 // counts are the distributions of tokens.
 func (c *part) counts(m *result.Metrics) {
-	tokens := func(of func(*request) int32) func(*request) (float64, state) {
-		return ok(func(q *request) (float64, state) {
+	tokens := func(of func(*request) int32) func(*request) (float64, State) {
+		return ok(func(q *request) (float64, State) {
 			if n := of(q); n >= 0 {
-				return float64(n), known
+				return float64(n), Known
 			}
-			return 0, missing
+			return 0, Missing
 		})
 	}
 	m.InputTokens = c.summaryAll(asCount, tokens((*request).input))
@@ -154,39 +154,39 @@ func (c *part) streaming(m *result.Metrics) {
 	if m.TTFT != nil && hidden {
 		m.TTFT.Label = "to the first visible token: hidden reasoning came before"
 	}
-	m.Service.TTFT = c.summary("service.ttft_ms", inMS, func(q *request) (float64, state) { return q.ttft(q.sent, c.until) })
+	m.Service.TTFT = c.summary("service.ttft_ms", inMS, func(q *request) (float64, State) { return q.TTFT(Service, c.until) })
 	m.TTFA = c.summary("ttfa_ms", inMS, c.latency(slo.TTFA))
 	m.Generation = c.summary("generation_ms", inMS, c.latency(slo.Generation))
 	m.TPOT = c.summary("tpot_ms", inMS, c.latency(slo.TPOT))
 	if m.TPOT != nil && assumed {
 		m.TPOT.Label = "assumed: one token in the first event"
 	}
-	m.TPOTn1 = c.summary("tpot_n1_ms", inMS, func(q *request) (float64, state) { return q.tpot(1, c.until) })
+	m.TPOTn1 = c.summary("tpot_n1_ms", inMS, func(q *request) (float64, State) { return q.TPOTn1(c.until) })
 	m.Stall = c.bounded("stall_ms", c.latency(slo.Stall),
 		func(q *request) float64 { return float64(q.stallLo) },
 		func(q *request) float64 { return float64(q.stallHi) },
 		func(q *request) bool { return !q.gaps && q.stallHi > 0 })
 
-	m.TokensPerChunk = c.summaryAll(asCount, ok(func(q *request) (float64, state) {
+	m.TokensPerChunk = c.summaryAll(asCount, ok(func(q *request) (float64, State) {
 		if q.visible < 0 || q.chunks < 1 {
-			return 0, missing
+			return 0, Missing
 		}
-		return float64(q.visible) / float64(q.chunks), known
+		return float64(q.visible) / float64(q.chunks), Known
 	}))
 	// From sent on: waiting for a slot or a connection is no prefill.
-	m.PrefillRate = c.summaryAll(asCount, ok(func(q *request) (float64, state) {
-		ttft, st := q.ttft(q.sent, c.until)
-		if st != known || ttft <= 0 || q.prompt < 0 {
-			return 0, missing
+	m.PrefillRate = c.summaryAll(asCount, ok(func(q *request) (float64, State) {
+		ttft, st := q.TTFT(Service, c.until)
+		if st != Known || ttft <= 0 || q.prompt < 0 {
+			return 0, Missing
 		}
-		return float64(q.prompt-max(q.cached, 0)) / ttft * 1e9, known
+		return float64(q.prompt-max(q.cached, 0)) / ttft * 1e9, Known
 	}))
-	m.DecodeRate = c.summaryAll(asCount, ok(func(q *request) (float64, state) {
-		tpot, st := q.tpot(q.nFirst(), c.until)
-		if st != known || tpot <= 0 {
-			return 0, missing
+	m.DecodeRate = c.summaryAll(asCount, ok(func(q *request) (float64, State) {
+		tpot, st := q.TPOT(c.until)
+		if st != Known || tpot <= 0 {
+			return 0, Missing
 		}
-		return 1e9 / tpot, known
+		return 1e9 / tpot, Known
 	}))
 	icl := c.gaps(false)
 	m.ICL = icl.summary()
@@ -205,18 +205,18 @@ func (c *part) streaming(m *result.Metrics) {
 // without a function the value itself is that bound. Requests for which unseen
 // holds have no value only because merging hid it: they may be anywhere
 // between their bounds, or have none.
-func (c *part) bounded(name string, metric func(*request) (float64, state), lo, hi func(*request) float64, unseen func(*request) bool) *result.Summary {
+func (c *part) bounded(name string, metric func(*request) (float64, State), lo, hi func(*request) float64, unseen func(*request) bool) *result.Summary {
 	s := c.collect(inMS, metric)
 	s.name = name
 	open := false
 	edge := func(bound func(*request) float64, unseen func(*request) bool) *sample {
-		e := c.collect(inMS, func(q *request) (float64, state) {
+		e := c.collect(inMS, func(q *request) (float64, State) {
 			x, st := metric(q)
-			if st == missing && unseen != nil && unseen(q) {
+			if st == Missing && unseen != nil && unseen(q) {
 				open = true
-				return bound(q), known
+				return bound(q), Known
 			}
-			if st != known || bound == nil {
+			if st != Known || bound == nil {
 				return x, st
 			}
 			b := bound(q)

@@ -60,6 +60,9 @@ func (f *Fold) Point() result.Point {
 	if f.setup.GaveUp {
 		f.endedEarly(&p)
 	}
+	if f.setup.Gone != nil {
+		f.gone(&p)
+	}
 	p.Checks = f.checks(all, &p)
 	p.Verdict = Verdict(p.Checks)
 	return p
@@ -210,7 +213,7 @@ func (f *Fold) cost(p *result.Point) *result.Cost {
 		x := float64(f.setup.GPUs) * f.setup.GPUPrice / 3600 / *rate * 1e6
 		return &x
 	}
-	c := &result.Cost{USDPerMOutput: per(p.Throughput.OutputTokensPerS)}
+	c := &result.Cost{USDPerGPUHour: f.setup.GPUPrice, USDPerMOutput: per(p.Throughput.OutputTokensPerS)}
 	if p.Goodput != nil {
 		c.USDPerMGoodOutput = per(p.Goodput.OutputTokensPerS)
 	}

@@ -98,6 +98,18 @@ func Hopeless(underWay []float64, elapsed, rate, light float64) bool {
 	return b.Verdict == stat.Unstable && b.Deficit > giveUpDeficit
 }
 
+// wentAway is why a load tells little of a server that was there for a part of it.
+const wentAway = "the server went away"
+
+// gone says since when a server was not there any more.
+func (f *Fold) gone(p *result.Point) {
+	since := float64(*f.setup.Gone) / 1e9
+	p.WentAway, p.Outcome = &since, failing
+	if p.Throughput.Why == "" {
+		p.Throughput.Why = "a lower bound: " + wentAway
+	}
+}
+
 // endedEarly takes from a load that was given up what its short window would
 // tell wrong: the server was still filling, and what was under way is none of
 // the objective's business.

@@ -84,7 +84,7 @@ func (p *probe) mark(m *record.Mark) {
 
 // row takes in a request of the cohort.
 func (p *probe) row(r *record.Row, s *stream) {
-	p.chunks += s.chunks
+	p.chunks += s.Count
 	p.arrivals += int64(max(r.Arrivals, 0))
 	p.merged += int64(max(r.Merged, 0))
 	p.userStamps += int64(max(r.UserStamps, 0))

@@ -34,6 +34,7 @@ type Setup struct {
 	Pooled     Pooled    `json:"-"` // what the run's other loads tell, see [Pool]
 
 	GaveUp bool          `json:",omitempty"` // the window ended early because there was no use in going on, see [Hopeless]
+	Gone   *int64        `json:",omitempty"` // since when a target that went away refused every connection, nanoseconds; the load ended then
 	Until  *result.Until `json:",omitempty"` // how the looks at the window came out
 }
 

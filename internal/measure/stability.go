@@ -65,6 +65,10 @@ func (f *Fold) stability(p *result.Point, took residences) {
 		return
 	}
 	p.InFlight = inFlight(f.visits, s.T0, s.T1, f.end, stat.BacklogBlocks)
+	if s.Gone != nil {
+		p.StabilityWhy = wentAway
+		return
+	}
 	if !s.open() {
 		p.Stability, p.StabilityWhy = string(stat.Stable), "a closed loop: its users bound what is in flight"
 		return

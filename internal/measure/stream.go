@@ -14,16 +14,12 @@ type stream struct {
 	wide   []wideGap
 	unseen []unseenGaps
 
-	first, firstLo int64 // the first chunk's arrival and its lower bound
-	firstEvents    int64 // events of that arrival
-	firstTokens    int64 // their tokens, as far as they are known
+	Events
+	firstLo int64 // lower bound of the first arrival
 
-	chunks   int64 // events
 	inside   int64 // events stamped in the window
-	tokens   int64 // of all events, where known
-	tokensIn int64 // of the events stamped in the window
+	tokensIn int64 // tokens of those
 	arrivals int64
-	blind    bool // some event did not say how many tokens it carried
 	several  bool // some event that ended a gap carried more than one token
 
 	stall, stallLo, stallHi int64 // longest gap and what merging leaves open
@@ -77,19 +73,11 @@ func (s *stream) reset() {
 
 func (s *stream) add(c *record.Chunk, inside bool) {
 	lo := min(c.Earliest, c.T)
-	if s.chunks == 0 {
-		s.first, s.firstLo = c.T, lo
+	if s.Count == 0 {
+		s.firstLo = lo
 	}
-	if c.T == s.first {
-		s.firstEvents++
-		s.firstTokens += int64(max(c.Tokens, 0))
-	}
-	s.chunks++
+	s.Add(c.T, c.Tokens)
 	tokens := int64(max(c.Tokens, 0))
-	if tokens == 0 {
-		s.blind = true
-	}
-	s.tokens += tokens
 	if inside {
 		s.inside++
 		s.tokensIn += tokens

@@ -163,6 +163,8 @@ func Settle(setups map[int32]Setup, frames iter.Seq2[record.Frame, error]) {
 	}
 }
 
+// passageOf looks at the row alone: what counts here is how latencies move, not
+// what they are.
 func passageOf(r *record.Row) passage {
 	p := passage{visit: visitOf(r), ttft: math.NaN(), tpot: math.NaN()}
 	if !r.Stream || p.end < 0 || r.FirstToken < 0 {

@@ -93,7 +93,7 @@ func unknownFlag(name string, known map[string]Setting) error {
 	hint := "see --help"
 	switch near := user.Nearest(name, names); {
 	case slices.ContainsFunc(Settings(), func(s Setting) bool { return s.Name == name }):
-		hint = "--" + name + " belongs to another verb"
+		return &OtherVerb{name, user.Errorf("--"+name+" belongs to another verb", "unknown flag --%s", name)}
 	case elsewhere(name) != "":
 		hint = elsewhere(name)
 	case near != "":
@@ -101,6 +101,18 @@ func unknownFlag(name string, known map[string]Setting) error {
 	}
 	return user.Errorf(hint, "unknown flag --%s", name)
 }
+
+// OtherVerb says that a flag is none of this verb, but of another: who knows the
+// verbs can say of which. It is a [user.Error].
+type OtherVerb struct {
+	Flag string
+	Err  error
+}
+
+func (e *OtherVerb) Error() string { return e.Err.Error() }
+
+// Unwrap gives the user's error.
+func (e *OtherVerb) Unwrap() error { return e.Err }
 
 // elsewhere says what other tools' name for a thing is here.
 func elsewhere(name string) string {

@@ -82,6 +82,7 @@ type Plan struct {
 	Equivalent   string   // share within which compare calls sides equivalent
 	Allow        string   // what compare takes all the same
 	SaveBaseline string   // file
+	Page         string   // file
 
 	Origins []Origin // of what was not on the command line; no part of what is done
 }

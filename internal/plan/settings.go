@@ -219,6 +219,8 @@ func Settings() []Setting {
 			set: str(func(p *Plan) *string { return &p.Allow })},
 		{Name: "save-baseline", Arg: "FILE", Group: groupCompare, Help: "compare nothing: write what a comparison needs of these runs to a small file, to be committed and compared with later",
 			set: str(func(p *Plan) *string { return &p.SaveBaseline })},
+		{Name: "page", Arg: "FILE", Group: groupCompare, Help: "write the comparison as a page with charts: one file that asks no network for anything",
+			set: str(func(p *Plan) *string { return &p.Page })},
 		{Name: "client", Arg: "COMMAND", Group: groupCheck, Help: "check another client: a shell command with {url}, and {host}, {port}, {model}, {dir}",
 			set: str(func(p *Plan) *string { return &p.Client })},
 		{Name: "streams", Arg: "LIST", Default: "1,10,100,1000 and more", Group: groupCheck, Help: "numbers of streams to check at",

@@ -1,6 +1,7 @@
 package point
 
 import (
+	"cmp"
 	"fmt"
 	"os"
 	"strconv"
@@ -36,6 +37,8 @@ type engine struct {
 	notes       []string
 	server      map[string]string // what it would tell of itself
 	cache       map[string]string // of its KV cache, in its metrics
+	gpus        int               // 0 where it has none
+	gpuPrice    float64           // dollars an hour of each, by the catalogue
 	// residence is about how long a request takes.
 	residence func(p *plan.Plan) time.Duration
 	// outside says in what a load leaves what the engine was fitted on, "" if
@@ -72,6 +75,8 @@ func openEngine(p *plan.Plan, name string) (engine, error) {
 		maxModelLen: d.Settings.MaxModelLen,
 		notes:       d.Notes,
 		server:      d.Facts(),
+		gpus:        d.TensorParallel,
+		gpuPrice:    d.USDPerHour,
 		cache: map[string]string{
 			"block_size": strconv.Itoa(d.Settings.BlockSize), "num_gpu_blocks": strconv.Itoa(d.Settings.NumGPUBlocks),
 			"gpu_memory_utilization": strconv.FormatFloat(d.MemoryUtilization, 'g', -1, 64),
@@ -196,6 +201,7 @@ func (t *Target) tell(about string, p *plan.Plan, e engine) {
 	for k, v := range e.server {
 		t.Server[k] = v
 	}
+	t.GPUs, t.GPUPrice = cmp.Or(t.GPUs, e.gpus), cmp.Or(t.GPUPrice, e.gpuPrice)
 	t.Notes = append(t.Notes, e.notes...)
 	if e.outside != nil {
 		if s := e.outside(p); s != "" {

@@ -1,7 +1,9 @@
 package point
 
 import (
+	"fmt"
 	"strings"
+	"time"
 
 	"pitot/internal/record"
 	"pitot/internal/user"
@@ -35,6 +37,15 @@ func (t *Target) failure(class, detail string) error {
 		msg += ": " + wire.Redact(detail, t.Secret)
 	}
 	return &TargetError{msg, t.hint(class)}
+}
+
+// WentAway says that the target is there no more, since a time after the load
+// on it began.
+func (t *Target) WentAway(since time.Duration) error {
+	return &TargetError{
+		Msg:  fmt.Sprintf("the server went away %.3g s after the load began: connections to %s are refused", since.Seconds(), t.Dialer.Endpoint.Addr),
+		Hint: "its log may say why; start it again and measure anew",
+	}
 }
 
 // hint says what to do about a class of error.

@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io/fs"
 	"maps"
 	"os"
 	"slices"
@@ -29,12 +30,13 @@ type window struct {
 	T1     int64         `json:"t1"`
 	Ended  int64         `json:"ended"`
 	GaveUp bool          `json:"gave_up,omitempty"`
+	Gone   *int64        `json:"gone,omitempty"`
 	Until  *result.Until `json:"until,omitempty"`
 }
 
 // of is a setup with what is known at the end of its window.
 func (w window) of(s measure.Setup) measure.Setup {
-	s.T1, s.GaveUp, s.Until = max(w.T1, s.T0), w.GaveUp, w.Until
+	s.T1, s.GaveUp, s.Gone, s.Until = max(w.T1, s.T0), w.GaveUp, w.Gone, w.Until
 	return s
 }
 
@@ -96,11 +98,12 @@ func finish(dir string, incomplete bool) (*result.Run, error) {
 		}
 		o.setups[point] = s
 	}
-	measure.Settle(o.setups, record.Frames(dir))
+	frames := completed(record.Frames(dir), left)
+	measure.Settle(o.setups, frames)
 	for point, s := range o.setups {
 		folds[point] = measure.NewFold(s)
 	}
-	written := record.Finish(dir, func(f record.Frame) {
+	written := record.Finish(dir, frames, func(f record.Frame) {
 		if fold := folds[f.Point]; fold != nil {
 			fold.Add(f)
 		}
@@ -115,7 +118,6 @@ func finish(dir string, incomplete bool) (*result.Run, error) {
 		folds[points[n-1]].Add(record.Frame{Marks: []record.Mark{{Name: record.LostMark}}})
 	}
 	for _, i := range points {
-		folds[i].Add(record.Frame{Point: i, Rows: left[i]})
 		run.Points = append(run.Points, folds[i].Point())
 	}
 	for k, pooled := range measure.Pool(run.Points) {
@@ -132,6 +134,10 @@ func finish(dir string, incomplete bool) (*result.Run, error) {
 			run.Verdict = worse(run.Verdict, p.Verdict)
 		}
 	}
+	var disk *fs.PathError
+	if errors.As(written, &disk) {
+		return &run, unsaved(dir, written)
+	}
 	if written != nil {
 		return &run, written
 	}
@@ -144,7 +150,17 @@ func Save(dir string, run *result.Run) error {
 	if err != nil {
 		return fmt.Errorf("write run.json: %w", err)
 	}
-	return record.WriteFile(dir, "run.json", append(data, '\n'))
+	if err := record.WriteFile(dir, "run.json", append(data, '\n')); err != nil {
+		return unsaved(dir, err)
+	}
+	return nil
+}
+
+// unsaved says that a disk is full, or not to be written to. The records stay as
+// they are.
+func unsaved(dir string, err error) error {
+	return user.Errorf("make room there or allow it to be written to, then pitot report "+dir+" makes it of its records",
+		"the result of the run in %s cannot be saved: %v", dir, err)
 }
 
 // died is about when a killed run ended: its records cannot tell exactly.

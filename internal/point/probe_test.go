@@ -323,15 +323,17 @@ func TestNoProbe(t *testing.T) {
 	}
 }
 
-// A server that is killed in mid-run is a result, not a failed measurement.
+// A server that is killed in mid-run is a result, not a failed measurement. One
+// that stays away ends the run.
 func TestServerKilledInMidRun(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct {
 		name string
 		args []string
+		gone bool
 	}{
-		{"open", []string{"--rate", "100", "--duration", "1200ms"}},
-		{"closed", []string{"--concurrency", "4", "--requests", "300"}},
+		{"open", []string{"--rate", "100", "--duration", "1200ms"}, false},
+		{"closed", []string{"--concurrency", "4", "--requests", "1000"}, true},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			l, err := net.Listen("tcp", "127.0.0.1:0")
@@ -356,11 +358,15 @@ func TestServerKilledInMidRun(t *testing.T) {
 				}
 			})}
 			run, _, err := r.Run(t.Context(), p)
-			if err != nil {
+			var gone *TargetError
+			if errors.As(err, &gone) != c.gone || run == nil {
 				t.Fatal(err)
 			}
 			accounted(t, run)
 			got := run.Points[0]
+			if (got.WentAway != nil) != c.gone || c.gone && got.Seconds.Window > *got.WentAway+2*goneAfter.Seconds() {
+				t.Errorf("went away %v, window of %g s", got.WentAway, got.Seconds.Window)
+			}
 			if got.Outcome != "failing" && got.Outcome != "degraded" {
 				t.Errorf("outcome %s, %+v", got.Outcome, got.Requests)
 			}

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"pitot/internal/load"
+	"pitot/internal/measure"
 	"pitot/internal/record"
 )
 
@@ -51,11 +52,12 @@ func (t *tap) Done(r *record.Row) {
 	switch r.Outcome {
 	case record.OK:
 		t.ok++
-		if r.FirstToken >= 0 {
-			t.ttft.add(r.FirstToken - r.Due)
-			if r.CompletionTokens > 1 {
-				t.tpot.add((r.LastToken - r.FirstToken) / int64(r.CompletionTokens-1))
-			}
+		l := measure.LatencyOf(r, new(measure.Events)) // the row alone: it may take the first event for one token
+		if ns, is := l.TTFT(measure.Response, r.Done); is == measure.Known {
+			t.ttft.add(int64(ns))
+		}
+		if ns, is := l.TPOT(r.Done); is == measure.Known {
+			t.tpot.add(int64(ns))
 		}
 	case record.Failed:
 		t.failed++

@@ -1,6 +1,9 @@
 package point
 
 import (
+	"iter"
+	"maps"
+	"math"
 	"slices"
 
 	"pitot/internal/load"
@@ -12,7 +15,8 @@ import (
 
 // A process that is killed leaves no rows of the requests that were under way.
 // They were due all the same, so rows are made for them: cut when the records
-// end. What is not known of them stays unset.
+// end. What is not known of them stays unset. They join the records, so that
+// whoever reads the Parquet files finds every request that the result counts.
 
 // maxID bounds the ids that are looked for.
 const maxID = 1 << 30
@@ -88,6 +92,37 @@ func (m *remains) due(id int64) int64 {
 	return record.Unset
 }
 
+// completed are the frames of a run's records, and behind those of each point
+// the rows of its requests that were under way when the run was killed.
+func completed(frames iter.Seq2[record.Frame, error], left map[int32][]record.Row) iter.Seq2[record.Frame, error] {
+	return func(yield func(record.Frame, error) bool) {
+		points := slices.Sorted(maps.Keys(left))
+		// before yields what is left of the points before one.
+		before := func(point int32) bool {
+			for len(points) > 0 && points[0] < point {
+				f := record.Frame{Point: points[0], Rows: left[points[0]]}
+				points = points[1:]
+				if len(f.Rows) > 0 && !yield(f, nil) {
+					return false
+				}
+			}
+			return true
+		}
+		for f, err := range frames {
+			if err != nil { // the last: what came before it still counts
+				if before(math.MaxInt32) {
+					yield(f, err)
+				}
+				return
+			}
+			if len(f.Chunks)+len(f.Rows) > 0 && !before(f.Point) || !yield(f, nil) {
+				return
+			}
+		}
+		before(math.MaxInt32)
+	}
+}
+
 // underWay gives the rows of the requests of a point that were under way when
 // its records ended, and the end of the window for which all are known.
 func underWay(dir string, point int32, s measure.Setup, runSeed uint64, last int64) (rows []record.Row, t1 int64) {
@@ -112,7 +147,7 @@ func underWay(dir string, point int32, s measure.Setup, runSeed uint64, last int
 	}
 	for i, due := range dues {
 		id := int64(i)
-		if m.due(id) >= 0 {
+		if m.due(id) >= 0 || due >= t1 && m.traces[id] == nil { // behind the window nobody knows whether it was asked
 			continue
 		}
 		r := lost(id, point, due, last)

@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"math"
 	"os"
 	"path/filepath"
@@ -73,7 +74,20 @@ func recovered(t *testing.T, dir string) result.Point {
 	if d := cmp.Diff(run, again); d != "" {
 		t.Errorf("finished again:\n%s", d)
 	}
-	return run.Points[0]
+	p := run.Points[0]
+	t0, t1 := spanOf(p)
+	found := map[record.Outcome]int{}
+	for _, r := range rowsOf(t, dir)[0] {
+		if r.Due >= t0 && r.Due < t1 {
+			found[r.Outcome]++
+		}
+	}
+	for outcome, n := range map[record.Outcome]int{record.OK: p.Requests.OK, record.Failed: p.Requests.Failed, record.Cut: p.Requests.Cut, record.Unsent: p.Requests.Unsent} {
+		if found[outcome] != n {
+			t.Errorf("%d requests %s in the records, %d in the result", found[outcome], outcome, n)
+		}
+	}
+	return p
 }
 
 func spanOf(p result.Point) (t0, t1 int64) {
@@ -95,6 +109,9 @@ func TestKilledOpenLoop(t *testing.T) {
 	}
 	// Every complete request is there, as it was.
 	for _, r := range rowsOf(t, cut)[0] {
+		if r.Outcome == record.Cut {
+			continue // it was under way
+		}
 		if d := cmp.Diff(all[r.ID], r); d != "" {
 			t.Errorf("request %d:\n%s", r.ID, d)
 		}
@@ -150,6 +167,34 @@ func remainsOf(t *testing.T, s measure.Setup, last int64, chunks []record.Chunk,
 		t.Fatal(err)
 	}
 	return underWay(dir, 0, s, 7, last)
+}
+
+// What is left of a point comes behind its last record and before the next
+// point's, and before an error.
+func TestCompleted(t *testing.T) {
+	row := func(id int64) []record.Row { return []record.Row{{ID: id}} }
+	damage := errors.New("damage")
+	frames := func(yield func(record.Frame, error) bool) {
+		for _, f := range []record.Frame{{Point: 0, Rows: row(0)}, {Point: 1, Marks: []record.Mark{{Name: "point"}}}, {Point: 0, Rows: row(1)}, {Point: 2, Rows: row(2)}} {
+			if !yield(f, nil) {
+				return
+			}
+		}
+		yield(record.Frame{}, damage)
+	}
+	var got []string
+	var last error
+	for f, err := range completed(frames, map[int32][]record.Row{0: row(7), 1: nil, 2: row(8)}) {
+		if last = err; err != nil {
+			break
+		}
+		for _, r := range f.Rows {
+			got = append(got, fmt.Sprintf("%d of point %d", r.ID, f.Point))
+		}
+	}
+	if d := cmp.Diff([]string{"0 of point 0", "1 of point 0", "7 of point 0", "2 of point 2", "8 of point 2"}, got); d != "" || last != damage {
+		t.Errorf("%v\n%s", last, d)
+	}
 }
 
 func TestUnderWayInAClosedLoop(t *testing.T) {

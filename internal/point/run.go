@@ -87,11 +87,7 @@ func (r *Runner) Run(ctx context.Context, p *plan.Plan) (*result.Run, string, er
 		}
 		return nil, s.Dir, err
 	}
-	for i := range p.Repeat {
-		if _, err = s.point(ctx, p, int32(i), Load{}); err != nil || ctx.Err() != nil {
-			break
-		}
-	}
+	err = s.Repeat(ctx)
 	run, err := s.Close(ctx.Err() != nil, err)
 	return run, s.Dir, err
 }
@@ -276,7 +272,7 @@ func (s *Session) point(ctx context.Context, p *plan.Plan, index int32, l Load) 
 	}
 	setup := measure.Setup{
 		T0: cfg.Warmup, T1: cfg.Warmup + cfg.Window, Load: describeLoad(p), SLO: p.SLO,
-		GPUs: p.GPUs, GPUPrice: p.GPUPrice, Stamps: stamps(t),
+		GPUs: t.GPUs, GPUPrice: t.GPUPrice, Stamps: stamps(t),
 		// An embedded target begins anew with every run and remembers no prompt.
 		Cold: src.cold, Seeded: p.SeedSet && t.Kind == "http",
 		Exact: t.Options.IgnoreEOS && p.Workload == "random", Prompts: src.prompts,
@@ -340,6 +336,9 @@ func (s *Session) point(ctx context.Context, p *plan.Plan, index int32, l Load) 
 	stop()
 	_, t1 := core.Window()
 	end := window{T1: t1, Ended: world.Now(), GaveUp: core.GaveUp()}
+	if since, gone := core.Gone(); gone {
+		end.Gone = &since
+	}
 	if look != nil {
 		end.Until = look.until()
 	}
@@ -390,7 +389,7 @@ func (r *Runner) wall(ctx context.Context, p *plan.Plan, t *Target, src source, 
 func (r *Runner) load(p *plan.Plan, t *Target, index int32) (load.Config, error) {
 	cfg := load.Config{
 		Users: p.Concurrency, Cap: p.MaxInFlight, Warmup: int64(warmup(p, t)),
-		Window: int64(p.Duration), Requests: p.Requests, Timeout: int64(p.Timeout),
+		Window: int64(p.Duration), Requests: p.Requests, Timeout: int64(p.Timeout), Gone: int64(goneAfter),
 	}
 	if p.Requests > 0 {
 		cfg.Window = 0
@@ -417,6 +416,11 @@ func (r *Runner) load(p *plan.Plan, t *Target, index int32) (load.Config, error)
 	}
 	return cfg, nil
 }
+
+// goneAfter is how long a target refuses every connection until it is taken to
+// have gone away: longer than one takes that hands its socket on to another
+// process, shorter than one that loads a model.
+const goneAfter = 5 * time.Second
 
 // warmup is how long the load goes on before the window. By itself it is five
 // times what one request takes, so that the load has come round to its

@@ -128,6 +128,21 @@ func (r *Runner) Open(ctx context.Context, p *plan.Plan) (_ *Session, err error)
 	return s, nil
 }
 
+// Repeat measures the plan's own load, as often as it says. It is for sessions
+// that measure nothing else.
+func (s *Session) Repeat(ctx context.Context) error {
+	for i := range s.plan.Repeat {
+		setup, err := s.point(ctx, s.plan, int32(i), Load{})
+		if err != nil || ctx.Err() != nil {
+			return err
+		}
+		if setup.Gone != nil {
+			return s.Target.WentAway(time.Duration(*setup.Gone))
+		}
+	}
+	return nil
+}
+
 // Alone is about how long one request takes on an idle target. It asks the
 // target if that is not known yet and may be asked.
 //

@@ -39,6 +39,8 @@ type Target struct {
 	Timeout     time.Duration // for one request
 	Residence   time.Duration // how long one request alone takes, 0 if not asked
 	Notes       []string      // what was found out on the way and a user should know
+	GPUs        int           // that serve it: as the user says, or as an embedded target is made; 0 if not known
+	GPUPrice    float64       // dollars an hour of each: as the user says, or an embedded target's list price; 0 if not known
 
 	URL    string
 	Engine func(seed uint64) twin.Engine // of a sim: target, a fresh one
@@ -65,7 +67,7 @@ const dialTimeout = 30 * time.Second
 
 // OpenTarget finds the target of a plan and asks it what the plan left open.
 func OpenTarget(ctx context.Context, p *plan.Plan, say func(string)) (_ *Target, err error) {
-	t := &Target{Spec: p.Target, Kind: p.Kind(), Timeout: p.Timeout, Server: map[string]string{}}
+	t := &Target{Spec: p.Target, Kind: p.Kind(), Timeout: p.Timeout, Server: map[string]string{}, GPUs: p.GPUs, GPUPrice: p.GPUPrice}
 	t.Options = wire.Options{Model: p.Model, Stream: !p.NoStream, Vocab: token.Universal(), MaxField: "max_tokens"}
 	if p.Body != "" {
 		t.Options.Body = []byte(p.Body)

@@ -124,7 +124,7 @@ func BenchmarkWriteParquet(b *testing.B) {
 
 func BenchmarkFramesOfParquet(b *testing.B) {
 	dir, _ := benchJournal(b)
-	if err := Finish(dir, func(Frame) {}); err != nil {
+	if err := Finish(dir, Frames(dir), func(Frame) {}); err != nil {
 		b.Fatal(err)
 	}
 	b.ReportAllocs()

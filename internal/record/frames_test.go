@@ -103,7 +103,7 @@ func TestFramesOfDamagedJournal(t *testing.T) {
 	if good != 1 || bad != 1 {
 		t.Errorf("%d frames and %d errors, want one of each", good, bad)
 	}
-	if err := Finish(dir, func(Frame) {}); !errors.Is(err, ErrCorrupt) {
+	if err := Finish(dir, Frames(dir), func(Frame) {}); !errors.Is(err, ErrCorrupt) {
 		t.Errorf("Finish: %v", err)
 	}
 	entries, _ := os.ReadDir(dir)

@@ -107,7 +107,7 @@ func TestConcurrentWriters(t *testing.T) {
 		}
 	}
 	check("journal")
-	if err := Finish(dir, func(Frame) {}); err != nil {
+	if err := Finish(dir, Frames(dir), func(Frame) {}); err != nil {
 		t.Fatal(err)
 	}
 	check("parquet")
@@ -276,7 +276,7 @@ func TestAfterClose(t *testing.T) {
 	if _, err := Create(dir); !errors.Is(err, fs.ErrExist) {
 		t.Errorf("Create over a journal: %v", err)
 	}
-	if err := Finish(dir, func(Frame) {}); err != nil {
+	if err := Finish(dir, Frames(dir), func(Frame) {}); err != nil {
 		t.Fatal(err)
 	}
 	if _, err := Create(dir); !errors.Is(err, fs.ErrExist) {

@@ -12,13 +12,13 @@ func TestLiveJournalIsNotFinished(t *testing.T) {
 		t.Fatal(err)
 	}
 	j.Done(&Row{ID: 1})
-	if err := Finish(dir, func(Frame) {}); !errors.Is(err, ErrLive) {
+	if err := Finish(dir, Frames(dir), func(Frame) {}); !errors.Is(err, ErrLive) {
 		t.Errorf("finish of a live journal: %v", err)
 	}
 	if err := j.Close(); err != nil {
 		t.Fatal(err)
 	}
-	if err := Finish(dir, func(Frame) {}); err != nil {
+	if err := Finish(dir, Frames(dir), func(Frame) {}); err != nil {
 		t.Errorf("finish of a closed journal: %v", err)
 	}
 }

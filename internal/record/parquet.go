@@ -42,12 +42,13 @@ func Live(dir string) error {
 
 // Finish turns the journal of a run directory into its Parquet files and
 // then removes it; a directory without a journal is left as it is. If it
-// fails the journal stays. On the way each frame is handed to see, as by
-// [Frames] up to the first error, also when nothing can be written.
-func Finish(dir string, see func(Frame)) error {
+// fails the journal stays. What is written are frames: those of [Frames], and
+// whatever a killed run's journal lacks. On the way each frame is handed to see,
+// up to the first error, also when nothing can be written.
+func Finish(dir string, frames iter.Seq2[Frame, error], see func(Frame)) error {
 	path := filepath.Join(dir, journalName)
 	if !hasJournal(dir) {
-		for f, err := range Frames(dir) {
+		for f, err := range frames {
 			if err != nil {
 				return err
 			}
@@ -64,7 +65,7 @@ func Finish(dir string, see func(Frame)) error {
 	seen := func(yield func(Frame, error) bool) {
 		read = true
 		goOn := true
-		for f, err := range Since(dir, 0) {
+		for f, err := range frames {
 			if err == nil {
 				see(f)
 			}

@@ -192,7 +192,7 @@ func TestRoundTrips(t *testing.T) {
 		if rapid.IntRange(0, 2).Draw(rt, "parquet") > 0 {
 			return // the files cost more time than the rest
 		}
-		if err := Finish(dir, func(Frame) {}); err != nil {
+		if err := Finish(dir, Frames(dir), func(Frame) {}); err != nil {
 			rt.Fatalf("finish: %v", err)
 		}
 		if d := want.diff(collect(rt, Frames(dir))); d != "" {

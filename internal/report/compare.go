@@ -20,6 +20,8 @@ type ComparisonModel struct {
 	Pairs    []PairModel
 	Clauses  []ClauseModel
 	Answers  []AnswerModel // of each side but the first
+
+	of *compare.Comparison // what a page draws
 }
 
 // PairModel is one load, or a capacity, of two sides.
@@ -42,7 +44,7 @@ type AnswerModel struct {
 
 // BuildComparison makes the model of a comparison.
 func BuildComparison(c *compare.Comparison) ComparisonModel {
-	m := ComparisonModel{}
+	m := ComparisonModel{of: c}
 	var others []string
 	for i, s := range c.Sides {
 		if i > 0 {
@@ -70,6 +72,9 @@ func BuildComparison(c *compare.Comparison) ComparisonModel {
 }
 
 func sideText(s compare.SideInfo) string {
+	if len(s.Files) > 0 {
+		return fmt.Sprintf("%s: another instrument, %s, %s", plain(s.Name), plain(s.Instrument), plural(len(s.Files), "file"))
+	}
 	runs := 0
 	for _, l := range s.Launches {
 		runs += len(l.Runs)
@@ -83,7 +88,18 @@ func sideText(s compare.SideInfo) string {
 
 // valuesText writes before → after, or all of many sides.
 func valuesText(d compare.Difference) string {
-	var parts []string
+	parts := valueTexts(d)
+	if len(slices.Compact(slices.Clone(parts))) == 1 { // all sides are mixed alike
+		return parts[0]
+	}
+	if len(parts) == 2 {
+		return parts[0] + " → " + parts[1]
+	}
+	return strings.Join(parts, " | ")
+}
+
+// valueTexts are those of each side.
+func valueTexts(d compare.Difference) (parts []string) {
 	for _, v := range d.Values {
 		text := plain(strings.Join(v, ", "))
 		switch {
@@ -94,13 +110,7 @@ func valuesText(d compare.Difference) string {
 		}
 		parts = append(parts, text)
 	}
-	if len(slices.Compact(slices.Clone(parts))) == 1 { // all sides are mixed alike
-		return parts[0]
-	}
-	if len(parts) == 2 {
-		return parts[0] + " → " + parts[1]
-	}
-	return strings.Join(parts, " | ")
+	return parts
 }
 
 func buildPair(c *compare.Comparison, p *compare.Pair) PairModel {
@@ -119,6 +129,8 @@ func buildPair(c *compare.Comparison, p *compare.Pair) PairModel {
 		few = p.Rows[0].Why
 	}
 	switch {
+	case p.Beside():
+		m.Title = append(m.Title, compare.OtherInstrument+", no verdict")
 	case few != "":
 		m.Title = append(m.Title, plain(compare.Undistinguished+" ("+few+")"))
 	case p.Launches[0] == p.Launches[1]:
@@ -126,7 +138,7 @@ func buildPair(c *compare.Comparison, p *compare.Pair) PairModel {
 	default:
 		m.Title = append(m.Title, fmt.Sprintf("%d and %d launches", p.Launches[0], p.Launches[1]))
 	}
-	m.table(p, few == "")
+	m.table(p, few == "" && !p.Beside())
 	m.legend(c, p)
 	return m
 }
@@ -138,7 +150,11 @@ func (m *PairModel) table(p *compare.Pair, verdicts bool) {
 		interval = "within-launch"
 	}
 	robust := slices.ContainsFunc(p.Rows, func(r compare.Row) bool { return r.Robust != nil })
-	m.Table.Head = []string{"", cut(plain(p.A), 10), cut(plain(p.B), 10), "change", interval}
+	a, b := heads(plain(p.A), plain(p.B))
+	m.Table.Head = []string{"", a, b, "change"}
+	if !p.Beside() {
+		m.Table.Head = append(m.Table.Head, interval)
+	}
 	if robust {
 		m.Table.Head = append(m.Table.Head, "HL")
 	}
@@ -159,9 +175,13 @@ func (m *PairModel) table(p *compare.Pair, verdicts bool) {
 			}
 			return quantity(x)
 		}
-		row := []string{name, of(r.A), of(r.B), changed(r.Change, r.ChangeIn), unknown}
-		if v := r.CI95; v != nil {
-			row[4] = signed(v[0], r.ChangeIn) + "…" + signed(v[1], r.ChangeIn)
+		row := []string{name, of(r.A), of(r.B), changed(r.Change, r.ChangeIn)}
+		switch v := r.CI95; {
+		case p.Beside():
+		case v == nil:
+			row = append(row, unknown)
+		default:
+			row = append(row, signed(v[0], r.ChangeIn)+"…"+signed(v[1], r.ChangeIn))
 		}
 		if robust {
 			cell := unknown
@@ -178,6 +198,26 @@ func (m *PairModel) table(p *compare.Pair, verdicts bool) {
 	if len(p.Rows) == 0 {
 		m.Table = Table{}
 	}
+}
+
+// heads shortens the sides' names to columns as narrow as tells them apart: at
+// the end, or at the beginning where they begin alike.
+func heads(a, b string) (string, string) {
+	ending := func(s string, n int) string {
+		if r := []rune(s); len(r) > n {
+			return "…" + strings.TrimLeft(string(r[len(r)-n+1:]), " ")
+		}
+		return s
+	}
+	for n := 10; n < max(len(a), len(b)); n += 10 {
+		if x, y := cut(a, n), cut(b, n); x != y {
+			return x, y
+		}
+		if x, y := ending(a, n), ending(b, n); x != y {
+			return x, y
+		}
+	}
+	return a, b
 }
 
 // signed writes a change: in percent, or in points of a share.
@@ -218,7 +258,7 @@ func (m *PairModel) legend(c *compare.Comparison, p *compare.Pair) {
 	for _, r := range p.Rows {
 		few = few || r.Few && r.Unit != "share"
 		robust = robust || r.Robust != nil
-		if r.CI95 == nil && missing == "" && r.Verdict != compare.Equivalent {
+		if r.CI95 == nil && missing == "" && r.Verdict != compare.Equivalent && !p.Beside() {
 			missing = r.NoInterval
 		}
 		if r.PAdjusted != nil && !r.PreRegistered {
@@ -306,6 +346,8 @@ func answer(c *compare.Comparison, v compare.Verdict) AnswerModel {
 		}
 	case compare.Equivalent:
 		m.Parts = []string{b + " is equivalent to " + a + " within " + within}
+	case compare.OtherInstrument:
+		m.Parts = []string{"no verdict on " + b + " beside " + a + ": measured by another instrument"}
 	case compare.NotCompared:
 		m.Parts = []string{b + " was not compared with " + a}
 		if v.Why != "" {

@@ -13,6 +13,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"pitot/internal/compare"
+	"pitot/internal/foreign"
 	"pitot/internal/result"
 )
 
@@ -75,7 +76,34 @@ func comparisons(t *testing.T) map[string]*compare.Comparison {
 	}
 	add("unstable", compare.Options{Clauses: clauses[:1]}, launches("a", 6, 1, heavy("stable")), launches("b", 6, 1, heavy("unstable")))
 	add("many", compare.Options{}, launches("a", 5, 1, nil), launches("b", 5, 0.8, newer), launches("c|<b>", 5, 1.1, func(run *result.Run, _ int) { run.Target.Model = "another-model" }))
+	service := func(run *result.Run, _ int) {
+		m := &run.Points[0].Metrics
+		m.Service, m.TPOTn1 = result.Service{TTFT: m.TTFT, E2E: m.E2E}, m.TPOT
+	}
+	add("beside", compare.Options{Clauses: clauses[:2]}, others("old|<i>\x1b[31m", "vllm bench serve", 81.2, 86.1), launches("new", 5, 1, service))
+	add("beside-three", compare.Options{}, launches("main", 5, 1, service), launches("new", 5, 1.2, service), others("guide", "guidellm", 90))
+	add("others", compare.Options{}, others("results/2026-10-01", "vllm bench serve", 81.2), others("results/2026-11-01", "vllm bench serve", 93.4))
 	return all
+}
+
+// others are files of another tool with times around these, at the load of
+// launches.
+func others(name, tool string, ttfts ...float64) compare.Side {
+	s := compare.Side{Name: name}
+	around := func(x float64, what string) *foreign.Summary {
+		return &foreign.Summary{What: what, Mean: float(1.04 * x), Percentiles: map[string]float64{"p50": x, "p99": 1.9 * x}}
+	}
+	for i, x := range ttfts {
+		r := &foreign.Result{Tool: tool, Version: "0.11", File: fmt.Sprintf("%s/%d.json", name, i), Model: "meta-llama/Llama-3.1-8B-Instruct", Dataset: "random|\x07", Points: []foreign.Point{{
+			Rate: float(4.5), OK: float(600 + x), Failed: float(3), RequestsPerS: float(4.4), OutputTokensPerS: float(6e4 / x), GoodPerS: float(4),
+			TTFT: around(x, "from sent"), TPOT: around(x/10, "it includes TTFT"), ITL: around(x/10, "gaps between events"),
+		}}}
+		if i > 0 {
+			r.Version, r.Notes = "0.12", []string{"the file is cut off: its last result is missing"}
+		}
+		s.Others = append(s.Others, r)
+	}
+	return s
 }
 
 func TestComparisons(t *testing.T) {
@@ -131,6 +159,24 @@ func TestComparisons(t *testing.T) {
 	for _, f := range files {
 		if !golden[f.Name()] {
 			t.Errorf("%s is nobody's", f.Name())
+		}
+	}
+}
+
+// Columns have the narrowest names that tell sides apart.
+func TestHeads(t *testing.T) {
+	for names, want := range map[[2]string][2]string{
+		{"before", "after"}:                                          {"before", "after"},
+		{"a", "a"}:                                                   {"a", "a"},
+		{"20261120-main", "20261121-main"}:                           {"20261120-…", "20261121-…"},
+		{"results/2026-10-01", "results/2026-11-01"}:                 {"…026-10-01", "…026-11-01"},
+		{"experiment-main-of-a-day", "experiment-next-of-a-day"}:     {"experiment-main-of-…", "experiment-next-of-…"},
+		{"experiment-é", "experiment-è"}:                             {"…eriment-é", "…eriment-è"},
+		{"experiments/one/20261120", "experiments/one/20261120 (2)"}: {"…/20261120", "…61120 (2)"},
+	} {
+		a, b := heads(names[0], names[1])
+		if got := [2]string{a, b}; got != want {
+			t.Errorf("%q: %q, want %q", names, got, want)
 		}
 	}
 }

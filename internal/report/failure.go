@@ -29,6 +29,9 @@ func (m *PointModel) failures(p *result.Point) {
 	if p.Outcome == "failing" {
 		m.Outcome = "the server failed"
 	}
+	if p.WentAway != nil {
+		m.Outcome = "the server went away " + seconds(*p.WentAway) + " after the load began: from then on every connection was refused"
+	}
 	if r.OK == r.Due {
 		return
 	}

@@ -82,7 +82,7 @@ func cases() map[string]*result.Run {
 	add("clean", 12_345, func(run *result.Run, p *result.Point) {
 		run.Notes = map[string]string{"launch": "3", "gpu": "H100 SXM"}
 		p.Throughput.PerGPU = &result.PerGPU{GPUs: 2, OutputTokensPerS: float(287.95)}
-		p.Cost = &result.Cost{USDPerMOutput: float(2.4021)}
+		p.Cost = &result.Cost{USDPerGPUHour: 2.5, USDPerMOutput: float(2.4021)}
 	})
 	add("flags", 2700, func(run *result.Run, p *result.Point) {
 		p.Verdict = result.ValidWithFlags
@@ -111,7 +111,7 @@ func cases() map[string]*result.Run {
 			{Spec: "tpot<50ms", Metric: "tpot", Value: float(15.98), Attained: float(1), Met: "yes"},
 			{Spec: "errors<1%", Metric: "errors", Value: float(0), Attained: float(1), Met: "yes"}}}
 		p.Goodput = &result.Goodput{RequestsPerS: 3.655, OutputTokensPerS: float(467.8)}
-		p.Cost = &result.Cost{USDPerMOutput: float(2.4021), USDPerMGoodOutput: float(2.957)}
+		p.Cost = &result.Cost{USDPerGPUHour: 2.5, USDPerMOutput: float(2.4021), USDPerMGoodOutput: float(2.957)}
 	})
 	add("slo-undecided", 85, func(run *result.Run, p *result.Point) {
 		why := "85 requests are too few for the claim, it needs 100"
@@ -211,6 +211,19 @@ func cases() map[string]*result.Run {
 		second.Verdict = result.ValidWithFlags
 		second.Checks = append([]result.Check{{Name: "window", Value: "2 s, slowest request 1.2 s", Limit: "≥ 2 × the slowest request", Status: "flag", Advice: "Measure longer with --duration."}}, p.Checks...)
 		run.Points = append(run.Points, second)
+	})
+	add("repeats", 12_345, func(run *result.Run, p *result.Point) {
+		p.SLO = &result.SLO{Spec: "p99 ttft<200ms", Attained: float(.999), Met: "yes"}
+		run.Points = append(run.Points, *p, *p)
+		run.Repeats = &result.Repeated{Load: p.Load.Value(), Points: []int{0, 1, 2}, Met: map[string]int{"yes": 2, "no": 1}, Covers: "this launch only",
+			Median: map[string]float64{"requests_per_s": 4.5, "output_tokens_per_s": 575, "ttft_ms.p50": 51.2, "ttft_ms.p99": 166, "slo.attained": .999},
+			Spread: map[string][2]float64{"requests_per_s": {4.4, 4.6}, "output_tokens_per_s": {563, 588.8}, "ttft_ms.p50": {51, 52}, "ttft_ms.p99": {150, 240}, "slo.attained": {.98, 1}, "e2e_ms.p99": {900, 2000}}}
+	})
+	add("went-away", 2700, func(run *result.Run, p *result.Point) {
+		p.WentAway, p.Outcome, p.Stability, p.StabilityWhy = float(12.34), "failing", "undecided", "the server went away"
+		p.Requests.OK, p.Requests.Failed, p.Requests.Unsent = 300, 100, 2300
+		p.Requests.Errors = map[string]int{"connect": 2400}
+		p.Requests.ErrorExamples = map[string]string{"connect": "connect to 127.0.0.1:8000: connect: connection refused"}
 	})
 	add("interrupted", 40, func(run *result.Run, p *result.Point) {
 		run.Interrupted = true

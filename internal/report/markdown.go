@@ -22,6 +22,9 @@ func (m Model) Markdown(w io.Writer) error {
 		m.Overview.markdown(p)
 		m.Points = nil // they are in run.json
 	}
+	if m.Repeats != nil {
+		m.Repeats.markdown(p)
+	}
 	for i := range m.Points {
 		m.Points[i].markdown(p)
 	}

@@ -20,8 +20,10 @@ type Model struct {
 	Facts    [][]string // of the run; the parts of a fact belong on one line
 	Warnings []string   // why the run is not whole
 	Overview *Overview  // of a sweep or a search, nil for others
+	Repeats  *Repeats   // of a load that was measured several times, nil for others
 	Points   []PointModel
 	Dir      string
+	Page     string // path of the run's page, "" if there is none
 
 	Claim      Claim
 	Figures    []Figure // beside the claim
@@ -77,6 +79,7 @@ func Build(run *result.Run, dir string) Model {
 		m.Warnings = append(m.Warnings, "nothing was measured: the run ended before its load began")
 	}
 	m.Overview = overview(run)
+	m.Repeats = repeats(run)
 	for i := range run.Points {
 		p := buildPoint(run, &run.Points[i])
 		if n := len(run.Points); n > 1 {
@@ -234,7 +237,7 @@ func (m *PointModel) headline(p *result.Point) {
 	if x := t.InputTokensPerS; x != nil {
 		add("%s input tok/s", quantity(*x))
 	}
-	if g := t.PerGPU; g != nil && g.OutputTokensPerS != nil {
+	if g := t.PerGPU; g != nil && g.GPUs > 1 && g.OutputTokensPerS != nil {
 		add("%s output tok/s per GPU", quantity(*g.OutputTokensPerS))
 	}
 	if c := p.Cost; c != nil && c.USDPerMOutput != nil {

@@ -232,7 +232,7 @@ func (o *Overview) spread(c *result.Curve) {
 		}
 		o.Spread.Rows = append(o.Spread.Rows, row)
 	}
-	o.Legend = append(o.Legend, "repeats: least and most, "+plain(c.Covers))
+	o.Legend = append(o.Legend, "repeats: least and most, "+plain(c.Repeats[0].Covers))
 }
 
 // output is what a point served; of one that was ended early it is not known.
@@ -335,7 +335,7 @@ func (o *Overview) text(p *printer, s Style) {
 
 func (o *Overview) markdown(p *printer) {
 	p.line("")
-	p.line("**%s** · %s", inMarkdown(strings.Join(o.Answer, " · ")), o.Verdict)
+	p.line("**%s**", o.Verdict) // the answer is the claim above
 	p.line("")
 	for _, f := range o.Facts {
 		p.item(inMarkdown(strings.Join(f, " · ")))

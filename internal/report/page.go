@@ -14,6 +14,7 @@ import (
 	"slices"
 	"strings"
 
+	"pitot/internal/compare"
 	"pitot/internal/result"
 	"pitot/internal/user"
 )
@@ -33,8 +34,9 @@ type section struct {
 	ID, Title, Text string
 	Charts          []*chart
 	Tables          []named
-	Absent          string // why there is nothing
-	Top             bool   // of the page, not of one of many points
+	Notes           []string // below the tables
+	Absent          string   // why there is nothing
+	Top             bool     // of the page, not of one of many points
 }
 
 // named is a table with a caption.
@@ -54,41 +56,62 @@ type pagePoint struct {
 // HTML writes the model as a page of its own: one file that asks no network for
 // anything.
 func (m Model) HTML(w io.Writer, page Page) error {
+	view := m.view(page)
+	lists := [][]section{view.Sections}
+	for _, p := range view.Points {
+		lists = append(lists, p.Sections)
+	}
+	var err error
+	if view.shell, err = newShell(view.Short+" · "+string(m.Claim.Verdict), slices.Concat(lists...)); err != nil {
+		return err
+	}
+	return writePage(w, "page.html", view)
+}
+
+// shell is what is around every page, whatever it shows.
+type shell struct {
+	Tab      string // what the browser's tab says
+	Policy   string
+	CSS      template.CSS
+	JS, Data template.JS
+}
+
+// newShell makes one that holds what the charts of some sections draw.
+func newShell(tab string, sections []section) (s shell, err error) {
 	css, err := pageFiles.ReadFile("page/page.css")
 	if err != nil {
-		return fmt.Errorf("write page: %w", err)
+		return s, fmt.Errorf("write page: %w", err)
 	}
 	js, err := pageFiles.ReadFile("page/page.js")
 	if err != nil {
-		return fmt.Errorf("write page: %w", err)
+		return s, fmt.Errorf("write page: %w", err)
 	}
-	t, err := template.New("page.html").Funcs(template.FuncMap{
-		"join":     func(list []string) string { return strings.Join(list, " · ") },
-		"trim":     strings.TrimSpace,
-		"unbroken": unbroken,
-	}).ParseFS(pageFiles, "page/page.html")
-	if err != nil {
-		return fmt.Errorf("write page: %w", err)
-	}
-	view := m.view(page)
 	charts := map[string]*chart{}
-	collect := func(list []section) {
-		for _, s := range list {
-			for _, c := range s.Charts {
-				charts[c.ID] = c
-			}
+	for _, s := range sections {
+		for _, c := range s.Charts {
+			charts[c.ID] = c
 		}
-	}
-	collect(view.Sections)
-	for _, p := range view.Points {
-		collect(p.Sections)
 	}
 	data, err := blockOf(charts)
 	if err != nil {
+		return s, fmt.Errorf("write page: %w", err)
+	}
+	policy := fmt.Sprintf("default-src 'none'; script-src %s; style-src %s; img-src data:; base-uri 'none'; form-action 'none'", hashOf(js), hashOf(css))
+	return shell{tab, policy, template.CSS(css), template.JS(js), template.JS(data)}, nil
+}
+
+// writePage fills one of the templates.
+func writePage(w io.Writer, name string, view any) error {
+	t, err := template.New(name).Funcs(template.FuncMap{
+		"join":     func(list []string) string { return strings.Join(list, " · ") },
+		"trim":     strings.TrimSpace,
+		"unbroken": unbroken,
+		"tone":     toneOf,
+		"chip":     chipOf,
+	}).ParseFS(pageFiles, "page/*.html")
+	if err != nil {
 		return fmt.Errorf("write page: %w", err)
 	}
-	view.CSS, view.JS, view.Data = template.CSS(css), template.JS(js), template.JS(data)
-	view.Policy = fmt.Sprintf("default-src 'none'; script-src %s; style-src %s; img-src data:; base-uri 'none'; form-action 'none'", hashOf(js), hashOf(css))
 	var body bytes.Buffer
 	if err := t.Execute(&body, view); err != nil {
 		return fmt.Errorf("write page: %w", err)
@@ -96,6 +119,19 @@ func (m Model) HTML(w io.Writer, page Page) error {
 	out := bufio.NewWriter(w)
 	_, _ = body.WriteTo(out) // Flush tells
 	return out.Flush()
+}
+
+// toneOf is the class of a word that stands out where it is written.
+func toneOf(word string) string {
+	switch word {
+	case "fail", string(result.Invalid), "failing", compare.Slower, compare.Worse:
+		return "bad"
+	case "flag", "unstable":
+		return "warn"
+	case compare.Faster, compare.Better:
+		return "good"
+	}
+	return ""
 }
 
 // hashOf names a script or a style in a content security policy.
@@ -107,9 +143,7 @@ func hashOf(text []byte) string {
 // pageView is what the template gets.
 type pageView struct {
 	Model
-	Policy   string
-	CSS      template.CSS
-	JS, Data template.JS
+	shell
 	Missing  []string
 	Sections []section // of the run as a whole
 	Points   []pagePoint
@@ -142,6 +176,9 @@ func (m Model) view(page Page) *pageView {
 			loads := &v.Sections[len(v.Sections)-1]
 			loads.Tables = append(loads.Tables, named{"Loads that were measured several times: the least and the most", *t})
 		}
+	}
+	if r := m.Repeats; r != nil {
+		v.Sections = append(v.Sections, section{ID: "repeats", Title: "Repeats", Tables: []named{{"One load, measured several times; " + strings.Join(r.Legend, " · "), r.Table}}})
 	}
 	for i := range m.Points {
 		p := pagePoint{PointModel: m.Points[i], ID: fmt.Sprintf("p%d", i+1)}

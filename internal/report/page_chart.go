@@ -21,7 +21,7 @@ type chart struct {
 	ID     string  `json:"-"`
 	Title  string  `json:"title"`
 	Note   string  `json:"-"`              // how to read it
-	Kind   string  `json:"kind,omitempty"` // "" for lines and dots, else "heat" or "traces"
+	Kind   string  `json:"kind,omitempty"` // "" for lines and dots, else "heat", "traces" or "rows"
 	X      axis    `json:"x"`
 	Y      axis    `json:"y"`
 	Series []drawn `json:"series,omitempty"`
@@ -31,12 +31,13 @@ type chart struct {
 	Wide   bool    `json:"-"`
 	Heat   *Heat   `json:"heat,omitempty"`
 	Traces *traces `json:"traces,omitempty"`
+	Rows   []row   `json:"rows,omitempty"`
 }
 
 type axis struct {
 	Name  string   `json:"name"`
 	Unit  string   `json:"unit,omitempty"`
-	Scale string   `json:"scale,omitempty"` // "" linear, "log", or "odds": log(share ÷ (1 − share))
+	Scale string   `json:"scale,omitempty"` // "" linear, "log", "odds": log(share ÷ (1 − share)), "change": log(1 + percent ÷ 100), or "points": linear and signed
 	Min   *float64 `json:"min,omitempty"`
 	Max   *float64 `json:"max,omitempty"`
 }
@@ -51,8 +52,24 @@ type drawn struct {
 	Lo     numbers  `json:"lo,omitempty"` // of an interval around Y, or around X of a distribution
 	Hi     numbers  `json:"hi,omitempty"`
 	Labels []string `json:"labels,omitempty"`
-	Dash   bool     `json:"dash,omitempty"`
+	Dash   int      `json:"dash,omitempty"`  // its pattern, 0 for none
 	Faint  bool     `json:"faint,omitempty"` // the line; its points are not
+	Aside  bool     `json:"aside,omitempty"` // dots behind the others, which have no name in the key
+}
+
+// row is one of those of a forest plot: a value with its interval.
+type row struct {
+	Name   string      `json:"name"`
+	At     float64     `json:"at"`
+	Lo     *float64    `json:"lo,omitempty"`
+	Hi     *float64    `json:"hi,omitempty"`
+	Band   *[2]float64 `json:"band,omitempty"` // where values are as good as none
+	Dots   numbers     `json:"dots,omitempty"` // what the value is of
+	Labels []string    `json:"labels,omitempty"`
+	Look   string      `json:"look"`           // class: a tone, or "good", "bad", "open" and "same" of a verdict
+	Text   string      `json:"text"`           // the value
+	Word   string      `json:"word,omitempty"` // what is said of it
+	Say    []string    `json:"say,omitempty"`  // more, to whoever points at it
 }
 
 // mark is a line or a region across a chart.
@@ -103,7 +120,7 @@ func drawable(list ...*chart) (out []*chart) {
 			continue
 		}
 		c.Series = slices.DeleteFunc(c.Series, func(d drawn) bool { return !d.Y.known() || !d.X.known() })
-		if len(c.Series) > 0 || c.Heat != nil && c.Heat.NX > 0 || c.Traces != nil && len(c.Traces.List) > 0 {
+		if len(c.Series) > 0 || len(c.Rows) > 0 || c.Heat != nil && c.Heat.NX > 0 || c.Traces != nil && len(c.Traces.List) > 0 {
 			out = append(out, c)
 		}
 	}
@@ -181,7 +198,7 @@ func curveCharts(run *result.Run) []*chart {
 	}
 	rates := func(id, title, unit string, served, good func(*result.Point) *float64) *chart {
 		c := &chart{ID: id, Title: title, Wide: id == "requests" && run.Curve != nil, X: over, Y: axis{Name: title, Unit: unit, Min: new(float64)}, Marks: marks,
-			Note: "What was served in all, and what of that was within the SLO."}
+			Note: "Throughput counts the answers that ended in the window, goodput those of the requests due in it that were within the SLO."}
 		if over.Scale == "log" {
 			c.Y.Scale, c.Y.Min = "log", nil
 		}
@@ -307,13 +324,19 @@ func paretoCharts(run *result.Run) []*chart {
 	if run.Curve == nil {
 		return nil
 	}
+	output := axis{Name: "Output", Unit: "tok/s", Min: new(float64)}
+	served := func(p *result.Point) *float64 { return p.Throughput.OutputTokensPerS }
+	if !slices.ContainsFunc(run.Points, func(p result.Point) bool { return p.Throughput.PerGPU == nil }) {
+		output.Name = "Output per GPU"
+		served = func(p *result.Point) *float64 { return p.Throughput.PerGPU.OutputTokensPerS }
+	}
 	front := func(id, title, note string, x axis, of func(*result.Point) *float64, on []int) *chart {
-		c := &chart{ID: id, Title: title, Note: note, X: x, Y: axis{Name: "Output", Unit: "tok/s", Min: new(float64)}}
+		c := &chart{ID: id, Title: title, Note: note, X: x, Y: output}
 		line := drawn{Name: "front", Kind: "line", Tone: 1}
 		rest := drawn{Name: "other loads", Kind: "dots", Tone: 5}
 		add := func(d *drawn, i int) {
 			p := &run.Points[i]
-			d.X, d.Y = append(d.X, orNaN(of(p))), append(d.Y, orNaN(p.Throughput.OutputTokensPerS))
+			d.X, d.Y = append(d.X, orNaN(of(p))), append(d.Y, orNaN(served(p)))
 			d.Labels = append(d.Labels, "load "+quantity(p.Load.Value()))
 		}
 		for _, i := range on {
@@ -375,7 +398,7 @@ func attainmentChart(run *result.Run) []*chart {
 		joint.Y = append(joint.Y, 100*orNaN(s.Attained))
 		for k, l := range s.Limits {
 			if k >= len(each) {
-				each = append(each, drawn{Name: plain(l.Spec), Kind: "line", Tone: k%4 + 2, X: at, Dash: true})
+				each = append(each, drawn{Name: plain(l.Spec), Kind: "line", Tone: k%4 + 2, X: at, Dash: 1})
 			}
 			each[k].Y = append(each[k].Y, 100*orNaN(l.Attained))
 		}
@@ -465,7 +488,7 @@ func viewCharts(prefix string, p *result.Point, s *Series) []*chart {
 			X:    axis{Name: x.title, Unit: "ms", Scale: "log"}, Y: axis{Name: "Share at most", Scale: "odds"},
 			Series: []drawn{
 				{Name: "response: from due", Kind: "step", Tone: 1, X: from.Value, Y: from.Share},
-				{Name: "service: from sent", Kind: "step", Tone: 2, X: to.Value, Y: to.Share, Dash: true},
+				{Name: "service: from sent", Kind: "step", Tone: 2, X: to.Value, Y: to.Share, Dash: 1},
 			}})
 	}
 	return drawable(list...)

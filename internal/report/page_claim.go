@@ -43,6 +43,8 @@ func (m *Model) conclude(run *result.Run) {
 	switch {
 	case m.Overview != nil:
 		m.claimOverview(run)
+	case m.Repeats != nil:
+		m.claimRepeats()
 	case len(m.Points) > 0:
 		m.claimPoint(&run.Points[0], &m.Points[0])
 	default:
@@ -140,7 +142,7 @@ func pointFigures(p *result.Point) (list []Figure) {
 		if ci, ok := t.CI95[key]; ok {
 			f.Note = quantity(ci[0]) + " to " + quantity(ci[1])
 		}
-		if g := t.PerGPU; g != nil && key == "output_tokens_per_s" && g.OutputTokensPerS != nil {
+		if g := t.PerGPU; g != nil && g.GPUs > 1 && key == "output_tokens_per_s" && g.OutputTokensPerS != nil {
 			f.Note = strings.TrimPrefix(f.Note+" · "+quantity(*g.OutputTokensPerS)+" per GPU", " · ")
 		}
 		list = append(list, f)
@@ -203,9 +205,11 @@ func (m *Model) claimOverview(run *result.Run) {
 	}
 	c.Sentence = sentence(strings.Join(o.Answer, ", "))
 	if k := run.Curve; k != nil {
+		if len(o.Answer) == 0 && len(k.Points) > 0 {
+			c.Sentence = straight(run)
+		}
 		switch {
-		case k.Knee != nil && k.Knee.CI95 != nil:
-			c.Interval = fmt.Sprintf("knee: 95 %% interval %s to %s%s", quantity(k.Knee.CI95[0]), quantity(k.Knee.CI95[1]), loadUnit(k.Over))
+		case k.Knee != nil && k.Knee.CI95 != nil: // the sentence has it
 		case k.NoKnee != "":
 			c.Interval = "no knee is quoted: " + plain(k.NoKnee)
 		default:
@@ -213,6 +217,16 @@ func (m *Model) claimOverview(run *result.Run) {
 		}
 		m.curveFigures(k, run)
 	}
+}
+
+// straight is what a curve shows that has neither a knee nor a saturation.
+func straight(run *result.Run) string {
+	_, at := loadsOf(run)
+	unit := loadUnit(run.Curve.Over)
+	if from := run.Curve.UnstableFrom; from != nil {
+		return "From " + loadValue(*from) + unit + " on the queue grows for as long as the load lasts."
+	}
+	return "From " + loadValue(at[0]) + " to " + loadValue(at[len(at)-1]) + unit + " there is neither a knee nor a saturation."
 }
 
 // sentence makes one of a phrase.
@@ -275,6 +289,14 @@ func (m *Model) curveFigures(k *result.Curve, run *result.Run) {
 		}
 		m.Figures = append(m.Figures, f)
 	}
+	if at, usd := cheapest(run); at >= 0 {
+		p := &run.Points[at]
+		f := Figure{Name: "Lowest cost", Value: "$" + quantity(usd), Unit: "per M output tokens", Note: "at " + quantity(p.Load.Value()) + " " + unit}
+		if p.SLO != nil {
+			f.Note += ", of those within the SLO"
+		}
+		m.Figures = append(m.Figures, f)
+	}
 	if k.UnstableFrom != nil {
 		m.Figures = append(m.Figures, Figure{Name: "Unstable from", Value: quantity(*k.UnstableFrom), Unit: unit, Note: "the queue grows"})
 	}
@@ -300,6 +322,26 @@ func mostGoodput(run *result.Run) int {
 	return at
 }
 
+// cheapest is the stable point at which output tokens cost least, and what they
+// cost there: those within the SLO where there is one; -1 where no price is known.
+func cheapest(run *result.Run) (at int, usd float64) {
+	at = -1
+	for i := range run.Points {
+		p := &run.Points[i]
+		if p.Cost == nil || p.Stability == "unstable" {
+			continue
+		}
+		x := p.Cost.USDPerMOutput
+		if p.SLO != nil {
+			x = p.Cost.USDPerMGoodOutput
+		}
+		if x != nil && (at < 0 || *x < usd) {
+			at, usd = i, *x
+		}
+	}
+	return at, usd
+}
+
 // limited says what limits the target, as far as the run tells.
 func limited(run *result.Run) (list []string) {
 	add := func(format string, args ...any) { list = append(list, fmt.Sprintf(format, args...)) }
@@ -318,9 +360,15 @@ func limited(run *result.Run) (list []string) {
 		for i := range run.Points {
 			p := &run.Points[i]
 			switch p.Outcome {
+			case "failing":
+				if p.WentAway != nil {
+					add("%s the server went away %s after the load began.", atLoad(p), seconds(*p.WentAway))
+					break
+				}
+				add("%s the server was %s.", atLoad(p), p.Outcome)
 			case "unstable":
 				add("%s the queue grew all the time: that is more than the server serves.", atLoad(p))
-			case "failing", "degraded":
+			case "degraded":
 				add("%s the server was %s.", atLoad(p), p.Outcome)
 			}
 			if p.SLO != nil && p.SLO.Met == "no" {
@@ -403,8 +451,8 @@ func conditions(run *result.Run, m *Model) (list []Condition) {
 	add("Requests", count(due)+" due in the windows of "+plural(len(run.Points), "point"))
 	price := ""
 	for i := range run.Points {
-		if c := run.Points[i].Cost; c != nil && c.USDPerMOutput != nil {
-			price = "see $ per million tokens"
+		if c := run.Points[i].Cost; c != nil && c.USDPerGPUHour > 0 {
+			price = fmt.Sprintf("$%.2f an hour and GPU", c.USDPerGPUHour)
 		}
 	}
 	add("Price", price)

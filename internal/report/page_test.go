@@ -8,6 +8,7 @@ import (
 	"strings"
 	"testing"
 
+	"pitot/internal/foreign"
 	"pitot/internal/record"
 	"pitot/internal/result"
 )
@@ -35,7 +36,7 @@ func TestFacesAgree(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			m := Build(run, "runs/x")
 			var text, md, sheet strings.Builder
-			for _, err := range []error{m.Text(&text, Style{}), m.Markdown(&md), m.CSV(&sheet)} {
+			for _, err := range []error{m.Text(&text, Style{}), m.Markdown(&md), foreign.CSV(&sheet, run)} {
 				if err != nil {
 					t.Fatal(err)
 				}
@@ -172,5 +173,22 @@ func TestConditions(t *testing.T) {
 				t.Errorf("%s is in the notes", c.Name)
 			}
 		}
+	}
+}
+
+// A curve that does not bend is no sweep that went wrong.
+func TestClaimOfStraightCurve(t *testing.T) {
+	run := serving(2000)
+	second := run.Points[0]
+	rate := 2 * *second.Load.Rate
+	second.Load.Rate = &rate
+	run.Points = append(run.Points, second)
+	run.Curve = &result.Curve{Over: "rate", Points: []int{0, 1}, NoKnee: "the curve does not bend enough"}
+	if got, want := Build(run, "").Claim.Sentence, "From 4.5 to 9 req/s there is neither a knee nor a saturation."; got != want {
+		t.Errorf("%q, want %q", got, want)
+	}
+	run.Curve.UnstableFrom = &rate
+	if got, want := Build(run, "").Claim.Sentence, "From 9 req/s on the queue grows for as long as the load lasts."; got != want {
+		t.Errorf("%q, want %q", got, want)
 	}
 }

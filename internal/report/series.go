@@ -8,8 +8,10 @@ import (
 	"math/bits"
 	"slices"
 
+	"pitot/internal/measure"
 	"pitot/internal/record"
 	"pitot/internal/result"
+	"pitot/internal/stat"
 )
 
 // Series is what happened at a point in a form that can be drawn. Its size is
@@ -175,17 +177,22 @@ type gather struct {
 type dot struct{ x, y int64 }
 
 // live is a request under way: its chunks until its row comes.
-type live struct{ chunks []stamp }
-
-type stamp struct {
-	t              int64
-	tokens, choice int32
-}
+type live struct{ chunks []measure.Stamp }
 
 // sample is a metric of the cohort: nanoseconds, or nanoseconds a token.
 type sample struct {
 	values []float64
 	longer int64 // not followed to their end
+}
+
+// add takes in the metric of one request, if it has it.
+func (s *sample) add(x float64, is measure.State) {
+	switch is {
+	case measure.Known:
+		s.values = append(s.values, x)
+	case measure.Longer:
+		s.longer++
+	}
 }
 
 // maxNear is how many ids a list is kept for.
@@ -274,7 +281,7 @@ func (g *gather) add(f *record.Frame) {
 	for i := range f.Chunks {
 		c := &f.Chunks[i]
 		l := g.live(c.Request)
-		l.chunks = append(l.chunks, stamp{c.T, c.Tokens, c.Choice})
+		l.chunks = append(l.chunks, measure.Stamp{T: c.T, Tokens: c.Tokens, Choice: c.Choice})
 	}
 	for i := range f.Rows {
 		r := &f.Rows[i]
@@ -285,11 +292,15 @@ func (g *gather) add(f *record.Frame) {
 }
 
 // row takes in a request with its chunks.
-func (g *gather) row(r *record.Row, chunks []stamp) {
+func (g *gather) row(r *record.Row, chunks []measure.Stamp) {
 	g.requests++
-	s := streamOf(r, chunks)
-	g.flow(r, &s)
-	if r.FirstToken >= 0 && r.Due >= 0 {
+	var events measure.Events
+	for i := range chunks {
+		events.Add(chunks[i].T, chunks[i].Tokens)
+	}
+	l := measure.LatencyOf(r, &events)
+	g.flow(r, chunks, &events)
+	if _, is := l.TTFT(measure.Response, g.end); is == measure.Known {
 		g.first = append(g.first, dot{r.Due, r.FirstToken - r.Due})
 	}
 	// What was under way when the load ended and belonged to no window was let go.
@@ -304,7 +315,7 @@ func (g *gather) row(r *record.Row, chunks []stamp) {
 	if !g.inWindow(r.Due) {
 		return
 	}
-	g.cohort(r, &s)
+	g.cohort(r, &l, chunks)
 	done := r.Done
 	if done < 0 {
 		done = g.end
@@ -321,7 +332,7 @@ func (g *gather) row(r *record.Row, chunks []stamp) {
 }
 
 // flow counts by stamp whatever falls in a bin, from any request.
-func (g *gather) flow(r *record.Row, s *stream) {
+func (g *gather) flow(r *record.Row, chunks []measure.Stamp, events *measure.Events) {
 	if r.Due >= 0 && r.Due < g.end {
 		g.due[g.at(r.Due)]++
 	}
@@ -346,7 +357,7 @@ func (g *gather) flow(r *record.Row, s *stream) {
 		}
 	}
 	switch {
-	case r.CompletionTokens >= 0 && len(s.chunks) == 0:
+	case r.CompletionTokens >= 0 && len(chunks) == 0:
 		end := r.LastToken
 		if end < 0 {
 			end = r.Done
@@ -354,99 +365,46 @@ func (g *gather) flow(r *record.Row, s *stream) {
 		if end >= 0 {
 			g.tokens[g.at(end)] += float64(r.CompletionTokens)
 		}
-	case len(s.chunks) > 0:
+	case len(chunks) > 0:
 		each, share := 0.0, 1.0 // tokens of a chunk: the usage spread over them, else as told
 		switch {
-		case r.CompletionTokens >= 0 && s.blind:
-			each = float64(r.CompletionTokens) / float64(len(s.chunks))
+		case r.CompletionTokens >= 0 && events.Blind:
+			each = float64(r.CompletionTokens) / float64(len(chunks))
 		case r.CompletionTokens >= 0:
-			share = float64(r.CompletionTokens) / float64(s.tokens)
-		case s.blind:
+			share = float64(r.CompletionTokens) / float64(events.Tokens)
+		case events.Blind:
 			each = 1
 		}
-		for i := range s.chunks {
-			c := &s.chunks[i]
+		for i := range chunks {
+			c := &chunks[i]
 			if each > 0 {
-				g.tokens[g.at(c.t)] += each
+				g.tokens[g.at(c.T)] += each
 			} else {
-				g.tokens[g.at(c.t)] += share * float64(c.tokens)
+				g.tokens[g.at(c.T)] += share * float64(c.Tokens)
 			}
 		}
 	}
 }
 
-// stream is what the chunks of a request say.
-type stream struct {
-	chunks  []stamp
-	tokens  int64 // as far as they are told
-	blind   bool  // some chunk did not tell
-	visible int64 // n_s, Unset if nobody knows
-	first   int64 // n_first
-}
-
-// streamOf reads them, by the definitions of TPOT: n_s is what usage counted
-// less what was never streamed, n_first what the first arrival brought.
-func streamOf(r *record.Row, chunks []stamp) stream {
-	s := stream{chunks: chunks, visible: record.Unset, first: int64(r.FirstTokens)}
-	var firstEvents, firstTokens int64
-	for i := range chunks {
-		c := &chunks[i]
-		s.tokens += int64(max(c.tokens, 0))
-		s.blind = s.blind || c.tokens <= 0
-		if c.t == chunks[0].t {
-			firstEvents++
-			firstTokens += int64(max(c.tokens, 0))
-		}
-	}
-	switch {
-	case r.CompletionTokens >= 0:
-		s.visible = max(0, int64(r.CompletionTokens)-int64(max(r.HiddenTokens, 0)))
-	case len(chunks) > 0 && !s.blind:
-		s.visible = s.tokens
-	}
-	switch {
-	case len(chunks) == 0:
-	case !s.blind:
-		s.first = firstTokens
-	case s.visible == int64(len(chunks)):
-		s.first = firstEvents
-	}
-	s.first = max(s.first, 1)
-	return s
-}
-
 // cohort adds a request that was due in the window to the distributions.
-func (g *gather) cohort(r *record.Row, s *stream) {
-	end := r.LastToken
-	if !r.Stream {
-		end = r.Done
-	}
-	if r.Outcome != record.OK {
-		end = record.Unset
-	}
-	g.since("e2e_ms", r, r.Due, end)
-	g.since("service.e2e_ms", r, r.Sent, end)
+func (g *gather) cohort(r *record.Row, l *measure.Latency, chunks []measure.Stamp) {
+	g.spread["ttft_ms"].add(l.TTFT(measure.Response, g.end))
+	g.spread["tpot_ms"].add(l.TPOT(g.end))
+	g.spread["e2e_ms"].add(l.E2E(measure.Response, g.end))
+	g.spread["service.ttft_ms"].add(l.TTFT(measure.Service, g.end))
+	g.spread["service.e2e_ms"].add(l.E2E(measure.Service, g.end))
 	g.in[0] = appendKnown(g.in[0], r.InputPlanned)
 	g.out[0] = appendKnown(g.out[0], r.OutputPlanned)
-	if r.Outcome == record.OK {
+	switch r.Outcome {
+	case record.OK:
 		g.in[1] = appendKnown(g.in[1], r.PromptTokens)
-		g.out[1] = appendKnown(g.out[1], r.CompletionTokens)
-	}
-	if !r.Stream {
-		return
-	}
-	g.since("ttft_ms", r, r.Due, r.FirstToken)
-	g.since("service.ttft_ms", r, r.Sent, r.FirstToken)
-	between := r.HiddenTokens > 0 && r.FirstAnswer > r.FirstToken
-	switch {
-	case r.Outcome == record.Failed:
-	case r.Outcome != record.OK:
-		g.spread["tpot_ms"].longer++
-	case end >= 0 && r.FirstToken >= 0 && s.visible > s.first && !between:
-		g.spread["tpot_ms"].values = append(g.spread["tpot_ms"].values, float64(end-r.FirstToken)/float64(s.visible-s.first))
-	}
-	if r.Outcome == record.OK || r.Outcome == record.Cut {
-		g.gaps.add(s.chunks)
+		g.out[1] = appendKnown(g.out[1], l.OutputTokens())
+		g.gaps.add(chunks)
+	case record.Cut:
+		g.gaps.add(chunks)
+		if len(chunks) > 0 {
+			g.gaps.longer++ // the one in which it was cut
+		}
 	}
 }
 
@@ -455,20 +413,6 @@ func appendKnown(list []int32, n int32) []int32 {
 		return list
 	}
 	return append(list, n)
-}
-
-// since adds an interval that ended, or one whose end was waited for in vain. A
-// cut request that got as far has a definite value; of a definite error nothing
-// counts.
-func (g *gather) since(name string, r *record.Row, from, to int64) {
-	s := g.spread[name]
-	switch {
-	case r.Outcome == record.Failed || from < 0:
-	case to >= 0:
-		s.values = append(s.values, float64(to-from))
-	default:
-		s.longer++
-	}
 }
 
 // scatter puts numbers in an order of its own (splitmix64's finaliser,
@@ -564,7 +508,7 @@ func ranks(sorted []float64, n int64, even int) Spread {
 // percentiles, and in equal steps of log(1 − p) above them.
 func rankList(n int64, even int) []int64 {
 	list := []int64{1, n}
-	at := func(p float64) { list = append(list, min(max(int64(math.Ceil(float64(n)*p)), 1), n)) }
+	at := func(p float64) { list = append(list, stat.Rank(n, p)) }
 	for i := 1; i < even; i++ {
 		at(float64(i) / float64(even))
 	}
@@ -582,6 +526,7 @@ func rankList(n int64, even int) []int64 {
 type gapCounts struct {
 	counts []int64
 	n      int64
+	longer int64 // those that a cut request was in
 }
 
 // A bin is the exponent of two and the six bits behind the leading one.
@@ -606,51 +551,31 @@ func gapEdge(bin int) int64 {
 	return (int64(1<<gapBits|bin&(1<<gapBits-1))+1)<<e - 1
 }
 
-// add counts the gaps of a stream, choice by choice: chunks of one stamp are one
-// arrival.
-func (g *gapCounts) add(chunks []stamp) {
-	if len(chunks) == 0 {
-		return
-	}
-	choice, several := chunks[0].choice, false
-	last := chunks[0].t
-	for i := range chunks[1:] {
-		c := &chunks[i+1]
-		if c.choice != choice {
-			several = true
-			continue
-		}
-		if c.t == last {
-			continue
-		}
-		g.counts[gapBin(max(0, c.t-last))]++
+// add counts the gaps of a stream.
+func (g *gapCounts) add(chunks []measure.Stamp) {
+	measure.Gaps(chunks, func(ns int64) {
+		g.counts[gapBin(ns)]++
 		g.n++
-		last = c.t
-	}
-	if !several {
-		return
-	}
-	rest := slices.DeleteFunc(slices.Clone(chunks), func(c stamp) bool { return c.choice == choice })
-	g.add(rest)
+	})
 }
 
 // spread is the distribution at the edges of the bins.
 func (g *gapCounts) spread(even int) Spread {
-	s := Spread{N: g.n}
-	list := rankList(g.n, even)
+	s := Spread{N: g.n + g.longer}
+	list := rankList(s.N, even)
 	var upTo int64
 	for bin, n := range g.counts {
 		if n == 0 {
 			continue
 		}
 		upTo += n
-		reached := false
+		reached := upTo == g.n
 		for len(list) > 0 && list[0] <= upTo {
 			list, reached = list[1:], true
 		}
 		if reached {
 			s.Value = append(s.Value, float64(gapEdge(bin))/1e6)
-			s.Share = append(s.Share, float64(upTo)/float64(g.n))
+			s.Share = append(s.Share, float64(upTo)/float64(s.N))
 		}
 	}
 	return s
@@ -700,18 +625,18 @@ func newHeat(end int64, size detail) heat {
 	return heat{nx: nx, ny: size.heatY, dx: dx, dy: 1e6, cells: make([]int64, nx*size.heatY)}
 }
 
-func (h *heat) add(due int64, chunks []stamp) {
+func (h *heat) add(due int64, chunks []measure.Stamp) {
 	if len(chunks) == 0 || due < 0 {
 		return
 	}
 	h.any = true
 	x := min(int(due/h.dx), h.nx-1)
-	for (chunks[len(chunks)-1].t-due)/h.dy >= int64(h.ny) {
+	for (chunks[len(chunks)-1].T-due)/h.dy >= int64(h.ny) {
 		h.widen()
 	}
 	for i := range chunks {
-		y := min(max((chunks[i].t-due)/h.dy, 0), int64(h.ny-1))
-		h.cells[int(y)*h.nx+x] += int64(max(chunks[i].tokens, 1))
+		y := min(max((chunks[i].T-due)/h.dy, 0), int64(h.ny-1))
+		h.cells[int(y)*h.nx+x] += int64(max(chunks[i].Tokens, 1))
 	}
 }
 
@@ -750,7 +675,7 @@ func (t *top) wants(rank uint64) bool {
 	return len(t.heap) < t.size || t.size > 0 && rank > t.heap[0].rank
 }
 
-func (t *top) add(r Trace, chunks []stamp) {
+func (t *top) add(r Trace, chunks []measure.Stamp) {
 	if len(t.heap) == t.size {
 		r.Chunks = t.heap[0].Chunks[:0] // its memory
 		t.heap[0] = r
@@ -762,7 +687,7 @@ func (t *top) add(r Trace, chunks []stamp) {
 	}
 	at := slices.IndexFunc(t.heap, func(x Trace) bool { return x.ID == r.ID && x.rank == r.rank })
 	for i := range chunks {
-		t.heap[at].Chunks = append(t.heap[at].Chunks, max(0, chunks[i].t-r.Due))
+		t.heap[at].Chunks = append(t.heap[at].Chunks, max(0, chunks[i].T-r.Due))
 	}
 	for i := 0; ; {
 		low := i

@@ -10,6 +10,7 @@ import (
 
 	"pitot/internal/record"
 	"pitot/internal/result"
+	"pitot/internal/stat"
 )
 
 // gathered makes the series of one point from frames.
@@ -99,7 +100,7 @@ func TestRanks(t *testing.T) {
 			t.Fatalf("%d values", len(s.Value))
 		}
 		for _, p := range []float64{.5, .9, .95, .99, .999} {
-			if want := math.Ceil(float64(n) * p); !slices.Contains(s.Value, max(1, want)) {
+			if want := stat.Rank(int64(n), p); !slices.Contains(s.Value, float64(want)) {
 				t.Fatalf("no X(⌈%v·%d⌉)", p, n)
 			}
 		}

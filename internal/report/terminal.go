@@ -65,6 +65,9 @@ func (m Model) Text(w io.Writer, s Style) error {
 		m.Overview.text(p, s)
 		m.Points = nil // they are in the other formats
 	}
+	if m.Repeats != nil {
+		m.Repeats.text(p, s)
+	}
 	for i := range m.Points {
 		if i > 0 || m.Points[i].Ordinal != "" {
 			p.line("")
@@ -73,6 +76,9 @@ func (m Model) Text(w io.Writer, s Style) error {
 	}
 	if m.Dir != "" {
 		p.line("%s", s.dim("saved in "+m.Dir))
+	}
+	if m.Page != "" {
+		p.line("%s", s.dim("open "+m.Page))
 	}
 	return p.err
 }

@@ -11,14 +11,16 @@ type Curve struct {
 	UnstableFrom *float64    `json:"unstable_from"` // lowest load at which the backlog grew, null if at none
 	Pareto       Pareto      `json:"pareto"`
 	Repeats      []Repeated  `json:"repeats,omitempty"` // loads that were measured more than once
-	Covers       string      `json:"covers,omitempty"`  // what their spread is a spread of
 }
 
 // Repeated is a load that was measured more than once.
 type Repeated struct {
 	Load   float64               `json:"load"`
 	Points []int                 `json:"points"`
-	Spread map[string][2]float64 `json:"spread"` // least and most of a value over them: "ttft_ms.p99"
+	Median map[string]float64    `json:"median"`           // of a value over them, as "ttft_ms.p99"; of an even number the lower of the two in the middle. None where a point does not have it
+	Spread map[string][2]float64 `json:"spread"`           // its least and most, over the points that have it
+	Met    map[string]int        `json:"met,omitempty"`    // points by how the SLO came out: "yes", "no", "undecided"
+	Covers string                `json:"covers,omitempty"` // what the spread is a spread of
 }
 
 // Knee is the load from which more of it buys little throughput for much

@@ -22,6 +22,7 @@ type Run struct {
 	Notes       map[string]string `json:"notes"`
 	Launch      string            `json:"launch,omitempty"` // which start of the server: the unit of replication
 	Points      []Point           `json:"points"`
+	Repeats     *Repeated         `json:"repeats,omitempty"`  // of one load that was measured several times
 	Curve       *Curve            `json:"curve,omitempty"`    // of a sweep
 	Capacity    *Capacity         `json:"capacity,omitempty"` // of a search
 	Verdict     Verdict           `json:"verdict"`
@@ -84,6 +85,7 @@ type Point struct {
 	InFlight     []float64        `json:"in_flight,omitempty"`   // time means in equal blocks of the window, of requests between due and done
 	Growth       *Growth          `json:"growth,omitempty"`      // of the requests in flight; none in a closed loop
 	EndedEarly   string           `json:"ended_early,omitempty"` // why the window is shorter than was asked for
+	WentAway     *float64         `json:"went_away_s,omitempty"` // seconds after the load began, from when on the target refused every connection
 	Until        *Until           `json:"until,omitempty"`       // of a window that was to end when a value is known well enough
 	Outcome      string           `json:"outcome"`               // "ok", "degraded", "unstable" or "failing": the server's, not the instrument's
 	Classes      map[string]Class `json:"classes,omitempty"`
@@ -184,6 +186,7 @@ type PerGPU struct {
 
 // Cost is the price of a million output tokens at this load.
 type Cost struct {
+	USDPerGPUHour     float64  `json:"usd_per_gpu_hour"`
 	USDPerMOutput     *float64 `json:"usd_per_m_output"`
 	USDPerMGoodOutput *float64 `json:"usd_per_m_good_output"`
 }

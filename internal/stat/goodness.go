@@ -14,8 +14,7 @@ const (
 // AndersonDarling measures how far gaps are from exponential ones with their
 // own mean, with weight on both tails:
 // A² = −n − Σ(2i−1)[ln F(x₍ᵢ₎) + ln(1−F(x₍ₙ₊₁₋ᵢ₎))]/n; adjusted is
-// A²(1 + 0.6/n). With over 10,000 gaps it also rejects the timer's noise: look
-// at the effect too (KSExponential).
+// A²(1 + 0.6/n). With over 10,000 gaps it also rejects the timer's noise.
 //
 // ok is false without gaps and if one is not positive.
 func AndersonDarling(gaps []float64) (a2, adjusted float64, ok bool) {
@@ -29,19 +28,6 @@ func AndersonDarling(gaps []float64) (a2, adjusted float64, ok bool) {
 		a2 -= float64(2*i+1) / n * (math.Log(-math.Expm1(-x)) - xs[len(xs)-1-i])
 	}
 	return a2, a2 * (1 + 0.6/n), true
-}
-
-// KSExponential is the Kolmogorov-Smirnov distance sup|F̂ − F| between gaps and
-// the exponential distribution with their own mean. ok is false without gaps
-// and if one is negative or all are 0.
-func KSExponential(gaps []float64) (distance float64, ok bool) {
-	xs, ok := byMean(gaps)
-	n := float64(len(xs))
-	for i, x := range xs {
-		f := -math.Expm1(-x)
-		distance = max(distance, f-float64(i)/n, float64(i+1)/n-f)
-	}
-	return distance, ok
 }
 
 // byMean gives xs sorted and divided by their mean.

@@ -64,27 +64,3 @@ func TestAndersonDarlingLimits(t *testing.T) {
 	five.within(t, "beyond the limit of 5 %", .035, .065)
 	one.within(t, "beyond the limit of 1 %", .004, .018)
 }
-
-func TestKSExponential(t *testing.T) {
-	// The gaps in the middle of tenths of the law are half a tenth off, after
-	// scaling to their own mean a little more.
-	gaps := make([]float64, 1000)
-	for i := range gaps {
-		gaps[i] = -math.Log(1 - (float64(i)+.5)/1000)
-	}
-	if d, ok := KSExponential(gaps); !ok || d < .0005 || d > .001 {
-		t.Errorf("exponential: %g", d)
-	}
-	// A constant gap: F jumps from 0 to 1 where the law has 1 − 1/e.
-	if d, ok := KSExponential([]float64{5, 5, 5, 5}); !ok || !near(d, 1-1/math.E, 1e-12) {
-		t.Errorf("constant: %g", d)
-	}
-	if d, ok := KSExponential([]float64{0, 0, 0, 4}); !ok || !near(d, .75, 1e-12) {
-		t.Errorf("bursts: %g", d)
-	}
-	for _, gaps := range [][]float64{nil, {0, 0}, {-1, 3}} {
-		if _, ok := KSExponential(gaps); ok {
-			t.Errorf("%v", gaps)
-		}
-	}
-}

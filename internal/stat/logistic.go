@@ -43,11 +43,6 @@ type Logistic struct {
 	Reason          string     // why there is no fit; empty if there is one
 }
 
-// P is the share of violations that the fit expects at a load.
-func (f Logistic) P(load float64) float64 {
-	return sigmoid(f.A + f.B*math.Log(load/f.Centre))
-}
-
 // FitLogistic fits shares of violations by quasi-binomial logistic regression
 // on the logarithm of the load (McCullagh and Nelder, "Generalized Linear
 // Models", 1989, sections 4.4 and 4.5). Violations come in bursts, so the

@@ -120,8 +120,8 @@ func TestLogistic(t *testing.T) {
 	if u := FitLogistic(scaled, Prior{}).LoadAt(.01, .95, .05); !near(u.Load, 60*v.Load, 1e-9) || !near(u.Hi, 60*v.Hi, 1e-9) || !near(u.SE, v.SE, 1e-7) {
 		t.Errorf("%+v in other units is %+v", v, u)
 	}
-	if !near(f.P(v.Load), .01, 1e-9) {
-		t.Errorf("P at the load is %g", f.P(v.Load))
+	if p := sigmoid(f.A + f.B*math.Log(v.Load/f.Centre)); !near(p, .01, 1e-9) {
+		t.Errorf("P at the load is %g", p)
 	}
 }
 

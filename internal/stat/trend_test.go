@@ -2,10 +2,7 @@ package stat
 
 import (
 	"math"
-	"math/rand/v2"
 	"testing"
-
-	"pgregory.net/rapid"
 
 	"pitot/bench/stat/queue"
 )
@@ -87,60 +84,4 @@ func TestJudgeBacklog(t *testing.T) {
 			t.Errorf("%v: %+v, want %s", c, b, c.want)
 		}
 	}
-}
-
-// scipy.optimize.isotonic_regression
-func TestIsotonic(t *testing.T) {
-	got := Isotonic([]float64{1, 3, 2, 4, 3, 5, 1}, []float64{1, 1, 2, 1, 1, 1, 3})
-	for i, want := range []float64{1, 7. / 3, 7. / 3, 2.5, 2.5, 2.5, 2.5} {
-		if !near(got[i], want, 1e-12) {
-			t.Fatalf("%v", got)
-		}
-	}
-	if len(Isotonic(nil, nil)) != 0 {
-		t.Error("nothing gives nothing")
-	}
-}
-
-// It rises, keeps the weighted sum, leaves rising values alone, and no other
-// rising sequence drawn is nearer.
-func TestIsotonicIsNearest(t *testing.T) {
-	rapid.Check(t, func(t *rapid.T) {
-		n := rapid.IntRange(1, 30).Draw(t, "n")
-		rng := rand.New(rand.NewPCG(rapid.Uint64().Draw(t, "seed"), 1))
-		ys, ws := make([]float64, n), make([]float64, n)
-		for i := range ys {
-			ys[i], ws[i] = rng.NormFloat64()+.1*float64(i), .1+rng.ExpFloat64()
-		}
-		fit := Isotonic(ys, ws)
-		distance := func(xs []float64) (d float64) {
-			for i, x := range xs {
-				d += ws[i] * (x - ys[i]) * (x - ys[i])
-			}
-			return d
-		}
-		var excess float64
-		for i := range fit {
-			excess += ws[i] * (fit[i] - ys[i])
-			if i > 0 && fit[i] < fit[i-1] {
-				t.Fatalf("%v falls", fit)
-			}
-		}
-		if math.Abs(excess) > 1e-9 {
-			t.Errorf("the sum changes by %g", excess)
-		}
-		other := make([]float64, n)
-		x := fit[0] - rng.ExpFloat64()
-		for i := range other {
-			other[i] = x + .9*(fit[i]-x) // between the fit and a constant: it rises too
-		}
-		if distance(other) < distance(fit)-1e-9 {
-			t.Errorf("%v is nearer than %v", other, fit)
-		}
-		for i, x := range Isotonic(fit, ws) {
-			if !near(x, fit[i], 1e-9) {
-				t.Fatalf("%v is changed once more", fit)
-			}
-		}
-	})
 }

@@ -89,9 +89,10 @@ func CurveOf(points []result.Point) *result.Curve {
 	for _, p := range byLoad(seen) {
 		c.Points = append(c.Points, p.Index)
 	}
-	c.Repeats = repeats(points, seen)
-	if len(c.Repeats) > 0 {
-		c.Covers = ThisLaunch
+	for _, group := range byEqualLoad(seen) {
+		if len(group) > 1 {
+			c.Repeats = append(c.Repeats, repeated(points, group))
+		}
 	}
 	sorted := merged(seen)
 	for i := len(sorted) - 1; i >= 0 && sorted[i].Stability != stat.Stable; i-- { // one below a stable load was chance

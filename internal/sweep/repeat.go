@@ -77,41 +77,61 @@ func middleOf(group []CurvePoint) CurvePoint {
 	return p
 }
 
-// repeats are the loads that were measured more than once, and how far they
-// came out apart.
-func repeats(points []result.Point, seen []CurvePoint) (out []result.Repeated) {
-	for _, group := range byEqualLoad(seen) {
-		if len(group) < 2 {
-			continue
-		}
-		r := result.Repeated{Load: group[0].Load, Spread: map[string][2]float64{}}
-		values := map[string][]float64{}
-		note := func(name string, x *float64) {
-			if x != nil {
-				values[name] = append(values[name], *x)
-			}
-		}
-		for _, g := range group {
-			r.Points = append(r.Points, g.Index)
-			p := &points[g.Index]
-			note("requests_per_s", p.Throughput.RequestsPerS)
-			note("output_tokens_per_s", p.Throughput.OutputTokensPerS)
-			for name, s := range map[string]*result.Summary{"ttft_ms": p.Metrics.TTFT, "tpot_ms": p.Metrics.TPOT, "e2e_ms": p.Metrics.E2E} {
-				if s != nil {
-					note(name+".p50", s.P50)
-					note(name+".p99", s.P99)
-				}
-			}
-			if p.SLO != nil {
-				note("slo.attained", p.SLO.Attained)
-			}
-		}
-		for name, xs := range values {
-			if len(xs) > 1 { // one is no spread
-				r.Spread[name] = [2]float64{slices.Min(xs), slices.Max(xs)}
-			}
-		}
-		out = append(out, r)
+// Repeats says what the points of a run together show that measured one load
+// several times; nil for a run of one point.
+func Repeats(points []result.Point) *result.Repeated {
+	if len(points) < 2 {
+		return nil
 	}
-	return out
+	group := make([]CurvePoint, len(points))
+	for i := range points {
+		group[i] = PointOf(i, &points[i])
+	}
+	r := repeated(points, group)
+	return &r
+}
+
+// repeated is a load that was measured more than once: the median of each value
+// over its points, and how far they came out apart. A percentile is not
+// averaged: the median is the value of one of the points.
+func repeated(points []result.Point, group []CurvePoint) result.Repeated {
+	r := result.Repeated{Load: group[0].Load, Median: map[string]float64{}, Spread: map[string][2]float64{}, Covers: ThisLaunch}
+	values := map[string][]float64{}
+	note := func(name string, x *float64) {
+		if x != nil {
+			values[name] = append(values[name], *x)
+		}
+	}
+	for _, g := range group {
+		r.Points = append(r.Points, g.Index)
+		p := &points[g.Index]
+		note("requests_per_s", p.Throughput.RequestsPerS)
+		note("output_tokens_per_s", p.Throughput.OutputTokensPerS)
+		for name, s := range map[string]*result.Summary{"ttft_ms": p.Metrics.TTFT, "tpot_ms": p.Metrics.TPOT, "stall_ms": p.Metrics.Stall, "e2e_ms": p.Metrics.E2E} {
+			if s != nil {
+				note(name+".p50", s.P50)
+				note(name+".p99", s.P99)
+			}
+		}
+		if p.Goodput != nil {
+			note("goodput.requests_per_s", &p.Goodput.RequestsPerS)
+		}
+		if p.SLO != nil {
+			note("slo.attained", p.SLO.Attained)
+			if r.Met == nil {
+				r.Met = map[string]int{}
+			}
+			r.Met[p.SLO.Met]++
+		}
+	}
+	for name, xs := range values {
+		stat.SortFloat64(xs)
+		if len(xs) == len(group) {
+			r.Median[name] = stat.Percentile(xs, .5)
+		}
+		if len(xs) > 1 { // one is no spread
+			r.Spread[name] = [2]float64{xs[0], xs[len(xs)-1]}
+		}
+	}
+	return r
 }

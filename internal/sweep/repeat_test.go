@@ -4,6 +4,7 @@ import (
 	"slices"
 	"testing"
 
+	"pitot/internal/result"
 	"pitot/internal/stat"
 )
 
@@ -38,11 +39,11 @@ func TestCurveOfRepeats(t *testing.T) {
 	if thrice.Knee.Load != once.Knee.Load || *thrice.UnstableFrom != *once.UnstableFrom {
 		t.Errorf("knee %+v, unstable from %v", thrice.Knee, *thrice.UnstableFrom)
 	}
-	if len(thrice.Points) != 33 || len(thrice.Repeats) != 11 || thrice.Covers != ThisLaunch || once.Repeats != nil {
-		t.Fatalf("%d points, %d repeated loads, covers %q", len(thrice.Points), len(thrice.Repeats), thrice.Covers)
+	if len(thrice.Points) != 33 || len(thrice.Repeats) != 11 || thrice.Repeats[0].Covers != ThisLaunch || once.Repeats != nil {
+		t.Fatalf("%d points, %d repeated loads, covers %q", len(thrice.Points), len(thrice.Repeats), thrice.Repeats[0].Covers)
 	}
 	r := thrice.Repeats[0]
-	if r.Load != 1 || !slices.Equal(r.Points, []int{1, 12, 23}) || r.Spread["e2e_ms.p50"] != [2]float64{80, 150} {
+	if r.Load != 1 || !slices.Equal(r.Points, []int{1, 12, 23}) || r.Spread["e2e_ms.p50"] != [2]float64{80, 150} || r.Median["e2e_ms.p50"] != 100 {
 		t.Errorf("%+v", r)
 	}
 	// The front names the repeats with the median latency.
@@ -61,5 +62,31 @@ func TestMiddleOfUndecided(t *testing.T) {
 	group[1].Stability = stat.Stable
 	if got := middleOf(group).Stability; got != stat.Stable {
 		t.Errorf("most are stable, together %s", got)
+	}
+}
+
+// Of the repeats of one load a median is given where all have the value, and a
+// spread where two have.
+func TestRepeats(t *testing.T) {
+	at := func(ttft, attained float64, met string) result.Point {
+		p := result.Point{Metrics: result.Metrics{TTFT: &result.Summary{P50: &ttft}}, SLO: &result.SLO{Met: met, Attained: &attained}}
+		if ttft == 0 {
+			p.Metrics.TTFT = nil
+		}
+		return p
+	}
+	if Repeats([]result.Point{at(1, 1, "yes")}) != nil {
+		t.Error("one point is repeated")
+	}
+	r := Repeats([]result.Point{at(30, .99, "yes"), at(10, .9, "no"), at(20, .98, "yes"), at(40, 1, "yes")})
+	if r.Median["ttft_ms.p50"] != 20 || r.Spread["ttft_ms.p50"] != [2]float64{10, 40} || r.Median["slo.attained"] != .98 {
+		t.Errorf("%+v", r)
+	}
+	if r.Met["yes"] != 3 || r.Met["no"] != 1 || r.Met["undecided"] != 0 || !slices.Equal(r.Points, []int{0, 1, 2, 3}) {
+		t.Errorf("%+v", r)
+	}
+	r = Repeats([]result.Point{at(30, 1, "yes"), at(0, 1, "yes"), at(20, 1, "yes")})
+	if _, known := r.Median["ttft_ms.p50"]; known || r.Spread["ttft_ms.p50"] != [2]float64{20, 30} {
+		t.Errorf("%+v", r)
 	}
 }

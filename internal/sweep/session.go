@@ -80,10 +80,7 @@ func (s *Session) Probe(ctx context.Context, p Probe) (Seen, error) {
 		seen.Residence = *e.Mean / 1e3
 	}
 	if seen.Failed {
-		s.died = &point.TargetError{
-			Msg:  fmt.Sprintf("the target went away at %s%s", s.named(p.Load), example(m.Requests.ErrorExamples)),
-			Hint: "start it again and go on with --resume",
-		}
+		s.died = s.wentAway(p.Load, &m.Point)
 	}
 	if r := m.Throughput.RequestsPerS; r != nil {
 		s.served = *r
@@ -96,11 +93,22 @@ func (s *Session) Probe(ctx context.Context, p Probe) (Seen, error) {
 // gone says that nobody took a good part of the requests: that is no load too
 // high, but a server that is not there any more.
 func gone(p *result.Point) bool {
-	return float64(p.Requests.Errors[record.ErrConnect]) >= 0.05*float64(p.Requests.Due)
+	return p.WentAway != nil || float64(p.Requests.Errors[record.ErrConnect]) >= 0.05*float64(p.Requests.Due)
+}
+
+// wentAway says at which load the target did.
+func (s *Session) wentAway(load float64, p *result.Point) error {
+	return &point.TargetError{
+		Msg:  fmt.Sprintf("the target went away at %s%s", s.named(load), example(p.Requests.ErrorExamples)),
+		Hint: "start it again and go on with --resume",
+	}
 }
 
 // example is what was said of a failed request.
 func example(said map[string]string) string {
+	if refused := said[record.ErrConnect]; refused != "" {
+		return ": " + refused
+	}
 	for _, class := range slices.Sorted(maps.Keys(said)) {
 		return ": " + said[class]
 	}
@@ -187,11 +195,15 @@ func (s *Session) Result(c Capacity, objective slo.Spec) *result.Capacity {
 	return r
 }
 
-// Complete gives the run of a sweep or a search that was killed what can be
-// said of its points; it says whether the run is such a one.
+// Complete gives a run of many points that was killed what can be said of them
+// together; it says whether the run is such a one.
 func Complete(run *result.Run) bool {
-	if len(run.Points) == 0 || run.Points[0].Stage == "" {
+	if len(run.Points) == 0 {
 		return false
+	}
+	if run.Points[0].Stage == "" {
+		run.Repeats = Repeats(run.Points)
+		return run.Repeats != nil
 	}
 	if run.Points[0].Stage == curveStage {
 		run.Curve = CurveOf(run.Points)
@@ -324,6 +336,9 @@ func (s *Session) Sweep(ctx context.Context, loads *Loads, window point.Load) er
 		s.view.Say(line)
 		if err := ctx.Err(); err != nil {
 			return err
+		}
+		if gone(&m.Point) {
+			return s.wentAway(x, &m.Point)
 		}
 	}
 }

@@ -50,7 +50,7 @@
   // is as far as from 90 % to 99 %.
   const odds = p => Math.log(Math.max(p, 1e-9) / Math.max(1 - p, 1e-9));
   function scale(axis, values, from, to, narrowed) {
-    const f = axis.scale === 'log' ? Math.log : axis.scale === 'odds' ? odds : v => v;
+    const f = axis.scale === 'log' ? Math.log : axis.scale === 'odds' ? odds : axis.scale === 'change' ? v => Math.log1p(Math.max(v, -99.9) / 100) : v => v;
     let lo = Infinity, hi = -Infinity;
     for (const v of values) {
       if (!known(v) || (axis.scale === 'log' && v <= 0)) continue;
@@ -65,6 +65,9 @@
     } else if (axis.scale === 'log') {
       if (!narrowed && hi / lo < 1.5) [lo, hi] = [lo / 1.3, hi * 1.3];
       else if (!narrowed) [lo, hi] = [lo / 1.06, hi * 1.06];
+    } else if (axis.scale === 'change' || axis.scale === 'points') {
+      if (known(axis.min)) lo = axis.min;
+      if (known(axis.max)) hi = axis.max;
     } else {
       if (lo === hi) [lo, hi] = [lo - (Math.abs(lo) || 1) / 2, hi + (Math.abs(hi) || 1) / 2];
       else if (!narrowed) hi += (hi - lo) * 0.06;
@@ -81,12 +84,26 @@
     s.to = to;
     s.invert = p => {
       const t = a + (p - from) / (to - from) * (b - a);
-      return axis.scale === 'log' ? Math.exp(t) : axis.scale === 'odds' ? 1 / (1 + Math.exp(-t)) : t;
+      return axis.scale === 'change' ? 100 * Math.expm1(t) : axis.scale === 'log' ? Math.exp(t) : axis.scale === 'odds' ? 1 / (1 + Math.exp(-t)) : t;
     };
     return s;
   }
   function ticks(s, room) {
     if (s.axis.scale === 'odds') return [.01, .1, .5, .9, .99, .999, .9999, .99999, .999999].filter(v => v <= s.hi);
+    if (s.axis.scale === 'change') { // outward from none, as far apart as their texts need
+      const list = [0], apart = 46;
+      const grow = (steps, in_) => {
+        let last = 0;
+        for (const v of steps) {
+          if (!in_(v) || Math.abs(s(v) - s(last)) < apart) continue;
+          list.push(v);
+          last = v;
+        }
+      };
+      grow([1, 2, 5, 10, 20, 50, 100, 200, 500, 1000, 2000], v => v <= s.hi);
+      grow([-1, -2, -5, -10, -20, -30, -50, -70, -80, -90, -95, -98], v => v >= s.lo);
+      return list.sort((a, b) => a - b);
+    }
     if (s.axis.scale === 'log') {
       let list = [];
       for (let e = Math.floor(Math.log10(s.lo)); e <= Math.ceil(Math.log10(s.hi)); e++) {
@@ -105,7 +122,9 @@
     for (let v = Math.ceil(s.lo / step - 1e-9) * step; v <= s.hi + step * 1e-6; v += step) list.push(Number(v.toPrecision(12)));
     return list;
   }
-  const tickText = (v, axis) => axis.scale === 'odds' ? Number((100 * v).toPrecision(7)) + ' %' : number(v);
+  const signed = axis => axis.scale === 'change' || axis.scale === 'points';
+  const tickText = (v, axis) => axis.scale === 'odds' ? Number((100 * v).toPrecision(7)) + ' %'
+    : signed(axis) ? (v > 0 ? '+' : '') + number(v) + (axis.scale === 'change' ? ' %' : '') : number(v);
 
   // Drawing --------------------------------------------------------------
 
@@ -114,6 +133,7 @@
       this.plot = plot;
       this.spec = spec;
       this.zoom = null;
+      this.zooms = spec.kind !== 'heat' && spec.kind !== 'rows';
       if (spec.kind === 'traces') this.decode();
       if (spec.group) {
         if (!groups.has(spec.group)) groups.set(spec.group, []);
@@ -149,13 +169,22 @@
       this.width = width;
       const small = width < 480;
       const spec = this.spec;
-      const series = (spec.series || []).filter(s => s.kind !== 'band');
+      const series = (spec.series || []).filter(s => s.kind !== 'band' && !s.aside);
       const inLine = series.length > 1 && !small && !spec.low && series.every(s => s.kind === 'line' || s.kind === 'step');
       const longest = Math.max(0, ...series.map(s => s.name.length));
       this.direct = inLine && longest < 22;
       this.legend = series.length > 1 && !this.direct;
       this.box = {l: spec.y.scale === 'odds' ? 66 : 54, r: this.direct ? Math.min(longest * 7.8 + 16, 190) : 14, t: spec.marks?.some(m => m.axis === 'x' && m.tone) ? 36 : 24, b: 36};
-      this.height = spec.kind === 'traces' ? Math.min(560, spec.traces.list.length * (small ? 2 : 2.6) + 90)
+      if (spec.kind === 'rows') { // name, plot and text side by side, or the plot below them
+        const alike = Object.values(charts).filter(c => c === spec || c.kind === 'rows' && spec.group && c.group === spec.group); // in line with these
+        const widest = f => Math.max(0, ...alike.flatMap(c => c.rows).map(r => f(r).length));
+        this.stacked = small;
+        this.tall = small ? 40 : 25;
+        this.texts = Math.max(widest(r => r.text) * 7.2, 40);
+        this.box = small ? {l: 10, r: 10, t: 8, b: 36}
+          : {l: Math.min(Math.max(widest(r => r.name) * 7.2 + 14, 60), 230), r: this.texts + 24 + widest(r => r.word || '') * 7, t: 8, b: 36};
+      }
+      this.height = spec.kind === 'rows' ? spec.rows.length * this.tall + this.box.t + this.box.b + 2 : spec.kind === 'traces' ? Math.min(560, spec.traces.list.length * (small ? 2 : 2.6) + 90)
         : (spec.low ? 150 : small ? 230 : 280);
       const box = this.box;
       if (this.svg) this.svg.remove();
@@ -173,6 +202,9 @@
         for (const r of spec.traces.list) xs.push(r.done ?? 0, r.chunks.at(-1) ?? 0);
         xs.push(0);
         ys.push(0, spec.traces.list.length);
+      } else if (spec.kind === 'rows') {
+        for (const r of spec.rows) xs.push(r.at, r.lo, r.hi, ...(r.dots || []), ...(r.band || []));
+        ys.push(0, 1);
       } else {
         for (const s of spec.series) {
           xs.push(...s.px);
@@ -184,19 +216,20 @@
         for (const m of spec.marks || []) if (m.axis === 'y' && spec.y.scale === 'log') ys.push(m.at);
         for (const m of spec.marks || []) if (m.axis === 'x' && spec.x.scale === 'log' && spec.y.scale === 'odds') xs.push(m.at);
       }
-      const exact = spec.kind ? [0, spec.kind === 'heat' ? ys[1] : spec.traces.list.length] : null;
+      const exact = spec.kind ? [0, spec.kind === 'traces' ? spec.traces.list.length : ys[1]] : null;
       this.x = scale(spec.x, xs, box.l, width - box.r, this.zoom || (spec.kind === 'heat' ? [0, xs[1]] : null));
       this.y = scale(spec.y, ys, this.height - box.b, box.t, exact);
       if (spec.kind === 'traces') this.y = scale(spec.y, ys, box.t, this.height - box.b, exact);
       this.clip = 'clip-' + this.plot.dataset.chart;
-      const over = spec.kind ? 0 : 4; // dots on the edge are whole
+      const over = spec.kind && spec.kind !== 'rows' ? 0 : 6; // dots on the edge are whole
       svg('rect', {x: box.l - over, y: box.t - over, width: width - box.l - box.r + 2 * over, height: this.height - box.t - box.b + 2 * over}, svg('clipPath', {id: this.clip}, svg('defs', {}, this.svg)));
       this.axes();
       this.marks();
       const body = svg('g', {'clip-path': `url(#${this.clip})`}, this.svg);
       if (spec.kind === 'heat') this.heat(body);
       else if (spec.kind === 'traces') this.traces(body);
-      else for (const s of spec.series) this.series(s, body);
+      else if (spec.kind === 'rows') this.forest(body);
+      else for (const s of [...spec.series.filter(s => s.aside), ...spec.series.filter(s => !s.aside)]) this.series(s, body);
       if (this.direct) this.labels(series);
       this.cursor = svg('g', {class: 'cursor'}, this.svg);
       this.listen();
@@ -205,23 +238,31 @@
         this.key = html('p', {class: 'key'});
         for (const s of series) {
           const item = html('span', {class: 't' + s.tone}, this.key);
-          html('i', {}, item);
+          if (s.kind === 'line' || s.kind === 'step') this.sample(s, item);
+          else html('i', {}, item);
           item.append(s.name);
         }
         this.plot.before(this.key);
       }
     }
 
+    // sample is the line of a series, in the key.
+    sample(s, into) {
+      const e = svg('svg', {class: 'c stroke', width: 26, height: 10, viewBox: '0 0 26 10', 'aria-hidden': 'true'}, into);
+      svg('path', {d: 'M1 5H25', class: 'line t' + s.tone + (s.dash ? ' dash' + s.dash : '')}, e);
+    }
+
     describe() {
       const s = this.spec;
-      const names = (s.series || []).filter(x => x.kind !== 'band').map(x => x.name).join(', ');
+      if (s.kind === 'rows') return `${s.title}. ${s.rows.map(r => [r.name, r.text, r.word].filter(Boolean).join(' ')).join('; ')}`;
+      const names = (s.series || []).filter(x => x.kind !== 'band' && !x.aside).map(x => x.name).join(', ');
       return `${s.title}. ${named(s.y)} against ${named(s.x)}${names ? ': ' + names : ''}. Arrow keys go from value to value; the table has them all.`;
     }
 
     axes() {
       const {svg: into, x, y, box, width, height, spec} = this;
       const g = svg('g', {class: 'axes'}, into);
-      if (spec.kind !== 'traces') {
+      if (spec.kind !== 'traces' && spec.kind !== 'rows') {
         for (const v of ticks(y, spec.low ? 3 : 6)) {
           const p = px(y(v));
           if (p < box.t - 1) continue;
@@ -231,11 +272,12 @@
       }
       for (const v of ticks(x, Math.floor((width - box.l - box.r) / 62))) {
         const p = px(x(v));
+        if (spec.kind === 'rows') svg('path', {d: `M${p} ${box.t}V${height - box.b}`, class: v === 0 && signed(spec.x) ? 'tick' : 'grid'}, g);
         svg('path', {d: `M${p} ${height - box.b}v4`, class: 'tick'}, g);
         svg('text', {x: p, y: height - box.b + 17, 'text-anchor': 'middle'}, g, tickText(v, spec.x));
       }
       svg('path', {d: `M${box.l} ${height - box.b}H${width - box.r}`, class: 'base'}, g);
-      svg('text', {x: 4, y: 12, class: 'name'}, g, spec.kind === 'traces' ? 'Requests, the slowest first' : spec.y.name === spec.title && spec.y.unit ? spec.y.unit : named(spec.y));
+      if (spec.kind !== 'rows') svg('text', {x: 4, y: 12, class: 'name'}, g, spec.kind === 'traces' ? 'Requests, the slowest first' : spec.y.name === spec.title && spec.y.unit ? spec.y.unit : named(spec.y));
       svg('text', {x: width - box.r, y: height - 3, 'text-anchor': 'end', class: 'name'}, g, named(spec.x));
     }
 
@@ -305,7 +347,7 @@
       }
       if (s.kind === 'dots') {
         for (let i = 0; i < n; i++) if (has(i)) d += `M${px(x(s.px[i]))} ${px(y(s.py[i]))}h0`;
-        svg('path', {d, class: 'dots ' + tone + (n < 60 ? ' big' : '')}, g);
+        svg('path', {d, class: 'dots ' + tone + (s.aside ? ' aside' : n < 60 ? ' big' : '')}, g);
         return;
       }
       let pen = false;
@@ -327,7 +369,7 @@
         for (let i = 0; i < n; i++) if (has(i) && known(s.lo[i])) bars += `M${px(x(s.px[i]))} ${px(y(s.lo[i]))}V${px(y(s.hi[i]))}`;
         svg('path', {d: bars, class: 'interval ' + tone}, g);
       }
-      svg('path', {d, class: 'line ' + tone + (s.dash ? ' dash' : '') + (s.faint ? ' faint' : '')}, g);
+      svg('path', {d, class: 'line ' + tone + (s.dash ? ' dash' + s.dash : '') + (s.faint ? ' faint' : '')}, g);
       if (s.kind === 'line' && n < 80) {
         let dots = '';
         for (let i = 0; i < n; i++) if (has(i)) dots += `M${px(x(s.px[i]))} ${px(y(s.py[i]))}h0`;
@@ -396,6 +438,33 @@
       if (bad) svg('path', {d: bad, class: 'dots big t2'}, g);
     }
 
+    // forest draws rows: where a value lies, how sure it is, and what it means.
+    forest(g) {
+      const {x, box, tall, stacked, width} = this;
+      const write = (at, y, anchor, text, cls) => svg('text', {x: px(at), y: px(y), 'text-anchor': anchor, class: cls}, this.svg, text);
+      this.spec.rows.forEach((r, i) => {
+        const top = box.t + i * tall, mid = px(stacked ? top + 27 : top + tall / 2), from = stacked ? top + 18 : top;
+        if (r.band) svg('rect', {x: px(x(r.band[0])), width: px(x(r.band[1]) - x(r.band[0])), y: px(from), height: px(top + tall - from), class: 'region'}, g);
+        if (r.dots) svg('path', {d: r.dots.map(v => known(v) ? `M${px(x(v))} ${mid}h0` : '').join(''), class: 'dots aside ' + r.look}, g);
+        if (known(r.lo)) {
+          const a = Math.max(x(r.lo), box.l), b = Math.min(x(r.hi), width - box.r);
+          let d = `M${px(a)} ${mid}H${px(b)}`;
+          if (x(r.lo) < a) d += `M${px(a + 5)} ${mid - 4}L${px(a)} ${mid}L${px(a + 5)} ${mid + 4}`; // it goes on
+          if (x(r.hi) > b) d += `M${px(b - 5)} ${mid - 4}L${px(b)} ${mid}L${px(b - 5)} ${mid + 4}`;
+          svg('path', {d, class: 'whisker ' + r.look}, g);
+        }
+        svg('circle', {cx: px(x(r.at)), cy: mid, r: r.dots ? 5.5 : 4.5, class: 'pip ' + r.look}, g);
+        if (stacked) {
+          write(box.l, top + 12, 'start', r.name + '\u2003' + r.text, 'rowname');
+          write(width - box.r, top + 12, 'end', r.word || '', 'word ' + r.look);
+        } else {
+          write(box.l - 10, mid + 4, 'end', r.name, 'rowname');
+          write(width - box.r + 10 + this.texts, mid + 4, 'end', r.text, 'rowname');
+          write(width - box.r + 20 + this.texts, mid + 4, 'start', r.word || '', 'word ' + r.look);
+        }
+      });
+    }
+
     // Looking at single values -------------------------------------------
 
     listen() {
@@ -407,7 +476,7 @@
       };
       s.addEventListener('pointermove', e => {
         const [a, b] = at(e);
-        if (from !== null && this.spec.kind !== 'heat') {
+        if (from !== null && this.zooms) {
           shade = shade || svg('rect', {class: 'drag', y: this.box.t, height: this.height - this.box.t - this.box.b}, s);
           shade.setAttribute('x', Math.min(a, from));
           shade.setAttribute('width', Math.abs(a - from));
@@ -419,7 +488,7 @@
       });
       s.addEventListener('pointerup', e => {
         const a = at(e)[0];
-        if (from !== null && Math.abs(a - from) > 8 && this.spec.kind !== 'heat') {
+        if (from !== null && Math.abs(a - from) > 8 && this.zooms) {
           this.narrow([this.x.invert(Math.max(Math.min(a, from), this.box.l)), this.x.invert(Math.min(Math.max(a, from), this.width - this.box.r))]);
         } else this.point(...at(e));
         from = null;
@@ -439,7 +508,7 @@
 
     press(e) {
       const s = (this.spec.series || []).find(x => x.kind !== 'band');
-      const n = s ? s.px.length : this.spec.traces ? this.spec.traces.list.length : 0;
+      const n = s ? s.px.length : (this.spec.rows || this.spec.traces?.list || []).length;
       const move = {ArrowRight: 1, ArrowLeft: -1, ArrowDown: 1, ArrowUp: -1, PageDown: 10, PageUp: -10, Home: -n, End: n}[e.key];
       if (e.key === 'Escape') {
         this.narrow(null);
@@ -448,6 +517,7 @@
         e.preventDefault();
         this.at = Math.min(Math.max((this.at ?? (move > 0 ? -1 : n)) + move, 0), n - 1);
         if (s) this.point(this.x(s.px[this.at]), known(s.py[this.at]) ? this.y(s.py[this.at]) : this.box.t);
+        else if (this.spec.rows) this.point(this.x(this.spec.rows[this.at].at), this.box.t + (this.at + 0.5) * this.tall);
         else this.point(this.x(0) + 1, this.y(this.at + 0.5));
         say.textContent = [...this.tip.children].map(e => e.textContent).join('; ');
       }
@@ -465,6 +535,12 @@
         if (i < 0 || j < 0 || i >= h.nx || j >= h.ny) return this.hide();
         title = `due at ${number(i * h.dx)} to ${number((i + 1) * h.dx)} s`;
         lines.push(['', `${number(h.cells[j * h.nx + i])} tokens after ${number(j * h.dy)} to ${number((j + 1) * h.dy)} ms`]);
+      } else if (spec.kind === 'rows') {
+        const r = spec.rows[Math.floor((b - this.box.t) / this.tall)];
+        if (!r) return this.hide();
+        title = r.name;
+        for (const line of [[r.text, r.word].filter(Boolean).join(', '), ...r.say || []]) lines.push(['', line]);
+        where = x(r.at);
       } else if (spec.kind === 'traces') {
         const r = spec.traces.list[Math.floor(y.invert(b))];
         if (!r) return this.hide();
@@ -478,7 +554,8 @@
           for (let i = 0; i < s.px.length; i++) {
             if (!known(s.px[i]) || !known(s.py[i])) continue;
             const dx = Math.abs(x(s.px[i]) - a), dy = s.kind === 'dots' || s.labels ? Math.abs(y(s.py[i]) - b) : 0;
-            const d = dx + dy;
+            const near = s.aside && dx + dy < 7; // a dot behind a line is meant when it is pointed at
+            const d = near ? dx + dy - 999 : dx + dy;
             if (!best || d < best.d) best = {d, s, i};
           }
         }
@@ -567,6 +644,13 @@
       if (spec.kind === 'traces') {
         if (!all) return [['request', 'due, s', 'sent, ms', 'done, ms', 'chunks', 'ended'], spec.traces.list.map(r => [r.id, r.due, r.sent, r.done, r.n, r.ended])];
         return [['request', 'due, s', 'chunk after, ms'], spec.traces.list.flatMap(r => r.chunks.map(c => [r.id, r.due, c]))];
+      }
+      if (spec.kind === 'rows') {
+        if (spec.rows.some(r => r.dots)) {
+          return [[spec.y.name, 'of', named(spec.x)], spec.rows.flatMap(r => [[r.name, 'all', r.at], ...(r.dots || []).map((v, i) => [r.name, r.labels[i], v])])];
+        }
+        const head = [spec.y.name, named(spec.x), 'from', 'to', 'equivalent from', 'to', 'verdict'];
+        return [head, spec.rows.map(r => [r.name, r.at, r.lo, r.hi, ...r.band, r.word])];
       }
       const share = spec.y.scale === 'odds';
       const first = spec.series[0];
@@ -678,6 +762,7 @@
     d.addEventListener('toggle', () => d.querySelectorAll('.plot').forEach(show));
   }
   // On paper a chart is as wide as a page or half of it, whatever the screen was.
+  addEventListener('beforeprint', () => document.querySelectorAll('#tables details').forEach(d => { d.open = true; }));
   addEventListener('beforeprint', () => all.forEach((c, plot) => c.draw(plot.closest('.wide') ? 720 : 350)));
   addEventListener('afterprint', () => all.forEach(c => c.draw()));
   const reach = () => { // a link into a closed point opens it

@@ -25,15 +25,3 @@ type Chunk struct{ New, Context int }
 type Cost interface {
 	Step(b *Batch) time.Duration
 }
-
-// Flat is a cost of so much for each step and each token in it, for tests and
-// for models of which nothing else is known.
-type Flat struct {
-	PerStep  time.Duration
-	PerToken time.Duration
-}
-
-// Step implements [Cost].
-func (f Flat) Step(b *Batch) time.Duration {
-	return f.PerStep + time.Duration(b.Tokens)*f.PerToken
-}

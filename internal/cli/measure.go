@@ -1,0 +1,147 @@
+package cli
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"pitot/internal/foreign"
+	"pitot/internal/plan"
+	"pitot/internal/point"
+	"pitot/internal/report"
+	"pitot/internal/result"
+	"pitot/internal/user"
+)
+
+// measuring is a verb that measures a target: what it has of its own. The way
+// from its arguments to its exit code is that of all:
+//
+//	prepare    arguments, file and environment → a plan that can be carried out
+//	           at a price that is allowed, and the exports it is to end with
+//	dryRun     says what would be sent: the end, if that was asked for
+//	carryOut   opens the target and a run directory, puts the loads on, closes both
+//	conclude   page, answer and exports of what was measured → exit code
+type measuring struct {
+	settings []string                  // the flags it takes
+	check    func(*plan.Plan) error    // what in a plan cannot be
+	expect   func(*plan.Plan) estimate // what a plan sends and takes
+	// loads measures in a session. What is to be said of the run as a whole
+	// comes back with whatever ended it, nil for nothing.
+	loads func(context.Context, *point.Session, *plan.Plan, *progress) (func(*result.Run), error)
+}
+
+// run goes the whole way.
+func (v *measuring) run(ctx context.Context, e *Env) (int, error) {
+	p, exports, err := v.prepare(e)
+	if err != nil {
+		return Usage, err
+	}
+	if p.DryRun {
+		return v.dryRun(e, p)
+	}
+	view := newProgress(e.Stderr, p.Quiet, e.Getenv)
+	ctx, stop := interruptible(ctx, view)
+	defer stop()
+	run, dir, err := v.carryOut(ctx, e, p, view)
+	code, err := conclude(ctx, e, run, dir, p.Format, exports, err)
+	return strictly(p, e, run, code), err
+}
+
+// prepare makes the plan. Its errors are the user's.
+func (v *measuring) prepare(e *Env) (*plan.Plan, []foreign.Export, error) {
+	p, args, err := plan.Decode(v.settings, e.Args, e.Environ)
+	if err != nil {
+		return nil, nil, err
+	}
+	if len(args) > 1 {
+		return nil, nil, user.Errorf("one run measures one target", "more than one target: %q and %q", args[0], args[1])
+	}
+	if err := v.check(&p); err != nil {
+		return nil, nil, err
+	}
+	if err := withinLimit(&p, v.expect(&p)); err != nil {
+		return nil, nil, err
+	}
+	exports, err := foreign.ParseExports(p.Export)
+	return &p, exports, err
+}
+
+// dryRun says what would be sent, of what would not be refused.
+func (v *measuring) dryRun(e *Env, p *plan.Plan) (int, error) {
+	if err := point.Check(p); err != nil && !p.Resume {
+		return Usage, err
+	}
+	return Done, dryRun(e.Stdout, p, v.expect(p))
+}
+
+// carryOut measures. What was measured comes back whatever ended it, with the
+// directory that holds it.
+func (v *measuring) carryOut(ctx context.Context, e *Env, p *plan.Plan, view *progress) (*result.Run, string, error) {
+	defer view.close()
+	if from := p.Provenance(); from != "" {
+		view.Say("settings: " + from)
+	}
+	r := point.Runner{Names: v.settings, Command: e.Command, Version: versionOf(), Progress: view}
+	s, err := r.Open(ctx, p)
+	if err != nil {
+		return nil, "", err
+	}
+	say, err := v.loads(ctx, s, p, view)
+	if errors.Is(err, context.Canceled) {
+		err = nil // the run says that it was interrupted
+	}
+	run, err := s.Close(ctx.Err() != nil, err)
+	switch {
+	case run == nil:
+	case len(run.Points) == 0 && err != nil:
+		run = nil // the error says it all
+	case say != nil:
+		say(run)
+		err = errors.Join(err, point.Save(s.Dir, run))
+	}
+	return run, s.Dir, err
+}
+
+// conclude shows what came of a measurement and gives the exit code. Whatever
+// went wrong, what was measured is told of.
+func conclude(ctx context.Context, e *Env, run *result.Run, dir, format string, exports []foreign.Export, err error) (int, error) {
+	page := writePage(e.Stderr, run, dir) // first: whoever reads the answer may stop early, and that ends the process
+	if run != nil {
+		shown := show(e, run, dir, page, format)
+		if exported := export(e, exports, run, dir); err == nil {
+			err = errors.Join(shown, exported)
+		}
+	}
+	if err == nil {
+		return exitCode(run), nil
+	}
+	if dir != "" {
+		fmt.Fprintf(e.Stderr, "pitot: what was measured is in %s\n", dir)
+	}
+	if ctx.Err() != nil {
+		return Interrupted, err
+	}
+	return Done, err
+}
+
+// show writes a run in the format asked for. page is the path of its page, ""
+// if there is none.
+func show(e *Env, run *result.Run, dir, page, format string) error {
+	switch format {
+	case "json":
+		return report.JSON(e.Stdout, run)
+	case "csv":
+		return foreign.CSV(e.Stdout, run)
+	case "html":
+		page, err := makePage(run, dir)
+		if err == nil {
+			_, err = e.Stdout.Write(page)
+		}
+		return err
+	case "md":
+		return report.Build(run, dir).Markdown(e.Stdout)
+	}
+	m := report.Build(run, dir)
+	m.Page = page
+	return m.Text(e.Stdout, report.Style{Color: colored(e.Stdout, e.Getenv)})
+}

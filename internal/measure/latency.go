@@ -1,0 +1,269 @@
+package measure
+
+import (
+	"slices"
+
+	"pitot/internal/record"
+)
+
+// The definitions of what a single request has. Whoever shows a latency of one
+// request, a table of them or their distribution takes it from here.
+
+// View says from when a latency counts.
+type View uint8
+
+const (
+	Response View = iota // from when the request was due: what its user waits for
+	Service              // from when it was sent: what the server takes
+)
+
+// State says what a latency of a request is.
+type State uint8
+
+const (
+	Known    State = iota // the value
+	Longer                // not followed to its end: longer than the value
+	Missing               // undefined for this request
+	Excluded              // in no sample: the request ended in a definite error
+)
+
+// Stamp is one event of a stream: nanoseconds since the point's origin, the
+// tokens it carried, 0 if it did not say, and the choice it belongs to.
+type Stamp struct {
+	T              int64
+	Tokens, Choice int32
+}
+
+// Events is what the events of one request told, as far as its tokens and
+// latencies depend on it. The zero value is that of a request without any.
+type Events struct {
+	Count  int64 // events that carried tokens
+	Tokens int64 // of all of them, as far as they said
+	Blind  bool  // some event did not say how many tokens it carried
+
+	first       int64 // stamp of the first arrival
+	firstEvents int64 // events that share it
+	firstTokens int64 // their tokens, as far as they said
+}
+
+// Add takes in the next event.
+func (e *Events) Add(t int64, tokens int32) {
+	n := int64(max(tokens, 0))
+	if e.Count == 0 {
+		e.first = t
+	}
+	if t == e.first {
+		e.firstEvents++
+		e.firstTokens += n
+	}
+	e.Count++
+	e.Tokens += n
+	e.Blind = e.Blind || n == 0
+}
+
+// visible is n_s, the tokens that were streamed: what the server counted less
+// what it never streamed; without usage what the events say; Unset if nobody
+// knows.
+func (e *Events) visible(r *record.Row) int64 {
+	switch {
+	case r.CompletionTokens >= 0:
+		return max(0, int64(r.CompletionTokens)-int64(max(r.HiddenTokens, 0)))
+	case e.Count > 0 && !e.Blind:
+		return e.Tokens
+	}
+	return record.Unset
+}
+
+// Latency is one request as far as its latencies need it.
+//
+// Values are nanoseconds. Those that end in vain are as long as the request was
+// followed, to its end or to until, the end of the records, if it has none.
+type Latency struct {
+	due, sent                 int64
+	first, answer, last, done int64
+	visible                   int32 // n_s: tokens that were streamed, Unset if nobody knows
+	firstTokens               int32 // n_first; below 1 nobody told, and it is taken for 1
+	planned, output           int32 // tokens asked for; all that were counted
+	outcome                   record.Outcome
+	stream                    bool
+	between                   bool // tokens were hidden between visible ones
+	nobody                    bool // no connection could be made: it was refused, or never sent because the target had gone away
+}
+
+// LatencyOf makes it of a request's row and what its events told.
+//
+// n_first is what the first arrival brought: events that share its stamp are
+// not apart in time, so none of their tokens may be divided by.
+func LatencyOf(r *record.Row, e *Events) Latency {
+	visible := e.visible(r)
+	l := Latency{
+		due: r.Due, sent: r.Sent, first: r.FirstToken, answer: r.FirstAnswer, last: r.LastToken, done: r.Done,
+		visible: int32(visible), firstTokens: r.FirstTokens, planned: r.OutputPlanned, output: r.CompletionTokens,
+		outcome: r.Outcome, stream: r.Stream,
+		between: r.HiddenTokens > 0 && r.FirstAnswer > r.FirstToken,
+		nobody:  r.Error == record.ErrConnect,
+	}
+	switch {
+	case e.Count == 0:
+	case !e.Blind:
+		l.firstTokens = int32(e.firstTokens)
+	case visible == e.Count: // each event is one token
+		l.firstTokens = int32(e.firstEvents)
+	}
+	if l.output < 0 && !e.Blind {
+		l.output = int32(visible)
+	}
+	return l
+}
+
+// OutputTokens are all tokens of the answer: those the server counted, else
+// those its events told; Unset if nobody counted.
+func (l *Latency) OutputTokens() int32 { return l.output }
+
+// TTFT is the time to the first visible token. An answer that ended well
+// without one was waited for in vain.
+func (l *Latency) TTFT(v View, until int64) (float64, State) { return l.reached(v, l.first, until) }
+
+// TTFA is the time to the first token that is no reasoning.
+func (l *Latency) TTFA(v View, until int64) (float64, State) { return l.reached(v, l.answer, until) }
+
+// E2E is the time to the last token; of an answer that was not streamed, to
+// the end of its body.
+func (l *Latency) E2E(v View, until int64) (float64, State) {
+	return l.since(l.start(v), l.end(), until)
+}
+
+// Generation is the time from the first token to the last.
+func (l *Latency) Generation(until int64) (float64, State) {
+	if !l.stream {
+		return 0, Missing
+	}
+	if l.first < 0 {
+		return 0, l.state(false) // of a cut request: longer than nothing
+	}
+	return l.since(l.first, l.end(), until)
+}
+
+// TPOT is (last token − first token) / (n_s − n_first), nanoseconds a token.
+// Nothing is divided where n_s ≤ n_first or tokens were hidden between visible
+// ones.
+func (l *Latency) TPOT(until int64) (float64, State) { return l.perToken(l.nFirst(), until) }
+
+// TPOTn1 is (last token − first token) / (n_s − 1): what other tools print.
+func (l *Latency) TPOTn1(until int64) (float64, State) { return l.perToken(1, until) }
+
+// Gaps hands the gaps of a request's events to take, in nanoseconds: its
+// inter-chunk latencies. Events that share a stamp are one arrival, and gaps lie
+// between the arrivals of one choice, the first event's choice first.
+func Gaps(events []Stamp, take func(ns int64)) {
+	if len(events) == 0 {
+		return
+	}
+	choice, last, several := events[0].Choice, events[0].T, false
+	for i := range events[1:] {
+		e := &events[i+1]
+		if e.Choice != choice {
+			several = true
+			continue
+		}
+		if e.T != last {
+			take(max(0, e.T-last))
+			last = e.T
+		}
+	}
+	if several {
+		Gaps(slices.DeleteFunc(slices.Clone(events), func(e Stamp) bool { return e.Choice == choice }), take)
+	}
+}
+
+// start is the stamp that a view counts from.
+func (l *Latency) start(v View) int64 {
+	if v == Service {
+		return l.sent
+	}
+	return l.due
+}
+
+// end is when the answer was there, Unset if it did not end well.
+func (l *Latency) end() int64 {
+	switch {
+	case l.outcome != record.OK:
+		return record.Unset
+	case l.stream:
+		return l.last
+	}
+	return l.done
+}
+
+// state is that of a latency whose end stamp is there or not.
+func (l *Latency) state(there bool) State {
+	switch {
+	case l.outcome == record.OK && there:
+		return Known
+	case l.outcome == record.OK:
+		return Missing
+	case l.outcome == record.Failed, l.nobody:
+		return Excluded
+	}
+	return Longer
+}
+
+// followed is how long the request was followed from a stamp on.
+func (l *Latency) followed(from, until int64) float64 {
+	end := l.done
+	if end < 0 {
+		end = until
+	}
+	return float64(max(0, end-from))
+}
+
+// since is an interval that ended, or how long its end was waited for. A cut
+// request that got as far has a definite value.
+func (l *Latency) since(from, to, until int64) (float64, State) {
+	st := l.state(to >= 0)
+	switch {
+	case st == Excluded:
+		return 0, st
+	case from < 0: // never sent: nothing to count from
+		return 0, Missing
+	case to >= 0:
+		return float64(to - from), Known
+	case st == Longer:
+		return l.followed(from, until), Longer
+	}
+	return 0, Missing
+}
+
+// reached is the time to a token of a stream, which even an answer that ended
+// well may never have brought.
+func (l *Latency) reached(v View, to, until int64) (float64, State) {
+	from := l.start(v)
+	switch {
+	case !l.stream:
+		return 0, Missing
+	case l.outcome == record.OK && to < 0 && from >= 0:
+		return l.followed(from, until), Longer
+	}
+	return l.since(from, to, until)
+}
+
+// nFirst is the number of tokens of the first arrival, 1 where nobody told.
+func (l *Latency) nFirst() int32 { return max(l.firstTokens, 1) }
+
+// perToken is the generation divided by n_s − less.
+func (l *Latency) perToken(less int32, until int64) (float64, State) {
+	gen, st := l.Generation(until)
+	n := l.visible
+	if st == Longer {
+		n = l.planned // it cannot have become more tokens than asked for
+	}
+	switch {
+	case st > Longer:
+		return 0, st
+	case st == Longer && n <= less:
+		return 0, Longer
+	case n < 0 || n <= less || l.between:
+		return 0, Missing
+	}
+	return gen / float64(n-less), st
+}

@@ -1,0 +1,618 @@
+package report
+
+import (
+	"cmp"
+	"fmt"
+	"io"
+	"math"
+	"slices"
+	"strings"
+
+	"pitot/internal/compare"
+	"pitot/internal/user"
+)
+
+// comparisonView is what the template of a comparison gets.
+type comparisonView struct {
+	ComparisonModel
+	shell
+	Sentence string
+	Basis    string    // what changed or why nobody can say, of two sides
+	Warned   string    // how often
+	Alike    string    // what is said where nothing differs
+	ByEach   *named    // what differs, of more than two sides
+	Sections []section // curves and changes
+	Tables   []pairView
+	Folded   bool // each of the tables is behind a line of its own
+	Launches named
+	Command  string
+}
+
+// pairView is one of the tables.
+type pairView struct {
+	Section section
+	Summary string // in a line
+}
+
+// mostOpen is how many tables stand open on a page.
+const mostOpen = 4
+
+// HTML writes the comparison as a page of its own: one file that asks no network
+// for anything. command is what did it.
+func (m ComparisonModel) HTML(w io.Writer, command []string) error {
+	v := &comparisonView{ComparisonModel: m, Warned: plural(len(m.Warnings), "warning"), Alike: sentence(noDifference), Command: user.ShellLine(command)}
+	v.Sentence, v.Basis = m.sentence()
+	if len(m.of.Sides) > 2 && len(m.of.Differences) > 0 {
+		t := Table{Head: []string{""}}
+		for _, s := range m.of.Sides {
+			t.Head = append(t.Head, plain(s.Name))
+		}
+		for _, d := range m.of.Differences {
+			t.Rows = append(t.Rows, append([]string{plain(d.What)}, valueTexts(d)...))
+		}
+		v.ByEach = &named{"Environment, server and configuration of each side", t}
+	}
+	for i := range m.of.Curves {
+		if s := m.curve(i); len(s.Charts) > 0 || s.Absent != "" {
+			v.Sections = append(v.Sections, s)
+		}
+	}
+	for i := range m.of.Verdicts {
+		v.Sections = append(v.Sections, m.changes(i))
+	}
+	for i := range m.Pairs {
+		v.Tables = append(v.Tables, m.pairView(i))
+	}
+	v.Folded = len(v.Tables) > mostOpen
+	v.Launches = m.launches()
+	words := make([]string, len(m.Answers))
+	for i, a := range m.Answers {
+		words[i] = a.Word
+	}
+	var err error
+	if v.shell, err = newShell(m.Title+" · "+strings.Join(words, ", "), v.Sections); err != nil {
+		return err
+	}
+	return writePage(w, "compare.html", v)
+}
+
+// sentence is the verdict on all sides, and on two of them what it rests on.
+func (m *ComparisonModel) sentence() (verdict, basis string) {
+	a := plain(m.of.Sides[0].Name)
+	if len(m.Answers) > 1 {
+		var each []string
+		for i, v := range m.of.Verdicts {
+			is := " is " + m.Answers[i].Word
+			if v.Word == compare.OtherInstrument {
+				is = " has no verdict"
+			}
+			each = append(each, plain(v.B)+is)
+		}
+		return "Against " + a + ", " + strings.Join(each, ", ") + ".", ""
+	}
+	v := m.of.Verdicts[0]
+	verdict = m.Answers[0].Parts[0]
+	changes := plain(v.B) + " is " + v.Word + " than " + a
+	if rest, ok := strings.CutPrefix(verdict, changes+": "); ok {
+		verdict, basis = changes, rest
+	} else if why := plain(v.Why); why != "" {
+		for _, end := range []string{" (" + why + ")", ": " + why} {
+			if head, ok := strings.CutSuffix(verdict, end); ok {
+				verdict, basis = head, why
+			}
+		}
+	}
+	if strings.HasPrefix(verdict, "no ") { // and no side's name
+		return sentence(verdict), basis
+	}
+	return verdict + ".", basis
+}
+
+// chipOf is the class of a verdict or of how a condition came out.
+func chipOf(word string) string {
+	switch word {
+	case compare.Slower, compare.Worse, compare.Mixed, compare.Fired:
+		return "bad"
+	case compare.Faster, compare.Better, compare.Equivalent, compare.RuledOut:
+		return "good"
+	}
+	return "warn"
+}
+
+// toneAndDash tell a side from the others, by colour and without it.
+func toneAndDash(side int) (tone, dash int) {
+	tones := []int{1, 2, 3, 4, 6, 5}
+	return tones[side%len(tones)], side % 4
+}
+
+// onCurve is what is drawn over load: of the first metric that is known.
+type onCurve struct {
+	id, title, unit string
+	metrics         []string
+}
+
+func curveMetrics() (list []onCurve) {
+	for _, d := range []string{"ttft", "tpot", "e2e"} {
+		name := strings.ToUpper(d)
+		list = append(list, onCurve{d + "-p50", name + " p50", "ms", []string{"p50 " + d}})
+		list = append(list, onCurve{d + "-p99", name + " p99", "ms", []string{"p99 " + d, "mean " + d}})
+	}
+	return append(list,
+		onCurve{"requests", "Requests served", "req/s", []string{"req/s"}},
+		onCurve{"tokens", "Output tokens served", "tok/s", []string{"output tok/s"}},
+		onCurve{"goodput", "Goodput", "req/s", []string{"goodput"}},
+	)
+}
+
+// curve is one of the parts in which the sides are laid over each other: over
+// load, or where there is only one, launch by launch.
+func (m *ComparisonModel) curve(at int) section {
+	c := &m.of.Curves[at]
+	id := fmt.Sprintf("curve%d", at+1)
+	s := section{ID: id, Title: "Over load", Top: true}
+	var loads []float64
+	most, present := 0, 0 // launches, sides
+	for i, side := range c.Sides {
+		switch {
+		case len(side.Loads) > 0:
+			present++
+		case len(m.of.Sides[i].Files) > 0:
+			s.Notes = append(s.Notes, plain(side.Side)+" is not drawn: another instrument measured it")
+		default:
+			s.Notes = append(s.Notes, plain(side.Side)+" is not drawn: it was not measured under such loads")
+		}
+		for _, l := range side.Loads {
+			loads = append(loads, l.Load)
+			most = max(most, len(l.Launches))
+		}
+	}
+	if present < 2 {
+		return s // nothing to lay over each other
+	}
+	s.Absent = "No side has a value to draw."
+	slices.Sort(loads)
+	loads = slices.Compact(loads)
+	what := plain(c.What)
+	if len(loads) == 1 {
+		s.Title = "Launch by launch"
+		what += ", " + loadValue(loads[0]) + loadUnit(c.Over)
+	}
+	s.Text = sentence(what)
+	switch {
+	case most < 2:
+		s.Text += " One launch each."
+	case len(loads) == 1:
+		s.Text += " Small dots are launches, the large one is the side: their geometric mean."
+	default:
+		s.Text += " Lines are sides, the geometric mean of their launches; small dots are launches."
+	}
+	if len(m.of.Curves) > 1 {
+		s.Title += fmt.Sprintf(" (%d of %d)", at+1, len(m.of.Curves))
+	}
+	var missing []string // what has no value, and why
+	lacks := map[string][]string{}
+	for _, what := range curveMetrics() {
+		metric := what.metrics[0]
+		for _, name := range what.metrics {
+			if known, _ := valuesOf(c, name); known {
+				metric = name
+				break
+			}
+		}
+		if metric != what.metrics[0] {
+			what.title = strings.ToUpper(strings.TrimPrefix(metric, "mean ")) + " mean"
+		}
+		k := overlaid(c, loads, what, metric, most > 1)
+		if len(loads) == 1 {
+			k = m.strip(c, what, metric, most > 1)
+		}
+		k.ID, k.Group = id+"-"+what.id, id
+		_, reasons := valuesOf(c, metric)
+		for _, why := range reasons {
+			if lacks[why] == nil {
+				missing = append(missing, why)
+			}
+			lacks[why] = append(lacks[why], what.title)
+		}
+		if metric == "goodput" && c.SLO != "" {
+			k.Note = "Within " + plain(c.SLO) + "."
+		}
+		s.Charts = append(s.Charts, k)
+	}
+	for _, why := range missing {
+		s.Notes = append(s.Notes, strings.Join(lacks[why], ", ")+": "+why)
+	}
+	s.Charts = drawable(s.Charts...)
+	for i, k := range s.Charts {
+		nameDots(k)
+		if len(k.Series) > 0 && !slices.ContainsFunc(k.Series, func(d drawn) bool { return d.Name != k.Series[0].Name }) {
+			k.Note = strings.TrimSpace("Of " + k.Series[0].Name + " alone. " + k.Note)
+		}
+		k.Wide = i == len(s.Charts)-1 && i%2 == 0
+	}
+	return s
+}
+
+// loadValue is a load as it was asked for.
+func loadValue(x float64) string { return trim(fmt.Sprintf("%.3f", x)) }
+
+// metricAt is a metric of a load, nil if it was not looked for.
+func metricAt(l *compare.LoadCurve, name string) *compare.CurveMetric {
+	i := slices.IndexFunc(l.Metrics, func(m compare.CurveMetric) bool { return m.Metric == name })
+	if i < 0 {
+		return nil
+	}
+	return &l.Metrics[i]
+}
+
+// valuesOf says whether a metric has any value, and where and why it has none.
+func valuesOf(c *compare.Curve, name string) (known bool, missing []string) {
+	var reasons []string
+	where := map[string][]string{}
+	for _, s := range c.Sides {
+		at := map[string][]string{}
+		for i := range s.Loads {
+			x := metricAt(&s.Loads[i], name)
+			switch {
+			case x == nil:
+			case x.Value != nil:
+				known = true
+			default:
+				if len(at[x.Why]) == 0 {
+					reasons = append(reasons, x.Why)
+				}
+				at[x.Why] = append(at[x.Why], loadValue(s.Loads[i].Load))
+			}
+		}
+		for why, loads := range at {
+			where[why] = append(where[why], plain(s.Side)+" at "+strings.Join(loads, ", "))
+		}
+	}
+	for _, why := range reasons {
+		if list := where[why]; list != nil {
+			missing = append(missing, "no value of "+strings.Join(list, " and ")+": "+plain(why))
+			delete(where, why)
+		}
+	}
+	return known, missing
+}
+
+// overlaid draws a metric of all sides over load.
+func overlaid(c *compare.Curve, loads []float64, what onCurve, metric string, launches bool) *chart {
+	k := &chart{Title: what.title, X: axis{Name: "Load", Unit: strings.TrimSpace(loadUnit(c.Over))}, Y: axis{Name: what.title, Unit: what.unit}}
+	if n := len(loads); n > 2 && loads[0] > 0 && loads[n-1]/loads[0] > 60 {
+		k.X.Scale = "log"
+	} else {
+		k.X.Min = new(float64)
+	}
+	if what.unit == "ms" || k.X.Scale == "log" {
+		k.Y.Scale = "log"
+	} else {
+		k.Y.Min = new(float64)
+	}
+	var lines, dots []drawn
+	for i, s := range c.Sides {
+		tone, dash := toneAndDash(i)
+		line := drawn{Name: plain(s.Side), Kind: "line", Tone: tone, Dash: dash}
+		each := drawn{Name: plain(s.Side), Kind: "dots", Tone: tone, Aside: true}
+		for n := range s.Loads {
+			l := &s.Loads[n]
+			x := metricAt(l, metric)
+			if x == nil {
+				continue
+			}
+			line.X, line.Y = append(line.X, l.Load), append(line.Y, orNaN(x.Value))
+			for j, v := range x.Launches {
+				each.X, each.Y, each.Labels = append(each.X, l.Load), append(each.Y, orNaN(v)), append(each.Labels, launchName(l.Launches[j]))
+			}
+		}
+		lines = append(lines, line)
+		if launches {
+			dots = append(dots, each)
+		}
+	}
+	k.Series = append(lines, dots...)
+	k.Marks = unstableMarks(c)
+	return k
+}
+
+// nameDots puts launches into the key where no line of their side is.
+func nameDots(k *chart) {
+	for i := range k.Series {
+		d := &k.Series[i]
+		if d.Aside && !slices.ContainsFunc(k.Series, func(line drawn) bool { return !line.Aside && line.Name == d.Name }) {
+			d.Aside, d.Name = false, d.Name+", single launches"
+		}
+	}
+}
+
+// launchName is a launch beside others.
+func launchName(id string) string {
+	if id == "" {
+		return "a launch without a name"
+	}
+	return "launch " + plain(id)
+}
+
+// unstableMarks show from where on the queue grows.
+func unstableMarks(c *compare.Curve) (marks []mark) {
+	alike := true
+	for i, s := range c.Sides {
+		if s.UnstableFrom != nil {
+			tone, _ := toneAndDash(i)
+			marks = append(marks, mark{Axis: "x", At: *s.UnstableFrom, Open: true, Name: "unstable: " + cut(plain(s.Side), 16), Tone: tone})
+		}
+		first := c.Sides[0].UnstableFrom
+		alike = alike && first != nil && s.UnstableFrom != nil && *first == *s.UnstableFrom
+	}
+	if alike && len(marks) > 0 {
+		marks = marks[:1]
+		marks[0].Name = "unstable"
+	}
+	return marks
+}
+
+// strip draws a metric of all sides at the one load there is, on an axis that
+// shows what matters as large as it is: it spans at least what is equivalent.
+func (m *ComparisonModel) strip(c *compare.Curve, what onCurve, metric string, launches bool) *chart {
+	k := &chart{Title: what.title, Kind: "rows", X: axis{Name: what.title, Unit: what.unit}, Y: axis{Name: "Side"}}
+	lo, hi := math.Inf(1), math.Inf(-1)
+	for i, s := range c.Sides {
+		tone, _ := toneAndDash(i)
+		for n := range s.Loads {
+			x := metricAt(&s.Loads[n], metric)
+			if x == nil || x.Value == nil {
+				continue
+			}
+			r := row{Name: cut(plain(s.Side), 30), At: *x.Value, Look: fmt.Sprintf("t%d", tone), Text: quantity(*x.Value) + " " + what.unit, Dots: numbers{}, Labels: []string{}}
+			for j, v := range x.Launches {
+				if launches {
+					r.Dots, r.Labels = append(r.Dots, orNaN(v)), append(r.Labels, launchName(s.Loads[n].Launches[j]))
+				}
+			}
+			if launches {
+				r.Say = []string{count(len(r.Dots)) + " launches"}
+				if len(r.Dots) == 1 {
+					r.Say = []string{"1 launch"}
+				}
+			}
+			for _, v := range append(numbers{r.At / (1 + m.of.Within), r.At * (1 + m.of.Within)}, r.Dots...) {
+				if !math.IsNaN(v) {
+					lo, hi = min(lo, v), max(hi, v)
+				}
+			}
+			k.Rows = append(k.Rows, r)
+		}
+	}
+	if lo < hi && !math.IsInf(1.04*(hi-lo), 0) {
+		pad := 0.04 * (hi - lo)
+		if lo, hi = lo-pad, hi+pad; !math.IsInf(hi, 0) {
+			k.X.Min, k.X.Max = &lo, &hi
+		}
+	}
+	return k
+}
+
+// The ends of an axis of changes: further ones are drawn as going on.
+const (
+	leastPercent = -95
+	mostPercent  = 1900
+	mostPoints   = 100
+)
+
+// changes is the forest plot of one side against the first. Of few loads each
+// has a chart of all metrics; of many each metric has one of all loads.
+func (m *ComparisonModel) changes(at int) section {
+	c := m.of
+	b := c.Verdicts[at].B
+	s := section{ID: fmt.Sprintf("changes%d", at+1), Title: "Changes", Top: true}
+	if len(c.Verdicts) > 1 {
+		s.Title = "Changes: " + plain(b) + " against " + plain(c.Sides[0].Name)
+	}
+	var pairs []*compare.Pair // with something to draw
+	var names []string
+	for i := range c.Pairs {
+		switch p := &c.Pairs[i]; {
+		case p.B != b:
+		case p.Why != "":
+			s.Notes = append(s.Notes, "not compared: "+plain(p.What)+": "+plain(p.Why))
+		case len(p.Rows) > 0:
+			pairs = append(pairs, p)
+			names = append(names, placeName(p))
+		}
+	}
+	if len(pairs) == 0 {
+		s.Absent = "Nothing could be compared."
+		return s
+	}
+	alike := len(slices.Compact(slices.Sorted(slices.Values(names)))) < len(names) // of several workloads, say
+	few := len(pairs) <= 2
+	var groups []changeGroup
+	for i, p := range pairs {
+		for k := range p.Rows {
+			r := &p.Rows[k]
+			g, name := changeGroup{title: r.Metric, rowsAre: "Load", in: r.ChangeIn}, cut(names[i], 29)
+			if few || alike || p.Load == nil {
+				g.title, g.rowsAre, name = strings.TrimSuffix(sentence(plain(p.What)), "."), "Metric", r.Metric
+				if r.ChangeIn == "share" {
+					g.title += ", shares of requests"
+				}
+			}
+			at := slices.IndexFunc(groups, func(o changeGroup) bool { return o.title == g.title && o.in == g.in })
+			if at < 0 {
+				at = len(groups)
+				groups = append(groups, g)
+			}
+			groups[at].rows = append(groups[at].rows, changeRow(r, name))
+		}
+	}
+	for i := range groups {
+		k := groups[i].chart()
+		k.ID, k.Group, k.Wide = fmt.Sprintf("%s-%d", s.ID, i+1), s.ID, few
+		s.Charts = append(s.Charts, k)
+	}
+	s.Text = m.howToRead(pairs)
+	return s
+}
+
+// placeName is where a pair was measured, in short.
+func placeName(p *compare.Pair) string {
+	switch {
+	case p.Load == nil:
+		return plain(p.What)
+	case p.Load.Concurrency != nil:
+		return plural(*p.Load.Concurrency, "user")
+	}
+	return loadValue(p.Load.Value()) + " req/s"
+}
+
+// howToRead explains the marks of changes.
+func (m *ComparisonModel) howToRead(pairs []*compare.Pair) string {
+	has := func(is func(*compare.Pair) bool) bool { return slices.ContainsFunc(pairs, is) }
+	row := func(is func(compare.Row) bool) bool {
+		return has(func(p *compare.Pair) bool { return slices.ContainsFunc(p.Rows, is) })
+	}
+	text := "Dots are changes, shaded is what counts as equivalent, a hollow dot is not distinguishable. Bars are 95 % intervals of each row alone"
+	switch {
+	case has((*compare.Pair).Beside):
+		return "Dots are changes, without an interval and without a verdict: another instrument measured one of the sides. Shaded is what would count as equivalent."
+	case has(func(p *compare.Pair) bool { return p.Within }):
+		text += ", within these launches: they say nothing of other starts of the server."
+	case m.of.Corrected > 0:
+		text += "; the verdicts are corrected for " + plural(m.of.Corrected, "test") + "."
+	default:
+		text += "."
+	}
+	if row(func(r compare.Row) bool { return r.CI95 == nil }) {
+		text += " Where there is no interval there is no bar."
+	}
+	if row(func(r compare.Row) bool { return r.PreRegistered }) {
+		text += " * named in --fail-if."
+	}
+	return text
+}
+
+// changeGroup is what one chart of changes holds.
+type changeGroup struct {
+	title, rowsAre string
+	in             string // "ratio" or "share", as of a row
+	rows           []row
+}
+
+// chart draws them on an axis that shows all of them, and what is equivalent.
+func (g *changeGroup) chart() *chart {
+	k := &chart{Title: g.title, Kind: "rows", X: axis{Name: "Change", Unit: "%", Scale: "change"}, Y: axis{Name: g.rowsAre}, Rows: g.rows}
+	least, most := float64(leastPercent), float64(mostPercent)
+	if g.in == "share" {
+		k.X = axis{Name: "Change", Unit: "points", Scale: "points"}
+		least, most = -mostPoints, mostPoints
+	}
+	lo, hi := 0.0, 0.0
+	for _, r := range g.rows {
+		for _, x := range []float64{r.At, orAt(r.Lo, r.At), orAt(r.Hi, r.At), 1.5 * r.Band[0], 1.5 * r.Band[1]} {
+			lo, hi = min(lo, x), max(hi, x)
+		}
+	}
+	lo, hi = max(lo*1.1, least), min(hi*1.1, most)
+	k.X.Min, k.X.Max = &lo, &hi
+	return k
+}
+
+// orAt is the end of an interval, or the value where there is none.
+func orAt(x *float64, at float64) float64 {
+	if x == nil {
+		return at
+	}
+	return *x
+}
+
+// changeRow is a metric of a forest plot: percent, or points of a share.
+func changeRow(r *compare.Row, name string) row {
+	const far = 1e9 // beyond every axis
+	percent := func(x float64) float64 { return round(max(-far, min(100*x, far)), 6) }
+	out := row{Name: name, At: percent(r.Change), Band: &[2]float64{percent(r.Margin[0]), percent(r.Margin[1])}, Look: lookOf(r.Verdict), Text: changed(r.Change, r.ChangeIn), Word: r.Verdict}
+	if r.PreRegistered {
+		out.Name += " *"
+	}
+	out.Say = []string{valueText(r, r.A) + " → " + valueText(r, r.B)}
+	if v := r.CI95; v != nil {
+		lo, hi := percent(v[0]), percent(v[1])
+		out.Lo, out.Hi = &lo, &hi
+		out.Say = append(out.Say, "interval "+signed(v[0], r.ChangeIn)+"…"+signed(v[1], r.ChangeIn))
+	} else if r.NoInterval != "" {
+		out.Say = append(out.Say, "no interval: "+plain(r.NoInterval))
+	}
+	if r.Why != "" {
+		out.Say = append(out.Say, plain(r.Why))
+	}
+	return out
+}
+
+func lookOf(verdict string) string {
+	switch verdict {
+	case compare.Undistinguished, compare.OtherInstrument:
+		return "open"
+	case compare.Equivalent:
+		return "same"
+	}
+	return cmp.Or(toneOf(verdict), "same")
+}
+
+// valueText is one side's value of a row.
+func valueText(r *compare.Row, x float64) string {
+	switch r.Unit {
+	case "share":
+		return percent(x)
+	case "ms":
+		return quantity(x) + " ms"
+	}
+	return quantity(x)
+}
+
+// pairView is a table as the other faces have it.
+func (m *ComparisonModel) pairView(at int) pairView {
+	p, of := &m.Pairs[at], &m.of.Pairs[at]
+	v := pairView{Section: section{ID: fmt.Sprintf("pair%d", at+1), Title: strings.Join(p.Title, " · "), Notes: p.Notes}}
+	if p.Why != "" {
+		v.Section.Absent, v.Summary = "Not compared: "+p.Why+".", compare.NotCompared
+		return v
+	}
+	if len(p.Table.Rows) > 0 {
+		v.Section.Tables = []named{{strings.Join(append([]string{m.caption(of)}, p.Legend...), " · "), p.Table}}
+	}
+	said := map[string]int{}
+	for _, r := range of.Rows {
+		said[r.Verdict]++
+	}
+	var parts []string
+	for _, word := range []string{compare.Slower, compare.Worse, compare.Faster, compare.Better, compare.Equivalent, compare.Undistinguished} {
+		if said[word] > 0 {
+			parts = append(parts, count(said[word])+" "+word)
+		}
+	}
+	v.Summary = strings.Join(parts, ", ")
+	return v
+}
+
+// caption names a table among all of the page.
+func (m *ComparisonModel) caption(p *compare.Pair) string {
+	if len(m.of.Sides) > 2 {
+		return plain(p.B + " against " + p.A + ", " + p.What)
+	}
+	return plain(p.What)
+}
+
+// launches says what each side consists of.
+func (m *ComparisonModel) launches() named {
+	t := Table{Head: []string{"Side", "Launch", "Runs"}}
+	for _, s := range m.of.Sides {
+		for _, l := range s.Launches {
+			runs := slices.Compact(slices.Clone(l.Runs)) // a baseline holds many
+			t.Rows = append(t.Rows, []string{plain(s.Name), cmp.Or(plain(l.ID), "not named"), plain(strings.Join(runs, ", "))})
+		}
+		if len(s.Files) > 0 {
+			t.Rows = append(t.Rows, []string{plain(s.Name), "not told by " + plain(s.Instrument), plain(strings.Join(s.Files, ", "))})
+		}
+	}
+	return named{"Each start of a server, and the runs that measured it", t}
+}

@@ -8,7 +8,9 @@
 // be wrong. So the four loads take turns in many short runs, and each is compared
 // with the twin by itself. A run during which the host of
 // a virtual machine took more of the processors than -stolen is measured again:
-// the twin has no host. The engine must take no other requests meanwhile; with
+// the twin has no host. On a machine that has other work, give the engine and this
+// program real-time priority (chrt -f 1) and set kernel.sched_rt_runtime_us to -1:
+// else the kernel stops them for 50 ms of each second. The engine must take no other requests meanwhile; with
 // -core the client keeps to a core that the engine does not use. Preemptions and
 // prefix hits are those of the engine's /metrics.
 package main

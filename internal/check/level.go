@@ -168,9 +168,9 @@ func (l *Level) compare(pt *result.Point, dir, truthPath string, spent point.Spe
 			return fmt.Errorf("check: read truth: %w", err)
 		}
 		var id int64
-		if i := strings.LastIndexByte(t.ID, '-'); i < 0 {
+		if i := strings.LastIndexByte(t.RequestID, '-'); i < 0 {
 			continue // a probe
-		} else if _, err := fmt.Sscanf(t.ID[i+1:], "%d", &id); err != nil {
+		} else if _, err := fmt.Sscanf(t.RequestID[i+1:], "%d", &id); err != nil {
 			continue
 		}
 		said := requests[id]

@@ -30,6 +30,9 @@ func fitVerb(_ context.Context, e *Env) (int, error) {
 	if err != nil {
 		return Usage, err
 	}
+	if err := predict.Distinct(args[1:]); err != nil {
+		return Usage, err
+	}
 	var runs []*predict.Recording
 	for _, dir := range args[1:] {
 		r, err := predict.ReadRun(dir, 0, runSettings())

@@ -108,6 +108,10 @@ metrics, health. With MODEL@GPU the answers come when vLLM on that hardware
 would give them, as the twin has it. Alone, latencies are fixed: by default
 50 ms to the first token and 10 ms between tokens.
 
+Words mean nothing, but response_format and structured_outputs are kept to, and
+with temperature 0 or a seed the same prompt has the same answer. docs/mock.md has
+what is modelled and what is not.
+
 pitot predict --list has the names of models and accelerators, pitot predict
 --help the settings behind the question mark, such as ?max_num_seqs=64.
 `)
@@ -118,7 +122,7 @@ pitot predict --list has the names of models and accelerators, pitot predict
 		case "key-file":
 			s.Help = "file that holds the API key to ask for"
 		case "seed":
-			s.Default, s.Help = "0", "seed of jitter, faults and ends of answers"
+			s.Default, s.Help = "0", "seed of jitter, faults, tool calls and ends of answers"
 		case "ttft":
 			s.Default = "50ms"
 		case "itl":

@@ -105,9 +105,9 @@ func (v *measuring) carryOut(ctx context.Context, e *Env, p *plan.Plan, view *pr
 // conclude shows what came of a measurement and gives the exit code. Whatever
 // went wrong, what was measured is told of.
 func conclude(ctx context.Context, e *Env, run *result.Run, dir, format string, exports []foreign.Export, err error) (int, error) {
-	page := writePage(e.Stderr, run, dir) // first: whoever reads the answer may stop early, and that ends the process
+	page, missing := writePage(e.Stderr, run, dir) // first: whoever reads the answer may stop early, and that ends the process
 	if run != nil {
-		shown := show(e, run, dir, page, format)
+		shown := show(e, run, dir, page, format, missing)
 		if exported := export(e, exports, run, dir); err == nil {
 			err = errors.Join(shown, exported)
 		}
@@ -125,23 +125,24 @@ func conclude(ctx context.Context, e *Env, run *result.Run, dir, format string, 
 }
 
 // show writes a run in the format asked for. page is the path of its page, ""
-// if there is none.
-func show(e *Env, run *result.Run, dir, page, format string) error {
+// if there is none; missing is what of its records cannot be read.
+func show(e *Env, run *result.Run, dir, page, format string, missing []string) error {
 	switch format {
 	case "json":
 		return report.JSON(e.Stdout, run)
 	case "csv":
 		return foreign.CSV(e.Stdout, run)
 	case "html":
-		page, err := makePage(run, dir)
+		page, _, err := makePage(run, dir)
 		if err == nil {
 			_, err = e.Stdout.Write(page)
 		}
 		return err
-	case "md":
-		return report.Build(run, dir).Markdown(e.Stdout)
 	}
 	m := report.Build(run, dir)
-	m.Page = page
+	m.Page, m.Warnings = page, append(m.Warnings, missing...)
+	if format == "md" {
+		return m.Markdown(e.Stdout)
+	}
 	return m.Text(e.Stdout, report.Style{Color: colored(e.Stdout, e.Getenv)})
 }

@@ -6,10 +6,10 @@ import (
 	"fmt"
 	"io"
 	"net"
+	"os"
 	"strconv"
 	"strings"
 	"syscall"
-	"time"
 
 	"pitot/internal/plan"
 	"pitot/internal/point"
@@ -19,7 +19,7 @@ import (
 func mockSettings() []string {
 	return []string{"port", "host", "model", "key-file", "seed",
 		"ttft", "itl", "jitter", "slots", "tokens-per-chunk", "role-chunk", "max-model-len",
-		"speed", "startup-delay", "reasoning", "eos", "prompt-tokens-details", "faults", "truth", "until-eof"}
+		"speed", "startup-delay", "reasoning", "tool-calls", "eos", "prompt-tokens-details", "faults", "truth", "drain", "until-eof"}
 }
 
 func mockVerb(ctx context.Context, e *Env) (int, error) {
@@ -41,17 +41,9 @@ func mockVerb(ctx context.Context, e *Env) (int, error) {
 	for _, n := range notes {
 		fmt.Fprintln(e.Stderr, "pitot: "+n)
 	}
-	l, err := net.Listen("tcp", net.JoinHostPort(p.Mock.Host, strconv.Itoa(p.Mock.Port)))
+	l, err := net.Listen("tcp", listenAddress(&p))
 	if err != nil {
-		hint := "choose another with --port, or --port 0 for any"
-		if errors.Is(err, syscall.EACCES) {
-			hint = "ports below 1024 need privileges; choose another with --port"
-		}
-		var op *net.OpError
-		if errors.As(err, &op) {
-			err = op.Err
-		}
-		return Usage, user.Errorf(hint, "listen on port %d: %v", p.Mock.Port, err)
+		return Usage, cannotListen(&p, err)
 	}
 	ctx, stop := interruptible(ctx, nil) // before others learn that it is there
 	defer stop()
@@ -69,7 +61,7 @@ func mockVerb(ctx context.Context, e *Env) (int, error) {
 	select {
 	case err = <-served:
 	case <-ctx.Done():
-		end, cancel := context.WithTimeout(context.Background(), 5*time.Second)
+		end, cancel := context.WithTimeout(context.Background(), p.Mock.Drain)
 		defer cancel()
 		// Answers that outlast the wait are cut, which is what was asked for; a
 		// log of the truth that could not be written is an error.
@@ -79,4 +71,31 @@ func mockVerb(ctx context.Context, e *Env) (int, error) {
 	}
 	fmt.Fprintln(e.Stdout, srv.Stats())
 	return Done, err
+}
+
+func listenAddress(p *plan.Plan) string {
+	return net.JoinHostPort(p.Mock.Host, strconv.Itoa(p.Mock.Port))
+}
+
+// cannotListen says what keeps a server from its address: the port, or the
+// host.
+func cannotListen(p *plan.Plan, err error) error {
+	hint := "choose another with --port, or --port 0 for any"
+	var lookup *net.DNSError
+	var address *net.AddrError
+	switch {
+	case errors.Is(err, syscall.EACCES):
+		hint = "ports below 1024 need privileges; choose another with --port"
+	case errors.Is(err, syscall.EADDRNOTAVAIL), errors.As(err, &lookup), errors.As(err, &address):
+		hint = "--host is an address of this machine: 127.0.0.1 for it alone, 0.0.0.0 for all of its networks"
+	}
+	var op *net.OpError
+	if errors.As(err, &op) {
+		err = op.Err
+	}
+	var call *os.SyscallError
+	if errors.As(err, &call) {
+		err = call.Err
+	}
+	return user.Errorf(hint, "listen on %s: %v", listenAddress(p), err)
 }

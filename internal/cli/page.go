@@ -20,14 +20,15 @@ import (
 // pageName is the page's in a run directory.
 const pageName = "report.html"
 
-// writePage writes a run's page into its directory and gives its path. The page
-// is made from the results and no part of them: that it cannot be written is a
-// note, and the path that of the page that was there before, "" if none was.
-func writePage(stderr io.Writer, run *result.Run, dir string) (path string) {
+// writePage writes a run's page into its directory and gives its path, and what of
+// the records cannot be read. The page is made from the results and no part of
+// them: that it cannot be written is a note, and the path that of the page that was
+// there before, "" if none was.
+func writePage(stderr io.Writer, run *result.Run, dir string) (path string, missing []string) {
 	if run == nil || dir == "" {
-		return ""
+		return "", nil
 	}
-	page, err := makePage(run, dir)
+	page, missing, err := makePage(run, dir)
 	if err == nil {
 		err = record.WriteFile(dir, pageName, page)
 	}
@@ -38,27 +39,28 @@ func writePage(stderr io.Writer, run *result.Run, dir string) (path string) {
 		fmt.Fprintf(stderr, "note: %s stays as it was: %v\n", pageName, err)
 	default:
 		fmt.Fprintf(stderr, "note: no %s: %v\n", pageName, err)
-		return ""
+		return "", missing
 	}
-	return path
+	return path, missing
 }
 
-// makePage makes it from the result and what can be read of the records.
-func makePage(run *result.Run, dir string) ([]byte, error) {
+// makePage makes it from the result and what can be read of the records, and says
+// what cannot.
+func makePage(run *result.Run, dir string) (page []byte, missing []string, err error) {
 	series, err := report.ReadSeries(dir, run)
-	page := report.Page{Series: series}
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
-		page.Missing = append(page.Missing, "The records are not in the run directory: charts of single requests are missing.")
+		missing = append(missing, "The records are not all in the run directory: charts of single requests are missing, and what is exported from them. The figures are those of run.json.")
 	case err != nil:
-		page.Missing = append(page.Missing, fmt.Sprintf("The records are damaged; charts of single requests show what comes before the damage: %v.", err))
+		missing = append(missing, fmt.Sprintf("The records are damaged: charts of single requests show what comes before the damage, and nothing is exported from them. The figures are those of run.json. (%v)", err))
 	}
+	parts := report.Page{Series: series, Missing: missing}
 	if config, err := os.ReadFile(filepath.Join(dir, "config.yaml")); err == nil {
-		page.Config = string(config)
+		parts.Config = string(config)
 	}
 	var b bytes.Buffer
-	err = report.Build(run, dir).HTML(&b, page)
-	return b.Bytes(), err
+	err = report.Build(run, dir).HTML(&b, parts)
+	return b.Bytes(), missing, err
 }
 
 // onlyTextOrJSON refuses the formats that only runs are written in.

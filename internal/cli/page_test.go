@@ -168,7 +168,7 @@ func TestPageOfDamagedRun(t *testing.T) {
 	if err := os.Remove(filepath.Join(dir, "requests.parquet")); err != nil {
 		t.Fatal(err)
 	}
-	if !strings.Contains(again(), "The records are not in the run directory") {
+	if !strings.Contains(again(), "The records are not all in the run directory") {
 		t.Error("the page does not say that the records are gone")
 	}
 	// A page that cannot be written is a note, and the run is shown.

@@ -4,7 +4,6 @@ import (
 	"context"
 	"fmt"
 	"io"
-	"math"
 	"strings"
 
 	"pitot/internal/plan"
@@ -54,7 +53,7 @@ func predictVerb(ctx context.Context, e *Env) (int, error) {
 	if p.GPUPrice > 0 {
 		d.USDPerHour = p.GPUPrice
 	}
-	x, err := predict.Predict(d, mean(p.Input), mean(p.Output))
+	x, err := predict.Predict(d, p.Input, p.Output)
 	if err != nil {
 		return Usage, err
 	}
@@ -108,8 +107,6 @@ func beside(ctx context.Context, e *Env, p *plan.Plan, spec string) (int, error)
 func deploymentOf(arg string) string {
 	return strings.TrimPrefix(strings.TrimPrefix(arg, "mock:"), "sim:")
 }
-
-func mean(l interface{ Mean() float64 }) int { return max(int(math.Round(l.Mean())), 1) }
 
 func predictHelp(w io.Writer) {
 	fmt.Fprint(w, `pitot predict MODEL@GPU[?settings] [flags]

@@ -8,6 +8,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"net/http"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -290,6 +291,48 @@ func TestMockEnds(t *testing.T) {
 			rest, _ := io.ReadAll(r)
 			if code := p.code(); code != Done || len(rest) == 0 {
 				t.Errorf("exit code %d, %q", code, rest)
+			}
+		})
+	}
+}
+
+// Answers under way when the server is stopped have the time that --drain
+// gives them, and are cut after it.
+func TestMockDrain(t *testing.T) {
+	for _, c := range []struct {
+		drain string
+		whole bool
+	}{{"1m", true}, {"0s", false}} {
+		t.Run(c.drain, func(t *testing.T) {
+			p := &process{Cmd: exec.Command("pitot", "mock", "--port", "0", "--until-eof", "--ttft", "300ms", "--drain", c.drain)}
+			stdin, err := p.StdinPipe()
+			if err != nil {
+				t.Fatal(err)
+			}
+			out, err := p.StdoutPipe()
+			if err != nil {
+				t.Fatal(err)
+			}
+			if err := p.Start(); err != nil {
+				t.Fatal(err)
+			}
+			late := time.AfterFunc(limit, func() { _ = p.Process.Kill() })
+			defer late.Stop()
+			line, _ := bufio.NewReader(out).ReadString('\n')
+			url, _, _ := strings.Cut(strings.TrimPrefix(line, "serving on "), " ")
+			// The header of a stream comes at once, its first token later.
+			r, err := http.Post(url+"/v1/completions", "application/json", strings.NewReader(`{"prompt":"x","stream":true,"max_tokens":2}`))
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer r.Body.Close()
+			_ = stdin.Close()
+			body, err := io.ReadAll(r.Body)
+			if whole := err == nil && strings.HasSuffix(string(body), "data: [DONE]\n\n"); whole != c.whole {
+				t.Errorf("%v after %q", err, body)
+			}
+			if code := p.code(); code != Done {
+				t.Errorf("exit code %d", code)
 			}
 		})
 	}

@@ -8,6 +8,7 @@ import (
 	"io"
 	"os"
 	"path/filepath"
+	"strings"
 
 	"pitot/internal/foreign"
 	"pitot/internal/plan"
@@ -54,8 +55,8 @@ func reportVerb(_ context.Context, e *Env) (int, error) {
 		}
 		unsaved = errors.Join(unsaved, err)
 		beside.Run(run, dir)
-		page := writePage(e.Stderr, run, dir)
-		if err := errors.Join(show(e, run, dir, page, p.Format), export(e, exports, run, dir)); err != nil {
+		page, missing := writePage(e.Stderr, run, dir)
+		if err := errors.Join(show(e, run, dir, page, p.Format, missing), export(e, exports, run, dir)); err != nil {
 			return Done, err
 		}
 		if p.ShowPage && page != "" {
@@ -76,12 +77,23 @@ func reportVerb(_ context.Context, e *Env) (int, error) {
 func openRun(dir string, stderr io.Writer) (*result.Run, error) {
 	data, err := os.ReadFile(filepath.Join(dir, "run.json"))
 	if err == nil {
+		var head struct{ Schema string }
+		damaged := func(err error) error {
+			return user.Errorf("delete it and run pitot report again: it is made anew from the records", "run.json in %s is damaged: %v", dir, err)
+		}
+		if err := json.Unmarshal(data, &head); err != nil {
+			return nil, damaged(err)
+		}
+		if head.Schema != result.Schema { // before its fields, which may have other types there
+			hint := "name the directory of a run of pitot"
+			if strings.HasPrefix(head.Schema, strings.TrimRight(result.Schema, "0123456789")) {
+				hint = "a newer pitot wrote it: update this one"
+			}
+			return nil, user.Errorf(hint, "run.json in %s has schema %q, not %q", dir, head.Schema, result.Schema)
+		}
 		var run result.Run
 		if err := json.Unmarshal(data, &run); err != nil {
-			return nil, user.Errorf("delete it and run pitot report again: it is made anew from the records", "run.json in %s is damaged: %v", dir, err)
-		}
-		if run.Schema != result.Schema {
-			return nil, user.Errorf("", "run.json in %s has schema %q, not %q", dir, run.Schema, result.Schema)
+			return nil, damaged(err)
 		}
 		return &run, nil
 	}

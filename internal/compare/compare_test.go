@@ -542,6 +542,24 @@ func TestTokenizers(t *testing.T) {
 	}
 }
 
+// How an embedded target was set is part of what was compared: its settings come
+// with the server, before the workload and the machine.
+func TestSettingsDiffer(t *testing.T) {
+	a, b := side("a", 4, 100), side("b", 4, 100)
+	for _, s := range []Side{a, b} {
+		s.Runs[0].Run.Target.Kind, s.Runs[0].Run.Target.Spec = "mock", "mock:fixed"
+	}
+	b.Runs[0].Run.Target.Settings = map[string]string{"faults": "503:10%", "speed": "3"}
+	b.Runs[0].Run.Environment.Cores = 8
+	var got []string
+	for _, d := range mustCompare(t, Options{}, a, b).Differences {
+		got = append(got, fmt.Sprint(d.What, d.Values))
+	}
+	if want := []string{"setting faults[[] [503:10%]]", "setting speed[[] [3]]", "client CPU[[, 4 cores] [, 8 cores]]"}; !slices.Equal(got, want) {
+		t.Errorf("%q, want %q", got, want)
+	}
+}
+
 func TestDifferences(t *testing.T) {
 	a, b := side("a", 8, steady...), side("b", 8, steady...)
 	if d := mustCompare(t, Options{}, a, b).Differences; len(d) != 0 {

@@ -82,7 +82,7 @@ func differences(sides []Side, workloads bool) []Difference {
 
 // groups are beginnings of facts' names, in the order in which they are told.
 func groups() []string {
-	return []string{"instrument", "target", "model", "API", "server", "note", "workload", "SLO", "GPUs", "stamps", "client", "pitot", ""}
+	return []string{"instrument", "target", "model", "API", "server", "setting", "note", "workload", "SLO", "GPUs", "stamps", "client", "pitot", ""}
 }
 
 // facts of a run: all that may explain a difference but seeds and times.
@@ -93,6 +93,9 @@ func facts(run *result.Run, workloads bool) []fact {
 			continue // tells launches apart, or is told already
 		}
 		out = append(out, fact{"server " + k, run.Target.Server[k]})
+	}
+	for _, k := range slices.Sorted(maps.Keys(run.Target.Settings)) {
+		out = append(out, fact{"setting " + k, run.Target.Settings[k]})
 	}
 	for _, k := range slices.Sorted(maps.Keys(run.Notes)) {
 		if k != "launch" {

@@ -215,6 +215,9 @@ func (a *aiperfRun) write(w io.Writer, run *result.Run, c *cohort) error {
 	of("inter_token_latency", "ms", a.itl)
 	out := of("output_sequence_length", "tokens", a.output)
 	rate("output_token_throughput", "tokens/sec", out)
+	if g := c.point.Throughput.PerGPU; g != nil && g.GPUs > 0 {
+		rate("output_token_throughput_per_gpu", "tokens/sec/gpu", out/float64(g.GPUs))
+	}
 	of("output_token_throughput_per_user", "tokens/sec/user", a.perUser)
 	in := of("input_sequence_length", "tokens", a.inputs)
 	if a.chunks > 0 {

@@ -76,9 +76,13 @@ func cohorts(run *result.Run, dir string, withGaps bool) iter.Seq2[*cohort, erro
 func (g *gathering) points(run *result.Run, dir string) iter.Seq2[*cohort, error] {
 	return func(yield func(*cohort, error) bool) {
 		g.run, g.at = run, -1
-		for f, err := range record.Frames(dir) {
+		frames := record.Frames(dir)
+		if g.rowsAlone {
+			frames = record.Rows(dir)
+		}
+		for f, err := range frames {
 			if err != nil {
-				yield(nil, noRecords(err))
+				yield(nil, unreadable(err))
 				return
 			}
 			if f.Point < 0 || int(f.Point) >= len(run.Points) {
@@ -103,6 +107,7 @@ type gathering struct {
 	run        *result.Run
 	withGaps   bool
 	everything bool // requests outside the window too
+	rowsAlone  bool // without the chunks, which cannot be read
 	at         int  // index of the point, -1 before the first
 	c          cohort
 	flying     map[int64]*flight
@@ -192,6 +197,9 @@ func (g *gathering) row(r *record.Row) {
 			events: int32(fl.told.Count), status: r.Status,
 			from: int64(len(g.c.gaps)), outcome: r.Outcome, stream: r.Stream,
 			class: r.Class, finish: r.Finish, errorClass: r.Error, detail: r.Detail,
+		}
+		if g.rowsAlone {
+			q.events = r.Chunks
 		}
 		if q.ok() { // of others no tool counts the gaps
 			g.c.gaps = append(g.c.gaps, fl.gaps...)

@@ -29,6 +29,7 @@ func Formats() []Format {
 		{"sglang", "JSON line of SGLang's bench_serving --output-file", writeSGLang},
 		{"sglang-detailed", "the same with --output-details", writeSGLangDetailed},
 		{"aiperf", "AIPerf's profile_export_aiperf.json, of a run of one point", writeAIPerf},
+		{"aiperf-requests", "AIPerf's profile_export.jsonl: a line for each request of such a run", writeAIPerfRequests},
 		{"openmetrics", "OpenMetrics text with histograms, for Prometheus", writeOpenMetrics},
 		{"perfetto", "trace events of requests, for ui.perfetto.dev", writePerfetto},
 		{"csv", "one line for each point: what --format csv prints", writeCSV},
@@ -104,7 +105,15 @@ func (e Export) Write(run *result.Run, dir string) error {
 	if !ok {
 		return fmt.Errorf("export %s: no such format", e.Format)
 	}
-	err := Replace(e.Path, func(w io.Writer) error { return f.write(w, run, dir) })
+	var part partly
+	err := Replace(e.Path, func(w io.Writer) error {
+		err := f.write(w, run, dir)
+		errors.As(err, &part)
+		return whole(err)
+	})
+	if err == nil && part.error != nil {
+		err = part.error
+	}
 	if err != nil {
 		return fmt.Errorf("export %s: %w", e.Format, err)
 	}
@@ -182,14 +191,31 @@ func (o *outlet) Write(b []byte) (int, error) {
 }
 
 // errNoRecords says that a run's records are not there any more.
-var errNoRecords = user.Errorf("the formats are written from its records: requests.parquet and chunks.parquet", "the run's directory has no records")
+var errNoRecords = user.Errorf("requests.parquet and chunks.parquet belong to it; "+withoutRecords, "the run's directory has no records, or not all of them")
+
+// withoutRecords is what can be had of a run all the same.
+const withoutRecords = "csv and --format json are written from run.json alone"
+
+// partly is the error of what was written as far as the records of a damaged run go.
+type partly struct{ error }
+
+func (p partly) Unwrap() error { return p.error }
+
+// whole is an error that leaves nothing written: nil for one that is a [partly].
+func whole(err error) error {
+	if errors.As(err, new(partly)) {
+		return nil
+	}
+	return err
+}
 
 // errNothing says that there is nothing to write.
 var errNothing = user.Errorf("measure again: the run ended before its load began", "the run has no records of any point")
 
-func noRecords(err error) error {
+// unreadable makes the user's error of one that reading the records ended with.
+func unreadable(err error) error {
 	if errors.Is(err, fs.ErrNotExist) {
 		return errNoRecords
 	}
-	return err
+	return user.Errorf(withoutRecords+"; a copy that is whole has the rest", "the run's records are damaged: %v", err)
 }

@@ -22,6 +22,59 @@ import (
 	"pitot/internal/user"
 )
 
+// Of a damaged run what is whole is written, and the user's error says so.
+func TestExportOfDamagedRun(t *testing.T) {
+	table := func(run *result.Run, dir string) string { // but for the one that failed, whose row tells of events that the sample has not
+		t.Helper()
+		var b strings.Builder
+		if err := writeCSVRequests(&b, run, dir); whole(err) != nil {
+			t.Fatal(err)
+		}
+		answered, _, _ := strings.Cut(b.String(), "\n0,2,,3,")
+		return answered
+	}
+	run, dir := sampleRun(t)
+	want := table(run, dir)
+	chunks, requests := filepath.Join(dir, "chunks.parquet"), filepath.Join(dir, "requests.parquet")
+	export := func(format, said string, written bool) {
+		t.Helper()
+		path := filepath.Join(t.TempDir(), "file")
+		err := Export{format, path}.Write(run, dir)
+		if said == "" != (err == nil) || err != nil && (!errors.As(err, new(*user.Error)) || user.Hint(err) == "" || !strings.Contains(err.Error(), said)) {
+			t.Errorf("%s: %v, hint %q", format, err, user.Hint(err))
+		}
+		if info, err := os.Stat(path); written != (err == nil) || written && info.Size() == 0 {
+			t.Errorf("%s: %v", format, err)
+		}
+	}
+	for _, damage := range []struct {
+		do   func() error
+		said string
+	}{
+		{func() error { return os.Truncate(chunks, 20) }, "invalid magic"},
+		{func() error { return os.Remove(chunks) }, "chunks.parquet is not in the run's directory"},
+	} {
+		if err := damage.do(); err != nil {
+			t.Fatal(err)
+		}
+		export("csv", "", true)
+		export("csv-requests", "made from requests.parquet alone: ", true)
+		export("csv-requests", damage.said, true)
+		export("parquet", "made from requests.parquet alone: ", true)
+		export("vllm", "records", false)
+		export("openmetrics", "records", false)
+		if got := table(run, dir); got != want {
+			t.Errorf("without the chunks\n%sand with them\n%s", got, want)
+		}
+	}
+	if err := os.Truncate(requests, 20); err != nil {
+		t.Fatal(err)
+	}
+	export("csv", "", true)
+	export("csv-requests", "the run's records are damaged: ", false)
+	export("perfetto", "the run's records are damaged: ", false)
+}
+
 func TestParseExports(t *testing.T) {
 	dir := t.TempDir()
 	for text, want := range map[string]string{
@@ -95,6 +148,44 @@ func TestSGLangHasSGLangsKeys(t *testing.T) {
 	r, err := Parse(got.Bytes())
 	if err != nil || r.Tool != "sglang bench_serving" || *r.Points[0].OK != 2 || r.By != "pitot 1.0 VALID" {
 		t.Errorf("read back: %+v, %v", r, err)
+	}
+}
+
+// A line for each request that was sent, with what AIPerf plots.
+func TestAIPerfRequests(t *testing.T) {
+	run, dir := sampleRun(t)
+	var b bytes.Buffer
+	if err := writeAIPerfRequests(&b, run, dir); err != nil {
+		t.Fatal(err)
+	}
+	phases, failed := map[string]int{}, 0
+	latency := 0.0
+	for line := range strings.Lines(b.String()) {
+		var l aiperfLine
+		if err := json.Unmarshal([]byte(line), &l); err != nil {
+			t.Fatal(err)
+		}
+		phases[l.Metadata.Phase]++
+		if l.Metadata.End < l.Metadata.Start || l.Metadata.Start < l.Metadata.Due {
+			t.Errorf("%+v", l.Metadata)
+		}
+		if l.Error != nil {
+			failed++
+			if l.Error.Message == "" || l.Metrics["request_latency"].Value != nil {
+				t.Errorf("%+v of %v", l.Error, l.Metrics)
+			}
+			continue
+		}
+		if l.Metadata.Phase == "profiling" {
+			latency += l.Metrics["request_latency"].Value.(float64)
+		}
+	}
+	if phases["profiling"] < 3 || failed == 0 || !near(latency, 210) { // as TestAIPerf has it
+		t.Errorf("%v, %d failed, %v ms", phases, failed, latency)
+	}
+	run.Points = append(run.Points, run.Points[0])
+	if err := writeAIPerfRequests(io.Discard, run, dir); err == nil {
+		t.Error("two points in one file")
 	}
 }
 
@@ -274,6 +365,29 @@ func TestPerfetto(t *testing.T) {
 	}
 	if requests != 4 {
 		t.Errorf("%d requests, want all 4", requests)
+	}
+	// Whoever adds start and length in floating point sees parts that touch end
+	// before the next begin.
+	var tr trace
+	var out bytes.Buffer
+	tr.o = &object{w: &out}
+	for at := int64(8_418_658_638); at < 60e9; at += 7_777_777_777 {
+		tr.request(&request{due: at, eligible: at, ready: at, sent: at, first: at + 1_234_567_891, last: at + 7_777_777_777, done: at + 7_777_777_777}, 1, 1, at+7_777_777_777)
+	}
+	var events []event
+	if err := json.Unmarshal([]byte("["+out.String()+"]"), &events); err != nil {
+		t.Fatal(err)
+	}
+	end := map[bool]float64{}
+	for _, e := range events {
+		whole := strings.HasPrefix(e.Name, "request ")
+		if e.At <= end[whole] {
+			t.Errorf("%s begins at %v, before the last ended at %v", e.Name, e.At, end[whole])
+		}
+		end[whole] = e.At + *e.Span
+		if !whole && end[false] >= end[true] {
+			t.Errorf("%s ends at %v, its request at %v", e.Name, end[false], end[true])
+		}
 	}
 }
 

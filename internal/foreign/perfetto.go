@@ -111,7 +111,14 @@ func (t *trace) request(q *request, pid, tid int, end int64) {
 		if from < 0 || to < from || to == from && args == nil {
 			return
 		}
-		span := micro(to - from)
+		// Microseconds are floating point: a viewer that adds start and length
+		// might see the next one begin before this one ends, and nest it. So a
+		// request ends a nanosecond early, and what is inside it two.
+		short := int64(2)
+		if args != nil {
+			short = 1
+		}
+		span := micro(max(0, to-from-short))
 		t.put(event{Name: name, Phase: "X", At: micro(from), Span: &span, PID: pid, TID: tid, Args: args})
 	}
 	args := map[string]any{"id": q.id, "outcome": q.outcome.String(), "input_tokens": q.inputTokens(), "events": q.events}

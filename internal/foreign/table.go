@@ -2,6 +2,7 @@ package foreign
 
 import (
 	"encoding/csv"
+	"errors"
 	"fmt"
 	"io"
 	"strconv"
@@ -11,6 +12,7 @@ import (
 
 	"pitot/internal/measure"
 	"pitot/internal/result"
+	"pitot/internal/user"
 )
 
 // Tables for spreadsheets and data frames. What is not known is empty in CSV
@@ -98,26 +100,50 @@ func lineOf(c *cohort, q *request) Line {
 	return l
 }
 
-// lines hands every request of a run to take, those outside the window too.
+// lines hands every request of a run to take, those outside the window too. Where the
+// records are damaged it hands over what is whole, and the error is a [partly].
 func lines(run *result.Run, dir string, take func(*Line) error) error {
-	g := gathering{everything: true}
-	n := 0
+	n, err, taken := linesOf(&gathering{everything: true}, run, dir, take)
+	switch {
+	case taken != nil:
+		return taken
+	case err == nil && n == 0:
+		return errNothing
+	case err == nil:
+		return nil
+	case n > 0:
+		return partly{user.Errorf("a copy of the run that is whole has the rest", "the file holds the %d requests before the damage of the records: %v", n, err)}
+	}
+	n, without, taken := linesOf(&gathering{everything: true, rowsAlone: true}, run, dir, take)
+	switch {
+	case taken != nil:
+		return taken
+	case without != nil || n == 0:
+		return err
+	}
+	why := err.Error()
+	if errors.Is(err, errNoRecords) {
+		why = "chunks.parquet is not in the run's directory"
+	}
+	return partly{user.Errorf("tpot_ms takes the first event for one token there, unless its request's row tells", "the file is made from requests.parquet alone: %s", why)}
+}
+
+// linesOf does it of what can be gathered, and counts them. The first error is of the
+// records, the second that of take.
+func linesOf(g *gathering, run *result.Run, dir string, take func(*Line) error) (n int, damage, taken error) {
 	for c, err := range g.points(run, dir) {
 		if err != nil {
-			return err
+			return n, err, nil
 		}
 		for i := range c.requests {
 			l := lineOf(c, &c.requests[i])
 			if err := take(&l); err != nil {
-				return err
+				return n, nil, err
 			}
 			n++
 		}
 	}
-	if n == 0 {
-		return errNothing
-	}
-	return nil
+	return n, nil, nil
 }
 
 func writeParquet(w io.Writer, run *result.Run, dir string) error {
@@ -129,13 +155,13 @@ func writeParquet(w io.Writer, run *result.Run, dir string) error {
 		_, err := p.Write(one)
 		return err
 	})
-	if err != nil {
+	if whole(err) != nil {
 		return err
 	}
 	if err := p.Close(); err != nil {
 		return fmt.Errorf("write parquet: %w", err)
 	}
-	return nil
+	return err
 }
 
 func writeCSVRequests(w io.Writer, run *result.Run, dir string) error {
@@ -156,11 +182,14 @@ func writeCSVRequests(w io.Writer, run *result.Run, dir string) error {
 			cellOf(l.ServiceTTFT), cellOf(l.ServiceE2E),
 		})
 	})
-	if err != nil {
+	if whole(err) != nil {
 		return err
 	}
 	out.Flush()
-	return out.Error()
+	if lost := out.Error(); lost != nil {
+		return lost
+	}
+	return err
 }
 
 // cellOf writes a value that may not be known.
@@ -190,7 +219,7 @@ func plainCell(s string) string {
 func CSV(w io.Writer, run *result.Run) error {
 	out := csv.NewWriter(w)
 	head := []string{"model", "point", "stage", "loop", "rate", "concurrency", "max_in_flight", "window_s", "due", "ok", "failed", "cut", "unsent",
-		"requests_per_s", "input_tokens_per_s", "output_tokens_per_s", "goodput_requests_per_s", "goodput_output_tokens_per_s",
+		"due_per_s", "requests_per_s", "input_tokens_per_s", "output_tokens_per_s", "goodput_requests_per_s", "goodput_output_tokens_per_s",
 		"slo_attained", "slo_met", "stability", "outcome", "verdict"}
 	for _, m := range metricsOf(&result.Metrics{}) {
 		for _, figure := range []string{"n", "mean", "p50", "p90", "p95", "p99", "p99_9", "max"} {
@@ -204,7 +233,7 @@ func CSV(w io.Writer, run *result.Run) error {
 		p := &run.Points[i]
 		line := []string{plainCell(run.Target.Model), strconv.Itoa(i), p.Stage, p.Load.Loop, cellOf(p.Load.Rate), cellOf(p.Load.Concurrency), cellOf(p.Load.MaxInFlight),
 			cellOf(&p.Seconds.Window), cellOf(&p.Requests.Due), cellOf(&p.Requests.OK), cellOf(&p.Requests.Failed), cellOf(&p.Requests.Cut), cellOf(&p.Requests.Unsent),
-			cellOf(p.Throughput.RequestsPerS), cellOf(p.Throughput.InputTokensPerS), cellOf(p.Throughput.OutputTokensPerS)}
+			cellOf(p.Throughput.DuePerS), cellOf(p.Throughput.RequestsPerS), cellOf(p.Throughput.InputTokensPerS), cellOf(p.Throughput.OutputTokensPerS)}
 		good, goodTokens, attained, met := "", "", "", ""
 		if p.Goodput != nil {
 			good, goodTokens = cellOf(&p.Goodput.RequestsPerS), cellOf(p.Goodput.OutputTokensPerS)

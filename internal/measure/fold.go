@@ -30,6 +30,7 @@ type Fold struct {
 	duplicates int
 	flow       flow
 	output     tally // events and their tokens
+	arrivals   arrivals
 	conf       confidence
 	probe      probe
 }
@@ -75,6 +76,7 @@ func (f *Fold) Add(fr record.Frame) {
 		block, inside := f.setup.blockOf(c.T)
 		if inside {
 			f.output.add(block, c.Tokens)
+			f.arrivals.add(c.T - f.setup.T0)
 		}
 		f.lastOn.add(c, inside)
 		f.end = max(f.end, c.T)
@@ -153,6 +155,7 @@ func (f *Fold) member(r *record.Row, s *stream, visible int64) {
 		inputPlanned: r.InputPlanned, prompt: r.PromptTokens, cached: r.CachedTokens, chunks: int32(s.Count),
 		gaps:        len(s.near)+len(s.wide) > 0,
 		hidden:      r.HiddenTokens > 0,
+		marker:      s.marker(r),
 		interrupted: r.Error == record.ErrInterrupted,
 	}
 	if s.Count == 0 {
@@ -178,9 +181,9 @@ func (f *Fold) member(r *record.Row, s *stream, visible int64) {
 	t := trustOf(r, s, visible)
 	switch {
 	case r.Outcome == record.OK:
-		g.gaps.take(s, t, visible)
+		g.gaps.take(s, t, visible, q.marker)
 	case r.Outcome == record.Cut && s.Count > 0:
-		g.gaps.take(s, t, visible)
+		g.gaps.take(s, t, visible, q.marker)
 		end := r.Done
 		if end < 0 {
 			end = q.lastGap

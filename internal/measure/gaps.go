@@ -33,7 +33,7 @@ type streams struct {
 type trust uint8
 
 const (
-	counted trust = iota // by what the events said, or as many events as usage counted tokens
+	counted trust = iota // by what the events said, or as many events as usage counted tokens, but for the marker behind reasoning
 	alike                // as one for each event, if the streams that usage counted were so
 	unknown              // not at all
 	trusts               // how many there are
@@ -44,7 +44,7 @@ const (
 // its events are taken for one each.
 func trustOf(r *record.Row, s *stream, visible int64) trust {
 	switch {
-	case !s.Blind || visible == s.Count:
+	case !s.Blind || visible == s.Count || s.marker(r):
 		return counted
 	case r.Outcome != record.OK && r.CompletionTokens < 0:
 		return alike
@@ -132,8 +132,10 @@ func (r *gapRun) squares(around float64) float64 {
 	return float64(high)*(1<<64) + float64(low) + 2*rest*(float64(r.sum())-n*float64(center)) + n*rest*rest
 }
 
-// take adds the gaps of a stream that has come to its end.
-func (g *gapSet) take(s *stream, t trust, visible int64) {
+// take adds the gaps of a stream that has come to its end. marker says that a token
+// without an event lies in the gap at which its reasoning ended: it took a step as
+// others do, so that gap counts for one token more.
+func (g *gapSet) take(s *stream, t trust, visible int64, marker bool) {
 	of := &g.streams[t]
 	of.arrivals += s.arrivals
 	of.chunks += s.Count
@@ -154,15 +156,21 @@ func (g *gapSet) take(s *stream, t trust, visible int64) {
 		return told
 	}
 	var run *gapRun
-	for _, n := range s.near {
+	for i, n := range s.near {
 		k := tokens(int32(n.tokens), int32(n.events))
+		if marker && s.turnNear == i+1 {
+			k++
+		}
 		if run == nil || run.tokens != k {
 			run = g.run(k, t)
 		}
 		run.add(n.ns)
 	}
-	for _, w := range s.wide {
+	for i, w := range s.wide {
 		w.tokens, w.trust = tokens(w.tokens, w.events), t
+		if marker && s.turnWide == i+1 {
+			w.tokens++
+		}
 		g.wide = append(g.wide, w)
 	}
 }

@@ -141,6 +141,29 @@ func (s *Setup) blockOf(t int64) (i int, ok bool) {
 	return min(int(float64(t-s.T0)/float64(s.T1-s.T0)*rateBlocks), rateBlocks-1), true
 }
 
+// late is what was served in the second half of the window.
+func (f *Fold) late(rate *float64) *result.Late {
+	if rate == nil || f.setup.seconds() < shortest {
+		return nil
+	}
+	blocks := make([]float64, rateBlocks)
+	for i, n := range f.output.of() {
+		blocks[i] = float64(n)
+	}
+	all, _ := stat.Moments(blocks)
+	if all <= 0 {
+		return nil
+	}
+	half := blocks[rateBlocks/2:]
+	mean, sd := stat.Moments(half)
+	l := &result.Late{OutputTokensPerS: *rate * mean / all}
+	n := float64(len(half))
+	if e := stat.StudentQuantile((1+level)/2, n-1) * sd / math.Sqrt(n) / mean; mean > 0 && e < 1 {
+		l.CI95 = &[2]float64{l.OutputTokensPerS * (1 - e), l.OutputTokensPerS * (1 + e)}
+	}
+	return l
+}
+
 // rates fills in the intervals of the throughput.
 func (f *Fold) rates(t *result.Throughput, c confidence) {
 	if t.RequestsPerS == nil {

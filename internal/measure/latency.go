@@ -41,7 +41,7 @@ type Events struct {
 	Tokens int64 // of all of them, as far as they said
 	Blind  bool  // some event did not say how many tokens it carried
 
-	first       int64 // stamp of the first arrival
+	first, last int64 // stamps of the first arrival and of the last
 	firstEvents int64 // events that share it
 	firstTokens int64 // their tokens, as far as they said
 }
@@ -57,6 +57,7 @@ func (e *Events) Add(t int64, tokens int32) {
 		e.firstTokens += n
 	}
 	e.Count++
+	e.last = t
 	e.Tokens += n
 	e.Blind = e.Blind || n == 0
 }
@@ -72,6 +73,15 @@ func (e *Events) visible(r *record.Row) int64 {
 		return e.Tokens
 	}
 	return record.Unset
+}
+
+// marker says that one token of the answer has no event: the one that ends the
+// reasoning, which servers count and do not send. It is taken for that where usage
+// counts one token more than there were events, and reasoning went over into the
+// answer behind the first token.
+func (e *Events) marker(r *record.Row) bool {
+	return e.Count > 0 && e.Blind && r.CompletionTokens >= 0 && r.Choices <= 1 &&
+		r.FirstToken >= 0 && r.FirstAnswer > r.FirstToken && r.LastToken <= e.last && e.visible(r) == e.Count+1
 }
 
 // Latency is one request as far as its latencies need it.
@@ -107,7 +117,7 @@ func LatencyOf(r *record.Row, e *Events) Latency {
 	case e.Count == 0:
 	case !e.Blind:
 		l.firstTokens = int32(e.firstTokens)
-	case visible == e.Count: // each event is one token
+	case visible == e.Count, e.marker(r): // each event is one token
 		l.firstTokens = int32(e.firstEvents)
 	}
 	if l.output < 0 && !e.Blind {

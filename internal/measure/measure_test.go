@@ -316,6 +316,52 @@ func twice(at []int64) (out []int64) {
 	return out
 }
 
+// Servers count the token that ends the reasoning and send no event for it: it took
+// a step, which the gap shows. No other token that is missing is taken for it.
+func TestMarkerBehindReasoning(t *testing.T) {
+	reasoned := func(thoughts int, a answer) record.Frame {
+		f := a.frame()
+		for i := range f.Chunks[:thoughts] {
+			f.Chunks[i].Kind = record.Reasoning
+		}
+		f.Rows[0].FirstAnswer = f.Chunks[thoughts].T
+		return f
+	}
+	stamps := []int64{100, 110, 120, 140, 150, 160} // a step of 10 ms each; the marker came at 130
+	m := fold(window(1), reasoned(3, answer{stamps: stamps, usage: 7, first: record.Unset})).Point().Metrics
+	near(t, "tpot", m.TPOT.Max, 10)
+	near(t, "stall", m.Stall.Max, 20)
+	near(t, "icl", m.ICL.Max, 20)
+	near(t, "itl", m.ITL.Max, 10)
+	near(t, "tokens per chunk", m.TokensPerChunk.Max, 1)
+	if m.TPOT.Label != "" || m.ITL.Label != "" || m.ITL.N != 6 || m.ICL.N != 5 {
+		t.Errorf("tpot %q, itl %q, %d token gaps, %d gaps", m.TPOT.Label, m.ITL.Label, m.ITL.N, m.ICL.N)
+	}
+	for name, f := range map[string]record.Frame{
+		"two are missing":    reasoned(3, answer{stamps: stamps, usage: 8, first: record.Unset}),
+		"the last is":        reasoned(3, answer{stamps: stamps, usage: 7, first: record.Unset, finish: 170}),
+		"nothing but answer": answer{stamps: stamps, usage: 7, first: record.Unset}.frame(),
+		"two choices": func() record.Frame {
+			f := reasoned(3, answer{stamps: stamps, usage: 7, first: record.Unset})
+			f.Rows[0].Choices = 2
+			return f
+		}(),
+	} {
+		m := fold(window(1), f).Point().Metrics
+		if m.ITL != nil || m.TPOT == nil || m.TPOT.Label == "" {
+			t.Errorf("%s: itl %+v, tpot %+v", name, m.ITL, m.TPOT)
+		}
+	}
+	// Reads that the kernel merged keep what they leave open.
+	f := reasoned(3, answer{stamps: stamps, usage: 7, first: record.Unset})
+	f.Chunks[3].Earliest = 135 * ms
+	m = fold(window(1), f).Point().Metrics
+	near(t, "itl", m.ITL.Max, 10)
+	if m.ITL.N != 6 {
+		t.Errorf("%d token gaps", m.ITL.N)
+	}
+}
+
 func TestHiddenBetweenVisible(t *testing.T) {
 	fr := answer{stamps: []int64{10, 20, 500, 510}, usage: 100, first: 1, hidden: 60}.frame()
 	fr.Rows[0].FirstAnswer = 500 * ms // reasoning was streamed before, and some was not

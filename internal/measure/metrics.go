@@ -171,7 +171,11 @@ func (c *part) streaming(m *result.Metrics) {
 		if q.visible < 0 || q.chunks < 1 {
 			return 0, Missing
 		}
-		return float64(q.visible) / float64(q.chunks), Known
+		carried := q.visible
+		if q.marker {
+			carried--
+		}
+		return float64(carried) / float64(q.chunks), Known
 	}))
 	// From sent on: waiting for a slot or a connection is no prefill.
 	m.PrefillRate = c.summaryAll(asCount, ok(func(q *request) (float64, State) {

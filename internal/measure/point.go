@@ -29,6 +29,7 @@ func (f *Fold) Point() result.Point {
 	f.stability(&p, took)
 	f.conf = f.confidence(p.Stability, took)
 	f.rates(&p.Throughput, f.conf)
+	p.Throughput.Late = f.late(p.Throughput.OutputTokensPerS)
 	p.Metrics = all.metrics()
 	p.Requests.Errors, p.Requests.Finish = clone(f.errors), clone(f.finish)
 	for class, e := range f.examples {
@@ -56,6 +57,7 @@ func (f *Fold) Point() result.Point {
 	case set != nil && set.Why != "":
 		unsteady(&p, latencies, timed, notSettled, yes, no)
 	}
+	p.Standstills = f.standstills(all.requests)
 	f.untilReached(&p)
 	if f.setup.GaveUp {
 		f.endedEarly(&p)

@@ -20,6 +20,7 @@ type request struct {
 	group                        int32
 	gaps                         bool // it has a gap
 	hidden                       bool
+	marker                       bool // a token has no event: the one that ends the reasoning
 	interrupted                  bool // by the user, not by the server
 }
 

@@ -88,6 +88,10 @@ func (f *Fold) stability(p *result.Point, took residences) {
 	p.Stability = string(b.Verdict)
 	switch b.Verdict {
 	case stat.Undecided:
+		if b.Drained {
+			p.StabilityWhy = fmt.Sprintf("a queue that had formed before drained into the window, %.3g requests on top of %d arrivals: %s", -b.Deficit*rate*window, len(f.cohort), f.ask(2*window))
+			return
+		}
 		if b.Longer > 0 {
 			p.StabilityWhy = fmt.Sprintf("a rise by %.3g of %d arrivals may be chance: %s", b.Deficit*rate*window, len(f.cohort), f.ask(b.Longer*window))
 			return

@@ -8,6 +8,7 @@ import (
 	"pitot/internal/measure"
 	"pitot/internal/result"
 	"pitot/internal/slo"
+	"pitot/internal/workload/arrival"
 )
 
 func check(t *testing.T, p *result.Point, name string) result.Check {
@@ -62,6 +63,50 @@ func TestUnstable(t *testing.T) {
 	}
 	if p.Verdict != result.ValidWithFlags {
 		t.Error(p.Verdict)
+	}
+}
+
+// after is a process before which so many requests come at once.
+type after struct {
+	arrival.Process
+	burst int
+}
+
+func (a *after) Next() int64 {
+	if a.burst > 0 {
+		a.burst--
+		return 0
+	}
+	return a.Process.Next()
+}
+
+// A queue from before the window drains into it: what ends there is more than
+// this load, and no figure of a steady state.
+func TestDrained(t *testing.T) {
+	engine := serving()
+	engine.Slots = 8
+	p := virtual(t, 10, 30, engine, 1, func(cfg *load.Config, s *measure.Setup) {
+		cfg.Arrivals, s.AutoWarmup = &after{cfg.Arrivals, 300}, false
+	})
+	if p.Stability != "undecided" || !strings.Contains(p.StabilityWhy, "drained into the window") {
+		t.Errorf("%s: %q", p.Stability, p.StabilityWhy)
+	}
+	if c := check(t, &p, "achieved rate"); c.Status != "flag" || !strings.Contains(c.Advice, "piled up before") {
+		t.Errorf("%+v", c)
+	}
+}
+
+// What is served of an overload is read from the second half of its window.
+func TestLate(t *testing.T) {
+	engine := serving()
+	engine.Slots = 8
+	p := virtual(t, 26, 40, engine, 1, nil)
+	l := p.Throughput.Late
+	if l == nil || l.CI95 == nil || l.CI95[0] > l.OutputTokensPerS || l.CI95[1] < l.OutputTokensPerS {
+		t.Fatalf("%+v", l)
+	}
+	if per := l.OutputTokensPerS / *p.Metrics.OutputTokens.Mean; per < 19 || per > 21 {
+		t.Errorf("%.1f requests a second of 20", per)
 	}
 }
 

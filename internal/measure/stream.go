@@ -23,6 +23,9 @@ type stream struct {
 	several  bool // some event that ended a gap carried more than one token
 
 	stall, stallLo, stallHi int64 // longest gap and what merging leaves open
+
+	thought, turned    bool // reasoning has come, and something else after it
+	turnNear, turnWide int  // the gap before that: its place in the list, from 1
 }
 
 // lane is one choice of a stream: gaps are measured inside a choice.
@@ -38,6 +41,7 @@ type lane struct {
 	events int32
 	open   int32 // events known only as an interval
 	exact  bool  // some event has a stamp of its own
+	turn   bool  // reasoning ended with it
 	tokens int64
 }
 
@@ -85,7 +89,13 @@ func (s *stream) add(c *record.Chunk, inside bool) {
 	l := s.lane(c.Choice)
 	if !l.begun || c.T != l.t {
 		s.end(l)
-		l.begun, l.t, l.events, l.open, l.exact, l.tokens, l.begin = true, c.T, 0, 0, false, 0, lo
+		l.begun, l.t, l.events, l.open, l.exact, l.turn, l.tokens, l.begin = true, c.T, 0, 0, false, false, 0, lo
+	}
+	switch {
+	case c.Kind == record.Reasoning:
+		s.thought = true
+	case s.thought && !s.turned:
+		s.turned, l.turn = true, true
 	}
 	l.lo = lo
 	l.events++
@@ -148,9 +158,15 @@ func (s *stream) gap(l *lane) {
 	s.stallLo = max(s.stallLo, g.lo/int64(g.parts))
 	if g.parts == 1 && g.lo == g.hi && g.ns <= math.MaxUint32 && g.events <= math.MaxUint16 && g.tokens <= math.MaxUint16 {
 		s.near = append(s.near, nearGap{uint32(g.ns), uint16(g.events), uint16(g.tokens)})
+		if l.turn {
+			s.turnNear = len(s.near)
+		}
 		return
 	}
 	s.wide = append(s.wide, g)
+	if l.turn {
+		s.turnWide = len(s.wide)
+	}
 }
 
 // finish closes all lanes.

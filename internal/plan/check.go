@@ -190,7 +190,7 @@ func (p *Plan) checkMock() error {
 // needsSocket says whether a setting of the embedded target is one of its
 // HTTP face, which a target in virtual time has none of.
 func needsSocket(setting string) bool {
-	return slices.Contains([]string{"speed", "startup-delay", "reasoning", "eos", "prompt-tokens-details", "faults"}, setting)
+	return slices.Contains([]string{"speed", "startup-delay", "reasoning", "tool-calls", "eos", "prompt-tokens-details", "faults"}, setting)
 }
 
 // onlyFreezes says that the faults are of the whole server's clock: it can stand

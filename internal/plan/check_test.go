@@ -2,6 +2,7 @@ package plan
 
 import (
 	"errors"
+	"maps"
 	"strings"
 	"testing"
 
@@ -113,6 +114,32 @@ func TestKind(t *testing.T) {
 		p := Plan{Target: target}
 		if p.Kind() != want {
 			t.Errorf("%q is %s", target, p.Kind())
+		}
+	}
+}
+
+// What an embedded target is like is told by what was set otherwise than usual, and
+// by nothing else.
+func TestEmbedded(t *testing.T) {
+	for args, want := range map[string]map[string]string{
+		"mock:fixed --rate 4": {},
+		"mock:fixed --rate 4 --speed 3 --jitter 0.2 --faults 503:10%,reset:1% --ttft 20ms --truth t.log --seed 3": {
+			"speed": "3", "jitter": "0.2", "faults": "503:10%,reset:1%", "ttft": "20ms"},
+		"http://h:8000 --rate 4": nil,
+	} {
+		var names []string
+		for _, s := range Settings() {
+			names = append(names, s.Name)
+		}
+		p, _, err := Decode(names, strings.Fields(args), nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if len(p.Target) == 0 {
+			p.Target, _, _ = strings.Cut(args, " ")
+		}
+		if got := p.Embedded(); !maps.Equal(got, want) || got == nil != (want == nil) {
+			t.Errorf("%s: %v, want %v", args, got, want)
 		}
 	}
 }

@@ -101,11 +101,13 @@ type Mock struct {
 	Speed        float64          // times as fast as real
 	StartupDelay time.Duration    // while the model is loaded
 	Reasoning    float64          // share of a chat's answer
+	ToolCalls    float64          // share of the chats with tools
 	EOS          workload.Lengths // at which answers end by themselves; zero: at the limit
 	TellCached   bool             // in the usage
 	Faults       string
 	Truth        string
-	UntilEOF     bool // end with standard input
+	Drain        time.Duration // what answers have left when it is stopped
+	UntilEOF     bool          // end with standard input
 }
 
 // TokenPrice is what a hosted API asks, USD per million tokens.
@@ -121,8 +123,26 @@ func Default() Plan {
 		Over: "rate", Points: 12, Budget: 20 * time.Minute,
 		Arrival: "poisson", Duration: 60 * time.Second, Warmup: AutoWarmup, Repeat: 1,
 		KeyEnv: "OPENAI_API_KEY", Timeout: 600 * time.Second, Format: "text",
-		Mock: Mock{Host: "127.0.0.1", Port: 8000, TTFT: -1, ITL: -1, TokensPerChunk: 1, MaxModelLen: 131072, Speed: 1},
+		Mock: Mock{Host: "127.0.0.1", Port: 8000, TTFT: -1, ITL: -1, TokensPerChunk: 1, MaxModelLen: 131072, Speed: 1, Drain: 5 * time.Second},
 	}
+}
+
+// Embedded are the settings of the embedded target that are not as usual, by the
+// names of their flags; nil for a target that is none.
+func (p *Plan) Embedded() map[string]string {
+	if p.Kind() == "http" {
+		return nil
+	}
+	out := map[string]string{}
+	for _, s := range Settings() {
+		if s.Group != groupMock || s.get == nil {
+			continue
+		}
+		if values := s.get(p); len(values) > 0 {
+			out[s.Name] = strings.Join(values, ",")
+		}
+	}
+	return out
 }
 
 // Kind is how a target is reached.

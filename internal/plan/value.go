@@ -35,6 +35,19 @@ func str(at func(*Plan) *string) func(*Plan, string) error {
 	}
 }
 
+// setFaults takes one fault or several with commas between them, once or more
+// often.
+func setFaults(p *Plan, v string) error {
+	if strings.TrimSpace(v) == "" {
+		return errors.New("empty")
+	}
+	if p.Mock.Faults != "" {
+		v = p.Mock.Faults + "," + v
+	}
+	p.Mock.Faults = v
+	return nil
+}
+
 func toggle(at func(*Plan) *bool) func(*Plan, string) error {
 	return func(p *Plan, v string) (err error) {
 		if *at(p), err = strconv.ParseBool(v); err != nil {

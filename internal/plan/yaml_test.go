@@ -130,6 +130,7 @@ func drawn(t *rapid.T) Plan {
 	maybe("speed", real(&p.Mock.Speed, 0.001, 1000))
 	maybe("startup-delay", length(&p.Mock.StartupDelay, 0))
 	maybe("reasoning", real(&p.Mock.Reasoning, 0, 1))
+	maybe("tool-calls", real(&p.Mock.ToolCalls, 0, 1))
 	maybe("eos", lengths(&p.Mock.EOS))
 	maybe("prompt-tokens-details", yes(&p.Mock.TellCached))
 	maybe("faults", text(&p.Mock.Faults))
@@ -161,7 +162,7 @@ func TestRoundTrip(t *testing.T) {
 func TestEverythingIsKept(t *testing.T) {
 	not := map[string]string{
 		"out": "a new run has its own", "resume": "a new run begins anew", "format": "how it is shown", "open": "how it is shown", "export": "a new run would overwrite it", "dry-run": "nothing was run", "quiet": "how it is shown", "strict": "how it exits",
-		"port": "of pitot mock", "host": "of pitot mock", "until-eof": "of pitot mock", "truth": "a new run would overwrite it",
+		"port": "of pitot mock", "host": "of pitot mock", "until-eof": "of pitot mock", "drain": "of pitot mock", "truth": "a new run would overwrite it",
 		"fail-if": "of pitot compare", "equivalent-within": "of pitot compare", "allow": "of pitot compare", "save-baseline": "of pitot compare", "page": "of pitot compare",
 		"client": "of pitot check", "replay": "of pitot predict", "list": "of pitot predict", "run": "of pitot predict", "streams": "of pitot check",
 	}

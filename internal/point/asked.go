@@ -36,7 +36,7 @@ func Check(p *plan.Plan) error {
 		}
 	}
 	if p.KeyFile != "" {
-		if _, err := readKey(p.KeyFile); err != nil {
+		if _, err := readKey(p.KeyFile, keyHint); err != nil {
 			return err
 		}
 	}
@@ -86,9 +86,11 @@ func notEmpty(dir string) error {
 	return user.Errorf("choose another with --out, or leave it to Pitot", "%s is not empty", dir)
 }
 
+// keyHint is what to say of a file that holds no key to send.
+const keyHint = "a file that holds the API key alone; or name a variable that holds it: --key-env VAR"
+
 // readKey reads the API key that a file holds alone.
-func readKey(path string) (string, error) {
-	const hint = "a file that holds the API key alone; or name a variable that holds it: --key-env VAR"
+func readKey(path, hint string) (string, error) {
 	b, err := os.ReadFile(path)
 	if err != nil {
 		if errors.Is(err, fs.ErrNotExist) && mayBeKey(path) {

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"fmt"
 	"os"
+	"path/filepath"
 	"strconv"
 	"strings"
 	"time"
@@ -37,13 +38,14 @@ type engine struct {
 	notes       []string
 	server      map[string]string // what it would tell of itself
 	cache       map[string]string // of its KV cache, in its metrics
+	vocab       int               // size of the model's vocabulary, 0 where it has none
 	gpus        int               // 0 where it has none
 	gpuPrice    float64           // dollars an hour of each, by the catalogue
 	// residence is about how long a request takes.
 	residence func(p *plan.Plan) time.Duration
-	// outside says in what a load leaves what the engine was fitted on, "" if
-	// in nothing; nil: it was not fitted.
-	outside func(p *plan.Plan) string
+	// outside says in what loads leave what the engine was fitted on; nil: it has
+	// nothing to be fitted.
+	outside func(seen deploy.Range) []deploy.Departure
 }
 
 // cacheDType is the type of the KV cache as vLLM's flag has it: auto is the
@@ -70,13 +72,14 @@ func openEngine(p *plan.Plan, name string) (engine, error) {
 	}
 	return engine{
 		make:        func(seed uint64) twin.Engine { return d.Engine(seed) },
-		model:       d.Model.Name,
+		model:       served(d),
 		about:       d.Describe(),
 		maxModelLen: d.Settings.MaxModelLen,
 		notes:       d.Notes,
 		server:      d.Facts(),
 		gpus:        d.TensorParallel,
 		gpuPrice:    d.USDPerHour,
+		vocab:       d.Model.Vocab,
 		cache: map[string]string{
 			"block_size": strconv.Itoa(d.Settings.BlockSize), "num_gpu_blocks": strconv.Itoa(d.Settings.NumGPUBlocks),
 			"gpu_memory_utilization": strconv.FormatFloat(d.MemoryUtilization, 'g', -1, 64),
@@ -86,10 +89,19 @@ func openEngine(p *plan.Plan, name string) (engine, error) {
 		residence: func(p *plan.Plan) time.Duration {
 			return d.Residence(p.Prefix+int(p.Input.Mean()), int(p.Output.Mean()), max(p.Concurrency, 1))
 		},
-		outside: func(p *plan.Plan) string {
-			return d.Outside(p.Prefix+int(p.Input.Mean()), int(p.Output.Mean()), float64(p.Concurrency))
-		},
+		outside: d.Outside,
 	}, nil
+}
+
+// served is the name that a model is served by: the one it was asked for by,
+// which may be another one of the same shape, or the model's own if that is a
+// file's.
+func served(d *deploy.Deployment) string {
+	name := d.Spec[:max(strings.LastIndexByte(d.Spec, '@'), 0)]
+	if name == "" || strings.HasPrefix(name, ".") || strings.HasPrefix(name, "/") || strings.HasSuffix(name, ".json") {
+		return d.Model.Name
+	}
+	return name
 }
 
 // refuseFixed refuses the settings of fixed latencies for an engine that has
@@ -204,9 +216,8 @@ func (t *Target) tell(about string, p *plan.Plan, e engine) {
 	t.GPUs, t.GPUPrice = cmp.Or(t.GPUs, e.gpus), cmp.Or(t.GPUPrice, e.gpuPrice)
 	t.Notes = append(t.Notes, e.notes...)
 	if e.outside != nil {
-		if s := e.outside(p); s != "" {
-			t.Notes = append(t.Notes, s)
-		}
+		t.outside = e.outside
+		t.Notes = append(t.Notes, t.beyond(wanted(p))...)
 	}
 }
 
@@ -232,8 +243,8 @@ func (e *engine) serve(p *plan.Plan, chances uint64) (*mock.Server, error) {
 	}
 	mc := mock.Config{
 		Engine: e.make(chances), Model: e.model, MaxModelLen: e.maxModelLen,
-		Tokenize: token.Universal().Split, PromptOverhead: chatOverhead, Cache: e.cache, Faults: faults, Seed: p.Seed,
-		Speed: p.Mock.Speed, Startup: p.Mock.StartupDelay, Reasoning: p.Mock.Reasoning, PromptTokensDetails: p.Mock.TellCached,
+		Tokenize: token.Universal().Split, Words: token.Universal(), Vocab: e.vocab, PromptOverhead: chatOverhead, Cache: e.cache, Faults: faults, Seed: p.Seed,
+		Speed: p.Mock.Speed, Startup: p.Mock.StartupDelay, Reasoning: p.Mock.Reasoning, ToolCalls: p.Mock.ToolCalls, PromptTokensDetails: p.Mock.TellCached,
 	}
 	if eos := p.Mock.EOS; !eos.IsZero() {
 		mc.Ends = func(n int64) int { return eos.At(seed.At(p.Seed, streamEOS, uint64(n))) }
@@ -242,14 +253,18 @@ func (e *engine) serve(p *plan.Plan, chances uint64) (*mock.Server, error) {
 		mc.Model = p.Model
 	}
 	if p.Mock.Truth != "" {
+		err := os.MkdirAll(filepath.Dir(p.Mock.Truth), 0o755) // as --export does
+		if err != nil {
+			return nil, user.Errorf("name a file in a directory that can be written", "--truth: %v", err)
+		}
 		f, err := os.Create(p.Mock.Truth)
 		if err != nil {
-			return nil, user.Errorf("name a file in a directory that is there", "--truth: %v", err)
+			return nil, user.Errorf("name a file that can be written", "--truth: %v", err)
 		}
 		mc.Truth = f
 	}
 	if p.KeyFile != "" {
-		if mc.APIKey, err = readKey(p.KeyFile); err != nil {
+		if mc.APIKey, err = readKey(p.KeyFile, "a file that holds the key alone which clients have to send"); err != nil {
 			return nil, err
 		}
 	}

@@ -148,7 +148,7 @@ func (r *Runner) head(p *plan.Plan, t *Target, started time.Time) result.Run {
 	run := result.Run{
 		Schema: result.Schema, Pitot: r.Version, Command: redactCommand(r.Command, t.Secret), Seed: p.Seed,
 		Started: started.Format(time.RFC3339), Environment: environment(),
-		Target: result.Target{Spec: p.Target, Kind: t.Kind, URL: t.URL, API: t.API.Name(), Model: t.Options.Model, Server: t.Server},
+		Target: result.Target{Spec: p.Target, Kind: t.Kind, URL: t.URL, API: t.API.Name(), Model: t.Options.Model, Server: t.Server, Settings: p.Embedded()},
 		Notes:  notes,
 		Launch: p.Launch,
 	}

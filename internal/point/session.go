@@ -339,6 +339,11 @@ func (s *Session) Close(stopped bool, err error) (*result.Run, error) {
 	lost := (*RecordsError)(nil)
 	incomplete := errors.As(err, &lost)
 	run, e := finish(s.Dir, incomplete)
+	if run != nil {
+		for _, n := range s.Target.beyond(Observed(run.Points)) {
+			s.runner.say("note: " + n)
+		}
+	}
 	if incomplete {
 		if run != nil {
 			_ = Save(s.Dir, run) // as far as the disk allows

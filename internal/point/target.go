@@ -16,6 +16,7 @@ import (
 	"pitot/internal/clock"
 	"pitot/internal/plan"
 	"pitot/internal/twin"
+	"pitot/internal/twin/deploy"
 	"pitot/internal/user"
 	"pitot/internal/wire"
 	"pitot/internal/workload"
@@ -49,7 +50,11 @@ type Target struct {
 	listed bool                          // it has told which models it has
 	began  float64                       // when its process did, seconds since 1970, 0 if it does not tell
 	full   bool                          // the user gave the whole route
-	close  func()
+	// outside says in what loads leave what an embedded target was fitted on, nil
+	// if it was not; told are the quantities of which it was said.
+	outside func(seen deploy.Range) []deploy.Departure
+	told    []string
+	close   func()
 }
 
 // Close takes an embedded target down.
@@ -174,7 +179,7 @@ func (t *Target) authorise(p *plan.Plan) error {
 	switch {
 	case p.KeyFile != "":
 		var err error
-		if key, err = readKey(p.KeyFile); err != nil {
+		if key, err = readKey(p.KeyFile, keyHint); err != nil {
 			return err
 		}
 		from = "the file " + p.KeyFile

@@ -76,8 +76,12 @@ func Redo(ctx context.Context, spec, dir string, settings []string) (*Beside, er
 	if s := chance(&d.Settings, measured.Points[0].Seconds.Window); s != "" {
 		b.Notes = append(slices.Clone(b.Notes), s)
 	}
+	b.Notes = append(slices.Clone(b.Notes), differences(dir, measured, d)...)
+	for _, x := range d.Outside(point.Observed(again.Points[:1])) {
+		b.Notes = append(b.Notes, x.String())
+	}
 	b.lay(&measured.Points[0], &again.Points[0])
-	b.explain(&measured.Points[0])
+	b.explain(&measured.Points[0], slices.Contains(d.FittedOn, origin(measured)))
 	return b, nil
 }
 
@@ -125,8 +129,9 @@ func (b *Beside) lay(m, p *result.Point) {
 // far is from where on a ratio is far from one.
 const far = 1.25
 
-// explain says what ratios far from one usually mean.
-func (b *Beside) explain(m *result.Point) {
+// explain says what ratios far from one usually mean. own says that the twin was
+// fitted on this very run.
+func (b *Beside) explain(m *result.Point, own bool) {
 	ratio := map[string]float64{}
 	for _, l := range b.Lines {
 		if l.Ratio != nil {
@@ -134,7 +139,8 @@ func (b *Beside) explain(m *result.Point) {
 		}
 	}
 	tpot, ttft := ratio["TPOT p50"], ratio["TTFT p50"]
-	floor := b.Deployment.Bounds().StepFloor * 1e3
+	// A lucky request has all its drafts accepted.
+	floor := b.Deployment.Bounds().StepFloor * 1e3 / float64(1+b.Deployment.Settings.NumSpeculativeTokens)
 	say := func(s string) { b.Means = append(b.Means, s) }
 	if s := m.Metrics.TPOT; s != nil && s.Min != nil && *s.Min < floor {
 		say("tokens came faster than the weights can be read once: the model, its data type or the accelerator is another than was named, or several tokens come from one step (speculative decoding)")
@@ -156,7 +162,18 @@ func (b *Beside) explain(m *result.Point) {
 		say("the first token comes earlier than expected: prompts are in the prefix cache, or shorter than was planned")
 	}
 	if len(b.Means) == 0 {
-		say("measured and predicted agree to within a quarter: the deployment does what its hardware should")
+		switch {
+		case own:
+			say("measured and predicted agree to within a quarter")
+		case b.Deployment.Fitted != nil:
+			say("measured and predicted agree to within a quarter: the deployment does what it did when the profile was fitted")
+		default:
+			say("measured and predicted agree to within a quarter: the deployment does what its hardware should")
+		}
+	}
+	if own {
+		say("the profile was fitted on this very run: that the twin agrees with it says nothing of the hardware, nor of other loads")
+		return
 	}
 	say("pitot fit " + b.Deployment.Spec + " " + b.Run + " calibrates the twin to this run")
 }

@@ -2,12 +2,12 @@ package predict
 
 import (
 	"math"
+	"runtime"
 	"slices"
 	"strconv"
 	"sync"
 	"time"
 
-	"pitot/internal/stat"
 	"pitot/internal/twin/deploy"
 	"pitot/internal/user"
 )
@@ -20,7 +20,8 @@ import (
 type parameter struct {
 	name   string // the setting of a deployment
 	lo, hi float64
-	unit   string // "s", "" for a plain number
+	usual  float64 // where the deployment has none
+	unit   string  // "s", "" for a plain number
 	get    func(*deploy.Deployment) *float64
 	span   func(*deploy.Deployment) *time.Duration
 }
@@ -46,17 +47,18 @@ func (p *parameter) set(d *deploy.Deployment, v float64) {
 // of a step cannot be told apart by a run, so the one is left as it is and the
 // other takes up the difference.
 var parameters = []parameter{
-	{"step_overhead", 10e-6, 1, "s", nil, func(d *deploy.Deployment) *time.Duration { return &d.Efficiency.PerStep }},
-	{"row_overhead", 0.1e-6, 0.1, "s", nil, func(d *deploy.Deployment) *time.Duration { return &d.Efficiency.PerRequest }},
-	{"prefill_overhead", 1e-6, 1, "s", nil, func(d *deploy.Deployment) *time.Duration { return &d.Efficiency.PerPrefill }},
-	{"compute_efficiency", 1e-5, 1, "", func(d *deploy.Deployment) *float64 { return &d.Efficiency.Compute }, nil},
-	{"frontend_latency", 10e-6, 10, "s", nil, func(d *deploy.Deployment) *time.Duration { return &d.Settings.Frontend.Latency }},
-	{"frontend_request", 10e-6, 1, "s", nil, func(d *deploy.Deployment) *time.Duration { return &d.Settings.Frontend.PerRequest }},
-	{"frontend_prompt_token", 1e-9, 1e-3, "s", nil, func(d *deploy.Deployment) *time.Duration { return &d.Settings.Frontend.PerPromptToken }},
-	{"frontend_chunk", 0.1e-6, 0.1, "s", nil, func(d *deploy.Deployment) *time.Duration { return &d.Settings.Frontend.PerChunk }},
-	{"frontend_jitter", 0.001, 3, "", func(d *deploy.Deployment) *float64 { return &d.Settings.Frontend.Jitter }, nil},
-	{"frontend_contention", 0.001, 1, "", func(d *deploy.Deployment) *float64 { return &d.Settings.Frontend.Contention }, nil},
-	{"step_jitter", 0.001, 1, "", func(d *deploy.Deployment) *float64 { return &d.Settings.StepJitter }, nil},
+	{"step_overhead", 10e-6, 1, 2e-3, "s", nil, func(d *deploy.Deployment) *time.Duration { return &d.Efficiency.PerStep }},
+	{"row_overhead", 0.1e-6, 0.1, 20e-6, "s", nil, func(d *deploy.Deployment) *time.Duration { return &d.Efficiency.PerRequest }},
+	{"prefill_overhead", 1e-6, 1, 300e-6, "s", nil, func(d *deploy.Deployment) *time.Duration { return &d.Efficiency.PerPrefill }},
+	{"compute_efficiency", 1e-5, 1, 0.6, "", func(d *deploy.Deployment) *float64 { return &d.Efficiency.Compute }, nil},
+	{"attention_efficiency", 1e-6, 1, 1, "", func(d *deploy.Deployment) *float64 { return &d.Efficiency.Context }, nil},
+	{"frontend_latency", 10e-6, 10, 3e-3, "s", nil, func(d *deploy.Deployment) *time.Duration { return &d.Settings.Frontend.Latency }},
+	{"frontend_request", 10e-6, 1, 1e-3, "s", nil, func(d *deploy.Deployment) *time.Duration { return &d.Settings.Frontend.PerRequest }},
+	{"frontend_prompt_token", 1e-9, 1e-3, 1e-6, "s", nil, func(d *deploy.Deployment) *time.Duration { return &d.Settings.Frontend.PerPromptToken }},
+	{"frontend_chunk", 0.1e-6, 0.1, 30e-6, "s", nil, func(d *deploy.Deployment) *time.Duration { return &d.Settings.Frontend.PerChunk }},
+	{"frontend_jitter", 0.001, 3, 0.2, "", func(d *deploy.Deployment) *float64 { return &d.Settings.Frontend.Jitter }, nil},
+	{"frontend_contention", 0.001, 1, 0.1, "", func(d *deploy.Deployment) *float64 { return &d.Settings.Frontend.Contention }, nil},
+	{"step_jitter", 0.001, 1, 0.02, "", func(d *deploy.Deployment) *float64 { return &d.Settings.StepJitter }, nil},
 }
 
 // Fitted is what a fit found of one parameter.
@@ -64,15 +66,20 @@ type Fitted struct {
 	Name  string  `json:"name" yaml:"name"`
 	Value float64 `json:"value" yaml:"value"`
 	Unit  string  `json:"unit,omitempty" yaml:"unit,omitempty"`
-	// Factor is the half width of the 95 % interval of the logarithm, as a
-	// factor: the value lies between Value/Factor and Value·Factor. It is 1
-	// where there is no interval: then Reason says why.
+	// Factor is the half width of the range of the logarithm, as a factor:
+	// from Value/Factor to Value·Factor, or to a bound. It is 1 where there is no
+	// range: then Reason says why.
 	Factor float64 `json:"factor" yaml:"factor"`
+	Low    float64 `json:"low" yaml:"low"`
+	High   float64 `json:"high" yaml:"high"`
 	// Identified is false where the runs say too little of the parameter:
 	// the value is then as good as any within the factor.
 	Identified bool `json:"identified" yaml:"identified"`
-	// AtBound: the runs ask for more than physics allows. How far they do is
-	// no interval of the value.
+	// StandIn is another parameter that can stand in for it: with that known,
+	// the runs would determine this one.
+	StandIn string `json:"stand_in,omitempty" yaml:"stand_in,omitempty"`
+	// AtBound: the runs ask for what lies beyond the bound. How far beyond is no
+	// range of the value.
 	AtBound bool   `json:"at_bound,omitempty" yaml:"at_bound,omitempty"`
 	Reason  string `json:"reason,omitempty" yaml:"reason,omitempty"`
 }
@@ -84,6 +91,8 @@ type Fit struct {
 	Parameters []Fitted     `json:"parameters"`
 	Runs       []Residual   `json:"runs"`
 	Range      deploy.Range `json:"range"`
+	Notes      []string     `json:"notes,omitempty"`
+	Origins    []string     `json:"origins,omitempty"` // of the runs, as a profile keeps them
 
 	Fitted *deploy.Deployment `json:"-"`
 }
@@ -101,22 +110,13 @@ type Residual struct {
 // FitSchema is the schema of a fit as JSON.
 const FitSchema = "pitot.fit/v1"
 
-// held says whether a request, by its place in the recording, is held back
-// from the fit: each fifth is.
-func held(i int) bool { return i%5 == 4 }
-
-func fitted(i int) bool { return !held(i) }
-
-// quantilesFitted are those of TTFT, TPOT and stall that the fit compares, besides
-// the means.
-var quantilesFitted = []float64{.1, .25, .5, .75, .9, .99}
-
-// FitRuns calibrates a deployment from runs. It begins with what the gaps
-// between chunks say of the steps, moves all parameters together as long as
-// the twin comes nearer to the runs, and works the uncertainty out from how
-// much the runs change with each (the Gauss-Newton covariance). Meanwhile the
-// runs' own slow phases are replayed; how slow and how long they are is fitted
-// from the gaps alone. Errors are the user's.
+// FitRuns calibrates a deployment from runs. The end of each, a fifth or more, is
+// held back to judge the fit on. It begins with what the gaps between chunks say
+// of the steps, moves all parameters together as long as the twin comes nearer
+// to the moments of the runs, and works out from how these change with each
+// parameter, and with chance, how far each is known. Meanwhile the runs' own slow
+// phases are replayed; how slow and how long they are is fitted from the gaps
+// alone. Errors are the user's.
 func FitRuns(d *deploy.Deployment, runs []*Recording) (*Fit, error) {
 	n := 0
 	for _, r := range runs {
@@ -125,53 +125,77 @@ func FitRuns(d *deploy.Deployment, runs []*Recording) (*Fit, error) {
 	if n < 50 {
 		return nil, user.Errorf("measure longer with --duration", "%d answered requests are too few to fit anything; it takes 50", n)
 	}
-	f := fitter{runs: shortened(runs), d: *d}
-	slow, ok := begin(&f.d, f.runs)
+	f := fitter{d: *d}
+	for i := range parameters { // from nothing no factor leads anywhere
+		if p := &parameters[i]; p.value(&f.d) < p.lo {
+			p.set(&f.d, p.usual)
+		}
+	}
+	f.usual = f.d
+	shown := make([]*Recording, len(runs))
+	for i, r := range runs {
+		shown[i] = r.shown()
+	}
+	slow, ok := begin(&f.d, shown)
 	if !ok {
 		return nil, user.Errorf("measure longer, and with streaming", "the runs have too few chunks to read the duration of steps from")
 	}
-	f.d.Settings.Frontend.Jitter = max(f.d.Settings.Frontend.Jitter, someJitter)
-	for i := range parameters { // keep to the bounds: from nothing no factor leads anywhere
-		parameters[i].set(&f.d, parameters[i].value(&f.d))
+	for i := range parameters {
+		p := &parameters[i]
+		if p.span != nil {
+			p.set(&f.d, max(p.value(&f.d), p.value(&f.usual)/4)) // the gaps tell short ones badly
+		}
 	}
 	f.start = f.d
+	for _, r := range shown {
+		f.runs = append(f.runs, compare(r, &f.d))
+	}
 	f.polish()
 	fit := &Fit{Schema: FitSchema, Deployment: d.Spec, Fitted: &f.d, Parameters: append(f.uncertainty(), slow.parameters()...)}
 	if f.d.Settings.SlowCV = slow.cv; slow.cv > 0 {
 		f.d.Settings.SlowTime = time.Duration(slow.time * 1e9)
 	}
 	fit.Range = deploy.Range{Input: [2]int{math.MaxInt, 0}, Output: [2]int{math.MaxInt, 0}, Running: [2]float64{math.MaxFloat64, 0}}
-	for _, r := range runs {
-		fit.Runs = append(fit.Runs, r.residual(&f.d))
+	for i, r := range runs {
+		fit.Runs = append(fit.Runs, r.residual(&f.d, shown[i]))
 		widen(&fit.Range, r)
+		if r.run != nil {
+			fit.Notes = append(fit.Notes, differences(r.Dir, r.run, d)...)
+			fit.Origins = append(fit.Origins, origin(r.run))
+		}
 	}
 	return fit, nil
 }
 
-// someJitter is what the jitter of the front is tried from.
-const someJitter = 0.2
+// enough is how many requests of a run the search uses.
+const enough = 1500
 
-// enough is how many requests of a run the search uses; the residuals that are
-// reported are those of all.
-const enough = 3000
-
-// shortened leaves out what comes after enough measured requests.
-func shortened(runs []*Recording) []*Recording {
-	out := make([]*Recording, len(runs))
-	for i, r := range runs {
-		c, n := *r, 0
-		for j, q := range r.Requests {
-			if q.measured {
-				n++
-			}
-			if n == enough {
-				c.Requests = r.Requests[:j+1]
-				break
-			}
+// shown is what a fit sees of a run: the requests of the first four fifths, and
+// behind them only the load that they met.
+func (r *Recording) shown() *Recording {
+	n := 0
+	for _, q := range r.Requests {
+		if q.measured {
+			n++
 		}
-		out[i] = &c
 	}
-	return out
+	n = min(n-n/5, enough)
+	c := *r
+	c.Requests, c.until = nil, math.Inf(1)
+	begin, end := r.Requests[0].Arrival, 0.0
+	for _, q := range r.Requests {
+		switch {
+		case n == 0 && q.Arrival > end+0.1*(end-begin): // a replay may be faster
+			return &c
+		case n == 0:
+			q.measured, c.until = false, min(c.until, q.Arrival)
+		case q.measured:
+			end = max(end, q.Arrival+q.LastToken)
+			n--
+		}
+		c.Requests = append(c.Requests, q)
+	}
+	return &c
 }
 
 // widen takes a run into the range.
@@ -188,25 +212,21 @@ func widen(g *deploy.Range, r *Recording) {
 	}
 }
 
-// residual is how far the deployment is from the requests held back.
-func (r *Recording) residual(d *deploy.Deployment) Residual {
-	obs, pred := r.split(d, held)
+// residual is how far the deployment is from the requests that the fit was not
+// shown.
+func (r *Recording) residual(d *deploy.Deployment, shown *Recording) Residual {
+	held := func(i int) bool { return r.Requests[i].Arrival >= shown.until }
+	obs, pred := r.series(r.timings(), held), r.series(r.replay(d), held)
 	x := Residual{Run: r.Dir, Held: len(obs.TTFT), Recorded: obs.Metrics()}
-	x.Fitted = len(r.Recorded().TTFT) - x.Held
+	x.Fitted = len(shown.Recorded().TTFT)
 	x.ErrorPct = Errors(pred.Metrics(), x.Recorded)
 	return x
-}
-
-// split gives the recorded and the replayed metrics of the measured requests
-// that are wanted.
-func (r *Recording) split(d *deploy.Deployment, wanted func(i int) bool) (obs, pred Series) {
-	return r.series(r.timings(), wanted), r.series(r.replay(d), wanted)
 }
 
 // Profile is what the fit is kept as: the fitted parameters, and the settings
 // of the engine they were fitted with.
 func (f *Fit) Profile(given map[string]string) *deploy.Profile {
-	p := &deploy.Profile{Schema: deploy.ProfileSchema, Deployment: f.Deployment, Settings: map[string]string{}, Factors: map[string]float64{}, Range: f.Range}
+	p := &deploy.Profile{Schema: deploy.ProfileSchema, Deployment: f.Deployment, Settings: map[string]string{}, Factors: map[string]float64{}, Range: f.Range, Runs: f.Origins}
 	for name, v := range given {
 		p.Settings[name] = v
 	}
@@ -225,225 +245,190 @@ func (f *Fit) Profile(given map[string]string) *deploy.Profile {
 
 // fitter holds the state of a fit.
 type fitter struct {
-	runs  []*Recording
+	runs  []*comparison
+	usual deploy.Deployment // what is plausible before anything is known
 	start deploy.Deployment // what the gaps say
 	d     deploy.Deployment // the best so far
 }
 
-// residuals are the logarithms of predicted over recorded quantities, of all
-// runs, on the requests that are not held back.
-func (f *fitter) residuals(d *deploy.Deployment) []float64 {
-	parts := make([][]float64, len(f.runs))
-	var all sync.WaitGroup
-	for i, r := range f.runs {
-		all.Go(func() {
-			obs, pred := r.split(d, fitted)
-			for _, m := range [][2][]float64{{obs.TTFT, pred.TTFT}, {obs.TPOT, pred.TPOT}, {obs.Stall, pred.Stall}} {
-				parts[i] = append(parts[i], compared(m[0], m[1])...)
-			}
-		})
-	}
-	all.Wait()
-	return slices.Concat(parts...)
+// trial is a deployment to replay all runs on.
+type trial struct {
+	d    deploy.Deployment
+	seed uint64
 }
 
-func compared(obs, pred []float64) []float64 {
-	if len(obs) == 0 || len(pred) == 0 {
-		return nil
-	}
-	log := func(p, o float64) float64 { return math.Log(max(p, 1e-6) / max(o, 1e-6)) }
-	mean := func(v []float64) float64 {
-		s := 0.0
-		for _, x := range v {
-			s += x
+// residuals are those of all runs, for each trial.
+func (f *fitter) residuals(trials []trial) [][]float64 {
+	parts := make([][][]float64, len(trials))
+	var all sync.WaitGroup
+	seats := make(chan struct{}, runtime.GOMAXPROCS(0))
+	for t := range trials {
+		parts[t] = make([][]float64, len(f.runs))
+		for i, c := range f.runs {
+			seats <- struct{}{}
+			all.Go(func() {
+				parts[t][i] = c.residuals(c.replayed(&trials[t].d, trials[t].seed))
+				<-seats
+			})
 		}
-		return s / float64(len(v))
 	}
-	out := []float64{3 * log(mean(pred), mean(obs))}
-	obs, pred = slices.Sorted(slices.Values(obs)), slices.Sorted(slices.Values(pred))
-	for _, q := range quantilesFitted {
-		out = append(out, log(stat.Percentile(pred, q), stat.Percentile(obs, q)))
+	all.Wait()
+	out := make([][]float64, len(trials))
+	for t := range out {
+		out[t] = slices.Concat(parts[t]...)
 	}
 	return out
 }
 
-// prior is how strongly parameters are held to what the gaps say: a parameter
-// that is off by a factor of e counts like a quantile that is off by 14 %.
-const prior = 0.02
+// plausible is how far a parameter may be from where the fit begins, as the
+// standard deviation of its logarithm: a factor of 10 either way at 95 %.
+const plausible = 1.2
 
-// knee is where Huber's function passes from the square to the straight line.
-const knee = 0.3
+// hold is how strongly parameters are held to where the fit begins: less than
+// plausible would have it, for the standard errors of the moments are rather too
+// large, and what the runs say shall count.
+const hold = 0.1 / (plausible * plausible)
 
-// loss is the sum of Huber's function of the residuals: a quantile that the
-// twin cannot reach pulls less than its square would.
-func (f *fitter) loss(d *deploy.Deployment) float64 {
+// knee is where Huber's function passes from the square to the straight line,
+// in standard errors: what the twin cannot reach pulls less than its square
+// would.
+const knee = 3.0
+
+// loss is the sum of Huber's function of the residuals, and of how far the
+// parameters are from where they began.
+func (f *fitter) loss(d *deploy.Deployment, residuals []float64) float64 {
 	sum := 0.0
-	for _, r := range f.residuals(d) {
+	for _, r := range residuals {
 		if r = math.Abs(r); r <= knee {
 			sum += r * r
 		} else {
 			sum += knee * (2*r - knee)
 		}
 	}
-	// What the runs say nothing of stays where it was.
 	for i := range parameters {
-		p := &parameters[i]
-		move := math.Log(p.value(d) / p.value(&f.start))
-		sum += prior * move * move
+		move := f.moved(&parameters[i], d)
+		sum += hold * move * move
 	}
 	return sum
 }
 
-// jacobian is the change of each residual with the logarithm of each
-// parameter, by differences of h. A replay is not smooth: a step that takes a
-// little longer may admit another request. A wide difference averages over
-// that.
-func (f *fitter) jacobian(base []float64, h float64) [][]float64 {
-	jac := make([][]float64, len(parameters))
+// moved is the logarithm of how far a parameter is from where it began.
+func (f *fitter) moved(p *parameter, d *deploy.Deployment) float64 {
+	return math.Log(p.value(d) / p.value(&f.start))
+}
+
+// sides are the deployments a step of h below and above the best in each
+// parameter, and how far they are from each other.
+func (f *fitter) sides(h float64, seed uint64) (trials []trial, widths []float64) {
 	for i := range parameters {
 		p := &parameters[i]
 		up, down := f.d, f.d
 		p.set(&up, p.value(&f.d)*math.Exp(h))
 		p.set(&down, p.value(&f.d)*math.Exp(-h))
-		width := math.Log(p.value(&up) / p.value(&down))
-		a, b := f.residuals(&up), f.residuals(&down)
-		jac[i] = make([]float64, len(base))
-		for j := range base {
-			if width > 0 {
-				jac[i][j] = (a[j] - b[j]) / width
+		trials = append(trials, trial{up, seed}, trial{down, seed})
+		widths = append(widths, math.Log(p.value(&up)/p.value(&down)))
+	}
+	return trials, widths
+}
+
+// faded says that a parameter has become so small that its logarithm has hardly
+// an effect any more. How far it is known then shows in what it would do if it
+// were larger: its unit is what is usual.
+func (f *fitter) faded(p *parameter) bool { return p.value(&f.d) < p.value(&f.usual)/3 }
+
+// slopes is the change of each residual with the logarithm of each parameter,
+// from what came of the trials of [fitter.sides]. A replay is not smooth: a step
+// that takes a little longer may admit another request. A wide difference
+// averages over that.
+func slopes(at [][]float64, widths []float64) [][]float64 {
+	jac := make([][]float64, len(widths))
+	for i, w := range widths {
+		up, down := at[2*i], at[2*i+1]
+		jac[i] = make([]float64, len(up))
+		for j := range up {
+			if w > 0 {
+				jac[i][j] = (up[j] - down[j]) / w
 			}
 		}
 	}
 	return jac
 }
 
-// normal is JᵀJ.
-func normal(jac [][]float64) [][]float64 {
-	m := make([][]float64, len(jac))
-	for i := range m {
-		m[i] = make([]float64, len(jac))
-		for j := range m[i] {
-			for l := range jac[i] {
-				m[i][j] += jac[i][l] * jac[j][l]
-			}
-		}
+// weights are what Huber's function counts each residual by.
+func weights(residuals []float64) []float64 {
+	w := make([]float64, len(residuals))
+	for i, r := range residuals {
+		w[i] = min(1, knee/max(math.Abs(r), 1e-12))
 	}
-	return m
+	return w
 }
 
 // polish goes along the valley: steps of Levenberg and Marquardt on the
 // logarithms of all parameters at once.
 func (f *fitter) polish() {
-	best, damping := f.loss(&f.d), 1e-2
-	for range 12 {
-		base := f.residuals(&f.d)
-		jac := f.jacobian(base, 0.1)
-		for l, r := range base { // as Huber's function weighs them
-			w := math.Sqrt(min(1, knee/max(math.Abs(r), 1e-12)))
-			base[l] *= w
+	base := f.residuals([]trial{{f.d, 1}})[0]
+	best, damping := f.loss(&f.d, base), 1e-2
+	var jac [][]float64
+	for seed := uint64(1); seed < 12; seed++ {
+		trials, widths := f.sides(0.3, seed)
+		more := slopes(f.residuals(trials), widths)
+		again := jac != nil
+		if !again {
+			jac = more
+		} else { // it led nowhere: of two seeds there is less chance in it
 			for i := range jac {
-				jac[i][l] *= w
+				for l := range jac[i] {
+					jac[i][l] = (jac[i][l] + more[i][l]) / 2
+				}
 			}
 		}
 		before := best
-		for range 5 {
-			m := normal(jac)
-			for i := range m {
-				m[i][i] += damping*m[i][i] + prior + 1e-6
-			}
-			inv := inverse(m)
-			c := f.d
-			for i := range parameters {
-				step := 0.0
-				for j := range jac {
-					p := &parameters[j]
-					step -= inv[i][j] * prior * math.Log(p.value(&f.d)/p.value(&f.start))
-					for l, r := range base {
-						step -= inv[i][j] * jac[j][l] * r
-					}
-				}
-				parameters[i].set(&c, parameters[i].value(&f.d)*math.Exp(min(max(step, -1), 1)))
-			}
-			if l := f.loss(&c); l < best {
-				best, f.d = l, c
-				damping /= 5
-				break
-			}
-			damping *= 4
-		}
-		if best > before*0.995 {
+		best, damping = f.step(jac, &base, best, damping)
+		switch {
+		case best <= before*0.99:
+			jac = nil
+		case again:
 			return
 		}
 	}
 }
 
-// uncertainty works out how well the runs determine each parameter: with J
-// the change of the residuals with the logarithms of the parameters and s²
-// their variance, the covariance is s²·(JᵀJ)⁻¹.
-func (f *fitter) uncertainty() []Fitted {
-	// Quantiles of a few hundred requests are no better known than this, and
-	// those of one run move together.
-	const grain = 0.03
-	base := f.residuals(&f.d)
-	n, k := len(base), len(parameters)
-	m := normal(f.jacobian(base, 0.5))
-	s2 := 0.0
-	for _, r := range base {
-		s2 += r * r
-	}
-	s2 /= float64(max(n-k, 1))
-	// A weak prior (a factor of 100 either way) keeps the matrix regular; a
-	// parameter that the runs do not speak of keeps about that width.
-	weak := 1 / (math.Log(100) * math.Log(100))
-	for i := range m {
-		for j := range m[i] {
-			m[i][j] /= max(s2, grain*grain)
-		}
-		m[i][i] += weak
-	}
-	cov := inverse(m)
-	out := make([]Fitted, k)
-	for i := range parameters {
-		p := &parameters[i]
-		v := p.value(&f.d)
-		factor := math.Exp(1.96 * math.Sqrt(max(cov[i][i], 0)))
-		out[i] = Fitted{Name: p.name, Value: v, Unit: p.unit, Factor: factor, Identified: factor < 2}
-		if v <= p.lo*1.001 || v >= p.hi*0.999 {
-			out[i].AtBound, out[i].Factor, out[i].Identified, out[i].Reason = true, 1, false, "at its bound"
-		}
-	}
-	return out
-}
-
-// inverse of a symmetric positive definite matrix, by Gauss and Jordan.
-func inverse(m [][]float64) [][]float64 {
-	n := len(m)
-	inv := make([][]float64, n)
-	for i := range inv {
-		inv[i] = make([]float64, n)
-		inv[i][i] = 1
-	}
-	for c := range n {
-		pivot := c
-		for r := c + 1; r < n; r++ {
-			if math.Abs(m[r][c]) > math.Abs(m[pivot][c]) {
-				pivot = r
+// step goes where residuals and their slopes say that the loss is less, as far as
+// it is. It gives the loss and the damping to go on with.
+func (f *fitter) step(jac [][]float64, base *[]float64, best, damping float64) (float64, float64) {
+	w := weights(*base)
+	m := product(jac, jac, w)
+	down := product(jac, [][]float64{*base}, w)
+	from := f.d
+	for range 2 { // the second time with shorter steps
+		var next []trial
+		for range 3 { // at once
+			a := square(len(m))
+			for i := range m {
+				copy(a[i], m[i])
+				a[i][i] += damping*m[i][i] + hold
 			}
-		}
-		m[c], m[pivot], inv[c], inv[pivot] = m[pivot], m[c], inv[pivot], inv[c]
-		d := m[c][c]
-		for j := range n {
-			m[c][j] /= d
-			inv[c][j] /= d
-		}
-		for r := range n {
-			if f := m[r][c]; r != c && f != 0 {
-				for j := range n {
-					m[r][j] -= f * m[c][j]
-					inv[r][j] -= f * inv[c][j]
+			inv := inverse(a)
+			c := from
+			for i := range parameters {
+				move := 0.0
+				for j := range parameters {
+					move -= inv[i][j] * (down[j][0] + hold*f.moved(&parameters[j], &from))
 				}
+				parameters[i].set(&c, parameters[i].value(&from)*math.Exp(min(max(move, -1), 1)))
+			}
+			next = append(next, trial{c, 1})
+			damping *= 6
+		}
+		chosen := -1
+		for k, r := range f.residuals(next) {
+			if l := f.loss(&next[k].d, r); l < best {
+				best, f.d, *base, chosen = l, next[k].d, r, k
 			}
 		}
+		if chosen >= 0 { // the middle one next time
+			return best, damping * math.Pow(6, float64(chosen-4))
+		}
 	}
-	return inv
+	return best, 1e-2
 }

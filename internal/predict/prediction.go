@@ -1,12 +1,14 @@
 package predict
 
 import (
+	"math"
 	"slices"
 	"strings"
 
 	"pitot/internal/twin/catalogue"
 	"pitot/internal/twin/deploy"
 	"pitot/internal/user"
+	"pitot/internal/workload"
 )
 
 // Schemas of what predict prints as JSON.
@@ -22,6 +24,7 @@ type Prediction struct {
 	Facts      map[string]string  `json:"deployment"`
 	Input      int                `json:"input_tokens"`
 	Output     int                `json:"output_tokens"`
+	Lengths    [2]string          `json:"lengths"` // of prompts and answers, as asked; those above are their means
 	Bounds     deploy.Bounds      `json:"bounds"`
 	Memory     deploy.Memory      `json:"memory_bytes"`
 	KVTokens   int                `json:"kv_tokens"`
@@ -30,9 +33,14 @@ type Prediction struct {
 	Notes      []string           `json:"notes,omitempty"`
 }
 
-// Predict works out the bounds and the twin's curve over concurrency for
-// requests of one length.
-func Predict(d *deploy.Deployment, input, output int) (*Prediction, error) {
+// tail is what a draw of a length must lie beyond to be one in twenty at either
+// end.
+const tail = math.MaxUint64 / 20
+
+// Predict works out the bounds and the twin's curve over concurrency; the
+// arithmetic is of requests of the mean lengths. Errors are the user's.
+func Predict(d *deploy.Deployment, in, out workload.Lengths) (*Prediction, error) {
+	input, output := typical(in), typical(out)
 	if input+output > d.Settings.MaxModelLen {
 		return nil, user.Errorf("ask for less with --input and --output, or raise max_model_len", "%s tokens of prompt and answer are more than max_model_len (%s)",
 			user.Count(input+output), user.Count(d.Settings.MaxModelLen))
@@ -40,13 +48,15 @@ func Predict(d *deploy.Deployment, input, output int) (*Prediction, error) {
 	fit, _ := d.Sequences(input + output)
 	users := Ladder(d, input, output)
 	notes := slices.Clone(d.Notes)
-	if s := d.Outside(input, output, float64(users[len(users)-1])); s != "" {
-		notes = append(notes, s)
+	ends := func(l workload.Lengths) [2]int { return [2]int{l.At(tail), l.At(math.MaxUint64 - tail)} }
+	for _, x := range d.Outside(deploy.Range{Input: ends(in), Output: ends(out), Running: [2]float64{float64(users[0]), float64(users[len(users)-1])}}) {
+		notes = append(notes, x.String())
 	}
 	return &Prediction{
 		Schema: Schema, Deployment: d, Facts: d.Facts(), Input: input, Output: output,
-		Bounds: d.Bounds(), Memory: d.Memory, KVTokens: d.KVTokens(), Fit: fit,
-		Curve: Curve(d, input, output, users), Notes: notes,
+		Lengths: [2]string{in.String(), out.String()},
+		Bounds:  d.Bounds(), Memory: d.Memory, KVTokens: d.KVTokens(), Fit: fit,
+		Curve: Curve(d, in, out, users), Notes: notes,
 	}, nil
 }
 
@@ -61,6 +71,7 @@ type Replayed struct {
 	Predicted Metrics  `json:"predicted"`
 	ErrorPct  Metrics  `json:"error_pct"`
 	Scalar    float64  `json:"fitted_scalar"`
+	InSample  bool     `json:"in_sample,omitempty"` // constants of the twin were chosen on this recording
 	Unfitted  Unfitted `json:"unfitted"`
 	Notes     []string `json:"notes,omitempty"`
 
@@ -78,7 +89,7 @@ type Unfitted struct {
 func (r *Recording) Compare(d *deploy.Deployment) *Replayed {
 	x := &Replayed{
 		Schema: ReplaySchema, Recording: r.Dir, Requests: len(r.Requests),
-		Recorded: r.Recorded().Metrics(), Notes: d.Notes,
+		Recorded: r.Recorded().Metrics(), Notes: d.Notes, InSample: r.InSample(),
 	}
 	x.Unfitted.Predicted = r.Replay(d).Metrics()
 	x.Unfitted.ErrorPct = Errors(x.Unfitted.Predicted, x.Recorded)

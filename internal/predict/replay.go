@@ -10,13 +10,12 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"maps"
 	"math"
 	"os"
 	"path/filepath"
 	"slices"
-	"strconv"
 
+	"pitot/internal/result"
 	"pitot/internal/stat"
 	"pitot/internal/twin"
 	"pitot/internal/twin/deploy"
@@ -33,19 +32,32 @@ type Recording struct {
 	AtClient bool
 	Requests []Recorded
 
-	course *course // the slow phases that a replay goes through again, nil if none
+	course *course     // the slow phases that a replay goes through again, nil if none
+	run    *result.Run // that it is of, nil if it is of none
+	until  float64     // the fit looks at requests that arrive before; 0 for all
+	// users is how many took turns in a closed loop: behind the first of each, a
+	// request comes when an earlier one is answered, a pause later. A replay does
+	// it likewise. 0: requests come at times of their own.
+	users int
 }
 
 // Meta is meta.json: what was run, under vLLM's names.
 type Meta struct {
-	Model     string                     `json:"model"`
-	Engine    map[string]json.RawMessage `json:"engine_kwargs"`
-	Scheduler map[string]json.RawMessage `json:"scheduler_config"`
-	KV        struct {
-		NumGPUBlocks        *int     `json:"num_gpu_blocks"`
-		BlockSize           *int     `json:"block_size"`
-		MemoryUtilization   *float64 `json:"gpu_memory_utilization"`
-		EnablePrefixCaching *bool    `json:"enable_prefix_caching"`
+	Model     string `json:"model"`
+	Engine    fields `json:"engine_kwargs"`
+	Scheduler fields `json:"scheduler_config"`
+	// Resolved is what the engine made of it, where it was recorded.
+	Resolved struct {
+		Model       fields          `json:"model_config"`
+		Scheduler   fields          `json:"scheduler_config"`
+		Parallel    fields          `json:"parallel_config"`
+		Speculative json.RawMessage `json:"speculative_config"`
+	} `json:"resolved_config"`
+	KV struct {
+		NumGPUBlocks        json.RawMessage `json:"num_gpu_blocks"`
+		BlockSize           json.RawMessage `json:"block_size"`
+		MemoryUtilization   json.RawMessage `json:"gpu_memory_utilization"`
+		EnablePrefixCaching json.RawMessage `json:"enable_prefix_caching"`
 	} `json:"kv_cache"`
 	Hardware struct {
 		Device string `json:"device_name"`
@@ -60,14 +72,19 @@ type Recorded struct {
 	Queue      float64 `json:"queue_s"`       // from here on: since it was queued
 	FirstToken float64 `json:"first_token_s"` //
 	LastToken  float64 `json:"last_token_s"`
-	Hashes     []int64 `json:"hash_ids"` // of the prompt's full blocks, each with all before it
+	Hashes     []int64 `json:"hash_ids"` // of the prompt's full blocks of hashBlock tokens, each with all before it
 
+	line     int          // of requests.jsonl
 	cached   int          // prompt tokens that the server had cached, 0 if it did not say
 	stall    float64      // s, the longest gap, 0 if not known
 	times    []float64    // s, of its chunks, as Arrival counts; nil if not known
 	content  twin.Content // where it is not by hashes
 	measured bool         // counts; the others only load the engine
+	pause    float64      // s, in a closed loop since the answer that it followed
 }
+
+// hashBlock is how many tokens a hash id is of.
+const hashBlock = 16
 
 // maxRecorded bounds a line and a file, so that a corrupt one cannot take all
 // memory.
@@ -114,7 +131,7 @@ func readRequests(in io.Reader) ([]Recorded, error) {
 		if err := r.check(); err != nil {
 			return nil, fmt.Errorf("line %d: %w", n, err)
 		}
-		r.measured = true
+		r.measured, r.line = true, n
 		if list = append(list, r); len(list) > maxRecorded {
 			return nil, fmt.Errorf("more than %s requests", user.Count(maxRecorded))
 		}
@@ -143,68 +160,8 @@ func (r *Recorded) check() error {
 		return fmt.Errorf("lengths %d and %d are impossible", r.Input, r.Output)
 	case r.LastToken < r.FirstToken:
 		return fmt.Errorf("the last token came before the first")
-	}
-	return nil
-}
-
-// Deployment puts the recorded engine together. spec is MODEL@GPU, or empty
-// where meta.json names both; settings in spec are applied last.
-func (r *Recording) Deployment(spec string) (*deploy.Deployment, error) {
-	if spec == "" {
-		a, ok := r.device()
-		if !ok || r.Meta.Model == "" {
-			return nil, user.Errorf("name both: pitot predict MODEL@GPU --replay "+r.Dir,
-				"the recording does not say what model ran on what accelerator")
-		}
-		spec = r.Meta.Model + "@" + a.Name
-	}
-	return deploy.ParseWith(spec, r.configure)
-}
-
-// configure applies what meta.json says.
-func (r *Recording) configure(d *deploy.Deployment) error {
-	known := map[string]bool{}
-	for _, n := range deploy.SettingNames() {
-		known[n] = true
-	}
-	apply := func(values map[string]json.RawMessage) error {
-		for _, name := range slices.Sorted(maps.Keys(values)) {
-			if !known[name] && name != "policy" {
-				continue
-			}
-			v := string(values[name])
-			if s, err := strconv.Unquote(v); err == nil {
-				v = s
-			}
-			switch {
-			case v == "null" || v == "auto":
-				continue
-			case name == "policy":
-				name = "scheduling_policy"
-			}
-			if err := d.Set(name, v); err != nil {
-				return fmt.Errorf("meta.json: %w", err)
-			}
-		}
-		return nil
-	}
-	if err := apply(r.Meta.Engine); err != nil {
-		return err
-	}
-	if err := apply(r.Meta.Scheduler); err != nil {
-		return err
-	}
-	if kv := r.Meta.KV; kv.NumGPUBlocks != nil {
-		d.Settings.NumGPUBlocks = *kv.NumGPUBlocks
-	}
-	if kv := r.Meta.KV; kv.BlockSize != nil {
-		d.Settings.BlockSize = *kv.BlockSize
-	}
-	if kv := r.Meta.KV; kv.MemoryUtilization != nil {
-		d.MemoryUtilization = *kv.MemoryUtilization
-	}
-	if kv := r.Meta.KV; kv.EnablePrefixCaching != nil {
-		d.Settings.EnablePrefixCaching = *kv.EnablePrefixCaching
+	case len(r.Hashes) > (r.Input+hashBlock-1)/hashBlock:
+		return fmt.Errorf("%d hash_ids, each of %d tokens, are more than a prompt of %d tokens has", len(r.Hashes), hashBlock, r.Input)
 	}
 	return nil
 }
@@ -213,14 +170,20 @@ func (r *Recording) configure(d *deploy.Deployment) error {
 // and an answer of its own.
 type hashed struct {
 	id     uint64
-	blocks []int64
-	size   int
+	blocks []int64 // of hashBlock tokens
 }
 
-// Tokens implements [twin.Content] for whole blocks, which is all that an
-// engine with the recorded block size asks for.
-func (h *hashed) Tokens(from, _ int) uint64 {
-	if b := from / h.size; b < len(h.blocks) {
+// newHashed gives the content of the request at a place in the recording.
+func newHashed(at int, r *Recorded) *hashed {
+	return &hashed{uint64(at), r.Hashes[:min(len(r.Hashes), r.Input/hashBlock)]} // of full blocks only
+}
+
+// Tokens implements [twin.Content] for the engine's blocks, which may have
+// another size than those of the recording. An id stands for its block and all
+// before it, so the id of the last block that they touch tells them; where they
+// end within it, prompts that part behind their end are taken to part before.
+func (h *hashed) Tokens(from, to int) uint64 {
+	if b := (to - 1) / hashBlock; b < len(h.blocks) {
 		return uint64(h.blocks[b]) << 1
 	}
 	return (h.id<<32|uint64(from))<<1 | 1
@@ -237,9 +200,9 @@ type Series struct {
 	Stall []float64
 }
 
-// timing is when a request's tokens came, in seconds from when it was queued
-// or sent, and the longest gap between its chunks.
-type timing struct{ first, last, stall float64 }
+// timing is when a request was sent, in seconds, when its tokens came, from
+// when it was queued or sent, and the longest gap between its chunks.
+type timing struct{ sent, first, last, stall float64 }
 
 // series puts the timings of the wanted requests together.
 func (r *Recording) series(of []timing, wanted func(i int) bool) (s Series) {
@@ -267,7 +230,7 @@ func all(int) bool { return true }
 func (r *Recording) timings() []timing {
 	list := make([]timing, len(r.Requests))
 	for i, q := range r.Requests {
-		list[i] = timing{q.FirstToken, q.LastToken, q.stall}
+		list[i] = timing{q.Arrival, q.FirstToken, q.LastToken, q.stall}
 	}
 	return list
 }
@@ -278,51 +241,75 @@ func (r *Recording) Recorded() Series { return r.series(r.timings(), all) }
 // Replay gives the metrics of the recorded requests on a deployment's twin.
 func (r *Recording) Replay(d *deploy.Deployment) Series { return r.series(r.replay(d), all) }
 
-// replay sends the recorded requests at their recorded times to a
-// deployment's engine. The front end is left out where the recording is timed
-// at the engine.
-func (r *Recording) replay(d *deploy.Deployment) []timing {
+// replay is [Recording.serve] with the usual chances.
+func (r *Recording) replay(d *deploy.Deployment) []timing { return r.serve(d, 1, nil) }
+
+// serve sends the recorded requests to a deployment's engine: at their recorded
+// times, or in a closed loop when those before are answered. seed decides the
+// engine's chances, and chunk, if there is one, is told of each chunk in the
+// order of time. The front end is left out where the recording is timed at the
+// engine.
+func (r *Recording) serve(d *deploy.Deployment, seed uint64, chunk func(request, at int64)) []timing {
 	c := *d
 	if !r.AtClient {
 		c.Settings.Frontend = vllm.Frontend{}
 	}
-	e := c.Engine(1)
+	e := c.Engine(seed)
 	if r.course != nil {
 		e.Pace(func(at int64) float64 { return r.course.at(float64(at) / 1e9) })
 	}
 	list := make([]timing, len(r.Requests))
 	last := make([]int64, len(r.Requests)) // chunk of each, 0 before the first
+	sent := make([]int64, len(r.Requests)) // when each is or was
+	ready := len(r.Requests)               // requests whose time is known
+	for i := range sent {
+		sent[i] = int64(r.Requests[i].Arrival * 1e9)
+	}
+	if r.users > 0 {
+		ready = min(r.users, ready)
+	}
 	var now int64
 	for next := 0; ; {
-		for next < len(r.Requests) && int64(r.Requests[next].Arrival*1e9) <= now {
+		for next < ready && sent[next] <= now {
 			q := &r.Requests[next]
 			content := q.content
 			if content == nil {
-				content = &hashed{uint64(next), q.Hashes, c.Settings.BlockSize}
+				content = newHashed(next, q)
 			}
 			e.Add(now, twin.Job{ID: int64(next), Prompt: q.Input, Output: q.Output, Content: content})
+			list[next].sent = float64(sent[next]) / 1e9
 			next++
 		}
 		step := e.Step(now)
 		for _, o := range step.Out {
-			t, sent := &list[o.ID], int64(r.Requests[o.ID].Arrival*1e9)
+			t, asked := &list[o.ID], sent[o.ID]
 			if last[o.ID] == 0 {
-				t.first = float64(o.At-sent) / 1e9
+				t.first = float64(o.At-asked) / 1e9
 			} else {
 				t.stall = max(t.stall, float64(o.At-last[o.ID])/1e9)
 			}
 			last[o.ID] = o.At
+			if chunk != nil {
+				chunk(o.ID, o.At)
+			}
 			if o.Trace == nil {
 				continue
 			}
-			t.last = float64(o.At-sent) / 1e9
+			t.last = float64(o.At-asked) / 1e9
 			if !r.AtClient {
 				t.first, t.last = float64(o.Trace.First-o.Trace.Queued)/1e9, float64(o.Trace.Last-o.Trace.Queued)/1e9
 			}
+			if ready < len(r.Requests) {
+				sent[ready] = o.At + int64(r.Requests[ready].pause*1e9)
+				if ready > 0 { // they keep their order
+					sent[ready] = max(sent[ready], sent[ready-1])
+				}
+				ready++
+			}
 		}
 		at := step.End
-		if next < len(r.Requests) {
-			at = min(at, int64(r.Requests[next].Arrival*1e9))
+		if next < ready {
+			at = min(at, sent[next])
 		}
 		if at == math.MaxInt64 {
 			return list

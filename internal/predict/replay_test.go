@@ -9,6 +9,7 @@ import (
 
 	"pitot/internal/twin/deploy"
 	"pitot/internal/user"
+	"pitot/internal/workload"
 )
 
 // worst is the error that is farthest from zero.
@@ -40,6 +41,9 @@ func TestReplay(t *testing.T) {
 				t.Fatal(err)
 			}
 			x := r.Compare(d)
+			if !x.InSample {
+				t.Error("constants of the twin were chosen on it, and it is not said")
+			}
 			if w := worst(x.ErrorPct); w > 4 {
 				t.Errorf("fitted: off by %.1f %%: %+v", w, x.ErrorPct)
 			}
@@ -48,6 +52,10 @@ func TestReplay(t *testing.T) {
 			}
 			if math.Abs(x.ErrorPct.TPOT.Mean) > 0.1 {
 				t.Errorf("the scalar was fitted on the mean TPOT, which is off by %.2f %%", x.ErrorPct.TPOT.Mean)
+			}
+			r.Requests[0].Input++
+			if r.InSample() {
+				t.Error("another recording is taken for it")
 			}
 			t.Logf("scalar %.4f, worst error %.2f %% fitted, %.2f %% unfitted", x.Scalar, worst(x.ErrorPct), worst(x.Unfitted.ErrorPct))
 		})
@@ -79,6 +87,7 @@ func TestDamagedRecordings(t *testing.T) {
 		"bad line":     {meta, line + "\n{", "line 2"},
 		"lengths":      {meta, strings.Replace(line, "5", "0", 1), "lengths"},
 		"back in time": {meta, strings.Replace(line, `"last_token_s":2`, `"last_token_s":0.5`, 1), "before the first"},
+		"hashes":       {meta, strings.Replace(line, `"queue_s"`, `"hash_ids":[1,2],"queue_s"`, 1), "more than a prompt of 5 tokens has"},
 		"times":        {meta, strings.Replace(line, `"arrival_s":0`, `"arrival_s":-1`, 1), "impossible"},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -121,7 +130,7 @@ func TestCurveKeepsTheBounds(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		x, err := Predict(d, 1024, 128)
+		x, err := Predict(d, workload.Fixed(1024), workload.Fixed(128))
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -32,11 +32,12 @@ func ReadRun(dir string, index int32, settings []string) (*Recording, error) {
 	t0 := int64(run.Points[index].Seconds.Warmup * 1e9)
 	t1 := t0 + int64(run.Points[index].Seconds.Window*1e9)
 
-	r := &Recording{Dir: dir, AtClient: true}
+	r := &Recording{Dir: dir, AtClient: true, run: run}
 	r.Meta.Model = run.Target.Model
 	src, done := asked(dir, index, settings)
 	defer done()
 	times := map[int64][]float64{}
+	whole := true // nothing failed before the window's end
 	for f, err := range record.Frames(dir) {
 		if err != nil {
 			return nil, fmt.Errorf("read records: %w", err)
@@ -49,6 +50,7 @@ func ReadRun(dir string, index int32, settings []string) (*Recording, error) {
 		}
 		for i := range f.Rows {
 			row := &f.Rows[i]
+			whole = whole && (row.Outcome == record.OK || row.Due >= t1)
 			if row.Sent < 0 || row.PromptTokens <= 0 {
 				continue
 			}
@@ -76,10 +78,37 @@ func ReadRun(dir string, index int32, settings []string) (*Recording, error) {
 		}
 	}
 	slices.SortStableFunc(r.Requests, byArrival)
+	if load := &run.Points[index].Load; load.Loop == "closed" && load.Concurrency != nil && whole {
+		r.takeTurns(*load.Concurrency)
+	}
 	if !slices.ContainsFunc(r.Requests, func(q Recorded) bool { return q.measured }) {
 		return nil, user.Errorf("", "the run in %s has no answered request in its window", dir)
 	}
 	return r, nil
+}
+
+// takeTurns makes the requests those of so many users in a closed loop: the one
+// after the first of each follows the first answer, the next the second one. It
+// leaves them as they are where that cannot have been.
+func (r *Recording) takeTurns(users int) {
+	var ends []float64
+	for _, q := range r.Requests {
+		if q.LastToken > 0 {
+			ends = append(ends, q.Arrival+q.LastToken)
+		}
+	}
+	slices.Sort(ends)
+	if users < 1 || len(r.Requests) > users+len(ends) {
+		return
+	}
+	for i := range r.Requests[min(users, len(r.Requests)):] {
+		q := &r.Requests[users+i]
+		if q.pause = q.Arrival - ends[i]; q.pause < -1e-3 {
+			return
+		}
+		q.pause = max(q.pause, 0)
+	}
+	r.users = users
 }
 
 // asked is what the run asked, nil if its plan cannot be read any more.

@@ -277,7 +277,7 @@ func (s *slowness) draw(list []stepResidual) course {
 }
 
 // least is the smallest slow part that is told from what the regression lacks.
-const least = 0.02
+const least = 0.03
 
 // stretchSteps is how many steps a stretch of [regression.within] has, about.
 const stretchSteps = 60
@@ -358,7 +358,9 @@ func (g *regression) slowPhases() (s slowness) {
 	if !ok {
 		return slowness{}
 	}
-	if s = v.slowness(); s.cv < least {
+	// What does not last longer than the first lags is no phase: what the
+	// regression lacks of a step goes on in the next ones.
+	if s = v.slowness(); s.cv < least || s.time < 2*v.lag[0] {
 		return slowness{seconds: s.seconds}
 	}
 	for _, list := range runs {
@@ -414,6 +416,9 @@ func (s *slowness) parameters() []Fitted {
 	default:
 		cv.Factor, span.Factor = math.Exp(1.96*s.cvSE), math.Exp(1.96*s.timeSE)
 		cv.Identified, span.Identified = cv.Factor < 2, span.Factor < 4
+	}
+	for _, x := range []*Fitted{&cv, &span} {
+		x.Low, x.High = x.Value/x.Factor, x.Value*x.Factor
 	}
 	if s.cv == 0 {
 		return []Fitted{cv}

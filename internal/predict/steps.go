@@ -19,7 +19,7 @@ import (
 const (
 	colStep    = iota // one for each gap
 	colRow            // requests that were answering
-	colContext        // tokens that these looked back on; takes up its share, but is not used
+	colContext        // tokens that these looked back on
 	colToken          // prompt tokens computed in the gap: those of requests whose first token ends it
 	colPrefill        // how many such requests
 	colArrival        // requests that were sent during the gap
@@ -65,7 +65,7 @@ func before(list []float64, t float64) int {
 	return i
 }
 
-// add takes the gaps of a run's requests that are not held back. What else
+// add takes the gaps of a run's requests that the fit may look at. What else
 // went on meanwhile is known from all of them.
 func (g *regression) add(r *Recording) {
 	var firsts, lasts, sents []float64
@@ -92,8 +92,8 @@ func (g *regression) add(r *Recording) {
 		events[i].tokens += events[i-1].tokens
 	}
 	var gaps []gap
-	for i, q := range r.Requests {
-		if held(i) {
+	for _, q := range r.Requests {
+		if r.until > 0 && q.Arrival >= r.until {
 			continue
 		}
 		for i := 1; i < len(q.times); i++ {
@@ -205,7 +205,12 @@ func begin(d *deploy.Deployment, runs []*Recording) (slowness, bool) {
 		runs[i].course = &c
 	}
 	c := g.solve()
-	seconds := func(s float64) time.Duration { return time.Duration(max(s, 0) * 1e9) }
+	// What the gaps say nothing of stays where it is.
+	take := func(to *time.Duration, s float64) {
+		if s > 0 {
+			*to = time.Duration(s * 1e9)
+		}
+	}
 	e := &d.Efficiency
 	// Parts of a step at full efficiency tell how to divide by it.
 	full := *d
@@ -213,24 +218,29 @@ func begin(d *deploy.Deployment, runs []*Recording) (slowness, bool) {
 	if token := full.Parts(&vllm.Batch{Tokens: 1e6}).Weights / 1e6; c[colToken] > token {
 		e.Compute = token / c[colToken]
 	}
-	e.PerRequest, e.PerPrefill = seconds(c[colRow]), seconds(c[colPrefill])
+	full.Efficiency.Context = 1
+	if token := full.Parts(&vllm.Batch{DecodeContext: 1e6}).Decode / 1e6; c[colContext] > token {
+		e.Context = token / c[colContext]
+	}
+	take(&e.PerRequest, c[colRow])
+	take(&e.PerPrefill, c[colPrefill])
 	rest := *d
 	rest.Efficiency.PerStep = 0
-	e.PerStep = seconds(c[colStep] - rest.Parts(&vllm.Batch{Tokens: 1, Logits: 1}).Total())
+	take(&e.PerStep, c[colStep]-rest.Parts(&vllm.Batch{Tokens: 1, Logits: 1}).Total())
 	f := &d.Settings.Frontend
-	f.PerRequest = max(f.PerRequest, seconds(c[colArrival]))
-	f.Contention = min(c[colArrival]/f.PerRequest.Seconds(), 1)
-	// What remains of the shortest TTFTs is latency.
+	if c[colArrival] > 0 {
+		f.Contention = min(c[colArrival]/f.PerRequest.Seconds(), 1)
+	}
+	// What remains of the shorter TTFTs is latency, where the load was least.
+	least := slices.MinFunc(runs, func(a, b *Recording) int { return cmp.Compare(a.running(), b.running()) })
+	recorded, replayed := least.Recorded(), least.Replay(d)
 	var over []float64
-	for _, r := range runs {
-		recorded, replayed := r.split(d, fitted)
-		for i, t := range replayed.TTFT {
-			over = append(over, (recorded.TTFT[i]-t)/1e3)
-		}
+	for i, t := range replayed.TTFT {
+		over = append(over, (recorded.TTFT[i]-t)/1e3)
 	}
 	slices.Sort(over)
-	if len(over) > 0 {
-		f.Latency += seconds(over[len(over)/4])
+	if len(over) > 0 { // the server may also be faster than was begun with
+		f.Latency = max(f.Latency+time.Duration(over[len(over)/4]*1e9), f.Latency/30)
 	}
 	d.Settings.StepJitter = g.jitter()
 	if slow.cv > 0 { // a part of the spread is theirs
@@ -238,6 +248,15 @@ func begin(d *deploy.Deployment, runs []*Recording) (slowness, bool) {
 		d.Settings.StepJitter = math.Sqrt(max(j*j-slow.cv*slow.cv, 1e-4))
 	}
 	return slow, true
+}
+
+// running is how many requests ran at once in the mean.
+func (r *Recording) running() float64 {
+	busy, last := 0.0, 0.0
+	for _, q := range r.Requests {
+		busy, last = busy+q.LastToken, max(last, q.Arrival+q.LastToken)
+	}
+	return busy / max(last, 1e-9)
 }
 
 // jitter is the spread of the gaps with nothing but answers, as half of the

@@ -33,6 +33,38 @@ func parquetFrames(dir string, chunk []field[chunkRow]) iter.Seq2[Frame, error] 
 	}
 }
 
+// Rows yields the rows of a finished run without their chunks, from requests.parquet
+// alone: what is left where chunks.parquet is gone or damaged.
+func Rows(dir string) iter.Seq2[Frame, error] {
+	return func(yield func(Frame, error) bool) {
+		requests, err := openLines(dir, requestsName, requestFields)
+		if err != nil {
+			yield(Frame{}, err)
+			return
+		}
+		defer requests.close()
+		var f Frame
+		for {
+			f.Rows = f.Rows[:0]
+			for len(f.Rows) < mergeRows {
+				r, err := requests.peek()
+				if err != nil {
+					yield(Frame{}, err)
+					return
+				}
+				if r == nil || len(f.Rows) > 0 && r.Point != f.Point {
+					break
+				}
+				f.Point, f.Rows = r.Point, append(f.Rows, r.Row)
+				requests.take()
+			}
+			if len(f.Rows) == 0 || !yield(f, nil) {
+				return
+			}
+		}
+	}
+}
+
 // A merge joins the lines of the Parquet files, point after point. Within a
 // point a row comes as soon as its last chunk has.
 type merge struct {

@@ -384,3 +384,26 @@ func TestTimes(t *testing.T) {
 		t.Errorf("of %d chunks: %s", len(chunks), d)
 	}
 }
+
+// Rows are there without their chunks, and as they are beside them.
+func TestRowsAlone(t *testing.T) {
+	dir := t.TempDir()
+	if err := WriteParquet(dir, run(3, 50, 20, 100)); err != nil {
+		t.Fatal(err)
+	}
+	want := collect(t, Frames(dir)).Rows
+	if err := os.Remove(filepath.Join(dir, chunksName)); err != nil {
+		t.Fatal(err)
+	}
+	if d := cmp.Diff(want, collect(t, Rows(dir)).Rows); len(want) != 3 || d != "" {
+		t.Error(d)
+	}
+	if err := os.Truncate(filepath.Join(dir, requestsName), 100); err != nil {
+		t.Fatal(err)
+	}
+	for f, err := range Rows(dir) {
+		if err == nil {
+			t.Errorf("%d rows of a damaged file", len(f.Rows))
+		}
+	}
+}

@@ -515,7 +515,7 @@ func (m ComparisonModel) Markdown(w io.Writer) error {
 			for i := range head {
 				head[i] = inMarkdown(head[i])
 			}
-			Table{head, pair.Table.Rows}.markdown(p)
+			Table{Head: head, Rows: pair.Table.Rows}.markdown(p)
 			p.line("")
 			p.item(inMarkdown(strings.Join(pair.Legend, " · ")))
 		}

@@ -12,7 +12,7 @@ import (
 // How requests that were not served are told.
 
 // maxClasses is how many error classes are shown with what the server said.
-const maxClasses = 3
+const maxClasses = 8
 
 // maxSaid is how much of that is shown, in characters.
 const maxSaid = 100
@@ -23,11 +23,12 @@ func (m *PointModel) failures(p *result.Point) {
 	case "", "ok":
 	case "unstable":
 		m.Outcome = "the load is more than the server can serve: its queue grew all the time"
+	case "failing":
+		m.Outcome = "the server failed: half of the requests or more were not answered"
+	case "degraded":
+		m.Outcome = "the server was degraded: 1 % of the requests or more were not answered"
 	default:
 		m.Outcome = "the server was " + p.Outcome
-	}
-	if p.Outcome == "failing" {
-		m.Outcome = "the server failed"
 	}
 	if p.WentAway != nil {
 		m.Outcome = "the server went away " + seconds(*p.WentAway) + " after the load began: from then on every connection was refused"

@@ -180,10 +180,11 @@ type SideBySide struct {
 	foreign bool
 }
 
-// Run adds the points of a run: the latencies that count from when a request
+// Run adds the points of a run, by load: the latencies that count from when a request
 // was sent, as the others do.
 func (b *SideBySide) Run(run *result.Run, dir string) {
-	for i := range run.Points {
+	order, _ := loadsOf(run)
+	for _, i := range order {
 		p := &run.Points[i]
 		load := foreign.Point{Rate: p.Load.Rate}
 		if n := p.Load.Concurrency; n != nil {

@@ -1,6 +1,7 @@
 package report
 
 import (
+	"slices"
 	"strings"
 	"testing"
 
@@ -46,5 +47,21 @@ func TestForeign(t *testing.T) {
 	var s strings.Builder
 	if err := alone.Write(&s, false); err != nil || s.Len() > 0 {
 		t.Errorf("runs alone are laid side by side: %s", s.String())
+	}
+}
+
+// Loads lie side by side in their order, whatever order they were measured in.
+func TestSideBySideIsSorted(t *testing.T) {
+	run := swept()
+	slices.Reverse(run.Points)
+	var beside SideBySide
+	beside.Foreign(&foreign.Result{Tool: "vllm bench serve", File: "f.json", Points: make([]foreign.Point, 1)})
+	beside.Run(run, "runs/one")
+	var got []string
+	for _, r := range beside.rows[1:] {
+		got = append(got, r[1])
+	}
+	if want := []string{"4.00/s", "8.40/s", "33.6/s", "47.5/s"}; !slices.Equal(got, want) {
+		t.Errorf("%v, want %v", got, want)
 	}
 }

@@ -32,9 +32,14 @@ func (m Model) Markdown(w io.Writer) error {
 	return p.err
 }
 
-// claim is what a reader takes away, with goodput beside throughput.
+// claim is what a reader takes away, with goodput beside throughput. What many loads
+// show together has the rest in a list of its own, and in the table of loads.
 func (m *Model) claim(p *printer) {
 	p.line("**%s**", inMarkdown(m.Claim.Sentence))
+	if m.Overview != nil {
+		p.line("")
+		return
+	}
 	if m.Claim.Interval != "" {
 		p.line("%s", inMarkdown(strings.ToUpper(m.Claim.Interval[:1])+m.Claim.Interval[1:]+"."))
 	}
@@ -87,7 +92,11 @@ func (m *PointModel) markdown(p *printer) {
 		p.item("**" + m.Outcome + "**")
 	}
 	for _, f := range m.Failures {
-		p.item(inMarkdown(strings.TrimSpace(f)))
+		if class, under := strings.CutPrefix(f, "  "); under {
+			p.line("  - %s", inMarkdown(class))
+			continue
+		}
+		p.item(inMarkdown(f))
 	}
 	if o := m.Objective; o != nil {
 		p.item("**"+inMarkdown(o.Facts[0])+"**", inMarkdown(strings.Join(o.Facts[1:], " · ")))

@@ -61,8 +61,9 @@ type Objective struct {
 
 // Table is rows of numbers under a head. The first column is names.
 type Table struct {
-	Head []string
-	Rows [][]string
+	Head  []string
+	Rows  [][]string
+	Spare []int // columns that a narrow face leaves out, the most dispensable first
 }
 
 // Build makes the model of a run in a directory.
@@ -130,10 +131,37 @@ func facts(run *result.Run) [][]string {
 		notes = append(notes, k+"="+run.Notes[k])
 	}
 	out := [][]string{present(how, engine), present(asked...)}
+	if set := ordered(run); len(set) > 0 {
+		out = append(out, present("settings: "+strings.Join(set, ", ")))
+	}
+	if f := faults(run); f != "" {
+		out = append(out, present("faults, as ordered: "+f))
+	}
 	if len(notes) > 0 {
 		out = append(out, present(notes...))
 	}
 	return out
+}
+
+// ordered are the settings of an embedded target that are not as usual. What its
+// engine says of itself is told already, and faults have a line of their own.
+func ordered(run *result.Run) (list []string) {
+	told := []string{"faults", "ttft", "itl", "jitter", "slots", "tokens-per-chunk", "speed"}
+	for _, k := range slices.Sorted(maps.Keys(run.Target.Settings)) {
+		if !slices.Contains(told, k) {
+			list = append(list, k+" "+run.Target.Settings[k])
+		}
+	}
+	return list
+}
+
+// faults are those that an embedded target was told to make, "" for none.
+func faults(run *result.Run) string {
+	list := strings.Split(run.Target.Settings["faults"], ",")
+	for i := range list {
+		list[i] = strings.TrimSpace(list[i])
+	}
+	return strings.Join(list, ", ")
 }
 
 // tokens writes a distribution of lengths: 1,024 or uniform(1,9).

@@ -30,13 +30,18 @@ func objective(p *result.Point) *Objective {
 		o.Facts = append(o.Facts, percent(*s.Attained)+" of all due requests ended well"+heldAgainst(s.Limits))
 	}
 	if g := p.Goodput; g != nil {
-		good := "goodput " + quantity(g.RequestsPerS) + " req/s"
+		good := "goodput " + quantity(g.RequestsPerS)
+		// Goodput counts requests by when they were due, throughput by when
+		// they were answered: either can be the larger.
+		if due := p.Throughput.DuePerS; due != nil {
+			good += " of the " + quantity(*due) + " req/s that came due"
+		} else {
+			good += " req/s of what came due"
+		}
 		if g.OutputTokensPerS != nil {
 			good += ", " + quantity(*g.OutputTokensPerS) + " output tok/s"
 		}
-		// Goodput counts requests by when they were due, throughput by when
-		// they were answered: either can be the larger.
-		o.Facts = append(o.Facts, good+" of what was due in the window")
+		o.Facts = append(o.Facts, good)
 	}
 	return o
 }
@@ -75,6 +80,9 @@ func limitFacts(l result.Limit) (facts []string) {
 	case l.Value == nil:
 	case l.Metric == "errors":
 		facts = append(facts, "measured "+percent(*l.Value))
+	case strings.HasPrefix(l.Spec, "p") && l.Met == "no" && l.Attained != nil && *l.Value < l.Limit:
+		// Those that were not answered are over the limit: with them so is the percentile.
+		facts = append(facts, "measured >"+quantity(l.Limit)+" ms with failures counted, "+quantity(*l.Value)+" ms of those answered")
 	case strings.HasPrefix(l.Spec, "p"): // a joint limit has no percentile of its own
 		facts = append(facts, "measured "+quantity(*l.Value)+" ms")
 	}

@@ -127,6 +127,9 @@ func (o *Overview) curve(c *result.Curve, run *result.Run) {
 	saturation := ""
 	if s := c.Saturation; s != nil {
 		saturation = fmt.Sprintf("saturates at %s req/s", quantity(s.RequestsPerS))
+		if s.CI95 != nil {
+			saturation += fmt.Sprintf(" (%s to %s)", quantity(s.CI95[0]), quantity(s.CI95[1]))
+		}
 		if s.OutputTokensPerS != nil {
 			saturation += fmt.Sprintf(", %s output tok/s", quantity(*s.OutputTokensPerS))
 		}
@@ -146,14 +149,26 @@ func (o *Overview) curve(c *result.Curve, run *result.Run) {
 	} else {
 		add(answer...)
 	}
-	if c.Knee != nil {
-		add("knee by " + plain(c.Knee.Method))
+	if k := c.Knee; k != nil {
+		why := ""
+		if k.CI95 == nil {
+			why = "no interval: the loads are too few"
+		}
+		add("knee by "+plain(k.Method), why)
 	}
 	if c.UnstableFrom != nil {
 		add("unstable from " + load(*c.UnstableFrom) + " on: the queue grows for as long as the load lasts")
 	}
 	if at := mostGoodput(run); at >= 0 {
 		add(fmt.Sprintf("most goodput %s req/s, at %s", quantity(run.Points[at].Goodput.RequestsPerS), load(run.Points[at].Load.Value())), plain(run.Points[at].SLO.Spec))
+	}
+	if at, usd := cheapest(run); at >= 0 {
+		p := &run.Points[at]
+		s := fmt.Sprintf("lowest cost $%s per million output tokens, at %s", quantity(usd), load(p.Load.Value()))
+		if p.SLO != nil {
+			s = strings.Replace(s, "tokens", "tokens within the SLO", 1)
+		}
+		add(s)
 	}
 }
 
@@ -164,18 +179,25 @@ func (o *Overview) loads(run *result.Run) {
 		order[i] = i
 	}
 	slices.SortStableFunc(order, func(a, b int) int { return cmp.Compare(run.Points[a].Load.Value(), run.Points[b].Load.Value()) })
-	head := "req/s asked"
+	head := "asked/s"
 	if len(run.Points) > 0 && run.Points[0].Load.Concurrency != nil {
 		head = "users"
 	}
-	o.Loads.Head = []string{head, "n", "tok/s", "TTFT p50", "p99", "TPOT p50", "p99", "E2E p50", "in SLO", ""}
+	o.Loads.Head = []string{head, "due/s", "n", "served/s", "good/s", "tok/s", "TTFT p50", "p99", "TPOT p50", "p99", "E2E p50", "in SLO", ""}
+	o.Loads.Spare = []int{3, 4, 10, 2}
 	marks := map[string]bool{}
 	for _, i := range order {
 		p := &run.Points[i]
 		ttft, tpot, e2e := p.Metrics.TTFT, p.Metrics.TPOT, p.Metrics.E2E
-		within := unknown
-		if p.SLO != nil && p.SLO.Attained != nil {
-			within = percent(*p.SLO.Attained)
+		within, good := "", ""
+		if p.SLO != nil {
+			within, good = unknown, unknown
+			if p.SLO.Attained != nil {
+				within = percent(*p.SLO.Attained)
+			}
+			if g := p.Goodput; g != nil {
+				good = quantity(g.RequestsPerS)
+			}
 		}
 		mark := ""
 		switch {
@@ -190,11 +212,14 @@ func (o *Overview) loads(run *result.Run) {
 			mark = "unstable"
 		}
 		o.Loads.Rows = append(o.Loads.Rows, []string{
-			trim(fmt.Sprintf("%.3f", p.Load.Value())), count(p.Requests.Due), output(p),
+			trim(fmt.Sprintf("%.3f", p.Load.Value())), optional(p.Throughput.DuePerS), count(p.Requests.Due), answered(p), good, output(p),
 			shown(ttft, "p50", marks), shown(ttft, "p99", marks), shown(tpot, "p50", marks), shown(tpot, "p99", marks), shown(e2e, "p50", marks),
 			within, mark,
 		})
 	}
+	o.Loads = o.Loads.without(func(column int) bool {
+		return len(o.Loads.Rows) > 0 && !slices.ContainsFunc(o.Loads.Rows, func(r []string) bool { return r[column] != "" })
+	})
 	if marks["~"] {
 		o.Legend = append(o.Legend, "~ few samples")
 	}
@@ -205,6 +230,19 @@ func (o *Overview) loads(run *result.Run) {
 		o.Legend = append(o.Legend, "hopeless: ended early, the queue only grew")
 	}
 	o.Legend = append(o.Legend, "times in ms")
+}
+
+// columnsCount says what the columns of the table of loads count that have no word of
+// their own elsewhere.
+func columnsCount(t Table) (list []string) {
+	for _, h := range [][2]string{
+		{"due/s", "came due in the window"}, {"served/s", "answers that ended in it"}, {"good/s", "of those due, within the SLO"},
+	} {
+		if slices.Contains(t.Head, h[0]) {
+			list = append(list, h[0]+": "+h[1])
+		}
+	}
+	return list
 }
 
 // spread is the table of repeated loads: the least and the most of each value.
@@ -235,7 +273,16 @@ func (o *Overview) spread(c *result.Curve) {
 	o.Legend = append(o.Legend, "repeats: least and most, "+plain(c.Repeats[0].Covers))
 }
 
-// output is what a point served; of one that was ended early it is not known.
+// answered is how many answers ended in the window; of a point that was ended early
+// it is not known what there would have been.
+func answered(p *result.Point) string {
+	if p.EndedEarly != "" {
+		return unknown
+	}
+	return optional(p.Throughput.RequestsPerS)
+}
+
+// output is the same of output tokens.
 func output(p *result.Point) string {
 	if p.EndedEarly != "" {
 		return unknown
@@ -315,12 +362,13 @@ func (o *Overview) text(p *printer, s Style) {
 	p.line("")
 	p.write(s, verdictColor(o.Verdict), "", string(o.Verdict))
 	p.line("")
-	o.Loads.text(p, s)
+	loads := o.Loads.narrow(textWidth)
+	loads.text(p, s)
 	if o.Spread != nil {
 		p.line("")
 		o.Spread.text(p, s)
 	}
-	p.write(s, dim, "", o.Legend...)
+	p.write(s, dim, "", slices.Concat(columnsCount(loads), o.Legend)...)
 	p.line("")
 	for _, f := range o.Failed {
 		mark, code := "flag", yellow
@@ -347,7 +395,7 @@ func (o *Overview) markdown(p *printer) {
 		o.Spread.markdown(p)
 		p.line("")
 	}
-	p.item(inMarkdown(strings.Join(o.Legend, " · ")))
+	p.item(inMarkdown(strings.Join(slices.Concat(columnsCount(o.Loads), o.Legend), " · ")))
 	for _, f := range o.Failed {
 		p.item(fmt.Sprintf("**%s** %s", f.Status, inMarkdown(strings.TrimSpace(f.text()+". "+f.Advice))))
 	}

@@ -171,7 +171,7 @@ func (m Model) view(page Page) *pageView {
 		if c := attainmentChart(run); len(c) > 0 {
 			v.Sections = append(v.Sections, section{ID: "slo", Title: "SLO attainment over load", Charts: c})
 		}
-		v.Sections = append(v.Sections, section{ID: "loads", Title: "All loads", Tables: []named{{"By load; " + strings.Join(m.Overview.Legend, " · "), m.Overview.Loads}}})
+		v.Sections = append(v.Sections, section{ID: "loads", Title: "All loads", Tables: []named{{"By load; " + strings.Join(slices.Concat(columnsCount(m.Overview.Loads), m.Overview.Legend), " · "), m.Overview.Loads}}})
 		if t := m.Overview.Spread; t != nil {
 			loads := &v.Sections[len(v.Sections)-1]
 			loads.Tables = append(loads.Tables, named{"Loads that were measured several times: the least and the most", *t})

@@ -28,6 +28,7 @@ type chart struct {
 	Marks  []mark  `json:"marks,omitempty"`
 	Group  string  `json:"group,omitempty"` // charts that zoom together
 	Low    bool    `json:"low,omitempty"`   // a strip of a stack
+	Told   bool    `json:"told,omitempty"`  // the labels stand beside the values
 	Wide   bool    `json:"-"`
 	Heat   *Heat   `json:"heat,omitempty"`
 	Traces *traces `json:"traces,omitempty"`
@@ -53,6 +54,7 @@ type drawn struct {
 	Hi     numbers  `json:"hi,omitempty"`
 	Labels []string `json:"labels,omitempty"`
 	Dash   int      `json:"dash,omitempty"`  // its pattern, 0 for none
+	Shape  int      `json:"shape,omitempty"` // of dots: 0 round, 1 a cross, 2 a diamond
 	Faint  bool     `json:"faint,omitempty"` // the line; its points are not
 	Aside  bool     `json:"aside,omitempty"` // dots behind the others, which have no name in the key
 }
@@ -196,16 +198,26 @@ func curveCharts(run *result.Run) []*chart {
 		}
 		return c
 	}
-	rates := func(id, title, unit string, served, good func(*result.Point) *float64) *chart {
+	rates := func(id, title, unit string, came, served, good func(*result.Point) *float64) *chart {
 		c := &chart{ID: id, Title: title, Wide: id == "requests" && run.Curve != nil, X: over, Y: axis{Name: title, Unit: unit, Min: new(float64)}, Marks: marks,
-			Note: "Throughput counts the answers that ended in the window, goodput those of the requests due in it that were within the SLO."}
+			Note: "Throughput counts the answers that ended in the window, goodput the requests due in it that were within the SLO."}
+		if came != nil {
+			c.Note += " So goodput is part of what came due, not of throughput."
+		}
 		if over.Scale == "log" {
 			c.Y.Scale, c.Y.Min = "log", nil
 		}
-		for k, f := range []func(*result.Point) *float64{served, good} {
-			d := drawn{Name: []string{"throughput", "goodput"}[k], Kind: "line", Tone: k + 1, X: at}
+		for _, f := range []struct {
+			name       string
+			tone, dash int
+			of         func(*result.Point) *float64
+		}{{"came due", 5, 2, came}, {"throughput", 1, 0, served}, {"goodput", 2, 0, good}} {
+			if f.of == nil {
+				continue
+			}
+			d := drawn{Name: f.name, Kind: "line", Tone: f.tone, Dash: f.dash, X: at}
 			for _, i := range order {
-				y := orNaN(f(&run.Points[i]))
+				y := orNaN(f.of(&run.Points[i]))
 				if c.Y.Scale == "log" && y <= 0 {
 					y = math.NaN()
 				}
@@ -217,7 +229,7 @@ func curveCharts(run *result.Run) []*chart {
 	}
 	list := faint(run, drawable(
 		violationsChart(run, over, marks),
-		rates("requests", "Requests served", "req/s", func(p *result.Point) *float64 { return p.Throughput.RequestsPerS },
+		rates("requests", "Requests served", "req/s", func(p *result.Point) *float64 { return p.Throughput.DuePerS }, func(p *result.Point) *float64 { return p.Throughput.RequestsPerS },
 			func(p *result.Point) *float64 {
 				if p.Goodput == nil {
 					return nil
@@ -227,7 +239,7 @@ func curveCharts(run *result.Run) []*chart {
 		latency("ttft", "TTFT", func(m *result.Metrics) *result.Summary { return m.TTFT }, "ttft"),
 		latency("tpot", "TPOT", func(m *result.Metrics) *result.Summary { return m.TPOT }, "tpot"),
 		latency("e2e", "E2E", func(m *result.Metrics) *result.Summary { return m.E2E }, "e2e"),
-		rates("tokens", "Output tokens served", "tok/s", func(p *result.Point) *float64 { return p.Throughput.OutputTokensPerS },
+		rates("tokens", "Output tokens served", "tok/s", nil, func(p *result.Point) *float64 { return p.Throughput.OutputTokensPerS },
 			func(p *result.Point) *float64 {
 				if p.Goodput == nil {
 					return nil
@@ -309,8 +321,13 @@ func curveMarks(run *result.Run, at numbers) (marks []mark) {
 		}
 	}
 	if c := run.Curve; c != nil {
-		if c.Knee != nil {
-			marks = append(marks, mark{Axis: "x", At: c.Knee.Load, Name: "knee", Tone: 1})
+		if k := c.Knee; k != nil {
+			name := "knee"
+			if k.CI95 != nil {
+				name = "knee, 95 %"
+				marks = append(marks, mark{Axis: "x", At: k.CI95[0], To: &k.CI95[1], Tone: 1})
+			}
+			marks = append(marks, mark{Axis: "x", At: k.Load, Name: name, Tone: 1})
 		}
 		if c.UnstableFrom != nil {
 			marks = append(marks, mark{Axis: "x", At: *c.UnstableFrom, Open: true, Name: "unstable", Tone: 2})
@@ -331,13 +348,13 @@ func paretoCharts(run *result.Run) []*chart {
 		served = func(p *result.Point) *float64 { return p.Throughput.PerGPU.OutputTokensPerS }
 	}
 	front := func(id, title, note string, x axis, of func(*result.Point) *float64, on []int) *chart {
-		c := &chart{ID: id, Title: title, Note: note, X: x, Y: output}
+		c := &chart{ID: id, Title: title, Note: note + " Beside each dot its load.", Told: true, X: x, Y: output}
 		line := drawn{Name: "front", Kind: "line", Tone: 1}
 		rest := drawn{Name: "other loads", Kind: "dots", Tone: 5}
 		add := func(d *drawn, i int) {
 			p := &run.Points[i]
 			d.X, d.Y = append(d.X, orNaN(of(p))), append(d.Y, orNaN(served(p)))
-			d.Labels = append(d.Labels, "load "+quantity(p.Load.Value()))
+			d.Labels = append(d.Labels, loadValue(p.Load.Value())+unit(run.Curve.Over))
 		}
 		for _, i := range on {
 			if i >= 0 && i < len(run.Points) {
@@ -525,7 +542,7 @@ func timeCharts(prefix string, s *Series) []*chart {
 	errors := &chart{ID: prefix + "errors", Title: "Requests that were not served", Note: "When it was known, and how long after they were due.", X: x, Y: axis{Name: "After due", Unit: "ms", Scale: "log"}, Marks: shades, Group: prefix + "time", Wide: true}
 	for k, class := range slices.Sorted(maps.Keys(s.Errors)) {
 		d := s.Errors[class]
-		errors.Series = append(errors.Series, drawn{Name: plain(firstOf(class, "no class")), Kind: "dots", Tone: k%5 + 1, X: d.X, Y: d.Y})
+		errors.Series = append(errors.Series, drawn{Name: plain(firstOf(class, "no class")), Kind: "dots", Tone: k%5 + 1, Shape: min(k/5, 2), X: d.X, Y: d.Y})
 	}
 	return drawable(
 		step("flow", "Requests due and served", "req/s", per, drawn{Name: "due", Tone: 5, Y: s.Due}, drawn{Name: "served", Tone: 1, Y: s.Served}, lost),

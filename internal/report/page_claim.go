@@ -131,8 +131,11 @@ func (m *Model) claimPoint(p *result.Point, shown *PointModel) {
 // pointFigures are throughput and goodput side by side, and the latencies.
 func pointFigures(p *result.Point) (list []Figure) {
 	t := p.Throughput
+	if due := t.DuePerS; due != nil { // what goodput is part of
+		list = append(list, Figure{Name: "Came due", Value: quantity(*due), Unit: "req/s", Note: count(p.Requests.OK) + " of " + count(p.Requests.Due) + " answered"})
+	}
 	if g := goodput(p); g != nil {
-		list = append(list, Figure{Name: "Goodput", Value: quantity(g.RequestsPerS), Unit: "req/s", Note: "within " + plain(p.SLO.Spec)})
+		list = append(list, Figure{Name: "Goodput", Value: quantity(g.RequestsPerS), Unit: "req/s", Note: "of what came due, within " + plain(p.SLO.Spec)})
 	}
 	rate := func(name string, x *float64, unit, key string) {
 		if x == nil {
@@ -141,6 +144,9 @@ func pointFigures(p *result.Point) (list []Figure) {
 		f := Figure{Name: name, Value: quantity(*x), Unit: unit}
 		if ci, ok := t.CI95[key]; ok {
 			f.Note = quantity(ci[0]) + " to " + quantity(ci[1])
+		}
+		if key == "requests_per_s" {
+			f.Note = strings.TrimPrefix(f.Note+" · ended in the window", " · ")
 		}
 		if g := t.PerGPU; g != nil && g.GPUs > 1 && key == "output_tokens_per_s" && g.OutputTokensPerS != nil {
 			f.Note = strings.TrimPrefix(f.Note+" · "+quantity(*g.OutputTokensPerS)+" per GPU", " · ")
@@ -356,6 +362,12 @@ func limited(run *result.Run) (list []string) {
 			add("From %s%s on the queue grows for as long as the load lasts.", quantity(*c.UnstableFrom), loadUnit(c.Over))
 		}
 	}
+	for i := range run.Points { // the first tells of all
+		if s := run.Points[i].Standstills; s != nil {
+			add("%s.", strings.ToUpper(standsStill(s)[:1])+standsStill(s)[1:])
+			break
+		}
+	}
 	if run.Curve == nil && run.Capacity == nil {
 		for i := range run.Points {
 			p := &run.Points[i]
@@ -365,11 +377,11 @@ func limited(run *result.Run) (list []string) {
 					add("%s the server went away %s after the load began.", atLoad(p), seconds(*p.WentAway))
 					break
 				}
-				add("%s the server was %s.", atLoad(p), p.Outcome)
+				add("%s the server failed%s.", atLoad(p), byOrder(run))
 			case "unstable":
 				add("%s the queue grew all the time: that is more than the server serves.", atLoad(p))
 			case "degraded":
-				add("%s the server was %s.", atLoad(p), p.Outcome)
+				add("%s the server was degraded: %s of %s were not answered%s.", atLoad(p), count(p.Requests.Due-p.Requests.OK), plural(p.Requests.Due, "request"), byOrder(run))
 			}
 			if p.SLO != nil && p.SLO.Met == "no" {
 				for _, l := range p.SLO.Limits {
@@ -385,6 +397,14 @@ func limited(run *result.Run) (list []string) {
 	}
 	add("Which resource of the server is short (compute, memory bandwidth, KV cache) is %s: the run holds no telemetry of it.", notKnown)
 	return list
+}
+
+// byOrder says that an embedded target had its faults from the user.
+func byOrder(run *result.Run) string {
+	if faults(run) == "" {
+		return ""
+	}
+	return "; faults were ordered"
 }
 
 // conditions are the facts that the field expects beside a figure.
@@ -431,6 +451,12 @@ func conditions(run *result.Run, m *Model) (list []Condition) {
 		flags = append([]string{f}, flags...)
 	}
 	add("Engine flags", flags...)
+	if set := ordered(run); len(set) > 0 {
+		add("Settings, as ordered", set...)
+	}
+	if f := faults(run); f != "" {
+		add("Faults, as ordered", f)
+	}
 	add("Target", run.Target.Spec, run.Target.API)
 	if len(m.Facts) > 1 {
 		add("Workload", m.Facts[1]...)

@@ -3,6 +3,7 @@ package report
 import (
 	"fmt"
 	"io"
+	"slices"
 	"strings"
 
 	"pitot/internal/predict"
@@ -19,7 +20,7 @@ func Prediction(w io.Writer, x *predict.Prediction, s Style) error {
 	d, b := x.Deployment, x.Bounds
 	p.line("")
 	p.write(s, bold, "", fmt.Sprintf("%s in %s on %s", d.Model.Name, d.DType, d.Where()))
-	p.write(s, "", "", fmt.Sprintf("%s tokens in, %s out", count(x.Input), count(x.Output)),
+	p.write(s, "", "", fmt.Sprintf("%s tokens in, %s out", lengths(x.Lengths[0], x.Input), lengths(x.Lengths[1], x.Output)),
 		fmt.Sprintf("max_num_seqs %d", d.Settings.MaxNumSeqs), fmt.Sprintf("max_num_batched_tokens %s", count(d.Settings.MaxNumBatchedTokens)),
 		fmt.Sprintf("max_model_len %s", count(d.Settings.MaxModelLen)))
 	for _, n := range x.Notes {
@@ -32,7 +33,7 @@ func Prediction(w io.Writer, x *predict.Prediction, s Style) error {
 	p.line("")
 	p.line("the arithmetic, by the datasheet")
 	rows := [][]string{
-		{"weights", fmt.Sprintf("%.2f GB ÷ %s GB/s = %s: no token comes faster", b.ActiveBytes/1e9, count(int64(b.Bandwidth/1e9)), ms(b.StepFloor))},
+		{"weights", fmt.Sprintf("%.2f GB ÷ %s GB/s = %s", b.ActiveBytes/1e9, count(int64(b.Bandwidth/1e9)), noFaster(b))},
 	}
 	if d.Model.Experts > 0 {
 		rows = append(rows, []string{"all experts", fmt.Sprintf("%.2f GB ÷ %s GB/s = %s, when a batch touches every one", b.WeightBytes/1e9, count(int64(b.Bandwidth/1e9)), ms(b.FullFloor))})
@@ -74,8 +75,28 @@ func Prediction(w io.Writer, x *predict.Prediction, s Style) error {
 	}
 	t.text(p, s)
 	p.line("")
-	p.write(s, dim, "", "TPOT and TTFT in ms. An estimate: held against recorded runs of one model on an RTX 4090 and an RTX PRO 6000, and nothing else. pitot fit calibrates it from a run of yours.")
+	far := "An estimate: held against recorded runs of one model on an RTX 4090 and an RTX PRO 6000, on which two of its constants were chosen, and nothing else. Elsewhere it may be off by tens of percent, in TTFT more than in TPOT. pitot fit calibrates it from a run of yours."
+	if d.Fitted != nil {
+		far = "Calibrated by its profile: how far off it was on what it did not see, pitot fit said; on loads unlike those it may be further off."
+	}
+	p.write(s, dim, "", "TPOT and TTFT in ms. "+far)
 	return p.err
+}
+
+// noFaster is the shortest step, and with drafts what that makes of a token.
+func noFaster(b deploy.Bounds) string {
+	if b.Tokens > 1 {
+		return fmt.Sprintf("%s a step ÷ %.2f tokens = %s: no token comes faster in the mean", ms(b.StepFloor), b.Tokens, ms(b.TokenFloor))
+	}
+	return ms(b.StepFloor) + ": no token comes faster"
+}
+
+// lengths writes a length, and of a distribution its mean too.
+func lengths(asked string, mean int) string {
+	if strings.Contains(asked, "(") {
+		return fmt.Sprintf("%s (mean %s)", asked, count(mean))
+	}
+	return count(mean)
 }
 
 func memory(m deploy.Memory) string {
@@ -147,6 +168,9 @@ func Replay(w io.Writer, x *predict.Replayed, s Style) error {
 	t.text(p, s)
 	p.line("")
 	p.write(s, "", "", fmt.Sprintf("step times × %.4f, fitted on the recorded mean TPOT; nothing else is fitted", x.Scalar))
+	if x.InSample {
+		p.write(s, "", "", "in-sample: two constants of the twin, what a step and what a row take, were chosen on this recording. That it agrees is no forecast of others.")
+	}
 	return p.err
 }
 
@@ -176,27 +200,39 @@ func Beside(w io.Writer, x *predict.Beside, s Style) error {
 	return p.err
 }
 
-// Fit writes what a calibration found and how far it is from requests that it
-// did not see.
+// Fit writes what a calibration found and how far it is from the part of the runs
+// that it did not see.
 func Fit(w io.Writer, x *predict.Fit, file string, s Style) error {
 	p := &printer{w: w}
 	p.line("")
 	p.write(s, bold, "", fmt.Sprintf("%s fitted on %s", x.Deployment, plural(len(x.Runs), "run")))
+	for _, n := range x.Notes {
+		p.write(s, yellow, "", n)
+	}
 	p.line("")
-	t := Table{Head: []string{"parameter", "value", "95 % interval", ""}}
+	t := Table{Head: []string{"parameter", "value", "range", ""}}
+	var alike []string
 	for _, f := range x.Parameters {
-		interval, note := physical(f.Value/f.Factor, f.Unit)+" to "+physical(f.Value*f.Factor, f.Unit), ""
+		interval, note := physical(f.Low, f.Unit)+" to "+physical(f.High, f.Unit), ""
 		switch {
 		case f.Reason != "":
 			interval, note = "-", f.Reason
 		case !f.Identified:
-			note = "the runs do not determine it"
+			note = "not determined"
+		}
+		if f.StandIn != "" && !slices.Contains(alike, f.StandIn+" from "+f.Name) {
+			alike = append(alike, f.Name+" from "+f.StandIn)
 		}
 		t.Rows = append(t.Rows, []string{f.Name, physical(f.Value, f.Unit), interval, note})
 	}
 	t.text(p, s)
 	p.line("")
-	p.line("error on requests that were held back, predicted against measured")
+	if len(alike) > 0 {
+		p.write(s, "", "", "the runs do not tell "+strings.Join(alike, ", ")+": one can stand in for the other")
+	}
+	p.write(s, "", "", "range = where the parameter may lie if the server is such an engine at all: on simulated ones it held the truth in 95 % of cases or more. Of a real server it describes the twin that serves as it does, and measures no hardware.")
+	p.line("")
+	p.write(s, "", "", "error on the end of each run, a fifth or more, which was held back: predicted against measured. It is of the same load: another one may be predicted less well, and a deployment that is wrongly named can pass.")
 	p.line("")
 	t = Table{Head: []string{"run", "", "mean", "p50", "p90", "p99", "n"}}
 	for _, r := range x.Runs {

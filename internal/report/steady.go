@@ -29,6 +29,9 @@ func (m *PointModel) backlog(p *result.Point) {
 	if p.EndedEarly != "" {
 		m.Remarks = append(m.Remarks, plain(p.EndedEarly))
 	}
+	if s := p.Standstills; s != nil {
+		m.Remarks = append(m.Remarks, standsStill(s))
+	}
 	switch e2e := p.Metrics.E2E; {
 	case p.Stability == "undecided" && p.StabilityWhy != "":
 		m.Remarks = append(m.Remarks, "stability undecided: "+plain(p.StabilityWhy))
@@ -37,6 +40,11 @@ func (m *PointModel) backlog(p *result.Point) {
 	case e2e != nil && steady(e2e) != "":
 		m.course(p, "in flight, ")
 	}
+}
+
+// standsStill says that all streams do, by the clock.
+func standsStill(s *result.Standstills) string {
+	return fmt.Sprintf("all streams stood still for %s ms every %s s, %s times: something stops the server, or its machine, by the clock", quantity(s.ForMS), trim(fmt.Sprintf("%.3f", s.EveryS)), count(s.N))
 }
 
 // until says how a window came out that was to last until a value is known well

@@ -3,6 +3,7 @@ package report
 import (
 	"fmt"
 	"io"
+	"slices"
 	"strings"
 	"unicode"
 	"unicode/utf8"
@@ -141,14 +142,7 @@ func (m *PointModel) text(p *printer, s Style) {
 
 // text writes a table with its numbers under one another.
 func (t Table) text(p *printer, s Style) {
-	width := make([]int, len(t.Head))
-	total := 2 * (len(t.Head) - 1)
-	for i := range t.Head {
-		for _, r := range append([][]string{t.Head}, t.Rows...) {
-			width[i] = max(width[i], utf8.RuneCountInString(r[i]))
-		}
-		total += width[i]
-	}
+	width, total := t.widths(), t.width()
 	if len(width) > 0 && total > tableWidth { // names give way to numbers
 		width[0] = max(width[0]-(total-tableWidth), 8)
 	}
@@ -169,6 +163,63 @@ func (t Table) text(p *printer, s Style) {
 	for _, r := range t.Rows {
 		p.line("%s", write(r))
 	}
+}
+
+// without gives the table less some of its columns. Which of the others are
+// spare stays as it was.
+func (t Table) without(out func(column int) bool) Table {
+	var keep, moved []int
+	for i := range t.Head {
+		moved = append(moved, len(keep))
+		if !out(i) {
+			keep = append(keep, i)
+		}
+	}
+	only := func(r []string) (kept []string) {
+		for _, i := range keep {
+			kept = append(kept, r[i])
+		}
+		return kept
+	}
+	less := Table{Head: only(t.Head)}
+	for _, r := range t.Rows {
+		less.Rows = append(less.Rows, only(r))
+	}
+	for _, i := range t.Spare {
+		if slices.Contains(keep, i) {
+			less.Spare = append(less.Spare, moved[i])
+		}
+	}
+	return less
+}
+
+// narrow leaves out spare columns until the table has a width, as far as it can.
+func (t Table) narrow(width int) Table {
+	for len(t.Spare) > 0 && t.width() > width {
+		first := t.Spare[0]
+		t = t.without(func(column int) bool { return column == first })
+	}
+	return t
+}
+
+// width is that of the table's lines, in characters.
+func (t Table) width() (total int) {
+	for _, w := range t.widths() {
+		total += w + 2
+	}
+	return total - 2
+}
+
+// widths are those of the columns.
+func (t Table) widths() (list []int) {
+	for i := range t.Head {
+		width := 0
+		for _, r := range append([][]string{t.Head}, t.Rows...) {
+			width = max(width, utf8.RuneCountInString(r[i]))
+		}
+		list = append(list, width)
+	}
+	return list
 }
 
 // fill breaks items, with a dot between those on one line, into lines: between

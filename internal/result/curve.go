@@ -37,6 +37,9 @@ type Saturation struct {
 	Load             float64  `json:"load"` // of the point that did
 	RequestsPerS     float64  `json:"requests_per_s"`
 	OutputTokensPerS *float64 `json:"output_tokens_per_s"`
+	// CI95 is of RequestsPerS, over time blocks of the second half of the
+	// point's window; null where the tokens are not known.
+	CI95 *[2]float64 `json:"ci95,omitempty"`
 }
 
 // Pareto are the points that no other is better than in both respects.

@@ -57,6 +57,8 @@ type Target struct {
 	API    string            `json:"api"`
 	Model  string            `json:"model"`
 	Server map[string]string `json:"server"` // what the server tells of itself: engine, version, max_model_len, …
+
+	Settings map[string]string `json:"settings,omitempty"` // of an embedded target, as they were ordered: faults, jitter, …; those left alone are not here
 }
 
 // Verdict says whether the measurement can be trusted.
@@ -84,6 +86,7 @@ type Point struct {
 	StabilityWhy string           `json:"stability_why,omitempty"`
 	InFlight     []float64        `json:"in_flight,omitempty"`   // time means in equal blocks of the window, of requests between due and done
 	Growth       *Growth          `json:"growth,omitempty"`      // of the requests in flight; none in a closed loop
+	Standstills  *Standstills     `json:"standstills,omitempty"` // that come by the clock, null if none do
 	EndedEarly   string           `json:"ended_early,omitempty"` // why the window is shorter than was asked for
 	WentAway     *float64         `json:"went_away_s,omitempty"` // seconds after the load began, from when on the target refused every connection
 	Until        *Until           `json:"until,omitempty"`       // of a window that was to end when a value is known well enough
@@ -102,6 +105,14 @@ type Until struct {
 	HalfWidthPercent *float64 `json:"half_width_percent"` // at the last look
 	Looks            int      `json:"looks"`              // each at twice the window of the one before
 	Why              string   `json:"why,omitempty"`      // there is no half-width, or no further look
+}
+
+// Standstills are times at which nothing came from any stream while answers were
+// under way, again and again after the same time.
+type Standstills struct {
+	EveryS float64 `json:"every_s"`
+	ForMS  float64 `json:"for_ms"` // the median
+	N      int     `json:"n"`      // that were seen
 }
 
 // Growth is the trend of the requests in flight over the window: the median
@@ -175,6 +186,15 @@ type Throughput struct {
 
 	CI95       map[string][2]float64 `json:"ci95,omitempty"`        // of requests_per_s and output_tokens_per_s
 	NoInterval string                `json:"no_interval,omitempty"` // why there is none
+
+	Late *Late `json:"late,omitempty"` // null where nobody counted the tokens
+}
+
+// Late is what was served in the second half of the window: by then a load that
+// is more than the server carries has filled it.
+type Late struct {
+	OutputTokensPerS float64     `json:"output_tokens_per_s"`
+	CI95             *[2]float64 `json:"ci95,omitempty"` // over time blocks
 }
 
 // PerGPU is throughput divided by the number of GPUs.

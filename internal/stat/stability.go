@@ -19,8 +19,9 @@ const (
 	// MinResidences is how many residence times a window must have for a verdict.
 	MinResidences = 30
 	// chance is how many standard deviations of what chance piles up a rise
-	// must have.
-	chance = 1.2
+	// must have, and drain how many a fall: nobody asks for a fall, so that one
+	// is only said of what is no doubt one.
+	chance, drain = 1.2, 2
 )
 
 // Backlog is what the requests in flight say of a queue.
@@ -32,6 +33,10 @@ type Backlog struct {
 	// to be more than chance; 0 if it is, or if there is none. With it the
 	// verdict is undecided.
 	Longer float64
+	// Drained says that requests in flight fell by more than chance: a queue
+	// that had formed before was served in the window, on top of what arrived.
+	// With it the verdict is undecided.
+	Drained bool
 }
 
 // JudgeBacklog judges a queue by the mean number of requests in flight in
@@ -41,8 +46,8 @@ type Backlog struct {
 // be more than chance piles up without any overload: near saturation the queue
 // is a random walk, whose standard deviation over n arrivals is about √(2n) if
 // arrivals and services vary as exponential ones do. For few servers that is
-// much: a rise within it, and a window below MinResidences residence times, are
-// undecided.
+// much. A rise that only one of the two finds, and a window below MinResidences
+// residence times, are undecided.
 //
 // residence is the mean residence time without the backlog in question, that
 // of a lighter load: an unstable queue stretches its own, and would hide
@@ -54,17 +59,26 @@ func JudgeBacklog(inFlight []float64, window, rate, residence float64) Backlog {
 		return Backlog{Verdict: Undecided}
 	}
 	_, z := MannKendall(inFlight)
+	n := rate * window
+	walk := math.Sqrt(2 * n)
 	b := Backlog{Verdict: Stable, Z: z, Deficit: TheilSen(inFlight, window/float64(len(inFlight))) / rate}
 	switch {
 	case window < MinResidences*residence:
 		b.Verdict = Undecided
-	case z > NormalQuantile(0.95) && b.Deficit > MaxDeficit:
-		b.Verdict = Unstable
+	case b.Deficit > MaxDeficit:
 		// A rise grows with the window, chance with its root.
-		if n := rate * window; b.Deficit*n < chance*math.Sqrt(2*n) {
+		rises, much := z > NormalQuantile(0.95), b.Deficit*n >= chance*walk
+		switch {
+		case rises && much:
+			b.Verdict = Unstable
+		case rises:
 			b.Verdict = Undecided
 			b.Longer = 2 * chance * chance / n / (b.Deficit * b.Deficit)
+		case much:
+			b.Verdict, b.Longer = Undecided, 2
 		}
+	case b.Deficit < -MaxDeficit && z < -NormalQuantile(0.95) && -b.Deficit*n > drain*walk:
+		b.Verdict, b.Drained = Undecided, true
 	}
 	return b
 }

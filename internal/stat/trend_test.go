@@ -2,6 +2,7 @@ package stat
 
 import (
 	"math"
+	"slices"
 	"testing"
 
 	"pitot/bench/stat/queue"
@@ -69,13 +70,29 @@ func TestJudgeBacklog(t *testing.T) {
 	if b := JudgeBacklog(rising, 120, 10, 4); b.Verdict != Unstable || !near(b.Deficit, .05, 1e-12) || b.Z < 4 {
 		t.Errorf("%+v", b)
 	}
+	draining := slices.Clone(rising)
+	slices.Reverse(draining)
+	for i := range draining { // 144 requests more than arrive
+		draining[i] *= 2.4
+	}
+	if b := JudgeBacklog(draining, 120, 10, 4); b.Verdict != Undecided || !b.Drained || b.Longer != 0 {
+		t.Errorf("%+v", b)
+	}
+	// A rise by 60 of 1,200 that comes all at once in the middle is not the
+	// trend's to find, and too much for chance.
+	steps := []float64{50, 49, 52, 48, 51, 50, 110, 112, 108, 113, 109, 111}
+	slices.Reverse(steps[6:])
+	if b := JudgeBacklog(steps, 120, 10, 4); b.Verdict == Stable || b.Drained {
+		t.Errorf("%+v", b)
+	}
 	for _, c := range []struct {
 		inFlight                []float64
 		window, rate, residence float64
 		want                    Stability
 	}{
-		{rising, 120, 10, 4.001, Undecided}, // under 30 residence times
-		{rising, 120, 30, 4, Stable},        // 1.7 % never served
+		{draining[:12:12], 120, 30, 4, Stable}, // within what chance piles up
+		{rising, 120, 10, 4.001, Undecided},    // under 30 residence times
+		{rising, 120, 30, 4, Stable},           // 1.7 % never served
 		{[]float64{1, 9, 2, 8, 3, 7, 4, 6, 5, 5, 6, 4}, 120, 1, 4, Stable},
 		{make([]float64, 12), 120, 1, 4, Stable},
 		{rising, 0, 10, 4, Undecided}, {rising, 120, 0, 4, Undecided}, {nil, 120, 10, 4, Undecided},

@@ -18,9 +18,11 @@ type CurvePoint struct {
 	Offered          float64 // requests a second that came due, which a window of few requests may have less or more of than Load
 	RequestsPerS     float64 // answers that ended
 	OutputTokensPerS float64
-	TokensPerAnswer  float64 // mean, 0 if not known
-	TTFT, TPOT, E2E  float64 // medians, ms; 0 if not known
-	Window           float64 // seconds
+	Late             float64     // output tokens a second in the second half of the window, 0 if not known
+	LateCI95         *[2]float64 // of it
+	TokensPerAnswer  float64     // mean, 0 if not known
+	TTFT, TPOT, E2E  float64     // medians, ms; 0 if not known
+	Window           float64     // seconds
 	Stability        stat.Stability
 	Failing          bool // the server failed requests rather than served them
 	Early            bool // it was ended early: what it served is a lower bound
@@ -44,6 +46,9 @@ func PointOf(index int, p *result.Point) CurvePoint {
 		Offered: value(p.Throughput.DuePerS), RequestsPerS: value(p.Throughput.RequestsPerS), OutputTokensPerS: value(p.Throughput.OutputTokensPerS),
 		TokensPerAnswer: mean(p.Metrics.OutputTokens),
 		TTFT:            middle(p.Metrics.TTFT), TPOT: middle(p.Metrics.TPOT), E2E: middle(p.Metrics.E2E),
+	}
+	if l := p.Throughput.Late; l != nil {
+		c.Late, c.LateCI95 = l.OutputTokensPerS, l.CI95
 	}
 	return c
 }
@@ -109,6 +114,9 @@ func CurveOf(points []result.Point) *result.Curve {
 	}
 	if s := saturation(sorted, c.Over == over(true)); s != nil {
 		c.Saturation = &result.Saturation{Load: s.Load, RequestsPerS: s.RequestsPerS, OutputTokensPerS: known(s.OutputTokensPerS)}
+		if ci := s.LateCI95; ci != nil && s.TokensPerAnswer > 0 {
+			c.Saturation.CI95 = &[2]float64{ci[0] / s.TokensPerAnswer, ci[1] / s.TokensPerAnswer}
+		}
 	}
 	c.Pareto.UserSpeed, c.Pareto.TTFT = fronts(sorted)
 	return c

@@ -67,6 +67,19 @@ func TestSaturationOfAFailingServer(t *testing.T) {
 	}
 }
 
+// Of a load beyond what is served the second half of the window counts, with
+// its interval.
+func TestSaturationOfTheSecondHalf(t *testing.T) {
+	list := points(bent, 1, 2, 4, 8, 32)
+	list[4].Throughput.Late = &result.Late{OutputTokensPerS: 1700, CI95: &[2]float64{1650, 1750}}
+	hundred := 100.0
+	list[4].Metrics.OutputTokens = &result.Summary{Mean: &hundred}
+	s := CurveOf(list).Saturation
+	if s == nil || s.RequestsPerS != 17 || *s.OutputTokensPerS != 1700 || s.CI95 == nil || *s.CI95 != [2]float64{16.5, 17.5} {
+		t.Errorf("%+v", s)
+	}
+}
+
 func TestCurveWithoutKnee(t *testing.T) {
 	loads := []float64{1, 2, 4, 6, 8, 10, 12, 14, 15, 15.5}
 	for name, c := range map[string]struct {

@@ -284,9 +284,18 @@ func (f *search) hot(s *Seen) bool {
 	return s.Stability == stat.Unstable
 }
 
-// whole is the load as it can be put: a whole number of users, at least one,
-// and not above MaxLoad.
+// whole is a load that is chosen as it is put: a rate of three digits, or a whole
+// number of users, and as it is allowed.
 func (f *search) whole(load float64) float64 {
+	if !f.cfg.Closed {
+		load = tidy(load)
+	}
+	return f.allowed(load)
+}
+
+// allowed is a load as it can be put: a whole number of users, at least one, and
+// not above MaxLoad.
+func (f *search) allowed(load float64) float64 {
 	if f.cfg.Closed {
 		load = max(1, math.Round(load))
 	}

@@ -104,13 +104,19 @@ func kneeInterval(points []CurvePoint, at float64) stat.Interval {
 
 // saturation is the point of the most output, of tokens where they are known:
 // answers end in bursts, and a window holds the ends of many that began before
-// it. It is nil if more load might give more: no point is unstable, and
-// throughput still rose. What a failing server served is no measure of it.
+// it. An open load beyond what is served takes its time to fill the server, so of
+// such a point the second half of its window counts. It is nil if more load might
+// give more: no point is unstable, and throughput still rose. What a failing
+// server served is no measure of it.
 func saturation(sorted []CurvePoint, closed bool) *CurvePoint {
 	var most *CurvePoint
 	reached := false
+	beyond := func(p *CurvePoint) bool { return !closed && (p.Unstable() || p.Behind()) && p.Late > 0 }
 	output := func(p *CurvePoint) float64 {
-		if p.OutputTokensPerS > 0 {
+		switch {
+		case beyond(p):
+			return p.Late
+		case p.OutputTokensPerS > 0:
 			return p.OutputTokensPerS
 		}
 		return p.RequestsPerS
@@ -138,10 +144,17 @@ func saturation(sorted []CurvePoint, closed bool) *CurvePoint {
 	}
 	if most.OutputTokensPerS > 0 && most.TokensPerAnswer > 0 { // both figures speak of one thing
 		by := *most
-		by.RequestsPerS = most.OutputTokensPerS / most.TokensPerAnswer
+		if beyond(most) {
+			by.OutputTokensPerS = most.Late
+		} else {
+			by.LateCI95 = nil
+		}
+		by.RequestsPerS = by.OutputTokensPerS / most.TokensPerAnswer
 		return &by
 	}
-	return most
+	by := *most
+	by.LateCI95 = nil
+	return &by
 }
 
 // fronts are the Pareto fronts of the points in balance, as indices of a run:

@@ -4,6 +4,7 @@ import (
 	"math"
 	"math/rand/v2"
 	"slices"
+	"strconv"
 )
 
 // LoadsConfig says which loads a curve is drawn from.
@@ -102,11 +103,29 @@ func (l *Loads) rise(seen []CurvePoint) (float64, bool) {
 func (l *Loads) allowed(load float64) float64 {
 	if l.cfg.Closed {
 		load = max(1, math.Round(load))
+	} else {
+		load = tidy(load)
 	}
 	if l.cfg.MaxLoad > 0 {
 		load = min(load, l.cfg.MaxLoad)
 	}
 	return load
+}
+
+// tidy is a load to three digits: what is chosen is no more exact than that, and
+// is read and typed again.
+func tidy(load float64) float64 {
+	x, _ := strconv.ParseFloat(strconv.FormatFloat(load, 'g', 3, 64), 64) // a number, as it was written
+	return x
+}
+
+// tidyBelow is the greatest such load that is not above one.
+func tidyBelow(load float64) float64 {
+	x := tidy(load)
+	if x > load {
+		x = tidy(x - math.Pow(10, math.Floor(math.Log10(load))-2))
+	}
+	return x
 }
 
 // past says that the last load is past the knee.

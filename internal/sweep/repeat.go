@@ -63,6 +63,7 @@ func middleOf(group []CurvePoint) CurvePoint {
 	p.Offered = median(func(p *CurvePoint) float64 { return p.Offered })
 	p.RequestsPerS = median(func(p *CurvePoint) float64 { return p.RequestsPerS })
 	p.OutputTokensPerS = median(func(p *CurvePoint) float64 { return p.OutputTokensPerS })
+	p.Late = median(func(p *CurvePoint) float64 { return p.Late })
 	p.TTFT = median(func(p *CurvePoint) float64 { return p.TTFT })
 	p.TPOT = median(func(p *CurvePoint) float64 { return p.TPOT })
 	p.E2E = median(func(p *CurvePoint) float64 { return p.E2E })

@@ -53,9 +53,9 @@ type Verification struct {
 // others, and the next is at least 2 % lower.
 func (f *search) verify() {
 	for attempt := range attempts {
-		load := f.cap.Lower
+		load := tidyBelow(f.cap.Lower)
 		if f.cfg.Closed {
-			load = max(1, math.Floor(load))
+			load = max(1, math.Floor(f.cap.Lower))
 		}
 		n := f.afford([]float64{load}, 0)
 		if attempt < attempts-1 && firstLook*float64(n) >= float64(f.leastVerify()) {
@@ -151,7 +151,7 @@ func Verify(ctx context.Context, c FindConfig, load float64, probe func(context.
 	if f.cfg.Budget == (Budget{}) {
 		f.cfg.Budget.Requests = 30_000
 	}
-	f.verifyAlone(f.whole(load))
+	f.verifyAlone(f.allowed(load))
 	return f.conclude(), f.err
 }
 

@@ -128,6 +128,9 @@
 
   // Drawing --------------------------------------------------------------
 
+  // glyph is the path of a dot: round, or of a shape for what has no colour of its own.
+  const glyph = (shape, a, b) => shape === 1 ? `M${a - 3} ${b - 3}l6 6m0 -6l-6 6` : shape ? `M${a - 3.5} ${b}l3.5 -3.5l3.5 3.5l-3.5 3.5z` : `M${a} ${b}h0`;
+
   class Chart {
     constructor(plot, spec) {
       this.plot = plot;
@@ -231,6 +234,7 @@
       else if (spec.kind === 'rows') this.forest(body);
       else for (const s of [...spec.series.filter(s => s.aside), ...spec.series.filter(s => !s.aside)]) this.series(s, body);
       if (this.direct) this.labels(series);
+      if (spec.told) this.tell(series);
       this.cursor = svg('g', {class: 'cursor'}, this.svg);
       this.listen();
       if (this.key) this.key.remove();
@@ -239,6 +243,7 @@
         for (const s of series) {
           const item = html('span', {class: 't' + s.tone}, this.key);
           if (s.kind === 'line' || s.kind === 'step') this.sample(s, item);
+          else if (s.shape) svg('path', {d: glyph(s.shape, 5, 5), class: 'dots drawn t' + s.tone}, svg('svg', {class: 'c stroke', width: 10, height: 10, viewBox: '0 0 10 10', 'aria-hidden': 'true'}, item));
           else html('i', {}, item);
           item.append(s.name);
         }
@@ -346,8 +351,8 @@
         return;
       }
       if (s.kind === 'dots') {
-        for (let i = 0; i < n; i++) if (has(i)) d += `M${px(x(s.px[i]))} ${px(y(s.py[i]))}h0`;
-        svg('path', {d, class: 'dots ' + tone + (s.aside ? ' aside' : n < 60 ? ' big' : '')}, g);
+        for (let i = 0; i < n; i++) if (has(i)) d += glyph(s.shape, px(x(s.px[i])), px(y(s.py[i])));
+        svg('path', {d, class: 'dots ' + tone + (s.aside ? ' aside' : n < 60 ? ' big' : '') + (s.shape ? ' drawn' : '')}, g);
         return;
       }
       let pen = false;
@@ -390,6 +395,21 @@
       for (let i = list.length - 1; i >= 0; i--) {
         list[i].at = Math.min(list[i].at, floor - 14 * (list.length - 1 - i));
         svg('text', {x: this.width - this.box.r + 8, y: px(list[i].at), class: 'label t' + list[i].s.tone}, this.svg, list[i].s.name);
+      }
+    }
+
+    // tell writes beside each value what it is of, where there is room.
+    tell(series) {
+      const at = series.flatMap(s => s.px.map((v, i) => [this.x(v), this.y(s.py[i]), s.labels[i]])).filter(([a, b]) => known(a) && known(b));
+      const taken = at.map(([a, b]) => [a - 5, b - 5, a + 5, b + 5]);
+      for (const [a, b, text] of at) {
+        const wide = text.length * 6.4;
+        const free = ([l, base]) => l > this.box.l && l + wide < this.width - this.box.r + 10 && base > 10 && base < this.height - this.box.b
+          && !taken.some(t => l < t[2] && l + wide > t[0] && base - 10 < t[3] && base + 2 > t[1]);
+        const spot = [[a + 8, b + 4], [a - 8 - wide, b + 4], [a - wide / 2, b - 9], [a - wide / 2, b + 18]].find(free);
+        if (!spot) continue;
+        taken.push([spot[0], spot[1] - 10, spot[0] + wide, spot[1] + 2]);
+        svg('text', {x: px(spot[0]), y: px(spot[1]), class: 'mark'}, this.svg, text);
       }
     }
 

@@ -41,7 +41,12 @@ type Model struct {
 
 	SlidingWindow int    `yaml:"sliding_window"`
 	MaxPosition   int    `yaml:"max_position"` // longest context
-	DType         string `yaml:"dtype"`        // of the published weights
+	DType         string `yaml:"dtype"`        // of the published weights, "" where its Quantised is not understood
+	// Quantised says how it is known that the layers' weights have fewer bits
+	// than 16, "" where they have not: a name's ending, or a quantization_config.
+	Quantised string `yaml:"-"`
+	// Caveats are what of the model the twin does not have, for people.
+	Caveats []string `yaml:"-"`
 
 	Parameters int64             `yaml:"parameters"` // as published
 	Note       string            `yaml:"note"`
@@ -116,12 +121,21 @@ func load[T any](file []byte) []T {
 }
 
 // FindModel gives the model with a name, an alias or a hub repository of that
-// spelling; case does not matter. An unknown one is a user error that offers
-// the nearest names.
+// spelling; case does not matter. An ending such as -FP8 or -AWQ says what its
+// weights are kept in. An unknown one is a user error that offers the nearest
+// names.
 func FindModel(name string) (Model, error) {
 	var names []string
+	like, kept := family(name)
 	for _, m := range Models() {
-		if named(name, m.Name, m.Aliases) || strings.EqualFold(name, m.HF) || family(name) == family(m.HF) {
+		own, _ := family(m.HF)
+		if named(name, m.Name, m.Aliases) || strings.EqualFold(name, m.HF) {
+			return m, nil
+		}
+		if like == own || named(like, m.Name, m.Aliases) {
+			if kept.dtype != "" {
+				m.DType, m.Quantised = kept.dtype, "its name ends in "+strings.ToUpper(kept.ending)
+			}
 			return m, nil
 		}
 		names = append(names, m.Name)
@@ -181,9 +195,9 @@ func alphanumeric(c byte) bool { return '0' <= c && c <= '9' || 'a' <= c && c <=
 
 // family is a hub repository's name without the owner and without what does
 // not change a model's shape: meta-llama/Llama-3.1-8B-Instruct is
-// llama-3.1-8b.
-func family(repository string) string {
-	name := strings.ToLower(repository[strings.LastIndex(repository, "/")+1:])
+// llama-3.1-8b. What changes the bits of its weights is told apart.
+func family(repository string) (name string, k kept) {
+	name = strings.ToLower(repository[strings.LastIndex(repository, "/")+1:])
 	name = strings.TrimPrefix(name, "meta-")
 	for trimmed := true; trimmed; {
 		trimmed = false
@@ -192,12 +206,33 @@ func family(repository string) string {
 				name, trimmed = rest, true
 			}
 		}
+		for _, q := range quantised {
+			if rest, ok := strings.CutSuffix(name, q.ending); ok {
+				name, trimmed = rest, true
+				if k.dtype == "" {
+					k = q
+				}
+			}
+		}
 	}
-	return name
+	return name, k
 }
 
+// kept is what a name says that weights are kept in.
+type kept struct{ dtype, ending string }
+
 // tuned are endings of names of the same shape.
-var tuned = []string{"-instruct", "-chat", "-base", "-it", "-hf", "-thinking", "-2507", "-fp8", "-awq", "-gptq", "-bf16", "-v0.1", "-v0.2", "-v0.3"}
+var tuned = []string{"-instruct", "-chat", "-base", "-it", "-hf", "-thinking", "-2507", "-bf16", "-v0.1", "-v0.2", "-v0.3"}
+
+// quantised are endings of names of the same shape with fewer bits. Weights
+// alone are quantised in w8a16 and int4: computing is in 16 bits.
+var quantised = []kept{
+	{"fp8", "-fp8"}, {"fp8", "-fp8-dynamic"}, {"fp8", "-fp8-kv"},
+	{"int8", "-w8a8"}, {"int8", "-quantized.w8a8"}, {"w8a16", "-w8a16"}, {"w8a16", "-quantized.w8a16"},
+	{"w8a16", "-gptq-int8"}, {"w8a16", "-int8"},
+	{"int4", "-awq"}, {"int4", "-gptq"}, {"int4", "-int4"}, {"int4", "-w4a16"}, {"int4", "-quantized.w4a16"}, {"int4", "-bnb-4bit"},
+	{"fp4", "-nvfp4"}, {"fp4", "-mxfp4"}, {"fp4", "-fp4"},
+}
 
 func named(name, own string, aliases []string) bool {
 	if strings.EqualFold(name, own) {

@@ -2,6 +2,8 @@ package catalogue
 
 import (
 	"math"
+	"os"
+	"path/filepath"
 	"strings"
 	"testing"
 
@@ -120,6 +122,152 @@ func TestConfig(t *testing.T) {
 	} {
 		if m, err := parseConfig([]byte(c)); err == nil {
 			t.Errorf("%s: %+v", name, m)
+		}
+	}
+}
+
+// Endings of names tell what the weights are kept in.
+func TestQuantisedNames(t *testing.T) {
+	for name, want := range map[string][2]string{
+		"Qwen/Qwen3-32B":                                     {"qwen3-32b", "bf16"},
+		"Qwen/Qwen3-32B-FP8":                                 {"qwen3-32b", "fp8"},
+		"Qwen/Qwen3-30B-A3B-Instruct-2507-FP8":               {"qwen3-30b-a3b", "fp8"},
+		"RedHatAI/Meta-Llama-3.1-8B-Instruct-FP8-dynamic":    {"llama-3.1-8b", "fp8"},
+		"Qwen/Qwen3-32B-AWQ":                                 {"qwen3-32b", "int4"},
+		"hugging-quants/Meta-Llama-3.1-8B-Instruct-AWQ-INT4": {"llama-3.1-8b", "int4"},
+		"Qwen/Qwen2.5-7B-Instruct-GPTQ-Int8":                 {"qwen2.5-7b", "w8a16"},
+		"Qwen/Qwen2.5-7B-Instruct-GPTQ-Int4":                 {"qwen2.5-7b", "int4"},
+		"RedHatAI/Llama-3.3-70B-Instruct-quantized.w8a8":     {"llama-3.1-70b", "int8"},
+		"nvidia/Llama-3.3-70B-Instruct-NVFP4":                {"llama-3.1-70b", "fp4"},
+		"qwen3-8b-fp8":                                       {"qwen3-8b", "fp8"},
+		"llama-3.3-70b-awq":                                  {"llama-3.1-70b", "int4"},
+	} {
+		m, err := FindModel(name)
+		if err != nil || m.Name != want[0] || m.DType != want[1] || (m.Quantised != "") != (want[1] != "bf16") {
+			t.Errorf("%s is %s in %s (%q), want %v (%v)", name, m.Name, m.DType, m.Quantised, want, err)
+		}
+	}
+}
+
+// shaped is a config.json of a small Llama with more in it.
+func shaped(more string) []byte {
+	if more != "" {
+		more += ","
+	}
+	return []byte(`{` + more + `"num_hidden_layers":32,"hidden_size":4096,"num_attention_heads":32,"num_key_value_heads":8,"intermediate_size":14336,
+		"vocab_size":128256,"max_position_embeddings":32768}`)
+}
+
+func TestQuantizationConfig(t *testing.T) {
+	for config, want := range map[string]string{
+		``:                        "bf16",
+		`"torch_dtype":"float32"`: "bf16", // as vLLM casts it
+		`"dtype":"float16"`:       "bf16",
+		`"quantization_config":{"quant_method":"fp8","activation_scheme":"dynamic","weight_block_size":[128,128]}`: "fp8",
+		`"quantization_config":{"quant_method":"awq","bits":4,"group_size":128}`:                                   "int4",
+		`"quantization_config":{"quant_method":"gptq","bits":8}`:                                                   "w8a16",
+		`"quantization_config":{"quant_method":"gptq","bits":3}`:                                                   "",
+		`"quantization_config":{"quant_method":"bitsandbytes","load_in_4bit":true}`:                                "int4",
+		`"quantization_config":{"quant_method":"modelopt","quant_algo":"NVFP4"}`:                                   "fp4",
+		`"quantization_config":{"quant_method":"mxfp4"}`:                                                           "fp4",
+		`"quantization_config":{"quant_method":"quark"}`:                                                           "",
+		`"quantization_config":{}`:                                                                                 "",
+		`"quantization_config":{"quant_method":"compressed-tensors","config_groups":{"group_0":{"weights":{"num_bits":8,"type":"float"},"input_activations":{"num_bits":8}}}}`: "fp8",
+		`"quantization_config":{"quant_method":"compressed-tensors","config_groups":{"group_0":{"weights":{"num_bits":8,"type":"int"},"input_activations":{"num_bits":8}}}}`:   "int8",
+		`"quantization_config":{"quant_method":"compressed-tensors","config_groups":{"group_0":{"weights":{"num_bits":8,"type":"int"},"input_activations":null}}}`:             "w8a16",
+		`"quantization_config":{"quant_method":"compressed-tensors","config_groups":{"group_0":{"weights":{"num_bits":4,"type":"int"}}}}`:                                      "int4",
+		`"quantization_config":{"quant_method":"compressed-tensors","config_groups":{"group_0":{"weights":{"num_bits":4,"type":"float"},"input_activations":{"num_bits":4}}}}`: "fp4",
+	} {
+		m, err := parseConfig(shaped(config))
+		if err != nil || m.DType != want || (m.Quantised != "") != strings.Contains(config, "quantization") {
+			t.Errorf("%s: %q (%q), want %q (%v)", config, m.DType, m.Quantised, want, err)
+		}
+	}
+}
+
+// What modelopt quantised is said beside config.json.
+func TestQuantConfigBeside(t *testing.T) {
+	dir := t.TempDir()
+	write := func(name string, b []byte) {
+		if err := os.WriteFile(filepath.Join(dir, name), b, 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	write("config.json", shaped(""))
+	for text, want := range map[string]string{"{": "bf16", `{}`: "bf16", `{"quantization":{"quant_algo":"FP8"}}`: "fp8", `{"quantization":{"quant_algo":"NVFP4"}}`: "fp4", `{"quantization":{"quant_algo":"MIXED_PRECISION"}}`: ""} {
+		write("hf_quant_config.json", []byte(text))
+		if m, err := ReadConfig(dir); err != nil || m.DType != want {
+			t.Errorf("%s: %q, want %q (%v)", text, m.DType, want, err)
+		}
+	}
+}
+
+// Models that are no decoder-only transformers with layers all alike are refused.
+func TestUnlikeConfigs(t *testing.T) {
+	for config, want := range map[string]string{
+		`"architectures":["BertForMaskedLM"],"model_type":"bert"`:                                                                                "BertForMaskedLM is no decoder-only transformer",
+		`"architectures":["T5ForConditionalGeneration"],"is_encoder_decoder":true`:                                                               "no decoder-only",
+		`"architectures":["Qwen3NextForCausalLM"],"model_type":"qwen3_next","full_attention_interval":4,"num_experts":8,"num_experts_per_tok":2`: "without attention",
+		`"model_type":"falcon_h1","mamba_d_ssm":1536`:                                                                                            "without attention",
+		`"layer_types":["linear_attention","full_attention"]`:                                                                                    "layers of linear attention",
+		`"layer_types":["chunked_attention"]`:                                                                                                    "layers of chunked attention",
+		`"model_type":"starcoder2"`:                                                                                                              "not gated",
+		`"model_type":"ernie4_5_moe","moe_num_experts":64`:                                                                                       "experts are named",
+		`"kv_lora_rank":512`: "latent attention",
+	} {
+		if m, err := parseConfig(shaped(config)); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%s: %+v, %v, want %q", config, m, err, want)
+		}
+	}
+	scout := `{"architectures":["Llama4ForConditionalGeneration"],"model_type":"llama4","text_config":` + string(shaped(`"num_local_experts":16,"num_experts_per_tok":1`)) + `}`
+	if m, err := parseConfig([]byte(scout)); err == nil || !strings.Contains(err.Error(), "chunked") {
+		t.Errorf("%+v, %v", m, err)
+	}
+}
+
+// What is approximated has a caveat, and nothing else has.
+func TestCaveats(t *testing.T) {
+	for config, want := range map[string]string{
+		`"model_type":"llama"`:                                                                             "",
+		`"model_type":"mistral","sliding_window":4096`:                                                     "32 of its 32 layers look back on 4,096 tokens",
+		`"model_type":"mistral","sliding_window":null`:                                                     "",
+		`"model_type":"phi3","sliding_window":262144`:                                                      "", // longer than its context
+		`"model_type":"qwen2","sliding_window":4096,"use_sliding_window":false,"max_window_layers":28`:     "",
+		`"model_type":"qwen2","sliding_window":4096,"use_sliding_window":true,"max_window_layers":28`:      "4 of its 32 layers",
+		`"model_type":"gemma2","sliding_window":4096`:                                                      "16 of its 32 layers",
+		`"model_type":"gpt_oss","sliding_window":128,"layer_types":["sliding_attention","full_attention"]`: "16 of its 32 layers",
+		`"model_type":"gemma3_text","sliding_window":1024`:                                                 "27 of its 32 layers",
+		`"model_type":"hunyuan_v1_dense"`:                                                                  "not a model type the twin was tried with",
+	} {
+		m, err := parseConfig(shaped(config))
+		got := strings.Join(m.Caveats, "\n")
+		if err != nil || want == "" && got != "" || !strings.Contains(got, want) {
+			t.Errorf("%s: %q, want %q (%v)", config, got, want, err)
+		}
+		if (m.SlidingWindow > 0) != strings.Contains(want, "layers") {
+			t.Errorf("%s: slides over %d", config, m.SlidingWindow)
+		}
+	}
+	sees := `{"architectures":["Gemma3ForConditionalGeneration"],"model_type":"gemma3","vision_config":{"num_experts":9},"torch_dtype":"bfloat16","text_config":` + string(shaped(`"model_type":"gemma3_text"`)) + `}`
+	if m, err := parseConfig([]byte(sees)); err != nil || m.Layers != 32 || len(m.Caveats) != 1 || !strings.Contains(m.Caveats[0], "text model alone") {
+		t.Errorf("%+v, %v", m, err)
+	}
+}
+
+// Layers of a mixture of experts that have none.
+func TestDenseLayers(t *testing.T) {
+	const experts = `"num_experts":8,"num_experts_per_tok":2,"moe_intermediate_size":768`
+	for config, want := range map[string]int{
+		experts:                                 0,
+		experts + `,"mlp_only_layers":[0,1,40]`: 2,
+		experts + `,"decoder_sparse_step":2`:    16, // the second, fourth, … have experts
+		experts + `,"decoder_sparse_step":2,"mlp_only_layers":[0,1]`: 17,
+		experts + `,"decoder_sparse_step":1`:                         0,
+		experts + `,"first_k_dense_replace":3`:                       3,
+		`"mlp_only_layers":[0,1]`:                                    0, // no experts at all
+	} {
+		if m, err := parseConfig(shaped(config)); err != nil || m.DenseLayers != want {
+			t.Errorf("%s: %d dense layers, want %d (%v)", config, m.DenseLayers, want, err)
 		}
 	}
 }

@@ -1,11 +1,12 @@
 package catalogue
 
 import (
+	"cmp"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 
 	"pitot/internal/user"
@@ -14,9 +15,12 @@ import (
 // hfConfig is what a config.json says of a decoder-only model's shape.
 // Families name the same thing differently.
 type hfConfig struct {
-	Architectures []string  `json:"architectures"`
-	ModelType     string    `json:"model_type"`
-	Text          *hfConfig `json:"text_config"` // of a model that also sees
+	Architectures    []string  `json:"architectures"`
+	ModelType        string    `json:"model_type"`
+	EncoderDecoder   bool      `json:"is_encoder_decoder"`
+	Text             *hfConfig `json:"text_config"` // of a model that also sees
+	Quantization     *hfQuant  `json:"quantization_config"`
+	CompressionQuant *hfQuant  `json:"compression_config"`
 
 	Layers       int    `json:"num_hidden_layers"`
 	Hidden       int    `json:"hidden_size"`
@@ -31,14 +35,21 @@ type hfConfig struct {
 	TorchDType   string `json:"torch_dtype"`
 	DType        string `json:"dtype"`
 
-	NumExperts      int `json:"num_experts"`
-	NumLocalExperts int `json:"num_local_experts"`
-	NRoutedExperts  int `json:"n_routed_experts"`
-	ExpertsPerTok   int `json:"num_experts_per_tok"`
-	MoEIntermediate int `json:"moe_intermediate_size"`
-	SharedExpert    int `json:"shared_expert_intermediate_size"`
-	NSharedExperts  int `json:"n_shared_experts"`
-	FirstKDense     int `json:"first_k_dense_replace"`
+	SlidingWindow    *int     `json:"sliding_window"`
+	UseSlidingWindow *bool    `json:"use_sliding_window"`
+	MaxWindowLayers  *int     `json:"max_window_layers"` // of Qwen: those below have full attention
+	LayerTypes       []string `json:"layer_types"`       // of attention, one a layer
+
+	NumExperts        int   `json:"num_experts"`
+	NumLocalExperts   int   `json:"num_local_experts"`
+	NRoutedExperts    int   `json:"n_routed_experts"`
+	ExpertsPerTok     int   `json:"num_experts_per_tok"`
+	MoEIntermediate   int   `json:"moe_intermediate_size"`
+	SharedExpert      int   `json:"shared_expert_intermediate_size"`
+	NSharedExperts    int   `json:"n_shared_experts"`
+	FirstKDense       int   `json:"first_k_dense_replace"`
+	MLPOnlyLayers     []int `json:"mlp_only_layers"`
+	DecoderSparseStep int   `json:"decoder_sparse_step"`
 
 	KVLoRARank int `json:"kv_lora_rank"`
 }
@@ -59,24 +70,50 @@ func ReadConfig(path string) (Model, error) {
 	}
 	m, err := parseConfig(b)
 	if err != nil {
-		return Model{}, user.Errorf("it must be the config.json of a decoder-only transformer, as on the Hugging Face hub", "read model %s: %v", path, err)
+		return Model{}, user.Errorf("it must be the config.json of a decoder-only transformer with attention and gated feed-forward layers that are all alike", "read model %s: %v", path, err)
+	}
+	if m.Quantised == "" {
+		m.readQuantConfig(filepath.Join(filepath.Dir(path), quantConfig))
 	}
 	m.Name = strings.ToLower(filepath.Base(filepath.Dir(abs)))
 	m.Sources = map[string]string{"shape": path}
 	return m, nil
 }
 
-// parseConfig understands a config.json.
+// quantConfig is where modelopt says what it quantised, beside config.json.
+const quantConfig = "hf_quant_config.json"
+
+// readQuantConfig takes what such a file says, if there is one.
+func (m *Model) readQuantConfig(path string) {
+	var c struct {
+		Quantization struct {
+			Algo string `json:"quant_algo"`
+		} `json:"quantization"`
+	}
+	b, err := os.ReadFile(path)
+	if err != nil || json.Unmarshal(b, &c) != nil || c.Quantization.Algo == "" {
+		return
+	}
+	m.DType, m.Quantised = Kept(c.Quantization.Algo), "its "+quantConfig+" says "+c.Quantization.Algo
+}
+
+// parseConfig understands a config.json. What the twin cannot be asked about is
+// an error, what it has only nearly is a caveat of the model.
 func parseConfig(b []byte) (Model, error) {
-	var c hfConfig
-	if err := json.Unmarshal(b, &c); err != nil {
+	var outer hfConfig
+	if err := json.Unmarshal(b, &outer); err != nil {
 		return Model{}, fmt.Errorf("parse JSON: %w", err)
 	}
-	if c.Text != nil && c.Layers == 0 {
+	c := outer
+	sees := c.Text != nil && c.Layers == 0
+	if sees {
 		c = *c.Text
+		c.TorchDType, c.DType = cmp.Or(c.TorchDType, outer.TorchDType), cmp.Or(c.DType, outer.DType)
+		c.Tied, c.Architectures = cmp.Or(c.Tied, outer.Tied), outer.Architectures
+		c.Quantization = cmp.Or(c.Quantization, outer.Quantization, outer.CompressionQuant)
 	}
-	if c.KVLoRARank > 0 {
-		return Model{}, errors.New("multi-head latent attention is not modelled yet")
+	if err := c.unlike(b, outer.ModelType); err != nil {
+		return Model{}, err
 	}
 	or := func(p *int, v int) int {
 		if p != nil && *p > 0 {
@@ -90,7 +127,7 @@ func parseConfig(b []byte) (Model, error) {
 		QKNorm:  strings.HasPrefix(c.ModelType, "qwen3"),
 		Experts: max(c.NumExperts, c.NumLocalExperts, c.NRoutedExperts), ExpertsPerToken: c.ExpertsPerTok,
 		MoEIntermediate: c.MoEIntermediate, SharedExpertIntermediate: c.SharedExpert + c.NSharedExperts*c.MoEIntermediate,
-		DenseLayers: c.FirstKDense, MaxPosition: c.MaxPosition, DType: dtype(c.TorchDType + c.DType),
+		DenseLayers: c.denseLayers(), MaxPosition: c.MaxPosition, DType: dtype(cmp.Or(c.DType, c.TorchDType)),
 	}
 	if c.Tied != nil {
 		m.Tied = *c.Tied
@@ -104,22 +141,40 @@ func parseConfig(b []byte) (Model, error) {
 	if m.MaxPosition == 0 {
 		m.MaxPosition = 32768
 	}
-	return m, m.check()
+	if err := m.check(); err != nil {
+		return Model{}, err
+	}
+	if q := cmp.Or(c.Quantization, c.CompressionQuant); q != nil {
+		m.DType, m.Quantised = q.dtype(), "its quantization_config says "+q.says()
+	} else if strings.HasPrefix(strings.TrimPrefix(cmp.Or(c.DType, c.TorchDType), "torch."), "float32") {
+		m.Caveats = append(m.Caveats, "its weights are in 32 bits: vLLM casts them to 16 when it loads them, and so does the twin")
+	}
+	if sees {
+		m.Caveats = append(m.Caveats, "of a model that also sees or hears, the text model alone is modelled")
+	}
+	m.Caveats = append(m.Caveats, c.sliding(&m)...)
+	if c.ModelType != "" && !slices.Contains(alike, c.ModelType) {
+		m.Caveats = append(m.Caveats, fmt.Sprintf("%s is not a model type the twin was tried with: its config is read as that of a Llama, or of a mixture of such experts", c.ModelType))
+	}
+	return m, nil
 }
 
+// dtype is what vLLM takes for a checkpoint's own type with dtype=auto: one of
+// 32 bits is cast to 16 (ModelConfig, _resolve_auto_dtype).
 func dtype(torch string) string {
-	switch torch {
-	case "float16", "bfloat16", "":
+	switch strings.TrimPrefix(torch, "torch.") {
+	case "float16", "bfloat16", "float32", "float", "half", "":
 		return "bf16"
-	case "float32":
-		return "fp32"
 	}
 	return torch
 }
 
+// mostUnits bounds every count of a shape.
+const mostUnits = 1 << 24
+
 // check says what is missing or impossible in a shape.
 func (m *Model) check() error {
-	const most = 1 << 24
+	const most = mostUnits
 	for _, f := range []struct {
 		name string
 		v    int

@@ -14,6 +14,8 @@ type Bounds struct {
 	KVPerToken   float64 `json:"kv_bytes_per_token"`  // bytes
 	StepFloor    float64 `json:"step_s"`              // s, a step with one token: ActiveBytes ÷ Bandwidth
 	FullFloor    float64 `json:"full_step_s"`         // s, a step that touches all weights
+	Tokens       float64 `json:"tokens_per_step"`     // that a step gives a request in the mean: above 1 with drafts
+	TokenFloor   float64 `json:"token_s"`             // s, StepFloor ÷ Tokens: no token comes faster in the mean
 	PrefillToken float64 `json:"prompt_token_s"`      // s of computing for one token of a prompt, attention left out
 	// ComputeBatch is the number of tokens in a step from which on computing
 	// takes longer than reading the weights.
@@ -34,6 +36,8 @@ func (d *Deployment) Bounds() Bounds {
 	}
 	b.StepFloor = b.ActiveBytes / b.Bandwidth
 	b.FullFloor = b.WeightBytes / b.Bandwidth
+	b.Tokens = d.TokensPerStep()
+	b.TokenFloor = b.StepFloor / b.Tokens
 	b.PrefillToken = 2 * float64(m.Active()-m.Embedding()) / tp / b.Peak
 	if b.PrefillToken > 0 {
 		b.ComputeBatch = b.FullFloor / b.PrefillToken
@@ -41,18 +45,21 @@ func (d *Deployment) Bounds() Bounds {
 	return b
 }
 
-// DecodeFloor is the shortest time of a step in which n sequences with so much
-// context each get one token, in seconds: weights and KV cache read once, or
-// the operations at the peak rate, whichever takes longer.
+// DecodeFloor is the shortest mean time from one token to the next for n
+// sequences with so much context each, in seconds. In a step weights and KV
+// cache are read once, or the operations done at the peak rate, whichever takes
+// longer; with drafts a step computes them too and gives TokensPerStep tokens.
+// Making drafts is left out.
 func (d *Deployment) DecodeFloor(n int, context float64) float64 {
 	b, h := d.Bounds(), d.hardware()
+	tokens := float64(n) * (1 + h.drafts)
 	weights := b.FullFloor
 	if h.experts > 0 {
-		touched := h.touched(float64(n))
+		touched := h.touched(tokens)
 		weights = b.StepFloor + (b.FullFloor-b.StepFloor)*max(touched-h.perToken, 0)/max(h.experts-h.perToken, 1)
 	}
 	read := weights + float64(n)*context*b.KVPerToken/b.Bandwidth
-	return max(read, float64(n)*b.PrefillToken)
+	return max(read, tokens*b.PrefillToken) / b.Tokens
 }
 
 // Sequences is how many sequences of a length fit into the KV cache, and how
@@ -70,6 +77,7 @@ const (
 	Weights    Limit = "reading weights"
 	Compute    Limit = "computing"
 	KVRead     Limit = "reading the KV cache"
+	Drafts     Limit = "drafting"
 	Links      Limit = "collectives"
 	Overhead   Limit = "overhead"
 	KVCapacity Limit = "KV cache full"
@@ -93,7 +101,7 @@ func (d *Deployment) Bound(b *vllm.Batch) Limit {
 	for _, c := range []struct {
 		l Limit
 		s float64
-	}{{KVRead, p.Decode}, {Links, p.Collective}, {Overhead, p.Overhead}} {
+	}{{KVRead, p.Decode}, {Drafts, p.Draft}, {Links, p.Collective}, {Overhead, p.Overhead}} {
 		if c.s > most {
 			best, most = c.l, c.s
 		}

@@ -5,6 +5,7 @@ package deploy
 
 import (
 	"fmt"
+	"slices"
 	"time"
 
 	"pitot/internal/twin/catalogue"
@@ -17,6 +18,7 @@ import (
 type Deployment struct {
 	Spec           string            // MODEL@GPU as it was given
 	Given          map[string]string // settings that came with it
+	Counted        bool              // the spec says how many accelerators
 	Model          catalogue.Model
 	Accelerator    catalogue.Accelerator
 	TensorParallel int
@@ -27,10 +29,19 @@ type Deployment struct {
 	Memory            Memory
 	Efficiency        Efficiency
 	Settings          vllm.Settings
-	USDPerHour        float64 // of one accelerator
-	Fitted            *Range  // what its profile was fitted from, nil without one
+	USDPerHour        float64  // of one accelerator
+	Fitted            *Range   // what its profile was fitted from, nil without one
+	FittedOn          []string // the runs of which
 	Notes             []string
 }
+
+// open stands in settings of a [vllm.Settings] that [Deployment.Complete] is to
+// find a value for.
+const open = -1
+
+// auto is max_model_len as vLLM's -1: what the KV cache holds. Left out, it is
+// what the model can take, and vLLM does not start where that does not fit.
+const auto = -1
 
 // New gives a deployment with vLLM's defaults for the accelerator; set what
 // differs and call Complete.
@@ -40,25 +51,56 @@ func New(m catalogue.Model, a catalogue.Accelerator, tp int) *Deployment {
 		DType: m.DType, KVDType: "auto", MemoryUtilization: 0.92,
 		Efficiency: efficiency(&a), Settings: vllm.Default(), USDPerHour: a.USDPerHour,
 	}
-	// EngineArgs.get_batch_defaults, for the API server.
-	switch {
-	case a.Name == "cpu": // CpuPlatform.check_and_update_config
-		d.Settings.MaxNumBatchedTokens, d.Settings.MaxNumSeqs = 2048, 128
+	d.Settings.MaxNumBatchedTokens, d.Settings.MaxNumSeqs = open, open
+	d.Settings.AcceptanceRate = open
+	if a.Name == "cpu" { // CpuPlatform.check_and_update_config
 		d.Settings.BlockSize, d.Settings.AsyncScheduling = 128, false
-	case a.MemoryGiB >= 160:
-		d.Settings.MaxNumBatchedTokens, d.Settings.MaxNumSeqs = 16384, 1024
-	case a.MemoryGiB >= 70 && a.Name != "a100":
-		d.Settings.MaxNumBatchedTokens, d.Settings.MaxNumSeqs = 8192, 1024
-	default:
-		d.Settings.MaxNumBatchedTokens, d.Settings.MaxNumSeqs = 2048, 256
 	}
-	d.Settings.Frontend, d.Settings.StepJitter = DefaultFrontend, 0.02
+	d.Settings.Frontend, d.Settings.StepJitter = DefaultFrontend, defaultStepJitter
 	d.Settings.SlowTime = time.Second // of phases that SlowCV turns on
 	return d
 }
 
-// DefaultFrontend is what vLLM's API server takes on a core of a server's CPU:
-// the order of what a fit on a live server finds.
+// batchDefaults sets what was left open as vLLM's API server does
+// (EngineArgs.get_batch_defaults, _set_default_max_num_seqs_and_batched_tokens_args).
+// What was asked for stays, however odd: the engine refuses it then.
+func (d *Deployment) batchDefaults() {
+	tokens, seqs := 2048, 256
+	switch a := &d.Accelerator; {
+	case a.Name == "cpu":
+		tokens, seqs = 2048*d.TensorParallel, 128*d.TensorParallel
+	case a.MemoryGiB >= 160:
+		tokens, seqs = 16384, 1024
+	case a.MemoryGiB >= 70 && a.Name != "a100":
+		tokens, seqs = 8192, 1024
+	}
+	s := &d.Settings
+	longest := s.MaxModelLen
+	if longest <= 0 {
+		longest = d.Model.MaxPosition
+	}
+	seqsOpen := s.MaxNumSeqs == open
+	if seqsOpen {
+		s.MaxNumSeqs = seqs
+	}
+	if s.MaxNumBatchedTokens == open {
+		if !s.EnableChunkedPrefill {
+			tokens = max(tokens, longest)
+		}
+		s.MaxNumBatchedTokens = min(tokens, s.MaxNumSeqs*longest)
+	}
+	if seqsOpen {
+		s.MaxNumSeqs = min(s.MaxNumSeqs, s.MaxNumBatchedTokens)
+	}
+}
+
+// defaultStepJitter is an assumption: no recorded run tells how steps of one
+// shape differ (SOURCES.md).
+const defaultStepJitter = 0.02
+
+// DefaultFrontend is what vLLM's API server takes on a core of a server's CPU.
+// It is an assumption, of the order of what fits of live servers find:
+// SOURCES.md.
 var DefaultFrontend = vllm.Frontend{
 	Latency: 3 * time.Millisecond, PerRequest: time.Millisecond, PerPromptToken: time.Microsecond,
 	PerStep: 50 * time.Microsecond, PerChunk: 30 * time.Microsecond,
@@ -80,33 +122,127 @@ func (d *Deployment) Complete() error {
 		if d.DType == "fp32" {
 			d.KVDType = "fp32"
 		}
+	} else if d.KVDType == "fp32" || bytesOf[d.KVDType] > 0 && !slices.Contains(kvTypes, d.KVDType) {
+		return user.Errorf("take auto, bfloat16, float16 or fp8", "the KV cache cannot be kept in %s", d.KVDType)
 	}
-	if d.TensorParallel < 1 || d.TensorParallel > 64 || d.Model.Heads%d.TensorParallel != 0 {
-		return user.Errorf(fmt.Sprintf("take a number that divides the model's %d attention heads", d.Model.Heads), "tensor parallelism of %d is impossible for %s", d.TensorParallel, d.Model.Name)
-	}
-	for _, t := range []string{d.DType, d.KVDType} {
-		if bytesOf[t] == 0 {
-			return user.Errorf(user.Known(t, []string{"bf16", "fp16", "fp32", "fp8", "int8", "int4", "fp4"}), "unknown data type %q", t)
+	for _, check := range []func() error{d.checkTypes, d.checkParallel, d.checkKnobs, d.checkDrafts} {
+		if err := check(); err != nil {
+			return err
 		}
 	}
-	if bytesOf[d.KVDType] < 1 {
-		return user.Errorf("take bf16 or fp8", "the KV cache cannot be kept in %s", d.KVDType)
-	}
-	if d.peak() == 0 {
-		return user.Errorf("", "%s cannot compute in %s", d.Accelerator.Name, d.DType)
-	}
-	if !(d.MemoryUtilization > 0 && d.MemoryUtilization <= 1) {
-		return user.Errorf("vLLM's default is 0.92", "gpu_memory_utilization is %v, it must be above 0 and at most 1", d.MemoryUtilization)
-	}
+	d.batchDefaults()
 	if err := d.fitMemory(); err != nil {
 		return err
 	}
-	d.Settings.MaxNumSeqs = min(d.Settings.MaxNumSeqs, d.Settings.MaxNumBatchedTokens)
 	if err := d.Settings.Check(); err != nil {
 		return user.Errorf("the settings are vLLM's; pitot predict --help lists them", "impossible engine settings: %v", err)
 	}
+	d.caveats()
 	return nil
 }
+
+// kvTypes are those that the KV cache can be kept in and that are modelled, of
+// vLLM's CacheDType.
+var kvTypes = []string{"bf16", "fp16", "fp8"}
+
+// checkTypes refuses data types that are none, and those that the accelerator
+// is not known to compute in.
+func (d *Deployment) checkTypes() error {
+	if d.DType == "" {
+		return user.Errorf("say so with ?dtype=fp8, int8, int4 or fp4", "it is not known how many bits the weights of %s have: %s", d.Model.Name, d.Model.Quantised)
+	}
+	for _, t := range []string{d.DType, d.KVDType} {
+		if bytesOf[t] == 0 {
+			return user.Errorf(user.Known(t, []string{"bf16", "fp16", "fp32", "fp8", "int8", "w8a16", "int4", "fp4"}), "unknown data type %q", t)
+		}
+	}
+	if d.peak() == 0 {
+		return user.Errorf("vLLM casts such weights to 16 bits by itself: leave dtype out", "the rate of %s in %s is not in the catalogue", d.Accelerator.Name, d.DType)
+	}
+	return nil
+}
+
+// checkParallel refuses what the heads cannot be divided among: each
+// accelerator has as many, and of those of keys and values too or one that
+// others have as well (ModelConfig.verify_with_parallel_config, the attention
+// layers of vLLM's models).
+func (d *Deployment) checkParallel() error {
+	n, m := d.TensorParallel, &d.Model
+	if n < 1 || n > 64 || m.Heads%n != 0 {
+		return user.Errorf(fmt.Sprintf("take a number that divides the model's %d attention heads", m.Heads), "tensor parallelism of %d is impossible for %s", n, m.Name)
+	}
+	if m.KVHeads%n != 0 && n%m.KVHeads != 0 {
+		return user.Errorf(fmt.Sprintf("take a number that divides its %d heads of keys and values, or a multiple of them", m.KVHeads), "tensor parallelism of %d is impossible for %s", n, m.Name)
+	}
+	return nil
+}
+
+// checkKnobs refuses numbers that would make hardware of nothing, or free.
+func (d *Deployment) checkKnobs() error {
+	e, f, s := &d.Efficiency, &d.Settings.Frontend, &d.Settings
+	if !(d.MemoryUtilization > 0 && d.MemoryUtilization <= 1) {
+		return user.Errorf("vLLM's default is 0.92", "gpu_memory_utilization is %v, it must be above 0 and at most 1", d.MemoryUtilization)
+	}
+	// A fit goes down to a hundred-thousandth: a CPU as the stand-in is faster.
+	const least = 1e-6
+	for _, share := range []struct {
+		name string
+		v    float64
+	}{{"bandwidth_efficiency", e.Bandwidth}, {"compute_efficiency", e.Compute}, {"attention_efficiency", e.Context}} {
+		if !(share.v >= least && share.v <= 1) {
+			return user.Errorf("a machine that is faster than its datasheet has a scale below 1", "%s is %v, it is a share of the datasheet's rate: above 0 and at most 1", share.name, share.v)
+		}
+	}
+	if !(e.Scale >= 1e-3 && e.Scale <= 1e4) {
+		return user.Errorf("it is a factor on the duration of steps", "scale is %v, it must be between 0.001 and 10000", e.Scale)
+	}
+	if !(f.Contention >= 0 && f.Contention <= 1) {
+		return user.Errorf("", "frontend_contention is %v, it must be between 0 and 1", f.Contention)
+	}
+	for _, t := range []struct {
+		name    string
+		v, most time.Duration
+	}{
+		{"step_overhead", e.PerStep, time.Minute}, {"row_overhead", e.PerRequest, time.Minute}, {"prefill_overhead", e.PerPrefill, time.Minute},
+		{"frontend_latency", f.Latency, time.Minute}, {"frontend_request", f.PerRequest, time.Minute}, {"frontend_prompt_token", f.PerPromptToken, time.Second},
+		{"frontend_step", f.PerStep, time.Minute}, {"frontend_chunk", f.PerChunk, time.Minute}, {"slow_time", s.SlowTime, 24 * time.Hour},
+	} {
+		if t.v < 0 || t.v > t.most {
+			return user.Errorf("", "%s is %v, it must be at most %v", t.name, t.v, t.most)
+		}
+	}
+	const widest = 1 << 12
+	if s.BlockSize < 1 || s.BlockSize > widest {
+		return user.Errorf("vLLM's default is 16 tokens, on a CPU 128", "block_size is %d, it must be between 1 and %d", s.BlockSize, widest)
+	}
+	return nil
+}
+
+// caveats notes what a user should know of the deployment besides what was
+// noted already.
+func (d *Deployment) caveats() {
+	note := func(format string, args ...any) { d.Notes = append(d.Notes, fmt.Sprintf(format, args...)) }
+	if d.Model.Quantised != "" {
+		note("weights in %s: %s", d.DType, d.Model.Quantised)
+	}
+	d.Notes = append(d.Notes, d.Model.Caveats...)
+	if k := d.Settings.NumSpeculativeTokens; k > 0 {
+		note("%d drafts a step at an acceptance rate of %v give %.2f tokens a step; the drafter is taken to be one more layer and the model's head, as in EAGLE, whose passes, weights and KV cache are counted. Held against no engine", k, d.Settings.AcceptanceRate, d.TokensPerStep())
+	}
+	switch n := d.TensorParallel; {
+	case n > machine:
+		note("%d accelerators are more than one machine; the twin knows no network between machines: it is too fast", n)
+	case n > 1:
+		note("the times of collectives among %d accelerators are assumed, not measured", n)
+	}
+	if s := &d.Settings; s.MaxModelLen > d.Model.MaxPosition {
+		note("max_model_len is more than the %s that %s's config allows: vLLM wants VLLM_ALLOW_LONG_MAX_MODEL_LEN=1, a scaled rope or a longer version of the model", user.Count(d.Model.MaxPosition), d.Model.Name)
+	}
+}
+
+// machine is how many accelerators the servers have that datasheets' links are
+// of.
+const machine = 8
 
 // peak is the dense peak of matrix products with the weights' data type, in
 // operations/s of one accelerator. Weights of a type that the hardware does
@@ -137,6 +273,8 @@ func (d *Deployment) hardware() *hardware {
 		ff: float64(m.Intermediate), qDim: float64(m.Heads * m.HeadDim),
 		kvPerToken:  d.kvPerToken() * float64(d.TensorParallel),
 		weightBytes: bytesOf[d.DType], headBytes: max(bytesOf[d.DType], 2),
+		drafts: float64(d.Settings.NumSpeculativeTokens), drafter: d.drafter(),
+		unquantised: d.Accelerator.TFLOPS["bf16"] * 1e12 * e.Compute,
 	}
 	if m.Experts > 0 {
 		h.moeLayers = layers - float64(m.DenseLayers)

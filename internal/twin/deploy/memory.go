@@ -12,9 +12,10 @@ const gib = 1 << 30
 
 // bytesOf is how many bytes a weight or a value takes in a data type. The
 // four-bit formats keep a scale for each group of weights besides (AWQ and
-// GPTQ: 16 bits for 128; MXFP4: 8 for 32).
+// GPTQ: 16 bits for 128; MXFP4: 8 for 32). In w8a16 and int4 the weights alone
+// are quantised, as by GPTQ and AWQ: they are unpacked and computed in 16 bits.
 var bytesOf = map[string]float64{
-	"fp32": 4, "bf16": 2, "fp16": 2, "fp8": 1, "int8": 1, "int4": 0.5 + 2.0/128, "fp4": 0.5 + 1.0/32,
+	"fp32": 4, "bf16": 2, "fp16": 2, "fp8": 1, "int8": 1, "w8a16": 1 + 2.0/128, "int4": 0.5 + 2.0/128, "fp4": 0.5 + 1.0/32,
 }
 
 // Memory is what a server's memory is spent on, in bytes of one accelerator
@@ -34,15 +35,22 @@ func (d *Deployment) memory() Memory {
 	m, tp := &d.Model, float64(d.TensorParallel)
 	mem := Memory{Total: d.Accelerator.MemoryGiB * gib}
 	mem.Requested = d.MemoryUtilization * mem.Total
-	mem.Weights = (float64(m.Dense()+m.Routed())*bytesOf[d.DType] + d.unquantised()) / tp
+	mem.Weights = (float64(m.Dense()+m.Routed())*bytesOf[d.DType] + d.unquantised() + 2*d.drafter()) / tp
 	mem.Activations = d.activations()
-	mem.Other = 0.35 * gib
+	mem.Other = otherAlone
 	if tp > 1 {
-		mem.Other = 0.8 * gib
+		mem.Other = otherTogether
 	}
 	mem.KV = mem.Requested - mem.Weights - mem.Activations - mem.Other
 	return mem
 }
+
+// What a server's memory holds besides, in bytes. Assumptions, with which the
+// number of KV blocks is near those of three recorded servers: SOURCES.md.
+const (
+	otherAlone    = 0.35 * gib // the driver's context, graphs
+	otherTogether = 0.8 * gib  // and buffers of collectives
+)
 
 // unquantised is the bytes of embedding and head, which stay in 16 bits when
 // the layers' weights are quantised.
@@ -55,7 +63,8 @@ func (d *Deployment) unquantised() float64 {
 }
 
 // activations is the peak of vLLM's profiling run: either a full batch in the
-// widest layer, or the sampler, which sorts the logits of max_num_seqs rows.
+// widest layer, or the sampler, which sorts the logits of max_num_seqs rows. It
+// is an account of the tensors that live at once, not measured: SOURCES.md.
 func (d *Deployment) activations() float64 {
 	m, s, tp := &d.Model, &d.Settings, float64(d.TensorParallel)
 	t := float64(s.MaxNumBatchedTokens)
@@ -64,8 +73,8 @@ func (d *Deployment) activations() float64 {
 		width = max(width, 3*float64(m.MoEIntermediate*m.ExpertsPerToken)/tp)
 	}
 	layer := t * 2 * (width + 4*float64(m.Hidden))
-	// For each logit: 2 and 4 bytes of it, sorted values and their 8-byte
-	// indices, probabilities and their sums.
+	// 28 bytes for each logit: it in 2 and in 4 bytes, sorted in 4 with indices of
+	// 8, probabilities and their sums in 4 each, two masks of 1.
 	sampler := float64(min(s.MaxNumSeqs, s.MaxNumBatchedTokens))*float64(m.Vocab)*28 + t*2*float64(m.Hidden)
 	return max(layer, sampler)
 }
@@ -77,32 +86,63 @@ func (d *Deployment) kvPerToken() float64 {
 	return float64(d.Model.KVPerToken()) * bytesOf[d.KVDType] / share
 }
 
+// kvBytes is the bytes of a KV block on one accelerator, the drafter's layer
+// included.
+func (d *Deployment) kvBytes() float64 {
+	layers := float64(d.Model.Layers)
+	if d.Settings.NumSpeculativeTokens > 0 {
+		layers++
+	}
+	return d.kvPerToken() * layers / float64(d.Model.Layers) * float64(d.Settings.BlockSize)
+}
+
 // fitMemory sets the number of KV blocks from the memory where it is not
 // given, and the longest context where it is open.
 func (d *Deployment) fitMemory() error {
 	d.Memory = d.memory()
-	block := d.kvPerToken() * float64(d.Settings.BlockSize)
-	if d.Settings.NumGPUBlocks == 0 {
+	block := d.kvBytes()
+	most := int((d.Memory.Total - d.Memory.Weights) / block) // if nothing else took memory
+	switch {
+	case most < 4:
+		return d.tooBig(block)
+	case d.Settings.NumGPUBlocks == 0:
 		if d.Memory.KV < 4*block {
 			return d.tooBig(block)
 		}
 		d.Settings.NumGPUBlocks = int(d.Memory.KV / block)
-	} else {
+	case d.Settings.NumGPUBlocks > most:
+		return user.Errorf(fmt.Sprintf("leave num_gpu_blocks_override out: about %s blocks fit", user.Count(max(int(d.Memory.KV/block), 0))),
+			"%s KV blocks of %s on %s take %.1f GiB, and %.1f GiB of its %.1f GiB are left beside the weights", user.Count(d.Settings.NumGPUBlocks), d.Model.Name, d.Where(),
+			block*float64(d.Settings.NumGPUBlocks)/gib, (d.Memory.Total-d.Memory.Weights)/gib, d.Memory.Total/gib)
+	default:
 		d.Memory.KV = block * float64(d.Settings.NumGPUBlocks)
 	}
 	holds := (d.Settings.NumGPUBlocks - 1) * d.Settings.BlockSize
-	switch {
-	case d.Settings.MaxModelLen == 0 && holds < d.Model.MaxPosition:
+	less := holds < d.Model.MaxPosition
+	switch asked := d.Settings.MaxModelLen; {
+	case asked == auto && less:
 		d.Settings.MaxModelLen = holds
-		d.Notes = append(d.Notes, fmt.Sprintf("max_model_len is %s, what the KV cache holds; the model could take %s",
-			user.Count(int64(holds)), user.Count(int64(d.Model.MaxPosition))))
-	case d.Settings.MaxModelLen == 0:
+	case asked == 0 && less:
+		d.Settings.MaxModelLen = holds
+		d.Notes = append(d.Notes, d.shortened(holds))
+	case asked <= 0:
 		d.Settings.MaxModelLen = d.Model.MaxPosition
-	case d.Settings.MaxModelLen > holds:
+	case asked > holds:
 		return user.Errorf(fmt.Sprintf("set max_model_len to %d or less, or %s", holds, d.moreMemory()),
-			"%s on %s: the KV cache holds %s tokens, which is less than max_model_len (%s)", d.Model.Name, d.Where(), user.Count(int64(holds)), user.Count(int64(d.Settings.MaxModelLen)))
+			"%s on %s: the KV cache holds %s tokens, which is less than max_model_len (%s)", d.Model.Name, d.Where(), user.Count(holds), user.Count(asked))
 	}
 	return nil
+}
+
+// shortened says that the longest context is not the model's. vLLM tells the
+// length that fits and ends (kv_cache_utils, _check_enough_kv_cache_memory); of
+// layers that slide it would keep less.
+func (d *Deployment) shortened(holds int) string {
+	if d.Model.SlidingWindow > 0 {
+		return fmt.Sprintf("max_model_len is %s, what the KV cache holds if no layer slides; the model could take %s", user.Count(holds), user.Count(d.Model.MaxPosition))
+	}
+	return fmt.Sprintf("max_model_len is %s, what the KV cache holds: vLLM would not start without --max-model-len %d (or -1), for the model could take %s",
+		user.Count(holds), holds, user.Count(d.Model.MaxPosition))
 }
 
 // tooBig says by how much a model does not fit, and what would.
@@ -112,7 +152,8 @@ func (d *Deployment) tooBig(block float64) error {
 		d.Model.Name, d.DType, d.Where(), d.Memory.Weights/gib, (d.Memory.Activations+d.Memory.Other)/gib, d.Memory.Requested/gib, short)
 }
 
-// moreMemory finds what would fit: fewer bits, or more accelerators.
+// moreMemory finds what would fit: a smaller batch, fewer bits, or more
+// accelerators.
 func (d *Deployment) moreMemory() string {
 	var ways []string
 	try := func(change func(*Deployment), say string) bool {
@@ -120,25 +161,30 @@ func (d *Deployment) moreMemory() string {
 		change(&c)
 		c.Settings.NumGPUBlocks = 0
 		c.Memory = c.memory()
-		need := float64(max(c.Settings.MaxModelLen, 4*c.Settings.BlockSize)) * c.kvPerToken()
-		if c.Memory.KV < need+2*float64(c.Settings.BlockSize)*c.kvPerToken() {
+		block := c.kvBytes()
+		if c.Memory.KV < max(float64(c.Settings.MaxModelLen)/float64(c.Settings.BlockSize), 4)*block+2*block {
 			return false
 		}
 		ways = append(ways, say)
 		return true
+	}
+	if d.Settings.MaxNumSeqs > 256 {
+		try(func(c *Deployment) { c.Settings.MaxNumSeqs = 256 }, "max_num_seqs=256")
 	}
 	for _, t := range []string{"fp8", "int4"} {
 		if bytesOf[t] < bytesOf[d.DType] && try(func(c *Deployment) { c.DType = t }, "dtype="+t) {
 			break
 		}
 	}
-	for n := d.TensorParallel * 2; n <= 64; n *= 2 {
-		if d.Model.Heads%n == 0 && try(func(c *Deployment) { c.TensorParallel = n }, fmt.Sprintf("@%dx%s", n, d.Accelerator.Name)) {
+	for n := d.TensorParallel * 2; n <= machine; n *= 2 {
+		wider := *d
+		wider.TensorParallel = n
+		if wider.checkParallel() == nil && try(func(c *Deployment) { c.TensorParallel = n }, fmt.Sprintf("@%dx%s", n, d.Accelerator.Name)) {
 			break
 		}
 	}
 	if len(ways) == 0 {
-		return "it needs accelerators with more memory"
+		return fmt.Sprintf("it needs accelerators with more memory: %d in one machine have too little, and several machines are not modelled", machine)
 	}
 	return "it would fit with " + strings.Join(ways, " or ")
 }

@@ -21,8 +21,9 @@ type Profile struct {
 	Schema     string             `yaml:"schema"`
 	Deployment string             `yaml:"deployment"` // MODEL@GPU
 	Settings   map[string]string  `yaml:"settings"`
-	Factors    map[string]float64 `yaml:"factors,omitempty"` // 95 %: value ÷ factor to value × factor
+	Factors    map[string]float64 `yaml:"factors,omitempty"` // of the range of each: value ÷ factor to value × factor
 	Range      Range              `yaml:"range"`
+	Runs       []string           `yaml:"runs,omitempty"` // that it was fitted on, each by when it began, its seed and its model
 }
 
 // Range is the loads that a fit has seen. Beyond it the twin extrapolates.
@@ -71,32 +72,37 @@ func (d *Deployment) applyProfile(path string) error {
 	if p.Deployment != d.Spec {
 		d.Notes = append(d.Notes, fmt.Sprintf("the profile was fitted for %s, not for %s", p.Deployment, d.Spec))
 	}
-	d.Fitted = &p.Range
+	d.Fitted, d.FittedOn = &p.Range, p.Runs
 	return nil
 }
 
-// Outside says in what a load leaves the range of the profile that the
-// deployment has, "" if in nothing. A zero is not compared.
-func (d *Deployment) Outside(input, output int, running float64) string {
+// Departure is a quantity of a load that is outside of what a profile was fitted
+// on.
+type Departure struct{ Of, Is string }
+
+func (x Departure) String() string { return "outside the fitted range: " + x.Of + " " + x.Is }
+
+// Outside says in what loads leave the range of the profile that the deployment
+// has. A quantity that is zero is not known and not compared.
+func (d *Deployment) Outside(seen Range) (list []Departure) {
 	if d.Fitted == nil {
-		return ""
+		return nil
 	}
-	// A tenth beyond is as good as within.
-	out := func(what string, v, lo, hi float64) string {
-		if v > 0 && (v < lo*0.9 || v > hi*1.1) {
-			return fmt.Sprintf("%s %.4g, fitted from %.4g to %.4g", what, v, lo, hi)
+	span := func(lo, hi float64) string {
+		if lo == hi {
+			return fmt.Sprintf("%.4g", lo)
 		}
-		return ""
+		return fmt.Sprintf("%.4g to %.4g", lo, hi)
+	}
+	compare := func(what string, lo, hi, from, to float64) {
+		// A tenth beyond is as good as within.
+		if hi > 0 && (lo < from*0.9 || hi > to*1.1) {
+			list = append(list, Departure{what, fmt.Sprintf("%s, fitted from %.4g to %.4g", span(lo, hi), from, to)})
+		}
 	}
 	r := d.Fitted
-	for _, s := range []string{
-		out("prompt tokens", float64(input), float64(r.Input[0]), float64(r.Input[1])),
-		out("answer tokens", float64(output), float64(r.Output[0]), float64(r.Output[1])),
-		out("requests at once", running, 0, r.Running[1]),
-	} {
-		if s != "" {
-			return "outside the fitted range: " + s
-		}
-	}
-	return ""
+	compare("prompt tokens", float64(seen.Input[0]), float64(seen.Input[1]), float64(r.Input[0]), float64(r.Input[1]))
+	compare("answer tokens", float64(seen.Output[0]), float64(seen.Output[1]), float64(r.Output[0]), float64(r.Output[1]))
+	compare("requests at once", seen.Running[0], seen.Running[1], r.Running[0], r.Running[1])
+	return list
 }

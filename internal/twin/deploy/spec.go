@@ -1,6 +1,7 @@
 package deploy
 
 import (
+	"errors"
 	"fmt"
 	"maps"
 	"math"
@@ -22,7 +23,8 @@ import (
 func Parse(spec string) (*Deployment, error) { return ParseWith(spec, nil) }
 
 // ParseWith is Parse with settings from elsewhere, which those of the spec
-// override.
+// override. configure is given a deployment that knows what the spec says:
+// Given and Counted.
 func ParseWith(spec string, configure func(*Deployment) error) (*Deployment, error) {
 	name, query, _ := strings.Cut(spec, "?")
 	model, gpu, ok := cutLast(name, "@")
@@ -33,10 +35,10 @@ func ParseWith(spec string, configure func(*Deployment) error) (*Deployment, err
 	if err != nil {
 		return nil, err
 	}
-	tp := 1
+	tp, counted := 1, false
 	if n, rest, ok := strings.Cut(gpu, "x"); ok {
 		if k, err := strconv.Atoi(n); err == nil {
-			tp, gpu = k, rest
+			tp, gpu, counted = k, rest, true
 		}
 	}
 	a, err := catalogue.FindAccelerator(gpu)
@@ -44,15 +46,20 @@ func ParseWith(spec string, configure func(*Deployment) error) (*Deployment, err
 		return nil, err
 	}
 	d := New(m, a, tp)
-	d.Spec, d.Given = name, map[string]string{}
+	d.Spec, d.Given, d.Counted = name, map[string]string{}, counted
+	values, err := url.ParseQuery(query)
+	if err != nil {
+		return nil, user.Errorf("for example ?max_num_seqs=64&kv_dtype=fp8", "settings %q: %v", query, err)
+	}
+	for key, v := range values {
+		if key != profile {
+			d.Given[key] = v[0]
+		}
+	}
 	if configure != nil {
 		if err := configure(d); err != nil {
 			return nil, err
 		}
-	}
-	values, err := url.ParseQuery(query)
-	if err != nil {
-		return nil, user.Errorf("for example ?max_num_seqs=64&kv_dtype=fp8", "settings %q: %v", query, err)
 	}
 	if files := values[profile]; len(files) == 1 { // what the spec says itself overrides it
 		if err := d.applyProfile(files[0]); err != nil {
@@ -68,7 +75,6 @@ func ParseWith(spec string, configure func(*Deployment) error) (*Deployment, err
 		if err := d.Set(key, v[0]); err != nil {
 			return nil, err
 		}
-		d.Given[key] = v[0]
 	}
 	return d, d.Complete()
 }
@@ -108,13 +114,23 @@ type setting struct {
 var settings = []setting{
 	{[]string{"max_num_seqs"}, integer(func(d *Deployment) *int { return &d.Settings.MaxNumSeqs })},
 	{[]string{"max_num_batched_tokens"}, integer(func(d *Deployment) *int { return &d.Settings.MaxNumBatchedTokens })},
-	{[]string{"max_model_len"}, integer(func(d *Deployment) *int { return &d.Settings.MaxModelLen })},
+	{[]string{"max_model_len"}, func(d *Deployment, v string) error {
+		if v == "auto" || v == "-1" {
+			d.Settings.MaxModelLen = auto
+			return nil
+		}
+		return positive(func(d *Deployment) *int { return &d.Settings.MaxModelLen })(d, v)
+	}},
 	{[]string{"block_size"}, integer(func(d *Deployment) *int { return &d.Settings.BlockSize })},
-	{[]string{"num_gpu_blocks_override", "num_gpu_blocks"}, integer(func(d *Deployment) *int { return &d.Settings.NumGPUBlocks })},
+	{[]string{"num_gpu_blocks_override", "num_gpu_blocks"}, positive(func(d *Deployment) *int { return &d.Settings.NumGPUBlocks })},
 	{[]string{"gpu_memory_utilization"}, number(func(d *Deployment) *float64 { return &d.MemoryUtilization })},
 	{[]string{"tensor_parallel_size", "tp"}, integer(func(d *Deployment) *int { return &d.TensorParallel })},
-	{[]string{"dtype", "quantization"}, word(func(d *Deployment) *string { return &d.DType })},
-	{[]string{"kv_cache_dtype", "kv_dtype"}, word(func(d *Deployment) *string { return &d.KVDType })},
+	{[]string{"dtype"}, (*Deployment).setDType},
+	{[]string{"quantization"}, (*Deployment).setQuantization},
+	{[]string{"kv_cache_dtype", "kv_dtype"}, func(d *Deployment, v string) error {
+		d.KVDType = short(v)
+		return nil
+	}},
 	{[]string{"enable_prefix_caching"}, boolean(func(d *Deployment) *bool { return &d.Settings.EnablePrefixCaching })},
 	{[]string{"enable_chunked_prefill"}, boolean(func(d *Deployment) *bool { return &d.Settings.EnableChunkedPrefill })},
 	{[]string{"async_scheduling"}, boolean(func(d *Deployment) *bool { return &d.Settings.AsyncScheduling })},
@@ -140,6 +156,7 @@ var settings = []setting{
 	{[]string{"prefill_overhead"}, duration(func(d *Deployment) *time.Duration { return &d.Efficiency.PerPrefill })},
 	{[]string{"bandwidth_efficiency"}, number(func(d *Deployment) *float64 { return &d.Efficiency.Bandwidth })},
 	{[]string{"compute_efficiency"}, number(func(d *Deployment) *float64 { return &d.Efficiency.Compute })},
+	{[]string{"attention_efficiency"}, number(func(d *Deployment) *float64 { return &d.Efficiency.Context })},
 	{[]string{"frontend_latency"}, duration(func(d *Deployment) *time.Duration { return &d.Settings.Frontend.Latency })},
 	{[]string{"frontend_request"}, duration(func(d *Deployment) *time.Duration { return &d.Settings.Frontend.PerRequest })},
 	{[]string{"frontend_prompt_token"}, duration(func(d *Deployment) *time.Duration { return &d.Settings.Frontend.PerPromptToken })},
@@ -148,6 +165,54 @@ var settings = []setting{
 	{[]string{"frontend_jitter"}, number(func(d *Deployment) *float64 { return &d.Settings.Frontend.Jitter })},
 	{[]string{"frontend_contention"}, number(func(d *Deployment) *float64 { return &d.Settings.Frontend.Contention })},
 	{[]string{"usd_per_hour", "price"}, number(func(d *Deployment) *float64 { return &d.USDPerHour })},
+}
+
+// setDType sets what is computed in, which is what weights are kept in unless
+// they are quantised: of a quantised checkpoint 16 bits change nothing. Unlike
+// vLLM's, it takes the types of quantised weights too.
+func (d *Deployment) setDType(v string) error {
+	t := short(v)
+	if t == "auto" || bytesOf[t] >= 2 && d.Model.Quantised != "" {
+		return nil
+	}
+	d.DType = t
+	return nil
+}
+
+// setQuantization sets what weights are kept in by the name of a method, or of
+// a type.
+func (d *Deployment) setQuantization(v string) error {
+	t := catalogue.Kept(v)
+	if t == "" && bytesOf[short(v)] > 0 {
+		t = short(v)
+	}
+	switch {
+	case t != "":
+		d.DType = t
+	case d.Model.Quantised == "":
+		return fmt.Errorf("%q does not tell how many bits weights have; dtype=fp8, int8, int4 or fp4 does", v)
+	}
+	return nil
+}
+
+// short is the short name of a data type.
+func short(t string) string {
+	switch t = strings.ToLower(t); t {
+	case "bfloat16":
+		return "bf16"
+	case "half", "float16":
+		return "fp16"
+	case "float", "float32":
+		return "fp32"
+	case "fp8_e4m3", "fp8_e5m2":
+		return "fp8"
+	}
+	return t
+}
+
+// Settable says whether a setting, or an alias of one, has a name.
+func Settable(name string) bool {
+	return slices.ContainsFunc(settings, func(s setting) bool { return slices.Contains(s.names, name) })
 }
 
 // SettingNames gives the names of all settings, aliases left out.
@@ -186,6 +251,19 @@ func integer(p func(*Deployment) *int) func(*Deployment, string) error {
 	}
 }
 
+func positive(p func(*Deployment) *int) func(*Deployment, string) error {
+	set := integer(p)
+	return func(d *Deployment, v string) error {
+		if err := set(d, v); err != nil {
+			return err
+		}
+		if *p(d) == 0 {
+			return errors.New("it must be at least 1")
+		}
+		return nil
+	}
+}
+
 func number(p func(*Deployment) *float64) func(*Deployment, string) error {
 	return func(d *Deployment, v string) error {
 		f, err := strconv.ParseFloat(v, 64)
@@ -215,13 +293,6 @@ func duration(p func(*Deployment) *time.Duration) func(*Deployment, string) erro
 			return fmt.Errorf("%q is not a duration such as 300us", v)
 		}
 		*p(d) = t
-		return nil
-	}
-}
-
-func word(p func(*Deployment) *string) func(*Deployment, string) error {
-	return func(d *Deployment, v string) error {
-		*p(d) = strings.NewReplacer("bfloat16", "bf16", "float16", "fp16", "float32", "fp32", "fp8_e4m3", "fp8").Replace(v)
 		return nil
 	}
 }

@@ -17,6 +17,7 @@ type Efficiency struct {
 	Compute   float64 // share of the dense peak that large matrix products reach
 	Attention float64 // share of it that prefill's attention reaches
 	Link      float64 // share of the link's bandwidth that collectives reach
+	Context   float64 // share of what all the above give attention over a context that it reaches, 1 unless fitted
 
 	Scale      float64       // factor on everything below and above, 1 unless fitted
 	PerStep    time.Duration // launches, sampling, the host's part that nothing hides
@@ -53,6 +54,7 @@ func efficiency(a *catalogue.Accelerator) Efficiency {
 		Compute:   cmp.Or(a.Reached.Compute, defaultCompute),
 		Attention: defaultAttention,
 		Link:      cmp.Or(a.Reached.Link, link),
+		Context:   1,
 		Scale:     1,
 		PerStep:   defaultPerStep, PerRequest: defaultPerRequest, Collective: defaultCollective,
 	}
@@ -66,13 +68,14 @@ type Parts struct {
 	Activation float64 // reading and writing activations
 	Decode     float64 // attention of answers: reading the KV cache
 	Prefill    float64 // attention of prompts
+	Draft      float64 // all passes of the drafter
 	Collective float64 // tensor parallelism
 	Overhead   float64 // host and launches
 }
 
 // Total is their sum.
 func (p Parts) Total() float64 {
-	return p.Weights + p.Experts + p.Head + p.Activation + p.Decode + p.Prefill + p.Collective + p.Overhead
+	return p.Weights + p.Experts + p.Head + p.Activation + p.Decode + p.Prefill + p.Draft + p.Collective + p.Overhead
 }
 
 // hardware is a deployment in the units of the formulas: bytes, floating
@@ -95,6 +98,9 @@ type hardware struct {
 	kvPerToken          float64 // bytes of the KV cache for one token, all layers
 	weightBytes         float64 // of one weight
 	headBytes           float64 // of one weight of the head, which is not quantised
+	drafts              float64 // num_speculative_tokens
+	drafter             float64 // its weights
+	unquantised         float64 // operations/s of matrix products in 16 bits
 }
 
 // Step implements [vllm.Cost].
@@ -125,10 +131,12 @@ func (h *hardware) parts(b *vllm.Batch) Parts {
 		compute := h.layers * 4 * h.qDim / tp * n * (k + n/2) / h.attention
 		p.Prefill += max(compute, (k+n)*h.kvPerToken/tp/h.bandwidth)
 	}
+	p.Decode, p.Prefill = p.Decode/h.e.Context, p.Prefill/h.e.Context
 	if tp > 1 {
 		// Two all-reduces in each layer. A ring moves 2·(p − 1)/p of the bytes.
 		p.Collective = 2 * h.layers * (h.e.Collective.Seconds() + 2*(tp-1)/tp*t*h.hidden*2/h.link)
 	}
+	p.Draft = h.draft(t, float64(b.Requests), (p.Decode+p.Prefill+p.Collective)/h.layers)
 	p.Overhead = h.e.PerStep.Seconds() + float64(b.Requests)*h.e.PerRequest.Seconds() + float64(len(b.Prefills))*h.e.PerPrefill.Seconds()
 	return p.times(h.e.Scale)
 }
@@ -147,5 +155,5 @@ func (h *hardware) touched(tokens float64) float64 {
 func either(a, b float64) float64 { return math.Sqrt(a*a + b*b) }
 
 func (p Parts) times(f float64) Parts {
-	return Parts{p.Weights * f, p.Experts * f, p.Head * f, p.Activation * f, p.Decode * f, p.Prefill * f, p.Collective * f, p.Overhead * f}
+	return Parts{p.Weights * f, p.Experts * f, p.Head * f, p.Activation * f, p.Decode * f, p.Prefill * f, p.Draft * f, p.Collective * f, p.Overhead * f}
 }

@@ -5,7 +5,9 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"maps"
 	"math"
+	"slices"
 	"strconv"
 	"strings"
 )
@@ -76,10 +78,38 @@ func refusal(kind, param, message string) *reply {
 
 // add notes a fault of the input at loc.
 func (b *body) add(kind, loc, message string, input json.RawMessage) {
+	b.addContext(kind, loc, message, input, "")
+}
+
+// addContext is add with what the complaint is measured by.
+func (b *body) addContext(kind, loc, message string, input json.RawMessage, context string) {
 	if len(b.faults) == 0 {
 		b.param = loc
 	}
-	b.faults = append(b.faults, fmt.Sprintf("{'type': '%s', 'loc': '%s', 'msg': %s, 'input': %s}", kind, loc, quoted(message), quoted(shown(input))))
+	if context != "" {
+		context = ", 'ctx': {" + context + "}"
+	}
+	b.faults = append(b.faults, fmt.Sprintf("{'type': '%s', 'loc': '%s', 'msg': %s, 'input': %s%s}", kind, loc, quoted(message), quoted(shown(input)), context))
+}
+
+// atLeast notes that a number is too small.
+func (b *body) atLeast(name string, least int64, input json.RawMessage) {
+	b.addContext("greater_than_equal", "body."+name, fmt.Sprintf("Input should be greater than or equal to %d", least), input, fmt.Sprintf("'ge': %d", least))
+}
+
+// atMost notes that a number is too large.
+func (b *body) atMost(name string, most int64, input json.RawMessage) {
+	b.addContext("less_than_equal", "body."+name, fmt.Sprintf("Input should be less than or equal to %d", most), input, fmt.Sprintf("'le': %d", most))
+}
+
+// notObject notes that a value is no object.
+func (b *body) notObject(name string, input json.RawMessage) {
+	b.add("model_attributes_type", "body."+name, "Input should be a valid dictionary or object to extract fields from", input)
+}
+
+// absent notes that a field of an object is not there.
+func (b *body) absent(name string, object json.RawMessage) {
+	b.add("missing", "body."+name, "Field required", object)
 }
 
 // missing notes that a field is not there.
@@ -130,29 +160,62 @@ func (b *body) has(name string) bool {
 	return ok && string(raw) != "null"
 }
 
-// integer is a field's value, def if it is not there. Like pydantic it takes
-// whole floats and numbers in strings.
+// integer is a field's value, def if it is not there.
 func (b *body) integer(name string, def int) int {
-	if !b.has(name) {
-		return def
-	}
-	raw := b.m[name]
-	text := strings.Trim(string(raw), `"`)
-	if n, err := strconv.Atoi(text); err == nil {
-		return n
-	}
-	f, err := strconv.ParseFloat(text, 64)
-	switch {
-	case err == nil && f == math.Trunc(f) && math.Abs(f) < 1<<53:
-		return int(f)
-	case err == nil:
-		b.add("int_from_float", "body."+name, "Input should be a valid integer, got a number with a fractional part", raw)
-	case raw[0] == '"':
-		b.add("int_parsing", "body."+name, "Input should be a valid integer, unable to parse string as an integer", raw)
-	default:
-		b.add("int_type", "body."+name, "Input should be a valid integer", raw)
+	if b.has(name) {
+		if n, ok := b.whole(name, b.m[name]); ok {
+			return int(n)
+		}
 	}
 	return def
+}
+
+// whole is the integer that stands at loc; false if it is none. Like pydantic
+// it takes whole floats and numbers in strings.
+func (b *body) whole(loc string, raw json.RawMessage) (int64, bool) {
+	text := strings.Trim(string(raw), `"`)
+	n, err := strconv.ParseInt(text, 10, 64)
+	if err == nil {
+		return n, true
+	}
+	f, ferr := strconv.ParseFloat(text, 64)
+	switch {
+	case errors.Is(err, strconv.ErrRange) && f > 0:
+		b.atMost(loc, math.MaxInt64, raw)
+	case errors.Is(err, strconv.ErrRange):
+		b.atLeast(loc, math.MinInt64, raw)
+	case ferr == nil && f == math.Trunc(f) && math.Abs(f) < 1<<53:
+		return int64(f), true
+	case ferr == nil:
+		b.add("int_from_float", "body."+loc, "Input should be a valid integer, got a number with a fractional part", raw)
+	case raw[0] == '"':
+		b.add("int_parsing", "body."+loc, "Input should be a valid integer, unable to parse string as an integer", raw)
+	default:
+		b.add("int_type", "body."+loc, "Input should be a valid integer", raw)
+	}
+	return 0, false
+}
+
+// ids is a field that is a list of token ids, nil if it is not there.
+func (b *body) ids(name string) []int64 {
+	if !b.has(name) {
+		return nil
+	}
+	var list []json.RawMessage
+	if json.Unmarshal(b.m[name], &list) != nil {
+		b.add("list_type", "body."+name, "Input should be a valid list", b.m[name])
+		return nil
+	}
+	ids := make([]int64, len(list))
+	for i, raw := range list {
+		ids[i], _ = b.whole(name+"."+strconv.Itoa(i), raw)
+	}
+	return ids
+}
+
+// sortedKeys are the names of an object's fields, in a fixed order.
+func sortedKeys(object map[string]json.RawMessage) []string {
+	return slices.Sorted(maps.Keys(object))
 }
 
 // number is a field's value, def if it is not there.
@@ -208,9 +271,16 @@ func (b *body) texts(name string) []string {
 	return many
 }
 
-// chatText is the text of all messages, one after the other: contents that are
-// strings, and the text parts of the others.
-func (b *body) chatText(raw json.RawMessage) []byte {
+// conversation is what the messages of a chat come to.
+type conversation struct {
+	text  []byte
+	media bool   // there is more than text
+	last  string // role of the last message
+}
+
+// chat reads the messages: contents that are strings, and the text parts of
+// the others, one after the other.
+func (b *body) chat(raw json.RawMessage) (c conversation) {
 	var messages []struct {
 		Role    *string         `json:"role"`
 		Content json.RawMessage `json:"content"`
@@ -219,43 +289,51 @@ func (b *body) chatText(raw json.RawMessage) []byte {
 	var list []json.RawMessage
 	if err := json.Unmarshal(raw, &list); err != nil || list == nil {
 		b.add("list_type", "body.messages", "Input should be a valid list", raw)
-		return nil
+		return c
 	}
 	if err := json.Unmarshal(raw, &messages); err != nil {
 		b.add("dict_type", "body.messages.0", "Input should be a valid dictionary", list[0])
-		return nil
+		return c
 	}
-	var text []byte
 	for i, m := range messages {
 		loc := fmt.Sprintf("body.messages.%d.", i)
 		if m.Role == nil {
 			b.add("missing", loc+"role", "Field required", list[i])
 			continue
 		}
+		c.last = *m.Role
 		if i > 0 {
-			text = append(text, '\n')
+			c.text = append(c.text, '\n')
 		}
 		var one string
 		var parts []struct {
+			Type string `json:"type"`
 			Text string `json:"text"`
 		}
 		switch {
-		case len(m.Content) == 0 || string(m.Content) == "null":
+		case absent(m.Content):
 			if *m.Role != "assistant" { // which may only call tools
 				b.add("string_type", loc+"content", "Input should be a valid string", m.Content)
 			}
 		case json.Unmarshal(m.Content, &one) == nil:
-			text = append(text, one...)
+			c.text = append(c.text, one...)
 		case json.Unmarshal(m.Content, &parts) == nil:
 			for _, p := range parts {
-				text = append(text, p.Text...)
+				c.text = append(c.text, p.Text...)
+				c.media = c.media || isMedia(p.Type)
 			}
 		default:
 			b.add("string_type", loc+"content", "Input should be a valid string", m.Content)
 		}
-		if len(m.Calls) > 0 && string(m.Calls) != "null" {
-			text = append(text, m.Calls...)
+		if !absent(m.Calls) {
+			c.text = append(c.text, m.Calls...)
 		}
 	}
-	return text
+	return c
+}
+
+// isMedia says whether a part of a message is an image, a sound or a film.
+func isMedia(kind string) bool {
+	kind = strings.TrimPrefix(kind, "input_")
+	return strings.HasPrefix(kind, "image") || strings.HasPrefix(kind, "audio") || strings.HasPrefix(kind, "video")
 }

@@ -51,7 +51,7 @@ func newChoices(st *stream) []*choice {
 			*c = choice{
 				st: st, index: at, prompt: p, batch: group, output: a.output,
 				id:    st.truth.N + int64(at)<<40,
-				first: st.truth.N + 5*int64(at), // so that they differ
+				first: a.first + 5*int64(at), // so that they differ
 			}
 			if n, stop, stays := a.stopAt(c.first); n > 0 {
 				c.output, c.stop, c.stays = n, stop, stays
@@ -69,36 +69,57 @@ func newChoices(st *stream) []*choice {
 // echoed is a prompt as it stands in a JSON string.
 func (s *Server) echoed(p prompt) []byte {
 	text := p.text
-	for _, id := range p.given {
-		if p.text == nil {
-			text = s.lexicon.appendText(text, id)
-		}
+	if text == nil {
+		text = s.decode(nil, p.ids)
 	}
-	quoted := marshal(string(text))
-	return quoted[1 : len(quoted)-1]
+	return appendQuoted(nil, string(text))
 }
 
 // job is the choice as the engine gets it.
 func (c *choice) job() twin.Job {
 	a := &c.st.tpl.ask
 	j := twin.Job{ID: c.id, Prompt: max(c.prompt.tokens, 1), Output: c.output, Limit: a.limit, Priority: a.priority}
-	if c.prompt.ids != nil {
-		j.Content = &content{salt: a.salt, ids: c.prompt.ids, c: c}
+	if c.prompt.keys != nil {
+		j.Content = &content{salt: a.salt, keys: c.prompt.keys, c: c}
 	}
 	return j
 }
 
-// answerID is the id of token i of the answer: that of the text it is sent as.
+// answerKey is what the prefix cache knows token i of the answer by: that of
+// the text it is sent as.
+func (c *choice) answerKey(i int) uint32 {
+	a := &c.st.tpl.ask
+	switch {
+	case a.call != nil:
+		return fold(uint64(i)) ^ key([]byte(a.call.args))
+	case a.scripted(i):
+		return a.script.key(i - a.lead)
+	}
+	return c.st.s.pieceKeys[pieceAt(c.first, i)]
+}
+
+// answerID is the id of token i of the answer.
 func (c *choice) answerID(i int) uint32 {
-	if call := c.st.tpl.call; call != nil {
-		return fold(uint64(i)) ^ fold(tokenID([]byte(call.args)))
+	a, v := &c.st.tpl.ask, &c.st.s.vocab
+	switch {
+	case a.call != nil:
+		if text := a.call.argsIn(i, i+1); text != "" {
+			return v.id([]byte(text))
+		}
+		return v.special(i)
+	case a.scripted(i):
+		return a.script.id(v, i-a.lead)
+	case a.reasoning > 0 && i == a.reasoning:
+		return v.special(1) // what ends the reasoning
 	}
 	return c.st.s.pieceIDs[pieceAt(c.first, i)]
 }
 
 // ends is how the answer ends, given that the engine says it does.
 func (c *choice) ends(finish string) string {
-	if finish != "" && (c.stop != "" || c.output < c.st.tpl.limit || c.st.tpl.call != nil && c.output == c.st.tpl.call.tokens()) {
+	a := &c.st.tpl.ask
+	whole := a.call != nil && c.output == a.call.tokens() || a.script != nil && c.output == a.lead+a.script.tokens()
+	if finish != "" && (c.stop != "" || c.output < a.limit || whole) {
 		return "stop"
 	}
 	return finish
@@ -124,23 +145,26 @@ func (c *choice) callID() string {
 func (c *choice) text(b []byte, from, to int, end bool) []byte {
 	a := &c.st.tpl.ask
 	if len(a.stops) == 0 {
+		if a.scripted(from) {
+			return appendQuoted(b, a.script.slice(from-a.lead, to-a.lead))
+		}
 		for i := from; i < to; i++ {
 			b = append(b, piece(c.first, i)...)
 		}
 		return b
 	}
 	for i := from; i < to; i++ {
-		c.tail = append(c.tail, piece(c.first, i)...)
+		c.tail = append(c.tail, a.tokenText(c.first, i)...)
 	}
 	n := len(c.tail)
 	switch {
 	case end && c.stop != "":
 		n = min(max(c.stays-c.told, 0), n)
 	case !end && !a.keepStop:
-		n = max(n-a.longestStop()+1, 0)
+		n = characterAt(string(c.tail), max(n-a.longestStop()+1, 0))
 	}
 	c.told += n
-	b = append(b, c.tail[:n]...)
+	b = appendQuoted(b, string(c.tail[:n]))
 	c.tail = c.tail[:copy(c.tail, c.tail[n:])]
 	return b
 }

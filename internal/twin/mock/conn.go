@@ -114,9 +114,11 @@ func (c *conn) request() bool {
 	last := req.Close || c.s.closing.Load()
 	r, st := c.s.route(c, req, arrival)
 	if st == nil {
+		c.s.web.add(exchanged{req.URL.Path, req.Method, r.status, req.ContentLength, int64(len(r.body)), clock.Now() - arrival})
 		c.answer(r, last, req.Method == http.MethodHead)
 		return !last
 	}
+	st.asked = req.ContentLength
 	st.last = st.last || last
 	c.body = bytes.Buffer{} // a long prompt is not needed while it is answered
 	c.now = st

@@ -43,7 +43,10 @@ func (x *exposition) line(name string, labels []string, value float64) {
 		x.b = append(append(append(x.b, label...), `="`...), escape.Replace(all[label])...)
 		x.b = append(x.b, '"')
 	}
-	x.b = append(append(x.b, "} "...), float(value)...)
+	if len(all) > 0 {
+		x.b = append(x.b, '}')
+	}
+	x.b = append(append(x.b, ' '), float(value)...)
 	x.b = append(x.b, '\n')
 }
 
@@ -70,16 +73,21 @@ func (x *exposition) counter(name, help string, all ...series) {
 
 func (x *exposition) histogram(name, help string, limits []float64, h *buckets) {
 	x.head(name, "histogram", help)
+	x.buckets(name, nil, limits, h)
+	x.head(name+"_created", "gauge", help)
+	x.line(name+"_created", nil, x.created)
+}
+
+// buckets writes the lines of one histogram.
+func (x *exposition) buckets(name string, labels []string, limits []float64, h *buckets) {
 	sum := int64(0)
 	for i, limit := range limits {
 		sum += h.counts[i]
-		x.line(name+"_bucket", []string{"le", float(limit)}, float64(sum))
+		x.line(name+"_bucket", append([]string{"le", float(limit)}, labels...), float64(sum))
 	}
-	x.line(name+"_bucket", []string{"le", "+Inf"}, float64(h.n))
-	x.line(name+"_count", nil, float64(h.n))
-	x.line(name+"_sum", nil, h.sum)
-	x.head(name+"_created", "gauge", help)
-	x.line(name+"_created", nil, x.created)
+	x.line(name+"_bucket", append([]string{"le", "+Inf"}, labels...), float64(h.n))
+	x.line(name+"_count", labels, float64(h.n))
+	x.line(name+"_sum", labels, h.sum)
 }
 
 // float is v as the Python client writes it (floatToGoString of
@@ -103,14 +111,13 @@ func float(v float64) string {
 	return s
 }
 
-// expose writes what a vLLM 0.32 server writes of its engine: the same
-// families in the same order, with the same labels and buckets.
+// expose writes what a vLLM 0.32 server writes of its process, its engine and
+// its routes, but for what only Python has: the same families in the same
+// order, with the same labels and buckets.
 func (s *Server) expose(r reading) []byte {
-	x := &exposition{
-		b:       make([]byte, 0, 64<<10),
-		labels:  map[string]string{"engine": "0", "model_name": s.cfg.Model},
-		created: s.created,
-	}
+	x := &exposition{b: make([]byte, 0, 64<<10), created: s.created}
+	x.process()
+	x.labels = map[string]string{"engine": "0", "model_name": s.cfg.Model}
 	one := func(v float64) series { return series{value: v} }
 	with := func(v float64, labels ...string) series { return series{labels, v} }
 	e := &r.engine
@@ -184,6 +191,7 @@ func (s *Server) expose(r reading) []byte {
 	}
 	x.labels = map[string]string{}
 	x.gauge("vllm:cache_config_info", "Settings of the KV cache.", with(1, s.cacheConfig()...))
+	s.web.expose(x)
 	return x.b
 }
 

@@ -31,7 +31,8 @@ func (f *Fault) active(age time.Duration) bool {
 }
 
 // Faults is what goes wrong. Each fault is drawn on its own, so a request can
-// have several.
+// have several; but of those that end an answer or stand in its place it has
+// one at most, so that each of these has the share that was asked for.
 type Faults []Fault
 
 // draw gives the faults of request n, which came so long after the server's
@@ -42,9 +43,14 @@ func (fs Faults) draw(seed uint64, n int64, age time.Duration) (got []Fault, nam
 		return nil, ""
 	}
 	rng := rand.New(rand.NewPCG(seed, uint64(n)))
+	end, ends := rng.Float64(), 0.0 // which of those that end it
 	for _, f := range fs {
 		row := faultRow(f.Name)
 		hit := rng.Float64() < f.Rate // drawn in any case: what is drawn next stays the same
+		if row != nil && row.ends && f.active(age) {
+			hit = ends <= end && end < ends+f.Rate
+			ends += f.Rate
+		}
 		if !hit || row == nil || row.when > inside || !f.active(age) {
 			continue
 		}
@@ -91,7 +97,8 @@ func (fs Faults) acceptDelay(seed uint64, n int64, age time.Duration) (d time.Du
 // ParseFaults reads faults as they are written in flags: a list, separated by
 // commas, of NAME:RATE or NAME:RATE:ARGUMENT, as in
 // "429:1%,reset:0.5%,stall:2%:3s,coalesce:10%:4". A rate is a percentage or a
-// fraction. "@10s-20s" behind one limits it to that time after the server's
+// fraction. The argument of an error is its Retry-After, as in "429:1%:5s".
+// "@10s-20s" behind one limits it to that time after the server's
 // start, "@10s-" has no end, and "@10s-20s/1m" comes again every minute. The
 // whole server's freeze is "freeze:every 20s:2s", an engine that hangs for
 // good is "wedge:after 30s". The hint of an unknown name tells the nearest one.
@@ -161,8 +168,12 @@ func parseFault(text string) (Fault, error) {
 	}
 	switch {
 	case len(fields) == 2:
-	case len(fields) > 3 || (row.lasts == 0 && row.k == 0):
+	case len(fields) > 3 || row.lasts == 0 && row.k == 0 && !row.retry:
 		return f, user.Errorf(written, "want %s", row.form())
+	case row.retry:
+		if f.For, err = positive(fields[2]); err == nil && f.For%time.Second != 0 {
+			err = fmt.Errorf("retry-after counts whole seconds, and %s is none", fields[2])
+		}
 	case row.lasts > 0:
 		f.For, err = positive(fields[2])
 	default:

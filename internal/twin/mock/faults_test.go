@@ -222,6 +222,78 @@ func TestEveryFaultLeavesTheServerAlive(t *testing.T) {
 	}
 }
 
+// A client is told when to come again: after the time that the fault has, or a
+// second; of a server's own failures only where it is asked for.
+func TestRetryAfter(t *testing.T) {
+	for fault, want := range map[string]string{
+		"429:100%": "1", "429:100%:5s": "5", "503:100%:1m": "60", "500:100%": "", "500:100%:2s": "2", "html:100%": "", "html:100%:3s": "3",
+	} {
+		raw, _, _ := faulty(t, fault, closing(post("/v1/completions", fourTokens)))
+		head, _ := cutHead(t, raw)
+		_, got, _ := strings.Cut(head, "retry-after: ")
+		if got, _, _ = strings.Cut(got, "\r\n"); got != want {
+			t.Errorf("%s: retry-after %q, want %q", fault, got, want)
+		}
+	}
+}
+
+// Faults that end an answer take their turn from one draw: each has the share
+// that was asked for, whatever stands before it.
+func TestSharesOfEnds(t *testing.T) {
+	fs, err := ParseFaults("429:40%,slow:50%,500:20%,503:2%,html:10%,cut:20%,reset:2%")
+	if err != nil {
+		t.Fatal(err)
+	}
+	const n = 20_000
+	counts := map[string]float64{}
+	for i := range int64(n) {
+		got, _ := fs.draw(7, i, 0)
+		ends := 0
+		for _, f := range got {
+			counts[f.Name]++
+			if faultRow(f.Name).ends {
+				ends++
+			}
+		}
+		if ends > 1 {
+			t.Fatalf("%v", got)
+		}
+	}
+	for _, f := range fs {
+		if got := counts[f.Name] / n; math.Abs(got-f.Rate) > 0.012 {
+			t.Errorf("%s has a share of %.3f, want %.3f", f.Name, got, f.Rate)
+		}
+	}
+}
+
+// The log says what took effect, and apart from it what was drawn.
+func TestTruthOfFaults(t *testing.T) {
+	const (
+		chat  = `{"prompt":"x","max_tokens":4,"stream":true,"stream_options":{"include_usage":true}}`
+		bare  = `{"prompt":"x","max_tokens":4,"stream":true}`
+		whole = `{"prompt":"x","max_tokens":4}`
+	)
+	for _, c := range []struct{ faults, body, fault, drawn string }{
+		{"stall:1:1ms,503:1,crlf:1", chat, "503", "stall+503+crlf"},
+		{"slow:1:1ms,cut:1,no-done:1,no-usage:1", chat, "slow+cut", "slow+cut+no-done+no-usage"},
+		{"no-usage:1,no-done:1,gzip:1", chat, "gzip+no-usage+no-done", "no-usage+no-done+gzip"},
+		{"no-usage:1", bare, "", "no-usage"},
+		{"no-usage:1,malformed:1,split:1,http10:1", whole, "http10", "no-usage+malformed+split+http10"},
+		{"finish-close:1,no-done:1,ping:1", chat, "ping+finish-close", "finish-close+no-done+ping"},
+		{"stall:1:1ms", chat, "stall", "stall"},
+	} {
+		fs, err := ParseFaults(c.faults)
+		if err != nil {
+			t.Fatal(err)
+		}
+		r := start(t, fast, Config{Faults: fs})
+		_, _ = r.raw(closing(post("/v1/completions", c.body)))
+		if tr := r.stop(); len(tr) != 1 || tr[0].Fault != c.fault || tr[0].Drawn != c.drawn {
+			t.Errorf("%s: %+v", c.faults, tr)
+		}
+	}
+}
+
 // Who gets which fault depends on the seed and the request's number alone, and
 // rates are kept.
 func TestDraw(t *testing.T) {
@@ -245,7 +317,7 @@ func TestDraw(t *testing.T) {
 func TestParseFaults(t *testing.T) {
 	got, err := ParseFaults("429:1%, reset:0.5%,stall:2%:3s,coalesce:0.25,freeze:every 20s:2s")
 	want := Faults{
-		{Name: "429", Rate: 0.01}, {Name: "reset", Rate: 0.005}, {Name: "stall", Rate: 0.02, For: 3 * time.Second},
+		{Name: "429", Rate: 0.01, For: time.Second}, {Name: "reset", Rate: 0.005}, {Name: "stall", Rate: 0.02, For: 3 * time.Second},
 		{Name: "coalesce", Rate: 0.25, K: 4}, {Name: "freeze", Rate: 1, For: 2 * time.Second, Every: 20 * time.Second},
 	}
 	if err != nil || !reflect.DeepEqual(got, want) {
@@ -254,8 +326,11 @@ func TestParseFaults(t *testing.T) {
 	for text, want := range map[string]string{
 		"x:1%":                 "no such fault; known: 429, 500",
 		"stal:1%":              "did you mean stall?",
-		"429":                  "want 429:1%",
-		"429:1%:3s":            "want 429:1%",
+		"429":                  "want 429:1%:5s",
+		"429:1%:3s:x":          "want 429:1%:5s",
+		"503:1%:500ms":         "retry-after counts whole seconds, and 500ms is none",
+		"500:1%:0s":            "not positive",
+		"cut:1%:3s":            "want cut:1%",
 		"429:101%":             "or 0..100%; a share of the requests is written 2% or 0.02",
 		"429:NaN":              "or 0..100%; a share",
 		"429:-1%":              "or 0..100%; a share",

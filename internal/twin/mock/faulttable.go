@@ -3,6 +3,7 @@ package mock
 import (
 	"fmt"
 	"net/http"
+	"strconv"
 	"strings"
 	"time"
 
@@ -27,25 +28,27 @@ type fault struct {
 	when  when
 	lasts time.Duration // default of Fault.For; 0: it takes no duration
 	k     int           // default of Fault.K; 0: it takes no number
+	retry bool          // Fault.For, in whole seconds, is told in Retry-After; 0 is not
+	ends  bool          // it ends the answer or stands in its place: a request has at most one such
 	apply func(*stream, Fault)
 }
 
 // The names are also what the truth log and the flags say.
 var faultTable = [...]fault{
-	{name: "429", about: "too many requests, with Retry-After", apply: tooMany},
-	{name: "500", about: "internal server error", apply: serverError},
-	{name: "503", about: "service unavailable, with Retry-After", apply: unavailable},
-	{name: "html", about: "a gateway's 502 page in HTML", apply: htmlPage},
+	{name: "429", about: "too many requests, with Retry-After (1s unless told)", lasts: time.Second, retry: true, ends: true, apply: tooMany},
+	{name: "500", about: "internal server error, with Retry-After if told", retry: true, ends: true, apply: serverError},
+	{name: "503", about: "service unavailable, with Retry-After (1s unless told)", lasts: time.Second, retry: true, ends: true, apply: unavailable},
+	{name: "html", about: "a gateway's 502 page in HTML, with Retry-After if told", retry: true, ends: true, apply: htmlPage},
 	{name: "slow", about: "the engine hears of the request late", lasts: 2 * time.Second, apply: slow},
-	{name: "hang", about: "a header and then nothing, ever", apply: hang},
+	{name: "hang", about: "a header and then nothing, ever", ends: true, apply: hang},
 	{name: "stall", about: "a pause in the middle; then what piled up at once", when: inside, lasts: 2 * time.Second, apply: stall},
-	{name: "cut", about: "the connection is closed in the middle", when: inside, apply: cut},
-	{name: "reset", about: "the connection is reset in the middle", when: inside, apply: reset},
+	{name: "cut", about: "the connection is closed in the middle", when: inside, ends: true, apply: cut},
+	{name: "reset", about: "the connection is reset in the middle", when: inside, ends: true, apply: reset},
 	{name: "malformed", about: "one more event, which is no JSON", when: inside, apply: malformed},
-	{name: "error", about: "an error event in the middle, then [DONE]", when: inside, apply: errorEvent},
+	{name: "error", about: "an error event in the middle, then [DONE]", when: inside, ends: true, apply: errorEvent},
 	{name: "no-done", about: "the body ends without [DONE]", apply: noDone},
 	{name: "no-usage", about: "no usage event", apply: noUsage},
-	{name: "finish-close", about: "the connection is closed after finish_reason", apply: finishClose},
+	{name: "finish-close", about: "the connection is closed after finish_reason", ends: true, apply: finishClose},
 	{name: "crlf", about: "CRLF line ends", apply: crlf},
 	{name: "ping", about: "comments between the events", apply: ping},
 	{name: "coalesce", about: "several events per write", k: 4, apply: coalesce},
@@ -94,6 +97,8 @@ func (f *fault) form() string {
 		return f.name + ":every 20s:2s"
 	case f.when == once:
 		return f.name + ":after 30s"
+	case f.retry:
+		return f.name + ":1%:5s"
 	case f.lasts > 0:
 		return f.name + ":1%:" + f.lasts.String()
 	case f.k > 0:
@@ -102,29 +107,41 @@ func (f *fault) form() string {
 	return f.name + ":1%"
 }
 
-func tooMany(st *stream, _ Fault) {
-	r := failure(http.StatusTooManyRequests, "Rate limit reached. Please try again later.")
-	r.extra = "retry-after: 1\r\n"
-	st.refused = &r
+// refuse answers with something else, and says when to come again if it is to
+// be told.
+func (st *stream) refuse(f Fault, r reply) {
+	if f.For > 0 {
+		r.extra = "retry-after: " + strconv.Itoa(int(f.For/time.Second)) + "\r\n"
+	}
+	st.refused, st.truth.Fault = &r, f.Name
 }
 
-func serverError(st *stream, _ Fault) {
-	r := failure(http.StatusInternalServerError, "EngineCore encountered an issue.")
-	st.refused = &r
+func tooMany(st *stream, f Fault) {
+	st.refuse(f, failure(http.StatusTooManyRequests, "Rate limit reached. Please try again later."))
 }
 
-func unavailable(st *stream, _ Fault) {
-	r := failure(http.StatusServiceUnavailable, "The server is overloaded.")
-	r.extra = "retry-after: 1\r\n"
-	st.refused = &r
+func serverError(st *stream, f Fault) {
+	st.refuse(f, failure(http.StatusInternalServerError, "EngineCore encountered an issue."))
 }
 
-func htmlPage(st *stream, _ Fault) {
-	st.refused = &reply{
+func unavailable(st *stream, f Fault) {
+	st.refuse(f, failure(http.StatusServiceUnavailable, "The server is overloaded."))
+}
+
+func htmlPage(st *stream, f Fault) {
+	st.refuse(f, reply{
 		status: http.StatusBadGateway,
 		kind:   "text/html",
 		body:   []byte("<html>\r\n<head><title>502 Bad Gateway</title></head>\r\n<body><h1>502 Bad Gateway</h1></body>\r\n</html>\r\n"),
+	})
+}
+
+// took notes that a fault took effect.
+func (st *stream) took(name string) {
+	if st.truth.Fault != "" {
+		name = st.truth.Fault + "+" + name
 	}
+	st.truth.Fault = name
 }
 
 func slow(st *stream, f Fault) { st.delay += f.For }
@@ -134,30 +151,35 @@ func hang(st *stream, _ Fault) { st.hang = true }
 // stall holds emissions back. They are then written one after the other
 // without a pause, as after a blocked network.
 func stall(st *stream, f Fault) {
+	st.took(f.Name)
 	st.holding = true
 	time.AfterFunc(f.For, func() { st.s.inbox.put(message{kind: release, st: st}) })
 }
 
-func cut(st *stream, _ Fault) {
+func cut(st *stream, f Fault) {
+	st.took(f.Name)
 	st.last = true
 	st.end(false)
 }
 
-func reset(st *stream, _ Fault) {
+func reset(st *stream, f Fault) {
+	st.took(f.Name)
 	st.conn.out.reset()
 	st.end(false)
 }
 
-func malformed(st *stream, _ Fault) {
+func malformed(st *stream, f Fault) {
 	if !st.tpl.stream {
 		return
 	}
+	st.took(f.Name)
 	b := append(make([]byte, frameSpace, 256), "data: "...)
 	b = append(append(b, st.tpl.base...), `{"index":0,"delta":{"con`...)
 	st.put(append(b, "\n\n"...))
 }
 
-func errorEvent(st *stream, _ Fault) {
+func errorEvent(st *stream, f Fault) {
+	st.took(f.Name)
 	const message = "EngineCore encountered an issue."
 	if !st.tpl.stream {
 		r := failure(http.StatusInternalServerError, message)
@@ -201,4 +223,20 @@ func zip(st *stream, _ Fault) { st.dressed().useGzip() }
 func http10(st *stream, _ Fault) {
 	st.dressed().bare = true
 	st.last = true
+}
+
+// tookFromTheStart notes the faults that an answer has from its beginning.
+func (st *stream) tookFromTheStart() {
+	for _, f := range st.faults {
+		switch f.Name {
+		case "slow", "hang", "gzip", "http10":
+		case "crlf", "ping", "coalesce", "split":
+			if !st.tpl.stream || st.hang && f.Name != "ping" { // there are no events
+				continue
+			}
+		default:
+			continue
+		}
+		st.took(f.Name)
+	}
 }

@@ -42,15 +42,27 @@ type Config struct {
 	// token in turn. Requests share a prefix in the engine's cache as far as
 	// their tokens are equal. nil, with Count nil as well, is words.
 	Tokenize func(text []byte, token func([]byte))
+	// Vocab is the size of the model's vocabulary: all token ids are below it.
+	// 0 is 131072, less than 1024 is 1024.
+	Vocab int
+	// Words are words that Tokenize makes one token of; their ids are the same
+	// on every server. nil: none are known.
+	Words Words
 	// Count counts the tokens of a text. It is for want of Tokenize: prompts
 	// of text then share nothing.
 	Count func(text []byte) int
 	// PromptOverhead is how many tokens the chat template adds to a chat.
 	PromptOverhead int
 	// Ends tells after how many tokens the model ends the answer to request n
-	// by itself, if the client does not ignore it (ignore_eos). nil: never,
-	// every answer is as long as it may be.
+	// by itself, if the client does not ignore it (ignore_eos). n is the
+	// request's number, or a number made from its prompt and seed where these
+	// decide what the answer says. nil: never, every answer is as long as it
+	// may be.
 	Ends func(n int64) int
+	// ToolCalls is the share of the chats with tools, 0 to 1, in which the
+	// model calls one where it may choose (tool_choice auto). A chat that ends
+	// with a tool's result is always answered in words.
+	ToolCalls float64
 	// Reasoning is the share of a chat's answer, 0 to 1, that comes as
 	// reasoning before the rest.
 	Reasoning float64
@@ -107,6 +119,7 @@ func (c Config) complete() Config {
 		c.Tokenize = splitWords
 	}
 	c.Reasoning = min(max(c.Reasoning, 0), 1)
+	c.ToolCalls = min(max(c.ToolCalls, 0), 1)
 	if !(c.Speed > 0) {
 		c.Speed = 1
 	}

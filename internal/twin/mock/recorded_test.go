@@ -1,6 +1,7 @@
 package mock
 
 import (
+	"bytes"
 	"encoding/json"
 	"fmt"
 	"io"
@@ -44,7 +45,9 @@ func recorded(t *testing.T, name string) []exchange {
 		Origin    string
 		Exchanges []exchange
 	}
-	if err := json.Unmarshal(data, &file); err != nil || file.Origin == "" || len(file.Exchanges) == 0 {
+	d := json.NewDecoder(bytes.NewReader(data))
+	d.UseNumber()
+	if err := d.Decode(&file); err != nil || file.Origin == "" || len(file.Exchanges) == 0 {
 		t.Fatalf("%s: %v", name, err)
 	}
 	return file.Exchanges
@@ -55,11 +58,16 @@ func recorded(t *testing.T, name string) []exchange {
 func (x *exchange) request() string {
 	long := func(v any, words func(string) any) any {
 		m, _ := v.(map[string]any)
-		if n, ok := m["ids"].(float64); ok {
-			return slices.Repeat([]int{5}, int(n))
+		length := func(name string) int {
+			n, _ := m[name].(json.Number)
+			i, _ := n.Int64()
+			return int(i)
 		}
-		if n, ok := m["words"].(float64); ok {
-			return words(strings.Repeat("hello ", int(n)))
+		if n := length("ids"); n > 0 {
+			return slices.Repeat([]int{5}, n)
+		}
+		if n := length("words"); n > 0 {
+			return words(strings.Repeat("hello ", n))
 		}
 		return v
 	}
@@ -108,7 +116,7 @@ func (r *rig) send(x *exchange) (*http.Response, string) {
 // What the real server refuses, the mock refuses with the same bytes.
 func TestRecordedErrors(t *testing.T) {
 	for file, c := range map[string]Config{
-		"errors.json": {}, "keys.json": {APIKey: "k1", APIKeys: []string{"k2"}},
+		"errors.json": {}, "sampling.json": {Vocab: 8000}, "keys.json": {APIKey: "k1", APIKeys: []string{"k2"}},
 	} {
 		c.Model, c.MaxModelLen = "tiny", 4096
 		r := start(t, fast, c)
@@ -136,7 +144,7 @@ func TestRecordedErrors(t *testing.T) {
 // same order and with the same constants; texts and most numbers are its own.
 func TestRecordedAnswers(t *testing.T) {
 	stops := map[string]string{"careless": "of", "rl": "ir"} // words that either has
-	for _, x := range slices.Concat(recorded(t, "answers.json"), recorded(t, "small.json")) {
+	for _, x := range slices.Concat(recorded(t, "answers.json"), recorded(t, "small.json"), recorded(t, "structured.json")) {
 		t.Run(x.Name, func(t *testing.T) {
 			r := start(t, fast, Config{Model: "tiny", MaxModelLen: 4096, PromptTokensDetails: true})
 			switch stop := x.Body["stop"].(type) {
@@ -145,9 +153,12 @@ func TestRecordedAnswers(t *testing.T) {
 			case []any:
 				x.Body["stop"] = stops[stop[0].(string)]
 			}
+			if x.Body["stop"] != nil {
+				delete(x.Body, "temperature") // so that the words are those
+			}
 			delete(x.Headers, "Authorization")
 			if x.Path == "/detokenize" {
-				x.Body["tokens"] = []uint64{tokenID([]byte("hello")), tokenID([]byte(" there"))}
+				x.Body["tokens"] = []uint32{r.vocab.id([]byte("hello")), r.vocab.id([]byte(" there"))}
 			}
 			resp, body := r.send(&x)
 			if resp.StatusCode != x.Status || resp.Header.Get("Content-Type") != x.Type {
@@ -208,8 +219,11 @@ func bones(t *testing.T, d *json.Decoder, field string) string {
 			}
 			name := key.(string)
 			value := bones(t, d, name)
-			if _, number := strconv.Atoi(value); field == "top_logprobs" && value == "N" && name != "logprob" && number != nil {
+			if field == "top_logprobs" && value == "N" && name != "logprob" {
 				name = "TOKEN" // a completion's alternatives are an object
+			}
+			if _, err := strconv.Atoi(name); err == nil && field == "prompt_logprobs" {
+				name = "TOKEN"
 			}
 			part := `"` + name + `":` + value
 			if len(parts) == 0 || parts[len(parts)-1] != part {
@@ -288,7 +302,8 @@ func TestRecordedMetrics(t *testing.T) {
 	after := r.scrape()
 	realBefore, realAfter := readMetrics(t, "metrics-before.prom"), readMetrics(t, "metrics-after.prom")
 
-	if diff := cmp.Diff(identities(realAfter), identities(after)); diff != "" {
+	engine := func(line string) bool { return !strings.Contains(line, "vllm:") }
+	if diff := cmp.Diff(identities(realAfter), slices.DeleteFunc(identities(after), engine)); diff != "" {
 		t.Error(diff)
 	}
 	then, now, realThen, realNow := values(t, before), values(t, after), values(t, realBefore), values(t, realAfter)
@@ -307,6 +322,62 @@ func TestRecordedMetrics(t *testing.T) {
 	}
 	if compared < 100 {
 		t.Errorf("only %d series are compared", compared)
+	}
+}
+
+// What the process and the web framework tell has the form of the real
+// server's: the same families with the same labels and buckets.
+func TestRecordedWebMetrics(t *testing.T) {
+	if _, err := os.Stat("/proc/self/stat"); err != nil {
+		t.Skip("only Linux tells of processes")
+	}
+	r := start(t, fast, Config{Model: "m", APIKey: "k"})
+	for _, ask := range []string{
+		post("/v1/completions", `{"prompt":"x","max_tokens":-1}`, "Authorization: Bearer k"),
+		post("/detokenize", `{"tokens":[97]}`), post("/detokenize", `{"tokens":"x"}`), post("/tokenize", `{"prompt":"x"}`),
+		post("/v1/chat/completions", `{}`, "Authorization: Bearer k"),
+		post("/v1/chat/completions", `{"messages":[{"role":"user","content":"x"}],"max_tokens":2,"stream":true}`, "Authorization: Bearer k"),
+		post("/v1/completions", `{"prompt":"x","max_tokens":1}`, "Authorization: Bearer k"),
+		post("/v1/completions", `{}`), // turned away, and not counted
+		"GET /health HTTP/1.1\r\nHost: x\r\n\r\n",
+	} {
+		r.do(ask)
+	}
+	waitFor(t, "the end", func() bool { return r.Stats().Active == 0 })
+	real := readMetrics(t, "http.prom")
+	ours := func(line string) bool { return strings.Contains(line, "vllm:") }
+	theirs := func(line string) bool { return strings.Contains(line, `status="5xx"`) }
+	want := slices.DeleteFunc(identities(real), theirs)
+	got := slices.DeleteFunc(identities(r.scrape()), ours)
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Error(diff)
+	}
+	v := values(t, r.scrape())
+	for series, want := range map[string]float64{
+		`http_requests_total{handler="/v1/completions",method="POST",status="4xx"}`:      1,
+		`http_requests_total{handler="/v1/completions",method="POST",status="2xx"}`:      1,
+		`http_requests_total{handler="/v1/chat/completions",method="POST",status="2xx"}`: 1,
+		`http_request_size_bytes_sum{handler="/v1/completions"}`:                         30 + 29,
+		"http_request_duration_highr_seconds_count":                                      7,
+	} {
+		if v[series] != want {
+			t.Errorf("%s is %v, want %v", series, v[series], want)
+		}
+	}
+	if rss := v["process_resident_memory_bytes"]; rss < 1<<20 || v["process_open_fds"] < 3 || v["process_start_time_seconds"] < 1.7e9 || v["process_virtual_memory_bytes"] < rss {
+		t.Errorf("process: %v", v)
+	}
+}
+
+// Injected errors are counted like any others.
+func TestFaultsAreCounted(t *testing.T) {
+	fs, _ := ParseFaults("503:100%@0s-1h")
+	r := start(t, fast, Config{Faults: fs})
+	for range 3 {
+		r.do(post("/v1/completions", fourTokens))
+	}
+	if n := values(t, r.scrape())[`http_requests_total{handler="/v1/completions",method="POST",status="5xx"}`]; n != 3 {
+		t.Errorf("%v of 3", n)
 	}
 }
 

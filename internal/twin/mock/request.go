@@ -6,14 +6,16 @@ import (
 	"fmt"
 	"mime"
 	"net/http"
-	"strings"
+	"slices"
+
+	"pitot/internal/twin"
 )
 
 // maxChoices bounds the answers of one request: prompts times n.
 const maxChoices = 1024
 
-// ask is what a request comes to. Fields that are not read, among them most
-// sampling parameters, are accepted and have no effect.
+// ask is what a request comes to. Fields that are not read are accepted and have
+// no effect.
 type ask struct {
 	chat, stream      bool
 	usage, continuous bool
@@ -30,6 +32,11 @@ type ask struct {
 	hideReasoning     bool
 	reasoning         int // tokens of the answer that are reasoning
 	call              *toolCall
+	script            *script // what the answer says, if that is given
+	lead              int     // tokens before the script
+	first             int64   // where the words of the answer begin
+	tokenIDs          bool    // return_token_ids
+	promptLogprobs    int     // how many alternatives to each token of the prompt, -1 for none
 	salt              uint64
 	priority          int
 }
@@ -51,7 +58,7 @@ func jsonBody(req *http.Request) *reply {
 // the types of the fields, what goes together, the model, the prompt, and the
 // sampling parameters.
 func (s *Server) parse(raw []byte, chat bool, number int64) (ask, *reply) {
-	a := ask{chat: chat, logprobs: -1}
+	a := ask{chat: chat, logprobs: -1, promptLogprobs: -1}
 	b, refused := readBody(raw)
 	if refused != nil {
 		return a, refused
@@ -64,15 +71,15 @@ func (s *Server) parse(raw []byte, chat bool, number int64) (ask, *reply) {
 	a.least = b.integer("min_tokens", 0)
 	a.priority = b.integer("priority", 0)
 	a.hideReasoning = b.has("include_reasoning") && !b.boolean("include_reasoning")
+	a.tokenIDs = b.boolean("return_token_ids")
 	ignoreEOS := b.boolean("ignore_eos")
-	temperature, topP := b.number("temperature", 1), b.number("top_p", 1)
 	limit := b.integer("max_tokens", -1)
 	limited := b.has("max_tokens")
 	if chat && b.has("max_completion_tokens") {
 		limit, limited = b.integer("max_completion_tokens", -1), true
 	}
 	if salt, ok := b.text("cache_salt"); ok {
-		a.salt = tokenID([]byte(salt))
+		a.salt = uint64(key([]byte(salt)))
 	}
 	tops := b.integer("top_logprobs", 0)
 	switch {
@@ -81,41 +88,39 @@ func (s *Server) parse(raw []byte, chat bool, number int64) (ask, *reply) {
 	case !chat && b.has("logprobs"):
 		a.logprobs = b.integer("logprobs", 0)
 	}
+	sampling, refusedSampling := b.readSampling(a.stream)
+	constraint, refusedFormat := b.constrained(chat)
+	cut := b.truncation()
+	var auto []tool
 	var refusedCall *reply
+	var said conversation
 	if chat {
-		a.call, refusedCall = b.toolCall()
-	}
-	var text []byte
-	if chat {
+		a.call, auto, refusedCall = b.toolCall()
 		if b.m["messages"] == nil {
 			b.missing("messages")
 		} else {
-			text = b.chatText(b.m["messages"])
+			said = b.chat(b.m["messages"])
 		}
 		if b.has("tools") && len(b.faults) == 0 {
-			text = append(append(append([]byte(nil), b.m["tools"]...), '\n'), text...)
+			said.text = append(append(append([]byte(nil), b.m["tools"]...), '\n'), said.text...)
 		}
 	}
 	refusedOptions := a.options(b)
+	var tooHigh *reply
 	if !chat && b.has("prompt") {
-		a.prompts = s.prompts(b)
+		a.prompts, tooHigh = s.prompts(b)
 	}
 	if refused := b.refused(); refused != nil {
 		return a, refused
 	}
 	if chat {
-		p := s.textPrompt(text, s.cfg.PromptOverhead)
-		a.prompts = []prompt{p}
+		a.prompts = []prompt{s.textPrompt(said.text, s.cfg.PromptOverhead)}
 	}
 
-	if refusedOptions != nil {
-		return a, refusedOptions
-	}
-	if refused := a.refuseLogprobs(b, tops); refused != nil {
-		return a, refused
-	}
-	if refusedCall != nil {
-		return a, refusedCall
+	for _, refused := range []*reply{refusedFormat, refusedOptions, a.refuseLogprobs(b, tops), refusedSampling, refusedCall} {
+		if refused != nil {
+			return a, refused
+		}
 	}
 	if one, ok := b.text("prompt"); !chat && (!b.has("prompt") || ok && one == "") {
 		return a, parameter("prompt", "", "Either prompt or prompt_embeds must be provided and non-empty.")
@@ -125,29 +130,149 @@ func (s *Server) parse(raw []byte, chat bool, number int64) (ask, *reply) {
 			fmt.Sprintf("The model `%s` does not exist. Valid aliases: %s.", model, s.cfg.Model), "model")}
 		return a, &r
 	}
+	if said.media {
+		return a, rejection("", "%s is not a multimodal model", s.cfg.Model)
+	}
 	if chat && isEmptyList(b.m["messages"]) {
 		return a, rejection("", "Cannot apply chat template to an empty conversation. Provide at least one message.")
 	}
+	if tooHigh != nil {
+		return a, tooHigh
+	}
 	if len(a.prompts) == 0 {
 		return a, rejection("", "You must pass at least one prompt")
+	}
+	if refused := s.truncate(&a, &cut); refused != nil {
+		return a, refused
 	}
 	if refused := s.fits(&a); refused != nil {
 		return a, refused
 	}
 	a.limit = s.limit(&a, limit, limited)
-	if refused := a.refuseSampling(temperature, topP); refused != nil {
+	if refused := sampling.refuseSampling(&a, int(s.vocab.size)); refused != nil {
 		return a, refused
 	}
 	if a.logprobs == -1 && b.has("logprobs") && (!chat || b.boolean("logprobs")) {
 		a.logprobs = maxLogprobs // all there are
 	}
-	a.plan(s, number, ignoreEOS)
-	if !a.echo {
-		for i := range a.prompts { // a stream lives longer than its prompt is needed
-			a.prompts[i].text, a.prompts[i].given = nil, nil
+	a.promptLogprobs = sampling.promptLogprobs
+
+	a.first = number
+	if sampling.temperature == 0 || sampling.seeded { // the same prompt has the same answer
+		a.first = a.fixed(sampling.seed)
+	}
+	if a.call == nil && said.last != "tool" {
+		a.call = s.chosenCall(auto, a.first)
+	}
+	if constraint != nil && a.call == nil {
+		text, refused := constraint.text(uint64(a.first))
+		if refused != nil {
+			return a, refused
+		}
+		a.script = s.newScript(text)
+	}
+	a.plan(s, ignoreEOS)
+	s.keep(&a, cut)
+	return a, nil
+}
+
+// fixed is where the words begin of an answer that follows from prompts and
+// seed.
+func (a *ask) fixed(seed int64) int64 {
+	h := uint64(seed)
+	for _, p := range a.prompts {
+		h = twin.Mix(h ^ p.hash)
+	}
+	return int64(h >> 2)
+}
+
+// chosenCall is the call that the model makes of itself, nil for words.
+func (s *Server) chosenCall(tools []tool, first int64) *toolCall {
+	draw := twin.Mix(s.cfg.Seed ^ twin.Mix(uint64(first)))
+	if len(tools) == 0 || float64(draw>>11)/(1<<53) >= s.cfg.ToolCalls {
+		return nil
+	}
+	return tools[draw%uint64(len(tools))].call()
+}
+
+// keep leaves of the prompts what the answer tells of them: a stream lives
+// longer than they are needed.
+func (s *Server) keep(a *ask, cut truncation) {
+	told := a.echo || a.tokenIDs || a.promptLogprobs >= 0
+	for i := range a.prompts {
+		p := &a.prompts[i]
+		switch {
+		case !told:
+			p.ids = nil
+		case p.ids == nil:
+			overhead := 0
+			if a.chat {
+				overhead = s.cfg.PromptOverhead
+			}
+			p.ids = cut.of(s.encode(p.text, overhead))
+		}
+		if !a.echo {
+			p.text = nil
 		}
 	}
-	return a, nil
+}
+
+// truncation is which tokens of a prompt are kept.
+type truncation struct {
+	set  bool
+	keep int  // -1: as many as fit
+	left bool // the last ones
+}
+
+// truncation reads truncate_prompt_tokens and truncation_side. Like most
+// tokenizers that of the mock keeps the first tokens unless told otherwise.
+func (b *body) truncation() (t truncation) {
+	const field, side = "truncate_prompt_tokens", "truncation_side"
+	if b.has(field) {
+		t.set = true
+		if t.keep = b.integer(field, -1); t.keep < -1 {
+			b.atLeast(field, -1, b.m[field])
+		}
+	}
+	if b.has(side) {
+		where, _ := b.text(side)
+		if t.left = where == "left"; !t.left && where != "right" {
+			const words = "'left' or 'right'"
+			b.addContext("literal_error", "body."+side, "Input should be "+words, b.m[side], "'expected': "+quoted(words))
+		}
+	}
+	return t
+}
+
+// of is what is kept of a prompt's ids.
+func (t truncation) of(ids []uint32) []uint32 {
+	switch {
+	case !t.set || len(ids) <= t.keep:
+		return ids
+	case t.left:
+		return ids[len(ids)-t.keep:]
+	}
+	return ids[:t.keep]
+}
+
+// truncate cuts the prompts as the client asks.
+func (s *Server) truncate(a *ask, t *truncation) *reply {
+	if !t.set {
+		return nil
+	}
+	if t.keep > s.cfg.MaxModelLen {
+		return parameter("truncate_prompt_tokens", fmt.Sprint(t.keep), fmt.Sprintf(
+			"truncate_prompt_tokens=%d cannot be greater than max_model_len = %d. Please request a smaller truncation size.", t.keep, s.cfg.MaxModelLen))
+	}
+	if t.keep < 0 {
+		t.keep = s.cfg.MaxModelLen - 1 // room for a token of the answer
+	}
+	for i := range a.prompts {
+		p := &a.prompts[i]
+		p.tokens = min(p.tokens, t.keep)
+		p.keys, p.ids = t.of(p.keys), t.of(p.ids)
+	}
+	return nil
 }
 
 // refuseLogprobs says what is wrong with what is asked of logprobs.
@@ -162,34 +287,6 @@ func (a *ask) refuseLogprobs(b *body, tops int) *reply {
 	}
 	if !a.chat && b.has("logprobs") && a.logprobs < -1 {
 		return parameter("logprobs", fmt.Sprint(a.logprobs), "`logprobs` must be a positive value or -1.")
-	}
-	return nil
-}
-
-// refuseSampling says what is wrong with the sampling parameters.
-func (a *ask) refuseSampling(temperature, topP float64) *reply {
-	switch {
-	case a.n < 1:
-		return rejection("", "n must be at least 1, got %d.", a.n)
-	case a.n*len(a.prompts) > maxChoices:
-		return rejection("", "n must be at most %d, got %d.", maxChoices/len(a.prompts), a.n)
-	case temperature < 0:
-		return parameter("temperature", python(temperature), "temperature must be non-negative, got "+python(temperature)+".")
-	case !(topP > 0 && topP <= 1):
-		return parameter("top_p", python(topP), "top_p must be in (0, 1], got "+python(topP)+".")
-	case a.limit < 1:
-		return parameter("max_tokens", fmt.Sprint(a.limit), fmt.Sprintf("max_tokens must be at least 1, got %d.", a.limit))
-	case a.least < 0:
-		return rejection("", "min_tokens must be greater than or equal to 0, got %d.", a.least)
-	case a.least > a.limit:
-		return rejection("", "min_tokens must be less than or equal to max_tokens=%d, got %d.", a.limit, a.least)
-	case hasEmpty(a.stops):
-		return rejection("", "stop cannot contain an empty string.")
-	case a.n > 1 && temperature == 0:
-		return rejection("", "n must be 1 when using greedy sampling, got %d.", a.n)
-	case a.logprobs > maxLogprobs:
-		return parameter("logprobs", fmt.Sprint(a.logprobs),
-			fmt.Sprintf("Requested sample logprobs of %d, which is greater than max allowed: %d", a.logprobs, maxLogprobs))
 	}
 	return nil
 }
@@ -253,13 +350,16 @@ func (s *Server) limit(a *ask, asked int, set bool) int {
 }
 
 // plan decides how long the answer is and what of it is reasoning.
-func (a *ask) plan(s *Server, number int64, ignoreEOS bool) {
+func (a *ask) plan(s *Server, ignoreEOS bool) {
 	a.output = a.limit
 	switch {
 	case a.call != nil:
 		a.output = min(a.limit, a.call.tokens())
+	case a.script != nil:
+		a.planScript(s)
+		return
 	case s.cfg.Ends != nil && !ignoreEOS:
-		a.output = min(a.limit, max(s.cfg.Ends(number), a.least, 1))
+		a.output = min(a.limit, max(s.cfg.Ends(a.first), a.least, 1))
 	}
 	if a.chat && a.call == nil {
 		a.reasoning = int(s.cfg.Reasoning * float64(a.output))
@@ -269,57 +369,121 @@ func (a *ask) plan(s *Server, number int64, ignoreEOS bool) {
 	}
 }
 
+// planScript puts the reasoning before an answer whose words are given, in the
+// share of the whole that it has otherwise.
+func (a *ask) planScript(s *Server) {
+	if r := s.cfg.Reasoning; a.chat && r > 0 {
+		a.reasoning = a.limit
+		if before := r / (1 - r) * float64(a.script.tokens()); before < float64(a.limit) {
+			a.reasoning = int(before)
+		}
+	}
+	if a.reasoning > 0 {
+		a.lead, a.stops = a.reasoning+1, nil
+	}
+	a.output = min(a.limit, a.lead+a.script.tokens())
+}
+
+// scripted says whether a token of the answer, and all after it, say what is
+// given.
+func (a *ask) scripted(token int) bool { return a.script != nil && token >= a.lead }
+
+// tokenText is the text of token i of an answer whose words begin at first.
+func (a *ask) tokenText(first int64, i int) string {
+	if a.scripted(i) {
+		return a.script.slice(i-a.lead, i-a.lead+1)
+	}
+	return piece(first, i)
+}
+
 // prompts reads the forms that a completion's prompt has: a string, token
-// ids, or a list of either.
-func (s *Server) prompts(b *body) []prompt {
+// ids, or a list of either. What it refuses is an id beyond the vocabulary.
+func (s *Server) prompts(b *body) ([]prompt, *reply) {
 	raw := b.m["prompt"]
 	var list []json.RawMessage
 	if one, ok := b.text("prompt"); ok {
-		return []prompt{s.textPrompt([]byte(one), 0)}
+		return []prompt{s.textPrompt([]byte(one), 0)}, nil
 	}
 	if err := json.Unmarshal(raw, &list); err != nil {
 		b.add("string_type", "body.prompt", "Input should be a valid string", raw)
 		b.add("list_type", "body.prompt", "Input should be a valid list", raw)
-		return nil
+		return nil, nil
 	}
-	var ids []uint64
-	if json.Unmarshal(raw, &ids) == nil && !bytes.Contains(raw, []byte("null")) {
+	if ids, ok := tokenIDs(raw); ok {
 		if len(ids) == 0 {
-			return nil
+			return nil, nil
 		}
-		return []prompt{s.idPrompt(ids)}
+		if slices.Min(ids) < 0 {
+			b.negative(list, ids)
+			return nil, nil
+		}
+		p, refused := s.knownIDs(ids)
+		return []prompt{p}, refused
 	}
 	var many []prompt
 	for i, one := range list {
 		var text string
-		var ids []uint64
+		ids, ok := tokenIDs(one)
 		switch {
 		case one[0] == '"' && json.Unmarshal(one, &text) == nil:
 			many = append(many, s.textPrompt([]byte(text), 0))
-		case one[0] == '[' && json.Unmarshal(one, &ids) == nil && !bytes.Contains(one, []byte("null")) && len(ids) > 0:
-			many = append(many, s.idPrompt(ids))
+		case one[0] == '[' && ok && len(ids) > 0:
+			p, refused := s.knownIDs(ids)
+			if refused != nil {
+				return nil, refused
+			}
+			many = append(many, p)
 		default:
 			loc := fmt.Sprintf("body.prompt.%d", i)
 			b.add("string_type", loc, "Input should be a valid string", one)
 			b.add("list_type", loc, "Input should be a valid list", one)
-			return nil
+			return nil, nil
 		}
 	}
-	return many
+	return many, nil
+}
+
+// tokenIDs reads a list of integers; false if it is none.
+func tokenIDs(raw json.RawMessage) (ids []int64, ok bool) {
+	return ids, json.Unmarshal(raw, &ids) == nil && !bytes.Contains(raw, []byte("null"))
+}
+
+// negative notes ids below zero, and that the list is nothing else that a
+// prompt may be.
+func (b *body) negative(list []json.RawMessage, ids []int64) {
+	loc := func(i int) string { return fmt.Sprintf("prompt.%d", i) }
+	for i, id := range ids {
+		if id < 0 {
+			b.atLeast(loc(i), 0, list[i])
+		}
+	}
+	for i, one := range list {
+		b.add("list_type", "body."+loc(i), "Input should be a valid list", one)
+	}
+	b.add("string_type", "body.prompt", "Input should be a valid string", b.m["prompt"])
+	for i, one := range list {
+		b.add("string_type", "body."+loc(i), "Input should be a valid string", one)
+	}
+}
+
+// knownIDs is a prompt of token ids; ids that the vocabulary does not have are
+// refused.
+func (s *Server) knownIDs(ids []int64) (prompt, *reply) {
+	for _, id := range []int64{slices.Min(ids), slices.Max(ids)} {
+		if id < 0 || id >= int64(s.vocab.size) {
+			return prompt{}, rejection("", "Token id %d is out of vocabulary", id)
+		}
+	}
+	known := make([]uint32, len(ids))
+	for i, id := range ids {
+		known[i] = uint32(id)
+	}
+	return s.idPrompt(known), nil
 }
 
 func isEmptyList(raw json.RawMessage) bool {
 	var list []json.RawMessage
 	return json.Unmarshal(raw, &list) == nil && len(list) == 0
-}
-
-func hasEmpty(texts []string) bool {
-	for _, t := range texts {
-		if t == "" {
-			return true
-		}
-	}
-	return false
 }
 
 // parameter is a 400 that names the parameter at fault and, where there is
@@ -332,15 +496,6 @@ func parameter(param, value, message string) *reply {
 	return rejection(param, "%s", message+tail+")")
 }
 
-// python is a float as Python writes it.
-func python(f float64) string {
-	text := fmt.Sprint(f)
-	if !strings.ContainsAny(text, ".eN") {
-		text += ".0"
-	}
-	return text
-}
-
 // stopAt looks for the first stop string in the answer whose text begins at a
 // word: after how many tokens it is complete, what it is, and how long the
 // text is that stays; 0 if there is none in the answer.
@@ -350,10 +505,13 @@ func (a *ask) stopAt(first int64) (tokens int, stop string, stays int) {
 		return 0, "", 0
 	}
 	var text []byte
-	// The text repeats itself: what is not found in two rounds is not there.
-	for i, end := 0, min(a.output, a.least+2*len(pieces)+longest); i < end; i++ {
+	end := a.output
+	if a.script == nil { // it repeats itself: what is not found in two rounds is not there
+		end = min(end, a.least+2*len(pieces)+longest)
+	}
+	for i := range end {
 		before := len(text)
-		text = append(text, piece(first, i)...)
+		text = append(text, a.tokenText(first, i)...)
 		if i+1 < a.least {
 			continue
 		}

@@ -83,7 +83,7 @@ func (s *Server) admits(req *http.Request) bool {
 // truth log, refused or not.
 func (s *Server) generate(c *conn, req *http.Request, arrival int64) (reply, *stream) {
 	t := Truth{
-		ID:        req.Header.Get("X-Request-Id"),
+		RequestID: req.Header.Get("X-Request-Id"),
 		N:         s.requests.Add(1) - 1,
 		Path:      req.URL.Path,
 		Status:    http.StatusOK,
@@ -102,6 +102,7 @@ func (s *Server) generate(c *conn, req *http.Request, arrival int64) (reply, *st
 			return reply{}, st
 		}
 		refused, t = st.refused, st.truth
+		t.ID = "" // it got no answer
 	}
 	t.Status = refused.status
 	t.DoneNS = clock.Now()

@@ -29,12 +29,14 @@ type Server struct {
 	created   float64 // when it was made, Unix seconds
 	caching   bool    // the engine may have a prefix cache
 	blockSize int     // of the engine's cache, 0 if not told
-	pieceIDs  [len(pieces)]uint32
-	lexicon   lexicon
+	vocab     vocabulary
+	pieceIDs  [len(pieces)]uint32 // of the pieces' tokens
+	pieceKeys [len(pieces)]uint32
 
 	requests atomic.Int64 // sequence numbers given to requests
 	accepted atomic.Int64 // and to connections
 	stats    stats
+	web      web
 	truth    *truthLog // nil without a log
 
 	inbox   inbox
@@ -79,8 +81,10 @@ func New(c Config) *Server {
 	s.meter = newMeter(s.cfg.Engine, s.cfg.MaxModelLen)
 	s.caching = s.meter.look != nil
 	s.blockSize, _ = strconv.Atoi(s.cfg.Cache["block_size"])
+	s.vocab.init(c.Vocab, c.Words)
 	for i, p := range pieces {
-		s.pieceIDs[i] = fold(tokenID(s.pieceBytes(p)))
+		b := s.pieceBytes(p)
+		s.pieceIDs[i], s.pieceKeys[i] = s.vocab.id(b), key(b)
 	}
 	if s.alarm == nil {
 		s.alarm = clock.NewAlarm()
@@ -92,7 +96,8 @@ func New(c Config) *Server {
 }
 
 // pieceBytes are the bytes of a piece's token, as the tokenizer has it.
-func (s *Server) pieceBytes(p string) (token []byte) {
+func (s *Server) pieceBytes(p string) []byte {
+	token := []byte(p)
 	if s.cfg.Tokenize != nil {
 		s.cfg.Tokenize([]byte(p), func(b []byte) { token = b })
 	}

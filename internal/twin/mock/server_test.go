@@ -129,7 +129,7 @@ func TestWholeAnswersKeepAlive(t *testing.T) {
 	equalLines(t, got, []string{
 		`{"id":"chatcmpl-0","object":"chat.completion","created":1,"model":"m","choices":[{"index":0,"message":{"role":"assistant","content":" the air","refusal":null,"annotations":null,"audio":null,"function_call":null,"reasoning":null},"logprobs":null,"finish_reason":"length","stop_reason":null,"token_ids":null,"routed_experts":null}],"service_tier":null,"system_fingerprint":"pitot-mock","usage":{"prompt_tokens":2,"total_tokens":4,"completion_tokens":2,"prompt_tokens_details":null,"completion_tokens_details":null},"prompt_logprobs":null,"prompt_token_ids":null,"prompt_text":null,"kv_transfer_params":null,"ec_transfer_params":null,"metrics":null}`,
 		`{"id":"cmpl-1","object":"text_completion","created":1,"model":"m","choices":[{"index":0,"text":" a","logprobs":null,"finish_reason":"length","stop_reason":null,"token_ids":null,"prompt_logprobs":null,"prompt_token_ids":null,"routed_experts":null}],"service_tier":null,"system_fingerprint":"pitot-mock","usage":{"prompt_tokens":3,"total_tokens":4,"completion_tokens":1,"prompt_tokens_details":null,"completion_tokens_details":null},"kv_transfer_params":null,"ec_transfer_params":null,"metrics":null}`,
-		`{"count":3,"max_model_len":131072,"tokens":[844424936779375,1125901776942112,1800336245814304],"token_strs":null}`,
+		`{"count":3,"max_model_len":131072,"tokens":[108296,41664,61471],"token_strs":null}`,
 	})
 }
 
@@ -198,7 +198,7 @@ func TestManyStreamsAgreeWithTruth(t *testing.T) {
 	}
 	for _, tr := range truths {
 		var i int
-		if _, err := fmt.Sscan(tr.ID, &i); err != nil {
+		if _, err := fmt.Sscan(tr.RequestID, &i); err != nil {
 			t.Fatal(err)
 		}
 		c := got[i]

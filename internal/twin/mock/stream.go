@@ -32,6 +32,8 @@ type stream struct {
 	finishClose bool
 	dress       *dress // how events look on the wire; nil: as they should
 
+	asked   int64 // length of the request, bytes
+	told    int64 // announced length of the answer
 	last    bool  // the connection closes after it
 	sent    int   // tokens the engine gave, of all choices
 	due     []due // chunks that are not written yet
@@ -55,16 +57,17 @@ func newStream(c *conn, a ask, t Truth) *stream {
 	if a.chat {
 		name = "chatcmpl-"
 	}
-	if t.ID != "" {
-		name += t.ID
+	if t.RequestID != "" {
+		name += t.RequestID
 	} else {
 		name += strconv.FormatInt(t.N, 10)
 	}
+	st.truth.ID = name
 	st.tpl = newTemplate(a, name, s.cfg.Model, time.Now().Unix())
 	st.tpl.details, st.tpl.reasons = s.cfg.PromptTokensDetails, s.cfg.Reasoning > 0
 	st.choices = newChoices(st)
 	st.left = len(st.choices)
-	st.faults, st.truth.Fault = s.cfg.Faults.draw(s.cfg.Seed, t.N, time.Duration(clock.Now()-s.start))
+	st.faults, st.truth.Drawn = s.cfg.Faults.draw(s.cfg.Seed, t.N, time.Duration(clock.Now()-s.start))
 	return st
 }
 
@@ -72,6 +75,7 @@ func newStream(c *conn, a ask, t Truth) *stream {
 // first token, and tells the engine.
 func (st *stream) begin() {
 	st.s.stats.begun.Add(1)
+	st.tookFromTheStart()
 	if st.tpl.stream {
 		st.conn.out.write(st.streamHead())
 		if st.dress != nil && st.dress.ping {
@@ -106,8 +110,8 @@ func (st *stream) streamHead() []byte {
 
 // headEnd appends the header lines that streams and whole answers share.
 func (st *stream) headEnd(b []byte) []byte {
-	if st.truth.ID != "" {
-		b = append(append(append(b, "x-request-id: "...), st.truth.ID...), "\r\n"...)
+	if id := st.truth.RequestID; id != "" {
+		b = append(append(append(b, "x-request-id: "...), id...), "\r\n"...)
 	}
 	if st.last {
 		b = append(b, "connection: close\r\n"...)
@@ -220,6 +224,7 @@ func (st *stream) finish() {
 		st.truth.DoneNS = clock.Now()
 		st.conn.out.write(st.wholeResponse())
 	case st.finishClose:
+		st.took("finish-close")
 		if st.dress != nil {
 			st.write(st.dress.flush())
 		}
@@ -233,12 +238,16 @@ func (st *stream) finish() {
 // finishStream writes usage, end mark and the end of the body, each as vLLM
 // does in a write of its own.
 func (st *stream) finishStream() {
-	if st.tpl.usage && !st.noUsage {
+	if st.tpl.usage && st.noUsage {
+		st.took("no-usage")
+	} else if st.tpl.usage {
 		reasoning, cached, stored := st.details()
 		st.s.buf = st.tpl.usageEvent(st.s.room(), st.sent, reasoning, cached, stored)
 		st.put(st.s.buf)
 	}
-	if !st.noDone {
+	if st.noDone {
+		st.took("no-done")
+	} else {
 		st.s.buf = append(st.s.room(), doneEvent...)
 		st.put(st.s.buf)
 	}
@@ -287,8 +296,9 @@ func (st *stream) wholeResponse() []byte {
 		b = append(b, "content-encoding: gzip\r\n"...)
 	}
 	if d == nil || !d.bare {
+		st.told = int64(len(body))
 		b = append(b, "content-length: "...)
-		b = strconv.AppendInt(b, int64(len(body)), 10)
+		b = strconv.AppendInt(b, st.told, 10)
 		b = append(b, "\r\n"...)
 	}
 	b = append(st.headEnd(b), "\r\n"...)
@@ -319,6 +329,7 @@ func (st *stream) end(aborted bool) {
 	if t.DoneNS == 0 {
 		t.DoneNS = clock.Now()
 	}
+	st.s.web.add(exchanged{t.Path, "POST", t.Status, st.asked, st.told, t.DoneNS - t.ArrivalNS})
 	st.s.stats.ended.Add(1)
 	st.s.stats.tokens.Add(int64(t.OutputTokens))
 	st.s.log(st.truth)

@@ -71,7 +71,32 @@ func (t *template) role(b []byte, c *choice) []byte {
 	if t.continuous {
 		b = t.countUsage(b, t.prompt, 0, 0)
 	}
-	return append(b, `,"prompt_token_ids":null,"prompt_text":null}`+"\n\n"...)
+	b = t.promptIDs(append(b, `,"prompt_token_ids":`...), c, t.tokenIDs)
+	return append(b, `,"prompt_text":null}`+"\n\n"...)
+}
+
+// promptIDs appends the ids of a choice's prompt if they are told, or null.
+func (t *template) promptIDs(b []byte, c *choice, told bool) []byte {
+	if !told || len(c.prompt.ids) == 0 {
+		return append(b, "null"...)
+	}
+	return append(b, marshal(c.prompt.ids)...)
+}
+
+// answerIDs appends the ids of the tokens [from, to) if the client asked for
+// them, or null.
+func (t *template) answerIDs(b []byte, c *choice, from, to int) []byte {
+	if !t.tokenIDs {
+		return append(b, "null"...)
+	}
+	b = append(b, '[')
+	for i := from; i < to; i++ {
+		if i > from {
+			b = append(b, ',')
+		}
+		b = strconv.AppendUint(b, uint64(c.answerID(i)), 10)
+	}
+	return append(b, ']')
 }
 
 // token appends the event of the tokens [from, to) of a choice; false if they
@@ -99,14 +124,9 @@ func (t *template) token(b []byte, c *choice, from, to int, finish string) ([]by
 		b = appendStop(b, c, finish)
 	}
 	if !t.chat {
-		b = append(b, `,"prompt_token_ids":`...)
-		if t.echo && from == 0 && len(c.prompt.given) > 0 {
-			b = append(b, marshal(c.prompt.given)...)
-		} else {
-			b = append(b, "null"...)
-		}
+		b = t.promptIDs(append(b, `,"prompt_token_ids":`...), c, (t.echo || t.tokenIDs) && from == 0)
 	}
-	b = append(b, `,"token_ids":null}]`...)
+	b = append(t.answerIDs(append(b, `,"token_ids":`...), c, from, to), "}]"...)
 	switch {
 	case t.continuous:
 		b = t.countUsage(b, c.prompt.tokens, to, min(to, t.reasoning))
@@ -224,9 +244,10 @@ func (t *template) whole(choices []*choice, output, reasoning, cached, stored in
 		b = t.appendLogprobs(append(b, `,"logprobs":`...), c, 0, c.sent)
 		b = appendName(append(b, `,"finish_reason":`...), c.finishReason(c.finish))
 		b = appendStop(append(b, `,"stop_reason":`...), c, c.finish)
-		b = append(b, `,"token_ids":null`...)
+		b = t.answerIDs(append(b, `,"token_ids":`...), c, 0, c.sent)
 		if !t.chat {
-			b = append(b, `,"prompt_logprobs":null,"prompt_token_ids":null`...)
+			b = t.appendPromptLogprobs(append(b, `,"prompt_logprobs":`...), c)
+			b = t.promptIDs(append(b, `,"prompt_token_ids":`...), c, t.tokenIDs)
 		}
 		b = append(b, `,"routed_experts":null}`...)
 	}
@@ -249,7 +270,9 @@ func (t *template) whole(choices []*choice, output, reasoning, cached, stored in
 		b = append(b, `,"completion_tokens_details":null}`...)
 	}
 	if t.chat {
-		b = append(b, `,"prompt_logprobs":null,"prompt_token_ids":null,"prompt_text":null`...)
+		b = t.appendPromptLogprobs(append(b, `,"prompt_logprobs":`...), choices[0])
+		b = t.promptIDs(append(b, `,"prompt_token_ids":`...), choices[0], t.tokenIDs)
+		b = append(b, `,"prompt_text":null`...)
 	}
 	return append(b, `,"kv_transfer_params":null,"ec_transfer_params":null,"metrics":null}`...)
 }

@@ -2,36 +2,10 @@ package mock
 
 import (
 	"encoding/json"
-	"hash/fnv"
-	"slices"
-	"sync"
+	"strconv"
 
 	"pitot/internal/twin"
 )
-
-// Token ids are made from the bytes of a token, so that equal text is equal
-// tokens without a vocabulary: up to six bytes are the id itself, with their
-// number above them, and longer ones are hashed. All are below 2^53, which
-// JSON numbers hold exactly.
-const (
-	idBytes  = 6
-	idBits   = 8 * idBytes
-	idHashed = uint64(7) << idBits
-)
-
-// tokenID is the id of a token's bytes.
-func tokenID(b []byte) uint64 {
-	if len(b) <= idBytes {
-		id := uint64(len(b)) << idBits
-		for i, c := range b {
-			id |= uint64(c) << (8 * i)
-		}
-		return id
-	}
-	h := fnv.New64a()
-	_, _ = h.Write(b)
-	return idHashed | twin.Mix(h.Sum64())>>(64-idBits)
-}
 
 // splitWords takes text apart at ASCII white space: a token is a word with the
 // space before it.
@@ -58,116 +32,108 @@ func splitWords(text []byte, token func([]byte)) {
 // prompt is one prompt as the engine knows it.
 type prompt struct {
 	tokens int
-	ids    []uint32 // nil where nothing is shared
-	text   []byte   // to be echoed
-	given  []uint64 // the ids that the client sent
+	hash   uint64   // of what it says
+	keys   []uint32 // of its tokens; nil where nothing is shared
+	text   []byte   // as it came, nil for ids
+	ids    []uint32 // of its tokens: those that came, or that are to be told
 }
-
-// fold makes 32 bits of an id: what the prefix cache compares is hashed again
-// with the tokens around it.
-func fold(id uint64) uint32 { return uint32(twin.Mix(id) >> 32) }
 
 // content implements [twin.Content] for one choice: the prompt, and behind it
 // the answer as it is sent, so that a next turn that repeats both finds them
 // in the cache.
 type content struct {
 	salt uint64
-	ids  []uint32
+	keys []uint32
 	c    *choice
 }
 
 func (x *content) Tokens(from, to int) uint64 {
 	h := x.salt
 	for i := from; i < to; i++ {
-		var id uint32
-		if i < len(x.ids) {
-			id = x.ids[i]
+		var k uint32
+		if i < len(x.keys) {
+			k = x.keys[i]
 		} else {
-			id = x.c.answerID(i - len(x.ids))
+			k = x.c.answerKey(i - len(x.keys))
 		}
-		h = twin.Mix(h ^ uint64(id))
+		h = twin.Mix(h ^ uint64(k))
 	}
 	return h
 }
 
-// textPrompt is a prompt of text. The overhead of a chat's template stands
-// before it, but for what would end a message: that comes after it, where the
-// answer begins, so that the next turn's prompt begins with this one's and its
-// answer.
-func (s *Server) textPrompt(text []byte, overhead int) prompt {
-	if s.cfg.Tokenize == nil {
-		return prompt{tokens: s.cfg.Count(text) + overhead, text: text}
+// eachToken goes through the tokens of a prompt of text: those of the chat's
+// template, of which only the number is known, and those of the text. The
+// template stands before the text, but for what would end a message: that
+// comes after it, where the answer begins, so that the next turn's prompt
+// begins with this one's and its answer.
+func (s *Server) eachToken(text []byte, overhead int, template func(i int), token func([]byte)) {
+	end := 0
+	s.cfg.Tokenize(newline, func([]byte) { end++ })
+	if end > overhead {
+		end = 0
 	}
-	ids := make([]uint64, 0, len(text)/5+overhead+1)
-	token := func(b []byte) { ids = append(ids, tokenID(b)) }
-	s.cfg.Tokenize([]byte("\n"), token)
-	end := slices.Clone(ids)
-	if len(end) > overhead {
-		end = nil
-	}
-	ids = ids[:0]
-	for i := range overhead - len(end) {
-		ids = append(ids, uint64(i))
+	for i := range overhead - end {
+		template(i)
 	}
 	s.cfg.Tokenize(text, token)
-	ids = append(ids, end...)
-	return prompt{tokens: len(ids), ids: s.shared(ids), text: text, given: ids}
+	if end > 0 {
+		s.cfg.Tokenize(newline, token)
+	}
+}
+
+var newline = []byte("\n")
+
+// textPrompt is a prompt of text, with so many tokens of a chat's template.
+func (s *Server) textPrompt(text []byte, overhead int) prompt {
+	if s.cfg.Tokenize == nil {
+		return prompt{tokens: s.cfg.Count(text) + overhead, hash: uint64(key(text)), text: text}
+	}
+	p := prompt{text: text}
+	if s.caching {
+		p.keys = make([]uint32, 0, len(text)/5+overhead+1)
+	}
+	s.eachToken(text, overhead, func(i int) { s.take(&p, specialKey(i)) }, func(b []byte) { s.take(&p, key(b)) })
+	return p
 }
 
 // idPrompt is a prompt of token ids.
-func (s *Server) idPrompt(ids []uint64) prompt {
-	return prompt{tokens: len(ids), ids: s.shared(ids), given: ids}
+func (s *Server) idPrompt(ids []uint32) prompt {
+	p := prompt{ids: ids}
+	for _, id := range ids {
+		s.take(&p, s.vocab.key(id))
+	}
+	return p
 }
 
-// shared keeps ids for an engine that may have a prefix cache.
-func (s *Server) shared(ids []uint64) []uint32 {
-	if !s.caching {
-		return nil
-	}
-	folded := make([]uint32, len(ids))
-	for i, id := range ids {
-		folded[i] = fold(id)
-	}
-	return folded
-}
-
-// lexicon remembers the long tokens that /tokenize gave an id, for
-// /detokenize.
-type lexicon struct {
-	mu   sync.Mutex
-	text map[uint64]string
-}
-
-// maxLexicon bounds what clients can make the server remember.
-const maxLexicon = 1 << 16
-
-func (l *lexicon) learn(id uint64, b []byte) {
-	if id>>idBits != 7 {
-		return
-	}
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	if l.text == nil {
-		l.text = make(map[uint64]string)
-	}
-	if len(l.text) < maxLexicon {
-		l.text[id] = string(b)
+// take appends a token to a prompt.
+func (s *Server) take(p *prompt, key uint32) {
+	p.tokens++
+	p.hash = twin.Mix(p.hash ^ uint64(key))
+	if s.caching { // the engine may have a prefix cache
+		p.keys = append(p.keys, key)
 	}
 }
 
-// appendText appends the text of a token; nothing for an unknown one.
-func (l *lexicon) appendText(b []byte, id uint64) []byte {
-	n := int(id >> idBits)
-	if n == 7 {
-		l.mu.Lock()
-		defer l.mu.Unlock()
-		return append(b, l.text[id]...)
+// encode gives the ids of a prompt of text.
+func (s *Server) encode(text []byte, overhead int) []uint32 {
+	if s.cfg.Tokenize == nil { // only their number is known
+		ids := make([]uint32, s.cfg.Count(text)+overhead)
+		for i := range ids {
+			ids[i] = uint32(i) % s.vocab.size
+		}
+		return ids
 	}
-	if n > idBytes {
-		return b
-	}
-	for i := range n {
-		b = append(b, byte(id>>(8*i)))
+	ids := make([]uint32, 0, len(text)/5+overhead+1)
+	s.eachToken(text, overhead,
+		func(i int) { ids = append(ids, s.vocab.special(i)) },
+		func(b []byte) { ids = append(ids, s.vocab.id(b)) })
+	return ids
+}
+
+// decode appends the text of tokens.
+func (s *Server) decode(b []byte, ids []uint32) []byte {
+	for _, id := range ids {
+		b = s.vocab.appendText(b, id)
 	}
 	return b
 }
@@ -176,7 +142,7 @@ func (l *lexicon) appendText(b []byte, id uint64) []byte {
 type tokenized struct {
 	Count       int      `json:"count"`
 	MaxModelLen int      `json:"max_model_len"`
-	Tokens      []uint64 `json:"tokens"`
+	Tokens      []uint32 `json:"tokens"`
 	TokenStrs   []string `json:"token_strs"`
 }
 
@@ -191,7 +157,7 @@ func (s *Server) tokenize(raw []byte) reply {
 	overhead := 0
 	switch messages, chat := b.m["messages"]; {
 	case chat:
-		text, overhead = b.chatText(messages), s.cfg.PromptOverhead
+		text, overhead = b.chat(messages).text, s.cfg.PromptOverhead
 	case b.has("prompt"):
 		one, ok := b.text("prompt")
 		if !ok {
@@ -206,24 +172,23 @@ func (s *Server) tokenize(raw []byte) reply {
 	if refused := b.refused(); refused != nil {
 		return *refused
 	}
-	p := s.textPrompt(text, overhead)
-	t.Count, t.Tokens = p.tokens, p.given
-	if t.Tokens == nil { // only their number is known
-		t.Tokens = make([]uint64, t.Count)
-		for i := range t.Tokens {
-			t.Tokens[i] = uint64(i)
-		}
-	}
-	if s.cfg.Tokenize != nil {
-		s.cfg.Tokenize(text, func(b []byte) { s.lexicon.learn(tokenID(b), b) })
-	}
+	t.Tokens = s.encode(text, overhead)
+	t.Count = len(t.Tokens)
 	if strs {
 		t.TokenStrs = make([]string, len(t.Tokens))
 		for i, id := range t.Tokens {
-			t.TokenStrs[i] = string(s.lexicon.appendText(nil, id))
+			t.TokenStrs[i] = s.tokenName(id)
 		}
 	}
 	return ok(t)
+}
+
+// tokenName is what the tokenizer calls the token with an id.
+func (s *Server) tokenName(id uint32) string {
+	if i, ok := s.vocab.isSpecial(id); ok {
+		return "<|template_" + strconv.Itoa(i) + "|>"
+	}
+	return tokenName(s.vocab.appendText(nil, id))
 }
 
 func (s *Server) detokenize(raw []byte) reply {
@@ -231,18 +196,25 @@ func (s *Server) detokenize(raw []byte) reply {
 	if refused != nil {
 		return *refused
 	}
-	var ids []uint64
+	var ids []int64
 	if !b.has("tokens") {
 		b.missing("tokens")
-	} else if err := json.Unmarshal(b.m["tokens"], &ids); err != nil {
-		b.add("int_parsing", "body.tokens", "Input should be a list of token ids", b.m["tokens"])
+	} else {
+		ids = b.ids("tokens")
+	}
+	for i, id := range ids {
+		if id < 0 {
+			b.atLeast("tokens."+strconv.Itoa(i), 0, json.RawMessage(strconv.FormatInt(id, 10)))
+		}
 	}
 	if refused := b.refused(); refused != nil {
 		return *refused
 	}
 	var text []byte
 	for _, id := range ids {
-		text = s.lexicon.appendText(text, id)
+		if id < int64(s.vocab.size) { // there is none beyond
+			text = s.vocab.appendText(text, uint32(id))
+		}
 	}
 	return ok(map[string]string{"prompt": string(text)})
 }

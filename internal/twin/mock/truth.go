@@ -2,6 +2,7 @@ package mock
 
 import (
 	"bufio"
+	"bytes"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -10,16 +11,19 @@ import (
 	"slices"
 	"sync"
 	"time"
+
+	"pitot/internal/clock"
 )
 
 // Truth is what the server did with one request to a generation route. Times
 // are nanoseconds of [clock.Now], each taken just before the write that it is
 // about, so that a client on the same machine can be held against them.
 type Truth struct {
-	ID     string `json:"id"` // the X-Request-Id header
-	N      int64  `json:"n"`  // sequence number, from 0
-	Path   string `json:"path"`
-	Status int    `json:"status"`
+	ID        string `json:"id"`                   // the answer's, "" if it was refused
+	RequestID string `json:"request_id,omitempty"` // the X-Request-Id header
+	N         int64  `json:"n"`                    // sequence number, from 0
+	Path      string `json:"path"`
+	Status    int    `json:"status"`
 	// ArrivalNS is when the last bytes of the request came, by the kernel's
 	// stamp on a TCP connection where there is one.
 	ArrivalNS    int64 `json:"arrival_ns"`
@@ -35,12 +39,28 @@ type Truth struct {
 	Choice []int `json:"choice,omitempty"`
 	// DoneNS is when the end of the body was written, or the answer given up.
 	DoneNS int64 `json:"done_ns"`
-	// Fault names the faults that were drawn for the request, joined by "+".
+	// Fault names the faults that took effect, joined by "+"; Drawn those that
+	// were drawn for the request. A stall of an answer that was refused is
+	// drawn and took no effect.
 	Fault string `json:"fault,omitempty"`
+	Drawn string `json:"drawn,omitempty"`
 	// Aborted: the client left first, or the server was stopped.
 	Aborted bool `json:"aborted,omitempty"`
 	// Engine is what the engine did, choice by choice, if it tells.
 	Engine []EngineTruth `json:"engine,omitempty"`
+}
+
+// TruthSchema names the form of the log, in its first line.
+const TruthSchema = "pitot.truth/v1"
+
+// TruthHeader is the first line of a truth log.
+type TruthHeader struct {
+	Schema string `json:"schema"`
+	// EpochUnixNS is the Unix time, in nanoseconds, at which the log's clock
+	// was 0, by the wall clock when the server began: it and a time of the log
+	// give the time that other logs have. A wall clock that is set later is not
+	// followed.
+	EpochUnixNS int64 `json:"epoch_unix_ns"`
 }
 
 // EngineTruth is what the engine did with one choice: a [twin.Trace] on the
@@ -95,13 +115,16 @@ type truthLog struct {
 	in []Truth
 }
 
+// newTruthLog is one that begins with its header.
 func newTruthLog(w io.Writer) *truthLog {
-	return &truthLog{
+	l := &truthLog{
 		w:    bufio.NewWriterSize(w, 64<<10),
 		wake: make(chan struct{}, 1),
 		quit: make(chan struct{}),
 		done: make(chan struct{}),
 	}
+	l.line(TruthHeader{TruthSchema, time.Now().UnixNano() - clock.Now()})
+	return l
 }
 
 func (l *truthLog) put(t Truth) {
@@ -158,7 +181,12 @@ func (l *truthLog) write(t *Truth) {
 	if t.EmitNS == nil {
 		t.EmitNS = []int64{}
 	}
-	b, err := json.Marshal(t)
+	l.line(t)
+}
+
+// line writes a value in a line of its own.
+func (l *truthLog) line(v any) {
+	b, err := json.Marshal(v)
 	if err == nil {
 		_, err = l.w.Write(append(b, '\n'))
 	}
@@ -183,16 +211,11 @@ func ReadTruth(r io.Reader) iter.Seq2[Truth, error] {
 				yield(Truth{}, fmt.Errorf("read truth log: %w", err))
 				return
 			}
-			if len(line) > 0 {
-				var t Truth
-				jerr := json.Unmarshal(line, &t)
-				if jerr == nil && t.Tokens != nil && len(t.Tokens) != len(t.EmitNS) {
-					jerr = fmt.Errorf("%d chunks have %d token counts", len(t.EmitNS), len(t.Tokens))
+			if t, is, perr := parseTruth(line); is {
+				if perr != nil {
+					perr = fmt.Errorf("parse line %d of truth log: %w", n, perr)
 				}
-				if jerr != nil {
-					t, jerr = Truth{}, fmt.Errorf("parse line %d of truth log: %w", n, jerr)
-				}
-				if !yield(t, jerr) {
+				if !yield(t, perr) {
 					return
 				}
 			}
@@ -201,4 +224,25 @@ func ReadTruth(r io.Reader) iter.Seq2[Truth, error] {
 			}
 		}
 	}
+}
+
+// parseTruth reads a line; is says that it is about a request.
+func parseTruth(line []byte) (t Truth, is bool, err error) {
+	if len(line) == 0 {
+		return t, false, nil
+	}
+	var h TruthHeader
+	if bytes.HasPrefix(line, []byte(`{"schema":`)) && json.Unmarshal(line, &h) == nil {
+		if h.Schema != TruthSchema {
+			return t, true, fmt.Errorf("its schema is %q, not %q", h.Schema, TruthSchema)
+		}
+		return t, false, nil
+	}
+	if err := json.Unmarshal(line, &t); err != nil {
+		return Truth{}, true, err
+	}
+	if t.Tokens != nil && len(t.Tokens) != len(t.EmitNS) {
+		return Truth{}, true, fmt.Errorf("%d chunks have %d token counts", len(t.EmitNS), len(t.Tokens))
+	}
+	return t, true, nil
 }

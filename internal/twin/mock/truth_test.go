@@ -2,16 +2,20 @@ package mock
 
 import (
 	"bytes"
+	"encoding/json"
 	"errors"
+	"os"
 	"reflect"
+	"slices"
 	"strings"
 	"testing"
 	"testing/iotest"
+	"time"
 )
 
 func TestTruthRoundTrip(t *testing.T) {
 	want := []Truth{
-		{ID: "a\"b", N: 3, Path: "/v1/completions", Status: 200, ArrivalNS: 5, PromptTokens: 7, OutputTokens: 3,
+		{ID: "cmpl-a\"b", RequestID: "a\"b", Drawn: "stall+crlf+cut", N: 3, Path: "/v1/completions", Status: 200, ArrivalNS: 5, PromptTokens: 7, OutputTokens: 3,
 			RoleNS: 6, EmitNS: []int64{7, 9}, Tokens: []int{1, 2}, Choice: []int{0, 1}, DoneNS: 10, Fault: "stall+crlf", Aborted: true,
 			Engine: []EngineTruth{{Choice: 1, ArrivedNS: 1, QueuedNS: 2, ScheduledNS: -1, FirstNS: 4, LastNS: 5, Steps: 6, FirstStep: 7, LastStep: 8, Cached: 9, Preemptions: 10}}},
 		{Status: 429, EmitNS: []int64{}},
@@ -26,7 +30,7 @@ func TestTruthRoundTrip(t *testing.T) {
 	if err := l.close(); err != nil {
 		t.Fatal(err)
 	}
-	if strings.Contains(strings.Split(b.String(), "\n")[2], "tokens\":[") {
+	if strings.Contains(strings.Split(b.String(), "\n")[3], "tokens\":[") {
 		t.Errorf("tokens that are all 1 are written: %s", b.String())
 	}
 	var got []Truth
@@ -39,6 +43,60 @@ func TestTruthRoundTrip(t *testing.T) {
 	if want = append(want, Truth{EmitNS: []int64{1, 2}}); !reflect.DeepEqual(got, want) {
 		t.Errorf("got  %+v\nwant %+v", got, want)
 	}
+}
+
+// The first line says what the log is, and ties its clock to the wall's; ids are
+// those that the client sees.
+func TestTruthHeader(t *testing.T) {
+	before := time.Now().UnixNano()
+	r := start(t, fast, Config{})
+	_, body := r.do(post("/v1/completions", `{"prompt":"x","max_tokens":1}`))
+	_, named := r.do(post("/v1/chat/completions", `{"messages":[{"role":"user","content":"x"}],"max_tokens":1}`, "X-Request-Id: q"))
+	_, _ = r.do(post("/v1/completions", `{"prompt":"x","max_tokens":-1}`, "X-Request-Id: bad"))
+	tr := r.stop()
+	after := time.Now().UnixNano()
+	slices.SortFunc(tr, func(a, b Truth) int { return int(a.N - b.N) })
+	first, _, _ := strings.Cut(r.truth.b.String(), "\n")
+	var h TruthHeader
+	if err := json.Unmarshal([]byte(first), &h); err != nil || h.Schema != TruthSchema {
+		t.Fatalf("%v %s", err, first)
+	}
+	if at := h.EpochUnixNS + tr[0].ArrivalNS; at < before || at > after {
+		t.Errorf("it arrived at %d, not between %d and %d", at, before, after)
+	}
+	for i, want := range []struct{ id, request, in string }{{"cmpl-0", "", body}, {"chatcmpl-q", "q", named}, {"", "bad", ""}} {
+		if tr[i].ID != want.id || tr[i].RequestID != want.request || !strings.Contains(want.in, want.id) {
+			t.Errorf("%+v for %s", tr[i], want.in)
+		}
+	}
+	for _, err := range ReadTruth(strings.NewReader(`{"schema":"pitot.truth/v2"}`)) {
+		if err == nil || !strings.Contains(err.Error(), `its schema is "pitot.truth/v2"`) {
+			t.Errorf("%v", err)
+		}
+	}
+}
+
+// docs/data.md has every field of the log, in its order.
+func TestTruthIsDocumented(t *testing.T) {
+	text, err := os.ReadFile("../../../docs/data.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, section, _ := strings.Cut(string(text), "\n## The log of a mock\n")
+	section, _, _ = strings.Cut(section, "\n## ")
+	var got, want []string
+	for line := range strings.Lines(section) {
+		if name, _, ok := strings.Cut(strings.TrimPrefix(line, "| "), " | "); ok && !strings.HasPrefix(name, "field") {
+			got = append(got, name)
+		}
+	}
+	for _, of := range []reflect.Type{reflect.TypeFor[TruthHeader](), reflect.TypeFor[Truth]()} {
+		for i := range of.NumField() {
+			name, _, _ := strings.Cut(of.Field(i).Tag.Get("json"), ",")
+			want = append(want, name)
+		}
+	}
+	equalLines(t, got, want)
 }
 
 type fullDisk struct{}

@@ -41,6 +41,7 @@ func drawScene(t *rapid.T) scene {
 		StepJitter: float64(in("jitter", 0, 2)) / 4,
 		SlowCV:     float64(in("slow", 0, 2)) / 4, SlowTime: 5 * time.Microsecond,
 	}
+	s.set.LongPrefillTokenThreshold = min(s.set.LongPrefillTokenThreshold, s.set.MaxModelLen)
 	s.set.MaxNumBatchedTokens = s.set.MaxNumSeqs + in("budget", 0, 40)
 	if !s.set.EnableChunkedPrefill {
 		s.set.MaxNumBatchedTokens += s.set.MaxModelLen

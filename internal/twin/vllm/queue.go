@@ -1,6 +1,9 @@
 package vllm
 
-import "container/heap"
+import (
+	"cmp"
+	"container/heap"
+)
 
 // queue holds the requests that wait. It serves them in the order they came
 // (FCFSRequestQueue), or by priority and then by arrival
@@ -74,16 +77,18 @@ func (q *queue) remove(r *request) {
 	}
 }
 
-// before is the order of the priority queue: a smaller number is more urgent
-// (Request.__lt__).
+// before is the order of the priority queue (Request.__lt__).
 func before(a, b *request) bool {
-	if a.job.Priority != b.job.Priority {
-		return a.job.Priority < b.job.Priority
-	}
-	if a.arrived != b.arrived {
-		return a.arrived < b.arrived
+	if u := urgency(a, b); u != 0 {
+		return u < 0
 	}
 	return a.job.ID < b.job.ID
+}
+
+// urgency compares two requests: a smaller priority is more urgent, and of
+// equals who came first.
+func urgency(a, b *request) int {
+	return cmp.Or(cmp.Compare(a.job.Priority, b.job.Priority), cmp.Compare(a.arrived, b.arrived))
 }
 
 // byPriority is the queue as a heap.

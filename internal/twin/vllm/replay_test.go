@@ -197,5 +197,5 @@ func TestReplay(t *testing.T) {
 			}
 		})
 	}
-	number(t, "traces", traces, 30)
+	number(t, "traces", traces, 31)
 }

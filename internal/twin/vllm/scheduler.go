@@ -118,14 +118,17 @@ func (p *plan) take(r *request) int {
 }
 
 // victim is who is preempted when blocks are short: the last that was
-// admitted, or the least urgent.
+// admitted, or the least urgent, of those that came last. Of several that tie in
+// both it is the first that was admitted: unlike the queue, vLLM does not look at
+// their ids here.
 func (e *Engine) victim() *request {
-	v := e.running[len(e.running)-1]
-	if e.set.Priority {
-		for _, r := range e.running {
-			if before(v, r) {
-				v = r
-			}
+	if !e.set.Priority {
+		return e.running[len(e.running)-1]
+	}
+	v := e.running[0]
+	for _, r := range e.running[1:] {
+		if urgency(v, r) < 0 {
+			v = r
 		}
 	}
 	return v

@@ -120,8 +120,10 @@ func (s *Settings) Check() error {
 	case s.SlowTime < 0 || s.SlowTime == 0 && s.SlowCV > 0:
 		return fmt.Errorf("slow_time is %v, it must be above 0", s.SlowTime)
 	case s.MaxNumBatchedTokens < s.MaxNumSeqs:
-		// VllmConfig refuses it: a step could not decode all that run.
+		// SchedulerConfig refuses it: a step could not decode all that run.
 		return fmt.Errorf("max_num_batched_tokens (%d) is smaller than max_num_seqs (%d)", s.MaxNumBatchedTokens, s.MaxNumSeqs)
+	case s.LongPrefillTokenThreshold > s.MaxModelLen: // SchedulerConfig.verify_max_model_len
+		return fmt.Errorf("long_prefill_token_threshold (%d) is greater than max_model_len (%d)", s.LongPrefillTokenThreshold, s.MaxModelLen)
 	case !s.EnableChunkedPrefill && s.MaxNumBatchedTokens < s.MaxModelLen:
 		return fmt.Errorf("max_num_batched_tokens (%d) is smaller than max_model_len (%d), and chunked prefill is off", s.MaxNumBatchedTokens, s.MaxModelLen)
 	}

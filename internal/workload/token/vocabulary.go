@@ -24,7 +24,7 @@ type Vocabulary struct {
 	name  string
 	words list
 	first list
-	known func() map[string]struct{} // for Count alone, hence built on demand
+	known func() map[string]int32 // to find words by, hence built on demand
 }
 
 // slot is the room of one word with its leading space. All slots being of one
@@ -79,10 +79,10 @@ func (l *list) pick(keep func(string) bool) (kept list) {
 
 func newVocabulary(name string, words, first list) *Vocabulary {
 	v := &Vocabulary{name: name, words: words, first: first}
-	v.known = sync.OnceValue(func() map[string]struct{} {
-		m := make(map[string]struct{}, v.Size())
+	v.known = sync.OnceValue(func() map[string]int32 {
+		m := make(map[string]int32, v.Size())
 		for i := range v.Size() {
-			m[string(v.words.word(i))] = struct{}{}
+			m[string(v.words.word(i))] = int32(i)
 		}
 		return m
 	})
@@ -106,6 +106,15 @@ func (v *Vocabulary) Size() int { return v.words.len() }
 
 // FirstSize is the number of words that may begin a text.
 func (v *Vocabulary) FirstSize() int { return v.first.len() }
+
+// Word is word i, without a space; it must not be changed.
+func (v *Vocabulary) Word(i int) []byte { return v.words.word(i) }
+
+// Index is which word it is, given without a space; false if it is none.
+func (v *Vocabulary) Index(word []byte) (int, bool) {
+	i, ok := v.known()[string(word)]
+	return int(i), ok
+}
 
 // Words goes through the words; with a space before it each is a token.
 func (v *Vocabulary) Words() iter.Seq[string] { return v.words.all }

@@ -206,6 +206,10 @@ def traces():
             watermark=r.choice([0, 0, 0.05, 0.2]), long_prefill_token_threshold=r.choice([0, 0, 5, 16]),
             scheduler_reserve_full_isl=r.random() < 0.6, enable_prefix_caching=r.random() < 0.8,
             num_speculative_tokens=r.choice([0, 0, 1, 5]), acceptance_rate=r.choice([0, 0.5, 0.8, 1]))
+    yield trace("priority, victims that tie", 7146, n=40, gap=30, block_size=8, max_model_len=40, num_gpu_blocks=7,
+                max_num_seqs=4, max_num_batched_tokens=32, enable_prefix_caching=False, priority=True, watermark=0.5,
+                long_prefill_token_threshold=5, scheduler_reserve_full_isl=False, num_speculative_tokens=1,
+                acceptance_rate=0.3)
 
 
 if __name__ == "__main__":

@@ -1,0 +1,219 @@
+// Command fit judges pitot fit on engines whose parameters are known: twins
+// with parameters drawn at random serve two closed loops, a calm and a busy one,
+// the fit calibrates the default twin on these runs, and
+//
+//   - says how often the range that it gives of a parameter holds the truth, and
+//     how wide it is;
+//   - predicts two other loads, one of more users than the engine runs at once
+//     and one with shared prefixes, beside what the true twin does there.
+//
+// The truths are twins, so it says how well the fit finds a model of its own
+// kind. How well the model is of a real engine ./bench/live says.
+//
+//	go run ./bench/fit [-truths 8] [-seed 1]
+package main
+
+import (
+	"encoding/json"
+	"flag"
+	"fmt"
+	"log"
+	"maps"
+	"math"
+	"math/rand/v2"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strings"
+	"time"
+
+	"pitot/bench/setup"
+	"pitot/internal/predict"
+	"pitot/internal/result"
+)
+
+// base is what the engine is told; the twin that is fitted knows it too.
+const base = "llama-3.1-8b@h100?max_num_seqs=48"
+
+// drawn are the parameters of a truth and where they lie; the unit is that of
+// the setting.
+var drawn = []struct {
+	name   string
+	lo, hi float64
+	unit   time.Duration // 0 for a plain number
+}{
+	{"step_overhead", 1, 5, time.Millisecond},
+	{"row_overhead", 10, 80, time.Microsecond},
+	{"prefill_overhead", 100, 1500, time.Microsecond},
+	{"compute_efficiency", 0.35, 0.85, 0},
+	{"frontend_latency", 1, 15, time.Millisecond},
+	{"frontend_request", 500, 4000, time.Microsecond},
+	{"frontend_prompt_token", 300, 4000, time.Nanosecond},
+	{"frontend_chunk", 10, 90, time.Microsecond},
+	{"frontend_jitter", 0.1, 0.6, 0},
+	{"frontend_contention", 0.05, 0.6, 0},
+	{"step_jitter", 0.02, 0.1, 0},
+}
+
+// load is one that is fitted on or predicted.
+type load struct {
+	name string
+	args []string
+}
+
+var lengths = []string{"--input", "uniform(100,2000)", "--output", "uniform(20,300)"}
+
+var fittedOn = []load{
+	{"calm", append([]string{"--concurrency", "2", "--duration", "300s", "--warmup", "20s"}, lengths...)},
+	{"busy", append([]string{"--concurrency", "32", "--duration", "200s", "--warmup", "20s"}, lengths...)},
+}
+
+var predicted = []load{
+	{"past saturation", append([]string{"--concurrency", "96", "--duration", "300s", "--warmup", "60s"}, lengths...)},
+	{"shared prefixes", []string{"--concurrency", "16", "--duration", "600s", "--warmup", "30s", "--prefix", "1024", "--prefix-share", "0.7", "--input", "uniform(50,500)", "--output", "uniform(20,300)"}},
+}
+
+type bench struct {
+	pitot, dir string
+}
+
+// run measures a load on a twin in virtual time.
+func (b *bench) run(spec string, l load, seed uint64) (dir string, p result.Point) {
+	dir = filepath.Join(b.dir, fmt.Sprintf("%s-%d", strings.ReplaceAll(l.name, " ", "-"), seed))
+	os.RemoveAll(dir)
+	cmd := exec.Command(b.pitot, append([]string{"run", "sim:" + spec, "--quiet", "--seed", fmt.Sprint(seed), "--out", dir}, l.args...)...)
+	said, err := cmd.CombinedOutput()
+	data, readErr := os.ReadFile(filepath.Join(dir, "run.json"))
+	var r result.Run
+	if readErr != nil || json.Unmarshal(data, &r) != nil {
+		log.Fatalf("%s%v", said, err)
+	}
+	return dir, r.Points[0]
+}
+
+// known adds up what is said of a parameter.
+type known struct {
+	held, determined, heldDetermined int
+	factors, off                     []float64
+}
+
+func main() {
+	log.SetFlags(0)
+	truths := flag.Int("truths", 8, "how many")
+	seed := flag.Uint64("seed", 1, "of the truths")
+	flag.Parse()
+	dir, remove := setup.Dir()
+	defer remove()
+	b := bench{setup.Build(dir), dir}
+
+	of := map[string]*known{}
+	for _, p := range drawn {
+		of[p.name] = &known{}
+	}
+	errors := map[string][]float64{}
+	var took []float64
+	for t := range *truths {
+		dice := rand.New(rand.NewPCG(*seed, uint64(t)))
+		truth, value := base, map[string]float64{}
+		for _, p := range drawn {
+			v := p.lo + (p.hi-p.lo)*dice.Float64()
+			if p.unit == 0 {
+				truth += fmt.Sprintf("&%s=%.6g", p.name, v)
+				value[p.name] = v
+				continue
+			}
+			d := time.Duration(v * float64(p.unit))
+			truth += fmt.Sprintf("&%s=%v", p.name, d)
+			value[p.name] = d.Seconds()
+		}
+		var runs []string
+		for i, l := range fittedOn {
+			dir, _ := b.run(truth, l, uint64(10*t+i))
+			runs = append(runs, dir)
+		}
+		profile := filepath.Join(b.dir, "profile.yaml")
+		begin := time.Now()
+		cmd := exec.Command(b.pitot, append([]string{"fit", base, "--out", profile, "--format", "json"}, runs...)...)
+		cmd.Stderr = os.Stderr
+		out, err := cmd.Output()
+		var fit predict.Fit
+		if err != nil || json.Unmarshal(out, &fit) != nil {
+			log.Fatalf("fit: %v", err)
+		}
+		took = append(took, time.Since(begin).Seconds())
+		held, determined, heldDetermined := 0, 0, 0
+		for _, p := range fit.Parameters {
+			k := of[p.Name]
+			if k == nil {
+				continue
+			}
+			in := value[p.Name] >= p.Low && value[p.Name] <= p.High
+			k.off = append(k.off, math.Abs(math.Log(p.Value/value[p.Name])))
+			k.factors = append(k.factors, p.Factor)
+			if in {
+				k.held++
+				held++
+			}
+			if p.Identified {
+				k.determined++
+				determined++
+				if in {
+					k.heldDetermined++
+					heldDetermined++
+				}
+			}
+			if !in {
+				log.Printf("  %s is %.4g, said to lie from %.4g to %.4g", p.Name, value[p.Name], p.Low, p.High)
+			}
+		}
+		for i, l := range predicted {
+			_, is := b.run(truth, l, uint64(10*t+5+i))
+			_, said := b.run(strings.Split(base, "?")[0]+"?profile="+profile, l, uint64(10*t+5+i))
+			for _, m := range []struct {
+				name string
+				a, b *result.Summary
+			}{{"TTFT", said.Metrics.TTFT, is.Metrics.TTFT}, {"TPOT", said.Metrics.TPOT, is.Metrics.TPOT}, {"E2E", said.Metrics.E2E, is.Metrics.E2E}} {
+				for _, q := range []struct {
+					name string
+					a, b *float64
+				}{{"mean", m.a.Mean, m.b.Mean}, {"p99", m.a.P99, m.b.P99}} {
+					if q.a != nil && q.b != nil {
+						key := fmt.Sprintf("%-16s %s %-4s", l.name, m.name, q.name)
+						errors[key] = append(errors[key], 100*(*q.a / *q.b - 1))
+					}
+				}
+			}
+		}
+		log.Printf("truth %d of %d: %d of %d ranges hold it, %d of %d of those that are determined", t+1, *truths, held, len(drawn), heldDetermined, determined)
+	}
+	fmt.Printf("%d truths, each fitted on %d runs in %.0f s (median)\n\n", *truths, len(fittedOn), median(took))
+	fmt.Printf("%-22s %9s %11s %8s %12s %14s\n", "parameter", "in range", "determined", "in range", "range, ×÷", "off by, median")
+	all, sure, held, heldSure := 0, 0, 0, 0
+	for _, p := range drawn {
+		k := of[p.name]
+		n := len(k.off)
+		fmt.Printf("%-22s %5d/%-3d %7d/%-3d %5d/%-3d %11.2f %13.0f %%\n", p.name, k.held, n, k.determined, n, k.heldDetermined, k.determined, median(k.factors), 100*(math.Exp(median(k.off))-1))
+		all, sure, held, heldSure = all+n, sure+k.determined, held+k.held, heldSure+k.heldDetermined
+	}
+	fmt.Printf("%-22s %5d/%-3d %7d/%-3d %5d/%-3d\n\n", "all", held, all, sure, all, heldSure, sure)
+	fmt.Printf("%-27s %14s %8s\n", "predicted", "mean |error|", "worst")
+	for _, key := range slices.Sorted(maps.Keys(errors)) {
+		sum, worst := 0.0, 0.0
+		for _, e := range errors[key] {
+			sum += math.Abs(e)
+			if math.Abs(e) > math.Abs(worst) {
+				worst = e
+			}
+		}
+		fmt.Printf("%-27s %12.1f %% %+6.1f %%\n", key, sum/float64(len(errors[key])), worst)
+	}
+}
+
+func median(v []float64) float64 {
+	v = slices.Sorted(slices.Values(v))
+	if len(v) == 0 {
+		return math.NaN()
+	}
+	return v[len(v)/2]
+}

@@ -1,0 +1,165 @@
+package measure
+
+import (
+	"math"
+	"slices"
+
+	"pitot/internal/result"
+	"pitot/internal/stat"
+)
+
+// Something that stops a server or a machine by the clock, a collector of
+// garbage, a scrape, a quota of the processor that is used up each second, lets
+// all streams stand still together, again and again after the same time. No
+// percentile shows that. It is looked for in the times at which nothing came from
+// any stream while answers were under way and no prompt was waited for: a prompt
+// may hold up the others too, and would come by the clock where arrivals do.
+
+const (
+	// quietShift makes bins of 2²¹ ns, 2.1 ms.
+	quietShift = 21
+	// mostBins bounds what is kept of a window: 39 hours.
+	mostBins = 1 << 26
+	// leastQuiet is how many empty bins are a standstill, 17 ms, and manyQuiet
+	// how many times as long as the usual silence between two chunks it must be.
+	leastQuiet, manyQuiet = 8, 4
+	// leastStands is how many standstills show a period; onTheBeat is how near to
+	// a multiple of the period the time between two of them must lie, as a share
+	// of the period, and mostOnTheBeat how many must. By chance 6 % do.
+	leastStands, onTheBeat, mostOnTheBeat = 6, .03, .8
+)
+
+// arrivals is a bit for each bin of the window in which a chunk came.
+type arrivals struct{ bins []uint64 }
+
+// add takes the time of a chunk since the window began.
+func (a *arrivals) add(since int64) {
+	i := int(since >> quietShift)
+	if i < 0 || i >= mostBins {
+		return
+	}
+	for i/64 >= len(a.bins) {
+		a.bins = append(a.bins, make([]uint64, 1+len(a.bins))...)
+	}
+	a.bins[i/64] |= 1 << (i % 64)
+}
+
+// silence is a stretch of empty bins, [from, to).
+type silence struct{ from, to int }
+
+func (a *arrivals) silences(bins int) (list []silence) {
+	from := 0
+	bins = min(bins, mostBins)
+	for i := range bins {
+		if i/64 < len(a.bins) && a.bins[i/64]&(1<<(i%64)) != 0 {
+			if i > from {
+				list = append(list, silence{from, i})
+			}
+			from = i + 1
+		}
+	}
+	return list
+}
+
+// standstills looks for standstills that come by the clock; nil if there are none.
+func (f *Fold) standstills(cohort []*request) *result.Standstills {
+	if !f.setup.ended() {
+		return nil
+	}
+	silences := f.arrivals.silences(int((f.setup.T1 - f.setup.T0) >> quietShift))
+	if len(silences) < leastStands {
+		return nil
+	}
+	usual := make([]float64, len(silences))
+	for i, s := range silences {
+		usual[i] = float64(s.to - s.from)
+	}
+	stat.SortFloat64(usual)
+	least := max(leastQuiet, int(manyQuiet*stat.Percentile(usual, .5)))
+	var stands []silence
+	under := newUnderWay(cohort)
+	for _, s := range silences {
+		if s.to-s.from >= least && under.answersOnly(f.setup.T0+int64(s.from)<<quietShift, f.setup.T0+int64(s.to)<<quietShift) {
+			stands = append(stands, s)
+		}
+	}
+	return periodic(stands)
+}
+
+// periodic gives the period of standstills, nil if they have none. Others may
+// have come in between, and are most often shorter: so it is asked of the longest
+// ones too.
+func periodic(stands []silence) *result.Standstills {
+	for len(stands) >= leastStands {
+		if every := period(stands); every > 0 {
+			var length []float64
+			for _, s := range stands {
+				length = append(length, float64(s.to-s.from))
+			}
+			slices.Sort(length)
+			const bin = float64(1<<quietShift) / 1e9
+			return &result.Standstills{EveryS: every * bin, ForMS: stat.Percentile(length, .5) * bin * 1e3, N: len(stands)}
+		}
+		shortest := slices.MinFunc(stands, func(a, b silence) int { return (a.to - a.from) - (b.to - b.from) })
+		stands = slices.DeleteFunc(slices.Clone(stands), func(s silence) bool { return s.to-s.from <= shortest.to-shortest.from })
+	}
+	return nil
+}
+
+// period is the time, in bins, of which most of the times between standstills
+// are multiples; 0 if there is none. Standstills may be missing, so it is tried
+// with each of those times.
+func period(stands []silence) float64 {
+	var between []float64
+	for i := range stands[1:] {
+		between = append(between, float64(stands[i+1].from-stands[i].from))
+	}
+	for _, p := range slices.Compact(slices.Sorted(slices.Values(between))) {
+		near := max(onTheBeat, 1.5/p) // what is known to a bin is no finer than that
+		if near > .1 {
+			continue
+		}
+		on, beats, span := 0, 0., 0.
+		for _, d := range between {
+			if k := math.Round(d / p); k >= 1 && math.Abs(d/p-k) <= near {
+				on++
+				beats, span = beats+k, span+d
+			}
+		}
+		if float64(on) >= mostOnTheBeat*float64(len(between)) {
+			return span / beats
+		}
+	}
+	return 0
+}
+
+// underWay says what was under way at a time, from when prompts were sent and
+// answers began and ended.
+type underWay struct{ sent, first, last []int64 }
+
+func newUnderWay(cohort []*request) (u underWay) {
+	for _, q := range cohort {
+		if q.sent < 0 || q.Latency.first < 0 || q.last < 0 {
+			continue
+		}
+		u.sent, u.first, u.last = append(u.sent, q.sent), append(u.first, q.Latency.first), append(u.last, q.last)
+	}
+	for _, times := range [][]int64{u.sent, u.first, u.last} {
+		slices.Sort(times)
+	}
+	return u
+}
+
+// answersOnly says that in a silence answers were under way and no prompt was.
+func (u *underWay) answersOnly(from, to int64) bool {
+	upTo := func(times []int64, t int64) int {
+		i, _ := slices.BinarySearch(times, t)
+		return i
+	}
+	// Nothing came meanwhile: what began before from and ended behind to is under
+	// way, to a bin.
+	const bin = 1 << quietShift
+	answers := upTo(u.first, from+1) - upTo(u.last, to-bin)
+	prompts := upTo(u.sent, to) - upTo(u.first, from+1)
+	return answers > 0 && prompts == 0
+}

@@ -1,0 +1,149 @@
+package predict
+
+import (
+	"math"
+	"slices"
+)
+
+// uncertainty works out how well the runs determine each parameter. Three
+// things make it miss: the chances of the run and of the replay it is compared
+// with, how far the twin is from the runs at its best, and what it began with
+// where the runs say little. With J the change of the residuals with the
+// logarithms of the parameters, W their weights and P the precision of where it
+// began, the fit answers to residuals r with (JᵀWJ + P)⁻¹JᵀW·r, and to the
+// beginning with (JᵀWJ + P)⁻¹P. How residuals vary by chance is seen in replays
+// with other seeds. J is a difference of replays and has chance in it too, which
+// would make each JᵀWJ too large: it is taken from pairs of seeds.
+func (f *fitter) uncertainty() []Fitted {
+	const seeds, h = 3, 0.4
+	const chances, t = 10, 2.26 // Student's t of 9 degrees of freedom at 95 %
+	k := len(parameters)
+	var trials []trial
+	var widths []float64
+	for s := range uint64(seeds) {
+		var sides []trial
+		sides, widths = f.sides(h, 2+s)
+		for i := range parameters {
+			if p := &parameters[i]; f.faded(p) {
+				up, down := f.d, f.d
+				p.set(&up, p.value(&f.d)+h*p.value(&f.usual))
+				sides[2*i].d, sides[2*i+1].d, widths[i] = up, down, h
+			}
+		}
+		trials = append(trials, sides...)
+	}
+	for s := range uint64(chances) {
+		trials = append(trials, trial{f.d, 100 + s})
+	}
+	at := f.residuals(trials)
+	again := at[seeds*2*k:]
+	n := len(again[0])
+	mean, variance := make([]float64, n), make([]float64, n)
+	for l := range n {
+		v := make([]float64, chances)
+		for s := range v {
+			v[s] = again[s][l]
+		}
+		sd := 0.0
+		mean[l], sd = meanSD(v)
+		variance[l] = sd * sd
+	}
+	w := weights(mean)
+	// info is JᵀWJ; scatter is JᵀW·Σ·WJ, Σ being the covariance of residuals.
+	info, scatter := square(k), square(k)
+	var jacs, pulls [seeds][][]float64
+	for s := range jacs {
+		jacs[s] = slopes(at[s*2*k:(s+1)*2*k], widths)
+		pulls[s] = product(jacs[s], deviations(again, mean), w)
+	}
+	ones := slices.Repeat([]float64{1.0 / (chances - 1)}, chances)
+	for a := range jacs {
+		for b := range jacs {
+			if a == b {
+				continue
+			}
+			x, y := product(jacs[a], jacs[b], w), product(pulls[a], pulls[b], ones)
+			for i := range info {
+				for j := range info { // both ways round: symmetric
+					info[i][j] += (x[i][j] + x[j][i]) / (2 * seeds * (seeds - 1))
+					scatter[i][j] += (y[i][j] + y[j][i]) / (2 * seeds * (seeds - 1))
+				}
+			}
+		}
+	}
+	info = positive(info)
+	inv := square(k)
+	for i := range info {
+		copy(inv[i], info[i])
+		inv[i][i] += hold
+	}
+	inv = inverse(inv)
+	spread := times(inv, times(info, inv)) // of residuals that vary by one, each for itself
+	// By how much they vary, together and in the directions that the runs
+	// determine.
+	chance := max(trace(times(spread, scatter))/trace(times(spread, info)), 0)
+	// How much further the twin is from the runs than chance brings it, in each
+	// residual.
+	misfit := 0.0
+	for l := range mean {
+		misfit += w[l] * (mean[l]*mean[l]*float64(n)/float64(max(n-k, 1)) - 2*variance[l]) / float64(n)
+	}
+	misfit = max(misfit, 0)
+	out := make([]Fitted, k)
+	for i := range parameters {
+		p := &parameters[i]
+		total := (2*chance + misfit) * spread[i][i] // chance is of the replay and of the run
+		for j := range inv {
+			total += math.Pow(inv[i][j]*hold*plausible, 2)
+		}
+		total = min(total*bent, plausible*plausible)
+		v := p.value(&f.d)
+		x := Fitted{Name: p.name, Value: v, Unit: p.unit, Factor: math.Exp(t * math.Sqrt(total))}
+		if f.faded(p) {
+			x.Factor = 1 + t*math.Sqrt(total)*p.value(&f.usual)/v
+		}
+		x.Low, x.High = max(v/x.Factor, p.lo), min(v*x.Factor, p.hi)
+		x.Identified = x.Factor < 2
+		if !x.Identified {
+			x.StandIn = standIn(inv, info, i)
+		}
+		if v <= p.lo*1.001 || v >= p.hi*0.999 {
+			x.AtBound, x.Factor, x.Identified, x.Reason = true, 1, false, "at its bound"
+		}
+		out[i] = x
+	}
+	return out
+}
+
+// deviations are those of each row from the mean row.
+func deviations(rows [][]float64, mean []float64) [][]float64 {
+	out := make([][]float64, len(rows))
+	for i, r := range rows {
+		out[i] = make([]float64, len(r))
+		for j := range r {
+			out[i][j] = r[j] - mean[j]
+		}
+	}
+	return out
+}
+
+// bent is by how much variances are larger than slopes at the best fit say. A
+// small parameter can grow to many times its size and stand in for a large one,
+// which a straight line in their logarithms does not show. With it the ranges
+// hold the truth as often as they should (bench/fit).
+const bent = 2.5
+
+// standIn names the parameter without which the runs would determine another,
+// "" if there is none.
+func standIn(cov, info [][]float64, i int) string {
+	if math.Exp(2/math.Sqrt(info[i][i]+hold)) > 2 { // not even by itself
+		return ""
+	}
+	best, name := 0.5, ""
+	for j := range cov {
+		if r := math.Abs(cov[i][j]) / math.Sqrt(cov[i][i]*cov[j][j]); j != i && r > best {
+			best, name = r, parameters[j].name
+		}
+	}
+	return name
+}

@@ -1,0 +1,191 @@
+package report
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+	"unicode/utf8"
+
+	"pitot/internal/result"
+)
+
+// swept is a sweep of four loads, of which the last is too much, put to a limit
+// that goodput counts by.
+func swept() *result.Run {
+	run := serving(2000)
+	first := run.Points[0]
+	run.Points = nil
+	for i, rate := range []float64{4, 8.4, 33.6, 47.5} {
+		p := first
+		due, served, good := rate*1.0421, rate*.9987, rate*1.0412
+		p.Load.Rate = &rate
+		p.Stage = "curve"
+		p.Throughput.DuePerS, p.Throughput.RequestsPerS, p.Throughput.OutputTokensPerS = &due, &served, float(served*1024)
+		p.SLO = &result.SLO{Spec: "p99 ttft<200ms", Met: "yes", Attained: float(.999)}
+		p.Metrics.TTFT, p.Metrics.E2E = measured(999, 87.3*rate), measured(999, 1155.2*rate)
+		p.Metrics.DecodeRate = measured(999, 100-rate)
+		p.Goodput = &result.Goodput{RequestsPerS: good, OutputTokensPerS: float(good * 1024)}
+		if i == 3 {
+			p.Stability = "unstable"
+		}
+		run.Points = append(run.Points, p)
+	}
+	run.Curve = &result.Curve{Over: "rate", Points: []int{0, 1, 2, 3}, Pareto: result.Pareto{UserSpeed: []int{1, 2}, TTFT: []int{0, 1, 2}},
+		Knee:       &result.Knee{Load: 33.6, CI95: &[2]float64{8.4, 41.25}, Method: "the greatest throughput ÷ latency (power)"},
+		Saturation: &result.Saturation{RequestsPerS: 45.125}}
+	return run
+}
+
+// faces are what a run looks like in each.
+func faces(t *testing.T, run *result.Run) map[string]string {
+	t.Helper()
+	var text, md strings.Builder
+	m := Build(run, "runs/x")
+	if err := m.Text(&text, Style{}); err != nil {
+		t.Fatal(err)
+	}
+	if err := m.Markdown(&md); err != nil {
+		t.Fatal(err)
+	}
+	return map[string]string{"text": text.String(), "markdown": strings.ReplaceAll(md.String(), `\`, ""), "html": readable(page(t, run, Page{}))}
+}
+
+// Beside what was asked stands what came due, and goodput beside what it is part of.
+func TestLoadsSayWhatCameDue(t *testing.T) {
+	run := swept()
+	for face, got := range faces(t, run) {
+		flat := strings.Join(strings.Fields(got), " ")
+		want := []string{"due/s: came due in the window", "35.0", "unstable"} // 33.6 were asked for
+		if face != "text" {
+			want = append(want, "served/s: answers that ended in it", "good/s: of those due, within the SLO")
+		}
+		for _, w := range want {
+			if !strings.Contains(flat, w) {
+				t.Errorf("%s lacks %q:\n%s", face, w, got)
+			}
+		}
+	}
+	for line := range strings.Lines(faces(t, run)["text"]) {
+		if n := utf8.RuneCountInString(strings.TrimSuffix(line, "\n")); n > textWidth {
+			t.Errorf("%d columns: %s", n, line)
+		}
+	}
+	md := faces(t, run)["markdown"]
+	if !strings.Contains(md, "| 33.6 | 35.0 | 2,000 | 33.6 | 35.0 |") {
+		t.Errorf("due, served and good are not side by side:\n%s", md)
+	}
+	i := slices.IndexFunc(curveCharts(run), func(c *chart) bool { return c.ID == "requests" })
+	var names []string
+	for _, s := range curveCharts(run)[i].Series {
+		names = append(names, s.Name)
+	}
+	if fmt.Sprint(names) != "[came due throughput goodput]" {
+		t.Errorf("drawn are %v", names)
+	}
+}
+
+// Markdown says each thing once, and no column is without a name where it holds
+// nothing.
+func TestMarkdownSaysOnce(t *testing.T) {
+	run := swept()
+	run.Points = run.Points[:3] // none is unstable
+	run.Curve.Points = []int{0, 1, 2}
+	md := faces(t, run)["markdown"]
+	for _, once := range []string{"8.40 to 41.2", "45.1", "ost goodput"} {
+		if n := strings.Count(md, once); n != 1 {
+			t.Errorf("%d times %q:\n%s", n, once, md)
+		}
+	}
+	if strings.Contains(md, "|  |") {
+		t.Errorf("an empty head:\n%s", md)
+	}
+	for i := range run.Points { // nor is there a word of an objective where there is none
+		run.Points[i].SLO, run.Points[i].Goodput = nil, nil
+	}
+	if md = faces(t, run)["markdown"]; strings.Contains(md, "SLO") || strings.Contains(md, "good") {
+		t.Error(md)
+	}
+}
+
+// A sweep that was stopped before its first load has a face too.
+func TestNoLoads(t *testing.T) {
+	run := swept()
+	run.Points, run.Curve = nil, &result.Curve{Over: "rate"}
+	for face, got := range faces(t, run) {
+		if !strings.Contains(strings.Join(strings.Fields(got), " "), "othing was measured") {
+			t.Errorf("%s:\n%s", face, got)
+		}
+	}
+}
+
+// The knee is drawn as wide as it is uncertain, and what is on the front has its
+// load.
+func TestCurveMarks(t *testing.T) {
+	run := swept()
+	shaded := slices.ContainsFunc(curveCharts(run)[0].Marks, func(m mark) bool { return m.At == 8.4 && m.To != nil && *m.To == 41.25 })
+	if !shaded {
+		t.Errorf("the knee's interval is not shaded: %+v", curveCharts(run)[0].Marks)
+	}
+	for _, c := range paretoCharts(run) {
+		if !c.Told {
+			t.Errorf("%s: the loads are not told", c.ID)
+		}
+		for _, s := range c.Series {
+			if len(s.Labels) != len(s.X) || !strings.HasSuffix(s.Labels[0], "/s") {
+				t.Errorf("%s: %v", c.ID, s.Labels)
+			}
+		}
+	}
+}
+
+// No two error classes look alike.
+func TestErrorClassesAreApart(t *testing.T) {
+	s := &Series{Bin: 1, To: 1, End: 1, Errors: map[string]Dots{}}
+	for i := range 15 {
+		s.Errors[fmt.Sprint("class ", i)] = Dots{X: []float64{1}, Y: []float64{1}, Of: 1}
+	}
+	looks := map[[2]int]bool{}
+	for _, c := range timeCharts("p1-", s) {
+		if c.ID == "p1-errors" {
+			for _, d := range c.Series {
+				looks[[2]int{d.Tone, d.Shape}] = true
+			}
+		}
+	}
+	if len(looks) != 15 {
+		t.Errorf("15 classes have %d looks", len(looks))
+	}
+}
+
+// Whoever reads a run against an embedded target sees which faults were ordered.
+func TestOrderedFaults(t *testing.T) {
+	run := serving(2000)
+	run.Target.Kind, run.Target.Settings = "mock", map[string]string{"faults": "429:4%, reset:2%,freeze:every 20s:2s", "reasoning": "0.5", "ttft": "20ms"}
+	p := &run.Points[0]
+	p.Outcome = "degraded"
+	p.Requests = result.Requests{Due: 2000, OK: 1900, Failed: 100, Errors: map[string]int{}}
+	for i := range 10 {
+		p.Requests.Errors[fmt.Sprintf("class%d", i)] = 10
+	}
+	for face, got := range faces(t, run) {
+		flat := strings.Join(strings.Fields(got), " ")
+		for _, want := range []string{"429:4%, reset:2%, freeze:every 20s:2s", "aults, as ordered", "reasoning 0.5", "the server was degraded: 1 % of the requests or more were not answered", "10 class7", "20 more, of 2 other classes"} {
+			if !strings.Contains(flat, want) {
+				t.Errorf("%s lacks %q:\n%s", face, want, got)
+			}
+		}
+		if strings.Contains(got, "ttft 20ms") { // the engine says that
+			t.Errorf("%s:\n%s", face, got)
+		}
+	}
+	if html := faces(t, run)["html"]; !strings.Contains(html, "100 of 2,000 requests were not answered; faults were ordered.") {
+		t.Error(html)
+	}
+	run.Target.Settings = nil
+	for face, got := range faces(t, run) {
+		if strings.Contains(got, "ordered") {
+			t.Errorf("%s:\n%s", face, got)
+		}
+	}
+}

@@ -1,0 +1,234 @@
+package catalogue
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"strings"
+
+	"pitot/internal/user"
+)
+
+// What of a config.json the twin has, and what it has not.
+
+// alike are model types whose layers the shape describes: attention with
+// grouped heads, then a gated feed-forward layer or experts of that kind.
+var alike = []string{
+	"llama", "mistral", "mixtral", "qwen2", "qwen2_moe", "qwen3", "qwen3_moe", "phi3", "granite", "gemma", "olmo", "olmo2", "olmoe",
+	"internlm2", "internlm3", "deepseek", "glm", "glm4", "glm4_moe", "cohere", "smollm3", "yi", "exaone", "stablelm",
+	"gemma2", "gemma3_text", "gemma3", "cohere2", "gpt_oss", // with the caveats of sliding
+}
+
+// others are model types that are something else, and what.
+var others = map[string]string{
+	"llama4": "its layers are of several kinds, and its attention is chunked", "llama4_text": "its layers are of several kinds, and its attention is chunked",
+	"gemma3n": "its layers share their KV cache and have inputs of their own", "gemma3n_text": "its layers share their KV cache and have inputs of their own",
+	"gpt2": ungated, "gpt_neox": ungated, "gptj": ungated, "gpt_bigcode": ungated, "opt": ungated, "bloom": ungated, "falcon": ungated, "mpt": ungated,
+	"phi": ungated, "starcoder2": ungated, "nemotron": ungated, "codegen": ungated, "arcee": ungated, "apertus": ungated,
+}
+
+const ungated = "its feed-forward layers are not gated"
+
+// unlike says what the shape cannot describe at all. b is the whole config and
+// kind the model type of its outermost part.
+func (c *hfConfig) unlike(b []byte, kind string) error {
+	for _, a := range c.Architectures {
+		if c.EncoderDecoder || !strings.HasSuffix(a, "ForCausalLM") && !strings.HasSuffix(a, "ForConditionalGeneration") && !strings.HasSuffix(a, "LMHeadModel") {
+			return fmt.Errorf("%s is no decoder-only transformer", a)
+		}
+	}
+	for _, k := range []string{kind, c.ModelType} {
+		if why := others[k]; why != "" {
+			return fmt.Errorf("%s cannot be modelled: %s", k, why)
+		}
+	}
+	if c.KVLoRARank > 0 {
+		return errors.New("multi-head latent attention cannot be modelled")
+	}
+	for _, t := range c.LayerTypes {
+		if t != full && t != sliding {
+			return fmt.Errorf("layers of %s cannot be modelled", strings.ReplaceAll(t, "_", " "))
+		}
+	}
+	var keys map[string]json.RawMessage
+	var text struct {
+		Keys map[string]json.RawMessage `json:"text_config"`
+	}
+	if json.Unmarshal(b, &keys) != nil || json.Unmarshal(b, &text) != nil {
+		return nil // a key that is no object is another's complaint
+	}
+	for _, keys := range []map[string]json.RawMessage{keys, text.Keys} {
+		for k, v := range keys {
+			var n float64
+			if json.Unmarshal(v, &n) != nil || n <= 1 {
+				continue
+			}
+			for _, p := range []string{"mamba_", "ssm_", "linear_num_", "linear_key_", "full_attention_interval", "attn_layer_period", "conv_L_cache"} {
+				if strings.HasPrefix(k, p) {
+					return fmt.Errorf("layers without attention cannot be modelled (%s is %v)", k, n)
+				}
+			}
+			if strings.Contains(k, "expert") && max(c.NumExperts, c.NumLocalExperts, c.NRoutedExperts) == 0 && !strings.Contains(k, "intermediate") {
+				return fmt.Errorf("its experts are named in a way that is not known (%s is %v)", k, n)
+			}
+		}
+	}
+	return nil
+}
+
+// Kinds of attention in layer_types.
+const (
+	full    = "full_attention"
+	sliding = "sliding_attention"
+)
+
+// sliding says what of sliding windows is left out: the twin lets every layer
+// look back on everything. SlidingWindow of the model is 0 where none slides
+// within its context.
+func (c *hfConfig) sliding(m *Model) []string {
+	if c.SlidingWindow == nil || *c.SlidingWindow <= 0 || c.UseSlidingWindow != nil && !*c.UseSlidingWindow || *c.SlidingWindow >= m.MaxPosition {
+		return nil
+	}
+	layers := m.Layers
+	switch {
+	case len(c.LayerTypes) > 0:
+		layers = 0
+		for i := range m.Layers { // a list that is too short goes round
+			if c.LayerTypes[i%len(c.LayerTypes)] == sliding {
+				layers++
+			}
+		}
+	case c.ModelType == "gemma2":
+		layers = (m.Layers + 1) / 2
+	case strings.HasPrefix(c.ModelType, "gemma3"):
+		layers = m.Layers - m.Layers/6
+	case c.MaxWindowLayers != nil:
+		layers = max(m.Layers-*c.MaxWindowLayers, 0)
+	}
+	if layers == 0 {
+		return nil
+	}
+	m.SlidingWindow = *c.SlidingWindow
+	return []string{fmt.Sprintf("%d of its %d layers look back on %s tokens only; the twin lets all of them look back on everything: with longer contexts it needs more KV cache and is slower than the engine",
+		layers, m.Layers, user.Count(*c.SlidingWindow))}
+}
+
+// denseLayers is how many layers of a mixture of experts have none: the first
+// ones of DeepSeek's, of Qwen's those that mlp_only_layers names or that
+// decoder_sparse_step passes over.
+func (c *hfConfig) denseLayers() int {
+	if max(c.NumExperts, c.NumLocalExperts, c.NRoutedExperts) == 0 {
+		return 0
+	}
+	if c.FirstKDense > 0 {
+		return c.FirstKDense
+	}
+	only := map[int]bool{}
+	for _, i := range c.MLPOnlyLayers {
+		only[i] = true
+	}
+	dense := 0
+	for i := range min(max(c.Layers, 0), mostUnits) {
+		if only[i] || c.DecoderSparseStep > 1 && (i+1)%c.DecoderSparseStep > 0 {
+			dense++
+		}
+	}
+	return dense
+}
+
+// hfQuant is a quantization_config. Tools that quantise name the same thing
+// differently.
+type hfQuant struct {
+	Method string  `json:"quant_method"`
+	Algo   string  `json:"quant_algo"` // of modelopt
+	Bits   float64 `json:"bits"`       // of AWQ and GPTQ
+	In4Bit bool    `json:"load_in_4bit"`
+	In8Bit bool    `json:"load_in_8bit"`
+	Groups map[string]struct {
+		Weights struct {
+			Bits float64 `json:"num_bits"`
+			Type string  `json:"type"`
+		} `json:"weights"`
+		Activations json.RawMessage `json:"input_activations"` // null where the weights alone are quantised
+	} `json:"config_groups"` // of compressed-tensors
+}
+
+// dtype is what most of the weights are kept in, "" where that is not known.
+func (q *hfQuant) dtype() string {
+	switch q.Method {
+	case "awq", "gptq":
+		switch q.Bits {
+		case 4:
+			return "int4"
+		case 8:
+			return "w8a16"
+		}
+		return ""
+	case "bitsandbytes":
+		switch {
+		case q.In4Bit:
+			return "int4"
+		case q.In8Bit:
+			return "w8a16"
+		}
+		return ""
+	case "modelopt":
+		return Kept(q.Algo)
+	case "compressed-tensors":
+		found := ""
+		for _, g := range q.Groups {
+			t := ""
+			alone := len(g.Activations) == 0 || string(g.Activations) == "null"
+			switch w := g.Weights; {
+			case w.Bits == 8 && w.Type == "float" && !alone:
+				t = "fp8"
+			case w.Bits == 8 && w.Type == "int" && !alone:
+				t = "int8"
+			case w.Bits == 8:
+				t = "w8a16"
+			case w.Bits == 4 && w.Type == "float" && !alone:
+				t = "fp4"
+			case w.Bits == 4:
+				t = "int4"
+			}
+			if found != "" && found != t {
+				return "" // several kinds
+			}
+			found = t
+		}
+		return found
+	}
+	return Kept(q.Method)
+}
+
+// says is how the file calls it.
+func (q *hfQuant) says() string {
+	s := q.Method
+	if q.Algo != "" {
+		s += " " + q.Algo
+	}
+	if q.Bits > 0 {
+		s += fmt.Sprintf(" of %v bits", q.Bits)
+	}
+	if s == "" {
+		return "nothing"
+	}
+	return s
+}
+
+// Kept is what weights are kept in by a method of vLLM's quantization, "" for
+// one that does not say so alone. Weights alone have fewer bits in w8a16 and
+// int4; computing is in 16.
+func Kept(method string) string {
+	switch strings.ToLower(method) {
+	case "fp8", "fbgemm_fp8", "ptpc_fp8", "fp8_per_tensor", "fp8_per_block", "fp8_per_channel", "mxfp8", "modelopt_mxfp8":
+		return "fp8"
+	case "awq", "awq_marlin", "auto_awq", "gptq", "gptq_marlin", "auto_gptq", "w4a16_awq":
+		return "int4"
+	case "int8_per_channel_weight_only":
+		return "w8a16"
+	case "nvfp4", "modelopt_fp4", "mxfp4", "gpt_oss_mxfp4", "nvfp4_per_token":
+		return "fp4"
+	}
+	return ""
+}

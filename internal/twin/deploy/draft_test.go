@@ -1,0 +1,77 @@
+package deploy
+
+import (
+	"fmt"
+	"math"
+	"testing"
+
+	"pitot/internal/twin"
+	"pitot/internal/twin/vllm"
+)
+
+// drafting is a deployment with k drafts.
+func drafting(t *testing.T, k int, rate float64) *Deployment {
+	t.Helper()
+	return must(t, fmt.Sprintf("llama-3.1-8b@h100?num_speculative_tokens=%d&acceptance_rate=%v", k, rate))
+}
+
+// Tokens a step by the formula are those that the engine gives.
+func TestTokensPerStep(t *testing.T) {
+	for _, c := range []struct {
+		k    int
+		rate float64
+		want float64
+	}{{0, 0, 1}, {4, 0, 1}, {4, 1, 5}, {3, 0.5, 1.875}, {4, 0.9, 4.0951}} {
+		d := drafting(t, c.k, c.rate)
+		if got := d.TokensPerStep(); math.Abs(got-c.want) > 1e-12 {
+			t.Errorf("%d drafts at %v: %v tokens a step, want %v", c.k, c.rate, got, c.want)
+		}
+		d.Settings.Frontend = vllm.Frontend{}
+		e := d.Engine(1)
+		const tokens = 20_000
+		e.Add(0, twin.Job{Prompt: 10, Output: tokens})
+		for now := int64(0); ; {
+			step := e.Step(now)
+			if now = step.End; now == math.MaxInt64 {
+				break
+			}
+		}
+		if got := tokens / float64(e.Stats().Steps); math.Abs(got/c.want-1) > 0.02 {
+			t.Errorf("%d drafts at %v: the engine gives %.3f tokens a step, want %v", c.k, c.rate, got, c.want)
+		}
+	}
+}
+
+// Drafts cost time and memory, the more the more there are, and no deployment
+// is faster than its floor.
+func TestDraftsCost(t *testing.T) {
+	plain := must(t, "llama-3.1-8b@h100")
+	batch := func(n, k int) *vllm.Batch {
+		return &vllm.Batch{Requests: n, Tokens: n * (1 + k), Logits: n * (1 + k), Decodes: n, DecodeContext: int64(1000 * n)}
+	}
+	last := 0.0
+	for _, k := range []int{1, 4, 16, 100} {
+		d := drafting(t, k, 1)
+		if d.KVTokens() >= plain.KVTokens() || d.Memory.Weights <= plain.Memory.Weights {
+			t.Errorf("%d drafts: %d KV tokens, without %d", k, d.KVTokens(), plain.KVTokens())
+		}
+		for _, n := range []int{1, 64, 512} {
+			p := d.Parts(batch(n, k))
+			if floor := d.DecodeFloor(n, 1000); p.Total()/d.TokensPerStep() < floor {
+				t.Errorf("%d drafts of %d: a token takes %v s, its floor is %v", k, n, p.Total()/d.TokensPerStep(), floor)
+			}
+			if n == 1 {
+				if p.Draft <= last {
+					t.Errorf("%d drafts take %v s, fewer %v", k, p.Draft, last)
+				}
+				last = p.Draft
+			}
+		}
+		if b := d.Bounds(); math.Abs(b.TokenFloor*float64(1+k)-b.StepFloor) > 1e-12 {
+			t.Errorf("%d drafts: %+v", k, b)
+		}
+	}
+	if p := plain.Parts(batch(64, 0)); p.Draft != 0 {
+		t.Errorf("no drafts take %v s", p.Draft)
+	}
+}

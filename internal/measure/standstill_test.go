@@ -64,7 +64,11 @@ func TestStandstills(t *testing.T) {
 
 // Without one, and with pauses that come by chance, nothing is said.
 func TestNoStandstills(t *testing.T) {
-	for seed := range uint64(40) {
+	seeds := uint64(40)
+	if testing.Short() { // the race detector is slow
+		seeds = 4
+	}
+	for seed := range seeds {
 		if s := stoodStill(1+float64(seed%10), 60, seed, func(t int64) int64 { return t }); s != nil {
 			t.Errorf("seed %d: %+v of a steady server", seed, *s)
 		}

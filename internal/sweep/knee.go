@@ -105,11 +105,12 @@ func kneeInterval(points []CurvePoint, at float64) stat.Interval {
 // saturation is the point of the most output, of tokens where they are known:
 // answers end in bursts, and a window holds the ends of many that began before
 // it. An open load beyond what is served takes its time to fill the server, so of
-// such a point the second half of its window counts. It is nil if more load might
-// give more: no point is unstable, and throughput still rose. What a failing
+// such a point the second half of its window counts, and of several the one that
+// surely gave most: of the greatest estimate chance would have a part. It is nil
+// if more load might give more: no point is unstable, and throughput still rose. What a failing
 // server served is no measure of it.
 func saturation(sorted []CurvePoint, closed bool) *CurvePoint {
-	var most *CurvePoint
+	var most, over *CurvePoint // within what is served, and beyond
 	reached := false
 	beyond := func(p *CurvePoint) bool { return !closed && (p.Unstable() || p.Behind()) && p.Late > 0 }
 	output := func(p *CurvePoint) float64 {
@@ -121,15 +122,30 @@ func saturation(sorted []CurvePoint, closed bool) *CurvePoint {
 		}
 		return p.RequestsPerS
 	}
+	surely := func(p *CurvePoint) float64 {
+		if p.LateCI95 != nil {
+			return p.LateCI95[0]
+		}
+		return 0
+	}
 	for i := range sorted {
 		p := &sorted[i]
 		if p.Failing {
 			continue
 		}
-		if p.RequestsPerS > 0 && !p.Early && (most == nil || output(p) > output(most)) {
+		reached = reached || p.Unstable() || p.Behind()
+		switch {
+		case p.RequestsPerS <= 0 || p.Early:
+		case beyond(p):
+			if over == nil || surely(p) > surely(over) {
+				over = p
+			}
+		case most == nil || output(p) > output(most):
 			most = p
 		}
-		reached = reached || p.Unstable() || p.Behind()
+	}
+	if over != nil && (most == nil || output(over) >= output(most)) {
+		most = over
 	}
 	if most == nil {
 		return nil

@@ -269,24 +269,7 @@ func TestMockEnds(t *testing.T) {
 		"stdin":  func(_ *process, stdin io.Closer) { _ = stdin.Close() },
 	} {
 		t.Run(name, func(t *testing.T) {
-			p := &process{Cmd: exec.Command("pitot", "mock", "--port", "0", "--until-eof")}
-			stdin, err := p.StdinPipe()
-			if err != nil {
-				t.Fatal(err)
-			}
-			out, err := p.StdoutPipe()
-			if err != nil {
-				t.Fatal(err)
-			}
-			if err := p.Start(); err != nil {
-				t.Fatal(err)
-			}
-			late := time.AfterFunc(limit, func() { _ = p.Process.Kill() })
-			defer late.Stop()
-			r := bufio.NewReader(out)
-			if line, err := r.ReadString('\n'); err != nil || !strings.HasPrefix(line, "serving on http://127.0.0.1:") {
-				t.Fatalf("%q, %v", line, err)
-			}
+			p, stdin, r, _ := startMock(t)
 			end(p, stdin)
 			rest, _ := io.ReadAll(r)
 			if code := p.code(); code != Done || len(rest) == 0 {
@@ -294,6 +277,33 @@ func TestMockEnds(t *testing.T) {
 			}
 		})
 	}
+}
+
+// startMock starts a mock that ends with its standard input, and gives what it
+// says from then on and where it serves.
+func startMock(t *testing.T, flags ...string) (p *process, stdin io.Closer, said *bufio.Reader, url string) {
+	t.Helper()
+	p = &process{Cmd: exec.Command("pitot", append([]string{"mock", "--port", "0", "--until-eof"}, flags...)...)}
+	in, err := p.StdinPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	out, err := p.StdoutPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := p.Start(); err != nil {
+		t.Fatal(err)
+	}
+	late := time.AfterFunc(limit, func() { _ = p.Process.Kill() })
+	t.Cleanup(func() { late.Stop() })
+	said = bufio.NewReader(out)
+	line, err := said.ReadString('\n')
+	if err != nil || !strings.HasPrefix(line, "serving on http://127.0.0.1:") {
+		t.Fatalf("%q, %v", line, err)
+	}
+	url, _, _ = strings.Cut(strings.TrimPrefix(line, "serving on "), " ")
+	return p, in, said, url
 }
 
 // Answers under way when the server is stopped have the time that --drain
@@ -304,22 +314,7 @@ func TestMockDrain(t *testing.T) {
 		whole bool
 	}{{"1m", true}, {"0s", false}} {
 		t.Run(c.drain, func(t *testing.T) {
-			p := &process{Cmd: exec.Command("pitot", "mock", "--port", "0", "--until-eof", "--ttft", "300ms", "--drain", c.drain)}
-			stdin, err := p.StdinPipe()
-			if err != nil {
-				t.Fatal(err)
-			}
-			out, err := p.StdoutPipe()
-			if err != nil {
-				t.Fatal(err)
-			}
-			if err := p.Start(); err != nil {
-				t.Fatal(err)
-			}
-			late := time.AfterFunc(limit, func() { _ = p.Process.Kill() })
-			defer late.Stop()
-			line, _ := bufio.NewReader(out).ReadString('\n')
-			url, _, _ := strings.Cut(strings.TrimPrefix(line, "serving on "), " ")
+			p, stdin, _, url := startMock(t, "--ttft", "300ms", "--drain", c.drain)
 			// The header of a stream comes at once, its first token later.
 			r, err := http.Post(url+"/v1/completions", "application/json", strings.NewReader(`{"prompt":"x","stream":true,"max_tokens":2}`))
 			if err != nil {

@@ -6,7 +6,6 @@ import (
 	"io"
 	"maps"
 	"math"
-	"os"
 	"path/filepath"
 	"regexp"
 	"slices"
@@ -152,22 +151,7 @@ func TestComparisonPages(t *testing.T) {
 				}
 			}
 			got := strings.Join(lines, "\n") + "\n"
-			path := filepath.Join("testdata", "compare_page", name+".golden")
-			if *update {
-				if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
-					t.Fatal(err)
-				}
-				if err := os.WriteFile(path, []byte(got), 0o644); err != nil {
-					t.Fatal(err)
-				}
-			}
-			want, err := os.ReadFile(path)
-			if err != nil {
-				t.Fatal(err)
-			}
-			if d := cmp.Diff(string(want), got); d != "" {
-				t.Errorf("%s (go test -update writes it anew):\n%s", path, d)
-			}
+			sameAsGolden(t, filepath.Join("testdata", "compare_page", name+".golden"), got)
 		})
 	}
 }
@@ -193,17 +177,7 @@ func TestComparisonPageEscapes(t *testing.T) {
 		t.Fatal(err)
 	}
 	got := w.String()
-	if n := strings.Count(got, "<script"); n != 2 {
-		t.Errorf("%d script elements, want the data and the page's own", n)
-	}
-	for _, bad := range []string{"<img", "</style><", "<script>alert"} {
-		if strings.Contains(got, bad) {
-			t.Errorf("the page holds %s", bad)
-		}
-	}
-	if !strings.Contains(readable(got), "alert(1)") {
-		t.Error("the side's name is not shown")
-	}
+	escaped(t, got)
 }
 
 // What cannot be compared has a page that says so.

@@ -10,8 +10,6 @@ import (
 	"unicode"
 	"unicode/utf8"
 
-	"github.com/google/go-cmp/cmp"
-
 	"pitot/internal/compare"
 	"pitot/internal/foreign"
 	"pitot/internal/result"
@@ -134,22 +132,7 @@ func TestComparisons(t *testing.T) {
 				t.Error(err)
 			}
 			got := text.String() + "== markdown\n" + md.String()
-			path := filepath.Join("testdata", "compare", name+".golden")
-			if *update {
-				if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
-					t.Fatal(err)
-				}
-				if err := os.WriteFile(path, []byte(got), 0o644); err != nil {
-					t.Fatal(err)
-				}
-			}
-			want, err := os.ReadFile(path)
-			if err != nil {
-				t.Fatal(err)
-			}
-			if d := cmp.Diff(string(want), got); d != "" {
-				t.Errorf("%s (go test -update writes it anew):\n%s", path, d)
-			}
+			sameAsGolden(t, filepath.Join("testdata", "compare", name+".golden"), got)
 		})
 	}
 	files, err := os.ReadDir(filepath.Join("testdata", "compare"))

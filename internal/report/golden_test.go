@@ -272,20 +272,28 @@ func TestGolden(t *testing.T) {
 				t.Error("with colour it says something else")
 			}
 			got := text + "== colour\n" + strings.ReplaceAll(colour, "\x1b", "␛") + "== markdown\n" + md
-			path := filepath.Join("testdata", name+".golden")
-			if *update {
-				if err := os.WriteFile(path, []byte(got), 0o644); err != nil {
-					t.Fatal(err)
-				}
-			}
-			want, err := os.ReadFile(path)
-			if err != nil {
-				t.Fatal(err)
-			}
-			if d := cmp.Diff(string(want), got); d != "" {
-				t.Errorf("%s (go test -update writes it anew):\n%s", path, d)
-			}
+			sameAsGolden(t, filepath.Join("testdata", name+".golden"), got)
 		})
+	}
+}
+
+// sameAsGolden holds a text against a golden file, or writes it.
+func sameAsGolden(t *testing.T, path, got string) {
+	t.Helper()
+	if *update {
+		if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(path, []byte(got), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	want, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if d := cmp.Diff(string(want), got); d != "" {
+		t.Errorf("%s (go test -update writes it anew):\n%s", path, d)
 	}
 }
 

@@ -166,9 +166,9 @@ func pointFigures(p *result.Point) (list []Figure) {
 		list = append(list, f)
 	}
 	if c := p.Cost; c != nil && c.USDPerMOutput != nil {
-		f := Figure{Name: "Cost", Value: "$" + quantity(*c.USDPerMOutput), Unit: "per M output tokens"}
+		f := Figure{Name: "Cost", Value: "$" + quantity(*c.USDPerMOutput), Unit: "per M output tokens", Note: fmt.Sprintf("at $%.2f a GPU hour", c.USDPerGPUHour)}
 		if c.USDPerMGoodOutput != nil && p.SLO != nil {
-			f.Note = "$" + quantity(*c.USDPerMGoodOutput) + " within the SLO"
+			f.Note += " · $" + quantity(*c.USDPerMGoodOutput) + " within the SLO"
 		}
 		list = append(list, f)
 	}

@@ -91,16 +91,22 @@ func TestPageEscapes(t *testing.T) {
 		Spread: map[string]Spread{"ttft_ms": {Value: []float64{1, 2}, Share: []float64{.5, 1}, N: 2}},
 		Slow:   Traces{Wanted: 1, Requests: []Trace{{Outcome: record.Failed, Error: evil, Chunks: []int64{1}}}}}
 	got := page(t, run, Page{Series: []*Series{s}, Missing: []string{evil}, Config: evil})
-	if n := strings.Count(got, "<script"); n != 2 {
+	escaped(t, got)
+}
+
+// escaped holds that a page shows a hostile name as text.
+func escaped(t *testing.T, page string) {
+	t.Helper()
+	if n := strings.Count(page, "<script"); n != 2 {
 		t.Errorf("%d script elements, want the data and the page's own", n)
 	}
 	for _, bad := range []string{"<img", "</style><", "<script>alert"} {
-		if strings.Contains(got, bad) {
+		if strings.Contains(page, bad) {
 			t.Errorf("the page holds %s", bad)
 		}
 	}
-	if !strings.Contains(readable(got), "alert(1)") {
-		t.Error("the model's name is not shown")
+	if !strings.Contains(readable(page), "alert(1)") {
+		t.Error("the name is not shown")
 	}
 }
 

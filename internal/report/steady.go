@@ -44,7 +44,7 @@ func (m *PointModel) backlog(p *result.Point) {
 
 // standsStill says that all streams do, by the clock.
 func standsStill(s *result.Standstills) string {
-	return fmt.Sprintf("all streams stood still for %s ms every %s s, %s times: something stops the server, or its machine, by the clock", quantity(s.ForMS), trim(fmt.Sprintf("%.3f", s.EveryS)), count(s.N))
+	return fmt.Sprintf("all streams stood still for %s ms every %s s, %s times: something stops the server, its machine or this one, by the clock", quantity(s.ForMS), trim(fmt.Sprintf("%.3f", s.EveryS)), count(s.N))
 }
 
 // until says how a window came out that was to last until a value is known well

@@ -137,7 +137,22 @@ func (d *Deployment) Complete() error {
 	if err := d.Settings.Check(); err != nil {
 		return user.Errorf("the settings are vLLM's; pitot predict --help lists them", "impossible engine settings: %v", err)
 	}
+	if err := d.checkStep(); err != nil {
+		return err
+	}
 	d.caveats()
+	return nil
+}
+
+// checkStep refuses knobs that are possible each, and together make steps
+// without an end.
+func (d *Deployment) checkStep() error {
+	s := &d.Settings
+	n := s.MaxNumSeqs
+	fullest := vllm.Batch{Requests: n, Tokens: s.MaxNumBatchedTokens, Logits: n, Decodes: n, DecodeContext: int64(d.KVTokens())}
+	if t := d.hardware().Step(&fullest); t >= longestStep {
+		return user.Errorf("look at scale and at the efficiencies", "the fullest step of this deployment takes a day or more")
+	}
 	return nil
 }
 

@@ -47,5 +47,5 @@ func (d *Deployment) Residence(input, output, n int) time.Duration {
 	decode := h.parts(&vllm.Batch{Requests: n, Tokens: n, Logits: n, Decodes: n, DecodeContext: int64(n) * int64(input+output/2)}).Total()
 	// While others run, their prompts share the steps.
 	seconds := prefill + float64(output)*(decode+prefill*float64(n-1)/float64(output+1))
-	return time.Duration(seconds * 1e9)
+	return time.Duration(min(seconds, 1e9) * 1e9) // of what has an end at all
 }

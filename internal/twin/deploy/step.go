@@ -105,7 +105,16 @@ type hardware struct {
 
 // Step implements [vllm.Cost].
 func (h *hardware) Step(b *vllm.Batch) time.Duration {
-	return time.Duration(h.parts(b).Total() * 1e9)
+	return lasting(h.parts(b).Total())
+}
+
+// longestStep is what no step of a deployment reaches.
+const longestStep = 24 * time.Hour
+
+// lasting is a duration of so many seconds, and of [longestStep] at most: more
+// would not fit into the clock's 63 bits.
+func lasting(seconds float64) time.Duration {
+	return time.Duration(min(seconds, longestStep.Seconds()) * 1e9)
 }
 
 // parts is the step-time model. T tokens go through every weight of the

@@ -10,9 +10,10 @@
 // a virtual machine took more of the processors than -stolen is measured again:
 // the twin has no host. On a machine that has other work, give the engine and this
 // program real-time priority (chrt -f 1) and set kernel.sched_rt_runtime_us to -1:
-// else the kernel stops them for 50 ms of each second. The engine must take no other requests meanwhile; with
-// -core the client keeps to a core that the engine does not use. Preemptions and
-// prefix hits are those of the engine's /metrics.
+// else the kernel stops them for 50 ms of each second (and from Linux 6.12 on the
+// fair server does, if other work waits for a processor). The engine must take no
+// other requests meanwhile; with -core the client keeps to a core that the engine
+// does not use. Preemptions and prefix hits are those of the engine's /metrics.
 package main
 
 import (
@@ -30,6 +31,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"time"
 
 	"pitot/bench/setup"
 	"pitot/internal/load"
@@ -53,9 +55,11 @@ func loads(users int) []asked {
 	return []asked{
 		// Users, not a rate: at a rate a slow phase of the machine makes more
 		// requests run at once, and a fit takes the one for the effect of the other.
-		{"few users", true, []string{"--concurrency", "2", "--input", "uniform(100,800)", "--output", "uniform(20,120)"}},
+		// Few with long prompts and many with short ones: what a row costs and what a
+		// long context costs are told apart only where they do not go together.
+		{"few users", true, []string{"--concurrency", "3", "--input", "uniform(300,1500)", "--output", "uniform(20,120)"}},
 		{"past saturation", false, []string{"--concurrency", strconv.Itoa(users), "--input", "uniform(50,400)", "--output", "uniform(20,120)"}},
-		{"more users", true, []string{"--concurrency", "10", "--input", "uniform(100,800)", "--output", "uniform(20,120)"}},
+		{"more users", true, []string{"--concurrency", "12", "--input", "uniform(50,500)", "--output", "uniform(20,120)"}},
 		{"shared prefixes", false, []string{"--rate", "12", "--input", "200", "--prefix", "512", "--prefix-share", "0.6", "--output", "60"}},
 	}
 }
@@ -86,7 +90,7 @@ func main() {
 	var fitted []string
 	fresh := false // some run was measured now
 	for round := range *rounds {
-		for i, l := range loads(*users) {
+		for _, l := range loads(*users) {
 			out := filepath.Join(dir, fmt.Sprintf("%s-%d", strings.ReplaceAll(l.name, " ", "-"), round))
 			if c, err := kept(out); err == nil {
 				found[l.name] = append(found[l.name], measured{dir: out, counts: c})
@@ -97,7 +101,10 @@ func main() {
 			}
 			var c counts
 			for try := 0; ; try++ {
-				seed := strconv.Itoa(10_000*i + 100*try + round) // no prompt comes twice: it would be cached
+				if err := os.RemoveAll(out); err != nil { // what was left of it
+					log.Fatal(err)
+				}
+				seed := strconv.FormatInt(time.Now().Unix(), 10) // no prompt comes twice: it would be cached
 				args := append([]string{pitot, "run", *url, "--api", "openai-completions", "--seed", seed, "--warmup", fmt.Sprintf("%ds", warmup),
 					"--duration", fmt.Sprintf("%ds", *seconds), "--out", out, "--quiet"}, l.flags...)
 				if *core >= 0 {
@@ -116,9 +123,6 @@ func main() {
 					log.Fatalf("the host took %.1f %% of the processors in the last of %d runs: raise -stolen, or wait for a quiet time", 100*share, tries)
 				}
 				fmt.Fprintf(os.Stderr, "%s %d: the host took %.1f %% of the processors; again\n", l.name, round, 100*share)
-				if err := os.RemoveAll(out); err != nil {
-					log.Fatal(err)
-				}
 			}
 			c.keep(out)
 			fresh = true

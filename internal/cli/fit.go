@@ -62,7 +62,8 @@ func fitHelp(w io.Writer) {
 Calibrates the twin from runs of a real engine: moves what a step, a row, a
 prompt token and a chunk cost until the twin serves the same requests as the
 engine did. The settings must be the engine's own (max_num_seqs, …). Two runs,
-one with few users and one with many (--concurrency), determine more than one.
+one with few users and long prompts and one with many and short ones
+(--concurrency), determine more than one.
 
 mock:, sim: and pitot predict take the profile: MODEL@GPU?profile=PROFILE
 `)

@@ -12,8 +12,11 @@ import (
 // garbage, a scrape, a quota of the processor that is used up each second, lets
 // all streams stand still together, again and again after the same time. No
 // percentile shows that. It is looked for in the times at which nothing came from
-// any stream while answers were under way and no prompt was waited for: a prompt
-// may hold up the others too, and would come by the clock where arrivals do.
+// any stream while answers were under way. A prompt may hold up the others too,
+// and comes by the clock where arrivals do, or where users take turns in step: so
+// first it is asked of times at which no prompt was waited for, and then of the
+// others, if requests were neither sent nor answered just before them more often
+// than at other times.
 
 const (
 	// quietShift makes bins of 2²¹ ns, 2.1 ms.
@@ -27,6 +30,9 @@ const (
 	// a multiple of the period the time between two of them must lie, as a share
 	// of the period, and mostOnTheBeat how many must. By chance 6 % do.
 	leastStands, onTheBeat, mostOnTheBeat = 6, .03, .8
+	// justBefore is how long before a standstill, in ns, the request was sent, or
+	// the one before it answered, whose prompt may be the cause.
+	justBefore = 50e6
 )
 
 // arrivals is a bit for each bin of the window in which a chunk came.
@@ -76,20 +82,42 @@ func (f *Fold) standstills(cohort []*request) *result.Standstills {
 	}
 	stat.SortFloat64(usual)
 	least := max(leastQuiet, int(manyQuiet*stat.Percentile(usual, .5)))
-	var stands []silence
 	under := newUnderWay(cohort)
+	at := func(bin int) int64 { return f.setup.T0 + int64(bin)<<quietShift }
+	var alone, all []silence
 	for _, s := range silences {
-		if s.to-s.from >= least && under.answersOnly(f.setup.T0+int64(s.from)<<quietShift, f.setup.T0+int64(s.to)<<quietShift) {
-			stands = append(stands, s)
+		if s.to-s.from < least {
+			continue
+		}
+		answers, prompts := under.during(at(s.from), at(s.to))
+		if answers > 0 {
+			all = append(all, s)
+		}
+		if answers > 0 && prompts == 0 {
+			alone = append(alone, s)
 		}
 	}
-	return periodic(stands)
+	if s, _ := periodic(alone); s != nil {
+		return s
+	}
+	s, stands := periodic(all)
+	if s == nil {
+		return nil
+	}
+	starts := make([]int64, len(stands))
+	for i := range stands {
+		starts[i] = at(stands[i].from)
+	}
+	if under.turnsBefore(starts, min(justBefore, int64(s.EveryS*1e9/4)), f.setup.T0, f.setup.T1) {
+		return nil
+	}
+	return s
 }
 
-// periodic gives the period of standstills, nil if they have none. Others may
-// have come in between, and are most often shorter: so it is asked of the longest
-// ones too.
-func periodic(stands []silence) *result.Standstills {
+// periodic gives the period of standstills, nil if they have none, and which have
+// it. Others may have come in between, and are most often shorter: so it is asked
+// of the longest ones too.
+func periodic(stands []silence) (*result.Standstills, []silence) {
 	for len(stands) >= leastStands {
 		if every := period(stands); every > 0 {
 			var length []float64
@@ -98,12 +126,12 @@ func periodic(stands []silence) *result.Standstills {
 			}
 			slices.Sort(length)
 			const bin = float64(1<<quietShift) / 1e9
-			return &result.Standstills{EveryS: every * bin, ForMS: stat.Percentile(length, .5) * bin * 1e3, N: len(stands)}
+			return &result.Standstills{EveryS: every * bin, ForMS: stat.Percentile(length, .5) * bin * 1e3, N: len(stands)}, stands
 		}
 		shortest := slices.MinFunc(stands, func(a, b silence) int { return (a.to - a.from) - (b.to - b.from) })
 		stands = slices.DeleteFunc(slices.Clone(stands), func(s silence) bool { return s.to-s.from <= shortest.to-shortest.from })
 	}
-	return nil
+	return nil, nil
 }
 
 // period is the time, in bins, of which most of the times between standstills
@@ -150,16 +178,34 @@ func newUnderWay(cohort []*request) (u underWay) {
 	return u
 }
 
-// answersOnly says that in a silence answers were under way and no prompt was.
-func (u *underWay) answersOnly(from, to int64) bool {
-	upTo := func(times []int64, t int64) int {
-		i, _ := slices.BinarySearch(times, t)
-		return i
-	}
+// upTo is how many of sorted times lie before one.
+func upTo(times []int64, t int64) int {
+	i, _ := slices.BinarySearch(times, t)
+	return i
+}
+
+// during is how many answers were under way in a silence, and how many prompts
+// were waited for.
+func (u *underWay) during(from, to int64) (answers, prompts int) {
 	// Nothing came meanwhile: what began before from and ended behind to is under
 	// way, to a bin.
 	const bin = 1 << quietShift
-	answers := upTo(u.first, from+1) - upTo(u.last, to-bin)
-	prompts := upTo(u.sent, to) - upTo(u.first, from+1)
-	return answers > 0 && prompts == 0
+	answers = upTo(u.first, from+1) - upTo(u.last, to-bin)
+	prompts = upTo(u.sent, to) - upTo(u.first, from+1)
+	return answers, prompts
+}
+
+// turnsBefore says that in the time before each start more requests were sent or
+// answered than in the rest of the window from t0 to t1, by two standard
+// deviations of a Poisson distribution.
+func (u *underWay) turnsBefore(starts []int64, before, t0, t1 int64) bool {
+	seen, all := 0, 0
+	for _, times := range [][]int64{u.sent, u.last} {
+		all += upTo(times, t1) - upTo(times, t0)
+		for _, t := range starts {
+			seen += upTo(times, t) - upTo(times, t-before)
+		}
+	}
+	expected := float64(all) * float64(len(starts)) * float64(before) / float64(t1-t0)
+	return float64(seen) > expected+2*math.Sqrt(expected)+.5
 }

@@ -3,28 +3,37 @@ package measure
 import (
 	"math"
 	"math/rand/v2"
+	"slices"
 	"testing"
 
 	"pitot/internal/record"
 	"pitot/internal/result"
 )
 
-// stoodStill measures requests of 50 tokens, one each 10 ms, sent at a rate; stop
-// holds back whatever would come at a time.
+// stoodStill measures requests that are sent at a rate and answered 30 ms later.
 func stoodStill(rate float64, seconds int, seed uint64, stop func(t int64) int64) *result.Standstills {
-	f := NewFold(Setup{T0: 0, T1: int64(seconds) * 1e9, Load: result.Load{Loop: "closed"}})
+	return stoodStillAt(poisson(rate, seconds, seed), 30e6, seconds, stop)
+}
+
+// poisson are the times of arrivals at a rate.
+func poisson(rate float64, seconds int, seed uint64) (times []int64) {
 	rng := rand.New(rand.NewPCG(seed, 1))
+	for at := rng.ExpFloat64() / rate; at < float64(seconds); at += rng.ExpFloat64() / rate {
+		times = append(times, int64(at*1e9))
+	}
+	return times
+}
+
+// stoodStillAt measures requests of 50 tokens, one each 10 ms, the first so long
+// after each was sent; stop holds back whatever would come at a time.
+func stoodStillAt(sends []int64, ttft int64, seconds int, stop func(t int64) int64) *result.Standstills {
+	f := NewFold(Setup{T0: 0, T1: int64(seconds) * 1e9, Load: result.Load{Loop: "closed"}})
 	var fr record.Frame
-	at := 0.0
-	for id := int64(0); ; id++ {
-		at += rng.ExpFloat64() / rate
-		sent := int64(at * 1e9)
-		if sent >= int64(seconds)*1e9 {
-			break
-		}
+	for i, sent := range sends {
+		id := int64(i)
 		r := record.Row{ID: id, Due: sent, Eligible: sent, Ready: sent, Sent: sent, Stream: true, Outcome: record.OK, CompletionTokens: 50, FirstAnswer: record.Unset}
 		for i := range int64(50) {
-			t := stop(sent + 30e6 + i*10e6)
+			t := stop(sent + ttft + i*10e6)
 			if i == 0 {
 				r.FirstToken = t
 			}
@@ -88,6 +97,40 @@ func TestNoStandstills(t *testing.T) {
 		if s := stoodStill(3, 60, seed, irregular); s != nil {
 			t.Errorf("seed %d: %+v of pauses by chance", seed, *s)
 		}
+	}
+}
+
+// Where prompts are always waited for it is found too, unless they may be the
+// cause: those that come by the clock hold up all others likewise.
+func TestStandstillsAmongPrompts(t *testing.T) {
+	seeds := uint64(20)
+	if testing.Short() { // the race detector is slow
+		seeds = 4
+	}
+	found := uint64(0)
+	for seed := range seeds {
+		for _, rate := range []float64{4, 12} {
+			sends := poisson(rate, 30, seed)
+			if s := stoodStillAt(sends, 400e6, 30, each(1e9, 60e6)); s != nil && math.Abs(s.EveryS-1) < .02 {
+				found++
+			}
+			for k := range int64(29) {
+				sends = append(sends, k*1e9+500e6)
+			}
+			slices.Sort(sends)
+			prompts := func(t int64) int64 { // sent at 500 ms, computed from 510 to 580 ms
+				if in := t % 1e9; in > 510e6 && in < 580e6 {
+					return t - in + 580e6
+				}
+				return t
+			}
+			if s := stoodStillAt(sends, 80e6, 30, prompts); s != nil {
+				t.Errorf("seed %d, %v requests/s: %+v of prompts by the clock", seed, rate, *s)
+			}
+		}
+	}
+	if found < 2*seeds*8/10 {
+		t.Errorf("found in %d of %d", found, 2*seeds)
 	}
 }
 

@@ -1,6 +1,7 @@
 package predict
 
 import (
+	"fmt"
 	"math"
 	"runtime"
 	"slices"
@@ -51,7 +52,7 @@ var parameters = []parameter{
 	{"row_overhead", 0.1e-6, 0.1, 20e-6, "s", nil, func(d *deploy.Deployment) *time.Duration { return &d.Efficiency.PerRequest }},
 	{"prefill_overhead", 1e-6, 1, 300e-6, "s", nil, func(d *deploy.Deployment) *time.Duration { return &d.Efficiency.PerPrefill }},
 	{"compute_efficiency", 1e-5, 1, 0.6, "", func(d *deploy.Deployment) *float64 { return &d.Efficiency.Compute }, nil},
-	{"attention_efficiency", 1e-6, 1, 1, "", func(d *deploy.Deployment) *float64 { return &d.Efficiency.Context }, nil},
+	{"attention_efficiency", 1e-6, 1, 1, "", func(d *deploy.Deployment) *float64 { return &d.Efficiency.Attention }, nil},
 	{"frontend_latency", 10e-6, 10, 3e-3, "s", nil, func(d *deploy.Deployment) *time.Duration { return &d.Settings.Frontend.Latency }},
 	{"frontend_request", 10e-6, 1, 1e-3, "s", nil, func(d *deploy.Deployment) *time.Duration { return &d.Settings.Frontend.PerRequest }},
 	{"frontend_prompt_token", 1e-9, 1e-3, 1e-6, "s", nil, func(d *deploy.Deployment) *time.Duration { return &d.Settings.Frontend.PerPromptToken }},
@@ -90,6 +91,7 @@ type Fit struct {
 	Deployment string       `json:"deployment"`
 	Parameters []Fitted     `json:"parameters"`
 	Runs       []Residual   `json:"runs"`
+	LeftOut    []LeftOut    `json:"left_out,omitempty"` // with at least two loads
 	Range      deploy.Range `json:"range"`
 	Notes      []string     `json:"notes,omitempty"`
 	Origins    []string     `json:"origins,omitempty"` // of the runs, as a profile keeps them
@@ -125,20 +127,46 @@ func FitRuns(d *deploy.Deployment, runs []*Recording) (*Fit, error) {
 	if n < 50 {
 		return nil, user.Errorf("measure longer with --duration", "%d answered requests are too few to fit anything; it takes 50", n)
 	}
-	f := fitter{d: *d}
+	shown := make([]*Recording, len(runs))
+	for i, r := range runs {
+		shown[i] = r.shown()
+	}
+	f, slow, err := calibrate(d, shown)
+	if err != nil {
+		return nil, err
+	}
+	fit := &Fit{Schema: FitSchema, Deployment: d.Spec, Parameters: append(f.uncertainty(), slow.parameters()...)}
+	f.slow(&slow)
+	fit.Fitted = &f.d
+	fit.Range = deploy.Range{Input: [2]int{math.MaxInt, 0}, Output: [2]int{math.MaxInt, 0}, Running: [2]float64{math.MaxFloat64, 0}}
+	for i, r := range runs {
+		fit.Runs = append(fit.Runs, r.residual(&f.d, shown[i]))
+		widen(&fit.Range, r)
+		if r.run != nil {
+			fit.Notes = append(fit.Notes, differences(r.Dir, r.run, d)...)
+			if s := r.run.Points[r.point].Standstills; s != nil {
+				fit.Notes = append(fit.Notes, fmt.Sprintf("in %s all streams stood still for %.3g ms every %.3g s; the twin has no such thing, and other parameters may take its part: mend that first", r.Dir, s.ForMS, s.EveryS))
+			}
+			fit.Origins = append(fit.Origins, origin(r.run))
+		}
+	}
+	fit.LeftOut = across(d, runs, shown)
+	return fit, nil
+}
+
+// calibrate moves the parameters as far as the runs say; their slow phases it
+// replays, and gives apart.
+func calibrate(d *deploy.Deployment, shown []*Recording) (*fitter, slowness, error) {
+	f := &fitter{d: *d}
 	for i := range parameters { // from nothing no factor leads anywhere
 		if p := &parameters[i]; p.value(&f.d) < p.lo {
 			p.set(&f.d, p.usual)
 		}
 	}
 	f.usual = f.d
-	shown := make([]*Recording, len(runs))
-	for i, r := range runs {
-		shown[i] = r.shown()
-	}
 	slow, ok := begin(&f.d, shown)
 	if !ok {
-		return nil, user.Errorf("measure longer, and with streaming", "the runs have too few chunks to read the duration of steps from")
+		return nil, slow, user.Errorf("measure longer, and with streaming", "the runs have too few chunks to read the duration of steps from")
 	}
 	for i := range parameters {
 		p := &parameters[i]
@@ -151,20 +179,14 @@ func FitRuns(d *deploy.Deployment, runs []*Recording) (*Fit, error) {
 		f.runs = append(f.runs, compare(r, &f.d))
 	}
 	f.polish()
-	fit := &Fit{Schema: FitSchema, Deployment: d.Spec, Fitted: &f.d, Parameters: append(f.uncertainty(), slow.parameters()...)}
-	if f.d.Settings.SlowCV = slow.cv; slow.cv > 0 {
-		f.d.Settings.SlowTime = time.Duration(slow.time * 1e9)
+	return f, slow, nil
+}
+
+// slow gives the best deployment slow phases.
+func (f *fitter) slow(s *slowness) {
+	if f.d.Settings.SlowCV = s.cv; s.cv > 0 {
+		f.d.Settings.SlowTime = time.Duration(s.time * 1e9)
 	}
-	fit.Range = deploy.Range{Input: [2]int{math.MaxInt, 0}, Output: [2]int{math.MaxInt, 0}, Running: [2]float64{math.MaxFloat64, 0}}
-	for i, r := range runs {
-		fit.Runs = append(fit.Runs, r.residual(&f.d, shown[i]))
-		widen(&fit.Range, r)
-		if r.run != nil {
-			fit.Notes = append(fit.Notes, differences(r.Dir, r.run, d)...)
-			fit.Origins = append(fit.Origins, origin(r.run))
-		}
-	}
-	return fit, nil
 }
 
 // enough is how many requests of a run the search uses.
@@ -212,15 +234,28 @@ func widen(g *deploy.Range, r *Recording) {
 	}
 }
 
+// futures is how many replays a prediction is the mean of: a single one may have
+// a slow phase where a run is looked at.
+const futures = 16
+
 // residual is how far the deployment is from the requests that the fit was not
 // shown.
 func (r *Recording) residual(d *deploy.Deployment, shown *Recording) Residual {
 	held := func(i int) bool { return r.Requests[i].Arrival >= shown.until }
-	obs, pred := r.series(r.timings(), held), r.series(r.replay(d), held)
+	obs := r.series(r.timings(), held)
 	x := Residual{Run: r.Dir, Held: len(obs.TTFT), Recorded: obs.Metrics()}
 	x.Fitted = len(shown.Recorded().TTFT)
-	x.ErrorPct = Errors(pred.Metrics(), x.Recorded)
+	x.ErrorPct = Errors(r.expected(d, held), x.Recorded)
 	return x
+}
+
+// expected are the metrics of the wanted requests as the mean over replays.
+func (r *Recording) expected(d *deploy.Deployment, wanted func(i int) bool) Metrics {
+	var list [futures]Metrics
+	for seed := range list {
+		list[seed] = r.series(r.serve(d, uint64(seed), nil), wanted).Metrics()
+	}
+	return meanMetrics(list[:])
 }
 
 // Profile is what the fit is kept as: the fitted parameters, and the settings

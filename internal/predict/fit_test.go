@@ -65,7 +65,9 @@ func TestFitFindsTheTruth(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	fit, err := FitRuns(start, []*Recording{simulated(t, truth, 0.5, 150, 1), simulated(t, truth, 3, 400, 2)})
+	calm, busy := simulated(t, truth, 0.5, 150, 1), simulated(t, truth, 3, 400, 2)
+	calm.Dir, busy.Dir = "calm", "busy" // two loads
+	fit, err := FitRuns(start, []*Recording{calm, busy})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -94,6 +96,14 @@ func TestFitFindsTheTruth(t *testing.T) {
 	for _, r := range fit.Runs {
 		if r.Held == 0 || worst(r.ErrorPct) > 8 {
 			t.Errorf("held back: %+v", r)
+		}
+	}
+	if len(fit.LeftOut) != 2 {
+		t.Fatalf("left out: %+v", fit.LeftOut)
+	}
+	for i, l := range fit.LeftOut { // one load alone tells less of the other
+		if want := []string{"calm", "busy"}[i]; !slices.Equal(l.Runs, []string{want}) || l.ErrorPct == nil || math.Abs(l.ErrorPct.TPOT.Mean) > 15 {
+			t.Errorf("left out: %+v %+v", l, l.ErrorPct)
 		}
 	}
 	other := simulated(t, truth, 2, 2000, 3) // a p99 needs a thousand

@@ -34,6 +34,7 @@ type Recording struct {
 
 	course *course     // the slow phases that a replay goes through again, nil if none
 	run    *result.Run // that it is of, nil if it is of none
+	point  int32       // of the run
 	until  float64     // the fit looks at requests that arrive before; 0 for all
 	// users is how many took turns in a closed loop: behind the first of each, a
 	// request comes when an earlier one is answered, a pause later. A replay does
@@ -350,6 +351,23 @@ func quantities(v []float64) Quantities {
 		sum += x
 	}
 	return Quantities{sum / float64(len(v)), stat.Percentile(v, 0.5), stat.Percentile(v, 0.9), stat.Percentile(v, 0.99)}
+}
+
+// meanMetrics is the mean of each statistic.
+func meanMetrics(list []Metrics) (mean Metrics) {
+	n := float64(len(list))
+	for _, m := range list {
+		for _, q := range []struct {
+			to   *Quantities
+			from Quantities
+		}{{&mean.TTFT, m.TTFT}, {&mean.TPOT, m.TPOT}, {&mean.E2E, m.E2E}} {
+			q.to.Mean += q.from.Mean / n
+			q.to.P50 += q.from.P50 / n
+			q.to.P90 += q.from.P90 / n
+			q.to.P99 += q.from.P99 / n
+		}
+	}
+	return mean
 }
 
 // Errors gives 100·(predicted − recorded)/recorded.

@@ -32,7 +32,7 @@ func ReadRun(dir string, index int32, settings []string) (*Recording, error) {
 	t0 := int64(run.Points[index].Seconds.Warmup * 1e9)
 	t1 := t0 + int64(run.Points[index].Seconds.Window*1e9)
 
-	r := &Recording{Dir: dir, AtClient: true, run: run}
+	r := &Recording{Dir: dir, AtClient: true, run: run, point: index}
 	r.Meta.Model = run.Target.Model
 	src, done := asked(dir, index, settings)
 	defer done()

@@ -214,13 +214,13 @@ func begin(d *deploy.Deployment, runs []*Recording) (slowness, bool) {
 	e := &d.Efficiency
 	// Parts of a step at full efficiency tell how to divide by it.
 	full := *d
-	full.Efficiency.Compute, full.Efficiency.Attention = 1, 1
+	full.Efficiency.Compute, full.Efficiency.PromptAttention = 1, 1
 	if token := full.Parts(&vllm.Batch{Tokens: 1e6}).Weights / 1e6; c[colToken] > token {
 		e.Compute = token / c[colToken]
 	}
-	full.Efficiency.Context = 1
+	full.Efficiency.Attention = 1
 	if token := full.Parts(&vllm.Batch{DecodeContext: 1e6}).Decode / 1e6; c[colContext] > token {
-		e.Context = token / c[colContext]
+		e.Attention = token / c[colContext]
 	}
 	take(&e.PerRequest, c[colRow])
 	take(&e.PerPrefill, c[colPrefill])

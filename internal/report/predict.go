@@ -232,24 +232,32 @@ func Fit(w io.Writer, x *predict.Fit, file string, s Style) error {
 	}
 	p.write(s, "", "", "range = where the parameter may lie if the server is such an engine at all: on simulated ones it held the truth in 95 % of cases or more. Of a real server it describes the twin that serves as it does, and measures no hardware.")
 	p.line("")
-	p.write(s, "", "", "error on the end of each run, a fifth or more, which was held back: predicted against measured. It is of the same load: another one may be predicted less well, and a deployment that is wrongly named can pass.")
+	p.write(s, "", "", "error on the end of each run, a fifth or more, which was held back: predicted against measured. It is of the same load, and a deployment that is wrongly named can pass.")
 	p.line("")
 	t = Table{Head: []string{"run", "", "mean", "p50", "p90", "p99", "n"}}
 	for _, r := range x.Runs {
-		for i, m := range []struct {
-			name string
-			q    predict.Quantities
-		}{{"TTFT", r.ErrorPct.TTFT}, {"TPOT", r.ErrorPct.TPOT}, {"E2E", r.ErrorPct.E2E}} {
-			name, n := "", ""
-			if i == 0 {
-				name, n = plain(r.Run), count(r.Held)
-			}
-			pct := func(x float64) string { return fmt.Sprintf("%+.1f %%", x) }
-			t.Rows = append(t.Rows, []string{name, m.name, pct(m.q.Mean), pct(m.q.P50), pct(m.q.P90), pct(m.q.P99), n})
-		}
+		t.errors(plain(r.Run), &r.ErrorPct, r.Held)
 	}
 	t.text(p, s)
 	p.line("")
+	if len(x.LeftOut) > 0 {
+		p.write(s, "", "", "error on each load when it is left out: predicted by a fit on the other loads alone, against measured. It is what to expect of a load that was not measured, as far as it is no further away.")
+		p.line("")
+		t = Table{Head: []string{"load of", "", "mean", "p50", "p90", "p99", "n"}}
+		for _, l := range x.LeftOut {
+			name := plain(l.Runs[0])
+			if n := len(l.Runs) - 1; n > 0 {
+				name += fmt.Sprintf(" and %d more", n)
+			}
+			if l.ErrorPct == nil {
+				t.Rows = append(t.Rows, []string{name, l.Reason, "", "", "", "", count(l.Requests)})
+				continue
+			}
+			t.errors(name, l.ErrorPct, l.Requests)
+		}
+		t.text(p, s)
+		p.line("")
+	}
 	r := x.Range
 	p.write(s, "", "", fmt.Sprintf("fitted on prompts of %s to %s tokens, answers of %s to %s, %s to %s requests at once; beyond that the twin extrapolates and says so",
 		count(r.Input[0]), count(r.Input[1]), count(r.Output[0]), count(r.Output[1]), quantity(r.Running[0]), quantity(r.Running[1])))
@@ -257,6 +265,19 @@ func Fit(w io.Writer, x *predict.Fit, file string, s Style) error {
 		p.write(s, "", "", "profile written to "+file+"; use it as mock:, sim: or predict "+x.Deployment+"?profile="+file)
 	}
 	return p.err
+}
+
+// errors adds the rows of how far a prediction is off.
+func (t *Table) errors(name string, of *predict.Metrics, requests int) {
+	n := count(requests)
+	pct := func(x float64) string { return fmt.Sprintf("%+.1f %%", x) }
+	for _, m := range []struct {
+		name string
+		q    predict.Quantities
+	}{{"TTFT", of.TTFT}, {"TPOT", of.TPOT}, {"E2E", of.E2E}} {
+		t.Rows = append(t.Rows, []string{name, m.name, pct(m.q.Mean), pct(m.q.P50), pct(m.q.P90), pct(m.q.P99), n})
+		name, n = "", ""
+	}
 }
 
 // physical writes a quantity of a unit.

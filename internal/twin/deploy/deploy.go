@@ -203,7 +203,7 @@ func (d *Deployment) checkKnobs() error {
 	for _, share := range []struct {
 		name string
 		v    float64
-	}{{"bandwidth_efficiency", e.Bandwidth}, {"compute_efficiency", e.Compute}, {"attention_efficiency", e.Context}} {
+	}{{"bandwidth_efficiency", e.Bandwidth}, {"compute_efficiency", e.Compute}, {"attention_efficiency", e.Attention}} {
 		if !(share.v >= least && share.v <= 1) {
 			return user.Errorf("a machine that is faster than its datasheet has a scale below 1", "%s is %v, it is a share of the datasheet's rate: above 0 and at most 1", share.name, share.v)
 		}
@@ -280,7 +280,7 @@ func (d *Deployment) hardware() *hardware {
 	h := &hardware{
 		bandwidth: d.Accelerator.BandwidthGBs * 1e9 * e.Bandwidth,
 		compute:   d.peak() * e.Compute,
-		attention: d.Accelerator.TFLOPS["bf16"] * 1e12 * e.Attention,
+		attention: d.Accelerator.TFLOPS["bf16"] * 1e12 * e.PromptAttention,
 		link:      max(d.Accelerator.Link.Among(d.TensorParallel), 1) * 1e9 * e.Link,
 		e:         e, tp: float64(d.TensorParallel),
 		layers: layers, dense: float64(m.Dense()),

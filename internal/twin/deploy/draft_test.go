@@ -75,3 +75,26 @@ func TestDraftsCost(t *testing.T) {
 		t.Errorf("no drafts take %v s", p.Draft)
 	}
 }
+
+// A draft of EAGLE for llama-3.1-8b reads a decoder layer and the head: worked
+// out by hand from the model card and the datasheet.
+func TestWhatADraftCosts(t *testing.T) {
+	const (
+		layer = 4096*4096*2 + 4096*1024*2 + 3*4096*14336 // q and o, k and v, feed-forward
+		head  = 128256 * 4096
+		rate  = 3.35e12 // bytes/s of an H100
+	)
+	one := func(drafts int) float64 {
+		d, err := Parse(fmt.Sprintf("llama-3.1-8b@h100?bandwidth_efficiency=1&num_speculative_tokens=%d&acceptance_rate=0.7", drafts))
+		if err != nil {
+			t.Fatal(err)
+		}
+		return d.Parts(&vllm.Batch{Requests: 1, Tokens: 1 + drafts, Logits: 1 + drafts, Decodes: 1}).Draft
+	}
+	want := 2 * (layer + head) / rate // seconds
+	for drafts := 1; drafts <= 8; drafts *= 2 {
+		if got := one(drafts) / float64(drafts); math.Abs(got/want-1) > 0.03 { // computing takes a little too
+			t.Errorf("one of %d drafts takes %.3f ms, want %.3f", drafts, got*1e3, want*1e3)
+		}
+	}
+}

@@ -156,7 +156,7 @@ var settings = []setting{
 	{[]string{"prefill_overhead"}, duration(func(d *Deployment) *time.Duration { return &d.Efficiency.PerPrefill })},
 	{[]string{"bandwidth_efficiency"}, number(func(d *Deployment) *float64 { return &d.Efficiency.Bandwidth })},
 	{[]string{"compute_efficiency"}, number(func(d *Deployment) *float64 { return &d.Efficiency.Compute })},
-	{[]string{"attention_efficiency"}, number(func(d *Deployment) *float64 { return &d.Efficiency.Context })},
+	{[]string{"attention_efficiency"}, number(func(d *Deployment) *float64 { return &d.Efficiency.Attention })},
 	{[]string{"frontend_latency"}, duration(func(d *Deployment) *time.Duration { return &d.Settings.Frontend.Latency })},
 	{[]string{"frontend_request"}, duration(func(d *Deployment) *time.Duration { return &d.Settings.Frontend.PerRequest })},
 	{[]string{"frontend_prompt_token"}, duration(func(d *Deployment) *time.Duration { return &d.Settings.Frontend.PerPromptToken })},

@@ -13,11 +13,11 @@ import (
 // Efficiency is what of its datasheet an accelerator gives, and what a step
 // costs besides.
 type Efficiency struct {
-	Bandwidth float64 // share of the memory's bandwidth that streaming weights and KV reaches
-	Compute   float64 // share of the dense peak that large matrix products reach
-	Attention float64 // share of it that prefill's attention reaches
-	Link      float64 // share of the link's bandwidth that collectives reach
-	Context   float64 // share of what all the above give attention over a context that it reaches, 1 unless fitted
+	Bandwidth       float64 // share of the memory's bandwidth that streaming weights and KV reaches
+	Compute         float64 // share of the dense peak that large matrix products reach
+	PromptAttention float64 // share of it that the attention of prompts reaches
+	Link            float64 // share of the link's bandwidth that collectives reach
+	Attention       float64 // share of what all the above give attention over a context that it reaches, 1 unless fitted
 
 	Scale      float64       // factor on everything below and above, 1 unless fitted
 	PerStep    time.Duration // launches, sampling, the host's part that nothing hides
@@ -27,20 +27,20 @@ type Efficiency struct {
 }
 
 // Defaults for what was not measured on an accelerator. Bandwidth, Compute
-// and Attention are the middle of kernels measured on two GPUs. The overheads
+// and PromptAttention are the middle of kernels measured on two GPUs. The overheads
 // are those with which the twin agrees with recorded runs of vLLM on both of
 // these at once (see testdata of package predict): about 2 ms a step and
 // 20 µs a row, on top of what the kernels take. Collectives over PCIe reach
 // far less of the link than over NVLink, for they go through the host.
 const (
-	defaultBandwidth  = 0.90
-	defaultCompute    = 0.80
-	defaultAttention  = 0.50
-	defaultLink       = 0.70
-	defaultLinkPCIe   = 0.25
-	defaultPerStep    = 2200 * time.Microsecond
-	defaultPerRequest = 20 * time.Microsecond
-	defaultCollective = 20 * time.Microsecond
+	defaultBandwidth       = 0.90
+	defaultCompute         = 0.80
+	defaultPromptAttention = 0.50
+	defaultLink            = 0.70
+	defaultLinkPCIe        = 0.25
+	defaultPerStep         = 2200 * time.Microsecond
+	defaultPerRequest      = 20 * time.Microsecond
+	defaultCollective      = 20 * time.Microsecond
 )
 
 // efficiency gives what is known or to be expected of an accelerator.
@@ -50,13 +50,13 @@ func efficiency(a *catalogue.Accelerator) Efficiency {
 		link = defaultLinkPCIe
 	}
 	return Efficiency{
-		Bandwidth: cmp.Or(a.Reached.Bandwidth, defaultBandwidth),
-		Compute:   cmp.Or(a.Reached.Compute, defaultCompute),
-		Attention: defaultAttention,
-		Link:      cmp.Or(a.Reached.Link, link),
-		Context:   1,
-		Scale:     1,
-		PerStep:   defaultPerStep, PerRequest: defaultPerRequest, Collective: defaultCollective,
+		Bandwidth:       cmp.Or(a.Reached.Bandwidth, defaultBandwidth),
+		Compute:         cmp.Or(a.Reached.Compute, defaultCompute),
+		PromptAttention: defaultPromptAttention,
+		Link:            cmp.Or(a.Reached.Link, link),
+		Attention:       1,
+		Scale:           1,
+		PerStep:         defaultPerStep, PerRequest: defaultPerRequest, Collective: defaultCollective,
 	}
 }
 
@@ -140,7 +140,7 @@ func (h *hardware) parts(b *vllm.Batch) Parts {
 		compute := h.layers * 4 * h.qDim / tp * n * (k + n/2) / h.attention
 		p.Prefill += max(compute, (k+n)*h.kvPerToken/tp/h.bandwidth)
 	}
-	p.Decode, p.Prefill = p.Decode/h.e.Context, p.Prefill/h.e.Context
+	p.Decode, p.Prefill = p.Decode/h.e.Attention, p.Prefill/h.e.Attention
 	if tp > 1 {
 		// Two all-reduces in each layer. A ring moves 2·(p − 1)/p of the bytes.
 		p.Collective = 2 * h.layers * (h.e.Collective.Seconds() + 2*(tp-1)/tp*t*h.hidden*2/h.link)

@@ -48,6 +48,7 @@ var drawn = []struct {
 	{"prefill_overhead", 100, 1500, time.Microsecond},
 	{"compute_efficiency", 0.35, 0.85, 0},
 	{"attention_efficiency", 0.2, 0.9, 0},
+	{"prompt_attention_efficiency", 0.1, 0.7, 0},
 	{"frontend_latency", 1, 15, time.Millisecond},
 	{"frontend_request", 500, 4000, time.Microsecond},
 	{"frontend_prompt_token", 300, 4000, time.Nanosecond},

@@ -53,6 +53,7 @@ var parameters = []parameter{
 	{"prefill_overhead", 1e-6, 1, 300e-6, "s", nil, func(d *deploy.Deployment) *time.Duration { return &d.Efficiency.PerPrefill }},
 	{"compute_efficiency", 1e-5, 1, 0.6, "", func(d *deploy.Deployment) *float64 { return &d.Efficiency.Compute }, nil},
 	{"attention_efficiency", 1e-6, 1, 1, "", func(d *deploy.Deployment) *float64 { return &d.Efficiency.Attention }, nil},
+	{"prompt_attention_efficiency", 1e-6, 1, 0.5, "", func(d *deploy.Deployment) *float64 { return &d.Efficiency.PromptAttention }, nil},
 	{"frontend_latency", 10e-6, 10, 3e-3, "s", nil, func(d *deploy.Deployment) *time.Duration { return &d.Settings.Frontend.Latency }},
 	{"frontend_request", 10e-6, 1, 1e-3, "s", nil, func(d *deploy.Deployment) *time.Duration { return &d.Settings.Frontend.PerRequest }},
 	{"frontend_prompt_token", 1e-9, 1e-3, 1e-6, "s", nil, func(d *deploy.Deployment) *time.Duration { return &d.Settings.Frontend.PerPromptToken }},

@@ -217,6 +217,7 @@ func begin(d *deploy.Deployment, runs []*Recording) (slowness, bool) {
 	full.Efficiency.Compute, full.Efficiency.PromptAttention = 1, 1
 	if token := full.Parts(&vllm.Batch{Tokens: 1e6}).Weights / 1e6; c[colToken] > token {
 		e.Compute = token / c[colToken]
+		e.PromptAttention = min(e.PromptAttention, e.Compute) // on the same units, and seldom better
 	}
 	full.Efficiency.Attention = 1
 	if token := full.Parts(&vllm.Batch{DecodeContext: 1e6}).Decode / 1e6; c[colContext] > token {

@@ -203,7 +203,7 @@ func (d *Deployment) checkKnobs() error {
 	for _, share := range []struct {
 		name string
 		v    float64
-	}{{"bandwidth_efficiency", e.Bandwidth}, {"compute_efficiency", e.Compute}, {"attention_efficiency", e.Attention}} {
+	}{{"bandwidth_efficiency", e.Bandwidth}, {"compute_efficiency", e.Compute}, {"attention_efficiency", e.Attention}, {"prompt_attention_efficiency", e.PromptAttention}} {
 		if !(share.v >= least && share.v <= 1) {
 			return user.Errorf("a machine that is faster than its datasheet has a scale below 1", "%s is %v, it is a share of the datasheet's rate: above 0 and at most 1", share.name, share.v)
 		}

@@ -72,6 +72,7 @@ func TestImpossibleKnobs(t *testing.T) {
 		"bandwidth_efficiency=0":            "bandwidth_efficiency is 0",
 		"bandwidth_efficiency=5":            "bandwidth_efficiency is 5",
 		"bandwidth_efficiency=1e-9":         "bandwidth_efficiency is 1e-09",
+		"prompt_attention_efficiency=2":     "prompt_attention_efficiency is 2",
 		"attention_efficiency=0":            "attention_efficiency is 0",
 		"compute_efficiency=0":              "compute_efficiency is 0",
 		"compute_efficiency=1.01":           "compute_efficiency is 1.01",
@@ -448,8 +449,8 @@ func TestAssumedActivationsOfAStep(t *testing.T) {
 	}
 }
 
-// Half the efficiency of attention is twice its time, of answers and of prompts,
-// and of nothing else.
+// Half the efficiency of attention is twice its time, of answers or of prompts, and
+// of nothing else.
 func TestAttentionEfficiency(t *testing.T) {
 	parts := func(spec string) Parts {
 		d, err := Parse(spec)
@@ -458,13 +459,16 @@ func TestAttentionEfficiency(t *testing.T) {
 		}
 		return d.Parts(&vllm.Batch{Requests: 2, Tokens: 513, Logits: 2, Decodes: 1, DecodeContext: 4000, Prefills: []vllm.Chunk{{New: 512, Context: 1000}}})
 	}
-	whole, half := parts("llama-3.1-8b@h100"), parts("llama-3.1-8b@h100?attention_efficiency=0.5")
+	whole := parts("llama-3.1-8b@h100")
 	if whole.Decode <= 0 || whole.Prefill <= 0 {
 		t.Fatalf("%+v", whole)
 	}
-	want := whole
-	want.Decode, want.Prefill = 2*whole.Decode, 2*whole.Prefill
-	if half != want {
-		t.Errorf("%+v, want %+v", half, want)
+	answers, prompts := whole, whole
+	answers.Decode, prompts.Prefill = 2*whole.Decode, 2*whole.Prefill
+	if half := parts("llama-3.1-8b@h100?attention_efficiency=0.5"); half != answers {
+		t.Errorf("%+v, want %+v", half, answers)
+	}
+	if half := parts("llama-3.1-8b@h100?prompt_attention_efficiency=0.25"); half != prompts {
+		t.Errorf("%+v, want %+v", half, prompts)
 	}
 }

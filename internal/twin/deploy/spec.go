@@ -157,6 +157,7 @@ var settings = []setting{
 	{[]string{"bandwidth_efficiency"}, number(func(d *Deployment) *float64 { return &d.Efficiency.Bandwidth })},
 	{[]string{"compute_efficiency"}, number(func(d *Deployment) *float64 { return &d.Efficiency.Compute })},
 	{[]string{"attention_efficiency"}, number(func(d *Deployment) *float64 { return &d.Efficiency.Attention })},
+	{[]string{"prompt_attention_efficiency"}, number(func(d *Deployment) *float64 { return &d.Efficiency.PromptAttention })},
 	{[]string{"frontend_latency"}, duration(func(d *Deployment) *time.Duration { return &d.Settings.Frontend.Latency })},
 	{[]string{"frontend_request"}, duration(func(d *Deployment) *time.Duration { return &d.Settings.Frontend.PerRequest })},
 	{[]string{"frontend_prompt_token"}, duration(func(d *Deployment) *time.Duration { return &d.Settings.Frontend.PerPromptToken })},

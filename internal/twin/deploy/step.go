@@ -17,7 +17,7 @@ type Efficiency struct {
 	Compute         float64 // share of the dense peak that large matrix products reach
 	PromptAttention float64 // share of it that the attention of prompts reaches
 	Link            float64 // share of the link's bandwidth that collectives reach
-	Attention       float64 // share of what all the above give attention over a context that it reaches, 1 unless fitted
+	Attention       float64 // share of that bandwidth that reading KV for answers reaches, 1 unless fitted
 
 	Scale      float64       // factor on everything below and above, 1 unless fitted
 	PerStep    time.Duration // launches, sampling, the host's part that nothing hides
@@ -134,13 +134,12 @@ func (h *hardware) parts(b *vllm.Batch) Parts {
 	}
 	p.Head = max(h.headWeights*h.headBytes/tp/h.bandwidth, 2*h.headWeights*float64(b.Logits)/tp/h.compute)
 	p.Activation = h.layers * t * (28*h.hidden + 6*h.ff/tp) / h.bandwidth
-	p.Decode = float64(b.DecodeContext) * h.kvPerToken / tp / h.bandwidth
+	p.Decode = float64(b.DecodeContext) * h.kvPerToken / tp / h.bandwidth / h.e.Attention
 	for _, c := range b.Prefills {
 		n, k := float64(c.New), float64(c.Context)
 		compute := h.layers * 4 * h.qDim / tp * n * (k + n/2) / h.attention
 		p.Prefill += max(compute, (k+n)*h.kvPerToken/tp/h.bandwidth)
 	}
-	p.Decode, p.Prefill = p.Decode/h.e.Attention, p.Prefill/h.e.Attention
 	if tp > 1 {
 		// Two all-reduces in each layer. A ring moves 2·(p − 1)/p of the bytes.
 		p.Collective = 2 * h.layers * (h.e.Collective.Seconds() + 2*(tp-1)/tp*t*h.hidden*2/h.link)

@@ -14,8 +14,14 @@ const null = 0
 // queue in the order in which they will be evicted, and an index from the
 // content of full blocks to blocks. It follows BlockPool and
 // FreeKVCacheBlockQueue of vllm/v1/core/block_pool.py and kv_cache_utils.py.
+//
+// Blocks that were never used stay together in the queue, in the order of their
+// numbers: what is freed comes before or behind all of them. So one of them, the
+// last that was made, stands for the others until it is taken: of a large cache
+// only what is used takes memory and time.
 type pool struct {
 	caching bool
+	blocks  int // with the null block
 	ref     []int32
 	hash    []uint64 // content of a full block and of all before it, 0 if not cached
 
@@ -32,25 +38,45 @@ type pool struct {
 }
 
 func newPool(blocks int, caching bool) *pool {
-	p := &pool{
-		caching: caching,
-		ref:     make([]int32, blocks),
-		hash:    make([]uint64, blocks),
-		head:    make([]int32, 1<<bits.Len(uint(blocks))),
-		behind:  make([]int32, blocks),
-		next:    make([]int32, blocks),
-		prev:    make([]int32, blocks),
-		free:    blocks - 1,
-	}
-	for i := range blocks {
-		p.next[i] = int32((i + 1) % blocks)
-		p.prev[i] = int32((i + blocks - 1) % blocks)
+	p := &pool{caching: caching, blocks: blocks, free: blocks - 1}
+	const first = 64 // blocks, as many as a request or two need
+	p.head = make([]int32, 1<<bits.Len(uint(min(blocks, first))))
+	p.makeNext(null) // itself
+	if blocks > 1 {
+		p.makeNext(null)
 	}
 	return p
 }
 
+// makeNext makes one more of the blocks that were never used, in the queue behind
+// another. It is counted as free already.
+func (p *pool) makeNext(after int32) {
+	b := int32(len(p.ref))
+	p.ref, p.hash, p.behind = append(p.ref, 0), append(p.hash, 0), append(p.behind, null)
+	p.next, p.prev = append(p.next, null), append(p.prev, null)
+	if b != null {
+		p.insert(b, after)
+	}
+	if len(p.ref) > len(p.head) {
+		p.widen()
+	}
+}
+
+// widen doubles the index; blocks of one content keep their order.
+func (p *pool) widen() {
+	old := p.head
+	p.head = make([]int32, 2*len(old))
+	for _, b := range old {
+		for b != null {
+			following := p.behind[b]
+			p.cache(b, p.hash[b])
+			b = following
+		}
+	}
+}
+
 // size is the number of blocks that can be used.
-func (p *pool) size() int { return len(p.ref) - 1 }
+func (p *pool) size() int { return p.blocks - 1 }
 
 // usage is the share of the blocks in use; cached blocks that nobody refers
 // to count as free (BlockPool.get_usage).
@@ -66,6 +92,9 @@ func (p *pool) usage() float64 {
 // made sure that there is one.
 func (p *pool) getNewBlock() int32 {
 	b := p.next[null]
+	if int(b) == len(p.ref)-1 && len(p.ref) < p.blocks {
+		p.makeNext(b)
+	}
 	p.unlink(b)
 	p.evict(b)
 	p.ref[b] = 1
@@ -105,10 +134,14 @@ func (p *pool) freeBlocks(blocks []int32) {
 
 // link puts a block behind another in the free queue.
 func (p *pool) link(b, after int32) {
+	p.insert(b, after)
+	p.free++
+}
+
+func (p *pool) insert(b, after int32) {
 	n := p.next[after]
 	p.next[after], p.prev[b] = b, after
 	p.next[b], p.prev[n] = n, b
-	p.free++
 }
 
 func (p *pool) unlink(b int32) {

@@ -94,7 +94,7 @@ func (v *measuring) carryOut(ctx context.Context, e *Env, p *plan.Plan, view *pr
 	switch {
 	case run == nil:
 	case len(run.Points) == 0 && err != nil:
-		run = nil // the error says it all
+		return nil, "", err // which says it all
 	case say != nil:
 		say(run)
 		err = errors.Join(err, point.Save(s.Dir, run))
@@ -106,8 +106,9 @@ func (v *measuring) carryOut(ctx context.Context, e *Env, p *plan.Plan, view *pr
 // went wrong, what was measured is told of.
 func conclude(ctx context.Context, e *Env, run *result.Run, dir, format string, exports []foreign.Export, err error) (int, error) {
 	page, missing := writePage(e.Stderr, run, dir) // first: whoever reads the answer may stop early, and that ends the process
+	saved := run == nil || point.Saved(dir, run)
 	if run != nil {
-		shown := show(e, run, dir, page, format, missing)
+		shown := show(e, run, shownFrom{dir, saved, page, missing}, format)
 		if exported := export(e, exports, run, dir); err == nil {
 			err = errors.Join(shown, exported)
 		}
@@ -115,7 +116,7 @@ func conclude(ctx context.Context, e *Env, run *result.Run, dir, format string, 
 	if err == nil {
 		return exitCode(run), nil
 	}
-	if dir != "" {
+	if dir != "" && saved {
 		fmt.Fprintf(e.Stderr, "pitot: what was measured is in %s\n", dir)
 	}
 	if ctx.Err() != nil {
@@ -124,23 +125,30 @@ func conclude(ctx context.Context, e *Env, run *result.Run, dir, format string, 
 	return Done, err
 }
 
-// show writes a run in the format asked for. page is the path of its page, ""
-// if there is none; missing is what of its records cannot be read.
-func show(e *Env, run *result.Run, dir, page, format string, missing []string) error {
+// shownFrom is where a run that is shown is, and what of it.
+type shownFrom struct {
+	dir     string
+	saved   bool     // its result is there, and not only its records
+	page    string   // path of its page, "" if it could not be written
+	missing []string // what of its records cannot be read
+}
+
+// show writes a run in the format asked for.
+func show(e *Env, run *result.Run, from shownFrom, format string) error {
 	switch format {
 	case "json":
 		return report.JSON(e.Stdout, run)
 	case "csv":
 		return foreign.CSV(e.Stdout, run)
 	case "html":
-		page, _, err := makePage(run, dir)
+		page, _, err := makePage(run, from.dir)
 		if err == nil {
 			_, err = e.Stdout.Write(page)
 		}
 		return err
 	}
-	m := report.Build(run, dir)
-	m.Page, m.Warnings = page, append(m.Warnings, missing...)
+	m := report.Build(run, from.dir)
+	m.Page, m.Unsaved, m.Warnings = from.page, !from.saved, append(m.Warnings, from.missing...)
 	if format == "md" {
 		return m.Markdown(e.Stdout)
 	}

@@ -22,8 +22,7 @@ const pageName = "report.html"
 
 // writePage writes a run's page into its directory and gives its path, and what of
 // the records cannot be read. The page is made from the results and no part of
-// them: that it cannot be written is a note, and the path that of the page that was
-// there before, "" if none was.
+// them: that it cannot be written is a note, and the path "".
 func writePage(stderr io.Writer, run *result.Run, dir string) (path string, missing []string) {
 	if run == nil || dir == "" {
 		return "", nil
@@ -35,13 +34,13 @@ func writePage(stderr io.Writer, run *result.Run, dir string) (path string, miss
 	path = filepath.Join(dir, pageName)
 	switch {
 	case err == nil:
+		return path, missing
 	case isFile(path):
 		fmt.Fprintf(stderr, "note: %s stays as it was: %v\n", pageName, err)
 	default:
 		fmt.Fprintf(stderr, "note: no %s: %v\n", pageName, err)
-		return "", missing
 	}
-	return path, missing
+	return "", missing
 }
 
 // makePage makes it from the result and what can be read of the records, and says

@@ -14,10 +14,12 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"sync"
 	"syscall"
 	"testing"
 	"time"
 
+	"pitot/internal/record"
 	"pitot/internal/result"
 )
 
@@ -176,6 +178,55 @@ func TestKilled(t *testing.T) {
 		t.Errorf("shown again it differs: %d, %s\n%s\n%s", code, errs, out, again)
 	}
 	exportedAll(t, run, dir)
+}
+
+// Of two that go on with one session at once, one does and the other is told so;
+// what the one holds is free again when it is killed.
+func TestResumedTwice(t *testing.T) {
+	p, stdin, _, url := startMock(t, "--ttft", "2ms", "--itl", "1ms")
+	dir := filepath.Join(t.TempDir(), "run")
+	sweep := []string{"sweep", url, "--loads", "50,100", "--requests", "30", "--warmup", "0s", "--input", "20", "--output", "4", "--seed", "1", "--wait-ready", "1m", "--resume", "--out", dir}
+	if code, _, errs := here(sweep...); !finished(code) {
+		t.Fatalf("%d, %s", code, errs)
+	}
+	whole := func() []byte {
+		data, err := os.ReadFile(filepath.Join(dir, "run.json"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		return data
+	}
+	before := whole()
+	_ = stdin.Close() // each waits for the server from now on, with what it recalled
+	_ = p.code()
+	type ended struct{ one, other *process }
+	ends := make(chan ended, 2)
+	a, b := start(t, sweep...), start(t, sweep...)
+	codes := map[*process]int{}
+	var mu sync.Mutex
+	for _, x := range []ended{{a, b}, {b, a}} {
+		go func() {
+			code := x.one.code()
+			mu.Lock()
+			codes[x.one] = code
+			mu.Unlock()
+			ends <- x
+		}()
+	}
+	first := <-ends
+	_ = first.other.Process.Kill()
+	<-ends
+	if codes[first.one] != Usage || !strings.Contains(first.one.err.String(), "the run in "+dir+" is still going on") || codes[first.other] != -1 {
+		t.Errorf("exit codes %v\n%s\n%s", codes, a.err.String(), b.err.String())
+	}
+	if !bytes.Equal(before, whole()) {
+		t.Error("what was there was changed")
+	}
+	release, err := record.Hold(filepath.Join(dir, "config.yaml"))
+	if err != nil {
+		t.Fatalf("after a kill: %v", err)
+	}
+	release()
 }
 
 // exportedAll says that each request that a run counts is in what is exported.

@@ -49,18 +49,18 @@ func reportVerb(_ context.Context, e *Env) (int, error) {
 			}
 			continue
 		}
-		run, err := openRun(dir, e.Stderr)
+		run, failed := openRun(dir, e.Stderr)
 		if run == nil {
-			return Usage, err
+			return Usage, failed
 		}
-		unsaved = errors.Join(unsaved, err)
+		unsaved = errors.Join(unsaved, failed)
 		beside.Run(run, dir)
 		page, missing := writePage(e.Stderr, run, dir)
-		if err := errors.Join(show(e, run, dir, page, p.Format, missing), export(e, exports, run, dir)); err != nil {
+		if err := errors.Join(show(e, run, shownFrom{dir, failed == nil, page, missing}, p.Format), export(e, exports, run, dir)); err != nil {
 			return Done, err
 		}
-		if p.ShowPage && page != "" {
-			openPage(e, page)
+		if path := filepath.Join(dir, pageName); p.ShowPage && isFile(path) { // of an earlier time, if a note said so
+			openPage(e, path)
 		}
 		code = worse(code, strictly(&p, e, run, judged(run))) // that a run was interrupted is history
 	}

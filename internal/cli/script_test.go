@@ -23,6 +23,7 @@ import (
 	"github.com/rogpeppe/go-internal/testscript"
 	"github.com/santhosh-tekuri/jsonschema/v6"
 
+	"pitot/internal/record"
 	"pitot/internal/result"
 )
 
@@ -49,6 +50,8 @@ func TestMain(m *testing.M) {
 //	ask PATH [FILE]         gets a path under URL, or posts the file to it as JSON;
 //	                        standard output is the status, then the body
 //	absent TEXT PATH…       wants no file under the paths to hold the text
+//	hold DIR                has the run in a directory from then on, as a pitot has
+//	                        that measures there
 func TestScripts(t *testing.T) {
 	testscript.Run(t, testscript.Params{
 		Dir: "testdata",
@@ -58,7 +61,7 @@ func TestScripts(t *testing.T) {
 		},
 		Cmds: map[string]func(ts *testscript.TestScript, neg bool, args []string){
 			"exitcode": exitcode, "validrun": validrun, "server": server, "served": served, "absent": absent,
-			"serve": serve, "ask": ask,
+			"serve": serve, "ask": ask, "hold": hold,
 		},
 	})
 }
@@ -242,4 +245,13 @@ func absent(ts *testscript.TestScript, neg bool, args []string) {
 	if files == 0 {
 		ts.Fatalf("no file to look into")
 	}
+}
+
+func hold(ts *testscript.TestScript, neg bool, args []string) {
+	if neg || len(args) != 1 {
+		ts.Fatalf("usage: hold dir")
+	}
+	release, err := record.Hold(ts.MkAbs(filepath.Join(args[0], "config.yaml")))
+	ts.Check(err)
+	ts.Defer(release)
 }

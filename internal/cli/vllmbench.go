@@ -18,6 +18,7 @@ import (
 
 	"pitot/internal/foreign"
 	"pitot/internal/plan"
+	"pitot/internal/point"
 	"pitot/internal/result"
 	"pitot/internal/user"
 )
@@ -73,7 +74,11 @@ func vllmBenchVerb(ctx context.Context, e *Env) (int, error) {
 	if run != nil && len(run.Points) > 0 {
 		writePage(e.Stderr, run, dir)
 		err = errors.Join(err, b.keep(e, run, dir))
-		fmt.Fprintf(e.Stderr, "pitot: %s; %s has the run, pitot report %s shows it\n", run.Verdict, dir, dir)
+		has := "has the run"
+		if !point.Saved(dir, run) {
+			has = "has the records of the run"
+		}
+		fmt.Fprintf(e.Stderr, "pitot: %s; %s %s, pitot report %s shows it\n", run.Verdict, dir, has, dir)
 	}
 	switch {
 	case err != nil && ctx.Err() != nil:

@@ -60,7 +60,7 @@ func (m *measured) tell(r *foreign.Result, p *foreign.Point) {
 		m.others = append(m.others, &told{offered: load})
 	}
 	t := m.others[at]
-	if strings.HasSuffix(r.By, string(" "+result.Invalid)) {
+	if p.Verdict == result.Invalid {
 		t.invalid = append(t.invalid, "a point in "+r.File+" left out: INVALID")
 		return
 	}
@@ -89,7 +89,7 @@ func foremost(sides []Side) []string {
 		switch {
 		case len(s.Others) == 0:
 		case s.Others[0].By != "":
-			own = append(own, fmt.Sprintf("%s holds what %s measured, by the definitions of %s: name the run itself for verdicts", s.Name, s.Others[0].By, s.Others[0].Tool))
+			own = append(own, fmt.Sprintf("%s holds what %s measured, by the definitions of %s: name the run itself for verdicts", s.Name, s.Others[0].MeasuredBy(), s.Others[0].Tool))
 		default:
 			others = append(others, s.Name+" ("+versioned(s.Others)+")")
 		}

@@ -289,12 +289,12 @@ func TestBesideWithout(t *testing.T) {
 // What Pitot wrote in a tool's format says so, with its verdict.
 func TestByPitot(t *testing.T) {
 	own := other("own", "", atRate(8, 100))
-	own.Others[0].By = "pitot 1.0 VALID"
+	own.Others[0].By, own.Others[0].Points[0].Verdict = "pitot 1.0", result.Valid
 	c := mustCompare(t, Options{}, own, other("old", "", atRate(8, 100)))
 	if c.Warnings[1] != "own holds what pitot 1.0 VALID measured, by the definitions of vllm bench serve: name the run itself for verdicts" || c.Pairs[0].Instruments != [2]string{"pitot as " + vllm, vllm} {
 		t.Errorf("%q, %q", c.Warnings, c.Pairs[0].Instruments)
 	}
-	own.Others[0].By = "pitot 1.0 INVALID"
+	own.Others[0].Points[0].Verdict = result.Invalid
 	c = mustCompare(t, Options{}, own, side("b", 8, 100).served())
 	if p := c.Pairs[0]; p.Why != "every point of own is INVALID" || len(p.Rows) > 0 {
 		t.Errorf("%+v", p)

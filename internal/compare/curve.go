@@ -13,10 +13,18 @@ import (
 // one arrival process. It holds every load that a side was measured at, whether
 // the other sides have it or not.
 type Curve struct {
-	What  string      `json:"what"`          // "open loop, poisson"
-	Over  string      `json:"over"`          // what loads count: "rate" (req/s) or "concurrency" (users)
-	SLO   string      `json:"slo,omitempty"` // what goodput is within
-	Sides []SideCurve `json:"sides"`
+	What   string       `json:"what"`             // "open loop, poisson"
+	Over   string       `json:"over"`             // what loads count: "rate" (req/s) or "concurrency" (users)
+	SLO    string       `json:"slo,omitempty"`    // what goodput is within
+	Limits []CurveLimit `json:"limits,omitempty"` // of latencies, that some point was held against
+	Sides  []SideCurve  `json:"sides"`
+}
+
+// CurveLimit is a limit of an SLO.
+type CurveLimit struct {
+	Spec   string  `json:"spec"`   // "p99 ttft<200ms"
+	Metric string  `json:"metric"` // "ttft"
+	Limit  float64 `json:"limit"`  // milliseconds
 }
 
 // SideCurve is one side's part of a curve.
@@ -37,9 +45,10 @@ type LoadCurve struct {
 // CurveMetric is one metric of one side at one load.
 type CurveMetric struct {
 	Metric   string     `json:"metric"`
-	Unit     string     `json:"unit"`     // "ms" or "/s"
-	Value    *float64   `json:"value"`    // over all launches, as in a [Row]; null if one of them has none
-	Launches []*float64 `json:"launches"` // the median of the repeats of each, null where one of them has no value
+	Unit     string     `json:"unit"`          // "ms" or "/s"
+	Value    *float64   `json:"value"`         // over all launches, as in a [Row]; null if one of them has none
+	Launches []*float64 `json:"launches"`      // the median of the repeats of each, null where one of them has no value
+	Few      bool       `json:"few,omitempty"` // some launch's rests on few samples
 	Why      string     `json:"why,omitempty"`
 }
 
@@ -123,6 +132,7 @@ func kindOf(l result.Load) string {
 func (c *Curve) fill(sides []Side, points [][]*at, o Options) {
 	unlike := ""
 	c.SLO, unlike = oneObjective(slices.Concat(points...))
+	c.Limits = limits(slices.Concat(points...))
 	for i := range sides {
 		s := SideCurve{Side: sides[i].Name, Loads: []LoadCurve{}}
 		tokens := ""
@@ -189,6 +199,26 @@ func oneObjective(all []*at) (spec, why string) {
 	return "", "the SLOs differ"
 }
 
+// limits are those of latencies that points were held against, each once.
+func limits(all []*at) (out []CurveLimit) {
+	for _, x := range all {
+		for _, l := range x.launches {
+			for _, p := range l.points {
+				if p.SLO == nil {
+					continue
+				}
+				for _, limit := range p.SLO.Limits {
+					line := CurveLimit{Spec: limit.Spec, Metric: limit.Metric, Limit: limit.Limit}
+					if limit.Metric != failures && !slices.Contains(out, line) {
+						out = append(out, line)
+					}
+				}
+			}
+		}
+	}
+	return out
+}
+
 // unstable is in how many launches the queue grew.
 func (x *at) unstable() (n int) {
 	for _, l := range x.launches {
@@ -206,7 +236,7 @@ func (x *at) onCurve(m metric, same []*at) CurveMetric {
 		out.Why = "every point is INVALID"
 		return out
 	}
-	values, why := x.values(m)
+	values, few, why := x.values(m)
 	var xs []float64
 	for _, v := range values {
 		out.Launches = append(out.Launches, v)
@@ -219,7 +249,7 @@ func (x *at) onCurve(m metric, same []*at) CurveMetric {
 	}
 	positive := true
 	for _, y := range same {
-		others, _ := y.values(m)
+		others, _, _ := y.values(m)
 		positive = positive && !slices.ContainsFunc(others, func(v *float64) bool { return v != nil && *v <= 0 })
 	}
 	value := xs[0]
@@ -235,17 +265,19 @@ func (x *at) onCurve(m metric, same []*at) CurveMetric {
 	default:
 		value, _ = stat.Moments(xs)
 	}
-	out.Value = &value
+	out.Value, out.Few = &value, few
 	return out
 }
 
-// values are those of each launch, and why one has none.
-func (x *at) values(m metric) (out []*float64, why string) {
+// values are those of each launch, whether some rest on few samples, and why one
+// has none.
+func (x *at) values(m metric) (out []*float64, few bool, why string) {
 	without := 0
 	for _, l := range x.launches {
 		var vs []float64
 		for _, p := range l.points {
 			v := m.of(p)
+			few = few || v.few
 			if math.IsInf(v.x, 0) || math.IsNaN(v.x) {
 				v.why = "the value is out of all range"
 			}
@@ -266,5 +298,5 @@ func (x *at) values(m metric) (out []*float64, why string) {
 	if 0 < without && without < len(x.launches) {
 		why = fmt.Sprintf("%d of %d launches: %s", without, len(x.launches), why)
 	}
-	return out, why
+	return out, few, why
 }

@@ -6,6 +6,7 @@ import (
 	"math"
 	"testing"
 
+	"github.com/google/go-cmp/cmp"
 	"pgregory.net/rapid"
 
 	"pitot/internal/result"
@@ -147,5 +148,29 @@ func TestCurvesApart(t *testing.T) {
 	}
 	if c := mustCompare(t, Options{}, found("a", 10), found("b", 11)); len(c.Curves) != 0 || c.Curves == nil {
 		t.Errorf("%+v", c.Curves)
+	}
+}
+
+// A curve says what rests on few samples, and which limits latencies were held
+// against.
+func TestCurveOfFewSamples(t *testing.T) {
+	held := func(limits ...result.Limit) func(*result.Point) {
+		return func(p *result.Point) { p.SLO = &result.SLO{Spec: "some", Limits: limits} }
+	}
+	tail := result.Limit{Spec: "p99 ttft<200ms", Metric: "ttft", Limit: 200}
+	a := side("a", 8, 10, 11).edit(0, held(tail))
+	b := side("b", 8, 20, 21, 22).edit(0, held(tail, result.Limit{Spec: "errors<1%", Metric: "errors", Limit: .01}))
+	b.edit(2, func(p *result.Point) { p.Metrics.TTFT.Few = []string{"p99"} })
+	c := mustCompare(t, Options{}, a, b)
+	for _, x := range []struct {
+		side, metric string
+		few          bool
+	}{{"a", "p99 ttft", false}, {"b", "p99 ttft", true}, {"b", "p50 ttft", false}, {"b", "req/s", false}} {
+		if m := onCurveOf(c, x.side, 8, x.metric); m.Value == nil || m.Few != x.few {
+			t.Errorf("%s of %s: %+v", x.metric, x.side, m)
+		}
+	}
+	if d := cmp.Diff([]CurveLimit{{Spec: "p99 ttft<200ms", Metric: "ttft", Limit: 200}}, c.Curves[0].Limits); d != "" {
+		t.Error(d)
 	}
 }

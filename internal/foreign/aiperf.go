@@ -53,9 +53,6 @@ func (f fields) aiperf() (*Result, error) {
 		p.OK = p.E2E.N
 	}
 	r := &Result{Tool: "aiperf", Version: f.text("aiperf_version"), Started: f.text("start_time")}
-	if by := f.text("measured_by"); by != "" {
-		r.By, r.Version = strings.TrimSpace(by+" "+f.text("pitot_verdict")), ""
-	}
 	f.aiperfConfig(r, &p)
 	if v := f["is_complete"]; string(v) == "false" {
 		r.Notes = append(r.Notes, "aiperf says that the run is not complete: "+f.text("incomplete_reason"))
@@ -64,6 +61,9 @@ func (f fields) aiperf() (*Result, error) {
 		r.Notes = append(r.Notes, "aiperf says that the run was cancelled")
 	}
 	r.Points = []Point{p}
+	if r.by(f) {
+		r.Version = ""
+	}
 	return r, nil
 }
 

@@ -15,6 +15,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/google/go-cmp/cmp"
 	"github.com/parquet-go/parquet-go"
 	"pgregory.net/rapid"
 
@@ -146,7 +147,7 @@ func TestSGLangHasSGLangsKeys(t *testing.T) {
 		t.Errorf("%v", m)
 	}
 	r, err := Parse(got.Bytes())
-	if err != nil || r.Tool != "sglang bench_serving" || *r.Points[0].OK != 2 || r.By != "pitot 1.0 VALID" {
+	if err != nil || r.Tool != "sglang bench_serving" || *r.Points[0].OK != 2 || r.MeasuredBy() != "pitot 1.0 VALID" {
 		t.Errorf("read back: %+v, %v", r, err)
 	}
 }
@@ -475,5 +476,38 @@ func TestPerfettoIsBounded(t *testing.T) {
 	}
 	if n := strings.Count(b.String(), `"name":"request `); n != 3 || !strings.Contains(b.String(), `"left_out":"1 requests beyond the first 3"`) {
 		t.Errorf("%d requests: %s", n, b.String())
+	}
+}
+
+// Each point of a file keeps the verdict that was written for it.
+func TestVerdictOfEachPoint(t *testing.T) {
+	verdicts := []result.Verdict{result.Invalid, result.Valid, result.ValidWithFlags, result.Valid}
+	for name, write := range map[string]func(io.Writer, *result.Run, string) error{"vllm": writeVLLM, "sglang": writeSGLang} {
+		var file bytes.Buffer // one object a line
+		for _, v := range verdicts {
+			run, dir := sampleRun(t)
+			run.Points[0].Verdict = v
+			if err := write(&file, run, dir); err != nil {
+				t.Fatal(err)
+			}
+		}
+		r, err := Parse(file.Bytes())
+		if err != nil {
+			t.Fatal(err)
+		}
+		var got []result.Verdict
+		for _, p := range r.Points {
+			got = append(got, p.Verdict)
+		}
+		if d := cmp.Diff(verdicts, got); d != "" || r.MeasuredBy() != "pitot 1.0 (2 VALID, 1 VALID WITH FLAGS, 1 INVALID)" || len(r.Notes) > 0 {
+			t.Errorf("%s: %q, %q: %s", name, r.MeasuredBy(), r.Notes, d)
+		}
+	}
+	// What another tool appended is told apart.
+	ours, theirs := `{"measured_by":"pitot 1.0","pitot_verdict":"soso",`, `{`
+	const rest = `"num_prompts":10,"completed":10,"failed":0,"request_throughput":4}`
+	r, err := Parse([]byte(ours + rest + "\n" + theirs + rest))
+	if err != nil || r.MeasuredBy() != "pitot 1.0" || len(r.Notes) != 1 || r.Notes[0] != "result 2 was measured by vllm bench serve" {
+		t.Errorf("%+v, %v", r, err)
 	}
 }

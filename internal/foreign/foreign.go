@@ -6,6 +6,7 @@ package foreign
 
 import (
 	"bytes"
+	"cmp"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -15,6 +16,7 @@ import (
 	"strconv"
 	"strings"
 
+	"pitot/internal/result"
 	"pitot/internal/user"
 )
 
@@ -28,7 +30,7 @@ type Result struct {
 	Model   string   `json:"model,omitempty"`
 	Dataset string   `json:"dataset,omitempty"`     // what was asked, by the tool's name for it
 	Started string   `json:"started,omitempty"`     // as the tool writes it
-	By      string   `json:"measured_by,omitempty"` // "pitot …" where Pitot wrote it in that tool's format, with its verdict
+	By      string   `json:"measured_by,omitempty"` // "pitot …" where Pitot wrote it in that tool's format
 	Points  []Point  `json:"points"`
 	Notes   []string `json:"notes,omitempty"` // what a reader must know of the file
 }
@@ -39,6 +41,8 @@ type Point struct {
 	Unlimited   bool     `json:"unlimited,omitempty"` // all at once, or as fast as they are served
 	Concurrency *float64 `json:"concurrency"`         // most at once
 	Seconds     *float64 `json:"seconds"`
+
+	Verdict result.Verdict `json:"verdict,omitempty"` // of a point that Pitot measured
 
 	OK         *float64 `json:"ok"`
 	Failed     *float64 `json:"failed"`
@@ -66,6 +70,48 @@ type Summary struct {
 	Min         *float64           `json:"min,omitempty"`
 	Max         *float64           `json:"max,omitempty"`
 	Percentiles map[string]float64 `json:"percentiles,omitempty"` // "p50", "p99.9": value
+}
+
+// MeasuredBy says that Pitot measured it, and what it thinks of that: "pitot 1.0
+// VALID", or "pitot 1.0 (3 VALID, 1 INVALID)" of points that differ; "" for what
+// another tool measured.
+func (r *Result) MeasuredBy() string {
+	if r.By == "" {
+		return ""
+	}
+	n := map[result.Verdict]int{}
+	for i := range r.Points {
+		n[r.Points[i].Verdict]++
+	}
+	var words []string
+	for _, v := range []result.Verdict{result.Valid, result.ValidWithFlags, result.Invalid} {
+		switch {
+		case n[v] == len(r.Points) && n[v] > 0:
+			return r.By + " " + string(v)
+		case n[v] > 0:
+			words = append(words, fmt.Sprintf("%d %s", n[v], v))
+		}
+	}
+	if len(words) == 0 {
+		return r.By
+	}
+	return r.By + " (" + strings.Join(words, ", ") + ")"
+}
+
+// by notes what Pitot wrote into another tool's result of who measured it. No other
+// word is a verdict.
+func (r *Result) by(f fields) bool {
+	r.By = f.text("measured_by")
+	if r.By == "" {
+		return false
+	}
+	switch v := result.Verdict(f.text("pitot_verdict")); v {
+	case result.Valid, result.ValidWithFlags, result.Invalid:
+		for i := range r.Points {
+			r.Points[i].Verdict = v
+		}
+	}
+	return true
 }
 
 // P gives a percentile, nil if the tool does not tell it.
@@ -140,6 +186,9 @@ func Parse(data []byte) (*Result, error) {
 			return nil, user.Errorf("give each tool a file of its own", "it holds results of %s and of %s", r.Tool, one.Tool)
 		default:
 			r.Points = append(r.Points, one.Points...)
+			if one.By != r.By {
+				r.Notes = append(r.Notes, fmt.Sprintf("result %d was measured by %s", i+1, cmp.Or(one.By, one.Tool)))
+			}
 			if one.Model != r.Model {
 				r.Notes = append(r.Notes, fmt.Sprintf("result %d is of another model, %s", i+1, one.Model))
 			}

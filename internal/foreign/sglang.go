@@ -5,7 +5,6 @@ import (
 	"errors"
 	"io"
 	"strconv"
-	"strings"
 
 	"pitot/internal/result"
 )
@@ -21,9 +20,7 @@ func (f fields) sglang() (*Result, error) {
 	p := f.vllmPoint("e2e_latency_ms") // it tells no number of failures
 	info := f.object("server_info")
 	r := &Result{Tool: "sglang bench_serving", Version: info.text("version"), Model: info.text("served_model_name"), Dataset: f.text("dataset_name"), Points: []Point{p}}
-	if by := info.text("measured_by"); by != "" {
-		r.By = strings.TrimSpace(by + " " + info.text("pitot_verdict"))
-	}
+	r.by(info)
 	return r, nil
 }
 

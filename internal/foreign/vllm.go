@@ -533,9 +533,7 @@ func (f fields) vllmPoint(e2e string) Point {
 func (f fields) vllm() (*Result, error) {
 	p := f.vllmPoint("e2el_ms")
 	r := &Result{Tool: "vllm bench serve", Model: f.text("model_id"), Started: f.text("date"), Points: []Point{p}}
-	if by := f.text("measured_by"); by != "" {
-		r.By = strings.TrimSpace(by + " " + f.text("pitot_verdict"))
-	} else {
+	if !r.by(f) {
 		r.Version = f.text("version") // by --metadata, as vLLM's own example has it
 	}
 	return r, nil

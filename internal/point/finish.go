@@ -1,12 +1,14 @@
 package point
 
 import (
+	"bytes"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"io/fs"
 	"maps"
 	"os"
+	"path/filepath"
 	"slices"
 	"time"
 
@@ -70,7 +72,16 @@ type outline struct {
 // process was killed.
 //
 // A run that is still going on gives an error that is [record.ErrLive].
-func Finish(dir string) (*result.Run, error) { return finish(dir, false) }
+func Finish(dir string) (*result.Run, error) {
+	release, err := record.Hold(filepath.Join(dir, configName)) // a session may be about to go on
+	switch {
+	case errors.Is(err, record.ErrLive):
+		return nil, err
+	case err == nil:
+		defer release()
+	}
+	return finish(dir, false)
+}
 
 // finish does it. incomplete says that records are known to be missing from
 // the last point, even if the journal had no room to say so itself.
@@ -144,16 +155,34 @@ func finish(dir string, incomplete bool) (*result.Run, error) {
 	return &run, Save(dir, &run)
 }
 
+// runName is the result's in a run directory.
+const runName = "run.json"
+
 // Save writes run.json.
 func Save(dir string, run *result.Run) error {
-	data, err := json.MarshalIndent(run, "", "  ")
+	data, err := encoded(run)
 	if err != nil {
-		return fmt.Errorf("write run.json: %w", err)
+		return fmt.Errorf("write %s: %w", runName, err)
 	}
-	if err := record.WriteFile(dir, "run.json", append(data, '\n')); err != nil {
+	if err := record.WriteFile(dir, runName, data); err != nil {
 		return unsaved(dir, err)
 	}
 	return nil
+}
+
+// Saved says that run.json holds this very result.
+func Saved(dir string, run *result.Run) bool {
+	want, err := encoded(run)
+	if err != nil {
+		return false
+	}
+	has, err := os.ReadFile(filepath.Join(dir, runName))
+	return err == nil && bytes.Equal(has, want)
+}
+
+func encoded(run *result.Run) ([]byte, error) {
+	data, err := json.MarshalIndent(run, "", "  ")
+	return append(data, '\n'), err
 }
 
 // unsaved says that a disk is full, or not to be written to. The records stay as

@@ -45,7 +45,7 @@ func (t *Target) ready(ctx context.Context, p *plan.Plan, say func(string)) erro
 		if err == nil && a.Status < 500 {
 			return nil
 		}
-		class, detail := record.ErrServer, a.Text()
+		class, detail := record.ServerError(a.Status), a.Text()
 		if err != nil {
 			class, detail = wire.Classify(err)
 		}
@@ -313,9 +313,11 @@ func (t *Target) insist(ctx context.Context, req workload.Request, output int) r
 	for again := 2; ; again-- {
 		row := t.ask(ctx, req, output)
 		switch row.Error {
-		case record.ErrRateLimited, record.ErrServer, record.ErrReset, record.ErrClosed, record.ErrStream:
+		case record.ErrRateLimited, record.ErrReset, record.ErrClosed, record.ErrStream:
 		default:
-			return row
+			if !record.IsServerError(row.Error) {
+				return row
+			}
 		}
 		if again == 0 {
 			return row

@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"time"
@@ -39,6 +40,7 @@ type Session struct {
 
 	runner  *Runner
 	plan    *plan.Plan
+	release func()          // lets go of the directory, nil where it is not held
 	journal *record.Journal // nil while a resumed session has nothing new: till then its files stay as they are
 	next    int32
 	earlier []earlier // by index
@@ -70,9 +72,17 @@ func (m *Measured) Violations(claims []slo.Claim, blocks int) measure.Violations
 // plan. An error may come with a directory.
 func (r *Runner) Open(ctx context.Context, p *plan.Plan) (_ *Session, err error) {
 	s := &Session{runner: r, plan: p}
+	defer func() {
+		if err != nil {
+			s.letGo()
+		}
+	}()
 	resumed := p.Resume && p.Out != "" && Exists(p.Out)
 	switch {
 	case resumed:
+		if err := s.hold(p.Out); err != nil {
+			return nil, err
+		}
 		if err := s.recall(); err != nil {
 			return nil, err
 		}
@@ -119,13 +129,41 @@ func (r *Runner) Open(ctx context.Context, p *plan.Plan) (_ *Session, err error)
 	if s.Dir, err = r.directory(p, t); err != nil {
 		return s, err
 	}
-	if s.journal, err = record.Create(s.Dir); err != nil {
+	if err = s.hold(s.Dir); err != nil {
+		return nil, err
+	}
+	if s.journal, err = record.Create(s.Dir); errors.Is(err, fs.ErrExist) { // another run began at the same moment
+		return nil, notEmpty(s.Dir)
+	} else if err != nil {
 		return s, fmt.Errorf("open run directory: %w", err)
 	}
 	head := r.head(p, t, time.Now())
 	head.Workload, _ = json.Marshal(r.describe(p, t, src))
 	put(s.journal, markRun, 0, head)
 	return s, nil
+}
+
+// hold takes the directory for this session alone: two that write to one would
+// destroy each other's records. What is locked is the plan, which every directory
+// of a run has and none changes; the lock goes with the process, so a session that
+// was killed leaves none.
+func (s *Session) hold(dir string) (err error) {
+	s.release, err = record.Hold(filepath.Join(dir, configName))
+	if errors.Is(err, record.ErrLive) {
+		return stillGoingOn(dir)
+	}
+	return nil // whoever reads the plan next says what is wrong with it
+}
+
+func (s *Session) letGo() {
+	if s.release != nil {
+		s.release()
+		s.release = nil
+	}
+}
+
+func stillGoingOn(dir string) error {
+	return user.Errorf("wait for its end, or stop it with Ctrl-C", "the run in %s is still going on", dir)
 }
 
 // Repeat measures the plan's own load, as often as it says. It is for sessions
@@ -177,7 +215,7 @@ const unknownResidence = time.Second
 func (s *Session) recall() error {
 	p := s.plan
 	if err := record.Live(p.Out); err != nil {
-		return user.Errorf("wait for its end, or stop it with Ctrl-C", "the run in %s is still going on", p.Out)
+		return stillGoingOn(p.Out)
 	}
 	o, err := read(p.Out)
 	if err != nil {
@@ -325,6 +363,7 @@ func sameLoad(a, b result.Load) bool {
 // Close ends the session and gives the result of all its points. stopped says
 // that the user ended it; err is why it ends early, nil if it does not.
 func (s *Session) Close(stopped bool, err error) (*result.Run, error) {
+	defer s.letGo()
 	defer s.Target.Close()
 	if s.journal == nil && err != nil { // nothing new: what there was stays as it was
 		return nil, err

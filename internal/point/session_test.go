@@ -2,6 +2,7 @@ package point
 
 import (
 	"context"
+	"errors"
 	"os"
 	"path/filepath"
 	"testing"
@@ -10,7 +11,9 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"pitot/internal/plan"
+	"pitot/internal/record"
 	"pitot/internal/result"
+	"pitot/internal/user"
 	"pitot/internal/workload"
 )
 
@@ -62,6 +65,7 @@ func TestSessionResumes(t *testing.T) {
 			_ = s.journal.Flush()
 			_ = s.journal.Close()
 			s.Target.Close()
+			s.letGo() // as the system does
 		},
 		"ended": func(s *Session) { _, _ = s.Close(false, nil) },
 	} {
@@ -172,5 +176,39 @@ func TestSessionRefusedKeepsTheResult(t *testing.T) {
 	}
 	if after, _ := os.ReadFile(filepath.Join(dir, "run.json")); string(after) != string(before) {
 		t.Error("run.json was changed")
+	}
+}
+
+// Of two sessions in one directory the second is refused, also while the first
+// has nothing new yet, and so is whoever would finish the run under it.
+func TestOneSessionADirectory(t *testing.T) {
+	dir := filepath.Join(t.TempDir(), "run")
+	s := open(t, sweeping(t, dir))
+	refused := func(when string) {
+		t.Helper()
+		var mistake *user.Error
+		r := &Runner{Names: []string{"input", "output", "seed"}}
+		if _, err := r.Open(context.Background(), sweeping(t, dir)); !errors.As(err, &mistake) || mistake.Hint == "" || mistake.Msg != "the run in "+dir+" is still going on" {
+			t.Errorf("%s: %v", when, err)
+		}
+		if _, err := Finish(dir); !errors.Is(err, record.ErrLive) {
+			t.Errorf("%s, finished: %v", when, err)
+		}
+	}
+	refused("a first one is open")
+	loads(t, s, 2)
+	if _, err := s.Close(false, nil); err != nil {
+		t.Fatal(err)
+	}
+	s = open(t, sweeping(t, dir))
+	refused("one that goes on has nothing new")
+	loads(t, s, 2, 5)
+	refused("it measured")
+	if _, err := s.Close(false, nil); err != nil {
+		t.Fatal(err)
+	}
+	s = open(t, sweeping(t, dir))
+	if run, err := s.Close(false, nil); err != nil || len(run.Points) != 2 {
+		t.Errorf("%+v, %v", run, err)
 	}
 }

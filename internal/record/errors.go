@@ -1,5 +1,10 @@
 package record
 
+import (
+	"strconv"
+	"strings"
+)
+
 // Error classes: what went wrong with a request, in one word. They are part
 // of the contract of run.json and requests.parquet.
 const (
@@ -14,9 +19,9 @@ const (
 	ErrAuth          = "auth"           // 401, 403
 	ErrNotFound      = "not_found"      // 404: wrong path or model
 	ErrRateLimited   = "rate_limited"   // 429
-	ErrContextLength = "context_length" // 400 or 413 that speaks of the context or a length
+	ErrContextLength = "context_length" // 400, 413 or 422 that speaks of the context or a length
 	ErrBadRequest    = "bad_request"    // any other 4xx
-	ErrServer        = "server_error"   // 5xx
+	ErrServer        = "server_error"   // 5xx in records that do not tell which: now each is a class, see [ServerError]
 	ErrStream        = "stream_error"   // an error event inside a 200 stream
 	ErrMalformed     = "malformed"      // HTTP, SSE or JSON that cannot be read
 	ErrUnfinished    = "unfinished"     // the answer ended without finish_reason or end mark
@@ -24,3 +29,16 @@ const (
 	ErrRedirect      = "redirect"       // 3xx: Pitot does not follow
 	ErrBug           = "bug"            // ours
 )
+
+// serverStatus begins the classes of HTTP's server errors.
+const serverStatus = "http_"
+
+// ServerError is the error class of a status of 500 or more, as http_503. Each
+// is one of its own: a server that is overloaded, one that is broken and a proxy
+// in front of none ask for different remedies.
+func ServerError(status int) string { return serverStatus + strconv.Itoa(status) }
+
+// IsServerError says that a class is of HTTP's server errors, whichever.
+func IsServerError(class string) bool {
+	return class == ErrServer || strings.HasPrefix(class, serverStatus)
+}

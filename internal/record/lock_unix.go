@@ -18,15 +18,16 @@ var ErrLive = errors.New("the run is still going on")
 // The kernel takes the lock back with the file, however the process ends.
 func lock(f *os.File) { _ = unix.Flock(int(f.Fd()), unix.LOCK_EX|unix.LOCK_NB) }
 
-// claim takes a journal whose writer has ended.
+// claim takes a file that no other process has, such as a journal whose writer has
+// ended.
 func claim(path string) (release func(), err error) {
 	f, err := os.Open(path)
 	if err != nil {
-		return nil, fmt.Errorf("open journal: %w", err)
+		return nil, fmt.Errorf("claim: %w", err)
 	}
 	if err := unix.Flock(int(f.Fd()), unix.LOCK_EX|unix.LOCK_NB); errors.Is(err, unix.EWOULDBLOCK) {
 		f.Close()
-		return nil, fmt.Errorf("finish %s: %w", path, ErrLive)
+		return nil, fmt.Errorf("claim %s: %w", path, ErrLive)
 	}
 	return func() { f.Close() }, nil
 }

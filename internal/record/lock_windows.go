@@ -22,21 +22,21 @@ const atOnce = windows.LOCKFILE_EXCLUSIVE_LOCK | windows.LOCKFILE_FAIL_IMMEDIATE
 // The system takes the lock back with the file, however the process ends.
 func lock(f *os.File) { _ = windows.LockFileEx(windows.Handle(f.Fd()), atOnce, 0, 1, 0, beyond()) }
 
-// claim takes a journal whose writer has ended. It may be removed while it is
-// claimed, which an [os.File] would forbid.
+// claim takes a file that no other process has, such as a journal whose writer has
+// ended. It may be removed while it is claimed, which an [os.File] would forbid.
 func claim(path string) (release func(), err error) {
 	name, err := windows.UTF16PtrFromString(path)
 	if err != nil {
-		return nil, fmt.Errorf("open journal: %w", err)
+		return nil, fmt.Errorf("claim: %w", err)
 	}
 	h, err := windows.CreateFile(name, windows.GENERIC_READ,
 		windows.FILE_SHARE_READ|windows.FILE_SHARE_WRITE|windows.FILE_SHARE_DELETE, nil, windows.OPEN_EXISTING, windows.FILE_ATTRIBUTE_NORMAL, 0)
 	if err != nil {
-		return nil, fmt.Errorf("open journal: %w", &os.PathError{Op: "open", Path: path, Err: err})
+		return nil, fmt.Errorf("claim: %w", &os.PathError{Op: "open", Path: path, Err: err})
 	}
 	if err := windows.LockFileEx(h, atOnce, 0, 1, 0, beyond()); errors.Is(err, windows.ERROR_LOCK_VIOLATION) {
 		_ = windows.CloseHandle(h)
-		return nil, fmt.Errorf("finish %s: %w", path, ErrLive)
+		return nil, fmt.Errorf("claim %s: %w", path, ErrLive)
 	}
 	return func() { _ = windows.CloseHandle(h) }, nil
 }

@@ -26,6 +26,11 @@ const (
 	sampleGroup  = 1 << 18
 )
 
+// Hold takes a file for this process alone, until it is released or the process
+// ends, however it does. Another that has it gives [ErrLive]. Nothing is written,
+// and whoever reads the file can go on.
+func Hold(path string) (release func(), err error) { return claim(path) }
+
 // Live gives [ErrLive] if the journal of a run directory is still being
 // written.
 func Live(dir string) error {

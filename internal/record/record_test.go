@@ -221,3 +221,15 @@ func TestFieldsAreComplete(t *testing.T) {
 		t.Errorf("a column name is used twice: %v", names)
 	}
 }
+
+// Server errors have a class each, and are server errors all.
+func TestServerErrors(t *testing.T) {
+	for status, want := range map[int]string{500: "http_500", 502: "http_502", 503: "http_503", 504: "http_504", 529: "http_529"} {
+		if got := ServerError(status); got != want || !IsServerError(got) {
+			t.Errorf("%d is %s", status, got)
+		}
+	}
+	if !IsServerError(ErrServer) || IsServerError(ErrRateLimited) || IsServerError("") {
+		t.Error("server errors are told by more than their class")
+	}
+}

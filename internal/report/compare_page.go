@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"pitot/internal/compare"
+	"pitot/internal/result"
 	"pitot/internal/user"
 )
 
@@ -223,6 +224,9 @@ func (m *ComparisonModel) curve(at int) section {
 		s.Notes = append(s.Notes, strings.Join(lacks[why], ", ")+": "+why)
 	}
 	s.Charts = drawable(s.Charts...)
+	if slices.ContainsFunc(s.Charts, (*chart).few) {
+		s.Text += hollowIs // once, so that charts side by side stay in line
+	}
 	for i, k := range s.Charts {
 		nameDots(k)
 		if len(k.Series) > 0 && !slices.ContainsFunc(k.Series, func(d drawn) bool { return d.Name != k.Series[0].Name }) {
@@ -301,7 +305,7 @@ func overlaid(c *compare.Curve, loads []float64, what onCurve, metric string, la
 			if x == nil {
 				continue
 			}
-			line.X, line.Y = append(line.X, l.Load), append(line.Y, orNaN(x.Value))
+			line.point(l.Load, orNaN(x.Value), x.Few)
 			for j, v := range x.Launches {
 				each.X, each.Y, each.Labels = append(each.X, l.Load), append(each.Y, orNaN(v)), append(each.Labels, launchName(l.Launches[j]))
 			}
@@ -312,8 +316,22 @@ func overlaid(c *compare.Curve, loads []float64, what onCurve, metric string, la
 		}
 	}
 	k.Series = append(lines, dots...)
-	k.Marks = unstableMarks(c)
+	k.Marks = append(unstableMarks(c), limitMarks("y", metric, heldAt(c, metric)...)...)
 	return k
+}
+
+// heldAt are the limits that a percentile is drawn with, under its name. A limit of
+// a percentile goes with its chart; one that has none, or is of each request, with
+// the chart of the tail. A mean is held against none.
+func heldAt(c *compare.Curve, name string) (limits []result.Limit) {
+	statistic, metric, _ := strings.Cut(name, " ")
+	for _, l := range c.Limits {
+		of, _, percentile := strings.Cut(l.Spec, " ")
+		if l.Metric == metric && (percentile && of == statistic || statistic == "p99" && !(percentile && of == "p50")) {
+			limits = append(limits, result.Limit{Spec: l.Spec, Metric: name, Limit: l.Limit})
+		}
+	}
+	return limits
 }
 
 // nameDots puts launches into the key where no line of their side is.
@@ -365,6 +383,9 @@ func (m *ComparisonModel) strip(c *compare.Curve, what onCurve, metric string, l
 				continue
 			}
 			r := row{Name: cut(plain(s.Side), 30), At: *x.Value, Look: fmt.Sprintf("t%d", tone), Text: quantity(*x.Value) + " " + what.unit, Dots: numbers{}, Labels: []string{}}
+			if x.Few {
+				r.Look, r.Text = r.Look+fewLook, "~"+r.Text
+			}
 			for j, v := range x.Launches {
 				if launches {
 					r.Dots, r.Labels = append(r.Dots, orNaN(v)), append(r.Labels, launchName(s.Loads[n].Launches[j]))
@@ -388,9 +409,25 @@ func (m *ComparisonModel) strip(c *compare.Curve, what onCurve, metric string, l
 		pad := 0.04 * (hi - lo)
 		if lo, hi = lo-pad, hi+pad; !math.IsInf(hi, 0) {
 			k.X.Min, k.X.Max = &lo, &hi
+			k.limits(limitMarks("x", metric, heldAt(c, metric)...))
 		}
 	}
 	return k
+}
+
+// limits draws those that are on the axis, and says where the others are: the axis
+// is not made longer for them.
+func (k *chart) limits(marks []mark) {
+	for _, m := range marks {
+		switch {
+		case m.At < *k.X.Min:
+			k.Note = strings.TrimSpace(k.Note + " " + m.Name + " is left of this axis.")
+		case m.At > *k.X.Max:
+			k.Note = strings.TrimSpace(k.Note + " " + m.Name + " is right of this axis.")
+		default:
+			k.Marks = append(k.Marks, m)
+		}
+	}
 }
 
 // The ends of an axis of changes: further ones are drawn as going on.

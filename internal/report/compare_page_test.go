@@ -291,3 +291,56 @@ func TestComparisonPageOfSearches(t *testing.T) {
 		t.Error(got)
 	}
 }
+
+// Values that rest on few samples are hollow, and limits are lines on the chart of
+// their percentile, as in the report of a run.
+func TestComparisonPageMarksFewAndLimits(t *testing.T) {
+	slo := &result.SLO{Spec: "p99 ttft<200ms, tpot<50ms @99%", Met: "yes", Limits: []result.Limit{
+		{Spec: "p99 ttft<200ms", Metric: "ttft", Limit: 200}, {Spec: "tpot<50ms", Metric: "tpot", Limit: 50}, {Spec: "errors<1%", Metric: "errors", Limit: .01},
+	}}
+	edit := func(loads int) func(*result.Run, int) {
+		return func(run *result.Run, _ int) {
+			run.Points[0].SLO = slo
+			run.Points[0].Metrics.TTFT = measured(500, 87.3) // few for p99
+			for i := 1; i < loads; i++ {
+				p, rate := run.Points[0], 4.5*float64(i+1)
+				p.Load.Rate, p.Metrics.TTFT = &rate, measured(2000, 90)
+				run.Points = append(run.Points, p)
+			}
+		}
+	}
+	charts := func(loads int) map[string]chart {
+		c, err := compare.Compare([]compare.Side{launches("a", 2, 1, edit(loads)), launches("b", 2, 1.1, edit(loads))}, compare.Options{Within: .05})
+		if err != nil {
+			t.Fatal(err)
+		}
+		page := comparisonPage(t, c)
+		if loads > 1 && strings.Count(readable(page), "Hollow: few samples.") != 1 {
+			t.Error("the mark is not explained once")
+		}
+		return drawnIn(t, page)
+	}
+	of := func(k chart) (marks []string) {
+		for _, m := range k.Marks {
+			marks = append(marks, fmt.Sprint(m.Axis, " ", m.Name, " ", m.At))
+		}
+		return marks
+	}
+	three := charts(3)
+	for id, want := range map[string]string{"curve1-ttft-p50": "[]", "curve1-ttft-p99": "[y p99 ttft<200ms 200]", "curve1-tpot-p50": "[]", "curve1-tpot-p99": "[y tpot<50ms 50]", "curve1-e2e-p99": "[]"} {
+		if got := fmt.Sprint(of(three[id])); got != want {
+			t.Errorf("%s: %s, want %s", id, got, want)
+		}
+	}
+	for id, want := range map[string]string{"curve1-ttft-p99": "[0]", "curve1-ttft-p50": "[]"} {
+		for _, s := range three[id].Series {
+			if got := fmt.Sprint(s.Few); !s.Aside && got != want {
+				t.Errorf("%s of %s: few at %s, want %s", id, s.Name, got, want)
+			}
+		}
+	}
+	one := charts(1)["curve1-ttft-p99"]
+	if r := one.Rows[0]; r.Look != "t1 few" || !strings.HasPrefix(r.Text, "~") {
+		t.Errorf("%+v", r)
+	}
+}

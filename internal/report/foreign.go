@@ -1,6 +1,7 @@
 package report
 
 import (
+	"cmp"
 	"fmt"
 	"io"
 	"math"
@@ -23,8 +24,8 @@ func Foreign(w io.Writer, r *foreign.Result, markdown bool) error {
 		title = plain(r.Model) + ", by " + title
 	}
 	facts := present("measured by another instrument, whose definitions these are: Pitot vouches for none of it")
-	if r.By != "" {
-		facts = present("measured by "+r.By, "written in that tool's format and by its definitions")
+	if by := r.MeasuredBy(); by != "" {
+		facts = present("measured by "+by, "written in that tool's format and by its definitions")
 	}
 	if markdown {
 		p.line("### %s", inMarkdown(title))
@@ -46,7 +47,7 @@ func Foreign(w io.Writer, r *foreign.Result, markdown bool) error {
 		point := &r.Points[i]
 		load := foreignLoad(point)
 		if n := len(r.Points); n > 1 {
-			load = append([]string{fmt.Sprintf("result %d of %d", i+1, n)}, load...)
+			load = append(present(fmt.Sprintf("result %d of %d", i+1, n), string(point.Verdict)), load...)
 		}
 		p.line("")
 		if markdown {
@@ -202,10 +203,6 @@ func (b *SideBySide) Run(run *result.Run, dir string) {
 // Foreign adds those of another tool.
 func (b *SideBySide) Foreign(r *foreign.Result) {
 	b.foreign = true
-	by := r.Tool
-	if r.By != "" {
-		by = r.By
-	}
 	mean := func(s *foreign.Summary) string {
 		if s == nil {
 			return unknown
@@ -220,7 +217,7 @@ func (b *SideBySide) Foreign(r *foreign.Result) {
 		}
 		b.rows = append(b.rows, []string{
 			plain(filepath.Base(r.File)), besideLoad(p), optional(p.RequestsPerS), optional(p.OutputTokensPerS),
-			mean(p.TTFT), optional(p.TTFT.P("p50")), optional(p.TTFT.P("p99")), tpot, mean(p.E2E), plain(by),
+			mean(p.TTFT), optional(p.TTFT.P("p50")), optional(p.TTFT.P("p99")), tpot, mean(p.E2E), plain(cmp.Or(r.By, r.Tool) + " " + string(p.Verdict)),
 		})
 	}
 }

@@ -197,9 +197,10 @@ func cases() map[string]*result.Run {
 		p.Outcome, p.Verdict = "failing", result.ValidWithFlags
 		p.Load.MaxInFlight = whole(64)
 		p.Requests = result.Requests{Due: 2700, OK: 300, Failed: 2311, Cut: 88, Unsent: 1,
-			Errors: map[string]int{"server_error": 2000, "rate_limited": 300, "timeout": 80, "reset": 11, "interrupted": 9},
+			Errors: map[string]int{"http_502": 1500, "http_503": 500, "rate_limited": 300, "timeout": 80, "reset": 11, "interrupted": 9},
 			ErrorExamples: map[string]string{
-				"server_error": "HTML page: 502 Bad Gateway",
+				"http_502":     "HTML page: 502 Bad Gateway",
+				"http_503":     "The server is overloaded",
 				"rate_limited": "\x1b[31mSlow\r\ndown\x1b[0m: " + strings.Repeat("requests per minute are limited; ", 9),
 			}}
 		p.Throughput.OutputTokensPerS, p.Throughput.Why = nil, "nobody counted the output tokens of some answers"
@@ -216,8 +217,8 @@ func cases() map[string]*result.Run {
 		p.SLO = &result.SLO{Spec: "p99 ttft<200ms", Attained: float(.999), Met: "yes"}
 		run.Points = append(run.Points, *p, *p)
 		run.Repeats = &result.Repeated{Load: p.Load.Value(), Points: []int{0, 1, 2}, Met: map[string]int{"yes": 2, "no": 1}, Covers: "this launch only",
-			Median: map[string]float64{"requests_per_s": 4.5, "output_tokens_per_s": 575, "ttft_ms.p50": 51.2, "ttft_ms.p99": 166, "slo.attained": .999},
-			Spread: map[string][2]float64{"requests_per_s": {4.4, 4.6}, "output_tokens_per_s": {563, 588.8}, "ttft_ms.p50": {51, 52}, "ttft_ms.p99": {150, 240}, "slo.attained": {.98, 1}, "e2e_ms.p99": {900, 2000}}}
+			Median: map[string]float64{"due_per_s": 4.42, "requests_per_s": 4.5, "output_tokens_per_s": 575, "ttft_ms.p50": 51.2, "ttft_ms.p99": 166, "slo.attained": .999},
+			Spread: map[string][2]float64{"due_per_s": {3.9, 4.55}, "requests_per_s": {4.4, 4.6}, "output_tokens_per_s": {563, 588.8}, "ttft_ms.p50": {51, 52}, "ttft_ms.p99": {150, 240}, "slo.attained": {.98, 1}, "e2e_ms.p99": {900, 2000}}}
 	})
 	add("went-away", 2700, func(run *result.Run, p *result.Point) {
 		p.WentAway, p.Outcome, p.Stability, p.StabilityWhy = float(12.34), "failing", "undecided", "the server went away"

@@ -23,7 +23,8 @@ type Model struct {
 	Repeats  *Repeats   // of a load that was measured several times, nil for others
 	Points   []PointModel
 	Dir      string
-	Page     string // path of the run's page, "" if there is none
+	Unsaved  bool   // the result could not be written there
+	Page     string // path of the run's page, "" if it could not be written
 
 	Claim      Claim
 	Figures    []Figure // beside the claim

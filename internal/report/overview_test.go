@@ -189,3 +189,31 @@ func TestOrderedFaults(t *testing.T) {
 		}
 	}
 }
+
+// Values of the curve that rest on few samples are hollow, and limits are lines.
+func TestCurveOfFewSamples(t *testing.T) {
+	run := swept() // 999 samples each: one too few
+	run.Points[2].Metrics.TTFT = measured(1000, 90)
+	limits := []result.Limit{{Spec: "p99 ttft<200ms", Metric: "ttft", Limit: 200}, {Spec: "ttft<200ms", Metric: "ttft", Limit: 200}, {Spec: "p99 tpot<50ms", Metric: "tpot", Limit: 50}}
+	for i := range run.Points {
+		run.Points[i].SLO.Limits = limits
+	}
+	for _, c := range curveCharts(run) {
+		if c.ID != "ttft" {
+			continue
+		}
+		for _, s := range c.Series {
+			if want := map[string]string{"p50": "[]", "p95": "[]", "p99": "[0 1 3]"}[s.Name]; fmt.Sprint(s.Few) != want {
+				t.Errorf("%s: few at %v, want %s", s.Name, s.Few, want)
+			}
+		}
+		if !strings.HasSuffix(c.Note, " Hollow: few samples.") {
+			t.Errorf("%q", c.Note)
+		}
+		if m := c.Marks[len(c.Marks)-1]; m.Axis != "y" || m.Name != "p99 ttft<200ms, ttft<200ms" || m.At != 200 {
+			t.Errorf("%+v", c.Marks)
+		}
+		return
+	}
+	t.Error("no chart")
+}

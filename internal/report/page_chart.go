@@ -10,6 +10,7 @@ import (
 	"math"
 	"slices"
 	"strconv"
+	"strings"
 
 	"pitot/internal/record"
 	"pitot/internal/result"
@@ -53,6 +54,7 @@ type drawn struct {
 	Lo     numbers  `json:"lo,omitempty"` // of an interval around Y, or around X of a distribution
 	Hi     numbers  `json:"hi,omitempty"`
 	Labels []string `json:"labels,omitempty"`
+	Few    []int    `json:"few,omitempty"`   // places of values that rest on few samples: drawn hollow
 	Dash   int      `json:"dash,omitempty"`  // its pattern, 0 for none
 	Shape  int      `json:"shape,omitempty"` // of dots: 0 round, 1 a cross, 2 a diamond
 	Faint  bool     `json:"faint,omitempty"` // the line; its points are not
@@ -68,7 +70,7 @@ type row struct {
 	Band   *[2]float64 `json:"band,omitempty"` // where values are as good as none
 	Dots   numbers     `json:"dots,omitempty"` // what the value is of
 	Labels []string    `json:"labels,omitempty"`
-	Look   string      `json:"look"`           // class: a tone, or "good", "bad", "open" and "same" of a verdict
+	Look   string      `json:"look"`           // classes: a tone, or "good", "bad", "open" and "same" of a verdict; "few" besides
 	Text   string      `json:"text"`           // the value
 	Word   string      `json:"word,omitempty"` // what is said of it
 	Say    []string    `json:"say,omitempty"`  // more, to whoever points at it
@@ -129,6 +131,45 @@ func drawable(list ...*chart) (out []*chart) {
 	return out
 }
 
+// point adds a value to a series, at its place x.
+func (d *drawn) point(x, y float64, few bool) {
+	if few && !math.IsNaN(y) {
+		d.Few = append(d.Few, len(d.X))
+	}
+	d.X, d.Y = append(d.X, x), append(d.Y, y)
+}
+
+// few says that some value of the chart rests on few samples.
+func (c *chart) few() bool {
+	return slices.ContainsFunc(c.Series, func(d drawn) bool { return len(d.Few) > 0 }) ||
+		slices.ContainsFunc(c.Rows, func(r row) bool { return strings.HasSuffix(r.Look, fewLook) })
+}
+
+// hollowIs explains how such values are drawn.
+const hollowIs = " Hollow: few samples."
+
+// fewLook is the class of a row whose value rests on few samples.
+const fewLook = " few"
+
+// limitMarks are lines across an axis at the limits of a metric, one for all that
+// are at one place.
+func limitMarks(axis, metric string, limits ...result.Limit) (marks []mark) {
+	names := map[string]bool{}
+	for _, l := range limits {
+		name := plain(l.Spec)
+		if l.Metric != metric || names[name] {
+			continue
+		}
+		names[name] = true
+		if i := slices.IndexFunc(marks, func(m mark) bool { return m.At == l.Limit }); i >= 0 {
+			marks[i].Name += ", " + name
+			continue
+		}
+		marks = append(marks, mark{Axis: axis, At: l.Limit, Name: name, Tone: 4})
+	}
+	return marks
+}
+
 // loadsOf are the points of a sweep or a search by load; where a load was
 // measured several times, all are there.
 func loadsOf(run *result.Run) (order []int, at numbers) {
@@ -168,33 +209,33 @@ func curveCharts(run *result.Run) []*chart {
 		c := &chart{ID: id, Title: title + " over load", X: over, Y: axis{Name: title, Unit: "ms", Scale: "log"}, Marks: slices.Clone(marks),
 			Note: "Percentiles of " + title + " at each load. Where the queue grows there is no steady state, and no value."}
 		for k, key := range []string{"p50", "p95", "p99"} {
-			d := drawn{Name: key, Kind: "line", Tone: k + 1, X: at}
-			for _, i := range order {
-				y, lo, hi := math.NaN(), math.NaN(), math.NaN()
+			d := drawn{Name: key, Kind: "line", Tone: k + 1}
+			for n, i := range order {
+				y, lo, hi, few := math.NaN(), math.NaN(), math.NaN(), false
 				if s := of(&run.Points[i].Metrics); s != nil {
 					col := columns()[slices.IndexFunc(columns(), func(c column) bool { return c.key == key })]
-					y = orNaN(col.of(s))
+					y, few = orNaN(col.of(s)), slices.Contains(s.Few, key)
 					if ci, ok := s.CI95[key]; ok {
 						lo, hi = ci[0], ci[1]
 					}
 				}
-				d.Y, d.Lo, d.Hi = append(d.Y, y), append(d.Lo, lo), append(d.Hi, hi)
+				d.point(at[n], y, few)
+				d.Lo, d.Hi = append(d.Lo, lo), append(d.Hi, hi)
 			}
 			if !d.Lo.known() {
 				d.Lo, d.Hi = nil, nil
 			}
 			c.Series = append(c.Series, d)
 		}
-		seen := map[float64]bool{}
+		var limits []result.Limit
 		for i := range run.Points {
 			if s := run.Points[i].SLO; s != nil {
-				for _, l := range s.Limits {
-					if l.Metric == metric && !seen[l.Limit] {
-						seen[l.Limit] = true
-						c.Marks = append(c.Marks, mark{Axis: "y", At: l.Limit, Name: plain(l.Spec), Tone: 4})
-					}
-				}
+				limits = append(limits, s.Limits...)
 			}
+		}
+		c.Marks = append(c.Marks, limitMarks("y", metric, limits...)...)
+		if c.few() {
+			c.Note += hollowIs
 		}
 		return c
 	}
@@ -456,11 +497,7 @@ func spreadCharts(prefix string, p *result.Point, s *Series) []*chart {
 			c.Note += " No intervals: " + why + "."
 		}
 		if p.SLO != nil {
-			for _, l := range p.SLO.Limits {
-				if l.Metric == limit {
-					c.Marks = append(c.Marks, mark{Axis: "x", At: l.Limit, Name: plain(l.Spec), Tone: 4})
-				}
-			}
+			c.Marks = append(c.Marks, limitMarks("x", limit, p.SLO.Limits...)...)
 		}
 		list = append(list, c)
 	}

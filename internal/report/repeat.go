@@ -26,7 +26,7 @@ type repeatedValue struct {
 // repeatedValues are those that are shown, in their order.
 func repeatedValues() []repeatedValue {
 	list := []repeatedValue{
-		{"throughput", "req/s", "requests_per_s", quantity}, {"output", "tok/s", "output_tokens_per_s", quantity},
+		{"came due", "req/s", "due_per_s", quantity}, {"throughput", "req/s", "requests_per_s", quantity}, {"output", "tok/s", "output_tokens_per_s", quantity},
 		{"goodput", "req/s", "goodput.requests_per_s", quantity}, {"in SLO", "", "slo.attained", percent},
 	}
 	for _, m := range []string{"TTFT", "TPOT", "stall", "E2E"} {
@@ -60,7 +60,11 @@ func repeats(run *result.Run) *Repeats {
 		if known {
 			median = mark + v.write(x)
 		}
-		o.Table.Rows = append(o.Table.Rows, []string{strings.TrimSpace(v.name + " " + v.unit), median, least, most})
+		name, asked := strings.TrimSpace(v.name+" "+v.unit), ""
+		if rate := run.Points[0].Load.Rate; rate != nil && v.key == "due_per_s" {
+			asked = ", asked " + loadValue(*rate)
+		}
+		o.Table.Rows = append(o.Table.Rows, []string{name + asked, median, least, most})
 		if !known {
 			continue
 		}
@@ -69,7 +73,7 @@ func repeats(run *result.Run) *Repeats {
 			medians[v.key] = median + " " + v.name + " " + v.unit
 		}
 		if v.unit != "" && !strings.HasPrefix(v.name, "stall") {
-			o.Figures = append(o.Figures, Figure{Name: strings.ToUpper(v.name[:1]) + v.name[1:], Value: median, Unit: v.unit, Note: least + " to " + most})
+			o.Figures = append(o.Figures, Figure{Name: strings.ToUpper(v.name[:1]) + v.name[1:], Value: median, Unit: v.unit, Note: least + " to " + most + asked})
 		}
 	}
 	o.Legend = present(map[bool]string{true: "~ few samples"}[marked], "each with prompts and arrivals of its own", r.Covers)

@@ -75,7 +75,11 @@ func (m Model) Text(w io.Writer, s Style) error {
 		}
 		m.Points[i].text(p, s)
 	}
-	if m.Dir != "" {
+	switch {
+	case m.Dir == "":
+	case m.Unsaved:
+		p.line("%s", s.paint(yellow, "not saved: the records alone are in "+m.Dir))
+	default:
 		p.line("%s", s.dim("saved in "+m.Dir))
 	}
 	if m.Page != "" {

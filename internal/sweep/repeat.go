@@ -106,6 +106,7 @@ func repeated(points []result.Point, group []CurvePoint) result.Repeated {
 	for _, g := range group {
 		r.Points = append(r.Points, g.Index)
 		p := &points[g.Index]
+		note("due_per_s", p.Throughput.DuePerS)
 		note("requests_per_s", p.Throughput.RequestsPerS)
 		note("output_tokens_per_s", p.Throughput.OutputTokensPerS)
 		for name, s := range map[string]*result.Summary{"ttft_ms": p.Metrics.TTFT, "tpot_ms": p.Metrics.TPOT, "stall_ms": p.Metrics.Stall, "e2e_ms": p.Metrics.E2E} {

@@ -69,7 +69,8 @@ func TestMiddleOfUndecided(t *testing.T) {
 // spread where two have.
 func TestRepeats(t *testing.T) {
 	at := func(ttft, attained float64, met string) result.Point {
-		p := result.Point{Metrics: result.Metrics{TTFT: &result.Summary{P50: &ttft}}, SLO: &result.SLO{Met: met, Attained: &attained}}
+		due := ttft / 10
+		p := result.Point{Throughput: result.Throughput{DuePerS: &due}, Metrics: result.Metrics{TTFT: &result.Summary{P50: &ttft}}, SLO: &result.SLO{Met: met, Attained: &attained}}
 		if ttft == 0 {
 			p.Metrics.TTFT = nil
 		}
@@ -81,6 +82,9 @@ func TestRepeats(t *testing.T) {
 	r := Repeats([]result.Point{at(30, .99, "yes"), at(10, .9, "no"), at(20, .98, "yes"), at(40, 1, "yes")})
 	if r.Median["ttft_ms.p50"] != 20 || r.Spread["ttft_ms.p50"] != [2]float64{10, 40} || r.Median["slo.attained"] != .98 {
 		t.Errorf("%+v", r)
+	}
+	if r.Median["due_per_s"] != 2 || r.Spread["due_per_s"] != [2]float64{1, 4} {
+		t.Errorf("what came due: %+v", r)
 	}
 	if r.Met["yes"] != 3 || r.Met["no"] != 1 || r.Met["undecided"] != 0 || !slices.Equal(r.Points, []int{0, 1, 2, 3}) {
 		t.Errorf("%+v", r)

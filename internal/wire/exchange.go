@@ -582,7 +582,7 @@ func statusClass(status int, text string) string {
 		tooLong.MatchString(low):
 		return record.ErrContextLength
 	case status >= 500:
-		return record.ErrServer
+		return record.ServerError(status)
 	case status >= 400:
 		return record.ErrBadRequest
 	case status >= 300:

@@ -29,6 +29,7 @@
   }
   const known = v => v !== null && v !== undefined && Number.isFinite(v);
   const px = v => Math.round(v * 10) / 10;
+  const few = (s, i) => s.few?.includes(i); // it rests on few samples
 
   // number writes a value with about three significant digits, as the tables do.
   function number(v) {
@@ -105,11 +106,16 @@
       return list.sort((a, b) => a - b);
     }
     if (s.axis.scale === 'log') {
-      let list = [];
-      for (let e = Math.floor(Math.log10(s.lo)); e <= Math.ceil(Math.log10(s.hi)); e++) {
-        for (const k of [1, 2, 5]) list.push(Number((k * 10 ** e).toPrecision(6)));
-      }
-      list = list.filter(v => v >= s.lo * 0.999 && v <= s.hi * 1.001);
+      const at = steps => {
+        const list = [];
+        for (let e = Math.floor(Math.log10(s.lo)); e <= Math.ceil(Math.log10(s.hi)); e++) {
+          for (const k of steps) list.push(Number((k * 10 ** e).toPrecision(6)));
+        }
+        return list.filter(v => v >= s.lo * 0.999 && v <= s.hi * 1.001);
+      };
+      let list = at([1, 2, 5]);
+      const close = list.length < 4 ? at([1, 1.5, 2, 3, 5, 7]) : []; // where an axis would be bare
+      if (close.length > list.length && close.length <= room) list = close;
       if (list.length > room) list = list.filter(v => /^0?\.?0*1/.test(String(v)));
       const every = Math.ceil(list.length / Math.max(room, 2));
       list = list.filter((_, i) => i % every === 0);
@@ -186,6 +192,7 @@
         this.texts = Math.max(widest(r => r.text) * 7.2, 40);
         this.box = small ? {l: 10, r: 10, t: 8, b: 36}
           : {l: Math.min(Math.max(widest(r => r.name) * 7.2 + 14, 60), 230), r: this.texts + 24 + widest(r => r.word || '') * 7, t: 8, b: 36};
+        if (spec.marks) this.box.t = 24;
       }
       this.height = spec.kind === 'rows' ? spec.rows.length * this.tall + this.box.t + this.box.b + 2 : spec.kind === 'traces' ? Math.min(560, spec.traces.list.length * (small ? 2 : 2.6) + 90)
         : (spec.low ? 150 : small ? 230 : 280);
@@ -275,11 +282,15 @@
           svg('text', {x: box.l - 8, y: p + 4, 'text-anchor': 'end'}, g, tickText(v, spec.y));
         }
       }
+      let taken = -Infinity; // up to where the axis has text
       for (const v of ticks(x, Math.floor((width - box.l - box.r) / 62))) {
-        const p = px(x(v));
+        const p = px(x(v)), text = tickText(v, spec.x), half = text.length * 3.4;
+        const at = Math.min(Math.max(p, half + 1), width - half - 1); // none is cut off
         if (spec.kind === 'rows') svg('path', {d: `M${p} ${box.t}V${height - box.b}`, class: v === 0 && signed(spec.x) ? 'tick' : 'grid'}, g);
         svg('path', {d: `M${p} ${height - box.b}v4`, class: 'tick'}, g);
-        svg('text', {x: p, y: height - box.b + 17, 'text-anchor': 'middle'}, g, tickText(v, spec.x));
+        if (at - half < taken + 4) continue; // nor runs into the one before
+        taken = at + half;
+        svg('text', {x: px(at), y: height - box.b + 17, 'text-anchor': 'middle'}, g, text);
       }
       svg('path', {d: `M${box.l} ${height - box.b}H${width - box.r}`, class: 'base'}, g);
       if (spec.kind !== 'rows') svg('text', {x: 4, y: 12, class: 'name'}, g, spec.kind === 'traces' ? 'Requests, the slowest first' : spec.y.name === spec.title && spec.y.unit ? spec.y.unit : named(spec.y));
@@ -377,9 +388,10 @@
       svg('path', {d, class: 'line ' + tone + (s.dash ? ' dash' + s.dash : '') + (s.faint ? ' faint' : '')}, g);
       if (s.kind === 'line' && n < 80) {
         let dots = '';
-        for (let i = 0; i < n; i++) if (has(i)) dots += `M${px(x(s.px[i]))} ${px(y(s.py[i]))}h0`;
+        for (let i = 0; i < n; i++) if (has(i) && !few(s, i)) dots += `M${px(x(s.px[i]))} ${px(y(s.py[i]))}h0`;
         svg('path', {d: dots, class: 'dots big ' + tone}, g);
       }
+      for (const i of s.few || []) if (has(i)) svg('circle', {cx: px(x(s.px[i])), cy: px(y(s.py[i])), r: 3.4, class: 'hollow ' + tone}, g);
     }
 
     labels(series) {
@@ -593,9 +605,10 @@
             for (let k = 1; k < s.px.length; k++) if (known(s.px[k]) && Math.abs(x(s.px[k]) - where) < Math.abs(x(s.px[i]) - where)) i = k;
           }
           if (!known(s.py[i])) continue;
-          let text = value(s.py[i], spec.y);
+          let text = (few(s, i) ? '~' : '') + value(s.py[i], spec.y);
           if (s.lo && known(s.lo[i])) text += ` (${number(s.lo[i])} to ${number(s.hi[i])})`;
           if (s.labels) text += ', ' + s.labels[i];
+          if (few(s, i)) text += ', few samples';
           lines.push([s.name, text, s.tone]);
           svg('circle', {cx: px(x(s.px[i])), cy: px(Math.max(y(s.py[i]), this.box.t)), r: 4, class: 'spot t' + s.tone}, this.cursor);
         }
@@ -674,16 +687,19 @@
       }
       const share = spec.y.scale === 'odds';
       const first = spec.series[0];
-      const alike = spec.series.length > 1 && spec.series.every(s => !s.lo && !s.labels && s.px.length === first.px.length && s.px.every((v, i) => v === first.px[i]));
+      const alike = spec.series.length > 1 && spec.series.every(s => !s.lo && !s.few && !s.labels && s.px.length === first.px.length && s.px.every((v, i) => v === first.px[i]));
       if (alike) return [[named(spec.x), ...spec.series.map(s => s.name + (spec.y.unit ? ', ' + spec.y.unit : ''))], first.px.map((v, i) => [v, ...spec.series.map(s => s.py[i])])];
       const head = ['series', named(spec.x), share ? 'share at most' : named(spec.y)];
       const bounds = spec.series.some(s => s.lo), labels = spec.series.some(s => s.labels);
       if (bounds) head.push('from', 'to');
       if (labels) head.push('');
+      const rests = spec.series.some(s => s.few);
+      if (rests) head.push('samples');
       const rows = spec.series.flatMap(s => s.px.map((v, i) => {
         const r = [s.name, v, s.py[i]];
         if (bounds) r.push(s.lo ? s.lo[i] : null, s.hi ? s.hi[i] : null);
         if (labels) r.push(s.labels ? s.labels[i] : '');
+        if (rests) r.push(few(s, i) ? 'few' : '');
         return r;
       }));
       return [head, rows];

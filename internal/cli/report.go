@@ -103,7 +103,7 @@ func openRun(dir string, stderr io.Writer) (*result.Run, error) {
 	fmt.Fprintf(stderr, "finishing the run in %s\n", dir)
 	run, err := point.Finish(dir)
 	if errors.Is(err, record.ErrLive) {
-		return nil, user.Errorf("wait for its end, or stop it with Ctrl-C", "the run in %s is still going on", dir)
+		return nil, point.StillGoingOn(dir)
 	}
 	if run != nil && sweep.Complete(run) && err == nil {
 		err = point.Save(dir, run)

@@ -503,11 +503,15 @@ func TestVerdictOfEachPoint(t *testing.T) {
 			t.Errorf("%s: %q, %q: %s", name, r.MeasuredBy(), r.Notes, d)
 		}
 	}
-	// What another tool appended is told apart.
+	// A word that is no verdict is none. What another tool appended is not mixed in.
 	ours, theirs := `{"measured_by":"pitot 1.0","pitot_verdict":"soso",`, `{`
 	const rest = `"num_prompts":10,"completed":10,"failed":0,"request_throughput":4}`
-	r, err := Parse([]byte(ours + rest + "\n" + theirs + rest))
-	if err != nil || r.MeasuredBy() != "pitot 1.0" || len(r.Notes) != 1 || r.Notes[0] != "result 2 was measured by vllm bench serve" {
+	if r, err := Parse([]byte(ours + rest)); err != nil || r.MeasuredBy() != "pitot 1.0" {
 		t.Errorf("%+v, %v", r, err)
+	}
+	for _, mixed := range []string{ours + rest + "\n" + theirs + rest, theirs + rest + "\n" + ours + rest} {
+		if _, err := Parse([]byte(mixed)); err == nil || !strings.Contains(err.Error(), "results that Pitot measured and results of vllm bench serve") {
+			t.Errorf("%s: %v", mixed, err)
+		}
 	}
 }

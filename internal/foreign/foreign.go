@@ -184,6 +184,8 @@ func Parse(data []byte) (*Result, error) {
 			r = one
 		case one.Tool != r.Tool:
 			return nil, user.Errorf("give each tool a file of its own", "it holds results of %s and of %s", r.Tool, one.Tool)
+		case (one.By == "") != (r.By == ""): // a verdict would be ascribed to what has none
+			return nil, user.Errorf("give each a file of its own", "it holds results that Pitot measured and results of %s", r.Tool)
 		default:
 			r.Points = append(r.Points, one.Points...)
 			if one.By != r.By {

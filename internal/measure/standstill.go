@@ -24,7 +24,7 @@ const (
 	// mostBins bounds what is kept of a window: 39 hours.
 	mostBins = 1 << 26
 	// leastQuiet is how many empty bins are a standstill, 17 ms, and manyQuiet
-	// how many times as long as the usual silence between two chunks it must be.
+	// how many times as long as the usual silence behind a chunk it must be.
 	leastQuiet, manyQuiet = 8, 4
 	// leastStands is how many standstills show a period; onTheBeat is how near to
 	// a multiple of the period the time between two of them must lie, as a share
@@ -67,6 +67,21 @@ func (a *arrivals) silences(bins int) (list []silence) {
 	return list
 }
 
+// usual is the median of how many empty bins follow one with a chunk. Of a busy
+// server it is 0, for all the silences there are may be standstills.
+func usual(silences []silence, bins int) int {
+	lengths := make([]int, len(silences))
+	for i, s := range silences {
+		lengths[i] = s.to - s.from
+		bins -= lengths[i]
+	}
+	slices.Sort(lengths)
+	if i := bins/2 - (bins - len(lengths)); i >= 0 && i < len(lengths) {
+		return lengths[i]
+	}
+	return 0
+}
+
 // standstills looks for standstills that come by the clock; nil if there are none.
 func (f *Fold) standstills(cohort []*request) *result.Standstills {
 	if !f.setup.ended() {
@@ -76,12 +91,7 @@ func (f *Fold) standstills(cohort []*request) *result.Standstills {
 	if len(silences) < leastStands {
 		return nil
 	}
-	usual := make([]float64, len(silences))
-	for i, s := range silences {
-		usual[i] = float64(s.to - s.from)
-	}
-	stat.SortFloat64(usual)
-	least := max(leastQuiet, int(manyQuiet*stat.Percentile(usual, .5)))
+	least := max(leastQuiet, manyQuiet*usual(silences, int((f.setup.T1-f.setup.T0)>>quietShift)))
 	under := newUnderWay(cohort)
 	at := func(bin int) int64 { return f.setup.T0 + int64(bin)<<quietShift }
 	var alone, all []silence

@@ -59,7 +59,7 @@ func each(period, length int64) func(int64) int64 {
 
 // A pause by the clock is found, with its period and its length.
 func TestStandstills(t *testing.T) {
-	for _, c := range []struct{ every, length, rate float64 }{{1, .05, 4}, {1, .05, 1}, {.5, .06, 4}, {3.7, .2, 1.5}, {1, .05, 10}} {
+	for _, c := range []struct{ every, length, rate float64 }{{1, .05, 4}, {1, .05, 1}, {.5, .06, 4}, {3.7, .2, 1.5}, {1, .05, 10}, {1, .05, 100}} {
 		s := stoodStill(c.rate, 60, 1, each(int64(c.every*1e9), int64(c.length*1e9)))
 		if s == nil {
 			t.Errorf("%+v: not found", c)

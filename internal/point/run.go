@@ -8,6 +8,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io/fs"
 	"math"
 	"os"
 	"path/filepath"
@@ -135,7 +136,11 @@ func (r *Runner) directory(p *plan.Plan, t *Target) (string, error) {
 		}
 		return "", user.Errorf("choose another place with --out", "create run directory: %v", err)
 	}
-	return dir, record.WriteFile(dir, configName, p.YAML(r.verb(), r.Names))
+	// Whoever writes the plan has the directory: it is never replaced.
+	if err = record.WriteNew(dir, configName, p.YAML(r.verb(), r.Names)); errors.Is(err, fs.ErrExist) {
+		return "", notEmpty(dir)
+	}
+	return dir, err
 }
 
 // head is the part of run.json that is known before the load.

@@ -150,7 +150,7 @@ func (r *Runner) Open(ctx context.Context, p *plan.Plan) (_ *Session, err error)
 func (s *Session) hold(dir string) (err error) {
 	s.release, err = record.Hold(filepath.Join(dir, configName))
 	if errors.Is(err, record.ErrLive) {
-		return stillGoingOn(dir)
+		return StillGoingOn(dir)
 	}
 	return nil // whoever reads the plan next says what is wrong with it
 }
@@ -162,8 +162,10 @@ func (s *Session) letGo() {
 	}
 }
 
-func stillGoingOn(dir string) error {
-	return user.Errorf("wait for its end, or stop it with Ctrl-C", "the run in %s is still going on", dir)
+// StillGoingOn says that another process has the directory: one that measures, or
+// one that finishes a run that was killed.
+func StillGoingOn(dir string) error {
+	return user.Errorf("wait for its end, or stop it with Ctrl-C", "the run in %s is still going on, or another process finishes it", dir)
 }
 
 // Repeat measures the plan's own load, as often as it says. It is for sessions
@@ -215,7 +217,7 @@ const unknownResidence = time.Second
 func (s *Session) recall() error {
 	p := s.plan
 	if err := record.Live(p.Out); err != nil {
-		return stillGoingOn(p.Out)
+		return StillGoingOn(p.Out)
 	}
 	o, err := read(p.Out)
 	if err != nil {

@@ -188,7 +188,7 @@ func TestOneSessionADirectory(t *testing.T) {
 		t.Helper()
 		var mistake *user.Error
 		r := &Runner{Names: []string{"input", "output", "seed"}}
-		if _, err := r.Open(context.Background(), sweeping(t, dir)); !errors.As(err, &mistake) || mistake.Hint == "" || mistake.Msg != "the run in "+dir+" is still going on" {
+		if _, err := r.Open(context.Background(), sweeping(t, dir)); !errors.As(err, &mistake) || mistake.Hint == "" || mistake.Msg != "the run in "+dir+" is still going on, or another process finishes it" {
 			t.Errorf("%s: %v", when, err)
 		}
 		if _, err := Finish(dir); !errors.Is(err, record.ErrLive) {

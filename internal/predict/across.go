@@ -43,7 +43,7 @@ func across(d *deploy.Deployment, runs, shown []*Recording) []LeftOut {
 		var x LeftOut
 		f, slow, err := calibrate(d, others)
 		if err != nil {
-			x.Reason = "the other loads are too short to fit on"
+			x.Reason = "not predicted by the others: " + err.Error()
 		} else {
 			f.slow(&slow)
 		}

@@ -214,7 +214,7 @@ func begin(d *deploy.Deployment, runs []*Recording) (slowness, bool) {
 	e := &d.Efficiency
 	// Parts of a step at full efficiency tell how to divide by it.
 	full := *d
-	full.Efficiency.Compute, full.Efficiency.PromptAttention = 1, 1
+	full.Efficiency.Compute = 1
 	if token := full.Parts(&vllm.Batch{Tokens: 1e6}).Weights / 1e6; c[colToken] > token {
 		e.Compute = token / c[colToken]
 		e.PromptAttention = min(e.PromptAttention, e.Compute) // on the same units, and seldom better
@@ -232,23 +232,68 @@ func begin(d *deploy.Deployment, runs []*Recording) (slowness, bool) {
 	if c[colArrival] > 0 {
 		f.Contention = min(c[colArrival]/f.PerRequest.Seconds(), 1)
 	}
-	// What remains of the shorter TTFTs is latency, where the load was least.
-	least := slices.MinFunc(runs, func(a, b *Recording) int { return cmp.Compare(a.running(), b.running()) })
-	recorded, replayed := least.Recorded(), least.Replay(d)
-	var over []float64
-	for i, t := range replayed.TTFT {
-		over = append(over, (recorded.TTFT[i]-t)/1e3)
-	}
-	slices.Sort(over)
-	if len(over) > 0 { // the server may also be faster than was begun with
-		f.Latency = max(f.Latency+time.Duration(over[len(over)/4]*1e9), f.Latency/30)
-	}
+	beginFront(f, d, runs)
 	d.Settings.StepJitter = g.jitter()
 	if slow.cv > 0 { // a part of the spread is theirs
 		j := d.Settings.StepJitter
 		d.Settings.StepJitter = math.Sqrt(max(j*j-slow.cv*slow.cv, 1e-4))
 	}
 	return slow, true
+}
+
+// waited is by how much longer a request waited for its first token than in a
+// replay, in seconds.
+type waited struct{ input, s float64 }
+
+// beginFront sets what the front end takes to what the replays lack of the TTFTs
+// where the load was least: what grows with the prompt is a token's, and what the
+// shorter ones lack besides is latency.
+func beginFront(f *vllm.Frontend, d *deploy.Deployment, runs []*Recording) {
+	least := math.Inf(1)
+	for _, r := range runs {
+		least = min(least, r.running())
+	}
+	var over []waited
+	for _, r := range runs {
+		if r.running() > 1.2*least {
+			continue
+		}
+		recorded, replayed := r.timings(), r.replay(d)
+		for i, q := range r.Requests {
+			if q.measured {
+				over = append(over, waited{float64(q.Input), recorded[i].first - replayed[i].first})
+			}
+		}
+	}
+	if len(over) == 0 {
+		return
+	}
+	slices.SortFunc(over, func(a, b waited) int { return cmp.Compare(a.input, b.input) })
+	third := len(over) / 3
+	short, shorter := middle(over[:max(third, 1)])
+	long, longer := middle(over[len(over)-max(third, 1):])
+	if third >= leastGroup && long >= 2*short { // else a token's time would be of chance
+		begun := f.PerPromptToken
+		slope := (longer - shorter) / (long - short)
+		f.PerPromptToken = max(begun+time.Duration(slope*1e9), begun/30)
+		for i := range over {
+			over[i].s -= (f.PerPromptToken - begun).Seconds() * over[i].input
+		}
+	}
+	slices.SortFunc(over, func(a, b waited) int { return cmp.Compare(a.s, b.s) })
+	// The server may also be faster than was begun with.
+	f.Latency = max(f.Latency+time.Duration(over[len(over)/4].s*1e9), f.Latency/30)
+}
+
+// middle gives the mean input and the median wait.
+func middle(list []waited) (input, s float64) {
+	times := make([]float64, len(list))
+	for i, w := range list {
+		input += w.input / float64(len(list))
+		times[i] = w.s
+	}
+	slices.Sort(times)
+	return input, times[len(times)/2]
 }
 
 // running is how many requests ran at once in the mean.

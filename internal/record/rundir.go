@@ -79,6 +79,20 @@ func WriteFile(dir, name string, data []byte) (err error) {
 	return os.Rename(temp.Name(), filepath.Join(dir, name))
 }
 
+// WriteNew writes a file that is not there yet; if it is the error is
+// [fs.ErrExist]. Unlike [WriteFile] it never puts another file under the name.
+func WriteNew(dir, name string, data []byte) error {
+	f, err := os.OpenFile(filepath.Join(dir, name), os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o644)
+	if err == nil {
+		_, err = f.Write(data)
+		err = errors.Join(err, f.Sync(), f.Close())
+	}
+	if err != nil {
+		return fmt.Errorf("write file %s: %w", name, err)
+	}
+	return nil
+}
+
 // syncDir brings the names in dir to the disk. Windows refuses to sync a
 // directory; its file systems log the change of a name themselves.
 func syncDir(dir string) error {

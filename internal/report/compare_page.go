@@ -320,14 +320,13 @@ func overlaid(c *compare.Curve, loads []float64, what onCurve, metric string, la
 	return k
 }
 
-// heldAt are the limits that a percentile is drawn with, under its name. A limit of
-// a percentile goes with its chart; one that has none, or is of each request, with
-// the chart of the tail. A mean is held against none.
+// heldAt are the limits that a percentile is drawn with, under its name: those of
+// this percentile, and in the chart of the tail those of each request.
 func heldAt(c *compare.Curve, name string) (limits []result.Limit) {
 	statistic, metric, _ := strings.Cut(name, " ")
 	for _, l := range c.Limits {
 		of, _, percentile := strings.Cut(l.Spec, " ")
-		if l.Metric == metric && (percentile && of == statistic || statistic == "p99" && !(percentile && of == "p50")) {
+		if l.Metric == metric && (percentile && of == statistic || !percentile && statistic == "p99") {
 			limits = append(limits, result.Limit{Spec: l.Spec, Metric: name, Limit: l.Limit})
 		}
 	}

@@ -270,7 +270,7 @@ func (m *PointModel) headline(p *result.Point) {
 		add("%s output tok/s per GPU", quantity(*g.OutputTokensPerS))
 	}
 	if c := p.Cost; c != nil && c.USDPerMOutput != nil {
-		add("$%s per million output tokens at $%.2f a GPU hour", quantity(*c.USDPerMOutput), c.USDPerGPUHour)
+		add("$%s per million output tokens at $%s a GPU hour", quantity(*c.USDPerMOutput), dollars(c.USDPerGPUHour))
 		if p.SLO != nil && c.USDPerMGoodOutput != nil {
 			add("$%s per million within the SLO", quantity(*c.USDPerMGoodOutput))
 		}

@@ -17,6 +17,17 @@ const unknown = "–"
 // count writes a whole number with its thousands set apart: 12,345.
 func count[T int | int32 | int64](n T) string { return user.Count(n) }
 
+// dollars writes a price as one is written, with at least two decimals and four
+// significant digits: a cost beside it can be worked out again.
+func dollars(x float64) string {
+	s := strconv.FormatFloat(x, 'g', 4, 64)
+	if strings.Contains(s, "e") {
+		return quantity(x)
+	}
+	whole, cents, _ := strings.Cut(s, ".")
+	return whole + "." + cents + strings.Repeat("0", max(2-len(cents), 0))
+}
+
 // quantity writes a number of any size with about three significant digits:
 // 0.123, 4.56, 78.9, 123.4, 4,567.
 func quantity(x float64) string {

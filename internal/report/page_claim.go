@@ -166,7 +166,7 @@ func pointFigures(p *result.Point) (list []Figure) {
 		list = append(list, f)
 	}
 	if c := p.Cost; c != nil && c.USDPerMOutput != nil {
-		f := Figure{Name: "Cost", Value: "$" + quantity(*c.USDPerMOutput), Unit: "per M output tokens", Note: fmt.Sprintf("at $%.2f a GPU hour", c.USDPerGPUHour)}
+		f := Figure{Name: "Cost", Value: "$" + quantity(*c.USDPerMOutput), Unit: "per M output tokens", Note: fmt.Sprintf("at $%s a GPU hour", dollars(c.USDPerGPUHour))}
 		if c.USDPerMGoodOutput != nil && p.SLO != nil {
 			f.Note += " · $" + quantity(*c.USDPerMGoodOutput) + " within the SLO"
 		}
@@ -478,7 +478,7 @@ func conditions(run *result.Run, m *Model) (list []Condition) {
 	price := ""
 	for i := range run.Points {
 		if c := run.Points[i].Cost; c != nil && c.USDPerGPUHour > 0 {
-			price = fmt.Sprintf("$%.2f an hour and GPU", c.USDPerGPUHour)
+			price = fmt.Sprintf("$%s an hour and GPU", dollars(c.USDPerGPUHour))
 		}
 	}
 	add("Price", price)

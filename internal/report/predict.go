@@ -56,7 +56,7 @@ func Prediction(w io.Writer, x *predict.Prediction, s Style) error {
 	p.line("bound = what the datasheet allows; twin = the engine as modelled")
 	priced := d.USDPerHour > 0
 	if priced {
-		p.line("$/M out = for a million output tokens at $%.2f an hour and %s; --gpu-price sets it", d.USDPerHour, d.Accelerator.Name)
+		p.line("$/M out = for a million output tokens at $%s an hour and %s; --gpu-price sets it", dollars(d.USDPerHour), d.Accelerator.Name)
 	}
 	p.line("")
 	t := Table{Head: []string{"users", "TPOT bound", "twin", "TTFT p50", "p99", "req/s bound", "twin", "out tok/s", "limited by"}}
@@ -241,21 +241,27 @@ func Fit(w io.Writer, x *predict.Fit, file string, s Style) error {
 	t.text(p, s)
 	p.line("")
 	if len(x.LeftOut) > 0 {
-		p.write(s, "", "", "error on each load when it is left out: predicted by a fit on the other loads alone, against measured. It is what to expect of a load that was not measured, as far as it is no further away.")
+		p.write(s, "", "", "error on each load when it is left out: predicted by a fit on the other loads alone, against measured. The mean over its runs. It is what to expect of a load that was not measured, as far as it is no further away.")
 		p.line("")
 		t = Table{Head: []string{"load of", "", "mean", "p50", "p90", "p99", "n"}}
+		var without []string
 		for _, l := range x.LeftOut {
 			name := plain(l.Runs[0])
 			if n := len(l.Runs) - 1; n > 0 {
 				name += fmt.Sprintf(" and %d more", n)
 			}
 			if l.ErrorPct == nil {
-				t.Rows = append(t.Rows, []string{name, l.Reason, "", "", "", "", count(l.Requests)})
+				without = append(without, name+": "+l.Reason)
 				continue
 			}
 			t.errors(name, l.ErrorPct, l.Requests)
 		}
-		t.text(p, s)
+		if len(t.Rows) > 0 {
+			t.text(p, s)
+		}
+		for _, w := range without {
+			p.write(s, "", "", w)
+		}
 		p.line("")
 	}
 	r := x.Range
@@ -271,11 +277,16 @@ func Fit(w io.Writer, x *predict.Fit, file string, s Style) error {
 func (t *Table) errors(name string, of *predict.Metrics, requests int) {
 	n := count(requests)
 	pct := func(x float64) string { return fmt.Sprintf("%+.1f %%", x) }
+	none := predict.Quantities{}
 	for _, m := range []struct {
 		name string
 		q    predict.Quantities
 	}{{"TTFT", of.TTFT}, {"TPOT", of.TPOT}, {"E2E", of.E2E}} {
-		t.Rows = append(t.Rows, []string{name, m.name, pct(m.q.Mean), pct(m.q.P50), pct(m.q.P90), pct(m.q.P99), n})
+		row := []string{name, m.name, unknown, unknown, unknown, unknown, n}
+		if m.q != none { // to be right to the last digit is to have measured nothing
+			row = []string{name, m.name, pct(m.q.Mean), pct(m.q.P50), pct(m.q.P90), pct(m.q.P99), n}
+		}
+		t.Rows = append(t.Rows, row)
 		name, n = "", ""
 	}
 }

@@ -149,9 +149,14 @@ func (d *Deployment) Complete() error {
 func (d *Deployment) checkStep() error {
 	s := &d.Settings
 	n := s.MaxNumSeqs
-	fullest := vllm.Batch{Requests: n, Tokens: s.MaxNumBatchedTokens, Logits: n, Decodes: n, DecodeContext: int64(d.KVTokens())}
-	if t := d.hardware().Step(&fullest); t >= longestStep {
-		return user.Errorf("look at scale and at the efficiencies", "the fullest step of this deployment takes a day or more")
+	prompt := min(s.MaxNumBatchedTokens, s.MaxModelLen)
+	for _, fullest := range []vllm.Batch{
+		{Requests: n, Tokens: s.MaxNumBatchedTokens, Logits: n, Decodes: n, DecodeContext: int64(d.KVTokens())},
+		{Requests: 1, Tokens: prompt, Logits: 1, Prefills: []vllm.Chunk{{New: prompt, Context: s.MaxModelLen - prompt}}},
+	} {
+		if t := d.hardware().Step(&fullest); t >= longestStep {
+			return user.Errorf("look at scale and at the efficiencies", "the fullest step of this deployment takes a day or more")
+		}
 	}
 	return nil
 }

@@ -89,6 +89,7 @@ func TestImpossibleKnobs(t *testing.T) {
 		"block_size=1000000":                "block_size is 1000000",
 		"block_size=0&num_gpu_blocks=1000":  "block_size is 0",
 		"bandwidth_efficiency=1e-6&compute_efficiency=1e-6&scale=1000": "takes a day or more",
+		"prompt_attention_efficiency=1e-6&scale=1000":                  "takes a day or more",
 		"num_speculative_tokens=2":                                     "needs acceptance_rate",
 		"num_speculative_tokens=300&acceptance_rate=1":                 "at most 256",
 	} {

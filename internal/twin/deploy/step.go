@@ -108,7 +108,7 @@ func (h *hardware) Step(b *vllm.Batch) time.Duration {
 	return lasting(h.parts(b).Total())
 }
 
-// longestStep is what no step of a deployment reaches.
+// longestStep is what no step of a deployment that was checked reaches.
 const longestStep = 24 * time.Hour
 
 // lasting is a duration of so many seconds, and of [longestStep] at most: more

@@ -10,6 +10,7 @@ import (
 
 	"pitot/internal/compare"
 	"pitot/internal/plan"
+	"pitot/internal/point"
 	"pitot/internal/report"
 	"pitot/internal/user"
 )
@@ -147,6 +148,9 @@ func writeComparison(e *Env, m report.ComparisonModel, p *plan.Plan) error {
 		f.Close() // nothing was written
 		fmt.Fprintf(e.Stderr, "the page is in %s\n", path)
 	}
+	if err := point.NotOwn(path); err != nil {
+		return err
+	}
 	var b bytes.Buffer
 	if err := m.HTML(&b, e.Command); err != nil {
 		return err
@@ -168,6 +172,9 @@ func saveBaseline(e *Env, path string, sides []compare.Side) (int, error) {
 	data, err := b.JSON()
 	if err != nil {
 		return Done, err
+	}
+	if err := point.NotOwn(path); err != nil {
+		return Usage, err
 	}
 	if err := os.WriteFile(path, data, 0o644); err != nil {
 		return Usage, user.Errorf("choose another place", "--save-baseline: %v", err)

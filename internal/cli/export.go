@@ -7,6 +7,7 @@ import (
 	"os"
 
 	"pitot/internal/foreign"
+	"pitot/internal/point"
 	"pitot/internal/report"
 	"pitot/internal/result"
 	"pitot/internal/user"
@@ -17,7 +18,11 @@ import (
 func export(e *Env, exports []foreign.Export, run *result.Run, dir string) error {
 	var failed []error
 	for _, x := range exports {
-		if err := x.Write(run, dir); err != nil {
+		err := point.NotOwn(x.Path)
+		if err == nil {
+			err = x.Write(run, dir)
+		}
+		if err != nil {
 			failed = append(failed, err)
 			continue
 		}

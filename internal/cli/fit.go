@@ -6,6 +6,7 @@ import (
 	"io"
 
 	"pitot/internal/plan"
+	"pitot/internal/point"
 	"pitot/internal/predict"
 	"pitot/internal/report"
 	"pitot/internal/twin/deploy"
@@ -23,6 +24,9 @@ func fitVerb(_ context.Context, e *Env) (int, error) {
 	if err := onlyTextOrJSON(p.Format, "a fit"); err != nil {
 		return Usage, err
 	}
+	if err := point.NotOwn(p.Out); err != nil {
+		return Usage, err
+	}
 	if len(args) < 2 {
 		return Usage, user.Errorf("for example pitot fit llama-3.1-8b@h100?max_num_seqs=256 runs/A runs/B --out h100.yaml", "fit needs a deployment and at least one run of it")
 	}
@@ -35,11 +39,11 @@ func fitVerb(_ context.Context, e *Env) (int, error) {
 	}
 	var runs []*predict.Recording
 	for _, dir := range args[1:] {
-		r, err := predict.ReadRun(dir, 0, runSettings())
+		points, err := predict.ReadRuns(dir, runSettings())
 		if err != nil {
 			return Usage, err
 		}
-		runs = append(runs, r)
+		runs = append(runs, points...)
 	}
 	fit, err := predict.FitRuns(d, runs)
 	if err != nil {

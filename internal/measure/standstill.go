@@ -15,8 +15,7 @@ import (
 // any stream while answers were under way. A prompt may hold up the others too,
 // and comes by the clock where arrivals do, or where users take turns in step: so
 // first it is asked of times at which no prompt was waited for, and then of the
-// others, if requests were neither sent nor answered just before them more often
-// than at other times.
+// others, if nothing about prompts goes by the same clock.
 
 const (
 	// quietShift makes bins of 2²¹ ns, 2.1 ms.
@@ -30,9 +29,11 @@ const (
 	// a multiple of the period the time between two of them must lie, as a share
 	// of the period, and mostOnTheBeat how many must. By chance 6 % do.
 	leastStands, onTheBeat, mostOnTheBeat = 6, .03, .8
-	// justBefore is how long before a standstill, in ns, the request was sent, or
-	// the one before it answered, whose prompt may be the cause.
-	justBefore = 50e6
+	// justBefore is how long before a standstill, in ns, the request was sent whose
+	// prompt may be the cause, and inStep the resultant length from which requests
+	// are sent or answered by the clock themselves: 1 if all are at one phase, 0 if
+	// at any.
+	justBefore, inStep = 50e6, .35
 )
 
 // arrivals is a bit for each bin of the window in which a chunk came.
@@ -87,11 +88,12 @@ func (f *Fold) standstills(cohort []*request) *result.Standstills {
 	if !f.setup.ended() {
 		return nil
 	}
-	silences := f.arrivals.silences(int((f.setup.T1 - f.setup.T0) >> quietShift))
+	bins := int((f.setup.T1 - f.setup.T0) >> quietShift)
+	silences := f.arrivals.silences(bins)
 	if len(silences) < leastStands {
 		return nil
 	}
-	least := max(leastQuiet, manyQuiet*usual(silences, int((f.setup.T1-f.setup.T0)>>quietShift)))
+	least := max(leastQuiet, manyQuiet*usual(silences, bins))
 	under := newUnderWay(cohort)
 	at := func(bin int) int64 { return f.setup.T0 + int64(bin)<<quietShift }
 	var alone, all []silence
@@ -107,18 +109,22 @@ func (f *Fold) standstills(cohort []*request) *result.Standstills {
 			alone = append(alone, s)
 		}
 	}
-	if s, _ := periodic(alone); s != nil {
+	if s, _ := periodic(alone, bins); s != nil {
 		return s
 	}
-	s, stands := periodic(all)
+	s, stands := periodic(all, bins)
 	if s == nil {
 		return nil
 	}
+	frozen := int64(0)
 	starts := make([]int64, len(stands))
 	for i := range stands {
 		starts[i] = at(stands[i].from)
+		frozen += at(stands[i].to) - at(stands[i].from)
 	}
-	if under.turnsBefore(starts, min(justBefore, int64(s.EveryS*1e9/4)), f.setup.T0, f.setup.T1) {
+	window := span{f.setup.T0, f.setup.T1}
+	if under.inStep(s.EveryS*1e9, window) || under.waitsAt(starts, window) ||
+		under.sentBefore(starts, min(justBefore, int64(s.EveryS*1e9/4)), frozen, window) {
 		return nil
 	}
 	return s
@@ -127,16 +133,21 @@ func (f *Fold) standstills(cohort []*request) *result.Standstills {
 // periodic gives the period of standstills, nil if they have none, and which have
 // it. Others may have come in between, and are most often shorter: so it is asked
 // of the longest ones too.
-func periodic(stands []silence) (*result.Standstills, []silence) {
+func periodic(stands []silence, bins int) (*result.Standstills, []silence) {
 	for len(stands) >= leastStands {
-		if every := period(stands); every > 0 {
+		if every, on := period(stands); every > 0 {
 			var length []float64
 			for _, s := range stands {
 				length = append(length, float64(s.to-s.from))
 			}
 			slices.Sort(length)
 			const bin = float64(1<<quietShift) / 1e9
-			return &result.Standstills{EveryS: every * bin, ForMS: stat.Percentile(length, .5) * bin * 1e3, N: len(stands)}, stands
+			// What stands still as long as it runs, or longer, is slow; and few of
+			// many that should have come may have a multiple of the period.
+			beats := float64(bins) / every
+			if usual := stat.Percentile(length, .5); usual < every/2 && float64(on+1) > beats/4 {
+				return &result.Standstills{EveryS: every * bin, ForMS: usual * bin * 1e3, N: on + 1}, stands
+			}
 		}
 		shortest := slices.MinFunc(stands, func(a, b silence) int { return (a.to - a.from) - (b.to - b.from) })
 		stands = slices.DeleteFunc(slices.Clone(stands), func(s silence) bool { return s.to-s.from <= shortest.to-shortest.from })
@@ -145,9 +156,9 @@ func periodic(stands []silence) (*result.Standstills, []silence) {
 }
 
 // period is the time, in bins, of which most of the times between standstills
-// are multiples; 0 if there is none. Standstills may be missing, so it is tried
-// with each of those times.
-func period(stands []silence) float64 {
+// are multiples, 0 if there is none, and how many are. Standstills may be missing,
+// so it is tried with each of those times.
+func period(stands []silence) (every float64, on int) {
 	var between []float64
 	for i := range stands[1:] {
 		between = append(between, float64(stands[i+1].from-stands[i].from))
@@ -165,10 +176,10 @@ func period(stands []silence) float64 {
 			}
 		}
 		if float64(on) >= mostOnTheBeat*float64(len(between)) {
-			return span / beats
+			return span / beats, on
 		}
 	}
-	return 0
+	return 0, 0
 }
 
 // underWay says what was under way at a time, from when prompts were sent and
@@ -205,17 +216,55 @@ func (u *underWay) during(from, to int64) (answers, prompts int) {
 	return answers, prompts
 }
 
-// turnsBefore says that in the time before each start more requests were sent or
-// answered than in the rest of the window from t0 to t1, by two standard
-// deviations of a Poisson distribution.
-func (u *underWay) turnsBefore(starts []int64, before, t0, t1 int64) bool {
-	seen, all := 0, 0
+// span is a time from one stamp to another, in ns.
+type span struct{ from, to int64 }
+
+// inStep says that requests are sent, or answered, at one phase of a period.
+func (u *underWay) inStep(every float64, within span) bool {
 	for _, times := range [][]int64{u.sent, u.last} {
-		all += upTo(times, t1) - upTo(times, t0)
-		for _, t := range starts {
-			seen += upTo(times, t) - upTo(times, t-before)
+		var x, y, n float64
+		for _, t := range times[upTo(times, within.from):upTo(times, within.to)] {
+			sin, cos := math.Sincos(2 * math.Pi * float64(t-within.from) / every)
+			x, y, n = x+cos, y+sin, n+1
+		}
+		if n > 0 && math.Hypot(x, y)/n > inStep {
+			return true
 		}
 	}
-	expected := float64(all) * float64(len(starts)) * float64(before) / float64(t1-t0)
-	return float64(seen) > expected+2*math.Sqrt(expected)+.5
+	return false
+}
+
+// waitsAt says that a prompt is waited for at more of the starts than its share
+// of all time would have it, by two standard deviations of a binomial
+// distribution.
+func (u *underWay) waitsAt(starts []int64, within span) bool {
+	waits := func(t int64) bool { return upTo(u.sent, t+1) > upTo(u.first, t+1) }
+	at := 0
+	for _, t := range starts {
+		if waits(t) {
+			at++
+		}
+	}
+	const looks = 4096 // evenly spread
+	some := 0
+	for i := range int64(looks) {
+		if waits(within.from + (within.to-within.from)/looks*i) {
+			some++
+		}
+	}
+	n, p := float64(len(starts)), float64(some)/looks
+	return float64(at) > n*p+2*math.Sqrt(n*p*(1-p))+.5
+}
+
+// sentBefore says that in the time before each start more requests were sent than
+// in the rest of the time that was not frozen, by three standard deviations of a
+// Poisson distribution.
+func (u *underWay) sentBefore(starts []int64, before, frozen int64, within span) bool {
+	seen := 0
+	for _, t := range starts {
+		seen += upTo(u.sent, t) - upTo(u.sent, t-before)
+	}
+	all := upTo(u.sent, within.to) - upTo(u.sent, within.from)
+	expected := float64(all) * float64(len(starts)) * float64(before) / float64(max(within.to-within.from-frozen, 1))
+	return float64(seen) > expected+3*math.Sqrt(expected)+.5
 }

@@ -170,6 +170,17 @@ func Save(dir string, run *result.Run) error {
 	return nil
 }
 
+// NotOwn refuses a path that is a run's own file: what is written besides must not
+// replace what was measured.
+func NotOwn(path string) error {
+	dir, name := filepath.Split(path)
+	_, err := os.Stat(filepath.Join(dir, configName))
+	if err == nil && (name == runName || name == configName || record.Own(name)) {
+		return user.Errorf("choose another name", "%s is a part of the run there", path)
+	}
+	return nil
+}
+
 // Saved says that run.json holds this very result.
 func Saved(dir string, run *result.Run) bool {
 	want, err := encoded(run)

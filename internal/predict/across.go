@@ -12,8 +12,10 @@ type LeftOut struct {
 	Runs     []string `json:"runs"` // of this load
 	Requests int      `json:"requests"`
 	Reason   string   `json:"reason,omitempty"` // why there is no prediction
-	// ErrorPct is the mean over the runs, each predicted whole; nil with a Reason.
-	ErrorPct *Metrics `json:"error_pct"`
+	// ErrorPct is the mean over the runs, each predicted whole, and AbsErrorPct that
+	// of the errors without their signs; nil with a Reason.
+	ErrorPct    *Metrics `json:"error_pct"`
+	AbsErrorPct *Metrics `json:"abs_error_pct"`
 }
 
 // across leaves each load out in turn. With one load there is nothing to fit on.
@@ -57,7 +59,11 @@ func across(d *deploy.Deployment, runs, shown []*Recording) []LeftOut {
 		}
 		if err == nil {
 			mean := meanMetrics(errors)
-			x.ErrorPct = &mean
+			for i := range errors {
+				errors[i] = errors[i].abs()
+			}
+			size := meanMetrics(errors)
+			x.ErrorPct, x.AbsErrorPct = &mean, &size
 		}
 		list = append(list, x)
 	}

@@ -175,5 +175,5 @@ func (b *Beside) explain(m *result.Point, own bool) {
 		say("the profile was fitted on this very run: that the twin agrees with it says nothing of the hardware, nor of other loads")
 		return
 	}
-	say("pitot fit " + b.Deployment.Spec + " " + b.Run + " calibrates the twin to this run")
+	say("pitot fit '" + b.Deployment.Named() + "' " + b.Run + " --out PROFILE calibrates the twin to this run")
 }

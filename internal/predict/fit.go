@@ -141,6 +141,9 @@ func FitRuns(d *deploy.Deployment, runs []*Recording) (*Fit, error) {
 	fit.Fitted = &f.d
 	fit.Range = deploy.Range{Input: [2]int{math.MaxInt, 0}, Output: [2]int{math.MaxInt, 0}, Running: [2]float64{math.MaxFloat64, 0}}
 	for i, r := range runs {
+		if n := r.running(); n > manyStreams {
+			fit.Notes = append(fit.Notes, fmt.Sprintf("in %s %.0f requests ran at once: what the front end takes for as many chunks may be taken for slow steps, and for slow phases; fit on runs of fewer", r.Dir, n))
+		}
 		fit.Runs = append(fit.Runs, r.residual(&f.d, shown[i]))
 		widen(&fit.Range, r)
 		if r.run != nil {
@@ -148,7 +151,9 @@ func FitRuns(d *deploy.Deployment, runs []*Recording) (*Fit, error) {
 			if s := r.run.Points[r.point].Standstills; s != nil {
 				fit.Notes = append(fit.Notes, fmt.Sprintf("in %s all streams stood still for %.3g ms every %.3g s; the twin has no such thing, and other parameters may take its part: mend that first", r.Dir, s.ForMS, s.EveryS))
 			}
-			fit.Origins = append(fit.Origins, origin(r.run))
+			if o := origin(r.run); !slices.Contains(fit.Origins, o) {
+				fit.Origins = append(fit.Origins, o)
+			}
 		}
 	}
 	fit.LeftOut = across(d, runs, shown)
@@ -189,6 +194,10 @@ func (f *fitter) slow(s *slowness) {
 		f.d.Settings.SlowTime = time.Duration(s.time * 1e9)
 	}
 }
+
+// manyStreams is how many streams at once make the front end's part of a gap
+// between chunks as large as the step's: the two are then not told apart.
+const manyStreams = 64
 
 // enough is how many requests of a run the search uses.
 const enough = 1500

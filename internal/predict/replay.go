@@ -370,6 +370,14 @@ func meanMetrics(list []Metrics) (mean Metrics) {
 	return mean
 }
 
+// abs is each statistic without its sign.
+func (m Metrics) abs() Metrics {
+	one := func(q Quantities) Quantities {
+		return Quantities{math.Abs(q.Mean), math.Abs(q.P50), math.Abs(q.P90), math.Abs(q.P99)}
+	}
+	return Metrics{one(m.TTFT), one(m.TPOT), one(m.E2E)}
+}
+
 // Errors gives 100·(predicted − recorded)/recorded.
 func Errors(predicted, recorded Metrics) Metrics {
 	one := func(p, r Quantities) Quantities {

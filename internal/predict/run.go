@@ -1,6 +1,7 @@
 package predict
 
 import (
+	"cmp"
 	"encoding/json"
 	"fmt"
 	"os"
@@ -51,11 +52,16 @@ func ReadRun(dir string, index int32, settings []string) (*Recording, error) {
 		for i := range f.Rows {
 			row := &f.Rows[i]
 			whole = whole && (row.Outcome == record.OK || row.Due >= t1)
-			if row.Sent < 0 || row.PromptTokens <= 0 {
+			// What was cut has no usage: its length is what was planned.
+			input := int(row.PromptTokens)
+			if input <= 0 {
+				input = int(row.InputPlanned)
+			}
+			if row.Sent < 0 || input <= 0 {
 				continue
 			}
 			q := Recorded{
-				Input: int(row.PromptTokens), Output: int(max(row.CompletionTokens, 1)),
+				Input: input, Output: int(max(row.CompletionTokens, 1)),
 				Arrival: float64(row.Sent) / 1e9, cached: int(max(row.CachedTokens, 0)),
 			}
 			if row.CompletionTokens <= 0 { // it was cut: the engine worked on what was asked
@@ -85,6 +91,31 @@ func ReadRun(dir string, index int32, settings []string) (*Recording, error) {
 		return nil, user.Errorf("", "the run in %s has no answered request in its window", dir)
 	}
 	return r, nil
+}
+
+// ReadRuns takes every point of a run that has an answer, as [ReadRun] does.
+func ReadRuns(dir string, settings []string) ([]*Recording, error) {
+	run, err := readResult(dir)
+	if err != nil {
+		return nil, err
+	}
+	var list []*Recording
+	var failed error
+	for i := range run.Points {
+		r, err := ReadRun(dir, int32(i), settings)
+		if err != nil {
+			failed = cmp.Or(failed, err)
+			continue
+		}
+		if len(run.Points) > 1 {
+			r.Dir = fmt.Sprintf("%s, point %d", dir, i+1)
+		}
+		list = append(list, r)
+	}
+	if len(list) == 0 {
+		return nil, cmp.Or(failed, user.Errorf("", "the run in %s has no points", dir))
+	}
+	return list, nil
 }
 
 // takeTurns makes the requests those of so many users in a closed loop: the one

@@ -276,8 +276,9 @@ func (s *slowness) draw(list []stepResidual) course {
 	return course{start, grain, x}
 }
 
-// least is the smallest slow part that is told from what the regression lacks.
-const least = 0.03
+// least is the smallest slow part that is told from what the regression lacks, which
+// goes on in the next steps too.
+const least = 0.05
 
 // stretchSteps is how many steps a stretch of [regression.within] has, about.
 const stretchSteps = 60

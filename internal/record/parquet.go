@@ -26,6 +26,15 @@ const (
 	sampleGroup  = 1 << 18
 )
 
+// Own says that records have a file of this name in a run directory.
+func Own(name string) bool {
+	switch name {
+	case requestsName, chunksName, telemetryName, marksName, journalName:
+		return true
+	}
+	return false
+}
+
 // Hold takes a file for this process alone, until it is released or the process
 // ends, however it does. Another that has it gives [ErrLive]. Nothing is written,
 // and whoever reads the file can go on.

@@ -2,6 +2,8 @@ package deploy
 
 import (
 	"fmt"
+	"maps"
+	"slices"
 	"strconv"
 	"time"
 
@@ -17,6 +19,15 @@ func (d *Deployment) Describe() string {
 	}
 	return fmt.Sprintf("vLLM V1 as modelled: %s in %s on %s, %s KV tokens%s, max_num_seqs %d, max_num_batched_tokens %s",
 		d.Model.Name, d.DType, d.Where(), user.Count(d.KVTokens()), kv, d.Settings.MaxNumSeqs, user.Count(d.Settings.MaxNumBatchedTokens))
+}
+
+// Named is the deployment with the settings that were given, as it is written.
+func (d *Deployment) Named() string {
+	name := d.Spec
+	for i, key := range slices.Sorted(maps.Keys(d.Given)) {
+		name += map[bool]string{true: "?", false: "&"}[i == 0] + key + "=" + d.Given[key]
+	}
+	return name
 }
 
 // KVTokens is how many tokens the KV cache holds.

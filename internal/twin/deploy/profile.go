@@ -2,6 +2,7 @@ package deploy
 
 import (
 	"bytes"
+	"errors"
 	"fmt"
 	"maps"
 	"os"
@@ -48,6 +49,20 @@ func (p *Profile) Write(path string) error {
 	return nil
 }
 
+// check says what a file that was cut off, or edited, lacks.
+func (p *Profile) check() error {
+	g := &p.Range
+	if !(g.Input[0] >= 1 && g.Input[1] >= g.Input[0] && g.Output[0] >= 1 && g.Output[1] >= g.Output[0] && g.Running[0] >= 0 && g.Running[1] >= g.Running[0]) {
+		return errors.New("it lacks the range of the loads that it was fitted on")
+	}
+	for name, f := range p.Factors {
+		if !(f >= 1) {
+			return fmt.Errorf("the factor of %s is %v", name, f)
+		}
+	}
+	return nil
+}
+
 // applyProfile takes the settings of a profile.
 func (d *Deployment) applyProfile(path string) error {
 	const hint = "pitot fit writes profiles"
@@ -68,6 +83,9 @@ func (d *Deployment) applyProfile(path string) error {
 		if err := d.Set(name, p.Settings[name]); err != nil {
 			return fmt.Errorf("profile %s: %w", path, err)
 		}
+	}
+	if err := p.check(); err != nil {
+		return user.Errorf(hint, "profile %s is damaged: %v", path, err)
 	}
 	if p.Deployment != d.Spec {
 		d.Notes = append(d.Notes, fmt.Sprintf("the profile was fitted for %s, not for %s", p.Deployment, d.Spec))

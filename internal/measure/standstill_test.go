@@ -129,6 +129,22 @@ func TestStandstillsAmongPrompts(t *testing.T) {
 			}
 		}
 	}
+	// Prompts that take two steps: the second begins long after its request was sent.
+	var sends []int64
+	for k := range int64(60) {
+		sends = append(sends, k*500e6)
+	}
+	steps := func(t int64) int64 {
+		for _, step := range [][2]int64{{100e6, 130e6}, {140e6, 200e6}} {
+			if in := t % 500e6; in > step[0] && in < step[1] {
+				return t - in + step[1]
+			}
+		}
+		return t
+	}
+	if s := stoodStillAt(sends, 200e6, 30, steps); s != nil {
+		t.Errorf("%+v of prompts in two steps", *s)
+	}
 	if found < 2*seeds*8/10 {
 		t.Errorf("found in %d of %d", found, 2*seeds)
 	}

@@ -231,7 +231,7 @@ func Fit(w io.Writer, x *predict.Fit, file string, s Style) error {
 	if len(alike) > 0 {
 		p.write(s, "", "", "the runs do not tell "+strings.Join(alike, ", ")+": one can stand in for the other")
 	}
-	p.write(s, "", "", "range = where the parameter may lie if the server is such an engine at all: on simulated ones the ranges held the truth in 97 % of cases or more, those of single parameters and of short runs in less. Of a real server it describes the twin that serves as it does, and measures no hardware.")
+	p.write(s, "", "", "range = where the parameter may lie if the server is such an engine at all: on simulated ones the ranges held the truth (bench/fit), of short runs not always. Of a real server it describes the twin that serves as it does, and measures no hardware.")
 	p.line("")
 	p.write(s, "", "", "error on the end of each run, a fifth or more, which was held back: predicted against measured. It is of the same load, and a deployment that is wrongly named can pass.")
 	p.line("")

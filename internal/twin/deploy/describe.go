@@ -5,6 +5,7 @@ import (
 	"maps"
 	"slices"
 	"strconv"
+	"strings"
 	"time"
 
 	"pitot/internal/twin/vllm"
@@ -23,11 +24,14 @@ func (d *Deployment) Describe() string {
 
 // Named is the deployment with the settings that were given, as it is written.
 func (d *Deployment) Named() string {
-	name := d.Spec
-	for i, key := range slices.Sorted(maps.Keys(d.Given)) {
-		name += map[bool]string{true: "?", false: "&"}[i == 0] + key + "=" + d.Given[key]
+	var given []string
+	for _, key := range slices.Sorted(maps.Keys(d.Given)) {
+		given = append(given, key+"="+d.Given[key])
 	}
-	return name
+	if len(given) == 0 {
+		return d.Spec
+	}
+	return d.Spec + "?" + strings.Join(given, "&")
 }
 
 // KVTokens is how many tokens the KV cache holds.

@@ -62,11 +62,11 @@ func checkVerb(ctx context.Context, e *Env) (int, error) {
 		return Usage, err
 	}
 	if len(args) > 0 {
-		return Usage, user.Errorf("pitot check brings its own target; see pitot check --help", "unexpected argument %q", args[0])
+		return Usage, user.Errorf("unexpected argument %q", args[0]).WithHint("pitot check brings its own target; see pitot check --help")
 	}
 	tokens := int(p.Output.Mean())
 	if p.Output != workload.Fixed(tokens) {
-		return Usage, user.Errorf("write a number, as --output 100", "the reference's answers are all of one length, not %s", p.Output)
+		return Usage, user.Errorf("the reference's answers are all of one length, not %s", p.Output).WithHint("write a number, as --output 100")
 	}
 	if err := onlyTextOrJSON(p.Format, "a check"); err != nil {
 		return Usage, err

@@ -159,7 +159,7 @@ func find(name string) (verb, error) {
 	case strings.Contains(name, ":"), strings.HasPrefix(name, "-"):
 		hint = "the verb comes first: pitot run " + name + " …"
 	}
-	return verb{}, user.Errorf(hint, "unknown verb %q", name)
+	return verb{}, user.Errorf("unknown verb %q", name).WithHint(hint)
 }
 
 // belongs says which verbs take a flag.

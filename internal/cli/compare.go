@@ -27,17 +27,17 @@ func compareVerb(_ context.Context, e *Env) (int, error) {
 		return Usage, err
 	}
 	if p.Format == "csv" {
-		return Usage, user.Errorf("--format text, md, json or html", "a comparison is not written as CSV")
+		return Usage, user.Errorf("a comparison is not written as CSV").WithHint("--format text, md, json or html")
 	}
 	if p.SaveBaseline != "" && (p.Page != "" || p.ShowPage) {
-		return Usage, user.Errorf("compare with the baseline afterwards", "--save-baseline compares nothing, so there is no page")
+		return Usage, user.Errorf("--save-baseline compares nothing, so there is no page").WithHint("compare with the baseline afterwards")
 	}
 	o, err := compareOptions(&p)
 	if err != nil {
 		return Usage, err
 	}
 	if len(args) == 0 {
-		return Usage, user.Errorf("for example pitot compare runs/before runs/after", "no runs given")
+		return Usage, user.Errorf("no runs given").WithHint("for example pitot compare runs/before runs/after")
 	}
 	var sides []compare.Side
 	for _, arg := range args {
@@ -74,10 +74,10 @@ func compareOptions(p *plan.Plan) (o compare.Options, err error) {
 	o.Within = compare.EquivalentWithin
 	if p.Equivalent != "" {
 		if o.Within, err = compare.Share(p.Equivalent); err != nil {
-			return o, user.Errorf(user.Hint(err), "--equivalent-within: %v", err)
+			return o, user.Errorf("--equivalent-within: %v", err).WithHint(user.Hint(err))
 		}
 		if o.Within == 0 {
-			return o, user.Errorf("for example 2%", "--equivalent-within: no two systems are within nothing of each other")
+			return o, user.Errorf("--equivalent-within: no two systems are within nothing of each other").WithHint("for example 2%")
 		}
 	}
 	if p.Allow != "" {
@@ -88,14 +88,14 @@ func compareOptions(p *plan.Plan) (o compare.Options, err error) {
 			case "tokenizers":
 				o.Tokenizers = true
 			default:
-				return o, user.Errorf(user.Known(word, []string{"workloads", "tokenizers"}), "--allow: unknown %q", word)
+				return o, user.Errorf("--allow: unknown %q", word).WithHint(user.Known(word, []string{"workloads", "tokenizers"}))
 			}
 		}
 	}
 	for _, text := range p.FailIf {
 		clauses, err := compare.ParseClauses(text)
 		if err != nil {
-			return o, user.Errorf(user.Hint(err), "--fail-if: %v", err)
+			return o, user.Errorf("--fail-if: %v", err).WithHint(user.Hint(err))
 		}
 		o.Clauses = append(o.Clauses, clauses...)
 	}
@@ -118,7 +118,7 @@ func showComparison(e *Env, c *compare.Comparison, m report.ComparisonModel, for
 			}
 		}
 		if err != nil {
-			return user.Errorf("unset "+stepSummary+" to do without", "write the summary: %v", err)
+			return user.Errorf("write the summary: %v", err).WithHint("unset " + stepSummary + " to do without")
 		}
 	}
 	switch format {
@@ -142,7 +142,7 @@ func writeComparison(e *Env, m report.ComparisonModel, p *plan.Plan) error {
 	case path == "":
 		f, err := os.CreateTemp("", "pitot-comparison-*.html")
 		if err != nil {
-			return user.Errorf("--page FILE chooses another place", "--open: %v", err)
+			return user.Errorf("--open: %v", err).WithHint("--page FILE chooses another place")
 		}
 		path = f.Name()
 		f.Close() // nothing was written
@@ -156,7 +156,7 @@ func writeComparison(e *Env, m report.ComparisonModel, p *plan.Plan) error {
 		return err
 	}
 	if err := os.WriteFile(path, b.Bytes(), 0o644); err != nil {
-		return user.Errorf("choose another place", "--page: %v", err)
+		return user.Errorf("--page: %v", err).WithHint("choose another place")
 	}
 	if p.ShowPage {
 		openPage(e, path)
@@ -177,7 +177,7 @@ func saveBaseline(e *Env, path string, sides []compare.Side) (int, error) {
 		return Usage, err
 	}
 	if err := os.WriteFile(path, data, 0o644); err != nil {
-		return Usage, user.Errorf("choose another place", "--save-baseline: %v", err)
+		return Usage, user.Errorf("--save-baseline: %v", err).WithHint("choose another place")
 	}
 	runs := 0
 	for _, s := range sides {

@@ -156,10 +156,10 @@ func withinLimit(p *plan.Plan, e estimate) error {
 		return nil
 	}
 	if e.why != "" {
-		return user.Errorf(e.why, "--spend-limit cannot be held: the price of this run is not known")
+		return user.Errorf("--spend-limit cannot be held: the price of this run is not known").WithHint(e.why)
 	}
 	if e.usd > p.SpendLimit {
-		return user.Errorf("shorten it with --duration or --requests, or raise --spend-limit", "this run is expected to cost %s, more than the limit of %s", usd(e.usd), usd(p.SpendLimit))
+		return user.Errorf("this run is expected to cost %s, more than the limit of %s", usd(e.usd), usd(p.SpendLimit)).WithHint("shorten it with --duration or --requests, or raise --spend-limit")
 	}
 	return nil
 }

@@ -40,10 +40,10 @@ func isFile(path string) bool {
 // showForeign shows what another tool's file says.
 func showForeign(e *Env, path, format string, exports []foreign.Export, beside *report.SideBySide) error {
 	if len(exports) > 0 {
-		return user.Errorf("only runs of Pitot have the records that other formats are written from", "--export: %s was measured by another tool", path)
+		return user.Errorf("--export: %s was measured by another tool", path).WithHint("only runs of Pitot have the records that other formats are written from")
 	}
 	if format == "html" || format == "csv" {
-		return user.Errorf("--format text, json or md", "a result of another tool is not written as %s: %s", format, path)
+		return user.Errorf("a result of another tool is not written as %s: %s", format, path).WithHint("--format text, json or md")
 	}
 	r, err := foreign.Read(path)
 	if err != nil {

@@ -54,7 +54,7 @@ func (v *measuring) prepare(e *Env) (*plan.Plan, []foreign.Export, error) {
 		return nil, nil, err
 	}
 	if len(args) > 1 {
-		return nil, nil, user.Errorf("one run measures one target", "more than one target: %q and %q", args[0], args[1])
+		return nil, nil, user.Errorf("more than one target: %q and %q", args[0], args[1]).WithHint("one run measures one target")
 	}
 	if err := v.check(&p); err != nil {
 		return nil, nil, err

@@ -32,7 +32,7 @@ func mockVerb(ctx context.Context, e *Env) (int, error) {
 		name = strings.TrimPrefix(args[0], "mock:")
 	}
 	if len(args) > 1 {
-		return Usage, user.Errorf("", "more than one name: %q and %q", args[0], args[1])
+		return Usage, user.Errorf("more than one name: %q and %q", args[0], args[1])
 	}
 	srv, about, notes, err := point.NewMock(&p, name)
 	if err != nil {
@@ -97,5 +97,5 @@ func cannotListen(p *plan.Plan, err error) error {
 	if errors.As(err, &call) {
 		err = call.Err
 	}
-	return user.Errorf(hint, "listen on %s: %v", listenAddress(p), err)
+	return user.Errorf("listen on %s: %v", listenAddress(p), err).WithHint(hint)
 }

@@ -68,7 +68,7 @@ func onlyTextOrJSON(format, thing string) error {
 	if name == "" {
 		return nil
 	}
-	return user.Errorf("--format text or json", "%s is not written as %s", thing, name)
+	return user.Errorf("%s is not written as %s", thing, name).WithHint("--format text or json")
 }
 
 // openPage shows a page in a browser.

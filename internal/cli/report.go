@@ -30,14 +30,14 @@ func reportVerb(_ context.Context, e *Env) (int, error) {
 		return Usage, err
 	}
 	if len(dirs) == 0 {
-		return Usage, user.Errorf("for example pitot report runs/*", "no run given")
+		return Usage, user.Errorf("no run given").WithHint("for example pitot report runs/*")
 	}
 	exports, err := foreign.ParseExports(p.Export)
 	if err != nil {
 		return Usage, err
 	}
 	if len(exports) > 0 && len(dirs) > 1 {
-		return Usage, user.Errorf("export them one by one", "--export writes one run, and %d are named", len(dirs))
+		return Usage, user.Errorf("--export writes one run, and %d are named", len(dirs)).WithHint("export them one by one")
 	}
 	code := Done
 	var unsaved error
@@ -79,7 +79,7 @@ func openRun(dir string, stderr io.Writer) (*result.Run, error) {
 	if err == nil {
 		var head struct{ Schema string }
 		damaged := func(err error) error {
-			return user.Errorf("delete it and run pitot report again: it is made anew from the records", "run.json in %s is damaged: %v", dir, err)
+			return user.Errorf("run.json in %s is damaged: %v", dir, err).WithHint("delete it and run pitot report again: it is made anew from the records")
 		}
 		if err := json.Unmarshal(data, &head); err != nil {
 			return nil, damaged(err)
@@ -89,7 +89,7 @@ func openRun(dir string, stderr io.Writer) (*result.Run, error) {
 			if strings.HasPrefix(head.Schema, strings.TrimRight(result.Schema, "0123456789")) {
 				hint = "a newer pitot wrote it: update this one"
 			}
-			return nil, user.Errorf(hint, "run.json in %s has schema %q, not %q", dir, head.Schema, result.Schema)
+			return nil, user.Errorf("run.json in %s has schema %q, not %q", dir, head.Schema, result.Schema).WithHint(hint)
 		}
 		var run result.Run
 		if err := json.Unmarshal(data, &run); err != nil {
@@ -98,7 +98,7 @@ func openRun(dir string, stderr io.Writer) (*result.Run, error) {
 		return &run, nil
 	}
 	if !point.Exists(dir) {
-		return nil, user.Errorf("name a directory that holds run.json or journal.pitot", "%s holds no run", dir)
+		return nil, user.Errorf("%s holds no run", dir).WithHint("name a directory that holds run.json or journal.pitot")
 	}
 	fmt.Fprintf(stderr, "finishing the run in %s\n", dir)
 	run, err := point.Finish(dir)

@@ -123,7 +123,7 @@ func (b *vllmBench) vacant() error {
 			continue
 		}
 		if err := os.MkdirAll(dir, 0o755); err != nil {
-			return user.Errorf("choose another place", "%s: %v", flag, err)
+			return user.Errorf("%s: %v", flag, err).WithHint("choose another place")
 		}
 	}
 	return nil
@@ -305,12 +305,12 @@ func parseVLLM(argv []string) (vllmArgs, error) {
 	for i := 0; i < len(argv); i++ {
 		name, value, has := strings.Cut(strings.TrimPrefix(argv[i], "--"), "=")
 		if !strings.HasPrefix(argv[i], "--") {
-			return nil, user.Errorf("flags begin with two dashes, see pitot vllm-bench --help", "unexpected argument %q", argv[i])
+			return nil, user.Errorf("unexpected argument %q", argv[i]).WithHint("flags begin with two dashes, see pitot vllm-bench --help")
 		}
 		name = strings.ReplaceAll(name, "_", "-")
 		f, known := vllmFlagNamed(name)
 		if !known && isDatasetFlag(name) {
-			return nil, user.Errorf("datasets are random, sharegpt and custom", "--%s belongs to a dataset that is not read here", name)
+			return nil, user.Errorf("--%s belongs to a dataset that is not read here", name).WithHint("datasets are random, sharegpt and custom")
 		}
 		if !known {
 			var names []string
@@ -322,18 +322,18 @@ func parseVLLM(argv []string) (vllmArgs, error) {
 			if near := user.Nearest(name, names); near != "" {
 				hint = "did you mean --" + near + "?"
 			}
-			return nil, user.Errorf(hint, "unknown flag --%s", name)
+			return nil, user.Errorf("unknown flag --%s", name).WithHint(hint)
 		}
 		switch {
 		case f.arity == none && has:
-			return nil, user.Errorf("leave the value out", "--%s takes no value", name)
+			return nil, user.Errorf("--%s takes no value", name).WithHint("leave the value out")
 		case f.arity == none:
 			args[name] = []string{}
 		case has:
 			args[name] = []string{value}
 		case f.arity == one:
 			if i+1 >= len(argv) || strings.HasPrefix(argv[i+1], "--") {
-				return nil, user.Errorf("", "--%s needs a value", name)
+				return nil, user.Errorf("--%s needs a value", name)
 			}
 			i++
 			args[name] = []string{argv[i]}
@@ -380,7 +380,7 @@ func translateVLLM(argv []string) (*vllmBench, error) {
 	t.sampling()
 	t.result()
 	if len(t.refused) > 0 {
-		return nil, user.Errorf("leave them out; pitot vllm-bench --help says what is taken", "cannot do what vllm bench serve would:\n  %s", strings.Join(t.refused, "\n  "))
+		return nil, user.Errorf("cannot do what vllm bench serve would:\n  %s", strings.Join(t.refused, "\n  ")).WithHint("leave them out; pitot vllm-bench --help says what is taken")
 	}
 	return t.b, nil
 }

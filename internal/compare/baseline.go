@@ -27,7 +27,7 @@ func NewBaseline(sides []Side) (Baseline, error) {
 	b := Baseline{Schema: BaselineSchema}
 	for _, s := range sides {
 		if len(s.Others) > 0 {
-			return b, user.Errorf("name "+s.Others[0].File+" itself as a side", "%s was measured by %s: a baseline holds runs of Pitot", s.Name, instrument(s.Others[0]))
+			return b, user.Errorf("%s was measured by %s: a baseline holds runs of Pitot", s.Name, instrument(s.Others[0])).WithHint("name " + s.Others[0].File + " itself as a side")
 		}
 		for _, r := range s.Runs {
 			b.Runs = append(b.Runs, stripped(r.Run))
@@ -93,7 +93,7 @@ func decodeBaseline(path string, data []byte) ([]Source, error) {
 		Schema string `json:"schema"`
 	}
 	damaged := func(err error) error {
-		return user.Errorf("write it anew: pitot compare --save-baseline "+path+" RUN…", "%s is damaged: %v", path, err)
+		return user.Errorf("%s is damaged: %v", path, err).WithHint("write it anew: pitot compare --save-baseline " + path + " RUN…")
 	}
 	if err := json.Unmarshal(data, &head); err != nil {
 		return nil, damaged(err)
@@ -106,7 +106,7 @@ func decodeBaseline(path string, data []byte) ([]Source, error) {
 		return nil, damaged(err)
 	}
 	if len(b.Runs) == 0 {
-		return nil, user.Errorf("write it anew: pitot compare --save-baseline "+path+" RUN…", "%s holds no run", path)
+		return nil, user.Errorf("%s holds no run", path).WithHint("write it anew: pitot compare --save-baseline " + path + " RUN…")
 	}
 	var runs []Source
 	for i := range b.Runs {

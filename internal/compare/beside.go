@@ -298,7 +298,7 @@ func (c *Comparison) beside(a, b *measured, o Options, tokens string) error {
 // apartBeside says why two sides have no load in common.
 func apartBeside(a, b *measured, as, bs []place) error {
 	if len(as) == 0 || len(bs) == 0 {
-		return user.Errorf("a search has no load of its own: measure one with pitot run", "%s and %s have nothing in common: %s, and %s", a.name, b.name, a.has(), b.has())
+		return user.Errorf("%s and %s have nothing in common: %s, and %s", a.name, b.name, a.has(), b.has()).WithHint("a search has no load of its own: measure one with pitot run")
 	}
 	hint := "pitot report lays them side by side whatever their loads"
 	for _, p := range slices.Concat(as, bs) {
@@ -314,7 +314,7 @@ func apartBeside(a, b *measured, as, bs []place) error {
 		}
 		return strings.Join(all, ", ")
 	}
-	return user.Errorf(hint, "%s and %s have no load in common: %s has %s; %s has %s", a.name, b.name, a.name, list(as), b.name, list(bs))
+	return user.Errorf("%s and %s have no load in common: %s has %s; %s has %s", a.name, b.name, a.name, list(as), b.name, list(bs)).WithHint(hint)
 }
 
 // flags ask for the load, "" if it is not told.

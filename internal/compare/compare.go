@@ -171,7 +171,7 @@ func (c *Comparison) state(s string) bool {
 // Compare compares each side with the first. Every error is a [user.Error].
 func Compare(sides []Side, o Options) (*Comparison, error) {
 	if len(sides) < 2 {
-		return nil, user.Errorf("for example pitot compare runs/before runs/after", "a comparison needs two sides")
+		return nil, user.Errorf("a comparison needs two sides").WithHint("for example pitot compare runs/before runs/after")
 	}
 	sides = distinct(sides)
 	c := &Comparison{Schema: Schema, Within: o.Within, Differences: []Difference{}, Warnings: []string{}, Pairs: []Pair{}, Clauses: []Outcome{}, Verdicts: []Verdict{}}
@@ -180,7 +180,7 @@ func Compare(sides []Side, o Options) (*Comparison, error) {
 	for i := range sides {
 		m := measure(&sides[i], o.Workloads)
 		if len(m.order)+len(m.searches)+len(m.others) == 0 {
-			return nil, user.Errorf("pitot report shows what they hold", "side %s has no measured point", m.name)
+			return nil, user.Errorf("side %s has no measured point", m.name).WithHint("pitot report shows what they hold")
 		}
 		all = append(all, m)
 		c.Sides = append(c.Sides, m.info)
@@ -190,7 +190,7 @@ func Compare(sides []Side, o Options) (*Comparison, error) {
 	if o.Workloads {
 		for _, m := range all {
 			if n := len(m.workloads); n > 1 {
-				return nil, user.Errorf("name the runs of one workload: "+m.name+"=DIR,DIR", "side %s has %d workloads, and unlike ones are to be compared", m.name, n)
+				return nil, user.Errorf("side %s has %d workloads, and unlike ones are to be compared", m.name, n).WithHint("name the runs of one workload: " + m.name + "=DIR,DIR")
 			}
 		}
 	}
@@ -243,14 +243,13 @@ func (c *Comparison) pair(a, b *measured, o Options, tokens string) error {
 // apart says why two sides have nothing in common.
 func apart(a, b *measured) error {
 	if len(a.order) == 0 || len(b.order) == 0 {
-		return user.Errorf("compare runs with runs, searches with searches of one SLO", "%s and %s have nothing in common: %s, and %s", a.name, b.name, a.has(), b.has())
+		return user.Errorf("%s and %s have nothing in common: %s, and %s", a.name, b.name, a.has(), b.has()).WithHint("compare runs with runs, searches with searches of one SLO")
 	}
 	if !slices.ContainsFunc(a.workloads, func(w string) bool { return slices.Contains(b.workloads, w) }) {
 		x, y := a.at[a.order[0]].source.Run, b.at[b.order[0]].source.Run
-		return user.Errorf("--allow workloads compares them all the same", "%s and %s ask different things: %s", a.name, b.name, unlike(x, y))
+		return user.Errorf("%s and %s ask different things: %s", a.name, b.name, unlike(x, y)).WithHint("--allow workloads compares them all the same")
 	}
-	return user.Errorf("measure both at the same loads, for example with pitot sweep --loads 1,2,4",
-		"%s and %s have no load in common: %s has %s; %s has %s", a.name, b.name, a.name, a.loads(), b.name, b.loads())
+	return user.Errorf("%s and %s have no load in common: %s has %s; %s has %s", a.name, b.name, a.name, a.loads(), b.name, b.loads()).WithHint("measure both at the same loads, for example with pitot sweep --loads 1,2,4")
 }
 
 // comparePoints compares one load of two sides.

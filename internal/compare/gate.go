@@ -43,7 +43,7 @@ func parseClause(text string) (Clause, error) {
 		}
 	}
 	if at < 0 {
-		return c, user.Errorf(clauseHint, "%q does not say slower, faster, worse or better", strings.TrimSpace(text))
+		return c, user.Errorf("%q does not say slower, faster, worse or better", strings.TrimSpace(text)).WithHint(clauseHint)
 	}
 	m, err := parseMetric(strings.Join(words[:at], " "))
 	if err != nil {
@@ -53,7 +53,7 @@ func parseClause(text string) (Clause, error) {
 	switch words[at] {
 	case "slower", "faster":
 		if m.share {
-			return c, user.Errorf("write "+m.name+" worse by 1%", "%s are neither slower nor faster", m.name)
+			return c, user.Errorf("%s are neither slower nor faster", m.name).WithHint("write " + m.name + " worse by 1%")
 		}
 		c.better = words[at] == "faster"
 	case "lower", "higher":
@@ -69,7 +69,7 @@ func parseClause(text string) (Clause, error) {
 			return c, err
 		}
 	default:
-		return c, user.Errorf(clauseHint, "%q: after %s comes nothing, or by and a percentage", c.Spec, words[at])
+		return c, user.Errorf("%q: after %s comes nothing, or by and a percentage", c.Spec, words[at]).WithHint(clauseHint)
 	}
 	return c, nil
 }
@@ -83,7 +83,7 @@ func Share(text string) (float64, error) {
 		x /= 100
 	}
 	if err != nil || !(x >= 0) || x >= 1 {
-		return 0, user.Errorf("write for example 5%", "%q is no percentage below 100 %%", text)
+		return 0, user.Errorf("%q is no percentage below 100 %%", text).WithHint("write for example 5%")
 	}
 	return x, nil
 }

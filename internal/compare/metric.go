@@ -172,15 +172,15 @@ func parseMetric(text string) (metric, error) {
 	}
 	at := slices.IndexFunc(distributions(), func(d distribution) bool { return d.name == last })
 	if at < 0 {
-		return metric{}, user.Errorf("known: "+strings.Join(names(), ", "), "no metric is called %q", text)
+		return metric{}, user.Errorf("no metric is called %q", text).WithHint("known: " + strings.Join(names(), ", "))
 	}
 	d := distributions()[at]
 	if len(words) == 1 {
-		return metric{}, user.Errorf(fmt.Sprintf("for example p99 %s, p50 %s or mean %s", last, last, last), "%q does not say which percentile", text)
+		return metric{}, user.Errorf("%q does not say which percentile", text).WithHint(fmt.Sprintf("for example p99 %s, p50 %s or mean %s", last, last, last))
 	}
 	at = slices.IndexFunc(statistics(), func(s statistic) bool { return s.name == strings.Join(words[:len(words)-1], "") })
 	if at < 0 {
-		return metric{}, user.Errorf("known: mean, p50, p90, p95, p99, p99.9", "%q: no such percentile", text)
+		return metric{}, user.Errorf("%q: no such percentile", text).WithHint("known: mean, p50, p90, p95, p99, p99.9")
 	}
 	s := statistics()[at]
 	return metric{name: s.name + " " + d.name, unit: "ms", token: d.token, of: func(p *result.Point) value {

@@ -48,12 +48,12 @@ func ReadSide(arg string) (Side, error) {
 		s = Side{Name: strings.TrimSpace(name)}
 		paths = strings.Split(list, ",")
 		if s.Name == "" {
-			return s, user.Errorf("for example new=runs/a,runs/b", "side %q has no name before its =", arg)
+			return s, user.Errorf("side %q has no name before its =", arg).WithHint("for example new=runs/a,runs/b")
 		}
 	}
 	for _, path := range paths {
 		if path == "" {
-			return s, user.Errorf("for example new=runs/a,runs/b", "side %q names an empty path", arg)
+			return s, user.Errorf("side %q names an empty path", arg).WithHint("for example new=runs/a,runs/b")
 		}
 		if err := s.read(filepath.Clean(path)); err != nil {
 			return s, err
@@ -66,20 +66,20 @@ func ReadSide(arg string) (Side, error) {
 func (s *Side) oneInstrument() error {
 	for i, a := range s.Runs {
 		if slices.ContainsFunc(s.Runs[:i], func(b Source) bool { return identity(a.Run) == identity(b.Run) }) {
-			return user.Errorf("a run counts once", "side %s names %s twice", s.Name, a.Path)
+			return user.Errorf("side %s names %s twice", s.Name, a.Path).WithHint("a run counts once")
 		}
 	}
 	for i, a := range s.Others {
 		if slices.ContainsFunc(s.Others[:i], func(b *foreign.Result) bool { return sameResult(a, b) }) {
-			return user.Errorf("a result counts once", "side %s names %s twice", s.Name, a.File)
+			return user.Errorf("side %s names %s twice", s.Name, a.File).WithHint("a result counts once")
 		}
 		if first := s.Others[0]; instrument(a) != instrument(first) {
-			return user.Errorf("make a side of each: pitot compare "+first.File+" "+a.File, "side %s mixes instruments: %s is of %s, %s of %s", s.Name, first.File, instrument(first), a.File, instrument(a))
+			return user.Errorf("side %s mixes instruments: %s is of %s, %s of %s", s.Name, first.File, instrument(first), a.File, instrument(a)).WithHint("make a side of each: pitot compare " + first.File + " " + a.File)
 		}
 	}
 	if len(s.Runs) > 0 && len(s.Others) > 0 {
 		run, other := s.Runs[0].Path, s.Others[0]
-		return user.Errorf("make a side of each: pitot compare "+run+" "+other.File, "side %s mixes instruments: %s is a run of Pitot, %s is of %s", s.Name, run, other.File, instrument(other))
+		return user.Errorf("side %s mixes instruments: %s is a run of Pitot, %s is of %s", s.Name, run, other.File, instrument(other)).WithHint("make a side of each: pitot compare " + run + " " + other.File)
 	}
 	return nil
 }
@@ -94,7 +94,7 @@ func (s *Side) read(path string) error {
 	info, err := os.Stat(path)
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
-		return user.Errorf(sideHint, "there is no %s", path)
+		return user.Errorf("there is no %s", path).WithHint(sideHint)
 	case err != nil:
 		return user.Unreadable("side", path, err, "")
 	case !info.IsDir():
@@ -157,9 +157,9 @@ func (s *Side) readOthers(dir string, files []string) error {
 	case len(s.Others) > before:
 		return nil
 	case first != nil:
-		return user.Errorf(user.Hint(first), "%s holds no run, and no result of another tool: %v", dir, first)
+		return user.Errorf("%s holds no run, and no result of another tool: %v", dir, first).WithHint(user.Hint(first))
 	}
-	return user.Errorf("name a directory that holds run.json, one of such directories, or one of results of another tool", "%s holds no run", dir)
+	return user.Errorf("%s holds no run", dir).WithHint("name a directory that holds run.json, one of such directories, or one of results of another tool")
 }
 
 // Files of a run directory, as packages point and record write them.
@@ -179,9 +179,9 @@ func readRun(dir string) (*result.Run, error) {
 	case !errors.Is(err, fs.ErrNotExist):
 		return nil, user.Unreadable("run", path, err, "")
 	case exists(filepath.Join(dir, journalFile)):
-		return nil, user.Errorf("pitot report "+dir+" finishes it", "the run in %s was never finished", dir)
+		return nil, user.Errorf("the run in %s was never finished", dir).WithHint("pitot report " + dir + " finishes it")
 	case exists(filepath.Join(dir, configFile)):
-		return nil, user.Errorf("measure it again: pitot run --config "+filepath.Join(dir, configFile), "the run in %s ended before anything was measured", dir)
+		return nil, user.Errorf("the run in %s ended before anything was measured", dir).WithHint("measure it again: pitot run --config " + filepath.Join(dir, configFile))
 	}
 	return nil, nil
 }
@@ -209,7 +209,7 @@ func (s *Side) readFile(path string) error {
 	}
 	r, err := foreign.Parse(data)
 	if err != nil {
-		return user.Errorf(user.Hint(err), "%s is no run, no baseline and no result of another tool: %v", path, err)
+		return user.Errorf("%s is no run, no baseline and no result of another tool: %v", path, err).WithHint(user.Hint(err))
 	}
 	r.File = path
 	s.Others = append(s.Others, r)
@@ -224,7 +224,7 @@ func decodeRun(path string, data []byte) (*result.Run, error) {
 		Schema string `json:"schema"`
 	}
 	damaged := func(err error) error {
-		return user.Errorf("delete it and pitot report "+filepath.Dir(path)+" makes it anew from the records", "%s is damaged: %v", path, err)
+		return user.Errorf("%s is damaged: %v", path, err).WithHint("delete it and pitot report " + filepath.Dir(path) + " makes it anew from the records")
 	}
 	if err := json.Unmarshal(data, &head); err != nil {
 		return nil, damaged(err)
@@ -244,7 +244,7 @@ func otherSchema(path, has, want string) error {
 	if strings.HasPrefix(has, strings.TrimRight(want, "0123456789")) {
 		hint = "a newer pitot wrote it: compare with that one"
 	}
-	return user.Errorf(hint, "%s has schema %q, not %q", path, has, want)
+	return user.Errorf("%s has schema %q, not %q", path, has, want).WithHint(hint)
 }
 
 // launches groups a side's runs by the start of the server that they measured.

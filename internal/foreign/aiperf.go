@@ -120,7 +120,7 @@ func (f fields) aiperfConfig(r *Result, p *Point) {
 // when a request was sent, over those that ended well.
 func writeAIPerf(w io.Writer, run *result.Run, dir string) error {
 	if len(run.Points) > 1 {
-		return user.Errorf("vllm, sglang, csv and parquet hold them all", "an AIPerf export holds one point, and the run has %d", len(run.Points))
+		return user.Errorf("an AIPerf export holds one point, and the run has %d", len(run.Points)).WithHint("vllm, sglang, csv and parquet hold them all")
 	}
 	for c, err := range cohorts(run, dir, true) {
 		if err != nil {

@@ -53,7 +53,7 @@ type aiperfError struct {
 // those of the warm-up as AIPerf's warm-up phase.
 func writeAIPerfRequests(w io.Writer, run *result.Run, dir string) error {
 	if len(run.Points) > 1 {
-		return user.Errorf("csv-requests and parquet hold them all", "AIPerf's lines hold one point, and the run has %d", len(run.Points))
+		return user.Errorf("AIPerf's lines hold one point, and the run has %d", len(run.Points)).WithHint("csv-requests and parquet hold them all")
 	}
 	began := int64(0)
 	if t, err := time.Parse(time.RFC3339, run.Started); err == nil {

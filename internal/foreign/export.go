@@ -51,20 +51,20 @@ func ParseExports(texts []string) ([]Export, error) {
 	for _, t := range texts {
 		name, path, ok := strings.Cut(t, "=")
 		if !ok || path == "" {
-			return nil, user.Errorf("for example --export vllm=result.json", "--export: %q is not NAME=PATH", t)
+			return nil, user.Errorf("--export: %q is not NAME=PATH", t).WithHint("for example --export vllm=result.json")
 		}
 		if _, known := formatOf(name); !known {
-			return nil, user.Errorf(user.Known(name, names), "--export: unknown format %q", name)
+			return nil, user.Errorf("--export: unknown format %q", name).WithHint(user.Known(name, names))
 		}
 		if info, err := os.Stat(path); err == nil && info.IsDir() {
-			return nil, user.Errorf("name a file", "--export: %s is a directory", path)
+			return nil, user.Errorf("--export: %s is a directory", path).WithHint("name a file")
 		}
 		if err := writable(filepath.Dir(path)); err != nil { // before anything is measured
-			return nil, user.Errorf("choose another place", "--export: %v", err)
+			return nil, user.Errorf("--export: %v", err).WithHint("choose another place")
 		}
 		for _, e := range out {
 			if e.Path == path {
-				return nil, user.Errorf("give each a file of its own", "--export: %s is named twice", path)
+				return nil, user.Errorf("--export: %s is named twice", path).WithHint("give each a file of its own")
 			}
 		}
 		out = append(out, Export{name, path})
@@ -129,7 +129,7 @@ func Replace(path string, write func(io.Writer) error) (err error) {
 		if errors.As(err, &at) {
 			err = at.Err
 		}
-		return user.Errorf("choose another place", "write %s: %v", path, err)
+		return user.Errorf("write %s: %v", path, err).WithHint("choose another place")
 	}
 	if info, err := os.Stat(path); err == nil && !info.Mode().IsRegular() {
 		file, err := os.OpenFile(path, os.O_WRONLY, 0)
@@ -191,7 +191,7 @@ func (o *outlet) Write(b []byte) (int, error) {
 }
 
 // errNoRecords says that a run's records are not there any more.
-var errNoRecords = user.Errorf("requests.parquet and chunks.parquet belong to it; "+withoutRecords, "the run's directory has no records, or not all of them")
+var errNoRecords = user.Errorf("the run's directory has no records, or not all of them").WithHint("requests.parquet and chunks.parquet belong to it; " + withoutRecords)
 
 // withoutRecords is what can be had of a run all the same.
 const withoutRecords = "csv and --format json are written from run.json alone"
@@ -210,12 +210,12 @@ func whole(err error) error {
 }
 
 // errNothing says that there is nothing to write.
-var errNothing = user.Errorf("measure again: the run ended before its load began", "the run has no records of any point")
+var errNothing = user.Errorf("the run has no records of any point").WithHint("measure again: the run ended before its load began")
 
 // unreadable makes the user's error of one that reading the records ended with.
 func unreadable(err error) error {
 	if errors.Is(err, fs.ErrNotExist) {
 		return errNoRecords
 	}
-	return user.Errorf(withoutRecords+"; a copy that is whole has the rest", "the run's records are damaged: %v", err)
+	return user.Errorf("the run's records are damaged: %v", err).WithHint(withoutRecords + "; a copy that is whole has the rest")
 }

@@ -146,7 +146,7 @@ func Read(path string) (*Result, error) {
 	}
 	r, err := Parse(data)
 	if err != nil {
-		return nil, user.Errorf(user.Hint(err), "read result %s: %v", path, err)
+		return nil, user.Errorf("read result %s: %v", path, err).WithHint(user.Hint(err))
 	}
 	r.File = path
 	return r, nil
@@ -183,9 +183,9 @@ func Parse(data []byte) (*Result, error) {
 		case i == 0:
 			r = one
 		case one.Tool != r.Tool:
-			return nil, user.Errorf("give each tool a file of its own", "it holds results of %s and of %s", r.Tool, one.Tool)
+			return nil, user.Errorf("it holds results of %s and of %s", r.Tool, one.Tool).WithHint("give each tool a file of its own")
 		case (one.By == "") != (r.By == ""): // a verdict would be ascribed to what has none
-			return nil, user.Errorf("give each a file of its own", "it holds results that Pitot measured and results of %s", r.Tool)
+			return nil, user.Errorf("it holds results that Pitot measured and results of %s", r.Tool).WithHint("give each a file of its own")
 		default:
 			r.Points = append(r.Points, one.Points...)
 			if one.By != r.By {
@@ -221,7 +221,7 @@ type fields map[string]json.RawMessage
 func objectsOf(data []byte) (out []fields, cut bool, err error) {
 	data = bytes.TrimPrefix(data, []byte("\xef\xbb\xbf"))
 	if len(bytes.TrimSpace(data)) == 0 {
-		return nil, false, user.Errorf(hintKnown, "the file is empty")
+		return nil, false, user.Errorf("the file is empty").WithHint(hintKnown)
 	}
 	d := json.NewDecoder(bytes.NewReader(withoutNaN(data)))
 	for {
@@ -229,27 +229,27 @@ func objectsOf(data []byte) (out []fields, cut bool, err error) {
 		switch err := d.Decode(&raw); {
 		case err == io.EOF:
 			if len(out) == 0 {
-				return nil, false, user.Errorf(hintKnown, "no result in it")
+				return nil, false, user.Errorf("no result in it").WithHint(hintKnown)
 			}
 			return out, false, nil
 		case errors.Is(err, io.ErrUnexpectedEOF):
 			if len(out) == 0 {
-				return nil, false, user.Errorf("the tool was stopped while it wrote it", "it is cut off: it ends inside a value")
+				return nil, false, user.Errorf("it is cut off: it ends inside a value").WithHint("the tool was stopped while it wrote it")
 			}
 			return out, true, nil
 		case err != nil:
-			return nil, false, user.Errorf(hintKnown, "not JSON: %v", plainJSON(err))
+			return nil, false, user.Errorf("not JSON: %v", plainJSON(err)).WithHint(hintKnown)
 		}
 		list := []json.RawMessage{raw}
 		if raw[0] == '[' {
 			if err := json.Unmarshal(raw, &list); err != nil {
-				return nil, false, user.Errorf(hintKnown, "not JSON: %v", plainJSON(err))
+				return nil, false, user.Errorf("not JSON: %v", plainJSON(err)).WithHint(hintKnown)
 			}
 		}
 		for _, one := range list {
 			var f fields
 			if err := json.Unmarshal(one, &f); err != nil || f == nil {
-				return nil, false, user.Errorf(hintKnown, "no result of a tool that is known")
+				return nil, false, user.Errorf("no result of a tool that is known").WithHint(hintKnown)
 			}
 			out = append(out, f)
 		}
@@ -305,7 +305,7 @@ func (f fields) has(keys ...string) bool {
 func (f fields) result() (*Result, error) {
 	switch {
 	case f.has("schema") && strings.HasPrefix(f.text("schema"), "pitot."):
-		return nil, user.Errorf("name its directory", "it is a run of Pitot's own")
+		return nil, user.Errorf("it is a run of Pitot's own").WithHint("name its directory")
 	case f.isGuideLLM():
 		return f.guideLLM()
 	case f.isAIPerf():
@@ -315,7 +315,7 @@ func (f fields) result() (*Result, error) {
 	case f.isVLLM():
 		return f.vllm()
 	}
-	return nil, user.Errorf(hintKnown, "no result of a tool that is known")
+	return nil, user.Errorf("no result of a tool that is known").WithHint(hintKnown)
 }
 
 // text gives a string, "" if there is none.
@@ -378,7 +378,7 @@ func isPercentile(name string) bool {
 
 // errUnknown says why a file of a known tool cannot be read.
 func errUnknown(why string) error {
-	return user.Errorf("it may be of a version that is not known; "+hintKnown, "%s", why)
+	return user.Errorf("%s", why).WithHint("it may be of a version that is not known; " + hintKnown)
 }
 
 // firstText gives a text, or the first of a list of texts or of objects with a

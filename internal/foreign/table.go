@@ -112,7 +112,7 @@ func lines(run *result.Run, dir string, take func(*Line) error) error {
 	case err == nil:
 		return nil
 	case n > 0:
-		return partly{user.Errorf("a copy of the run that is whole has the rest", "the file holds the %d requests before the damage of the records: %v", n, err)}
+		return partly{user.Errorf("the file holds the %d requests before the damage of the records: %v", n, err).WithHint("a copy of the run that is whole has the rest")}
 	}
 	n, without, taken := linesOf(&gathering{everything: true, rowsAlone: true}, run, dir, take)
 	switch {
@@ -125,7 +125,7 @@ func lines(run *result.Run, dir string, take func(*Line) error) error {
 	if errors.Is(err, errNoRecords) {
 		why = "chunks.parquet is not in the run's directory"
 	}
-	return partly{user.Errorf("tpot_ms takes the first event for one token there, unless its request's row tells", "the file is made from requests.parquet alone: %s", why)}
+	return partly{user.Errorf("the file is made from requests.parquet alone: %s", why).WithHint("tpot_ms takes the first event for one token there, unless its request's row tells")}
 }
 
 // linesOf does it of what can be gathered, and counts them. The first error is of the

@@ -61,7 +61,7 @@ func DecodeOver(base Plan, names, argv, environ []string) (p Plan, args []string
 	config := env[configVariable]
 	if c := onLine["config"]; c != nil {
 		if config = c[0]; config == "" {
-			return d.plan, nil, user.Errorf("for example --config plan.yaml", "--config: empty")
+			return d.plan, nil, user.Errorf("--config: empty").WithHint("for example --config plan.yaml")
 		}
 	}
 	if config != "" {
@@ -109,21 +109,21 @@ func (d *decoder) set(from source, where, name string, values []string) error {
 			return nil
 		}
 		if d.given[other] == from && c.clash != "" {
-			return user.Errorf(c.hint, "%s", c.clash)
+			return user.Errorf("%s", c.clash).WithHint(c.hint)
 		}
 	}
 	d.given[name] = from
 	d.noteSource(from, name, false)
 	for _, v := range values {
 		if !utf8.ValidString(v) { // no file could hold it
-			return user.Errorf("", "%s: not UTF-8 text", where)
+			return user.Errorf("%s: not UTF-8 text", where)
 		}
 		if err := d.known[name].set(&d.plan, v); err != nil {
 			var u *user.Error
 			if errors.As(err, &u) {
-				return user.Errorf(u.Hint, "%s: %s", where, u.Msg)
+				return user.Errorf("%s: %s", where, u.Msg).WithHint(u.Hint)
 			}
-			return user.Errorf("", "%s: %v", where, err)
+			return user.Errorf("%s: %v", where, err)
 		}
 	}
 	return nil

@@ -80,7 +80,7 @@ func strangers(env map[string]string) error {
 	case near != "":
 		hint = "did you mean " + near + "?"
 	}
-	return user.Errorf(hint, "unknown variable %s", name)
+	return user.Errorf("unknown variable %s", name).WithHint(hint)
 }
 
 // nearestVariable compares what follows PITOT_, for that is alike in all.

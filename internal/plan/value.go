@@ -65,7 +65,7 @@ func oneOf(at func(*Plan) *string, what string, names []string) func(*Plan, stri
 				return nil
 			}
 		}
-		return user.Errorf(user.Known(v, names), "unknown %s %q", what, v)
+		return user.Errorf("unknown %s %q", what, v).WithHint(user.Known(v, names))
 	}
 }
 
@@ -110,8 +110,7 @@ func bound(x float64) string {
 // once, and their wait would say nothing of the server.
 func setRate(p *Plan, v string) error {
 	if strings.EqualFold(strings.TrimPrefix(v, "+"), "inf") || strings.EqualFold(strings.TrimPrefix(v, "+"), "infinity") {
-		return user.Errorf("to saturate the server: --concurrency 256 in its place, users who each wait for their answer, or a rate above what it serves",
-			"an open loop has no infinite rate")
+		return user.Errorf("an open loop has no infinite rate").WithHint("to saturate the server: --concurrency 256 in its place, users who each wait for their answer, or a rate above what it serves")
 	}
 	return number(func(p *Plan) *float64 { return &p.Rate }, 1e-6, 1e6)(p, v)
 }
@@ -138,7 +137,7 @@ func parseDuration(v string) (time.Duration, error) {
 		return d, nil
 	}
 	if x, err := strconv.ParseFloat(v, 64); err == nil && x >= 0 {
-		return 0, user.Errorf("write "+v+"s or "+v+"ms", "%q has no unit", v)
+		return 0, user.Errorf("%q has no unit", v).WithHint("write " + v + "s or " + v + "ms")
 	}
 	return 0, fmt.Errorf("%q is not a time such as 500ms, 60s or 10m", v)
 }
@@ -199,7 +198,7 @@ func setTokenPrice(p *Plan, v string) error {
 	a, err1 := strconv.ParseFloat(in, 64)
 	b, err2 := strconv.ParseFloat(out, 64)
 	if !ok || err1 != nil || err2 != nil || !(a >= 0) || !(b >= 0) || a > 1e6 || b > 1e6 {
-		return user.Errorf("for example 0.15/0.60", "%q is not IN/OUT", v)
+		return user.Errorf("%q is not IN/OUT", v).WithHint("for example 0.15/0.60")
 	}
 	p.TokenPrice = TokenPrice{a, b}
 	return nil
@@ -210,7 +209,7 @@ func setStreams(p *Plan, v string) error {
 	for text := range strings.SplitSeq(v, ",") {
 		n, err := strconv.Atoi(strings.TrimSpace(text))
 		if err != nil || n < 1 || n > 100_000 {
-			return user.Errorf("for example --streams 1,10,100", "%q is not a number of streams", text)
+			return user.Errorf("%q is not a number of streams", text).WithHint("for example --streams 1,10,100")
 		}
 		p.Streams = append(p.Streams, n)
 	}
@@ -222,7 +221,7 @@ func setLoads(p *Plan, v string) error {
 	for text := range strings.SplitSeq(v, ",") {
 		x, err := strconv.ParseFloat(strings.TrimSpace(text), 64)
 		if err != nil || !(x > 0 && x <= 1e6) {
-			return user.Errorf("for example --loads 1,2,4,8", "%q is not a load", text)
+			return user.Errorf("%q is not a load", text).WithHint("for example --loads 1,2,4,8")
 		}
 		p.Loads = append(p.Loads, x)
 	}
@@ -240,7 +239,7 @@ func nonEmpty(s string) []string {
 func setProxy(p *Plan, v string) error {
 	u, err := url.Parse(v)
 	if err != nil || u.Scheme != "http" || u.Hostname() == "" {
-		return user.Errorf("for example http://proxy.example:3128", "not the URL of an HTTP proxy")
+		return user.Errorf("not the URL of an HTTP proxy").WithHint("for example http://proxy.example:3128")
 	}
 	p.Proxy = v
 	return nil
@@ -254,7 +253,7 @@ func setKeyEnv(p *Plan, v string) error {
 		}
 	}
 	if v == "" { // it may be the key itself: do not repeat it
-		return user.Errorf("for example export OPENAI_API_KEY=… and --key-env OPENAI_API_KEY", "not the name of an environment variable")
+		return user.Errorf("not the name of an environment variable").WithHint("for example export OPENAI_API_KEY=… and --key-env OPENAI_API_KEY")
 	}
 	p.KeyEnv = v
 	return nil

@@ -42,17 +42,17 @@ func (d *decoder) yaml(path string, data []byte) (target string, err error) {
 		return "", err
 	}
 	if root.Kind != yaml.MappingNode {
-		return "", user.Errorf("for example: rate: 4", "%s:%d: want key: value", path, root.Line)
+		return "", user.Errorf("%s:%d: want key: value", path, root.Line).WithHint("for example: rate: 4")
 	}
 	seen := map[string]int{}
 	for i := 0; i+1 < len(root.Content); i += 2 {
 		k, v := root.Content[i], root.Content[i+1]
 		at := fmt.Sprintf("%s:%d: ", path, k.Line)
 		if k.Kind != yaml.ScalarNode {
-			return "", user.Errorf(plainLine, "%sa key is a plain word", at)
+			return "", user.Errorf("%sa key is a plain word", at).WithHint(plainLine)
 		}
 		if seen[k.Value] > 0 {
-			return "", user.Errorf("keep one of them", "%s%s is given twice, first on line %d", at, k.Value, seen[k.Value])
+			return "", user.Errorf("%s%s is given twice, first on line %d", at, k.Value, seen[k.Value]).WithHint("keep one of them")
 		}
 		seen[k.Value] = k.Line
 		s, ok := d.known[k.Value]
@@ -61,10 +61,10 @@ func (d *decoder) yaml(path string, data []byte) (target string, err error) {
 		}
 		values, err := scalars(v)
 		if err != nil {
-			return "", user.Errorf("write "+k.Value+": VALUE"+quoteHint, "%s%s: %v", at, k.Value, err)
+			return "", user.Errorf("%s%s: %v", at, k.Value, err).WithHint("write " + k.Value + ": VALUE" + quoteHint)
 		}
 		if len(values) != 1 && !s.Many {
-			return "", user.Errorf("write "+k.Value+": VALUE"+quoteHint, "%s%s: want one value, not a list", at, k.Value)
+			return "", user.Errorf("%s%s: want one value, not a list", at, k.Value).WithHint("write " + k.Value + ": VALUE" + quoteHint)
 		}
 		if k.Value == "target" {
 			target = values[0]
@@ -91,7 +91,7 @@ func document(path string, data []byte) (*yaml.Node, error) {
 		if err != nil {
 			return nil, malformed(path, err)
 		}
-		return nil, user.Errorf("one file is one run: leave out what begins with ---", "%s:%d: a second document begins", path, second.Line)
+		return nil, user.Errorf("%s:%d: a second document begins", path, second.Line).WithHint("one file is one run: leave out what begins with ---")
 	}
 	if len(first.Content) == 0 || first.Content[0].Tag == "!!null" {
 		return nil, nil
@@ -120,11 +120,11 @@ func malformed(path string, err error) error {
 	if rest, ok := strings.CutPrefix(text, "line "); ok {
 		if line, what, ok := strings.Cut(rest, ": "); ok {
 			if _, err := strconv.Atoi(line); err == nil {
-				return user.Errorf(hint, "%s:%s: %s", path, line, what)
+				return user.Errorf("%s:%s: %s", path, line, what).WithHint(hint)
 			}
 		}
 	}
-	return user.Errorf(hint, "%s: %s", path, text)
+	return user.Errorf("%s: %s", path, text).WithHint(hint)
 }
 
 func (d *decoder) unknownKey(at, key string) error {
@@ -133,7 +133,7 @@ func (d *decoder) unknownKey(at, key string) error {
 	if n := user.Nearest(key, names); n != "" {
 		hint = "did you mean " + n + "?"
 	}
-	return user.Errorf(hint, "%sunknown key %q", at, key)
+	return user.Errorf("%sunknown key %q", at, key).WithHint(hint)
 }
 
 // scalars gives the values of a scalar or of a list of scalars.

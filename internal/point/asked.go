@@ -51,7 +51,7 @@ func Check(p *plan.Plan) error {
 func parseTarget(spec string) (wire.Endpoint, string, error) {
 	e, route, err := wire.ParseTarget(spec)
 	if err != nil {
-		return e, "", user.Errorf("for example http://localhost:8000, https://api.example.com/v1, or mock:llama-3.1-8b@h100", "target %q: %v", spec, err)
+		return e, "", user.Errorf("target %q: %v", spec, err).WithHint("for example http://localhost:8000, https://api.example.com/v1, or mock:llama-3.1-8b@h100")
 	}
 	return e, route, nil
 }
@@ -59,7 +59,7 @@ func parseTarget(spec string) (wire.Endpoint, string, error) {
 func parseFaults(p *plan.Plan) (mock.Faults, error) {
 	faults, err := mock.ParseFaults(p.Mock.Faults)
 	if err != nil {
-		return nil, user.Errorf(user.Hint(err), "--faults: %v", err)
+		return nil, user.Errorf("--faults: %v", err).WithHint(user.Hint(err))
 	}
 	return faults, nil
 }
@@ -83,7 +83,7 @@ func vacant(dir string) error {
 }
 
 func notEmpty(dir string) error {
-	return user.Errorf("choose another with --out, or leave it to Pitot", "%s is not empty", dir)
+	return user.Errorf("%s is not empty", dir).WithHint("choose another with --out, or leave it to Pitot")
 }
 
 // keyHint is what to say of a file that holds no key to send.
@@ -94,13 +94,13 @@ func readKey(path, hint string) (string, error) {
 	b, err := os.ReadFile(path)
 	if err != nil {
 		if errors.Is(err, fs.ErrNotExist) && mayBeKey(path) {
-			return "", user.Errorf(hint, "read --key-file: there is no such file")
+			return "", user.Errorf("read --key-file: there is no such file").WithHint(hint)
 		}
 		return "", user.Unreadable("--key-file", path, err, hint)
 	}
 	key := string(bytes.TrimSpace(b))
 	if key == "" {
-		return "", user.Errorf(hint, "--key-file: %s is empty", path)
+		return "", user.Errorf("--key-file: %s is empty", path).WithHint(hint)
 	}
 	return key, nil
 }
@@ -140,5 +140,5 @@ func unusable(path string, err error) error {
 	if at := (*fs.PathError)(nil); errors.As(err, &at) {
 		return user.Unreadable("--workload", path, err, formats+"; without --workload prompts are generated")
 	}
-	return user.Errorf(formats, "--workload: %s", strings.TrimPrefix(err.Error(), "read workload "))
+	return user.Errorf("--workload: %s", strings.TrimPrefix(err.Error(), "read workload ")).WithHint(formats)
 }

@@ -136,7 +136,7 @@ func refuseFixed(p *plan.Plan, name string) error {
 		default:
 			hint = "write " + name + sep + f.setting + "=" + f.value + ", or " + fixed
 		}
-		return user.Errorf(hint, "%s is for fixed latencies; %s has an engine that decides", f.flag, name)
+		return user.Errorf("%s is for fixed latencies; %s has an engine that decides", f.flag, name).WithHint(hint)
 	}
 	return nil
 }
@@ -154,7 +154,7 @@ func fixedEngine(p *plan.Plan) (engine, error) {
 		cfg.ITL = p.Mock.ITL
 	}
 	if p.Kind() == "sim" && cfg.TTFT <= 0 {
-		return engine{}, user.Errorf("give it one with --ttft", "a simulated target needs a time to first token: virtual time would stand still")
+		return engine{}, user.Errorf("a simulated target needs a time to first token: virtual time would stand still").WithHint("give it one with --ttft")
 	}
 	return engine{
 		make: func(seed uint64) twin.Engine {
@@ -255,11 +255,11 @@ func (e *engine) serve(p *plan.Plan, chances uint64) (*mock.Server, error) {
 	if p.Mock.Truth != "" {
 		err := os.MkdirAll(filepath.Dir(p.Mock.Truth), 0o755) // as --export does
 		if err != nil {
-			return nil, user.Errorf("name a file in a directory that can be written", "--truth: %v", err)
+			return nil, user.Errorf("--truth: %v", err).WithHint("name a file in a directory that can be written")
 		}
 		f, err := os.Create(p.Mock.Truth)
 		if err != nil {
-			return nil, user.Errorf("name a file that can be written", "--truth: %v", err)
+			return nil, user.Errorf("--truth: %v", err).WithHint("name a file that can be written")
 		}
 		mc.Truth = f
 	}

@@ -176,7 +176,7 @@ func NotOwn(path string) error {
 	dir, name := filepath.Split(path)
 	_, err := os.Stat(filepath.Join(dir, configName))
 	if err == nil && (name == runName || name == configName || record.Own(name)) {
-		return user.Errorf("choose another name", "%s is a part of the run there", path)
+		return user.Errorf("%s is a part of the run there", path).WithHint("choose another name")
 	}
 	return nil
 }
@@ -199,8 +199,7 @@ func encoded(run *result.Run) ([]byte, error) {
 // unsaved says that a disk is full, or not to be written to. The records stay as
 // they are.
 func unsaved(dir string, err error) error {
-	return user.Errorf("make room there or allow it to be written to, then pitot report "+dir+" makes it of its records",
-		"the result of the run in %s cannot be saved: %v", dir, err)
+	return user.Errorf("the result of the run in %s cannot be saved: %v", dir, err).WithHint("make room there or allow it to be written to, then pitot report " + dir + " makes it of its records")
 }
 
 // died is about when a killed run ended: its records cannot tell exactly.
@@ -230,7 +229,7 @@ func read(dir string) (*outline, error) {
 				break
 			}
 			if errors.Is(err, os.ErrNotExist) {
-				return nil, user.Errorf("name a directory that holds run.json or journal.pitot", "%s holds no run", dir)
+				return nil, user.Errorf("%s holds no run", dir).WithHint("name a directory that holds run.json or journal.pitot")
 			}
 			return nil, fmt.Errorf("read records: %w", err)
 		}
@@ -239,7 +238,7 @@ func read(dir string) (*outline, error) {
 		}
 	}
 	if !o.found {
-		return nil, user.Errorf("it was stopped before its load began", "%s has no records", dir)
+		return nil, user.Errorf("%s has no records", dir).WithHint("it was stopped before its load began")
 	}
 	killed := false
 	for point := range o.setups {

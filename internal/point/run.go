@@ -134,7 +134,7 @@ func (r *Runner) directory(p *plan.Plan, t *Target) (string, error) {
 		if errors.Is(err, record.ErrNotEmpty) {
 			return "", notEmpty(dir)
 		}
-		return "", user.Errorf("choose another place with --out", "create run directory: %v", err)
+		return "", user.Errorf("create run directory: %v", err).WithHint("choose another place with --out")
 	}
 	// Whoever writes the plan has the directory: it is never replaced.
 	if err = record.WriteNew(dir, configName, p.YAML(r.verb(), r.Names)); errors.Is(err, fs.ErrExist) {
@@ -247,7 +247,7 @@ func newSource(p *plan.Plan, t *Target, point int32) (source, error) {
 		Seed: seed.At(s, streamWorkload, 0), Nonce: seed.At(s, streamNonce, 0), Calibration: t.Calibration,
 	})
 	if err != nil {
-		return source{}, user.Errorf("", "%v", err)
+		return source{}, user.Errorf("%v", err)
 	}
 	return source{Source: w, about: w.Describe(t.Options.Vocab), cold: p.Prefix == 0, close: func() {}}, nil
 }
@@ -411,7 +411,7 @@ func (r *Runner) load(p *plan.Plan, t *Target, index int32) (load.Config, error)
 	if p.Rate > 0 {
 		a, err := arrival.Parse(p.Arrival, p.Rate, arrivalSeed(p.Seed, index))
 		if err != nil {
-			return cfg, user.Errorf("", "%v", err)
+			return cfg, user.Errorf("%v", err)
 		}
 		cfg.Arrivals = a
 	}

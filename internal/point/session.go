@@ -165,7 +165,7 @@ func (s *Session) letGo() {
 // StillGoingOn says that another process has the directory: one that measures, or
 // one that finishes a run that was killed.
 func StillGoingOn(dir string) error {
-	return user.Errorf("wait for its end, or stop it with Ctrl-C", "the run in %s is still going on, or another process finishes it", dir)
+	return user.Errorf("the run in %s is still going on, or another process finishes it", dir).WithHint("wait for its end, or stop it with Ctrl-C")
 }
 
 // Repeat measures the plan's own load, as often as it says. It is for sessions
@@ -224,18 +224,18 @@ func (s *Session) recall() error {
 		return err
 	}
 	if p.SeedSet && p.Seed != o.run.Seed {
-		return user.Errorf("leave --seed out, or choose another place with --out", "the run in %s has seed %d", p.Out, o.run.Seed)
+		return user.Errorf("the run in %s has seed %d", p.Out, o.run.Seed).WithHint("leave --seed out, or choose another place with --out")
 	}
 	p.Seed, s.alone, s.began = o.run.Seed, o.alone, o.run.Target.Server[measure.ProcessStart]
 	if had, want := verb(o.run.Command), verb(s.runner.Command); had != want {
-		return user.Errorf("choose another place with --out", "the run in %s was made by pitot %s, not by pitot %s", p.Out, had, want)
+		return user.Errorf("the run in %s was made by pitot %s, not by pitot %s", p.Out, had, want).WithHint("choose another place with --out")
 	}
 	was, err := os.ReadFile(filepath.Join(p.Out, configName))
 	if err != nil {
-		return user.Errorf("choose another place with --out", "the run in %s cannot be resumed: %v", p.Out, err)
+		return user.Errorf("the run in %s cannot be resumed: %v", p.Out, err).WithHint("choose another place with --out")
 	}
 	if !bytes.Equal(was, p.YAML(s.runner.verb(), s.runner.Names)) {
-		return user.Errorf("give the same flags, or choose another place with --out", "the run in %s was planned otherwise, see its %s", p.Out, configName)
+		return user.Errorf("the run in %s was planned otherwise, see its %s", p.Out, configName).WithHint("give the same flags, or choose another place with --out")
 	}
 	for i := int32(0); ; i++ {
 		setup, planned := o.setups[i]
@@ -311,7 +311,7 @@ func (s *Session) Measure(ctx context.Context, l Load) (*Measured, error) {
 	if int(index) < len(s.earlier) {
 		e := s.earlier[index]
 		if had, want := e.setup.Load, describeLoad(&p); !sameLoad(had, want) || e.setup.Stage != l.Stage || e.setup.Requests != l.Requests {
-			return nil, user.Errorf("begin anew with another --out", "the run in %s cannot be resumed: its point %d had another load", s.Dir, index+1)
+			return nil, user.Errorf("the run in %s cannot be resumed: its point %d had another load", s.Dir, index+1).WithHint("begin anew with another --out")
 		}
 		return s.measured(e.fold, index), nil
 	}

@@ -135,7 +135,7 @@ func (t *Target) chooseAPI(p *plan.Plan, route string) error {
 			}
 		}
 		if t.API == nil {
-			return user.Errorf(user.Known(p.API, names), "unknown API %q", p.API)
+			return user.Errorf("unknown API %q", p.API).WithHint(user.Known(p.API, names))
 		}
 	} else if api, ok := wire.APIOf(route); ok {
 		t.API = api
@@ -159,13 +159,13 @@ func (t *Target) secure(e *wire.Endpoint, p *plan.Plan) error {
 		}
 		e.Config.RootCAs = x509.NewCertPool()
 		if !e.Config.RootCAs.AppendCertsFromPEM(pem) {
-			return user.Errorf("it should begin with -----BEGIN CERTIFICATE-----", "no certificate in %s", p.CACert)
+			return user.Errorf("no certificate in %s", p.CACert).WithHint("it should begin with -----BEGIN CERTIFICATE-----")
 		}
 	}
 	if p.Proxy != "" {
 		u, err := url.Parse(p.Proxy)
 		if err != nil {
-			return user.Errorf("for example http://proxy.example:3128", "--proxy: malformed URL")
+			return user.Errorf("--proxy: malformed URL").WithHint("for example http://proxy.example:3128")
 		}
 		e.Proxy = u
 	}
@@ -186,12 +186,12 @@ func (t *Target) authorise(p *plan.Plan) error {
 	case t.Kind == "http":
 		key = strings.TrimSpace(os.Getenv(p.KeyEnv))
 		if key == "" && p.KeyEnv != plan.Default().KeyEnv {
-			return user.Errorf("export "+p.KeyEnv+"=… first", "--key-env: %s is not set", p.KeyEnv)
+			return user.Errorf("--key-env: %s is not set", p.KeyEnv).WithHint("export " + p.KeyEnv + "=… first")
 		}
 		from = p.KeyEnv
 	}
 	if strings.ContainsAny(key, "\r\n\x00 ") {
-		return user.Errorf("the file or variable should hold the key alone", "the API key from %s holds a space or line break", from)
+		return user.Errorf("the API key from %s holds a space or line break", from).WithHint("the file or variable should hold the key alone")
 	}
 	t.Headers = []wire.Header{
 		{Name: "User-Agent", Value: "pitot"},

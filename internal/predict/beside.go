@@ -70,7 +70,7 @@ func Redo(ctx context.Context, spec, dir string, settings []string) (*Beside, er
 		return nil, err
 	}
 	if len(measured.Points) == 0 || len(again.Points) == 0 {
-		return nil, user.Errorf("", "the run in %s has no points", dir)
+		return nil, user.Errorf("the run in %s has no points", dir)
 	}
 	b := &Beside{Schema: BesideSchema, Run: dir, Facts: d.Facts(), Deployment: d, Notes: d.Notes}
 	if s := chance(&d.Settings, measured.Points[0].Seconds.Window); s != "" {

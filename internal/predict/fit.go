@@ -126,7 +126,7 @@ func FitRuns(d *deploy.Deployment, runs []*Recording) (*Fit, error) {
 		n += len(r.Recorded().TTFT)
 	}
 	if n < 50 {
-		return nil, user.Errorf("measure longer with --duration", "%d answered requests are too few to fit anything; it takes 50", n)
+		return nil, user.Errorf("%d answered requests are too few to fit anything; it takes 50", n).WithHint("measure longer with --duration")
 	}
 	shown := make([]*Recording, len(runs))
 	for i, r := range runs {
@@ -172,7 +172,7 @@ func calibrate(d *deploy.Deployment, shown []*Recording) (*fitter, slowness, err
 	f.usual = f.d
 	slow, ok := begin(&f.d, shown)
 	if !ok {
-		return nil, slow, user.Errorf("measure longer, and with streaming", "the runs have too few chunks to read the duration of steps from")
+		return nil, slow, user.Errorf("the runs have too few chunks to read the duration of steps from").WithHint("measure longer, and with streaming")
 	}
 	for i := range parameters {
 		p := &parameters[i]

@@ -26,7 +26,7 @@ func Distinct(dirs []string) error {
 			path = p
 		}
 		if first, ok := seen[path]; ok {
-			return user.Errorf("name it once", "%s and %s are the same run", first, dir)
+			return user.Errorf("%s and %s are the same run", first, dir).WithHint("name it once")
 		}
 		seen[path] = dir
 	}

@@ -42,8 +42,8 @@ const tail = math.MaxUint64 / 20
 func Predict(d *deploy.Deployment, in, out workload.Lengths) (*Prediction, error) {
 	input, output := typical(in), typical(out)
 	if input+output > d.Settings.MaxModelLen {
-		return nil, user.Errorf("ask for less with --input and --output, or raise max_model_len", "%s tokens of prompt and answer are more than max_model_len (%s)",
-			user.Count(input+output), user.Count(d.Settings.MaxModelLen))
+		return nil, user.Errorf("%s tokens of prompt and answer are more than max_model_len (%s)",
+			user.Count(input+output), user.Count(d.Settings.MaxModelLen)).WithHint("ask for less with --input and --output, or raise max_model_len")
 	}
 	fit, _ := d.Sequences(input + output)
 	users := Ladder(d, input, output)

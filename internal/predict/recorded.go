@@ -44,8 +44,7 @@ func (r *Recording) Deployment(spec string) (*deploy.Deployment, error) {
 	if spec == "" {
 		a, ok := r.device()
 		if !ok || r.Meta.Model == "" {
-			return nil, user.Errorf("name both: pitot predict MODEL@GPU --replay "+r.Dir,
-				"the recording does not say what model ran on what accelerator")
+			return nil, user.Errorf("the recording does not say what model ran on what accelerator").WithHint("name both: pitot predict MODEL@GPU --replay " + r.Dir)
 		}
 		name := r.Meta.Model
 		if local := path.Base(name); path.IsAbs(name) { // a directory of the machine that ran it
@@ -88,8 +87,8 @@ func (r *Recording) fits(d *deploy.Deployment) error {
 		if q.Input+q.Output <= d.KVTokens() {
 			hint = "name a longer one: MODEL@GPU?max_model_len=" + strconv.Itoa(q.Input+q.Output)
 		}
-		return user.Errorf(hint, "read recording %s: requests.jsonl: line %d: %s tokens of prompt and answer are more than max_model_len (%s)",
-			r.Dir, q.line, user.Count(q.Input+q.Output), user.Count(d.Settings.MaxModelLen))
+		return user.Errorf("read recording %s: requests.jsonl: line %d: %s tokens of prompt and answer are more than max_model_len (%s)",
+			r.Dir, q.line, user.Count(q.Input+q.Output), user.Count(d.Settings.MaxModelLen)).WithHint(hint)
 	}
 	return nil
 }
@@ -191,7 +190,7 @@ func refuse(d *deploy.Deployment, said fields) error {
 	} {
 		if many(said[c.name]) {
 			s, _ := text(said[c.name])
-			return user.Errorf("the twin is one engine with tensor parallelism; take a recording of such a one", "meta.json: %s is %s: %s, which is not modelled", c.name, s, c.is)
+			return user.Errorf("meta.json: %s is %s: %s, which is not modelled", c.name, s, c.is).WithHint("the twin is one engine with tensor parallelism; take a recording of such a one")
 		}
 	}
 	if s, ok := text(said["speculative_config"]); ok && s != "{}" && d.Given["num_speculative_tokens"] == "" {
@@ -201,8 +200,7 @@ func refuse(d *deploy.Deployment, said fields) error {
 		if json.Unmarshal(said["speculative_config"], &c) != nil || c.Tokens < 1 {
 			c.Tokens = 4
 		}
-		return user.Errorf(fmt.Sprintf("say it: MODEL@GPU?num_speculative_tokens=%d&acceptance_rate=0.7", c.Tokens),
-			"meta.json: the engine decoded speculatively, and a recording does not tell how many drafts were accepted")
+		return user.Errorf("meta.json: the engine decoded speculatively, and a recording does not tell how many drafts were accepted").WithHint(fmt.Sprintf("say it: MODEL@GPU?num_speculative_tokens=%d&acceptance_rate=0.7", c.Tokens))
 	}
 	return nil
 }

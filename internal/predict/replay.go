@@ -101,18 +101,18 @@ func ReadRecording(dir string) (*Recording, error) {
 	hint := "a recording is a directory with meta.json and requests.jsonl"
 	b, err := os.ReadFile(filepath.Join(dir, "meta.json"))
 	if err != nil {
-		return nil, user.Errorf(hint, "read recording: %v", err)
+		return nil, user.Errorf("read recording: %v", err).WithHint(hint)
 	}
 	if err := json.Unmarshal(b, &r.Meta); err != nil {
-		return nil, user.Errorf(hint, "read recording %s: meta.json: %v", dir, err)
+		return nil, user.Errorf("read recording %s: meta.json: %v", dir, err).WithHint(hint)
 	}
 	f, err := os.Open(filepath.Join(dir, "requests.jsonl"))
 	if err != nil {
-		return nil, user.Errorf(hint, "read recording: %v", err)
+		return nil, user.Errorf("read recording: %v", err).WithHint(hint)
 	}
 	defer f.Close()
 	if r.Requests, err = readRequests(f); err != nil {
-		return nil, user.Errorf(hint, "read recording %s: requests.jsonl: %v", dir, err)
+		return nil, user.Errorf("read recording %s: requests.jsonl: %v", dir, err).WithHint(hint)
 	}
 	return r, nil
 }

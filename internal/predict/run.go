@@ -28,7 +28,7 @@ func ReadRun(dir string, index int32, settings []string) (*Recording, error) {
 		return nil, err
 	}
 	if int(index) >= len(run.Points) {
-		return nil, user.Errorf("", "the run in %s has %d points", dir, len(run.Points))
+		return nil, user.Errorf("the run in %s has %d points", dir, len(run.Points))
 	}
 	t0 := int64(run.Points[index].Seconds.Warmup * 1e9)
 	t1 := t0 + int64(run.Points[index].Seconds.Window*1e9)
@@ -88,7 +88,7 @@ func ReadRun(dir string, index int32, settings []string) (*Recording, error) {
 		r.takeTurns(*load.Concurrency)
 	}
 	if !slices.ContainsFunc(r.Requests, func(q Recorded) bool { return q.measured }) {
-		return nil, user.Errorf("", "the run in %s has no answered request in its window", dir)
+		return nil, user.Errorf("the run in %s has no answered request in its window", dir)
 	}
 	return r, nil
 }
@@ -113,7 +113,7 @@ func ReadRuns(dir string, settings []string) ([]*Recording, error) {
 		list = append(list, r)
 	}
 	if len(list) == 0 {
-		return nil, cmp.Or(failed, user.Errorf("", "the run in %s has no points", dir))
+		return nil, cmp.Or(failed, error(user.Errorf("the run in %s has no points", dir)))
 	}
 	return list, nil
 }
@@ -160,11 +160,11 @@ func asked(dir string, index int32, settings []string) (workload.Source, func())
 func readResult(dir string) (*result.Run, error) {
 	b, err := os.ReadFile(filepath.Join(dir, "run.json"))
 	if err != nil {
-		return nil, user.Errorf("name a run directory that pitot run left", "read run: %v", err)
+		return nil, user.Errorf("read run: %v", err).WithHint("name a run directory that pitot run left")
 	}
 	var run result.Run
 	if err := json.Unmarshal(b, &run); err != nil {
-		return nil, user.Errorf("pitot report makes it anew from the records", "read run: run.json in %s is damaged: %v", dir, err)
+		return nil, user.Errorf("read run: run.json in %s is damaged: %v", dir, err).WithHint("pitot report makes it anew from the records")
 	}
 	return &run, nil
 }

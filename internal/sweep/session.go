@@ -281,7 +281,7 @@ func (s *Session) Find(ctx context.Context, what Search) (*result.Capacity, erro
 	if what.Verify > 0 {
 		c, err := Verify(ctx, cfg, what.Verify, s.Probe)
 		if err == nil && len(c.Trail) == 0 {
-			return nil, user.Errorf("raise --budget", "%s cannot be verified: %s", s.named(what.Verify), c.Reason)
+			return nil, user.Errorf("%s cannot be verified: %s", s.named(what.Verify), c.Reason).WithHint("raise --budget")
 		}
 		if err == nil {
 			err = s.died
@@ -301,7 +301,7 @@ func (s *Session) Find(ctx context.Context, what Search) (*result.Capacity, erro
 	case err == nil && s.died != nil:
 		err = s.died
 	case err == nil && len(c.Trail) == 0:
-		return nil, user.Errorf("raise --budget or --max-load", "nothing can be measured: %s", c.Reason)
+		return nil, user.Errorf("nothing can be measured: %s", c.Reason).WithHint("raise --budget or --max-load")
 	}
 	r := s.Result(c, what.Objective)
 	if c.Reason == tooSmall {

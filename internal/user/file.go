@@ -24,7 +24,7 @@ func Unreadable(what, path string, err error, hint string) error {
 			hint = "did you mean " + near + "?"
 		}
 	}
-	return Errorf(hint, "read %s %s: %v", what, path, why)
+	return Errorf("read %s %s: %v", what, path, why).WithHint(hint)
 }
 
 // neighbour gives the path of the file beside a missing one whose name is

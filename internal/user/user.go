@@ -19,9 +19,14 @@ type Error struct {
 // Error implements error.
 func (e *Error) Error() string { return e.Msg }
 
-// Errorf gives an Error with a hint.
-func Errorf(hint, format string, args ...any) error {
-	return &Error{Msg: fmt.Sprintf(format, args...), Hint: hint}
+// Errorf gives a mistake of the user's: one sentence, lower case, no period.
+func Errorf(format string, args ...any) *Error {
+	return &Error{Msg: fmt.Sprintf(format, args...)}
+}
+
+// WithHint gives the same mistake with what to do about it.
+func (e *Error) WithHint(hint string) *Error {
+	return &Error{Msg: e.Msg, Hint: hint}
 }
 
 // Hint gives the hint of an error, "" if it has none.

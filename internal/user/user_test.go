@@ -8,7 +8,7 @@ import (
 )
 
 func TestErrorf(t *testing.T) {
-	err := fmt.Errorf("read plan: %w", Errorf("write 60s", "%q has no unit", "60"))
+	err := fmt.Errorf("read plan: %w", Errorf("%q has no unit", "60").WithHint("write 60s"))
 	if err.Error() != `read plan: "60" has no unit` || Hint(err) != "write 60s" {
 		t.Errorf("%v; %s", err, Hint(err))
 	}

@@ -140,7 +140,7 @@ func FindModel(name string) (Model, error) {
 		}
 		names = append(names, m.Name)
 	}
-	return Model{}, user.Errorf(user.Known(strings.ToLower(name), names)+" (or the directory of any model's config.json; pitot predict --list has all names)", "unknown model %q", name)
+	return Model{}, user.Errorf("unknown model %q", name).WithHint(user.Known(strings.ToLower(name), names) + " (or the directory of any model's config.json; pitot predict --list has all names)")
 }
 
 // FindAccelerator gives the accelerator with a name or an alias. An unknown
@@ -153,7 +153,7 @@ func FindAccelerator(name string) (Accelerator, error) {
 		}
 		names = append(names, a.Name)
 	}
-	return Accelerator{}, user.Errorf(user.Known(strings.ToLower(name), names), "unknown accelerator %q", name)
+	return Accelerator{}, user.Errorf("unknown accelerator %q", name).WithHint(user.Known(strings.ToLower(name), names))
 }
 
 // FindDevice gives the accelerator that a driver calls by a name, such as
@@ -169,7 +169,7 @@ func FindDevice(device string) (Accelerator, error) {
 		}
 	}
 	if length == 0 {
-		return Accelerator{}, user.Errorf("name it with @GPU", "unknown accelerator %q", device)
+		return Accelerator{}, user.Errorf("unknown accelerator %q", device).WithHint("name it with @GPU")
 	}
 	return best, nil
 }

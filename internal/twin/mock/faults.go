@@ -124,13 +124,13 @@ func parseFault(text string) (Fault, error) {
 	fields := strings.Split(text, ":")
 	row := faultRow(fields[0])
 	if row == nil {
-		return Fault{}, user.Errorf(user.Known(fields[0], FaultNames()), "there is no such fault")
+		return Fault{}, user.Errorf("there is no such fault").WithHint(user.Known(fields[0], FaultNames()))
 	}
 	f := Fault{Name: row.name, Rate: 1, For: row.lasts, K: row.k}
 	if last := len(fields) - 1; last > 0 {
 		if arg, span, timed := strings.Cut(fields[last], "@"); timed {
 			if row.when >= clocked {
-				return f, user.Errorf(written, "want %s", row.form())
+				return f, user.Errorf("want %s", row.form()).WithHint(written)
 			}
 			if err := f.parseSpan(span); err != nil {
 				return f, err
@@ -139,13 +139,13 @@ func parseFault(text string) (Fault, error) {
 		}
 	}
 	if len(fields) < 2 {
-		return f, user.Errorf(written, "want %s", row.form())
+		return f, user.Errorf("want %s", row.form()).WithHint(written)
 	}
 	var err error
 	if row.when == once {
 		after, ok := strings.CutPrefix(fields[1], "after ")
 		if !ok || len(fields) != 2 {
-			return f, user.Errorf(written, "want %s", row.form())
+			return f, user.Errorf("want %s", row.form()).WithHint(written)
 		}
 		f.From, err = positive(after)
 		return f, err
@@ -153,7 +153,7 @@ func parseFault(text string) (Fault, error) {
 	if row.when == clocked {
 		every, ok := strings.CutPrefix(fields[1], "every ")
 		if !ok || len(fields) != 3 {
-			return f, user.Errorf(written, "want %s", row.form())
+			return f, user.Errorf("want %s", row.form()).WithHint(written)
 		}
 		if f.Every, err = positive(every); err != nil {
 			return f, err
@@ -169,7 +169,7 @@ func parseFault(text string) (Fault, error) {
 	switch {
 	case len(fields) == 2:
 	case len(fields) > 3 || row.lasts == 0 && row.k == 0 && !row.retry:
-		return f, user.Errorf(written, "want %s", row.form())
+		return f, user.Errorf("want %s", row.form()).WithHint(written)
 	case row.retry:
 		if f.For, err = positive(fields[2]); err == nil && f.For%time.Second != 0 {
 			err = fmt.Errorf("retry-after counts whole seconds, and %s is none", fields[2])
@@ -190,7 +190,7 @@ func (f *Fault) parseSpan(text string) (err error) {
 	span, every, again := strings.Cut(text, "/")
 	from, until, ok := strings.Cut(span, "-")
 	if !ok {
-		return user.Errorf("as in 429:1%@10s-20s, or @10s-20s/1m for every minute", "%q is no time span", text)
+		return user.Errorf("%q is no time span", text).WithHint("as in 429:1%@10s-20s, or @10s-20s/1m for every minute")
 	}
 	if f.From, err = time.ParseDuration(from); err != nil {
 		return err
@@ -206,7 +206,7 @@ func (f *Fault) parseSpan(text string) (err error) {
 		}
 	}
 	if f.From < 0 || f.Until != 0 && f.Until <= f.From || again && f.Until > f.From+f.Every {
-		return user.Errorf("as in 429:1%@10s-20s, or @10s-20s/1m for every minute", "%q is no time span", text)
+		return user.Errorf("%q is no time span", text).WithHint("as in 429:1%@10s-20s, or @10s-20s/1m for every minute")
 	}
 	return nil
 }
@@ -224,7 +224,7 @@ func parseRate(text string) (float64, error) {
 	number, percent := strings.CutSuffix(text, "%")
 	r, err := strconv.ParseFloat(number, 64)
 	if err != nil {
-		return 0, user.Errorf(form, "%q is not a rate", text)
+		return 0, user.Errorf("%q is not a rate", text).WithHint(form)
 	}
 	if percent {
 		r /= 100
@@ -234,7 +234,7 @@ func parseRate(text string) (float64, error) {
 		if r > 1 && r <= 100 && !percent { // mostly meant in percent
 			hint = fmt.Sprintf("write %s%% for %s requests in a hundred, or %s", number, number, strconv.FormatFloat(r/100, 'f', -1, 64))
 		}
-		return 0, user.Errorf(hint, "rate %s is not in 0..1 or 0..100%%", text)
+		return 0, user.Errorf("rate %s is not in 0..1 or 0..100%%", text).WithHint(hint)
 	}
 	return r, nil
 }

@@ -31,38 +31,38 @@ type room struct {
 func rooms() []room {
 	return []room{
 		// leaves
-		{"user", ""},   // what is said to a user who got something wrong
-		{"stat", ""},   // percentiles, intervals, tests: pure functions
-		{"clock", ""},  // monotonic nanoseconds, kernel stamps
-		{"result", ""}, // run.json and its schema: what it was
-		{"record", ""}, // rows, chunks, journal, Parquet: what happened
-		{"slo", "user"},
+		{"say", ""},         // what is said to a user who got something wrong
+		{"stat", ""},        // percentiles, intervals, tests: pure functions
+		{"clock", ""},       // monotonic nanoseconds, kernel stamps
+		{"data/result", ""}, // run.json and its schema: what it was
+		{"data/record", ""}, // rows, chunks, journal, Parquet: what happened
+		{"slo", "say"},
 		// asked
 		{"workload/seed", ""},
 		{"workload/token", "workload/seed"},
-		{"workload/arrival", "workload/seed user"},
-		{"workload", "workload/seed workload/token user"},
+		{"workload/arrival", "workload/seed say"},
+		{"workload", "workload/seed workload/token say"},
 		// engine
 		{"twin", ""},
 		{"twin/vllm", "twin"},
-		{"twin/catalogue", "user"},
-		{"twin/deploy", "twin/catalogue twin/vllm user"},
-		{"twin/mock", "twin clock user"}, // never wire: an instrument and its reference must not make the same mistake
-		{"plan", "workload workload/arrival slo user"},
+		{"twin/catalogue", "say"},
+		{"twin/deploy", "twin/catalogue twin/vllm say"},
+		{"twin/serve", "twin clock say"}, // never wire: an instrument and its reference must not make the same mistake
+		{"plan", "workload workload/arrival slo say"},
 		// measured
-		{"wire", "workload workload/token record clock"},
-		{"load", "workload workload/seed wire twin record clock"},
-		{"measure", "record result slo stat"},
-		{"foreign", "measure record result stat user"}, // other tools' files, and a run in their formats
-		{"point", "plan load measure record result slo wire twin twin/deploy twin/mock workload workload/seed workload/token workload/arrival clock user"},
+		{"wire", "workload workload/token data/record clock"},
+		{"load", "workload workload/seed wire twin data/record clock"},
+		{"measure", "data/record data/result slo stat"},
+		{"study/tools", "measure data/record data/result stat say"}, // other tools' files, and a run in their formats
+		{"run", "plan load measure data/record data/result slo wire twin twin/deploy twin/serve workload workload/seed workload/token workload/arrival clock say"},
 		// decided
-		{"sweep", "point record result slo stat user"}, // which load next: decisions without clock, socket or file
-		{"predict", "plan point load record result workload twin twin/catalogue twin/deploy twin/vllm stat user"},
-		{"check", "plan point measure twin/mock foreign record result stat workload"},
-		{"compare", "foreign result stat user"}, // what changed between systems
+		{"run/search", "run data/record data/result slo stat say"}, // which load next: decisions without clock, socket or file
+		{"study/predict", "plan run load data/record data/result workload twin twin/catalogue twin/deploy twin/vllm stat say"},
+		{"run/audit", "plan run measure twin/serve study/tools data/record data/result stat workload"},
+		{"study/compare", "study/tools data/result stat say"}, // what changed between systems
 		// shown
-		{"report", "measure record result check compare foreign predict twin/deploy stat user"},
-		{"cli", "plan foreign point sweep check compare predict report record result slo twin/deploy twin/mock workload user"},
+		{"report", "measure data/record data/result run/audit study/compare study/tools study/predict twin/deploy stat say"},
+		{"cli", "plan study/tools run run/search run/audit study/compare study/predict report data/record data/result slo twin/deploy twin/serve workload say"},
 		{"cmd/pitot", "cli"},
 	}
 }
@@ -84,10 +84,10 @@ type dependency struct {
 
 func dependencies() []dependency {
 	return []dependency{
-		{"golang.org/x/sys", "kernel stamps, socket options and clocks that package syscall does not have", "clock wire record point"},
+		{"golang.org/x/sys", "kernel stamps, socket options and clocks that package syscall does not have", "clock wire data/record run"},
 		{"golang.org/x/term", "is it a terminal, and how wide", "cli"},
 		{"go.yaml.in/yaml/v3", "config files, with the line of a mistake", "plan twin/catalogue twin/deploy"},
-		{"github.com/parquet-go/parquet-go", "requests, chunks and telemetry in the format that notebooks read", "record foreign"},
+		{"github.com/parquet-go/parquet-go", "requests, chunks and telemetry in the format that notebooks read", "data/record study/tools"},
 		{"github.com/rogpeppe/go-internal", "scripts of the command line", ""},
 		{"github.com/google/go-cmp", "differences that can be read", ""},
 		{"pgregory.net/rapid", "properties, with counterexamples made small", ""},
@@ -228,7 +228,7 @@ func TestMockIsApartFromWire(t *testing.T) {
 		}
 		for _, path := range f.imports {
 			switch name, _ := inside(path); name {
-			case "wire", "load", "point":
+			case "wire", "load", "run":
 				t.Errorf("%s imports %s", f.path, name)
 			}
 		}

@@ -29,8 +29,8 @@ import (
 	"time"
 
 	"pitot/bench/setup"
-	"pitot/internal/predict"
-	"pitot/internal/result"
+	"pitot/internal/data/result"
+	"pitot/internal/study/predict"
 )
 
 // base is what the engine is told; the twin that is fitted knows it too.

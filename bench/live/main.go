@@ -34,11 +34,11 @@ import (
 	"time"
 
 	"pitot/bench/setup"
+	"pitot/internal/data/record"
 	"pitot/internal/load"
 	"pitot/internal/measure"
 	"pitot/internal/plan"
-	"pitot/internal/point"
-	"pitot/internal/record"
+	"pitot/internal/run"
 	"pitot/internal/stat"
 	"pitot/internal/twin"
 	"pitot/internal/twin/deploy"
@@ -151,12 +151,12 @@ func main() {
 		var ratios [6][]float64                  // logarithms, of each run
 		var hits, preempted, requests [2]float64 // measured and predicted
 		n := 0
-		for i, run := range found[l.name] {
+		for i, measured := range found[l.name] {
 			var m, p series
-			requests[0] += float64(m.read(run.dir))
-			s := p.predict(with, run.dir, uint64(i))
+			requests[0] += float64(m.read(measured.dir))
+			s := p.predict(with, measured.dir, uint64(i))
 			requests[1] += float64(p.all)
-			hits[0], preempted[0] = hits[0]+run.counts["vllm:prefix_cache_hits_total"], preempted[0]+run.counts["vllm:num_preemptions_total"]
+			hits[0], preempted[0] = hits[0]+measured.counts["vllm:prefix_cache_hits_total"], preempted[0]+measured.counts["vllm:num_preemptions_total"]
 			hits[1], preempted[1] = hits[1]+float64(s.PrefixHits), preempted[1]+float64(s.Preemptions)
 			n += len(m.of[0])
 			for k := range m.of {
@@ -347,7 +347,7 @@ func (s *series) predict(spec, dir string, seed uint64) twin.Stats {
 	if err != nil {
 		log.Fatal(err)
 	}
-	src, done, err := point.Workload(&p, 0)
+	src, done, err := run.Workload(&p, 0)
 	if err != nil {
 		log.Fatal(err)
 	}

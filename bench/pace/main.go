@@ -20,9 +20,9 @@ import (
 	"time"
 
 	"pitot/bench/setup"
-	"pitot/internal/check"
 	"pitot/internal/clock"
-	"pitot/internal/record"
+	"pitot/internal/data/record"
+	"pitot/internal/run/audit"
 	"pitot/internal/stat"
 	"pitot/internal/workload/arrival"
 )
@@ -81,7 +81,7 @@ func pacer(rate float64, span time.Duration) {
 
 // sends gives the lag of a run of Pitot.
 func sends(dir, pitot string, rate float64, span time.Duration) [3]float64 {
-	srv, err := check.Serve(context.Background(), setup.On(0, pitot))
+	srv, err := audit.Serve(context.Background(), setup.On(0, pitot))
 	if err != nil {
 		log.Fatal(err)
 	}

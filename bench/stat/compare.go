@@ -8,9 +8,9 @@ import (
 	"slices"
 
 	"pitot/bench/stat/queue"
-	"pitot/internal/compare"
-	"pitot/internal/result"
+	"pitot/internal/data/result"
 	"pitot/internal/stat"
+	"pitot/internal/study/compare"
 )
 
 func comparison() table {

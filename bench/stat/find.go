@@ -10,8 +10,8 @@ import (
 	"strings"
 	"sync"
 
+	"pitot/internal/run/search"
 	"pitot/internal/stat"
-	"pitot/internal/sweep"
 )
 
 const findAbout = "The highest rate at which 1 % of requests at most violate each limit, searched by sweep.Find with a budget of requests in windows, from nothing but the time of a request alone. " +
@@ -56,12 +56,12 @@ func findRows(of []system, reps int, seed uint64, fewer int) (rows [][]string) {
 }
 
 func findRow(s system, budget, reps int, seed uint64) []string {
-	found := make([]sweep.Capacity, reps)
+	found := make([]search.Capacity, reps)
 	together(reps, func(r int) {
 		rng := rand.New(rand.NewPCG(seed, uint64(r)))
-		c, err := sweep.Find(context.Background(), sweep.FindConfig{
-			Eps: s.eps(), Residence: s.residence, Budget: sweep.Budget{Requests: budget}, Seed: rng.Uint64(),
-		}, func(_ context.Context, p sweep.Probe) (sweep.Seen, error) { return s.probe(p, rng.Uint64()), nil })
+		c, err := search.Find(context.Background(), search.FindConfig{
+			Eps: s.eps(), Residence: s.residence, Budget: search.Budget{Requests: budget}, Seed: rng.Uint64(),
+		}, func(_ context.Context, p search.Probe) (search.Seen, error) { return s.probe(p, rng.Uint64()), nil })
 		if err != nil {
 			panic(err)
 		}
@@ -101,7 +101,7 @@ func bisectionRow(s system, n, reps int, seed uint64) []string {
 		low, high := c*math.Exp(-0.3), c*math.Exp(0.3)
 		for range probes {
 			middle := math.Sqrt(low * high)
-			p := s.probe(sweep.Probe{Load: middle, Requests: n, Residences: sweep.Warmup, Residence: s.residence * 1.5, Blocks: 1, Claim: sweep.Joint}, rng.Uint64())
+			p := s.probe(search.Probe{Load: middle, Requests: n, Residences: search.Warmup, Residence: s.residence * 1.5, Blocks: 1, Claim: search.Joint}, rng.Uint64())
 			if float64(slices.Max(p.Violations)) <= epsilon*float64(n) {
 				low = middle
 			} else {
@@ -144,8 +144,8 @@ func verifyRow(s system, at float64, n, reps int, seed uint64) []string {
 	var passed, refuted, blocks, p99 tally
 	for r := range reps {
 		rng := rand.New(rand.NewPCG(seed, uint64(r)))
-		c, err := sweep.Verify(context.Background(), sweep.FindConfig{Eps: s.eps(), Residence: s.residence, Budget: sweep.Budget{Requests: n}}, at*s.capacity,
-			func(_ context.Context, p sweep.Probe) (sweep.Seen, error) { return s.probe(p, rng.Uint64()), nil })
+		c, err := search.Verify(context.Background(), search.FindConfig{Eps: s.eps(), Residence: s.residence, Budget: search.Budget{Requests: n}}, at*s.capacity,
+			func(_ context.Context, p search.Probe) (search.Seen, error) { return s.probe(p, rng.Uint64()), nil })
 		if err != nil {
 			panic(err)
 		}
@@ -175,7 +175,7 @@ func truth() table {
 				points := make([]stat.Share, 9)
 				together(len(points), func(i int) {
 					load := s.capacity * math.Exp(0.01*float64(i-4))
-					p := s.probe(sweep.Probe{Load: load, Requests: n, Residences: 50, Residence: s.residence, Blocks: 1, Claim: sweep.Joint}, seed+uint64(i))
+					p := s.probe(search.Probe{Load: load, Requests: n, Residences: 50, Residence: s.residence, Blocks: 1, Claim: search.Joint}, seed+uint64(i))
 					points[i] = stat.Share{Load: load, Violations: p.Joint, N: n}
 				})
 				fit := stat.FitLogistic(points, stat.Prior{})

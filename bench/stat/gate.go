@@ -4,9 +4,9 @@ import (
 	"fmt"
 
 	"pitot/bench/stat/queue"
+	"pitot/internal/data/record"
+	"pitot/internal/data/result"
 	"pitot/internal/measure"
-	"pitot/internal/record"
-	"pitot/internal/result"
 	"pitot/internal/stat"
 )
 

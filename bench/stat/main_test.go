@@ -3,7 +3,7 @@ package main
 import (
 	"testing"
 
-	"pitot/internal/sweep"
+	"pitot/internal/run/search"
 )
 
 // Every table runs, and its rows are as wide as its header.
@@ -46,7 +46,7 @@ func TestSystems(t *testing.T) {
 	for _, s := range systems() {
 		var shares []int
 		for _, load := range []float64{0.3 * s.capacity, 1.5 * s.capacity} {
-			p := s.probe(sweep.Probe{Load: load, Requests: 300, Residences: 10, Residence: s.residence, Blocks: 10, Claim: 0}, 1)
+			p := s.probe(search.Probe{Load: load, Requests: 300, Residences: 10, Residence: s.residence, Blocks: 10, Claim: 0}, 1)
 			blocks := 0
 			for _, b := range p.Blocks {
 				blocks += b

@@ -2,9 +2,9 @@ package main
 
 import (
 	"pitot/bench/stat/queue"
+	"pitot/internal/data/record"
+	"pitot/internal/data/result"
 	"pitot/internal/measure"
-	"pitot/internal/record"
-	"pitot/internal/result"
 	"pitot/internal/stat"
 )
 

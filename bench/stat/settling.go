@@ -7,9 +7,9 @@ import (
 	"slices"
 
 	"pitot/bench/stat/queue"
+	"pitot/internal/data/record"
+	"pitot/internal/data/result"
 	"pitot/internal/measure"
-	"pitot/internal/record"
-	"pitot/internal/result"
 	"pitot/internal/slo"
 	"pitot/internal/stat"
 )

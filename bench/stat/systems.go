@@ -5,8 +5,8 @@ import (
 	"time"
 
 	"pitot/bench/stat/queue"
+	"pitot/internal/run/search"
 	"pitot/internal/stat"
-	"pitot/internal/sweep"
 )
 
 // system can be put under any load, and its capacity is known.
@@ -16,7 +16,7 @@ type system struct {
 	capacity  float64 // requests a second at which a limit is violated by 1 % of the requests
 	residence float64 // seconds, of a request alone
 	limits    int
-	measure   func(p sweep.Probe, seed uint64) counted
+	measure   func(p search.Probe, seed uint64) counted
 }
 
 // counted is what one load did to the requests of its window, in order of
@@ -55,13 +55,13 @@ func (s served) system(name string, capacity, residence float64) system {
 	if s.burst > 1 {
 		about += fmt.Sprintf(", gaps between arrivals gamma with CV² %.0f", s.burst)
 	}
-	return system{name, about, capacity, residence, limits, func(p sweep.Probe, seed uint64) counted {
+	return system{name, about, capacity, residence, limits, func(p search.Probe, seed uint64) counted {
 		return s.run(p.Load, p.Requests, p.Residences*p.Residence, seed)
 	}}
 }
 
 // measureQueue measures M/G/32, whose mean service is a second.
-func measureQueue(p sweep.Probe, seed uint64) (c counted) {
+func measureQueue(p search.Probe, seed uint64) (c counted) {
 	q := queue.New(32, p.Load/32, seed)
 	q.Warm(p.Residences * p.Residence)
 	c.violations = make([]uint8, p.Requests)
@@ -77,9 +77,9 @@ func measureQueue(p sweep.Probe, seed uint64) (c counted) {
 }
 
 // probe measures a load as sweep wants it.
-func (s system) probe(p sweep.Probe, seed uint64) sweep.Seen {
+func (s system) probe(p search.Probe, seed uint64) search.Seen {
 	c := s.measure(p, seed)
-	seen := sweep.Seen{Load: p.Load, N: p.Requests, Violations: make([]int, s.limits), Residence: c.residence, Seconds: c.seconds, Stability: stat.Undecided}
+	seen := search.Seen{Load: p.Load, N: p.Requests, Violations: make([]int, s.limits), Residence: c.residence, Seconds: c.seconds, Stability: stat.Undecided}
 	seen.Blocks = make([]int, p.Blocks)
 	for i, v := range c.violations {
 		for l := range seen.Violations {
@@ -89,7 +89,7 @@ func (s system) probe(p sweep.Probe, seed uint64) sweep.Seen {
 			continue
 		}
 		seen.Joint++
-		if p.Claim == sweep.Joint || v>>p.Claim&1 == 1 {
+		if p.Claim == search.Joint || v>>p.Claim&1 == 1 {
 			seen.Blocks[i*p.Blocks/p.Requests]++
 		}
 	}

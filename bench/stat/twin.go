@@ -8,8 +8,8 @@ import (
 	"slices"
 	"time"
 
+	"pitot/internal/data/record"
 	"pitot/internal/load"
-	"pitot/internal/record"
 	"pitot/internal/twin/deploy"
 	"pitot/internal/workload"
 )

@@ -25,7 +25,7 @@ import (
 	"time"
 
 	"pitot/bench/setup"
-	"pitot/internal/result"
+	"pitot/internal/data/result"
 	"pitot/internal/twin"
 	"pitot/internal/twin/deploy"
 )

@@ -20,7 +20,7 @@ import (
 	"pitot/internal/clock"
 	"pitot/internal/stat"
 	"pitot/internal/twin"
-	"pitot/internal/twin/mock"
+	"pitot/internal/twin/serve"
 	"pitot/internal/workload/arrival"
 )
 
@@ -67,7 +67,7 @@ func spent() float64 {
 
 // mock is the server that is measured; it ends with its standard input.
 func (l load) mock() served {
-	srv := mock.New(mock.Config{Model: "reference", Engine: twin.NewFixed(twin.FixedConfig{TTFT: l.TTFT, ITL: l.ITL})})
+	srv := serve.New(serve.Config{Model: "reference", Engine: twin.NewFixed(twin.FixedConfig{TTFT: l.TTFT, ITL: l.ITL})})
 	go func() { _ = srv.Serve(listen()) }()
 	_, _ = io.Copy(io.Discard, os.Stdin)
 	ctx, cancel := context.WithTimeout(context.Background(), time.Millisecond)

@@ -9,10 +9,10 @@ import (
 	"strconv"
 	"time"
 
-	"pitot/internal/check"
 	"pitot/internal/plan"
 	"pitot/internal/report"
-	"pitot/internal/user"
+	"pitot/internal/run/audit"
+	"pitot/internal/say"
 	"pitot/internal/workload"
 )
 
@@ -34,13 +34,13 @@ Runs any other client against the same server and prints what was true.
 	printSettings(w, checkSettings(), func(s *plan.Setting) {
 		switch s.Name {
 		case "output":
-			s.Help, s.Default = "tokens of each of the reference's answers", strconv.Itoa(check.Standard.Tokens)
+			s.Help, s.Default = "tokens of each of the reference's answers", strconv.Itoa(audit.Standard.Tokens)
 		case "duration":
 			s.Help, s.Default = "measured window of each level; 1.5 s of warm-up come on top", checkWindow.String()
 		case "ttft":
-			s.Default = check.Standard.TTFT.String()
+			s.Default = audit.Standard.TTFT.String()
 		case "itl":
-			s.Default = check.Standard.ITL.String()
+			s.Default = audit.Standard.ITL.String()
 		case "format":
 			s.Help = "what standard output gets: text or json"
 		}
@@ -55,18 +55,18 @@ const most = 16_000
 
 func checkVerb(ctx context.Context, e *Env) (int, error) {
 	base := plan.Default()
-	base.Duration, base.Output = checkWindow, workload.Fixed(check.Standard.Tokens)
-	base.Mock.TTFT, base.Mock.ITL = check.Standard.TTFT, check.Standard.ITL
+	base.Duration, base.Output = checkWindow, workload.Fixed(audit.Standard.Tokens)
+	base.Mock.TTFT, base.Mock.ITL = audit.Standard.TTFT, audit.Standard.ITL
 	p, args, err := plan.DecodeOver(base, checkSettings(), e.Args, e.Environ)
 	if err != nil {
 		return Usage, err
 	}
 	if len(args) > 0 {
-		return Usage, user.Errorf("unexpected argument %q", args[0]).WithHint("pitot check brings its own target; see pitot check --help")
+		return Usage, say.Errorf("unexpected argument %q", args[0]).WithHint("pitot check brings its own target; see pitot check --help")
 	}
 	tokens := int(p.Output.Mean())
 	if p.Output != workload.Fixed(tokens) {
-		return Usage, user.Errorf("the reference's answers are all of one length, not %s", p.Output).WithHint("write a number, as --output 100")
+		return Usage, say.Errorf("the reference's answers are all of one length, not %s", p.Output).WithHint("write a number, as --output 100")
 	}
 	if err := onlyTextOrJSON(p.Format, "a check"); err != nil {
 		return Usage, err
@@ -75,8 +75,8 @@ func checkVerb(ctx context.Context, e *Env) (int, error) {
 	if err != nil {
 		return Done, fmt.Errorf("find this program: %w", err)
 	}
-	c := &check.Checker{Command: []string{self}, Version: versionOf(), Window: p.Duration, Err: e.Stderr,
-		Ref: check.Reference{TTFT: p.Mock.TTFT, ITL: p.Mock.ITL, Tokens: tokens}}
+	c := &audit.Checker{Command: []string{self}, Version: versionOf(), Window: p.Duration, Err: e.Stderr,
+		Ref: audit.Reference{TTFT: p.Mock.TTFT, ITL: p.Mock.ITL, Tokens: tokens}}
 	ctx, stop := interruptible(ctx, e.Stderr)
 	defer stop()
 	if p.Client != "" {
@@ -93,7 +93,7 @@ func checkVerb(ctx context.Context, e *Env) (int, error) {
 	if levels == nil {
 		levels, search = []int{1, 10, 100, 1000}, true
 	}
-	var done []*check.Level
+	var done []*audit.Level
 	if p.Format != "json" {
 		report.CheckHead(e.Stdout, c.Ref, c.Window)
 	}

@@ -15,10 +15,10 @@ import (
 	"strings"
 	"syscall"
 
+	"pitot/internal/data/result"
 	"pitot/internal/plan"
-	"pitot/internal/point"
-	"pitot/internal/result"
-	"pitot/internal/user"
+	"pitot/internal/run"
+	"pitot/internal/say"
 )
 
 // Exit codes. Where several apply, the first of Interrupted, TargetFailed,
@@ -79,14 +79,14 @@ func Run(ctx context.Context, args []string, stdin io.Reader, stdout, stderr io.
 	if err == nil {
 		return code
 	}
-	hint := user.Hint(err)
+	hint := say.Hint(err)
 	var other *plan.OtherVerb
 	if errors.As(err, &other) {
 		hint = belongs(other.Flag)
 	}
-	var target *point.TargetError
-	var mistake *user.Error
-	var records *point.RecordsError
+	var target *run.TargetError
+	var mistake *say.Error
+	var records *run.RecordsError
 	switch {
 	case errors.As(err, &records):
 		code, hint = Invalid, "free space where the run directory is, or choose another place with --out"
@@ -153,13 +153,13 @@ func find(name string) (verb, error) {
 		names = append(names, v.name)
 	}
 	hint := "pitot --help lists the verbs"
-	switch n := user.Nearest(name, names); {
+	switch n := say.Nearest(name, names); {
 	case n != "":
 		hint = "did you mean pitot " + n + "?"
 	case strings.Contains(name, ":"), strings.HasPrefix(name, "-"):
 		hint = "the verb comes first: pitot run " + name + " …"
 	}
-	return verb{}, user.Errorf("unknown verb %q", name).WithHint(hint)
+	return verb{}, say.Errorf("unknown verb %q", name).WithHint(hint)
 }
 
 // belongs says which verbs take a flag.

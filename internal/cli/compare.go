@@ -8,11 +8,11 @@ import (
 	"os"
 	"strings"
 
-	"pitot/internal/compare"
 	"pitot/internal/plan"
-	"pitot/internal/point"
 	"pitot/internal/report"
-	"pitot/internal/user"
+	"pitot/internal/run"
+	"pitot/internal/say"
+	"pitot/internal/study/compare"
 )
 
 func compareSettings() []string {
@@ -27,17 +27,17 @@ func compareVerb(_ context.Context, e *Env) (int, error) {
 		return Usage, err
 	}
 	if p.Format == "csv" {
-		return Usage, user.Errorf("a comparison is not written as CSV").WithHint("--format text, md, json or html")
+		return Usage, say.Errorf("a comparison is not written as CSV").WithHint("--format text, md, json or html")
 	}
 	if p.SaveBaseline != "" && (p.Page != "" || p.ShowPage) {
-		return Usage, user.Errorf("--save-baseline compares nothing, so there is no page").WithHint("compare with the baseline afterwards")
+		return Usage, say.Errorf("--save-baseline compares nothing, so there is no page").WithHint("compare with the baseline afterwards")
 	}
 	o, err := compareOptions(&p)
 	if err != nil {
 		return Usage, err
 	}
 	if len(args) == 0 {
-		return Usage, user.Errorf("no runs given").WithHint("for example pitot compare runs/before runs/after")
+		return Usage, say.Errorf("no runs given").WithHint("for example pitot compare runs/before runs/after")
 	}
 	var sides []compare.Side
 	for _, arg := range args {
@@ -74,10 +74,10 @@ func compareOptions(p *plan.Plan) (o compare.Options, err error) {
 	o.Within = compare.EquivalentWithin
 	if p.Equivalent != "" {
 		if o.Within, err = compare.Share(p.Equivalent); err != nil {
-			return o, user.Errorf("--equivalent-within: %v", err).WithHint(user.Hint(err))
+			return o, say.Errorf("--equivalent-within: %v", err).WithHint(say.Hint(err))
 		}
 		if o.Within == 0 {
-			return o, user.Errorf("--equivalent-within: no two systems are within nothing of each other").WithHint("for example 2%")
+			return o, say.Errorf("--equivalent-within: no two systems are within nothing of each other").WithHint("for example 2%")
 		}
 	}
 	if p.Allow != "" {
@@ -88,14 +88,14 @@ func compareOptions(p *plan.Plan) (o compare.Options, err error) {
 			case "tokenizers":
 				o.Tokenizers = true
 			default:
-				return o, user.Errorf("--allow: unknown %q", word).WithHint(user.Known(word, []string{"workloads", "tokenizers"}))
+				return o, say.Errorf("--allow: unknown %q", word).WithHint(say.Known(word, []string{"workloads", "tokenizers"}))
 			}
 		}
 	}
 	for _, text := range p.FailIf {
 		clauses, err := compare.ParseClauses(text)
 		if err != nil {
-			return o, user.Errorf("--fail-if: %v", err).WithHint(user.Hint(err))
+			return o, say.Errorf("--fail-if: %v", err).WithHint(say.Hint(err))
 		}
 		o.Clauses = append(o.Clauses, clauses...)
 	}
@@ -118,7 +118,7 @@ func showComparison(e *Env, c *compare.Comparison, m report.ComparisonModel, for
 			}
 		}
 		if err != nil {
-			return user.Errorf("write the summary: %v", err).WithHint("unset " + stepSummary + " to do without")
+			return say.Errorf("write the summary: %v", err).WithHint("unset " + stepSummary + " to do without")
 		}
 	}
 	switch format {
@@ -142,13 +142,13 @@ func writeComparison(e *Env, m report.ComparisonModel, p *plan.Plan) error {
 	case path == "":
 		f, err := os.CreateTemp("", "pitot-comparison-*.html")
 		if err != nil {
-			return user.Errorf("--open: %v", err).WithHint("--page FILE chooses another place")
+			return say.Errorf("--open: %v", err).WithHint("--page FILE chooses another place")
 		}
 		path = f.Name()
 		f.Close() // nothing was written
 		fmt.Fprintf(e.Stderr, "the page is in %s\n", path)
 	}
-	if err := point.NotOwn(path); err != nil {
+	if err := run.NotOwn(path); err != nil {
 		return err
 	}
 	var b bytes.Buffer
@@ -156,7 +156,7 @@ func writeComparison(e *Env, m report.ComparisonModel, p *plan.Plan) error {
 		return err
 	}
 	if err := os.WriteFile(path, b.Bytes(), 0o644); err != nil {
-		return user.Errorf("--page: %v", err).WithHint("choose another place")
+		return say.Errorf("--page: %v", err).WithHint("choose another place")
 	}
 	if p.ShowPage {
 		openPage(e, path)
@@ -173,17 +173,17 @@ func saveBaseline(e *Env, path string, sides []compare.Side) (int, error) {
 	if err != nil {
 		return Done, err
 	}
-	if err := point.NotOwn(path); err != nil {
+	if err := run.NotOwn(path); err != nil {
 		return Usage, err
 	}
 	if err := os.WriteFile(path, data, 0o644); err != nil {
-		return Usage, user.Errorf("--save-baseline: %v", err).WithHint("choose another place")
+		return Usage, say.Errorf("--save-baseline: %v", err).WithHint("choose another place")
 	}
 	runs := 0
 	for _, s := range sides {
 		runs += len(s.Runs)
 	}
-	fmt.Fprintf(e.Stdout, "baseline of %s runs saved in %s, %s bytes\n", user.Count(runs), path, user.Count(len(data)))
+	fmt.Fprintf(e.Stdout, "baseline of %s runs saved in %s, %s bytes\n", say.Count(runs), path, say.Count(len(data)))
 	return Done, nil
 }
 

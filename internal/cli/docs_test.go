@@ -68,7 +68,7 @@ func executed(t *testing.T, text string) string {
 			}
 			said := lines[at+1 : next]
 			out = append(out, command)
-			printed := run(t, strings.TrimPrefix(command, "$ "))
+			printed := execute(t, strings.TrimPrefix(command, "$ "))
 			if n := len(said); n > 0 && said[n-1] == "…" {
 				printed = append(printed[:min(n-1, len(printed))], "…")
 			}
@@ -81,7 +81,7 @@ func executed(t *testing.T, text string) string {
 }
 
 // run gives the lines that a command writes to standard output.
-func run(t *testing.T, command string) []string {
+func execute(t *testing.T, command string) []string {
 	t.Helper()
 	args, err := split(command)
 	if err != nil || len(args) < 2 || args[0] != "pitot" {

@@ -9,7 +9,7 @@ import (
 	"time"
 
 	"pitot/internal/plan"
-	"pitot/internal/user"
+	"pitot/internal/say"
 )
 
 // estimate is what a plan is expected to send and take; zero is not known
@@ -38,7 +38,7 @@ func warmup(p *plan.Plan) time.Duration {
 // estimateRun is for one load.
 func estimateRun(p *plan.Plan) estimate {
 	warm := warmup(p)
-	e := estimate{load: user.Count(p.Concurrency) + " users who wait for their answers"}
+	e := estimate{load: say.Count(p.Concurrency) + " users who wait for their answers"}
 	if p.Open() {
 		e.load = fmt.Sprintf("%s requests/s, %s", rate(p.Rate), p.Arrival)
 	}
@@ -156,10 +156,10 @@ func withinLimit(p *plan.Plan, e estimate) error {
 		return nil
 	}
 	if e.why != "" {
-		return user.Errorf("--spend-limit cannot be held: the price of this run is not known").WithHint(e.why)
+		return say.Errorf("--spend-limit cannot be held: the price of this run is not known").WithHint(e.why)
 	}
 	if e.usd > p.SpendLimit {
-		return user.Errorf("this run is expected to cost %s, more than the limit of %s", usd(e.usd), usd(p.SpendLimit)).WithHint("shorten it with --duration or --requests, or raise --spend-limit")
+		return say.Errorf("this run is expected to cost %s, more than the limit of %s", usd(e.usd), usd(p.SpendLimit)).WithHint("shorten it with --duration or --requests, or raise --spend-limit")
 	}
 	return nil
 }
@@ -170,7 +170,7 @@ func dryRun(w io.Writer, p *plan.Plan, e estimate) error {
 		if x == 0 {
 			return "not known beforehand"
 		}
-		return "about " + user.Count(int64(math.Round(x))) + unit
+		return "about " + say.Count(int64(math.Round(x))) + unit
 	}
 	included := ", warm-up included"
 	if p.Exactly {
@@ -183,9 +183,9 @@ func dryRun(w io.Writer, p *plan.Plan, e estimate) error {
 		if d < 10*time.Second {
 			unit /= 100
 		}
-		took = fmt.Sprintf("about %s, and until the last answer has ended", user.Span(d.Round(unit)))
+		took = fmt.Sprintf("about %s, and until the last answer has ended", say.Span(d.Round(unit)))
 		if e.atMost {
-			took = "at most about " + user.Span(d.Round(unit))
+			took = "at most about " + say.Span(d.Round(unit))
 		}
 	}
 	lines := []string{
@@ -212,7 +212,7 @@ func dryRun(w io.Writer, p *plan.Plan, e estimate) error {
 // rate writes requests per second as they were given.
 func rate(x float64) string {
 	if x == math.Trunc(x) {
-		return user.Count(int64(x))
+		return say.Count(int64(x))
 	}
 	return strconv.FormatFloat(x, 'f', -1, 64)
 }
@@ -220,5 +220,5 @@ func rate(x float64) string {
 // usd writes a price to the cent.
 func usd(x float64) string {
 	cents := int64(math.Round(x * 100))
-	return fmt.Sprintf("$%s.%02d", user.Count(cents/100), cents%100)
+	return fmt.Sprintf("$%s.%02d", say.Count(cents/100), cents%100)
 }

@@ -3,8 +3,8 @@ package cli
 import (
 	"fmt"
 
+	"pitot/internal/data/result"
 	"pitot/internal/plan"
-	"pitot/internal/result"
 )
 
 // How a run ends decides the exit code. What makes a measurement worth less

@@ -3,7 +3,7 @@ package cli
 import (
 	"testing"
 
-	"pitot/internal/result"
+	"pitot/internal/data/result"
 )
 
 // The worst that came out of several runs is what counts.

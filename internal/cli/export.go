@@ -6,21 +6,21 @@ import (
 	"io"
 	"os"
 
-	"pitot/internal/foreign"
-	"pitot/internal/point"
+	"pitot/internal/data/result"
 	"pitot/internal/report"
-	"pitot/internal/result"
-	"pitot/internal/user"
+	"pitot/internal/run"
+	"pitot/internal/say"
+	"pitot/internal/study/tools"
 )
 
 // export writes a run in the formats asked for. One that cannot be written
 // keeps none of the others from being written.
-func export(e *Env, exports []foreign.Export, run *result.Run, dir string) error {
+func export(e *Env, exports []tools.Export, measured *result.Run, dir string) error {
 	var failed []error
 	for _, x := range exports {
-		err := point.NotOwn(x.Path)
+		err := run.NotOwn(x.Path)
 		if err == nil {
-			err = x.Write(run, dir)
+			err = x.Write(measured, dir)
 		}
 		if err != nil {
 			failed = append(failed, err)
@@ -38,14 +38,14 @@ func isFile(path string) bool {
 }
 
 // showForeign shows what another tool's file says.
-func showForeign(e *Env, path, format string, exports []foreign.Export, beside *report.SideBySide) error {
+func showForeign(e *Env, path, format string, exports []tools.Export, beside *report.SideBySide) error {
 	if len(exports) > 0 {
-		return user.Errorf("--export: %s was measured by another tool", path).WithHint("only runs of Pitot have the records that other formats are written from")
+		return say.Errorf("--export: %s was measured by another tool", path).WithHint("only runs of Pitot have the records that other formats are written from")
 	}
 	if format == "html" || format == "csv" {
-		return user.Errorf("a result of another tool is not written as %s: %s", format, path).WithHint("--format text, json or md")
+		return say.Errorf("a result of another tool is not written as %s: %s", format, path).WithHint("--format text, json or md")
 	}
-	r, err := foreign.Read(path)
+	r, err := tools.Read(path)
 	if err != nil {
 		return err
 	}
@@ -58,7 +58,7 @@ func showForeign(e *Env, path, format string, exports []foreign.Export, beside *
 
 func exportHelp(w io.Writer) {
 	fmt.Fprint(w, "\nFormats for --export\n")
-	for _, f := range foreign.Formats() {
+	for _, f := range tools.Formats() {
 		fmt.Fprintf(w, "  %-16s %s\n", f.Name, f.About)
 	}
 }

@@ -3,10 +3,10 @@ package cli
 import (
 	"context"
 
+	"pitot/internal/data/result"
 	"pitot/internal/plan"
-	"pitot/internal/point"
-	"pitot/internal/result"
-	"pitot/internal/sweep"
+	"pitot/internal/run"
+	"pitot/internal/run/search"
 )
 
 // findSettings are what `pitot find` knows.
@@ -17,16 +17,16 @@ func findVerb(ctx context.Context, e *Env) (int, error) {
 	return v.run(ctx, e)
 }
 
-func measureCapacity(ctx context.Context, s *point.Session, p *plan.Plan, view *progress) (func(*result.Run), error) {
+func measureCapacity(ctx context.Context, s *run.Session, p *plan.Plan, view *progress) (func(*result.Run), error) {
 	claims, err := p.SLO.Claims()
 	if err != nil {
 		return nil, err
 	}
-	in := sweep.NewSession(s, claims, p.Over == "concurrency", view)
+	in := search.NewSession(s, claims, p.Over == "concurrency", view)
 	alone, err := s.Alone(ctx)
 	if err != nil {
 		return nil, err
 	}
-	c, err := in.Find(ctx, sweep.Search{Objective: p.SLO, Budget: p.Budget, MaxLoad: p.MaxLoad, Alone: alone, Verify: p.Verify, Seed: p.Seed})
-	return func(run *result.Run) { run.Capacity = c }, err
+	c, err := in.Find(ctx, search.Search{Objective: p.SLO, Budget: p.Budget, MaxLoad: p.MaxLoad, Alone: alone, Verify: p.Verify, Seed: p.Seed})
+	return func(measured *result.Run) { measured.Capacity = c }, err
 }

@@ -6,11 +6,11 @@ import (
 	"io"
 
 	"pitot/internal/plan"
-	"pitot/internal/point"
-	"pitot/internal/predict"
 	"pitot/internal/report"
+	"pitot/internal/run"
+	"pitot/internal/say"
+	"pitot/internal/study/predict"
 	"pitot/internal/twin/deploy"
-	"pitot/internal/user"
 )
 
 func fitSettings() []string { return []string{"out", "format"} }
@@ -24,11 +24,11 @@ func fitVerb(_ context.Context, e *Env) (int, error) {
 	if err := onlyTextOrJSON(p.Format, "a fit"); err != nil {
 		return Usage, err
 	}
-	if err := point.NotOwn(p.Out); err != nil {
+	if err := run.NotOwn(p.Out); err != nil {
 		return Usage, err
 	}
 	if len(args) < 2 {
-		return Usage, user.Errorf("fit needs a deployment and at least one run of it").WithHint("for example pitot fit llama-3.1-8b@h100?max_num_seqs=256 runs/A runs/B --out h100.yaml")
+		return Usage, say.Errorf("fit needs a deployment and at least one run of it").WithHint("for example pitot fit llama-3.1-8b@h100?max_num_seqs=256 runs/A runs/B --out h100.yaml")
 	}
 	d, err := deploy.Parse(deploymentOf(args[0]))
 	if err != nil {

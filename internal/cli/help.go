@@ -9,7 +9,7 @@ import (
 
 	"pitot/internal/plan"
 	"pitot/internal/slo"
-	"pitot/internal/twin/mock"
+	"pitot/internal/twin/serve"
 )
 
 func overview(w io.Writer) {
@@ -130,7 +130,7 @@ pitot predict --list has the names of models and accelerators, pitot predict
 		}
 	})
 	fmt.Fprint(w, "\nFaults, separated by commas\n")
-	for line := range strings.Lines(mock.FaultUsage()) {
+	for line := range strings.Lines(serve.FaultUsage()) {
 		fmt.Fprint(w, "  "+line)
 	}
 }

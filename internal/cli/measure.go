@@ -5,12 +5,12 @@ import (
 	"errors"
 	"fmt"
 
-	"pitot/internal/foreign"
+	"pitot/internal/data/result"
 	"pitot/internal/plan"
-	"pitot/internal/point"
 	"pitot/internal/report"
-	"pitot/internal/result"
-	"pitot/internal/user"
+	"pitot/internal/run"
+	"pitot/internal/say"
+	"pitot/internal/study/tools"
 )
 
 // measuring is a verb that measures a target: what it has of its own. The way
@@ -27,7 +27,7 @@ type measuring struct {
 	expect   func(*plan.Plan) estimate // what a plan sends and takes
 	// loads measures in a session. What is to be said of the run as a whole
 	// comes back with whatever ended it, nil for nothing.
-	loads func(context.Context, *point.Session, *plan.Plan, *progress) (func(*result.Run), error)
+	loads func(context.Context, *run.Session, *plan.Plan, *progress) (func(*result.Run), error)
 }
 
 // run goes the whole way.
@@ -42,19 +42,19 @@ func (v *measuring) run(ctx context.Context, e *Env) (int, error) {
 	view := newProgress(e.Stderr, p.Quiet, e.Getenv)
 	ctx, stop := interruptible(ctx, view)
 	defer stop()
-	run, dir, err := v.carryOut(ctx, e, p, view)
-	code, err := conclude(ctx, e, run, dir, p.Format, exports, err)
-	return strictly(p, e, run, code), err
+	measured, dir, err := v.carryOut(ctx, e, p, view)
+	code, err := conclude(ctx, e, measured, dir, p.Format, exports, err)
+	return strictly(p, e, measured, code), err
 }
 
 // prepare makes the plan. Its errors are the user's.
-func (v *measuring) prepare(e *Env) (*plan.Plan, []foreign.Export, error) {
+func (v *measuring) prepare(e *Env) (*plan.Plan, []tools.Export, error) {
 	p, args, err := plan.Decode(v.settings, e.Args, e.Environ)
 	if err != nil {
 		return nil, nil, err
 	}
 	if len(args) > 1 {
-		return nil, nil, user.Errorf("more than one target: %q and %q", args[0], args[1]).WithHint("one run measures one target")
+		return nil, nil, say.Errorf("more than one target: %q and %q", args[0], args[1]).WithHint("one run measures one target")
 	}
 	if err := v.check(&p); err != nil {
 		return nil, nil, err
@@ -62,13 +62,13 @@ func (v *measuring) prepare(e *Env) (*plan.Plan, []foreign.Export, error) {
 	if err := withinLimit(&p, v.expect(&p)); err != nil {
 		return nil, nil, err
 	}
-	exports, err := foreign.ParseExports(p.Export)
+	exports, err := tools.ParseExports(p.Export)
 	return &p, exports, err
 }
 
 // dryRun says what would be sent, of what would not be refused.
 func (v *measuring) dryRun(e *Env, p *plan.Plan) (int, error) {
-	if err := point.Check(p); err != nil && !p.Resume {
+	if err := run.Check(p); err != nil && !p.Resume {
 		return Usage, err
 	}
 	return Done, dryRun(e.Stdout, p, v.expect(p))
@@ -81,40 +81,40 @@ func (v *measuring) carryOut(ctx context.Context, e *Env, p *plan.Plan, view *pr
 	if from := p.Provenance(); from != "" {
 		view.Say("settings: " + from)
 	}
-	r := point.Runner{Names: v.settings, Command: e.Command, Version: versionOf(), Progress: view}
+	r := run.Runner{Names: v.settings, Command: e.Command, Version: versionOf(), Progress: view}
 	s, err := r.Open(ctx, p)
 	if err != nil {
 		return nil, "", err
 	}
-	say, err := v.loads(ctx, s, p, view)
+	notef, err := v.loads(ctx, s, p, view)
 	if errors.Is(err, context.Canceled) {
 		err = nil // the run says that it was interrupted
 	}
-	run, err := s.Close(ctx.Err() != nil, err)
+	measured, err := s.Close(ctx.Err() != nil, err)
 	switch {
-	case run == nil:
-	case len(run.Points) == 0 && err != nil:
+	case measured == nil:
+	case len(measured.Points) == 0 && err != nil:
 		return nil, "", err // which says it all
-	case say != nil:
-		say(run)
-		err = errors.Join(err, point.Save(s.Dir, run))
+	case notef != nil:
+		notef(measured)
+		err = errors.Join(err, run.Save(s.Dir, measured))
 	}
-	return run, s.Dir, err
+	return measured, s.Dir, err
 }
 
 // conclude shows what came of a measurement and gives the exit code. Whatever
 // went wrong, what was measured is told of.
-func conclude(ctx context.Context, e *Env, run *result.Run, dir, format string, exports []foreign.Export, err error) (int, error) {
-	page, missing := writePage(e.Stderr, run, dir) // first: whoever reads the answer may stop early, and that ends the process
-	saved := run == nil || point.Saved(dir, run)
-	if run != nil {
-		shown := show(e, run, shownFrom{dir, saved, page, missing}, format)
-		if exported := export(e, exports, run, dir); err == nil {
+func conclude(ctx context.Context, e *Env, measured *result.Run, dir, format string, exports []tools.Export, err error) (int, error) {
+	page, missing := writePage(e.Stderr, measured, dir) // first: whoever reads the answer may stop early, and that ends the process
+	saved := measured == nil || run.Saved(dir, measured)
+	if measured != nil {
+		shown := show(e, measured, shownFrom{dir, saved, page, missing}, format)
+		if exported := export(e, exports, measured, dir); err == nil {
 			err = errors.Join(shown, exported)
 		}
 	}
 	if err == nil {
-		return exitCode(run), nil
+		return exitCode(measured), nil
 	}
 	if dir != "" && saved {
 		fmt.Fprintf(e.Stderr, "pitot: what was measured is in %s\n", dir)
@@ -134,20 +134,20 @@ type shownFrom struct {
 }
 
 // show writes a run in the format asked for.
-func show(e *Env, run *result.Run, from shownFrom, format string) error {
+func show(e *Env, measured *result.Run, from shownFrom, format string) error {
 	switch format {
 	case "json":
-		return report.JSON(e.Stdout, run)
+		return report.JSON(e.Stdout, measured)
 	case "csv":
-		return foreign.CSV(e.Stdout, run)
+		return tools.CSV(e.Stdout, measured)
 	case "html":
-		page, _, err := makePage(run, from.dir)
+		page, _, err := makePage(measured, from.dir)
 		if err == nil {
 			_, err = e.Stdout.Write(page)
 		}
 		return err
 	}
-	m := report.Build(run, from.dir)
+	m := report.Build(measured, from.dir)
 	m.Page, m.Unsaved, m.Warnings = from.page, !from.saved, append(m.Warnings, from.missing...)
 	if format == "md" {
 		return m.Markdown(e.Stdout)

@@ -12,8 +12,8 @@ import (
 	"syscall"
 
 	"pitot/internal/plan"
-	"pitot/internal/point"
-	"pitot/internal/user"
+	"pitot/internal/run"
+	"pitot/internal/say"
 )
 
 func mockSettings() []string {
@@ -32,9 +32,9 @@ func mockVerb(ctx context.Context, e *Env) (int, error) {
 		name = strings.TrimPrefix(args[0], "mock:")
 	}
 	if len(args) > 1 {
-		return Usage, user.Errorf("more than one name: %q and %q", args[0], args[1])
+		return Usage, say.Errorf("more than one name: %q and %q", args[0], args[1])
 	}
-	srv, about, notes, err := point.NewMock(&p, name)
+	srv, about, notes, err := run.NewMock(&p, name)
 	if err != nil {
 		return Usage, err
 	}
@@ -97,5 +97,5 @@ func cannotListen(p *plan.Plan, err error) error {
 	if errors.As(err, &call) {
 		err = call.Err
 	}
-	return user.Errorf("listen on %s: %v", listenAddress(p), err).WithHint(hint)
+	return say.Errorf("listen on %s: %v", listenAddress(p), err).WithHint(hint)
 }

@@ -11,10 +11,10 @@ import (
 	"path/filepath"
 	"runtime"
 
-	"pitot/internal/record"
+	"pitot/internal/data/record"
+	"pitot/internal/data/result"
 	"pitot/internal/report"
-	"pitot/internal/result"
-	"pitot/internal/user"
+	"pitot/internal/say"
 )
 
 // pageName is the page's in a run directory.
@@ -68,7 +68,7 @@ func onlyTextOrJSON(format, thing string) error {
 	if name == "" {
 		return nil
 	}
-	return user.Errorf("%s is not written as %s", thing, name).WithHint("--format text or json")
+	return say.Errorf("%s is not written as %s", thing, name).WithHint("--format text or json")
 }
 
 // openPage shows a page in a browser.

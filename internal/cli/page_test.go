@@ -17,8 +17,8 @@ import (
 	"testing"
 	"time"
 
-	"pitot/internal/record"
-	"pitot/internal/result"
+	"pitot/internal/data/record"
+	"pitot/internal/data/result"
 )
 
 // measureSim runs pitot in process and gives its result.

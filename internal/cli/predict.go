@@ -7,10 +7,10 @@ import (
 	"strings"
 
 	"pitot/internal/plan"
-	"pitot/internal/predict"
 	"pitot/internal/report"
+	"pitot/internal/say"
+	"pitot/internal/study/predict"
 	"pitot/internal/twin/deploy"
-	"pitot/internal/user"
 )
 
 func predictSettings() []string {
@@ -25,7 +25,7 @@ func predictVerb(ctx context.Context, e *Env) (int, error) {
 		return Usage, err
 	}
 	if len(args) > 1 {
-		return Usage, user.Errorf("more than one deployment: %q and %q", args[0], args[1])
+		return Usage, say.Errorf("more than one deployment: %q and %q", args[0], args[1])
 	}
 	if err := onlyTextOrJSON(p.Format, "a prediction"); err != nil {
 		return Usage, err
@@ -44,7 +44,7 @@ func predictVerb(ctx context.Context, e *Env) (int, error) {
 		return beside(ctx, e, &p, spec)
 	}
 	if spec == "" {
-		return Usage, user.Errorf("no deployment given").WithHint("for example pitot predict llama-3.1-8b@h100")
+		return Usage, say.Errorf("no deployment given").WithHint("for example pitot predict llama-3.1-8b@h100")
 	}
 	d, err := deploy.Parse(spec)
 	if err != nil {
@@ -82,7 +82,7 @@ func replay(e *Env, p *plan.Plan, spec string) (int, error) {
 // known lists the names that a deployment can be put together from.
 func known(e *Env, p *plan.Plan, args []string) (int, error) {
 	if len(args) > 0 || p.Replay != "" {
-		return Usage, user.Errorf("--list lists all there is: it takes no deployment and no --replay").WithHint("leave one of them out")
+		return Usage, say.Errorf("--list lists all there is: it takes no deployment and no --replay").WithHint("leave one of them out")
 	}
 	k := predict.AllKnown()
 	if p.Format == "json" {

@@ -19,8 +19,8 @@ import (
 	"testing"
 	"time"
 
-	"pitot/internal/record"
-	"pitot/internal/result"
+	"pitot/internal/data/record"
+	"pitot/internal/data/result"
 )
 
 // Signals, kills and dying servers need processes: pitot here is this test

@@ -13,8 +13,8 @@ import (
 
 	"golang.org/x/term"
 
-	"pitot/internal/point"
-	"pitot/internal/user"
+	"pitot/internal/run"
+	"pitot/internal/say"
 )
 
 // The rules of the live view: it says where the run stands and never asks to
@@ -46,7 +46,7 @@ type progress struct {
 	about string // what is being measured, of several; "" for nothing to say
 	lines int    // of the view on the screen
 	next  time.Time
-	last  point.Status
+	last  run.Status
 	rate  float64 // chunks per second, lately
 }
 
@@ -93,7 +93,7 @@ func (p *progress) Write(lines []byte) (int, error) {
 }
 
 // Update implements [point.Progress].
-func (p *progress) Update(s point.Status) {
+func (p *progress) Update(s run.Status) {
 	if p.quiet {
 		return
 	}
@@ -124,7 +124,7 @@ func (p *progress) Update(s point.Status) {
 }
 
 // place says how far a phase has come, in words that follow its name.
-func place(s point.Status) string {
+func place(s run.Status) string {
 	switch {
 	case s.Phase == "priming":
 		return ""
@@ -151,7 +151,7 @@ func clockTime(d time.Duration) string {
 }
 
 // share is how much of a phase is over, negative where nobody knows.
-func share(s point.Status) float64 {
+func share(s run.Status) float64 {
 	switch {
 	case s.Phase == "warm-up" && s.T0 > 0:
 		return s.At.Seconds() / s.T0.Seconds()
@@ -163,21 +163,21 @@ func share(s point.Status) float64 {
 	return -1
 }
 
-func counts(s point.Status) []string {
-	out := []string{user.Count(s.Sent) + " sent", user.Count(s.OK) + " answered"}
+func counts(s run.Status) []string {
+	out := []string{say.Count(s.Sent) + " sent", say.Count(s.OK) + " answered"}
 	if s.Failed > 0 {
 		out = append(out, failures(s))
 	}
-	out = append(out, user.Count(s.InFlight)+" in flight")
+	out = append(out, say.Count(s.InFlight)+" in flight")
 	if s.Held > 0 {
-		out = append(out, user.Count(s.Held)+" held back")
+		out = append(out, say.Count(s.Held)+" held back")
 	}
 	return out
 }
 
-func failures(s point.Status) string { return user.Count(s.Failed) + " failed" }
+func failures(s run.Status) string { return say.Count(s.Failed) + " failed" }
 
-func medians(s point.Status) (out []string) {
+func medians(s run.Status) (out []string) {
 	if s.TTFT > 0 {
 		out = append(out, "TTFT p50 "+millis(s.TTFT, 1))
 	}
@@ -192,12 +192,12 @@ func millis(d time.Duration, decimals int) string {
 	if ms := d.Seconds() * 1e3; ms < 999.5 {
 		return strconv.FormatFloat(ms, 'f', decimals, 64) + " ms"
 	}
-	return user.Count(d.Round(time.Millisecond).Milliseconds()) + " ms"
+	return say.Count(d.Round(time.Millisecond).Milliseconds()) + " ms"
 }
 
 // draw writes the view over the last one, at one go so that it does not
 // flicker.
-func (p *progress) draw(s point.Status) {
+func (p *progress) draw(s run.Status) {
 	head := fmt.Sprintf("%-10s", s.Phase)
 	if x := share(s); x >= 0 {
 		n := min(int(x*barWidth+.5), barWidth)
@@ -210,7 +210,7 @@ func (p *progress) draw(s point.Status) {
 	view = append(view, head+place(s))
 	if s.Phase != "priming" {
 		view = append(view, indent+strings.Join(counts(s), " · "),
-			indent+strings.Join(append([]string{user.Count(int64(math.Round(p.rate))) + " chunks/s"}, medians(s)...), " · "))
+			indent+strings.Join(append([]string{say.Count(int64(math.Round(p.rate))) + " chunks/s"}, medians(s)...), " · "))
 	}
 	var b strings.Builder
 	if p.lines > 0 {

@@ -9,7 +9,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"pitot/internal/point"
+	"pitot/internal/run"
 )
 
 const second = time.Second
@@ -24,8 +24,8 @@ func watched(live bool, width int) (*progress, *strings.Builder, *time.Time) {
 }
 
 // status is how a point of a minute after 5 s of warm-up stands at a time.
-func status(at time.Duration) point.Status {
-	s := point.Status{Phase: "measuring", At: at, T0: 5 * second, T1: 65 * second,
+func status(at time.Duration) run.Status {
+	s := run.Status{Phase: "measuring", At: at, T0: 5 * second, T1: 65 * second,
 		Sent: int64(at / second * 10), OK: int64(at/second*10) - 7, InFlight: 7, Chunks: int64(at / second * 1000),
 		TTFT: 35_640 * time.Microsecond, TPOT: 8 * time.Millisecond}
 	switch {
@@ -41,7 +41,7 @@ func status(at time.Duration) point.Status {
 func TestPlainProgress(t *testing.T) {
 	p, out, now := watched(false, 0)
 	p.Say("waiting for http://h")
-	p.Update(point.Status{Phase: "priming"})
+	p.Update(run.Status{Phase: "priming"})
 	for at := time.Duration(0); at <= 70*second; at += second / 4 {
 		*now = time.Unix(0, 0).Add(at)
 		s := status(at)
@@ -119,7 +119,7 @@ func screen(t *testing.T, text string) []string {
 // On a terminal three lines are written over, and go at the end.
 func TestLiveView(t *testing.T) {
 	p, out, _ := watched(true, 80)
-	p.Update(point.Status{Phase: "priming"})
+	p.Update(run.Status{Phase: "priming"})
 	if d := cmp.Diff([]string{"priming   ", ""}, screen(t, out.String())); d != "" {
 		t.Error(d)
 	}
@@ -177,10 +177,10 @@ func TestClockTime(t *testing.T) {
 
 // By number of requests the end is not known beforehand: no bar.
 func TestShare(t *testing.T) {
-	if s := (point.Status{Phase: "measuring", At: second, T1: -1}); share(s) >= 0 || place(s) != " 1 s" {
+	if s := (run.Status{Phase: "measuring", At: second, T1: -1}); share(s) >= 0 || place(s) != " 1 s" {
 		t.Errorf("%v, %q", share(s), place(s))
 	}
-	if s := (point.Status{Phase: "warm-up"}); share(s) >= 0 {
+	if s := (run.Status{Phase: "warm-up"}); share(s) >= 0 {
 		t.Errorf("%v", share(s))
 	}
 }

@@ -10,14 +10,14 @@ import (
 	"path/filepath"
 	"strings"
 
-	"pitot/internal/foreign"
+	"pitot/internal/data/record"
+	"pitot/internal/data/result"
 	"pitot/internal/plan"
-	"pitot/internal/point"
-	"pitot/internal/record"
 	"pitot/internal/report"
-	"pitot/internal/result"
-	"pitot/internal/sweep"
-	"pitot/internal/user"
+	"pitot/internal/run"
+	"pitot/internal/run/search"
+	"pitot/internal/say"
+	"pitot/internal/study/tools"
 )
 
 func reportSettings() []string { return []string{"format", "open", "export", "strict"} }
@@ -30,14 +30,14 @@ func reportVerb(_ context.Context, e *Env) (int, error) {
 		return Usage, err
 	}
 	if len(dirs) == 0 {
-		return Usage, user.Errorf("no run given").WithHint("for example pitot report runs/*")
+		return Usage, say.Errorf("no run given").WithHint("for example pitot report runs/*")
 	}
-	exports, err := foreign.ParseExports(p.Export)
+	exports, err := tools.ParseExports(p.Export)
 	if err != nil {
 		return Usage, err
 	}
 	if len(exports) > 0 && len(dirs) > 1 {
-		return Usage, user.Errorf("--export writes one run, and %d are named", len(dirs)).WithHint("export them one by one")
+		return Usage, say.Errorf("--export writes one run, and %d are named", len(dirs)).WithHint("export them one by one")
 	}
 	code := Done
 	var unsaved error
@@ -49,20 +49,20 @@ func reportVerb(_ context.Context, e *Env) (int, error) {
 			}
 			continue
 		}
-		run, failed := openRun(dir, e.Stderr)
-		if run == nil {
+		measured, failed := openRun(dir, e.Stderr)
+		if measured == nil {
 			return Usage, failed
 		}
 		unsaved = errors.Join(unsaved, failed)
-		beside.Run(run, dir)
-		page, missing := writePage(e.Stderr, run, dir)
-		if err := errors.Join(show(e, run, shownFrom{dir, failed == nil, page, missing}, p.Format), export(e, exports, run, dir)); err != nil {
+		beside.Run(measured, dir)
+		page, missing := writePage(e.Stderr, measured, dir)
+		if err := errors.Join(show(e, measured, shownFrom{dir, failed == nil, page, missing}, p.Format), export(e, exports, measured, dir)); err != nil {
 			return Done, err
 		}
 		if path := filepath.Join(dir, pageName); p.ShowPage && isFile(path) { // of an earlier time, if a note said so
 			openPage(e, path)
 		}
-		code = worse(code, strictly(&p, e, run, judged(run))) // that a run was interrupted is history
+		code = worse(code, strictly(&p, e, measured, judged(measured))) // that a run was interrupted is history
 	}
 	if p.Format == "text" || p.Format == "md" {
 		if err := beside.Write(e.Stdout, p.Format == "md"); err != nil {
@@ -79,7 +79,7 @@ func openRun(dir string, stderr io.Writer) (*result.Run, error) {
 	if err == nil {
 		var head struct{ Schema string }
 		damaged := func(err error) error {
-			return user.Errorf("run.json in %s is damaged: %v", dir, err).WithHint("delete it and run pitot report again: it is made anew from the records")
+			return say.Errorf("run.json in %s is damaged: %v", dir, err).WithHint("delete it and run pitot report again: it is made anew from the records")
 		}
 		if err := json.Unmarshal(data, &head); err != nil {
 			return nil, damaged(err)
@@ -89,24 +89,24 @@ func openRun(dir string, stderr io.Writer) (*result.Run, error) {
 			if strings.HasPrefix(head.Schema, strings.TrimRight(result.Schema, "0123456789")) {
 				hint = "a newer pitot wrote it: update this one"
 			}
-			return nil, user.Errorf("run.json in %s has schema %q, not %q", dir, head.Schema, result.Schema).WithHint(hint)
+			return nil, say.Errorf("run.json in %s has schema %q, not %q", dir, head.Schema, result.Schema).WithHint(hint)
 		}
-		var run result.Run
-		if err := json.Unmarshal(data, &run); err != nil {
+		var measured result.Run
+		if err := json.Unmarshal(data, &measured); err != nil {
 			return nil, damaged(err)
 		}
-		return &run, nil
+		return &measured, nil
 	}
-	if !point.Exists(dir) {
-		return nil, user.Errorf("%s holds no run", dir).WithHint("name a directory that holds run.json or journal.pitot")
+	if !run.Exists(dir) {
+		return nil, say.Errorf("%s holds no run", dir).WithHint("name a directory that holds run.json or journal.pitot")
 	}
 	fmt.Fprintf(stderr, "finishing the run in %s\n", dir)
-	run, err := point.Finish(dir)
+	measured, err := run.Finish(dir)
 	if errors.Is(err, record.ErrLive) {
-		return nil, point.StillGoingOn(dir)
+		return nil, run.StillGoingOn(dir)
 	}
-	if run != nil && sweep.Complete(run) && err == nil {
-		err = point.Save(dir, run)
+	if measured != nil && search.Complete(measured) && err == nil {
+		err = run.Save(dir, measured)
 	}
-	return run, err
+	return measured, err
 }

@@ -3,10 +3,10 @@ package cli
 import (
 	"context"
 
+	"pitot/internal/data/result"
 	"pitot/internal/plan"
-	"pitot/internal/point"
-	"pitot/internal/result"
-	"pitot/internal/sweep"
+	"pitot/internal/run"
+	"pitot/internal/run/search"
 )
 
 // measuringSettings are what all verbs know that measure a target.
@@ -34,10 +34,10 @@ func oneLoad() *measuring {
 
 func runVerb(ctx context.Context, e *Env) (int, error) { return oneLoad().run(ctx, e) }
 
-func measureLoad(ctx context.Context, s *point.Session, p *plan.Plan, _ *progress) (func(*result.Run), error) {
+func measureLoad(ctx context.Context, s *run.Session, p *plan.Plan, _ *progress) (func(*result.Run), error) {
 	err := s.Repeat(ctx)
 	if p.Repeat == 1 {
 		return nil, err
 	}
-	return func(run *result.Run) { run.Repeats = sweep.Repeats(run.Points) }, err
+	return func(measured *result.Run) { measured.Repeats = search.Repeats(measured.Points) }, err
 }

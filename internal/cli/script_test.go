@@ -23,8 +23,8 @@ import (
 	"github.com/rogpeppe/go-internal/testscript"
 	"github.com/santhosh-tekuri/jsonschema/v6"
 
-	"pitot/internal/record"
-	"pitot/internal/result"
+	"pitot/internal/data/record"
+	"pitot/internal/data/result"
 )
 
 // The test binary is also pitot itself, for scripts and for tests that kill
@@ -61,7 +61,7 @@ func TestScripts(t *testing.T) {
 		},
 		Cmds: map[string]func(ts *testscript.TestScript, neg bool, args []string){
 			"exitcode": exitcode, "validrun": validrun, "server": server, "served": served, "absent": absent,
-			"serve": serve, "ask": ask, "hold": hold,
+			"serve": serveMock, "ask": ask, "hold": hold,
 		},
 	})
 }
@@ -179,9 +179,9 @@ func served(ts *testscript.TestScript, neg bool, args []string) {
 	}
 }
 
-// serve starts the mock in a process of its own, as users do. It ends with
+// serveMock starts the mock in a process of its own, as users do. It ends with
 // the script.
-func serve(ts *testscript.TestScript, neg bool, args []string) {
+func serveMock(ts *testscript.TestScript, neg bool, args []string) {
 	if neg {
 		ts.Fatalf("usage: serve arg…")
 	}

@@ -3,10 +3,10 @@ package cli
 import (
 	"context"
 
+	"pitot/internal/data/result"
 	"pitot/internal/plan"
-	"pitot/internal/point"
-	"pitot/internal/result"
-	"pitot/internal/sweep"
+	"pitot/internal/run"
+	"pitot/internal/run/search"
 )
 
 // searchSettings are what sweep and find share.
@@ -22,16 +22,16 @@ func sweepVerb(ctx context.Context, e *Env) (int, error) {
 	return v.run(ctx, e)
 }
 
-func measureCurve(ctx context.Context, s *point.Session, p *plan.Plan, view *progress) (func(*result.Run), error) {
+func measureCurve(ctx context.Context, s *run.Session, p *plan.Plan, view *progress) (func(*result.Run), error) {
 	closed := p.Over == "concurrency"
 	alone, err := s.Alone(ctx)
 	if err != nil {
 		return nil, err
 	}
-	loads := sweep.NewLoads(sweep.LoadsConfig{
+	loads := search.NewLoads(search.LoadsConfig{
 		Given: p.Loads, Points: p.Points, Repeat: p.Repeat, Closed: closed, MaxLoad: p.MaxLoad,
 		Residence: alone.Seconds(), Seed: p.Seed,
 	})
-	err = sweep.NewSession(s, nil, closed, view).Sweep(ctx, loads, point.Load{Requests: p.Requests, Duration: p.Duration, Warmup: p.Warmup})
-	return func(run *result.Run) { run.Curve = sweep.CurveOf(run.Points) }, err
+	err = search.NewSession(s, nil, closed, view).Sweep(ctx, loads, run.Load{Requests: p.Requests, Duration: p.Duration, Warmup: p.Warmup})
+	return func(measured *result.Run) { measured.Curve = search.CurveOf(measured.Points) }, err
 }

@@ -16,18 +16,18 @@ import (
 	"strings"
 	"time"
 
-	"pitot/internal/foreign"
+	"pitot/internal/data/result"
 	"pitot/internal/plan"
-	"pitot/internal/point"
-	"pitot/internal/result"
-	"pitot/internal/user"
+	"pitot/internal/run"
+	"pitot/internal/say"
+	"pitot/internal/study/tools"
 )
 
 // vllmBench is `vllm bench serve` in Pitot's words.
 type vllmBench struct {
-	native []string     // arguments of pitot run
-	as     foreign.VLLM // what the result file holds beside the figures
-	notes  []string     // flags that change nothing
+	native []string   // arguments of pitot run
+	as     tools.VLLM // what the result file holds beside the figures
+	notes  []string   // flags that change nothing
 
 	save, append  bool
 	dir, filename string
@@ -57,7 +57,7 @@ func vllmBenchVerb(ctx context.Context, e *Env) (int, error) {
 	for _, n := range b.notes {
 		fmt.Fprintf(e.Stderr, "pitot: %s\n", n)
 	}
-	fmt.Fprintf(e.Stderr, "pitot: this is\n  %s\n", user.ShellLine(append([]string{"pitot", "run"}, plan.RedactArgs(b.native)...)))
+	fmt.Fprintf(e.Stderr, "pitot: this is\n  %s\n", say.ShellLine(append([]string{"pitot", "run"}, plan.RedactArgs(b.native)...)))
 	e.Args, e.Command = b.native, append([]string{"pitot", "run"}, b.native...)
 	v := oneLoad()
 	p, _, err := v.prepare(e)
@@ -70,15 +70,15 @@ func vllmBenchVerb(ctx context.Context, e *Env) (int, error) {
 	view := newProgress(e.Stderr, p.Quiet, e.Getenv)
 	ctx, stop := interruptible(ctx, view)
 	defer stop()
-	run, dir, err := v.carryOut(ctx, e, p, view)
-	if run != nil && len(run.Points) > 0 {
-		writePage(e.Stderr, run, dir)
-		err = errors.Join(err, b.keep(e, run, dir))
+	measured, dir, err := v.carryOut(ctx, e, p, view)
+	if measured != nil && len(measured.Points) > 0 {
+		writePage(e.Stderr, measured, dir)
+		err = errors.Join(err, b.keep(e, measured, dir))
 		has := "has the run"
-		if !point.Saved(dir, run) {
+		if !run.Saved(dir, measured) {
 			has = "has the records of the run"
 		}
-		fmt.Fprintf(e.Stderr, "pitot: %s; %s %s, pitot report %s shows it\n", run.Verdict, dir, has, dir)
+		fmt.Fprintf(e.Stderr, "pitot: %s; %s %s, pitot report %s shows it\n", measured.Verdict, dir, has, dir)
 	}
 	switch {
 	case err != nil && ctx.Err() != nil:
@@ -86,22 +86,22 @@ func vllmBenchVerb(ctx context.Context, e *Env) (int, error) {
 	case err != nil:
 		return Done, err
 	}
-	return exitCode(run), nil
+	return exitCode(measured), nil
 }
 
 // keep writes the result file and prints the table.
-func (b *vllmBench) keep(e *Env, run *result.Run, dir string) error {
-	as := func(*result.Point) foreign.VLLM {
+func (b *vllmBench) keep(e *Env, measured *result.Run, dir string) error {
+	as := func(*result.Point) tools.VLLM {
 		v := b.as
-		v.Model = cmp.Or(v.Model, run.Target.Model)
+		v.Model = cmp.Or(v.Model, measured.Target.Model)
 		if !v.NoTokenizer {
 			v.Tokenizer = cmp.Or(v.Tokenizer, v.Model)
 		}
 		v.Date = time.Now()
-		v.Metadata = append(slices.Clone(v.Metadata), [2]string{"measured_by", "pitot " + run.Pitot.Version}, [2]string{"pitot_verdict", string(run.Verdict)})
+		v.Metadata = append(slices.Clone(v.Metadata), [2]string{"measured_by", "pitot " + measured.Pitot.Version}, [2]string{"pitot_verdict", string(measured.Verdict)})
 		return v
 	}
-	return foreign.VLLMBenchmark(run, dir, as, func(m *foreign.Benchmark) error {
+	return tools.VLLMBenchmark(measured, dir, as, func(m *tools.Benchmark) error {
 		var failed error
 		if b.save || b.append {
 			path := b.path(m)
@@ -123,14 +123,14 @@ func (b *vllmBench) vacant() error {
 			continue
 		}
 		if err := os.MkdirAll(dir, 0o755); err != nil {
-			return user.Errorf("%s: %v", flag, err).WithHint("choose another place")
+			return say.Errorf("%s: %v", flag, err).WithHint("choose another place")
 		}
 	}
 	return nil
 }
 
 // path is where vLLM would write its result.
-func (b *vllmBench) path(m *foreign.Benchmark) string {
+func (b *vllmBench) path(m *tools.Benchmark) string {
 	name := b.filename
 	if name == "" {
 		rate := pythonFloat(m.RequestRate)
@@ -156,9 +156,9 @@ func pythonFloat(x float64) string {
 	return s
 }
 
-func (b *vllmBench) write(path string, m *foreign.Benchmark) error {
+func (b *vllmBench) write(path string, m *tools.Benchmark) error {
 	if !b.append {
-		return foreign.Replace(path, m.JSON)
+		return tools.Replace(path, m.JSON)
 	}
 	f, err := os.OpenFile(path, os.O_RDWR|os.O_CREATE|os.O_APPEND, 0o644)
 	if err != nil {
@@ -267,7 +267,7 @@ func vllmFlagNamed(name string) (vllmFlag, bool) {
 // vllmFlagHelp lists the flags by what becomes of them; those with one reason
 // stand together.
 func vllmFlagHelp(w io.Writer) {
-	say := func(fate fate, why string) {
+	notef := func(fate fate, why string) {
 		var names []string
 		for _, f := range vllmFlags() {
 			if f.fate == fate && f.why == why {
@@ -291,7 +291,7 @@ func vllmFlagHelp(w io.Writer) {
 		for _, f := range vllmFlags() {
 			if f.fate == fate(i) && !slices.Contains(told, f.why) {
 				told = append(told, f.why)
-				say(f.fate, f.why)
+				notef(f.fate, f.why)
 			}
 		}
 	}
@@ -305,12 +305,12 @@ func parseVLLM(argv []string) (vllmArgs, error) {
 	for i := 0; i < len(argv); i++ {
 		name, value, has := strings.Cut(strings.TrimPrefix(argv[i], "--"), "=")
 		if !strings.HasPrefix(argv[i], "--") {
-			return nil, user.Errorf("unexpected argument %q", argv[i]).WithHint("flags begin with two dashes, see pitot vllm-bench --help")
+			return nil, say.Errorf("unexpected argument %q", argv[i]).WithHint("flags begin with two dashes, see pitot vllm-bench --help")
 		}
 		name = strings.ReplaceAll(name, "_", "-")
 		f, known := vllmFlagNamed(name)
 		if !known && isDatasetFlag(name) {
-			return nil, user.Errorf("--%s belongs to a dataset that is not read here", name).WithHint("datasets are random, sharegpt and custom")
+			return nil, say.Errorf("--%s belongs to a dataset that is not read here", name).WithHint("datasets are random, sharegpt and custom")
 		}
 		if !known {
 			var names []string
@@ -319,21 +319,21 @@ func parseVLLM(argv []string) (vllmArgs, error) {
 			}
 			slices.Sort(names)
 			hint := "pitot vllm-bench --help lists them"
-			if near := user.Nearest(name, names); near != "" {
+			if near := say.Nearest(name, names); near != "" {
 				hint = "did you mean --" + near + "?"
 			}
-			return nil, user.Errorf("unknown flag --%s", name).WithHint(hint)
+			return nil, say.Errorf("unknown flag --%s", name).WithHint(hint)
 		}
 		switch {
 		case f.arity == none && has:
-			return nil, user.Errorf("--%s takes no value", name).WithHint("leave the value out")
+			return nil, say.Errorf("--%s takes no value", name).WithHint("leave the value out")
 		case f.arity == none:
 			args[name] = []string{}
 		case has:
 			args[name] = []string{value}
 		case f.arity == one:
 			if i+1 >= len(argv) || strings.HasPrefix(argv[i+1], "--") {
-				return nil, user.Errorf("--%s needs a value", name)
+				return nil, say.Errorf("--%s needs a value", name)
 			}
 			i++
 			args[name] = []string{argv[i]}
@@ -380,7 +380,7 @@ func translateVLLM(argv []string) (*vllmBench, error) {
 	t.sampling()
 	t.result()
 	if len(t.refused) > 0 {
-		return nil, user.Errorf("cannot do what vllm bench serve would:\n  %s", strings.Join(t.refused, "\n  ")).WithHint("leave them out; pitot vllm-bench --help says what is taken")
+		return nil, say.Errorf("cannot do what vllm bench serve would:\n  %s", strings.Join(t.refused, "\n  ")).WithHint("leave them out; pitot vllm-bench --help says what is taken")
 	}
 	return t.b, nil
 }

@@ -8,7 +8,7 @@ import (
 	"testing"
 
 	"pitot/internal/plan"
-	"pitot/internal/user"
+	"pitot/internal/say"
 )
 
 // Flags of vllm bench serve in Pitot's words. 100 × 1.1 rounds up to 111 in
@@ -80,14 +80,14 @@ func FuzzTranslateVLLM(f *testing.F) {
 	f.Add("--random-range-ratio {} --extra-body [] --header x --burstiness NaN --metric-percentiles 1,x")
 	f.Fuzz(func(t *testing.T, line string) {
 		b, err := translateVLLM(strings.Fields(line))
-		if u := (*user.Error)(nil); err != nil && !errors.As(err, &u) {
+		if u := (*say.Error)(nil); err != nil && !errors.As(err, &u) {
 			t.Fatal(err)
 		}
 		if err != nil {
 			return
 		}
 		_, _, err = plan.Decode(runSettings(), b.native, nil)
-		if u := (*user.Error)(nil); err != nil && !errors.As(err, &u) {
+		if u := (*say.Error)(nil); err != nil && !errors.As(err, &u) {
 			t.Fatal(err)
 		}
 	})

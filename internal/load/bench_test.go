@@ -11,7 +11,7 @@ import (
 	"time"
 
 	"pitot/internal/clock"
-	"pitot/internal/record"
+	"pitot/internal/data/record"
 	"pitot/internal/twin"
 )
 

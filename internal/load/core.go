@@ -13,7 +13,7 @@ import (
 	"slices"
 	"time"
 
-	"pitot/internal/record"
+	"pitot/internal/data/record"
 )
 
 // Never is a time that does not come.

@@ -6,7 +6,7 @@ import (
 	"slices"
 	"testing"
 
-	"pitot/internal/record"
+	"pitot/internal/data/record"
 )
 
 // mortal is a server in virtual time that refuses connections for a while, from

@@ -7,7 +7,7 @@ import (
 
 	"pgregory.net/rapid"
 
-	"pitot/internal/record"
+	"pitot/internal/data/record"
 )
 
 // judge is a world of random service times that watches what it is told. Some

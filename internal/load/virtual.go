@@ -5,7 +5,7 @@ import (
 	"fmt"
 	"math"
 
-	"pitot/internal/record"
+	"pitot/internal/data/record"
 	"pitot/internal/twin"
 	"pitot/internal/workload"
 )

@@ -7,7 +7,7 @@ import (
 	"time"
 
 	"pitot/internal/clock"
-	"pitot/internal/record"
+	"pitot/internal/data/record"
 	"pitot/internal/wire"
 	"pitot/internal/workload"
 )

@@ -14,9 +14,9 @@ import (
 	"testing"
 	"time"
 
-	"pitot/internal/record"
+	"pitot/internal/data/record"
 	"pitot/internal/twin"
-	"pitot/internal/twin/mock"
+	"pitot/internal/twin/serve"
 	"pitot/internal/wire"
 	"pitot/internal/workload"
 	"pitot/internal/workload/token"
@@ -45,13 +45,13 @@ func (n *network) dial(ctx context.Context, _, _ string) (net.Conn, error) {
 }
 
 // serve runs a mock server on loopback until the test ends.
-func serve(t testing.TB, engine twin.FixedConfig) (*mock.Server, *network) {
+func serveOn(t testing.TB, engine twin.FixedConfig) (*serve.Server, *network) {
 	t.Helper()
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
 		t.Fatal(err)
 	}
-	srv := mock.New(mock.Config{Engine: twin.NewFixed(engine)})
+	srv := serve.New(serve.Config{Engine: twin.NewFixed(engine)})
 	go srv.Serve(l)
 	t.Cleanup(func() {
 		ctx, cancel := context.WithTimeout(context.Background(), 100*time.Millisecond)
@@ -113,7 +113,7 @@ func ordered(t *testing.T, s *shelf) (ok int) {
 }
 
 func TestWallReusesConnections(t *testing.T) {
-	_, n := serve(t, brisk())
+	_, n := serveOn(t, brisk())
 	before := runtime.NumGoroutine()
 	w, s := wall(t, n, nil)
 	if err := w.Open(t.Context(), 4); err != nil {
@@ -158,7 +158,7 @@ func settle(t *testing.T, most int) {
 
 // In an open loop spare connections are made before they are needed.
 func TestWallKeepsSpareConnections(t *testing.T) {
-	_, n := serve(t, twin.FixedConfig{TTFT: 40 * time.Millisecond})
+	_, n := serveOn(t, twin.FixedConfig{TTFT: 40 * time.Millisecond})
 	w, s := wall(t, n, func(c *WallConfig) { c.Spare = 3 })
 	if err := w.Open(t.Context(), 3); err != nil {
 		t.Fatal(err)
@@ -245,7 +245,7 @@ func TestWallSendsAgainOnAStaleConnection(t *testing.T) {
 
 // A server that goes away in mid-run: the rest fails, and all is recorded.
 func TestWallRefusedInMidRun(t *testing.T) {
-	srv, n := serve(t, brisk())
+	srv, n := serveOn(t, brisk())
 	w, s := wall(t, n, nil)
 	if err := w.Open(t.Context(), 4); err != nil {
 		t.Fatal(err)
@@ -290,7 +290,7 @@ func TestWallTimeoutWhileConnecting(t *testing.T) {
 }
 
 func TestWallInterrupted(t *testing.T) {
-	_, n := serve(t, twin.FixedConfig{TTFT: 5 * time.Millisecond, ITL: time.Second})
+	_, n := serveOn(t, twin.FixedConfig{TTFT: 5 * time.Millisecond, ITL: time.Second})
 	before := runtime.NumGoroutine()
 	w, s := wall(t, n, nil)
 	w.Begin(time.Millisecond)
@@ -335,7 +335,7 @@ func (b broken) At(i int64) (workload.Request, error) {
 
 // A request that cannot be made is our failure, in both worlds.
 func TestRequestThatCannotBeMade(t *testing.T) {
-	_, n := serve(t, brisk())
+	_, n := serveOn(t, brisk())
 	w, s := wall(t, n, func(c *WallConfig) { c.Source = broken{asks{3}} })
 	w.Begin(time.Millisecond)
 	load := func() *Core {
@@ -386,7 +386,7 @@ func TestOpen(t *testing.T) {
 // A server that is not there any more ends the load; what was still to come due
 // has rows all the same.
 func TestWallGone(t *testing.T) {
-	_, n := serve(t, brisk())
+	_, n := serveOn(t, brisk())
 	n.refuse.Store(true)
 	w, s := wall(t, n, nil)
 	w.Prepared(t.Context(), 8)

@@ -11,9 +11,9 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"pitot/internal/clock"
-	"pitot/internal/record"
+	"pitot/internal/data/record"
 	"pitot/internal/twin"
-	"pitot/internal/twin/mock"
+	"pitot/internal/twin/serve"
 	"pitot/internal/wire"
 	"pitot/internal/workload"
 	"pitot/internal/workload/arrival"
@@ -121,7 +121,7 @@ func virtually(cfg Config, engine twin.FixedConfig, src workload.Source) seen {
 // synctest moves, over pipes to the mock server with the same engine.
 func really(t *testing.T, cfg Config, engine twin.FixedConfig, src workload.Source, conns int) (out seen) {
 	synctest.Test(t, func(t *testing.T) {
-		srv := mock.New(mock.Config{Engine: twin.NewFixed(engine), Alarm: clock.TimerAlarm{}, Grain: -1})
+		srv := serve.New(serve.Config{Engine: twin.NewFixed(engine), Alarm: clock.TimerAlarm{}, Grain: -1})
 		e, route, err := wire.ParseTarget("http://twin.test/v1/chat/completions")
 		if err != nil {
 			t.Fatal(err)

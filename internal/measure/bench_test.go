@@ -5,7 +5,7 @@ import (
 	"runtime"
 	"testing"
 
-	"pitot/internal/record"
+	"pitot/internal/data/record"
 )
 
 // load is a synthetic point: streams of 100 chunks, 1,000 at a time.

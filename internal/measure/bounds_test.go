@@ -3,7 +3,7 @@ package measure
 import (
 	"testing"
 
-	"pitot/internal/record"
+	"pitot/internal/data/record"
 )
 
 // streamOf folds one answer whose chunks are given as (T, Earliest) in ms.

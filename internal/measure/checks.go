@@ -6,7 +6,7 @@ import (
 	"slices"
 	"strings"
 
-	"pitot/internal/result"
+	"pitot/internal/data/result"
 	"pitot/internal/slo"
 	"pitot/internal/stat"
 )

@@ -7,8 +7,8 @@ import (
 	"strings"
 	"testing"
 
-	"pitot/internal/record"
-	"pitot/internal/result"
+	"pitot/internal/data/record"
+	"pitot/internal/data/result"
 )
 
 func find(t *testing.T, checks []result.Check, name string) result.Check {

@@ -6,7 +6,7 @@ import (
 	"math/bits"
 	"slices"
 
-	"pitot/internal/record"
+	"pitot/internal/data/record"
 )
 
 // maxClasses is how many parts of a cohort a report shows.

@@ -7,10 +7,10 @@ import (
 	"testing"
 	"time"
 
+	"pitot/internal/data/record"
+	"pitot/internal/data/result"
 	"pitot/internal/load"
 	"pitot/internal/measure"
-	"pitot/internal/record"
-	"pitot/internal/result"
 	"pitot/internal/twin"
 	"pitot/internal/workload"
 	"pitot/internal/workload/arrival"

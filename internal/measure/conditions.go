@@ -6,8 +6,8 @@ import (
 	"slices"
 	"time"
 
-	"pitot/internal/record"
-	"pitot/internal/result"
+	"pitot/internal/data/record"
+	"pitot/internal/data/result"
 	"pitot/internal/stat"
 )
 

@@ -5,7 +5,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"pitot/internal/record"
+	"pitot/internal/data/record"
 )
 
 // What is shown of an error class is what was said of its first request in

@@ -1,6 +1,6 @@
 package measure
 
-import "pitot/internal/record"
+import "pitot/internal/data/record"
 
 // maxID bounds the ids that are remembered to notice a request told twice.
 const maxID = 1 << 30

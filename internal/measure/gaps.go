@@ -7,7 +7,7 @@ import (
 	"slices"
 	"sort"
 
-	"pitot/internal/record"
+	"pitot/internal/data/record"
 	"pitot/internal/stat"
 )
 

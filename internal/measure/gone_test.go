@@ -3,7 +3,7 @@ package measure
 import (
 	"testing"
 
-	"pitot/internal/record"
+	"pitot/internal/data/record"
 )
 
 // A server that went away is a failed one, whatever share it had answered. What

@@ -3,7 +3,7 @@ package measure
 import (
 	"slices"
 
-	"pitot/internal/record"
+	"pitot/internal/data/record"
 )
 
 // The definitions of what a single request has. Whoever shows a latency of one

@@ -7,7 +7,7 @@ import (
 
 	"pgregory.net/rapid"
 
-	"pitot/internal/record"
+	"pitot/internal/data/record"
 )
 
 // What each latency is of requests that ended in every way, in both views.

@@ -4,8 +4,8 @@ import (
 	"fmt"
 	"math"
 
-	"pitot/internal/record"
-	"pitot/internal/result"
+	"pitot/internal/data/record"
+	"pitot/internal/data/result"
 	"pitot/internal/slo"
 	"pitot/internal/stat"
 )

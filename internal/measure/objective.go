@@ -5,7 +5,7 @@ import (
 	"math"
 	"slices"
 
-	"pitot/internal/result"
+	"pitot/internal/data/result"
 	"pitot/internal/slo"
 	"pitot/internal/stat"
 )

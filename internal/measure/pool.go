@@ -4,7 +4,7 @@ import (
 	"maps"
 	"math"
 
-	"pitot/internal/result"
+	"pitot/internal/data/result"
 	"pitot/internal/stat"
 )
 

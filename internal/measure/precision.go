@@ -4,7 +4,7 @@ import (
 	"fmt"
 	"math"
 
-	"pitot/internal/result"
+	"pitot/internal/data/result"
 	"pitot/internal/slo"
 	"pitot/internal/stat"
 )

@@ -3,7 +3,7 @@ package measure
 import (
 	"time"
 
-	"pitot/internal/record"
+	"pitot/internal/data/record"
 )
 
 // Names under which the instrument reports on itself, as samples of source

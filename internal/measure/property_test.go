@@ -10,8 +10,8 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"pgregory.net/rapid"
 
-	"pitot/internal/record"
-	"pitot/internal/result"
+	"pitot/internal/data/record"
+	"pitot/internal/data/result"
 	"pitot/internal/stat"
 )
 

@@ -3,7 +3,7 @@ package measure
 import (
 	"math"
 
-	"pitot/internal/record"
+	"pitot/internal/data/record"
 	"pitot/internal/slo"
 )
 

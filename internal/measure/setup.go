@@ -7,7 +7,7 @@ package measure
 import (
 	"math"
 
-	"pitot/internal/result"
+	"pitot/internal/data/result"
 	"pitot/internal/slo"
 )
 

@@ -7,7 +7,7 @@ import (
 	"strings"
 	"time"
 
-	"pitot/internal/result"
+	"pitot/internal/data/result"
 	"pitot/internal/slo"
 	"pitot/internal/stat"
 )

@@ -4,9 +4,9 @@ import (
 	"strings"
 	"testing"
 
+	"pitot/internal/data/result"
 	"pitot/internal/load"
 	"pitot/internal/measure"
-	"pitot/internal/result"
 	"pitot/internal/slo"
 	"pitot/internal/workload/arrival"
 )

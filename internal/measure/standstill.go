@@ -4,7 +4,7 @@ import (
 	"math"
 	"slices"
 
-	"pitot/internal/result"
+	"pitot/internal/data/result"
 	"pitot/internal/stat"
 )
 

@@ -6,8 +6,8 @@ import (
 	"slices"
 	"testing"
 
-	"pitot/internal/record"
-	"pitot/internal/result"
+	"pitot/internal/data/record"
+	"pitot/internal/data/result"
 )
 
 // stoodStill measures requests that are sent at a rate and answered 30 ms later.

@@ -3,7 +3,7 @@ package measure
 import (
 	"slices"
 
-	"pitot/internal/result"
+	"pitot/internal/data/result"
 	"pitot/internal/slo"
 )
 

@@ -3,7 +3,7 @@ package measure
 import (
 	"math"
 
-	"pitot/internal/record"
+	"pitot/internal/data/record"
 )
 
 // stream gathers the chunks of one request until its row comes. Its slices

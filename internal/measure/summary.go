@@ -5,7 +5,7 @@ import (
 	"math"
 	"strconv"
 
-	"pitot/internal/result"
+	"pitot/internal/data/result"
 	"pitot/internal/stat"
 )
 

@@ -4,8 +4,8 @@ import (
 	"slices"
 	"testing"
 
-	"pitot/internal/record"
-	"pitot/internal/result"
+	"pitot/internal/data/record"
+	"pitot/internal/data/result"
 	"pitot/internal/stat"
 )
 

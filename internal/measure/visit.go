@@ -4,7 +4,7 @@ import (
 	"cmp"
 	"slices"
 
-	"pitot/internal/record"
+	"pitot/internal/data/record"
 	"pitot/internal/stat"
 )
 

@@ -7,7 +7,7 @@ import (
 
 	"pgregory.net/rapid"
 
-	"pitot/internal/record"
+	"pitot/internal/data/record"
 )
 
 // What is in flight by blocks, against a count at every nanosecond.

@@ -5,7 +5,7 @@ import (
 	"iter"
 	"math"
 
-	"pitot/internal/record"
+	"pitot/internal/data/record"
 	"pitot/internal/stat"
 )
 

@@ -9,7 +9,7 @@ import (
 	"strings"
 	"testing"
 
-	"pitot/internal/record"
+	"pitot/internal/data/record"
 	"pitot/internal/stat"
 )
 

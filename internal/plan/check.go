@@ -8,8 +8,8 @@ import (
 	"slices"
 	"strings"
 
+	"pitot/internal/say"
 	"pitot/internal/slo"
-	"pitot/internal/user"
 )
 
 // Check says what in a plan for `pitot run` cannot be, or cannot be together.
@@ -30,7 +30,7 @@ func (p *Plan) CheckFind() error { return p.checkMany(p.checkFind, p.checkLoads)
 
 func (p *Plan) checkMany(own ...func() error) error {
 	if p.Resume && p.Out == "" {
-		return user.Errorf("--resume without --out: no run to go on with").WithHint("name its directory with --out")
+		return say.Errorf("--resume without --out: no run to go on with").WithHint("name its directory with --out")
 	}
 	for _, check := range append([]func() error{p.checkTarget}, append(own, p.checkWorkload, p.checkMock, p.checkObjective, p.checkPrice)...) {
 		if err := check(); err != nil {
@@ -45,18 +45,18 @@ func (p *Plan) checkLoads() error {
 	closed := p.Over == "concurrency"
 	switch {
 	case closed && p.Arrival != Default().Arrival:
-		return user.Errorf("--arrival has no meaning with --over concurrency").WithHint("users send when they have their answer: use --arrival with --over rate")
+		return say.Errorf("--arrival has no meaning with --over concurrency").WithHint("users send when they have their answer: use --arrival with --over rate")
 	case closed && p.MaxInFlight > 0:
-		return user.Errorf("--max-in-flight has no meaning with --over concurrency").WithHint("users wait for their answers, so there are never more requests than users")
+		return say.Errorf("--max-in-flight has no meaning with --over concurrency").WithHint("users wait for their answers, so there are never more requests than users")
 	case !closed && p.Think > 0:
-		return user.Errorf("--think has no meaning with --over rate").WithHint("think time belongs to users: use it with --over concurrency")
+		return say.Errorf("--think has no meaning with --over rate").WithHint("think time belongs to users: use it with --over concurrency")
 	}
 	for _, x := range append([]float64{p.Verify, p.MaxLoad}, p.Loads...) {
 		if closed && x != math.Trunc(x) {
-			return user.Errorf("%s is no number of users", decimal(x)).WithHint("users come whole: --over concurrency takes whole numbers")
+			return say.Errorf("%s is no number of users", decimal(x)).WithHint("users come whole: --over concurrency takes whole numbers")
 		}
 		if p.MaxLoad > 0 && x > p.MaxLoad {
-			return user.Errorf("the load %s is above --max-load %s", decimal(x), decimal(p.MaxLoad)).WithHint("raise --max-load, or leave the load out")
+			return say.Errorf("the load %s is above --max-load %s", decimal(x), decimal(p.MaxLoad)).WithHint("raise --max-load, or leave the load out")
 		}
 	}
 	return nil
@@ -69,7 +69,7 @@ func (p *Plan) checkFind() error {
 		for _, s := range slo.Presets() {
 			hint += fmt.Sprintf("\n      --slo %-33s %s  (%s)", s.Name, s.Spec, s.Source)
 		}
-		return user.Errorf("no SLO given").WithHint(hint)
+		return say.Errorf("no SLO given").WithHint(hint)
 	}
 	_, err := p.SLO.Claims()
 	return err
@@ -77,10 +77,10 @@ func (p *Plan) checkFind() error {
 
 func (p *Plan) checkTarget() error {
 	if p.Target == "" {
-		return user.Errorf("no target").WithHint("name one: pitot run http://localhost:8000 --rate 4, or try the embedded target: pitot run mock:llama-3.1-8b@h100 --rate 20")
+		return say.Errorf("no target").WithHint("name one: pitot run http://localhost:8000 --rate 4, or try the embedded target: pitot run mock:llama-3.1-8b@h100 --rate 20")
 	}
 	if p.CACert != "" && p.Insecure {
-		return user.Errorf("--insecure trusts any certificate, so --ca-cert has no meaning beside it").WithHint("leave one of them out")
+		return say.Errorf("--insecure trusts any certificate, so --ca-cert has no meaning beside it").WithHint("leave one of them out")
 	}
 	if p.Kind() != "http" {
 		return nil
@@ -92,11 +92,11 @@ func (p *Plan) checkTarget() error {
 		return nil // said when it is opened
 	}
 	if u.User != nil {
-		return user.Errorf("the target's URL holds a user or password").WithHint("give a key with --key-env or --key-file, or a header with --header")
+		return say.Errorf("the target's URL holds a user or password").WithHint("give a key with --key-env or --key-file, or a header with --header")
 	}
 	for name := range u.Query() {
 		if IsSecret(name) {
-			return user.Errorf("the target's URL holds a secret, %s", name).WithHint("give a key with --key-env or --key-file, or a header with --header")
+			return say.Errorf("the target's URL holds a secret, %s", name).WithHint("give a key with --key-env or --key-file, or a header with --header")
 		}
 	}
 	return nil
@@ -105,17 +105,17 @@ func (p *Plan) checkTarget() error {
 func (p *Plan) checkLoad() error {
 	switch {
 	case p.Rate > 0 && p.Concurrency > 0:
-		return user.Errorf("--rate and --concurrency are two different loads").WithHint("give --rate for requests at times of their own, or --concurrency for users who wait for their answers; --max-in-flight caps a rate")
+		return say.Errorf("--rate and --concurrency are two different loads").WithHint("give --rate for requests at times of their own, or --concurrency for users who wait for their answers; --max-in-flight caps a rate")
 	case p.Rate == 0 && p.Concurrency == 0:
-		return user.Errorf("no load given").WithHint("requests at times of their own: pitot run " + p.Target + " --rate 4\n      users who wait for answers:      pitot run " + p.Target + " --concurrency 8")
+		return say.Errorf("no load given").WithHint("requests at times of their own: pitot run " + p.Target + " --rate 4\n      users who wait for answers:      pitot run " + p.Target + " --concurrency 8")
 	case p.Think > 0 && p.Rate > 0:
-		return user.Errorf("--think has no meaning with --rate").WithHint("think time belongs to users: use it with --concurrency")
+		return say.Errorf("--think has no meaning with --rate").WithHint("think time belongs to users: use it with --concurrency")
 	case p.Concurrency > 0 && p.Arrival != Default().Arrival:
-		return user.Errorf("--arrival has no meaning with --concurrency").WithHint("users send when they have their answer: use --arrival with --rate")
+		return say.Errorf("--arrival has no meaning with --concurrency").WithHint("users send when they have their answer: use --arrival with --rate")
 	case p.Exactly && (p.Requests == 0 || p.Warmup != 0):
-		return user.Errorf("--exactly sends the requests that are counted and no others").WithHint("give --requests N --warmup 0s: whatever is sent is then counted")
+		return say.Errorf("--exactly sends the requests that are counted and no others").WithHint("give --requests N --warmup 0s: whatever is sent is then counted")
 	case p.Concurrency > 0 && p.MaxInFlight > 0:
-		return user.Errorf("--max-in-flight has no meaning with --concurrency").WithHint("users wait for their answers, so there are never more requests than users: lower --concurrency")
+		return say.Errorf("--max-in-flight has no meaning with --concurrency").WithHint("users wait for their answers, so there are never more requests than users: lower --concurrency")
 	}
 	return nil
 }
@@ -125,32 +125,32 @@ func (p *Plan) checkUntil() error {
 	switch {
 	case p.Until.None():
 	case p.Requests > 0:
-		return user.Errorf("--until doubles a window of time, --requests counts requests").WithHint("give the first window by --duration")
+		return say.Errorf("--until doubles a window of time, --requests counts requests").WithHint("give the first window by --duration")
 	case p.NoStream && p.Until.Metric != slo.E2E:
-		return user.Errorf("--until %s needs a stream", p.Until).WithHint("take e2e, or leave --no-stream out")
+		return say.Errorf("--until %s needs a stream", p.Until).WithHint("take e2e, or leave --no-stream out")
 	case p.Duration > p.Budget:
-		return user.Errorf("the first window, --duration %s, is longer than --budget %s", p.Duration, p.Budget).WithHint("raise --budget")
+		return say.Errorf("the first window, --duration %s, is longer than --budget %s", p.Duration, p.Budget).WithHint("raise --budget")
 	}
 	return nil
 }
 
 func (p *Plan) checkWorkload() error {
 	if p.PrefixShare > 0 && p.Prefix == 0 {
-		return user.Errorf("--prefix-share without --prefix").WithHint("say how long it is: --prefix 2048")
+		return say.Errorf("--prefix-share without --prefix").WithHint("say how long it is: --prefix 2048")
 	}
 	if p.Workload != Default().Workload {
 		if p.Prefix > 0 {
-			return user.Errorf("--prefix has no meaning with --workload %s", p.Workload).WithHint("a file brings its own prompts")
+			return say.Errorf("--prefix has no meaning with --workload %s", p.Workload).WithHint("a file brings its own prompts")
 		}
 		if p.Input != Default().Input {
-			return user.Errorf("--input has no meaning with --workload %s", p.Workload).WithHint("a file brings its own prompts")
+			return say.Errorf("--input has no meaning with --workload %s", p.Workload).WithHint("a file brings its own prompts")
 		}
 	}
 	var body map[string]json.RawMessage
 	_ = json.Unmarshal([]byte(p.Body), &body) // "" or an object
 	for field, instead := range map[string]string{"stream": "use --no-stream for whole answers", "model": "use --model"} {
 		if body[field] != nil {
-			return user.Errorf("--body sets %s, which is Pitot's own to set", field).WithHint(instead)
+			return say.Errorf("--body sets %s, which is Pitot's own to set", field).WithHint(instead)
 		}
 	}
 	return nil
@@ -163,7 +163,7 @@ func (p *Plan) checkMock() error {
 		return nil
 	}
 	if kind == "sim" && p.NoStream {
-		return user.Errorf("--no-stream needs the embedded target behind a socket, and %s has none", p.Target).WithHint("use mock: in place of sim:")
+		return say.Errorf("--no-stream needs the embedded target behind a socket, and %s has none", p.Target).WithHint("use mock: in place of sim:")
 	}
 	for _, s := range Settings() {
 		if s.Group != groupMock || s.get == nil || len(s.get(p)) == 0 {
@@ -171,15 +171,15 @@ func (p *Plan) checkMock() error {
 		}
 		switch {
 		case kind == "http" && (s.Name == "ttft" || s.Name == "itl"):
-			return user.Errorf("--%s is a latency of the embedded target, and %s is none", s.Name, p.Target).WithHint(`a limit is written --slo "p99 ` + s.Name + `<200ms"`)
+			return say.Errorf("--%s is a latency of the embedded target, and %s is none", s.Name, p.Target).WithHint(`a limit is written --slo "p99 ` + s.Name + `<200ms"`)
 		case kind == "http":
-			return user.Errorf("--%s describes the embedded target, and %s is none", s.Name, p.Target).WithHint("use it with mock:MODEL@GPU")
+			return say.Errorf("--%s describes the embedded target, and %s is none", s.Name, p.Target).WithHint("use it with mock:MODEL@GPU")
 		case needsSocket(s.Name) && !(s.Name == "faults" && p.onlyFreezes()):
-			return user.Errorf("--%s needs the embedded target behind a socket, and %s has none", s.Name, p.Target).WithHint("use mock: in place of sim:")
+			return say.Errorf("--%s needs the embedded target behind a socket, and %s has none", s.Name, p.Target).WithHint("use mock: in place of sim:")
 		}
 	}
 	if p.Mock.Truth != "" {
-		return user.Errorf("--truth needs the embedded target behind a socket, and %s is none", p.Target).WithHint("use it with mock:MODEL@GPU")
+		return say.Errorf("--truth needs the embedded target behind a socket, and %s is none", p.Target).WithHint("use it with mock:MODEL@GPU")
 	}
 	return nil
 }
@@ -203,11 +203,11 @@ func (p *Plan) onlyFreezes() bool {
 
 func (p *Plan) checkObjective() error {
 	if p.NoStream && p.SLO.NeedsStream() {
-		return user.Errorf("an answer that is not streamed has no ttft, tpot or itl, so %q cannot be judged", p.SLO.String()).WithHint("measure with streaming, or set a limit on e2e")
+		return say.Errorf("an answer that is not streamed has no ttft, tpot or itl, so %q cannot be judged", p.SLO.String()).WithHint("measure with streaming, or set a limit on e2e")
 	}
 	for _, l := range p.SLO.Limits {
 		if l.Metric != slo.Errors && l.Max >= p.Timeout {
-			return user.Errorf("the limit %q lies beyond the timeout of %s: it could never be seen to fail", l.String(), user.Span(p.Timeout)).WithHint("raise --timeout above the limit")
+			return say.Errorf("the limit %q lies beyond the timeout of %s: it could never be seen to fail", l.String(), say.Span(p.Timeout)).WithHint("raise --timeout above the limit")
 		}
 	}
 	return nil
@@ -216,9 +216,9 @@ func (p *Plan) checkObjective() error {
 func (p *Plan) checkPrice() error {
 	switch {
 	case p.GPUPrice > 0 && p.GPUs == 0:
-		return user.Errorf("--gpu-price without --gpus").WithHint("say how many there are: --gpus 1")
+		return say.Errorf("--gpu-price without --gpus").WithHint("say how many there are: --gpus 1")
 	case p.SpendLimit > 0 && p.GPUPrice == 0 && p.TokenPrice == (TokenPrice{}):
-		return user.Errorf("--spend-limit without a price").WithHint("give --token-price 0.15/0.60 (USD per million input/output tokens) or --gpus with --gpu-price")
+		return say.Errorf("--spend-limit without a price").WithHint("give --token-price 0.15/0.60 (USD per million input/output tokens) or --gpus with --gpu-price")
 	}
 	return nil
 }
@@ -228,10 +228,10 @@ func checkJSONObject(text string) error {
 	var m map[string]json.RawMessage
 	err := json.Unmarshal([]byte(text), &m)
 	if err == nil && m == nil {
-		return user.Errorf("not a JSON object: null").WithHint(`for example --body '{"top_p":0.9}'`)
+		return say.Errorf("not a JSON object: null").WithHint(`for example --body '{"top_p":0.9}'`)
 	}
 	if err != nil {
-		return user.Errorf("not a JSON object: %s", strings.TrimPrefix(err.Error(), "json: ")).WithHint(`for example --body '{"top_p":0.9}'`)
+		return say.Errorf("not a JSON object: %s", strings.TrimPrefix(err.Error(), "json: ")).WithHint(`for example --body '{"top_p":0.9}'`)
 	}
 	return nil
 }

@@ -8,7 +8,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"pitot/internal/user"
+	"pitot/internal/say"
 )
 
 // What cannot be together is refused with one sentence and a way out.
@@ -63,7 +63,7 @@ func TestCheck(t *testing.T) {
 			}
 			continue
 		}
-		var u *user.Error
+		var u *say.Error
 		switch {
 		case !errors.As(err, &u) || !strings.Contains(u.Msg, want):
 			t.Errorf("%s: %v, want %q", args, err, want)

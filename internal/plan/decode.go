@@ -6,7 +6,7 @@ import (
 	"slices"
 	"unicode/utf8"
 
-	"pitot/internal/user"
+	"pitot/internal/say"
 )
 
 // Sources of settings, the stronger the higher.
@@ -61,7 +61,7 @@ func DecodeOver(base Plan, names, argv, environ []string) (p Plan, args []string
 	config := env[configVariable]
 	if c := onLine["config"]; c != nil {
 		if config = c[0]; config == "" {
-			return d.plan, nil, user.Errorf("--config: empty").WithHint("for example --config plan.yaml")
+			return d.plan, nil, say.Errorf("--config: empty").WithHint("for example --config plan.yaml")
 		}
 	}
 	if config != "" {
@@ -109,21 +109,21 @@ func (d *decoder) set(from source, where, name string, values []string) error {
 			return nil
 		}
 		if d.given[other] == from && c.clash != "" {
-			return user.Errorf("%s", c.clash).WithHint(c.hint)
+			return say.Errorf("%s", c.clash).WithHint(c.hint)
 		}
 	}
 	d.given[name] = from
 	d.noteSource(from, name, false)
 	for _, v := range values {
 		if !utf8.ValidString(v) { // no file could hold it
-			return user.Errorf("%s: not UTF-8 text", where)
+			return say.Errorf("%s: not UTF-8 text", where)
 		}
 		if err := d.known[name].set(&d.plan, v); err != nil {
-			var u *user.Error
+			var u *say.Error
 			if errors.As(err, &u) {
-				return user.Errorf("%s: %s", where, u.Msg).WithHint(u.Hint)
+				return say.Errorf("%s: %s", where, u.Msg).WithHint(u.Hint)
 			}
-			return user.Errorf("%s: %v", where, err)
+			return say.Errorf("%s: %v", where, err)
 		}
 	}
 	return nil

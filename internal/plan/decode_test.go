@@ -11,7 +11,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"pitot/internal/user"
+	"pitot/internal/say"
 	"pitot/internal/workload"
 )
 
@@ -237,7 +237,7 @@ func TestMistakes(t *testing.T) {
 	} {
 		run := slices.DeleteFunc(every(), func(n string) bool { return n == "port" })
 		_, _, err := c.in.decode(t, run)
-		if key, _, ok := strings.Cut(c.in.file, ":"); ok && user.Hint(err) != "" {
+		if key, _, ok := strings.Cut(c.in.file, ":"); ok && say.Hint(err) != "" {
 			c.hint = strings.Replace(c.hint, "write KEY:", "write "+key+":", 1)
 		}
 		name := c.in.args + c.in.file
@@ -249,14 +249,14 @@ func TestMistakes(t *testing.T) {
 		if i := strings.Index(msg, "plan.yaml"); i >= 0 {
 			msg = "FILE" + msg[i+len("plan.yaml"):]
 		}
-		var u *user.Error
+		var u *say.Error
 		if !errors.As(err, &u) {
 			t.Errorf("%q: %v is not the user's", name, err)
 		}
-		if msg != c.msg || user.Hint(err) != c.hint {
-			t.Errorf("%q:\n got %s\n     %s\nwant %s\n     %s", name, msg, user.Hint(err), c.msg, c.hint)
+		if msg != c.msg || say.Hint(err) != c.hint {
+			t.Errorf("%q:\n got %s\n     %s\nwant %s\n     %s", name, msg, say.Hint(err), c.msg, c.hint)
 		}
-		if strings.Contains(err.Error()+user.Hint(err), "sk-secret") {
+		if strings.Contains(err.Error()+say.Hint(err), "sk-secret") {
 			t.Errorf("%q: a secret is told: %v", name, err)
 		}
 	}
@@ -344,7 +344,7 @@ func FuzzDecode(f *testing.F) {
 		for _, s := range Settings() {
 			d.known[s.Name] = s
 		}
-		var u *user.Error
+		var u *say.Error
 		if _, err := d.yaml("f", []byte(file)); err == nil {
 			_ = d.plan.Check()
 			_ = d.plan.YAML("run", every())

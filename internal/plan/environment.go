@@ -4,7 +4,7 @@ import (
 	"slices"
 	"strings"
 
-	"pitot/internal/user"
+	"pitot/internal/say"
 )
 
 // Variables that are no settings.
@@ -80,7 +80,7 @@ func strangers(env map[string]string) error {
 	case near != "":
 		hint = "did you mean " + near + "?"
 	}
-	return user.Errorf("unknown variable %s", name).WithHint(hint)
+	return say.Errorf("unknown variable %s", name).WithHint(hint)
 }
 
 // nearestVariable compares what follows PITOT_, for that is alike in all.
@@ -89,7 +89,7 @@ func nearestVariable(name string, known []string) string {
 	for _, k := range known {
 		tails = append(tails, strings.TrimPrefix(k, ours))
 	}
-	if near := user.Nearest(strings.TrimPrefix(name, ours), tails); near != "" {
+	if near := say.Nearest(strings.TrimPrefix(name, ours), tails); near != "" {
 		return ours + near
 	}
 	return ""

@@ -4,7 +4,7 @@ import (
 	"slices"
 	"strings"
 
-	"pitot/internal/user"
+	"pitot/internal/say"
 )
 
 // flagValue is one flag as given.
@@ -50,7 +50,7 @@ func parseFlags(known map[string]Setting, argv []string) (flags []flagValue, arg
 			return nil, nil, unknownFlag(name, all)
 		}
 		if !s.Many && seen[name] {
-			return nil, nil, user.Errorf("--%s is given twice", name).WithHint("keep one of them")
+			return nil, nil, say.Errorf("--%s is given twice", name).WithHint("keep one of them")
 		}
 		seen[name] = true
 		next := ""
@@ -61,13 +61,13 @@ func parseFlags(known map[string]Setting, argv []string) (flags []flagValue, arg
 		case has:
 		case s.Arg == "":
 			if next == "true" || next == "false" {
-				return nil, nil, user.Errorf("--%s takes no value of its own", name).WithHint("write --" + name + "=" + next)
+				return nil, nil, say.Errorf("--%s takes no value of its own", name).WithHint("write --" + name + "=" + next)
 			}
 			value = "true"
 		default:
 			follower, _, _, flag := flagName(next)
 			if _, is := all[follower]; i+1 >= len(argv) || next == "--" || flag && is {
-				return nil, nil, user.Errorf("--%s needs a value", name).WithHint("for example --" + name + " " + example(s))
+				return nil, nil, say.Errorf("--%s needs a value", name).WithHint("for example --" + name + " " + example(s))
 			}
 			value = next
 			i++
@@ -91,15 +91,15 @@ func unknownFlag(name string, known map[string]Setting) error {
 	}
 	slices.Sort(names)
 	hint := "see --help"
-	switch near := user.Nearest(name, names); {
+	switch near := say.Nearest(name, names); {
 	case slices.ContainsFunc(Settings(), func(s Setting) bool { return s.Name == name }):
-		return &OtherVerb{name, user.Errorf("unknown flag --%s", name).WithHint("--" + name + " belongs to another verb")}
+		return &OtherVerb{name, say.Errorf("unknown flag --%s", name).WithHint("--" + name + " belongs to another verb")}
 	case elsewhere(name) != "":
 		hint = elsewhere(name)
 	case near != "":
 		hint = "did you mean --" + near + "?"
 	}
-	return user.Errorf("unknown flag --%s", name).WithHint(hint)
+	return say.Errorf("unknown flag --%s", name).WithHint(hint)
 }
 
 // OtherVerb says that a flag is none of this verb, but of another: who knows the

@@ -9,8 +9,8 @@ import (
 	"strings"
 	"time"
 
+	"pitot/internal/say"
 	"pitot/internal/slo"
-	"pitot/internal/user"
 	"pitot/internal/workload"
 	"pitot/internal/workload/arrival"
 )
@@ -65,7 +65,7 @@ func oneOf(at func(*Plan) *string, what string, names []string) func(*Plan, stri
 				return nil
 			}
 		}
-		return user.Errorf("unknown %s %q", what, v).WithHint(user.Known(v, names))
+		return say.Errorf("unknown %s %q", what, v).WithHint(say.Known(v, names))
 	}
 }
 
@@ -76,7 +76,7 @@ func count(at func(*Plan) *int, least, most int) func(*Plan, string) error {
 			return fmt.Errorf("%q is not a whole number", v)
 		}
 		if n < least || n > most {
-			return fmt.Errorf("%s is not between %s and %s", v, user.Count(least), user.Count(most))
+			return fmt.Errorf("%s is not between %s and %s", v, say.Count(least), say.Count(most))
 		}
 		*at(p) = n
 		return nil
@@ -100,7 +100,7 @@ func number(at func(*Plan) *float64, least, most float64) func(*Plan, string) er
 // bound writes an end of a range of numbers.
 func bound(x float64) string {
 	if x == math.Trunc(x) {
-		return user.Count(int64(x))
+		return say.Count(int64(x))
 	}
 	return decimal(x)
 }
@@ -110,7 +110,7 @@ func bound(x float64) string {
 // once, and their wait would say nothing of the server.
 func setRate(p *Plan, v string) error {
 	if strings.EqualFold(strings.TrimPrefix(v, "+"), "inf") || strings.EqualFold(strings.TrimPrefix(v, "+"), "infinity") {
-		return user.Errorf("an open loop has no infinite rate").WithHint("to saturate the server: --concurrency 256 in its place, users who each wait for their answer, or a rate above what it serves")
+		return say.Errorf("an open loop has no infinite rate").WithHint("to saturate the server: --concurrency 256 in its place, users who each wait for their answer, or a rate above what it serves")
 	}
 	return number(func(p *Plan) *float64 { return &p.Rate }, 1e-6, 1e6)(p, v)
 }
@@ -122,7 +122,7 @@ func duration(at func(*Plan) *time.Duration, least time.Duration) func(*Plan, st
 			return err
 		}
 		if d < least {
-			return fmt.Errorf("%s is shorter than %s", v, user.Span(least))
+			return fmt.Errorf("%s is shorter than %s", v, say.Span(least))
 		}
 		if d > longest {
 			return fmt.Errorf("%s is longer than a year", v)
@@ -137,7 +137,7 @@ func parseDuration(v string) (time.Duration, error) {
 		return d, nil
 	}
 	if x, err := strconv.ParseFloat(v, 64); err == nil && x >= 0 {
-		return 0, user.Errorf("%q has no unit", v).WithHint("write " + v + "s or " + v + "ms")
+		return 0, say.Errorf("%q has no unit", v).WithHint("write " + v + "s or " + v + "ms")
 	}
 	return 0, fmt.Errorf("%q is not a time such as 500ms, 60s or 10m", v)
 }
@@ -198,7 +198,7 @@ func setTokenPrice(p *Plan, v string) error {
 	a, err1 := strconv.ParseFloat(in, 64)
 	b, err2 := strconv.ParseFloat(out, 64)
 	if !ok || err1 != nil || err2 != nil || !(a >= 0) || !(b >= 0) || a > 1e6 || b > 1e6 {
-		return user.Errorf("%q is not IN/OUT", v).WithHint("for example 0.15/0.60")
+		return say.Errorf("%q is not IN/OUT", v).WithHint("for example 0.15/0.60")
 	}
 	p.TokenPrice = TokenPrice{a, b}
 	return nil
@@ -209,7 +209,7 @@ func setStreams(p *Plan, v string) error {
 	for text := range strings.SplitSeq(v, ",") {
 		n, err := strconv.Atoi(strings.TrimSpace(text))
 		if err != nil || n < 1 || n > 100_000 {
-			return user.Errorf("%q is not a number of streams", text).WithHint("for example --streams 1,10,100")
+			return say.Errorf("%q is not a number of streams", text).WithHint("for example --streams 1,10,100")
 		}
 		p.Streams = append(p.Streams, n)
 	}
@@ -221,7 +221,7 @@ func setLoads(p *Plan, v string) error {
 	for text := range strings.SplitSeq(v, ",") {
 		x, err := strconv.ParseFloat(strings.TrimSpace(text), 64)
 		if err != nil || !(x > 0 && x <= 1e6) {
-			return user.Errorf("%q is not a load", text).WithHint("for example --loads 1,2,4,8")
+			return say.Errorf("%q is not a load", text).WithHint("for example --loads 1,2,4,8")
 		}
 		p.Loads = append(p.Loads, x)
 	}
@@ -239,7 +239,7 @@ func nonEmpty(s string) []string {
 func setProxy(p *Plan, v string) error {
 	u, err := url.Parse(v)
 	if err != nil || u.Scheme != "http" || u.Hostname() == "" {
-		return user.Errorf("not the URL of an HTTP proxy").WithHint("for example http://proxy.example:3128")
+		return say.Errorf("not the URL of an HTTP proxy").WithHint("for example http://proxy.example:3128")
 	}
 	p.Proxy = v
 	return nil
@@ -253,7 +253,7 @@ func setKeyEnv(p *Plan, v string) error {
 		}
 	}
 	if v == "" { // it may be the key itself: do not repeat it
-		return user.Errorf("not the name of an environment variable").WithHint("for example export OPENAI_API_KEY=… and --key-env OPENAI_API_KEY")
+		return say.Errorf("not the name of an environment variable").WithHint("for example export OPENAI_API_KEY=… and --key-env OPENAI_API_KEY")
 	}
 	p.KeyEnv = v
 	return nil

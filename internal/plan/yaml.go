@@ -13,7 +13,7 @@ import (
 
 	"go.yaml.in/yaml/v3"
 
-	"pitot/internal/user"
+	"pitot/internal/say"
 )
 
 // file takes the settings of a YAML file: a flat mapping of the flags' names,
@@ -26,7 +26,7 @@ func (d *decoder) file(path string) (target string, err error) {
 		if own := filepath.Join(path, "config.yaml"); exists(own) {
 			hint = "did you mean " + own + "?"
 		}
-		return "", user.Unreadable("config", path, err, hint)
+		return "", say.Unreadable("config", path, err, hint)
 	}
 	return d.yaml(path, data)
 }
@@ -42,17 +42,17 @@ func (d *decoder) yaml(path string, data []byte) (target string, err error) {
 		return "", err
 	}
 	if root.Kind != yaml.MappingNode {
-		return "", user.Errorf("%s:%d: want key: value", path, root.Line).WithHint("for example: rate: 4")
+		return "", say.Errorf("%s:%d: want key: value", path, root.Line).WithHint("for example: rate: 4")
 	}
 	seen := map[string]int{}
 	for i := 0; i+1 < len(root.Content); i += 2 {
 		k, v := root.Content[i], root.Content[i+1]
 		at := fmt.Sprintf("%s:%d: ", path, k.Line)
 		if k.Kind != yaml.ScalarNode {
-			return "", user.Errorf("%sa key is a plain word", at).WithHint(plainLine)
+			return "", say.Errorf("%sa key is a plain word", at).WithHint(plainLine)
 		}
 		if seen[k.Value] > 0 {
-			return "", user.Errorf("%s%s is given twice, first on line %d", at, k.Value, seen[k.Value]).WithHint("keep one of them")
+			return "", say.Errorf("%s%s is given twice, first on line %d", at, k.Value, seen[k.Value]).WithHint("keep one of them")
 		}
 		seen[k.Value] = k.Line
 		s, ok := d.known[k.Value]
@@ -61,10 +61,10 @@ func (d *decoder) yaml(path string, data []byte) (target string, err error) {
 		}
 		values, err := scalars(v)
 		if err != nil {
-			return "", user.Errorf("%s%s: %v", at, k.Value, err).WithHint("write " + k.Value + ": VALUE" + quoteHint)
+			return "", say.Errorf("%s%s: %v", at, k.Value, err).WithHint("write " + k.Value + ": VALUE" + quoteHint)
 		}
 		if len(values) != 1 && !s.Many {
-			return "", user.Errorf("%s%s: want one value, not a list", at, k.Value).WithHint("write " + k.Value + ": VALUE" + quoteHint)
+			return "", say.Errorf("%s%s: want one value, not a list", at, k.Value).WithHint("write " + k.Value + ": VALUE" + quoteHint)
 		}
 		if k.Value == "target" {
 			target = values[0]
@@ -91,7 +91,7 @@ func document(path string, data []byte) (*yaml.Node, error) {
 		if err != nil {
 			return nil, malformed(path, err)
 		}
-		return nil, user.Errorf("%s:%d: a second document begins", path, second.Line).WithHint("one file is one run: leave out what begins with ---")
+		return nil, say.Errorf("%s:%d: a second document begins", path, second.Line).WithHint("one file is one run: leave out what begins with ---")
 	}
 	if len(first.Content) == 0 || first.Content[0].Tag == "!!null" {
 		return nil, nil
@@ -120,20 +120,20 @@ func malformed(path string, err error) error {
 	if rest, ok := strings.CutPrefix(text, "line "); ok {
 		if line, what, ok := strings.Cut(rest, ": "); ok {
 			if _, err := strconv.Atoi(line); err == nil {
-				return user.Errorf("%s:%s: %s", path, line, what).WithHint(hint)
+				return say.Errorf("%s:%s: %s", path, line, what).WithHint(hint)
 			}
 		}
 	}
-	return user.Errorf("%s: %s", path, text).WithHint(hint)
+	return say.Errorf("%s: %s", path, text).WithHint(hint)
 }
 
 func (d *decoder) unknownKey(at, key string) error {
 	names := append(d.names(), "target")
 	hint := "keys are the names of flags, see pitot run --help"
-	if n := user.Nearest(key, names); n != "" {
+	if n := say.Nearest(key, names); n != "" {
 		hint = "did you mean " + n + "?"
 	}
-	return user.Errorf("%sunknown key %q", at, key).WithHint(hint)
+	return say.Errorf("%sunknown key %q", at, key).WithHint(hint)
 }
 
 // scalars gives the values of a scalar or of a list of scalars.

@@ -8,9 +8,9 @@ import (
 	"strings"
 	"time"
 
-	"pitot/internal/check"
+	"pitot/internal/run/audit"
+	"pitot/internal/say"
 	"pitot/internal/stat"
-	"pitot/internal/user"
 )
 
 // How a check of the instrument looks.
@@ -25,19 +25,19 @@ func JSON(w io.Writer, v any) error {
 const checkLine = "%8s %8s %9s %9s  %8s %8s  %8s %8s  %8s %8s  %s\n"
 
 // CheckHead writes the head of the table of levels.
-func CheckHead(w io.Writer, r check.Reference, window time.Duration) {
+func CheckHead(w io.Writer, r audit.Reference, window time.Duration) {
 	fmt.Fprintf(w, "reference: %s to the first token, then one each %s, %s in all; closed loop, %s at each level\n",
-		user.Span(r.TTFT), user.Span(r.ITL), plural(r.Tokens, "token"), user.Span(window))
+		say.Span(r.TTFT), say.Span(r.ITL), plural(r.Tokens, "token"), say.Span(window))
 	fmt.Fprintf(w, "error = what Pitot said − what the server's log says, ms; n = requests measured, with %s each\n", plural(r.Tokens-1, "gap"))
 	few, firm := stat.Support(.99)
 	fmt.Fprintf(w, "p99 from %s samples on, ~ few: from %s on, – fewer: withheld\n", count(firm), count(few))
-	fmt.Fprintf(w, "inside = true p50 and p99 of gaps lie within the bounds that Pitot prints, ±%g ms\n\n", float64(check.Tolerance)/1e6)
+	fmt.Fprintf(w, "inside = true p50 and p99 of gaps lie within the bounds that Pitot prints, ±%g ms\n\n", float64(audit.Tolerance)/1e6)
 	fmt.Fprintf(w, checkLine, "streams", "n", "chunks/s", "CPU", "TTFT", "TTFT", "gap", "gap", "merged", "lag", "true gap p99")
 	fmt.Fprintf(w, checkLine, "", "", "", "µs/chunk", "mean", "p99", "p50", "p99", "share", "p99 ms", "and its bounds, ms")
 }
 
 // CheckLevel writes one line of it.
-func CheckLevel(w io.Writer, l *check.Level) {
+func CheckLevel(w io.Writer, l *audit.Level) {
 	figures := l.Figures()
 	cells := []any{count(l.Streams), count(figures[0].N), count(int64(l.ChunksPerS)), fmt.Sprintf("%.1f", float64(l.CPUPerChunk)/1e3)}
 	for _, f := range figures {
@@ -72,7 +72,7 @@ func few(is bool) string {
 
 // CheckVerdict writes the sentence that counts: which figures are how close
 // to the truth up to which level.
-func CheckVerdict(w io.Writer, levels []*check.Level) {
+func CheckVerdict(w io.Writer, levels []*audit.Level) {
 	if len(levels) == 0 {
 		return
 	}
@@ -92,16 +92,16 @@ func CheckVerdict(w io.Writer, levels []*check.Level) {
 
 // reached are the levels from the smallest to the last before one whose worst
 // error is over the limit, in milliseconds.
-func reached(levels []*check.Level, limit float64) []*check.Level {
-	levels = slices.SortedFunc(slices.Values(levels), func(a, b *check.Level) int { return a.Streams - b.Streams })
-	if i := slices.IndexFunc(levels, func(l *check.Level) bool { return l.Worst() > limit }); i >= 0 {
+func reached(levels []*audit.Level, limit float64) []*audit.Level {
+	levels = slices.SortedFunc(slices.Values(levels), func(a, b *audit.Level) int { return a.Streams - b.Streams })
+	if i := slices.IndexFunc(levels, func(l *audit.Level) bool { return l.Worst() > limit }); i >= 0 {
 		return levels[:i]
 	}
 	return levels
 }
 
 // kept says how far a limit was kept.
-func kept(levels []*check.Level, limit string) string {
+func kept(levels []*audit.Level, limit string) string {
 	if len(levels) == 0 {
 		return "no figure within " + limit
 	}
@@ -114,9 +114,9 @@ func kept(levels []*check.Level, limit string) string {
 
 // figuresOf names the figures that any of the levels could give, and from how
 // many samples where they are few at all of them.
-func figuresOf(levels []*check.Level) string {
+func figuresOf(levels []*audit.Level) string {
 	var names []string
-	for i := range (&check.Level{}).Figures() {
+	for i := range (&audit.Level{}).Figures() {
 		name, n, firm := "", int64(0), false
 		for _, l := range levels {
 			f := l.Figures()[i]
@@ -139,7 +139,7 @@ func figuresOf(levels []*check.Level) string {
 }
 
 // CheckedClient writes what was true of another client's run.
-func CheckedClient(w io.Writer, r *check.Client) error {
+func CheckedClient(w io.Writer, r *audit.Client) error {
 	p := &printer{w: w}
 	p.line("")
 	p.line("true, by the server's log: %s answered, %s failed or refused", plural(r.Requests, "request"), count(r.Failed))

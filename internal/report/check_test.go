@@ -5,14 +5,14 @@ import (
 	"testing"
 	"time"
 
-	"pitot/internal/check"
+	"pitot/internal/data/result"
 	"pitot/internal/measure"
-	"pitot/internal/result"
+	"pitot/internal/run/audit"
 )
 
 // checked is a level with n requests of 100 tokens whose TTFT is said so much
 // too high, in milliseconds.
-func checked(streams, n int, wrong float64) *check.Level {
+func checked(streams, n int, wrong float64) *audit.Level {
 	same := func(n int, x float64) *result.Summary {
 		xs := make([]float64, n)
 		for i := range xs {
@@ -20,8 +20,8 @@ func checked(streams, n int, wrong float64) *check.Level {
 		}
 		return measure.Summarize(xs)
 	}
-	return &check.Level{Streams: streams, ChunksPerS: float64(95 * streams), CPUPerChunk: 11 * time.Microsecond,
-		Said: check.Numbers{TTFT: same(n, 50+wrong), Gap: same(99*n, 10)}, True: check.Numbers{TTFT: same(n, 50), Gap: same(99*n, 10)},
+	return &audit.Level{Streams: streams, ChunksPerS: float64(95 * streams), CPUPerChunk: 11 * time.Microsecond,
+		Said: audit.Numbers{TTFT: same(n, 50+wrong), Gap: same(99*n, 10)}, True: audit.Numbers{TTFT: same(n, 50), Gap: same(99*n, 10)},
 		Lag: same(n, .2), Late: "p50 0.09 ms, p99 0.39 ms, max 2.92 ms"}
 }
 
@@ -44,22 +44,22 @@ func TestCheckVerdict(t *testing.T) {
 	const late = "At the last level the server wrote its events late by p50 0.09 ms, p99 0.39 ms, max 2.92 ms.\n"
 	few, some, firm := checked(1, 4, .01), checked(100, 400, .01), checked(1000, 4000, .01)
 	for _, c := range []struct {
-		levels []*check.Level
+		levels []*audit.Level
 		want   string
 	}{
-		{[]*check.Level{few}, "mean TTFT, p50 gap and p99 gap (few: n = 396) within 0.1 ms at 1 stream (95 tok/s)."},
-		{[]*check.Level{few, some}, "mean TTFT, p99 TTFT (few: n = 400), p50 gap and p99 gap within 0.1 ms up to 100 streams (9,500 tok/s)."},
-		{[]*check.Level{few, some, firm}, "mean TTFT, p99 TTFT, p50 gap and p99 gap within 0.1 ms up to 1,000 streams (95,000 tok/s)."},
-		{[]*check.Level{firm, few, some}, "mean TTFT, p99 TTFT, p50 gap and p99 gap within 0.1 ms up to 1,000 streams (95,000 tok/s)."},
-		{[]*check.Level{few, some, checked(1000, 4000, .5)},
+		{[]*audit.Level{few}, "mean TTFT, p50 gap and p99 gap (few: n = 396) within 0.1 ms at 1 stream (95 tok/s)."},
+		{[]*audit.Level{few, some}, "mean TTFT, p99 TTFT (few: n = 400), p50 gap and p99 gap within 0.1 ms up to 100 streams (9,500 tok/s)."},
+		{[]*audit.Level{few, some, firm}, "mean TTFT, p99 TTFT, p50 gap and p99 gap within 0.1 ms up to 1,000 streams (95,000 tok/s)."},
+		{[]*audit.Level{firm, few, some}, "mean TTFT, p99 TTFT, p50 gap and p99 gap within 0.1 ms up to 1,000 streams (95,000 tok/s)."},
+		{[]*audit.Level{few, some, checked(1000, 4000, .5)},
 			"mean TTFT, p99 TTFT (few: n = 400), p50 gap and p99 gap within 0.1 ms up to 100 streams (9,500 tok/s), " +
 				"and mean TTFT, p99 TTFT, p50 gap and p99 gap within 1 ms up to 1,000 streams (95,000 tok/s)."},
-		{[]*check.Level{some, checked(200, 800, .5)}, "mean TTFT, p99 TTFT (few: n = 400), p50 gap and p99 gap within 0.1 ms at 100 streams (9,500 tok/s), " +
+		{[]*audit.Level{some, checked(200, 800, .5)}, "mean TTFT, p99 TTFT (few: n = 400), p50 gap and p99 gap within 0.1 ms at 100 streams (9,500 tok/s), " +
 			"and mean TTFT, p99 TTFT (few: n = 800), p50 gap and p99 gap within 1 ms up to 200 streams (19,000 tok/s)."},
-		{[]*check.Level{checked(1000, 4000, .5), checked(2000, 4000, .6)}, "no figure within 0.1 ms, and mean TTFT, p99 TTFT, p50 gap and p99 gap within 1 ms up to 2,000 streams (190,000 tok/s)."},
-		{[]*check.Level{checked(1000, 4000, 2)}, "no figure within 1 ms."},
+		{[]*audit.Level{checked(1000, 4000, .5), checked(2000, 4000, .6)}, "no figure within 0.1 ms, and mean TTFT, p99 TTFT, p50 gap and p99 gap within 1 ms up to 2,000 streams (190,000 tok/s)."},
+		{[]*audit.Level{checked(1000, 4000, 2)}, "no figure within 1 ms."},
 		// A good level beyond a bad one does not count.
-		{[]*check.Level{few, checked(100, 4000, 2), firm}, "mean TTFT, p50 gap and p99 gap (few: n = 396) within 0.1 ms at 1 stream (95 tok/s)."},
+		{[]*audit.Level{few, checked(100, 4000, 2), firm}, "mean TTFT, p50 gap and p99 gap (few: n = 396) within 0.1 ms at 1 stream (95 tok/s)."},
 	} {
 		var b strings.Builder
 		CheckVerdict(&b, c.levels)
@@ -75,7 +75,7 @@ func TestCheckVerdict(t *testing.T) {
 
 func TestCheckHead(t *testing.T) {
 	var b strings.Builder
-	CheckHead(&b, check.Standard, 4*time.Second)
+	CheckHead(&b, audit.Standard, 4*time.Second)
 	for _, want := range []string{"50 ms to the first token, then one each 10 ms, 100 tokens in all; closed loop, 4 s at each level",
 		"99 gaps each", "±0.1 ms", "p99 from 1,000 samples on, ~ few: from 100 on"} {
 		if !strings.Contains(b.String(), want) {
@@ -87,7 +87,7 @@ func TestCheckHead(t *testing.T) {
 func TestCheckedClient(t *testing.T) {
 	of := func(n int) string {
 		l := checked(1, n, 0)
-		r := check.Client{True: l.True, Requests: n, CPUPerToken: 20 * time.Microsecond, Wall: 2 * time.Second, Span: time.Second,
+		r := audit.Client{True: l.True, Requests: n, CPUPerToken: 20 * time.Microsecond, Wall: 2 * time.Second, Span: time.Second,
 			Late: l.Late, Exit: "exit status 3"}
 		if n > 2 {
 			r.Rate, r.GapCV = 50, 1

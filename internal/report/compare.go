@@ -8,7 +8,7 @@ import (
 	"slices"
 	"strings"
 
-	"pitot/internal/compare"
+	"pitot/internal/study/compare"
 )
 
 // ComparisonModel is what there is to show of a comparison.

@@ -8,9 +8,9 @@ import (
 	"slices"
 	"strings"
 
-	"pitot/internal/compare"
-	"pitot/internal/result"
-	"pitot/internal/user"
+	"pitot/internal/data/result"
+	"pitot/internal/say"
+	"pitot/internal/study/compare"
 )
 
 // comparisonView is what the template of a comparison gets.
@@ -41,7 +41,7 @@ const mostOpen = 4
 // HTML writes the comparison as a page of its own: one file that asks no network
 // for anything. command is what did it.
 func (m ComparisonModel) HTML(w io.Writer, command []string) error {
-	v := &comparisonView{ComparisonModel: m, Warned: plural(len(m.Warnings), "warning"), Alike: sentence(noDifference), Command: user.ShellLine(command)}
+	v := &comparisonView{ComparisonModel: m, Warned: plural(len(m.Warnings), "warning"), Alike: sentence(noDifference), Command: say.ShellLine(command)}
 	v.Sentence, v.Basis = m.sentence()
 	if len(m.of.Sides) > 2 && len(m.of.Differences) > 0 {
 		t := Table{Head: []string{""}}

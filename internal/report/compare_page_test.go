@@ -15,8 +15,8 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"pgregory.net/rapid"
 
-	"pitot/internal/compare"
-	"pitot/internal/result"
+	"pitot/internal/data/result"
+	"pitot/internal/study/compare"
 )
 
 // comparisonPage renders a comparison's page.

@@ -10,9 +10,9 @@ import (
 	"unicode"
 	"unicode/utf8"
 
-	"pitot/internal/compare"
-	"pitot/internal/foreign"
-	"pitot/internal/result"
+	"pitot/internal/data/result"
+	"pitot/internal/study/compare"
+	"pitot/internal/study/tools"
 )
 
 // launches are runs of a side, with all times slower by a factor, and launches
@@ -88,11 +88,11 @@ func comparisons(t *testing.T) map[string]*compare.Comparison {
 // launches.
 func others(name, tool string, ttfts ...float64) compare.Side {
 	s := compare.Side{Name: name}
-	around := func(x float64, what string) *foreign.Summary {
-		return &foreign.Summary{What: what, Mean: float(1.04 * x), Percentiles: map[string]float64{"p50": x, "p99": 1.9 * x}}
+	around := func(x float64, what string) *tools.Summary {
+		return &tools.Summary{What: what, Mean: float(1.04 * x), Percentiles: map[string]float64{"p50": x, "p99": 1.9 * x}}
 	}
 	for i, x := range ttfts {
-		r := &foreign.Result{Tool: tool, Version: "0.11", File: fmt.Sprintf("%s/%d.json", name, i), Model: "meta-llama/Llama-3.1-8B-Instruct", Dataset: "random|\x07", Points: []foreign.Point{{
+		r := &tools.Result{Tool: tool, Version: "0.11", File: fmt.Sprintf("%s/%d.json", name, i), Model: "meta-llama/Llama-3.1-8B-Instruct", Dataset: "random|\x07", Points: []tools.Point{{
 			Rate: float(4.5), OK: float(600 + x), Failed: float(3), RequestsPerS: float(4.4), OutputTokensPerS: float(6e4 / x), GoodPerS: float(4),
 			TTFT: around(x, "from sent"), TPOT: around(x/10, "it includes TTFT"), ITL: around(x/10, "gaps between events"),
 		}}}

@@ -6,7 +6,7 @@ import (
 	"maps"
 	"slices"
 
-	"pitot/internal/result"
+	"pitot/internal/data/result"
 )
 
 // How requests that were not served are told.

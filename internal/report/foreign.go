@@ -8,8 +8,8 @@ import (
 	"path/filepath"
 	"strings"
 
-	"pitot/internal/foreign"
-	"pitot/internal/result"
+	"pitot/internal/data/result"
+	"pitot/internal/study/tools"
 )
 
 // How another tool's result looks. There is no verdict: nothing in such a file
@@ -17,7 +17,7 @@ import (
 
 // Foreign writes what a file of another tool says, for a terminal or as
 // Markdown.
-func Foreign(w io.Writer, r *foreign.Result, markdown bool) error {
+func Foreign(w io.Writer, r *tools.Result, markdown bool) error {
 	p := &printer{w: w}
 	title := plain(r.Tool + " " + r.Version)
 	if r.Model != "" {
@@ -80,7 +80,7 @@ func Foreign(w io.Writer, r *foreign.Result, markdown bool) error {
 	return p.err
 }
 
-func foreignLoad(p *foreign.Point) (out []string) {
+func foreignLoad(p *tools.Point) (out []string) {
 	switch {
 	case p.Rate != nil:
 		out = append(out, "asked "+quantity(*p.Rate)+" req/s")
@@ -99,7 +99,7 @@ func foreignLoad(p *foreign.Point) (out []string) {
 	return out
 }
 
-func foreignHeadline(p *foreign.Point) (out []string) {
+func foreignHeadline(p *tools.Point) (out []string) {
 	add := func(x *float64, what string) {
 		if x != nil {
 			out = append(out, quantity(*x)+" "+what)
@@ -129,11 +129,11 @@ func foreignHeadline(p *foreign.Point) (out []string) {
 
 // foreignTable has the columns that the tool fills, and what it means by the
 // rows.
-func foreignTable(p *foreign.Point) (t Table, meanings []string) {
+func foreignTable(p *tools.Point) (t Table, meanings []string) {
 	names := []string{"p50", "p90", "p95", "p99", "p99.9"}
 	rows := []struct {
 		name string
-		s    *foreign.Summary
+		s    *tools.Summary
 	}{{"TTFT", p.TTFT}, {"TPOT", p.TPOT}, {"ITL", p.ITL}, {"E2E", p.E2E}}
 	used := map[string]bool{}
 	for _, r := range rows {
@@ -187,7 +187,7 @@ func (b *SideBySide) Run(run *result.Run, dir string) {
 	order, _ := loadsOf(run)
 	for _, i := range order {
 		p := &run.Points[i]
-		load := foreign.Point{Rate: p.Load.Rate}
+		load := tools.Point{Rate: p.Load.Rate}
 		if n := p.Load.Concurrency; n != nil {
 			users := float64(*n)
 			load.Concurrency = &users
@@ -201,9 +201,9 @@ func (b *SideBySide) Run(run *result.Run, dir string) {
 }
 
 // Foreign adds those of another tool.
-func (b *SideBySide) Foreign(r *foreign.Result) {
+func (b *SideBySide) Foreign(r *tools.Result) {
 	b.foreign = true
-	mean := func(s *foreign.Summary) string {
+	mean := func(s *tools.Summary) string {
 		if s == nil {
 			return unknown
 		}
@@ -255,7 +255,7 @@ func byPitot(v result.Verdict) string {
 	return "pitot, " + string(v)
 }
 
-func besideLoad(p *foreign.Point) string {
+func besideLoad(p *tools.Point) string {
 	switch {
 	case p.Rate != nil:
 		return quantity(*p.Rate) + "/s"

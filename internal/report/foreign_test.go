@@ -5,17 +5,17 @@ import (
 	"strings"
 	"testing"
 
-	"pitot/internal/foreign"
-	"pitot/internal/result"
+	"pitot/internal/data/result"
+	"pitot/internal/study/tools"
 )
 
 // What a foreign file says cannot reach the terminal as it is, and what it
 // does not say is a dash.
 func TestForeign(t *testing.T) {
 	ok, mean := 0., 52.125
-	r := &foreign.Result{Tool: "vllm bench serve", Model: "a\x1b[31m\nb|c", File: "f\x07.json", Notes: []string{"x\x1by"}, Points: []foreign.Point{
+	r := &tools.Result{Tool: "vllm bench serve", Model: "a\x1b[31m\nb|c", File: "f\x07.json", Notes: []string{"x\x1by"}, Points: []tools.Point{
 		{Unlimited: true, OK: &ok},
-		{TTFT: &foreign.Summary{Mean: &mean, Percentiles: map[string]float64{"p99": 71}, What: "counted | so"}},
+		{TTFT: &tools.Summary{Mean: &mean, Percentiles: map[string]float64{"p99": 71}, What: "counted | so"}},
 	}}
 	for _, markdown := range []bool{false, true} {
 		var b, s strings.Builder
@@ -55,7 +55,7 @@ func TestSideBySideIsSorted(t *testing.T) {
 	run := swept()
 	slices.Reverse(run.Points)
 	var beside SideBySide
-	beside.Foreign(&foreign.Result{Tool: "vllm bench serve", File: "f.json", Points: make([]foreign.Point, 1)})
+	beside.Foreign(&tools.Result{Tool: "vllm bench serve", File: "f.json", Points: make([]tools.Point, 1)})
 	beside.Run(run, "runs/one")
 	var got []string
 	for _, r := range beside.rows[1:] {

@@ -14,7 +14,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"pitot/internal/result"
+	"pitot/internal/data/result"
 )
 
 var update = flag.Bool("update", false, "write the golden files anew")

@@ -7,7 +7,7 @@ import (
 	"slices"
 	"strings"
 
-	"pitot/internal/result"
+	"pitot/internal/data/result"
 )
 
 // column is one percentile. Its value is shown from a number of samples on,

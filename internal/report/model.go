@@ -11,7 +11,7 @@ import (
 	"strings"
 	"unicode"
 
-	"pitot/internal/result"
+	"pitot/internal/data/result"
 )
 
 // Model is what there is to show of a run.

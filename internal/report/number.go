@@ -6,7 +6,7 @@ import (
 	"strings"
 	"unicode/utf8"
 
-	"pitot/internal/user"
+	"pitot/internal/say"
 )
 
 // Numbers are written the same way in every face: with as many digits as
@@ -15,7 +15,7 @@ import (
 const unknown = "–"
 
 // count writes a whole number with its thousands set apart: 12,345.
-func count[T int | int32 | int64](n T) string { return user.Count(n) }
+func count[T int | int32 | int64](n T) string { return say.Count(n) }
 
 // dollars writes a price as one is written, with at least two decimals and four
 // significant digits: a cost beside it can be worked out again.

@@ -4,7 +4,7 @@ import (
 	"slices"
 	"strings"
 
-	"pitot/internal/result"
+	"pitot/internal/data/result"
 )
 
 // objective says how the SLO came out, nil if there was none.

@@ -4,7 +4,7 @@ import (
 	"strings"
 	"testing"
 
-	"pitot/internal/result"
+	"pitot/internal/data/result"
 )
 
 // What is said of an objective must be true of every kind of limit, whatever

@@ -6,7 +6,7 @@ import (
 	"slices"
 	"strings"
 
-	"pitot/internal/result"
+	"pitot/internal/data/result"
 )
 
 // Overview is what many loads of one target show together: the answer first,

@@ -7,7 +7,7 @@ import (
 	"testing"
 	"unicode/utf8"
 
-	"pitot/internal/result"
+	"pitot/internal/data/result"
 )
 
 // swept is a sweep of four loads, of which the last is too much, put to a limit

@@ -14,9 +14,9 @@ import (
 	"slices"
 	"strings"
 
-	"pitot/internal/compare"
-	"pitot/internal/result"
-	"pitot/internal/user"
+	"pitot/internal/data/result"
+	"pitot/internal/say"
+	"pitot/internal/study/compare"
 )
 
 //go:embed page
@@ -160,7 +160,7 @@ func (m Model) view(page Page) *pageView {
 	v := &pageView{Model: m, Missing: page.Missing, Config: page.Config, Several: len(m.Points) > 1}
 	v.Short = plain(run.Target.Model)
 	v.Date, _, _ = strings.Cut(run.Started, "T")
-	v.Command = user.ShellLine(run.Command)
+	v.Command = say.ShellLine(run.Command)
 	v.Kind = map[result.Verdict]string{result.Valid: "valid", result.ValidWithFlags: "flags"}[run.Verdict]
 	if m.Overview != nil && len(run.Points) > 1 {
 		v.Sections = append(v.Sections, section{ID: "curve", Title: "The curve", Charts: curveCharts(run),

@@ -12,8 +12,8 @@ import (
 	"strconv"
 	"strings"
 
-	"pitot/internal/record"
-	"pitot/internal/result"
+	"pitot/internal/data/record"
+	"pitot/internal/data/result"
 )
 
 // A chart is what page.js draws, and what the table behind it and its CSV hold.

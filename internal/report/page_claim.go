@@ -6,7 +6,7 @@ import (
 	"slices"
 	"strings"
 
-	"pitot/internal/result"
+	"pitot/internal/data/result"
 )
 
 // What a run shows as a whole: the sentence to quote, the figures beside it, what

@@ -8,9 +8,9 @@ import (
 	"strings"
 	"testing"
 
-	"pitot/internal/foreign"
-	"pitot/internal/record"
-	"pitot/internal/result"
+	"pitot/internal/data/record"
+	"pitot/internal/data/result"
+	"pitot/internal/study/tools"
 )
 
 // page renders a run's page.
@@ -36,7 +36,7 @@ func TestFacesAgree(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			m := Build(run, "runs/x")
 			var text, md, sheet strings.Builder
-			for _, err := range []error{m.Text(&text, Style{}), m.Markdown(&md), foreign.CSV(&sheet, run)} {
+			for _, err := range []error{m.Text(&text, Style{}), m.Markdown(&md), tools.CSV(&sheet, run)} {
 				if err != nil {
 					t.Fatal(err)
 				}

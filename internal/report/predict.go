@@ -7,7 +7,7 @@ import (
 	"slices"
 	"strings"
 
-	"pitot/internal/predict"
+	"pitot/internal/study/predict"
 	"pitot/internal/twin/deploy"
 )
 

@@ -5,7 +5,7 @@ import (
 	"slices"
 	"strings"
 
-	"pitot/internal/result"
+	"pitot/internal/data/result"
 )
 
 // Repeats is what one load shows that was measured several times: of each value

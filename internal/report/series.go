@@ -8,9 +8,9 @@ import (
 	"math/bits"
 	"slices"
 
+	"pitot/internal/data/record"
+	"pitot/internal/data/result"
 	"pitot/internal/measure"
-	"pitot/internal/record"
-	"pitot/internal/result"
 	"pitot/internal/stat"
 )
 

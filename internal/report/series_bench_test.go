@@ -6,8 +6,8 @@ import (
 	"path/filepath"
 	"testing"
 
-	"pitot/internal/record"
-	"pitot/internal/result"
+	"pitot/internal/data/record"
+	"pitot/internal/data/result"
 )
 
 // BenchmarkReadSeries reads the run in PITOT_BENCH_RUN, beside what it takes

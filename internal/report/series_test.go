@@ -8,8 +8,8 @@ import (
 
 	"pgregory.net/rapid"
 
-	"pitot/internal/record"
-	"pitot/internal/result"
+	"pitot/internal/data/record"
+	"pitot/internal/data/result"
 	"pitot/internal/stat"
 )
 

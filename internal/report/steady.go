@@ -5,7 +5,7 @@ import (
 	"slices"
 	"strings"
 
-	"pitot/internal/result"
+	"pitot/internal/data/result"
 )
 
 // How far the numbers of a point may be trusted to stand for its load:

@@ -8,7 +8,7 @@ import (
 	"unicode"
 	"unicode/utf8"
 
-	"pitot/internal/result"
+	"pitot/internal/data/result"
 )
 
 // The rules of the terminal: a summary is read in ten seconds. What was

@@ -1,6 +1,6 @@
 package slo
 
-import "pitot/internal/user"
+import "pitot/internal/say"
 
 // Claim is one statement of an objective about a share of requests: at most
 // Share of them may violate it. A percentile limit is one, all joint limits
@@ -21,7 +21,7 @@ func (s Spec) Claims() ([]Claim, error) {
 	var joint *Claim
 	add := func(c Claim) error {
 		if c.Share < 1e-9 {
-			return user.Errorf("%s allows no violation at all", c.Spec).WithHint("a load cannot be searched at which none of any number violates: limit p99.9 instead")
+			return say.Errorf("%s allows no violation at all", c.Spec).WithHint("a load cannot be searched at which none of any number violates: limit p99.9 instead")
 		}
 		claims = append(claims, c)
 		return nil
@@ -30,7 +30,7 @@ func (s Spec) Claims() ([]Claim, error) {
 		l := &s.Limits[i]
 		switch {
 		case l.Metric.Pooled():
-			return nil, user.Errorf("%s is a limit on gaps, not on requests", l).WithHint("limit tpot or stall, which each request has")
+			return nil, say.Errorf("%s is a limit on gaps, not on requests", l).WithHint("limit tpot or stall, which each request has")
 		case l.Metric == Errors:
 			if err := add(Claim{Spec: l.String(), Share: l.MaxPercent / 100, limit: l}); err != nil {
 				return nil, err

@@ -7,7 +7,7 @@ import (
 	"time"
 	"unicode"
 
-	"pitot/internal/user"
+	"pitot/internal/say"
 )
 
 // maxLength keeps an objective to what a person writes, and so every error
@@ -21,7 +21,7 @@ func Parse(text string) (Spec, error) {
 		text = spec
 	}
 	if len(text) > maxLength {
-		return Spec{}, user.Errorf("objective longer than %d bytes", maxLength)
+		return Spec{}, say.Errorf("objective longer than %d bytes", maxLength)
 	}
 	plain := strings.Map(func(r rune) rune {
 		if unicode.IsSpace(r) {
@@ -30,17 +30,17 @@ func Parse(text string) (Spec, error) {
 		return unicode.ToLower(r)
 	}, text)
 	if plain == "" {
-		return Spec{}, user.Errorf("empty objective").WithHint("write for example \"p99 ttft<200ms, p99 tpot<50ms\"")
+		return Spec{}, say.Errorf("empty objective").WithHint("write for example \"p99 ttft<200ms, p99 tpot<50ms\"")
 	}
 	var s Spec
 	for _, term := range strings.Split(plain, ",") {
 		if term == "" {
-			return Spec{}, user.Errorf("empty limit").WithHint("one comma between two limits")
+			return Spec{}, say.Errorf("empty limit").WithHint("one comma between two limits")
 		}
 		body, share, shared := strings.Cut(term, "@")
 		if shared {
 			if s.SharePercent != 0 {
-				return Spec{}, user.Errorf("a second share %q", "@"+share).WithHint("write it once, after the last joint limit")
+				return Spec{}, say.Errorf("a second share %q", "@"+share).WithHint("write it once, after the last joint limit")
 			}
 			p, err := percent(share)
 			if err != nil {
@@ -62,15 +62,15 @@ func parseLimit(term string) (Limit, error) {
 	name, bound, ok := strings.Cut(term, "<")
 	if !ok {
 		if strings.ContainsAny(term, ">≥") {
-			return Limit{}, user.Errorf("limit %q is a lower bound, only upper bounds can be judged", term).WithHint("write metric<value")
+			return Limit{}, say.Errorf("limit %q is a lower bound, only upper bounds can be judged", term).WithHint("write metric<value")
 		}
 		if strings.ContainsAny(term, "=≤:") {
-			return Limit{}, user.Errorf("limit %q has no <", term).WithHint("write metric<value")
+			return Limit{}, say.Errorf("limit %q has no <", term).WithHint("write metric<value")
 		}
-		if name := user.Nearest(term, presetNames()); name != "" {
-			return Limit{}, user.Errorf("no SLO is called %q", term).WithHint("did you mean " + name + "?")
+		if name := say.Nearest(term, presetNames()); name != "" {
+			return Limit{}, say.Errorf("no SLO is called %q", term).WithHint("did you mean " + name + "?")
 		}
-		return Limit{}, user.Errorf("limit %q has no <", term).WithHint("write for example p99 ttft<200ms")
+		return Limit{}, say.Errorf("limit %q has no <", term).WithHint("write for example p99 ttft<200ms")
 	}
 	bound = strings.TrimPrefix(bound, "=")
 	l := Limit{}
@@ -79,7 +79,7 @@ func parseLimit(term string) (Limit, error) {
 		if digits != "" {
 			p, err := strconv.ParseFloat(digits, 64)
 			if err != nil || p <= 0 || p >= 100 {
-				return Limit{}, user.Errorf("percentile p%s", digits).WithHint("percentiles lie between 0 and 100; for every request write @100%")
+				return Limit{}, say.Errorf("percentile p%s", digits).WithHint("percentiles lie between 0 and 100; for every request write @100%")
 			}
 			l.Percentile, name = p, rest[len(digits):]
 		}
@@ -94,7 +94,7 @@ func parseLimit(term string) (Limit, error) {
 	}
 	if l.Metric == Errors {
 		if l.Percentile != 0 {
-			return Limit{}, user.Errorf("errors have no percentile").WithHint("write errors<1%")
+			return Limit{}, say.Errorf("errors have no percentile").WithHint("write errors<1%")
 		}
 		p, err := percent(bound)
 		l.MaxPercent = p
@@ -112,12 +112,12 @@ func (s Spec) check() error {
 		if l.Joint() {
 			joint++
 			if l.Metric.Pooled() {
-				return user.Errorf("%s is not one number per request", l.Metric).WithHint("write p99 " + l.String() + ", or limit stall, a request's longest gap")
+				return say.Errorf("%s is not one number per request", l.Metric).WithHint("write p99 " + l.String() + ", or limit stall, a request's longest gap")
 			}
 		}
 		for _, k := range s.Limits[:i] {
 			if k.Metric == l.Metric && k.Percentile == l.Percentile {
-				return user.Errorf("two limits on the same: %s and %s", k, l).WithHint("keep one of them")
+				return say.Errorf("two limits on the same: %s and %s", k, l).WithHint("keep one of them")
 			}
 		}
 	}
@@ -125,11 +125,11 @@ func (s Spec) check() error {
 	case joint > 0 && s.SharePercent == 0:
 		for _, l := range s.Limits {
 			if l.Joint() {
-				return user.Errorf("limit %q does not say for how many requests", l).WithHint("write \"p99 " + l.String() + "\" or \"" + l.String() + " @99%\"")
+				return say.Errorf("limit %q does not say for how many requests", l).WithHint("write \"p99 " + l.String() + "\" or \"" + l.String() + " @99%\"")
 			}
 		}
 	case joint == 0 && s.SharePercent != 0:
-		return user.Errorf("a share @%s%% without a limit on single requests", decimal(s.SharePercent)).WithHint("leave the @ out, or leave the percentiles out")
+		return say.Errorf("a share @%s%% without a limit on single requests", decimal(s.SharePercent)).WithHint("leave the @ out, or leave the percentiles out")
 	}
 	return nil
 }
@@ -148,13 +148,13 @@ func percent(s string) (float64, error) {
 	digits := numberPrefix(s)
 	p, err := strconv.ParseFloat(digits, 64)
 	if err != nil {
-		return 0, user.Errorf("%q is no share", s).WithHint("write for example 99%")
+		return 0, say.Errorf("%q is no share", s).WithHint("write for example 99%")
 	}
 	if s[len(digits):] != "%" {
-		return 0, user.Errorf("share %q without %%", s).WithHint("write for example " + digits + "%")
+		return 0, say.Errorf("share %q without %%", s).WithHint("write for example " + digits + "%")
 	}
 	if p <= 0 || p > 100 {
-		return 0, user.Errorf("share %s%%", digits).WithHint("above 0 % and at most 100 %")
+		return 0, say.Errorf("share %s%%", digits).WithHint("above 0 % and at most 100 %")
 	}
 	return p, nil
 }
@@ -164,7 +164,7 @@ func length(s string) (time.Duration, error) {
 	digits := numberPrefix(s)
 	x, err := strconv.ParseFloat(digits, 64)
 	if err != nil {
-		return 0, user.Errorf("%q is no length of time", s).WithHint("write for example 200ms")
+		return 0, say.Errorf("%q is no length of time", s).WithHint("write for example 200ms")
 	}
 	var unit time.Duration
 	switch name := s[len(digits):]; name {
@@ -175,13 +175,13 @@ func length(s string) (time.Duration, error) {
 	case "us", "µs", "μs": // micro sign and Greek mu
 		unit = time.Microsecond
 	case "":
-		return 0, user.Errorf("limit %q without a unit", s).WithHint("write " + digits + "ms or " + digits + "s")
+		return 0, say.Errorf("limit %q without a unit", s).WithHint("write " + digits + "ms or " + digits + "s")
 	default:
-		return 0, user.Errorf("unknown unit %q", name).WithHint("units are us, ms and s")
+		return 0, say.Errorf("unknown unit %q", name).WithHint("units are us, ms and s")
 	}
 	ns := math.Round(x * float64(unit))
 	if ns < 1 || ns > 1e15 {
-		return 0, user.Errorf("limit %q is out of range", s).WithHint("between 0.001us and 1000000s")
+		return 0, say.Errorf("limit %q is out of range", s).WithHint("between 0.001us and 1000000s")
 	}
 	return time.Duration(ns), nil
 }

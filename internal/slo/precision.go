@@ -5,7 +5,7 @@ import (
 	"strings"
 	"unicode"
 
-	"pitot/internal/user"
+	"pitot/internal/say"
 )
 
 // Precision is how well a value is to be known: "p99 ttft +-5%".
@@ -19,7 +19,7 @@ type Precision struct {
 func ParsePrecision(text string) (Precision, error) {
 	const example = "write for example \"p99 ttft +-5%\" or \"mean tpot +-2%\""
 	if len(text) > maxLength {
-		return Precision{}, user.Errorf("precision longer than %d bytes", maxLength)
+		return Precision{}, say.Errorf("precision longer than %d bytes", maxLength)
 	}
 	plain := strings.Map(func(r rune) rune {
 		if unicode.IsSpace(r) {
@@ -29,18 +29,18 @@ func ParsePrecision(text string) (Precision, error) {
 	}, text)
 	value, width, ok := strings.Cut(strings.ReplaceAll(plain, "±", "+-"), "+-")
 	if !ok {
-		return Precision{}, user.Errorf("precision %q has no +-", text).WithHint(example)
+		return Precision{}, say.Errorf("precision %q has no +-", text).WithHint(example)
 	}
 	var p Precision
 	name, mean := strings.CutPrefix(value, "mean")
 	if !mean {
 		digits := numberPrefix(strings.TrimPrefix(value, "p"))
 		if !strings.HasPrefix(value, "p") || digits == "" {
-			return Precision{}, user.Errorf("precision %q does not say of which percentile, or of the mean", text).WithHint(example)
+			return Precision{}, say.Errorf("precision %q does not say of which percentile, or of the mean", text).WithHint(example)
 		}
 		var err error
 		if p.Percentile, err = strconv.ParseFloat(digits, 64); err != nil || !ladder(p.Percentile) {
-			return Precision{}, user.Errorf("percentile p%s", digits).WithHint("one of p50, p90, p95, p99 and p99.9")
+			return Precision{}, say.Errorf("percentile p%s", digits).WithHint("one of p50, p90, p95, p99 and p99.9")
 		}
 		name = value[1+len(digits):]
 	}
@@ -53,7 +53,7 @@ func ParsePrecision(text string) (Precision, error) {
 	case p.Metric == "":
 		return Precision{}, unknownMetric(name)
 	case p.Metric == Errors || p.Metric.Pooled():
-		return Precision{}, user.Errorf("%s is not one number per request", p.Metric).WithHint("take ttft, tpot, stall or e2e, which each request has")
+		return Precision{}, say.Errorf("%s is not one number per request", p.Metric).WithHint("take ttft, tpot, stall or e2e, which each request has")
 	}
 	var err error
 	p.Percent, err = percent(width)

@@ -9,7 +9,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"pitot/internal/user"
+	"pitot/internal/say"
 )
 
 func TestParse(t *testing.T) {
@@ -90,7 +90,7 @@ func TestParseErrors(t *testing.T) {
 		strings.Repeat("x", 2000):        "longer than",
 	} {
 		_, err := Parse(text)
-		var e *user.Error
+		var e *say.Error
 		if !errors.As(err, &e) {
 			t.Errorf("%q: error %v, want a user.Error", text, err)
 		} else if !strings.Contains(e.Msg+"; "+e.Hint, want) {
@@ -140,7 +140,7 @@ func FuzzParse(f *testing.F) {
 	f.Fuzz(func(t *testing.T, text string) {
 		s, err := Parse(text)
 		if err != nil {
-			var e *user.Error
+			var e *say.Error
 			if !errors.As(err, &e) || e.Msg == "" {
 				t.Fatalf("%q: error %#v", text, err)
 			}

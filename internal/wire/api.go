@@ -7,7 +7,7 @@
 package wire
 
 import (
-	"pitot/internal/record"
+	"pitot/internal/data/record"
 	"pitot/internal/workload"
 	"pitot/internal/workload/token"
 )

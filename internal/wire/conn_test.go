@@ -13,7 +13,7 @@ import (
 	"time"
 
 	"pitot/internal/clock"
-	"pitot/internal/record"
+	"pitot/internal/data/record"
 )
 
 // ending is what a connection tells of an exchange.

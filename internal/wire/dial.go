@@ -16,7 +16,7 @@ import (
 	"time"
 
 	"pitot/internal/clock"
-	"pitot/internal/record"
+	"pitot/internal/data/record"
 )
 
 // Endpoint is where a target listens and how it is reached.

@@ -18,7 +18,7 @@ import (
 	"testing"
 	"time"
 
-	"pitot/internal/record"
+	"pitot/internal/data/record"
 )
 
 func TestParseTarget(t *testing.T) {

@@ -14,7 +14,7 @@ import (
 	"unicode"
 	"unsafe"
 
-	"pitot/internal/record"
+	"pitot/internal/data/record"
 )
 
 // maxErrorBody is how much of an answer that is not a success is kept.

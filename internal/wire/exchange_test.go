@@ -14,7 +14,7 @@ import (
 
 	"pgregory.net/rapid"
 
-	"pitot/internal/record"
+	"pitot/internal/data/record"
 )
 
 const testSecret = "sk-test-0123456789abcdef"

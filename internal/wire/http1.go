@@ -7,7 +7,7 @@ import (
 	"strconv"
 	"strings"
 
-	"pitot/internal/record"
+	"pitot/internal/data/record"
 )
 
 // maxHeader bounds the headers of an answer.

@@ -7,7 +7,7 @@ import (
 	"slices"
 	"strconv"
 
-	"pitot/internal/record"
+	"pitot/internal/data/record"
 	"pitot/internal/workload"
 )
 

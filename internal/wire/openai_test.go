@@ -5,7 +5,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"pitot/internal/record"
+	"pitot/internal/data/record"
 )
 
 // typicalEvent is what vLLM's chat sends for one token.

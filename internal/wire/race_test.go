@@ -16,7 +16,7 @@ import (
 
 	"pgregory.net/rapid"
 
-	"pitot/internal/record"
+	"pitot/internal/data/record"
 )
 
 // addresses are hosts in virtual time: each answers after its delay, with the

@@ -8,7 +8,7 @@ import (
 	"strconv"
 	"strings"
 
-	"pitot/internal/user"
+	"pitot/internal/say"
 	"pitot/internal/workload/seed"
 )
 
@@ -46,7 +46,7 @@ const lengthHint = "write a number of tokens as 1024, or uniform(a,b), normal(me
 // Every error is a [user.Error].
 func ParseLengths(s string) (Lengths, error) {
 	fail := func(hint, format string, args ...any) (Lengths, error) {
-		return Lengths{}, user.Errorf("length %.60q: %s", s, fmt.Sprintf(format, args...)).WithHint(hint)
+		return Lengths{}, say.Errorf("length %.60q: %s", s, fmt.Sprintf(format, args...)).WithHint(hint)
 	}
 	text := strings.ToLower(strings.TrimSpace(s))
 	name, inner, call := strings.Cut(text, "(")

@@ -7,7 +7,7 @@ import (
 
 	"pgregory.net/rapid"
 
-	"pitot/internal/user"
+	"pitot/internal/say"
 	"pitot/internal/workload/seed"
 )
 
@@ -55,7 +55,7 @@ func TestParseLengths(t *testing.T) {
 		"normal(10,-1)":      "the standard deviation is -1",
 		"lognormal(1e300,1)": "the first number is 1e+300",
 	} {
-		if l, err := ParseLengths(in); err == nil || !strings.Contains(err.Error()+"; "+user.Hint(err), want) || !l.IsZero() {
+		if l, err := ParseLengths(in); err == nil || !strings.Contains(err.Error()+"; "+say.Hint(err), want) || !l.IsZero() {
 			t.Errorf("ParseLengths(%q) = %v, %v, want an error with %q", in, l, err, want)
 		}
 	}

@@ -12,7 +12,7 @@ import (
 
 	"go.yaml.in/yaml/v3"
 
-	"pitot/internal/user"
+	"pitot/internal/say"
 )
 
 // Model is the shape of a decoder-only transformer. Counts are numbers of
@@ -140,7 +140,7 @@ func FindModel(name string) (Model, error) {
 		}
 		names = append(names, m.Name)
 	}
-	return Model{}, user.Errorf("unknown model %q", name).WithHint(user.Known(strings.ToLower(name), names) + " (or the directory of any model's config.json; pitot predict --list has all names)")
+	return Model{}, say.Errorf("unknown model %q", name).WithHint(say.Known(strings.ToLower(name), names) + " (or the directory of any model's config.json; pitot predict --list has all names)")
 }
 
 // FindAccelerator gives the accelerator with a name or an alias. An unknown
@@ -153,7 +153,7 @@ func FindAccelerator(name string) (Accelerator, error) {
 		}
 		names = append(names, a.Name)
 	}
-	return Accelerator{}, user.Errorf("unknown accelerator %q", name).WithHint(user.Known(strings.ToLower(name), names))
+	return Accelerator{}, say.Errorf("unknown accelerator %q", name).WithHint(say.Known(strings.ToLower(name), names))
 }
 
 // FindDevice gives the accelerator that a driver calls by a name, such as
@@ -169,7 +169,7 @@ func FindDevice(device string) (Accelerator, error) {
 		}
 	}
 	if length == 0 {
-		return Accelerator{}, user.Errorf("unknown accelerator %q", device).WithHint("name it with @GPU")
+		return Accelerator{}, say.Errorf("unknown accelerator %q", device).WithHint("name it with @GPU")
 	}
 	return best, nil
 }

@@ -7,7 +7,7 @@ import (
 	"strings"
 	"testing"
 
-	"pitot/internal/user"
+	"pitot/internal/say"
 )
 
 // The shape of every model gives the number of parameters that is published.
@@ -91,11 +91,11 @@ func TestNames(t *testing.T) {
 	if a, err := FindDevice("NVIDIA L40"); err == nil {
 		t.Errorf("an L40 is taken for %s", a.Name)
 	}
-	if _, err := FindModel("lama-3.1-8b"); err == nil || !strings.Contains(user.Hint(err), "llama-3.1-8b") {
-		t.Errorf("%v, hint %q", err, user.Hint(err))
+	if _, err := FindModel("lama-3.1-8b"); err == nil || !strings.Contains(say.Hint(err), "llama-3.1-8b") {
+		t.Errorf("%v, hint %q", err, say.Hint(err))
 	}
-	if _, err := FindAccelerator("h1000"); err == nil || !strings.Contains(user.Hint(err), "h100") {
-		t.Errorf("%v, hint %q", err, user.Hint(err))
+	if _, err := FindAccelerator("h1000"); err == nil || !strings.Contains(say.Hint(err), "h100") {
+		t.Errorf("%v, hint %q", err, say.Hint(err))
 	}
 }
 

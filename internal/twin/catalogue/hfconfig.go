@@ -9,7 +9,7 @@ import (
 	"slices"
 	"strings"
 
-	"pitot/internal/user"
+	"pitot/internal/say"
 )
 
 // hfConfig is what a config.json says of a decoder-only model's shape.
@@ -62,7 +62,7 @@ func ReadConfig(path string) (Model, error) {
 	}
 	b, err := os.ReadFile(path)
 	if err != nil {
-		return Model{}, user.Errorf("read model: %v", err).WithHint("give a model's directory or its config.json, as on the Hugging Face hub")
+		return Model{}, say.Errorf("read model: %v", err).WithHint("give a model's directory or its config.json, as on the Hugging Face hub")
 	}
 	abs, err := filepath.Abs(path)
 	if err != nil {
@@ -70,7 +70,7 @@ func ReadConfig(path string) (Model, error) {
 	}
 	m, err := parseConfig(b)
 	if err != nil {
-		return Model{}, user.Errorf("read model %s: %v", path, err).WithHint("it must be the config.json of a decoder-only transformer with attention and gated feed-forward layers that are all alike")
+		return Model{}, say.Errorf("read model %s: %v", path, err).WithHint("it must be the config.json of a decoder-only transformer with attention and gated feed-forward layers that are all alike")
 	}
 	if m.Quantised == "" {
 		m.readQuantConfig(filepath.Join(filepath.Dir(path), quantConfig))

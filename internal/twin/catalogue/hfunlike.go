@@ -6,7 +6,7 @@ import (
 	"fmt"
 	"strings"
 
-	"pitot/internal/user"
+	"pitot/internal/say"
 )
 
 // What of a config.json the twin has, and what it has not.
@@ -110,7 +110,7 @@ func (c *hfConfig) sliding(m *Model) []string {
 	}
 	m.SlidingWindow = *c.SlidingWindow
 	return []string{fmt.Sprintf("%d of its %d layers look back on %s tokens only; the twin lets all of them look back on everything: with longer contexts it needs more KV cache and is slower than the engine",
-		layers, m.Layers, user.Count(*c.SlidingWindow))}
+		layers, m.Layers, say.Count(*c.SlidingWindow))}
 }
 
 // denseLayers is how many layers of a mixture of experts have none: the first

@@ -8,9 +8,9 @@ import (
 	"slices"
 	"time"
 
+	"pitot/internal/say"
 	"pitot/internal/twin/catalogue"
 	"pitot/internal/twin/vllm"
-	"pitot/internal/user"
 )
 
 // Deployment is one server: a model on a group of accelerators with an
@@ -123,7 +123,7 @@ func (d *Deployment) Complete() error {
 			d.KVDType = "fp32"
 		}
 	} else if d.KVDType == "fp32" || bytesOf[d.KVDType] > 0 && !slices.Contains(kvTypes, d.KVDType) {
-		return user.Errorf("the KV cache cannot be kept in %s", d.KVDType).WithHint("take auto, bfloat16, float16 or fp8")
+		return say.Errorf("the KV cache cannot be kept in %s", d.KVDType).WithHint("take auto, bfloat16, float16 or fp8")
 	}
 	for _, check := range []func() error{d.checkTypes, d.checkParallel, d.checkKnobs, d.checkDrafts} {
 		if err := check(); err != nil {
@@ -135,7 +135,7 @@ func (d *Deployment) Complete() error {
 		return err
 	}
 	if err := d.Settings.Check(); err != nil {
-		return user.Errorf("impossible engine settings: %v", err).WithHint("the settings are vLLM's; pitot predict --help lists them")
+		return say.Errorf("impossible engine settings: %v", err).WithHint("the settings are vLLM's; pitot predict --help lists them")
 	}
 	if err := d.checkStep(); err != nil {
 		return err
@@ -155,7 +155,7 @@ func (d *Deployment) checkStep() error {
 		{Requests: 1, Tokens: prompt, Logits: 1, Prefills: []vllm.Chunk{{New: prompt, Context: s.MaxModelLen - prompt}}},
 	} {
 		if t := d.hardware().Step(&fullest); t >= longestStep {
-			return user.Errorf("the fullest step of this deployment takes a day or more").WithHint("look at scale and at the efficiencies")
+			return say.Errorf("the fullest step of this deployment takes a day or more").WithHint("look at scale and at the efficiencies")
 		}
 	}
 	return nil
@@ -169,15 +169,15 @@ var kvTypes = []string{"bf16", "fp16", "fp8"}
 // is not known to compute in.
 func (d *Deployment) checkTypes() error {
 	if d.DType == "" {
-		return user.Errorf("it is not known how many bits the weights of %s have: %s", d.Model.Name, d.Model.Quantised).WithHint("say so with ?dtype=fp8, int8, int4 or fp4")
+		return say.Errorf("it is not known how many bits the weights of %s have: %s", d.Model.Name, d.Model.Quantised).WithHint("say so with ?dtype=fp8, int8, int4 or fp4")
 	}
 	for _, t := range []string{d.DType, d.KVDType} {
 		if bytesOf[t] == 0 {
-			return user.Errorf("unknown data type %q", t).WithHint(user.Known(t, []string{"bf16", "fp16", "fp32", "fp8", "int8", "w8a16", "int4", "fp4"}))
+			return say.Errorf("unknown data type %q", t).WithHint(say.Known(t, []string{"bf16", "fp16", "fp32", "fp8", "int8", "w8a16", "int4", "fp4"}))
 		}
 	}
 	if d.peak() == 0 {
-		return user.Errorf("the rate of %s in %s is not in the catalogue", d.Accelerator.Name, d.DType).WithHint("vLLM casts such weights to 16 bits by itself: leave dtype out")
+		return say.Errorf("the rate of %s in %s is not in the catalogue", d.Accelerator.Name, d.DType).WithHint("vLLM casts such weights to 16 bits by itself: leave dtype out")
 	}
 	return nil
 }
@@ -189,10 +189,10 @@ func (d *Deployment) checkTypes() error {
 func (d *Deployment) checkParallel() error {
 	n, m := d.TensorParallel, &d.Model
 	if n < 1 || n > 64 || m.Heads%n != 0 {
-		return user.Errorf("tensor parallelism of %d is impossible for %s", n, m.Name).WithHint(fmt.Sprintf("take a number that divides the model's %d attention heads", m.Heads))
+		return say.Errorf("tensor parallelism of %d is impossible for %s", n, m.Name).WithHint(fmt.Sprintf("take a number that divides the model's %d attention heads", m.Heads))
 	}
 	if m.KVHeads%n != 0 && n%m.KVHeads != 0 {
-		return user.Errorf("tensor parallelism of %d is impossible for %s", n, m.Name).WithHint(fmt.Sprintf("take a number that divides its %d heads of keys and values, or a multiple of them", m.KVHeads))
+		return say.Errorf("tensor parallelism of %d is impossible for %s", n, m.Name).WithHint(fmt.Sprintf("take a number that divides its %d heads of keys and values, or a multiple of them", m.KVHeads))
 	}
 	return nil
 }
@@ -201,7 +201,7 @@ func (d *Deployment) checkParallel() error {
 func (d *Deployment) checkKnobs() error {
 	e, f, s := &d.Efficiency, &d.Settings.Frontend, &d.Settings
 	if !(d.MemoryUtilization > 0 && d.MemoryUtilization <= 1) {
-		return user.Errorf("gpu_memory_utilization is %v, it must be above 0 and at most 1", d.MemoryUtilization).WithHint("vLLM's default is 0.92")
+		return say.Errorf("gpu_memory_utilization is %v, it must be above 0 and at most 1", d.MemoryUtilization).WithHint("vLLM's default is 0.92")
 	}
 	// A fit goes down to a hundred-thousandth: a CPU as the stand-in is faster.
 	const least = 1e-6
@@ -210,14 +210,14 @@ func (d *Deployment) checkKnobs() error {
 		v    float64
 	}{{"bandwidth_efficiency", e.Bandwidth}, {"compute_efficiency", e.Compute}, {"attention_efficiency", e.Attention}, {"prompt_attention_efficiency", e.PromptAttention}} {
 		if !(share.v >= least && share.v <= 1) {
-			return user.Errorf("%s is %v, it is a share of the datasheet's rate: above 0 and at most 1", share.name, share.v).WithHint("a machine that is faster than its datasheet has a scale below 1")
+			return say.Errorf("%s is %v, it is a share of the datasheet's rate: above 0 and at most 1", share.name, share.v).WithHint("a machine that is faster than its datasheet has a scale below 1")
 		}
 	}
 	if !(e.Scale >= 1e-3 && e.Scale <= 1e4) {
-		return user.Errorf("scale is %v, it must be between 0.001 and 10000", e.Scale).WithHint("it is a factor on the duration of steps")
+		return say.Errorf("scale is %v, it must be between 0.001 and 10000", e.Scale).WithHint("it is a factor on the duration of steps")
 	}
 	if !(f.Contention >= 0 && f.Contention <= 1) {
-		return user.Errorf("frontend_contention is %v, it must be between 0 and 1", f.Contention)
+		return say.Errorf("frontend_contention is %v, it must be between 0 and 1", f.Contention)
 	}
 	for _, t := range []struct {
 		name    string
@@ -228,12 +228,12 @@ func (d *Deployment) checkKnobs() error {
 		{"frontend_step", f.PerStep, time.Minute}, {"frontend_chunk", f.PerChunk, time.Minute}, {"slow_time", s.SlowTime, 24 * time.Hour},
 	} {
 		if t.v < 0 || t.v > t.most {
-			return user.Errorf("%s is %v, it must be at most %v", t.name, t.v, t.most)
+			return say.Errorf("%s is %v, it must be at most %v", t.name, t.v, t.most)
 		}
 	}
 	const widest = 1 << 12
 	if s.BlockSize < 1 || s.BlockSize > widest {
-		return user.Errorf("block_size is %d, it must be between 1 and %d", s.BlockSize, widest).WithHint("vLLM's default is 16 tokens, on a CPU 128")
+		return say.Errorf("block_size is %d, it must be between 1 and %d", s.BlockSize, widest).WithHint("vLLM's default is 16 tokens, on a CPU 128")
 	}
 	return nil
 }
@@ -256,7 +256,7 @@ func (d *Deployment) caveats() {
 		note("the times of collectives among %d accelerators are assumed, not measured", n)
 	}
 	if s := &d.Settings; s.MaxModelLen > d.Model.MaxPosition {
-		note("max_model_len is more than the %s that %s's config allows: vLLM wants VLLM_ALLOW_LONG_MAX_MODEL_LEN=1, a scaled rope or a longer version of the model", user.Count(d.Model.MaxPosition), d.Model.Name)
+		note("max_model_len is more than the %s that %s's config allows: vLLM wants VLLM_ALLOW_LONG_MAX_MODEL_LEN=1, a scaled rope or a longer version of the model", say.Count(d.Model.MaxPosition), d.Model.Name)
 	}
 }
 

@@ -11,10 +11,10 @@ import (
 
 	"pgregory.net/rapid"
 
+	"pitot/internal/say"
 	"pitot/internal/twin"
 	"pitot/internal/twin/catalogue"
 	"pitot/internal/twin/vllm"
-	"pitot/internal/user"
 )
 
 func must(t testing.TB, spec string) *Deployment {
@@ -232,12 +232,12 @@ func TestWhatWouldFit(t *testing.T) {
 	if err == nil || !strings.Contains(err.Error(), "too much") {
 		t.Fatal(err)
 	}
-	hint := user.Hint(err)
+	hint := say.Hint(err)
 	if !strings.Contains(hint, "dtype=") || !strings.Contains(hint, "@2xa100") && !strings.Contains(hint, "@4xa100") {
 		t.Fatal(hint)
 	}
-	if _, err := Parse("llama-3.1-8b@h100?max_num_seqs=100000&max_num_batched_tokens=100000"); !strings.Contains(user.Hint(err), "max_num_seqs=256") {
-		t.Errorf("%v, hint %q", err, user.Hint(err))
+	if _, err := Parse("llama-3.1-8b@h100?max_num_seqs=100000&max_num_batched_tokens=100000"); !strings.Contains(say.Hint(err), "max_num_seqs=256") {
+		t.Errorf("%v, hint %q", err, say.Hint(err))
 	}
 	for _, spec := range []string{"llama-3.1-70b@a100?dtype=int4", "llama-3.1-70b@4xa100"} {
 		must(t, spec)
@@ -282,7 +282,7 @@ func TestEveryPair(t *testing.T) {
 				spec := m.Name + "@" + tp + a.Name
 				d, err := Parse(spec)
 				if err != nil {
-					if user.Hint(err) == "" {
+					if say.Hint(err) == "" {
 						t.Errorf("%s: %v, and no hint", spec, err)
 					}
 					continue

@@ -8,8 +8,8 @@ import (
 	"strings"
 	"time"
 
+	"pitot/internal/say"
 	"pitot/internal/twin/vllm"
-	"pitot/internal/user"
 )
 
 // Describe says in one line what is deployed.
@@ -19,7 +19,7 @@ func (d *Deployment) Describe() string {
 		kv = ", KV cache in " + d.KVDType
 	}
 	return fmt.Sprintf("vLLM V1 as modelled: %s in %s on %s, %s KV tokens%s, max_num_seqs %d, max_num_batched_tokens %s",
-		d.Model.Name, d.DType, d.Where(), user.Count(d.KVTokens()), kv, d.Settings.MaxNumSeqs, user.Count(d.Settings.MaxNumBatchedTokens))
+		d.Model.Name, d.DType, d.Where(), say.Count(d.KVTokens()), kv, d.Settings.MaxNumSeqs, say.Count(d.Settings.MaxNumBatchedTokens))
 }
 
 // Named is the deployment with the settings that were given, as it is written.

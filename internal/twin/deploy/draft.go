@@ -1,7 +1,7 @@
 package deploy
 
 import (
-	"pitot/internal/user"
+	"pitot/internal/say"
 )
 
 // Speculative decoding: what it gains and what it costs.
@@ -26,11 +26,11 @@ func (d *Deployment) checkDrafts() error {
 	case s.NumSpeculativeTokens == 0 && s.AcceptanceRate == open:
 		s.AcceptanceRate = 0
 	case s.AcceptanceRate == open:
-		return user.Errorf("num_speculative_tokens needs acceptance_rate: all that drafts gain depends on it").WithHint("give it as in &acceptance_rate=0.7: the share of first drafts that are accepted, in vLLM's metrics vllm:spec_decode_num_accepted_tokens_per_pos of position 0 ÷ vllm:spec_decode_num_drafts")
+		return say.Errorf("num_speculative_tokens needs acceptance_rate: all that drafts gain depends on it").WithHint("give it as in &acceptance_rate=0.7: the share of first drafts that are accepted, in vLLM's metrics vllm:spec_decode_num_accepted_tokens_per_pos of position 0 ÷ vllm:spec_decode_num_drafts")
 	}
 	const most = 256
 	if s.NumSpeculativeTokens > most {
-		return user.Errorf("num_speculative_tokens is %d, it must be at most %d", s.NumSpeculativeTokens, most).WithHint("vLLM's drafters make up to about 16")
+		return say.Errorf("num_speculative_tokens is %d, it must be at most %d", s.NumSpeculativeTokens, most).WithHint("vLLM's drafters make up to about 16")
 	}
 	return nil
 }

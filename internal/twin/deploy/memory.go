@@ -4,7 +4,7 @@ import (
 	"fmt"
 	"strings"
 
-	"pitot/internal/user"
+	"pitot/internal/say"
 )
 
 // gib is 2³⁰ bytes.
@@ -111,8 +111,8 @@ func (d *Deployment) fitMemory() error {
 		}
 		d.Settings.NumGPUBlocks = int(d.Memory.KV / block)
 	case d.Settings.NumGPUBlocks > most:
-		return user.Errorf("%s KV blocks of %s on %s take %.1f GiB, and %.1f GiB of its %.1f GiB are left beside the weights", user.Count(d.Settings.NumGPUBlocks), d.Model.Name, d.Where(),
-			block*float64(d.Settings.NumGPUBlocks)/gib, (d.Memory.Total-d.Memory.Weights)/gib, d.Memory.Total/gib).WithHint(fmt.Sprintf("leave num_gpu_blocks_override out: about %s blocks fit", user.Count(max(int(d.Memory.KV/block), 0))))
+		return say.Errorf("%s KV blocks of %s on %s take %.1f GiB, and %.1f GiB of its %.1f GiB are left beside the weights", say.Count(d.Settings.NumGPUBlocks), d.Model.Name, d.Where(),
+			block*float64(d.Settings.NumGPUBlocks)/gib, (d.Memory.Total-d.Memory.Weights)/gib, d.Memory.Total/gib).WithHint(fmt.Sprintf("leave num_gpu_blocks_override out: about %s blocks fit", say.Count(max(int(d.Memory.KV/block), 0))))
 	default:
 		d.Memory.KV = block * float64(d.Settings.NumGPUBlocks)
 	}
@@ -127,7 +127,7 @@ func (d *Deployment) fitMemory() error {
 	case asked <= 0:
 		d.Settings.MaxModelLen = d.Model.MaxPosition
 	case asked > holds:
-		return user.Errorf("%s on %s: the KV cache holds %s tokens, which is less than max_model_len (%s)", d.Model.Name, d.Where(), user.Count(holds), user.Count(asked)).WithHint(fmt.Sprintf("set max_model_len to %d or less, or %s", holds, d.moreMemory()))
+		return say.Errorf("%s on %s: the KV cache holds %s tokens, which is less than max_model_len (%s)", d.Model.Name, d.Where(), say.Count(holds), say.Count(asked)).WithHint(fmt.Sprintf("set max_model_len to %d or less, or %s", holds, d.moreMemory()))
 	}
 	return nil
 }
@@ -137,16 +137,16 @@ func (d *Deployment) fitMemory() error {
 // layers that slide it would keep less.
 func (d *Deployment) shortened(holds int) string {
 	if d.Model.SlidingWindow > 0 {
-		return fmt.Sprintf("max_model_len is %s, what the KV cache holds if no layer slides; the model could take %s", user.Count(holds), user.Count(d.Model.MaxPosition))
+		return fmt.Sprintf("max_model_len is %s, what the KV cache holds if no layer slides; the model could take %s", say.Count(holds), say.Count(d.Model.MaxPosition))
 	}
 	return fmt.Sprintf("max_model_len is %s, what the KV cache holds: vLLM would not start without --max-model-len %d (or -1), for the model could take %s",
-		user.Count(holds), holds, user.Count(d.Model.MaxPosition))
+		say.Count(holds), holds, say.Count(d.Model.MaxPosition))
 }
 
 // tooBig says by how much a model does not fit, and what would.
 func (d *Deployment) tooBig(block float64) error {
 	short := (4*block - d.Memory.KV) / gib
-	return user.Errorf("%s in %s does not fit on %s: its weights take %.1f GiB and the rest %.1f GiB of the %.1f GiB that may be used of each, %.1f GiB too much",
+	return say.Errorf("%s in %s does not fit on %s: its weights take %.1f GiB and the rest %.1f GiB of the %.1f GiB that may be used of each, %.1f GiB too much",
 		d.Model.Name, d.DType, d.Where(), d.Memory.Weights/gib, (d.Memory.Activations+d.Memory.Other)/gib, d.Memory.Requested/gib, short).WithHint(d.moreMemory())
 }
 
@@ -154,7 +154,7 @@ func (d *Deployment) tooBig(block float64) error {
 // accelerators.
 func (d *Deployment) moreMemory() string {
 	var ways []string
-	try := func(change func(*Deployment), say string) bool {
+	try := func(change func(*Deployment), notef string) bool {
 		c := *d
 		change(&c)
 		c.Settings.NumGPUBlocks = 0
@@ -163,7 +163,7 @@ func (d *Deployment) moreMemory() string {
 		if c.Memory.KV < max(float64(c.Settings.MaxModelLen)/float64(c.Settings.BlockSize), 4)*block+2*block {
 			return false
 		}
-		ways = append(ways, say)
+		ways = append(ways, notef)
 		return true
 	}
 	if d.Settings.MaxNumSeqs > 256 {

@@ -10,7 +10,7 @@ import (
 
 	"go.yaml.in/yaml/v3"
 
-	"pitot/internal/user"
+	"pitot/internal/say"
 )
 
 // ProfileSchema is the schema of a profile.
@@ -44,7 +44,7 @@ func (p *Profile) Write(path string) error {
 		return fmt.Errorf("write profile: %w", err)
 	}
 	if err := os.WriteFile(path, b.Bytes(), 0o644); err != nil {
-		return user.Errorf("write profile: %v", err).WithHint("choose another file with --out")
+		return say.Errorf("write profile: %v", err).WithHint("choose another file with --out")
 	}
 	return nil
 }
@@ -68,16 +68,16 @@ func (d *Deployment) applyProfile(path string) error {
 	const hint = "pitot fit writes profiles"
 	b, err := os.ReadFile(path)
 	if err != nil {
-		return user.Errorf("read profile: %v", err).WithHint(hint)
+		return say.Errorf("read profile: %v", err).WithHint(hint)
 	}
 	var p Profile
 	dec := yaml.NewDecoder(bytes.NewReader(b))
 	dec.KnownFields(true)
 	if err := dec.Decode(&p); err != nil {
-		return user.Errorf("profile %s is damaged: %v", path, err).WithHint(hint)
+		return say.Errorf("profile %s is damaged: %v", path, err).WithHint(hint)
 	}
 	if p.Schema != ProfileSchema {
-		return user.Errorf("%s is no profile: its schema is %q, not %q", path, p.Schema, ProfileSchema).WithHint(hint)
+		return say.Errorf("%s is no profile: its schema is %q, not %q", path, p.Schema, ProfileSchema).WithHint(hint)
 	}
 	for _, name := range slices.Sorted(maps.Keys(p.Settings)) {
 		if err := d.Set(name, p.Settings[name]); err != nil {
@@ -85,7 +85,7 @@ func (d *Deployment) applyProfile(path string) error {
 		}
 	}
 	if err := p.check(); err != nil {
-		return user.Errorf("profile %s is damaged: %v", path, err).WithHint(hint)
+		return say.Errorf("profile %s is damaged: %v", path, err).WithHint(hint)
 	}
 	if p.Deployment != d.Spec {
 		d.Notes = append(d.Notes, fmt.Sprintf("the profile was fitted for %s, not for %s", p.Deployment, d.Spec))

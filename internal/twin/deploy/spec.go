@@ -12,8 +12,8 @@ import (
 	"strings"
 	"time"
 
+	"pitot/internal/say"
 	"pitot/internal/twin/catalogue"
-	"pitot/internal/user"
 )
 
 // Parse understands MODEL@GPU, MODEL@2xGPU and either with settings behind
@@ -29,7 +29,7 @@ func ParseWith(spec string, configure func(*Deployment) error) (*Deployment, err
 	name, query, _ := strings.Cut(spec, "?")
 	model, gpu, ok := cutLast(name, "@")
 	if !ok || model == "" || gpu == "" {
-		return nil, user.Errorf("%q does not name a model and an accelerator", name).WithHint("for example llama-3.1-8b@h100, qwen3-32b@2xa100 or ./my-model@l4")
+		return nil, say.Errorf("%q does not name a model and an accelerator", name).WithHint("for example llama-3.1-8b@h100, qwen3-32b@2xa100 or ./my-model@l4")
 	}
 	m, err := findModel(model)
 	if err != nil {
@@ -49,7 +49,7 @@ func ParseWith(spec string, configure func(*Deployment) error) (*Deployment, err
 	d.Spec, d.Given, d.Counted = name, map[string]string{}, counted
 	values, err := url.ParseQuery(query)
 	if err != nil {
-		return nil, user.Errorf("settings %q: %v", query, err).WithHint("for example ?max_num_seqs=64&kv_dtype=fp8")
+		return nil, say.Errorf("settings %q: %v", query, err).WithHint("for example ?max_num_seqs=64&kv_dtype=fp8")
 	}
 	for key, v := range values {
 		if key != profile {
@@ -70,7 +70,7 @@ func ParseWith(spec string, configure func(*Deployment) error) (*Deployment, err
 	for _, key := range slices.Sorted(maps.Keys(values)) {
 		v := values[key]
 		if len(v) > 1 {
-			return nil, user.Errorf("setting %s is given %d times", key, len(v))
+			return nil, say.Errorf("setting %s is given %d times", key, len(v))
 		}
 		if err := d.Set(key, v[0]); err != nil {
 			return nil, err
@@ -234,11 +234,11 @@ func (d *Deployment) Set(name, value string) error {
 			continue
 		}
 		if err := s.set(d, value); err != nil {
-			return user.Errorf("setting %s: %v", key, err)
+			return say.Errorf("setting %s: %v", key, err)
 		}
 		return nil
 	}
-	return user.Errorf("unknown engine setting %q", name).WithHint(user.Known(key, SettingNames()))
+	return say.Errorf("unknown engine setting %q", name).WithHint(say.Known(key, SettingNames()))
 }
 
 func integer(p func(*Deployment) *int) func(*Deployment, string) error {

@@ -8,7 +8,7 @@ import (
 	"strconv"
 	"strings"
 
-	"pitot/internal/user"
+	"pitot/internal/say"
 )
 
 // Process is a stream of due times that never ends.
@@ -57,7 +57,7 @@ func Parse(name string, rate float64, seed uint64) (Process, error) {
 		number, closed := strings.CutSuffix(strings.TrimPrefix(rest, "("), ")")
 		shape, err := strconv.ParseFloat(number, 64)
 		if err != nil || !closed || !strings.HasPrefix(rest, "(") {
-			return nil, user.Errorf("%.60q wants its shape", name).WithHint("for example gamma(0.5): gaps with a coefficient of variation of 1/√shape")
+			return nil, say.Errorf("%.60q wants its shape", name).WithHint("for example gamma(0.5): gaps with a coefficient of variation of 1/√shape")
 		}
 		return NewGamma(rate, shape, seed)
 	}
@@ -66,7 +66,7 @@ func Parse(name string, rate float64, seed uint64) (Process, error) {
 			return m.make(rate, seed)
 		}
 	}
-	return nil, user.Errorf("unknown arrival process %.60q", name).WithHint(user.Known(name, Names()))
+	return nil, say.Errorf("unknown arrival process %.60q", name).WithHint(say.Known(name, Names()))
 }
 
 func checkRate(rate float64) error {

@@ -9,7 +9,7 @@ import (
 
 	"pgregory.net/rapid"
 
-	"pitot/internal/user"
+	"pitot/internal/say"
 )
 
 func take(t testing.TB, n int, name string, rate float64, seed uint64) []int64 {
@@ -157,7 +157,7 @@ func TestParseErrors(t *testing.T) {
 		{"constant", math.Inf(1), "out of range"},
 	} {
 		p, err := Parse(c.name, c.rate, 0)
-		if err == nil || !strings.Contains(err.Error()+"; "+user.Hint(err), c.want) || p != nil {
+		if err == nil || !strings.Contains(err.Error()+"; "+say.Hint(err), c.want) || p != nil {
 			t.Errorf("Parse(%.20q, %g) = %v, %v, want an error with %q", c.name, c.rate, p, err, c.want)
 		}
 	}

@@ -6,7 +6,7 @@ import (
 	"strings"
 	"testing"
 
-	"pitot/internal/user"
+	"pitot/internal/say"
 )
 
 // Gaps have mean 1/rate and coefficient of variation 1/√shape, and of shape 1
@@ -70,7 +70,7 @@ func TestGammaEnds(t *testing.T) {
 		"gamma(1e9)": "out of range",
 	} {
 		p, err := Parse(name, 1, 0)
-		if p != nil || err == nil || !strings.Contains(err.Error()+user.Hint(err), want) {
+		if p != nil || err == nil || !strings.Contains(err.Error()+say.Hint(err), want) {
 			t.Errorf("%s: %v, want %q", name, err, want)
 		}
 	}

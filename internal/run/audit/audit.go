@@ -1,0 +1,93 @@
+// Package audit holds the instrument against its reference: how accurate is
+// Pitot, or any other client, on this machine?
+//
+// The reference is the mock server in a process of its own. It logs the
+// moment before each write, on a clock that all processes of the machine
+// share, so that every chunk time of the client can be laid beside the truth.
+// The mock and the client share no parsing code.
+package audit
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"strings"
+	"time"
+
+	"pitot/internal/data/result"
+	"pitot/internal/plan"
+	"pitot/internal/run"
+	"pitot/internal/workload"
+)
+
+// Reference is what the server is told to do.
+type Reference struct {
+	TTFT, ITL time.Duration
+	Tokens    int // per answer
+}
+
+// Standard is the load that clients of this field are compared with: 50 ms to
+// the first token, then 100 tokens a second.
+var Standard = Reference{TTFT: 50 * time.Millisecond, ITL: 10 * time.Millisecond, Tokens: 100}
+
+// Checker does checks.
+type Checker struct {
+	Command []string // this program
+	Version result.Version
+	Ref     Reference
+	Window  time.Duration // of each level
+	Err     io.Writer
+}
+
+// reference starts a server with a directory of its own, which the caller
+// removes, and gives the path of its log.
+func (c *Checker) reference(ctx context.Context) (srv *Server, dir, truth string, err error) {
+	dir, err = os.MkdirTemp("", "pitot-check-")
+	if err != nil {
+		return nil, "", "", fmt.Errorf("check: %w", err)
+	}
+	truth = filepath.Join(dir, "truth.jsonl")
+	srv, err = Serve(ctx, c.Command, "--ttft", c.Ref.TTFT.String(), "--itl", c.Ref.ITL.String(), "--truth", truth)
+	if err != nil {
+		os.RemoveAll(dir)
+	}
+	return srv, dir, truth, err
+}
+
+// Level loads the reference with so many streams and compares.
+func (c *Checker) Level(ctx context.Context, streams int) (*Level, error) {
+	srv, dir, truth, err := c.reference(ctx)
+	if err != nil {
+		return nil, err
+	}
+	defer os.RemoveAll(dir)
+	p := plan.Default()
+	p.Target, p.API, p.Model = srv.URL, "openai-completions", "reference"
+	p.Input, p.Output = workload.Fixed(16), workload.Fixed(c.Ref.Tokens)
+	p.Concurrency, p.Duration, p.Out = streams, c.Window, filepath.Join(dir, "run")
+	p.Warmup, p.Timeout = 1500*time.Millisecond, time.Minute
+	var spent run.Spent
+	r := run.Runner{Command: []string{"pitot", "check"}, Version: c.Version, Loaded: func(s run.Spent) { spent = s }}
+	measured, runDir, err := r.Run(ctx, &p)
+	said, stopped := srv.Stop()
+	if ctx.Err() != nil {
+		return nil, ctx.Err()
+	}
+	if err = errors.Join(err, stopped); err != nil {
+		return nil, err
+	}
+	if len(measured.Points) == 0 || measured.Points[0].Requests.OK == 0 {
+		return nil, errors.New("check: nothing was answered")
+	}
+	l := &Level{Streams: streams, Verdict: measured.Verdict, Late: lateness(said)}
+	return l, l.compare(&measured.Points[0], runDir, truth, spent)
+}
+
+// lateness takes what a server says of its own lateness from its last line.
+func lateness(said string) string {
+	_, late, _ := strings.Cut(said, "events late by ")
+	return late
+}

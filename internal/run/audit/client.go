@@ -1,0 +1,131 @@
+package audit
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strings"
+	"time"
+
+	"pitot/internal/stat"
+	"pitot/internal/study/tools"
+	"pitot/internal/twin/serve"
+)
+
+// Client is what was true while another client ran, and what it said.
+type Client struct {
+	True        Numbers       `json:"true"`
+	Requests    int           `json:"requests"` // answered to their end
+	Failed      int           `json:"failed"`   // answers the server did not finish, or refused
+	Tokens      int           `json:"tokens"`
+	CPUPerToken time.Duration `json:"cpu_ns_per_token"` // user and system time of the command, start-up included
+	Wall        time.Duration `json:"wall_ns"`
+	Span        time.Duration `json:"span_ns"` // from the first request to the end of the last
+	Rate        float64       `json:"rate"`    // arrivals per second
+	GapCV       float64       `json:"gap_cv"`  // coefficient of variation of the gaps between arrivals: 1 is Poisson
+	MemoryBytes int64         `json:"memory_bytes"`
+	Late        string        `json:"late"`
+	Said        *tools.Claim  `json:"said"`           // nil if it left no result that can be read
+	Exit        string        `json:"exit,omitempty"` // how the command failed
+}
+
+// Client runs a shell command against the reference server. In the command,
+// {url}, {host}, {port}, {model} and {dir} are replaced; a result of vLLM,
+// SGLang, AIPerf or GuideLLM that it leaves in {dir} is read.
+func (c *Checker) Client(ctx context.Context, command string) (*Client, error) {
+	srv, dir, truth, err := c.reference(ctx)
+	if err != nil {
+		return nil, err
+	}
+	defer os.RemoveAll(dir)
+	host, port, _ := strings.Cut(strings.TrimPrefix(srv.URL, "http://"), ":")
+	out := filepath.Join(dir, "out")
+	if err := os.Mkdir(out, 0o755); err != nil {
+		return nil, fmt.Errorf("check: %w", err)
+	}
+	line := strings.NewReplacer("{url}", srv.URL, "{host}", host, "{port}", port, "{model}", "reference", "{dir}", out).Replace(command)
+	cmd := exec.CommandContext(ctx, "sh", "-c", line)
+	cmd.Stdout, cmd.Stderr = c.Err, c.Err
+	begin := time.Now()
+	failed := cmd.Run()
+	r := &Client{Wall: time.Since(begin)}
+	if failed != nil {
+		r.Exit = failed.Error()
+	}
+	said, err := srv.Stop()
+	if ctx.Err() != nil {
+		return nil, ctx.Err()
+	}
+	if err != nil {
+		return nil, err
+	}
+	r.Late = lateness(said)
+	if cmd.ProcessState != nil {
+		r.CPUPerToken = cmd.ProcessState.UserTime() + cmd.ProcessState.SystemTime()
+		r.MemoryBytes = maxRSS(cmd.ProcessState)
+	}
+	if err := r.truth(truth); err != nil {
+		return nil, err
+	}
+	r.Said = claimIn(out)
+	return r, nil
+}
+
+// claimIn reads what a client left in a directory or below it, nil if that is no
+// result of a tool that is known.
+func claimIn(dir string) (said *tools.Claim) {
+	_ = filepath.WalkDir(dir, func(path string, d fs.DirEntry, err error) error {
+		if err != nil || !d.Type().IsRegular() || !strings.HasPrefix(filepath.Ext(path), ".json") {
+			return nil
+		}
+		if r, err := tools.Read(path); err == nil {
+			claim := r.Claim()
+			said = &claim
+		}
+		return nil
+	})
+	return said
+}
+
+func (r *Client) truth(path string) error {
+	f, err := os.Open(path)
+	if err != nil {
+		return fmt.Errorf("check: %w", err)
+	}
+	defer f.Close()
+	var g truths
+	end := int64(0)
+	for t, err := range serve.ReadTruth(f) {
+		if err != nil {
+			return fmt.Errorf("check: read truth: %w", err)
+		}
+		if t.Status != 200 || t.Aborted {
+			r.Failed++
+			continue
+		}
+		g.add(&t)
+		r.Tokens += t.OutputTokens
+		end = max(end, t.DoneNS)
+	}
+	if g.requests == 0 {
+		return errors.New("check: the client sent no request that was answered; does the command use {url}?")
+	}
+	r.True, r.Requests = g.numbers(), g.requests
+	slices.Sort(g.arrivals)
+	r.Span = time.Duration(end - g.arrivals[0])
+	if n := len(g.arrivals); n > 2 {
+		between := make([]float64, n-1)
+		for i := range between {
+			between[i] = float64(g.arrivals[i+1] - g.arrivals[i])
+		}
+		mean, sd := stat.Moments(between)
+		r.Rate, r.GapCV = 1e9/mean, sd/mean
+	}
+	r.CPUPerToken /= time.Duration(max(r.Tokens, 1))
+	return nil
+}

@@ -1,0 +1,226 @@
+package audit
+
+import (
+	"fmt"
+	"os"
+	"slices"
+	"strings"
+	"time"
+
+	"pitot/internal/data/record"
+	"pitot/internal/data/result"
+	"pitot/internal/measure"
+	"pitot/internal/run"
+	"pitot/internal/twin/serve"
+)
+
+// Numbers are TTFT and gaps of one side, milliseconds; nil where there are
+// none. A percentile that too few samples carry is withheld, as in a report.
+type Numbers struct {
+	TTFT *result.Summary `json:"ttft_ms"` // from sent, or from the request's arrival
+	Gap  *result.Summary `json:"gap_ms"`
+}
+
+// Level is what was found at one number of streams.
+type Level struct {
+	Streams     int           `json:"streams"`
+	Seconds     float64       `json:"seconds"`
+	ChunksPerS  float64       `json:"chunks_per_s"`
+	CPUPerChunk time.Duration `json:"cpu_ns_per_chunk"` // all the client spent under load, per chunk
+	Said        Numbers       `json:"said"`
+	True        Numbers       `json:"true"`
+	MergedShare float64       `json:"merged_share"`
+	// TTFTError is said minus true, request by request; ChunkError the time a
+	// chunk was said to arrive minus the moment before it was written.
+	TTFTError  *result.Summary `json:"ttft_error_ms"`
+	ChunkError *result.Summary `json:"chunk_error_ms"`
+	Lag        *result.Summary `json:"lag_ms"`
+	Late       string          `json:"late"` // what the server says of its own lateness
+	Verdict    result.Verdict  `json:"verdict"`
+}
+
+// Figure is one number that both sides have, milliseconds.
+type Figure struct {
+	Name       string
+	N          int64 // samples that the client has
+	Said, True *float64
+	Few        bool       // rests on fewer samples than is firm
+	Bounds     [2]float64 // printed with Said: what merged arrivals leave open
+}
+
+// Error is said minus true. It is not known while one of them is withheld.
+func (f *Figure) Error() (ms float64, known bool) {
+	if f.Said == nil || f.True == nil {
+		return 0, false
+	}
+	return *f.Said - *f.True, true
+}
+
+// Figures are the four that count: mean and p99 of TTFT, p50 and p99 of gaps.
+func (l *Level) Figures() [4]Figure {
+	figure := func(name, key string, said, true *result.Summary, of func(*result.Summary) *float64) Figure {
+		f := Figure{Name: name}
+		if said == nil || true == nil {
+			return f
+		}
+		f.N, f.Said, f.True = said.N, of(said), of(true)
+		f.Few = slices.Contains(said.Few, key) || slices.Contains(true.Few, key)
+		if f.Said != nil {
+			f.Bounds = [2]float64{*f.Said, *f.Said}
+		}
+		if b, ok := said.Bounds[key]; ok {
+			f.Bounds = b
+		}
+		return f
+	}
+	mean := func(s *result.Summary) *float64 { return s.Mean }
+	p50 := func(s *result.Summary) *float64 { return s.P50 }
+	p99 := func(s *result.Summary) *float64 { return s.P99 }
+	return [...]Figure{
+		figure("mean TTFT", "mean", l.Said.TTFT, l.True.TTFT, mean),
+		figure("p99 TTFT", "p99", l.Said.TTFT, l.True.TTFT, p99),
+		figure("p50 gap", "p50", l.Said.Gap, l.True.Gap, p50),
+		figure("p99 gap", "p99", l.Said.Gap, l.True.Gap, p99),
+	}
+}
+
+// Worst is the largest of the errors that are known, milliseconds.
+func (l *Level) Worst() float64 {
+	worst := 0.0
+	for _, f := range l.Figures() {
+		if e, known := f.Error(); known {
+			worst = max(worst, e, -e)
+		}
+	}
+	return worst
+}
+
+// Tolerance is how far outside the printed bounds a true gap may lie: the
+// kernel stamps a segment when it hands it over, not when it is written, and
+// how long that takes differs from chunk to chunk.
+const Tolerance = 100 * time.Microsecond
+
+// Inside says whether the true p50 and p99 of gaps lie within the printed
+// bounds, give or take [Tolerance]. It is not known where one is withheld.
+func (l *Level) Inside() (inside, known bool) {
+	const ms = float64(Tolerance) / 1e6
+	inside = true
+	figures := l.Figures()
+	for _, f := range figures[2:] {
+		if f.Said == nil || f.True == nil {
+			return false, false
+		}
+		inside = inside && *f.True >= f.Bounds[0]-ms && *f.True <= f.Bounds[1]+ms
+	}
+	return inside, true
+}
+
+// told is one request as the client recorded it.
+type told struct {
+	row    record.Row
+	chunks []record.Chunk
+}
+
+// recorded reads what the client wrote.
+func recorded(dir string) (requests map[int64]*told, chunks int, err error) {
+	requests = map[int64]*told{}
+	of := func(id int64) *told {
+		if requests[id] == nil {
+			requests[id] = &told{}
+		}
+		return requests[id]
+	}
+	for f, err := range record.Frames(dir) {
+		if err != nil {
+			return nil, 0, fmt.Errorf("check: %w", err)
+		}
+		for _, c := range f.Chunks {
+			t := of(c.Request)
+			t.chunks = append(t.chunks, c)
+		}
+		for _, r := range f.Rows {
+			of(r.ID).row = r
+		}
+		chunks += len(f.Chunks)
+	}
+	return requests, chunks, nil
+}
+
+// compare lays records and truth beside each other: the requests due in the
+// window that ended well.
+func (l *Level) compare(pt *result.Point, dir, truthPath string, spent run.Spent) error {
+	requests, chunks, err := recorded(dir)
+	if err != nil {
+		return err
+	}
+	t0 := int64(pt.Seconds.Warmup * 1e9)
+	t1 := t0 + int64(pt.Seconds.Window*1e9)
+	f, err := os.Open(truthPath)
+	if err != nil {
+		return fmt.Errorf("check: %w", err)
+	}
+	defer f.Close()
+	var truth truths
+	var saidTTFT, ttftErrors, chunkErrors []float64
+	merged, inWindow := 0, 0
+	for t, err := range serve.ReadTruth(f) {
+		if err != nil {
+			return fmt.Errorf("check: read truth: %w", err)
+		}
+		var id int64
+		if i := strings.LastIndexByte(t.RequestID, '-'); i < 0 {
+			continue // a probe
+		} else if _, err := fmt.Sscanf(t.RequestID[i+1:], "%d", &id); err != nil {
+			continue
+		}
+		said := requests[id]
+		if said == nil || said.row.Outcome != record.OK || said.row.Due < t0 || said.row.Due >= t1 || len(t.EmitNS) == 0 {
+			continue
+		}
+		truth.add(&t)
+		ttft := said.row.FirstToken - said.row.Sent
+		saidTTFT = append(saidTTFT, float64(ttft)/1e6)
+		ttftErrors = append(ttftErrors, float64(ttft-(t.EmitNS[0]-t.ArrivalNS))/1e6)
+		merged += int(said.row.Merged)
+		inWindow += len(said.chunks)
+		for i, c := range said.chunks {
+			if i < len(t.EmitNS) {
+				chunkErrors = append(chunkErrors, float64(c.T+spent.Origin-t.EmitNS[i])/1e6)
+			}
+		}
+	}
+	l.Seconds = pt.Seconds.Window
+	l.True = truth.numbers()
+	l.Said = Numbers{TTFT: measure.Summarize(saidTTFT), Gap: pt.Metrics.ICL}
+	l.TTFTError, l.ChunkError = measure.Summarize(ttftErrors), measure.Summarize(chunkErrors)
+	l.Lag = pt.Metrics.Lag
+	if inWindow > 0 {
+		l.MergedShare = float64(merged) / float64(inWindow)
+	}
+	l.ChunksPerS = float64(chunks) / spent.Wall.Seconds()
+	l.CPUPerChunk = spent.CPU / time.Duration(max(chunks, 1))
+	return nil
+}
+
+// truths collects what was true.
+type truths struct {
+	ttft, gap []float64 // milliseconds
+	requests  int
+	arrivals  []int64
+}
+
+func (g *truths) add(t *serve.Truth) {
+	g.requests++
+	g.arrivals = append(g.arrivals, t.ArrivalNS)
+	if len(t.EmitNS) == 0 {
+		return
+	}
+	g.ttft = append(g.ttft, float64(t.EmitNS[0]-t.ArrivalNS)/1e6)
+	for i := 1; i < len(t.EmitNS); i++ {
+		g.gap = append(g.gap, float64(t.EmitNS[i]-t.EmitNS[i-1])/1e6)
+	}
+}
+
+func (g *truths) numbers() Numbers {
+	return Numbers{TTFT: measure.Summarize(g.ttft), Gap: measure.Summarize(g.gap)}
+}

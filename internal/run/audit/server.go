@@ -1,0 +1,93 @@
+package audit
+
+import (
+	"bufio"
+	"bytes"
+	"context"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"slices"
+	"strings"
+	"time"
+)
+
+// Server is `pitot mock` in a process of its own.
+type Server struct {
+	URL string // http://host:port
+
+	cmd   *exec.Cmd
+	stdin io.Closer
+	errs  bytes.Buffer
+	said  string        // its last line, once read is closed
+	read  chan struct{} // closed when all it said has been read
+}
+
+// patience is how long a server that was told to end may take: it gives its
+// running answers five seconds, then cuts them and writes its log.
+const patience = 15 * time.Second
+
+// Serve starts `pitot mock` on a free port and waits until it serves. command
+// is the program and what must stand before the verb, args are further flags.
+//
+// The server ends with its standard input: the one way that works on every
+// system, and also when this process is killed.
+func Serve(ctx context.Context, command []string, args ...string) (*Server, error) {
+	argv := append(command[1:len(command):len(command)], "mock", "--port", "0", "--model", "reference", "--until-eof")
+	s := &Server{cmd: exec.CommandContext(ctx, command[0], append(argv, args...)...), read: make(chan struct{})}
+	stdin, err := s.cmd.StdinPipe()
+	if err != nil {
+		return nil, fmt.Errorf("start reference server: %w", err)
+	}
+	s.stdin = stdin
+	s.cmd.Stderr = &s.errs
+	s.cmd.Env = slices.DeleteFunc(os.Environ(), func(v string) bool { return strings.HasPrefix(v, "PITOT_") }) // its flags say all
+	s.cmd.Cancel = stdin.Close
+	s.cmd.WaitDelay = patience
+	out, err := s.cmd.StdoutPipe()
+	if err != nil {
+		return nil, fmt.Errorf("start reference server: %w", err)
+	}
+	if err := s.cmd.Start(); err != nil {
+		return nil, fmt.Errorf("start reference server: %w", err)
+	}
+	stdout := bufio.NewReader(out)
+	line, err := stdout.ReadString('\n')
+	url, _, ok := strings.Cut(strings.TrimPrefix(line, "serving on "), " ")
+	if err != nil || !ok {
+		_ = s.cmd.Process.Kill()
+		_ = s.cmd.Wait()
+		return nil, fmt.Errorf("start reference server: it said %q", strings.TrimSpace(line+s.errs.String()))
+	}
+	s.URL = url
+	go s.listen(stdout)
+	return s, nil
+}
+
+// listen keeps the last line that the server writes.
+func (s *Server) listen(stdout *bufio.Reader) {
+	defer close(s.read)
+	for {
+		line, err := stdout.ReadString('\n')
+		if line = strings.TrimSpace(line); line != "" {
+			s.said = line
+		}
+		if err != nil {
+			return
+		}
+	}
+}
+
+// Stop ends the server, so that its log is complete, and gives the last line
+// it said: what it served, and how late.
+func (s *Server) Stop() (said string, err error) {
+	_ = s.stdin.Close() // an error says that it is closed
+	late := time.AfterFunc(patience, func() { _ = s.cmd.Process.Kill() })
+	defer late.Stop()
+	<-s.read // os/exec: all must be read before Wait
+	if err := s.cmd.Wait(); err != nil {
+		return s.said, fmt.Errorf("stop reference server: %w %s", err, strings.TrimSpace(s.errs.String()))
+	}
+	return s.said, nil
+}

@@ -1,0 +1,276 @@
+package run
+
+import (
+	"cmp"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"time"
+
+	"pitot/internal/plan"
+	"pitot/internal/say"
+	"pitot/internal/twin"
+	"pitot/internal/twin/deploy"
+	"pitot/internal/twin/serve"
+	"pitot/internal/wire"
+	"pitot/internal/workload/seed"
+	"pitot/internal/workload/token"
+)
+
+// streamEOS is the stream of the seed that the answers' own ends are drawn
+// from.
+const streamEOS = 0x656f73
+
+// embedded is the name of an embedded target, MODEL@GPU.
+func embedded(p *plan.Plan) string {
+	_, name, _ := strings.Cut(p.Target, ":")
+	return name
+}
+
+// engine is what stands behind an embedded target.
+type engine struct {
+	make        func(seed uint64) twin.Engine
+	model       string
+	about       string // for people
+	maxModelLen int
+	notes       []string
+	server      map[string]string // what it would tell of itself
+	cache       map[string]string // of its KV cache, in its metrics
+	vocab       int               // size of the model's vocabulary, 0 where it has none
+	gpus        int               // 0 where it has none
+	gpuPrice    float64           // dollars an hour of each, by the catalogue
+	// residence is about how long a request takes.
+	residence func(p *plan.Plan) time.Duration
+	// outside says in what loads leave what the engine was fitted on; nil: it has
+	// nothing to be fitted.
+	outside func(seen deploy.Range) []deploy.Departure
+}
+
+// cacheDType is the type of the KV cache as vLLM's flag has it: auto is the
+// model's own.
+func cacheDType(d *deploy.Deployment) string {
+	if d.KVDType == "fp8" {
+		return "fp8"
+	}
+	return "auto"
+}
+
+// openEngine gives the engine that MODEL@GPU or the flags of fixed latencies
+// ask for. Errors are the user's.
+func openEngine(p *plan.Plan, name string) (engine, error) {
+	if name == "" || name == "fixed" {
+		return fixedEngine(p)
+	}
+	if err := refuseFixed(p, name); err != nil {
+		return engine{}, err
+	}
+	d, err := deploy.Parse(name)
+	if err != nil {
+		return engine{}, err
+	}
+	return engine{
+		make:        func(seed uint64) twin.Engine { return d.Engine(seed) },
+		model:       served(d),
+		about:       d.Describe(),
+		maxModelLen: d.Settings.MaxModelLen,
+		notes:       d.Notes,
+		server:      d.Facts(),
+		gpus:        d.TensorParallel,
+		gpuPrice:    d.USDPerHour,
+		vocab:       d.Model.Vocab,
+		cache: map[string]string{
+			"block_size": strconv.Itoa(d.Settings.BlockSize), "num_gpu_blocks": strconv.Itoa(d.Settings.NumGPUBlocks),
+			"gpu_memory_utilization": strconv.FormatFloat(d.MemoryUtilization, 'g', -1, 64),
+			"cache_dtype":            cacheDType(d),
+			"enable_prefix_caching":  map[bool]string{true: "True", false: "False"}[d.Settings.EnablePrefixCaching], // as Python writes it
+		},
+		residence: func(p *plan.Plan) time.Duration {
+			return d.Residence(p.Prefix+int(p.Input.Mean()), int(p.Output.Mean()), max(p.Concurrency, 1))
+		},
+		outside: d.Outside,
+	}, nil
+}
+
+// served is the name that a model is served by: the one it was asked for by,
+// which may be another one of the same shape, or the model's own if that is a
+// file's.
+func served(d *deploy.Deployment) string {
+	name := d.Spec[:max(strings.LastIndexByte(d.Spec, '@'), 0)]
+	if name == "" || strings.HasPrefix(name, ".") || strings.HasPrefix(name, "/") || strings.HasSuffix(name, ".json") {
+		return d.Model.Name
+	}
+	return name
+}
+
+// refuseFixed refuses the settings of fixed latencies for an engine that has
+// its own, and says what stands in their place.
+func refuseFixed(p *plan.Plan, name string) error {
+	fixed := "use " + p.Kind() + ":fixed with it"
+	m, usual := &p.Mock, plan.Default().Mock
+	for _, f := range []struct {
+		flag    string
+		set     bool
+		setting string // the engine's own, that stands in its place
+		value   string
+	}{
+		{"--ttft", m.TTFT >= 0, "", ""}, {"--itl", m.ITL >= 0, "", ""},
+		{"--jitter", m.Jitter > 0, "step_jitter", strconv.FormatFloat(m.Jitter, 'g', -1, 64)},
+		{"--slots", m.Slots > 0, "max_num_seqs", strconv.Itoa(m.Slots)},
+		{"--tokens-per-chunk", m.TokensPerChunk > 1, "stream_interval", strconv.Itoa(m.TokensPerChunk)},
+		{"--max-model-len", m.MaxModelLen != usual.MaxModelLen, "max_model_len", strconv.Itoa(m.MaxModelLen)},
+		{"--role-chunk", m.RoleChunk, "", ""},
+	} {
+		if !f.set {
+			continue
+		}
+		hint, sep := fixed, "?"
+		if strings.Contains(name, "?") {
+			sep = "&"
+		}
+		switch {
+		case f.setting == "":
+		case strings.Contains(name, f.setting+"="):
+			hint = "it has " + f.setting + " already; or " + fixed
+		default:
+			hint = "write " + name + sep + f.setting + "=" + f.value + ", or " + fixed
+		}
+		return say.Errorf("%s is for fixed latencies; %s has an engine that decides", f.flag, name).WithHint(hint)
+	}
+	return nil
+}
+
+// fixedEngine gives an engine of fixed latencies.
+func fixedEngine(p *plan.Plan) (engine, error) {
+	cfg := twin.FixedConfig{
+		TTFT: 50 * time.Millisecond, ITL: 10 * time.Millisecond,
+		JitterCV: p.Mock.Jitter, Slots: p.Mock.Slots, TokensPerChunk: p.Mock.TokensPerChunk, RoleChunk: p.Mock.RoleChunk,
+	}
+	if p.Mock.TTFT >= 0 {
+		cfg.TTFT = p.Mock.TTFT
+	}
+	if p.Mock.ITL >= 0 {
+		cfg.ITL = p.Mock.ITL
+	}
+	if p.Kind() == "sim" && cfg.TTFT <= 0 {
+		return engine{}, say.Errorf("a simulated target needs a time to first token: virtual time would stand still").WithHint("give it one with --ttft")
+	}
+	return engine{
+		make: func(seed uint64) twin.Engine {
+			c := cfg
+			c.Seed = seed
+			return twin.NewFixed(c)
+		},
+		model:       "fixed",
+		about:       "fixed latencies: " + describe(cfg),
+		maxModelLen: p.Mock.MaxModelLen,
+		residence:   func(p *plan.Plan) time.Duration { return cfg.TTFT + time.Duration(p.Output.Mean())*cfg.ITL },
+	}, nil
+}
+
+func describe(c twin.FixedConfig) string {
+	s := fmt.Sprintf("TTFT %v, ITL %v", c.TTFT, c.ITL)
+	if c.JitterCV > 0 {
+		s += fmt.Sprintf(", CV %.2g", c.JitterCV)
+	}
+	if c.Slots > 0 {
+		s += fmt.Sprintf(", %d slots", c.Slots)
+	}
+	if c.TokensPerChunk > 1 {
+		s += fmt.Sprintf(", %d tokens a chunk", c.TokensPerChunk)
+	}
+	return s
+}
+
+// openSim prepares the engine for the virtual world.
+func (t *Target) openSim(p *plan.Plan) error {
+	e, err := openEngine(p, embedded(p))
+	if err != nil {
+		return err
+	}
+	faults, err := parseFaults(p)
+	if err != nil {
+		return err
+	}
+	t.Engine, t.Thaw = e.make, faults.Thaw
+	t.API = wire.Chat{}
+	t.Options.Model = e.model
+	t.tell("pitot sim, "+e.about, p, e)
+	t.Residence = e.residence(p)
+	if p.NoProbe { // as with a server: what is asked is asked
+		return nil
+	}
+	return t.fits(p)
+}
+
+// tell notes what an embedded engine is.
+func (t *Target) tell(about string, p *plan.Plan, e engine) {
+	if p.Mock.Speed != 1 {
+		about += fmt.Sprintf(", run %v times as fast", p.Mock.Speed)
+	}
+	t.Server["engine"] = about
+	for k, v := range e.server {
+		t.Server[k] = v
+	}
+	t.GPUs, t.GPUPrice = cmp.Or(t.GPUs, e.gpus), cmp.Or(t.GPUPrice, e.gpuPrice)
+	t.Notes = append(t.Notes, e.notes...)
+	if e.outside != nil {
+		t.outside = e.outside
+		t.Notes = append(t.Notes, t.beyond(wanted(p))...)
+	}
+}
+
+// NewMock makes the server that a plan describes; name is MODEL@GPU, or
+// "fixed" or "" for fixed latencies. about says what it is, notes what a user
+// should know of it.
+func NewMock(p *plan.Plan, name string) (srv *serve.Server, about string, notes []string, err error) {
+	of := *p
+	of.Target = "mock:" + name // not where a variable points
+	e, err := openEngine(&of, name)
+	if err != nil {
+		return nil, "", nil, err
+	}
+	srv, err = e.serve(&of, p.Seed)
+	return srv, e.about, e.notes, err
+}
+
+// serve puts the engine behind a server; chances is the seed of the engine.
+func (e *engine) serve(p *plan.Plan, chances uint64) (*serve.Server, error) {
+	faults, err := parseFaults(p)
+	if err != nil {
+		return nil, err
+	}
+	mc := serve.Config{
+		Engine: e.make(chances), Model: e.model, MaxModelLen: e.maxModelLen,
+		Tokenize: token.Universal().Split, Words: token.Universal(), Vocab: e.vocab, PromptOverhead: chatOverhead, Cache: e.cache, Faults: faults, Seed: p.Seed,
+		Speed: p.Mock.Speed, Startup: p.Mock.StartupDelay, Reasoning: p.Mock.Reasoning, ToolCalls: p.Mock.ToolCalls, PromptTokensDetails: p.Mock.TellCached,
+	}
+	if eos := p.Mock.EOS; !eos.IsZero() {
+		mc.Ends = func(n int64) int { return eos.At(seed.At(p.Seed, streamEOS, uint64(n))) }
+	}
+	if p.Model != "" {
+		mc.Model = p.Model
+	}
+	if p.Mock.Truth != "" {
+		err := os.MkdirAll(filepath.Dir(p.Mock.Truth), 0o755) // as --export does
+		if err != nil {
+			return nil, say.Errorf("--truth: %v", err).WithHint("name a file in a directory that can be written")
+		}
+		f, err := os.Create(p.Mock.Truth)
+		if err != nil {
+			return nil, say.Errorf("--truth: %v", err).WithHint("name a file that can be written")
+		}
+		mc.Truth = f
+	}
+	if p.KeyFile != "" {
+		if mc.APIKey, err = readKey(p.KeyFile, "a file that holds the key alone which clients have to send"); err != nil {
+			return nil, err
+		}
+	}
+	return serve.New(mc), nil
+}
+
+// chatOverhead is what the embedded targets' chat template adds to a prompt, in
+// tokens.
+const chatOverhead = 8

@@ -1,0 +1,142 @@
+package run
+
+import (
+	"errors"
+	"net/http"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"pitot/internal/data/record"
+	"pitot/internal/plan"
+	"pitot/internal/say"
+	"pitot/internal/wire"
+)
+
+// aimed is a target of which nothing is known but how it was written.
+func aimed(t *testing.T, spec string) *Target {
+	t.Helper()
+	e, route, err := wire.ParseTarget(spec)
+	if err != nil {
+		t.Fatal(err)
+	}
+	target := &Target{Spec: spec, Dialer: &wire.Dialer{Endpoint: e}}
+	if err := target.chooseAPI(&plan.Plan{Target: spec}, route); err != nil {
+		t.Fatal(err)
+	}
+	target.URL = e.URL(target.Route)
+	return target
+}
+
+// However the target is written, the commands and addresses in what is said of
+// it are right.
+func TestAddresses(t *testing.T) {
+	for _, c := range []struct{ spec, curl, missing string }{
+		{"http://h:1", "curl http://h:1/v1/models", "is it a server of OpenAI's API? try curl http://h:1/v1/models; where its path is another, give that with the target"},
+		{"http://h:1/v1/", "curl http://h:1/v1/models", "is it a server of OpenAI's API? try curl http://h:1/v1/models; where its path is another, give that with the target"},
+		{"http://h:1/foo", "curl http://h:1/foo/v1/models", "Pitot adds /v1/chat/completions to the path of a target; where the route is another give all of it, for example http://h:1/foo/chat/completions"},
+		{"http://h:1/v2", "curl http://h:1/v2/v1/models", "did you mean http://h:1/v1?"},
+		{"https://h/v1/chat/completion", "curl https://h/v1/chat/completion/v1/models", "did you mean https://h/v1/chat/completions?"},
+		{"http://h:1/v1/completions", "curl http://h:1/v1/models", "check the route; http://h:1 alone lets Pitot choose it"},
+		{"http://h:1/chat/completions", "curl http://h:1/models", "check the route; http://h:1 alone lets Pitot choose it"},
+		{"https://h/api/v4/chat/completions?version=2", "curl https://h/api/v4/models", "check the route; https://h alone lets Pitot choose it"},
+		{"unix:///run/s.sock:/v1", "curl --unix-socket /run/s.sock http://localhost/v1/models",
+			"is it a server of OpenAI's API? try curl --unix-socket /run/s.sock http://localhost/v1/models; where its path is another, give that with the target"},
+	} {
+		target := aimed(t, c.spec)
+		if got := target.curl(); got != c.curl {
+			t.Errorf("%s: %s, want %s", c.spec, got, c.curl)
+		}
+		var failed *TargetError
+		if err := target.failure(record.ErrNotFound, ""); !errors.As(err, &failed) || failed.Hint != c.missing || failed.Msg != "not found at "+target.URL {
+			t.Errorf("%s: %v\n got %s\nwant %s", c.spec, err, failed.Hint, c.missing)
+		}
+		target.listed = true
+		if got := target.hint(record.ErrNotFound); !strings.HasPrefix(got, c.curl+" lists its models") {
+			t.Errorf("%s: %s", c.spec, got)
+		}
+	}
+}
+
+// A refusal says whether a key was sent and where it came from, never the key.
+func TestRefusedKey(t *testing.T) {
+	file := filepath.Join(t.TempDir(), "key.txt")
+	if err := os.WriteFile(file, []byte(key+"\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	deny := http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { http.Error(w, "no", http.StatusForbidden) })
+	for _, c := range []struct {
+		env  string
+		args []string
+		msg  string
+		hint string
+	}{
+		{"", nil, "the server refuses the request, and no key was sent: no", "export OPENAI_API_KEY=…"},
+		{key, nil, "the server refuses the key from OPENAI_API_KEY: no", "is it a key for this server"},
+		{key, []string{"--key-file", file}, "the server refuses the key from the file " + file + ": no", "is it a key"},
+		{key, []string{"--header", "Authorization=Bearer " + key}, "the server refuses the key from --header Authorization: no", "is it a key"},
+		{"", []string{"--header", "X-Api-Key=" + key}, "the server refuses the key from --header X-Api-Key: no", "is it a key"},
+		{key, []string{"--header", "X-Api-Key=" + key}, "the server refuses the key from --header X-Api-Key and OPENAI_API_KEY: no", "is it a key"},
+	} {
+		t.Setenv("OPENAI_API_KEY", c.env)
+		_, err := opened(t, deny, c.args...)
+		var refused *TargetError
+		if !errors.As(err, &refused) || refused.Msg != c.msg || !strings.HasPrefix(refused.Hint, c.hint) {
+			t.Errorf("%q: %+v", c.args, err)
+		}
+	}
+}
+
+// What this machine alone can tell is told without a target.
+func TestCheck(t *testing.T) {
+	dir := t.TempDir()
+	write := func(name, text string) string {
+		path := filepath.Join(dir, name)
+		if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		return path
+	}
+	empty, odd, good := write("empty", ""), write("odd.jsonl", `{"a":1}`), write("good.txt", "a prompt")
+	for _, c := range []struct {
+		args      []string
+		msg, hint string
+	}{
+		{[]string{"http://x"}, "", ""},
+		{[]string{"http://x", "--workload", good, "--out", filepath.Join(dir, "new"), "--key-file", good}, "", ""},
+		{[]string{"http://x", "--out", dir}, "is not empty", "--out"},
+		{[]string{"http://x", "--out", good}, "read --out", "--out"},
+		{[]string{"ftp://x"}, "unknown scheme", "http://localhost:8000"},
+		{[]string{"mock:wibble@wobble"}, "unknown", ""},
+		{[]string{"sim:wibble@wobble"}, "unknown", ""},
+		{[]string{"mock:fixed", "--faults", "429:2"}, "rate 2 is not in 0..1", "write 2%"},
+		{[]string{"http://x", "--key-file", empty}, "is empty", "the API key alone"},
+		{[]string{"http://x", "--key-file", dir}, "is a directory", "the API key alone"},
+		{[]string{"http://x", "--key-file", filepath.Join(dir, "god.txt")}, "no such file", "did you mean " + good},
+		{[]string{"http://x", "--key-file", "sk-very-secret-key-0123"}, "there is no such file", "--key-env"},
+		{[]string{"http://x", "--workload", filepath.Join(dir, "god.txt")}, "god.txt: no such file or directory", "did you mean " + good},
+		{[]string{"http://x", "--workload", "/nowhere/x"}, "read --workload /nowhere/x: no such file or directory", "ShareGPT JSON"},
+		{[]string{"http://x", "--workload", dir}, "want a regular file", "ShareGPT JSON"},
+		{[]string{"http://x", "--workload", empty}, "empty: no request", "ShareGPT JSON"},
+		{[]string{"http://x", "--workload", odd}, "odd.jsonl:1: want an object with one of the keys", "ShareGPT JSON"},
+	} {
+		err := Check(planned(t, append(c.args, "--rate", "1")...))
+		if c.msg == "" {
+			if err != nil {
+				t.Errorf("%q: %v", c.args, err)
+			}
+			continue
+		}
+		var u *say.Error
+		switch {
+		case !errors.As(err, &u) || !strings.Contains(u.Msg, c.msg) || !strings.Contains(u.Hint, c.hint):
+			t.Errorf("%q: %v; %s", c.args, err, say.Hint(err))
+		case strings.Contains(u.Msg+u.Hint, "very-secret") || strings.Contains(u.Msg, "\n"):
+			t.Errorf("%q: %v", c.args, err)
+		}
+	}
+	if _, err := os.Stat(filepath.Join(dir, "new")); err == nil {
+		t.Error("a directory was made")
+	}
+}

@@ -1,0 +1,145 @@
+package run
+
+import (
+	"math"
+	"os"
+	"runtime"
+	"runtime/metrics"
+	"strings"
+	"time"
+
+	"pitot/internal/clock"
+	"pitot/internal/data/record"
+	"pitot/internal/data/result"
+)
+
+// The instrument watches itself: once a second it notes how much of its cores
+// it used, how long the collector paused it, and whether the wall clock, on
+// which the kernel stamps, was stepped.
+
+const (
+	watchEvery = time.Second
+	stepLimit  = time.Millisecond // between two looks a disciplined clock drifts by far less
+)
+
+type watcher struct {
+	quit, done chan struct{}
+}
+
+// watchInstrument notes samples until stop. It calls lost when records can no
+// longer be written: a load that leaves no trace is not worth going on with.
+func watchInstrument(j *record.Journal, point int32, origin int64, lost func()) *watcher {
+	w := &watcher{make(chan struct{}), make(chan struct{})}
+	go func() {
+		defer close(w.done)
+		tick := time.NewTicker(watchEvery)
+		defer tick.Stop()
+		last := look()
+		for {
+			ended := false
+			select {
+			case <-w.quit:
+				ended = true // what was left of the last second counts too
+			case <-tick.C:
+			}
+			if j.Err() != nil {
+				lost()
+			}
+			now := look()
+			at := clock.Now() - origin
+			sample := func(name string, v float64) {
+				j.Sample(record.Sample{Point: point, T: at, Source: "client", Name: name, Value: v})
+			}
+			span := now.mono.Sub(last.mono).Seconds()
+			sample("cpu_share", (now.cpu-last.cpu).Seconds()/span/float64(runtime.GOMAXPROCS(0)))
+			sample("gc_pause_s", now.pause-last.pause)
+			sample("memory_bytes", now.memory)
+			wall := now.mono.UnixNano() - last.mono.UnixNano()
+			if step := time.Duration(wall) - now.mono.Sub(last.mono); math.Abs(float64(step)) > float64(stepLimit) {
+				sample("clock_step", step.Seconds())
+			}
+			if ended {
+				return
+			}
+			last = now
+		}
+	}()
+	return w
+}
+
+func (w *watcher) stop() {
+	close(w.quit)
+	<-w.done
+}
+
+type reading struct {
+	mono   time.Time
+	cpu    time.Duration
+	pause  float64
+	memory float64
+}
+
+func look() reading {
+	l := reading{mono: time.Now(), cpu: cpuTime()}
+	s := []metrics.Sample{{Name: "/sched/pauses/total/gc:seconds"}, {Name: "/memory/classes/total:bytes"}}
+	metrics.Read(s)
+	if s[0].Value.Kind() == metrics.KindFloat64Histogram {
+		l.pause = longest(s[0].Value.Float64Histogram())
+	}
+	if s[1].Value.Kind() == metrics.KindUint64 {
+		l.memory = float64(s[1].Value.Uint64())
+	}
+	return l
+}
+
+// longest is the most that the durations of a histogram may sum up to, in
+// seconds; of those in the last bucket, which has no end, the least.
+func longest(h *metrics.Float64Histogram) (sum float64) {
+	for i, n := range h.Counts {
+		if n == 0 {
+			continue
+		}
+		edge := h.Buckets[i+1]
+		if math.IsInf(edge, 0) {
+			edge = h.Buckets[i]
+		}
+		sum += float64(n) * edge
+	}
+	return sum
+}
+
+// environment describes this machine.
+func environment() result.Environment {
+	e := result.Environment{OS: runtime.GOOS, Arch: runtime.GOARCH, Cores: runtime.NumCPU()}
+	e.CPU = field("/proc/cpuinfo", "model name")
+	e.Kernel = first("/proc/sys/kernel/osrelease")
+	e.Clocksource = first("/sys/devices/system/clocksource/clocksource0/current_clocksource")
+	if kb := strings.TrimSuffix(field("/proc/meminfo", "MemTotal"), " kB"); kb != "" {
+		var n int64
+		for _, c := range kb {
+			if c >= '0' && c <= '9' {
+				n = n*10 + int64(c-'0')
+			}
+		}
+		e.MemoryBytes = n << 10
+	}
+	return e
+}
+
+func first(path string) string {
+	b, err := os.ReadFile(path)
+	if err != nil {
+		return ""
+	}
+	return strings.TrimSpace(string(b))
+}
+
+// field gives the first "name: value" of a file of the kernel.
+func field(path, name string) string {
+	for line := range strings.Lines(first(path)) {
+		if k, v, ok := strings.Cut(line, ":"); ok && strings.TrimSpace(k) == name {
+			return strings.TrimSpace(v)
+		}
+	}
+	return ""
+}

@@ -1,0 +1,372 @@
+package run
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"math"
+	"strconv"
+	"strings"
+	"time"
+
+	"pitot/internal/clock"
+	"pitot/internal/data/record"
+	"pitot/internal/plan"
+	"pitot/internal/say"
+	"pitot/internal/wire"
+	"pitot/internal/workload"
+)
+
+// Probing is all that happens before the load: the server is asked what it
+// is, what it makes of a prompt's words, and how long one answer takes alone.
+
+// models is where servers of OpenAI's APIs list what they serve: beside the
+// route, which is not under /v1 everywhere.
+func (t *Target) models() string {
+	path, _, _ := strings.Cut(t.Route, "?")
+	for _, api := range wire.APIs() {
+		if beside, ok := strings.CutSuffix(path, strings.TrimPrefix(api.Route(), "/v1")); ok && t.full {
+			return beside + "/models"
+		}
+	}
+	return t.Dialer.Endpoint.Base + "/v1/models"
+}
+
+// ready waits until the target answers at all.
+func (t *Target) ready(ctx context.Context, p *plan.Plan, notef func(string)) error {
+	if p.Wait == 0 {
+		return nil
+	}
+	limit, cancel := context.WithTimeout(ctx, p.Wait)
+	defer cancel()
+	said, why := false, ""
+	for {
+		a, err := t.fetch(limit, "GET", t.models(), nil)
+		if err == nil && a.Status < 500 {
+			return nil
+		}
+		class, detail := record.ServerError(a.Status), a.Text()
+		if err != nil {
+			class, detail = wire.Classify(err)
+		}
+		if class == record.ErrTLS && ctx.Err() == nil {
+			return t.failure(class, detail) // no wait mends that
+		}
+		if limit.Err() == nil { // else it says only that the time was over
+			why = detail
+		}
+		if !said {
+			said = true
+			notef("waiting for " + t.site())
+		}
+		select {
+		case <-limit.Done():
+			if ctx.Err() != nil {
+				return ctx.Err()
+			}
+			msg := fmt.Sprintf("%s did not answer within %s", t.site(), say.Span(p.Wait))
+			if why != "" {
+				msg += ": " + wire.Redact(why, t.Secret)
+			}
+			return &TargetError{msg, "look at the server's log, or try " + t.curl()}
+		case <-time.After(500 * time.Millisecond):
+		}
+	}
+}
+
+func (t *Target) fetch(ctx context.Context, method, path string, body []byte) (wire.Answer, error) {
+	ctx, cancel := context.WithTimeout(ctx, dialTimeout)
+	defer cancel()
+	return t.Dialer.Fetch(ctx, method, path, t.Headers, body, t.Secret)
+}
+
+// probe asks the server what the plan left open.
+func (t *Target) probe(ctx context.Context, p *plan.Plan, notef func(string)) error {
+	if err := t.discover(ctx); err != nil {
+		return err
+	}
+	if t.Options.Model == "" {
+		return &TargetError{"the server does not list its models at " + t.Dialer.Endpoint.URL(t.models()),
+			"check the URL: http://host:port, …/v1, …/chat/completions or …/completions; or name a model: --model NAME"}
+	}
+	t.tellBegun(ctx)
+	if err := t.adapt(ctx, p); err != nil {
+		return err
+	}
+	if err := t.fits(p); err != nil {
+		return err
+	}
+	if p.Workload == "random" {
+		if err := t.calibrate(ctx); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// fits refuses lengths of which the server has said that it takes none.
+func (t *Target) fits(p *plan.Plan) error {
+	limit, err := strconv.Atoi(t.Server["max_model_len"])
+	if err != nil || p.Workload != "random" {
+		return nil
+	}
+	in, out := int(p.Input.Mean())+p.Prefix, int(p.Output.Mean())
+	if in+out <= limit {
+		return nil
+	}
+	return &TargetError{fmt.Sprintf("%s tokens in and %s out do not fit the model's context of %s", say.Count(in), say.Count(out), say.Count(limit)), t.hint(record.ErrContextLength)}
+}
+
+// discover reads the list of models; many servers name their engine there.
+func (t *Target) discover(ctx context.Context) error {
+	a, err := t.fetch(ctx, "GET", t.models(), nil)
+	if err != nil {
+		class, detail := wire.Classify(err)
+		return t.failure(class, detail)
+	}
+	switch {
+	case a.Status == 401 || a.Status == 403:
+		return t.failure(record.ErrAuth, a.Text())
+	case a.Status == 503 && t.Options.Model == "":
+		return &TargetError{"the server is not ready: it answers 503 at " + t.Dialer.Endpoint.URL(t.models()), "wait for it with --wait-ready 10m"}
+	case a.Status != 200:
+		return nil // no such route: the first request will tell whether all is well
+	}
+	var list struct {
+		Data []struct {
+			ID          string      `json:"id"`
+			OwnedBy     string      `json:"owned_by"`
+			MaxModelLen json.Number `json:"max_model_len"`
+		} `json:"data"`
+	}
+	if json.Unmarshal(a.Body, &list) != nil || len(list.Data) == 0 {
+		return nil
+	}
+	t.listed = true
+	known := make([]string, len(list.Data))
+	for i, m := range list.Data {
+		known[i] = m.ID
+		if t.Options.Model == "" || t.Options.Model == m.ID {
+			t.Options.Model = m.ID
+			t.engine(ctx, m.OwnedBy)
+			if m.MaxModelLen != "" {
+				t.Server["max_model_len"] = m.MaxModelLen.String()
+			}
+			return nil
+		}
+	}
+	h := "it lists " + say.Quoted(known[:min(len(known), 8)])
+	if n := say.Nearest(t.Options.Model, known); n != "" {
+		h = "did you mean --model " + n + "?"
+	}
+	if len(known) <= 64 { // a gateway may serve more than it lists
+		return &TargetError{fmt.Sprintf("the server has no model %q", t.Options.Model), h}
+	}
+	return nil
+}
+
+// engine notes which engine it is and what it therefore understands beyond
+// OpenAI's fields.
+func (t *Target) engine(ctx context.Context, owner string) {
+	if t.Server["engine"] == "" {
+		t.Server["engine"] = owner
+	}
+	switch owner {
+	case "vllm":
+		t.Options.IgnoreEOS, t.Options.MinTokens = true, true
+		if a, err := t.fetch(ctx, "GET", t.Dialer.Endpoint.Base+"/version", nil); err == nil && a.Status == 200 {
+			var v struct {
+				Version string `json:"version"`
+			}
+			if json.Unmarshal(a.Body, &v) == nil && v.Version != "" {
+				t.Server["version"] = v.Version
+			}
+		}
+	case "sglang", "llamacpp", "pitot":
+		t.Options.IgnoreEOS = true
+	}
+}
+
+// adapt sends one small request and makes the concessions that servers ask
+// for: an output limit under another name, no stream_options, no temperature,
+// completions where there is no chat.
+func (t *Target) adapt(ctx context.Context, p *plan.Plan) error {
+	for range 6 {
+		row := t.insist(ctx, words(16, 0), 1)
+		if ctx.Err() != nil {
+			return ctx.Err()
+		}
+		low := strings.ToLower(row.Detail)
+		switch {
+		case row.Outcome == record.OK:
+			return nil
+		case t.Options.MaxField == "max_tokens" && strings.Contains(low, "max_completion_tokens"):
+			t.Options.MaxField = "max_completion_tokens"
+			t.Notes = append(t.Notes, "the server wants max_completion_tokens in place of max_tokens")
+		case !t.Options.NoUsage && strings.Contains(low, "stream_options"):
+			t.Options.NoUsage = true
+			t.Notes = append(t.Notes, "the server does not take stream_options: no usage in streams")
+		case !t.Options.NoTemperature && strings.Contains(low, "temperature"):
+			t.Options.NoTemperature = true
+			t.Notes = append(t.Notes, "the server does not take a temperature")
+		case (t.Options.IgnoreEOS || t.Options.MinTokens) && (strings.Contains(low, "ignore_eos") || strings.Contains(low, "min_tokens")):
+			t.Options.IgnoreEOS, t.Options.MinTokens = false, false
+			t.Notes = append(t.Notes, "the server does not take ignore_eos: answers may end early")
+		case p.API == "" && t.Route == t.Dialer.Endpoint.Base+wire.Chat{}.Route() && t.API.Name() == (wire.Chat{}).Name() &&
+			(row.Error == record.ErrNotFound && !strings.Contains(low, "model") || strings.Contains(low, "chat template") || strings.Contains(low, "chat_template")):
+			t.API = wire.Completions{}
+			t.Route = t.Dialer.Endpoint.Base + t.API.Route()
+			t.URL = t.Dialer.Endpoint.URL(t.Route)
+			t.Notes = append(t.Notes, "the server has no chat for this model: completions are measured")
+		case row.Error == record.ErrEmpty || row.Error == record.ErrUnfinished:
+			return nil // strange for one token, but it answers
+		default:
+			return t.failure(row.Error, row.Detail)
+		}
+	}
+	return &TargetError{"the server refuses every form of the request", "try curl on it and say what differs with --body"}
+}
+
+// words is a request of n generated words.
+func words(n int, seed uint64) workload.Request {
+	return workload.Request{
+		Messages: []workload.Message{{Role: "user", Segments: []workload.Segment{{Seed: seed, Words: n}}}},
+		Input:    workload.Unknown, Session: workload.Unknown, Exact: true,
+	}
+}
+
+// calibrate finds what the server counts for n generated words: overhead for
+// the chat template, and tokens per word, which is one for every vocabulary
+// the words were chosen for.
+func (t *Target) calibrate(ctx context.Context) error {
+	c, err := t.fit(ctx)
+	if err == nil && c.PerWord != 0 && !exact(c) && t.restrict(ctx) {
+		t.Notes = append(t.Notes, fmt.Sprintf("generated prompts use the %s words that are one token each on this server", say.Count(t.Options.Vocab.Size())))
+		c, err = t.fit(ctx)
+	}
+	if err != nil || c.PerWord == 0 {
+		return err
+	}
+	t.Calibration = c
+	t.Server["prompt_tokens"] = fmt.Sprintf("%s + %s per word", decimal(c.Overhead), decimal(c.PerWord))
+	return nil
+}
+
+// exact says whether every word is one token.
+func exact(c workload.Calibration) bool {
+	return c.PerWord == 1 && c.Overhead == math.Trunc(c.Overhead)
+}
+
+// fit asks for one token after prompts of two lengths, two of each. The zero
+// value says that the server does not tell.
+func (t *Target) fit(ctx context.Context) (workload.Calibration, error) {
+	const short, long = 64, 192
+	var sum [2]float64
+	seed := uint64(time.Now().UnixNano())
+	for i, n := range []int{short, long} {
+		for range 2 {
+			row := t.insist(ctx, words(n, seed), 1)
+			seed++
+			if ctx.Err() != nil {
+				return workload.Calibration{}, ctx.Err()
+			}
+			if row.Outcome != record.OK && row.PromptTokens < 0 {
+				t.Notes = append(t.Notes, fmt.Sprintf("a prompt of %d words was not answered (%s), so lengths are words, not tokens: %s", n, row.Error, row.Detail))
+				return workload.Calibration{}, nil
+			}
+			if row.PromptTokens < 0 {
+				t.Notes = append(t.Notes, "the server does not say how many tokens a prompt has: lengths are words, not tokens")
+				return workload.Calibration{}, nil
+			}
+			sum[i] += float64(row.PromptTokens)
+		}
+	}
+	slope := (sum[1] - sum[0]) / 2 / (long - short)
+	if slope < 0.1 || slope > 100 {
+		t.Notes = append(t.Notes, fmt.Sprintf("the server's count of prompt tokens does not follow the prompt: %.0f for %d words, %.0f for %d", sum[0]/2, short, sum[1]/2, long))
+		return workload.Calibration{}, nil
+	}
+	return workload.Calibration{PerWord: slope, Overhead: sum[0]/2 - slope*short}, nil
+}
+
+// prime sends requests of the workload one after the other: they warm what a
+// first request warms and tell how long one takes.
+func (t *Target) prime(ctx context.Context, src workload.Source, n int) {
+	for i := range n {
+		// Indices from the far end: the load will not come to these prompts.
+		req, err := src.At(math.MaxInt32 - int64(i))
+		if err != nil {
+			return
+		}
+		begin := time.Now()
+		row := t.ask(ctx, req, req.Output)
+		if row.Outcome != record.OK || ctx.Err() != nil {
+			return
+		}
+		t.Residence = time.Since(begin)
+	}
+}
+
+// insist asks up to three times where the answer is one that may be another a
+// moment later: a busy server is no reason to give up before the load.
+func (t *Target) insist(ctx context.Context, req workload.Request, output int) record.Row {
+	for again := 2; ; again-- {
+		row := t.ask(ctx, req, output)
+		switch row.Error {
+		case record.ErrRateLimited, record.ErrReset, record.ErrClosed, record.ErrStream:
+		default:
+			if !record.IsServerError(row.Error) {
+				return row
+			}
+		}
+		if again == 0 {
+			return row
+		}
+		pause := time.Duration(min(max(row.RetryAfter, 1), 10)) * time.Second
+		select {
+		case <-time.After(pause):
+		case <-ctx.Done():
+			return row
+		}
+	}
+}
+
+// ask sends one request on a connection of its own and waits for its end.
+func (t *Target) ask(ctx context.Context, req workload.Request, output int) record.Row {
+	req.Output = output
+	x := wire.NewExchange(t.API)
+	x.Sink, x.Secret, x.Origin = discard{}, t.Secret, clock.Now()
+	row := record.BlankRow()
+	row.Stream = t.Options.Stream
+	x.Begin(row)
+	body, err := t.API.Body(nil, &req, t.Options)
+	if err == nil {
+		x.Request = append(wire.AppendHead(nil, "POST", t.Dialer.Endpoint.Host, t.Route, t.Headers, len(body)), body...)
+		var c *wire.Conn
+		if c, err = t.Dialer.Connect(ctx); err == nil {
+			ended := make(chan struct{})
+			c.Start(func(*wire.Conn, *wire.Exchange, bool) { close(ended) })
+			ctx, cancel := context.WithTimeout(ctx, t.Timeout)
+			defer cancel()
+			stop := context.AfterFunc(ctx, func() {
+				x.Abandon(record.ErrTimeout)
+				c.Abort()
+			})
+			c.Send(x)
+			<-ended
+			stop()
+			c.Abort()
+			return x.Row
+		}
+	}
+	x.Refuse(clock.Now(), err)
+	return x.Row
+}
+
+// discard is a sink for what is not measured.
+type discard struct{}
+
+func (discard) Chunk(record.Chunk) {}
+func (discard) Done(*record.Row)   {}
+
+func decimal(x float64) string { return strconv.FormatFloat(x, 'f', -1, 64) }

@@ -1,0 +1,407 @@
+package run
+
+import (
+	"context"
+	"encoding/json"
+	"encoding/pem"
+	"errors"
+	"fmt"
+	"io"
+	"log"
+	"net"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"pitot/internal/data/result"
+	"pitot/internal/plan"
+	"pitot/internal/twin"
+	"pitot/internal/twin/serve"
+	"pitot/internal/workload/token"
+)
+
+const key = "sk-very-secret-1234"
+
+// scripted is a server of one model with a mind of its own.
+type scripted struct {
+	models string                                                             // body of /v1/models, "" for 404
+	refuse func(path string, ask map[string]any) (status int, message string) // 0 to answer
+	count  func(words int) int                                                // prompt tokens, nil for no usage
+
+	mu   sync.Mutex
+	seen []map[string]any
+}
+
+func (s *scripted) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	if r.URL.Path == "/v1/models" {
+		if s.models == "" {
+			http.NotFound(w, r)
+			return
+		}
+		_, _ = io.WriteString(w, s.models)
+		return
+	}
+	var ask map[string]any
+	body, _ := io.ReadAll(r.Body)
+	if r.Method != http.MethodPost || json.Unmarshal(body, &ask) != nil {
+		http.NotFound(w, r)
+		return
+	}
+	s.mu.Lock()
+	s.seen = append(s.seen, ask)
+	s.mu.Unlock()
+	if s.refuse != nil {
+		if status, message := s.refuse(r.URL.Path, ask); status != 0 {
+			w.WriteHeader(status)
+			_ = json.NewEncoder(w).Encode(map[string]any{"error": map[string]any{"message": message}})
+			return
+		}
+	}
+	text, _ := ask["prompt"].(string)
+	if list, ok := ask["messages"].([]any); ok {
+		for _, m := range list {
+			text += " " + fmt.Sprint(m.(map[string]any)["content"])
+		}
+	}
+	usage := ""
+	if s.count != nil && ask["stream_options"] != nil {
+		usage = fmt.Sprintf(`,"usage":{"prompt_tokens":%d,"completion_tokens":1}`, s.count(len(strings.Fields(text))))
+	}
+	w.Header().Set("Content-Type", "text/event-stream")
+	delta := `"delta":{"content":"x"}`
+	if strings.HasSuffix(r.URL.Path, "/v1/completions") {
+		delta = `"text":"x"`
+	}
+	fmt.Fprintf(w, "data: {\"choices\":[{\"index\":0,%s,\"finish_reason\":\"length\"}]%s}\n\ndata: [DONE]\n\n", delta, usage)
+}
+
+const oneModel = `{"data":[{"id":"small","owned_by":"someone"}]}`
+
+// opened opens a target with a plan's flags.
+func opened(t testing.TB, h http.Handler, args ...string) (*Target, error) {
+	t.Helper()
+	srv := httptest.NewServer(h)
+	t.Cleanup(srv.Close)
+	target, err := OpenTarget(t.Context(), planned(t, append([]string{srv.URL, "--rate", "1"}, args...)...), func(string) {})
+	if err == nil {
+		t.Cleanup(target.Close)
+	}
+	return target, err
+}
+
+func TestAdapt(t *testing.T) {
+	without := func(field, message string) func(string, map[string]any) (int, string) {
+		return func(_ string, ask map[string]any) (int, string) {
+			if _, there := ask[field]; there {
+				return 400, message
+			}
+			return 0, ""
+		}
+	}
+	picky := func(path string, ask map[string]any) (int, string) {
+		for _, c := range [][2]string{
+			{"stream_options", "Unrecognized field: stream_options"},
+			{"temperature", "Unsupported value: 'temperature' does not support 0 with this model"},
+			{"max_tokens", "Unsupported parameter: 'max_tokens'. Use 'max_completion_tokens' instead."},
+		} {
+			if _, there := ask[c[0]]; there {
+				return 400, c[1]
+			}
+		}
+		return 0, ""
+	}
+	for _, c := range []struct {
+		name   string
+		refuse func(string, map[string]any) (int, string)
+		check  func(t *Target) bool
+		notes  int
+	}{
+		{"nothing to adapt", nil, func(t *Target) bool {
+			return !t.Options.NoUsage && !t.Options.NoTemperature && t.Options.MaxField == "max_tokens"
+		}, 0},
+		{"stream_options", without("stream_options", "extra field stream_options is not permitted"), func(t *Target) bool { return t.Options.NoUsage }, 2}, // and no lengths
+		{"temperature", without("temperature", "temperature must be 1"), func(t *Target) bool { return t.Options.NoTemperature }, 1},
+		{"max_tokens", without("max_tokens", "use max_completion_tokens"), func(t *Target) bool { return t.Options.MaxField == "max_completion_tokens" }, 1},
+		{"all of them", picky, func(t *Target) bool {
+			return t.Options.NoUsage && t.Options.NoTemperature && t.Options.MaxField == "max_completion_tokens"
+		}, 4},
+		{"no chat template", func(path string, _ map[string]any) (int, string) {
+			if strings.HasSuffix(path, "/chat/completions") {
+				return 400, "default chat template is no longer allowed"
+			}
+			return 0, ""
+		}, func(t *Target) bool {
+			return t.API.Name() == "openai-completions" && strings.HasSuffix(t.URL, "/v1/completions")
+		}, 1},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			target, err := opened(t, &scripted{models: oneModel, refuse: c.refuse, count: func(n int) int { return n }})
+			if err != nil {
+				t.Fatal(err)
+			}
+			if !c.check(target) || len(target.Notes) != c.notes {
+				t.Errorf("%+v, notes %q", target.Options, target.Notes)
+			}
+		})
+	}
+	_, err := opened(t, &scripted{models: oneModel, refuse: func(string, map[string]any) (int, string) { return 400, "no such thing as stream_options, temperature" }})
+	var target *TargetError
+	if !errors.As(err, &target) {
+		t.Errorf("a server that refuses everything: %v", err)
+	}
+}
+
+func TestCalibrate(t *testing.T) {
+	for _, c := range []struct {
+		name              string
+		count             func(int) int
+		perWord, overhead float64
+		notes             int
+	}{
+		{"exact", func(n int) int { return n + 8 }, 1, 8, 0},
+		{"one and a half a word", func(n int) int { return n + n/2 + 3 }, 1.5, 3, 0},
+		{"no usage", nil, 0, 0, 1},
+		{"a count that does not follow", func(int) int { return 77 }, 0, 0, 1},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			target, err := opened(t, &scripted{models: oneModel, count: c.count})
+			if err != nil {
+				t.Fatal(err)
+			}
+			if k := target.Calibration; k.PerWord != c.perWord || k.Overhead != c.overhead || len(target.Notes) != c.notes {
+				t.Errorf("%+v, notes %q", k, target.Notes)
+			}
+		})
+	}
+	t.Run("prompts are too long", func(t *testing.T) {
+		target, err := opened(t, &scripted{models: oneModel, refuse: func(_ string, ask map[string]any) (int, string) {
+			if len(fmt.Sprint(ask["messages"])) > 500 {
+				return 400, "this model's maximum context length is 100 tokens"
+			}
+			return 0, ""
+		}, count: func(n int) int { return n }})
+		if err != nil || len(target.Notes) != 1 || !strings.Contains(target.Notes[0], "context_length") {
+			t.Errorf("%v, %+v", err, target)
+		}
+	})
+}
+
+// The embedded server has a chat template of eight tokens.
+func TestCalibrateMock(t *testing.T) {
+	target, err := OpenTarget(t.Context(), planned(t, "mock:fixed", "--rate", "1", "--ttft", "1ms"), func(string) {})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer target.Close()
+	if k := target.Calibration; k.PerWord != 1 || k.Overhead != 8 {
+		t.Errorf("%+v", k)
+	}
+	if len(target.Notes) > 0 || !target.Options.IgnoreEOS {
+		t.Errorf("notes %q, %+v", target.Notes, target.Options)
+	}
+}
+
+// What is wrong with a target is said in one line, with what to do, and never
+// with the key.
+func TestTargetErrors(t *testing.T) {
+	t.Setenv("OPENAI_API_KEY", key)
+	quiet := log.New(io.Discard, "", 0)
+	plain := func(t *testing.T, h http.Handler) string {
+		srv := httptest.NewServer(h)
+		t.Cleanup(srv.Close)
+		return srv.URL
+	}
+	always := func(status int, message string) http.Handler {
+		return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+			w.WriteHeader(status)
+			_ = json.NewEncoder(w).Encode(map[string]any{"error": map[string]any{"message": message + " " + r.Header.Get("Authorization")}})
+		})
+	}
+	for _, c := range []struct {
+		name      string
+		url       func(t *testing.T) string
+		args      []string
+		msg, hint string
+	}{
+		{"wrong key", func(t *testing.T) string {
+			l, err := net.Listen("tcp", "127.0.0.1:0")
+			if err != nil {
+				t.Fatal(err)
+			}
+			srv := serve.New(serve.Config{APIKey: "another"})
+			go srv.Serve(l)
+			t.Cleanup(func() { _ = srv.Shutdown(context.Background()) })
+			return "http://" + l.Addr().String()
+		}, nil, "refuses the key from OPENAI_API_KEY", "--key-env"},
+		{"a key that is repeated", func(t *testing.T) string { return plain(t, always(401, "invalid key")) }, nil, "[redacted]", "--key-file"},
+		{"wrong model", func(t *testing.T) string { return plain(t, &scripted{models: oneModel}) }, []string{"--model", "smal"}, `no model "smal"`, "small"},
+		{"no models", func(t *testing.T) string { return plain(t, &scripted{}) }, nil, "does not list its models", "--model"},
+		{"not found", func(t *testing.T) string { return plain(t, http.NotFoundHandler()) }, []string{"--model", "x", "--api", "openai-chat"}, "not found", "curl"},
+		{"context", func(t *testing.T) string {
+			return plain(t, &scripted{models: oneModel, refuse: func(string, map[string]any) (int, string) {
+				return 400, "maximum context length is 4 tokens"
+			}})
+		}, nil, "does not fit", "--input"},
+		{"rate limit", func(t *testing.T) string {
+			return plain(t, &scripted{models: oneModel, refuse: func(string, map[string]any) (int, string) { return 429, "slow down" }})
+		}, nil, "rate_limited", "limits your rate"},
+		{"server error", func(t *testing.T) string {
+			return plain(t, &scripted{models: oneModel, refuse: func(string, map[string]any) (int, string) { return 500, "CUDA out of memory" }})
+		}, nil, "CUDA out of memory", ""},
+		{"refused", func(t *testing.T) string {
+			l, err := net.Listen("tcp", "127.0.0.1:0")
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer l.Close()
+			return "http://" + l.Addr().String()
+		}, nil, "refused", "--wait-ready"},
+		{"certificate", func(t *testing.T) string {
+			srv := httptest.NewUnstartedServer(&scripted{models: oneModel})
+			srv.Config.ErrorLog = quiet
+			srv.StartTLS()
+			t.Cleanup(srv.Close)
+			return srv.URL
+		}, nil, "tls", "--ca-cert"},
+		{"certificate, while it waits", func(t *testing.T) string {
+			srv := httptest.NewUnstartedServer(&scripted{models: oneModel})
+			srv.Config.ErrorLog = quiet
+			srv.StartTLS()
+			t.Cleanup(srv.Close)
+			return srv.URL
+		}, []string{"--wait-ready", "10m"}, "tls", "--insecure"},
+		{"no TLS there", func(t *testing.T) string {
+			return strings.Replace(plain(t, &scripted{models: oneModel}), "http:", "https:", 1)
+		}, nil, "tls", "check the scheme"},
+		{"never ready", func(t *testing.T) string { return plain(t, always(503, "loading the model")) }, []string{"--wait-ready", "100ms"}, "loading the model", "log"},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			begin := time.Now()
+			_, err := OpenTarget(t.Context(), planned(t, append([]string{c.url(t), "--rate", "1"}, c.args...)...), func(string) {})
+			var target *TargetError
+			if !errors.As(err, &target) {
+				t.Fatalf("error %v", err)
+			}
+			if !strings.Contains(target.Msg, c.msg) || !strings.Contains(target.Hint, c.hint) {
+				t.Errorf("%q, hint %q", target.Msg, target.Hint)
+			}
+			if strings.Contains(target.Msg+target.Hint, key) || strings.ContainsAny(target.Msg, "\r\n") {
+				t.Errorf("%q, hint %q", target.Msg, target.Hint)
+			}
+			if time.Since(begin) > 10*time.Second {
+				t.Errorf("it took %v", time.Since(begin))
+			}
+		})
+	}
+}
+
+func TestTrustedCertificate(t *testing.T) {
+	srv := httptest.NewTLSServer(&scripted{models: oneModel, count: func(n int) int { return n }})
+	defer srv.Close()
+	file := filepath.Join(t.TempDir(), "ca.pem")
+	data := pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: srv.Certificate().Raw})
+	if err := os.WriteFile(file, data, 0o644); err != nil {
+		t.Fatal(err)
+	}
+	for _, args := range [][]string{{"--ca-cert", file}, {"--insecure"}} {
+		if _, err := OpenTarget(t.Context(), planned(t, append(args, srv.URL, "--rate", "1")...), func(string) {}); err != nil {
+			t.Errorf("%s: %v", args, err)
+		}
+	}
+}
+
+func TestNoProbe(t *testing.T) {
+	h := &scripted{models: oneModel}
+	target, err := opened(t, h, "--no-probe", "--model", "x")
+	if err != nil || len(h.seen) > 0 || target.Options.Model != "x" || target.Residence != 0 {
+		t.Errorf("%v, asked %d times, %+v", err, len(h.seen), target)
+	}
+}
+
+// A server that is killed in mid-run is a result, not a failed measurement. One
+// that stays away ends the run.
+func TestServerKilledInMidRun(t *testing.T) {
+	t.Parallel()
+	for _, c := range []struct {
+		name string
+		args []string
+		gone bool
+	}{
+		{"open", []string{"--rate", "100", "--duration", "1200ms"}, false},
+		{"closed", []string{"--concurrency", "4", "--requests", "1000"}, true},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			l, err := net.Listen("tcp", "127.0.0.1:0")
+			if err != nil {
+				t.Fatal(err)
+			}
+			srv := serve.New(serve.Config{
+				Engine: twin.NewFixed(twin.FixedConfig{TTFT: 5 * time.Millisecond, ITL: 2 * time.Millisecond}),
+				Count:  token.Universal().Count, Model: "m",
+			})
+			go srv.Serve(l)
+			args := quick(append([]string{"http://" + l.Addr().String(), "--output", "20"}, c.args...)...)
+			p := planned(t, append(args, "--out", filepath.Join(t.TempDir(), "run"))...)
+			var once sync.Once
+			r := Runner{Names: names(), Progress: watching(func(s Status) {
+				if s.At >= s.T0 && s.OK >= 30 && s.Phase != "priming" {
+					go once.Do(func() {
+						ctx, cancel := context.WithCancel(context.Background())
+						cancel()
+						_ = srv.Shutdown(ctx)
+					})
+				}
+			})}
+			run, _, err := r.Run(t.Context(), p)
+			var gone *TargetError
+			if errors.As(err, &gone) != c.gone || run == nil {
+				t.Fatal(err)
+			}
+			accounted(t, run)
+			got := run.Points[0]
+			if (got.WentAway != nil) != c.gone || c.gone && got.Seconds.Window > *got.WentAway+2*goneAfter.Seconds() {
+				t.Errorf("went away %v, window of %g s", got.WentAway, got.Seconds.Window)
+			}
+			if got.Outcome != "failing" && got.Outcome != "degraded" {
+				t.Errorf("outcome %s, %+v", got.Outcome, got.Requests)
+			}
+			if got.Requests.OK == 0 || got.Requests.Errors["connect"] < 10 {
+				t.Errorf("%+v", got.Requests)
+			}
+			if run.Verdict == result.Invalid {
+				for _, check := range got.Checks {
+					if check.Status == "fail" && check.Name != "send lag" && check.Name != "client cpu" { // those are this machine's
+						t.Errorf("INVALID: %+v", check)
+					}
+				}
+			}
+		})
+	}
+}
+
+// watching is told how a run goes on.
+type watching func(Status)
+
+func (watching) Say(string)        {}
+func (w watching) Update(s Status) { w(s) }
+
+func TestLengthsThatDoNotFit(t *testing.T) {
+	limit := &Target{Server: map[string]string{"max_model_len": "4096"}}
+	p := plan.Default()
+	if err := limit.fits(&p); err != nil {
+		t.Errorf("1,152 of 4,096 tokens: %v", err)
+	}
+	p.Prefix = 3000
+	var refused *TargetError
+	if err := limit.fits(&p); !errors.As(err, &refused) || refused.Hint == "" {
+		t.Errorf("4,152 of 4,096 tokens: %v", err)
+	}
+	if err := (&Target{}).fits(&p); err != nil {
+		t.Errorf("a server that names no limit: %v", err)
+	}
+}

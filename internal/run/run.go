@@ -1,0 +1,466 @@
+package run
+
+import (
+	"cmp"
+	"context"
+	"crypto/rand"
+	"encoding/binary"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+	"math"
+	"os"
+	"path/filepath"
+	"runtime/debug"
+	"strings"
+	"time"
+
+	"pitot/internal/clock"
+	"pitot/internal/data/record"
+	"pitot/internal/data/result"
+	"pitot/internal/load"
+	"pitot/internal/measure"
+	"pitot/internal/plan"
+	"pitot/internal/say"
+	"pitot/internal/wire"
+	"pitot/internal/workload"
+	"pitot/internal/workload/arrival"
+	"pitot/internal/workload/seed"
+	"pitot/internal/workload/token"
+)
+
+// Streams of a point's seed.
+const (
+	streamPoint = 1 + iota // point and repeat: seed of the point
+	streamArrival
+	streamWorkload
+	streamNonce
+)
+
+// Runner does the runs that plans describe.
+type Runner struct {
+	Names    []string // settings to keep in config.yaml
+	Command  []string // as typed, for the record
+	Version  result.Version
+	Progress Progress    // nil for none
+	Loaded   func(Spent) // told what each load took, may be nil
+}
+
+// verb is what config.yaml is for.
+func (r *Runner) verb() string {
+	if v := verb(r.Command); v != "" {
+		return v
+	}
+	return "run"
+}
+
+// Spent is what the load of a point took of this process.
+type Spent struct {
+	Origin int64         // clock reading of the point's time 0
+	CPU    time.Duration // processor time
+	Wall   time.Duration
+}
+
+// Progress is told how a run goes on, from one goroutine at a time.
+type Progress interface {
+	Say(line string)
+	Update(Status)
+}
+
+// Status is how a point stands.
+type Status struct {
+	Phase            string        // "priming" (nothing else is known then), "warm-up", "measuring" or "finishing"
+	At, T0, T1       time.Duration // now and the window; T1 is negative while it is not known
+	Sent, OK, Failed int64
+	InFlight, Held   int64
+	Chunks           int64
+	TTFT, TPOT       time.Duration // medians of the last requests, 0 if there were none
+}
+
+// Run does the whole of a plan and gives its result and directory. An error
+// may come with a directory: what was measured is in there.
+func (r *Runner) Run(ctx context.Context, p *plan.Plan) (*result.Run, string, error) {
+	s, err := r.Open(ctx, p)
+	if err != nil {
+		if s == nil {
+			return nil, "", err
+		}
+		return nil, s.Dir, err
+	}
+	err = s.Repeat(ctx)
+	run, err := s.Close(ctx.Err() != nil, err)
+	return run, s.Dir, err
+}
+
+// RecordsError says that records could not be written: what is missing from
+// them nobody can tell, so the measurement is INVALID.
+type RecordsError struct{ Err error }
+
+func (e *RecordsError) Error() string { return "write records: " + e.Err.Error() }
+
+// Unwrap gives the cause.
+func (e *RecordsError) Unwrap() error { return e.Err }
+
+func (r *Runner) say(line string) {
+	if r.Progress != nil {
+		r.Progress.Say(line)
+	}
+}
+
+func freshSeed() uint64 {
+	var b [8]byte
+	_, _ = rand.Read(b[:])
+	return binary.LittleEndian.Uint64(b[:]) >> 11 // fits every JSON reader's numbers
+}
+
+// configName is the file that does a run again.
+const configName = "config.yaml"
+
+// directory makes the run directory and writes the plan into it.
+func (r *Runner) directory(p *plan.Plan, t *Target) (string, error) {
+	dir := p.Out
+	if dir == "" {
+		dir = filepath.Join("runs", record.Name(time.Now(), t.Options.Model))
+	}
+	err := record.NewDir(dir)
+	for n := 2; p.Out == "" && errors.Is(err, record.ErrNotEmpty) && n < 100; n++ { // another run of this second
+		again := fmt.Sprintf("%s-%d", dir, n)
+		if err = record.NewDir(again); err == nil {
+			dir = again
+		}
+	}
+	if err != nil {
+		if errors.Is(err, record.ErrNotEmpty) {
+			return "", notEmpty(dir)
+		}
+		return "", say.Errorf("create run directory: %v", err).WithHint("choose another place with --out")
+	}
+	// Whoever writes the plan has the directory: it is never replaced.
+	if err = record.WriteNew(dir, configName, p.YAML(r.verb(), r.Names)); errors.Is(err, fs.ErrExist) {
+		return "", notEmpty(dir)
+	}
+	return dir, err
+}
+
+// head is the part of run.json that is known before the load.
+func (r *Runner) head(p *plan.Plan, t *Target, started time.Time) result.Run {
+	notes := map[string]string{}
+	for _, n := range p.Notes {
+		k, v, _ := strings.Cut(n, "=")
+		notes[k] = v
+	}
+	run := result.Run{
+		Schema: result.Schema, Pitot: r.Version, Command: redactCommand(r.Command, t.Secret), Seed: p.Seed,
+		Started: started.Format(time.RFC3339), Environment: environment(),
+		Target: result.Target{Spec: p.Target, Kind: t.Kind, URL: t.URL, API: t.API.Name(), Model: t.Options.Model, Server: t.Server, Settings: p.Embedded()},
+		Notes:  notes,
+		Launch: p.Launch,
+	}
+	run.Environment.Stamps = stamps(t)
+	return run
+}
+
+// stamps says where the chunk times come from.
+func stamps(t *Target) string {
+	switch {
+	case t.Kind == "sim":
+		return "virtual"
+	case clock.Kernel && t.Dialer.Stamps && !t.Dialer.Endpoint.Unix:
+		return "kernel"
+	}
+	return "user"
+}
+
+// redactCommand takes secrets out of a command line.
+func redactCommand(argv []string, secret string) []string {
+	out := plan.RedactArgs(argv)
+	for i, a := range out {
+		out[i] = wire.Redact(a, secret)
+	}
+	return out
+}
+
+// described is the workload section of run.json.
+type described struct {
+	workload.Description
+	Sampling map[string]any `json:"sampling"`
+}
+
+func (r *Runner) describe(p *plan.Plan, t *Target, s source) described {
+	d := described{Description: s.about, Sampling: map[string]any{"temperature": 0, "stream": t.Options.Stream}}
+	if t.Options.NoTemperature {
+		delete(d.Sampling, "temperature")
+	}
+	if t.Options.IgnoreEOS {
+		d.Sampling["ignore_eos"] = true
+	}
+	if t.Options.MinTokens {
+		d.Sampling["min_tokens"] = "output"
+	}
+	if p.Body != "" {
+		var over map[string]any
+		if json.Unmarshal([]byte(p.Body), &over) == nil {
+			for k, v := range over {
+				d.Sampling[k] = v
+				if plan.IsSecretField(k) {
+					d.Sampling[k] = "[redacted]"
+				}
+			}
+		}
+	}
+	headers := map[string]string{}
+	for _, h := range p.Headers {
+		name, value, _ := strings.Cut(h, "=")
+		if plan.IsSecret(name) {
+			value = "[redacted]"
+		}
+		headers[name] = value
+	}
+	if len(headers) > 0 {
+		d.Sampling["headers"] = headers
+	}
+	return d
+}
+
+// source is a point's workload with what belongs to it.
+type source struct {
+	workload.Source
+	about   workload.Description
+	cold    bool
+	prompts int // distinct ones, 0 for no end of them
+	close   func()
+}
+
+func pointSeed(p *plan.Plan, point int32) uint64 {
+	return seed.At(p.Seed, streamPoint, uint64(point))
+}
+
+// newSource gives the workload of a point: new words and a new order for each.
+func newSource(p *plan.Plan, t *Target, point int32) (source, error) {
+	if p.Workload != plan.Default().Workload {
+		return fromFile(p, point)
+	}
+	s := pointSeed(p, point)
+	w, err := workload.NewRandom(workload.RandomConfig{
+		Input: p.Input, Output: p.Output, Prefix: p.Prefix, PrefixShare: p.PrefixShare,
+		Seed: seed.At(s, streamWorkload, 0), Nonce: seed.At(s, streamNonce, 0), Calibration: t.Calibration,
+	})
+	if err != nil {
+		return source{}, say.Errorf("%v", err)
+	}
+	return source{Source: w, about: w.Describe(t.Options.Vocab), cold: p.Prefix == 0, close: func() {}}, nil
+}
+
+// point measures one point and gives what its records are to be read with; nil
+// if it was stopped before its load began. The load is the plan's; l says what
+// it is for.
+func (s *Session) point(ctx context.Context, p *plan.Plan, index int32, l Load) (*measure.Setup, error) {
+	r, t, j := s.runner, s.Target, s.journal
+	src, err := newSource(p, t, index)
+	if err != nil {
+		return nil, err
+	}
+	defer src.close()
+	if t.Kind != "sim" && !p.NoProbe && t.Residence == 0 {
+		if r.Progress != nil {
+			r.Progress.Update(Status{Phase: "priming"})
+		}
+		t.prime(ctx, src, 2)
+		if ctx.Err() != nil {
+			return nil, nil
+		}
+	}
+	cfg, err := r.load(p, t, index)
+	if err != nil {
+		return nil, err
+	}
+	setup := measure.Setup{
+		T0: cfg.Warmup, T1: cfg.Warmup + cfg.Window, Load: describeLoad(p), SLO: p.SLO,
+		GPUs: t.GPUs, GPUPrice: t.GPUPrice, Stamps: stamps(t),
+		// An embedded target begins anew with every run and remembers no prompt.
+		Cold: src.cold, Seeded: p.SeedSet && t.Kind == "http",
+		Exact: t.Options.IgnoreEOS && p.Workload == "random", Prompts: src.prompts,
+		Stage: l.Stage, Residence: cmp.Or(s.light, int64(t.Residence)), AutoWarmup: p.Warmup == plan.AutoWarmup,
+	}
+	if cfg.Requests > 0 {
+		setup.T1, setup.Requests = load.Never, cfg.Requests
+	}
+	ctx, lost := context.WithCancel(ctx)
+	defer lost()
+	j.SetPoint(index)
+	var look *looker
+	// A longer window costs more than was reckoned with a limit.
+	if setup.Requests == 0 && (setup.AutoWarmup && p.SpendLimit == 0 || !p.Until.None()) {
+		if look, err = s.newLooker(p, index, setup); err != nil {
+			return nil, &RecordsError{err}
+		}
+		cfg.Extend = look.extend
+	}
+	if l.GiveUp && p.Rate > 0 {
+		light := float64(setup.Residence) / 1e9
+		cfg.Expect = cmp.Or(cfg.Window, int64(float64(p.Requests)/p.Rate*1e9))
+		cfg.GiveUp = func(elapsed int64, underWay []float64) bool {
+			return measure.Hopeless(underWay, float64(elapsed)/1e9, p.Rate, light)
+		}
+	}
+	core := load.NewCore(cfg)
+	tap := newTap(j)
+	stop := func() {}
+	var world load.World
+	if t.Kind == "sim" {
+		put(j, markPoint, index, setup)
+		overhead := 0
+		if t.API.Name() == "openai-chat" {
+			overhead = chatOverhead
+		}
+		world = load.NewVirtual(load.VirtualConfig{Overhead: overhead, Engine: t.Engine(seed.At(p.Seed, streamPoint, uint64(index))), Source: src, Sink: tap, Point: index, Thaw: t.Thaw, Count: token.Universal().Count})
+	} else {
+		wall, err := r.wall(ctx, p, t, src, tap, index, cfg)
+		if ctx.Err() != nil && err != nil {
+			return nil, nil
+		}
+		if err != nil {
+			return nil, err
+		}
+		defer wall.Close()
+		put(j, markPoint, index, setup)
+		wall.Begin(5 * time.Millisecond)
+		begin, cpu := time.Now(), cpuTime()
+		if r.Loaded != nil {
+			defer func() { r.Loaded(Spent{wall.Origin(), cpuTime() - cpu, time.Since(begin)}) }()
+		}
+		in := watchInstrument(j, index, wall.Origin(), lost)
+		stop = in.stop
+		world = wall
+	}
+	if r.Progress != nil && t.Kind != "sim" {
+		world = &reporting{World: world, core: core, tap: tap, to: r.Progress}
+	}
+	load.Run(ctx, core, world)
+	stop()
+	_, t1 := core.Window()
+	end := window{T1: t1, Ended: world.Now(), GaveUp: core.GaveUp()}
+	if since, gone := core.Gone(); gone {
+		end.Gone = &since
+	}
+	if look != nil {
+		end.Until = look.until()
+	}
+	put(j, markWindow, index, end)
+	t.askBegun(ctx, j.Sample, index, end.Ended)
+	if err := j.Err(); err != nil {
+		return nil, &RecordsError{err}
+	}
+	setup = end.of(setup)
+	return &setup, nil
+}
+
+// wall prepares sockets and requests.
+func (r *Runner) wall(ctx context.Context, p *plan.Plan, t *Target, src source, sink record.Sink, index int32, cfg load.Config) (*load.Wall, error) {
+	conns := p.Concurrency
+	spare := 0
+	if p.Rate > 0 {
+		// As many as a load of this rate keeps busy, and some for its bursts.
+		busy := p.Rate * max(t.Residence, 100*time.Millisecond).Seconds()
+		conns = int(busy+4*math.Sqrt(busy)) + 4
+		spare = 4 + conns/16
+	}
+	if p.MaxInFlight > 0 {
+		conns = min(conns, p.MaxInFlight)
+	}
+	conns = min(conns, 20_000)
+	ahead := min(max(conns, 64), int(max(64, 64<<20/(8*(p.Input.Mean()+float64(p.Prefix))))))
+	w := load.NewWall(context.WithoutCancel(ctx), load.WallConfig{
+		Dialer: t.Dialer, API: t.API, Route: t.Route, Options: t.Options, Headers: t.Headers, Secret: t.Secret,
+		Source: src, Sink: sink, Point: index, Ahead: ahead, Spare: spare,
+		Nonce: fmt.Sprintf("pitot-%x-%d", p.Seed, index),
+	})
+	if p.NoProbe {
+		conns = min(conns, 8)
+	}
+	if err := w.Open(ctx, conns); err != nil {
+		w.Close()
+		class, detail := wire.Classify(err)
+		return nil, t.failure(class, detail)
+	}
+	w.Prepared(ctx, min(ahead, conns))
+	// What the probes left behind is not to be collected under load.
+	debug.FreeOSMemory()
+	return w, nil
+}
+
+// load makes the decisions' input of a plan.
+func (r *Runner) load(p *plan.Plan, t *Target, index int32) (load.Config, error) {
+	cfg := load.Config{
+		Users: p.Concurrency, Cap: p.MaxInFlight, Warmup: int64(warmup(p, t)),
+		Window: int64(p.Duration), Requests: p.Requests, Timeout: int64(p.Timeout), Gone: int64(goneAfter),
+	}
+	if p.Requests > 0 {
+		cfg.Window = 0
+	}
+	if p.Exactly {
+		cfg.Total = p.Requests
+	}
+	if p.Rate == 0 {
+		// Users who begin at once stay in step where answers take equally long.
+		// Spread over the time of one answer they arrive as if they had always
+		// been there.
+		cfg.Stagger = min(int64(t.Residence)+int64(p.Think), cfg.Warmup/2)
+	}
+	if p.Rate > 0 {
+		a, err := arrival.Parse(p.Arrival, p.Rate, arrivalSeed(p.Seed, index))
+		if err != nil {
+			return cfg, say.Errorf("%v", err)
+		}
+		cfg.Arrivals = a
+	}
+	if p.Think > 0 {
+		think := int64(p.Think)
+		cfg.Think = func(int64) int64 { return think }
+	}
+	return cfg, nil
+}
+
+// goneAfter is how long a target refuses every connection until it is taken to
+// have gone away: longer than one takes that hands its socket on to another
+// process, shorter than one that loads a model.
+const goneAfter = 5 * time.Second
+
+// warmup is how long the load goes on before the window. By itself it is five
+// times what one request takes, so that the load has come round to its
+// steady mix of beginning and ending answers, and a second at least.
+func warmup(p *plan.Plan, t *Target) time.Duration {
+	if p.Warmup != plan.AutoWarmup {
+		return p.Warmup
+	}
+	d := max(5*t.Residence, time.Second)
+	return min(d, max(p.Duration, 30*time.Second)).Round(10 * time.Millisecond)
+}
+
+func describeLoad(p *plan.Plan) result.Load {
+	l := result.Load{Loop: "closed"}
+	if p.Open() {
+		l.Loop, l.Rate, l.Arrival = "open", &p.Rate, p.Arrival
+	} else {
+		l.Concurrency = &p.Concurrency
+		if p.Think > 0 {
+			ms := p.Think.Seconds() * 1e3
+			l.ThinkMS = &ms
+		}
+	}
+	if p.MaxInFlight > 0 {
+		l.MaxInFlight = &p.MaxInFlight
+	}
+	return l
+}
+
+// Exists says whether a directory holds a run.
+func Exists(dir string) bool {
+	for _, name := range []string{"run.json", "journal.pitot", "requests.parquet"} {
+		if _, err := os.Stat(filepath.Join(dir, name)); err == nil {
+			return true
+		}
+	}
+	return false
+}

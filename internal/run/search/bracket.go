@@ -1,0 +1,125 @@
+package search
+
+import (
+	"fmt"
+	"math"
+)
+
+const (
+	lightRequests   = 50  // at about one request at a time
+	bracketRequests = 500 // of a probe of the bracket, at most
+	bracketWindow   = 15  // residence times of such a probe, if fewer requests
+	bisections      = 3   // that narrow the bracket from a factor of 2 to 9 %
+	maxDoublings    = 30
+	// saturated is how many times as long as a request alone requests may
+	// take, without violating a limit, before the load counts as too high.
+	saturated = 20
+)
+
+// bracket finds a load that seems to hold and one, 9 % above, that does not:
+// the load doubles from one request at a time until a limit is violated by
+// five times the odds it may, or the queue grows; then three geometric
+// bisections follow. A probe at the limit itself counts as holding or not by
+// chance, so the bracket is only where the staircases begin.
+func (f *search) bracket() bool {
+	load := f.whole(1 / f.cfg.Residence)
+	if f.cfg.Closed {
+		load = 1
+	}
+	for i := range maxDoublings {
+		stage, n := Bracket, f.bracketRequests(load)
+		if i == 0 {
+			stage, n = Light, lightRequests
+		}
+		s, ok := f.tryBracket(stage, load, n)
+		if !ok {
+			return false
+		}
+		if i == 0 {
+			if s.Residence > 0 {
+				f.residence = s.Residence
+			}
+			if f.hot(&s) {
+				return f.failsAlways(load)
+			}
+		}
+		if f.hot(&s) || s.Residence > saturated*f.residence {
+			f.hi = load
+			break
+		}
+		f.lo = load
+		next := f.whole(2 * load)
+		if next == load {
+			return f.holdsAtMost(load)
+		}
+		load = next
+	}
+	if f.hi == 0 {
+		f.cap.Reason = "the limits hold at every load tried"
+		return false
+	}
+	for range bisections {
+		middle := f.whole(math.Sqrt(f.lo * f.hi))
+		if middle <= f.lo || middle >= f.hi {
+			break
+		}
+		s, ok := f.tryBracket(Bracket, middle, f.bracketRequests(middle))
+		if !ok {
+			return false
+		}
+		if f.hot(&s) || s.Residence > saturated*f.residence {
+			f.hi = middle
+		} else {
+			f.lo = middle
+		}
+	}
+	return !f.unviolated()
+}
+
+func (f *search) bracketRequests(load float64) int {
+	return int(min(bracketRequests, max(lightRequests, bracketWindow*f.rate(load)*f.residenceAt(load))))
+}
+
+// tryBracket measures a load if the budget pays it.
+func (f *search) tryBracket(stage string, load float64, n int) (Seen, bool) {
+	if f.afford([]float64{load}, 0) < n {
+		f.cap.Reason = "the budget ended while the limit was being bracketed"
+		return Seen{}, false
+	}
+	return f.look(Probe{Load: load, Requests: n, Stage: stage, Claim: Joint})
+}
+
+// failsAlways looks a second time at the lightest load.
+func (f *search) failsAlways(load float64) bool {
+	s, ok := f.tryBracket(Light, load, 2*lightRequests)
+	if ok && f.hot(&s) {
+		f.hi = load
+		f.cap.Reason = "the limits do not hold even at the lightest load"
+	} else if ok {
+		f.cap.Reason = "the limits are violated too often at the lightest load for a capacity to be defined"
+	}
+	return false
+}
+
+// holdsAtMost looks for long at the highest load allowed, if it is not beyond
+// a limit.
+func (f *search) holdsAtMost(load float64) bool {
+	f.verifyAlone(load)
+	if f.cap.Quote > 0 {
+		f.cap.Reason = fmt.Sprintf("the limits hold at the highest load allowed, %.4g: the capacity is not below it", load)
+	}
+	return false
+}
+
+// unviolated says that the target saturates before a limit is violated.
+func (f *search) unviolated() bool {
+	for _, s := range f.cap.Trail {
+		for _, claim := range f.cfg.claims() {
+			if s.Seen.share(claim) > f.cfg.eps(claim) {
+				return false
+			}
+		}
+	}
+	f.cap.Reason = fmt.Sprintf("the target saturates before a limit is violated: at %.4g its queue grows", f.hi)
+	return true
+}

@@ -1,0 +1,170 @@
+package search
+
+import (
+	"fmt"
+	"math"
+	"strings"
+	"time"
+)
+
+// Budget is what a search may spend: requests in windows, seconds in all, or
+// whichever ends first of both. 0 does not bound.
+type Budget struct {
+	Requests int
+	Seconds  float64
+}
+
+const (
+	// ClaimRequests is how many requests a claim needs; with fewer there is
+	// only a bracket.
+	ClaimRequests = 40_000
+	// Warmup is the length of a warm-up in mean residence times: the share of
+	// violations needs 8 to 12 of them from empty, longer than means do.
+	Warmup = 10
+	// Blocks is into how many blocks a window is divided.
+	Blocks = 10
+	// drain is about how long a window's last requests are followed, in
+	// residence times.
+	drain = 1
+	// probes is about how many probes there are from the staircases on, and
+	// roughProbes before them.
+	probes      = 2*stairs + mainLoads + 1
+	roughProbes = 10
+	// loaded is about how many times as long as alone a request takes near
+	// the capacity.
+	loaded = 2
+)
+
+// seconds is about what a probe takes.
+func (f *search) seconds(load float64, requests int) float64 {
+	return (Warmup+drain)*f.residenceAt(load) + float64(requests)/f.rate(load)
+}
+
+// afford is how many requests the budget pays at each of the loads, with a
+// share of the whole budget left over.
+func (f *search) afford(loads []float64, spare float64) int {
+	n := math.Inf(1)
+	if b := f.cfg.Budget.Requests; b > 0 {
+		n = (float64(b)*(1-spare) - float64(f.cap.Requests)) / float64(len(loads))
+	}
+	if b := f.cfg.Budget.Seconds; b > 0 {
+		left, each := b*(1-spare)-f.cap.Seconds, 0.0
+		for _, load := range loads {
+			left -= f.seconds(load, 0)
+			each += 1 / f.rate(load)
+		}
+		n = min(n, left/each)
+	}
+	return int(max(0, min(n, math.MaxInt32)))
+}
+
+// total is about how many requests the whole budget pays near a load.
+func (f *search) total(load float64) float64 {
+	n := math.Inf(1)
+	if b := f.cfg.Budget.Requests; b > 0 {
+		n = float64(b)
+	}
+	if b := f.cfg.Budget.Seconds; b > 0 {
+		left := b - f.cap.Seconds - probes*f.seconds(load, 0)
+		n = min(n, float64(f.cap.Requests)+max(0, left)*f.rate(load))
+	}
+	return n
+}
+
+// Outlook is what a budget can give, as far as it is known beforehand.
+type Outlook struct {
+	Precisions []Precision
+	Budget     Budget
+	Requests   int     // that the budget pays, 0 if that is not known
+	HalfWidth  float64 // of the interval, relative; 0: a bracket only, or not known
+}
+
+// Precision is what it takes to know the capacity to ± HalfWidth.
+type Precision struct {
+	HalfWidth float64 // of the 95 % interval, relative
+	Requests  int
+	Seconds   float64 // 0 if not known
+}
+
+// halfWidth of the interval is about √(2.3² + (1000/√n)²) percent with n
+// requests: the first is the model's own error (stat.ModelError), the second
+// the middle of what `go run ./bench/stat -only find,find-twin` shows.
+func halfWidth(requests float64) float64 { return math.Hypot(0.023, 10/math.Sqrt(requests)) }
+
+// Forecast says what a search will take and what a budget can give, from the
+// residence time of a request alone in seconds, and a guess of the capacity as
+// requests a second (0 if there is none). Ask it before the start, and again
+// when a first probe has shown more.
+func Forecast(residence, rate float64, b Budget) Outlook {
+	o := Outlook{Budget: b}
+	overhead := (Warmup + drain) * residence * (roughProbes + loaded*probes)
+	for _, goal := range []float64{0.06, 0.04, 0.03} {
+		n := max(ClaimRequests, 100/(goal*goal-0.023*0.023))
+		p := Precision{HalfWidth: goal, Requests: int(math.Ceil(n/5000)) * 5000}
+		if rate > 0 {
+			p.Seconds = overhead + float64(p.Requests)/rate
+		}
+		o.Precisions = append(o.Precisions, p)
+	}
+	n := math.Inf(1)
+	if b.Requests > 0 {
+		n = float64(b.Requests)
+	}
+	if b.Seconds > 0 {
+		if !(rate > 0) {
+			return o
+		}
+		n = min(n, max(1, (b.Seconds-overhead)*rate))
+	}
+	if !math.IsInf(n, 1) {
+		o.Requests = int(n)
+		if n >= ClaimRequests {
+			o.HalfWidth = halfWidth(n)
+		}
+	}
+	return o
+}
+
+// String is one line for people.
+func (o Outlook) String() string {
+	var parts []string
+	for i, p := range o.Precisions { // the unit is said once: it is to fit on a line
+		s := fmt.Sprintf("±%.0f %% with %d,000", 100*p.HalfWidth, p.Requests/1000)
+		if i == 0 {
+			s += " requests"
+		}
+		if p.Seconds > 0 {
+			s = fmt.Sprintf("±%.0f %% in %s", 100*p.HalfWidth, minutes(p.Seconds))
+			if i == 0 {
+				s = strings.Replace(s, " in ", " in about ", 1)
+			}
+		}
+		parts = append(parts, s)
+	}
+	s := strings.Join(parts, ", ")
+	var within []string
+	if o.Budget.Seconds > 0 {
+		within = append(within, minutes(o.Budget.Seconds))
+	}
+	if o.Budget.Requests > 0 {
+		within = append(within, fmt.Sprintf("%d requests", o.Budget.Requests))
+	}
+	switch {
+	case len(within) == 0 || o.Requests == 0:
+		return s
+	case o.HalfWidth == 0:
+		return s + "; " + strings.Join(within, " and ") + ": bracket only"
+	}
+	return fmt.Sprintf("%s; %s: ±%.0f %%", s, strings.Join(within, " and "), 100*o.HalfWidth)
+}
+
+// minutes rounds a time as people say it.
+func minutes(seconds float64) string {
+	switch d := time.Duration(min(seconds, 1e9) * float64(time.Second)); {
+	case d < 90*time.Second:
+		return fmt.Sprintf("%.0f s", seconds)
+	case d < 2*time.Hour:
+		return fmt.Sprintf("%.0f min", d.Minutes())
+	}
+	return fmt.Sprintf("%.1f h", seconds/3600)
+}

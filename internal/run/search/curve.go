@@ -1,0 +1,128 @@
+package search
+
+import (
+	"cmp"
+	"fmt"
+	"math"
+	"slices"
+
+	"pitot/internal/data/result"
+	"pitot/internal/stat"
+)
+
+// CurvePoint is one load of a curve and what it gave; times are medians in
+// milliseconds. What is not known, as the latencies of an unstable point, is 0.
+type CurvePoint struct {
+	Index            int     // of the point in its run
+	Load             float64 // requests a second, or users
+	Offered          float64 // requests a second that came due, which a window of few requests may have less or more of than Load
+	RequestsPerS     float64 // answers that ended
+	OutputTokensPerS float64
+	Late             float64     // output tokens a second in the second half of the window, 0 if not known
+	LateCI95         *[2]float64 // of it
+	TokensPerAnswer  float64     // mean, 0 if not known
+	TTFT, TPOT, E2E  float64     // medians, ms; 0 if not known
+	Window           float64     // seconds
+	Stability        stat.Stability
+	Failing          bool // the server failed requests rather than served them
+	Early            bool // it was ended early: what it served is a lower bound
+}
+
+// Behind says that clearly fewer requests were served than came due. What is in
+// flight at either end of the window differs by chance, and of a few requests
+// that is much: it must be beyond three standard deviations of it.
+func (p *CurvePoint) Behind() bool {
+	inFlight := max(1, p.RequestsPerS*p.E2E/1e3)
+	return p.RequestsPerS < servedShare*p.Offered && (p.Offered-p.RequestsPerS)*p.Window > 3*math.Sqrt(2*inFlight)
+}
+
+// Unstable says that the queue grew for as long as the load lasted.
+func (p *CurvePoint) Unstable() bool { return p.Stability == stat.Unstable }
+
+// PointOf is a run's point as one of a curve.
+func PointOf(index int, p *result.Point) CurvePoint {
+	c := CurvePoint{
+		Index: index, Load: p.Load.Value(), Stability: stat.Stability(p.Stability), Failing: p.Outcome == "failing", Early: p.EndedEarly != "", Window: p.Seconds.Window,
+		Offered: value(p.Throughput.DuePerS), RequestsPerS: value(p.Throughput.RequestsPerS), OutputTokensPerS: value(p.Throughput.OutputTokensPerS),
+		TokensPerAnswer: mean(p.Metrics.OutputTokens),
+		TTFT:            middle(p.Metrics.TTFT), TPOT: middle(p.Metrics.TPOT), E2E: middle(p.Metrics.E2E),
+	}
+	if l := p.Throughput.Late; l != nil {
+		c.Late, c.LateCI95 = l.OutputTokensPerS, l.CI95
+	}
+	return c
+}
+
+func value(x *float64) float64 {
+	if x == nil {
+		return 0
+	}
+	return *x
+}
+
+func mean(s *result.Summary) float64 {
+	if s == nil {
+		return 0
+	}
+	return value(s.Mean)
+}
+
+func middle(s *result.Summary) float64 {
+	if s == nil {
+		return 0
+	}
+	return value(s.P50)
+}
+
+// byLoad sorts points by load; of equal loads the first measured comes first.
+func byLoad(points []CurvePoint) []CurvePoint {
+	sorted := slices.Clone(points)
+	slices.SortStableFunc(sorted, func(a, b CurvePoint) int { return cmp.Compare(a.Load, b.Load) })
+	return sorted
+}
+
+// CurveOf says what the points of a sweep show together; nil without points.
+func CurveOf(points []result.Point) *result.Curve {
+	if len(points) == 0 {
+		return nil
+	}
+	seen := make([]CurvePoint, len(points))
+	for i := range points {
+		seen[i] = PointOf(i, &points[i])
+	}
+	c := &result.Curve{Over: over(points[0].Load.Concurrency != nil), Points: []int{}}
+	for _, p := range byLoad(seen) {
+		c.Points = append(c.Points, p.Index)
+	}
+	for _, group := range byEqualLoad(seen) {
+		if len(group) > 1 {
+			c.Repeats = append(c.Repeats, repeated(points, group))
+		}
+	}
+	sorted := merged(seen)
+	for i := len(sorted) - 1; i >= 0 && sorted[i].Stability != stat.Stable; i-- { // one below a stable load was chance
+		if sorted[i].Unstable() {
+			c.UnstableFrom = &sorted[i].Load
+		}
+	}
+	k := findKnee(sorted)
+	if c.NoKnee = k.Reason; k.Reason == "" {
+		c.Knee = &result.Knee{
+			Load: k.Power, CI95: interval(k.Interval), Method: "the greatest throughput ÷ latency (power)",
+			Others: map[string]*float64{"kneedle": known(k.Kneedle)},
+		}
+	}
+	if s := saturation(sorted, c.Over == over(true)); s != nil {
+		c.Saturation = &result.Saturation{Load: s.Load, RequestsPerS: s.RequestsPerS, OutputTokensPerS: known(s.OutputTokensPerS)}
+		if ci := s.LateCI95; ci != nil && s.TokensPerAnswer > 0 {
+			c.Saturation.CI95 = &[2]float64{ci[0] / s.TokensPerAnswer, ci[1] / s.TokensPerAnswer}
+		}
+	}
+	c.Pareto.UserSpeed, c.Pareto.TTFT = fronts(sorted)
+	return c
+}
+
+// distinct says why there is no knee, in the unit of the loads.
+func distinct(power, kneedle float64) string {
+	return fmt.Sprintf("no distinct one: %.4g by power, %.4g by Kneedle", power, kneedle)
+}

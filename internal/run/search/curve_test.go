@@ -1,0 +1,129 @@
+package search
+
+import (
+	"math"
+	"slices"
+	"strings"
+	"testing"
+
+	"pitot/internal/data/result"
+)
+
+// points of an open loop: latency in ms by load, unstable where it is 0.
+func points(latency func(load float64) float64, loads ...float64) (list []result.Point) {
+	for _, load := range loads {
+		l, e2e := load, latency(load)
+		p := result.Point{Load: result.Load{Loop: "open", Rate: &l}, Stability: "stable", Outcome: "ok"}
+		served, tokens := load, 100*load
+		if e2e == 0 {
+			p.Stability = "unstable"
+			served, tokens = 16, 1600
+		} else {
+			ttft, tpot := e2e/10, e2e/100
+			p.Metrics.E2E, p.Metrics.TTFT, p.Metrics.TPOT = &result.Summary{P50: &e2e}, &result.Summary{P50: &ttft}, &result.Summary{P50: &tpot}
+		}
+		p.Throughput.DuePerS, p.Throughput.RequestsPerS, p.Throughput.OutputTokensPerS = &l, &served, &tokens
+		list = append(list, p)
+	}
+	return list
+}
+
+// bent is flat up to 10 and steep beyond.
+func bent(load float64) float64 {
+	switch {
+	case load > 16:
+		return 0
+	case load > 10:
+		return 100 + 200*(load-10)
+	}
+	return 100
+}
+
+func TestCurveBends(t *testing.T) {
+	c := CurveOf(points(bent, 8, 1, 16, 2, 10, 32, 4, 9, 11, 12, 14))
+	if c.Knee == nil || c.Knee.Load != 10 || c.Knee.CI95 == nil || !(c.Knee.CI95[0] <= 10 && 10 <= c.Knee.CI95[1] && c.Knee.CI95[1] <= 16) || *c.Knee.Others["kneedle"] != 10 {
+		t.Errorf("knee %+v, %q", c.Knee, c.NoKnee)
+	}
+	if !slices.Equal(c.Points, []int{1, 3, 6, 0, 7, 4, 8, 9, 10, 2, 5}) || c.Over != "rate" {
+		t.Errorf("points %v over %s", c.Points, c.Over)
+	}
+	if c.UnstableFrom == nil || *c.UnstableFrom != 32 || c.Saturation == nil || c.Saturation.RequestsPerS != 16 || *c.Saturation.OutputTokensPerS != 1600 {
+		t.Errorf("unstable from %v, saturation %+v", c.UnstableFrom, c.Saturation)
+	}
+	// Beyond 10 each load has more throughput and more latency; below, the
+	// throughput alone differs; the unstable one is on no front.
+	if want := []int{2, 10, 9, 8, 4}; !slices.Equal(c.Pareto.UserSpeed, want) || !slices.Equal(c.Pareto.TTFT, want) {
+		t.Errorf("fronts %v, %v", c.Pareto.UserSpeed, c.Pareto.TTFT)
+	}
+}
+
+// What a server served that went away is no saturation.
+func TestSaturationOfAFailingServer(t *testing.T) {
+	list := points(bent, 1, 2, 4, 8)
+	half := 3.0
+	list[3].Outcome, list[3].Throughput.RequestsPerS = "failing", &half
+	if s := CurveOf(list).Saturation; s != nil {
+		t.Errorf("saturates at %v", s.RequestsPerS)
+	}
+}
+
+// Of a load beyond what is served the second half of the window counts, with
+// its interval.
+func TestSaturationOfTheSecondHalf(t *testing.T) {
+	list := points(bent, 1, 2, 4, 8, 32)
+	list[4].Throughput.Late = &result.Late{OutputTokensPerS: 1700, CI95: &[2]float64{1650, 1750}}
+	hundred := 100.0
+	list[4].Metrics.OutputTokens = &result.Summary{Mean: &hundred}
+	s := CurveOf(list).Saturation
+	if s == nil || s.RequestsPerS != 17 || *s.OutputTokensPerS != 1700 || s.CI95 == nil || *s.CI95 != [2]float64{16.5, 17.5} {
+		t.Errorf("%+v", s)
+	}
+}
+
+func TestCurveWithoutKnee(t *testing.T) {
+	loads := []float64{1, 2, 4, 6, 8, 10, 12, 14, 15, 15.5}
+	for name, c := range map[string]struct {
+		latency func(float64) float64
+		reason  string
+	}{
+		"flat":     {func(float64) float64 { return 100 }, "does not bend enough"},
+		"M/M/1":    {func(load float64) float64 { return 100 / (1 - load/16) }, "no distinct one: 8 by power"},
+		"overload": {func(load float64) float64 { return bent(4 * load) }, "fewer than five"},
+	} {
+		got := CurveOf(points(c.latency, loads...))
+		if got.Knee != nil || !strings.Contains(got.NoKnee, c.reason) {
+			t.Errorf("%s: %+v, %q", name, got.Knee, got.NoKnee)
+		}
+		if (got.Saturation == nil) != (name != "overload") {
+			t.Errorf("%s: saturation %+v", name, got.Saturation)
+		}
+	}
+	if CurveOf(nil) != nil {
+		t.Error("a curve of no points")
+	}
+}
+
+// Loads climb to past the knee, and the others lie where it bends.
+func TestLoads(t *testing.T) {
+	l := NewLoads(LoadsConfig{Points: 12, Residence: 1, Seed: 1})
+	var seen []CurvePoint
+	for {
+		load, ok := l.Next(seen)
+		if !ok {
+			break
+		}
+		p := points(bent, load)
+		seen = append(seen, PointOf(len(seen), &p[0]))
+	}
+	rising, between := 0, 0
+	for i, p := range seen {
+		if i > 0 && p.Load == 2*seen[i-1].Load && rising == i-1 {
+			rising = i
+		} else if p.Load > 8 && p.Load < 32 {
+			between++
+		}
+	}
+	if len(seen) != 12 || rising < 4 || between < 4 || seen[0].Load != 1 || slices.ContainsFunc(seen, func(p CurvePoint) bool { return p.Load > 64 || math.IsNaN(p.Load) }) {
+		t.Errorf("%d points, %d rising, %d between: %+v", len(seen), rising, between, seen)
+	}
+}

@@ -1,0 +1,370 @@
+package search
+
+import (
+	"context"
+	"errors"
+	"math"
+	"math/rand/v2"
+	"strings"
+	"testing"
+
+	"pgregory.net/rapid"
+
+	"pitot/internal/stat"
+)
+
+// truth is a target whose violations follow logistic curves of the load, with
+// counts that come in bursts: each of them violates about a burst's length of
+// requests in a row.
+type truth struct {
+	capacity  []float64 // of each limit, at 1 %
+	slope     float64
+	burst     float64 // mean length
+	residence float64 // seconds, alone; it doubles up to the first capacity
+	closed    bool
+	dies      float64 // load from which the target dies, 0 for none
+	rng       *rand.Rand
+}
+
+func target(capacity ...float64) *truth {
+	return &truth{capacity: capacity, slope: 25, burst: 40, residence: 0.5, rng: rand.New(rand.NewPCG(1, 2))}
+}
+
+func (t *truth) share(limit int, load float64) float64 {
+	return 1 / (1 + math.Exp(-(math.Log(0.01/0.99) + t.slope*math.Log(load/t.capacity[limit]))))
+}
+
+func (t *truth) probe(_ context.Context, p Probe) (Seen, error) {
+	if t.dies > 0 && p.Load >= t.dies {
+		return Seen{Load: p.Load, N: p.Requests, Failed: true}, nil
+	}
+	s := Seen{Load: p.Load, N: p.Requests, Violations: make([]int, len(t.capacity)), Blocks: make([]int, p.Blocks), Stability: stat.Undecided}
+	s.Residence = t.residence * (1 + min(1, p.Load/t.capacity[0]))
+	rate := p.Load
+	if t.closed {
+		rate = p.Load / s.Residence
+	}
+	s.Seconds = (p.Residences+1)*s.Residence + float64(p.Requests)/rate
+	violated := make([]uint8, p.Requests)
+	for limit := range t.capacity {
+		// On and off in turn, with means in the proportion of the share.
+		share := t.share(limit, p.Load)
+		on := t.rng.Float64() < share
+		for i := range violated {
+			if on {
+				violated[i] |= 1 << limit
+				on = t.rng.Float64() >= 1/t.burst
+			} else {
+				on = t.rng.Float64() < share/(1-share)/t.burst
+			}
+		}
+	}
+	for i, v := range violated {
+		for limit := range t.capacity {
+			s.Violations[limit] += int(v >> limit & 1)
+		}
+		if v != 0 {
+			s.Joint++
+		}
+		if p.Claim == Joint && v != 0 || p.Claim >= 0 && v>>p.Claim&1 == 1 {
+			s.Blocks[i*p.Blocks/p.Requests]++
+		}
+	}
+	return s, nil
+}
+
+func search80k() FindConfig {
+	return FindConfig{Eps: []float64{0.01}, Residence: 0.5, Budget: Budget{Requests: 80_000}, Seed: 1}
+}
+
+// Where the truth is known, intervals hold it, quotes are below it, and the
+// budget is kept.
+func TestFindHoldsTheTruth(t *testing.T) {
+	const reps, capacity = 150, 37.0
+	answered, holds, quoted, high, bracket := 0, 0, 0, 0, 0
+	for r := range reps {
+		of := target(capacity)
+		of.rng = rand.New(rand.NewPCG(9, uint64(r)))
+		c := search80k()
+		c.Seed = uint64(r)
+		got, err := Find(t.Context(), c, of.probe)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got.Requests > c.Budget.Requests {
+			t.Errorf("%d requests of %d", got.Requests, c.Budget.Requests)
+		}
+		count(&bracket, got.Bracket[0] <= capacity && capacity <= got.Bracket[1])
+		count(&answered, got.Estimate > 0)
+		count(&holds, got.Interval.Holds(capacity))
+		count(&quoted, got.Quote > 0)
+		count(&high, got.Quote > 1.02*capacity)
+		if got.Quote > got.Lower || got.Quote > 0 && (!got.Verified.Passed || got.Reason != "") {
+			t.Errorf("%+v", got)
+		}
+	}
+	of := func(share float64, n int) int { return int(share * float64(n)) }
+	if answered < of(0.95, reps) || holds < of(0.88, answered) || quoted < of(0.8, reps) || high > of(0.06, quoted) || bracket < of(0.95, reps) {
+		t.Errorf("of %d: %d answered, %d hold, %d quoted, %d over 2 %% too high, %d brackets hold", reps, answered, holds, quoted, high, bracket)
+	}
+}
+
+func count(n *int, yes bool) {
+	if yes {
+		*n++
+	}
+}
+
+// The loads that are fitted are 16, fixed before any of them was measured: the
+// middle of each leg's is no probe's result but the centre's.
+func TestFindTrail(t *testing.T) {
+	got, err := Find(t.Context(), search80k(), target(37).probe)
+	if err != nil {
+		t.Fatal(err)
+	}
+	stages, requests, seconds := map[string]int{}, 0, 0.0
+	n := map[int]bool{}
+	for _, s := range got.Trail {
+		stages[s.Stage]++
+		requests += s.Seen.N
+		seconds += s.Seen.Seconds
+		if s.Stage == Main {
+			n[s.Requests] = true
+		}
+	}
+	if stages[Light] != 1 || stages[Main] != mainLoads || stages[Centre]%stairs != 0 || stages[Verifying] < 1 || len(n) != 1 {
+		t.Errorf("%v, %v", stages, n)
+	}
+	if requests != got.Requests || math.Abs(seconds-got.Seconds) > 1e-6 || got.Label != ThisLaunch {
+		t.Errorf("%d requests in %v s, said are %d in %v s, %q", requests, seconds, got.Requests, got.Seconds, got.Label)
+	}
+}
+
+func TestFindEnds(t *testing.T) {
+	for name, c := range map[string]struct {
+		config func(*FindConfig)
+		target func(*truth)
+		reason string
+		open   bool // the bracket's upper end
+	}{
+		"never violates":    {func(*FindConfig) {}, func(x *truth) { x.capacity = []float64{1e12} }, "hold at every load tried", true},
+		"up to a limit":     {func(c *FindConfig) { c.MaxLoad = 20 }, func(x *truth) {}, "hold at the highest load allowed, 20", true},
+		"always violates":   {func(*FindConfig) {}, func(x *truth) { x.capacity = []float64{0.5} }, "even at the lightest load", false},
+		"dies":              {func(*FindConfig) {}, func(x *truth) { x.dies = 30 }, "the target failed at a load of 32", true},
+		"dies at once":      {func(*FindConfig) {}, func(x *truth) { x.dies = 0.1 }, "the target failed", true},
+		"too small":         {func(c *FindConfig) { c.Budget.Requests = 20_000 }, func(x *truth) {}, "budget is too small", false},
+		"tiny":              {func(c *FindConfig) { c.Budget.Requests = 10 }, func(x *truth) {}, "budget ended", true},
+		"too short":         {func(c *FindConfig) { c.Budget = Budget{Seconds: 300} }, func(x *truth) {}, "budget", false},
+		"saturates in step": {func(*FindConfig) {}, func(x *truth) { x.capacity = []float64{1e12}; x.residence = -1 }, "saturates before a limit is violated", false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			config, of := search80k(), target(37)
+			c.config(&config)
+			c.target(of)
+			probe := of.probe
+			if of.residence < 0 { // a queue grows from 100/s on, and nobody claims TTFT
+				of.residence = 0.5
+				probe = func(ctx context.Context, p Probe) (Seen, error) {
+					s, err := of.probe(ctx, p)
+					if p.Load > 100 {
+						s.Stability = stat.Unstable
+					}
+					return s, err
+				}
+			}
+			got, err := Find(t.Context(), config, probe)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if !strings.Contains(got.Reason, c.reason) || got.Estimate != 0 || (got.Bracket[1] == 0) != c.open {
+				t.Errorf("reason %q, estimate %v, bracket %v", got.Reason, got.Estimate, got.Bracket)
+			}
+		})
+	}
+}
+
+// What was known before the target died is not lost.
+func TestFindDiesLate(t *testing.T) {
+	of := target(37)
+	probes := 0
+	got, err := Find(t.Context(), search80k(), func(ctx context.Context, p Probe) (Seen, error) {
+		if p.Stage == Main {
+			if probes++; probes > 12 {
+				return Seen{Failed: true}, nil
+			}
+		}
+		return of.probe(ctx, p)
+	})
+	if err != nil || !strings.Contains(got.Reason, "the target failed") || !(got.Bracket[0] < 37 && 37 < got.Bracket[1]) || got.Quote != 0 {
+		t.Errorf("%v, %+v", err, got.Reason)
+	}
+}
+
+func TestFindIsInterrupted(t *testing.T) {
+	of := target(37)
+	for _, after := range []int{0, 5, 20, 35} {
+		ctx, cancel := context.WithCancel(t.Context())
+		probes := 0
+		got, err := Find(ctx, search80k(), func(ctx context.Context, p Probe) (Seen, error) {
+			if probes++; probes > after {
+				cancel()
+				return Seen{}, ctx.Err()
+			}
+			return of.probe(ctx, p)
+		})
+		cancel()
+		if !errors.Is(err, context.Canceled) || len(got.Trail) != after || got.Reason != "the search was interrupted" {
+			t.Errorf("after %d: %v, %d probes, %q", after, err, len(got.Trail), got.Reason)
+		}
+	}
+}
+
+// Users are whole, also few of them.
+func TestFindClosed(t *testing.T) {
+	for _, capacity := range []float64{3.4, 12.5, 180} {
+		of := target(capacity)
+		of.closed, of.slope = true, 12
+		c := search80k()
+		c.Closed = true
+		got, err := Find(t.Context(), c, func(ctx context.Context, p Probe) (Seen, error) {
+			if p.Load != math.Trunc(p.Load) || p.Load < 1 {
+				t.Errorf("%v users", p.Load)
+			}
+			return of.probe(ctx, p)
+		})
+		if err != nil || got.Quote != math.Trunc(got.Quote) || got.Quote > capacity || got.Quote < 0.7*capacity-1 || !got.Interval.Holds(capacity) {
+			t.Errorf("capacity %v: %v, quote %v, %v, bracket %v, %q", capacity, err, got.Quote, got.Interval, got.Bracket, got.Reason)
+		}
+	}
+}
+
+// The limit that is reached first binds, alone or as part of a joint claim.
+func TestFindBinds(t *testing.T) {
+	c := search80k()
+	c.Eps = []float64{0.01, 0.01}
+	got, err := Find(t.Context(), c, target(60, 37).probe)
+	if err != nil || got.Binding != 1 || got.Dominant != 1 || !got.Interval.Holds(37) || len(got.Claims) != 2 {
+		t.Errorf("%v, %+v", err, got.Claims)
+	}
+	c.Eps, c.Joint = []float64{0, 0}, 0.01
+	got, err = Find(t.Context(), c, target(37, 60).probe)
+	if err != nil || got.Binding != Joint || got.Dominant != 0 || !got.Interval.Holds(37) || len(got.Claims) != 1 {
+		t.Errorf("%v, %+v", err, got.Claims)
+	}
+}
+
+// A budget of time is kept to about the length of a probe.
+func TestFindKeepsTime(t *testing.T) {
+	c := search80k()
+	c.Budget = Budget{Seconds: 2700}
+	got, err := Find(t.Context(), c, target(37).probe)
+	if err != nil || got.Seconds > 2750 || got.Seconds < 2000 || !(got.Quote > 0) {
+		t.Errorf("%v, %v s, quote %v, %q", err, got.Seconds, got.Quote, got.Reason)
+	}
+}
+
+// Whatever the target, the end is a capacity or a reason, in finite numbers.
+func TestFindAlwaysEnds(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		of := target(math.Exp(rapid.Float64Range(-2, 7).Draw(t, "ln capacity")))
+		of.slope = rapid.Float64Range(0, 60).Draw(t, "slope")
+		of.burst = rapid.Float64Range(1, 500).Draw(t, "burst")
+		of.residence = math.Exp(rapid.Float64Range(-3, 3).Draw(t, "ln residence"))
+		of.closed = rapid.Bool().Draw(t, "closed")
+		of.rng = rand.New(rand.NewPCG(rapid.Uint64().Draw(t, "seed"), 1))
+		c := search80k()
+		c.Closed, c.Residence = of.closed, of.residence
+		c.Budget = Budget{Requests: rapid.IntRange(1, 60_000).Draw(t, "requests"), Seconds: rapid.Float64Range(0, 1e5).Draw(t, "seconds")}
+		got, err := Find(context.Background(), c, of.probe)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, x := range []float64{got.Estimate, got.Interval.Lo, got.Interval.Hi, got.Lower, got.Quote, got.Margin, got.Bracket[0], got.Bracket[1], got.Verified.Upper} {
+			if math.IsNaN(x) || math.IsInf(x, 0) || x < 0 {
+				t.Fatalf("%+v", got)
+			}
+		}
+		if (got.Quote == 0) == (got.Reason == "") || got.Requests > c.Budget.Requests {
+			t.Fatalf("quote %v, reason %q, %d requests of %d", got.Quote, got.Reason, got.Requests, c.Budget.Requests)
+		}
+	})
+}
+
+func TestFindRefuses(t *testing.T) {
+	for name, spoil := range map[string]func(*FindConfig){
+		"no claim": func(c *FindConfig) { c.Eps = []float64{0} }, "all may violate": func(c *FindConfig) { c.Eps[0] = 1 },
+		"no residence": func(c *FindConfig) { c.Residence = 0 }, "budget": func(c *FindConfig) { c.Budget.Requests = -1 },
+	} {
+		c := search80k()
+		spoil(&c)
+		if _, err := Find(t.Context(), c, target(37).probe); err == nil {
+			t.Errorf("%s: no error", name)
+		}
+	}
+}
+
+func TestVerify(t *testing.T) {
+	for _, c := range []struct {
+		load            float64
+		passed, refuted bool
+	}{{20, true, false}, {31, true, false}, {37, false, false}, {50, false, true}} {
+		config := search80k()
+		got, err := Verify(t.Context(), config, c.load, target(37).probe)
+		if v := got.Verified; err != nil || v.Passed != c.passed || v.Refuted != c.refuted || v.Load != c.load || (got.Quote > 0) != c.passed || (got.Reason == "") != c.passed {
+			t.Errorf("%v: %v, %+v, %q", c.load, err, v, got.Reason)
+		}
+	}
+	config := search80k()
+	config.Budget = Budget{Requests: 500}
+	if got, err := Verify(t.Context(), config, 20, target(37).probe); err != nil || !strings.Contains(got.Reason, "too small") {
+		t.Errorf("%v, %q", err, got.Reason)
+	}
+}
+
+// Loads exactly at the capacity do not pass.
+func TestVerifyAtCapacity(t *testing.T) {
+	const reps = 200
+	passed := 0
+	for r := range reps {
+		of := target(37)
+		of.rng = rand.New(rand.NewPCG(3, uint64(r)))
+		got, err := Verify(t.Context(), FindConfig{Eps: []float64{0.01}, Residence: 0.5}, 37, of.probe)
+		if err != nil {
+			t.Fatal(err)
+		}
+		count(&passed, got.Verified.Passed)
+	}
+	if passed > 6*reps/100 {
+		t.Errorf("%d of %d pass", passed, reps)
+	}
+}
+
+func TestForecast(t *testing.T) {
+	for _, c := range []struct {
+		residence, rate float64
+		budget          Budget
+		want            string
+	}{
+		{2, 40, Budget{Seconds: 1200}, "±6 % in about 40 min, ±4 % in 63 min, ±3 % in 2.3 h; 20 min: bracket only"},
+		{2, 40, Budget{Seconds: 3600}, "±6 % in about 40 min, ±4 % in 63 min, ±3 % in 2.3 h; 60 min: ±4 %"},
+		{2, 0, Budget{Seconds: 1200}, "±6 % with 40,000 requests, ±4 % with 95,000, ±3 % with 270,000"},
+		{2, 0, Budget{Requests: 20_000}, "±6 % with 40,000 requests, ±4 % with 95,000, ±3 % with 270,000; 20000 requests: bracket only"},
+	} {
+		if got := Forecast(c.residence, c.rate, c.budget).String(); got != c.want {
+			t.Errorf("got  %s\nwant %s", got, c.want)
+		}
+	}
+}
+
+// Users take longer among many than alone: the time is kept all the same.
+func TestVerifyKeepsItsTime(t *testing.T) {
+	for _, seconds := range []float64{600, 1200, 5000} {
+		of := target(60)
+		of.closed, of.residence = true, 3 // what is known is 0.5
+		c := FindConfig{Eps: []float64{0.01}, Residence: 0.5, Closed: true, Budget: Budget{Seconds: seconds}, Seed: 1}
+		got, err := Verify(t.Context(), c, 50, of.probe)
+		if err != nil || got.Verified.N == 0 || got.Seconds > 1.05*seconds || got.Seconds < 0.5*seconds {
+			t.Errorf("%v s: took %v s, %v, %q", seconds, got.Seconds, err, got.Reason)
+		}
+	}
+}

@@ -1,0 +1,360 @@
+package search
+
+import (
+	"context"
+	"fmt"
+	"maps"
+	"slices"
+	"time"
+
+	"pitot/internal/data/record"
+	"pitot/internal/data/result"
+	"pitot/internal/run"
+	"pitot/internal/say"
+	"pitot/internal/slo"
+	"pitot/internal/stat"
+)
+
+// View is told how a search or a sweep goes on.
+type View interface {
+	Say(line string)   // of a load that was measured
+	About(line string) // of the one that is being measured now
+}
+
+// Session measures what a search or a sweep asks for, in a run directory.
+type Session struct {
+	session *run.Session
+	claims  []slo.Claim
+	closed  bool
+	view    View
+	indices []int // of the run's points, by probe
+
+	died     error   // the target answered nothing at all
+	served   float64 // requests per second, at the last load
+	spent    float64 // seconds
+	budget   float64 // seconds, 0 if there is none
+	low, top float64 // highest load within all limits, lowest over one; 0 if none
+}
+
+// NewSession measures in s. Loads are requests per second, or users where
+// closed is true.
+func NewSession(s *run.Session, claims []slo.Claim, closed bool, view View) *Session {
+	return &Session{session: s, claims: claims, closed: closed, view: view}
+}
+
+// load is a probe as a point.
+func (s *Session) load(x float64, requests int, warmup time.Duration, stage string) run.Load {
+	l := run.Load{Requests: int64(requests), Warmup: warmup, Stage: stage, GiveUp: stage == Bracket}
+	if s.closed {
+		l.Concurrency = int(x)
+	} else {
+		l.Rate = x
+	}
+	return l
+}
+
+// leastWarmup is the shortest: connections and first requests take their time.
+const leastWarmup = time.Second
+
+// Probe measures one load of a search.
+func (s *Session) Probe(ctx context.Context, p Probe) (Seen, error) {
+	s.view.About(s.about(p))
+	warmup := max(time.Duration(p.Residences*p.Residence*float64(time.Second)), leastWarmup)
+	m, err := s.session.Measure(ctx, s.load(p.Load, p.Requests, warmup.Round(time.Millisecond), p.Stage))
+	if err != nil {
+		return Seen{}, err
+	}
+	s.indices = append(s.indices, m.Index)
+	v := m.Violations(s.claims, p.Blocks)
+	seen := Seen{
+		Load: p.Load, N: v.N, Violations: v.Of, Joint: v.Any,
+		Seconds:   m.Seconds.Warmup + m.Seconds.Window + m.Seconds.Drain,
+		Blocks:    v.InAny,
+		Stability: stat.Stability(m.Stability),
+		Failed:    m.Requests.OK == 0 || gone(&m.Point),
+	}
+	if p.Claim >= 0 {
+		seen.Blocks = v.Blocks[p.Claim]
+	}
+	if e := m.Metrics.E2E; e != nil && e.Mean != nil {
+		seen.Residence = *e.Mean / 1e3
+	}
+	if seen.Failed {
+		s.died = s.wentAway(p.Load, &m.Point)
+	}
+	if r := m.Throughput.RequestsPerS; r != nil {
+		s.served = *r
+	}
+	s.note(&seen)
+	s.view.Say(s.line(p, &seen))
+	return seen, ctx.Err() // a point that was cut short is no datum
+}
+
+// gone says that nobody took a good part of the requests: that is no load too
+// high, but a server that is not there any more.
+func gone(p *result.Point) bool {
+	return p.WentAway != nil || float64(p.Requests.Errors[record.ErrConnect]) >= 0.05*float64(p.Requests.Due)
+}
+
+// wentAway says at which load the target did.
+func (s *Session) wentAway(load float64, p *result.Point) error {
+	return &run.TargetError{
+		Msg:  fmt.Sprintf("the target went away at %s%s", s.named(load), example(p.Requests.ErrorExamples)),
+		Hint: "start it again and go on with --resume",
+	}
+}
+
+// example is what was said of a failed request.
+func example(said map[string]string) string {
+	if refused := said[record.ErrConnect]; refused != "" {
+		return ": " + refused
+	}
+	for _, class := range slices.Sorted(maps.Keys(said)) {
+		return ": " + said[class]
+	}
+	return ""
+}
+
+// note remembers what the live view tells of a probe.
+func (s *Session) note(seen *Seen) {
+	s.spent += seen.Seconds
+	within, over := true, seen.Stability == stat.Unstable
+	for i, c := range s.claims {
+		within = within && float64(seen.Violations[i]) <= c.Share*float64(seen.N)
+		over = over || stat.ClopperPearson(seen.Violations[i], seen.N, 1, stat.OneSided(.95)).Lo > c.Share // few violations of few requests may be chance
+	}
+	switch {
+	case over && (s.top == 0 || seen.Load < s.top):
+		s.top = seen.Load
+	case within && !over:
+		s.low = max(s.low, seen.Load)
+	}
+}
+
+// about is a search in one line, while it measures a probe.
+func (s *Session) about(p Probe) string {
+	line := fmt.Sprintf("%s %s · load %d", p.Stage, s.named(p.Load), len(s.indices)+1)
+	switch bracketed := s.low > 0 && (s.top == 0 || s.low < s.top); {
+	case p.Estimate > 0:
+		line += fmt.Sprintf(" · estimate %.4g, %.4g to %.4g", p.Estimate, p.Interval.Lo, p.Interval.Hi)
+	case bracketed && s.top > 0:
+		line += " · met at " + s.named(s.low) + ", over at " + s.named(s.top)
+	case bracketed:
+		line += " · met at " + s.named(s.low)
+	case s.top > 0:
+		line += " · over at " + s.named(s.top)
+	}
+	if s.budget > 0 {
+		left := max(0, s.budget-s.spent) * float64(time.Second)
+		line += fmt.Sprintf(" · %s left", time.Duration(left).Round(time.Second))
+	}
+	return line
+}
+
+// line is a probe in one line.
+func (s *Session) line(p Probe, seen *Seen) string {
+	line := fmt.Sprintf("%-9s %9s  %6d requests", p.Stage, s.named(p.Load), seen.N)
+	for i, c := range s.claims {
+		line += fmt.Sprintf(", %.3g %% over %s", 100*float64(seen.Violations[i])/float64(max(seen.N, 1)), c.Spec)
+	}
+	if seen.Stability == stat.Unstable {
+		line += ", unstable"
+	}
+	return line
+}
+
+// Result is a capacity as run.json has it.
+func (s *Session) Result(c Capacity, objective slo.Spec) *result.Capacity {
+	r := &result.Capacity{
+		Over: over(s.closed), SLO: objective.String(), Covers: c.Label,
+		Estimate: known(c.Estimate), CI95: interval(c.Interval), Lower: known(c.Lower), Load: known(c.Quote),
+		Requests: c.Requests, Seconds: c.Seconds, Why: c.Reason,
+		Limits: []result.CapacityLimit{}, Trail: []result.CapacityProbe{},
+	}
+	if c.Bracket != [2]float64{} {
+		r.Bracket = &[2]*float64{known(c.Bracket[0]), known(c.Bracket[1])}
+	}
+	if c.Estimate > 0 {
+		r.Binding = s.claims[c.Binding].Spec
+	}
+	if v := c.Verified; v.N > 0 {
+		r.Verified = &result.Verified{Load: v.Load, Requests: v.N, Violations: v.Violations, Upper: v.Upper,
+			Allowed: s.claims[max(c.Binding, 0)].Share, Passed: v.Passed, Refuted: v.Refuted, Attempts: v.Attempts}
+	}
+	for _, l := range c.Claims {
+		r.Limits = append(r.Limits, result.CapacityLimit{
+			Spec: s.claims[l.Claim].Spec, Allowed: l.Eps, Estimate: known(l.Load), CI95: interval(l.Interval), Why: l.Reason,
+		})
+	}
+	for i, step := range c.Trail {
+		r.Trail = append(r.Trail, result.CapacityProbe{
+			Point: s.indices[i], Stage: step.Stage, Load: step.Load, Requests: step.Seen.N,
+			Violations: step.Seen.Violations, Stability: string(step.Seen.Stability),
+		})
+	}
+	return r
+}
+
+// Complete gives a run of many points that was killed what can be said of them
+// together; it says whether the run is such a one.
+func Complete(measured *result.Run) bool {
+	if len(measured.Points) == 0 {
+		return false
+	}
+	if measured.Points[0].Stage == "" {
+		measured.Repeats = Repeats(measured.Points)
+		return measured.Repeats != nil
+	}
+	if measured.Points[0].Stage == curveStage {
+		measured.Curve = CurveOf(measured.Points)
+		return true
+	}
+	c := &result.Capacity{Over: over(measured.Points[0].Load.Concurrency != nil), Covers: ThisLaunch,
+		Why:    "the search was killed before its end: the same command with --resume goes on",
+		Limits: []result.CapacityLimit{}, Trail: []result.CapacityProbe{}}
+	for i := range measured.Points {
+		p := &measured.Points[i]
+		c.Requests += p.Requests.Due
+		c.Seconds += p.Seconds.Warmup + p.Seconds.Window + p.Seconds.Drain
+		if p.SLO != nil {
+			c.SLO = p.SLO.Spec
+		}
+		c.Trail = append(c.Trail, result.CapacityProbe{Point: i, Stage: p.Stage, Load: PointOf(i, p).Load, Requests: p.Requests.Due,
+			Violations: []int{}, Stability: p.Stability})
+	}
+	measured.Capacity = c
+	return true
+}
+
+// curveStage is the stage of a sweep's points.
+const curveStage = "curve"
+
+// shares are those that may violate each claim.
+func shares(claims []slo.Claim) (eps []float64) {
+	for _, c := range claims {
+		eps = append(eps, c.Share)
+	}
+	return eps
+}
+
+func over(closed bool) string {
+	if closed {
+		return "concurrency"
+	}
+	return "rate"
+}
+
+// known is a number that may be missing.
+func known(x float64) *float64 {
+	if x == 0 {
+		return nil
+	}
+	return &x
+}
+
+func interval(v stat.Interval) *[2]float64 {
+	if v == (stat.Interval{}) {
+		return nil
+	}
+	return &[2]float64{v.Lo, v.Hi}
+}
+
+// Search says what a session searches for.
+type Search struct {
+	Objective slo.Spec
+	Budget    time.Duration
+	MaxLoad   float64       // 0 for no limit
+	Alone     time.Duration // about how long one request takes on an idle target
+	Verify    float64       // the load to look at; 0: the highest is searched for
+	Seed      uint64
+}
+
+// Find searches for the capacity of a session's target, or verifies a load. It
+// says beforehand what the budget can give. What was measured stays in the
+// session, whatever ends the search.
+func (s *Session) Find(ctx context.Context, what Search) (*result.Capacity, error) {
+	s.budget = what.Budget.Seconds()
+	cfg := FindConfig{
+		Eps: shares(s.claims), Closed: s.closed, MaxLoad: what.MaxLoad, Residence: what.Alone.Seconds(),
+		Budget: Budget{Seconds: s.budget}, Seed: what.Seed,
+	}
+	if what.Verify > 0 {
+		c, err := Verify(ctx, cfg, what.Verify, s.Probe)
+		if err == nil && len(c.Trail) == 0 {
+			return nil, say.Errorf("%s cannot be verified: %s", s.named(what.Verify), c.Reason).WithHint("raise --budget")
+		}
+		if err == nil {
+			err = s.died
+		}
+		return s.Result(c, what.Objective), err
+	}
+	s.view.Say("budget: " + Forecast(cfg.Residence, 0, cfg.Budget).String())
+	centred := false
+	c, err := Find(ctx, cfg, func(ctx context.Context, p Probe) (Seen, error) {
+		if p.Stage == Centre && !centred {
+			centred = true
+			s.view.Say("budget: " + Forecast(p.Residence, s.served, cfg.Budget).String())
+		}
+		return s.Probe(ctx, p)
+	})
+	switch {
+	case err == nil && s.died != nil:
+		err = s.died
+	case err == nil && len(c.Trail) == 0:
+		return nil, say.Errorf("nothing can be measured: %s", c.Reason).WithHint("raise --budget or --max-load")
+	}
+	r := s.Result(c, what.Objective)
+	if c.Reason == tooSmall {
+		r.Why += "; " + Forecast(cfg.Residence, s.served, cfg.Budget).String()
+	}
+	return r, err
+}
+
+// Sweep measures loads until there are no more, each with the same window.
+func (s *Session) Sweep(ctx context.Context, loads *Loads, window run.Load) error {
+	var seen []CurvePoint
+	for {
+		x, ok := loads.Next(seen)
+		if !ok {
+			return nil
+		}
+		s.view.About(fmt.Sprintf("load %d · %s", len(seen)+1, s.named(x)))
+		l := s.load(x, int(window.Requests), window.Warmup, curveStage)
+		l.Duration = window.Duration
+		// One load beyond saturation is measured whole: it shows what is served.
+		l.GiveUp = slices.ContainsFunc(seen, func(p CurvePoint) bool { return p.Unstable() && !p.Early })
+		m, err := s.session.Measure(ctx, l)
+		if err != nil {
+			return err
+		}
+		p := PointOf(m.Index, &m.Point)
+		seen = append(seen, p)
+		line := fmt.Sprintf("%-14s %7.4g req/s served, medians in ms: TTFT %s, TPOT %s, E2E %s", s.named(x), p.RequestsPerS, shown(p.TTFT), shown(p.TPOT), shown(p.E2E))
+		if p.Stability != stat.Stable {
+			line += ", stability " + string(p.Stability)
+		}
+		s.view.Say(line)
+		if err := ctx.Err(); err != nil {
+			return err
+		}
+		if gone(&m.Point) {
+			return s.wentAway(x, &m.Point)
+		}
+	}
+}
+
+// shown is a time that may not be known.
+func shown(x float64) string {
+	if x == 0 {
+		return "–"
+	}
+	return fmt.Sprintf("%.4g", x)
+}
+
+// named is a load with its unit.
+func (s *Session) named(x float64) string {
+	if s.closed {
+		return fmt.Sprintf("%.0f users", x)
+	}
+	return fmt.Sprintf("%.4g/s", x)
+}

@@ -1,0 +1,395 @@
+package run
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"time"
+
+	"pitot/internal/data/record"
+	"pitot/internal/data/result"
+	"pitot/internal/measure"
+	"pitot/internal/plan"
+	"pitot/internal/say"
+	"pitot/internal/slo"
+)
+
+// Load is what one point of a session has of its own; all else is the plan's.
+type Load struct {
+	Rate        float64       // requests per second, open loop
+	Concurrency int           // or users, closed loop
+	Requests    int64         // of the window; 0: it lasts Duration
+	Duration    time.Duration // of the window
+	Warmup      time.Duration // before it; plan.AutoWarmup for auto
+	Stage       string        // what the point is for, "" for nothing special
+	GiveUp      bool          // an open loop that is hopeless may end early
+}
+
+// Session is a run directory to which points are added one after the other,
+// each with prompts and arrivals of its own. A session that was ended early
+// can go on later: the points it has are then given again instead of being
+// measured.
+type Session struct {
+	Target *Target
+	Dir    string
+
+	runner  *Runner
+	plan    *plan.Plan
+	release func()          // lets go of the directory, nil where it is not held
+	journal *record.Journal // nil while a resumed session has nothing new: till then its files stay as they are
+	next    int32
+	earlier []earlier // by index
+	alone   time.Duration
+	began   string // when the server's process did, as an earlier session heard it
+	light   int64  // shortest mean E2E of a point so far, nanoseconds
+}
+
+// earlier is a point that a session had when it was opened.
+type earlier struct {
+	setup measure.Setup
+	fold  *measure.Fold
+}
+
+// Measured is a point with what a search counts in it.
+type Measured struct {
+	result.Point
+	Index  int
+	claims func([]slo.Claim, int) measure.Violations
+}
+
+// Violations counts the requests that violate claims, in blocks too.
+func (m *Measured) Violations(claims []slo.Claim, blocks int) measure.Violations {
+	return m.claims(claims, blocks)
+}
+
+// Open asks the target, makes the run directory and writes down what is
+// planned. With p.Resume the directory may hold an earlier session of the same
+// plan. An error may come with a directory.
+func (r *Runner) Open(ctx context.Context, p *plan.Plan) (_ *Session, err error) {
+	s := &Session{runner: r, plan: p}
+	defer func() {
+		if err != nil {
+			s.letGo()
+		}
+	}()
+	resumed := p.Resume && p.Out != "" && Exists(p.Out)
+	switch {
+	case resumed:
+		if err := s.hold(p.Out); err != nil {
+			return nil, err
+		}
+		if err := s.recall(); err != nil {
+			return nil, err
+		}
+	case !p.SeedSet:
+		p.Seed = freshSeed()
+	}
+	// What a user asked for is looked at before the server is asked anything.
+	if !resumed {
+		if err := vacant(p.Out); err != nil {
+			return nil, err
+		}
+	}
+	src, err := fromFile(p, 0)
+	if err != nil {
+		return nil, err
+	}
+	src.close()
+	t, err := OpenTarget(ctx, p, r.say)
+	if err != nil {
+		return nil, err
+	}
+	defer func() {
+		if err != nil {
+			t.Close()
+		}
+	}()
+	for _, n := range t.Notes {
+		r.say("note: " + n)
+	}
+	if src.Source == nil {
+		if src, err = newSource(p, t, 0); err != nil {
+			return nil, err
+		}
+		src.close()
+	}
+	s.Target = t
+	if resumed {
+		if now := t.Server[measure.ProcessStart]; now != "" && s.began != "" && now != s.began {
+			r.say("note: the server was started anew since: what follows is measured on another launch of it")
+		}
+		s.Dir = p.Out
+		return s, nil
+	}
+	if s.Dir, err = r.directory(p, t); err != nil {
+		return s, err
+	}
+	if err = s.hold(s.Dir); err != nil {
+		return nil, err
+	}
+	if s.journal, err = record.Create(s.Dir); errors.Is(err, fs.ErrExist) { // another run began at the same moment
+		return nil, notEmpty(s.Dir)
+	} else if err != nil {
+		return s, fmt.Errorf("open run directory: %w", err)
+	}
+	head := r.head(p, t, time.Now())
+	head.Workload, _ = json.Marshal(r.describe(p, t, src))
+	put(s.journal, markRun, 0, head)
+	return s, nil
+}
+
+// hold takes the directory for this session alone: two that write to one would
+// destroy each other's records. What is locked is the plan, which every directory
+// of a run has and none changes; the lock goes with the process, so a session that
+// was killed leaves none.
+func (s *Session) hold(dir string) (err error) {
+	s.release, err = record.Hold(filepath.Join(dir, configName))
+	if errors.Is(err, record.ErrLive) {
+		return StillGoingOn(dir)
+	}
+	return nil // whoever reads the plan next says what is wrong with it
+}
+
+func (s *Session) letGo() {
+	if s.release != nil {
+		s.release()
+		s.release = nil
+	}
+}
+
+// StillGoingOn says that another process has the directory: one that measures, or
+// one that finishes a run that was killed.
+func StillGoingOn(dir string) error {
+	return say.Errorf("the run in %s is still going on, or another process finishes it", dir).WithHint("wait for its end, or stop it with Ctrl-C")
+}
+
+// Repeat measures the plan's own load, as often as it says. It is for sessions
+// that measure nothing else.
+func (s *Session) Repeat(ctx context.Context) error {
+	for i := range s.plan.Repeat {
+		setup, err := s.point(ctx, s.plan, int32(i), Load{})
+		if err != nil || ctx.Err() != nil {
+			return err
+		}
+		if setup.Gone != nil {
+			return s.Target.WentAway(time.Duration(*setup.Gone))
+		}
+	}
+	return nil
+}
+
+// Alone is about how long one request takes on an idle target. It asks the
+// target if that is not known yet and may be asked.
+//
+// A session that goes on gives what it gave before: what is measured next
+// follows from it.
+func (s *Session) Alone(ctx context.Context) (time.Duration, error) {
+	if s.alone > 0 {
+		return s.alone, ctx.Err()
+	}
+	if s.Target.Residence == 0 && !s.plan.NoProbe {
+		src, err := newSource(s.plan, s.Target, 0)
+		if err != nil {
+			return 0, err
+		}
+		defer src.close()
+		s.Target.prime(ctx, src, 2)
+	}
+	if s.alone = s.Target.Residence; s.alone == 0 {
+		s.alone = unknownResidence
+	}
+	if err := s.writable(); err != nil {
+		return 0, err
+	}
+	put(s.journal, markAlone, 0, s.alone)
+	return s.alone, ctx.Err()
+}
+
+// unknownResidence stands for how long a request takes where nobody may ask.
+const unknownResidence = time.Second
+
+// recall reads the points that the directory has.
+func (s *Session) recall() error {
+	p := s.plan
+	if err := record.Live(p.Out); err != nil {
+		return StillGoingOn(p.Out)
+	}
+	o, err := read(p.Out)
+	if err != nil {
+		return err
+	}
+	if p.SeedSet && p.Seed != o.run.Seed {
+		return say.Errorf("the run in %s has seed %d", p.Out, o.run.Seed).WithHint("leave --seed out, or choose another place with --out")
+	}
+	p.Seed, s.alone, s.began = o.run.Seed, o.alone, o.run.Target.Server[measure.ProcessStart]
+	if had, want := verb(o.run.Command), verb(s.runner.Command); had != want {
+		return say.Errorf("the run in %s was made by pitot %s, not by pitot %s", p.Out, had, want).WithHint("choose another place with --out")
+	}
+	was, err := os.ReadFile(filepath.Join(p.Out, configName))
+	if err != nil {
+		return say.Errorf("the run in %s cannot be resumed: %v", p.Out, err).WithHint("choose another place with --out")
+	}
+	if !bytes.Equal(was, p.YAML(s.runner.verb(), s.runner.Names)) {
+		return say.Errorf("the run in %s was planned otherwise, see its %s", p.Out, configName).WithHint("give the same flags, or choose another place with --out")
+	}
+	for i := int32(0); ; i++ {
+		setup, planned := o.setups[i]
+		w, ended := o.ends[i]
+		if !planned || !ended || o.end != nil && o.end.Interrupted && int(i) == len(o.setups)-1 {
+			break // what was stopped is measured again
+		}
+		setup = w.of(setup)
+		o.setups[i] = setup
+		s.earlier = append(s.earlier, earlier{setup: setup})
+	}
+	measure.Settle(o.setups, record.Frames(p.Out))
+	for i := range s.earlier {
+		s.earlier[i].fold = measure.NewFold(o.setups[int32(i)])
+	}
+	for f, err := range record.Frames(p.Out) {
+		if err != nil {
+			break // said by read, or behind the points that count
+		}
+		if int(f.Point) < len(s.earlier) {
+			s.earlier[f.Point].fold.Add(f)
+		}
+	}
+	if n := len(s.earlier); n > 0 && s.earlier[n-1].fold.Point().Outcome == "failing" {
+		s.earlier = s.earlier[:n-1] // perhaps the target died, which may be why the run is resumed
+	}
+	if n := len(s.earlier); n > 0 {
+		s.runner.say(fmt.Sprintf("resuming %s: %d points are there", p.Out, n))
+	}
+	return nil
+}
+
+// verb is that of a command line.
+func verb(command []string) string {
+	if len(command) > 1 {
+		return command[1]
+	}
+	return ""
+}
+
+// writable makes sure that records can be taken.
+func (s *Session) writable() (err error) {
+	if s.journal == nil {
+		s.journal, err = record.Reopen(s.Dir, s.keep)
+	}
+	return err
+}
+
+// keep says which frames of an earlier session stay: those of whole points,
+// and what was planned.
+func (s *Session) keep(f *record.Frame) bool {
+	whole := int(f.Point) < len(s.earlier)
+	if !whole {
+		f.Chunks, f.Rows, f.Samples = nil, nil, nil
+	}
+	marks := f.Marks[:0]
+	for _, m := range f.Marks {
+		if m.Name == markRun || m.Name == markAlone || whole && m.Name != markEnd {
+			marks = append(marks, m)
+		}
+	}
+	f.Marks = marks
+	return len(f.Chunks)+len(f.Rows)+len(f.Samples)+len(f.Marks) > 0
+}
+
+// Measure measures the next point. When ctx ends the point is cut short: it
+// counts as stopped by the user, and ctx.Err says so.
+func (s *Session) Measure(ctx context.Context, l Load) (*Measured, error) {
+	index := s.next
+	s.next++
+	p := *s.plan
+	p.Rate, p.Concurrency, p.Requests, p.Duration, p.Warmup = l.Rate, l.Concurrency, l.Requests, l.Duration, l.Warmup
+	if int(index) < len(s.earlier) {
+		e := s.earlier[index]
+		if had, want := e.setup.Load, describeLoad(&p); !sameLoad(had, want) || e.setup.Stage != l.Stage || e.setup.Requests != l.Requests {
+			return nil, say.Errorf("the run in %s cannot be resumed: its point %d had another load", s.Dir, index+1).WithHint("begin anew with another --out")
+		}
+		return s.measured(e.fold, index), nil
+	}
+	if err := s.writable(); err != nil {
+		return nil, err
+	}
+	offset, err := s.journal.Offset()
+	if err != nil {
+		return nil, &RecordsError{err}
+	}
+	setup, err := s.point(ctx, &p, index, l)
+	if err != nil {
+		return nil, err
+	}
+	if setup == nil { // stopped before its load began
+		return nil, ctx.Err()
+	}
+	if err := s.journal.Flush(); err != nil {
+		return nil, &RecordsError{err}
+	}
+	setups := map[int32]measure.Setup{index: *setup}
+	measure.Settle(setups, record.Since(s.Dir, offset))
+	fold := measure.NewFold(setups[index])
+	for f, err := range record.Since(s.Dir, offset) {
+		if err != nil {
+			return nil, fmt.Errorf("read records: %w", err)
+		}
+		if f.Point == index {
+			fold.Add(f)
+		}
+	}
+	return s.measured(fold, index), nil
+}
+
+func (s *Session) measured(fold *measure.Fold, index int32) *Measured {
+	m := &Measured{fold.Point(), int(index), fold.Violations}
+	if e := m.Metrics.E2E; e != nil && e.Mean != nil {
+		if took := int64(*e.Mean * 1e6); s.light == 0 || took < s.light {
+			s.light = took
+		}
+	}
+	return m
+}
+
+func sameLoad(a, b result.Load) bool {
+	x, _ := json.Marshal(a)
+	y, _ := json.Marshal(b)
+	return bytes.Equal(x, y)
+}
+
+// Close ends the session and gives the result of all its points. stopped says
+// that the user ended it; err is why it ends early, nil if it does not.
+func (s *Session) Close(stopped bool, err error) (*result.Run, error) {
+	defer s.letGo()
+	defer s.Target.Close()
+	if s.journal == nil && err != nil { // nothing new: what there was stays as it was
+		return nil, err
+	}
+	if e := s.writable(); e != nil {
+		return nil, errors.Join(err, e)
+	}
+	put(s.journal, markEnd, 0, ending{Ended: time.Now().Format(time.RFC3339), Interrupted: stopped})
+	if e := s.journal.Close(); e != nil && err == nil {
+		err = &RecordsError{e}
+	}
+	lost := (*RecordsError)(nil)
+	incomplete := errors.As(err, &lost)
+	run, e := finish(s.Dir, incomplete)
+	if run != nil {
+		for _, n := range s.Target.beyond(Observed(run.Points)) {
+			s.runner.say("note: " + n)
+		}
+	}
+	if incomplete {
+		if run != nil {
+			_ = Save(s.Dir, run) // as far as the disk allows
+		}
+		return run, err // that the rest could not be written either is no news
+	}
+	return run, errors.Join(err, e)
+}

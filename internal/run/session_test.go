@@ -1,0 +1,214 @@
+package run
+
+import (
+	"context"
+	"errors"
+	"os"
+	"path/filepath"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"pitot/internal/data/record"
+	"pitot/internal/data/result"
+	"pitot/internal/plan"
+	"pitot/internal/say"
+	"pitot/internal/workload"
+)
+
+// sweeping is a plan whose points a test chooses.
+func sweeping(t *testing.T, out string) *plan.Plan {
+	t.Helper()
+	p := plan.Default()
+	p.Target, p.Out, p.Seed, p.SeedSet, p.Resume = "sim:fixed", out, 7, true, true
+	p.Input, p.Output = workload.Fixed(16), workload.Fixed(8)
+	return &p
+}
+
+func open(t *testing.T, p *plan.Plan) *Session {
+	t.Helper()
+	r := &Runner{Names: []string{"input", "output", "seed"}}
+	s, err := r.Open(context.Background(), p)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return s
+}
+
+func loads(t *testing.T, s *Session, rates ...float64) (points []result.Point) {
+	t.Helper()
+	for _, r := range rates {
+		m, err := s.Measure(context.Background(), Load{Rate: r, Requests: 200, Stage: "curve"})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if m.Index != int(s.next)-1 {
+			t.Errorf("index %d", m.Index)
+		}
+		points = append(points, m.Point)
+	}
+	return points
+}
+
+// A session that was left, in whatever state, goes on as if it had not been:
+// same points, same files.
+func TestSessionResumes(t *testing.T) {
+	whole := filepath.Join(t.TempDir(), "whole")
+	s := open(t, sweeping(t, whole))
+	want := loads(t, s, 2, 5, 3)
+	if _, err := s.Close(false, nil); err != nil {
+		t.Fatal(err)
+	}
+	for name, leave := range map[string]func(*Session){
+		"killed": func(s *Session) {
+			_ = s.journal.Flush()
+			_ = s.journal.Close()
+			s.Target.Close()
+			s.letGo() // as the system does
+		},
+		"ended": func(s *Session) { _, _ = s.Close(false, nil) },
+	} {
+		t.Run(name, func(t *testing.T) {
+			dir := filepath.Join(t.TempDir(), "run")
+			s := open(t, sweeping(t, dir))
+			loads(t, s, 2, 5)
+			leave(s)
+			s = open(t, sweeping(t, dir))
+			got := loads(t, s, 2, 5, 3)
+			if d := cmp.Diff(want, got); d != "" {
+				t.Error(d)
+			}
+			run, err := s.Close(false, nil)
+			if err != nil || len(run.Points) != 3 {
+				t.Fatal(err)
+			}
+			for _, file := range []string{"requests.parquet", "chunks.parquet"} {
+				a, _ := os.ReadFile(filepath.Join(whole, file))
+				b, _ := os.ReadFile(filepath.Join(dir, file))
+				if string(a) != string(b) {
+					t.Errorf("%s differs", file)
+				}
+			}
+		})
+	}
+}
+
+func TestSessionResumeRefuses(t *testing.T) {
+	dir := filepath.Join(t.TempDir(), "run")
+	s := open(t, sweeping(t, dir))
+	loads(t, s, 2)
+	if _, err := s.Close(false, nil); err != nil {
+		t.Fatal(err)
+	}
+	r := &Runner{Names: []string{"input", "output", "seed"}}
+	p := sweeping(t, dir)
+	p.Seed = 8
+	if _, err := r.Open(context.Background(), p); err == nil {
+		t.Error("another seed is taken")
+	}
+	p = sweeping(t, dir)
+	p.Output = workload.Fixed(9)
+	if _, err := r.Open(context.Background(), p); err == nil {
+		t.Error("another plan is taken")
+	}
+	p = sweeping(t, dir)
+	p.Resume = false
+	if _, err := r.Open(context.Background(), p); err == nil {
+		t.Error("a directory that is not empty is taken")
+	}
+	s = open(t, sweeping(t, dir))
+	if _, err := s.Measure(context.Background(), Load{Rate: 3, Requests: 200, Stage: "curve"}); err == nil {
+		t.Error("another load is given the points of this one")
+	}
+	_, _ = s.Close(false, nil)
+}
+
+// What a search begins with is asked once: a target in real time would answer
+// otherwise the second time, and all that follows from it would differ.
+func TestSessionRemembersAlone(t *testing.T) {
+	dir := filepath.Join(t.TempDir(), "run")
+	plan := func() *plan.Plan {
+		p := sweeping(t, dir)
+		p.Target, p.NoProbe = "mock:fixed", false
+		p.Mock.TTFT, p.Mock.ITL = 2*time.Millisecond, time.Millisecond
+		return p
+	}
+	s := open(t, plan())
+	alone, err := s.Alone(context.Background())
+	if err != nil || alone <= 0 {
+		t.Fatal(alone, err)
+	}
+	if _, err := s.Measure(context.Background(), Load{Rate: 100, Requests: 20, Stage: "curve"}); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := s.Close(false, nil); err != nil {
+		t.Fatal(err)
+	}
+	s = open(t, plan())
+	if again, err := s.Alone(context.Background()); again != alone || err != nil {
+		t.Errorf("%v, then %v, %v", alone, again, err)
+	}
+	_, _ = s.Close(false, nil)
+}
+
+// A resume that is refused leaves the result as it was.
+func TestSessionRefusedKeepsTheResult(t *testing.T) {
+	dir := filepath.Join(t.TempDir(), "run")
+	s := open(t, sweeping(t, dir))
+	loads(t, s, 2, 5)
+	run, err := s.Close(false, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	run.Curve = &result.Curve{Over: "rate", Points: []int{0, 1}}
+	if err := Save(dir, run); err != nil {
+		t.Fatal(err)
+	}
+	before, _ := os.ReadFile(filepath.Join(dir, "run.json"))
+	s = open(t, sweeping(t, dir))
+	_, err = s.Measure(context.Background(), Load{Rate: 3, Requests: 200, Stage: "curve"})
+	if err == nil {
+		t.Fatal("another load is given the points of this one")
+	}
+	if run, err := s.Close(false, err); run != nil || err == nil {
+		t.Error("a refused resume has a result")
+	}
+	if after, _ := os.ReadFile(filepath.Join(dir, "run.json")); string(after) != string(before) {
+		t.Error("run.json was changed")
+	}
+}
+
+// Of two sessions in one directory the second is refused, also while the first
+// has nothing new yet, and so is whoever would finish the run under it.
+func TestOneSessionADirectory(t *testing.T) {
+	dir := filepath.Join(t.TempDir(), "run")
+	s := open(t, sweeping(t, dir))
+	refused := func(when string) {
+		t.Helper()
+		var mistake *say.Error
+		r := &Runner{Names: []string{"input", "output", "seed"}}
+		if _, err := r.Open(context.Background(), sweeping(t, dir)); !errors.As(err, &mistake) || mistake.Hint == "" || mistake.Msg != "the run in "+dir+" is still going on, or another process finishes it" {
+			t.Errorf("%s: %v", when, err)
+		}
+		if _, err := Finish(dir); !errors.Is(err, record.ErrLive) {
+			t.Errorf("%s, finished: %v", when, err)
+		}
+	}
+	refused("a first one is open")
+	loads(t, s, 2)
+	if _, err := s.Close(false, nil); err != nil {
+		t.Fatal(err)
+	}
+	s = open(t, sweeping(t, dir))
+	refused("one that goes on has nothing new")
+	loads(t, s, 2, 5)
+	refused("it measured")
+	if _, err := s.Close(false, nil); err != nil {
+		t.Fatal(err)
+	}
+	s = open(t, sweeping(t, dir))
+	if run, err := s.Close(false, nil); err != nil || len(run.Points) != 2 {
+		t.Errorf("%+v, %v", run, err)
+	}
+}

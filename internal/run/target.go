@@ -1,0 +1,250 @@
+// Package run takes a plan to a result: it finds out about the target,
+// opens the run directory, runs the load, and measures what was recorded.
+package run
+
+import (
+	"context"
+	"crypto/tls"
+	"crypto/x509"
+	"fmt"
+	"net"
+	"net/url"
+	"os"
+	"strings"
+	"time"
+
+	"pitot/internal/clock"
+	"pitot/internal/plan"
+	"pitot/internal/say"
+	"pitot/internal/twin"
+	"pitot/internal/twin/deploy"
+	"pitot/internal/wire"
+	"pitot/internal/workload"
+	"pitot/internal/workload/token"
+)
+
+// Target is a target that can be measured: reached, asked what it is, and
+// with every choice made that the user left open.
+type Target struct {
+	Spec   string
+	Kind   string
+	Dialer *wire.Dialer
+	API    wire.API
+	Route  string
+	Secret string // one a line
+
+	Headers     []wire.Header
+	Options     wire.Options
+	Server      map[string]string // what it tells of itself
+	Calibration workload.Calibration
+	Timeout     time.Duration // for one request
+	Residence   time.Duration // how long one request alone takes, 0 if not asked
+	Notes       []string      // what was found out on the way and a user should know
+	GPUs        int           // that serve it: as the user says, or as an embedded target is made; 0 if not known
+	GPUPrice    float64       // dollars an hour of each: as the user says, or an embedded target's list price; 0 if not known
+
+	URL    string
+	Engine func(seed uint64) twin.Engine // of a sim: target, a fresh one
+	Thaw   func(at int64) int64          // and when what it does at a time can happen: its freezes
+	keys   []string                      // where the keys that are sent came from
+	listed bool                          // it has told which models it has
+	began  float64                       // when its process did, seconds since 1970, 0 if it does not tell
+	full   bool                          // the user gave the whole route
+	// outside says in what loads leave what an embedded target was fitted on, nil
+	// if it was not; told are the quantities of which it was said.
+	outside func(seen deploy.Range) []deploy.Departure
+	told    []string
+	close   func()
+}
+
+// Close takes an embedded target down.
+func (t *Target) Close() {
+	if t.close != nil {
+		t.close()
+	}
+	if t.Dialer != nil {
+		t.Dialer.Readers.Close()
+	}
+}
+
+// dialTimeout is how long one connection may take to make.
+const dialTimeout = 30 * time.Second
+
+// OpenTarget finds the target of a plan and asks it what the plan left open.
+func OpenTarget(ctx context.Context, p *plan.Plan, notef func(string)) (_ *Target, err error) {
+	t := &Target{Spec: p.Target, Kind: p.Kind(), Timeout: p.Timeout, Server: map[string]string{}, GPUs: p.GPUs, GPUPrice: p.GPUPrice}
+	t.Options = wire.Options{Model: p.Model, Stream: !p.NoStream, Vocab: token.Universal(), MaxField: "max_tokens"}
+	if p.Body != "" {
+		t.Options.Body = []byte(p.Body)
+	}
+	if t.Kind == "sim" {
+		return t, t.openSim(p)
+	}
+	defer func() {
+		if err != nil {
+			t.Close()
+		}
+	}()
+	spec := p.Target
+	if t.Kind == "mock" {
+		url, err := t.openMock(p)
+		if err != nil {
+			return nil, err
+		}
+		spec = url
+	}
+	e, route, err := parseTarget(spec)
+	if err != nil {
+		return nil, err
+	}
+	if err := t.secure(&e, p); err != nil {
+		return nil, err
+	}
+	t.Dialer = &wire.Dialer{Endpoint: e, Timeout: dialTimeout, Stamps: true, Readers: clock.NewReaders()}
+	if err := t.authorise(p); err != nil {
+		return nil, err
+	}
+	if err := t.chooseAPI(p, route); err != nil {
+		return nil, err
+	}
+	t.URL = e.URL(t.Route)
+	if err := t.ready(ctx, p, notef); err != nil {
+		return nil, err
+	}
+	if p.NoProbe {
+		return t, nil
+	}
+	if err := t.probe(ctx, p, notef); err != nil {
+		if ctx.Err() != nil { // stopped: whatever it looked like is no fault of the target
+			err = ctx.Err()
+		}
+		return nil, err
+	}
+	return t, nil
+}
+
+// chooseAPI takes the API from the flag, the route or, until the server has
+// been asked, chat.
+func (t *Target) chooseAPI(p *plan.Plan, route string) error {
+	if p.API != "" {
+		var names []string
+		for _, a := range wire.APIs() {
+			names = append(names, a.Name())
+			if a.Name() == p.API {
+				t.API = a
+			}
+		}
+		if t.API == nil {
+			return say.Errorf("unknown API %q", p.API).WithHint(say.Known(p.API, names))
+		}
+	} else if api, ok := wire.APIOf(route); ok {
+		t.API = api
+	} else {
+		t.API = wire.Chat{}
+	}
+	t.Route, t.full = route, route != ""
+	if !t.full {
+		t.Route = t.Dialer.Endpoint.Base + t.API.Route()
+	}
+	return nil
+}
+
+// secure sets up TLS and the proxy.
+func (t *Target) secure(e *wire.Endpoint, p *plan.Plan) error {
+	e.Config = &tls.Config{InsecureSkipVerify: p.Insecure}
+	if p.CACert != "" {
+		pem, err := os.ReadFile(p.CACert)
+		if err != nil {
+			return say.Unreadable("--ca-cert", p.CACert, err, "a file of certificates, PEM: -----BEGIN CERTIFICATE-----")
+		}
+		e.Config.RootCAs = x509.NewCertPool()
+		if !e.Config.RootCAs.AppendCertsFromPEM(pem) {
+			return say.Errorf("no certificate in %s", p.CACert).WithHint("it should begin with -----BEGIN CERTIFICATE-----")
+		}
+	}
+	if p.Proxy != "" {
+		u, err := url.Parse(p.Proxy)
+		if err != nil {
+			return say.Errorf("--proxy: malformed URL").WithHint("for example http://proxy.example:3128")
+		}
+		e.Proxy = u
+	}
+	return nil
+}
+
+// authorise reads the key and makes the headers. The key is nowhere but in
+// memory.
+func (t *Target) authorise(p *plan.Plan) error {
+	key, from := "", ""
+	switch {
+	case p.KeyFile != "":
+		var err error
+		if key, err = readKey(p.KeyFile, keyHint); err != nil {
+			return err
+		}
+		from = "the file " + p.KeyFile
+	case t.Kind == "http":
+		key = strings.TrimSpace(os.Getenv(p.KeyEnv))
+		if key == "" && p.KeyEnv != plan.Default().KeyEnv {
+			return say.Errorf("--key-env: %s is not set", p.KeyEnv).WithHint("export " + p.KeyEnv + "=… first")
+		}
+		from = p.KeyEnv
+	}
+	if strings.ContainsAny(key, "\r\n\x00 ") {
+		return say.Errorf("the API key from %s holds a space or line break", from).WithHint("the file or variable should hold the key alone")
+	}
+	t.Headers = []wire.Header{
+		{Name: "User-Agent", Value: "pitot"},
+		{Name: "Content-Type", Value: "application/json"},
+		{Name: "Accept", Value: "text/event-stream, application/json"},
+	}
+	own := map[string]bool{}
+	for _, h := range p.Headers {
+		name, value, _ := strings.Cut(h, "=")
+		own[strings.ToLower(name)] = true
+		t.Headers = append(t.Headers, wire.Header{Name: name, Value: value})
+		if plan.IsSecret(name) {
+			t.hide(value)
+			t.keys = append(t.keys, "--header "+name)
+		}
+	}
+	if key != "" && !own["authorization"] {
+		t.Headers = append(t.Headers, wire.Header{Name: "Authorization", Value: "Bearer " + key})
+		t.hide(key)
+		t.keys = append(t.keys, from)
+	}
+	return nil
+}
+
+// hide adds a header's value to the secrets, and what follows its scheme, as
+// in "Bearer …": a server may repeat that alone.
+func (t *Target) hide(value string) {
+	t.Secret += value + "\n"
+	if _, rest, ok := strings.Cut(value, " "); ok {
+		t.Secret += rest + "\n"
+	}
+}
+
+// openMock starts the embedded target on a loopback socket and gives its URL.
+func (t *Target) openMock(p *plan.Plan) (string, error) {
+	e, err := openEngine(p, embedded(p))
+	if err != nil {
+		return "", err
+	}
+	srv, err := e.serve(p, pointSeed(p, 0)) // as in virtual time
+	if err != nil {
+		return "", err
+	}
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		return "", fmt.Errorf("listen for the embedded target: %w", err)
+	}
+	go srv.Serve(l)
+	t.close = func() {
+		ctx, cancel := context.WithTimeout(context.Background(), time.Second)
+		defer cancel()
+		_ = srv.Shutdown(ctx)
+	}
+	t.tell("pitot mock, "+e.about, p, e)
+	return "http://" + l.Addr().String(), nil
+}

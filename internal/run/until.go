@@ -1,0 +1,173 @@
+package run
+
+import (
+	"fmt"
+	"time"
+
+	"pitot/internal/data/record"
+	"pitot/internal/data/result"
+	"pitot/internal/measure"
+	"pitot/internal/plan"
+	"pitot/internal/slo"
+)
+
+// looker looks at a window when its requests have ended, and makes it longer:
+// by half, where the load had not settled, and to the double, until a value is
+// known well enough. Only doublings are looked at: each look is another chance
+// to stop on a run that came out narrow.
+type looker struct {
+	want    slo.Precision // none for none
+	longest int64         // that a window may be
+	inTime  bool          // looks take no time: the world is virtual
+
+	journal *record.Journal
+	dir     string
+	offset  int64 // of the point's records
+	index   int32
+	setup   measure.Setup
+	say     func(string)
+
+	unquiet int  // looks at which the load had not settled
+	grown   bool // the queue grew at the last look
+	looks   int
+	last    glance
+	looking chan glance // under way, nil for none
+}
+
+// mostUnquiet is how often a window is made longer for the load to settle.
+const mostUnquiet = 2
+
+// glance is what was seen, and where the window ends then.
+type glance struct {
+	end     int64
+	unquiet bool // the load had not settled, and may yet
+	grown   bool // the queue grew
+	percent float64
+	why     string
+	err     error
+}
+
+// newLooker is called before the point's first record.
+func (s *Session) newLooker(p *plan.Plan, index int32, setup measure.Setup) (*looker, error) {
+	offset, err := s.journal.Offset()
+	return &looker{
+		want: p.Until, longest: int64(p.Budget), inTime: s.Target.Kind == "sim",
+		journal: s.journal, dir: s.Dir, offset: offset, index: index, setup: setup, say: s.runner.say,
+	}, err
+}
+
+// extend implements load.Config.Extend.
+func (l *looker) extend(t1 int64) (end int64, known bool) {
+	if l.inTime {
+		return l.took(l.at(t1)), true
+	}
+	if l.looking == nil { // beside the load, which goes on
+		l.looking = make(chan glance, 1)
+		go func(to chan<- glance) { to <- l.at(t1) }(l.looking)
+		return 0, false
+	}
+	select {
+	case seen := <-l.looking:
+		l.looking = nil
+		return l.took(seen), true
+	default:
+		return 0, false
+	}
+}
+
+// at looks at the window that ended at t1.
+func (l *looker) at(t1 int64) (seen glance) {
+	defer func() {
+		if seen.err != nil {
+			seen.why = seen.err.Error()
+		}
+	}()
+	seen.end = t1
+	if seen.err = l.journal.Flush(); seen.err != nil {
+		return seen
+	}
+	setup := l.setup
+	setup.T1 = t1
+	setups := map[int32]measure.Setup{l.index: setup}
+	measure.Settle(setups, record.Since(l.dir, l.offset))
+	set := setups[l.index].Settling
+	quiet := set == nil || set.Why == "" || l.unquiet == mostUnquiet
+	if quiet && l.want.None() {
+		return seen
+	}
+	fold := measure.NewFold(setups[l.index])
+	for f, err := range record.Since(l.dir, l.offset) {
+		if err != nil {
+			seen.err = fmt.Errorf("read records: %w", err)
+			return seen
+		}
+		if f.Point == l.index {
+			fold.Add(f)
+		}
+	}
+	window := t1 - l.setup.T0
+	unstable := fold.Point().Stability == "unstable" // no window is long enough
+	if !quiet && !unstable && (l.want.None() || 3*window/2 <= l.longest) {
+		seen.end, seen.unquiet, seen.why = l.setup.T0+3*window/2, true, set.Why
+		return seen
+	}
+	if l.want.None() {
+		return seen
+	}
+	seen.grown = unstable
+	seen.percent, seen.why = fold.Precision(l.want)
+	switch {
+	case seen.why == "" && seen.percent <= l.want.Percent:
+	case unstable && l.grown: // twice is no chance
+	case 2*window > l.longest:
+		if seen.why == "" {
+			seen.why = fmt.Sprintf("a window of %s would be longer than --budget %s", time.Duration(2*window), time.Duration(l.longest))
+		}
+	default:
+		seen.end = l.setup.T0 + 2*window
+	}
+	return seen
+}
+
+// took takes note of a look.
+func (l *looker) took(seen glance) (end int64) {
+	if seen.unquiet {
+		l.unquiet++
+		l.say("the load has not settled: the window is made half as long again")
+		return seen.end
+	}
+	if l.want.None() {
+		if seen.err != nil {
+			l.say("note: whether the load had settled is not known: " + seen.why)
+		}
+		return seen.end
+	}
+	l.looks++
+	l.last, l.grown = seen, seen.grown
+	line := fmt.Sprintf("look %d: %s", l.looks, l.want)
+	switch {
+	case seen.err != nil:
+		line += ": " + seen.err.Error()
+	case seen.percent > 0:
+		line += fmt.Sprintf(" is ±%.3g %%", seen.percent)
+	default:
+		line += " is not known: " + seen.why
+	}
+	l.say(line)
+	return seen.end
+}
+
+// until is how it came out, nil if nothing was wanted.
+func (l *looker) until() *result.Until {
+	if l.want.None() {
+		return nil
+	}
+	u := &result.Until{Spec: l.want.String(), Looks: l.looks, Why: l.last.why}
+	if l.looks == 0 {
+		u.Why = "the run was stopped first"
+	}
+	if p := l.last.percent; p > 0 {
+		u.HalfWidthPercent, u.Reached = &p, p <= l.want.Percent
+	}
+	return u
+}

@@ -1,0 +1,48 @@
+package say
+
+import (
+	"errors"
+	"io/fs"
+	"os"
+	"path/filepath"
+)
+
+// Unreadable says that a file could not be read: what named it (as "config" or
+// "--workload"), its path, and why. The hint names the file of that directory
+// that was most likely meant, or else is the one given: what such a file is.
+func Unreadable(what, path string, err error, hint string) error {
+	why := err
+	var at *fs.PathError
+	if errors.As(err, &at) {
+		why = at.Err
+	}
+	switch {
+	case errors.Is(err, fs.ErrPermission):
+		hint = "give yourself the right to read it"
+	case errors.Is(err, fs.ErrNotExist):
+		if near := neighbour(path); near != "" {
+			hint = "did you mean " + near + "?"
+		}
+	}
+	return Errorf("read %s %s: %v", what, path, why).WithHint(hint)
+}
+
+// neighbour gives the path of the file beside a missing one whose name is
+// nearest to its, "" if there is none.
+func neighbour(path string) string {
+	dir, name := filepath.Split(path)
+	entries, err := os.ReadDir(filepath.Join(dir, "."))
+	if err != nil {
+		return ""
+	}
+	var files []string
+	for _, e := range entries {
+		if !e.IsDir() {
+			files = append(files, e.Name())
+		}
+	}
+	if near := Nearest(name, files); near != "" {
+		return dir + near
+	}
+	return ""
+}

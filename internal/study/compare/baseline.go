@@ -1,0 +1,119 @@
+package compare
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+
+	"pitot/internal/data/result"
+	"pitot/internal/say"
+)
+
+// baselineName begins the schema of every version of baselines.
+const baselineName = "pitot.baseline/"
+
+// BaselineSchema names this version of the contract, baseline.schema.json.
+const BaselineSchema = baselineName + "v1"
+
+// Baseline is what later runs are compared with: runs without what a comparison
+// does not look at, small enough to be committed.
+type Baseline struct {
+	Schema string       `json:"schema"`
+	Runs   []result.Run `json:"runs"`
+}
+
+// NewBaseline makes a baseline of the sides' runs. Every error is a [user.Error].
+func NewBaseline(sides []Side) (Baseline, error) {
+	b := Baseline{Schema: BaselineSchema}
+	for _, s := range sides {
+		if len(s.Others) > 0 {
+			return b, say.Errorf("%s was measured by %s: a baseline holds runs of Pitot", s.Name, instrument(s.Others[0])).WithHint("name " + s.Others[0].File + " itself as a side")
+		}
+		for _, r := range s.Runs {
+			b.Runs = append(b.Runs, stripped(r.Run))
+		}
+	}
+	return b, nil
+}
+
+// JSON is the file, with a line for each run, so that a diff shows which one
+// changed.
+func (b Baseline) JSON() ([]byte, error) {
+	var out bytes.Buffer
+	fmt.Fprintf(&out, "{\"schema\": %q, \"runs\": [", b.Schema)
+	for i := range b.Runs {
+		line, err := json.Marshal(&b.Runs[i])
+		if err != nil {
+			return nil, fmt.Errorf("write baseline: %w", err)
+		}
+		if i > 0 {
+			out.WriteByte(',')
+		}
+		fmt.Fprintf(&out, "\n%s", line)
+	}
+	out.WriteString("\n]}\n")
+	return out.Bytes(), nil
+}
+
+// stripped is a run without what a comparison does not look at.
+func stripped(run *result.Run) result.Run {
+	out := *run
+	out.Command, out.Curve, out.Points = []string{}, nil, []result.Point{}
+	if run.Capacity != nil {
+		c := *run.Capacity
+		c.Trail = []result.CapacityProbe{}
+		out.Capacity = &c
+	}
+	for _, p := range points(run) {
+		p.InFlight, p.Growth, p.Until, p.Classes, p.Checks, p.StabilityWhy = nil, nil, nil, nil, []result.Check{}, ""
+		p.Requests.ErrorExamples = nil
+		x := p.Metrics
+		p.Metrics = result.Metrics{
+			TTFT: bare(x.TTFT), TTFA: bare(x.TTFA), TPOT: bare(x.TPOT), TPOTn1: bare(x.TPOTn1), ITL: bare(x.ITL), ICL: bare(x.ICL), Stall: bare(x.Stall),
+			E2E: bare(x.E2E), Generation: bare(x.Generation), InputTokens: bare(x.InputTokens), OutputTokens: bare(x.OutputTokens),
+			CachedTokens: bare(x.CachedTokens), Service: result.Service{TTFT: bare(x.Service.TTFT), E2E: bare(x.Service.E2E)}, Undefined: x.Undefined,
+		}
+		out.Points = append(out.Points, p)
+	}
+	return out
+}
+
+// bare is a summary without what a comparison does not look at.
+func bare(s *result.Summary) *result.Summary {
+	if s == nil {
+		return nil
+	}
+	out := *s
+	out.Phi, out.Bounds, out.NoInterval, out.P99Numpy = nil, nil, nil, nil
+	return &out
+}
+
+func decodeBaseline(path string, data []byte) ([]Source, error) {
+	var head struct {
+		Schema string `json:"schema"`
+	}
+	damaged := func(err error) error {
+		return say.Errorf("%s is damaged: %v", path, err).WithHint("write it anew: pitot compare --save-baseline " + path + " RUN…")
+	}
+	if err := json.Unmarshal(data, &head); err != nil {
+		return nil, damaged(err)
+	}
+	if head.Schema != BaselineSchema {
+		return nil, otherSchema(path, head.Schema, BaselineSchema)
+	}
+	var b Baseline
+	if err := json.Unmarshal(data, &b); err != nil {
+		return nil, damaged(err)
+	}
+	if len(b.Runs) == 0 {
+		return nil, say.Errorf("%s holds no run", path).WithHint("write it anew: pitot compare --save-baseline " + path + " RUN…")
+	}
+	var runs []Source
+	for i := range b.Runs {
+		if has := b.Runs[i].Schema; has != result.Schema {
+			return nil, otherSchema("a run in "+path, has, result.Schema)
+		}
+		runs = append(runs, Source{path, &b.Runs[i]})
+	}
+	return runs, nil
+}

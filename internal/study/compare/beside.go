@@ -1,0 +1,660 @@
+package compare
+
+import (
+	"cmp"
+	"fmt"
+	"math"
+	"slices"
+	"strconv"
+	"strings"
+
+	"pitot/internal/data/result"
+	"pitot/internal/say"
+	"pitot/internal/stat"
+	"pitot/internal/study/tools"
+)
+
+// What another tool measured is laid beside: of each load that both sides have,
+// and each metric that both define alike, the values and the change. Nothing is
+// tested, because nothing says how far that tool's numbers are from the truth,
+// and one file is one launch at most.
+
+// Pitot names the instrument that measured a side's own runs.
+const Pitot = "pitot"
+
+// told is what files of another tool say of one load.
+type told struct {
+	offered offered
+	files   []file
+	invalid []string // what was left out for the instrument's sake
+}
+
+// file is one of them: its points at the load are repeats.
+type file struct {
+	of     *tools.Result
+	points []*tools.Point
+}
+
+// measureOthers takes a side apart that another tool measured.
+func measureOthers(s *Side) *measured {
+	m := &measured{name: s.Name, tool: instrument(s.Others[0]), info: SideInfo{Name: s.Name, Instrument: versioned(s.Others), Launches: []LaunchInfo{}}, warnings: s.left}
+	for _, r := range s.Others {
+		m.info.Files = append(m.info.Files, r.File)
+		for _, n := range r.Notes {
+			m.warnings = append(m.warnings, r.File+": "+n)
+		}
+		for i := range r.Points {
+			m.tell(r, &r.Points[i])
+		}
+	}
+	slices.SortStableFunc(m.others, func(a, b *told) int { return a.offered.compare(b.offered) })
+	return m
+}
+
+// tell sorts one point in.
+func (m *measured) tell(r *tools.Result, p *tools.Point) {
+	load := offeredIn(p)
+	at := slices.IndexFunc(m.others, func(t *told) bool { return load.known() && t.offered.String() == load.String() })
+	if at < 0 {
+		at = len(m.others)
+		m.others = append(m.others, &told{offered: load})
+	}
+	t := m.others[at]
+	if p.Verdict == result.Invalid {
+		t.invalid = append(t.invalid, "a point in "+r.File+" left out: INVALID")
+		return
+	}
+	if n := len(t.files); n > 0 && t.files[n-1].of == r {
+		t.files[n-1].points = append(t.files[n-1].points, p)
+		return
+	}
+	t.files = append(t.files, file{r, []*tools.Point{p}})
+}
+
+// versioned names the instrument of results, with its version where all are of
+// one.
+func versioned(results []*tools.Result) string {
+	name, version := instrument(results[0]), results[0].Version
+	if slices.ContainsFunc(results, func(r *tools.Result) bool { return r.Version != version }) {
+		version = ""
+	}
+	return strings.TrimSpace(name + " " + version)
+}
+
+// foremost is what must be known before anything else: which sides another
+// instrument measured.
+func foremost(sides []Side) []string {
+	var others, own []string
+	for _, s := range sides {
+		switch {
+		case len(s.Others) == 0:
+		case s.Others[0].By != "":
+			own = append(own, fmt.Sprintf("%s holds what %s measured, by the definitions of %s: name the run itself for verdicts", s.Name, s.Others[0].MeasuredBy(), s.Others[0].Tool))
+		default:
+			others = append(others, s.Name+" ("+versioned(s.Others)+")")
+		}
+	}
+	switch len(others) {
+	case 0:
+		return own
+	case 1:
+		return append([]string{others[0] + " was measured by another instrument: its error is not known, nor whether it asked the same; values stand side by side, and none is tested"}, own...)
+	}
+	last := len(others) - 1
+	return append([]string{strings.Join(others[:last], ", ") + " and " + others[last] + " were measured by other instruments: their error is not known, nor whether they asked the same; values stand side by side, and none is tested"}, own...)
+}
+
+// offered is a load, as far as files of other tools tell one.
+type offered struct {
+	rate, users *float64
+	most        *float64 // at once, in an open loop
+	atOnce      bool
+	n           *float64 // requests, where all come at once; nil if not told
+	own         string   // one of Pitot's, in words
+}
+
+// offeredIn reads it from a point of another tool. Users of whom each asks once
+// are requests that come at once.
+func offeredIn(p *tools.Point) offered {
+	n := total(p)
+	switch {
+	case p.Rate != nil:
+		return offered{rate: p.Rate, most: p.Concurrency}
+	case p.Concurrency != nil:
+		if n != nil && *n > 0 && *n <= *p.Concurrency {
+			return offered{users: p.Concurrency, atOnce: true, n: n}
+		}
+		return offered{users: p.Concurrency}
+	case p.Unlimited:
+		return offered{atOnce: true, n: n}
+	}
+	return offered{}
+}
+
+// offeredOf reads it from a run's points at one load.
+func offeredOf(x *at, title string) offered {
+	a := offered{own: title, rate: x.load.Rate}
+	if x.load.MaxInFlight != nil {
+		a.most = floats(*x.load.MaxInFlight)
+	}
+	if x.load.Concurrency != nil && x.load.ThinkMS == nil { // other tools know no pauses
+		a.users = floats(*x.load.Concurrency)
+		due := 0
+		for _, l := range x.launches {
+			for _, p := range l.points {
+				due = max(due, p.Requests.Due)
+			}
+		}
+		if 0 < due && due <= *x.load.Concurrency {
+			a.atOnce, a.n = true, floats(due)
+		}
+	}
+	return a
+}
+
+func floats(n int) *float64 { x := float64(n); return &x }
+
+// total is how many requests a point had, nil if the file does not tell.
+func total(p *tools.Point) *float64 {
+	if p.OK == nil || p.Failed == nil {
+		return nil
+	}
+	n := *p.OK + *p.Failed
+	if p.Incomplete != nil {
+		n += *p.Incomplete
+	}
+	return &n
+}
+
+func (a offered) known() bool { return a.own != "" || a.rate != nil || a.users != nil || a.atOnce }
+
+// same says that two loads are one, as far as they are told.
+func (a offered) same(b offered) bool {
+	equal := func(x, y *float64) bool {
+		return x != nil && y != nil && math.Abs(*x-*y) <= 1e-9*max(math.Abs(*x), math.Abs(*y))
+	}
+	if a.atOnce && b.atOnce && (a.n == nil || b.n == nil || *a.n == *b.n) {
+		return true
+	}
+	return equal(a.rate, b.rate) || equal(a.users, b.users)
+}
+
+func (a offered) String() string {
+	switch {
+	case a.own != "":
+		return a.own
+	case a.rate != nil && a.most != nil:
+		return "open loop, " + number(*a.rate) + "/s, at most " + number(*a.most) + " in flight"
+	case a.rate != nil:
+		return "open loop, " + number(*a.rate) + "/s"
+	case a.users != nil && *a.users == 1:
+		return "closed loop, 1 user"
+	case a.users != nil:
+		return "closed loop, " + number(*a.users) + " users"
+	case a.atOnce && a.n != nil:
+		return "all " + number(*a.n) + " requests at once"
+	case a.atOnce:
+		return "all requests at once"
+	}
+	return "a load that is not told"
+}
+
+// load is that of the run, or another tool's as one of Pitot's; nil if it is none.
+func (x *place) load() *result.Load {
+	if x.run != nil {
+		return &x.run.load
+	}
+	a := x.offered
+	whole := func(x *float64) *int {
+		if x == nil || *x != math.Trunc(*x) || math.Abs(*x) > 1<<31 {
+			return nil
+		}
+		n := int(*x)
+		return &n
+	}
+	switch {
+	case a.rate != nil:
+		return &result.Load{Loop: "open", Rate: a.rate, MaxInFlight: whole(a.most)}
+	case whole(a.users) != nil:
+		return &result.Load{Loop: "closed", Concurrency: whole(a.users)}
+	}
+	return nil
+}
+
+// compare orders loads: open loops, closed ones, then the others.
+func (a offered) compare(b offered) int {
+	key := func(x offered) (kind int, size float64) {
+		switch {
+		case x.rate != nil:
+			return 0, *x.rate
+		case x.users != nil:
+			return 1, *x.users
+		case x.atOnce:
+			return 2, 0
+		}
+		return 3, 0
+	}
+	ka, xa := key(a)
+	kb, xb := key(b)
+	return cmp.Or(cmp.Compare(ka, kb), cmp.Compare(xa, xb))
+}
+
+// place is one load of a side, whatever instrument measured it.
+type place struct {
+	side *measured
+	offered
+	run   *at   // of Pitot
+	other *told // of another tool
+}
+
+func (m *measured) places() (out []place) {
+	for _, key := range m.order {
+		out = append(out, place{side: m, offered: offeredOf(m.at[key], m.titled(key)), run: m.at[key]})
+	}
+	for _, t := range m.others {
+		out = append(out, place{side: m, offered: t.offered, other: t})
+	}
+	return out
+}
+
+// beside lays two sides side by side of which another tool measured one.
+func (c *Comparison) beside(a, b *measured, o Options, tokens string) error {
+	as, bs := a.places(), b.places()
+	pairedA, pairedB := make([]bool, len(as)), make([]bool, len(bs))
+	paired := false
+	for i, x := range as {
+		for k, y := range bs {
+			if x.same(y.offered) {
+				c.Pairs = append(c.Pairs, laid(x, y, o, tokens))
+				pairedA[i], pairedB[k], paired = true, true, true
+			}
+		}
+	}
+	if !paired {
+		if len(as) == 1 && len(bs) == 1 && !(as[0].known() && bs[0].known()) {
+			c.Pairs = append(c.Pairs, laid(as[0], bs[0], o, tokens))
+			return nil
+		}
+		return apartBeside(a, b, as, bs)
+	}
+	for _, x := range []struct {
+		m      *measured
+		places []place
+		paired []bool
+	}{{a, as, pairedA}, {b, bs, pairedB}} {
+		var only []string
+		for i, p := range x.places {
+			if !x.paired[i] {
+				only = append(only, p.String())
+			}
+		}
+		if len(only) > 0 {
+			c.Warnings = append(c.Warnings, fmt.Sprintf("only %s was measured at %s", x.m.name, strings.Join(only, "; ")))
+		}
+	}
+	return nil
+}
+
+// apartBeside says why two sides have no load in common.
+func apartBeside(a, b *measured, as, bs []place) error {
+	if len(as) == 0 || len(bs) == 0 {
+		return say.Errorf("%s and %s have nothing in common: %s, and %s", a.name, b.name, a.has(), b.has()).WithHint("a search has no load of its own: measure one with pitot run")
+	}
+	hint := "pitot report lays them side by side whatever their loads"
+	for _, p := range slices.Concat(as, bs) {
+		if flags := p.flags(); p.run == nil && flags != "" {
+			hint = "measure at a load of " + p.side.name + ": pitot run TARGET " + flags
+			break
+		}
+	}
+	list := func(ps []place) string {
+		var all []string
+		for _, p := range ps {
+			all = append(all, p.String())
+		}
+		return strings.Join(all, ", ")
+	}
+	return say.Errorf("%s and %s have no load in common: %s has %s; %s has %s", a.name, b.name, a.name, list(as), b.name, list(bs)).WithHint(hint)
+}
+
+// flags ask for the load, "" if it is not told.
+func (a offered) flags() string {
+	switch {
+	case a.rate != nil:
+		return "--rate " + number(*a.rate)
+	case a.users != nil:
+		return "--concurrency " + number(*a.users)
+	case a.n != nil:
+		return fmt.Sprintf("--concurrency %s --requests %[1]s --exactly --warmup 0s", number(*a.n))
+	}
+	return ""
+}
+
+// limit is how many requests were at most in flight, as far as it is told.
+func (a offered) limit() string {
+	if a.most == nil {
+		return "no limit in flight"
+	}
+	return "at most " + number(*a.most) + " in flight"
+}
+
+// instrument names what measured a place.
+func (x *place) instrument() string {
+	if x.run != nil {
+		return Pitot
+	}
+	return x.side.tool
+}
+
+// launches are those of a run, or the files of another tool.
+func (x *place) launches() int {
+	if x.run != nil {
+		return len(x.run.launches)
+	}
+	return len(x.other.files)
+}
+
+// unusable says why there is nothing to lay beside.
+func (x *place) unusable() string {
+	switch {
+	case x.run != nil:
+		return x.run.unusable(x.side.name)
+	case len(x.other.files) == 0:
+		return "every point of " + x.side.name + " is INVALID"
+	}
+	return ""
+}
+
+// laid lays one load of two sides side by side.
+func laid(x, y place, o Options, tokens string) Pair {
+	p := Pair{A: x.side.name, B: y.side.name, Rows: []Row{}, Left: []Left{}, Notes: []string{},
+		Instruments: [2]string{x.instrument(), y.instrument()}, Launches: [2]int{x.launches(), y.launches()}}
+	from := x // which tells the load best
+	if x.run == nil && (y.run != nil || !x.known()) {
+		from = y
+	}
+	p.What, p.Load = from.String(), from.load()
+	for _, s := range []place{x, y} {
+		if s.run != nil {
+			p.Notes = append(p.Notes, s.run.invalid...)
+		} else {
+			p.Notes = append(p.Notes, s.other.invalid...)
+		}
+	}
+	whyA, whyB := x.unusable(), y.unusable()
+	if p.Why = join(whyA, whyB); p.Why != "" {
+		p.failed = whyA == ""
+		return p
+	}
+	p.distributions(x, y, o, tokens)
+	p.rates(x, y, o, tokens)
+	p.explain(x, y)
+	return p
+}
+
+// Beside says that another instrument measured a side: there are values and no
+// verdict.
+func (p *Pair) Beside() bool {
+	return p.Instruments != [2]string{Pitot, Pitot}
+}
+
+// otherwise says who measured what.
+func (p *Pair) otherwise() string {
+	switch a, b := p.Instruments[0], p.Instruments[1]; {
+	case a == b:
+		return "both were measured by " + a + ", whose files do not tell its error"
+	case a == Pitot:
+		return p.B + " was measured by " + b + ", whose files do not tell its error"
+	case b == Pitot:
+		return p.A + " was measured by " + a + ", whose files do not tell its error"
+	default:
+		return fmt.Sprintf("%s was measured by %s and %s by %s, whose files do not tell their errors", p.A, a, p.B, b)
+	}
+}
+
+// lay adds a row without a test, or why there is none.
+func (p *Pair) lay(m metric, a, b sample, why string, o Options) {
+	var r Row
+	if why == "" {
+		r, why = untested(m, a, b, o.Within)
+	}
+	if why != "" {
+		p.Left = append(p.Left, Left{Metric: m.name, Why: why})
+		return
+	}
+	if constant(a.values) { // without rounding
+		r.A = a.values[0]
+	}
+	if constant(b.values) {
+		r.B = b.values[0]
+	}
+	both := p.Instruments
+	r.Instruments, r.Verdict, r.Why = &both, OtherInstrument, "measured by another instrument"
+	r.NoInterval = "the error of another instrument is not known"
+	p.Rows = append(p.Rows, r)
+}
+
+// alike is a distribution that other tools have, and the one of Pitot that
+// is defined alike.
+type alike struct {
+	name string // as foreign calls it
+	own  distribution
+	told func(*tools.Point) *tools.Summary
+}
+
+func alikes() []alike {
+	return []alike{
+		{"ttft", distribution{"service ttft", "ttft_ms", false, func(m *result.Metrics) *result.Summary { return m.Service.TTFT }}, func(p *tools.Point) *tools.Summary { return p.TTFT }},
+		{"tpot", distribution{"tpot_n1", "tpot_n1_ms", true, func(m *result.Metrics) *result.Summary { return m.TPOTn1 }}, func(p *tools.Point) *tools.Summary { return p.TPOT }},
+		{"itl", distribution{token: true}, func(p *tools.Point) *tools.Summary { return p.ITL }},
+		{"e2e", distribution{"service e2e", "e2e_ms", false, func(m *result.Metrics) *result.Summary { return m.Service.E2E }}, func(p *tools.Point) *tools.Summary { return p.E2E }},
+	}
+}
+
+// meaning is the name under which a distribution of a side is shown, and what
+// it means by it; both are "" if it has none.
+func (x *place) meaning(d alike) (name, definition string) {
+	if x.run != nil {
+		return d.own.name, d.own.name
+	}
+	for _, f := range x.other.files {
+		for _, p := range f.points {
+			if s := d.told(p); s != nil {
+				if own := f.of.Alike(d.name); own != "" {
+					return own, own
+				}
+				return d.name, s.What
+			}
+		}
+	}
+	return "", ""
+}
+
+// values gives a statistic of a distribution for each launch, or why not.
+func (x *place) values(d alike, s statistic) (sample, string) {
+	if x.run != nil {
+		return x.run.sample(metric{of: func(p *result.Point) value { return summary(p, d.own, s) }}, x.side.name)
+	}
+	return x.other.sample(func(p *tools.Point) value { return toldOf(p, d.told(p), s) }, x.side.name)
+}
+
+func (t *told) sample(of func(*tools.Point) value, side string) (sample, string) {
+	files := make([][]value, len(t.files))
+	for i, f := range t.files {
+		for _, p := range f.points {
+			files[i] = append(files[i], of(p))
+		}
+	}
+	return gather(side, "files", files)
+}
+
+// toldOf is one number of another tool's distribution. A percentile needs as
+// many requests as one of Pitot's: the 99th of three is their longest.
+func toldOf(p *tools.Point, d *tools.Summary, s statistic) value {
+	if d == nil {
+		return value{why: "not told"}
+	}
+	x := d.P(s.name)
+	if s.name == "mean" {
+		x = d.Mean
+	}
+	if x == nil {
+		return value{why: "not told"}
+	}
+	v := value{x: *x}
+	if s.name == "mean" {
+		return v
+	}
+	if n := cmp.Or(d.N, p.OK); n != nil {
+		few, full := stat.Support(rank(s.name))
+		if v.few = *n < float64(full); *n < float64(few) {
+			return value{why: fmt.Sprintf("n = %s, shown from %d on", number(*n), few)}
+		}
+	}
+	return v
+}
+
+// rank is that of a percentile by its name, 0.99 of p99.
+func rank(name string) float64 {
+	p, _ := strconv.ParseFloat(strings.TrimPrefix(name, "p"), 64) // a name of ours
+	return p / 100
+}
+
+// distributions lays what both sides define alike.
+func (p *Pair) distributions(x, y place, o Options, tokens string) {
+	for _, d := range alikes() {
+		nameA, a := x.meaning(d)
+		nameB, b := y.meaning(d)
+		switch {
+		case a == "" && b == "":
+			continue
+		case a != b:
+			p.Left = append(p.Left, Left{Metric: leftName(d, nameA, nameB), Why: join(x.means(d, a), y.means(d, b))})
+			continue
+		case d.own.token && tokens != "":
+			p.Left = append(p.Left, Left{Metric: nameA, Why: tokens})
+			continue
+		}
+		for _, s := range statistics() {
+			if s.name != "mean" && s.name != "p50" && s.name != "p99" {
+				continue
+			}
+			va, whyA := x.values(d, s)
+			vb, whyB := y.values(d, s)
+			p.lay(metric{name: s.name + " " + nameA, unit: "ms"}, va, vb, join(whyA, whyB), o)
+		}
+	}
+}
+
+// leftName is what a distribution is called that is not compared: by the name
+// of the side that has it, else by the one that all tools know.
+func leftName(d alike, a, b string) string {
+	if a != "" && b != "" {
+		return d.name
+	}
+	return cmp.Or(a, b)
+}
+
+// means says why a side's distribution is not to be compared, "" if it is the
+// other's fault.
+func (x *place) means(d alike, definition string) string {
+	switch {
+	case x.run != nil:
+		return ""
+	case definition == "":
+		return x.side.name + " does not tell"
+	case definition == d.own.name:
+		return ""
+	}
+	return x.side.tool + " means " + definition
+}
+
+// rates lays throughput and errors.
+func (p *Pair) rates(x, y place, o Options, tokens string) {
+	plain := func(of func(*tools.Point) *float64) func(*tools.Point) value {
+		return func(p *tools.Point) value {
+			if v := of(p); v != nil {
+				return value{x: *v}
+			}
+			return value{why: "not told"}
+		}
+	}
+	for _, r := range []struct {
+		name string
+		told func(*tools.Point) value
+	}{
+		{requestRate, plain(func(p *tools.Point) *float64 { return p.RequestsPerS })},
+		{outputRate, plain(func(p *tools.Point) *float64 { return p.OutputTokensPerS })},
+		{failures, failed},
+	} {
+		m, _ := parseMetric(r.name) // a name of ours
+		if m.token && tokens != "" {
+			p.Left = append(p.Left, Left{Metric: m.name, Why: tokens})
+			continue
+		}
+		values := func(x place) (sample, string) {
+			if x.run != nil {
+				return x.run.sample(m, x.side.name)
+			}
+			return x.other.sample(r.told, x.side.name)
+		}
+		a, whyA := values(x)
+		b, whyB := values(y)
+		p.lay(m, a, b, join(whyA, whyB), o)
+	}
+	for _, s := range []place{x, y} {
+		if s.other != nil && slices.ContainsFunc(s.other.files, func(f file) bool { return f.points[0].GoodPerS != nil }) {
+			p.Left = append(p.Left, Left{Metric: goodput, Why: s.side.name + " does not tell the limits"})
+			return
+		}
+	}
+}
+
+// failed is the share of requests that did not end well.
+func failed(p *tools.Point) value {
+	switch n := total(p); {
+	case n == nil:
+		return value{why: "not told"}
+	case p.Incomplete != nil && *p.Incomplete > 0:
+		return value{why: "the tool itself cut requests off"}
+	case *n <= 0:
+		return value{why: "no request"}
+	default:
+		return value{x: *p.Failed / *n}
+	}
+}
+
+// explain says what the values are worth and mean.
+func (p *Pair) explain(x, y place) {
+	p.Notes = append(p.Notes, "no verdict: "+p.otherwise()+", and a file is one launch at most")
+	for _, s := range []place{x, y} {
+		if !s.known() {
+			p.Notes = append(p.Notes, s.side.name+" does not tell its load: that it was the same is not known")
+		}
+	}
+	if a, b := x.limit(), y.limit(); x.rate != nil && y.rate != nil && a != b {
+		p.Notes = append(p.Notes, x.side.name+" has "+a+", "+y.side.name+" has "+b)
+	}
+	var what []string
+	has := func(name string) bool {
+		return slices.ContainsFunc(p.Rows, func(r Row) bool { return strings.HasSuffix(r.Metric, name) })
+	}
+	if has(" service ttft") || has(" service e2e") {
+		what = append(what, "service: from when a request was sent")
+	}
+	if has(" tpot_n1") {
+		what = append(what, "tpot_n1: (E2E − TTFT) / (tokens − 1)")
+	}
+	if p.Instruments[0] != p.Instruments[1] {
+		what = append(what, "how percentiles are taken, which requests count, what a token is and over what time throughput is counted follow each instrument")
+	} else {
+		for _, d := range alikes() {
+			if name, definition := x.meaning(d); name == d.name && has(" "+name) {
+				what = append(what, name+": "+definition)
+			}
+		}
+	}
+	if len(what) > 0 {
+		p.Notes = append(p.Notes, strings.Join(what, "; "))
+	}
+}

@@ -1,0 +1,350 @@
+// Package compare says whether something changed between systems: for each
+// workload, load and metric the difference with its interval, and whether that
+// is slower, faster, equivalent or not to be told.
+//
+// The unit of replication is the launch, one start of the server: two starts of
+// one system differ by more than the requests within one say. What single
+// launches show is marked "within-launch" and never called a difference between
+// systems.
+package compare
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"pitot/internal/data/result"
+	"pitot/internal/say"
+)
+
+// Schema names this version of a comparison's JSON, comparison.schema.json.
+const Schema = "pitot.comparison/v1"
+
+// Options are what is asked of a comparison.
+type Options struct {
+	Within     float64  // ratios up to 1+Within are equivalent
+	Clauses    []Clause // of --fail-if
+	Workloads  bool     // unlike workloads are compared all the same
+	Tokenizers bool     // and tokens of different tokenizers
+}
+
+// EquivalentWithin is [Options].Within unless it is chosen.
+const EquivalentWithin = 0.05
+
+// Comparison is everything that there is to say: each side against the first.
+type Comparison struct {
+	Schema      string       `json:"schema"`
+	Sides       []SideInfo   `json:"sides"`             // the first is what the others are compared with
+	Within      float64      `json:"equivalent_within"` // ratios up to 1 + this are equivalent
+	Differences []Difference `json:"differences"`       // of environment, server and configuration
+	Warnings    []string     `json:"warnings"`          // what must be known before the numbers, most important first
+	Pairs       []Pair       `json:"pairs"`
+	Curves      []Curve      `json:"curves"`    // what was measured over load, whether it is compared or not
+	Corrected   int          `json:"corrected"` // tests that were corrected for their number
+	Clauses     []Outcome    `json:"fail_if"`   // how the conditions came out
+	Verdicts    []Verdict    `json:"verdicts"`  // of each side but the first
+}
+
+// SideInfo is what a side consists of.
+type SideInfo struct {
+	Name       string       `json:"name"`
+	Instrument string       `json:"instrument"`      // "pitot", or the tool that measured it, with its version
+	Launches   []LaunchInfo `json:"launches"`        // none of another tool, which does not tell them
+	Files      []string     `json:"files,omitempty"` // of another tool
+}
+
+// LaunchInfo is one start of a server, and the runs that measured it.
+type LaunchInfo struct {
+	ID   string   `json:"id"` // "" where nobody named it
+	Runs []string `json:"runs"`
+}
+
+// Pair is one workload at one load, or a capacity, on two sides.
+type Pair struct {
+	A    string       `json:"a"`
+	B    string       `json:"b"`
+	What string       `json:"what"`           // "open loop, poisson, 8/s"
+	Load *result.Load `json:"load,omitempty"` // none of a capacity, or where no file tells it
+
+	Instruments [2]string `json:"instruments"`   // that measured A and B: "pitot", or another tool
+	Launches    [2]int    `json:"launches"`      // of another tool: files, each of which is one launch at most
+	Within      bool      `json:"within_launch"` // one launch on a side: no verdict on systems
+	Rows        []Row     `json:"rows"`
+	Left        []Left    `json:"not_compared"`  // metrics that are not compared
+	Notes       []string  `json:"notes"`         // points that were left out; what numbers of other instruments mean
+	Why         string    `json:"why,omitempty"` // why nothing is compared
+
+	failed bool // only B cannot be compared
+}
+
+// Left is a metric that is not compared, and why.
+type Left struct {
+	Metric string `json:"metric"`
+	Why    string `json:"why"`
+
+	onlyB bool // A has it
+}
+
+// Row is one metric on two sides.
+type Row struct {
+	Metric      string     `json:"metric"`                // "p99 ttft", "output tok/s"; beside another tool "p99 service ttft", "p99 tpot_n1"
+	Unit        string     `json:"unit"`                  // of A and B: "ms", "/s" or "share"
+	ChangeIn    string     `json:"change_in"`             // "ratio": Change is B/A − 1; "share": it is B − A
+	Instruments *[2]string `json:"instruments,omitempty"` // that measured A and B; only where one is not Pitot: then there is no verdict
+
+	A float64 `json:"a"` // mean over the launches: geometric where Change is a ratio
+	B float64 `json:"b"`
+
+	Change        float64     `json:"change"`                // from A to B; see change_in
+	CI95          *[2]float64 `json:"ci95"`                  // of Change, of this comparison alone
+	NoInterval    string      `json:"no_interval,omitempty"` // why there is none
+	Margin        [2]float64  `json:"equivalent_between"`    // changes that are equivalent
+	Robust        *float64    `json:"hodges_lehmann"`        // median of the differences of all pairs of launches
+	RobustCI95    *[2]float64 `json:"hodges_lehmann_ci95"`
+	P             *float64    `json:"p"`              // of no difference, two-sided
+	PAdjusted     *float64    `json:"p_adjusted"`     // for the number of comparisons (Holm)
+	PEquivalent   *float64    `json:"p_equivalent"`   // of a difference beyond the margin, adjusted likewise
+	PreRegistered bool        `json:"pre_registered"` // named in --fail-if: not corrected for the number of other metrics
+	Few           bool        `json:"few,omitempty"`  // a percentile that rests on few samples
+
+	Verdict string  `json:"verdict"`
+	Why     string  `json:"why,omitempty"`     // why it is that
+	Needed  *int    `json:"launches_needed"`   // a side, to tell a change of to_tell with 80 % power
+	ToTell  float64 `json:"to_tell,omitempty"` // the change that launches_needed would tell
+
+	metric   metric
+	scale    scale
+	launches [2]int
+	test     *test // nil with a single launch on a side
+	family   int   // tests that this one is corrected for
+}
+
+// What is said of a metric, or of a side as a whole.
+const (
+	Slower          = "slower"
+	Faster          = "faster"
+	Worse           = "worse"  // of shares
+	Better          = "better" // likewise
+	Equivalent      = "equivalent"
+	Undistinguished = "not distinguishable"
+	NotCompared     = "not compared"
+	OtherInstrument = "other instrument" // values of which one was measured by another instrument: no verdict
+	Mixed           = "better and worse" // of a side
+)
+
+// Verdict is what is said of a side as a whole, against the first.
+type Verdict struct {
+	B    string `json:"b"`
+	Word string `json:"word"` // one of those of a row, or "better and worse"
+	Why  string `json:"why,omitempty"`
+
+	Equivalent      int      `json:"equivalent"` // metrics
+	Undistinguished int      `json:"not_distinguishable"`
+	Lost            []string `json:"lost"` // what only the first side could be measured at, and why
+}
+
+// Outcome is how a clause of --fail-if came out.
+type Outcome struct {
+	Spec  string `json:"spec"`
+	State string `json:"state"` // "fired", "ruled out", "undecided" or "not judged"
+	Why   string `json:"why"`
+}
+
+// States of an [Outcome].
+const (
+	Fired     = "fired"
+	RuledOut  = "ruled out"
+	Undecided = "undecided"
+	NotJudged = "not judged"
+)
+
+// Fired says whether any clause of --fail-if did.
+func (c *Comparison) Fired() bool { return c.state(Fired) }
+
+// NotJudged says whether a clause of --fail-if could not be judged.
+func (c *Comparison) NotJudged() bool { return c.state(NotJudged) }
+
+func (c *Comparison) state(s string) bool {
+	return slices.ContainsFunc(c.Clauses, func(o Outcome) bool { return o.State == s })
+}
+
+// Compare compares each side with the first. Every error is a [user.Error].
+func Compare(sides []Side, o Options) (*Comparison, error) {
+	if len(sides) < 2 {
+		return nil, say.Errorf("a comparison needs two sides").WithHint("for example pitot compare runs/before runs/after")
+	}
+	sides = distinct(sides)
+	c := &Comparison{Schema: Schema, Within: o.Within, Differences: []Difference{}, Warnings: []string{}, Pairs: []Pair{}, Clauses: []Outcome{}, Verdicts: []Verdict{}}
+	var all []*measured
+	c.Warnings = append(c.Warnings, foremost(sides)...)
+	for i := range sides {
+		m := measure(&sides[i], o.Workloads)
+		if len(m.order)+len(m.searches)+len(m.others) == 0 {
+			return nil, say.Errorf("side %s has no measured point", m.name).WithHint("pitot report shows what they hold")
+		}
+		all = append(all, m)
+		c.Sides = append(c.Sides, m.info)
+		c.Warnings = append(c.Warnings, m.warnings...)
+	}
+	c.Warnings = append(c.Warnings, shared(sides)...)
+	if o.Workloads {
+		for _, m := range all {
+			if n := len(m.workloads); n > 1 {
+				return nil, say.Errorf("side %s has %d workloads, and unlike ones are to be compared", m.name, n).WithHint("name the runs of one workload: " + m.name + "=DIR,DIR")
+			}
+		}
+	}
+	c.Differences = differences(sides, o.Workloads)
+	for i, b := range all[1:] {
+		tokens := ""
+		if !o.Tokenizers {
+			tokens = tokenizers(sides[0], sides[i+1])
+		}
+		if err := c.pair(all[0], b, o, tokens); err != nil {
+			return nil, err
+		}
+	}
+	c.Curves = curves(sides, all, o)
+	c.judge(o)
+	return c, nil
+}
+
+// pair compares two sides load by load.
+func (c *Comparison) pair(a, b *measured, o Options, tokens string) error {
+	if len(a.others)+len(b.others) > 0 {
+		return c.beside(a, b, o, tokens)
+	}
+	paired := 0
+	for _, key := range a.order {
+		if b.at[key] == nil {
+			continue
+		}
+		paired++
+		c.Pairs = append(c.Pairs, comparePoints(a, b, key, o, tokens))
+	}
+	searched := c.capacities(a, b, o)
+	if paired == 0 && searched == 0 {
+		return apart(a, b)
+	}
+	for _, x := range []struct{ has, not *measured }{{a, b}, {b, a}} {
+		var only []string
+		for _, key := range x.has.order {
+			if x.not.at[key] == nil {
+				only = append(only, x.has.titled(key))
+			}
+		}
+		if len(only) > 0 {
+			c.Warnings = append(c.Warnings, fmt.Sprintf("only %s was measured at %s", x.has.name, strings.Join(only, "; ")))
+		}
+	}
+	return nil
+}
+
+// apart says why two sides have nothing in common.
+func apart(a, b *measured) error {
+	if len(a.order) == 0 || len(b.order) == 0 {
+		return say.Errorf("%s and %s have nothing in common: %s, and %s", a.name, b.name, a.has(), b.has()).WithHint("compare runs with runs, searches with searches of one SLO")
+	}
+	if !slices.ContainsFunc(a.workloads, func(w string) bool { return slices.Contains(b.workloads, w) }) {
+		x, y := a.at[a.order[0]].source.Run, b.at[b.order[0]].source.Run
+		return say.Errorf("%s and %s ask different things: %s", a.name, b.name, unlike(x, y)).WithHint("--allow workloads compares them all the same")
+	}
+	return say.Errorf("%s and %s have no load in common: %s has %s; %s has %s", a.name, b.name, a.name, a.loads(), b.name, b.loads()).WithHint("measure both at the same loads, for example with pitot sweep --loads 1,2,4")
+}
+
+// comparePoints compares one load of two sides.
+func comparePoints(a, b *measured, key string, o Options, tokens string) Pair {
+	x, y := a.at[key], b.at[key]
+	p := Pair{A: a.name, B: b.name, What: a.titled(key), Load: &x.load, Instruments: [2]string{Pitot, Pitot}, Rows: []Row{}, Left: []Left{}, Notes: []string{}}
+	for _, s := range []*at{x, y} {
+		p.Notes = append(p.Notes, s.invalid...)
+	}
+	p.Launches = [2]int{len(x.launches), len(y.launches)}
+	whyA, whyB := x.unusable(a.name), y.unusable(b.name)
+	if p.Why = join(whyA, whyB); p.Why != "" {
+		p.failed = whyA == ""
+		return p
+	}
+	p.Within = p.Launches[0] == 1 || p.Launches[1] == 1
+	for _, m := range metricsOf(x.load, o.Clauses) {
+		if m.name == capacity {
+			continue
+		}
+		if m.token && tokens != "" {
+			p.Left = append(p.Left, Left{Metric: m.name, Why: tokens})
+			continue
+		}
+		if m.name == goodput || m.name == attained {
+			if why := objectives(x, y); why != "" {
+				if why != noSLO || named(o.Clauses, m) {
+					p.Left = append(p.Left, Left{Metric: m.name, Why: why})
+				}
+				continue
+			}
+		}
+		sa, whyA := x.sample(m, a.name)
+		sb, whyB := y.sample(m, b.name)
+		if why := join(whyA, whyB); why != "" {
+			p.Left = append(p.Left, Left{m.name, why, whyA == ""})
+			continue
+		}
+		p.add(m, sa, sb, o)
+	}
+	return p
+}
+
+// add compares one metric.
+func (p *Pair) add(m metric, a, b sample, o Options) {
+	r, why := newRow(m, a, b, o.Within)
+	if why != "" {
+		p.Left = append(p.Left, Left{Metric: m.name, Why: why})
+		return
+	}
+	r.PreRegistered = named(o.Clauses, m)
+	p.Rows = append(p.Rows, r)
+}
+
+// named says whether a clause is on the metric.
+func named(clauses []Clause, m metric) bool {
+	return slices.ContainsFunc(clauses, func(c Clause) bool { return c.metric.name == m.name })
+}
+
+// metricsOf are those of every comparison, and what clauses name beside them.
+func metricsOf(load result.Load, clauses []Clause) []metric {
+	out := compared(load)
+	for _, c := range clauses {
+		if !slices.ContainsFunc(out, func(m metric) bool { return m.name == c.metric.name }) {
+			out = append(out, c.metric)
+		}
+	}
+	return out
+}
+
+// objectives says why shares within SLOs are not the same thing.
+func objectives(x, y *at) string {
+	var specs []string
+	for _, s := range []*at{x, y} {
+		for _, l := range s.launches {
+			for _, p := range l.points {
+				spec := ""
+				if p.SLO != nil {
+					spec = p.SLO.Spec
+				}
+				if !slices.Contains(specs, spec) {
+					specs = append(specs, spec)
+				}
+			}
+		}
+	}
+	switch {
+	case len(specs) > 1:
+		return "the SLOs differ"
+	case len(specs) == 0 || specs[0] == "":
+		return noSLO
+	}
+	return ""
+}
+
+func join(parts ...string) string {
+	return strings.Join(slices.DeleteFunc(parts, func(s string) bool { return s == "" }), "; ")
+}

@@ -1,0 +1,654 @@
+package compare
+
+import (
+	"encoding/json"
+	"fmt"
+	"math"
+	"math/rand/v2"
+	"slices"
+	"strings"
+	"testing"
+
+	"pgregory.net/rapid"
+
+	"pitot/internal/data/result"
+	"pitot/internal/say"
+)
+
+func ptr[T any](x T) *T { return &x }
+
+// spread is a summary all of whose values lie around x.
+func spread(x float64) *result.Summary {
+	return &result.Summary{
+		N: 20_000, Mean: ptr(x), P50: ptr(0.9 * x), P90: ptr(1.5 * x), P95: ptr(1.7 * x), P99: ptr(2 * x),
+		CI95:       map[string][2]float64{"p50": {0.85 * x, 0.95 * x}, "mean": {0.95 * x, 1.05 * x}},
+		NoInterval: map[string]string{"p99": "one load cannot tell"},
+		Withheld:   map[string]string{"p99_9": "n = 20000, shown from 100000 on"},
+	}
+}
+
+// pointAt is a point at so many requests per second with times around x.
+func pointAt(rate, x float64) result.Point {
+	return result.Point{
+		Load:       result.Load{Loop: "open", Rate: ptr(rate), Arrival: "poisson"},
+		Seconds:    result.Seconds{Window: 60},
+		Requests:   result.Requests{Due: 20_000, OK: 19_900, Failed: 100},
+		Throughput: result.Throughput{OutputTokensPerS: ptr(1e5 / x), RequestsPerS: ptr(1e3 / x)},
+		Metrics:    result.Metrics{TTFT: spread(x), TPOT: spread(x / 5), E2E: spread(9 * x), Stall: spread(x / 2)},
+		Stability:  "stable", Outcome: "ok", Verdict: result.Valid, Checks: []result.Check{},
+	}
+}
+
+func runOf(launch string, points ...result.Point) *result.Run {
+	return &result.Run{
+		Schema: result.Schema, Launch: launch, Started: "2026-11-20T10:00:00Z", Command: []string{"pitot"}, Notes: map[string]string{},
+		Environment: result.Environment{Stamps: "kernel", Cores: 4},
+		Target:      result.Target{Spec: "http://h:8000", Kind: "http", Model: "m", Server: map[string]string{"engine": "vllm", "version": "0.10"}},
+		Workload:    json.RawMessage(`{"kind":"random","input":"512","output":"64","sampling":{"temperature":0}}`),
+		Points:      points, Verdict: result.Valid,
+	}
+}
+
+// side has a launch for each value.
+func side(name string, rate float64, xs ...float64) Side {
+	s := Side{Name: name}
+	for i, x := range xs {
+		s.Runs = append(s.Runs, Source{fmt.Sprintf("%s/%d", name, i+1), runOf(fmt.Sprint(i+1), pointAt(rate, x))})
+	}
+	return s
+}
+
+// edit changes every point of the launches from n on.
+func (s Side) edit(n int, change func(*result.Point)) Side {
+	for _, r := range s.Runs[n:] {
+		for i := range r.Run.Points {
+			change(&r.Run.Points[i])
+		}
+	}
+	return s
+}
+
+func mustCompare(t interface{ Fatal(...any) }, o Options, sides ...Side) *Comparison {
+	if o.Within == 0 {
+		o.Within = EquivalentWithin
+	}
+	c, err := Compare(sides, o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return c
+}
+
+func clauses(t *testing.T, text string) []Clause {
+	t.Helper()
+	out, err := ParseClauses(text)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return out
+}
+
+func (p *Pair) row(metric string) *Row {
+	for i := range p.Rows {
+		if p.Rows[i].Metric == metric {
+			return &p.Rows[i]
+		}
+	}
+	return nil
+}
+
+var (
+	steady = []float64{100, 101, 99, 100.5, 99.5, 100.2}
+	noisy  = []float64{100, 140, 80, 120, 70, 105}
+)
+
+func times(xs []float64, f float64) []float64 {
+	out := make([]float64, len(xs))
+	for i, x := range xs {
+		out[i] = f * x
+	}
+	return out
+}
+
+func TestVerdicts(t *testing.T) {
+	for name, c := range map[string]struct {
+		a, b []float64
+		want string
+		why  string
+	}{
+		"slower":             {steady, times(steady, 1.3), Slower, ""},
+		"faster":             {steady, times(steady, 0.7), Faster, ""},
+		"equivalent":         {steady, times(steady, 1.001), Equivalent, ""},
+		"real but small":     {steady, times(steady, 1.02), Equivalent, "smaller than matters"},
+		"noise":              {noisy, times(noisy, 1.1), Undistinguished, ""},
+		"one launch each":    {steady[:1], []float64{1000}, Undistinguished, "one launch each"},
+		"three launches":     {steady[:3], times(steady[:3], 10), Undistinguished, "3 launches a side, verdicts from 5 on"},
+		"one of a side":      {steady, []float64{1000}, Undistinguished, "6 against 1 launches"},
+		"no launches at all": {[]float64{100, 100, 100, 100, 100}, []float64{120, 120, 120, 120, 120}, Undistinguished, "are they launches?"},
+		"the very same":      {[]float64{100, 100, 100, 100, 100}, []float64{100, 100, 100, 100, 100}, Equivalent, "the same in every launch"},
+	} {
+		got := mustCompare(t, Options{}, side("a", 8, c.a...), side("b", 8, c.b...))
+		r := got.Pairs[0].row("p99 ttft")
+		if r.Verdict != c.want || !strings.Contains(r.Why, c.why) {
+			t.Errorf("%s: %s, %q", name, r.Verdict, r.Why)
+		}
+		if got.Verdicts[0].Word != c.want {
+			t.Errorf("%s: as a whole %s", name, got.Verdicts[0].Word)
+		}
+		if ratio := r.B / r.A; math.Abs(r.Change-(ratio-1)) > 1e-9 {
+			t.Errorf("%s: %g to %g is no change of %g", name, r.A, r.B, r.Change)
+		}
+		if (r.Needed != nil) != (c.want == Undistinguished && r.P != nil) {
+			t.Errorf("%s: needed %v", name, r.Needed)
+		}
+	}
+}
+
+// Time, rate and share: what rises is not always worse.
+func TestDirections(t *testing.T) {
+	share := func(attained float64, ok int) func(*result.Point) {
+		i := 0.
+		return func(p *result.Point) {
+			i++
+			p.SLO = &result.SLO{Spec: "ttft<1s @99%", Attained: ptr(attained + i/1e4)}
+			p.Requests = result.Requests{Due: 10_000, OK: ok - int(i), Failed: 10_000 - ok + int(i)}
+		}
+	}
+	c := mustCompare(t, Options{}, side("a", 8, steady...).edit(0, share(0.99, 9900)), side("b", 8, times(steady, 1.3)...).edit(0, share(0.8, 9500)))
+	p := &c.Pairs[0]
+	for metric, want := range map[string]string{"p99 ttft": Slower, outputRate: Slower, attained: Worse, failures: Worse} {
+		if r := p.row(metric); r == nil || r.Verdict != want {
+			t.Errorf("%s: %+v", metric, r)
+		}
+	}
+	if r := p.row(failures); math.Abs(r.Change-0.04) > 1e-9 || r.ChangeIn != "share" {
+		t.Errorf("errors: %+v", r)
+	}
+	if p.row(requestRate) != nil || p.row(goodput) != nil {
+		t.Error("in an open loop these are what was asked for")
+	}
+	back := mustCompare(t, Options{}, side("b", 8, times(steady, 1.3)...).edit(0, share(0.8, 9500)), side("a", 8, steady...).edit(0, share(0.99, 9900)))
+	for metric, want := range map[string]string{"p99 ttft": Faster, outputRate: Faster, attained: Better, failures: Better} {
+		if r := back.Pairs[0].row(metric); r == nil || r.Verdict != want {
+			t.Errorf("%s the other way: %+v", metric, r)
+		}
+	}
+}
+
+// Turned around, every verdict is; and single launches never give one.
+func TestSymmetry(t *testing.T) {
+	opposite := map[string]string{Slower: Faster, Faster: Slower, Equivalent: Equivalent, Undistinguished: Undistinguished}
+	rapid.Check(t, func(t *rapid.T) {
+		draw := func(name string) []float64 {
+			return rapid.SliceOfN(rapid.Float64Range(50, 200), 1, 8).Draw(t, name)
+		}
+		a, b := side("a", 8, draw("a")...), side("b", 8, draw("b")...)
+		there, back := mustCompare(t, Options{}, a, b), mustCompare(t, Options{}, b, a)
+		for i := range there.Pairs[0].Rows {
+			x, y := &there.Pairs[0].Rows[i], &back.Pairs[0].Rows[i]
+			if x.metric.share {
+				continue
+			}
+			if opposite[x.Verdict] != y.Verdict {
+				t.Fatalf("%s: %s, and back %s", x.Metric, x.Verdict, y.Verdict)
+			}
+			if math.Abs((1+x.Change)*(1+y.Change)-1) > 1e-9 {
+				t.Fatalf("%s: %g, and back %g", x.Metric, x.Change, y.Change)
+			}
+			if x.CI95 != nil && (x.CI95[0] > x.Change || x.CI95[1] < x.Change) {
+				t.Fatalf("%s: %g not in %v", x.Metric, x.Change, *x.CI95)
+			}
+			if len(a.Runs) == 1 || len(b.Runs) == 1 {
+				if x.Verdict != Undistinguished || x.P != nil || !there.Pairs[0].Within {
+					t.Fatalf("%s: %+v", x.Metric, x)
+				}
+			}
+		}
+	})
+}
+
+// Whatever was measured can be written.
+func TestAlwaysJSON(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		draw := func(name string) []float64 {
+			return rapid.SliceOfN(rapid.Float64Range(0, 1e150), 1, 6).Draw(t, name)
+		}
+		c := mustCompare(t, Options{}, side("a", 8, draw("a")...), side("b", 8, draw("b")...))
+		if _, err := json.Marshal(c); err != nil {
+			t.Fatalf("%v", err)
+		}
+	})
+}
+
+// The order in which runs are named is nothing.
+func TestOrder(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		xs := rapid.SliceOfN(rapid.Float64Range(50, 200), 5, 7).Draw(t, "a")
+		a, b := side("a", 8, xs...), side("b", 8, steady...)
+		want := mustCompare(t, Options{}, a, b)
+		a.Runs = rapid.Permutation(a.Runs).Draw(t, "order")
+		got := mustCompare(t, Options{}, a, b)
+		for i := range want.Pairs[0].Rows {
+			x, y := want.Pairs[0].Rows[i], got.Pairs[0].Rows[i]
+			if x.Verdict != y.Verdict || math.Abs(x.Change-y.Change) > 1e-9 {
+				t.Fatalf("%+v\n%+v", x, y)
+			}
+		}
+	})
+}
+
+// Within one launch a side the runs' own intervals are shown, and repeats give
+// one where there are some.
+func TestWithinLaunch(t *testing.T) {
+	c := mustCompare(t, Options{}, side("a", 8, 100), side("b", 8, 150))
+	r := c.Pairs[0].row("p50 ttft")
+	if !c.Pairs[0].Within || r.CI95 == nil || !(r.CI95[0] > 0.3 && r.CI95[0] < 0.45 && r.CI95[1] > 0.55 && r.CI95[1] < 0.7) {
+		t.Errorf("%+v", r)
+	}
+	if r := c.Pairs[0].row("p99 ttft"); r.CI95 != nil || r.NoInterval == "" {
+		t.Errorf("%+v", r)
+	}
+	if c.Verdicts[0].Word != Undistinguished || c.Verdicts[0].Why != "one launch each" {
+		t.Errorf("%+v", c.Verdicts[0])
+	}
+	repeated := func(name string, xs ...float64) Side {
+		s := Side{Name: name}
+		for i, x := range xs {
+			s.Runs = append(s.Runs, Source{fmt.Sprintf("%s/%d", name, i), runOf("", pointAt(8, x))})
+		}
+		return s
+	}
+	c = mustCompare(t, Options{}, repeated("a", 100, 102, 98, 101, 99), repeated("b", 200, 203, 197, 201, 199))
+	r = c.Pairs[0].row("p99 ttft")
+	if r.Verdict != Undistinguished || r.CI95 == nil || math.Abs(r.Change-1) > 1e-9 || r.CI95[1]-r.CI95[0] > 0.2 {
+		t.Errorf("repeats of one launch: %+v", r)
+	}
+	if len(c.Warnings) == 0 || !strings.Contains(c.Warnings[0], "--launch ID") {
+		t.Errorf("%q", c.Warnings)
+	}
+}
+
+// A launch's value is the median of its repeats.
+func TestRepeats(t *testing.T) {
+	a, b := side("a", 8, steady...), side("b", 8, steady...)
+	for _, r := range b.Runs {
+		r.Run.Points = append(r.Run.Points, pointAt(8, 100), pointAt(8, 5000)) // one of three is far off
+	}
+	c := mustCompare(t, Options{}, a, b)
+	if r := c.Pairs[0].row("p99 ttft"); r.Verdict != Equivalent || c.Pairs[0].Launches != [2]int{6, 6} {
+		t.Errorf("%v, %+v", c.Pairs[0].Launches, r)
+	}
+}
+
+// What has no value in one launch is not compared: the others would be those
+// that look good.
+func TestWithoutValue(t *testing.T) {
+	for name, c := range map[string]struct {
+		edit func(*result.Point)
+		why  string
+	}{
+		"off the scale": {func(p *result.Point) {
+			p.Metrics.TTFT.P99, p.Metrics.TTFT.Over = nil, map[string]float64{"p99": 600_000}
+		}, "b, 1 of 6 launches: only known to be over 6e+05 ms"},
+		"withheld": {func(p *result.Point) {
+			p.Metrics.TTFT.P99, p.Metrics.TTFT.Withheld = nil, map[string]string{"p99": "n = 50, shown from 100 on"}
+		}, "b, 1 of 6 launches: n = 50, shown from 100 on"},
+		"undefined": {func(p *result.Point) {
+			p.Metrics.TTFT, p.Metrics.Undefined = nil, map[string]string{"ttft_ms": "not streaming"}
+		}, "not streaming"},
+		"nothing answered": {func(p *result.Point) { p.Metrics.TTFT, p.Requests = nil, result.Requests{Due: 5, Failed: 5} }, "no request was answered"},
+	} {
+		got := mustCompare(t, Options{Clauses: clauses(t, "p99 ttft slower by 5%")}, side("a", 8, steady...), side("b", 8, steady...).edit(5, c.edit))
+		p := got.Pairs[0]
+		at := slices.IndexFunc(p.Left, func(l Left) bool { return l.Metric == "p99 ttft" })
+		if p.row("p99 ttft") != nil || at < 0 || !strings.Contains(p.Left[at].Why, c.why) {
+			t.Errorf("%s: %+v", name, p.Left)
+		}
+		if p.row("p99 e2e") == nil {
+			t.Errorf("%s: others are compared", name)
+		}
+		if o := got.Clauses[0]; o.State != NotJudged || !got.NotJudged() || got.Fired() {
+			t.Errorf("%s: %+v", name, o)
+		}
+	}
+}
+
+func TestUnstable(t *testing.T) {
+	c := mustCompare(t, Options{Clauses: clauses(t, "p99 ttft slower by 5%")}, side("a", 8, steady...), side("b", 8, steady...).edit(4, func(p *result.Point) { p.Stability = "unstable" }))
+	p := c.Pairs[0]
+	if len(p.Rows) != 0 || p.Why != "unstable in 2 of 6 launches of b: the queue grows for as long as the load lasts" {
+		t.Errorf("%+v", p)
+	}
+	if c.Verdicts[0].Word != NotCompared || len(c.Verdicts[0].Lost) != 1 || c.Clauses[0].State != NotJudged {
+		t.Errorf("%+v, %+v", c.Verdicts, c.Clauses)
+	}
+}
+
+// What the instrument does not vouch for is left out, and said.
+func TestInvalid(t *testing.T) {
+	spoilt := func(p *result.Point) { p.Verdict, p.Metrics.TTFT.P99 = result.Invalid, ptr(1e6) }
+	c := mustCompare(t, Options{}, side("a", 8, steady...), side("b", 8, steady...).edit(5, spoilt))
+	p := c.Pairs[0]
+	if p.Launches != [2]int{6, 5} || p.row("p99 ttft").Verdict != Equivalent || len(p.Notes) != 1 || !strings.Contains(p.Notes[0], "launch 6 left out: INVALID") {
+		t.Errorf("%+v", p)
+	}
+	c = mustCompare(t, Options{}, side("a", 8, steady...), side("b", 8, steady...).edit(0, spoilt))
+	if p := c.Pairs[0]; len(p.Rows) != 0 || p.Why != "every point of b is INVALID" {
+		t.Errorf("%+v", p)
+	}
+}
+
+func TestCorrection(t *testing.T) {
+	a, b := side("a", 8, noisy...), side("b", 8, times(noisy, 1.5)...)
+	plain := mustCompare(t, Options{}, a, b)
+	named := mustCompare(t, Options{Clauses: clauses(t, "p99 ttft slower")}, a, b)
+	x, y := plain.Pairs[0].row("p99 ttft"), named.Pairs[0].row("p99 ttft")
+	if *x.P != *y.P || !y.PreRegistered || x.PreRegistered || *y.PAdjusted != *y.P {
+		t.Errorf("%+v\n%+v", x, y)
+	}
+	if plain.Corrected != named.Corrected+1 || *x.PAdjusted < float64(plain.Corrected)**x.P-1e-12 {
+		t.Errorf("%d and %d tests; p = %g becomes %g", plain.Corrected, named.Corrected, *x.P, *x.PAdjusted)
+	}
+	if y.Verdict != Slower || x.Verdict != Undistinguished {
+		t.Errorf("named %s, among others %s", y.Verdict, x.Verdict)
+	}
+}
+
+func TestClauses(t *testing.T) {
+	a := side("a", 8, steady...)
+	slow, same, rough := side("b", 8, times(steady, 1.1)...), side("b", 8, times(steady, 1.001)...), side("b", 8, times(noisy, 1.1)...)
+	for _, c := range []struct {
+		spec string
+		b    Side
+		want string
+		why  string
+	}{
+		{"p99 ttft slower by 5%", slow, Fired, "p99 ttft +10.0 % at open loop, poisson, 8/s"},
+		{"p99 ttft slower by 20%", slow, RuledOut, "+10.0 %"},
+		{"p99 ttft slower", slow, Fired, ""},
+		{"p99 TTFT worse by 0.05", slow, Fired, ""},
+		{"p99 ttft faster by 5%", slow, RuledOut, ""},
+		{"median e2e higher by 5%", slow, Fired, ""},
+		{"p95 itl slower by 5%", slow, NotJudged, "a: not measured; b: not measured, at"},
+		{"tok/s slower by 5%", slow, Fired, "output tok/s -9.1 %"},
+		{"tok/s lower by 5%", slow, Fired, ""},
+		{"tok/s higher by 5%", slow, RuledOut, ""},
+		{"req/s slower by 5%", slow, Fired, ""},
+		{"errors worse by 1%", slow, RuledOut, "errors unchanged"},
+		{"p99 ttft slower by 5%", same, RuledOut, ""},
+		{"p99 ttft slower by 5%", rough, Undecided, "launches a side would tell 5.0 %"},
+		{"p99 ttft slower by 5%", side("b", 8, 1000), Undecided, "6 against 1 launches"},
+		{"p99 ttft slower by 5%", side("b", 8, times(steady[:3], 9)...), Undecided, "6 against 3 launches"},
+		{"capacity lower by 5%", slow, NotJudged, "nothing that was measured on both sides"},
+		{"goodput worse by 5%", slow, NotJudged, "no SLO given, at open loop, poisson, 8/s"},
+	} {
+		got := mustCompare(t, Options{Clauses: clauses(t, c.spec)}, a, c.b)
+		if o := got.Clauses[0]; o.State != c.want || !strings.Contains(o.Why, c.why) {
+			t.Errorf("%s: %s: %s, want %s: %s", c.spec, o.State, o.Why, c.want, c.why)
+		}
+	}
+	got := mustCompare(t, Options{Clauses: clauses(t, "errors worse by 1%, p50 tpot slower by 5%")}, a, slow)
+	if len(got.Clauses) != 2 || got.Clauses[0].State != RuledOut || got.Clauses[1].State != Fired || !got.Fired() || got.NotJudged() {
+		t.Errorf("%+v", got.Clauses)
+	}
+}
+
+func TestBadClauses(t *testing.T) {
+	for text, want := range map[string]string{
+		"":                         "does not say slower",
+		"p99 ttft":                 "does not say slower",
+		"p99 ttft slower by":       "comes nothing, or by",
+		"p99 ttft slower than 5%":  "comes nothing, or by",
+		"p99 ttft slower by 5":     "no percentage",
+		"p99 ttft slower by -5%":   "no percentage",
+		"p99 ttft slower by NaN%":  "no percentage",
+		"p99 ttft slower by 500%":  "no percentage",
+		"ttft slower by 5%":        "which percentile",
+		"p42 ttft slower by 5%":    "no such percentile",
+		"p99 speed slower by 5%":   "no metric is called",
+		"errors slower by 5%":      "neither slower nor faster",
+		"p99 ttft slower by 5%,":   "does not say slower",
+		"slower by 5%":             "no metric is called",
+		"p99 ttft e2e worse by 5%": "no such percentile",
+	} {
+		_, err := ParseClauses(text)
+		if err == nil || !strings.Contains(err.Error(), want) || say.Hint(err) == "" {
+			t.Errorf("%q: %v (%s)", text, err, say.Hint(err))
+		}
+	}
+}
+
+func FuzzClauses(f *testing.F) {
+	f.Add("p99 ttft slower by 5%, errors worse by 1 %")
+	f.Fuzz(func(t *testing.T, text string) {
+		out, err := ParseClauses(text)
+		if err != nil {
+			return
+		}
+		for _, c := range out {
+			again, err := ParseClauses(c.Spec)
+			if err != nil || len(again) != 1 || again[0].Spec != c.Spec || again[0].by != c.by || !(c.by >= 0 && c.by < 1) {
+				t.Fatalf("%q: %+v, %v", text, again, err)
+			}
+		}
+	})
+}
+
+func TestCapacities(t *testing.T) {
+	found := func(name string, xs ...float64) Side {
+		s := Side{Name: name}
+		for i, x := range xs {
+			r := runOf(fmt.Sprint(i))
+			r.Capacity = &result.Capacity{Over: "rate", SLO: "p99 ttft<500ms", Estimate: &x, CI95: &[2]float64{0.9 * x, 1.1 * x}}
+			r.Points = []result.Point{pointAt(x, 100)}
+			s.Runs = append(s.Runs, Source{fmt.Sprintf("%s/%d", name, i), r})
+		}
+		return s
+	}
+	c := mustCompare(t, Options{Clauses: clauses(t, "capacity lower by 5%")}, found("a", steady...), found("b", times(steady, 0.8)...))
+	r := c.Pairs[0].row(capacity)
+	if len(c.Pairs) != 1 || r.Verdict != Slower || math.Abs(r.Change+0.2) > 1e-9 || c.Clauses[0].State != Fired {
+		t.Errorf("%+v, %+v", c.Pairs, c.Clauses)
+	}
+	c = mustCompare(t, Options{}, found("a", 10), found("b", 8))
+	if r := c.Pairs[0].row(capacity); r.Verdict != Undistinguished || r.CI95 == nil || !c.Pairs[0].Within {
+		t.Errorf("%+v", r)
+	}
+	bracket := found("b", 8)
+	bracket.Runs[0].Run.Capacity.Estimate, bracket.Runs[0].Run.Capacity.Why = nil, "the budget is too small for more than a bracket"
+	c = mustCompare(t, Options{}, found("a", 10), bracket)
+	if l := c.Pairs[0].Left; len(l) != 1 || !strings.Contains(l[0].Why, "b: the budget is too small") {
+		t.Errorf("%+v", l)
+	}
+	_, err := Compare([]Side{found("a", 10), side("b", 8, 100)}, Options{Within: 0.05})
+	if err == nil || !strings.Contains(err.Error(), "a has the capacity under p99 ttft<500ms over rate, and b has points") {
+		t.Errorf("%v", err)
+	}
+}
+
+// Each side against the first, and each load by itself.
+func TestManySidesAndLoads(t *testing.T) {
+	many := func(name string, f float64) Side {
+		s := side(name, 4, times(steady, f)...)
+		for i, r := range s.Runs {
+			r.Run.Points = append(r.Run.Points, pointAt(8, 2*f*steady[i]))
+			r.Run.Points = append(r.Run.Points, pointAt(8*f, 3*f*steady[i])) // at loads of its own
+			r.Run.Points = append(r.Run.Points[1:], r.Run.Points[0])         // in any order
+		}
+		return s
+	}
+	c := mustCompare(t, Options{}, many("a", 1.01), many("b", 1.3), many("c", 1.012))
+	if len(c.Pairs) != 4 || len(c.Verdicts) != 2 || c.Verdicts[0].Word != Slower || c.Verdicts[1].Word != Equivalent {
+		t.Errorf("%d pairs, %+v", len(c.Pairs), c.Verdicts)
+	}
+	if c.Pairs[0].What != "open loop, poisson, 4/s" || c.Pairs[1].What != "open loop, poisson, 8/s" {
+		t.Errorf("%s, then %s", c.Pairs[0].What, c.Pairs[1].What)
+	}
+	if !slices.ContainsFunc(c.Warnings, func(w string) bool { return w == "only b was measured at open loop, poisson, 10.4/s" }) {
+		t.Errorf("%q", c.Warnings)
+	}
+}
+
+func TestNothingInCommon(t *testing.T) {
+	other := side("b", 8, steady...)
+	for _, r := range other.Runs {
+		r.Run.Workload = json.RawMessage(`{"kind":"random","input":"1024","output":"64","sampling":{"temperature":0,"top_p":0.9}}`)
+	}
+	for name, c := range map[string]struct {
+		sides      []Side
+		want, hint string
+	}{
+		"one side":   {[]Side{side("a", 8, 1)}, "a comparison needs two sides", ""},
+		"loads":      {[]Side{side("a", 8, 1), side("b", 9, 1)}, "a has open loop, poisson, 8/s; b has open loop, poisson, 9/s", "--loads"},
+		"workloads":  {[]Side{side("a", 8, 1), other}, "a and b ask different things: input 512 and 1024, sampling top_p none and 0.9", "--allow workloads"},
+		"no point":   {[]Side{side("a", 8, 1), {Name: "b", Runs: []Source{{"b", runOf("")}}}}, "side b has no measured point", ""},
+		"same names": {[]Side{side("a", 8, 1), side("a", 9, 1)}, "a and a (2) have no load in common", ""},
+	} {
+		_, err := Compare(c.sides, Options{Within: 0.05})
+		if err == nil || !strings.Contains(err.Error(), c.want) || !strings.Contains(say.Hint(err), c.hint) {
+			t.Errorf("%s: %v (%s)", name, err, say.Hint(err))
+		}
+	}
+	c := mustCompare(t, Options{Workloads: true}, side("a", 8, steady...), other)
+	if len(c.Pairs) != 1 || !slices.ContainsFunc(c.Differences, func(d Difference) bool { return d.What == "workload input" }) {
+		t.Errorf("%d pairs, %+v", len(c.Pairs), c.Differences)
+	}
+}
+
+func TestTokenizers(t *testing.T) {
+	b := side("b", 8, steady...)
+	for _, r := range b.Runs {
+		r.Run.Target.Model = "other"
+	}
+	c := mustCompare(t, Options{Clauses: clauses(t, "tok/s slower")}, side("a", 8, steady...), b)
+	if p := &c.Pairs[0]; p.row(outputRate) != nil || p.row("p50 tpot") != nil || p.row("p50 ttft") == nil || !strings.Contains(p.Left[0].Why, "--allow tokenizers") {
+		t.Errorf("%+v", p.Left)
+	}
+	if p := mustCompare(t, Options{Tokenizers: true}, side("a", 8, steady...), b).Pairs[0]; p.row(outputRate) == nil {
+		t.Error("told to, it compares them")
+	}
+	calibrated := func(name, perWord string) Side {
+		s := side(name, 8, steady...)
+		for _, r := range s.Runs {
+			r.Run.Workload = json.RawMessage(`{"kind":"random","input":"512","calibration":{"tokens_per_word":` + perWord + `}}`)
+		}
+		return s
+	}
+	if p := mustCompare(t, Options{}, calibrated("a", "1"), calibrated("b", "1.3")).Pairs[0]; p.row(outputRate) != nil {
+		t.Error("one name, other tokens")
+	}
+	if p := mustCompare(t, Options{}, calibrated("a", "1"), calibrated("b", "1.001")).Pairs[0]; p.row(outputRate) == nil {
+		t.Error("the same tokens")
+	}
+}
+
+// How an embedded target was set is part of what was compared: its settings come
+// with the server, before the workload and the machine.
+func TestSettingsDiffer(t *testing.T) {
+	a, b := side("a", 4, 100), side("b", 4, 100)
+	for _, s := range []Side{a, b} {
+		s.Runs[0].Run.Target.Kind, s.Runs[0].Run.Target.Spec = "mock", "mock:fixed"
+	}
+	b.Runs[0].Run.Target.Settings = map[string]string{"faults": "503:10%", "speed": "3"}
+	b.Runs[0].Run.Environment.Cores = 8
+	var got []string
+	for _, d := range mustCompare(t, Options{}, a, b).Differences {
+		got = append(got, fmt.Sprint(d.What, d.Values))
+	}
+	if want := []string{"setting faults[[] [503:10%]]", "setting speed[[] [3]]", "client CPU[[, 4 cores] [, 8 cores]]"}; !slices.Equal(got, want) {
+		t.Errorf("%q, want %q", got, want)
+	}
+}
+
+func TestDifferences(t *testing.T) {
+	a, b := side("a", 8, steady...), side("b", 8, steady...)
+	if d := mustCompare(t, Options{}, a, b).Differences; len(d) != 0 {
+		t.Errorf("%+v", d)
+	}
+	for i, r := range b.Runs {
+		r.Run.Target.Server = map[string]string{"engine": "vllm", "version": "0.11", "process_start_time_seconds": fmt.Sprint(i)}
+		r.Run.Environment.Cores = 8 + i%2
+		r.Run.Notes = map[string]string{"flags": "--enforce-eager", "launch": fmt.Sprint(i)}
+		r.Run.Points[0].Seconds.Window = 120
+		r.Run.Points[0].Metrics.OutputTokens = &result.Summary{N: 10, Mean: ptr(50.)}
+		a.Runs[i].Run.Points[0].Metrics.OutputTokens = &result.Summary{N: 10, Mean: ptr(64.)}
+	}
+	var got []string
+	for _, d := range mustCompare(t, Options{}, a, b).Differences {
+		got = append(got, fmt.Sprintf("%s %q %v", d.What, d.Values, d.Mixed))
+	}
+	want := []string{
+		`server version [["0.10"] ["0.11"]] false`, `note flags [[] ["--enforce-eager"]] false`, `client CPU [[", 4 cores"] [", 8 cores" ", 9 cores"]] true`,
+		`window, mean s [["60"] ["120"]] false`, `answers, mean tokens [["64"] ["50"]] false`,
+	}
+	if !slices.Equal(got, want) {
+		t.Errorf("%s", strings.Join(got, "\n"))
+	}
+}
+
+func TestLaunchOf(t *testing.T) {
+	for want, r := range map[string]*result.Run{
+		"3":              {Launch: "3", Notes: map[string]string{"launch": "4"}},
+		"4":              {Notes: map[string]string{"launch": "4"}, Target: result.Target{Server: map[string]string{started: "17.5"}}},
+		"started at 5 s": {Target: result.Target{Server: map[string]string{started: "5"}}},
+		"":               {},
+	} {
+		if got := launchOf(r); got != want {
+			t.Errorf("%q, want %q", got, want)
+		}
+	}
+}
+
+// Runs of one process are one launch, whatever they are called.
+func TestOneProcess(t *testing.T) {
+	b := side("b", 8, times(steady, 1.3)...)
+	for i, r := range b.Runs {
+		r.Run.Target.Server = map[string]string{started: fmt.Sprint(i / 4)}
+	}
+	c := mustCompare(t, Options{}, side("a", 8, steady...), b)
+	if p := c.Pairs[0]; p.Launches != [2]int{6, 2} || p.row("p99 ttft").Verdict != Undistinguished {
+		t.Errorf("%v", p.Launches)
+	}
+	if w := "launch 2 of b is the same process as launch 1, and counts as that"; !slices.Contains(c.Warnings, w) {
+		t.Errorf("%q", c.Warnings)
+	}
+}
+
+// Zeros have no logarithm, and are compared all the same.
+func TestZeros(t *testing.T) {
+	idle := func(p *result.Point) { p.Throughput.OutputTokensPerS = ptr(0.) }
+	c := mustCompare(t, Options{}, side("a", 8, steady...), side("b", 8, steady...).edit(0, idle))
+	if r := c.Pairs[0].row(outputRate); r.Verdict != Slower || math.Abs(r.Change+1) > 1e-9 {
+		t.Errorf("%+v", r)
+	}
+	c = mustCompare(t, Options{}, side("a", 8, steady...).edit(0, idle), side("b", 8, steady...))
+	if p := &c.Pairs[0]; p.row(outputRate) != nil || !slices.ContainsFunc(p.Left, func(l Left) bool { return l.Why == "zero on side a" }) {
+		t.Errorf("%+v", p.Left)
+	}
+}
+
+// 5 + 5 launches of one system, all metrics together: different in 7 % at most;
+// and a system that is 30 % slower is found. bench/stat has the whole table.
+func TestEqualAndSlower(t *testing.T) {
+	const reps = 100
+	rng := rand.New(rand.NewPCG(1, 1))
+	for _, c := range []struct {
+		factor, least, most float64
+	}{{1, 0, 0.07}, {1.3, 0.95, 1}} {
+		changed, single := 0, 0
+		for range reps {
+			a, b := simulated("a", 1, rng), simulated("b", c.factor, rng)
+			different := func(r Row) bool { return r.Verdict != Equivalent && r.Verdict != Undistinguished }
+			if slices.ContainsFunc(mustCompare(t, Options{}, a, b).Pairs[0].Rows, different) {
+				changed++
+			}
+			a.Runs, b.Runs = a.Runs[:1], b.Runs[:1]
+			if slices.ContainsFunc(mustCompare(t, Options{}, a, b).Pairs[0].Rows, different) {
+				single++
+			}
+		}
+		if share := float64(changed) / reps; share < c.least || share > c.most || single > 0 {
+			t.Errorf("B %g times as slow: different in %.3f of comparisons, want %g to %g; from single launches in %d", c.factor, share, c.least, c.most, single)
+		}
+	}
+}

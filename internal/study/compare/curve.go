@@ -1,0 +1,302 @@
+package compare
+
+import (
+	"fmt"
+	"math"
+	"slices"
+
+	"pitot/internal/data/result"
+	"pitot/internal/stat"
+)
+
+// Curve is what the sides show over loads of one kind: of one workload, with
+// one arrival process. It holds every load that a side was measured at, whether
+// the other sides have it or not.
+type Curve struct {
+	What   string       `json:"what"`             // "open loop, poisson"
+	Over   string       `json:"over"`             // what loads count: "rate" (req/s) or "concurrency" (users)
+	SLO    string       `json:"slo,omitempty"`    // what goodput is within
+	Limits []CurveLimit `json:"limits,omitempty"` // of latencies, that some point was held against
+	Sides  []SideCurve  `json:"sides"`
+}
+
+// CurveLimit is a limit of an SLO.
+type CurveLimit struct {
+	Spec   string  `json:"spec"`   // "p99 ttft<200ms"
+	Metric string  `json:"metric"` // "ttft"
+	Limit  float64 `json:"limit"`  // milliseconds
+}
+
+// SideCurve is one side's part of a curve.
+type SideCurve struct {
+	Side         string      `json:"side"`
+	UnstableFrom *float64    `json:"unstable_from"` // from this load on the queue grew, in some launch at each load
+	Loads        []LoadCurve `json:"loads"`         // ascending
+}
+
+// LoadCurve is one side at one load.
+type LoadCurve struct {
+	Load     float64       `json:"load"`
+	Launches []string      `json:"launches"` // those with a point that is not INVALID
+	Unstable int           `json:"unstable"` // launches in which the queue grew
+	Metrics  []CurveMetric `json:"metrics"`
+}
+
+// CurveMetric is one metric of one side at one load.
+type CurveMetric struct {
+	Metric   string     `json:"metric"`
+	Unit     string     `json:"unit"`          // "ms" or "/s"
+	Value    *float64   `json:"value"`         // over all launches, as in a [Row]; null if one of them has none
+	Launches []*float64 `json:"launches"`      // the median of the repeats of each, null where one of them has no value
+	Few      bool       `json:"few,omitempty"` // some launch's rests on few samples
+	Why      string     `json:"why,omitempty"`
+}
+
+// onCurves are the metrics of a curve.
+func onCurves() (out []metric) {
+	var names []string
+	for _, d := range []string{"ttft", "tpot", "e2e"} {
+		names = append(names, "mean "+d, "p50 "+d, "p99 "+d)
+	}
+	for _, name := range append(names, requestRate, outputRate, goodput) {
+		m, err := parseMetric(name)
+		if err != nil {
+			panic(err) // a name of ours
+		}
+		out = append(out, m)
+	}
+	return out
+}
+
+// curves lays what the sides measured over each other.
+func curves(sides []Side, all []*measured, o Options) []Curve {
+	type kind struct{ workload, load string }
+	of := func(x *at) kind {
+		k := kind{x.workload, kindOf(x.load)}
+		if o.Workloads {
+			k.workload = ""
+		}
+		return k
+	}
+	var kinds []kind
+	workloads := map[string]bool{}
+	for _, m := range all {
+		for _, key := range m.order {
+			k := of(m.at[key])
+			workloads[k.workload] = true
+			if !slices.Contains(kinds, k) {
+				kinds = append(kinds, k)
+			}
+		}
+	}
+	out := []Curve{}
+	for _, k := range kinds {
+		c := Curve{What: k.load, Over: "rate"}
+		points := make([][]*at, len(all)) // of each side, by load
+		for i, m := range all {
+			for _, key := range m.order {
+				if x := m.at[key]; of(x) == k {
+					points[i] = append(points[i], x)
+				}
+			}
+		}
+		first := slices.Concat(points...)[0]
+		if first.load.Concurrency != nil {
+			c.Over = "concurrency"
+		}
+		if len(workloads) > 1 {
+			c.What += ", " + brief(first.source.Run)
+		}
+		c.fill(sides, points, o)
+		out = append(out, c)
+	}
+	return out
+}
+
+// kindOf is a load in words, without how much of it.
+func kindOf(l result.Load) string {
+	s := l.Loop + " loop"
+	if l.Rate != nil {
+		s += ", " + l.Arrival
+	}
+	if l.Concurrency != nil && l.ThinkMS != nil {
+		s += ", thinking " + number(*l.ThinkMS) + " ms"
+	}
+	if l.MaxInFlight != nil {
+		s += fmt.Sprintf(", at most %d in flight", *l.MaxInFlight)
+	}
+	return s
+}
+
+// fill gives each side its values.
+func (c *Curve) fill(sides []Side, points [][]*at, o Options) {
+	unlike := ""
+	c.SLO, unlike = oneObjective(slices.Concat(points...))
+	c.Limits = limits(slices.Concat(points...))
+	for i := range sides {
+		s := SideCurve{Side: sides[i].Name, Loads: []LoadCurve{}}
+		tokens := ""
+		if !o.Tokenizers {
+			tokens = tokenizers(sides[0], sides[i])
+		}
+		for _, x := range points[i] {
+			l := LoadCurve{Load: x.load.Value(), Launches: []string{}, Unstable: x.unstable(), Metrics: []CurveMetric{}}
+			for _, launch := range x.launches {
+				l.Launches = append(l.Launches, launch.id)
+			}
+			var same []*at // all sides at this load
+			for _, y := range slices.Concat(points...) {
+				if y.load.Value() == l.Load {
+					same = append(same, y)
+				}
+			}
+			for _, m := range onCurves() {
+				switch {
+				case m.name == goodput && c.SLO == "" && unlike == "": // nobody asked
+				case m.name == goodput && unlike != "":
+					l.Metrics = append(l.Metrics, CurveMetric{Metric: m.name, Unit: m.unit, Why: unlike})
+				case m.token && tokens != "":
+					l.Metrics = append(l.Metrics, CurveMetric{Metric: m.name, Unit: m.unit, Why: tokens})
+				default:
+					l.Metrics = append(l.Metrics, x.onCurve(m, same))
+				}
+			}
+			s.Loads = append(s.Loads, l)
+		}
+		for _, l := range slices.Backward(s.Loads) {
+			if l.Unstable == 0 {
+				break
+			}
+			s.UnstableFrom = &l.Load
+		}
+		c.Sides = append(c.Sides, s)
+	}
+}
+
+// oneObjective is the SLO that all points were held against, "" if they were
+// held against none, or why they are not to be laid over each other.
+func oneObjective(all []*at) (spec, why string) {
+	var specs []string
+	for _, x := range all {
+		for _, l := range x.launches {
+			for _, p := range l.points {
+				spec := ""
+				if p.SLO != nil {
+					spec = p.SLO.Spec
+				}
+				if !slices.Contains(specs, spec) {
+					specs = append(specs, spec)
+				}
+			}
+		}
+	}
+	switch len(specs) {
+	case 0:
+		return "", ""
+	case 1:
+		return specs[0], ""
+	}
+	return "", "the SLOs differ"
+}
+
+// limits are those of latencies that points were held against, each once.
+func limits(all []*at) (out []CurveLimit) {
+	for _, x := range all {
+		for _, l := range x.launches {
+			for _, p := range l.points {
+				if p.SLO == nil {
+					continue
+				}
+				for _, limit := range p.SLO.Limits {
+					line := CurveLimit{Spec: limit.Spec, Metric: limit.Metric, Limit: limit.Limit}
+					if limit.Metric != failures && !slices.Contains(out, line) {
+						out = append(out, line)
+					}
+				}
+			}
+		}
+	}
+	return out
+}
+
+// unstable is in how many launches the queue grew.
+func (x *at) unstable() (n int) {
+	for _, l := range x.launches {
+		if slices.ContainsFunc(l.points, func(p *result.Point) bool { return p.Stability == string(stat.Unstable) }) {
+			n++
+		}
+	}
+	return n
+}
+
+// onCurve is a metric of a side at one load, beside those of all sides.
+func (x *at) onCurve(m metric, same []*at) CurveMetric {
+	out := CurveMetric{Metric: m.name, Unit: m.unit, Launches: []*float64{}}
+	if len(x.launches) == 0 {
+		out.Why = "every point is INVALID"
+		return out
+	}
+	values, few, why := x.values(m)
+	var xs []float64
+	for _, v := range values {
+		out.Launches = append(out.Launches, v)
+		if v != nil {
+			xs = append(xs, *v)
+		}
+	}
+	if out.Why = why; why != "" {
+		return out
+	}
+	positive := true
+	for _, y := range same {
+		others, _, _ := y.values(m)
+		positive = positive && !slices.ContainsFunc(others, func(v *float64) bool { return v != nil && *v <= 0 })
+	}
+	value := xs[0]
+	switch {
+	case constant(xs): // without rounding
+	case positive:
+		logs := make([]float64, len(xs))
+		for i, v := range xs {
+			logs[i] = math.Log(v)
+		}
+		mean, _ := stat.Moments(logs)
+		value = math.Exp(mean)
+	default:
+		value, _ = stat.Moments(xs)
+	}
+	out.Value, out.Few = &value, few
+	return out
+}
+
+// values are those of each launch, whether some rest on few samples, and why one
+// has none.
+func (x *at) values(m metric) (out []*float64, few bool, why string) {
+	without := 0
+	for _, l := range x.launches {
+		var vs []float64
+		for _, p := range l.points {
+			v := m.of(p)
+			few = few || v.few
+			if math.IsInf(v.x, 0) || math.IsNaN(v.x) {
+				v.why = "the value is out of all range"
+			}
+			if v.why == "" {
+				vs = append(vs, v.x)
+			} else if why == "" {
+				why = v.why
+			}
+		}
+		if len(vs) < len(l.points) {
+			without++
+			out = append(out, nil)
+			continue
+		}
+		value := median(vs)
+		out = append(out, &value)
+	}
+	if 0 < without && without < len(x.launches) {
+		why = fmt.Sprintf("%d of %d launches: %s", without, len(x.launches), why)
+	}
+	return out, few, why
+}

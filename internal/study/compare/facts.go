@@ -1,0 +1,335 @@
+package compare
+
+import (
+	"encoding/json"
+	"fmt"
+	"maps"
+	"math"
+	"slices"
+	"strings"
+
+	"pitot/internal/data/result"
+	"pitot/internal/say"
+	"pitot/internal/study/tools"
+)
+
+// Difference is something other than the measured numbers in which sides
+// differ, or the runs of one side among themselves.
+type Difference struct {
+	What   string     `json:"what"`
+	Values [][]string `json:"values"` // of each side; more than one where its runs differ
+	Mixed  bool       `json:"mixed"`  // the runs of a side differ
+}
+
+// fact is one thing known of a run.
+type fact struct{ what, value string }
+
+// differences lists the facts that are not the same on all sides, in the order
+// in which they matter: server, configuration, workload, machine.
+func differences(sides []Side, workloads bool) []Difference {
+	var order []string
+	values := map[string][][]string{}
+	add := func(i int, list []fact) {
+		for _, f := range list {
+			if values[f.what] == nil {
+				order = append(order, f.what)
+				values[f.what] = make([][]string, len(sides))
+			}
+			if v := &values[f.what][i]; !slices.Contains(*v, f.value) {
+				*v = append(*v, f.value)
+			}
+		}
+	}
+	beside := slices.ContainsFunc(sides, func(s Side) bool { return len(s.Others) > 0 })
+	for i, s := range sides {
+		for _, r := range s.Runs {
+			add(i, facts(r.Run, workloads))
+			if beside {
+				add(i, []fact{{"instrument", Pitot}, {"workload", brief(r.Run)}})
+			}
+		}
+		for _, r := range s.Others {
+			add(i, otherFacts(r))
+		}
+	}
+	rank := func(what string) int {
+		return slices.IndexFunc(groups(), func(g string) bool { return strings.HasPrefix(what, g) })
+	}
+	slices.SortStableFunc(order, func(a, b string) int { return rank(a) - rank(b) })
+	out := []Difference{}
+	for _, what := range order {
+		d := Difference{What: what}
+		same := true
+		first := -1 // side that tells
+		for i, v := range values[what] {
+			slices.Sort(v)
+			d.Values = append(d.Values, append([]string{}, v...))
+			d.Mixed = d.Mixed || len(v) > 1
+			if len(v) == 0 && len(sides[i].Others) > 0 {
+				continue // a file of another tool that does not tell
+			}
+			if first < 0 {
+				first = i
+			}
+			same = same && slices.Equal(v, values[what][first])
+		}
+		if !same || d.Mixed {
+			out = append(out, d)
+		}
+	}
+	return append(out, served(sides)...)
+}
+
+// groups are beginnings of facts' names, in the order in which they are told.
+func groups() []string {
+	return []string{"instrument", "target", "model", "API", "server", "setting", "note", "workload", "SLO", "GPUs", "stamps", "client", "pitot", ""}
+}
+
+// facts of a run: all that may explain a difference but seeds and times.
+func facts(run *result.Run, workloads bool) []fact {
+	out := []fact{{"target", run.Target.Spec}, {"model", run.Target.Model}, {"API", run.Target.API}}
+	for _, k := range slices.Sorted(maps.Keys(run.Target.Server)) {
+		if k == started || k == "model" || k == "engine" && run.Target.Kind != "http" {
+			continue // tells launches apart, or is told already
+		}
+		out = append(out, fact{"server " + k, run.Target.Server[k]})
+	}
+	for _, k := range slices.Sorted(maps.Keys(run.Target.Settings)) {
+		out = append(out, fact{"setting " + k, run.Target.Settings[k]})
+	}
+	for _, k := range slices.Sorted(maps.Keys(run.Notes)) {
+		if k != "launch" {
+			out = append(out, fact{"note " + k, run.Notes[k]})
+		}
+	}
+	if workloads {
+		w := workloadOf(run)
+		for _, k := range slices.Sorted(maps.Keys(w)) {
+			out = append(out, fact{"workload " + k, w[k]})
+		}
+	}
+	for _, p := range points(run) {
+		if p.SLO != nil {
+			out = append(out, fact{"SLO", p.SLO.Spec})
+		}
+		if g := p.Throughput.PerGPU; g != nil {
+			out = append(out, fact{"GPUs", say.Count(g.GPUs)})
+		}
+	}
+	e := run.Environment
+	return append(out,
+		fact{"stamps", e.Stamps}, fact{"client CPU", fmt.Sprintf("%s, %d cores", e.CPU, e.Cores)},
+		fact{"client memory", fmt.Sprintf("%.3g GB", float64(e.MemoryBytes)/1e9)},
+		fact{"client system", join(e.OS+"/"+e.Arch, e.Kernel)}, fact{"client clock", e.Clocksource},
+		fact{"pitot", run.Pitot.Version + " (" + run.Pitot.Commit + ")"},
+	)
+}
+
+// otherFacts are what another tool's file tells.
+func otherFacts(r *tools.Result) []fact {
+	out := []fact{{"instrument", strings.TrimSpace(instrument(r) + " " + r.Version)}}
+	if r.Model != "" {
+		out = append(out, fact{"model", r.Model})
+	}
+	if r.Dataset != "" {
+		out = append(out, fact{"workload", r.Dataset})
+	}
+	return out
+}
+
+// served says where answers, caches or windows were not the same in the mean:
+// then numbers differ for another reason than speed.
+func served(sides []Side) (out []Difference) {
+	tokens := func(of func(*result.Metrics) *result.Summary) func(*result.Point) (mean, n float64) {
+		return func(p *result.Point) (mean, n float64) {
+			if s := of(&p.Metrics); s != nil && s.Mean != nil {
+				return *s.Mean, float64(s.N)
+			}
+			return 0, 0
+		}
+	}
+	untold := func(*tools.Point) (mean, n float64) { return 0, 0 }
+	each := func(of func(*tools.Point) *float64) func(*tools.Point) (mean, n float64) {
+		return func(p *tools.Point) (mean, n float64) {
+			if sum := of(p); sum != nil && p.OK != nil && *p.OK > 0 {
+				return *sum / *p.OK, *p.OK
+			}
+			return 0, 0
+		}
+	}
+	type quantity struct {
+		what    string
+		matters float64 // relative
+		get     func(*result.Point) (mean, n float64)
+		told    func(*tools.Point) (mean, n float64)
+	}
+	all := []quantity{
+		{"window, mean s", 0.1, func(p *result.Point) (mean, n float64) { return p.Seconds.Window, 1 }, untold},
+		{"prompts, mean tokens", 0.01, tokens(func(m *result.Metrics) *result.Summary { return m.InputTokens }), each(func(p *tools.Point) *float64 { return p.InputTokens })},
+		{"cached, mean tokens", 0.01, tokens(func(m *result.Metrics) *result.Summary { return m.CachedTokens }), untold},
+		{"answers, mean tokens", 0.01, tokens(func(m *result.Metrics) *result.Summary { return m.OutputTokens }), each(func(p *tools.Point) *float64 { return p.OutputTokens })},
+	}
+	if slices.ContainsFunc(sides, func(s Side) bool { return len(s.Others) > 0 }) {
+		all = append(all, quantity{"requests a load, mean", 0.01, func(p *result.Point) (mean, n float64) { return float64(p.Requests.Due), 1 }, func(p *tools.Point) (mean, n float64) {
+			if x := total(p); x != nil {
+				return *x, 1
+			}
+			return 0, 0
+		}})
+	}
+	for _, of := range all {
+		d := Difference{What: of.what}
+		lo, hi := math.Inf(1), math.Inf(-1)
+		for _, s := range sides {
+			mean, n := meanOver(s, of.get, of.told)
+			if n == 0 {
+				d.Values = append(d.Values, []string{})
+				continue
+			}
+			lo, hi = min(lo, mean), max(hi, mean)
+			text := fmt.Sprintf("%.4g", mean)
+			if mean >= 1e4 { // which would have an exponent
+				text = fmt.Sprintf("%.0f", mean)
+			}
+			d.Values = append(d.Values, []string{text})
+		}
+		if hi-lo > of.matters*hi && hi-lo > 0.5 {
+			out = append(out, d)
+		}
+	}
+	return out
+}
+
+func meanOver(s Side, of func(*result.Point) (mean, n float64), told func(*tools.Point) (mean, n float64)) (mean, n float64) {
+	for _, r := range s.Runs {
+		for _, p := range points(r.Run) {
+			x, k := of(&p)
+			mean, n = mean+x*k, n+k
+		}
+	}
+	for _, r := range s.Others {
+		for i := range r.Points {
+			x, k := told(&r.Points[i])
+			mean, n = mean+x*k, n+k
+		}
+	}
+	return mean / n, n
+}
+
+// workloadOf is what a run asked, as far as it makes another question: not how
+// it was rendered for the server's tokenizer.
+func workloadOf(run *result.Run) map[string]string {
+	var w map[string]any
+	if json.Unmarshal(run.Workload, &w) != nil {
+		return map[string]string{"kind": "unknown"}
+	}
+	out := map[string]string{}
+	add := func(key string, v any) {
+		text, ok := v.(string)
+		if !ok {
+			data, _ := json.Marshal(v) // came from JSON
+			text = string(data)
+		}
+		out[key] = text
+	}
+	for key, v := range w {
+		switch inner, _ := v.(map[string]any); key {
+		case "vocabulary", "calibration":
+		case "file":
+			for _, k := range []string{"sha256", "output_estimated"} {
+				if x, ok := inner[k]; ok {
+					add("file "+k, x)
+				}
+			}
+		case "sampling", "prefix":
+			for k, x := range inner {
+				add(key+" "+k, x)
+			}
+		default:
+			add(key, v)
+		}
+	}
+	return out
+}
+
+// asked is a workload as one string, equal where workloads are.
+func asked(run *result.Run) string {
+	data, _ := json.Marshal(workloadOf(run)) // strings, in the order of their keys
+	return string(data)
+}
+
+// brief names a workload beside others.
+func brief(run *result.Run) string {
+	w := workloadOf(run)
+	if sum := w["file sha256"]; sum != "" {
+		return "file " + sum[:min(8, len(sum))]
+	}
+	s := w["input"] + " tokens in, " + w["output"] + " out"
+	if n := w["prefix tokens"]; n != "" {
+		s += ", prefix " + n + " × " + w["prefix share"]
+	}
+	return s
+}
+
+// unlike says in what two workloads differ.
+func unlike(a, b *result.Run) string {
+	x, y := workloadOf(a), workloadOf(b)
+	keys := slices.Collect(maps.Keys(x))
+	keys = append(keys, slices.Collect(maps.Keys(y))...)
+	slices.Sort(keys)
+	var out []string
+	for _, k := range slices.Compact(keys) {
+		if x[k] != y[k] {
+			out = append(out, fmt.Sprintf("%s %s and %s", k, known(x[k]), known(y[k])))
+		}
+	}
+	return strings.Join(out, ", ")
+}
+
+func known(s string) string {
+	if s == "" {
+		return "none"
+	}
+	return s
+}
+
+// tokenizers says why tokens of two sides may not be the same: their models
+// have other names, or their servers counted the same words otherwise. "" if
+// neither is known.
+func tokenizers(sides ...Side) string {
+	const hint = "tokens may not be the same (--allow tokenizers)"
+	var models []string
+	first, unlike := 0., "" // tokens a word
+	for _, s := range sides {
+		for _, r := range s.Runs {
+			models = append(models, r.Run.Target.Model)
+			switch x := perWord(r.Run); {
+			case first == 0:
+				first = x
+			case x > 0 && math.Abs(first-x) > 0.01*first:
+				unlike = fmt.Sprintf("%.3g and %.3g tokens a word: %s", first, x, hint)
+			}
+		}
+		for _, r := range s.Others {
+			if r.Model != "" { // not all tell it
+				models = append(models, r.Model)
+			}
+		}
+	}
+	for _, m := range models {
+		if m != models[0] {
+			return fmt.Sprintf("%s and %s: %s", models[0], m, hint)
+		}
+	}
+	return unlike
+}
+
+func perWord(run *result.Run) float64 {
+	var w struct {
+		Calibration struct {
+			PerWord float64 `json:"tokens_per_word"`
+		} `json:"calibration"`
+	}
+	_ = json.Unmarshal(run.Workload, &w) // not there: 0
+	return w.Calibration.PerWord
+}

@@ -1,0 +1,340 @@
+package compare
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"pitot/internal/data/result"
+	"pitot/internal/stat"
+)
+
+// judge gives every row its verdict, then the clauses and the sides theirs.
+func (c *Comparison) judge(o Options) {
+	families := map[string][]*Row{} // "" for those that nobody named beforehand
+	for i := range c.Pairs {
+		for k := range c.Pairs[i].Rows {
+			r := &c.Pairs[i].Rows[k]
+			if r.Instruments != nil || r.fewLaunches() != "" || r.test.flat {
+				continue
+			}
+			name := ""
+			if r.PreRegistered {
+				name = r.Metric
+			}
+			families[name] = append(families[name], r)
+		}
+	}
+	for _, rows := range families {
+		correct(rows)
+		for _, r := range rows {
+			r.family = len(rows)
+		}
+	}
+	c.Corrected = len(families[""])
+	for i := range c.Pairs {
+		for k := range c.Pairs[i].Rows {
+			c.Pairs[i].Rows[k].judge(o)
+		}
+	}
+	for _, clause := range o.Clauses {
+		c.Clauses = append(c.Clauses, c.outcome(clause))
+	}
+	for _, s := range c.Sides[1:] {
+		c.Verdicts = append(c.Verdicts, c.verdict(s.Name))
+	}
+}
+
+// correct adjusts the tests of rows for their number: a metric that was named
+// beforehand for the loads it is tested at, the others for all there are.
+func correct(rows []*Row) {
+	different, equivalent := make([]float64, len(rows)), make([]float64, len(rows))
+	for i, r := range rows {
+		different[i], equivalent[i] = r.test.d.P, r.test.d.TOST(r.scale.margin)
+	}
+	different, equivalent = stat.Holm(different), stat.Holm(equivalent)
+	for i, r := range rows {
+		r.PAdjusted, r.PEquivalent = &different[i], &equivalent[i]
+	}
+}
+
+// judge gives the row its verdict. A difference that is real and smaller than
+// what matters is one of those that are equivalent.
+func (r *Row) judge(o Options) {
+	asked := 0.
+	for _, c := range o.Clauses {
+		if c.metric.name == r.Metric {
+			asked = c.change()
+		}
+	}
+	switch few := r.fewLaunches(); {
+	case r.Instruments != nil: // nothing is known of the error
+	case few != "":
+		r.Verdict, r.Why = Undistinguished, few
+		r.needed(asked)
+	case r.test.flat && r.Change == 0:
+		r.Verdict, r.Why = Equivalent, "the same in every launch"
+	case r.test.flat:
+		r.Verdict, r.Why = Undistinguished, "no two launches of a side differ: are they launches?"
+	case *r.PEquivalent < alpha:
+		r.Verdict = Equivalent
+		if *r.PAdjusted < alpha {
+			r.Why = "a real difference, and smaller than matters"
+		}
+	case *r.PAdjusted < alpha:
+		r.Verdict = r.word()
+	default:
+		r.needed(asked)
+	}
+}
+
+// word says which way a row changed.
+func (r *Row) word() string {
+	switch {
+	case r.metric.share && r.worse():
+		return Worse
+	case r.metric.share:
+		return Better
+	case r.worse():
+		return Slower
+	}
+	return Faster
+}
+
+// change is what a clause asks about, with its sign.
+func (c *Clause) change() float64 {
+	if c.better == c.metric.more { // it rises
+		return c.by
+	}
+	return -c.by
+}
+
+// outcome says how a clause came out over all pairs: once is enough to fire. A
+// value that only B lacks cannot be judged, and may be the worst there is.
+func (c *Comparison) outcome(clause Clause) Outcome {
+	o := Outcome{Spec: clause.Spec, State: NotJudged, Why: "nothing that was measured on both sides tells"}
+	order := []string{NotJudged, RuledOut, Undecided, Fired} // what is said of many pairs
+	lost := ""
+	for i := range c.Pairs {
+		p := &c.Pairs[i]
+		at := slices.IndexFunc(p.Rows, func(r Row) bool { return r.Metric == clause.metric.name })
+		if at < 0 || p.Beside() {
+			if why, onlyB := p.without(clause.metric); onlyB && lost == "" {
+				lost = why
+			} else if why != "" && o.State == NotJudged {
+				o.Why = why
+			}
+			continue
+		}
+		r := &p.Rows[at]
+		state := r.outcome(clause)
+		if slices.Index(order, state) > slices.Index(order, o.State) {
+			o.State, o.Why = state, p.sides(c)+r.said()+" at "+p.What
+			switch {
+			case state == Undecided && r.Why != "":
+				o.Why += " (" + r.Why + ")"
+			case state != Undecided && r.PAdjusted != nil:
+				o.Why += fmt.Sprintf(" (p = %.2g)", *r.PAdjusted)
+			}
+			if state == Undecided && r.Needed != nil {
+				o.Why += fmt.Sprintf("; %d launches a side would tell %s", *r.Needed, strings.TrimLeft(r.amount(r.ToTell), "+-"))
+			}
+		}
+	}
+	if lost != "" && o.State != Fired {
+		o.State, o.Why = NotJudged, lost
+	}
+	return o
+}
+
+// sides names them where there are more than two.
+func (p *Pair) sides(c *Comparison) string {
+	if len(c.Sides) == 2 {
+		return ""
+	}
+	return p.B + " against " + p.A + ": "
+}
+
+// without says why there is no row of a metric, "" where it is none of this
+// pair, and whether only B lacks it.
+func (p *Pair) without(m metric) (why string, onlyB bool) {
+	if p.Beside() { // its values are there, and what they are worth is not known
+		return p.otherwise() + ", at " + p.What, true
+	}
+	if (m.name == capacity) != (p.Load == nil) {
+		return "", false
+	}
+	if p.Why != "" {
+		return p.Why + ", at " + p.What, p.failed
+	}
+	for _, l := range p.Left {
+		if l.Metric == m.name {
+			return l.Why + ", at " + p.What, l.onlyB
+		}
+	}
+	return "", false
+}
+
+// outcome says how a clause came out in one place: it fires where the change is
+// established and, by the estimate, as large as asked; it is ruled out where a
+// change as large is.
+func (r *Row) outcome(c Clause) string {
+	if r.fewLaunches() != "" {
+		return Undecided
+	}
+	asked := c.change()
+	rises := c.better == c.metric.more
+	reached := r.Change >= asked
+	if !rises {
+		reached = r.Change <= asked
+	}
+	if r.test.flat {
+		if r.Change == 0 {
+			return RuledOut
+		}
+		return Undecided
+	}
+	same := (r.Change > 0) == rises && r.Change != 0
+	if same && reached && *r.PAdjusted < alpha {
+		return Fired
+	}
+	d := r.test.d
+	beyond := d.Estimate - r.scale.back(asked)
+	if !rises {
+		beyond = -beyond
+	}
+	if stat.StudentCDF(beyond/d.SE, d.DF) < alpha {
+		return RuledOut
+	}
+	return Undecided
+}
+
+// said is a row's change in words.
+func (r *Row) said() string { return r.Metric + " " + r.amount(r.Change) }
+
+// amount is a change in its unit.
+func (r *Row) amount(change float64) string {
+	text := fmt.Sprintf("%+.1f %%", change*100)
+	if r.metric.share {
+		text = fmt.Sprintf("%+.2f points", change*100)
+	}
+	if !strings.ContainsAny(text, "123456789") {
+		return "unchanged"
+	}
+	return text
+}
+
+// verdict sums up what was said of one side.
+func (c *Comparison) verdict(b string) Verdict {
+	v := Verdict{B: b, Lost: []string{}}
+	said := map[string]int{} // verdict of a row: rows
+	few, why, beside := "", "", ""
+	for i := range c.Pairs {
+		p := &c.Pairs[i]
+		if p.B != b {
+			continue
+		}
+		if why == "" {
+			why = p.Why
+		}
+		if p.failed {
+			v.Lost = append(v.Lost, p.What+": "+p.Why)
+		}
+		for k := range p.Rows {
+			said[p.Rows[k].Verdict]++
+			if !p.Beside() {
+				few = max(few, p.Rows[k].fewLaunches())
+			}
+		}
+		if p.Beside() {
+			beside = p.otherwise()
+		}
+	}
+	v.Equivalent, v.Undistinguished = said[Equivalent], said[Undistinguished]
+	switch v.Word = wordOf(said); v.Word {
+	case Undistinguished:
+		v.Why = few
+	case OtherInstrument:
+		v.Why = beside
+	case NotCompared:
+		v.Why = why
+	}
+	return v
+}
+
+// wordOf is the verdict on a side of so many rows of each verdict.
+func wordOf(said map[string]int) string {
+	if said[Slower]+said[Worse] > 0 && said[Faster]+said[Better] > 0 {
+		return Mixed
+	}
+	for _, word := range []string{Slower, Worse, Faster, Better, Undistinguished, Equivalent, OtherInstrument} {
+		if said[word] > 0 {
+			return word
+		}
+	}
+	return NotCompared
+}
+
+// capacities compares what searches of one objective found, and says how many
+// there were to compare.
+func (c *Comparison) capacities(a, b *measured, o Options) (n int) {
+	type objective struct{ over, slo string }
+	var known []objective
+	for _, s := range a.searches {
+		for _, x := range s.capacities {
+			k := objective{x.Over, x.SLO}
+			if !slices.Contains(known, k) && b.searched(k.over, k.slo) {
+				known = append(known, k)
+			}
+		}
+	}
+	for _, k := range known {
+		m, _ := parseMetric(capacity) // a name of ours
+		in := "requests per second"
+		if k.over == "concurrency" {
+			m.unit, in = "users", "users"
+		}
+		p := Pair{A: a.name, B: b.name, What: "capacity in " + in + ", " + k.slo, Instruments: [2]string{Pitot, Pitot}, Rows: []Row{}, Left: []Left{}, Notes: []string{}}
+		sa, whyA := a.capacity(k.over, k.slo)
+		sb, whyB := b.capacity(k.over, k.slo)
+		p.Launches = [2]int{len(sa.values), len(sb.values)}
+		p.Within = p.Launches[0] == 1 || p.Launches[1] == 1
+		if why := join(whyA, whyB); why != "" {
+			p.Left = append(p.Left, Left{m.name, why, whyA == ""})
+		} else {
+			p.add(m, sa, sb, o)
+		}
+		c.Pairs = append(c.Pairs, p)
+	}
+	return len(known)
+}
+
+func (m *measured) searched(over, slo string) bool {
+	return slices.ContainsFunc(m.searches, func(s search) bool {
+		return slices.ContainsFunc(s.capacities, func(c *result.Capacity) bool { return c.Over == over && c.SLO == slo })
+	})
+}
+
+// capacity gives the estimate of each launch, or why not.
+func (m *measured) capacity(over, slo string) (s sample, why string) {
+	s.side = m.name
+	for _, l := range m.searches {
+		var vs []value
+		for _, c := range l.capacities {
+			if c.Over != over || c.SLO != slo {
+				continue
+			}
+			if c.Estimate == nil {
+				if why = m.name + ": no estimate"; c.Why != "" {
+					why = m.name + ": " + c.Why
+				}
+				return s, why
+			}
+			vs = append(vs, value{x: *c.Estimate, ci: c.CI95})
+		}
+		if len(vs) > 0 {
+			s.add(vs)
+		}
+	}
+	return s, ""
+}

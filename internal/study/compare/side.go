@@ -1,0 +1,356 @@
+package compare
+
+import (
+	"cmp"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"reflect"
+	"slices"
+	"strings"
+
+	"pitot/internal/data/result"
+	"pitot/internal/say"
+	"pitot/internal/study/tools"
+)
+
+// Side is one of what is compared: the runs of one system, or what files of one
+// other tool say of it.
+type Side struct {
+	Name   string
+	Runs   []Source
+	Others []*tools.Result // a side of them has no runs
+
+	path string   // that it is named after, "" if it was given a name
+	left []string // files of its directories that no tool is known to write
+}
+
+// Source is a run and where it was read from.
+type Source struct {
+	Path string
+	Run  *result.Run
+}
+
+const sideHint = "a side is a run directory, a directory of runs, a baseline, a result of vllm bench serve, SGLang, AIPerf or GuideLLM, or NAME=PATH,PATH"
+
+// ReadSide reads what an argument of the command line names: a run directory,
+// a directory of them, a run.json, a baseline, a result of another tool, a
+// directory of those, or NAME=PATH,PATH… of these. Every error is a
+// [user.Error].
+func ReadSide(arg string) (Side, error) {
+	s := Side{path: filepath.Clean(arg)}
+	s.Name = filepath.Base(s.path)
+	paths := []string{arg}
+	if name, list, named := strings.Cut(arg, "="); named && !exists(arg) {
+		s = Side{Name: strings.TrimSpace(name)}
+		paths = strings.Split(list, ",")
+		if s.Name == "" {
+			return s, say.Errorf("side %q has no name before its =", arg).WithHint("for example new=runs/a,runs/b")
+		}
+	}
+	for _, path := range paths {
+		if path == "" {
+			return s, say.Errorf("side %q names an empty path", arg).WithHint("for example new=runs/a,runs/b")
+		}
+		if err := s.read(filepath.Clean(path)); err != nil {
+			return s, err
+		}
+	}
+	return s, s.oneInstrument()
+}
+
+// oneInstrument refuses what would count twice, and instruments that are mixed.
+func (s *Side) oneInstrument() error {
+	for i, a := range s.Runs {
+		if slices.ContainsFunc(s.Runs[:i], func(b Source) bool { return identity(a.Run) == identity(b.Run) }) {
+			return say.Errorf("side %s names %s twice", s.Name, a.Path).WithHint("a run counts once")
+		}
+	}
+	for i, a := range s.Others {
+		if slices.ContainsFunc(s.Others[:i], func(b *tools.Result) bool { return sameResult(a, b) }) {
+			return say.Errorf("side %s names %s twice", s.Name, a.File).WithHint("a result counts once")
+		}
+		if first := s.Others[0]; instrument(a) != instrument(first) {
+			return say.Errorf("side %s mixes instruments: %s is of %s, %s of %s", s.Name, first.File, instrument(first), a.File, instrument(a)).WithHint("make a side of each: pitot compare " + first.File + " " + a.File)
+		}
+	}
+	if len(s.Runs) > 0 && len(s.Others) > 0 {
+		run, other := s.Runs[0].Path, s.Others[0]
+		return say.Errorf("side %s mixes instruments: %s is a run of Pitot, %s is of %s", s.Name, run, other.File, instrument(other)).WithHint("make a side of each: pitot compare " + run + " " + other.File)
+	}
+	return nil
+}
+
+func exists(path string) bool {
+	_, err := os.Stat(path)
+	return err == nil
+}
+
+// read adds what is under a path.
+func (s *Side) read(path string) error {
+	info, err := os.Stat(path)
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+		return say.Errorf("there is no %s", path).WithHint(sideHint)
+	case err != nil:
+		return say.Unreadable("side", path, err, "")
+	case !info.IsDir():
+		return s.readFile(path)
+	}
+	run, err := readRun(path)
+	if run != nil {
+		s.Runs = append(s.Runs, Source{path, run})
+	}
+	if run != nil || err != nil {
+		return err
+	}
+	entries, err := os.ReadDir(path)
+	if err != nil {
+		return say.Unreadable("side", path, err, "")
+	}
+	var files []string
+	before := len(s.Runs)
+	for _, e := range entries {
+		at := filepath.Join(path, e.Name())
+		info, err := os.Stat(at)
+		if err != nil {
+			continue
+		}
+		if ext := filepath.Ext(at); info.Mode().IsRegular() && (ext == ".json" || ext == ".jsonl") {
+			files = append(files, at)
+		}
+		if !info.IsDir() {
+			continue
+		}
+		run, err := readRun(at)
+		if err != nil {
+			return err
+		}
+		if run != nil {
+			s.Runs = append(s.Runs, Source{at, run})
+		}
+	}
+	if len(s.Runs) > before { // files beside runs are what was made of them
+		return nil
+	}
+	return s.readOthers(path, files)
+}
+
+// readOthers adds the results of another tool among the files of a directory.
+// What is left out is told: a result that cannot be read may be the worst one.
+func (s *Side) readOthers(dir string, files []string) error {
+	var first error
+	before := len(s.Others)
+	for _, path := range files {
+		r, err := tools.Read(path)
+		if err != nil {
+			first = cmp.Or(first, err)
+			s.left = append(s.left, fmt.Sprintf("left out of %s: %v", s.Name, err))
+			continue
+		}
+		s.Others = append(s.Others, r)
+	}
+	switch {
+	case len(s.Others) > before:
+		return nil
+	case first != nil:
+		return say.Errorf("%s holds no run, and no result of another tool: %v", dir, first).WithHint(say.Hint(first))
+	}
+	return say.Errorf("%s holds no run", dir).WithHint("name a directory that holds run.json, one of such directories, or one of results of another tool")
+}
+
+// Files of a run directory, as packages point and record write them.
+const (
+	runFile     = "run.json"
+	configFile  = "config.yaml"
+	journalFile = "journal.pitot"
+)
+
+// readRun reads the run of a directory, nil if it holds none.
+func readRun(dir string) (*result.Run, error) {
+	path := filepath.Join(dir, runFile)
+	data, err := os.ReadFile(path)
+	switch {
+	case err == nil:
+		return decodeRun(path, data)
+	case !errors.Is(err, fs.ErrNotExist):
+		return nil, say.Unreadable("run", path, err, "")
+	case exists(filepath.Join(dir, journalFile)):
+		return nil, say.Errorf("the run in %s was never finished", dir).WithHint("pitot report " + dir + " finishes it")
+	case exists(filepath.Join(dir, configFile)):
+		return nil, say.Errorf("the run in %s ended before anything was measured", dir).WithHint("measure it again: pitot run --config " + filepath.Join(dir, configFile))
+	}
+	return nil, nil
+}
+
+// readFile adds what a file holds: a baseline, a run.json or a result of
+// another tool.
+func (s *Side) readFile(path string) error {
+	data, err := os.ReadFile(path)
+	if err != nil {
+		return say.Unreadable("side", path, err, "")
+	}
+	var head struct {
+		Schema string `json:"schema"`
+	}
+	_ = json.Unmarshal(data, &head) // what is no JSON has no schema
+	switch {
+	case strings.HasPrefix(head.Schema, baselineName):
+		runs, err := decodeBaseline(path, data)
+		s.Runs = append(s.Runs, runs...)
+		return err
+	case strings.HasPrefix(head.Schema, runName), filepath.Base(path) == runFile:
+		run, err := decodeRun(path, data)
+		s.Runs = append(s.Runs, Source{path, run})
+		return err
+	}
+	r, err := tools.Parse(data)
+	if err != nil {
+		return say.Errorf("%s is no run, no baseline and no result of another tool: %v", path, err).WithHint(say.Hint(err))
+	}
+	r.File = path
+	s.Others = append(s.Others, r)
+	return nil
+}
+
+// runName begins every version's schema.
+const runName = "pitot.run/"
+
+func decodeRun(path string, data []byte) (*result.Run, error) {
+	var head struct {
+		Schema string `json:"schema"`
+	}
+	damaged := func(err error) error {
+		return say.Errorf("%s is damaged: %v", path, err).WithHint("delete it and pitot report " + filepath.Dir(path) + " makes it anew from the records")
+	}
+	if err := json.Unmarshal(data, &head); err != nil {
+		return nil, damaged(err)
+	}
+	if head.Schema != result.Schema {
+		return nil, otherSchema(path, head.Schema, result.Schema)
+	}
+	var run result.Run
+	if err := json.Unmarshal(data, &run); err != nil {
+		return nil, damaged(err)
+	}
+	return &run, nil
+}
+
+func otherSchema(path, has, want string) error {
+	hint := ""
+	if strings.HasPrefix(has, strings.TrimRight(want, "0123456789")) {
+		hint = "a newer pitot wrote it: compare with that one"
+	}
+	return say.Errorf("%s has schema %q, not %q", path, has, want).WithHint(hint)
+}
+
+// launches groups a side's runs by the start of the server that they measured.
+// Runs of one process are of one launch, whatever they are called.
+func (s *Side) launches() (ids []string, of map[string][]Source, warnings []string) {
+	of = map[string][]Source{}
+	known := map[string]string{} // process: launch
+	for _, r := range s.Runs {
+		id := launchOf(r.Run)
+		if at := r.Run.Target.Server[started]; at != "" {
+			process := r.Run.Target.URL + " " + at
+			first, ok := known[process]
+			if !ok {
+				known[process], first = id, id
+			}
+			if first != id {
+				warnings = append(warnings, fmt.Sprintf("launch %s of %s is the same process as launch %s, and counts as that", id, s.Name, first))
+				id = first
+			}
+		}
+		if of[id] == nil {
+			ids = append(ids, id)
+		}
+		of[id] = append(of[id], r)
+	}
+	return ids, of, warnings
+}
+
+// started is what vLLM and many others call the start of their process in
+// /metrics.
+const started = "process_start_time_seconds"
+
+// launchOf names the start of the server that a run measured: as the user did
+// with --launch, else by when its process started. Runs of which neither is
+// known count as one launch, "": that claims least.
+func launchOf(run *result.Run) string {
+	switch {
+	case run.Launch != "":
+		return run.Launch
+	case run.Notes["launch"] != "":
+		return run.Notes["launch"]
+	case run.Target.Server[started] != "":
+		return fmt.Sprintf("started at %s s", run.Target.Server[started])
+	}
+	return ""
+}
+
+// distinct gives every side a name of its own. Sides that are named after paths
+// of one last element get the shortest tails that tell them apart: a/1 and b/1.
+func distinct(sides []Side) []Side {
+	out := slices.Clone(sides)
+	for i, s := range sides {
+		var paths []string // of its namesakes, and its own
+		for _, other := range sides {
+			if other.Name == s.Name && !slices.Contains(paths, other.path) {
+				paths = append(paths, other.path)
+			}
+		}
+		if s.path == "" || len(paths) == 1 {
+			continue
+		}
+		for n := 2; ; n++ {
+			tails := map[string]bool{}
+			longer := false
+			for _, path := range paths {
+				t, more := tail(path, n)
+				tails[t], longer = true, longer || more
+			}
+			if len(tails) == len(paths) || !longer {
+				out[i].Name, _ = tail(s.path, n)
+				break
+			}
+		}
+	}
+	taken := map[string]bool{}
+	for i := range out { // what is named alike all the same
+		name := out[i].Name
+		for n := 2; taken[out[i].Name]; n++ {
+			out[i].Name = fmt.Sprintf("%s (%d)", name, n)
+		}
+		taken[out[i].Name] = true
+	}
+	return out
+}
+
+// tail is the end of a path, of n elements, and whether there is more of it.
+func tail(path string, n int) (string, bool) {
+	elements := strings.Split(filepath.ToSlash(path), "/")
+	if n >= len(elements) {
+		return filepath.ToSlash(path), false
+	}
+	return strings.Join(elements[len(elements)-n:], "/"), true
+}
+
+// instrument names what wrote a result. Versions of one tool are one
+// instrument; Pitot, where it wrote the tool's format, is another.
+func instrument(r *tools.Result) string {
+	if r.By != "" {
+		return "pitot as " + r.Tool
+	}
+	return r.Tool
+}
+
+// sameResult says that two files hold the same.
+func sameResult(a, b *tools.Result) bool {
+	x, y := *a, *b
+	x.File, y.File = "", ""
+	return reflect.DeepEqual(x, y)
+}

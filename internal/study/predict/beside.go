@@ -1,0 +1,179 @@
+package predict
+
+import (
+	"context"
+	"fmt"
+	"math"
+	"os"
+	"path/filepath"
+	"slices"
+	"time"
+
+	"pitot/internal/data/result"
+	"pitot/internal/plan"
+	"pitot/internal/run"
+	"pitot/internal/say"
+	"pitot/internal/twin/deploy"
+	"pitot/internal/twin/vllm"
+)
+
+// BesideSchema is the schema of a comparison as JSON.
+const BesideSchema = "pitot.beside/v1"
+
+// Beside is a measured run beside what the twin does with the same requests
+// at the same times.
+type Beside struct {
+	Schema     string             `json:"schema"`
+	Run        string             `json:"run"`
+	Facts      map[string]string  `json:"deployment"`
+	Lines      []Line             `json:"lines"`
+	Means      []string           `json:"what_it_means"`
+	Notes      []string           `json:"notes,omitempty"`
+	Deployment *deploy.Deployment `json:"-"`
+}
+
+// Line is one figure of both.
+type Line struct {
+	Name      string   `json:"name"`
+	Unit      string   `json:"unit"`
+	Measured  *float64 `json:"measured"` // nil where the run does not give it
+	Predicted *float64 `json:"predicted"`
+	Ratio     *float64 `json:"ratio"` // measured ÷ predicted
+}
+
+// Redo does a run again on a deployment's twin in virtual time and lays both
+// side by side. settings are the names that config.yaml may hold. Errors are
+// the user's.
+func Redo(ctx context.Context, spec, dir string, settings []string) (*Beside, error) {
+	d, err := deploy.Parse(spec)
+	if err != nil {
+		return nil, err
+	}
+	measured, err := readResult(dir)
+	if err != nil {
+		return nil, err
+	}
+	p, _, err := plan.Decode(settings, []string{"--config", filepath.Join(dir, "config.yaml")}, nil)
+	if err != nil {
+		return nil, err
+	}
+	tmp, err := os.MkdirTemp("", "pitot-predict-")
+	if err != nil {
+		return nil, err
+	}
+	defer os.RemoveAll(tmp)
+	p.Target, p.Out, p.Repeat = "sim:"+spec, filepath.Join(tmp, "run"), 1
+	p.API, p.Model, p.KeyFile, p.Headers = "", "", "", nil
+	p.Mock = plan.Default().Mock
+	again, _, err := (&run.Runner{Names: settings}).Run(ctx, &p)
+	if err != nil {
+		return nil, err
+	}
+	if len(measured.Points) == 0 || len(again.Points) == 0 {
+		return nil, say.Errorf("the run in %s has no points", dir)
+	}
+	b := &Beside{Schema: BesideSchema, Run: dir, Facts: d.Facts(), Deployment: d, Notes: d.Notes}
+	if s := chance(&d.Settings, measured.Points[0].Seconds.Window); s != "" {
+		b.Notes = append(slices.Clone(b.Notes), s)
+	}
+	b.Notes = append(slices.Clone(b.Notes), differences(dir, measured, d)...)
+	for _, x := range d.Outside(run.Observed(again.Points[:1])) {
+		b.Notes = append(b.Notes, x.String())
+	}
+	b.lay(&measured.Points[0], &again.Points[0])
+	b.explain(&measured.Points[0], slices.Contains(d.FittedOn, origin(measured)))
+	return b, nil
+}
+
+// chance says how much of a difference may be the phases' alone: over seconds,
+// the mean of a process of the standard deviation cv and the correlation time t
+// has the variance cv²·2·t/seconds, in the measured run and in the predicted one.
+func chance(s *vllm.Settings, seconds float64) string {
+	if s.SlowCV == 0 || seconds <= 0 {
+		return ""
+	}
+	sd := s.SlowCV * math.Sqrt(2*min(2*s.SlowTime.Seconds()/seconds, 1))
+	if sd < 0.01 {
+		return ""
+	}
+	return fmt.Sprintf("slow phases of %.2g over %s come at other times in the twin than in the run: by this alone means differ by up to %.0f %% in so short a run",
+		s.SlowCV, s.SlowTime.Round(10*time.Millisecond), 196*sd)
+}
+
+// lay puts the figures of two points side by side.
+func (b *Beside) lay(m, p *result.Point) {
+	add := func(name, unit string, x, y *float64) {
+		l := Line{Name: name, Unit: unit, Measured: x, Predicted: y}
+		if x != nil && y != nil && *y > 0 {
+			r := *x / *y
+			l.Ratio = &r
+		}
+		b.Lines = append(b.Lines, l)
+	}
+	for _, s := range []struct {
+		name string
+		x, y *result.Summary
+	}{{"TTFT", m.Metrics.TTFT, p.Metrics.TTFT}, {"TPOT", m.Metrics.TPOT, p.Metrics.TPOT}, {"E2E", m.Metrics.E2E, p.Metrics.E2E}} {
+		if s.x == nil || s.y == nil {
+			continue
+		}
+		add(s.name+" mean", "ms", s.x.Mean, s.y.Mean)
+		add(s.name+" p50", "ms", s.x.P50, s.y.P50)
+		add(s.name+" p90", "ms", s.x.P90, s.y.P90)
+		add(s.name+" p99", "ms", s.x.P99, s.y.P99)
+	}
+	add("requests/s", "", m.Throughput.RequestsPerS, p.Throughput.RequestsPerS)
+	add("output tokens/s", "", m.Throughput.OutputTokensPerS, p.Throughput.OutputTokensPerS)
+}
+
+// far is from where on a ratio is far from one.
+const far = 1.25
+
+// explain says what ratios far from one usually mean. own says that the twin was
+// fitted on this very run.
+func (b *Beside) explain(m *result.Point, own bool) {
+	ratio := map[string]float64{}
+	for _, l := range b.Lines {
+		if l.Ratio != nil {
+			ratio[l.Name] = *l.Ratio
+		}
+	}
+	tpot, ttft := ratio["TPOT p50"], ratio["TTFT p50"]
+	// A lucky request has all its drafts accepted.
+	floor := b.Deployment.Bounds().StepFloor * 1e3 / float64(1+b.Deployment.Settings.NumSpeculativeTokens)
+	notef := func(s string) { b.Means = append(b.Means, s) }
+	if s := m.Metrics.TPOT; s != nil && s.Min != nil && *s.Min < floor {
+		notef("tokens came faster than the weights can be read once: the model, its data type or the accelerator is another than was named, or several tokens come from one step (speculative decoding)")
+	}
+	switch {
+	case tpot == 0:
+	case tpot > far:
+		notef("tokens come slower than this hardware should give them: no CUDA graphs (enforce-eager), another process or a power limit on the accelerator, a slow host, a data type or attention kernel without fast support, or more requests at once than were sent here")
+	case tpot < 1/far:
+		notef("tokens come faster than the twin expects: fewer bits per weight than was named, speculative decoding, or a faster accelerator")
+	}
+	switch {
+	case ttft == 0:
+	case ttft > far && tpot < far:
+		notef("only the first token is late: requests wait before the engine sees them (API server, tokenizer, gateway, network), or max_num_seqs or max_num_batched_tokens are smaller than was said")
+	case ttft > far:
+		notef("the first token is late too: when steps are slower, queues grow, so look at the time per token first")
+	case ttft < 1/far:
+		notef("the first token comes earlier than expected: prompts are in the prefix cache, or shorter than was planned")
+	}
+	if len(b.Means) == 0 {
+		switch {
+		case own:
+			notef("measured and predicted agree to within a quarter")
+		case b.Deployment.Fitted != nil:
+			notef("measured and predicted agree to within a quarter: the deployment does what it did when the profile was fitted")
+		default:
+			notef("measured and predicted agree to within a quarter: the deployment does what its hardware should")
+		}
+	}
+	if own {
+		notef("the profile was fitted on this very run: that the twin agrees with it says nothing of the hardware, nor of other loads")
+		return
+	}
+	notef("pitot fit '" + b.Deployment.Named() + "' " + b.Run + " --out PROFILE calibrates the twin to this run")
+}

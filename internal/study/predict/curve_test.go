@@ -1,0 +1,97 @@
+package predict
+
+import (
+	"fmt"
+	"math"
+	"path/filepath"
+	"testing"
+
+	"pitot/internal/data/result"
+	"pitot/internal/plan"
+	"pitot/internal/run"
+	"pitot/internal/twin/deploy"
+	"pitot/internal/workload"
+)
+
+// settings are the names of plan's settings that tests of this package use.
+var settings = []string{"concurrency", "rate", "input", "output", "duration", "warmup", "seed", "out", "prefix", "prefix-share", "profile"}
+
+// ran is a run of a simulated target, without its report.
+func ran(t testing.TB, target string, args ...string) (dir string, p result.Point) {
+	t.Helper()
+	dir = filepath.Join(t.TempDir(), "run")
+	pl, _, err := plan.Decode(settings, append(args, "--out", dir), nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	pl.Target = target
+	measured, _, err := (&run.Runner{Names: settings}).Run(t.Context(), &pl)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return dir, measured.Points[0]
+}
+
+// Requests per second times the time that one stays are the users (Little's
+// law), and the curve says what a run of the same load on sim: measures.
+func TestCurveIsWhatARunMeasures(t *testing.T) {
+	for _, c := range []struct {
+		spec, in, out string
+		users         []int
+	}{
+		{"llama-3.1-8b@h100", "1024", "128", []int{1, 8, 16, 64}},
+		{"qwen3-30b-a3b@h200", "uniform(100,2000)", "uniform(20,300)", []int{4, 32}},
+		{"qwen3-32b@2xa100?dtype=fp8", "300", "lognormal(100,60)", []int{16}},
+		{"llama-3.1-8b@l4", "1024", "128", []int{64}}, // more than its KV cache holds
+	} {
+		if testing.Short() && c.spec != "llama-3.1-8b@h100" {
+			continue
+		}
+		d, err := deploy.Parse(c.spec)
+		if err != nil {
+			t.Fatal(err)
+		}
+		in, _ := workload.ParseLengths(c.in)
+		out, _ := workload.ParseLengths(c.out)
+		for _, x := range Curve(d, in, out, c.users) {
+			stay := x.E2E.Mean / 1e3
+			if l := x.RequestsPerS * stay / float64(x.Users); math.Abs(l-1) > 0.01 {
+				t.Errorf("%s: %d users, but %.4g/s of %.4g s each are %.4g", c.spec, x.Users, x.RequestsPerS, stay, l*float64(x.Users))
+			}
+			_, p := ran(t, "sim:"+c.spec, "--concurrency", fmt.Sprint(x.Users), "--input", c.in, "--output", c.out, "--seed", "1",
+				"--warmup", fmt.Sprintf("%.0fs", 5*stay), "--duration", fmt.Sprintf("%.0fs", stay*float64(max(10, 2000/x.Users))))
+			m := p.Metrics
+			for _, f := range []struct {
+				name            string
+				curve, measured float64
+				within          float64
+			}{
+				{"TTFT", x.TTFT.Mean, *m.TTFT.Mean, 0.07},
+				{"TPOT", x.TPOT.Mean, *m.TPOT.Mean, 0.03},
+				{"E2E", x.E2E.Mean, *m.E2E.Mean, 0.04},
+				{"requests/s", x.RequestsPerS, *p.Throughput.RequestsPerS, 0.04},
+				{"output tokens/s", x.OutputTokens, *p.Throughput.OutputTokensPerS, 0.03},
+			} {
+				if r := f.curve/f.measured - 1; math.Abs(r) > f.within {
+					t.Errorf("%s, %d users: %s %.4g, a run measures %.4g (%+.1f %%)", c.spec, x.Users, f.name, f.curve, f.measured, 100*r)
+				}
+			}
+		}
+	}
+}
+
+// The first token comes of the prompt: an answer of one token has no step of
+// its own.
+func TestBoundOfRequests(t *testing.T) {
+	d, err := deploy.Parse("llama-3.1-8b@h100")
+	if err != nil {
+		t.Fatal(err)
+	}
+	one, two := Curve(d, workload.Fixed(16), workload.Fixed(1), []int{1})[0], Curve(d, workload.Fixed(16), workload.Fixed(2), []int{1})[0]
+	if b := d.Bounds(); math.Abs(one.BoundRequests*16*b.PrefillToken-1) > 1e-9 {
+		t.Errorf("%v requests/s of one token at most", one.BoundRequests)
+	}
+	if floor := d.DecodeFloor(1, 17); math.Abs(two.BoundRequests*floor-1) > 1e-3 {
+		t.Errorf("%v requests/s of two tokens, one step takes %v s", two.BoundRequests, floor)
+	}
+}

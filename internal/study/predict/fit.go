@@ -1,0 +1,479 @@
+package predict
+
+import (
+	"fmt"
+	"math"
+	"runtime"
+	"slices"
+	"strconv"
+	"sync"
+	"time"
+
+	"pitot/internal/say"
+	"pitot/internal/twin/deploy"
+)
+
+// A fit has few parameters, each a physical quantity between bounds that
+// physics or plain sense set. All are fitted by their logarithm, so that an
+// uncertainty is a factor.
+
+// parameter is one thing that a fit may move.
+type parameter struct {
+	name   string // the setting of a deployment
+	lo, hi float64
+	usual  float64 // where the deployment has none
+	unit   string  // "s", "" for a plain number
+	get    func(*deploy.Deployment) *float64
+	span   func(*deploy.Deployment) *time.Duration
+}
+
+func (p *parameter) value(d *deploy.Deployment) float64 {
+	if p.span != nil {
+		return p.span(d).Seconds()
+	}
+	return *p.get(d)
+}
+
+func (p *parameter) set(d *deploy.Deployment, v float64) {
+	v = min(max(v, p.lo), p.hi)
+	if p.span != nil {
+		*p.span(d) = time.Duration(v * 1e9)
+		return
+	}
+	*p.get(d) = v
+}
+
+// parameters are all, the most certain first. The share of the bandwidth that
+// is reached is not among them: the time to read the weights and the overhead
+// of a step cannot be told apart by a run, so the one is left as it is and the
+// other takes up the difference.
+var parameters = []parameter{
+	{"step_overhead", 10e-6, 1, 2e-3, "s", nil, func(d *deploy.Deployment) *time.Duration { return &d.Efficiency.PerStep }},
+	{"row_overhead", 0.1e-6, 0.1, 20e-6, "s", nil, func(d *deploy.Deployment) *time.Duration { return &d.Efficiency.PerRequest }},
+	{"prefill_overhead", 1e-6, 1, 300e-6, "s", nil, func(d *deploy.Deployment) *time.Duration { return &d.Efficiency.PerPrefill }},
+	{"compute_efficiency", 1e-5, 1, 0.6, "", func(d *deploy.Deployment) *float64 { return &d.Efficiency.Compute }, nil},
+	{"attention_efficiency", 1e-6, 1, 1, "", func(d *deploy.Deployment) *float64 { return &d.Efficiency.Attention }, nil},
+	{"prompt_attention_efficiency", 1e-6, 1, 0.5, "", func(d *deploy.Deployment) *float64 { return &d.Efficiency.PromptAttention }, nil},
+	{"frontend_latency", 10e-6, 10, 3e-3, "s", nil, func(d *deploy.Deployment) *time.Duration { return &d.Settings.Frontend.Latency }},
+	{"frontend_request", 10e-6, 1, 1e-3, "s", nil, func(d *deploy.Deployment) *time.Duration { return &d.Settings.Frontend.PerRequest }},
+	{"frontend_prompt_token", 1e-9, 1e-3, 1e-6, "s", nil, func(d *deploy.Deployment) *time.Duration { return &d.Settings.Frontend.PerPromptToken }},
+	{"frontend_chunk", 0.1e-6, 0.1, 30e-6, "s", nil, func(d *deploy.Deployment) *time.Duration { return &d.Settings.Frontend.PerChunk }},
+	{"frontend_jitter", 0.001, 3, 0.2, "", func(d *deploy.Deployment) *float64 { return &d.Settings.Frontend.Jitter }, nil},
+	{"frontend_contention", 0.001, 1, 0.1, "", func(d *deploy.Deployment) *float64 { return &d.Settings.Frontend.Contention }, nil},
+	{"step_jitter", 0.001, 1, 0.02, "", func(d *deploy.Deployment) *float64 { return &d.Settings.StepJitter }, nil},
+}
+
+// Fitted is what a fit found of one parameter.
+type Fitted struct {
+	Name  string  `json:"name" yaml:"name"`
+	Value float64 `json:"value" yaml:"value"`
+	Unit  string  `json:"unit,omitempty" yaml:"unit,omitempty"`
+	// Factor is the half width of the range of the logarithm, as a factor:
+	// from Value/Factor to Value·Factor, or to a bound. It is 1 where there is no
+	// range: then Reason says why.
+	Factor float64 `json:"factor" yaml:"factor"`
+	Low    float64 `json:"low" yaml:"low"`
+	High   float64 `json:"high" yaml:"high"`
+	// Identified is false where the runs say too little of the parameter:
+	// the value is then as good as any within the factor.
+	Identified bool `json:"identified" yaml:"identified"`
+	// StandIn is another parameter that can stand in for it: with that known,
+	// the runs would determine this one.
+	StandIn string `json:"stand_in,omitempty" yaml:"stand_in,omitempty"`
+	// AtBound: the runs ask for what lies beyond the bound. How far beyond is no
+	// range of the value.
+	AtBound bool   `json:"at_bound,omitempty" yaml:"at_bound,omitempty"`
+	Reason  string `json:"reason,omitempty" yaml:"reason,omitempty"`
+}
+
+// Fit is a calibration of the twin.
+type Fit struct {
+	Schema     string       `json:"schema"`
+	Deployment string       `json:"deployment"`
+	Parameters []Fitted     `json:"parameters"`
+	Runs       []Residual   `json:"runs"`
+	LeftOut    []LeftOut    `json:"left_out,omitempty"` // with at least two loads
+	Range      deploy.Range `json:"range"`
+	Notes      []string     `json:"notes,omitempty"`
+	Origins    []string     `json:"origins,omitempty"` // of the runs, as a profile keeps them
+
+	Fitted *deploy.Deployment `json:"-"`
+}
+
+// Residual is how far the fitted twin is from a run, on requests that the fit
+// did not see.
+type Residual struct {
+	Run      string  `json:"run"`
+	Fitted   int     `json:"fitted_requests"`
+	Held     int     `json:"held_back_requests"`
+	Recorded Metrics `json:"recorded"`
+	ErrorPct Metrics `json:"error_pct"`
+}
+
+// FitSchema is the schema of a fit as JSON.
+const FitSchema = "pitot.fit/v1"
+
+// FitRuns calibrates a deployment from runs. The end of each, a fifth or more, is
+// held back to judge the fit on. It begins with what the gaps between chunks say
+// of the steps, moves all parameters together as long as the twin comes nearer
+// to the moments of the runs, and works out from how these change with each
+// parameter, and with chance, how far each is known. Meanwhile the runs' own slow
+// phases are replayed; how slow and how long they are is fitted from the gaps
+// alone. Errors are the user's.
+func FitRuns(d *deploy.Deployment, runs []*Recording) (*Fit, error) {
+	n := 0
+	for _, r := range runs {
+		n += len(r.Recorded().TTFT)
+	}
+	if n < 50 {
+		return nil, say.Errorf("%d answered requests are too few to fit anything; it takes 50", n).WithHint("measure longer with --duration")
+	}
+	shown := make([]*Recording, len(runs))
+	for i, r := range runs {
+		shown[i] = r.shown()
+	}
+	f, slow, err := calibrate(d, shown)
+	if err != nil {
+		return nil, err
+	}
+	fit := &Fit{Schema: FitSchema, Deployment: d.Spec, Parameters: append(f.uncertainty(), slow.parameters()...)}
+	f.slow(&slow)
+	fit.Fitted = &f.d
+	fit.Range = deploy.Range{Input: [2]int{math.MaxInt, 0}, Output: [2]int{math.MaxInt, 0}, Running: [2]float64{math.MaxFloat64, 0}}
+	for i, r := range runs {
+		if n := r.running(); n > manyStreams {
+			fit.Notes = append(fit.Notes, fmt.Sprintf("in %s %.0f requests ran at once: what the front end takes for as many chunks may be taken for slow steps, and for slow phases; fit on runs of fewer", r.Dir, n))
+		}
+		fit.Runs = append(fit.Runs, r.residual(&f.d, shown[i]))
+		widen(&fit.Range, r)
+		if r.run != nil {
+			fit.Notes = append(fit.Notes, differences(r.Dir, r.run, d)...)
+			if s := r.run.Points[r.point].Standstills; s != nil {
+				fit.Notes = append(fit.Notes, fmt.Sprintf("in %s all streams stood still for %.3g ms every %.3g s; the twin has no such thing, and other parameters may take its part: mend that first", r.Dir, s.ForMS, s.EveryS))
+			}
+			if o := origin(r.run); !slices.Contains(fit.Origins, o) {
+				fit.Origins = append(fit.Origins, o)
+			}
+		}
+	}
+	fit.LeftOut = across(d, runs, shown)
+	return fit, nil
+}
+
+// calibrate moves the parameters as far as the runs say; their slow phases it
+// replays, and gives apart.
+func calibrate(d *deploy.Deployment, shown []*Recording) (*fitter, slowness, error) {
+	f := &fitter{d: *d}
+	for i := range parameters { // from nothing no factor leads anywhere
+		if p := &parameters[i]; p.value(&f.d) < p.lo {
+			p.set(&f.d, p.usual)
+		}
+	}
+	f.usual = f.d
+	slow, ok := begin(&f.d, shown)
+	if !ok {
+		return nil, slow, say.Errorf("the runs have too few chunks to read the duration of steps from").WithHint("measure longer, and with streaming")
+	}
+	for i := range parameters {
+		p := &parameters[i]
+		if p.span != nil {
+			p.set(&f.d, max(p.value(&f.d), p.value(&f.usual)/4)) // the gaps tell short ones badly
+		}
+	}
+	f.start = f.d
+	for _, r := range shown {
+		f.runs = append(f.runs, compare(r, &f.d))
+	}
+	f.polish()
+	return f, slow, nil
+}
+
+// slow gives the best deployment slow phases.
+func (f *fitter) slow(s *slowness) {
+	if f.d.Settings.SlowCV = s.cv; s.cv > 0 {
+		f.d.Settings.SlowTime = time.Duration(s.time * 1e9)
+	}
+}
+
+// manyStreams is how many streams at once make the front end's part of a gap
+// between chunks as large as the step's: the two are then not told apart.
+const manyStreams = 64
+
+// enough is how many requests of a run the search uses.
+const enough = 1500
+
+// shown is what a fit sees of a run: the requests of the first four fifths, and
+// behind them only the load that they met.
+func (r *Recording) shown() *Recording {
+	n := 0
+	for _, q := range r.Requests {
+		if q.measured {
+			n++
+		}
+	}
+	n = min(n-n/5, enough)
+	c := *r
+	c.Requests, c.until = nil, math.Inf(1)
+	begin, end := r.Requests[0].Arrival, 0.0
+	for _, q := range r.Requests {
+		switch {
+		case n == 0 && q.Arrival > end+0.1*(end-begin): // a replay may be faster
+			return &c
+		case n == 0:
+			q.measured, c.until = false, min(c.until, q.Arrival)
+		case q.measured:
+			end = max(end, q.Arrival+q.LastToken)
+			n--
+		}
+		c.Requests = append(c.Requests, q)
+	}
+	return &c
+}
+
+// widen takes a run into the range.
+func widen(g *deploy.Range, r *Recording) {
+	busy, last := 0.0, 0.0
+	for _, q := range r.Requests {
+		g.Input = [2]int{min(g.Input[0], q.Input), max(g.Input[1], q.Input)}
+		g.Output = [2]int{min(g.Output[0], q.Output), max(g.Output[1], q.Output)}
+		busy += q.LastToken
+		last = max(last, q.Arrival+q.LastToken)
+	}
+	if last > 0 {
+		g.Running = [2]float64{min(g.Running[0], busy/last), max(g.Running[1], busy/last)}
+	}
+}
+
+// futures is how many replays a prediction is the mean of: a single one may have
+// a slow phase where a run is looked at.
+const futures = 16
+
+// residual is how far the deployment is from the requests that the fit was not
+// shown.
+func (r *Recording) residual(d *deploy.Deployment, shown *Recording) Residual {
+	held := func(i int) bool { return r.Requests[i].Arrival >= shown.until }
+	obs := r.series(r.timings(), held)
+	x := Residual{Run: r.Dir, Held: len(obs.TTFT), Recorded: obs.Metrics()}
+	x.Fitted = len(shown.Recorded().TTFT)
+	x.ErrorPct = Errors(r.expected(d, held), x.Recorded)
+	return x
+}
+
+// expected are the metrics of the wanted requests as the mean over replays.
+func (r *Recording) expected(d *deploy.Deployment, wanted func(i int) bool) Metrics {
+	var list [futures]Metrics
+	for seed := range list {
+		list[seed] = r.series(r.serve(d, uint64(seed), nil), wanted).Metrics()
+	}
+	return meanMetrics(list[:])
+}
+
+// Profile is what the fit is kept as: the fitted parameters, and the settings
+// of the engine they were fitted with.
+func (f *Fit) Profile(given map[string]string) *deploy.Profile {
+	p := &deploy.Profile{Schema: deploy.ProfileSchema, Deployment: f.Deployment, Settings: map[string]string{}, Factors: map[string]float64{}, Range: f.Range, Runs: f.Origins}
+	for name, v := range given {
+		p.Settings[name] = v
+	}
+	for _, x := range f.Parameters {
+		v := strconv.FormatFloat(x.Value, 'g', 6, 64)
+		if x.Unit == "s" {
+			v = time.Duration(x.Value * 1e9).String()
+		}
+		p.Settings[x.Name] = v
+		if x.Reason == "" {
+			p.Factors[x.Name] = math.Round(x.Factor*1000) / 1000
+		}
+	}
+	return p
+}
+
+// fitter holds the state of a fit.
+type fitter struct {
+	runs  []*comparison
+	usual deploy.Deployment // what is plausible before anything is known
+	start deploy.Deployment // what the gaps say
+	d     deploy.Deployment // the best so far
+}
+
+// trial is a deployment to replay all runs on.
+type trial struct {
+	d    deploy.Deployment
+	seed uint64
+}
+
+// residuals are those of all runs, for each trial.
+func (f *fitter) residuals(trials []trial) [][]float64 {
+	parts := make([][][]float64, len(trials))
+	var all sync.WaitGroup
+	seats := make(chan struct{}, runtime.GOMAXPROCS(0))
+	for t := range trials {
+		parts[t] = make([][]float64, len(f.runs))
+		for i, c := range f.runs {
+			seats <- struct{}{}
+			all.Go(func() {
+				parts[t][i] = c.residuals(c.replayed(&trials[t].d, trials[t].seed))
+				<-seats
+			})
+		}
+	}
+	all.Wait()
+	out := make([][]float64, len(trials))
+	for t := range out {
+		out[t] = slices.Concat(parts[t]...)
+	}
+	return out
+}
+
+// plausible is how far a parameter may be from where the fit begins, as the
+// standard deviation of its logarithm: a factor of 10 either way at 95 %.
+const plausible = 1.2
+
+// hold is how strongly parameters are held to where the fit begins: less than
+// plausible would have it, for the standard errors of the moments are rather too
+// large, and what the runs say shall count.
+const hold = 0.1 / (plausible * plausible)
+
+// knee is where Huber's function passes from the square to the straight line,
+// in standard errors: what the twin cannot reach pulls less than its square
+// would.
+const knee = 3.0
+
+// loss is the sum of Huber's function of the residuals, and of how far the
+// parameters are from where they began.
+func (f *fitter) loss(d *deploy.Deployment, residuals []float64) float64 {
+	sum := 0.0
+	for _, r := range residuals {
+		if r = math.Abs(r); r <= knee {
+			sum += r * r
+		} else {
+			sum += knee * (2*r - knee)
+		}
+	}
+	for i := range parameters {
+		move := f.moved(&parameters[i], d)
+		sum += hold * move * move
+	}
+	return sum
+}
+
+// moved is the logarithm of how far a parameter is from where it began.
+func (f *fitter) moved(p *parameter, d *deploy.Deployment) float64 {
+	return math.Log(p.value(d) / p.value(&f.start))
+}
+
+// sides are the deployments a step of h below and above the best in each
+// parameter, and how far they are from each other.
+func (f *fitter) sides(h float64, seed uint64) (trials []trial, widths []float64) {
+	for i := range parameters {
+		p := &parameters[i]
+		up, down := f.d, f.d
+		p.set(&up, p.value(&f.d)*math.Exp(h))
+		p.set(&down, p.value(&f.d)*math.Exp(-h))
+		trials = append(trials, trial{up, seed}, trial{down, seed})
+		widths = append(widths, math.Log(p.value(&up)/p.value(&down)))
+	}
+	return trials, widths
+}
+
+// faded says that a parameter has become so small that its logarithm has hardly
+// an effect any more. How far it is known then shows in what it would do if it
+// were larger: its unit is what is usual.
+func (f *fitter) faded(p *parameter) bool { return p.value(&f.d) < p.value(&f.usual)/3 }
+
+// slopes is the change of each residual with the logarithm of each parameter,
+// from what came of the trials of [fitter.sides]. A replay is not smooth: a step
+// that takes a little longer may admit another request. A wide difference
+// averages over that.
+func slopes(at [][]float64, widths []float64) [][]float64 {
+	jac := make([][]float64, len(widths))
+	for i, w := range widths {
+		up, down := at[2*i], at[2*i+1]
+		jac[i] = make([]float64, len(up))
+		for j := range up {
+			if w > 0 {
+				jac[i][j] = (up[j] - down[j]) / w
+			}
+		}
+	}
+	return jac
+}
+
+// weights are what Huber's function counts each residual by.
+func weights(residuals []float64) []float64 {
+	w := make([]float64, len(residuals))
+	for i, r := range residuals {
+		w[i] = min(1, knee/max(math.Abs(r), 1e-12))
+	}
+	return w
+}
+
+// polish goes along the valley: steps of Levenberg and Marquardt on the
+// logarithms of all parameters at once.
+func (f *fitter) polish() {
+	base := f.residuals([]trial{{f.d, 1}})[0]
+	best, damping := f.loss(&f.d, base), 1e-2
+	var jac [][]float64
+	for seed := uint64(1); seed < 12; seed++ {
+		trials, widths := f.sides(0.3, seed)
+		more := slopes(f.residuals(trials), widths)
+		again := jac != nil
+		if !again {
+			jac = more
+		} else { // it led nowhere: of two seeds there is less chance in it
+			for i := range jac {
+				for l := range jac[i] {
+					jac[i][l] = (jac[i][l] + more[i][l]) / 2
+				}
+			}
+		}
+		before := best
+		best, damping = f.step(jac, &base, best, damping)
+		switch {
+		case best <= before*0.99:
+			jac = nil
+		case again:
+			return
+		}
+	}
+}
+
+// step goes where residuals and their slopes say that the loss is less, as far as
+// it is. It gives the loss and the damping to go on with.
+func (f *fitter) step(jac [][]float64, base *[]float64, best, damping float64) (float64, float64) {
+	w := weights(*base)
+	m := product(jac, jac, w)
+	down := product(jac, [][]float64{*base}, w)
+	from := f.d
+	for range 2 { // the second time with shorter steps
+		var next []trial
+		for range 3 { // at once
+			a := square(len(m))
+			for i := range m {
+				copy(a[i], m[i])
+				a[i][i] += damping*m[i][i] + hold
+			}
+			inv := inverse(a)
+			c := from
+			for i := range parameters {
+				move := 0.0
+				for j := range parameters {
+					move -= inv[i][j] * (down[j][0] + hold*f.moved(&parameters[j], &from))
+				}
+				parameters[i].set(&c, parameters[i].value(&from)*math.Exp(min(max(move, -1), 1)))
+			}
+			next = append(next, trial{c, 1})
+			damping *= 6
+		}
+		chosen := -1
+		for k, r := range f.residuals(next) {
+			if l := f.loss(&next[k].d, r); l < best {
+				best, f.d, *base, chosen = l, next[k].d, r, k
+			}
+		}
+		if chosen >= 0 { // the middle one next time
+			return best, damping * math.Pow(6, float64(chosen-4))
+		}
+	}
+	return best, 1e-2
+}

@@ -1,0 +1,122 @@
+package predict
+
+import (
+	"math"
+	"slices"
+	"strings"
+
+	"pitot/internal/say"
+	"pitot/internal/twin/catalogue"
+	"pitot/internal/twin/deploy"
+	"pitot/internal/workload"
+)
+
+// Schemas of what predict prints as JSON.
+const (
+	Schema       = "pitot.predict/v1"
+	ReplaySchema = "pitot.replay/v1"
+)
+
+// Prediction is what to expect of a deployment.
+type Prediction struct {
+	Schema     string             `json:"schema"`
+	Deployment *deploy.Deployment `json:"-"`
+	Facts      map[string]string  `json:"deployment"`
+	Input      int                `json:"input_tokens"`
+	Output     int                `json:"output_tokens"`
+	Lengths    [2]string          `json:"lengths"` // of prompts and answers, as asked; those above are their means
+	Bounds     deploy.Bounds      `json:"bounds"`
+	Memory     deploy.Memory      `json:"memory_bytes"`
+	KVTokens   int                `json:"kv_tokens"`
+	Fit        int                `json:"sequences_that_fit"`
+	Curve      []Expected         `json:"curve"`
+	Notes      []string           `json:"notes,omitempty"`
+}
+
+// tail is what a draw of a length must lie beyond to be one in twenty at either
+// end.
+const tail = math.MaxUint64 / 20
+
+// Predict works out the bounds and the twin's curve over concurrency; the
+// arithmetic is of requests of the mean lengths. Errors are the user's.
+func Predict(d *deploy.Deployment, in, out workload.Lengths) (*Prediction, error) {
+	input, output := typical(in), typical(out)
+	if input+output > d.Settings.MaxModelLen {
+		return nil, say.Errorf("%s tokens of prompt and answer are more than max_model_len (%s)",
+			say.Count(input+output), say.Count(d.Settings.MaxModelLen)).WithHint("ask for less with --input and --output, or raise max_model_len")
+	}
+	fit, _ := d.Sequences(input + output)
+	users := Ladder(d, input, output)
+	notes := slices.Clone(d.Notes)
+	ends := func(l workload.Lengths) [2]int { return [2]int{l.At(tail), l.At(math.MaxUint64 - tail)} }
+	for _, x := range d.Outside(deploy.Range{Input: ends(in), Output: ends(out), Running: [2]float64{float64(users[0]), float64(users[len(users)-1])}}) {
+		notes = append(notes, x.String())
+	}
+	return &Prediction{
+		Schema: Schema, Deployment: d, Facts: d.Facts(), Input: input, Output: output,
+		Lengths: [2]string{in.String(), out.String()},
+		Bounds:  d.Bounds(), Memory: d.Memory, KVTokens: d.KVTokens(), Fit: fit,
+		Curve: Curve(d, in, out, users), Notes: notes,
+	}, nil
+}
+
+// Replayed is a recording beside what the twin makes of the same requests.
+type Replayed struct {
+	Schema    string            `json:"schema"`
+	Recording string            `json:"recording"`
+	Facts     map[string]string `json:"deployment"`
+	Requests  int               `json:"requests"`
+	Recorded  Metrics           `json:"recorded"`
+	// Predicted is with the one scalar fitted on the recording's mean TPOT.
+	Predicted Metrics  `json:"predicted"`
+	ErrorPct  Metrics  `json:"error_pct"`
+	Scalar    float64  `json:"fitted_scalar"`
+	InSample  bool     `json:"in_sample,omitempty"` // constants of the twin were chosen on this recording
+	Unfitted  Unfitted `json:"unfitted"`
+	Notes     []string `json:"notes,omitempty"`
+
+	Deployment *deploy.Deployment `json:"-"`
+}
+
+// Unfitted is what the twin expected without having seen the recording.
+type Unfitted struct {
+	Predicted Metrics `json:"predicted"`
+	ErrorPct  Metrics `json:"error_pct"`
+}
+
+// Compare replays a recording twice: as the datasheets say, and with all step
+// times scaled by the one factor that gives the recorded mean TPOT.
+func (r *Recording) Compare(d *deploy.Deployment) *Replayed {
+	x := &Replayed{
+		Schema: ReplaySchema, Recording: r.Dir, Requests: len(r.Requests),
+		Recorded: r.Recorded().Metrics(), Notes: d.Notes, InSample: r.InSample(),
+	}
+	x.Unfitted.Predicted = r.Replay(d).Metrics()
+	x.Unfitted.ErrorPct = Errors(x.Unfitted.Predicted, x.Recorded)
+	c := *d
+	c.Efficiency.Scale = r.FitScale(d)
+	x.Scalar = c.Efficiency.Scale
+	x.Predicted = r.Replay(&c).Metrics()
+	x.ErrorPct = Errors(x.Predicted, x.Recorded)
+	x.Deployment, x.Facts = &c, c.Facts()
+	return x
+}
+
+// device finds the accelerator of a recording: by what the driver called it,
+// or by the beginning of the directory's name.
+func (r *Recording) device() (catalogue.Accelerator, bool) {
+	if a, err := catalogue.FindDevice(r.Meta.Hardware.Device); err == nil {
+		return a, true
+	}
+	name := strings.ToLower(strings.NewReplacer("_", "-", " ", "-").Replace(base(r.Dir)))
+	var best catalogue.Accelerator
+	length := 0
+	for _, a := range catalogue.Accelerators() {
+		for _, n := range append([]string{a.Name}, a.Aliases...) {
+			if (strings.HasPrefix(name, n+"-") || strings.Contains(name, "-"+n+"-") || strings.HasSuffix(name, "-"+n)) && len(n) > length {
+				best, length = a, len(n)
+			}
+		}
+	}
+	return best, length > 0
+}

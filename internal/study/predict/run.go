@@ -1,0 +1,170 @@
+package predict
+
+import (
+	"cmp"
+	"encoding/json"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+
+	"pitot/internal/data/record"
+	"pitot/internal/data/result"
+	"pitot/internal/load"
+	"pitot/internal/plan"
+	"pitot/internal/run"
+	"pitot/internal/say"
+	"pitot/internal/workload"
+)
+
+// ReadRun takes one point of a run of Pitot's as a recording: every request
+// that was sent, at the time it was sent, with the lengths that the server
+// counted. Those of the window are measured, the others load the engine.
+// settings are the names that a run's config.yaml may hold. Errors are the
+// user's.
+func ReadRun(dir string, index int32, settings []string) (*Recording, error) {
+	measured, err := readResult(dir)
+	if err != nil {
+		return nil, err
+	}
+	if int(index) >= len(measured.Points) {
+		return nil, say.Errorf("the run in %s has %d points", dir, len(measured.Points))
+	}
+	t0 := int64(measured.Points[index].Seconds.Warmup * 1e9)
+	t1 := t0 + int64(measured.Points[index].Seconds.Window*1e9)
+
+	r := &Recording{Dir: dir, AtClient: true, run: measured, point: index}
+	r.Meta.Model = measured.Target.Model
+	src, done := asked(dir, index, settings)
+	defer done()
+	times := map[int64][]float64{}
+	whole := true // nothing failed before the window's end
+	for f, err := range record.Frames(dir) {
+		if err != nil {
+			return nil, fmt.Errorf("read records: %w", err)
+		}
+		if f.Point != index {
+			continue
+		}
+		for _, c := range f.Chunks {
+			times[c.Request] = append(times[c.Request], float64(c.T)/1e9)
+		}
+		for i := range f.Rows {
+			row := &f.Rows[i]
+			whole = whole && (row.Outcome == record.OK || row.Due >= t1)
+			// What was cut has no usage: its length is what was planned.
+			input := int(row.PromptTokens)
+			if input <= 0 {
+				input = int(row.InputPlanned)
+			}
+			if row.Sent < 0 || input <= 0 {
+				continue
+			}
+			q := Recorded{
+				Input: input, Output: int(max(row.CompletionTokens, 1)),
+				Arrival: float64(row.Sent) / 1e9, cached: int(max(row.CachedTokens, 0)),
+			}
+			if row.CompletionTokens <= 0 { // it was cut: the engine worked on what was asked
+				q.Output = int(max(row.OutputPlanned, 1))
+			}
+			if row.Outcome == record.OK && row.FirstToken >= 0 {
+				q.FirstToken, q.LastToken = float64(row.FirstToken-row.Sent)/1e9, float64(row.LastToken-row.Sent)/1e9
+				q.measured = row.Due >= t0 && row.Due < t1
+				q.times = times[row.ID]
+				for i := 1; i < len(q.times); i++ {
+					q.stall = max(q.stall, q.times[i]-q.times[i-1])
+				}
+			}
+			if src != nil {
+				if asked, err := src.At(row.ID); err == nil {
+					q.content = load.Content(&asked, q.Input)
+				}
+			}
+			r.Requests = append(r.Requests, q)
+		}
+	}
+	slices.SortStableFunc(r.Requests, byArrival)
+	if load := &measured.Points[index].Load; load.Loop == "closed" && load.Concurrency != nil && whole {
+		r.takeTurns(*load.Concurrency)
+	}
+	if !slices.ContainsFunc(r.Requests, func(q Recorded) bool { return q.measured }) {
+		return nil, say.Errorf("the run in %s has no answered request in its window", dir)
+	}
+	return r, nil
+}
+
+// ReadRuns takes every point of a run that has an answer, as [ReadRun] does.
+func ReadRuns(dir string, settings []string) ([]*Recording, error) {
+	measured, err := readResult(dir)
+	if err != nil {
+		return nil, err
+	}
+	var list []*Recording
+	var failed error
+	for i := range measured.Points {
+		r, err := ReadRun(dir, int32(i), settings)
+		if err != nil {
+			failed = cmp.Or(failed, err)
+			continue
+		}
+		if len(measured.Points) > 1 {
+			r.Dir = fmt.Sprintf("%s, point %d", dir, i+1)
+		}
+		list = append(list, r)
+	}
+	if len(list) == 0 {
+		return nil, cmp.Or(failed, error(say.Errorf("the run in %s has no points", dir)))
+	}
+	return list, nil
+}
+
+// takeTurns makes the requests those of so many users in a closed loop: the one
+// after the first of each follows the first answer, the next the second one. It
+// leaves them as they are where that cannot have been.
+func (r *Recording) takeTurns(users int) {
+	var ends []float64
+	for _, q := range r.Requests {
+		if q.LastToken > 0 {
+			ends = append(ends, q.Arrival+q.LastToken)
+		}
+	}
+	slices.Sort(ends)
+	if users < 1 || len(r.Requests) > users+len(ends) {
+		return
+	}
+	for i := range r.Requests[min(users, len(r.Requests)):] {
+		q := &r.Requests[users+i]
+		if q.pause = q.Arrival - ends[i]; q.pause < -1e-3 {
+			return
+		}
+		q.pause = max(q.pause, 0)
+	}
+	r.users = users
+}
+
+// asked is what the run asked, nil if its plan cannot be read any more.
+func asked(dir string, index int32, settings []string) (workload.Source, func()) {
+	none := func() {}
+	p, _, err := plan.Decode(settings, []string{"--config", filepath.Join(dir, "config.yaml")}, nil)
+	if err != nil {
+		return nil, none
+	}
+	src, done, err := run.Workload(&p, index)
+	if err != nil {
+		return nil, none
+	}
+	return src, done
+}
+
+// readResult reads a run's run.json.
+func readResult(dir string) (*result.Run, error) {
+	b, err := os.ReadFile(filepath.Join(dir, "run.json"))
+	if err != nil {
+		return nil, say.Errorf("read run: %v", err).WithHint("name a run directory that pitot run left")
+	}
+	var measured result.Run
+	if err := json.Unmarshal(b, &measured); err != nil {
+		return nil, say.Errorf("read run: run.json in %s is damaged: %v", dir, err).WithHint("pitot report makes it anew from the records")
+	}
+	return &measured, nil
+}

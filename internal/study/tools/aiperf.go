@@ -1,0 +1,308 @@
+package tools
+
+import (
+	"encoding/json"
+	"io"
+	"maps"
+	"math"
+	"slices"
+	"strings"
+	"time"
+
+	"pitot/internal/data/result"
+	"pitot/internal/say"
+	"pitot/internal/stat"
+)
+
+// AIPerf's profile_export_aiperf.json, schema 1.4 (AIPerf 0.13,
+// aiperf/common/models/export_models.py), and GenAI-Perf's before it.
+
+func (f fields) isAIPerf() bool {
+	return f.has("aiperf_version") || f.object("request_throughput").has("unit") || f.object("request_latency").has("unit")
+}
+
+func (f fields) aiperf() (*Result, error) {
+	if !f.has("request_throughput") && !f.has("request_latency") && !f.has("request_count") && !f.has("error_request_count") {
+		return nil, errUnknown("an export of AIPerf without the requests' metrics: they are in profile_export_aiperf.json")
+	}
+	scalar := func(tag string) *float64 { return f.object(tag).number("avg") }
+	p := Point{
+		Seconds: scalar("benchmark_duration"), OK: scalar("request_count"), Failed: scalar("error_request_count"),
+		RequestsPerS: scalar("request_throughput"), GoodPerS: scalar("goodput"), OutputTokensPerS: scalar("output_token_throughput"),
+		InputTokens: scalar("total_isl"), OutputTokens: scalar("total_osl"),
+		TTFT: f.aiperfSummary("time_to_first_token"), TPOT: nil,
+		ITL: f.aiperfSummary("inter_chunk_latency"), E2E: f.aiperfSummary("request_latency"),
+	}
+	// What AIPerf calls inter-token latency is one figure of each request.
+	p.TPOT = f.aiperfSummary("inter_token_latency")
+	p.TTFT.means(fromSent)
+	p.TPOT.means("its inter_token_latency: (E2E − TTFT) / (tokens − 1) of each request")
+	p.ITL.means("its inter_chunk_latency: gaps between chunks")
+	p.E2E.means(fromSent)
+	var summary []fields // an empty one says that there were none
+	if p.Failed == nil && json.Unmarshal(f["error_summary"], &summary) == nil && summary != nil {
+		failed := 0.
+		for _, s := range summary {
+			if n := s.number("count"); n != nil {
+				failed += *n
+			}
+		}
+		p.Failed = &failed
+	}
+	if p.OK == nil && p.E2E != nil {
+		p.OK = p.E2E.N
+	}
+	r := &Result{Tool: "aiperf", Version: f.text("aiperf_version"), Started: f.text("start_time")}
+	f.aiperfConfig(r, &p)
+	if v := f["is_complete"]; string(v) == "false" {
+		r.Notes = append(r.Notes, "aiperf says that the run is not complete: "+f.text("incomplete_reason"))
+	}
+	if v := f["was_cancelled"]; string(v) == "true" {
+		r.Notes = append(r.Notes, "aiperf says that the run was cancelled")
+	}
+	r.Points = []Point{p}
+	if r.by(f) {
+		r.Version = ""
+	}
+	return r, nil
+}
+
+// aiperfSummary takes a metric to milliseconds.
+func (f fields) aiperfSummary(tag string) *Summary {
+	m := f.object(tag)
+	unit, known := map[string]float64{"ms": 1, "s": 1e3, "sec": 1e3, "seconds": 1e3, "us": 1e-3, "ns": 1e-6}[m.text("unit")]
+	if !known {
+		return nil
+	}
+	scaled := func(key string) *float64 {
+		x := m.number(key)
+		if x != nil {
+			*x *= unit
+		}
+		return x
+	}
+	s := &Summary{N: m.number("count"), Mean: scaled("avg"), SD: scaled("std"), Min: scaled("min"), Max: scaled("max"), Percentiles: map[string]float64{}}
+	for k := range m {
+		if isPercentile(k) {
+			if x := scaled(k); x != nil {
+				s.Percentiles[k] = *x
+			}
+		}
+	}
+	return s.said()
+}
+
+// aiperfConfig finds the model and the load, which each version keeps
+// elsewhere in its input_config.
+func (f fields) aiperfConfig(r *Result, p *Point) {
+	config := f.object("input_config")
+	for _, o := range []fields{config.object("endpoint"), config} {
+		for _, k := range []string{"model_names", "models", "model"} {
+			if s := firstText(o[k]); s != "" && r.Model == "" {
+				r.Model = s
+			}
+		}
+	}
+	r.Dataset = lastObject(config["datasets"]).text("type")
+	phase := lastObject(config["phases"])
+	p.Rate = phase.number("rate")
+	for _, o := range []fields{phase, config.object("loadgen"), config.object("load"), config} {
+		if p.Rate == nil {
+			p.Rate = o.number("request_rate")
+		}
+		if p.Concurrency == nil {
+			p.Concurrency = o.number("concurrency")
+		}
+	}
+}
+
+// writeAIPerf writes the summary of a run of one point. Latencies count from
+// when a request was sent, over those that ended well.
+func writeAIPerf(w io.Writer, run *result.Run, dir string) error {
+	if len(run.Points) > 1 {
+		return say.Errorf("an AIPerf export holds one point, and the run has %d", len(run.Points)).WithHint("vllm, sglang, csv and parquet hold them all")
+	}
+	for c, err := range cohorts(run, dir, true) {
+		if err != nil {
+			return err
+		}
+		return aiperfOf(c, run).write(w, run, c)
+	}
+	return errNothing
+}
+
+// aiperfRun is what AIPerf counts.
+type aiperfRun struct {
+	begin, end                                        int64
+	ok, failed                                        int
+	latency, ttft, ttst, itl, perUser, inputs, output []float64
+	errors                                            map[string]int
+	gaps                                              spread
+	gapSum                                            float64
+	chunks                                            int
+}
+
+func aiperfOf(c *cohort, run *result.Run) *aiperfRun {
+	a := &aiperfRun{begin: math.MaxInt64, errors: map[string]int{}}
+	for i := range c.requests {
+		q := &c.requests[i]
+		if !q.ok() {
+			a.failed++
+			a.errors[q.errorClass]++
+			continue
+		}
+		a.ok++
+		a.begin, a.end = min(a.begin, q.sent), max(a.end, q.end())
+		n, _ := q.outputTokens()
+		latency, ttft := float64(q.end()-q.sent)/1e6, float64(q.first-q.sent)/1e6
+		a.latency = append(a.latency, latency)
+		a.inputs = append(a.inputs, float64(q.inputTokens()))
+		a.output = append(a.output, float64(n))
+		if !q.stream || q.first < 0 {
+			continue
+		}
+		a.ttft = append(a.ttft, ttft)
+		if q.to > q.from {
+			a.ttst = append(a.ttst, float64(c.gaps[q.from])/1e6)
+		}
+		if itl := (latency - ttft) / float64(n-1); n > 1 && itl > 0 {
+			a.itl = append(a.itl, itl)
+			a.perUser = append(a.perUser, 1e3/itl)
+		}
+	}
+	slices.Sort(c.gaps)
+	a.gaps, a.chunks = spreadOf(c.gaps, 1e6), len(c.gaps)
+	a.gapSum = a.gaps.mean * float64(len(c.gaps))
+	return a
+}
+
+func (a *aiperfRun) write(w io.Writer, run *result.Run, c *cohort) error {
+	o := &object{w: w}
+	o.field("schema_version", "1.4")
+	o.field("aiperf_version", "0.13.0")
+	o.field("benchmark_id", "pitot")
+	seconds := 0.
+	if a.ok > 0 {
+		seconds = float64(a.end-a.begin) / 1e9
+	}
+	scalar := func(tag, unit string, x float64) {
+		o.field(tag, map[string]any{"unit": unit, "avg": x})
+	}
+	rate := func(tag, unit string, n float64) {
+		if seconds > 0 {
+			scalar(tag, unit, n/seconds)
+		}
+	}
+	of := func(tag, unit string, values []float64) float64 {
+		sum := 0.
+		for _, x := range values {
+			sum += x
+		}
+		if len(values) > 0 {
+			stat.SortFloat64(values)
+			aiperfBlock(o, tag, unit, spreadOf(values, 1), sum)
+		}
+		return sum
+	}
+	rate("request_throughput", "requests/sec", float64(a.ok))
+	of("request_latency", "ms", a.latency)
+	scalar("request_count", "requests", float64(a.ok))
+	if a.failed > 0 {
+		scalar("error_request_count", "requests", float64(a.failed))
+	}
+	of("time_to_first_token", "ms", a.ttft)
+	of("time_to_second_token", "ms", a.ttst)
+	of("inter_token_latency", "ms", a.itl)
+	out := of("output_sequence_length", "tokens", a.output)
+	rate("output_token_throughput", "tokens/sec", out)
+	if g := c.point.Throughput.PerGPU; g != nil && g.GPUs > 0 {
+		rate("output_token_throughput_per_gpu", "tokens/sec/gpu", out/float64(g.GPUs))
+	}
+	of("output_token_throughput_per_user", "tokens/sec/user", a.perUser)
+	in := of("input_sequence_length", "tokens", a.inputs)
+	if a.chunks > 0 {
+		aiperfBlock(o, "inter_chunk_latency", "ms", a.gaps, a.gapSum)
+	}
+	scalar("total_output_tokens", "tokens", out)
+	scalar("benchmark_duration", "sec", seconds)
+	scalar("total_isl", "tokens", in)
+	scalar("total_osl", "tokens", out)
+	o.field("input_config", aiperfInput(run, c))
+	o.field("was_cancelled", run.Interrupted)
+	o.field("is_complete", !run.Interrupted && !run.Recovered)
+	var summary []map[string]any
+	for _, class := range slices.Sorted(maps.Keys(a.errors)) {
+		summary = append(summary, map[string]any{"error_details": map[string]string{"type": class, "message": class}, "count": a.errors[class]})
+	}
+	if summary == nil {
+		summary = []map[string]any{}
+	}
+	o.field("error_summary", summary)
+	o.field("start_time", aiperfTime(run.Started))
+	o.field("end_time", aiperfTime(run.Ended))
+	o.field("measured_by", "pitot "+run.Pitot.Version)
+	o.field("pitot_verdict", string(c.point.Verdict))
+	if err := o.end(); err != nil {
+		return err
+	}
+	_, err := io.WriteString(w, "\n")
+	return err
+}
+
+// aiperfTime is a time as AIPerf writes one: local, without a zone.
+func aiperfTime(text string) any {
+	t, err := time.Parse(time.RFC3339, text)
+	if err != nil {
+		return nil
+	}
+	return t.Local().Format("2006-01-02T15:04:05")
+}
+
+func aiperfBlock(o *object, tag, unit string, s spread, sum float64) {
+	o.key(tag)
+	b := &object{w: o.w, err: o.err}
+	b.field("unit", unit)
+	b.field("avg", s.mean)
+	for _, p := range []float64{1, 5, 10, 25, 50, 75, 90, 95, 99} {
+		b.field("p"+percentileWord(p), s.at(p))
+	}
+	b.field("min", s.min)
+	b.field("max", s.max)
+	b.field("std", s.sd)
+	b.field("count", s.n)
+	b.field("sum", sum)
+	o.err = b.end()
+}
+
+// aiperfInput says what was asked, as AIPerf's own configuration would.
+func aiperfInput(run *result.Run, c *cohort) map[string]any {
+	l := c.point.Load
+	phase := map[string]any{"name": "profiling", "kind": "profiling", "requests": c.point.Requests.Due}
+	switch {
+	case l.Rate != nil:
+		phase["type"], phase["rate"] = "poisson", *l.Rate
+		if l.Arrival == "constant" {
+			phase["type"] = "constant"
+		}
+		if l.MaxInFlight != nil {
+			phase["concurrency"] = *l.MaxInFlight
+		}
+	case l.Concurrency != nil:
+		phase["type"], phase["concurrency"] = "concurrency", *l.Concurrency
+	}
+	kind := "completions"
+	if run.Target.API == "openai-chat" {
+		kind = "chat"
+	}
+	streamed := len(c.requests) > 0 && c.requests[0].stream
+	url, _, _ := strings.Cut(run.Target.URL, "/v1")
+	if url == "" {
+		url = "http://localhost"
+	}
+	return map[string]any{
+		"models":   map[string]any{"items": []any{map[string]string{"name": run.Target.Model}}},
+		"endpoint": map[string]any{"urls": []string{url}, "type": kind, "streaming": streamed},
+		"datasets": []any{map[string]any{"name": "main", "type": "synthetic", "entries": max(1, c.point.Requests.Due)}},
+		"phases":   []any{phase},
+	}
+}

@@ -1,0 +1,224 @@
+package tools
+
+import (
+	"cmp"
+	"iter"
+	"math"
+	"slices"
+
+	"pitot/internal/data/record"
+	"pitot/internal/data/result"
+	"pitot/internal/measure"
+)
+
+// cohort is what other tools know of a point: the requests due in its window,
+// each with the gaps between its events. Times are nanoseconds since the
+// point's origin.
+type cohort struct {
+	index    int
+	point    *result.Point
+	t0, t1   int64     // the window
+	requests []request // in the order in which they were sent
+	gaps     []int64   // of all requests; each has a stretch of it
+}
+
+// request is what is kept of one.
+type request struct {
+	latency                           measure.Latency // by Pitot's definitions
+	id                                int64
+	due, eligible, ready, sent        int64
+	first, last, done                 int64
+	inputPlanned, input, cached       int32
+	events                            int32
+	status                            int32
+	from, to                          int64 // its gaps, one between each two events
+	outcome                           record.Outcome
+	stream                            bool
+	class, finish, errorClass, detail string
+}
+
+// ok says that it was answered to its end.
+func (q *request) ok() bool { return q.outcome == record.OK }
+
+// end is when its answer was there.
+func (q *request) end() int64 {
+	if q.stream && q.last >= 0 {
+		return q.last
+	}
+	return q.done
+}
+
+// inputTokens are those the server counted, else those that were planned.
+func (q *request) inputTokens() int32 {
+	if q.input >= 0 {
+		return q.input
+	}
+	return max(q.inputPlanned, 0)
+}
+
+// outputTokens are those the server counted, else those of its events; known
+// is false where events are all there is to count.
+func (q *request) outputTokens() (n int32, known bool) {
+	if n := q.latency.OutputTokens(); n >= 0 {
+		return n, true
+	}
+	return q.events, false
+}
+
+// cohorts gives a run's points one after the other. A cohort is valid until
+// the next one. Gaps take eight bytes each and are kept once; without
+// withGaps there are none.
+func cohorts(run *result.Run, dir string, withGaps bool) iter.Seq2[*cohort, error] {
+	g := gathering{withGaps: withGaps}
+	return g.points(run, dir)
+}
+
+func (g *gathering) points(run *result.Run, dir string) iter.Seq2[*cohort, error] {
+	return func(yield func(*cohort, error) bool) {
+		g.run, g.at = run, -1
+		frames := record.Frames(dir)
+		if g.rowsAlone {
+			frames = record.Rows(dir)
+		}
+		for f, err := range frames {
+			if err != nil {
+				yield(nil, unreadable(err))
+				return
+			}
+			if f.Point < 0 || int(f.Point) >= len(run.Points) {
+				continue // of no point that there is
+			}
+			if int(f.Point) != g.at && len(f.Rows)+len(f.Chunks) > 0 {
+				if g.at >= 0 && !g.hand(yield) {
+					return
+				}
+				g.begin(int(f.Point))
+			}
+			g.add(&f)
+		}
+		if g.at >= 0 {
+			g.hand(yield)
+		}
+	}
+}
+
+// gathering puts the cohort of a point together.
+type gathering struct {
+	run        *result.Run
+	withGaps   bool
+	everything bool // requests outside the window too
+	rowsAlone  bool // without the chunks, which cannot be read
+	at         int  // index of the point, -1 before the first
+	c          cohort
+	flying     map[int64]*flight
+	free       []*flight
+}
+
+// flight is what the events of a request under way told.
+type flight struct {
+	last int64
+	gaps []int64
+	told measure.Events
+}
+
+func (g *gathering) begin(point int) {
+	g.at = point
+	g.c = cohort{index: point, requests: g.c.requests[:0], gaps: g.c.gaps[:0]}
+	g.flying = map[int64]*flight{}
+	if point < len(g.run.Points) {
+		g.c.point = &g.run.Points[point]
+		g.c.t0, g.c.t1 = window(g.c.point)
+		if icl := g.c.point.Metrics.ICL; g.withGaps && icl != nil {
+			// About as many as will come: growing would hold them twice.
+			g.c.gaps = slices.Grow(g.c.gaps, int(min(max(icl.N, 0), 1<<31)*51/50)+1024)
+		}
+	}
+}
+
+// window gives a point's, as the records count time.
+func window(p *result.Point) (t0, t1 int64) {
+	t0 = int64(math.Round(p.Seconds.Warmup * 1e9))
+	return t0, t0 + int64(math.Round(p.Seconds.Window*1e9))
+}
+
+func (g *gathering) hand(yield func(*cohort, error) bool) bool {
+	if g.c.point == nil { // records of a point that the result does not know
+		return true
+	}
+	slices.SortFunc(g.c.requests, func(a, b request) int {
+		return cmp.Or(cmp.Compare(a.sentOrDue(), b.sentOrDue()), cmp.Compare(a.id, b.id))
+	})
+	return yield(&g.c, nil)
+}
+
+// sentOrDue orders requests that were never sent among the others.
+func (q *request) sentOrDue() int64 {
+	if q.sent >= 0 {
+		return q.sent
+	}
+	return q.due
+}
+
+func (g *gathering) add(f *record.Frame) {
+	for i := range f.Chunks {
+		c := &f.Chunks[i]
+		fl := g.flight(c.Request)
+		if fl.told.Count > 0 && g.withGaps {
+			fl.gaps = append(fl.gaps, max(0, c.T-fl.last))
+		}
+		fl.last = c.T
+		fl.told.Add(c.T, c.Tokens)
+	}
+	for i := range f.Rows {
+		g.row(&f.Rows[i])
+	}
+}
+
+func (g *gathering) flight(id int64) *flight {
+	if fl := g.flying[id]; fl != nil {
+		return fl
+	}
+	fl := new(flight)
+	if n := len(g.free); n > 0 {
+		fl, g.free = g.free[n-1], g.free[:n-1]
+	}
+	g.flying[id] = fl
+	return fl
+}
+
+func (g *gathering) row(r *record.Row) {
+	fl := g.flight(r.ID)
+	if g.everything || r.Due >= g.c.t0 && r.Due < g.c.t1 {
+		q := request{
+			latency: measure.LatencyOf(r, &fl.told),
+			id:      r.ID, due: r.Due, eligible: r.Eligible, ready: r.Ready, sent: r.Sent,
+			first: r.FirstToken, last: r.LastToken, done: r.Done,
+			inputPlanned: r.InputPlanned, input: r.PromptTokens, cached: r.CachedTokens,
+			events: int32(fl.told.Count), status: r.Status,
+			from: int64(len(g.c.gaps)), outcome: r.Outcome, stream: r.Stream,
+			class: r.Class, finish: r.Finish, errorClass: r.Error, detail: r.Detail,
+		}
+		if g.rowsAlone {
+			q.events = r.Chunks
+		}
+		if q.ok() { // of others no tool counts the gaps
+			g.c.gaps = append(g.c.gaps, fl.gaps...)
+		}
+		q.to = int64(len(g.c.gaps))
+		g.c.requests = append(g.c.requests, q)
+	}
+	delete(g.flying, r.ID)
+	*fl = flight{gaps: fl.gaps[:0]}
+	g.free = append(g.free, fl)
+}
+
+// said is what went wrong with a request, "" if nothing did.
+func (q *request) said() string {
+	switch {
+	case q.ok():
+		return ""
+	case q.detail == "":
+		return q.errorClass
+	}
+	return q.errorClass + ": " + q.detail
+}

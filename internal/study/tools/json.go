@@ -1,0 +1,104 @@
+package tools
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"io"
+	"iter"
+	"math"
+	"strconv"
+)
+
+// object writes one JSON object field by field, so that long arrays need not
+// be in memory as text. The first error stays and is told at the end.
+type object struct {
+	w     io.Writer
+	begun bool
+	text  []byte // of a number, used again
+	err   error
+}
+
+func (o *object) print(text string) {
+	if o.err == nil {
+		_, o.err = io.WriteString(o.w, text)
+	}
+}
+
+// key begins a field.
+func (o *object) key(name string) {
+	text := `{`
+	if o.begun {
+		text = `, `
+	}
+	o.begun = true
+	quoted, err := json.Marshal(name)
+	if err != nil && o.err == nil {
+		o.err = err
+	}
+	o.print(text + string(quoted) + ": ")
+}
+
+// field writes a field of any value.
+func (o *object) field(name string, v any) {
+	o.key(name)
+	o.value(v)
+}
+
+// value writes a value. A float64 has a point, as Python writes one.
+func (o *object) value(v any) {
+	if x, is := v.(float64); is && x-x == 0 { // finite
+		o.float(x)
+		return
+	}
+	text, err := json.Marshal(v)
+	if err != nil && o.err == nil {
+		o.err = fmt.Errorf("encode %v: %w", v, err)
+	}
+	o.print(string(text))
+}
+
+// float is most of what there is to write.
+func (o *object) float(x float64) {
+	if o.err != nil {
+		return
+	}
+	format := byte('f')
+	if a := math.Abs(x); a > 0 && a < 1e-4 || a >= 1e16 {
+		format = 'e'
+	}
+	o.text = strconv.AppendFloat(o.text[:0], x, format, -1, 64)
+	if format == 'f' && !bytes.Contains(o.text, []byte(".")) {
+		o.text = append(o.text, ".0"...)
+	}
+	_, o.err = o.w.Write(o.text)
+}
+
+// list writes a field that is an array.
+func list[T any](o *object, name string, values iter.Seq[T]) {
+	o.key(name)
+	array(o, values)
+}
+
+// array writes an array value by value.
+func array[T any](o *object, values iter.Seq[T]) {
+	between := "["
+	for v := range values {
+		o.print(between)
+		o.value(v)
+		between = ", "
+	}
+	if between == "[" {
+		o.print(between)
+	}
+	o.print("]")
+}
+
+// end closes the object.
+func (o *object) end() error {
+	if !o.begun {
+		o.print("{")
+	}
+	o.print("}")
+	return o.err
+}

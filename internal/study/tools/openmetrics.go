@@ -1,0 +1,195 @@
+package tools
+
+import (
+	"fmt"
+	"io"
+	"slices"
+	"strconv"
+	"strings"
+
+	"pitot/internal/data/result"
+)
+
+// OpenMetrics text, version 1.0 (github.com/OpenObservability/OpenMetrics):
+// counts of every request in histograms, in seconds, as Prometheus keeps them.
+// Latencies are Pitot's own: they count from when a request was due, of those
+// that ended well.
+
+// Buckets are those of vLLM's own histograms, so that a panel can lay both over
+// one another.
+var (
+	ttftBuckets = []float64{.001, .005, .01, .02, .04, .06, .08, .1, .25, .5, .75, 1, 2.5, 5, 7.5, 10, 20, 40, 80, 160, 640, 2560}
+	gapBuckets  = []float64{.01, .025, .05, .075, .1, .15, .2, .3, .4, .5, .75, 1, 2.5, 5, 7.5, 10, 20, 40, 80}
+	e2eBuckets  = []float64{.3, .5, .8, 1, 1.5, 2, 2.5, 5, 10, 15, 20, 30, 40, 50, 60, 120, 240, 480, 960, 1920, 7680}
+)
+
+// histogram counts values in buckets.
+type histogram struct {
+	limits []float64
+	counts []int64 // of each bucket alone; the last is above all limits
+	n      int64
+	sum    float64
+}
+
+func (h *histogram) add(x float64) {
+	if h.counts == nil {
+		h.counts = make([]int64, len(h.limits)+1)
+	}
+	i, _ := slices.BinarySearch(h.limits, x) // le: a value on a limit is below it
+	h.counts[i]++
+	h.n++
+	h.sum += x
+}
+
+// family is one metric with the samples of all points.
+type family struct {
+	name, kind, unit, help string
+	samples                strings.Builder
+}
+
+// exposition is the families of a text, in their order.
+type exposition struct{ families []*family }
+
+func (e *exposition) family(name, kind, unit, help string) *family {
+	for _, f := range e.families {
+		if f.name == name {
+			return f
+		}
+	}
+	f := &family{name: name, kind: kind, unit: unit, help: help}
+	e.families = append(e.families, f)
+	return f
+}
+
+func (f *family) sample(suffix, labels string, x float64) {
+	fmt.Fprintf(&f.samples, "%s%s{%s} %s\n", f.name, suffix, labels, strconv.FormatFloat(x, 'g', -1, 64))
+}
+
+func (f *family) histogram(labels string, h *histogram) {
+	if h.n == 0 {
+		return // there is nothing of the kind
+	}
+	total := int64(0)
+	for i, limit := range append(slices.Clone(h.limits), 0) {
+		le := "+Inf"
+		if i < len(h.limits) {
+			le = strconv.FormatFloat(limit, 'g', -1, 64)
+			if !strings.ContainsAny(le, ".e") {
+				le += ".0" // the canonical form
+			}
+		}
+		total += h.counts[i]
+		f.sample("_bucket", labels+`,le="`+le+`"`, float64(total))
+	}
+	f.sample("_sum", labels, h.sum)
+	f.sample("_count", labels, float64(h.n))
+}
+
+// labelled writes labels, their values escaped.
+func labelled(pairs ...string) string {
+	var b strings.Builder
+	for i := 0; i < len(pairs); i += 2 {
+		if i > 0 {
+			b.WriteByte(',')
+		}
+		value := strings.NewReplacer(`\`, `\\`, `"`, `\"`, "\n", `\n`).Replace(strings.ToValidUTF8(pairs[i+1], "\uFFFD"))
+		b.WriteString(pairs[i] + `="` + value + `"`)
+	}
+	return b.String()
+}
+
+func writeOpenMetrics(w io.Writer, run *result.Run, dir string) error {
+	var e exposition
+	info := e.family("pitot_run", "info", "", "What was measured.")
+	info.sample("_info", labelled("model", run.Target.Model, "target", run.Target.Spec, "version", run.Pitot.Version, "verdict", string(run.Verdict)), 1)
+	n := 0
+	for c, err := range cohorts(run, dir, true) {
+		if err != nil {
+			return err
+		}
+		e.point(run, c)
+		n++
+	}
+	if n == 0 {
+		return errNothing
+	}
+	for _, f := range e.families {
+		text := fmt.Sprintf("# TYPE %s %s\n", f.name, f.kind)
+		if f.unit != "" {
+			text += fmt.Sprintf("# UNIT %s %s\n", f.name, f.unit)
+		}
+		text += fmt.Sprintf("# HELP %s %s\n", f.name, f.help)
+		if _, err := io.WriteString(w, text+f.samples.String()); err != nil {
+			return err
+		}
+	}
+	_, err := io.WriteString(w, "# EOF\n")
+	return err
+}
+
+// point adds what is known of a point.
+func (e *exposition) point(run *result.Run, c *cohort) {
+	p := c.point
+	load := ""
+	switch {
+	case p.Load.Rate != nil:
+		load = "rate " + strconv.FormatFloat(*p.Load.Rate, 'g', -1, 64)
+	case p.Load.Concurrency != nil:
+		load = "concurrency " + strconv.Itoa(*p.Load.Concurrency)
+	}
+	labels := labelled("model_name", run.Target.Model, "point", strconv.Itoa(c.index), "load", load)
+	ttft, tpot := histogram{limits: ttftBuckets}, histogram{limits: gapBuckets}
+	gaps, e2e := histogram{limits: gapBuckets}, histogram{limits: e2eBuckets}
+	outcomes := map[string]int{"ok": 0, "failed": 0, "cut": 0, "unsent": 0}
+	var input, output int64
+	for i := range c.requests {
+		q := &c.requests[i]
+		outcomes[q.outcome.String()]++
+		if !q.ok() {
+			continue
+		}
+		n, _ := q.outputTokens()
+		input, output = input+int64(q.inputTokens()), output+int64(n)
+		l := latenciesOf(q)
+		for h, x := range map[*histogram]*float64{&ttft: l.TTFT, &tpot: l.TPOT, &e2e: l.E2E} {
+			if x != nil {
+				h.add(*x / 1e3)
+			}
+		}
+	}
+	for _, gap := range c.gaps {
+		gaps.add(float64(gap) / 1e9)
+	}
+	requests := e.family("pitot_requests", "counter", "", "Requests due in the window, by how they ended.")
+	for _, o := range []string{"ok", "failed", "cut", "unsent"} {
+		requests.sample("_total", labels+`,outcome="`+o+`"`, float64(outcomes[o]))
+	}
+	e.family("pitot_prompt_tokens", "counter", "", "Tokens of the prompts that were answered.").sample("_total", labels, float64(input))
+	e.family("pitot_generation_tokens", "counter", "", "Tokens of the answers.").sample("_total", labels, float64(output))
+	e.family("pitot_time_to_first_token_seconds", "histogram", "seconds", "From when a request was due to its first visible token.").histogram(labels, &ttft)
+	e.family("pitot_time_per_output_token_seconds", "histogram", "seconds", "Of each request: (last token - first token) / (tokens - those that came first).").histogram(labels, &tpot)
+	e.family("pitot_inter_event_seconds", "histogram", "seconds", "Gaps between events of a stream.").histogram(labels, &gaps)
+	e.family("pitot_e2e_request_latency_seconds", "histogram", "seconds", "From when a request was due to its last token.").histogram(labels, &e2e)
+	gauge := func(name, unit, help string, x *float64) {
+		if x != nil {
+			e.family(name, "gauge", unit, help).sample("", labels, *x)
+		}
+	}
+	gauge("pitot_window_seconds", "seconds", "Length of the measured window.", &p.Seconds.Window)
+	gauge("pitot_requests_per_second", "", "Answers that ended in the window.", p.Throughput.RequestsPerS)
+	gauge("pitot_output_tokens_per_second", "", "Output tokens stamped in the window.", p.Throughput.OutputTokensPerS)
+	if p.Goodput != nil {
+		gauge("pitot_goodput_requests_per_second", "", "Requests within the SLO.", &p.Goodput.RequestsPerS)
+	}
+	if p.SLO != nil {
+		gauge("pitot_slo_attained_ratio", "", "Share of all due that met the SLO.", p.SLO.Attained)
+	}
+	for _, v := range []result.Verdict{result.Valid, result.ValidWithFlags, result.Invalid} {
+		x := 0.
+		if v == p.Verdict {
+			x = 1
+		}
+		// A state set: which of the verdicts it is.
+		e.family("pitot_verdict", "stateset", "", "Whether the measurement can be trusted.").sample("", labels+`,pitot_verdict="`+string(v)+`"`, x)
+	}
+}

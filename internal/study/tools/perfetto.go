@@ -1,0 +1,213 @@
+package tools
+
+import (
+	"cmp"
+	"container/heap"
+	"io"
+	"slices"
+	"strconv"
+
+	"pitot/internal/data/result"
+)
+
+// The JSON trace event format, which ui.perfetto.dev and chrome://tracing open.
+// A point is a process, a slot that one request at a time is in is a thread.
+// Inside a request stand its parts: held, connect, prefill, decode.
+
+// maxTraced bounds a trace: viewers hold all of it in memory.
+const maxTraced = 50_000
+
+func writePerfetto(w io.Writer, run *result.Run, dir string) error {
+	return traceOf(w, run, dir, maxTraced)
+}
+
+// traceOf writes a trace of so many requests at most.
+func traceOf(w io.Writer, run *result.Run, dir string, most int) error {
+	g := gathering{everything: true}
+	t := trace{o: &object{w: w}, left: most}
+	t.o.field("displayTimeUnit", "ms")
+	t.o.key("traceEvents")
+	t.o.print("[")
+	n := 0
+	for c, err := range g.points(run, dir) {
+		if err != nil {
+			return err
+		}
+		t.point(c)
+		n++
+	}
+	if n == 0 {
+		return errNothing
+	}
+	t.o.print("\n]")
+	about := map[string]any{"model": run.Target.Model, "target": run.Target.Spec, "measured_by": "pitot " + run.Pitot.Version, "verdict": run.Verdict}
+	if t.dropped > 0 {
+		about["left_out"] = strconv.Itoa(t.dropped) + " requests beyond the first " + strconv.Itoa(most)
+	}
+	t.o.field("otherData", about)
+	return t.o.end()
+}
+
+// trace is one under way.
+type trace struct {
+	o       *object
+	begun   bool
+	left    int
+	dropped int
+}
+
+// event is one trace event. Times are microseconds.
+type event struct {
+	Name  string         `json:"name"`
+	Phase string         `json:"ph"`
+	At    float64        `json:"ts"`
+	Span  *float64       `json:"dur,omitempty"`
+	PID   int            `json:"pid"`
+	TID   int            `json:"tid"`
+	Scope string         `json:"s,omitempty"` // of an instant: "p" is its process
+	Args  map[string]any `json:"args,omitempty"`
+}
+
+func (t *trace) put(e event) {
+	if t.begun {
+		t.o.print(",")
+	}
+	t.begun = true
+	t.o.print("\n")
+	t.o.value(e)
+}
+
+func (t *trace) point(c *cohort) {
+	pid := c.index + 1
+	t.put(event{Name: "process_name", Phase: "M", PID: pid, Args: map[string]any{"name": "point " + strconv.Itoa(c.index) + ", " + loadOf(c.point)}})
+	t.put(event{Name: "process_sort_index", Phase: "M", PID: pid, Args: map[string]any{"sort_index": pid}})
+	t.put(event{Name: "window begins", Phase: "i", At: micro(c.t0), PID: pid, Scope: "p"})
+	t.put(event{Name: "window ends", Phase: "i", At: micro(c.t1), PID: pid, Scope: "p"})
+	order := make([]*request, 0, len(c.requests))
+	for i := range c.requests {
+		if c.requests[i].due >= 0 {
+			order = append(order, &c.requests[i])
+		}
+	}
+	slices.SortFunc(order, func(a, b *request) int { return cmp.Or(cmp.Compare(a.due, b.due), cmp.Compare(a.id, b.id)) })
+	if n := len(order); n > t.left {
+		t.dropped += n - t.left
+		order = order[:t.left]
+	}
+	t.left -= len(order)
+	var slots slots
+	for _, q := range order {
+		end := max(q.done, q.last, q.due)
+		tid, fresh := slots.take(q.due, end)
+		if fresh {
+			t.put(event{Name: "thread_name", Phase: "M", PID: pid, TID: tid, Args: map[string]any{"name": "slot " + strconv.Itoa(tid)}})
+		}
+		t.request(q, pid, tid, end)
+	}
+}
+
+func (t *trace) request(q *request, pid, tid int, end int64) {
+	part := func(name string, from, to int64, args map[string]any) {
+		if from < 0 || to < from || to == from && args == nil {
+			return
+		}
+		// Microseconds are floating point: a viewer that adds start and length
+		// might see the next one begin before this one ends, and nest it. So a
+		// request ends a nanosecond early, and what is inside it two.
+		short := int64(2)
+		if args != nil {
+			short = 1
+		}
+		span := micro(max(0, to-from-short))
+		t.put(event{Name: name, Phase: "X", At: micro(from), Span: &span, PID: pid, TID: tid, Args: args})
+	}
+	args := map[string]any{"id": q.id, "outcome": q.outcome.String(), "input_tokens": q.inputTokens(), "events": q.events}
+	if n, known := q.outputTokens(); known {
+		args["output_tokens"] = n
+	}
+	if q.errorClass != "" {
+		args["error"] = q.said()
+	}
+	name := "request " + strconv.FormatInt(q.id, 10)
+	if !q.ok() {
+		name += " " + q.outcome.String()
+	}
+	part(name, q.due, end, args)
+	part("held", q.due, q.eligible, nil)
+	part("connect", q.eligible, q.ready, nil)
+	switch {
+	case q.sent < 0:
+	case q.first < 0:
+		part("waiting", q.sent, end, nil)
+	default:
+		part("prefill", q.sent, q.first, nil)
+		part("decode", q.first, max(q.last, q.first), nil)
+	}
+}
+
+// micro is nanoseconds as microseconds.
+func micro(ns int64) float64 { return float64(ns) / 1e3 }
+
+func loadOf(p *result.Point) string {
+	switch {
+	case p.Load.Rate != nil:
+		return strconv.FormatFloat(*p.Load.Rate, 'g', -1, 64) + " req/s"
+	case p.Load.Concurrency != nil:
+		return strconv.Itoa(*p.Load.Concurrency) + " users"
+	}
+	return "load not known"
+}
+
+// slots gives each request the lowest slot that is free.
+type slots struct {
+	busy byEnd
+	free lowest
+	n    int
+}
+
+// take gives a slot from one time to another; requests come in the order in
+// which they begin.
+func (s *slots) take(from, to int64) (slot int, fresh bool) {
+	for len(s.busy) > 0 && s.busy[0].end <= from {
+		heap.Push(&s.free, heap.Pop(&s.busy).(taken).slot)
+	}
+	if len(s.free) > 0 {
+		slot = heap.Pop(&s.free).(int)
+	} else {
+		s.n++
+		slot, fresh = s.n, true
+	}
+	heap.Push(&s.busy, taken{to, slot})
+	return slot, fresh
+}
+
+type taken struct {
+	end  int64
+	slot int
+}
+
+// byEnd is a heap of slots by when they are free again.
+type byEnd []taken
+
+func (h byEnd) Len() int           { return len(h) }
+func (h byEnd) Less(i, j int) bool { return h[i].end < h[j].end }
+func (h byEnd) Swap(i, j int)      { h[i], h[j] = h[j], h[i] }
+func (h *byEnd) Push(x any)        { *h = append(*h, x.(taken)) }
+func (h *byEnd) Pop() any {
+	last := (*h)[len(*h)-1]
+	*h = (*h)[:len(*h)-1]
+	return last
+}
+
+// lowest is a heap of free slots.
+type lowest []int
+
+func (h lowest) Len() int           { return len(h) }
+func (h lowest) Less(i, j int) bool { return h[i] < h[j] }
+func (h lowest) Swap(i, j int)      { h[i], h[j] = h[j], h[i] }
+func (h *lowest) Push(x any)        { *h = append(*h, x.(int)) }
+func (h *lowest) Pop() any {
+	last := (*h)[len(*h)-1]
+	*h = (*h)[:len(*h)-1]
+	return last
+}

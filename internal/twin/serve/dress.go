@@ -1,0 +1,92 @@
+package serve
+
+import (
+	"bytes"
+	"compress/gzip"
+	"strconv"
+)
+
+const (
+	doneEvent   = "data: [DONE]\n\n"
+	pingComment = ": ping\n\n"
+
+	// frameSpace is what is left free before an event for the size line of
+	// its chunk.
+	frameSpace = 10
+)
+
+// frame makes a chunk of b: frameSpace free bytes, the data, and a final CRLF.
+// It writes the size into the free bytes and gives what is to be sent.
+func frame(b []byte) []byte {
+	var size [16]byte
+	line := strconv.AppendInt(size[:0], int64(len(b)-frameSpace-2), 16)
+	line = append(line, "\r\n"...)
+	at := frameSpace - len(line)
+	copy(b[at:], line)
+	return b[at:]
+}
+
+// dress is how a fault changes the bytes of a stream without changing what
+// they say.
+type dress struct {
+	crlf     bool
+	ping     bool
+	split    bool
+	coalesce int // events per write, if over 1
+	bare     bool
+	gz       *gzip.Writer
+	zipped   bytes.Buffer
+
+	waiting []byte // events that wait for others to be written with
+	events  int
+}
+
+// event gives the writes that one more event leads to, each of them a chunk.
+func (d *dress) event(ev []byte) [][]byte {
+	if d.ping && string(ev) != pingComment {
+		ev = append([]byte(pingComment), ev...)
+	}
+	if d.crlf {
+		ev = bytes.ReplaceAll(ev, []byte("\n"), []byte("\r\n"))
+	}
+	if d.coalesce > 1 {
+		d.waiting = append(d.waiting, ev...)
+		if d.events++; d.events < d.coalesce {
+			return nil
+		}
+		ev = d.waiting
+		d.waiting, d.events = nil, 0
+	}
+	if d.gz != nil {
+		ev = d.compress(ev)
+	}
+	if d.split && len(ev) > 1 {
+		return [][]byte{ev[:len(ev)/2], ev[len(ev)/2:]}
+	}
+	return [][]byte{ev}
+}
+
+// flush gives what is left at the end of the body.
+func (d *dress) flush() []byte {
+	rest := d.waiting
+	d.waiting, d.events = nil, 0
+	if d.gz == nil {
+		return rest
+	}
+	d.zipped.Reset()
+	_, _ = d.gz.Write(rest) // a bytes.Buffer takes everything
+	_ = d.gz.Close()
+	return d.zipped.Bytes()
+}
+
+// compress gives p as far as a reader can unpack it at once. The result is
+// valid until the next call.
+func (d *dress) compress(p []byte) []byte {
+	d.zipped.Reset()
+	_, _ = d.gz.Write(p)
+	_ = d.gz.Flush()
+	return d.zipped.Bytes()
+}
+
+// useGzip turns compression on.
+func (d *dress) useGzip() { d.gz = gzip.NewWriter(&d.zipped) }

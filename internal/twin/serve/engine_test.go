@@ -1,0 +1,640 @@
+package serve
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"runtime"
+	"slices"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/santhosh-tekuri/jsonschema/v6"
+	"pgregory.net/rapid"
+
+	"pitot/internal/clock"
+	"pitot/internal/twin"
+	"pitot/internal/twin/vllm"
+)
+
+// steady is a cost of ten milliseconds a step.
+type steady struct{}
+
+func (steady) Step(*vllm.Batch) time.Duration { return 10 * time.Millisecond }
+
+// continuous is a small engine of ten milliseconds a step.
+func continuous(t *testing.T, change func(*vllm.Settings)) *vllm.Engine {
+	t.Helper()
+	s := vllm.Default()
+	s.MaxNumSeqs, s.MaxModelLen, s.NumGPUBlocks, s.AsyncScheduling = 4, 1000, 200, false
+	if change != nil {
+		change(&s)
+	}
+	if err := s.Check(); err != nil {
+		t.Fatal(err)
+	}
+	return vllm.New(s, steady{})
+}
+
+// inVirtual runs f with a server over any engine in virtual time, and gives
+// the truth.
+func inVirtual(t *testing.T, c Config, f func(t *testing.T, s *Server)) (truths []Truth) {
+	t.Helper()
+	synctest.Test(t, func(t *testing.T) {
+		var log bytes.Buffer
+		c.Alarm, c.Grain, c.Truth = clock.TimerAlarm{}, -1, &log
+		s := New(c)
+		f(t, s)
+		if err := s.Shutdown(context.Background()); err != nil {
+			t.Error(err)
+		}
+		for tr, err := range ReadTruth(&log) {
+			if err != nil {
+				t.Error(err)
+			}
+			truths = append(truths, tr)
+		}
+	})
+	return truths
+}
+
+// over sends a request over a connection of its own and gives the body.
+func over(t *testing.T, s *Server, request string) string {
+	t.Helper()
+	client, server := net.Pipe()
+	go s.ServeConn(server)
+	defer client.Close()
+	go func() { _, _ = io.WriteString(client, request) }()
+	resp, err := http.ReadResponse(newReaderOf(client), nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	body, err := io.ReadAll(resp.Body)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return string(body)
+}
+
+// contents are the answers' texts of a stream, delta by delta, with the field
+// that each came in.
+func contents(t *testing.T, body string) (got []string) {
+	t.Helper()
+	for ev := range strings.SplitSeq(body, "\n\n") {
+		data, ok := strings.CutPrefix(ev, "data: ")
+		if !ok || data == "[DONE]" {
+			continue
+		}
+		var e struct {
+			Choices []struct {
+				Index  int
+				Delta  map[string]any
+				Text   *string
+				Finish *string `json:"finish_reason"`
+				Stop   *string `json:"stop_reason"`
+			}
+		}
+		if err := json.Unmarshal([]byte(data), &e); err != nil {
+			t.Fatal(err)
+		}
+		for _, c := range e.Choices {
+			text := ""
+			for _, field := range []string{"reasoning", "content"} {
+				if v, ok := c.Delta[field].(string); ok && c.Delta["role"] == nil {
+					text += field + ":" + v
+				}
+			}
+			if c.Text != nil {
+				text += *c.Text
+			}
+			if c.Finish != nil {
+				text += "|" + *c.Finish
+			}
+			if c.Stop != nil {
+				text += "|" + *c.Stop
+			}
+			if text != "" {
+				got = append(got, text)
+			}
+		}
+	}
+	return got
+}
+
+// A conversation's next turn finds in the cache what the turn before left
+// there: its prompt, and its answer as it was sent.
+func TestNextTurnHits(t *testing.T) {
+	engine := continuous(t, nil)
+	user := strings.TrimSpace(strings.Repeat("word ", 60))
+	truths := inVirtual(t, Config{Engine: engine, Model: "m", PromptTokensDetails: true, PromptOverhead: 8}, func(t *testing.T, s *Server) {
+		type message map[string]string
+		ask := func(messages ...message) (content string, prompt, cached int) {
+			body := over(t, s, post("/v1/chat/completions", string(marshal(map[string]any{"messages": messages, "max_tokens": 40}))))
+			var a struct {
+				Choices []struct{ Message struct{ Content string } }
+				Usage   struct {
+					Prompt  int `json:"prompt_tokens"`
+					Details struct {
+						Cached int `json:"cached_tokens"`
+					} `json:"prompt_tokens_details"`
+				}
+			}
+			if err := json.Unmarshal([]byte(body), &a); err != nil {
+				t.Fatal(err)
+			}
+			return a.Choices[0].Message.Content, a.Usage.Prompt, a.Usage.Details.Cached
+		}
+		first := message{"role": "user", "content": user}
+		answer, prompt, cached := ask(first)
+		if prompt != 68 || cached != 0 {
+			t.Errorf("first turn: %d tokens, %d cached", prompt, cached)
+		}
+		_, prompt, cached = ask(first, message{"role": "assistant", "content": answer}, message{"role": "user", "content": "more"})
+		// 68 + 40 tokens were there, the last of which was never computed: six
+		// whole blocks of 16.
+		if prompt != 109 || cached != 96 {
+			t.Errorf("second turn: %d tokens, %d cached", prompt, cached)
+		}
+		_, _, cached = ask(message{"role": "user", "content": "other " + user})
+		if cached != 0 {
+			t.Errorf("another prompt: %d cached", cached)
+		}
+	})
+	for i, want := range []int{0, 96, 0} {
+		e := truths[i].Engine
+		if len(e) != 1 || e[0].Cached != want || e[0].Steps == 0 || e[0].FirstStep == 0 || e[0].LastStep < e[0].FirstStep {
+			t.Errorf("truth %d: %+v", i, e)
+			continue
+		}
+		times := []int64{truths[i].ArrivalNS, e[0].ArrivedNS, e[0].QueuedNS, e[0].ScheduledNS, e[0].FirstNS, e[0].LastNS, truths[i].DoneNS}
+		if !slices.IsSorted(times) {
+			t.Errorf("truth %d: times %v", i, times)
+		}
+	}
+}
+
+// The engine's clock runs faster, and everything that is told of it is on the
+// real one.
+func TestSpeed(t *testing.T) {
+	truths := inVirtual(t, Config{Engine: continuous(t, nil), Speed: 10}, func(t *testing.T, s *Server) {
+		begin := time.Now()
+		over(t, s, post("/v1/completions", `{"prompt":"a b","max_tokens":5,"stream":true}`))
+		if took := time.Since(begin); took != 5*time.Millisecond {
+			t.Errorf("five steps of 10 ms took %v", took)
+		}
+		page := over(t, s, "GET /metrics HTTP/1.1\r\nHost: x\r\n\r\n")
+		for _, want := range []string{
+			`vllm:time_to_first_token_seconds_sum{engine="0",model_name="mock"} 0.001`,
+			`vllm:inter_token_latency_seconds_sum{engine="0",model_name="mock"} 0.004`,
+			`vllm:e2e_request_latency_seconds_sum{engine="0",model_name="mock"} 0.005`,
+			`vllm:request_decode_time_seconds_sum{engine="0",model_name="mock"} 0.004`,
+			`vllm:request_time_per_output_token_seconds_sum{engine="0",model_name="mock"} 0.001`,
+		} {
+			if !strings.Contains(page, want+"\n") {
+				name, _, _ := strings.Cut(want, "{")
+				at := strings.Index(page, name)
+				t.Errorf("want %s\ngot  %s", want, page[at:at+100])
+			}
+		}
+	})
+	if e := truths[0].Engine[0]; e.LastNS-truths[0].ArrivalNS != int64(5*time.Millisecond) || e.Steps != 5 {
+		t.Errorf("truth %+v", e)
+	}
+}
+
+func TestScale(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		c := scale{rapid.Int64Range(0, 1e15).Draw(t, "start"), rapid.Float64Range(0.01, 1000).Draw(t, "factor")}
+		at := rapid.Int64Range(0, 1e15).Draw(t, "at")
+		real := c.real(at)
+		if c.engine(real) < at {
+			t.Fatalf("at %d the engine's clock is at %d, not yet %d", real, c.engine(real), at)
+		}
+		if early := c.engine(real - 3); early > at {
+			t.Fatalf("three nanoseconds before it is already at %d, after %d", early, at)
+		}
+	})
+}
+
+// Waiting, running and their times, exactly: one slot for two requests.
+func TestMetricsInVirtualTime(t *testing.T) {
+	engine := continuous(t, func(s *vllm.Settings) { s.MaxNumSeqs = 1 })
+	inVirtual(t, Config{Engine: engine}, func(t *testing.T, s *Server) {
+		page := func() map[string]float64 {
+			return values(t, over(t, s, "GET /metrics HTTP/1.1\r\nHost: x\r\n\r\n"))
+		}
+		var ends []chan string
+		for range 2 {
+			end := make(chan string, 1)
+			ends = append(ends, end)
+			go func() { end <- over(t, s, post("/v1/completions", `{"prompt":"a b c","max_tokens":10}`)) }()
+		}
+		time.Sleep(55 * time.Millisecond)
+		const labels = `{engine="0",model_name="mock"}`
+		during := page()
+		for name, want := range map[string]float64{
+			"num_requests_running": 1, "num_requests_waiting": 1, "kv_cache_usage_perc": 1 / 199.0,
+			"generation_tokens_total": 5, "prompt_tokens_total": 3, "request_params_n_count": 0,
+		} {
+			if got := during["vllm:"+name+labels]; fmt.Sprintf("%.6f", got) != fmt.Sprintf("%.6f", want) {
+				t.Errorf("meanwhile %s is %v, want %v", name, got, want)
+			}
+		}
+		for _, end := range ends {
+			<-end
+		}
+		after := page()
+		for name, want := range map[string]float64{
+			"num_requests_running": 0, "num_requests_waiting": 0, "kv_cache_usage_perc": 0,
+			"generation_tokens_total": 20, "prompt_tokens_total": 6,
+			"time_to_first_token_seconds_sum": 0.01 + 0.11, "time_to_first_token_seconds_count": 2,
+			"request_queue_time_seconds_sum": 0.1, "request_prefill_time_seconds_sum": 0.02,
+			"request_decode_time_seconds_sum": 0.18, "request_inference_time_seconds_sum": 0.2,
+			"e2e_request_latency_seconds_sum": 0.1 + 0.2, "inter_token_latency_seconds_count": 18,
+			"iteration_tokens_total_sum":                26,
+			"request_time_per_output_token_seconds_sum": 0.02,
+		} {
+			if got := after["vllm:"+name+labels]; fmt.Sprintf("%.6f", got) != fmt.Sprintf("%.6f", want) {
+				t.Errorf("%s is %v, want %v", name, got, want)
+			}
+		}
+	})
+}
+
+// Preemptions and speculative decoding show in the metrics as the engine has
+// them.
+func TestMetricsOfTheEngine(t *testing.T) {
+	engine := continuous(t, func(s *vllm.Settings) {
+		s.NumGPUBlocks, s.MaxModelLen = 65, 1000
+		s.NumSpeculativeTokens, s.AcceptanceRate = 3, 0.7
+	})
+	const page = "GET /metrics HTTP/1.1\r\nHost: x\r\n\r\n"
+	var before, got map[string]float64
+	truths := inVirtual(t, Config{Engine: engine, MaxModelLen: 1000}, func(t *testing.T, s *Server) {
+		before = values(t, over(t, s, page))
+		ends := make(chan string, 4)
+		for i := range 4 {
+			go func() {
+				ends <- over(t, s, post("/v1/completions", fmt.Sprintf(`{"prompt":"p%d x y z","max_tokens":400}`, i)))
+			}()
+		}
+		for range 4 {
+			<-ends
+		}
+		got = values(t, over(t, s, page))
+	})
+	st := engine.Stats()
+	if len(st.AcceptedPerPosition) != 3 {
+		t.Fatalf("%d positions, want 3", len(st.AcceptedPerPosition))
+	}
+	const labels = `{engine="0",model_name="mock"}`
+	for name, want := range map[string]float64{
+		"num_preemptions_total": float64(st.Preemptions), "spec_decode_num_drafts_total": float64(st.Drafts),
+		"spec_decode_num_draft_tokens_total": float64(st.DraftTokens), "spec_decode_num_accepted_tokens_total": float64(st.AcceptedTokens),
+		"request_num_preemptions_sum": float64(st.Preemptions), "generation_tokens_total": 1600,
+	} {
+		if v, ok := got["vllm:"+name+labels]; !ok || v != want {
+			t.Errorf("%s is %v, want %v", name, v, want)
+		}
+		if v, ok := before["vllm:"+name+labels]; !ok || v != 0 { // who takes a difference needs it
+			t.Errorf("%s is %v, %v at the start, want 0", name, v, ok)
+		}
+	}
+	if st.Preemptions == 0 || st.AcceptedTokens == 0 {
+		t.Errorf("nothing happened: %+v", st)
+	}
+	for i, n := range st.AcceptedPerPosition {
+		name := fmt.Sprintf(`vllm:spec_decode_num_accepted_tokens_per_pos_total{engine="0",model_name="mock",position="%d"}`, i)
+		if v := got[name]; v != float64(n) {
+			t.Errorf("position %d: %v, want %d", i, v, n)
+		}
+		if v, ok := before[name]; !ok || v != 0 {
+			t.Errorf("position %d: %v, %v at the start, want 0", i, v, ok)
+		}
+	}
+	preempted := 0
+	for _, tr := range truths {
+		preempted += tr.Engine[0].Preemptions
+	}
+	if preempted == 0 {
+		t.Error("the truth log has no preemption")
+	}
+}
+
+// A client that goes away takes all its jobs out of the engine, the waiting
+// ones too, and counts as nothing that was finished.
+func TestAbortEmptiesTheEngine(t *testing.T) {
+	engine := continuous(t, func(s *vllm.Settings) { s.MaxNumSeqs = 2 })
+	truths := inVirtual(t, Config{Engine: engine}, func(t *testing.T, s *Server) {
+		client, server := net.Pipe()
+		go s.ServeConn(server)
+		_, _ = io.WriteString(client, post("/v1/completions", `{"prompt":["a","b"],"n":2,"max_tokens":500,"stream":true}`))
+		go func() { _, _ = io.Copy(io.Discard, client) }()
+		time.Sleep(time.Second)
+		const labels = `{engine="0",model_name="mock"}`
+		page := values(t, over(t, s, "GET /metrics HTTP/1.1\r\nHost: x\r\n\r\n"))
+		if running, waiting := page["vllm:num_requests_running"+labels], page["vllm:num_requests_waiting"+labels]; running != 2 || waiting != 2 {
+			t.Errorf("before: %v running, %v waiting", running, waiting)
+		}
+		client.Close()
+		time.Sleep(time.Second)
+		page = values(t, over(t, s, "GET /metrics HTTP/1.1\r\nHost: x\r\n\r\n"))
+		for _, name := range []string{"num_requests_running", "num_requests_waiting", "kv_cache_usage_perc", "e2e_request_latency_seconds_count"} {
+			if v := page["vllm:"+name+labels]; v != 0 {
+				t.Errorf("%s is %v after the client left", name, v)
+			}
+		}
+	})
+	tr := truths[0]
+	if !tr.Aborted || len(tr.Choice) != len(tr.EmitNS) || !slices.Contains(tr.Choice, 1) || slices.Contains(tr.Choice, 3) {
+		t.Errorf("truth: aborted %v, choices %v", tr.Aborted, tr.Choice)
+	}
+}
+
+// Until the model is loaded the server answers 503.
+func TestStartup(t *testing.T) {
+	inVirtual(t, Config{Startup: time.Minute}, func(t *testing.T, s *Server) {
+		status := func(request string) int {
+			client, server := net.Pipe()
+			go s.ServeConn(server)
+			defer client.Close()
+			go func() { _, _ = io.WriteString(client, request) }()
+			resp, err := http.ReadResponse(newReaderOf(client), nil)
+			if err != nil {
+				t.Fatal(err)
+			}
+			return resp.StatusCode
+		}
+		const health = "GET /health HTTP/1.1\r\nHost: x\r\n\r\n"
+		if got := []int{status(health), status(post("/v1/completions", `{"prompt":"x"}`))}; !slices.Equal(got, []int{503, 503}) {
+			t.Errorf("while it starts: %v", got)
+		}
+		time.Sleep(time.Minute)
+		if got := []int{status(health), status(post("/v1/completions", `{"prompt":"x"}`))}; !slices.Equal(got, []int{200, 200}) {
+			t.Errorf("after it: %v", got)
+		}
+	})
+}
+
+func TestAnswerKinds(t *testing.T) {
+	long := Config{Model: "m", Ends: func(int64) int { return 6 }}
+	thinking := Config{Model: "m", Reasoning: 0.5}
+	for _, c := range []struct {
+		name   string
+		config Config
+		body   string
+		want   []string
+	}{
+		{"the model ends it", long, `"max_tokens":9`, []string{
+			"content: the", "content: air", "content: of", "content: and", "content: flow", "content: to|stop"}},
+		{"ignored", long, `"max_tokens":7,"ignore_eos":true`, []string{
+			"content: the", "content: air", "content: of", "content: and", "content: flow", "content: to", "content: in|length"}},
+		{"not before", long, `"max_tokens":9,"min_tokens":7`, []string{
+			"content: the", "content: air", "content: of", "content: and", "content: flow", "content: to", "content: in|stop"}},
+		{"cut off", long, `"max_tokens":9,"max_completion_tokens":2`, []string{"content: the", "content: air|length"}},
+		{"stop string", Config{}, `"max_tokens":9,"stop":["of a"]`, []string{
+			"content: ", "content:the ", "content:air", "content: |stop|of a"}},
+		{"stop string kept", Config{}, `"max_tokens":9,"stop":"of a","include_stop_str_in_output":true`, []string{
+			"content: the", "content: air", "content: of", "content: a|stop|of a"}},
+		{"stop string not found", Config{}, `"max_tokens":2,"stop":"nowhere"`, []string{"content:", "content: the air|length"}},
+		{"stop after min_tokens", Config{}, `"max_tokens":60,"min_tokens":34,"stop":" air"`, nil},
+		{"reasoning", thinking, `"max_tokens":6`, []string{
+			"reasoning: the", "reasoning: air", "reasoning: of", "content: flow", "content: to|length"}},
+		{"reasoning hidden", thinking, `"max_tokens":6,"include_reasoning":false`, []string{"content: flow", "content: to|length"}},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			r := start(t, fast, c.config)
+			_, body := r.do(post("/v1/chat/completions", `{"messages":[{"role":"user","content":"x"}],"stream":true,`+c.body+`}`))
+			got := contents(t, body)
+			if c.want == nil { // the second time round
+				if n := len(got); n != 34 || got[33] != "content:the|stop| air" {
+					t.Errorf("%d deltas, the last %q", n, got[n-1])
+				}
+				return
+			}
+			equalLines(t, got, c.want)
+			tr := r.stop()[0]
+			sum := 0
+			for _, n := range tr.Tokens {
+				sum += n
+			}
+			if tr.Tokens != nil && sum != tr.OutputTokens {
+				t.Errorf("truth %+v", tr)
+			}
+		})
+	}
+}
+
+// Arguments of calls are valid for their schemas, streamed or not.
+func TestToolArguments(t *testing.T) {
+	const parameters = `{"type":"object","additionalProperties":false,
+		"properties":{"city":{"type":"string","maxLength":6},"days":{"type":"integer","minimum":3},"unit":{"enum":["c","f"]},
+			"at":{"anyOf":[{"type":"array","items":{"type":"number"},"minItems":2},{"type":"null"}]},"deep":{"type":"object",
+			"properties":{"ok":{"type":"boolean"},"what":{"type":["string","null"],"minLength":40}},"required":["ok","what"]}},
+		"required":["city","days","unit","deep"]}`
+	doc, err := jsonschema.UnmarshalJSON(strings.NewReader(parameters))
+	if err != nil {
+		t.Fatal(err)
+	}
+	compiler := jsonschema.NewCompiler()
+	if err := compiler.AddResource("p.json", doc); err != nil {
+		t.Fatal(err)
+	}
+	schema, err := compiler.Compile("p.json")
+	if err != nil {
+		t.Fatal(err)
+	}
+	check := func(args string) {
+		t.Helper()
+		v, err := jsonschema.UnmarshalJSON(strings.NewReader(args))
+		if err == nil {
+			err = schema.Validate(v)
+		}
+		if err != nil {
+			t.Errorf("%s: %v", args, err)
+		}
+	}
+	r := start(t, fast, Config{})
+	ask := func(more string) string {
+		_, body := r.do(post("/v1/chat/completions", `{"messages":[{"role":"user","content":"x"}],"max_tokens":500,`+more+
+			`,"tools":[{"type":"function","function":{"name":"weather","parameters":`+parameters+`}}]}`))
+		return body
+	}
+	var whole struct {
+		Choices []struct {
+			Finish  string `json:"finish_reason"`
+			Message struct {
+				Calls []struct {
+					Function struct{ Name, Arguments string }
+				} `json:"tool_calls"`
+			}
+		}
+	}
+	if err := json.Unmarshal([]byte(ask(`"tool_choice":"required"`)), &whole); err != nil {
+		t.Fatal(err)
+	}
+	if c := whole.Choices[0]; c.Finish != "tool_calls" || len(c.Message.Calls) != 1 || c.Message.Calls[0].Function.Name != "weather" {
+		t.Errorf("%+v", c)
+	} else {
+		check(c.Message.Calls[0].Function.Arguments)
+	}
+	args, fragments := "", 0
+	for ev := range strings.SplitSeq(ask(`"stream":true,"tool_choice":{"type":"function","function":{"name":"weather"}}`), "\n\n") {
+		if _, rest, ok := strings.Cut(ev, `"arguments":`); ok {
+			var text string
+			if err := json.NewDecoder(strings.NewReader(rest)).Decode(&text); err != nil {
+				t.Fatal(err)
+			}
+			args += text
+			fragments++
+		}
+		if strings.Contains(ev, `"finish_reason":"`) && !strings.Contains(ev, `"delta":{},"logprobs":null,"finish_reason":"stop"`) {
+			t.Errorf("the end is %s", ev)
+		}
+	}
+	check(args)
+	if fragments < 10 {
+		t.Errorf("%d fragments", fragments)
+	}
+}
+
+func FuzzExample(f *testing.F) {
+	f.Add([]byte(`{"type":"object","properties":{"a":{"type":"array","items":{"type":"object","properties":{"b":{}}}}}}`))
+	f.Add([]byte(`{"enum":[1]}`))
+	f.Add([]byte(`{"type":"integer","minimum":1e3}`))
+	f.Fuzz(func(t *testing.T, raw []byte) {
+		if !json.Valid(raw) {
+			return
+		}
+		if got := example(raw); !json.Valid([]byte(got)) {
+			t.Errorf("%s for %s", got, raw)
+		}
+	})
+}
+
+func TestFloat(t *testing.T) {
+	for v, want := range map[float64]string{
+		0: "0.0", 1: "1.0", 0.25: "0.25", 123456: "123456.0", 1e6: "1e+06", 1234567: "1.234567e+06",
+		1.795254128542094e9: "1.795254128542094e+09", 3.05e-5: "3.05e-05", 2097152: "2.097152e+06",
+	} {
+		if got := float(v); got != want {
+			t.Errorf("%v is written %s, want %s", v, got, want)
+		}
+	}
+	if got := tokenBuckets(4096); len(got) != 11 || got[10] != 2000 {
+		t.Errorf("%v", got)
+	}
+}
+
+// The engine hangs for good, and the server goes on answering.
+func TestWedge(t *testing.T) {
+	fs, err := ParseFaults("wedge:after 100ms")
+	if err != nil {
+		t.Fatal(err)
+	}
+	synctest.Test(t, func(t *testing.T) {
+		s := New(Config{Engine: twin.NewFixed(twin.FixedConfig{ITL: 20 * time.Millisecond}), Alarm: clock.TimerAlarm{}, Grain: -1, Faults: fs})
+		client, server := net.Pipe()
+		go s.ServeConn(server)
+		_, _ = io.WriteString(client, post("/v1/completions", `{"prompt":"x","max_tokens":50,"stream":true}`))
+		var got bytes.Buffer
+		go func() { _, _ = io.Copy(&got, client) }()
+		time.Sleep(time.Hour)
+		synctest.Wait()
+		if n := strings.Count(got.String(), `"text"`); n != 5 {
+			t.Errorf("%d tokens", n)
+		}
+		if body := over(t, s, "GET /v1/models HTTP/1.1\r\nHost: x\r\n\r\n"); !strings.Contains(body, "mock") {
+			t.Errorf("models: %s", body)
+		}
+		ctx, cancel := context.WithCancel(t.Context())
+		cancel()
+		_ = s.Shutdown(ctx)
+	})
+}
+
+// A new connection is not looked at for a while.
+func TestSlowAccept(t *testing.T) {
+	fs, err := ParseFaults("slow-accept:100%:3s")
+	if err != nil {
+		t.Fatal(err)
+	}
+	inVirtual(t, Config{Faults: fs}, func(t *testing.T, s *Server) {
+		begin := time.Now()
+		over(t, s, "GET /health HTTP/1.1\r\nHost: x\r\n\r\n")
+		if took := time.Since(begin); took != 3*time.Second {
+			t.Errorf("it took %v", took)
+		}
+	})
+}
+
+// Faults of a time span happen only then.
+func TestFaultSpans(t *testing.T) {
+	fs, err := ParseFaults("429:100%@10s-20s/1m, 503:100%@90s-")
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := Faults{{Name: "429", Rate: 1, For: time.Second, From: 10 * time.Second, Until: 20 * time.Second, Every: time.Minute}, {Name: "503", Rate: 1, For: time.Second, From: 90 * time.Second}}
+	if !slices.Equal(fs, want) {
+		t.Errorf("%+v", fs)
+	}
+	for at, want := range map[time.Duration]string{0: "", 10: "429", 19: "429", 20: "", 70: "429", 80: "", 90: "503", 130: "429", 140: "503"} {
+		if _, names := fs.draw(1, 1, at*time.Second); names != want {
+			t.Errorf("after %d s: %q, want %q", at, names, want)
+		}
+	}
+	for _, text := range []string{"429:1%@10s", "429:1%@x-y", "429:1%@20s-10s", "freeze:every 20s:2s@1s-2s", "429:1%@1s-2s/0s", "wedge:30s", "wedge:after 1s:2s", "429:1%@-1s-2s"} {
+		if _, err := ParseFaults(text); err == nil {
+			t.Errorf("%s is taken", text)
+		}
+	}
+}
+
+// idle gives n streams that wait for their next token, and what each costs in
+// memory on the server's side and the client's end of a pipe.
+func idle(t testing.TB, n int) (s *Server, each uint64) {
+	var before, after runtime.MemStats
+	runtime.GC()
+	runtime.ReadMemStats(&before)
+	s = New(Config{Engine: twin.NewFixed(twin.FixedConfig{ITL: time.Hour})})
+	request := post("/v1/chat/completions", `{"messages":[{"role":"user","content":"`+strings.Repeat("word ", 1000)+`"}],"max_tokens":4096,"stream":true}`)
+	for range n {
+		client, server := net.Pipe()
+		go s.ServeConn(server)
+		if _, err := io.WriteString(client, request); err != nil {
+			t.Fatal(err)
+		}
+		buf := make([]byte, 1024)
+		for got := ""; !strings.Contains(got, `" `); { // the first token
+			k, err := client.Read(buf)
+			if err != nil {
+				t.Fatal(err)
+			}
+			got += string(buf[:k])
+		}
+		t.Cleanup(func() { client.Close() })
+	}
+	runtime.GC()
+	runtime.GC()
+	runtime.ReadMemStats(&after)
+	return s, (after.HeapInuse + after.StackInuse - before.HeapInuse - before.StackInuse) / uint64(n)
+}
+
+// Twenty thousand idle streams fit into 500 MB: 25 kB each.
+func TestIdleStreamsAreSmall(t *testing.T) {
+	const n = 1000
+	s, each := idle(t, n)
+	if active := s.Stats().Active; active != n {
+		t.Errorf("%d streams", active)
+	}
+	if each > 25_000 {
+		t.Errorf("%d bytes a stream", each)
+	}
+	t.Logf("%d bytes a stream", each)
+}

@@ -1,0 +1,242 @@
+package serve
+
+import (
+	"fmt"
+	"net/http"
+	"strconv"
+	"strings"
+	"time"
+
+	"pitot/internal/clock"
+)
+
+// when is where in a request's life a fault has its turn.
+type when uint8
+
+const (
+	before     when = iota // before the answer begins: it may be another one
+	inside                 // in the middle of the answer, before an emission
+	connecting             // when a connection is made
+	clocked                // by the server's clock, for everyone
+	once                   // the same, and for good
+)
+
+// fault is one row of the table.
+type fault struct {
+	name  string
+	about string
+	when  when
+	lasts time.Duration // default of Fault.For; 0: it takes no duration
+	k     int           // default of Fault.K; 0: it takes no number
+	retry bool          // Fault.For, in whole seconds, is told in Retry-After; 0 is not
+	ends  bool          // it ends the answer or stands in its place: a request has at most one such
+	apply func(*stream, Fault)
+}
+
+// The names are also what the truth log and the flags say.
+var faultTable = [...]fault{
+	{name: "429", about: "too many requests, with Retry-After (1s unless told)", lasts: time.Second, retry: true, ends: true, apply: tooMany},
+	{name: "500", about: "internal server error, with Retry-After if told", retry: true, ends: true, apply: serverError},
+	{name: "503", about: "service unavailable, with Retry-After (1s unless told)", lasts: time.Second, retry: true, ends: true, apply: unavailable},
+	{name: "html", about: "a gateway's 502 page in HTML, with Retry-After if told", retry: true, ends: true, apply: htmlPage},
+	{name: "slow", about: "the engine hears of the request late", lasts: 2 * time.Second, apply: slow},
+	{name: "hang", about: "a header and then nothing, ever", ends: true, apply: hang},
+	{name: "stall", about: "a pause in the middle; then what piled up at once", when: inside, lasts: 2 * time.Second, apply: stall},
+	{name: "cut", about: "the connection is closed in the middle", when: inside, ends: true, apply: cut},
+	{name: "reset", about: "the connection is reset in the middle", when: inside, ends: true, apply: reset},
+	{name: "malformed", about: "one more event, which is no JSON", when: inside, apply: malformed},
+	{name: "error", about: "an error event in the middle, then [DONE]", when: inside, ends: true, apply: errorEvent},
+	{name: "no-done", about: "the body ends without [DONE]", apply: noDone},
+	{name: "no-usage", about: "no usage event", apply: noUsage},
+	{name: "finish-close", about: "the connection is closed after finish_reason", ends: true, apply: finishClose},
+	{name: "crlf", about: "CRLF line ends", apply: crlf},
+	{name: "ping", about: "comments between the events", apply: ping},
+	{name: "coalesce", about: "several events per write", k: 4, apply: coalesce},
+	{name: "split", about: "each event in two writes", apply: split},
+	{name: "gzip", about: "the body is compressed, asked for or not", apply: zip},
+	{name: "http10", about: "HTTP/1.0, the body ends with the connection", apply: http10},
+	{name: "slow-accept", about: "a new connection is not looked at", when: connecting, lasts: time.Second},
+	{name: "freeze", about: "the whole server stands still", when: clocked, lasts: time.Second},
+	{name: "wedge", about: "the engine hangs for good; the server goes on answering", when: once},
+}
+
+// faultRow finds a row by name, nil if there is none.
+func faultRow(name string) *fault {
+	for i := range faultTable {
+		if faultTable[i].name == name {
+			return &faultTable[i]
+		}
+	}
+	return nil
+}
+
+// FaultNames lists the faults there are.
+func FaultNames() []string {
+	names := make([]string, len(faultTable))
+	for i, f := range faultTable {
+		names[i] = f.name
+	}
+	return names
+}
+
+// FaultUsage has one line for each fault: how it is written for [ParseFaults],
+// and what it does.
+func FaultUsage() string {
+	var b strings.Builder
+	for _, f := range faultTable {
+		fmt.Fprintf(&b, "%-22s %s\n", f.form(), f.about)
+	}
+	b.WriteString("429:1%@10s-20s/1m      any of them but the last two: only then, here every minute\n")
+	return b.String()
+}
+
+// form is an example of how a fault is written.
+func (f *fault) form() string {
+	switch {
+	case f.when == clocked:
+		return f.name + ":every 20s:2s"
+	case f.when == once:
+		return f.name + ":after 30s"
+	case f.retry:
+		return f.name + ":1%:5s"
+	case f.lasts > 0:
+		return f.name + ":1%:" + f.lasts.String()
+	case f.k > 0:
+		return f.name + ":1%:4"
+	}
+	return f.name + ":1%"
+}
+
+// refuse answers with something else, and says when to come again if it is to
+// be told.
+func (st *stream) refuse(f Fault, r reply) {
+	if f.For > 0 {
+		r.extra = "retry-after: " + strconv.Itoa(int(f.For/time.Second)) + "\r\n"
+	}
+	st.refused, st.truth.Fault = &r, f.Name
+}
+
+func tooMany(st *stream, f Fault) {
+	st.refuse(f, failure(http.StatusTooManyRequests, "Rate limit reached. Please try again later."))
+}
+
+func serverError(st *stream, f Fault) {
+	st.refuse(f, failure(http.StatusInternalServerError, "EngineCore encountered an issue."))
+}
+
+func unavailable(st *stream, f Fault) {
+	st.refuse(f, failure(http.StatusServiceUnavailable, "The server is overloaded."))
+}
+
+func htmlPage(st *stream, f Fault) {
+	st.refuse(f, reply{
+		status: http.StatusBadGateway,
+		kind:   "text/html",
+		body:   []byte("<html>\r\n<head><title>502 Bad Gateway</title></head>\r\n<body><h1>502 Bad Gateway</h1></body>\r\n</html>\r\n"),
+	})
+}
+
+// took notes that a fault took effect.
+func (st *stream) took(name string) {
+	if st.truth.Fault != "" {
+		name = st.truth.Fault + "+" + name
+	}
+	st.truth.Fault = name
+}
+
+func slow(st *stream, f Fault) { st.delay += f.For }
+
+func hang(st *stream, _ Fault) { st.hang = true }
+
+// stall holds emissions back. They are then written one after the other
+// without a pause, as after a blocked network.
+func stall(st *stream, f Fault) {
+	st.took(f.Name)
+	st.holding = true
+	time.AfterFunc(f.For, func() { st.s.inbox.put(message{kind: release, st: st}) })
+}
+
+func cut(st *stream, f Fault) {
+	st.took(f.Name)
+	st.last = true
+	st.end(false)
+}
+
+func reset(st *stream, f Fault) {
+	st.took(f.Name)
+	st.conn.out.reset()
+	st.end(false)
+}
+
+func malformed(st *stream, f Fault) {
+	if !st.tpl.stream {
+		return
+	}
+	st.took(f.Name)
+	b := append(make([]byte, frameSpace, 256), "data: "...)
+	b = append(append(b, st.tpl.base...), `{"index":0,"delta":{"con`...)
+	st.put(append(b, "\n\n"...))
+}
+
+func errorEvent(st *stream, f Fault) {
+	st.took(f.Name)
+	const message = "EngineCore encountered an issue."
+	if !st.tpl.stream {
+		r := failure(http.StatusInternalServerError, message)
+		st.truth.Status, st.truth.DoneNS = r.status, clock.Now()
+		st.conn.answer(r, st.last, false)
+		st.end(false)
+		return
+	}
+	b := append(make([]byte, frameSpace, 256), "data: "...)
+	b = append(b, failureJSON(http.StatusInternalServerError, message, "")...)
+	st.put(append(b, "\n\n"...))
+	st.put(append(make([]byte, frameSpace, 64), doneEvent...))
+	st.close()
+	st.end(false)
+}
+
+func noDone(st *stream, _ Fault) { st.noDone = true }
+
+func noUsage(st *stream, _ Fault) { st.noUsage = true }
+
+func finishClose(st *stream, _ Fault) { st.finishClose = true }
+
+// dressed is the stream's dress, which it has from now on.
+func (st *stream) dressed() *dress {
+	if st.dress == nil {
+		st.dress = &dress{}
+	}
+	return st.dress
+}
+
+func crlf(st *stream, _ Fault) { st.dressed().crlf = true }
+
+func ping(st *stream, _ Fault) { st.dressed().ping = true }
+
+func coalesce(st *stream, f Fault) { st.dressed().coalesce = f.K }
+
+func split(st *stream, _ Fault) { st.dressed().split = true }
+
+func zip(st *stream, _ Fault) { st.dressed().useGzip() }
+
+func http10(st *stream, _ Fault) {
+	st.dressed().bare = true
+	st.last = true
+}
+
+// tookFromTheStart notes the faults that an answer has from its beginning.
+func (st *stream) tookFromTheStart() {
+	for _, f := range st.faults {
+		switch f.Name {
+		case "slow", "hang", "gzip", "http10":
+		case "crlf", "ping", "coalesce", "split":
+			if !st.tpl.stream || st.hang && f.Name != "ping" { // there are no events
+				continue
+			}
+		default:
+			continue
+		}
+		st.took(f.Name)
+	}
+}

@@ -1,0 +1,196 @@
+package serve
+
+import (
+	"math"
+	"sync"
+	"time"
+
+	"pitot/internal/clock"
+	"pitot/internal/twin"
+)
+
+// message is what connections tell the engine's goroutine.
+type message struct {
+	kind kind
+	st   *stream
+	look chan<- reading
+}
+
+type kind uint8
+
+const (
+	admit   kind = iota // the stream is there; its jobs follow
+	add                 // give its jobs to the engine
+	abort               // its client has gone
+	release             // its stall is over
+	observe             // someone reads the metrics
+	stop                // the server ends
+)
+
+// inbox is the way into the engine's goroutine; it never blocks a sender.
+type inbox struct {
+	mu   sync.Mutex
+	in   []message
+	wake chan struct{}
+}
+
+func (b *inbox) put(m ...message) {
+	b.mu.Lock()
+	b.in = append(b.in, m...)
+	b.mu.Unlock()
+	select {
+	case b.wake <- struct{}{}:
+	default:
+	}
+}
+
+// take gives all messages; the slice of the last call is used again.
+func (b *inbox) take(old []message) []message {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	got := b.in
+	b.in = old[:0]
+	return got
+}
+
+// scale is the engine's clock: 0 at start, and factor times as fast as the
+// real one.
+type scale struct {
+	start  int64
+	factor float64
+}
+
+// engine is the engine's time at a real one.
+func (c scale) engine(real int64) int64 {
+	if c.factor == 1 {
+		return real - c.start
+	}
+	return int64(float64(real-c.start) * c.factor)
+}
+
+// real is the first real time at which the engine's clock has come to at.
+func (c scale) real(at int64) int64 {
+	switch {
+	case at == math.MaxInt64:
+		return at
+	case c.factor == 1:
+		return c.start + at
+	}
+	real := c.start + int64(float64(at)/c.factor)
+	for c.engine(real) < at {
+		real++
+	}
+	return real
+}
+
+// maxWait bounds one wait of an engine that has nothing to do.
+const maxWait = int64(time.Hour)
+
+// loop is the engine's goroutine: inbox, step, wait, write.
+func (s *Server) loop() {
+	defer close(s.stopped)
+	defer s.alarm.Close()
+	grain := max(int64(s.cfg.Grain), 0)
+	var messages []message
+	wrote := int64(-1 << 62) // when emissions were last written
+	for {
+		clear(messages)
+		messages = s.inbox.take(messages)
+		now := clock.Now()
+		for _, m := range messages {
+			if m.kind == stop {
+				s.drop()
+				return
+			}
+			s.handle(now, m)
+		}
+		if s.wedged(now) {
+			s.alarm.Wait(now+maxWait, s.inbox.wake)
+			continue
+		}
+		step := s.cfg.Engine.Step(s.scale.engine(now))
+		end := s.scale.real(step.End)
+		if step.Idle && len(step.Out) == 0 {
+			until := min(max(end, wrote+grain), now+maxWait, s.wedgeAt)
+			s.alarm.Wait(until, s.inbox.wake)
+			continue
+		}
+		for !s.alarm.Wait(end, nil) {
+		}
+		wrote = clock.Now()
+		if until := s.frozen(wrote); until > wrote {
+			s.alarm.Wait(until, nil)
+		}
+		for _, e := range step.Out {
+			if c := s.jobs[e.ID]; c != nil {
+				s.meter.emission(s, c, e, wrote)
+				s.deliver(c, e)
+			}
+		}
+		s.meter.stepped()
+	}
+}
+
+func (s *Server) handle(now int64, m message) {
+	st := m.st
+	switch m.kind {
+	case admit:
+		for _, c := range st.choices {
+			s.jobs[c.id] = c
+		}
+	case add:
+		if st.ended {
+			return
+		}
+		// Reading the request took time that a real server takes too, and that
+		// the engine has in its latencies: it counts from the arrival.
+		if st.arrived > 0 {
+			now = min(now, st.arrived)
+		}
+		for _, c := range st.choices {
+			s.cfg.Engine.Add(s.scale.engine(now), c.job())
+		}
+	case abort:
+		st.end(true)
+	case release:
+		st.holding = false
+		for _, c := range st.choices {
+			held := c.held
+			c.held = nil
+			for _, e := range held {
+				if !st.ended {
+					s.deliver(c, e)
+				}
+			}
+		}
+	case observe:
+		m.look <- s.reading()
+	}
+}
+
+// deliver hands one emission to its choice, unless something goes wrong there.
+func (s *Server) deliver(c *choice, e twin.Emission) {
+	st := c.st
+	if !e.Role && !st.past && c.sent >= c.output/2 {
+		st.past = true
+		for _, f := range st.faults {
+			if row := faultRow(f.Name); row.when == inside && !st.ended {
+				row.apply(st, f)
+			}
+		}
+	}
+	switch {
+	case st.ended:
+	case st.holding:
+		c.held = append(c.held, e)
+	default:
+		st.emit(c, e)
+	}
+}
+
+// drop ends what is still there when the server ends.
+func (s *Server) drop() {
+	for _, c := range s.jobs {
+		c.st.end(true)
+	}
+}

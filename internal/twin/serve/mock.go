@@ -1,0 +1,130 @@
+// Package serve is the HTTP face of a [twin.Engine]: a server over real sockets
+// that answers like vLLM's OpenAI routes, in real time, and writes down what
+// it really did. It is the reference against which the client is audited, so
+// it shares no parsing code with the client: requests are read by the standard
+// library and answers are written from templates here.
+//
+// One goroutine runs the engine and writes every event itself, with one
+// non-blocking write each. A socket that is full gets a goroutine of its own
+// for what it did not take, so that one slow client never delays the others.
+package serve
+
+import (
+	"io"
+	"time"
+
+	"pitot/internal/clock"
+	"pitot/internal/twin"
+)
+
+// Config says what a [Server] serves and how. The zero value works.
+type Config struct {
+	// Engine decides when which tokens come. The server becomes its only
+	// caller. nil is a [twin.Fixed] of 50 ms TTFT and 10 ms ITL.
+	Engine twin.Engine
+	// Model is the one model that is served, "mock" if empty. A request that
+	// names none gets it too.
+	Model string
+	// MaxModelLen bounds prompt and output tokens together, beside what the
+	// engine takes; 0 is 131072.
+	MaxModelLen int
+	// APIKey, if set, is asked for on every route under /v1; any of APIKeys
+	// does as well.
+	APIKey  string
+	APIKeys []string
+	// Startup is how long the server loads its model first: until then it
+	// answers 503.
+	Startup time.Duration
+	// Speed is how many times as fast as the real clock the engine's runs;
+	// 0 is 1.
+	Speed float64
+	// Tokenize takes a text apart: it calls token with the bytes of each
+	// token in turn. Requests share a prefix in the engine's cache as far as
+	// their tokens are equal. nil, with Count nil as well, is words.
+	Tokenize func(text []byte, token func([]byte))
+	// Vocab is the size of the model's vocabulary: all token ids are below it.
+	// 0 is 131072, less than 1024 is 1024.
+	Vocab int
+	// Words are words that Tokenize makes one token of; their ids are the same
+	// on every server. nil: none are known.
+	Words Words
+	// Count counts the tokens of a text. It is for want of Tokenize: prompts
+	// of text then share nothing.
+	Count func(text []byte) int
+	// PromptOverhead is how many tokens the chat template adds to a chat.
+	PromptOverhead int
+	// Ends tells after how many tokens the model ends the answer to request n
+	// by itself, if the client does not ignore it (ignore_eos). n is the
+	// request's number, or a number made from its prompt and seed where these
+	// decide what the answer says. nil: never, every answer is as long as it
+	// may be.
+	Ends func(n int64) int
+	// ToolCalls is the share of the chats with tools, 0 to 1, in which the
+	// model calls one where it may choose (tool_choice auto). A chat that ends
+	// with a tool's result is always answered in words.
+	ToolCalls float64
+	// Reasoning is the share of a chat's answer, 0 to 1, that comes as
+	// reasoning before the rest.
+	Reasoning float64
+	// PromptTokensDetails tells in the usage how many tokens of the prompt
+	// were cached (vLLM's --enable-prompt-tokens-details).
+	PromptTokensDetails bool
+	// Cache are labels of vllm:cache_config_info; block_size and
+	// num_gpu_blocks are worth telling.
+	Cache map[string]string
+	// Faults is what goes wrong, and how often; Seed decides for whom.
+	Faults Faults
+	Seed   uint64
+	// Truth, if set, gets one JSON line per request: see [Truth].
+	Truth io.Writer
+	// Grain is the least time between two wake-ups of an engine that emits all
+	// the time: what falls due within one is written together, so late by less
+	// than that. It has no effect on an emission that is alone. 0 is 200 µs,
+	// negative is none.
+	Grain time.Duration
+	// Alarm paces the engine; nil is the most precise one of this platform.
+	// Virtual time needs a clock.TimerAlarm without spin.
+	Alarm clock.Alarm
+}
+
+const (
+	defaultModel       = "mock"
+	defaultMaxModelLen = 131072
+	defaultTTFT        = 50 * time.Millisecond
+	defaultITL         = 10 * time.Millisecond
+	defaultGrain       = 200 * time.Microsecond
+
+	// Output lengths of requests that name none.
+	defaultChatTokens       = 128
+	defaultCompletionTokens = 16
+
+	maxBody = 64 << 20
+)
+
+// complete fills in the defaults.
+func (c Config) complete() Config {
+	if c.Engine == nil {
+		c.Engine = twin.NewFixed(twin.FixedConfig{TTFT: defaultTTFT, ITL: defaultITL})
+	}
+	if c.Model == "" {
+		c.Model = defaultModel
+	}
+	if c.MaxModelLen <= 0 {
+		c.MaxModelLen = defaultMaxModelLen
+	}
+	if l, ok := c.Engine.(twin.Limited); ok {
+		c.MaxModelLen = min(c.MaxModelLen, l.MaxModelLen())
+	}
+	if c.Count == nil && c.Tokenize == nil {
+		c.Tokenize = splitWords
+	}
+	c.Reasoning = min(max(c.Reasoning, 0), 1)
+	c.ToolCalls = min(max(c.ToolCalls, 0), 1)
+	if !(c.Speed > 0) {
+		c.Speed = 1
+	}
+	if c.Grain == 0 {
+		c.Grain = defaultGrain
+	}
+	return c
+}

@@ -1,0 +1,211 @@
+package serve
+
+import (
+	"encoding/json"
+	"fmt"
+	"math"
+	"slices"
+	"strconv"
+	"strings"
+)
+
+// sampling is the sampling parameters of a request. They are checked and have
+// no effect, but for temperature and seed: they say whether the same prompt is
+// answered with the same words.
+type sampling struct {
+	temperature, topP, minP         float64
+	presence, frequency, repetition float64
+	topK                            int
+	seed                            int64
+	seeded                          bool
+	bias                            []int64 // the ids of logit_bias
+	stops                           []int64 // stop_token_ids
+	allowed                         []int64 // allowed_token_ids; nil: all
+	badWords                        []string
+	promptLogprobs                  int // -1: none
+}
+
+// readSampling reads the types of the parameters; at once refused is what vLLM
+// looks at before them.
+func (b *body) readSampling(stream bool) (sampling, *reply) {
+	s := sampling{promptLogprobs: -1}
+	if salt, ok := b.text("cache_salt"); b.has("cache_salt") && (!ok || salt == "") {
+		return s, parameter("cache_salt", "", "Parameter 'cache_salt' must be a non-empty string if provided.")
+	}
+	if b.has("prompt_logprobs") {
+		n := 0.0
+		if raw := b.m["prompt_logprobs"]; json.Unmarshal(raw, &n) != nil {
+			return s, parameter("prompt_logprobs", shown(raw), "`prompt_logprobs` must be an integer.")
+		}
+		switch {
+		case stream && (n > 0 || n == -1):
+			return s, parameter("prompt_logprobs", "", "`prompt_logprobs` are not available when `stream=True`.")
+		case n < 0 && n != -1:
+			return s, parameter("prompt_logprobs", shown(b.m["prompt_logprobs"]), "`prompt_logprobs` must be a positive value or -1.")
+		}
+		if s.promptLogprobs = b.integer("prompt_logprobs", 0); s.promptLogprobs < 0 {
+			s.promptLogprobs = math.MaxInt // all there are
+		}
+	}
+	s.frequency = b.number("frequency_penalty", 0)
+	refused := s.readBias(b)
+	s.presence = b.number("presence_penalty", 0)
+	if b.has("seed") {
+		s.seed, s.seeded = b.whole("seed", b.m["seed"])
+	}
+	s.temperature, s.topP = b.number("temperature", 1), b.number("top_p", 1)
+	s.topK = b.integer("top_k", 0)
+	s.minP = b.number("min_p", 0)
+	s.repetition = b.number("repetition_penalty", 1)
+	s.stops = b.ids("stop_token_ids")
+	s.allowed = b.ids("allowed_token_ids")
+	if b.has("bad_words") {
+		if json.Unmarshal(b.m["bad_words"], &s.badWords) != nil {
+			b.add("list_type", "body.bad_words", "Input should be a valid list", b.m["bad_words"])
+		}
+	}
+	if b.has("stream_interval") && b.integer("stream_interval", 1) < 1 {
+		b.atLeast("stream_interval", 1, b.m["stream_interval"])
+	}
+	return s, refused
+}
+
+// readBias reads logit_bias: which tokens it names.
+func (s *sampling) readBias(b *body) *reply {
+	if !b.has("logit_bias") {
+		return nil
+	}
+	var bias map[string]json.RawMessage
+	if json.Unmarshal(b.m["logit_bias"], &bias) != nil {
+		b.add("dict_type", "body.logit_bias", "Input should be a valid dictionary", b.m["logit_bias"])
+		return nil
+	}
+	var wrong []string
+	for _, name := range sortedKeys(bias) {
+		if _, err := strconv.ParseFloat(strings.Trim(string(bias[name]), `"`), 64); err != nil {
+			b.add("float_parsing", "body.logit_bias."+name, "Input should be a valid number, unable to parse string as a number", bias[name])
+		}
+		if id, err := strconv.ParseInt(name, 10, 64); err == nil {
+			s.bias = append(s.bias, id)
+		} else {
+			wrong = append(wrong, quoted(name))
+		}
+	}
+	if wrong == nil {
+		return nil
+	}
+	list := "[" + strings.Join(wrong, ", ") + "]"
+	return parameter("logit_bias", list, "logit_bias contains key(s) that cannot be converted to integer token IDs: "+list)
+}
+
+// refuseSampling says what is wrong with the values of the parameters, in the
+// order of vLLM's checks (SamplingParams._verify_args, verify).
+func (s *sampling) refuseSampling(a *ask, vocab int) *reply {
+	beyond := func(ids []int64) (out []int64) {
+		for _, id := range ids {
+			if id < 0 || id >= int64(vocab) {
+				out = append(out, id)
+			}
+		}
+		return out
+	}
+	outside := func(param string, ids []int64) *reply {
+		list := pythonList(ids)
+		return parameter(param, list, fmt.Sprintf("token_id(s) %s in %s contain out-of-vocab token ids. Vocabulary size: %d", list, param, vocab))
+	}
+	switch {
+	case a.n < 1:
+		return rejection("", "n must be at least 1, got %d.", a.n)
+	case a.n*len(a.prompts) > maxChoices:
+		return rejection("", "n must be at most %d, got %d.", maxChoices/len(a.prompts), a.n)
+	case !(math.Abs(s.presence) <= 2):
+		return rejection("", "presence_penalty must be in [-2, 2], got %s.", python(s.presence))
+	case !(math.Abs(s.frequency) <= 2):
+		return rejection("", "frequency_penalty must be in [-2, 2], got %s.", python(s.frequency))
+	case s.repetition <= 0:
+		return rejection("", "repetition_penalty must be greater than zero, got %s.", python(s.repetition))
+	case s.temperature < 0:
+		return parameter("temperature", python(s.temperature), "temperature must be non-negative, got "+python(s.temperature)+".")
+	case s.temperature > 2:
+		return parameter("temperature", python(s.temperature), "temperature must be in [0, 2], got "+python(s.temperature)+".")
+	case !(s.topP > 0 && s.topP <= 1):
+		return parameter("top_p", python(s.topP), "top_p must be in (0, 1], got "+python(s.topP)+".")
+	case s.topK < -1:
+		return rejection("", "top_k must be 0 (disable), or at least 1, got %d.", s.topK)
+	case !(s.minP >= 0 && s.minP <= 1):
+		return rejection("", "min_p must be in [0, 1], got %s.", python(s.minP))
+	case a.limit < 1:
+		return parameter("max_tokens", fmt.Sprint(a.limit), fmt.Sprintf("max_tokens must be at least 1, got %d.", a.limit))
+	case a.least < 0:
+		return rejection("", "min_tokens must be greater than or equal to 0, got %d.", a.least)
+	case a.least > a.limit:
+		return rejection("", "min_tokens must be less than or equal to max_tokens=%d, got %d.", a.limit, a.least)
+	case slices.Contains(a.stops, ""):
+		return rejection("", "stop cannot contain an empty string.")
+	case slices.Contains(s.badWords, ""):
+		return rejection("", "bad_words cannot contain an empty string. Got bad_words=%s", pythonTexts(s.badWords))
+	case a.n > 1 && s.temperature == 0:
+		return rejection("", "n must be 1 when using greedy sampling, got %d.", a.n)
+	case a.logprobs > maxLogprobs:
+		return parameter("logprobs", fmt.Sprint(a.logprobs),
+			fmt.Sprintf("Requested sample logprobs of %d, which is greater than max allowed: %d", a.logprobs, maxLogprobs))
+	case s.promptLogprobs > maxLogprobs:
+		n := min(s.promptLogprobs, vocab)
+		return parameter("prompt_logprobs", fmt.Sprint(n),
+			fmt.Sprintf("Requested prompt logprobs of %d, which is greater than max allowed: %d", n, maxLogprobs))
+	case beyond(s.bias) != nil:
+		return outside("logit_bias", beyond(s.bias))
+	case beyond(s.stops) != nil:
+		return outside("stop_token_ids", beyond(s.stops))
+	case s.allowed != nil && len(s.allowed) == 0:
+		return parameter("allowed_token_ids", "[]", "allowed_token_ids is not None and empty!")
+	case beyond(s.allowed) != nil:
+		return parameter("allowed_token_ids", pythonList(beyond(s.allowed)), "allowed_token_ids contains out-of-vocab token id!")
+	}
+	return nil
+}
+
+// python is a float as Python writes it.
+func python(f float64) string {
+	text := fmt.Sprint(f)
+	if !strings.ContainsAny(text, ".eN") {
+		text += ".0"
+	}
+	return text
+}
+
+// pythonList and pythonTexts are lists, the same.
+func pythonList(ids []int64) string {
+	return strings.ReplaceAll(fmt.Sprint(ids), " ", ", ")
+}
+
+func pythonTexts(texts []string) string {
+	list := make([]string, len(texts))
+	for i, t := range texts {
+		list[i] = quoted(t)
+	}
+	return "[" + strings.Join(list, ", ") + "]"
+}
+
+// pythonValue is a JSON value as Python writes it.
+func pythonValue(raw json.RawMessage) string {
+	var list []json.RawMessage
+	var object map[string]json.RawMessage
+	switch {
+	case json.Unmarshal(raw, &list) == nil && list != nil:
+		parts := make([]string, len(list))
+		for i, v := range list {
+			parts[i] = pythonValue(v)
+		}
+		return "[" + strings.Join(parts, ", ") + "]"
+	case json.Unmarshal(raw, &object) == nil && object != nil:
+		var parts []string
+		for _, name := range sortedKeys(object) {
+			parts = append(parts, quoted(name)+": "+pythonValue(object[name]))
+		}
+		return "{" + strings.Join(parts, ", ") + "}"
+	case len(raw) > 0 && raw[0] == '"':
+		return quoted(shown(raw))
+	}
+	return shown(raw)
+}

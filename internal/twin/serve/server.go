@@ -1,0 +1,223 @@
+package serve
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math"
+	"net"
+	"strconv"
+	"sync"
+	"sync/atomic"
+	"syscall"
+	"time"
+
+	"pitot/internal/clock"
+)
+
+// Server serves an engine. Make one with [New]; it runs from the first Serve
+// or ServeConn until Shutdown.
+type Server struct {
+	cfg   Config
+	alarm clock.Alarm
+	start int64 // when it was made, for faults that come by the clock
+	begun int64 // the same in Unix seconds, for the model card
+
+	scale     scale
+	ready     int64   // when the model will be loaded
+	wedgeAt   int64   // when the engine stands still for good
+	created   float64 // when it was made, Unix seconds
+	caching   bool    // the engine may have a prefix cache
+	blockSize int     // of the engine's cache, 0 if not told
+	vocab     vocabulary
+	pieceIDs  [len(pieces)]uint32 // of the pieces' tokens
+	pieceKeys [len(pieces)]uint32
+
+	requests atomic.Int64 // sequence numbers given to requests
+	accepted atomic.Int64 // and to connections
+	stats    stats
+	web      web
+	truth    *truthLog // nil without a log
+
+	inbox   inbox
+	started sync.Once
+	stopped chan struct{} // closed when the engine's goroutine has ended
+
+	closing   atomic.Bool
+	mu        sync.Mutex
+	listeners map[net.Listener]struct{}
+	conns     map[*conn]struct{}
+	readers   sync.WaitGroup
+
+	// owned by the engine's goroutine
+	jobs  map[int64]*choice
+	meter *meter
+	buf   []byte // the event being built
+}
+
+// New gives a server that does not listen yet.
+func New(c Config) *Server {
+	s := &Server{
+		cfg:       c.complete(),
+		alarm:     c.Alarm,
+		start:     clock.Now(),
+		begun:     time.Now().Unix(),
+		inbox:     inbox{wake: make(chan struct{}, 1)},
+		stopped:   make(chan struct{}),
+		listeners: make(map[net.Listener]struct{}),
+		conns:     make(map[*conn]struct{}),
+		jobs:      make(map[int64]*choice),
+		buf:       make([]byte, 0, 1<<10),
+		wedgeAt:   math.MaxInt64,
+	}
+	s.created = float64(time.Now().UnixNano()) / 1e9
+	s.scale = scale{s.start, s.cfg.Speed}
+	s.ready = s.start + int64(c.Startup)
+	for _, f := range c.Faults {
+		if f.Name == "wedge" {
+			s.wedgeAt = min(s.wedgeAt, s.start+int64(f.From))
+		}
+	}
+	s.meter = newMeter(s.cfg.Engine, s.cfg.MaxModelLen)
+	s.caching = s.meter.look != nil
+	s.blockSize, _ = strconv.Atoi(s.cfg.Cache["block_size"])
+	s.vocab.init(c.Vocab, c.Words)
+	for i, p := range pieces {
+		b := s.pieceBytes(p)
+		s.pieceIDs[i], s.pieceKeys[i] = s.vocab.id(b), key(b)
+	}
+	if s.alarm == nil {
+		s.alarm = clock.NewAlarm()
+	}
+	if c.Truth != nil {
+		s.truth = newTruthLog(c.Truth)
+	}
+	return s
+}
+
+// pieceBytes are the bytes of a piece's token, as the tokenizer has it.
+func (s *Server) pieceBytes(p string) []byte {
+	token := []byte(p)
+	if s.cfg.Tokenize != nil {
+		s.cfg.Tokenize([]byte(p), func(b []byte) { token = b })
+	}
+	return token
+}
+
+// run starts the goroutines that every connection needs.
+func (s *Server) run() {
+	s.started.Do(func() {
+		if s.truth != nil {
+			go s.truth.run()
+		}
+		go s.loop()
+	})
+}
+
+// Serve accepts connections until Shutdown, and then gives nil.
+func (s *Server) Serve(l net.Listener) error {
+	defer l.Close()
+	s.mu.Lock()
+	if s.closing.Load() {
+		s.mu.Unlock()
+		return nil
+	}
+	s.listeners[l] = struct{}{}
+	s.mu.Unlock()
+
+	// Keep the kernel stamping, so that the first request has its stamp too.
+	defer clock.Prime().Close()
+	s.run()
+	for {
+		c, err := l.Accept()
+		if err != nil {
+			if s.closing.Load() {
+				return nil
+			}
+			if errors.Is(err, syscall.EMFILE) || errors.Is(err, syscall.ENFILE) {
+				time.Sleep(5 * time.Millisecond) // some will come back
+				continue
+			}
+			return fmt.Errorf("accept connection: %w", err)
+		}
+		if c := s.open(c); c != nil {
+			go c.serve()
+		}
+	}
+}
+
+// ServeConn serves one connection until it is closed.
+func (s *Server) ServeConn(nc net.Conn) {
+	s.run()
+	if c := s.open(nc); c != nil {
+		c.serve()
+	}
+}
+
+// open registers a connection; nil if the server is shutting down.
+func (s *Server) open(nc net.Conn) *conn {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.closing.Load() {
+		nc.Close()
+		return nil
+	}
+	c := newConn(s, nc)
+	c.late = s.cfg.Faults.acceptDelay(s.cfg.Seed, s.accepted.Add(1)-1, time.Duration(clock.Now()-s.start))
+	s.conns[c] = struct{}{}
+	s.readers.Add(1)
+	return c
+}
+
+// Shutdown stops accepting, lets running answers end, and returns when all
+// connections are closed and the truth log is written. When ctx ends first,
+// the connections are cut and its error is returned.
+func (s *Server) Shutdown(ctx context.Context) error {
+	s.mu.Lock()
+	s.closing.Store(true)
+	for l := range s.listeners {
+		l.Close()
+	}
+	clear(s.listeners)
+	for c := range s.conns {
+		if !c.busy.Load() {
+			c.out.shut(false)
+		}
+	}
+	s.mu.Unlock()
+	s.run() // so that there is something to stop
+
+	closed := make(chan struct{})
+	go func() { s.readers.Wait(); close(closed) }()
+	var err error
+	select {
+	case <-closed:
+	case <-ctx.Done():
+		err = ctx.Err()
+		s.mu.Lock()
+		for c := range s.conns {
+			c.out.shut(true)
+		}
+		s.mu.Unlock()
+		<-closed
+	}
+	s.inbox.put(message{kind: stop})
+	<-s.stopped
+	if s.truth != nil {
+		if terr := s.truth.close(); err == nil {
+			err = terr
+		}
+	}
+	return err
+}
+
+// frozen is when a request that comes now may go on: now, or the end of a
+// freeze of the whole server.
+func (s *Server) frozen(now int64) int64 { return s.start + s.cfg.Faults.Thaw(now-s.start) }
+
+// wedged says whether the engine stands still for good.
+func (s *Server) wedged(now int64) bool { return now >= s.wedgeAt }
+
+// room is the engine goroutine's buffer for one event, with frameSpace free
+// bytes before it.
+func (s *Server) room() []byte { return s.buf[:frameSpace] }

@@ -1,0 +1,94 @@
+package serve
+
+import (
+	"fmt"
+	"math/bits"
+	"sync/atomic"
+	"time"
+)
+
+// Stats is what a server has done so far.
+type Stats struct {
+	Requests int64 // to the generation routes
+	Refused  int64 // of them, answered with an error at once
+	Active   int64 // answers under way
+	Aborted  int64 // whose client left first
+	Tokens   int64 // written, of answers that have ended
+	Events   int64 // token events written
+	Short    int64 // writes that a socket did not take at once
+	// How much later than the engine wanted the token events were written:
+	// what this server adds to the latencies that it was asked for. Values
+	// are upper limits, at most 1/16 too high.
+	LateP50, LateP99, LateMax time.Duration
+}
+
+// String is the statement for the end of a run.
+func (s Stats) String() string {
+	ms := func(d time.Duration) float64 { return float64(d) / 1e6 }
+	return fmt.Sprintf("mock: %d requests (%d refused, %d aborted), %d tokens in %d events, %d short writes; events late by p50 %.2f ms, p99 %.2f ms, max %.2f ms",
+		s.Requests, s.Refused, s.Aborted, s.Tokens, s.Events, s.Short, ms(s.LateP50), ms(s.LateP99), ms(s.LateMax))
+}
+
+// Stats may be called at any time.
+func (s *Server) Stats() Stats {
+	c := &s.stats
+	ended := c.ended.Load() // before begun, so that Active is never negative
+	return Stats{
+		Requests: s.requests.Load(),
+		Refused:  c.refused.Load(),
+		Active:   c.begun.Load() - ended,
+		Aborted:  c.aborted.Load(),
+		Tokens:   c.tokens.Load(),
+		Events:   c.late.n.Load(),
+		Short:    c.short.Load(),
+		LateP50:  c.late.quantile(0.50),
+		LateP99:  c.late.quantile(0.99),
+		LateMax:  time.Duration(c.late.most.Load()),
+	}
+}
+
+type stats struct {
+	begun, ended, refused, aborted, tokens, short atomic.Int64
+	late                                          histogram
+}
+
+// histogram counts durations in buckets of which 16 make a factor of two. It
+// has one writer and any number of readers.
+type histogram struct {
+	n, most atomic.Int64
+	buckets [64 * 16]atomic.Int64
+}
+
+func (h *histogram) add(ns int64) {
+	ns = max(ns, 0)
+	h.buckets[bucket(ns)].Add(1)
+	h.n.Add(1)
+	if ns > h.most.Load() {
+		h.most.Store(ns)
+	}
+}
+
+// bucket is where ns is counted: exact below 16, then by its five leading bits.
+func bucket(ns int64) int {
+	shift := max(bits.Len64(uint64(ns))-5, 0)
+	return shift<<4 + int(ns>>shift)
+}
+
+// upper is the largest value of a bucket.
+func upper(b int) int64 {
+	if b < 32 {
+		return int64(b)
+	}
+	shift := b>>4 - 1
+	return (int64(b&15+16)+1)<<shift - 1
+}
+
+func (h *histogram) quantile(p float64) time.Duration {
+	rank := int64(p * float64(h.n.Load()))
+	for b := range h.buckets {
+		if rank -= h.buckets[b].Load(); rank < 0 {
+			return time.Duration(min(upper(b), h.most.Load()))
+		}
+	}
+	return time.Duration(h.most.Load())
+}

@@ -1,0 +1,341 @@
+package serve
+
+import (
+	"net/http"
+	"strconv"
+	"time"
+
+	"pitot/internal/clock"
+	"pitot/internal/twin"
+)
+
+// stream is what one request is answered with, streamed or not. The
+// connection's goroutine makes and begins it; from then on the engine's
+// goroutine owns it.
+type stream struct {
+	s       *Server
+	conn    *conn
+	tpl     template
+	choices []*choice
+	left    int // choices that have not ended
+	truth   Truth
+	arrived int64         // for the engine: when it came, not when it was read; 0 for when the engine hears of it
+	done    chan struct{} // closed when the answer has ended
+
+	// what goes wrong with it
+	faults      []Fault
+	refused     *reply        // the answer is this instead
+	delay       time.Duration // before the engine hears of it
+	hang        bool          // the engine never hears of it
+	noDone      bool
+	noUsage     bool
+	finishClose bool
+	dress       *dress // how events look on the wire; nil: as they should
+
+	asked   int64 // length of the request, bytes
+	told    int64 // announced length of the answer
+	last    bool  // the connection closes after it
+	sent    int   // tokens the engine gave, of all choices
+	due     []due // chunks that are not written yet
+	role    bool  // the role chunk is written
+	past    bool  // the faults inside the answer have had their turn
+	holding bool
+	ended   bool
+}
+
+// due is a chunk that waits to be written.
+type due struct {
+	at     int64 // when the engine wanted it, on the real clock
+	tokens int
+	choice int
+}
+
+func newStream(c *conn, a ask, t Truth) *stream {
+	s := c.s
+	st := &stream{s: s, conn: c, truth: t, arrived: max(t.ArrivalNS, c.free), done: make(chan struct{})}
+	name := "cmpl-"
+	if a.chat {
+		name = "chatcmpl-"
+	}
+	if t.RequestID != "" {
+		name += t.RequestID
+	} else {
+		name += strconv.FormatInt(t.N, 10)
+	}
+	st.truth.ID = name
+	st.tpl = newTemplate(a, name, s.cfg.Model, time.Now().Unix())
+	st.tpl.details, st.tpl.reasons = s.cfg.PromptTokensDetails, s.cfg.Reasoning > 0
+	st.choices = newChoices(st)
+	st.left = len(st.choices)
+	st.faults, st.truth.Drawn = s.cfg.Faults.draw(s.cfg.Seed, t.N, time.Duration(clock.Now()-s.start))
+	return st
+}
+
+// begin sends the header of a stream, which like vLLM's does not wait for the
+// first token, and tells the engine.
+func (st *stream) begin() {
+	st.s.stats.begun.Add(1)
+	st.tookFromTheStart()
+	if st.tpl.stream {
+		st.conn.out.write(st.streamHead())
+		if st.dress != nil && st.dress.ping {
+			st.put(append(make([]byte, frameSpace, 64), pingComment...))
+		}
+	}
+	inbox := &st.s.inbox
+	switch {
+	case st.hang:
+		inbox.put(message{kind: admit, st: st})
+	case st.delay > 0:
+		st.arrived = 0
+		inbox.put(message{kind: admit, st: st})
+		time.AfterFunc(st.delay, func() { inbox.put(message{kind: add, st: st}) })
+	default:
+		inbox.put(message{kind: admit, st: st}, message{kind: add, st: st})
+	}
+}
+
+func (st *stream) streamHead() []byte {
+	version, framing := "HTTP/1.1", "transfer-encoding: chunked\r\n"
+	if st.dress != nil && st.dress.bare {
+		version, framing = "HTTP/1.0", ""
+	}
+	b := appendHead(nil, version, http.StatusOK)
+	b = append(append(b, "content-type: text/event-stream; charset=utf-8\r\n"...), framing...)
+	if st.dress != nil && st.dress.gz != nil {
+		b = append(b, "content-encoding: gzip\r\n"...)
+	}
+	return append(st.headEnd(b), "\r\n"...)
+}
+
+// headEnd appends the header lines that streams and whole answers share.
+func (st *stream) headEnd(b []byte) []byte {
+	if id := st.truth.RequestID; id != "" {
+		b = append(append(append(b, "x-request-id: "...), id...), "\r\n"...)
+	}
+	if st.last {
+		b = append(b, "connection: close\r\n"...)
+	}
+	return b
+}
+
+// emit does what an emission of the engine asks for.
+func (st *stream) emit(c *choice, e twin.Emission) {
+	if e.Role || !st.role {
+		st.emitRole()
+	}
+	if e.Role {
+		return
+	}
+	from := c.sent
+	c.sent += e.Tokens
+	st.sent += e.Tokens
+	c.unseen += e.Tokens
+	c.finish = c.ends(e.Finish)
+	c.trace = e.Trace
+	shown := true
+	if st.tpl.stream {
+		st.s.buf, shown = st.tpl.token(st.s.room(), c, from, c.sent, c.finish)
+	}
+	if shown {
+		st.due = append(st.due, due{st.s.scale.real(e.At), c.unseen, c.index})
+		c.unseen = 0
+		if st.tpl.stream {
+			st.put(st.s.buf)
+		} else {
+			st.mark(clock.Now())
+		}
+	}
+	if c.finish != "" {
+		delete(st.s.jobs, c.id)
+		if st.left--; st.left == 0 {
+			st.finish()
+		}
+	}
+}
+
+// emitRole writes the role chunks of a streamed chat, one for each choice. An
+// engine that has none of its own gets them right before the first token, as
+// in vLLM.
+func (st *stream) emitRole() {
+	if st.role || !st.tpl.chat || !st.tpl.stream {
+		return
+	}
+	st.role = true
+	st.truth.RoleNS = clock.Now()
+	for _, c := range st.choices {
+		st.s.buf = st.tpl.role(st.s.room(), c)
+		st.put(st.s.buf)
+	}
+}
+
+// mark stamps the chunks that are about to be written.
+func (st *stream) mark(now int64) {
+	if len(st.due) == 0 {
+		return
+	}
+	st.s.stats.late.add(now - st.due[len(st.due)-1].at)
+	t := &st.truth
+	for _, d := range st.due {
+		t.OutputTokens += d.tokens
+		if st.s.truth == nil {
+			continue
+		}
+		t.EmitNS = append(t.EmitNS, now)
+		t.Tokens = append(t.Tokens, d.tokens)
+		if len(st.choices) > 1 {
+			t.Choice = append(t.Choice, d.choice)
+		}
+	}
+	st.due = st.due[:0]
+}
+
+// put writes the event that follows the frameSpace free bytes of b.
+func (st *stream) put(b []byte) {
+	d := st.dress
+	if d == nil {
+		b = append(b, "\r\n"...)
+		st.mark(clock.Now())
+		st.conn.out.write(frame(b))
+		return
+	}
+	for _, p := range d.event(b[frameSpace:]) {
+		st.write(p)
+	}
+}
+
+// write sends bytes of the body in a form that a fault has given them.
+func (st *stream) write(p []byte) {
+	if len(p) == 0 {
+		return
+	}
+	if !st.dress.bare {
+		b := append(make([]byte, frameSpace, frameSpace+len(p)+2), p...)
+		p = frame(append(b, "\r\n"...))
+	}
+	st.mark(clock.Now())
+	st.conn.out.write(p)
+}
+
+// finish writes what comes after the last token.
+func (st *stream) finish() {
+	switch {
+	case !st.tpl.stream:
+		st.truth.DoneNS = clock.Now()
+		st.conn.out.write(st.wholeResponse())
+	case st.finishClose:
+		st.took("finish-close")
+		if st.dress != nil {
+			st.write(st.dress.flush())
+		}
+		st.last = true
+	default:
+		st.finishStream()
+	}
+	st.end(false)
+}
+
+// finishStream writes usage, end mark and the end of the body, each as vLLM
+// does in a write of its own.
+func (st *stream) finishStream() {
+	if st.tpl.usage && st.noUsage {
+		st.took("no-usage")
+	} else if st.tpl.usage {
+		reasoning, cached, stored := st.details()
+		st.s.buf = st.tpl.usageEvent(st.s.room(), st.sent, reasoning, cached, stored)
+		st.put(st.s.buf)
+	}
+	if st.noDone {
+		st.took("no-done")
+	} else {
+		st.s.buf = append(st.s.room(), doneEvent...)
+		st.put(st.s.buf)
+	}
+	st.close()
+}
+
+// details are the token counts beside prompt and output: reasoning, found in
+// the prefix cache, and newly stored there. Like vLLM's, those of the prompt
+// are of the answer that ended last.
+func (st *stream) details() (reasoning, cached, stored int) {
+	for _, c := range st.choices {
+		reasoning += min(c.sent, st.tpl.reasoning)
+		if c.trace != nil {
+			cached = c.trace.Cached
+			if b := st.s.blockSize; b > 0 {
+				stored = max(c.prompt.tokens/b*b-cached, 0)
+			}
+		}
+	}
+	return reasoning, cached, stored
+}
+
+// close ends the body of a stream.
+func (st *stream) close() {
+	if d := st.dress; d != nil {
+		st.write(d.flush())
+	}
+	st.truth.DoneNS = clock.Now()
+	if st.dress == nil || !st.dress.bare {
+		st.conn.out.write([]byte("0\r\n\r\n"))
+	}
+}
+
+// wholeResponse is the answer of a request that does not stream.
+func (st *stream) wholeResponse() []byte {
+	reasoning, cached, stored := st.details()
+	body := st.tpl.whole(st.choices, st.sent, reasoning, cached, stored)
+	version, d := "HTTP/1.1", st.dress
+	if d != nil && d.bare {
+		version = "HTTP/1.0"
+	}
+	b := append(appendHead(nil, version, http.StatusOK), "content-type: application/json\r\n"...)
+	if d != nil && d.gz != nil {
+		body = append([]byte(nil), d.compress(body)...)
+		body = append(body, d.flush()...)
+		b = append(b, "content-encoding: gzip\r\n"...)
+	}
+	if d == nil || !d.bare {
+		st.told = int64(len(body))
+		b = append(b, "content-length: "...)
+		b = strconv.AppendInt(b, st.told, 10)
+		b = append(b, "\r\n"...)
+	}
+	b = append(st.headEnd(b), "\r\n"...)
+	return append(b, body...)
+}
+
+// end takes the stream out of the server, and out of the engine what has not
+// ended there. It may be called again.
+func (st *stream) end(aborted bool) {
+	if st.ended {
+		return
+	}
+	st.ended = true
+	t := &st.truth
+	for _, c := range st.choices {
+		delete(st.s.jobs, c.id)
+		if c.got < c.output {
+			st.s.cfg.Engine.Abort(c.id)
+		}
+		if st.s.truth != nil && c.trace != nil {
+			t.Engine = append(t.Engine, st.s.engineTruth(c))
+		}
+	}
+	t.Aborted = aborted
+	if aborted {
+		st.s.stats.aborted.Add(1)
+	}
+	if t.DoneNS == 0 {
+		t.DoneNS = clock.Now()
+	}
+	st.s.web.add(exchanged{t.Path, "POST", t.Status, st.asked, st.told, t.DoneNS - t.ArrivalNS})
+	st.s.stats.ended.Add(1)
+	st.s.stats.tokens.Add(int64(t.OutputTokens))
+	st.s.log(st.truth)
+	st.conn.busy.Store(false)
+	if st.last || st.s.closing.Load() {
+		st.conn.out.shut(false)
+	}
+	close(st.done)
+}

@@ -1,0 +1,229 @@
+package serve
+
+import (
+	"encoding/json"
+	"fmt"
+	"strings"
+)
+
+// constraint is what an answer has to be like: one of response_format and
+// structured_outputs.
+type constraint struct {
+	schema  json.RawMessage // of JSON
+	object  bool            // any JSON object
+	pattern *string
+	choices []string
+}
+
+// anyObject stands for the JSON objects that a model makes up unasked.
+var anyObject = json.RawMessage(`{"properties": {"answer": {"type": "string"}}}`)
+
+// text is an answer that the constraint allows; pick says which of several.
+func (c *constraint) text(pick uint64) (string, *reply) {
+	switch {
+	case c.pattern != nil:
+		text, err := matching(*c.pattern)
+		if err != nil {
+			return "", rejection("", "Grammar error: %v", err)
+		}
+		return text, nil
+	case c.schema != nil:
+		if kind := wrongType(c.schema); kind != "" {
+			return "", rejection("", "Grammar error: Invalid type: %s", kind)
+		}
+		return example(c.schema), nil
+	case c.object:
+		return example(anyObject), nil
+	case len(c.choices) == 0:
+		return "", rejection("", "Choice '[]' cannot be an empty list")
+	}
+	return c.choices[pick%uint64(len(c.choices))], nil
+}
+
+// wrongType is the type that a schema asks for, if there is none of that name.
+func wrongType(raw json.RawMessage) string {
+	var s schema
+	_ = json.Unmarshal(raw, &s)
+	switch kind, _ := s.Type.(string); kind {
+	case "", "object", "array", "string", "integer", "number", "boolean", "null":
+		return ""
+	default:
+		return kind
+	}
+}
+
+// constrained gives what the request says its answer has to be like, nil for
+// nothing. Grammars and structural tags are not modelled, and refused.
+func (b *body) constrained(chat bool) (*constraint, *reply) {
+	format, refused := b.responseFormat()
+	if refused != nil || !b.has("structured_outputs") {
+		return format, refused
+	}
+	return b.structuredOutputs(chat)
+}
+
+// responseFormat reads response_format. What is no form of it is held against
+// all there are, as pydantic does with a union: the plain ones, and the
+// structural tags of today and of before.
+func (b *body) responseFormat() (*constraint, *reply) {
+	const field = "response_format"
+	if !b.has(field) {
+		return nil, nil
+	}
+	var f map[string]json.RawMessage
+	if err := json.Unmarshal(b.m[field], &f); err != nil {
+		for range 3 {
+			b.notObject(field, b.m[field])
+		}
+		return nil, nil
+	}
+	kind := ""
+	_ = json.Unmarshal(f["type"], &kind)
+	if kind == "json_schema" && absent(f["json_schema"]) {
+		return nil, parameter(field, "", "When response_format type is 'json_schema', the 'json_schema' field must be provided.")
+	}
+	if kind == "structural_tag" {
+		if absent(f["format"]) && (absent(f["structures"]) || absent(f["triggers"])) {
+			return nil, parameter(field, "", "Invalid response_format structural_tag specification.")
+		}
+		return nil, notModelled(field, "structural tags")
+	}
+	before := len(b.faults)
+	b.literal(field+".type", f, "'text', 'json_object' or 'json_schema'", kind == "text" || kind == "json_object" || kind == "json_schema")
+	var s struct {
+		Name   *string         `json:"name"`
+		Schema json.RawMessage `json:"schema"`
+	}
+	if kind == "json_schema" {
+		if err := json.Unmarshal(f["json_schema"], &s); err != nil {
+			b.notObject(field+".json_schema", f["json_schema"])
+		} else if s.Name == nil {
+			b.absent(field+".json_schema.name", f["json_schema"])
+		}
+	}
+	if len(b.faults) > before {
+		b.literal(field+".type", f, "'structural_tag'", false)
+		if absent(f["format"]) {
+			b.absent(field+".format", b.m[field])
+		}
+		b.literal(field+".type", f, "'structural_tag'", false)
+		for _, name := range []string{"structures", "triggers"} {
+			if absent(f[name]) {
+				b.absent(field+"."+name, b.m[field])
+			}
+		}
+		return nil, nil
+	}
+	switch {
+	case kind == "json_object":
+		return &constraint{object: true}, nil
+	case kind == "json_schema" && absent(s.Schema):
+		return nil, rejection("", "You must use one kind of structured outputs constraint but none are specified: %s", listConstraints(nil))
+	case kind == "json_schema":
+		return &constraint{schema: s.Schema}, nil
+	}
+	return nil, nil
+}
+
+// literal notes that a field is not one of the words it may be.
+func (b *body) literal(loc string, in map[string]json.RawMessage, words string, ok bool) {
+	raw, there := in["type"]
+	switch {
+	case ok:
+	case !there:
+		b.absent(loc, json.RawMessage(fmt.Sprintf("<%d>", len(in))))
+	default:
+		b.addContext("literal_error", "body."+loc, "Input should be "+words, raw, "'expected': "+quoted(words))
+	}
+}
+
+// notModelled refuses what a real server takes and this one does not.
+func notModelled(param, what string) *reply {
+	return rejection(param, "%s are not modelled by this server (parameter=%s)", what, param)
+}
+
+func absent(raw json.RawMessage) bool { return len(raw) == 0 || string(raw) == "null" }
+
+// constraints are the fields of structured_outputs, as the server lists them.
+var constraints = []string{
+	"json", "regex", "choice", "grammar", "json_object", "disable_any_whitespace", "disable_additional_properties",
+	"whitespace_pattern", "structural_tag", "_backend", "_backend_was_auto",
+}
+
+// listConstraints lists them with what of them is given, as Python would.
+func listConstraints(given map[string]json.RawMessage) string {
+	list := make([]string, len(constraints))
+	for i, name := range constraints {
+		value := "None"
+		if strings.HasPrefix(name, "disable") || name == "_backend_was_auto" {
+			value = "False"
+		}
+		if raw := given[name]; !absent(raw) {
+			value = pythonValue(raw)
+		}
+		list[i] = "'" + name + "': " + value
+	}
+	return "{" + strings.Join(list, ", ") + "}"
+}
+
+// structuredOutputs reads structured_outputs.
+func (b *body) structuredOutputs(chat bool) (*constraint, *reply) {
+	const field = "structured_outputs"
+	var f map[string]json.RawMessage
+	if err := json.Unmarshal(b.m[field], &f); err != nil {
+		b.notObject(field, b.m[field])
+		return nil, nil
+	}
+	count := func(names ...string) (n int) {
+		for _, name := range names {
+			if !absent(f[name]) {
+				n++
+			}
+		}
+		return n
+	}
+	if count("json", "regex", "choice") > 1 {
+		const message = "You can only use one kind of constraints for structured outputs ('json', 'regex' or 'choice')."
+		if chat {
+			return nil, rejection("", message)
+		}
+		return nil, parameter(field, "", message)
+	}
+	c := &constraint{}
+	if raw := f["choice"]; !absent(raw) && json.Unmarshal(raw, &c.choices) != nil {
+		b.add("list_type", "body."+field+".choice", "Input should be a valid list", raw)
+		return nil, nil
+	}
+	if raw := f["regex"]; !absent(raw) && json.Unmarshal(raw, &c.pattern) != nil {
+		b.add("string_type", "body."+field+".regex", "Input should be a valid string", raw)
+		return nil, nil
+	}
+	switch count("json", "regex", "choice", "grammar", "json_object", "structural_tag") {
+	case 0:
+		return nil, rejection("", "You must use one kind of structured outputs constraint but none are specified: %s", listConstraints(f))
+	case 1:
+	default:
+		return nil, rejection("", "You can only use one kind of structured outputs constraint but multiple are specified: %s", listConstraints(f))
+	}
+	switch {
+	case string(f["json_object"]) == "false":
+		return nil, rejection("", "structured_outputs.json_object must be True if set; omit structured_outputs to disable structured outputs")
+	case string(f["grammar"]) == `""`:
+		return nil, rejection("", "structured_outputs.grammar cannot be an empty string")
+	case !absent(f["grammar"]):
+		return nil, notModelled(field, "grammars")
+	case !absent(f["structural_tag"]):
+		return nil, notModelled(field, "structural tags")
+	case !absent(f["json_object"]):
+		c.object = true
+	case !absent(f["json"]):
+		c.schema = f["json"]
+		var text string
+		if json.Unmarshal(c.schema, &text) == nil { // a schema may be written in a string
+			if c.schema = json.RawMessage(text); !json.Valid(c.schema) {
+				return nil, rejection("", "Invalid JSON grammar specification.")
+			}
+		}
+	}
+	return c, nil
+}

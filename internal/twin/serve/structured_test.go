@@ -1,0 +1,445 @@
+package serve
+
+import (
+	"encoding/json"
+	"fmt"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/santhosh-tekuri/jsonschema/v6"
+	"pgregory.net/rapid"
+
+	"pitot/internal/twin"
+)
+
+// valid says what is wrong with a value by a schema, as another reader of JSON
+// Schema has it.
+func valid(schema, value string) error {
+	doc, err := jsonschema.UnmarshalJSON(strings.NewReader(schema))
+	if err != nil {
+		return err
+	}
+	c := jsonschema.NewCompiler()
+	c.AssertFormat()
+	if err := c.AddResource("s.json", doc); err != nil {
+		return err
+	}
+	s, err := c.Compile("s.json")
+	if err != nil {
+		return err
+	}
+	v, err := jsonschema.UnmarshalJSON(strings.NewReader(value))
+	if err != nil {
+		return err
+	}
+	return s.Validate(v)
+}
+
+// schemas are what libraries make of types: references into $defs or
+// definitions, optional fields, enums, tuples, and types that hold themselves.
+var schemas = map[string]string{
+	"nested": `{"$defs":{"Unit":{"enum":["celsius","kelvin"],"type":"string"},"Place":{"type":"object","properties":{"city":{"type":"string","minLength":20},"unit":{"$ref":"#/$defs/Unit"}},"required":["city","unit"],"additionalProperties":false}},
+		"type":"object","properties":{"place":{"$ref":"#/$defs/Place"},"all":{"type":"array","items":{"$ref":"#/$defs/Place"},"minItems":2}},"required":["place","all"]}`,
+	"definitions": `{"definitions":{"a/b":{"type":"integer"}},"type":"object","properties":{"x":{"$ref":"#/definitions/a~1b"}},"required":["x"]}`,
+	"allOf":       `{"$defs":{"B":{"type":"object","properties":{"n":{"type":"integer"}},"required":["n"]}},"type":"object","properties":{"x":{"allOf":[{"$ref":"#/$defs/B"}],"description":"d"}},"required":["x"]}`,
+	"list":        `{"$defs":{"N":{"type":"object","properties":{"v":{"type":"integer"},"next":{"anyOf":[{"$ref":"#/$defs/N"},{"type":"null"}]}},"required":["v","next"]}},"$ref":"#/$defs/N"}`,
+	"tree":        `{"$defs":{"N":{"type":"object","properties":{"v":{"type":"number"},"children":{"type":"array","items":{"$ref":"#/$defs/N"}},"parent":{"$ref":"#/$defs/N"}},"required":["v","children"]}},"$ref":"#/$defs/N"}`,
+	"itself":      `{"type":"object","properties":{"v":{"const":"a"},"sub":{"$ref":"#"}},"required":["v"]}`,
+	"optional":    `{"type":"object","properties":{"a":{"anyOf":[{"type":"string"},{"type":"null"}],"default":null},"b":{"type":["integer","null"]}}}`,
+	"numbers":     `{"type":"object","properties":{"a":{"type":"integer","exclusiveMinimum":3,"maximum":9},"b":{"type":"number","maximum":-2.5},"c":{"type":"integer","multipleOf":7,"minimum":1},"d":{"type":"number","exclusiveMinimum":0,"exclusiveMaximum":1},"e":{"type":"integer","exclusiveMaximum":0}},"required":["a","b","c","d","e"]}`,
+	"formats":     `{"type":"object","properties":{"t":{"type":"string","format":"date-time"},"u":{"type":"string","format":"uuid"},"m":{"type":"string","format":"email"},"p":{"type":"string","pattern":"^[A-Z]{2}-\\d{3,}$"}},"required":["t","u","m","p"]}`,
+	"tuple":       `{"type":"array","prefixItems":[{"type":"string"},{"type":"integer"}],"minItems":2,"maxItems":2}`,
+	"characters":  `{"type":"object","properties":{"stadt":{"enum":["München, Größe: „XL“ 東京"]}},"required":["stadt"]}`,
+	"plain":       `{"type":"string","maxLength":3}`,
+}
+
+// content is what an answer says, with why it ended and how many tokens it has.
+func (r *rig) content(body string) (text, finish string, tokens int) {
+	r.t.Helper()
+	resp, answer := r.do(post("/v1/chat/completions", body))
+	if resp.StatusCode != 200 {
+		r.t.Fatal(resp.Status, answer)
+	}
+	if !strings.HasPrefix(answer, "data:") {
+		answer = "data: " + answer
+	}
+	for event := range strings.SplitSeq(answer, "\n\n") {
+		var e struct {
+			Choices []struct {
+				Delta, Message struct{ Content string }
+				Finish         string `json:"finish_reason"`
+			}
+			Usage struct {
+				Tokens int `json:"completion_tokens"`
+			}
+		}
+		if err := json.Unmarshal([]byte(strings.TrimPrefix(event, "data: ")), &e); err != nil {
+			continue // the end
+		}
+		for _, c := range e.Choices {
+			text += c.Delta.Content + c.Message.Content
+			finish += c.Finish
+		}
+		tokens += e.Usage.Tokens
+	}
+	return text, finish, tokens
+}
+
+const asking = `{"messages":[{"role":"user","content":"x"}],"max_tokens":4000,`
+
+func TestResponseFormat(t *testing.T) {
+	for _, c := range []Config{tokenizer(Config{}), {}, {Reasoning: .5}} {
+		r := start(t, twin.FixedConfig{}, c)
+		for name, schema := range schemas {
+			for _, how := range []string{
+				`"response_format":{"type":"json_schema","json_schema":{"name":"x","schema":` + schema + `}}}`,
+				`"stream":true,"stream_options":{"include_usage":true},"structured_outputs":{"json":` + schema + `}}`,
+				`"structured_outputs":{"json":` + string(marshal(schema)) + `}}`,
+			} {
+				text, finish, tokens := r.content(asking + how)
+				if err := valid(schema, text); err != nil || finish != "stop" || tokens < 2 {
+					t.Errorf("%s: %s after %d tokens, %s: %v", name, finish, tokens, text, err)
+				}
+			}
+		}
+		for _, how := range []string{`"response_format":{"type":"json_object"}}`, `"stream":true,"structured_outputs":{"json_object":true}}`} {
+			text, finish, _ := r.content(asking + how)
+			var object map[string]any
+			if err := json.Unmarshal([]byte(text), &object); err != nil || len(object) == 0 || finish != "stop" {
+				t.Errorf("%s %s: %v", finish, text, err)
+			}
+		}
+		if text, _, _ := r.content(asking + `"response_format":{"type":"text"},"max_tokens":3}`); !strings.HasPrefix(text, " ") {
+			t.Errorf("text is %q", text)
+		}
+	}
+}
+
+// The limit rules: what does not fit is cut off in the middle, and said to be.
+func TestStructuredLimit(t *testing.T) {
+	r := start(t, twin.FixedConfig{}, tokenizer(Config{}))
+	const how = `"structured_outputs":{"choice":["the first of the choices"]}`
+	whole, finish, all := r.content(asking + how + `}`)
+	if whole != "the first of the choices" || finish != "stop" || all != 6 {
+		t.Errorf("%q %s %d", whole, finish, all)
+	}
+	for _, stream := range []string{"", `"stream":true,"stream_options":{"include_usage":true},`} {
+		for n := 1; n <= all; n++ {
+			text, finish, tokens := r.content(fmt.Sprintf(`{"messages":[{"role":"user","content":"x"}],"max_tokens":%d,%s%s}`, n, stream, how))
+			want := "length"
+			if n == all {
+				want = "stop"
+			}
+			if !strings.HasPrefix(whole, text) || tokens != n || finish != want || n == all && text != whole {
+				t.Errorf("of %d tokens %d: %q, %s", n, tokens, text, finish)
+			}
+		}
+	}
+	if text, finish, _ := r.content(asking + how + `,"stop":"of"}`); text != "the first " || finish != "stop" {
+		t.Errorf("%q %s", text, finish)
+	}
+	if text, _, _ := r.content(asking + how + `,"stop":["choi"],"stream":true}`); text != "the first of the " {
+		t.Errorf("%q", text)
+	}
+}
+
+// One of the choices, and over many prompts each of them.
+func TestChoice(t *testing.T) {
+	r := start(t, twin.FixedConfig{}, Config{})
+	got := map[string]bool{}
+	for i := range 40 {
+		text, _, _ := r.content(fmt.Sprintf(`{"messages":[{"role":"user","content":"%d"}],"max_tokens":9,"structured_outputs":{"choice":["yes","no"]}}`, i))
+		got[text] = true
+	}
+	if len(got) != 2 || !got["yes"] || !got["no"] {
+		t.Errorf("%v", got)
+	}
+}
+
+func TestPattern(t *testing.T) {
+	r := start(t, twin.FixedConfig{}, Config{})
+	for _, p := range []string{`[ab]{3}`, `\d{4}-\d{2}-\d{2}`, `(yes|no), (it|that) is\.?`, `[^a-z0-9]+`, `^\w+@\w+\.com$`, ``, `(a{1,3}b*)*c`, `\p{Greek}{2}`, `(?i)ok`, `.+`} {
+		text, finish, _ := r.content(asking + `"structured_outputs":{"regex":` + string(marshal(p)) + `}}`)
+		if !regexp.MustCompile(`^(?:`+p+`)$`).MatchString(text) || finish != "stop" {
+			t.Errorf("%s: %q, %s", p, text, finish)
+		}
+	}
+	for _, more := range []string{
+		`"structured_outputs":{"regex":"(("}}`, `"structured_outputs":{"regex":"(?=a)a"}}`,
+		`"structured_outputs":{"grammar":"root ::= \"a\""}}`, `"response_format":{"type":"structural_tag","format":{"type":"any_text"}}}`,
+	} {
+		if resp, body := r.do(post("/v1/chat/completions", asking+more)); resp.StatusCode != 400 {
+			t.Errorf("%s: %d %s", more, resp.StatusCode, body)
+		}
+	}
+}
+
+func TestMatchingProperty(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		p := rapid.StringMatching(`(\[a-f\]|[xyz.]|\\d|\(a\|b\))([*+?]|\{1,3\})?([q-t]|\(c\|\[0-9\]\{2\}\))*`).Draw(t, "pattern")
+		text, err := matching(p)
+		if err != nil || !regexp.MustCompile(`^(?:`+p+`)$`).MatchString(text) {
+			t.Fatalf("%s: %q, %v", p, text, err)
+		}
+	})
+}
+
+// Schemas put together at random, with references between them, have examples
+// that they allow.
+func TestExampleProperty(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		names := []string{"A", "B", "C"}
+		var of func(depth int) map[string]any
+		of = func(depth int) map[string]any {
+			kinds := []string{"string", "integer", "number", "boolean", "null", "enum"}
+			if depth < 3 {
+				kinds = append(kinds, "ref", "object", "object", "array", "anyOf")
+			}
+			switch kind := rapid.SampledFrom(kinds).Draw(t, "kind"); kind {
+			case "enum":
+				return map[string]any{"enum": []any{rapid.String().Draw(t, "enum"), 2}}
+			case "integer", "number":
+				return map[string]any{"type": kind, "minimum": rapid.IntRange(-5, 5).Draw(t, "minimum"), "maximum": rapid.IntRange(5, 9).Draw(t, "maximum")}
+			case "string":
+				return map[string]any{"type": kind, "minLength": rapid.IntRange(0, 40).Draw(t, "minLength"), "maxLength": 40}
+			case "ref": // never needed, so that there is an end
+				return map[string]any{"anyOf": []any{map[string]any{"$ref": "#/$defs/" + rapid.SampledFrom(names).Draw(t, "ref")}, map[string]any{"type": "null"}}}
+			case "object":
+				properties, required := map[string]any{}, []string{}
+				for _, p := range []string{"p", "q r", "s"}[:rapid.IntRange(0, 3).Draw(t, "properties")] {
+					properties[p] = of(depth + 1)
+					if rapid.Bool().Draw(t, "required") {
+						required = append(required, p)
+					}
+				}
+				return map[string]any{"type": kind, "properties": properties, "required": required, "additionalProperties": false}
+			case "array":
+				return map[string]any{"type": kind, "items": of(depth + 1), "minItems": rapid.IntRange(0, 2).Draw(t, "minItems"), "maxItems": 3}
+			case "anyOf":
+				return map[string]any{"anyOf": []any{of(depth + 1), of(depth + 1)}}
+			default:
+				return map[string]any{"type": kind}
+			}
+		}
+		schema, defs := of(0), map[string]any{}
+		for _, name := range names {
+			defs[name] = of(1)
+		}
+		schema["$defs"] = defs
+		text := string(marshal(schema))
+		if err := valid(text, example([]byte(text))); err != nil {
+			t.Fatalf("%s for %s: %v", example([]byte(text)), text, err)
+		}
+	})
+}
+
+// A schema that no value can fill, and one that asks for very much, have an
+// example of a bounded size.
+func TestExampleIsBounded(t *testing.T) {
+	var wide strings.Builder
+	for i := range 12 {
+		fmt.Fprintf(&wide, `%s"p%d":{"$ref":"#/$defs/L%%d"}`, []string{"", ","}[min(i, 1)], i)
+	}
+	doubling := `{"$ref":"#/$defs/L0","$defs":{`
+	for i := range 12 {
+		doubling += fmt.Sprintf(`"L%d":{"type":"object","properties":{%s}},`, i, strings.ReplaceAll(wide.String(), "%d", fmt.Sprint(i+1)))
+	}
+	doubling += `"L12":{"type":"integer"}}}`
+	for name, schema := range map[string]string{
+		"endless":   `{"$defs":{"N":{"type":"object","properties":{"l":{"$ref":"#/$defs/N"},"r":{"$ref":"#/$defs/N"}},"required":["l","r"]}},"$ref":"#/$defs/N"}`,
+		"itself":    `{"$ref":"#"}`,
+		"rings":     `{"allOf":[{"$ref":"#"},{"$ref":"#"}]}`,
+		"nowhere":   `{"$ref":"#/$defs/none"}`,
+		"elsewhere": `{"$ref":"https://example.com/schema"}`,
+		"many":      `{"type":"array","minItems":1000000,"items":{"type":"array","minItems":1000000,"items":{"type":"string","minLength":1000000}}}`,
+		"doubling":  doubling,
+	} {
+		if got := example([]byte(schema)); !json.Valid([]byte(got)) || len(got) > 1<<18 {
+			t.Errorf("%s: %d bytes, %.200s", name, len(got), got)
+		}
+	}
+}
+
+// Arguments of tools come from the same examples: pydantic's nested models and
+// enums are references.
+func TestToolArgumentsByReference(t *testing.T) {
+	r := start(t, twin.FixedConfig{}, Config{})
+	for name, schema := range schemas {
+		_, body := r.do(post("/v1/chat/completions", asking+`"tool_choice":"required","tools":[{"type":"function","function":{"name":"f","parameters":`+schema+`}}]}`))
+		var whole struct {
+			Choices []struct {
+				Message struct {
+					Calls []struct{ Function struct{ Arguments string } } `json:"tool_calls"`
+				}
+			}
+		}
+		if err := json.Unmarshal([]byte(body), &whole); err != nil || len(whole.Choices) != 1 || len(whole.Choices[0].Message.Calls) != 1 {
+			t.Fatalf("%v %s", err, body)
+		}
+		if args := whole.Choices[0].Message.Calls[0].Function.Arguments; valid(schema, args) != nil {
+			t.Errorf("%s: %s: %v", name, args, valid(schema, args))
+		}
+	}
+	// The fragments of a stream keep characters together.
+	_, body := r.do(post("/v1/chat/completions", asking+`"stream":true,"tool_choice":"required","tools":[{"type":"function","function":{"name":"f","parameters":`+schemas["characters"]+`}}]}`))
+	args := ""
+	for _, event := range strings.Split(body, "\n\n") {
+		if _, rest, ok := strings.Cut(event, `"arguments":`); ok {
+			var text string
+			_ = json.NewDecoder(strings.NewReader(rest)).Decode(&text)
+			args += text
+		}
+	}
+	if err := valid(schemas["characters"], args); err != nil {
+		t.Errorf("%s: %v", args, err)
+	}
+}
+
+// What a model said in JSON is found in the cache when the next turn repeats
+// it, like any other answer.
+func TestScriptIsCached(t *testing.T) {
+	var s Server
+	s.cfg = tokenizer(Config{}).complete()
+	s.caching = true
+	s.vocab.init(0, s.cfg.Words)
+	text := example([]byte(schemas["nested"]))
+	sc := s.newScript(text)
+	if keys := s.textPrompt([]byte(text), 0).keys; !slices.Equal(keys, sc.keys) || sc.slice(0, sc.tokens()) != text {
+		t.Errorf("%v\n%v", keys, sc.keys)
+	}
+	if back := string(s.decode(nil, sc.ids)); back != text {
+		t.Errorf("%q", back)
+	}
+}
+
+// Tokens that are told by id are those of the text.
+func TestReturnTokenIDs(t *testing.T) {
+	r := start(t, twin.FixedConfig{}, tokenizer(Config{PromptOverhead: 3}))
+	prompt := r.tokenized(`{"messages":[{"role":"user","content":"x"}]}`).Tokens
+	for _, how := range []string{`"temperature":0`, `"structured_outputs":{"regex":"[a-z]{9} wörld"}`, `"stream":true`} {
+		_, body := r.do(post("/v1/chat/completions", `{"messages":[{"role":"user","content":"x"}],"max_tokens":20,"return_token_ids":true,`+how+`}`))
+		var ids []uint32
+		var text string
+		for event := range strings.SplitSeq(body, "\n\n") {
+			var e struct {
+				Prompt  []uint32 `json:"prompt_token_ids"`
+				Choices []struct {
+					Delta, Message struct{ Content string }
+					IDs            []uint32 `json:"token_ids"`
+				}
+			}
+			if json.Unmarshal([]byte(strings.TrimPrefix(event, "data: ")), &e) != nil {
+				continue
+			}
+			if e.Prompt != nil && !slices.Equal(e.Prompt, prompt) {
+				t.Errorf("prompt %v, want %v", e.Prompt, prompt)
+			}
+			for _, c := range e.Choices {
+				ids = append(ids, c.IDs...)
+				text += c.Message.Content + c.Delta.Content
+			}
+		}
+		if back := string(r.decode(nil, ids)); back != text || text == "" {
+			t.Errorf("%s: %q, ids of %q", how, text, back)
+		}
+	}
+}
+
+// Log-probabilities are of the tokens that are sent, whatever they say.
+func TestLogprobsOfScripts(t *testing.T) {
+	r := start(t, twin.FixedConfig{}, tokenizer(Config{}))
+	const regex = `"structured_outputs":{"regex":"\"wörld\" of [a-z]{9} \\\\ 東京"}`
+	_, body := r.do(post("/v1/chat/completions", asking+regex+`,"logprobs":true,"top_logprobs":3}`))
+	var chat struct {
+		Choices []struct {
+			Message  struct{ Content string }
+			Logprobs struct {
+				Content []struct {
+					Token string
+					Bytes []int
+					Top   []struct{ Token string } `json:"top_logprobs"`
+				}
+			}
+		}
+	}
+	if err := json.Unmarshal([]byte(body), &chat); err != nil || len(chat.Choices) != 1 {
+		t.Fatalf("%v %s", err, body)
+	}
+	c, said, raw := chat.Choices[0], "", []byte{}
+	for _, token := range c.Logprobs.Content {
+		said += token.Token
+		for _, b := range token.Bytes {
+			raw = append(raw, byte(b))
+		}
+		if len(token.Top) != 3 || token.Top[0].Token != token.Token {
+			t.Errorf("%+v", token)
+		}
+	}
+	if said != c.Message.Content || string(raw) != said || !strings.Contains(said, `"wörld"`) || !strings.Contains(said, "東京") {
+		t.Errorf("%q, tokens %q, bytes %q", c.Message.Content, said, raw)
+	}
+	_, body = r.do(post("/v1/completions", `{"prompt":"x","max_tokens":40,"logprobs":2,`+regex+`}`))
+	var completion struct {
+		Choices []struct {
+			Text     string
+			Logprobs struct {
+				Tokens  []string
+				Offsets []int `json:"text_offset"`
+			}
+		}
+	}
+	if err := json.Unmarshal([]byte(body), &completion); err != nil || len(completion.Choices) != 1 {
+		t.Fatalf("%v %s", err, body)
+	}
+	one := completion.Choices[0]
+	if strings.Join(one.Logprobs.Tokens, "") != one.Text || one.Text != said {
+		t.Errorf("%q, tokens %q", one.Text, one.Logprobs.Tokens)
+	}
+	if last := len(one.Logprobs.Offsets) - 1; one.Logprobs.Offsets[last] != len(one.Text) {
+		t.Errorf("offsets %v of %d", one.Logprobs.Offsets, len(one.Text))
+	}
+}
+
+// No body makes the server panic, and what it answers is within the limit.
+func FuzzAnswer(f *testing.F) {
+	for _, schema := range schemas {
+		f.Add([]byte(asking + `"response_format":{"type":"json_schema","json_schema":{"name":"x","schema":` + schema + `}}}`))
+	}
+	for _, body := range []string{
+		`"structured_outputs":{"choice":["yes","no"]},"stop":["s"]}`, `"structured_outputs":{"regex":"[ab]{3}|\\d+"},"truncate_prompt_tokens":1}`,
+		`"logit_bias":{"5":1},"seed":3,"stop_token_ids":[1],"allowed_token_ids":[],"bad_words":["x"]}`, `"response_format":{"type":"bogus"}}`,
+		withTools + `,"tool_choice":"required"}`, `"prompt":[1,-2],"prompt_logprobs":3,"return_token_ids":true}`,
+	} {
+		f.Add([]byte(asking + body))
+	}
+	s := New(tokenizer(Config{Reasoning: .3, ToolCalls: .5}))
+	f.Cleanup(func() { s.alarm.Close() })
+	f.Fuzz(func(t *testing.T, raw []byte) {
+		for _, chat := range []bool{true, false} {
+			a, refused := s.parse(raw, chat, 1)
+			if refused != nil {
+				if refused.status < 400 || !json.Valid(refused.body) {
+					t.Errorf("%d %s", refused.status, refused.body)
+				}
+				continue
+			}
+			st := &stream{s: s, tpl: newTemplate(a, "x", "m", 1)}
+			st.choices = newChoices(st)
+			for _, c := range st.choices[:1] {
+				c.sent, c.finish = min(c.output, 50), "length"
+				event, _ := st.tpl.token(nil, c, 0, c.sent, "length")
+				if data := strings.TrimSpace(strings.TrimPrefix(string(event), "data: ")); !json.Valid([]byte(data)) {
+					t.Errorf("%s", data)
+				}
+				if c.output > a.limit || a.reasoning > a.output {
+					t.Errorf("%d tokens, %d of them reasoning, of %d", c.output, a.reasoning, a.limit)
+				}
+			}
+			if whole := st.tpl.whole(st.choices, 1, 0, 0, 0); !json.Valid(whole) {
+				t.Errorf("%s", whole)
+			}
+		}
+	})
+}

@@ -31,11 +31,12 @@ type room struct {
 func rooms() []room {
 	return []room{
 		// leaves
-		{"say", ""},         // what is said to a user who got something wrong
-		{"stat", ""},        // percentiles, intervals, tests: pure functions
-		{"clock", ""},       // monotonic nanoseconds, kernel stamps
-		{"data/result", ""}, // run.json and its schema: what it was
-		{"data/record", ""}, // rows, chunks, journal, Parquet: what happened
+		{"say", ""},             // what is said to a user who got something wrong
+		{"clock", ""},           // monotonic nanoseconds, alarms
+		{"wire/stamp", "clock"}, // sockets, and when what is read from them arrived
+		{"stat", ""},            // percentiles, intervals, tests: pure functions
+		{"data/result", ""},     // run.json and its schema: what it was
+		{"data/record", ""},     // rows, chunks, journal, Parquet: what happened
 		{"slo", "say"},
 		// asked
 		{"workload/seed", ""},
@@ -47,14 +48,14 @@ func rooms() []room {
 		{"twin/vllm", "twin"},
 		{"twin/catalogue", "say"},
 		{"twin/deploy", "twin/catalogue twin/vllm say"},
-		{"twin/serve", "twin clock say"}, // never wire: an instrument and its reference must not make the same mistake
+		{"twin/serve", "twin wire/stamp clock say"}, // never wire: an instrument and its reference must not make the same mistake
 		{"plan", "workload workload/arrival slo say"},
 		// measured
-		{"wire", "workload workload/token data/record clock"},
-		{"load", "workload workload/seed wire twin data/record clock"},
+		{"wire", "wire/stamp workload workload/token data/record clock"},
+		{"load", "workload workload/seed wire wire/stamp twin data/record clock"},
 		{"measure", "data/record data/result slo stat"},
 		{"study/tools", "measure data/record data/result stat say"}, // other tools' files, and a run in their formats
-		{"run", "plan load measure data/record data/result slo wire twin twin/deploy twin/serve workload workload/seed workload/token workload/arrival clock say"},
+		{"run", "plan load measure data/record data/result slo wire wire/stamp twin twin/deploy twin/serve workload workload/seed workload/token workload/arrival clock say"},
 		// decided
 		{"run/search", "run data/record data/result slo stat say"}, // which load next: decisions without clock, socket or file
 		{"study/predict", "plan run load data/record data/result workload twin twin/catalogue twin/deploy twin/vllm stat say"},
@@ -84,7 +85,7 @@ type dependency struct {
 
 func dependencies() []dependency {
 	return []dependency{
-		{"golang.org/x/sys", "kernel stamps, socket options and clocks that package syscall does not have", "clock wire data/record run"},
+		{"golang.org/x/sys", "kernel stamps, socket options and clocks that package syscall does not have", "clock wire wire/stamp data/record run"},
 		{"golang.org/x/term", "is it a terminal, and how wide", "cli"},
 		{"go.yaml.in/yaml/v3", "config files, with the line of a mistake", "plan twin/catalogue twin/deploy"},
 		{"github.com/parquet-go/parquet-go", "requests, chunks and telemetry in the format that notebooks read", "data/record study/tools"},

@@ -21,6 +21,7 @@ import (
 	"pitot/internal/stat"
 	"pitot/internal/twin"
 	"pitot/internal/twin/serve"
+	"pitot/internal/wire/stamp"
 	"pitot/internal/workload/arrival"
 )
 
@@ -95,11 +96,11 @@ func (l load) bare() served {
 	}
 	request := make([]byte, 4<<10)
 	for i, c := range conns {
-		_, at, _, err := clock.NewReceiver(c).Read(request)
+		_, a, err := stamp.NewReceiver(c).Read(request)
 		if err != nil {
 			log.Fatal(err)
 		}
-		began[i] = at
+		began[i] = a.Time
 		_, _ = io.WriteString(c, head)
 	}
 	event := []byte(l.Event)

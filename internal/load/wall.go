@@ -9,6 +9,7 @@ import (
 	"pitot/internal/clock"
 	"pitot/internal/data/record"
 	"pitot/internal/wire"
+	"pitot/internal/wire/stamp"
 	"pitot/internal/workload"
 )
 
@@ -117,7 +118,7 @@ func (w *Wall) take() *flight {
 		return f
 	}
 	x := wire.NewExchange(w.cfg.API)
-	x.Sink, x.Kernel, x.Secret = w.cfg.Sink, w.cfg.Dialer.Stamps && clock.Kernel, w.cfg.Secret
+	x.Sink, x.Kernel, x.Secret = w.cfg.Sink, w.cfg.Dialer.Stamps && stamp.Kernel, w.cfg.Secret
 	return &flight{x: x}
 }
 

@@ -16,7 +16,6 @@ import (
 	"strings"
 	"time"
 
-	"pitot/internal/clock"
 	"pitot/internal/data/record"
 	"pitot/internal/data/result"
 	"pitot/internal/load"
@@ -24,6 +23,7 @@ import (
 	"pitot/internal/plan"
 	"pitot/internal/say"
 	"pitot/internal/wire"
+	"pitot/internal/wire/stamp"
 	"pitot/internal/workload"
 	"pitot/internal/workload/arrival"
 	"pitot/internal/workload/seed"
@@ -166,7 +166,7 @@ func stamps(t *Target) string {
 	switch {
 	case t.Kind == "sim":
 		return "virtual"
-	case clock.Kernel && t.Dialer.Stamps && !t.Dialer.Endpoint.Unix:
+	case stamp.Kernel && t.Dialer.Stamps && !t.Dialer.Endpoint.Unix:
 		return "kernel"
 	}
 	return "user"

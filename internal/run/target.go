@@ -13,12 +13,12 @@ import (
 	"strings"
 	"time"
 
-	"pitot/internal/clock"
 	"pitot/internal/plan"
 	"pitot/internal/say"
 	"pitot/internal/twin"
 	"pitot/internal/twin/deploy"
 	"pitot/internal/wire"
+	"pitot/internal/wire/stamp"
 	"pitot/internal/workload"
 	"pitot/internal/workload/token"
 )
@@ -100,7 +100,7 @@ func OpenTarget(ctx context.Context, p *plan.Plan, notef func(string)) (_ *Targe
 	if err := t.secure(&e, p); err != nil {
 		return nil, err
 	}
-	t.Dialer = &wire.Dialer{Endpoint: e, Timeout: dialTimeout, Stamps: true, Readers: clock.NewReaders()}
+	t.Dialer = &wire.Dialer{Endpoint: e, Timeout: dialTimeout, Stamps: true, Readers: stamp.NewReaders()}
 	if err := t.authorise(p); err != nil {
 		return nil, err
 	}

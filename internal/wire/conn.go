@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"pitot/internal/clock"
+	"pitot/internal/wire/stamp"
 )
 
 // readSize is the size of a read. Small reads keep merged arrivals apart; an
@@ -22,33 +23,30 @@ const readSize = 8 << 10
 const grace = time.Second
 
 // source is where the bytes of a connection come from that has a goroutine to
-// read it. more says that bytes which arrived with these are still to be read.
+// read it.
 type source interface {
-	read(p []byte) (n int, at int64, kernel, more bool, err error)
+	read(p []byte) (n int, a stamp.Arrival, err error)
 }
 
 // newSource gives the most precise source for a connection.
 func newSource(c net.Conn) source {
-	if r := clock.NewReceiver(c); r != nil {
+	if r := stamp.NewReceiver(c); r != nil {
 		return &kernelSource{r}
 	}
 	return &plainSource{c: c}
 }
 
 // kernelSource reads with the kernel's stamps.
-type kernelSource struct{ r *clock.Receiver }
+type kernelSource struct{ r *stamp.Receiver }
 
-func (s *kernelSource) read(p []byte) (int, int64, bool, bool, error) {
-	n, at, kernel, err := s.r.Read(p)
-	return n, at, kernel, n == len(p), err
-}
+func (s *kernelSource) read(p []byte) (int, stamp.Arrival, error) { return s.r.Read(p) }
 
 // plainSource stamps each read when it returns.
 type plainSource struct{ c net.Conn }
 
-func (s *plainSource) read(p []byte) (int, int64, bool, bool, error) {
+func (s *plainSource) read(p []byte) (int, stamp.Arrival, error) {
 	n, err := s.c.Read(p)
-	return n, clock.Now(), false, n == len(p), err
+	return n, stamp.Arrival{Time: clock.Now(), More: n == len(p)}, err
 }
 
 // tlsSource reads a TLS connection. Under it, recordConn gives crypto/tls one
@@ -58,9 +56,11 @@ type tlsSource struct {
 	raw *recordConn
 }
 
-func (s *tlsSource) read(p []byte) (int, int64, bool, bool, error) {
+func (s *tlsSource) read(p []byte) (int, stamp.Arrival, error) {
 	n, err := s.c.Read(p)
-	return n, s.raw.at, s.raw.kernel, n == len(p) || s.raw.more || len(s.raw.buf) > 0, err
+	a := s.raw.arrival
+	a.More = a.More || n == len(p) || len(s.raw.buf) > 0
+	return n, a, err
 }
 
 // recordConn hands out the bytes of a connection so that no read reaches
@@ -68,13 +68,11 @@ func (s *tlsSource) read(p []byte) (int, int64, bool, bool, error) {
 // records of one arrival, and nobody could tell that they came together.
 type recordConn struct {
 	net.Conn
-	src    source
-	buf    []byte // bytes read and not handed out
-	space  [readSize]byte
-	left   int // bytes left of the current record, its header included
-	at     int64
-	kernel bool
-	more   bool // more of the same arrival waits in the socket
+	src     source
+	buf     []byte // bytes read and not handed out
+	space   [readSize]byte
+	left    int // bytes left of the current record, its header included
+	arrival stamp.Arrival
 }
 
 // Read implements net.Conn for crypto/tls.
@@ -82,12 +80,12 @@ func (c *recordConn) Read(p []byte) (int, error) {
 	const header = 5 // type, version, length (RFC 8446 5.1)
 	for len(c.buf) == 0 || c.left == 0 && len(c.buf) < header {
 		rest := copy(c.space[:], c.buf)
-		n, at, kernel, more, err := c.src.read(c.space[rest:])
+		n, a, err := c.src.read(c.space[rest:])
 		if n <= 0 {
 			c.buf = c.space[:rest]
 			return 0, err
 		}
-		c.at, c.kernel, c.more = at, kernel, more
+		c.arrival = a
 		c.buf = c.space[:rest+n]
 	}
 	if c.left == 0 {
@@ -105,7 +103,7 @@ func (c *recordConn) take(p []byte, n int) int {
 }
 
 // Conn is one connection. It is read all the time, so that a server's close
-// of an idle connection is noticed when it happens: by [clock.Readers] where
+// of an idle connection is noticed when it happens: by [stamp.Readers] where
 // the kernel's stamps are to be had and nothing lies between, else by a
 // goroutine of its own.
 type Conn struct {
@@ -114,8 +112,8 @@ type Conn struct {
 
 	retransmits int // segments sent again by the last request's end
 
-	readers *clock.Readers // who may read it; nil for a goroutine
-	socket  *clock.Socket  // as they read it
+	readers *stamp.Readers // who may read it; nil for a goroutine
+	socket  *stamp.Socket  // as they read it
 	src     source         // what a goroutine reads
 	conn    io.Writer      // what is written to
 	raw     transport      // what is under it
@@ -183,12 +181,12 @@ func (c *Conn) Start(done func(c *Conn, x *Exchange, reusable bool)) {
 // owner is a connection as its socket knows it.
 type owner Conn
 
-// Arrived implements [clock.Owner].
-func (o *owner) Arrived(b []byte, at int64, kernel, more bool, err error) bool {
-	return (*Conn)(o).arrived(b, at, kernel, more, err)
+// Arrived implements [stamp.Owner].
+func (o *owner) Arrived(b []byte, a stamp.Arrival, err error) bool {
+	return (*Conn)(o).arrived(b, a, err)
 }
 
-// Warm implements [clock.Owner].
+// Warm implements [stamp.Owner].
 func (o *owner) Warm() {
 	if x := o.cur.Load(); x != nil {
 		o.warmed += x.warm()
@@ -199,15 +197,15 @@ func (c *Conn) run() {
 	defer c.raw.Close()
 	buf := make([]byte, readSize)
 	for goOn := true; goOn; {
-		n, at, kernel, more, err := c.src.read(buf)
-		goOn = c.arrived(buf[:n], at, kernel, more, err)
+		n, a, err := c.src.read(buf)
+		goOn = c.arrived(buf[:n], a, err)
 	}
 }
 
 // arrived takes what was read; false says that the connection is of no more
 // use and nothing more is read.
-func (c *Conn) arrived(b []byte, at int64, kernel, more bool, err error) bool {
-	if c.take(b, at, kernel, more, err) {
+func (c *Conn) arrived(b []byte, a stamp.Arrival, err error) bool {
+	if c.take(b, a, err) {
 		return true
 	}
 	if x := c.cur.Swap(nil); x != nil { // Send came in between
@@ -218,14 +216,14 @@ func (c *Conn) arrived(b []byte, at int64, kernel, more bool, err error) bool {
 	return false
 }
 
-func (c *Conn) take(b []byte, at int64, kernel, more bool, err error) bool {
+func (c *Conn) take(b []byte, a stamp.Arrival, err error) bool {
 	x := c.cur.Load()
 	if x == nil { // closed while idle, or bytes that nobody asked for
-		c.end, c.endErr = at, err
+		c.end, c.endErr = a.Time, err
 		c.dead.Store(true)
 		return false
 	}
-	ended := len(b) > 0 && x.Feed(b, at, kernel, more)
+	ended := len(b) > 0 && x.Feed(b, a)
 	if c.expecting && (ended || x.Begun()) {
 		c.expecting = false
 		c.socket.Forget()
@@ -234,7 +232,7 @@ func (c *Conn) take(b []byte, at int64, kernel, more bool, err error) bool {
 		if cause := c.broken.Load(); cause != nil && errors.Is(err, os.ErrDeadlineExceeded) {
 			err = *cause
 		}
-		x.Close(at, err)
+		x.Close(a.Time, err)
 		ended = true
 	}
 	if !ended {

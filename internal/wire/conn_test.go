@@ -14,6 +14,7 @@ import (
 
 	"pitot/internal/clock"
 	"pitot/internal/data/record"
+	"pitot/internal/wire/stamp"
 )
 
 // ending is what a connection tells of an exchange.
@@ -229,19 +230,19 @@ type scripted struct {
 	reads []read
 }
 
-func (s *scripted) read(p []byte) (int, int64, bool, bool, error) {
+func (s *scripted) read(p []byte) (int, stamp.Arrival, error) {
 	if len(s.reads) == 0 {
-		return 0, 0, false, false, io.EOF
+		return 0, stamp.Arrival{}, io.EOF
 	}
 	r := &s.reads[0]
 	n := copy(p, r.text)
-	at, more := r.at, r.more
+	a := stamp.Arrival{Time: r.at, Kernel: true, More: r.more}
 	if r.text = r.text[n:]; r.text == "" {
 		s.reads = s.reads[1:]
 	} else {
-		more = true
+		a.More = true
 	}
-	return n, at, true, more, nil
+	return n, a, nil
 }
 
 func tlsRecord(n int) string {
@@ -277,8 +278,8 @@ func TestRecordConn(t *testing.T) {
 			if size += n; rc.left > 0 {
 				continue
 			}
-			s := fmt.Sprintf("%d@%d", size, rc.at)
-			if rc.more || len(rc.buf) > 0 {
+			s := fmt.Sprintf("%d@%d", size, rc.arrival.Time)
+			if rc.arrival.More || len(rc.buf) > 0 {
 				s += "+"
 			}
 			got, size = append(got, s), 0
@@ -357,7 +358,7 @@ func (s *seen) Chunk(c record.Chunk) { s.kept.Chunk(c); s.n <- struct{}{} }
 // A close and a reset are seen even when they come right behind data, so that
 // one wake-up of the reader covers both.
 func TestEndRightBehindData(t *testing.T) {
-	readers := clock.NewReaders()
+	readers := stamp.NewReaders()
 	defer readers.Close()
 	for _, reset := range []bool{false, true} {
 		addr := listen(t, "tcp", "127.0.0.1:0", func(c net.Conn) {

@@ -15,8 +15,8 @@ import (
 	"strings"
 	"time"
 
-	"pitot/internal/clock"
 	"pitot/internal/data/record"
+	"pitot/internal/wire/stamp"
 )
 
 // Endpoint is where a target listens and how it is reached.
@@ -145,7 +145,7 @@ type Dialer struct {
 	Endpoint Endpoint
 	Timeout  time.Duration  // for the whole of a connection, 0 for none
 	Stamps   bool           // ask for kernel receive stamps
-	Readers  *clock.Readers // read with the kernel's stamps; nil: a goroutine for each connection does
+	Readers  *stamp.Readers // read with the kernel's stamps; nil: a goroutine for each connection does
 
 	// Dial replaces the network in tests. It is given names as they are, unless
 	// lookup resolves them.

@@ -15,6 +15,7 @@ import (
 	"unsafe"
 
 	"pitot/internal/data/record"
+	"pitot/internal/wire/stamp"
 )
 
 // maxErrorBody is how much of an answer that is not a success is kept.
@@ -124,31 +125,30 @@ func (x *Exchange) Sent(at int64) {
 	x.last, x.prev = at, at
 }
 
-// Feed takes the bytes of one read, the time they arrived, whether that is
-// the kernel's stamp, and whether more bytes of the same arrival are still to
-// come. It says whether the answer is complete.
+// Feed takes the bytes of one read and when they arrived. It says whether the
+// answer is complete.
 //
 // A stamp belongs to the last segment of a read. So only an event whose end
 // is the end of the read has a time of its own; the others arrived after the
 // read before and by this one.
-func (x *Exchange) Feed(b []byte, at int64, kernel, more bool) (done bool) {
+func (x *Exchange) Feed(b []byte, a stamp.Arrival) (done bool) {
 	if x.done {
 		return true
 	}
-	if at > x.last {
+	if a.Time > x.last {
 		if !x.more { // what the last read left behind arrived by its stamp, not after
 			x.prev = x.last
 		}
-		x.last = at
+		x.last = a.Time
 	}
-	x.more = more
+	x.more = a.More
 	x.at = x.last - x.Origin // a stamp from another clock never goes back
 	x.Row.BytesIn += int64(len(b))
-	if x.Kernel && !kernel {
+	if x.Kernel && !a.Kernel {
 		x.Row.UserStamps++
 	}
 	used, err := x.http.feed(b, x.onBody)
-	x.flush(more)
+	x.flush(a.More)
 	if x.Row.Headers < 0 && x.http.headersDone() {
 		x.Row.Headers = x.at
 	}

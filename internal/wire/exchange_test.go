@@ -15,6 +15,7 @@ import (
 	"pgregory.net/rapid"
 
 	"pitot/internal/data/record"
+	"pitot/internal/wire/stamp"
 )
 
 const testSecret = "sk-test-0123456789abcdef"
@@ -48,7 +49,7 @@ func play(stream bool, err error, reads ...read) (*Exchange, []record.Chunk) {
 	x.Begin(blank(stream, false))
 	x.Sent(0)
 	for _, r := range reads {
-		if x.Feed([]byte(r.text), r.at, true, r.more) {
+		if x.Feed([]byte(r.text), stamp.Arrival{Time: r.at, Kernel: true, More: r.more}) {
 			return x, sink.chunks
 		}
 	}
@@ -536,7 +537,7 @@ func TestAbandon(t *testing.T) {
 		x.Sink = &kept{}
 		x.Begin(blank(true, true))
 		x.Sent(0)
-		if s != "" && x.Feed([]byte(s), 10, true, false) {
+		if s != "" && x.Feed([]byte(s), stamp.Arrival{Time: 10, Kernel: true}) {
 			t.Fatal("complete")
 		}
 		x.Abandon(record.ErrTimeout)
@@ -589,7 +590,7 @@ func TestStale(t *testing.T) {
 		x.Begin(blank(true, c.reused))
 		x.Sent(1)
 		if c.bytes != "" {
-			x.Feed([]byte(c.bytes), 2, false, false)
+			x.Feed([]byte(c.bytes), stamp.Arrival{Time: 2})
 		}
 		x.Close(3, c.err)
 		if x.Stale() != c.want {
@@ -597,7 +598,7 @@ func TestStale(t *testing.T) {
 		}
 		x.Again()
 		x.Sent(4)
-		x.Feed([]byte(streamed()), 5, false, false)
+		x.Feed([]byte(streamed()), stamp.Arrival{Time: 5})
 		if x.Stale() || x.Row.Error != record.ErrUnfinished {
 			t.Errorf("%+v: after the second try %+v", c, x.Row)
 		}
@@ -614,7 +615,7 @@ func TestExchangeIsUsedAgain(t *testing.T) {
 			x.Sink = sink
 			x.Begin(blank(!c.whole, false))
 			x.Sent(0)
-			if !x.Feed([]byte(c.bytes), 10, true, false) {
+			if !x.Feed([]byte(c.bytes), stamp.Arrival{Time: 10, Kernel: true}) {
 				x.Close(20, c.err)
 			}
 			if got := digest(x, sink.chunks); got != c.want {
@@ -657,9 +658,9 @@ func TestHugeAnswers(t *testing.T) {
 		x := NewExchange(Chat{})
 		x.Begin(blank(true, false))
 		x.Sent(0)
-		x.Feed([]byte(head), 1, false, false)
+		x.Feed([]byte(head), stamp.Arrival{Time: 1})
 		for i := range 80 {
-			if x.Feed(block, int64(i), false, false) {
+			if x.Feed(block, stamp.Arrival{Time: int64(i)}) {
 				break
 			}
 		}
@@ -712,14 +713,14 @@ func BenchmarkFeed(b *testing.B) {
 	x.Sink = discard{}
 	x.Begin(blank(true, false))
 	x.Sent(0)
-	x.Feed([]byte(streamHead), 1, true, false)
+	x.Feed([]byte(streamHead), stamp.Arrival{Time: 1, Kernel: true})
 	text := []byte(chunk(event(typicalEvent)))
 	at := int64(1)
 	b.SetBytes(int64(len(text)))
 	b.ReportAllocs()
 	for b.Loop() {
 		at++
-		if x.Feed(text, at, true, false) {
+		if x.Feed(text, stamp.Arrival{Time: at, Kernel: true}) {
 			b.Fatal(x.Row)
 		}
 	}
@@ -734,7 +735,7 @@ func BenchmarkFeedMany(b *testing.B) {
 		x.Sink = discard{}
 		x.Begin(blank(true, false))
 		x.Sent(0)
-		x.Feed([]byte(streamHead), 1, true, false)
+		x.Feed([]byte(streamHead), stamp.Arrival{Time: 1, Kernel: true})
 		all = append(all, x)
 	}
 	text := []byte(chunk(event(typicalEvent)))
@@ -742,7 +743,7 @@ func BenchmarkFeedMany(b *testing.B) {
 	b.ReportAllocs()
 	for i := 0; b.Loop(); i++ {
 		at++
-		if x := all[i*769%len(all)]; x.Feed(text, at, true, false) {
+		if x := all[i*769%len(all)]; x.Feed(text, stamp.Arrival{Time: at, Kernel: true}) {
 			b.Fatal(x.Row)
 		}
 	}
@@ -753,14 +754,14 @@ func TestFeedAllocatesNothing(t *testing.T) {
 	x.Sink = discard{}
 	x.Begin(blank(true, false))
 	x.Sent(0)
-	x.Feed([]byte(streamHead), 1, true, false)
+	x.Feed([]byte(streamHead), stamp.Arrival{Time: 1, Kernel: true})
 	for _, s := range []string{typicalEvent, text(`\n\n`), counted("a", 1), choice(`{"tool_calls":[{"index":0,"function":{"arguments":"{\"a\""}}]}`)} {
 		whole := []byte(chunk(event(s)))
 		half := len(whole) / 2
 		if n := testing.AllocsPerRun(100, func() {
-			x.Feed(whole, 2, true, false)
-			x.Feed(whole[:half], 3, true, false)
-			x.Feed(whole[half:], 4, true, false)
+			x.Feed(whole, stamp.Arrival{Time: 2, Kernel: true})
+			x.Feed(whole[:half], stamp.Arrival{Time: 3, Kernel: true})
+			x.Feed(whole[half:], stamp.Arrival{Time: 4, Kernel: true})
 		}); n != 0 {
 			t.Errorf("%v allocations for %s", n, s)
 		}

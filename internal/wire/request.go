@@ -80,7 +80,7 @@ func (d *Dialer) Fetch(ctx context.Context, method, path string, headers []Heade
 	}
 	buf := make([]byte, readSize)
 	for {
-		n, _, _, _, err := c.src.read(buf)
+		n, _, err := c.src.read(buf)
 		if n > 0 {
 			if _, err := r.feed(buf[:n], take); err != nil {
 				return a, err

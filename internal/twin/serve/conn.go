@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"pitot/internal/clock"
+	"pitot/internal/wire/stamp"
 )
 
 // conn is one client connection. Its goroutine only reads: the next request,
@@ -30,7 +31,7 @@ type conn struct {
 
 func newConn(s *Server, nc net.Conn) *conn {
 	c := &conn{s: s, out: newOutbox(nc, &s.stats.short)}
-	c.in = stamped{conn: nc, recv: clock.NewReceiver(nc)}
+	c.in = stamped{conn: nc, recv: stamp.NewReceiver(nc)}
 	c.br = bufio.NewReaderSize(&c.in, 4<<10)
 	return c
 }
@@ -39,13 +40,14 @@ func newConn(s *Server, nc net.Conn) *conn {
 // arrived, by the kernel where it tells.
 type stamped struct {
 	conn net.Conn
-	recv *clock.Receiver // nil: no kernel stamps
+	recv *stamp.Receiver // nil: no kernel stamps
 	at   int64
 }
 
 func (r *stamped) Read(p []byte) (n int, err error) {
 	if r.recv != nil && len(p) > 0 {
-		n, r.at, _, err = r.recv.Read(p)
+		n, a, err := r.recv.Read(p)
+		r.at = a.Time
 		return n, err
 	}
 	n, err = r.conn.Read(p)

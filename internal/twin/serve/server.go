@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"pitot/internal/clock"
+	"pitot/internal/wire/stamp"
 )
 
 // Server serves an engine. Make one with [New]; it runs from the first Serve
@@ -126,7 +127,7 @@ func (s *Server) Serve(l net.Listener) error {
 	s.mu.Unlock()
 
 	// Keep the kernel stamping, so that the first request has its stamp too.
-	defer clock.Prime().Close()
+	defer stamp.Prime().Close()
 	s.run()
 	for {
 		c, err := l.Accept()

@@ -1,9 +1,10 @@
-package clock
+package stamp
 
 import (
 	"io"
 	"net"
 	"os"
+	"pitot/internal/clock"
 	"runtime"
 	"slices"
 	"sync"
@@ -100,7 +101,7 @@ func (rs *Readers) Add(c net.Conn) *Socket {
 	return s
 }
 
-// reader is one of them.
+// reader is one goroutine and its epoll.
 type reader struct {
 	epoll  int
 	wake   int // an eventfd that is always readable: asking about it anew reports it
@@ -312,15 +313,16 @@ func (r *reader) serve(s *Socket, events uint32, now time.Time) {
 				break // the read's own stamp is the same
 			}
 			s.off = m.end
-			if !s.owner.Arrived(b[:first], m.at, true, false, nil) {
+			if !s.owner.Arrived(b[:first], Arrival{Time: m.at, Kernel: true}, nil) {
 				r.drop(s)
 				return
 			}
 			b = b[first:]
 		}
 		s.off += int64(len(b))
-		at, kernel := s.stamps.of(stamp, now)
-		if !s.owner.Arrived(b, at, kernel, more, nil) {
+		a := s.stamps.of(stamp, now)
+		a.More = more
+		if !s.owner.Arrived(b, a, nil) {
 			r.drop(s)
 			return
 		}
@@ -346,7 +348,7 @@ func (r *reader) begin(s *Socket, owner Owner) {
 		}
 		r.drop(s)
 	}
-	owner.Arrived(nil, Now(), false, false, err)
+	owner.Arrived(nil, Arrival{Time: clock.Now()}, err)
 }
 
 // end tells a socket's owner why it ends, unless it has, and closes it.
@@ -355,13 +357,12 @@ func (r *reader) end(s *Socket, err error) {
 		return
 	}
 	if err == os.ErrDeadlineExceeded {
-		if d := s.deadline.Load(); d == 0 || Now() < d { // it was put off meanwhile
+		if d := s.deadline.Load(); d == 0 || clock.Now() < d { // it was put off meanwhile
 			return
 		}
 	}
 	if s.owner != nil {
-		at, _ := s.stamps.of(0, time.Time{})
-		s.owner.Arrived(nil, at, false, false, err)
+		s.owner.Arrived(nil, s.stamps.of(0, time.Time{}), err)
 	}
 	r.drop(s)
 }

@@ -1,6 +1,7 @@
-package clock
+package stamp
 
 import (
+	"pitot/internal/clock"
 	"syscall"
 	"time"
 	"unsafe"
@@ -64,18 +65,19 @@ func askForStamps(fd uintptr) error {
 // seem to arrive before its beginning.
 type stamps struct{ last int64 }
 
-// of gives the time of a kernel stamp (0 for none), or the present where it
+// of gives the arrival of a kernel stamp (0 for none), or the present where it
 // cannot be right. now is a recent reading of the clocks.
-func (s *stamps) of(stamp int64, now time.Time) (at int64, kernel bool) {
+func (s *stamps) of(stamp int64, now time.Time) (a Arrival) {
 	if stamp != 0 {
-		at, kernel = FromWall(now, stamp)
-		if !kernel { // now may be from before the bytes came
-			at, kernel = FromWall(time.Now(), stamp)
+		a.Time, a.Kernel = clock.FromWall(now, stamp)
+		if !a.Kernel { // now may be from before the bytes came
+			a.Time, a.Kernel = clock.FromWall(time.Now(), stamp)
 		}
 	}
-	if !kernel {
-		at = Now()
+	if !a.Kernel {
+		a.Time = clock.Now()
 	}
-	s.last = max(s.last, at)
-	return s.last, kernel
+	s.last = max(s.last, a.Time)
+	a.Time = s.last
+	return a
 }

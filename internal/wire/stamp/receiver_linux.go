@@ -1,8 +1,9 @@
-package clock
+package stamp
 
 import (
 	"io"
 	"net"
+	"pitot/internal/clock"
 	"syscall"
 	"time"
 )
@@ -20,11 +21,10 @@ type Receiver struct {
 	stamps stamps
 
 	// buf is read into; the rest tells of the last read.
-	buf    []byte
-	n      int
-	at     int64
-	kernel bool
-	err    error
+	buf     []byte
+	n       int
+	arrival Arrival
+	err     error
 }
 
 // NewReceiver turns the kernel's receive stamps on for a TCP connection. It
@@ -64,20 +64,18 @@ func (r *Receiver) receive(fd uintptr) bool {
 	default:
 		stamp = r.msg.stamp()
 	}
-	r.at, r.kernel = r.stamps.of(stamp, time.Now())
+	r.arrival = r.stamps.of(stamp, time.Now())
+	r.arrival.More = n == len(r.buf)
 	return true
 }
 
-// Read fills p and gives the time the bytes arrived: by the kernel's stamp
-// where kernel is true, by this process's clock where it is false. When
-// several segments were read at once the stamp is that of the last. Stamps of
-// one socket never go back.
-func (r *Receiver) Read(p []byte) (n int, at int64, kernel bool, err error) {
+// Read fills p and gives when the bytes arrived.
+func (r *Receiver) Read(p []byte) (n int, a Arrival, err error) {
 	r.buf = p
 	if err := r.raw.Read(r.read); err != nil {
-		return 0, Now(), false, err
+		return 0, Arrival{Time: clock.Now()}, err
 	}
-	return r.n, r.at, r.kernel, r.err
+	return r.n, r.arrival, r.err
 }
 
 // Prime makes the kernel stamp packets: it only starts to once a socket asks

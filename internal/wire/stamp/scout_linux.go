@@ -1,6 +1,7 @@
-package clock
+package stamp
 
 import (
+	"pitot/internal/clock"
 	"sync/atomic"
 	"time"
 
@@ -68,10 +69,10 @@ func (s *Socket) Forget() {
 // look notes what has arrived on the expected sockets, if it is time to.
 func (r *reader) look(now time.Time) {
 	c := &r.scout
-	if c.some.Load() == 0 || Of(now) < c.due {
+	if c.some.Load() == 0 || clock.Of(now) < c.due {
 		return
 	}
-	c.due = Of(now) + lookEvery
+	c.due = clock.Of(now) + lookEvery
 	for {
 		n := wait(c.epoll, c.ready[:])
 		r.mu.Lock()
@@ -94,7 +95,7 @@ func (r *reader) peek(s *Socket, now time.Time) {
 	if errno != 0 || n <= 0 || len(s.marks) == maxMarks {
 		return
 	}
-	if at, kernel := s.stamps.of(r.msg.stamp(), now); kernel {
-		s.marks = append(s.marks, mark{s.off + int64(n), at})
+	if a := s.stamps.of(r.msg.stamp(), now); a.Kernel {
+		s.marks = append(s.marks, mark{s.off + int64(n), a.Time})
 	}
 }

@@ -1,6 +1,6 @@
 //go:build !linux
 
-package clock
+package stamp
 
 import (
 	"io"
@@ -19,7 +19,7 @@ type Receiver struct{}
 func NewReceiver(net.Conn) *Receiver { return nil }
 
 // Read implements the Linux Receiver's method; it is never reached.
-func (*Receiver) Read([]byte) (int, int64, bool, error) { return 0, 0, false, io.EOF }
+func (*Receiver) Read([]byte) (int, Arrival, error) { return 0, Arrival{}, io.EOF }
 
 // Prime does nothing here.
 func Prime() io.Closer { return io.NopCloser(nil) }

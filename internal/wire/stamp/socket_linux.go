@@ -1,8 +1,9 @@
-package clock
+package stamp
 
 import (
 	"net"
 	"os"
+	"pitot/internal/clock"
 	"sync"
 	"sync/atomic"
 	"syscall"
@@ -36,7 +37,7 @@ type Socket struct {
 // more or was told of an error; then the socket is closed.
 func (s *Socket) Start(owner Owner) {
 	if !s.r.post(letter{s: s, begin: owner}) {
-		go owner.Arrived(nil, Now(), false, false, net.ErrClosed)
+		go owner.Arrived(nil, Arrival{Time: clock.Now()}, net.ErrClosed)
 	}
 }
 
@@ -107,7 +108,7 @@ func (s *Socket) SetReadDeadline(t time.Time) error {
 		s.deadline.Store(0)
 		return nil
 	}
-	s.deadline.Store(Of(t))
+	s.deadline.Store(clock.Of(t))
 	if s.timer == nil {
 		s.timer = time.AfterFunc(time.Until(t), func() { s.r.post(letter{s: s, err: os.ErrDeadlineExceeded}) })
 	} else {

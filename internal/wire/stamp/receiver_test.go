@@ -1,9 +1,10 @@
-package clock
+package stamp
 
 import (
 	"errors"
 	"io"
 	"net"
+	"pitot/internal/clock"
 	"testing"
 	"time"
 )
@@ -54,26 +55,26 @@ func TestReceiverStamps(t *testing.T) {
 	buf := make([]byte, 64)
 	stamped := 0
 	for i := range 20 {
-		before := Now()
+		before := clock.Now()
 		if _, err := writes.Write([]byte{byte(i)}); err != nil {
 			t.Fatal(err)
 		}
-		sent := Now()
+		sent := clock.Now()
 		if i%4 == 0 {
 			time.Sleep(3 * time.Millisecond) // a reader that is late
 		}
-		n, at, kernel, err := r.Read(buf)
-		after := Now()
+		n, a, err := r.Read(buf)
+		after := clock.Now()
 		if err != nil || n != 1 || buf[0] != byte(i) {
 			t.Fatalf("read %d: %d bytes, %v", i, n, err)
 		}
-		if at > after || at < before-slack {
-			t.Errorf("read %d: stamp %d, sent after %d, read before %d", i, at, before, after)
+		if a.Time > after || a.Time < before-slack {
+			t.Errorf("read %d: stamp %d, sent after %d, read before %d", i, a.Time, before, after)
 		}
-		if kernel {
+		if a.Kernel {
 			// On loopback the bytes arrive while they are written.
-			if stamped++; at > sent+slack {
-				t.Errorf("read %d: arrived %v after it was written", i, time.Duration(at-sent))
+			if stamped++; a.Time > sent+slack {
+				t.Errorf("read %d: arrived %v after it was written", i, time.Duration(a.Time-sent))
 			}
 		}
 	}
@@ -86,7 +87,7 @@ func TestReceiverEnds(t *testing.T) {
 	t.Run("close by the other side", func(t *testing.T) {
 		r, _, writes := connected(t)
 		writes.Close()
-		if n, _, _, err := r.Read(make([]byte, 8)); n != 0 || err != io.EOF {
+		if n, _, err := r.Read(make([]byte, 8)); n != 0 || err != io.EOF {
 			t.Errorf("%d bytes, %v", n, err)
 		}
 	})
@@ -94,14 +95,14 @@ func TestReceiverEnds(t *testing.T) {
 		r, _, writes := connected(t)
 		_ = writes.(*net.TCPConn).SetLinger(0)
 		writes.Close()
-		if n, _, _, err := r.Read(make([]byte, 8)); n != 0 || err == nil || err == io.EOF {
+		if n, _, err := r.Read(make([]byte, 8)); n != 0 || err == nil || err == io.EOF {
 			t.Errorf("%d bytes, %v", n, err)
 		}
 	})
 	t.Run("close by ourselves", func(t *testing.T) {
 		r, reads, _ := connected(t)
 		time.AfterFunc(5*time.Millisecond, func() { reads.Close() })
-		if n, _, _, err := r.Read(make([]byte, 8)); n != 0 || !errors.Is(err, net.ErrClosed) {
+		if n, _, err := r.Read(make([]byte, 8)); n != 0 || !errors.Is(err, net.ErrClosed) {
 			t.Errorf("%d bytes, %v", n, err)
 		}
 	})
@@ -109,7 +110,7 @@ func TestReceiverEnds(t *testing.T) {
 		r, reads, _ := connected(t)
 		_ = reads.SetReadDeadline(time.Now().Add(5 * time.Millisecond))
 		var ne net.Error
-		if _, _, _, err := r.Read(make([]byte, 8)); !errors.As(err, &ne) || !ne.Timeout() {
+		if _, _, err := r.Read(make([]byte, 8)); !errors.As(err, &ne) || !ne.Timeout() {
 			t.Error(err)
 		}
 	})
@@ -132,7 +133,7 @@ func BenchmarkReceiver(b *testing.B) {
 		if _, err := writes.Write(out); err != nil {
 			b.Fatal(err)
 		}
-		if _, _, _, err := r.Read(buf); err != nil {
+		if _, _, err := r.Read(buf); err != nil {
 			b.Fatal(err)
 		}
 	}

@@ -1,7 +1,8 @@
-package clock
+package stamp
 
 import (
 	"io"
+	"pitot/internal/clock"
 	"slices"
 	"strings"
 	"testing"
@@ -39,22 +40,22 @@ func scouted(s *Socket) {
 func TestScoutKeepsTheFirstArrival(t *testing.T) {
 	s, in, write, release := held(t)
 	s.Expect()
-	before := Now()
+	before := clock.Now()
 	write("first ")
-	seen := Now()
+	seen := clock.Now()
 	scouted(s)
-	second := Now()
+	second := clock.Now()
 	write("second")
 	release()
 	a, b := in.next(t), in.next(t)
-	if a.text != "first " || b.text != "second" || !a.kernel || a.more || b.more {
+	if a.text != "first " || b.text != "second" || !a.Kernel || a.More || b.More {
 		t.Fatalf("%+v %+v", a, b)
 	}
-	if a.at < before-slack || a.at > seen+slack {
-		t.Errorf("the first arrived at %d, sent from %d to %d", a.at, before, seen)
+	if a.Time < before-slack || a.Time > seen+slack {
+		t.Errorf("the first arrived at %d, sent from %d to %d", a.Time, before, seen)
 	}
-	if b.at < second-slack {
-		t.Errorf("the second arrived %v before it was sent", time.Duration(second-b.at))
+	if b.Time < second-slack {
+		t.Errorf("the second arrived %v before it was sent", time.Duration(second-b.Time))
 	}
 }
 
@@ -80,7 +81,7 @@ func TestScoutSeveral(t *testing.T) {
 	for !strings.Contains(got, "k") {
 		p := in.next(t)
 		got += p.text + "|"
-		times = append(times, p.at)
+		times = append(times, p.Time)
 	}
 	if got != "abc|defgh|ijk|" || !slices.IsSorted(times) {
 		t.Errorf("%q at %v", got, times)

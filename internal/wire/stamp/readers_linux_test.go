@@ -1,4 +1,4 @@
-package clock
+package stamp
 
 import (
 	"bytes"
@@ -6,6 +6,7 @@ import (
 	"io"
 	"net"
 	"os"
+	"pitot/internal/clock"
 	"sync"
 	"syscall"
 	"testing"
@@ -14,10 +15,9 @@ import (
 
 // piece is what a socket's owner was handed.
 type piece struct {
-	text         string
-	at           int64
-	kernel, more bool
-	err          error
+	text string
+	Arrival
+	err error
 }
 
 // inbox keeps what a socket is handed.
@@ -28,8 +28,8 @@ type inbox struct {
 
 func (in *inbox) Warm() {}
 
-func (in *inbox) Arrived(b []byte, at int64, kernel, more bool, err error) bool {
-	in.pieces <- piece{string(b), at, kernel, more, err}
+func (in *inbox) Arrived(b []byte, a Arrival, err error) bool {
+	in.pieces <- piece{string(b), a, err}
 	return in.stop == "" || string(b) != in.stop
 }
 
@@ -38,7 +38,7 @@ type owner func(b []byte, err error) bool
 
 func (o owner) Warm() {}
 
-func (o owner) Arrived(b []byte, _ int64, _, _ bool, err error) bool { return o(b, err) }
+func (o owner) Arrived(b []byte, _ Arrival, err error) bool { return o(b, err) }
 
 // next gives the next piece.
 func (in *inbox) next(t *testing.T) piece {
@@ -91,25 +91,25 @@ func TestReadersStamp(t *testing.T) {
 	_, in, far := read(t, readers(t), "")
 	last, stamped := int64(0), 0
 	for i := range 20 {
-		before := Now()
+		before := clock.Now()
 		if _, err := far.Write([]byte{byte('a' + i)}); err != nil {
 			t.Fatal(err)
 		}
-		sent := Now()
+		sent := clock.Now()
 		p := in.next(t)
-		after := Now()
-		if p.text != string(rune('a'+i)) || p.err != nil || p.more {
+		after := clock.Now()
+		if p.text != string(rune('a'+i)) || p.err != nil || p.More {
 			t.Errorf("%+v", p)
 		}
 		latest := after
-		if p.kernel { // on loopback the bytes arrive while they are written
+		if p.Kernel { // on loopback the bytes arrive while they are written
 			stamped++
 			latest = min(after, sent+slack)
 		}
-		if p.at < max(before-slack, last) || p.at > latest {
-			t.Errorf("written between %d and %d, stamped %d, read by %d", before, sent, p.at, after)
+		if p.Time < max(before-slack, last) || p.Time > latest {
+			t.Errorf("written between %d and %d, stamped %d, read by %d", before, sent, p.Time, after)
 		}
-		last = p.at
+		last = p.Time
 	}
 	if stamped < 15 {
 		t.Errorf("%d of 20 reads had a kernel stamp", stamped)
@@ -126,8 +126,8 @@ func TestReadersLongArrival(t *testing.T) {
 	for {
 		p := in.next(t)
 		got = append(got, p.text...)
-		if p.more != (len(p.text) == readSize) {
-			t.Errorf("%d bytes, more %v", len(p.text), p.more)
+		if p.More != (len(p.text) == readSize) {
+			t.Errorf("%d bytes, more %v", len(p.text), p.More)
 		}
 		if p.err != nil {
 			if p.err != io.EOF {

@@ -31,12 +31,14 @@ type room struct {
 func rooms() []room {
 	return []room{
 		// leaves
-		{"say", ""},             // what is said to a user who got something wrong
-		{"clock", ""},           // monotonic nanoseconds, alarms
-		{"wire/stamp", "clock"}, // sockets, and when what is read from them arrived
-		{"stat", ""},            // percentiles, intervals, tests: pure functions
-		{"data/result", ""},     // run.json and its schema: what it was
-		{"data/record", ""},     // rows, chunks, journal, Parquet: what happened
+		{"say", ""},                        // what is said to a user who got something wrong
+		{"clock", ""},                      // monotonic nanoseconds, alarms
+		{"wire/stamp", "clock"},            // sockets, and when what is read from them arrived
+		{"stat", ""},                       // percentiles, intervals, tests: pure functions
+		{"data/result/v1", ""},             // run.json as version 1 had it
+		{"data/result", "data/result/v1"},  // run.json and its schema: what it was
+		{"data/rundir", "data/result say"}, // names, state and result of a run directory
+		{"data/record", "data/rundir"},     // rows, chunks, journal, Parquet: what happened
 		{"slo", "say"},
 		// asked
 		{"workload/seed", ""},
@@ -55,15 +57,15 @@ func rooms() []room {
 		{"load", "workload workload/seed wire wire/stamp twin data/record clock"},
 		{"measure", "data/record data/result slo stat"},
 		{"study/tools", "measure data/record data/result stat say"}, // other tools' files, and a run in their formats
-		{"run", "plan load measure data/record data/result slo wire wire/stamp twin twin/deploy twin/serve workload workload/seed workload/token workload/arrival clock say"},
+		{"run", "plan load measure data/record data/rundir data/result slo wire wire/stamp twin twin/deploy twin/serve workload workload/seed workload/token workload/arrival clock say"},
 		// decided
 		{"run/search", "run data/record data/result slo stat say"}, // which load next: decisions without clock, socket or file
-		{"study/predict", "plan run load data/record data/result workload twin twin/catalogue twin/deploy twin/vllm stat say"},
+		{"study/predict", "plan run load data/record data/rundir data/result workload twin twin/catalogue twin/deploy twin/vllm stat say"},
 		{"run/audit", "plan run measure twin/serve study/tools data/record data/result stat workload"},
-		{"study/compare", "study/tools data/result stat say"}, // what changed between systems
+		{"study/compare", "study/tools data/rundir data/result stat say"}, // what changed between systems
 		// shown
 		{"report", "measure data/record data/result run/audit study/compare study/tools study/predict twin/deploy stat say"},
-		{"cli", "plan study/tools run run/search run/audit study/compare study/predict report data/record data/result slo twin/deploy twin/serve workload say"},
+		{"cli", "plan study/tools run run/search run/audit study/compare study/predict report data/record data/rundir data/result slo twin/deploy twin/serve workload say"},
 		{"cmd/pitot", "cli"},
 	}
 }

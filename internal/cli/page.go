@@ -13,12 +13,10 @@ import (
 
 	"pitot/internal/data/record"
 	"pitot/internal/data/result"
+	"pitot/internal/data/rundir"
 	"pitot/internal/report"
 	"pitot/internal/say"
 )
-
-// pageName is the page's in a run directory.
-const pageName = "report.html"
 
 // writePage writes a run's page into its directory and gives its path, and what of
 // the records cannot be read. The page is made from the results and no part of
@@ -29,16 +27,16 @@ func writePage(stderr io.Writer, run *result.Run, dir string) (path string, miss
 	}
 	page, missing, err := makePage(run, dir)
 	if err == nil {
-		err = record.WriteFile(dir, pageName, page)
+		err = record.WriteFile(dir, rundir.Page, page)
 	}
-	path = filepath.Join(dir, pageName)
+	path = filepath.Join(dir, rundir.Page)
 	switch {
 	case err == nil:
 		return path, missing
 	case isFile(path):
-		fmt.Fprintf(stderr, "note: %s stays as it was: %v\n", pageName, err)
+		fmt.Fprintf(stderr, "note: %s stays as it was: %v\n", rundir.Page, err)
 	default:
-		fmt.Fprintf(stderr, "note: no %s: %v\n", pageName, err)
+		fmt.Fprintf(stderr, "note: no %s: %v\n", rundir.Page, err)
 	}
 	return "", missing
 }
@@ -54,7 +52,7 @@ func makePage(run *result.Run, dir string) (page []byte, missing []string, err e
 		missing = append(missing, fmt.Sprintf("The records are damaged: charts of single requests show what comes before the damage, and nothing is exported from them. The figures are those of run.json. (%v)", err))
 	}
 	parts := report.Page{Series: series, Missing: missing}
-	if config, err := os.ReadFile(filepath.Join(dir, "config.yaml")); err == nil {
+	if config, err := os.ReadFile(filepath.Join(dir, rundir.Config)); err == nil {
 		parts.Config = string(config)
 	}
 	var b bytes.Buffer

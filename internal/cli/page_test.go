@@ -19,6 +19,7 @@ import (
 
 	"pitot/internal/data/record"
 	"pitot/internal/data/result"
+	"pitot/internal/data/rundir"
 )
 
 // measureSim runs pitot in process and gives its result.
@@ -34,7 +35,7 @@ func measureSim(t *testing.T, dir string, args ...string) *result.Run {
 	if err := json.Unmarshal(data, &run); err != nil {
 		t.Fatal(err)
 	}
-	if strings.Contains(stderr.String(), pageName) {
+	if strings.Contains(stderr.String(), rundir.Page) {
 		t.Error(stderr.String())
 	}
 	return &run
@@ -43,7 +44,7 @@ func measureSim(t *testing.T, dir string, args ...string) *result.Run {
 // readPage reads a run's page and the data in it.
 func readPage(t *testing.T, dir string) (text string, charts map[string]pageChart) {
 	t.Helper()
-	data, err := os.ReadFile(filepath.Join(dir, pageName))
+	data, err := os.ReadFile(filepath.Join(dir, rundir.Page))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -172,10 +173,10 @@ func TestPageOfDamagedRun(t *testing.T) {
 		t.Error("the page does not say that the records are gone")
 	}
 	// A page that cannot be written is a note, and the run is shown.
-	if err := os.Remove(filepath.Join(dir, pageName)); err != nil {
+	if err := os.Remove(filepath.Join(dir, rundir.Page)); err != nil {
 		t.Fatal(err)
 	}
-	if err := os.Mkdir(filepath.Join(dir, pageName), 0o755); err != nil {
+	if err := os.Mkdir(filepath.Join(dir, rundir.Page), 0o755); err != nil {
 		t.Fatal(err)
 	}
 	var stdout, stderr bytes.Buffer
@@ -189,7 +190,7 @@ func TestPageOfDamagedRun(t *testing.T) {
 // page. Settings of a side follow its name.
 func compareSim(t *testing.T, dir string, sides map[string]string, measure ...string) {
 	t.Helper()
-	command := []string{"compare", "--page", filepath.Join(dir, pageName)}
+	command := []string{"compare", "--page", filepath.Join(dir, rundir.Page)}
 	for _, name := range slices.Sorted(maps.Keys(sides)) {
 		for launch := range 3 {
 			args := append([]string{measure[0], "sim:llama-3.1-8b@h100" + sides[name]}, measure[1:]...)
@@ -232,7 +233,7 @@ func TestPageInBrowser(t *testing.T) {
 	for _, look := range [][]string{{"one", wide}, {"sweep", wide}, {"one", phone, dark}, {"none", phone}, {"compared", wide}, {"compared", phone, dark}, {"launches", wide, dark}, {"launches", phone}} {
 		t.Run(strings.Join(look[:2], " "), func(t *testing.T) {
 			name := look[0]
-			path := filepath.Join(root, name, pageName)
+			path := filepath.Join(root, name, rundir.Page)
 			dom, console := browsed(t, browser, path, slices.Clone(look[1:])...)
 			if console != "" {
 				t.Error(console)

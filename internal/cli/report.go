@@ -2,16 +2,14 @@ package cli
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
-	"os"
 	"path/filepath"
-	"strings"
 
 	"pitot/internal/data/record"
 	"pitot/internal/data/result"
+	"pitot/internal/data/rundir"
 	"pitot/internal/plan"
 	"pitot/internal/report"
 	"pitot/internal/run"
@@ -59,7 +57,7 @@ func reportVerb(_ context.Context, e *Env) (int, error) {
 		if err := errors.Join(show(e, measured, shownFrom{dir, failed == nil, page, missing}, p.Format), export(e, exports, measured, dir)); err != nil {
 			return Done, err
 		}
-		if path := filepath.Join(dir, pageName); p.ShowPage && isFile(path) { // of an earlier time, if a note said so
+		if path := filepath.Join(dir, rundir.Page); p.ShowPage && isFile(path) { // of an earlier time, if a note said so
 			openPage(e, path)
 		}
 		code = worse(code, strictly(&p, e, measured, judged(measured))) // that a run was interrupted is history
@@ -75,30 +73,12 @@ func reportVerb(_ context.Context, e *Env) (int, error) {
 // openRun reads a run's result, or makes it. A result with an error is one that
 // could not be saved.
 func openRun(dir string, stderr io.Writer) (*result.Run, error) {
-	data, err := os.ReadFile(filepath.Join(dir, "run.json"))
-	if err == nil {
-		var head struct{ Schema string }
-		damaged := func(err error) error {
-			return say.Errorf("run.json in %s is damaged: %v", dir, err).WithHint("delete it and run pitot report again: it is made anew from the records")
-		}
-		if err := json.Unmarshal(data, &head); err != nil {
-			return nil, damaged(err)
-		}
-		if head.Schema != result.Schema { // before its fields, which may have other types there
-			hint := "name the directory of a run of pitot"
-			if strings.HasPrefix(head.Schema, strings.TrimRight(result.Schema, "0123456789")) {
-				hint = "a newer pitot wrote it: update this one"
-			}
-			return nil, say.Errorf("run.json in %s has schema %q, not %q", dir, head.Schema, result.Schema).WithHint(hint)
-		}
-		var measured result.Run
-		if err := json.Unmarshal(data, &measured); err != nil {
-			return nil, damaged(err)
-		}
-		return &measured, nil
-	}
-	if !run.Exists(dir) {
-		return nil, say.Errorf("%s holds no run", dir).WithHint("name a directory that holds run.json or journal.pitot")
+	switch rundir.Look(dir) {
+	case rundir.Finished:
+		return rundir.ReadResult(dir)
+	case rundir.Measured:
+	default:
+		return nil, rundir.NoRun(dir)
 	}
 	fmt.Fprintf(stderr, "finishing the run in %s\n", dir)
 	measured, err := run.Finish(dir)

@@ -14,6 +14,7 @@ import (
 
 	"pitot/internal/data/record"
 	"pitot/internal/data/result"
+	"pitot/internal/data/rundir"
 	"pitot/internal/measure"
 	"pitot/internal/say"
 )
@@ -73,7 +74,7 @@ type outline struct {
 //
 // A run that is still going on gives an error that is [record.ErrLive].
 func Finish(dir string) (*result.Run, error) {
-	release, err := record.Hold(filepath.Join(dir, configName)) // a session may be about to go on
+	release, err := record.Hold(filepath.Join(dir, rundir.Config)) // a session may be about to go on
 	switch {
 	case errors.Is(err, record.ErrLive):
 		return nil, err
@@ -155,16 +156,13 @@ func finish(dir string, incomplete bool) (*result.Run, error) {
 	return &run, Save(dir, &run)
 }
 
-// runName is the result's in a run directory.
-const runName = "run.json"
-
 // Save writes run.json.
 func Save(dir string, run *result.Run) error {
-	data, err := encoded(run)
+	data, err := rundir.EncodeResult(run)
 	if err != nil {
-		return fmt.Errorf("write %s: %w", runName, err)
+		return fmt.Errorf("write %s: %w", rundir.Result, err)
 	}
-	if err := record.WriteFile(dir, runName, data); err != nil {
+	if err := record.WriteFile(dir, rundir.Result, data); err != nil {
 		return unsaved(dir, err)
 	}
 	return nil
@@ -174,8 +172,8 @@ func Save(dir string, run *result.Run) error {
 // replace what was measured.
 func NotOwn(path string) error {
 	dir, name := filepath.Split(path)
-	_, err := os.Stat(filepath.Join(dir, configName))
-	if err == nil && (name == runName || name == configName || record.Own(name)) {
+	_, err := os.Stat(filepath.Join(dir, rundir.Config))
+	if err == nil && rundir.Own(name) {
 		return say.Errorf("%s is a part of the run there", path).WithHint("choose another name")
 	}
 	return nil
@@ -183,17 +181,12 @@ func NotOwn(path string) error {
 
 // Saved says that run.json holds this very result.
 func Saved(dir string, run *result.Run) bool {
-	want, err := encoded(run)
+	want, err := rundir.EncodeResult(run)
 	if err != nil {
 		return false
 	}
-	has, err := os.ReadFile(filepath.Join(dir, runName))
+	has, err := os.ReadFile(filepath.Join(dir, rundir.Result))
 	return err == nil && bytes.Equal(has, want)
-}
-
-func encoded(run *result.Run) ([]byte, error) {
-	data, err := json.MarshalIndent(run, "", "  ")
-	return append(data, '\n'), err
 }
 
 // unsaved says that a disk is full, or not to be written to. The records stay as
@@ -229,7 +222,7 @@ func read(dir string) (*outline, error) {
 				break
 			}
 			if errors.Is(err, os.ErrNotExist) {
-				return nil, say.Errorf("%s holds no run", dir).WithHint("name a directory that holds run.json or journal.pitot")
+				return nil, rundir.NoRun(dir)
 			}
 			return nil, fmt.Errorf("read records: %w", err)
 		}
@@ -274,7 +267,11 @@ func (o *outline) mark(m record.Mark) error {
 	switch m.Name {
 	case markRun:
 		o.found = true
-		return json.Unmarshal(m.Data, &o.run)
+		run, err := result.Decode(m.Data)
+		if err == nil {
+			o.run = *run
+		}
+		return err
 	case markPoint:
 		var s measure.Setup
 		err := json.Unmarshal(m.Data, &s)

@@ -10,7 +10,6 @@ import (
 	"fmt"
 	"io/fs"
 	"math"
-	"os"
 	"path/filepath"
 	"runtime/debug"
 	"strings"
@@ -18,6 +17,7 @@ import (
 
 	"pitot/internal/data/record"
 	"pitot/internal/data/result"
+	"pitot/internal/data/rundir"
 	"pitot/internal/load"
 	"pitot/internal/measure"
 	"pitot/internal/plan"
@@ -114,9 +114,6 @@ func freshSeed() uint64 {
 	return binary.LittleEndian.Uint64(b[:]) >> 11 // fits every JSON reader's numbers
 }
 
-// configName is the file that does a run again.
-const configName = "config.yaml"
-
 // directory makes the run directory and writes the plan into it.
 func (r *Runner) directory(p *plan.Plan, t *Target) (string, error) {
 	dir := p.Out
@@ -137,7 +134,7 @@ func (r *Runner) directory(p *plan.Plan, t *Target) (string, error) {
 		return "", say.Errorf("create run directory: %v", err).WithHint("choose another place with --out")
 	}
 	// Whoever writes the plan has the directory: it is never replaced.
-	if err = record.WriteNew(dir, configName, p.YAML(r.verb(), r.Names)); errors.Is(err, fs.ErrExist) {
+	if err = record.WriteNew(dir, rundir.Config, p.YAML(r.verb(), r.Names)); errors.Is(err, fs.ErrExist) {
 		return "", notEmpty(dir)
 	}
 	return dir, err
@@ -453,14 +450,4 @@ func describeLoad(p *plan.Plan) result.Load {
 		l.MaxInFlight = &p.MaxInFlight
 	}
 	return l
-}
-
-// Exists says whether a directory holds a run.
-func Exists(dir string) bool {
-	for _, name := range []string{"run.json", "journal.pitot", "requests.parquet"} {
-		if _, err := os.Stat(filepath.Join(dir, name)); err == nil {
-			return true
-		}
-	}
-	return false
 }

@@ -13,6 +13,7 @@ import (
 
 	"pitot/internal/data/record"
 	"pitot/internal/data/result"
+	"pitot/internal/data/rundir"
 	"pitot/internal/measure"
 	"pitot/internal/plan"
 	"pitot/internal/say"
@@ -77,7 +78,7 @@ func (r *Runner) Open(ctx context.Context, p *plan.Plan) (_ *Session, err error)
 			s.letGo()
 		}
 	}()
-	resumed := p.Resume && p.Out != "" && Exists(p.Out)
+	resumed := p.Resume && p.Out != "" && rundir.Look(p.Out) >= rundir.Measured
 	switch {
 	case resumed:
 		if err := s.hold(p.Out); err != nil {
@@ -148,7 +149,7 @@ func (r *Runner) Open(ctx context.Context, p *plan.Plan) (_ *Session, err error)
 // of a run has and none changes; the lock goes with the process, so a session that
 // was killed leaves none.
 func (s *Session) hold(dir string) (err error) {
-	s.release, err = record.Hold(filepath.Join(dir, configName))
+	s.release, err = record.Hold(filepath.Join(dir, rundir.Config))
 	if errors.Is(err, record.ErrLive) {
 		return StillGoingOn(dir)
 	}
@@ -230,12 +231,12 @@ func (s *Session) recall() error {
 	if had, want := verb(o.run.Command), verb(s.runner.Command); had != want {
 		return say.Errorf("the run in %s was made by pitot %s, not by pitot %s", p.Out, had, want).WithHint("choose another place with --out")
 	}
-	was, err := os.ReadFile(filepath.Join(p.Out, configName))
+	was, err := os.ReadFile(filepath.Join(p.Out, rundir.Config))
 	if err != nil {
 		return say.Errorf("the run in %s cannot be resumed: %v", p.Out, err).WithHint("choose another place with --out")
 	}
 	if !bytes.Equal(was, p.YAML(s.runner.verb(), s.runner.Names)) {
-		return say.Errorf("the run in %s was planned otherwise, see its %s", p.Out, configName).WithHint("give the same flags, or choose another place with --out")
+		return say.Errorf("the run in %s was planned otherwise, see its %s", p.Out, rundir.Config).WithHint("give the same flags, or choose another place with --out")
 	}
 	for i := int32(0); ; i++ {
 		setup, planned := o.setups[i]

@@ -6,6 +6,8 @@ import (
 	"path/filepath"
 	"sync/atomic"
 	"testing"
+
+	"pitot/internal/data/rundir"
 )
 
 const benchChunks = 1_000_000
@@ -72,7 +74,7 @@ func benchJournal(b *testing.B) (dir string, size int64) {
 	if err := j.Close(); err != nil {
 		b.Fatal(err)
 	}
-	info, err := os.Stat(filepath.Join(dir, journalName))
+	info, err := os.Stat(filepath.Join(dir, rundir.Journal))
 	if err != nil {
 		b.Fatal(err)
 	}
@@ -115,7 +117,7 @@ func BenchmarkWriteParquet(b *testing.B) {
 			b.Fatal(err)
 		}
 	}
-	info, err := os.Stat(filepath.Join(out, chunksName))
+	info, err := os.Stat(filepath.Join(out, rundir.Chunks))
 	if err != nil {
 		b.Fatal(err)
 	}

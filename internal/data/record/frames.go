@@ -11,6 +11,8 @@ import (
 	"iter"
 	"os"
 	"path/filepath"
+
+	"pitot/internal/data/rundir"
 )
 
 // ErrCorrupt marks a journal that has a complete frame with a wrong checksum
@@ -50,7 +52,7 @@ func Times(dir string) iter.Seq2[Frame, error] {
 // Since yields the frames that the journal of dir has behind an offset, see
 // [Journal.Offset].
 func Since(dir string, offset int64) iter.Seq2[Frame, error] {
-	return journalFrames(filepath.Join(dir, journalName), offset, false)
+	return journalFrames(filepath.Join(dir, rundir.Journal), offset, false)
 }
 
 // Marks yields only the marks of what [Frames] does, without reading the
@@ -59,10 +61,10 @@ func Marks(dir string) iter.Seq2[Mark, error] {
 	return func(yield func(Mark, error) bool) {
 		if !hasJournal(dir) {
 			// Without the file of rows it is no run, whatever else is there.
-			_, err := os.Stat(filepath.Join(dir, requestsName))
+			_, err := os.Stat(filepath.Join(dir, rundir.Requests))
 			var marks []Mark
 			if err == nil {
-				marks, err = readMarks(filepath.Join(dir, marksName))
+				marks, err = readMarks(filepath.Join(dir, rundir.Marks))
 			}
 			if err != nil {
 				yield(Mark{}, fmt.Errorf("open records: %w", err))
@@ -75,7 +77,7 @@ func Marks(dir string) iter.Seq2[Mark, error] {
 			}
 			return
 		}
-		for f, err := range journalFrames(filepath.Join(dir, journalName), 0, true) {
+		for f, err := range journalFrames(filepath.Join(dir, rundir.Journal), 0, true) {
 			if err != nil {
 				yield(Mark{}, err)
 				return
@@ -90,7 +92,7 @@ func Marks(dir string) iter.Seq2[Mark, error] {
 }
 
 func hasJournal(dir string) bool {
-	_, err := os.Stat(filepath.Join(dir, journalName))
+	_, err := os.Stat(filepath.Join(dir, rundir.Journal))
 	return !errors.Is(err, fs.ErrNotExist)
 }
 

@@ -11,6 +11,8 @@ import (
 	"path/filepath"
 	"testing"
 
+	"pitot/internal/data/rundir"
+
 	"github.com/google/go-cmp/cmp"
 )
 
@@ -86,7 +88,7 @@ func TestFramesOfDamagedJournal(t *testing.T) {
 	dir := t.TempDir()
 	data, ends := smallJournal(t)
 	data[ends[0]+20] ^= 1
-	if err := os.WriteFile(filepath.Join(dir, journalName), data, 0o644); err != nil {
+	if err := os.WriteFile(filepath.Join(dir, rundir.Journal), data, 0o644); err != nil {
 		t.Fatal(err)
 	}
 	good, bad := 0, 0
@@ -107,7 +109,7 @@ func TestFramesOfDamagedJournal(t *testing.T) {
 		t.Errorf("Finish: %v", err)
 	}
 	entries, _ := os.ReadDir(dir)
-	if len(entries) != 1 || entries[0].Name() != journalName {
+	if len(entries) != 1 || entries[0].Name() != rundir.Journal {
 		t.Errorf("a failed Finish left %v", entries)
 	}
 }

@@ -10,13 +10,14 @@ import (
 	"runtime"
 	"sync"
 	"time"
+
+	"pitot/internal/data/rundir"
 )
 
 const (
-	journalName = "journal.pitot"
-	frameSize   = 256 << 10              // bytes of records after which a frame is closed
-	frameAge    = 250 * time.Millisecond // time after which it is, so that a kill loses little
-	queueLimit  = 1024                   // closed frames that may wait for the disk: 256 MiB
+	frameSize  = 256 << 10              // bytes of records after which a frame is closed
+	frameAge   = 250 * time.Millisecond // time after which it is, so that a kill loses little
+	queueLimit = 1024                   // closed frames that may wait for the disk: 256 MiB
 )
 
 // Journal is the append-only record of a run while it goes on. It is a
@@ -65,12 +66,12 @@ type file interface {
 // already has records gives an error that is [fs.ErrExist]: it would
 // otherwise replace them.
 func Create(dir string) (*Journal, error) {
-	requests := filepath.Join(dir, requestsName)
+	requests := filepath.Join(dir, rundir.Requests)
 	if _, err := os.Stat(requests); err == nil {
 		return nil, fmt.Errorf("create journal beside %s: %w", requests, fs.ErrExist)
 	}
 	// Not just for appending: Windows would neither lock nor truncate it then.
-	f, err := os.OpenFile(filepath.Join(dir, journalName), os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o644)
+	f, err := os.OpenFile(filepath.Join(dir, rundir.Journal), os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o644)
 	if err != nil {
 		return nil, fmt.Errorf("create journal: %w", err)
 	}
@@ -83,7 +84,7 @@ func Create(dir string) (*Journal, error) {
 // records behind them. The Parquet files, if that is where the records were,
 // go when the journal is complete.
 func Reopen(dir string, keep func(*Frame) bool) (*Journal, error) {
-	path := filepath.Join(dir, journalName)
+	path := filepath.Join(dir, rundir.Journal)
 	temp := path + ".tmp"
 	f, err := os.Create(temp)
 	if err != nil {

@@ -11,6 +11,8 @@ import (
 	"testing"
 	"testing/synctest"
 	"time"
+
+	"pitot/internal/data/rundir"
 )
 
 // disk is a file in memory that is full after room bytes.
@@ -53,7 +55,7 @@ func (d *disk) len() int {
 // read decodes what is on the disk.
 func (d *disk) read(t *testing.T) contents {
 	t.Helper()
-	path := filepath.Join(t.TempDir(), journalName)
+	path := filepath.Join(t.TempDir(), rundir.Journal)
 	if err := os.WriteFile(path, d.data.Bytes(), 0o644); err != nil {
 		t.Fatal(err)
 	}

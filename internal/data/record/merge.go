@@ -5,6 +5,8 @@ import (
 	"iter"
 	"math"
 	"path/filepath"
+
+	"pitot/internal/data/rundir"
 )
 
 // mergeRows is how many lines of one file go into a frame at most.
@@ -37,7 +39,7 @@ func parquetFrames(dir string, chunk []field[chunkRow]) iter.Seq2[Frame, error] 
 // alone: what is left where chunks.parquet is gone or damaged.
 func Rows(dir string) iter.Seq2[Frame, error] {
 	return func(yield func(Frame, error) bool) {
-		requests, err := openLines(dir, requestsName, requestFields)
+		requests, err := openLines(dir, rundir.Requests, requestFields)
 		if err != nil {
 			yield(Frame{}, err)
 			return
@@ -84,16 +86,16 @@ func openMerge(dir string, chunk []field[chunkRow]) (m *merge, err error) {
 			m.close()
 		}
 	}()
-	if m.requests, err = openLines(dir, requestsName, requestFields); err != nil {
+	if m.requests, err = openLines(dir, rundir.Requests, requestFields); err != nil {
 		return m, err
 	}
-	if m.chunks, err = openLines(dir, chunksName, chunk); err != nil {
+	if m.chunks, err = openLines(dir, rundir.Chunks, chunk); err != nil {
 		return m, err
 	}
-	if m.samples, err = openLines(dir, telemetryName, sampleFields); err != nil {
+	if m.samples, err = openLines(dir, rundir.Telemetry, sampleFields); err != nil {
 		return m, err
 	}
-	m.marks, err = readMarks(filepath.Join(dir, marksName))
+	m.marks, err = readMarks(filepath.Join(dir, rundir.Marks))
 	return m, err
 }
 
@@ -183,7 +185,7 @@ func (m *merge) row() (*requestRow, error) {
 	if err != nil || c != nil {
 		return nil, err
 	}
-	return nil, fmt.Errorf("read %s: chunks of request %d are missing", chunksName, r.ID)
+	return nil, fmt.Errorf("read %s: chunks of request %d are missing", rundir.Chunks, r.ID)
 }
 
 func (m *merge) close() {

@@ -8,32 +8,16 @@ import (
 	"iter"
 	"os"
 	"path/filepath"
+
+	"pitot/internal/data/rundir"
 )
 
 const (
-	requestsName  = "requests.parquet"
-	chunksName    = "chunks.parquet"
-	telemetryName = "telemetry.parquet"
-
-	// marksName holds the marks: what was planned and how it ended, with the
-	// times of day. It is apart so that the Parquet files of a simulated run
-	// depend on nothing but its seed.
-	marksName = "marks.json"
-
 	// Rows of a row group: bounds what is in memory before it is written.
 	requestGroup = 1 << 17
 	chunkGroup   = 1 << 20
 	sampleGroup  = 1 << 18
 )
-
-// Own says that records have a file of this name in a run directory.
-func Own(name string) bool {
-	switch name {
-	case requestsName, chunksName, telemetryName, marksName, journalName:
-		return true
-	}
-	return false
-}
 
 // Hold takes a file for this process alone, until it is released or the process
 // ends, however it does. Another that has it gives [ErrLive]. Nothing is written,
@@ -46,7 +30,7 @@ func Live(dir string) error {
 	if !hasJournal(dir) {
 		return nil
 	}
-	release, err := claim(filepath.Join(dir, journalName))
+	release, err := claim(filepath.Join(dir, rundir.Journal))
 	if err != nil {
 		return err
 	}
@@ -60,7 +44,7 @@ func Live(dir string) error {
 // whatever a killed run's journal lacks. On the way each frame is handed to see,
 // up to the first error, also when nothing can be written.
 func Finish(dir string, frames iter.Seq2[Frame, error], see func(Frame)) error {
-	path := filepath.Join(dir, journalName)
+	path := filepath.Join(dir, rundir.Journal)
 	if !hasJournal(dir) {
 		for f, err := range frames {
 			if err != nil {
@@ -121,13 +105,13 @@ func WriteParquet(dir string, frames iter.Seq2[Frame, error]) (err error) {
 			}
 		}
 	}()
-	if w.requests, err = createTable(name(requestsName), "requests", requestFields, requestGroup, 1<<16); err != nil {
+	if w.requests, err = createTable(name(rundir.Requests), "requests", requestFields, requestGroup, 1<<16); err != nil {
 		return err
 	}
-	if w.chunks, err = createTable(name(chunksName), "chunks", chunkFields, chunkGroup, 1<<18); err != nil {
+	if w.chunks, err = createTable(name(rundir.Chunks), "chunks", chunkFields, chunkGroup, 1<<18); err != nil {
 		return err
 	}
-	if w.samples, err = createTable(name(telemetryName), "telemetry", sampleFields, sampleGroup, 1<<18); err != nil {
+	if w.samples, err = createTable(name(rundir.Telemetry), "telemetry", sampleFields, sampleGroup, 1<<18); err != nil {
 		return err
 	}
 	for frame, err := range frames {
@@ -139,7 +123,7 @@ func WriteParquet(dir string, frames iter.Seq2[Frame, error]) (err error) {
 	if err := w.finish(); err != nil {
 		return err
 	}
-	if err := w.writeMarks(name(marksName)); err != nil {
+	if err := w.writeMarks(name(rundir.Marks)); err != nil {
 		return err
 	}
 	for _, file := range fileNames() {
@@ -153,7 +137,7 @@ func WriteParquet(dir string, frames iter.Seq2[Frame, error]) (err error) {
 // fileNames lists the files in the order in which they appear: the one that a
 // reader looks for comes last.
 func fileNames() [4]string {
-	return [...]string{telemetryName, chunksName, marksName, requestsName}
+	return [...]string{rundir.Telemetry, rundir.Chunks, rundir.Marks, rundir.Requests}
 }
 
 type parquetWriter struct {

@@ -11,6 +11,8 @@ import (
 	"strings"
 	"testing"
 
+	"pitot/internal/data/rundir"
+
 	"github.com/google/go-cmp/cmp"
 	"github.com/parquet-go/parquet-go"
 )
@@ -165,7 +167,7 @@ func TestParquetColumns(t *testing.T) {
 		Detail           string `parquet:"detail"`
 		ChunkEnd         *int64 `parquet:"chunk_end,optional"`
 	}
-	requests, err := parquet.ReadFile[request](filepath.Join(dir, requestsName))
+	requests, err := parquet.ReadFile[request](filepath.Join(dir, rundir.Requests))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -186,7 +188,7 @@ func TestParquetColumns(t *testing.T) {
 		Choice   int32  `parquet:"choice"`
 		Kind     string `parquet:"kind"`
 	}
-	chunks, err := parquet.ReadFile[chunk](filepath.Join(dir, chunksName))
+	chunks, err := parquet.ReadFile[chunk](filepath.Join(dir, rundir.Chunks))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -201,7 +203,7 @@ func TestParquetColumns(t *testing.T) {
 		Name   string  `parquet:"name"`
 		Value  float64 `parquet:"value"`
 	}
-	samples, err := parquet.ReadFile[sample](filepath.Join(dir, telemetryName))
+	samples, err := parquet.ReadFile[sample](filepath.Join(dir, rundir.Telemetry))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -209,7 +211,7 @@ func TestParquetColumns(t *testing.T) {
 		t.Error(d)
 	}
 
-	file, err := os.Open(filepath.Join(dir, requestsName))
+	file, err := os.Open(filepath.Join(dir, rundir.Requests))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -229,14 +231,14 @@ func TestParquetColumns(t *testing.T) {
 	if created := pf.Metadata().CreatedBy; !strings.HasPrefix(created, "pitot version 1") {
 		t.Errorf("created by %q", created)
 	}
-	if marks, err := os.ReadFile(filepath.Join(dir, marksName)); string(marks) != `[{"point":2,"t_ns":3,"name":"end","data":"{\"a\":\"\u003cb\u003e\"}"}]`+"\n" {
+	if marks, err := os.ReadFile(filepath.Join(dir, rundir.Marks)); string(marks) != `[{"point":2,"t_ns":3,"name":"end","data":"{\"a\":\"\u003cb\u003e\"}"}]`+"\n" {
 		t.Errorf("marks: %s, %v", marks, err)
 	}
 }
 
 func TestRowGroups(t *testing.T) {
 	dir := t.TempDir()
-	samples, err := createTable(filepath.Join(dir, telemetryName), "telemetry", sampleFields, 2*batchRows, 1<<12)
+	samples, err := createTable(filepath.Join(dir, rundir.Telemetry), "telemetry", sampleFields, 2*batchRows, 1<<12)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -247,7 +249,7 @@ func TestRowGroups(t *testing.T) {
 	if err := samples.finish(); err != nil {
 		t.Fatal(err)
 	}
-	l, err := openLines(dir, telemetryName, sampleFields)
+	l, err := openLines(dir, rundir.Telemetry, sampleFields)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -332,7 +334,7 @@ func TestDamagedParquet(t *testing.T) {
 	if failed == 0 || failed == tried {
 		t.Errorf("%d of %d damaged files gave an error", failed, tried)
 	}
-	os.Remove(filepath.Join(dir, chunksName))
+	os.Remove(filepath.Join(dir, rundir.Chunks))
 	for _, err := range Frames(dir) {
 		if !errors.Is(err, os.ErrNotExist) {
 			t.Errorf("without chunks: %v", err)
@@ -345,7 +347,7 @@ func TestMissingColumn(t *testing.T) {
 	if err := WriteParquet(dir, run(1, 3, 3, 10)); err != nil {
 		t.Fatal(err)
 	}
-	fewer, err := createTable(filepath.Join(dir, chunksName), "chunks", chunkFields[:5], chunkGroup, 1<<12)
+	fewer, err := createTable(filepath.Join(dir, rundir.Chunks), "chunks", chunkFields[:5], chunkGroup, 1<<12)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -392,13 +394,13 @@ func TestRowsAlone(t *testing.T) {
 		t.Fatal(err)
 	}
 	want := collect(t, Frames(dir)).Rows
-	if err := os.Remove(filepath.Join(dir, chunksName)); err != nil {
+	if err := os.Remove(filepath.Join(dir, rundir.Chunks)); err != nil {
 		t.Fatal(err)
 	}
 	if d := cmp.Diff(want, collect(t, Rows(dir)).Rows); len(want) != 3 || d != "" {
 		t.Error(d)
 	}
-	if err := os.Truncate(filepath.Join(dir, requestsName), 100); err != nil {
+	if err := os.Truncate(filepath.Join(dir, rundir.Requests), 100); err != nil {
 		t.Fatal(err)
 	}
 	for f, err := range Rows(dir) {

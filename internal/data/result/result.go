@@ -1,4 +1,4 @@
-// Package result is the contract of run.json, schema "pitot.run/v1": what a
+// Package result is the contract of run.json, schema "pitot.run/v2": what a
 // run was and what it measured. Times are milliseconds, rates are per second,
 // a value that is not known is null and says why beside it.
 package result
@@ -6,7 +6,7 @@ package result
 import "encoding/json"
 
 // Schema names this version of the contract.
-const Schema = "pitot.run/v1"
+const Schema = "pitot.run/v2"
 
 // Run is run.json.
 type Run struct {

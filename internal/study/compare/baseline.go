@@ -3,9 +3,12 @@ package compare
 import (
 	"bytes"
 	"encoding/json"
+	"errors"
 	"fmt"
+	"strings"
 
 	"pitot/internal/data/result"
+	"pitot/internal/data/rundir"
 	"pitot/internal/say"
 )
 
@@ -13,7 +16,10 @@ import (
 const baselineName = "pitot.baseline/"
 
 // BaselineSchema names this version of the contract, baseline.schema.json.
-const BaselineSchema = baselineName + "v1"
+const BaselineSchema = baselineName + "v2"
+
+// baselineV1 differs in its runs alone, which say their own version.
+const baselineV1 = baselineName + "v1"
 
 // Baseline is what later runs are compared with: runs without what a comparison
 // does not look at, small enough to be committed.
@@ -98,10 +104,14 @@ func decodeBaseline(path string, data []byte) ([]Source, error) {
 	if err := json.Unmarshal(data, &head); err != nil {
 		return nil, damaged(err)
 	}
-	if head.Schema != BaselineSchema {
-		return nil, otherSchema(path, head.Schema, BaselineSchema)
+	switch {
+	case head.Schema == BaselineSchema, head.Schema == baselineV1:
+	case strings.HasPrefix(head.Schema, baselineName):
+		return nil, say.Errorf("%s has schema %q, and this pitot reads up to %q", path, head.Schema, BaselineSchema).WithHint("a newer pitot wrote it: update this one")
 	}
-	var b Baseline
+	var b struct {
+		Runs []json.RawMessage `json:"runs"`
+	}
 	if err := json.Unmarshal(data, &b); err != nil {
 		return nil, damaged(err)
 	}
@@ -109,11 +119,16 @@ func decodeBaseline(path string, data []byte) ([]Source, error) {
 		return nil, say.Errorf("%s holds no run", path).WithHint("write it anew: pitot compare --save-baseline " + path + " RUN…")
 	}
 	var runs []Source
-	for i := range b.Runs {
-		if has := b.Runs[i].Schema; has != result.Schema {
-			return nil, otherSchema("a run in "+path, has, result.Schema)
+	for _, text := range b.Runs {
+		run, err := result.Decode(text)
+		var schema *result.SchemaError
+		switch {
+		case errors.As(err, &schema):
+			return nil, rundir.Unknown("a run in "+path, schema)
+		case err != nil:
+			return nil, damaged(err)
 		}
-		runs = append(runs, Source{path, &b.Runs[i]})
+		runs = append(runs, Source{path, run})
 	}
 	return runs, nil
 }

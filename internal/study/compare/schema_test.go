@@ -31,7 +31,7 @@ func compiled(t *testing.T, name string) *jsonschema.Schema {
 	}
 	c := jsonschema.NewCompiler()
 	c.AssertFormat()
-	for at, text := range map[string]string{"urn:pitot:run:v1": result.JSONSchema(), "urn:pitot:" + name + ":v1": string(own)} {
+	for at, text := range map[string]string{"urn:pitot:run:v2": result.JSONSchema(), "urn:pitot:" + name: string(own)} {
 		doc, err := jsonschema.UnmarshalJSON(strings.NewReader(text))
 		if err != nil {
 			t.Fatal(err)
@@ -40,7 +40,7 @@ func compiled(t *testing.T, name string) *jsonschema.Schema {
 			t.Fatal(err)
 		}
 	}
-	schema, err := c.Compile("urn:pitot:" + name + ":v1")
+	schema, err := c.Compile("urn:pitot:" + name)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -107,7 +107,7 @@ func (g *generator) of(t reflect.Type) map[string]any {
 		return map[string]any{"anyOf": []any{n, map[string]any{"type": "null"}}}
 	case reflect.Struct:
 		if t == reflect.TypeFor[result.Load]() {
-			return map[string]any{"$ref": "urn:pitot:run:v1#/$defs/load"}
+			return map[string]any{"$ref": "urn:pitot:run:v2#/$defs/load"}
 		}
 		g.object(t)
 		return map[string]any{"$ref": "#/$defs/" + defName(t)}

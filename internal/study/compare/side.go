@@ -13,6 +13,7 @@ import (
 	"strings"
 
 	"pitot/internal/data/result"
+	"pitot/internal/data/rundir"
 	"pitot/internal/say"
 	"pitot/internal/study/tools"
 )
@@ -162,28 +163,12 @@ func (s *Side) readOthers(dir string, files []string) error {
 	return say.Errorf("%s holds no run", dir).WithHint("name a directory that holds run.json, one of such directories, or one of results of another tool")
 }
 
-// Files of a run directory, as packages point and record write them.
-const (
-	runFile     = "run.json"
-	configFile  = "config.yaml"
-	journalFile = "journal.pitot"
-)
-
 // readRun reads the run of a directory, nil if it holds none.
 func readRun(dir string) (*result.Run, error) {
-	path := filepath.Join(dir, runFile)
-	data, err := os.ReadFile(path)
-	switch {
-	case err == nil:
-		return decodeRun(path, data)
-	case !errors.Is(err, fs.ErrNotExist):
-		return nil, say.Unreadable("run", path, err, "")
-	case exists(filepath.Join(dir, journalFile)):
-		return nil, say.Errorf("the run in %s was never finished", dir).WithHint("pitot report " + dir + " finishes it")
-	case exists(filepath.Join(dir, configFile)):
-		return nil, say.Errorf("the run in %s ended before anything was measured", dir).WithHint("measure it again: pitot run --config " + filepath.Join(dir, configFile))
+	if rundir.Look(dir) == rundir.Nothing {
+		return nil, nil
 	}
-	return nil, nil
+	return rundir.ReadResult(dir)
 }
 
 // readFile adds what a file holds: a baseline, a run.json or a result of
@@ -202,8 +187,8 @@ func (s *Side) readFile(path string) error {
 		runs, err := decodeBaseline(path, data)
 		s.Runs = append(s.Runs, runs...)
 		return err
-	case strings.HasPrefix(head.Schema, runName), filepath.Base(path) == runFile:
-		run, err := decodeRun(path, data)
+	case result.Own(head.Schema), filepath.Base(path) == rundir.Result:
+		run, err := rundir.DecodeResult(path, data)
 		s.Runs = append(s.Runs, Source{path, run})
 		return err
 	}
@@ -214,37 +199,6 @@ func (s *Side) readFile(path string) error {
 	r.File = path
 	s.Others = append(s.Others, r)
 	return nil
-}
-
-// runName begins every version's schema.
-const runName = "pitot.run/"
-
-func decodeRun(path string, data []byte) (*result.Run, error) {
-	var head struct {
-		Schema string `json:"schema"`
-	}
-	damaged := func(err error) error {
-		return say.Errorf("%s is damaged: %v", path, err).WithHint("delete it and pitot report " + filepath.Dir(path) + " makes it anew from the records")
-	}
-	if err := json.Unmarshal(data, &head); err != nil {
-		return nil, damaged(err)
-	}
-	if head.Schema != result.Schema {
-		return nil, otherSchema(path, head.Schema, result.Schema)
-	}
-	var run result.Run
-	if err := json.Unmarshal(data, &run); err != nil {
-		return nil, damaged(err)
-	}
-	return &run, nil
-}
-
-func otherSchema(path, has, want string) error {
-	hint := ""
-	if strings.HasPrefix(has, strings.TrimRight(want, "0123456789")) {
-		hint = "a newer pitot wrote it: compare with that one"
-	}
-	return say.Errorf("%s has schema %q, not %q", path, has, want).WithHint(hint)
 }
 
 // launches groups a side's runs by the start of the server that they measured.

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"pitot/internal/data/result"
+	"pitot/internal/data/rundir"
 	"pitot/internal/plan"
 	"pitot/internal/run"
 	"pitot/internal/say"
@@ -49,11 +50,11 @@ func Redo(ctx context.Context, spec, dir string, settings []string) (*Beside, er
 	if err != nil {
 		return nil, err
 	}
-	measured, err := readResult(dir)
+	measured, err := rundir.ReadResult(dir)
 	if err != nil {
 		return nil, err
 	}
-	p, _, err := plan.Decode(settings, []string{"--config", filepath.Join(dir, "config.yaml")}, nil)
+	p, _, err := plan.Decode(settings, []string{"--config", filepath.Join(dir, rundir.Config)}, nil)
 	if err != nil {
 		return nil, err
 	}

@@ -2,14 +2,12 @@ package predict
 
 import (
 	"cmp"
-	"encoding/json"
 	"fmt"
-	"os"
 	"path/filepath"
 	"slices"
 
 	"pitot/internal/data/record"
-	"pitot/internal/data/result"
+	"pitot/internal/data/rundir"
 	"pitot/internal/load"
 	"pitot/internal/plan"
 	"pitot/internal/run"
@@ -23,7 +21,7 @@ import (
 // settings are the names that a run's config.yaml may hold. Errors are the
 // user's.
 func ReadRun(dir string, index int32, settings []string) (*Recording, error) {
-	measured, err := readResult(dir)
+	measured, err := rundir.ReadResult(dir)
 	if err != nil {
 		return nil, err
 	}
@@ -95,7 +93,7 @@ func ReadRun(dir string, index int32, settings []string) (*Recording, error) {
 
 // ReadRuns takes every point of a run that has an answer, as [ReadRun] does.
 func ReadRuns(dir string, settings []string) ([]*Recording, error) {
-	measured, err := readResult(dir)
+	measured, err := rundir.ReadResult(dir)
 	if err != nil {
 		return nil, err
 	}
@@ -145,7 +143,7 @@ func (r *Recording) takeTurns(users int) {
 // asked is what the run asked, nil if its plan cannot be read any more.
 func asked(dir string, index int32, settings []string) (workload.Source, func()) {
 	none := func() {}
-	p, _, err := plan.Decode(settings, []string{"--config", filepath.Join(dir, "config.yaml")}, nil)
+	p, _, err := plan.Decode(settings, []string{"--config", filepath.Join(dir, rundir.Config)}, nil)
 	if err != nil {
 		return nil, none
 	}
@@ -154,17 +152,4 @@ func asked(dir string, index int32, settings []string) (workload.Source, func())
 		return nil, none
 	}
 	return src, done
-}
-
-// readResult reads a run's run.json.
-func readResult(dir string) (*result.Run, error) {
-	b, err := os.ReadFile(filepath.Join(dir, "run.json"))
-	if err != nil {
-		return nil, say.Errorf("read run: %v", err).WithHint("name a run directory that pitot run left")
-	}
-	var measured result.Run
-	if err := json.Unmarshal(b, &measured); err != nil {
-		return nil, say.Errorf("read run: run.json in %s is damaged: %v", dir, err).WithHint("pitot report makes it anew from the records")
-	}
-	return &measured, nil
 }

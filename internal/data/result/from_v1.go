@@ -1,0 +1,124 @@
+package result
+
+import v1 "pitot/internal/data/result/v1"
+
+// FromV1 gives a run of version 1 as this version says it. Where both mean the
+// same by the same fields, Go converts one into the other; a field that differs
+// stops the compiler here.
+func FromV1(r v1.Run) Run {
+	return Run{
+		Schema: Schema, Pitot: Version(r.Pitot), Command: r.Command, Seed: r.Seed, Started: r.Started, Ended: r.Ended,
+		Environment: Environment(r.Environment), Target: Target(r.Target), Workload: r.Workload, Notes: r.Notes, Launch: r.Launch,
+		Points: each(r.Points, pointFromV1), Repeats: maybe(r.Repeats, repeatedFromV1),
+		Curve: maybe(r.Curve, curveFromV1), Capacity: maybe(r.Capacity, capacityFromV1),
+		Verdict: Verdict(r.Verdict), Interrupted: r.Interrupted, Recovered: r.Recovered,
+	}
+}
+
+// each converts a list; one that was null stays so.
+func each[A, B any](list []A, convert func(A) B) []B {
+	if list == nil {
+		return nil
+	}
+	out := make([]B, len(list))
+	for i := range list {
+		out[i] = convert(list[i])
+	}
+	return out
+}
+
+// maybe converts what may not be there.
+func maybe[A, B any](p *A, convert func(A) B) *B {
+	if p == nil {
+		return nil
+	}
+	out := convert(*p)
+	return &out
+}
+
+func pointFromV1(p v1.Point) Point {
+	return Point{
+		Stage: p.Stage, Load: Load(p.Load), Seconds: Seconds(p.Seconds), Requests: Requests(p.Requests),
+		Throughput: throughputFromV1(p.Throughput),
+		Cost:       maybe(p.Cost, func(c v1.Cost) Cost { return Cost(c) }),
+		Metrics:    metricsFromV1(p.Metrics),
+		SLO:        maybe(p.SLO, sloFromV1),
+		Goodput:    maybe(p.Goodput, func(g v1.Goodput) Goodput { return Goodput(g) }),
+		Stability:  p.Stability, StabilityWhy: p.StabilityWhy, InFlight: p.InFlight,
+		Growth:      maybe(p.Growth, func(g v1.Growth) Growth { return Growth(g) }),
+		Standstills: maybe(p.Standstills, func(s v1.Standstills) Standstills { return Standstills(s) }),
+		EndedEarly:  p.EndedEarly, WentAway: p.WentAway,
+		Until:   maybe(p.Until, UntilFromV1),
+		Outcome: p.Outcome, Classes: classesFromV1(p.Classes),
+		Checks: each(p.Checks, func(c v1.Check) Check { return Check(c) }), Verdict: Verdict(p.Verdict),
+	}
+}
+
+// UntilFromV1 is for marks too: the end of a window has one.
+func UntilFromV1(u v1.Until) Until { return Until(u) }
+
+// LoadFromV1 is for marks too: what was planned of a point has one.
+func LoadFromV1(l v1.Load) Load { return Load(l) }
+
+func throughputFromV1(t v1.Throughput) Throughput {
+	return Throughput{
+		DuePerS: t.DuePerS, RequestsPerS: t.RequestsPerS, RPM: t.RPM, InputTokensPerS: t.InputTokensPerS, OutputTokensPerS: t.OutputTokensPerS,
+		PerGPU: maybe(t.PerGPU, func(g v1.PerGPU) PerGPU { return PerGPU(g) }),
+		Why:    t.Why, CI95: t.CI95, NoInterval: t.NoInterval,
+		Late: maybe(t.Late, func(l v1.Late) Late { return Late(l) }),
+	}
+}
+
+func summaryFromV1(s v1.Summary) Summary { return Summary(s) }
+
+func metricsFromV1(m v1.Metrics) Metrics {
+	of := func(s *v1.Summary) *Summary { return maybe(s, summaryFromV1) }
+	return Metrics{
+		TTFT: of(m.TTFT), TTFA: of(m.TTFA), TPOT: of(m.TPOT), TPOTn1: of(m.TPOTn1), ITL: of(m.ITL), ICL: of(m.ICL), Stall: of(m.Stall),
+		E2E: of(m.E2E), Generation: of(m.Generation), Lag: of(m.Lag), Held: of(m.Held), Connect: of(m.Connect),
+		InputTokens: of(m.InputTokens), OutputTokens: of(m.OutputTokens), CachedTokens: of(m.CachedTokens), TokensPerChunk: of(m.TokensPerChunk),
+		PrefillRate: of(m.PrefillRate), DecodeRate: of(m.DecodeRate),
+		Service:   Service{TTFT: of(m.Service.TTFT), E2E: of(m.Service.E2E)},
+		Undefined: m.Undefined,
+	}
+}
+
+func sloFromV1(s v1.SLO) SLO {
+	return SLO{
+		Spec: s.Spec, Attained: s.Attained, CI95: s.CI95, NoInterval: s.NoInterval, Met: s.Met, Why: s.Why,
+		Limits: each(s.Limits, func(l v1.Limit) Limit { return Limit(l) }),
+	}
+}
+
+func classesFromV1(classes map[string]v1.Class) map[string]Class {
+	if classes == nil {
+		return nil
+	}
+	out := make(map[string]Class, len(classes))
+	for name, c := range classes {
+		out[name] = Class{Requests: Requests(c.Requests), Metrics: metricsFromV1(c.Metrics)}
+	}
+	return out
+}
+
+func repeatedFromV1(r v1.Repeated) Repeated { return Repeated(r) }
+
+func curveFromV1(c v1.Curve) Curve {
+	return Curve{
+		Over: c.Over, Points: c.Points,
+		Knee: maybe(c.Knee, func(k v1.Knee) Knee { return Knee(k) }), NoKnee: c.NoKnee,
+		Saturation:   maybe(c.Saturation, func(s v1.Saturation) Saturation { return Saturation(s) }),
+		UnstableFrom: c.UnstableFrom, Pareto: Pareto(c.Pareto), Repeats: each(c.Repeats, repeatedFromV1),
+	}
+}
+
+func capacityFromV1(c v1.Capacity) Capacity {
+	return Capacity{
+		Over: c.Over, SLO: c.SLO, Load: c.Load, Estimate: c.Estimate, CI95: c.CI95, Lower: c.Lower, Covers: c.Covers,
+		Verified: maybe(c.Verified, func(v v1.Verified) Verified { return Verified(v) }),
+		Bracket:  c.Bracket, Binding: c.Binding,
+		Limits:   each(c.Limits, func(l v1.CapacityLimit) CapacityLimit { return CapacityLimit(l) }),
+		Requests: c.Requests, Seconds: c.Seconds, Why: c.Why,
+		Trail: each(c.Trail, func(p v1.CapacityProbe) CapacityProbe { return CapacityProbe(p) }),
+	}
+}

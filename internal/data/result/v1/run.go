@@ -1,0 +1,405 @@
+// Package v1 is the contract of run.json as schema "pitot.run/v1" had it, so
+// that what older programs wrote stays readable. It is frozen: nothing in it
+// changes, and [result.FromV1] makes of it what this program works with.
+package v1
+
+import (
+	_ "embed"
+	"encoding/json"
+)
+
+// Schema names this version of the contract.
+const Schema = "pitot.run/v1"
+
+//go:embed schema.json
+var schema string
+
+// JSONSchema is the contract as a JSON Schema, draft 2020-12.
+func JSONSchema() string { return schema }
+
+// Run is run.json.
+type Run struct {
+	Schema      string            `json:"schema"`
+	Pitot       Version           `json:"pitot"`
+	Command     []string          `json:"command"` // secrets redacted
+	Seed        uint64            `json:"seed"`
+	Started     string            `json:"started"` // RFC 3339
+	Ended       string            `json:"ended"`
+	Environment Environment       `json:"environment"`
+	Target      Target            `json:"target"`
+	Workload    json.RawMessage   `json:"workload"` // as planned: lengths, prompts, sampling
+	Notes       map[string]string `json:"notes"`
+	Launch      string            `json:"launch,omitempty"` // which start of the server: the unit of replication
+	Points      []Point           `json:"points"`
+	Repeats     *Repeated         `json:"repeats,omitempty"`  // of one load that was measured several times
+	Curve       *Curve            `json:"curve,omitempty"`    // of a sweep
+	Capacity    *Capacity         `json:"capacity,omitempty"` // of a search
+	Verdict     Verdict           `json:"verdict"`
+	Interrupted bool              `json:"interrupted,omitempty"` // stopped by the user
+	Recovered   bool              `json:"recovered,omitempty"`   // finished from the journal of a run that died
+}
+
+// Version says which pitot it was.
+type Version struct {
+	Version string `json:"version"`
+	Commit  string `json:"commit"`
+	Go      string `json:"go"`
+}
+
+// Environment is the client's machine.
+type Environment struct {
+	OS          string `json:"os"`
+	Arch        string `json:"arch"`
+	CPU         string `json:"cpu"`
+	Cores       int    `json:"cores"`
+	MemoryBytes int64  `json:"memory_bytes"`
+	Kernel      string `json:"kernel"`
+	Clocksource string `json:"clocksource"`
+	Stamps      string `json:"stamps"` // "kernel", "user" or "virtual": source of the chunk times
+}
+
+// Target is what was measured.
+type Target struct {
+	Spec   string            `json:"spec"` // as given
+	Kind   string            `json:"kind"` // "http", "mock" or "sim"
+	URL    string            `json:"url"`
+	API    string            `json:"api"`
+	Model  string            `json:"model"`
+	Server map[string]string `json:"server"` // what the server tells of itself: engine, version, max_model_len, …
+
+	Settings map[string]string `json:"settings,omitempty"` // of an embedded target, as they were ordered: faults, jitter, …; those left alone are not here
+}
+
+// Verdict says whether the measurement can be trusted.
+type Verdict string
+
+const (
+	Valid          Verdict = "VALID"
+	ValidWithFlags Verdict = "VALID WITH FLAGS"
+	Invalid        Verdict = "INVALID"
+)
+
+// Point is one workload at one load.
+type Point struct {
+	Stage      string     `json:"stage,omitempty"` // what it is for in a sweep or a search
+	Load       Load       `json:"load"`
+	Seconds    Seconds    `json:"seconds"`
+	Requests   Requests   `json:"requests"`
+	Throughput Throughput `json:"throughput"`
+	Cost       *Cost      `json:"cost"`
+	Metrics    Metrics    `json:"metrics"`
+	SLO        *SLO       `json:"slo"`
+	Goodput    *Goodput   `json:"goodput"`
+	Stability  string     `json:"stability"` // "stable", "unstable" or "undecided"
+	// StabilityWhy says what it rests on, or what would decide it.
+	StabilityWhy string           `json:"stability_why,omitempty"`
+	InFlight     []float64        `json:"in_flight,omitempty"`   // time means in equal blocks of the window, of requests between due and done
+	Growth       *Growth          `json:"growth,omitempty"`      // of the requests in flight; none in a closed loop
+	Standstills  *Standstills     `json:"standstills,omitempty"` // that come by the clock, null if none do
+	EndedEarly   string           `json:"ended_early,omitempty"` // why the window is shorter than was asked for
+	WentAway     *float64         `json:"went_away_s,omitempty"` // seconds after the load began, from when on the target refused every connection
+	Until        *Until           `json:"until,omitempty"`       // of a window that was to end when a value is known well enough
+	Outcome      string           `json:"outcome"`               // "ok", "degraded", "unstable" or "failing": the server's, not the instrument's
+	Classes      map[string]Class `json:"classes,omitempty"`
+	Checks       []Check          `json:"checks"`
+	Verdict      Verdict          `json:"verdict"`
+}
+
+// Until is how a window came to its end that was to last until a value is known
+// well enough. It is a rule for stopping: the interval it looks at is narrow
+// more often by chance than a 95 % interval is.
+type Until struct {
+	Spec             string   `json:"spec"`               // "p99 ttft +-5%"
+	Reached          bool     `json:"reached"`            //
+	HalfWidthPercent *float64 `json:"half_width_percent"` // at the last look
+	Looks            int      `json:"looks"`              // each at twice the window of the one before
+	Why              string   `json:"why,omitempty"`      // there is no half-width, or no further look
+}
+
+// Standstills are times at which nothing came from any stream while answers were
+// under way, again and again after the same time.
+type Standstills struct {
+	EveryS float64 `json:"every_s"`
+	ForMS  float64 `json:"for_ms"` // the median
+	N      int     `json:"n"`      // that were seen
+}
+
+// Growth is the trend of the requests in flight over the window: the median
+// slope between its blocks.
+type Growth struct {
+	PerS    float64 `json:"per_s"`   // requests
+	Deficit float64 `json:"deficit"` // the same as a share of the arrivals: those that are never served
+}
+
+// Load is what was asked of the target. Rate is null in a closed loop,
+// concurrency in an open one.
+type Load struct {
+	Loop        string   `json:"loop"` // "open" or "closed"
+	Rate        *float64 `json:"rate"`
+	Arrival     string   `json:"arrival,omitempty"`
+	Concurrency *int     `json:"concurrency"`
+	ThinkMS     *float64 `json:"think_ms,omitempty"` // mean
+	MaxInFlight *int     `json:"max_in_flight,omitempty"`
+}
+
+// Seconds are the lengths of a point's parts.
+type Seconds struct {
+	Warmup float64 `json:"warmup"`
+	Window float64 `json:"window"`
+	Drain  float64 `json:"drain"`
+
+	Residence float64 `json:"residence,omitempty"` // what a request takes without a queue, as far as it is known
+}
+
+// Requests counts the cohort: due = ok + failed + cut + unsent.
+type Requests struct {
+	Due    int            `json:"due"`
+	OK     int            `json:"ok"`
+	Failed int            `json:"failed"`
+	Cut    int            `json:"cut"`
+	Unsent int            `json:"unsent"`
+	Errors map[string]int `json:"errors"` // error class: count, of failed, cut and unsent
+	Finish map[string]int `json:"finish"` // finish_reason: count, of ok
+
+	ErrorExamples map[string]string `json:"error_examples,omitempty"` // error class: what the server or the system said for the first such request due
+}
+
+// Throughput counts by stamp whatever falls in the window, from any request.
+type Throughput struct {
+	DuePerS          *float64 `json:"due_per_s"`      // requests that came due: the load that was offered
+	RequestsPerS     *float64 `json:"requests_per_s"` // answers that ended
+	RPM              *float64 `json:"rpm"`
+	InputTokensPerS  *float64 `json:"input_tokens_per_s"`
+	OutputTokensPerS *float64 `json:"output_tokens_per_s"`
+	PerGPU           *PerGPU  `json:"per_gpu"`
+	Why              string   `json:"why,omitempty"` // why a figure is null or a lower bound
+
+	CI95       map[string][2]float64 `json:"ci95,omitempty"`        // of requests_per_s and output_tokens_per_s
+	NoInterval string                `json:"no_interval,omitempty"` // why there is none
+
+	Late *Late `json:"late,omitempty"` // null where nobody counted the tokens
+}
+
+// Late is what was served in the second half of the window: by then a load that
+// is more than the server carries has filled it.
+type Late struct {
+	OutputTokensPerS float64     `json:"output_tokens_per_s"`
+	CI95             *[2]float64 `json:"ci95,omitempty"` // over time blocks
+}
+
+// PerGPU is throughput divided by the number of GPUs.
+type PerGPU struct {
+	GPUs             int      `json:"gpus"`
+	RequestsPerS     float64  `json:"requests_per_s"`
+	OutputTokensPerS *float64 `json:"output_tokens_per_s"`
+}
+
+// Cost is the price of a million output tokens at this load.
+type Cost struct {
+	USDPerGPUHour     float64  `json:"usd_per_gpu_hour"`
+	USDPerMOutput     *float64 `json:"usd_per_m_output"`
+	USDPerMGoodOutput *float64 `json:"usd_per_m_good_output"`
+}
+
+// Metrics are the distributions over the cohort. A nil entry is undefined for
+// this run; Undefined says why.
+type Metrics struct {
+	TTFT           *Summary          `json:"ttft_ms"`
+	TTFA           *Summary          `json:"ttfa_ms"`
+	TPOT           *Summary          `json:"tpot_ms"`
+	TPOTn1         *Summary          `json:"tpot_n1_ms"`
+	ITL            *Summary          `json:"itl_ms"`
+	ICL            *Summary          `json:"icl_ms"`
+	Stall          *Summary          `json:"stall_ms"`
+	E2E            *Summary          `json:"e2e_ms"`
+	Generation     *Summary          `json:"generation_ms"`
+	Lag            *Summary          `json:"lag_ms"`
+	Held           *Summary          `json:"held_ms"`
+	Connect        *Summary          `json:"connect_ms"`
+	InputTokens    *Summary          `json:"input_tokens"`
+	OutputTokens   *Summary          `json:"output_tokens"`
+	CachedTokens   *Summary          `json:"cached_tokens"`
+	TokensPerChunk *Summary          `json:"tokens_per_chunk"`
+	PrefillRate    *Summary          `json:"prefill_tokens_per_s"`
+	DecodeRate     *Summary          `json:"decode_tokens_per_s"`
+	Service        Service           `json:"service"`
+	Undefined      map[string]string `json:"undefined,omitempty"` // metric: why there is none
+}
+
+// Service is the same latency counted from when the request was sent.
+type Service struct {
+	TTFT *Summary `json:"ttft_ms"`
+	E2E  *Summary `json:"e2e_ms"`
+}
+
+// Summary is one distribution. Percentiles are exact order statistics
+// X(⌈np⌉) over the cohort, in which requests that were not followed to their
+// end count as longer than they were followed.
+type Summary struct {
+	N        int64    `json:"n"`                  // samples, censored ones included
+	Censored int64    `json:"censored,omitempty"` // of which not followed to their end
+	Missing  int64    `json:"missing,omitempty"`  // requests without a value (undefined), not in n
+	Streams  int64    `json:"streams,omitempty"`  // itl: streams whose gaps these are
+	Excluded int64    `json:"excluded,omitempty"` // itl: streams left out, because nobody told the tokens in their chunks
+	Mean     *float64 `json:"mean"`
+	SD       *float64 `json:"sd"`
+	Min      *float64 `json:"min"`
+	P50      *float64 `json:"p50"`
+	P90      *float64 `json:"p90"`
+	P95      *float64 `json:"p95"`
+	P99      *float64 `json:"p99"`
+	P999     *float64 `json:"p99_9"`
+	Max      *float64 `json:"max"`
+	P99Numpy *float64 `json:"p99_numpy"`
+	P99OK    *float64 `json:"p99_ok,omitempty"` // of the requests that ended well alone; only where some did not
+
+	Few        []string              `json:"few,omitempty"`    // percentiles that rest on fewer than 10/(1−p) samples
+	Over       map[string]float64    `json:"over,omitempty"`   // percentile: true value is above this (the rank falls among censored requests)
+	Bounds     map[string][2]float64 `json:"bounds,omitempty"` // what the kernel's merging of segments leaves open
+	CI95       map[string][2]float64 `json:"ci95,omitempty"`
+	NoInterval map[string]string     `json:"no_interval,omitempty"` // why there is no interval
+	Withheld   map[string]string     `json:"withheld,omitempty"`    // why there is no value
+	Phi        map[string]float64    `json:"phi,omitempty"`         // over-dispersion of "above the percentile" in this run alone, to be pooled over neighbouring loads
+	Label      string                `json:"label,omitempty"`       // "amortised", "assumed", …
+}
+
+// SLO is the verdict on the service level objective.
+type SLO struct {
+	Spec       string      `json:"spec"`
+	Attained   *float64    `json:"attained"` // share of all due that ended well within every limit that a single request can be held against
+	CI95       *[2]float64 `json:"ci95"`
+	NoInterval string      `json:"no_interval,omitempty"`
+	Met        string      `json:"met"` // "yes", "no" or "undecided"
+	Why        string      `json:"why,omitempty"`
+	Limits     []Limit     `json:"limits"`
+}
+
+// Limit is one limit of an SLO.
+type Limit struct {
+	Spec     string   `json:"spec"`     // "p99 ttft<200ms"
+	Metric   string   `json:"metric"`   // "ttft"
+	Value    *float64 `json:"value"`    // what was measured at its percentile, in the limit's unit
+	Limit    float64  `json:"limit"`    // milliseconds, or a share for errors
+	Attained *float64 `json:"attained"` // share of all due that ended well and not over the limit; null where single requests have no such value
+	Met      string   `json:"met"`
+	Why      string   `json:"why,omitempty"`
+}
+
+// Goodput is what was served within the SLO.
+type Goodput struct {
+	RequestsPerS     float64  `json:"requests_per_s"`
+	OutputTokensPerS *float64 `json:"output_tokens_per_s"`
+}
+
+// Class is a part of the cohort.
+type Class struct {
+	Requests Requests `json:"requests"`
+	Metrics  Metrics  `json:"metrics"`
+}
+
+// Check is one test of the instrument or of the run's conditions.
+type Check struct {
+	Name   string `json:"name"`
+	Value  string `json:"value"`
+	Limit  string `json:"limit"`
+	Status string `json:"status"` // "pass", "flag" or "fail"
+	Advice string `json:"advice"` // what to do when it did not pass
+}
+
+// Curve is what the points of a sweep say together. Points are named by their
+// index in the run.
+type Curve struct {
+	Over         string      `json:"over"`          // "rate" or "concurrency": what Load is
+	Points       []int       `json:"points"`        // by load
+	Knee         *Knee       `json:"knee"`          // null: there is none, see NoKnee
+	NoKnee       string      `json:"no_knee"`       // why there is no knee, "" if there is one
+	Saturation   *Saturation `json:"saturation"`    // null if no point reached it
+	UnstableFrom *float64    `json:"unstable_from"` // lowest load at which the backlog grew, null if at none
+	Pareto       Pareto      `json:"pareto"`
+	Repeats      []Repeated  `json:"repeats,omitempty"` // loads that were measured more than once
+}
+
+// Repeated is a load that was measured more than once.
+type Repeated struct {
+	Load   float64               `json:"load"`
+	Points []int                 `json:"points"`
+	Median map[string]float64    `json:"median"`           // of a value over them, as "ttft_ms.p99"; of an even number the lower of the two in the middle. None where a point does not have it
+	Spread map[string][2]float64 `json:"spread"`           // its least and most, over the points that have it
+	Met    map[string]int        `json:"met,omitempty"`    // points by how the SLO came out: "yes", "no", "undecided"
+	Covers string                `json:"covers,omitempty"` // what the spread is a spread of
+}
+
+// Knee is the load from which more of it buys little throughput for much
+// latency.
+type Knee struct {
+	Load   float64             `json:"load"`
+	CI95   *[2]float64         `json:"ci95"`
+	Method string              `json:"method"`
+	Others map[string]*float64 `json:"others"` // what other methods say
+}
+
+// Saturation is the most that the target served.
+type Saturation struct {
+	Load             float64  `json:"load"` // of the point that did
+	RequestsPerS     float64  `json:"requests_per_s"`
+	OutputTokensPerS *float64 `json:"output_tokens_per_s"`
+	// CI95 is of RequestsPerS, over time blocks of the second half of the
+	// point's window; null where the tokens are not known.
+	CI95 *[2]float64 `json:"ci95,omitempty"`
+}
+
+// Pareto are the points that no other is better than in both respects.
+type Pareto struct {
+	UserSpeed []int `json:"user_speed"` // tokens per second of one user, against output tokens per second of all
+	TTFT      []int `json:"ttft"`       // median TTFT, against output tokens per second
+}
+
+// Capacity is the highest load at which an objective holds.
+type Capacity struct {
+	Over     string          `json:"over"`     // "rate" or "concurrency"
+	SLO      string          `json:"slo"`      // as written
+	Load     *float64        `json:"load"`     // the load to quote: the smaller of Lower and what was verified
+	Estimate *float64        `json:"estimate"` // where the fitted share of violations reaches what the objective allows
+	CI95     *[2]float64     `json:"ci95"`     // of Estimate
+	Lower    *float64        `json:"lower"`    // one-sided 95 % limit
+	Covers   string          `json:"covers"`   // what the interval is an interval of
+	Verified *Verified       `json:"verified"`
+	Bracket  *[2]*float64    `json:"bracket"` // the highest load that held and the lowest that did not
+	Binding  string          `json:"binding"` // the limit that is reached first
+	Limits   []CapacityLimit `json:"limits"`
+	Requests int             `json:"requests"` // measured in all
+	Seconds  float64         `json:"seconds"`
+	Why      string          `json:"why,omitempty"` // why there is no load, or no more than a bracket
+	Trail    []CapacityProbe `json:"trail"`
+}
+
+// CapacityLimit is one limit by itself.
+type CapacityLimit struct {
+	Spec     string      `json:"spec"`
+	Allowed  float64     `json:"allowed"` // share of requests that may violate it
+	Estimate *float64    `json:"estimate"`
+	CI95     *[2]float64 `json:"ci95"`
+	Why      string      `json:"why,omitempty"`
+}
+
+// Verified is a load that was measured once more, by itself.
+type Verified struct {
+	Load       float64 `json:"load"`
+	Requests   int     `json:"requests"`
+	Violations int     `json:"violations"`
+	Upper      float64 `json:"upper"` // one-sided upper limit of the violating share
+	Allowed    float64 `json:"allowed"`
+	Passed     bool    `json:"passed"`
+	Refuted    bool    `json:"refuted"` // neither: undecided
+	Attempts   int     `json:"attempts"`
+}
+
+// CapacityProbe is one point of the search.
+type CapacityProbe struct {
+	Point      int     `json:"point"` // index in the run
+	Stage      string  `json:"stage"`
+	Load       float64 `json:"load"`
+	Requests   int     `json:"requests"`
+	Violations []int   `json:"violations"` // of each limit
+	Stability  string  `json:"stability"`
+}

@@ -1,0 +1,70 @@
+package rundir
+
+import (
+	"encoding/json"
+	"errors"
+	"os"
+	"path/filepath"
+
+	"pitot/internal/data/result"
+	"pitot/internal/say"
+)
+
+// ReadResult reads the result of the run in a directory, of whatever version it
+// is. Every error is the user's, a [say.Error].
+func ReadResult(dir string) (*result.Run, error) {
+	switch Look(dir) {
+	case Nothing:
+		return nil, NoRun(dir)
+	case Planned:
+		return nil, say.Errorf("the run in %s ended before anything was measured", dir).WithHint("measure it again: pitot run --config " + filepath.Join(dir, Config))
+	case Measured:
+		return nil, say.Errorf("the run in %s was never finished", dir).WithHint("pitot report " + dir + " finishes it")
+	}
+	path := filepath.Join(dir, Result)
+	data, err := os.ReadFile(path)
+	if err != nil {
+		return nil, say.Unreadable("run", path, err, "")
+	}
+	return DecodeResult(path, data)
+}
+
+// NoRun says that a directory holds none.
+func NoRun(dir string) error {
+	return say.Errorf("%s holds no run", dir).WithHint("name a directory that holds " + Result + " or " + Journal)
+}
+
+// DecodeResult reads the content of a file that holds a result. Every error is
+// the user's, a [say.Error].
+func DecodeResult(path string, data []byte) (*result.Run, error) {
+	run, err := result.Decode(data)
+	var schema *result.SchemaError
+	switch {
+	case err == nil:
+		return run, nil
+	case errors.As(err, &schema):
+		return nil, Unknown(path, schema)
+	}
+	hint := "copy it from where it came: no records are beside it of which pitot report could make it again"
+	if dir := filepath.Dir(path); has(dir, Journal) || has(dir, Requests) {
+		hint = "delete it, and pitot report " + dir + " makes it of the records again"
+	}
+	return nil, say.Errorf("%s is damaged: %v", path, err).WithHint(hint)
+}
+
+// Unknown says that what a run was read from has a schema that is not read here.
+func Unknown(what string, schema *result.SchemaError) error {
+	switch {
+	case schema.Newer():
+		return say.Errorf("%s has schema %q, and this pitot reads up to %q", what, schema.Has, result.Schema).WithHint("a newer pitot wrote it: update this one")
+	case schema.Has == "":
+		return say.Errorf("%s names no schema", what).WithHint("a run's begins with \"schema\": \"" + result.Schema + "\"")
+	}
+	return say.Errorf("%s has schema %q, which is not that of a run", what, schema.Has).WithHint("name the directory of a run of pitot")
+}
+
+// EncodeResult gives the content of run.json.
+func EncodeResult(run *result.Run) ([]byte, error) {
+	data, err := json.MarshalIndent(run, "", "  ")
+	return append(data, '\n'), err
+}

@@ -56,16 +56,18 @@ func rooms() []room {
 		{"wire", "wire/stamp workload workload/token data/record clock"},
 		{"load", "workload workload/seed wire wire/stamp twin data/record clock"},
 		{"measure", "data/record data/result slo stat"},
-		{"study/tools", "measure data/record data/result stat say"}, // other tools' files, and a run in their formats
-		{"run", "plan load measure data/record data/rundir data/result slo wire wire/stamp twin twin/deploy twin/serve workload workload/seed workload/token workload/arrival clock say"},
+		{"study/tools", "measure data/record data/result stat say"},                                                                            // other tools' files, and a run in their formats
+		{"target", "plan wire wire/stamp twin twin/deploy twin/serve data/record data/result workload workload/seed workload/token clock say"}, // what is measured: opened, asked, adapted to
+		{"run", "plan load measure data/record data/rundir data/result slo wire wire/stamp workload workload/seed workload/token workload/arrival clock say target"},
 		// decided
-		{"run/search", "run data/record data/result slo stat say"}, // which load next: decisions without clock, socket or file
-		{"study/predict", "plan run load data/record data/rundir data/result workload twin twin/catalogue twin/deploy twin/vllm stat say"},
+		{"run/search", "run data/record data/result slo stat say target"}, // which load next: decisions without clock, socket or file
+		{"study/predict", "plan run load data/record data/rundir data/result workload twin twin/catalogue twin/deploy twin/vllm stat say target"},
+		// decided
 		{"run/audit", "plan run measure twin/serve study/tools data/record data/result stat workload"},
 		{"study/compare", "study/tools data/rundir data/result stat say"}, // what changed between systems
 		// shown
 		{"report", "measure data/record data/result run/audit study/compare study/tools study/predict twin/deploy stat say"},
-		{"cli", "plan study/tools run run/search run/audit study/compare study/predict report data/record data/rundir data/result slo twin/deploy twin/serve workload say"},
+		{"cli", "plan study/tools run run/search run/audit study/compare study/predict report data/record data/rundir data/result slo twin/deploy twin/serve workload say target"},
 		{"cmd/pitot", "cli"},
 	}
 }
@@ -231,7 +233,7 @@ func TestMockIsApartFromWire(t *testing.T) {
 		}
 		for _, path := range f.imports {
 			switch name, _ := inside(path); name {
-			case "wire", "load", "run":
+			case "wire", "load", "target", "run":
 				t.Errorf("%s imports %s", f.path, name)
 			}
 		}

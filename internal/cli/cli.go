@@ -19,6 +19,7 @@ import (
 	"pitot/internal/plan"
 	"pitot/internal/run"
 	"pitot/internal/say"
+	"pitot/internal/target"
 )
 
 // Exit codes. Where several apply, the first of Interrupted, TargetFailed,
@@ -84,7 +85,7 @@ func Run(ctx context.Context, args []string, stdin io.Reader, stdout, stderr io.
 	if errors.As(err, &other) {
 		hint = belongs(other.Flag)
 	}
-	var target *run.TargetError
+	var target *target.Error
 	var mistake *say.Error
 	var records *run.RecordsError
 	switch {

@@ -12,8 +12,8 @@ import (
 	"syscall"
 
 	"pitot/internal/plan"
-	"pitot/internal/run"
 	"pitot/internal/say"
+	"pitot/internal/target"
 )
 
 func mockSettings() []string {
@@ -34,7 +34,7 @@ func mockVerb(ctx context.Context, e *Env) (int, error) {
 	if len(args) > 1 {
 		return Usage, say.Errorf("more than one name: %q and %q", args[0], args[1])
 	}
-	srv, about, notes, err := run.NewMock(&p, name)
+	srv, about, notes, err := target.NewMock(&p, name)
 	if err != nil {
 		return Usage, err
 	}

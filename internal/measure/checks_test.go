@@ -41,7 +41,7 @@ func TestCleanRunIsValid(t *testing.T) {
 	for i := range frames {
 		frames[i].Rows[0].OutputPlanned, frames[i].Rows[0].CachedTokens = 3, 0
 	}
-	frames = append(frames, record.Frame{Samples: []record.Sample{{T: 1, Source: SourceClient, Name: CPUShare, Value: .3}}})
+	frames = append(frames, record.Frame{Samples: []record.Sample{{T: 1, Source: record.SourceClient, Name: record.CPUShare, Value: .3}}})
 	p := fold(s, frames...).Point()
 	for _, c := range p.Checks {
 		if c.Status != pass {
@@ -56,7 +56,7 @@ func TestCleanRunIsValid(t *testing.T) {
 func TestChecks(t *testing.T) {
 	sample := func(name string, v float64) func([]record.Frame, *Setup) {
 		return func(fr []record.Frame, _ *Setup) {
-			fr[0].Samples = []record.Sample{{T: 5, Source: SourceClient, Name: name, Value: v}}
+			fr[0].Samples = []record.Sample{{T: 5, Source: record.SourceClient, Name: name, Value: v}}
 		}
 	}
 	every := func(n int, change func(*record.Row)) func([]record.Frame, *Setup) {
@@ -72,7 +72,7 @@ func TestChecks(t *testing.T) {
 	starts := func(at ...float64) func([]record.Frame, *Setup) {
 		return func(fr []record.Frame, _ *Setup) {
 			for _, v := range at {
-				fr[0].Samples = append(fr[0].Samples, record.Sample{Source: SourceServer, Name: ProcessStart, Value: v})
+				fr[0].Samples = append(fr[0].Samples, record.Sample{Source: record.SourceServer, Name: record.ProcessStart, Value: v})
 			}
 		}
 	}
@@ -80,11 +80,11 @@ func TestChecks(t *testing.T) {
 		check, status string
 		spoil         func([]record.Frame, *Setup)
 	}{
-		{"client cpu", flag, sample(CPUShare, .7)},
-		{"client cpu", bad, sample(CPUShare, .95)},
-		{"clock steps", flag, sample(ClockStep, .004)},
-		{"recording", bad, sample(RecordErrors, 1)},
-		{"recording", bad, func(fr []record.Frame, _ *Setup) { fr[0].Marks = []record.Mark{{Name: RecordErrors}} }},
+		{"client cpu", flag, sample(record.CPUShare, .7)},
+		{"client cpu", bad, sample(record.CPUShare, .95)},
+		{"clock steps", flag, sample(record.ClockStep, .004)},
+		{"recording", bad, sample(record.RecordErrors, 1)},
+		{"recording", bad, func(fr []record.Frame, _ *Setup) { fr[0].Marks = []record.Mark{{Name: record.RecordErrors}} }},
 		{"send lag", pass, lag(ms / 2)},
 		{"send lag", flag, lag(3 * ms / 2)},
 		{"send lag", bad, lag(6 * ms)},
@@ -108,15 +108,15 @@ func TestChecks(t *testing.T) {
 			s.Exact = true
 			every(1, func(r *record.Row) { r.OutputPlanned, r.Finish = 3, "stop" })(fr, s)
 		}},
-		{"gc pauses", flag, sample(Pause, .02)},
-		{"gc pauses", pass, sample(Pause, .002)},
+		{"gc pauses", flag, sample(record.Pause, .02)},
+		{"gc pauses", pass, sample(record.Pause, .002)},
 		{"gc pauses", flag, func(fr []record.Frame, _ *Setup) { // in the last second of the window
-			fr[0].Samples = []record.Sample{{T: 10_800 * ms, Source: SourceClient, Name: Pause, Value: .02}}
+			fr[0].Samples = []record.Sample{{T: 10_800 * ms, Source: record.SourceClient, Name: record.Pause, Value: .02}}
 		}},
 		{"gc pauses", pass, func(fr []record.Frame, s *Setup) { // before the window, and after it
 			s.T0 += 5 * ms
-			fr[0].Samples = []record.Sample{{T: 5 * ms, Source: SourceClient, Name: Pause, Value: .02},
-				{T: 6 * ms, Source: SourceClient, Name: Pause}, {T: 11_100 * ms, Source: SourceClient, Name: Pause, Value: .02}}
+			fr[0].Samples = []record.Sample{{T: 5 * ms, Source: record.SourceClient, Name: record.Pause, Value: .02},
+				{T: 6 * ms, Source: record.SourceClient, Name: record.Pause}, {T: 11_100 * ms, Source: record.SourceClient, Name: record.Pause, Value: .02}}
 		}},
 		{"connects", pass, every(1, func(r *record.Row) { r.Ready += ms / 2 })},
 		{"connects", flag, every(50, func(r *record.Row) { r.Ready, r.Sent = r.Ready+3*ms, r.Sent+3*ms })},

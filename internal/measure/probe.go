@@ -6,25 +6,6 @@ import (
 	"pitot/internal/data/record"
 )
 
-// Names under which the instrument reports on itself, as samples of source
-// "client": the share of the available cores used over the last second, for
-// how many seconds of it the collector paused everything, a step of the wall
-// clock, records that could not be written.
-const (
-	SourceClient = "client"
-	CPUShare     = "cpu_share"
-	Pause        = "gc_pause_s"
-	ClockStep    = "clock_step"
-	RecordErrors = record.LostMark // a mark says it too
-)
-
-// What the server tells of itself, as samples of source "server": when its
-// process began, in seconds since 1970, before the load and after it.
-const (
-	SourceServer = "server"
-	ProcessStart = "process_start_time_seconds"
-)
-
 // sampled is how long a time a sample of the client is about: that before it.
 const sampled = int64(time.Second)
 
@@ -51,33 +32,33 @@ type probe struct {
 }
 
 func (p *probe) sample(s *record.Sample, setup *Setup) {
-	if s.Source == SourceServer && s.Name == ProcessStart {
+	if s.Source == record.SourceServer && s.Name == record.ProcessStart {
 		p.starts = append(p.starts, s.Value)
 	}
-	if s.Source != SourceClient {
+	if s.Source != record.SourceClient {
 		return
 	}
 	switch s.Name {
-	case CPUShare:
+	case record.CPUShare:
 		if setup.holds(s.T) {
 			p.cpu += s.Value
 			p.cpuN++
 		}
-	case Pause:
+	case record.Pause:
 		if s.T > setup.T0 && s.T-sampled < setup.T1 {
 			p.pause, p.pauses = max(p.pause, s.Value), true
 		}
-	case ClockStep:
+	case record.ClockStep:
 		if s.Value != 0 {
 			p.clockSteps++
 		}
-	case RecordErrors:
+	case record.RecordErrors:
 		p.recordErrors += int(max(0, min(s.Value, 1e9)))
 	}
 }
 
 func (p *probe) mark(m *record.Mark) {
-	if m.Name == RecordErrors {
+	if m.Name == record.RecordErrors {
 		p.recordErrors++
 	}
 }

@@ -211,5 +211,5 @@ func lost(id int64, point int32, due, last int64) record.Row {
 
 // arrivalSeed is the seed of a point's arrivals.
 func arrivalSeed(runSeed uint64, point int32) uint64 {
-	return seed.At(seed.At(runSeed, streamPoint, uint64(point)), streamArrival, 0)
+	return seed.At(seed.Point(runSeed, point), seed.Arrival, 0)
 }

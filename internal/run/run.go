@@ -1,3 +1,5 @@
+// Package run takes a plan to a result: it opens the target and the run
+// directory, runs the load, and measures what was recorded.
 package run
 
 import (
@@ -22,20 +24,13 @@ import (
 	"pitot/internal/measure"
 	"pitot/internal/plan"
 	"pitot/internal/say"
+	"pitot/internal/target"
 	"pitot/internal/wire"
 	"pitot/internal/wire/stamp"
 	"pitot/internal/workload"
 	"pitot/internal/workload/arrival"
 	"pitot/internal/workload/seed"
 	"pitot/internal/workload/token"
-)
-
-// Streams of a point's seed.
-const (
-	streamPoint = 1 + iota // point and repeat: seed of the point
-	streamArrival
-	streamWorkload
-	streamNonce
 )
 
 // Runner does the runs that plans describe.
@@ -115,7 +110,7 @@ func freshSeed() uint64 {
 }
 
 // directory makes the run directory and writes the plan into it.
-func (r *Runner) directory(p *plan.Plan, t *Target) (string, error) {
+func (r *Runner) directory(p *plan.Plan, t *target.Target) (string, error) {
 	dir := p.Out
 	if dir == "" {
 		dir = filepath.Join("runs", record.Name(time.Now(), t.Options.Model))
@@ -141,7 +136,7 @@ func (r *Runner) directory(p *plan.Plan, t *Target) (string, error) {
 }
 
 // head is the part of run.json that is known before the load.
-func (r *Runner) head(p *plan.Plan, t *Target, started time.Time) result.Run {
+func (r *Runner) head(p *plan.Plan, t *target.Target, started time.Time) result.Run {
 	notes := map[string]string{}
 	for _, n := range p.Notes {
 		k, v, _ := strings.Cut(n, "=")
@@ -159,7 +154,7 @@ func (r *Runner) head(p *plan.Plan, t *Target, started time.Time) result.Run {
 }
 
 // stamps says where the chunk times come from.
-func stamps(t *Target) string {
+func stamps(t *target.Target) string {
 	switch {
 	case t.Kind == "sim":
 		return "virtual"
@@ -184,7 +179,7 @@ type described struct {
 	Sampling map[string]any `json:"sampling"`
 }
 
-func (r *Runner) describe(p *plan.Plan, t *Target, s source) described {
+func (r *Runner) describe(p *plan.Plan, t *target.Target, s source) described {
 	d := described{Description: s.about, Sampling: map[string]any{"temperature": 0, "stream": t.Options.Stream}}
 	if t.Options.NoTemperature {
 		delete(d.Sampling, "temperature")
@@ -229,19 +224,15 @@ type source struct {
 	close   func()
 }
 
-func pointSeed(p *plan.Plan, point int32) uint64 {
-	return seed.At(p.Seed, streamPoint, uint64(point))
-}
-
 // newSource gives the workload of a point: new words and a new order for each.
-func newSource(p *plan.Plan, t *Target, point int32) (source, error) {
+func newSource(p *plan.Plan, t *target.Target, point int32) (source, error) {
 	if p.Workload != plan.Default().Workload {
 		return fromFile(p, point)
 	}
-	s := pointSeed(p, point)
+	s := seed.Point(p.Seed, point)
 	w, err := workload.NewRandom(workload.RandomConfig{
 		Input: p.Input, Output: p.Output, Prefix: p.Prefix, PrefixShare: p.PrefixShare,
-		Seed: seed.At(s, streamWorkload, 0), Nonce: seed.At(s, streamNonce, 0), Calibration: t.Calibration,
+		Seed: seed.At(s, seed.Workload, 0), Nonce: seed.At(s, seed.Nonce, 0), Calibration: t.Calibration,
 	})
 	if err != nil {
 		return source{}, say.Errorf("%v", err)
@@ -263,7 +254,7 @@ func (s *Session) point(ctx context.Context, p *plan.Plan, index int32, l Load) 
 		if r.Progress != nil {
 			r.Progress.Update(Status{Phase: "priming"})
 		}
-		t.prime(ctx, src, 2)
+		t.Prime(ctx, src, 2)
 		if ctx.Err() != nil {
 			return nil, nil
 		}
@@ -309,9 +300,9 @@ func (s *Session) point(ctx context.Context, p *plan.Plan, index int32, l Load) 
 		put(j, markPoint, index, setup)
 		overhead := 0
 		if t.API.Name() == "openai-chat" {
-			overhead = chatOverhead
+			overhead = target.ChatOverhead
 		}
-		world = load.NewVirtual(load.VirtualConfig{Overhead: overhead, Engine: t.Engine(seed.At(p.Seed, streamPoint, uint64(index))), Source: src, Sink: tap, Point: index, Thaw: t.Thaw, Count: token.Universal().Count})
+		world = load.NewVirtual(load.VirtualConfig{Overhead: overhead, Engine: t.Engine(seed.Point(p.Seed, index)), Source: src, Sink: tap, Point: index, Thaw: t.Thaw, Count: token.Universal().Count})
 	} else {
 		wall, err := r.wall(ctx, p, t, src, tap, index, cfg)
 		if ctx.Err() != nil && err != nil {
@@ -345,7 +336,7 @@ func (s *Session) point(ctx context.Context, p *plan.Plan, index int32, l Load) 
 		end.Until = look.until()
 	}
 	put(j, markWindow, index, end)
-	t.askBegun(ctx, j.Sample, index, end.Ended)
+	t.AskBegun(ctx, j.Sample, index, end.Ended)
 	if err := j.Err(); err != nil {
 		return nil, &RecordsError{err}
 	}
@@ -354,7 +345,7 @@ func (s *Session) point(ctx context.Context, p *plan.Plan, index int32, l Load) 
 }
 
 // wall prepares sockets and requests.
-func (r *Runner) wall(ctx context.Context, p *plan.Plan, t *Target, src source, sink record.Sink, index int32, cfg load.Config) (*load.Wall, error) {
+func (r *Runner) wall(ctx context.Context, p *plan.Plan, t *target.Target, src source, sink record.Sink, index int32, cfg load.Config) (*load.Wall, error) {
 	conns := p.Concurrency
 	spare := 0
 	if p.Rate > 0 {
@@ -379,7 +370,7 @@ func (r *Runner) wall(ctx context.Context, p *plan.Plan, t *Target, src source, 
 	if err := w.Open(ctx, conns); err != nil {
 		w.Close()
 		class, detail := wire.Classify(err)
-		return nil, t.failure(class, detail)
+		return nil, t.Failure(class, detail)
 	}
 	w.Prepared(ctx, min(ahead, conns))
 	// What the probes left behind is not to be collected under load.
@@ -388,7 +379,7 @@ func (r *Runner) wall(ctx context.Context, p *plan.Plan, t *Target, src source, 
 }
 
 // load makes the decisions' input of a plan.
-func (r *Runner) load(p *plan.Plan, t *Target, index int32) (load.Config, error) {
+func (r *Runner) load(p *plan.Plan, t *target.Target, index int32) (load.Config, error) {
 	cfg := load.Config{
 		Users: p.Concurrency, Cap: p.MaxInFlight, Warmup: int64(warmup(p, t)),
 		Window: int64(p.Duration), Requests: p.Requests, Timeout: int64(p.Timeout), Gone: int64(goneAfter),
@@ -427,7 +418,7 @@ const goneAfter = 5 * time.Second
 // warmup is how long the load goes on before the window. By itself it is five
 // times what one request takes, so that the load has come round to its
 // steady mix of beginning and ending answers, and a second at least.
-func warmup(p *plan.Plan, t *Target) time.Duration {
+func warmup(p *plan.Plan, t *target.Target) time.Duration {
 	if p.Warmup != plan.AutoWarmup {
 		return p.Warmup
 	}

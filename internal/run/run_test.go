@@ -17,6 +17,7 @@ import (
 	"pitot/internal/data/record"
 	"pitot/internal/data/result"
 	"pitot/internal/plan"
+	"pitot/internal/target"
 )
 
 // every setting there is.
@@ -350,7 +351,7 @@ func TestInterruptedWhileProbing(t *testing.T) {
 	ctx, cancel := context.WithTimeout(t.Context(), 100*time.Millisecond)
 	defer cancel()
 	_, _, err := measured(t, ctx, quick("mock:fixed", "--rate", "50", "--ttft", "5s")...)
-	var target *TargetError
+	var target *target.Error
 	if err == nil || errors.As(err, &target) || !errors.Is(err, context.DeadlineExceeded) {
 		t.Errorf("error %v", err)
 	}

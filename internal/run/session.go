@@ -18,6 +18,7 @@ import (
 	"pitot/internal/plan"
 	"pitot/internal/say"
 	"pitot/internal/slo"
+	"pitot/internal/target"
 )
 
 // Load is what one point of a session has of its own; all else is the plan's.
@@ -36,7 +37,7 @@ type Load struct {
 // can go on later: the points it has are then given again instead of being
 // measured.
 type Session struct {
-	Target *Target
+	Target *target.Target
 	Dir    string
 
 	runner  *Runner
@@ -101,7 +102,7 @@ func (r *Runner) Open(ctx context.Context, p *plan.Plan) (_ *Session, err error)
 		return nil, err
 	}
 	src.close()
-	t, err := OpenTarget(ctx, p, r.say)
+	t, err := target.Open(ctx, p, r.say)
 	if err != nil {
 		return nil, err
 	}
@@ -121,7 +122,7 @@ func (r *Runner) Open(ctx context.Context, p *plan.Plan) (_ *Session, err error)
 	}
 	s.Target = t
 	if resumed {
-		if now := t.Server[measure.ProcessStart]; now != "" && s.began != "" && now != s.began {
+		if now := t.Server[record.ProcessStart]; now != "" && s.began != "" && now != s.began {
 			r.say("note: the server was started anew since: what follows is measured on another launch of it")
 		}
 		s.Dir = p.Out
@@ -199,7 +200,7 @@ func (s *Session) Alone(ctx context.Context) (time.Duration, error) {
 			return 0, err
 		}
 		defer src.close()
-		s.Target.prime(ctx, src, 2)
+		s.Target.Prime(ctx, src, 2)
 	}
 	if s.alone = s.Target.Residence; s.alone == 0 {
 		s.alone = unknownResidence
@@ -227,7 +228,7 @@ func (s *Session) recall() error {
 	if p.SeedSet && p.Seed != o.run.Seed {
 		return say.Errorf("the run in %s has seed %d", p.Out, o.run.Seed).WithHint("leave --seed out, or choose another place with --out")
 	}
-	p.Seed, s.alone, s.began = o.run.Seed, o.alone, o.run.Target.Server[measure.ProcessStart]
+	p.Seed, s.alone, s.began = o.run.Seed, o.alone, o.run.Target.Server[record.ProcessStart]
 	if had, want := verb(o.run.Command), verb(s.runner.Command); had != want {
 		return say.Errorf("the run in %s was made by pitot %s, not by pitot %s", p.Out, had, want).WithHint("choose another place with --out")
 	}
@@ -382,7 +383,7 @@ func (s *Session) Close(stopped bool, err error) (*result.Run, error) {
 	incomplete := errors.As(err, &lost)
 	run, e := finish(s.Dir, incomplete)
 	if run != nil {
-		for _, n := range s.Target.beyond(Observed(run.Points)) {
+		for _, n := range s.Target.Beyond(target.Observed(run.Points)) {
 			s.runner.say("note: " + n)
 		}
 	}

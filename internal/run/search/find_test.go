@@ -26,7 +26,7 @@ type truth struct {
 	rng       *rand.Rand
 }
 
-func target(capacity ...float64) *truth {
+func truthAt(capacity ...float64) *truth {
 	return &truth{capacity: capacity, slope: 25, burst: 40, residence: 0.5, rng: rand.New(rand.NewPCG(1, 2))}
 }
 
@@ -83,7 +83,7 @@ func TestFindHoldsTheTruth(t *testing.T) {
 	const reps, capacity = 150, 37.0
 	answered, holds, quoted, high, bracket := 0, 0, 0, 0, 0
 	for r := range reps {
-		of := target(capacity)
+		of := truthAt(capacity)
 		of.rng = rand.New(rand.NewPCG(9, uint64(r)))
 		c := search80k()
 		c.Seed = uint64(r)
@@ -118,7 +118,7 @@ func count(n *int, yes bool) {
 // The loads that are fitted are 16, fixed before any of them was measured: the
 // middle of each leg's is no probe's result but the centre's.
 func TestFindTrail(t *testing.T) {
-	got, err := Find(t.Context(), search80k(), target(37).probe)
+	got, err := Find(t.Context(), search80k(), truthAt(37).probe)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -158,7 +158,7 @@ func TestFindEnds(t *testing.T) {
 		"saturates in step": {func(*FindConfig) {}, func(x *truth) { x.capacity = []float64{1e12}; x.residence = -1 }, "saturates before a limit is violated", false},
 	} {
 		t.Run(name, func(t *testing.T) {
-			config, of := search80k(), target(37)
+			config, of := search80k(), truthAt(37)
 			c.config(&config)
 			c.target(of)
 			probe := of.probe
@@ -185,7 +185,7 @@ func TestFindEnds(t *testing.T) {
 
 // What was known before the target died is not lost.
 func TestFindDiesLate(t *testing.T) {
-	of := target(37)
+	of := truthAt(37)
 	probes := 0
 	got, err := Find(t.Context(), search80k(), func(ctx context.Context, p Probe) (Seen, error) {
 		if p.Stage == Main {
@@ -201,7 +201,7 @@ func TestFindDiesLate(t *testing.T) {
 }
 
 func TestFindIsInterrupted(t *testing.T) {
-	of := target(37)
+	of := truthAt(37)
 	for _, after := range []int{0, 5, 20, 35} {
 		ctx, cancel := context.WithCancel(t.Context())
 		probes := 0
@@ -222,7 +222,7 @@ func TestFindIsInterrupted(t *testing.T) {
 // Users are whole, also few of them.
 func TestFindClosed(t *testing.T) {
 	for _, capacity := range []float64{3.4, 12.5, 180} {
-		of := target(capacity)
+		of := truthAt(capacity)
 		of.closed, of.slope = true, 12
 		c := search80k()
 		c.Closed = true
@@ -242,12 +242,12 @@ func TestFindClosed(t *testing.T) {
 func TestFindBinds(t *testing.T) {
 	c := search80k()
 	c.Eps = []float64{0.01, 0.01}
-	got, err := Find(t.Context(), c, target(60, 37).probe)
+	got, err := Find(t.Context(), c, truthAt(60, 37).probe)
 	if err != nil || got.Binding != 1 || got.Dominant != 1 || !got.Interval.Holds(37) || len(got.Claims) != 2 {
 		t.Errorf("%v, %+v", err, got.Claims)
 	}
 	c.Eps, c.Joint = []float64{0, 0}, 0.01
-	got, err = Find(t.Context(), c, target(37, 60).probe)
+	got, err = Find(t.Context(), c, truthAt(37, 60).probe)
 	if err != nil || got.Binding != Joint || got.Dominant != 0 || !got.Interval.Holds(37) || len(got.Claims) != 1 {
 		t.Errorf("%v, %+v", err, got.Claims)
 	}
@@ -257,7 +257,7 @@ func TestFindBinds(t *testing.T) {
 func TestFindKeepsTime(t *testing.T) {
 	c := search80k()
 	c.Budget = Budget{Seconds: 2700}
-	got, err := Find(t.Context(), c, target(37).probe)
+	got, err := Find(t.Context(), c, truthAt(37).probe)
 	if err != nil || got.Seconds > 2750 || got.Seconds < 2000 || !(got.Quote > 0) {
 		t.Errorf("%v, %v s, quote %v, %q", err, got.Seconds, got.Quote, got.Reason)
 	}
@@ -266,7 +266,7 @@ func TestFindKeepsTime(t *testing.T) {
 // Whatever the target, the end is a capacity or a reason, in finite numbers.
 func TestFindAlwaysEnds(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
-		of := target(math.Exp(rapid.Float64Range(-2, 7).Draw(t, "ln capacity")))
+		of := truthAt(math.Exp(rapid.Float64Range(-2, 7).Draw(t, "ln capacity")))
 		of.slope = rapid.Float64Range(0, 60).Draw(t, "slope")
 		of.burst = rapid.Float64Range(1, 500).Draw(t, "burst")
 		of.residence = math.Exp(rapid.Float64Range(-3, 3).Draw(t, "ln residence"))
@@ -297,7 +297,7 @@ func TestFindRefuses(t *testing.T) {
 	} {
 		c := search80k()
 		spoil(&c)
-		if _, err := Find(t.Context(), c, target(37).probe); err == nil {
+		if _, err := Find(t.Context(), c, truthAt(37).probe); err == nil {
 			t.Errorf("%s: no error", name)
 		}
 	}
@@ -309,14 +309,14 @@ func TestVerify(t *testing.T) {
 		passed, refuted bool
 	}{{20, true, false}, {31, true, false}, {37, false, false}, {50, false, true}} {
 		config := search80k()
-		got, err := Verify(t.Context(), config, c.load, target(37).probe)
+		got, err := Verify(t.Context(), config, c.load, truthAt(37).probe)
 		if v := got.Verified; err != nil || v.Passed != c.passed || v.Refuted != c.refuted || v.Load != c.load || (got.Quote > 0) != c.passed || (got.Reason == "") != c.passed {
 			t.Errorf("%v: %v, %+v, %q", c.load, err, v, got.Reason)
 		}
 	}
 	config := search80k()
 	config.Budget = Budget{Requests: 500}
-	if got, err := Verify(t.Context(), config, 20, target(37).probe); err != nil || !strings.Contains(got.Reason, "too small") {
+	if got, err := Verify(t.Context(), config, 20, truthAt(37).probe); err != nil || !strings.Contains(got.Reason, "too small") {
 		t.Errorf("%v, %q", err, got.Reason)
 	}
 }
@@ -326,7 +326,7 @@ func TestVerifyAtCapacity(t *testing.T) {
 	const reps = 200
 	passed := 0
 	for r := range reps {
-		of := target(37)
+		of := truthAt(37)
 		of.rng = rand.New(rand.NewPCG(3, uint64(r)))
 		got, err := Verify(t.Context(), FindConfig{Eps: []float64{0.01}, Residence: 0.5}, 37, of.probe)
 		if err != nil {
@@ -359,7 +359,7 @@ func TestForecast(t *testing.T) {
 // Users take longer among many than alone: the time is kept all the same.
 func TestVerifyKeepsItsTime(t *testing.T) {
 	for _, seconds := range []float64{600, 1200, 5000} {
-		of := target(60)
+		of := truthAt(60)
 		of.closed, of.residence = true, 3 // what is known is 0.5
 		c := FindConfig{Eps: []float64{0.01}, Residence: 0.5, Closed: true, Budget: Budget{Seconds: seconds}, Seed: 1}
 		got, err := Verify(t.Context(), c, 50, of.probe)

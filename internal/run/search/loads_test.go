@@ -37,7 +37,7 @@ func TestChosenLoadsAreTidy(t *testing.T) {
 	if len(seen) != 9 {
 		t.Errorf("%d loads", len(seen))
 	}
-	got, err := Find(t.Context(), search80k(), target(37).probe)
+	got, err := Find(t.Context(), search80k(), truthAt(37).probe)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -50,7 +50,7 @@ func TestChosenLoadsAreTidy(t *testing.T) {
 		t.Errorf("the quote is %v, below %v", got.Quote, got.Lower)
 	}
 	const given = 30.1234
-	v, err := Verify(t.Context(), search80k(), given, target(37).probe)
+	v, err := Verify(t.Context(), search80k(), given, truthAt(37).probe)
 	if err != nil || v.Verified.Load != given {
 		t.Errorf("of %v %v was verified: %v", given, v.Verified.Load, err)
 	}

@@ -13,6 +13,7 @@ import (
 	"pitot/internal/say"
 	"pitot/internal/slo"
 	"pitot/internal/stat"
+	"pitot/internal/target"
 )
 
 // View is told how a search or a sweep goes on.
@@ -98,7 +99,7 @@ func gone(p *result.Point) bool {
 
 // wentAway says at which load the target did.
 func (s *Session) wentAway(load float64, p *result.Point) error {
-	return &run.TargetError{
+	return &target.Error{
 		Msg:  fmt.Sprintf("the target went away at %s%s", s.named(load), example(p.Requests.ErrorExamples)),
 		Hint: "start it again and go on with --resume",
 	}

@@ -14,6 +14,7 @@ import (
 	"pitot/internal/plan"
 	"pitot/internal/run"
 	"pitot/internal/say"
+	"pitot/internal/target"
 	"pitot/internal/twin/deploy"
 	"pitot/internal/twin/vllm"
 )
@@ -78,7 +79,7 @@ func Redo(ctx context.Context, spec, dir string, settings []string) (*Beside, er
 		b.Notes = append(slices.Clone(b.Notes), s)
 	}
 	b.Notes = append(slices.Clone(b.Notes), differences(dir, measured, d)...)
-	for _, x := range d.Outside(run.Observed(again.Points[:1])) {
+	for _, x := range d.Outside(target.Observed(again.Points[:1])) {
 		b.Notes = append(b.Notes, x.String())
 	}
 	b.lay(&measured.Points[0], &again.Points[0])

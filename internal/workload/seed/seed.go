@@ -38,3 +38,14 @@ func (r *Rand) Uint64() uint64 {
 // Float is u as a number in (0, 1): the middle of one of 2⁵² equal cells, so
 // that neither end is ever met.
 func Float(u uint64) float64 { return (float64(u>>12) + 0.5) / (1 << 52) }
+
+// Streams of a run's seed, and of a point's.
+const (
+	point    = 1 + iota // of the run's: the seeds of its points
+	Arrival             // of a point's: when its requests are due
+	Workload            // what they ask
+	Nonce               // what makes its prompts differ from another point's
+)
+
+// Point is the seed of a run's i-th point.
+func Point(run uint64, i int32) uint64 { return At(run, point, uint64(i)) }

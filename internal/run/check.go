@@ -1,7 +1,6 @@
 package run
 
 import (
-	"bytes"
 	"errors"
 	"io/fs"
 	"os"
@@ -9,7 +8,7 @@ import (
 
 	"pitot/internal/plan"
 	"pitot/internal/say"
-	"pitot/internal/twin/serve"
+	"pitot/internal/target"
 	"pitot/internal/wire"
 	"pitot/internal/workload"
 	"pitot/internal/workload/seed"
@@ -23,22 +22,8 @@ func Check(p *plan.Plan) error {
 	if err := vacant(p.Out); err != nil {
 		return err
 	}
-	if p.Kind() == "http" {
-		if _, _, err := parseTarget(p.Target); err != nil {
-			return err
-		}
-	} else {
-		if _, err := openEngine(p, embedded(p)); err != nil {
-			return err
-		}
-		if _, err := parseFaults(p); err != nil {
-			return err
-		}
-	}
-	if p.KeyFile != "" {
-		if _, err := readKey(p.KeyFile, keyHint); err != nil {
-			return err
-		}
+	if err := target.Check(p); err != nil {
+		return err
 	}
 	src, err := fromFile(p, 0)
 	if err != nil {
@@ -46,22 +31,6 @@ func Check(p *plan.Plan) error {
 	}
 	src.close()
 	return nil
-}
-
-func parseTarget(spec string) (wire.Endpoint, string, error) {
-	e, route, err := wire.ParseTarget(spec)
-	if err != nil {
-		return e, "", say.Errorf("target %q: %v", spec, err).WithHint("for example http://localhost:8000, https://api.example.com/v1, or mock:llama-3.1-8b@h100")
-	}
-	return e, route, nil
-}
-
-func parseFaults(p *plan.Plan) (serve.Faults, error) {
-	faults, err := serve.ParseFaults(p.Mock.Faults)
-	if err != nil {
-		return nil, say.Errorf("--faults: %v", err).WithHint(say.Hint(err))
-	}
-	return faults, nil
 }
 
 // vacant refuses a run directory that has something in it; "" is chosen later,
@@ -86,36 +55,13 @@ func notEmpty(dir string) error {
 	return say.Errorf("%s is not empty", dir).WithHint("choose another with --out, or leave it to Pitot")
 }
 
-// keyHint is what to say of a file that holds no key to send.
-const keyHint = "a file that holds the API key alone; or name a variable that holds it: --key-env VAR"
-
-// readKey reads the API key that a file holds alone.
-func readKey(path, hint string) (string, error) {
-	b, err := os.ReadFile(path)
-	if err != nil {
-		if errors.Is(err, fs.ErrNotExist) && mayBeKey(path) {
-			return "", say.Errorf("read --key-file: there is no such file").WithHint(hint)
-		}
-		return "", say.Unreadable("--key-file", path, err, hint)
-	}
-	key := string(bytes.TrimSpace(b))
-	if key == "" {
-		return "", say.Errorf("--key-file: %s is empty", path).WithHint(hint)
-	}
-	return key, nil
-}
-
-// mayBeKey says whether what should be a file's name looks like the key
-// itself, which must not be repeated.
-func mayBeKey(path string) bool { return len(path) >= 16 && !strings.ContainsAny(path, `./\`) }
-
 // fromFile opens the workload file of a plan for one of its points. For
 // generated prompts, which need the target, it gives a source of nothing.
 func fromFile(p *plan.Plan, point int32) (source, error) {
 	if p.Workload == plan.Default().Workload {
 		return source{close: func() {}}, nil
 	}
-	o := workload.FileOptions{Seed: seed.At(pointSeed(p, point), streamWorkload, 0)}
+	o := workload.FileOptions{Seed: seed.At(seed.Point(p.Seed, point), seed.Workload, 0)}
 	if p.Output != plan.Default().Output {
 		o.Output = p.Output
 	}
@@ -130,7 +76,7 @@ func fromFile(p *plan.Plan, point int32) (source, error) {
 // the target: lengths and what prompts share, not how many words the target
 // makes of a token. Call close when done.
 func Workload(p *plan.Plan, point int32) (src workload.Source, close func(), err error) {
-	s, err := newSource(p, &Target{Options: wire.Options{Vocab: token.Universal()}}, point)
+	s, err := newSource(p, &target.Target{Options: wire.Options{Vocab: token.Universal()}}, point)
 	return s, s.close, err
 }
 

@@ -1,4 +1,4 @@
-package run
+package target
 
 import (
 	"math"
@@ -60,9 +60,9 @@ func Observed(points []result.Point) (r deploy.Range) {
 	return r
 }
 
-// beyond says in what loads leave what the target was fitted on, each quantity
+// Beyond says in what loads leave what the target was fitted on, each quantity
 // once.
-func (t *Target) beyond(r deploy.Range) (notes []string) {
+func (t *Target) Beyond(r deploy.Range) (notes []string) {
 	if t.outside == nil {
 		return nil
 	}

@@ -1,6 +1,6 @@
-// Package run takes a plan to a result: it finds out about the target,
-// opens the run directory, runs the load, and measures what was recorded.
-package run
+// Package target is what is measured: it opens a target, asks it what the plan
+// left open, adapts to what it takes, and says why it failed.
+package target
 
 import (
 	"context"
@@ -20,6 +20,7 @@ import (
 	"pitot/internal/wire"
 	"pitot/internal/wire/stamp"
 	"pitot/internal/workload"
+	"pitot/internal/workload/seed"
 	"pitot/internal/workload/token"
 )
 
@@ -70,8 +71,8 @@ func (t *Target) Close() {
 // dialTimeout is how long one connection may take to make.
 const dialTimeout = 30 * time.Second
 
-// OpenTarget finds the target of a plan and asks it what the plan left open.
-func OpenTarget(ctx context.Context, p *plan.Plan, notef func(string)) (_ *Target, err error) {
+// Open finds the target of a plan and asks it what the plan left open.
+func Open(ctx context.Context, p *plan.Plan, notef func(string)) (_ *Target, err error) {
 	t := &Target{Spec: p.Target, Kind: p.Kind(), Timeout: p.Timeout, Server: map[string]string{}, GPUs: p.GPUs, GPUPrice: p.GPUPrice}
 	t.Options = wire.Options{Model: p.Model, Stream: !p.NoStream, Vocab: token.Universal(), MaxField: "max_tokens"}
 	if p.Body != "" {
@@ -231,7 +232,7 @@ func (t *Target) openMock(p *plan.Plan) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	srv, err := e.serve(p, pointSeed(p, 0)) // as in virtual time
+	srv, err := e.serve(p, seed.Point(p.Seed, 0)) // as in virtual time
 	if err != nil {
 		return "", err
 	}

@@ -1,4 +1,4 @@
-package run
+package target
 
 import (
 	"fmt"
@@ -10,17 +10,17 @@ import (
 	"pitot/internal/wire"
 )
 
-// TargetError is a target that cannot be measured: unreachable, or refusing.
-type TargetError struct {
+// Error is a target that cannot be measured: unreachable, or refusing.
+type Error struct {
 	Msg  string
 	Hint string
 }
 
-func (e *TargetError) Error() string { return e.Msg }
+func (e *Error) Error() string { return e.Msg }
 
-// failure says what is wrong with the target, from the class of an error and
+// Failure says what is wrong with the target, from the class of an error and
 // what the server said.
-func (t *Target) failure(class, detail string) error {
+func (t *Target) Failure(class, detail string) error {
 	msg := "the target cannot be measured (" + class + ")"
 	switch class {
 	case record.ErrAuth:
@@ -36,13 +36,13 @@ func (t *Target) failure(class, detail string) error {
 	if detail != "" {
 		msg += ": " + wire.Redact(detail, t.Secret)
 	}
-	return &TargetError{msg, t.hint(class)}
+	return &Error{msg, t.hint(class)}
 }
 
 // WentAway says that the target is there no more, since a time after the load
 // on it began.
 func (t *Target) WentAway(since time.Duration) error {
-	return &TargetError{
+	return &Error{
 		Msg:  fmt.Sprintf("the server went away %.3g s after the load began: connections to %s are refused", since.Seconds(), t.Dialer.Endpoint.Addr),
 		Hint: "its log may say why; start it again and measure anew",
 	}

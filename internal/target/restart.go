@@ -1,4 +1,4 @@
-package run
+package target
 
 import (
 	"context"
@@ -8,7 +8,6 @@ import (
 	"time"
 
 	"pitot/internal/data/record"
-	"pitot/internal/measure"
 )
 
 // A server that was started anew while it was measured is two servers, and the
@@ -48,7 +47,7 @@ func processStart(page string) (at float64, ok bool) {
 		if len(fields) == 0 {
 			continue
 		}
-		own := name == measure.ProcessStart
+		own := name == record.ProcessStart
 		if !own && !strings.HasSuffix(name, "_created") {
 			continue
 		}
@@ -68,13 +67,13 @@ func processStart(page string) (at float64, ok bool) {
 func (t *Target) tellBegun(ctx context.Context) {
 	if at, ok := t.begun(ctx); ok {
 		t.began = at
-		t.Server[measure.ProcessStart] = strconv.FormatFloat(at, 'f', -1, 64)
+		t.Server[record.ProcessStart] = strconv.FormatFloat(at, 'f', -1, 64)
 	}
 }
 
-// askBegun notes when the server's process began, as it said before a load and
+// AskBegun notes when the server's process began, as it said before a load and
 // as it says after it. now is the time since the load's origin.
-func (t *Target) askBegun(ctx context.Context, note func(record.Sample), point int32, now int64) {
+func (t *Target) AskBegun(ctx context.Context, note func(record.Sample), point int32, now int64) {
 	if t.began == 0 {
 		return
 	}
@@ -83,7 +82,7 @@ func (t *Target) askBegun(ctx context.Context, note func(record.Sample), point i
 		return
 	}
 	for _, s := range []record.Sample{{T: 0, Value: t.began}, {T: now, Value: at}} {
-		s.Point, s.Source, s.Name = point, measure.SourceServer, measure.ProcessStart
+		s.Point, s.Source, s.Name = point, record.SourceServer, record.ProcessStart
 		note(s)
 	}
 	t.began = at

@@ -1,4 +1,4 @@
-package run
+package target
 
 import (
 	"context"
@@ -50,7 +50,7 @@ func (t *Target) ready(ctx context.Context, p *plan.Plan, notef func(string)) er
 			class, detail = wire.Classify(err)
 		}
 		if class == record.ErrTLS && ctx.Err() == nil {
-			return t.failure(class, detail) // no wait mends that
+			return t.Failure(class, detail) // no wait mends that
 		}
 		if limit.Err() == nil { // else it says only that the time was over
 			why = detail
@@ -68,7 +68,7 @@ func (t *Target) ready(ctx context.Context, p *plan.Plan, notef func(string)) er
 			if why != "" {
 				msg += ": " + wire.Redact(why, t.Secret)
 			}
-			return &TargetError{msg, "look at the server's log, or try " + t.curl()}
+			return &Error{msg, "look at the server's log, or try " + t.curl()}
 		case <-time.After(500 * time.Millisecond):
 		}
 	}
@@ -86,7 +86,7 @@ func (t *Target) probe(ctx context.Context, p *plan.Plan, notef func(string)) er
 		return err
 	}
 	if t.Options.Model == "" {
-		return &TargetError{"the server does not list its models at " + t.Dialer.Endpoint.URL(t.models()),
+		return &Error{"the server does not list its models at " + t.Dialer.Endpoint.URL(t.models()),
 			"check the URL: http://host:port, …/v1, …/chat/completions or …/completions; or name a model: --model NAME"}
 	}
 	t.tellBegun(ctx)
@@ -114,7 +114,7 @@ func (t *Target) fits(p *plan.Plan) error {
 	if in+out <= limit {
 		return nil
 	}
-	return &TargetError{fmt.Sprintf("%s tokens in and %s out do not fit the model's context of %s", say.Count(in), say.Count(out), say.Count(limit)), t.hint(record.ErrContextLength)}
+	return &Error{fmt.Sprintf("%s tokens in and %s out do not fit the model's context of %s", say.Count(in), say.Count(out), say.Count(limit)), t.hint(record.ErrContextLength)}
 }
 
 // discover reads the list of models; many servers name their engine there.
@@ -122,13 +122,13 @@ func (t *Target) discover(ctx context.Context) error {
 	a, err := t.fetch(ctx, "GET", t.models(), nil)
 	if err != nil {
 		class, detail := wire.Classify(err)
-		return t.failure(class, detail)
+		return t.Failure(class, detail)
 	}
 	switch {
 	case a.Status == 401 || a.Status == 403:
-		return t.failure(record.ErrAuth, a.Text())
+		return t.Failure(record.ErrAuth, a.Text())
 	case a.Status == 503 && t.Options.Model == "":
-		return &TargetError{"the server is not ready: it answers 503 at " + t.Dialer.Endpoint.URL(t.models()), "wait for it with --wait-ready 10m"}
+		return &Error{"the server is not ready: it answers 503 at " + t.Dialer.Endpoint.URL(t.models()), "wait for it with --wait-ready 10m"}
 	case a.Status != 200:
 		return nil // no such route: the first request will tell whether all is well
 	}
@@ -160,7 +160,7 @@ func (t *Target) discover(ctx context.Context) error {
 		h = "did you mean --model " + n + "?"
 	}
 	if len(known) <= 64 { // a gateway may serve more than it lists
-		return &TargetError{fmt.Sprintf("the server has no model %q", t.Options.Model), h}
+		return &Error{fmt.Sprintf("the server has no model %q", t.Options.Model), h}
 	}
 	return nil
 }
@@ -221,10 +221,10 @@ func (t *Target) adapt(ctx context.Context, p *plan.Plan) error {
 		case row.Error == record.ErrEmpty || row.Error == record.ErrUnfinished:
 			return nil // strange for one token, but it answers
 		default:
-			return t.failure(row.Error, row.Detail)
+			return t.Failure(row.Error, row.Detail)
 		}
 	}
-	return &TargetError{"the server refuses every form of the request", "try curl on it and say what differs with --body"}
+	return &Error{"the server refuses every form of the request", "try curl on it and say what differs with --body"}
 }
 
 // words is a request of n generated words.
@@ -289,9 +289,9 @@ func (t *Target) fit(ctx context.Context) (workload.Calibration, error) {
 	return workload.Calibration{PerWord: slope, Overhead: sum[0]/2 - slope*short}, nil
 }
 
-// prime sends requests of the workload one after the other: they warm what a
+// Prime sends requests of the workload one after the other: they warm what a
 // first request warms and tell how long one takes.
-func (t *Target) prime(ctx context.Context, src workload.Source, n int) {
+func (t *Target) Prime(ctx context.Context, src workload.Source, n int) {
 	for i := range n {
 		// Indices from the far end: the load will not come to these prompts.
 		req, err := src.At(math.MaxInt32 - int64(i))

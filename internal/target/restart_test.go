@@ -1,10 +1,8 @@
-package run
+package target
 
 import (
 	"context"
-	"math"
 	"net"
-	"runtime/metrics"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -33,18 +31,6 @@ func TestProcessStart(t *testing.T) {
 	}
 }
 
-// One long pause is seen, also one beyond the last edge.
-func TestPauses(t *testing.T) {
-	h := &metrics.Float64Histogram{Counts: []uint64{0, 1000, 1, 0}, Buckets: []float64{math.Inf(-1), 0, 1e-5, .02, math.Inf(1)}}
-	if got := longest(h); math.Abs(got-.03) > 1e-12 {
-		t.Errorf("%v s", got)
-	}
-	h.Counts[3] = 2
-	if got := longest(h); math.Abs(got-.07) > 1e-12 {
-		t.Errorf("%v s with two beyond the last edge", got)
-	}
-}
-
 // A server that was started anew during a load is flagged by what it says of
 // its process, and one that was not is not.
 func TestRestartIsSeen(t *testing.T) {
@@ -60,7 +46,7 @@ func TestRestartIsSeen(t *testing.T) {
 			return client, nil
 		}}}
 		target.tellBegun(t.Context())
-		if target.Server[measure.ProcessStart] == "" {
+		if target.Server[record.ProcessStart] == "" {
 			t.Error("the server's start is not known")
 		}
 		for _, anew := range []bool{false, true, false} {
@@ -70,7 +56,7 @@ func TestRestartIsSeen(t *testing.T) {
 				srv = serve.New(serve.Config{})
 			}
 			var f record.Frame
-			target.askBegun(t.Context(), func(s record.Sample) { f.Samples = append(f.Samples, s) }, 0, 1e9)
+			target.AskBegun(t.Context(), func(s record.Sample) { f.Samples = append(f.Samples, s) }, 0, 1e9)
 			fold := measure.NewFold(measure.Setup{T1: 1e9, Stamps: "kernel", Load: result.Load{Loop: "open"}})
 			fold.Add(f)
 			want, got := map[bool]string{false: "pass", true: "flag"}[anew], ""

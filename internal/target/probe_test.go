@@ -1,4 +1,4 @@
-package run
+package target
 
 import (
 	"context"
@@ -18,12 +18,23 @@ import (
 	"testing"
 	"time"
 
-	"pitot/internal/data/result"
 	"pitot/internal/plan"
-	"pitot/internal/twin"
 	"pitot/internal/twin/serve"
-	"pitot/internal/workload/token"
 )
+
+// planned decodes a command line.
+func planned(t testing.TB, args ...string) *plan.Plan {
+	t.Helper()
+	var names []string
+	for _, s := range plan.Settings() {
+		names = append(names, s.Name)
+	}
+	p, rest, err := plan.Decode(names, args, nil)
+	if err != nil || len(rest) > 1 {
+		t.Fatal(err, rest)
+	}
+	return &p
+}
 
 const key = "sk-very-secret-1234"
 
@@ -87,7 +98,7 @@ func opened(t testing.TB, h http.Handler, args ...string) (*Target, error) {
 	t.Helper()
 	srv := httptest.NewServer(h)
 	t.Cleanup(srv.Close)
-	target, err := OpenTarget(t.Context(), planned(t, append([]string{srv.URL, "--rate", "1"}, args...)...), func(string) {})
+	target, err := Open(t.Context(), planned(t, append([]string{srv.URL, "--rate", "1"}, args...)...), func(string) {})
 	if err == nil {
 		t.Cleanup(target.Close)
 	}
@@ -150,7 +161,7 @@ func TestAdapt(t *testing.T) {
 		})
 	}
 	_, err := opened(t, &scripted{models: oneModel, refuse: func(string, map[string]any) (int, string) { return 400, "no such thing as stream_options, temperature" }})
-	var target *TargetError
+	var target *Error
 	if !errors.As(err, &target) {
 		t.Errorf("a server that refuses everything: %v", err)
 	}
@@ -193,7 +204,7 @@ func TestCalibrate(t *testing.T) {
 
 // The embedded server has a chat template of eight tokens.
 func TestCalibrateMock(t *testing.T) {
-	target, err := OpenTarget(t.Context(), planned(t, "mock:fixed", "--rate", "1", "--ttft", "1ms"), func(string) {})
+	target, err := Open(t.Context(), planned(t, "mock:fixed", "--rate", "1", "--ttft", "1ms"), func(string) {})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -282,8 +293,8 @@ func TestTargetErrors(t *testing.T) {
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			begin := time.Now()
-			_, err := OpenTarget(t.Context(), planned(t, append([]string{c.url(t), "--rate", "1"}, c.args...)...), func(string) {})
-			var target *TargetError
+			_, err := Open(t.Context(), planned(t, append([]string{c.url(t), "--rate", "1"}, c.args...)...), func(string) {})
+			var target *Error
 			if !errors.As(err, &target) {
 				t.Fatalf("error %v", err)
 			}
@@ -309,7 +320,7 @@ func TestTrustedCertificate(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, args := range [][]string{{"--ca-cert", file}, {"--insecure"}} {
-		if _, err := OpenTarget(t.Context(), planned(t, append(args, srv.URL, "--rate", "1")...), func(string) {}); err != nil {
+		if _, err := Open(t.Context(), planned(t, append(args, srv.URL, "--rate", "1")...), func(string) {}); err != nil {
 			t.Errorf("%s: %v", args, err)
 		}
 	}
@@ -323,73 +334,6 @@ func TestNoProbe(t *testing.T) {
 	}
 }
 
-// A server that is killed in mid-run is a result, not a failed measurement. One
-// that stays away ends the run.
-func TestServerKilledInMidRun(t *testing.T) {
-	t.Parallel()
-	for _, c := range []struct {
-		name string
-		args []string
-		gone bool
-	}{
-		{"open", []string{"--rate", "100", "--duration", "1200ms"}, false},
-		{"closed", []string{"--concurrency", "4", "--requests", "1000"}, true},
-	} {
-		t.Run(c.name, func(t *testing.T) {
-			l, err := net.Listen("tcp", "127.0.0.1:0")
-			if err != nil {
-				t.Fatal(err)
-			}
-			srv := serve.New(serve.Config{
-				Engine: twin.NewFixed(twin.FixedConfig{TTFT: 5 * time.Millisecond, ITL: 2 * time.Millisecond}),
-				Count:  token.Universal().Count, Model: "m",
-			})
-			go srv.Serve(l)
-			args := quick(append([]string{"http://" + l.Addr().String(), "--output", "20"}, c.args...)...)
-			p := planned(t, append(args, "--out", filepath.Join(t.TempDir(), "run"))...)
-			var once sync.Once
-			r := Runner{Names: names(), Progress: watching(func(s Status) {
-				if s.At >= s.T0 && s.OK >= 30 && s.Phase != "priming" {
-					go once.Do(func() {
-						ctx, cancel := context.WithCancel(context.Background())
-						cancel()
-						_ = srv.Shutdown(ctx)
-					})
-				}
-			})}
-			run, _, err := r.Run(t.Context(), p)
-			var gone *TargetError
-			if errors.As(err, &gone) != c.gone || run == nil {
-				t.Fatal(err)
-			}
-			accounted(t, run)
-			got := run.Points[0]
-			if (got.WentAway != nil) != c.gone || c.gone && got.Seconds.Window > *got.WentAway+2*goneAfter.Seconds() {
-				t.Errorf("went away %v, window of %g s", got.WentAway, got.Seconds.Window)
-			}
-			if got.Outcome != "failing" && got.Outcome != "degraded" {
-				t.Errorf("outcome %s, %+v", got.Outcome, got.Requests)
-			}
-			if got.Requests.OK == 0 || got.Requests.Errors["connect"] < 10 {
-				t.Errorf("%+v", got.Requests)
-			}
-			if run.Verdict == result.Invalid {
-				for _, check := range got.Checks {
-					if check.Status == "fail" && check.Name != "send lag" && check.Name != "client cpu" { // those are this machine's
-						t.Errorf("INVALID: %+v", check)
-					}
-				}
-			}
-		})
-	}
-}
-
-// watching is told how a run goes on.
-type watching func(Status)
-
-func (watching) Say(string)        {}
-func (w watching) Update(s Status) { w(s) }
-
 func TestLengthsThatDoNotFit(t *testing.T) {
 	limit := &Target{Server: map[string]string{"max_model_len": "4096"}}
 	p := plan.Default()
@@ -397,7 +341,7 @@ func TestLengthsThatDoNotFit(t *testing.T) {
 		t.Errorf("1,152 of 4,096 tokens: %v", err)
 	}
 	p.Prefix = 3000
-	var refused *TargetError
+	var refused *Error
 	if err := limit.fits(&p); !errors.As(err, &refused) || refused.Hint == "" {
 		t.Errorf("4,152 of 4,096 tokens: %v", err)
 	}

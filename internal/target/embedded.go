@@ -1,4 +1,4 @@
-package run
+package target
 
 import (
 	"cmp"
@@ -217,7 +217,7 @@ func (t *Target) tell(about string, p *plan.Plan, e engine) {
 	t.Notes = append(t.Notes, e.notes...)
 	if e.outside != nil {
 		t.outside = e.outside
-		t.Notes = append(t.Notes, t.beyond(wanted(p))...)
+		t.Notes = append(t.Notes, t.Beyond(wanted(p))...)
 	}
 }
 
@@ -243,7 +243,7 @@ func (e *engine) serve(p *plan.Plan, chances uint64) (*serve.Server, error) {
 	}
 	mc := serve.Config{
 		Engine: e.make(chances), Model: e.model, MaxModelLen: e.maxModelLen,
-		Tokenize: token.Universal().Split, Words: token.Universal(), Vocab: e.vocab, PromptOverhead: chatOverhead, Cache: e.cache, Faults: faults, Seed: p.Seed,
+		Tokenize: token.Universal().Split, Words: token.Universal(), Vocab: e.vocab, PromptOverhead: ChatOverhead, Cache: e.cache, Faults: faults, Seed: p.Seed,
 		Speed: p.Mock.Speed, Startup: p.Mock.StartupDelay, Reasoning: p.Mock.Reasoning, ToolCalls: p.Mock.ToolCalls, PromptTokensDetails: p.Mock.TellCached,
 	}
 	if eos := p.Mock.EOS; !eos.IsZero() {
@@ -271,6 +271,6 @@ func (e *engine) serve(p *plan.Plan, chances uint64) (*serve.Server, error) {
 	return serve.New(mc), nil
 }
 
-// chatOverhead is what the embedded targets' chat template adds to a prompt, in
+// ChatOverhead is what the embedded targets' chat template adds to a prompt, in
 // tokens.
-const chatOverhead = 8
+const ChatOverhead = 8

@@ -1,0 +1,77 @@
+package target
+
+import (
+	"bytes"
+	"errors"
+	"io/fs"
+	"os"
+	"strings"
+
+	"pitot/internal/plan"
+	"pitot/internal/say"
+	"pitot/internal/twin/serve"
+	"pitot/internal/wire"
+)
+
+// Check says what is wrong with a plan's target as far as this machine alone
+// can tell: its address, names of embedded targets, the key's file. Nothing is
+// sent.
+func Check(p *plan.Plan) error {
+	if p.Kind() == "http" {
+		if _, _, err := parseTarget(p.Target); err != nil {
+			return err
+		}
+	} else {
+		if _, err := openEngine(p, embedded(p)); err != nil {
+			return err
+		}
+		if _, err := parseFaults(p); err != nil {
+			return err
+		}
+	}
+	if p.KeyFile != "" {
+		if _, err := readKey(p.KeyFile, keyHint); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func parseTarget(spec string) (wire.Endpoint, string, error) {
+	e, route, err := wire.ParseTarget(spec)
+	if err != nil {
+		return e, "", say.Errorf("target %q: %v", spec, err).WithHint("for example http://localhost:8000, https://api.example.com/v1, or mock:llama-3.1-8b@h100")
+	}
+	return e, route, nil
+}
+
+func parseFaults(p *plan.Plan) (serve.Faults, error) {
+	faults, err := serve.ParseFaults(p.Mock.Faults)
+	if err != nil {
+		return nil, say.Errorf("--faults: %v", err).WithHint(say.Hint(err))
+	}
+	return faults, nil
+}
+
+// keyHint is what to say of a file that holds no key to send.
+const keyHint = "a file that holds the API key alone; or name a variable that holds it: --key-env VAR"
+
+// readKey reads the API key that a file holds alone.
+func readKey(path, hint string) (string, error) {
+	b, err := os.ReadFile(path)
+	if err != nil {
+		if errors.Is(err, fs.ErrNotExist) && mayBeKey(path) {
+			return "", say.Errorf("read --key-file: there is no such file").WithHint(hint)
+		}
+		return "", say.Unreadable("--key-file", path, err, hint)
+	}
+	key := string(bytes.TrimSpace(b))
+	if key == "" {
+		return "", say.Errorf("--key-file: %s is empty", path).WithHint(hint)
+	}
+	return key, nil
+}
+
+// mayBeKey says whether what should be a file's name looks like the key
+// itself, which must not be repeated.
+func mayBeKey(path string) bool { return len(path) >= 16 && !strings.ContainsAny(path, `./\`) }

@@ -10,11 +10,8 @@ const maxID = 1 << 30
 // keeps no chunk longer than its request is under way, and four bytes of each
 // gap after that. It is not safe for concurrent use.
 type Fold struct {
-	setup  Setup
-	flying map[int64]*stream
-	free   []*stream
-	lastID int64 // the stream that the latest chunk belonged to
-	lastOn *stream
+	setup   Setup
+	streams record.Join[stream]
 
 	visits []visit // of any time
 	cohort []request
@@ -55,35 +52,20 @@ type flow struct {
 
 // NewFold begins a point.
 func NewFold(s Setup) *Fold {
-	return &Fold{
+	f := &Fold{
 		setup:    s,
-		flying:   map[int64]*stream{},
-		lastID:   -1,
 		groups:   newGroups(),
 		errors:   map[string]int{},
 		examples: map[string]example{},
 		finish:   map[string]int{},
 	}
+	f.streams = record.Join[stream]{Chunk: f.chunk, Row: f.row, Reset: (*stream).reset}
+	return f
 }
 
 // Add takes in one frame and keeps nothing of it.
 func (f *Fold) Add(fr record.Frame) {
-	for i := range fr.Chunks {
-		c := &fr.Chunks[i]
-		if c.Request != f.lastID || f.lastOn == nil {
-			f.lastID, f.lastOn = c.Request, f.stream(c.Request)
-		}
-		block, inside := f.setup.blockOf(c.T)
-		if inside {
-			f.output.add(block, c.Tokens)
-			f.arrivals.add(c.T - f.setup.T0)
-		}
-		f.lastOn.add(c, inside)
-		f.end = max(f.end, c.T)
-	}
-	for i := range fr.Rows {
-		f.row(&fr.Rows[i])
-	}
+	f.streams.Add(&fr)
 	for i := range fr.Samples {
 		f.probe.sample(&fr.Samples[i], &f.setup)
 	}
@@ -92,22 +74,19 @@ func (f *Fold) Add(fr record.Frame) {
 	}
 }
 
-func (f *Fold) stream(id int64) *stream {
-	if s := f.flying[id]; s != nil {
-		return s
+// chunk takes in the next chunk of a request.
+func (f *Fold) chunk(s *stream, c *record.Chunk) {
+	block, inside := f.setup.blockOf(c.T)
+	if inside {
+		f.output.add(block, c.Tokens)
+		f.arrivals.add(c.T - f.setup.T0)
 	}
-	var s *stream
-	if n := len(f.free); n > 0 {
-		s, f.free = f.free[n-1], f.free[:n-1]
-	} else {
-		s = new(stream)
-	}
-	f.flying[id] = s
-	return s
+	s.add(c, inside)
+	f.end = max(f.end, c.T)
 }
 
-// row ends a request: its gaps are pooled and its stream is free again.
-func (f *Fold) row(r *record.Row) {
+// row ends a request: its gaps are pooled.
+func (f *Fold) row(r *record.Row, s *stream) {
 	f.end = max(f.end, r.Due, r.Sent, r.LastToken, r.Done)
 	if f.twice(r.ID) {
 		f.duplicates++
@@ -117,19 +96,12 @@ func (f *Fold) row(r *record.Row) {
 		f.asked++
 	}
 	f.visits = append(f.visits, visitOf(r))
-	s := f.stream(r.ID)
 	s.finish()
 	visible := s.visible(r)
 	f.flow.count(r, s, &f.setup)
 	if f.setup.holds(r.Due) {
 		f.member(r, s, visible)
 	}
-	delete(f.flying, r.ID)
-	if f.lastID == r.ID {
-		f.lastID, f.lastOn = -1, nil
-	}
-	s.reset()
-	f.free = append(f.free, s)
 }
 
 // twice remembers an id and says whether it was there before.

@@ -154,9 +154,7 @@ type gather struct {
 	bin         int64 // nanoseconds
 	closed      bool
 
-	near []*live         // requests under way, by id
-	far  map[int64]*live // those of ids too large for a list
-	free []*live
+	streams record.Join[[]measure.Stamp]
 
 	due, served, lost []int64
 	tokens            []float64
@@ -176,9 +174,6 @@ type gather struct {
 
 type dot struct{ x, y int64 }
 
-// live is a request under way: its chunks until its row comes.
-type live struct{ chunks []measure.Stamp }
-
 // sample is a metric of the cohort: nanoseconds, or nanoseconds a token.
 type sample struct {
 	values []float64
@@ -195,9 +190,6 @@ func (s *sample) add(x float64, is measure.State) {
 	}
 }
 
-// maxNear is how many ids a list is kept for.
-const maxNear = 1 << 22
-
 func newGather(p *result.Point, size detail) *gather {
 	const longest = 1e8 // seconds; what is longer is damage
 	ns := func(s float64) int64 {
@@ -208,7 +200,7 @@ func newGather(p *result.Point, size detail) *gather {
 	}
 	g := &gather{
 		size: size, t0: ns(p.Seconds.Warmup), closed: p.Load.Loop == "closed",
-		far: map[int64]*live{}, errors: map[string][]dot{}, gaps: newGapCounts(), spread: map[string]*sample{},
+		errors: map[string][]dot{}, gaps: newGapCounts(), spread: map[string]*sample{},
 	}
 	g.t1 = g.t0 + ns(p.Seconds.Window)
 	g.end = max(g.t1+ns(p.Seconds.Drain), 1)
@@ -221,6 +213,13 @@ func newGather(p *result.Point, size detail) *gather {
 	}
 	g.heat = newHeat(g.end, size)
 	g.slow.size, g.random.size = size.traces, size.traces
+	g.streams = record.Join[[]measure.Stamp]{
+		Chunk: func(stamps *[]measure.Stamp, c *record.Chunk) {
+			*stamps = append(*stamps, measure.Stamp{T: c.T, Tokens: c.Tokens, Choice: c.Choice})
+		},
+		Row:   func(r *record.Row, stamps *[]measure.Stamp) { g.row(r, *stamps) },
+		Reset: func(stamps *[]measure.Stamp) { *stamps = (*stamps)[:0] },
+	}
 	return g
 }
 
@@ -239,56 +238,9 @@ func (g *gather) at(t int64) int { return int(min(max(t, 0), g.end-1) / g.bin) }
 
 func (g *gather) inWindow(t int64) bool { return t >= g.t0 && t < g.t1 }
 
-func (g *gather) live(id int64) *live {
-	if id < 0 || id >= maxNear {
-		l := g.far[id]
-		if l == nil {
-			l = g.take()
-			g.far[id] = l
-		}
-		return l
-	}
-	if more := int(id) + 1 - len(g.near); more > 0 {
-		g.near = append(g.near, make([]*live, more)...)
-	}
-	if g.near[id] == nil {
-		g.near[id] = g.take()
-	}
-	return g.near[id]
-}
-
-func (g *gather) take() *live {
-	if n := len(g.free); n > 0 {
-		l := g.free[n-1]
-		g.free = g.free[:n-1]
-		return l
-	}
-	return new(live)
-}
-
-func (g *gather) drop(id int64, l *live) {
-	if id < 0 || id >= maxNear {
-		delete(g.far, id)
-	} else {
-		g.near[id] = nil
-	}
-	l.chunks = l.chunks[:0]
-	g.free = append(g.free, l)
-}
-
 func (g *gather) add(f *record.Frame) {
 	g.chunks += int64(len(f.Chunks))
-	for i := range f.Chunks {
-		c := &f.Chunks[i]
-		l := g.live(c.Request)
-		l.chunks = append(l.chunks, measure.Stamp{T: c.T, Tokens: c.Tokens, Choice: c.Choice})
-	}
-	for i := range f.Rows {
-		r := &f.Rows[i]
-		l := g.live(r.ID)
-		g.row(r, l.chunks)
-		g.drop(r.ID, l)
-	}
+	g.streams.Add(f)
 }
 
 // row takes in a request with its chunks.

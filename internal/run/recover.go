@@ -23,10 +23,10 @@ const maxID = 1 << 30
 
 // remains is what the records of a point tell of requests under way.
 type remains struct {
-	dues    []int64          // by id, Unset for those without a row
-	traces  map[int64]*trace // of requests without a row
-	stream  bool             // answers are streamed
-	highest int64            // id seen
+	dues    []int64         // by id, Unset for those without a row
+	traces  map[int64]trace // of requests without a row
+	stream  bool            // answers are streamed
+	highest int64           // id seen
 }
 
 // trace is what the chunks of one request tell.
@@ -37,45 +37,46 @@ type trace struct {
 
 // gather makes a pass over the records of one point.
 func gather(dir string, point int32) remains {
-	m := remains{traces: map[int64]*trace{}, stream: true, highest: -1}
+	m := remains{traces: map[int64]trace{}, stream: true, highest: -1}
+	requests := record.Join[trace]{
+		Chunk: (*trace).chunk,
+		Row:   func(r *record.Row, _ *trace) { m.row(r) },
+		Reset: func(t *trace) { *t = trace{} },
+	}
 	for f, err := range record.Frames(dir) {
 		if err != nil {
 			break // what came before a damaged place still counts
 		}
-		if f.Point != point {
-			continue
+		if f.Point == point {
+			requests.Add(&f)
 		}
-		for i := range f.Chunks {
-			m.chunk(&f.Chunks[i])
-		}
-		for i := range f.Rows {
-			r := &f.Rows[i]
-			if r.ID < 0 || r.ID >= maxID {
-				continue
-			}
-			for int64(len(m.dues)) <= r.ID {
-				m.dues = append(m.dues, record.Unset)
-			}
-			m.dues[r.ID] = r.Due
-			m.highest = max(m.highest, r.ID)
-			delete(m.traces, r.ID)
-			if r.Outcome == record.OK {
-				m.stream = r.Stream
-			}
+	}
+	for id, t := range requests.Open() {
+		if id >= 0 && id < maxID {
+			m.traces[id] = *t
+			m.highest = max(m.highest, id)
 		}
 	}
 	return m
 }
 
-func (m *remains) chunk(c *record.Chunk) {
-	if c.Request < 0 || c.Request >= maxID {
+func (m *remains) row(r *record.Row) {
+	if r.ID < 0 || r.ID >= maxID {
 		return
 	}
-	t := m.traces[c.Request]
-	if t == nil {
-		t = &trace{first: c.T, answer: record.Unset}
-		m.traces[c.Request] = t
-		m.highest = max(m.highest, c.Request)
+	for int64(len(m.dues)) <= r.ID {
+		m.dues = append(m.dues, record.Unset)
+	}
+	m.dues[r.ID] = r.Due
+	m.highest = max(m.highest, r.ID)
+	if r.Outcome == record.OK {
+		m.stream = r.Stream
+	}
+}
+
+func (t *trace) chunk(c *record.Chunk) {
+	if t.chunks == 0 {
+		t.first, t.answer = c.T, record.Unset
 	}
 	if t.answer < 0 && c.Kind != record.Reasoning {
 		t.answer = c.T
@@ -90,6 +91,12 @@ func (m *remains) due(id int64) int64 {
 		return m.dues[id]
 	}
 	return record.Unset
+}
+
+// traced says that chunks came of a request without a row.
+func (m *remains) traced(id int64) bool {
+	_, ok := m.traces[id]
+	return ok
 }
 
 // completed are the frames of a run's records, and behind those of each point
@@ -147,7 +154,7 @@ func underWay(dir string, point int32, s measure.Setup, runSeed uint64, last int
 	}
 	for i, due := range dues {
 		id := int64(i)
-		if m.due(id) >= 0 || due >= t1 && m.traces[id] == nil { // behind the window nobody knows whether it was asked
+		if m.due(id) >= 0 || due >= t1 && !m.traced(id) { // behind the window nobody knows whether it was asked
 			continue
 		}
 		r := lost(id, point, due, last)
@@ -155,7 +162,7 @@ func underWay(dir string, point int32, s measure.Setup, runSeed uint64, last int
 		if limit := s.Load.MaxInFlight; limit != nil && len(rows) >= *limit {
 			r.Outcome = record.Unsent // first come, first served: so many were sent, the others held
 		}
-		if t := m.traces[id]; t != nil && ok {
+		if t, traced := m.traces[id]; traced && ok {
 			r.FirstEvent, r.FirstToken, r.FirstAnswer, r.LastToken = t.first, t.first, t.answer, t.last
 			r.Chunks, r.Arrivals = t.chunks, t.chunks
 		}
@@ -193,7 +200,7 @@ func (m *remains) bounded(last int64) []int64 {
 	for id := m.highest; id >= 0; id-- {
 		if due := m.due(id); due >= 0 {
 			next = due
-		} else if t := m.traces[id]; t != nil {
+		} else if t, traced := m.traces[id]; traced {
 			next = min(next, t.first)
 		}
 		dues[id] = next

@@ -117,30 +117,27 @@ func (l *Level) Inside() (inside, known bool) {
 
 // told is one request as the client recorded it.
 type told struct {
-	row    record.Row
-	chunks []record.Chunk
+	sent, first, due int64
+	merged           int32
+	ok               bool
+	chunks           []int64 // when they came
 }
 
 // recorded reads what the client wrote.
 func recorded(dir string) (requests map[int64]*told, chunks int, err error) {
 	requests = map[int64]*told{}
-	of := func(id int64) *told {
-		if requests[id] == nil {
-			requests[id] = &told{}
-		}
-		return requests[id]
+	join := record.Join[[]int64]{
+		Chunk: func(times *[]int64, c *record.Chunk) { *times = append(*times, c.T) },
+		Row: func(r *record.Row, times *[]int64) {
+			requests[r.ID] = &told{r.Sent, r.FirstToken, r.Due, r.Merged, r.Outcome == record.OK, *times}
+		},
+		Reset: func(times *[]int64) { *times = nil }, // they are kept
 	}
 	for f, err := range record.Frames(dir) {
 		if err != nil {
 			return nil, 0, fmt.Errorf("check: %w", err)
 		}
-		for _, c := range f.Chunks {
-			t := of(c.Request)
-			t.chunks = append(t.chunks, c)
-		}
-		for _, r := range f.Rows {
-			of(r.ID).row = r
-		}
+		join.Add(&f)
 		chunks += len(f.Chunks)
 	}
 	return requests, chunks, nil
@@ -174,18 +171,18 @@ func (l *Level) compare(pt *result.Point, dir, truthPath string, spent run.Spent
 			continue
 		}
 		said := requests[id]
-		if said == nil || said.row.Outcome != record.OK || said.row.Due < t0 || said.row.Due >= t1 || len(t.EmitNS) == 0 {
+		if said == nil || !said.ok || said.due < t0 || said.due >= t1 || len(t.EmitNS) == 0 {
 			continue
 		}
 		truth.add(&t)
-		ttft := said.row.FirstToken - said.row.Sent
+		ttft := said.first - said.sent
 		saidTTFT = append(saidTTFT, float64(ttft)/1e6)
 		ttftErrors = append(ttftErrors, float64(ttft-(t.EmitNS[0]-t.ArrivalNS))/1e6)
-		merged += int(said.row.Merged)
+		merged += int(said.merged)
 		inWindow += len(said.chunks)
 		for i, c := range said.chunks {
 			if i < len(t.EmitNS) {
-				chunkErrors = append(chunkErrors, float64(c.T+spent.Origin-t.EmitNS[i])/1e6)
+				chunkErrors = append(chunkErrors, float64(c+spent.Origin-t.EmitNS[i])/1e6)
 			}
 		}
 	}

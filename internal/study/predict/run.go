@@ -35,43 +35,14 @@ func ReadRun(dir string, index int32, settings []string) (*Recording, error) {
 	r.Meta.Model = measured.Target.Model
 	src, done := asked(dir, index, settings)
 	defer done()
-	times := map[int64][]float64{}
-	whole := true // nothing failed before the window's end
-	for f, err := range record.Frames(dir) {
-		if err != nil {
-			return nil, fmt.Errorf("read records: %w", err)
-		}
-		if f.Point != index {
-			continue
-		}
-		for _, c := range f.Chunks {
-			times[c.Request] = append(times[c.Request], float64(c.T)/1e9)
-		}
-		for i := range f.Rows {
-			row := &f.Rows[i]
+	whole := true                       // nothing failed before the window's end
+	requests := record.Join[[]float64]{ // of each its chunks' times, seconds
+		Chunk: func(times *[]float64, c *record.Chunk) { *times = append(*times, float64(c.T)/1e9) },
+		Row: func(row *record.Row, times *[]float64) {
 			whole = whole && (row.Outcome == record.OK || row.Due >= t1)
-			// What was cut has no usage: its length is what was planned.
-			input := int(row.PromptTokens)
-			if input <= 0 {
-				input = int(row.InputPlanned)
-			}
-			if row.Sent < 0 || input <= 0 {
-				continue
-			}
-			q := Recorded{
-				Input: input, Output: int(max(row.CompletionTokens, 1)),
-				Arrival: float64(row.Sent) / 1e9, cached: int(max(row.CachedTokens, 0)),
-			}
-			if row.CompletionTokens <= 0 { // it was cut: the engine worked on what was asked
-				q.Output = int(max(row.OutputPlanned, 1))
-			}
-			if row.Outcome == record.OK && row.FirstToken >= 0 {
-				q.FirstToken, q.LastToken = float64(row.FirstToken-row.Sent)/1e9, float64(row.LastToken-row.Sent)/1e9
-				q.measured = row.Due >= t0 && row.Due < t1
-				q.times = times[row.ID]
-				for i := 1; i < len(q.times); i++ {
-					q.stall = max(q.stall, q.times[i]-q.times[i-1])
-				}
+			q, ok := recorded(row, *times, t0, t1)
+			if !ok {
+				return
 			}
 			if src != nil {
 				if asked, err := src.At(row.ID); err == nil {
@@ -79,6 +50,15 @@ func ReadRun(dir string, index int32, settings []string) (*Recording, error) {
 				}
 			}
 			r.Requests = append(r.Requests, q)
+		},
+		Reset: func(times *[]float64) { *times = nil }, // the recording has them
+	}
+	for f, err := range record.Frames(dir) {
+		if err != nil {
+			return nil, fmt.Errorf("read records: %w", err)
+		}
+		if f.Point == index {
+			requests.Add(&f)
 		}
 	}
 	slices.SortStableFunc(r.Requests, byArrival)
@@ -89,6 +69,35 @@ func ReadRun(dir string, index int32, settings []string) (*Recording, error) {
 		return nil, say.Errorf("the run in %s has no answered request in its window", dir)
 	}
 	return r, nil
+}
+
+// recorded is a request as the engine saw it, with the times of its chunks in
+// seconds; the window is from t0 to t1. ok is false of one that it never saw.
+func recorded(row *record.Row, times []float64, t0, t1 int64) (q Recorded, ok bool) {
+	// What was cut has no usage: its length is what was planned.
+	input := int(row.PromptTokens)
+	if input <= 0 {
+		input = int(row.InputPlanned)
+	}
+	if row.Sent < 0 || input <= 0 {
+		return q, false
+	}
+	q = Recorded{
+		Input: input, Output: int(max(row.CompletionTokens, 1)),
+		Arrival: float64(row.Sent) / 1e9, cached: int(max(row.CachedTokens, 0)),
+	}
+	if row.CompletionTokens <= 0 { // it was cut: the engine worked on what was asked
+		q.Output = int(max(row.OutputPlanned, 1))
+	}
+	if row.Outcome == record.OK && row.FirstToken >= 0 {
+		q.FirstToken, q.LastToken = float64(row.FirstToken-row.Sent)/1e9, float64(row.LastToken-row.Sent)/1e9
+		q.measured = row.Due >= t0 && row.Due < t1
+		q.times = times
+		for i := 1; i < len(q.times); i++ {
+			q.stall = max(q.stall, q.times[i]-q.times[i-1])
+		}
+	}
+	return q, true
 }
 
 // ReadRuns takes every point of a run that has an answer, as [ReadRun] does.

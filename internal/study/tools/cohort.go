@@ -94,7 +94,7 @@ func (g *gathering) points(run *result.Run, dir string) iter.Seq2[*cohort, error
 				}
 				g.begin(int(f.Point))
 			}
-			g.add(&f)
+			g.streams.Add(&f)
 		}
 		if g.at >= 0 {
 			g.hand(yield)
@@ -110,8 +110,7 @@ type gathering struct {
 	rowsAlone  bool // without the chunks, which cannot be read
 	at         int  // index of the point, -1 before the first
 	c          cohort
-	flying     map[int64]*flight
-	free       []*flight
+	streams    record.Join[flight]
 }
 
 // flight is what the events of a request under way told.
@@ -124,7 +123,7 @@ type flight struct {
 func (g *gathering) begin(point int) {
 	g.at = point
 	g.c = cohort{index: point, requests: g.c.requests[:0], gaps: g.c.gaps[:0]}
-	g.flying = map[int64]*flight{}
+	g.streams = record.Join[flight]{Chunk: g.chunk, Row: g.row, Reset: func(fl *flight) { *fl = flight{gaps: fl.gaps[:0]} }}
 	if point < len(g.run.Points) {
 		g.c.point = &g.run.Points[point]
 		g.c.t0, g.c.t1 = window(g.c.point)
@@ -159,35 +158,15 @@ func (q *request) sentOrDue() int64 {
 	return q.due
 }
 
-func (g *gathering) add(f *record.Frame) {
-	for i := range f.Chunks {
-		c := &f.Chunks[i]
-		fl := g.flight(c.Request)
-		if fl.told.Count > 0 && g.withGaps {
-			fl.gaps = append(fl.gaps, max(0, c.T-fl.last))
-		}
-		fl.last = c.T
-		fl.told.Add(c.T, c.Tokens)
+func (g *gathering) chunk(fl *flight, c *record.Chunk) {
+	if fl.told.Count > 0 && g.withGaps {
+		fl.gaps = append(fl.gaps, max(0, c.T-fl.last))
 	}
-	for i := range f.Rows {
-		g.row(&f.Rows[i])
-	}
+	fl.last = c.T
+	fl.told.Add(c.T, c.Tokens)
 }
 
-func (g *gathering) flight(id int64) *flight {
-	if fl := g.flying[id]; fl != nil {
-		return fl
-	}
-	fl := new(flight)
-	if n := len(g.free); n > 0 {
-		fl, g.free = g.free[n-1], g.free[:n-1]
-	}
-	g.flying[id] = fl
-	return fl
-}
-
-func (g *gathering) row(r *record.Row) {
-	fl := g.flight(r.ID)
+func (g *gathering) row(r *record.Row, fl *flight) {
 	if g.everything || r.Due >= g.c.t0 && r.Due < g.c.t1 {
 		q := request{
 			latency: measure.LatencyOf(r, &fl.told),
@@ -207,9 +186,6 @@ func (g *gathering) row(r *record.Row) {
 		q.to = int64(len(g.c.gaps))
 		g.c.requests = append(g.c.requests, q)
 	}
-	delete(g.flying, r.ID)
-	*fl = flight{gaps: fl.gaps[:0]}
-	g.free = append(g.free, fl)
 }
 
 // said is what went wrong with a request, "" if nothing did.

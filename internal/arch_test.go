@@ -49,7 +49,7 @@ func rooms() []room {
 		{"twin", ""},
 		{"twin/vllm", "twin"},
 		{"twin/catalogue", "say"},
-		{"twin/deploy", "twin/catalogue twin/vllm say"},
+		{"twin/deploy", "twin twin/catalogue twin/vllm say"},
 		{"twin/serve", "twin wire/stamp clock say"}, // never wire: an instrument and its reference must not make the same mistake
 		{"plan", "workload workload/arrival slo say"},
 		// measured

@@ -3,6 +3,10 @@ package target
 import (
 	"cmp"
 	"fmt"
+	"hash/fnv"
+	"io"
+	"math/rand/v2"
+	"net/url"
 	"os"
 	"path/filepath"
 	"strconv"
@@ -60,8 +64,8 @@ func cacheDType(d *deploy.Deployment) string {
 // openEngine gives the engine that MODEL@GPU or the flags of fixed latencies
 // ask for. Errors are the user's.
 func openEngine(p *plan.Plan, name string) (engine, error) {
-	if name == "" || name == "fixed" {
-		return fixedEngine(p)
+	if fixed, query, _ := strings.Cut(name, "?"); fixed == "" || fixed == "fixed" {
+		return fixedEngine(p, query)
 	}
 	if err := refuseFixed(p, name); err != nil {
 		return engine{}, err
@@ -70,12 +74,13 @@ func openEngine(p *plan.Plan, name string) (engine, error) {
 	if err != nil {
 		return engine{}, err
 	}
+	one := d.Launch(launch(p, name))
 	return engine{
-		make:        func(seed uint64) twin.Engine { return d.Engine(seed) },
+		make:        func(seed uint64) twin.Engine { return one.Engine(seed) },
 		model:       served(d),
 		about:       d.Describe(),
 		maxModelLen: d.Settings.MaxModelLen,
-		notes:       d.Notes,
+		notes:       append(d.Notes, launchNotes(d.LaunchCV, launch(p, name))...),
 		server:      d.Facts(),
 		gpus:        d.TensorParallel,
 		gpuPrice:    d.USDPerHour,
@@ -91,6 +96,27 @@ func openEngine(p *plan.Plan, name string) (engine, error) {
 		},
 		outside: d.Outside,
 	}, nil
+}
+
+// streamLaunch is the stream of the seed that a launch's factor is drawn from.
+const streamLaunch = 0x6c61756e6368
+
+// launch is the number of the launch of an embedded target that a plan
+// measures. It follows from the seed, the launch's name and the target, so that
+// neither the launches of one target nor those of two are alike.
+func launch(p *plan.Plan, name string) uint64 {
+	h := fnv.New64a()
+	_, _ = io.WriteString(h, p.Launch+"\n"+name)
+	return seed.At(p.Seed, streamLaunch, h.Sum64())
+}
+
+// launchNotes say how one launch differs from the mean of all, where launches
+// differ.
+func launchNotes(cv float64, launch uint64) []string {
+	if cv == 0 {
+		return nil
+	}
+	return []string{fmt.Sprintf("launch_cv: this launch takes %.4f times as long as the mean of all launches", twin.LaunchFactor(cv, launch))}
 }
 
 // served is the name that a model is served by: the one it was asked for by,
@@ -141,8 +167,15 @@ func refuseFixed(p *plan.Plan, name string) error {
 	return nil
 }
 
-// fixedEngine gives an engine of fixed latencies.
-func fixedEngine(p *plan.Plan) (engine, error) {
+// fixedEngine gives an engine of fixed latencies. query may hold launch_cv; all
+// else of it is set by flags.
+func fixedEngine(p *plan.Plan, query string) (engine, error) {
+	cv, err := fixedSpread(query)
+	if err != nil {
+		return engine{}, err
+	}
+	number := launch(p, "fixed?"+query)
+	factor := twin.LaunchFactor(cv, number)
 	cfg := twin.FixedConfig{
 		TTFT: 50 * time.Millisecond, ITL: 10 * time.Millisecond,
 		JitterCV: p.Mock.Jitter, Slots: p.Mock.Slots, TokensPerChunk: p.Mock.TokensPerChunk, RoleChunk: p.Mock.RoleChunk,
@@ -160,13 +193,33 @@ func fixedEngine(p *plan.Plan) (engine, error) {
 		make: func(seed uint64) twin.Engine {
 			c := cfg
 			c.Seed = seed
+			c.TTFT, c.ITL = time.Duration(float64(c.TTFT)*factor), time.Duration(float64(c.ITL)*factor)
 			return twin.NewFixed(c)
 		},
 		model:       "fixed",
 		about:       "fixed latencies: " + describe(cfg),
 		maxModelLen: p.Mock.MaxModelLen,
+		notes:       launchNotes(cv, number),
 		residence:   func(p *plan.Plan) time.Duration { return cfg.TTFT + time.Duration(p.Output.Mean())*cfg.ITL },
 	}, nil
+}
+
+// fixedSpread reads the one setting that fixed latencies have behind a question
+// mark.
+func fixedSpread(query string) (cv float64, err error) {
+	values, err := url.ParseQuery(query)
+	if err != nil {
+		return 0, say.Errorf("settings %q: %v", query, err).WithHint("for example fixed?launch_cv=0.03")
+	}
+	for name, v := range values {
+		if name != "launch_cv" || len(v) != 1 {
+			return 0, say.Errorf("fixed latencies have no setting %q", name).WithHint("launch_cv alone stands behind the question mark; the rest are flags, as --ttft and --itl")
+		}
+		if cv, err = strconv.ParseFloat(v[0], 64); err != nil || !(cv >= 0 && cv <= 1) {
+			return 0, say.Errorf("launch_cv is %s, it must be a number between 0 and 1", v[0]).WithHint("0.03 makes the launches of a server differ by some percent, as launches do")
+		}
+	}
+	return cv, nil
 }
 
 func describe(c twin.FixedConfig) string {
@@ -227,6 +280,9 @@ func (t *Target) tell(about string, p *plan.Plan, e engine) {
 func NewMock(p *plan.Plan, name string) (srv *serve.Server, about string, notes []string, err error) {
 	of := *p
 	of.Target = "mock:" + name // not where a variable points
+	if !of.SeedSet {           // each start is a launch of its own
+		of.Launch = strconv.FormatUint(rand.Uint64(), 36)
+	}
 	e, err := openEngine(&of, name)
 	if err != nil {
 		return nil, "", nil, err

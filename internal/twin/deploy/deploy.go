@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"pitot/internal/say"
+	"pitot/internal/twin"
 	"pitot/internal/twin/catalogue"
 	"pitot/internal/twin/vllm"
 )
@@ -29,6 +30,7 @@ type Deployment struct {
 	Memory            Memory
 	Efficiency        Efficiency
 	Settings          vllm.Settings
+	LaunchCV          float64  // coefficient of variation of step times over launches
 	USDPerHour        float64  // of one accelerator
 	Fitted            *Range   // what its profile was fitted from, nil without one
 	FittedOn          []string // the runs of which
@@ -216,6 +218,9 @@ func (d *Deployment) checkKnobs() error {
 	if !(e.Scale >= 1e-3 && e.Scale <= 1e4) {
 		return say.Errorf("scale is %v, it must be between 0.001 and 10000", e.Scale).WithHint("it is a factor on the duration of steps")
 	}
+	if !(d.LaunchCV >= 0 && d.LaunchCV <= 1) {
+		return say.Errorf("launch_cv is %v, it must be between 0 and 1", d.LaunchCV).WithHint("0.03 makes the launches of a server differ by some percent, as launches do")
+	}
 	if !(f.Contention >= 0 && f.Contention <= 1) {
 		return say.Errorf("frontend_contention is %v, it must be between 0 and 1", f.Contention)
 	}
@@ -308,7 +313,16 @@ func (d *Deployment) hardware() *hardware {
 // Parts says what a step's time is spent on.
 func (d *Deployment) Parts(b *vllm.Batch) Parts { return d.hardware().parts(b) }
 
-// Engine makes the engine; the seed decides its chances.
+// Launch is the deployment as one launch of it is: LaunchCV is drawn, and is a
+// factor on every step. The same number is the same launch.
+func (d *Deployment) Launch(launch uint64) *Deployment {
+	one := *d
+	one.Efficiency.Scale *= twin.LaunchFactor(d.LaunchCV, launch)
+	return &one
+}
+
+// Engine makes the engine of a launch that is like the mean of all; the seed
+// decides its chances.
 func (d *Deployment) Engine(seed uint64) *vllm.Engine {
 	s := d.Settings
 	s.Seed = seed

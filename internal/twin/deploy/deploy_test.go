@@ -45,6 +45,7 @@ func TestParse(t *testing.T) {
 		"llama-3.1-8b@h100?slow_cv=2.1":                   "slow_cv is 2.1",
 		"llama-3.1-8b@h100?slow_cv=0.1&slow_time=0s":      "slow_time is 0s, it must be above 0",
 		"llama-3.1-8b@h100?slow_time=-1s":                 "not a duration",
+		"llama-3.1-8b@h100?launch_cv=1.5":                 "launch_cv is 1.5, it must be between 0 and 1",
 		"llama-3.1-8b@h100?dtype=fp7":                     "unknown data type",
 		"llama-3.1-8b@h100?kv_dtype=int4":                 "cannot be kept",
 		"llama-3.1-8b@h100?kv_cache_dtype=int8":           "cannot be kept in int8",
@@ -471,5 +472,21 @@ func TestAttentionEfficiency(t *testing.T) {
 	}
 	if half := parts("llama-3.1-8b@h100?prompt_attention_efficiency=0.25"); half != prompts {
 		t.Errorf("%+v, want %+v", half, prompts)
+	}
+}
+
+// A launch has one factor on all its steps, and leaves the deployment as it was.
+func TestLaunch(t *testing.T) {
+	d := must(t, "llama-3.1-8b@h100?launch_cv=0.1")
+	b := &vllm.Batch{Requests: 8, Tokens: 8, Logits: 8, Decodes: 8, DecodeContext: 8000}
+	mean := d.Parts(b).Total()
+	for launch := range uint64(3) {
+		want := twin.LaunchFactor(0.1, launch)
+		if got := d.Launch(launch).Parts(b).Total() / mean; math.Abs(got-want) > 1e-12 {
+			t.Errorf("launch %d takes %v times as long, want %v", launch, got, want)
+		}
+	}
+	if d.Parts(b).Total() != mean || must(t, "llama-3.1-8b@h100").Parts(b).Total() != mean {
+		t.Error("the deployment itself is not the mean of its launches")
 	}
 }

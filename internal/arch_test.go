@@ -58,11 +58,9 @@ func rooms() []room {
 		{"measure", "data/record data/result slo stat"},
 		{"study/tools", "measure data/record data/result stat say"},                                                                            // other tools' files, and a run in their formats
 		{"target", "plan wire wire/stamp twin twin/deploy twin/serve data/record data/result workload workload/seed workload/token clock say"}, // what is measured: opened, asked, adapted to
-		{"run", "plan load measure data/record data/rundir data/result slo wire wire/stamp workload workload/seed workload/token workload/arrival clock say target"},
-		// decided
-		{"run/search", "run data/record data/result slo stat say target"}, // which load next: decisions without clock, socket or file
+		{"run/search", "data/result stat"},                                                                                                     // which load next: decisions without clock, socket or file
+		{"run", "plan load measure data/record data/rundir data/result slo wire wire/stamp workload workload/seed workload/token workload/arrival clock say target run/search stat"},
 		{"study/predict", "plan run load data/record data/rundir data/result workload twin twin/catalogue twin/deploy twin/vllm stat say target"},
-		// decided
 		{"run/audit", "plan run measure twin/serve study/tools data/record data/result stat workload"},
 		{"study/compare", "study/tools data/rundir data/result stat say"}, // what changed between systems
 		// shown
@@ -199,6 +197,44 @@ func TestRooms(t *testing.T) {
 		for _, name := range strings.Fields(r.imports) {
 			if !slices.Contains(actual[r.dir()], name) {
 				t.Errorf("the row of %s has %s, which it does not import", r.name, name)
+			}
+		}
+	}
+}
+
+// pure are the rooms that say they decide without a clock, a socket or a file:
+// neither they nor the rooms they stand on may touch one.
+func pure() []string {
+	return []string{"stat", "data/result", "twin", "twin/vllm", "run/search", "workload/seed"}
+}
+
+// What a pure room imports, however far down, is pure too.
+func TestPureRooms(t *testing.T) {
+	impure := func(path string) bool {
+		first, _, _ := strings.Cut(path, "/")
+		return slices.Contains([]string{"os", "net", "syscall", "runtime", "golang.org"}, first)
+	}
+	imports, built := map[string][]string{}, map[string]bool{}
+	for _, f := range files(t) {
+		if name, ok := inside(module + "/" + f.dir()); ok && !f.test {
+			built[name] = true
+			imports[name] = append(imports[name], f.imports...)
+		}
+	}
+	for _, name := range pure() {
+		if !built[name] {
+			t.Errorf("%s is said to be pure, and there is no such room", name)
+		}
+		seen := map[string]bool{name: true}
+		for queue := []string{name}; len(queue) > 0; queue = queue[1:] {
+			for _, path := range imports[queue[0]] {
+				if impure(path) {
+					t.Errorf("%s is said to be pure, and %s imports %s", name, queue[0], path)
+				}
+				if below, ok := inside(path); ok && !seen[below] {
+					seen[below] = true
+					queue = append(queue, below)
+				}
 			}
 		}
 	}

@@ -6,7 +6,6 @@ import (
 	"pitot/internal/data/result"
 	"pitot/internal/plan"
 	"pitot/internal/run"
-	"pitot/internal/run/search"
 )
 
 // findSettings are what `pitot find` knows.
@@ -22,11 +21,11 @@ func measureCapacity(ctx context.Context, s *run.Session, p *plan.Plan, view *pr
 	if err != nil {
 		return nil, err
 	}
-	in := search.NewSession(s, claims, p.Over == "concurrency", view)
+	in := run.NewSearcher(s, claims, p.Over == "concurrency", view)
 	alone, err := s.Alone(ctx)
 	if err != nil {
 		return nil, err
 	}
-	c, err := in.Find(ctx, search.Search{Objective: p.SLO, Budget: p.Budget, MaxLoad: p.MaxLoad, Alone: alone, Verify: p.Verify, Seed: p.Seed})
+	c, err := in.Find(ctx, run.Goal{Objective: p.SLO, Budget: p.Budget, MaxLoad: p.MaxLoad, Alone: alone, Verify: p.Verify, Seed: p.Seed})
 	return func(measured *result.Run) { measured.Capacity = c }, err
 }

@@ -32,6 +32,6 @@ func measureCurve(ctx context.Context, s *run.Session, p *plan.Plan, view *progr
 		Given: p.Loads, Points: p.Points, Repeat: p.Repeat, Closed: closed, MaxLoad: p.MaxLoad,
 		Residence: alone.Seconds(), Seed: p.Seed,
 	})
-	err = search.NewSession(s, nil, closed, view).Sweep(ctx, loads, run.Load{Requests: p.Requests, Duration: p.Duration, Warmup: p.Warmup})
+	err = run.NewSearcher(s, nil, closed, view).Sweep(ctx, loads, run.Load{Requests: p.Requests, Duration: p.Duration, Warmup: p.Warmup})
 	return func(measured *result.Run) { measured.Curve = search.CurveOf(measured.Points) }, err
 }

@@ -43,7 +43,7 @@ func (f *search) centre() bool {
 				break
 			}
 			if n = f.afford(loads, 0); n < 100 {
-				f.cap.Reason = tooSmall
+				f.cap.Reason = TooSmall
 				return false
 			}
 		}
@@ -60,13 +60,14 @@ func (f *search) centre() bool {
 		}
 	}
 	if spare == 0 {
-		f.cap.Reason = tooSmall
+		f.cap.Reason = TooSmall
 		return false
 	}
 	return true
 }
 
-const tooSmall = "the budget is too small for more than a bracket: a claim needs about 40,000 requests"
+// TooSmall is why a search that ended with a bracket has no claim.
+const TooSmall = "the budget is too small for more than a bracket: a claim needs about 40,000 requests"
 
 // staircase is five loads around the centre. Whole numbers of users are at
 // least one apart.

@@ -90,7 +90,7 @@ func CurveOf(points []result.Point) *result.Curve {
 	for i := range points {
 		seen[i] = PointOf(i, &points[i])
 	}
-	c := &result.Curve{Over: over(points[0].Load.Concurrency != nil), Points: []int{}}
+	c := &result.Curve{Over: Over(points[0].Load.Concurrency != nil), Points: []int{}}
 	for _, p := range byLoad(seen) {
 		c.Points = append(c.Points, p.Index)
 	}
@@ -108,12 +108,12 @@ func CurveOf(points []result.Point) *result.Curve {
 	k := findKnee(sorted)
 	if c.NoKnee = k.Reason; k.Reason == "" {
 		c.Knee = &result.Knee{
-			Load: k.Power, CI95: interval(k.Interval), Method: "the greatest throughput ÷ latency (power)",
-			Others: map[string]*float64{"kneedle": known(k.Kneedle)},
+			Load: k.Power, CI95: CI(k.Interval), Method: "the greatest throughput ÷ latency (power)",
+			Others: map[string]*float64{"kneedle": Known(k.Kneedle)},
 		}
 	}
-	if s := saturation(sorted, c.Over == over(true)); s != nil {
-		c.Saturation = &result.Saturation{Load: s.Load, RequestsPerS: s.RequestsPerS, OutputTokensPerS: known(s.OutputTokensPerS)}
+	if s := saturation(sorted, c.Over == Over(true)); s != nil {
+		c.Saturation = &result.Saturation{Load: s.Load, RequestsPerS: s.RequestsPerS, OutputTokensPerS: Known(s.OutputTokensPerS)}
 		if ci := s.LateCI95; ci != nil && s.TokensPerAnswer > 0 {
 			c.Saturation.CI95 = &[2]float64{ci[0] / s.TokensPerAnswer, ci[1] / s.TokensPerAnswer}
 		}

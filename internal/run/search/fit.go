@@ -37,7 +37,7 @@ func (f *search) measure() bool {
 	loads := f.spread(f.centred)
 	n := f.afford(loads, spareVerify)
 	if n < leastMain {
-		f.cap.Reason = tooSmall
+		f.cap.Reason = TooSmall
 		return false
 	}
 	for leg := range legs {

@@ -1,4 +1,4 @@
-package search
+package run
 
 import (
 	"context"
@@ -9,7 +9,7 @@ import (
 
 	"pitot/internal/data/record"
 	"pitot/internal/data/result"
-	"pitot/internal/run"
+	"pitot/internal/run/search"
 	"pitot/internal/say"
 	"pitot/internal/slo"
 	"pitot/internal/stat"
@@ -22,9 +22,9 @@ type View interface {
 	About(line string) // of the one that is being measured now
 }
 
-// Session measures what a search or a sweep asks for, in a run directory.
-type Session struct {
-	session *run.Session
+// Searcher measures what a search or a sweep asks for, in a run directory.
+type Searcher struct {
+	session *Session
 	claims  []slo.Claim
 	closed  bool
 	view    View
@@ -37,15 +37,15 @@ type Session struct {
 	low, top float64 // highest load within all limits, lowest over one; 0 if none
 }
 
-// NewSession measures in s. Loads are requests per second, or users where
+// NewSearcher measures in s. Loads are requests per second, or users where
 // closed is true.
-func NewSession(s *run.Session, claims []slo.Claim, closed bool, view View) *Session {
-	return &Session{session: s, claims: claims, closed: closed, view: view}
+func NewSearcher(s *Session, claims []slo.Claim, closed bool, view View) *Searcher {
+	return &Searcher{session: s, claims: claims, closed: closed, view: view}
 }
 
 // load is a probe as a point.
-func (s *Session) load(x float64, requests int, warmup time.Duration, stage string) run.Load {
-	l := run.Load{Requests: int64(requests), Warmup: warmup, Stage: stage, GiveUp: stage == Bracket}
+func (s *Searcher) load(x float64, requests int, warmup time.Duration, stage string) Load {
+	l := Load{Requests: int64(requests), Warmup: warmup, Stage: stage, GiveUp: stage == search.Bracket}
 	if s.closed {
 		l.Concurrency = int(x)
 	} else {
@@ -58,16 +58,16 @@ func (s *Session) load(x float64, requests int, warmup time.Duration, stage stri
 const leastWarmup = time.Second
 
 // Probe measures one load of a search.
-func (s *Session) Probe(ctx context.Context, p Probe) (Seen, error) {
+func (s *Searcher) Probe(ctx context.Context, p search.Probe) (search.Seen, error) {
 	s.view.About(s.about(p))
 	warmup := max(time.Duration(p.Residences*p.Residence*float64(time.Second)), leastWarmup)
 	m, err := s.session.Measure(ctx, s.load(p.Load, p.Requests, warmup.Round(time.Millisecond), p.Stage))
 	if err != nil {
-		return Seen{}, err
+		return search.Seen{}, err
 	}
 	s.indices = append(s.indices, m.Index)
 	v := m.Violations(s.claims, p.Blocks)
-	seen := Seen{
+	seen := search.Seen{
 		Load: p.Load, N: v.N, Violations: v.Of, Joint: v.Any,
 		Seconds:   m.Seconds.Warmup + m.Seconds.Window + m.Seconds.Drain,
 		Blocks:    v.InAny,
@@ -98,7 +98,7 @@ func gone(p *result.Point) bool {
 }
 
 // wentAway says at which load the target did.
-func (s *Session) wentAway(load float64, p *result.Point) error {
+func (s *Searcher) wentAway(load float64, p *result.Point) error {
 	return &target.Error{
 		Msg:  fmt.Sprintf("the target went away at %s%s", s.named(load), example(p.Requests.ErrorExamples)),
 		Hint: "start it again and go on with --resume",
@@ -117,7 +117,7 @@ func example(said map[string]string) string {
 }
 
 // note remembers what the live view tells of a probe.
-func (s *Session) note(seen *Seen) {
+func (s *Searcher) note(seen *search.Seen) {
 	s.spent += seen.Seconds
 	within, over := true, seen.Stability == stat.Unstable
 	for i, c := range s.claims {
@@ -133,7 +133,7 @@ func (s *Session) note(seen *Seen) {
 }
 
 // about is a search in one line, while it measures a probe.
-func (s *Session) about(p Probe) string {
+func (s *Searcher) about(p search.Probe) string {
 	line := fmt.Sprintf("%s %s · load %d", p.Stage, s.named(p.Load), len(s.indices)+1)
 	switch bracketed := s.low > 0 && (s.top == 0 || s.low < s.top); {
 	case p.Estimate > 0:
@@ -153,7 +153,7 @@ func (s *Session) about(p Probe) string {
 }
 
 // line is a probe in one line.
-func (s *Session) line(p Probe, seen *Seen) string {
+func (s *Searcher) line(p search.Probe, seen *search.Seen) string {
 	line := fmt.Sprintf("%-9s %9s  %6d requests", p.Stage, s.named(p.Load), seen.N)
 	for i, c := range s.claims {
 		line += fmt.Sprintf(", %.3g %% over %s", 100*float64(seen.Violations[i])/float64(max(seen.N, 1)), c.Spec)
@@ -165,15 +165,15 @@ func (s *Session) line(p Probe, seen *Seen) string {
 }
 
 // Result is a capacity as run.json has it.
-func (s *Session) Result(c Capacity, objective slo.Spec) *result.Capacity {
+func (s *Searcher) Result(c search.Capacity, objective slo.Spec) *result.Capacity {
 	r := &result.Capacity{
-		Over: over(s.closed), SLO: objective.String(), Covers: c.Label,
-		Estimate: known(c.Estimate), CI95: interval(c.Interval), Lower: known(c.Lower), Load: known(c.Quote),
+		Over: search.Over(s.closed), SLO: objective.String(), Covers: c.Label,
+		Estimate: search.Known(c.Estimate), CI95: search.CI(c.Interval), Lower: search.Known(c.Lower), Load: search.Known(c.Quote),
 		Requests: c.Requests, Seconds: c.Seconds, Why: c.Reason,
 		Limits: []result.CapacityLimit{}, Trail: []result.CapacityProbe{},
 	}
 	if c.Bracket != [2]float64{} {
-		r.Bracket = &[2]*float64{known(c.Bracket[0]), known(c.Bracket[1])}
+		r.Bracket = &[2]*float64{search.Known(c.Bracket[0]), search.Known(c.Bracket[1])}
 	}
 	if c.Estimate > 0 {
 		r.Binding = s.claims[c.Binding].Spec
@@ -184,7 +184,7 @@ func (s *Session) Result(c Capacity, objective slo.Spec) *result.Capacity {
 	}
 	for _, l := range c.Claims {
 		r.Limits = append(r.Limits, result.CapacityLimit{
-			Spec: s.claims[l.Claim].Spec, Allowed: l.Eps, Estimate: known(l.Load), CI95: interval(l.Interval), Why: l.Reason,
+			Spec: s.claims[l.Claim].Spec, Allowed: l.Eps, Estimate: search.Known(l.Load), CI95: search.CI(l.Interval), Why: l.Reason,
 		})
 	}
 	for i, step := range c.Trail {
@@ -196,40 +196,6 @@ func (s *Session) Result(c Capacity, objective slo.Spec) *result.Capacity {
 	return r
 }
 
-// Complete gives a run of many points that was killed what can be said of them
-// together; it says whether the run is such a one.
-func Complete(measured *result.Run) bool {
-	if len(measured.Points) == 0 {
-		return false
-	}
-	if measured.Points[0].Stage == "" {
-		measured.Repeats = Repeats(measured.Points)
-		return measured.Repeats != nil
-	}
-	if measured.Points[0].Stage == curveStage {
-		measured.Curve = CurveOf(measured.Points)
-		return true
-	}
-	c := &result.Capacity{Over: over(measured.Points[0].Load.Concurrency != nil), Covers: ThisLaunch,
-		Why:    "the search was killed before its end: the same command with --resume goes on",
-		Limits: []result.CapacityLimit{}, Trail: []result.CapacityProbe{}}
-	for i := range measured.Points {
-		p := &measured.Points[i]
-		c.Requests += p.Requests.Due
-		c.Seconds += p.Seconds.Warmup + p.Seconds.Window + p.Seconds.Drain
-		if p.SLO != nil {
-			c.SLO = p.SLO.Spec
-		}
-		c.Trail = append(c.Trail, result.CapacityProbe{Point: i, Stage: p.Stage, Load: PointOf(i, p).Load, Requests: p.Requests.Due,
-			Violations: []int{}, Stability: p.Stability})
-	}
-	measured.Capacity = c
-	return true
-}
-
-// curveStage is the stage of a sweep's points.
-const curveStage = "curve"
-
 // shares are those that may violate each claim.
 func shares(claims []slo.Claim) (eps []float64) {
 	for _, c := range claims {
@@ -238,30 +204,8 @@ func shares(claims []slo.Claim) (eps []float64) {
 	return eps
 }
 
-func over(closed bool) string {
-	if closed {
-		return "concurrency"
-	}
-	return "rate"
-}
-
-// known is a number that may be missing.
-func known(x float64) *float64 {
-	if x == 0 {
-		return nil
-	}
-	return &x
-}
-
-func interval(v stat.Interval) *[2]float64 {
-	if v == (stat.Interval{}) {
-		return nil
-	}
-	return &[2]float64{v.Lo, v.Hi}
-}
-
-// Search says what a session searches for.
-type Search struct {
+// Goal says what a search looks for.
+type Goal struct {
 	Objective slo.Spec
 	Budget    time.Duration
 	MaxLoad   float64       // 0 for no limit
@@ -273,14 +217,14 @@ type Search struct {
 // Find searches for the capacity of a session's target, or verifies a load. It
 // says beforehand what the budget can give. What was measured stays in the
 // session, whatever ends the search.
-func (s *Session) Find(ctx context.Context, what Search) (*result.Capacity, error) {
+func (s *Searcher) Find(ctx context.Context, what Goal) (*result.Capacity, error) {
 	s.budget = what.Budget.Seconds()
-	cfg := FindConfig{
+	cfg := search.FindConfig{
 		Eps: shares(s.claims), Closed: s.closed, MaxLoad: what.MaxLoad, Residence: what.Alone.Seconds(),
-		Budget: Budget{Seconds: s.budget}, Seed: what.Seed,
+		Budget: search.Budget{Seconds: s.budget}, Seed: what.Seed,
 	}
 	if what.Verify > 0 {
-		c, err := Verify(ctx, cfg, what.Verify, s.Probe)
+		c, err := search.Verify(ctx, cfg, what.Verify, s.Probe)
 		if err == nil && len(c.Trail) == 0 {
 			return nil, say.Errorf("%s cannot be verified: %s", s.named(what.Verify), c.Reason).WithHint("raise --budget")
 		}
@@ -289,12 +233,12 @@ func (s *Session) Find(ctx context.Context, what Search) (*result.Capacity, erro
 		}
 		return s.Result(c, what.Objective), err
 	}
-	s.view.Say("budget: " + Forecast(cfg.Residence, 0, cfg.Budget).String())
+	s.view.Say("budget: " + search.Forecast(cfg.Residence, 0, cfg.Budget).String())
 	centred := false
-	c, err := Find(ctx, cfg, func(ctx context.Context, p Probe) (Seen, error) {
-		if p.Stage == Centre && !centred {
+	c, err := search.Find(ctx, cfg, func(ctx context.Context, p search.Probe) (search.Seen, error) {
+		if p.Stage == search.Centre && !centred {
 			centred = true
-			s.view.Say("budget: " + Forecast(p.Residence, s.served, cfg.Budget).String())
+			s.view.Say("budget: " + search.Forecast(p.Residence, s.served, cfg.Budget).String())
 		}
 		return s.Probe(ctx, p)
 	})
@@ -305,30 +249,30 @@ func (s *Session) Find(ctx context.Context, what Search) (*result.Capacity, erro
 		return nil, say.Errorf("nothing can be measured: %s", c.Reason).WithHint("raise --budget or --max-load")
 	}
 	r := s.Result(c, what.Objective)
-	if c.Reason == tooSmall {
-		r.Why += "; " + Forecast(cfg.Residence, s.served, cfg.Budget).String()
+	if c.Reason == search.TooSmall {
+		r.Why += "; " + search.Forecast(cfg.Residence, s.served, cfg.Budget).String()
 	}
 	return r, err
 }
 
 // Sweep measures loads until there are no more, each with the same window.
-func (s *Session) Sweep(ctx context.Context, loads *Loads, window run.Load) error {
-	var seen []CurvePoint
+func (s *Searcher) Sweep(ctx context.Context, loads *search.Loads, window Load) error {
+	var seen []search.CurvePoint
 	for {
 		x, ok := loads.Next(seen)
 		if !ok {
 			return nil
 		}
 		s.view.About(fmt.Sprintf("load %d · %s", len(seen)+1, s.named(x)))
-		l := s.load(x, int(window.Requests), window.Warmup, curveStage)
+		l := s.load(x, int(window.Requests), window.Warmup, search.CurveStage)
 		l.Duration = window.Duration
 		// One load beyond saturation is measured whole: it shows what is served.
-		l.GiveUp = slices.ContainsFunc(seen, func(p CurvePoint) bool { return p.Unstable() && !p.Early })
+		l.GiveUp = slices.ContainsFunc(seen, func(p search.CurvePoint) bool { return p.Unstable() && !p.Early })
 		m, err := s.session.Measure(ctx, l)
 		if err != nil {
 			return err
 		}
-		p := PointOf(m.Index, &m.Point)
+		p := search.PointOf(m.Index, &m.Point)
 		seen = append(seen, p)
 		line := fmt.Sprintf("%-14s %7.4g req/s served, medians in ms: TTFT %s, TPOT %s, E2E %s", s.named(x), p.RequestsPerS, shown(p.TTFT), shown(p.TPOT), shown(p.E2E))
 		if p.Stability != stat.Stable {
@@ -353,7 +297,7 @@ func shown(x float64) string {
 }
 
 // named is a load with its unit.
-func (s *Session) named(x float64) string {
+func (s *Searcher) named(x float64) string {
 	if s.closed {
 		return fmt.Sprintf("%.0f users", x)
 	}

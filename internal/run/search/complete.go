@@ -1,0 +1,64 @@
+package search
+
+import (
+	"pitot/internal/data/result"
+	"pitot/internal/stat"
+)
+
+// Complete gives a run of many points that was killed what can be said of them
+// together; it says whether the run is such a one.
+func Complete(measured *result.Run) bool {
+	if len(measured.Points) == 0 {
+		return false
+	}
+	if measured.Points[0].Stage == "" {
+		measured.Repeats = Repeats(measured.Points)
+		return measured.Repeats != nil
+	}
+	if measured.Points[0].Stage == CurveStage {
+		measured.Curve = CurveOf(measured.Points)
+		return true
+	}
+	c := &result.Capacity{Over: Over(measured.Points[0].Load.Concurrency != nil), Covers: ThisLaunch,
+		Why:    "the search was killed before its end: the same command with --resume goes on",
+		Limits: []result.CapacityLimit{}, Trail: []result.CapacityProbe{}}
+	for i := range measured.Points {
+		p := &measured.Points[i]
+		c.Requests += p.Requests.Due
+		c.Seconds += p.Seconds.Warmup + p.Seconds.Window + p.Seconds.Drain
+		if p.SLO != nil {
+			c.SLO = p.SLO.Spec
+		}
+		c.Trail = append(c.Trail, result.CapacityProbe{Point: i, Stage: p.Stage, Load: PointOf(i, p).Load, Requests: p.Requests.Due,
+			Violations: []int{}, Stability: p.Stability})
+	}
+	measured.Capacity = c
+	return true
+}
+
+// CurveStage is the stage of a sweep's points.
+const CurveStage = "curve"
+
+// Over names what a load counts: users in a closed loop, else a rate.
+func Over(closed bool) string {
+	if closed {
+		return "concurrency"
+	}
+	return "rate"
+}
+
+// Known is a number that may be missing.
+func Known(x float64) *float64 {
+	if x == 0 {
+		return nil
+	}
+	return &x
+}
+
+// CI is an interval as run.json has it, nil for none.
+func CI(v stat.Interval) *[2]float64 {
+	if v == (stat.Interval{}) {
+		return nil
+	}
+	return &[2]float64{v.Lo, v.Hi}
+}

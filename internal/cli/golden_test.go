@@ -1,0 +1,224 @@
+package cli
+
+import (
+	"bytes"
+	"context"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"pitot/internal/data/result"
+	"pitot/internal/data/rundir"
+	"pitot/internal/study/tools"
+)
+
+// golden are the runs that older programs left, by version. What is there is
+// never written anew: it must be readable for ever.
+const golden = "../data/testdata"
+
+// pitot runs the command line in this process.
+func pitot(t *testing.T, args ...string) (code int, stdout, stderr string) {
+	t.Helper()
+	var out, err bytes.Buffer
+	code = Run(context.Background(), args, strings.NewReader(""), &out, &err)
+	return code, out.String(), err.String()
+}
+
+// copied is a golden run in a directory of the test's own.
+func copied(t *testing.T, version, name string) string {
+	t.Helper()
+	dir := filepath.Join(t.TempDir(), name)
+	if err := os.CopyFS(dir, os.DirFS(filepath.Join(golden, version, name))); err != nil {
+		t.Fatal(err)
+	}
+	return dir
+}
+
+func decoded(t *testing.T, path string) *result.Run {
+	t.Helper()
+	data, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	run, err := result.Decode(data)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return run
+}
+
+// A killed run is finished to what the program of its time made of it.
+func TestGoldenKilled(t *testing.T) {
+	for _, name := range []string{"killed-run", "killed-sweep"} {
+		t.Run(name, func(t *testing.T) {
+			dir := copied(t, "v1", name)
+			code, _, stderr := pitot(t, "report", dir)
+			if code != Done {
+				t.Errorf("exit code %d\n%s", code, stderr)
+			}
+			want := decoded(t, filepath.Join(golden, "v1", name+".expected.json"))
+			if d := cmp.Diff(want, decoded(t, filepath.Join(dir, rundir.Result))); d != "" {
+				t.Errorf("expected (-), now (+):\n%s", d)
+			}
+		})
+	}
+}
+
+// A finished run is shown, exported, compared and predicted as it was.
+func TestGoldenFinished(t *testing.T) {
+	for _, name := range []string{"run", "sweep", "find"} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			dir := copied(t, "v1", name)
+			kept, err := os.ReadFile(filepath.Join(dir, rundir.Result))
+			if err != nil {
+				t.Fatal(err)
+			}
+			ends := Done
+			if name == "find" {
+				ends = SLOMissed // its budget was too small for a capacity
+			}
+			code, stdout, stderr := pitot(t, "report", dir, "--format", "json")
+			if code != ends || stderr != "" {
+				t.Errorf("report: exit code %d\n%s", code, stderr)
+			}
+			shown, err := result.Decode([]byte(stdout))
+			if err != nil {
+				t.Fatal(err)
+			}
+			want, err := result.Decode(kept)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if d := cmp.Diff(want, shown); d != "" {
+				t.Errorf("kept (-), shown (+):\n%s", d)
+			}
+			code, stdout, stderr = pitot(t, "report", dir)
+			if code != ends || !strings.Contains(stdout, string(want.Verdict)) || !strings.Contains(stdout, "saved in") || stderr != "" {
+				t.Errorf("report: exit code %d\n%s\n%s", code, stdout, stderr)
+			}
+			if now, err := os.ReadFile(filepath.Join(dir, rundir.Result)); err != nil || !bytes.Equal(now, kept) {
+				t.Errorf("report wrote another result: %v", err)
+			}
+			exportAll(t, dir, want, ends)
+			code, stdout, stderr = pitot(t, "compare", dir, copied(t, "v1", name))
+			if code != Done || !strings.Contains(stdout, "have a run in common") {
+				t.Errorf("compare: exit code %d\n%s\n%s", code, stdout, stderr)
+			}
+			// The records alone make the same result again.
+			if err := os.Remove(filepath.Join(dir, rundir.Result)); err != nil {
+				t.Fatal(err)
+			}
+			if code, _, stderr = pitot(t, "report", dir); code != ends {
+				t.Errorf("report of the records: exit code %d\n%s", code, stderr)
+			}
+			again := decoded(t, filepath.Join(dir, rundir.Result))
+			if name == "find" {
+				again.Capacity = want.Capacity // version 1 kept it nowhere else
+			}
+			if d := cmp.Diff(want, again); d != "" {
+				t.Errorf("kept (-), made again (+):\n%s", d)
+			}
+		})
+	}
+}
+
+// exportAll writes a run in every format.
+func exportAll(t *testing.T, dir string, run *result.Run, ends int) {
+	t.Helper()
+	for _, f := range tools.Formats() {
+		path := filepath.Join(t.TempDir(), f.Name)
+		one := strings.HasPrefix(f.Name, "aiperf") && len(run.Points) > 1
+		code, _, stderr := pitot(t, "report", dir, "--export", f.Name+"="+path)
+		if info, err := os.Stat(path); one != (err != nil) || !one && (code != ends || info.Size() == 0) {
+			t.Errorf("export %s: exit code %d, %v\n%s", f.Name, code, err, stderr)
+		}
+		data, _ := os.ReadFile(path)
+		switch f.Name {
+		case "csv":
+			if n := bytes.Count(data, []byte("\n")); n != 1+len(run.Points) {
+				t.Errorf("export csv: %d lines for %d points", n, len(run.Points))
+			}
+		case "csv-requests":
+			due := 0
+			for _, p := range run.Points {
+				due += p.Requests.Due
+			}
+			if n := bytes.Count(data, []byte("\n")); n < 1+due {
+				t.Errorf("export csv-requests: %d lines for %d requests due", n, due)
+			}
+		}
+	}
+}
+
+// Runs of version 1 are two sides like any others, and a baseline of theirs is one.
+func TestGoldenCompared(t *testing.T) {
+	t.Parallel()
+	run, killed := copied(t, "v1", "run"), copied(t, "v1", "killed-run")
+	if code, _, stderr := pitot(t, "report", killed); code != Done {
+		t.Fatal(stderr)
+	}
+	code, stdout, stderr := pitot(t, "compare", run, killed, "--allow", "workloads")
+	if code != Done || !strings.Contains(stdout, "ttft") && !strings.Contains(stdout, "TTFT") {
+		t.Errorf("exit code %d\n%s\n%s", code, stdout, stderr)
+	}
+	base := filepath.Join(golden, "v1", "baseline.json")
+	fromBase, stdoutBase, stderr := pitot(t, "compare", base, killed, "--allow", "workloads")
+	if fromBase != Done {
+		t.Errorf("exit code %d\n%s\n%s", fromBase, stdoutBase, stderr)
+	}
+}
+
+// The twin does a run of version 1 again, and is fitted to it.
+func TestGoldenPredicted(t *testing.T) {
+	t.Parallel()
+	run := copied(t, "v1", "run")
+	code, stdout, stderr := pitot(t, "predict", "llama-3.1-8b@h100", "--run", run)
+	if code != Done || !strings.Contains(stdout, "TTFT") {
+		t.Errorf("predict --run: exit code %d\n%s\n%s", code, stdout, stderr)
+	}
+	profile := filepath.Join(t.TempDir(), "fitted.yaml")
+	code, stdout, stderr = pitot(t, "fit", "llama-3.1-8b@h100", run, "--out", profile)
+	if _, err := os.Stat(profile); code != Done || err != nil {
+		t.Errorf("fit: exit code %d\n%s\n%s", code, stdout, stderr)
+	}
+}
+
+// A run of version 1 goes on: its points are kept, the others measured.
+func TestGoldenResumed(t *testing.T) {
+	for name, verb := range map[string]string{"sweep": "sweep", "find": "find", "killed-sweep": "sweep"} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			dir := copied(t, "v1", name)
+			code, _, stderr := pitot(t, verb, "--config", filepath.Join(dir, rundir.Config), "--out", dir, "--resume")
+			if code != Done && code != Invalid && code != SLOMissed {
+				t.Fatalf("exit code %d\n%s", code, stderr)
+			}
+			from := filepath.Join(golden, "v1", name, rundir.Result)
+			if name == "killed-sweep" {
+				from = filepath.Join(golden, "v1", name+".expected.json")
+			}
+			want, now := decoded(t, from), decoded(t, filepath.Join(dir, rundir.Result))
+			kept := len(want.Points)
+			if name == "killed-sweep" {
+				kept-- // the one under way is measured again
+			}
+			if len(now.Points) < kept {
+				t.Fatalf("%d points of %d", len(now.Points), kept)
+			}
+			for i := range kept {
+				if d := cmp.Diff(want.Points[i], now.Points[i]); d != "" {
+					t.Errorf("point %d, kept (-), now (+):\n%s", i, d)
+				}
+			}
+			if name == "find" {
+				if d := cmp.Diff(want.Capacity, now.Capacity); d != "" {
+					t.Errorf("capacity, kept (-), now (+):\n%s", d)
+				}
+			}
+		})
+	}
+}

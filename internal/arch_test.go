@@ -50,7 +50,11 @@ func rooms() []room {
 		{"twin/vllm", "twin"},
 		{"twin/catalogue", "say"},
 		{"twin/deploy", "twin twin/catalogue twin/vllm say"},
-		{"twin/serve", "twin wire/stamp clock say"}, // never wire: an instrument and its reference must not make the same mistake
+		// the server in front of it: never imports wire, since an instrument and its
+		// reference must not make the same mistake
+		{"twin/serve/prom", ""},
+		{"twin/serve/example", ""},
+		{"twin/serve", "twin twin/serve/example twin/serve/prom wire/stamp clock say"},
 		{"plan", "workload workload/arrival slo say"},
 		// measured
 		{"wire", "wire/stamp workload workload/token data/record clock"},

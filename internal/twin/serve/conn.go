@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"pitot/internal/clock"
+	"pitot/internal/twin/serve/prom"
 	"pitot/internal/wire/stamp"
 )
 
@@ -116,7 +117,7 @@ func (c *conn) request() bool {
 	last := req.Close || c.s.closing.Load()
 	r, st := c.s.route(c, req, arrival)
 	if st == nil {
-		c.s.web.add(exchanged{req.URL.Path, req.Method, r.status, req.ContentLength, int64(len(r.body)), clock.Now() - arrival})
+		c.s.count(prom.Exchange{Route: req.URL.Path, Method: req.Method, Status: r.status, In: req.ContentLength, Out: int64(len(r.body)), Took: clock.Now() - arrival})
 		c.answer(r, last, req.Method == http.MethodHead)
 		return !last
 	}

@@ -1,6 +1,9 @@
 package serve
 
-import "pitot/internal/twin"
+import (
+	"pitot/internal/twin"
+	"pitot/internal/twin/serve/prom"
+)
 
 // Bucket limits of vLLM 0.32's histograms (vllm/v1/metrics/buckets.py).
 var (
@@ -15,7 +18,7 @@ var (
 // tokenBuckets are 1, 2, 5, 10, … up to the longest a request can be.
 func tokenBuckets(longest int) []float64 {
 	var limits []float64
-	for decade := 1; len(limits) < maxBuckets-3; decade *= 10 {
+	for decade := 1; len(limits) < prom.MaxBuckets-3; decade *= 10 {
 		for _, m := range []int{1, 2, 5} {
 			if m*decade > longest {
 				return limits
@@ -26,36 +29,15 @@ func tokenBuckets(longest int) []float64 {
 	return limits
 }
 
-// maxBuckets is how many limits a histogram can have.
-const maxBuckets = 32
-
-// buckets counts values; which limits it has is known to who shows it. It is
-// copied as a whole.
-type buckets struct {
-	counts [maxBuckets + 1]int64 // the last that is used: over all limits
-	n      int64
-	sum    float64
-}
-
-func (h *buckets) add(limits []float64, v float64) {
-	i := 0
-	for i < len(limits) && v > limits[i] {
-		i++
-	}
-	h.counts[i]++
-	h.n++
-	h.sum += v
-}
-
 // tally is what the meter has counted so far.
 type tally struct {
 	promptTokens, cachedTokens, generationTokens int64
 	success                                      [len(finishReasons)]int64
 
-	promptLength, outputLength, iteration         buckets
-	maxOutput, paramsN, paramsMaxTokens           buckets
-	ttft, itl, tpot, e2e, queue, inference        buckets
-	prefill, decode, preemptions, prefillComputed buckets
+	promptLength, outputLength, iteration         prom.Histogram
+	maxOutput, paramsN, paramsMaxTokens           prom.Histogram
+	ttft, itl, tpot, e2e, queue, inference        prom.Histogram
+	prefill, decode, preemptions, prefillComputed prom.Histogram
 }
 
 // finishReasons are the labels of request_success.
@@ -85,7 +67,7 @@ func newMeter(engine twin.Engine, maxModelLen int) *meter {
 // got their first token, and those generated.
 func (m *meter) iteration() {
 	if m.iterating > 0 {
-		m.tally.iteration.add(iterationBuckets, float64(m.iterating))
+		m.tally.iteration.Add(iterationBuckets, float64(m.iterating))
 		m.iterating = 0
 	}
 }
@@ -119,7 +101,7 @@ func (m *meter) emission(s *Server, c *choice, e twin.Emission, now int64) {
 		c.began = e.At
 		m.firstToken(c, now)
 	} else {
-		m.itl.add(itlBuckets, seconds(s.scale.real(e.At)-s.scale.real(c.at)))
+		m.itl.Add(itlBuckets, seconds(s.scale.real(e.At)-s.scale.real(c.at)))
 	}
 	c.at = e.At
 	if e.Finish != "" {
@@ -131,7 +113,7 @@ func (m *meter) emission(s *Server, c *choice, e twin.Emission, now int64) {
 // it found cached when it admits a request; they are set off against the
 // prompts in the order in which these are done, so that the counts agree.
 func (m *meter) firstToken(c *choice, now int64) {
-	m.ttft.add(ttftBuckets, seconds(now-c.st.truth.ArrivalNS))
+	m.ttft.Add(ttftBuckets, seconds(now-c.st.truth.ArrivalNS))
 	cached := 0
 	if m.look != nil {
 		cached = int(min(m.look.Stats().PrefixHits-m.cachedTokens, int64(c.prompt.tokens)))
@@ -156,26 +138,26 @@ func (m *meter) finished(s *Server, c *choice, e twin.Emission, now int64) {
 			m.success[i]++
 		}
 	}
-	m.e2e.add(latencyBuckets, seconds(now-c.st.truth.ArrivalNS))
-	m.queue.add(latencyBuckets, took(t.Queued, t.Scheduled))
-	m.prefill.add(latencyBuckets, took(t.Scheduled, t.First))
-	m.inference.add(latencyBuckets, took(t.Scheduled, t.Last))
-	m.decode.add(latencyBuckets, decode)
+	m.e2e.Add(latencyBuckets, seconds(now-c.st.truth.ArrivalNS))
+	m.queue.Add(latencyBuckets, took(t.Queued, t.Scheduled))
+	m.prefill.Add(latencyBuckets, took(t.Scheduled, t.First))
+	m.inference.Add(latencyBuckets, took(t.Scheduled, t.Last))
+	m.decode.Add(latencyBuckets, decode)
 	perToken := 0.0
 	if c.got > 1 {
 		perToken = decode / float64(c.got-1)
 	}
-	m.tpot.add(itlBuckets, perToken)
-	m.preemptions.add(preemptionBuckets, float64(t.Preemptions))
-	m.prefillComputed.add(m.tokenLimits, float64(c.prompt.tokens-t.Cached))
-	m.promptLength.add(m.tokenLimits, float64(c.prompt.tokens))
-	m.outputLength.add(m.tokenLimits, float64(c.got))
-	m.paramsMaxTokens.add(m.tokenLimits, float64(c.st.tpl.limit))
+	m.tpot.Add(itlBuckets, perToken)
+	m.preemptions.Add(preemptionBuckets, float64(t.Preemptions))
+	m.prefillComputed.Add(m.tokenLimits, float64(c.prompt.tokens-t.Cached))
+	m.promptLength.Add(m.tokenLimits, float64(c.prompt.tokens))
+	m.outputLength.Add(m.tokenLimits, float64(c.got))
+	m.paramsMaxTokens.Add(m.tokenLimits, float64(c.st.tpl.limit))
 	b := c.batch
 	b.most = max(b.most, c.got)
 	if b.left--; b.left == 0 {
-		m.paramsN.add(paramsNBuckets, float64(b.n))
-		m.maxOutput.add(m.tokenLimits, float64(b.most))
+		m.paramsN.Add(paramsNBuckets, float64(b.n))
+		m.maxOutput.Add(m.tokenLimits, float64(b.most))
 	}
 }
 
@@ -197,7 +179,7 @@ func (s *Server) reading() reading {
 		r.engine.Running = len(s.jobs)
 	}
 	if m.iterating > 0 { // of the last step
-		r.tally.iteration.add(iterationBuckets, float64(m.iterating))
+		r.tally.iteration.Add(iterationBuckets, float64(m.iterating))
 	}
 	return r
 }

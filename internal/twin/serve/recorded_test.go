@@ -17,6 +17,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"pitot/internal/twin/serve/prom"
 	"pitot/internal/twin/vllm"
 )
 
@@ -439,8 +440,8 @@ func values(t *testing.T, page string) map[string]float64 {
 		if err != nil {
 			t.Fatalf("%q: %v", line, err)
 		}
-		if float(f) != line[at+1:] {
-			t.Errorf("%q is written %s here", line, float(f))
+		if prom.Float(f) != line[at+1:] {
+			t.Errorf("%q is written %s here", line, prom.Float(f))
 		}
 		v[line[:at]] = f
 	}

@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"pitot/internal/clock"
+	"pitot/internal/twin/serve/prom"
 )
 
 // routes are the paths there are, each with its methods.
@@ -20,6 +21,20 @@ var routes = map[string]string{
 	"/version":             "GET",
 	"/load":                "GET",
 	"/metrics":             "GET, POST",
+}
+
+// uncounted are the routes that only look after the server.
+var uncounted = []string{"/metrics", "/health", "/load", "/ping", "/version"}
+
+// count counts an exchange that was no look after the server. Who has no key is
+// turned away before anything counts.
+func (s *Server) count(x prom.Exchange) {
+	if _, known := routes[x.Route]; !known {
+		x.Route = ""
+	}
+	if x.Status != http.StatusUnauthorized && !slices.Contains(uncounted, x.Route) {
+		s.web.Count(x)
+	}
 }
 
 // route answers a request: with a reply, or with a stream that is to begin.

@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"pitot/internal/clock"
+	"pitot/internal/twin/serve/prom"
 	"pitot/internal/wire/stamp"
 )
 
@@ -37,7 +38,7 @@ type Server struct {
 	requests atomic.Int64 // sequence numbers given to requests
 	accepted atomic.Int64 // and to connections
 	stats    stats
-	web      web
+	web      prom.HTTP
 	truth    *truthLog // nil without a log
 
 	inbox   inbox

@@ -7,6 +7,7 @@ import (
 
 	"pitot/internal/clock"
 	"pitot/internal/twin"
+	"pitot/internal/twin/serve/prom"
 )
 
 // stream is what one request is answered with, streamed or not. The
@@ -329,7 +330,7 @@ func (st *stream) end(aborted bool) {
 	if t.DoneNS == 0 {
 		t.DoneNS = clock.Now()
 	}
-	st.s.web.add(exchanged{t.Path, "POST", t.Status, st.asked, st.told, t.DoneNS - t.ArrivalNS})
+	st.s.count(prom.Exchange{Route: t.Path, Method: http.MethodPost, Status: t.Status, In: st.asked, Out: st.told, Took: t.DoneNS - t.ArrivalNS})
 	st.s.stats.ended.Add(1)
 	st.s.stats.tokens.Add(int64(t.OutputTokens))
 	st.s.log(st.truth)

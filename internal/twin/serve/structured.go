@@ -4,6 +4,8 @@ import (
 	"encoding/json"
 	"fmt"
 	"strings"
+
+	"pitot/internal/twin/serve/example"
 )
 
 // constraint is what an answer has to be like: one of response_format and
@@ -22,34 +24,22 @@ var anyObject = json.RawMessage(`{"properties": {"answer": {"type": "string"}}}`
 func (c *constraint) text(pick uint64) (string, *reply) {
 	switch {
 	case c.pattern != nil:
-		text, err := matching(*c.pattern)
+		text, err := example.OfPattern(*c.pattern)
 		if err != nil {
 			return "", rejection("", "Grammar error: %v", err)
 		}
 		return text, nil
 	case c.schema != nil:
-		if kind := wrongType(c.schema); kind != "" {
+		if kind := example.UnknownType(c.schema); kind != "" {
 			return "", rejection("", "Grammar error: Invalid type: %s", kind)
 		}
-		return example(c.schema), nil
+		return example.OfSchema(c.schema), nil
 	case c.object:
-		return example(anyObject), nil
+		return example.OfSchema(anyObject), nil
 	case len(c.choices) == 0:
 		return "", rejection("", "Choice '[]' cannot be an empty list")
 	}
 	return c.choices[pick%uint64(len(c.choices))], nil
-}
-
-// wrongType is the type that a schema asks for, if there is none of that name.
-func wrongType(raw json.RawMessage) string {
-	var s schema
-	_ = json.Unmarshal(raw, &s)
-	switch kind, _ := s.Type.(string); kind {
-	case "", "object", "array", "string", "integer", "number", "boolean", "null":
-		return ""
-	default:
-		return kind
-	}
 }
 
 // constrained gives what the request says its answer has to be like, nil for

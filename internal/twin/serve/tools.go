@@ -3,6 +3,8 @@ package serve
 import (
 	"encoding/json"
 	"fmt"
+
+	"pitot/internal/twin/serve/example"
 )
 
 // The tokens of a call that carry no text of its arguments: what a model
@@ -49,7 +51,7 @@ type tool struct {
 
 // call is one of a tool, with arguments that its schema allows.
 func (t *tool) call() *toolCall {
-	return &toolCall{name: t.Function.Name, args: example(t.Function.Parameters)}
+	return &toolCall{name: t.Function.Name, args: example.OfSchema(t.Function.Parameters)}
 }
 
 // toolCall gives the call that tools and tool_choice ask for, nil for none.

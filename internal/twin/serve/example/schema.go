@@ -1,4 +1,7 @@
-package serve
+// Package example makes values that a constraint allows: JSON that a JSON Schema
+// describes, text that a regular expression matches. The values are short,
+// always the same, and bounded whatever is asked for.
+package example
 
 import (
 	"bytes"
@@ -52,13 +55,25 @@ var formats = map[string]string{
 	"hostname": "example.com", "ipv4": "192.0.2.1", "ipv6": "2001:db8::1",
 }
 
-// example gives a value that a JSON Schema allows, as far as it is understood:
+// OfSchema gives a value that a JSON Schema allows, as far as it is understood:
 // every property, in the order of their names. A property that would lead back
 // into a schema it is part of is left out if it may be.
-func example(raw json.RawMessage) string {
+func OfSchema(raw json.RawMessage) string {
 	e := exampler{root: raw}
 	e.value("value", raw, 0)
 	return e.String()
+}
+
+// UnknownType is the type that a schema asks for, if there is none of that name.
+func UnknownType(raw json.RawMessage) string {
+	var s schema
+	_ = json.Unmarshal(raw, &s)
+	switch kind, _ := s.Type.(string); kind {
+	case "", "object", "array", "string", "integer", "number", "boolean", "null":
+		return ""
+	default:
+		return kind
+	}
 }
 
 // exampler writes one example.
@@ -201,7 +216,7 @@ func (e *exampler) value(name string, raw json.RawMessage, depth int) {
 		}
 		e.value(name, one, depth+1)
 	case kind == "string" || kind == "" && (s.Pattern != "" || s.Format != ""):
-		e.Write(marshal(s.words(name)))
+		e.Write(quote(s.words(name)))
 	case kind == "integer" || kind == "number":
 		e.WriteString(s.number(kind == "integer"))
 	case kind == "boolean":
@@ -232,7 +247,7 @@ func (e *exampler) array(name string, s *schema, depth int) {
 		case i < len(s.Prefix):
 			e.value(name, s.Prefix[i], depth+1)
 		case len(s.Items) == 0 || bytes.Equal(s.Items, []byte("true")):
-			e.Write(marshal(name))
+			e.Write(quote(name))
 		default:
 			e.value(name, s.Items, depth+1)
 		}
@@ -257,17 +272,26 @@ func (e *exampler) object(s *schema, depth int) {
 		if i > 0 {
 			e.WriteString(", ")
 		}
-		e.Write(marshal(p))
+		e.Write(quote(p))
 		e.WriteString(": ")
 		e.value(p, s.Properties[p], depth+1)
 	}
 	e.WriteByte('}')
 }
 
+// quote is a text as JSON has it, with < and > as they are.
+func quote(text string) []byte {
+	var b bytes.Buffer
+	e := json.NewEncoder(&b)
+	e.SetEscapeHTML(false)
+	_ = e.Encode(text) // a text always encodes
+	return bytes.TrimSuffix(b.Bytes(), []byte("\n"))
+}
+
 // words is a text for a property that its schema allows.
 func (s *schema) words(name string) string {
 	if s.Pattern != "" {
-		if text, err := matching(s.Pattern); err == nil {
+		if text, err := OfPattern(s.Pattern); err == nil {
 			return text
 		}
 	}
@@ -277,7 +301,7 @@ func (s *schema) words(name string) string {
 	text := "some " + strings.ReplaceAll(name, "_", " ")
 	least := min(s.MinLength, maxLength)
 	for n := utf8.RuneCountInString(text); n < least; n = len(text) {
-		text += pieces[len(text)%len(pieces)]
+		text += " and more"
 	}
 	if s.MaxLength != nil {
 		if runes := []rune(text); len(runes) > *s.MaxLength {

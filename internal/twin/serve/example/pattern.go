@@ -1,4 +1,4 @@
-package serve
+package example
 
 import (
 	"regexp/syntax"
@@ -6,10 +6,10 @@ import (
 	"unicode"
 )
 
-// matching gives a short text that a regular expression matches as a whole:
+// OfPattern gives a short text that a regular expression matches as a whole:
 // the first of what it lets choose from. An error says what of it is not
 // understood.
-func matching(pattern string) (string, error) {
+func OfPattern(pattern string) (string, error) {
 	re, err := syntax.Parse(pattern, syntax.Perl)
 	if err != nil {
 		return "", err

@@ -1,0 +1,127 @@
+package prom
+
+import (
+	"slices"
+	"strconv"
+	"sync"
+	"time"
+)
+
+// Bucket limits of the framework's histograms, as it has them by default.
+var (
+	fineBuckets   = []float64{.01, .025, .05, .075, .1, .25, .5, .75, 1, 1.5, 2, 2.5, 3, 3.5, 4, 4.5, 5, 7.5, 10, 30, 60}
+	coarseBuckets = []float64{.1, .5, 1}
+)
+
+// HTTP counts answered requests as Python's web framework FastAPI does with
+// prometheus-fastapi-instrumentator: by route, method and class of status. The
+// zero value is ready.
+type HTTP struct {
+	mu       sync.Mutex
+	duration Histogram
+	requests families
+	handlers families
+	methods  families
+}
+
+// families are counts by the values of labels, in the order of their coming.
+type families []*family
+
+type family struct {
+	labels  []string // name, value, …
+	created float64
+	n       float64
+	in, out float64 // bytes
+	took    Histogram
+}
+
+// of gives the counts with some labels.
+func (f *families) of(labels ...string) *family {
+next:
+	for _, one := range *f {
+		for i := range labels {
+			if one.labels[i] != labels[i] {
+				continue next
+			}
+		}
+		return one
+	}
+	one := &family{labels: labels, created: float64(time.Now().UnixNano()) / 1e9}
+	*f = append(*f, one)
+	return one
+}
+
+// Exchange is one request and its answer.
+type Exchange struct {
+	Route   string // the path that the server has for it, "" for none
+	Method  string
+	Status  int
+	In, Out int64 // bytes that were announced
+	Took    int64 // nanoseconds
+}
+
+// methods are those that are told apart: clients can make up any number of
+// others.
+var methods = []string{"GET", "POST", "PUT", "PATCH", "DELETE", "HEAD", "OPTIONS"}
+
+// Count counts an exchange.
+func (w *HTTP) Count(x Exchange) {
+	if x.Route == "" {
+		x.Route = "none"
+	}
+	if !slices.Contains(methods, x.Method) {
+		x.Method = "none"
+	}
+	status := strconv.Itoa(x.Status/100) + "xx"
+	took := float64(max(x.Took, 0)) / 1e9
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.requests.of("handler", x.Route, "method", x.Method, "status", status).n++
+	h := w.handlers.of("handler", x.Route)
+	h.n++
+	h.in += float64(max(x.In, 0))
+	h.out += float64(x.Out)
+	w.duration.Add(fineBuckets, took)
+	w.methods.of("handler", x.Route, "method", x.Method).took.Add(coarseBuckets, took)
+}
+
+// Expose writes the counts.
+func (w *HTTP) Expose(x *Page) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	value := func(name string, all families, of func(*family) float64) {
+		for _, f := range all {
+			x.Line(name, f.labels, of(f))
+		}
+	}
+	created := func(name, help string, all families) {
+		x.Head(name+"_created", "gauge", help)
+		value(name+"_created", all, func(f *family) float64 { return f.created })
+	}
+
+	help := "Requests that were answered, by route, method and class of status."
+	x.Head("http_requests_total", "counter", help)
+	value("http_requests_total", w.requests, func(f *family) float64 { return f.n })
+	created("http_requests", help, w.requests)
+	for _, s := range []struct {
+		name, help string
+		sum        func(*family) float64
+	}{
+		{"http_request_size_bytes", "Announced length of requests, by route.", func(f *family) float64 { return f.in }},
+		{"http_response_size_bytes", "Announced length of answers, by route; a stream has none.", func(f *family) float64 { return f.out }},
+	} {
+		x.Head(s.name, "summary", s.help)
+		for _, f := range w.handlers {
+			x.Line(s.name+"_count", f.labels, f.n)
+			x.Line(s.name+"_sum", f.labels, s.sum(f))
+		}
+		created(s.name, s.help, w.handlers)
+	}
+	x.Histogram("http_request_duration_highr_seconds", "Time from a request to the end of its answer.", fineBuckets, &w.duration)
+	help = "The same by route, in few buckets."
+	x.Head("http_request_duration_seconds", "histogram", help)
+	for _, f := range w.methods {
+		x.buckets("http_request_duration_seconds", f.labels, coarseBuckets, &f.took)
+	}
+	created("http_request_duration_seconds", help, w.methods)
+}

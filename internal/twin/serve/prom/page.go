@@ -1,0 +1,128 @@
+// Package prom writes metrics in Prometheus' text format: counters, gauges and
+// histograms, those that a web framework counts of its requests, and those of
+// the process.
+package prom
+
+import (
+	"maps"
+	"math"
+	"slices"
+	"strconv"
+	"strings"
+)
+
+// Page is a page of metrics in Prometheus' text format, as the Python client
+// writes it: labels in the order of their names, floats as Python has them,
+// and beside each counter and histogram when it was created.
+type Page struct {
+	Labels  map[string]string // of all series that are written from now on
+	Created float64           // when counters began, Unix seconds
+	b       []byte
+}
+
+// NewPage is an empty page of counters that began at a Unix time in seconds.
+func NewPage(created float64) *Page {
+	return &Page{Created: created, Labels: map[string]string{}, b: make([]byte, 0, 64<<10)}
+}
+
+// Bytes is what was written.
+func (p *Page) Bytes() []byte { return p.b }
+
+// Series is one line of a family: its own labels, and its value.
+type Series struct {
+	Value  float64
+	Labels []string // name, value, …
+}
+
+// Head begins a family: what it is called, its type and its help.
+func (p *Page) Head(name, kind, help string) {
+	p.b = append(append(append(append(p.b, "# HELP "...), name...), ' '), help...)
+	p.b = append(append(append(append(p.b, "\n# TYPE "...), name...), ' '), kind...)
+	p.b = append(p.b, '\n')
+}
+
+// Line writes one series. labels are name, value, …
+func (p *Page) Line(name string, labels []string, value float64) {
+	all := maps.Clone(p.Labels)
+	if all == nil {
+		all = map[string]string{}
+	}
+	for i := 0; i+1 < len(labels); i += 2 {
+		all[labels[i]] = labels[i+1]
+	}
+	p.b = append(p.b, name...)
+	for i, label := range slices.Sorted(maps.Keys(all)) {
+		p.b = append(p.b, "{,"[min(i, 1)])
+		p.b = append(append(append(p.b, label...), `="`...), escape.Replace(all[label])...)
+		p.b = append(p.b, '"')
+	}
+	if len(all) > 0 {
+		p.b = append(p.b, '}')
+	}
+	p.b = append(append(p.b, ' '), Float(value)...)
+	p.b = append(p.b, '\n')
+}
+
+// escape is for the values of labels.
+var escape = strings.NewReplacer(`\`, `\\`, "\n", `\n`, `"`, `\"`)
+
+// Gauge writes a family of values that go up and down.
+func (p *Page) Gauge(name, help string, all ...Series) {
+	p.Head(name, "gauge", help)
+	for _, s := range all {
+		p.Line(name, s.Labels, s.Value)
+	}
+}
+
+// Counter writes a family of counts, with when they began.
+func (p *Page) Counter(name, help string, all ...Series) {
+	p.Head(name+"_total", "counter", help)
+	for _, s := range all {
+		p.Line(name+"_total", s.Labels, s.Value)
+	}
+	p.Head(name+"_created", "gauge", help)
+	for _, s := range all {
+		p.Line(name+"_created", s.Labels, p.Created)
+	}
+}
+
+// Histogram writes a family of one histogram, with when it began.
+func (p *Page) Histogram(name, help string, limits []float64, h *Histogram) {
+	p.Head(name, "histogram", help)
+	p.buckets(name, nil, limits, h)
+	p.Head(name+"_created", "gauge", help)
+	p.Line(name+"_created", nil, p.Created)
+}
+
+// buckets writes the lines of one histogram.
+func (p *Page) buckets(name string, labels []string, limits []float64, h *Histogram) {
+	sum := int64(0)
+	for i, limit := range limits {
+		sum += h.counts[i]
+		p.Line(name+"_bucket", append([]string{"le", Float(limit)}, labels...), float64(sum))
+	}
+	p.Line(name+"_bucket", append([]string{"le", "+Inf"}, labels...), float64(h.n))
+	p.Line(name+"_count", labels, float64(h.n))
+	p.Line(name+"_sum", labels, h.sum)
+}
+
+// Float is v as the Python client writes it (floatToGoString of
+// prometheus_client): the shortest form, with an exponent from 10^6 on.
+func Float(v float64) string {
+	if math.IsInf(v, 1) {
+		return "+Inf"
+	}
+	if a := math.Abs(v); a != 0 && (a < 1e-4 || a >= 1e16) {
+		return strconv.FormatFloat(v, 'e', -1, 64)
+	}
+	s := strconv.FormatFloat(v, 'f', -1, 64)
+	if !strings.Contains(s, ".") {
+		s += ".0"
+	}
+	dot := strings.IndexByte(s, '.')
+	if v > 0 && dot > 6 {
+		mantissa := strings.TrimRight(s[:1]+"."+s[1:dot]+s[dot+1:], "0.")
+		return mantissa + "e+0" + strconv.Itoa(dot-1)
+	}
+	return s
+}

@@ -7,6 +7,17 @@ type Observable interface {
 	Watch(f func(StepInfo))
 }
 
+// Model is an engine of hardware that can be looked into: what a deployment
+// makes, whichever scheduler it runs.
+type Model interface {
+	Engine
+	Observable
+	Limited
+	// Pace has the duration of each step multiplied by what f says for the time
+	// it begins, in nanoseconds; nil ends it.
+	Pace(f func(start int64) float64)
+}
+
 // Limited is an engine that takes only so many tokens of a prompt and its
 // answer. Whoever stands in front of it refuses longer requests.
 type Limited interface{ MaxModelLen() int }

@@ -6,7 +6,6 @@ import (
 
 	"pitot/internal/twin"
 	"pitot/internal/twin/deploy"
-	"pitot/internal/twin/vllm"
 	"pitot/internal/workload"
 )
 
@@ -249,9 +248,9 @@ func (s *simulation) limit(x *Expected) deploy.Limit {
 	}
 	rows := int(math.Round(s.rows / max(float64(s.steps), 1)))
 	tokens := int(math.Round(x.MeanStepTokens))
-	batch := vllm.Batch{Requests: rows, Tokens: tokens, Logits: rows, Decodes: rows, DecodeContext: int64(float64(rows) * s.context())}
+	batch := twin.Batch{Requests: rows, Tokens: tokens, Logits: rows, Decodes: rows, DecodeContext: int64(float64(rows) * s.context())}
 	if tokens > rows {
-		batch.Prefills = []vllm.Chunk{{New: tokens - rows}}
+		batch.Prefills = []twin.Chunk{{New: tokens - rows}}
 	}
 	return s.d.Bound(&batch)
 }

@@ -11,7 +11,6 @@ import (
 	"pitot/internal/stat"
 	"pitot/internal/twin"
 	"pitot/internal/twin/deploy"
-	"pitot/internal/twin/vllm"
 )
 
 // simulated is a run that a deployment served, as a client records it.
@@ -72,10 +71,10 @@ func TestFitFindsTheTruth(t *testing.T) {
 		t.Fatal(err)
 	}
 	// What a step costs is found, whichever parameter it is ascribed to.
-	for _, b := range []vllm.Batch{
+	for _, b := range []twin.Batch{
 		{Requests: 1, Tokens: 1, Logits: 1, Decodes: 1, DecodeContext: 500},
 		{Requests: 16, Tokens: 16, Logits: 16, Decodes: 16, DecodeContext: 16 * 800},
-		{Requests: 9, Tokens: 1008, Logits: 9, Decodes: 8, DecodeContext: 8 * 800, Prefills: []vllm.Chunk{{New: 1000}}},
+		{Requests: 9, Tokens: 1008, Logits: 9, Decodes: 8, DecodeContext: 8 * 800, Prefills: []twin.Chunk{{New: 1000}}},
 	} {
 		got, want := fit.Fitted.Parts(&b).Total(), truth.Parts(&b).Total()
 		if got < want*0.93 || got > want*1.07 {

@@ -6,6 +6,7 @@ import (
 	"slices"
 	"time"
 
+	"pitot/internal/twin"
 	"pitot/internal/twin/deploy"
 	"pitot/internal/twin/vllm"
 )
@@ -215,19 +216,19 @@ func begin(d *deploy.Deployment, runs []*Recording) (slowness, bool) {
 	// Parts of a step at full efficiency tell how to divide by it.
 	full := *d
 	full.Efficiency.Compute = 1
-	if token := full.Parts(&vllm.Batch{Tokens: 1e6}).Weights / 1e6; c[colToken] > token {
+	if token := full.Parts(&twin.Batch{Tokens: 1e6}).Weights / 1e6; c[colToken] > token {
 		e.Compute = token / c[colToken]
 		e.PromptAttention = min(e.PromptAttention, e.Compute) // on the same units, and seldom better
 	}
 	full.Efficiency.Attention = 1
-	if token := full.Parts(&vllm.Batch{DecodeContext: 1e6}).Decode / 1e6; c[colContext] > token {
+	if token := full.Parts(&twin.Batch{DecodeContext: 1e6}).Decode / 1e6; c[colContext] > token {
 		e.Attention = token / c[colContext]
 	}
 	take(&e.PerRequest, c[colRow])
 	take(&e.PerPrefill, c[colPrefill])
 	rest := *d
 	rest.Efficiency.PerStep = 0
-	take(&e.PerStep, c[colStep]-rest.Parts(&vllm.Batch{Tokens: 1, Logits: 1}).Total())
+	take(&e.PerStep, c[colStep]-rest.Parts(&twin.Batch{Tokens: 1, Logits: 1}).Total())
 	f := &d.Settings.Frontend
 	if c[colArrival] > 0 {
 		f.Contention = min(c[colArrival]/f.PerRequest.Seconds(), 1)

@@ -1,6 +1,6 @@
 package deploy
 
-import "pitot/internal/twin/vllm"
+import "pitot/internal/twin"
 
 // Bounds are what no engine can beat on the deployment's hardware, from the
 // datasheet's numbers alone: efficiencies and overheads are left out. Bytes,
@@ -86,7 +86,7 @@ const (
 )
 
 // Bound says which part of a step's time is the largest.
-func (d *Deployment) Bound(b *vllm.Batch) Limit {
+func (d *Deployment) Bound(b *twin.Batch) Limit {
 	h := d.hardware()
 	p := h.parts(b)
 	t := float64(b.Tokens)

@@ -152,9 +152,9 @@ func (d *Deployment) checkStep() error {
 	s := &d.Settings
 	n := s.MaxNumSeqs
 	prompt := min(s.MaxNumBatchedTokens, s.MaxModelLen)
-	for _, fullest := range []vllm.Batch{
+	for _, fullest := range []twin.Batch{
 		{Requests: n, Tokens: s.MaxNumBatchedTokens, Logits: n, Decodes: n, DecodeContext: int64(d.KVTokens())},
-		{Requests: 1, Tokens: prompt, Logits: 1, Prefills: []vllm.Chunk{{New: prompt, Context: s.MaxModelLen - prompt}}},
+		{Requests: 1, Tokens: prompt, Logits: 1, Prefills: []twin.Chunk{{New: prompt, Context: s.MaxModelLen - prompt}}},
 	} {
 		if t := d.hardware().Step(&fullest); t >= longestStep {
 			return say.Errorf("the fullest step of this deployment takes a day or more").WithHint("look at scale and at the efficiencies")
@@ -311,7 +311,7 @@ func (d *Deployment) hardware() *hardware {
 }
 
 // Parts says what a step's time is spent on.
-func (d *Deployment) Parts(b *vllm.Batch) Parts { return d.hardware().parts(b) }
+func (d *Deployment) Parts(b *twin.Batch) Parts { return d.hardware().parts(b) }
 
 // Launch is the deployment as one launch of it is: LaunchCV is drawn, and is a
 // factor on every step. The same number is the same launch.
@@ -323,7 +323,7 @@ func (d *Deployment) Launch(launch uint64) *Deployment {
 
 // Engine makes the engine of a launch that is like the mean of all; the seed
 // decides its chances.
-func (d *Deployment) Engine(seed uint64) *vllm.Engine {
+func (d *Deployment) Engine(seed uint64) twin.Model {
 	s := d.Settings
 	s.Seed = seed
 	return vllm.New(s, d.hardware())

@@ -117,7 +117,7 @@ func TestStepsTakeTime(t *testing.T) {
 		if err != nil {
 			return
 		}
-		for _, b := range []vllm.Batch{{Requests: 1, Tokens: 1, Logits: 1, Decodes: 1, DecodeContext: 10}, {Requests: 1024, Tokens: 8192, Logits: 1024, Decodes: 1024, DecodeContext: 1 << 30}} {
+		for _, b := range []twin.Batch{{Requests: 1, Tokens: 1, Logits: 1, Decodes: 1, DecodeContext: 10}, {Requests: 1024, Tokens: 8192, Logits: 1024, Decodes: 1024, DecodeContext: 1 << 30}} {
 			if s := d.hardware().Step(&b); s < time.Microsecond || s > longestStep {
 				t.Errorf("a step of %d tokens takes %v", b.Tokens, s)
 			}
@@ -289,7 +289,7 @@ func TestEveryPair(t *testing.T) {
 					continue
 				}
 				b := d.Bounds()
-				step := d.Parts(&vllm.Batch{Requests: 1, Tokens: 1, Logits: 1, Decodes: 1, DecodeContext: 1000}).Total()
+				step := d.Parts(&twin.Batch{Requests: 1, Tokens: 1, Logits: 1, Decodes: 1, DecodeContext: 1000}).Total()
 				if !(step > b.StepFloor) || math.IsInf(step, 0) || b.PrefillToken <= 0 || d.KVTokens() < d.Settings.MaxModelLen {
 					t.Errorf("%s: a step takes %v s, floor %v", spec, step, b.StepFloor)
 				}
@@ -306,17 +306,17 @@ func TestStepTimeIsMonotone(t *testing.T) {
 		n := rapid.IntRange(1, 512).Draw(t, "decodes")
 		c := rapid.IntRange(1, 4096).Draw(t, "context")
 		p := rapid.IntRange(0, 4096).Draw(t, "prompt")
-		batch := func(n, c, p int) *vllm.Batch {
-			b := &vllm.Batch{Requests: n, Tokens: n + p, Logits: n, Decodes: n, DecodeContext: int64(n * c)}
+		batch := func(n, c, p int) *twin.Batch {
+			b := &twin.Batch{Requests: n, Tokens: n + p, Logits: n, Decodes: n, DecodeContext: int64(n * c)}
 			if p > 0 {
 				b.Requests++
-				b.Prefills = []vllm.Chunk{{New: p}}
+				b.Prefills = []twin.Chunk{{New: p}}
 			}
 			return b
 		}
 		for _, d := range []*Deployment{d, moe} {
 			one := d.Parts(batch(n, c, p)).Total()
-			for _, more := range []*vllm.Batch{batch(n+1, c, p), batch(n, c+1, p), batch(n, c, p+1)} {
+			for _, more := range []*twin.Batch{batch(n+1, c, p), batch(n, c+1, p), batch(n, c, p+1)} {
 				if d.Parts(more).Total() < one {
 					t.Errorf("%+v takes less than %d, %d, %d", more, n, c, p)
 				}
@@ -442,7 +442,7 @@ func TestAssumedFrontend(t *testing.T) {
 func TestAssumedActivationsOfAStep(t *testing.T) {
 	d := must(t, "llama-3.1-8b@h100")
 	for tokens, most := range map[int]float64{1: 0.002, 64: 0.02, 8192: 0.1} {
-		p := d.Parts(&vllm.Batch{Requests: 1, Tokens: tokens, Logits: 1, Prefills: []vllm.Chunk{{New: tokens}}})
+		p := d.Parts(&twin.Batch{Requests: 1, Tokens: tokens, Logits: 1, Prefills: []twin.Chunk{{New: tokens}}})
 		if share := p.Activation / p.Total(); share > most {
 			t.Errorf("%.4f of a step of %d tokens", share, tokens)
 		} else {
@@ -459,7 +459,7 @@ func TestAttentionEfficiency(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		return d.Parts(&vllm.Batch{Requests: 2, Tokens: 513, Logits: 2, Decodes: 1, DecodeContext: 4000, Prefills: []vllm.Chunk{{New: 512, Context: 1000}}})
+		return d.Parts(&twin.Batch{Requests: 2, Tokens: 513, Logits: 2, Decodes: 1, DecodeContext: 4000, Prefills: []twin.Chunk{{New: 512, Context: 1000}}})
 	}
 	whole := parts("llama-3.1-8b@h100")
 	if whole.Decode <= 0 || whole.Prefill <= 0 {
@@ -478,7 +478,7 @@ func TestAttentionEfficiency(t *testing.T) {
 // A launch has one factor on all its steps, and leaves the deployment as it was.
 func TestLaunch(t *testing.T) {
 	d := must(t, "llama-3.1-8b@h100?launch_cv=0.1")
-	b := &vllm.Batch{Requests: 8, Tokens: 8, Logits: 8, Decodes: 8, DecodeContext: 8000}
+	b := &twin.Batch{Requests: 8, Tokens: 8, Logits: 8, Decodes: 8, DecodeContext: 8000}
 	mean := d.Parts(b).Total()
 	for launch := range uint64(3) {
 		want := twin.LaunchFactor(0.1, launch)

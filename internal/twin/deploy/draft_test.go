@@ -46,8 +46,8 @@ func TestTokensPerStep(t *testing.T) {
 // is faster than its floor.
 func TestDraftsCost(t *testing.T) {
 	plain := must(t, "llama-3.1-8b@h100")
-	batch := func(n, k int) *vllm.Batch {
-		return &vllm.Batch{Requests: n, Tokens: n * (1 + k), Logits: n * (1 + k), Decodes: n, DecodeContext: int64(1000 * n)}
+	batch := func(n, k int) *twin.Batch {
+		return &twin.Batch{Requests: n, Tokens: n * (1 + k), Logits: n * (1 + k), Decodes: n, DecodeContext: int64(1000 * n)}
 	}
 	last := 0.0
 	for _, k := range []int{1, 4, 16, 100} {
@@ -89,7 +89,7 @@ func TestWhatADraftCosts(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		return d.Parts(&vllm.Batch{Requests: 1, Tokens: 1 + drafts, Logits: 1 + drafts, Decodes: 1}).Draft
+		return d.Parts(&twin.Batch{Requests: 1, Tokens: 1 + drafts, Logits: 1 + drafts, Decodes: 1}).Draft
 	}
 	want := 2 * (layer + head) / rate // seconds
 	for drafts := 1; drafts <= 8; drafts *= 2 {

@@ -6,8 +6,8 @@ import (
 	"strings"
 	"time"
 
+	"pitot/internal/twin"
 	"pitot/internal/twin/catalogue"
-	"pitot/internal/twin/vllm"
 )
 
 // Efficiency is what of its datasheet an accelerator gives, and what a step
@@ -103,8 +103,8 @@ type hardware struct {
 	unquantised         float64 // operations/s of matrix products in 16 bits
 }
 
-// Step implements [vllm.Cost].
-func (h *hardware) Step(b *vllm.Batch) time.Duration {
+// Step implements [twin.Cost].
+func (h *hardware) Step(b *twin.Batch) time.Duration {
 	return lasting(h.parts(b).Total())
 }
 
@@ -123,7 +123,7 @@ func lasting(seconds float64) time.Duration {
 // how measured kernels pass from one to the other. Attention is apart: of
 // answers it reads their whole KV cache, of prompts it computes 4·heads·dim
 // operations for each pair of tokens.
-func (h *hardware) parts(b *vllm.Batch) Parts {
+func (h *hardware) parts(b *twin.Batch) Parts {
 	t := float64(b.Tokens)
 	tp := h.tp
 	var p Parts

@@ -26,7 +26,7 @@ import (
 // steady is a cost of ten milliseconds a step.
 type steady struct{}
 
-func (steady) Step(*vllm.Batch) time.Duration { return 10 * time.Millisecond }
+func (steady) Step(*twin.Batch) time.Duration { return 10 * time.Millisecond }
 
 // continuous is a small engine of ten milliseconds a step.
 func continuous(t *testing.T, change func(*vllm.Settings)) *vllm.Engine {

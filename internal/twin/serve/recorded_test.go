@@ -17,6 +17,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"pitot/internal/twin"
 	"pitot/internal/twin/serve/prom"
 	"pitot/internal/twin/vllm"
 )
@@ -274,7 +275,7 @@ func engineFor(t *testing.T) *vllm.Engine {
 // quick is a cost of a tenth of a millisecond a step.
 type quick struct{}
 
-func (quick) Step(*vllm.Batch) time.Duration { return 100 * time.Microsecond }
+func (quick) Step(*twin.Batch) time.Duration { return 100 * time.Microsecond }
 
 // After the same requests the counts have gone up as the real server's did;
 // and its families, types, labels and buckets are the same throughout.

@@ -19,7 +19,7 @@ import (
 // Engine is a [twin.Engine] that behaves as vLLM V1.
 type Engine struct {
 	set   Settings
-	cost  Cost
+	cost  twin.Cost
 	sigma float64 // of the logarithm of a step's jitter
 	slow  phases
 	pace  func(at int64) float64
@@ -42,7 +42,7 @@ type Engine struct {
 }
 
 // New gives an engine without requests. The settings must pass Check.
-func New(s Settings, c Cost) *Engine {
+func New(s Settings, c twin.Cost) *Engine {
 	return &Engine{
 		set: s, cost: c,
 		sigma:   math.Sqrt(math.Log1p(s.StepJitter * s.StepJitter)),
@@ -272,7 +272,7 @@ func (e *Engine) newPlan() *plan {
 		p := e.spare[n-1]
 		e.spare = e.spare[:n-1]
 		clear(p.items)
-		*p = plan{items: p.items[:0], batch: Batch{Prefills: p.batch.Prefills[:0]}}
+		*p = plan{items: p.items[:0], batch: twin.Batch{Prefills: p.batch.Prefills[:0]}}
 		return p
 	}
 	return &plan{}

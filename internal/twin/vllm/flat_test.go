@@ -1,6 +1,10 @@
 package vllm
 
-import "time"
+import (
+	"time"
+
+	"pitot/internal/twin"
+)
 
 // Flat is a cost of so much for each step and each token in it.
 type Flat struct {
@@ -9,6 +13,6 @@ type Flat struct {
 }
 
 // Step implements [Cost].
-func (f Flat) Step(b *Batch) time.Duration {
+func (f Flat) Step(b *twin.Batch) time.Duration {
 	return f.PerStep + time.Duration(b.Tokens)*f.PerToken
 }

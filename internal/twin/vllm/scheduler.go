@@ -1,6 +1,10 @@
 package vllm
 
-import "slices"
+import (
+	"slices"
+
+	"pitot/internal/twin"
+)
 
 // entry is a request's part in a planned step.
 type entry struct {
@@ -15,7 +19,7 @@ type plan struct {
 	number int64
 	end    int64
 	items  []entry
-	batch  Batch
+	batch  twin.Batch
 }
 
 // schedule plans a step (Scheduler.schedule): those that run first, then
@@ -308,7 +312,7 @@ func (e *Engine) updateAfterSchedule(p *plan, it *entry) {
 		b.Decodes++
 		b.DecodeContext += int64(r.computed + it.tokens)
 	} else {
-		b.Prefills = append(b.Prefills, Chunk{it.tokens, r.computed})
+		b.Prefills = append(b.Prefills, twin.Chunk{New: it.tokens, Context: r.computed})
 		b.PrefillContext += int64(r.computed)
 	}
 	r.computed += it.tokens

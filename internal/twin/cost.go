@@ -1,8 +1,9 @@
-package vllm
+package twin
 
 import "time"
 
-// Batch is what a step's duration depends on.
+// Batch is what one step of an engine computes: what its duration depends on,
+// whatever scheduler put it together.
 type Batch struct {
 	Requests int // rows of the batch
 	Tokens   int // that go through the model
@@ -21,7 +22,8 @@ type Batch struct {
 // in the KV cache.
 type Chunk struct{ New, Context int }
 
-// Cost says how long a step takes on the hardware.
+// Cost is hardware as a scheduler sees it.
 type Cost interface {
+	// Step says how long a step takes.
 	Step(b *Batch) time.Duration
 }

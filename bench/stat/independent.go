@@ -5,6 +5,7 @@ import (
 	"math/rand/v2"
 	"slices"
 
+	"pitot/bench/stat/alternative"
 	"pitot/internal/stat"
 )
 
@@ -37,7 +38,7 @@ func independentCases() []independentCase {
 	return []independentCase{
 		{"95 % rank interval holds p50, n = 101", "≥ 95 %", rankCase(101, 0.5)},
 		{"95 % rank interval holds p99, n = 1,000", "≥ 95 %", rankCase(1000, 0.99)},
-		{"95 % Wilson interval holds a share of 2 %, n = 1,000", "about 95 %", shareCase(stat.Wilson)},
+		{"95 % Wilson interval holds a share of 2 %, n = 1,000", "about 95 %", shareCase(alternative.Wilson)},
 		{"95 % Clopper-Pearson interval holds it", "≥ 95 %", shareCase(stat.ClopperPearson)},
 		{"95 % interval of Hodges-Lehmann holds a shift, 5 + 5 Cauchy", "96.8 %", func(rng *rand.Rand) bool {
 			return stat.HodgesLehmann(cauchy(rng, 5, 0), cauchy(rng, 5, 3), 0.95).Holds(3)
@@ -124,7 +125,7 @@ func earlyStop(rng *rand.Rand, most int) bool {
 				over++
 			}
 		}
-		if need, _ = stat.EarlyStopping(over, 0.99, 0.99); need <= done {
+		if need, _ = alternative.EarlyStopping(over, 0.99, 0.99); need <= done {
 			return true
 		}
 	}

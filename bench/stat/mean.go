@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"math"
 
+	"pitot/bench/stat/alternative"
 	"pitot/bench/stat/queue"
 	"pitot/internal/stat"
 )
@@ -31,7 +32,7 @@ func mean() table {
 						b, _ := stat.BatchMeans(xs, 10, 0.95)
 						batches.add(b.Holds(truth))
 						if n <= 20_000 { // copies 200·n values
-							s, _ := stat.BlockBootstrap(xs, n/20, 200, 0.95, seed+uint64(r), average)
+							s, _ := alternative.BlockBootstrap(xs, n/20, 200, 0.95, seed+uint64(r), average)
 							bootstrap.add(s.Holds(truth))
 						}
 					}

@@ -3,6 +3,7 @@ package main
 import (
 	"fmt"
 
+	"pitot/bench/stat/alternative"
 	"pitot/bench/stat/queue"
 	"pitot/internal/stat"
 )
@@ -59,7 +60,7 @@ func shareRow(load float64, n, reps int, seed uint64) []string {
 		b, _ := stat.BatchMeans(here, 10, level)
 		blocks.add(b.Hi <= epsilon)
 		exact.add(stat.ClopperPearson(violations, n, phi, level).Hi <= epsilon)
-		score.add(stat.Wilson(violations, n, phi, level).Hi <= epsilon)
+		score.add(alternative.Wilson(violations, n, phi, level).Hi <= epsilon)
 	}
 	return []string{number(load), fmt.Sprint(n), naive.String(), independent.String(), blocks.String(), exact.String(), score.String()}
 }

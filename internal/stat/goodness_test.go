@@ -6,30 +6,6 @@ import (
 	"testing"
 )
 
-func TestEarlyStopping(t *testing.T) {
-	for _, c := range []struct {
-		confidence float64
-		totals     map[int]int
-	}{
-		{.99, map[int]int{0: 459, 1: 662, 2: 838, 3: 1001, 4: 1157, 5: 1307, 10: 2010, 20: 3304, 50: 6898, 60: 8053}},
-		{.95, map[int]int{0: 299, 1: 473, 2: 628, 5: 1049, 10: 1693}},
-	} {
-		for over, want := range c.totals {
-			if got, ok := EarlyStopping(over, .99, c.confidence); !ok || got != want {
-				t.Errorf("EarlyStopping(%d, .99, %g) = %d, want %d", over, c.confidence, got, want)
-			}
-		}
-	}
-	for _, c := range []struct {
-		over          int
-		p, confidence float64
-	}{{0, 1, .99}, {0, .99, 1}, {-1, .99, .99}, {0, math.NaN(), .99}} {
-		if n, ok := EarlyStopping(c.over, c.p, c.confidence); ok || n != 0 {
-			t.Errorf("%+v: %d", c, n)
-		}
-	}
-}
-
 func TestAndersonDarling(t *testing.T) {
 	quantiles := make([]float64, 10)
 	for i := range quantiles {

@@ -196,24 +196,16 @@ func autoregressive(rng *rand.Rand, n int, r float64) []float64 {
 
 func TestBatchMeans(t *testing.T) {
 	rng := rand.New(rand.NewPCG(2, 1))
-	var batches, bootstrap tally
-	for r := range 400 {
+	var batches tally
+	for range 400 {
 		xs := autoregressive(rng, 2000, .8)
 		m, ok := BatchMeans(xs, 10, .95)
 		if !ok {
 			t.Fatal("no mean")
 		}
 		batches.add(m.Holds(0))
-		if r < 200 {
-			b, ok := BlockBootstrap(xs, 100, 200, .95, uint64(r), func(xs []float64) float64 { m, _ := Moments(xs); return m })
-			if !ok {
-				t.Fatal("no bootstrap")
-			}
-			bootstrap.add(b.Holds(0))
-		}
 	}
 	batches.within(t, "batch means hold the mean", .92, .98)
-	bootstrap.within(t, "the bootstrap holds the mean", .9, .98)
 	m, ok := BatchMeans([]float64{1, 3, 2, 4, 8, 6, 100}, 3, .95) // batches of 2, 2, 3
 	if _, sd := Moments([]float64{2, 3, 38}); !ok || m.DF != 2 || m.N != 7 || !near(m.SE, sd/math.Sqrt(3), 1e-12) || !near(m.Mean, 124./7, 1e-12) {
 		t.Errorf("%+v", m)
@@ -225,44 +217,16 @@ func TestBatchMeans(t *testing.T) {
 	}
 }
 
-func TestBlockBootstrap(t *testing.T) {
-	xs := make([]float64, 100)
-	for i := range xs {
-		xs[i] = float64(i % 10)
-	}
-	first := func(xs []float64) float64 { slices.Sort(xs); return xs[len(xs)/2] } // may sort
-	a, ok := BlockBootstrap(xs, 10, 50, .9, 1, first)
-	b, _ := BlockBootstrap(xs, 10, 50, .9, 1, first)
-	if !ok || a != b || xs[3] != 3 {
-		t.Errorf("%+v, %+v: not the same again, or the data were touched", a, b)
-	}
-	// Whole periods: every block of ten has the mean 4.5.
-	mean := func(xs []float64) float64 { m, _ := Moments(xs); return m }
-	if b, _ := BlockBootstrap(xs, 10, 50, .9, 1, mean); b.Lo != 4.5 || b.Hi != 4.5 || b.SE != 0 {
-		t.Errorf("%+v, want 4.5", b)
-	}
-	for _, c := range []struct{ block, resamples int }{{0, 100}, {51, 100}, {10, 1}} {
-		if _, ok := BlockBootstrap(xs, c.block, c.resamples, .9, 1, mean); ok {
-			t.Errorf("%+v", c)
-		}
-	}
-}
-
-// statsmodels' proportion_confint, methods wilson and beta.
+// statsmodels' proportion_confint, method beta.
 func TestProportions(t *testing.T) {
 	for _, c := range []struct {
 		got  Interval
 		want Interval
 	}{
-		{Wilson(8, 100, 1, .95), Interval{.04109346148438061, .14998107700948735}},
-		{Wilson(0, 20, 1, .95), Interval{0, .1611251580528194}},
 		{ClopperPearson(8, 100, 1, .95), Interval{.0351715625181628, .15155763586442098}},
 		{ClopperPearson(0, 20, 1, .95), Interval{0, .16843347098308534}},
 		{ClopperPearson(20, 20, 1, .95), Interval{.8315665290169146, 1}},
 		{ClopperPearson(80, 1000, 10, .95), Interval{.0351715625181628, .15155763586442098}}, // n/φ counts
-		{Wilson(80, 1000, 10, .95), Interval{.04109346148438061, .14998107700948735}},
-		{Wilson(8, 100, .1, .95), Interval{.04109346148438061, .14998107700948735}}, // φ is 1 at least
-		{Wilson(0, 0, 1, .95), Interval{0, 1}},
 		{ClopperPearson(0, 0, 1, .95), Interval{0, 1}},
 		{Interval{0, ClopperPearson(0, 299, 1, OneSided(.95)).Hi}, Interval{0, 1 - math.Pow(.05, 1./299)}},
 	} {
@@ -272,18 +236,14 @@ func TestProportions(t *testing.T) {
 	}
 }
 
-// Coverage of both, by summing over all counts.
+// Coverage, by summing over all counts.
 func TestProportionCoverage(t *testing.T) {
 	const n = 60
-	var average float64
 	for i := 1; i < 100; i++ {
 		p := float64(i) / 100
-		var wilson, exact float64
+		var exact float64
 		for k := range n + 1 {
 			chance := BinomialCDF(int64(k), n, p) - BinomialCDF(int64(k)-1, n, p)
-			if Wilson(k, n, 1, .95).Holds(p) {
-				wilson += chance
-			}
 			if ClopperPearson(k, n, 1, .95).Holds(p) {
 				exact += chance
 			}
@@ -291,20 +251,13 @@ func TestProportionCoverage(t *testing.T) {
 		if exact < .95 {
 			t.Errorf("Clopper-Pearson holds %g with %.4f", p, exact)
 		}
-		if wilson < .83 {
-			t.Errorf("Wilson holds %g with %.4f", p, wilson)
-		}
-		average += wilson / 99
-	}
-	if average < .945 || average > .965 {
-		t.Errorf("Wilson holds a share with %.4f on average", average)
 	}
 }
 
 // With its φ known, the interval of a share holds it however the 1s cluster.
 func TestProportionOfAChain(t *testing.T) {
 	rng := rand.New(rand.NewPCG(3, 1))
-	var naive, wilson, exact tally
+	var naive, exact tally
 	for range 400 {
 		const n, p, r = 4000, .1, .9
 		hits := 0
@@ -312,10 +265,8 @@ func TestProportionOfAChain(t *testing.T) {
 			hits += int(x)
 		}
 		naive.add(ClopperPearson(hits, n, 1, .95).Holds(p))
-		wilson.add(Wilson(hits, n, (1+r)/(1-r), .95).Holds(p))
 		exact.add(ClopperPearson(hits, n, (1+r)/(1-r), .95).Holds(p))
 	}
 	naive.within(t, "independence", 0, .5)
-	wilson.within(t, "Wilson", .92, .98)
 	exact.within(t, "Clopper-Pearson", .93, .99)
 }

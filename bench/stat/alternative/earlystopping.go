@@ -1,6 +1,10 @@
-package stat
+package alternative
 
-import "sort"
+import (
+	"sort"
+
+	"pitot/internal/stat"
+)
 
 // EarlyStopping is how many requests it takes to say, at the given confidence,
 // that the p-quantile meets its limit when `over` of them exceeded it: the
@@ -13,7 +17,7 @@ func EarlyStopping(over int, p, confidence float64) (n int, ok bool) {
 		return 0, false
 	}
 	met := func(h int) bool {
-		return BinomialCDF(int64(over), int64(h+over), 1-p) <= 1-confidence
+		return stat.BinomialCDF(int64(over), int64(h+over), 1-p) <= 1-confidence
 	}
 	most := 1
 	for !met(most) {

@@ -1,15 +1,17 @@
-package stat
+package alternative
 
 import (
 	"math"
 	"math/rand/v2"
 	"slices"
+
+	"pitot/internal/stat"
 )
 
 // Bootstrap is a statistic with what resampling says of its error.
 type Bootstrap struct {
 	Estimate, SE float64
-	Interval
+	stat.Interval
 }
 
 // BlockBootstrap resamples a stationary, correlated series in overlapping
@@ -37,10 +39,10 @@ func BlockBootstrap(xs []float64, block, resamples int, level float64, seed uint
 		}
 		replicates[i] = statistic(sample)
 	}
-	_, b.SE = Moments(replicates)
+	_, b.SE = stat.Moments(replicates)
 	slices.Sort(replicates)
 	blocks := float64(len(xs) / block)
-	outside := NormalCDF(-StudentQuantile(1-tail(level), blocks-1) * math.Sqrt(blocks/(blocks-1)))
-	b.Interval = Interval{Percentile(replicates, outside), Percentile(replicates, 1-outside)}
+	outside := stat.NormalCDF(-stat.StudentQuantile(1-(1-level)/2, blocks-1) * math.Sqrt(blocks/(blocks-1)))
+	b.Interval = stat.Interval{Lo: stat.Percentile(replicates, outside), Hi: stat.Percentile(replicates, 1-outside)}
 	return b, true
 }

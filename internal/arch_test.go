@@ -69,7 +69,7 @@ func rooms() []room {
 		{"study/compare", "study/tools data/rundir data/result stat say"}, // what changed between systems
 		// shown
 		{"report", "measure data/record data/result run/audit study/compare study/tools study/predict twin/deploy stat say"},
-		{"cli", "plan study/tools run run/search run/audit study/compare study/predict report data/record data/rundir data/result slo twin/deploy twin/serve workload say target"},
+		{"cli", "plan study/tools run run/search run/audit study/compare study/predict report data/record data/rundir data/result slo twin/deploy twin/serve say target"},
 		{"cmd/pitot", "cli"},
 	}
 }

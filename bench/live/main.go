@@ -339,11 +339,7 @@ func (s *series) predict(spec, dir string, seed uint64) twin.Stats {
 	if err != nil {
 		log.Fatal(err)
 	}
-	var names []string
-	for _, x := range plan.Settings() {
-		names = append(names, x.Name)
-	}
-	p, _, err := plan.Decode(names, []string{"--config", filepath.Join(dir, "config.yaml")}, nil)
+	p, err := plan.Recorded(filepath.Join(dir, "config.yaml"))
 	if err != nil {
 		log.Fatal(err)
 	}

@@ -86,7 +86,7 @@ func compareRow(utilisation float64, launches int, factor float64, reps int, see
 }
 
 func sidesCompared(a, b compare.Side, clauses []compare.Clause) *compare.Comparison {
-	c, err := compare.Compare([]compare.Side{a, b}, compare.Options{Within: compare.EquivalentWithin, Clauses: clauses})
+	c, err := compare.Compare([]compare.Side{a, b}, compare.Options{Within: 0.05, Clauses: clauses})
 	if err != nil {
 		panic(err)
 	}

@@ -51,24 +51,22 @@ type verb struct {
 	about string
 	run   func(ctx context.Context, e *Env) (int, error)
 	help  func(w io.Writer)
-
-	settings func() []string // its flags, nil where they are its own
 }
 
 // verbs lists them in the order of the help.
 func verbs() []verb {
 	return []verb{
-		{"run", "measure one load on one target", runVerb, runHelp, runSettings},
-		{"sweep", "measure many loads: the curve, the knee, saturation", sweepVerb, sweepHelp, sweepSettings},
-		{"find", "the highest load that meets an SLO, verified, with its interval", findVerb, findHelp, findSettings},
-		{"report", "show a run again, finish one that was killed", reportVerb, reportHelp, reportSettings},
-		{"vllm-bench", "what vllm bench serve does, with its flags", vllmBenchVerb, vllmBenchHelp, nil},
-		{"mock", "serve the embedded target over HTTP", mockVerb, mockHelp, mockSettings},
-		{"predict", "what to expect of a deployment, without any target", predictVerb, predictHelp, predictSettings},
-		{"fit", "calibrate the twin from measured runs", fitVerb, fitHelp, fitSettings},
-		{"compare", "did it change? slower, faster, equivalent, or not distinguishable", compareVerb, compareHelp, compareSettings},
-		{"check", "how accurate is this instrument on this machine? and any other client?", checkVerb, checkHelp, checkSettings},
-		{"version", "print the version", versionVerb, versionHelp, nil},
+		{"run", "measure one load on one target", runVerb, runHelp},
+		{"sweep", "measure many loads: the curve, the knee, saturation", sweepVerb, sweepHelp},
+		{"find", "the highest load that meets an SLO, verified, with its interval", findVerb, findHelp},
+		{"report", "show a run again, finish one that was killed", reportVerb, reportHelp},
+		{"vllm-bench", "what vllm bench serve does, with its flags", vllmBenchVerb, vllmBenchHelp},
+		{"mock", "serve the embedded target over HTTP", mockVerb, mockHelp},
+		{"predict", "what to expect of a deployment, without any target", predictVerb, predictHelp},
+		{"fit", "calibrate the twin from measured runs", fitVerb, fitHelp},
+		{"compare", "did it change? slower, faster, equivalent, or not distinguishable", compareVerb, compareHelp},
+		{"check", "how accurate is this instrument on this machine? and any other client?", checkVerb, checkHelp},
+		{"version", "print the version", versionVerb, versionHelp},
 	}
 }
 
@@ -167,7 +165,7 @@ func find(name string) (verb, error) {
 func belongs(flag string) string {
 	var takers []string
 	for _, v := range verbs() {
-		if v.settings != nil && slices.Contains(v.settings(), flag) {
+		if slices.ContainsFunc(plan.Settings(), func(s plan.Setting) bool { return s.Name == flag && s.For(plan.Verb(v.name)) }) {
 			takers = append(takers, "pitot "+v.name)
 		}
 	}

@@ -15,22 +15,13 @@ import (
 	"pitot/internal/study/compare"
 )
 
-func compareSettings() []string {
-	return []string{"fail-if", "equivalent-within", "allow", "save-baseline", "format", "page", "open"}
-}
-
 // compareVerb says whether something changed between the sides, or saves a
 // baseline for that.
 func compareVerb(_ context.Context, e *Env) (int, error) {
-	p, args, err := plan.Decode(compareSettings(), e.Args, e.Environ)
+	var p plan.Comparison
+	args, err := plan.DecodeParts(plan.VerbCompare, e.Args, e.Environ, &p)
 	if err != nil {
 		return Usage, err
-	}
-	if p.Format == "csv" {
-		return Usage, say.Errorf("a comparison is not written as CSV").WithHint("--format text, md, json or html")
-	}
-	if p.SaveBaseline != "" && (p.Page != "" || p.ShowPage) {
-		return Usage, say.Errorf("--save-baseline compares nothing, so there is no page").WithHint("compare with the baseline afterwards")
 	}
 	o, err := compareOptions(&p)
 	if err != nil {
@@ -70,15 +61,12 @@ func compareVerb(_ context.Context, e *Env) (int, error) {
 	return Done, nil
 }
 
-func compareOptions(p *plan.Plan) (o compare.Options, err error) {
-	o.Within = compare.EquivalentWithin
-	if p.Equivalent != "" {
-		if o.Within, err = compare.Share(p.Equivalent); err != nil {
-			return o, say.Errorf("--equivalent-within: %v", err).WithHint(say.Hint(err))
-		}
-		if o.Within == 0 {
-			return o, say.Errorf("--equivalent-within: no two systems are within nothing of each other").WithHint("for example 2%")
-		}
+func compareOptions(p *plan.Comparison) (o compare.Options, err error) {
+	if o.Within, err = compare.Share(p.Equivalent); err != nil {
+		return o, say.Errorf("--equivalent-within: %v", err).WithHint(say.Hint(err))
+	}
+	if o.Within == 0 {
+		return o, say.Errorf("--equivalent-within: no two systems are within nothing of each other").WithHint("for example 2%")
 	}
 	if p.Allow != "" {
 		for _, word := range strings.Split(p.Allow, ",") {
@@ -134,7 +122,7 @@ func showComparison(e *Env, c *compare.Comparison, m report.ComparisonModel, for
 
 // writeComparison writes the page of --page. --open alone has a file of its own,
 // which stays: the browser may read it later.
-func writeComparison(e *Env, m report.ComparisonModel, p *plan.Plan) error {
+func writeComparison(e *Env, m report.ComparisonModel, p *plan.Comparison) error {
 	path := p.Page
 	switch {
 	case path == "" && !p.ShowPage:
@@ -212,12 +200,5 @@ beside, for metrics that it defines as Pitot does, and never judged.
 Exit codes: 6 if a condition fired, 4 if one could not be judged. Markdown is
 appended to the file that GITHUB_STEP_SUMMARY names.
 `)
-	printSettings(w, compareSettings(), func(s *plan.Setting) {
-		switch s.Name {
-		case "format":
-			s.Help = "what standard output gets: text, json, md or html"
-		case "open":
-			s.Help = "show the page in a browser"
-		}
-	})
+	printSettings(w, plan.VerbCompare)
 }

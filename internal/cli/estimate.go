@@ -127,12 +127,12 @@ func estimateFind(p *plan.Plan) estimate {
 
 // price fills in the tokens and what all costs.
 func (e *estimate) price(p *plan.Plan) {
-	random := p.Workload == plan.Default().Workload
+	random := p.Generated()
 	if random {
 		e.input = e.requests * (p.Input.Mean() + float64(p.Prefix)*p.PrefixShare)
 	}
-	if random || p.Output != plan.Default().Output {
-		e.output = e.requests * p.Output.Mean()
+	if random || p.Ask.Output != plan.Default().Ask.Output {
+		e.output = e.requests * p.Ask.Output.Mean()
 	}
 	byToken, byTime := p.TokenPrice != plan.TokenPrice{}, p.GPUPrice > 0
 	switch {
@@ -189,7 +189,7 @@ func dryRun(w io.Writer, p *plan.Plan, e estimate) error {
 		}
 	}
 	lines := []string{
-		"target    " + p.Target,
+		"target    " + p.Spec,
 		"load      " + e.load,
 		"requests  " + about(e.requests, included),
 		"input     " + about(e.input, " tokens"),

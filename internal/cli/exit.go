@@ -67,8 +67,8 @@ func answered(c *result.Capacity) bool {
 
 // strictly gives the exit code of a run under --strict: flags fail too. What
 // makes the run worth less comes first, as ever.
-func strictly(p *plan.Plan, e *Env, run *result.Run, code int) int {
-	if !p.Strict || run == nil || run.Verdict == result.Valid || code != Done && code < Invalid || code == Interrupted {
+func strictly(o *plan.Output, e *Env, run *result.Run, code int) int {
+	if !o.Strict || run == nil || run.Verdict == result.Valid || code != Done && code < Invalid || code == Interrupted {
 		return code
 	}
 	if code != Invalid {

@@ -8,11 +8,8 @@ import (
 	"pitot/internal/run"
 )
 
-// findSettings are what `pitot find` knows.
-func findSettings() []string { return append(searchSettings(), "budget", "verify") }
-
 func findVerb(ctx context.Context, e *Env) (int, error) {
-	v := measuring{settings: findSettings(), check: (*plan.Plan).CheckFind, expect: estimateFind, loads: measureCapacity}
+	v := measuring{verb: plan.VerbFind, expect: estimateFind, loads: measureCapacity}
 	return v.run(ctx, e)
 }
 

@@ -13,18 +13,14 @@ import (
 	"pitot/internal/twin/deploy"
 )
 
-func fitSettings() []string { return []string{"out", "format"} }
-
 // fitVerb calibrates the twin from measured runs.
 func fitVerb(_ context.Context, e *Env) (int, error) {
-	p, args, err := plan.Decode(fitSettings(), e.Args, e.Environ)
+	var p plan.Fitting
+	args, err := plan.DecodeParts(plan.VerbFit, e.Args, e.Environ, &p)
 	if err != nil {
 		return Usage, err
 	}
-	if err := onlyTextOrJSON(p.Format, "a fit"); err != nil {
-		return Usage, err
-	}
-	if err := run.NotOwn(p.Out); err != nil {
+	if err := run.NotOwn(p.Profile); err != nil {
 		return Usage, err
 	}
 	if len(args) < 2 {
@@ -39,7 +35,7 @@ func fitVerb(_ context.Context, e *Env) (int, error) {
 	}
 	var runs []*predict.Recording
 	for _, dir := range args[1:] {
-		points, err := predict.ReadRuns(dir, runSettings())
+		points, err := predict.ReadRuns(dir)
 		if err != nil {
 			return Usage, err
 		}
@@ -49,15 +45,15 @@ func fitVerb(_ context.Context, e *Env) (int, error) {
 	if err != nil {
 		return Usage, err
 	}
-	if p.Out != "" {
-		if err := fit.Profile(d.Given).Write(p.Out); err != nil {
+	if p.Profile != "" {
+		if err := fit.Profile(d.Given).Write(p.Profile); err != nil {
 			return Usage, err
 		}
 	}
 	if p.Format == "json" {
 		return Done, report.JSON(e.Stdout, fit)
 	}
-	return Done, report.Fit(e.Stdout, fit, p.Out, report.Style{Color: colored(e.Stdout, e.Getenv)})
+	return Done, report.Fit(e.Stdout, fit, p.Profile, report.Style{Color: colored(e.Stdout, e.Getenv)})
 }
 
 func fitHelp(w io.Writer) {
@@ -71,9 +67,5 @@ one with few users and long prompts and one with many and short ones
 
 mock:, sim: and pitot predict take the profile: MODEL@GPU?profile=PROFILE
 `)
-	printSettings(w, fitSettings(), textOrJSON, func(s *plan.Setting) {
-		if s.Name == "out" {
-			s.Arg, s.Default, s.Help = "FILE", "", "write the profile here"
-		}
-	})
+	printSettings(w, plan.VerbFit)
 }

@@ -3,7 +3,6 @@ package cli
 import (
 	"fmt"
 	"io"
-	"slices"
 	"strings"
 	"unicode/utf8"
 
@@ -49,7 +48,7 @@ TARGET  http://host:port, …/v1 or a full route; https; unix:///path/to.sock
 pitot predict --list has the names of models and accelerators, pitot predict
 --help the settings behind the question mark.
 `)
-	printSettings(w, runSettings())
+	printSettings(w, plan.VerbRun)
 }
 
 func sweepHelp(w io.Writer) {
@@ -60,11 +59,7 @@ saturation, the loads at which the queue grows. The loads double from one reques
 at a time until they are past the knee; the rest is put where the curve bends
 most. Each has prompts and arrivals of its own.
 `)
-	printSettings(w, sweepSettings(), func(s *plan.Setting) {
-		if s.Name == "requests" || s.Name == "duration" {
-			s.Help += "; of each load"
-		}
-	})
+	printSettings(w, plan.VerbSweep)
 }
 
 func findHelp(w io.Writer) {
@@ -85,7 +80,7 @@ The load of --over rate is requests per second at times of their own; that of
 	for _, p := range slo.Presets() {
 		fmt.Fprintf(w, "  %-32s %s\n", p.Name, p.Spec)
 	}
-	printSettings(w, findSettings())
+	printSettings(w, plan.VerbFind)
 }
 
 func reportHelp(w io.Writer) {
@@ -96,7 +91,7 @@ first: nothing that was measured is lost. The run's page, report.html, is made
 anew; --open shows it in a browser. In place of a directory, a result file of
 vLLM, SGLang, AIPerf or GuideLLM is shown as what that tool says.
 `)
-	printSettings(w, reportSettings())
+	printSettings(w, plan.VerbReport)
 	exportHelp(w)
 }
 
@@ -115,20 +110,7 @@ what is modelled and what is not.
 pitot predict --list has the names of models and accelerators, pitot predict
 --help the settings behind the question mark, such as ?max_num_seqs=64.
 `)
-	printSettings(w, mockSettings(), func(s *plan.Setting) {
-		switch s.Name {
-		case "model":
-			s.Default, s.Help = "that of MODEL@GPU", "name to serve the model under"
-		case "key-file":
-			s.Help = "file that holds the API key to ask for"
-		case "seed":
-			s.Default, s.Help = "0", "seed of jitter, faults, tool calls and ends of answers"
-		case "ttft":
-			s.Default = "50ms"
-		case "itl":
-			s.Default = "10ms"
-		}
-	})
+	printSettings(w, plan.VerbMock)
 	fmt.Fprint(w, "\nFaults, separated by commas\n")
 	for line := range strings.Lines(serve.FaultUsage()) {
 		fmt.Fprint(w, "  "+line)
@@ -157,26 +139,20 @@ func wrapped(text string, width int) (lines []string) {
 	return append(lines, line)
 }
 
-// printSettings lists flags by group. A verb whose defaults are its own
-// changes what is said of them.
-func printSettings(w io.Writer, names []string, changes ...func(*plan.Setting)) {
-	group := ""
-	for _, g := range plan.Groups() {
+// printSettings lists the flags of a verb by group.
+func printSettings(w io.Writer, v plan.Verb) {
+	for _, group := range plan.Groups() {
+		title := "\n" + group + "\n"
 		for _, s := range plan.Settings() {
-			if s.Group != g || !slices.Contains(names, s.Name) {
+			if s.Group != group || !s.For(v) {
 				continue
 			}
-			for _, change := range changes {
-				change(&s)
-			}
-			if s.Group != group {
-				group = s.Group
-				fmt.Fprintf(w, "\n%s\n", group)
-			}
+			fmt.Fprint(w, title)
+			title = ""
 			head := strings.TrimSpace("--" + s.Name + " " + s.Arg)
 			text := s.Help
-			if s.Default != "" {
-				text += " (" + s.Default + ")"
+			if usual := s.Usual(); usual != "" {
+				text += " (" + usual + ")"
 			}
 			for i, line := range wrapped(text, helpWidth-27) {
 				if i > 0 {

@@ -22,9 +22,8 @@ import (
 //	carryOut   opens the target and a run directory, puts the loads on, closes both
 //	conclude   page, answer and exports of what was measured → exit code
 type measuring struct {
-	settings []string                  // the flags it takes
-	check    func(*plan.Plan) error    // what in a plan cannot be
-	expect   func(*plan.Plan) estimate // what a plan sends and takes
+	verb   plan.Verb                 // whose flags it takes
+	expect func(*plan.Plan) estimate // what a plan sends and takes
 	// loads measures in a session. What is to be said of the run as a whole
 	// comes back with whatever ended it, nil for nothing.
 	loads func(context.Context, *run.Session, *plan.Plan, *progress) (func(*result.Run), error)
@@ -44,19 +43,19 @@ func (v *measuring) run(ctx context.Context, e *Env) (int, error) {
 	defer stop()
 	measured, dir, err := v.carryOut(ctx, e, p, view)
 	code, err := conclude(ctx, e, measured, dir, p.Format, exports, err)
-	return strictly(p, e, measured, code), err
+	return strictly(&p.Output, e, measured, code), err
 }
 
 // prepare makes the plan. Its errors are the user's.
 func (v *measuring) prepare(e *Env) (*plan.Plan, []tools.Export, error) {
-	p, args, err := plan.Decode(v.settings, e.Args, e.Environ)
+	p, args, err := plan.Decode(v.verb, e.Args, e.Environ)
 	if err != nil {
 		return nil, nil, err
 	}
 	if len(args) > 1 {
 		return nil, nil, say.Errorf("more than one target: %q and %q", args[0], args[1]).WithHint("one run measures one target")
 	}
-	if err := v.check(&p); err != nil {
+	if err := p.Check(v.verb); err != nil {
 		return nil, nil, err
 	}
 	if err := withinLimit(&p, v.expect(&p)); err != nil {
@@ -81,7 +80,7 @@ func (v *measuring) carryOut(ctx context.Context, e *Env, p *plan.Plan, view *pr
 	if from := p.Provenance(); from != "" {
 		view.Say("settings: " + from)
 	}
-	r := run.Runner{Names: v.settings, Command: e.Command, Version: versionOf(), Progress: view}
+	r := run.Runner{Verb: v.verb, Command: e.Command, Version: versionOf(), Progress: view}
 	s, err := r.Open(ctx, p)
 	if err != nil {
 		return nil, "", err

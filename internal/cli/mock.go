@@ -16,14 +16,10 @@ import (
 	"pitot/internal/target"
 )
 
-func mockSettings() []string {
-	return []string{"port", "host", "model", "key-file", "seed",
-		"ttft", "itl", "jitter", "slots", "tokens-per-chunk", "role-chunk", "max-model-len",
-		"speed", "startup-delay", "reasoning", "tool-calls", "eos", "prompt-tokens-details", "faults", "truth", "drain", "until-eof"}
-}
-
 func mockVerb(ctx context.Context, e *Env) (int, error) {
-	p, args, err := plan.Decode(mockSettings(), e.Args, e.Environ)
+	var serving plan.Serving
+	var embedded plan.Embedded
+	args, err := plan.DecodeParts(plan.VerbMock, e.Args, e.Environ, &serving, &embedded)
 	if err != nil {
 		return Usage, err
 	}
@@ -34,20 +30,20 @@ func mockVerb(ctx context.Context, e *Env) (int, error) {
 	if len(args) > 1 {
 		return Usage, say.Errorf("more than one name: %q and %q", args[0], args[1])
 	}
-	srv, about, notes, err := target.NewMock(&p, name)
+	srv, about, notes, err := target.NewMock(&serving, &embedded, name)
 	if err != nil {
 		return Usage, err
 	}
 	for _, n := range notes {
 		fmt.Fprintln(e.Stderr, "pitot: "+n)
 	}
-	l, err := net.Listen("tcp", listenAddress(&p))
+	l, err := net.Listen("tcp", listenAddress(&serving))
 	if err != nil {
-		return Usage, cannotListen(&p, err)
+		return Usage, cannotListen(&serving, err)
 	}
 	ctx, stop := interruptible(ctx, nil) // before others learn that it is there
 	defer stop()
-	if p.Mock.UntilEOF {
+	if serving.UntilEOF {
 		var end context.CancelFunc
 		ctx, end = context.WithCancel(ctx)
 		go func() {
@@ -61,7 +57,7 @@ func mockVerb(ctx context.Context, e *Env) (int, error) {
 	select {
 	case err = <-served:
 	case <-ctx.Done():
-		end, cancel := context.WithTimeout(context.Background(), p.Mock.Drain)
+		end, cancel := context.WithTimeout(context.Background(), serving.Drain)
 		defer cancel()
 		// Answers that outlast the wait are cut, which is what was asked for; a
 		// log of the truth that could not be written is an error.
@@ -73,13 +69,13 @@ func mockVerb(ctx context.Context, e *Env) (int, error) {
 	return Done, err
 }
 
-func listenAddress(p *plan.Plan) string {
-	return net.JoinHostPort(p.Mock.Host, strconv.Itoa(p.Mock.Port))
+func listenAddress(s *plan.Serving) string {
+	return net.JoinHostPort(s.Host, strconv.Itoa(s.Port))
 }
 
 // cannotListen says what keeps a server from its address: the port, or the
 // host.
-func cannotListen(p *plan.Plan, err error) error {
+func cannotListen(s *plan.Serving, err error) error {
 	hint := "choose another with --port, or --port 0 for any"
 	var lookup *net.DNSError
 	var address *net.AddrError
@@ -97,5 +93,5 @@ func cannotListen(p *plan.Plan, err error) error {
 	if errors.As(err, &call) {
 		err = call.Err
 	}
-	return say.Errorf("listen on %s: %v", listenAddress(p), err).WithHint(hint)
+	return say.Errorf("listen on %s: %v", listenAddress(s), err).WithHint(hint)
 }

@@ -15,7 +15,6 @@ import (
 	"pitot/internal/data/result"
 	"pitot/internal/data/rundir"
 	"pitot/internal/report"
-	"pitot/internal/say"
 )
 
 // writePage writes a run's page into its directory and gives its path, and what of
@@ -58,15 +57,6 @@ func makePage(run *result.Run, dir string) (page []byte, missing []string, err e
 	var b bytes.Buffer
 	err = report.Build(run, dir).HTML(&b, parts)
 	return b.Bytes(), missing, err
-}
-
-// onlyTextOrJSON refuses the formats that only runs are written in.
-func onlyTextOrJSON(format, thing string) error {
-	name := map[string]string{"md": "Markdown", "csv": "CSV", "html": "HTML"}[format]
-	if name == "" {
-		return nil
-	}
-	return say.Errorf("%s is not written as %s", thing, name).WithHint("--format text or json")
 }
 
 // openPage shows a page in a browser.

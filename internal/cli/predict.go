@@ -13,22 +13,18 @@ import (
 	"pitot/internal/twin/deploy"
 )
 
-func predictSettings() []string {
-	return []string{"input", "output", "gpu-price", "replay", "run", "list", "format"}
-}
-
 // predictVerb says what to expect of a deployment, or how near the twin comes
 // to a recording.
 func predictVerb(ctx context.Context, e *Env) (int, error) {
-	p, args, err := plan.Decode(predictSettings(), e.Args, e.Environ)
+	var p plan.Prediction
+	var ask plan.Ask
+	var good plan.Good
+	args, err := plan.DecodeParts(plan.VerbPredict, e.Args, e.Environ, &p, &ask, &good)
 	if err != nil {
 		return Usage, err
 	}
 	if len(args) > 1 {
 		return Usage, say.Errorf("more than one deployment: %q and %q", args[0], args[1])
-	}
-	if err := onlyTextOrJSON(p.Format, "a prediction"); err != nil {
-		return Usage, err
 	}
 	if p.List {
 		return known(e, &p, args)
@@ -50,10 +46,10 @@ func predictVerb(ctx context.Context, e *Env) (int, error) {
 	if err != nil {
 		return Usage, err
 	}
-	if p.GPUPrice > 0 {
-		d.USDPerHour = p.GPUPrice
+	if good.GPUPrice > 0 {
+		d.USDPerHour = good.GPUPrice
 	}
-	x, err := predict.Predict(d, p.Input, p.Output)
+	x, err := predict.Predict(d, ask.Input, ask.Output)
 	if err != nil {
 		return Usage, err
 	}
@@ -63,7 +59,7 @@ func predictVerb(ctx context.Context, e *Env) (int, error) {
 	return Done, report.Prediction(e.Stdout, x, report.Style{Color: colored(e.Stdout, e.Getenv)})
 }
 
-func replay(e *Env, p *plan.Plan, spec string) (int, error) {
+func replay(e *Env, p *plan.Prediction, spec string) (int, error) {
 	r, err := predict.ReadRecording(p.Replay)
 	if err != nil {
 		return Usage, err
@@ -80,7 +76,7 @@ func replay(e *Env, p *plan.Plan, spec string) (int, error) {
 }
 
 // known lists the names that a deployment can be put together from.
-func known(e *Env, p *plan.Plan, args []string) (int, error) {
+func known(e *Env, p *plan.Prediction, args []string) (int, error) {
 	if len(args) > 0 || p.Replay != "" {
 		return Usage, say.Errorf("--list lists all there is: it takes no deployment and no --replay").WithHint("leave one of them out")
 	}
@@ -92,8 +88,8 @@ func known(e *Env, p *plan.Plan, args []string) (int, error) {
 }
 
 // beside lays a measured run beside the twin's.
-func beside(ctx context.Context, e *Env, p *plan.Plan, spec string) (int, error) {
-	x, err := predict.Redo(ctx, spec, p.Beside, runSettings())
+func beside(ctx context.Context, e *Env, p *plan.Prediction, spec string) (int, error) {
+	x, err := predict.Redo(ctx, spec, p.Beside)
 	if err != nil {
 		return Usage, err
 	}
@@ -130,17 +126,10 @@ pitot predict MODEL@GPU --run DIR [flags]
 Does a measured run again on the twin, the same requests at the same times, and
 says what a difference usually means.
 `)
-	printSettings(w, predictSettings(), textOrJSON)
+	printSettings(w, plan.VerbPredict)
 	fmt.Fprint(w, "\nSettings of the engine, behind ? and joined by &, with vLLM's names where it has one\n")
 	names := append(deploy.SettingNames(), "profile")
 	for _, line := range wrapped(strings.Join(names, ", "), helpWidth-2) {
 		fmt.Fprintln(w, "  "+line)
-	}
-}
-
-// textOrJSON changes the help of --format for verbs that write no Markdown.
-func textOrJSON(s *plan.Setting) {
-	if s.Name == "format" {
-		s.Help = "what standard output gets: text or json"
 	}
 }

@@ -18,12 +18,11 @@ import (
 	"pitot/internal/study/tools"
 )
 
-func reportSettings() []string { return []string{"format", "open", "export", "strict"} }
-
 // reportVerb shows runs again. A run whose process was killed has a journal
 // and no run.json: it is finished first.
 func reportVerb(_ context.Context, e *Env) (int, error) {
-	p, dirs, err := plan.Decode(reportSettings(), e.Args, e.Environ)
+	var p plan.Output
+	dirs, err := plan.DecodeParts(plan.VerbReport, e.Args, e.Environ, &p)
 	if err != nil {
 		return Usage, err
 	}

@@ -9,16 +9,8 @@ import (
 	"pitot/internal/run/search"
 )
 
-// searchSettings are what sweep and find share.
-func searchSettings() []string { return append(measuringSettings(), "over", "max-load", "resume") }
-
-// sweepSettings are what `pitot sweep` knows.
-func sweepSettings() []string {
-	return append(searchSettings(), "loads", "points", "duration", "requests", "warmup", "repeat")
-}
-
 func sweepVerb(ctx context.Context, e *Env) (int, error) {
-	v := measuring{settings: sweepSettings(), check: (*plan.Plan).CheckSweep, expect: estimateSweep, loads: measureCurve}
+	v := measuring{verb: plan.VerbSweep, expect: estimateSweep, loads: measureCurve}
 	return v.run(ctx, e)
 }
 

@@ -31,9 +31,9 @@ func TestTranslateVLLM(t *testing.T) {
 		if got := strings.Join(b.native, " "); got != want {
 			t.Errorf("%s:\n got %s\nwant %s", given, got, want)
 		}
-		p, _, err := plan.Decode(runSettings(), b.native, nil)
+		p, _, err := plan.Decode(plan.VerbRun, b.native, nil)
 		if err == nil {
-			err = p.Check()
+			err = p.Check(plan.VerbRun)
 		}
 		if err != nil {
 			t.Errorf("%s: pitot run does not take it: %v", given, err)
@@ -86,7 +86,7 @@ func FuzzTranslateVLLM(f *testing.F) {
 		if err != nil {
 			return
 		}
-		_, _, err = plan.Decode(runSettings(), b.native, nil)
+		_, _, err = plan.Decode(plan.VerbRun, b.native, nil)
 		if u := (*say.Error)(nil); err != nil && !errors.As(err, &u) {
 			t.Fatal(err)
 		}

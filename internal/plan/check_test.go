@@ -21,20 +21,20 @@ func TestCheck(t *testing.T) {
 		"http://x --concurrency 1 --arrival constant":                        "--arrival has no meaning with --concurrency",
 		"http://x --concurrency 1 --max-in-flight 1":                         "--max-in-flight has no meaning with --concurrency",
 		"http://x --rate 1 --prefix-share 0.5":                               "--prefix-share without --prefix",
-		"http://x --rate 1 --workload f --prefix 9":                          "--prefix has no meaning with --workload f",
-		"http://x --rate 1 --workload f --input 9":                           "--input has no meaning with --workload f",
+		"http://x --rate 1 --workload f --prefix 9":                          "--prefix has no meaning with --workload",
+		"http://x --rate 1 --workload f --input 9":                           "--input has no meaning with --workload",
 		"http://x --rate 1 --no-stream --slo tpot<1s@9%":                     "cannot be judged",
 		"http://x --rate 1 --timeout 1s --slo e2e<2s@9%":                     "lies beyond the timeout of 1 s",
 		"http://x --rate 1 --gpu-price 2":                                    "--gpu-price without --gpus",
-		"http://x --rate 1 --spend-limit 2":                                  "--spend-limit without a price",
-		"http://x --rate 1 --ttft 200ms":                                     "--ttft is a latency of the embedded target, and http://x is none",
+		"http://x --rate 1 --spend-limit 2":                                  "--spend-limit without --token-price or --gpu-price",
+		"http://x --rate 1 --ttft 200ms":                                     "--ttft describes the embedded target, and http://x is none",
 		"http://x --rate 1 --slots 3":                                        "--slots describes the embedded target",
-		"http://x --rate 1 --truth f":                                        "--truth needs the embedded target",
+		"http://x --rate 1 --truth f":                                        "--truth describes the embedded target",
 		"sim:fixed --rate 1 --faults 429:1%":                                 "--faults needs the embedded target behind a socket",
 		"sim:fixed --rate 1 --faults freeze:every:2s,429:1%":                 "--faults needs the embedded target behind a socket",
 		"sim:fixed --rate 1 --faults freeze:1s":                              "",
 		"sim:fixed --rate 1 --truth f":                                       "--truth needs the embedded target behind a socket",
-		"https://x --rate 1 --insecure --ca-cert f":                          "--ca-cert has no meaning beside it",
+		"https://x --rate 1 --insecure --ca-cert f":                          "--ca-cert has no meaning with --insecure",
 		"https://me:sk-secret@x --rate 1":                                    "holds a user or password",
 		"https://x/v1/chat/completions?key=sk-secret --rate 1":               "holds a secret, key",
 		`http://x --rate 1 --body {"stream":false}`:                          "--body sets stream",
@@ -50,13 +50,18 @@ func TestCheck(t *testing.T) {
 		`http://x --rate 1 --body {"top_p":1} --max-in-flight 3`:             "",
 		"http://x --rate 1 --token-price 0.1/0.2 --spend-limit 3":            "",
 		"http://x --rate 1 --prefix 100 --prefix-share 0 --arrival=constant": "",
+		"http://x --rate 1 --exactly":                                        "--exactly without --requests",
+		"http://x --rate 1 --exactly --requests 5":                           "--exactly without --warmup 0s",
+		"http://x --rate 1 --exactly --requests 5 --warmup 0s":               "",
+		"mock:fixed --rate 1 --gpu-price 2":                                  "",
+		"http://x --rate 1 --requests 9 --until p99e2e+-5%":                  "--until has no meaning with --requests",
+		"http://x --rate 1 --until p99e2e+-5% --duration 30m":                "is longer than --budget",
+		"http://x --rate 1 --until p99e2e+-5% --budget 40s":                  "",
 	} {
-		p, _, err := sources{args: args}.decode(t, every())
-		if err != nil {
-			t.Errorf("%s: %v", args, err)
-			continue
+		p, _, err := sources{args: args}.decode(t)
+		if err == nil {
+			err = p.Check(VerbRun)
 		}
-		err = p.Check()
 		if want == "" {
 			if err != nil {
 				t.Errorf("%s: %v", args, err)
@@ -111,7 +116,7 @@ func TestIsSecret(t *testing.T) {
 
 func TestKind(t *testing.T) {
 	for target, want := range map[string]string{"mock:a@b": "mock", "sim:": "sim", "http://mock:80": "http", "localhost:8000": "http", "": "http"} {
-		p := Plan{Target: target}
+		p := Target{Spec: target}
 		if p.Kind() != want {
 			t.Errorf("%q is %s", target, p.Kind())
 		}
@@ -125,20 +130,12 @@ func TestEmbedded(t *testing.T) {
 		"mock:fixed --rate 4": {},
 		"mock:fixed --rate 4 --speed 3 --jitter 0.2 --faults 503:10%,reset:1% --ttft 20ms --truth t.log --seed 3": {
 			"speed": "3", "jitter": "0.2", "faults": "503:10%,reset:1%", "ttft": "20ms"},
-		"http://h:8000 --rate 4": nil,
 	} {
-		var names []string
-		for _, s := range Settings() {
-			names = append(names, s.Name)
-		}
-		p, _, err := Decode(names, strings.Fields(args), nil)
+		p, _, err := Decode(VerbRun, strings.Fields(args), nil)
 		if err != nil {
 			t.Fatal(err)
 		}
-		if len(p.Target) == 0 {
-			p.Target, _, _ = strings.Cut(args, " ")
-		}
-		if got := p.Embedded(); !maps.Equal(got, want) || got == nil != (want == nil) {
+		if got := p.Embedded.Settings(); !maps.Equal(got, want) {
 			t.Errorf("%s: %v, want %v", args, got, want)
 		}
 	}

@@ -20,72 +20,116 @@ const (
 
 // decoder puts settings from all sources together.
 type decoder struct {
-	plan  Plan
-	known map[string]Setting
-	given map[string]source
-	path  string // of the file
+	verb    Verb
+	parts   []any
+	known   map[string]*Setting
+	given   map[string]source
+	origins []Origin
+	path    string // of the file
 }
 
-// Decode makes a plan of arguments, environment (NAME=VALUE each) and the file
-// that --config names; what stands earlier in this list wins. Only the settings
-// in names are known to the verb. The arguments that are no flags come back in
-// args. Every error is a [user.Error].
-func Decode(names, argv, environ []string) (p Plan, args []string, err error) {
-	return DecodeOver(Default(), names, argv, environ)
+func newDecoder(v Verb, parts []any) *decoder {
+	d := &decoder{verb: v, parts: parts, known: settingsOf(v), given: map[string]source{}}
+	Reset(parts...)
+	return d
 }
 
-// DecodeOver is [Decode] for a verb whose defaults are its own.
-func DecodeOver(base Plan, names, argv, environ []string) (p Plan, args []string, err error) {
-	d := &decoder{plan: base, known: map[string]Setting{}, given: map[string]source{}}
+// Decode makes the plan of a verb that measures of arguments, environment
+// (NAME=VALUE each) and the file that --config names; what stands earlier in this
+// list wins. The arguments that are no flags come back in args. Every error is a
+// [say.Error].
+func Decode(v Verb, argv, environ []string) (p Plan, args []string, err error) {
+	d := newDecoder(v, p.parts())
+	if args, err = d.decode(argv, environ); err != nil {
+		return p, nil, err
+	}
+	p.Spec, args = d.target(args, variables(environ))
+	p.Origins = d.origins
+	if d.given["duration"] == 0 && !p.Until.None() {
+		p.Duration = min(p.Duration, p.Budget/firstLook)
+	}
+	return p, args, d.together(p.Kind())
+}
+
+// firstLook bounds the first window of --until where none is asked for: it fits
+// this often into the budget, so that it can be doubled.
+const firstLook = 4
+
+// DecodeParts does the same for another verb, whose settings are in these parts:
+// pointers to structs of this package.
+func DecodeParts(v Verb, argv, environ []string, parts ...any) (args []string, err error) {
+	d := newDecoder(v, parts)
+	if args, err = d.decode(argv, environ); err != nil {
+		return nil, err
+	}
+	return args, d.together("")
+}
+
+// Recorded reads the plan of a run from its config.yaml, whichever verb made it.
+func Recorded(path string) (Plan, error) {
+	var p Plan
+	d := newDecoder("", p.parts())
 	for _, s := range Settings() {
-		if slices.Contains(names, s.Name) {
-			d.known[s.Name] = s
+		if s.in(d.parts) {
+			d.known[s.Name] = &s
 		}
 	}
+	spec, err := d.file(path)
+	p.Spec = spec
+	return p, err
+}
+
+// decode takes the settings of all sources. The target of a file stands for one
+// that is missing in the arguments.
+func (d *decoder) decode(argv, environ []string) (args []string, err error) {
 	flags, args, err := parseFlags(d.known, argv)
 	if err != nil {
-		return d.plan, nil, err
+		return nil, err
 	}
 	onLine := group(flags)
 	for _, name := range d.names() {
 		if values := onLine[name]; values != nil {
 			if err := d.set(fromFlag, "--"+name, name, values); err != nil {
-				return d.plan, nil, err
+				return nil, err
 			}
 		}
 	}
 	env := variables(environ)
 	if err := d.environment(env); err != nil {
-		return d.plan, nil, err
+		return nil, err
 	}
 	config := env[configVariable]
 	if c := onLine["config"]; c != nil {
 		if config = c[0]; config == "" {
-			return d.plan, nil, say.Errorf("--config: empty").WithHint("for example --config plan.yaml")
+			return nil, say.Errorf("--config: empty").WithHint("for example --config plan.yaml")
 		}
 	}
-	if config != "" {
-		target, err := d.file(config)
-		if err != nil {
-			return d.plan, nil, err
-		}
-		if target != "" {
-			d.note("target", config, len(args) > 0)
-			if len(args) == 0 {
-				args = []string{target}
-			}
+	if config == "" {
+		return args, nil
+	}
+	target, err := d.file(config)
+	if err != nil {
+		return nil, err
+	}
+	if target != "" {
+		d.note("target", config, len(args) > 0)
+		if len(args) == 0 {
+			args = []string{target}
 		}
 	}
+	return args, nil
+}
+
+// target is the first argument or else what the variable of OpenAI's clients names.
+func (d *decoder) target(args []string, env map[string]string) (string, []string) {
 	if len(args) > 0 {
-		d.plan.Target = args[0]
-	} else if url := env[targetVariable]; url != "" {
-		d.plan.Target = url
+		return args[0], args
+	}
+	url := env[targetVariable]
+	if url != "" {
 		d.note(targetVariable, "", false)
 	}
-	if d.plan.Prefix > 0 && d.given["prefix-share"] == 0 {
-		d.plan.PrefixShare = 1
-	}
-	return d.plan, args, nil
+	return url, args
 }
 
 // names are the known settings in a fixed order, so that of two mistakes
@@ -95,22 +139,9 @@ func (d *decoder) names() []string { return slices.Sorted(maps.Keys(d.known)) }
 // set takes the values of one setting, unless a stronger source has it
 // already or has chosen otherwise. where is what the user wrote.
 func (d *decoder) set(from source, where, name string, values []string) error {
-	if d.given[name] > from {
+	if d.given[name] > from || d.putAway(name, from) {
 		d.noteSource(from, name, true)
 		return nil
-	}
-	for _, c := range choices() {
-		other := c.other(name)
-		if other == "" {
-			continue
-		}
-		if d.given[other] > from {
-			d.noteSource(from, name, true)
-			return nil
-		}
-		if d.given[other] == from && c.clash != "" {
-			return say.Errorf("%s", c.clash).WithHint(c.hint)
-		}
 	}
 	d.given[name] = from
 	d.noteSource(from, name, false)
@@ -118,7 +149,7 @@ func (d *decoder) set(from source, where, name string, values []string) error {
 		if !utf8.ValidString(v) { // no file could hold it
 			return say.Errorf("%s: not UTF-8 text", where)
 		}
-		if err := d.known[name].set(&d.plan, v); err != nil {
+		if err := d.known[name].set(d.parts, v); err != nil {
 			var u *say.Error
 			if errors.As(err, &u) {
 				return say.Errorf("%s: %s", where, u.Msg).WithHint(u.Hint)
@@ -127,31 +158,4 @@ func (d *decoder) set(from source, where, name string, values []string) error {
 		}
 	}
 	return nil
-}
-
-// choice is a pair of settings of which a run has one: given in a stronger
-// source, one puts the other away.
-type choice struct {
-	sides       [2][]string // the setting, and others that mean nothing without it
-	clash, hint string      // what to say to both from one source, "" where Plan.Check says it
-}
-
-func choices() []choice {
-	return []choice{
-		{sides: [2][]string{{"rate", "arrival", "max-in-flight"}, {"concurrency", "think"}}},
-		{sides: [2][]string{{"duration"}, {"requests"}},
-			clash: "--duration and --requests both say when the window ends", hint: "keep one of them; --timeout bounds each request"},
-		{sides: [2][]string{{"key-env"}, {"key-file"}},
-			clash: "--key-env and --key-file both say where the key is", hint: "keep one of them"},
-	}
-}
-
-// other is the setting that would put this one away.
-func (c choice) other(name string) string {
-	for i, side := range c.sides {
-		if slices.Contains(side, name) {
-			return c.sides[1-i][0]
-		}
-	}
-	return ""
 }

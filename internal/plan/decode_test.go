@@ -15,14 +15,6 @@ import (
 	"pitot/internal/workload"
 )
 
-// every names all settings.
-func every() (names []string) {
-	for _, s := range Settings() {
-		names = append(names, s.Name)
-	}
-	return names
-}
-
 // sources are what a plan is decoded from.
 type sources struct {
 	args string // separated by spaces
@@ -30,7 +22,7 @@ type sources struct {
 	file string
 }
 
-func (s sources) decode(t testing.TB, names []string) (Plan, []string, error) {
+func (s sources) decode(t testing.TB) (Plan, []string, error) {
 	t.Helper()
 	argv := strings.Fields(s.args)
 	if s.file != "" {
@@ -44,25 +36,25 @@ func (s sources) decode(t testing.TB, names []string) (Plan, []string, error) {
 	for name, value := range s.env {
 		environ = append(environ, name+"="+value)
 	}
-	return Decode(names, argv, environ)
+	return Decode(VerbRun, argv, environ)
 }
 
 // The stronger source wins, setting by setting.
 func TestPrecedence(t *testing.T) {
 	env := map[string]string{"PITOT_RATE": "2", "PITOT_OUTPUT": "20", "PITOT_WAIT_READY": "2s"}
 	file := "rate: 3\noutput: 30\ninput: 300\nwait-ready: 3s\ntarget: http://file\n"
-	p, args, err := sources{args: "http://flag --rate 1", env: env, file: file}.decode(t, every())
+	p, args, err := sources{args: "http://flag --rate 1", env: env, file: file}.decode(t)
 	if err != nil {
 		t.Fatal(err)
 	}
-	if p.Rate != 1 || p.Output != workload.Fixed(20) || p.Input != workload.Fixed(300) || p.Wait != 2*time.Second || p.Repeat != 1 {
+	if p.Rate != 1 || p.Ask.Output != workload.Fixed(20) || p.Input != workload.Fixed(300) || p.Wait != 2*time.Second || p.Repeat != 1 {
 		t.Errorf("%+v", p)
 	}
-	if p.Target != "http://flag" || !slices.Equal(args, []string{"http://flag"}) {
-		t.Errorf("target %q of %q", p.Target, args)
+	if p.Spec != "http://flag" || !slices.Equal(args, []string{"http://flag"}) {
+		t.Errorf("target %q of %q", p.Spec, args)
 	}
-	if p, args, err = (sources{file: file}).decode(t, every()); err != nil || p.Target != "http://file" || len(args) != 1 {
-		t.Errorf("target of the file: %q, %q, %v", p.Target, args, err)
+	if p, args, err = (sources{file: file}).decode(t); err != nil || p.Spec != "http://file" || len(args) != 1 {
+		t.Errorf("target of the file: %q, %q, %v", p.Spec, args, err)
 	}
 }
 
@@ -84,12 +76,14 @@ func TestChoices(t *testing.T) {
 			func(p *Plan) { p.Duration = 9 * time.Second }},
 		{"key", sources{args: "--key-file k", env: map[string]string{"PITOT_KEY_ENV": "K"}},
 			func(p *Plan) { p.KeyFile = "k" }},
-		{"both loads from one place are Check's", sources{args: "--rate 5 --concurrency 8"},
-			func(p *Plan) { p.Rate, p.Concurrency = 5, 8 }},
+		{"what a file asks beside the other's prompts", sources{args: "--workload f", file: "input: 9\nprefix: 3\nprefix-share: 0.5\noutput: 9"},
+			func(p *Plan) { p.Workload, p.Ask.Output = "f", workload.Fixed(9) }},
+		{"what is as usual is beside nothing", sources{args: "--concurrency 8 --arrival poisson --insecure=false --ca-cert f"},
+			func(p *Plan) { p.Concurrency, p.CACert = 8, "f" }},
 	} {
 		want := Default()
 		c.want(&want)
-		got, _, err := c.in.decode(t, every())
+		got, _, err := c.in.decode(t)
 		got.Origins = nil
 		if err != nil {
 			t.Errorf("%s: %v", c.name, err)
@@ -103,31 +97,31 @@ var compareLengths = cmp.Comparer(func(a, b workload.Lengths) bool { return a ==
 
 func TestFlags(t *testing.T) {
 	for args, want := range map[string]func(p *Plan){
-		"x --rate=4":                               func(p *Plan) { p.Target, p.Rate = "x", 4 },
-		"--rate 4 x":                               func(p *Plan) { p.Target, p.Rate = "x", 4 },
+		"x --rate=4":                               func(p *Plan) { p.Spec, p.Rate = "x", 4 },
+		"--rate 4 x":                               func(p *Plan) { p.Spec, p.Rate = "x", 4 },
 		"-rate 4":                                  func(p *Plan) { p.Rate = 4 },
 		"--insecure":                               func(p *Plan) { p.Insecure = true },
-		"--insecure=false x":                       func(p *Plan) { p.Target = "x" },
+		"--insecure=false x":                       func(p *Plan) { p.Spec = "x" },
 		"--insecure=0":                             func(*Plan) {},
 		"--no-stream --quiet":                      func(p *Plan) { p.NoStream, p.Quiet = true, true },
 		"--header A=1 --header B=2=3":              func(p *Plan) { p.Headers = []string{"A=1", "B=2=3"} },
 		"--note a= --note b=c":                     func(p *Plan) { p.Notes = []string{"a=", "b=c"} },
-		"--slo=ttft<1s@99%":                        func(p *Plan) { p.SLO = objective("ttft<1s @99%") },
-		"--rate 4 -- --rate":                       func(p *Plan) { p.Rate, p.Target = 4, "--rate" },
-		"-":                                        func(p *Plan) { p.Target = "-" },
-		"--prefix 100":                             func(p *Plan) { p.Prefix, p.PrefixShare = 100, 1 },
+		"--slo=ttft<1s@99%":                        func(p *Plan) { p.SLO = limits("ttft<1s @99%") },
+		"--rate 4 -- --rate":                       func(p *Plan) { p.Rate, p.Spec = 4, "--rate" },
+		"-":                                        func(p *Plan) { p.Spec = "-" },
+		"--prefix 100":                             func(p *Plan) { p.Prefix = 100 },
 		"--prefix 100 --prefix-share 0.5":          func(p *Plan) { p.Prefix, p.PrefixShare = 100, .5 },
-		"--prefix 100 --prefix-share 0":            func(p *Plan) { p.Prefix = 100 },
+		"--prefix 100 --prefix-share 0":            func(p *Plan) { p.Prefix, p.PrefixShare = 100, 0 },
 		"--warmup auto":                            func(*Plan) {},
 		"--warmup 0s":                              func(p *Plan) { p.Warmup = 0 },
 		"--model=--rate":                           func(p *Plan) { p.Model = "--rate" },
 		"--token-price 0.15/0.60":                  func(p *Plan) { p.TokenPrice = TokenPrice{.15, .6} },
-		"--output lognormal(200,50)":               func(p *Plan) { p.Output, _ = workload.ParseLengths("lognormal(200,50)") },
+		"--output lognormal(200,50)":               func(p *Plan) { p.Ask.Output, _ = workload.ParseLengths("lognormal(200,50)") },
 		"--seed 18446744073709551615":              func(p *Plan) { p.Seed, p.SeedSet = 1<<64-1, true },
 		"--rate -0 --concurrency 1":                nil,
 		"--proxy http://u:p@h:3128 --key-env MY_K": func(p *Plan) { p.Proxy, p.KeyEnv = "http://u:p@h:3128", "MY_K" },
 	} {
-		got, _, err := sources{args: args}.decode(t, every())
+		got, _, err := sources{args: args}.decode(t)
 		if want == nil {
 			if err == nil {
 				t.Errorf("%s: no error", args)
@@ -235,8 +229,7 @@ func TestMistakes(t *testing.T) {
 		{sources{file: "rate: 4\n---\nrate: 5"}, "FILE:2: a second document begins", "one file is one run: leave out what begins with ---"},
 		{sources{file: "requests: 5\nduration: 5s"}, "--duration and --requests both say when the window ends", "keep one of them; --timeout bounds each request"},
 	} {
-		run := slices.DeleteFunc(every(), func(n string) bool { return n == "port" })
-		_, _, err := c.in.decode(t, run)
+		_, _, err := c.in.decode(t)
 		if key, _, ok := strings.Cut(c.in.file, ":"); ok && say.Hint(err) != "" {
 			c.hint = strings.Replace(c.hint, "write KEY:", "write "+key+":", 1)
 		}
@@ -265,7 +258,7 @@ func TestMistakes(t *testing.T) {
 // Variables of other verbs, empty ones and those that are no settings are let be.
 func TestVariablesLetBe(t *testing.T) {
 	env := map[string]string{"PITOT_PORT": "x", "PITOT_CPUPROFILE": "f", "PITOT_WIBBLE": "", "PITOTS": "1", "PITOT_RATE": "2"}
-	p, _, err := sources{env: env}.decode(t, []string{"rate"})
+	p, _, err := sources{env: env}.decode(t)
 	if err != nil || p.Rate != 2 {
 		t.Errorf("%v, %v", p.Rate, err)
 	}
@@ -286,7 +279,7 @@ func TestProvenance(t *testing.T) {
 			"PITOT_OUTPUT from the environment; overridden: target of FILE, PITOT_RATE, output of FILE, arrival of FILE"},
 		{sources{file: "seed: 1\ninput: 1\noutput: 2\nrate: 5\ntarget: http://x\nduration: 5s\nmodel: m"}, "target, rate, seed, input, output and 2 more from FILE"},
 	} {
-		p, _, err := c.in.decode(t, every())
+		p, _, err := c.in.decode(t)
 		if err != nil {
 			t.Errorf("%+v: %v", c.in, err)
 			continue
@@ -305,11 +298,11 @@ func TestProvenance(t *testing.T) {
 // In a file, lists are for what may be given more than once, and values are
 // text whatever YAML would make of them.
 func TestFile(t *testing.T) {
-	p, _, err := sources{file: "header: [A=1, B=2]\nnote: one=1\ninsecure: yes\nlaunch: 007\nmodel: null\n"}.decode(t, every())
+	p, _, err := sources{file: "header: [A=1, B=2]\nnote: one=1\ninsecure: yes\nlaunch: 007\nmodel: null\n"}.decode(t)
 	if err == nil || !strings.Contains(err.Error(), "neither true nor false") {
 		t.Fatalf("yes is no switch: %v", err)
 	}
-	p, _, err = sources{file: "header: [A=1, B=2]\nnote: one=1\ninsecure: true\nlaunch: 007\nmodel: null\nbody: '{\"a\":1}'\n"}.decode(t, every())
+	p, _, err = sources{file: "header: [A=1, B=2]\nnote: one=1\ninsecure: true\nlaunch: 007\nmodel: null\nbody: '{\"a\":1}'\n"}.decode(t)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -317,7 +310,7 @@ func TestFile(t *testing.T) {
 		t.Errorf("%+v", p)
 	}
 	for _, empty := range []string{"", "# nothing\n", "---\n", "{}"} {
-		if p, _, err := (sources{file: empty + " "}).decode(t, every()); err != nil || p.Rate != 0 {
+		if p, _, err := (sources{file: empty + " "}).decode(t); err != nil || p.Rate != 0 {
 			t.Errorf("%q: %v", empty, err)
 		}
 	}
@@ -335,19 +328,17 @@ func FuzzDecode(f *testing.F) {
 		if slices.ContainsFunc(argv, func(a string) bool { return strings.Contains(a, "config") }) {
 			return // of the machine's own files
 		}
-		p, _, err := Decode(every(), argv, nil)
+		p, _, err := Decode(VerbRun, argv, nil)
 		if err == nil {
-			_ = p.Check()
+			_ = p.Check(VerbRun)
 			_ = RedactArgs(argv)
 		}
-		d := &decoder{plan: Default(), known: map[string]Setting{}, given: map[string]source{}}
-		for _, s := range Settings() {
-			d.known[s.Name] = s
-		}
+		var of Plan
+		d := newDecoder(VerbRun, of.parts())
 		var u *say.Error
 		if _, err := d.yaml("f", []byte(file)); err == nil {
-			_ = d.plan.Check()
-			_ = d.plan.YAML("run", every())
+			_ = of.Check(VerbRun)
+			_ = of.YAML(VerbRun)
 		} else if !errors.As(err, &u) || u.Msg == "" {
 			t.Fatalf("%v is not the user's", err)
 		}

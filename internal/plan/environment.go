@@ -44,7 +44,7 @@ func (d *decoder) environment(env map[string]string) error {
 			continue
 		}
 		values := []string{v}
-		if d.known[name].Many {
+		if d.known[name].Many() {
 			values = strings.Split(v, "\n")
 		}
 		if err := d.set(fromEnvironment, envName(name), name, values); err != nil {

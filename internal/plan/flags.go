@@ -1,6 +1,7 @@
 package plan
 
 import (
+	"maps"
 	"slices"
 	"strings"
 
@@ -30,11 +31,9 @@ func flagName(a string) (name, value string, has, ok bool) {
 
 // parseFlags takes --name value, --name=value and -name, anywhere among the
 // arguments; behind -- all are arguments.
-func parseFlags(known map[string]Setting, argv []string) (flags []flagValue, args []string, err error) {
-	all := map[string]Setting{"config": {Name: "config", Arg: "FILE", Default: "config.yaml"}}
-	for n, s := range known {
-		all[n] = s
-	}
+func parseFlags(known map[string]*Setting, argv []string) (flags []flagValue, args []string, err error) {
+	all := maps.Clone(known)
+	all["config"] = &Setting{Name: "config", Arg: "FILE", Default: "config.yaml", value: field(path(), func(*Plan) *string { return nil })}
 	seen := map[string]bool{}
 	for i := 0; i < len(argv); i++ {
 		if argv[i] == "--" {
@@ -49,7 +48,7 @@ func parseFlags(known map[string]Setting, argv []string) (flags []flagValue, arg
 		if !ok {
 			return nil, nil, unknownFlag(name, all)
 		}
-		if !s.Many && seen[name] {
+		if !s.Many() && seen[name] {
 			return nil, nil, say.Errorf("--%s is given twice", name).WithHint("keep one of them")
 		}
 		seen[name] = true
@@ -77,14 +76,14 @@ func parseFlags(known map[string]Setting, argv []string) (flags []flagValue, arg
 	return flags, args, nil
 }
 
-func example(s Setting) string {
-	if s.Default != "" {
-		return s.Default
+func example(s *Setting) string {
+	if usual := s.Usual(); usual != "" {
+		return usual
 	}
 	return s.Arg
 }
 
-func unknownFlag(name string, known map[string]Setting) error {
+func unknownFlag(name string, known map[string]*Setting) error {
 	names := []string{"help"}
 	for n := range known {
 		names = append(names, n)
@@ -103,7 +102,7 @@ func unknownFlag(name string, known map[string]Setting) error {
 }
 
 // OtherVerb says that a flag is none of this verb, but of another: who knows the
-// verbs can say of which. It is a [user.Error].
+// verbs can say of which. It is a [say.Error].
 type OtherVerb struct {
 	Flag string
 	Err  error

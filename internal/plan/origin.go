@@ -15,7 +15,7 @@ type Origin struct {
 
 // note keeps where a setting came from; file is "" for a variable.
 func (d *decoder) note(name, file string, overridden bool) {
-	d.plan.Origins = append(d.plan.Origins, Origin{name, file, overridden})
+	d.origins = append(d.origins, Origin{name, file, overridden})
 }
 
 func (d *decoder) noteSource(from source, name string, overridden bool) {

@@ -1,5 +1,6 @@
 // Package plan is what a run is to do: one strict decode of flags, YAML and
-// environment into a Plan, and back into a file that does the run again.
+// environment into the parts of a plan, and back into a file that does the run
+// again. What can be set stands in one table, [Settings].
 package plan
 
 import (
@@ -10,56 +11,86 @@ import (
 	"pitot/internal/workload"
 )
 
-// Plan is a run as asked for.
+// Plan is what a verb that measures is to do, in parts: whoever works on one of
+// them is given that one.
 type Plan struct {
-	Target     string
-	API, Model string
-	KeyEnv     string
-	KeyFile    string
+	Target   // what is measured, and how it is reached
+	Ask      // what is asked of it
+	Load     // how hard
+	Search   // which loads
+	Good     // what is good, and what it costs
+	Output   // what is kept and shown
+	Embedded // what the target is like, where it is an embedded one
 
-	Workload      string // file, "random" for generated prompts
+	Origins []Origin // of what was not on the command line; no part of what is done
+}
+
+// Target is what is measured and how it is reached.
+type Target struct {
+	Spec     string // as the user wrote it
+	API      string // "" to be asked
+	Model    string // "" to be asked
+	KeyEnv   string // variable that holds the API key
+	KeyFile  string // file that holds it
+	Headers  []string
+	CACert   string // file
+	Insecure bool
+	Proxy    string        // URL
+	Timeout  time.Duration // of a request
+	Wait     time.Duration // for the target to be ready
+	NoProbe  bool
+}
+
+// Ask is what is asked: the workload.
+type Ask struct {
+	Workload      string // file, [RandomWorkload] for generated prompts
 	Input, Output workload.Lengths
-	Prefix        int
-	PrefixShare   float64
+	Prefix        int     // tokens
+	PrefixShare   float64 // of the requests, where there is a prefix
+	Body          string  // JSON object
+	NoStream      bool
 	Seed          uint64
-	SeedSet       bool
+	SeedSet       bool // it was asked for
+}
 
+// Load is how hard one point is loaded: at a rate, or by users.
+type Load struct {
 	Rate        float64 // open loop, requests per second
 	Arrival     string
+	MaxInFlight int // 0 for no limit
 	Concurrency int // closed loop, users
 	Think       time.Duration
-	MaxInFlight int
-	Duration    time.Duration
-	Requests    int64
-	Exactly     bool          // send the requests that are counted and no more
-	Warmup      time.Duration // AutoWarmup for auto
-	Repeat      int
-	Until       slo.Precision // the window is doubled until a value is known so well
 
-	Over    string        // sweep, find: "rate" or "concurrency"
-	Loads   []float64     // sweep: loads to measure; none: it chooses Points of them
-	Points  int           // sweep
-	Budget  time.Duration // find
-	Verify  float64       // find: the load to verify, 0 to search
-	MaxLoad float64       // sweep, find: no load above it, 0 for no limit
+	Duration time.Duration // of the window
+	Requests int64         // of the window, 0: it lasts Duration
+	Exactly  bool          // send the requests that are counted and no more
+	Warmup   time.Duration // AutoWarmup for auto
+	Repeat   int
+	Until    slo.Precision // the window is doubled until a value is known so well
+}
 
+// Search is which loads are measured.
+type Search struct {
+	Over    string        // "rate" or "concurrency"
+	Loads   []float64     // to measure; none: Points of them are chosen
+	Points  int           // how many
+	Budget  time.Duration // for the search, or for the window of Load.Until
+	Verify  float64       // the load to verify, 0 to search
+	MaxLoad float64       // 0 for no limit
+}
+
+// Good is what is good, and what it costs.
+type Good struct {
 	SLO        slo.Spec
-	GPUs       int
+	GPUs       int     // 0 where it is not known
 	GPUPrice   float64 // USD per GPU and hour
 	TokenPrice TokenPrice
 	SpendLimit float64 // USD, 0 for none
+}
 
-	Headers  []string // NAME=VALUE
-	Body     string   // JSON object
-	NoStream bool
-	Timeout  time.Duration
-	Wait     time.Duration // for the target to be ready
-	CACert   string
-	Insecure bool
-	Proxy    string
-	NoProbe  bool
-
-	Out      string
+// Output is what is kept of a run and how it is shown.
+type Output struct {
+	Out      string // directory
 	Resume   bool
 	Format   string
 	ShowPage bool     // in a browser
@@ -69,29 +100,11 @@ type Plan struct {
 	DryRun   bool
 	Quiet    bool
 	Strict   bool // flags fail
-
-	Mock Mock
-
-	Replay  string // recording that predict replays
-	Beside  string // run that predict lays beside the twin
-	List    bool   // predict lists what it knows
-	Client  string // another client to check, a shell command
-	Streams []int  // numbers of streams to check at
-
-	FailIf       []string // conditions on what compare says
-	Equivalent   string   // share within which compare calls sides equivalent
-	Allow        string   // what compare takes all the same
-	SaveBaseline string   // file
-	Page         string   // file
-
-	Origins []Origin // of what was not on the command line; no part of what is done
 }
 
-// Mock describes the embedded target.
-type Mock struct {
-	Port           int
-	Host           string
-	TTFT, ITL      time.Duration // negative: not given
+// Embedded is what an embedded target is like.
+type Embedded struct {
+	TTFT, ITL      *time.Duration // nil where none is asked for
 	Jitter         float64
 	Slots          int
 	TokensPerChunk int
@@ -104,10 +117,54 @@ type Mock struct {
 	ToolCalls    float64          // share of the chats with tools
 	EOS          workload.Lengths // at which answers end by themselves; zero: at the limit
 	TellCached   bool             // in the usage
-	Faults       string
-	Truth        string
-	Drain        time.Duration // what answers have left when it is stopped
-	UntilEOF     bool          // end with standard input
+	Faults       []string
+	Truth        string // file
+}
+
+// Serving is how `pitot mock` serves.
+type Serving struct {
+	Host     string
+	Port     int
+	Model    string        // served under this name, "" for the engine's own
+	KeyFile  string        // file of the key that clients have to send
+	Seed     *uint64       // nil where none is asked for
+	Drain    time.Duration // what answers have left when it is stopped
+	UntilEOF bool          // end with standard input
+}
+
+// Prediction is what `pitot predict` has of its own.
+type Prediction struct {
+	Replay string // recording to replay
+	Beside string // run to lay beside the twin's
+	List   bool   // list what is known
+	Format string
+}
+
+// Fitting is what `pitot fit` has of its own.
+type Fitting struct {
+	Profile string // file
+	Format  string
+}
+
+// Comparison is what `pitot compare` has of its own.
+type Comparison struct {
+	FailIf       []string
+	Equivalent   string // share within which sides are equivalent
+	Allow        string // what is taken all the same
+	SaveBaseline string // file
+	Format       string
+	Page         string // file
+	ShowPage     bool   // in a browser
+}
+
+// Audit is what `pitot check` has of its own.
+type Audit struct {
+	Client    string // another client, a shell command
+	Streams   []int  // numbers of streams, nil for the usual
+	Window    time.Duration
+	TTFT, ITL time.Duration // of the reference
+	Tokens    int           // of each of its answers
+	Format    string
 }
 
 // TokenPrice is what a hosted API asks, USD per million tokens.
@@ -116,45 +173,72 @@ type TokenPrice struct{ Input, Output float64 }
 // AutoWarmup is the warm-up whose length Pitot chooses itself.
 const AutoWarmup time.Duration = -1
 
+// Latencies of mock:fixed and sim:fixed where none are asked for.
+const (
+	FixedTTFT = 50 * time.Millisecond
+	FixedITL  = 10 * time.Millisecond
+)
+
+// RandomWorkload stands for generated prompts in place of a file.
+const RandomWorkload = "random"
+
 // Default is a Plan with nothing asked for.
 func Default() Plan {
-	return Plan{
-		Workload: "random", Input: workload.Fixed(1024), Output: workload.Fixed(128),
-		Over: "rate", Points: 12, Budget: 20 * time.Minute,
-		Arrival: "poisson", Duration: 60 * time.Second, Warmup: AutoWarmup, Repeat: 1,
-		KeyEnv: "OPENAI_API_KEY", Timeout: 600 * time.Second, Format: "text",
-		Mock: Mock{Host: "127.0.0.1", Port: 8000, TTFT: -1, ITL: -1, TokensPerChunk: 1, MaxModelLen: 131072, Speed: 1, Drain: 5 * time.Second},
+	var p Plan
+	Reset(p.parts()...)
+	return p
+}
+
+// Reset makes parts of a plan, given by pointers, what they are where nothing is
+// asked for.
+func Reset(parts ...any) {
+	for _, s := range Settings() {
+		if s.in(parts) {
+			s.reset(parts, s.Default)
+		}
 	}
 }
 
-// Embedded are the settings of the embedded target that are not as usual, by the
-// names of their flags; nil for a target that is none.
-func (p *Plan) Embedded() map[string]string {
-	if p.Kind() == "http" {
-		return nil
-	}
+func (p *Plan) parts() []any {
+	return []any{&p.Target, &p.Ask, &p.Load, &p.Search, &p.Good, &p.Output, &p.Embedded}
+}
+
+// Settings are those of the embedded target that are not as usual, by the names
+// of their flags.
+func (e *Embedded) Settings() map[string]string {
 	out := map[string]string{}
+	parts := []any{e}
 	for _, s := range Settings() {
-		if s.Group != groupMock || s.get == nil {
+		if !s.in(parts) || s.NotKept != "" {
 			continue
 		}
-		if values := s.get(p); len(values) > 0 {
+		if values := s.values(parts); len(values) > 0 {
 			out[s.Name] = strings.Join(values, ",")
 		}
 	}
 	return out
 }
 
+// Kinds of target.
+const (
+	KindServer = "http"
+	KindMock   = "mock"
+	KindSim    = "sim"
+)
+
 // Kind is how a target is reached.
-func (p *Plan) Kind() string {
+func (t *Target) Kind() string {
 	switch {
-	case strings.HasPrefix(p.Target, "mock:"):
-		return "mock"
-	case strings.HasPrefix(p.Target, "sim:"):
-		return "sim"
+	case strings.HasPrefix(t.Spec, "mock:"):
+		return KindMock
+	case strings.HasPrefix(t.Spec, "sim:"):
+		return KindSim
 	}
-	return "http"
+	return KindServer
 }
 
 // Open says whether the load is an open loop.
-func (p *Plan) Open() bool { return p.Rate > 0 }
+func (l *Load) Open() bool { return l.Rate > 0 }
+
+// Generated says whether prompts are generated.
+func (a *Ask) Generated() bool { return a.Workload == RandomWorkload }

@@ -2,6 +2,7 @@ package plan
 
 import (
 	"encoding/json"
+	"fmt"
 	"net/url"
 	"slices"
 	"strings"
@@ -29,26 +30,37 @@ func holds(name string, words ...string) bool {
 	return slices.ContainsFunc(words, func(w string) bool { return strings.Contains(low, w) })
 }
 
-// storedHeaders are those that may be written to a file.
-func storedHeaders(p *Plan) (out []string) {
-	for _, h := range p.Headers {
-		if name, _, _ := strings.Cut(h, "="); !IsSecret(name) {
-			out = append(out, h)
-		}
+// publicHeader is what of NAME=VALUE may be seen.
+func publicHeader(v string) Public {
+	if name, _, ok := strings.Cut(v, "="); ok && IsSecret(name) {
+		return Public{Shown: name + "=" + redacted, Hidden: []string{"header " + name}}
 	}
-	return out
+	return Public{Shown: v, Kept: v}
 }
 
-// storedBody is the body without its secret fields.
-func storedBody(p *Plan) []string {
-	public, hidden := withoutSecrets(p.Body)
+// publicBody is a body without its secret fields.
+func publicBody(v string) Public {
+	public, hidden := withoutSecrets(v)
 	if len(hidden) == 0 {
-		public = p.Body
+		return Public{Shown: v, Kept: v}
 	}
-	if public == "" || public == "{}" && len(hidden) > 0 {
-		return nil
+	p := Public{Shown: public, Kept: public}
+	if public == "{}" {
+		p.Kept = ""
 	}
-	return []string{public}
+	for _, field := range hidden {
+		p.Hidden = append(p.Hidden, fmt.Sprintf("field %q of the body", field))
+	}
+	return p
+}
+
+// publicURL is a URL without user and password.
+func publicURL(v string) Public {
+	if !strings.Contains(v, "@") {
+		return Public{Shown: v, Kept: v}
+	}
+	public := withoutPassword(v)
+	return Public{Shown: public, Kept: public}
 }
 
 // withoutSecrets takes the secret fields out of a JSON object and names them.
@@ -98,37 +110,26 @@ func withoutPassword(raw string) string {
 
 // RedactArgs gives a command line without the secrets that its flags hold.
 func RedactArgs(argv []string) []string {
+	secrets := map[string]*Setting{}
+	for _, s := range Settings() {
+		if s.Public != nil {
+			secrets[s.Name] = &s
+		}
+	}
 	out := slices.Clone(argv)
 	for i, a := range argv {
 		name, value, has := strings.Cut(strings.TrimPrefix(strings.TrimPrefix(a, "-"), "-"), "=")
 		if !strings.HasPrefix(a, "-") {
 			continue
 		}
+		s := secrets[name]
 		switch {
+		case s == nil:
 		case has:
-			out[i] = a[:len(a)-len(value)] + redactValue(name, value)
+			out[i] = a[:len(a)-len(value)] + s.Shown(value)
 		case i+1 < len(argv):
-			out[i+1] = redactValue(name, argv[i+1])
+			out[i+1] = s.Shown(argv[i+1])
 		}
 	}
 	return out
-}
-
-// redactValue gives the value of a flag as it may be shown.
-func redactValue(flag, value string) string {
-	switch flag {
-	case "header":
-		if name, _, ok := strings.Cut(value, "="); ok && IsSecret(name) {
-			return name + "=" + redacted
-		}
-	case "proxy":
-		if strings.Contains(value, "@") {
-			return withoutPassword(value)
-		}
-	case "body":
-		if public, hidden := withoutSecrets(value); len(hidden) > 0 {
-			return public
-		}
-	}
-	return value
 }

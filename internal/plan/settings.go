@@ -1,28 +1,13 @@
 package plan
 
 import (
-	"strconv"
-	"strings"
 	"time"
 
 	"pitot/internal/slo"
 	"pitot/internal/workload"
 )
 
-// Setting is one thing a user can set: a flag, a key in YAML and a PITOT_
-// variable of the same name.
-type Setting struct {
-	Name    string
-	Arg     string // placeholder in the help, "" for a switch
-	Default string // as shown in the help
-	Help    string
-	Group   string
-	Many    bool // may be given more than once
-	set     func(p *Plan, v string) error
-	get     func(p *Plan) []string // nil or empty: as by default
-}
-
-// Groups of settings, in the order of the help.
+// Groups of settings.
 const (
 	groupTarget   = "Target"
 	groupWorkload = "What is asked"
@@ -31,208 +16,346 @@ const (
 	groupJudge    = "What is good"
 	groupRun      = "The run"
 	groupMock     = "The embedded target"
-	groupCheck    = "The check"
 	groupPredict  = "The prediction"
 	groupCompare  = "The comparison"
+	groupCheck    = "The check"
 )
-
-// Settings lists all there is to set.
-func Settings() []Setting {
-	return []Setting{
-		{Name: "api", Arg: "NAME", Default: "asked", Group: groupTarget,
-			Help: "openai-chat or openai-completions; by default from the URL, else by asking the server",
-			set:  str(func(p *Plan) *string { return &p.API }), get: text(func(p *Plan) string { return p.API })},
-		{Name: "model", Arg: "NAME", Default: "asked", Group: groupTarget, Help: "model to ask for; by default the server's first",
-			set: str(func(p *Plan) *string { return &p.Model }), get: text(func(p *Plan) string { return p.Model })},
-		{Name: "key-env", Arg: "VAR", Default: "OPENAI_API_KEY", Group: groupTarget, Help: "environment variable that holds the API key",
-			set: setKeyEnv, get: unless("OPENAI_API_KEY", func(p *Plan) string { return p.KeyEnv })},
-		{Name: "key-file", Arg: "FILE", Group: groupTarget, Help: "file that holds the API key",
-			set: str(func(p *Plan) *string { return &p.KeyFile }), get: text(func(p *Plan) string { return p.KeyFile })},
-		{Name: "header", Arg: "NAME=VALUE", Many: true, Group: groupTarget, Help: "header to send; values of secrets are not stored",
-			set: setHeader, get: storedHeaders},
-		{Name: "ca-cert", Arg: "FILE", Group: groupTarget, Help: "certificate authority to trust, PEM",
-			set: str(func(p *Plan) *string { return &p.CACert }), get: text(func(p *Plan) string { return p.CACert })},
-		{Name: "insecure", Group: groupTarget, Help: "do not verify the server's certificate",
-			set: toggle(func(p *Plan) *bool { return &p.Insecure }), get: on(func(p *Plan) bool { return p.Insecure })},
-		{Name: "proxy", Arg: "URL", Group: groupTarget, Help: "HTTP proxy to reach the target through, by CONNECT",
-			set: setProxy, get: text(func(p *Plan) string { return withoutPassword(p.Proxy) })},
-		{Name: "timeout", Arg: "TIME", Default: "10m", Group: groupTarget, Help: "how long a request is followed",
-			set: duration(func(p *Plan) *time.Duration { return &p.Timeout }, time.Millisecond), get: unless("10m0s", func(p *Plan) string { return p.Timeout.String() })},
-		{Name: "wait-ready", Arg: "TIME", Default: "0", Group: groupTarget, Help: "how long to wait for the target to answer at all",
-			set: duration(func(p *Plan) *time.Duration { return &p.Wait }, 0), get: unless("0s", func(p *Plan) string { return p.Wait.String() })},
-
-		{Name: "input", Arg: "TOKENS", Default: "1024", Group: groupWorkload, Help: "prompt length: 1024, uniform(a,b), normal(mean,sd) or lognormal(mean,sd)",
-			set: lengths(func(p *Plan) *workload.Lengths { return &p.Input }), get: unless("1024", func(p *Plan) string { return p.Input.String() })},
-		{Name: "output", Arg: "TOKENS", Default: "128", Group: groupWorkload, Help: "answer length, likewise",
-			set: lengths(func(p *Plan) *workload.Lengths { return &p.Output }), get: unless("128", func(p *Plan) string { return p.Output.String() })},
-		{Name: "prefix", Arg: "TOKENS", Default: "0", Group: groupWorkload, Help: "prefix in front of the prompts that share it",
-			set: count(func(p *Plan) *int { return &p.Prefix }, 0, many), get: unless("0", func(p *Plan) string { return strconv.Itoa(p.Prefix) })},
-		{Name: "prefix-share", Arg: "SHARE", Default: "1 with --prefix", Group: groupWorkload, Help: "share of requests that begin with the prefix, 0 to 1",
-			set: number(func(p *Plan) *float64 { return &p.PrefixShare }, 0, 1), get: storedShare},
-		{Name: "workload", Arg: "FILE", Default: "random", Group: groupWorkload, Help: "prompts from a file: ShareGPT JSON, OpenAI chat JSONL, one prompt per line",
-			set: str(func(p *Plan) *string { return &p.Workload }), get: unless("random", func(p *Plan) string { return p.Workload })},
-		{Name: "body", Arg: "JSON", Group: groupWorkload, Help: "object merged over each request's body",
-			set: setBody, get: storedBody},
-		{Name: "no-stream", Group: groupWorkload, Help: "ask for whole answers: no TTFT, TPOT or ITL then",
-			set: toggle(func(p *Plan) *bool { return &p.NoStream }), get: on(func(p *Plan) bool { return p.NoStream })},
-		{Name: "seed", Arg: "N", Default: "fresh", Group: groupWorkload, Help: "seed of arrivals and prompts; the same seed asks the same again",
-			set: setSeed, get: func(p *Plan) []string { return []string{strconv.FormatUint(p.Seed, 10)} }},
-
-		{Name: "rate", Arg: "R", Group: groupLoad, Help: "open loop: requests per second, at times of their own",
-			set: setRate, get: unless("0", func(p *Plan) string { return decimal(p.Rate) })},
-		{Name: "concurrency", Arg: "N", Group: groupLoad, Help: "closed loop: users who each wait for their answer",
-			set: count(func(p *Plan) *int { return &p.Concurrency }, 1, many), get: unless("0", func(p *Plan) string { return strconv.Itoa(p.Concurrency) })},
-		{Name: "arrival", Arg: "NAME", Default: "poisson", Group: groupLoad, Help: "poisson, constant, or gamma(SHAPE): bursts below 1, more even above",
-			set: setArrival, get: unless("poisson", func(p *Plan) string { return p.Arrival })},
-		{Name: "think", Arg: "TIME", Default: "0", Group: groupLoad, Help: "closed loop: pause of a user between answer and next request",
-			set: duration(func(p *Plan) *time.Duration { return &p.Think }, 0), get: unless("0s", func(p *Plan) string { return p.Think.String() })},
-		{Name: "max-in-flight", Arg: "N", Default: "none", Group: groupLoad, Help: "most requests at once; the others wait, and their wait counts",
-			set: count(func(p *Plan) *int { return &p.MaxInFlight }, 1, many), get: unless("0", func(p *Plan) string { return strconv.Itoa(p.MaxInFlight) })},
-		{Name: "duration", Arg: "TIME", Default: "1m", Group: groupLoad, Help: "length of the measured window; warm-up comes on top. With --warmup auto the window begins later where the load settles later, and goes on for up to 2.25 times as long where it has not",
-			set: duration(func(p *Plan) *time.Duration { return &p.Duration }, time.Millisecond), get: unless("1m0s", func(p *Plan) string { return p.Duration.String() })},
-		{Name: "requests", Arg: "N", Group: groupLoad, Help: "or: measure this many requests",
-			set: setRequests, get: unless("0", func(p *Plan) string { return strconv.FormatInt(p.Requests, 10) })},
-		{Name: "exactly", Group: groupLoad, Help: "with --requests and --warmup 0s: send these and no more; the load falls off while the last answers end",
-			set: toggle(func(p *Plan) *bool { return &p.Exactly }), get: on(func(p *Plan) bool { return p.Exactly })},
-		{Name: "warmup", Arg: "TIME", Default: "auto", Group: groupLoad, Help: "load before the window; auto takes it from the answers' length",
-			set: setWarmup, get: unless("-1ns", func(p *Plan) string { return p.Warmup.String() })},
-		{Name: "until", Arg: "PRECISION", Group: groupLoad, Help: `double the window until a value is known well enough, for example "p99 ttft +-5%", within --budget`,
-			set: func(p *Plan, v string) (err error) { p.Until, err = slo.ParsePrecision(v); return err },
-			get: func(p *Plan) []string {
-				if p.Until.None() {
-					return nil
-				}
-				return []string{p.Until.String()}
-			}},
-		{Name: "repeat", Arg: "N", Default: "1", Group: groupLoad, Help: "measure each load this many times, with fresh prompts and arrivals",
-			set: count(func(p *Plan) *int { return &p.Repeat }, 1, many), get: unless("1", func(p *Plan) string { return strconv.Itoa(p.Repeat) })},
-
-		{Name: "over", Arg: "NAME", Default: "rate", Group: groupSearch, Help: "what a load is: rate (requests per second, open loop) or concurrency (users, closed loop)",
-			set: oneOf(func(p *Plan) *string { return &p.Over }, "over", []string{"rate", "concurrency"}), get: unless("rate", func(p *Plan) string { return p.Over })},
-		{Name: "loads", Arg: "LIST", Default: "chosen", Group: groupSearch, Help: "loads to measure, for example 1,2,4,8",
-			set: setLoads, get: func(p *Plan) []string {
-				var list []string
-				for _, x := range p.Loads {
-					list = append(list, decimal(x))
-				}
-				return nonEmpty(strings.Join(list, ","))
-			}},
-		{Name: "points", Arg: "N", Default: "12", Group: groupSearch, Help: "how many loads to choose",
-			set: count(func(p *Plan) *int { return &p.Points }, 4, 100), get: unless("12", func(p *Plan) string { return strconv.Itoa(p.Points) })},
-		{Name: "budget", Arg: "TIME", Default: "20m", Group: groupSearch, Help: "how long the search may take, or the window with --until",
-			set: duration(func(p *Plan) *time.Duration { return &p.Budget }, time.Second), get: unless("20m0s", func(p *Plan) string { return p.Budget.String() })},
-		{Name: "verify", Arg: "LOAD", Group: groupSearch, Help: "search nothing: find out whether this load meets the SLO",
-			set: number(func(p *Plan) *float64 { return &p.Verify }, 1e-6, 1e6), get: unless("0", func(p *Plan) string { return decimal(p.Verify) })},
-		{Name: "max-load", Arg: "LOAD", Default: "none", Group: groupSearch, Help: "try no higher load",
-			set: number(func(p *Plan) *float64 { return &p.MaxLoad }, 1e-6, 1e6), get: unless("0", func(p *Plan) string { return decimal(p.MaxLoad) })},
-
-		{Name: "slo", Arg: "LIMITS", Group: groupJudge, Help: `for example "p99 ttft<200ms, p99 tpot<50ms" or "ttft<200ms, tpot<50ms @99%"; or a preset: chat, mlperf-llama3.1-8b, …`,
-			set: setSLO, get: func(p *Plan) []string {
-				if p.SLO.None() {
-					return nil
-				}
-				return []string{p.SLO.String()}
-			}},
-		{Name: "gpus", Arg: "N", Group: groupJudge, Help: "GPUs behind the target, for figures per GPU",
-			set: count(func(p *Plan) *int { return &p.GPUs }, 1, many), get: unless("0", func(p *Plan) string { return strconv.Itoa(p.GPUs) })},
-		{Name: "gpu-price", Arg: "USD", Group: groupJudge, Help: "price of a GPU and hour",
-			set: number(func(p *Plan) *float64 { return &p.GPUPrice }, 0, 1e6), get: unless("0", func(p *Plan) string { return decimal(p.GPUPrice) })},
-		{Name: "token-price", Arg: "IN/OUT", Group: groupJudge, Help: "price of a million input and output tokens, USD",
-			set: setTokenPrice, get: func(p *Plan) []string {
-				if p.TokenPrice == (TokenPrice{}) {
-					return nil
-				}
-				return []string{decimal(p.TokenPrice.Input) + "/" + decimal(p.TokenPrice.Output)}
-			}},
-		{Name: "spend-limit", Arg: "USD", Group: groupJudge, Help: "do not start what is expected to cost more",
-			set: number(func(p *Plan) *float64 { return &p.SpendLimit }, 0, 1e9), get: unless("0", func(p *Plan) string { return decimal(p.SpendLimit) })},
-
-		{Name: "out", Arg: "DIR", Default: "runs/DATE-NAME", Group: groupRun, Help: "run directory",
-			set: str(func(p *Plan) *string { return &p.Out })},
-		{Name: "resume", Group: groupRun, Help: "go on with the run in --out: the points it has are not measured again",
-			set: toggle(func(p *Plan) *bool { return &p.Resume })},
-		{Name: "format", Arg: "NAME", Default: "text", Group: groupRun, Help: "what standard output gets: text, json, md, csv (a line for each point) or html",
-			set: oneOf(func(p *Plan) *string { return &p.Format }, "format", []string{"text", "json", "md", "csv", "html"})},
-		{Name: "open", Group: groupRun, Help: "open the run's report.html in a browser",
-			set: toggle(func(p *Plan) *bool { return &p.ShowPage })},
-		{Name: "export", Arg: "NAME=PATH", Many: true, Group: groupRun, Help: "also write the run to a file in another tool's format: pitot report --help lists them",
-			set: func(p *Plan, v string) error { p.Export = append(p.Export, v); return nil }},
-		{Name: "launch", Arg: "ID", Group: groupRun, Help: "name of this start of the server",
-			set: str(func(p *Plan) *string { return &p.Launch }), get: text(func(p *Plan) string { return p.Launch })},
-		{Name: "note", Arg: "KEY=VALUE", Many: true, Group: groupRun, Help: "fact to keep with the run",
-			set: setNote, get: func(p *Plan) []string { return p.Notes }},
-		{Name: "no-probe", Group: groupTarget, Help: "ask nothing beforehand: no model list, no length calibration, no priming",
-			set: toggle(func(p *Plan) *bool { return &p.NoProbe }), get: on(func(p *Plan) bool { return p.NoProbe })},
-		{Name: "dry-run", Group: groupRun, Help: "say what would be sent and what it would take, and send nothing",
-			set: toggle(func(p *Plan) *bool { return &p.DryRun })},
-		{Name: "strict", Group: groupJudge, Help: "flags of the checks fail too: exit with 4 unless plainly VALID",
-			set: toggle(func(p *Plan) *bool { return &p.Strict })},
-		{Name: "quiet", Group: groupRun, Help: "no progress on standard error",
-			set: toggle(func(p *Plan) *bool { return &p.Quiet })},
-
-		{Name: "port", Arg: "N", Default: "8000", Group: groupMock, Help: "port to listen on, 0 for any",
-			set: count(func(p *Plan) *int { return &p.Mock.Port }, 0, 65535)},
-		{Name: "host", Arg: "ADDR", Default: "127.0.0.1", Group: groupMock, Help: "address to listen on",
-			set: str(func(p *Plan) *string { return &p.Mock.Host })},
-		{Name: "ttft", Arg: "TIME", Group: groupMock, Help: "time to first token",
-			set: duration(func(p *Plan) *time.Duration { return &p.Mock.TTFT }, 0), get: ifSet(func(p *Plan) time.Duration { return p.Mock.TTFT })},
-		{Name: "itl", Arg: "TIME", Group: groupMock, Help: "time between tokens",
-			set: duration(func(p *Plan) *time.Duration { return &p.Mock.ITL }, 0), get: ifSet(func(p *Plan) time.Duration { return p.Mock.ITL })},
-		{Name: "jitter", Arg: "CV", Default: "0", Group: groupMock, Help: "coefficient of variation of both",
-			set: number(func(p *Plan) *float64 { return &p.Mock.Jitter }, 0, 10), get: unless("0", func(p *Plan) string { return decimal(p.Mock.Jitter) })},
-		{Name: "slots", Arg: "N", Default: "0", Group: groupMock, Help: "requests served at once, 0 for any number",
-			set: count(func(p *Plan) *int { return &p.Mock.Slots }, 0, many), get: unless("0", func(p *Plan) string { return strconv.Itoa(p.Mock.Slots) })},
-		{Name: "tokens-per-chunk", Arg: "N", Default: "1", Group: groupMock, Help: "tokens in each event",
-			set: count(func(p *Plan) *int { return &p.Mock.TokensPerChunk }, 1, many), get: unless("1", func(p *Plan) string { return strconv.Itoa(p.Mock.TokensPerChunk) })},
-		{Name: "role-chunk", Group: groupMock, Help: "name the role in an event of its own, at once",
-			set: toggle(func(p *Plan) *bool { return &p.Mock.RoleChunk }), get: on(func(p *Plan) bool { return p.Mock.RoleChunk })},
-		{Name: "speed", Arg: "FACTOR", Default: "1", Group: groupMock, Help: "how many times as fast as in reality it runs",
-			set: number(func(p *Plan) *float64 { return &p.Mock.Speed }, 0.001, 1000), get: unless("1", func(p *Plan) string { return decimal(p.Mock.Speed) })},
-		{Name: "startup-delay", Arg: "TIME", Default: "0", Group: groupMock, Help: "how long it loads its model first: until then it answers 503",
-			set: duration(func(p *Plan) *time.Duration { return &p.Mock.StartupDelay }, 0), get: unless("0s", func(p *Plan) string { return p.Mock.StartupDelay.String() })},
-		{Name: "reasoning", Arg: "SHARE", Default: "0", Group: groupMock, Help: "share of a chat's answer that comes as reasoning before the rest, 0 to 1",
-			set: number(func(p *Plan) *float64 { return &p.Mock.Reasoning }, 0, 1), get: unless("0", func(p *Plan) string { return decimal(p.Mock.Reasoning) })},
-		{Name: "tool-calls", Arg: "SHARE", Default: "0", Group: groupMock, Help: "share of the chats with tools in which the model calls one where it may choose (tool_choice auto), 0 to 1; after a tool's result it answers in words",
-			set: number(func(p *Plan) *float64 { return &p.Mock.ToolCalls }, 0, 1), get: unless("0", func(p *Plan) string { return decimal(p.Mock.ToolCalls) })},
-		{Name: "eos", Arg: "TOKENS", Default: "never", Group: groupMock, Help: "length at which the model ends an answer by itself, unless the request says ignore_eos: 200, uniform(a,b), normal(mean,sd) or lognormal(mean,sd)",
-			set: lengths(func(p *Plan) *workload.Lengths { return &p.Mock.EOS }), get: text(func(p *Plan) string { return p.Mock.EOS.String() })},
-		{Name: "prompt-tokens-details", Group: groupMock, Help: "tell in the usage how many tokens of the prompt were cached, as vLLM's flag of that name does",
-			set: toggle(func(p *Plan) *bool { return &p.Mock.TellCached }), get: on(func(p *Plan) bool { return p.Mock.TellCached })},
-		{Name: "faults", Arg: "LIST", Many: true, Group: groupMock, Help: `what goes wrong, for example "429:1%,reset:0.5%,stall:2%:3s"`,
-			set: setFaults, get: text(func(p *Plan) string { return p.Mock.Faults })},
-		{Name: "truth", Arg: "FILE", Group: groupMock, Help: "log the true times of each request",
-			set: str(func(p *Plan) *string { return &p.Mock.Truth })},
-		{Name: "max-model-len", Arg: "TOKENS", Default: "131072", Group: groupMock, Help: "longest prompt and answer together",
-			set: count(func(p *Plan) *int { return &p.Mock.MaxModelLen }, 1, many), get: unless("131072", func(p *Plan) string { return strconv.Itoa(p.Mock.MaxModelLen) })},
-		{Name: "drain", Arg: "TIME", Default: "5s", Group: groupMock, Help: "how long answers under way may go on when the server is stopped; those that take longer are cut",
-			set: duration(func(p *Plan) *time.Duration { return &p.Mock.Drain }, 0)},
-		{Name: "until-eof", Group: groupMock, Help: "end with standard input, for programs that start it",
-			set: toggle(func(p *Plan) *bool { return &p.Mock.UntilEOF })},
-
-		{Name: "replay", Arg: "DIR", Group: groupPredict, Help: "a recording to replay: a directory with meta.json and requests.jsonl",
-			set: str(func(p *Plan) *string { return &p.Replay })},
-		{Name: "run", Arg: "DIR", Group: groupPredict, Help: "a measured run to lay beside the twin's",
-			set: str(func(p *Plan) *string { return &p.Beside })},
-		{Name: "list", Group: groupPredict, Help: "list the models and accelerators that have a name",
-			set: toggle(func(p *Plan) *bool { return &p.List })},
-		{Name: "fail-if", Arg: "CLAUSES", Many: true, Group: groupCompare, Help: `end with exit code 6 if this is so, for example "p99 ttft slower by 5%, errors worse by 1%"; the metrics named here are not corrected for the number of the others`,
-			set: func(p *Plan, v string) error { p.FailIf = append(p.FailIf, v); return nil }},
-		{Name: "equivalent-within", Arg: "X%", Default: "5%", Group: groupCompare, Help: "times and rates that differ by less are equivalent; shares of requests are within 1 point",
-			set: str(func(p *Plan) *string { return &p.Equivalent })},
-		{Name: "allow", Arg: "LIST", Group: groupCompare, Help: "compare all the same: workloads (unlike ones), tokenizers (tokens of different ones)",
-			set: str(func(p *Plan) *string { return &p.Allow })},
-		{Name: "save-baseline", Arg: "FILE", Group: groupCompare, Help: "compare nothing: write what a comparison needs of these runs to a small file, to be committed and compared with later",
-			set: str(func(p *Plan) *string { return &p.SaveBaseline })},
-		{Name: "page", Arg: "FILE", Group: groupCompare, Help: "write the comparison as a page with charts: one file that asks no network for anything",
-			set: str(func(p *Plan) *string { return &p.Page })},
-		{Name: "client", Arg: "COMMAND", Group: groupCheck, Help: "check another client: a shell command with {url}, and {host}, {port}, {model}, {dir}",
-			set: str(func(p *Plan) *string { return &p.Client })},
-		{Name: "streams", Arg: "LIST", Default: "1,10,100,1000 and more", Group: groupCheck, Help: "numbers of streams to check at",
-			set: setStreams},
-	}
-}
 
 // Groups lists the groups of settings in the order of the help.
 func Groups() []string {
 	return []string{groupTarget, groupWorkload, groupLoad, groupSearch, groupJudge, groupRun, groupMock, groupPredict, groupCompare, groupCheck}
+}
+
+// Why a setting is not in config.yaml, which does a run again.
+const (
+	ownPlace  = "a new run has its own"
+	overwrite = "a new run would overwrite it"
+	onlyShown = "it says how a run is shown"
+	noRun     = "of a verb that makes no run"
+)
+
+// Settings lists all there is to set, in the order of config.yaml. Two entries of
+// one name are of different verbs.
+func Settings() []Setting {
+	verbs := func(v ...Verb) []Verb { return v }
+	measuring := verbs(VerbRun, VerbSweep, VerbFind)
+	embedded := verbs(VerbRun, VerbSweep, VerbFind, VerbMock)
+	const (
+		ownPrompts = "a file brings its own prompts"
+		ownTimes   = "users send when they have their answer: use --arrival with "
+		ownLimit   = "users wait for their answers, so there are never more requests than users"
+		ownThink   = "think time belongs to users: use it with "
+		justThese  = "give --requests N --warmup 0s: whatever is sent is then counted"
+		noPage     = "--save-baseline compares nothing: compare with the baseline afterwards"
+		aLimit     = `a limit is written --slo "p99 ttft<200ms"`
+	)
+	return []Setting{
+		{Name: "api", Verbs: measuring, Group: groupTarget, Arg: "NAME", Unset: "asked",
+			Help:  "openai-chat or openai-completions; by default from the URL, else by asking the server",
+			value: field(word(), func(t *Target) *string { return &t.API })},
+		{Name: "model", Verbs: measuring, Group: groupTarget, Arg: "NAME", Unset: "asked",
+			Help:  "model to ask for; by default the server's first",
+			value: field(word(), func(t *Target) *string { return &t.Model })},
+		{Name: "model", Verbs: verbs(VerbMock), Group: groupTarget, Arg: "NAME", Unset: "that of MODEL@GPU", NotKept: noRun,
+			Help:  "name to serve the model under",
+			value: field(word(), func(s *Serving) *string { return &s.Model })},
+		{Name: "key-env", Verbs: measuring, Group: groupTarget, Arg: "VAR", Default: "OPENAI_API_KEY",
+			Alternative: &Alternative{"key-file", "--key-env and --key-file both say where the key is", "keep one of them"},
+			Help:        "environment variable that holds the API key",
+			value:       field(variableName(), func(t *Target) *string { return &t.KeyEnv })},
+		{Name: "key-file", Verbs: measuring, Group: groupTarget, Arg: "FILE",
+			Help:  "file that holds the API key",
+			value: field(path(), func(t *Target) *string { return &t.KeyFile })},
+		{Name: "key-file", Verbs: verbs(VerbMock), Group: groupTarget, Arg: "FILE", NotKept: noRun,
+			Help:  "file that holds the API key to ask for",
+			value: field(path(), func(s *Serving) *string { return &s.KeyFile })},
+		{Name: "header", Verbs: measuring, Group: groupTarget, Arg: "NAME=VALUE", Public: publicHeader,
+			Help:  "header to send; values of secrets are not stored",
+			value: list(header(), func(t *Target) *[]string { return &t.Headers })},
+		{Name: "ca-cert", Verbs: measuring, Group: groupTarget, Arg: "FILE",
+			Clashes: []Clash{{"insecure", "--insecure trusts any certificate: leave one of them out"}},
+			Help:    "certificate authority to trust, PEM",
+			value:   field(path(), func(t *Target) *string { return &t.CACert })},
+		{Name: "insecure", Verbs: measuring, Group: groupTarget,
+			Help:  "do not verify the server's certificate",
+			value: field(toggle(), func(t *Target) *bool { return &t.Insecure })},
+		{Name: "proxy", Verbs: measuring, Group: groupTarget, Arg: "URL", Public: publicURL,
+			Help:  "HTTP proxy to reach the target through, by CONNECT",
+			value: field(proxyURL(), func(t *Target) *string { return &t.Proxy })},
+		{Name: "timeout", Verbs: measuring, Group: groupTarget, Arg: "TIME", Default: "10m",
+			Help:  "how long a request is followed",
+			value: field(span(time.Millisecond), func(t *Target) *time.Duration { return &t.Timeout })},
+		{Name: "wait-ready", Verbs: measuring, Group: groupTarget, Arg: "TIME", Default: "0s",
+			Help:  "how long to wait for the target to answer at all",
+			value: field(span(0), func(t *Target) *time.Duration { return &t.Wait })},
+
+		{Name: "input", Verbs: verbs(VerbRun, VerbSweep, VerbFind, VerbPredict), Group: groupWorkload, Arg: "TOKENS", Default: "1024",
+			Clashes: []Clash{{"workload", ownPrompts}},
+			Help:    "prompt length: 1024, uniform(a,b), normal(mean,sd) or lognormal(mean,sd)",
+			value:   field(lengths(), func(a *Ask) *workload.Lengths { return &a.Input })},
+		{Name: "output", Verbs: verbs(VerbRun, VerbSweep, VerbFind, VerbPredict), Group: groupWorkload, Arg: "TOKENS", Default: "128",
+			Help:  "answer length, likewise",
+			value: field(lengths(), func(a *Ask) *workload.Lengths { return &a.Output })},
+		{Name: "prefix", Verbs: measuring, Group: groupWorkload, Arg: "TOKENS", Default: "0",
+			Clashes: []Clash{{"workload", ownPrompts}},
+			Help:    "prefix in front of the prompts that share it",
+			value:   field(whole(0, many), func(a *Ask) *int { return &a.Prefix })},
+		{Name: "prefix-share", Verbs: measuring, Group: groupWorkload, Arg: "SHARE", Default: "1",
+			Clashes: []Clash{{"workload", ownPrompts}},
+			Needs:   []Need{{AnyOf: "prefix", Hint: "say how long it is: --prefix 2048"}},
+			Help:    "share of requests that begin with the prefix, 0 to 1",
+			value:   field(number(0, 1), func(a *Ask) *float64 { return &a.PrefixShare })},
+		{Name: "workload", Verbs: measuring, Group: groupWorkload, Arg: "FILE", Default: RandomWorkload,
+			Help:  "prompts from a file: ShareGPT JSON, OpenAI chat JSONL, one prompt per line",
+			value: field(path(), func(a *Ask) *string { return &a.Workload })},
+		{Name: "body", Verbs: measuring, Group: groupWorkload, Arg: "JSON", Public: publicBody,
+			Help:  "object merged over each request's body",
+			value: field(jsonObject(), func(a *Ask) *string { return &a.Body })},
+		{Name: "no-stream", Verbs: measuring, Group: groupWorkload, Targets: SocketTargets,
+			Help:  "ask for whole answers: no TTFT, TPOT or ITL then",
+			value: field(toggle(), func(a *Ask) *bool { return &a.NoStream })},
+		{Name: "seed", Verbs: measuring, Group: groupWorkload, Arg: "N", Unset: "fresh",
+			Help:  "seed of arrivals and prompts; the same seed asks the same again",
+			value: seedField()},
+		{Name: "seed", Verbs: verbs(VerbMock), Group: groupWorkload, Arg: "N", Unset: "0", NotKept: noRun,
+			Help:  "seed of jitter, faults, tool calls and ends of answers",
+			value: field(optional(seed()), func(s *Serving) **uint64 { return &s.Seed })},
+
+		{Name: "rate", Verbs: verbs(VerbRun), Group: groupLoad, Arg: "R",
+			Alternative: &Alternative{"concurrency", "--rate and --concurrency are two different loads",
+				"give --rate for requests at times of their own, or --concurrency for users who wait for their answers; --max-in-flight caps a rate"},
+			Help:  "open loop: requests per second, at times of their own",
+			value: field(requestRate(), func(l *Load) *float64 { return &l.Rate })},
+		{Name: "concurrency", Verbs: verbs(VerbRun), Group: groupLoad, Arg: "N",
+			Help:  "closed loop: users who each wait for their answer",
+			value: field(whole(1, many), func(l *Load) *int { return &l.Concurrency })},
+		{Name: "arrival", Verbs: measuring, Group: groupLoad, Arg: "NAME", Default: "poisson",
+			Clashes: []Clash{{"concurrency", ownTimes + "--rate"}, {"over=concurrency", ownTimes + "--over rate"}},
+			Help:    "poisson, constant, or gamma(SHAPE): bursts below 1, more even above",
+			value:   field(arrivals(), func(l *Load) *string { return &l.Arrival })},
+		{Name: "think", Verbs: measuring, Group: groupLoad, Arg: "TIME", Default: "0s",
+			Clashes: []Clash{{"rate", ownThink + "--concurrency"}, {"over=rate", ownThink + "--over concurrency"}},
+			Help:    "closed loop: pause of a user between answer and next request",
+			value:   field(span(0), func(l *Load) *time.Duration { return &l.Think })},
+		{Name: "max-in-flight", Verbs: measuring, Group: groupLoad, Arg: "N", Unset: "none",
+			Clashes: []Clash{{"concurrency", ownLimit + ": lower --concurrency"}, {"over=concurrency", ownLimit}},
+			Help:    "most requests at once; the others wait, and their wait counts",
+			value:   field(whole(1, many), func(l *Load) *int { return &l.MaxInFlight })},
+		{Name: "duration", Verbs: verbs(VerbRun, VerbSweep), Group: groupLoad, Arg: "TIME", Default: "1m",
+			Alternative: &Alternative{"requests", "--duration and --requests both say when the window ends", "keep one of them; --timeout bounds each request"},
+			Help:        "length of the measured window of a load; warm-up comes on top. With --warmup auto the window begins later where the load settles later, and goes on for up to 2.25 times as long where it has not",
+			value:       field(span(time.Millisecond), func(l *Load) *time.Duration { return &l.Duration })},
+		{Name: "duration", Verbs: verbs(VerbCheck), Group: groupCheck, Arg: "TIME", Default: "4s", NotKept: noRun,
+			Help:  "measured window of each level; 1.5 s of warm-up come on top",
+			value: field(span(time.Millisecond), func(a *Audit) *time.Duration { return &a.Window })},
+		{Name: "requests", Verbs: verbs(VerbRun, VerbSweep), Group: groupLoad, Arg: "N",
+			Help:  "or: measure this many requests of a load",
+			value: field(requestCount(), func(l *Load) *int64 { return &l.Requests })},
+		{Name: "exactly", Verbs: verbs(VerbRun), Group: groupLoad,
+			Needs: []Need{{AnyOf: "requests", Hint: justThese}, {AnyOf: "warmup=0s", Hint: justThese}},
+			Help:  "with --requests and --warmup 0s: send these and no more; the load falls off while the last answers end",
+			value: field(toggle(), func(l *Load) *bool { return &l.Exactly })},
+		{Name: "warmup", Verbs: verbs(VerbRun, VerbSweep), Group: groupLoad, Arg: "TIME", Default: "auto",
+			Help:  "load before the window; auto takes it from the answers' length",
+			value: field(warmup(), func(l *Load) *time.Duration { return &l.Warmup })},
+		{Name: "until", Verbs: verbs(VerbRun), Group: groupLoad, Arg: "PRECISION",
+			Clashes: []Clash{{"requests", "--until doubles a window of time: give the first one by --duration"}},
+			Help:    `double the window until a value is known well enough, for example "p99 ttft +-5%", within --budget`,
+			value:   field(precision(), func(l *Load) *slo.Precision { return &l.Until })},
+		{Name: "repeat", Verbs: verbs(VerbRun, VerbSweep), Group: groupLoad, Arg: "N", Default: "1",
+			Help:  "measure each load this many times, with fresh prompts and arrivals",
+			value: field(whole(1, many), func(l *Load) *int { return &l.Repeat })},
+
+		{Name: "over", Verbs: verbs(VerbSweep, VerbFind), Group: groupSearch, Arg: "NAME", Default: "rate",
+			Help:  "what a load is: rate (requests per second, open loop) or concurrency (users, closed loop)",
+			value: field(oneOf("over", "rate", "concurrency"), func(s *Search) *string { return &s.Over })},
+		{Name: "loads", Verbs: verbs(VerbSweep), Group: groupSearch, Arg: "LIST", Unset: "chosen",
+			Help:  "loads to measure, for example 1,2,4,8",
+			value: field(loadList(), func(s *Search) *[]float64 { return &s.Loads })},
+		{Name: "points", Verbs: verbs(VerbSweep), Group: groupSearch, Arg: "N", Default: "12",
+			Help:  "how many loads to choose",
+			value: field(whole(4, 100), func(s *Search) *int { return &s.Points })},
+		{Name: "budget", Verbs: verbs(VerbRun, VerbFind), Group: groupSearch, Arg: "TIME", Default: "20m",
+			Help:  "how long the search may take, or the window with --until",
+			value: field(span(time.Second), func(s *Search) *time.Duration { return &s.Budget })},
+		{Name: "verify", Verbs: verbs(VerbFind), Group: groupSearch, Arg: "LOAD",
+			Help:  "search nothing: find out whether this load meets the SLO",
+			value: field(number(1e-6, 1e6), func(s *Search) *float64 { return &s.Verify })},
+		{Name: "max-load", Verbs: verbs(VerbSweep, VerbFind), Group: groupSearch, Arg: "LOAD", Unset: "none",
+			Help:  "try no higher load",
+			value: field(number(1e-6, 1e6), func(s *Search) *float64 { return &s.MaxLoad })},
+
+		{Name: "slo", Verbs: measuring, Group: groupJudge, Arg: "LIMITS",
+			Help:  `for example "p99 ttft<200ms, p99 tpot<50ms" or "ttft<200ms, tpot<50ms @99%"; or a preset: chat, mlperf-llama3.1-8b, …`,
+			value: field(objective(), func(g *Good) *slo.Spec { return &g.SLO })},
+		{Name: "gpus", Verbs: measuring, Group: groupJudge, Arg: "N",
+			Help:  "GPUs behind the target, for figures per GPU; an embedded target knows its own",
+			value: field(whole(1, many), func(g *Good) *int { return &g.GPUs })},
+		{Name: "gpu-price", Verbs: verbs(VerbRun, VerbSweep, VerbFind, VerbPredict), Group: groupJudge, Arg: "USD",
+			Needs: []Need{{AnyOf: "gpus", Hint: "say how many there are: --gpus 1", Targets: ServerTargets}},
+			Help:  "price of a GPU and hour",
+			value: field(number(0, 1e6), func(g *Good) *float64 { return &g.GPUPrice })},
+		{Name: "token-price", Verbs: measuring, Group: groupJudge, Arg: "IN/OUT",
+			Help:  "price of a million input and output tokens, USD",
+			value: field(tokenPrice(), func(g *Good) *TokenPrice { return &g.TokenPrice })},
+		{Name: "spend-limit", Verbs: measuring, Group: groupJudge, Arg: "USD",
+			Needs: []Need{{AnyOf: "token-price gpu-price", Hint: "give --token-price 0.15/0.60 (USD per million input/output tokens) or --gpus with --gpu-price"}},
+			Help:  "do not start what is expected to cost more",
+			value: field(number(0, 1e9), func(g *Good) *float64 { return &g.SpendLimit })},
+
+		{Name: "out", Verbs: measuring, Group: groupRun, Arg: "DIR", Unset: "runs/DATE-NAME", NotKept: ownPlace,
+			Help:  "run directory",
+			value: field(path(), func(o *Output) *string { return &o.Out })},
+		{Name: "out", Verbs: verbs(VerbFit), Group: groupRun, Arg: "FILE", NotKept: noRun,
+			Help:  "write the profile here",
+			value: field(path(), func(f *Fitting) *string { return &f.Profile })},
+		{Name: "resume", Verbs: verbs(VerbSweep, VerbFind), Group: groupRun, NotKept: "a new run begins anew",
+			Needs: []Need{{AnyOf: "out", Hint: "name the directory of the run to go on with"}},
+			Help:  "go on with the run in --out: the points it has are not measured again",
+			value: field(toggle(), func(o *Output) *bool { return &o.Resume })},
+		{Name: "format", Verbs: verbs(VerbRun, VerbSweep, VerbFind, VerbReport), Group: groupRun, Arg: "NAME", Default: "text", NotKept: onlyShown,
+			Help:  "what standard output gets: text, json, md, csv (a line for each point) or html",
+			value: field(oneOf("format", "text", "json", "md", "csv", "html"), func(o *Output) *string { return &o.Format })},
+		{Name: "format", Verbs: verbs(VerbCompare), Group: groupRun, Arg: "NAME", Default: "text", NotKept: noRun,
+			Help:  "what standard output gets: text, json, md or html",
+			value: field(oneOf("format", "text", "json", "md", "html"), func(c *Comparison) *string { return &c.Format })},
+		{Name: "format", Verbs: verbs(VerbPredict), Group: groupRun, Arg: "NAME", Default: "text", NotKept: noRun,
+			Help:  "what standard output gets: text or json",
+			value: field(oneOf("format", "text", "json"), func(p *Prediction) *string { return &p.Format })},
+		{Name: "format", Verbs: verbs(VerbFit), Group: groupRun, Arg: "NAME", Default: "text", NotKept: noRun,
+			Help:  "what standard output gets: text or json",
+			value: field(oneOf("format", "text", "json"), func(f *Fitting) *string { return &f.Format })},
+		{Name: "format", Verbs: verbs(VerbCheck), Group: groupRun, Arg: "NAME", Default: "text", NotKept: noRun,
+			Help:  "what standard output gets: text or json",
+			value: field(oneOf("format", "text", "json"), func(a *Audit) *string { return &a.Format })},
+		{Name: "open", Verbs: verbs(VerbReport), Group: groupRun, NotKept: onlyShown,
+			Help:  "open the run's report.html in a browser",
+			value: field(toggle(), func(o *Output) *bool { return &o.ShowPage })},
+		{Name: "open", Verbs: verbs(VerbCompare), Group: groupRun, NotKept: noRun,
+			Clashes: []Clash{{"save-baseline", noPage}},
+			Help:    "show the page in a browser",
+			value:   field(toggle(), func(c *Comparison) *bool { return &c.ShowPage })},
+		{Name: "export", Verbs: verbs(VerbRun, VerbSweep, VerbFind, VerbReport), Group: groupRun, Arg: "NAME=PATH", NotKept: overwrite,
+			Help:  "also write the run to a file in another tool's format: pitot report --help lists them",
+			value: list(anything(), func(o *Output) *[]string { return &o.Export })},
+		{Name: "launch", Verbs: measuring, Group: groupRun, Arg: "ID",
+			Help:  "name of this start of the server",
+			value: field(word(), func(o *Output) *string { return &o.Launch })},
+		{Name: "note", Verbs: measuring, Group: groupRun, Arg: "KEY=VALUE",
+			Help:  "fact to keep with the run",
+			value: list(fact(), func(o *Output) *[]string { return &o.Notes })},
+		{Name: "no-probe", Verbs: measuring, Group: groupTarget,
+			Help:  "ask nothing beforehand: no model list, no length calibration, no priming",
+			value: field(toggle(), func(t *Target) *bool { return &t.NoProbe })},
+		{Name: "dry-run", Verbs: measuring, Group: groupRun, NotKept: "nothing is run",
+			Help:  "say what would be sent and what it would take, and send nothing",
+			value: field(toggle(), func(o *Output) *bool { return &o.DryRun })},
+		{Name: "strict", Verbs: verbs(VerbRun, VerbSweep, VerbFind, VerbReport), Group: groupJudge, NotKept: "it says how the program ends",
+			Help:  "flags of the checks fail too: exit with 4 unless plainly VALID",
+			value: field(toggle(), func(o *Output) *bool { return &o.Strict })},
+		{Name: "quiet", Verbs: measuring, Group: groupRun, NotKept: onlyShown,
+			Help:  "no progress on standard error",
+			value: field(toggle(), func(o *Output) *bool { return &o.Quiet })},
+
+		{Name: "port", Verbs: verbs(VerbMock), Group: groupMock, Arg: "N", Default: "8000", NotKept: noRun,
+			Help:  "port to listen on, 0 for any",
+			value: field(whole(0, 65535), func(s *Serving) *int { return &s.Port })},
+		{Name: "host", Verbs: verbs(VerbMock), Group: groupMock, Arg: "ADDR", Default: "127.0.0.1", NotKept: noRun,
+			Help:  "address to listen on",
+			value: field(word(), func(s *Serving) *string { return &s.Host })},
+		{Name: "ttft", Verbs: embedded, Group: groupMock, Arg: "TIME", Unset: FixedTTFT.String(), Targets: EmbeddedTargets, OtherTarget: aLimit,
+			Help:  "time to first token, of fixed latencies",
+			value: field(optional(span(0)), func(e *Embedded) **time.Duration { return &e.TTFT })},
+		{Name: "ttft", Verbs: verbs(VerbCheck), Group: groupCheck, Arg: "TIME", Default: "50ms", NotKept: noRun,
+			Help:  "time to first token",
+			value: field(span(0), func(a *Audit) *time.Duration { return &a.TTFT })},
+		{Name: "itl", Verbs: embedded, Group: groupMock, Arg: "TIME", Unset: FixedITL.String(), Targets: EmbeddedTargets, OtherTarget: aLimit,
+			Help:  "time between tokens, of fixed latencies",
+			value: field(optional(span(0)), func(e *Embedded) **time.Duration { return &e.ITL })},
+		{Name: "itl", Verbs: verbs(VerbCheck), Group: groupCheck, Arg: "TIME", Default: "10ms", NotKept: noRun,
+			Help:  "time between tokens",
+			value: field(span(0), func(a *Audit) *time.Duration { return &a.ITL })},
+		{Name: "output", Verbs: verbs(VerbCheck), Group: groupCheck, Arg: "TOKENS", Default: "100", NotKept: noRun,
+			Help:  "tokens of each of the reference's answers",
+			value: field(answerLength(), func(a *Audit) *int { return &a.Tokens })},
+		{Name: "jitter", Verbs: embedded, Group: groupMock, Arg: "CV", Default: "0", Targets: EmbeddedTargets,
+			Help:  "coefficient of variation of both",
+			value: field(number(0, 10), func(e *Embedded) *float64 { return &e.Jitter })},
+		{Name: "slots", Verbs: embedded, Group: groupMock, Arg: "N", Default: "0", Targets: EmbeddedTargets,
+			Help:  "requests served at once, 0 for any number",
+			value: field(whole(0, many), func(e *Embedded) *int { return &e.Slots })},
+		{Name: "tokens-per-chunk", Verbs: embedded, Group: groupMock, Arg: "N", Default: "1", Targets: EmbeddedTargets,
+			Help:  "tokens in each event",
+			value: field(whole(1, many), func(e *Embedded) *int { return &e.TokensPerChunk })},
+		{Name: "role-chunk", Verbs: embedded, Group: groupMock, Targets: EmbeddedTargets,
+			Help:  "name the role in an event of its own, at once",
+			value: field(toggle(), func(e *Embedded) *bool { return &e.RoleChunk })},
+		{Name: "speed", Verbs: embedded, Group: groupMock, Arg: "FACTOR", Default: "1", Targets: MockTargets,
+			Help:  "how many times as fast as in reality it runs",
+			value: field(number(0.001, 1000), func(e *Embedded) *float64 { return &e.Speed })},
+		{Name: "startup-delay", Verbs: embedded, Group: groupMock, Arg: "TIME", Default: "0s", Targets: MockTargets,
+			Help:  "how long it loads its model first: until then it answers 503",
+			value: field(span(0), func(e *Embedded) *time.Duration { return &e.StartupDelay })},
+		{Name: "reasoning", Verbs: embedded, Group: groupMock, Arg: "SHARE", Default: "0", Targets: MockTargets,
+			Help:  "share of a chat's answer that comes as reasoning before the rest, 0 to 1",
+			value: field(number(0, 1), func(e *Embedded) *float64 { return &e.Reasoning })},
+		{Name: "tool-calls", Verbs: verbs(VerbMock), Group: groupMock, Arg: "SHARE", Default: "0", NotKept: noRun,
+			Help:  "share of the chats with tools in which the model calls one where it may choose (tool_choice auto), 0 to 1; after a tool's result it answers in words",
+			value: field(number(0, 1), func(e *Embedded) *float64 { return &e.ToolCalls })},
+		{Name: "eos", Verbs: verbs(VerbMock), Group: groupMock, Arg: "TOKENS", Unset: "never", NotKept: noRun,
+			Help:  "length at which the model ends an answer by itself, unless the request says ignore_eos: 200, uniform(a,b), normal(mean,sd) or lognormal(mean,sd)",
+			value: field(lengths(), func(e *Embedded) *workload.Lengths { return &e.EOS })},
+		{Name: "prompt-tokens-details", Verbs: embedded, Group: groupMock, Targets: MockTargets,
+			Help:  "tell in the usage how many tokens of the prompt were cached, as vLLM's flag of that name does",
+			value: field(toggle(), func(e *Embedded) *bool { return &e.TellCached })},
+		{Name: "faults", Verbs: embedded, Group: groupMock, Arg: "LIST", Targets: EmbeddedTargets,
+			Help:  `what goes wrong, for example "429:1%,reset:0.5%,stall:2%:3s"; of sim: it can be freeze alone`,
+			value: list(word(), func(e *Embedded) *[]string { return &e.Faults })},
+		{Name: "truth", Verbs: embedded, Group: groupMock, Arg: "FILE", Targets: MockTargets, NotKept: overwrite,
+			Help:  "log the true times of each request",
+			value: field(path(), func(e *Embedded) *string { return &e.Truth })},
+		{Name: "max-model-len", Verbs: embedded, Group: groupMock, Arg: "TOKENS", Default: "131072", Targets: EmbeddedTargets,
+			Help:  "longest prompt and answer together",
+			value: field(whole(1, many), func(e *Embedded) *int { return &e.MaxModelLen })},
+		{Name: "drain", Verbs: verbs(VerbMock), Group: groupMock, Arg: "TIME", Default: "5s", NotKept: noRun,
+			Help:  "how long answers under way may go on when the server is stopped; those that take longer are cut",
+			value: field(span(0), func(s *Serving) *time.Duration { return &s.Drain })},
+		{Name: "until-eof", Verbs: verbs(VerbMock), Group: groupMock, NotKept: noRun,
+			Help:  "end with standard input, for programs that start it",
+			value: field(toggle(), func(s *Serving) *bool { return &s.UntilEOF })},
+
+		{Name: "replay", Verbs: verbs(VerbPredict), Group: groupPredict, Arg: "DIR", NotKept: noRun,
+			Help:  "a recording to replay: a directory with meta.json and requests.jsonl",
+			value: field(path(), func(p *Prediction) *string { return &p.Replay })},
+		{Name: "run", Verbs: verbs(VerbPredict), Group: groupPredict, Arg: "DIR", NotKept: noRun,
+			Help:  "a measured run to lay beside the twin's",
+			value: field(path(), func(p *Prediction) *string { return &p.Beside })},
+		{Name: "list", Verbs: verbs(VerbPredict), Group: groupPredict, NotKept: noRun,
+			Help:  "list the models and accelerators that have a name",
+			value: field(toggle(), func(p *Prediction) *bool { return &p.List })},
+
+		{Name: "fail-if", Verbs: verbs(VerbCompare), Group: groupCompare, Arg: "CLAUSES", NotKept: noRun,
+			Help:  `end with exit code 6 if this is so, for example "p99 ttft slower by 5%, errors worse by 1%"; the metrics named here are not corrected for the number of the others`,
+			value: list(anything(), func(c *Comparison) *[]string { return &c.FailIf })},
+		{Name: "equivalent-within", Verbs: verbs(VerbCompare), Group: groupCompare, Arg: "X%", Default: "5%", NotKept: noRun,
+			Help:  "times and rates that differ by less are equivalent; shares of requests are within 1 point",
+			value: field(word(), func(c *Comparison) *string { return &c.Equivalent })},
+		{Name: "allow", Verbs: verbs(VerbCompare), Group: groupCompare, Arg: "LIST", NotKept: noRun,
+			Help:  "compare all the same: workloads (unlike ones), tokenizers (tokens of different ones)",
+			value: field(word(), func(c *Comparison) *string { return &c.Allow })},
+		{Name: "save-baseline", Verbs: verbs(VerbCompare), Group: groupCompare, Arg: "FILE", NotKept: noRun,
+			Help:  "compare nothing: write what a comparison needs of these runs to a small file, to be committed and compared with later",
+			value: field(path(), func(c *Comparison) *string { return &c.SaveBaseline })},
+		{Name: "page", Verbs: verbs(VerbCompare), Group: groupCompare, Arg: "FILE", NotKept: noRun,
+			Clashes: []Clash{{"save-baseline", noPage}},
+			Help:    "write the comparison as a page with charts: one file that asks no network for anything",
+			value:   field(path(), func(c *Comparison) *string { return &c.Page })},
+
+		{Name: "client", Verbs: verbs(VerbCheck), Group: groupCheck, Arg: "COMMAND", NotKept: noRun,
+			Help:  "check another client: a shell command with {url}, and {host}, {port}, {model}, {dir}",
+			value: field(word(), func(a *Audit) *string { return &a.Client })},
+		{Name: "streams", Verbs: verbs(VerbCheck), Group: groupCheck, Arg: "LIST", Unset: "1,10,100,1000 and more", NotKept: noRun,
+			Help:  "numbers of streams to check at",
+			value: field(streamCounts(), func(a *Audit) *[]int { return &a.Streams })},
+	}
 }

@@ -7,7 +7,6 @@ import (
 	"io"
 	"os"
 	"path/filepath"
-	"slices"
 	"strconv"
 	"strings"
 
@@ -63,7 +62,7 @@ func (d *decoder) yaml(path string, data []byte) (target string, err error) {
 		if err != nil {
 			return "", say.Errorf("%s%s: %v", at, k.Value, err).WithHint("write " + k.Value + ": VALUE" + quoteHint)
 		}
-		if len(values) != 1 && !s.Many {
+		if len(values) != 1 && (s == nil || !s.Many()) {
 			return "", say.Errorf("%s%s: want one value, not a list", at, k.Value).WithHint("write " + k.Value + ": VALUE" + quoteHint)
 		}
 		if k.Value == "target" {
@@ -155,30 +154,35 @@ func scalars(n *yaml.Node) ([]string, error) {
 }
 
 // YAML writes the plan of a verb so that --config does it again. Secrets are left out.
-func (p *Plan) YAML(verb string, names []string) []byte {
+func (p *Plan) YAML(v Verb) []byte {
 	var b bytes.Buffer
-	fmt.Fprintf(&b, "# Does this run again: pitot %s --config config.yaml\n", verb)
-	if p.Target != "" {
-		line(&b, "target", []string{p.Target})
+	var hidden []string
+	fmt.Fprintf(&b, "# Does this run again: pitot %s --config config.yaml\n", v)
+	if p.Spec != "" {
+		line(&b, "target", []string{p.Spec})
 	}
+	parts := p.parts()
 	for _, s := range Settings() {
-		if s.get == nil || !slices.Contains(names, s.Name) {
+		if s.NotKept != "" || !s.For(v) {
 			continue
 		}
-		if values := s.get(p); len(values) > 0 {
-			line(&b, s.Name, values)
+		var kept []string
+		for _, value := range s.values(parts) {
+			if s.Public != nil {
+				public := s.Public(value)
+				hidden = append(hidden, public.Hidden...)
+				if value = public.Kept; value == "" {
+					continue
+				}
+			}
+			kept = append(kept, value)
+		}
+		if len(kept) > 0 {
+			line(&b, s.Name, kept)
 		}
 	}
-	for _, h := range p.Headers {
-		if name, _, _ := strings.Cut(h, "="); IsSecret(name) {
-			fmt.Fprintf(&b, "# header %s was given; its value is not stored\n", name)
-		}
-	}
-	if p.Body != "" {
-		_, hidden := withoutSecrets(p.Body)
-		for _, field := range hidden {
-			fmt.Fprintf(&b, "# field %q of the body was given; its value is not stored\n", field)
-		}
+	for _, what := range hidden {
+		fmt.Fprintf(&b, "# %s was given; its value is not stored\n", what)
 	}
 	return b.Bytes()
 }

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -15,7 +16,7 @@ import (
 	"pitot/internal/workload"
 )
 
-func objective(text string) slo.Spec {
+func limits(text string) slo.Spec {
 	s, err := slo.Parse(text)
 	if err != nil {
 		panic(err)
@@ -44,6 +45,12 @@ func drawn(t *rapid.T) Plan {
 			*at = time.Duration(rapid.Int64Range(int64(least), int64(longest)).Draw(t, name))
 		}
 	}
+	optional := func(at **time.Duration) func(string) {
+		return func(name string) {
+			*at = new(time.Duration)
+			length(*at, 0)(name)
+		}
+	}
 	real := func(at *float64, least, most float64) func(string) {
 		return func(name string) { *at = rapid.Float64Range(least, most).Draw(t, name) }
 	}
@@ -60,7 +67,7 @@ func drawn(t *rapid.T) Plan {
 	}
 	yes := func(at *bool) func(string) { return func(string) { *at = true } }
 
-	text(&p.Target)("target")
+	text(&p.Spec)("target")
 	maybe("api", text(&p.API))
 	maybe("model", text(&p.Model))
 	if rapid.Bool().Draw(t, "key in a file") {
@@ -73,20 +80,25 @@ func drawn(t *rapid.T) Plan {
 			p.Headers = append(p.Headers, "X-"+rapid.StringMatching(`[A-D]{0,3}=[ -~]{0,9}`).Draw(t, "header"))
 		}
 	})
-	maybe("ca-cert", text(&p.CACert))
-	maybe("insecure", yes(&p.Insecure))
+	if rapid.Bool().Draw(t, "any certificate") {
+		p.Insecure = true
+	} else {
+		maybe("ca-cert", text(&p.CACert))
+	}
 	maybe("proxy", func(string) { p.Proxy = "http://proxy.example:3128" })
 	maybe("timeout", length(&p.Timeout, time.Millisecond))
 	maybe("wait-ready", length(&p.Wait, 0))
 	maybe("no-probe", yes(&p.NoProbe))
-	maybe("input", lengths(&p.Input))
-	maybe("output", lengths(&p.Output))
-	maybe("prefix", func(n string) {
-		whole(&p.Prefix, 1, 4096)(n)
-		p.PrefixShare = 1
-		maybe("prefix-share", real(&p.PrefixShare, 0, 1))
-	})
-	maybe("workload", text(&p.Workload))
+	maybe("output", lengths(&p.Ask.Output))
+	if rapid.Bool().Draw(t, "from a file") {
+		text(&p.Workload)("workload")
+	} else {
+		maybe("input", lengths(&p.Input))
+		maybe("prefix", func(n string) {
+			whole(&p.Prefix, 1, 4096)(n)
+			maybe("prefix-share", real(&p.PrefixShare, 0, 1))
+		})
+	}
 	maybe("body", func(string) {
 		p.Body = rapid.SampledFrom([]string{`{}`, `{"top_p":0.9}`, `{"stop":["a\n","\u0000"], "max_tokens": 7}`, "{\n}"}).Draw(t, "body")
 	})
@@ -108,33 +120,33 @@ func drawn(t *rapid.T) Plan {
 	maybe("warmup", length(&p.Warmup, 0))
 	maybe("repeat", whole(&p.Repeat, 1, 100))
 	maybe("slo", func(string) {
-		p.SLO = objective(rapid.SampledFrom([]string{"p99 ttft<200ms, p99 tpot<12.5ms", "ttft<200ms, tpot<50ms @99%", "p99.9 e2e<2s, errors<0.1%"}).Draw(t, "slo"))
+		p.SLO = limits(rapid.SampledFrom([]string{"p99 ttft<200ms, p99 tpot<12.5ms", "ttft<200ms, tpot<50ms @99%", "p99.9 e2e<2s, errors<0.1%"}).Draw(t, "slo"))
 	})
-	maybe("gpus", whole(&p.GPUs, 1, many))
-	maybe("gpu-price", real(&p.GPUPrice, 0, 1e6))
+	maybe("gpus", func(n string) {
+		whole(&p.GPUs, 1, many)(n)
+		maybe("gpu-price", real(&p.GPUPrice, 0, 1e6))
+	})
 	maybe("token-price", func(n string) {
-		real(&p.TokenPrice.Input, 0, 1e6)(n)
+		real(&p.TokenPrice.Input, 1e-3, 1e6)(n)
 		real(&p.TokenPrice.Output, 0, 1e6)(n)
+		maybe("spend-limit", real(&p.SpendLimit, 0, 1e9))
 	})
-	maybe("spend-limit", real(&p.SpendLimit, 0, 1e9))
 	maybe("launch", text(&p.Launch))
 	maybe("note", func(string) {
 		p.Notes = rapid.SliceOfN(rapid.StringMatching(`[!-<>-~]=[ -~\n]{0,9}`), 1, 3).Draw(t, "notes")
 	})
-	maybe("ttft", length(&p.Mock.TTFT, 0))
-	maybe("itl", length(&p.Mock.ITL, 0))
-	maybe("jitter", real(&p.Mock.Jitter, 0, 10))
-	maybe("slots", whole(&p.Mock.Slots, 0, many))
-	maybe("tokens-per-chunk", whole(&p.Mock.TokensPerChunk, 1, many))
-	maybe("role-chunk", yes(&p.Mock.RoleChunk))
-	maybe("speed", real(&p.Mock.Speed, 0.001, 1000))
-	maybe("startup-delay", length(&p.Mock.StartupDelay, 0))
-	maybe("reasoning", real(&p.Mock.Reasoning, 0, 1))
-	maybe("tool-calls", real(&p.Mock.ToolCalls, 0, 1))
-	maybe("eos", lengths(&p.Mock.EOS))
-	maybe("prompt-tokens-details", yes(&p.Mock.TellCached))
-	maybe("faults", text(&p.Mock.Faults))
-	maybe("max-model-len", whole(&p.Mock.MaxModelLen, 1, many))
+	maybe("ttft", optional(&p.TTFT))
+	maybe("itl", optional(&p.ITL))
+	maybe("jitter", real(&p.Jitter, 0, 10))
+	maybe("slots", whole(&p.Slots, 0, many))
+	maybe("tokens-per-chunk", whole(&p.TokensPerChunk, 1, many))
+	maybe("role-chunk", yes(&p.RoleChunk))
+	maybe("speed", real(&p.Speed, 0.001, 1000))
+	maybe("startup-delay", length(&p.StartupDelay, 0))
+	maybe("reasoning", real(&p.Reasoning, 0, 1))
+	maybe("prompt-tokens-details", yes(&p.TellCached))
+	maybe("faults", func(n string) { p.Faults = make([]string, 1); text(&p.Faults[0])(n) })
+	maybe("max-model-len", whole(&p.MaxModelLen, 1, many))
 	return p
 }
 
@@ -143,11 +155,11 @@ func TestRoundTrip(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "config.yaml")
 	rapid.Check(t, func(t *rapid.T) {
 		want := drawn(t)
-		data := want.YAML("run", every())
+		data := want.YAML(VerbRun)
 		if err := os.WriteFile(path, data, 0o600); err != nil {
 			t.Fatal(err)
 		}
-		got, _, err := Decode(every(), []string{"--config", path}, nil)
+		got, _, err := Decode(VerbRun, []string{"--config", path}, nil)
 		if err != nil {
 			t.Fatalf("%v\n%s", err, data)
 		}
@@ -158,40 +170,75 @@ func TestRoundTrip(t *testing.T) {
 	})
 }
 
-// A setting is either kept in config.yaml, or is known here for why it is not.
-func TestEverythingIsKept(t *testing.T) {
-	not := map[string]string{
-		"out": "a new run has its own", "resume": "a new run begins anew", "format": "how it is shown", "open": "how it is shown", "export": "a new run would overwrite it", "dry-run": "nothing was run", "quiet": "how it is shown", "strict": "how it exits",
-		"port": "of pitot mock", "host": "of pitot mock", "until-eof": "of pitot mock", "drain": "of pitot mock", "truth": "a new run would overwrite it",
-		"fail-if": "of pitot compare", "equivalent-within": "of pitot compare", "allow": "of pitot compare", "save-baseline": "of pitot compare", "page": "of pitot compare",
-		"client": "of pitot check", "replay": "of pitot predict", "list": "of pitot predict", "run": "of pitot predict", "streams": "of pitot check",
+// The table is whole: each entry can be found, read, and is decoded by the verbs
+// that take it into a field of its own.
+func TestSettings(t *testing.T) {
+	var p Plan
+	everything := append(p.parts(), new(Serving), new(Prediction), new(Fitting), new(Comparison), new(Audit))
+	fields := map[any]string{}
+	taken := map[string]bool{}
+	for _, s := range Settings() {
+		if s.Name != strings.ToLower(s.Name) || s.Name == "" {
+			t.Errorf("%q: names are lower case", s.Name)
+		}
+		if s.Help == "" || !slices.Contains(Groups(), s.Group) || len(s.Verbs) == 0 {
+			t.Errorf("%s is in no help", s.Name)
+		}
+		if !s.in(everything) {
+			t.Errorf("%s is in no part", s.Name)
+			continue
+		}
+		if other := fields[s.place(everything)]; other != "" {
+			t.Errorf("--%s and --%s set one field", s.Name, other)
+		}
+		fields[s.place(everything)] = s.Name
+		for _, v := range s.Verbs {
+			if key := string(v) + " " + s.Name; taken[key] {
+				t.Errorf("%s has two entries", key)
+			} else {
+				taken[key] = true
+			}
+		}
+		if s.in(p.parts()) == (s.NotKept == noRun) && s.For(VerbRun) {
+			t.Errorf("--%s of a run is kept out of its config.yaml as %q", s.Name, s.NotKept)
+		}
+		s.reset(everything, s.Default) // panics where its default is none
+		if got := s.values(everything); len(got) > 0 && s.Name != "seed" {
+			t.Errorf("--%s is %q by default and not %q", s.Name, got, s.Default)
+		}
+		if s.Arg == "" && (s.Usual() != "" || s.Many()) {
+			t.Errorf("--%s is no switch", s.Name)
+		}
+		for _, c := range s.Choices() {
+			if err := s.set(everything, c.Name); err != nil {
+				t.Errorf("--%s %s: %v", s.Name, c.Name, err)
+			}
+		}
 	}
 	for _, s := range Settings() {
-		if (s.get == nil) != (not[s.Name] != "") {
-			t.Errorf("%s: kept %v, reason not to: %q", s.Name, s.get != nil, not[s.Name])
+		names := []string{}
+		if s.Alternative != nil {
+			names = append(names, s.Alternative.To)
 		}
-		if s.Help == "" || !contains(Groups(), s.Group) {
-			t.Errorf("%s is not in the help", s.Name)
+		for _, c := range s.Clashes {
+			names = append(names, c.With)
 		}
-		if s.Name != strings.ToLower(s.Name) {
-			t.Errorf("%s: names are lower case", s.Name)
+		for _, n := range s.Needs {
+			names = append(names, strings.Fields(n.AnyOf)...)
+		}
+		for _, name := range names {
+			name, _, _ = strings.Cut(name, "=")
+			if !slices.ContainsFunc(s.Verbs, func(v Verb) bool { return taken[string(v)+" "+name] }) {
+				t.Errorf("--%s stands to --%s, which no verb takes beside it", s.Name, name)
+			}
 		}
 	}
-}
-
-func contains(list []string, s string) bool {
-	for _, x := range list {
-		if x == s {
-			return true
-		}
-	}
-	return false
 }
 
 // A short plan gives a short file, with plain values.
 func TestYAML(t *testing.T) {
 	p := Default()
-	p.Target, p.Rate, p.Seed, p.SeedSet = "http://h:8000", 4, 7, true
+	p.Spec, p.Rate, p.Seed, p.SeedSet = "http://h:8000", 4, 7, true
 	p.Headers = []string{"X-Tenant=a b", "Authorization=Bearer sk-secret", "Cookie=sk-secret"}
 	p.Notes = []string{"gpu=H100", "commit: 7=true"}
 	p.Proxy = "http://me:sk-secret@proxy.example:3128"
@@ -210,7 +257,7 @@ note:
 # header Cookie was given; its value is not stored
 # field "api_key" of the body was given; its value is not stored
 `
-	if d := cmp.Diff(want, string(p.YAML("run", every()))); d != "" {
+	if d := cmp.Diff(want, string(p.YAML(VerbRun))); d != "" {
 		t.Error(d)
 	}
 }
@@ -223,7 +270,7 @@ func TestSecretsAreNotKept(t *testing.T) {
 		p.Headers = append(p.Headers, name+"=sk-secret")
 		p.Body = `{"a":[{"` + rapid.SampledFrom([]string{"api_key", "apiKey", "client_secret", "password"}).Draw(t, "field") + `":"sk-secret"}]}`
 		p.Proxy = "http://u:sk-secret@h:1"
-		if data := p.YAML("run", every()); strings.Contains(string(data), "sk-secret") {
+		if data := p.YAML(VerbRun); strings.Contains(string(data), "sk-secret") {
 			t.Fatalf("%s", data)
 		}
 	})

@@ -47,7 +47,7 @@ func comparisons(t *testing.T) map[string]*compare.Comparison {
 	}
 	all := map[string]*compare.Comparison{}
 	add := func(name string, o compare.Options, sides ...compare.Side) {
-		o.Within = compare.EquivalentWithin
+		o.Within = 0.05
 		c, err := compare.Compare(sides, o)
 		if err != nil {
 			t.Fatal(err)

@@ -58,12 +58,12 @@ func notEmpty(dir string) error {
 // fromFile opens the workload file of a plan for one of its points. For
 // generated prompts, which need the target, it gives a source of nothing.
 func fromFile(p *plan.Plan, point int32) (source, error) {
-	if p.Workload == plan.Default().Workload {
+	if p.Generated() {
 		return source{close: func() {}}, nil
 	}
 	o := workload.FileOptions{Seed: seed.At(seed.Point(p.Seed, point), seed.Workload, 0)}
-	if p.Output != plan.Default().Output {
-		o.Output = p.Output
+	if p.Ask.Output != plan.Default().Ask.Output {
+		o.Output = p.Ask.Output
 	}
 	f, err := workload.Open(p.Workload, o)
 	if err != nil {

@@ -40,7 +40,7 @@ func TestServerKilledInMidRun(t *testing.T) {
 			args := quick(append([]string{"http://" + l.Addr().String(), "--output", "20"}, c.args...)...)
 			p := planned(t, append(args, "--out", filepath.Join(t.TempDir(), "run"))...)
 			var once sync.Once
-			r := Runner{Names: names(), Progress: watching(func(s Status) {
+			r := Runner{Progress: watching(func(s Status) {
 				if s.At >= s.T0 && s.OK >= 30 && s.Phase != "priming" {
 					go once.Do(func() {
 						ctx, cancel := context.WithCancel(context.Background())

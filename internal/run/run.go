@@ -35,20 +35,15 @@ import (
 
 // Runner does the runs that plans describe.
 type Runner struct {
-	Names    []string // settings to keep in config.yaml
-	Command  []string // as typed, for the record
+	Verb     plan.Verb // whose settings are kept in config.yaml, "" for those of run
+	Command  []string  // as typed, for the record
 	Version  result.Version
 	Progress Progress    // nil for none
 	Loaded   func(Spent) // told what each load took, may be nil
 }
 
 // verb is what config.yaml is for.
-func (r *Runner) verb() string {
-	if v := verb(r.Command); v != "" {
-		return v
-	}
-	return "run"
-}
+func (r *Runner) verb() plan.Verb { return cmp.Or(r.Verb, plan.VerbRun) }
 
 // Spent is what the load of a point took of this process.
 type Spent struct {
@@ -129,7 +124,7 @@ func (r *Runner) directory(p *plan.Plan, t *target.Target) (string, error) {
 		return "", say.Errorf("create run directory: %v", err).WithHint("choose another place with --out")
 	}
 	// Whoever writes the plan has the directory: it is never replaced.
-	if err = record.WriteNew(dir, rundir.Config, p.YAML(r.verb(), r.Names)); errors.Is(err, fs.ErrExist) {
+	if err = record.WriteNew(dir, rundir.Config, p.YAML(r.verb())); errors.Is(err, fs.ErrExist) {
 		return "", notEmpty(dir)
 	}
 	return dir, err
@@ -142,10 +137,14 @@ func (r *Runner) head(p *plan.Plan, t *target.Target, started time.Time) result.
 		k, v, _ := strings.Cut(n, "=")
 		notes[k] = v
 	}
+	var settings map[string]string // of an embedded target
+	if t.Kind != plan.KindServer {
+		settings = p.Embedded.Settings()
+	}
 	run := result.Run{
 		Schema: result.Schema, Pitot: r.Version, Command: redactCommand(r.Command, t.Secret), Seed: p.Seed,
 		Started: started.Format(time.RFC3339), Environment: environment(),
-		Target: result.Target{Spec: p.Target, Kind: t.Kind, URL: t.URL, API: t.API.Name(), Model: t.Options.Model, Server: t.Server, Settings: p.Embedded()},
+		Target: result.Target{Spec: p.Spec, Kind: t.Kind, URL: t.URL, API: t.API.Name(), Model: t.Options.Model, Server: t.Server, Settings: settings},
 		Notes:  notes,
 		Launch: p.Launch,
 	}
@@ -226,12 +225,12 @@ type source struct {
 
 // newSource gives the workload of a point: new words and a new order for each.
 func newSource(p *plan.Plan, t *target.Target, point int32) (source, error) {
-	if p.Workload != plan.Default().Workload {
+	if !p.Generated() {
 		return fromFile(p, point)
 	}
 	s := seed.Point(p.Seed, point)
 	w, err := workload.NewRandom(workload.RandomConfig{
-		Input: p.Input, Output: p.Output, Prefix: p.Prefix, PrefixShare: p.PrefixShare,
+		Input: p.Input, Output: p.Ask.Output, Prefix: p.Prefix, PrefixShare: p.PrefixShare,
 		Seed: seed.At(s, seed.Workload, 0), Nonce: seed.At(s, seed.Nonce, 0), Calibration: t.Calibration,
 	})
 	if err != nil {
@@ -268,7 +267,7 @@ func (s *Session) point(ctx context.Context, p *plan.Plan, index int32, l Load) 
 		GPUs: t.GPUs, GPUPrice: t.GPUPrice, Stamps: stamps(t),
 		// An embedded target begins anew with every run and remembers no prompt.
 		Cold: src.cold, Seeded: p.SeedSet && t.Kind == "http",
-		Exact: t.Options.IgnoreEOS && p.Workload == "random", Prompts: src.prompts,
+		Exact: t.Options.IgnoreEOS && p.Generated(), Prompts: src.prompts,
 		Stage: l.Stage, Residence: cmp.Or(s.light, int64(t.Residence)), AutoWarmup: p.Warmup == plan.AutoWarmup,
 	}
 	if cfg.Requests > 0 {

@@ -20,18 +20,10 @@ import (
 	"pitot/internal/target"
 )
 
-// every setting there is.
-func names() (all []string) {
-	for _, s := range plan.Settings() {
-		all = append(all, s.Name)
-	}
-	return all
-}
-
 // planned decodes a command line.
 func planned(t testing.TB, args ...string) *plan.Plan {
 	t.Helper()
-	p, rest, err := plan.Decode(names(), args, nil)
+	p, rest, err := plan.Decode(plan.VerbRun, args, nil)
 	if err != nil || len(rest) > 1 {
 		t.Fatal(err, rest)
 	}
@@ -55,7 +47,7 @@ func measured(t testing.TB, ctx context.Context, args ...string) (*result.Run, s
 	if p.Out == "" {
 		p.Out = filepath.Join(t.TempDir(), "run")
 	}
-	r := Runner{Names: names(), Command: []string{"pitot", "run"}}
+	r := Runner{Command: []string{"pitot", "run"}}
 	run, dir, err := r.Run(ctx, p)
 	return run, dir, err
 }

@@ -236,7 +236,7 @@ func (s *Session) recall() error {
 	if err != nil {
 		return say.Errorf("the run in %s cannot be resumed: %v", p.Out, err).WithHint("choose another place with --out")
 	}
-	if !bytes.Equal(was, p.YAML(s.runner.verb(), s.runner.Names)) {
+	if !bytes.Equal(was, p.YAML(s.runner.verb())) {
 		return say.Errorf("the run in %s was planned otherwise, see its %s", p.Out, rundir.Config).WithHint("give the same flags, or choose another place with --out")
 	}
 	for i := int32(0); ; i++ {

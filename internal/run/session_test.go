@@ -21,14 +21,14 @@ import (
 func sweeping(t *testing.T, out string) *plan.Plan {
 	t.Helper()
 	p := plan.Default()
-	p.Target, p.Out, p.Seed, p.SeedSet, p.Resume = "sim:fixed", out, 7, true, true
-	p.Input, p.Output = workload.Fixed(16), workload.Fixed(8)
+	p.Spec, p.Out, p.Seed, p.SeedSet, p.Resume = "sim:fixed", out, 7, true, true
+	p.Input, p.Ask.Output = workload.Fixed(16), workload.Fixed(8)
 	return &p
 }
 
 func open(t *testing.T, p *plan.Plan) *Session {
 	t.Helper()
-	r := &Runner{Names: []string{"input", "output", "seed"}}
+	r := &Runner{Verb: plan.VerbSweep}
 	s, err := r.Open(context.Background(), p)
 	if err != nil {
 		t.Fatal(err)
@@ -101,14 +101,14 @@ func TestSessionResumeRefuses(t *testing.T) {
 	if _, err := s.Close(false, nil); err != nil {
 		t.Fatal(err)
 	}
-	r := &Runner{Names: []string{"input", "output", "seed"}}
+	r := &Runner{Verb: plan.VerbSweep}
 	p := sweeping(t, dir)
 	p.Seed = 8
 	if _, err := r.Open(context.Background(), p); err == nil {
 		t.Error("another seed is taken")
 	}
 	p = sweeping(t, dir)
-	p.Output = workload.Fixed(9)
+	p.Ask.Output = workload.Fixed(9)
 	if _, err := r.Open(context.Background(), p); err == nil {
 		t.Error("another plan is taken")
 	}
@@ -130,8 +130,9 @@ func TestSessionRemembersAlone(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "run")
 	plan := func() *plan.Plan {
 		p := sweeping(t, dir)
-		p.Target, p.NoProbe = "mock:fixed", false
-		p.Mock.TTFT, p.Mock.ITL = 2*time.Millisecond, time.Millisecond
+		p.Spec, p.NoProbe = "mock:fixed", false
+		ttft, itl := 2*time.Millisecond, time.Millisecond
+		p.TTFT, p.ITL = &ttft, &itl
 		return p
 	}
 	s := open(t, plan())
@@ -187,7 +188,7 @@ func TestOneSessionADirectory(t *testing.T) {
 	refused := func(when string) {
 		t.Helper()
 		var mistake *say.Error
-		r := &Runner{Names: []string{"input", "output", "seed"}}
+		r := &Runner{Verb: plan.VerbSweep}
 		if _, err := r.Open(context.Background(), sweeping(t, dir)); !errors.As(err, &mistake) || mistake.Hint == "" || mistake.Msg != "the run in "+dir+" is still going on, or another process finishes it" {
 			t.Errorf("%s: %v", when, err)
 		}

@@ -54,7 +54,7 @@ func TestUntilOverSockets(t *testing.T) {
 // session that asks for it.
 func TestHopelessEndsEarly(t *testing.T) {
 	p := planned(t, "sim:fixed", "--ttft", "50ms", "--itl", "5ms", "--slots", "4", "--input", "16", "--output", "11", "--seed", "1", "--out", t.TempDir()+"/run")
-	r := Runner{Names: names(), Command: []string{"pitot", "sweep"}}
+	r := Runner{Command: []string{"pitot", "sweep"}}
 	s, err := r.Open(t.Context(), p)
 	if err != nil {
 		t.Fatal(err)

@@ -18,7 +18,7 @@ import (
 // sent.
 func Check(p *plan.Plan) error {
 	if p.Kind() == "http" {
-		if _, _, err := parseTarget(p.Target); err != nil {
+		if _, _, err := parseTarget(p.Spec); err != nil {
 			return err
 		}
 	} else {
@@ -46,7 +46,7 @@ func parseTarget(spec string) (wire.Endpoint, string, error) {
 }
 
 func parseFaults(p *plan.Plan) (serve.Faults, error) {
-	faults, err := serve.ParseFaults(p.Mock.Faults)
+	faults, err := serve.ParseFaults(strings.Join(p.Faults, ","))
 	if err != nil {
 		return nil, say.Errorf("--faults: %v", err).WithHint(say.Hint(err))
 	}

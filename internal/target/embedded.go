@@ -29,7 +29,7 @@ const streamEOS = 0x656f73
 
 // embedded is the name of an embedded target, MODEL@GPU.
 func embedded(p *plan.Plan) string {
-	_, name, _ := strings.Cut(p.Target, ":")
+	_, name, _ := strings.Cut(p.Spec, ":")
 	return name
 }
 
@@ -92,7 +92,7 @@ func openEngine(p *plan.Plan, name string) (engine, error) {
 			"enable_prefix_caching":  map[bool]string{true: "True", false: "False"}[d.Settings.EnablePrefixCaching], // as Python writes it
 		},
 		residence: func(p *plan.Plan) time.Duration {
-			return d.Residence(p.Prefix+int(p.Input.Mean()), int(p.Output.Mean()), max(p.Concurrency, 1))
+			return d.Residence(p.Prefix+int(p.Input.Mean()), int(p.Ask.Output.Mean()), max(p.Concurrency, 1))
 		},
 		outside: d.Outside,
 	}, nil
@@ -134,14 +134,14 @@ func served(d *deploy.Deployment) string {
 // its own, and says what stands in their place.
 func refuseFixed(p *plan.Plan, name string) error {
 	fixed := "use " + p.Kind() + ":fixed with it"
-	m, usual := &p.Mock, plan.Default().Mock
+	m, usual := &p.Embedded, plan.Default().Embedded
 	for _, f := range []struct {
 		flag    string
 		set     bool
 		setting string // the engine's own, that stands in its place
 		value   string
 	}{
-		{"--ttft", m.TTFT >= 0, "", ""}, {"--itl", m.ITL >= 0, "", ""},
+		{"--ttft", m.TTFT != nil, "", ""}, {"--itl", m.ITL != nil, "", ""},
 		{"--jitter", m.Jitter > 0, "step_jitter", strconv.FormatFloat(m.Jitter, 'g', -1, 64)},
 		{"--slots", m.Slots > 0, "max_num_seqs", strconv.Itoa(m.Slots)},
 		{"--tokens-per-chunk", m.TokensPerChunk > 1, "stream_interval", strconv.Itoa(m.TokensPerChunk)},
@@ -177,16 +177,16 @@ func fixedEngine(p *plan.Plan, query string) (engine, error) {
 	number := launch(p, "fixed?"+query)
 	factor := twin.LaunchFactor(cv, number)
 	cfg := twin.FixedConfig{
-		TTFT: 50 * time.Millisecond, ITL: 10 * time.Millisecond,
-		JitterCV: p.Mock.Jitter, Slots: p.Mock.Slots, TokensPerChunk: p.Mock.TokensPerChunk, RoleChunk: p.Mock.RoleChunk,
+		TTFT: plan.FixedTTFT, ITL: plan.FixedITL,
+		JitterCV: p.Jitter, Slots: p.Slots, TokensPerChunk: p.TokensPerChunk, RoleChunk: p.RoleChunk,
 	}
-	if p.Mock.TTFT >= 0 {
-		cfg.TTFT = p.Mock.TTFT
+	if p.TTFT != nil {
+		cfg.TTFT = *p.TTFT
 	}
-	if p.Mock.ITL >= 0 {
-		cfg.ITL = p.Mock.ITL
+	if p.ITL != nil {
+		cfg.ITL = *p.ITL
 	}
-	if p.Kind() == "sim" && cfg.TTFT <= 0 {
+	if p.Kind() == plan.KindSim && cfg.TTFT <= 0 {
 		return engine{}, say.Errorf("a simulated target needs a time to first token: virtual time would stand still").WithHint("give it one with --ttft")
 	}
 	return engine{
@@ -198,9 +198,9 @@ func fixedEngine(p *plan.Plan, query string) (engine, error) {
 		},
 		model:       "fixed",
 		about:       "fixed latencies: " + describe(cfg),
-		maxModelLen: p.Mock.MaxModelLen,
+		maxModelLen: p.MaxModelLen,
 		notes:       launchNotes(cv, number),
-		residence:   func(p *plan.Plan) time.Duration { return cfg.TTFT + time.Duration(p.Output.Mean())*cfg.ITL },
+		residence:   func(p *plan.Plan) time.Duration { return cfg.TTFT + time.Duration(p.Ask.Output.Mean())*cfg.ITL },
 	}, nil
 }
 
@@ -259,8 +259,8 @@ func (t *Target) openSim(p *plan.Plan) error {
 
 // tell notes what an embedded engine is.
 func (t *Target) tell(about string, p *plan.Plan, e engine) {
-	if p.Mock.Speed != 1 {
-		about += fmt.Sprintf(", run %v times as fast", p.Mock.Speed)
+	if p.Speed != 1 {
+		about += fmt.Sprintf(", run %v times as fast", p.Speed)
 	}
 	t.Server["engine"] = about
 	for k, v := range e.server {
@@ -274,20 +274,21 @@ func (t *Target) tell(about string, p *plan.Plan, e engine) {
 	}
 }
 
-// NewMock makes the server that a plan describes; name is MODEL@GPU, or
-// "fixed" or "" for fixed latencies. about says what it is, notes what a user
-// should know of it.
-func NewMock(p *plan.Plan, name string) (srv *serve.Server, about string, notes []string, err error) {
-	of := *p
-	of.Target = "mock:" + name // not where a variable points
-	if !of.SeedSet {           // each start is a launch of its own
-		of.Launch = strconv.FormatUint(rand.Uint64(), 36)
+// NewMock makes a server of its own; name is MODEL@GPU, or "fixed" or "" for
+// fixed latencies. about says what it is, notes what a user should know of it.
+func NewMock(s *plan.Serving, m *plan.Embedded, name string) (srv *serve.Server, about string, notes []string, err error) {
+	p := plan.Plan{Embedded: *m}
+	p.Spec, p.Model, p.KeyFile = "mock:"+name, s.Model, s.KeyFile
+	if s.Seed != nil {
+		p.Seed = *s.Seed
+	} else { // each start is a launch of its own
+		p.Launch = strconv.FormatUint(rand.Uint64(), 36)
 	}
-	e, err := openEngine(&of, name)
+	e, err := openEngine(&p, name)
 	if err != nil {
 		return nil, "", nil, err
 	}
-	srv, err = e.serve(&of, p.Seed)
+	srv, err = e.serve(&p, p.Seed)
 	return srv, e.about, e.notes, err
 }
 
@@ -300,20 +301,20 @@ func (e *engine) serve(p *plan.Plan, chances uint64) (*serve.Server, error) {
 	mc := serve.Config{
 		Engine: e.make(chances), Model: e.model, MaxModelLen: e.maxModelLen,
 		Tokenize: token.Universal().Split, Words: token.Universal(), Vocab: e.vocab, PromptOverhead: ChatOverhead, Cache: e.cache, Faults: faults, Seed: p.Seed,
-		Speed: p.Mock.Speed, Startup: p.Mock.StartupDelay, Reasoning: p.Mock.Reasoning, ToolCalls: p.Mock.ToolCalls, PromptTokensDetails: p.Mock.TellCached,
+		Speed: p.Speed, Startup: p.StartupDelay, Reasoning: p.Reasoning, ToolCalls: p.ToolCalls, PromptTokensDetails: p.TellCached,
 	}
-	if eos := p.Mock.EOS; !eos.IsZero() {
+	if eos := p.EOS; !eos.IsZero() {
 		mc.Ends = func(n int64) int { return eos.At(seed.At(p.Seed, streamEOS, uint64(n))) }
 	}
 	if p.Model != "" {
 		mc.Model = p.Model
 	}
-	if p.Mock.Truth != "" {
-		err := os.MkdirAll(filepath.Dir(p.Mock.Truth), 0o755) // as --export does
+	if p.Truth != "" {
+		err := os.MkdirAll(filepath.Dir(p.Truth), 0o755) // as --export does
 		if err != nil {
 			return nil, say.Errorf("--truth: %v", err).WithHint("name a file in a directory that can be written")
 		}
-		f, err := os.Create(p.Mock.Truth)
+		f, err := os.Create(p.Truth)
 		if err != nil {
 			return nil, say.Errorf("--truth: %v", err).WithHint("name a file that can be written")
 		}

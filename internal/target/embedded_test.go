@@ -11,7 +11,7 @@ import (
 // and follows from the seed, the launch's name and the target.
 func TestLaunchOfFixedLatencies(t *testing.T) {
 	p := plan.Default()
-	p.Target, p.Seed, p.Launch = "sim:fixed?launch_cv=0.1", 7, "1"
+	p.Spec, p.Seed, p.Launch = "sim:fixed?launch_cv=0.1", 7, "1"
 	e, err := openEngine(&p, "fixed?launch_cv=0.1")
 	if err != nil || len(e.notes) != 1 || !strings.HasPrefix(e.notes[0], "launch_cv: this launch takes ") {
 		t.Errorf("%v, notes %q", err, e.notes)

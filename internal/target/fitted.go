@@ -17,12 +17,12 @@ import (
 // wanted is the range of the loads that a plan asks for, as far as it says: users,
 // and the lengths of nine in ten.
 func wanted(p *plan.Plan) (r deploy.Range) {
-	if p.Workload == "random" || p.Workload == "" {
+	if p.Generated() {
 		ends := func(l workload.Lengths, prefix int) [2]int {
 			const tail = math.MaxUint64 / 20 // one in twenty is beyond either end
 			return [2]int{l.At(tail), prefix + l.At(math.MaxUint64-tail)}
 		}
-		r.Input, r.Output = ends(p.Input, p.Prefix), ends(p.Output, 0)
+		r.Input, r.Output = ends(p.Input, p.Prefix), ends(p.Ask.Output, 0)
 		if p.Prefix > 0 && p.PrefixShare == 1 {
 			r.Input[0] += p.Prefix
 		}

@@ -96,7 +96,7 @@ func (t *Target) probe(ctx context.Context, p *plan.Plan, notef func(string)) er
 	if err := t.fits(p); err != nil {
 		return err
 	}
-	if p.Workload == "random" {
+	if p.Generated() {
 		if err := t.calibrate(ctx); err != nil {
 			return err
 		}
@@ -107,10 +107,10 @@ func (t *Target) probe(ctx context.Context, p *plan.Plan, notef func(string)) er
 // fits refuses lengths of which the server has said that it takes none.
 func (t *Target) fits(p *plan.Plan) error {
 	limit, err := strconv.Atoi(t.Server["max_model_len"])
-	if err != nil || p.Workload != "random" {
+	if err != nil || !p.Generated() {
 		return nil
 	}
-	in, out := int(p.Input.Mean())+p.Prefix, int(p.Output.Mean())
+	in, out := int(p.Input.Mean())+p.Prefix, int(p.Ask.Output.Mean())
 	if in+out <= limit {
 		return nil
 	}

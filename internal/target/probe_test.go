@@ -25,11 +25,7 @@ import (
 // planned decodes a command line.
 func planned(t testing.TB, args ...string) *plan.Plan {
 	t.Helper()
-	var names []string
-	for _, s := range plan.Settings() {
-		names = append(names, s.Name)
-	}
-	p, rest, err := plan.Decode(names, args, nil)
+	p, rest, err := plan.Decode(plan.VerbRun, args, nil)
 	if err != nil || len(rest) > 1 {
 		t.Fatal(err, rest)
 	}

@@ -73,7 +73,7 @@ const dialTimeout = 30 * time.Second
 
 // Open finds the target of a plan and asks it what the plan left open.
 func Open(ctx context.Context, p *plan.Plan, notef func(string)) (_ *Target, err error) {
-	t := &Target{Spec: p.Target, Kind: p.Kind(), Timeout: p.Timeout, Server: map[string]string{}, GPUs: p.GPUs, GPUPrice: p.GPUPrice}
+	t := &Target{Spec: p.Spec, Kind: p.Kind(), Timeout: p.Timeout, Server: map[string]string{}, GPUs: p.GPUs, GPUPrice: p.GPUPrice}
 	t.Options = wire.Options{Model: p.Model, Stream: !p.NoStream, Vocab: token.Universal(), MaxField: "max_tokens"}
 	if p.Body != "" {
 		t.Options.Body = []byte(p.Body)
@@ -86,7 +86,7 @@ func Open(ctx context.Context, p *plan.Plan, notef func(string)) (_ *Target, err
 			t.Close()
 		}
 	}()
-	spec := p.Target
+	spec := p.Spec
 	if t.Kind == "mock" {
 		url, err := t.openMock(p)
 		if err != nil {

@@ -31,7 +31,11 @@ type Reference struct {
 
 // Standard is the load that clients of this field are compared with: 50 ms to
 // the first token, then 100 tokens a second.
-var Standard = Reference{TTFT: 50 * time.Millisecond, ITL: 10 * time.Millisecond, Tokens: 100}
+func Standard() Reference {
+	var usual plan.Audit
+	plan.Reset(&usual)
+	return Reference{TTFT: usual.TTFT, ITL: usual.ITL, Tokens: usual.Tokens}
+}
 
 // Checker does checks.
 type Checker struct {
@@ -65,8 +69,8 @@ func (c *Checker) Level(ctx context.Context, streams int) (*Level, error) {
 	}
 	defer os.RemoveAll(dir)
 	p := plan.Default()
-	p.Target, p.API, p.Model = srv.URL, "openai-completions", "reference"
-	p.Input, p.Output = workload.Fixed(16), workload.Fixed(c.Ref.Tokens)
+	p.Spec, p.API, p.Model = srv.URL, "openai-completions", "reference"
+	p.Input, p.Ask.Output = workload.Fixed(16), workload.Fixed(c.Ref.Tokens)
 	p.Concurrency, p.Duration, p.Out = streams, c.Window, filepath.Join(dir, "run")
 	p.Warmup, p.Timeout = 1500*time.Millisecond, time.Minute
 	var spent run.Spent

@@ -419,7 +419,7 @@ func TestBesideAlways(t *testing.T) {
 		if rapid.Bool().Draw(t, "a run") {
 			b = side("b", 8, 100).served()
 		}
-		o := Options{Within: EquivalentWithin}
+		o := Options{Within: 0.05}
 		for _, sides := range [][]Side{{a, b}, {b, a}, {a, a}} {
 			c, err := Compare(sides, o)
 			if err != nil {

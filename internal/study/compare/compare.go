@@ -28,9 +28,6 @@ type Options struct {
 	Tokenizers bool     // and tokens of different tokenizers
 }
 
-// EquivalentWithin is [Options].Within unless it is chosen.
-const EquivalentWithin = 0.05
-
 // Comparison is everything that there is to say: each side against the first.
 type Comparison struct {
 	Schema      string       `json:"schema"`

@@ -70,7 +70,7 @@ func (s Side) edit(n int, change func(*result.Point)) Side {
 
 func mustCompare(t interface{ Fatal(...any) }, o Options, sides ...Side) *Comparison {
 	if o.Within == 0 {
-		o.Within = EquivalentWithin
+		o.Within = 0.05
 	}
 	c, err := Compare(sides, o)
 	if err != nil {

@@ -44,9 +44,8 @@ type Line struct {
 }
 
 // Redo does a run again on a deployment's twin in virtual time and lays both
-// side by side. settings are the names that config.yaml may hold. Errors are
-// the user's.
-func Redo(ctx context.Context, spec, dir string, settings []string) (*Beside, error) {
+// side by side. Errors are the user's.
+func Redo(ctx context.Context, spec, dir string) (*Beside, error) {
 	d, err := deploy.Parse(spec)
 	if err != nil {
 		return nil, err
@@ -55,7 +54,7 @@ func Redo(ctx context.Context, spec, dir string, settings []string) (*Beside, er
 	if err != nil {
 		return nil, err
 	}
-	p, _, err := plan.Decode(settings, []string{"--config", filepath.Join(dir, rundir.Config)}, nil)
+	p, err := plan.Recorded(filepath.Join(dir, rundir.Config))
 	if err != nil {
 		return nil, err
 	}
@@ -64,10 +63,10 @@ func Redo(ctx context.Context, spec, dir string, settings []string) (*Beside, er
 		return nil, err
 	}
 	defer os.RemoveAll(tmp)
-	p.Target, p.Out, p.Repeat = "sim:"+spec, filepath.Join(tmp, "run"), 1
+	p.Spec, p.Out, p.Repeat = "sim:"+spec, filepath.Join(tmp, "run"), 1
 	p.API, p.Model, p.KeyFile, p.Headers = "", "", "", nil
-	p.Mock = plan.Default().Mock
-	again, _, err := (&run.Runner{Names: settings}).Run(ctx, &p)
+	plan.Reset(&p.Embedded)
+	again, _, err := (&run.Runner{}).Run(ctx, &p)
 	if err != nil {
 		return nil, err
 	}

@@ -13,19 +13,16 @@ import (
 	"pitot/internal/workload"
 )
 
-// settings are the names of plan's settings that tests of this package use.
-var settings = []string{"concurrency", "rate", "input", "output", "duration", "warmup", "seed", "out", "prefix", "prefix-share", "profile"}
-
 // ran is a run of a simulated target, without its report.
 func ran(t testing.TB, target string, args ...string) (dir string, p result.Point) {
 	t.Helper()
 	dir = filepath.Join(t.TempDir(), "run")
-	pl, _, err := plan.Decode(settings, append(args, "--out", dir), nil)
+	pl, _, err := plan.Decode(plan.VerbRun, append(args, "--out", dir), nil)
 	if err != nil {
 		t.Fatal(err)
 	}
-	pl.Target = target
-	measured, _, err := (&run.Runner{Names: settings}).Run(t.Context(), &pl)
+	pl.Spec = target
+	measured, _, err := (&run.Runner{}).Run(t.Context(), &pl)
 	if err != nil {
 		t.Fatal(err)
 	}

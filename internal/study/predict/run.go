@@ -17,10 +17,9 @@ import (
 
 // ReadRun takes one point of a run of Pitot's as a recording: every request
 // that was sent, at the time it was sent, with the lengths that the server
-// counted. Those of the window are measured, the others load the engine.
-// settings are the names that a run's config.yaml may hold. Errors are the
-// user's.
-func ReadRun(dir string, index int32, settings []string) (*Recording, error) {
+// counted. Those of the window are measured, the others load the engine. Errors
+// are the user's.
+func ReadRun(dir string, index int32) (*Recording, error) {
 	measured, err := rundir.ReadResult(dir)
 	if err != nil {
 		return nil, err
@@ -33,7 +32,7 @@ func ReadRun(dir string, index int32, settings []string) (*Recording, error) {
 
 	r := &Recording{Dir: dir, AtClient: true, run: measured, point: index}
 	r.Meta.Model = measured.Target.Model
-	src, done := asked(dir, index, settings)
+	src, done := asked(dir, index)
 	defer done()
 	whole := true                       // nothing failed before the window's end
 	requests := record.Join[[]float64]{ // of each its chunks' times, seconds
@@ -101,7 +100,7 @@ func recorded(row *record.Row, times []float64, t0, t1 int64) (q Recorded, ok bo
 }
 
 // ReadRuns takes every point of a run that has an answer, as [ReadRun] does.
-func ReadRuns(dir string, settings []string) ([]*Recording, error) {
+func ReadRuns(dir string) ([]*Recording, error) {
 	measured, err := rundir.ReadResult(dir)
 	if err != nil {
 		return nil, err
@@ -109,7 +108,7 @@ func ReadRuns(dir string, settings []string) ([]*Recording, error) {
 	var list []*Recording
 	var failed error
 	for i := range measured.Points {
-		r, err := ReadRun(dir, int32(i), settings)
+		r, err := ReadRun(dir, int32(i))
 		if err != nil {
 			failed = cmp.Or(failed, err)
 			continue
@@ -150,9 +149,9 @@ func (r *Recording) takeTurns(users int) {
 }
 
 // asked is what the run asked, nil if its plan cannot be read any more.
-func asked(dir string, index int32, settings []string) (workload.Source, func()) {
+func asked(dir string, index int32) (workload.Source, func()) {
 	none := func() {}
-	p, _, err := plan.Decode(settings, []string{"--config", filepath.Join(dir, rundir.Config)}, nil)
+	p, err := plan.Recorded(filepath.Join(dir, rundir.Config))
 	if err != nil {
 		return nil, none
 	}

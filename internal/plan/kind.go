@@ -1,0 +1,425 @@
+package plan
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"math"
+	"net/url"
+	"strconv"
+	"strings"
+	"time"
+
+	"pitot/internal/say"
+	"pitot/internal/slo"
+	"pitot/internal/workload"
+	"pitot/internal/workload/arrival"
+)
+
+// kind is a type of values: how one is read, strictly, and how it is written so
+// that it is read back the same, "" for none. An error says what is wrong with
+// the value; which setting it was and where it stood is added by the decoder.
+type kind[T any] struct {
+	parse   func(v string) (T, error)
+	write   func(T) string
+	choices func() []Choice // values that have a name, nil for none
+	paths   bool            // it names a file or directory
+}
+
+// many bounds whole numbers of things.
+const many = 1<<31 - 1
+
+// longest bounds times, far from where nanoseconds would overflow.
+const longest = 365 * 24 * time.Hour
+
+func same(v string) string { return v }
+
+// word is any text that is not empty.
+func word() kind[string] {
+	return kind[string]{write: same, parse: func(v string) (string, error) {
+		if strings.TrimSpace(v) == "" {
+			return "", errors.New("empty") // mostly a variable that is not set
+		}
+		return v, nil
+	}}
+}
+
+// path is the name of a file or directory.
+func path() kind[string] {
+	k := word()
+	k.paths = true
+	return k
+}
+
+// anything is any text; what is wrong with it is said where it is used.
+func anything() kind[string] {
+	return kind[string]{write: same, parse: func(v string) (string, error) { return v, nil }}
+}
+
+func toggle() kind[bool] {
+	return kind[bool]{write: strconv.FormatBool, parse: func(v string) (bool, error) {
+		x, err := strconv.ParseBool(v)
+		if err != nil {
+			err = fmt.Errorf("%q is neither true nor false", v)
+		}
+		return x, err
+	}}
+}
+
+// oneOf is one of the names, of what they are called.
+func oneOf(what string, names ...string) kind[string] {
+	return kind[string]{write: same, choices: named(names...), parse: func(v string) (string, error) {
+		for _, n := range names {
+			if v == n {
+				return v, nil
+			}
+		}
+		return "", say.Errorf("unknown %s %q", what, v).WithHint(say.Known(v, names))
+	}}
+}
+
+func named(names ...string) func() []Choice {
+	return func() (out []Choice) {
+		for _, n := range names {
+			out = append(out, Choice{Name: n})
+		}
+		return out
+	}
+}
+
+// whole is a whole number between two.
+func whole(least, most int) kind[int] {
+	return kind[int]{write: strconv.Itoa, parse: func(v string) (int, error) {
+		n, err := strconv.Atoi(v)
+		if err != nil && !errors.Is(err, strconv.ErrRange) {
+			return 0, fmt.Errorf("%q is not a whole number", v)
+		}
+		if n < least || n > most {
+			return 0, fmt.Errorf("%s is not between %s and %s", v, say.Count(least), say.Count(most))
+		}
+		return n, nil
+	}}
+}
+
+// number is one between two.
+func number(least, most float64) kind[float64] {
+	return kind[float64]{write: decimal, parse: func(v string) (float64, error) {
+		x, err := strconv.ParseFloat(v, 64)
+		if err != nil && !errors.Is(err, strconv.ErrRange) || math.IsNaN(x) {
+			return 0, fmt.Errorf("%q is not a number", v)
+		}
+		if x < least || x > most {
+			return 0, fmt.Errorf("%s is not between %s and %s", v, bound(least), bound(most))
+		}
+		return x + 0, nil // a plain zero of -0
+	}}
+}
+
+// bound writes an end of a range of numbers.
+func bound(x float64) string {
+	if x == math.Trunc(x) {
+		return say.Count(int64(x))
+	}
+	return decimal(x)
+}
+
+// requestRate also knows the infinite rate by which other tools mean as much as
+// the server takes. An open loop has none: its requests would all be due at
+// once, and their wait would say nothing of the server.
+func requestRate() kind[float64] {
+	k := number(1e-6, 1e6)
+	finite := k.parse
+	k.parse = func(v string) (float64, error) {
+		if strings.EqualFold(strings.TrimPrefix(v, "+"), "inf") || strings.EqualFold(strings.TrimPrefix(v, "+"), "infinity") {
+			return 0, say.Errorf("an open loop has no infinite rate").WithHint("to saturate the server: --concurrency 256 in its place, users who each wait for their answer, or a rate above what it serves")
+		}
+		return finite(v)
+	}
+	return k
+}
+
+// span is a length of time of at least so much.
+func span(least time.Duration) kind[time.Duration] {
+	return kind[time.Duration]{write: time.Duration.String, parse: func(v string) (time.Duration, error) {
+		d, err := parseDuration(v)
+		if err != nil {
+			return 0, err
+		}
+		if d < least {
+			return 0, fmt.Errorf("%s is shorter than %s", v, say.Span(least))
+		}
+		if d > longest {
+			return 0, fmt.Errorf("%s is longer than a year", v)
+		}
+		return d, nil
+	}}
+}
+
+func parseDuration(v string) (time.Duration, error) {
+	if d, err := time.ParseDuration(v); err == nil {
+		return d, nil
+	}
+	if x, err := strconv.ParseFloat(v, 64); err == nil && x >= 0 {
+		return 0, say.Errorf("%q has no unit", v).WithHint("write " + v + "s or " + v + "ms")
+	}
+	return 0, fmt.Errorf("%q is not a time such as 500ms, 60s or 10m", v)
+}
+
+// warmup is a length of time, or auto.
+func warmup() kind[time.Duration] {
+	k := span(0)
+	return kind[time.Duration]{choices: named("auto"),
+		parse: func(v string) (time.Duration, error) {
+			if v == "auto" {
+				return AutoWarmup, nil
+			}
+			return k.parse(v)
+		},
+		write: func(d time.Duration) string {
+			if d == AutoWarmup {
+				return "auto"
+			}
+			return k.write(d)
+		}}
+}
+
+// optional is a value that may be left open: nil.
+func optional[T any](k kind[T]) kind[*T] {
+	return kind[*T]{choices: k.choices, paths: k.paths,
+		parse: func(v string) (*T, error) {
+			x, err := k.parse(v)
+			return &x, err
+		},
+		write: func(x *T) string {
+			if x == nil {
+				return ""
+			}
+			return k.write(*x)
+		}}
+}
+
+// lengths is a distribution of lengths in tokens.
+func lengths() kind[workload.Lengths] {
+	return kind[workload.Lengths]{parse: workload.ParseLengths, write: workload.Lengths.String}
+}
+
+// answerLength is one length for all answers.
+func answerLength() kind[int] {
+	k := whole(1, many)
+	number := k.parse
+	k.parse = func(v string) (int, error) {
+		if l, err := workload.ParseLengths(v); err == nil && l != workload.Fixed(int(l.Mean())) {
+			return 0, say.Errorf("the reference's answers are all of one length, not %s", v).WithHint("write a number, as --output 100")
+		}
+		return number(v)
+	}
+	return k
+}
+
+func arrivals() kind[string] {
+	return kind[string]{write: same, choices: named("poisson", "constant", "gamma(0.5)"), parse: func(v string) (string, error) {
+		_, err := arrival.Parse(v, 1, 0)
+		return v, err
+	}}
+}
+
+func requestCount() kind[int64] {
+	return kind[int64]{
+		parse: func(v string) (int64, error) {
+			n, err := strconv.ParseInt(v, 10, 64)
+			if err != nil || n < 1 {
+				return 0, fmt.Errorf("%q is not a whole number of at least 1", v)
+			}
+			return n, nil
+		},
+		write: func(n int64) string { return strconv.FormatInt(n, 10) }}
+}
+
+func objective() kind[slo.Spec] {
+	return kind[slo.Spec]{parse: slo.Parse, write: slo.Spec.String, choices: func() (out []Choice) {
+		for _, p := range slo.Presets() {
+			out = append(out, Choice{p.Name, p.Spec})
+		}
+		return out
+	}}
+}
+
+func precision() kind[slo.Precision] {
+	return kind[slo.Precision]{parse: slo.ParsePrecision, write: func(p slo.Precision) string {
+		if p.None() {
+			return ""
+		}
+		return p.String()
+	}}
+}
+
+// jsonObject is a JSON object, as it was written.
+func jsonObject() kind[string] {
+	return kind[string]{write: same, parse: func(v string) (string, error) {
+		var m map[string]json.RawMessage
+		err := json.Unmarshal([]byte(v), &m)
+		if err == nil && m == nil {
+			return "", say.Errorf("not a JSON object: null").WithHint(`for example --body '{"top_p":0.9}'`)
+		}
+		if err != nil {
+			return "", say.Errorf("not a JSON object: %s", strings.TrimPrefix(err.Error(), "json: ")).WithHint(`for example --body '{"top_p":0.9}'`)
+		}
+		return v, nil
+	}}
+}
+
+func tokenPrice() kind[TokenPrice] {
+	return kind[TokenPrice]{
+		parse: func(v string) (TokenPrice, error) {
+			in, out, ok := strings.Cut(v, "/")
+			a, err1 := strconv.ParseFloat(in, 64)
+			b, err2 := strconv.ParseFloat(out, 64)
+			if !ok || err1 != nil || err2 != nil || !(a >= 0) || !(b >= 0) || a > 1e6 || b > 1e6 {
+				return TokenPrice{}, say.Errorf("%q is not IN/OUT", v).WithHint("for example 0.15/0.60")
+			}
+			return TokenPrice{a, b}, nil
+		},
+		write: func(p TokenPrice) string {
+			if p == (TokenPrice{}) {
+				return ""
+			}
+			return decimal(p.Input) + "/" + decimal(p.Output)
+		}}
+}
+
+// commas is a list with commas between its values.
+func commas[T any](read func(string) (T, error), write func(T) string) kind[[]T] {
+	return kind[[]T]{
+		parse: func(v string) (out []T, err error) {
+			for text := range strings.SplitSeq(v, ",") {
+				x, err := read(strings.TrimSpace(text))
+				if err != nil {
+					return nil, err
+				}
+				out = append(out, x)
+			}
+			return out, nil
+		},
+		write: func(list []T) string {
+			var out []string
+			for _, x := range list {
+				out = append(out, write(x))
+			}
+			return strings.Join(out, ",")
+		}}
+}
+
+func streamCounts() kind[[]int] {
+	return commas(func(v string) (int, error) {
+		n, err := strconv.Atoi(v)
+		if err != nil || n < 1 || n > 100_000 {
+			return 0, say.Errorf("%q is not a number of streams", v).WithHint("for example --streams 1,10,100")
+		}
+		return n, nil
+	}, strconv.Itoa)
+}
+
+func loadList() kind[[]float64] {
+	return commas(func(v string) (float64, error) {
+		x, err := strconv.ParseFloat(v, 64)
+		if err != nil || !(x > 0 && x <= 1e6) {
+			return 0, say.Errorf("%q is not a load", v).WithHint("for example --loads 1,2,4,8")
+		}
+		return x, nil
+	}, decimal)
+}
+
+func proxyURL() kind[string] {
+	return kind[string]{write: same, parse: func(v string) (string, error) {
+		u, err := url.Parse(v)
+		if err != nil || u.Scheme != "http" || u.Hostname() == "" {
+			return "", say.Errorf("not the URL of an HTTP proxy").WithHint("for example http://proxy.example:3128")
+		}
+		return v, nil
+	}}
+}
+
+func variableName() kind[string] {
+	return kind[string]{write: same, parse: func(v string) (string, error) {
+		for i, c := range []byte(v) {
+			if letter := c == '_' || c >= 'A' && c <= 'Z' || c >= 'a' && c <= 'z'; !letter && (i == 0 || c < '0' || c > '9') {
+				v = ""
+				break
+			}
+		}
+		if v == "" { // it may be the key itself: do not repeat it
+			return "", say.Errorf("not the name of an environment variable").WithHint("for example export OPENAI_API_KEY=… and --key-env OPENAI_API_KEY")
+		}
+		return v, nil
+	}}
+}
+
+func fact() kind[string] {
+	return kind[string]{write: same, parse: func(v string) (string, error) {
+		if k, _, ok := strings.Cut(v, "="); !ok || k == "" {
+			return "", fmt.Errorf("%q is not KEY=VALUE", v)
+		}
+		return v, nil
+	}}
+}
+
+func header() kind[string] {
+	return kind[string]{write: same, parse: func(v string) (string, error) {
+		name, value, ok := strings.Cut(v, "=")
+		if !ok || !isToken(name) {
+			return "", errors.New("not NAME=VALUE") // it may be a secret: do not repeat it
+		}
+		if strings.ContainsAny(value, "\r\n\x00") {
+			return "", fmt.Errorf("the value of header %s holds a line break", name)
+		}
+		switch strings.ToLower(name) {
+		case "host", "content-length", "transfer-encoding", "connection":
+			return "", fmt.Errorf("header %s is Pitot's own to set", name)
+		}
+		return v, nil
+	}}
+}
+
+// isToken follows RFC 9110 5.6.2.
+func isToken(s string) bool {
+	for _, c := range []byte(s) {
+		if c <= ' ' || c >= 0x7f || strings.IndexByte(`()<>@,;:\"/[]?={}`, c) >= 0 {
+			return false
+		}
+	}
+	return s != ""
+}
+
+func decimal(x float64) string { return strconv.FormatFloat(x, 'f', -1, 64) }
+
+// seeded is the seed, which is kept whether it was asked for or drawn.
+type seeded struct{ one[Ask, uint64] }
+
+func seedField() value {
+	return seeded{one[Ask, uint64]{seed(), func(a *Ask) *uint64 { return &a.Seed }}}
+}
+
+func seed() kind[uint64] {
+	return kind[uint64]{
+		parse: func(v string) (uint64, error) {
+			n, err := strconv.ParseUint(v, 10, 64)
+			if err != nil {
+				return 0, fmt.Errorf("%q is not a whole number", v)
+			}
+			return n, nil
+		},
+		write: func(n uint64) string { return strconv.FormatUint(n, 10) }}
+}
+
+func (f seeded) set(parts []any, v string) error {
+	err := f.one.set(parts, v)
+	part[Ask](parts).SeedSet = err == nil
+	return err
+}
+
+func (f seeded) usual(string) string { return "" }
+
+func (f seeded) reset(parts []any, _ string) {
+	a := part[Ask](parts)
+	a.Seed, a.SeedSet = 0, false
+}

@@ -1,0 +1,281 @@
+package plan
+
+import (
+	"fmt"
+	"reflect"
+	"slices"
+)
+
+// Verb is a word of the command line that takes settings.
+type Verb string
+
+// The verbs that take settings.
+const (
+	VerbRun     Verb = "run"
+	VerbSweep   Verb = "sweep"
+	VerbFind    Verb = "find"
+	VerbReport  Verb = "report"
+	VerbMock    Verb = "mock"
+	VerbPredict Verb = "predict"
+	VerbFit     Verb = "fit"
+	VerbCompare Verb = "compare"
+	VerbCheck   Verb = "check"
+)
+
+// Setting is one thing a user can set: a flag, a key in YAML and a PITOT_
+// variable of the same name. All that is known of it stands in its entry of
+// [Settings]: to add a setting is to add an entry, and the field that it sets.
+type Setting struct {
+	Name  string
+	Verbs []Verb // that take it
+	Group string
+	Arg   string // placeholder of its value in the help, "" for a switch
+	Help  string
+
+	Default string // its value where none is given, as a user would write it; "" for that of the field
+	Unset   string // what the help says in place of a default
+
+	Alternative *Alternative // the setting that says the same in another way
+	Clashes     []Clash      // settings beside which it has no meaning
+	Needs       []Need       // settings without which it has no meaning
+	Targets     Targets      // the kinds of target that it is for
+	OtherTarget string       // what to do where the target is of another kind, "" for the usual
+
+	NotKept string                // why config.yaml leaves it out, "" if it does not
+	Public  func(v string) Public // what of a value may be seen; nil: all of it
+
+	value
+}
+
+// Alternative is a setting of which a run has either this one or the other.
+// From sources of different strength the stronger decides, and the other is put
+// away; from one source it is a mistake.
+type Alternative struct{ To, Mistake, Hint string }
+
+// Clash is a setting beside which another has no meaning: a name, or NAME=VALUE
+// for a value of it. The clashing setting of a weaker source is put away; otherwise
+// it is a mistake.
+type Clash struct{ With, Hint string }
+
+// Need is what a setting has no meaning without: a name, NAME=VALUE, or several
+// names of which one will do, separated by spaces.
+type Need struct {
+	AnyOf   string
+	Hint    string
+	Targets Targets // where it is needed
+}
+
+// Public is what of a value may be seen.
+type Public struct {
+	Shown  string   // on the screen and in a stored command line
+	Kept   string   // in config.yaml, "" for nothing
+	Hidden []string // what was taken out, by name
+}
+
+// Targets are kinds of target.
+type Targets uint8
+
+// Kinds of target. The zero value stands for all.
+const (
+	AllTargets      Targets = iota
+	EmbeddedTargets         // mock: and sim:
+	MockTargets             // mock: alone, which has a socket
+	SocketTargets           // all but sim:
+	ServerTargets           // those that are not embedded
+)
+
+// Has says whether a kind of target, as [Target.Kind] gives it, is among them.
+func (t Targets) Has(kind string) bool {
+	switch t {
+	case EmbeddedTargets:
+		return kind != KindServer
+	case MockTargets:
+		return kind == KindMock
+	case SocketTargets:
+		return kind != KindSim
+	case ServerTargets:
+		return kind == KindServer
+	}
+	return true
+}
+
+// For says whether a verb takes the setting.
+func (s *Setting) For(v Verb) bool { return slices.Contains(s.Verbs, v) }
+
+// Many says whether it may be given more than once.
+func (s *Setting) Many() bool { return s.many() }
+
+// Usual is what the help says of its value where none is given, "" for nothing.
+func (s *Setting) Usual() string {
+	if s.Unset != "" {
+		return s.Unset
+	}
+	return s.Default
+}
+
+// Shown gives a value as it may be shown.
+func (s *Setting) Shown(v string) string {
+	if s.Public == nil {
+		return v
+	}
+	return s.Public(v).Shown
+}
+
+// values gives what is set, nothing where it is as by default.
+func (s *Setting) values(parts []any) []string {
+	v := s.get(parts)
+	if len(v) == 1 && v[0] == s.usual(s.Default) {
+		return nil
+	}
+	return v
+}
+
+// Choice is a value that a setting can have: one of all, or one of those that have
+// a name.
+type Choice struct{ Name, About string }
+
+// value is where a setting's value is and how it is read and written: a field of a
+// part of the plan, of any type.
+type value interface {
+	set(parts []any, v string) error
+	get(parts []any) []string // as it would be written; nil for none
+	usual(written string) string
+	reset(parts []any, written string)
+	in(parts []any) bool // its part is among these
+	many() bool
+	place(parts []any) any // pointer to the field
+
+	// Choices are the values that can be named.
+	Choices() []Choice
+	// Paths says that a value names a file or directory.
+	Paths() bool
+}
+
+// one is a field of part P that holds one value of type T.
+type one[P, T any] struct {
+	kind kind[T]
+	at   func(*P) *T
+}
+
+// field makes the value of a setting that is in one field.
+func field[P, T any](k kind[T], at func(*P) *T) value { return one[P, T]{k, at} }
+
+func (f one[P, T]) field(parts []any) *T { return f.at(part[P](parts)) }
+
+func (f one[P, T]) set(parts []any, v string) (err error) {
+	x, err := f.kind.parse(v)
+	if err == nil {
+		*f.field(parts) = x
+	}
+	return err
+}
+
+func (f one[P, T]) get(parts []any) []string { return nonEmpty(f.kind.write(*f.field(parts))) }
+
+func (f one[P, T]) usual(written string) string { return f.kind.write(f.initial(written)) }
+
+func (f one[P, T]) reset(parts []any, written string) { *f.field(parts) = f.initial(written) }
+
+// initial is the value by default.
+func (f one[P, T]) initial(written string) (x T) {
+	if written == "" {
+		return x
+	}
+	x, err := f.kind.parse(written)
+	if err != nil {
+		panic(fmt.Sprintf("plan: the default %q is none: %v", written, err)) // a test reads all
+	}
+	return x
+}
+
+func (f one[P, T]) in(parts []any) bool { return find[P](parts) != nil }
+
+func (f one[P, T]) many() bool { return false }
+
+func (f one[P, T]) place(parts []any) any { return f.field(parts) }
+
+// Choices implements value.
+func (f one[P, T]) Choices() []Choice {
+	if f.kind.choices == nil {
+		return nil
+	}
+	return f.kind.choices()
+}
+
+// Paths implements value.
+func (f one[P, T]) Paths() bool { return f.kind.paths }
+
+// several is a field of part P that holds any number of values.
+type several[P, T any] struct{ one[P, []T] }
+
+// list makes the value of a setting that may be given more than once.
+func list[P, T any](k kind[T], at func(*P) *[]T) value {
+	return several[P, T]{one[P, []T]{kind[[]T]{
+		parse: func(v string) ([]T, error) {
+			x, err := k.parse(v)
+			return []T{x}, err
+		},
+		choices: k.choices, paths: k.paths,
+		write: func(x []T) string { return k.write(x[0]) },
+	}, at}}
+}
+
+func (f several[P, T]) set(parts []any, v string) error {
+	x, err := f.kind.parse(v)
+	if err == nil {
+		at := f.field(parts)
+		*at = append(*at, x...)
+	}
+	return err
+}
+
+func (f several[P, T]) get(parts []any) (out []string) {
+	for _, x := range *f.field(parts) {
+		out = append(out, f.kind.write([]T{x}))
+	}
+	return out
+}
+
+func (f several[P, T]) usual(string) string { return "" }
+
+func (f several[P, T]) reset(parts []any, _ string) { *f.field(parts) = nil }
+
+func (f several[P, T]) many() bool { return true }
+
+// part finds the part of a plan that a setting is in. That a verb has the parts
+// of all its settings is the program's own to see to.
+func part[P any](parts []any) *P {
+	p := find[P](parts)
+	if p == nil {
+		panic(fmt.Sprintf("plan: no %v among the parts of this verb", reflect.TypeFor[P]()))
+	}
+	return p
+}
+
+func find[P any](parts []any) *P {
+	for _, x := range parts {
+		if p, ok := x.(*P); ok {
+			return p
+		}
+	}
+	return nil
+}
+
+// settingsOf are those that a verb takes.
+func settingsOf(v Verb) map[string]*Setting {
+	known := map[string]*Setting{}
+	for _, s := range Settings() {
+		if s.For(v) {
+			known[s.Name] = &s
+		}
+	}
+	return known
+}
+
+// nonEmpty is a written value, none for the empty one.
+func nonEmpty(s string) []string {
+	if s == "" {
+		return nil
+	}
+	return []string{s}
+}

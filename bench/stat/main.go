@@ -31,7 +31,7 @@ type table struct {
 }
 
 func tables() []table {
-	all := []table{independent(), percentile(), mean(), gate(), share(), neighbours(), settling(), stability(), launches(), comparison(), find(), verification(), truth()}
+	all := []table{independent(), percentile(), mean(), gate(), share(), neighbours(), settling(), lockstep(), stability(), launches(), comparison(), find(), verification(), truth()}
 	return append(all, findTwins()...)
 }
 

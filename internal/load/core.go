@@ -24,10 +24,12 @@ const Never = math.MaxInt64
 type Config struct {
 	Arrivals interface{ Next() int64 } // open loop: absolute due times, ascending; nil for a closed loop
 	Users    int                       // closed loop: how many wait for their answers
-	Stagger  int64                     // closed loop: time over which the users begin, 0 for all at once
+	Stagger  int64                     // closed loop: about what a request takes by itself, so that users begin one after the other; 0 for all at once
+	Begun    int64                     // closed loop: all users have begun by then, whatever requests take; 0 for no such time
 	Think    func(id int64) int64      // closed loop: a user's pause after request id, nil for none
 	Cap      int                       // most requests in flight, 0 for no limit
-	Warmup   int64                     // the window begins here
+	Warmup   int64                     // the window begins here; with Settle not before the users have begun
+	Settle   bool                      // closed loop: the window waits for them, and for some requests' time more
 	Window   int64                     // its length; 0 with Requests
 	Requests int64                     // or: it ends at the due time of its request Requests+1
 	Total    int64                     // requests that are sent in all, 0 for no end of them
@@ -36,7 +38,7 @@ type Config struct {
 	// Extend is asked when all requests of the window have ended: for a later
 	// end of it, or for the same if it is long enough. While that is not known
 	// the load goes on. Nil for a window that stays as it is; none with Requests.
-	Extend func(t1 int64) (end int64, known bool)
+	Extend func(t0, t1 int64) (end int64, known bool)
 	// GiveUp is asked in the course of the window, with the mean number of
 	// requests under way in equal blocks of it so far: whether to end it at
 	// once, without waiting for those that are. Nil for never.
@@ -127,11 +129,13 @@ func Run(ctx context.Context, c *Core, w World) {
 // Core makes the decisions.
 type Core struct {
 	cfg Config
+	t0  int64 // begin of the window, never while it is not known
 	t1  int64 // end of the window, never while it is not known
 
 	nextID  int64
 	nextDue int64   // open loop: of request nextID
 	thinks  []int64 // closed loop: due times of users who think, ascending
+	stagger stagger // and those who have not begun
 	cohort  int64   // requests of the cohort so far
 	latest  int64   // latest due time of the cohort
 	floor   int64   // nothing is due before
@@ -139,7 +143,7 @@ type Core struct {
 	waiting []pending         // due and held back by the cap, in order
 	running map[int64]pending // sent
 	expiry  []pending         // running ones by deadline; ended ones are passed over
-	open    int               // requests of the cohort that have not ended
+	unended int               // requests of the cohort that have not ended
 
 	backlog backlog // with GiveUp
 	look    int64   // parts of the window at the next look
@@ -173,10 +177,7 @@ func NewCore(cfg Config) *Core {
 	if cfg.Timeout == 0 {
 		cfg.Timeout = Never
 	}
-	c := &Core{cfg: cfg, t1: Never, nextDue: Never, running: map[int64]pending{}}
-	if cfg.Requests == 0 {
-		c.t1 = cfg.Warmup + cfg.Window
-	}
+	c := &Core{cfg: cfg, t0: Never, t1: Never, nextDue: Never, running: map[int64]pending{}}
 	if cfg.GiveUp != nil {
 		c.look = firstLook
 		c.backlog = backlog{from: cfg.Warmup, width: max(1, cfg.Expect/looks/lookBlocks)}
@@ -184,17 +185,37 @@ func NewCore(cfg Config) *Core {
 	if cfg.Arrivals != nil {
 		c.nextDue = cfg.Arrivals.Next()
 	} else {
-		c.thinks = make([]int64, cfg.Users)
-		for u := range c.thinks {
-			c.thinks[u] = int64(float64(cfg.Stagger) * float64(u) / float64(cfg.Users))
-		}
+		c.stagger = stagger{users: cfg.Users, left: cfg.Users, took: cfg.Stagger, by: cfg.Begun}
+	}
+	if cfg.Arrivals != nil || cfg.Users == 0 || !cfg.Settle {
+		c.open(cfg.Warmup)
 	}
 	return c
 }
 
-// Window gives the measured window. Its end is not known before a window
-// that counts requests has had them all.
-func (c *Core) Window() (t0, t1 int64) { return c.cfg.Warmup, c.t1 }
+// settling is how many requests' time the window waits for when all users have
+// begun.
+const settling = 3
+
+// open says when the window begins.
+func (c *Core) open(t0 int64) {
+	c.t0 = t0
+	if c.cfg.Requests == 0 {
+		c.t1 = t0 + c.cfg.Window
+	}
+}
+
+// opened says when the window begins, of a load that ends before that was known.
+func (c *Core) opened() int64 {
+	if c.t0 == Never {
+		c.t0 = c.cfg.Warmup
+	}
+	return c.t0
+}
+
+// Window gives the measured window. Its begin is not known before all users have
+// begun, its end not before a window that counts requests has had them all.
+func (c *Core) Window() (t0, t1 int64) { return c.t0, c.t1 }
 
 // InFlight is how many requests have been sent and have not ended.
 func (c *Core) InFlight() int { return len(c.running) }
@@ -217,7 +238,7 @@ func (c *Core) Wake() int64 {
 	if len(c.waiting) > 0 {
 		at = min(at, c.after(c.waiting[0].due))
 	}
-	if c.t1 != Never && c.open == 0 {
+	if c.t1 != Never && c.unended == 0 {
 		again := c.t1
 		if c.asked > 0 {
 			again = max(again, c.asked+askAgain)
@@ -248,10 +269,17 @@ func (c *Core) due() int64 {
 		return Never
 	case c.cfg.Arrivals != nil:
 		return max(c.nextDue, c.floor)
+	case c.begins():
+		return max(c.stagger.next, c.floor)
 	case len(c.thinks) > 0:
 		return max(c.thinks[0], c.floor)
 	}
 	return Never
+}
+
+// begins says that the next request is a user's first.
+func (c *Core) begins() bool {
+	return c.stagger.left > 0 && (len(c.thinks) == 0 || c.stagger.next <= c.thinks[0])
 }
 
 // Advance is told the time and what has ended since it was last told, and
@@ -271,7 +299,7 @@ func (c *Core) Advance(now int64, events []Event) []Action {
 	}
 	c.expire(now)
 	if c.t1 == Never && c.due() == Never && len(c.running)+len(c.waiting) == 0 {
-		c.t1 = max(now, c.cfg.Warmup) // the arrivals ended before the count was full
+		c.t1 = max(now, c.opened()) // the arrivals ended before the count was full
 	}
 	if c.look > 0 && now >= c.nextLook() {
 		c.judge(now)
@@ -279,7 +307,7 @@ func (c *Core) Advance(now int64, events []Event) []Action {
 	if c.nobody(now) {
 		c.leave(now)
 	}
-	if c.stop || now >= c.t1 && c.open == 0 && c.enough(now) {
+	if c.stop || now >= c.t1 && c.unended == 0 && c.enough(now) {
 		c.drain()
 	}
 	return c.out
@@ -323,7 +351,7 @@ func (c *Core) leave(now int64) {
 		c.admit(due)
 	}
 	if c.t1 == Never { // the arrivals ended before the count was full
-		c.t1 = max(now, c.latest+1, c.cfg.Warmup)
+		c.t1 = max(now, c.latest+1, c.opened())
 	}
 }
 
@@ -337,7 +365,7 @@ func (c *Core) enough(now int64) bool {
 	if c.cfg.Extend == nil {
 		return true
 	}
-	end, known := c.cfg.Extend(c.t1)
+	end, known := c.cfg.Extend(c.t0, c.t1)
 	if !known {
 		c.asked = max(now, 1)
 		return false
@@ -349,7 +377,7 @@ func (c *Core) enough(now int64) bool {
 	join := func(p *pending) {
 		if p.due >= c.t1 && p.due < end && !p.cohort {
 			p.cohort = true
-			c.open++
+			c.unended++
 		}
 	}
 	for id, p := range c.running {
@@ -388,19 +416,22 @@ func (c *Core) admit(now int64) {
 		if c.look > 0 {
 			c.backlog.add(p.due, 1)
 		}
-		if c.cfg.Arrivals != nil {
+		switch {
+		case c.cfg.Arrivals != nil:
 			c.nextDue = c.cfg.Arrivals.Next()
-		} else {
+		case c.begins():
+			c.begin(p.due)
+		default:
 			c.thinks = c.thinks[1:]
 		}
 		switch {
-		case p.due < c.cfg.Warmup || p.due >= c.t1:
+		case p.due < c.t0 || p.due >= c.t1:
 		case c.full():
 			c.t1, c.floor = p.due, p.due
 		default:
 			p.cohort = true
 			c.cohort++
-			c.open++
+			c.unended++
 			c.latest = max(c.latest, p.due)
 		}
 		if c.stop || c.cfg.Cap > 0 && (len(c.running) >= c.cfg.Cap || len(c.waiting) > 0) {
@@ -409,6 +440,27 @@ func (c *Core) admit(now int64) {
 		}
 		c.start(p, p.due)
 	}
+}
+
+// begin lets a user begin; the window follows the last of them.
+func (c *Core) begin(due int64) {
+	s := &c.stagger
+	for len(c.expiry) > 0 { // the oldest still waits for its answer: a request takes that long at least
+		if p, ok := c.running[c.expiry[0].id]; ok {
+			s.took = max(s.took, due-p.due)
+			break
+		}
+		c.expiry = c.expiry[1:]
+	}
+	s.begin()
+	if s.left > 0 || c.t0 != Never {
+		return
+	}
+	t0 := due + settling*s.took
+	if c.cfg.Begun > 0 {
+		t0 = min(t0, max(due, 2*c.cfg.Begun))
+	}
+	c.open(max(c.cfg.Warmup, t0))
 }
 
 // full says that the window has had all the requests it counts.
@@ -440,7 +492,7 @@ func (c *Core) end(e Event) {
 		c.refused.n++
 	}
 	if p.cohort {
-		c.open--
+		c.unended--
 	}
 	if c.look > 0 {
 		c.backlog.add(e.At, -1)
@@ -449,7 +501,9 @@ func (c *Core) end(e Event) {
 		return
 	}
 	if c.cfg.Arrivals == nil {
-		c.think(e)
+		if again := c.think(e); !e.Failed && c.cfg.Stagger > 0 {
+			c.stagger.took = again - p.due
+		}
 	}
 	if len(c.waiting) > 0 && len(c.running) < c.cfg.Cap && !c.stop {
 		next := c.waiting[0]
@@ -458,9 +512,10 @@ func (c *Core) end(e Event) {
 	}
 }
 
-// think puts a user's next request at the end of its think time.
-func (c *Core) think(e Event) {
-	due := e.At
+// think puts a user's next request at the end of its think time, and says when
+// that is.
+func (c *Core) think(e Event) (due int64) {
+	due = e.At
 	if c.cfg.Think != nil {
 		due += c.cfg.Think(e.ID)
 	}
@@ -469,6 +524,7 @@ func (c *Core) think(e Event) {
 	}
 	i, _ := slices.BinarySearch(c.thinks, due+1) // behind those due at the same time
 	c.thinks = slices.Insert(c.thinks, i, due)
+	return due
 }
 
 // expire stops following what has been followed for the whole timeout.
@@ -491,7 +547,7 @@ func (c *Core) drop(p pending, class string) {
 		c.backlog.add(c.after(p.due), -1)
 	}
 	if p.cohort {
-		c.open--
+		c.unended--
 	}
 	c.out = append(c.out, Action{Kind: Drop, ID: p.id, Due: p.due, Class: class})
 	if c.cfg.Arrivals == nil && !c.draining { // its user goes on
@@ -522,6 +578,6 @@ func (c *Core) drain() {
 
 // Interrupt ends the window now and stops; the next Advance says how.
 func (c *Core) Interrupt(now int64) {
-	c.t1 = max(min(c.t1, now), c.cfg.Warmup)
+	c.t1 = max(min(c.t1, now), c.opened())
 	c.stop = true
 }

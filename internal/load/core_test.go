@@ -312,16 +312,3 @@ func (w *slowWorld) Wait(ctx context.Context, until int64) []Event {
 	w.now = until
 	return nil
 }
-
-func TestStagger(t *testing.T) {
-	c := NewCore(Config{Users: 4, Stagger: 100, Window: 1000})
-	var dues []int64
-	for _, now := range []int64{0, 24, 25, 80} {
-		for _, a := range c.Advance(now, nil) {
-			dues = append(dues, a.Due)
-		}
-	}
-	if want := []int64{0, 25, 50, 75}; !slices.Equal(dues, want) {
-		t.Errorf("users begin at %v, want %v", dues, want)
-	}
-}

@@ -10,7 +10,7 @@ import (
 func TestExtend(t *testing.T) {
 	var told []int64
 	ready := false
-	extend := func(t1 int64) (int64, bool) {
+	extend := func(_, t1 int64) (int64, bool) {
 		told = append(told, t1)
 		if t1 == 30 {
 			return 60, ready

@@ -40,6 +40,7 @@ func (f *Fold) conditions(all *part, p *result.Point) (out []result.Check) {
 	add(f.checkPauses())
 	add(f.checkEarlyStops(p.Requests.OK))
 	add(f.checkCap(all))
+	add(f.checkLockStep(all))
 	add(checkStability(p), p.Stability != undecided)
 	add(f.checkConnects(all))
 	add(f.checkRestarts(all))

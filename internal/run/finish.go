@@ -30,6 +30,7 @@ const (
 )
 
 type window struct {
+	T0     *int64        `json:"t0,omitempty"` // where it is not where it was planned
 	T1     int64         `json:"t1"`
 	Ended  int64         `json:"ended"`
 	GaveUp bool          `json:"gave_up,omitempty"`
@@ -39,6 +40,9 @@ type window struct {
 
 // of is a setup with what is known at the end of its window.
 func (w window) of(s measure.Setup) measure.Setup {
+	if w.T0 != nil {
+		s.T0 = *w.T0
+	}
 	s.T1, s.GaveUp, s.Gone, s.Until = max(w.T1, s.T0), w.GaveUp, w.Gone, w.Until
 	return s
 }

@@ -326,8 +326,11 @@ func (s *Session) point(ctx context.Context, p *plan.Plan, index int32, l Load) 
 	}
 	load.Run(ctx, core, world)
 	stop()
-	_, t1 := core.Window()
+	t0, t1 := core.Window()
 	end := window{T1: t1, Ended: world.Now(), GaveUp: core.GaveUp()}
+	if t0 != setup.T0 { // the users of a closed loop took longer to begin
+		end.T0 = &t0
+	}
 	if since, gone := core.Gone(); gone {
 		end.Gone = &since
 	}
@@ -390,10 +393,18 @@ func (r *Runner) load(p *plan.Plan, t *target.Target, index int32) (load.Config,
 		cfg.Total = p.Requests
 	}
 	if p.Rate == 0 {
-		// Users who begin at once stay in step where answers take equally long.
-		// Spread over the time of one answer they arrive as if they had always
-		// been there.
-		cfg.Stagger = min(int64(t.Residence)+int64(p.Think), cfg.Warmup/2)
+		// Users who begin at once stay in step where answers take equally long. A
+		// warm-up of a given length has half of it for them to begin in; another
+		// waits for them.
+		switch {
+		case p.Warmup == plan.AutoWarmup:
+			cfg.Begun, cfg.Settle = int64(longestWarmup(p)/2), true
+		case cfg.Warmup > 0:
+			cfg.Begun = cfg.Warmup / 2
+		}
+		if cfg.Begun > 0 {
+			cfg.Stagger = int64(cmp.Or(t.Residence, unknownResidence) + p.Think)
+		}
 	}
 	if p.Rate > 0 {
 		a, err := arrival.Parse(p.Arrival, p.Rate, arrivalSeed(p.Seed, index))
@@ -422,8 +433,11 @@ func warmup(p *plan.Plan, t *target.Target) time.Duration {
 		return p.Warmup
 	}
 	d := max(5*t.Residence, time.Second)
-	return min(d, max(p.Duration, 30*time.Second)).Round(10 * time.Millisecond)
+	return min(d, longestWarmup(p)).Round(10 * time.Millisecond)
 }
+
+// longestWarmup is the longest that is chosen by itself.
+func longestWarmup(p *plan.Plan) time.Duration { return max(p.Duration, 30*time.Second) }
 
 func describeLoad(p *plan.Plan) result.Load {
 	l := result.Load{Loop: "closed"}

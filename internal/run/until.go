@@ -57,7 +57,8 @@ func (s *Session) newLooker(p *plan.Plan, index int32, setup measure.Setup) (*lo
 }
 
 // extend implements load.Config.Extend.
-func (l *looker) extend(t1 int64) (end int64, known bool) {
+func (l *looker) extend(t0, t1 int64) (end int64, known bool) {
+	l.setup.T0 = t0
 	if l.inTime {
 		return l.took(l.at(t1)), true
 	}

@@ -92,7 +92,7 @@ func openEngine(p *plan.Plan, name string) (engine, error) {
 			"enable_prefix_caching":  map[bool]string{true: "True", false: "False"}[d.Settings.EnablePrefixCaching], // as Python writes it
 		},
 		residence: func(p *plan.Plan) time.Duration {
-			return d.Residence(p.Prefix+int(p.Input.Mean()), int(p.Ask.Output.Mean()), max(p.Concurrency, 1))
+			return d.Residence(p.Prefix+int(p.Input.Mean()), int(p.Ask.Output.Mean()), 1)
 		},
 		outside: d.Outside,
 	}, nil

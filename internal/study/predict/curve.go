@@ -1,9 +1,12 @@
 package predict
 
 import (
+	"context"
 	"math"
 	"time"
 
+	"pitot/internal/data/record"
+	"pitot/internal/load"
 	"pitot/internal/twin"
 	"pitot/internal/twin/deploy"
 	"pitot/internal/workload"
@@ -63,67 +66,51 @@ func Curve(d *deploy.Deployment, input, output workload.Lengths, users []int) []
 // typical is the mean of lengths in tokens.
 func typical(l workload.Lengths) int { return max(int(math.Round(l.Mean())), 1) }
 
-// simulation is one closed loop on the engine in virtual time. The users begin
-// as those of a run do, spread over the time of one answer: users who begin
-// together stay together, and their prompts queue behind each other.
+// simulation is one closed loop on the engine in virtual time: the load is that
+// of a run, decided by the same core.
 type simulation struct {
 	d             *deploy.Deployment
 	asked         [2]workload.Lengths // of prompts and of answers
 	input, output int                 // their means
 	users         int
-	count         int // requests that end in the window, at least
+	count         int // requests that are due in the window
 
-	at        []asking     // by request
-	t0, t1    int64        // the window, never while it is not known
-	done      int          // requests that ended: until the window opens, then since
-	left      int          // requests under way that were sent before the window ends
-	preempt   func() int64 // how often the engine has preempted so far
-	preempted int64        // in the window, before it while it is not over
+	core *load.Core
+	rows []record.Row
 
-	ttft, tpot, e2e  []float64 // of the requests sent in the window, each followed to its end
-	shares, tokens   float64   // requests and output tokens, by the share of their time that is in it
+	preempt          func() int64 // how often the engine has preempted so far
+	earlier, latest  int64        // the same when the window began, and at its latest step
 	steps            int64
 	busy             float64 // ns
 	running, waiting float64 // these three weighted by the steps' durations
 	kv               float64
-	through, rows    float64 // tokens and requests of all steps
+	through, served  float64 // tokens and requests of all steps
 }
 
-const never = math.MaxInt64
-
-// asking is when a request was sent and its first token came, and how long its
-// answer is.
-type asking struct {
-	sent, first int64
-	output      int
-}
-
-// settling is how many requests each user has had before the window opens.
-const settling = 5
-
-// open says that the window is.
-func (s *simulation) open() bool { return s.t0 != never && s.t1 == never }
-
-// step adds up a step.
+// step adds up a step of the window.
 func (s *simulation) step(i twin.StepInfo) {
-	if !s.open() {
+	if t0, t1 := s.core.Window(); i.Start < t0 || i.Start >= t1 {
 		return
 	}
+	if s.steps == 0 {
+		s.earlier = s.preempt()
+	}
 	w := float64(i.End - i.Start)
+	s.latest = s.preempt()
 	s.steps++
 	s.busy += w
 	s.running += w * float64(i.Running)
 	s.waiting += w * float64(i.Waiting)
 	s.kv += w * i.KVCacheUsage
 	s.through += float64(i.Tokens)
-	s.rows += float64(i.Requests)
+	s.served += float64(i.Requests)
 }
 
 // lengths are those of a request; they end with the model's context. They
 // cover their distributions evenly, so that a few hundred have their means: the
 // additive recurrence of the plastic number (Roberts, "The unreasonable
 // effectiveness of quasirandom sequences", 2018).
-func (s *simulation) lengths(id int) (input, output int) {
+func (s *simulation) lengths(id int64) (input, output int) {
 	steps := [2]uint64{0xc13fa9a902a6328f, 0x91e10da5c79e7b1c} // 2⁶⁴ ÷ 1.3247…, and once more
 	draw := func(k int) int { return s.asked[k].At(uint64(id+1) * steps[k]) }
 	most := s.d.Settings.MaxModelLen
@@ -131,85 +118,61 @@ func (s *simulation) lengths(id int) (input, output int) {
 	return input, min(draw(1), most-input)
 }
 
+// At implements [workload.Source].
+func (s *simulation) At(id int64) (workload.Request, error) {
+	input, output := s.lengths(id)
+	return workload.Request{ID: id, Input: input, Output: output, Exact: true, Session: workload.Unknown}, nil
+}
+
+// Next implements [workload.Source].
+func (*simulation) Next(workload.Request, workload.Answer) (workload.Request, time.Duration, bool) {
+	return workload.Request{}, 0, false
+}
+
+// Chunk implements [record.Sink].
+func (*simulation) Chunk(record.Chunk) {}
+
+// Done implements [record.Sink].
+func (s *simulation) Done(r *record.Row) { s.rows = append(s.rows, *r) }
+
 func (s *simulation) run() Expected {
 	e := s.d.Engine(1)
 	e.Watch(s.step)
-	s.t0, s.t1 = never, never
 	s.preempt = func() int64 { return e.Stats().Preemptions }
-	ask := func(now int64) {
-		input, output := s.lengths(len(s.at))
-		e.Add(now, twin.Job{ID: int64(len(s.at)), Prompt: input, Output: output})
-		s.at = append(s.at, asking{sent: now, output: output})
-		if now < s.t1 {
-			s.left++
-		}
-	}
-	spread := s.d.Residence(s.input, s.output, s.users)
-	begins := func(user int) int64 {
-		if user == s.users {
-			return never
-		}
-		return int64(float64(spread) * float64(user) / float64(s.users))
-	}
-	now := int64(0)
-	for user := 0; s.t1 == never || s.left > 0; {
-		for ; begins(user) <= now; user++ {
-			ask(now)
-		}
-		step := e.Step(now)
-		for _, o := range step.Out {
-			a := &s.at[o.ID]
-			if a.first == 0 {
-				a.first = o.At
-			}
-			if o.Trace != nil {
-				s.ended(a, o.At)
-				ask(o.At)
-			}
-		}
-		now = max(now, min(step.End, begins(user)))
-	}
+	alone := int64(s.d.Residence(s.input, s.output, 1))
+	s.core = load.NewCore(load.Config{Users: s.users, Stagger: alone, Warmup: alone, Settle: true, Requests: int64(s.count)})
+	load.Run(context.Background(), s.core, load.NewVirtual(load.VirtualConfig{Engine: e, Source: s, Sink: s}))
 	return s.expected()
 }
 
-// ended takes a request whose answer is complete. It counts with the share of
-// its time that lies in the window, so that no request is cut by an end of it:
-// the requests per second are then those of whole answers, and Little's law
-// holds.
-func (s *simulation) ended(a *asking, at int64) {
-	if a.sent >= s.t1 {
-		return
-	}
-	s.left--
-	s.done++
-	if s.t0 == never {
-		if s.done >= settling*s.users {
-			s.t0, s.done, s.preempted = at, 0, s.preempt()
-		}
-		return
-	}
-	share := float64(min(at, s.t1)-max(a.sent, s.t0)) / float64(at-a.sent)
-	s.shares += share
-	s.tokens += share * float64(a.output)
-	if a.sent >= s.t0 {
-		s.ttft = append(s.ttft, float64(a.first-a.sent)/1e6)
-		s.e2e = append(s.e2e, float64(at-a.sent)/1e6)
-		if a.output > 1 {
-			s.tpot = append(s.tpot, float64(at-a.first)/1e6/float64(a.output-1))
-		}
-	}
-	if s.t1 == never && s.done >= s.count {
-		s.t1, s.preempted = at, s.preempt()-s.preempted
-	}
-}
-
 func (s *simulation) expected() Expected {
-	x := Expected{
-		Users: s.users, Preemptions: s.preempted,
-		TTFT: quantities(s.ttft), TPOT: quantities(s.tpot), E2E: quantities(s.e2e),
+	x := Expected{Users: s.users, Preemptions: s.latest - s.earlier}
+	t0, t1 := s.core.Window()
+	var ttft, tpot, e2e []float64
+	var shares, tokens float64
+	for i := range s.rows {
+		r := &s.rows[i]
+		if r.Outcome != record.OK || r.Due >= t1 || r.LastToken <= t0 {
+			continue
+		}
+		// One counts with the share of its time that lies in the window, so that
+		// none is cut by an end of it: the requests per second are then those of
+		// whole answers, and Little's law holds.
+		share := float64(min(r.LastToken, t1)-max(r.Due, t0)) / float64(r.LastToken-r.Due)
+		shares += share
+		tokens += share * float64(r.CompletionTokens)
+		if r.Due < t0 {
+			continue
+		}
+		ttft = append(ttft, float64(r.FirstToken-r.Due)/1e6)
+		e2e = append(e2e, float64(r.LastToken-r.Due)/1e6)
+		if r.CompletionTokens > 1 {
+			tpot = append(tpot, float64(r.LastToken-r.FirstToken)/1e6/float64(r.CompletionTokens-1))
+		}
 	}
-	if seconds := float64(s.t1-s.t0) / 1e9; seconds > 0 {
-		x.RequestsPerS, x.OutputTokens = s.shares/seconds, s.tokens/seconds
+	x.TTFT, x.TPOT, x.E2E = quantities(ttft), quantities(tpot), quantities(e2e)
+	if seconds := float64(t1-t0) / 1e9; seconds > 0 {
+		x.RequestsPerS, x.OutputTokens = shares/seconds, tokens/seconds
 		x.USDPerMOutput = s.d.USDPerHour * float64(s.d.TensorParallel) / 3600 / x.OutputTokens * 1e6
 	}
 	if s.steps > 0 {
@@ -246,7 +209,7 @@ func (s *simulation) limit(x *Expected) deploy.Limit {
 	case s.frontend(x) > 0.9:
 		return deploy.Frontend
 	}
-	rows := int(math.Round(s.rows / max(float64(s.steps), 1)))
+	rows := int(math.Round(s.served / max(float64(s.steps), 1)))
 	tokens := int(math.Round(x.MeanStepTokens))
 	batch := twin.Batch{Requests: rows, Tokens: tokens, Logits: rows, Decodes: rows, DecodeContext: int64(float64(rows) * s.context())}
 	if tokens > rows {

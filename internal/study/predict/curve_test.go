@@ -56,7 +56,7 @@ func TestCurveIsWhatARunMeasures(t *testing.T) {
 				t.Errorf("%s: %d users, but %.4g/s of %.4g s each are %.4g", c.spec, x.Users, x.RequestsPerS, stay, l*float64(x.Users))
 			}
 			_, p := ran(t, "sim:"+c.spec, "--concurrency", fmt.Sprint(x.Users), "--input", c.in, "--output", c.out, "--seed", "1",
-				"--warmup", fmt.Sprintf("%.0fs", 5*stay), "--duration", fmt.Sprintf("%.0fs", stay*float64(max(10, 2000/x.Users))))
+				"--duration", fmt.Sprintf("%.0fs", stay*float64(max(10, 2000/x.Users))))
 			m := p.Metrics
 			for _, f := range []struct {
 				name            string

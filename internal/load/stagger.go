@@ -1,0 +1,37 @@
+package load
+
+// stagger lets the users of a closed loop begin one after the other.
+//
+// Users who begin together stay together where answers take equally long: they
+// then queue for each other's prompts, and TTFT is that of a crowd. Spread over
+// the time of one request they are as if they had always been there. But that is
+// a request under their own load, which takes longer the more have begun, and
+// nobody knows it beforehand. So they begin slowly at first, as many more in the
+// time of one request as have begun before, and from the middle on over the time
+// of spread requests: as the latest answer took, or as the oldest request has waited for its own.
+type stagger struct {
+	users, left int   // of left nobody has begun
+	next        int64 // when the next of them begins
+	took        int64 // what a request takes, as far as is known; at first what is expected
+	by          int64 // all have begun by then, 0 for whenever
+}
+
+const (
+	// spread is over how many requests' time users begin. With 2 they are as far
+	// apart on the twin as users of random lengths become by themselves, with 1 in
+	// bunches still where a request takes many times as long as alone.
+	spread = 2
+	// together is how many begin at first in the time of one request.
+	together = 4
+)
+
+// begin takes the next user out and sets when the one behind begins.
+func (s *stagger) begin() {
+	s.left--
+	share := max(1/float64(max(together, s.users-s.left)), spread/float64(s.users))
+	gap := int64(share * float64(s.took))
+	if s.left > 0 && s.by > 0 {
+		gap = min(gap, max(0, s.by-s.next)/int64(s.left))
+	}
+	s.next += gap
+}

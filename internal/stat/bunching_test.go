@@ -1,0 +1,68 @@
+package stat
+
+import (
+	"math"
+	"math/rand/v2"
+	"testing"
+)
+
+// askedBy are the times at which users ask who begin at some phase of a cycle of
+// 1,000 and vary it by some share.
+func askedBy(users, cycles int, vary float64, seed uint64, phase func(u int, rng *rand.Rand) float64) (times []int64) {
+	rng := rand.New(rand.NewPCG(seed, 7))
+	for u := range users {
+		t := 1000 * phase(u, rng)
+		for t < float64(cycles)*1000 {
+			times = append(times, int64(t))
+			t += 1000 * (1 + vary*(2*rng.Float64()-1))
+		}
+	}
+	return times
+}
+
+func TestJudgeBunching(t *testing.T) {
+	random := func(_ int, rng *rand.Rand) float64 { return rng.Float64() }
+	alarms := func(users, cycles int, vary float64, phase func(int, *rand.Rand) float64) (n int) {
+		for seed := range uint64(400) {
+			b, ok := JudgeBunching(askedBy(users, cycles, vary, seed, phase), 0, int64(cycles)*1000, users)
+			if !ok {
+				t.Fatalf("%d users, %d cycles: not judged", users, cycles)
+			}
+			if b.InStep() {
+				n++
+			}
+		}
+		return n
+	}
+	for _, users := range []int{8, 32, 128, 512} {
+		for _, cycles := range []int{4, 30} {
+			if n := alarms(users, cycles, 0, random); n > 400*8/100 {
+				t.Errorf("%d users in random phases, %d cycles: in step in %d of 400", users, cycles, n)
+			}
+			if n := alarms(users, cycles, .9, random); n > 400*2/100 {
+				t.Errorf("%d users of random lengths, %d cycles: in step in %d of 400", users, cycles, n)
+			}
+			quarter := func(_ int, rng *rand.Rand) float64 { return rng.Float64() / 4 }
+			if n := alarms(users, cycles, .01, quarter); n < 400*97/100 {
+				t.Errorf("%d users within a quarter, %d cycles: in step in %d of 400 only", users, cycles, n)
+			}
+		}
+	}
+	if _, ok := JudgeBunching(askedBy(7, 30, 0, 1, random), 0, 30_000, 7); ok {
+		t.Error("seven users are judged")
+	}
+	if _, ok := JudgeBunching(askedBy(64, 2, 0, 1, random), 0, 2000, 64); ok {
+		t.Error("two cycles are judged")
+	}
+	if _, ok := JudgeBunching(nil, 0, 1000, 64); ok {
+		t.Error("no requests are judged")
+	}
+}
+
+func TestChiSquaredQuantile(t *testing.T) {
+	for _, c := range []struct{ p, df, want float64 }{{.95, 7, 14.07}, {.999, 23, 49.73}, {.999, 79, 123.6}} { // tables
+		if x := chiSquaredQuantile(c.p, c.df); math.Abs(x-c.want) > .01*c.want {
+			t.Errorf("χ²(%g, %g) = %.4g, want %.4g", c.p, c.df, x, c.want)
+		}
+	}
+}

@@ -2,6 +2,7 @@ package measure
 
 import (
 	"os"
+	"path/filepath"
 	"regexp"
 	"slices"
 	"strings"
@@ -178,7 +179,16 @@ func TestEveryCheckIsExplained(t *testing.T) {
 		return names
 	}
 	const named = `(?:check(?:Share|Count)\(|Check\{Name: )"([^"]+)"`
-	code := append(read("checks.go", named), read("conditions.go", named)...)
+	sources, err := filepath.Glob("*.go")
+	if err != nil {
+		t.Fatal(err)
+	}
+	var code []string
+	for _, path := range sources {
+		if !strings.HasSuffix(path, "_test.go") {
+			code = append(code, read(path, named)...)
+		}
+	}
 	_, list, _ := strings.Cut(strings.Join(read("../../docs/trust.md", `(?m)^\| ([^|]+?) *\|`), "\n"), "check\n-----\n")
 	document := strings.Split(list, "\n")
 	for _, name := range code {

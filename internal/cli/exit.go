@@ -3,6 +3,7 @@ package cli
 import (
 	"fmt"
 
+	"pitot/internal/data/record"
 	"pitot/internal/data/result"
 	"pitot/internal/plan"
 )
@@ -39,9 +40,19 @@ func unserved(run *result.Run) bool {
 		if p.WentAway != nil {
 			return true
 		}
-		failing = failing && (p.Outcome == "failing" || p.Requests.OK == 0 && p.Requests.Due > 0)
+		failing = failing && (p.Outcome == "failing" || p.Requests.OK == 0 && p.Requests.Due > own(p.Requests))
 	}
 	return failing
+}
+
+// own counts the requests that failed for want of something of this client's.
+func own(r result.Requests) (n int) {
+	for class, failed := range r.Errors {
+		if record.IsOwn(class) {
+			n += failed
+		}
+	}
+	return n
 }
 
 // missed says that the SLO was not met at a load. That one beyond the knee of a

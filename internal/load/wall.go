@@ -41,7 +41,8 @@ type WallConfig struct {
 	Route   string // path of the requests
 	Options wire.Options
 	Headers []wire.Header
-	Secret  string // key, kept out of records
+	Secret  string       // key, kept out of records
+	Memory  *wire.Memory // what all answers together may hold, nil for no end of it
 	Source  workload.Source
 	Sink    record.Sink
 	Point   int32
@@ -99,6 +100,7 @@ func (w *Wall) build(id int64) *flight {
 	f.err = err
 	row := record.BlankRow()
 	row.ID, row.Point, row.Session, row.Turn, row.Class = id, w.cfg.Point, req.Session, req.Turn, req.Class
+	f.x.Asked = w.cfg.API.Asked(&req, w.cfg.Options)
 	row.InputPlanned, row.OutputPlanned, row.Stream = int32(req.Input), int32(req.Output), w.cfg.Options.Stream
 	f.x.Begin(row)
 	headers := append(w.cfg.Headers[:len(w.cfg.Headers):len(w.cfg.Headers)],
@@ -118,7 +120,8 @@ func (w *Wall) take() *flight {
 		return f
 	}
 	x := wire.NewExchange(w.cfg.API)
-	x.Sink, x.Kernel, x.Secret = w.cfg.Sink, w.cfg.Dialer.Stamps && stamp.Kernel, w.cfg.Secret
+	x.Sink, x.Kernel = w.cfg.Sink, w.cfg.Dialer.Stamps && stamp.Kernel
+	x.Secret, x.Memory = w.cfg.Secret, w.cfg.Memory
 	return &flight{x: x}
 }
 

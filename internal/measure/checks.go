@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strings"
 
+	"pitot/internal/data/record"
 	"pitot/internal/data/result"
 	"pitot/internal/slo"
 	"pitot/internal/stat"
@@ -45,6 +46,7 @@ func (f *Fold) checks(all *part, p *result.Point) []result.Check {
 		checkAccounting(p.Requests, f.setup.Planned, f.duplicates),
 		checkRecording(b.recordErrors),
 		checkCount("own errors", b.bugs, "requests", bad, "Report this as a bug of Pitot."),
+		checkOwnLimits(b.limits),
 		checkLag(all),
 		checkCount("clock steps", b.clockSteps, "steps", flag, "Stop the clock's stepping (chrony, ntpd) while measuring."),
 		checkShare("errors", int64(unanswered), int64(of), .01, "Read the latencies as those of the requests that were served."),
@@ -74,6 +76,10 @@ func (f *Fold) checks(all *part, p *result.Point) []result.Check {
 	if b.promptKnown > 0 {
 		out = append(out, checkShare("prompt lengths", int64(b.otherPrompt), int64(b.promptKnown), .01,
 			"Choose the tokenizer of the model, or calibrate the prompt lengths."))
+	}
+	if p.Requests.OK > 0 {
+		out = append(out, checkShare("usage", int64(b.doubted), int64(p.Requests.OK), 0,
+			"Find out what the server counts: these tokens cannot be, and are left out."))
 	}
 	if f.setup.Exact && b.outputKnown > 0 {
 		out = append(out, checkShare("output lengths", int64(b.otherOutput), int64(b.outputKnown), .01,
@@ -141,6 +147,24 @@ func checkCount(name string, n int, what, otherwise, advice string) result.Check
 		c.Status = otherwise
 	}
 	return c
+}
+
+// checkOwnLimits allows no request to fail for want of something that this
+// client or its machine ought to have: it says nothing of the server.
+func checkOwnLimits(failed map[string]int) result.Check {
+	n := 0
+	advice := "Use a larger client, or several."
+	for _, of := range []struct{ class, advice string }{
+		{record.ErrOwnMemory, "Ask for shorter answers, or use a client with more memory."},
+		{record.ErrOwnPorts, "Use more clients, or a server that keeps connections alive."},
+		{record.ErrOwnFiles, "Raise the limit of open files (ulimit -n), or lower the load of this client."},
+	} {
+		if failed[of.class] > 0 {
+			n += failed[of.class]
+			advice = of.advice
+		}
+	}
+	return checkCount("client limits", n, "requests", bad, advice)
 }
 
 // checkRecording allows no record to be lost: how many were, nobody can tell.

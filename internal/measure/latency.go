@@ -164,26 +164,56 @@ func (l *Latency) TPOTn1(until int64) (float64, State) { return l.perToken(1, un
 
 // Gaps hands the gaps of a request's events to take, in nanoseconds: its
 // inter-chunk latencies. Events that share a stamp are one arrival, and gaps lie
-// between the arrivals of one choice, the first event's choice first.
+// between the arrivals of one choice, the first event's choice first. It takes
+// time in proportion to the events, however many choices they are of.
 func Gaps(events []Stamp, take func(ns int64)) {
+	if !slices.ContainsFunc(events, func(e Stamp) bool { return e.Choice != events[0].Choice }) {
+		gapsOf(events, take)
+		return
+	}
+	for _, own := range byChoice(events) {
+		gapsOf(own, take)
+	}
+}
+
+// gapsOf hands on the gaps between events of one choice.
+func gapsOf(events []Stamp, take func(ns int64)) {
 	if len(events) == 0 {
 		return
 	}
-	choice, last, several := events[0].Choice, events[0].T, false
-	for i := range events[1:] {
-		e := &events[i+1]
-		if e.Choice != choice {
-			several = true
-			continue
-		}
+	last := events[0].T
+	for _, e := range events[1:] {
 		if e.T != last {
 			take(max(0, e.T-last))
 			last = e.T
 		}
 	}
-	if several {
-		Gaps(slices.DeleteFunc(slices.Clone(events), func(e Stamp) bool { return e.Choice == choice }), take)
+}
+
+// byChoice gives the events of each choice, in order, the first event's choice
+// first.
+func byChoice(events []Stamp) [][]Stamp {
+	place := map[int32]int{}
+	var sizes []int
+	for _, e := range events {
+		at, known := place[e.Choice]
+		if !known {
+			at = len(sizes)
+			place[e.Choice] = at
+			sizes = append(sizes, 0)
+		}
+		sizes[at]++
 	}
+	all := make([]Stamp, len(events))
+	lists := make([][]Stamp, len(sizes))
+	for at, n := range sizes {
+		lists[at], all = all[:0:n], all[n:]
+	}
+	for _, e := range events {
+		at := place[e.Choice]
+		lists[at] = append(lists[at], e)
+	}
+	return lists
 }
 
 // start is the stamp that a view counts from.

@@ -158,3 +158,26 @@ func TestGapsAreThoseOfTheFold(t *testing.T) {
 		}
 	})
 }
+
+// Gaps take time in proportion to the events, however many choices there are:
+// 200,000 of them would else take a quarter of an hour.
+func TestGapsOfManyChoices(t *testing.T) {
+	const choices = 200_000
+	var events []Stamp
+	var s stream
+	for i := range 2 * choices {
+		e := Stamp{T: int64(i), Choice: int32(i % choices)}
+		events = append(events, e)
+		s.add(&record.Chunk{T: e.T, Earliest: e.T, Choice: e.Choice}, true)
+	}
+	s.finish()
+	n := 0
+	Gaps(events, func(ns int64) {
+		if n++; ns != choices {
+			t.Fatalf("a gap of %d", ns)
+		}
+	})
+	if n != choices || len(s.near) != choices || len(s.lanes) != choices {
+		t.Errorf("%d gaps, %d pooled from %d lanes", n, len(s.near), len(s.lanes))
+	}
+}

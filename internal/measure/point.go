@@ -236,9 +236,14 @@ func (f *Fold) classes() map[string]result.Class {
 }
 
 // lost counts the requests that were not answered, of all but those that the
-// user's interruption took from the server.
+// user's interruption or the client itself took from the server.
 func lost(r result.Requests) (n, of int) {
 	of = r.Due - r.Errors[record.ErrInterrupted]
+	for class, failed := range r.Errors {
+		if record.IsOwn(class) {
+			of -= failed
+		}
+	}
 	return of - r.OK, of
 }
 

@@ -1,6 +1,7 @@
 package measure
 
 import (
+	"strings"
 	"time"
 
 	"pitot/internal/data/record"
@@ -19,7 +20,9 @@ type probe struct {
 	chunks, arrivals, merged, userStamps int64 // of the cohort
 	retransmitted, retried               int   // requests
 	resets, bugs                         int
-	otherPrompt, promptKnown             int // served prompt length is not the planned one
+	limits                               map[string]int // requests that failed for want of something of the client's, by class
+	doubted                              int            // answers whose usage cannot be
+	otherPrompt, promptKnown             int            // served prompt length is not the planned one
 	otherOutput, outputKnown             int
 	cached, prompt                       int64 // tokens
 	hidden, early                        int
@@ -86,9 +89,17 @@ func (p *probe) row(r *record.Row, s *stream) {
 		}
 	case record.ErrBug:
 		p.bugs++
+	case record.ErrOwnFiles, record.ErrOwnPorts, record.ErrOwnMemory:
+		if p.limits == nil {
+			p.limits = map[string]int{}
+		}
+		p.limits[r.Error]++
 	}
 	if r.Outcome != record.OK {
 		return
+	}
+	if strings.HasPrefix(r.Detail, record.UsageDoubt) {
+		p.doubted++
 	}
 	if r.InputPlanned >= 0 && r.PromptTokens >= 0 {
 		p.promptKnown++

@@ -26,8 +26,12 @@ type kind[T any] struct {
 	paths   bool            // it names a file or directory
 }
 
-// many bounds whole numbers of things.
-const many = 1<<31 - 1
+// many bounds whole numbers of things, mostUsers those of which each takes
+// memory.
+const (
+	many      = 1<<31 - 1
+	mostUsers = 1_000_000
+)
 
 // longest bounds times, far from where nanoseconds would overflow.
 const longest = 365 * 24 * time.Hour

@@ -128,7 +128,7 @@ func Settings() []Setting {
 			value: field(requestRate(), func(l *Load) *float64 { return &l.Rate })},
 		{Name: "concurrency", Verbs: verbs(VerbRun), Group: groupLoad, Arg: "N",
 			Help:  "closed loop: users who each wait for their answer",
-			value: field(whole(1, many), func(l *Load) *int { return &l.Concurrency })},
+			value: field(whole(1, mostUsers), func(l *Load) *int { return &l.Concurrency })},
 		{Name: "arrival", Verbs: measuring, Group: groupLoad, Arg: "NAME", Default: "poisson",
 			Clashes: []Clash{{"concurrency", ownTimes + "--rate"}, {"over=concurrency", ownTimes + "--over rate"}},
 			Help:    "poisson, constant, or gamma(SHAPE): bursts below 1, more even above",

@@ -109,7 +109,7 @@ func drawn(t *rapid.T) Plan {
 		maybe("arrival", func(string) { p.Arrival = "constant" })
 		maybe("max-in-flight", whole(&p.MaxInFlight, 1, many))
 	} else {
-		whole(&p.Concurrency, 1, many)("concurrency")
+		whole(&p.Concurrency, 1, mostUsers)("concurrency")
 		maybe("think", length(&p.Think, 0))
 	}
 	if rapid.Bool().Draw(t, "by time") {

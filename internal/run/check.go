@@ -25,6 +25,9 @@ func Check(p *plan.Plan) error {
 	if err := target.Check(p); err != nil {
 		return err
 	}
+	if err := plannedFiles(p); err != nil {
+		return err
+	}
 	src, err := fromFile(p, 0)
 	if err != nil {
 		return err

@@ -359,10 +359,13 @@ func (r *Runner) wall(ctx context.Context, p *plan.Plan, t *target.Target, src s
 	if p.MaxInFlight > 0 {
 		conns = min(conns, p.MaxInFlight)
 	}
+	if err := enoughFiles(p, conns); err != nil {
+		return nil, err
+	}
 	conns = min(conns, 20_000)
 	ahead := min(max(conns, 64), int(max(64, 64<<20/(8*(p.Input.Mean()+float64(p.Prefix))))))
 	w := load.NewWall(context.WithoutCancel(ctx), load.WallConfig{
-		Dialer: t.Dialer, API: t.API, Route: t.Route, Options: t.Options, Headers: t.Headers, Secret: t.Secret,
+		Dialer: t.Dialer, API: t.API, Route: t.Route, Options: t.Options, Headers: t.Headers, Secret: t.Secret, Memory: t.Memory,
 		Source: src, Sink: sink, Point: index, Ahead: ahead, Spare: spare,
 		Nonce: fmt.Sprintf("pitot-%x-%d", p.Seed, index),
 	})

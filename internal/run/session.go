@@ -97,6 +97,9 @@ func (r *Runner) Open(ctx context.Context, p *plan.Plan) (_ *Session, err error)
 			return nil, err
 		}
 	}
+	if err := plannedFiles(p); err != nil {
+		return nil, err
+	}
 	src, err := fromFile(p, 0)
 	if err != nil {
 		return nil, err

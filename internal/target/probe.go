@@ -20,6 +20,18 @@ import (
 // Probing is all that happens before the load: the server is asked what it
 // is, what it makes of a prompt's words, and how long one answer takes alone.
 
+// fetchTimeout is how long the answer to one question may take.
+const fetchTimeout = 30 * time.Second
+
+// shorter gives the lesser of a limit of our own and what the user allows, 0
+// for any time.
+func shorter(own, allowed time.Duration) time.Duration {
+	if allowed > 0 {
+		return min(own, allowed)
+	}
+	return own
+}
+
 // models is where servers of OpenAI's APIs list what they serve: beside the
 // route, which is not under /v1 everywhere.
 func (t *Target) models() string {
@@ -75,7 +87,7 @@ func (t *Target) ready(ctx context.Context, p *plan.Plan, notef func(string)) er
 }
 
 func (t *Target) fetch(ctx context.Context, method, path string, body []byte) (wire.Answer, error) {
-	ctx, cancel := context.WithTimeout(ctx, dialTimeout)
+	ctx, cancel := context.WithTimeout(ctx, shorter(fetchTimeout, t.Timeout))
 	defer cancel()
 	return t.Dialer.Fetch(ctx, method, path, t.Headers, body, t.Secret)
 }
@@ -336,6 +348,7 @@ func (t *Target) ask(ctx context.Context, req workload.Request, output int) reco
 	req.Output = output
 	x := wire.NewExchange(t.API)
 	x.Sink, x.Secret, x.Origin = discard{}, t.Secret, clock.Now()
+	x.Asked, x.Memory = t.API.Asked(&req, t.Options), t.Memory
 	row := record.BlankRow()
 	row.Stream = t.Options.Stream
 	x.Begin(row)

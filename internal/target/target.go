@@ -32,7 +32,8 @@ type Target struct {
 	Dialer *wire.Dialer
 	API    wire.API
 	Route  string
-	Secret string // one a line
+	Secret string       // one a line
+	Memory *wire.Memory // that answers may take
 
 	Headers     []wire.Header
 	Options     wire.Options
@@ -68,7 +69,11 @@ func (t *Target) Close() {
 	}
 }
 
-// dialTimeout is how long one connection may take to make.
+// answerMemory is what the answers of a run may hold together, in bytes.
+const answerMemory = 512 << 20
+
+// dialTimeout is how long one connection may take to make, its handshakes
+// included, where --timeout is no less.
 const dialTimeout = 30 * time.Second
 
 // Open finds the target of a plan and asks it what the plan left open.
@@ -101,7 +106,8 @@ func Open(ctx context.Context, p *plan.Plan, notef func(string)) (_ *Target, err
 	if err := t.secure(&e, p); err != nil {
 		return nil, err
 	}
-	t.Dialer = &wire.Dialer{Endpoint: e, Timeout: dialTimeout, Stamps: true, Readers: stamp.NewReaders()}
+	t.Memory = wire.NewMemory(answerMemory)
+	t.Dialer = &wire.Dialer{Endpoint: e, Timeout: shorter(dialTimeout, p.Timeout), Stamps: true, Readers: stamp.NewReaders()}
 	if err := t.authorise(p); err != nil {
 		return nil, err
 	}

@@ -21,6 +21,8 @@ type API interface {
 	Route() string
 	// Body appends the request's body, JSON, to dst.
 	Body(dst []byte, r *workload.Request, o Options) ([]byte, error)
+	// Asked says how much of an answer such a request asks for.
+	Asked(r *workload.Request, o Options) Asked
 	// Decoder gives a reader of one answer after another.
 	Decoder() Decoder
 }
@@ -65,6 +67,9 @@ type Delta struct {
 	Done   bool   // the end mark, [DONE]
 	Usage  Usage
 	Fault  *Fault // an error in place of an answer
+
+	Most   int  // parts that there may be, 0 for any number; not cleared
+	Excess bool // there were more: the rest was not read
 }
 
 // Part is text of one kind of one choice.
@@ -75,7 +80,8 @@ type Part struct {
 	Tokens int32 // told by token ids or logprobs, 0 if not; a choice's first part has those of all its parts
 }
 
-// Usage is the server's own count, Unset where it says nothing.
+// Usage is the server's own count, Unset where it says nothing, impossible
+// where it says what no count can be.
 type Usage struct {
 	Prompt, Cached, Completion, Reasoning int32
 }
@@ -85,7 +91,7 @@ var noUsage = Usage{record.Unset, record.Unset, record.Unset, record.Unset}
 
 // Clear empties a Delta for the next event.
 func (d *Delta) Clear() {
-	d.Parts, d.Empty, d.Finish, d.Ended, d.Done, d.Usage, d.Fault = d.Parts[:0], false, "", false, false, noUsage, nil
+	d.Parts, d.Empty, d.Finish, d.Ended, d.Done, d.Usage, d.Fault, d.Excess = d.Parts[:0], false, "", false, false, noUsage, nil, false
 }
 
 // Fault is an error as a server tells it in a body or an event.

@@ -229,7 +229,8 @@ func (c *Conn) take(b []byte, a stamp.Arrival, err error) bool {
 		c.socket.Forget()
 	}
 	if err != nil && !ended {
-		if cause := c.broken.Load(); cause != nil && errors.Is(err, os.ErrDeadlineExceeded) {
+		// A write that failed was told the reason, and the read only the end.
+		if cause := c.broken.Load(); cause != nil && (errors.Is(err, os.ErrDeadlineExceeded) || errors.Is(err, io.EOF)) {
 			err = *cause
 		}
 		x.Close(a.Time, err)

@@ -13,6 +13,8 @@ import (
 	"net/url"
 	"strconv"
 	"strings"
+	"sync/atomic"
+	"syscall"
 	"time"
 
 	"pitot/internal/data/record"
@@ -129,6 +131,9 @@ type DialError struct {
 }
 
 func (e *DialError) Error() string {
+	if e.Class == record.ErrProxy {
+		return fmt.Sprintf("proxy %s: %v", e.Addr, e.Err)
+	}
 	return fmt.Sprintf("connect to %s: %v", e.Addr, e.Err)
 }
 
@@ -151,6 +156,8 @@ type Dialer struct {
 	// lookup resolves them.
 	Dial   func(ctx context.Context, network, addr string) (net.Conn, error)
 	lookup func(ctx context.Context, host string) ([]netip.Addr, error)
+
+	reached atomic.Bool // some connection was made
 }
 
 // Connect makes one connection.
@@ -164,8 +171,9 @@ func (d *Dialer) Connect(ctx context.Context) (*Conn, error) {
 	t := Times{record.Unset, record.Unset, record.Unset}
 	raw, err := d.socket(ctx, &t)
 	if err != nil {
-		return nil, d.wrap(ctx, err)
+		return nil, d.wrap(ctx, err, "the connection attempt")
 	}
+	d.reached.Store(true)
 	c := &Conn{conn: raw, raw: raw, src: &plainSource{c: raw}, Times: t}
 	if d.Stamps {
 		c.src = newSource(raw)
@@ -173,20 +181,29 @@ func (d *Dialer) Connect(ctx context.Context) (*Conn, error) {
 	if e.Proxy != nil {
 		if err := d.connectProxy(ctx, raw); err != nil {
 			raw.Close()
-			return nil, d.wrap(ctx, &DialError{record.ErrProxy, e.Proxy.Host, err})
+			return nil, d.wrap(ctx, &DialError{record.ErrProxy, e.Proxy.Host, err}, "CONNECT")
 		}
 	}
 	if !e.TLS {
 		c.readers = d.Readers
 	} else if err := c.startTLS(ctx, e, raw); err != nil {
 		raw.Close()
-		return nil, d.wrap(ctx, &DialError{record.ErrTLS, e.Addr, err})
+		return nil, d.wrap(ctx, &DialError{record.ErrTLS, e.Addr, err}, "the TLS handshake")
 	}
 	return c, nil
 }
 
-// wrap makes sure that an error says where and of what class it is.
-func (d *Dialer) wrap(ctx context.Context, err error) error {
+// silence is a step of making a connection that had no answer in time.
+type silence struct{ step string }
+
+func (e *silence) Error() string { return "no answer to " + e.step + " in time" }
+
+// Unwrap gives the cause.
+func (e *silence) Unwrap() error { return context.DeadlineExceeded }
+
+// wrap makes sure that an error says where and of what class it is, and what
+// had no answer if that is what it is.
+func (d *Dialer) wrap(ctx context.Context, err error, step string) error {
 	var de *DialError
 	if !errors.As(err, &de) {
 		de = &DialError{record.ErrConnect, d.Endpoint.Addr, err}
@@ -195,20 +212,48 @@ func (d *Dialer) wrap(ctx context.Context, err error) error {
 		}
 	}
 	var ne net.Error
-	if errors.Is(ctx.Err(), context.DeadlineExceeded) || errors.As(de.Err, &ne) && ne.Timeout() {
-		de.Class = record.ErrTimeout
+	if own := d.own(err); own != "" {
+		de.Class = own
+	} else if errors.Is(ctx.Err(), context.DeadlineExceeded) || errors.As(de.Err, &ne) && ne.Timeout() {
+		if ctx.Err() != nil { // what closed the connection says nothing more
+			if de.Class == record.ErrDNS {
+				step = "the look-up of the name"
+			}
+			de.Err = &silence{step}
+		}
+		if de.Class != record.ErrProxy { // whose fault it is tells more
+			de.Class = record.ErrTimeout
+		}
 	}
 	return de
+}
+
+// own gives the class of an error that is this client's or its machine's own,
+// "" for any other.
+func (d *Dialer) own(err error) string {
+	dns := new(net.DNSError)
+	switch {
+	case errors.Is(err, syscall.EMFILE), errors.Is(err, syscall.ENFILE),
+		errors.As(err, &dns) && strings.HasSuffix(dns.Err, syscall.EMFILE.Error()): // which it does not wrap
+		return record.ErrOwnFiles
+	case errors.Is(err, syscall.EADDRNOTAVAIL) && d.reached.Load(): // else the address itself may be of no use here
+		return record.ErrOwnPorts
+	case errors.Is(err, syscall.ENOBUFS), errors.Is(err, syscall.ENOMEM):
+		return record.ErrOwnMemory
+	}
+	return ""
 }
 
 // socket resolves and connects, to the proxy where there is one.
 func (d *Dialer) socket(ctx context.Context, t *Times) (net.Conn, error) {
 	e := d.Endpoint
 	network, addr := "tcp", e.Addr
+	unresolved, unreached := record.ErrDNS, record.ErrConnect
 	if e.Unix {
 		network = "unix"
 	}
 	if e.Proxy != nil {
+		unresolved, unreached = record.ErrProxy, record.ErrProxy
 		addr = e.Proxy.Host
 		if e.Proxy.Port() == "" {
 			addr = net.JoinHostPort(e.Proxy.Hostname(), "80")
@@ -222,6 +267,9 @@ func (d *Dialer) socket(ctx context.Context, t *Times) (net.Conn, error) {
 	if e.Unix || d.Dial != nil && lookup == nil {
 		c, err := dial(ctx, network, addr)
 		t.Connect = int64(time.Since(begin))
+		if err != nil && e.Proxy != nil {
+			return nil, &DialError{unreached, addr, cause(err)}
+		}
 		return c, cause(err)
 	}
 	if lookup == nil {
@@ -240,7 +288,7 @@ func (d *Dialer) socket(ctx context.Context, t *Times) (net.Conn, error) {
 		addrs, err = lookup(ctx, host)
 		t.DNS = int64(time.Since(begin))
 		if err != nil {
-			return nil, &DialError{record.ErrDNS, host, cause(err)}
+			return nil, &DialError{unresolved, host, cause(err)}
 		}
 	}
 	begin = time.Now()
@@ -249,7 +297,7 @@ func (d *Dialer) socket(ctx context.Context, t *Times) (net.Conn, error) {
 	})
 	t.Connect = int64(time.Since(begin))
 	if err != nil {
-		return nil, &DialError{record.ErrConnect, addr, cause(err)}
+		return nil, &DialError{unreached, addr, cause(err)}
 	}
 	return c, nil
 }

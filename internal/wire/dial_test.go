@@ -11,7 +11,9 @@ import (
 	"io"
 	"math/big"
 	"net"
+	"net/netip"
 	"net/url"
+	"os"
 	"path/filepath"
 	"strings"
 	"syscall"
@@ -268,7 +270,58 @@ func TestProxy(t *testing.T) {
 	}
 	d.Endpoint.Proxy, d.Timeout = proxy("HTTP/1.1 200 OK\r\n", false), 20*time.Millisecond
 	_, err := fetch(d)
-	wantClass(t, err, record.ErrTimeout)
+	wantClass(t, err, record.ErrProxy)
+	if want := "no answer to CONNECT in time"; !strings.Contains(err.Error(), want) {
+		t.Errorf("%v does not say %q", err, want)
+	}
+
+	// A proxy that is not there is not the target's fault.
+	d.Timeout = time.Minute
+	for _, host := range []string{"127.0.0.1:1", "nobody.invalid:3128"} {
+		d.Endpoint.Proxy = &url.URL{Scheme: "http", Host: host}
+		d.lookup = func(context.Context, string) ([]netip.Addr, error) {
+			return nil, &net.DNSError{Err: "no such host", Name: "nobody.invalid", IsNotFound: true}
+		}
+		_, err = fetch(d)
+		wantClass(t, err, record.ErrProxy)
+		if name, _, _ := strings.Cut(host, ":"); !strings.Contains(err.Error(), "proxy "+name) {
+			t.Errorf("%v does not name %s", err, host)
+		}
+	}
+}
+
+// What this machine lacks is no fault of whoever is connected to.
+func TestOwnLimits(t *testing.T) {
+	for _, c := range []struct {
+		err     error
+		reached bool
+		want    string
+	}{
+		{syscall.EMFILE, false, record.ErrOwnFiles},
+		{syscall.ENFILE, true, record.ErrOwnFiles},
+		{&net.DNSError{Err: "dial udp 127.0.0.53:53: socket: too many open files"}, false, record.ErrOwnFiles},
+		{syscall.EADDRNOTAVAIL, true, record.ErrOwnPorts},
+		{syscall.EADDRNOTAVAIL, false, record.ErrConnect},
+		{syscall.ENOBUFS, false, record.ErrOwnMemory},
+		{syscall.ECONNREFUSED, true, record.ErrConnect},
+		{&net.DNSError{Err: "no such host", IsNotFound: true}, true, record.ErrDNS},
+	} {
+		for _, proxy := range []*url.URL{nil, {Scheme: "http", Host: "proxy.test:3128"}} {
+			d := &Dialer{Endpoint: Endpoint{Addr: "x.test:80", Proxy: proxy}, Dial: func(context.Context, string, string) (net.Conn, error) {
+				return nil, &net.OpError{Op: "dial", Err: os.NewSyscallError("connect", c.err)}
+			}}
+			if errors.As(c.err, new(*net.DNSError)) {
+				d.lookup = func(context.Context, string) ([]netip.Addr, error) { return nil, c.err }
+			}
+			d.reached.Store(c.reached)
+			want := c.want
+			if proxy != nil && !record.IsOwn(want) {
+				want = record.ErrProxy
+			}
+			_, err := d.Connect(t.Context())
+			wantClass(t, err, want)
+		}
+	}
 }
 
 // selfSigned gives a certificate for 127.0.0.1 and the pool that trusts it.

@@ -4,7 +4,6 @@ import (
 	"crypto/tls"
 	"errors"
 	"io"
-	"math/bits"
 	"net"
 	"os"
 	"regexp"
@@ -17,15 +16,6 @@ import (
 	"pitot/internal/data/record"
 	"pitot/internal/wire/stamp"
 )
-
-// maxErrorBody is how much of an answer that is not a success is kept.
-const maxErrorBody = 16 << 10
-
-// maxWhole bounds an answer that is not streamed.
-const maxWhole = 64 << 20
-
-// maxKept is how much of a buffer is kept for the next answer.
-const maxKept = 1 << 20
 
 // maxDetail is how much is kept of what a server says of an error.
 const maxDetail = 300
@@ -40,6 +30,8 @@ type Exchange struct {
 	Kernel  bool        // kernel stamps are expected
 	Request []byte      // the request as it goes on the wire
 	Secret  string      // what must not be in any record, one secret a line
+	Asked   Asked       // bounds the answer
+	Memory  *Memory     // what all exchanges together may hold, nil for no end of it
 	Owner   any         // of the caller
 
 	// What each event touches stands together: with a thousand streams in turn
@@ -51,12 +43,16 @@ type Exchange struct {
 	last, prev int64 // stamps of this read and of the one before it with another stamp
 	at         int64 // = last, relative
 	lastToken  int64 // stamp of the last arrival with tokens
-	choices    uint64
-	completion int32 // visible tokens by the usage so far
-	more       bool  // the last read left bytes of its arrival behind
-	perEvent   bool  // usage comes with every event
-	reasoning  bool  // reasoning was streamed
-	answered   bool  // [DONE] has come
+	bounds     bounds
+	events     int64
+	unpacked   int64  // bytes of the body, decompressed
+	choices    uint64 // that have come, those below 64
+	visible    int64  // tokens that the chunks were said to have
+	completion int32  // visible tokens by the usage so far
+	more       bool   // the last read left bytes of its arrival behind
+	perEvent   bool   // usage comes with every event
+	reasoning  bool   // reasoning was streamed
+	answered   bool   // [DONE] has come
 	done       bool
 	fresh      []record.Chunk
 	delta      Delta
@@ -65,7 +61,10 @@ type Exchange struct {
 
 	api       API
 	gunzip    gunzip
-	whole     []byte // body of an error or of an answer that is not streamed
+	whole     []byte  // body of an error or of an answer that is not streamed
+	others    []int32 // choices from 64 on that have come
+	held      int64   // bytes of Memory
+	doubt     string  // why the usage is not believed, "" if it is
 	err       error
 	fault     *Fault
 	abandoned atomic.Pointer[string] // why it is no longer followed
@@ -109,10 +108,8 @@ func (x *Exchange) restart() {
 	x.sse.reset()
 	x.dec.Reset()
 	x.gunzip.close()
-	x.whole, x.fresh = x.whole[:0], x.fresh[:0]
-	if cap(x.whole) > maxKept {
-		x.whole = nil
-	}
+	x.whole, x.fresh, x.others, x.bounds = x.whole[:0], x.fresh[:0], x.others[:0], bounds{}
+	x.events, x.unpacked, x.visible, x.doubt = 0, 0, 0, ""
 	x.last, x.prev, x.lastToken, x.more = 0, 0, record.Unset, false
 	x.perEvent, x.completion, x.reasoning, x.choices = false, 0, false, 0
 	x.answered, x.err, x.fault, x.done = false, nil, nil, false
@@ -122,6 +119,8 @@ func (x *Exchange) restart() {
 func (x *Exchange) Sent(at int64) {
 	x.Row.Sent = at - x.Origin
 	x.Row.BytesOut = int64(len(x.Request))
+	x.bounds = x.Asked.bounds(x.Row.BytesOut)
+	x.delta.Most = int(x.bounds.choices) * kinds
 	x.last, x.prev = at, at
 }
 
@@ -148,6 +147,9 @@ func (x *Exchange) Feed(b []byte, a stamp.Arrival) (done bool) {
 		x.Row.UserStamps++
 	}
 	used, err := x.http.feed(b, x.onBody)
+	if err == nil && x.Row.BytesIn > x.bounds.bytes && x.http.state != ended {
+		err = &oversizedError{"bytes", x.bounds.bytes}
+	}
 	x.flush(a.More)
 	if x.Row.Headers < 0 && x.http.headersDone() {
 		x.Row.Headers = x.at
@@ -211,15 +213,68 @@ func (x *Exchange) body(b []byte) error {
 
 // plain takes a stretch of the decompressed body.
 func (x *Exchange) plain(b []byte) error {
+	if x.unpacked += int64(len(b)); x.unpacked > x.bounds.bytes {
+		return &oversizedError{"bytes", x.bounds.bytes}
+	}
 	if x.streams() {
-		return x.sse.feed(b, x.onEvent)
+		err := x.sse.feed(b, x.onEvent)
+		if len(x.sse.line)+len(x.sse.data)+len(x.fresh) > unaccounted && err == nil {
+			err = x.account()
+		}
+		return err
 	}
-	limit := maxErrorBody
-	if x.http.status == 200 {
-		limit = maxWhole
+	if x.http.status != 200 {
+		x.whole = append(x.whole, b[:min(len(b), maxErrorBody-len(x.whole))]...)
+		return nil
 	}
-	x.whole = append(x.whole, b[:min(len(b), limit-len(x.whole))]...)
+	if len(x.whole)+len(b) > maxWhole {
+		return &oversizedError{"bytes in one answer", maxWhole}
+	}
+	x.whole = append(x.whole, b...)
+	if len(x.whole) > unaccounted {
+		return x.account()
+	}
 	return nil
+}
+
+// unaccounted is what an exchange may hold beside the budget: most never hold
+// more.
+const unaccounted = 8 << 10
+
+// account takes what the exchange holds out of the budget.
+func (x *Exchange) account() error {
+	held := x.holds()
+	if held > x.held {
+		if !x.Memory.hold(held - x.held) {
+			return &memoryError{x.Memory.limit}
+		}
+		x.held = held
+	}
+	return nil
+}
+
+// holds is how many bytes its buffers take.
+func (x *Exchange) holds() int64 {
+	return int64(cap(x.whole)+x.sse.held()) + int64(cap(x.fresh))*int64(unsafe.Sizeof(record.Chunk{}))
+}
+
+// trim gives large buffers back when the answer has ended.
+func (x *Exchange) trim() {
+	x.gunzip.close()
+	x.sse.trim()
+	if cap(x.whole) > maxKept {
+		x.whole = nil
+	}
+	if cap(x.fresh) > maxKept>>6 {
+		x.fresh = nil
+	}
+	if cap(x.delta.Parts) > maxKept>>6 {
+		x.delta.Parts = nil
+	}
+	if x.held > 0 {
+		x.Memory.release(x.held)
+		x.held = 0
+	}
 }
 
 // streams says whether the answer is a stream of events. Not every server
@@ -233,6 +288,9 @@ func (x *Exchange) event(name, data []byte) error {
 	if x.Row.FirstEvent < 0 {
 		x.Row.FirstEvent = x.at
 	}
+	if x.events++; x.events > x.bounds.events {
+		return &oversizedError{"events", x.bounds.events}
+	}
 	// An event that follows others in the read takes their claim to the
 	// read's stamp away.
 	for i := range x.fresh {
@@ -241,26 +299,28 @@ func (x *Exchange) event(name, data []byte) error {
 	d := &x.delta
 	d.Clear()
 	if err := x.dec.Event(name, data, d); err != nil {
+		if d.Excess {
+			return x.tooManyChoices()
+		}
 		return &malformedError{what: "event", data: clean(string(data), x.Secret, 120)}
 	}
 	if d.Fault != nil {
 		x.fault = d.Fault
 	}
-	x.count(d)
+	err := x.count(d)
 	if d.Done {
 		x.answered = true
 	}
-	return nil
+	return err
 }
 
+func (x *Exchange) tooManyChoices() error { return &oversizedError{"choices", x.bounds.choices} }
+
 // count takes what an event or a whole answer said.
-func (x *Exchange) count(d *Delta) {
+func (x *Exchange) count(d *Delta) error {
 	r := &x.Row
-	if u := d.Usage; u != noUsage {
-		r.CompletionTokens = later(r.CompletionTokens, u.Completion)
-		r.PromptTokens = later(r.PromptTokens, u.Prompt)
-		r.CachedTokens = later(r.CachedTokens, u.Cached)
-		r.ReasoningTokens = later(r.ReasoningTokens, u.Reasoning)
+	if d.Usage != noUsage {
+		x.usage(&d.Usage)
 	}
 	if d.Ended {
 		r.LastToken = max(r.LastToken, x.at)
@@ -269,30 +329,26 @@ func (x *Exchange) count(d *Delta) {
 		}
 	}
 	if len(d.Parts) == 0 {
-		return
+		return nil
 	}
-	tokens := x.told(d)
-	if tokens == 0 {
-		tokens = d.Parts[0].Tokens
-	} else {
-		d.Parts[0].Tokens = tokens
+	for _, p := range d.Parts {
+		r.TextBytes += int64(p.Bytes)
+		if x.takeChoice(p.Choice) {
+			return x.tooManyChoices()
+		}
 	}
+	x.countTokens(d)
 	if r.FirstToken < 0 {
 		r.FirstToken = x.at
-		if tokens > 0 {
+		if tokens := d.Parts[0].Tokens; tokens > 0 {
 			r.FirstTokens = tokens
 		}
 	}
 	r.LastToken = max(r.LastToken, x.at)
 	first := len(x.fresh)
 	for _, p := range d.Parts {
-		r.TextBytes += int64(p.Bytes)
 		if p.Kind != record.Reasoning && r.FirstAnswer < 0 {
 			r.FirstAnswer = x.at
-		}
-		if bit := choiceBit(p.Choice); x.choices&bit == 0 {
-			x.choices |= bit
-			r.Choices++
 		}
 		if n := len(x.fresh); n > first && x.fresh[n-1].Choice == p.Choice { // reasoning and answer in one event
 			c := &x.fresh[n-1]
@@ -302,42 +358,7 @@ func (x *Exchange) count(d *Delta) {
 		c := record.Chunk{Request: r.ID, Tokens: p.Tokens, Bytes: p.Bytes, Choice: p.Choice, Kind: p.Kind}
 		x.fresh = append(x.fresh, c)
 	}
-}
-
-// told gives the tokens of an event with text by the usage that comes with
-// every event, 0 if the server does not send it. Tokens of events without
-// text (an unfinished character, a special token) count with the text that
-// follows them, reasoning that is never shown with no event at all. With
-// several choices nobody says whose tokens a usage counts.
-func (x *Exchange) told(d *Delta) int32 {
-	choices := x.choices
-	for _, p := range d.Parts {
-		x.reasoning = x.reasoning || p.Kind == record.Reasoning
-		choices |= choiceBit(p.Choice)
-	}
-	visible := d.Usage.Completion
-	if d.Usage.Reasoning > 0 && !x.reasoning {
-		visible -= d.Usage.Reasoning
-	}
-	if x.Row.FirstToken < 0 { // usage already with the first token
-		x.perEvent = visible > 0
-	}
-	if !x.perEvent || bits.OnesCount64(choices) > 1 || visible <= x.completion {
-		return 0
-	}
-	tokens := visible - x.completion
-	x.completion = visible
-	return tokens
-}
-
-// choiceBit stands for a choice in a set of them.
-func choiceBit(choice int32) uint64 { return 1 << (uint(choice) & 63) }
-
-func later(old, now int32) int32 {
-	if now >= 0 {
-		return now
-	}
-	return old
+	return nil
 }
 
 // Answered says that the end mark has come though the connection has not
@@ -410,7 +431,8 @@ func (x *Exchange) abandon(class string) {
 	} else {
 		x.fail(record.Cut, class, "")
 	}
-	x.gunzip.close()
+	x.sayDoubt()
+	x.trim()
 }
 
 // finish judges the answer and completes the row.
@@ -427,7 +449,8 @@ func (x *Exchange) finish() {
 	}
 	x.settle()
 	x.judge()
-	x.gunzip.close()
+	x.sayDoubt()
+	x.trim()
 }
 
 // settle copies what was counted on the way.
@@ -436,6 +459,7 @@ func (x *Exchange) settle() {
 	if x.http.headersDone() {
 		r.Status, r.RetryAfter = int32(x.http.status), x.http.retryAfter
 	}
+	x.believe()
 	if r.ReasoningTokens > 0 && !x.reasoning {
 		r.HiddenTokens = r.ReasoningTokens
 	}
@@ -483,6 +507,10 @@ func (x *Exchange) judgeWhole() {
 	d := &x.delta
 	d.Clear()
 	if err := x.dec.Whole(x.whole, d); err != nil {
+		if d.Excess {
+			x.fail(record.Failed, record.ErrOversized, x.tooManyChoices().Error())
+			return
+		}
 		x.fail(record.Failed, record.ErrMalformed, "not JSON: "+clean(string(x.whole), x.Secret, 120))
 		return
 	}
@@ -490,17 +518,17 @@ func (x *Exchange) judgeWhole() {
 		x.fail(record.Failed, record.ErrStream, d.Fault.Message)
 		return
 	}
-	u := d.Usage
-	r.PromptTokens, r.CachedTokens, r.CompletionTokens, r.ReasoningTokens = u.Prompt, u.Cached, u.Completion, u.Reasoning
 	r.Finish = d.Finish
-	var seen uint64
 	for _, p := range d.Parts {
 		r.TextBytes += int64(p.Bytes)
-		if bit := choiceBit(p.Choice); seen&bit == 0 {
-			seen |= bit
-			r.Choices++
+		if x.takeChoice(p.Choice) {
+			x.fail(record.Failed, record.ErrOversized, x.tooManyChoices().Error())
+			return
 		}
 	}
+	x.usage(&d.Usage)
+	x.believe()
+	u := &d.Usage
 	switch {
 	case !d.Ended && len(d.Parts) == 0:
 		x.fail(record.Failed, record.ErrMalformed, "no choices in "+clean(string(x.whole), x.Secret, 120))
@@ -518,7 +546,7 @@ func (x *Exchange) fail(o record.Outcome, class, detail string) {
 // secret goes before anything is cut, so that no piece of it can stay; what
 // cannot be printed would reach terminals and reports.
 func clean(s, secret string, n int) string {
-	s = Redact(s, secret)
+	s = Redact(s[:min(len(s), 1<<20)], secret)
 	s = strings.ToValidUTF8(s[:min(len(s), 16*n)], "\uFFFD") // an answer may be huge
 	s = strings.Map(func(r rune) rune {
 		if !unicode.IsPrint(r) {
@@ -596,6 +624,14 @@ type malformedError struct{ what, data string }
 
 func (e *malformedError) Error() string { return "cannot read " + e.what + " " + e.data }
 
+// sayDoubt notes in the row of an answer that ended well why its usage is not
+// believed.
+func (x *Exchange) sayDoubt() {
+	if x.doubt != "" && x.Row.Outcome == record.OK {
+		x.Row.Detail = record.UsageDoubt + x.doubt
+	}
+}
+
 // Classify gives the error class of a transport's error, and what it says.
 func Classify(err error) (class, detail string) {
 	var malformed *malformedError
@@ -604,9 +640,16 @@ func Classify(err error) (class, detail string) {
 	var alert tls.AlertError
 	var notTLS tls.RecordHeaderError
 	var errno syscall.Errno
+	var op *net.OpError
+	var oversized *oversizedError
+	var memory *memoryError
 	switch {
 	case errors.As(err, &dial):
 		return dial.Class, dial.Error()
+	case errors.As(err, &oversized):
+		return record.ErrOversized, err.Error()
+	case errors.As(err, &memory):
+		return record.ErrOwnMemory, err.Error()
 	case errors.As(err, &malformed), errors.Is(err, errHTTP):
 		return record.ErrMalformed, err.Error()
 	case errors.Is(err, io.EOF), errors.Is(err, io.ErrUnexpectedEOF), errors.Is(err, net.ErrClosed):
@@ -615,7 +658,7 @@ func Classify(err error) (class, detail string) {
 		return record.ErrReset, "connection reset by the server"
 	case errors.Is(err, os.ErrDeadlineExceeded), errors.As(err, &netErr) && netErr.Timeout():
 		return record.ErrTimeout, err.Error()
-	case errors.As(err, &alert), errors.As(err, &notTLS):
+	case errors.As(err, &alert), errors.As(err, &notTLS), errors.As(err, &op) && (op.Op == "remote error" || op.Op == "local error"): // as crypto/tls calls alerts
 		return record.ErrTLS, err.Error()
 	case errors.As(err, &errno):
 		return record.ErrConnect, err.Error()

@@ -20,6 +20,9 @@ import (
 
 const testSecret = "sk-test-0123456789abcdef"
 
+// testAsked is what the recorded answers were asked for, at most.
+var testAsked = Asked{Tokens: 64, Choices: 2}
+
 // kept is a sink that keeps chunks.
 type kept struct{ chunks []record.Chunk }
 
@@ -45,7 +48,7 @@ type read struct {
 func play(stream bool, err error, reads ...read) (*Exchange, []record.Chunk) {
 	sink := &kept{}
 	x := NewExchange(Chat{})
-	x.Sink, x.Secret, x.Request = sink, testSecret, []byte("POST")
+	x.Sink, x.Secret, x.Request, x.Asked = sink, testSecret, []byte("POST"), testAsked
 	x.Begin(blank(stream, false))
 	x.Sent(0)
 	for _, r := range reads {
@@ -608,7 +611,7 @@ func TestStale(t *testing.T) {
 // An exchange that is used again remembers nothing.
 func TestExchangeIsUsedAgain(t *testing.T) {
 	x := NewExchange(Chat{})
-	x.Secret = testSecret
+	x.Secret, x.Asked = testSecret, testAsked
 	for range 2 {
 		for _, c := range answers {
 			sink := &kept{}
@@ -668,6 +671,9 @@ func TestHugeAnswers(t *testing.T) {
 			t.Errorf("%q: %d bytes held", head, held)
 		}
 		x.Close(100, nil)
+		if want := record.ErrOversized; !strings.Contains(head, "500") && x.Row.Error != want {
+			t.Errorf("%q: %s, want %s", head, x.Row.Error, want)
+		}
 		if x.Row.Outcome != record.Failed {
 			t.Errorf("%q: %v", head, x.Row.Outcome)
 		}

@@ -10,9 +10,6 @@ import (
 	"pitot/internal/data/record"
 )
 
-// maxHeader bounds the headers of an answer.
-const maxHeader = 64 << 10
-
 // errHTTP is an answer that is not HTTP/1.1.
 var errHTTP = errors.New("malformed HTTP")
 
@@ -28,7 +25,7 @@ type response struct {
 	retryAfter int32
 	status     int
 	left       int64  // bytes left of the chunk or body
-	head       int    // bytes of headers, of a chunk's framing or of trailers so far
+	head       int    // bytes of headers (interim answers' too), of a chunk's framing or of trailers so far
 	line       []byte // an incomplete line carried over from the last read
 	length     int64  // Content-Length, -1 if none
 	location   string
@@ -89,7 +86,7 @@ func (r *response) feed(b []byte, body func([]byte) error) (used int, err error)
 			i := bytes.IndexByte(b, '\n')
 			if i < 0 {
 				if r.head+len(r.line)+len(b) > maxHeader {
-					return n, fmt.Errorf("%w: headers of over %d bytes", errHTTP, maxHeader)
+					return n, &oversizedError{"bytes of headers", maxHeader}
 				}
 				r.line = append(r.line, b...)
 				return n, nil
@@ -113,7 +110,7 @@ func (r *response) feed(b []byte, body func([]byte) error) (used int, err error)
 // takeLine handles one line outside the body.
 func (r *response) takeLine(line []byte) error {
 	if r.head += len(line) + 1; r.head > maxHeader {
-		return fmt.Errorf("%w: headers of over %d bytes", errHTTP, maxHeader)
+		return &oversizedError{"bytes of headers", maxHeader}
 	}
 	if n := len(line); n > 0 && line[n-1] == '\r' {
 		line = line[:n-1]
@@ -211,9 +208,9 @@ func (r *response) header(line []byte) error {
 func (r *response) bodyBegins() error {
 	switch {
 	case r.status < 200: // an interim answer: the real one follows
-		line := r.line
+		line, head := r.line, r.head
 		r.reset()
-		r.line = line
+		r.line, r.head = line, head // an endless row of them is bounded too
 	case r.status == 204 || r.status == 304:
 		r.state = ended
 	case r.chunked:

@@ -42,7 +42,8 @@ func respond(t interface{ Fatal(...any) }, reads ...string) (got reply) {
 			t.Fatal("used more than it was given", n, len(b))
 		}
 		if err != nil {
-			if !errors.Is(err, errHTTP) {
+			var large *oversizedError
+			if !errors.Is(err, errHTTP) && !errors.As(err, &large) {
 				t.Fatal(err)
 			}
 			got.bad = true
@@ -127,6 +128,7 @@ var http1Cases = []struct {
 	{"endless status line", strings.Repeat("a", maxHeader+1), reply{bad: true}},
 	{"endless header line", okLine + "X: " + strings.Repeat("a", maxHeader), reply{bad: true}},
 	{"endless headers", okLine + strings.Repeat("X: y\r\n", maxHeader/6+1), reply{bad: true}},
+	{"endless interim answers", strings.Repeat("HTTP/1.1 102 Processing\r\n\r\n", maxHeader/27+1) + okLine, reply{bad: true}},
 	{"endless trailers", okLine + "Transfer-Encoding: chunked\r\n\r\n0\r\n" + strings.Repeat("X: y\r\n", maxHeader/6+1), reply{bad: true}},
 	{"endless chunk extension", okLine + "Transfer-Encoding: chunked\r\n\r\n1;" + strings.Repeat("x", maxHeader), reply{bad: true}},
 	{"many chunks", okLine + "Transfer-Encoding: chunked\r\n\r\n" + strings.Repeat("1\r\na\r\n", maxHeader/3) + "0\r\n\r\n", reply{status: 200, body: strings.Repeat("a", maxHeader/3), ended: true}},

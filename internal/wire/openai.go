@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"encoding/json"
 	"fmt"
+	"math"
 	"slices"
 	"strconv"
 
@@ -25,6 +26,51 @@ func (Completions) Name() string  { return "openai-completions" }
 func (Completions) Route() string { return "/v1/completions" }
 func (Completions) Decoder() Decoder {
 	return new(openaiDecoder)
+}
+
+// Asked implements [API].
+func (Chat) Asked(r *workload.Request, o Options) Asked { return openaiAsked(r, o) }
+
+// Asked implements [API].
+func (Completions) Asked(r *workload.Request, o Options) Asked { return openaiAsked(r, o) }
+
+// openaiAsked reads what is put over the body by hand too; what of it is no
+// such number is left for the server to refuse.
+func openaiAsked(r *workload.Request, o Options) Asked {
+	a := Asked{Tokens: int64(max(r.Output, 0))}
+	if r.Body == nil && o.Body == nil {
+		return a
+	}
+	limits := map[string]int64{o.MaxField: a.Tokens}
+	for _, object := range [][]byte{r.Body, o.Body} {
+		var over map[string]json.RawMessage
+		if object == nil || json.Unmarshal(object, &over) != nil {
+			continue
+		}
+		number := func(name string) (int64, bool) {
+			n := int32(impossible)
+			s := scanner{b: over[name]}
+			ok := s.count(&n) && n >= 0
+			return int64(n), ok
+		}
+		for _, name := range []string{"max_tokens", "max_completion_tokens"} {
+			if n, ok := number(name); ok {
+				limits[name] = n
+			} else if string(over[name]) == "null" { // takes the limit away
+				delete(limits, name)
+			}
+		}
+		if n, ok := number("n"); ok {
+			a.Choices = n
+		}
+		for _, name := range []string{"top_logprobs", "logprobs"} { // the second is a number in completions, true in chats
+			if n, ok := number(name); ok {
+				a.Candidates = n
+			}
+		}
+	}
+	a.Tokens = max(limits["max_tokens"], limits["max_completion_tokens"])
+	return a
 }
 
 // Body implements [API].
@@ -181,6 +227,9 @@ func (t *template) matches(data []byte) (raw []byte, ok bool) {
 
 // learn takes an event for the template of those that follow.
 func (t *template) learn(data []byte, from, to int, p Part) {
+	if len(data) > maxKept {
+		return
+	}
 	t.event = append(append(t.event[:0], data[:from]...), data[to:]...)
 	t.split, t.part = from, p
 }
@@ -272,6 +321,9 @@ func (o *openaiDecoder) choice(d *Delta) bool {
 		if index == 0 {
 			d.Finish = reason(finish)
 		}
+	}
+	if index == impossible {
+		index = math.MaxInt32
 	}
 	parts := d.Parts[first:]
 	for i := range parts {
@@ -389,6 +441,10 @@ func (o *openaiDecoder) part(d *Delta, kind record.Kind) bool {
 			}
 			return true
 		}
+	}
+	if d.Most > 0 && len(d.Parts) >= d.Most {
+		d.Excess = true
+		return false
 	}
 	d.Parts = append(d.Parts, Part{Kind: kind, Bytes: n, Choice: -1})
 	return true

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"net"
 	"net/netip"
+	"syscall"
 	"time"
 )
 
@@ -17,7 +18,8 @@ const attemptDelay = 250 * time.Millisecond
 // the families take turns, the next attempt starts when one has failed or when
 // attemptDelay has passed, and all of them share ctx. An address that never
 // answers thus costs a quarter of a second, not the timeout. If all fail, the
-// last error to come is given.
+// last error to come is given that says more than that an address is of no use
+// on this machine.
 func race(ctx context.Context, addrs []netip.Addr, connect func(context.Context, netip.Addr) (net.Conn, error)) (net.Conn, error) {
 	addrs = interleaved(addrs)
 	if len(addrs) == 0 {
@@ -33,6 +35,7 @@ func race(ctx context.Context, addrs []netip.Addr, connect func(context.Context,
 	next := time.NewTimer(attemptDelay)
 	defer next.Stop()
 	running := 0
+	var why error
 	start := func() {
 		if len(addrs) == 0 {
 			return
@@ -63,10 +66,13 @@ func race(ctx context.Context, addrs []netip.Addr, connect func(context.Context,
 			if a.err == nil {
 				return a.c, nil
 			}
+			if why == nil || !errors.Is(a.err, syscall.EADDRNOTAVAIL) { // mostly a family this machine has not
+				why = a.err
+			}
 			running--
 			start()
 			if running == 0 {
-				return nil, a.err
+				return nil, why
 			}
 		}
 	}

@@ -69,7 +69,10 @@ func (d *Dialer) Fetch(ctx context.Context, method, path string, headers []Heade
 	r.secret = a.secret
 	r.reset()
 	plain := func(b []byte) error {
-		a.Body = append(a.Body, b[:min(len(b), maxWhole-len(a.Body))]...)
+		if len(a.Body)+len(b) > maxFetch {
+			return &oversizedError{"bytes", maxFetch}
+		}
+		a.Body = append(a.Body, b...)
 		return nil
 	}
 	take := func(b []byte) error {

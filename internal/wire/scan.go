@@ -4,6 +4,8 @@ import (
 	"bytes"
 	"encoding/json"
 	"errors"
+	"math"
+	"strconv"
 	"unicode/utf16"
 	"unicode/utf8"
 )
@@ -213,7 +215,7 @@ func (s *scanner) scalar() bool {
 	case 'n':
 		return s.literal("null")
 	default:
-		_, ok := s.number()
+		_, _, ok := s.number()
 		return ok
 	}
 }
@@ -230,9 +232,9 @@ func (s *scanner) literal(word string) bool {
 // null consumes null if it is next.
 func (s *scanner) null() bool { return s.peek() == 'n' && s.literal("null") }
 
-// number reads a number strictly by JSON's grammar; n is its integer part,
-// saturated, for the counts that servers send.
-func (s *scanner) number() (n int64, ok bool) {
+// number reads a number strictly by JSON's grammar. n is its integer part,
+// saturated; whole says that it has no other and no exponent.
+func (s *scanner) number() (n int64, whole, ok bool) {
 	s.space()
 	neg := s.i < len(s.b) && s.b[s.i] == '-'
 	if neg {
@@ -247,27 +249,30 @@ func (s *scanner) number() (n int64, ok bool) {
 	}
 	digits := s.i - start
 	if digits == 0 || digits > 1 && s.b[start] == '0' {
-		return 0, false
+		return 0, false, false
 	}
+	whole = true
 	if s.i < len(s.b) && s.b[s.i] == '.' {
+		whole = false
 		s.i++
 		if !s.digits() {
-			return 0, false
+			return 0, false, false
 		}
 	}
 	if s.i < len(s.b) && (s.b[s.i] == 'e' || s.b[s.i] == 'E') {
+		whole = false
 		s.i++
 		if s.i < len(s.b) && (s.b[s.i] == '+' || s.b[s.i] == '-') {
 			s.i++
 		}
 		if !s.digits() {
-			return 0, false
+			return 0, false, false
 		}
 	}
 	if neg {
 		n = -n
 	}
-	return n, true
+	return n, whole, true
 }
 
 func (s *scanner) digits() bool {
@@ -278,16 +283,31 @@ func (s *scanner) digits() bool {
 	return s.i > start
 }
 
-// count reads a number that counts something, or null, which is Unset.
+// impossible is a number that counts nothing: negative, broken, or beyond
+// what 32 bits hold.
+const impossible = -2
+
+// count reads a number that counts something, or null, which changes nothing.
+// 1.28e2 is 128 as JSON has it.
 func (s *scanner) count(into *int32) bool {
 	if s.null() {
 		return true
 	}
-	n, ok := s.number()
+	from := s.i
+	n, whole, ok := s.number()
 	if !ok {
 		return false
 	}
-	*into = int32(min(max(n, 0), 1<<31-1))
+	if !whole {
+		x, err := strconv.ParseFloat(string(s.b[from:s.i]), 64)
+		if n = impossible; err == nil && x == math.Trunc(x) && math.Abs(x) <= math.MaxInt32 {
+			n = int64(x)
+		}
+	}
+	if n < 0 || n > math.MaxInt32 {
+		n = impossible
+	}
+	*into = int32(n)
 	return true
 }
 

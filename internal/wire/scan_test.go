@@ -89,7 +89,10 @@ func TestScannerBoundsNesting(t *testing.T) {
 
 func TestScannerCount(t *testing.T) {
 	for text, want := range map[string]int32{
-		"0": 0, "12": 12, "-3": 0, "7.9": 7, "99999999999999999999999": 1<<31 - 1, "2147483648": 1<<31 - 1, "null": -1,
+		"0": 0, "12": 12, "null": -1, "-0": 0, "2147483647": 1<<31 - 1,
+		"1.28e2": 128, "1e2": 100, "1E+3": 1000, "70e-1": 7, "4.0": 4,
+		"-3": impossible, "7.9": impossible, "1e-3": impossible, "99999999999999999999999": impossible,
+		"2147483648": impossible, "1e18": impossible, "1e999": impossible, "-1e999": impossible,
 	} {
 		n := int32(-1)
 		s := scanner{b: []byte(text)}

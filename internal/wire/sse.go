@@ -1,12 +1,6 @@
 package wire
 
-import (
-	"bytes"
-	"fmt"
-)
-
-// maxEvent bounds one event; logprobs and whole tool calls are large.
-const maxEvent = 16 << 20
+import "bytes"
 
 // sse cuts a byte stream into server-sent events (WHATWG HTML, section 9.2),
 // push-style: lines may end in LF, CRLF or CR, data may span lines, comments
@@ -42,7 +36,7 @@ func (p *sse) feed(b []byte, event func(name, data []byte) error) error {
 		if i < 0 {
 			if i = bytes.IndexByte(b, '\r'); i < 0 {
 				if len(p.line)+len(b)+len(p.data) > maxEvent {
-					return fmt.Errorf("event of over %d bytes", maxEvent)
+					return &oversizedError{"bytes in one event", maxEvent}
 				}
 				p.line = append(p.line, b...)
 				return nil
@@ -103,7 +97,7 @@ func (p *sse) takeLine(line []byte, event func(name, data []byte) error) error {
 			p.data = append(p.data, '\n')
 		}
 		if len(p.data)+len(data) > maxEvent {
-			return fmt.Errorf("event of over %d bytes", maxEvent)
+			return &oversizedError{"bytes in one event", maxEvent}
 		}
 		p.data, p.has = append(p.data, data...), true
 		return nil
@@ -122,6 +116,18 @@ func dataField(line []byte) ([]byte, bool) {
 		return nil, string(line) == "data"
 	}
 	return bytes.TrimPrefix(v, []byte{' '}), true
+}
+
+// held is how many bytes the buffers take.
+func (p *sse) held() int { return cap(p.line) + cap(p.data) + cap(p.name) }
+
+// trim gives large buffers back.
+func (p *sse) trim() {
+	for _, b := range []*[]byte{&p.line, &p.data, &p.name} {
+		if cap(*b) > maxKept {
+			*b = nil
+		}
+	}
 }
 
 // pending says whether anything has come behind the last event: the

@@ -27,8 +27,27 @@ const (
 	ErrUnfinished    = "unfinished"     // the answer ended without finish_reason or end mark
 	ErrEmpty         = "empty"          // a complete answer without a single token
 	ErrRedirect      = "redirect"       // 3xx: Pitot does not follow
+	ErrOversized     = "oversized"      // larger than what was asked for can be: events, bytes, choices, headers
 	ErrBug           = "bug"            // ours
+	ErrOwnFiles      = "client_files"   // this process, or its machine, has no descriptors left
+	ErrOwnPorts      = "client_ports"   // this machine has no local ports left to connect from
+	ErrOwnMemory     = "client_memory"  // the answers under way hold all that this process gives them
 )
+
+// IsOwn says that a class is of this client's own failures: no request of it
+// says anything of the server.
+func IsOwn(class string) bool {
+	switch class {
+	case ErrBug, ErrOwnFiles, ErrOwnPorts, ErrOwnMemory:
+		return true
+	}
+	return false
+}
+
+// UsageDoubt begins the detail of a request that was answered, but with a
+// usage that cannot be: what follows says why. The counts that were not
+// believed are not in its row.
+const UsageDoubt = "usage not believed: "
 
 // serverStatus begins the classes of HTTP's server errors.
 const serverStatus = "http_"

@@ -296,6 +296,9 @@ func (r *reader) serve(s *Socket, events uint32, now time.Time) {
 		case errno != 0:
 			r.end(s, errno)
 			return
+		case n == 0 && s.broken != 0:
+			r.end(s, s.broken)
+			return
 		case n == 0:
 			r.end(s, io.EOF)
 			return

@@ -89,9 +89,13 @@ func (r *reader) look(now time.Time) {
 }
 
 // peek notes what a socket has and when the last of it arrived, and leaves it
-// there.
+// there. An error it cannot leave there: the kernel tells of a reset once, be it
+// to one who only looks, and then of an end.
 func (r *reader) peek(s *Socket, now time.Time) {
 	n, errno := r.msg.receive(uintptr(s.fd), &r.buf[0], 1<<30, unix.MSG_PEEK|unix.MSG_TRUNC|unix.MSG_DONTWAIT) // copies nothing (tcp(7))
+	if errno != 0 && errno != unix.EAGAIN {
+		s.broken = errno
+	}
 	if errno != 0 || n <= 0 || len(s.marks) == maxMarks {
 		return
 	}

@@ -23,6 +23,7 @@ type Socket struct {
 	marks  []mark // of bytes behind off, by the scout
 	fd     int    // -1 once closed; guarded by mu for all others
 	slot   int32
+	broken syscall.Errno // what the scout was told instead of the reader
 	r      *reader
 
 	deadline atomic.Int64 // monotonic, 0 for none

@@ -1,0 +1,144 @@
+package wire
+
+import (
+	"fmt"
+
+	"pitot/internal/data/record"
+)
+
+// What a server counts is believed as far as it can be: a count that is no
+// number of tokens, that comes after the end of the answer, or that is of more
+// tokens than were asked for and more than the text has bytes, is left out of
+// the row, whose detail says so.
+
+// freeTokens are let pass of an answer whose length was left to the server:
+// some models write tokens that are neither shown nor called reasoning.
+const freeTokens = 1024
+
+// kinds is how many kinds of text one event may have of a choice.
+const kinds = 4
+
+// usage takes the server's count as an event has it.
+func (x *Exchange) usage(u *Usage) {
+	if x.answered {
+		x.disbelieve("it came after the end mark")
+		return
+	}
+	r := &x.Row
+	for _, c := range [...]struct {
+		into *int32
+		said int32
+		what string
+	}{
+		{&r.PromptTokens, u.Prompt, "prompt"}, {&r.CachedTokens, u.Cached, "cached"},
+		{&r.CompletionTokens, u.Completion, "completion"}, {&r.ReasoningTokens, u.Reasoning, "reasoning"},
+	} {
+		switch {
+		case c.said >= 0:
+			*c.into = c.said
+		case c.said == impossible:
+			*c.into = record.Unset
+			x.disbelieve("its " + c.what + " tokens are no count")
+		}
+	}
+}
+
+// disbelieve notes why a usage is not believed; the first reason will do.
+func (x *Exchange) disbelieve(why string) {
+	if x.doubt == "" {
+		x.doubt = why
+	}
+}
+
+// believe leaves out what cannot be of the counts that came, when all is
+// there that they can be held against.
+func (x *Exchange) believe() {
+	r := &x.Row
+	if r.CachedTokens > r.PromptTokens && r.PromptTokens >= 0 {
+		x.disbelieve(fmt.Sprintf("%d tokens cached of a prompt of %d", r.CachedTokens, r.PromptTokens))
+		r.CachedTokens = record.Unset
+	}
+	if r.ReasoningTokens > r.CompletionTokens && r.CompletionTokens >= 0 {
+		x.disbelieve(fmt.Sprintf("%d reasoning tokens of %d", r.ReasoningTokens, r.CompletionTokens))
+		r.ReasoningTokens = record.Unset
+	}
+	tokens := int64(r.CompletionTokens)
+	if x.bounds.tokens == 0 && r.ReasoningTokens <= unlimited { // reasoning that is not shown has no bytes
+		tokens -= int64(max(r.ReasoningTokens, 0)) + freeTokens
+	}
+	if x.bounds.believable(tokens, r.TextBytes) {
+		return
+	}
+	asked := ""
+	if x.bounds.tokens > 0 {
+		asked = fmt.Sprintf("%d tokens were asked for and ", x.bounds.tokens)
+	}
+	x.disbelieve(fmt.Sprintf("%d completion tokens, where %s%d bytes of text came", r.CompletionTokens, asked, r.TextBytes))
+	r.CompletionTokens, r.ReasoningTokens = record.Unset, record.Unset
+}
+
+// countTokens gives the parts of an event the tokens they are said to have:
+// by the usage that comes with every event, else by their ids or
+// probabilities. What cannot be is not believed.
+func (x *Exchange) countTokens(d *Delta) {
+	if tokens := x.byUsage(d); tokens > 0 {
+		d.Parts[0].Tokens = tokens
+	}
+	sum := x.visible
+	for _, p := range d.Parts {
+		sum += int64(p.Tokens)
+	}
+	if x.bounds.believable(sum, x.Row.TextBytes) {
+		x.visible = sum
+		return
+	}
+	x.disbelieve(fmt.Sprintf("%d tokens in the events so far, whose text has %d bytes", sum, x.Row.TextBytes))
+	for i := range d.Parts {
+		d.Parts[i].Tokens = 0
+	}
+}
+
+// byUsage gives the tokens of an event with text by the usage that comes with
+// every event, 0 if the server does not send it. Tokens of events without
+// text (an unfinished character, a special token) count with the text that
+// follows them, reasoning that is never shown with no event at all. With
+// several choices nobody says whose tokens a usage counts.
+func (x *Exchange) byUsage(d *Delta) int32 {
+	for _, p := range d.Parts {
+		x.reasoning = x.reasoning || p.Kind == record.Reasoning
+	}
+	visible := d.Usage.Completion
+	if d.Usage.Reasoning > 0 && !x.reasoning {
+		visible -= d.Usage.Reasoning
+	}
+	if x.Row.FirstToken < 0 { // usage already with the first token
+		x.perEvent = visible > 0
+	}
+	if !x.perEvent || x.Row.Choices > 1 || visible <= x.completion {
+		return 0
+	}
+	tokens := visible - x.completion
+	x.completion = visible
+	return tokens
+}
+
+// takeChoice notes the choice that a text belongs to, and says whether that
+// is more choices than were asked for.
+func (x *Exchange) takeChoice(choice int32) (excess bool) {
+	if choice < 64 {
+		bit := uint64(1) << uint(choice&63)
+		if x.choices&bit != 0 {
+			return false
+		}
+		x.choices |= bit
+	} else {
+		for _, c := range x.others {
+			if c == choice {
+				return false
+			}
+		}
+		x.others = append(x.others, choice)
+	}
+	x.Row.Choices++
+	return int64(x.Row.Choices) > x.bounds.choices
+}

@@ -39,6 +39,7 @@ func rooms() []room {
 		{"data/result", "data/result/v1"},  // run.json and its schema: what it was
 		{"data/rundir", "data/result say"}, // names, state and result of a run directory
 		{"data/record", "data/rundir"},     // rows, chunks, journal, Parquet: what happened
+		{"data/spill", "stat"},             // more than memory should hold: columns, sorted records, order statistics
 		{"slo", "say"},
 		// asked
 		{"workload/seed", ""},

@@ -343,7 +343,7 @@ func (s *series) predict(spec, dir string, seed uint64) twin.Stats {
 	if err != nil {
 		log.Fatal(err)
 	}
-	src, done, err := run.Workload(&p, 0)
+	src, done, err := run.Workload(&p.Ask, 0)
 	if err != nil {
 		log.Fatal(err)
 	}

@@ -39,6 +39,7 @@ type Target struct {
 	Timeout  time.Duration // of a request
 	Wait     time.Duration // for the target to be ready
 	NoProbe  bool
+	Launch   string // name of this start of it
 }
 
 // Ask is what is asked: the workload.
@@ -95,7 +96,6 @@ type Output struct {
 	Format   string
 	ShowPage bool     // in a browser
 	Export   []string // NAME=PATH
-	Launch   string
 	Notes    []string // KEY=VALUE
 	DryRun   bool
 	Quiet    bool

@@ -240,7 +240,7 @@ func Settings() []Setting {
 			value: list(anything(), func(o *Output) *[]string { return &o.Export })},
 		{Name: "launch", Verbs: measuring, Group: groupRun, Arg: "ID",
 			Help:  "name of this start of the server",
-			value: field(word(), func(o *Output) *string { return &o.Launch })},
+			value: field(word(), func(t *Target) *string { return &t.Launch })},
 		{Name: "note", Verbs: measuring, Group: groupRun, Arg: "KEY=VALUE",
 			Help:  "fact to keep with the run",
 			value: list(fact(), func(o *Output) *[]string { return &o.Notes })},

@@ -22,13 +22,13 @@ func Check(p *plan.Plan) error {
 	if err := vacant(p.Out); err != nil {
 		return err
 	}
-	if err := target.Check(p); err != nil {
+	if err := target.Check(target.WantedBy(p)); err != nil {
 		return err
 	}
 	if err := plannedFiles(p); err != nil {
 		return err
 	}
-	src, err := fromFile(p, 0)
+	src, err := fromFile(&p.Ask, 0)
 	if err != nil {
 		return err
 	}
@@ -58,15 +58,15 @@ func notEmpty(dir string) error {
 	return say.Errorf("%s is not empty", dir).WithHint("choose another with --out, or leave it to Pitot")
 }
 
-// fromFile opens the workload file of a plan for one of its points. For
+// fromFile opens a workload file for one of the points. For
 // generated prompts, which need the target, it gives a source of nothing.
-func fromFile(p *plan.Plan, point int32) (source, error) {
+func fromFile(p *plan.Ask, point int32) (source, error) {
 	if p.Generated() {
 		return source{close: func() {}}, nil
 	}
 	o := workload.FileOptions{Seed: seed.At(seed.Point(p.Seed, point), seed.Workload, 0)}
-	if p.Ask.Output != plan.Default().Ask.Output {
-		o.Output = p.Ask.Output
+	if p.Output != plan.Default().Ask.Output {
+		o.Output = p.Output
 	}
 	f, err := workload.Open(p.Workload, o)
 	if err != nil {
@@ -75,10 +75,10 @@ func fromFile(p *plan.Plan, point int32) (source, error) {
 	return source{Source: f, about: f.Describe(), prompts: f.Stats().Requests, close: func() { f.Close() }}, nil
 }
 
-// Workload gives what a run's point asked, as far as its plan tells without
+// Workload gives what a run's point asked, as far as it can be told without
 // the target: lengths and what prompts share, not how many words the target
 // makes of a token. Call close when done.
-func Workload(p *plan.Plan, point int32) (src workload.Source, close func(), err error) {
+func Workload(p *plan.Ask, point int32) (src workload.Source, close func(), err error) {
 	s, err := newSource(p, &target.Target{Options: wire.Options{Vocab: token.Universal()}}, point)
 	return s, s.close, err
 }

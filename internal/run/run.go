@@ -224,13 +224,13 @@ type source struct {
 }
 
 // newSource gives the workload of a point: new words and a new order for each.
-func newSource(p *plan.Plan, t *target.Target, point int32) (source, error) {
+func newSource(p *plan.Ask, t *target.Target, point int32) (source, error) {
 	if !p.Generated() {
 		return fromFile(p, point)
 	}
 	s := seed.Point(p.Seed, point)
 	w, err := workload.NewRandom(workload.RandomConfig{
-		Input: p.Input, Output: p.Ask.Output, Prefix: p.Prefix, PrefixShare: p.PrefixShare,
+		Input: p.Input, Output: p.Output, Prefix: p.Prefix, PrefixShare: p.PrefixShare,
 		Seed: seed.At(s, seed.Workload, 0), Nonce: seed.At(s, seed.Nonce, 0), Calibration: t.Calibration,
 	})
 	if err != nil {
@@ -240,11 +240,10 @@ func newSource(p *plan.Plan, t *target.Target, point int32) (source, error) {
 }
 
 // point measures one point and gives what its records are to be read with; nil
-// if it was stopped before its load began. The load is the plan's; l says what
-// it is for.
-func (s *Session) point(ctx context.Context, p *plan.Plan, index int32, l Load) (*measure.Setup, error) {
-	r, t, j := s.runner, s.Target, s.journal
-	src, err := newSource(p, t, index)
+// if it was stopped before its load began; what says what it is for.
+func (s *Session) point(ctx context.Context, l *plan.Load, index int32, what Load) (*measure.Setup, error) {
+	r, p, t, j := s.runner, s.plan, s.Target, s.journal
+	src, err := newSource(&p.Ask, t, index)
 	if err != nil {
 		return nil, err
 	}
@@ -258,17 +257,17 @@ func (s *Session) point(ctx context.Context, p *plan.Plan, index int32, l Load) 
 			return nil, nil
 		}
 	}
-	cfg, err := r.load(p, t, index)
+	cfg, err := schedule(l, t, arrivalSeed(p.Seed, index))
 	if err != nil {
 		return nil, err
 	}
 	setup := measure.Setup{
-		T0: cfg.Warmup, T1: cfg.Warmup + cfg.Window, Load: describeLoad(p), SLO: p.SLO,
-		GPUs: t.GPUs, GPUPrice: t.GPUPrice, Stamps: stamps(t),
+		T0: cfg.Warmup, T1: cfg.Warmup + cfg.Window, Load: describeLoad(l), SLO: p.SLO,
+		GPUs: cmp.Or(p.GPUs, t.GPUs), GPUPrice: cmp.Or(p.GPUPrice, t.GPUPrice), Stamps: stamps(t),
 		// An embedded target begins anew with every run and remembers no prompt.
 		Cold: src.cold, Seeded: p.SeedSet && t.Kind == "http",
 		Exact: t.Options.IgnoreEOS && p.Generated(), Prompts: src.prompts,
-		Stage: l.Stage, Residence: cmp.Or(s.light, int64(t.Residence)), AutoWarmup: p.Warmup == plan.AutoWarmup,
+		Stage: what.Stage, Residence: cmp.Or(s.light, int64(t.Residence)), AutoWarmup: l.Warmup == plan.AutoWarmup,
 	}
 	if cfg.Requests > 0 {
 		setup.T1, setup.Requests = load.Never, cfg.Requests
@@ -278,17 +277,17 @@ func (s *Session) point(ctx context.Context, p *plan.Plan, index int32, l Load) 
 	j.SetPoint(index)
 	var look *looker
 	// A longer window costs more than was reckoned with a limit.
-	if setup.Requests == 0 && (setup.AutoWarmup && p.SpendLimit == 0 || !p.Until.None()) {
-		if look, err = s.newLooker(p, index, setup); err != nil {
+	if setup.Requests == 0 && (setup.AutoWarmup && p.SpendLimit == 0 || !l.Until.None()) {
+		if look, err = s.newLooker(l.Until, index, setup); err != nil {
 			return nil, &RecordsError{err}
 		}
 		cfg.Extend = look.extend
 	}
-	if l.GiveUp && p.Rate > 0 {
+	if what.GiveUp && l.Rate > 0 {
 		light := float64(setup.Residence) / 1e9
-		cfg.Expect = cmp.Or(cfg.Window, int64(float64(p.Requests)/p.Rate*1e9))
+		cfg.Expect = cmp.Or(cfg.Window, int64(float64(l.Requests)/l.Rate*1e9))
 		cfg.GiveUp = func(elapsed int64, underWay []float64) bool {
-			return measure.Hopeless(underWay, float64(elapsed)/1e9, p.Rate, light)
+			return measure.Hopeless(underWay, float64(elapsed)/1e9, l.Rate, light)
 		}
 	}
 	core := load.NewCore(cfg)
@@ -303,7 +302,7 @@ func (s *Session) point(ctx context.Context, p *plan.Plan, index int32, l Load) 
 		}
 		world = load.NewVirtual(load.VirtualConfig{Overhead: overhead, Engine: t.Engine(seed.Point(p.Seed, index)), Source: src, Sink: tap, Point: index, Thaw: t.Thaw, Count: token.Universal().Count})
 	} else {
-		wall, err := r.wall(ctx, p, t, src, tap, index, cfg)
+		wall, err := s.wall(ctx, l, src, tap, index)
 		if ctx.Err() != nil && err != nil {
 			return nil, nil
 		}
@@ -347,17 +346,18 @@ func (s *Session) point(ctx context.Context, p *plan.Plan, index int32, l Load) 
 }
 
 // wall prepares sockets and requests.
-func (r *Runner) wall(ctx context.Context, p *plan.Plan, t *target.Target, src source, sink record.Sink, index int32, cfg load.Config) (*load.Wall, error) {
-	conns := p.Concurrency
+func (s *Session) wall(ctx context.Context, l *plan.Load, src source, sink record.Sink, index int32) (*load.Wall, error) {
+	p, t := s.plan, s.Target
+	conns := l.Concurrency
 	spare := 0
-	if p.Rate > 0 {
+	if l.Rate > 0 {
 		// As many as a load of this rate keeps busy, and some for its bursts.
-		busy := p.Rate * max(t.Residence, 100*time.Millisecond).Seconds()
+		busy := l.Rate * max(t.Residence, 100*time.Millisecond).Seconds()
 		conns = int(busy+4*math.Sqrt(busy)) + 4
 		spare = 4 + conns/16
 	}
-	if p.MaxInFlight > 0 {
-		conns = min(conns, p.MaxInFlight)
+	if l.MaxInFlight > 0 {
+		conns = min(conns, l.MaxInFlight)
 	}
 	if err := enoughFiles(p, conns); err != nil {
 		return nil, err
@@ -383,41 +383,41 @@ func (r *Runner) wall(ctx context.Context, p *plan.Plan, t *target.Target, src s
 	return w, nil
 }
 
-// load makes the decisions' input of a plan.
-func (r *Runner) load(p *plan.Plan, t *target.Target, index int32) (load.Config, error) {
+// schedule makes the decisions' input of a load.
+func schedule(l *plan.Load, t *target.Target, seed uint64) (load.Config, error) {
 	cfg := load.Config{
-		Users: p.Concurrency, Cap: p.MaxInFlight, Warmup: int64(warmup(p, t)),
-		Window: int64(p.Duration), Requests: p.Requests, Timeout: int64(p.Timeout), Gone: int64(goneAfter),
+		Users: l.Concurrency, Cap: l.MaxInFlight, Warmup: int64(warmup(l, t)),
+		Window: int64(l.Duration), Requests: l.Requests, Timeout: int64(t.Timeout), Gone: int64(goneAfter),
 	}
-	if p.Requests > 0 {
+	if l.Requests > 0 {
 		cfg.Window = 0
 	}
-	if p.Exactly {
-		cfg.Total = p.Requests
+	if l.Exactly {
+		cfg.Total = l.Requests
 	}
-	if p.Rate == 0 {
+	if l.Rate == 0 {
 		// Users who begin at once stay in step where answers take equally long. A
 		// warm-up of a given length has half of it for them to begin in; another
 		// waits for them.
 		switch {
-		case p.Warmup == plan.AutoWarmup:
-			cfg.Begun, cfg.Settle = int64(longestWarmup(p)/2), true
+		case l.Warmup == plan.AutoWarmup:
+			cfg.Begun, cfg.Settle = int64(longestWarmup(l)/2), true
 		case cfg.Warmup > 0:
 			cfg.Begun = cfg.Warmup / 2
 		}
 		if cfg.Begun > 0 {
-			cfg.Stagger = int64(cmp.Or(t.Residence, unknownResidence) + p.Think)
+			cfg.Stagger = int64(cmp.Or(t.Residence, unknownResidence) + l.Think)
 		}
 	}
-	if p.Rate > 0 {
-		a, err := arrival.Parse(p.Arrival, p.Rate, arrivalSeed(p.Seed, index))
+	if l.Rate > 0 {
+		a, err := arrival.Parse(l.Arrival, l.Rate, seed)
 		if err != nil {
 			return cfg, say.Errorf("%v", err)
 		}
 		cfg.Arrivals = a
 	}
-	if p.Think > 0 {
-		think := int64(p.Think)
+	if l.Think > 0 {
+		think := int64(l.Think)
 		cfg.Think = func(int64) int64 { return think }
 	}
 	return cfg, nil
@@ -431,30 +431,30 @@ const goneAfter = 5 * time.Second
 // warmup is how long the load goes on before the window. By itself it is five
 // times what one request takes, so that the load has come round to its
 // steady mix of beginning and ending answers, and a second at least.
-func warmup(p *plan.Plan, t *target.Target) time.Duration {
-	if p.Warmup != plan.AutoWarmup {
-		return p.Warmup
+func warmup(l *plan.Load, t *target.Target) time.Duration {
+	if l.Warmup != plan.AutoWarmup {
+		return l.Warmup
 	}
 	d := max(5*t.Residence, time.Second)
-	return min(d, longestWarmup(p)).Round(10 * time.Millisecond)
+	return min(d, longestWarmup(l)).Round(10 * time.Millisecond)
 }
 
 // longestWarmup is the longest that is chosen by itself.
-func longestWarmup(p *plan.Plan) time.Duration { return max(p.Duration, 30*time.Second) }
+func longestWarmup(l *plan.Load) time.Duration { return max(l.Duration, 30*time.Second) }
 
-func describeLoad(p *plan.Plan) result.Load {
-	l := result.Load{Loop: "closed"}
-	if p.Open() {
-		l.Loop, l.Rate, l.Arrival = "open", &p.Rate, p.Arrival
+func describeLoad(l *plan.Load) result.Load {
+	d := result.Load{Loop: "closed"}
+	if l.Open() {
+		d.Loop, d.Rate, d.Arrival = "open", &l.Rate, l.Arrival
 	} else {
-		l.Concurrency = &p.Concurrency
-		if p.Think > 0 {
-			ms := p.Think.Seconds() * 1e3
-			l.ThinkMS = &ms
+		d.Concurrency = &l.Concurrency
+		if l.Think > 0 {
+			ms := l.Think.Seconds() * 1e3
+			d.ThinkMS = &ms
 		}
 	}
-	if p.MaxInFlight > 0 {
-		l.MaxInFlight = &p.MaxInFlight
+	if l.MaxInFlight > 0 {
+		d.MaxInFlight = &l.MaxInFlight
 	}
-	return l
+	return d
 }

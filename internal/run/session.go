@@ -100,12 +100,12 @@ func (r *Runner) Open(ctx context.Context, p *plan.Plan) (_ *Session, err error)
 	if err := plannedFiles(p); err != nil {
 		return nil, err
 	}
-	src, err := fromFile(p, 0)
+	src, err := fromFile(&p.Ask, 0)
 	if err != nil {
 		return nil, err
 	}
 	src.close()
-	t, err := target.Open(ctx, p, r.say)
+	t, err := target.Open(ctx, target.WantedBy(p), r.say)
 	if err != nil {
 		return nil, err
 	}
@@ -118,7 +118,7 @@ func (r *Runner) Open(ctx context.Context, p *plan.Plan) (_ *Session, err error)
 		r.say("note: " + n)
 	}
 	if src.Source == nil {
-		if src, err = newSource(p, t, 0); err != nil {
+		if src, err = newSource(&p.Ask, t, 0); err != nil {
 			return nil, err
 		}
 		src.close()
@@ -177,7 +177,7 @@ func StillGoingOn(dir string) error {
 // that measure nothing else.
 func (s *Session) Repeat(ctx context.Context) error {
 	for i := range s.plan.Repeat {
-		setup, err := s.point(ctx, s.plan, int32(i), Load{})
+		setup, err := s.point(ctx, &s.plan.Load, int32(i), Load{})
 		if err != nil || ctx.Err() != nil {
 			return err
 		}
@@ -198,7 +198,7 @@ func (s *Session) Alone(ctx context.Context) (time.Duration, error) {
 		return s.alone, ctx.Err()
 	}
 	if s.Target.Residence == 0 && !s.plan.NoProbe {
-		src, err := newSource(s.plan, s.Target, 0)
+		src, err := newSource(&s.plan.Ask, s.Target, 0)
 		if err != nil {
 			return 0, err
 		}
@@ -311,11 +311,11 @@ func (s *Session) keep(f *record.Frame) bool {
 func (s *Session) Measure(ctx context.Context, l Load) (*Measured, error) {
 	index := s.next
 	s.next++
-	p := *s.plan
-	p.Rate, p.Concurrency, p.Requests, p.Duration, p.Warmup = l.Rate, l.Concurrency, l.Requests, l.Duration, l.Warmup
+	hard := s.plan.Load
+	hard.Rate, hard.Concurrency, hard.Requests, hard.Duration, hard.Warmup = l.Rate, l.Concurrency, l.Requests, l.Duration, l.Warmup
 	if int(index) < len(s.earlier) {
 		e := s.earlier[index]
-		if had, want := e.setup.Load, describeLoad(&p); !sameLoad(had, want) || e.setup.Stage != l.Stage || e.setup.Requests != l.Requests {
+		if had, want := e.setup.Load, describeLoad(&hard); !sameLoad(had, want) || e.setup.Stage != l.Stage || e.setup.Requests != l.Requests {
 			return nil, say.Errorf("the run in %s cannot be resumed: its point %d had another load", s.Dir, index+1).WithHint("begin anew with another --out")
 		}
 		return s.measured(e.fold, index), nil
@@ -327,7 +327,7 @@ func (s *Session) Measure(ctx context.Context, l Load) (*Measured, error) {
 	if err != nil {
 		return nil, &RecordsError{err}
 	}
-	setup, err := s.point(ctx, &p, index, l)
+	setup, err := s.point(ctx, &hard, index, l)
 	if err != nil {
 		return nil, err
 	}

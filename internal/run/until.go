@@ -7,7 +7,6 @@ import (
 	"pitot/internal/data/record"
 	"pitot/internal/data/result"
 	"pitot/internal/measure"
-	"pitot/internal/plan"
 	"pitot/internal/slo"
 )
 
@@ -48,10 +47,10 @@ type glance struct {
 }
 
 // newLooker is called before the point's first record.
-func (s *Session) newLooker(p *plan.Plan, index int32, setup measure.Setup) (*looker, error) {
+func (s *Session) newLooker(want slo.Precision, index int32, setup measure.Setup) (*looker, error) {
 	offset, err := s.journal.Offset()
 	return &looker{
-		want: p.Until, longest: int64(p.Budget), inTime: s.Target.Kind == "sim",
+		want: want, longest: int64(s.plan.Budget), inTime: s.Target.Kind == "sim",
 		journal: s.journal, dir: s.Dir, offset: offset, index: index, setup: setup, say: s.runner.say,
 	}, err
 }

@@ -13,19 +13,19 @@ import (
 	"pitot/internal/wire"
 )
 
-// Check says what is wrong with a plan's target as far as this machine alone
+// Check says what is wrong with a target as far as this machine alone
 // can tell: its address, names of embedded targets, the key's file. Nothing is
 // sent.
-func Check(p *plan.Plan) error {
+func Check(p Wanted) error {
 	if p.Kind() == "http" {
 		if _, _, err := parseTarget(p.Spec); err != nil {
 			return err
 		}
 	} else {
-		if _, err := openEngine(p, embedded(p)); err != nil {
+		if _, err := openEngine(p); err != nil {
 			return err
 		}
-		if _, err := parseFaults(p); err != nil {
+		if _, err := parseFaults(p.Embedded); err != nil {
 			return err
 		}
 	}
@@ -45,8 +45,8 @@ func parseTarget(spec string) (wire.Endpoint, string, error) {
 	return e, route, nil
 }
 
-func parseFaults(p *plan.Plan) (serve.Faults, error) {
-	faults, err := serve.ParseFaults(strings.Join(p.Faults, ","))
+func parseFaults(m *plan.Embedded) (serve.Faults, error) {
+	faults, err := serve.ParseFaults(strings.Join(m.Faults, ","))
 	if err != nil {
 		return nil, say.Errorf("--faults: %v", err).WithHint(say.Hint(err))
 	}

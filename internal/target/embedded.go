@@ -1,7 +1,6 @@
 package target
 
 import (
-	"cmp"
 	"fmt"
 	"hash/fnv"
 	"io"
@@ -27,12 +26,6 @@ import (
 // from.
 const streamEOS = 0x656f73
 
-// embedded is the name of an embedded target, MODEL@GPU.
-func embedded(p *plan.Plan) string {
-	_, name, _ := strings.Cut(p.Spec, ":")
-	return name
-}
-
 // engine is what stands behind an embedded target.
 type engine struct {
 	make        func(seed uint64) twin.Engine
@@ -46,7 +39,7 @@ type engine struct {
 	gpus        int               // 0 where it has none
 	gpuPrice    float64           // dollars an hour of each, by the catalogue
 	// residence is about how long a request takes.
-	residence func(p *plan.Plan) time.Duration
+	residence func(a *plan.Ask) time.Duration
 	// outside says in what loads leave what the engine was fitted on; nil: it has
 	// nothing to be fitted.
 	outside func(seen deploy.Range) []deploy.Departure
@@ -63,7 +56,8 @@ func cacheDType(d *deploy.Deployment) string {
 
 // openEngine gives the engine that MODEL@GPU or the flags of fixed latencies
 // ask for. Errors are the user's.
-func openEngine(p *plan.Plan, name string) (engine, error) {
+func openEngine(p Wanted) (engine, error) {
+	_, name, _ := strings.Cut(p.Spec, ":")
 	if fixed, query, _ := strings.Cut(name, "?"); fixed == "" || fixed == "fixed" {
 		return fixedEngine(p, query)
 	}
@@ -91,8 +85,8 @@ func openEngine(p *plan.Plan, name string) (engine, error) {
 			"cache_dtype":            cacheDType(d),
 			"enable_prefix_caching":  map[bool]string{true: "True", false: "False"}[d.Settings.EnablePrefixCaching], // as Python writes it
 		},
-		residence: func(p *plan.Plan) time.Duration {
-			return d.Residence(p.Prefix+int(p.Input.Mean()), int(p.Ask.Output.Mean()), 1)
+		residence: func(a *plan.Ask) time.Duration {
+			return d.Residence(a.Prefix+int(a.Input.Mean()), int(a.Output.Mean()), 1)
 		},
 		outside: d.Outside,
 	}, nil
@@ -104,7 +98,7 @@ const streamLaunch = 0x6c61756e6368
 // launch is the number of the launch of an embedded target that a plan
 // measures. It follows from the seed, the launch's name and the target, so that
 // neither the launches of one target nor those of two are alike.
-func launch(p *plan.Plan, name string) uint64 {
+func launch(p Wanted, name string) uint64 {
 	h := fnv.New64a()
 	_, _ = io.WriteString(h, p.Launch+"\n"+name)
 	return seed.At(p.Seed, streamLaunch, h.Sum64())
@@ -132,9 +126,9 @@ func served(d *deploy.Deployment) string {
 
 // refuseFixed refuses the settings of fixed latencies for an engine that has
 // its own, and says what stands in their place.
-func refuseFixed(p *plan.Plan, name string) error {
+func refuseFixed(p Wanted, name string) error {
 	fixed := "use " + p.Kind() + ":fixed with it"
-	m, usual := &p.Embedded, plan.Default().Embedded
+	m, usual := p.Embedded, plan.Default().Embedded
 	for _, f := range []struct {
 		flag    string
 		set     bool
@@ -169,7 +163,7 @@ func refuseFixed(p *plan.Plan, name string) error {
 
 // fixedEngine gives an engine of fixed latencies. query may hold launch_cv; all
 // else of it is set by flags.
-func fixedEngine(p *plan.Plan, query string) (engine, error) {
+func fixedEngine(p Wanted, query string) (engine, error) {
 	cv, err := fixedSpread(query)
 	if err != nil {
 		return engine{}, err
@@ -200,7 +194,7 @@ func fixedEngine(p *plan.Plan, query string) (engine, error) {
 		about:       "fixed latencies: " + describe(cfg),
 		maxModelLen: p.MaxModelLen,
 		notes:       launchNotes(cv, number),
-		residence:   func(p *plan.Plan) time.Duration { return cfg.TTFT + time.Duration(p.Ask.Output.Mean())*cfg.ITL },
+		residence:   func(a *plan.Ask) time.Duration { return cfg.TTFT + time.Duration(a.Output.Mean())*cfg.ITL },
 	}, nil
 }
 
@@ -237,12 +231,12 @@ func describe(c twin.FixedConfig) string {
 }
 
 // openSim prepares the engine for the virtual world.
-func (t *Target) openSim(p *plan.Plan) error {
-	e, err := openEngine(p, embedded(p))
+func (t *Target) openSim(p Wanted) error {
+	e, err := openEngine(p)
 	if err != nil {
 		return err
 	}
-	faults, err := parseFaults(p)
+	faults, err := parseFaults(p.Embedded)
 	if err != nil {
 		return err
 	}
@@ -250,15 +244,15 @@ func (t *Target) openSim(p *plan.Plan) error {
 	t.API = wire.Chat{}
 	t.Options.Model = e.model
 	t.tell("pitot sim, "+e.about, p, e)
-	t.Residence = e.residence(p)
+	t.Residence = e.residence(p.Ask)
 	if p.NoProbe { // as with a server: what is asked is asked
 		return nil
 	}
-	return t.fits(p)
+	return t.fits(p.Ask)
 }
 
 // tell notes what an embedded engine is.
-func (t *Target) tell(about string, p *plan.Plan, e engine) {
+func (t *Target) tell(about string, p Wanted, e engine) {
 	if p.Speed != 1 {
 		about += fmt.Sprintf(", run %v times as fast", p.Speed)
 	}
@@ -266,35 +260,35 @@ func (t *Target) tell(about string, p *plan.Plan, e engine) {
 	for k, v := range e.server {
 		t.Server[k] = v
 	}
-	t.GPUs, t.GPUPrice = cmp.Or(t.GPUs, e.gpus), cmp.Or(t.GPUPrice, e.gpuPrice)
+	t.GPUs, t.GPUPrice = e.gpus, e.gpuPrice
 	t.Notes = append(t.Notes, e.notes...)
 	if e.outside != nil {
 		t.outside = e.outside
-		t.Notes = append(t.Notes, t.Beyond(wanted(p))...)
+		t.Notes = append(t.Notes, t.Beyond(asked(p))...)
 	}
 }
 
 // NewMock makes a server of its own; name is MODEL@GPU, or "fixed" or "" for
 // fixed latencies. about says what it is, notes what a user should know of it.
 func NewMock(s *plan.Serving, m *plan.Embedded, name string) (srv *serve.Server, about string, notes []string, err error) {
-	p := plan.Plan{Embedded: *m}
+	p := Wanted{Target: &plan.Target{}, Ask: &plan.Ask{}, Embedded: m}
 	p.Spec, p.Model, p.KeyFile = "mock:"+name, s.Model, s.KeyFile
 	if s.Seed != nil {
 		p.Seed = *s.Seed
 	} else { // each start is a launch of its own
 		p.Launch = strconv.FormatUint(rand.Uint64(), 36)
 	}
-	e, err := openEngine(&p, name)
+	e, err := openEngine(p)
 	if err != nil {
 		return nil, "", nil, err
 	}
-	srv, err = e.serve(&p, p.Seed)
+	srv, err = e.serve(p, p.Seed)
 	return srv, e.about, e.notes, err
 }
 
 // serve puts the engine behind a server; chances is the seed of the engine.
-func (e *engine) serve(p *plan.Plan, chances uint64) (*serve.Server, error) {
-	faults, err := parseFaults(p)
+func (e *engine) serve(p Wanted, chances uint64) (*serve.Server, error) {
+	faults, err := parseFaults(p.Embedded)
 	if err != nil {
 		return nil, err
 	}

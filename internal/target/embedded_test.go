@@ -10,17 +10,22 @@ import (
 // Fixed latencies take one setting behind their name; a launch's factor is said,
 // and follows from the seed, the launch's name and the target.
 func TestLaunchOfFixedLatencies(t *testing.T) {
-	p := plan.Default()
-	p.Spec, p.Seed, p.Launch = "sim:fixed?launch_cv=0.1", 7, "1"
-	e, err := openEngine(&p, "fixed?launch_cv=0.1")
+	all := plan.Default()
+	p := WantedBy(&all)
+	p.Seed, p.Launch = 7, "1"
+	open := func(name string) (engine, error) {
+		p.Spec = "sim:" + name
+		return openEngine(p)
+	}
+	e, err := open("fixed?launch_cv=0.1")
 	if err != nil || len(e.notes) != 1 || !strings.HasPrefix(e.notes[0], "launch_cv: this launch takes ") {
 		t.Errorf("%v, notes %q", err, e.notes)
 	}
-	if e, err := openEngine(&p, "fixed"); err != nil || e.notes != nil {
+	if e, err := open("fixed"); err != nil || e.notes != nil {
 		t.Errorf("without it: %v, notes %q", err, e.notes)
 	}
 	for _, name := range []string{"fixed?launch_cv=2", "fixed?launch_cv=x", "fixed?ttft=3", "fixed?%zz", "fixed?launch_cv=0.1&launch_cv=0.2"} {
-		if _, err := openEngine(&p, name); err == nil {
+		if _, err := open(name); err == nil {
 			t.Errorf("%s is taken", name)
 		}
 	}
@@ -29,7 +34,7 @@ func TestLaunchOfFixedLatencies(t *testing.T) {
 		for _, target := range []string{"fixed", "llama-3.1-8b@h100"} {
 			for _, seed := range []uint64{7, 8} {
 				p.Launch, p.Seed = launchName, seed
-				numbers[launch(&p, target)] = true
+				numbers[launch(p, target)] = true
 			}
 		}
 	}

@@ -21,7 +21,7 @@ func aimed(t *testing.T, spec string) *Target {
 		t.Fatal(err)
 	}
 	target := &Target{Spec: spec, Dialer: &wire.Dialer{Endpoint: e}}
-	if err := target.chooseAPI(&plan.Plan{Target: plan.Target{Spec: spec}}, route); err != nil {
+	if err := target.chooseAPI(&plan.Target{Spec: spec}, route); err != nil {
 		t.Fatal(err)
 	}
 	target.URL = e.URL(target.Route)

@@ -5,7 +5,6 @@ import (
 	"slices"
 
 	"pitot/internal/data/result"
-	"pitot/internal/plan"
 	"pitot/internal/twin/deploy"
 	"pitot/internal/workload"
 )
@@ -14,20 +13,20 @@ import (
 // extrapolates, which is said beforehand, as far as the plan tells, and after
 // the run by what was observed.
 
-// wanted is the range of the loads that a plan asks for, as far as it says: users,
+// asked is the range of the loads that are wanted, as far as it is said: users,
 // and the lengths of nine in ten.
-func wanted(p *plan.Plan) (r deploy.Range) {
+func asked(p Wanted) (r deploy.Range) {
 	if p.Generated() {
 		ends := func(l workload.Lengths, prefix int) [2]int {
 			const tail = math.MaxUint64 / 20 // one in twenty is beyond either end
 			return [2]int{l.At(tail), prefix + l.At(math.MaxUint64-tail)}
 		}
-		r.Input, r.Output = ends(p.Input, p.Prefix), ends(p.Ask.Output, 0)
+		r.Input, r.Output = ends(p.Input, p.Prefix), ends(p.Output, 0)
 		if p.Prefix > 0 && p.PrefixShare == 1 {
 			r.Input[0] += p.Prefix
 		}
 	}
-	n := float64(p.Concurrency)
+	n := float64(p.Users)
 	r.Running = [2]float64{n, n}
 	return r
 }

@@ -45,11 +45,11 @@ func (t *Target) models() string {
 }
 
 // ready waits until the target answers at all.
-func (t *Target) ready(ctx context.Context, p *plan.Plan, notef func(string)) error {
-	if p.Wait == 0 {
+func (t *Target) ready(ctx context.Context, wait time.Duration, notef func(string)) error {
+	if wait == 0 {
 		return nil
 	}
-	limit, cancel := context.WithTimeout(ctx, p.Wait)
+	limit, cancel := context.WithTimeout(ctx, wait)
 	defer cancel()
 	said, why := false, ""
 	for {
@@ -76,7 +76,7 @@ func (t *Target) ready(ctx context.Context, p *plan.Plan, notef func(string)) er
 			if ctx.Err() != nil {
 				return ctx.Err()
 			}
-			msg := fmt.Sprintf("%s did not answer within %s", t.site(), say.Span(p.Wait))
+			msg := fmt.Sprintf("%s did not answer within %s", t.site(), say.Span(wait))
 			if why != "" {
 				msg += ": " + wire.Redact(why, t.Secret)
 			}
@@ -93,7 +93,7 @@ func (t *Target) fetch(ctx context.Context, method, path string, body []byte) (w
 }
 
 // probe asks the server what the plan left open.
-func (t *Target) probe(ctx context.Context, p *plan.Plan, notef func(string)) error {
+func (t *Target) probe(ctx context.Context, p Wanted) error {
 	if err := t.discover(ctx); err != nil {
 		return err
 	}
@@ -102,10 +102,10 @@ func (t *Target) probe(ctx context.Context, p *plan.Plan, notef func(string)) er
 			"check the URL: http://host:port, …/v1, …/chat/completions or …/completions; or name a model: --model NAME"}
 	}
 	t.tellBegun(ctx)
-	if err := t.adapt(ctx, p); err != nil {
+	if err := t.adapt(ctx, p.API == ""); err != nil {
 		return err
 	}
-	if err := t.fits(p); err != nil {
+	if err := t.fits(p.Ask); err != nil {
 		return err
 	}
 	if p.Generated() {
@@ -117,12 +117,12 @@ func (t *Target) probe(ctx context.Context, p *plan.Plan, notef func(string)) er
 }
 
 // fits refuses lengths of which the server has said that it takes none.
-func (t *Target) fits(p *plan.Plan) error {
+func (t *Target) fits(p *plan.Ask) error {
 	limit, err := strconv.Atoi(t.Server["max_model_len"])
 	if err != nil || !p.Generated() {
 		return nil
 	}
-	in, out := int(p.Input.Mean())+p.Prefix, int(p.Ask.Output.Mean())
+	in, out := int(p.Input.Mean())+p.Prefix, int(p.Output.Mean())
 	if in+out <= limit {
 		return nil
 	}
@@ -201,8 +201,8 @@ func (t *Target) engine(ctx context.Context, owner string) {
 
 // adapt sends one small request and makes the concessions that servers ask
 // for: an output limit under another name, no stream_options, no temperature,
-// completions where there is no chat.
-func (t *Target) adapt(ctx context.Context, p *plan.Plan) error {
+// completions where there is no chat and anyAPI will do.
+func (t *Target) adapt(ctx context.Context, anyAPI bool) error {
 	for range 6 {
 		row := t.insist(ctx, words(16, 0), 1)
 		if ctx.Err() != nil {
@@ -224,7 +224,7 @@ func (t *Target) adapt(ctx context.Context, p *plan.Plan) error {
 		case (t.Options.IgnoreEOS || t.Options.MinTokens) && (strings.Contains(low, "ignore_eos") || strings.Contains(low, "min_tokens")):
 			t.Options.IgnoreEOS, t.Options.MinTokens = false, false
 			t.Notes = append(t.Notes, "the server does not take ignore_eos: answers may end early")
-		case p.API == "" && t.Route == t.Dialer.Endpoint.Base+wire.Chat{}.Route() && t.API.Name() == (wire.Chat{}).Name() &&
+		case anyAPI && t.Route == t.Dialer.Endpoint.Base+wire.Chat{}.Route() && t.API.Name() == (wire.Chat{}).Name() &&
 			(row.Error == record.ErrNotFound && !strings.Contains(low, "model") || strings.Contains(low, "chat template") || strings.Contains(low, "chat_template")):
 			t.API = wire.Completions{}
 			t.Route = t.Dialer.Endpoint.Base + t.API.Route()

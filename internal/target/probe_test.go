@@ -23,13 +23,13 @@ import (
 )
 
 // planned decodes a command line.
-func planned(t testing.TB, args ...string) *plan.Plan {
+func planned(t testing.TB, args ...string) Wanted {
 	t.Helper()
 	p, rest, err := plan.Decode(plan.VerbRun, args, nil)
 	if err != nil || len(rest) > 1 {
 		t.Fatal(err, rest)
 	}
-	return &p
+	return WantedBy(&p)
 }
 
 const key = "sk-very-secret-1234"
@@ -333,15 +333,15 @@ func TestNoProbe(t *testing.T) {
 func TestLengthsThatDoNotFit(t *testing.T) {
 	limit := &Target{Server: map[string]string{"max_model_len": "4096"}}
 	p := plan.Default()
-	if err := limit.fits(&p); err != nil {
+	if err := limit.fits(&p.Ask); err != nil {
 		t.Errorf("1,152 of 4,096 tokens: %v", err)
 	}
 	p.Prefix = 3000
 	var refused *Error
-	if err := limit.fits(&p); !errors.As(err, &refused) || refused.Hint == "" {
+	if err := limit.fits(&p.Ask); !errors.As(err, &refused) || refused.Hint == "" {
 		t.Errorf("4,152 of 4,096 tokens: %v", err)
 	}
-	if err := (&Target{}).fits(&p); err != nil {
+	if err := (&Target{}).fits(&p.Ask); err != nil {
 		t.Errorf("a server that names no limit: %v", err)
 	}
 }

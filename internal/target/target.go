@@ -42,8 +42,8 @@ type Target struct {
 	Timeout     time.Duration // for one request
 	Residence   time.Duration // how long one request alone takes, 0 if not asked
 	Notes       []string      // what was found out on the way and a user should know
-	GPUs        int           // that serve it: as the user says, or as an embedded target is made; 0 if not known
-	GPUPrice    float64       // dollars an hour of each: as the user says, or an embedded target's list price; 0 if not known
+	GPUs        int           // that serve an embedded target; 0 if not known
+	GPUPrice    float64       // dollars an hour of each, its list price; 0 if not known
 
 	URL    string
 	Engine func(seed uint64) twin.Engine // of a sim: target, a fresh one
@@ -76,9 +76,20 @@ const answerMemory = 512 << 20
 // included, where --timeout is no less.
 const dialTimeout = 30 * time.Second
 
-// Open finds the target of a plan and asks it what the plan left open.
-func Open(ctx context.Context, p *plan.Plan, notef func(string)) (_ *Target, err error) {
-	t := &Target{Spec: p.Spec, Kind: p.Kind(), Timeout: p.Timeout, Server: map[string]string{}, GPUs: p.GPUs, GPUPrice: p.GPUPrice}
+// Wanted are the parts of a plan that say what is measured and what for.
+type Wanted struct {
+	*plan.Target
+	*plan.Ask
+	*plan.Embedded
+	Users int // of a closed loop, 0 where it is none or not known yet
+}
+
+// WantedBy gives those of a whole plan.
+func WantedBy(p *plan.Plan) Wanted { return Wanted{&p.Target, &p.Ask, &p.Embedded, p.Concurrency} }
+
+// Open finds the target that is wanted and asks it what was left open.
+func Open(ctx context.Context, p Wanted, notef func(string)) (_ *Target, err error) {
+	t := &Target{Spec: p.Spec, Kind: p.Kind(), Timeout: p.Timeout, Server: map[string]string{}}
 	t.Options = wire.Options{Model: p.Model, Stream: !p.NoStream, Vocab: token.Universal(), MaxField: "max_tokens"}
 	if p.Body != "" {
 		t.Options.Body = []byte(p.Body)
@@ -103,25 +114,25 @@ func Open(ctx context.Context, p *plan.Plan, notef func(string)) (_ *Target, err
 	if err != nil {
 		return nil, err
 	}
-	if err := t.secure(&e, p); err != nil {
+	if err := t.secure(&e, p.Target); err != nil {
 		return nil, err
 	}
 	t.Memory = wire.NewMemory(answerMemory)
 	t.Dialer = &wire.Dialer{Endpoint: e, Timeout: shorter(dialTimeout, p.Timeout), Stamps: true, Readers: stamp.NewReaders()}
-	if err := t.authorise(p); err != nil {
+	if err := t.authorise(p.Target); err != nil {
 		return nil, err
 	}
-	if err := t.chooseAPI(p, route); err != nil {
+	if err := t.chooseAPI(p.Target, route); err != nil {
 		return nil, err
 	}
 	t.URL = e.URL(t.Route)
-	if err := t.ready(ctx, p, notef); err != nil {
+	if err := t.ready(ctx, p.Wait, notef); err != nil {
 		return nil, err
 	}
 	if p.NoProbe {
 		return t, nil
 	}
-	if err := t.probe(ctx, p, notef); err != nil {
+	if err := t.probe(ctx, p); err != nil {
 		if ctx.Err() != nil { // stopped: whatever it looked like is no fault of the target
 			err = ctx.Err()
 		}
@@ -132,7 +143,7 @@ func Open(ctx context.Context, p *plan.Plan, notef func(string)) (_ *Target, err
 
 // chooseAPI takes the API from the flag, the route or, until the server has
 // been asked, chat.
-func (t *Target) chooseAPI(p *plan.Plan, route string) error {
+func (t *Target) chooseAPI(p *plan.Target, route string) error {
 	if p.API != "" {
 		var names []string
 		for _, a := range wire.APIs() {
@@ -157,7 +168,7 @@ func (t *Target) chooseAPI(p *plan.Plan, route string) error {
 }
 
 // secure sets up TLS and the proxy.
-func (t *Target) secure(e *wire.Endpoint, p *plan.Plan) error {
+func (t *Target) secure(e *wire.Endpoint, p *plan.Target) error {
 	e.Config = &tls.Config{InsecureSkipVerify: p.Insecure}
 	if p.CACert != "" {
 		pem, err := os.ReadFile(p.CACert)
@@ -181,7 +192,7 @@ func (t *Target) secure(e *wire.Endpoint, p *plan.Plan) error {
 
 // authorise reads the key and makes the headers. The key is nowhere but in
 // memory.
-func (t *Target) authorise(p *plan.Plan) error {
+func (t *Target) authorise(p *plan.Target) error {
 	key, from := "", ""
 	switch {
 	case p.KeyFile != "":
@@ -233,8 +244,8 @@ func (t *Target) hide(value string) {
 }
 
 // openMock starts the embedded target on a loopback socket and gives its URL.
-func (t *Target) openMock(p *plan.Plan) (string, error) {
-	e, err := openEngine(p, embedded(p))
+func (t *Target) openMock(p Wanted) (string, error) {
+	e, err := openEngine(p)
 	if err != nil {
 		return "", err
 	}

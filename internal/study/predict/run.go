@@ -155,7 +155,7 @@ func asked(dir string, index int32) (workload.Source, func()) {
 	if err != nil {
 		return nil, none
 	}
-	src, done, err := run.Workload(&p, index)
+	src, done, err := run.Workload(&p.Ask, index)
 	if err != nil {
 		return nil, none
 	}

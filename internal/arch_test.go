@@ -31,16 +31,17 @@ type room struct {
 func rooms() []room {
 	return []room{
 		// leaves
-		{"say", ""},                        // what is said to a user who got something wrong
-		{"clock", ""},                      // monotonic nanoseconds, alarms
-		{"wire/stamp", "clock"},            // sockets, and when what is read from them arrived
-		{"stat", ""},                       // percentiles, intervals, tests: pure functions
-		{"data/result/v1", ""},             // run.json as version 1 had it
-		{"data/result", "data/result/v1"},  // run.json and its schema: what it was
-		{"data/rundir", "data/result say"}, // names, state and result of a run directory
-		{"data/record", "data/rundir"},     // rows, chunks, journal, Parquet: what happened
-		{"data/spill", "stat"},             // more than memory should hold: columns, sorted records, order statistics
-		{"slo", "say"},
+		{"say", ""},             // what is said to a user who got something wrong
+		{"clock", ""},           // monotonic nanoseconds, alarms
+		{"wire/stamp", "clock"}, // sockets, and when what is read from them arrived
+		{"stat", ""},            // percentiles, intervals, tests: pure functions
+		{"data/result/v1", ""},  // run.json as version 1 had it
+		{"data/metric", "stat"}, // the catalogue of metrics
+		{"data/result", "data/result/v1 data/metric"}, // run.json and its schema: what it was
+		{"data/rundir", "data/result say"},            // names, state and result of a run directory
+		{"data/record", "data/rundir"},                // rows, chunks, journal, Parquet: what happened
+		{"data/spill", "stat"},                        // more than memory should hold: columns, sorted records, order statistics
+		{"slo", "say data/metric"},
 		// asked
 		{"workload/seed", ""},
 		{"workload/token", "workload/seed"},
@@ -60,16 +61,16 @@ func rooms() []room {
 		// measured
 		{"wire", "wire/stamp workload workload/token data/record clock"},
 		{"load", "workload workload/seed wire wire/stamp twin data/record clock"},
-		{"measure", "data/record data/result slo stat"},
-		{"study/tools", "measure data/record data/result stat say"},                                                                            // other tools' files, and a run in their formats
-		{"target", "plan wire wire/stamp twin twin/deploy twin/serve data/record data/result workload workload/seed workload/token clock say"}, // what is measured: opened, asked, adapted to
-		{"run/search", "data/result stat"},                                                                                                     // which load next: decisions without clock, socket or file
-		{"run", "plan load measure data/record data/rundir data/result slo wire wire/stamp workload workload/seed workload/token workload/arrival clock say target run/search stat"},
-		{"study/predict", "plan run load data/record data/rundir data/result workload twin twin/catalogue twin/deploy twin/vllm stat say target"},
-		{"run/audit", "plan run measure twin/serve study/tools data/record data/result stat workload"},
-		{"study/compare", "study/tools data/rundir data/result stat say"}, // what changed between systems
+		{"measure", "data/record data/result slo stat data/metric"},
+		{"study/tools", "measure data/record data/result stat say data/metric"},                                                                            // other tools' files, and a run in their formats
+		{"target", "plan wire wire/stamp twin twin/deploy twin/serve data/record data/result workload workload/seed workload/token clock say data/metric"}, // what is measured: opened, asked, adapted to
+		{"run/search", "data/result stat data/metric"},                                                                                                     // which load next: decisions without clock, socket or file
+		{"run", "plan load measure data/record data/rundir data/result slo wire wire/stamp workload workload/seed workload/token workload/arrival clock say target run/search stat data/metric"},
+		{"study/predict", "plan run load data/record data/rundir data/result workload twin twin/catalogue twin/deploy twin/vllm stat say target data/metric"},
+		{"run/audit", "plan run measure twin/serve study/tools data/record data/result stat workload data/metric"},
+		{"study/compare", "study/tools data/rundir data/result stat say data/metric"}, // what changed between systems
 		// shown
-		{"report", "measure data/record data/result run/audit study/compare study/tools study/predict twin/deploy stat say"},
+		{"report", "measure data/record data/result run/audit study/compare study/tools study/predict twin/deploy stat say data/metric"},
 		{"cli", "plan study/tools run run/search run/audit study/compare study/predict report data/record data/rundir data/result slo twin/deploy twin/serve say target"},
 		{"cmd/pitot", "cli"},
 	}

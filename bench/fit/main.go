@@ -29,6 +29,7 @@ import (
 	"time"
 
 	"pitot/bench/setup"
+	"pitot/internal/data/metric"
 	"pitot/internal/data/result"
 	"pitot/internal/study/predict"
 )
@@ -175,7 +176,7 @@ func main() {
 			for _, m := range []struct {
 				name string
 				a, b *result.Summary
-			}{{"TTFT", said.Metrics.TTFT, is.Metrics.TTFT}, {"TPOT", said.Metrics.TPOT, is.Metrics.TPOT}, {"E2E", said.Metrics.E2E, is.Metrics.E2E}} {
+			}{{"TTFT", said.Metrics.Of(metric.TTFT), is.Metrics.Of(metric.TTFT)}, {"TPOT", said.Metrics.Of(metric.TPOT), is.Metrics.Of(metric.TPOT)}, {"E2E", said.Metrics.Of(metric.E2E), is.Metrics.Of(metric.E2E)}} {
 				for _, q := range []struct {
 					name string
 					a, b *float64

@@ -8,6 +8,7 @@ import (
 	"slices"
 
 	"pitot/bench/stat/queue"
+	"pitot/internal/data/metric"
 	"pitot/internal/data/result"
 	"pitot/internal/stat"
 	"pitot/internal/study/compare"
@@ -114,7 +115,7 @@ func measuredLaunch(id int, utilisation, factor float64, rng *rand.Rand) *result
 	share := float64(good) / n
 	p := result.Point{
 		Load: result.Load{Loop: "open", Rate: &rate, Arrival: "poisson"}, Requests: result.Requests{Due: n, OK: n},
-		Metrics:   result.Metrics{TTFT: distribution(first), E2E: distribution(all)},
+		Metrics:   result.MetricsOf(map[metric.Name]*result.Summary{metric.TTFT: distribution(first), metric.E2E: distribution(all)}),
 		SLO:       &result.SLO{Spec: "ttft<1s @99%", Attained: &share},
 		Stability: string(stat.Stable), Verdict: result.Valid,
 	}

@@ -4,6 +4,7 @@ import (
 	"fmt"
 
 	"pitot/bench/stat/queue"
+	"pitot/internal/data/metric"
 	"pitot/internal/data/record"
 	"pitot/internal/data/result"
 	"pitot/internal/measure"
@@ -86,7 +87,7 @@ func measured(q *queue.Queue, n int) ([]float64, *result.Summary) {
 	}
 	f := measure.NewFold(measure.Setup{T1: int64((last-begin)*second) + 1, Residence: second, Stamps: "virtual", Load: result.Load{Loop: "open"}})
 	f.Add(record.Frame{Rows: rows})
-	return ttft, f.Point().Metrics.TTFT
+	return ttft, f.Point().Metrics.Of(metric.TTFT)
 }
 
 // add judges one run.

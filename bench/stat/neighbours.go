@@ -2,6 +2,7 @@ package main
 
 import (
 	"pitot/bench/stat/queue"
+	"pitot/internal/data/metric"
 	"pitot/internal/data/record"
 	"pitot/internal/data/result"
 	"pitot/internal/measure"
@@ -57,7 +58,7 @@ func neighbourRows(reps int, seed uint64) (rows [][]string) {
 		})
 		for i, p := range measure.Pool(points) {
 			folds[i].Pool(p)
-			e2e := folds[i].Point().Metrics.E2E
+			e2e := folds[i].Point().Metrics.Of(metric.E2E)
 			for k, key := range keys {
 				v, ok := e2e.CI95[key]
 				cells[i][k].shown.add(ok)

@@ -25,6 +25,7 @@ import (
 	"time"
 
 	"pitot/bench/setup"
+	"pitot/internal/data/metric"
 	"pitot/internal/data/result"
 	"pitot/internal/twin"
 	"pitot/internal/twin/deploy"
@@ -185,7 +186,7 @@ func (b *bench) run(args ...string) result.Point {
 func (b *bench) worlds() {
 	names := []string{"mean", "p50", "p90", "p95", "p99", "p99.9", "max"}
 	metrics := func(p result.Point) map[string]*result.Summary {
-		return map[string]*result.Summary{"TTFT": p.Metrics.TTFT, "TPOT": p.Metrics.TPOT, "E2E": p.Metrics.E2E}
+		return map[string]*result.Summary{"TTFT": p.Metrics.Of(metric.TTFT), "TPOT": p.Metrics.Of(metric.TPOT), "E2E": p.Metrics.Of(metric.E2E)}
 	}
 	values := func(s *result.Summary) []*float64 {
 		return []*float64{s.Mean, s.P50, s.P90, s.P95, s.P99, s.P999, s.Max}

@@ -17,6 +17,7 @@ import (
 	"testing"
 	"time"
 
+	"pitot/internal/data/metric"
 	"pitot/internal/data/record"
 	"pitot/internal/data/result"
 	"pitot/internal/data/rundir"
@@ -100,7 +101,7 @@ func TestPageFromParquet(t *testing.T) {
 			values["icl"] = append(values["icl"], gaps[r.ID]...)
 		}
 	}
-	for id, s := range map[string]*result.Summary{"ttft": p.Metrics.TTFT, "tpot": p.Metrics.TPOT, "e2e": p.Metrics.E2E, "icl": p.Metrics.ICL} {
+	for id, s := range map[string]*result.Summary{"ttft": p.Metrics.Of(metric.TTFT), "tpot": p.Metrics.Of(metric.TPOT), "e2e": p.Metrics.Of(metric.E2E), "icl": p.Metrics.Of(metric.ICL)} {
 		v := values[id]
 		slices.Sort(v)
 		if s == nil || int64(len(v)) != s.N {

@@ -6,9 +6,9 @@ import (
 	"slices"
 	"strings"
 
+	"pitot/internal/data/metric"
 	"pitot/internal/data/record"
 	"pitot/internal/data/result"
-	"pitot/internal/slo"
 	"pitot/internal/stat"
 )
 
@@ -85,7 +85,7 @@ func (f *Fold) checks(all *part, p *result.Point) []result.Check {
 		out = append(out, checkShare("output lengths", int64(b.otherOutput), int64(b.outputKnown), .01,
 			"Make the server ignore the end of sequence, or compare tokens, not requests."))
 	}
-	if known, streams := all.pool(); p.Metrics.ITL != nil {
+	if known, streams := all.pool(); p.Metrics.Of(metric.ITL) != nil {
 		out = append(out, checkShare("token gaps", streams.requests-known.requests, streams.requests, .01,
 			"Read ICL and stall: ITL leaves out the streams whose tokens per chunk are not known."))
 	}
@@ -193,22 +193,28 @@ func checkAccounting(r result.Requests, planned, duplicates int) result.Check {
 	return c
 }
 
-// checkLag asks how far the instrument's own delay moves the headline: TTFT,
-// or E2E when nothing is streamed, with and without each request's lag.
-func checkLag(c *part) result.Check {
-	metric := c.latency(slo.TTFT)
-	if !c.streamed {
-		metric = c.latency(slo.E2E)
+// headline is the metric that a point is first judged by: TTFT, or E2E when
+// nothing is streamed.
+func (c *part) headline() metric.Name {
+	if c.streamed {
+		return metric.TTFT
 	}
-	with := c.collect(inMS, metric)
-	without := c.collect(inMS, func(q *request) (float64, State) {
-		x, st := metric(q)
+	return metric.E2E
+}
+
+// checkLag asks how far the instrument's own delay moves the headline: with and
+// without each request's lag.
+func checkLag(c *part) result.Check {
+	take := c.taken(c.headline())
+	with := c.collect(inMS, take)
+	without := c.collect(inMS, func(q *Request) (float64, State) {
+		x, st := take(q)
 		if lag, ok := q.span(q.ready, q.sent); ok == Known && st == Known {
 			x -= float64(lag)
 		}
 		return x, st
 	})
-	lag := c.collect(inMS, func(q *request) (float64, State) { return q.span(q.ready, q.sent) })
+	lag := c.collect(inMS, func(q *Request) (float64, State) { return q.span(q.ready, q.sent) })
 	out := result.Check{Name: "send lag", Limit: "shifts p50 and p99 by ≤ 1 ms or 2 %", Status: pass,
 		Advice: "Lower the load of this client, or use more clients."}
 	if lag.n() == 0 || with.n() == 0 {
@@ -277,7 +283,7 @@ func checkStamps(source string, user, arrivals int64) result.Check {
 // not much longer than its requests shows how they begin and little of how
 // they are served beside each other.
 func checkWindow(c *part, seconds float64) result.Check {
-	s := c.collect(inMS, c.latency(slo.E2E))
+	s := c.collect(inMS, c.taken(metric.E2E))
 	var slowest float64
 	if n := s.n(); n > 0 {
 		slowest, _ = s.percentile(1)
@@ -298,11 +304,8 @@ func checkWindow(c *part, seconds float64) result.Check {
 // percentile to be given at all. Where they are few the value itself is
 // marked, which is no fault of the run.
 func checkSupport(c *part) result.Check {
-	m := slo.TTFT
-	if !c.streamed {
-		m = slo.E2E
-	}
-	s := c.collect(inMS, c.latency(m))
+	m := c.headline()
+	s := c.collect(inMS, c.taken(m))
 	few, _ := stat.Support(.99)
 	out := result.Check{Name: "samples", Value: fmt.Sprintf("%d for p99 %s", s.n(), m), Limit: fmt.Sprintf("≥ %d", few),
 		Status: pass, Advice: "Measure longer, or quote a lower percentile."}
@@ -317,9 +320,9 @@ func checkSupport(c *part) result.Check {
 func checkMix(classes map[string]result.Class) result.Check {
 	low, high := math.Inf(1), 0.
 	for _, c := range classes {
-		s := c.Metrics.TTFT
+		s := c.Metrics.Of(metric.TTFT)
 		if s == nil {
-			s = c.Metrics.E2E
+			s = c.Metrics.Of(metric.E2E)
 		}
 		if s != nil && s.P50 != nil {
 			low, high = min(low, *s.P50), max(high, *s.P50)

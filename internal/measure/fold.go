@@ -1,6 +1,9 @@
 package measure
 
-import "pitot/internal/data/record"
+import (
+	"pitot/internal/data/metric"
+	"pitot/internal/data/record"
+)
 
 // maxID bounds the ids that are remembered to notice a request told twice.
 const maxID = 1 << 30
@@ -10,11 +13,13 @@ const maxID = 1 << 30
 // keeps no chunk longer than its request is under way, and four bytes of each
 // gap after that. It is not safe for concurrent use.
 type Fold struct {
-	setup   Setup
-	streams record.Join[stream]
+	setup       Setup
+	definitions []Definition
+	takes       takes
+	streams     record.Join[stream]
 
 	visits []visit // of any time
-	cohort []request
+	cohort []Request
 	groups groups
 	end    int64 // latest stamp seen
 
@@ -52,15 +57,29 @@ type flow struct {
 
 // NewFold begins a point.
 func NewFold(s Setup) *Fold {
+	definitions := s.Metrics
+	if definitions == nil {
+		definitions = Definitions()
+	}
 	f := &Fold{
-		setup:    s,
-		groups:   newGroups(),
-		errors:   map[string]int{},
-		examples: map[string]example{},
-		finish:   map[string]int{},
+		setup:       s,
+		definitions: definitions,
+		takes:       takesOf(definitions),
+		groups:      newGroups(),
+		errors:      map[string]int{},
+		examples:    map[string]example{},
+		finish:      map[string]int{},
 	}
 	f.streams = record.Join[stream]{Chunk: f.chunk, Row: f.row, Reset: (*stream).reset}
 	return f
+}
+
+// catalogue is the metrics that are measured.
+func (f *Fold) catalogue() (list metric.Catalogue) {
+	for i := range f.definitions {
+		list = append(list, f.definitions[i].Metric)
+	}
+	return list
 }
 
 // Add takes in one frame and keeps nothing of it.
@@ -120,7 +139,7 @@ func (f *Fold) twice(id int64) bool {
 
 // member adds a request to the cohort.
 func (f *Fold) member(r *record.Row, s *stream, visible int64) {
-	q := request{
+	q := Request{
 		Latency: LatencyOf(r, &s.Events),
 		id:      r.ID, eligible: r.Eligible, ready: r.Ready, firstLo: r.FirstToken,
 		stall: s.stall, stallLo: s.stallLo, stallHi: s.stallHi, lastGap: record.Unset,

@@ -232,8 +232,9 @@ func (c *part) attained(out *result.SLO, s slo.Spec) {
 		return
 	}
 	hits := make([]float64, len(c.requests))
+	one := &judged{part: c}
 	for i, q := range c.requests {
-		if s.Good(q.values(c.until)) {
+		if one.q = q; s.Good(one) {
 			hits[i] = 1
 		}
 	}

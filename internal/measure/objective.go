@@ -5,6 +5,7 @@ import (
 	"math"
 	"slices"
 
+	"pitot/internal/data/metric"
 	"pitot/internal/data/result"
 	"pitot/internal/slo"
 	"pitot/internal/stat"
@@ -58,25 +59,26 @@ func Below(due, bad int64, limit float64) string {
 
 // objective judges the part against the objective, nil if there is none, and
 // gives the requests that met all limits.
-func (c *part) objective(s slo.Spec) (*result.SLO, []*request) {
+func (c *part) objective(s slo.Spec) (*result.SLO, []*Request) {
 	if s.None() {
 		return nil, nil
 	}
 	out := &result.SLO{Spec: s.String(), Limits: []result.Limit{}, Met: yes}
 	due := int64(len(c.requests))
 	within := make([]int64, len(s.Limits))
-	var good []*request
+	var good []*Request
 	var joint int64
+	one := &judged{part: c}
 	for _, q := range c.requests {
-		v := q.values(c.until)
-		if s.Good(v) {
+		one.q = q
+		if s.Good(one) {
 			good = append(good, q)
 		}
-		if s.MeetsJoint(v) {
+		if s.MeetsJoint(one) {
 			joint++
 		}
 		for i, l := range s.Limits {
-			if l.Meets(v) {
+			if l.Meets(one) {
 				within[i]++
 			}
 		}
@@ -110,7 +112,7 @@ func (c *part) objective(s slo.Spec) (*result.SLO, []*request) {
 	if stopped := c.interrupted(); out.Met == no && stopped > 0 {
 		// Had all of them been good, would it still be missed?
 		kept := *c
-		kept.requests = slices.DeleteFunc(slices.Clone(c.requests), func(q *request) bool { return q.interrupted })
+		kept.requests = slices.DeleteFunc(slices.Clone(c.requests), func(q *Request) bool { return q.interrupted })
 		kept.well = c.well
 		if rest, _ := kept.objective(s); rest.Met != no {
 			out.Met, out.Why = undecided, fmt.Sprintf("%d of %d requests were under way when the run was stopped", stopped, due)
@@ -141,7 +143,7 @@ func barely(s slo.Spec, within []int64, joint, due int64) bool {
 			if by(joint, s.Share()) {
 				return true
 			}
-		case l.Metric != slo.Errors && !l.Metric.Pooled() && by(within[i], l.P()):
+		case l.Metric != metric.Errors && !l.Metric.Pooled() && by(within[i], l.P()):
 			return true
 		}
 	}
@@ -184,13 +186,13 @@ const notStreaming = "not streaming"
 // limit judges one limit of which `within` requests are on the right side.
 func (c *part) limit(l slo.Limit, s slo.Spec, within int64) result.Limit {
 	due := int64(len(c.requests))
-	out := result.Limit{Spec: l.String(), Metric: string(l.Metric), Limit: float64(l.Max) / inMS}
+	out := result.Limit{Spec: l.String(), Metric: l.Metric, Limit: float64(l.Max) / inMS}
 	if due > 0 {
 		out.Attained = share(within, due)
 	}
 	p := l.P()
 	switch {
-	case l.Metric == slo.Errors:
+	case l.Metric == metric.Errors:
 		bad := due - int64(c.well)
 		out.Limit = l.MaxPercent / 100
 		out.Met = Below(due, bad, out.Limit)
@@ -202,7 +204,7 @@ func (c *part) limit(l slo.Limit, s slo.Spec, within int64) result.Limit {
 			out.Why = tooFew(due, few, "requests")
 		}
 		return out
-	case !c.streamed && l.Metric != slo.E2E:
+	case !c.streamed && l.Metric != metric.E2E:
 		out.Met, out.Why, out.Attained = undecided, notStreaming, nil
 		return out
 	case l.Metric.Pooled():
@@ -211,7 +213,7 @@ func (c *part) limit(l slo.Limit, s slo.Spec, within int64) result.Limit {
 	case l.Joint():
 		p = s.Share()
 	}
-	values := c.collect(inMS, c.latency(l.Metric))
+	values := c.collect(inMS, c.taken(l.Metric))
 	if few, _ := stat.Support(p); p < 1 && values.n() >= few {
 		if x, over := values.percentile(p); !over {
 			x /= inMS
@@ -238,13 +240,13 @@ func tooFew(n, few int64, what string) string {
 // leaves open on which side it lies there is no verdict.
 func (c *part) pooled(l slo.Limit, out *result.Limit) {
 	out.Met, out.Attained = undecided, nil
-	if l.Metric == slo.ITL {
+	if l.Metric == metric.ITL {
 		if out.Why = c.noITL(); out.Why != "" {
 			return
 		}
 	}
-	s := c.gaps(l.Metric == slo.ITL)
-	if l.Metric == slo.ITL && s.label == "amortised" {
+	s := c.gaps(l.Metric == metric.ITL)
+	if l.Metric == metric.ITL && s.label == "amortised" {
 		out.Why = "tokens came several at a time: limit icl or stall instead"
 		return
 	}
@@ -255,7 +257,7 @@ func (c *part) pooled(l slo.Limit, out *result.Limit) {
 	}
 	// The gaps that are left out may all lie below the percentile, or all above.
 	excluded, why := 0., "merged reads leave it"
-	if l.Metric == slo.ITL {
+	if l.Metric == metric.ITL {
 		if known, all := c.pool(); known.tokens < all.tokens {
 			excluded = float64(all.tokens-known.tokens) / float64(all.tokens)
 			why = "streams whose tokens are not known leave it"

@@ -53,9 +53,9 @@ func (f *Fold) Point() result.Point {
 			p.Outcome = p.Stability
 		}
 		// That a limit is met now says nothing: the queue goes on growing.
-		unsteady(&p, responses, fromDue, p.StabilityWhy, yes)
+		unsteady(&p, fromDue, p.StabilityWhy, yes)
 	case set != nil && set.Why != "":
-		unsteady(&p, latencies, timed, notSettled, yes, no)
+		unsteady(&p, steady, notSettled, yes, no)
 	}
 	p.Standstills = f.standstills(all.requests)
 	f.untilReached(&p)
@@ -86,7 +86,7 @@ func (f *Fold) part(list []*group, all bool) *part {
 	slices.SortFunc(list, func(a, b *group) int {
 		return cmp.Or(cmp.Compare(a.key.name, b.key.name), cmp.Compare(a.key.bucket, b.key.bucket))
 	})
-	c := &part{until: f.end, conf: &f.conf, oneEach: f.flow.oneEach()}
+	c := &part{until: f.end, conf: &f.conf, oneEach: f.flow.oneEach(), definitions: f.definitions, takes: f.takes}
 	in := make([]bool, len(f.groups.list))
 	n := 0
 	for _, g := range list {
@@ -94,7 +94,7 @@ func (f *Fold) part(list []*group, all bool) *part {
 		in[g.index] = true
 		n += g.n
 	}
-	c.requests = make([]*request, 0, n)
+	c.requests = make([]*Request, 0, n)
 	for i := range f.cohort {
 		if q := &f.cohort[i]; all || in[q.group] {
 			c.requests = append(c.requests, q)
@@ -104,7 +104,7 @@ func (f *Fold) part(list []*group, all bool) *part {
 			}
 		}
 	}
-	slices.SortFunc(c.requests, func(a, b *request) int { return cmp.Or(cmp.Compare(a.due, b.due), cmp.Compare(a.id, b.id)) })
+	slices.SortFunc(c.requests, func(a, b *Request) int { return cmp.Or(cmp.Compare(a.due, b.due), cmp.Compare(a.id, b.id)) })
 	return c
 }
 
@@ -185,7 +185,7 @@ func (f *Fold) throughput(due int) result.Throughput {
 
 // goodput is what the good requests of the cohort amount to, per second of
 // the window.
-func (f *Fold) goodput(good []*request) *result.Goodput {
+func (f *Fold) goodput(good []*Request) *result.Goodput {
 	s := f.setup.seconds()
 	if s < shortest {
 		return nil

@@ -103,15 +103,12 @@ func served(p *result.Point) float64 {
 // dispersions are a point's own.
 func dispersions(m *result.Metrics) map[string]float64 {
 	all := map[string]float64{}
-	for name, s := range map[string]*result.Summary{
-		"ttft_ms": m.TTFT, "ttfa_ms": m.TTFA, "tpot_ms": m.TPOT, "tpot_n1_ms": m.TPOTn1, "stall_ms": m.Stall,
-		"e2e_ms": m.E2E, "generation_ms": m.Generation, "service.ttft_ms": m.Service.TTFT, "service.e2e_ms": m.Service.E2E,
-	} {
-		if s == nil {
+	for _, d := range m.List {
+		if d.Summary == nil {
 			continue
 		}
-		for percentile, phi := range s.Phi {
-			all[name+"."+percentile] = phi
+		for percentile, phi := range d.Phi {
+			all[d.Key+"."+percentile] = phi
 		}
 	}
 	return all

@@ -23,7 +23,7 @@ func (f *Fold) Precision(want slo.Precision) (percent float64, why string) {
 		return 0, p.StabilityWhy
 	}
 	all := f.part(f.groups.list, true)
-	s := all.collect(inMS, all.latency(want.Metric))
+	s := all.collect(inMS, all.taken(want.Metric))
 	n := s.n()
 	var lo, hi, middle float64
 	switch few, _ := stat.Support(want.Percentile / 100); {
@@ -65,12 +65,11 @@ func (f *Fold) untilReached(p *result.Point) {
 	if p.Until == nil {
 		return
 	}
-	want, err := slo.ParsePrecision(p.Until.Spec)
+	want, err := slo.Grammar{Metrics: f.catalogue()}.ParsePrecision(p.Until.Spec)
 	if err != nil { // what wrote it can be read
 		return
 	}
-	m := &p.Metrics
-	s := map[slo.Metric]*result.Summary{slo.TTFT: m.TTFT, slo.TTFA: m.TTFA, slo.TPOT: m.TPOT, slo.Stall: m.Stall, slo.E2E: m.E2E, slo.Generation: m.Generation}[want.Metric]
+	s := p.Metrics.Of(want.Metric)
 	if s == nil {
 		return
 	}
@@ -120,7 +119,7 @@ func (f *Fold) endedEarly(p *result.Point) {
 	}
 	p.EndedEarly = fmt.Sprintf("hopeless, ended early after %.3g s: %s", f.setup.seconds(), why)
 	const early = "the load was ended early"
-	unsteady(p, latencies, timed, early, yes)
+	unsteady(p, steady, early, yes)
 	p.Throughput.Why = "a lower bound: " + early
 	p.Goodput = nil
 	if p.SLO != nil {

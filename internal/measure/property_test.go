@@ -10,6 +10,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"pgregory.net/rapid"
 
+	"pitot/internal/data/metric"
 	"pitot/internal/data/record"
 	"pitot/internal/data/result"
 	"pitot/internal/stat"
@@ -130,7 +131,7 @@ func TestPercentilesAgainstSorting(t *testing.T) {
 			name string
 			got  *result.Summary
 			want []int64
-		}{{"ttft", m.TTFT, ttft}, {"icl", m.ICL, icl}, {"itl", m.ITL, itl}} {
+		}{{"ttft", m.Of(metric.TTFT), ttft}, {"icl", m.Of(metric.ICL), icl}, {"itl", m.Of(metric.ITL), itl}} {
 			slices.Sort(c.want)
 			mean, sd := stat.Moments(c.want)
 			for name, pair := range map[string]struct {
@@ -209,18 +210,18 @@ func TestBoundsHoldTheTruth(t *testing.T) {
 				}
 			}
 		}
-		if m.ITL == nil {
+		if m.Of(metric.ITL) == nil {
 			t.Fatal("no itl")
 		}
-		within("itl of events", m.ITL, events)
-		within("ttft", m.TTFT, ttfts)
+		within("itl of events", m.Of(metric.ITL), events)
+		within("ttft", m.Of(metric.TTFT), ttfts)
 		if together == 0 {
-			within("stall", m.Stall, stalls)
-			within("icl of arrivals", m.ICL, arrivals)
+			within("stall", m.Of(metric.Stall), stalls)
+			within("icl of arrivals", m.Of(metric.ICL), arrivals)
 		}
-		within("icl of events", m.ICL, events)
-		if b := m.ICL.Bounds["p50"]; share > .2 && (m.ICL.P50 == nil || b[0] > *m.ICL.P50 || b[1] < *m.ICL.P50) {
-			t.Fatalf("p50 %v outside %v", m.ICL.P50, b)
+		within("icl of events", m.Of(metric.ICL), events)
+		if b := m.Of(metric.ICL).Bounds["p50"]; share > .2 && (m.Of(metric.ICL).P50 == nil || b[0] > *m.Of(metric.ICL).P50 || b[1] < *m.Of(metric.ICL).P50) {
+			t.Fatalf("p50 %v outside %v", m.Of(metric.ICL).P50, b)
 		}
 	})
 }

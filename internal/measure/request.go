@@ -3,12 +3,12 @@ package measure
 import (
 	"math"
 
+	"pitot/internal/data/metric"
 	"pitot/internal/data/record"
-	"pitot/internal/slo"
 )
 
-// request is what is kept of a request of the cohort.
-type request struct {
+// Request is what is kept of a request of the cohort.
+type Request struct {
 	Latency
 	id                               int64
 	eligible, ready                  int64
@@ -25,7 +25,7 @@ type request struct {
 }
 
 // longestGap is the request's stall.
-func (q *request) longestGap(until int64) (float64, State) {
+func (q *Request) longestGap(until int64) (float64, State) {
 	st := q.state(q.gaps)
 	if !q.stream {
 		return 0, Missing
@@ -43,7 +43,7 @@ func (q *request) longestGap(until int64) (float64, State) {
 }
 
 // span is an interval between two stamps of the client's own side.
-func (q *request) span(from, to int64) (float64, State) {
+func (q *Request) span(from, to int64) (float64, State) {
 	if from < 0 || to < 0 {
 		return 0, Missing
 	}
@@ -52,31 +52,62 @@ func (q *request) span(from, to int64) (float64, State) {
 
 // input is the number of prompt tokens: served, or planned where the server
 // did not tell.
-func (q *request) input() int32 {
+func (q *Request) input() int32 {
 	if q.prompt >= 0 {
 		return q.prompt
 	}
 	return q.inputPlanned
 }
 
-// values are what an objective is judged on.
-func (q *request) values(until int64) slo.Values {
-	of := func(x float64, st State) float64 {
-		switch st {
-		case Known:
-			return x
-		case Longer:
-			return math.Inf(1)
-		}
+// tokensPerChunk is how many visible tokens its events brought on average.
+func (q *Request) tokensPerChunk(int64) (float64, State) {
+	if q.visible < 0 || q.chunks < 1 {
+		return 0, Missing
+	}
+	carried := q.visible
+	if q.marker {
+		carried--
+	}
+	return float64(carried) / float64(q.chunks), Known
+}
+
+// prefillRate counts from sent: waiting for a slot or a connection is no prefill.
+func (q *Request) prefillRate(until int64) (float64, State) {
+	ttft, st := q.TTFT(Service, until)
+	if st != Known || ttft <= 0 || q.prompt < 0 {
+		return 0, Missing
+	}
+	return float64(q.prompt-max(q.cached, 0)) / ttft * 1e9, Known
+}
+
+func (q *Request) decodeRate(until int64) (float64, State) {
+	tpot, st := q.TPOT(until)
+	if st != Known || tpot <= 0 {
+		return 0, Missing
+	}
+	return 1e9 / tpot, Known
+}
+
+// judged is a request of a part as an objective sees it.
+type judged struct {
+	*part
+	q *Request
+}
+
+// OK implements [slo.Request].
+func (j *judged) OK() bool { return j.q.outcome == record.OK }
+
+// Value implements [slo.Request].
+func (j *judged) Value(name metric.Name) float64 {
+	take := j.takes[name]
+	if take == nil {
 		return math.NaN()
 	}
-	return slo.Values{
-		OK:         q.outcome == record.OK,
-		TTFT:       of(q.TTFT(Response, until)),
-		TTFA:       of(q.TTFA(Response, until)),
-		TPOT:       of(q.TPOT(until)),
-		Stall:      of(q.longestGap(until)),
-		E2E:        of(q.E2E(Response, until)),
-		Generation: of(q.Generation(until)),
+	switch x, st := take(j.q, j.until); st {
+	case Known:
+		return x
+	case Longer:
+		return math.Inf(1)
 	}
+	return math.NaN()
 }

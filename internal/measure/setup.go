@@ -33,6 +33,8 @@ type Setup struct {
 	Settling   *Settling `json:"-"` // what Settle found, nil before
 	Pooled     Pooled    `json:"-"` // what the run's other loads tell, see [Pool]
 
+	Metrics []Definition `json:"-"` // what is measured, nil for [Definitions]
+
 	GaveUp bool          `json:",omitempty"` // the window ended early because there was no use in going on, see [Hopeless]
 	Gone   *int64        `json:",omitempty"` // since when a target that went away refused every connection, nanoseconds; the load ended then
 	Until  *result.Until `json:",omitempty"` // how the looks at the window came out

@@ -7,8 +7,8 @@ import (
 	"strings"
 	"time"
 
+	"pitot/internal/data/metric"
 	"pitot/internal/data/result"
-	"pitot/internal/slo"
 	"pitot/internal/stat"
 )
 
@@ -27,7 +27,7 @@ type residences struct {
 // stretches the cohort's, a cold server the first answers'.
 func (f *Fold) residences(all *part) (r residences) {
 	var sum float64
-	s := all.collect(1, all.latency(slo.E2E))
+	s := all.collect(1, all.taken(metric.E2E))
 	if n := s.n(); n > 0 {
 		if s.values.size() > 0 {
 			sum, _ = s.values.moments()
@@ -37,7 +37,7 @@ func (f *Fold) residences(all *part) (r residences) {
 		}
 		r.mean = sum / float64(n) / 1e9
 	}
-	if s := all.collect(1, all.latency(slo.Generation)); s.n() > 0 {
+	if s := all.collect(1, all.taken(metric.Generation)); s.n() > 0 {
 		x, _ := s.percentile(1)
 		r.longest = x / 1e9
 	}

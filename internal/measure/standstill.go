@@ -84,7 +84,7 @@ func usual(silences []silence, bins int) int {
 }
 
 // standstills looks for standstills that come by the clock; nil if there are none.
-func (f *Fold) standstills(cohort []*request) *result.Standstills {
+func (f *Fold) standstills(cohort []*Request) *result.Standstills {
 	if !f.setup.ended() {
 		return nil
 	}
@@ -186,7 +186,7 @@ func period(stands []silence) (every float64, on int) {
 // answers began and ended.
 type underWay struct{ sent, first, last []int64 }
 
-func newUnderWay(cohort []*request) (u underWay) {
+func newUnderWay(cohort []*Request) (u underWay) {
 	for _, q := range cohort {
 		if q.sent < 0 || q.Latency.first < 0 || q.last < 0 {
 			continue

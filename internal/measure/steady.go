@@ -3,8 +3,8 @@ package measure
 import (
 	"slices"
 
+	"pitot/internal/data/metric"
 	"pitot/internal/data/result"
-	"pitot/internal/slo"
 )
 
 // A steady state has a mean and percentiles. Without one they are those of
@@ -16,7 +16,11 @@ const notSettled = "the load had not settled"
 
 // summaryKeys are the values of a summary that a steady state has.
 func summaryKeys() []string {
-	return []string{"mean", "sd", "p50", "p90", "p95", "p99", "p99_9", "max"}
+	keys := []string{metric.Mean, "sd"}
+	for _, p := range metric.Percentiles() {
+		keys = append(keys, p.Key)
+	}
+	return append(keys, "max")
 }
 
 // withhold leaves of a summary what is true whatever the load did.
@@ -31,29 +35,31 @@ func withhold(s *result.Summary, why string) {
 	}
 }
 
-// responses are the latencies that count from due: a growing queue is all in
-// them.
-func responses(m *result.Metrics) []*result.Summary {
-	return []*result.Summary{m.TTFT, m.TTFA, m.E2E}
-}
+// fromDue says that a metric counts from when a request was due: a growing queue
+// is all in it.
+func fromDue(m *metric.Metric) bool { return m != nil && m.FromDue }
 
-// latencies are all times that depend on how busy the server is.
-func latencies(m *result.Metrics) []*result.Summary {
-	return append(responses(m), m.TPOT, m.TPOTn1, m.ITL, m.ICL, m.Stall, m.Generation, m.Held,
-		m.PrefillRate, m.DecodeRate, m.Service.TTFT, m.Service.E2E)
-}
+// steady says that a metric stands for a load only in a steady state.
+func steady(m *metric.Metric) bool { return m != nil && m.Steady }
 
 // unsteady withholds summaries of a point without a steady state, of all and
 // of each class. Verdicts of the objective that are in doubt and rest on one
 // of the limits concerned become undecided.
-func unsteady(p *result.Point, of func(*result.Metrics) []*result.Summary, concerned func(metric string) bool, why string, doubts ...string) {
-	for _, s := range of(&p.Metrics) {
-		withhold(s, why)
-	}
-	for _, c := range p.Classes {
-		for _, s := range of(&c.Metrics) {
-			withhold(s, why)
+func unsteady(p *result.Point, concerned func(*metric.Metric) bool, why string, doubts ...string) {
+	of := func(m *result.Metrics) {
+		for _, d := range m.List {
+			if concerned(d.Metric) {
+				withhold(d.Summary, why)
+			}
 		}
+	}
+	of(&p.Metrics)
+	for _, c := range p.Classes {
+		of(&c.Metrics)
+	}
+	catalogue := metric.Catalogue{}
+	for _, d := range p.Metrics.List {
+		catalogue = append(catalogue, d.Metric)
 	}
 	if p.SLO == nil {
 		return
@@ -61,7 +67,7 @@ func unsteady(p *result.Point, of func(*result.Metrics) []*result.Summary, conce
 	doubtful, sure := false, false
 	for i := range p.SLO.Limits {
 		l := &p.SLO.Limits[i]
-		if !concerned(l.Metric) {
+		if !concerned(catalogue.Find(l.Metric)) {
 			sure = sure || l.Met == no
 			continue
 		}
@@ -75,11 +81,3 @@ func unsteady(p *result.Point, of func(*result.Metrics) []*result.Summary, conce
 		p.SLO.Met, p.SLO.Why = undecided, why
 	}
 }
-
-// fromDue says that a limit is on a response.
-func fromDue(metric string) bool {
-	return slices.Contains([]slo.Metric{slo.TTFT, slo.TTFA, slo.E2E}, slo.Metric(metric))
-}
-
-// timed says that a limit is on a time.
-func timed(metric string) bool { return metric != string(slo.Errors) }

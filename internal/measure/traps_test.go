@@ -4,6 +4,7 @@ import (
 	"slices"
 	"testing"
 
+	"pitot/internal/data/metric"
 	"pitot/internal/data/record"
 	"pitot/internal/data/result"
 	"pitot/internal/stat"
@@ -41,9 +42,9 @@ func TestTrapIntervalsGatedOnLuck(t *testing.T) {
 		_, sd := stat.Moments(ttft)
 		own, _ := stat.BatchMeans(ttft, batches, level)
 		f := fold(setup, record.Frame{Rows: rows})
-		printed := f.Point().Metrics.TTFT
+		printed := f.Point().Metrics.Of(metric.TTFT)
 		f.conf = confidence{} // ask for nothing
-		all := f.part(f.groups.list, true).metrics().TTFT
+		all := f.part(f.groups.list, true).metrics().Of(metric.TTFT)
 		for _, key := range []string{"mean", "p50"} {
 			in := interval{all: all.CI95[key], looks: sd*sd >= enough*own.SE*own.SE}
 			in.printed, in.shown = printed.CI95[key]

@@ -21,10 +21,12 @@ func (f *Fold) Violations(claims []slo.Claim, blocks int) Violations {
 		v.Blocks[i] = make([]int, blocks)
 	}
 	v.InAny = make([]int, blocks)
+	one := &judged{part: all}
 	for k, q := range all.requests {
-		values, any := q.values(all.until), false
+		one.q = q
+		any := false
 		for i, c := range claims {
-			if c.Violates(values) {
+			if c.Violates(one) {
 				v.Of[i]++
 				v.Blocks[i][k*blocks/v.N]++
 				any = true

@@ -147,8 +147,8 @@ func TestNotSettledWithholds(t *testing.T) {
 		f.Add(answer{id: i, due: 50 * i, stamps: []int64{50*i + 50, 50*i + 60}, usage: 2, first: 1}.frame())
 	}
 	p := f.Point()
-	for _, x := range latencies(&p.Metrics) {
-		if x == nil {
+	for _, x := range p.Metrics.List {
+		if !x.Steady || x.Summary == nil {
 			continue
 		}
 		if x.Mean != nil || x.P99 != nil || x.Withheld["p99"] != notSettled || x.N == 0 {

@@ -92,7 +92,7 @@ func (p *Plan) checkLoad() error {
 func (p *Plan) checkUntil() error {
 	switch {
 	case p.Until.None():
-	case p.NoStream && p.Until.Metric != slo.E2E:
+	case p.NoStream && p.Until.Metric.Streamed():
 		return say.Errorf("--until %s needs a stream", p.Until).WithHint("take e2e, or leave --no-stream out")
 	case p.Duration > p.Budget:
 		return say.Errorf("the first window, --duration %s, is longer than --budget %s", p.Duration, p.Budget).WithHint("raise --budget")
@@ -130,7 +130,7 @@ func (p *Plan) checkObjective() error {
 		return say.Errorf("an answer that is not streamed has no ttft, tpot or itl, so %q cannot be judged", p.SLO.String()).WithHint("measure with streaming, or set a limit on e2e")
 	}
 	for _, l := range p.SLO.Limits {
-		if l.Metric != slo.Errors && l.Max >= p.Timeout {
+		if l.Max > 0 && l.Max >= p.Timeout {
 			return say.Errorf("the limit %q lies beyond the timeout of %s: it could never be seen to fail", l.String(), say.Span(p.Timeout)).WithHint("raise --timeout above the limit")
 		}
 	}

@@ -8,6 +8,7 @@ import (
 	"slices"
 	"strings"
 
+	"pitot/internal/data/metric"
 	"pitot/internal/data/result"
 	"pitot/internal/say"
 	"pitot/internal/study/compare"
@@ -132,17 +133,33 @@ type onCurve struct {
 	metrics         []string
 }
 
-func curveMetrics() (list []onCurve) {
-	for _, d := range []string{"ttft", "tpot", "e2e"} {
-		name := strings.ToUpper(d)
-		list = append(list, onCurve{d + "-p50", name + " p50", "ms", []string{"p50 " + d}})
-		list = append(list, onCurve{d + "-p99", name + " p99", "ms", []string{"p99 " + d, "mean " + d}})
+// curveMetrics are those of a curve in their order. A percentile in the tail that no
+// side has gives way to the mean.
+func curveMetrics(c *compare.Curve) (list []onCurve) {
+	for _, s := range c.Sides {
+		for _, l := range s.Loads {
+			for _, m := range l.Metrics {
+				statistic, name, _ := strings.Cut(m.Metric, " ")
+				of := metric.All().Find(metric.Name(m.Metric))
+				k := onCurve{id: m.Metric, title: m.Metric, unit: m.Unit, metrics: []string{m.Metric}}
+				if d := metric.All().Find(metric.Name(name)); of == nil {
+					k.id, k.title = name+"-"+statistic, name+" "+statistic
+					if d != nil {
+						k.id, k.title = d.ID()+"-"+statistic, d.Label+" "+statistic
+					}
+					if statistic == "p99" {
+						k.metrics = append(k.metrics, metric.Mean+" "+name)
+					}
+				} else {
+					k.id, k.title, k.unit = of.ID(), strings.ToUpper(of.Label[:1])+of.Label[1:], string(of.Unit)
+				}
+				if statistic != metric.Mean && !slices.ContainsFunc(list, func(x onCurve) bool { return x.id == k.id }) {
+					list = append(list, k)
+				}
+			}
+		}
 	}
-	return append(list,
-		onCurve{"requests", "Requests served", "req/s", []string{"req/s"}},
-		onCurve{"tokens", "Output tokens served", "tok/s", []string{"output tok/s"}},
-		onCurve{"goodput", "Goodput", "req/s", []string{"goodput"}},
-	)
+	return list
 }
 
 // curve is one of the parts in which the sides are laid over each other: over
@@ -192,30 +209,30 @@ func (m *ComparisonModel) curve(at int) section {
 	}
 	var missing []string // what has no value, and why
 	lacks := map[string][]string{}
-	for _, what := range curveMetrics() {
-		metric := what.metrics[0]
+	for _, what := range curveMetrics(c) {
+		drawn := what.metrics[0]
 		for _, name := range what.metrics {
 			if known, _ := valuesOf(c, name); known {
-				metric = name
+				drawn = name
 				break
 			}
 		}
-		if metric != what.metrics[0] {
-			what.title = strings.ToUpper(strings.TrimPrefix(metric, "mean ")) + " mean"
+		if drawn != what.metrics[0] {
+			what.title = strings.TrimSuffix(what.title, "p99") + metric.Mean
 		}
-		k := overlaid(c, loads, what, metric, most > 1)
+		k := overlaid(c, loads, what, drawn, most > 1)
 		if len(loads) == 1 {
-			k = m.strip(c, what, metric, most > 1)
+			k = m.strip(c, what, drawn, most > 1)
 		}
 		k.ID, k.Group = id+"-"+what.id, id
-		_, reasons := valuesOf(c, metric)
+		_, reasons := valuesOf(c, drawn)
 		for _, why := range reasons {
 			if lacks[why] == nil {
 				missing = append(missing, why)
 			}
 			lacks[why] = append(lacks[why], what.title)
 		}
-		if metric == "goodput" && c.SLO != "" {
+		if drawn == string(metric.Goodput) && c.SLO != "" {
 			k.Note = "Within " + plain(c.SLO) + "."
 		}
 		s.Charts = append(s.Charts, k)
@@ -282,7 +299,7 @@ func valuesOf(c *compare.Curve, name string) (known bool, missing []string) {
 }
 
 // overlaid draws a metric of all sides over load.
-func overlaid(c *compare.Curve, loads []float64, what onCurve, metric string, launches bool) *chart {
+func overlaid(c *compare.Curve, loads []float64, what onCurve, name string, launches bool) *chart {
 	k := &chart{Title: what.title, X: axis{Name: "Load", Unit: strings.TrimSpace(loadUnit(c.Over))}, Y: axis{Name: what.title, Unit: what.unit}}
 	if n := len(loads); n > 2 && loads[0] > 0 && loads[n-1]/loads[0] > 60 {
 		k.X.Scale = "log"
@@ -301,7 +318,7 @@ func overlaid(c *compare.Curve, loads []float64, what onCurve, metric string, la
 		each := drawn{Name: plain(s.Side), Kind: "dots", Tone: tone, Aside: true}
 		for n := range s.Loads {
 			l := &s.Loads[n]
-			x := metricAt(l, metric)
+			x := metricAt(l, name)
 			if x == nil {
 				continue
 			}
@@ -316,18 +333,18 @@ func overlaid(c *compare.Curve, loads []float64, what onCurve, metric string, la
 		}
 	}
 	k.Series = append(lines, dots...)
-	k.Marks = append(unstableMarks(c), limitMarks("y", metric, heldAt(c, metric)...)...)
+	k.Marks = append(unstableMarks(c), limitMarks("y", heldAt(c, name)...)...)
 	return k
 }
 
-// heldAt are the limits that a percentile is drawn with, under its name: those of
+// heldAt are the limits that a percentile is drawn with: those of
 // this percentile, and in the chart of the tail those of each request.
 func heldAt(c *compare.Curve, name string) (limits []result.Limit) {
-	statistic, metric, _ := strings.Cut(name, " ")
+	statistic, of, _ := strings.Cut(name, " ")
 	for _, l := range c.Limits {
-		of, _, percentile := strings.Cut(l.Spec, " ")
-		if l.Metric == metric && (percentile && of == statistic || !percentile && statistic == "p99") {
-			limits = append(limits, result.Limit{Spec: l.Spec, Metric: name, Limit: l.Limit})
+		spec, _, percentile := strings.Cut(l.Spec, " ")
+		if l.Metric == metric.Name(of) && (percentile && spec == statistic || !percentile && statistic == "p99") {
+			limits = append(limits, result.Limit{Spec: l.Spec, Metric: l.Metric, Limit: l.Limit})
 		}
 	}
 	return limits
@@ -371,13 +388,13 @@ func unstableMarks(c *compare.Curve) (marks []mark) {
 
 // strip draws a metric of all sides at the one load there is, on an axis that
 // shows what matters as large as it is: it spans at least what is equivalent.
-func (m *ComparisonModel) strip(c *compare.Curve, what onCurve, metric string, launches bool) *chart {
+func (m *ComparisonModel) strip(c *compare.Curve, what onCurve, name string, launches bool) *chart {
 	k := &chart{Title: what.title, Kind: "rows", X: axis{Name: what.title, Unit: what.unit}, Y: axis{Name: "Side"}}
 	lo, hi := math.Inf(1), math.Inf(-1)
 	for i, s := range c.Sides {
 		tone, _ := toneAndDash(i)
 		for n := range s.Loads {
-			x := metricAt(&s.Loads[n], metric)
+			x := metricAt(&s.Loads[n], name)
 			if x == nil || x.Value == nil {
 				continue
 			}
@@ -408,7 +425,7 @@ func (m *ComparisonModel) strip(c *compare.Curve, what onCurve, metric string, l
 		pad := 0.04 * (hi - lo)
 		if lo, hi = lo-pad, hi+pad; !math.IsInf(hi, 0) {
 			k.X.Min, k.X.Max = &lo, &hi
-			k.limits(limitMarks("x", metric, heldAt(c, metric)...))
+			k.limits(limitMarks("x", heldAt(c, name)...))
 		}
 	}
 	return k

@@ -15,6 +15,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"pgregory.net/rapid"
 
+	"pitot/internal/data/metric"
 	"pitot/internal/data/result"
 	"pitot/internal/study/compare"
 )
@@ -211,7 +212,7 @@ func TestComparisonPageOfLaunches(t *testing.T) {
 			run.Points = append(run.Points, p)
 			if i == without {
 				for k := range run.Points {
-					run.Points[k].Metrics.TTFT = &result.Summary{N: 9, Withheld: map[string]string{"p50": "the queue grew", "p99": "the queue grew"}}
+					run.Points[k].Metrics.Set(metric.TTFT, &result.Summary{N: 9, Withheld: map[string]string{"p50": "the queue grew", "p99": "the queue grew"}})
 				}
 			}
 		}
@@ -243,7 +244,8 @@ func TestComparisonPageAlways(t *testing.T) {
 				run := serving(20_000)
 				run.Launch, run.Started = fmt.Sprint(i), name
 				p := &run.Points[0]
-				p.Metrics.TTFT, p.Metrics.E2E = measured(20_000, extreme.Draw(t, "ttft")), measured(20_000, extreme.Draw(t, "e2e"))
+				p.Metrics.Set(metric.TTFT, measured(20_000, extreme.Draw(t, "ttft")))
+				p.Metrics.Set(metric.E2E, measured(20_000, extreme.Draw(t, "e2e")))
 				p.Throughput.RequestsPerS = float(extreme.Draw(t, "req/s") * float64(rapid.IntRange(0, 1).Draw(t, "any")))
 				if rapid.Bool().Draw(t, "second") {
 					q, rate := *p, extreme.Draw(t, "rate")
@@ -301,10 +303,11 @@ func TestComparisonPageMarksFewAndLimits(t *testing.T) {
 	edit := func(loads int) func(*result.Run, int) {
 		return func(run *result.Run, _ int) {
 			run.Points[0].SLO = slo
-			run.Points[0].Metrics.TTFT = measured(500, 87.3) // few for p99
+			run.Points[0].Metrics.Set(metric.TTFT, measured(500, 87.3)) // few for p99
 			for i := 1; i < loads; i++ {
 				p, rate := run.Points[0], 4.5*float64(i+1)
-				p.Load.Rate, p.Metrics.TTFT = &rate, measured(2000, 90)
+				p.Load.Rate = &rate
+				p.Metrics.Set(metric.TTFT, measured(2000, 90))
 				run.Points = append(run.Points, p)
 			}
 		}

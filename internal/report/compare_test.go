@@ -10,6 +10,7 @@ import (
 	"unicode"
 	"unicode/utf8"
 
+	"pitot/internal/data/metric"
 	"pitot/internal/data/result"
 	"pitot/internal/study/compare"
 	"pitot/internal/study/tools"
@@ -24,7 +25,10 @@ func launches(name string, n int, factor float64, edit func(run *result.Run, i i
 		run := serving(20_000)
 		run.Launch, run.Started = fmt.Sprint(i+1), "measured on side "+name
 		p := &run.Points[0]
-		p.Metrics.TTFT, p.Metrics.TPOT, p.Metrics.E2E, p.Metrics.Stall = measured(20_000, 87.3*f), measured(20_000, 8.41), measured(20_000, 1155.2*f), measured(20_000, 11.6*(1+0.2*float64(i%2)))
+		p.Metrics.Set(metric.TTFT, measured(20_000, 87.3*f))
+		p.Metrics.Set(metric.TPOT, measured(20_000, 8.41))
+		p.Metrics.Set(metric.E2E, measured(20_000, 1155.2*f))
+		p.Metrics.Set(metric.Stall, measured(20_000, 11.6*(1+0.2*float64(i%2))))
 		attained := 0.995 - 0.001*float64(i)
 		p.SLO = &result.SLO{Spec: "ttft<200ms @99%", Attained: &attained}
 		if edit != nil {
@@ -57,7 +61,7 @@ func comparisons(t *testing.T) map[string]*compare.Comparison {
 	add("slower", compare.Options{Clauses: clauses}, launches("main", 6, 1, nil), launches("candidate", 5, 1.12, newer))
 	add("equivalent", compare.Options{}, launches("a", 5, 1, nil), launches("b", 5, 1.001, nil))
 	own := func(run *result.Run, _ int) {
-		s := run.Points[0].Metrics.TTFT
+		s := run.Points[0].Metrics.Of(metric.TTFT)
 		s.CI95 = map[string][2]float64{"p50": {0.95 * *s.P50, 1.06 * *s.P50}}
 	}
 	add("single", compare.Options{}, launches("monday", 1, 1, own), launches("tuesday", 1, 1.3, own))
@@ -76,7 +80,9 @@ func comparisons(t *testing.T) map[string]*compare.Comparison {
 	add("many", compare.Options{}, launches("a", 5, 1, nil), launches("b", 5, 0.8, newer), launches("c|<b>", 5, 1.1, func(run *result.Run, _ int) { run.Target.Model = "another-model" }))
 	service := func(run *result.Run, _ int) {
 		m := &run.Points[0].Metrics
-		m.Service, m.TPOTn1 = result.Service{TTFT: m.TTFT, E2E: m.E2E}, m.TPOT
+		m.Set(metric.ServiceTTFT, m.Of(metric.TTFT))
+		m.Set(metric.ServiceE2E, m.Of(metric.E2E))
+		m.Set(metric.TPOTn1, m.Of(metric.TPOT))
 	}
 	add("beside", compare.Options{Clauses: clauses[:2]}, others("old|<i>\x1b[31m", "vllm bench serve", 81.2, 86.1), launches("new", 5, 1, service))
 	add("beside-three", compare.Options{}, launches("main", 5, 1, service), launches("new", 5, 1.2, service), others("guide", "guidellm", 90))

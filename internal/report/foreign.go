@@ -8,6 +8,7 @@ import (
 	"path/filepath"
 	"strings"
 
+	"pitot/internal/data/metric"
 	"pitot/internal/data/result"
 	"pitot/internal/study/tools"
 )
@@ -192,7 +193,7 @@ func (b *SideBySide) Run(run *result.Run, dir string) {
 			users := float64(*n)
 			load.Concurrency = &users
 		}
-		ttft, e2e, tpot := p.Metrics.Service.TTFT, p.Metrics.Service.E2E, p.Metrics.TPOTn1
+		ttft, e2e, tpot := p.Metrics.Of(metric.ServiceTTFT), p.Metrics.Of(metric.ServiceE2E), p.Metrics.Of(metric.TPOTn1)
 		b.rows = append(b.rows, []string{
 			plain(filepath.Base(dir)), besideLoad(&load), optional(p.Throughput.RequestsPerS), optional(p.Throughput.OutputTokensPerS),
 			ofSummary(ttft, "mean"), ofSummary(ttft, "p50"), ofSummary(ttft, "p99"), ofSummary(tpot, "mean"), ofSummary(e2e, "mean"), byPitot(p.Verdict),
@@ -274,5 +275,5 @@ func ofSummary(s *result.Summary, key string) string {
 	if key == "mean" {
 		return optional(s.Mean)
 	}
-	return cell(s, key, map[string]*float64{"p50": s.P50, "p99": s.P99}[key])
+	return cell(s, key)
 }

@@ -14,6 +14,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"pitot/internal/data/metric"
 	"pitot/internal/data/result"
 )
 
@@ -25,15 +26,16 @@ func measured(n int64, p50 float64) *result.Summary {
 	s := &result.Summary{N: n, Over: map[string]float64{}, Bounds: map[string][2]float64{}, Withheld: map[string]string{}}
 	at := func(x float64) *float64 { x *= p50; return &x }
 	s.Mean, s.SD, s.Min, s.Max = at(1.04), at(.2), at(.7), at(3.5)
-	for i, c := range columns() {
-		if n < int64(c.shown) {
-			s.Withheld[c.key] = "too few"
+	for i, c := range metric.Percentiles() {
+		few, firm := c.Support()
+		if n < few {
+			s.Withheld[c.Key] = "too few"
 			continue
 		}
-		if n < int64(c.firm) {
-			s.Few = append(s.Few, c.key)
+		if n < firm {
+			s.Few = append(s.Few, c.Key)
 		}
-		*[]**float64{&s.P50, &s.P90, &s.P95, &s.P99, &s.P999}[i] = at([]float64{1, 1.21, 1.4, 1.9, 2.6}[i])
+		s.Set(c.Key, at([]float64{1, 1.21, 1.4, 1.9, 2.6}[i]))
 	}
 	return s
 }
@@ -54,8 +56,8 @@ func serving(n int) *result.Run {
 		Seconds:    result.Seconds{Warmup: 9.25, Window: 600, Drain: 1.4},
 		Requests:   result.Requests{Due: n, OK: n},
 		Throughput: result.Throughput{DuePerS: &due, RequestsPerS: &served, RPM: float(269.9), InputTokensPerS: &in, OutputTokensPerS: &out},
-		Metrics: result.Metrics{TTFT: measured(int64(n), 87.3), TPOT: measured(int64(n), 8.41), ITL: measured(int64(n)*127, 8.2), ICL: measured(int64(n)*127, 8.2),
-			Stall: measured(int64(n), 11.6), E2E: measured(int64(n), 1155.2), Lag: lag},
+		Metrics: result.MetricsOf(map[metric.Name]*result.Summary{metric.TTFT: measured(int64(n), 87.3), metric.TPOT: measured(int64(n), 8.41), metric.ITL: measured(int64(n)*127, 8.2), metric.ICL: measured(int64(n)*127, 8.2),
+			metric.Stall: measured(int64(n), 11.6), metric.E2E: measured(int64(n), 1155.2), metric.Lag: lag}),
 		Stability: "stable", Outcome: "ok", Verdict: result.Valid,
 	}
 	for i := range 16 {
@@ -86,10 +88,10 @@ func cases() map[string]*result.Run {
 	})
 	add("flags", 2700, func(run *result.Run, p *result.Point) {
 		p.Verdict = result.ValidWithFlags
-		p.Metrics.ITL.Bounds = map[string][2]float64{"p50": {8.1, 8.3}, "p99": {9.2, 15.58}}
-		p.Metrics.ITL.Streams, p.Metrics.ITL.Excluded = 2650, 50
-		p.Metrics.TPOT.Missing = 12
-		p.Metrics.Service.TTFT = measured(2700, 31)
+		p.Metrics.Of(metric.ITL).Bounds = map[string][2]float64{"p50": {8.1, 8.3}, "p99": {9.2, 15.58}}
+		p.Metrics.Of(metric.ITL).Streams, p.Metrics.Of(metric.ITL).Excluded = 2650, 50
+		p.Metrics.Of(metric.TPOT).Missing = 12
+		p.Metrics.Set(metric.ServiceTTFT, measured(2700, 31))
 		p.Checks[3] = result.Check{Name: "merged chunks", Value: "1.2 % (4115 of 342900)", Limit: "≤ 0.1 %", Status: "flag", Advice: "Give the client more cores, or quote the bounds."}
 		p.Checks[5] = result.Check{Name: "retransmits", Value: "3.1 % (84 of 2700)", Limit: "≤ 1 %", Status: "flag", Advice: "Look at the network between client and target."}
 	})
@@ -120,7 +122,7 @@ func cases() map[string]*result.Run {
 		p.Goodput = &result.Goodput{RequestsPerS: 4.4967}
 	})
 	add("censored", 2700, func(run *result.Run, p *result.Point) {
-		for _, s := range []*result.Summary{p.Metrics.TTFT, p.Metrics.E2E} {
+		for _, s := range []*result.Summary{p.Metrics.Of(metric.TTFT), p.Metrics.Of(metric.E2E)} {
 			s.Censored, s.P99, s.P999, s.Max, s.Mean = 81, nil, nil, nil, nil
 			s.Over = map[string]float64{"p99": 60_000, "p99_9": 60_000, "max": 60_000, "mean": 2891.4}
 		}
@@ -128,7 +130,7 @@ func cases() map[string]*result.Run {
 		p.Outcome = "degraded"
 	})
 	add("intervals", 12_345, func(run *result.Run, p *result.Point) {
-		for x, s := range map[float64]*result.Summary{87.3: p.Metrics.TTFT, 8.41: p.Metrics.TPOT, 1155.2: p.Metrics.E2E} {
+		for x, s := range map[float64]*result.Summary{87.3: p.Metrics.Of(metric.TTFT), 8.41: p.Metrics.Of(metric.TPOT), 1155.2: p.Metrics.Of(metric.E2E)} {
 			s.CI95 = map[string][2]float64{"p50": {.98 * x, 1.02 * x}, "mean": {1.01 * x, 1.07 * x}}
 			s.NoInterval = map[string]string{"p90": oneLoad, "p95": oneLoad, "p99": oneLoad, "p99_9": oneLoad}
 		}
@@ -140,7 +142,7 @@ func cases() map[string]*result.Run {
 	add("undecided", 270, func(run *result.Run, p *result.Point) {
 		p.Stability, p.StabilityWhy, p.Seconds.Window = "undecided", "25 residence times; 30 needed: --duration 1m20s", 60
 		p.Throughput.NoInterval = "25 residence times; 100 needed: --duration 4m10s"
-		for _, s := range []*result.Summary{p.Metrics.TTFT, p.Metrics.E2E} {
+		for _, s := range []*result.Summary{p.Metrics.Of(metric.TTFT), p.Metrics.Of(metric.E2E)} {
 			s.NoInterval = map[string]string{"p50": p.Throughput.NoInterval, "p99": p.Throughput.NoInterval}
 		}
 	})
@@ -153,7 +155,7 @@ func cases() map[string]*result.Run {
 		p.Stability, p.StabilityWhy, p.Outcome = "unstable", "the queue grew: 8.1 % of the arrivals were left over", "unstable"
 		p.InFlight = []float64{9.12, 24.5, 45.1, 61, 84.2, 101.7, 118, 140.3, 155.5, 181, 199.9, 218}
 		p.Growth = &result.Growth{PerS: .3645, Deficit: .081}
-		withhold(p.StabilityWhy, p.Metrics.TTFT, p.Metrics.E2E)
+		withhold(p.StabilityWhy, p.Metrics.Of(metric.TTFT), p.Metrics.Of(metric.E2E))
 		p.Throughput.NoInterval = "the queue grew"
 		p.Verdict = result.ValidWithFlags
 		p.Checks[4] = result.Check{Name: "stability", Value: "8.1 % of the arrivals left over", Limit: "≤ 2 %", Status: "flag", Advice: "Lower the rate: latencies under this one depend on how long it is kept up."}
@@ -164,30 +166,33 @@ func cases() map[string]*result.Run {
 		p.Stability, p.StabilityWhy = "stable", "a closed loop: its users bound what is in flight"
 		p.InFlight = []float64{12.1, 13.3, 14.1, 14.9, 16, 18.6, 22.9, 28.1, 31, 33.2, 35.5, 36.4}
 		m := p.Metrics
-		withhold("the load had not settled", m.TTFT, m.TPOT, m.ITL, m.ICL, m.Stall, m.E2E)
+		withhold("the load had not settled", m.Of(metric.TTFT), m.Of(metric.TPOT), m.Of(metric.ITL), m.Of(metric.ICL), m.Of(metric.Stall), m.Of(metric.E2E))
 		p.Throughput.NoInterval = "the load had not settled"
 		p.Verdict = result.ValidWithFlags
 		p.Checks[4] = result.Check{Name: "warm-up", Value: why, Limit: "steady before the window begins", Status: "flag", Advice: "Measure longer with --duration, or look at what the server does meanwhile."}
 	})
 	add("few", 150, func(*result.Run, *result.Point) {})
 	add("withheld", 8, func(run *result.Run, p *result.Point) {
-		p.Metrics.ITL, p.Metrics.ICL = measured(40, 8.2), nil
+		p.Metrics.Set(metric.ITL, measured(40, 8.2))
+		p.Metrics.Set(metric.ICL, nil)
 	})
 	add("classes", 2700, func(run *result.Run, p *result.Point) {
 		run.Workload = json.RawMessage(`{"kind":"file","file":{"name":"traffic.jsonl","requests":2700},"sampling":{"stream":true}}`)
 		class := func(n int, tokens, ttft float64) result.Class {
-			return result.Class{Requests: result.Requests{Due: n}, Metrics: result.Metrics{InputTokens: measured(int64(n), tokens),
-				TTFT: measured(int64(n), ttft), TPOT: measured(int64(n), 8.4), E2E: measured(int64(n), ttft+1100)}}
+			return result.Class{Requests: result.Requests{Due: n}, Metrics: result.MetricsOf(map[metric.Name]*result.Summary{metric.InputTokens: measured(int64(n), tokens),
+				metric.TTFT: measured(int64(n), ttft), metric.TPOT: measured(int64(n), 8.4), metric.E2E: measured(int64(n), ttft+1100)})}
 		}
 		odd := class(12, 90_000, 9123)
-		odd.Metrics.TPOT = nil
+		odd.Metrics.Set(metric.TPOT, nil)
 		p.Classes = map[string]result.Class{"summarise a whole long report": odd, "chat": class(2400, 300, 45), "code": class(288, 2400, 160)}
 	})
 	add("not-streaming", 2700, func(run *result.Run, p *result.Point) {
 		run.Workload = json.RawMessage(`{"kind":"random","input":"uniform(100,900)","output":"128","prefix":{"tokens":2048,"share":0.5},"sampling":{"stream":false}}`)
 		p.Load = result.Load{Loop: "closed", Concurrency: whole(1), ThinkMS: float(1500)}
 		m := &p.Metrics
-		m.TTFT, m.TPOT, m.ITL, m.ICL, m.Stall = nil, nil, nil, nil, nil
+		for _, name := range []metric.Name{metric.TTFT, metric.TPOT, metric.ITL, metric.ICL, metric.Stall} {
+			m.Set(name, nil)
+		}
 		m.Undefined = map[string]string{}
 		for _, k := range []string{"ttft_ms", "tpot_ms", "itl_ms", "icl_ms", "stall_ms"} {
 			m.Undefined[k] = "not streaming"
@@ -235,8 +240,8 @@ func cases() map[string]*result.Run {
 	add("virtual", 12_345, func(run *result.Run, p *result.Point) {
 		run.Environment.Stamps = "virtual"
 		run.Target = result.Target{Spec: "sim:llama-3.1-8b@h100", Kind: "sim", API: "openai-chat", Model: "llama-3.1-8b"}
-		p.Metrics.ITL.Label = "amortised"
-		p.Metrics.ICL = measured(9000, 33)
+		p.Metrics.Of(metric.ITL).Label = "amortised"
+		p.Metrics.Set(metric.ICL, measured(9000, 33))
 	})
 	return all
 }

@@ -7,30 +7,17 @@ import (
 	"slices"
 	"strings"
 
+	"pitot/internal/data/metric"
 	"pitot/internal/data/result"
 )
 
-// column is one percentile. Its value is shown from a number of samples on,
-// and firm from another: 1/(1−p) and 10/(1−p).
-type column struct {
-	key, head   string
-	shown, firm int
-	of          func(*result.Summary) *float64
-}
-
-func columns() []column {
-	return []column{
-		{"p50", "p50", 2, 20, func(s *result.Summary) *float64 { return s.P50 }},
-		{"p90", "p90", 10, 100, func(s *result.Summary) *float64 { return s.P90 }},
-		{"p95", "p95", 20, 200, func(s *result.Summary) *float64 { return s.P95 }},
-		{"p99", "p99", 100, 1000, func(s *result.Summary) *float64 { return s.P99 }},
-		{"p99_9", "p99.9", 1000, 10_000, func(s *result.Summary) *float64 { return s.P999 }},
+// cell is one value of a summary with its mark: ~ rests on few samples, > is only
+// known to be larger, – is not there.
+func cell(s *result.Summary, key string) string {
+	if s == nil {
+		return unknown
 	}
-}
-
-// cell is a value with its mark: ~ rests on few samples, > is only known to
-// be larger, – is not there.
-func cell(s *result.Summary, key string, v *float64) string {
+	v := s.Value(key)
 	switch over, censored := s.Over[key]; {
 	case censored:
 		return ">" + quantity(over)
@@ -39,6 +26,19 @@ func cell(s *result.Summary, key string, v *float64) string {
 	}
 	return optional(v)
 }
+
+// headlines are the distributions that stand where there is room for few.
+func headlines(m *result.Metrics) (list []result.Distribution) {
+	for _, d := range m.List {
+		if d.Show == metric.Headline {
+			list = append(list, d)
+		}
+	}
+	return list
+}
+
+// usual are the percentiles that stand there.
+func usual() []string { return []string{"p50", "p99"} }
 
 // line is a metric in a table of latencies.
 type line struct {
@@ -49,20 +49,20 @@ type line struct {
 // tables shows the latencies of all and of each class.
 func (m *PointModel) tables(p *result.Point) {
 	lines := m.lines(&p.Metrics)
-	shown := slices.DeleteFunc(columns(), func(c column) bool {
-		return !slices.ContainsFunc(lines, func(l line) bool { return cell(l.summary, c.key, c.of(l.summary)) != unknown })
+	shown := slices.DeleteFunc(metric.Percentiles(), func(c metric.Percentile) bool {
+		return !slices.ContainsFunc(lines, func(l line) bool { return cell(l.summary, c.Key) != unknown })
 	})
 	m.Latencies.Head = []string{"ms"}
 	for _, c := range shown {
-		m.Latencies.Head = append(m.Latencies.Head, c.head)
+		m.Latencies.Head = append(m.Latencies.Head, c.Name)
 	}
 	m.Latencies.Head = append(m.Latencies.Head, "max", "mean", "n")
 	for _, l := range lines {
-		s, row := l.summary, []string{l.name}
+		row := []string{l.name}
 		for _, c := range shown {
-			row = append(row, cell(s, c.key, c.of(s)))
+			row = append(row, cell(l.summary, c.Key))
 		}
-		m.Latencies.Rows = append(m.Latencies.Rows, append(row, cell(s, "max", s.Max), cell(s, "mean", s.Mean), count(s.N)))
+		m.Latencies.Rows = append(m.Latencies.Rows, append(row, cell(l.summary, "max"), cell(l.summary, "mean"), count(l.summary.N)))
 		m.remarks(l)
 	}
 	if len(lines) == 0 {
@@ -92,29 +92,19 @@ func (m *PointModel) lines(x *result.Metrics) (lines []line) {
 			without[why] = append(without[why], name)
 		}
 	}
-	add("TTFT", "ttft_ms", x.TTFT)
-	if differs(x.TTFT, x.Service.TTFT) {
-		add("  from sent", "", x.Service.TTFT)
+	for _, d := range x.List {
+		of := x.Of(d.Unlike)
+		switch {
+		case d.Show == metric.Data, d.Unlike != "" && !differs(of, d.Summary):
+			continue
+		}
+		if other := x.Of(d.Instead); other != nil && other.Label == "" {
+			continue
+		}
+		add(rowName(x, &d), d.Key, d.Summary)
 	}
-	if differs(x.TTFT, x.TTFA) {
-		add("TTFA", "ttfa_ms", x.TTFA)
-	}
-	add("TPOT", "tpot_ms", x.TPOT)
-	name := "ITL"
-	if x.ITL != nil && x.ITL.Label != "" {
-		name += " " + plain(x.ITL.Label)
-	}
-	add(name, "itl_ms", x.ITL)
-	if x.ITL == nil || x.ITL.Label != "" {
-		add("ICL", "icl_ms", x.ICL)
-	}
-	add("stall", "stall_ms", x.Stall)
-	add("E2E", "e2e_ms", x.E2E)
-	if differs(x.E2E, x.Service.E2E) {
-		add("  from sent", "", x.Service.E2E)
-	}
-	if k := x.TokensPerChunk; x.TPOT != nil && x.TPOT.Label != "" && k != nil && k.P50 != nil && *k.P50 > 1 {
-		m.Remarks = append(m.Remarks, "TPOT "+plain(x.TPOT.Label)+"; at the median an event carries "+quantity(*k.P50)+" tokens, so it reads too low")
+	if tpot, k := x.Of(metric.TPOT), x.Of(metric.TokensPerChunk).Value("p50"); tpot != nil && tpot.Label != "" && k != nil && *k > 1 {
+		m.Remarks = append(m.Remarks, "TPOT "+plain(tpot.Label)+"; at the median an event carries "+quantity(*k)+" tokens, so it reads too low")
 	}
 	for _, why := range reasons {
 		m.Remarks = append(m.Remarks, "no "+strings.Join(without[why], ", ")+": "+why)
@@ -122,13 +112,31 @@ func (m *PointModel) lines(x *result.Metrics) (lines []line) {
 	return lines
 }
 
+// rowName is what a metric is called in the table. A view of another stands under
+// it, by what it adds to that one's name.
+func rowName(x *result.Metrics, d *result.Distribution) string {
+	name := d.Metric.Label
+	for _, of := range x.List {
+		if rest, view := strings.CutPrefix(name, of.Metric.Label+" "); view && of.Name == d.Unlike {
+			return "  " + rest
+		}
+	}
+	if d.Name == metric.ITL && d.Summary != nil && d.Summary.Label != "" {
+		name += " " + plain(d.Summary.Label)
+	}
+	if d.Unit != metric.Milliseconds {
+		name += ", " + string(d.Unit)
+	}
+	return name
+}
+
 // differs says whether two views are worth two lines.
 func differs(a, b *result.Summary) bool {
 	if a == nil || b == nil {
 		return false
 	}
-	return slices.ContainsFunc(columns(), func(c column) bool {
-		x, y := c.of(a), c.of(b)
+	return slices.ContainsFunc(metric.Percentiles(), func(p metric.Percentile) bool {
+		x, y := a.Value(p.Key), b.Value(p.Key)
 		return x != nil && y != nil && max(*x-*y, *y-*x) > max(1, 0.02**x)
 	})
 }
@@ -157,29 +165,42 @@ func (m *PointModel) classes(p *result.Point) {
 	if len(p.Classes) < 2 {
 		return
 	}
-	t := &Table{Head: []string{"class", "requests", "TTFT p50", "p99", "TPOT p50", "p99", "E2E p50", "p99"}}
+	t := &Table{Head: []string{"class", "requests"}}
 	length := func(name string) float64 {
-		if s := p.Classes[name].Metrics.InputTokens; s != nil && s.Mean != nil {
-			return *s.Mean
+		if x := p.Classes[name].Metrics.Of(metric.InputTokens).Value(metric.Mean); x != nil {
+			return *x
 		}
 		return 0
 	}
 	names := slices.SortedFunc(maps.Keys(p.Classes), func(a, b string) int {
 		return cmp.Or(cmp.Compare(length(a), length(b)), strings.Compare(a, b))
 	})
+	heads := headlines(&p.Metrics)
+	for _, d := range heads {
+		t.Head = append(t.Head, headsOf(d.Metric)...)
+	}
 	for _, n := range names {
 		c := p.Classes[n]
 		row := []string{cut(plain(n), maxName), count(c.Requests.Due)}
-		for _, s := range []*result.Summary{c.Metrics.TTFT, c.Metrics.TPOT, c.Metrics.E2E} {
-			if s == nil {
-				row = append(row, unknown, unknown)
-				continue
+		for _, d := range heads {
+			for _, key := range usual() {
+				row = append(row, cell(c.Metrics.Of(d.Name), key))
 			}
-			row = append(row, cell(s, "p50", s.P50), cell(s, "p99", s.P99))
 		}
 		t.Rows = append(t.Rows, row)
 	}
 	m.Classes = t
+}
+
+// headsOf are the heads of a metric's usual percentiles: the first has its name.
+func headsOf(m *metric.Metric) (heads []string) {
+	for i, key := range usual() {
+		if i == 0 {
+			key = m.Label + " " + key
+		}
+		heads = append(heads, key)
+	}
+	return heads
 }
 
 // maxName is how much of a class's name is shown, in characters.
@@ -211,14 +232,14 @@ func (m *PointModel) legend() {
 		m.Legend = append(m.Legend, "> at least: some were not followed to their end")
 	}
 	needs := ""
-	for _, c := range columns() {
-		dropped := len(m.Latencies.Rows) > 0 && !slices.Contains(m.Latencies.Head, c.head)
-		switch {
-		case !dropped && !missing[c.head]:
+	for _, c := range metric.Percentiles() {
+		dropped := len(m.Latencies.Rows) > 0 && !slices.Contains(m.Latencies.Head, c.Name)
+		switch few, _ := c.Support(); {
+		case !dropped && !missing[c.Name]:
 		case needs == "":
-			needs = c.head + " needs " + count(c.shown)
+			needs = c.Name + " needs " + count(few)
 		default:
-			needs += ", " + c.head + " " + count(c.shown)
+			needs += ", " + c.Name + " " + count(few)
 		}
 	}
 	if needs == "" {

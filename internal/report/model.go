@@ -11,6 +11,7 @@ import (
 	"strings"
 	"unicode"
 
+	"pitot/internal/data/metric"
 	"pitot/internal/data/result"
 )
 
@@ -293,7 +294,7 @@ func (m *PointModel) instrument(run *result.Run, p *result.Point) {
 		"virtual": "virtual time: no socket, no machine has a part in this",
 	}[run.Environment.Stamps]
 	lag := ""
-	if l := p.Metrics.Lag; l != nil && l.P50 != nil && run.Environment.Stamps != "virtual" {
+	if l := p.Metrics.Of(metric.Lag); l != nil && l.P50 != nil && run.Environment.Stamps != "virtual" {
 		lag = "send lag p50 " + quantity(*l.P50) + " ms"
 		if l.P99 != nil {
 			lag += ", p99 " + quantity(*l.P99) + " ms"

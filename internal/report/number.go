@@ -6,6 +6,7 @@ import (
 	"strings"
 	"unicode/utf8"
 
+	"pitot/internal/data/metric"
 	"pitot/internal/say"
 )
 
@@ -49,6 +50,17 @@ func quantity(x float64) string {
 		return strconv.FormatFloat(x, 'f', 1, 64)
 	}
 	return count(int64(math.Round(x)))
+}
+
+// written is how values of a unit are written.
+func written(unit metric.Unit) func(float64) string {
+	switch unit {
+	case metric.Share:
+		return percent
+	case metric.USDPerMTokens:
+		return dollars
+	}
+	return quantity
 }
 
 // trim takes the zeros off the end of a number with a point.

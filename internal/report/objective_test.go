@@ -4,14 +4,15 @@ import (
 	"strings"
 	"testing"
 
+	"pitot/internal/data/metric"
 	"pitot/internal/data/result"
 )
 
 // What is said of an objective must be true of every kind of limit, whatever
 // the verdict.
 func TestObjectiveSaysWhatItIsOf(t *testing.T) {
-	limit := func(spec, metric, met string, attained *float64) result.Limit {
-		return result.Limit{Spec: spec, Metric: metric, Met: met, Attained: attained}
+	limit := func(spec string, of metric.Name, met string, attained *float64) result.Limit {
+		return result.Limit{Spec: spec, Metric: of, Met: met, Attained: attained}
 	}
 	ttft := limit("p99 ttft<200ms", "ttft", "yes", float(.97))
 	joint := limit("tpot<50ms", "tpot", "no", float(.96))

@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strings"
 
+	"pitot/internal/data/metric"
 	"pitot/internal/data/result"
 )
 
@@ -183,12 +184,31 @@ func (o *Overview) loads(run *result.Run) {
 	if len(run.Points) > 0 && run.Points[0].Load.Concurrency != nil {
 		head = "users"
 	}
-	o.Loads.Head = []string{head, "due/s", "n", "served/s", "good/s", "tok/s", "TTFT p50", "p99", "TPOT p50", "p99", "E2E p50", "in SLO", ""}
-	o.Loads.Spare = []int{3, 4, 10, 2}
+	o.Loads.Head = []string{head, "due/s", "n", "served/s", "good/s", "tok/s"}
+	var heads metric.Catalogue
+	for _, m := range run.Metrics().Distributions() {
+		if m.Show == metric.Headline {
+			heads = append(heads, m)
+		}
+	}
+	var spare []int // of metrics behind the first two
+	for i, m := range heads {
+		at := len(o.Loads.Head)
+		if o.Loads.Head = append(o.Loads.Head, headsOf(m)...); i > 1 {
+			spare = append(spare, at+1, at)
+		}
+	}
+	o.Loads.Head = append(o.Loads.Head, "in SLO", "")
+	o.Loads.Spare = append([]int{}, spare...)
+	if n := len(spare); n > 0 {
+		o.Loads.Spare = slices.Insert(o.Loads.Spare, n-1, 3, 4)
+	} else {
+		o.Loads.Spare = []int{3, 4}
+	}
+	o.Loads.Spare = append(o.Loads.Spare, 2)
 	marks := map[string]bool{}
 	for _, i := range order {
 		p := &run.Points[i]
-		ttft, tpot, e2e := p.Metrics.TTFT, p.Metrics.TPOT, p.Metrics.E2E
 		within, good := "", ""
 		if p.SLO != nil {
 			within, good = unknown, unknown
@@ -211,11 +231,13 @@ func (o *Overview) loads(run *result.Run) {
 		case p.Stability == "unstable":
 			mark = "unstable"
 		}
-		o.Loads.Rows = append(o.Loads.Rows, []string{
-			trim(fmt.Sprintf("%.3f", p.Load.Value())), optional(p.Throughput.DuePerS), count(p.Requests.Due), answered(p), good, output(p),
-			shown(ttft, "p50", marks), shown(ttft, "p99", marks), shown(tpot, "p50", marks), shown(tpot, "p99", marks), shown(e2e, "p50", marks),
-			within, mark,
-		})
+		row := []string{trim(fmt.Sprintf("%.3f", p.Load.Value())), optional(p.Throughput.DuePerS), count(p.Requests.Due), answered(p), good, output(p)}
+		for _, m := range heads {
+			for _, key := range usual() {
+				row = append(row, shown(p.Metrics.Of(m.Name), key, marks))
+			}
+		}
+		o.Loads.Rows = append(o.Loads.Rows, append(row, within, mark))
 	}
 	o.Loads = o.Loads.without(func(column int) bool {
 		return len(o.Loads.Rows) > 0 && !slices.ContainsFunc(o.Loads.Rows, func(r []string) bool { return r[column] != "" })
@@ -294,7 +316,7 @@ func output(p *result.Point) string {
 func shown(s *result.Summary, key string, marks map[string]bool) string {
 	text := unknown
 	if s != nil {
-		text = cell(s, key, map[string]*float64{"p50": s.P50, "p99": s.P99}[key])
+		text = cell(s, key)
 	}
 	for _, mark := range []string{"~", unknown} {
 		if strings.HasPrefix(text, mark) {

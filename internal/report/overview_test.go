@@ -7,6 +7,7 @@ import (
 	"testing"
 	"unicode/utf8"
 
+	"pitot/internal/data/metric"
 	"pitot/internal/data/result"
 )
 
@@ -23,8 +24,9 @@ func swept() *result.Run {
 		p.Stage = "curve"
 		p.Throughput.DuePerS, p.Throughput.RequestsPerS, p.Throughput.OutputTokensPerS = &due, &served, float(served*1024)
 		p.SLO = &result.SLO{Spec: "p99 ttft<200ms", Met: "yes", Attained: float(.999)}
-		p.Metrics.TTFT, p.Metrics.E2E = measured(999, 87.3*rate), measured(999, 1155.2*rate)
-		p.Metrics.DecodeRate = measured(999, 100-rate)
+		p.Metrics.Set(metric.TTFT, measured(999, 87.3*rate))
+		p.Metrics.Set(metric.E2E, measured(999, 1155.2*rate))
+		p.Metrics.Set(metric.DecodeRate, measured(999, 100-rate))
 		p.Goodput = &result.Goodput{RequestsPerS: good, OutputTokensPerS: float(good * 1024)}
 		if i == 3 {
 			p.Stability = "unstable"
@@ -193,7 +195,7 @@ func TestOrderedFaults(t *testing.T) {
 // Values of the curve that rest on few samples are hollow, and limits are lines.
 func TestCurveOfFewSamples(t *testing.T) {
 	run := swept() // 999 samples each: one too few
-	run.Points[2].Metrics.TTFT = measured(1000, 90)
+	run.Points[2].Metrics.Set(metric.TTFT, measured(1000, 90))
 	limits := []result.Limit{{Spec: "p99 ttft<200ms", Metric: "ttft", Limit: 200}, {Spec: "ttft<200ms", Metric: "ttft", Limit: 200}, {Spec: "p99 tpot<50ms", Metric: "tpot", Limit: 50}}
 	for i := range run.Points {
 		run.Points[i].SLO.Limits = limits

@@ -14,6 +14,7 @@ import (
 	"slices"
 	"strings"
 
+	"pitot/internal/data/metric"
 	"pitot/internal/data/result"
 	"pitot/internal/say"
 	"pitot/internal/study/compare"
@@ -226,11 +227,11 @@ func pointSections(prefix string, p *result.Point, m *PointModel, s *Series) (li
 		add("slo", "SLO attainment", strings.Join(m.Objective.Facts, " · "), nil, "", named{"Each limit by itself, and jointly", t})
 	}
 	absent := unread
-	var spreads, times, rasters, lengths, views []*chart
+	var spreads, times, rasters, lengths, lined []*chart
 	if s != nil {
-		spreads, times, rasters, lengths, views = spreadCharts(prefix, p, s), timeCharts(prefix, s), rasterCharts(prefix, s), lengthCharts(prefix, s), viewCharts(prefix, p, s)
+		spreads, times, rasters, lengths, lined = spreadCharts(prefix, p, s), timeCharts(prefix, s), rasterCharts(prefix, s), lengthCharts(prefix, s), viewCharts(prefix, p, s)
 		absent = "Nothing to draw: no request of this point got so far."
-		if e := p.Metrics.E2E; e != nil && steady(e) != "" {
+		if e := p.Metrics.Of(metric.E2E); e != nil && steady(e) != "" {
 			absent = "Not drawn: " + plain(steady(e)) + ", so no distribution stands for this load."
 		}
 	}
@@ -263,14 +264,16 @@ func pointSections(prefix string, p *result.Point, m *PointModel, s *Series) (li
 		list = append(list, section{ID: prefix + "lengths", Title: "Lengths planned and served", Text: text})
 	}
 	same := ""
-	if x, y := p.Metrics.TTFT, p.Metrics.Service.TTFT; x != nil && y != nil && !differs(x, y) && !differs(p.Metrics.E2E, p.Metrics.Service.E2E) {
+	if !slices.ContainsFunc(views(&p.Metrics), func(v view) bool {
+		return v.response.Summary == nil || v.service.Summary == nil || differs(v.response.Summary, v.service.Summary)
+	}) {
 		same = "The two views agree: requests were sent when they were due."
-		views = nil
+		lined = nil
 	}
 	if same != "" {
 		list = append(list, section{ID: prefix + "views", Title: "Response and service", Text: same})
 	} else {
-		add("views", "Response and service", "The response view counts from when a request was due, the service view from when it was sent.", views, absent)
+		add("views", "Response and service", "The response view counts from when a request was due, the service view from when it was sent.", lined, absent)
 	}
 	ends := Table{Head: []string{"How it ended", "Requests"}}
 	row := func(name string, n int) { ends.Rows = append(ends.Rows, []string{name, count(n)}) }

@@ -12,6 +12,7 @@ import (
 	"strconv"
 	"strings"
 
+	"pitot/internal/data/metric"
 	"pitot/internal/data/record"
 	"pitot/internal/data/result"
 )
@@ -151,13 +152,18 @@ const hollowIs = " Hollow: few samples."
 // fewLook is the class of a row whose value rests on few samples.
 const fewLook = " few"
 
-// limitMarks are lines across an axis at the limits of a metric, one for all that
-// are at one place.
-func limitMarks(axis, metric string, limits ...result.Limit) (marks []mark) {
+// limitsOn are those of a metric.
+func limitsOn(name metric.Name, limits []result.Limit) []result.Limit {
+	return slices.DeleteFunc(slices.Clone(limits), func(l result.Limit) bool { return l.Metric != name })
+}
+
+// limitMarks are lines across an axis at limits, one for all that are at one
+// place.
+func limitMarks(axis string, limits ...result.Limit) (marks []mark) {
 	names := map[string]bool{}
 	for _, l := range limits {
 		name := plain(l.Spec)
-		if l.Metric != metric || names[name] {
+		if names[name] {
 			continue
 		}
 		names[name] = true
@@ -205,16 +211,15 @@ func curveCharts(run *result.Run) []*chart {
 		over.Min = new(float64)
 	}
 	marks := curveMarks(run, at)
-	latency := func(id, title string, of func(*result.Metrics) *result.Summary, metric string) *chart {
-		c := &chart{ID: id, Title: title + " over load", X: over, Y: axis{Name: title, Unit: "ms", Scale: "log"}, Marks: slices.Clone(marks),
-			Note: "Percentiles of " + title + " at each load. Where the queue grows there is no steady state, and no value."}
+	latency := func(m *metric.Metric) *chart {
+		c := &chart{ID: m.ID(), Title: m.Label + " over load", X: over, Y: axis{Name: m.Label, Unit: string(m.Unit), Scale: "log"}, Marks: slices.Clone(marks),
+			Note: "Percentiles of " + m.Label + " at each load. Where the queue grows there is no steady state, and no value."}
 		for k, key := range []string{"p50", "p95", "p99"} {
 			d := drawn{Name: key, Kind: "line", Tone: k + 1}
 			for n, i := range order {
 				y, lo, hi, few := math.NaN(), math.NaN(), math.NaN(), false
-				if s := of(&run.Points[i].Metrics); s != nil {
-					col := columns()[slices.IndexFunc(columns(), func(c column) bool { return c.key == key })]
-					y, few = orNaN(col.of(s)), slices.Contains(s.Few, key)
+				if s := run.Points[i].Metrics.Of(m.Name); s != nil {
+					y, few = orNaN(s.Value(key)), slices.Contains(s.Few, key)
 					if ci, ok := s.CI95[key]; ok {
 						lo, hi = ci[0], ci[1]
 					}
@@ -233,7 +238,7 @@ func curveCharts(run *result.Run) []*chart {
 				limits = append(limits, s.Limits...)
 			}
 		}
-		c.Marks = append(c.Marks, limitMarks("y", metric, limits...)...)
+		c.Marks = append(c.Marks, limitMarks("y", limitsOn(m.Name, limits)...)...)
 		if c.few() {
 			c.Note += hollowIs
 		}
@@ -268,7 +273,7 @@ func curveCharts(run *result.Run) []*chart {
 		}
 		return c
 	}
-	list := faint(run, drawable(
+	charts := []*chart{
 		violationsChart(run, over, marks),
 		rates("requests", "Requests served", "req/s", func(p *result.Point) *float64 { return p.Throughput.DuePerS }, func(p *result.Point) *float64 { return p.Throughput.RequestsPerS },
 			func(p *result.Point) *float64 {
@@ -277,9 +282,13 @@ func curveCharts(run *result.Run) []*chart {
 				}
 				return &p.Goodput.RequestsPerS
 			}),
-		latency("ttft", "TTFT", func(m *result.Metrics) *result.Summary { return m.TTFT }, "ttft"),
-		latency("tpot", "TPOT", func(m *result.Metrics) *result.Summary { return m.TPOT }, "tpot"),
-		latency("e2e", "E2E", func(m *result.Metrics) *result.Summary { return m.E2E }, "e2e"),
+	}
+	for _, m := range run.Metrics().Distributions() {
+		if m.Show == metric.Headline {
+			charts = append(charts, latency(m))
+		}
+	}
+	charts = append(charts,
 		rates("tokens", "Output tokens served", "tok/s", nil, func(p *result.Point) *float64 { return p.Throughput.OutputTokensPerS },
 			func(p *result.Point) *float64 {
 				if p.Goodput == nil {
@@ -287,7 +296,8 @@ func curveCharts(run *result.Run) []*chart {
 				}
 				return p.Goodput.OutputTokensPerS
 			}),
-	)...)
+	)
+	list := faint(run, drawable(charts...)...)
 	for _, c := range list {
 		c.Group = "load"
 	}
@@ -411,13 +421,13 @@ func paretoCharts(run *result.Run) []*chart {
 		return c
 	}
 	speed := func(p *result.Point) *float64 {
-		if s := p.Metrics.DecodeRate; s != nil {
+		if s := p.Metrics.Of(metric.DecodeRate); s != nil {
 			return s.P50
 		}
 		return nil
 	}
 	ttft := func(p *result.Point) *float64 {
-		if s := p.Metrics.TTFT; s != nil {
+		if s := p.Metrics.Of(metric.TTFT); s != nil {
 			return s.P50
 		}
 		return nil
@@ -471,19 +481,20 @@ func attainmentChart(run *result.Run) []*chart {
 // spreadCharts are the distributions of a point.
 func spreadCharts(prefix string, p *result.Point, s *Series) []*chart {
 	var list []*chart
-	add := func(id, title string, sum *result.Summary, tone int, limit string) {
-		x, ok := s.Spread[id+"_ms"]
+	add := func(m *metric.Metric, sum *result.Summary) {
+		x, ok := s.Spread[m.Key]
 		if !ok || sum == nil || steady(sum) != "" {
 			return
 		}
-		c := &chart{ID: prefix + id, Title: title, X: axis{Name: title, Unit: "ms", Scale: "log"}, Y: axis{Name: "Share at most", Scale: "odds"}}
+		title, tone := m.Label, len(list)%4+1
+		c := &chart{ID: prefix + m.ID(), Title: title, X: axis{Name: title, Unit: string(m.Unit), Scale: "log"}, Y: axis{Name: "Share at most", Scale: "odds"}}
 		c.Note = "Share of " + plural(int(x.N), "sample") + " at most so long, with an axis that spreads the tail."
 		d := drawn{Name: title, Kind: "step", Tone: tone, X: x.Value, Y: x.Share}
 		c.Series = []drawn{d}
 		why := ""
-		for _, col := range columns() {
-			if _, ok := sum.CI95[col.key]; !ok && col.of(sum) != nil && why == "" {
-				why = plain(sum.NoInterval[col.key])
+		for _, col := range metric.Percentiles() {
+			if _, ok := sum.CI95[col.Key]; !ok && sum.Value(col.Key) != nil && why == "" {
+				why = plain(sum.NoInterval[col.Key])
 			}
 		}
 		if band := bandOf(sum); len(band.X) > 0 {
@@ -497,31 +508,28 @@ func spreadCharts(prefix string, p *result.Point, s *Series) []*chart {
 			c.Note += " No intervals: " + why + "."
 		}
 		if p.SLO != nil {
-			c.Marks = append(c.Marks, limitMarks("x", limit, p.SLO.Limits...)...)
+			c.Marks = append(c.Marks, limitMarks("x", limitsOn(m.Name, p.SLO.Limits)...)...)
 		}
 		list = append(list, c)
 	}
-	m := &p.Metrics
-	add("ttft", "TTFT", m.TTFT, 1, "ttft")
-	add("tpot", "TPOT", m.TPOT, 3, "tpot")
-	if m.ICL != nil {
-		add("icl", "Gap between chunks (ICL)", m.ICL, 2, "icl")
+	for _, d := range p.Metrics.List {
+		if d.Show != metric.Data && d.Unlike == "" {
+			add(d.Metric, d.Summary)
+		}
 	}
-	add("e2e", "E2E", m.E2E, 4, "e2e")
 	return drawable(list...)
 }
 
 // bandOf are the intervals of the percentiles.
 func bandOf(s *result.Summary) drawn {
 	d := drawn{Name: "95 % interval", Kind: "band"}
-	for _, c := range columns() {
-		ci, ok := s.CI95[c.key]
-		v := c.of(s)
+	for _, c := range metric.Percentiles() {
+		ci, ok := s.CI95[c.Key]
+		v := s.Value(c.Key)
 		if !ok || v == nil {
 			continue
 		}
-		p := map[string]float64{"p50": .5, "p90": .9, "p95": .95, "p99": .99, "p99_9": .999}[c.key]
-		d.X, d.Y, d.Lo, d.Hi = append(d.X, *v), append(d.Y, p), append(d.Lo, ci[0]), append(d.Hi, ci[1])
+		d.X, d.Y, d.Lo, d.Hi = append(d.X, *v), append(d.Y, c.P), append(d.Lo, ci[0]), append(d.Hi, ci[1])
 	}
 	return d
 }
@@ -529,23 +537,35 @@ func bandOf(s *result.Summary) drawn {
 // viewCharts lay what is counted from due beside what is counted from sent.
 func viewCharts(prefix string, p *result.Point, s *Series) []*chart {
 	var list []*chart
-	for _, x := range []struct {
-		id, title string
-		sum       *result.Summary
-	}{{"ttft", "TTFT", p.Metrics.TTFT}, {"e2e", "E2E", p.Metrics.E2E}} {
-		from, to := s.Spread[x.id+"_ms"], s.Spread["service."+x.id+"_ms"]
-		if x.sum == nil || steady(x.sum) != "" || len(from.Value) == 0 {
+	for _, v := range views(&p.Metrics) {
+		from, to := s.Spread[v.response.Key], s.Spread[v.service.Key]
+		if v.response.Summary == nil || steady(v.response.Summary) != "" || len(from.Value) == 0 {
 			continue
 		}
-		list = append(list, &chart{ID: prefix + "view-" + x.id, Title: x.title + ", from due and from sent",
+		title := v.response.Metric.Label
+		list = append(list, &chart{ID: prefix + "view-" + v.response.ID(), Title: title + ", from due and from sent",
 			Note: "Where the lines part, requests waited before they were sent: for a free slot, a turn or a connection.",
-			X:    axis{Name: x.title, Unit: "ms", Scale: "log"}, Y: axis{Name: "Share at most", Scale: "odds"},
+			X:    axis{Name: title, Unit: string(v.response.Unit), Scale: "log"}, Y: axis{Name: "Share at most", Scale: "odds"},
 			Series: []drawn{
 				{Name: "response: from due", Kind: "step", Tone: 1, X: from.Value, Y: from.Share},
 				{Name: "service: from sent", Kind: "step", Tone: 2, X: to.Value, Y: to.Share, Dash: 1},
 			}})
 	}
 	return drawable(list...)
+}
+
+// view is a metric from due, and the same from sent.
+type view struct{ response, service result.Distribution }
+
+func views(m *result.Metrics) (list []view) {
+	for _, s := range m.List {
+		for _, r := range m.List {
+			if r.Name == s.Unlike && r.FromDue && !s.FromDue {
+				list = append(list, view{r, s})
+			}
+		}
+	}
+	return list
 }
 
 // timeCharts are the course of a point, one under the other.

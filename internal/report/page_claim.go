@@ -97,21 +97,20 @@ func (m *Model) claimPoint(p *result.Point, shown *PointModel) {
 		} else if x := p.Throughput.RequestsPerS; x != nil {
 			parts = append(parts, quantity(*x)+" answers per second")
 		}
-		for _, x := range []struct {
-			name string
-			s    *result.Summary
-		}{{"TTFT", p.Metrics.TTFT}, {"TPOT", p.Metrics.TPOT}, {"E2E", p.Metrics.E2E}} {
-			if x.s == nil || len(parts) == 3 {
-				continue
+		for _, d := range headlines(&p.Metrics) {
+			if len(parts) == 3 {
+				break
 			}
-			for _, col := range []column{columns()[3], columns()[0]} {
-				if v := cell(x.s, col.key, col.of(x.s)); v != unknown {
-					parts = append(parts, col.head+" "+x.name+" "+v+" ms")
-					if ci, ok := x.s.CI95[col.key]; ok && c.Interval == "" {
-						c.Interval = fmt.Sprintf("95 %% interval of %s %s: %s to %s ms", col.head, x.name, quantity(ci[0]), quantity(ci[1]))
-					}
-					break
+			for _, key := range []string{"p99", "p50"} {
+				v := cell(d.Summary, key)
+				if v == unknown {
+					continue
 				}
+				parts = append(parts, key+" "+d.Metric.Label+" "+v+" "+string(d.Unit))
+				if ci, ok := d.CI95[key]; ok && c.Interval == "" {
+					c.Interval = fmt.Sprintf("95 %% interval of %s %s: %s to %s %s", key, d.Metric.Label, quantity(ci[0]), quantity(ci[1]), d.Unit)
+				}
+				break
 			}
 		}
 		c.Sentence = atLoad(p) + ": " + strings.Join(parts, ", ") + "."
@@ -155,15 +154,12 @@ func pointFigures(p *result.Point) (list []Figure) {
 	}
 	rate("Throughput", t.RequestsPerS, "req/s", "requests_per_s")
 	rate("Output", t.OutputTokensPerS, "tok/s", "output_tokens_per_s")
-	for _, x := range []struct {
-		name string
-		s    *result.Summary
-	}{{"TTFT", p.Metrics.TTFT}, {"TPOT", p.Metrics.TPOT}, {"E2E", p.Metrics.E2E}} {
-		if x.s == nil || steady(x.s) != "" {
+	for _, d := range headlines(&p.Metrics) {
+		if d.Summary == nil || steady(d.Summary) != "" {
 			continue
 		}
-		f := Figure{Name: x.name + " p50", Value: cell(x.s, "p50", x.s.P50), Unit: "ms", Note: "p99 " + cell(x.s, "p99", x.s.P99) + " ms"}
-		list = append(list, f)
+		unit := string(d.Unit)
+		list = append(list, Figure{Name: d.Metric.Label + " p50", Value: cell(d.Summary, "p50"), Unit: unit, Note: "p99 " + cell(d.Summary, "p99") + " " + unit})
 	}
 	if c := p.Cost; c != nil && c.USDPerMOutput != nil {
 		f := Figure{Name: "Cost", Value: "$" + quantity(*c.USDPerMOutput), Unit: "per M output tokens", Note: fmt.Sprintf("at $%s a GPU hour", dollars(c.USDPerGPUHour))}

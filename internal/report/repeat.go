@@ -5,6 +5,7 @@ import (
 	"slices"
 	"strings"
 
+	"pitot/internal/data/metric"
 	"pitot/internal/data/result"
 )
 
@@ -19,19 +20,42 @@ type Repeats struct {
 
 // repeatedValue is one that the repeats of a load are laid side by side by.
 type repeatedValue struct {
-	name, unit, key string
-	write           func(float64) string
+	*metric.Metric
+	percentile string // its key, "" of a window's metric
 }
 
-// repeatedValues are those that are shown, in their order.
-func repeatedValues() []repeatedValue {
-	list := []repeatedValue{
-		{"came due", "req/s", "due_per_s", quantity}, {"throughput", "req/s", "requests_per_s", quantity}, {"output", "tok/s", "output_tokens_per_s", quantity},
-		{"goodput", "req/s", "goodput.requests_per_s", quantity}, {"in SLO", "", "slo.attained", percent},
+// key is that of the value in run.json.
+func (v repeatedValue) key() string {
+	if v.percentile == "" {
+		return v.Key
 	}
-	for _, m := range []string{"TTFT", "TPOT", "stall", "E2E"} {
-		for _, p := range []string{"p50", "p99"} {
-			list = append(list, repeatedValue{m + " " + p, "ms", strings.ToLower(m) + "_ms." + p, quantity})
+	return v.Key + "." + v.percentile
+}
+
+// name is what it is called.
+func (v repeatedValue) name() string { return strings.TrimSpace(v.Label + " " + v.percentile) }
+
+// unit is what it is counted in, "" for a share.
+func (v repeatedValue) unit() string {
+	if v.Unit == metric.Share {
+		return ""
+	}
+	return string(v.Unit)
+}
+
+// repeatedValues are those that are shown, in their order: rates first.
+func repeatedValues(run *result.Run) (list []repeatedValue) {
+	for _, m := range run.Metrics() {
+		if m.Of == metric.Window && m.Show != metric.Data {
+			list = append(list, repeatedValue{Metric: m})
+		}
+	}
+	for _, m := range run.Metrics().Distributions() {
+		if len(m.Compared) == 0 {
+			continue
+		}
+		for _, p := range usual() {
+			list = append(list, repeatedValue{m, p})
 		}
 	}
 	return list
@@ -46,34 +70,35 @@ func repeats(run *result.Run) *Repeats {
 	o := &Repeats{Table: Table{Head: []string{plural(len(r.Points), "repeat"), "median", "least", "most"}}}
 	var marked bool
 	medians := map[string]string{}
-	for _, v := range repeatedValues() {
-		spread, ok := r.Spread[v.key]
+	for _, v := range repeatedValues(run) {
+		write, key := written(v.Metric.Unit), v.key()
+		spread, ok := r.Spread[key]
 		if !ok {
 			continue
 		}
 		mark := ""
-		if fewAt(run, r.Points, v.key) {
+		if fewAt(run, r.Points, v) {
 			mark, marked = "~", true
 		}
-		median, least, most := unknown, mark+v.write(spread[0]), mark+v.write(spread[1])
-		x, known := r.Median[v.key]
+		median, least, most := unknown, mark+write(spread[0]), mark+write(spread[1])
+		x, known := r.Median[key]
 		if known {
-			median = mark + v.write(x)
+			median = mark + write(x)
 		}
-		name, asked := strings.TrimSpace(v.name+" "+v.unit), ""
-		if rate := run.Points[0].Load.Rate; rate != nil && v.key == "due_per_s" {
+		name, asked := strings.TrimSpace(v.name()+" "+v.unit()), ""
+		if rate := run.Points[0].Load.Rate; rate != nil && v.Name == metric.OfferedRate {
 			asked = ", asked " + loadValue(*rate)
 		}
 		o.Table.Rows = append(o.Table.Rows, []string{name + asked, median, least, most})
 		if !known {
 			continue
 		}
-		medians[v.key] = v.name + " " + median + " ms"
-		if v.unit != "ms" {
-			medians[v.key] = median + " " + v.name + " " + v.unit
+		medians[key] = v.name() + " " + median + " " + v.unit()
+		if v.percentile == "" {
+			medians[key] = median + " " + v.name() + " " + v.unit()
 		}
-		if v.unit != "" && !strings.HasPrefix(v.name, "stall") {
-			o.Figures = append(o.Figures, Figure{Name: strings.ToUpper(v.name[:1]) + v.name[1:], Value: median, Unit: v.unit, Note: least + " to " + most + asked})
+		if v.unit() != "" && (v.percentile == "" || v.Show == metric.Headline) {
+			o.Figures = append(o.Figures, Figure{Name: strings.ToUpper(name[:1]) + v.name()[1:], Value: median, Unit: v.unit(), Note: least + " to " + most + asked})
 		}
 	}
 	o.Legend = present(map[bool]string{true: "~ few samples"}[marked], "each with prompts and arrivals of its own", r.Covers)
@@ -111,15 +136,13 @@ func (o *Repeats) answer(run *result.Run, medians []string) {
 }
 
 // fewAt says that a percentile rests on few samples at one of the points.
-func fewAt(run *result.Run, points []int, key string) bool {
-	name, percentile, _ := strings.Cut(key, ".")
+func fewAt(run *result.Run, points []int, v repeatedValue) bool {
 	return slices.ContainsFunc(points, func(i int) bool {
 		if i < 0 || i >= len(run.Points) { // a damaged run
 			return false
 		}
-		m := &run.Points[i].Metrics
-		s := map[string]*result.Summary{"ttft_ms": m.TTFT, "tpot_ms": m.TPOT, "stall_ms": m.Stall, "e2e_ms": m.E2E}[name]
-		return s != nil && slices.Contains(s.Few, percentile)
+		s := run.Points[i].Metrics.Of(v.Name)
+		return s != nil && slices.Contains(s.Few, v.percentile)
 	})
 }
 

@@ -5,6 +5,7 @@ import (
 	"slices"
 	"strings"
 
+	"pitot/internal/data/metric"
 	"pitot/internal/data/result"
 )
 
@@ -32,7 +33,7 @@ func (m *PointModel) backlog(p *result.Point) {
 	if s := p.Standstills; s != nil {
 		m.Remarks = append(m.Remarks, standsStill(s))
 	}
-	switch e2e := p.Metrics.E2E; {
+	switch e2e := p.Metrics.Of(metric.E2E); {
 	case p.Stability == "undecided" && p.StabilityWhy != "":
 		m.Remarks = append(m.Remarks, "stability undecided: "+plain(p.StabilityWhy))
 	case p.Stability == "unstable" && p.Growth != nil:
@@ -91,19 +92,19 @@ func steady(s *result.Summary) string {
 // intervals are a table of their own, and the reason for those that there are
 // not is given once.
 func (m *PointModel) intervals(p *result.Point, lines []line) {
-	keys := append(columns(), column{key: "mean", head: "mean"})
-	keys = slices.DeleteFunc(keys, func(c column) bool {
-		return c.key != "mean" && !slices.ContainsFunc(lines, func(l line) bool { return l.summary.CI95[c.key] != [2]float64{} })
+	keys := slices.DeleteFunc(metric.Percentiles(), func(c metric.Percentile) bool {
+		return !slices.ContainsFunc(lines, func(l line) bool { return l.summary.CI95[c.Key] != [2]float64{} })
 	})
+	keys = append(keys, metric.Percentile{Key: metric.Mean, Name: metric.Mean})
 	t := &Table{Head: []string{"95 % interval"}}
 	for _, c := range keys {
-		t.Head = append(t.Head, c.head)
+		t.Head = append(t.Head, c.Name)
 	}
 	add := func(name string, of map[string][2]float64, write func(float64) string) {
 		row, any := []string{name}, false
 		for _, c := range keys {
 			text := ""
-			if v, ok := of[c.key]; ok {
+			if v, ok := of[c.Key]; ok {
 				text, any = write(v[0])+"–"+write(v[1]), true
 			}
 			row = append(row, text)
@@ -136,7 +137,7 @@ func (m *PointModel) intervals(p *result.Point, lines []line) {
 // withoutInterval says why there is none: of the point, or of the percentiles
 // that the table shows.
 func (m *PointModel) withoutInterval(p *result.Point, lines []line) {
-	e2e := p.Metrics.E2E
+	e2e := p.Metrics.Of(metric.E2E)
 	switch {
 	case e2e != nil && steady(e2e) != "": // which is why there are no intervals either
 		return
@@ -154,10 +155,10 @@ func (m *PointModel) withoutInterval(p *result.Point, lines []line) {
 	}
 	var heads []string
 	why := ""
-	for _, c := range columns() {
+	for _, c := range metric.Percentiles() {
 		for _, l := range lines {
-			if r := l.summary.NoInterval[c.key]; r != "" && c.of(l.summary) != nil && (why == "" || r == why) && !slices.Contains(m.Intervals.Head, c.head) {
-				heads, why = append(heads, c.head), r
+			if r := l.summary.NoInterval[c.Key]; r != "" && l.summary.Value(c.Key) != nil && (why == "" || r == why) && !slices.Contains(m.Intervals.Head, c.Name) {
+				heads, why = append(heads, c.Name), r
 				break
 			}
 		}

@@ -7,6 +7,7 @@ import (
 	"slices"
 	"time"
 
+	"pitot/internal/data/metric"
 	"pitot/internal/data/record"
 	"pitot/internal/data/result"
 	"pitot/internal/run/search"
@@ -77,7 +78,7 @@ func (s *Searcher) Probe(ctx context.Context, p search.Probe) (search.Seen, erro
 	if p.Claim >= 0 {
 		seen.Blocks = v.Blocks[p.Claim]
 	}
-	if e := m.Metrics.E2E; e != nil && e.Mean != nil {
+	if e := m.Metrics.Of(metric.E2E); e != nil && e.Mean != nil {
 		seen.Residence = *e.Mean / 1e3
 	}
 	if seen.Failed {

@@ -11,6 +11,7 @@ import (
 	"path/filepath"
 	"time"
 
+	"pitot/internal/data/metric"
 	"pitot/internal/data/record"
 	"pitot/internal/data/result"
 	"pitot/internal/data/rundir"
@@ -353,7 +354,7 @@ func (s *Session) Measure(ctx context.Context, l Load) (*Measured, error) {
 
 func (s *Session) measured(fold *measure.Fold, index int32) *Measured {
 	m := &Measured{fold.Point(), int(index), fold.Violations}
-	if e := m.Metrics.E2E; e != nil && e.Mean != nil {
+	if e := m.Metrics.Of(metric.E2E); e != nil && e.Mean != nil {
 		if took := int64(*e.Mean * 1e6); s.light == 0 || took < s.light {
 			s.light = took
 		}

@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"pitot/internal/clock"
+	"pitot/internal/data/metric"
 	"pitot/internal/data/record"
 	"pitot/internal/data/result"
 	"pitot/internal/load"
@@ -140,7 +141,7 @@ func TestTrapSurvivorsOnly(t *testing.T) {
 	if p.SLO.Attained == nil || *p.SLO.Attained != .97 || p.SLO.Met != "no" {
 		t.Errorf("attained %v, met %s", p.SLO.Attained, p.SLO.Met)
 	}
-	ttft := p.Metrics.TTFT
+	ttft := p.Metrics.Of(metric.TTFT)
 	if ttft.P99 != nil || ttft.Over["p99"] != 5000 || ttft.P99OK == nil || math.Abs(*ttft.P99OK-50) > 1 {
 		t.Errorf("p99 %v, over %v, of the survivors %v", ttft.P99, ttft.Over, ttft.P99OK)
 	}
@@ -260,7 +261,7 @@ func TestTrapChunksTakenForTokens(t *testing.T) {
 		if p.Requests.OK != 20 {
 			t.Fatalf("%s: %+v", name, p.Requests)
 		}
-		switch tpot := m.TPOT; {
+		switch tpot := m.Of(metric.TPOT); {
 		case tpot == nil:
 			t.Errorf("%s: no TPOT: %s", name, m.Undefined["tpot_ms"])
 		case tpot.Label != "": // who assumes one token in the first event divides by too many
@@ -277,10 +278,10 @@ func TestTrapChunksTakenForTokens(t *testing.T) {
 				}
 			}
 		}
-		if m.ICL == nil || m.ICL.P50 == nil || *m.ICL.P50 <= 0 {
-			t.Errorf("%s: ICL %+v", name, m.ICL)
+		if m.Of(metric.ICL) == nil || m.Of(metric.ICL).P50 == nil || *m.Of(metric.ICL).P50 <= 0 {
+			t.Errorf("%s: ICL %+v", name, m.Of(metric.ICL))
 		}
-		switch itl := m.ITL; {
+		switch itl := m.Of(metric.ITL); {
 		case itl == nil:
 			if m.Undefined["itl_ms"] == "" {
 				t.Errorf("%s: ITL is undefined for no reason", name)
@@ -321,9 +322,9 @@ func TestFreezeInBothWorlds(t *testing.T) {
 	virtual := f.Point()
 
 	for name, of := range map[string]func(*result.Metrics) *result.Summary{
-		"ttft":  func(m *result.Metrics) *result.Summary { return m.TTFT },
-		"e2e":   func(m *result.Metrics) *result.Summary { return m.E2E },
-		"stall": func(m *result.Metrics) *result.Summary { return m.Stall },
+		"ttft":  func(m *result.Metrics) *result.Summary { return m.Of(metric.TTFT) },
+		"e2e":   func(m *result.Metrics) *result.Summary { return m.Of(metric.E2E) },
+		"stall": func(m *result.Metrics) *result.Summary { return m.Of(metric.Stall) },
 	} {
 		a, b := of(&real.Metrics), of(&virtual.Metrics)
 		for _, x := range [][2]*float64{{a.P50, b.P50}, {a.P99, b.P99}, {a.Mean, b.Mean}, {a.Max, b.Max}} {
@@ -332,7 +333,7 @@ func TestFreezeInBothWorlds(t *testing.T) {
 			}
 		}
 	}
-	if p99 := *virtual.Metrics.TTFT.P99; p99 < 1500 {
+	if p99 := *virtual.Metrics.Of(metric.TTFT).P99; p99 < 1500 {
 		t.Errorf("p99 of TTFT is %g ms with a freeze of 2 s", p99)
 	}
 }

@@ -1,6 +1,9 @@
 package slo
 
-import "pitot/internal/say"
+import (
+	"pitot/internal/data/metric"
+	"pitot/internal/say"
+)
 
 // Claim is one statement of an objective about a share of requests: at most
 // Share of them may violate it. A percentile limit is one, all joint limits
@@ -31,7 +34,7 @@ func (s Spec) Claims() ([]Claim, error) {
 		switch {
 		case l.Metric.Pooled():
 			return nil, say.Errorf("%s is a limit on gaps, not on requests", l).WithHint("limit tpot or stall, which each request has")
-		case l.Metric == Errors:
+		case l.Metric == metric.Errors:
 			if err := add(Claim{Spec: l.String(), Share: l.MaxPercent / 100, limit: l}); err != nil {
 				return nil, err
 			}
@@ -59,9 +62,9 @@ func (s Spec) Claims() ([]Claim, error) {
 }
 
 // Violates says that a request counts against the claim.
-func (c Claim) Violates(v Values) bool {
+func (c Claim) Violates(r Request) bool {
 	if c.limit != nil {
-		return !c.limit.Meets(v)
+		return !c.limit.Meets(r)
 	}
-	return !c.spec.MeetsJoint(v)
+	return !c.spec.MeetsJoint(r)
 }

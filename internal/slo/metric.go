@@ -3,11 +3,17 @@ package slo
 import (
 	"strings"
 
+	"pitot/internal/data/metric"
 	"pitot/internal/say"
 )
 
+// limitable are the metrics that can be limited.
+func (g Grammar) limitable() metric.Catalogue {
+	return g.Metrics.Where(func(m *metric.Metric) bool { return m.Limit })
+}
+
 // unknownMetric names the metric that was probably meant.
-func unknownMetric(name string) error {
+func (g Grammar) unknownMetric(name string) error {
 	switch name {
 	case "":
 		return say.Errorf("limit without a metric").WithHint("write for example \"p99 ttft<200ms\"")
@@ -28,8 +34,8 @@ func unknownMetric(name string) error {
 		return say.Errorf("unknown metric %q", name).WithHint("write " + rest + "<… @100%")
 	}
 	var names []string
-	for _, m := range Metrics() {
-		names = append(names, string(m))
+	for _, m := range g.limitable() {
+		names = append(names, string(m.Name))
 	}
 	return say.Errorf("unknown metric %q", name).WithHint(say.Known(name, names))
 }

@@ -7,6 +7,7 @@ import (
 	"time"
 	"unicode"
 
+	"pitot/internal/data/metric"
 	"pitot/internal/say"
 )
 
@@ -14,9 +15,15 @@ import (
 // message printable.
 const maxLength = 1000
 
-// Parse reads an objective, or the name of one of the [Presets]. Upper and lower case and white space do not
-// matter. Every error is a [user.Error].
-func Parse(text string) (Spec, error) {
+// Grammar is the metrics that an objective may name.
+type Grammar struct{ Metrics metric.Catalogue }
+
+// Parse reads an objective on the metrics of the catalogue, see [Grammar.Parse].
+func Parse(text string) (Spec, error) { return Grammar{metric.All()}.Parse(text) }
+
+// Parse reads an objective, or the name of one of the [Presets]. Upper and lower
+// case and white space do not matter. Every error is a [say.Error].
+func (g Grammar) Parse(text string) (Spec, error) {
 	if spec, ok := preset(strings.ToLower(strings.TrimSpace(text))); ok {
 		text = spec
 	}
@@ -48,7 +55,7 @@ func Parse(text string) (Spec, error) {
 			}
 			s.SharePercent = p
 		}
-		l, err := parseLimit(body)
+		l, err := g.parseLimit(body)
 		if err != nil {
 			return Spec{}, err
 		}
@@ -58,7 +65,7 @@ func Parse(text string) (Spec, error) {
 }
 
 // parseLimit reads "p99ttft<200ms": percentile, metric, <, number, unit.
-func parseLimit(term string) (Limit, error) {
+func (g Grammar) parseLimit(term string) (Limit, error) {
 	name, bound, ok := strings.Cut(term, "<")
 	if !ok {
 		if strings.ContainsAny(term, ">≥") {
@@ -84,15 +91,12 @@ func parseLimit(term string) (Limit, error) {
 			l.Percentile, name = p, rest[len(digits):]
 		}
 	}
-	for _, m := range Metrics() {
-		if name == string(m) {
-			l.Metric = m
-		}
+	m := g.limitable().Find(metric.Name(name))
+	if m == nil {
+		return Limit{}, g.unknownMetric(name)
 	}
-	if l.Metric == "" {
-		return Limit{}, unknownMetric(name)
-	}
-	if l.Metric == Errors {
+	l.Metric = m.Name
+	if l.Metric == metric.Errors {
 		if l.Percentile != 0 {
 			return Limit{}, say.Errorf("errors have no percentile").WithHint("write errors<1%")
 		}

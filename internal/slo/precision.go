@@ -5,18 +5,25 @@ import (
 	"strings"
 	"unicode"
 
+	"pitot/internal/data/metric"
 	"pitot/internal/say"
 )
 
 // Precision is how well a value is to be known: "p99 ttft +-5%".
 type Precision struct {
-	Metric     Metric
+	Metric     metric.Name
 	Percentile float64 // in percent; 0 for the mean
 	Percent    float64 // half of the interval's width, of the value
 }
 
-// ParsePrecision reads one. Every error is a [user.Error].
+// ParsePrecision reads one of a metric of the catalogue, see
+// [Grammar.ParsePrecision].
 func ParsePrecision(text string) (Precision, error) {
+	return Grammar{metric.All()}.ParsePrecision(text)
+}
+
+// ParsePrecision reads one. Every error is a [say.Error].
+func (g Grammar) ParsePrecision(text string) (Precision, error) {
 	const example = "write for example \"p99 ttft +-5%\" or \"mean tpot +-2%\""
 	if len(text) > maxLength {
 		return Precision{}, say.Errorf("precision longer than %d bytes", maxLength)
@@ -39,29 +46,29 @@ func ParsePrecision(text string) (Precision, error) {
 			return Precision{}, say.Errorf("precision %q does not say of which percentile, or of the mean", text).WithHint(example)
 		}
 		var err error
-		if p.Percentile, err = strconv.ParseFloat(digits, 64); err != nil || !ladder(p.Percentile) {
+		if p.Percentile, err = strconv.ParseFloat(digits, 64); err != nil || !reported(p.Percentile) {
 			return Precision{}, say.Errorf("percentile p%s", digits).WithHint("one of p50, p90, p95, p99 and p99.9")
 		}
 		name = value[1+len(digits):]
 	}
-	for _, m := range Metrics() {
-		if name == string(m) {
-			p.Metric = m
-		}
-	}
+	m := g.limitable().Find(metric.Name(name))
 	switch {
-	case p.Metric == "":
-		return Precision{}, unknownMetric(name)
-	case p.Metric == Errors || p.Metric.Pooled():
-		return Precision{}, say.Errorf("%s is not one number per request", p.Metric).WithHint("take ttft, tpot, stall or e2e, which each request has")
+	case m == nil:
+		return Precision{}, g.unknownMetric(name)
+	case m.Of != metric.Request:
+		return Precision{}, say.Errorf("%s is not one number per request", m.Name).WithHint("take ttft, tpot, stall or e2e, which each request has")
 	}
+	p.Metric = m.Name
 	var err error
 	p.Percent, err = percent(width)
 	return p, err
 }
 
-// ladder says that a percentile is one of those that are reported.
-func ladder(p float64) bool { return p == 50 || p == 90 || p == 95 || p == 99 || p == 99.9 }
+// reported says that a percentile is one of those that are.
+func reported(percent float64) bool {
+	_, ok := metric.PercentileOf("p" + decimal(percent))
+	return ok
+}
 
 // None says that nothing was asked for.
 func (p Precision) None() bool { return p.Metric == "" }

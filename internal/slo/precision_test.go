@@ -3,14 +3,16 @@ package slo
 import (
 	"strings"
 	"testing"
+
+	"pitot/internal/data/metric"
 )
 
 func TestParsePrecision(t *testing.T) {
 	for text, want := range map[string]Precision{
-		"p99 ttft +-5%":   {TTFT, 99, 5},
-		" P99TTFT ± 5 % ": {TTFT, 99, 5},
-		"mean tpot+-0.5%": {TPOT, 0, .5},
-		"p99.9 e2e +-10%": {E2E, 99.9, 10},
+		"p99 ttft +-5%":   {metric.TTFT, 99, 5},
+		" P99TTFT ± 5 % ": {metric.TTFT, 99, 5},
+		"mean tpot+-0.5%": {metric.TPOT, 0, .5},
+		"p99.9 e2e +-10%": {metric.E2E, 99.9, 10},
 	} {
 		got, err := ParsePrecision(text)
 		if err != nil || got != want {

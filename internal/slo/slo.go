@@ -10,35 +10,13 @@ import (
 	"strconv"
 	"strings"
 	"time"
+
+	"pitot/internal/data/metric"
 )
-
-// Metric is what a limit is on, by the name it has everywhere.
-type Metric string
-
-// The metrics that can be limited.
-const (
-	TTFT       Metric = "ttft"       // due to the first visible token
-	TTFA       Metric = "ttfa"       // due to the first token of the answer
-	TPOT       Metric = "tpot"       // time per output token after the first
-	ITL        Metric = "itl"        // inter-token latency, pooled over requests
-	ICL        Metric = "icl"        // inter-chunk latency, pooled over requests
-	Stall      Metric = "stall"      // a request's longest gap
-	E2E        Metric = "e2e"        // due to the last token
-	Generation Metric = "generation" // first to last token
-	Errors     Metric = "errors"     // share of the due requests that did not end well
-)
-
-// Metrics lists them all, in the order in which they are explained.
-func Metrics() []Metric {
-	return []Metric{TTFT, TTFA, TPOT, ITL, ICL, Stall, E2E, Generation, Errors}
-}
-
-// Pooled says that a metric's samples are gaps, not requests.
-func (m Metric) Pooled() bool { return m == ITL || m == ICL }
 
 // Limit is one upper bound.
 type Limit struct {
-	Metric     Metric
+	Metric     metric.Name
 	Percentile float64       // in percent; 0 for a joint limit and for errors
 	Max        time.Duration // the metric must be below it; 0 for errors
 	MaxPercent float64       // of errors: their share must be below it, in percent
@@ -46,14 +24,14 @@ type Limit struct {
 
 // Joint says that the limit holds for single requests, together with the
 // other joint limits.
-func (l Limit) Joint() bool { return l.Percentile == 0 && l.Metric != Errors }
+func (l Limit) Joint() bool { return l.Percentile == 0 && l.Metric != metric.Errors }
 
 // P is the limit's percentile as a fraction, 0.99 for p99.
 func (l Limit) P() float64 { return l.Percentile / 100 }
 
 // String gives the limit as it is written, "p99 ttft<200ms".
 func (l Limit) String() string {
-	if l.Metric == Errors {
+	if l.Metric == metric.Errors {
 		return "errors<" + decimal(l.MaxPercent) + "%"
 	}
 	s := string(l.Metric) + "<" + duration(l.Max)
@@ -83,7 +61,7 @@ func (s Spec) String() string {
 	var percentile, joint, errors []string
 	for _, l := range s.Limits {
 		switch {
-		case l.Metric == Errors:
+		case l.Metric == metric.Errors:
 			errors = append(errors, l.String())
 		case l.Joint():
 			joint = append(joint, l.String())
@@ -100,7 +78,7 @@ func (s Spec) String() string {
 // NeedsStream says that the objective cannot be judged without streaming.
 func (s Spec) NeedsStream() bool {
 	for _, l := range s.Limits {
-		if l.Metric != E2E && l.Metric != Errors {
+		if l.Metric.Streamed() {
 			return true
 		}
 	}

@@ -2,6 +2,7 @@ package slo
 
 import (
 	"errors"
+	"maps"
 	"math"
 	"strings"
 	"testing"
@@ -9,6 +10,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"pitot/internal/data/metric"
 	"pitot/internal/say"
 )
 
@@ -16,16 +18,16 @@ func TestParse(t *testing.T) {
 	const ms = time.Millisecond
 	for text, want := range map[string]Spec{
 		"p99 ttft<200ms, p99 tpot<50ms": {Limits: []Limit{
-			{Metric: TTFT, Percentile: 99, Max: 200 * ms}, {Metric: TPOT, Percentile: 99, Max: 50 * ms}}},
+			{Metric: metric.TTFT, Percentile: 99, Max: 200 * ms}, {Metric: metric.TPOT, Percentile: 99, Max: 50 * ms}}},
 		"ttft<200ms, tpot<50ms @99%": {SharePercent: 99, Limits: []Limit{
-			{Metric: TTFT, Max: 200 * ms}, {Metric: TPOT, Max: 50 * ms}}},
+			{Metric: metric.TTFT, Max: 200 * ms}, {Metric: metric.TPOT, Max: 50 * ms}}},
 		" P99.9 TTFT <= 0.2 S,errors<0.5%": {Limits: []Limit{
-			{Metric: TTFT, Percentile: 99.9, Max: 200 * ms}, {Metric: Errors, MaxPercent: .5}}},
-		"p50 icl<1500µs": {Limits: []Limit{{Metric: ICL, Percentile: 50, Max: 1500 * time.Microsecond}}},
-		"p50 icl<1500μs": {Limits: []Limit{{Metric: ICL, Percentile: 50, Max: 1500 * time.Microsecond}}},
+			{Metric: metric.TTFT, Percentile: 99.9, Max: 200 * ms}, {Metric: metric.Errors, MaxPercent: .5}}},
+		"p50 icl<1500µs": {Limits: []Limit{{Metric: metric.ICL, Percentile: 50, Max: 1500 * time.Microsecond}}},
+		"p50 icl<1500μs": {Limits: []Limit{{Metric: metric.ICL, Percentile: 50, Max: 1500 * time.Microsecond}}},
 		"e2e<2s@90%, p95 stall<1s": {SharePercent: 90, Limits: []Limit{
-			{Metric: E2E, Max: 2 * time.Second}, {Metric: Stall, Percentile: 95, Max: time.Second}}},
-		"ttft<1s @100%": {SharePercent: 100, Limits: []Limit{{Metric: TTFT, Max: time.Second}}},
+			{Metric: metric.E2E, Max: 2 * time.Second}, {Metric: metric.Stall, Percentile: 95, Max: time.Second}}},
+		"ttft<1s @100%": {SharePercent: 100, Limits: []Limit{{Metric: metric.TTFT, Max: time.Second}}},
 	} {
 		got, err := Parse(text)
 		if err != nil {
@@ -108,6 +110,22 @@ func TestNeedsStream(t *testing.T) {
 	}
 }
 
+type values map[metric.Name]float64
+
+// request is one that is judged: what is not among its values is undefined.
+type request struct {
+	ok     bool
+	values values
+}
+
+func (r request) OK() bool { return r.ok }
+func (r request) Value(n metric.Name) float64 {
+	if x, ok := r.values[n]; ok {
+		return x
+	}
+	return math.NaN()
+}
+
 func TestGood(t *testing.T) {
 	s, err := Parse("ttft<200ms, tpot<50ms @99%, errors<1%")
 	if err != nil {
@@ -115,14 +133,14 @@ func TestGood(t *testing.T) {
 	}
 	for _, c := range []struct {
 		name string
-		v    Values
+		v    request
 		want bool
 	}{
-		{"within", Values{OK: true, TTFT: 199e6, TPOT: 49e6}, true},
-		{"at the limit is over", Values{OK: true, TTFT: 200e6, TPOT: 49e6}, false},
-		{"undefined tpot is not over", Values{OK: true, TTFT: 1e6, TPOT: math.NaN()}, true},
-		{"never came", Values{OK: true, TTFT: math.Inf(1), TPOT: 1}, false},
-		{"fast error", Values{TTFT: 1, TPOT: 1}, false},
+		{"within", request{ok: true, values: values{metric.TTFT: 199e6, metric.TPOT: 49e6}}, true},
+		{"at the limit is over", request{ok: true, values: values{metric.TTFT: 200e6, metric.TPOT: 49e6}}, false},
+		{"undefined tpot is not over", request{ok: true, values: values{metric.TTFT: 1e6, metric.TPOT: math.NaN()}}, true},
+		{"never came", request{ok: true, values: values{metric.TTFT: math.Inf(1), metric.TPOT: 1}}, false},
+		{"fast error", request{values: values{metric.TTFT: 1, metric.TPOT: 1}}, false},
 	} {
 		if got := s.Good(c.v); got != c.want {
 			t.Errorf("%s: %v", c.name, got)
@@ -184,9 +202,10 @@ func TestClaims(t *testing.T) {
 		t.Fatalf("%v, %v", claims, err)
 	}
 	ms := 1e6
-	good := Values{OK: true, TTFT: 100 * ms, TPOT: 20 * ms, E2E: 2000 * ms}
+	good := request{ok: true, values: values{metric.TTFT: 100 * ms, metric.TPOT: 20 * ms, metric.E2E: 2000 * ms}}
 	late, slow, failed := good, good, good
-	late.TTFT, slow.TPOT, failed.OK = 300*ms, 60*ms, false
+	late.values, slow.values, failed.ok = maps.Clone(good.values), maps.Clone(good.values), false
+	late.values[metric.TTFT], slow.values[metric.TPOT] = 300*ms, 60*ms
 	for i, want := range map[string][4]bool{ // good, late, slow, failed
 		"p99 ttft<200ms":         {false, true, false, true},
 		"tpot<50ms, e2e<9s @90%": {false, false, true, true},

@@ -4,6 +4,7 @@ import (
 	"math"
 	"slices"
 
+	"pitot/internal/data/metric"
 	"pitot/internal/data/result"
 	"pitot/internal/twin/deploy"
 	"pitot/internal/workload"
@@ -45,8 +46,8 @@ func Observed(points []result.Point) (r deploy.Range) {
 	}
 	for i := range points {
 		p := &points[i]
-		lengths(&r.Input, p.Metrics.InputTokens)
-		lengths(&r.Output, p.Metrics.OutputTokens)
+		lengths(&r.Input, p.Metrics.Of(metric.InputTokens))
+		lengths(&r.Output, p.Metrics.Of(metric.OutputTokens))
 		n := 0.0
 		for _, x := range p.InFlight {
 			n += x / float64(len(p.InFlight))

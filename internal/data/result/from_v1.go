@@ -1,6 +1,9 @@
 package result
 
-import v1 "pitot/internal/data/result/v1"
+import (
+	"pitot/internal/data/metric"
+	v1 "pitot/internal/data/result/v1"
+)
 
 // FromV1 gives a run of version 1 as this version says it. Where both mean the
 // same by the same fields, Go converts one into the other; a field that differs
@@ -73,20 +76,24 @@ func summaryFromV1(s v1.Summary) Summary { return Summary(s) }
 
 func metricsFromV1(m v1.Metrics) Metrics {
 	of := func(s *v1.Summary) *Summary { return maybe(s, summaryFromV1) }
-	return Metrics{
-		TTFT: of(m.TTFT), TTFA: of(m.TTFA), TPOT: of(m.TPOT), TPOTn1: of(m.TPOTn1), ITL: of(m.ITL), ICL: of(m.ICL), Stall: of(m.Stall),
-		E2E: of(m.E2E), Generation: of(m.Generation), Lag: of(m.Lag), Held: of(m.Held), Connect: of(m.Connect),
-		InputTokens: of(m.InputTokens), OutputTokens: of(m.OutputTokens), CachedTokens: of(m.CachedTokens), TokensPerChunk: of(m.TokensPerChunk),
-		PrefillRate: of(m.PrefillRate), DecodeRate: of(m.DecodeRate),
-		Service:   Service{TTFT: of(m.Service.TTFT), E2E: of(m.Service.E2E)},
-		Undefined: m.Undefined,
-	}
+	out := MetricsOf(map[metric.Name]*Summary{
+		metric.TTFT: of(m.TTFT), metric.TTFA: of(m.TTFA), metric.TPOT: of(m.TPOT), metric.TPOTn1: of(m.TPOTn1),
+		metric.ITL: of(m.ITL), metric.ICL: of(m.ICL), metric.Stall: of(m.Stall),
+		metric.E2E: of(m.E2E), metric.Generation: of(m.Generation), metric.Lag: of(m.Lag), metric.Held: of(m.Held), metric.Connect: of(m.Connect),
+		metric.InputTokens: of(m.InputTokens), metric.OutputTokens: of(m.OutputTokens), metric.CachedTokens: of(m.CachedTokens),
+		metric.TokensPerChunk: of(m.TokensPerChunk), metric.PrefillRate: of(m.PrefillRate), metric.DecodeRate: of(m.DecodeRate),
+		metric.ServiceTTFT: of(m.Service.TTFT), metric.ServiceE2E: of(m.Service.E2E),
+	})
+	out.Undefined = m.Undefined
+	return out
 }
 
 func sloFromV1(s v1.SLO) SLO {
 	return SLO{
 		Spec: s.Spec, Attained: s.Attained, CI95: s.CI95, NoInterval: s.NoInterval, Met: s.Met, Why: s.Why,
-		Limits: each(s.Limits, func(l v1.Limit) Limit { return Limit(l) }),
+		Limits: each(s.Limits, func(l v1.Limit) Limit {
+			return Limit{Spec: l.Spec, Metric: metric.Name(l.Metric), Value: l.Value, Limit: l.Limit, Attained: l.Attained, Met: l.Met, Why: l.Why}
+		}),
 	}
 }
 

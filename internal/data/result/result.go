@@ -3,7 +3,11 @@
 // a value that is not known is null and says why beside it.
 package result
 
-import "encoding/json"
+import (
+	"encoding/json"
+
+	"pitot/internal/data/metric"
+)
 
 // Schema names this version of the contract.
 const Schema = "pitot.run/v2"
@@ -211,37 +215,6 @@ type Cost struct {
 	USDPerMGoodOutput *float64 `json:"usd_per_m_good_output"`
 }
 
-// Metrics are the distributions over the cohort. A nil entry is undefined for
-// this run; Undefined says why.
-type Metrics struct {
-	TTFT           *Summary          `json:"ttft_ms"`
-	TTFA           *Summary          `json:"ttfa_ms"`
-	TPOT           *Summary          `json:"tpot_ms"`
-	TPOTn1         *Summary          `json:"tpot_n1_ms"`
-	ITL            *Summary          `json:"itl_ms"`
-	ICL            *Summary          `json:"icl_ms"`
-	Stall          *Summary          `json:"stall_ms"`
-	E2E            *Summary          `json:"e2e_ms"`
-	Generation     *Summary          `json:"generation_ms"`
-	Lag            *Summary          `json:"lag_ms"`
-	Held           *Summary          `json:"held_ms"`
-	Connect        *Summary          `json:"connect_ms"`
-	InputTokens    *Summary          `json:"input_tokens"`
-	OutputTokens   *Summary          `json:"output_tokens"`
-	CachedTokens   *Summary          `json:"cached_tokens"`
-	TokensPerChunk *Summary          `json:"tokens_per_chunk"`
-	PrefillRate    *Summary          `json:"prefill_tokens_per_s"`
-	DecodeRate     *Summary          `json:"decode_tokens_per_s"`
-	Service        Service           `json:"service"`
-	Undefined      map[string]string `json:"undefined,omitempty"` // metric: why there is none
-}
-
-// Service is the same latency counted from when the request was sent.
-type Service struct {
-	TTFT *Summary `json:"ttft_ms"`
-	E2E  *Summary `json:"e2e_ms"`
-}
-
 // Summary is one distribution. Percentiles are exact order statistics
 // X(⌈np⌉) over the cohort, in which requests that were not followed to their
 // end count as longer than they were followed.
@@ -273,6 +246,50 @@ type Summary struct {
 	Label      string                `json:"label,omitempty"`       // "amortised", "assumed", …
 }
 
+// Value is one of the summary's values by its key in JSON: "mean", "p99", "p99_9",
+// "max". It is nil where there is none, and of no summary at all.
+func (s *Summary) Value(key string) *float64 {
+	if at := s.at(key); at != nil {
+		return *at
+	}
+	return nil
+}
+
+// Set puts a value under its key.
+func (s *Summary) Set(key string, x *float64) {
+	if at := s.at(key); at != nil {
+		*at = x
+	}
+}
+
+// at is where a value is kept.
+func (s *Summary) at(key string) **float64 {
+	if s == nil {
+		return nil
+	}
+	switch key {
+	case "mean":
+		return &s.Mean
+	case "sd":
+		return &s.SD
+	case "min":
+		return &s.Min
+	case "p50":
+		return &s.P50
+	case "p90":
+		return &s.P90
+	case "p95":
+		return &s.P95
+	case "p99":
+		return &s.P99
+	case "p99_9":
+		return &s.P999
+	case "max":
+		return &s.Max
+	}
+	return nil
+}
+
 // SLO is the verdict on the service level objective.
 type SLO struct {
 	Spec       string      `json:"spec"`
@@ -286,13 +303,13 @@ type SLO struct {
 
 // Limit is one limit of an SLO.
 type Limit struct {
-	Spec     string   `json:"spec"`     // "p99 ttft<200ms"
-	Metric   string   `json:"metric"`   // "ttft"
-	Value    *float64 `json:"value"`    // what was measured at its percentile, in the limit's unit
-	Limit    float64  `json:"limit"`    // milliseconds, or a share for errors
-	Attained *float64 `json:"attained"` // share of all due that ended well and not over the limit; null where single requests have no such value
-	Met      string   `json:"met"`
-	Why      string   `json:"why,omitempty"`
+	Spec     string      `json:"spec"`     // "p99 ttft<200ms"
+	Metric   metric.Name `json:"metric"`   // "ttft"
+	Value    *float64    `json:"value"`    // what was measured at its percentile, in the limit's unit
+	Limit    float64     `json:"limit"`    // milliseconds, or a share for errors
+	Attained *float64    `json:"attained"` // share of all due that ended well and not over the limit; null where single requests have no such value
+	Met      string      `json:"met"`
+	Why      string      `json:"why,omitempty"`
 }
 
 // Goodput is what was served within the SLO.

@@ -7,6 +7,7 @@ import (
 	"strings"
 	"time"
 
+	"pitot/internal/data/metric"
 	"pitot/internal/data/record"
 	"pitot/internal/data/result"
 	"pitot/internal/measure"
@@ -188,9 +189,9 @@ func (l *Level) compare(pt *result.Point, dir, truthPath string, spent run.Spent
 	}
 	l.Seconds = pt.Seconds.Window
 	l.True = truth.numbers()
-	l.Said = Numbers{TTFT: measure.Summarize(saidTTFT), Gap: pt.Metrics.ICL}
+	l.Said = Numbers{TTFT: measure.Summarize(saidTTFT), Gap: pt.Metrics.Of(metric.ICL)}
 	l.TTFTError, l.ChunkError = measure.Summarize(ttftErrors), measure.Summarize(chunkErrors)
-	l.Lag = pt.Metrics.Lag
+	l.Lag = pt.Metrics.Of(metric.Lag)
 	if inWindow > 0 {
 		l.MergedShare = float64(merged) / float64(inWindow)
 	}

@@ -6,6 +6,7 @@ import (
 	"math"
 	"slices"
 
+	"pitot/internal/data/metric"
 	"pitot/internal/data/result"
 	"pitot/internal/stat"
 )
@@ -44,8 +45,8 @@ func PointOf(index int, p *result.Point) CurvePoint {
 	c := CurvePoint{
 		Index: index, Load: p.Load.Value(), Stability: stat.Stability(p.Stability), Failing: p.Outcome == "failing", Early: p.EndedEarly != "", Window: p.Seconds.Window,
 		Offered: value(p.Throughput.DuePerS), RequestsPerS: value(p.Throughput.RequestsPerS), OutputTokensPerS: value(p.Throughput.OutputTokensPerS),
-		TokensPerAnswer: mean(p.Metrics.OutputTokens),
-		TTFT:            middle(p.Metrics.TTFT), TPOT: middle(p.Metrics.TPOT), E2E: middle(p.Metrics.E2E),
+		TokensPerAnswer: mean(p.Metrics.Of(metric.OutputTokens)),
+		TTFT:            middle(p.Metrics.Of(metric.TTFT)), TPOT: middle(p.Metrics.Of(metric.TPOT)), E2E: middle(p.Metrics.Of(metric.E2E)),
 	}
 	if l := p.Throughput.Late; l != nil {
 		c.Late, c.LateCI95 = l.OutputTokensPerS, l.CI95

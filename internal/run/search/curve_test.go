@@ -6,6 +6,7 @@ import (
 	"strings"
 	"testing"
 
+	"pitot/internal/data/metric"
 	"pitot/internal/data/result"
 )
 
@@ -20,7 +21,7 @@ func points(latency func(load float64) float64, loads ...float64) (list []result
 			served, tokens = 16, 1600
 		} else {
 			ttft, tpot := e2e/10, e2e/100
-			p.Metrics.E2E, p.Metrics.TTFT, p.Metrics.TPOT = &result.Summary{P50: &e2e}, &result.Summary{P50: &ttft}, &result.Summary{P50: &tpot}
+			p.Metrics = result.MetricsOf(map[metric.Name]*result.Summary{metric.E2E: {P50: &e2e}, metric.TTFT: {P50: &ttft}, metric.TPOT: {P50: &tpot}})
 		}
 		p.Throughput.DuePerS, p.Throughput.RequestsPerS, p.Throughput.OutputTokensPerS = &l, &served, &tokens
 		list = append(list, p)
@@ -73,7 +74,7 @@ func TestSaturationOfTheSecondHalf(t *testing.T) {
 	list := points(bent, 1, 2, 4, 8, 32)
 	list[4].Throughput.Late = &result.Late{OutputTokensPerS: 1700, CI95: &[2]float64{1650, 1750}}
 	hundred := 100.0
-	list[4].Metrics.OutputTokens = &result.Summary{Mean: &hundred}
+	list[4].Metrics.Set(metric.OutputTokens, &result.Summary{Mean: &hundred})
 	s := CurveOf(list).Saturation
 	if s == nil || s.RequestsPerS != 17 || *s.OutputTokensPerS != 1700 || s.CI95 == nil || *s.CI95 != [2]float64{16.5, 17.5} {
 		t.Errorf("%+v", s)

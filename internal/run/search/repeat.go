@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"slices"
 
+	"pitot/internal/data/metric"
 	"pitot/internal/data/result"
 	"pitot/internal/stat"
 )
@@ -106,20 +107,20 @@ func repeated(points []result.Point, group []CurvePoint) result.Repeated {
 	for _, g := range group {
 		r.Points = append(r.Points, g.Index)
 		p := &points[g.Index]
-		note("due_per_s", p.Throughput.DuePerS)
-		note("requests_per_s", p.Throughput.RequestsPerS)
-		note("output_tokens_per_s", p.Throughput.OutputTokensPerS)
-		for name, s := range map[string]*result.Summary{"ttft_ms": p.Metrics.TTFT, "tpot_ms": p.Metrics.TPOT, "stall_ms": p.Metrics.Stall, "e2e_ms": p.Metrics.E2E} {
-			if s != nil {
-				note(name+".p50", s.P50)
-				note(name+".p99", s.P99)
+		for _, m := range metric.All() {
+			if m.Of == metric.Window && m.Show != metric.Data {
+				x, _, _ := p.Figure(m.Name)
+				note(m.Key, x)
 			}
 		}
-		if p.Goodput != nil {
-			note("goodput.requests_per_s", &p.Goodput.RequestsPerS)
+		for _, d := range p.Metrics.List {
+			for _, key := range []string{"p50", "p99"} {
+				if len(d.Compared) > 0 {
+					note(d.Key+"."+key, d.Value(key))
+				}
+			}
 		}
 		if p.SLO != nil {
-			note("slo.attained", p.SLO.Attained)
 			if r.Met == nil {
 				r.Met = map[string]int{}
 			}

@@ -4,6 +4,7 @@ import (
 	"slices"
 	"testing"
 
+	"pitot/internal/data/metric"
 	"pitot/internal/data/result"
 	"pitot/internal/stat"
 )
@@ -70,9 +71,9 @@ func TestMiddleOfUndecided(t *testing.T) {
 func TestRepeats(t *testing.T) {
 	at := func(ttft, attained float64, met string) result.Point {
 		due := ttft / 10
-		p := result.Point{Throughput: result.Throughput{DuePerS: &due}, Metrics: result.Metrics{TTFT: &result.Summary{P50: &ttft}}, SLO: &result.SLO{Met: met, Attained: &attained}}
+		p := result.Point{Throughput: result.Throughput{DuePerS: &due}, Metrics: result.MetricsOf(map[metric.Name]*result.Summary{metric.TTFT: &result.Summary{P50: &ttft}}), SLO: &result.SLO{Met: met, Attained: &attained}}
 		if ttft == 0 {
-			p.Metrics.TTFT = nil
+			p.Metrics.Set(metric.TTFT, nil)
 		}
 		return p
 	}

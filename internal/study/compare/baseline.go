@@ -73,12 +73,13 @@ func stripped(run *result.Run) result.Run {
 	for _, p := range points(run) {
 		p.InFlight, p.Growth, p.Until, p.Classes, p.Checks, p.StabilityWhy = nil, nil, nil, nil, []result.Check{}, ""
 		p.Requests.ErrorExamples = nil
-		x := p.Metrics
-		p.Metrics = result.Metrics{
-			TTFT: bare(x.TTFT), TTFA: bare(x.TTFA), TPOT: bare(x.TPOT), TPOTn1: bare(x.TPOTn1), ITL: bare(x.ITL), ICL: bare(x.ICL), Stall: bare(x.Stall),
-			E2E: bare(x.E2E), Generation: bare(x.Generation), InputTokens: bare(x.InputTokens), OutputTokens: bare(x.OutputTokens),
-			CachedTokens: bare(x.CachedTokens), Service: result.Service{TTFT: bare(x.Service.TTFT), E2E: bare(x.Service.E2E)}, Undefined: x.Undefined,
+		kept := result.Metrics{Undefined: p.Metrics.Undefined}
+		for _, d := range p.Metrics.List {
+			if !d.Client {
+				kept.List = append(kept.List, result.Distribution{Metric: d.Metric, Summary: bare(d.Summary)})
+			}
 		}
+		p.Metrics = kept
 		out.Points = append(out.Points, p)
 	}
 	return out

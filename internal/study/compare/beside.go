@@ -5,12 +5,11 @@ import (
 	"fmt"
 	"math"
 	"slices"
-	"strconv"
 	"strings"
 
+	"pitot/internal/data/metric"
 	"pitot/internal/data/result"
 	"pitot/internal/say"
-	"pitot/internal/stat"
 	"pitot/internal/study/tools"
 )
 
@@ -413,7 +412,7 @@ func (p *Pair) otherwise() string {
 }
 
 // lay adds a row without a test, or why there is none.
-func (p *Pair) lay(m metric, a, b sample, why string, o Options) {
+func (p *Pair) lay(m figure, a, b sample, why string, o Options) {
 	var r Row
 	if why == "" {
 		r, why = untested(m, a, b, o.Within)
@@ -437,25 +436,37 @@ func (p *Pair) lay(m metric, a, b sample, why string, o Options) {
 // alike is a distribution that other tools have, and the one of Pitot that
 // is defined alike.
 type alike struct {
-	name string // as foreign calls it
-	own  distribution
+	name string         // as package tools calls it
+	own  *metric.Metric // nil: Pitot has none
 	told func(*tools.Point) *tools.Summary
 }
 
 func alikes() []alike {
+	all := metric.All()
 	return []alike{
-		{"ttft", distribution{"service ttft", "ttft_ms", false, func(m *result.Metrics) *result.Summary { return m.Service.TTFT }}, func(p *tools.Point) *tools.Summary { return p.TTFT }},
-		{"tpot", distribution{"tpot_n1", "tpot_n1_ms", true, func(m *result.Metrics) *result.Summary { return m.TPOTn1 }}, func(p *tools.Point) *tools.Summary { return p.TPOT }},
-		{"itl", distribution{token: true}, func(p *tools.Point) *tools.Summary { return p.ITL }},
-		{"e2e", distribution{"service e2e", "e2e_ms", false, func(m *result.Metrics) *result.Summary { return m.Service.E2E }}, func(p *tools.Point) *tools.Summary { return p.E2E }},
+		{"ttft", all.Find(metric.ServiceTTFT), func(p *tools.Point) *tools.Summary { return p.TTFT }},
+		{"tpot", all.Find(metric.TPOTn1), func(p *tools.Point) *tools.Summary { return p.TPOT }},
+		{"itl", nil, func(p *tools.Point) *tools.Summary { return p.ITL }},
+		{"e2e", all.Find(metric.ServiceE2E), func(p *tools.Point) *tools.Summary { return p.E2E }},
 	}
 }
+
+// ownName is what Pitot calls it, "" if it has none.
+func (d alike) ownName() string {
+	if d.own == nil {
+		return ""
+	}
+	return string(d.own.Name)
+}
+
+// perToken says that it is counted in tokens.
+func (d alike) perToken() bool { return d.own == nil || d.own.PerToken }
 
 // meaning is the name under which a distribution of a side is shown, and what
 // it means by it; both are "" if it has none.
 func (x *place) meaning(d alike) (name, definition string) {
 	if x.run != nil {
-		return d.own.name, d.own.name
+		return d.ownName(), d.ownName()
 	}
 	for _, f := range x.other.files {
 		for _, p := range f.points {
@@ -471,11 +482,11 @@ func (x *place) meaning(d alike) (name, definition string) {
 }
 
 // values gives a statistic of a distribution for each launch, or why not.
-func (x *place) values(d alike, s statistic) (sample, string) {
+func (x *place) values(d alike, statistic string) (sample, string) {
 	if x.run != nil {
-		return x.run.sample(metric{of: func(p *result.Point) value { return summary(p, d.own, s) }}, x.side.name)
+		return x.run.sample(percentile(d.own, statistic), x.side.name)
 	}
-	return x.other.sample(func(p *tools.Point) value { return toldOf(p, d.told(p), s) }, x.side.name)
+	return x.other.sample(func(p *tools.Point) value { return toldOf(p, d.told(p), statistic) }, x.side.name)
 }
 
 func (t *told) sample(of func(*tools.Point) value, side string) (sample, string) {
@@ -490,34 +501,29 @@ func (t *told) sample(of func(*tools.Point) value, side string) (sample, string)
 
 // toldOf is one number of another tool's distribution. A percentile needs as
 // many requests as one of Pitot's: the 99th of three is their longest.
-func toldOf(p *tools.Point, d *tools.Summary, s statistic) value {
+func toldOf(p *tools.Point, d *tools.Summary, statistic string) value {
 	if d == nil {
 		return value{why: "not told"}
 	}
-	x := d.P(s.name)
-	if s.name == "mean" {
-		x = d.Mean
+	of, known := metric.PercentileOf(statistic)
+	x := d.Mean
+	if known {
+		x = d.P(of.Name)
 	}
 	if x == nil {
 		return value{why: "not told"}
 	}
 	v := value{x: *x}
-	if s.name == "mean" {
+	if !known {
 		return v
 	}
 	if n := cmp.Or(d.N, p.OK); n != nil {
-		few, full := stat.Support(rank(s.name))
-		if v.few = *n < float64(full); *n < float64(few) {
+		few, firm := of.Support()
+		if v.few = *n < float64(firm); *n < float64(few) {
 			return value{why: fmt.Sprintf("n = %s, shown from %d on", number(*n), few)}
 		}
 	}
 	return v
-}
-
-// rank is that of a percentile by its name, 0.99 of p99.
-func rank(name string) float64 {
-	p, _ := strconv.ParseFloat(strings.TrimPrefix(name, "p"), 64) // a name of ours
-	return p / 100
 }
 
 // distributions lays what both sides define alike.
@@ -531,17 +537,14 @@ func (p *Pair) distributions(x, y place, o Options, tokens string) {
 		case a != b:
 			p.Left = append(p.Left, Left{Metric: leftName(d, nameA, nameB), Why: join(x.means(d, a), y.means(d, b))})
 			continue
-		case d.own.token && tokens != "":
+		case d.perToken() && tokens != "":
 			p.Left = append(p.Left, Left{Metric: nameA, Why: tokens})
 			continue
 		}
-		for _, s := range statistics() {
-			if s.name != "mean" && s.name != "p50" && s.name != "p99" {
-				continue
-			}
+		for _, s := range []string{metric.Mean, "p50", "p99"} {
 			va, whyA := x.values(d, s)
 			vb, whyB := y.values(d, s)
-			p.lay(metric{name: s.name + " " + nameA, unit: "ms"}, va, vb, join(whyA, whyB), o)
+			p.lay(figure{name: s + " " + nameA, unit: "ms"}, va, vb, join(whyA, whyB), o)
 		}
 	}
 }
@@ -563,7 +566,7 @@ func (x *place) means(d alike, definition string) string {
 		return ""
 	case definition == "":
 		return x.side.name + " does not tell"
-	case definition == d.own.name:
+	case definition == d.ownName():
 		return ""
 	}
 	return x.side.tool + " means " + definition

@@ -13,6 +13,7 @@ import (
 	"github.com/google/go-cmp/cmp/cmpopts"
 	"pgregory.net/rapid"
 
+	"pitot/internal/data/metric"
 	"pitot/internal/data/result"
 	"pitot/internal/say"
 	"pitot/internal/study/tools"
@@ -52,8 +53,10 @@ func other(name, tool string, points ...tools.Point) Side {
 // served adds to runs what other tools measure alike.
 func (s Side) served() Side {
 	return s.edit(0, func(p *result.Point) {
-		x := *p.Metrics.TTFT.Mean
-		p.Metrics.Service, p.Metrics.TPOTn1 = result.Service{TTFT: spread(x - 1), E2E: spread(9*x - 1)}, spread(x/5+1)
+		x := *p.Metrics.Of(metric.TTFT).Mean
+		p.Metrics.Set(metric.ServiceTTFT, spread(x-1))
+		p.Metrics.Set(metric.ServiceE2E, spread(9*x-1))
+		p.Metrics.Set(metric.TPOTn1, spread(x/5+1))
 	})
 }
 
@@ -317,7 +320,7 @@ func TestBesideTokens(t *testing.T) {
 func TestBesideDifferences(t *testing.T) {
 	old, runs := other("old", "", atRate(8, 100)), side("new", 8, 100).served()
 	old.Others[0].Dataset, old.Others[0].Points[0].OutputTokens = "sharegpt", ptr(990*50.)
-	runs.Runs[0].Run.Points[0].Metrics.OutputTokens = &result.Summary{N: 10, Mean: ptr(64.)}
+	runs.Runs[0].Run.Points[0].Metrics.Set(metric.OutputTokens, &result.Summary{N: 10, Mean: ptr(64.)})
 	var got []string
 	for _, d := range mustCompare(t, Options{}, old, runs).Differences {
 		got = append(got, fmt.Sprintf("%s %q", d.What, d.Values))

@@ -13,6 +13,7 @@ import (
 	"slices"
 	"strings"
 
+	"pitot/internal/data/metric"
 	"pitot/internal/data/result"
 	"pitot/internal/say"
 )
@@ -109,7 +110,7 @@ type Row struct {
 	Needed  *int    `json:"launches_needed"`   // a side, to tell a change of to_tell with 80 % power
 	ToTell  float64 `json:"to_tell,omitempty"` // the change that launches_needed would tell
 
-	metric   metric
+	metric   figure
 	scale    scale
 	launches [2]int
 	test     *test // nil with a single launch on a side
@@ -263,7 +264,7 @@ func comparePoints(a, b *measured, key string, o Options, tokens string) Pair {
 		return p
 	}
 	p.Within = p.Launches[0] == 1 || p.Launches[1] == 1
-	for _, m := range metricsOf(x.load, o.Clauses) {
+	for _, m := range metricsOf(x, y, o.Clauses) {
 		if m.name == capacity {
 			continue
 		}
@@ -273,7 +274,7 @@ func comparePoints(a, b *measured, key string, o Options, tokens string) Pair {
 		}
 		if m.name == goodput || m.name == attained {
 			if why := objectives(x, y); why != "" {
-				if why != noSLO || named(o.Clauses, m) {
+				if why != result.NoSLO || named(o.Clauses, m) {
 					p.Left = append(p.Left, Left{Metric: m.name, Why: why})
 				}
 				continue
@@ -291,7 +292,7 @@ func comparePoints(a, b *measured, key string, o Options, tokens string) Pair {
 }
 
 // add compares one metric.
-func (p *Pair) add(m metric, a, b sample, o Options) {
+func (p *Pair) add(m figure, a, b sample, o Options) {
 	r, why := newRow(m, a, b, o.Within)
 	if why != "" {
 		p.Left = append(p.Left, Left{Metric: m.name, Why: why})
@@ -302,16 +303,28 @@ func (p *Pair) add(m metric, a, b sample, o Options) {
 }
 
 // named says whether a clause is on the metric.
-func named(clauses []Clause, m metric) bool {
+func named(clauses []Clause, m figure) bool {
 	return slices.ContainsFunc(clauses, func(c Clause) bool { return c.metric.name == m.name })
 }
 
 // metricsOf are those of every comparison, and what clauses name beside them.
-func metricsOf(load result.Load, clauses []Clause) []metric {
-	out := compared(load)
+func metricsOf(x, y *at, clauses []Clause) []figure {
+	out := compared(catalogueOf(x, y), x.load)
 	for _, c := range clauses {
-		if !slices.ContainsFunc(out, func(m metric) bool { return m.name == c.metric.name }) {
+		if !slices.ContainsFunc(out, func(m figure) bool { return m.name == c.metric.name }) {
 			out = append(out, c.metric)
+		}
+	}
+	return out
+}
+
+// catalogueOf are the metrics of all that was measured.
+func catalogueOf(all ...*at) (out metric.Catalogue) {
+	for _, x := range all {
+		for _, m := range x.source.Run.Metrics() {
+			if out.Find(m.Name) == nil {
+				out = append(out, m)
+			}
 		}
 	}
 	return out
@@ -337,7 +350,7 @@ func objectives(x, y *at) string {
 	case len(specs) > 1:
 		return "the SLOs differ"
 	case len(specs) == 0 || specs[0] == "":
-		return noSLO
+		return result.NoSLO
 	}
 	return ""
 }

@@ -11,6 +11,7 @@ import (
 
 	"pgregory.net/rapid"
 
+	"pitot/internal/data/metric"
 	"pitot/internal/data/result"
 	"pitot/internal/say"
 )
@@ -34,7 +35,7 @@ func pointAt(rate, x float64) result.Point {
 		Seconds:    result.Seconds{Window: 60},
 		Requests:   result.Requests{Due: 20_000, OK: 19_900, Failed: 100},
 		Throughput: result.Throughput{OutputTokensPerS: ptr(1e5 / x), RequestsPerS: ptr(1e3 / x)},
-		Metrics:    result.Metrics{TTFT: spread(x), TPOT: spread(x / 5), E2E: spread(9 * x), Stall: spread(x / 2)},
+		Metrics:    result.MetricsOf(map[metric.Name]*result.Summary{metric.TTFT: spread(x), metric.TPOT: spread(x / 5), metric.E2E: spread(9 * x), metric.Stall: spread(x / 2)}),
 		Stability:  "stable", Outcome: "ok", Verdict: result.Valid, Checks: []result.Check{},
 	}
 }
@@ -288,15 +289,19 @@ func TestWithoutValue(t *testing.T) {
 		why  string
 	}{
 		"off the scale": {func(p *result.Point) {
-			p.Metrics.TTFT.P99, p.Metrics.TTFT.Over = nil, map[string]float64{"p99": 600_000}
+			p.Metrics.Of(metric.TTFT).P99, p.Metrics.Of(metric.TTFT).Over = nil, map[string]float64{"p99": 600_000}
 		}, "b, 1 of 6 launches: only known to be over 6e+05 ms"},
 		"withheld": {func(p *result.Point) {
-			p.Metrics.TTFT.P99, p.Metrics.TTFT.Withheld = nil, map[string]string{"p99": "n = 50, shown from 100 on"}
+			p.Metrics.Of(metric.TTFT).P99, p.Metrics.Of(metric.TTFT).Withheld = nil, map[string]string{"p99": "n = 50, shown from 100 on"}
 		}, "b, 1 of 6 launches: n = 50, shown from 100 on"},
 		"undefined": {func(p *result.Point) {
-			p.Metrics.TTFT, p.Metrics.Undefined = nil, map[string]string{"ttft_ms": "not streaming"}
+			p.Metrics.Set(metric.TTFT, nil)
+			p.Metrics.Undefined = map[string]string{"ttft_ms": "not streaming"}
 		}, "not streaming"},
-		"nothing answered": {func(p *result.Point) { p.Metrics.TTFT, p.Requests = nil, result.Requests{Due: 5, Failed: 5} }, "no request was answered"},
+		"nothing answered": {func(p *result.Point) {
+			p.Metrics.Set(metric.TTFT, nil)
+			p.Requests = result.Requests{Due: 5, Failed: 5}
+		}, "no request was answered"},
 	} {
 		got := mustCompare(t, Options{Clauses: clauses(t, "p99 ttft slower by 5%")}, side("a", 8, steady...), side("b", 8, steady...).edit(5, c.edit))
 		p := got.Pairs[0]
@@ -326,7 +331,7 @@ func TestUnstable(t *testing.T) {
 
 // What the instrument does not vouch for is left out, and said.
 func TestInvalid(t *testing.T) {
-	spoilt := func(p *result.Point) { p.Verdict, p.Metrics.TTFT.P99 = result.Invalid, ptr(1e6) }
+	spoilt := func(p *result.Point) { p.Verdict, p.Metrics.Of(metric.TTFT).P99 = result.Invalid, ptr(1e6) }
 	c := mustCompare(t, Options{}, side("a", 8, steady...), side("b", 8, steady...).edit(5, spoilt))
 	p := c.Pairs[0]
 	if p.Launches != [2]int{6, 5} || p.row("p99 ttft").Verdict != Equivalent || len(p.Notes) != 1 || !strings.Contains(p.Notes[0], "launch 6 left out: INVALID") {
@@ -570,8 +575,8 @@ func TestDifferences(t *testing.T) {
 		r.Run.Environment.Cores = 8 + i%2
 		r.Run.Notes = map[string]string{"flags": "--enforce-eager", "launch": fmt.Sprint(i)}
 		r.Run.Points[0].Seconds.Window = 120
-		r.Run.Points[0].Metrics.OutputTokens = &result.Summary{N: 10, Mean: ptr(50.)}
-		a.Runs[i].Run.Points[0].Metrics.OutputTokens = &result.Summary{N: 10, Mean: ptr(64.)}
+		r.Run.Points[0].Metrics.Set(metric.OutputTokens, &result.Summary{N: 10, Mean: ptr(50.)})
+		a.Runs[i].Run.Points[0].Metrics.Set(metric.OutputTokens, &result.Summary{N: 10, Mean: ptr(64.)})
 	}
 	var got []string
 	for _, d := range mustCompare(t, Options{}, a, b).Differences {

@@ -5,6 +5,7 @@ import (
 	"math"
 	"slices"
 
+	"pitot/internal/data/metric"
 	"pitot/internal/data/result"
 	"pitot/internal/stat"
 )
@@ -22,9 +23,9 @@ type Curve struct {
 
 // CurveLimit is a limit of an SLO.
 type CurveLimit struct {
-	Spec   string  `json:"spec"`   // "p99 ttft<200ms"
-	Metric string  `json:"metric"` // "ttft"
-	Limit  float64 `json:"limit"`  // milliseconds
+	Spec   string      `json:"spec"`   // "p99 ttft<200ms"
+	Metric metric.Name `json:"metric"` // "ttft"
+	Limit  float64     `json:"limit"`  // milliseconds
 }
 
 // SideCurve is one side's part of a curve.
@@ -52,18 +53,18 @@ type CurveMetric struct {
 	Why      string     `json:"why,omitempty"`
 }
 
-// onCurves are the metrics of a curve.
-func onCurves() (out []metric) {
-	var names []string
-	for _, d := range []string{"ttft", "tpot", "e2e"} {
-		names = append(names, "mean "+d, "p50 "+d, "p99 "+d)
-	}
-	for _, name := range append(names, requestRate, outputRate, goodput) {
-		m, err := parseMetric(name)
-		if err != nil {
-			panic(err) // a name of ours
+// onCurves are the figures of a curve.
+func onCurves(metrics metric.Catalogue) (out []figure) {
+	for _, m := range metrics {
+		switch {
+		case m.Show != metric.Headline:
+		case m.Distribution():
+			for _, statistic := range []string{metric.Mean, "p50", "p99"} {
+				out = append(out, percentile(m, statistic))
+			}
+		default:
+			out = append(out, whole(m))
 		}
-		out = append(out, m)
 	}
 	return out
 }
@@ -150,7 +151,7 @@ func (c *Curve) fill(sides []Side, points [][]*at, o Options) {
 					same = append(same, y)
 				}
 			}
-			for _, m := range onCurves() {
+			for _, m := range onCurves(catalogueOf(x)) {
 				switch {
 				case m.name == goodput && c.SLO == "" && unlike == "": // nobody asked
 				case m.name == goodput && unlike != "":
@@ -209,7 +210,7 @@ func limits(all []*at) (out []CurveLimit) {
 				}
 				for _, limit := range p.SLO.Limits {
 					line := CurveLimit{Spec: limit.Spec, Metric: limit.Metric, Limit: limit.Limit}
-					if limit.Metric != failures && !slices.Contains(out, line) {
+					if limit.Metric != metric.Errors && !slices.Contains(out, line) {
 						out = append(out, line)
 					}
 				}
@@ -230,7 +231,7 @@ func (x *at) unstable() (n int) {
 }
 
 // onCurve is a metric of a side at one load, beside those of all sides.
-func (x *at) onCurve(m metric, same []*at) CurveMetric {
+func (x *at) onCurve(m figure, same []*at) CurveMetric {
 	out := CurveMetric{Metric: m.name, Unit: m.unit, Launches: []*float64{}}
 	if len(x.launches) == 0 {
 		out.Why = "every point is INVALID"
@@ -271,7 +272,7 @@ func (x *at) onCurve(m metric, same []*at) CurveMetric {
 
 // values are those of each launch, whether some rest on few samples, and why one
 // has none.
-func (x *at) values(m metric) (out []*float64, few bool, why string) {
+func (x *at) values(m figure) (out []*float64, few bool, why string) {
 	without := 0
 	for _, l := range x.launches {
 		var vs []float64

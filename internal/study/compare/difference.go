@@ -31,7 +31,7 @@ type scale struct {
 	margin float64               // on the scale
 }
 
-func scaleOf(m metric, a, b sample, within float64) (scale, string) {
+func scaleOf(m figure, a, b sample, within float64) (scale, string) {
 	same := func(x float64) float64 { return x }
 	if m.share {
 		return scale{"share", same, same, same, same, shareMargin}, ""
@@ -83,7 +83,7 @@ type test struct {
 
 // untested is a row of one metric with both values and the change alone. why says
 // why there is none.
-func untested(m metric, a, b sample, within float64) (r Row, why string) {
+func untested(m figure, a, b sample, within float64) (r Row, why string) {
 	s, why := scaleOf(m, a, b, within)
 	if why != "" {
 		return r, why
@@ -106,7 +106,7 @@ func untested(m metric, a, b sample, within float64) (r Row, why string) {
 }
 
 // newRow compares one metric, without a verdict yet. why says why it cannot.
-func newRow(m metric, a, b sample, within float64) (r Row, why string) {
+func newRow(m figure, a, b sample, within float64) (r Row, why string) {
 	r, why = untested(m, a, b, within)
 	if why != "" {
 		return r, why

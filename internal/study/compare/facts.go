@@ -8,6 +8,7 @@ import (
 	"slices"
 	"strings"
 
+	"pitot/internal/data/metric"
 	"pitot/internal/data/result"
 	"pitot/internal/say"
 	"pitot/internal/study/tools"
@@ -140,9 +141,9 @@ func otherFacts(r *tools.Result) []fact {
 // served says where answers, caches or windows were not the same in the mean:
 // then numbers differ for another reason than speed.
 func served(sides []Side) (out []Difference) {
-	tokens := func(of func(*result.Metrics) *result.Summary) func(*result.Point) (mean, n float64) {
+	tokens := func(name metric.Name) func(*result.Point) (mean, n float64) {
 		return func(p *result.Point) (mean, n float64) {
-			if s := of(&p.Metrics); s != nil && s.Mean != nil {
+			if s := p.Metrics.Of(name); s != nil && s.Mean != nil {
 				return *s.Mean, float64(s.N)
 			}
 			return 0, 0
@@ -165,9 +166,9 @@ func served(sides []Side) (out []Difference) {
 	}
 	all := []quantity{
 		{"window, mean s", 0.1, func(p *result.Point) (mean, n float64) { return p.Seconds.Window, 1 }, untold},
-		{"prompts, mean tokens", 0.01, tokens(func(m *result.Metrics) *result.Summary { return m.InputTokens }), each(func(p *tools.Point) *float64 { return p.InputTokens })},
-		{"cached, mean tokens", 0.01, tokens(func(m *result.Metrics) *result.Summary { return m.CachedTokens }), untold},
-		{"answers, mean tokens", 0.01, tokens(func(m *result.Metrics) *result.Summary { return m.OutputTokens }), each(func(p *tools.Point) *float64 { return p.OutputTokens })},
+		{"prompts, mean tokens", 0.01, tokens(metric.InputTokens), each(func(p *tools.Point) *float64 { return p.InputTokens })},
+		{"cached, mean tokens", 0.01, tokens(metric.CachedTokens), untold},
+		{"answers, mean tokens", 0.01, tokens(metric.OutputTokens), each(func(p *tools.Point) *float64 { return p.OutputTokens })},
 	}
 	if slices.ContainsFunc(sides, func(s Side) bool { return len(s.Others) > 0 }) {
 		all = append(all, quantity{"requests a load, mean", 0.01, func(p *result.Point) (mean, n float64) { return float64(p.Requests.Due), 1 }, func(p *tools.Point) (mean, n float64) {

@@ -12,7 +12,7 @@ import (
 // of the others.
 type Clause struct {
 	Spec   string
-	metric metric
+	metric figure
 	better bool    // the clause is about an improvement
 	by     float64 // relative, or a share
 }

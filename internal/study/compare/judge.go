@@ -157,7 +157,7 @@ func (p *Pair) sides(c *Comparison) string {
 
 // without says why there is no row of a metric, "" where it is none of this
 // pair, and whether only B lacks it.
-func (p *Pair) without(m metric) (why string, onlyB bool) {
+func (p *Pair) without(m figure) (why string, onlyB bool) {
 	if p.Beside() { // its values are there, and what they are worth is not known
 		return p.otherwise() + ", at " + p.What, true
 	}

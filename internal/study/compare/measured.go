@@ -198,7 +198,7 @@ type sample struct {
 }
 
 // sample gives a value for each launch, or why it cannot.
-func (x *at) sample(m metric, side string) (sample, string) {
+func (x *at) sample(m figure, side string) (sample, string) {
 	launches := make([][]value, len(x.launches))
 	for i, l := range x.launches {
 		for _, p := range l.points {

@@ -7,6 +7,7 @@ import (
 	"slices"
 
 	"pitot/bench/stat/queue"
+	"pitot/internal/data/metric"
 	"pitot/internal/data/result"
 	"pitot/internal/stat"
 )
@@ -26,7 +27,7 @@ func simulated(name string, factor float64, rng *rand.Rand) Side {
 			first[k], whole[k] = speed*j.TTFT, speed*(j.TTFT+j.End-j.Start)
 		}
 		p := pointAt(25.6, 100)
-		p.Metrics = result.Metrics{TTFT: ranked(first), E2E: ranked(whole), TPOT: ranked(whole), Stall: ranked(first)}
+		p.Metrics = result.MetricsOf(map[metric.Name]*result.Summary{metric.TTFT: ranked(first), metric.E2E: ranked(whole), metric.TPOT: ranked(whole), metric.Stall: ranked(first)})
 		p.Throughput.OutputTokensPerS = ptr(1000 * math.Exp(0.03*rng.NormFloat64()))
 		s.Runs = append(s.Runs, Source{fmt.Sprintf("%s/%d", name, i), runOf(fmt.Sprint(i), p)})
 	}

@@ -9,6 +9,7 @@ import (
 	"slices"
 	"time"
 
+	"pitot/internal/data/metric"
 	"pitot/internal/data/result"
 	"pitot/internal/data/rundir"
 	"pitot/internal/plan"
@@ -114,7 +115,7 @@ func (b *Beside) lay(m, p *result.Point) {
 	for _, s := range []struct {
 		name string
 		x, y *result.Summary
-	}{{"TTFT", m.Metrics.TTFT, p.Metrics.TTFT}, {"TPOT", m.Metrics.TPOT, p.Metrics.TPOT}, {"E2E", m.Metrics.E2E, p.Metrics.E2E}} {
+	}{{"TTFT", m.Metrics.Of(metric.TTFT), p.Metrics.Of(metric.TTFT)}, {"TPOT", m.Metrics.Of(metric.TPOT), p.Metrics.Of(metric.TPOT)}, {"E2E", m.Metrics.Of(metric.E2E), p.Metrics.Of(metric.E2E)}} {
 		if s.x == nil || s.y == nil {
 			continue
 		}
@@ -143,7 +144,7 @@ func (b *Beside) explain(m *result.Point, own bool) {
 	// A lucky request has all its drafts accepted.
 	floor := b.Deployment.Bounds().StepFloor * 1e3 / float64(1+b.Deployment.Settings.NumSpeculativeTokens)
 	notef := func(s string) { b.Means = append(b.Means, s) }
-	if s := m.Metrics.TPOT; s != nil && s.Min != nil && *s.Min < floor {
+	if s := m.Metrics.Of(metric.TPOT); s != nil && s.Min != nil && *s.Min < floor {
 		notef("tokens came faster than the weights can be read once: the model, its data type or the accelerator is another than was named, or several tokens come from one step (speculative decoding)")
 	}
 	switch {

@@ -6,6 +6,7 @@ import (
 	"math"
 	"slices"
 
+	"pitot/internal/data/metric"
 	"pitot/internal/data/record"
 	"pitot/internal/data/result"
 	"pitot/internal/measure"
@@ -127,7 +128,7 @@ func (g *gathering) begin(point int) {
 	if point < len(g.run.Points) {
 		g.c.point = &g.run.Points[point]
 		g.c.t0, g.c.t1 = window(g.c.point)
-		if icl := g.c.point.Metrics.ICL; g.withGaps && icl != nil {
+		if icl := g.c.point.Metrics.Of(metric.ICL); g.withGaps && icl != nil {
 			// About as many as will come: growing would hold them twice.
 			g.c.gaps = slices.Grow(g.c.gaps, int(min(max(icl.N, 0), 1<<31)*51/50)+1024)
 		}

@@ -10,6 +10,7 @@ import (
 	"github.com/parquet-go/parquet-go"
 	"github.com/parquet-go/parquet-go/compress/zstd"
 
+	"pitot/internal/data/metric"
 	"pitot/internal/data/result"
 	"pitot/internal/measure"
 	"pitot/internal/say"
@@ -221,9 +222,16 @@ func CSV(w io.Writer, run *result.Run) error {
 	head := []string{"model", "point", "stage", "loop", "rate", "concurrency", "max_in_flight", "window_s", "due", "ok", "failed", "cut", "unsent",
 		"due_per_s", "requests_per_s", "input_tokens_per_s", "output_tokens_per_s", "goodput_requests_per_s", "goodput_output_tokens_per_s",
 		"slo_attained", "slo_met", "stability", "outcome", "verdict"}
-	for _, m := range metricsOf(&result.Metrics{}) {
-		for _, figure := range []string{"n", "mean", "p50", "p90", "p95", "p99", "p99_9", "max"} {
-			head = append(head, m.name+"_"+figure)
+	metrics := run.Metrics().Distributions()
+	figures := []string{metric.Mean}
+	for _, p := range metric.Percentiles() {
+		figures = append(figures, p.Key)
+	}
+	figures = append(figures, "max")
+	for _, m := range metrics {
+		head = append(head, m.Column()+"_n")
+		for _, figure := range figures {
+			head = append(head, m.Column()+"_"+figure)
 		}
 	}
 	if err := out.Write(head); err != nil {
@@ -242,14 +250,15 @@ func CSV(w io.Writer, run *result.Run) error {
 			attained, met = cellOf(p.SLO.Attained), p.SLO.Met
 		}
 		line = append(line, good, goodTokens, attained, met, p.Stability, p.Outcome, string(p.Verdict))
-		for _, m := range metricsOf(&p.Metrics) {
-			s, n := m.s, ""
-			if s == nil {
-				s = &result.Summary{}
-			} else {
+		for _, m := range metrics {
+			s, n := p.Metrics.Of(m.Name), ""
+			if s != nil {
 				n = cellOf(&s.N)
 			}
-			line = append(line, n, cellOf(s.Mean), cellOf(s.P50), cellOf(s.P90), cellOf(s.P95), cellOf(s.P99), cellOf(s.P999), cellOf(s.Max))
+			line = append(line, n)
+			for _, figure := range figures {
+				line = append(line, cellOf(s.Value(figure)))
+			}
 		}
 		if err := out.Write(line); err != nil {
 			return err
@@ -260,13 +269,3 @@ func CSV(w io.Writer, run *result.Run) error {
 }
 
 func writeCSV(w io.Writer, run *result.Run, _ string) error { return CSV(w, run) }
-
-type namedSummary struct {
-	name string
-	s    *result.Summary
-}
-
-func metricsOf(m *result.Metrics) []namedSummary {
-	return []namedSummary{{"ttft_ms", m.TTFT}, {"ttfa_ms", m.TTFA}, {"tpot_ms", m.TPOT}, {"itl_ms", m.ITL}, {"icl_ms", m.ICL}, {"stall_ms", m.Stall},
-		{"e2e_ms", m.E2E}, {"service_ttft_ms", m.Service.TTFT}, {"service_e2e_ms", m.Service.E2E}}
-}

@@ -10,6 +10,7 @@ import (
 	"strings"
 	"time"
 
+	"pitot/internal/data/metric"
 	"pitot/internal/data/result"
 	"pitot/internal/stat"
 )
@@ -70,7 +71,7 @@ func vllmOf(run *result.Run, p *result.Point) VLLM {
 	if p.SLO != nil {
 		v.Goodput = map[string]float64{}
 		for _, l := range p.SLO.Limits {
-			name, known := map[string]string{"ttft": "ttft", "tpot": "tpot", "e2e": "e2el"}[l.Metric]
+			name, known := map[metric.Name]string{metric.TTFT: "ttft", metric.TPOT: "tpot", metric.E2E: "e2el"}[l.Metric]
 			if _, twice := v.Goodput[name]; !known || twice { // vLLM has no word for it
 				v.Goodput = nil
 				break

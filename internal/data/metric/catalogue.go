@@ -1,0 +1,99 @@
+package metric
+
+// Names of metrics that the program itself looks for.
+const (
+	TTFT           Name = "ttft"
+	ServiceTTFT    Name = "service ttft"
+	TTFA           Name = "ttfa"
+	TPOT           Name = "tpot"
+	TPOTn1         Name = "tpot_n1"
+	ITL            Name = "itl"
+	ICL            Name = "icl"
+	Stall          Name = "stall"
+	E2E            Name = "e2e"
+	ServiceE2E     Name = "service e2e"
+	Generation     Name = "generation"
+	Lag            Name = "lag"
+	Held           Name = "held"
+	Connect        Name = "connect"
+	InputTokens    Name = "input tokens"
+	OutputTokens   Name = "output tokens"
+	CachedTokens   Name = "cached tokens"
+	TokensPerChunk Name = "tokens per chunk"
+	PrefillRate    Name = "prefill rate"
+	DecodeRate     Name = "decode rate"
+	OfferedRate    Name = "due"
+	RequestRate    Name = "req/s"
+	RequestsPerMin Name = "rpm"
+	InputRate      Name = "input tok/s"
+	OutputRate     Name = "output tok/s"
+	Goodput        Name = "goodput"
+	GoodOutputRate Name = "good tok/s"
+	Attained       Name = "attained"
+	Errors         Name = "errors"
+	OutputCost     Name = "cost"
+	GoodOutputCost Name = "good cost"
+	Capacity       Name = "capacity"
+)
+
+// all is the catalogue. Entries are never changed.
+var all = Catalogue{
+	// Of an answer: what its user sees.
+	{Name: TTFT, Key: "ttft_ms", Label: "TTFT", Help: "time to first token: from due to the first visible token",
+		Unit: Milliseconds, Better: Lower, Stream: true, FromDue: true, Steady: true, Limit: true, Show: Headline, Compared: []string{"p50", "p99"}},
+	{Name: ServiceTTFT, Key: "service.ttft_ms", Label: "TTFT from sent", Help: "the same from when the request was sent",
+		Unit: Milliseconds, Better: Lower, Stream: true, Steady: true, Show: Row, Unlike: TTFT},
+	{Name: TTFA, Key: "ttfa_ms", Label: "TTFA", Help: "time to first answer: from due to the first token that is no reasoning",
+		Unit: Milliseconds, Better: Lower, Stream: true, FromDue: true, Steady: true, Limit: true, Show: Row, Unlike: TTFT},
+	{Name: TPOT, Key: "tpot_ms", Label: "TPOT", Help: "time per output token: (last token − first token) / (visible tokens − those of the first arrival)",
+		Unit: Milliseconds, PerToken: true, Better: Lower, Stream: true, Steady: true, Limit: true, Show: Headline, Compared: []string{"p50", "p99"}},
+	{Name: TPOTn1, Key: "tpot_n1_ms", Label: "TPOT n−1", Help: "(last token − first token) / (visible tokens − 1): what other tools call TPOT",
+		Unit: Milliseconds, PerToken: true, Better: Lower, Stream: true, Steady: true},
+	{Name: ITL, Key: "itl_ms", Label: "ITL", Help: "inter-token latency: gaps between arrivals, each counted for every token that it brought; pooled over the streams whose tokens per event are known",
+		Of: Gap, Unit: Milliseconds, PerToken: true, Better: Lower, Stream: true, Steady: true, Limit: true, Show: Row},
+	{Name: ICL, Key: "icl_ms", Label: "ICL", Help: "inter-chunk latency: gaps between the arrivals of a stream, pooled over all streams",
+		Of: Gap, Unit: Milliseconds, Better: Lower, Stream: true, Steady: true, Limit: true, Show: Row, Instead: ITL},
+	{Name: Stall, Key: "stall_ms", Label: "stall", Help: "a request's longest gap between arrivals",
+		Unit: Milliseconds, Better: Lower, Stream: true, Steady: true, Limit: true, Show: Row, Compared: []string{"p99"}},
+	{Name: E2E, Key: "e2e_ms", Label: "E2E", Help: "end-to-end latency: from due to the last token, or to the end of an answer that is not streamed",
+		Unit: Milliseconds, Better: Lower, FromDue: true, Steady: true, Limit: true, Show: Headline, Compared: []string{"p50", "p99"}},
+	{Name: ServiceE2E, Key: "service.e2e_ms", Label: "E2E from sent", Help: "the same from when the request was sent",
+		Unit: Milliseconds, Better: Lower, Steady: true, Show: Row, Unlike: E2E},
+	{Name: Generation, Key: "generation_ms", Label: "generation", Help: "from the first token to the last",
+		Unit: Milliseconds, Better: Lower, Stream: true, Steady: true, Limit: true},
+
+	// Of a request before its answer: the client and the way to the server.
+	{Name: Lag, Key: "lag_ms", Label: "send lag", Help: "from the connection being there to just before the first byte was written: the instrument's own delay",
+		Unit: Milliseconds, Better: Lower, Client: true},
+	{Name: Held, Key: "held_ms", Label: "held", Help: "from due to a slot or turn being free",
+		Unit: Milliseconds, Better: Lower, Steady: true, Client: true},
+	{Name: Connect, Key: "connect_ms", Label: "connect", Help: "from a slot being free to a connection being there",
+		Unit: Milliseconds, Better: Lower, Client: true},
+
+	// Of its size and speed.
+	{Name: InputTokens, Key: "input_tokens", Label: "input tokens", Help: "tokens of the prompt, by the server's count, else as planned", Unit: Tokens, PerToken: true},
+	{Name: OutputTokens, Key: "output_tokens", Label: "output tokens", Help: "tokens of the answer, by the server's count, else by the events'", Unit: Tokens, PerToken: true},
+	{Name: CachedTokens, Key: "cached_tokens", Label: "cached tokens", Help: "tokens of the prompt that came from the server's prefix cache", Unit: Tokens, PerToken: true},
+	{Name: TokensPerChunk, Key: "tokens_per_chunk", Label: "tokens per event", Help: "visible tokens of an answer by its events", Unit: Tokens, PerToken: true, Stream: true},
+	{Name: PrefillRate, Key: "prefill_tokens_per_s", Label: "prefill rate", Help: "uncached prompt tokens by the TTFT from sent",
+		Unit: TokensPerS, PerToken: true, Better: Higher, Stream: true, Steady: true},
+	{Name: DecodeRate, Key: "decode_tokens_per_s", Label: "decode rate", Help: "1 / TPOT: how fast one user's answer comes",
+		Unit: TokensPerS, PerToken: true, Better: Higher, Stream: true, Steady: true},
+
+	// Of a window.
+	{Name: OfferedRate, Key: "due_per_s", Label: "came due", Help: "requests that came due: the load that was offered", Of: Window, Unit: RequestsPerS, Show: Row},
+	{Name: RequestRate, Key: "requests_per_s", Label: "throughput", Help: "answers that ended in the window", Of: Window, Unit: RequestsPerS, Better: Higher, Also: []Name{"requests/s"}, Compared: []string{Value}, Show: Headline},
+	{Name: RequestsPerMin, Key: "rpm", Label: "throughput", Help: "the same a minute", Of: Window, Unit: RequestsPerM, Better: Higher},
+	{Name: InputRate, Key: "input_tokens_per_s", Label: "input", Help: "prompt tokens, by when the first token of their answer came", Of: Window, Unit: TokensPerS, PerToken: true, Better: Higher},
+	{Name: OutputRate, Key: "output_tokens_per_s", Label: "output", Help: "output tokens that came in the window", Of: Window, Unit: TokensPerS, PerToken: true, Better: Higher, Also: []Name{"tok/s", "throughput"}, Compared: []string{Value}, Show: Headline},
+	{Name: Goodput, Key: "goodput.requests_per_s", Label: "goodput", Help: "requests of those due that were within the SLO", Of: Window, Unit: RequestsPerS, Better: Higher, Compared: []string{Value}, Show: Headline},
+	{Name: GoodOutputRate, Key: "goodput.output_tokens_per_s", Label: "good output", Help: "output tokens of those requests", Of: Window, Unit: TokensPerS, PerToken: true, Better: Higher},
+	{Name: Attained, Key: "slo.attained", Label: "in SLO", Help: "share of all due that ended well within every limit", Of: Window, Unit: Share, Better: Higher, Compared: []string{Value}, Show: Row},
+	{Name: Errors, Key: "errors", Label: "errors", Help: "share of all due that did not end well", Of: Window, Unit: Share, Better: Lower, Limit: true, Also: []Name{"error rate"}, Compared: []string{Value}},
+	{Name: OutputCost, Key: "cost.usd_per_m_output", Label: "cost", Help: "dollars for a million output tokens", Of: Window, Unit: USDPerMTokens, PerToken: true, Better: Lower},
+	{Name: GoodOutputCost, Key: "cost.usd_per_m_good_output", Label: "cost within the SLO", Help: "dollars for a million output tokens of requests within the SLO", Of: Window, Unit: USDPerMTokens, PerToken: true, Better: Lower},
+	{Name: Capacity, Key: "capacity.load", Label: "capacity", Help: "the highest load at which the SLO holds", Of: Search, Unit: RequestsPerS, Better: Higher},
+}
+
+// All is the catalogue, in the order in which metrics are shown.
+func All() Catalogue { return append(Catalogue(nil), all...) }

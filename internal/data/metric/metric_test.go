@@ -1,0 +1,65 @@
+package metric
+
+import (
+	"strings"
+	"testing"
+)
+
+// What is said of each metric is whole, and what it names exists.
+func TestCatalogue(t *testing.T) {
+	names, keys, columns, ids := map[Name]bool{}, map[string]bool{}, map[string]bool{}, map[string]bool{}
+	for _, m := range All() {
+		if names[m.Name] || keys[m.Key] || columns[m.Column()] || ids[m.ID()] {
+			t.Errorf("%s is there twice", m.Name)
+		}
+		names[m.Name], keys[m.Key], columns[m.Column()], ids[m.ID()] = true, true, true, true
+		if m.Label == "" || m.Help == "" || m.Unit == "" || strings.HasSuffix(m.Help, ".") {
+			t.Errorf("%s: label %q, help %q, unit %q", m.Name, m.Label, m.Help, m.Unit)
+		}
+		if strings.ToLower(string(m.Name)) != string(m.Name) || strings.TrimSpace(string(m.Name)) != string(m.Name) {
+			t.Errorf("%q is not as users write it", m.Name)
+		}
+		for _, other := range []Name{m.Unlike, m.Instead} {
+			if other != "" && All().Find(other) == nil {
+				t.Errorf("%s names %s, which is in no entry", m.Name, other)
+			}
+		}
+		for _, s := range m.Compared {
+			if _, ok := PercentileOf(s); ok != m.Distribution() || !ok && s != Value {
+				t.Errorf("%s: comparisons have no %q of it", m.Name, s)
+			}
+		}
+		if ms := m.Unit == Milliseconds; m.Distribution() && ms != strings.HasSuffix(m.Key, "_ms") {
+			t.Errorf("%s is in %s", m.Key, m.Unit)
+		}
+		if m.Limit && m.Distribution() && (m.Unit != Milliseconds || m.Better != Lower) {
+			t.Errorf("%s is limited from above, in %s, and %q is better", m.Name, m.Unit, m.Better)
+		}
+		for _, also := range m.Also {
+			if names[also] {
+				t.Errorf("%s is also another", also)
+			}
+			names[also] = true
+		}
+	}
+}
+
+// The ladder rises, and each of its percentiles is found by both of its names.
+func TestPercentiles(t *testing.T) {
+	last := 0.
+	for _, p := range Percentiles() {
+		few, firm := p.Support()
+		if p.P <= last || few >= firm || firm < 2 {
+			t.Errorf("%s: %g, %d, %d", p.Name, p.P, few, firm)
+		}
+		last = p.P
+		for _, word := range []string{p.Key, p.Name} {
+			if q, ok := PercentileOf(word); !ok || q != p {
+				t.Errorf("%s: %v", word, q)
+			}
+		}
+	}
+	if _, ok := PercentileOf("p98"); ok {
+		t.Error("p98 is reported")
+	}
+}

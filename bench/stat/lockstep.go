@@ -56,7 +56,7 @@ func (c crowd) row(begin string, reps int, seed uint64) []string {
 	flags := make([]bool, reps)
 	together(reps, func(r int) {
 		p := c.run(begin, seed+uint64(r))
-		p50s[r], p99s[r] = *p.Metrics.Of(metric.TTFT).P50, *p.Metrics.TTFT.P99
+		p50s[r], p99s[r] = *p.Metrics.Of(metric.TTFT).P50, *p.Metrics.Of(metric.TTFT).P99
 		for _, check := range p.Checks {
 			flags[r] = flags[r] || check.Name == "lock-step" && check.Status != "pass"
 		}

@@ -56,7 +56,10 @@ func rooms() []room {
 		// reference must not make the same mistake
 		{"twin/serve/prom", ""},
 		{"twin/serve/example", ""},
-		{"twin/serve", "twin twin/serve/example twin/serve/prom wire/stamp clock say"},
+		{"twin/serve/lm", "twin"},
+		{"twin/serve/dialect", "twin twin/serve/lm twin/serve/prom"},
+		{"twin/serve/vllmapi", "twin twin/serve/dialect twin/serve/example twin/serve/lm twin/serve/prom"},
+		{"twin/serve", "twin twin/serve/dialect twin/serve/lm twin/serve/prom twin/serve/vllmapi wire/stamp clock say"},
 		{"plan", "workload workload/arrival slo say"},
 		// measured
 		{"wire", "wire/stamp workload workload/token data/record clock"},

@@ -3,10 +3,12 @@ package serve
 import (
 	"io"
 	"net"
+	"net/http"
 	"testing"
 
 	"pitot/internal/clock"
 	"pitot/internal/twin"
+	"pitot/internal/twin/serve/dialect"
 )
 
 // pairs gives the server's ends of n loopback connections whose other ends are
@@ -35,18 +37,16 @@ func pairs(b *testing.B, n int) []net.Conn {
 
 const benchStreams = 1000
 
-// streaming is a streamed chat's request for so many tokens.
-func streaming(tokens int) ask {
-	return ask{chat: true, stream: true, n: 1, prompts: []prompt{{tokens: 10}}, prompt: 10, output: tokens, limit: tokens, logprobs: -1}
-}
-
-// lone is the first choice of an answer without a connection.
-func lone(a ask) *choice {
-	s := New(Config{})
-	s.alarm.Close()
-	st := &stream{s: s, tpl: newTemplate(a, "chatcmpl-0", "mock", 1700000000)}
-	st.choices = newChoices(st)
-	return st.choices[0]
+// streaming is a streamed chat of a server, answer number n.
+func streaming(b *testing.B, s *Server, n int64) *dialect.Call {
+	b.Helper()
+	body := `{"messages":[{"role":"user","content":"x"}],"stream":true,"ignore_eos":true,"max_tokens":100000}`
+	route := s.routes["/v1/chat/completions"]
+	call, refused := route.Generate(&dialect.Request{Header: http.Header{"Content-Type": {"application/json"}}, Body: []byte(body), N: n})
+	if refused != nil {
+		b.Fatal(string(refused.Body))
+	}
+	return call
 }
 
 // BenchmarkToken is what one token of one of 1,000 streams costs: from the
@@ -55,9 +55,9 @@ func BenchmarkToken(b *testing.B) {
 	s := New(Config{})
 	defer s.alarm.Close()
 	for i, nc := range pairs(b, benchStreams) {
-		st := newStream(newConn(s, nc), streaming(1<<40), Truth{N: int64(i)})
+		st := newStream(newConn(s, nc), streaming(b, s, int64(i)), Truth{N: int64(i)})
 		s.handle(0, message{kind: admit, st: st})
-		s.deliver(st.choices[0], twin.Emission{ID: int64(i), Role: true})
+		s.deliver(&st.choices[0], twin.Emission{ID: int64(i), Role: true})
 	}
 	i := int64(0)
 	b.ReportAllocs()
@@ -75,8 +75,9 @@ func BenchmarkToken(b *testing.B) {
 // the same number of sockets, and nothing else.
 func BenchmarkTokenBare(b *testing.B) {
 	conns := pairs(b, benchStreams)
-	c := lone(streaming(2))
-	event, _ := c.st.tpl.token(make([]byte, frameSpace), c, 0, 1, "")
+	s := New(Config{})
+	defer s.alarm.Close()
+	event, _ := streaming(b, s, 0).Writer.Tokens(make([]byte, frameSpace), 0, 0, 1, "")
 	event = frame(append(event, "\r\n"...))
 	i := 0
 	b.ReportAllocs()
@@ -85,16 +86,5 @@ func BenchmarkTokenBare(b *testing.B) {
 			b.Fatal(err)
 		}
 		i++
-	}
-}
-
-// BenchmarkEvent is the same without sockets: building one event.
-func BenchmarkEvent(b *testing.B) {
-	c := lone(streaming(2))
-	buf := make([]byte, frameSpace, 1<<10)
-	b.ReportAllocs()
-	for b.Loop() {
-		buf, _ = c.st.tpl.token(buf[:frameSpace], c, 0, 1, "")
-		_ = frame(append(buf, "\r\n"...))
 	}
 }

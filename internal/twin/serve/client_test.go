@@ -9,6 +9,7 @@ import (
 	"net"
 	"net/http"
 	"slices"
+	"strconv"
 	"strings"
 	"sync"
 	"testing"
@@ -187,4 +188,22 @@ func equalLines(t *testing.T, got, want []string) {
 	if !slices.Equal(got, want) {
 		t.Errorf("got\n%q\nwant\n%q", got, want)
 	}
+}
+
+// values are the series of a page of metrics.
+func values(t *testing.T, page string) map[string]float64 {
+	t.Helper()
+	v := map[string]float64{}
+	for line := range strings.Lines(page) {
+		if line = strings.TrimSuffix(line, "\n"); strings.HasPrefix(line, "#") {
+			continue
+		}
+		at := strings.LastIndexByte(line, ' ')
+		f, err := strconv.ParseFloat(line[at+1:], 64)
+		if err != nil {
+			t.Fatalf("%q: %v", line, err)
+		}
+		v[line[:at]] = f
+	}
+	return v
 }

@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"pitot/internal/clock"
+	"pitot/internal/twin/serve/dialect"
 	"pitot/internal/twin/serve/prom"
 	"pitot/internal/wire/stamp"
 )
@@ -92,7 +93,7 @@ func (c *conn) request() bool {
 		return false
 	}
 	if err != nil {
-		c.refuse(reply{status: http.StatusBadRequest, kind: "text/plain; charset=utf-8", body: []byte("Invalid HTTP request received.")})
+		c.refuse(dialect.NotHTTP)
 		return false
 	}
 	defer req.Body.Close()
@@ -104,7 +105,7 @@ func (c *conn) request() bool {
 		return false
 	}
 	if c.body.Len() > maxBody {
-		c.refuse(failure(http.StatusRequestEntityTooLarge, "The request body is too large."))
+		c.refuse(dialect.TooLarge)
 		return false
 	}
 	arrival := c.in.at
@@ -117,8 +118,8 @@ func (c *conn) request() bool {
 	last := req.Close || c.s.closing.Load()
 	r, st := c.s.route(c, req, arrival)
 	if st == nil {
-		c.s.count(prom.Exchange{Route: req.URL.Path, Method: req.Method, Status: r.status, In: req.ContentLength, Out: int64(len(r.body)), Took: clock.Now() - arrival})
-		c.answer(r, last, req.Method == http.MethodHead)
+		c.s.count(prom.Exchange{Route: req.URL.Path, Method: req.Method, Status: r.Status, In: req.ContentLength, Out: int64(len(r.Body)), Took: clock.Now() - arrival})
+		c.answer(&r, last, req.Method == http.MethodHead)
 		return !last
 	}
 	st.asked = req.ContentLength
@@ -131,10 +132,10 @@ func (c *conn) request() bool {
 }
 
 // answer writes a whole response.
-func (c *conn) answer(r reply, last, head bool) {
-	b := r.head(last)
+func (c *conn) answer(r *dialect.Reply, last, head bool) {
+	b := replyHead(r, last)
 	if !head {
-		b = append(b, r.body...)
+		b = append(b, r.Body...)
 	}
 	c.out.write(b)
 }
@@ -142,8 +143,9 @@ func (c *conn) answer(r reply, last, head bool) {
 // refuse answers a request that was not read to its end. It goes on reading
 // for a moment, since closing on unread bytes resets the connection, and the
 // answer could be lost.
-func (c *conn) refuse(r reply) {
-	c.answer(r, true, false)
+func (c *conn) refuse(p dialect.Problem) {
+	r := c.s.dialect.Refuse(p)
+	c.answer(&r, true, false)
 	_ = c.in.conn.SetReadDeadline(time.Now().Add(100 * time.Millisecond))
 	_, _ = io.CopyN(io.Discard, c.in.conn, 1<<20)
 }

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"pitot/internal/clock"
+	"pitot/internal/twin/serve/dialect"
 )
 
 // when is where in a request's life a fault has its turn.
@@ -109,30 +110,30 @@ func (f *fault) form() string {
 
 // refuse answers with something else, and says when to come again if it is to
 // be told.
-func (st *stream) refuse(f Fault, r reply) {
+func (st *stream) refuse(f Fault, r dialect.Reply) {
 	if f.For > 0 {
-		r.extra = "retry-after: " + strconv.Itoa(int(f.For/time.Second)) + "\r\n"
+		r.Header = "retry-after: " + strconv.Itoa(int(f.For/time.Second)) + "\r\n"
 	}
 	st.refused, st.truth.Fault = &r, f.Name
 }
 
 func tooMany(st *stream, f Fault) {
-	st.refuse(f, failure(http.StatusTooManyRequests, "Rate limit reached. Please try again later."))
+	st.refuse(f, st.s.dialect.Refuse(dialect.TooMany))
 }
 
 func serverError(st *stream, f Fault) {
-	st.refuse(f, failure(http.StatusInternalServerError, "EngineCore encountered an issue."))
+	st.refuse(f, st.s.dialect.Refuse(dialect.EngineFailed))
 }
 
 func unavailable(st *stream, f Fault) {
-	st.refuse(f, failure(http.StatusServiceUnavailable, "The server is overloaded."))
+	st.refuse(f, st.s.dialect.Refuse(dialect.Overloaded))
 }
 
 func htmlPage(st *stream, f Fault) {
-	st.refuse(f, reply{
-		status: http.StatusBadGateway,
-		kind:   "text/html",
-		body:   []byte("<html>\r\n<head><title>502 Bad Gateway</title></head>\r\n<body><h1>502 Bad Gateway</h1></body>\r\n</html>\r\n"),
+	st.refuse(f, dialect.Reply{
+		Status: http.StatusBadGateway,
+		Type:   "text/html",
+		Body:   []byte("<html>\r\n<head><title>502 Bad Gateway</title></head>\r\n<body><h1>502 Bad Gateway</h1></body>\r\n</html>\r\n"),
 	})
 }
 
@@ -169,29 +170,24 @@ func reset(st *stream, f Fault) {
 }
 
 func malformed(st *stream, f Fault) {
-	if !st.tpl.stream {
+	if !st.streamed {
 		return
 	}
 	st.took(f.Name)
-	b := append(make([]byte, frameSpace, 256), "data: "...)
-	b = append(append(b, st.tpl.base...), `{"index":0,"delta":{"con`...)
-	st.put(append(b, "\n\n"...))
+	st.put(st.writer.Malformed(make([]byte, frameSpace, 256)))
 }
 
 func errorEvent(st *stream, f Fault) {
 	st.took(f.Name)
-	const message = "EngineCore encountered an issue."
-	if !st.tpl.stream {
-		r := failure(http.StatusInternalServerError, message)
-		st.truth.Status, st.truth.DoneNS = r.status, clock.Now()
-		st.conn.answer(r, st.last, false)
+	if !st.streamed {
+		r := st.s.dialect.Refuse(dialect.EngineFailed)
+		st.truth.Status, st.truth.DoneNS = r.Status, clock.Now()
+		st.conn.answer(&r, st.last, false)
 		st.end(false)
 		return
 	}
-	b := append(make([]byte, frameSpace, 256), "data: "...)
-	b = append(b, failureJSON(http.StatusInternalServerError, message, "")...)
-	st.put(append(b, "\n\n"...))
-	st.put(append(make([]byte, frameSpace, 64), doneEvent...))
+	st.put(st.writer.Error(make([]byte, frameSpace, 256)))
+	st.put(st.writer.Done(make([]byte, frameSpace, 64)))
 	st.close()
 	st.end(false)
 }
@@ -202,26 +198,26 @@ func noUsage(st *stream, _ Fault) { st.noUsage = true }
 
 func finishClose(st *stream, _ Fault) { st.finishClose = true }
 
-// dressed is the stream's dress, which it has from now on.
-func (st *stream) dressed() *dress {
-	if st.dress == nil {
-		st.dress = &dress{}
+// distorted is the stream's distortion, which it has from now on.
+func (st *stream) distorted() *distortion {
+	if st.distort == nil {
+		st.distort = &distortion{}
 	}
-	return st.dress
+	return st.distort
 }
 
-func crlf(st *stream, _ Fault) { st.dressed().crlf = true }
+func crlf(st *stream, _ Fault) { st.distorted().crlf = true }
 
-func ping(st *stream, _ Fault) { st.dressed().ping = true }
+func ping(st *stream, _ Fault) { st.distorted().comment = st.comment }
 
-func coalesce(st *stream, f Fault) { st.dressed().coalesce = f.K }
+func coalesce(st *stream, f Fault) { st.distorted().coalesce = f.K }
 
-func split(st *stream, _ Fault) { st.dressed().split = true }
+func split(st *stream, _ Fault) { st.distorted().split = true }
 
-func zip(st *stream, _ Fault) { st.dressed().useGzip() }
+func zip(st *stream, _ Fault) { st.distorted().useGzip() }
 
 func http10(st *stream, _ Fault) {
-	st.dressed().bare = true
+	st.distorted().bare = true
 	st.last = true
 }
 
@@ -231,7 +227,7 @@ func (st *stream) tookFromTheStart() {
 		switch f.Name {
 		case "slow", "hang", "gzip", "http10":
 		case "crlf", "ping", "coalesce", "split":
-			if !st.tpl.stream || st.hang && f.Name != "ping" { // there are no events
+			if !st.streamed || st.hang && f.Name != "ping" { // there are no events
 				continue
 			}
 		default:

@@ -13,7 +13,7 @@ import (
 type message struct {
 	kind kind
 	st   *stream
-	look chan<- reading
+	page chan<- func() []byte
 }
 
 type kind uint8
@@ -135,8 +135,9 @@ func (s *Server) handle(now int64, m message) {
 	st := m.st
 	switch m.kind {
 	case admit:
-		for _, c := range st.choices {
-			s.jobs[c.id] = c
+		for i := range st.choices {
+			c := &st.choices[i]
+			s.jobs[c.job.ID] = c
 		}
 	case add:
 		if st.ended {
@@ -147,14 +148,15 @@ func (s *Server) handle(now int64, m message) {
 		if st.arrived > 0 {
 			now = min(now, st.arrived)
 		}
-		for _, c := range st.choices {
-			s.cfg.Engine.Add(s.scale.engine(now), c.job())
+		for i := range st.choices {
+			s.cfg.Engine.Add(s.scale.engine(now), st.choices[i].job)
 		}
 	case abort:
 		st.end(true)
 	case release:
 		st.holding = false
-		for _, c := range st.choices {
+		for i := range st.choices {
+			c := &st.choices[i]
 			held := c.held
 			c.held = nil
 			for _, e := range held {
@@ -164,14 +166,14 @@ func (s *Server) handle(now int64, m message) {
 			}
 		}
 	case observe:
-		m.look <- s.reading()
+		m.page <- s.page()
 	}
 }
 
 // deliver hands one emission to its choice, unless something goes wrong there.
 func (s *Server) deliver(c *choice, e twin.Emission) {
 	st := c.st
-	if !e.Role && !st.past && c.sent >= c.output/2 {
+	if !e.Role && !st.past && c.sent >= c.job.Output/2 {
 		st.past = true
 		for _, f := range st.faults {
 			if row := faultRow(f.Name); row.when == inside && !st.ended {

@@ -6,13 +6,14 @@ import (
 	"fmt"
 	"math"
 	"net"
-	"strconv"
 	"sync"
 	"sync/atomic"
 	"syscall"
 	"time"
 
 	"pitot/internal/clock"
+	"pitot/internal/twin"
+	"pitot/internal/twin/serve/dialect"
 	"pitot/internal/twin/serve/prom"
 	"pitot/internal/wire/stamp"
 )
@@ -23,17 +24,13 @@ type Server struct {
 	cfg   Config
 	alarm clock.Alarm
 	start int64 // when it was made, for faults that come by the clock
-	begun int64 // the same in Unix seconds, for the model card
 
 	scale     scale
-	ready     int64   // when the model will be loaded
-	wedgeAt   int64   // when the engine stands still for good
-	created   float64 // when it was made, Unix seconds
-	caching   bool    // the engine may have a prefix cache
-	blockSize int     // of the engine's cache, 0 if not told
-	vocab     vocabulary
-	pieceIDs  [len(pieces)]uint32 // of the pieces' tokens
-	pieceKeys [len(pieces)]uint32
+	ready     int64 // when the model will be loaded
+	wedgeAt   int64 // when the engine stands still for good
+	dialect   dialect.Dialect
+	routes    map[string]dialect.Route
+	blockSize int // of the engine's cache, 0 if not told
 
 	requests atomic.Int64 // sequence numbers given to requests
 	accepted atomic.Int64 // and to connections
@@ -63,7 +60,6 @@ func New(c Config) *Server {
 		cfg:       c.complete(),
 		alarm:     c.Alarm,
 		start:     clock.Now(),
-		begun:     time.Now().Unix(),
 		inbox:     inbox{wake: make(chan struct{}, 1)},
 		stopped:   make(chan struct{}),
 		listeners: make(map[net.Listener]struct{}),
@@ -72,7 +68,6 @@ func New(c Config) *Server {
 		buf:       make([]byte, 0, 1<<10),
 		wedgeAt:   math.MaxInt64,
 	}
-	s.created = float64(time.Now().UnixNano()) / 1e9
 	s.scale = scale{s.start, s.cfg.Speed}
 	s.ready = s.start + int64(c.Startup)
 	for _, f := range c.Faults {
@@ -80,14 +75,15 @@ func New(c Config) *Server {
 			s.wedgeAt = min(s.wedgeAt, s.start+int64(f.From))
 		}
 	}
-	s.meter = newMeter(s.cfg.Engine, s.cfg.MaxModelLen)
-	s.caching = s.meter.look != nil
-	s.blockSize, _ = strconv.Atoi(s.cfg.Cache["block_size"])
-	s.vocab.init(c.Vocab, c.Words)
-	for i, p := range pieces {
-		b := s.pieceBytes(p)
-		s.pieceIDs[i], s.pieceKeys[i] = s.vocab.id(b), key(b)
+	look, _ := s.cfg.Engine.(twin.Observable)
+	served := s.cfg.served(look != nil, time.Now(), func() int64 { return s.Stats().Active })
+	s.blockSize = served.BlockSize
+	s.dialect = openDialect(s.cfg.Dialect, served)
+	s.routes = make(map[string]dialect.Route)
+	for _, r := range s.dialect.Routes() {
+		s.routes[r.Path] = r
 	}
+	s.meter = newMeter(s.dialect.Metrics(), look)
 	if s.alarm == nil {
 		s.alarm = clock.NewAlarm()
 	}
@@ -95,15 +91,6 @@ func New(c Config) *Server {
 		s.truth = newTruthLog(c.Truth)
 	}
 	return s
-}
-
-// pieceBytes are the bytes of a piece's token, as the tokenizer has it.
-func (s *Server) pieceBytes(p string) []byte {
-	token := []byte(p)
-	if s.cfg.Tokenize != nil {
-		s.cfg.Tokenize([]byte(p), func(b []byte) { token = b })
-	}
-	return token
 }
 
 // run starts the goroutines that every connection needs.

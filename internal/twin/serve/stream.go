@@ -7,6 +7,7 @@ import (
 
 	"pitot/internal/clock"
 	"pitot/internal/twin"
+	"pitot/internal/twin/serve/dialect"
 	"pitot/internal/twin/serve/prom"
 )
 
@@ -16,22 +17,27 @@ import (
 type stream struct {
 	s       *Server
 	conn    *conn
-	tpl     template
-	choices []*choice
+	writer  dialect.Writer
+	choices []choice
 	left    int // choices that have not ended
 	truth   Truth
 	arrived int64         // for the engine: when it came, not when it was read; 0 for when the engine hears of it
 	done    chan struct{} // closed when the answer has ended
 
+	streamed bool
+	kind     string // content type of the stream
+	comment  string // an event that says nothing
+	roles    bool   // role chunks come first
+
 	// what goes wrong with it
 	faults      []Fault
-	refused     *reply        // the answer is this instead
-	delay       time.Duration // before the engine hears of it
-	hang        bool          // the engine never hears of it
+	refused     *dialect.Reply // the answer is this instead
+	delay       time.Duration  // before the engine hears of it
+	hang        bool           // the engine never hears of it
 	noDone      bool
 	noUsage     bool
 	finishClose bool
-	dress       *dress // how events look on the wire; nil: as they should
+	distort     *distortion // how events look on the wire; nil: as they should
 
 	asked   int64 // length of the request, bytes
 	told    int64 // announced length of the answer
@@ -51,22 +57,14 @@ type due struct {
 	choice int
 }
 
-func newStream(c *conn, a ask, t Truth) *stream {
+func newStream(c *conn, call *dialect.Call, t Truth) *stream {
 	s := c.s
-	st := &stream{s: s, conn: c, truth: t, arrived: max(t.ArrivalNS, c.free), done: make(chan struct{})}
-	name := "cmpl-"
-	if a.chat {
-		name = "chatcmpl-"
+	st := &stream{
+		s: s, conn: c, writer: call.Writer, streamed: call.Stream, kind: call.Type, comment: call.Comment, roles: call.Stream && call.Roles,
+		truth: t, arrived: max(t.ArrivalNS, c.free), done: make(chan struct{}),
 	}
-	if t.RequestID != "" {
-		name += t.RequestID
-	} else {
-		name += strconv.FormatInt(t.N, 10)
-	}
-	st.truth.ID = name
-	st.tpl = newTemplate(a, name, s.cfg.Model, time.Now().Unix())
-	st.tpl.details, st.tpl.reasons = s.cfg.PromptTokensDetails, s.cfg.Reasoning > 0
-	st.choices = newChoices(st)
+	st.truth.ID = call.ID
+	st.choices = newChoices(st, call)
 	st.left = len(st.choices)
 	st.faults, st.truth.Drawn = s.cfg.Faults.draw(s.cfg.Seed, t.N, time.Duration(clock.Now()-s.start))
 	return st
@@ -77,10 +75,10 @@ func newStream(c *conn, a ask, t Truth) *stream {
 func (st *stream) begin() {
 	st.s.stats.begun.Add(1)
 	st.tookFromTheStart()
-	if st.tpl.stream {
+	if st.streamed {
 		st.conn.out.write(st.streamHead())
-		if st.dress != nil && st.dress.ping {
-			st.put(append(make([]byte, frameSpace, 64), pingComment...))
+		if st.distort != nil && st.distort.comment != "" {
+			st.put(append(make([]byte, frameSpace, 64), st.comment...))
 		}
 	}
 	inbox := &st.s.inbox
@@ -98,12 +96,13 @@ func (st *stream) begin() {
 
 func (st *stream) streamHead() []byte {
 	version, framing := "HTTP/1.1", "transfer-encoding: chunked\r\n"
-	if st.dress != nil && st.dress.bare {
+	if st.distort != nil && st.distort.bare {
 		version, framing = "HTTP/1.0", ""
 	}
 	b := appendHead(nil, version, http.StatusOK)
-	b = append(append(b, "content-type: text/event-stream; charset=utf-8\r\n"...), framing...)
-	if st.dress != nil && st.dress.gz != nil {
+	b = append(append(b, "content-type: "...), st.kind...)
+	b = append(append(b, "\r\n"...), framing...)
+	if st.distort != nil && st.distort.gz != nil {
 		b = append(b, "content-encoding: gzip\r\n"...)
 	}
 	return append(st.headEnd(b), "\r\n"...)
@@ -132,23 +131,23 @@ func (st *stream) emit(c *choice, e twin.Emission) {
 	c.sent += e.Tokens
 	st.sent += e.Tokens
 	c.unseen += e.Tokens
-	c.finish = c.ends(e.Finish)
+	c.finish = st.writer.Finish(c.index, e.Finish)
 	c.trace = e.Trace
 	shown := true
-	if st.tpl.stream {
-		st.s.buf, shown = st.tpl.token(st.s.room(), c, from, c.sent, c.finish)
+	if st.streamed {
+		st.s.buf, shown = st.writer.Tokens(st.s.room(), c.index, from, c.sent, c.finish)
 	}
 	if shown {
 		st.due = append(st.due, due{st.s.scale.real(e.At), c.unseen, c.index})
 		c.unseen = 0
-		if st.tpl.stream {
+		if st.streamed {
 			st.put(st.s.buf)
 		} else {
 			st.mark(clock.Now())
 		}
 	}
 	if c.finish != "" {
-		delete(st.s.jobs, c.id)
+		delete(st.s.jobs, c.job.ID)
 		if st.left--; st.left == 0 {
 			st.finish()
 		}
@@ -159,13 +158,13 @@ func (st *stream) emit(c *choice, e twin.Emission) {
 // engine that has none of its own gets them right before the first token, as
 // in vLLM.
 func (st *stream) emitRole() {
-	if st.role || !st.tpl.chat || !st.tpl.stream {
+	if st.role || !st.roles {
 		return
 	}
 	st.role = true
 	st.truth.RoleNS = clock.Now()
-	for _, c := range st.choices {
-		st.s.buf = st.tpl.role(st.s.room(), c)
+	for i := range st.choices {
+		st.s.buf = st.writer.Role(st.s.room(), i)
 		st.put(st.s.buf)
 	}
 }
@@ -193,7 +192,7 @@ func (st *stream) mark(now int64) {
 
 // put writes the event that follows the frameSpace free bytes of b.
 func (st *stream) put(b []byte) {
-	d := st.dress
+	d := st.distort
 	if d == nil {
 		b = append(b, "\r\n"...)
 		st.mark(clock.Now())
@@ -201,16 +200,16 @@ func (st *stream) put(b []byte) {
 		return
 	}
 	for _, p := range d.event(b[frameSpace:]) {
-		st.write(p)
+		st.send(p)
 	}
 }
 
-// write sends bytes of the body in a form that a fault has given them.
-func (st *stream) write(p []byte) {
+// send writes bytes of the body in a form that a fault has given them.
+func (st *stream) send(p []byte) {
 	if len(p) == 0 {
 		return
 	}
-	if !st.dress.bare {
+	if !st.distort.bare {
 		b := append(make([]byte, frameSpace, frameSpace+len(p)+2), p...)
 		p = frame(append(b, "\r\n"...))
 	}
@@ -221,13 +220,13 @@ func (st *stream) write(p []byte) {
 // finish writes what comes after the last token.
 func (st *stream) finish() {
 	switch {
-	case !st.tpl.stream:
+	case !st.streamed:
 		st.truth.DoneNS = clock.Now()
 		st.conn.out.write(st.wholeResponse())
 	case st.finishClose:
 		st.took("finish-close")
-		if st.dress != nil {
-			st.write(st.dress.flush())
+		if st.distort != nil {
+			st.send(st.distort.flush())
 		}
 		st.last = true
 	default:
@@ -239,58 +238,62 @@ func (st *stream) finish() {
 // finishStream writes usage, end mark and the end of the body, each as vLLM
 // does in a write of its own.
 func (st *stream) finishStream() {
-	if st.tpl.usage && st.noUsage {
+	usage := st.writer.Usage(st.s.room(), st.counts())
+	switch {
+	case len(usage) == frameSpace: // not asked for
+	case st.noUsage:
 		st.took("no-usage")
-	} else if st.tpl.usage {
-		reasoning, cached, stored := st.details()
-		st.s.buf = st.tpl.usageEvent(st.s.room(), st.sent, reasoning, cached, stored)
+	default:
+		st.s.buf = usage
 		st.put(st.s.buf)
 	}
 	if st.noDone {
 		st.took("no-done")
 	} else {
-		st.s.buf = append(st.s.room(), doneEvent...)
+		st.s.buf = st.writer.Done(st.s.room())
 		st.put(st.s.buf)
 	}
 	st.close()
 }
 
-// details are the token counts beside prompt and output: reasoning, found in
-// the prefix cache, and newly stored there. Like vLLM's, those of the prompt
-// are of the answer that ended last.
-func (st *stream) details() (reasoning, cached, stored int) {
-	for _, c := range st.choices {
-		reasoning += min(c.sent, st.tpl.reasoning)
-		if c.trace != nil {
-			cached = c.trace.Cached
+// counts are the tokens that the end of the answer tells of. Like vLLM's, those
+// of the prompt are of the choice that ended last.
+func (st *stream) counts() dialect.Counts {
+	n := dialect.Counts{Output: st.sent}
+	for i := range st.choices {
+		if c := &st.choices[i]; c.trace != nil {
+			n.Cached = c.trace.Cached
 			if b := st.s.blockSize; b > 0 {
-				stored = max(c.prompt.tokens/b*b-cached, 0)
+				n.Stored = max(c.job.Prompt/b*b-n.Cached, 0)
 			}
 		}
 	}
-	return reasoning, cached, stored
+	return n
 }
 
 // close ends the body of a stream.
 func (st *stream) close() {
-	if d := st.dress; d != nil {
-		st.write(d.flush())
+	if d := st.distort; d != nil {
+		st.send(d.flush())
 	}
 	st.truth.DoneNS = clock.Now()
-	if st.dress == nil || !st.dress.bare {
+	if st.distort == nil || !st.distort.bare {
 		st.conn.out.write([]byte("0\r\n\r\n"))
 	}
 }
 
 // wholeResponse is the answer of a request that does not stream.
 func (st *stream) wholeResponse() []byte {
-	reasoning, cached, stored := st.details()
-	body := st.tpl.whole(st.choices, st.sent, reasoning, cached, stored)
-	version, d := "HTTP/1.1", st.dress
+	parts := make([]dialect.Part, len(st.choices))
+	for i := range st.choices {
+		parts[i] = dialect.Part{Tokens: st.choices[i].sent, Finish: st.choices[i].finish}
+	}
+	body := st.writer.Whole(nil, parts, st.counts())
+	version, d := "HTTP/1.1", st.distort
 	if d != nil && d.bare {
 		version = "HTTP/1.0"
 	}
-	b := append(appendHead(nil, version, http.StatusOK), "content-type: application/json\r\n"...)
+	b := append(appendHead(nil, version, http.StatusOK), "content-type: "+jsonType+"\r\n"...)
 	if d != nil && d.gz != nil {
 		body = append([]byte(nil), d.compress(body)...)
 		body = append(body, d.flush()...)
@@ -314,10 +317,11 @@ func (st *stream) end(aborted bool) {
 	}
 	st.ended = true
 	t := &st.truth
-	for _, c := range st.choices {
-		delete(st.s.jobs, c.id)
-		if c.got < c.output {
-			st.s.cfg.Engine.Abort(c.id)
+	for i := range st.choices {
+		c := &st.choices[i]
+		delete(st.s.jobs, c.job.ID)
+		if c.got < c.job.Output {
+			st.s.cfg.Engine.Abort(c.job.ID)
 		}
 		if st.s.truth != nil && c.trace != nil {
 			t.Engine = append(t.Engine, st.s.engineTruth(c))

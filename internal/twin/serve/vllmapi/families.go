@@ -1,4 +1,4 @@
-package serve
+package vllmapi
 
 import (
 	"maps"
@@ -10,10 +10,10 @@ import (
 // expose writes what a vLLM 0.32 server writes of its process, its engine and
 // its routes, but for what only Python has: the same families in the same
 // order, with the same labels and buckets.
-func (s *Server) expose(r reading) []byte {
-	x := prom.NewPage(s.created)
+func (a *api) expose(r *reading, web *prom.HTTP) []byte {
+	x := prom.NewPage(a.Began)
 	x.Process()
-	x.Labels = map[string]string{"engine": "0", "model_name": s.cfg.Model}
+	x.Labels = map[string]string{"engine": "0", "model_name": a.Name}
 	one := func(v float64) prom.Series { return prom.Series{Value: v} }
 	with := func(v float64, labels ...string) prom.Series { return prom.Series{Value: v, Labels: labels} }
 	e := &r.engine
@@ -60,7 +60,7 @@ func (s *Server) expose(r reading) []byte {
 	}
 	x.Counter("vllm:request_success", "Requests that ran to their end, by why it came.", success...)
 	rejections(x)
-	tokens := s.meter.tokenLimits
+	tokens := r.tokenLimits
 	for _, h := range []struct {
 		name, help string
 		limits     []float64
@@ -68,7 +68,7 @@ func (s *Server) expose(r reading) []byte {
 	}{
 		{"request_prompt_tokens", "Tokens of a request's prompt.", tokens, &r.promptLength},
 		{"request_generation_tokens", "Tokens generated for a request.", tokens, &r.outputLength},
-		{"iteration_tokens_total", "Tokens of a step.", iterationBuckets, &r.tally.iteration},
+		{"iteration_tokens_total", "Tokens of a step.", iterationBuckets, &r.iteration},
 		{"request_max_num_generation_tokens", "Tokens of the longest answer to a request.", tokens, &r.maxOutput},
 		{"request_params_n", "Answers that a request asks for.", paramsNBuckets, &r.paramsN},
 		{"request_params_max_tokens", "Tokens that an answer may have.", tokens, &r.paramsMaxTokens},
@@ -86,8 +86,8 @@ func (s *Server) expose(r reading) []byte {
 		x.Histogram("vllm:"+h.name, h.help, h.limits, h.h)
 	}
 	x.Labels = map[string]string{}
-	x.Gauge("vllm:cache_config_info", "Settings of the KV cache.", with(1, s.cacheConfig()...))
-	s.web.Expose(x)
+	x.Gauge("vllm:cache_config_info", "Settings of the KV cache.", with(1, a.cacheConfig()...))
+	web.Expose(x)
 	return x.Bytes()
 }
 
@@ -102,7 +102,7 @@ func rejections(x *prom.Page) {
 
 // cacheConfig are the labels of cache_config_info: vLLM's defaults, and what
 // is known of this engine.
-func (s *Server) cacheConfig() []string {
+func (a *api) cacheConfig() []string {
 	labels := map[string]string{
 		"_block_size_resolved": "True", "cache_dtype": "auto", "enable_prefix_caching": "True", "engine": "0",
 		"enable_mamba_shared_prefix_checkpoint": "False", "gpu_memory_utilization": "0.92", "is_attention_free": "False",
@@ -119,13 +119,13 @@ func (s *Server) cacheConfig() []string {
 	} {
 		labels[unset] = "None"
 	}
-	if blocks, err := strconv.Atoi(s.cfg.Cache["num_gpu_blocks"]); err == nil && s.blockSize > 0 {
-		size := strconv.Itoa(s.blockSize)
+	if blocks, err := strconv.Atoi(a.Cache["num_gpu_blocks"]); err == nil && a.BlockSize > 0 {
+		size := strconv.Itoa(a.BlockSize)
 		labels["block_size"], labels["effective_attention_block_size"] = size, size
-		labels["kv_cache_size_tokens"] = strconv.Itoa(blocks * s.blockSize)
-		labels["kv_cache_max_concurrency"] = prom.Float(float64(blocks*s.blockSize) / float64(s.cfg.MaxModelLen))
+		labels["kv_cache_size_tokens"] = strconv.Itoa(blocks * a.BlockSize)
+		labels["kv_cache_max_concurrency"] = prom.Float(float64(blocks*a.BlockSize) / float64(a.MaxModelLen))
 	}
-	maps.Copy(labels, s.cfg.Cache)
+	maps.Copy(labels, a.Cache)
 	var list []string
 	for name, value := range labels {
 		list = append(list, name, value)

@@ -1,10 +1,10 @@
-package serve
+package vllmapi
 
 import (
 	"encoding/json"
-	"fmt"
 	"strings"
 
+	"pitot/internal/twin/serve/dialect"
 	"pitot/internal/twin/serve/example"
 )
 
@@ -21,7 +21,7 @@ type constraint struct {
 var anyObject = json.RawMessage(`{"properties": {"answer": {"type": "string"}}}`)
 
 // text is an answer that the constraint allows; pick says which of several.
-func (c *constraint) text(pick uint64) (string, *reply) {
+func (c *constraint) text(pick uint64) (string, *dialect.Reply) {
 	switch {
 	case c.pattern != nil:
 		text, err := example.OfPattern(*c.pattern)
@@ -44,7 +44,7 @@ func (c *constraint) text(pick uint64) (string, *reply) {
 
 // constrained gives what the request says its answer has to be like, nil for
 // nothing. Grammars and structural tags are not modelled, and refused.
-func (b *body) constrained(chat bool) (*constraint, *reply) {
+func (b *body) constrained(chat bool) (*constraint, *dialect.Reply) {
 	format, refused := b.responseFormat()
 	if refused != nil || !b.has("structured_outputs") {
 		return format, refused
@@ -55,7 +55,7 @@ func (b *body) constrained(chat bool) (*constraint, *reply) {
 // responseFormat reads response_format. What is no form of it is held against
 // all there are, as pydantic does with a union: the plain ones, and the
 // structural tags of today and of before.
-func (b *body) responseFormat() (*constraint, *reply) {
+func (b *body) responseFormat() (*constraint, *dialect.Reply) {
 	const field = "response_format"
 	if !b.has(field) {
 		return nil, nil
@@ -115,24 +115,10 @@ func (b *body) responseFormat() (*constraint, *reply) {
 	return nil, nil
 }
 
-// literal notes that a field is not one of the words it may be.
-func (b *body) literal(loc string, in map[string]json.RawMessage, words string, ok bool) {
-	raw, there := in["type"]
-	switch {
-	case ok:
-	case !there:
-		b.absent(loc, json.RawMessage(fmt.Sprintf("<%d>", len(in))))
-	default:
-		b.addContext("literal_error", "body."+loc, "Input should be "+words, raw, "'expected': "+quoted(words))
-	}
-}
-
 // notModelled refuses what a real server takes and this one does not.
-func notModelled(param, what string) *reply {
+func notModelled(param, what string) *dialect.Reply {
 	return rejection(param, "%s are not modelled by this server (parameter=%s)", what, param)
 }
-
-func absent(raw json.RawMessage) bool { return len(raw) == 0 || string(raw) == "null" }
 
 // constraints are the fields of structured_outputs, as the server lists them.
 var constraints = []string{
@@ -157,7 +143,7 @@ func listConstraints(given map[string]json.RawMessage) string {
 }
 
 // structuredOutputs reads structured_outputs.
-func (b *body) structuredOutputs(chat bool) (*constraint, *reply) {
+func (b *body) structuredOutputs(chat bool) (*constraint, *dialect.Reply) {
 	const field = "structured_outputs"
 	var f map[string]json.RawMessage
 	if err := json.Unmarshal(b.m[field], &f); err != nil {

@@ -6,14 +6,9 @@ import (
 	"strconv"
 )
 
-const (
-	doneEvent   = "data: [DONE]\n\n"
-	pingComment = ": ping\n\n"
-
-	// frameSpace is what is left free before an event for the size line of
-	// its chunk.
-	frameSpace = 10
-)
+// frameSpace is what is left free before an event for the size line of its
+// chunk.
+const frameSpace = 10
 
 // frame makes a chunk of b: frameSpace free bytes, the data, and a final CRLF.
 // It writes the size into the free bytes and gives what is to be sent.
@@ -26,11 +21,11 @@ func frame(b []byte) []byte {
 	return b[at:]
 }
 
-// dress is how a fault changes the bytes of a stream without changing what
+// distortion is how a fault changes the bytes of a stream without changing what
 // they say.
-type dress struct {
+type distortion struct {
 	crlf     bool
-	ping     bool
+	comment  string // before every event
 	split    bool
 	coalesce int // events per write, if over 1
 	bare     bool
@@ -42,9 +37,9 @@ type dress struct {
 }
 
 // event gives the writes that one more event leads to, each of them a chunk.
-func (d *dress) event(ev []byte) [][]byte {
-	if d.ping && string(ev) != pingComment {
-		ev = append([]byte(pingComment), ev...)
+func (d *distortion) event(ev []byte) [][]byte {
+	if d.comment != "" && string(ev) != d.comment {
+		ev = append([]byte(d.comment), ev...)
 	}
 	if d.crlf {
 		ev = bytes.ReplaceAll(ev, []byte("\n"), []byte("\r\n"))
@@ -67,7 +62,7 @@ func (d *dress) event(ev []byte) [][]byte {
 }
 
 // flush gives what is left at the end of the body.
-func (d *dress) flush() []byte {
+func (d *distortion) flush() []byte {
 	rest := d.waiting
 	d.waiting, d.events = nil, 0
 	if d.gz == nil {
@@ -81,7 +76,7 @@ func (d *dress) flush() []byte {
 
 // compress gives p as far as a reader can unpack it at once. The result is
 // valid until the next call.
-func (d *dress) compress(p []byte) []byte {
+func (d *distortion) compress(p []byte) []byte {
 	d.zipped.Reset()
 	_, _ = d.gz.Write(p)
 	_ = d.gz.Flush()
@@ -89,4 +84,4 @@ func (d *dress) compress(p []byte) []byte {
 }
 
 // useGzip turns compression on.
-func (d *dress) useGzip() { d.gz = gzip.NewWriter(&d.zipped) }
+func (d *distortion) useGzip() { d.gz = gzip.NewWriter(&d.zipped) }

@@ -1,10 +1,9 @@
-package serve
+package vllmapi_test
 
 import (
 	"bytes"
 	"encoding/json"
 	"fmt"
-	"io"
 	"maps"
 	"net/http"
 	"os"
@@ -18,6 +17,8 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"pitot/internal/twin"
+	"pitot/internal/twin/serve"
+	"pitot/internal/twin/serve/dialect"
 	"pitot/internal/twin/serve/prom"
 	"pitot/internal/twin/vllm"
 )
@@ -55,9 +56,9 @@ func recorded(t *testing.T, name string) []exchange {
 	return file.Exchanges
 }
 
-// request is the exchange's request as it goes over the wire. Long prompts are
-// written short: {"ids": n} and {"words": n}.
-func (x *exchange) request() string {
+// request is the exchange's request. Long prompts are written short: {"ids": n}
+// and {"words": n}.
+func (x *exchange) request() request {
 	long := func(v any, words func(string) any) any {
 		m, _ := v.(map[string]any)
 		length := func(name string) int {
@@ -73,10 +74,10 @@ func (x *exchange) request() string {
 		}
 		return v
 	}
-	text := ""
+	q := request{method: x.Method, path: x.Path, header: http.Header{}}
 	switch {
 	case x.Raw != nil:
-		text = *x.Raw
+		q.body = *x.Raw
 	case x.Body != nil:
 		body := maps.Clone(x.Body)
 		if p, ok := body["prompt"]; ok {
@@ -85,45 +86,26 @@ func (x *exchange) request() string {
 		if m, ok := body["messages"]; ok {
 			body["messages"] = long(m, func(s string) any { return []any{map[string]any{"role": "user", "content": s}} })
 		}
-		text = string(marshal(body))
+		q.body = string(dialect.Marshal(body))
 	}
-	head := ""
-	if x.Method == "POST" && x.Headers["Content-Type"] == "" {
-		head = "Content-Type: application/json\r\n"
+	if x.Method == http.MethodPost {
+		q.header.Set("Content-Type", "application/json")
 	}
 	for name, value := range x.Headers {
-		head += name + ": " + value + "\r\n"
+		q.header.Set(name, value)
 	}
-	return fmt.Sprintf("%s %s HTTP/1.1\r\nHost: x\r\nConnection: close\r\n%sContent-Length: %d\r\n\r\n%s", x.Method, x.Path, head, len(text), text)
-}
-
-// send gives the status, the header and the body that the mock answers with.
-func (r *rig) send(x *exchange) (*http.Response, string) {
-	r.t.Helper()
-	raw, err := r.raw(x.request())
-	if err != nil {
-		r.t.Fatal(err)
-	}
-	resp, err := http.ReadResponse(newReader(raw), &http.Request{Method: x.Method})
-	if err != nil {
-		r.t.Fatalf("%v in %q", err, raw)
-	}
-	body, err := io.ReadAll(resp.Body)
-	if err != nil {
-		r.t.Fatal(err)
-	}
-	return resp, string(body)
+	return q
 }
 
 // What the real server refuses, the mock refuses with the same bytes.
 func TestRecordedErrors(t *testing.T) {
-	for file, c := range map[string]Config{
+	for file, c := range map[string]serve.Config{
 		"errors.json": {}, "sampling.json": {Vocab: 8000}, "keys.json": {APIKey: "k1", APIKeys: []string{"k2"}},
 	} {
 		c.Model, c.MaxModelLen = "tiny", 4096
 		r := start(t, fast, c)
 		for _, x := range recorded(t, file) {
-			resp, body := r.send(&x)
+			resp, body := r.do(x.request())
 			if resp.StatusCode != x.Status || resp.Header.Get("Allow") != x.Allow && x.Path != "/ping" {
 				t.Errorf("%s: %d, allow %q; want %d, %q", x.Name, resp.StatusCode, resp.Header.Get("Allow"), x.Status, x.Allow)
 			}
@@ -148,7 +130,7 @@ func TestRecordedAnswers(t *testing.T) {
 	stops := map[string]string{"careless": "of", "rl": "ir"} // words that either has
 	for _, x := range slices.Concat(recorded(t, "answers.json"), recorded(t, "small.json"), recorded(t, "structured.json")) {
 		t.Run(x.Name, func(t *testing.T) {
-			r := start(t, fast, Config{Model: "tiny", MaxModelLen: 4096, PromptTokensDetails: true})
+			r := start(t, fast, serve.Config{Model: "tiny", MaxModelLen: 4096, PromptTokensDetails: true})
 			switch stop := x.Body["stop"].(type) {
 			case string:
 				x.Body["stop"] = stops[stop]
@@ -160,9 +142,9 @@ func TestRecordedAnswers(t *testing.T) {
 			}
 			delete(x.Headers, "Authorization")
 			if x.Path == "/detokenize" {
-				x.Body["tokens"] = []uint32{r.vocab.id([]byte("hello")), r.vocab.id([]byte(" there"))}
+				x.Body["tokens"] = r.tokenized(`{"prompt":"hello there"}`).Tokens
 			}
-			resp, body := r.send(&x)
+			resp, body := r.do(x.request())
 			if resp.StatusCode != x.Status || resp.Header.Get("Content-Type") != x.Type {
 				t.Fatalf("%d %s, want %d %s", resp.StatusCode, resp.Header.Get("Content-Type"), x.Status, x.Type)
 			}
@@ -280,14 +262,14 @@ func (quick) Step(*twin.Batch) time.Duration { return 100 * time.Microsecond }
 // After the same requests the counts have gone up as the real server's did;
 // and its families, types, labels and buckets are the same throughout.
 func TestRecordedMetrics(t *testing.T) {
-	r := startWith(t, engineFor(t), Config{
+	r := startWith(t, engineFor(t), serve.Config{
 		Model: "tiny", MaxModelLen: 4096, PromptTokensDetails: true,
 		Cache: map[string]string{"block_size": "128", "num_gpu_blocks": "16384", "kv_cache_memory_bytes": "1073741824"},
 	})
 	before := r.scrape()
 	var cached []string
 	for _, x := range recorded(t, "metrics.json") {
-		resp, body := r.send(&x)
+		resp, body := r.do(x.request())
 		if resp.StatusCode != x.Status {
 			t.Errorf("%s: %d %s", x.Name, resp.StatusCode, body)
 		}
@@ -333,15 +315,15 @@ func TestRecordedWebMetrics(t *testing.T) {
 	if _, err := os.Stat("/proc/self/stat"); err != nil {
 		t.Skip("only Linux tells of processes")
 	}
-	r := start(t, fast, Config{Model: "m", APIKey: "k"})
-	for _, ask := range []string{
+	r := start(t, fast, serve.Config{Model: "m", APIKey: "k"})
+	for _, ask := range []request{
 		post("/v1/completions", `{"prompt":"x","max_tokens":-1}`, "Authorization: Bearer k"),
 		post("/detokenize", `{"tokens":[97]}`), post("/detokenize", `{"tokens":"x"}`), post("/tokenize", `{"prompt":"x"}`),
 		post("/v1/chat/completions", `{}`, "Authorization: Bearer k"),
 		post("/v1/chat/completions", `{"messages":[{"role":"user","content":"x"}],"max_tokens":2,"stream":true}`, "Authorization: Bearer k"),
 		post("/v1/completions", `{"prompt":"x","max_tokens":1}`, "Authorization: Bearer k"),
 		post("/v1/completions", `{}`), // turned away, and not counted
-		"GET /health HTTP/1.1\r\nHost: x\r\n\r\n",
+		get("/health"),
 	} {
 		r.do(ask)
 	}
@@ -373,10 +355,10 @@ func TestRecordedWebMetrics(t *testing.T) {
 
 // Injected errors are counted like any others.
 func TestFaultsAreCounted(t *testing.T) {
-	fs, _ := ParseFaults("503:100%@0s-1h")
-	r := start(t, fast, Config{Faults: fs})
+	fs, _ := serve.ParseFaults("503:100%@0s-1h")
+	r := start(t, fast, serve.Config{Faults: fs})
 	for range 3 {
-		r.do(post("/v1/completions", fourTokens))
+		r.do(post("/v1/completions", `{"prompt":"x","max_tokens":4}`))
 	}
 	if n := values(t, r.scrape())[`http_requests_total{handler="/v1/completions",method="POST",status="5xx"}`]; n != 3 {
 		t.Errorf("%v of 3", n)
@@ -386,7 +368,7 @@ func TestFaultsAreCounted(t *testing.T) {
 // scrape reads /metrics.
 func (r *rig) scrape() string {
 	r.t.Helper()
-	resp, body := r.do("GET /metrics HTTP/1.1\r\nHost: x\r\n\r\n")
+	resp, body := r.do(get("/metrics"))
 	if resp.StatusCode != 200 || resp.Header.Get("Content-Type") != "text/plain; version=1.0.0; charset=utf-8" {
 		r.t.Fatal(resp.Status, resp.Header)
 	}

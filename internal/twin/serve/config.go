@@ -1,8 +1,9 @@
 // Package serve is the HTTP face of a [twin.Engine]: a server over real sockets
-// that answers like vLLM's OpenAI routes, in real time, and writes down what
-// it really did. It is the reference against which the client is audited, so
-// it shares no parsing code with the client: requests are read by the standard
-// library and answers are written from templates here.
+// that answers like a real engine's API server, in real time, and writes down
+// what it really did. It is the reference against which the client is audited,
+// so it shares no parsing code with the client: requests are read by the
+// standard library, and what they say and how they are answered is a dialect's
+// affair (rooms dialect and vllmapi).
 //
 // One goroutine runs the engine and writes every event itself, with one
 // non-blocking write each. A socket that is full gets a goroutine of its own
@@ -11,10 +12,13 @@ package serve
 
 import (
 	"io"
+	"strconv"
 	"time"
 
 	"pitot/internal/clock"
 	"pitot/internal/twin"
+	"pitot/internal/twin/serve/dialect"
+	"pitot/internal/twin/serve/lm"
 )
 
 // Config says what a [Server] serves and how. The zero value works.
@@ -22,6 +26,9 @@ type Config struct {
 	// Engine decides when which tokens come. The server becomes its only
 	// caller. nil is a [twin.Fixed] of 50 ms TTFT and 10 ms ITL.
 	Engine twin.Engine
+	// Dialect is how the server speaks: a name of the list in dialects.go. Any
+	// other is the first of them.
+	Dialect string
 	// Model is the one model that is served, "mock" if empty. A request that
 	// names none gets it too.
 	Model string
@@ -47,7 +54,7 @@ type Config struct {
 	Vocab int
 	// Words are words that Tokenize makes one token of; their ids are the same
 	// on every server. nil: none are known.
-	Words Words
+	Words lm.Words
 	// Count counts the tokens of a text. It is for want of Tokenize: prompts
 	// of text then share nothing.
 	Count func(text []byte) int
@@ -94,10 +101,6 @@ const (
 	defaultITL         = 10 * time.Millisecond
 	defaultGrain       = 200 * time.Microsecond
 
-	// Output lengths of requests that name none.
-	defaultChatTokens       = 128
-	defaultCompletionTokens = 16
-
 	maxBody = 64 << 20
 )
 
@@ -115,11 +118,6 @@ func (c Config) complete() Config {
 	if l, ok := c.Engine.(twin.Limited); ok {
 		c.MaxModelLen = min(c.MaxModelLen, l.MaxModelLen())
 	}
-	if c.Count == nil && c.Tokenize == nil {
-		c.Tokenize = splitWords
-	}
-	c.Reasoning = min(max(c.Reasoning, 0), 1)
-	c.ToolCalls = min(max(c.ToolCalls, 0), 1)
 	if !(c.Speed > 0) {
 		c.Speed = 1
 	}
@@ -127,4 +125,19 @@ func (c Config) complete() Config {
 		c.Grain = defaultGrain
 	}
 	return c
+}
+
+// served is what the dialect speaks of; cached says that the engine may have a
+// prefix cache.
+func (c *Config) served(cached bool, began time.Time, active func() int64) dialect.Served {
+	s := dialect.Served{
+		Model: lm.New(lm.Config{
+			Tokenize: c.Tokenize, Count: c.Count, Vocab: c.Vocab, Words: c.Words, Template: c.PromptOverhead, Cached: cached,
+			Ends: c.Ends, ToolCalls: c.ToolCalls, Reasoning: c.Reasoning, Seed: c.Seed,
+		}),
+		Name: c.Model, MaxModelLen: c.MaxModelLen, PromptTokensDetails: c.PromptTokensDetails, Cache: c.Cache,
+		Began: float64(began.UnixNano()) / 1e9, Active: active,
+	}
+	s.BlockSize, _ = strconv.Atoi(c.Cache["block_size"])
+	return s
 }

@@ -1,4 +1,4 @@
-package serve
+package vllmapi_test
 
 import (
 	"fmt"
@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"pitot/internal/twin"
+	"pitot/internal/twin/serve"
 )
 
 const withTools = `"tools":[{"type":"function","function":{"name":"f","parameters":{"type":"object","properties":{"a":{"type":"integer"}}}}},{"type":"function","function":{"name":"g"}}]`
@@ -14,7 +15,7 @@ const withTools = `"tools":[{"type":"function","function":{"name":"f","parameter
 // either of them, and says so; after a tool's result it answers in words.
 func TestToolCalls(t *testing.T) {
 	for share, want := range map[float64][2]int{0: {0, 0}, 0.3: {25, 100}, 1: {200, 200}} {
-		r := start(t, twin.FixedConfig{}, Config{ToolCalls: share})
+		r := start(t, twin.FixedConfig{}, serve.Config{ToolCalls: share})
 		calls, names := 0, map[string]bool{}
 		for i := range 200 {
 			choice := []string{"", `,"tool_choice":"auto"`}[i%2]
@@ -55,7 +56,7 @@ func (r *rig) words(more string) string {
 // another seed, has mostly another one.
 func TestTheSameAnswer(t *testing.T) {
 	const hello, other = `"messages":[{"role":"user","content":"hello there"}]`, `"messages":[{"role":"user","content":"something else"}]`
-	a, b := start(t, twin.FixedConfig{}, tokenizer(Config{Seed: 1})), start(t, twin.FixedConfig{}, tokenizer(Config{Seed: 2}))
+	a, b := start(t, twin.FixedConfig{}, tokenizer(serve.Config{Seed: 1})), start(t, twin.FixedConfig{}, tokenizer(serve.Config{Seed: 2}))
 	b.words(other)
 	for _, how := range []string{`,"temperature":0`, `,"seed":7`, `,"seed":-7,"temperature":0.5`} {
 		want := a.words(hello + how)
@@ -86,7 +87,7 @@ func TestTheSameAnswer(t *testing.T) {
 
 // So does how long it is, where the model ends it by itself.
 func TestTheSameLength(t *testing.T) {
-	r := start(t, twin.FixedConfig{}, Config{Ends: func(n int64) int { return 1 + int(n%7) }})
+	r := start(t, twin.FixedConfig{}, serve.Config{Ends: func(n int64) int { return 1 + int(n%7) }})
 	for i := range 5 {
 		body := fmt.Sprintf(`"messages":[{"role":"user","content":"%d"}],"temperature":0`, i)
 		if first := r.words(body); r.words(body) != first {

@@ -1,4 +1,4 @@
-package serve
+package vllmapi
 
 import (
 	"encoding/json"
@@ -7,6 +7,8 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+
+	"pitot/internal/twin/serve/dialect"
 )
 
 // sampling is the sampling parameters of a request. They are checked and have
@@ -27,7 +29,7 @@ type sampling struct {
 
 // readSampling reads the types of the parameters; at once refused is what vLLM
 // looks at before them.
-func (b *body) readSampling(stream bool) (sampling, *reply) {
+func (b *body) readSampling(stream bool) (sampling, *dialect.Reply) {
 	s := sampling{promptLogprobs: -1}
 	if salt, ok := b.text("cache_salt"); b.has("cache_salt") && (!ok || salt == "") {
 		return s, parameter("cache_salt", "", "Parameter 'cache_salt' must be a non-empty string if provided.")
@@ -71,7 +73,7 @@ func (b *body) readSampling(stream bool) (sampling, *reply) {
 }
 
 // readBias reads logit_bias: which tokens it names.
-func (s *sampling) readBias(b *body) *reply {
+func (s *sampling) readBias(b *body) *dialect.Reply {
 	if !b.has("logit_bias") {
 		return nil
 	}
@@ -98,9 +100,9 @@ func (s *sampling) readBias(b *body) *reply {
 	return parameter("logit_bias", list, "logit_bias contains key(s) that cannot be converted to integer token IDs: "+list)
 }
 
-// refuseSampling says what is wrong with the values of the parameters, in the
+// refuse says what is wrong with the values of the parameters, in the
 // order of vLLM's checks (SamplingParams._verify_args, verify).
-func (s *sampling) refuseSampling(a *ask, vocab int) *reply {
+func (s *sampling) refuse(a *ask, vocab int) *dialect.Reply {
 	beyond := func(ids []int64) (out []int64) {
 		for _, id := range ids {
 			if id < 0 || id >= int64(vocab) {
@@ -109,7 +111,7 @@ func (s *sampling) refuseSampling(a *ask, vocab int) *reply {
 		}
 		return out
 	}
-	outside := func(param string, ids []int64) *reply {
+	outside := func(param string, ids []int64) *dialect.Reply {
 		list := pythonList(ids)
 		return parameter(param, list, fmt.Sprintf("token_id(s) %s in %s contain out-of-vocab token ids. Vocabulary size: %d", list, param, vocab))
 	}
@@ -134,13 +136,13 @@ func (s *sampling) refuseSampling(a *ask, vocab int) *reply {
 		return rejection("", "top_k must be 0 (disable), or at least 1, got %d.", s.topK)
 	case !(s.minP >= 0 && s.minP <= 1):
 		return rejection("", "min_p must be in [0, 1], got %s.", python(s.minP))
-	case a.limit < 1:
-		return parameter("max_tokens", fmt.Sprint(a.limit), fmt.Sprintf("max_tokens must be at least 1, got %d.", a.limit))
-	case a.least < 0:
-		return rejection("", "min_tokens must be greater than or equal to 0, got %d.", a.least)
-	case a.least > a.limit:
-		return rejection("", "min_tokens must be less than or equal to max_tokens=%d, got %d.", a.limit, a.least)
-	case slices.Contains(a.stops, ""):
+	case a.plan.Limit < 1:
+		return parameter("max_tokens", fmt.Sprint(a.plan.Limit), fmt.Sprintf("max_tokens must be at least 1, got %d.", a.plan.Limit))
+	case a.plan.Least < 0:
+		return rejection("", "min_tokens must be greater than or equal to 0, got %d.", a.plan.Least)
+	case a.plan.Least > a.plan.Limit:
+		return rejection("", "min_tokens must be less than or equal to max_tokens=%d, got %d.", a.plan.Limit, a.plan.Least)
+	case slices.Contains(a.plan.Stops, ""):
 		return rejection("", "stop cannot contain an empty string.")
 	case slices.Contains(s.badWords, ""):
 		return rejection("", "bad_words cannot contain an empty string. Got bad_words=%s", pythonTexts(s.badWords))
@@ -163,49 +165,4 @@ func (s *sampling) refuseSampling(a *ask, vocab int) *reply {
 		return parameter("allowed_token_ids", pythonList(beyond(s.allowed)), "allowed_token_ids contains out-of-vocab token id!")
 	}
 	return nil
-}
-
-// python is a float as Python writes it.
-func python(f float64) string {
-	text := fmt.Sprint(f)
-	if !strings.ContainsAny(text, ".eN") {
-		text += ".0"
-	}
-	return text
-}
-
-// pythonList and pythonTexts are lists, the same.
-func pythonList(ids []int64) string {
-	return strings.ReplaceAll(fmt.Sprint(ids), " ", ", ")
-}
-
-func pythonTexts(texts []string) string {
-	list := make([]string, len(texts))
-	for i, t := range texts {
-		list[i] = quoted(t)
-	}
-	return "[" + strings.Join(list, ", ") + "]"
-}
-
-// pythonValue is a JSON value as Python writes it.
-func pythonValue(raw json.RawMessage) string {
-	var list []json.RawMessage
-	var object map[string]json.RawMessage
-	switch {
-	case json.Unmarshal(raw, &list) == nil && list != nil:
-		parts := make([]string, len(list))
-		for i, v := range list {
-			parts[i] = pythonValue(v)
-		}
-		return "[" + strings.Join(parts, ", ") + "]"
-	case json.Unmarshal(raw, &object) == nil && object != nil:
-		var parts []string
-		for _, name := range sortedKeys(object) {
-			parts = append(parts, quoted(name)+": "+pythonValue(object[name]))
-		}
-		return "{" + strings.Join(parts, ", ") + "}"
-	case len(raw) > 0 && raw[0] == '"':
-		return quoted(shown(raw))
-	}
-	return shown(raw)
 }

@@ -1,44 +1,13 @@
-package serve
+package vllmapi
 
 import (
 	"encoding/json"
 	"fmt"
 
+	"pitot/internal/twin/serve/dialect"
 	"pitot/internal/twin/serve/example"
+	"pitot/internal/twin/serve/lm"
 )
-
-// The tokens of a call that carry no text of its arguments: what a model
-// writes around it, which a server takes away.
-const (
-	callOpen  = 6 // before the name is known
-	callClose = 2 // after the last argument
-	callPiece = 4 // bytes of the arguments in one token
-)
-
-// toolCall is an answer that calls a function.
-type toolCall struct {
-	name  string
-	args  string // JSON
-	named bool   // the client named the function
-}
-
-// tokens is how many tokens the whole call has.
-func (t *toolCall) tokens() int {
-	return callOpen + 1 + (len(t.args)+callPiece-1)/callPiece + callClose
-}
-
-// argsIn is the part of the arguments that lies in the tokens [from, to).
-func (t *toolCall) argsIn(from, to int) string {
-	at := func(token int) int {
-		return characterAt(t.args, min(max(token-callOpen-1, 0)*callPiece, len(t.args)))
-	}
-	return t.args[at(from):at(to)]
-}
-
-// raw is the whole call as the model writes it.
-func (t *toolCall) raw() string {
-	return `<tool_call>` + "\n" + `{"name": "` + t.name + `", "arguments": ` + t.args + "}\n</tool_call>"
-}
 
 // tool is one entry of a request's tools.
 type tool struct {
@@ -50,13 +19,13 @@ type tool struct {
 }
 
 // call is one of a tool, with arguments that its schema allows.
-func (t *tool) call() *toolCall {
-	return &toolCall{name: t.Function.Name, args: example.OfSchema(t.Function.Parameters)}
+func (t *tool) call() *lm.Call {
+	return &lm.Call{Name: t.Function.Name, Args: example.OfSchema(t.Function.Parameters)}
 }
 
 // toolCall gives the call that tools and tool_choice ask for, nil for none.
 // With "auto" it is the model that decides: auto are the tools it may call.
-func (b *body) toolCall() (call *toolCall, auto []tool, refused *reply) {
+func (b *body) toolCall() (call *lm.Call, auto []tool, refused *dialect.Reply) {
 	choice, chosen := b.text("tool_choice")
 	if !b.has("tools") {
 		if b.has("tool_choice") && choice != "none" && choice != "auto" {
@@ -95,7 +64,7 @@ func (b *body) toolCall() (call *toolCall, auto []tool, refused *reply) {
 		for _, t := range tools {
 			if t.Function.Name == named.Function.Name {
 				call := t.call()
-				call.named = true
+				call.Named = true
 				return call, nil, nil
 			}
 		}

@@ -1,4 +1,4 @@
-package serve
+package vllmapi_test
 
 import (
 	"encoding/json"
@@ -11,7 +11,8 @@ import (
 	"github.com/santhosh-tekuri/jsonschema/v6"
 
 	"pitot/internal/twin"
-	"pitot/internal/twin/serve/example"
+	"pitot/internal/twin/serve"
+	"pitot/internal/twin/serve/dialect"
 )
 
 // valid says what is wrong with a value by a schema, as another reader of JSON
@@ -80,13 +81,13 @@ func (r *rig) content(body string) (text, finish string, tokens int) {
 const asking = `{"messages":[{"role":"user","content":"x"}],"max_tokens":4000,`
 
 func TestResponseFormat(t *testing.T) {
-	for _, c := range []Config{tokenizer(Config{}), {}, {Reasoning: .5}} {
+	for _, c := range []serve.Config{tokenizer(serve.Config{}), {}, {Reasoning: .5}} {
 		r := start(t, twin.FixedConfig{}, c)
 		for name, schema := range schemas {
 			for _, how := range []string{
 				`"response_format":{"type":"json_schema","json_schema":{"name":"x","schema":` + schema + `}}}`,
 				`"stream":true,"stream_options":{"include_usage":true},"structured_outputs":{"json":` + schema + `}}`,
-				`"structured_outputs":{"json":` + string(marshal(schema)) + `}}`,
+				`"structured_outputs":{"json":` + string(dialect.Marshal(schema)) + `}}`,
 			} {
 				text, finish, tokens := r.content(asking + how)
 				if err := valid(schema, text); err != nil || finish != "stop" || tokens < 2 {
@@ -109,7 +110,7 @@ func TestResponseFormat(t *testing.T) {
 
 // The limit rules: what does not fit is cut off in the middle, and said to be.
 func TestStructuredLimit(t *testing.T) {
-	r := start(t, twin.FixedConfig{}, tokenizer(Config{}))
+	r := start(t, twin.FixedConfig{}, tokenizer(serve.Config{}))
 	const how = `"structured_outputs":{"choice":["the first of the choices"]}`
 	whole, finish, all := r.content(asking + how + `}`)
 	if whole != "the first of the choices" || finish != "stop" || all != 6 {
@@ -137,7 +138,7 @@ func TestStructuredLimit(t *testing.T) {
 
 // One of the choices, and over many prompts each of them.
 func TestChoice(t *testing.T) {
-	r := start(t, twin.FixedConfig{}, Config{})
+	r := start(t, twin.FixedConfig{}, serve.Config{})
 	got := map[string]bool{}
 	for i := range 40 {
 		text, _, _ := r.content(fmt.Sprintf(`{"messages":[{"role":"user","content":"%d"}],"max_tokens":9,"structured_outputs":{"choice":["yes","no"]}}`, i))
@@ -149,9 +150,9 @@ func TestChoice(t *testing.T) {
 }
 
 func TestPattern(t *testing.T) {
-	r := start(t, twin.FixedConfig{}, Config{})
+	r := start(t, twin.FixedConfig{}, serve.Config{})
 	for _, p := range []string{`[ab]{3}`, `\d{4}-\d{2}-\d{2}`, `(yes|no), (it|that) is\.?`, `[^a-z0-9]+`, `^\w+@\w+\.com$`, ``, `(a{1,3}b*)*c`, `\p{Greek}{2}`, `(?i)ok`, `.+`} {
-		text, finish, _ := r.content(asking + `"structured_outputs":{"regex":` + string(marshal(p)) + `}}`)
+		text, finish, _ := r.content(asking + `"structured_outputs":{"regex":` + string(dialect.Marshal(p)) + `}}`)
 		if !regexp.MustCompile(`^(?:`+p+`)$`).MatchString(text) || finish != "stop" {
 			t.Errorf("%s: %q, %s", p, text, finish)
 		}
@@ -169,7 +170,7 @@ func TestPattern(t *testing.T) {
 // Arguments of tools come from the same examples: pydantic's nested models and
 // enums are references.
 func TestToolArgumentsByReference(t *testing.T) {
-	r := start(t, twin.FixedConfig{}, Config{})
+	r := start(t, twin.FixedConfig{}, serve.Config{})
 	for name, schema := range schemas {
 		_, body := r.do(post("/v1/chat/completions", asking+`"tool_choice":"required","tools":[{"type":"function","function":{"name":"f","parameters":`+schema+`}}]}`))
 		var whole struct {
@@ -201,26 +202,9 @@ func TestToolArgumentsByReference(t *testing.T) {
 	}
 }
 
-// What a model said in JSON is found in the cache when the next turn repeats
-// it, like any other answer.
-func TestScriptIsCached(t *testing.T) {
-	var s Server
-	s.cfg = tokenizer(Config{}).complete()
-	s.caching = true
-	s.vocab.init(0, s.cfg.Words)
-	text := example.OfSchema([]byte(schemas["nested"]))
-	sc := s.newScript(text)
-	if keys := s.textPrompt([]byte(text), 0).keys; !slices.Equal(keys, sc.keys) || sc.slice(0, sc.tokens()) != text {
-		t.Errorf("%v\n%v", keys, sc.keys)
-	}
-	if back := string(s.decode(nil, sc.ids)); back != text {
-		t.Errorf("%q", back)
-	}
-}
-
 // Tokens that are told by id are those of the text.
 func TestReturnTokenIDs(t *testing.T) {
-	r := start(t, twin.FixedConfig{}, tokenizer(Config{PromptOverhead: 3}))
+	r := start(t, twin.FixedConfig{}, tokenizer(serve.Config{PromptOverhead: 3}))
 	prompt := r.tokenized(`{"messages":[{"role":"user","content":"x"}]}`).Tokens
 	for _, how := range []string{`"temperature":0`, `"structured_outputs":{"regex":"[a-z]{9} wörld"}`, `"stream":true`} {
 		_, body := r.do(post("/v1/chat/completions", `{"messages":[{"role":"user","content":"x"}],"max_tokens":20,"return_token_ids":true,`+how+`}`))
@@ -245,7 +229,7 @@ func TestReturnTokenIDs(t *testing.T) {
 				text += c.Message.Content + c.Delta.Content
 			}
 		}
-		if back := string(r.decode(nil, ids)); back != text || text == "" {
+		if back := r.detokenized(ids); back != text || text == "" {
 			t.Errorf("%s: %q, ids of %q", how, text, back)
 		}
 	}
@@ -253,7 +237,7 @@ func TestReturnTokenIDs(t *testing.T) {
 
 // Log-probabilities are of the tokens that are sent, whatever they say.
 func TestLogprobsOfScripts(t *testing.T) {
-	r := start(t, twin.FixedConfig{}, tokenizer(Config{}))
+	r := start(t, twin.FixedConfig{}, tokenizer(serve.Config{}))
 	const regex = `"structured_outputs":{"regex":"\"wörld\" of [a-z]{9} \\\\ 東京"}`
 	_, body := r.do(post("/v1/chat/completions", asking+regex+`,"logprobs":true,"top_logprobs":3}`))
 	var chat struct {
@@ -304,46 +288,4 @@ func TestLogprobsOfScripts(t *testing.T) {
 	if last := len(one.Logprobs.Offsets) - 1; one.Logprobs.Offsets[last] != len(one.Text) {
 		t.Errorf("offsets %v of %d", one.Logprobs.Offsets, len(one.Text))
 	}
-}
-
-// No body makes the server panic, and what it answers is within the limit.
-func FuzzAnswer(f *testing.F) {
-	for _, schema := range schemas {
-		f.Add([]byte(asking + `"response_format":{"type":"json_schema","json_schema":{"name":"x","schema":` + schema + `}}}`))
-	}
-	for _, body := range []string{
-		`"structured_outputs":{"choice":["yes","no"]},"stop":["s"]}`, `"structured_outputs":{"regex":"[ab]{3}|\\d+"},"truncate_prompt_tokens":1}`,
-		`"logit_bias":{"5":1},"seed":3,"stop_token_ids":[1],"allowed_token_ids":[],"bad_words":["x"]}`, `"response_format":{"type":"bogus"}}`,
-		withTools + `,"tool_choice":"required"}`, `"prompt":[1,-2],"prompt_logprobs":3,"return_token_ids":true}`,
-	} {
-		f.Add([]byte(asking + body))
-	}
-	s := New(tokenizer(Config{Reasoning: .3, ToolCalls: .5}))
-	f.Cleanup(func() { s.alarm.Close() })
-	f.Fuzz(func(t *testing.T, raw []byte) {
-		for _, chat := range []bool{true, false} {
-			a, refused := s.parse(raw, chat, 1)
-			if refused != nil {
-				if refused.status < 400 || !json.Valid(refused.body) {
-					t.Errorf("%d %s", refused.status, refused.body)
-				}
-				continue
-			}
-			st := &stream{s: s, tpl: newTemplate(a, "x", "m", 1)}
-			st.choices = newChoices(st)
-			for _, c := range st.choices[:1] {
-				c.sent, c.finish = min(c.output, 50), "length"
-				event, _ := st.tpl.token(nil, c, 0, c.sent, "length")
-				if data := strings.TrimSpace(strings.TrimPrefix(string(event), "data: ")); !json.Valid([]byte(data)) {
-					t.Errorf("%s", data)
-				}
-				if c.output > a.limit || a.reasoning > a.output {
-					t.Errorf("%d tokens, %d of them reasoning, of %d", c.output, a.reasoning, a.limit)
-				}
-			}
-			if whole := st.tpl.whole(st.choices, 1, 0, 0, 0); !json.Valid(whole) {
-				t.Errorf("%s", whole)
-			}
-		}
-	})
 }

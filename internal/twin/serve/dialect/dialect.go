@@ -1,0 +1,180 @@
+// Package dialect is the seam between a server and the ways of speaking that it
+// may have: what a dialect is told, and what the server asks of it. A dialect
+// turns requests into jobs for an engine and tokens into bytes; it knows neither
+// sockets nor time, so that the server alone decides when something is written.
+package dialect
+
+import (
+	"bytes"
+	"encoding/json"
+	"net/http"
+
+	"pitot/internal/twin"
+	"pitot/internal/twin/serve/lm"
+	"pitot/internal/twin/serve/prom"
+)
+
+// Served is what a dialect speaks of.
+type Served struct {
+	Model               *lm.Model
+	Name                string // that the model is served by
+	MaxModelLen         int    // tokens of a prompt and its answer
+	PromptTokensDetails bool   // the usage tells how many tokens of the prompt were cached
+	Cache               map[string]string
+	BlockSize           int     // of the engine's cache in tokens, 0 if not told
+	Began               float64 // Unix time in seconds
+	Active              func() int64
+}
+
+// Dialect is how one kind of server speaks: its routes, its errors, its metrics.
+// Its methods may be called by several goroutines.
+type Dialect interface {
+	// Routes are the paths that there are.
+	Routes() []Route
+	// Guarded says whether a path asks for a key, where one is set.
+	Guarded(path string) bool
+	// Refuse is what the server answers by itself when it cannot go on.
+	Refuse(Problem) Reply
+	// Metrics counts what /metrics tells; the server asks for it once.
+	Metrics() Metrics
+}
+
+// Problem is why a server does not let a request through to its route, or why
+// the engine does not answer it.
+type Problem uint8
+
+// The problems that there are.
+const (
+	NotHTTP Problem = iota
+	NoRoute
+	NoMethod     // the route has others
+	NoKey        // or a wrong one
+	TooLarge     // the body
+	Loading      // the model is not there yet
+	ShuttingDown // and will not come back
+	TooMany      // requests of this client
+	EngineFailed
+	Overloaded
+)
+
+// Route is one path. It either answers at once, or has an answer generated.
+type Route struct {
+	Path    string
+	Methods []string
+	// Early routes answer while the model is still being loaded, too.
+	Early bool
+	// Uncounted routes only look after the server, and are not in its counts.
+	Uncounted bool
+	// One of these answers; Metrics is the server's own.
+	Metrics  bool
+	Reply    func(*Request) Reply
+	Generate func(*Request) (*Call, *Reply)
+}
+
+// Request is what a client asks.
+type Request struct {
+	Method, Path string
+	Header       http.Header
+	Body         []byte
+	N            int64 // number of a request that has an answer generated, from 0
+	Loading      bool  // the model is not there yet
+}
+
+// Reply is a response that is known as a whole.
+type Reply struct {
+	Status int
+	Type   string // of the content; JSON if empty
+	Header string // further lines, each with its CRLF
+	Body   []byte
+}
+
+// JSON is a value as a JSON response.
+func JSON(status int, v any) Reply { return Reply{Status: status, Body: Marshal(v)} }
+
+// Marshal is v as JSON, with < and > as they are; it is for values that always
+// encode.
+func Marshal(v any) []byte {
+	var b bytes.Buffer
+	e := json.NewEncoder(&b)
+	e.SetEscapeHTML(false)
+	if err := e.Encode(v); err != nil {
+		return []byte("null")
+	}
+	return bytes.TrimSuffix(b.Bytes(), []byte("\n"))
+}
+
+// Call is what a request comes to that has an answer generated: jobs for the
+// engine, and how what it gives is written.
+type Call struct {
+	ID      string // of the answer
+	Stream  bool
+	Type    string // of a stream's content
+	Comment string // an event that says nothing, "" where there is none
+	Roles   bool   // a stream begins with an event for each choice that names its role
+	Prompt  int    // tokens of all prompts
+	Batch   int    // choices that answer one prompt, which follow each other
+	Jobs    []twin.Job
+	Writer  Writer
+}
+
+// Counts are tokens that an answer tells of at its end.
+type Counts struct {
+	Output int
+	Cached int // of the prompt, found in the prefix cache
+	Stored int // of the prompt, newly stored there
+}
+
+// Part is what one choice came to.
+type Part struct {
+	Tokens int
+	Finish string
+}
+
+// Writer writes the answer to one call. Its methods append to b, of streams one
+// event each. It belongs to one goroutine.
+type Writer interface {
+	// Role names the role of a choice.
+	Role(b []byte, choice int) []byte
+	// Tokens are the tokens [from, to) of a choice, with which it ends if finish
+	// says how. false: they have no event, and come with the next one.
+	Tokens(b []byte, choice, from, to int, finish string) (_ []byte, shown bool)
+	// Finish is how a choice ends that the engine ended with finish.
+	Finish(choice int, finish string) string
+	// Usage is the count of all tokens; nothing where none was asked for.
+	Usage(b []byte, c Counts) []byte
+	// Done marks the end of a stream.
+	Done(b []byte) []byte
+	// Error says that the engine failed in the middle of a stream.
+	Error(b []byte) []byte
+	// Malformed is an event that no client can read.
+	Malformed(b []byte) []byte
+	// Whole is the body of an answer that is not streamed.
+	Whole(b []byte, parts []Part, c Counts) []byte
+}
+
+// Metrics counts what /metrics tells of the engine. It belongs to one
+// goroutine; times are seconds.
+type Metrics interface {
+	// FirstToken counts a prompt that is done with.
+	FirstToken(ttft float64, prompt, cached int)
+	// Tokens counts what an output gave, the first one too, NextTokens the time
+	// since the one before.
+	Tokens(n int)
+	NextTokens(gap float64)
+	// Step counts the tokens of one step of the engine.
+	Step(tokens int)
+	// Finished counts a choice that has run to its end.
+	Finished(Finished)
+	// BatchFinished counts that all n answers to one prompt have.
+	BatchFinished(n, longest int)
+	// Page gives what writes the page of now. It may be called on another
+	// goroutine, later. inStep is the tokens of a step that is not over.
+	Page(engine twin.Stats, inStep int, web *prom.HTTP) func() []byte
+}
+
+// Finished is what metrics tell of a choice that has run to its end.
+type Finished struct {
+	Reason                                             string
+	E2E, Queue, Prefill, Inference, Decode, PerToken   float64 // seconds
+	PromptTokens, Computed, Output, Limit, Preemptions int
+}

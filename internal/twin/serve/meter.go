@@ -1,0 +1,149 @@
+package serve
+
+import (
+	"net/http"
+
+	"pitot/internal/twin"
+	"pitot/internal/twin/serve/dialect"
+	"pitot/internal/twin/serve/prom"
+)
+
+// meter makes of the engine's emissions what the metrics count. It belongs to
+// the engine's goroutine.
+type meter struct {
+	to        dialect.Metrics
+	look      twin.Observable // nil: the engine tells nothing
+	ends      []int64         // of the steps whose tokens have not come yet
+	iterating int             // tokens of the last step that gave any
+	cached    int64           // tokens of prompts that were found in the prefix cache
+}
+
+// newMeter watches an engine, if it lets itself be watched.
+func newMeter(to dialect.Metrics, look twin.Observable) *meter {
+	m := &meter{to: to, look: look}
+	if look != nil {
+		look.Watch(func(step twin.StepInfo) { m.ends = append(m.ends, step.End) })
+	}
+	return m
+}
+
+// iteration ends the count of a step's tokens: those computed of prompts that
+// got their first token, and those generated.
+func (m *meter) iteration() {
+	if m.iterating > 0 {
+		m.to.Step(m.iterating)
+		m.iterating = 0
+	}
+}
+
+// stepped is called after what an engine gave at once: of an engine without
+// steps to watch that is a step.
+func (m *meter) stepped() {
+	if m.look == nil {
+		m.iteration()
+	}
+}
+
+// emission counts what the engine gave a choice. now is the real time.
+func (m *meter) emission(s *Server, c *choice, e twin.Emission, now int64) {
+	if e.Role {
+		return
+	}
+	passed := 0
+	for passed < len(m.ends) && m.ends[passed] <= e.At {
+		passed++
+	}
+	if passed > 0 { // this is of a later step
+		m.ends = m.ends[:copy(m.ends, m.ends[passed:])]
+		m.iteration()
+	}
+	first := c.got == 0
+	c.got += e.Tokens
+	m.to.Tokens(e.Tokens)
+	m.iterating += e.Tokens
+	if first {
+		c.began = e.At
+		m.firstToken(c, now)
+	} else {
+		m.to.NextTokens(seconds(s.scale.real(e.At) - s.scale.real(c.at)))
+	}
+	c.at = e.At
+	if e.Finish != "" {
+		m.finished(s, c, e, now)
+	}
+}
+
+// firstToken counts a prompt that is done with. An engine tells of the tokens
+// it found cached when it admits a request; they are set off against the
+// prompts in the order in which these are done, so that the counts agree.
+func (m *meter) firstToken(c *choice, now int64) {
+	cached := 0
+	if m.look != nil {
+		cached = int(min(m.look.Stats().PrefixHits-m.cached, int64(c.job.Prompt)))
+	}
+	m.cached += int64(cached)
+	m.iterating += c.job.Prompt - cached
+	m.to.FirstToken(seconds(now-c.st.truth.ArrivalNS), c.job.Prompt, cached)
+}
+
+// finished counts a choice that has run to its end.
+func (m *meter) finished(s *Server, c *choice, e twin.Emission, now int64) {
+	t := twin.Trace{Arrived: s.scale.engine(c.st.truth.ArrivalNS), First: c.began, Last: e.At}
+	t.Queued, t.Scheduled = t.Arrived, t.Arrived
+	if e.Trace != nil {
+		t = *e.Trace
+	}
+	took := func(from, to int64) float64 { return seconds(s.scale.real(to) - s.scale.real(from)) }
+	f := dialect.Finished{
+		Reason: c.st.writer.Finish(c.index, e.Finish),
+		E2E:    seconds(now - c.st.truth.ArrivalNS), Queue: took(t.Queued, t.Scheduled), Prefill: took(t.Scheduled, t.First),
+		Inference: took(t.Scheduled, t.Last), Decode: took(t.First, t.Last),
+		PromptTokens: c.job.Prompt, Computed: c.job.Prompt - t.Cached, Output: c.got, Limit: c.job.Limit, Preemptions: t.Preemptions,
+	}
+	if c.got > 1 {
+		f.PerToken = f.Decode / float64(c.got-1)
+	}
+	m.to.Finished(f)
+	b := c.batch
+	b.most = max(b.most, c.got)
+	if b.left--; b.left == 0 {
+		m.to.BatchFinished(b.n, b.most)
+	}
+}
+
+func seconds(ns int64) float64 { return float64(max(ns, 0)) / 1e9 }
+
+// page gives what writes the page of metrics of now. It is asked for by the
+// engine's goroutine, between two steps.
+func (s *Server) page() func() []byte {
+	engine := twin.Stats{Running: len(s.jobs)}
+	if s.meter.look != nil {
+		engine = s.meter.look.Stats()
+	}
+	return s.meter.to.Page(engine, s.meter.iterating, &s.web)
+}
+
+// metrics answers /metrics.
+func (s *Server) metrics() dialect.Reply {
+	s.run()
+	page := make(chan func() []byte, 1)
+	s.inbox.put(message{kind: observe, page: page})
+	select {
+	case write := <-page:
+		return dialect.Reply{Status: http.StatusOK, Type: "text/plain; version=1.0.0; charset=utf-8", Body: write()}
+	case <-s.stopped:
+		return s.dialect.Refuse(dialect.ShuttingDown)
+	}
+}
+
+// count counts an exchange, unless it only looked after the server or had no
+// key: that is turned away before anything counts.
+func (s *Server) count(x prom.Exchange) {
+	r, known := s.routes[x.Route]
+	if !known {
+		x.Route = ""
+	}
+	if x.Status != http.StatusUnauthorized && !r.Uncounted {
+		s.web.Count(x)
+	}
+}

@@ -1,0 +1,99 @@
+package vllmapi
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"strings"
+
+	"pitot/internal/twin/serve/dialect"
+)
+
+// What is wrong with a body is said in the words and the order of pydantic, which
+// validates vLLM's requests.
+
+// badJSON says where a body is no JSON, as Python's parser would.
+func badJSON(raw []byte) *dialect.Reply {
+	var any json.RawMessage
+	var syntax *json.SyntaxError
+	at := int64(len(raw))
+	if err := json.Unmarshal(raw, &any); errors.As(err, &syntax) && !strings.Contains(err.Error(), "unexpected end") {
+		at = max(syntax.Offset-1, 0)
+	}
+	problem := "Expecting value"
+	if before := bytes.TrimSpace(raw[:at]); bytes.HasSuffix(before, []byte("{")) {
+		problem = "Expecting property name enclosed in double quotes"
+	} else if bytes.HasSuffix(before, []byte(`"`)) || bytes.HasSuffix(before, []byte("}")) || bytes.HasSuffix(before, []byte("]")) {
+		problem = "Expecting ',' delimiter"
+	}
+	loc := fmt.Sprintf("body.%d", at)
+	return refusal("Bad Request", loc, fmt.Sprintf(
+		"1 validation error:\n  {'type': 'json_invalid', 'loc': '%s', 'msg': 'JSON decode error', 'input': '<dict of 0 items>', 'ctx': {'error': %s}}",
+		loc, quoted(problem)))
+}
+
+// add notes a fault of the input at loc.
+func (b *body) add(kind, loc, message string, input json.RawMessage) {
+	b.addContext(kind, loc, message, input, "")
+}
+
+// addContext is add with what the complaint is measured by.
+func (b *body) addContext(kind, loc, message string, input json.RawMessage, context string) {
+	if len(b.faults) == 0 {
+		b.param = loc
+	}
+	if context != "" {
+		context = ", 'ctx': {" + context + "}"
+	}
+	b.faults = append(b.faults, fmt.Sprintf("{'type': '%s', 'loc': '%s', 'msg': %s, 'input': %s%s}", kind, loc, quoted(message), quoted(shown(input)), context))
+}
+
+// atLeast notes that a number is too small.
+func (b *body) atLeast(name string, least int64, input json.RawMessage) {
+	b.addContext("greater_than_equal", "body."+name, fmt.Sprintf("Input should be greater than or equal to %d", least), input, fmt.Sprintf("'ge': %d", least))
+}
+
+// atMost notes that a number is too large.
+func (b *body) atMost(name string, most int64, input json.RawMessage) {
+	b.addContext("less_than_equal", "body."+name, fmt.Sprintf("Input should be less than or equal to %d", most), input, fmt.Sprintf("'le': %d", most))
+}
+
+// notObject notes that a value is no object.
+func (b *body) notObject(name string, input json.RawMessage) {
+	b.add("model_attributes_type", "body."+name, "Input should be a valid dictionary or object to extract fields from", input)
+}
+
+// absent notes that a field of an object is not there.
+func (b *body) absent(name string, object json.RawMessage) {
+	b.add("missing", "body."+name, "Field required", object)
+}
+
+// missing notes that a field is not there.
+func (b *body) missing(name string) {
+	b.add("missing", "body."+name, "Field required", json.RawMessage(fmt.Sprintf("<%d>", len(b.m))))
+}
+
+// refused is the answer if anything is wrong.
+func (b *body) refused() *dialect.Reply {
+	n, s := len(b.faults), "s"
+	switch n {
+	case 0:
+		return nil
+	case 1:
+		s = ""
+	}
+	return refusal("Bad Request", b.param, fmt.Sprintf("%d validation error%s:\n  %s", n, s, strings.Join(b.faults, "\n  ")))
+}
+
+// literal notes that a field is not one of the words it may be.
+func (b *body) literal(loc string, in map[string]json.RawMessage, words string, ok bool) {
+	raw, there := in["type"]
+	switch {
+	case ok:
+	case !there:
+		b.absent(loc, json.RawMessage(fmt.Sprintf("<%d>", len(in))))
+	default:
+		b.addContext("literal_error", "body."+loc, "Input should be "+words, raw, "'expected': "+quoted(words))
+	}
+}

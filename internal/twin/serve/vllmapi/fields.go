@@ -1,0 +1,181 @@
+package vllmapi
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"maps"
+	"math"
+	"mime"
+	"slices"
+	"strconv"
+	"strings"
+
+	"pitot/internal/twin/serve/dialect"
+)
+
+// body is a JSON object that a client sent, and what is wrong with it.
+type body struct {
+	m      map[string]json.RawMessage
+	faults []string
+	param  string // where the first of them is
+}
+
+// readBody reads the object; what is not announced as JSON or is no object is
+// refused at once.
+func readBody(r *dialect.Request) (*body, *dialect.Reply) {
+	if refused := announced(r.Header.Get("Content-Type")); refused != nil {
+		return nil, refused
+	}
+	b := &body{}
+	trimmed := bytes.TrimSpace(r.Body)
+	if len(trimmed) == 0 || string(trimmed) == "null" {
+		b.add("missing", "body", "Field required", json.RawMessage("null"))
+		return nil, b.refused()
+	}
+	if !json.Valid(trimmed) {
+		return nil, badJSON(r.Body)
+	}
+	if err := json.Unmarshal(trimmed, &b.m); err != nil {
+		b.add("model_attributes_type", "body", "Input should be a valid dictionary or object to extract fields from", trimmed)
+		return nil, b.refused()
+	}
+	return b, nil
+}
+
+// announced refuses what is announced as something else than JSON. vLLM also
+// refuses what is not announced at all; that much is overlooked here.
+func announced(contentType string) *dialect.Reply {
+	if contentType == "" {
+		return nil
+	}
+	if kind, _, _ := mime.ParseMediaType(contentType); kind == "application/json" {
+		return nil
+	}
+	return refusal("Bad Request", "", "1 validation error:\n  Unsupported Media Type: Only 'application/json' is allowed")
+}
+
+// has says whether a field is there and not null.
+func (b *body) has(name string) bool {
+	raw, ok := b.m[name]
+	return ok && string(raw) != "null"
+}
+
+// integer is a field's value, def if it is not there.
+func (b *body) integer(name string, def int) int {
+	if b.has(name) {
+		if n, ok := b.whole(name, b.m[name]); ok {
+			return int(n)
+		}
+	}
+	return def
+}
+
+// whole is the integer that stands at loc; false if it is none. Like pydantic
+// it takes whole floats and numbers in strings.
+func (b *body) whole(loc string, raw json.RawMessage) (int64, bool) {
+	text := strings.Trim(string(raw), `"`)
+	n, err := strconv.ParseInt(text, 10, 64)
+	if err == nil {
+		return n, true
+	}
+	f, ferr := strconv.ParseFloat(text, 64)
+	switch {
+	case errors.Is(err, strconv.ErrRange) && f > 0:
+		b.atMost(loc, math.MaxInt64, raw)
+	case errors.Is(err, strconv.ErrRange):
+		b.atLeast(loc, math.MinInt64, raw)
+	case ferr == nil && f == math.Trunc(f) && math.Abs(f) < 1<<53:
+		return int64(f), true
+	case ferr == nil:
+		b.add("int_from_float", "body."+loc, "Input should be a valid integer, got a number with a fractional part", raw)
+	case raw[0] == '"':
+		b.add("int_parsing", "body."+loc, "Input should be a valid integer, unable to parse string as an integer", raw)
+	default:
+		b.add("int_type", "body."+loc, "Input should be a valid integer", raw)
+	}
+	return 0, false
+}
+
+// ids is a field that is a list of token ids, nil if it is not there.
+func (b *body) ids(name string) []int64 {
+	if !b.has(name) {
+		return nil
+	}
+	var list []json.RawMessage
+	if json.Unmarshal(b.m[name], &list) != nil {
+		b.add("list_type", "body."+name, "Input should be a valid list", b.m[name])
+		return nil
+	}
+	ids := make([]int64, len(list))
+	for i, raw := range list {
+		ids[i], _ = b.whole(name+"."+strconv.Itoa(i), raw)
+	}
+	return ids
+}
+
+// sortedKeys are the names of an object's fields, in a fixed order.
+func sortedKeys(object map[string]json.RawMessage) []string {
+	return slices.Sorted(maps.Keys(object))
+}
+
+// number is a field's value, def if it is not there.
+func (b *body) number(name string, def float64) float64 {
+	if !b.has(name) {
+		return def
+	}
+	f, err := strconv.ParseFloat(strings.Trim(string(b.m[name]), `"`), 64)
+	if err != nil {
+		b.add("float_parsing", "body."+name, "Input should be a valid number, unable to parse string as a number", b.m[name])
+		return def
+	}
+	return f
+}
+
+// boolean is a field's value, false if it is not there.
+func (b *body) boolean(name string) bool {
+	if !b.has(name) {
+		return false
+	}
+	switch strings.ToLower(strings.Trim(string(b.m[name]), `"`)) {
+	case "true", "1", "on", "yes", "t", "y":
+		return true
+	case "false", "0", "off", "no", "f", "n":
+		return false
+	}
+	b.add("bool_parsing", "body."+name, "Input should be a valid boolean, unable to interpret input", b.m[name])
+	return false
+}
+
+// text is a field that is a string.
+func (b *body) text(name string) (string, bool) {
+	var s string
+	if !b.has(name) || json.Unmarshal(b.m[name], &s) != nil {
+		return "", false
+	}
+	return s, true
+}
+
+// texts is a field that is a string or a list of strings.
+func (b *body) texts(name string) []string {
+	if !b.has(name) {
+		return nil
+	}
+	if one, ok := b.text(name); ok {
+		return []string{one}
+	}
+	var many []string
+	if err := json.Unmarshal(b.m[name], &many); err != nil {
+		b.add("string_type", "body."+name, "Input should be a valid string", b.m[name])
+		b.add("list_type", "body."+name, "Input should be a valid list", b.m[name])
+	}
+	return many
+}
+
+func isEmptyList(raw json.RawMessage) bool {
+	var list []json.RawMessage
+	return json.Unmarshal(raw, &list) == nil && len(list) == 0
+}
+
+// absent says whether a value is not there, or null.
+func absent(raw json.RawMessage) bool { return len(raw) == 0 || string(raw) == "null" }

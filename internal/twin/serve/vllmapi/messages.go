@@ -1,0 +1,74 @@
+package vllmapi
+
+import (
+	"encoding/json"
+	"fmt"
+	"strings"
+)
+
+// conversation is what the messages of a chat come to.
+type conversation struct {
+	text  []byte
+	media bool   // there is more than text
+	last  string // role of the last message
+}
+
+// conversation reads the messages: contents that are strings, and the text parts of
+// the others, one after the other.
+func (b *body) conversation(raw json.RawMessage) (c conversation) {
+	var messages []struct {
+		Role    *string         `json:"role"`
+		Content json.RawMessage `json:"content"`
+		Calls   json.RawMessage `json:"tool_calls"`
+	}
+	var list []json.RawMessage
+	if err := json.Unmarshal(raw, &list); err != nil || list == nil {
+		b.add("list_type", "body.messages", "Input should be a valid list", raw)
+		return c
+	}
+	if err := json.Unmarshal(raw, &messages); err != nil {
+		b.add("dict_type", "body.messages.0", "Input should be a valid dictionary", list[0])
+		return c
+	}
+	for i, m := range messages {
+		loc := fmt.Sprintf("body.messages.%d.", i)
+		if m.Role == nil {
+			b.add("missing", loc+"role", "Field required", list[i])
+			continue
+		}
+		c.last = *m.Role
+		if i > 0 {
+			c.text = append(c.text, '\n')
+		}
+		var one string
+		var parts []struct {
+			Type string `json:"type"`
+			Text string `json:"text"`
+		}
+		switch {
+		case absent(m.Content):
+			if *m.Role != "assistant" { // which may only call tools
+				b.add("string_type", loc+"content", "Input should be a valid string", m.Content)
+			}
+		case json.Unmarshal(m.Content, &one) == nil:
+			c.text = append(c.text, one...)
+		case json.Unmarshal(m.Content, &parts) == nil:
+			for _, p := range parts {
+				c.text = append(c.text, p.Text...)
+				c.media = c.media || isMedia(p.Type)
+			}
+		default:
+			b.add("string_type", loc+"content", "Input should be a valid string", m.Content)
+		}
+		if !absent(m.Calls) {
+			c.text = append(c.text, m.Calls...)
+		}
+	}
+	return c
+}
+
+// isMedia says whether a part of a message is an image, a sound or a film.
+func isMedia(kind string) bool {
+	kind = strings.TrimPrefix(kind, "input_")
+	return strings.HasPrefix(kind, "image") || strings.HasPrefix(kind, "audio") || strings.HasPrefix(kind, "video")
+}

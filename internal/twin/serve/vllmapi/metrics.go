@@ -1,0 +1,117 @@
+package vllmapi
+
+import (
+	"pitot/internal/twin"
+	"pitot/internal/twin/serve/dialect"
+	"pitot/internal/twin/serve/prom"
+)
+
+// Bucket limits of vLLM 0.32's histograms (vllm/v1/metrics/buckets.py).
+var (
+	latencyBuckets    = []float64{.3, .5, .8, 1, 1.5, 2, 2.5, 5, 10, 15, 20, 30, 40, 50, 60, 120, 240, 480, 960, 1920, 7680}
+	ttftBuckets       = []float64{.001, .005, .01, .02, .04, .06, .08, .1, .25, .5, .75, 1, 2.5, 5, 7.5, 10, 20, 40, 80, 160, 640, 2560}
+	itlBuckets        = []float64{.01, .025, .05, .075, .1, .15, .2, .3, .4, .5, .75, 1, 2.5, 5, 7.5, 10, 20, 40, 80}
+	iterationBuckets  = []float64{1, 8, 16, 32, 64, 128, 256, 512, 1024, 2048, 4096, 8192, 16384}
+	paramsNBuckets    = []float64{1, 2, 5, 10, 20}
+	preemptionBuckets = []float64{1, 2, 3, 4, 5, 10, 20}
+)
+
+// tokenBuckets are 1, 2, 5, 10, … up to the longest a request can be.
+func tokenBuckets(longest int) []float64 {
+	var limits []float64
+	for decade := 1; len(limits) < prom.MaxBuckets-3; decade *= 10 {
+		for _, m := range []int{1, 2, 5} {
+			if m*decade > longest {
+				return limits
+			}
+			limits = append(limits, float64(m*decade))
+		}
+	}
+	return limits
+}
+
+// finishReasons are the labels of request_success.
+var finishReasons = [...]string{"stop", "length", "abort", "error", "repetition"}
+
+// metrics counts what vLLM's Prometheus logger counts (vllm/v1/metrics/stats.py,
+// loggers.py).
+type metrics struct {
+	api         *api
+	tokenLimits []float64
+	tally
+}
+
+// tally is what was counted so far. It is copied as a whole.
+type tally struct {
+	promptTokens, cachedTokens, generationTokens int64
+	success                                      [len(finishReasons)]int64
+
+	promptLength, outputLength, iteration         prom.Histogram
+	maxOutput, paramsN, paramsMaxTokens           prom.Histogram
+	ttft, itl, tpot, e2e, queue, inference        prom.Histogram
+	prefill, decode, preemptions, prefillComputed prom.Histogram
+}
+
+// Metrics implements [dialect.Dialect].
+func (a *api) Metrics() dialect.Metrics {
+	return &metrics{api: a, tokenLimits: tokenBuckets(a.MaxModelLen)}
+}
+
+// FirstToken implements [dialect.Metrics].
+func (m *metrics) FirstToken(ttft float64, prompt, cached int) {
+	m.ttft.Add(ttftBuckets, ttft)
+	m.promptTokens += int64(prompt)
+	m.cachedTokens += int64(cached)
+}
+
+// Tokens implements [dialect.Metrics].
+func (m *metrics) Tokens(n int) { m.generationTokens += int64(n) }
+
+// NextTokens implements [dialect.Metrics].
+func (m *metrics) NextTokens(gap float64) { m.itl.Add(itlBuckets, gap) }
+
+// Step implements [dialect.Metrics].
+func (m *metrics) Step(tokens int) { m.iteration.Add(iterationBuckets, float64(tokens)) }
+
+// Finished implements [dialect.Metrics]. Of those that were aborted vLLM counts
+// nothing.
+func (m *metrics) Finished(f dialect.Finished) {
+	for i, reason := range finishReasons {
+		if reason == f.Reason {
+			m.success[i]++
+		}
+	}
+	m.e2e.Add(latencyBuckets, f.E2E)
+	m.queue.Add(latencyBuckets, f.Queue)
+	m.prefill.Add(latencyBuckets, f.Prefill)
+	m.inference.Add(latencyBuckets, f.Inference)
+	m.decode.Add(latencyBuckets, f.Decode)
+	m.tpot.Add(itlBuckets, f.PerToken)
+	m.preemptions.Add(preemptionBuckets, float64(f.Preemptions))
+	m.prefillComputed.Add(m.tokenLimits, float64(f.Computed))
+	m.promptLength.Add(m.tokenLimits, float64(f.PromptTokens))
+	m.outputLength.Add(m.tokenLimits, float64(f.Output))
+	m.paramsMaxTokens.Add(m.tokenLimits, float64(f.Limit))
+}
+
+// BatchFinished implements [dialect.Metrics].
+func (m *metrics) BatchFinished(n, longest int) {
+	m.paramsN.Add(paramsNBuckets, float64(n))
+	m.maxOutput.Add(m.tokenLimits, float64(longest))
+}
+
+// Page implements [dialect.Metrics].
+func (m *metrics) Page(engine twin.Stats, inStep int, web *prom.HTTP) func() []byte {
+	r := reading{tally: m.tally, engine: engine, tokenLimits: m.tokenLimits}
+	if inStep > 0 {
+		r.iteration.Add(iterationBuckets, float64(inStep))
+	}
+	return func() []byte { return m.api.expose(&r, web) }
+}
+
+// reading is everything that /metrics shows of the engine.
+type reading struct {
+	tally
+	engine      twin.Stats
+	tokenLimits []float64
+}

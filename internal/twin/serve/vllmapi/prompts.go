@@ -1,0 +1,156 @@
+package vllmapi
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"slices"
+
+	"pitot/internal/twin/serve/dialect"
+	"pitot/internal/twin/serve/lm"
+)
+
+// prompts reads the forms that a completion's prompt has: a string, token
+// ids, or a list of either. What it refuses is an id beyond the vocabulary.
+func (a *api) prompts(b *body) ([]lm.Prompt, *dialect.Reply) {
+	raw := b.m["prompt"]
+	var list []json.RawMessage
+	if one, ok := b.text("prompt"); ok {
+		return []lm.Prompt{a.model.TextPrompt([]byte(one), 0)}, nil
+	}
+	if err := json.Unmarshal(raw, &list); err != nil {
+		b.add("string_type", "body.prompt", "Input should be a valid string", raw)
+		b.add("list_type", "body.prompt", "Input should be a valid list", raw)
+		return nil, nil
+	}
+	if ids, ok := tokenIDs(raw); ok {
+		if len(ids) == 0 {
+			return nil, nil
+		}
+		if slices.Min(ids) < 0 {
+			b.negative(list, ids)
+			return nil, nil
+		}
+		p, refused := a.knownIDs(ids)
+		return []lm.Prompt{p}, refused
+	}
+	var many []lm.Prompt
+	for i, one := range list {
+		var text string
+		ids, ok := tokenIDs(one)
+		switch {
+		case one[0] == '"' && json.Unmarshal(one, &text) == nil:
+			many = append(many, a.model.TextPrompt([]byte(text), 0))
+		case one[0] == '[' && ok && len(ids) > 0:
+			p, refused := a.knownIDs(ids)
+			if refused != nil {
+				return nil, refused
+			}
+			many = append(many, p)
+		default:
+			loc := fmt.Sprintf("body.prompt.%d", i)
+			b.add("string_type", loc, "Input should be a valid string", one)
+			b.add("list_type", loc, "Input should be a valid list", one)
+			return nil, nil
+		}
+	}
+	return many, nil
+}
+
+// tokenIDs reads a list of integers; false if it is none.
+func tokenIDs(raw json.RawMessage) (ids []int64, ok bool) {
+	return ids, json.Unmarshal(raw, &ids) == nil && !bytes.Contains(raw, []byte("null"))
+}
+
+// negative notes ids below zero, and that the list is nothing else that a
+// prompt may be.
+func (b *body) negative(list []json.RawMessage, ids []int64) {
+	loc := func(i int) string { return fmt.Sprintf("prompt.%d", i) }
+	for i, id := range ids {
+		if id < 0 {
+			b.atLeast(loc(i), 0, list[i])
+		}
+	}
+	for i, one := range list {
+		b.add("list_type", "body."+loc(i), "Input should be a valid list", one)
+	}
+	b.add("string_type", "body.prompt", "Input should be a valid string", b.m["prompt"])
+	for i, one := range list {
+		b.add("string_type", "body."+loc(i), "Input should be a valid string", one)
+	}
+}
+
+// knownIDs is a prompt of token ids; ids that the vocabulary does not have are
+// refused.
+func (a *api) knownIDs(ids []int64) (lm.Prompt, *dialect.Reply) {
+	for _, id := range []int64{slices.Min(ids), slices.Max(ids)} {
+		if id < 0 || id >= int64(a.model.Size()) {
+			return lm.Prompt{}, rejection("", "Token id %d is out of vocabulary", id)
+		}
+	}
+	known := make([]uint32, len(ids))
+	for i, id := range ids {
+		known[i] = uint32(id)
+	}
+	return a.model.IDPrompt(known), nil
+}
+
+// truncation reads truncate_prompt_tokens and truncation_side. Like most
+// tokenizers that of the mock keeps the first tokens unless told otherwise.
+func (b *body) truncation() (t lm.Truncation) {
+	const field, side = "truncate_prompt_tokens", "truncation_side"
+	if b.has(field) {
+		t.Set = true
+		if t.Keep = b.integer(field, -1); t.Keep < -1 {
+			b.atLeast(field, -1, b.m[field])
+		}
+	}
+	if b.has(side) {
+		where, _ := b.text(side)
+		if t.Left = where == "left"; !t.Left && where != "right" {
+			const words = "'left' or 'right'"
+			b.addContext("literal_error", "body."+side, "Input should be "+words, b.m[side], "'expected': "+quoted(words))
+		}
+	}
+	return t
+}
+
+// truncate cuts the prompts as the client asks.
+func (r *reader) truncate() *dialect.Reply {
+	t, longest := &r.cut, r.api.MaxModelLen
+	if !t.Set {
+		return nil
+	}
+	if t.Keep > longest {
+		return parameter("truncate_prompt_tokens", fmt.Sprint(t.Keep), fmt.Sprintf(
+			"truncate_prompt_tokens=%d cannot be greater than max_model_len = %d. Please request a smaller truncation size.", t.Keep, longest))
+	}
+	if t.Keep < 0 {
+		t.Keep = longest - 1 // room for a token of the answer
+	}
+	for i := range r.prompts {
+		r.prompts[i].Truncate(*t)
+	}
+	return nil
+}
+
+// fits refuses prompts that leave no room. Of a text the real server looks at
+// no more than would fit, so it does not know how much too long it is.
+func (r *reader) fits() *dialect.Reply {
+	longest := r.api.MaxModelLen
+	for _, p := range r.prompts {
+		r.prompt += p.Tokens
+		if p.Tokens <= longest {
+			continue
+		}
+		contains, n := "", p.Tokens
+		if p.Text != nil {
+			contains, n = "at least ", longest+1
+		}
+		return parameter("input_tokens", fmt.Sprint(n), fmt.Sprintf(
+			"This model's maximum context length is %d tokens. However, your prompt contains %s%d input tokens, "+
+				"which exceeds this limit even without any output tokens. Please reduce the length of the input prompt.",
+			longest, contains, n))
+	}
+	return nil
+}

@@ -1,0 +1,294 @@
+package vllmapi
+
+import (
+	"encoding/json"
+	"fmt"
+	"net/http"
+
+	"pitot/internal/twin/serve/dialect"
+	"pitot/internal/twin/serve/lm"
+)
+
+// maxChoices bounds the answers of one request: prompts times n.
+const maxChoices = 1024
+
+// Output lengths of requests that name none.
+const (
+	defaultChatTokens       = 128
+	defaultCompletionTokens = 16
+)
+
+// ask is what a request comes to. Fields that are not read are accepted and
+// have no effect.
+type ask struct {
+	chat, stream      bool
+	usage, continuous bool // usage at the end of a stream, and with each event
+	prompts           []lm.Prompt
+	prompt            int // tokens of all prompts
+	n                 int // answers to each
+	plan              lm.Plan
+	first             int64 // where the words of the first answer begin
+	logprobs          int   // how many alternatives to each token, -1 for no logprobs
+	promptLogprobs    int   // how many alternatives to each token of the prompt, -1 for none
+	echo              bool
+	hideReasoning     bool
+	tokenIDs          bool // return_token_ids
+	salt              uint64
+	priority          int
+}
+
+// reader reads one request to a generation route.
+type reader struct {
+	api *api
+	*body
+	ask
+	number int64
+
+	// what was read and has yet to be looked at
+	limit      int // tokens that an answer may have, if limited
+	limited    bool
+	ignoreEOS  bool
+	sampling   sampling
+	tops       int // top_logprobs
+	constraint *constraint
+	tools      []tool // that the model may call
+	messages   conversation
+	cut        lm.Truncation
+	misfits    []*dialect.Reply // what the fields' values do not go with, in vLLM's order
+	unknownID  *dialect.Reply
+}
+
+// read takes a request to the answer that is to be generated. Checks come in
+// vLLM's order.
+func (a *api) read(req *dialect.Request, chat bool) (*reader, *dialect.Reply) {
+	b, refused := readBody(req)
+	if refused != nil {
+		return nil, refused
+	}
+	r := &reader{api: a, body: b, number: req.N, ask: ask{chat: chat, logprobs: -1, promptLogprobs: -1}}
+	for _, check := range []func() *dialect.Reply{r.readFields, r.together, r.servedModel, r.content, r.truncate, r.fits, r.values} {
+		if refused := check(); refused != nil {
+			return nil, refused
+		}
+	}
+	return r, r.settle()
+}
+
+// readFields reads all fields. What has not the type of its field is refused
+// together.
+func (r *reader) readFields() *dialect.Reply {
+	b, p := r.body, &r.plan
+	r.stream = b.boolean("stream")
+	r.n = b.integer("n", 1)
+	r.echo = b.boolean("echo") && !r.chat
+	p.KeepStop = b.boolean("include_stop_str_in_output")
+	p.Stops = b.texts("stop")
+	p.Least = b.integer("min_tokens", 0)
+	r.priority = b.integer("priority", 0)
+	r.hideReasoning = b.has("include_reasoning") && !b.boolean("include_reasoning")
+	r.tokenIDs = b.boolean("return_token_ids")
+	r.ignoreEOS = b.boolean("ignore_eos")
+	r.readLimit()
+	if salt, ok := b.text("cache_salt"); ok {
+		r.salt = lm.Salt(salt)
+	}
+	r.readLogprobs()
+	var sampling, format, call, options *dialect.Reply
+	r.sampling, sampling = b.readSampling(r.stream)
+	r.constraint, format = b.constrained(r.chat)
+	r.cut = b.truncation()
+	if r.chat {
+		p.Call, r.tools, call = b.toolCall()
+		r.readMessages()
+	}
+	options = r.readStreamOptions()
+	if !r.chat && b.has("prompt") {
+		r.prompts, r.unknownID = r.api.prompts(b)
+	}
+	r.misfits = []*dialect.Reply{format, options, r.refuseLogprobs(), sampling, call}
+	return b.refused()
+}
+
+// readLimit reads how many tokens an answer may have.
+func (r *reader) readLimit() {
+	r.limit, r.limited = r.integer("max_tokens", -1), r.has("max_tokens")
+	if r.chat && r.has("max_completion_tokens") {
+		r.limit, r.limited = r.integer("max_completion_tokens", -1), true
+	}
+}
+
+// readMessages reads the messages of a chat, with its tools before them.
+func (r *reader) readMessages() {
+	b := r.body
+	if b.m["messages"] == nil {
+		b.missing("messages")
+	} else {
+		r.messages = b.conversation(b.m["messages"])
+	}
+	if b.has("tools") && len(b.faults) == 0 {
+		r.messages.text = append(append(append([]byte(nil), b.m["tools"]...), '\n'), r.messages.text...)
+	}
+}
+
+// readLogprobs reads which logprobs are asked for.
+func (r *reader) readLogprobs() {
+	r.tops = r.integer("top_logprobs", 0)
+	switch {
+	case r.chat && r.boolean("logprobs"):
+		r.logprobs = r.tops
+	case !r.chat && r.has("logprobs"):
+		r.logprobs = r.integer("logprobs", 0)
+	}
+}
+
+// refuseLogprobs says what is wrong with what is asked of logprobs.
+func (r *reader) refuseLogprobs() *dialect.Reply {
+	if r.chat && r.has("top_logprobs") && r.tops != 0 {
+		switch {
+		case r.tops < -1:
+			return parameter("top_logprobs", fmt.Sprint(r.tops), "`top_logprobs` must be a positive value or -1.")
+		case r.logprobs < 0 && !r.boolean("logprobs"):
+			return parameter("top_logprobs", "", "when using `top_logprobs`, `logprobs` must be set to true.")
+		}
+	}
+	if !r.chat && r.has("logprobs") && r.logprobs < -1 {
+		return parameter("logprobs", fmt.Sprint(r.logprobs), "`logprobs` must be a positive value or -1.")
+	}
+	return nil
+}
+
+// readStreamOptions reads stream_options.
+func (r *reader) readStreamOptions() *dialect.Reply {
+	if !r.has("stream_options") {
+		return nil
+	}
+	var o struct {
+		IncludeUsage         bool `json:"include_usage"`
+		ContinuousUsageStats bool `json:"continuous_usage_stats"`
+	}
+	if err := json.Unmarshal(r.m["stream_options"], &o); err != nil {
+		r.notObject("stream_options", r.m["stream_options"])
+		return nil
+	}
+	if !r.stream {
+		return parameter("stream_options", "", "Stream options can only be defined when `stream=True`.")
+	}
+	r.usage = o.IncludeUsage
+	r.continuous = o.IncludeUsage && o.ContinuousUsageStats
+	return nil
+}
+
+// together refuses values that do not go together.
+func (r *reader) together() *dialect.Reply {
+	for _, refused := range r.misfits {
+		if refused != nil {
+			return refused
+		}
+	}
+	if one, ok := r.text("prompt"); !r.chat && (!r.has("prompt") || ok && one == "") {
+		return parameter("prompt", "", "Either prompt or prompt_embeds must be provided and non-empty.")
+	}
+	return nil
+}
+
+// servedModel refuses a model that is not served.
+func (r *reader) servedModel() *dialect.Reply {
+	model, ok := r.text("model")
+	if !ok || model == "" || model == r.api.Name {
+		return nil
+	}
+	return &dialect.Reply{Status: http.StatusNotFound, Body: failureJSON(http.StatusNotFound,
+		fmt.Sprintf("The model `%s` does not exist. Valid aliases: %s.", model, r.api.Name), "model")}
+}
+
+// content refuses what is no prompt, and takes a chat for one.
+func (r *reader) content() *dialect.Reply {
+	switch {
+	case r.messages.media:
+		return rejection("", "%s is not a multimodal model", r.api.Name)
+	case r.chat && isEmptyList(r.m["messages"]):
+		return rejection("", "Cannot apply chat template to an empty conversation. Provide at least one message.")
+	case r.unknownID != nil:
+		return r.unknownID
+	case r.chat:
+		r.prompts = []lm.Prompt{r.api.model.TextPrompt(r.messages.text, r.template())}
+	case len(r.prompts) == 0:
+		return rejection("", "You must pass at least one prompt")
+	}
+	return nil
+}
+
+// template is how many tokens the chat template adds to the prompt.
+func (r *reader) template() int {
+	if r.chat {
+		return r.api.model.Template()
+	}
+	return 0
+}
+
+// values works out how long an answer may be, and refuses values that are out
+// of their range.
+func (r *reader) values() *dialect.Reply {
+	room := r.api.MaxModelLen
+	for _, p := range r.prompts {
+		room = min(room, r.api.MaxModelLen-p.Tokens)
+	}
+	switch {
+	case r.limited:
+	case r.chat:
+		r.limit = defaultChatTokens
+	default:
+		r.limit = defaultCompletionTokens
+	}
+	r.plan.Limit = min(r.limit, room) // more than there is room for is cut down
+	if refused := r.sampling.refuse(&r.ask, r.api.model.Size()); refused != nil {
+		return refused
+	}
+	if r.logprobs == -1 && r.has("logprobs") && (!r.chat || r.boolean("logprobs")) {
+		r.logprobs = maxLogprobs // all there are
+	}
+	r.promptLogprobs = r.sampling.promptLogprobs
+	return nil
+}
+
+// settle decides what the answer says. It refuses constraints that no answer
+// can keep to.
+func (r *reader) settle() *dialect.Reply {
+	m, p := r.api.model, &r.plan
+	r.first = r.number
+	if r.sampling.temperature == 0 || r.sampling.seeded { // the same prompt has the same answer
+		r.first = lm.FixedFirst(r.prompts, r.sampling.seed)
+	}
+	if p.Call == nil && r.messages.last != "tool" {
+		if i, calls := m.CallsTool(len(r.tools), r.first); calls {
+			p.Call = r.tools[i].call()
+		}
+	}
+	if r.constraint != nil && p.Call == nil {
+		text, refused := r.constraint.text(uint64(r.first))
+		if refused != nil {
+			return refused
+		}
+		p.Given = m.Give(text)
+	}
+	m.Settle(p, r.first, lm.Mode{Chat: r.chat, IgnoreEOS: r.ignoreEOS})
+	r.keep()
+	return nil
+}
+
+// keep leaves of the prompts what the answer tells of them: a stream lives
+// longer than they are needed.
+func (r *reader) keep() {
+	told := r.echo || r.tokenIDs || r.promptLogprobs >= 0
+	for i := range r.prompts {
+		p := &r.prompts[i]
+		if told {
+			r.api.model.Tell(p, r.template(), r.cut)
+		} else {
+			p.IDs = nil
+		}
+		if !r.echo {
+			p.Text = nil
+		}
+	}
+}

@@ -1,0 +1,57 @@
+// Package vllmapi speaks as vLLM 0.32's API server does: its OpenAI routes, what
+// it says of requests that it does not take (in pydantic's words), the bytes of
+// its answers, and its metrics. testdata has what a real server sent.
+package vllmapi
+
+import (
+	"net/http"
+	"strings"
+
+	"pitot/internal/twin/serve/dialect"
+	"pitot/internal/twin/serve/lm"
+)
+
+// api is the dialect.
+type api struct {
+	dialect.Served
+	model *lm.Model
+}
+
+// Open gives the dialect for what is served.
+func Open(s dialect.Served) dialect.Dialect { return &api{s, s.Model} }
+
+// Routes implements [dialect.Dialect]. A new API of vLLM's is a file that reads
+// its requests and writes its answers, and a line here.
+func (a *api) Routes() []dialect.Route {
+	get, post, both := []string{http.MethodGet}, []string{http.MethodPost}, []string{http.MethodGet, http.MethodPost}
+	return []dialect.Route{
+		{Path: "/v1/chat/completions", Methods: post, Generate: a.chat},
+		{Path: "/v1/completions", Methods: post, Generate: a.completion},
+		{Path: "/tokenize", Methods: post, Reply: a.tokenize},
+		{Path: "/detokenize", Methods: post, Reply: a.detokenize},
+		{Path: "/v1/models", Methods: get, Reply: a.models},
+		{Path: "/health", Methods: get, Early: true, Uncounted: true, Reply: health},
+		{Path: "/ping", Methods: both, Early: true, Uncounted: true, Reply: health},
+		{Path: "/version", Methods: get, Uncounted: true, Reply: version},
+		{Path: "/load", Methods: get, Uncounted: true, Reply: a.load},
+		{Path: "/metrics", Methods: both, Uncounted: true, Metrics: true},
+	}
+}
+
+// Guarded implements [dialect.Dialect].
+func (a *api) Guarded(path string) bool { return strings.HasPrefix(path, "/v1") }
+
+func health(r *dialect.Request) dialect.Reply {
+	if r.Loading {
+		return dialect.Reply{Status: http.StatusServiceUnavailable}
+	}
+	return dialect.Reply{Status: http.StatusOK}
+}
+
+func version(*dialect.Request) dialect.Reply {
+	return dialect.JSON(http.StatusOK, map[string]string{"version": "pitot-mock"})
+}
+
+func (a *api) load(*dialect.Request) dialect.Reply {
+	return dialect.JSON(http.StatusOK, map[string]int64{"server_load": a.Active()})
+}

@@ -1,0 +1,75 @@
+package vllmapi
+
+import "pitot/internal/twin/serve/dialect"
+
+// Whole implements [dialect.Writer].
+func (w *writer) Whole(b []byte, parts []dialect.Part, n dialect.Counts) []byte {
+	b = append(b, w.base...)
+	reasoning := 0
+	for i, p := range parts {
+		if i > 0 {
+			b = append(b, ',')
+		}
+		b = w.wholeChoice(b, &w.choices[i], p)
+		reasoning += min(p.Tokens, w.plan.Reasoning)
+	}
+	b = append(append(b, `],"service_tier":null`...), fingerprint...)
+	b = w.wholeUsage(b, n, reasoning)
+	if w.chat {
+		c := &w.choices[0]
+		b = w.appendPromptLogprobs(append(b, `,"prompt_logprobs":`...), c)
+		b = w.promptIDs(append(b, `,"prompt_token_ids":`...), c, w.tokenIDs)
+		b = append(b, `,"prompt_text":null`...)
+	}
+	return append(b, `,"kv_transfer_params":null,"ec_transfer_params":null,"metrics":null}`...)
+}
+
+// wholeChoice appends one choice.
+func (w *writer) wholeChoice(b []byte, c *choice, p dialect.Part) []byte {
+	b = appendInt(b, `{"index":`, c.index)
+	if w.chat {
+		b = w.message(append(b, `,"message":{"role":"assistant",`...), c, p.Tokens)
+	} else {
+		b = append(b, `,"text":"`...)
+		if w.echo {
+			b = append(b, c.echo...)
+		}
+		b = append(c.Append(b, 0, p.Tokens, true), '"')
+	}
+	b = w.appendLogprobs(append(b, `,"logprobs":`...), c, 0, p.Tokens)
+	b = appendName(append(b, `,"finish_reason":`...), w.finishReason(p.Finish))
+	b = appendStop(append(b, `,"stop_reason":`...), c, p.Finish)
+	b = w.answerIDs(append(b, `,"token_ids":`...), c, 0, p.Tokens)
+	if !w.chat {
+		b = w.appendPromptLogprobs(append(b, `,"prompt_logprobs":`...), c)
+		b = w.promptIDs(append(b, `,"prompt_token_ids":`...), c, w.tokenIDs)
+	}
+	return append(b, `,"routed_experts":null}`...)
+}
+
+// message appends the fields of a whole chat answer behind its role.
+func (w *writer) message(b []byte, c *choice, tokens int) []byte {
+	const rest = `,"refusal":null,"annotations":null,"audio":null,"function_call":null`
+	call, reasoning := w.plan.Call, w.plan.Reasoning
+	b = append(b, `"content":`...)
+	switch {
+	case call != nil && tokens >= call.Tokens():
+		b = append(append(b, `""`+rest+`,"tool_calls":[{"id":"`...), c.callID()...)
+		b = append(append(b, `","type":"function","function":{"name":`...), dialect.Marshal(call.Name)...)
+		b = append(append(b, `,"arguments":`...), dialect.Marshal(call.Args)...)
+		b = append(b, `}}],"reasoning":null`...)
+	case call != nil: // cut off: what there is of it
+		b = append(b, dialect.Marshal(call.Cut(tokens))...)
+		b = append(b, rest+`,"reasoning":null`...)
+	case reasoning > 0:
+		b = append(c.Append(append(b, '"'), min(reasoning+1, tokens), tokens, true), `"`+rest+`,"reasoning":`...)
+		if w.hideReasoning {
+			b = append(b, "null"...)
+		} else {
+			b = append(c.Append(append(b, '"'), 0, min(reasoning, tokens), true), '"')
+		}
+	default:
+		b = append(c.Append(append(b, '"'), 0, tokens, true), `"`+rest+`,"reasoning":null`...)
+	}
+	return append(b, '}')
+}

@@ -1,0 +1,286 @@
+package vllmapi
+
+import (
+	"fmt"
+	"strconv"
+	"time"
+
+	"pitot/internal/twin"
+	"pitot/internal/twin/serve/dialect"
+	"pitot/internal/twin/serve/lm"
+)
+
+// fingerprint stands for the build of the engine (system_fingerprint).
+const fingerprint = `,"system_fingerprint":"pitot-mock"`
+
+// writer has the parts of an answer that stay the same. Fields and their order
+// are those of vLLM 0.32; testdata has what it sent.
+type writer struct {
+	ask
+	model   *lm.Model
+	base    []byte // up to and with `"choices":[`
+	details bool   // cached tokens are told
+	reasons bool   // reasoning tokens are told
+	choices []choice
+}
+
+// choice is one answer as it is written.
+type choice struct {
+	lm.Answer
+	index  int
+	number int64 // of its own among all answers, for ids
+	prompt lm.Prompt
+	sent   int    // tokens that were written, of a stream
+	echo   []byte // the prompt, inside a JSON string
+	offset int    // of the next token's text, for logprobs
+}
+
+// chat and completion begin the answers of the two generation routes.
+func (a *api) chat(req *dialect.Request) (*dialect.Call, *dialect.Reply) {
+	return a.generate(req, true, "chatcmpl-", "chat.completion", "chat.completion.chunk")
+}
+
+func (a *api) completion(req *dialect.Request) (*dialect.Call, *dialect.Reply) {
+	return a.generate(req, false, "cmpl-", "text_completion", "text_completion")
+}
+
+// generate reads a request and makes what writes its answer, whose object is
+// called whole, or event in a stream.
+func (a *api) generate(req *dialect.Request, chat bool, prefix, whole, event string) (*dialect.Call, *dialect.Reply) {
+	r, refused := a.read(req, chat)
+	if refused != nil {
+		return nil, refused
+	}
+	id := req.Header.Get("X-Request-Id")
+	if id == "" {
+		id = strconv.FormatInt(req.N, 10)
+	}
+	object := whole
+	if r.stream {
+		object = event
+	}
+	w := a.newWriter(r.ask, prefix+id, object, req.N)
+	c := &dialect.Call{
+		ID: prefix + id, Stream: r.stream, Type: "text/event-stream; charset=utf-8", Comment: ": ping\n\n",
+		Roles: chat, Prompt: r.prompt, Batch: r.n, Jobs: make([]twin.Job, len(w.choices)), Writer: w,
+	}
+	for i := range w.choices {
+		one := &w.choices[i]
+		c.Jobs[i] = twin.Job{
+			Prompt: max(one.prompt.Tokens, 1), Output: one.Output, Limit: r.plan.Limit, Priority: r.priority,
+			Content: one.Content(&one.prompt, r.salt),
+		}
+	}
+	return c, nil
+}
+
+// newWriter encodes what the events of answer number n share.
+func (a *api) newWriter(asked ask, id, object string, n int64) *writer {
+	w := &writer{
+		ask: asked, model: a.model, details: a.PromptTokensDetails, reasons: a.model.Reasons(),
+		base: fmt.Appendf(nil, `{"id":%s,"object":"%s","created":%d,"model":%s,"choices":[`,
+			dialect.Marshal(id), object, time.Now().Unix(), dialect.Marshal(a.Name)),
+		choices: make([]choice, len(asked.prompts)*asked.n),
+	}
+	for i := range w.choices {
+		c := &w.choices[i]
+		*c = choice{Answer: a.model.Begin(&w.plan, w.first+5*int64(i)), index: i, number: n + int64(i)<<40, prompt: w.prompts[i/w.n]}
+		if w.echo {
+			c.echo = a.echoed(&c.prompt)
+			c.offset = len(c.echo)
+		}
+	}
+	return w
+}
+
+// echoed is a prompt as it stands in a JSON string.
+func (a *api) echoed(p *lm.Prompt) []byte {
+	text := p.Text
+	if text == nil {
+		text = a.model.Decode(nil, p.IDs...)
+	}
+	return lm.AppendQuoted(nil, string(text))
+}
+
+// Finish implements [dialect.Writer].
+func (w *writer) Finish(choice int, finish string) string { return w.choices[choice].Ends(finish) }
+
+// event begins an event of a choice.
+func (w *writer) event(b []byte, index int) []byte {
+	b = append(append(b, "data: "...), w.base...)
+	return strconv.AppendInt(append(b, `{"index":`...), int64(index), 10)
+}
+
+// Role implements [dialect.Writer].
+func (w *writer) Role(b []byte, index int) []byte {
+	c := &w.choices[index]
+	b = w.event(b, index)
+	b = append(b, `,"delta":{"role":"assistant","content":""},"logprobs":null,"finish_reason":null}]`...)
+	if w.continuous {
+		b = w.countUsage(b, w.prompt, 0, 0)
+	}
+	b = w.promptIDs(append(b, `,"prompt_token_ids":`...), c, w.tokenIDs)
+	return append(b, `,"prompt_text":null}`+"\n\n"...)
+}
+
+// Tokens implements [dialect.Writer]: vLLM writes nothing for what its parsers
+// take away.
+func (w *writer) Tokens(b []byte, index, from, to int, finish string) ([]byte, bool) {
+	c := &w.choices[index]
+	c.sent = to
+	b = w.event(b, index)
+	if w.chat {
+		var shown bool
+		if b, shown = w.delta(append(b, `,"delta":{`...), c, from, to, finish != ""); !shown && finish == "" {
+			return b, false
+		}
+		b = append(b, '}')
+	} else {
+		b = append(b, `,"text":"`...)
+		if w.echo && from == 0 {
+			b = append(b, c.echo...)
+		}
+		b = append(c.Append(b, from, to, finish != ""), '"')
+	}
+	b = w.appendLogprobs(append(b, `,"logprobs":`...), c, from, to)
+	b = append(b, `,"finish_reason":`...)
+	b = appendName(b, w.finishReason(finish))
+	if !w.chat || finish != "" {
+		b = append(b, `,"stop_reason":`...)
+		b = appendStop(b, c, finish)
+	}
+	if !w.chat {
+		b = w.promptIDs(append(b, `,"prompt_token_ids":`...), c, (w.echo || w.tokenIDs) && from == 0)
+	}
+	b = append(w.answerIDs(append(b, `,"token_ids":`...), c, from, to), "}]"...)
+	switch {
+	case w.continuous:
+		b = w.countUsage(b, c.prompt.Tokens, to, min(to, w.plan.Reasoning))
+	case finish != "" && !w.usage:
+		b = append(b, fingerprint...)
+	}
+	return append(b, "}\n\n"...), true
+}
+
+// Done implements [dialect.Writer].
+func (w *writer) Done(b []byte) []byte { return append(b, "data: [DONE]\n\n"...) }
+
+// Error implements [dialect.Writer].
+func (w *writer) Error(b []byte) []byte {
+	b = append(b, "data: "...)
+	return append(append(b, failureJSON(500, engineFailed, "")...), "\n\n"...)
+}
+
+// Malformed implements [dialect.Writer].
+func (w *writer) Malformed(b []byte) []byte {
+	b = append(append(b, "data: "...), w.base...)
+	return append(b, `{"index":0,"delta":{"con`+"\n\n"...)
+}
+
+// delta appends the fields of a chat's delta, and says whether there are any.
+func (w *writer) delta(b []byte, c *choice, from, to int, end bool) ([]byte, bool) {
+	reasoning := w.plan.Reasoning
+	switch {
+	case w.plan.Call != nil:
+		return w.callDelta(b, c, from, to)
+	case reasoning == 0:
+		b = append(b, `"content":"`...)
+		return append(c.Append(b, from, to, end), '"'), true
+	}
+	before := len(b)
+	if until := min(to, reasoning); from < until && !w.hideReasoning {
+		b = append(b, `"reasoning":"`...)
+		b = append(c.Append(b, from, until, end), '"')
+	}
+	// One token ends the reasoning and has no text.
+	if from = max(from, reasoning+1); from < to {
+		if len(b) > before {
+			b = append(b, ',')
+		}
+		b = append(b, `"content":"`...)
+		b = append(c.Append(b, from, to, end), '"')
+	}
+	return b, len(b) > before
+}
+
+// callDelta appends what the tokens [from, to) give of a call: first its name,
+// then piece by piece its arguments.
+func (w *writer) callDelta(b []byte, c *choice, from, to int) ([]byte, bool) {
+	call := w.plan.Call
+	named := call.NamedIn(from, to)
+	args := call.ArgsIn(from, to)
+	if !named && args == "" {
+		return b, false
+	}
+	b = append(b, `"content":null,"tool_calls":[{`...)
+	if named {
+		b = append(append(append(b, `"id":"`...), c.callID()...), `","type":"function",`...)
+	}
+	b = append(b, `"index":0,"function":{`...)
+	if named {
+		b = append(append(b, `"name":`...), dialect.Marshal(call.Name)...)
+		if args != "" {
+			b = append(b, ',')
+		}
+	}
+	if args != "" {
+		b = append(append(b, `"arguments":`...), dialect.Marshal(args)...)
+	}
+	return append(b, "}}]"...), true
+}
+
+// callID is the id of the choice's call.
+func (c *choice) callID() string {
+	return "chatcmpl-tool-" + strconv.FormatUint(twin.Mix(uint64(c.number)), 16)
+}
+
+// finishReason is what the client is told: a call that it did not name is a
+// reason of its own.
+func (w *writer) finishReason(finish string) string {
+	if call := w.plan.Call; call != nil && !call.Named && finish == "stop" {
+		return "tool_calls"
+	}
+	return finish
+}
+
+// promptIDs appends the ids of a choice's prompt if they are told, or null.
+func (w *writer) promptIDs(b []byte, c *choice, told bool) []byte {
+	if !told || len(c.prompt.IDs) == 0 {
+		return append(b, "null"...)
+	}
+	return append(b, dialect.Marshal(c.prompt.IDs)...)
+}
+
+// answerIDs appends the ids of the tokens [from, to) if the client asked for
+// them, or null.
+func (w *writer) answerIDs(b []byte, c *choice, from, to int) []byte {
+	if !w.tokenIDs {
+		return append(b, "null"...)
+	}
+	b = append(b, '[')
+	for i := from; i < to; i++ {
+		if i > from {
+			b = append(b, ',')
+		}
+		b = strconv.AppendUint(b, uint64(c.ID(i)), 10)
+	}
+	return append(b, ']')
+}
+
+func appendInt(b []byte, name string, n int) []byte {
+	return strconv.AppendInt(append(b, name...), int64(n), 10)
+}
+
+func appendName(b []byte, name string) []byte {
+	if name == "" {
+		return append(b, "null"...)
+	}
+	return append(append(append(b, '"'), name...), '"')
+}
+
+func appendStop(b []byte, c *choice, finish string) []byte {
+	if finish == "" || c.Stop == "" {
+		return append(b, "null"...)
+	}
+	return append(b, dialect.Marshal(c.Stop)...)
+}

@@ -186,18 +186,8 @@ func (f *Fold) checkEarlyStops(ok int) (result.Check, bool) {
 // after their end, and records.
 func (f *Fold) checkLittle(all *part) (c result.Check, applies bool) {
 	s := &f.setup
-	var total, before, after float64
-	for i := range f.visits {
-		v := &f.visits[i]
-		in := float64(v.within(s.T0, s.T1, f.end))
-		total += in
-		switch {
-		case v.due < s.T0:
-			before += in
-		case v.due < s.T1:
-			after += float64(v.within(s.T1, math.MaxInt64, f.end))
-		}
-	}
+	v := &f.visits
+	total, before, after := v.window.sum(f.end), v.before.sum(f.end), v.after.sum(f.end)
 	var stay, n float64
 	for _, q := range all.requests {
 		if end := q.end(); q.outcome == record.OK && end >= 0 {
@@ -245,16 +235,9 @@ func (f *Fold) checkOffered() (c result.Check, applies bool) {
 func (f *Fold) checkAchieved() (c result.Check, applies bool) {
 	left := make([]float64, rateBlocks) // came due and did not end
 	var due, ended float64
-	for i := range f.visits {
-		v := &f.visits[i]
-		if b, ok := f.setup.blockOf(v.due); ok {
-			left[b]++
-			due++
-		}
-		if b, ok := f.setup.blockOf(v.done); ok && (v.outcome == record.OK || v.outcome == record.Failed) {
-			left[b]--
-			ended++
-		}
+	for i := range left {
+		left[i] = float64(f.visits.due[i] - f.visits.over[i])
+		due, ended = due+float64(f.visits.due[i]), ended+float64(f.visits.over[i])
 	}
 	if due == 0 {
 		return c, false

@@ -1,6 +1,8 @@
 package measure
 
 import (
+	"math"
+
 	"pitot/internal/data/metric"
 	"pitot/internal/data/record"
 )
@@ -18,7 +20,7 @@ type Fold struct {
 	takes       takes
 	streams     record.Join[stream]
 
-	visits []visit // of any time
+	visits visits // of any time
 	cohort []Request
 	groups groups
 	end    int64 // latest stamp seen
@@ -27,8 +29,8 @@ type Fold struct {
 	examples map[string]example // of the cohort: error classes
 	finish   map[string]int     // of the cohort: finish reasons of answers that ended well
 
-	seen       []uint64 // bit set of ids
-	asked      int      // requests of any time
+	seen       idSet
+	asked      int // requests of any time
 	duplicates int
 	flow       flow
 	output     tally // events and their tokens
@@ -65,6 +67,7 @@ func NewFold(s Setup) *Fold {
 		setup:       s,
 		definitions: definitions,
 		takes:       takesOf(definitions),
+		visits:      newVisits(&s),
 		groups:      newGroups(),
 		errors:      map[string]int{},
 		examples:    map[string]example{},
@@ -107,14 +110,15 @@ func (f *Fold) chunk(s *stream, c *record.Chunk) {
 // row ends a request: its gaps are pooled.
 func (f *Fold) row(r *record.Row, s *stream) {
 	f.end = max(f.end, r.Due, r.Sent, r.LastToken, r.Done)
-	if f.twice(r.ID) {
+	if f.seen.twice(r.ID) {
 		f.duplicates++
 		return
 	}
 	if r.Outcome != record.Unsent {
 		f.asked++
 	}
-	f.visits = append(f.visits, visitOf(r))
+	v := visitOf(r)
+	f.visits.add(&v, &f.setup)
 	s.finish()
 	visible := s.visible(r)
 	f.flow.count(r, s, &f.setup)
@@ -123,17 +127,31 @@ func (f *Fold) row(r *record.Row, s *stream) {
 	}
 }
 
+// idSet is ids that were seen. They come about in order, so all below a number
+// were, and it has a bit for each of the others up to the highest.
+type idSet struct {
+	below int64 // a multiple of 64
+	bits  []uint64
+}
+
 // twice remembers an id and says whether it was there before.
-func (f *Fold) twice(id int64) bool {
+func (s *idSet) twice(id int64) bool {
 	if id < 0 || id >= maxID {
 		return false
 	}
-	for int64(len(f.seen))*64 <= id {
-		f.seen = append(f.seen, 0)
+	if id < s.below {
+		return true
 	}
-	word, bit := &f.seen[id/64], uint64(1)<<(id%64)
+	i := int((id - s.below) / 64)
+	for len(s.bits) <= i {
+		s.bits = append(s.bits, 0)
+	}
+	word, bit := &s.bits[i], uint64(1)<<(id%64)
 	was := *word & bit
 	*word |= bit
+	for len(s.bits) > 0 && s.bits[0] == math.MaxUint64 {
+		s.bits, s.below = s.bits[1:], s.below+64
+	}
 	return was != 0
 }
 

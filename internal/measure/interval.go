@@ -174,12 +174,8 @@ func (f *Fold) rates(t *result.Throughput, c confidence) {
 		return
 	}
 	ends := make([]float64, rateBlocks)
-	for i := range f.visits {
-		if v := &f.visits[i]; v.end >= 0 {
-			if b, ok := f.setup.blockOf(v.done); ok {
-				ends[b]++
-			}
-		}
+	for i, n := range f.visits.answered {
+		ends[i] = float64(n)
 	}
 	t.CI95 = map[string][2]float64{}
 	if v, ok := rateInterval(*t.RequestsPerS, ends); ok {

@@ -100,6 +100,30 @@ func TestOrderDoesNotMatter(t *testing.T) {
 	})
 }
 
+// An id counts once, in whatever order ids come, and memory is for those that are
+// out of order.
+func TestIDsCountOnce(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		rng := rand.New(rand.NewPCG(rapid.Uint64().Draw(t, "seed"), 1))
+		ids := idSet{}
+		seen := map[int64]bool{}
+		for i := range int64(2000) {
+			id := max(0, i-rng.Int64N(200))
+			if ids.twice(id) != seen[id] {
+				t.Fatal(id)
+			}
+			seen[id] = true
+		}
+	})
+	ids := idSet{}
+	for i := range int64(1_000_000) {
+		ids.twice(i ^ 63)
+	}
+	if len(ids.bits) > 2 || cap(ids.bits) > 64 {
+		t.Errorf("%d of %d words for ids that all came", len(ids.bits), cap(ids.bits))
+	}
+}
+
 // Percentiles of pooled gaps and of requests against a plain sorted list.
 func TestPercentilesAgainstSorting(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {

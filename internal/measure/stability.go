@@ -3,7 +3,6 @@ package measure
 import (
 	"fmt"
 	"math"
-	"slices"
 	"strings"
 	"time"
 
@@ -44,7 +43,7 @@ func (f *Fold) residences(all *part) (r residences) {
 	r.light = float64(f.setup.Residence) / 1e9
 	if r.light <= 0 {
 		r.light = r.mean
-		if first := lightResidence(f.visits) / 1e9; first > 0 {
+		if first := f.visits.light() / 1e9; first > 0 {
 			r.light = min(r.light, first)
 		}
 	}
@@ -64,7 +63,7 @@ func (f *Fold) stability(p *result.Point, took residences) {
 		p.StabilityWhy = "the window is too short"
 		return
 	}
-	p.InFlight = inFlight(f.visits, s.T0, s.T1, f.end, stat.BacklogBlocks)
+	p.InFlight = f.visits.all.means(f.end)
 	if s.Gone != nil {
 		p.StabilityWhy = wentAway
 		return
@@ -79,11 +78,7 @@ func (f *Fold) stability(p *result.Point, took residences) {
 		p.StabilityWhy = "nothing was answered"
 		return
 	}
-	// Those that hang until they are given up pile up for that long, and no
-	// longer: that is no queue.
-	served := slices.DeleteFunc(slices.Clone(f.visits), func(v visit) bool { return v.hung })
-	series := inFlight(served, s.T0, s.T1, f.end, stat.BacklogBlocks)
-	b := stat.JudgeBacklog(series, window, rate, light)
+	b := stat.JudgeBacklog(f.visits.served.means(f.end), window, rate, light)
 	p.Growth = &result.Growth{PerS: b.Deficit * rate, Deficit: b.Deficit}
 	p.Stability = string(b.Verdict)
 	switch b.Verdict {

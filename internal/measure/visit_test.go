@@ -1,13 +1,16 @@
 package measure
 
 import (
+	"cmp"
 	"math"
+	"slices"
 	"testing"
 	"time"
 
 	"pgregory.net/rapid"
 
 	"pitot/internal/data/record"
+	"pitot/internal/stat"
 )
 
 // What is in flight by blocks, against a count at every nanosecond.
@@ -18,15 +21,17 @@ func TestInFlightAgainstCounting(t *testing.T) {
 		until := to + rapid.Int64Range(0, 50).Draw(t, "until")
 		blocks := rapid.IntRange(1, 10).Draw(t, "blocks")
 		var visits []visit
+		f := newInFlight(from, to, blocks)
 		for range rapid.IntRange(0, 20).Draw(t, "n") {
 			v := visit{due: rapid.Int64Range(0, 200).Draw(t, "due"), done: record.Unset}
 			if rapid.Bool().Draw(t, "ended") {
 				v.done = v.due + rapid.Int64Range(0, 150).Draw(t, "took")
 			}
 			visits = append(visits, v)
+			f.add(&v)
 		}
 		edge := func(i int) int64 { return from + int64(float64(to-from)*float64(i)/float64(blocks)) }
-		for i, got := range inFlight(visits, from, to, until, blocks) {
+		for i, got := range f.means(until) {
 			var sum float64
 			for at := edge(i); at < edge(i+1); at++ {
 				for _, v := range visits {
@@ -38,6 +43,44 @@ func TestInFlightAgainstCounting(t *testing.T) {
 			if want := sum / float64(edge(i+1)-edge(i)); math.Abs(got-want) > 1e-12 {
 				t.Fatalf("block %d: %v, want %v", i, got, want)
 			}
+		}
+	})
+}
+
+// Sums that 63 bits do not hold.
+func TestStaysOfVeryMany(t *testing.T) {
+	s := stays{from: 0, to: math.MaxInt64}
+	for range 10 {
+		s.add(&visit{due: 0, done: math.MaxInt64 - 1})
+		s.add(&visit{due: 1, done: record.Unset})
+	}
+	if got := s.sum(math.MaxInt64 - 1); got != 20*float64(math.MaxInt64) {
+		t.Errorf("%g", got)
+	}
+}
+
+// The first answers are those that were due first, whichever came first.
+func TestLightResidence(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		s := window(10)
+		w := newVisits(&s)
+		var well []visit
+		for range rapid.IntRange(0, 60).Draw(t, "n") {
+			v := visit{due: rapid.Int64Range(0, 30).Draw(t, "due"), end: record.Unset}
+			if rapid.IntRange(0, 3).Draw(t, "ended") > 0 {
+				v.end = v.due + rapid.Int64Range(0, 30).Draw(t, "took")
+				well = append(well, v)
+			}
+			w.keep(&v)
+		}
+		slices.SortFunc(well, func(a, b visit) int { return cmp.Or(cmp.Compare(a.due, b.due), cmp.Compare(a.end, b.end)) })
+		var took []int64
+		for _, v := range well[:min(len(well), firstVisits)] {
+			took = append(took, v.end-v.due)
+		}
+		slices.Sort(took)
+		if want := float64(stat.Percentile(took, .5)); w.light() != want {
+			t.Fatalf("%g, want %g", w.light(), want)
 		}
 	})
 }

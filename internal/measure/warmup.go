@@ -38,9 +38,9 @@ type Settling struct {
 	Why     string // why there is no steady state, "" if there is
 }
 
-// course are series over equal blocks of a load, from its origin to the end of
-// its window. A block without a value is NaN.
-type course struct {
+// courseSeries are series over equal blocks of a load, from its origin to the end
+// of its window. A block without a value is NaN.
+type courseSeries struct {
 	width    float64 // of a block, seconds
 	inFlight []float64
 	rest     [][]float64 // mean TTFT and TPOT of the requests due in a block
@@ -49,7 +49,7 @@ type course struct {
 // settled is the first block from which on settledBlocks look like the end in
 // every series: within two standard deviations of the mean of its last third.
 // It is len(inFlight) if there is none.
-func (c *course) settled() (first int) {
+func (c *courseSeries) settled() (first int) {
 	for _, s := range append([][]float64{c.inFlight}, c.rest...) {
 		first = max(first, settledSeries(s))
 	}
@@ -86,7 +86,7 @@ func settledSeries(s []float64) int {
 // other, "" if it did not: by more than 3.5 standard errors and 10 %. Blocks
 // are two residence times long, so that they hardly depend on each other; of
 // fewer than keptBlocks it says nothing.
-func (c *course) drift(from int, residence float64) string {
+func (c *courseSeries) drift(from int, residence float64) string {
 	per := max(1, int(math.Ceil(2*residence/c.width)))
 	half := (len(c.inFlight) - from) / per / 2
 	if half < keptBlocks/2 {
@@ -115,7 +115,7 @@ func (c *course) drift(from int, residence float64) string {
 // The procedure and its limits were chosen by simulation of several queues:
 // the bias of TTFT, the share that is thrown away where nothing had to be, and
 // the runs that are refused for nothing.
-func (c *course) settle(residence, margin float64) (settled, cut float64, why string) {
+func (c *courseSeries) settle(residence, margin float64) (settled, cut float64, why string) {
 	blocks := len(c.inFlight)
 	first := c.settled()
 	settled = float64(first) * c.width
@@ -144,21 +144,25 @@ func Settle(setups map[int32]Setup, frames iter.Seq2[record.Frame, error]) {
 	if !asked {
 		return
 	}
-	passages := map[int32][]passage{}
+	courses := map[int32]*course{}
+	for point, s := range setups {
+		if s.AutoWarmup && s.ended() {
+			courses[point] = newCourse(s.T1)
+		}
+	}
 	for f, err := range frames {
 		if err != nil {
 			break
 		}
-		if !setups[f.Point].AutoWarmup {
-			continue
-		}
-		for i := range f.Rows {
-			passages[f.Point] = append(passages[f.Point], passageOf(&f.Rows[i]))
+		if c := courses[f.Point]; c != nil {
+			for i := range f.Rows {
+				c.add(passageOf(&f.Rows[i]))
+			}
 		}
 	}
-	for point, s := range setups {
-		if s.AutoWarmup && s.ended() && len(passages[point]) > 0 {
-			setups[point] = s.settled(passages[point])
+	for point, c := range courses {
+		if c.any {
+			setups[point] = setups[point].settled(c)
 		}
 	}
 }
@@ -183,9 +187,9 @@ func passageOf(r *record.Row) passage {
 
 // settled is the setup with its window where the load had settled, unless that
 // would leave less than half of it.
-func (s Setup) settled(load []passage) Setup {
-	c, residence := courseOf(load, s.T1)
-	if residence <= 0 {
+func (s Setup) settled(load *course) Setup {
+	c, residence := load.series(), load.residence.mean()
+	if !(residence > 0) {
 		return s
 	}
 	leave := float64(margin)
@@ -203,39 +207,60 @@ func (s Setup) settled(load []passage) Setup {
 	return s
 }
 
-// courseOf makes the series of a load that ended at a time, and gives the mean
-// residence time in its last third, in seconds.
-func courseOf(load []passage, end int64) (c course, residence float64) {
-	visits := make([]visit, len(load))
-	until := end
-	for i := range load {
-		visits[i] = load[i].visit
-		until = max(until, load[i].done)
+// course gathers what requests tell of a load from its origin to a time.
+type course struct {
+	end       int64
+	any       bool
+	until     int64 // the latest end
+	inFlight  *inFlight
+	ttft      [courseBlocks]average // of the requests due in a block
+	tpot      [courseBlocks]average
+	residence average // of those due in the last third, seconds
+}
+
+// average is a mean in the making.
+type average struct{ sum, n float64 }
+
+func (a *average) add(x float64) {
+	if !math.IsNaN(x) {
+		a.sum, a.n = a.sum+x, a.n+1
 	}
-	c.width = float64(end) / courseBlocks / 1e9
-	c.inFlight = inFlight(visits, 0, end, until, courseBlocks)
-	mean := func(of func(*passage) float64) []float64 {
-		sums, n := make([]float64, courseBlocks), make([]float64, courseBlocks)
-		for i := range load {
-			if x := of(&load[i]); load[i].due >= 0 && load[i].due < end && !math.IsNaN(x) {
-				b := min(int(float64(load[i].due)/1e9/c.width), courseBlocks-1)
-				sums[b], n[b] = sums[b]+x, n[b]+1
-			}
+}
+
+// mean is NaN without values.
+func (a *average) mean() float64 { return a.sum / a.n }
+
+func newCourse(end int64) *course {
+	return &course{end: end, until: end, inFlight: newInFlight(0, end, courseBlocks)}
+}
+
+// add takes in a request.
+func (c *course) add(p passage) {
+	c.any = true
+	c.until = max(c.until, p.done)
+	c.inFlight.add(&p.visit)
+	if p.due < 0 || p.due >= c.end {
+		return
+	}
+	b := min(int(float64(p.due)/1e9/c.width()), courseBlocks-1)
+	c.ttft[b].add(p.ttft)
+	c.tpot[b].add(p.tpot)
+	if p.end >= 0 && p.due >= c.end/3*2 {
+		c.residence.add(float64(p.end-p.due) / 1e9)
+	}
+}
+
+// width is that of a block, in seconds.
+func (c *course) width() float64 { return float64(c.end) / courseBlocks / 1e9 }
+
+// series are what was gathered.
+func (c *course) series() courseSeries {
+	means := func(of *[courseBlocks]average) []float64 {
+		list := make([]float64, courseBlocks)
+		for b := range of {
+			list[b] = of[b].mean()
 		}
-		for b := range sums {
-			sums[b] /= n[b] // NaN without any
-		}
-		return sums
+		return list
 	}
-	c.rest = [][]float64{mean(func(p *passage) float64 { return p.ttft }), mean(func(p *passage) float64 { return p.tpot })}
-	var sum, n float64
-	for i := range visits {
-		if v := &visits[i]; v.end >= 0 && v.due >= end/3*2 && v.due < end {
-			sum, n = sum+float64(v.end-v.due)/1e9, n+1
-		}
-	}
-	if n > 0 {
-		residence = sum / n
-	}
-	return c, residence
+	return courseSeries{width: c.width(), inFlight: c.inFlight.means(c.until), rest: [][]float64{means(&c.ttft), means(&c.tpot)}}
 }

@@ -62,13 +62,14 @@ func rooms() []room {
 		{"twin/serve", "twin twin/serve/dialect twin/serve/lm twin/serve/prom twin/serve/vllmapi wire/stamp clock say"},
 		{"plan", "workload workload/arrival slo say"},
 		// measured
-		{"wire", "wire/stamp workload workload/token data/record clock"},
-		{"load", "workload workload/seed wire wire/stamp twin data/record clock"},
+		{"wire/api", "workload workload/token data/record"}, // the dialects of targets, one file each
+		{"wire", "wire/stamp data/record clock wire/api"},
+		{"load", "workload workload/seed wire wire/stamp twin data/record clock wire/api"},
 		{"measure", "data/record data/result slo stat data/metric"},
-		{"study/tools", "measure data/record data/result stat say data/metric"},                                                                            // other tools' files, and a run in their formats
-		{"target", "plan wire wire/stamp twin twin/deploy twin/serve data/record data/result workload workload/seed workload/token clock say data/metric"}, // what is measured: opened, asked, adapted to
-		{"run/search", "data/result stat data/metric"},                                                                                                     // which load next: decisions without clock, socket or file
-		{"run", "plan load measure data/record data/rundir data/result slo wire wire/stamp workload workload/seed workload/token workload/arrival clock say target run/search stat data/metric"},
+		{"study/tools", "measure data/record data/result stat say data/metric wire/api"},                                                                            // other tools' files, and a run in their formats
+		{"target", "plan wire wire/stamp twin twin/deploy twin/serve data/record data/result workload workload/seed workload/token clock say data/metric wire/api"}, // what is measured: opened, asked, adapted to
+		{"run/search", "data/result stat data/metric"},                                                                                                              // which load next: decisions without clock, socket or file
+		{"run", "plan load measure data/record data/rundir data/result slo wire wire/stamp workload workload/seed workload/token workload/arrival clock say target run/search stat data/metric wire/api"},
 		{"study/predict", "plan run load data/record data/rundir data/result workload twin twin/catalogue twin/deploy twin/vllm stat say target data/metric"},
 		{"run/audit", "plan run measure twin/serve study/tools data/record data/result stat workload data/metric"},
 		{"study/compare", "study/tools data/rundir data/result stat say data/metric"}, // what changed between systems

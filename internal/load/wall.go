@@ -9,6 +9,7 @@ import (
 	"pitot/internal/clock"
 	"pitot/internal/data/record"
 	"pitot/internal/wire"
+	"pitot/internal/wire/api"
 	"pitot/internal/wire/stamp"
 	"pitot/internal/workload"
 )
@@ -37,10 +38,10 @@ type Wall struct {
 // WallConfig is what the wall world needs to know.
 type WallConfig struct {
 	Dialer  *wire.Dialer
-	API     wire.API
+	API     api.API
 	Route   string // path of the requests
-	Options wire.Options
-	Headers []wire.Header
+	Options api.Options
+	Headers []api.Header
 	Secret  string       // key, kept out of records
 	Memory  *wire.Memory // what all answers together may hold, nil for no end of it
 	Source  workload.Source
@@ -104,7 +105,7 @@ func (w *Wall) build(id int64) *flight {
 	row.InputPlanned, row.OutputPlanned, row.Stream = int32(req.Input), int32(req.Output), w.cfg.Options.Stream
 	f.x.Begin(row)
 	headers := append(w.cfg.Headers[:len(w.cfg.Headers):len(w.cfg.Headers)],
-		wire.Header{Name: "X-Request-Id", Value: w.cfg.Nonce + "-" + strconv.FormatInt(id, 10)})
+		api.Header{Name: "X-Request-Id", Value: w.cfg.Nonce + "-" + strconv.FormatInt(id, 10)})
 	f.x.Request = append(wire.AppendHead(f.x.Request[:0], "POST", w.cfg.Dialer.Endpoint.Host, w.cfg.Route, headers, len(f.body)), f.body...)
 	return f
 }

@@ -18,6 +18,7 @@ import (
 	"pitot/internal/twin"
 	"pitot/internal/twin/serve"
 	"pitot/internal/wire"
+	"pitot/internal/wire/api"
 	"pitot/internal/workload"
 	"pitot/internal/workload/token"
 )
@@ -70,8 +71,8 @@ func wall(t testing.TB, n *network, change func(*WallConfig)) (*Wall, *shelf) {
 	s := newShelf()
 	cfg := WallConfig{
 		Dialer: &wire.Dialer{Endpoint: e, Dial: n.dial, Stamps: true, Timeout: 10 * time.Second},
-		API:    wire.Chat{}, Route: route, Source: asks{most: 3}, Sink: s, Ahead: 16, Nonce: "n",
-		Options: wire.Options{Model: "mock", Stream: true, Vocab: token.Universal(), IgnoreEOS: true, MaxField: "max_tokens"},
+		API:    api.Chat{}, Route: route, Source: asks{most: 3}, Sink: s, Ahead: 16, Nonce: "n",
+		Options: api.Options{Model: "mock", Stream: true, Vocab: token.Universal(), IgnoreEOS: true, MaxField: "max_tokens"},
 	}
 	if change != nil {
 		change(&cfg)

@@ -15,6 +15,7 @@ import (
 	"pitot/internal/twin"
 	"pitot/internal/twin/serve"
 	"pitot/internal/wire"
+	"pitot/internal/wire/api"
 	"pitot/internal/workload"
 	"pitot/internal/workload/arrival"
 	"pitot/internal/workload/token"
@@ -133,8 +134,8 @@ func really(t *testing.T, cfg Config, engine twin.FixedConfig, src workload.Sour
 		}}
 		s, c := newShelf(), NewCore(cfg)
 		w := NewWall(t.Context(), WallConfig{
-			Dialer: dialer, API: wire.Chat{}, Route: route, Source: src, Sink: s, Ahead: 8, Nonce: "n", Alarm: clock.TimerAlarm{},
-			Options: wire.Options{Model: "mock", Stream: true, Vocab: token.Universal(), IgnoreEOS: true, MaxField: "max_tokens"},
+			Dialer: dialer, API: api.Chat{}, Route: route, Source: src, Sink: s, Ahead: 8, Nonce: "n", Alarm: clock.TimerAlarm{},
+			Options: api.Options{Model: "mock", Stream: true, Vocab: token.Universal(), IgnoreEOS: true, MaxField: "max_tokens"},
 		})
 		if conns > 0 {
 			if err := w.Open(t.Context(), conns); err != nil {

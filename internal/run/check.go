@@ -9,7 +9,7 @@ import (
 	"pitot/internal/plan"
 	"pitot/internal/say"
 	"pitot/internal/target"
-	"pitot/internal/wire"
+	"pitot/internal/wire/api"
 	"pitot/internal/workload"
 	"pitot/internal/workload/seed"
 	"pitot/internal/workload/token"
@@ -79,7 +79,7 @@ func fromFile(p *plan.Ask, point int32) (source, error) {
 // the target: lengths and what prompts share, not how many words the target
 // makes of a token. Call close when done.
 func Workload(p *plan.Ask, point int32) (src workload.Source, close func(), err error) {
-	s, err := newSource(p, &target.Target{Options: wire.Options{Vocab: token.Universal()}}, point)
+	s, err := newSource(p, &target.Target{Options: api.Options{Vocab: token.Universal()}}, point)
 	return s, s.close, err
 }
 

@@ -297,7 +297,7 @@ func (s *Session) point(ctx context.Context, l *plan.Load, index int32, what Loa
 	if t.Kind == "sim" {
 		put(j, markPoint, index, setup)
 		overhead := 0
-		if t.API.Name() == "openai-chat" {
+		if t.API.Messages() {
 			overhead = target.ChatOverhead
 		}
 		world = load.NewVirtual(load.VirtualConfig{Overhead: overhead, Engine: t.Engine(seed.Point(p.Seed, index)), Source: src, Sink: tap, Point: index, Thaw: t.Thaw, Count: token.Universal().Count})

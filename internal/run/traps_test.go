@@ -24,6 +24,7 @@ import (
 	"pitot/internal/twin"
 	"pitot/internal/twin/serve"
 	"pitot/internal/wire"
+	"pitot/internal/wire/api"
 	"pitot/internal/workload"
 	"pitot/internal/workload/arrival"
 	"pitot/internal/workload/token"
@@ -90,8 +91,8 @@ func measured(t *testing.T, server serve.Config, cfg load.Config, output answers
 				go srv.ServeConn(server)
 				return client, nil
 			}},
-			API: wire.Chat{}, Route: route, Source: output, Sink: out, Ahead: 8, Nonce: "n", Alarm: clock.TimerAlarm{},
-			Options: wire.Options{Model: "mock", Stream: true, Vocab: token.Universal(), MaxField: "max_tokens", Body: over},
+			API: api.Chat{}, Route: route, Source: output, Sink: out, Ahead: 8, Nonce: "n", Alarm: clock.TimerAlarm{},
+			Options: api.Options{Model: "mock", Stream: true, Vocab: token.Universal(), MaxField: "max_tokens", Body: over},
 		})
 		core := load.NewCore(cfg)
 		w.Begin(serverAge)

@@ -17,7 +17,7 @@ import (
 	"pitot/internal/twin"
 	"pitot/internal/twin/deploy"
 	"pitot/internal/twin/serve"
-	"pitot/internal/wire"
+	"pitot/internal/wire/api"
 	"pitot/internal/workload/seed"
 	"pitot/internal/workload/token"
 )
@@ -241,7 +241,7 @@ func (t *Target) openSim(p Wanted) error {
 		return err
 	}
 	t.Engine, t.Thaw = e.make, faults.Thaw
-	t.API = wire.Chat{}
+	t.API = api.Chat{}
 	t.Options.Model = e.model
 	t.tell("pitot sim, "+e.about, p, e)
 	t.Residence = e.residence(p.Ask)

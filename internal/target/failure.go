@@ -8,6 +8,7 @@ import (
 	"pitot/internal/data/record"
 	"pitot/internal/say"
 	"pitot/internal/wire"
+	"pitot/internal/wire/api"
 )
 
 // Error is a target that cannot be measured: unreachable, or refusing.
@@ -79,10 +80,13 @@ func (t *Target) hint(class string) string {
 // pathHint says what may be wrong with the target's path or the model.
 func (t *Target) pathHint() string {
 	e := t.Dialer.Endpoint
-	chat := wire.Chat{}.Route()
-	near := ""
+	chat := api.Chat{}.Route()
+	routes, near := []string{"/v1"}, ""
+	for _, a := range api.All() {
+		routes = append(routes, a.Route())
+	}
 	if e.Base != "" {
-		near = say.Nearest(e.Base, []string{chat, wire.Completions{}.Route(), "/v1"})
+		near = say.Nearest(e.Base, routes)
 	}
 	switch {
 	case t.listed:

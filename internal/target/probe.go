@@ -14,6 +14,7 @@ import (
 	"pitot/internal/plan"
 	"pitot/internal/say"
 	"pitot/internal/wire"
+	"pitot/internal/wire/api"
 	"pitot/internal/workload"
 )
 
@@ -32,16 +33,16 @@ func shorter(own, allowed time.Duration) time.Duration {
 	return own
 }
 
-// models is where servers of OpenAI's APIs list what they serve: beside the
-// route, which is not under /v1 everywhere.
+// models is where the server lists what it serves, "" if its API has no such
+// list.
 func (t *Target) models() string {
-	path, _, _ := strings.Cut(t.Route, "?")
-	for _, api := range wire.APIs() {
-		if beside, ok := strings.CutSuffix(path, strings.TrimPrefix(api.Route(), "/v1")); ok && t.full {
-			return beside + "/models"
-		}
+	if beside, ok := api.ModelsBeside(t.Route); ok && t.full {
+		return beside
 	}
-	return t.Dialer.Endpoint.Base + "/v1/models"
+	if t.API.Models() == "" {
+		return ""
+	}
+	return t.Dialer.Endpoint.Base + t.API.Models()
 }
 
 // ready waits until the target answers at all.
@@ -212,24 +213,13 @@ func (t *Target) adapt(ctx context.Context, anyAPI bool) error {
 		switch {
 		case row.Outcome == record.OK:
 			return nil
-		case t.Options.MaxField == "max_tokens" && strings.Contains(low, "max_completion_tokens"):
-			t.Options.MaxField = "max_completion_tokens"
-			t.Notes = append(t.Notes, "the server wants max_completion_tokens in place of max_tokens")
-		case !t.Options.NoUsage && strings.Contains(low, "stream_options"):
-			t.Options.NoUsage = true
-			t.Notes = append(t.Notes, "the server does not take stream_options: no usage in streams")
-		case !t.Options.NoTemperature && strings.Contains(low, "temperature"):
-			t.Options.NoTemperature = true
-			t.Notes = append(t.Notes, "the server does not take a temperature")
-		case (t.Options.IgnoreEOS || t.Options.MinTokens) && (strings.Contains(low, "ignore_eos") || strings.Contains(low, "min_tokens")):
-			t.Options.IgnoreEOS, t.Options.MinTokens = false, false
-			t.Notes = append(t.Notes, "the server does not take ignore_eos: answers may end early")
-		case anyAPI && t.Route == t.Dialer.Endpoint.Base+wire.Chat{}.Route() && t.API.Name() == (wire.Chat{}).Name() &&
+		case anyAPI && t.Route == t.Dialer.Endpoint.Base+api.Chat{}.Route() && t.API.Name() == (api.Chat{}).Name() &&
 			(row.Error == record.ErrNotFound && !strings.Contains(low, "model") || strings.Contains(low, "chat template") || strings.Contains(low, "chat_template")):
-			t.API = wire.Completions{}
+			t.use(api.Completions{})
 			t.Route = t.Dialer.Endpoint.Base + t.API.Route()
 			t.URL = t.Dialer.Endpoint.URL(t.Route)
 			t.Notes = append(t.Notes, "the server has no chat for this model: completions are measured")
+		case t.concede(row.Detail):
 		case row.Error == record.ErrEmpty || row.Error == record.ErrUnfinished:
 			return nil // strange for one token, but it answers
 		default:
@@ -237,6 +227,15 @@ func (t *Target) adapt(ctx context.Context, anyAPI bool) error {
 		}
 	}
 	return &Error{"the server refuses every form of the request", "try curl on it and say what differs with --body"}
+}
+
+// concede gives in to a refusal where the API knows how.
+func (t *Target) concede(refusal string) bool {
+	note := t.API.Concede(refusal, &t.Options)
+	if note != "" {
+		t.Notes = append(t.Notes, note)
+	}
+	return note != ""
 }
 
 // words is a request of n generated words.

@@ -10,6 +10,7 @@ import (
 	"net"
 	"net/url"
 	"os"
+	"slices"
 	"strings"
 	"time"
 
@@ -18,6 +19,7 @@ import (
 	"pitot/internal/twin"
 	"pitot/internal/twin/deploy"
 	"pitot/internal/wire"
+	"pitot/internal/wire/api"
 	"pitot/internal/wire/stamp"
 	"pitot/internal/workload"
 	"pitot/internal/workload/seed"
@@ -30,13 +32,13 @@ type Target struct {
 	Spec   string
 	Kind   string
 	Dialer *wire.Dialer
-	API    wire.API
+	API    api.API
 	Route  string
 	Secret string       // one a line
 	Memory *wire.Memory // that answers may take
 
-	Headers     []wire.Header
-	Options     wire.Options
+	Headers     []api.Header
+	Options     api.Options
 	Server      map[string]string // what it tells of itself
 	Calibration workload.Calibration
 	Timeout     time.Duration // for one request
@@ -48,6 +50,8 @@ type Target struct {
 	URL    string
 	Engine func(seed uint64) twin.Engine // of a sim: target, a fresh one
 	Thaw   func(at int64) int64          // and when what it does at a time can happen: its freezes
+	key    string                        // what is sent of it as the API has it
+	own    []api.Header                  // that the user gave
 	keys   []string                      // where the keys that are sent came from
 	listed bool                          // it has told which models it has
 	began  float64                       // when its process did, seconds since 1970, 0 if it does not tell
@@ -90,7 +94,7 @@ func WantedBy(p *plan.Plan) Wanted { return Wanted{&p.Target, &p.Ask, &p.Embedde
 // Open finds the target that is wanted and asks it what was left open.
 func Open(ctx context.Context, p Wanted, notef func(string)) (_ *Target, err error) {
 	t := &Target{Spec: p.Spec, Kind: p.Kind(), Timeout: p.Timeout, Server: map[string]string{}}
-	t.Options = wire.Options{Model: p.Model, Stream: !p.NoStream, Vocab: token.Universal(), MaxField: "max_tokens"}
+	t.Options = api.Options{Model: p.Model, Stream: !p.NoStream, Vocab: token.Universal(), MaxField: "max_tokens"}
 	if p.Body != "" {
 		t.Options.Body = []byte(p.Body)
 	}
@@ -145,20 +149,17 @@ func Open(ctx context.Context, p Wanted, notef func(string)) (_ *Target, err err
 // been asked, chat.
 func (t *Target) chooseAPI(p *plan.Target, route string) error {
 	if p.API != "" {
-		var names []string
-		for _, a := range wire.APIs() {
-			names = append(names, a.Name())
-			if a.Name() == p.API {
-				t.API = a
-			}
+		a, ok := api.Named(p.API)
+		if !ok {
+			return say.Errorf("unknown API %q", p.API).WithHint(say.Known(p.API, api.Names()))
 		}
-		if t.API == nil {
-			return say.Errorf("unknown API %q", p.API).WithHint(say.Known(p.API, names))
-		}
-	} else if api, ok := wire.APIOf(route); ok {
-		t.API = api
+		t.use(a)
 	} else {
-		t.API = wire.Chat{}
+		a, _, ok := api.Of(route)
+		if !ok {
+			a = api.Chat{}
+		}
+		t.use(a)
 	}
 	t.Route, t.full = route, route != ""
 	if !t.full {
@@ -211,27 +212,35 @@ func (t *Target) authorise(p *plan.Target) error {
 	if strings.ContainsAny(key, "\r\n\x00 ") {
 		return say.Errorf("the API key from %s holds a space or line break", from).WithHint("the file or variable should hold the key alone")
 	}
-	t.Headers = []wire.Header{
-		{Name: "User-Agent", Value: "pitot"},
-		{Name: "Content-Type", Value: "application/json"},
-		{Name: "Accept", Value: "text/event-stream, application/json"},
-	}
-	own := map[string]bool{}
+	keyed := key != ""
 	for _, h := range p.Headers {
 		name, value, _ := strings.Cut(h, "=")
-		own[strings.ToLower(name)] = true
-		t.Headers = append(t.Headers, wire.Header{Name: name, Value: value})
+		keyed = keyed && !strings.EqualFold(name, "authorization")
+		t.own = append(t.own, api.Header{Name: name, Value: value})
 		if plan.IsSecret(name) {
 			t.hide(value)
 			t.keys = append(t.keys, "--header "+name)
 		}
 	}
-	if key != "" && !own["authorization"] {
-		t.Headers = append(t.Headers, wire.Header{Name: "Authorization", Value: "Bearer " + key})
+	if keyed {
+		t.key = key
 		t.hide(key)
 		t.keys = append(t.keys, from)
 	}
 	return nil
+}
+
+// use takes an API: the headers of its requests are what it needs, but for those
+// that the user gave.
+func (t *Target) use(a api.API) {
+	t.API = a
+	t.Headers = []api.Header{{Name: "User-Agent", Value: "pitot"}, {Name: "Content-Type", Value: "application/json"}}
+	for _, h := range a.Headers(t.key) {
+		if !slices.ContainsFunc(t.own, func(own api.Header) bool { return strings.EqualFold(own.Name, h.Name) }) {
+			t.Headers = append(t.Headers, h)
+		}
+	}
+	t.Headers = append(t.Headers, t.own...)
 }
 
 // hide adds a header's value to the secrets, and what follows its scheme, as

@@ -2,6 +2,7 @@ package wire
 
 import (
 	"fmt"
+	"pitot/internal/wire/api"
 	"sync/atomic"
 )
 
@@ -33,22 +34,10 @@ const (
 	maxWhole = 64 << 20
 	// maxFetch bounds the answer to a question outside the measurement.
 	maxFetch = 16 << 20
-	// maxEvent bounds one event; logprobs and whole tool calls are large.
-	maxEvent = 16 << 20
 	// maxHeader bounds the headers of an answer, those of interim answers
 	// included.
 	maxHeader = 64 << 10
-	// maxKept is how much of a buffer is kept for the next answer.
-	maxKept = 64 << 10
 )
-
-// Asked is how much of an answer a request asks for. Zeros stand for what is
-// not said.
-type Asked struct {
-	Tokens     int64 // of each choice at most
-	Choices    int64 // n
-	Candidates int64 // told of each token, with their probabilities
-}
 
 // bounds are what an answer may come to.
 type bounds struct {
@@ -58,8 +47,8 @@ type bounds struct {
 	bytes   int64 // as they came, and again when decompressed
 }
 
-// bounds gives those of the answer to a request of so many bytes.
-func (a Asked) bounds(request int64) bounds {
+// boundsOf gives those of the answer to a request of so many bytes.
+func boundsOf(a api.Asked, request int64) bounds {
 	const most = 1 << 31 // keeps every product far from overflow
 	choices := min(max(a.Choices, 1), most>>16)
 	candidates := min(max(a.Candidates, 0), most>>16)
@@ -80,16 +69,6 @@ func (a Asked) bounds(request int64) bounds {
 func (b *bounds) believable(tokens, text int64) bool {
 	most := max(b.tokens, text)
 	return tokens <= most+most/16+16
-}
-
-// oversizedError is an answer that is larger than its bounds.
-type oversizedError struct {
-	what  string // "events", "bytes", …
-	limit int64
-}
-
-func (e *oversizedError) Error() string {
-	return fmt.Sprintf("over %d %s: more than what was asked for can take", e.limit, e.what)
 }
 
 // Memory is what all answers of a run together may hold: whole bodies and
@@ -130,4 +109,9 @@ type memoryError struct{ limit int64 }
 
 func (e *memoryError) Error() string {
 	return fmt.Sprintf("the answers under way hold %d MiB, all that this client gives them", e.limit>>20)
+}
+
+// oversized says that an answer is larger than a bound of it.
+func oversized(what string, limit int64) error {
+	return &api.OversizedError{What: what, Limit: limit}
 }

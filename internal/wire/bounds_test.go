@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"pitot/internal/data/record"
+	"pitot/internal/wire/api"
 	"pitot/internal/wire/stamp"
 	"pitot/internal/workload"
 )
@@ -99,8 +100,8 @@ func TestBounds(t *testing.T) {
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			sink := &kept{}
-			x := NewExchange(Chat{})
-			x.Sink, x.Request, x.Asked, x.Memory = sink, []byte("POST"), Asked{Tokens: 4, Choices: 2}, NewMemory(64<<20)
+			x := NewExchange(api.Chat{})
+			x.Sink, x.Request, x.Asked, x.Memory = sink, []byte("POST"), api.Asked{Tokens: 4, Choices: 2}, NewMemory(64<<20)
 			x.Begin(blank(c.stream, false))
 			x.Sent(0)
 			first := c.next(0)
@@ -125,7 +126,7 @@ func TestBounds(t *testing.T) {
 			if c.stream && x.Reusable() {
 				t.Error("its connection is used again")
 			}
-			if n := x.holds(); n > 4*maxKept {
+			if n := x.holds(); n > 4*api.MaxKept {
 				t.Errorf("buffers of %d bytes are kept", n)
 			}
 		})
@@ -140,15 +141,15 @@ func TestBoundsLeaveHonestAnswersAlone(t *testing.T) {
 		strings.TrimSuffix(strings.Repeat(`{"token":" yes","logprob":-0.123456789,"bytes":[32,121,101,115]},`, 20), ",")+`]}]}`, 1)
 	for _, c := range []struct {
 		name   string
-		asked  Asked
+		asked  api.Asked
 		events []string
 	}{
-		{"an event a letter", Asked{Tokens: 2000}, slicesOf(8*2000, letter)},
-		{"candidates", Asked{Tokens: 1000, Candidates: 20}, slicesOf(1000, rich)},
-		{"long reasoning", Asked{Tokens: 16}, slicesOf(30_000, choice(`{"reasoning_content":"y"}`))},
-		{"length left to the server", Asked{}, slicesOf(200_000, letter)},
+		{"an event a letter", api.Asked{Tokens: 2000}, slicesOf(8*2000, letter)},
+		{"candidates", api.Asked{Tokens: 1000, Candidates: 20}, slicesOf(1000, rich)},
+		{"long reasoning", api.Asked{Tokens: 16}, slicesOf(30_000, choice(`{"reasoning_content":"y"}`))},
+		{"length left to the server", api.Asked{}, slicesOf(200_000, letter)},
 	} {
-		x := NewExchange(Chat{})
+		x := NewExchange(api.Chat{})
 		x.Sink, x.Asked = discard{}, c.asked
 		x.Begin(blank(true, false))
 		x.Sent(0)
@@ -177,8 +178,8 @@ func TestMemory(t *testing.T) {
 	m := NewMemory(4 << 20)
 	var all []*Exchange
 	for range 16 {
-		x := NewExchange(Chat{})
-		x.Sink, x.Asked, x.Memory = discard{}, Asked{Tokens: 100_000}, m
+		x := NewExchange(api.Chat{})
+		x.Sink, x.Asked, x.Memory = discard{}, api.Asked{Tokens: 100_000}, m
 		x.Begin(blank(false, false))
 		x.Sent(0)
 		x.Feed([]byte("HTTP/1.1 200 OK\r\ncontent-type: application/json\r\n\r\n"), arriving(1))
@@ -217,33 +218,33 @@ func TestAsked(t *testing.T) {
 		output       int
 		body, option string
 		field        string
-		want         Asked
+		want         api.Asked
 	}{
-		{128, "", "", "max_tokens", Asked{Tokens: 128}},
-		{workload.Unknown, "", "", "max_tokens", Asked{}},
-		{128, "", `{"max_tokens":9}`, "max_tokens", Asked{Tokens: 9}},
-		{128, "", `{"max_tokens":null}`, "max_tokens", Asked{}},
-		{128, "", `{"max_completion_tokens":900}`, "max_tokens", Asked{Tokens: 900}},
-		{128, "", `{"max_tokens":900}`, "max_completion_tokens", Asked{Tokens: 900}},
-		{128, `{"max_tokens":7,"n":2}`, `{"n":3}`, "max_tokens", Asked{Tokens: 7, Choices: 3}},
-		{128, "", `{"logprobs":true,"top_logprobs":20}`, "max_tokens", Asked{Tokens: 128, Candidates: 20}},
-		{128, "", `{"logprobs":5}`, "max_tokens", Asked{Tokens: 128, Candidates: 5}},
-		{128, "", `{"n":"two","max_tokens":-4}`, "max_tokens", Asked{Tokens: 128}},
+		{128, "", "", "max_tokens", api.Asked{Tokens: 128}},
+		{workload.Unknown, "", "", "max_tokens", api.Asked{}},
+		{128, "", `{"max_tokens":9}`, "max_tokens", api.Asked{Tokens: 9}},
+		{128, "", `{"max_tokens":null}`, "max_tokens", api.Asked{}},
+		{128, "", `{"max_completion_tokens":900}`, "max_tokens", api.Asked{Tokens: 900}},
+		{128, "", `{"max_tokens":900}`, "max_completion_tokens", api.Asked{Tokens: 900}},
+		{128, `{"max_tokens":7,"n":2}`, `{"n":3}`, "max_tokens", api.Asked{Tokens: 7, Choices: 3}},
+		{128, "", `{"logprobs":true,"top_logprobs":20}`, "max_tokens", api.Asked{Tokens: 128, Candidates: 20}},
+		{128, "", `{"logprobs":5}`, "max_tokens", api.Asked{Tokens: 128, Candidates: 5}},
+		{128, "", `{"n":"two","max_tokens":-4}`, "max_tokens", api.Asked{Tokens: 128}},
 	} {
 		r := &workload.Request{Output: c.output}
-		o := Options{MaxField: c.field}
+		o := api.Options{MaxField: c.field}
 		if c.body != "" {
 			r.Body = []byte(c.body)
 		}
 		if c.option != "" {
 			o.Body = []byte(c.option)
 		}
-		if got := (Chat{}).Asked(r, o); got != c.want {
+		if got := (api.Chat{}).Asked(r, o); got != c.want {
 			t.Errorf("%+v: %+v", c, got)
 		}
 	}
-	huge := Asked{Tokens: 1<<31 - 1, Choices: 1<<31 - 1, Candidates: 1<<31 - 1}
-	if b := huge.bounds(1 << 62); b.events < 0 || b.bytes < 0 || b.tokens < 0 {
+	huge := api.Asked{Tokens: 1<<31 - 1, Choices: 1<<31 - 1, Candidates: 1<<31 - 1}
+	if b := boundsOf(huge, 1<<62); b.events < 0 || b.bytes < 0 || b.tokens < 0 {
 		t.Errorf("overflow: %+v", b)
 	}
 }

@@ -14,6 +14,7 @@ import (
 
 	"pitot/internal/clock"
 	"pitot/internal/data/record"
+	"pitot/internal/wire/api"
 	"pitot/internal/wire/stamp"
 )
 
@@ -32,7 +33,7 @@ func started(c net.Conn) (*Conn, chan ending) {
 }
 
 func asked(path string, size int) *Exchange {
-	x := NewExchange(Chat{})
+	x := NewExchange(api.Chat{})
 	x.Sink = discard{}
 	x.Begin(blank(true, false))
 	x.Request = append(AppendHead(nil, "POST", "h", path, nil, size), make([]byte, size)...)

@@ -18,6 +18,7 @@ import (
 	"time"
 
 	"pitot/internal/data/record"
+	"pitot/internal/wire/api"
 	"pitot/internal/wire/stamp"
 )
 
@@ -88,28 +89,14 @@ func ParseTarget(spec string) (e Endpoint, route string, err error) {
 }
 
 // splitRoute takes a URL's path apart: "/v1", "/" and "" are a base, a path
-// that ends in an API's route is that route. [APIs] lists the longer of two
-// routes with the same end first.
+// that ends in an API's route is that route.
 func splitRoute(path string) (base, route string) {
 	path = strings.TrimRight(path, "/")
-	for _, api := range APIs() {
-		tail := strings.TrimPrefix(api.Route(), "/v1")
-		if strings.HasSuffix(path, tail) {
-			return strings.TrimRight(strings.TrimSuffix(strings.TrimSuffix(path, tail), "/v1"), "/"), path
-		}
+	front := path
+	if _, before, ok := api.Of(path); ok {
+		front, route = before, path
 	}
-	return strings.TrimRight(strings.TrimSuffix(path, "/v1"), "/"), ""
-}
-
-// APIOf gives the API that a route belongs to.
-func APIOf(route string) (API, bool) {
-	path, _, _ := strings.Cut(route, "?")
-	for _, api := range APIs() {
-		if strings.HasSuffix(path, strings.TrimPrefix(api.Route(), "/v1")) {
-			return api, true
-		}
-	}
-	return nil, false
+	return strings.TrimRight(strings.TrimSuffix(front, "/v1"), "/"), route
 }
 
 // URL gives the address of a route for messages.

@@ -21,6 +21,7 @@ import (
 	"time"
 
 	"pitot/internal/data/record"
+	"pitot/internal/wire/api"
 )
 
 func TestParseTarget(t *testing.T) {
@@ -81,22 +82,10 @@ func FuzzParseTarget(f *testing.F) {
 		if e.Addr == "" || e.Host == "" || strings.HasSuffix(e.Base, "/") || strings.ContainsAny(e.Host+e.Base+route, "\r\n \x00") {
 			t.Fatalf("%q: %+v, route %q", spec, e, route)
 		}
-		if _, ok := APIOf(route); ok != (route != "") {
+		if _, _, ok := api.Of(route); ok != (route != "") {
 			t.Fatalf("%q: route %q", spec, route)
 		}
 	})
-}
-
-func TestAPIOf(t *testing.T) {
-	for route, want := range map[string]string{
-		"/v1/chat/completions": "openai-chat", "/openai/v1/chat/completions": "openai-chat", "/x/chat/completions?a=b/completions": "openai-chat",
-		"/v1/completions": "openai-completions", "/completions": "openai-completions", "/v1/models": "", "/xcompletions": "", "": "",
-	} {
-		api, ok := APIOf(route)
-		if ok != (want != "") || ok && api.Name() != want {
-			t.Errorf("%q is of %v", route, api)
-		}
-	}
 }
 
 // listen serves connections on loopback until the test ends.
@@ -192,7 +181,7 @@ func TestAnswerTextKeepsTheKey(t *testing.T) {
 		_, _ = io.WriteString(c, answered("401 No", "text/plain", strings.Repeat("x", 280)+key))
 	})
 	d := &Dialer{Endpoint: Endpoint{Addr: addr, Host: addr}}
-	a, err := d.Fetch(context.Background(), "GET", "/", []Header{{"Authorization", "Bearer " + key}}, nil, key)
+	a, err := d.Fetch(context.Background(), "GET", "/", []api.Header{{Name: "Authorization", Value: "Bearer " + key}}, nil, key)
 	if err != nil || strings.Contains(a.Text(), "sk-0") || a.Status != 401 {
 		t.Errorf("%q, %v", a.Text(), err)
 	}

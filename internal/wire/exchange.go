@@ -14,6 +14,7 @@ import (
 	"unsafe"
 
 	"pitot/internal/data/record"
+	"pitot/internal/wire/api"
 	"pitot/internal/wire/stamp"
 )
 
@@ -30,13 +31,13 @@ type Exchange struct {
 	Kernel  bool        // kernel stamps are expected
 	Request []byte      // the request as it goes on the wire
 	Secret  string      // what must not be in any record, one secret a line
-	Asked   Asked       // bounds the answer
+	Asked   api.Asked   // bounds the answer
 	Memory  *Memory     // what all exchanges together may hold, nil for no end of it
 	Owner   any         // of the caller
 
 	// What each event touches stands together: with a thousand streams in turn
 	// none of it is in the processor's nearest cache.
-	dec        Decoder
+	dec        api.Decoder
 	onBody     func([]byte) error
 	onPlain    func([]byte) error
 	onEvent    func(name, data []byte) error
@@ -55,24 +56,24 @@ type Exchange struct {
 	answered   bool   // [DONE] has come
 	done       bool
 	fresh      []record.Chunk
-	delta      Delta
-	sse        sse
+	delta      api.Delta
+	frames     api.Frames
 	http       response
 
-	api       API
+	api       api.API
 	gunzip    gunzip
 	whole     []byte  // body of an error or of an answer that is not streamed
 	others    []int32 // choices from 64 on that have come
 	held      int64   // bytes of Memory
 	doubt     string  // why the usage is not believed, "" if it is
 	err       error
-	fault     *Fault
+	fault     *api.Fault
 	abandoned atomic.Pointer[string] // why it is no longer followed
 }
 
 // NewExchange gives an exchange that can be used again and again.
-func NewExchange(api API) *Exchange {
-	x := &Exchange{api: api, dec: api.Decoder()}
+func NewExchange(a api.API) *Exchange {
+	x := &Exchange{api: a, dec: a.Decoder()}
 	x.onBody, x.onPlain, x.onEvent = x.body, x.plain, x.event
 	return x
 }
@@ -105,7 +106,7 @@ func (x *Exchange) Begin(row record.Row) {
 func (x *Exchange) restart() {
 	x.http.secret = x.Secret
 	x.http.reset()
-	x.sse.reset()
+	x.frames.Reset(x.api.Framing())
 	x.dec.Reset()
 	x.gunzip.close()
 	x.whole, x.fresh, x.others, x.bounds = x.whole[:0], x.fresh[:0], x.others[:0], bounds{}
@@ -119,7 +120,7 @@ func (x *Exchange) restart() {
 func (x *Exchange) Sent(at int64) {
 	x.Row.Sent = at - x.Origin
 	x.Row.BytesOut = int64(len(x.Request))
-	x.bounds = x.Asked.bounds(x.Row.BytesOut)
+	x.bounds = boundsOf(x.Asked, x.Row.BytesOut)
 	x.delta.Most = int(x.bounds.choices) * kinds
 	x.last, x.prev = at, at
 }
@@ -148,7 +149,7 @@ func (x *Exchange) Feed(b []byte, a stamp.Arrival) (done bool) {
 	}
 	used, err := x.http.feed(b, x.onBody)
 	if err == nil && x.Row.BytesIn > x.bounds.bytes && x.http.state != ended {
-		err = &oversizedError{"bytes", x.bounds.bytes}
+		err = oversized("bytes", x.bounds.bytes)
 	}
 	x.flush(a.More)
 	if x.Row.Headers < 0 && x.http.headersDone() {
@@ -176,7 +177,7 @@ func (x *Exchange) flush(more bool) {
 	// than it: only the line end that closes its chunk is surely its own.
 	// Nobody can tell where in a compressed stream an event ends.
 	h := &x.http
-	trailing := more || x.sse.pending() || h.gzip || h.state == inChunk ||
+	trailing := more || x.frames.Pending() || h.gzip || h.state == inChunk ||
 		h.state == inChunkSize && len(h.line) > 0 || h.chunked && h.state >= inTrailers
 	earliest := x.prev - x.Origin
 	for i := range x.fresh {
@@ -214,11 +215,11 @@ func (x *Exchange) body(b []byte) error {
 // plain takes a stretch of the decompressed body.
 func (x *Exchange) plain(b []byte) error {
 	if x.unpacked += int64(len(b)); x.unpacked > x.bounds.bytes {
-		return &oversizedError{"bytes", x.bounds.bytes}
+		return oversized("bytes", x.bounds.bytes)
 	}
 	if x.streams() {
-		err := x.sse.feed(b, x.onEvent)
-		if len(x.sse.line)+len(x.sse.data)+len(x.fresh) > unaccounted && err == nil {
+		err := x.frames.Feed(b, x.onEvent)
+		if x.frames.Partial()+len(x.fresh) > unaccounted && err == nil {
 			err = x.account()
 		}
 		return err
@@ -228,7 +229,7 @@ func (x *Exchange) plain(b []byte) error {
 		return nil
 	}
 	if len(x.whole)+len(b) > maxWhole {
-		return &oversizedError{"bytes in one answer", maxWhole}
+		return oversized("bytes in one answer", maxWhole)
 	}
 	x.whole = append(x.whole, b...)
 	if len(x.whole) > unaccounted {
@@ -255,20 +256,20 @@ func (x *Exchange) account() error {
 
 // holds is how many bytes its buffers take.
 func (x *Exchange) holds() int64 {
-	return int64(cap(x.whole)+x.sse.held()) + int64(cap(x.fresh))*int64(unsafe.Sizeof(record.Chunk{}))
+	return int64(cap(x.whole)+x.frames.Held()) + int64(cap(x.fresh))*int64(unsafe.Sizeof(record.Chunk{}))
 }
 
 // trim gives large buffers back when the answer has ended.
 func (x *Exchange) trim() {
 	x.gunzip.close()
-	x.sse.trim()
-	if cap(x.whole) > maxKept {
+	x.frames.Trim()
+	if cap(x.whole) > api.MaxKept {
 		x.whole = nil
 	}
-	if cap(x.fresh) > maxKept>>6 {
+	if cap(x.fresh) > api.MaxKept>>6 {
 		x.fresh = nil
 	}
-	if cap(x.delta.Parts) > maxKept>>6 {
+	if cap(x.delta.Parts) > api.MaxKept>>6 {
 		x.delta.Parts = nil
 	}
 	if x.held > 0 {
@@ -289,7 +290,7 @@ func (x *Exchange) event(name, data []byte) error {
 		x.Row.FirstEvent = x.at
 	}
 	if x.events++; x.events > x.bounds.events {
-		return &oversizedError{"events", x.bounds.events}
+		return oversized("events", x.bounds.events)
 	}
 	// An event that follows others in the read takes their claim to the
 	// read's stamp away.
@@ -314,12 +315,12 @@ func (x *Exchange) event(name, data []byte) error {
 	return err
 }
 
-func (x *Exchange) tooManyChoices() error { return &oversizedError{"choices", x.bounds.choices} }
+func (x *Exchange) tooManyChoices() error { return oversized("choices", x.bounds.choices) }
 
 // count takes what an event or a whole answer said.
-func (x *Exchange) count(d *Delta) error {
+func (x *Exchange) count(d *api.Delta) error {
 	r := &x.Row
-	if d.Usage != noUsage {
+	if d.Usage != api.Unsaid {
 		x.usage(&d.Usage)
 	}
 	if d.Ended {
@@ -442,7 +443,7 @@ func (x *Exchange) finish() {
 	r.Done = x.at
 	if x.streams() && x.err == nil {
 		x.at = x.last - x.Origin // an event that was left open came with the last bytes
-		if err := x.sse.end(x.onEvent); err != nil {
+		if err := x.frames.End(x.onEvent); err != nil {
 			x.err = err
 		}
 		x.flush(false)
@@ -472,7 +473,7 @@ func (x *Exchange) settle() {
 func (x *Exchange) judge() {
 	r := &x.Row
 	if x.http.headersDone() && x.http.status != 200 && x.http.status != 0 {
-		text := bodyText(x.whole)
+		text := x.refusal()
 		x.fail(record.Failed, statusClass(x.http.status, text), text)
 		return
 	}
@@ -531,7 +532,7 @@ func (x *Exchange) judgeWhole() {
 	u := &d.Usage
 	switch {
 	case !d.Ended && len(d.Parts) == 0:
-		x.fail(record.Failed, record.ErrMalformed, "no choices in "+clean(string(x.whole), x.Secret, 120))
+		x.fail(record.Failed, record.ErrMalformed, "no answer in "+clean(string(x.whole), x.Secret, 120))
 	case len(d.Parts) == 0 && u.Completion <= 0:
 		x.fail(record.Failed, record.ErrEmpty, "the answer has no tokens")
 	}
@@ -575,19 +576,18 @@ func (x *Exchange) Reusable() bool {
 
 var htmlTitle = regexp.MustCompile(`(?is)<title>\s*(.*?)\s*</title>`)
 
-// bodyText gives what an error answer says: the message of a JSON error, the
-// title of an HTML page, or the body.
-func bodyText(body []byte) string {
-	var d Delta
-	d.Clear()
-	if new(openaiDecoder).Whole(body, &d) == nil && d.Fault != nil && d.Fault.Message != "" {
-		return d.Fault.Message
+// refusal is what an error answer says: its message, the title of an HTML page,
+// or the body.
+func (x *Exchange) refusal() string { return bodyText(x.api.Fault(x.whole), x.whole) }
+
+func bodyText(message string, body []byte) string {
+	if message != "" {
+		return message
 	}
-	s := string(body)
-	if m := htmlTitle.FindStringSubmatch(s); m != nil {
-		return "HTML page: " + m[1]
+	if m := htmlTitle.FindSubmatch(body); m != nil {
+		return "HTML page: " + string(m[1])
 	}
-	return s
+	return string(body)
 }
 
 // tooLong is how servers say that a request does not fit the model: OpenAI,
@@ -641,7 +641,7 @@ func Classify(err error) (class, detail string) {
 	var notTLS tls.RecordHeaderError
 	var errno syscall.Errno
 	var op *net.OpError
-	var oversized *oversizedError
+	var oversized *api.OversizedError
 	var memory *memoryError
 	switch {
 	case errors.As(err, &dial):

@@ -15,13 +15,14 @@ import (
 	"pgregory.net/rapid"
 
 	"pitot/internal/data/record"
+	"pitot/internal/wire/api"
 	"pitot/internal/wire/stamp"
 )
 
 const testSecret = "sk-test-0123456789abcdef"
 
 // testAsked is what the recorded answers were asked for, at most.
-var testAsked = Asked{Tokens: 64, Choices: 2}
+var testAsked = api.Asked{Tokens: 64, Choices: 2}
 
 // kept is a sink that keeps chunks.
 type kept struct{ chunks []record.Chunk }
@@ -47,7 +48,7 @@ type read struct {
 // answer is complete before. The request is sent at 0.
 func play(stream bool, err error, reads ...read) (*Exchange, []record.Chunk) {
 	sink := &kept{}
-	x := NewExchange(Chat{})
+	x := NewExchange(api.Chat{})
 	x.Sink, x.Secret, x.Request, x.Asked = sink, testSecret, []byte("POST"), testAsked
 	x.Begin(blank(stream, false))
 	x.Sent(0)
@@ -279,7 +280,7 @@ var answers = []struct {
 	{name: "whole, error", whole: true, bytes: answered("200 OK", jsonType, `{"error":"overloaded"}`),
 		want: "failed stream_error 200 whole text=0 HD reusable | overloaded"},
 	{name: "whole, other JSON", whole: true, bytes: answered("200 OK", jsonType, `{"hello":"`+testSecret+`"}`),
-		want: `failed malformed 200 whole text=0 HD reusable | no choices in {"hello":"[redacted]"}`},
+		want: `failed malformed 200 whole text=0 HD reusable | no answer in {"hello":"[redacted]"}`},
 	{name: "HTML", bytes: answered("200 OK", "text/html", "<!doctype html>\n<p>Welcome"),
 		want: "failed malformed 200 whole text=0 HD reusable | not JSON: <!doctype html> <p>Welcome"},
 	{name: "401", bytes: answered("401 Unauthorized", jsonType, `{"error":{"message":"Incorrect API key provided: `+testSecret+`.","type":"invalid_request_error","code":"invalid_api_key"}}`),
@@ -536,7 +537,7 @@ func TestMergedLeavesTheEndOut(t *testing.T) {
 
 func TestAbandon(t *testing.T) {
 	begin := func(s string) *Exchange {
-		x := NewExchange(Chat{})
+		x := NewExchange(api.Chat{})
 		x.Sink = &kept{}
 		x.Begin(blank(true, true))
 		x.Sent(0)
@@ -564,7 +565,7 @@ func TestAbandon(t *testing.T) {
 		}
 	}
 	// Abandoned between the failure of a stale connection and the second try.
-	x := NewExchange(Chat{})
+	x := NewExchange(api.Chat{})
 	x.Begin(blank(true, true))
 	x.Sent(0)
 	x.Close(5, io.EOF)
@@ -589,7 +590,7 @@ func TestStale(t *testing.T) {
 		{true, "", io.EOF, true}, {true, "", nil, true}, {true, "", syscall.ECONNRESET, true}, {true, "", syscall.EPIPE, true},
 		{false, "", io.EOF, false}, {true, "H", io.EOF, false}, {true, "", &DialError{Class: record.ErrConnect}, false},
 	} {
-		x := NewExchange(Chat{})
+		x := NewExchange(api.Chat{})
 		x.Begin(blank(true, c.reused))
 		x.Sent(1)
 		if c.bytes != "" {
@@ -610,7 +611,7 @@ func TestStale(t *testing.T) {
 
 // An exchange that is used again remembers nothing.
 func TestExchangeIsUsedAgain(t *testing.T) {
-	x := NewExchange(Chat{})
+	x := NewExchange(api.Chat{})
 	x.Secret, x.Asked = testSecret, testAsked
 	for range 2 {
 		for _, c := range answers {
@@ -658,7 +659,7 @@ func TestHugeAnswers(t *testing.T) {
 	for _, head := range []string{
 		"HTTP/1.1 500 No\r\n\r\n", "HTTP/1.1 200 OK\r\n\r\n", "HTTP/1.1 200 OK\r\ncontent-type: text/event-stream\r\n\r\n",
 	} {
-		x := NewExchange(Chat{})
+		x := NewExchange(api.Chat{})
 		x.Begin(blank(true, false))
 		x.Sent(0)
 		x.Feed([]byte(head), stamp.Arrival{Time: 1})
@@ -667,7 +668,7 @@ func TestHugeAnswers(t *testing.T) {
 				break
 			}
 		}
-		if held := len(x.whole) + len(x.sse.line) + len(x.sse.data); held > maxWhole {
+		if held := len(x.whole) + x.frames.Partial(); held > maxWhole {
 			t.Errorf("%q: %d bytes held", head, held)
 		}
 		x.Close(100, nil)
@@ -678,7 +679,7 @@ func TestHugeAnswers(t *testing.T) {
 			t.Errorf("%q: %v", head, x.Row.Outcome)
 		}
 		checkDetail(t, &x.Row)
-		if x.Begin(blank(false, false)); cap(x.whole) > maxKept {
+		if x.Begin(blank(false, false)); cap(x.whole) > api.MaxKept {
 			t.Errorf("%q: %d bytes kept", head, cap(x.whole))
 		}
 	}
@@ -715,7 +716,7 @@ func (discard) Chunk(record.Chunk) {}
 func (discard) Done(*record.Row)   {}
 
 func BenchmarkFeed(b *testing.B) {
-	x := NewExchange(Chat{})
+	x := NewExchange(api.Chat{})
 	x.Sink = discard{}
 	x.Begin(blank(true, false))
 	x.Sent(0)
@@ -737,7 +738,7 @@ func BenchmarkFeed(b *testing.B) {
 func BenchmarkFeedMany(b *testing.B) {
 	var all []*Exchange
 	for range 4000 {
-		x := NewExchange(Chat{})
+		x := NewExchange(api.Chat{})
 		x.Sink = discard{}
 		x.Begin(blank(true, false))
 		x.Sent(0)
@@ -756,7 +757,7 @@ func BenchmarkFeedMany(b *testing.B) {
 }
 
 func TestFeedAllocatesNothing(t *testing.T) {
-	x := NewExchange(Chat{})
+	x := NewExchange(api.Chat{})
 	x.Sink = discard{}
 	x.Begin(blank(true, false))
 	x.Sent(0)

@@ -86,7 +86,7 @@ func (r *response) feed(b []byte, body func([]byte) error) (used int, err error)
 			i := bytes.IndexByte(b, '\n')
 			if i < 0 {
 				if r.head+len(r.line)+len(b) > maxHeader {
-					return n, &oversizedError{"bytes of headers", maxHeader}
+					return n, oversized("bytes of headers", maxHeader)
 				}
 				r.line = append(r.line, b...)
 				return n, nil
@@ -110,7 +110,7 @@ func (r *response) feed(b []byte, body func([]byte) error) (used int, err error)
 // takeLine handles one line outside the body.
 func (r *response) takeLine(line []byte) error {
 	if r.head += len(line) + 1; r.head > maxHeader {
-		return &oversizedError{"bytes of headers", maxHeader}
+		return oversized("bytes of headers", maxHeader)
 	}
 	if n := len(line); n > 0 && line[n-1] == '\r' {
 		line = line[:n-1]

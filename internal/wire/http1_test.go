@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"net/http"
+	"pitot/internal/wire/api"
 	"slices"
 	"strings"
 	"testing"
@@ -42,7 +43,7 @@ func respond(t interface{ Fatal(...any) }, reads ...string) (got reply) {
 			t.Fatal("used more than it was given", n, len(b))
 		}
 		if err != nil {
-			var large *oversizedError
+			var large *api.OversizedError
 			if !errors.Is(err, errHTTP) && !errors.As(err, &large) {
 				t.Fatal(err)
 			}
@@ -230,4 +231,16 @@ func FuzzResponse(f *testing.F) {
 			t.Fatalf("in reads of %d: %s, whole: %s", every, got, whole)
 		}
 	})
+}
+
+// typicalEvent is what vLLM's chat sends for one token.
+const typicalEvent = `{"id":"chatcmpl-7f3a9b1c2d4e4f5a8b6c7d8e9f0a1b2c","object":"chat.completion.chunk","created":1763670000,"model":"meta-llama/Llama-3.1-8B-Instruct","choices":[{"index":0,"delta":{"content":" token"},"logprobs":null,"finish_reason":null,"token_ids":null}]}`
+
+// split cuts a text into reads.
+func split(t *rapid.T, text string) (reads []string) {
+	for len(text) > 0 {
+		n := rapid.IntRange(1, max(1, min(len(text), 40))).Draw(t, "read")
+		reads, text = append(reads, text[:n]), text[n:]
+	}
+	return reads
 }

@@ -4,14 +4,12 @@ import (
 	"context"
 	"fmt"
 	"io"
+	"pitot/internal/wire/api"
 	"strconv"
 )
 
-// Header is one line of a request's head.
-type Header struct{ Name, Value string }
-
 // AppendHead appends the head of a request whose body has size bytes.
-func AppendHead(dst []byte, method, host, path string, headers []Header, size int) []byte {
+func AppendHead(dst []byte, method, host, path string, headers []api.Header, size int) []byte {
 	dst = append(dst, method...)
 	dst = append(dst, ' ')
 	dst = append(dst, path...)
@@ -42,12 +40,14 @@ type Answer struct {
 
 // Text gives what an error answer says, in one line, without the secret that
 // was sent.
-func (a Answer) Text() string { return clean(bodyText(a.Body), a.secret, maxDetail) }
+func (a Answer) Text() string {
+	return clean(bodyText(api.FaultOf(a.Body), a.Body), a.secret, maxDetail)
+}
 
 // Fetch asks one question on a connection of its own and waits for the
 // answer: what a server can do and what it is, never what is measured. secret
 // is what the answer's text must not repeat, one a line.
-func (d *Dialer) Fetch(ctx context.Context, method, path string, headers []Header, body []byte, secret string) (Answer, error) {
+func (d *Dialer) Fetch(ctx context.Context, method, path string, headers []api.Header, body []byte, secret string) (Answer, error) {
 	c, err := d.Connect(ctx)
 	if err != nil {
 		return Answer{}, err
@@ -70,7 +70,7 @@ func (d *Dialer) Fetch(ctx context.Context, method, path string, headers []Heade
 	r.reset()
 	plain := func(b []byte) error {
 		if len(a.Body)+len(b) > maxFetch {
-			return &oversizedError{"bytes", maxFetch}
+			return oversized("bytes", maxFetch)
 		}
 		a.Body = append(a.Body, b...)
 		return nil

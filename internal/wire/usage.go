@@ -4,6 +4,7 @@ import (
 	"fmt"
 
 	"pitot/internal/data/record"
+	"pitot/internal/wire/api"
 )
 
 // What a server counts is believed as far as it can be: a count that is no
@@ -19,7 +20,7 @@ const freeTokens = 1024
 const kinds = 4
 
 // usage takes the server's count as an event has it.
-func (x *Exchange) usage(u *Usage) {
+func (x *Exchange) usage(u *api.Usage) {
 	if x.answered {
 		x.disbelieve("it came after the end mark")
 		return
@@ -36,7 +37,7 @@ func (x *Exchange) usage(u *Usage) {
 		switch {
 		case c.said >= 0:
 			*c.into = c.said
-		case c.said == impossible:
+		case c.said == api.Impossible:
 			*c.into = record.Unset
 			x.disbelieve("its " + c.what + " tokens are no count")
 		}
@@ -80,7 +81,7 @@ func (x *Exchange) believe() {
 // countTokens gives the parts of an event the tokens they are said to have:
 // by the usage that comes with every event, else by their ids or
 // probabilities. What cannot be is not believed.
-func (x *Exchange) countTokens(d *Delta) {
+func (x *Exchange) countTokens(d *api.Delta) {
 	if tokens := x.byUsage(d); tokens > 0 {
 		d.Parts[0].Tokens = tokens
 	}
@@ -103,7 +104,7 @@ func (x *Exchange) countTokens(d *Delta) {
 // text (an unfinished character, a special token) count with the text that
 // follows them, reasoning that is never shown with no event at all. With
 // several choices nobody says whose tokens a usage counts.
-func (x *Exchange) byUsage(d *Delta) int32 {
+func (x *Exchange) byUsage(d *api.Delta) int32 {
 	for _, p := range d.Parts {
 		x.reasoning = x.reasoning || p.Kind == record.Reasoning
 	}

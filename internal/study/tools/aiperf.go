@@ -290,10 +290,6 @@ func aiperfInput(run *result.Run, c *cohort) map[string]any {
 	case l.Concurrency != nil:
 		phase["type"], phase["concurrency"] = "concurrency", *l.Concurrency
 	}
-	kind := "completions"
-	if run.Target.API == "openai-chat" {
-		kind = "chat"
-	}
 	streamed := len(c.requests) > 0 && c.requests[0].stream
 	url, _, _ := strings.Cut(run.Target.URL, "/v1")
 	if url == "" {
@@ -301,7 +297,7 @@ func aiperfInput(run *result.Run, c *cohort) map[string]any {
 	}
 	return map[string]any{
 		"models":   map[string]any{"items": []any{map[string]string{"name": run.Target.Model}}},
-		"endpoint": map[string]any{"urls": []string{url}, "type": kind, "streaming": streamed},
+		"endpoint": map[string]any{"urls": []string{url}, "type": alias(run, "aiperf"), "streaming": streamed},
 		"datasets": []any{map[string]any{"name": "main", "type": "synthetic", "entries": max(1, c.point.Requests.Due)}},
 		"phases":   []any{phase},
 	}

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"io"
 	"strconv"
+	"strings"
 
 	"pitot/internal/data/result"
 )
@@ -72,12 +73,9 @@ func (b *Benchmark) sglang(o *object, run *result.Run, detailed bool) error {
 		}
 		return nil
 	}
-	backend := "vllm"
-	if b.Backend == "openai-chat" {
-		backend = "vllm-chat"
-	}
-	if run.Target.Server["engine"] == "sglang" {
-		backend = map[string]string{"vllm": "sglang-oai", "vllm-chat": "sglang-oai-chat"}[backend]
+	backend := alias(run, "sglang")
+	if run.Target.Server["engine"] != "sglang" { // the same APIs under another name
+		backend = strings.Replace(backend, "sglang-oai", "vllm", 1)
 	}
 	o.field("tag", optional(run.Notes["tag"]))
 	o.field("backend", backend)

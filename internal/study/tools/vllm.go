@@ -45,13 +45,10 @@ type VLLM struct {
 // vllmOf takes all that from a point of a run.
 func vllmOf(run *result.Run, p *result.Point) VLLM {
 	v := VLLM{
-		Backend: "openai", Model: run.Target.Model, NumPrompts: p.Requests.Due, RequestRate: math.Inf(1), Burstiness: 1,
+		Backend: alias(run, "vllm"), Model: run.Target.Model, NumPrompts: p.Requests.Due, RequestRate: math.Inf(1), Burstiness: 1,
 		Metrics: []string{"ttft", "tpot", "itl", "e2el"}, Percentiles: []float64{50, 90, 95, 99},
 	}
 	v.Date, _ = time.Parse(time.RFC3339, run.Started)
-	if run.Target.API == "openai-chat" {
-		v.Backend = "openai-chat"
-	}
 	if r := p.Load.Rate; r != nil {
 		v.RequestRate = *r
 	}

@@ -1,11 +1,25 @@
-package wire
+package api
 
 import "bytes"
 
-// sse cuts a byte stream into server-sent events (WHATWG HTML, section 9.2),
-// push-style: lines may end in LF, CRLF or CR, data may span lines, comments
-// and unknown fields are ignored, and any of it may be split across reads.
-type sse struct {
+// Framing is how a stream is cut into events.
+type Framing uint8
+
+const (
+	// EventStream is server-sent events (WHATWG HTML, section 9.2): lines may end
+	// in LF, CRLF or CR, data may span lines, comments and unknown fields are
+	// ignored.
+	EventStream Framing = iota
+	// JSONLines is one JSON document a line (NDJSON), which is an event without
+	// a name; empty lines are ignored.
+	JSONLines
+)
+
+// Frames cuts a byte stream into events, push-style: any of it may be split
+// across reads.
+type Frames struct {
+	framing Framing
+
 	line  []byte // incomplete line carried over
 	data  []byte // data of the current event when it spans lines or reads
 	name  []byte
@@ -15,13 +29,14 @@ type sse struct {
 	after bool // lines have come since the last event
 }
 
-func (p *sse) reset() {
-	*p = sse{line: p.line[:0], data: p.data[:0], name: p.name[:0]}
+// Reset prepares for another stream.
+func (p *Frames) Reset(f Framing) {
+	*p = Frames{framing: f, line: p.line[:0], data: p.data[:0], name: p.name[:0]}
 }
 
-// feed hands each complete event to event. The slices are valid during the
+// Feed hands each complete event to event. The slices are valid during the
 // call only.
-func (p *sse) feed(b []byte, event func(name, data []byte) error) error {
+func (p *Frames) Feed(b []byte, event func(name, data []byte) error) error {
 	for len(b) > 0 {
 		if p.cr {
 			p.cr = false
@@ -35,8 +50,8 @@ func (p *sse) feed(b []byte, event func(name, data []byte) error) error {
 		i := bytes.IndexByte(b, '\n')
 		if i < 0 {
 			if i = bytes.IndexByte(b, '\r'); i < 0 {
-				if len(p.line)+len(b)+len(p.data) > maxEvent {
-					return &oversizedError{"bytes in one event", maxEvent}
+				if len(p.line)+len(b)+len(p.data) > MaxEvent {
+					return &OversizedError{"bytes in one event", MaxEvent}
 				}
 				p.line = append(p.line, b...)
 				return nil
@@ -54,7 +69,7 @@ func (p *sse) feed(b []byte, event func(name, data []byte) error) error {
 		}
 		// The usual case by far: one data line with an empty line behind it,
 		// both in this read. It is handed on in place.
-		if !carried && !p.has && len(b) > 0 && b[0] == '\n' && !p.cr {
+		if !carried && !p.has && p.framing == EventStream && len(b) > 0 && b[0] == '\n' && !p.cr {
 			if data, ok := dataField(line); ok {
 				b = b[1:]
 				p.begun, p.after = true, false
@@ -76,10 +91,16 @@ func (p *sse) feed(b []byte, event func(name, data []byte) error) error {
 }
 
 // takeLine handles one line.
-func (p *sse) takeLine(line []byte, event func(name, data []byte) error) error {
+func (p *Frames) takeLine(line []byte, event func(name, data []byte) error) error {
 	if !p.begun {
 		p.begun = true
 		line = bytes.TrimPrefix(line, []byte("\xef\xbb\xbf"))
+	}
+	if p.framing == JSONLines {
+		if line = bytes.TrimSpace(line); len(line) == 0 {
+			return nil
+		}
+		return event(nil, line)
 	}
 	if len(line) == 0 {
 		if !p.has {
@@ -96,8 +117,8 @@ func (p *sse) takeLine(line []byte, event func(name, data []byte) error) error {
 		if p.has {
 			p.data = append(p.data, '\n')
 		}
-		if len(p.data)+len(data) > maxEvent {
-			return &oversizedError{"bytes in one event", maxEvent}
+		if len(p.data)+len(data) > MaxEvent {
+			return &OversizedError{"bytes in one event", MaxEvent}
 		}
 		p.data, p.has = append(p.data, data...), true
 		return nil
@@ -118,25 +139,25 @@ func dataField(line []byte) ([]byte, bool) {
 	return bytes.TrimPrefix(v, []byte{' '}), true
 }
 
-// held is how many bytes the buffers take.
-func (p *sse) held() int { return cap(p.line) + cap(p.data) + cap(p.name) }
+// Held is how many bytes the buffers take.
+func (p *Frames) Held() int { return cap(p.line) + cap(p.data) + cap(p.name) }
 
-// trim gives large buffers back.
-func (p *sse) trim() {
+// Trim gives large buffers back.
+func (p *Frames) Trim() {
 	for _, b := range []*[]byte{&p.line, &p.data, &p.name} {
-		if cap(*b) > maxKept {
+		if cap(*b) > MaxKept {
 			*b = nil
 		}
 	}
 }
 
-// pending says whether anything has come behind the last event: the
+// Pending says whether anything has come behind the last event: the
 // beginning of another, or a comment.
-func (p *sse) pending() bool { return p.after || len(p.line) > 0 }
+func (p *Frames) Pending() bool { return p.after || len(p.line) > 0 }
 
-// end hands on an event that the stream's end left without its empty line:
+// End hands on an event that the stream's end left without its empty line:
 // many servers forget it.
-func (p *sse) end(event func(name, data []byte) error) error {
+func (p *Frames) End(event func(name, data []byte) error) error {
 	if len(p.line) > 0 {
 		line := p.line
 		p.line = nil
@@ -150,3 +171,6 @@ func (p *sse) end(event func(name, data []byte) error) error {
 	}
 	return nil
 }
+
+// Partial is how many bytes of an unfinished event have come.
+func (p *Frames) Partial() int { return len(p.line) + len(p.data) }

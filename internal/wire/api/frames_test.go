@@ -1,4 +1,4 @@
-package wire
+package api
 
 import (
 	"errors"
@@ -15,17 +15,17 @@ type ev struct{ Name, Data string }
 
 // events reads a stream that comes in the given reads.
 func events(t interface{ Fatal(...any) }, reads ...string) (got []ev) {
-	var p sse
+	var p Frames
 	take := func(name, data []byte) error {
 		got = append(got, ev{string(name), string(data)})
 		return nil
 	}
 	for _, r := range reads {
-		if err := p.feed([]byte(r), take); err != nil {
+		if err := p.Feed([]byte(r), take); err != nil {
 			t.Fatal(err)
 		}
 	}
-	if err := p.end(take); err != nil {
+	if err := p.End(take); err != nil {
 		t.Fatal(err)
 	}
 	return got
@@ -124,13 +124,13 @@ func TestSSEBoundsEvents(t *testing.T) {
 	none := func(name, data []byte) error { t.Error("an event"); return nil }
 	long := strings.Repeat("x", 1<<20)
 	for _, line := range []string{long, "data: " + long + "\n", "event: " + long + "\n"} {
-		var p sse
+		var p Frames
 		var err error
 		fed := 0
-		for ; err == nil && fed < 2*maxEvent; fed += len(line) {
-			err = p.feed([]byte(line), none)
+		for ; err == nil && fed < 2*MaxEvent; fed += len(line) {
+			err = p.Feed([]byte(line), none)
 		}
-		if held := cap(p.line) + cap(p.data) + cap(p.name); held > 3*maxEvent {
+		if held := cap(p.line) + cap(p.data) + cap(p.name); held > 3*MaxEvent {
 			t.Errorf("endless %.7q: %d bytes held", line, held)
 		}
 		if err == nil && line[0] != 'e' { // a name is replaced by the next
@@ -140,9 +140,9 @@ func TestSSEBoundsEvents(t *testing.T) {
 }
 
 func TestSSEStopsAtAnError(t *testing.T) {
-	var p sse
+	var p Frames
 	stop, n := errors.New("stop"), 0
-	err := p.feed([]byte("data: a\n\ndata: b\n\n"), func(name, data []byte) error { n++; return stop })
+	err := p.Feed([]byte("data: a\n\ndata: b\n\n"), func(name, data []byte) error { n++; return stop })
 	if err != stop || n != 1 {
 		t.Errorf("%v after %d events", err, n)
 	}
@@ -162,4 +162,29 @@ func FuzzSSE(f *testing.F) {
 			t.Fatalf("%q gives %q, want %q", reads, got, want)
 		}
 	})
+}
+
+// JSON lines are events without a name, however they are cut.
+func TestJSONLines(t *testing.T) {
+	const stream = "{\"a\":1}\n\n {\"b\":2} \r\n{\"c\":3}"
+	for cut := range stream {
+		var p Frames
+		p.Reset(JSONLines)
+		var got []string
+		take := func(name, data []byte) error {
+			got = append(got, string(name)+string(data))
+			return nil
+		}
+		for _, part := range []string{stream[:cut], stream[cut:]} {
+			if err := p.Feed([]byte(part), take); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if err := p.End(take); err != nil {
+			t.Fatal(err)
+		}
+		if want := []string{`{"a":1}`, `{"b":2}`, `{"c":3}`}; !slices.Equal(got, want) {
+			t.Errorf("cut at %d: %q", cut, got)
+		}
+	}
 }

@@ -1,12 +1,12 @@
-package wire
+package api
 
 import (
-	"bytes"
 	"encoding/json"
 	"fmt"
 	"math"
 	"slices"
 	"strconv"
+	"strings"
 
 	"pitot/internal/data/record"
 	"pitot/internal/workload"
@@ -14,25 +14,73 @@ import (
 
 // Chat is OpenAI's chat completions, as vLLM, SGLang, llama.cpp, TGI,
 // TensorRT-LLM and hosted services serve them.
-type Chat struct{}
+type Chat struct{ openai }
 
 // Completions is OpenAI's completions: a bare prompt, no chat template.
-type Completions struct{}
+type Completions struct{ openai }
 
-func (Chat) Name() string         { return "openai-chat" }
-func (Chat) Route() string        { return "/v1/chat/completions" }
-func (Chat) Decoder() Decoder     { return new(openaiDecoder) }
-func (Completions) Name() string  { return "openai-completions" }
-func (Completions) Route() string { return "/v1/completions" }
-func (Completions) Decoder() Decoder {
-	return new(openaiDecoder)
+// openai is what both have in common.
+type openai struct{}
+
+func (Chat) Name() string   { return "openai-chat" }
+func (Chat) Route() string  { return "/v1/chat/completions" }
+func (Chat) Messages() bool { return true }
+func (Chat) Alias(tool string) string {
+	return map[string]string{"vllm": "openai-chat", "sglang": "sglang-oai-chat", "aiperf": "chat"}[tool]
+}
+
+func (Completions) Name() string   { return "openai-completions" }
+func (Completions) Route() string  { return "/v1/completions" }
+func (Completions) Messages() bool { return false }
+func (Completions) Alias(tool string) string {
+	return map[string]string{"vllm": "openai", "sglang": "sglang-oai", "aiperf": "completions"}[tool]
+}
+
+func (openai) Models() string   { return "/v1/models" }
+func (openai) Framing() Framing { return EventStream }
+func (openai) Decoder() Decoder { return newFast(new(openaiDecoder)) }
+
+// Headers implements [API].
+func (openai) Headers(key string) []Header {
+	h := []Header{{"Accept", "text/event-stream, application/json"}}
+	if key != "" {
+		h = append(h, Header{"Authorization", "Bearer " + key})
+	}
+	return h
+}
+
+// Fault implements [API].
+func (openai) Fault(body []byte) string {
+	var d Delta
+	d.Clear()
+	if new(openaiDecoder).Whole(body, &d) != nil || d.Fault == nil {
+		return ""
+	}
+	return d.Fault.Message
+}
+
+// Concede implements [API].
+func (openai) Concede(refusal string, o *Options) string {
+	low := strings.ToLower(refusal)
+	switch {
+	case o.MaxField == "max_tokens" && strings.Contains(low, "max_completion_tokens"):
+		o.MaxField = "max_completion_tokens"
+		return "the server wants max_completion_tokens in place of max_tokens"
+	case !o.NoUsage && strings.Contains(low, "stream_options"):
+		o.NoUsage = true
+		return "the server does not take stream_options: no usage in streams"
+	case !o.NoTemperature && strings.Contains(low, "temperature"):
+		o.NoTemperature = true
+		return "the server does not take a temperature"
+	case (o.IgnoreEOS || o.MinTokens) && (strings.Contains(low, "ignore_eos") || strings.Contains(low, "min_tokens")):
+		o.IgnoreEOS, o.MinTokens = false, false
+		return "the server does not take ignore_eos: answers may end early"
+	}
+	return ""
 }
 
 // Asked implements [API].
-func (Chat) Asked(r *workload.Request, o Options) Asked { return openaiAsked(r, o) }
-
-// Asked implements [API].
-func (Completions) Asked(r *workload.Request, o Options) Asked { return openaiAsked(r, o) }
+func (openai) Asked(r *workload.Request, o Options) Asked { return openaiAsked(r, o) }
 
 // openaiAsked reads what is put over the body by hand too; what of it is no
 // such number is left for the server to refuse.
@@ -48,7 +96,7 @@ func openaiAsked(r *workload.Request, o Options) Asked {
 			continue
 		}
 		number := func(name string) (int64, bool) {
-			n := int32(impossible)
+			n := int32(Impossible)
 			s := scanner{b: over[name]}
 			ok := s.count(&n) && n >= 0
 			return int64(n), ok
@@ -202,36 +250,6 @@ type openaiDecoder struct {
 	s            scanner
 	texts        int // stretches of text in this event
 	from, to     int // where the latest of them stands
-	like         template
-}
-
-// template is an event that carried one stretch of text and nothing else that
-// is of interest. Nearly all events of a stream equal one another but for that
-// text, and what equals it around the text means the same: such an event is
-// read by comparing, six times as fast as by scanning.
-type template struct {
-	event []byte // without the text
-	split int    // where the text's opening quote ends
-	part  Part
-}
-
-// matches gives the text of an event that differs in nothing else.
-func (t *template) matches(data []byte) (raw []byte, ok bool) {
-	if t.split == 0 || !bytes.HasPrefix(data, t.event[:t.split]) {
-		return nil, false
-	}
-	s := scanner{b: data, i: t.split - 1}
-	raw, ok = s.str()
-	return raw, ok && len(raw) > 0 && bytes.Equal(data[s.i-1:], t.event[t.split:])
-}
-
-// learn takes an event for the template of those that follow.
-func (t *template) learn(data []byte, from, to int, p Part) {
-	if len(data) > maxKept {
-		return
-	}
-	t.event = append(append(t.event[:0], data[:from]...), data[to:]...)
-	t.split, t.part = from, p
 }
 
 // Reset implements [Decoder].
@@ -241,10 +259,11 @@ func (o *openaiDecoder) Reset() { o.finish, o.done = false, false }
 func (o *openaiDecoder) Ended() bool { return o.finish || o.done }
 
 // Remembered implements [Decoder].
-func (o *openaiDecoder) Remembered() []byte { return o.like.event }
+func (o *openaiDecoder) Remembered() []byte { return nil }
 
 // Event implements [Decoder].
 func (o *openaiDecoder) Event(name, data []byte, d *Delta) error {
+	o.texts = 0
 	if string(data) == "[DONE]" {
 		d.Done, o.done = true, true
 		return nil
@@ -253,18 +272,11 @@ func (o *openaiDecoder) Event(name, data []byte, d *Delta) error {
 		d.Fault = &Fault{Message: string(data)}
 		return nil
 	}
-	if raw, ok := o.like.matches(data); ok {
-		p := o.like.part
-		p.Bytes = int32(textLen(raw))
-		d.Parts = append(d.Parts, p)
-		return nil
-	}
-	err := o.Whole(data, d)
-	if err == nil && o.texts == 1 && len(d.Parts) == 1 && !d.Ended && d.Fault == nil && d.Usage == noUsage && d.Parts[0].Tokens == 0 {
-		o.like.learn(data, o.from, o.to, d.Parts[0])
-	}
-	return err
+	return o.Whole(data, d)
 }
+
+// onlyText implements [textReader].
+func (o *openaiDecoder) onlyText() (from, to int, ok bool) { return o.from, o.to, o.texts == 1 }
 
 // Whole implements [Decoder].
 func (o *openaiDecoder) Whole(data []byte, d *Delta) error {
@@ -322,7 +334,7 @@ func (o *openaiDecoder) choice(d *Delta) bool {
 			d.Finish = reason(finish)
 		}
 	}
-	if index == impossible {
+	if index == Impossible {
 		index = math.MaxInt32
 	}
 	parts := d.Parts[first:]

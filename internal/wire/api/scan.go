@@ -1,4 +1,4 @@
-package wire
+package api
 
 import (
 	"bytes"
@@ -283,9 +283,9 @@ func (s *scanner) digits() bool {
 	return s.i > start
 }
 
-// impossible is a number that counts nothing: negative, broken, or beyond
+// Impossible is a number that counts nothing: negative, broken, or beyond
 // what 32 bits hold.
-const impossible = -2
+const Impossible = -2
 
 // count reads a number that counts something, or null, which changes nothing.
 // 1.28e2 is 128 as JSON has it.
@@ -300,12 +300,12 @@ func (s *scanner) count(into *int32) bool {
 	}
 	if !whole {
 		x, err := strconv.ParseFloat(string(s.b[from:s.i]), 64)
-		if n = impossible; err == nil && x == math.Trunc(x) && math.Abs(x) <= math.MaxInt32 {
+		if n = Impossible; err == nil && x == math.Trunc(x) && math.Abs(x) <= math.MaxInt32 {
 			n = int64(x)
 		}
 	}
 	if n < 0 || n > math.MaxInt32 {
-		n = impossible
+		n = Impossible
 	}
 	*into = int32(n)
 	return true

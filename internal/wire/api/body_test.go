@@ -1,8 +1,7 @@
-package wire
+package api
 
 import (
 	"encoding/json"
-	"strings"
 	"testing"
 
 	"pgregory.net/rapid"
@@ -95,20 +94,6 @@ func TestBodyIsWhatWasMeant(t *testing.T) {
 			t.Fatalf("prompt %q, want %q (%v)", body.Prompt, want, err)
 		}
 	})
-}
-
-func TestAppendHead(t *testing.T) {
-	headers := []Header{{"Authorization", "Bearer k"}, {"Accept", "*/*"}}
-	want := "POST /v1/x HTTP/1.1\r\nHost: h:1\r\nAuthorization: Bearer k\r\nAccept: */*\r\nContent-Length: 0\r\n\r\n"
-	if got := string(AppendHead(nil, "POST", "h:1", "/v1/x", headers, 0)); got != want {
-		t.Errorf("%q", got)
-	}
-	if got := string(AppendHead([]byte("a"), "GET", "h", "/", nil, 0)); got != "aGET / HTTP/1.1\r\nHost: h\r\n\r\n" {
-		t.Errorf("%q", got)
-	}
-	if got := string(AppendHead(nil, "GET", "h", "/", nil, 7)); !strings.Contains(got, "Content-Length: 7\r\n") {
-		t.Errorf("%q", got)
-	}
 }
 
 func BenchmarkBody(b *testing.B) {

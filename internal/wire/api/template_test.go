@@ -1,4 +1,4 @@
-package wire
+package api
 
 import (
 	"fmt"
@@ -22,7 +22,7 @@ func FuzzTemplate(f *testing.F) {
 	f.Add(fmt.Sprintf(chat, "a"), fmt.Sprintf(text, "a"))
 	f.Add(fmt.Sprintf(text, "a"), fmt.Sprintf(text, "a")+" ")
 	f.Fuzz(func(t *testing.T, first, second string) {
-		taught, fresh := new(openaiDecoder), new(openaiDecoder)
+		taught, fresh := newFast(new(openaiDecoder)), new(openaiDecoder)
 		var d, want Delta
 		for _, data := range []string{first, second, first} {
 			d.Clear()

@@ -1,4 +1,4 @@
-package wire
+package api
 
 import (
 	"encoding/json"
@@ -91,8 +91,8 @@ func TestScannerCount(t *testing.T) {
 	for text, want := range map[string]int32{
 		"0": 0, "12": 12, "null": -1, "-0": 0, "2147483647": 1<<31 - 1,
 		"1.28e2": 128, "1e2": 100, "1E+3": 1000, "70e-1": 7, "4.0": 4,
-		"-3": impossible, "7.9": impossible, "1e-3": impossible, "99999999999999999999999": impossible,
-		"2147483648": impossible, "1e18": impossible, "1e999": impossible, "-1e999": impossible,
+		"-3": Impossible, "7.9": Impossible, "1e-3": Impossible, "99999999999999999999999": Impossible,
+		"2147483648": Impossible, "1e18": Impossible, "1e999": Impossible, "-1e999": Impossible,
 	} {
 		n := int32(-1)
 		s := scanner{b: []byte(text)}

@@ -1,0 +1,205 @@
+// Package api is the dialects of targets, one file each: how a request is put,
+// how its answer is framed and read, and what a server that is stricter than
+// others makes of it. It does no I/O.
+package api
+
+import (
+	"fmt"
+	"strings"
+
+	"pitot/internal/data/record"
+	"pitot/internal/workload"
+	"pitot/internal/workload/token"
+)
+
+// API is the dialect of a target. A new one is a file with a type that implements
+// this, and its entry in [All].
+type API interface {
+	// Name is the word used in flags and reports: "openai-chat".
+	Name() string
+	// Route is the path it is served under: "/v1/chat/completions".
+	Route() string
+	// Models is the path at which its servers list their models, "" if there is
+	// none. Where a route is served elsewhere than under /v1, so is this.
+	Models() string
+	// Messages says whether it takes a conversation, rather than a bare prompt.
+	Messages() bool
+	// Alias is what another tool calls it in its files ("vllm", "aiperf",
+	// "sglang"), "" where that tool has no word for it.
+	Alias(tool string) string
+	// Headers are those that its requests need; key is "" where there is none.
+	Headers(key string) []Header
+	// Framing says how its streams are cut into events.
+	Framing() Framing
+	// Body appends the request's body, JSON, to dst.
+	Body(dst []byte, r *workload.Request, o Options) ([]byte, error)
+	// Asked says how much of an answer such a request asks for.
+	Asked(r *workload.Request, o Options) Asked
+	// Decoder gives a reader of one answer after another.
+	Decoder() Decoder
+	// Fault is what the body of a refusal says, "" if it is in no known form.
+	Fault(body []byte) string
+	// Concede changes what a server has refused, as far as it is something that
+	// can be left out or put otherwise, and says so in a sentence; "" if not.
+	// refusal is the server's message.
+	Concede(refusal string, o *Options) string
+}
+
+// Header is one line of a request's head.
+type Header struct{ Name, Value string }
+
+// Asked is how much of an answer a request asks for. Zeros stand for what is
+// not said.
+type Asked struct {
+	Tokens     int64 // of each choice at most
+	Choices    int64 // n
+	Candidates int64 // told of each token, with their probabilities
+}
+
+// Decoder reads the answers of one connection. Framing is done before it: it sees
+// one event at a time.
+type Decoder interface {
+	// Reset prepares for the next answer.
+	Reset()
+	// Event reads one event of a stream. It fills d, which the caller has
+	// cleared. An error means that the event could not be understood.
+	Event(name, data []byte, d *Delta) error
+	// Whole reads an answer that was not streamed.
+	Whole(body []byte, d *Delta) error
+	// Ended says whether the stream may end here: an end mark or a
+	// finish reason has come.
+	Ended() bool
+	// Remembered gives what Event compares the next event with, if it does: a
+	// reader of many streams has it fetched from memory ahead.
+	Remembered() []byte
+}
+
+// Options are what is the same for every request of a run.
+type Options struct {
+	Model         string
+	Stream        bool
+	Vocab         *token.Vocabulary // of generated prompts
+	IgnoreEOS     bool              // the engine knows ignore_eos
+	MinTokens     bool              // the engine knows min_tokens
+	NoUsage       bool              // the server does not take stream_options
+	NoTemperature bool              // the server does not take a temperature
+	MaxField      string            // name of the output limit: max_tokens or max_completion_tokens
+	Body          []byte            // JSON object merged over everything else, nil if none
+}
+
+// Delta is what one event, or one whole answer, says.
+type Delta struct {
+	Parts  []Part // non-empty text, per choice and kind
+	Empty  bool   // it had a choice, but no text
+	Finish string // finish_reason of choice 0
+	Ended  bool   // some choice had a finish_reason
+	Done   bool   // the end mark, [DONE]
+	Usage  Usage
+	Fault  *Fault // an error in place of an answer
+
+	Most   int  // parts that there may be, 0 for any number; not cleared
+	Excess bool // there were more: the rest was not read
+}
+
+// Part is text of one kind of one choice.
+type Part struct {
+	Choice int32
+	Kind   record.Kind
+	Bytes  int32
+	Tokens int32 // told by token ids or logprobs, 0 if not; a choice's first part has those of all its parts
+}
+
+// Usage is the server's own count, Unset where it says nothing, [Impossible]
+// where it says what no count can be.
+type Usage struct {
+	Prompt, Cached, Completion, Reasoning int32
+}
+
+// Unsaid is a usage that says nothing.
+var Unsaid = Usage{record.Unset, record.Unset, record.Unset, record.Unset}
+
+// Clear empties a Delta for the next event.
+func (d *Delta) Clear() {
+	d.Parts, d.Empty, d.Finish, d.Ended, d.Done, d.Usage, d.Fault, d.Excess = d.Parts[:0], false, "", false, false, Unsaid, nil, false
+}
+
+// Fault is an error as a server tells it in a body or an event.
+type Fault struct {
+	Message string
+	Type    string
+}
+
+const (
+	// MaxEvent bounds one event; logprobs and whole tool calls are large.
+	MaxEvent = 16 << 20
+	// MaxKept is how much of a buffer is kept for the next answer.
+	MaxKept = 64 << 10
+)
+
+// OversizedError is an answer that is larger than its bounds.
+type OversizedError struct {
+	What  string // "events", "bytes", …
+	Limit int64
+}
+
+func (e *OversizedError) Error() string {
+	return fmt.Sprintf("over %d %s: more than what was asked for can take", e.Limit, e.What)
+}
+
+// All lists the APIs there are. Of two routes with the same end the longer stands
+// first.
+func All() []API { return []API{Chat{}, Completions{}} }
+
+// Names lists their names.
+func Names() (names []string) {
+	for _, a := range All() {
+		names = append(names, a.Name())
+	}
+	return names
+}
+
+// Named gives the API of a name.
+func Named(name string) (API, bool) {
+	for _, a := range All() {
+		if a.Name() == name {
+			return a, true
+		}
+	}
+	return nil, false
+}
+
+// FaultOf is what the body of a refusal says, in the form of whichever API.
+func FaultOf(body []byte) string {
+	for _, a := range All() {
+		if message := a.Fault(body); message != "" {
+			return message
+		}
+	}
+	return ""
+}
+
+// Of gives the API that a URL's path, with or without a query, ends in, and what stands in front of its
+// route and of the /v1 in it.
+func Of(path string) (a API, base string, ok bool) {
+	path, _, _ = strings.Cut(path, "?")
+	path = strings.TrimRight(path, "/")
+	for _, a := range All() {
+		if front, ok := strings.CutSuffix(path, unversioned(a.Route())); ok {
+			return a, front, true
+		}
+	}
+	return nil, "", false
+}
+
+// ModelsBeside is where the models are listed of a server whose API has this
+// path.
+func ModelsBeside(path string) (string, bool) {
+	a, front, ok := Of(path)
+	if !ok || a.Models() == "" {
+		return "", false
+	}
+	return front + unversioned(a.Models()), true
+}
+
+// unversioned is a route without the /v1 that some servers have elsewhere.
+func unversioned(route string) string { return strings.TrimPrefix(route, "/v1") }

@@ -5,6 +5,7 @@ import (
 	"context"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
@@ -50,6 +51,26 @@ func decoded(t *testing.T, path string) *result.Run {
 	return run
 }
 
+// changed says in what a run that is made of old records differs from what the
+// program of their time made of them: not by the checks that have been added.
+func changed(old, now *result.Run) string {
+	same := *now
+	same.Points = slices.Clone(now.Points)
+	for i := range min(len(old.Points), len(same.Points)) {
+		same.Points[i] = withoutNew(old.Points[i], same.Points[i])
+	}
+	return cmp.Diff(old, &same)
+}
+
+// withoutNew is a point without the checks that the old one does not know, as
+// long as they pass: they must not flag what was plainly valid.
+func withoutNew(old, now result.Point) result.Point {
+	now.Checks = slices.DeleteFunc(slices.Clone(now.Checks), func(c result.Check) bool {
+		return c.Status == "pass" && !slices.ContainsFunc(old.Checks, func(o result.Check) bool { return o.Name == c.Name })
+	})
+	return now
+}
+
 // A killed run is finished to what the program of its time made of it.
 func TestGoldenKilled(t *testing.T) {
 	for _, name := range []string{"killed-run", "killed-sweep"} {
@@ -60,7 +81,7 @@ func TestGoldenKilled(t *testing.T) {
 				t.Errorf("exit code %d\n%s", code, stderr)
 			}
 			want := decoded(t, filepath.Join(golden, "v1", name+".expected.json"))
-			if d := cmp.Diff(want, decoded(t, filepath.Join(dir, rundir.Result))); d != "" {
+			if d := changed(want, decoded(t, filepath.Join(dir, rundir.Result))); d != "" {
 				t.Errorf("expected (-), now (+):\n%s", d)
 			}
 		})
@@ -119,7 +140,7 @@ func TestGoldenFinished(t *testing.T) {
 			if name == "find" {
 				again.Capacity = want.Capacity // version 1 kept it nowhere else
 			}
-			if d := cmp.Diff(want, again); d != "" {
+			if d := changed(want, again); d != "" {
 				t.Errorf("kept (-), made again (+):\n%s", d)
 			}
 		})
@@ -210,7 +231,7 @@ func TestGoldenResumed(t *testing.T) {
 				t.Fatalf("%d points of %d", len(now.Points), kept)
 			}
 			for i := range kept {
-				if d := cmp.Diff(want.Points[i], now.Points[i]); d != "" {
+				if d := cmp.Diff(want.Points[i], withoutNew(want.Points[i], now.Points[i])); d != "" {
 					t.Errorf("point %d, kept (-), now (+):\n%s", i, d)
 				}
 			}

@@ -68,6 +68,9 @@ func (f *Fold) checks(all *part, p *result.Point) []result.Check {
 	if f.setup.Stamps != "virtual" && b.cpuN > 0 {
 		out = append(out, checkCPU(b.cpu/b.cpuN))
 	}
+	if c, told := b.host.check(); told && f.setup.Stamps != "virtual" {
+		out = append(out, c)
+	}
 	if all.streamed && b.chunks > 0 {
 		out = append(out,
 			checkStamps(f.setup.Stamps, b.userStamps, b.arrivals),
@@ -108,6 +111,7 @@ func (f *Fold) checks(all *part, p *result.Point) []result.Check {
 		out = append(out, checkMix(p.Classes))
 	}
 	out = append(out, f.conditions(all, p)...)
+	blame(out)
 	if f.setup.Gone != nil {
 		for i := range out { // what they advise was not the cause
 			if slices.Contains([]string{"resets", "achieved rate"}, out[i].Name) {

@@ -30,6 +30,8 @@ type probe struct {
 	pause  float64 // seconds, in the worst second of the window
 	pauses bool    // that is known
 
+	host host // in the window
+
 	starts []float64 // of the server's process, as it told them
 	broken []int64   // when connections broke under requests of the cohort
 }
@@ -37,6 +39,9 @@ type probe struct {
 func (p *probe) sample(s *record.Sample, setup *Setup) {
 	if s.Source == record.SourceServer && s.Name == record.ProcessStart {
 		p.starts = append(p.starts, s.Value)
+	}
+	if s.Source == record.SourceHost && setup.holds(s.T) {
+		p.host.add(s)
 	}
 	if s.Source != record.SourceClient {
 		return

@@ -14,8 +14,8 @@ import (
 )
 
 // The instrument watches itself: once a second it notes how much of its cores
-// it used, how long the collector paused it, and whether the wall clock, on
-// which the kernel stamps, was stepped.
+// it used, how long the collector paused it, whether the wall clock, on which the
+// kernel stamps, was stepped, and what else its machine was busy with.
 
 const (
 	watchEvery = time.Second
@@ -48,8 +48,11 @@ func watchInstrument(j *record.Journal, point int32, origin int64, lost func()) 
 			now := look()
 			at := clock.Now() - origin
 			sample := func(name string, v float64) {
-				j.Sample(record.Sample{Point: point, T: at, Source: "client", Name: name, Value: v})
+				j.Sample(record.Sample{Point: point, T: at, Source: record.SourceClient, Name: name, Value: v})
 			}
+			now.machine.samples(last.machine, now.cpu-last.cpu, now.mono.Sub(last.mono), func(name string, v float64) {
+				j.Sample(record.Sample{Point: point, T: at, Source: record.SourceHost, Name: name, Value: v})
+			})
 			span := now.mono.Sub(last.mono).Seconds()
 			sample("cpu_share", (now.cpu-last.cpu).Seconds()/span/float64(runtime.GOMAXPROCS(0)))
 			sample("gc_pause_s", now.pause-last.pause)
@@ -73,14 +76,15 @@ func (w *watcher) stop() {
 }
 
 type reading struct {
-	mono   time.Time
-	cpu    time.Duration
-	pause  float64
-	memory float64
+	mono    time.Time
+	cpu     time.Duration
+	pause   float64
+	memory  float64
+	machine machine
 }
 
 func look() reading {
-	l := reading{mono: time.Now(), cpu: cpuTime()}
+	l := reading{mono: time.Now(), cpu: cpuTime(), machine: lookAtMachine()}
 	s := []metrics.Sample{{Name: "/sched/pauses/total/gc:seconds"}, {Name: "/memory/classes/total:bytes"}}
 	metrics.Read(s)
 	if s[0].Value.Kind() == metrics.KindFloat64Histogram {

@@ -12,6 +12,20 @@ const (
 	RecordErrors = LostMark // a mark says it too
 )
 
+// What the client's machine was busy with over the last second, as samples of
+// source "host": the share of all cores that other processes used, and that the
+// hypervisor gave to other guests; tasks that run or wait for a core; the share of
+// the time that some task waited for one (pressure stall information); and the
+// share of this process's time that a limit of its container kept it from running.
+const (
+	SourceHost     = "host"
+	OthersShare    = "others_share"
+	StolenShare    = "stolen_share"
+	Runnable       = "runnable"
+	WaitedShare    = "waited_share"
+	ThrottledShare = "throttled_share"
+)
+
 // What the server tells of itself, as samples of source "server": when its
 // process began, in seconds since 1970, before the load and after it.
 const (

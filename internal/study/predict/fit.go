@@ -6,9 +6,11 @@ import (
 	"runtime"
 	"slices"
 	"strconv"
+	"strings"
 	"sync"
 	"time"
 
+	"pitot/internal/data/result"
 	"pitot/internal/say"
 	"pitot/internal/twin/deploy"
 )
@@ -151,6 +153,9 @@ func FitRuns(d *deploy.Deployment, runs []*Recording) (*Fit, error) {
 			if s := r.run.Points[r.point].Standstills; s != nil {
 				fit.Notes = append(fit.Notes, fmt.Sprintf("in %s all streams stood still for %.3g ms every %.3g s; the twin has no such thing, and other parameters may take its part: mend that first", r.Dir, s.ForMS, s.EveryS))
 			}
+			if d := disturbed(&r.run.Points[r.point]); d != "" {
+				fit.Notes = append(fit.Notes, fmt.Sprintf("%s was disturbed (%s): what that took is fitted as the server's; measure again on a machine with nothing else to do", r.Dir, d))
+			}
 			if o := origin(r.run); !slices.Contains(fit.Origins, o) {
 				fit.Origins = append(fit.Origins, o)
 			}
@@ -158,6 +163,17 @@ func FitRuns(d *deploy.Deployment, runs []*Recording) (*Fit, error) {
 	}
 	fit.LeftOut = across(d, runs, shown)
 	return fit, nil
+}
+
+// disturbed says what kept a client from seeing the server alone, "" for nothing.
+func disturbed(p *result.Point) string {
+	var why []string
+	for _, c := range p.Checks {
+		if c.Status != "pass" && slices.Contains([]string{"host", "send lag", "client cpu"}, c.Name) {
+			why = append(why, c.Name+": "+c.Value)
+		}
+	}
+	return strings.Join(why, "; ")
 }
 
 // calibrate moves the parameters as far as the runs say; their slow phases it

@@ -65,11 +65,6 @@ func (a *asked) At(i int64) (workload.Request, error) {
 	return workload.Request{ID: i, Input: a.input(a.rng), Output: a.output(a.rng), Exact: true, Session: workload.Unknown}, nil
 }
 
-// Next implements [workload.Source].
-func (*asked) Next(workload.Request, workload.Answer) (workload.Request, time.Duration, bool) {
-	return workload.Request{}, 0, false
-}
-
 // gaps are arrivals with gamma-distributed gaps.
 type gaps struct {
 	rng         *rand.Rand

@@ -27,13 +27,20 @@ type Config struct {
 	Stagger  int64                     // closed loop: about what a request takes by itself, so that users begin one after the other; 0 for all at once
 	Begun    int64                     // closed loop: all users have begun by then, whatever requests take; 0 for no such time
 	Think    func(id int64) int64      // closed loop: a user's pause after request id, nil for none
-	Cap      int                       // most requests in flight, 0 for no limit
-	Warmup   int64                     // the window begins here; with Settle not before the users have begun
-	Settle   bool                      // closed loop: the window waits for them, and for some requests' time more
-	Window   int64                     // its length; 0 with Requests
-	Requests int64                     // or: it ends at the due time of its request Requests+1
-	Total    int64                     // requests that are sent in all, 0 for no end of them
-	Timeout  int64                     // how long a request is followed after it was eligible, and held after it was due; 0 for ever
+	// Follow says what follows a request that ended: the next turn of a
+	// conversation, the step that an agent takes next. item is what was asked.
+	// What comes by itself, an arrival or a user's next request, is item 0, 1, 2, …
+	// of the source; what follows has items of its own. ok is false where nothing
+	// follows: a user then goes on with what comes next. Nil for requests that
+	// stand alone.
+	Follow   func(item int64, e Event) (next Ask, ok bool)
+	Cap      int   // most requests in flight, 0 for no limit
+	Warmup   int64 // the window begins here; with Settle not before the users have begun
+	Settle   bool  // closed loop: the window waits for them, and for some requests' time more
+	Window   int64 // its length; 0 with Requests
+	Requests int64 // or: it ends at the due time of its request Requests+1
+	Total    int64 // requests that are sent in all, 0 for no end of them
+	Timeout  int64 // how long a request is followed after it was eligible, and held after it was due; 0 for ever
 
 	// Extend is asked when all requests of the window have ended: for a later
 	// end of it, or for the same if it is long enough. While that is not known
@@ -67,19 +74,30 @@ const (
 	askAgain = int64(5 * time.Millisecond)
 )
 
+// Ask is a request to come.
+type Ask struct {
+	Due  int64
+	Item int64 // of the source
+}
+
+// next stands in an [Ask] for the item that comes next by itself.
+const next = -1
+
 // Kind says what an action does.
 type Kind uint8
 
 const (
-	Start  Kind = iota // send request ID
-	Cancel             // stop following request ID, because of Class
-	Drop               // request ID was due, but will never be sent, because of Class
+	Start   Kind = iota // send request ID
+	Cancel              // stop following request ID, because of Class
+	Drop                // request ID was due, but will never be sent, because of Class
+	Prepare             // Item will be asked, and is not among those that come by themselves
 )
 
 // Action is one decision.
 type Action struct {
 	Kind     Kind
 	ID       int64
+	Item     int64 // what request ID asks: which of the source
 	Due      int64
 	Eligible int64
 	Class    string
@@ -132,13 +150,14 @@ type Core struct {
 	t0  int64 // begin of the window, never while it is not known
 	t1  int64 // end of the window, never while it is not known
 
-	nextID  int64
-	nextDue int64   // open loop: of request nextID
-	thinks  []int64 // closed loop: due times of users who think, ascending
-	stagger stagger // and those who have not begun
-	cohort  int64   // requests of the cohort so far
-	latest  int64   // latest due time of the cohort
-	floor   int64   // nothing is due before
+	nextID   int64
+	nextItem int64   // of what comes by itself
+	nextDue  int64   // open loop: of the next arrival
+	later    []Ask   // what follows requests that have ended: users' next, turns; by due time
+	stagger  stagger // and those who have not begun
+	cohort   int64   // requests of the cohort so far
+	latest   int64   // latest due time of the cohort
+	floor    int64   // nothing is due before
 
 	waiting []pending         // due and held back by the cap, in order
 	running map[int64]pending // sent
@@ -161,6 +180,7 @@ type Core struct {
 // pending is a request between due and end.
 type pending struct {
 	id       int64
+	item     int64
 	due      int64
 	eligible int64
 	cohort   bool
@@ -267,19 +287,24 @@ func (c *Core) due() int64 {
 	switch {
 	case c.cfg.Total > 0 && c.nextID >= c.cfg.Total:
 		return Never
-	case c.cfg.Arrivals != nil:
-		return max(c.nextDue, c.floor)
 	case c.begins():
 		return max(c.stagger.next, c.floor)
-	case len(c.thinks) > 0:
-		return max(c.thinks[0], c.floor)
+	case c.arrives():
+		return max(c.nextDue, c.floor)
+	case len(c.later) > 0:
+		return max(c.later[0].Due, c.floor)
 	}
 	return Never
 }
 
 // begins says that the next request is a user's first.
 func (c *Core) begins() bool {
-	return c.stagger.left > 0 && (len(c.thinks) == 0 || c.stagger.next <= c.thinks[0])
+	return c.stagger.left > 0 && (len(c.later) == 0 || c.stagger.next <= c.later[0].Due)
+}
+
+// arrives says that the next request is an arrival.
+func (c *Core) arrives() bool {
+	return c.cfg.Arrivals != nil && (len(c.later) == 0 || c.nextDue <= c.later[0].Due)
 }
 
 // Advance is told the time and what has ended since it was last told, and
@@ -411,18 +436,23 @@ func (c *Core) admit(now int64) {
 			c.floor = c.latest + 1
 			continue
 		}
-		p := pending{id: c.nextID, due: c.due()}
+		p := pending{id: c.nextID, item: next, due: c.due()}
 		c.nextID++
 		if c.look > 0 {
 			c.backlog.add(p.due, 1)
 		}
 		switch {
-		case c.cfg.Arrivals != nil:
-			c.nextDue = c.cfg.Arrivals.Next()
 		case c.begins():
 			c.begin(p.due)
+		case c.arrives():
+			c.nextDue = c.cfg.Arrivals.Next()
 		default:
-			c.thinks = c.thinks[1:]
+			p.item = c.later[0].Item
+			c.later = c.later[1:]
+		}
+		if p.item == next {
+			p.item = c.nextItem
+			c.nextItem++
 		}
 		switch {
 		case p.due < c.t0 || p.due >= c.t1:
@@ -471,7 +501,7 @@ func (c *Core) start(p pending, eligible int64) {
 	p.eligible = eligible
 	c.running[p.id] = p
 	c.expiry = append(c.expiry, p)
-	c.out = append(c.out, Action{Kind: Start, ID: p.id, Due: p.due, Eligible: eligible})
+	c.out = append(c.out, Action{Kind: Start, ID: p.id, Item: p.item, Due: p.due, Eligible: eligible})
 }
 
 // end takes a request out; its slot goes to whoever waits longest, its user
@@ -500,9 +530,12 @@ func (c *Core) end(e Event) {
 	if c.draining {
 		return
 	}
-	if c.cfg.Arrivals == nil {
-		if again := c.think(e); !e.Failed && c.cfg.Stagger > 0 {
-			c.stagger.took = again - p.due
+	switch again := c.follow(p.item, e); {
+	case c.cfg.Arrivals != nil:
+	case !again:
+		due := c.think(e)
+		if !e.Failed && c.cfg.Stagger > 0 {
+			c.stagger.took = due - p.due
 		}
 	}
 	if len(c.waiting) > 0 && len(c.running) < c.cfg.Cap && !c.stop {
@@ -510,6 +543,30 @@ func (c *Core) end(e Event) {
 		c.waiting = c.waiting[1:]
 		c.start(next, max(next.due, e.At))
 	}
+}
+
+// follow takes up what follows a request, and says whether anything does.
+func (c *Core) follow(item int64, e Event) bool {
+	if c.cfg.Follow == nil {
+		return false
+	}
+	ask, ok := c.cfg.Follow(item, e)
+	if !ok {
+		return false
+	}
+	ask.Due = max(ask.Due, e.At)
+	if e.Failed {
+		ask.Due = max(ask.Due, e.At+pause)
+	}
+	c.put(ask)
+	c.out = append(c.out, Action{Kind: Prepare, Item: ask.Item, Due: ask.Due})
+	return true
+}
+
+// put keeps what is to come, behind what is due at the same time.
+func (c *Core) put(ask Ask) {
+	i, _ := slices.BinarySearchFunc(c.later, ask.Due+1, func(a Ask, due int64) int { return cmp.Compare(a.Due, due) })
+	c.later = slices.Insert(c.later, i, ask)
 }
 
 // think puts a user's next request at the end of its think time, and says when
@@ -522,8 +579,7 @@ func (c *Core) think(e Event) (due int64) {
 	if e.Failed {
 		due = max(due, e.At+pause)
 	}
-	i, _ := slices.BinarySearch(c.thinks, due+1) // behind those due at the same time
-	c.thinks = slices.Insert(c.thinks, i, due)
+	c.put(Ask{Due: due, Item: next})
 	return due
 }
 
@@ -549,7 +605,7 @@ func (c *Core) drop(p pending, class string) {
 	if p.cohort {
 		c.unended--
 	}
-	c.out = append(c.out, Action{Kind: Drop, ID: p.id, Due: p.due, Class: class})
+	c.out = append(c.out, Action{Kind: Drop, ID: p.id, Item: p.item, Due: p.due, Class: class})
 	if c.cfg.Arrivals == nil && !c.draining { // its user goes on
 		c.think(Event{ID: p.id, At: c.after(p.due)})
 	}

@@ -76,7 +76,7 @@ func (v *Virtual) row(a Action) *record.Row {
 
 func (v *Virtual) start(a Action) {
 	r := v.row(a)
-	req, err := v.cfg.Source.At(a.ID)
+	req, err := v.cfg.Source.At(a.Item)
 	if err != nil {
 		r.Outcome, r.Error, r.Detail = record.Failed, record.ErrBug, err.Error()
 		v.end(r)

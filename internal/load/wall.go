@@ -22,7 +22,8 @@ type Wall struct {
 	origin int64
 	alarm  clock.Alarm
 	wake   chan struct{}
-	made   chan *flight // requests prepared ahead, in order
+	made   chan *flight           // requests prepared ahead, in order
+	follow map[int64]chan *flight // by item: those that do not come by themselves; of who calls Do alone
 	stop   context.CancelFunc
 	ctx    context.Context
 	own    sync.WaitGroup // goroutines of no request: preparing, opening ahead
@@ -66,7 +67,7 @@ type flight struct {
 
 // NewWall prepares a world. Open connects; the load's origin is set by Begin.
 func NewWall(ctx context.Context, cfg WallConfig) *Wall {
-	w := &Wall{cfg: cfg, alarm: cfg.Alarm, wake: make(chan struct{}, 1), flights: map[int64]*flight{}}
+	w := &Wall{cfg: cfg, alarm: cfg.Alarm, wake: make(chan struct{}, 1), flights: map[int64]*flight{}, follow: map[int64]chan *flight{}}
 	if w.alarm == nil {
 		w.alarm = clock.NewAlarm()
 	}
@@ -78,8 +79,8 @@ func NewWall(ctx context.Context, cfg WallConfig) *Wall {
 
 // make prepares requests in order, as far ahead as made has room.
 func (w *Wall) make() {
-	for id := int64(0); ; id++ {
-		f := w.build(id)
+	for item := int64(0); ; item++ {
+		f := w.build(item)
 		select {
 		case w.made <- f:
 		case <-w.ctx.Done():
@@ -88,11 +89,10 @@ func (w *Wall) make() {
 	}
 }
 
-// build renders request id, all but its stamps.
-func (w *Wall) build(id int64) *flight {
+// build renders an item of the source, all but its id and its stamps.
+func (w *Wall) build(item int64) *flight {
 	f := w.take()
-	f.id = id
-	req, err := w.cfg.Source.At(id)
+	req, err := w.cfg.Source.At(item)
 	if err != nil {
 		req = workload.Request{Session: workload.Unknown, Input: workload.Unknown, Output: workload.Unknown}
 	} else {
@@ -100,12 +100,12 @@ func (w *Wall) build(id int64) *flight {
 	}
 	f.err = err
 	row := record.BlankRow()
-	row.ID, row.Point, row.Session, row.Turn, row.Class = id, w.cfg.Point, req.Session, req.Turn, req.Class
+	row.Point, row.Session, row.Turn, row.Class = w.cfg.Point, req.Session, req.Turn, req.Class
 	f.x.Asked = w.cfg.API.Asked(&req, w.cfg.Options)
 	row.InputPlanned, row.OutputPlanned, row.Stream = int32(req.Input), int32(req.Output), w.cfg.Options.Stream
 	f.x.Begin(row)
 	headers := append(w.cfg.Headers[:len(w.cfg.Headers):len(w.cfg.Headers)],
-		api.Header{Name: "X-Request-Id", Value: w.cfg.Nonce + "-" + strconv.FormatInt(id, 10)})
+		api.Header{Name: "X-Request-Id", Value: w.cfg.Nonce + "-" + strconv.FormatInt(item, 10)})
 	f.x.Request = append(wire.AppendHead(f.x.Request[:0], "POST", w.cfg.Dialer.Endpoint.Host, w.cfg.Route, headers, len(f.body)), f.body...)
 	return f
 }
@@ -210,8 +210,10 @@ func (w *Wall) Do(a Action) {
 		if c != nil { // not under the lock: it waits for the reader, which may be in ended
 			c.Abort()
 		}
+	case Prepare:
+		w.prepare(a.Item)
 	case Drop:
-		f := w.next()
+		f := w.prepared(a)
 		f.x.Row.Due, f.x.Row.Eligible, f.x.Row.Ready = a.Due, record.Unset, record.Unset
 		f.x.Row.Outcome, f.x.Row.Error, f.x.Row.Done = record.Unsent, a.Class, max(w.Now(), a.Due)
 		w.cfg.Sink.Done(&f.x.Row)
@@ -219,13 +221,29 @@ func (w *Wall) Do(a Action) {
 	}
 }
 
-// next gives the request prepared for the next action: Core starts or drops
-// every id once and in order, and none once the world is closed.
-func (w *Wall) next() *flight { return <-w.made }
+// prepare renders an item that does not come by itself, while its user thinks.
+func (w *Wall) prepare(item int64) {
+	done := make(chan *flight, 1)
+	w.follow[item] = done
+	w.own.Go(func() { done <- w.build(item) })
+}
+
+// prepared gives the request that an action is about. Core asks for every item
+// that comes by itself once and in order, and for none once the world is closed.
+func (w *Wall) prepared(a Action) *flight {
+	done, follows := w.follow[a.Item]
+	if !follows {
+		done = w.made
+	}
+	delete(w.follow, a.Item)
+	f := <-done
+	f.id, f.x.Row.ID = a.ID, a.ID
+	return f
+}
 
 // start sends a request on an idle connection, or opens one for it.
 func (w *Wall) start(a Action) {
-	f := w.next()
+	f := w.prepared(a)
 	f.x.Origin = w.origin
 	r := &f.x.Row
 	r.Due, r.Eligible, r.Ready = a.Due, a.Eligible, a.Eligible

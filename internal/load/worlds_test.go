@@ -31,8 +31,23 @@ func (a asks) At(i int64) (workload.Request, error) {
 	}, nil
 }
 
-func (asks) Next(workload.Request, workload.Answer) (workload.Request, time.Duration, bool) {
-	return workload.Request{}, 0, false
+// turn is one step in the numbers of items: those of a session lie so far apart.
+const turn = int64(1) << 32
+
+// talks is a workload of conversations: item s begins session s, and s + n·turn
+// is what is said in it n turns later.
+type talks struct{ asks }
+
+func (a talks) At(item int64) (workload.Request, error) {
+	r, err := a.asks.At(item % turn)
+	r.ID, r.Session, r.Turn = item, item%turn, int32(item/turn)
+	return r, err
+}
+
+// threeTurns has each answer followed by the next turn of its session after a
+// pause, until there have been three.
+func threeTurns(item int64, e Event) (Ask, bool) {
+	return Ask{Due: e.At + 2_000_003 + item%turn*1009, Item: item + turn}, item/turn < 2
 }
 
 // shelf is a sink that keeps everything.
@@ -210,9 +225,13 @@ func TestBothWorldsDecideAlike(t *testing.T) {
 		{"closed, timeout", with(closed(5), func(c *Config) {
 			c.Timeout, c.Think = 80*ms+7, func(id int64) int64 { return id * 1009 }
 		}), engine, 5},
+		{"open, conversations", with(poisson(25), func(c *Config) { c.Follow = threeTurns }), engine, 16},
+		{"open, conversations, capped", with(poisson(25), func(c *Config) { c.Follow, c.Cap = threeTurns, 4 }), engine, 4},
+		{"open, conversations, requests", with(poisson(25), func(c *Config) { c.Follow, c.Window, c.Requests = threeTurns, 0, 40 }), engine, 16},
+		{"closed, conversations", with(closed(5), func(c *Config) { c.Follow = threeTurns }), engine, 5},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			src := asks{most: 20}
+			src := talks{asks{most: 20}}
 			v := virtually(c.cfg(), c.engine, src)
 			w := really(t, c.cfg(), c.engine, src, c.conns)
 			if len(v.Acts) < 30 {
@@ -247,5 +266,49 @@ func TestVirtualTwice(t *testing.T) {
 	}
 	if len(as.rows) < 150 {
 		t.Errorf("%d rows", len(as.rows))
+	}
+}
+
+// The turns of a conversation are asked one after the other's answer, each once,
+// and a user begins another when one is over.
+func TestConversations(t *testing.T) {
+	for _, users := range []int{0, 4} {
+		a, err := arrival.Parse("poisson", 20, 5)
+		if err != nil {
+			t.Fatal(err)
+		}
+		cfg := Config{Arrivals: a, Window: 3e9, Timeout: 6e10, Follow: threeTurns}
+		if users > 0 {
+			cfg.Arrivals, cfg.Users = nil, users
+		}
+		s := newShelf()
+		Run(context.Background(), NewCore(cfg), NewVirtual(VirtualConfig{
+			Engine: twin.NewFixed(twin.FixedConfig{TTFT: 20 * time.Millisecond, ITL: 5 * time.Millisecond}), Source: talks{asks{20}}, Sink: s,
+		}))
+		type place struct {
+			session int64
+			turn    int32
+		}
+		rows := map[place]record.Row{}
+		for _, r := range s.rows {
+			at := place{r.Session, r.Turn}
+			if _, twice := rows[at]; twice {
+				t.Errorf("%d users: session %d, turn %d was asked twice", users, r.Session, r.Turn)
+			}
+			rows[at] = r
+		}
+		later := 0
+		for at, r := range rows {
+			if at.turn == 0 {
+				continue
+			}
+			later++
+			if before, ok := rows[place{at.session, at.turn - 1}]; !ok || r.Due != before.Done+2_000_003+at.session*1009 {
+				t.Errorf("%d users: session %d, turn %d was due at %d, the one before ended at %d", users, at.session, at.turn, r.Due, before.Done)
+			}
+		}
+		if later < 60 {
+			t.Errorf("%d users: %d turns", users, later)
+		}
 	}
 }

@@ -24,10 +24,6 @@ func (a answers) At(i int64) (workload.Request, error) {
 	return workload.Request{ID: i, Input: 100, Output: 8 + rng.IntN(17), Exact: true, Session: workload.Unknown}, nil
 }
 
-func (answers) Next(workload.Request, workload.Answer) (workload.Request, time.Duration, bool) {
-	return workload.Request{}, 0, false
-}
-
 // shelf keeps what a load records, as one frame.
 type shelf struct{ record.Frame }
 

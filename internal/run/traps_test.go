@@ -44,10 +44,6 @@ func (n answersOf) At(i int64) (workload.Request, error) {
 	}, nil
 }
 
-func (answersOf) Next(workload.Request, workload.Answer) (workload.Request, time.Duration, bool) {
-	return workload.Request{}, 0, false
-}
-
 // shelf keeps what a load records, as one frame.
 type shelf struct {
 	mu sync.Mutex

@@ -13,7 +13,6 @@ import (
 	"os"
 	"slices"
 	"strings"
-	"time"
 
 	"pitot/internal/workload/seed"
 )
@@ -180,19 +179,12 @@ func (f *File) At(i int64) (Request, error) {
 	}, nil
 }
 
-// Next gives nothing: every request stands alone.
-func (f *File) Next(Request, Answer) (Request, time.Duration, bool) { return Request{}, 0, false }
-
 // Stats count what was in the file.
 func (f *File) Stats() FileStats {
 	s := f.stats
 	s.Skipped = maps.Clone(s.Skipped)
 	return s
 }
-
-// Repeats is how many of the first n requests have been asked before among
-// them, because the file has no more: a prefix cache may serve those.
-func (f *File) Repeats(n int64) int64 { return max(0, n-int64(len(f.entries))) }
 
 // Close closes the file.
 func (f *File) Close() error { return f.file.Close() }

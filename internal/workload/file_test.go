@@ -194,7 +194,7 @@ func TestOpenErrors(t *testing.T) {
 	}
 }
 
-func TestFileOrderAndRepeats(t *testing.T) {
+func TestFileOrder(t *testing.T) {
 	var content strings.Builder
 	for i := range 1000 {
 		fmt.Fprintf(&content, "prompt %d\n", i)
@@ -218,18 +218,10 @@ func TestFileOrderAndRepeats(t *testing.T) {
 		t.Errorf("%d of 1,000 prompts are asked", len(distinct))
 	}
 	f := open(t, path, FileOptions{})
-	for n, want := range map[int64]int64{0: 0, 1000: 0, 1001: 1, 2500: 1500} {
-		if got := f.Repeats(n); got != want {
-			t.Errorf("%d requests repeat %d, want %d", n, got, want)
-		}
-	}
 	if _, err := f.At(-1); err == nil {
 		t.Error("request -1 is no error")
 	}
 	at(t, f, math.MaxInt64)
-	if _, _, ok := f.Next(Request{}, Answer{}); ok {
-		t.Error("a prompt has a second turn")
-	}
 }
 
 func TestFileOutput(t *testing.T) {

@@ -3,7 +3,6 @@ package workload
 import (
 	"fmt"
 	"math"
-	"time"
 
 	"pitot/internal/workload/seed"
 )
@@ -128,6 +127,3 @@ func (r *Random) At(i int64) (Request, error) {
 func (r *Random) shares(i uint64) bool {
 	return r.prefix.Words > 0 && seed.Float(seed.At(r.config.Seed, streamShare, i)) < r.config.PrefixShare
 }
-
-// Next gives nothing: every request stands alone.
-func (r *Random) Next(Request, Answer) (Request, time.Duration, bool) { return Request{}, 0, false }

@@ -5,8 +5,6 @@
 // what a real one would.
 package workload
 
-import "time"
-
 // Unknown is a length in tokens that the workload does not know.
 const Unknown = -1
 
@@ -39,18 +37,9 @@ type Segment struct {
 	Words int
 }
 
-// Answer is what came back for a request, as far as a workload may need it.
-type Answer struct {
-	OK     bool
-	Text   string
-	Tokens int
-}
-
-// Source gives the requests of a point.
+// Source gives the requests of a point. Items 0, 1, 2, … come by themselves, as
+// arrivals or as what a user asks next. Items that follow others, such as the
+// turns of a conversation, have numbers of their own.
 type Source interface {
-	// At gives the i-th request (for a session: its first turn).
-	At(i int64) (Request, error)
-	// Next gives the turn that follows an answer and the think time before
-	// it; ok is false when there is none.
-	Next(prev Request, a Answer) (next Request, think time.Duration, ok bool)
+	At(item int64) (Request, error)
 }

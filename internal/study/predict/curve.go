@@ -124,11 +124,6 @@ func (s *simulation) At(id int64) (workload.Request, error) {
 	return workload.Request{ID: id, Input: input, Output: output, Exact: true, Session: workload.Unknown}, nil
 }
 
-// Next implements [workload.Source].
-func (*simulation) Next(workload.Request, workload.Answer) (workload.Request, time.Duration, bool) {
-	return workload.Request{}, 0, false
-}
-
 // Chunk implements [record.Sink].
 func (*simulation) Chunk(record.Chunk) {}
 

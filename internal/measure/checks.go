@@ -46,7 +46,6 @@ func (f *Fold) checks(all *part, p *result.Point) []result.Check {
 		checkAccounting(p.Requests, f.setup.Planned, f.duplicates),
 		checkRecording(b.recordErrors),
 		checkCount("own errors", b.bugs, "requests", bad, "Report this as a bug of Pitot."),
-		checkOwnLimits(b.limits),
 		checkLag(all),
 		checkCount("clock steps", b.clockSteps, "steps", flag, "Stop the clock's stepping (chrony, ntpd) while measuring."),
 		checkShare("errors", int64(unanswered), int64(of), .01, "Read the latencies as those of the requests that were served."),
@@ -80,7 +79,10 @@ func (f *Fold) checks(all *part, p *result.Point) []result.Check {
 		out = append(out, checkShare("prompt lengths", int64(b.otherPrompt), int64(b.promptKnown), .01,
 			"Choose the tokenizer of the model, or calibrate the prompt lengths."))
 	}
-	if p.Requests.OK > 0 {
+	if len(b.limits) > 0 {
+		out = append(out, checkOwnLimits(b.limits))
+	}
+	if b.doubted > 0 {
 		out = append(out, checkShare("usage", int64(b.doubted), int64(p.Requests.OK), 0,
 			"Find out what the server counts: these tokens cannot be, and are left out."))
 	}

@@ -84,9 +84,9 @@ func TestCheck(t *testing.T) {
 
 func TestRedactArgs(t *testing.T) {
 	argv := []string{"pitot", "run", "http://x", "--header", "Authorization=Bearer sk-secret", "-header=x-api-key=sk-secret", "--header", "X-Tenant=a=b",
-		"--proxy=http://u:sk-secret@h:1", "--body", `{"api_key":"sk-secret","n":2}`, "--body={\"n\":2}", "--rate", "4", "--note", "key=k", "--header"}
-	want := []string{"pitot", "run", "http://x", "--header", "Authorization=[redacted]", "-header=x-api-key=[redacted]", "--header", "X-Tenant=a=b",
-		"--proxy=http://h:1", "--body", `{"n":2}`, "--body={\"n\":2}", "--rate", "4", "--note", "key=k", "--header"}
+		"--proxy=http://u:sk-secret@h:1", "--body", `{"api_key":"sk-secret","n":2}`, "--body={\"n\":2}", "--rate", "4", "--note", "key=k", "--key", "sk-secret-0123456789", "--key=keys/client.pem", "--header-public", "X-Team=blue", "--header"}
+	want := []string{"pitot", "run", "http://x", "--header", "Authorization=[redacted]", "-header=x-api-key=[redacted]", "--header", "X-Tenant=[redacted]",
+		"--proxy=http://h:1", "--body", `{"api_key":"[redacted]","n":2}`, "--body={\"n\":2}", "--rate", "4", "--note", "key=k", "--key", "[redacted]", "--key=keys/client.pem", "--header-public", "X-Team=blue", "--header"}
 	if d := cmp.Diff(want, RedactArgs(argv)); d != "" {
 		t.Error(d)
 	}

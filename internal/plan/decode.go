@@ -4,6 +4,7 @@ import (
 	"errors"
 	"maps"
 	"slices"
+	"strings"
 	"unicode/utf8"
 
 	"pitot/internal/say"
@@ -87,6 +88,11 @@ func (d *decoder) decode(argv, environ []string) (args []string, err error) {
 		return nil, err
 	}
 	onLine := group(flags)
+	defer func() {
+		if err == nil {
+			err = d.lost()
+		}
+	}()
 	for _, name := range d.names() {
 		if values := onLine[name]; values != nil {
 			if err := d.set(fromFlag, "--"+name, name, values); err != nil {
@@ -139,11 +145,15 @@ func (d *decoder) names() []string { return slices.Sorted(maps.Keys(d.known)) }
 // set takes the values of one setting, unless a stronger source has it
 // already or has chosen otherwise. where is what the user wrote.
 func (d *decoder) set(from source, where, name string, values []string) error {
-	if d.given[name] > from || d.putAway(name, from) {
+	stronger := d.given[name] > from
+	if stronger {
+		values = d.missing(name, values)
+	}
+	if stronger && len(values) == 0 || d.putAway(name, from) {
 		d.noteSource(from, name, true)
 		return nil
 	}
-	d.given[name] = from
+	d.given[name] = max(d.given[name], from)
 	d.noteSource(from, name, false)
 	for _, v := range values {
 		if !utf8.ValidString(v) { // no file could hold it
@@ -155,6 +165,42 @@ func (d *decoder) set(from source, where, name string, values []string) error {
 				return say.Errorf("%s: %s", where, u.Msg).WithHint(u.Hint)
 			}
 			return say.Errorf("%s: %v", where, err)
+		}
+	}
+	return nil
+}
+
+// missing gives the values of a weaker source that hold beside those of a
+// stronger: those whose key is another.
+func (d *decoder) missing(name string, values []string) (out []string) {
+	s := d.known[name]
+	if s.Key == nil {
+		return nil
+	}
+	has := map[string]bool{}
+	for _, v := range s.get(d.parts) {
+		has[s.Key(v)] = true
+	}
+	for _, v := range values {
+		if !has[s.Key(v)] {
+			out = append(out, v)
+		}
+	}
+	return out
+}
+
+// lost refuses values that are not whole: what was hidden when they were kept
+// must be given again.
+func (d *decoder) lost() error {
+	for _, name := range d.names() {
+		s := d.known[name]
+		if s.Lost == nil {
+			continue
+		}
+		for _, v := range s.get(d.parts) {
+			if lost := s.Lost(v); len(lost) > 0 {
+				return say.Errorf("the value of the %s was not stored", strings.Join(lost, " and of the ")).WithHint("give it again: " + say.ShellLine([]string{"--" + name, strings.ReplaceAll(v, redacted, "…")}))
+			}
 		}
 	}
 	return nil

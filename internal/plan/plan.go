@@ -27,19 +27,23 @@ type Plan struct {
 
 // Target is what is measured and how it is reached.
 type Target struct {
-	Spec     string // as the user wrote it
-	API      string // "" to be asked
-	Model    string // "" to be asked
-	KeyEnv   string // variable that holds the API key
-	KeyFile  string // file that holds it
-	Headers  []string
-	CACert   string // file
+	Spec     string   // as the user wrote it
+	API      string   // "" to be asked
+	Model    string   // "" to be asked
+	KeyEnv   string   // variable that holds the API key
+	KeyFile  string   // file that holds it
+	Headers  []string // NAME=VALUE
+	CACert   string   // file
+	Cert     string   // file of this client's certificate, "" for none
+	Key      string   // file of its private key, "" where it is in the same
 	Insecure bool
 	Proxy    string        // URL
 	Timeout  time.Duration // of a request
 	Wait     time.Duration // for the target to be ready
 	NoProbe  bool
 	Launch   string // name of this start of it
+
+	PublicHeaders []string // NAME=VALUE, of which the user says that they are no secrets
 }
 
 // Ask is what is asked: the workload.

@@ -13,8 +13,20 @@ import (
 
 const redacted = "[redacted]"
 
-// IsSecret says whether the value of a header or URL parameter must not be
-// stored or shown.
+// PublicHeader says whether the value of a header may be stored and shown
+// without the user's word for it: of those alone that nobody puts a secret in.
+// A name that is not known here may hold a key, a customer or a tenant.
+func PublicHeader(name string) bool {
+	switch strings.ToLower(name) {
+	case "accept", "accept-encoding", "accept-language", "anthropic-beta", "anthropic-version", "cache-control",
+		"content-type", "openai-beta", "pragma", "user-agent":
+		return true
+	}
+	return false
+}
+
+// IsSecret says whether a URL parameter, or the value of a header, is likely a
+// key: one that a server may refuse.
 func IsSecret(name string) bool {
 	return holds(name, "auth", "key", "token", "secret", "cookie", "password", "credential", "signature")
 }
@@ -32,26 +44,90 @@ func holds(name string, words ...string) bool {
 
 // publicHeader is what of NAME=VALUE may be seen.
 func publicHeader(v string) Public {
-	if name, _, ok := strings.Cut(v, "="); ok && IsSecret(name) {
-		return Public{Shown: name + "=" + redacted, Hidden: []string{"header " + name}}
+	if name, _, ok := strings.Cut(v, "="); ok && !PublicHeader(name) {
+		shown := name + "=" + redacted
+		return Public{Shown: shown, Kept: shown, Hidden: []string{"header " + name}}
 	}
 	return Public{Shown: v, Kept: v}
 }
 
-// publicBody is a body without its secret fields.
+// lostHeader names the header whose value was hidden when it was kept.
+func lostHeader(v string) []string {
+	if name, value, _ := strings.Cut(v, "="); value == redacted {
+		return []string{"header " + name}
+	}
+	return nil
+}
+
+// headerName is what tells one header from another.
+func headerName(v string) string {
+	name, _, _ := strings.Cut(v, "=")
+	return strings.ToLower(name)
+}
+
+// publicKeyFile hides what stands where a file's name should and looks like a
+// key itself.
+func publicKeyFile(v string) Public {
+	if MayBeKey(v) {
+		return Public{Shown: redacted, Kept: redacted}
+	}
+	return Public{Shown: v, Kept: v}
+}
+
+// MayBeKey says whether what should be a file's name looks like the key itself,
+// which must not be repeated.
+func MayBeKey(path string) bool { return len(path) >= 16 && !strings.ContainsAny(path, `./\`) }
+
+// publicBody is a body whose secret fields have no value.
 func publicBody(v string) Public {
 	public, hidden := withoutSecrets(v)
 	if len(hidden) == 0 {
 		return Public{Shown: v, Kept: v}
 	}
 	p := Public{Shown: public, Kept: public}
-	if public == "{}" {
-		p.Kept = ""
-	}
 	for _, field := range hidden {
 		p.Hidden = append(p.Hidden, fmt.Sprintf("field %q of the body", field))
 	}
 	return p
+}
+
+// PublicBody is the body that is merged over each request's, without the values
+// of its secret fields.
+func (a *Ask) PublicBody() string { return publicBody(a.Body).Shown }
+
+// Secrets are the values of the secret fields of the body: a server may repeat
+// them.
+func (a *Ask) Secrets() (values []string) {
+	var m map[string]any
+	if json.Unmarshal([]byte(a.Body), &m) != nil {
+		return nil
+	}
+	each(m, func(name string, value any) any {
+		if text, ok := value.(string); ok && IsSecretField(name) {
+			values = append(values, text)
+		}
+		return value
+	})
+	return values
+}
+
+// lostFields names the fields of a body whose values were hidden when it was
+// kept.
+func lostFields(v string) (lost []string) {
+	if !strings.Contains(v, redacted) {
+		return nil
+	}
+	var m map[string]any
+	if json.Unmarshal([]byte(v), &m) == nil {
+		each(m, func(name string, value any) any {
+			if value == redacted && IsSecretField(name) {
+				lost = append(lost, fmt.Sprintf("field %q of the body", name))
+			}
+			return value
+		})
+	}
+	slices.Sort(lost)
+	return lost
 }
 
 // publicURL is a URL without user and password.
@@ -60,10 +136,11 @@ func publicURL(v string) Public {
 		return Public{Shown: v, Kept: v}
 	}
 	public := withoutPassword(v)
-	return Public{Shown: public, Kept: public}
+	return Public{Shown: public, Kept: public, Hidden: []string{"user and password of the proxy"}}
 }
 
-// withoutSecrets takes the secret fields out of a JSON object and names them.
+// withoutSecrets takes the values of the secret fields out of a JSON object and
+// names the fields.
 func withoutSecrets(object string) (public string, hidden []string) {
 	var m map[string]any
 	d := json.NewDecoder(strings.NewReader(object))
@@ -71,7 +148,13 @@ func withoutSecrets(object string) (public string, hidden []string) {
 	if d.Decode(&m) != nil {
 		return "", nil
 	}
-	hidden = strip(m)
+	each(m, func(name string, value any) any {
+		if IsSecretField(name) {
+			hidden = append(hidden, name)
+			return redacted
+		}
+		return value
+	})
 	out, err := json.Marshal(m)
 	if err != nil {
 		return "", hidden
@@ -80,23 +163,20 @@ func withoutSecrets(object string) (public string, hidden []string) {
 	return string(out), hidden
 }
 
-func strip(v any) (hidden []string) {
+// each puts what change gives in the place of every field of the objects in a
+// JSON value. It does not look into what was changed.
+func each(v any, change func(name string, value any) any) {
 	switch v := v.(type) {
 	case map[string]any:
 		for k, inner := range v {
-			if IsSecretField(k) {
-				delete(v, k)
-				hidden = append(hidden, k)
-				continue
-			}
-			hidden = append(hidden, strip(inner)...)
+			v[k] = change(k, inner)
+			each(v[k], change)
 		}
 	case []any:
 		for _, inner := range v {
-			hidden = append(hidden, strip(inner)...)
+			each(inner, change)
 		}
 	}
-	return hidden
 }
 
 func withoutPassword(raw string) string {

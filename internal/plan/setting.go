@@ -44,6 +44,13 @@ type Setting struct {
 	NotKept string                // why config.yaml leaves it out, "" if it does not
 	Public  func(v string) Public // what of a value may be seen; nil: all of it
 
+	// Lost names what was hidden of a kept value: it must be given again. Nil
+	// where nothing is hidden.
+	Lost func(v string) []string
+	// Key tells values of one setting apart: those of a weaker source hold whose
+	// key the stronger has not. Nil where the stronger replaces them all.
+	Key func(v string) string
+
 	value
 }
 

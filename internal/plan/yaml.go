@@ -182,7 +182,7 @@ func (p *Plan) YAML(v Verb) []byte {
 		}
 	}
 	for _, what := range hidden {
-		fmt.Fprintf(&b, "# %s was given; its value is not stored\n", what)
+		fmt.Fprintf(&b, "# not stored, to be given again: %s\n", what)
 	}
 	return b.Bytes()
 }

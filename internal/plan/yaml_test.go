@@ -12,6 +12,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"pgregory.net/rapid"
 
+	"pitot/internal/say"
 	"pitot/internal/slo"
 	"pitot/internal/workload"
 )
@@ -77,8 +78,15 @@ func drawn(t *rapid.T) Plan {
 	}
 	maybe("header", func(string) {
 		for range rapid.IntRange(1, 3).Draw(t, "headers") {
-			p.Headers = append(p.Headers, "X-"+rapid.StringMatching(`[A-D]{0,3}=[ -~]{0,9}`).Draw(t, "header"))
+			p.Headers = append(p.Headers, rapid.StringMatching(`(accept|User-Agent|OpenAI-Beta)=[ -~]{0,9}`).Draw(t, "header"))
 		}
+	})
+	maybe("header-public", func(string) {
+		p.PublicHeaders = append(p.PublicHeaders, "X-"+rapid.StringMatching(`[A-D]{0,3}=[ -~]{0,9}`).Draw(t, "header"))
+	})
+	maybe("cert", func(string) {
+		p.Cert = "cert.pem"
+		maybe("key", func(string) { p.Key = "key.pem" })
 	})
 	if rapid.Bool().Draw(t, "any certificate") {
 		p.Insecure = true
@@ -239,23 +247,32 @@ func TestSettings(t *testing.T) {
 func TestYAML(t *testing.T) {
 	p := Default()
 	p.Spec, p.Rate, p.Seed, p.SeedSet = "http://h:8000", 4, 7, true
-	p.Headers = []string{"X-Tenant=a b", "Authorization=Bearer sk-secret", "Cookie=sk-secret"}
+	p.Headers = []string{"User-Agent=a b", "X-Tenant=sk-secret", "Cookie=sk-secret"}
+	p.PublicHeaders = []string{"X-Team=blue"}
+	p.Cert, p.Key = "client.pem", "keys/client.pem"
 	p.Notes = []string{"gpu=H100", "commit: 7=true"}
 	p.Proxy = "http://me:sk-secret@proxy.example:3128"
 	p.Body = `{"top_p":0.9,"extra":{"api_key":"sk-secret"},"max_tokens":12345678901234567890}`
 	want := `# Does this run again: pitot run --config config.yaml
 target: http://h:8000
-header: X-Tenant=a b
+header:
+  - User-Agent=a b
+  - X-Tenant=[redacted]
+  - Cookie=[redacted]
+header-public: X-Team=blue
+cert: client.pem
+key: keys/client.pem
 proxy: http://proxy.example:3128
-body: '{"extra":{},"max_tokens":12345678901234567890,"top_p":0.9}'
+body: '{"extra":{"api_key":"[redacted]"},"max_tokens":12345678901234567890,"top_p":0.9}'
 seed: 7
 rate: 4
 note:
   - gpu=H100
   - 'commit: 7=true'
-# header Authorization was given; its value is not stored
-# header Cookie was given; its value is not stored
-# field "api_key" of the body was given; its value is not stored
+# not stored, to be given again: header X-Tenant
+# not stored, to be given again: header Cookie
+# not stored, to be given again: user and password of the proxy
+# not stored, to be given again: field "api_key" of the body
 `
 	if d := cmp.Diff(want, string(p.YAML(VerbRun))); d != "" {
 		t.Error(d)
@@ -266,12 +283,50 @@ note:
 func TestSecretsAreNotKept(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		p := drawn(t)
-		name := rapid.SampledFrom([]string{"Authorization", "x-api-key", "API-KEY", "Cookie", "X-Auth", "x-goog-api-key", "X-Amz-Security-Token", "X-Client-Secret"}).Draw(t, "name")
+		name := rapid.OneOf(rapid.SampledFrom([]string{"Authorization", "x-api-key", "API-KEY", "Cookie", "X-Custom", "X-Team", "x"}), rapid.StringMatching(`[a-zA-Z][a-zA-Z0-9-]{0,12}`).Filter(func(s string) bool { return !PublicHeader(s) })).Draw(t, "name")
 		p.Headers = append(p.Headers, name+"=sk-secret")
+		p.Cert, p.Key = "c.pem", "sk-secret-0123456789"
 		p.Body = `{"a":[{"` + rapid.SampledFrom([]string{"api_key", "apiKey", "client_secret", "password"}).Draw(t, "field") + `":"sk-secret"}]}`
 		p.Proxy = "http://u:sk-secret@h:1"
 		if data := p.YAML(VerbRun); strings.Contains(string(data), "sk-secret") {
 			t.Fatalf("%s", data)
 		}
 	})
+}
+
+// What was hidden of a run's config.yaml must be given again when it is done
+// again, and nothing else.
+func TestHiddenIsGivenAgain(t *testing.T) {
+	p := Default()
+	p.Spec, p.Rate = "http://h:8000", 4
+	p.Headers = []string{"User-Agent=a b", "X-Tenant=one", "Cookie=two"}
+	p.Body = `{"top_p":0.9,"extra":[{"api_key":"three"}]}`
+	path := filepath.Join(t.TempDir(), "config.yaml")
+	if err := os.WriteFile(path, p.YAML(VerbRun), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	for _, c := range []struct {
+		args      []string
+		msg, hint string
+	}{
+		{nil, `the value of the field "api_key" of the body was not stored`, `give it again: --body '{"extra":[{"api_key":"…"}],"top_p":0.9}'`},
+		{[]string{"--body", `{"top_p":1}`}, "the value of the header X-Tenant was not stored", "give it again: --header X-Tenant=…"},
+		{[]string{"--body", `{"top_p":1}`, "--header", "x-tenant=1"}, "the value of the header Cookie was not stored", "give it again: --header Cookie=…"},
+	} {
+		_, _, err := Decode(VerbRun, append([]string{"--config", path}, c.args...), nil)
+		if err == nil || err.Error() != c.msg || say.Hint(err) != c.hint {
+			t.Errorf("%q: %v, hint %q", c.args, err, say.Hint(err))
+		}
+	}
+	got, _, err := Decode(VerbRun, []string{"--config", path, "--body", `{"top_p":1}`, "--header", "X-Tenant=1", "--header", "cookie=2"}, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if want := []string{"X-Tenant=1", "cookie=2", "User-Agent=a b"}; !slices.Equal(got.Headers, want) {
+		t.Errorf("headers %q, want %q", got.Headers, want)
+	}
+	// What is read of a run that has been need not be whole.
+	if _, err := Recorded(path); err != nil {
+		t.Error(err)
+	}
 }

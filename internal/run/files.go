@@ -3,6 +3,7 @@ package run
 import (
 	"fmt"
 	"os"
+	"runtime"
 
 	"pitot/internal/plan"
 	"pitot/internal/say"
@@ -11,25 +12,32 @@ import (
 // Each request under way has a connection, and each connection a descriptor.
 // A client without enough of them would measure itself.
 
-// otherFiles are the descriptors left for what is no connection yet or no
-// more: those being made, name look-ups, the files that a run ends with.
-const otherFiles = 96
+const (
+	// laterFiles are the descriptors left at a load's begin for what is no
+	// connection yet or no more: those being made (two each while they are handed
+	// over), name look-ups, the files that a run ends with.
+	laterFiles = 40
+	// setUpFiles are those that are opened until then, laterFiles included, and
+	// filesEach what the readers of sockets have for each core.
+	setUpFiles = 72
+	filesEach  = 6
+)
 
 // enoughFiles refuses a load of so many connections at once if this process
-// may not open as many files. What it has open already counts.
+// may not open as many files beside those it has open and some that are kept.
 //
 // The Go runtime has raised the soft limit to the hard one by the time any of
 // this runs, on every system that has the two.
-func enoughFiles(p *plan.Plan, connections int) error {
+func enoughFiles(p *plan.Plan, connections, kept int) error {
 	limit, ok := fileLimit()
 	if !ok {
 		return nil
 	}
 	each := int64(1)
-	if p.Kind() == "mock" {
+	if p.Kind() == plan.KindMock {
 		each = 2 // both ends are in this process
 	}
-	free := int64(limit) - int64(openFiles()) - otherFiles
+	free := int64(limit) - int64(openFiles()) - int64(kept)
 	if int64(connections)*each <= free {
 		return nil
 	}
@@ -49,7 +57,7 @@ func enoughFiles(p *plan.Plan, connections int) error {
 // plannedFiles holds the loads that a plan names against the limit, before
 // anything is asked or written.
 func plannedFiles(p *plan.Plan) error {
-	if p.Kind() == "sim" {
+	if p.Kind() == plan.KindSim {
 		return nil
 	}
 	users := p.Concurrency
@@ -58,7 +66,7 @@ func plannedFiles(p *plan.Plan) error {
 			users = max(users, int(x))
 		}
 	}
-	return enoughFiles(p, users)
+	return enoughFiles(p, users, setUpFiles+filesEach*runtime.GOMAXPROCS(0))
 }
 
 // openFiles is how many descriptors this process has open; a few where the

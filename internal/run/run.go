@@ -11,6 +11,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"maps"
 	"math"
 	"path/filepath"
 	"runtime/debug"
@@ -108,7 +109,7 @@ func freshSeed() uint64 {
 func (r *Runner) directory(p *plan.Plan, t *target.Target) (string, error) {
 	dir := p.Out
 	if dir == "" {
-		dir = filepath.Join("runs", record.Name(time.Now(), t.Options.Model))
+		dir = filepath.Join("runs", record.Name(time.Now(), wire.Redact(t.Options.Model, t.Secret)))
 	}
 	err := record.NewDir(dir)
 	for n := 2; p.Out == "" && errors.Is(err, record.ErrNotEmpty) && n < 100; n++ { // another run of this second
@@ -144,7 +145,7 @@ func (r *Runner) head(p *plan.Plan, t *target.Target, started time.Time) result.
 	run := result.Run{
 		Schema: result.Schema, Pitot: r.Version, Command: redactCommand(r.Command, t.Secret), Seed: p.Seed,
 		Started: started.Format(time.RFC3339), Environment: environment(),
-		Target: result.Target{Spec: p.Spec, Kind: t.Kind, URL: t.URL, API: t.API.Name(), Model: t.Options.Model, Server: t.Server, Settings: settings},
+		Target: result.Target{Spec: p.Spec, Kind: t.Kind, URL: t.URL, API: t.API.Name(), Model: wire.Redact(t.Options.Model, t.Secret), Server: redactAll(t.Server, t.Secret), Settings: settings},
 		Notes:  notes,
 		Launch: p.Launch,
 	}
@@ -161,6 +162,16 @@ func stamps(t *target.Target) string {
 		return "kernel"
 	}
 	return "user"
+}
+
+// redactAll takes secrets out of what a server tells of itself: it may repeat
+// what it was sent.
+func redactAll(told map[string]string, secret string) map[string]string {
+	out := make(map[string]string, len(told))
+	for name, value := range told {
+		out[name] = wire.Redact(value, secret)
+	}
+	return out
 }
 
 // redactCommand takes secrets out of a command line.
@@ -191,21 +202,20 @@ func (r *Runner) describe(p *plan.Plan, t *target.Target, s source) described {
 	}
 	if p.Body != "" {
 		var over map[string]any
-		if json.Unmarshal([]byte(p.Body), &over) == nil {
-			for k, v := range over {
-				d.Sampling[k] = v
-				if plan.IsSecretField(k) {
-					d.Sampling[k] = "[redacted]"
-				}
-			}
+		if json.Unmarshal([]byte(p.PublicBody()), &over) == nil {
+			maps.Copy(d.Sampling, over)
 		}
 	}
 	headers := map[string]string{}
 	for _, h := range p.Headers {
 		name, value, _ := strings.Cut(h, "=")
-		if plan.IsSecret(name) {
+		if !plan.PublicHeader(name) {
 			value = "[redacted]"
 		}
+		headers[name] = value
+	}
+	for _, h := range p.PublicHeaders {
+		name, value, _ := strings.Cut(h, "=")
 		headers[name] = value
 	}
 	if len(headers) > 0 {
@@ -295,7 +305,7 @@ func (s *Session) point(ctx context.Context, l *plan.Load, index int32, what Loa
 	stop := func() {}
 	var world load.World
 	if t.Kind == "sim" {
-		put(j, markPoint, index, setup)
+		s.begins(j, index, setup)
 		overhead := 0
 		if t.API.Messages() {
 			overhead = target.ChatOverhead
@@ -310,7 +320,7 @@ func (s *Session) point(ctx context.Context, l *plan.Load, index int32, what Loa
 			return nil, err
 		}
 		defer wall.Close()
-		put(j, markPoint, index, setup)
+		s.begins(j, index, setup)
 		wall.Begin(5 * time.Millisecond)
 		begin, cpu := time.Now(), cpuTime()
 		if r.Loaded != nil {
@@ -359,7 +369,7 @@ func (s *Session) wall(ctx context.Context, l *plan.Load, src source, sink recor
 	if l.MaxInFlight > 0 {
 		conns = min(conns, l.MaxInFlight)
 	}
-	if err := enoughFiles(p, conns); err != nil {
+	if err := enoughFiles(p, conns, laterFiles); err != nil {
 		return nil, err
 	}
 	conns = min(conns, 20_000)
@@ -375,7 +385,7 @@ func (s *Session) wall(ctx context.Context, l *plan.Load, src source, sink recor
 	if err := w.Open(ctx, conns); err != nil {
 		w.Close()
 		class, detail := wire.Classify(err)
-		return nil, t.Failure(class, detail)
+		return nil, t.Failure(class, 0, detail)
 	}
 	w.Prepared(ctx, min(ahead, conns))
 	// What the probes left behind is not to be collected under load.

@@ -50,7 +50,18 @@ type Session struct {
 	alone   time.Duration
 	began   string // when the server's process did, as an earlier session heard it
 	light   int64  // shortest mean E2E of a point so far, nanoseconds
+	made    made   // what of the directory is this session's own making
+	loaded  bool   // some load has begun
 }
+
+// made is what a session has made of a directory.
+type made int
+
+const (
+	nothing  made = iota // it goes on with a run that was there
+	contents             // the directory was there, and empty
+	all                  // the directory too
+)
 
 // earlier is a point that a session had when it was opened.
 type earlier struct {
@@ -132,8 +143,12 @@ func (r *Runner) Open(ctx context.Context, p *plan.Plan) (_ *Session, err error)
 		s.Dir = p.Out
 		return s, nil
 	}
+	existed := p.Out != "" && exists(p.Out)
 	if s.Dir, err = r.directory(p, t); err != nil {
 		return s, err
+	}
+	if s.made = all; existed {
+		s.made = contents
 	}
 	if err = s.hold(s.Dir); err != nil {
 		return nil, err
@@ -376,6 +391,10 @@ func (s *Session) Close(stopped bool, err error) (*result.Run, error) {
 	if s.journal == nil && err != nil { // nothing new: what there was stays as it was
 		return nil, err
 	}
+	if err != nil && s.made != nothing && !s.loaded { // refused: there is nothing to keep
+		s.unmake()
+		return nil, err
+	}
 	if e := s.writable(); e != nil {
 		return nil, errors.Join(err, e)
 	}
@@ -398,4 +417,29 @@ func (s *Session) Close(stopped bool, err error) (*result.Run, error) {
 		return run, err // that the rest could not be written either is no news
 	}
 	return run, errors.Join(err, e)
+}
+
+// begins notes that the load of a point does.
+func (s *Session) begins(j *record.Journal, point int32, setup measure.Setup) {
+	s.loaded = true
+	put(j, markPoint, point, setup)
+}
+
+// unmake takes away what a session has made that came to no load, so that the
+// next one finds the place as this one did.
+func (s *Session) unmake() {
+	_ = s.journal.Close()
+	s.letGo()
+	for _, name := range []string{rundir.Journal, rundir.Config} {
+		_ = os.Remove(filepath.Join(s.Dir, name))
+	}
+	if s.made == all {
+		_ = os.Remove(s.Dir) // unless others have put something there
+	}
+	s.Dir = ""
+}
+
+func exists(path string) bool {
+	_, err := os.Stat(path)
+	return err == nil
 }

@@ -18,7 +18,11 @@ import (
 // sent.
 func Check(p Wanted) error {
 	if p.Kind() == "http" {
-		if _, _, err := parseTarget(p.Spec); err != nil {
+		e, _, err := parseTarget(p.Spec)
+		if err != nil {
+			return err
+		}
+		if err := new(Target).secure(&e, p.Target); err != nil {
 			return err
 		}
 	} else {
@@ -60,7 +64,7 @@ const keyHint = "a file that holds the API key alone; or name a variable that ho
 func readKey(path, hint string) (string, error) {
 	b, err := os.ReadFile(path)
 	if err != nil {
-		if errors.Is(err, fs.ErrNotExist) && mayBeKey(path) {
+		if errors.Is(err, fs.ErrNotExist) && plan.MayBeKey(path) {
 			return "", say.Errorf("read --key-file: there is no such file").WithHint(hint)
 		}
 		return "", say.Unreadable("--key-file", path, err, hint)
@@ -71,7 +75,3 @@ func readKey(path, hint string) (string, error) {
 	}
 	return key, nil
 }
-
-// mayBeKey says whether what should be a file's name looks like the key
-// itself, which must not be repeated.
-func mayBeKey(path string) bool { return len(path) >= 16 && !strings.ContainsAny(path, `./\`) }

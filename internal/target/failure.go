@@ -19,15 +19,18 @@ type Error struct {
 
 func (e *Error) Error() string { return e.Msg }
 
-// Failure says what is wrong with the target, from the class of an error and
-// what the server said.
-func (t *Target) Failure(class, detail string) error {
+// Failure says what is wrong with the target, from the class of an error, the
+// HTTP status it came with (0 or [record.Unset] for none) and what the server said.
+func (t *Target) Failure(class string, status int32, detail string) error {
 	msg := "the target cannot be measured (" + class + ")"
+	if status > 0 && status != 200 && !record.IsServerError(class) {
+		msg = fmt.Sprintf("the target cannot be measured (%s, HTTP %d)", class, status)
+	}
 	switch class {
 	case record.ErrAuth:
-		msg = "the server refuses the request, and no key was sent"
+		msg = fmt.Sprintf("the server refuses the request with HTTP %d, and no key was sent", status)
 		if len(t.keys) > 0 {
-			msg = "the server refuses the key from " + strings.Join(t.keys, " and ")
+			msg = fmt.Sprintf("the server refuses the key from %s with HTTP %d", strings.Join(t.keys, " and "), status)
 		}
 	case record.ErrNotFound:
 		msg = "not found at " + t.URL
@@ -37,7 +40,43 @@ func (t *Target) Failure(class, detail string) error {
 	if detail != "" {
 		msg += ": " + wire.Redact(detail, t.Secret)
 	}
-	return &Error{msg, t.hint(class)}
+	if record.IsOwn(class) {
+		return say.Errorf("this client cannot measure (%s): %s", class, wire.Redact(detail, t.Secret)).WithHint(ownHint(class))
+	}
+	hint := t.hint(class)
+	switch {
+	case class == record.ErrTLS && wantsCertificate(detail) && t.certificate:
+		hint = "the server does not take the certificate of --cert: is it of an authority that it trusts?"
+	case class == record.ErrTLS && wantsCertificate(detail):
+		hint = "the server asks for a certificate of the client: --cert FILE --key FILE"
+	case class == record.ErrTimeout && strings.Contains(detail, "TLS"):
+		hint = "is it HTTPS that is served there? try " + strings.Replace(t.curl(), "https://", "http://", 1)
+	}
+	return &Error{msg, hint}
+}
+
+// wantsCertificate says whether an alert of TLS is about this client's
+// certificate. Up to TLS 1.2 a missing one is no more than a failed handshake.
+func wantsCertificate(detail string) bool {
+	for _, alert := range []string{"certificate required", "bad certificate", "unknown certificate", "handshake failure"} {
+		if strings.Contains(detail, "remote error: tls: "+alert) {
+			return true
+		}
+	}
+	return false
+}
+
+// ownHint says what to do about something that this client lacks.
+func ownHint(class string) string {
+	switch class {
+	case record.ErrOwnFiles:
+		return "raise the limit of open files before (ulimit -n)"
+	case record.ErrOwnPorts:
+		return "this machine has no local ports left: wait a minute, or measure from several"
+	case record.ErrOwnMemory:
+		return "ask for shorter answers, or measure from a larger machine"
+	}
+	return ""
 }
 
 // WentAway says that the target is there no more, since a time after the load
@@ -59,7 +98,7 @@ func (t *Target) hint(class string) string {
 	case record.ErrTLS:
 		return "check the scheme and the certificate; --ca-cert FILE trusts an authority of your own, --insecure trusts anything"
 	case record.ErrProxy:
-		return "check --proxy"
+		return "is the proxy running there, and does it let " + t.Dialer.Endpoint.Addr + " through? check --proxy"
 	case record.ErrAuth:
 		if len(t.keys) > 0 {
 			return "is it a key for this server, and still good? another comes from --key-env VAR or --key-file FILE"
@@ -71,6 +110,8 @@ func (t *Target) hint(class string) string {
 		return "the server accepts connections and does not answer; is it still loading? --wait-ready 10m waits"
 	case record.ErrContextLength:
 		return "ask for less with --input and --output"
+	case record.ErrRedirect:
+		return "Pitot follows no redirect: give the address it leads to as the target"
 	case record.ErrRateLimited:
 		return "the server limits your rate; wait, or ask for less"
 	}

@@ -48,7 +48,7 @@ func TestAddresses(t *testing.T) {
 			t.Errorf("%s: %s, want %s", c.spec, got, c.curl)
 		}
 		var failed *Error
-		if err := target.Failure(record.ErrNotFound, ""); !errors.As(err, &failed) || failed.Hint != c.missing || failed.Msg != "not found at "+target.URL {
+		if err := target.Failure(record.ErrNotFound, 404, ""); !errors.As(err, &failed) || failed.Hint != c.missing || failed.Msg != "not found at "+target.URL {
 			t.Errorf("%s: %v\n got %s\nwant %s", c.spec, err, failed.Hint, c.missing)
 		}
 		target.listed = true
@@ -71,12 +71,12 @@ func TestRefusedKey(t *testing.T) {
 		msg  string
 		hint string
 	}{
-		{"", nil, "the server refuses the request, and no key was sent: no", "export OPENAI_API_KEY=…"},
-		{key, nil, "the server refuses the key from OPENAI_API_KEY: no", "is it a key for this server"},
-		{key, []string{"--key-file", file}, "the server refuses the key from the file " + file + ": no", "is it a key"},
-		{key, []string{"--header", "Authorization=Bearer " + key}, "the server refuses the key from --header Authorization: no", "is it a key"},
-		{"", []string{"--header", "X-Api-Key=" + key}, "the server refuses the key from --header X-Api-Key: no", "is it a key"},
-		{key, []string{"--header", "X-Api-Key=" + key}, "the server refuses the key from --header X-Api-Key and OPENAI_API_KEY: no", "is it a key"},
+		{"", nil, "the server refuses the request with HTTP 403, and no key was sent: no", "export OPENAI_API_KEY=…"},
+		{key, nil, "the server refuses the key from OPENAI_API_KEY with HTTP 403: no", "is it a key for this server"},
+		{key, []string{"--key-file", file}, "the server refuses the key from the file " + file + " with HTTP 403: no", "is it a key"},
+		{key, []string{"--header", "Authorization=Bearer " + key}, "the server refuses the key from --header Authorization with HTTP 403: no", "is it a key"},
+		{"", []string{"--header", "X-Api-Key=" + key}, "the server refuses the key from --header X-Api-Key with HTTP 403: no", "is it a key"},
+		{key, []string{"--header", "X-Api-Key=" + key}, "the server refuses the key from --header X-Api-Key and OPENAI_API_KEY with HTTP 403: no", "is it a key"},
 	} {
 		t.Setenv("OPENAI_API_KEY", c.env)
 		_, err := opened(t, deny, c.args...)

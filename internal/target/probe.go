@@ -63,7 +63,7 @@ func (t *Target) ready(ctx context.Context, wait time.Duration, notef func(strin
 			class, detail = wire.Classify(err)
 		}
 		if class == record.ErrTLS && ctx.Err() == nil {
-			return t.Failure(class, detail) // no wait mends that
+			return t.Failure(class, 0, detail) // no wait mends that
 		}
 		if limit.Err() == nil { // else it says only that the time was over
 			why = detail
@@ -99,7 +99,7 @@ func (t *Target) probe(ctx context.Context, p Wanted) error {
 		return err
 	}
 	if t.Options.Model == "" {
-		return &Error{"the server does not list its models at " + t.Dialer.Endpoint.URL(t.models()),
+		return &Error{"the server does not list its models at " + t.Dialer.Endpoint.URL(t.models()) + t.unlisted,
 			"check the URL: http://host:port, …/v1, …/chat/completions or …/completions; or name a model: --model NAME"}
 	}
 	t.tellBegun(ctx)
@@ -135,15 +135,19 @@ func (t *Target) discover(ctx context.Context) error {
 	a, err := t.fetch(ctx, "GET", t.models(), nil)
 	if err != nil {
 		class, detail := wire.Classify(err)
-		return t.Failure(class, detail)
+		return t.Failure(class, 0, detail)
 	}
 	switch {
 	case a.Status == 401 || a.Status == 403:
-		return t.Failure(record.ErrAuth, a.Text())
+		return t.Failure(record.ErrAuth, int32(a.Status), a.Text())
 	case a.Status == 503 && t.Options.Model == "":
 		return &Error{"the server is not ready: it answers 503 at " + t.Dialer.Endpoint.URL(t.models()), "wait for it with --wait-ready 10m"}
-	case a.Status != 200:
-		return nil // no such route: the first request will tell whether all is well
+	case a.Status != 200: // no such route, perhaps: the first request will tell whether all is well
+		t.unlisted = fmt.Sprintf(": it answers %d", a.Status)
+		if text := a.Text(); text != "" {
+			t.unlisted += ", " + text
+		}
+		return nil
 	}
 	var list struct {
 		Data []struct {
@@ -153,6 +157,7 @@ func (t *Target) discover(ctx context.Context) error {
 		} `json:"data"`
 	}
 	if json.Unmarshal(a.Body, &list) != nil || len(list.Data) == 0 {
+		t.unlisted = ": its answer, with status 200, names none"
 		return nil
 	}
 	t.listed = true
@@ -223,7 +228,7 @@ func (t *Target) adapt(ctx context.Context, anyAPI bool) error {
 		case row.Error == record.ErrEmpty || row.Error == record.ErrUnfinished:
 			return nil // strange for one token, but it answers
 		default:
-			return t.Failure(row.Error, row.Detail)
+			return t.Failure(row.Error, row.Status, row.Detail)
 		}
 	}
 	return &Error{"the server refuses every form of the request", "try curl on it and say what differs with --body"}

@@ -4,11 +4,8 @@ package target
 
 import (
 	"context"
-	"crypto/tls"
-	"crypto/x509"
 	"fmt"
 	"net"
-	"net/url"
 	"os"
 	"slices"
 	"strings"
@@ -47,15 +44,17 @@ type Target struct {
 	GPUs        int           // that serve an embedded target; 0 if not known
 	GPUPrice    float64       // dollars an hour of each, its list price; 0 if not known
 
-	URL    string
-	Engine func(seed uint64) twin.Engine // of a sim: target, a fresh one
-	Thaw   func(at int64) int64          // and when what it does at a time can happen: its freezes
-	key    string                        // what is sent of it as the API has it
-	own    []api.Header                  // that the user gave
-	keys   []string                      // where the keys that are sent came from
-	listed bool                          // it has told which models it has
-	began  float64                       // when its process did, seconds since 1970, 0 if it does not tell
-	full   bool                          // the user gave the whole route
+	URL         string
+	Engine      func(seed uint64) twin.Engine // of a sim: target, a fresh one
+	Thaw        func(at int64) int64          // and when what it does at a time can happen: its freezes
+	key         string                        // what is sent of it as the API has it
+	own         []api.Header                  // that the user gave
+	keys        []string                      // where the keys that are sent came from
+	certificate bool                          // it is shown one of this client
+	unlisted    string                        // what came in place of its models, "" before they were asked for
+	listed      bool                          // it has told which models it has
+	began       float64                       // when its process did, seconds since 1970, 0 if it does not tell
+	full        bool                          // the user gave the whole route
 	// outside says in what loads leave what an embedded target was fitted on, nil
 	// if it was not; told are the quantities of which it was said.
 	outside func(seen deploy.Range) []deploy.Departure
@@ -123,7 +122,7 @@ func Open(ctx context.Context, p Wanted, notef func(string)) (_ *Target, err err
 	}
 	t.Memory = wire.NewMemory(answerMemory)
 	t.Dialer = &wire.Dialer{Endpoint: e, Timeout: shorter(dialTimeout, p.Timeout), Stamps: true, Readers: stamp.NewReaders()}
-	if err := t.authorise(p.Target); err != nil {
+	if err := t.authorise(p.Target, p.Secrets()); err != nil {
 		return nil, err
 	}
 	if err := t.chooseAPI(p.Target, route); err != nil {
@@ -168,32 +167,9 @@ func (t *Target) chooseAPI(p *plan.Target, route string) error {
 	return nil
 }
 
-// secure sets up TLS and the proxy.
-func (t *Target) secure(e *wire.Endpoint, p *plan.Target) error {
-	e.Config = &tls.Config{InsecureSkipVerify: p.Insecure}
-	if p.CACert != "" {
-		pem, err := os.ReadFile(p.CACert)
-		if err != nil {
-			return say.Unreadable("--ca-cert", p.CACert, err, "a file of certificates, PEM: -----BEGIN CERTIFICATE-----")
-		}
-		e.Config.RootCAs = x509.NewCertPool()
-		if !e.Config.RootCAs.AppendCertsFromPEM(pem) {
-			return say.Errorf("no certificate in %s", p.CACert).WithHint("it should begin with -----BEGIN CERTIFICATE-----")
-		}
-	}
-	if p.Proxy != "" {
-		u, err := url.Parse(p.Proxy)
-		if err != nil {
-			return say.Errorf("--proxy: malformed URL").WithHint("for example http://proxy.example:3128")
-		}
-		e.Proxy = u
-	}
-	return nil
-}
-
-// authorise reads the key and makes the headers. The key is nowhere but in
-// memory.
-func (t *Target) authorise(p *plan.Target) error {
+// authorise reads the key and takes the headers that the user gave. The key is
+// nowhere but in memory; secrets are others that are sent.
+func (t *Target) authorise(p *plan.Target, secrets []string) error {
 	key, from := "", ""
 	switch {
 	case p.KeyFile != "":
@@ -212,17 +188,24 @@ func (t *Target) authorise(p *plan.Target) error {
 	if strings.ContainsAny(key, "\r\n\x00 ") {
 		return say.Errorf("the API key from %s holds a space or line break", from).WithHint("the file or variable should hold the key alone")
 	}
-	keyed := key != ""
+	for _, h := range p.PublicHeaders {
+		name, value, _ := strings.Cut(h, "=")
+		t.own = append(t.own, api.Header{Name: name, Value: value})
+	}
 	for _, h := range p.Headers {
 		name, value, _ := strings.Cut(h, "=")
-		keyed = keyed && !strings.EqualFold(name, "authorization")
 		t.own = append(t.own, api.Header{Name: name, Value: value})
-		if plan.IsSecret(name) {
+		if !plan.PublicHeader(name) {
 			t.hide(value)
+		}
+		if plan.IsSecret(name) {
 			t.keys = append(t.keys, "--header "+name)
 		}
 	}
-	if keyed {
+	for _, value := range secrets {
+		t.hide(value)
+	}
+	if key != "" && !t.gives("authorization") {
 		t.key = key
 		t.hide(key)
 		t.keys = append(t.keys, from)
@@ -234,13 +217,19 @@ func (t *Target) authorise(p *plan.Target) error {
 // that the user gave.
 func (t *Target) use(a api.API) {
 	t.API = a
-	t.Headers = []api.Header{{Name: "User-Agent", Value: "pitot"}, {Name: "Content-Type", Value: "application/json"}}
-	for _, h := range a.Headers(t.key) {
-		if !slices.ContainsFunc(t.own, func(own api.Header) bool { return strings.EqualFold(own.Name, h.Name) }) {
+	needed := []api.Header{{Name: "User-Agent", Value: "pitot"}, {Name: "Content-Type", Value: "application/json"}}
+	t.Headers = nil
+	for _, h := range append(needed, a.Headers(t.key)...) {
+		if !t.gives(h.Name) {
 			t.Headers = append(t.Headers, h)
 		}
 	}
 	t.Headers = append(t.Headers, t.own...)
+}
+
+// gives says whether the user gave a header of this name.
+func (t *Target) gives(name string) bool {
+	return slices.ContainsFunc(t.own, func(own api.Header) bool { return strings.EqualFold(own.Name, name) })
 }
 
 // hide adds a header's value to the secrets, and what follows its scheme, as

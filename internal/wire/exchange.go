@@ -11,6 +11,7 @@ import (
 	"sync/atomic"
 	"syscall"
 	"unicode"
+	"unicode/utf8"
 	"unsafe"
 
 	"pitot/internal/data/record"
@@ -20,6 +21,9 @@ import (
 
 // maxDetail is how much is kept of what a server says of an error.
 const maxDetail = 300
+
+// maxReason is how much is kept of a finish reason.
+const maxReason = 40
 
 // Exchange is one request and its answer: it takes the bytes of the answer
 // as they arrive and turns them into chunks and a row. It does no I/O.
@@ -326,7 +330,7 @@ func (x *Exchange) count(d *api.Delta) error {
 	if d.Ended {
 		r.LastToken = max(r.LastToken, x.at)
 		if d.Finish != "" {
-			r.Finish = d.Finish
+			r.Finish = x.reason(d.Finish)
 		}
 	}
 	if len(d.Parts) == 0 {
@@ -474,6 +478,9 @@ func (x *Exchange) judge() {
 	r := &x.Row
 	if x.http.headersDone() && x.http.status != 200 && x.http.status != 0 {
 		text := x.refusal()
+		if to, _, _ := strings.Cut(x.http.location, "?"); to != "" && x.http.status/100 == 3 {
+			text = "redirected to " + to
+		}
 		x.fail(record.Failed, statusClass(x.http.status, text), text)
 		return
 	}
@@ -519,7 +526,7 @@ func (x *Exchange) judgeWhole() {
 		x.fail(record.Failed, record.ErrStream, d.Fault.Message)
 		return
 	}
-	r.Finish = d.Finish
+	r.Finish = x.reason(d.Finish)
 	for _, p := range d.Parts {
 		r.TextBytes += int64(p.Bytes)
 		if x.takeChoice(p.Choice) {
@@ -536,6 +543,15 @@ func (x *Exchange) judgeWhole() {
 	case len(d.Parts) == 0 && u.Completion <= 0:
 		x.fail(record.Failed, record.ErrEmpty, "the answer has no tokens")
 	}
+}
+
+// reason gives a finish reason as it may be recorded.
+func (x *Exchange) reason(said string) string {
+	switch said {
+	case "stop", "length", "":
+		return said
+	}
+	return clean(said, x.Secret, maxReason)
 }
 
 func (x *Exchange) fail(o record.Outcome, class, detail string) {
@@ -559,14 +575,51 @@ func clean(s, secret string, n int) string {
 }
 
 // Redact takes secrets, one a line, out of a text. What is shorter than four
-// bytes is in every text by chance.
+// bytes is in every text by chance, and what is shorter than eight is taken out
+// only where it stands by itself: the value of a header may be a plain word.
 func Redact(s, secrets string) string {
 	for secret := range strings.SplitSeq(secrets, "\n") {
-		if len(secret) >= 4 {
-			s = strings.ReplaceAll(s, secret, "[redacted]")
+		switch {
+		case len(secret) >= longSecret:
+			s = strings.ReplaceAll(s, secret, redacted)
+		case len(secret) >= 4:
+			s = redactWord(s, secret)
 		}
 	}
 	return s
+}
+
+const (
+	redacted   = "[redacted]"
+	longSecret = 8
+)
+
+// redactWord takes a short secret out where no letter or digit is beside it.
+func redactWord(s, secret string) string {
+	var out strings.Builder
+	done := 0
+	for {
+		i := strings.Index(s[done:], secret)
+		if i < 0 {
+			out.WriteString(s[done:])
+			return out.String()
+		}
+		begin := done + i
+		end := begin + len(secret)
+		before, _ := utf8.DecodeLastRuneInString(s[:begin])
+		after, _ := utf8.DecodeRuneInString(s[end:])
+		out.WriteString(s[done:begin])
+		if alphanumeric(before) || alphanumeric(after) {
+			out.WriteString(secret)
+		} else {
+			out.WriteString(redacted)
+		}
+		done = end
+	}
+}
+
+func alphanumeric(r rune) bool {
+	return r != utf8.RuneError && (unicode.IsLetter(r) || unicode.IsDigit(r))
 }
 
 // Reusable says whether the connection can carry another request.

@@ -307,7 +307,7 @@ var answers = []struct {
 	{name: "503 without a body", bytes: "HTTP/1.1 503 Service Unavailable\r\ncontent-length: 0\r\nconnection: close\r\n\r\n", want: "failed http_503 503 text=0 HD"},
 	{name: "500 as a stream", bytes: strings.Replace(streamed(`{"error":{"message":"no"}}`), "200 OK", "500 No", 1), want: `failed http_500 500 text=0 HD reusable | data: {"error":{"message":"no"}}`},
 	{name: "error answer, cut", bytes: answered("500 No", "text/plain", "Internal Server Error")[:70], want: "failed http_500 500 text=0 HD | Inter"},
-	{name: "redirect", bytes: "HTTP/1.1 307 Temporary Redirect\r\nLocation: /v1/\r\ncontent-length: 0\r\n\r\n", want: "failed redirect 307 text=0 HD reusable"},
+	{name: "redirect", bytes: "HTTP/1.1 307 Temporary Redirect\r\nLocation: /v1/\r\ncontent-length: 0\r\n\r\n", want: "failed redirect 307 text=0 HD reusable | redirected to /v1/"},
 	{name: "201", bytes: answered("201 Created", jsonType, `{}`), want: "failed malformed 201 text=0 HD reusable | {}"},
 	{name: "gzip", bytes: zipped(true, event(role), event(text("Hi")), event(finish("stop")), event(usage(1)), event(done)), want: "ok 200 stop text=2 first=-1 chunks=0a usage=9/-1/1/-1 HETALD reusable"},
 	{name: "gzip error", bytes: zipped(false, `{"error":{"message":"no"}}`), want: "failed bad_request 400 text=0 HD reusable | no"},
@@ -772,5 +772,27 @@ func TestFeedAllocatesNothing(t *testing.T) {
 		}); n != 0 {
 			t.Errorf("%v allocations for %s", n, s)
 		}
+	}
+}
+
+// Short values are taken out where they stand by themselves, long ones
+// everywhere; what is shorter than four bytes stays.
+func TestRedact(t *testing.T) {
+	for _, c := range []struct{ text, secrets, want string }{
+		{"wrong key: sk-0123456789", "sk-0123456789", "wrong key: [redacted]"},
+		{"xsk-0123456789x", "sk-0123456789", "x[redacted]x"},
+		{"team blue is not bluer; blue-1 (blue)", "blue", "team [redacted] is not bluer; [redacted]-1 ([redacted])"},
+		{"blueblue", "blue", "blueblue"},
+		{"yes and a", "yes\na\n", "yes and a"},
+		{"one_two", "two2\none_two", "[redacted]"},
+		{"\xffblue\xff", "blue", "\xff[redacted]\xff"},
+	} {
+		if got := Redact(c.text, c.secrets); got != c.want {
+			t.Errorf("%q without %q: %q, want %q", c.text, c.secrets, got, c.want)
+		}
+	}
+	x, _ := play(true, nil, read{streamed(text("a"), finish(testSecret+strings.Repeat("y", 50)), done), 10, false})
+	if want := "[redacted]" + strings.Repeat("y", 27) + "…"; x.Row.Finish != want {
+		t.Errorf("finish %q, want %q", x.Row.Finish, want)
 	}
 }

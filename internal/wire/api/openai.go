@@ -361,7 +361,7 @@ func reason(raw []byte) string {
 	case "content_filter":
 		return "content_filter"
 	}
-	return unquote(raw[:min(len(raw), 40)])
+	return unquote(raw[:min(len(raw), 4096)])
 }
 
 // delta reads a chat delta or message.

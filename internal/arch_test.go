@@ -66,16 +66,17 @@ func rooms() []room {
 		{"wire", "wire/stamp data/record clock wire/api"},
 		{"load", "workload workload/seed wire wire/stamp twin data/record clock wire/api"},
 		{"measure", "data/record data/result slo stat data/metric"},
-		{"study/tools", "measure data/record data/result stat say data/metric wire/api"},                                                                            // other tools' files, and a run in their formats
 		{"target", "plan wire wire/stamp twin twin/deploy twin/serve data/record data/result workload workload/seed workload/token clock say data/metric wire/api"}, // what is measured: opened, asked, adapted to
-		{"run/search", "data/result stat data/metric"},                                                                                                              // which load next: decisions without clock, socket or file
+		{"run/search", "data/result stat data/metric"}, // which load next: decisions without clock, socket or file
 		{"run", "plan load measure data/record data/rundir data/result slo wire wire/stamp workload workload/seed workload/token workload/arrival clock say target run/search stat data/metric wire/api"},
 		{"study/predict", "plan run load data/record data/rundir data/result workload twin twin/catalogue twin/deploy twin/vllm stat say target data/metric"},
-		{"run/audit", "plan run measure twin/serve study/tools data/record data/result stat workload data/metric"},
+		{"run/audit", "plan run measure twin/serve data/record data/result stat workload data/metric"},
+		{"study/tools", "run/audit say data/result"},                                  // what other tools wrote, read as what they say
 		{"study/compare", "study/tools data/rundir data/result stat say data/metric"}, // what changed between systems
 		// shown
+		{"report/export", "measure data/metric data/record data/result say stat wire/api"}, // a run in the formats of others
 		{"report", "measure data/record data/result run/audit study/compare study/tools study/predict twin/deploy stat say data/metric"},
-		{"cli", "plan study/tools run run/search run/audit study/compare study/predict report data/record data/rundir data/result slo twin/deploy twin/serve say target"},
+		{"cli", "plan study/tools run run/search run/audit study/compare study/predict report data/record data/rundir data/result slo twin/deploy twin/serve say target report/export"},
 		{"cmd/pitot", "cli"},
 	}
 }
@@ -100,7 +101,7 @@ func dependencies() []dependency {
 		{"golang.org/x/sys", "kernel stamps, socket options and clocks that package syscall does not have", "clock wire wire/stamp data/record run"},
 		{"golang.org/x/term", "is it a terminal, and how wide", "cli"},
 		{"go.yaml.in/yaml/v3", "config files, with the line of a mistake", "plan twin/catalogue twin/deploy"},
-		{"github.com/parquet-go/parquet-go", "requests, chunks and telemetry in the format that notebooks read", "data/record study/tools"},
+		{"github.com/parquet-go/parquet-go", "requests, chunks and telemetry in the format that notebooks read", "data/record report/export"},
 		{"github.com/rogpeppe/go-internal", "scripts of the command line", ""},
 		{"github.com/google/go-cmp", "differences that can be read", ""},
 		{"pgregory.net/rapid", "properties, with counterexamples made small", ""},

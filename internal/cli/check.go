@@ -11,6 +11,7 @@ import (
 	"pitot/internal/report"
 	"pitot/internal/run/audit"
 	"pitot/internal/say"
+	"pitot/internal/study/tools"
 )
 
 func checkHelp(w io.Writer) {
@@ -44,7 +45,7 @@ func checkVerb(ctx context.Context, e *Env) (int, error) {
 		return Done, fmt.Errorf("find this program: %w", err)
 	}
 	c := &audit.Checker{Command: []string{self}, Version: versionOf(), Window: p.Window, Err: e.Stderr,
-		Ref: audit.Reference{TTFT: p.TTFT, ITL: p.ITL, Tokens: p.Tokens}}
+		Ref: audit.Reference{TTFT: p.TTFT, ITL: p.ITL, Tokens: p.Tokens}, ReadClaim: claimIn}
 	ctx, stop := interruptible(ctx, e.Stderr)
 	defer stop()
 	if p.Client != "" {
@@ -88,4 +89,13 @@ func checkVerb(ctx context.Context, e *Env) (int, error) {
 	}
 	report.CheckVerdict(e.Stdout, done)
 	return Done, nil
+}
+
+// claimIn reads what another client says it measured out of a file it left.
+func claimIn(path string) (audit.Claim, error) {
+	r, err := tools.Read(path)
+	if err != nil {
+		return audit.Claim{}, err
+	}
+	return r.Claim(), nil
 }

@@ -8,14 +8,15 @@ import (
 
 	"pitot/internal/data/result"
 	"pitot/internal/report"
+	"pitot/internal/report/export"
 	"pitot/internal/run"
 	"pitot/internal/say"
 	"pitot/internal/study/tools"
 )
 
-// export writes a run in the formats asked for. One that cannot be written
+// writeExports writes a run in the formats asked for. One that cannot be written
 // keeps none of the others from being written.
-func export(e *Env, exports []tools.Export, measured *result.Run, dir string) error {
+func writeExports(e *Env, exports []export.Export, measured *result.Run, dir string) error {
 	var failed []error
 	for _, x := range exports {
 		err := run.NotOwn(x.Path)
@@ -38,7 +39,7 @@ func isFile(path string) bool {
 }
 
 // showForeign shows what another tool's file says.
-func showForeign(e *Env, path, format string, exports []tools.Export, beside *report.SideBySide) error {
+func showForeign(e *Env, path, format string, exports []export.Export, beside *report.SideBySide) error {
 	if len(exports) > 0 {
 		return say.Errorf("--export: %s was measured by another tool", path).WithHint("only runs of Pitot have the records that other formats are written from")
 	}
@@ -58,7 +59,7 @@ func showForeign(e *Env, path, format string, exports []tools.Export, beside *re
 
 func exportHelp(w io.Writer) {
 	fmt.Fprint(w, "\nFormats for --export\n")
-	for _, f := range tools.Formats() {
+	for _, f := range export.Formats() {
 		fmt.Fprintf(w, "  %-16s %s\n", f.Name, f.About)
 	}
 }

@@ -13,7 +13,7 @@ import (
 
 	"pitot/internal/data/result"
 	"pitot/internal/data/rundir"
-	"pitot/internal/study/tools"
+	"pitot/internal/report/export"
 )
 
 // golden are the runs that older programs left, by version. What is there is
@@ -150,7 +150,7 @@ func TestGoldenFinished(t *testing.T) {
 // exportAll writes a run in every format.
 func exportAll(t *testing.T, dir string, run *result.Run, ends int) {
 	t.Helper()
-	for _, f := range tools.Formats() {
+	for _, f := range export.Formats() {
 		path := filepath.Join(t.TempDir(), f.Name)
 		one := strings.HasPrefix(f.Name, "aiperf") && len(run.Points) > 1
 		code, _, stderr := pitot(t, "report", dir, "--export", f.Name+"="+path)

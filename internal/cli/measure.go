@@ -8,9 +8,9 @@ import (
 	"pitot/internal/data/result"
 	"pitot/internal/plan"
 	"pitot/internal/report"
+	"pitot/internal/report/export"
 	"pitot/internal/run"
 	"pitot/internal/say"
-	"pitot/internal/study/tools"
 )
 
 // measuring is a verb that measures a target: what it has of its own. The way
@@ -47,7 +47,7 @@ func (v *measuring) run(ctx context.Context, e *Env) (int, error) {
 }
 
 // prepare makes the plan. Its errors are the user's.
-func (v *measuring) prepare(e *Env) (*plan.Plan, []tools.Export, error) {
+func (v *measuring) prepare(e *Env) (*plan.Plan, []export.Export, error) {
 	p, args, err := plan.Decode(v.verb, e.Args, e.Environ)
 	if err != nil {
 		return nil, nil, err
@@ -61,7 +61,7 @@ func (v *measuring) prepare(e *Env) (*plan.Plan, []tools.Export, error) {
 	if err := withinLimit(&p, v.expect(&p)); err != nil {
 		return nil, nil, err
 	}
-	exports, err := tools.ParseExports(p.Export)
+	exports, err := export.ParseExports(p.Export)
 	return &p, exports, err
 }
 
@@ -103,12 +103,12 @@ func (v *measuring) carryOut(ctx context.Context, e *Env, p *plan.Plan, view *pr
 
 // conclude shows what came of a measurement and gives the exit code. Whatever
 // went wrong, what was measured is told of.
-func conclude(ctx context.Context, e *Env, measured *result.Run, dir, format string, exports []tools.Export, err error) (int, error) {
+func conclude(ctx context.Context, e *Env, measured *result.Run, dir, format string, exports []export.Export, err error) (int, error) {
 	page, missing := writePage(e.Stderr, measured, dir) // first: whoever reads the answer may stop early, and that ends the process
 	saved := measured == nil || run.Saved(dir, measured)
 	if measured != nil {
 		shown := show(e, measured, shownFrom{dir, saved, page, missing}, format)
-		if exported := export(e, exports, measured, dir); err == nil {
+		if exported := writeExports(e, exports, measured, dir); err == nil {
 			err = errors.Join(shown, exported)
 		}
 	}
@@ -138,7 +138,7 @@ func show(e *Env, measured *result.Run, from shownFrom, format string) error {
 	case "json":
 		return report.JSON(e.Stdout, measured)
 	case "csv":
-		return tools.CSV(e.Stdout, measured)
+		return export.CSV(e.Stdout, measured)
 	case "html":
 		page, _, err := makePage(measured, from.dir)
 		if err == nil {

@@ -12,10 +12,10 @@ import (
 	"pitot/internal/data/rundir"
 	"pitot/internal/plan"
 	"pitot/internal/report"
+	"pitot/internal/report/export"
 	"pitot/internal/run"
 	"pitot/internal/run/search"
 	"pitot/internal/say"
-	"pitot/internal/study/tools"
 )
 
 // reportVerb shows runs again. A run whose process was killed has a journal
@@ -29,7 +29,7 @@ func reportVerb(_ context.Context, e *Env) (int, error) {
 	if len(dirs) == 0 {
 		return Usage, say.Errorf("no run given").WithHint("for example pitot report runs/*")
 	}
-	exports, err := tools.ParseExports(p.Export)
+	exports, err := export.ParseExports(p.Export)
 	if err != nil {
 		return Usage, err
 	}
@@ -53,7 +53,7 @@ func reportVerb(_ context.Context, e *Env) (int, error) {
 		unsaved = errors.Join(unsaved, failed)
 		beside.Run(measured, dir)
 		page, missing := writePage(e.Stderr, measured, dir)
-		if err := errors.Join(show(e, measured, shownFrom{dir, failed == nil, page, missing}, p.Format), export(e, exports, measured, dir)); err != nil {
+		if err := errors.Join(show(e, measured, shownFrom{dir, failed == nil, page, missing}, p.Format), writeExports(e, exports, measured, dir)); err != nil {
 			return Done, err
 		}
 		if path := filepath.Join(dir, rundir.Page); p.ShowPage && isFile(path) { // of an earlier time, if a note said so

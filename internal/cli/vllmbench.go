@@ -18,16 +18,16 @@ import (
 
 	"pitot/internal/data/result"
 	"pitot/internal/plan"
+	"pitot/internal/report/export"
 	"pitot/internal/run"
 	"pitot/internal/say"
-	"pitot/internal/study/tools"
 )
 
 // vllmBench is `vllm bench serve` in Pitot's words.
 type vllmBench struct {
-	native []string   // arguments of pitot run
-	as     tools.VLLM // what the result file holds beside the figures
-	notes  []string   // flags that change nothing
+	native []string    // arguments of pitot run
+	as     export.VLLM // what the result file holds beside the figures
+	notes  []string    // flags that change nothing
 
 	save, append  bool
 	dir, filename string
@@ -91,7 +91,7 @@ func vllmBenchVerb(ctx context.Context, e *Env) (int, error) {
 
 // keep writes the result file and prints the table.
 func (b *vllmBench) keep(e *Env, measured *result.Run, dir string) error {
-	as := func(*result.Point) tools.VLLM {
+	as := func(*result.Point) export.VLLM {
 		v := b.as
 		v.Model = cmp.Or(v.Model, measured.Target.Model)
 		if !v.NoTokenizer {
@@ -101,7 +101,7 @@ func (b *vllmBench) keep(e *Env, measured *result.Run, dir string) error {
 		v.Metadata = append(slices.Clone(v.Metadata), [2]string{"measured_by", "pitot " + measured.Pitot.Version}, [2]string{"pitot_verdict", string(measured.Verdict)})
 		return v
 	}
-	return tools.VLLMBenchmark(measured, dir, as, func(m *tools.Benchmark) error {
+	return export.VLLMBenchmark(measured, dir, as, func(m *export.Benchmark) error {
 		var failed error
 		if b.save || b.append {
 			path := b.path(m)
@@ -130,7 +130,7 @@ func (b *vllmBench) vacant() error {
 }
 
 // path is where vLLM would write its result.
-func (b *vllmBench) path(m *tools.Benchmark) string {
+func (b *vllmBench) path(m *export.Benchmark) string {
 	name := b.filename
 	if name == "" {
 		rate := pythonFloat(m.RequestRate)
@@ -156,9 +156,9 @@ func pythonFloat(x float64) string {
 	return s
 }
 
-func (b *vllmBench) write(path string, m *tools.Benchmark) error {
+func (b *vllmBench) write(path string, m *export.Benchmark) error {
 	if !b.append {
-		return tools.Replace(path, m.JSON)
+		return export.Replace(path, m.JSON)
 	}
 	f, err := os.OpenFile(path, os.O_RDWR|os.O_CREATE|os.O_APPEND, 0o644)
 	if err != nil {

@@ -17,8 +17,8 @@ import (
 	"pitot/internal/data/record"
 	"pitot/internal/data/result"
 	"pitot/internal/measure"
+	"pitot/internal/report/export"
 	"pitot/internal/stat"
-	"pitot/internal/study/tools"
 )
 
 // crowd is the records of a load of requests that ended in every way: well,
@@ -104,7 +104,7 @@ func saved(t *testing.T, f record.Frame, s measure.Setup) (*result.Run, string) 
 func exported(t *testing.T, run *result.Run, dir, format string) []byte {
 	t.Helper()
 	path := filepath.Join(t.TempDir(), "export")
-	if err := (tools.Export{Format: format, Path: path}).Write(run, dir); err != nil {
+	if err := (export.Export{Format: format, Path: path}).Write(run, dir); err != nil {
 		t.Fatal(err)
 	}
 	data, err := os.ReadFile(path)
@@ -127,7 +127,7 @@ func TestResultChartsAndTablesAgree(t *testing.T) {
 			t.Fatal(err)
 		}
 		columns := exported(t, run, dir, "parquet")
-		table, err := parquet.Read[tools.Line](bytes.NewReader(columns), int64(len(columns)))
+		table, err := parquet.Read[export.Line](bytes.NewReader(columns), int64(len(columns)))
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -150,17 +150,17 @@ func TestResultChartsAndTablesAgree(t *testing.T) {
 		for _, m := range []struct {
 			name, column string
 			s            *result.Summary
-			of           func(*tools.Line) *float64
+			of           func(*export.Line) *float64
 			// waited: without a value it was waited for in vain.
-			waited func(*tools.Line) bool
+			waited func(*export.Line) bool
 		}{
-			{"ttft_ms", "ttft_ms", p.Metrics.Of(metric.TTFT), func(l *tools.Line) *float64 { return l.TTFT }, func(l *tools.Line) bool { return l.Stream }},
-			{"ttfa_ms", "ttfa_ms", p.Metrics.Of(metric.TTFA), func(l *tools.Line) *float64 { return l.TTFA }, func(l *tools.Line) bool { return l.Stream }},
-			{"tpot_ms", "tpot_ms", p.Metrics.Of(metric.TPOT), func(l *tools.Line) *float64 { return l.TPOT }, func(l *tools.Line) bool { return l.Stream && l.Outcome != "ok" }},
-			{"tpot_n1_ms", "tpot_n1_ms", p.Metrics.Of(metric.TPOTn1), func(l *tools.Line) *float64 { return l.TPOTn1 }, func(l *tools.Line) bool { return l.Stream && l.Outcome != "ok" }},
-			{"e2e_ms", "e2e_ms", p.Metrics.Of(metric.E2E), func(l *tools.Line) *float64 { return l.E2E }, func(l *tools.Line) bool { return l.Outcome != "ok" }},
-			{"service.ttft_ms", "service_ttft_ms", p.Metrics.Of(metric.ServiceTTFT), func(l *tools.Line) *float64 { return l.ServiceTTFT }, func(l *tools.Line) bool { return l.Stream && l.Outcome != "unsent" }},
-			{"service.e2e_ms", "service_e2e_ms", p.Metrics.Of(metric.ServiceE2E), func(l *tools.Line) *float64 { return l.ServiceE2E }, func(l *tools.Line) bool { return l.Outcome == "cut" }},
+			{"ttft_ms", "ttft_ms", p.Metrics.Of(metric.TTFT), func(l *export.Line) *float64 { return l.TTFT }, func(l *export.Line) bool { return l.Stream }},
+			{"ttfa_ms", "ttfa_ms", p.Metrics.Of(metric.TTFA), func(l *export.Line) *float64 { return l.TTFA }, func(l *export.Line) bool { return l.Stream }},
+			{"tpot_ms", "tpot_ms", p.Metrics.Of(metric.TPOT), func(l *export.Line) *float64 { return l.TPOT }, func(l *export.Line) bool { return l.Stream && l.Outcome != "ok" }},
+			{"tpot_n1_ms", "tpot_n1_ms", p.Metrics.Of(metric.TPOTn1), func(l *export.Line) *float64 { return l.TPOTn1 }, func(l *export.Line) bool { return l.Stream && l.Outcome != "ok" }},
+			{"e2e_ms", "e2e_ms", p.Metrics.Of(metric.E2E), func(l *export.Line) *float64 { return l.E2E }, func(l *export.Line) bool { return l.Outcome != "ok" }},
+			{"service.ttft_ms", "service_ttft_ms", p.Metrics.Of(metric.ServiceTTFT), func(l *export.Line) *float64 { return l.ServiceTTFT }, func(l *export.Line) bool { return l.Stream && l.Outcome != "unsent" }},
+			{"service.e2e_ms", "service_e2e_ms", p.Metrics.Of(metric.ServiceE2E), func(l *export.Line) *float64 { return l.ServiceE2E }, func(l *export.Line) bool { return l.Outcome == "cut" }},
 		} {
 			var values []float64
 			longer, at := int64(0), slices.Index(rows[0], m.column)

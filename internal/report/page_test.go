@@ -11,7 +11,7 @@ import (
 	"pitot/internal/data/metric"
 	"pitot/internal/data/record"
 	"pitot/internal/data/result"
-	"pitot/internal/study/tools"
+	"pitot/internal/report/export"
 )
 
 // page renders a run's page.
@@ -37,7 +37,7 @@ func TestFacesAgree(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			m := Build(run, "runs/x")
 			var text, md, sheet strings.Builder
-			for _, err := range []error{m.Text(&text, Style{}), m.Markdown(&md), tools.CSV(&sheet, run)} {
+			for _, err := range []error{m.Text(&text, Style{}), m.Markdown(&md), export.CSV(&sheet, run)} {
 				if err != nil {
 					t.Fatal(err)
 				}

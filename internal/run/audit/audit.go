@@ -44,6 +44,9 @@ type Checker struct {
 	Ref     Reference
 	Window  time.Duration // of each level
 	Err     io.Writer
+	// ReadClaim reads what another client says of its measurement out of a file
+	// that it left.
+	ReadClaim func(path string) (Claim, error)
 }
 
 // reference starts a server with a directory of its own, which the caller

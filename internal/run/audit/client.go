@@ -13,7 +13,6 @@ import (
 	"time"
 
 	"pitot/internal/stat"
-	"pitot/internal/study/tools"
 	"pitot/internal/twin/serve"
 )
 
@@ -30,7 +29,7 @@ type Client struct {
 	GapCV       float64       `json:"gap_cv"`  // coefficient of variation of the gaps between arrivals: 1 is Poisson
 	MemoryBytes int64         `json:"memory_bytes"`
 	Late        string        `json:"late"`
-	Said        *tools.Claim  `json:"said"`           // nil if it left no result that can be read
+	Said        *Claim        `json:"said"`           // nil if it left no result that can be read
 	Exit        string        `json:"exit,omitempty"` // how the command failed
 }
 
@@ -72,19 +71,18 @@ func (c *Checker) Client(ctx context.Context, command string) (*Client, error) {
 	if err := r.truth(truth); err != nil {
 		return nil, err
 	}
-	r.Said = claimIn(out)
+	r.Said = c.claimIn(out)
 	return r, nil
 }
 
 // claimIn reads what a client left in a directory or below it, nil if that is no
 // result of a tool that is known.
-func claimIn(dir string) (said *tools.Claim) {
+func (c *Checker) claimIn(dir string) (said *Claim) {
 	_ = filepath.WalkDir(dir, func(path string, d fs.DirEntry, err error) error {
 		if err != nil || !d.Type().IsRegular() || !strings.HasPrefix(filepath.Ext(path), ".json") {
 			return nil
 		}
-		if r, err := tools.Read(path); err == nil {
-			claim := r.Claim()
+		if claim, err := c.ReadClaim(path); err == nil {
 			said = &claim
 		}
 		return nil

@@ -1,10 +1,5 @@
 package tools
 
-import (
-	"pitot/internal/data/result"
-	"pitot/internal/wire/api"
-)
-
 // Alike names the metric of Pitot that is defined as the tool defines its "ttft",
 // "tpot" or "e2e", "" if Pitot has none: "service ttft" and "service e2e" count
 // from when a request was sent, "tpot_n1" is (E2E − TTFT) / (tokens − 1). No tool
@@ -17,13 +12,4 @@ func (r *Result) Alike(name string) string {
 		return "tpot_n1"
 	}
 	return ""
-}
-
-// alias is what another tool calls the API that a run spoke: its own name where
-// the tool has none for it.
-func alias(run *result.Run, tool string) string {
-	if a, ok := api.Named(run.Target.API); ok && a.Alias(tool) != "" {
-		return a.Alias(tool)
-	}
-	return run.Target.API
 }

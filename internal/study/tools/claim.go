@@ -1,22 +1,11 @@
 package tools
 
-// Claim is what another client said it measured, as far as the reference
-// server knows the truth of it. Times are milliseconds; nil is what it did not
-// say.
-type Claim struct {
-	Tool      string
-	Requests  *float64
-	MeanTTFT  *float64
-	P99TTFT   *float64
-	MedianITL *float64
-	P99ITL    *float64
-	MeanTPOT  *float64
-}
+import "pitot/internal/run/audit"
 
-// Claim gives it for the first point of a result. Where a tool keeps no gaps,
+// Claim is what a result says of its first point, to be held against the truth. Where a tool keeps no gaps,
 // there is no claim about them.
-func (r *Result) Claim() Claim {
-	c := Claim{Tool: r.Tool}
+func (r *Result) Claim() audit.Claim {
+	c := audit.Claim{Tool: r.Tool}
 	if len(r.Points) == 0 {
 		return c
 	}

@@ -1,7 +1,6 @@
-// Package tools is what other tools of the field write and read: their
-// results, so that old ones stand beside new ones, and their formats for a
-// run's own records, so that the dashboards that exist go on working. One file
-// holds one tool, its reader beside its writer.
+// Package tools reads the results of other tools of the field as what those
+// tools say, so that old ones stand beside new ones: one file each. How a run is
+// written in their formats is in report/export.
 package tools
 
 import (

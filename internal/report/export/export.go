@@ -1,4 +1,8 @@
-package tools
+// Package export writes a run in the formats of others: tables (CSV, Parquet),
+// traces (Perfetto), metrics (OpenMetrics), and the result files of vllm bench
+// serve, SGLang's bench_serving and AIPerf, one file each. A figure in them
+// follows that tool's definition.
+package export
 
 import (
 	"bufio"

@@ -1,4 +1,4 @@
-package tools
+package export
 
 import (
 	"bytes"
@@ -15,6 +15,7 @@ import (
 
 	"pitot/internal/data/record"
 	"pitot/internal/data/result"
+	"pitot/internal/study/tools"
 )
 
 // A run of a few requests with times known to the nanosecond: two ended well,
@@ -124,7 +125,7 @@ func TestVLLMHasVLLMsKeys(t *testing.T) {
 	run, dir := sampleRun(t)
 	run.Notes = nil
 	for file, detailed := range map[string]bool{"vllm-0.32.json": false, "vllm-0.32-detailed.json": true} {
-		want, err := os.ReadFile(filepath.Join("testdata", file))
+		want, err := os.ReadFile(filepath.Join("../../study/tools/testdata", file))
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -197,7 +198,7 @@ func TestVLLMRoundTrip(t *testing.T) {
 		if err := write(&b, run, dir); err != nil {
 			t.Fatal(err)
 		}
-		r, err := Parse(b.Bytes())
+		r, err := tools.Parse(b.Bytes())
 		if err != nil {
 			t.Fatal(err)
 		}

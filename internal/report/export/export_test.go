@@ -1,4 +1,4 @@
-package tools
+package export
 
 import (
 	"bytes"
@@ -22,6 +22,7 @@ import (
 	"pitot/internal/data/metric"
 	"pitot/internal/data/result"
 	"pitot/internal/say"
+	"pitot/internal/study/tools"
 )
 
 // Of a damaged run what is whole is written, and the user's error says so.
@@ -131,7 +132,7 @@ func TestEveryFormat(t *testing.T) {
 
 // The keys of a line are those that SGLang 0.5.23 itself wrote.
 func TestSGLangHasSGLangsKeys(t *testing.T) {
-	theirs, err := os.ReadFile(filepath.Join("testdata", "sglang-0.5.jsonl"))
+	theirs, err := os.ReadFile(filepath.Join("../../study/tools/testdata", "sglang-0.5.jsonl"))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -140,14 +141,14 @@ func TestSGLangHasSGLangsKeys(t *testing.T) {
 	if err := writeSGLang(&got, run, dir); err != nil {
 		t.Fatal(err)
 	}
-	if ours, want := keysOf(t, got.Bytes()), keysOf(t, withoutNaN(theirs)); !slices.Equal(ours, want) {
+	if ours, want := keysOf(t, got.Bytes()), keysOf(t, nullForNaN(theirs)); !slices.Equal(ours, want) {
 		t.Errorf("keys\n%v, SGLang's are\n%v", ours, want)
 	}
 	m := written(t, writeSGLangDetailed, run, dir)
 	if !near(m["mean_ttft_ms"].(float64), 75) || !near(m["concurrency"].(float64), .21/.811) || fmt.Sprint(m["ttfts"]) != "[0.05 0.1 0]" || fmt.Sprint(m["itls"]) != "[[0.01 0.01 0.01 0.01] [0.01 0.01] []]" {
 		t.Errorf("%v", m)
 	}
-	r, err := Parse(got.Bytes())
+	r, err := tools.Parse(got.Bytes())
 	if err != nil || r.Tool != "sglang bench_serving" || *r.Points[0].OK != 2 || r.MeasuredBy() != "pitot 1.0 VALID" {
 		t.Errorf("read back: %+v, %v", r, err)
 	}
@@ -209,18 +210,18 @@ func TestAIPerf(t *testing.T) {
 			t.Errorf("%s %s is %v, want %v", c.tag, c.key, got, c.want)
 		}
 	}
-	theirs, err := os.ReadFile(filepath.Join("testdata", "aiperf-0.13.json"))
+	theirs, err := os.ReadFile(filepath.Join("../../study/tools/testdata", "aiperf-0.13.json"))
 	if err != nil {
 		t.Fatal(err)
 	}
-	known := keysOf(t, withoutNaN(theirs))
+	known := keysOf(t, nullForNaN(theirs))
 	for k := range m {
 		if !slices.Contains(known, k) && !slices.Contains([]string{"measured_by", "pitot_verdict", "error_request_count"}, k) {
 			t.Errorf("AIPerf has no %s", k)
 		}
 	}
 	text, _ := json.Marshal(m)
-	r, err := Parse(text)
+	r, err := tools.Parse(text)
 	if err != nil || r.Model != "org/model" || *r.Points[0].Rate != 2 || !near(*r.Points[0].E2E.Mean, 105) {
 		t.Errorf("read back: %+v, %v", r, err)
 	}
@@ -492,7 +493,7 @@ func TestVerdictOfEachPoint(t *testing.T) {
 				t.Fatal(err)
 			}
 		}
-		r, err := Parse(file.Bytes())
+		r, err := tools.Parse(file.Bytes())
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -507,12 +508,17 @@ func TestVerdictOfEachPoint(t *testing.T) {
 	// A word that is no verdict is none. What another tool appended is not mixed in.
 	ours, theirs := `{"measured_by":"pitot 1.0","pitot_verdict":"soso",`, `{`
 	const rest = `"num_prompts":10,"completed":10,"failed":0,"request_throughput":4}`
-	if r, err := Parse([]byte(ours + rest)); err != nil || r.MeasuredBy() != "pitot 1.0" {
+	if r, err := tools.Parse([]byte(ours + rest)); err != nil || r.MeasuredBy() != "pitot 1.0" {
 		t.Errorf("%+v, %v", r, err)
 	}
 	for _, mixed := range []string{ours + rest + "\n" + theirs + rest, theirs + rest + "\n" + ours + rest} {
-		if _, err := Parse([]byte(mixed)); err == nil || !strings.Contains(err.Error(), "results that Pitot measured and results of vllm bench serve") {
+		if _, err := tools.Parse([]byte(mixed)); err == nil || !strings.Contains(err.Error(), "results that Pitot measured and results of vllm bench serve") {
 			t.Errorf("%s: %v", mixed, err)
 		}
 	}
+}
+
+// nullForNaN makes JSON of what Python writes.
+func nullForNaN(data []byte) []byte {
+	return []byte(strings.NewReplacer("-Infinity", "null", "Infinity", "null", "NaN", "null").Replace(string(data)))
 }

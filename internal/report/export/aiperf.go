@@ -1,0 +1,201 @@
+package export
+
+import (
+	"io"
+	"maps"
+	"math"
+	"slices"
+	"strings"
+	"time"
+
+	"pitot/internal/data/result"
+	"pitot/internal/say"
+	"pitot/internal/stat"
+)
+
+// writeAIPerf writes the summary of a run of one point. Latencies count from
+// when a request was sent, over those that ended well.
+func writeAIPerf(w io.Writer, run *result.Run, dir string) error {
+	if len(run.Points) > 1 {
+		return say.Errorf("an AIPerf export holds one point, and the run has %d", len(run.Points)).WithHint("vllm, sglang, csv and parquet hold them all")
+	}
+	for c, err := range cohorts(run, dir, true) {
+		if err != nil {
+			return err
+		}
+		return aiperfOf(c, run).write(w, run, c)
+	}
+	return errNothing
+}
+
+// aiperfRun is what AIPerf counts.
+type aiperfRun struct {
+	begin, end                                        int64
+	ok, failed                                        int
+	latency, ttft, ttst, itl, perUser, inputs, output []float64
+	errors                                            map[string]int
+	gaps                                              spread
+	gapSum                                            float64
+	chunks                                            int
+}
+
+func aiperfOf(c *cohort, run *result.Run) *aiperfRun {
+	a := &aiperfRun{begin: math.MaxInt64, errors: map[string]int{}}
+	for i := range c.requests {
+		q := &c.requests[i]
+		if !q.ok() {
+			a.failed++
+			a.errors[q.errorClass]++
+			continue
+		}
+		a.ok++
+		a.begin, a.end = min(a.begin, q.sent), max(a.end, q.end())
+		n, _ := q.outputTokens()
+		latency, ttft := float64(q.end()-q.sent)/1e6, float64(q.first-q.sent)/1e6
+		a.latency = append(a.latency, latency)
+		a.inputs = append(a.inputs, float64(q.inputTokens()))
+		a.output = append(a.output, float64(n))
+		if !q.stream || q.first < 0 {
+			continue
+		}
+		a.ttft = append(a.ttft, ttft)
+		if q.to > q.from {
+			a.ttst = append(a.ttst, float64(c.gaps[q.from])/1e6)
+		}
+		if itl := (latency - ttft) / float64(n-1); n > 1 && itl > 0 {
+			a.itl = append(a.itl, itl)
+			a.perUser = append(a.perUser, 1e3/itl)
+		}
+	}
+	slices.Sort(c.gaps)
+	a.gaps, a.chunks = spreadOf(c.gaps, 1e6), len(c.gaps)
+	a.gapSum = a.gaps.mean * float64(len(c.gaps))
+	return a
+}
+
+func (a *aiperfRun) write(w io.Writer, run *result.Run, c *cohort) error {
+	o := &object{w: w}
+	o.field("schema_version", "1.4")
+	o.field("aiperf_version", "0.13.0")
+	o.field("benchmark_id", "pitot")
+	seconds := 0.
+	if a.ok > 0 {
+		seconds = float64(a.end-a.begin) / 1e9
+	}
+	scalar := func(tag, unit string, x float64) {
+		o.field(tag, map[string]any{"unit": unit, "avg": x})
+	}
+	rate := func(tag, unit string, n float64) {
+		if seconds > 0 {
+			scalar(tag, unit, n/seconds)
+		}
+	}
+	of := func(tag, unit string, values []float64) float64 {
+		sum := 0.
+		for _, x := range values {
+			sum += x
+		}
+		if len(values) > 0 {
+			stat.SortFloat64(values)
+			aiperfBlock(o, tag, unit, spreadOf(values, 1), sum)
+		}
+		return sum
+	}
+	rate("request_throughput", "requests/sec", float64(a.ok))
+	of("request_latency", "ms", a.latency)
+	scalar("request_count", "requests", float64(a.ok))
+	if a.failed > 0 {
+		scalar("error_request_count", "requests", float64(a.failed))
+	}
+	of("time_to_first_token", "ms", a.ttft)
+	of("time_to_second_token", "ms", a.ttst)
+	of("inter_token_latency", "ms", a.itl)
+	out := of("output_sequence_length", "tokens", a.output)
+	rate("output_token_throughput", "tokens/sec", out)
+	if g := c.point.Throughput.PerGPU; g != nil && g.GPUs > 0 {
+		rate("output_token_throughput_per_gpu", "tokens/sec/gpu", out/float64(g.GPUs))
+	}
+	of("output_token_throughput_per_user", "tokens/sec/user", a.perUser)
+	in := of("input_sequence_length", "tokens", a.inputs)
+	if a.chunks > 0 {
+		aiperfBlock(o, "inter_chunk_latency", "ms", a.gaps, a.gapSum)
+	}
+	scalar("total_output_tokens", "tokens", out)
+	scalar("benchmark_duration", "sec", seconds)
+	scalar("total_isl", "tokens", in)
+	scalar("total_osl", "tokens", out)
+	o.field("input_config", aiperfInput(run, c))
+	o.field("was_cancelled", run.Interrupted)
+	o.field("is_complete", !run.Interrupted && !run.Recovered)
+	var summary []map[string]any
+	for _, class := range slices.Sorted(maps.Keys(a.errors)) {
+		summary = append(summary, map[string]any{"error_details": map[string]string{"type": class, "message": class}, "count": a.errors[class]})
+	}
+	if summary == nil {
+		summary = []map[string]any{}
+	}
+	o.field("error_summary", summary)
+	o.field("start_time", aiperfTime(run.Started))
+	o.field("end_time", aiperfTime(run.Ended))
+	o.field("measured_by", "pitot "+run.Pitot.Version)
+	o.field("pitot_verdict", string(c.point.Verdict))
+	if err := o.end(); err != nil {
+		return err
+	}
+	_, err := io.WriteString(w, "\n")
+	return err
+}
+
+// aiperfTime is a time as AIPerf writes one: local, without a zone.
+func aiperfTime(text string) any {
+	t, err := time.Parse(time.RFC3339, text)
+	if err != nil {
+		return nil
+	}
+	return t.Local().Format("2006-01-02T15:04:05")
+}
+
+func aiperfBlock(o *object, tag, unit string, s spread, sum float64) {
+	o.key(tag)
+	b := &object{w: o.w, err: o.err}
+	b.field("unit", unit)
+	b.field("avg", s.mean)
+	for _, p := range []float64{1, 5, 10, 25, 50, 75, 90, 95, 99} {
+		b.field("p"+percentileWord(p), s.at(p))
+	}
+	b.field("min", s.min)
+	b.field("max", s.max)
+	b.field("std", s.sd)
+	b.field("count", s.n)
+	b.field("sum", sum)
+	o.err = b.end()
+}
+
+// aiperfInput says what was asked, as AIPerf's own configuration would.
+func aiperfInput(run *result.Run, c *cohort) map[string]any {
+	l := c.point.Load
+	phase := map[string]any{"name": "profiling", "kind": "profiling", "requests": c.point.Requests.Due}
+	switch {
+	case l.Rate != nil:
+		phase["type"], phase["rate"] = "poisson", *l.Rate
+		if l.Arrival == "constant" {
+			phase["type"] = "constant"
+		}
+		if l.MaxInFlight != nil {
+			phase["concurrency"] = *l.MaxInFlight
+		}
+	case l.Concurrency != nil:
+		phase["type"], phase["concurrency"] = "concurrency", *l.Concurrency
+	}
+	streamed := len(c.requests) > 0 && c.requests[0].stream
+	url, _, _ := strings.Cut(run.Target.URL, "/v1")
+	if url == "" {
+		url = "http://localhost"
+	}
+	return map[string]any{
+		"models":   map[string]any{"items": []any{map[string]string{"name": run.Target.Model}}},
+		"endpoint": map[string]any{"urls": []string{url}, "type": alias(run, "aiperf"), "streaming": streamed},
+		"datasets": []any{map[string]any{"name": "main", "type": "synthetic", "entries": max(1, c.point.Requests.Due)}},
+		"phases":   []any{phase},
+	}
+}

@@ -31,7 +31,7 @@ func main() {
 	pitot := flag.String("pitot", "", "be pinned to a core, and measure this program")
 	flag.Parse()
 	if *busy {
-		for {
+		for busy := 0; ; busy++ { // on purpose
 		}
 	}
 	self, err := os.Executable()

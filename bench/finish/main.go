@@ -36,7 +36,6 @@ var (
 	requests = flag.Int64("requests", 1_000_000, "how many requests")
 	chunks   = flag.Int("chunks", 2, "chunks of each answer")
 	rate     = flag.Float64("rate", 2000, "requests a second")
-	objects  = flag.String("slo", "", "an objective to judge, such as 'p99 ttft<500ms'")
 	place    = flag.String("dir", "", "directory for the run, which stays; by default a temporary one")
 	binary   = flag.String("pitot", "", "program to measure; by default this source, built")
 	exports  = flag.String("export", "", "formats to export, separated by commas")

@@ -9,13 +9,10 @@ import (
 	"io"
 	"os"
 	"os/signal"
-	"runtime"
-	"runtime/debug"
 	"slices"
 	"strings"
 	"syscall"
 
-	"pitot/internal/data/result"
 	"pitot/internal/plan"
 	"pitot/internal/run"
 	"pitot/internal/say"
@@ -205,50 +202,4 @@ func interruptible(ctx context.Context, stderr io.Writer) (context.Context, func
 		close(quit)
 		cancel()
 	}
-}
-
-// version is set by the linker for releases.
-var version = "dev"
-
-// unknownCommit says that the build does not tell which commit it is of.
-const unknownCommit = "unknown"
-
-func versionOf() result.Version {
-	b, ok := debug.ReadBuildInfo()
-	if !ok {
-		b = &debug.BuildInfo{}
-	}
-	return versionFrom(b)
-}
-
-// versionFrom reads the version control's part of a build: commit, and whether
-// there were changes beside it ("-dirty", as git describe says it).
-func versionFrom(b *debug.BuildInfo) result.Version {
-	v := result.Version{Version: version, Go: runtime.Version(), Commit: unknownCommit}
-	dirty := false
-	for _, s := range b.Settings {
-		switch s.Key {
-		case "vcs.revision":
-			v.Commit = s.Value
-		case "vcs.modified":
-			dirty = s.Value == "true"
-		}
-	}
-	if dirty && v.Commit != unknownCommit {
-		v.Commit += "-dirty"
-	}
-	return v
-}
-
-func versionVerb(_ context.Context, e *Env) (int, error) {
-	fmt.Fprintln(e.Stdout, versionLine(versionOf()))
-	return Done, nil
-}
-
-func versionLine(v result.Version) string {
-	commit := v.Commit
-	if commit == unknownCommit {
-		commit += ": built without version control"
-	}
-	return fmt.Sprintf("pitot %s (commit %s) %s", v.Version, commit, v.Go)
 }

@@ -117,10 +117,6 @@ pitot predict --list has the names of models and accelerators, pitot predict
 	}
 }
 
-func versionHelp(w io.Writer) {
-	fmt.Fprint(w, "pitot version\n\nPrints the version, the commit it was built from and Go's version.\n")
-}
-
 // helpWidth is that of the help, in columns.
 const helpWidth = 88
 

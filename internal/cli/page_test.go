@@ -208,13 +208,17 @@ func compareSim(t *testing.T, dir string, sides map[string]string, measure ...st
 
 // In a browser every chart is drawn, nothing is asked of the network and the
 // console is quiet: on a screen and on a phone, light and dark. Where AXE_CORE
-// names axe.min.js, of the npm package axe-core, it finds nothing serious.
+// names axe.min.js, of the npm package axe-core, it finds nothing serious, and
+// there has to be a browser.
 func TestPageInBrowser(t *testing.T) {
 	browser := ""
 	for _, name := range []string{"chromium", "chromium-browser", "google-chrome", "google-chrome-stable"} {
 		if path, err := exec.LookPath(name); err == nil && browser == "" {
 			browser = path
 		}
+	}
+	if browser == "" && os.Getenv("AXE_CORE") != "" {
+		t.Fatal("no Chromium")
 	}
 	if browser == "" || testing.Short() {
 		t.Skip("no Chromium, or -short")
@@ -286,6 +290,9 @@ f.onload = () => { copy(); setInterval(copy, 100); };
 		"--enable-logging=stderr", "--v=0", "--dump-dom", "file://" + path}, args...)...)
 	cmd.Stdout, cmd.Stderr = &out, &said
 	if err := cmd.Run(); err != nil || !strings.Contains(out.String(), "<html") {
+		if os.Getenv("AXE_CORE") != "" {
+			t.Fatalf("the browser does not start: %v\n%s", err, said.String())
+		}
 		t.Skipf("the browser does not start here: %v\n%s", err, said.String())
 	}
 	return out.String(), regexp.MustCompile(`CONSOLE.*`).FindString(said.String())

@@ -86,7 +86,7 @@ func TestTimerAlarm(t *testing.T) {
 			t.Error("a time that is past takes time")
 		}
 		go func() {
-			time.Sleep(50)
+			time.Sleep(50 * time.Nanosecond)
 			wake <- struct{}{}
 		}()
 		if a.Wait(math.MaxInt64, wake) || Now() != begin+12395 {

@@ -149,8 +149,6 @@ func (r *rig) do(request string) (*http.Response, string) {
 
 func newReaderOf(r io.Reader) *bufio.Reader { return bufio.NewReader(r) }
 
-func newReader(raw string) *bufio.Reader { return bufio.NewReader(strings.NewReader(raw)) }
-
 // header and body of a raw response.
 func cutHead(t *testing.T, raw string) (head, body string) {
 	t.Helper()

@@ -19,7 +19,7 @@ const fourTokens = `{"prompt":"x","max_tokens":4,"stream":true,"stream_options":
 
 // faulty runs one request of four tokens against a server on which everyone
 // has the fault.
-func faulty(t *testing.T, fault, request string) (raw string, err error, tr Truth) {
+func faulty(t *testing.T, fault, request string) (raw string, tr Truth, err error) {
 	t.Helper()
 	fs, err := ParseFaults(fault)
 	if err != nil {
@@ -34,7 +34,7 @@ func faulty(t *testing.T, fault, request string) (raw string, err error, tr Trut
 	if name, _, _ := strings.Cut(fault, ":"); all[0].Fault != name {
 		t.Errorf("truth says fault %q, want %q", all[0].Fault, name)
 	}
-	return raw, err, all[0]
+	return raw, all[0], err
 }
 
 func TestFaultsBeforeTheAnswer(t *testing.T) {
@@ -44,7 +44,7 @@ func TestFaultsBeforeTheAnswer(t *testing.T) {
 		{"503:100%", "503 Service Unavailable", "retry-after: 1", `"type":"ServiceUnavailableError","param":null,"code":503}}`},
 		{"html:100%", "502 Bad Gateway", "content-type: text/html", "</html>"},
 	} {
-		raw, err, tr := faulty(t, c.fault, closing(post("/v1/completions", fourTokens)))
+		raw, tr, err := faulty(t, c.fault, closing(post("/v1/completions", fourTokens)))
 		head, body := cutHead(t, raw)
 		if err != nil || !strings.HasPrefix(head, "HTTP/1.1 "+c.status) || !strings.Contains(head, c.header) || !strings.Contains(body, c.body) {
 			t.Errorf("%s: %v\n%s", c.fault, err, raw)
@@ -85,7 +85,7 @@ func TestFaultsOfStreams(t *testing.T) {
 		{"stall:100%:30ms", 6, true, map[string]int{token: 4, usage: 1, done: 1}, 4},
 	} {
 		t.Run(c.fault, func(t *testing.T) {
-			raw, err, tr := faulty(t, c.fault, closing(post("/v1/completions", fourTokens)))
+			raw, tr, err := faulty(t, c.fault, closing(post("/v1/completions", fourTokens)))
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -117,7 +117,7 @@ func TestFaultsOfStreams(t *testing.T) {
 }
 
 func TestFaultReset(t *testing.T) {
-	raw, err, tr := faulty(t, "reset:100%", closing(post("/v1/completions", fourTokens)))
+	raw, tr, err := faulty(t, "reset:100%", closing(post("/v1/completions", fourTokens)))
 	if !errors.Is(err, syscall.ECONNRESET) {
 		t.Errorf("the connection ended with %v after %q", err, raw)
 	}
@@ -165,7 +165,7 @@ func TestFaultGzip(t *testing.T) {
 }
 
 func TestFaultHTTP10(t *testing.T) {
-	raw, err, _ := faulty(t, "http10:100%", post("/v1/completions", fourTokens))
+	raw, _, err := faulty(t, "http10:100%", post("/v1/completions", fourTokens))
 	head, body := cutHead(t, raw)
 	if err != nil || !strings.HasPrefix(head, "HTTP/1.0 200 OK\r\n") || strings.Contains(head, "chunked") || strings.Contains(head, "length") {
 		t.Errorf("%v: %s", err, head)
@@ -173,7 +173,7 @@ func TestFaultHTTP10(t *testing.T) {
 	if !strings.HasPrefix(body, "data: {") || !strings.HasSuffix(body, "data: [DONE]\n\n") || strings.Count(body, "\n\n") != 6 {
 		t.Errorf("body %q", body)
 	}
-	raw, err, _ = faulty(t, "http10:100%", post("/v1/completions", `{"prompt":"x","max_tokens":1}`))
+	raw, _, err = faulty(t, "http10:100%", post("/v1/completions", `{"prompt":"x","max_tokens":1}`))
 	if _, body := cutHead(t, raw); err != nil || !strings.HasSuffix(body, `"metrics":null}`) {
 		t.Errorf("%v: %s", err, raw)
 	}
@@ -182,13 +182,13 @@ func TestFaultHTTP10(t *testing.T) {
 // Faults of answers that are not streamed.
 func TestFaultsOfWholeAnswers(t *testing.T) {
 	const ask = `{"prompt":"x","max_tokens":4}`
-	if raw, err, _ := faulty(t, "cut:100%", post("/v1/completions", ask)); err != nil || raw != "" {
+	if raw, _, err := faulty(t, "cut:100%", post("/v1/completions", ask)); err != nil || raw != "" {
 		t.Errorf("cut: %v, %q", err, raw)
 	}
-	if _, err, _ := faulty(t, "reset:100%", post("/v1/completions", ask)); !errors.Is(err, syscall.ECONNRESET) {
+	if _, _, err := faulty(t, "reset:100%", post("/v1/completions", ask)); !errors.Is(err, syscall.ECONNRESET) {
 		t.Errorf("reset: %v", err)
 	}
-	if raw, _, tr := faulty(t, "error:100%", closing(post("/v1/completions", ask))); !strings.HasPrefix(raw, "HTTP/1.1 500") || tr.Status != 500 {
+	if raw, tr, _ := faulty(t, "error:100%", closing(post("/v1/completions", ask))); !strings.HasPrefix(raw, "HTTP/1.1 500") || tr.Status != 500 {
 		t.Errorf("error: %q", raw)
 	}
 }

@@ -7,26 +7,6 @@ import (
 	"pitot/internal/twin"
 )
 
-// drive runs the engine until it is idle for good and collects what it gave.
-func drive(t testing.TB, e *Engine) []twin.Emission {
-	t.Helper()
-	var all []twin.Emission
-	now := int64(0)
-	for range 10_000_000 {
-		s := e.Step(now)
-		all = append(all, s.Out...)
-		if s.End == 1<<63-1 {
-			return all
-		}
-		if s.End < now {
-			t.Fatalf("time went back from %d to %d", now, s.End)
-		}
-		now = s.End
-	}
-	t.Fatal("never idle")
-	return nil
-}
-
 func small() Settings {
 	s := Default()
 	s.MaxNumSeqs, s.MaxNumBatchedTokens, s.MaxModelLen, s.NumGPUBlocks = 256, 2048, 4096, 10_000

@@ -200,6 +200,9 @@ func (r *Runner) describe(p *plan.Plan, t *target.Target, s source) described {
 	if t.Options.MinTokens {
 		d.Sampling["min_tokens"] = "output"
 	}
+	if t.Options.RunningUsage && t.Options.Stream && !t.Options.NoUsage {
+		d.Sampling["stream_options"] = map[string]bool{"include_usage": true, "continuous_usage_stats": true}
+	}
 	if p.Body != "" {
 		var over map[string]any
 		if json.Unmarshal([]byte(p.PublicBody()), &over) == nil {

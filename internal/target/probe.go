@@ -191,7 +191,7 @@ func (t *Target) engine(ctx context.Context, owner string) {
 	}
 	switch owner {
 	case "vllm":
-		t.Options.IgnoreEOS, t.Options.MinTokens = true, true
+		t.Options.IgnoreEOS, t.Options.MinTokens, t.Options.RunningUsage = true, true, true
 		if a, err := t.fetch(ctx, "GET", t.Dialer.Endpoint.Base+"/version", nil); err == nil && a.Status == 200 {
 			var v struct {
 				Version string `json:"version"`
@@ -200,7 +200,9 @@ func (t *Target) engine(ctx context.Context, owner string) {
 				t.Server["version"] = v.Version
 			}
 		}
-	case "sglang", "llamacpp", "pitot":
+	case "sglang", "pitot":
+		t.Options.IgnoreEOS, t.Options.RunningUsage = true, true
+	case "llamacpp":
 		t.Options.IgnoreEOS = true
 	}
 }
@@ -209,7 +211,7 @@ func (t *Target) engine(ctx context.Context, owner string) {
 // for: an output limit under another name, no stream_options, no temperature,
 // completions where there is no chat and anyAPI will do.
 func (t *Target) adapt(ctx context.Context, anyAPI bool) error {
-	for range 6 {
+	for range 8 {
 		row := t.insist(ctx, words(16, 0), 1)
 		if ctx.Err() != nil {
 			return ctx.Err()

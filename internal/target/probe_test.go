@@ -129,14 +129,20 @@ func TestAdapt(t *testing.T) {
 		notes  int
 	}{
 		{"nothing to adapt", nil, func(t *Target) bool {
-			return !t.Options.NoUsage && !t.Options.NoTemperature && t.Options.MaxField == "max_tokens"
+			return !t.Options.NoUsage && t.Options.RunningUsage && !t.Options.NoTemperature && t.Options.MaxField == "max_tokens"
 		}, 0},
-		{"stream_options", without("stream_options", "extra field stream_options is not permitted"), func(t *Target) bool { return t.Options.NoUsage }, 2}, // and no lengths
+		{"stream_options", without("stream_options", "extra field stream_options is not permitted"), func(t *Target) bool { return t.Options.NoUsage && !t.Options.RunningUsage }, 3}, // each of the two, and no lengths
+		{"continuous_usage_stats", func(_ string, ask map[string]any) (int, string) {
+			if o, ok := ask["stream_options"].(map[string]any); ok && o["continuous_usage_stats"] != nil {
+				return 400, "stream_options.continuous_usage_stats: Extra inputs are not permitted"
+			}
+			return 0, ""
+		}, func(t *Target) bool { return !t.Options.RunningUsage && !t.Options.NoUsage }, 1},
 		{"temperature", without("temperature", "temperature must be 1"), func(t *Target) bool { return t.Options.NoTemperature }, 1},
 		{"max_tokens", without("max_tokens", "use max_completion_tokens"), func(t *Target) bool { return t.Options.MaxField == "max_completion_tokens" }, 1},
 		{"all of them", picky, func(t *Target) bool {
 			return t.Options.NoUsage && t.Options.NoTemperature && t.Options.MaxField == "max_completion_tokens"
-		}, 4},
+		}, 5},
 		{"no chat template", func(path string, _ map[string]any) (int, string) {
 			if strings.HasSuffix(path, "/chat/completions") {
 				return 400, "default chat template is no longer allowed"
@@ -147,7 +153,7 @@ func TestAdapt(t *testing.T) {
 		}, 1},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			target, err := opened(t, &scripted{models: oneModel, refuse: c.refuse, count: func(n int) int { return n }})
+			target, err := opened(t, &scripted{models: `{"data":[{"id":"small","owned_by":"vllm"}]}`, refuse: c.refuse, count: func(n int) int { return n }})
 			if err != nil {
 				t.Fatal(err)
 			}

@@ -720,6 +720,7 @@ func BenchmarkFeed(b *testing.B) {
 	x.Sink = discard{}
 	x.Begin(blank(true, false))
 	x.Sent(0)
+	unbounded(x)
 	x.Feed([]byte(streamHead), stamp.Arrival{Time: 1, Kernel: true})
 	text := []byte(chunk(event(typicalEvent)))
 	at := int64(1)
@@ -733,6 +734,43 @@ func BenchmarkFeed(b *testing.B) {
 	}
 }
 
+// unbounded lets a benchmark go on for as long as it likes.
+func unbounded(x *Exchange) { x.bounds = bounds{1 << 60, 1, 1 << 60, 1 << 60} }
+
+// What an event costs that brings its usage with it, beside the same without.
+func BenchmarkFeedUsage(b *testing.B) {
+	const tail = `"logprobs":null,"finish_reason":null,"token_ids":null}]`
+	for name, usage := range map[string]string{"without": "}", "with": `,"usage":{"prompt_tokens":9,"total_tokens":%d,"completion_tokens":%d,"completion_tokens_details":null}}`} {
+		b.Run(name, func(b *testing.B) {
+			x := NewExchange(api.Chat{})
+			x.Sink = discard{}
+			x.Begin(blank(true, false))
+			x.Sent(0)
+			unbounded(x)
+			x.Feed([]byte(streamHead), stamp.Arrival{Time: 1, Kernel: true})
+			var events [][]byte
+			for i := range 1000 {
+				e := `{"id":"chatcmpl-b3c5a4d0bba37776","object":"chat.completion.chunk","created":1795254303,"model":"tiny","choices":[{"index":0,"delta":{"content":" careless"},` + tail
+				if strings.Contains(usage, "%d") {
+					e += fmt.Sprintf(usage, 1010+i, 1001+i)
+				} else {
+					e += usage
+				}
+				events = append(events, []byte(chunk(event(e))))
+			}
+			b.ReportAllocs()
+			for i := 0; b.Loop(); i++ {
+				if i%1000 == 0 {
+					x.completion = 0
+				}
+				if x.Feed(events[i%1000], stamp.Arrival{Time: int64(i) + 2, Kernel: true}) {
+					b.Fatal(x.Row)
+				}
+			}
+		})
+	}
+}
+
 // Many streams in turn: what an event costs when its stream has left the
 // cache since the one before.
 func BenchmarkFeedMany(b *testing.B) {
@@ -742,6 +780,7 @@ func BenchmarkFeedMany(b *testing.B) {
 		x.Sink = discard{}
 		x.Begin(blank(true, false))
 		x.Sent(0)
+		unbounded(x)
 		x.Feed([]byte(streamHead), stamp.Arrival{Time: 1, Kernel: true})
 		all = append(all, x)
 	}

@@ -26,21 +26,31 @@ func (x *Exchange) usage(u *api.Usage) {
 		return
 	}
 	r := &x.Row
-	for _, c := range [...]struct {
-		into *int32
-		said int32
-		what string
-	}{
-		{&r.PromptTokens, u.Prompt, "prompt"}, {&r.CachedTokens, u.Cached, "cached"},
-		{&r.CompletionTokens, u.Completion, "completion"}, {&r.ReasoningTokens, u.Reasoning, "reasoning"},
-	} {
-		switch {
-		case c.said >= 0:
-			*c.into = c.said
-		case c.said == api.Impossible:
-			*c.into = record.Unset
-			x.disbelieve("its " + c.what + " tokens are no count")
-		}
+	r.PromptTokens = later(r.PromptTokens, u.Prompt)
+	r.CachedTokens = later(r.CachedTokens, u.Cached)
+	r.CompletionTokens = later(r.CompletionTokens, u.Completion)
+	r.ReasoningTokens = later(r.ReasoningTokens, u.Reasoning)
+	if min(u.Prompt, u.Cached, u.Completion, u.Reasoning) == api.Impossible {
+		x.noCount("prompt", u.Prompt, &r.PromptTokens)
+		x.noCount("cached", u.Cached, &r.CachedTokens)
+		x.noCount("completion", u.Completion, &r.CompletionTokens)
+		x.noCount("reasoning", u.Reasoning, &r.ReasoningTokens)
+	}
+}
+
+// later is a count as it was, or as it is said now.
+func later(old, now int32) int32 {
+	if now >= 0 {
+		return now
+	}
+	return old
+}
+
+// noCount leaves a count out that is none.
+func (x *Exchange) noCount(what string, said int32, into *int32) {
+	if said == api.Impossible {
+		*into = record.Unset
+		x.disbelieve("its " + what + " tokens are no count")
 	}
 }
 

@@ -244,7 +244,9 @@ func workloadOf(run *result.Run) map[string]string {
 			}
 		case "sampling", "prefix":
 			for k, x := range inner {
-				add(key+" "+k, x)
+				if k != "stream_options" { // what is told of an answer, not what is asked for
+					add(key+" "+k, x)
+				}
 			}
 		default:
 			add(key, v)

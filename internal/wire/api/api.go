@@ -82,6 +82,7 @@ type Options struct {
 	IgnoreEOS     bool              // the engine knows ignore_eos
 	MinTokens     bool              // the engine knows min_tokens
 	NoUsage       bool              // the server does not take stream_options
+	RunningUsage  bool              // the engine tells its usage with every event if asked to
 	NoTemperature bool              // the server does not take a temperature
 	MaxField      string            // name of the output limit: max_tokens or max_completion_tokens
 	Body          []byte            // JSON object merged over everything else, nil if none

@@ -42,6 +42,8 @@ func TestBodyGolden(t *testing.T) {
 			`{"model":"m","messages":[{"role":"user","content":"` + words + `"}],"max_tokens":5,"min_tokens":5,"ignore_eos":true,"temperature":0}`},
 		{"not exact", Chat{}, workload.Request{Messages: user(generated), Output: 5}, with(func(o *Options) { o.IgnoreEOS, o.MinTokens, o.Stream = true, true, false }),
 			`{"model":"m","messages":[{"role":"user","content":"` + words + `"}],"max_tokens":5,"temperature":0}`},
+		{"usage with every event", Completions{}, workload.Request{Messages: user(generated)}, with(func(o *Options) { o.RunningUsage = true }),
+			`{"model":"m","prompt":"` + words + `","temperature":0,"stream":true,"stream_options":{"include_usage":true,"continuous_usage_stats":true}}`},
 		{"concessions", Chat{}, workload.Request{Messages: user(generated), Output: 5}, with(func(o *Options) { o.MaxField, o.NoUsage, o.NoTemperature = "max_completion_tokens", true, true }),
 			`{"model":"m","messages":[{"role":"user","content":"` + words + `"}],"max_completion_tokens":5,"stream":true}`},
 		{"model with quotes", Chat{}, workload.Request{Messages: user(generated)}, with(func(o *Options) { o.Model, o.Stream = `a"b`, false }),

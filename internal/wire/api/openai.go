@@ -66,6 +66,9 @@ func (openai) Concede(refusal string, o *Options) string {
 	case o.MaxField == "max_tokens" && strings.Contains(low, "max_completion_tokens"):
 		o.MaxField = "max_completion_tokens"
 		return "the server wants max_completion_tokens in place of max_tokens"
+	case o.RunningUsage && (strings.Contains(low, "stream_options") || strings.Contains(low, "continuous_usage")):
+		o.RunningUsage = false
+		return "the server does not take continuous_usage_stats: the tokens of an event are known as far as usage and events agree"
 	case !o.NoUsage && strings.Contains(low, "stream_options"):
 		o.NoUsage = true
 		return "the server does not take stream_options: no usage in streams"
@@ -185,7 +188,11 @@ func openaiBody(dst []byte, o Options, r *workload.Request, prompt func([]byte) 
 	if o.Stream {
 		dst = append(dst, `,"stream":true`...)
 		if !o.NoUsage {
-			dst = append(dst, `,"stream_options":{"include_usage":true}`...)
+			dst = append(dst, `,"stream_options":{"include_usage":true`...)
+			if o.RunningUsage {
+				dst = append(dst, `,"continuous_usage_stats":true`...)
+			}
+			dst = append(dst, '}')
 		}
 	}
 	dst = append(dst, '}')
@@ -250,6 +257,9 @@ type openaiDecoder struct {
 	s            scanner
 	texts        int // stretches of text in this event
 	from, to     int // where the latest of them stands
+
+	counts  [4]runningCount // of this event's usage
+	nCounts int
 }
 
 // Reset implements [Decoder].
@@ -263,7 +273,7 @@ func (o *openaiDecoder) Remembered() []byte { return nil }
 
 // Event implements [Decoder].
 func (o *openaiDecoder) Event(name, data []byte, d *Delta) error {
-	o.texts = 0
+	o.texts, o.nCounts = 0, 0
 	if string(data) == "[DONE]" {
 		d.Done, o.done = true, true
 		return nil
@@ -280,7 +290,7 @@ func (o *openaiDecoder) onlyText() (from, to int, ok bool) { return o.from, o.to
 
 // Whole implements [Decoder].
 func (o *openaiDecoder) Whole(data []byte, d *Delta) error {
-	o.s, o.texts = scanner{b: data}, 0
+	o.s, o.texts, o.nCounts = scanner{b: data}, 0, 0
 	s := &o.s
 	ok := s.object(func(key []byte) bool {
 		switch string(key) {
@@ -494,7 +504,9 @@ func (o *openaiDecoder) usage(d *Delta) bool {
 		case "prompt_tokens":
 			return s.count(&d.Usage.Prompt)
 		case "completion_tokens":
-			return s.count(&d.Usage.Completion)
+			return o.runs(countedCompletion, &d.Usage.Completion)
+		case "total_tokens":
+			return o.runs(countedTotal, nil)
 		case "prompt_tokens_details":
 			return s.null() || s.object(func(key []byte) bool {
 				if string(key) == "cached_tokens" {
@@ -505,7 +517,7 @@ func (o *openaiDecoder) usage(d *Delta) bool {
 		case "completion_tokens_details":
 			return s.null() || s.object(func(key []byte) bool {
 				if string(key) == "reasoning_tokens" {
-					return s.count(&d.Usage.Reasoning)
+					return o.runs(countedReasoning, &d.Usage.Reasoning)
 				}
 				return s.skip()
 			})
@@ -513,6 +525,25 @@ func (o *openaiDecoder) usage(d *Delta) bool {
 		return s.skip()
 	})
 }
+
+// runs reads a count that may go on from event to event, nil for one that
+// nobody looks at, and notes where it stands if it is a plain number.
+func (o *openaiDecoder) runs(of counted, into *int32) bool {
+	s := &o.s
+	s.space()
+	from := s.i
+	if into == nil && !s.skip() || into != nil && !s.count(into) {
+		return false
+	}
+	if _, digits := plainNumber(s.b[from:s.i]); digits > 0 && digits == s.i-from && o.nCounts < len(o.counts) {
+		o.counts[o.nCounts] = runningCount{from: from, to: s.i, of: of}
+		o.nCounts++
+	}
+	return true
+}
+
+// running implements [textReader].
+func (o *openaiDecoder) running() []runningCount { return o.counts[:o.nCounts] }
 
 // fault reads an error: an object with a message, or a bare string.
 func (o *openaiDecoder) fault(d *Delta) bool {

@@ -14,6 +14,16 @@ func FuzzTemplate(f *testing.F) {
 	text := `{"id":"cmpl-1","choices":[{"index":0,"text":"%s","logprobs":null,"finish_reason":null,"token_ids":null}],"usage":null}`
 	call := `{"choices":[{"index":0,"delta":{"tool_calls":[{"index":0,"function":{"name":"f","arguments":"%s"}}]}}]}`
 	both := `{"choices":[{"index":1,"delta":{"reasoning":"%s","reasoning_content":"abc"},"finish_reason":null}]}`
+	// As vLLM 0.32 tells its usage with every event, and forms that are like it.
+	running := func(total, completion string) string {
+		return `{"id":"chatcmpl-1","choices":[{"index":0,"delta":{"content":"%s"},"finish_reason":null,"token_ids":null}],"usage":{"prompt_tokens":9,"total_tokens":` + total + `,"completion_tokens":` + completion + `,"completion_tokens_details":{"reasoning_tokens":` + completion + `}}}`
+	}
+	for _, second := range []string{"2", "10", "999999999", "1000000000", "99999999999", "02", "-2", "2.5", "2e1", "null", "", "x", "2 ", `2,"completion_tokens":7`} {
+		f.Add(fmt.Sprintf(running("10", "1"), "abc"), fmt.Sprintf(running("11", second), "de"))
+		f.Add(fmt.Sprintf(running("10", "1"), "abc"), fmt.Sprintf(running(second, "2"), "de"))
+		f.Add(fmt.Sprintf(running(second, second), "abc"), fmt.Sprintf(running("12", "3"), "de"))
+	}
+	f.Add(`{"usage":{"completion_tokens":1},"choices":[{"index":0,"text":"a"}]}`, `{"usage":{"completion_tokens":2},"choices":[{"index":0,"text":"b"}]}`)
 	for _, shape := range []string{chat, text, call, both} {
 		for _, second := range []string{"xyz", "", `\n`, `é`, `a\"b`, `"`, `\`, "\x01", `x","finish_reason":"stop`} {
 			f.Add(fmt.Sprintf(shape, "abc"), fmt.Sprintf(shape, second))

@@ -37,10 +37,10 @@ func rooms() []room {
 		{"stat", ""},            // percentiles, intervals, tests: pure functions
 		{"data/result/v1", ""},  // run.json as version 1 had it
 		{"data/metric", "stat"}, // the catalogue of metrics
-		{"data/result", "data/result/v1 data/metric"}, // run.json and its schema: what it was
-		{"data/rundir", "data/result say"},            // names, state and result of a run directory
-		{"data/record", "data/rundir"},                // rows, chunks, journal, Parquet: what happened
-		{"data/spill", "stat"},                        // more than memory should hold: columns, sorted records, order statistics
+		{"data/result", "data/result/v1 data/metric stat"}, // run.json and its schema: what it was
+		{"data/rundir", "data/result say"},                 // names, state and result of a run directory
+		{"data/record", "data/rundir"},                     // rows, chunks, journal, Parquet: what happened
+		{"data/spill", "stat"},                             // more than memory should hold: columns, sorted records, order statistics
 		{"slo", "say data/metric"},
 		// asked
 		{"workload/seed", ""},

@@ -117,7 +117,7 @@ func measuredLaunch(id int, utilisation, factor float64, rng *rand.Rand) *result
 		Load: result.Load{Loop: "open", Rate: &rate, Arrival: "poisson"}, Requests: result.Requests{Due: n, OK: n},
 		Metrics:   result.MetricsOf(map[metric.Name]*result.Summary{metric.TTFT: distribution(first), metric.E2E: distribution(all)}),
 		SLO:       &result.SLO{Spec: "ttft<1s @99%", Attained: &share},
-		Stability: string(stat.Stable), Verdict: result.Valid,
+		Stability: stat.Stable, Verdict: result.Valid,
 	}
 	return &result.Run{
 		Schema: result.Schema, Launch: fmt.Sprint(id), Workload: json.RawMessage(`{"kind":"random"}`),

@@ -40,7 +40,7 @@ func unserved(run *result.Run) bool {
 		if p.WentAway != nil {
 			return true
 		}
-		failing = failing && (p.Outcome == "failing" || p.Requests.OK == 0 && p.Requests.Due > own(p.Requests))
+		failing = failing && (p.Outcome == result.Failing || p.Requests.OK == 0 && p.Requests.Due > own(p.Requests))
 	}
 	return failing
 }
@@ -62,7 +62,7 @@ func missed(run *result.Run) bool {
 		return false
 	}
 	for _, p := range run.Points {
-		if p.SLO != nil && p.SLO.Met == "no" {
+		if p.SLO != nil && p.SLO.Met == result.No {
 			return true
 		}
 	}

@@ -5,6 +5,7 @@ import (
 
 	"pitot/internal/data/metric"
 	"pitot/internal/data/record"
+	"pitot/internal/data/result"
 )
 
 // streamOf folds one answer whose chunks are given as (T, Earliest) in ms.
@@ -90,7 +91,7 @@ func TestImpossibleChunks(t *testing.T) {
 	r.FirstToken, r.LastToken, r.Done, r.Outcome, r.CompletionTokens = 50, 5, 5, 200, 1<<31-1
 	f.Add(record.Frame{Rows: []record.Row{r, {}, {ID: 3, Outcome: record.Cut}}})
 	p := f.Point()
-	if p.Requests.Due != 3 || find(t, p.Checks, "accounting").Status != bad {
+	if p.Requests.Due != 3 || find(t, p.Checks, "accounting").Status != result.Fail {
 		t.Errorf("%+v", p.Requests)
 	}
 }

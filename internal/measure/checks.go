@@ -1,22 +1,13 @@
 package measure
 
 import (
-	"fmt"
 	"math"
 	"slices"
-	"strings"
 
 	"pitot/internal/data/metric"
 	"pitot/internal/data/record"
 	"pitot/internal/data/result"
 	"pitot/internal/stat"
-)
-
-// Statuses of a check.
-const (
-	pass = "pass"
-	flag = "flag"
-	bad  = "fail"
 )
 
 // mergedLimit is the share of merged chunks from which gap percentiles are
@@ -29,9 +20,9 @@ func Verdict(checks []result.Check) result.Verdict {
 	v := result.Valid
 	for _, c := range checks {
 		switch c.Status {
-		case bad:
+		case result.Fail:
 			return result.Invalid
-		case flag:
+		case result.Flag:
 			v = result.ValidWithFlags
 		}
 	}
@@ -44,23 +35,21 @@ func (f *Fold) checks(all *part, p *result.Point) []result.Check {
 	unanswered, of := lost(p.Requests)
 	out := []result.Check{
 		checkAccounting(p.Requests, f.setup.Planned, f.duplicates),
-		checkRecording(b.recordErrors),
-		checkCount("own errors", b.bugs, "requests", bad, "Report this as a bug of Pitot."),
+		checkCount(result.CheckRecording, b.recordErrors, result.Fail),
+		checkCount(result.CheckOwnErrors, b.bugs, result.Fail),
 		checkLag(all),
-		checkCount("clock steps", b.clockSteps, "steps", flag, "Stop the clock's stepping (chrony, ntpd) while measuring."),
-		checkShare("errors", int64(unanswered), int64(of), .01, "Read the latencies as those of the requests that were served."),
-		checkShare("resets", int64(b.resets), int64(due), .001, "Look for a proxy or a server that closes connections."),
-		checkShare("retransmits", int64(b.retransmitted), int64(due), .01, "Look at the network between client and target."),
-		checkShare("retries", int64(b.retried), int64(due), .01, "Raise the server's keep-alive timeout."),
+		checkCount(result.CheckClockSteps, b.clockSteps, result.Flag),
+		checkShare(result.CheckErrors, int64(unanswered), int64(of), .01),
+		checkShare(result.CheckResets, int64(b.resets), int64(due), .001),
+		checkShare(result.CheckRetransmits, int64(b.retransmitted), int64(due), .01),
+		checkShare(result.CheckRetries, int64(b.retried), int64(due), .01),
 		checkWindow(all, f.setup.seconds()),
 		checkSupport(all),
 	}
 	if n := f.setup.Prompts; n > 0 {
-		asked := f.asked
-		c := result.Check{Name: "repeated prompts", Value: fmt.Sprintf("%d prompts for %d requests", n, asked), Limit: "none twice", Status: pass,
-			Advice: "A prefix cache may have answered: give more prompts, or fewer requests."}
-		if asked > n {
-			c.Status = flag
+		c := result.NewCheck(result.CheckRepeated, float64(f.asked), float64(n))
+		if f.asked > n {
+			c.Status = result.Flag
 		}
 		out = append(out, c)
 	}
@@ -71,43 +60,37 @@ func (f *Fold) checks(all *part, p *result.Point) []result.Check {
 		out = append(out, c)
 	}
 	if all.streamed && b.chunks > 0 {
-		out = append(out,
-			checkStamps(f.setup.Stamps, b.userStamps, b.arrivals),
-			checkShare("merged chunks", b.merged, b.chunks, mergedLimit, "Give the client more cores, or quote the bounds; a server that sends in bursts looks alike."))
+		out = append(out, checkStamps(f.setup.Stamps, b.userStamps, b.arrivals), checkShare(result.CheckMerged, b.merged, b.chunks, mergedLimit))
 	}
 	if b.promptKnown > 0 {
-		out = append(out, checkShare("prompt lengths", int64(b.otherPrompt), int64(b.promptKnown), .01,
-			"Choose the tokenizer of the model, or calibrate the prompt lengths."))
+		out = append(out, checkShare(result.CheckPrompts, int64(b.otherPrompt), int64(b.promptKnown), .01))
 	}
 	if len(b.limits) > 0 {
 		out = append(out, checkOwnLimits(b.limits))
 	}
 	if b.doubted > 0 {
-		out = append(out, checkShare("usage", int64(b.doubted), int64(p.Requests.OK), 0,
-			"Find out what the server counts: these tokens cannot be, and are left out."))
+		out = append(out, checkShare(result.CheckUsage, int64(b.doubted), int64(p.Requests.OK), 0))
 	}
 	if f.setup.Exact && b.outputKnown > 0 {
-		out = append(out, checkShare("output lengths", int64(b.otherOutput), int64(b.outputKnown), .01,
-			"Make the server ignore the end of sequence, or compare tokens, not requests."))
+		out = append(out, checkShare(result.CheckOutputs, int64(b.otherOutput), int64(b.outputKnown), .01))
 	}
 	if known, streams := all.pool(); p.Metrics.Of(metric.ITL) != nil {
-		out = append(out, checkShare("token gaps", streams.requests-known.requests, streams.requests, .01,
-			"Read ICL and stall: ITL leaves out the streams whose tokens per chunk are not known."))
+		out = append(out, checkShare(result.CheckTokenGaps, streams.requests-known.requests, streams.requests, .01))
 	}
 	if w := &f.flow; w.expected > 0 {
-		out = append(out, checkShare("token counts", max(w.expected, w.observed)-min(w.expected, w.observed), w.expected, .01,
-			"Find out whether usage or the chunks count wrongly."))
+		out = append(out, checkShare(result.CheckTokenCounts, max(w.expected, w.observed)-min(w.expected, w.observed), w.expected, .01))
 	}
 	switch {
 	case !f.setup.Cold:
 	case b.prompt > 0:
-		out = append(out, checkShare("prefix cache", b.cached, b.prompt, .01, "Change the seed, or flush the server's cache."))
+		out = append(out, checkShare(result.CheckPrefixCache, b.cached, b.prompt, .01))
 	case f.setup.Seeded && p.Requests.OK > 0:
-		out = append(out, result.Check{Name: "prefix cache", Value: "not known: the server does not report cached tokens, and a run with the same seed asks the same prompts",
-			Limit: "≤ 1 %", Status: flag, Advice: "Leave out --seed, or flush the server's cache before a seed is used again."})
+		c := result.NewCheck(result.CheckPrefixCache, 0, .01)
+		c.Status, c.Value, c.Case = result.Flag, nil, result.CaseUnknown
+		out = append(out, c)
 	}
 	if b.hidden > 0 {
-		out = append(out, checkShare("hidden reasoning", int64(b.hidden), int64(due), 0, "Read TTFT as the time to the first visible token."))
+		out = append(out, checkShare(result.CheckHidden, int64(b.hidden), int64(due), 0))
 	}
 	if len(p.Classes) > 1 {
 		out = append(out, checkMix(p.Classes))
@@ -115,9 +98,9 @@ func (f *Fold) checks(all *part, p *result.Point) []result.Check {
 	out = append(out, f.conditions(all, p)...)
 	blame(out)
 	if f.setup.Gone != nil {
-		for i := range out { // what they advise was not the cause
-			if slices.Contains([]string{"resets", "achieved rate"}, out[i].Name) {
-				out[i].Advice = "The server went away."
+		for i := range out { // what they find was not the cause
+			if slices.Contains([]string{result.CheckResets, result.CheckAchieved}, out[i].Name) {
+				out[i].Case = result.CaseGone
 			}
 		}
 	}
@@ -126,29 +109,30 @@ func (f *Fold) checks(all *part, p *result.Point) []result.Check {
 
 // status is what a value is worth against a limit for flags and one for
 // failures.
-func status(x, flagAbove, failAbove float64) string {
+func status(x, flagAbove, failAbove float64) result.Status {
 	switch {
 	case x > failAbove:
-		return bad
+		return result.Fail
 	case x > flagAbove:
-		return flag
+		return result.Flag
 	}
-	return pass
+	return result.Pass
 }
 
 // checkShare flags a share above the limit.
-func checkShare(name string, n, of int64, limit float64, advice string) result.Check {
+func checkShare(name string, n, of int64, limit float64) result.Check {
 	x := 0.
 	if of > 0 {
 		x = float64(n) / float64(of)
 	}
-	return result.Check{Name: name, Value: fmt.Sprintf("%.3g %% (%d of %d)", 100*x, n, of),
-		Limit: fmt.Sprintf("≤ %g %%", 100*limit), Status: status(x, limit, math.Inf(1)), Advice: advice}
+	c := result.NewCheck(name, x, limit).With(map[string]float64{"n": float64(n), "of": float64(of)})
+	c.Status = status(x, limit, math.Inf(1))
+	return c
 }
 
 // checkCount allows none.
-func checkCount(name string, n int, what, otherwise, advice string) result.Check {
-	c := result.Check{Name: name, Value: fmt.Sprintf("%d %s", n, what), Limit: "none", Status: pass, Advice: advice}
+func checkCount(name string, n int, otherwise result.Status) result.Check {
+	c := result.NewCheck(name, float64(n), 0)
 	if n > 0 {
 		c.Status = otherwise
 	}
@@ -158,45 +142,30 @@ func checkCount(name string, n int, what, otherwise, advice string) result.Check
 // checkOwnLimits allows no request to fail for want of something that this
 // client or its machine ought to have: it says nothing of the server.
 func checkOwnLimits(failed map[string]int) result.Check {
-	n := 0
-	advice := "Use a larger client, or several."
-	for _, of := range []struct{ class, advice string }{
-		{record.ErrOwnMemory, "Ask for shorter answers, or use a client with more memory."},
-		{record.ErrOwnPorts, "Use more clients, or a server that keeps connections alive."},
-		{record.ErrOwnFiles, "Raise the limit of open files (ulimit -n), or lower the load of this client."},
-	} {
-		if failed[of.class] > 0 {
-			n += failed[of.class]
-			advice = of.advice
+	n, lacks := 0, ""
+	for _, class := range []string{record.ErrOwnMemory, record.ErrOwnPorts, record.ErrOwnFiles} {
+		if failed[class] > 0 {
+			n, lacks = n+failed[class], class
 		}
 	}
-	return checkCount("client limits", n, "requests", bad, advice)
-}
-
-// checkRecording allows no record to be lost: how many were, nobody can tell.
-func checkRecording(errors int) result.Check {
-	c := result.Check{Name: "recording", Value: "no record lost", Limit: "none lost", Status: pass, Advice: "Free disk space and measure again."}
-	if errors > 0 {
-		c.Value, c.Status = "records lost", bad
-	}
+	c := checkCount(result.CheckClientLimits, n, result.Fail)
+	c.Case = lacks
 	return c
 }
 
 // checkAccounting holds the requests against each other and the schedule.
 func checkAccounting(r result.Requests, planned, duplicates int) result.Check {
 	sum := r.OK + r.Failed + r.Cut + r.Unsent
-	c := result.Check{Name: "accounting", Limit: "due = ok + failed + cut + unsent", Status: pass,
-		Value: fmt.Sprintf("%d = %d + %d + %d + %d", r.Due, r.OK, r.Failed, r.Cut, r.Unsent), Advice: "Report this as a bug of Pitot."}
+	astray := max(sum-r.Due, r.Due-sum) + duplicates
+	detail := map[string]float64{"due": float64(r.Due), "ok": float64(r.OK), "failed": float64(r.Failed), "cut": float64(r.Cut), "unsent": float64(r.Unsent)}
 	if planned > 0 && planned != r.Due {
-		c.Value += fmt.Sprintf(", %d planned", planned)
+		astray += max(planned-r.Due, r.Due-planned)
+		detail["planned"] = float64(planned)
 	}
 	if duplicates > 0 {
-		c.Value += fmt.Sprintf(", %d told twice", duplicates)
+		detail["twice"] = float64(duplicates)
 	}
-	if sum != r.Due || planned > 0 && planned != r.Due || duplicates > 0 {
-		c.Status = bad
-	}
-	return c
+	return checkCount(result.CheckAccounting, astray, result.Fail).With(detail)
 }
 
 // headline is the metric that a point is first judged by: TTFT, or E2E when
@@ -221,66 +190,59 @@ func checkLag(c *part) result.Check {
 		return x, st
 	})
 	lag := c.collect(inMS, func(q *Request) (float64, State) { return q.span(q.ready, q.sent) })
-	out := result.Check{Name: "send lag", Limit: "shifts p50 and p99 by ≤ 1 ms or 2 %", Status: pass,
-		Advice: "Lower the load of this client, or use more clients."}
+	out := result.NewCheck(result.CheckSendLag, 0, 1)
 	if lag.n() == 0 || with.n() == 0 {
-		out.Value = "nothing sent"
+		out.Value, out.Case = nil, result.CaseUnknown
 		return out
 	}
-	var worst float64
-	var judged, open []string
 	largest := lag.values.at(lag.n())
-	for _, p := range []float64{.5, .99} {
-		a, over := with.percentile(p)
-		b, censored := without.percentile(p)
+	p99, _ := lag.percentile(.99)
+	detail := map[string]float64{"lag_p99": p99 / inMS}
+	worst, judged := 0., false
+	for _, of := range []string{"p50", "p99"} {
+		p, _ := metric.PercentileOf(of)
+		a, over := with.percentile(p.P)
+		b, censored := without.percentile(p.P)
 		if over || censored {
 			// All that is known is that no percentile shifts by more than the
 			// largest lag.
-			if open = append(open, fmt.Sprintf("p%g", 100*p)); largest > max(inMS, .02*min(a, b)) && out.Status == pass {
-				out.Status = flag
+			if detail["lag_max"] = largest / inMS; largest > max(inMS, .02*min(a, b)) && out.Status == result.Pass {
+				out.Status = result.Flag
 			}
 			continue
 		}
-		judged = append(judged, fmt.Sprintf("p%g", 100*p))
 		shift := math.Abs(a - b)
-		worst = max(worst, shift)
+		judged, worst = true, max(worst, shift)
+		detail["shift_"+p.Key] = shift / inMS
 		switch {
 		case shift > .1*a && shift > 2*inMS:
-			out.Status, out.Limit = bad, "invalid from a shift of 10 % and 2 ms on"
-		case shift > max(inMS, .02*a) && out.Status == pass:
-			out.Status = flag
+			out.Status, *out.Limit = result.Fail, max(2, .1*a/inMS)
+		case shift > max(inMS, .02*a) && out.Status == result.Pass:
+			out.Status, *out.Limit = result.Flag, max(1, .02*a/inMS)
 		}
 	}
-	p99, _ := lag.percentile(.99)
-	out.Value = fmt.Sprintf("p99 %.3g ms", p99/inMS)
-	switch {
-	case len(open) == 0:
-		out.Value += fmt.Sprintf(", shift %.3g ms", worst/inMS)
-	case len(judged) > 0:
-		out.Value += fmt.Sprintf(", shift of %s %.3g ms", strings.Join(judged, " and "), worst/inMS)
+	if *out.Value = worst / inMS; !judged {
+		out.Value, out.Case = nil, result.CaseUnknown
 	}
-	if len(open) > 0 {
-		out.Value += fmt.Sprintf("; that of %s cannot be judged, it falls among requests that were not followed to their end: at most %.3g ms",
-			strings.Join(open, " and "), largest/inMS)
-	}
-	return out
+	return out.With(detail)
 }
 
 func checkCPU(mean float64) result.Check {
-	return result.Check{Name: "client cpu", Value: fmt.Sprintf("%.0f %% of the cores", 100*mean), Limit: "≤ 60 %",
-		Status: status(mean, .6, .9), Advice: "Use a larger client, or several."}
+	c := result.NewCheck(result.CheckClientCPU, mean, .6)
+	c.Status = status(mean, .6, .9)
+	return c
 }
 
+// checkStamps asks for how many reads the kernel gave no stamp.
 func checkStamps(source string, user, arrivals int64) result.Check {
-	c := result.Check{Name: "stamps", Value: source, Limit: "kernel", Status: pass, Advice: "Measure from Linux, or keep the client idle."}
-	switch {
-	case source == "virtual":
-		c.Limit = "virtual"
-	case source != "kernel":
-		c.Status = flag
-	case float64(user) > .01*float64(arrivals):
-		c.Value = fmt.Sprintf("kernel, but %d of %d reads had none", user, arrivals)
-		c.Status = flag
+	c := checkShare(result.CheckStamps, user, arrivals, .01)
+	c.Case = source
+	switch source {
+	case "virtual":
+		c.Status = result.Pass
+	case "kernel":
+	default:
+		*c.Value, c.Status, c.Detail = 1, result.Flag, nil
 	}
 	return c
 }
@@ -295,13 +257,12 @@ func checkWindow(c *part, seconds float64) result.Check {
 		slowest, _ = s.percentile(1)
 		slowest /= 1e9
 	}
-	out := result.Check{Name: "window", Value: fmt.Sprintf("%.3g s, slowest request %.3g s", seconds, slowest),
-		Limit: "≥ 2 × the slowest request", Status: pass, Advice: "Measure longer with --duration."}
+	out := result.NewCheck(result.CheckWindow, seconds, 2*slowest).With(map[string]float64{"slowest": slowest})
 	if seconds < 2*slowest {
-		out.Status = flag
+		out.Status = result.Flag
 	}
 	if seconds < shortest { // no --duration makes such a window
-		out.Status, out.Advice = flag, "Ask for more --requests than --concurrency, or leave the warm-up on."
+		out.Status, out.Case = result.Flag, result.CaseEmpty
 	}
 	return out
 }
@@ -313,13 +274,16 @@ func checkSupport(c *part) result.Check {
 	m := c.headline()
 	s := c.collect(inMS, c.taken(m))
 	few, _ := stat.Support(.99)
-	out := result.Check{Name: "samples", Value: fmt.Sprintf("%d for p99 %s", s.n(), m), Limit: fmt.Sprintf("≥ %d", few),
-		Status: pass, Advice: "Measure longer, or quote a lower percentile."}
+	out := result.NewCheck(result.CheckSamples, float64(s.n()), float64(few))
+	out.Case = string(m)
 	if s.n() < few {
-		out.Status = flag
+		out.Status = result.Flag
 	}
 	return out
 }
+
+// mixedFactor is how far the medians of classes may be apart.
+const mixedFactor = 3
 
 // checkMix flags a headline over classes that behave differently: its p99 is
 // then the p99 of one of them.
@@ -334,13 +298,13 @@ func checkMix(classes map[string]result.Class) result.Check {
 			low, high = min(low, *s.P50), max(high, *s.P50)
 		}
 	}
-	out := result.Check{Name: "mix", Value: "one kind of request", Limit: "medians within a factor of 3", Status: pass,
-		Advice: "Read the classes, not the total."}
-	if high > 0 && low > 0 && !math.IsInf(low, 1) {
-		out.Value = fmt.Sprintf("medians of the classes differ by a factor of %.3g", high/low)
-		if high > 3*low {
-			out.Status = flag
-		}
+	out := result.NewCheck(result.CheckMix, high/low, mixedFactor)
+	if high <= 0 || low <= 0 || math.IsInf(low, 1) {
+		out.Value, out.Case = nil, result.CaseUnknown
+		return out
+	}
+	if high > mixedFactor*low {
+		out.Status = result.Flag
 	}
 	return out
 }

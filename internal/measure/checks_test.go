@@ -1,6 +1,7 @@
 package measure
 
 import (
+	"maps"
 	"os"
 	"path/filepath"
 	"regexp"
@@ -17,8 +18,11 @@ func find(t *testing.T, checks []result.Check, name string) result.Check {
 	t.Helper()
 	for _, c := range checks {
 		if c.Name == name {
-			if c.Value == "" || c.Limit == "" || c.Advice == "" {
-				t.Errorf("check without words: %+v", c)
+			if known := slices.ContainsFunc(result.Checks(), func(k result.CheckKind) bool { return k.Name == name && k.Unit == c.Unit }); !known {
+				t.Errorf("a check that is in no list: %+v", c)
+			}
+			if c.Value == nil && c.Case == "" || c.Limit == nil && name != result.CheckGone {
+				t.Errorf("check without numbers: %+v", c)
 			}
 			return c
 		}
@@ -46,7 +50,7 @@ func TestCleanRunIsValid(t *testing.T) {
 	frames = append(frames, record.Frame{Samples: []record.Sample{{T: 1, Source: record.SourceClient, Name: record.CPUShare, Value: .3}}})
 	p := fold(s, frames...).Point()
 	for _, c := range p.Checks {
-		if c.Status != pass {
+		if c.Status != result.Pass {
 			t.Errorf("%+v", c)
 		}
 	}
@@ -79,75 +83,76 @@ func TestChecks(t *testing.T) {
 		}
 	}
 	for _, c := range []struct {
-		check, status string
-		spoil         func([]record.Frame, *Setup)
+		check  string
+		status result.Status
+		spoil  func([]record.Frame, *Setup)
 	}{
-		{"client cpu", flag, sample(record.CPUShare, .7)},
-		{"client cpu", bad, sample(record.CPUShare, .95)},
-		{"clock steps", flag, sample(record.ClockStep, .004)},
-		{"recording", bad, sample(record.RecordErrors, 1)},
-		{"recording", bad, func(fr []record.Frame, _ *Setup) { fr[0].Marks = []record.Mark{{Name: record.RecordErrors}} }},
-		{"send lag", pass, lag(ms / 2)},
-		{"send lag", flag, lag(3 * ms / 2)},
-		{"send lag", bad, lag(6 * ms)},
-		{"accounting", bad, func(_ []record.Frame, s *Setup) { s.Planned = 1001 }},
-		{"accounting", bad, every(500, func(r *record.Row) { r.ID = 0 })},
-		{"prompt lengths", flag, every(50, func(r *record.Row) { r.PromptTokens = 102 })},
-		{"prompt lengths", pass, every(1, func(r *record.Row) { r.PromptTokens = 101 })},
-		{"output lengths", flag, func(fr []record.Frame, s *Setup) {
+		{"client cpu", result.Flag, sample(record.CPUShare, .7)},
+		{"client cpu", result.Fail, sample(record.CPUShare, .95)},
+		{"clock steps", result.Flag, sample(record.ClockStep, .004)},
+		{"recording", result.Fail, sample(record.RecordErrors, 1)},
+		{"recording", result.Fail, func(fr []record.Frame, _ *Setup) { fr[0].Marks = []record.Mark{{Name: record.RecordErrors}} }},
+		{"send lag", result.Pass, lag(ms / 2)},
+		{"send lag", result.Flag, lag(3 * ms / 2)},
+		{"send lag", result.Fail, lag(6 * ms)},
+		{"accounting", result.Fail, func(_ []record.Frame, s *Setup) { s.Planned = 1001 }},
+		{"accounting", result.Fail, every(500, func(r *record.Row) { r.ID = 0 })},
+		{"prompt lengths", result.Flag, every(50, func(r *record.Row) { r.PromptTokens = 102 })},
+		{"prompt lengths", result.Pass, every(1, func(r *record.Row) { r.PromptTokens = 101 })},
+		{"output lengths", result.Flag, func(fr []record.Frame, s *Setup) {
 			s.Exact = true
 			every(1, func(r *record.Row) { r.OutputPlanned = 4 })(fr, s)
 		}},
-		{"output lengths", pass, func(fr []record.Frame, s *Setup) { // an answer that was ended early is told as such
+		{"output lengths", result.Pass, func(fr []record.Frame, s *Setup) { // an answer that was ended early is told as such
 			s.Exact = true
 			every(1, func(r *record.Row) { r.OutputPlanned, r.Finish = 4, "stop" })(fr, s)
 		}},
-		{"early stops", flag, func(fr []record.Frame, s *Setup) {
+		{"early stops", result.Flag, func(fr []record.Frame, s *Setup) {
 			s.Exact = true
 			every(50, func(r *record.Row) { r.OutputPlanned, r.Finish = 4, "stop" })(fr, s)
 		}},
-		{"early stops", pass, func(fr []record.Frame, s *Setup) { // it ends at the length that was asked for
+		{"early stops", result.Pass, func(fr []record.Frame, s *Setup) { // it ends at the length that was asked for
 			s.Exact = true
 			every(1, func(r *record.Row) { r.OutputPlanned, r.Finish = 3, "stop" })(fr, s)
 		}},
-		{"gc pauses", flag, sample(record.Pause, .02)},
-		{"gc pauses", pass, sample(record.Pause, .002)},
-		{"gc pauses", flag, func(fr []record.Frame, _ *Setup) { // in the last second of the window
+		{"gc pauses", result.Flag, sample(record.Pause, .02)},
+		{"gc pauses", result.Pass, sample(record.Pause, .002)},
+		{"gc pauses", result.Flag, func(fr []record.Frame, _ *Setup) { // in the last second of the window
 			fr[0].Samples = []record.Sample{{T: 10_800 * ms, Source: record.SourceClient, Name: record.Pause, Value: .02}}
 		}},
-		{"gc pauses", pass, func(fr []record.Frame, s *Setup) { // before the window, and after it
+		{"gc pauses", result.Pass, func(fr []record.Frame, s *Setup) { // before the window, and after it
 			s.T0 += 5 * ms
 			fr[0].Samples = []record.Sample{{T: 5 * ms, Source: record.SourceClient, Name: record.Pause, Value: .02},
 				{T: 6 * ms, Source: record.SourceClient, Name: record.Pause}, {T: 11_100 * ms, Source: record.SourceClient, Name: record.Pause, Value: .02}}
 		}},
-		{"connects", pass, every(1, func(r *record.Row) { r.Ready += ms / 2 })},
-		{"connects", flag, every(50, func(r *record.Row) { r.Ready, r.Sent = r.Ready+3*ms, r.Sent+3*ms })},
-		{"server restarts", flag, starts(1700000000, 1700000042.5)},
-		{"server restarts", pass, starts(1700000000.01, 1700000000.02)},
-		{"server restarts", pass, every(100, func(r *record.Row) { r.Outcome, r.Error = record.Failed, record.ErrReset })},
-		{"server restarts", flag, func(fr []record.Frame, _ *Setup) { breakAt(fr, 500*ms, 0) }},
-		{"server restarts", pass, func(fr []record.Frame, _ *Setup) { breakAt(fr, 500*ms, 1) }}, // one lives on
-		{"Little's law", pass, every(1, func(r *record.Row) { r.Done += ms / 2 })},
-		{"Little's law", flag, every(1, func(r *record.Row) { r.Done += 30 * ms })},
-		{"arrivals", pass, every(1, func(r *record.Row) { r.Sent += ms / 2 })},
-		{"arrivals", flag, every(1, func(r *record.Row) { r.Ready, r.Sent = r.Ready+25*ms, r.Sent+25*ms })},
-		{"resets", flag, every(500, func(r *record.Row) { r.Outcome, r.Error = record.Failed, record.ErrReset })},
-		{"errors", flag, every(50, func(r *record.Row) { r.Outcome, r.Error = record.Failed, record.ErrServer })},
-		{"own errors", bad, every(900, func(r *record.Row) { r.Outcome, r.Error = record.Failed, record.ErrBug })},
-		{"retransmits", flag, every(50, func(r *record.Row) { r.Retransmits = 2 })},
-		{"retries", flag, every(50, func(r *record.Row) { r.Retried = 1 })},
-		{"stamps", flag, func(_ []record.Frame, s *Setup) { s.Stamps = "user" }},
-		{"stamps", flag, every(1, func(r *record.Row) { r.Arrivals, r.UserStamps = 3, 1 })},
-		{"window", flag, every(900, func(r *record.Row) { r.LastToken = 6000 * ms })},
-		{"hidden reasoning", flag, every(900, func(r *record.Row) { r.HiddenTokens = 1 })},
-		{"prefix cache", flag, func(fr []record.Frame, s *Setup) {
+		{"connects", result.Pass, every(1, func(r *record.Row) { r.Ready += ms / 2 })},
+		{"connects", result.Flag, every(50, func(r *record.Row) { r.Ready, r.Sent = r.Ready+3*ms, r.Sent+3*ms })},
+		{"server restarts", result.Flag, starts(1700000000, 1700000042.5)},
+		{"server restarts", result.Pass, starts(1700000000.01, 1700000000.02)},
+		{"server restarts", result.Pass, every(100, func(r *record.Row) { r.Outcome, r.Error = record.Failed, record.ErrReset })},
+		{"server restarts", result.Flag, func(fr []record.Frame, _ *Setup) { breakAt(fr, 500*ms, 0) }},
+		{"server restarts", result.Pass, func(fr []record.Frame, _ *Setup) { breakAt(fr, 500*ms, 1) }}, // one lives on
+		{"Little's law", result.Pass, every(1, func(r *record.Row) { r.Done += ms / 2 })},
+		{"Little's law", result.Flag, every(1, func(r *record.Row) { r.Done += 30 * ms })},
+		{"arrivals", result.Pass, every(1, func(r *record.Row) { r.Sent += ms / 2 })},
+		{"arrivals", result.Flag, every(1, func(r *record.Row) { r.Ready, r.Sent = r.Ready+25*ms, r.Sent+25*ms })},
+		{"resets", result.Flag, every(500, func(r *record.Row) { r.Outcome, r.Error = record.Failed, record.ErrReset })},
+		{"errors", result.Flag, every(50, func(r *record.Row) { r.Outcome, r.Error = record.Failed, record.ErrServer })},
+		{"own errors", result.Fail, every(900, func(r *record.Row) { r.Outcome, r.Error = record.Failed, record.ErrBug })},
+		{"retransmits", result.Flag, every(50, func(r *record.Row) { r.Retransmits = 2 })},
+		{"retries", result.Flag, every(50, func(r *record.Row) { r.Retried = 1 })},
+		{"stamps", result.Flag, func(_ []record.Frame, s *Setup) { s.Stamps = "user" }},
+		{"stamps", result.Flag, every(1, func(r *record.Row) { r.Arrivals, r.UserStamps = 3, 1 })},
+		{"window", result.Flag, every(900, func(r *record.Row) { r.LastToken = 6000 * ms })},
+		{"hidden reasoning", result.Flag, every(900, func(r *record.Row) { r.HiddenTokens = 1 })},
+		{"prefix cache", result.Flag, func(fr []record.Frame, s *Setup) {
 			s.Cold = true
 			every(2, func(r *record.Row) { r.CachedTokens = 16 })(fr, s)
 		}},
-		{"repeated prompts", flag, func(_ []record.Frame, s *Setup) { s.Prompts = 999 }},
-		{"repeated prompts", pass, func(_ []record.Frame, s *Setup) { s.Prompts = 1000 }},
-		{"merged chunks", flag, every(100, func(r *record.Row) { r.Merged = 1 })},
-		{"token counts", flag, func(fr []record.Frame, _ *Setup) {
+		{"repeated prompts", result.Flag, func(_ []record.Frame, s *Setup) { s.Prompts = 999 }},
+		{"repeated prompts", result.Pass, func(_ []record.Frame, s *Setup) { s.Prompts = 1000 }},
+		{"merged chunks", result.Flag, every(100, func(r *record.Row) { r.Merged = 1 })},
+		{"token counts", result.Flag, func(fr []record.Frame, _ *Setup) {
 			for i := range fr {
 				for j := range fr[i].Chunks {
 					fr[i].Chunks[j].Tokens = 2
@@ -161,53 +166,50 @@ func TestChecks(t *testing.T) {
 		if got := find(t, p.Checks, c.check); got.Status != c.status {
 			t.Errorf("%+v, want %s", got, c.status)
 		}
-		if (c.status == bad) != (p.Verdict == result.Invalid) {
+		if (c.status == result.Fail) != (p.Verdict == result.Invalid) {
 			t.Errorf("%s %s gives %s", c.check, c.status, p.Verdict)
 		}
 	}
 }
 
-// Every check is explained in the document, and no other.
-func TestEveryCheckIsExplained(t *testing.T) {
-	read := func(path, pattern string) (names []string) {
-		text, err := os.ReadFile(path)
-		if err != nil {
-			t.Fatal(err)
-		}
-		for _, m := range regexp.MustCompile(pattern).FindAllStringSubmatch(string(text), -1) {
-			names = append(names, m[1])
-		}
-		return names
-	}
-	const named = `(?:check(?:Share|Count)\(|Check\{Name: )"([^"]+)"`
+// Every check that is made is in the list of checks, and every one there is made.
+func TestEveryCheckIsListed(t *testing.T) {
 	sources, err := filepath.Glob("*.go")
 	if err != nil {
 		t.Fatal(err)
 	}
-	var code []string
+	var made []string
 	for _, path := range sources {
-		if !strings.HasSuffix(path, "_test.go") {
-			code = append(code, read(path, named)...)
+		if strings.HasSuffix(path, "_test.go") {
+			continue
+		}
+		text, err := os.ReadFile(path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, m := range regexp.MustCompile(`(?:check(?:Share|Count)|NewCheck)\(([^,]+),`).FindAllStringSubmatch(string(text), -1) {
+			if m[1] != "name" && m[1] != "name string" {
+				made = append(made, m[1])
+			}
 		}
 	}
-	_, list, _ := strings.Cut(strings.Join(read("../../docs/trust.md", `(?m)^\| ([^|]+?) *\|`), "\n"), "check\n-----\n")
-	document := strings.Split(list, "\n")
-	for _, name := range code {
-		if !slices.Contains(document, name) {
-			t.Errorf("docs/trust.md does not explain the check %q", name)
+	text, err := os.ReadFile("../data/result/check.go")
+	if err != nil {
+		t.Fatal(err)
+	}
+	listed := regexp.MustCompile(`(?m)^\t(Check\w+) += "`).FindAllStringSubmatch(string(text), -1)
+	if len(listed) < 30 || len(listed) != len(result.Checks()) {
+		t.Fatalf("%d names of %d checks", len(listed), len(result.Checks()))
+	}
+	for _, m := range listed {
+		if !slices.Contains(made, "result."+m[1]) {
+			t.Errorf("%s is in the list, and nothing makes it", m[1])
 		}
 	}
-	end := slices.Index(document, "utilisation") // the next table
-	if end < 0 {
-		end = len(document)
-	}
-	for _, name := range document[:end] {
-		if !slices.Contains(code, name) {
-			t.Errorf("docs/trust.md explains %q, which is no check", name)
+	for _, name := range made {
+		if !slices.ContainsFunc(listed, func(m []string) bool { return "result."+m[1] == name }) {
+			t.Errorf("%s is in no list", name)
 		}
-	}
-	if end < 30 {
-		t.Errorf("%d checks are explained", end)
 	}
 }
 
@@ -242,11 +244,11 @@ func TestFailingServerIsNotInvalid(t *testing.T) {
 func TestGivenSeedWithoutCachedTokens(t *testing.T) {
 	for name, c := range map[string]struct {
 		cold, seeded, told bool
-		status             string // "": no check
+		status             result.Status // "": no check
 	}{
 		"fresh prompts":            {true, false, false, ""},
-		"seed given":               {true, true, false, flag},
-		"seed given, server tells": {true, true, true, pass},
+		"seed given":               {true, true, false, result.Flag},
+		"seed given, server tells": {true, true, true, result.Pass},
 		"prefixes are shared":      {false, true, false, ""},
 	} {
 		s, frames := window(10), plain(100)
@@ -271,15 +273,16 @@ func TestGivenSeedWithoutCachedTokens(t *testing.T) {
 // percentile shifts by more than the largest lag.
 func TestLagOfCensoredPercentiles(t *testing.T) {
 	for name, c := range map[string]struct {
-		lag, wait    int64 // ms: of every request, of those that were cut
-		share        int   // one in so many was cut
-		status, says string
+		lag, wait int64 // ms: of every request, of those that were cut
+		share     int   // one in so many was cut
+		status    result.Status
+		detail    string // what was counted
 	}{
-		"p99, lag small beside it":  {15, 1000, 50, bad, "that of p99 cannot be judged"}, // p50 shifts
-		"p99, nothing shifts":       {0, 1000, 50, pass, "shift of p50 0 ms; that of p99 cannot be judged"},
-		"all, lag small beside it":  {15, 1000, 1, pass, "that of p50 and p99 cannot be judged"},
-		"all, lag may shift it all": {30, 1000, 1, flag, "at most 30 ms"},
-		"none":                      {0, 1000, 1 << 30, pass, ", shift 0 ms"},
+		"p99, lag small beside it":  {15, 1000, 50, result.Fail, "lag_max lag_p99 shift_p50"}, // p50 shifts
+		"p99, nothing shifts":       {0, 1000, 50, result.Pass, "lag_max lag_p99 shift_p50"},
+		"all, lag small beside it":  {15, 1000, 1, result.Pass, "lag_max lag_p99"},
+		"all, lag may shift it all": {30, 1000, 1, result.Flag, "lag_max lag_p99"},
+		"none":                      {0, 1000, 1 << 30, result.Pass, "lag_p99 shift_p50 shift_p99"},
 	} {
 		frames := plain(1000)
 		for i := range frames {
@@ -291,7 +294,10 @@ func TestLagOfCensoredPercentiles(t *testing.T) {
 			}
 		}
 		got := find(t, fold(window(10), frames...).Point().Checks, "send lag")
-		if got.Status != c.status || !strings.Contains(got.Value, c.says) {
+		if counted := strings.Join(slices.Sorted(maps.Keys(got.Detail)), " "); got.Status != c.status || counted != c.detail {
+			t.Errorf("%s: %+v", name, got)
+		}
+		if x, open := got.Detail["lag_max"]; open && x != float64(c.lag) || got.Value != nil && *got.Value != float64(c.lag) {
 			t.Errorf("%s: %+v", name, got)
 		}
 	}

@@ -93,7 +93,7 @@ func TestCleanRunsAreValid(t *testing.T) {
 		for _, check := range p.Checks {
 			if check.Status != "pass" {
 				flags[fmt.Sprintf("%s at %g/s", check.Name, c.rate)]++
-				t.Logf("run %d at %g/s: %s %s: %s", i, c.rate, check.Status, check.Name, check.Value)
+				t.Logf("run %d at %g/s: %+v", i, c.rate, check)
 			}
 		}
 	}

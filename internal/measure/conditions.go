@@ -1,7 +1,6 @@
 package measure
 
 import (
-	"fmt"
 	"math"
 	"slices"
 	"time"
@@ -29,7 +28,7 @@ func (f *Fold) conditions(all *part, p *result.Point) (out []result.Check) {
 		}
 	}
 	s := &f.setup
-	if w := s.Settling; w != nil && p.Stability != string(stat.Unstable) { // a queue that grows never settles
+	if w := s.Settling; w != nil && p.Stability != stat.Unstable { // a queue that grows never settles
 		out = append(out, checkWarmup(w))
 	}
 	if !s.ended() || s.seconds() < shortest {
@@ -41,7 +40,7 @@ func (f *Fold) conditions(all *part, p *result.Point) (out []result.Check) {
 	add(f.checkEarlyStops(p.Requests.OK))
 	add(f.checkCap(all))
 	add(f.checkLockStep(all))
-	add(checkStability(p), p.Stability != undecided)
+	add(checkStability(p), p.Stability != stat.Undecided)
 	add(f.checkConnects(all))
 	add(f.checkRestarts(all))
 	if s.open() {
@@ -52,21 +51,18 @@ func (f *Fold) conditions(all *part, p *result.Point) (out []result.Check) {
 	return out
 }
 
-// checkWarmup says where the window begins and why.
+// checkWarmup asks whether the load had settled when the window began.
 func checkWarmup(w *Settling) result.Check {
-	at := func(ns int64) string { return fmt.Sprintf("%.3g s", float64(ns)/1e9) }
-	c := result.Check{Name: "warm-up", Status: pass, Limit: "steady before the window begins",
-		Value: "settled after " + at(w.Settled), Advice: "Measure longer with --duration, or look at what the server does meanwhile."}
+	at := func(ns int64) float64 { return float64(ns) / 1e9 }
+	c := result.NewCheck(result.CheckWarmup, at(w.Settled), at(w.Begin)).With(map[string]float64{"planned": at(w.Planned)})
 	switch {
+	case w.Drift != [2]float64{}:
+		c.Value, c.Status, c.Case = nil, result.Flag, result.CaseDrift
+		c.Detail["first_half"], c.Detail["second_half"] = w.Drift[0], w.Drift[1]
 	case w.Why != "":
-		c.Value, c.Status = "not settled: "+w.Why, flag
-	case w.Begin > w.Planned:
-		c.Value += fmt.Sprintf(", the window begins at %s instead of %s", at(w.Begin), at(w.Planned))
-	case w.Begin < w.Settled:
-		c.Value += fmt.Sprintf(", but the window begins at %s", at(w.Begin))
-		c.Status = flag
-	default:
-		c.Value += ", the window begins at " + at(w.Begin)
+		c.Value, c.Status, c.Case = nil, result.Flag, result.CaseLate
+	case w.Begin <= w.Planned && w.Begin < w.Settled:
+		c.Status = result.Flag
 	}
 	return c
 }
@@ -76,10 +72,13 @@ func (f *Fold) checkResidences(light float64) (c result.Check, applies bool) {
 		return c, false
 	}
 	n := f.setup.seconds() / light
-	c = result.Check{Name: "residence times", Value: fmt.Sprintf("window of %.3g, one takes %.3g s", n, light), Limit: fmt.Sprintf("≥ %d", judgeable),
-		Status: pass, Advice: "Measure longer: " + f.ask(judgeable*light) + "."}
+	seconds, requests := f.needs(judgeable * light)
+	c = result.NewCheck(result.CheckResidences, n, judgeable).With(map[string]float64{"one": light, "ask_seconds": seconds})
+	if requests > 0 {
+		c.Detail = map[string]float64{"one": light, "ask_requests": requests}
+	}
 	if n < judgeable {
-		c.Status = flag
+		c.Status = result.Flag
 	}
 	return c, true
 }
@@ -87,16 +86,14 @@ func (f *Fold) checkResidences(light float64) (c result.Check, applies bool) {
 // checkStability flags a load that the server could not carry. That is no
 // fault of the instrument.
 func checkStability(p *result.Point) result.Check {
-	c := result.Check{Name: "stability", Value: "the users bound what is in flight", Limit: fmt.Sprintf("≤ %g %%, or chance", 100*stat.MaxDeficit),
-		Status: pass, Advice: "Lower the rate: latencies under this one depend on how long it is kept up."}
-	if p.Growth != nil {
-		c.Value = fmt.Sprintf("%.2g %% of the arrivals left over", 100*max(0, p.Growth.Deficit))
-		if p.Growth.Deficit > stat.MaxDeficit && p.Stability == string(stat.Stable) {
-			c.Value += ": no more than chance leaves"
-		}
+	c := result.NewCheck(result.CheckStability, 0, stat.MaxDeficit)
+	if p.Growth == nil {
+		c.Value, c.Case = nil, result.CaseClosed
+	} else if *c.Value = max(0, p.Growth.Deficit); *c.Value > stat.MaxDeficit && p.Stability == stat.Stable {
+		c.Case = result.CaseChance
 	}
-	if p.Stability == string(stat.Unstable) {
-		c.Status = flag
+	if p.Stability == stat.Unstable {
+		c.Status = result.Flag
 	}
 	return c
 }
@@ -137,10 +134,9 @@ func (f *Fold) checkArrivals(all *part) (c result.Check, applies bool) {
 		most = max(most, late)
 	}
 	distance := float64(most) / float64(len(sent))
-	c = result.Check{Name: "arrivals", Value: fmt.Sprintf("distance of sent from due %.2g %%", 100*distance), Limit: "< 2 %",
-		Status: pass, Advice: "Lower the load of this client, or raise --max-in-flight."}
+	c = result.NewCheck(result.CheckArrivals, distance, .02)
 	if most > 1 && distance >= .02 {
-		c.Status = flag
+		c.Status = result.Flag
 	}
 	if f.setup.Load.Arrival == "poisson" {
 		slices.Sort(sent)
@@ -149,7 +145,7 @@ func (f *Fold) checkArrivals(all *part) (c result.Check, applies bool) {
 			gaps[i] = float64(sent[i+1] - sent[i])
 		}
 		if _, a2, ok := stat.AndersonDarling(gaps); ok {
-			c.Value += fmt.Sprintf(", A² of the gaps %.2g", a2)
+			c.Detail = map[string]float64{"a2": a2}
 		}
 	}
 	return c, true
@@ -168,16 +164,13 @@ func (f *Fold) checkCap(all *part) (c result.Check, applies bool) {
 			held++
 		}
 	}
-	c = checkShare("max in flight", held, int64(len(all.requests)), .01, "Raise --max-in-flight, or read the latencies as those of a queue before the server.")
-	c.Limit += " held back"
-	return c, true
+	return checkShare(result.CheckMaxInFlight, held, int64(len(all.requests)), .01), true
 }
 
 // checkEarlyStops looks for answers that the model ended before the length
 // that was asked for.
 func (f *Fold) checkEarlyStops(ok int) (result.Check, bool) {
-	return checkShare("early stops", int64(f.probe.early), int64(ok), .01,
-		"Make the server ignore the end of sequence, or compare tokens, not requests."), f.setup.Exact && ok > 0
+	return checkShare(result.CheckEarlyStops, int64(f.probe.early), int64(ok), .01), f.setup.Exact && ok > 0
 }
 
 // checkLittle holds what was in flight against arrivals × E2E (Little,
@@ -203,11 +196,9 @@ func (f *Fold) checkLittle(all *part) (c result.Check, applies bool) {
 	span := float64(s.T1 - s.T0)
 	edge := (before - after) / span
 	has, want := total/span, stay/span+edge
-	c = result.Check{Name: "Little's law", Limit: "within 2 % or 1 ms a request", Status: pass,
-		Value:  fmt.Sprintf("%.4g in flight, %.4g by rate × E2E and %+.4g at the edges", has, want-edge, edge),
-		Advice: "Connections are held longer than answers take: look for what the server sends after the last token."}
+	c = result.NewCheck(result.CheckLittle, has, want).With(map[string]float64{"by_rate": want - edge, "edges": edge})
 	if d := math.Abs(has - want); d > .02*has && d > n*onTime/span {
-		c.Status = flag
+		c.Status = result.Flag
 	}
 	return c, true
 }
@@ -222,10 +213,9 @@ func (f *Fold) checkOffered() (c result.Check, applies bool) {
 		return c, false
 	}
 	due, asked := float64(len(f.cohort)), *l.Rate*f.setup.seconds()
-	c = result.Check{Name: "offered rate", Value: fmt.Sprintf("%.4g of %.4g requests a second came due", due/f.setup.seconds(), *l.Rate),
-		Limit: "within 5 %, or chance", Status: pass, Advice: "Measure longer: this window is of another load."}
+	c = result.NewCheck(result.CheckOffered, due/f.setup.seconds(), *l.Rate)
 	if d := math.Abs(due - asked); d > .05*asked && d > 3.5*math.Sqrt(asked) {
-		c.Status = flag
+		c.Status = result.Flag
 	}
 	return c, true
 }
@@ -242,19 +232,18 @@ func (f *Fold) checkAchieved() (c result.Check, applies bool) {
 	if due == 0 {
 		return c, false
 	}
-	c = result.Check{Name: "achieved rate", Value: fmt.Sprintf("%.4g of %.4g requests a second ended", ended/f.setup.seconds(), due/f.setup.seconds()),
-		Limit: "within 2 %, or chance", Status: pass, Advice: "Lower the rate: the server does not keep up with it."}
+	c = result.NewCheck(result.CheckAchieved, ended/f.setup.seconds(), due/f.setup.seconds())
 	m, ok := stat.BatchMeans(left, batches, level)
 	// What is in flight at the edges walks at random: see [stat.JudgeBacklog].
 	walk := 2 * math.Sqrt(2*due)
 	switch {
 	case math.Abs(ended-due) <= .02*due:
 	case ok && m.Lo <= 0 && m.Hi >= 0 && math.Abs(ended-due) <= walk:
-		c.Value += ": as far apart as chance brings them"
+		c.Case = result.CaseChance
 	case ended < due:
-		c.Status = flag
+		c.Status = result.Flag
 	default:
-		c.Status, c.Advice = flag, "Measure longer: what had piled up before ended in the window too, and its throughput is not this load's."
+		c.Status, c.Case = result.Flag, result.CaseBacklog
 	}
 	return c, true
 }
@@ -262,8 +251,8 @@ func (f *Fold) checkAchieved() (c result.Check, applies bool) {
 // checkPauses flags seconds in which the collector stopped this client for
 // long.
 func (f *Fold) checkPauses() (c result.Check, applies bool) {
-	c = result.Check{Name: "gc pauses", Value: fmt.Sprintf("at most %.2g ms in a second", 1e3*f.probe.pause), Limit: "≤ 10 ms",
-		Status: status(f.probe.pause, .01, math.Inf(1)), Advice: "Give the client more memory, or measure with fewer requests at once."}
+	c = result.NewCheck(result.CheckPauses, 1e3*f.probe.pause, 10)
+	c.Status = status(f.probe.pause, .01, math.Inf(1))
 	return c, f.probe.pauses
 }
 
@@ -280,9 +269,7 @@ func (f *Fold) checkConnects(all *part) (c result.Check, applies bool) {
 			waited++
 		}
 	}
-	c = checkShare("connects", waited, int64(len(all.requests)), .01, "Raise the keep-alive timeout of the server, or of the proxy before it.")
-	c.Limit += " waited for a connection"
-	return c, len(all.requests) > 0
+	return checkShare(result.CheckConnects, waited, int64(len(all.requests)), .01), len(all.requests) > 0
 }
 
 const (
@@ -299,16 +286,17 @@ func (f *Fold) checkRestarts(all *part) (c result.Check, applies bool) {
 	if f.setup.Stamps == "virtual" {
 		return c, false
 	}
-	c = result.Check{Name: "server restarts", Value: "none seen", Limit: "none", Status: pass,
-		Advice: "Look at the server's log, and measure again: these are the numbers of two servers, the second of which began cold."}
 	if f.setup.Gone != nil {
-		return result.Check{Name: "server went away", Value: fmt.Sprintf("%.3g s after the load began", float64(*f.setup.Gone)/1e9), Limit: "none", Status: flag,
-			Advice: "Look at the server's log, start it again and measure anew: from then on nothing was served."}, true
+		c = result.NewCheck(result.CheckGone, float64(*f.setup.Gone)/1e9, 0)
+		c.Status, c.Limit = result.Flag, nil
+		return c, true
 	}
+	c = result.NewCheck(result.CheckRestarts, 0, 0)
 	if starts := f.probe.starts; len(starts) > 0 && slices.Max(starts)-slices.Min(starts) > 1 {
-		c.Value, c.Status = "its process began anew", flag
+		c.Status, c.Case, c.Value = result.Flag, result.CaseProcess, nil
 	} else if at, n := f.brokeAtOnce(all); n > 0 {
-		c.Value, c.Status = fmt.Sprintf("all %d connections in use broke at once, %.3g s into the window", n, float64(at-f.setup.T0)/1e9), flag
+		*c.Value, c.Status, c.Case = float64(n), result.Flag, result.CaseConnections
+		c.Detail = map[string]float64{"at": float64(at-f.setup.T0) / 1e9}
 	}
 	return c, true
 }

@@ -5,6 +5,8 @@ import (
 
 	"pitot/internal/data/metric"
 	"pitot/internal/data/record"
+	"pitot/internal/data/result"
+	"pitot/internal/stat"
 )
 
 // A server that went away is a failed one, whatever share it had answered. What
@@ -25,7 +27,7 @@ func TestGone(t *testing.T) {
 	s.Gone = &since
 	s.SLO = spec(t, "p50 ttft<200ms")
 	p := fold(s, frames...).Point()
-	if p.Outcome != failing || p.WentAway == nil || *p.WentAway != 1 || p.Stability != undecided {
+	if p.Outcome != result.Failing || p.WentAway == nil || *p.WentAway != 1 || p.Stability != stat.Undecided {
 		t.Errorf("outcome %s, went away %v, stability %s", p.Outcome, p.WentAway, p.Stability)
 	}
 	if r := p.Requests; r.Due != 1200 || r.OK != 1000 || r.Failed != 100 || r.Unsent != 100 || r.Errors[record.ErrConnect] != 200 {
@@ -36,7 +38,7 @@ func TestGone(t *testing.T) {
 	}
 	near(t, "ttft p50", p.Metrics.Of(metric.TTFT).P50, 50)
 	near(t, "attained", p.SLO.Attained, 1000./1200)
-	if c := find(t, p.Checks, "server went away"); c.Status != flag {
+	if c := find(t, p.Checks, "server went away"); c.Status != result.Flag {
 		t.Errorf("%+v", c)
 	}
 }

@@ -1,9 +1,7 @@
 package measure
 
 import (
-	"fmt"
 	"slices"
-	"strings"
 
 	"pitot/internal/data/record"
 	"pitot/internal/data/result"
@@ -55,23 +53,15 @@ func (h *host) check() (c result.Check, ok bool) {
 	stolen, _ := h.mean(record.StolenShare)
 	throttled, _ := h.mean(record.ThrottledShare)
 	waited, told := h.mean(record.WaitedShare)
-	c = result.Check{Name: "host", Status: pass, Value: fmt.Sprintf("other processes held %.0f %% of the cores", 100*others),
-		Limit:  fmt.Sprintf("≤ %.0f %%, or tasks wait for a core ≤ %.0f %% of the time", 100*othersLimit, 100*waitedLimit),
-		Advice: "Measure from a machine that does nothing else, nor serves the model."}
+	c = result.NewCheck(result.CheckHost, others, othersLimit).With(map[string]float64{"stolen": stolen, "throttled": throttled})
 	if told {
-		c.Value += fmt.Sprintf(", some task waited for one %.0f %% of the time", 100*waited)
-	}
-	if stolen >= .005 {
-		c.Value += fmt.Sprintf(", the hypervisor took %.1f %%", 100*stolen)
-	}
-	if throttled >= .005 {
-		c.Value += fmt.Sprintf(", the container's limit held this client back %.1f %%", 100*throttled)
+		c.Detail["waited"] = waited
 	}
 	switch {
 	case throttled > heldBack:
-		c.Status, c.Advice = flag, "Raise the container's limit on processors, or take it away."
+		c.Status, c.Case = result.Flag, result.CaseThrottled
 	case told && others > othersLimit && waited > waitedLimit, !told && others > crowded, stolen > heldBack:
-		c.Status = flag
+		c.Status = result.Flag
 	}
 	return c, true
 }
@@ -79,13 +69,13 @@ func (h *host) check() (c result.Check, ok bool) {
 // blame names the host where it was busy as the cause of what a client that is
 // short of processors looks like.
 func blame(checks []result.Check) {
-	at := slices.IndexFunc(checks, func(c result.Check) bool { return c.Name == "host" })
-	if at < 0 || checks[at].Status == pass {
+	at := slices.IndexFunc(checks, func(c result.Check) bool { return c.Name == result.CheckHost })
+	if at < 0 || checks[at].Status == result.Pass {
 		return
 	}
 	for i := range checks {
-		if slices.Contains([]string{"send lag", "arrivals", "merged chunks", "gc pauses"}, checks[i].Name) {
-			checks[i].Advice = strings.ToUpper(checks[at].Value[:1]) + checks[at].Value[1:] + ": this client had to wait, see host."
+		if slices.Contains([]string{result.CheckSendLag, result.CheckArrivals, result.CheckMerged, result.CheckPauses}, checks[i].Name) {
+			checks[i].Case = result.CaseHost
 		}
 	}
 }

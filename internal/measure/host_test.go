@@ -1,7 +1,6 @@
 package measure
 
 import (
-	"strings"
 	"testing"
 
 	"pitot/internal/data/record"
@@ -12,15 +11,16 @@ func TestHost(t *testing.T) {
 	for _, c := range []struct {
 		about                             string
 		others, stolen, waited, throttled float64 // waited below 0: not told
-		want, advice                      string
+		want                              result.Status
+		is                                string // its case
 	}{
 		{"idle", .01, 0, .02, 0, "pass", ""},
 		{"others have a core, one is free", .5, 0, .03, 0, "pass", ""},
 		{"it waits for itself", .02, 0, .9, 0, "pass", ""},
-		{"others have the cores", .8, 0, .9, 0, "flag", "does nothing else"},
-		{"the same, and no pressure is told", .8, 0, -1, 0, "flag", "does nothing else"},
-		{"a hypervisor takes", .01, .05, .1, 0, "flag", "does nothing else"},
-		{"a container's limit", .01, 0, .1, .1, "flag", "container's limit"},
+		{"others have the cores", .8, 0, .9, 0, "flag", ""},
+		{"the same, and no pressure is told", .8, 0, -1, 0, "flag", ""},
+		{"a hypervisor takes", .01, .05, .1, 0, "flag", ""},
+		{"a container's limit", .01, 0, .1, .1, "flag", result.CaseThrottled},
 	} {
 		s, frames := window(10), plain(1000)
 		add := func(name string, v float64) {
@@ -38,12 +38,12 @@ func TestHost(t *testing.T) {
 		}
 		p := fold(s, frames...).Point()
 		got := find(t, p.Checks, "host")
-		if got.Status != c.want || !strings.Contains(got.Advice, c.advice) {
+		if got.Status != c.want || got.Case != c.is {
 			t.Errorf("%s: %+v, want %s", c.about, got, c.want)
 		}
 		lag := find(t, p.Checks, "send lag")
-		if named := strings.Contains(lag.Advice, "see host"); named != (c.want == "flag") {
-			t.Errorf("%s: what helps against send lag: %s", c.about, lag.Advice)
+		if blamed := lag.Case == result.CaseHost; blamed != (c.want == result.Flag) {
+			t.Errorf("%s: the cause of send lag: %+v", c.about, lag)
 		}
 	}
 	if p := fold(window(10), plain(1000)...).Point(); hasCheck(p.Checks, "host") {

@@ -36,7 +36,7 @@ type confidence struct {
 // confidence asks for balance and a window of many residence times. How wide
 // the run's own intervals come out is no criterion: a run that met no slow
 // period would pass it, and is the one that is wrong.
-func (f *Fold) confidence(stability string, took residences) confidence {
+func (f *Fold) confidence(stability stat.Stability, took residences) confidence {
 	c := confidence{pooled: f.setup.Pooled}
 	window := f.setup.seconds()
 	switch {
@@ -44,11 +44,11 @@ func (f *Fold) confidence(stability string, took residences) confidence {
 		c.why = "nothing was answered in a window"
 	case f.setup.Gone != nil:
 		c.why = wentAway
-	case stability == string(stat.Unstable):
+	case stability == stat.Unstable:
 		c.why = "the queue grew"
 	case f.setup.Settling != nil && f.setup.Settling.Why != "":
 		c.why = notSettled
-	case stability != string(stat.Stable): // a queue that may be growing stretches the mean
+	case stability != stat.Stable: // a queue that may be growing stretches the mean
 		c.why = f.tooShort(window/took.light, intervalResidences, took.light)
 	case window < intervalResidences*took.mean:
 		c.why = f.tooShort(window/took.mean, intervalResidences, took.mean)

@@ -1,8 +1,6 @@
 package measure
 
 import (
-	"fmt"
-
 	"pitot/internal/data/result"
 	"pitot/internal/stat"
 )
@@ -20,12 +18,9 @@ func (f *Fold) checkLockStep(all *part) (c result.Check, applies bool) {
 		asked[i] = q.due
 	}
 	b, ok := stat.JudgeBunching(asked, f.setup.T0, f.setup.T1, *l.Concurrency)
-	c = result.Check{Name: "lock-step", Status: pass,
-		Value:  fmt.Sprintf("requests in an eighth of a cycle vary by %.0f %%", 100*b.CV),
-		Limit:  fmt.Sprintf("≤ %.0f %%", 100*b.Limit),
-		Advice: "Users ask together and wait for each other: let answers differ in length, as --output 'uniform(96,160)', leave --warmup to itself, or ask at a --rate."}
+	c = result.NewCheck(result.CheckLockStep, b.CV, b.Limit)
 	if b.InStep() {
-		c.Status = flag
+		c.Status = result.Flag
 	}
 	return c, ok
 }

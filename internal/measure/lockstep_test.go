@@ -40,7 +40,7 @@ func TestLockStep(t *testing.T) {
 		got := ""
 		for _, check := range f.Point().Checks {
 			if check.Name == "lock-step" {
-				got = check.Status
+				got = string(check.Status)
 			}
 		}
 		if got != c.want {

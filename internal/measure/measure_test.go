@@ -426,7 +426,7 @@ func TestObjective(t *testing.T) {
 		}
 		return f.Point().SLO
 	}
-	for text, want := range map[string]string{
+	for text, want := range map[string]result.Met{
 		"p99 ttft<200ms":                 yes,
 		"p99 ttft<50ms":                  no, // at the limit is over
 		"p99 tpot<50ms":                  no,
@@ -461,7 +461,7 @@ func TestAttains(t *testing.T) {
 	for _, c := range []struct {
 		due, good int64
 		p         float64
-		want      string
+		want      result.Met
 	}{
 		{1000, 990, .99, yes}, {1000, 989, .99, no}, {100, 99, .99, yes}, {100, 98, .99, no},
 		{99, 99, .99, undecided}, {99, 98, .99, undecided}, {50, 48, .99, no}, {50, 0, .99, no},
@@ -473,7 +473,7 @@ func TestAttains(t *testing.T) {
 	}
 	for _, c := range []struct {
 		due, bad int64
-		want     string
+		want     result.Met
 	}{{1000, 9, yes}, {1000, 10, no}, {100, 0, yes}, {100, 1, no}, {99, 0, undecided}, {50, 1, no}} {
 		if got := Below(c.due, c.bad, .01); got != c.want {
 			t.Errorf("Below(%d, %d) = %s, want %s", c.due, c.bad, got, c.want)
@@ -504,7 +504,7 @@ func TestClasses(t *testing.T) {
 			t.Errorf("%s: %+v", name, c)
 		}
 	}
-	if c := find(t, p.Checks, "mix"); c.Status != flag {
+	if c := find(t, p.Checks, "mix"); c.Status != result.Flag {
 		t.Errorf("mix %+v", c)
 	}
 	if p := build([]int32{1, 4, 16, 64, 256, 1024, 4096, 16384, 65536, 262144}, nil); len(p.Classes) != maxClasses {
@@ -601,16 +601,16 @@ func TestTokenGapsArePooled(t *testing.T) {
 		n, odd, cut       int64
 		streams, excluded int64 // 0: withheld
 		samples, censored int64
-		status            string
+		status            result.Status
 		output            float64 // tokens in all
 		lower             bool
 	}{
-		"all known":                   {100, 0, 0, 100, 0, 4000, 0, pass, 4100, false},
-		"cut beside one each":         {100, 0, 10, 100, 0, 90*40 + 10*3, 10, pass, 90*41 + 10*3, false},
-		"one unknown of a hundred":    {100, 1, 0, 99, 1, 99 * 40, 0, pass, 4101, false},
-		"two unknown":                 {100, 2, 0, 98, 2, 98 * 40, 0, flag, 4102, false},
-		"cut beside another count":    {100, 1, 1, 98, 2, 98 * 40, 0, flag, 99*41 + 1, true},
-		"half unknown":                {100, 50, 0, 50, 50, 50 * 40, 0, flag, 4150, false},
+		"all known":                   {100, 0, 0, 100, 0, 4000, 0, result.Pass, 4100, false},
+		"cut beside one each":         {100, 0, 10, 100, 0, 90*40 + 10*3, 10, result.Pass, 90*41 + 10*3, false},
+		"one unknown of a hundred":    {100, 1, 0, 99, 1, 99 * 40, 0, result.Pass, 4101, false},
+		"two unknown":                 {100, 2, 0, 98, 2, 98 * 40, 0, result.Flag, 4102, false},
+		"cut beside another count":    {100, 1, 1, 98, 2, 98 * 40, 0, result.Flag, 99*41 + 1, true},
+		"half unknown":                {100, 50, 0, 50, 50, 50 * 40, 0, result.Flag, 4150, false},
 		"more than half unknown":      {100, 51, 0, 0, 0, 0, 0, "", 4151, false},
 		"cut alone, nothing to go by": {10, 0, 10, 0, 0, 0, 0, "", 0, true},
 	} {
@@ -642,7 +642,7 @@ func TestTokenGapsArePooled(t *testing.T) {
 
 // What is left out of the token gaps may lie on either side of a limit.
 func TestLimitOnPooledTokenGaps(t *testing.T) {
-	for text, want := range map[string]string{
+	for text, want := range map[string]result.Met{
 		"p90 itl<50ms": yes,       // even if the 5 % left out were all above
 		"p99 itl<50ms": undecided, // not if they are
 		"p99 itl<10ms": no,        // even if they were all below
@@ -680,7 +680,7 @@ func TestWindowTooShortForRates(t *testing.T) {
 	if p.Goodput != nil {
 		t.Errorf("goodput %+v", p.Goodput)
 	}
-	if c := find(t, p.Checks, "window"); c.Status != flag {
+	if c := find(t, p.Checks, "window"); c.Status != result.Flag {
 		t.Errorf("%+v", c)
 	}
 	if p.Requests.Due != 3 || p.Requests.Failed != 3 {

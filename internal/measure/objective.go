@@ -11,17 +11,15 @@ import (
 	"pitot/internal/stat"
 )
 
-// Verdicts on an objective.
 const (
-	yes       = "yes"
-	no        = "no"
-	undecided = "undecided"
+	yes       = result.Yes
+	no        = result.No
+	undecided = result.Undecided
 )
 
-// Attains judges the claim "at least the share p of due is good": "yes", "no"
-// or "undecided". Of fewer than 1/(1−p) requests it says no only when the
+// Attains judges the claim "at least the share p of due is good". Of fewer than 1/(1−p) requests it says no only when the
 // claim would fail even if all that are missing to that number were good.
-func Attains(due, good int64, p float64) string {
+func Attains(due, good int64, p float64) result.Met {
 	if p >= 1 {
 		switch {
 		case good < due:
@@ -43,7 +41,7 @@ func Attains(due, good int64, p float64) string {
 
 // Below judges the claim "the share of bad among due is below limit", with
 // the same rule for fewer than 1/limit requests.
-func Below(due, bad int64, limit float64) string {
+func Below(due, bad int64, limit float64) result.Met {
 	few, _ := stat.Support(1 - limit)
 	n := max(due, few)
 	// The slack is what a decimal fraction lacks in binary.
@@ -162,8 +160,8 @@ func (c *part) interrupted() (n int) {
 
 // settle lets one limit weigh on the whole: any no is no, then any undecided
 // is undecided. The first reason of that weight is kept.
-func settle(out *result.SLO, met, why string) {
-	weight := map[string]int{yes: 0, undecided: 1, no: 2}
+func settle(out *result.SLO, met result.Met, why string) {
+	weight := map[result.Met]int{yes: 0, undecided: 1, no: 2}
 	if weight[met] > weight[out.Met] {
 		out.Met, out.Why = met, why
 	}

@@ -48,9 +48,9 @@ func (f *Fold) Point() result.Point {
 	p.Outcome = outcome(lost(p.Requests))
 	p.Classes = f.classes()
 	switch set := f.setup.Settling; {
-	case p.Stability == string(stat.Unstable):
-		if p.Outcome != failing {
-			p.Outcome = p.Stability
+	case p.Stability == stat.Unstable:
+		if p.Outcome != result.Failing {
+			p.Outcome = result.Unstable
 		}
 		// That a limit is met now says nothing: the queue goes on growing.
 		unsteady(&p, fromDue, p.StabilityWhy, yes)
@@ -247,16 +247,13 @@ func lost(r result.Requests) (n, of int) {
 	return of - r.OK, of
 }
 
-// failing is a server that did not answer most requests.
-const failing = "failing"
-
 // outcome is the server's side: what share of the requests it answered.
-func outcome(lost, of int) string {
+func outcome(lost, of int) result.Outcome {
 	switch {
 	case of > 0 && 2*lost >= of:
-		return failing
+		return result.Failing
 	case of > 0 && 100*lost >= of:
-		return "degraded"
+		return result.Degraded
 	}
-	return "ok"
+	return result.OK
 }

@@ -48,7 +48,7 @@ func Pool(points []result.Point) []Pooled {
 	top, saturated := 0., false
 	for i := range points {
 		top = max(top, served(&points[i]))
-		saturated = saturated || points[i].Stability == string(stat.Unstable)
+		saturated = saturated || points[i].Stability == stat.Unstable
 	}
 	for i := range points {
 		p := &points[i]

@@ -19,7 +19,7 @@ func (f *Fold) Precision(want slo.Precision) (percent float64, why string) {
 	if f.conf.why != "" {
 		return 0, f.conf.why
 	}
-	if p.Stability == string(stat.Unstable) {
+	if p.Stability == stat.Unstable {
 		return 0, p.StabilityWhy
 	}
 	all := f.part(f.groups.list, true)
@@ -103,7 +103,7 @@ const wentAway = "the server went away"
 // gone says since when a server was not there any more.
 func (f *Fold) gone(p *result.Point) {
 	since := float64(*f.setup.Gone) / 1e9
-	p.WentAway, p.Outcome = &since, failing
+	p.WentAway, p.Outcome = &since, result.Failing
 	if p.Throughput.Why == "" {
 		p.Throughput.Why = "a lower bound: " + wentAway
 	}

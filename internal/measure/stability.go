@@ -54,7 +54,7 @@ func (f *Fold) residences(all *part) (r residences) {
 // loop bound it themselves.
 func (f *Fold) stability(p *result.Point, took residences) {
 	s, light := &f.setup, took.light
-	p.Stability = undecided
+	p.Stability = stat.Undecided
 	if !s.ended() {
 		p.StabilityWhy = "the window has not ended"
 		return
@@ -69,7 +69,7 @@ func (f *Fold) stability(p *result.Point, took residences) {
 		return
 	}
 	if !s.open() {
-		p.Stability, p.StabilityWhy = string(stat.Stable), "a closed loop: its users bound what is in flight"
+		p.Stability, p.StabilityWhy = stat.Stable, "a closed loop: its users bound what is in flight"
 		return
 	}
 	window := s.seconds()
@@ -80,7 +80,7 @@ func (f *Fold) stability(p *result.Point, took residences) {
 	}
 	b := stat.JudgeBacklog(f.visits.served.means(f.end), window, rate, light)
 	p.Growth = &result.Growth{PerS: b.Deficit * rate, Deficit: b.Deficit}
-	p.Stability = string(b.Verdict)
+	p.Stability = b.Verdict
 	switch b.Verdict {
 	case stat.Undecided:
 		if b.Drained {
@@ -94,7 +94,7 @@ func (f *Fold) stability(p *result.Point, took residences) {
 		p.StabilityWhy = f.tooShort(window/light, stat.MinResidences, light)
 	case stat.Unstable:
 		if window < leastLongest*took.longest {
-			p.Stability = undecided
+			p.Stability = stat.Undecided
 			p.StabilityWhy = fmt.Sprintf("answers that take up to %.3g s still fill the server: %s", took.longest, f.ask(leastLongest*took.longest))
 			return
 		}
@@ -117,14 +117,18 @@ func (f *Fold) tooShort(has float64, needs int, residence float64) string {
 }
 
 // ask is the flag that makes a window of so many seconds.
-func (f *Fold) ask(seconds float64) string {
+func (f *Fold) ask(seconds float64) string { return LongerFlag(f.needs(seconds)) }
+
+// needs is what a plan asks for that makes a window of so many seconds: a duration
+// in seconds, or a number of requests where the window counts them; rounded up.
+func (f *Fold) needs(window float64) (seconds, requests float64) {
 	if n := f.setup.Requests; n > 0 {
-		return fmt.Sprintf("--requests %.0f", roundUp(float64(n)*seconds/f.setup.seconds()))
+		return 0, roundUp(float64(n) * window / f.setup.seconds())
 	}
 	if w := f.setup.Settling; w != nil { // what the warm-up took of this one
-		seconds += float64(w.Begin-w.Planned) / 1e9
+		window += float64(w.Begin-w.Planned) / 1e9
 	}
-	d := time.Duration(math.Ceil(seconds)) * time.Second
+	d := time.Duration(math.Ceil(window)) * time.Second
 	switch {
 	case d > 2*time.Hour:
 		d = (d + 10*time.Minute - 1).Truncate(10 * time.Minute)
@@ -133,7 +137,16 @@ func (f *Fold) ask(seconds float64) string {
 	case d > time.Minute:
 		d = (d + 10*time.Second - 1).Truncate(10 * time.Second)
 	}
-	text := d.String()
+	return d.Seconds(), 0
+}
+
+// LongerFlag is the flag that asks for a duration in seconds, or for a number of
+// requests.
+func LongerFlag(seconds, requests float64) string {
+	if requests > 0 {
+		return fmt.Sprintf("--requests %.0f", requests)
+	}
+	text := time.Duration(seconds * float64(time.Second)).String()
 	if strings.HasSuffix(text, "m0s") {
 		text = strings.TrimSuffix(text, "0s")
 	}

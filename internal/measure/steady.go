@@ -45,7 +45,7 @@ func steady(m *metric.Metric) bool { return m != nil && m.Steady }
 // unsteady withholds summaries of a point without a steady state, of all and
 // of each class. Verdicts of the objective that are in doubt and rest on one
 // of the limits concerned become undecided.
-func unsteady(p *result.Point, concerned func(*metric.Metric) bool, why string, doubts ...string) {
+func unsteady(p *result.Point, concerned func(*metric.Metric) bool, why string, doubts ...result.Met) {
 	of := func(m *result.Metrics) {
 		for _, d := range m.List {
 			if concerned(d.Metric) {

@@ -36,6 +36,9 @@ type Settling struct {
 	Planned int64  // where the window was to begin
 	Begin   int64  // where it does
 	Why     string // why there is no steady state, "" if there is
+	// Drift is what was in flight in the first half of what is kept and in the
+	// second, where that is why.
+	Drift [2]float64
 }
 
 // courseSeries are series over equal blocks of a load, from its origin to the end
@@ -82,15 +85,15 @@ func settledSeries(s []float64) int {
 	return len(s)
 }
 
-// drift says how what was in flight moved from one half of what is kept to the
-// other, "" if it did not: by more than 3.5 standard errors and 10 %. Blocks
+// drift gives what was in flight in both halves of what is kept, zeros if it did
+// not move from the one to the other: by more than 3.5 standard errors and 10 %. Blocks
 // are two residence times long, so that they hardly depend on each other; of
 // fewer than keptBlocks it says nothing.
-func (c *courseSeries) drift(from int, residence float64) string {
+func (c *courseSeries) drift(from int, residence float64) (halves [2]float64) {
 	per := max(1, int(math.Ceil(2*residence/c.width)))
 	half := (len(c.inFlight) - from) / per / 2
 	if half < keptBlocks/2 {
-		return ""
+		return halves
 	}
 	from = len(c.inFlight) - 2*half*per
 	side := func(from int) (mean, variance float64) {
@@ -104,9 +107,9 @@ func (c *courseSeries) drift(from int, residence float64) string {
 	a, va := side(from)
 	b, vb := side(from + half*per)
 	if d := math.Abs(b - a); d > 3.5*math.Sqrt(va+vb) && d > .1*max(a, b) {
-		return fmt.Sprintf("%.3g in flight in the first half of the window, %.3g in the second", a, b)
+		return [2]float64{a, b}
 	}
-	return ""
+	return halves
 }
 
 // settle finds the steady state of a course. residence is in seconds; margin
@@ -115,15 +118,18 @@ func (c *courseSeries) drift(from int, residence float64) string {
 // The procedure and its limits were chosen by simulation of several queues:
 // the bias of TTFT, the share that is thrown away where nothing had to be, and
 // the runs that are refused for nothing.
-func (c *courseSeries) settle(residence, margin float64) (settled, cut float64, why string) {
+func (c *courseSeries) settle(residence, margin float64) (settled, cut float64, halves [2]float64, why string) {
 	blocks := len(c.inFlight)
 	first := c.settled()
 	settled = float64(first) * c.width
 	cut = settled + margin*residence
 	if 2*first > blocks {
-		return settled, cut, "the load settled too late, or not at all"
+		return settled, cut, halves, "the load settled too late, or not at all"
 	}
-	return settled, cut, c.drift(min(int(math.Ceil(cut/c.width)), blocks/2), residence)
+	if halves = c.drift(min(int(math.Ceil(cut/c.width)), blocks/2), residence); halves != [2]float64{} {
+		why = fmt.Sprintf("%.3g in flight in the first half of the window, %.3g in the second", halves[0], halves[1])
+	}
+	return settled, cut, halves, why
 }
 
 // passage is a request in the course of a load.
@@ -196,8 +202,8 @@ func (s Setup) settled(load *course) Setup {
 	if !s.SLO.None() {
 		leave = strictMargin
 	}
-	settled, cut, why := c.settle(residence, leave)
-	out := &Settling{Settled: int64(settled * 1e9), Cut: int64(cut * 1e9), Planned: s.T0, Why: why}
+	settled, cut, halves, why := c.settle(residence, leave)
+	out := &Settling{Settled: int64(settled * 1e9), Cut: int64(cut * 1e9), Planned: s.T0, Why: why, Drift: halves}
 	// A window that counts requests keeps those that it was asked for.
 	if why == "" && s.Requests == 0 && out.Cut > s.T0 && out.Cut <= s.T1/2 {
 		s.T0, s.Planned = out.Cut, 0 // the count was of another window

@@ -6,10 +6,10 @@ import (
 	"math"
 	"math/rand/v2"
 	"slices"
-	"strings"
 	"testing"
 
 	"pitot/internal/data/record"
+	"pitot/internal/data/result"
 	"pitot/internal/stat"
 )
 
@@ -158,7 +158,7 @@ func TestNotSettledWithholds(t *testing.T) {
 	if p.SLO.Met != undecided || p.SLO.Limits[0].Value != nil || p.SLO.Limits[1].Met != yes {
 		t.Errorf("%+v", p.SLO)
 	}
-	if c := find(t, p.Checks, "warm-up"); c.Status != flag || !strings.Contains(c.Value, "not settled") {
+	if c := find(t, p.Checks, "warm-up"); c.Status != result.Flag || c.Case != result.CaseLate {
 		t.Errorf("%+v", c)
 	}
 	if p.Throughput.CI95 != nil || p.Throughput.NoInterval == "" {

@@ -11,6 +11,7 @@ import (
 	"pitot/internal/data/metric"
 	"pitot/internal/data/result"
 	"pitot/internal/say"
+	"pitot/internal/stat"
 	"pitot/internal/study/compare"
 )
 
@@ -381,7 +382,7 @@ func unstableMarks(c *compare.Curve) (marks []mark) {
 	}
 	if alike && len(marks) > 0 {
 		marks = marks[:1]
-		marks[0].Name = "unstable"
+		marks[0].Name = string(stat.Unstable)
 	}
 	return marks
 }

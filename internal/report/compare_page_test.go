@@ -17,6 +17,7 @@ import (
 
 	"pitot/internal/data/metric"
 	"pitot/internal/data/result"
+	"pitot/internal/stat"
 	"pitot/internal/study/compare"
 )
 
@@ -250,7 +251,7 @@ func TestComparisonPageAlways(t *testing.T) {
 				if rapid.Bool().Draw(t, "second") {
 					q, rate := *p, extreme.Draw(t, "rate")
 					q.Load.Rate = &rate
-					q.Stability = rapid.SampledFrom([]string{"stable", "unstable", "undecided"}).Draw(t, "stability")
+					q.Stability = rapid.SampledFrom([]stat.Stability{stat.Stable, stat.Unstable, stat.Undecided}).Draw(t, "stability")
 					run.Points = append(run.Points, q)
 				}
 				s.Runs = append(s.Runs, compare.Source{Path: name, Run: run})

@@ -12,6 +12,7 @@ import (
 
 	"pitot/internal/data/metric"
 	"pitot/internal/data/result"
+	"pitot/internal/stat"
 	"pitot/internal/study/compare"
 	"pitot/internal/study/tools"
 )
@@ -66,7 +67,7 @@ func comparisons(t *testing.T) map[string]*compare.Comparison {
 	}
 	add("single", compare.Options{}, launches("monday", 1, 1, own), launches("tuesday", 1, 1.3, own))
 	add("three", compare.Options{}, launches("a", 3, 1, nil), launches("b", 3, 1.3, nil))
-	heavy := func(stability string) func(*result.Run, int) { // a second load
+	heavy := func(stability stat.Stability) func(*result.Run, int) { // a second load
 		return func(run *result.Run, i int) {
 			p, rate := run.Points[0], 64.
 			p.Load.Rate, p.Stability = &rate, stability

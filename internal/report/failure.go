@@ -20,15 +20,15 @@ const maxSaid = 100
 func (m *PointModel) failures(p *result.Point) {
 	r := p.Requests
 	switch p.Outcome {
-	case "", "ok":
-	case "unstable":
+	case "", result.OK:
+	case result.Unstable:
 		m.Outcome = "the load is more than the server can serve: its queue grew all the time"
-	case "failing":
+	case result.Failing:
 		m.Outcome = "the server failed: half of the requests or more were not answered"
-	case "degraded":
+	case result.Degraded:
 		m.Outcome = "the server was degraded: 1 % of the requests or more were not answered"
 	default:
-		m.Outcome = "the server was " + p.Outcome
+		m.Outcome = "the server was " + string(p.Outcome)
 	}
 	if p.WentAway != nil {
 		m.Outcome = "the server went away " + seconds(*p.WentAway) + " after the load began: from then on every connection was refused"

@@ -40,6 +40,24 @@ func measured(n int64, p50 float64) *result.Summary {
 	return s
 }
 
+// flagged is a check with what it counted, by pairs of names and numbers.
+func flagged(name string, status result.Status, value, limit float64, detail ...any) result.Check {
+	c := result.NewCheck(name, value, limit)
+	c.Status = status
+	for i := 0; i+1 < len(detail); i += 2 {
+		if c.Detail == nil {
+			c.Detail = map[string]float64{}
+		}
+		switch x := detail[i+1].(type) {
+		case int:
+			c.Detail[detail[i].(string)] = float64(x)
+		case float64:
+			c.Detail[detail[i].(string)] = x
+		}
+	}
+	return c
+}
+
 // serving is a run against a server, of one point with n requests.
 func serving(n int) *result.Run {
 	rate, due, served, in, out, lag := 4.5, 4.5021, 4.4987, 4608., 575.9, measured(int64(n), .0125)
@@ -61,7 +79,7 @@ func serving(n int) *result.Run {
 		Stability: "stable", Outcome: "ok", Verdict: result.Valid,
 	}
 	for i := range 16 {
-		p.Checks = append(p.Checks, result.Check{Name: fmt.Sprintf("check %d", i), Value: "0", Limit: "none", Status: "pass"})
+		p.Checks = append(p.Checks, flagged(fmt.Sprintf("check %d", i), result.Pass, 0, 0))
 	}
 	run.Points = []result.Point{p}
 	return run
@@ -92,14 +110,15 @@ func cases() map[string]*result.Run {
 		p.Metrics.Of(metric.ITL).Streams, p.Metrics.Of(metric.ITL).Excluded = 2650, 50
 		p.Metrics.Of(metric.TPOT).Missing = 12
 		p.Metrics.Set(metric.ServiceTTFT, measured(2700, 31))
-		p.Checks[3] = result.Check{Name: "merged chunks", Value: "1.2 % (4115 of 342900)", Limit: "≤ 0.1 %", Status: "flag", Advice: "Give the client more cores, or quote the bounds."}
-		p.Checks[5] = result.Check{Name: "retransmits", Value: "3.1 % (84 of 2700)", Limit: "≤ 1 %", Status: "flag", Advice: "Look at the network between client and target."}
+		p.Checks[3] = flagged(result.CheckMerged, result.Flag, .012, .001, "n", 4115, "of", 342900)
+		p.Checks[5] = flagged(result.CheckRetransmits, result.Flag, .031, .01, "n", 84, "of", 2700)
 	})
 	add("invalid", 2700, func(run *result.Run, p *result.Point) {
 		p.Verdict = result.Invalid
 		run.Environment.Stamps = "user"
-		p.Checks[0] = result.Check{Name: "stamps", Value: "user", Limit: "kernel", Status: "flag", Advice: "Measure from Linux, or keep the client idle."}
-		p.Checks[9] = result.Check{Name: "client cpu", Value: "97 % of the cores", Limit: "≤ 60 %", Status: "fail", Advice: "Use a larger client, or several."}
+		p.Checks[0] = flagged(result.CheckStamps, result.Flag, 1, .01)
+		p.Checks[0].Case = "user"
+		p.Checks[9] = flagged(result.CheckClientCPU, result.Fail, .97, .6)
 	})
 	add("slo-met", 2700, func(run *result.Run, p *result.Point) {
 		p.SLO = &result.SLO{Spec: "p99 ttft<200ms, p99 tpot<50ms", Attained: float(.99926), Met: "yes", Limits: []result.Limit{
@@ -158,10 +177,9 @@ func cases() map[string]*result.Run {
 		withhold(p.StabilityWhy, p.Metrics.Of(metric.TTFT), p.Metrics.Of(metric.E2E))
 		p.Throughput.NoInterval = "the queue grew"
 		p.Verdict = result.ValidWithFlags
-		p.Checks[4] = result.Check{Name: "stability", Value: "8.1 % of the arrivals left over", Limit: "≤ 2 %", Status: "flag", Advice: "Lower the rate: latencies under this one depend on how long it is kept up."}
+		p.Checks[4] = flagged(result.CheckStability, result.Flag, .081, .02)
 	})
 	add("not-settled", 2700, func(run *result.Run, p *result.Point) {
-		why := "not settled: 14.8 in flight in the first half of the window, 31.2 in the second"
 		p.Load = result.Load{Loop: "closed", Concurrency: whole(40), ThinkMS: float(1500)}
 		p.Stability, p.StabilityWhy = "stable", "a closed loop: its users bound what is in flight"
 		p.InFlight = []float64{12.1, 13.3, 14.1, 14.9, 16, 18.6, 22.9, 28.1, 31, 33.2, 35.5, 36.4}
@@ -169,7 +187,8 @@ func cases() map[string]*result.Run {
 		withhold("the load had not settled", m.Of(metric.TTFT), m.Of(metric.TPOT), m.Of(metric.ITL), m.Of(metric.ICL), m.Of(metric.Stall), m.Of(metric.E2E))
 		p.Throughput.NoInterval = "the load had not settled"
 		p.Verdict = result.ValidWithFlags
-		p.Checks[4] = result.Check{Name: "warm-up", Value: why, Limit: "steady before the window begins", Status: "flag", Advice: "Measure longer with --duration, or look at what the server does meanwhile."}
+		p.Checks[4] = flagged(result.CheckWarmup, result.Flag, 0, 2, "first_half", 14.8, "second_half", 31.2)
+		p.Checks[4].Value, p.Checks[4].Case = nil, result.CaseDrift
 	})
 	add("few", 150, func(*result.Run, *result.Point) {})
 	add("withheld", 8, func(run *result.Run, p *result.Point) {
@@ -209,19 +228,19 @@ func cases() map[string]*result.Run {
 				"rate_limited": "\x1b[31mSlow\r\ndown\x1b[0m: " + strings.Repeat("requests per minute are limited; ", 9),
 			}}
 		p.Throughput.OutputTokensPerS, p.Throughput.Why = nil, "nobody counted the output tokens of some answers"
-		p.Checks[2] = result.Check{Name: "errors", Value: "88.9 % (2400 of 2700)", Limit: "≤ 1 %", Status: "flag", Advice: "Read the latencies as those of the requests that were served."}
+		p.Checks[2] = flagged(result.CheckErrors, result.Flag, .889, .01, "n", 2400, "of", 2700)
 	})
 	add("several", 12_345, func(run *result.Run, p *result.Point) {
 		second := *p
 		second.Load.Rate = float(9)
 		second.Verdict = result.ValidWithFlags
-		second.Checks = append([]result.Check{{Name: "window", Value: "2 s, slowest request 1.2 s", Limit: "≥ 2 × the slowest request", Status: "flag", Advice: "Measure longer with --duration."}}, p.Checks...)
+		second.Checks = append([]result.Check{flagged(result.CheckWindow, result.Flag, 2, 2.4, "slowest", 1.2)}, p.Checks...)
 		run.Points = append(run.Points, second)
 	})
 	add("repeats", 12_345, func(run *result.Run, p *result.Point) {
 		p.SLO = &result.SLO{Spec: "p99 ttft<200ms", Attained: float(.999), Met: "yes"}
 		run.Points = append(run.Points, *p, *p)
-		run.Repeats = &result.Repeated{Load: p.Load.Value(), Points: []int{0, 1, 2}, Met: map[string]int{"yes": 2, "no": 1}, Covers: "this launch only",
+		run.Repeats = &result.Repeated{Load: p.Load.Value(), Points: []int{0, 1, 2}, Met: map[result.Met]int{"yes": 2, "no": 1}, Covers: "this launch only",
 			Median: map[string]float64{"due_per_s": 4.42, "requests_per_s": 4.5, "output_tokens_per_s": 575, "ttft_ms.p50": 51.2, "ttft_ms.p99": 166, "slo.attained": .999},
 			Spread: map[string][2]float64{"due_per_s": {3.9, 4.55}, "requests_per_s": {4.4, 4.6}, "output_tokens_per_s": {563, 588.8}, "ttft_ms.p50": {51, 52}, "ttft_ms.p99": {150, 240}, "slo.attained": {.98, 1}, "e2e_ms.p99": {900, 2000}}}
 	})

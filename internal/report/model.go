@@ -50,13 +50,13 @@ type PointModel struct {
 	Legend     []string // of the marks in the tables, those that occur
 	Remarks    []string // what a reader must know of the numbers
 	Instrument []string
-	NotPassed  []result.Check
+	NotPassed  []CheckModel
 	Passed     int
 }
 
 // Objective is how the SLO came out.
 type Objective struct {
-	Met    string     // "yes", "no" or "undecided"
+	Met    result.Met
 	Facts  []string   // the objective and its verdict first
 	Limits [][]string // each limit apart, where there are several
 }
@@ -206,11 +206,11 @@ func buildPoint(run *result.Run, p *result.Point) PointModel {
 	m.until(p)
 	m.tables(p)
 	m.instrument(run, p)
-	for _, status := range []string{"fail", "flag"} {
-		for _, c := range p.Checks {
-			if c.Status == status {
-				m.NotPassed = append(m.NotPassed, c)
-				m.Because = append(m.Because, c.Name)
+	for _, status := range []result.Status{result.Fail, result.Flag} {
+		for i := range p.Checks {
+			if c := &p.Checks[i]; c.Status == status {
+				m.NotPassed = append(m.NotPassed, Said(c))
+				m.Because = append(m.Because, plain(c.Name))
 			}
 		}
 	}

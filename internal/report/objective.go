@@ -70,8 +70,8 @@ func heldAgainst(limits []result.Limit) string {
 	return " within every limit"
 }
 
-func word(met, no string) string {
-	return map[string]string{"yes": "met", "no": no, "undecided": "undecided"}[met]
+func word(met result.Met, no string) string {
+	return map[result.Met]string{result.Yes: "met", result.No: no, result.Undecided: string(result.Undecided)}[met]
 }
 
 // limitFacts are what was measured of one limit.
@@ -80,7 +80,7 @@ func limitFacts(l result.Limit) (facts []string) {
 	case l.Value == nil:
 	case l.Metric == "errors":
 		facts = append(facts, "measured "+percent(*l.Value))
-	case strings.HasPrefix(l.Spec, "p") && l.Met == "no" && l.Attained != nil && *l.Value < l.Limit:
+	case strings.HasPrefix(l.Spec, "p") && l.Met == result.No && l.Attained != nil && *l.Value < l.Limit:
 		// Those that were not answered are over the limit: with them so is the percentile.
 		facts = append(facts, "measured >"+quantity(l.Limit)+" ms with failures counted, "+quantity(*l.Value)+" ms of those answered")
 	case strings.HasPrefix(l.Spec, "p"): // a joint limit has no percentile of its own

@@ -11,7 +11,7 @@ import (
 // What is said of an objective must be true of every kind of limit, whatever
 // the verdict.
 func TestObjectiveSaysWhatItIsOf(t *testing.T) {
-	limit := func(spec string, of metric.Name, met string, attained *float64) result.Limit {
+	limit := func(spec string, of metric.Name, met result.Met, attained *float64) result.Limit {
 		return result.Limit{Spec: spec, Metric: of, Met: met, Attained: attained}
 	}
 	ttft := limit("p99 ttft<200ms", "ttft", "yes", float(.97))
@@ -31,7 +31,7 @@ func TestObjectiveSaysWhatItIsOf(t *testing.T) {
 		"not streaming":   {[]result.Limit{offline, limit("p99 e2e<2s", "e2e", "yes", float(1))}, "95.5 % of all due requests ended well within every limit but p99 ttft<1s"},
 		"nothing counted": {[]result.Limit{ttft, joint}, ""},
 	} {
-		for _, met := range []string{"yes", "no", "undecided"} {
+		for _, met := range []result.Met{result.Yes, result.No, result.Undecided} {
 			s := &result.SLO{Spec: "…", Met: met, Attained: float(.955), Limits: c.limits}
 			if name == "nothing counted" { // nothing was due
 				s.Attained = nil
@@ -49,7 +49,7 @@ func TestObjectiveSaysWhatItIsOf(t *testing.T) {
 			if text := strings.Join(o.Facts, " "); strings.Contains(text, "met all") {
 				t.Errorf("%s, %s: %s", name, met, text)
 			}
-			if want := map[string]string{"yes": ": met", "no": ": NOT met", "undecided": ": undecided"}[met]; !strings.HasSuffix(o.Facts[0], want) {
+			if want := map[result.Met]string{"yes": ": met", "no": ": NOT met", "undecided": ": undecided"}[met]; !strings.HasSuffix(o.Facts[0], want) {
 				t.Errorf("%s: %s", name, o.Facts[0])
 			}
 		}

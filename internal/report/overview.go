@@ -8,6 +8,7 @@ import (
 
 	"pitot/internal/data/metric"
 	"pitot/internal/data/result"
+	"pitot/internal/stat"
 )
 
 // Overview is what many loads of one target show together: the answer first,
@@ -27,8 +28,8 @@ type Overview struct {
 
 // FailedCheck is a check that did not pass at some points.
 type FailedCheck struct {
-	result.Check     // as at the first of them
-	Points       int // how many
+	CheckModel     // as at the first of them
+	Points     int // how many
 }
 
 // overview is nil for a run that is no sweep and no search.
@@ -223,12 +224,12 @@ func (o *Overview) loads(run *result.Run) {
 		switch {
 		case p.Verdict == result.Invalid:
 			mark = "INVALID"
-		case p.Outcome == "failing":
+		case p.Outcome == result.Failing:
 			mark = "failing"
 		case p.EndedEarly != "":
 			mark = "hopeless"
 			marks[mark] = true
-		case p.Stability == "unstable":
+		case p.Stability == stat.Unstable:
 			mark = "unstable"
 		}
 		row := []string{trim(fmt.Sprintf("%.3f", p.Load.Value())), optional(p.Throughput.DuePerS), count(p.Requests.Due), answered(p), good, output(p)}
@@ -328,26 +329,31 @@ func shown(s *result.Summary, key string, marks map[string]bool) string {
 
 // checks gathers what did not pass, each check once.
 func (o *Overview) checks(run *result.Run) {
-	at := map[[2]string]int{}
+	type check struct {
+		result.Status
+		name string
+	}
+	at := map[check]int{}
 	for i := range run.Points {
 		clean, aside := true, false
-		for _, c := range run.Points[i].Checks {
+		for k := range run.Points[i].Checks {
+			c := &run.Points[i].Checks[k]
 			switch {
-			case c.Status == "pass":
+			case c.Status == result.Pass:
 				continue
-			case c.Status == "flag" && run.Points[i].Aside():
+			case c.Status == result.Flag && run.Points[i].Aside():
 				aside = true
 				continue
 			}
 			clean = false
-			key := [2]string{c.Status, c.Name}
-			k, ok := at[key]
+			key := check{c.Status, c.Name}
+			n, ok := at[key]
 			if !ok {
-				k = len(o.Failed)
-				at[key] = k
-				o.Failed = append(o.Failed, FailedCheck{Check: c})
+				n = len(o.Failed)
+				at[key] = n
+				o.Failed = append(o.Failed, FailedCheck{CheckModel: Said(c)})
 			}
-			o.Failed[k].Points++
+			o.Failed[n].Points++
 		}
 		switch {
 		case clean && aside:
@@ -394,7 +400,7 @@ func (o *Overview) text(p *printer, s Style) {
 	p.line("")
 	for _, f := range o.Failed {
 		mark, code := "flag", yellow
-		if f.Status == "fail" {
+		if f.Status == result.Fail {
 			mark, code = "FAIL", red
 		}
 		p.hanging(Style{}, "", s.paint(code, mark)+"  ", "      ", f.text())

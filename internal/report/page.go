@@ -17,6 +17,7 @@ import (
 	"pitot/internal/data/metric"
 	"pitot/internal/data/result"
 	"pitot/internal/say"
+	"pitot/internal/stat"
 	"pitot/internal/study/compare"
 )
 
@@ -125,9 +126,9 @@ func writePage(w io.Writer, name string, view any) error {
 // toneOf is the class of a word that stands out where it is written.
 func toneOf(word string) string {
 	switch word {
-	case "fail", string(result.Invalid), "failing", compare.Slower, compare.Worse:
+	case string(result.Fail), string(result.Invalid), string(result.Failing), compare.Slower, compare.Worse:
 		return "bad"
-	case "flag", "unstable":
+	case string(result.Flag), string(stat.Unstable):
 		return "warn"
 	case compare.Faster, compare.Better:
 		return "good"
@@ -281,28 +282,29 @@ func pointSections(prefix string, p *result.Point, m *PointModel, s *Series) (li
 	for _, reason := range byCount(p.Requests.Finish) {
 		row("ok, finish reason "+plain(firstOf(reason, "none")), p.Requests.Finish[reason])
 	}
-	said := Table{Head: []string{"Error class", "Requests", "Said of the first"}}
+	errors := Table{Head: []string{"Error class", "Requests", "Said of the first"}}
 	for _, class := range byCount(p.Requests.Errors) {
-		said.Rows = append(said.Rows, []string{plain(firstOf(class, "none")), count(p.Requests.Errors[class]), plain(p.Requests.ErrorExamples[class])})
+		errors.Rows = append(errors.Rows, []string{plain(firstOf(class, "none")), count(p.Requests.Errors[class]), plain(p.Requests.ErrorExamples[class])})
 	}
 	row("failed", p.Requests.Failed)
 	row("cut off before the end", p.Requests.Cut)
 	row("never sent", p.Requests.Unsent)
 	tables = []named{{"due = ok + failed + cut + unsent", ends}}
-	if len(said.Rows) > 0 {
-		tables = append(tables, named{"Errors", said})
+	if len(errors.Rows) > 0 {
+		tables = append(tables, named{"Errors", errors})
 	}
 	add("ends", "Errors and finish reasons", "", nil, "", tables...)
 	checks := Table{Head: []string{"Check", "Status", "Value", "Limit", "What to do"}}
-	for _, status := range []string{"fail", "flag", "pass"} {
-		for _, c := range p.Checks {
-			if c.Status == status {
-				advice := ""
-				if status != "pass" {
-					advice = plain(c.Advice)
-				}
-				checks.Rows = append(checks.Rows, []string{plain(c.Name), status, plain(c.Value), plain(c.Limit), advice})
+	for _, status := range []result.Status{result.Fail, result.Flag, result.Pass} {
+		for i := range p.Checks {
+			if p.Checks[i].Status != status {
+				continue
 			}
+			c := Said(&p.Checks[i])
+			if status == result.Pass {
+				c.Advice = ""
+			}
+			checks.Rows = append(checks.Rows, []string{c.Name, string(status), c.Value, c.Limit, c.Advice})
 		}
 	}
 	add("checks", "Checks", string(p.Verdict)+": "+m.passed()+".", nil, "", named{"The instrument against its limits", checks})

@@ -15,6 +15,7 @@ import (
 	"pitot/internal/data/metric"
 	"pitot/internal/data/record"
 	"pitot/internal/data/result"
+	"pitot/internal/stat"
 )
 
 // A chart is what page.js draws, and what the table behind it and its CSV hold.
@@ -381,7 +382,7 @@ func curveMarks(run *result.Run, at numbers) (marks []mark) {
 			marks = append(marks, mark{Axis: "x", At: k.Load, Name: name, Tone: 1})
 		}
 		if c.UnstableFrom != nil {
-			marks = append(marks, mark{Axis: "x", At: *c.UnstableFrom, Open: true, Name: "unstable", Tone: 2})
+			marks = append(marks, mark{Axis: "x", At: *c.UnstableFrom, Open: true, Name: string(stat.Unstable), Tone: 2})
 		}
 	}
 	return marks

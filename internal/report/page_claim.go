@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"pitot/internal/data/result"
+	"pitot/internal/stat"
 )
 
 // What a run shows as a whole: the sentence to quote, the figures beside it, what
@@ -76,7 +77,7 @@ func (m *Model) claimPoint(p *result.Point, shown *PointModel) {
 	case p.Requests.OK == 0:
 		c.Sentence = atLoad(p) + ", none of " + plural(p.Requests.Due, "request") + " was answered."
 	case s != nil:
-		c.Sentence = fmt.Sprintf("%s, %s is %s", atLoad(p), plain(s.Spec), map[string]string{"yes": "met", "no": "not met", "undecided": "undecided"}[s.Met])
+		c.Sentence = fmt.Sprintf("%s, %s is %s", atLoad(p), plain(s.Spec), word(s.Met, "not met"))
 		if s.Attained != nil {
 			c.Sentence += ": " + percent(*s.Attained) + " of all requests due were good"
 		}
@@ -87,7 +88,7 @@ func (m *Model) claimPoint(p *result.Point, shown *PointModel) {
 		case s.NoInterval != "":
 			c.Interval = "no interval: " + plain(s.NoInterval)
 		}
-		if s.Met == "undecided" && s.Why != "" {
+		if s.Met == result.Undecided && s.Why != "" {
 			c.Interval = strings.TrimPrefix(c.Interval+" · "+plain(s.Why), " · ")
 		}
 	default:
@@ -317,7 +318,7 @@ func goodput(p *result.Point) *result.Goodput {
 func mostGoodput(run *result.Run) int {
 	best, at := 0.0, -1
 	for i := range run.Points {
-		if g := goodput(&run.Points[i]); g != nil && g.RequestsPerS > best && run.Points[i].Stability != "unstable" {
+		if g := goodput(&run.Points[i]); g != nil && g.RequestsPerS > best && run.Points[i].Stability != stat.Unstable {
 			best, at = g.RequestsPerS, i
 		}
 	}
@@ -330,7 +331,7 @@ func cheapest(run *result.Run) (at int, usd float64) {
 	at = -1
 	for i := range run.Points {
 		p := &run.Points[i]
-		if p.Cost == nil || p.Stability == "unstable" {
+		if p.Cost == nil || p.Stability == stat.Unstable {
 			continue
 		}
 		x := p.Cost.USDPerMOutput
@@ -368,20 +369,20 @@ func limited(run *result.Run) (list []string) {
 		for i := range run.Points {
 			p := &run.Points[i]
 			switch p.Outcome {
-			case "failing":
+			case result.Failing:
 				if p.WentAway != nil {
 					add("%s the server went away %s after the load began.", atLoad(p), seconds(*p.WentAway))
 					break
 				}
 				add("%s the server failed%s.", atLoad(p), byOrder(run))
-			case "unstable":
+			case result.Unstable:
 				add("%s the queue grew all the time: that is more than the server serves.", atLoad(p))
-			case "degraded":
+			case result.Degraded:
 				add("%s the server was degraded: %s of %s were not answered%s.", atLoad(p), count(p.Requests.Due-p.Requests.OK), plural(p.Requests.Due, "request"), byOrder(run))
 			}
-			if p.SLO != nil && p.SLO.Met == "no" {
+			if p.SLO != nil && p.SLO.Met == result.No {
 				for _, l := range p.SLO.Limits {
-					if l.Met == "no" {
+					if l.Met == result.No {
 						add("%s is not met.", plain(l.Spec))
 					}
 				}

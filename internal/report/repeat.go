@@ -118,8 +118,8 @@ func (o *Repeats) answer(run *result.Run, medians []string) {
 	of := plural(len(r.Points), "repeat")
 	switch s := run.Points[0].SLO; {
 	case s != nil && len(r.Met) > 0:
-		met := fmt.Sprintf("%s, %s is met in %s of %s", load, plain(s.Spec), count(r.Met["yes"]), of)
-		if n := r.Met["undecided"]; n > 0 {
+		met := fmt.Sprintf("%s, %s is met in %s of %s", load, plain(s.Spec), count(r.Met[result.Yes]), of)
+		if n := r.Met[result.Undecided]; n > 0 {
 			met += ", undecided in " + count(n)
 		}
 		o.Answer = []string{met}

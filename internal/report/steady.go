@@ -7,6 +7,7 @@ import (
 
 	"pitot/internal/data/metric"
 	"pitot/internal/data/result"
+	"pitot/internal/stat"
 )
 
 // How far the numbers of a point may be trusted to stand for its load:
@@ -16,7 +17,7 @@ import (
 // unstable, and a remark what is undecided.
 func balance(p *result.Point) string {
 	switch {
-	case p.Stability != "stable":
+	case p.Stability != stat.Stable:
 		return ""
 	case p.Load.Loop == "closed":
 		return "stable by construction"
@@ -34,9 +35,9 @@ func (m *PointModel) backlog(p *result.Point) {
 		m.Remarks = append(m.Remarks, standsStill(s))
 	}
 	switch e2e := p.Metrics.Of(metric.E2E); {
-	case p.Stability == "undecided" && p.StabilityWhy != "":
+	case p.Stability == stat.Undecided && p.StabilityWhy != "":
 		m.Remarks = append(m.Remarks, "stability undecided: "+plain(p.StabilityWhy))
-	case p.Stability == "unstable" && p.Growth != nil:
+	case p.Stability == stat.Unstable && p.Growth != nil:
 		m.course(p, fmt.Sprintf("%s more in flight each minute; ", quantity(60*p.Growth.PerS)))
 	case e2e != nil && steady(e2e) != "":
 		m.course(p, "in flight, ")

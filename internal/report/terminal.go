@@ -47,8 +47,8 @@ func verdictColor(v result.Verdict) string {
 	return map[result.Verdict]string{result.Valid: bold + ";" + green, result.ValidWithFlags: bold + ";" + yellow, result.Invalid: bold + ";" + red}[v]
 }
 
-func metColor(met string) string {
-	return map[string]string{"yes": green, "no": red, "undecided": yellow}[met]
+func metColor(met result.Met) string {
+	return map[result.Met]string{result.Yes: green, result.No: red, result.Undecided: yellow}[met]
 }
 
 // Text writes the model for a terminal.
@@ -135,7 +135,7 @@ func (m *PointModel) text(p *printer, s Style) {
 	p.write(s, "", "", m.Instrument...)
 	for _, c := range m.NotPassed {
 		mark, code := "flag", yellow
-		if c.Status == "fail" {
+		if c.Status == result.Fail {
 			mark, code = "FAIL", red
 		}
 		p.hanging(Style{}, "", s.paint(code, mark)+"  ", "      ", c.Name+": "+c.Value+" (limit "+c.Limit+")")

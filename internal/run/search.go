@@ -191,7 +191,7 @@ func (s *Searcher) Result(c search.Capacity, objective slo.Spec) *result.Capacit
 	for i, step := range c.Trail {
 		r.Trail = append(r.Trail, result.CapacityProbe{
 			Point: s.indices[i], Stage: step.Stage, Load: step.Load, Requests: step.Seen.N,
-			Violations: step.Seen.Violations, Stability: string(step.Seen.Stability),
+			Violations: step.Seen.Violations, Stability: step.Seen.Stability,
 		})
 	}
 	return r

@@ -38,7 +38,7 @@ func TestGivenSeedMayHitTheCache(t *testing.T) {
 		run, _ := mustMeasure(t, append(args, "--out", filepath.Join(t.TempDir(), "run"))...)
 		got := ""
 		if i := slices.IndexFunc(run.Points[0].Checks, func(c result.Check) bool { return c.Name == "prefix cache" }); i >= 0 {
-			got = run.Points[0].Checks[i].Status
+			got = string(run.Points[0].Checks[i].Status)
 		}
 		if got != c.want {
 			t.Errorf("%s: prefix cache %q, want %q", name, got, c.want)

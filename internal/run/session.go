@@ -280,7 +280,7 @@ func (s *Session) recall() error {
 			s.earlier[f.Point].fold.Add(f)
 		}
 	}
-	if n := len(s.earlier); n > 0 && s.earlier[n-1].fold.Point().Outcome == "failing" {
+	if n := len(s.earlier); n > 0 && s.earlier[n-1].fold.Point().Outcome == result.Failing {
 		s.earlier = s.earlier[:n-1] // perhaps the target died, which may be why the run is resumed
 	}
 	if n := len(s.earlier); n > 0 {

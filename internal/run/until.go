@@ -8,6 +8,7 @@ import (
 	"pitot/internal/data/result"
 	"pitot/internal/measure"
 	"pitot/internal/slo"
+	"pitot/internal/stat"
 )
 
 // looker looks at a window when its requests have ended, and makes it longer:
@@ -106,7 +107,7 @@ func (l *looker) at(t1 int64) (seen glance) {
 		}
 	}
 	window := t1 - l.setup.T0
-	unstable := fold.Point().Stability == "unstable" // no window is long enough
+	unstable := fold.Point().Stability == stat.Unstable // no window is long enough
 	if !quiet && !unstable && (l.want.None() || 3*window/2 <= l.longest) {
 		seen.end, seen.unquiet, seen.why = l.setup.T0+3*window/2, true, set.Why
 		return seen

@@ -62,7 +62,7 @@ func TestRestartIsSeen(t *testing.T) {
 			want, got := map[bool]string{false: "pass", true: "flag"}[anew], ""
 			for _, c := range fold.Point().Checks {
 				if c.Name == "server restarts" {
-					got = c.Status
+					got = string(c.Status)
 				}
 			}
 			if len(f.Samples) != 2 || got != want {

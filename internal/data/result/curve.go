@@ -1,5 +1,7 @@
 package result
 
+import "pitot/internal/stat"
+
 // Curve is what the points of a sweep say together. Points are named by their
 // index in the run.
 type Curve struct {
@@ -19,7 +21,7 @@ type Repeated struct {
 	Points []int                 `json:"points"`
 	Median map[string]float64    `json:"median"`           // of a value over them, as "ttft_ms.p99"; of an even number the lower of the two in the middle. None where a point does not have it
 	Spread map[string][2]float64 `json:"spread"`           // its least and most, over the points that have it
-	Met    map[string]int        `json:"met,omitempty"`    // points by how the SLO came out: "yes", "no", "undecided"
+	Met    map[Met]int           `json:"met,omitempty"`    // points by how the SLO came out
 	Covers string                `json:"covers,omitempty"` // what the spread is a spread of
 }
 
@@ -90,10 +92,10 @@ type Verified struct {
 
 // CapacityProbe is one point of the search.
 type CapacityProbe struct {
-	Point      int     `json:"point"` // index in the run
-	Stage      string  `json:"stage"`
-	Load       float64 `json:"load"`
-	Requests   int     `json:"requests"`
-	Violations []int   `json:"violations"` // of each limit
-	Stability  string  `json:"stability"`
+	Point      int            `json:"point"` // index in the run
+	Stage      string         `json:"stage"`
+	Load       float64        `json:"load"`
+	Requests   int            `json:"requests"`
+	Violations []int          `json:"violations"` // of each limit
+	Stability  stat.Stability `json:"stability"`
 }

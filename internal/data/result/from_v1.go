@@ -3,6 +3,7 @@ package result
 import (
 	"pitot/internal/data/metric"
 	v1 "pitot/internal/data/result/v1"
+	"pitot/internal/stat"
 )
 
 // FromV1 gives a run of version 1 as this version says it. Where both mean the
@@ -47,13 +48,13 @@ func pointFromV1(p v1.Point) Point {
 		Metrics:    metricsFromV1(p.Metrics),
 		SLO:        maybe(p.SLO, sloFromV1),
 		Goodput:    maybe(p.Goodput, func(g v1.Goodput) Goodput { return Goodput(g) }),
-		Stability:  p.Stability, StabilityWhy: p.StabilityWhy, InFlight: p.InFlight,
+		Stability:  stat.Stability(p.Stability), StabilityWhy: p.StabilityWhy, InFlight: p.InFlight,
 		Growth:      maybe(p.Growth, func(g v1.Growth) Growth { return Growth(g) }),
 		Standstills: maybe(p.Standstills, func(s v1.Standstills) Standstills { return Standstills(s) }),
 		EndedEarly:  p.EndedEarly, WentAway: p.WentAway,
 		Until:   maybe(p.Until, UntilFromV1),
-		Outcome: p.Outcome, Classes: classesFromV1(p.Classes),
-		Checks: each(p.Checks, func(c v1.Check) Check { return Check(c) }), Verdict: Verdict(p.Verdict),
+		Outcome: Outcome(p.Outcome), Classes: classesFromV1(p.Classes),
+		Checks: each(p.Checks, checkFromV1), Verdict: Verdict(p.Verdict),
 	}
 }
 
@@ -90,9 +91,9 @@ func metricsFromV1(m v1.Metrics) Metrics {
 
 func sloFromV1(s v1.SLO) SLO {
 	return SLO{
-		Spec: s.Spec, Attained: s.Attained, CI95: s.CI95, NoInterval: s.NoInterval, Met: s.Met, Why: s.Why,
+		Spec: s.Spec, Attained: s.Attained, CI95: s.CI95, NoInterval: s.NoInterval, Met: Met(s.Met), Why: s.Why,
 		Limits: each(s.Limits, func(l v1.Limit) Limit {
-			return Limit{Spec: l.Spec, Metric: metric.Name(l.Metric), Value: l.Value, Limit: l.Limit, Attained: l.Attained, Met: l.Met, Why: l.Why}
+			return Limit{Spec: l.Spec, Metric: metric.Name(l.Metric), Value: l.Value, Limit: l.Limit, Attained: l.Attained, Met: Met(l.Met), Why: l.Why}
 		}),
 	}
 }
@@ -108,7 +109,21 @@ func classesFromV1(classes map[string]v1.Class) map[string]Class {
 	return out
 }
 
-func repeatedFromV1(r v1.Repeated) Repeated { return Repeated(r) }
+func repeatedFromV1(r v1.Repeated) Repeated {
+	out := Repeated{Load: r.Load, Points: r.Points, Median: r.Median, Spread: r.Spread, Covers: r.Covers}
+	for met, n := range r.Met {
+		if out.Met == nil {
+			out.Met = map[Met]int{}
+		}
+		out.Met[Met(met)] = n
+	}
+	return out
+}
+
+// checkFromV1 keeps what version 1 said in words: it has no numbers.
+func checkFromV1(c v1.Check) Check {
+	return Check{Name: c.Name, Status: Status(c.Status), Prose: &Prose{c.Value, c.Limit, c.Advice}}
+}
 
 func curveFromV1(c v1.Curve) Curve {
 	return Curve{
@@ -126,6 +141,8 @@ func capacityFromV1(c v1.Capacity) Capacity {
 		Bracket:  c.Bracket, Binding: c.Binding,
 		Limits:   each(c.Limits, func(l v1.CapacityLimit) CapacityLimit { return CapacityLimit(l) }),
 		Requests: c.Requests, Seconds: c.Seconds, Why: c.Why,
-		Trail: each(c.Trail, func(p v1.CapacityProbe) CapacityProbe { return CapacityProbe(p) }),
+		Trail: each(c.Trail, func(p v1.CapacityProbe) CapacityProbe {
+			return CapacityProbe{Point: p.Point, Stage: p.Stage, Load: p.Load, Requests: p.Requests, Violations: p.Violations, Stability: stat.Stability(p.Stability)}
+		}),
 	}
 }

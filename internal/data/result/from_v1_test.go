@@ -7,6 +7,7 @@ import (
 	"os"
 	"path/filepath"
 	"reflect"
+	"slices"
 	"strings"
 	"testing"
 
@@ -154,7 +155,12 @@ func TestFromV1IsWhole(t *testing.T) {
 		t.Fatal("not filled:", left)
 	}
 	run := FromV1(old)
+	// What version 1 had not: its checks were words.
+	since := []string{".Checks[0].Value", ".Checks[0].Limit", ".Checks[0].Unit", ".Checks[0].Case", ".Checks[0].Detail"}
 	for _, field := range empty("run", reflect.ValueOf(run)) {
+		if slices.ContainsFunc(since, func(s string) bool { return strings.HasSuffix(field, s) }) {
+			continue
+		}
 		t.Errorf("%s comes out empty", field)
 	}
 	got := 0

@@ -7,6 +7,7 @@ import (
 	"encoding/json"
 
 	"pitot/internal/data/metric"
+	"pitot/internal/stat"
 )
 
 // Schema names this version of the contract.
@@ -65,27 +66,18 @@ type Target struct {
 	Settings map[string]string `json:"settings,omitempty"` // of an embedded target, as they were ordered: faults, jitter, …; those left alone are not here
 }
 
-// Verdict says whether the measurement can be trusted.
-type Verdict string
-
-const (
-	Valid          Verdict = "VALID"
-	ValidWithFlags Verdict = "VALID WITH FLAGS"
-	Invalid        Verdict = "INVALID"
-)
-
 // Point is one workload at one load.
 type Point struct {
-	Stage      string     `json:"stage,omitempty"` // what it is for in a sweep or a search
-	Load       Load       `json:"load"`
-	Seconds    Seconds    `json:"seconds"`
-	Requests   Requests   `json:"requests"`
-	Throughput Throughput `json:"throughput"`
-	Cost       *Cost      `json:"cost"`
-	Metrics    Metrics    `json:"metrics"`
-	SLO        *SLO       `json:"slo"`
-	Goodput    *Goodput   `json:"goodput"`
-	Stability  string     `json:"stability"` // "stable", "unstable" or "undecided"
+	Stage      string         `json:"stage,omitempty"` // what it is for in a sweep or a search
+	Load       Load           `json:"load"`
+	Seconds    Seconds        `json:"seconds"`
+	Requests   Requests       `json:"requests"`
+	Throughput Throughput     `json:"throughput"`
+	Cost       *Cost          `json:"cost"`
+	Metrics    Metrics        `json:"metrics"`
+	SLO        *SLO           `json:"slo"`
+	Goodput    *Goodput       `json:"goodput"`
+	Stability  stat.Stability `json:"stability"`
 	// StabilityWhy says what it rests on, or what would decide it.
 	StabilityWhy string           `json:"stability_why,omitempty"`
 	InFlight     []float64        `json:"in_flight,omitempty"`   // time means in equal blocks of the window, of requests between due and done
@@ -94,7 +86,7 @@ type Point struct {
 	EndedEarly   string           `json:"ended_early,omitempty"` // why the window is shorter than was asked for
 	WentAway     *float64         `json:"went_away_s,omitempty"` // seconds after the load began, from when on the target refused every connection
 	Until        *Until           `json:"until,omitempty"`       // of a window that was to end when a value is known well enough
-	Outcome      string           `json:"outcome"`               // "ok", "degraded", "unstable" or "failing": the server's, not the instrument's
+	Outcome      Outcome          `json:"outcome"`
 	Classes      map[string]Class `json:"classes,omitempty"`
 	Checks       []Check          `json:"checks"`
 	Verdict      Verdict          `json:"verdict"`
@@ -130,7 +122,7 @@ type Growth struct {
 // whole: it only found out where to look, or is beyond what the target serves,
 // which is what it is there to show.
 func (p *Point) Aside() bool {
-	return p.Stage == "light" || p.Stage == "bracket" || p.Stage == "curve" && p.Stability == "unstable"
+	return p.Stage == "light" || p.Stage == "bracket" || p.Stage == "curve" && p.Stability == stat.Unstable
 }
 
 // Load is what was asked of the target. Rate is null in a closed loop,
@@ -296,7 +288,7 @@ type SLO struct {
 	Attained   *float64    `json:"attained"` // share of all due that ended well within every limit that a single request can be held against
 	CI95       *[2]float64 `json:"ci95"`
 	NoInterval string      `json:"no_interval,omitempty"`
-	Met        string      `json:"met"` // "yes", "no" or "undecided"
+	Met        Met         `json:"met"`
 	Why        string      `json:"why,omitempty"`
 	Limits     []Limit     `json:"limits"`
 }
@@ -308,7 +300,7 @@ type Limit struct {
 	Value    *float64    `json:"value"`    // what was measured at its percentile, in the limit's unit
 	Limit    float64     `json:"limit"`    // milliseconds, or a share for errors
 	Attained *float64    `json:"attained"` // share of all due that ended well and not over the limit; null where single requests have no such value
-	Met      string      `json:"met"`
+	Met      Met         `json:"met"`
 	Why      string      `json:"why,omitempty"`
 }
 
@@ -322,13 +314,4 @@ type Goodput struct {
 type Class struct {
 	Requests Requests `json:"requests"`
 	Metrics  Metrics  `json:"metrics"`
-}
-
-// Check is one test of the instrument or of the run's conditions.
-type Check struct {
-	Name   string `json:"name"`
-	Value  string `json:"value"`
-	Limit  string `json:"limit"`
-	Status string `json:"status"` // "pass", "flag" or "fail"
-	Advice string `json:"advice"` // what to do when it did not pass
 }

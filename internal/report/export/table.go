@@ -247,9 +247,9 @@ func CSV(w io.Writer, run *result.Run) error {
 			good, goodTokens = cellOf(&p.Goodput.RequestsPerS), cellOf(p.Goodput.OutputTokensPerS)
 		}
 		if p.SLO != nil {
-			attained, met = cellOf(p.SLO.Attained), p.SLO.Met
+			attained, met = cellOf(p.SLO.Attained), string(p.SLO.Met)
 		}
-		line = append(line, good, goodTokens, attained, met, p.Stability, p.Outcome, string(p.Verdict))
+		line = append(line, good, goodTokens, attained, met, string(p.Stability), string(p.Outcome), string(p.Verdict))
 		for _, m := range metrics {
 			s, n := p.Metrics.Of(m.Name), ""
 			if s != nil {

@@ -122,7 +122,7 @@ func repeated(points []result.Point, group []CurvePoint) result.Repeated {
 		}
 		if p.SLO != nil {
 			if r.Met == nil {
-				r.Met = map[string]int{}
+				r.Met = map[result.Met]int{}
 			}
 			r.Met[p.SLO.Met]++
 		}

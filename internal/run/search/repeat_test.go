@@ -69,7 +69,7 @@ func TestMiddleOfUndecided(t *testing.T) {
 // Of the repeats of one load a median is given where all have the value, and a
 // spread where two have.
 func TestRepeats(t *testing.T) {
-	at := func(ttft, attained float64, met string) result.Point {
+	at := func(ttft, attained float64, met result.Met) result.Point {
 		due := ttft / 10
 		p := result.Point{Throughput: result.Throughput{DuePerS: &due}, Metrics: result.MetricsOf(map[metric.Name]*result.Summary{metric.TTFT: &result.Summary{P50: &ttft}}), SLO: &result.SLO{Met: met, Attained: &attained}}
 		if ttft == 0 {

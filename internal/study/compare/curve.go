@@ -223,7 +223,7 @@ func limits(all []*at) (out []CurveLimit) {
 // unstable is in how many launches the queue grew.
 func (x *at) unstable() (n int) {
 	for _, l := range x.launches {
-		if slices.ContainsFunc(l.points, func(p *result.Point) bool { return p.Stability == string(stat.Unstable) }) {
+		if slices.ContainsFunc(l.points, func(p *result.Point) bool { return p.Stability == stat.Unstable }) {
 			n++
 		}
 	}

@@ -176,7 +176,7 @@ func (x *at) unusable(side string) string {
 	}
 	unstable := 0
 	for _, l := range x.launches {
-		if slices.ContainsFunc(l.points, func(p *result.Point) bool { return p.Stability == string(stat.Unstable) }) {
+		if slices.ContainsFunc(l.points, func(p *result.Point) bool { return p.Stability == stat.Unstable }) {
 			unstable++
 		}
 	}

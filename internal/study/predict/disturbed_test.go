@@ -8,10 +8,10 @@ import (
 
 func TestDisturbed(t *testing.T) {
 	p := result.Point{Checks: []result.Check{
-		{Name: "host", Status: "flag", Value: "other processes held 90 % of the cores"},
-		{Name: "send lag", Status: "pass", Value: "p99 0.1 ms"}, {Name: "samples", Status: "flag", Value: "32"},
+		{Name: "host", Status: "flag"},
+		{Name: "send lag", Status: "pass"}, {Name: "samples", Status: "flag"},
 	}}
-	if got, want := disturbed(&p), "host: other processes held 90 % of the cores"; got != want {
+	if got, want := disturbed(&p), "host"; got != want {
 		t.Errorf("%q, want %q", got, want)
 	}
 	p.Checks = p.Checks[1:]

@@ -154,7 +154,7 @@ func FitRuns(d *deploy.Deployment, runs []*Recording) (*Fit, error) {
 				fit.Notes = append(fit.Notes, fmt.Sprintf("in %s all streams stood still for %.3g ms every %.3g s; the twin has no such thing, and other parameters may take its part: mend that first", r.Dir, s.ForMS, s.EveryS))
 			}
 			if d := disturbed(&r.run.Points[r.point]); d != "" {
-				fit.Notes = append(fit.Notes, fmt.Sprintf("%s was disturbed (%s): what that took is fitted as the server's; measure again on a machine with nothing else to do", r.Dir, d))
+				fit.Notes = append(fit.Notes, fmt.Sprintf("%s was disturbed, see its checks (%s): what that took is fitted as the server's; measure again on a machine with nothing else to do", r.Dir, d))
 			}
 			if o := origin(r.run); !slices.Contains(fit.Origins, o) {
 				fit.Origins = append(fit.Origins, o)
@@ -165,15 +165,16 @@ func FitRuns(d *deploy.Deployment, runs []*Recording) (*Fit, error) {
 	return fit, nil
 }
 
-// disturbed says what kept a client from seeing the server alone, "" for nothing.
+// disturbed names the checks by which a client did not see the server alone, ""
+// for none.
 func disturbed(p *result.Point) string {
 	var why []string
 	for _, c := range p.Checks {
-		if c.Status != "pass" && slices.Contains([]string{"host", "send lag", "client cpu"}, c.Name) {
-			why = append(why, c.Name+": "+c.Value)
+		if c.Status != result.Pass && slices.Contains([]string{result.CheckHost, result.CheckSendLag, result.CheckClientCPU}, c.Name) {
+			why = append(why, c.Name)
 		}
 	}
-	return strings.Join(why, "; ")
+	return strings.Join(why, ", ")
 }
 
 // calibrate moves the parameters as far as the runs say; their slow phases it

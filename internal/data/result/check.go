@@ -1,0 +1,159 @@
+package result
+
+// Check is one test of the instrument or of the run's conditions: a number
+// against its limit. What it means, and what to do, is said by reports.
+type Check struct {
+	Name   string             `json:"name"`
+	Status Status             `json:"status"`
+	Value  *float64           `json:"value"`            // null: not known
+	Limit  *float64           `json:"limit"`            // beyond which it does not pass; null where there is none
+	Unit   string             `json:"unit"`             // of both
+	Case   string             `json:"case,omitempty"`   // which of several things it found
+	Detail map[string]float64 `json:"detail,omitempty"` // what else it counted, by names of its own
+	Prose  *Prose             `json:"prose,omitempty"`  // of a run of version 1, which has no numbers
+}
+
+// Prose is a check as version 1 wrote it.
+type Prose struct {
+	Value  string `json:"value"`
+	Limit  string `json:"limit"`
+	Advice string `json:"advice"`
+}
+
+// Names of the checks.
+const (
+	CheckAccounting   = "accounting"
+	CheckRecording    = "recording"
+	CheckOwnErrors    = "own errors"
+	CheckClientLimits = "client limits"
+	CheckSendLag      = "send lag"
+	CheckClientCPU    = "client cpu"
+	CheckHost         = "host"
+	CheckPauses       = "gc pauses"
+	CheckClockSteps   = "clock steps"
+	CheckStamps       = "stamps"
+	CheckMerged       = "merged chunks"
+	CheckArrivals     = "arrivals"
+	CheckConnects     = "connects"
+	CheckMaxInFlight  = "max in flight"
+	CheckOffered      = "offered rate"
+	CheckAchieved     = "achieved rate"
+	CheckStability    = "stability"
+	CheckLockStep     = "lock-step"
+	CheckLittle       = "Little's law"
+	CheckWarmup       = "warm-up"
+	CheckWindow       = "window"
+	CheckResidences   = "residence times"
+	CheckSamples      = "samples"
+	CheckErrors       = "errors"
+	CheckResets       = "resets"
+	CheckRetransmits  = "retransmits"
+	CheckRetries      = "retries"
+	CheckRestarts     = "server restarts"
+	CheckGone         = "server went away"
+	CheckPrompts      = "prompt lengths"
+	CheckOutputs      = "output lengths"
+	CheckEarlyStops   = "early stops"
+	CheckUsage        = "usage"
+	CheckTokenCounts  = "token counts"
+	CheckTokenGaps    = "token gaps"
+	CheckHidden       = "hidden reasoning"
+	CheckPrefixCache  = "prefix cache"
+	CheckRepeated     = "repeated prompts"
+	CheckMix          = "mix"
+)
+
+// Cases of checks that may find one of several things.
+const (
+	CaseUnknown     = "unknown"     // the value could not be had
+	CaseGone        = "gone"        // the server went away
+	CaseEmpty       = "empty"       // the window has no length
+	CaseLate        = "late"        // the load settled too late, or not at all
+	CaseDrift       = "drift"       // what was in flight moved within the window
+	CaseClosed      = "closed"      // a closed loop: its users bound what is in flight
+	CaseChance      = "chance"      // over the limit by no more than chance brings
+	CaseBacklog     = "backlog"     // what had piled up before ended in the window too
+	CaseProcess     = "process"     // of the server began anew
+	CaseConnections = "connections" // in use all broke at once
+	CaseHost        = "host"        // the client had to wait: its machine was busy with something else
+	CaseThrottled   = "throttled"   // by the container's limit on processors
+)
+
+// CheckKind is one of the checks there are.
+type CheckKind struct {
+	Name    string
+	Unit    string
+	Asks    string // what it asks
+	Flagged string // when the point is flagged, "" for never
+	Invalid string // when the measurement is invalid, "" for never
+}
+
+// Units of checks that are no metric's.
+const (
+	share  = "share"
+	ms     = "ms"
+	s      = "s"
+	counts = "requests"
+)
+
+// Checks lists them, in the order in which they are explained.
+func Checks() []CheckKind {
+	return []CheckKind{
+		{CheckAccounting, counts, "is due = ok + failed + cut + unsent, and as many as planned?", "", "if not"},
+		{CheckRecording, "losses", "was every record written?", "", "if not"},
+		{CheckOwnErrors, counts, "did requests fail by Pitot's own fault?", "", "any"},
+		{CheckClientLimits, counts, "did requests fail for want of files, ports or memory of the client? ([limits](limits.md))", "", "any"},
+		{CheckSendLag, ms, "by how much does the client's own delay move p50 and p99 of TTFT?", "over 1 ms and 2 %", "over 2 ms and 10 %"},
+		{CheckClientCPU, share, "share of the cores that the client used", "over 60 %", "over 90 %"},
+		{CheckHost, share, "was the client's machine busy with something else, by its kernel?", "others hold over 20 % of the cores while tasks wait for one over 20 % of the time; over 2 % taken by a hypervisor or a container's limit", ""},
+		{CheckPauses, ms, "how long the collector stopped the client within a second", "over 10 ms", ""},
+		{CheckClockSteps, "steps", "was the machine's clock set?", "any", ""},
+		{CheckStamps, share, "did chunk times come from the kernel?", "if over 1 % did not", ""},
+		{CheckMerged, share, "chunks that shared a read, whose times are intervals", "over 0.1 %", ""},
+		{CheckArrivals, share, "were requests sent when they were due?", "2 % late at once", ""},
+		{CheckConnects, share, "requests that waited 1 ms or more for a connection", "over 1 %", ""},
+		{CheckMaxInFlight, share, "requests that the cap held back", "over 1 %", ""},
+		{CheckOffered, "req/s", "did as many requests come due in the window as the rate brings?", "5 % and 3.5 standard deviations apart", ""},
+		{CheckAchieved, "req/s", "did as many requests end as came due?", "2 % apart, beyond chance", ""},
+		{CheckStability, share, "does the queue grow?", "if unstable", ""},
+		{CheckLockStep, share, "do the users of a closed loop ask together, cycle after cycle?", "if so", ""},
+		{CheckLittle, counts, "is concurrency = rate × time in the system, or are connections held open after their answers?", "2 % apart", ""},
+		{CheckWarmup, s, "had the load settled when the window began?", "if not", ""},
+		{CheckWindow, s, "is it twice as long as the slowest request?", "if not", ""},
+		{CheckResidences, "residence times", "how many of them the window has", "under 15", ""},
+		{CheckSamples, "samples", "are there enough for p99?", "under 100", ""},
+		{CheckErrors, share, "requests that were not answered well", "over 1 %", ""},
+		{CheckResets, share, "connections that broke", "over 0.1 %", ""},
+		{CheckRetransmits, share, "requests with segments sent again", "over 1 %", ""},
+		{CheckRetries, share, "requests sent again, because a reused connection was closed", "over 1 %", ""},
+		{CheckRestarts, "connections", "did its process begin anew, or all connections break at once?", "if so", ""},
+		{CheckGone, s, "did it refuse every connection from some time on?", "if so", ""},
+		{CheckPrompts, share, "were prompts as long as planned, by the server's count?", "over 1 % not", ""},
+		{CheckOutputs, share, "were answers as long as asked for?", "over 1 % not", ""},
+		{CheckEarlyStops, share, "answers that the model ended before the length asked for", "over 1 %", ""},
+		{CheckUsage, share, "answers whose usage cannot be, and is left out ([limits](limits.md#what-a-server-counts))", "any", ""},
+		{CheckTokenCounts, share, "do usage and chunks count the same tokens?", "over 1 % apart", ""},
+		{CheckTokenGaps, share, "streams left out of ITL, as the tokens in their chunks are not known", "over 1 %", ""},
+		{CheckHidden, share, "requests with reasoning that was counted and never streamed", "any", ""},
+		{CheckPrefixCache, share, "tokens of prompts that should be cold and were cached", "over 1 %", ""},
+		{CheckRepeated, counts, "were prompts asked twice, for want of others?", "if so", ""},
+		{CheckMix, "factor", "do the classes of requests differ?", "medians by a factor of 3", ""},
+	}
+}
+
+// NewCheck is a check that passes, of a value that is known.
+func NewCheck(name string, value, limit float64) Check {
+	c := Check{Name: name, Status: Pass, Value: &value, Limit: &limit}
+	for _, k := range Checks() {
+		if k.Name == name {
+			c.Unit = k.Unit
+		}
+	}
+	return c
+}
+
+// With adds numbers that a check counted besides, by name.
+func (c Check) With(detail map[string]float64) Check {
+	c.Detail = detail
+	return c
+}

@@ -1,0 +1,370 @@
+package report
+
+import (
+	"cmp"
+	"fmt"
+	"strings"
+
+	"pitot/internal/data/metric"
+	"pitot/internal/data/record"
+	"pitot/internal/data/result"
+	"pitot/internal/measure"
+	"pitot/internal/stat"
+)
+
+// What is said of a check: run.json has its numbers.
+
+// CheckModel is a check in words.
+type CheckModel struct {
+	Name   string
+	Status result.Status
+	Value  string
+	Limit  string
+	Advice string // what to do when it did not pass
+}
+
+// sayings are the words of a check. Without a function a share is written with
+// its counts and a count with its unit.
+type sayings struct {
+	value  func(c *result.Check) string
+	limit  func(c *result.Check) string
+	advice string
+	or     map[string]string // advice in a case
+}
+
+// Said puts a check into words.
+func Said(c *result.Check) CheckModel {
+	m := CheckModel{Name: plain(c.Name), Status: c.Status}
+	if p := c.Prose; p != nil { // of version 1
+		m.Value, m.Limit, m.Advice = plain(p.Value), plain(p.Limit), plain(p.Advice)
+		return m
+	}
+	words := checkWords()[c.Name]
+	value, limit := words.value, words.limit
+	if value == nil {
+		value = valueOf
+	}
+	if limit == nil {
+		limit = limitOf
+	}
+	m.Value, m.Limit, m.Advice = plain(value(c)), plain(limit(c)), plain(cmp.Or(words.or[c.Case], words.advice))
+	if c.Name == result.CheckResidences {
+		m.Advice = "Measure longer: " + measure.LongerFlag(c.Detail["ask_seconds"], c.Detail["ask_requests"]) + "."
+	}
+	return m
+}
+
+// valueOf writes a check's value: 1.2 % (4 of 342), 3 steps.
+func valueOf(c *result.Check) string {
+	switch {
+	case c.Value == nil:
+		return notKnown
+	case c.Unit != string(metric.Share):
+		return fmt.Sprintf("%.4g %s", *c.Value, c.Unit)
+	}
+	text := fmt.Sprintf("%.3g %%", 100**c.Value)
+	if of, counted := c.Detail["of"]; counted {
+		text += fmt.Sprintf(" (%.0f of %.0f)", c.Detail["n"], of)
+	}
+	return text
+}
+
+// limitOf writes its limit: ≤ 1 %, none.
+func limitOf(c *result.Check) string {
+	switch {
+	case c.Limit == nil:
+		return "none"
+	case c.Unit == string(metric.Share):
+		return fmt.Sprintf("≤ %g %%", 100**c.Limit)
+	case *c.Limit == 0:
+		return "none"
+	}
+	return fmt.Sprintf("≤ %g %s", *c.Limit, c.Unit)
+}
+
+// number is a value that may not be known.
+func number(x *float64) float64 {
+	if x == nil {
+		return 0
+	}
+	return *x
+}
+
+func checkWords() map[string]sayings {
+	always := func(text string) func(*result.Check) string {
+		return func(*result.Check) string { return text }
+	}
+	// with is a limit on a share and what it is a share of.
+	with := func(what string) func(*result.Check) string {
+		return func(c *result.Check) string { return limitOf(c) + " " + what }
+	}
+	const bug = "Report this as a bug of Pitot."
+	const longer = "Measure longer with --duration."
+	const gone = "The server went away."
+	host := map[string]string{result.CaseHost: "The client's machine was busy with something else: this client had to wait, see host."}
+	return map[string]sayings{
+		result.CheckAccounting: {
+			value: func(c *result.Check) string {
+				d := c.Detail
+				text := fmt.Sprintf("%.0f = %.0f + %.0f + %.0f + %.0f", d["due"], d["ok"], d["failed"], d["cut"], d["unsent"])
+				if n, ok := d["planned"]; ok {
+					text += fmt.Sprintf(", %.0f planned", n)
+				}
+				if n, ok := d["twice"]; ok {
+					text += fmt.Sprintf(", %.0f told twice", n)
+				}
+				return text
+			},
+			limit: always("due = ok + failed + cut + unsent"), advice: bug,
+		},
+		result.CheckRecording: {
+			value: func(c *result.Check) string {
+				if c.Status == result.Pass {
+					return "no record lost"
+				}
+				return "records lost"
+			},
+			limit: always("none lost"), advice: "Free disk space and measure again.",
+		},
+		result.CheckOwnErrors: {value: counted, advice: bug},
+		result.CheckClientLimits: {value: counted, advice: "Use a larger client, or several.", or: map[string]string{
+			record.ErrOwnMemory: "Ask for shorter answers, or use a client with more memory.",
+			record.ErrOwnPorts:  "Use more clients, or a server that keeps connections alive.",
+			record.ErrOwnFiles:  "Raise the limit of open files (ulimit -n), or lower the load of this client.",
+		}},
+		result.CheckSendLag: {value: sendLag, limit: func(c *result.Check) string {
+			if c.Status == result.Fail {
+				return "invalid from a shift of 10 % and 2 ms on"
+			}
+			return "shifts p50 and p99 by ≤ 1 ms or 2 %"
+		}, advice: "Lower the load of this client, or use more clients.", or: host},
+		result.CheckClientCPU: {
+			value:  func(c *result.Check) string { return fmt.Sprintf("%.0f %% of the cores", 100*number(c.Value)) },
+			advice: "Use a larger client, or several.",
+		},
+		result.CheckHost: {value: busyHost, limit: func(c *result.Check) string {
+			return fmt.Sprintf("≤ %.0f %%, or tasks wait for a core ≤ %.0[1]f %% of the time", 100*number(c.Limit))
+		}, advice: "Measure from a machine that does nothing else, nor serves the model.",
+			or: map[string]string{result.CaseThrottled: "Raise the container's limit on processors, or take it away."}},
+		result.CheckPauses: {
+			value:  func(c *result.Check) string { return fmt.Sprintf("at most %.2g ms in a second", number(c.Value)) },
+			advice: "Give the client more memory, or measure with fewer requests at once.", or: host,
+		},
+		result.CheckClockSteps: {value: counted, advice: "Stop the clock's stepping (chrony, ntpd) while measuring."},
+		result.CheckStamps: {
+			value: func(c *result.Check) string {
+				if c.Case == "kernel" && c.Status != result.Pass {
+					return fmt.Sprintf("kernel, but %.0f of %.0f reads had none", c.Detail["n"], c.Detail["of"])
+				}
+				return c.Case
+			},
+			limit: func(c *result.Check) string {
+				if c.Case == "virtual" {
+					return "virtual"
+				}
+				return "kernel"
+			},
+			advice: "Measure from Linux, or keep the client idle.",
+		},
+		result.CheckMerged: {advice: "Give the client more cores, or quote the bounds; a server that sends in bursts looks alike.", or: host},
+		result.CheckArrivals: {
+			value: func(c *result.Check) string {
+				text := fmt.Sprintf("distance of sent from due %.2g %%", 100*number(c.Value))
+				if a2, ok := c.Detail["a2"]; ok {
+					text += fmt.Sprintf(", A² of the gaps %.2g", a2)
+				}
+				return text
+			},
+			limit: always("< 2 %"), advice: "Lower the load of this client, or raise --max-in-flight.", or: host,
+		},
+		result.CheckConnects:    {limit: with("waited for a connection"), advice: "Raise the keep-alive timeout of the server, or of the proxy before it."},
+		result.CheckMaxInFlight: {limit: with("held back"), advice: "Raise --max-in-flight, or read the latencies as those of a queue before the server."},
+		result.CheckOffered: {
+			value: func(c *result.Check) string {
+				return fmt.Sprintf("%.4g of %.4g requests a second came due", number(c.Value), number(c.Limit))
+			},
+			limit: always("within 5 %, or chance"), advice: "Measure longer: this window is of another load.",
+		},
+		result.CheckAchieved: {
+			value: func(c *result.Check) string {
+				text := fmt.Sprintf("%.4g of %.4g requests a second ended", number(c.Value), number(c.Limit))
+				if c.Case == result.CaseChance {
+					text += ": as far apart as chance brings them"
+				}
+				return text
+			},
+			limit: always("within 2 %, or chance"), advice: "Lower the rate: the server does not keep up with it.",
+			or: map[string]string{
+				result.CaseBacklog: "Measure longer: what had piled up before ended in the window too, and its throughput is not this load's.",
+				result.CaseGone:    gone,
+			},
+		},
+		result.CheckStability: {
+			value: func(c *result.Check) string {
+				if c.Value == nil {
+					return "the users bound what is in flight"
+				}
+				text := fmt.Sprintf("%.2g %% of the arrivals left over", 100**c.Value)
+				if c.Case == result.CaseChance {
+					text += ": no more than chance leaves"
+				}
+				return text
+			},
+			limit:  always(fmt.Sprintf("≤ %g %%, or chance", 100*stat.MaxDeficit)),
+			advice: "Lower the rate: latencies under this one depend on how long it is kept up.",
+		},
+		result.CheckLockStep: {
+			value: func(c *result.Check) string {
+				return fmt.Sprintf("requests in an eighth of a cycle vary by %.0f %%", 100*number(c.Value))
+			},
+			limit:  func(c *result.Check) string { return fmt.Sprintf("≤ %.0f %%", 100*number(c.Limit)) },
+			advice: "Users ask together and wait for each other: let answers differ in length, as --output 'uniform(96,160)', leave --warmup to itself, or ask at a --rate.",
+		},
+		result.CheckLittle: {
+			value: func(c *result.Check) string {
+				return fmt.Sprintf("%.4g in flight, %.4g by rate × E2E and %+.4g at the edges", number(c.Value), c.Detail["by_rate"], c.Detail["edges"])
+			},
+			limit:  always("within 2 % or 1 ms a request"),
+			advice: "Connections are held longer than answers take: look for what the server sends after the last token.",
+		},
+		result.CheckWarmup: {value: warmedUp, limit: always("steady before the window begins"), advice: "Measure longer with --duration, or look at what the server does meanwhile."},
+		result.CheckWindow: {
+			value: func(c *result.Check) string {
+				return fmt.Sprintf("%.3g s, slowest request %.3g s", number(c.Value), c.Detail["slowest"])
+			},
+			limit: always("≥ 2 × the slowest request"), advice: longer,
+			or: map[string]string{result.CaseEmpty: "Ask for more --requests than --concurrency, or leave the warm-up on."},
+		},
+		result.CheckResidences: {
+			value: func(c *result.Check) string {
+				return fmt.Sprintf("window of %.3g, one takes %.3g s", number(c.Value), c.Detail["one"])
+			},
+			limit: func(c *result.Check) string { return fmt.Sprintf("≥ %g", number(c.Limit)) },
+		},
+		result.CheckSamples: {
+			value:  func(c *result.Check) string { return fmt.Sprintf("%.0f for p99 %s", number(c.Value), c.Case) },
+			limit:  func(c *result.Check) string { return fmt.Sprintf("≥ %g", number(c.Limit)) },
+			advice: "Measure longer, or quote a lower percentile.",
+		},
+		result.CheckErrors:      {advice: "Read the latencies as those of the requests that were served."},
+		result.CheckResets:      {advice: "Look for a proxy or a server that closes connections.", or: map[string]string{result.CaseGone: gone}},
+		result.CheckRetransmits: {advice: "Look at the network between client and target."},
+		result.CheckRetries:     {advice: "Raise the server's keep-alive timeout."},
+		result.CheckRestarts: {
+			value: func(c *result.Check) string {
+				switch c.Case {
+				case result.CaseProcess:
+					return "its process began anew"
+				case result.CaseConnections:
+					return fmt.Sprintf("all %.0f connections in use broke at once, %.3g s into the window", number(c.Value), c.Detail["at"])
+				}
+				return "none seen"
+			},
+			advice: "Look at the server's log, and measure again: these are the numbers of two servers, the second of which began cold.",
+		},
+		result.CheckGone: {
+			value:  func(c *result.Check) string { return fmt.Sprintf("%.3g s after the load began", number(c.Value)) },
+			advice: "Look at the server's log, start it again and measure anew: from then on nothing was served.",
+		},
+		result.CheckPrompts:     {advice: "Choose the tokenizer of the model, or calibrate the prompt lengths."},
+		result.CheckOutputs:     {advice: "Make the server ignore the end of sequence, or compare tokens, not requests."},
+		result.CheckEarlyStops:  {advice: "Make the server ignore the end of sequence, or compare tokens, not requests."},
+		result.CheckUsage:       {advice: "Find out what the server counts: these tokens cannot be, and are left out."},
+		result.CheckTokenCounts: {advice: "Find out whether usage or the chunks count wrongly."},
+		result.CheckTokenGaps:   {advice: "Read ICL and stall: ITL leaves out the streams whose tokens per chunk are not known."},
+		result.CheckHidden:      {advice: "Read TTFT as the time to the first visible token."},
+		result.CheckPrefixCache: {
+			value: func(c *result.Check) string {
+				if c.Value == nil {
+					return "not known: the server does not report cached tokens, and a run with the same seed asks the same prompts"
+				}
+				return valueOf(c)
+			},
+			advice: "Change the seed, or flush the server's cache.",
+			or:     map[string]string{result.CaseUnknown: "Leave out --seed, or flush the server's cache before a seed is used again."},
+		},
+		result.CheckRepeated: {
+			value: func(c *result.Check) string {
+				return fmt.Sprintf("%.0f prompts for %.0f requests", number(c.Limit), number(c.Value))
+			},
+			limit: always("none twice"), advice: "A prefix cache may have answered: give more prompts, or fewer requests.",
+		},
+		result.CheckMix: {
+			value: func(c *result.Check) string {
+				if c.Value == nil {
+					return "one kind of request"
+				}
+				return fmt.Sprintf("medians of the classes differ by a factor of %.3g", *c.Value)
+			},
+			limit: func(c *result.Check) string { return fmt.Sprintf("medians within a factor of %g", number(c.Limit)) }, advice: "Read the classes, not the total.",
+		},
+	}
+}
+
+// counted writes a whole number of things.
+func counted(c *result.Check) string { return fmt.Sprintf("%.0f %s", number(c.Value), c.Unit) }
+
+// busyHost says what else the client's machine did.
+func busyHost(c *result.Check) string {
+	text := fmt.Sprintf("other processes held %.0f %% of the cores", 100*number(c.Value))
+	if waited, told := c.Detail["waited"]; told {
+		text += fmt.Sprintf(", some task waited for one %.0f %% of the time", 100*waited)
+	}
+	const shown = .005
+	if x := c.Detail["stolen"]; x >= shown {
+		text += fmt.Sprintf(", the hypervisor took %.1f %%", 100*x)
+	}
+	if x := c.Detail["throttled"]; x >= shown {
+		text += fmt.Sprintf(", the container's limit held this client back %.1f %%", 100*x)
+	}
+	return text
+}
+
+// sendLag says how large the lag was, and by how much it shifts what can be
+// judged.
+func sendLag(c *result.Check) string {
+	d := c.Detail
+	if d == nil {
+		return "nothing sent"
+	}
+	var judged, open []string
+	for _, p := range usual() {
+		if _, ok := d["shift_"+p]; ok {
+			judged = append(judged, p)
+		} else {
+			open = append(open, p)
+		}
+	}
+	text := fmt.Sprintf("p99 %.3g ms", d["lag_p99"])
+	switch {
+	case len(open) == 0:
+		text += fmt.Sprintf(", shift %.3g ms", number(c.Value))
+	case len(judged) > 0:
+		text += fmt.Sprintf(", shift of %s %.3g ms", strings.Join(judged, " and "), number(c.Value))
+	}
+	if len(open) > 0 {
+		text += fmt.Sprintf("; that of %s cannot be judged, it falls among requests that were not followed to their end: at most %.3g ms",
+			strings.Join(open, " and "), d["lag_max"])
+	}
+	return text
+}
+
+// warmedUp says when the load had settled and when the window began.
+func warmedUp(c *result.Check) string {
+	at := func(s float64) string { return fmt.Sprintf("%.3g s", s) }
+	begin, planned := number(c.Limit), c.Detail["planned"]
+	switch {
+	case c.Case == result.CaseDrift:
+		return fmt.Sprintf("not settled: %.3g in flight in the first half of the window, %.3g in the second", c.Detail["first_half"], c.Detail["second_half"])
+	case c.Value == nil:
+		return "not settled: the load settled too late, or not at all"
+	}
+	text := "settled after " + at(*c.Value)
+	switch {
+	case begin > planned:
+		return text + fmt.Sprintf(", the window begins at %s instead of %s", at(begin), at(planned))
+	case begin < *c.Value:
+		return text + ", but the window begins at " + at(begin)
+	}
+	return text + ", the window begins at " + at(begin)
+}

@@ -1,0 +1,48 @@
+package report
+
+import (
+	"strings"
+	"testing"
+
+	"pitot/internal/data/result"
+)
+
+// Every check has words for what it found, in every case and without a number,
+// and says what to do.
+func TestEveryCheckIsPutIntoWords(t *testing.T) {
+	cases := []string{"", result.CaseUnknown, result.CaseGone, result.CaseEmpty, result.CaseLate, result.CaseDrift,
+		result.CaseClosed, result.CaseChance, result.CaseBacklog, result.CaseProcess, result.CaseConnections, result.CaseHost, result.CaseThrottled, "kernel", "user", "virtual"}
+	for _, k := range result.Checks() {
+		if _, ok := checkWords()[k.Name]; !ok {
+			t.Errorf("%s has no words", k.Name)
+		}
+		for _, is := range cases {
+			for _, status := range []result.Status{result.Pass, result.Flag, result.Fail} {
+				c := result.NewCheck(k.Name, 1, 2)
+				c.Case, c.Status = is, status
+				for _, known := range []bool{true, false} {
+					if !known {
+						c.Value = nil
+					}
+					m := Said(&c)
+					if m.Value == "" && k.Name != result.CheckStamps || m.Limit == "" || m.Advice == "" || strings.Contains(m.Value+m.Limit+m.Advice, "%!") {
+						t.Errorf("%s, %q: %+v", k.Name, is, m)
+					}
+				}
+			}
+		}
+	}
+	for name := range checkWords() {
+		if k := result.NewCheck(name, 0, 0); k.Unit == "" {
+			t.Errorf("there are words for %s, which is no check", name)
+		}
+	}
+}
+
+// What version 1 said in words is said as it was.
+func TestChecksOfVersion1(t *testing.T) {
+	c := result.Check{Name: result.CheckSendLag, Status: result.Flag, Prose: &result.Prose{Value: "p99 3 ms", Limit: "1 ms", Advice: "Lower it."}}
+	if m := Said(&c); m != (CheckModel{Name: "send lag", Status: result.Flag, Value: "p99 3 ms", Limit: "1 ms", Advice: "Lower it."}) {
+		t.Errorf("%+v", m)
+	}
+}

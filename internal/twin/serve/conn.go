@@ -133,7 +133,7 @@ func (c *conn) request() bool {
 
 // answer writes a whole response.
 func (c *conn) answer(r *dialect.Reply, last, head bool) {
-	b := replyHead(r, last)
+	b := c.s.replyHead(r, last)
 	if !head {
 		b = append(b, r.Body...)
 	}

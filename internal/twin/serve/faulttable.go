@@ -133,6 +133,7 @@ func htmlPage(st *stream, f Fault) {
 	st.refuse(f, dialect.Reply{
 		Status: http.StatusBadGateway,
 		Type:   "text/html",
+		Bare:   true,
 		Body:   []byte("<html>\r\n<head><title>502 Bad Gateway</title></head>\r\n<body><h1>502 Bad Gateway</h1></body>\r\n</html>\r\n"),
 	})
 }

@@ -11,8 +11,11 @@ import (
 )
 
 // replyHead is the status line and the header of a reply.
-func replyHead(r *dialect.Reply, last bool) []byte {
+func (s *Server) replyHead(r *dialect.Reply, last bool) []byte {
 	b := appendHead(nil, "HTTP/1.1", r.Status)
+	if !r.Bare {
+		b = append(b, s.dialect.Header()...)
+	}
 	if len(r.Body) > 0 {
 		b = append(append(append(b, "content-type: "...), cmp.Or(r.Type, jsonType)...), "\r\n"...)
 	}

@@ -2,6 +2,7 @@ package serve
 
 import (
 	"net/http"
+	"net/url"
 	"slices"
 	"strings"
 
@@ -12,22 +13,24 @@ import (
 // route answers a request: with a reply, or with a stream that is to begin.
 func (s *Server) route(c *conn, req *http.Request, arrival int64) (dialect.Reply, *stream) {
 	path := req.URL.Path
-	if s.dialect.Guarded(path) && req.Method != http.MethodOptions && !s.admits(req) {
+	asked := dialect.Request{Method: req.Method, Path: path, Header: req.Header, Body: c.body.Bytes(), Loading: clock.Now() < s.ready}
+	if req.Method == http.MethodOptions {
+		if r, ok := s.dialect.Preflight(&asked); ok {
+			return r, nil
+		}
+	} else if s.dialect.Guarded(path) && !s.admits(req) {
 		return s.dialect.Refuse(dialect.NoKey), nil
 	}
 	route, known := s.routes[path]
 	if !known {
-		return s.dialect.Refuse(dialect.NoRoute), nil
+		return s.elsewhere(req), nil
 	}
-	if !slices.Contains(route.Methods, req.Method) {
+	switch {
+	case !slices.Contains(route.Methods, req.Method):
 		r := s.dialect.Refuse(dialect.NoMethod)
 		r.Header = "allow: " + strings.Join(route.Methods, ", ") + "\r\n"
 		return r, nil
-	}
-	loading := clock.Now() < s.ready
-	asked := dialect.Request{Method: req.Method, Path: path, Header: req.Header, Body: c.body.Bytes(), Loading: loading}
-	switch {
-	case loading && !route.Early:
+	case asked.Loading && !route.Early:
 		return s.dialect.Refuse(dialect.Loading), nil
 	case route.Metrics:
 		return s.metrics(), nil
@@ -35,6 +38,17 @@ func (s *Server) route(c *conn, req *http.Request, arrival int64) (dialect.Reply
 		return route.Reply(&asked), nil
 	}
 	return s.generate(c, route, &asked, arrival)
+}
+
+// elsewhere answers for a path that there is not: with the one that there is but
+// for slashes at its end, as Python's web frameworks do.
+func (s *Server) elsewhere(req *http.Request) dialect.Reply {
+	path := strings.TrimRight(req.URL.Path, "/")
+	if _, known := s.routes[path]; !known || path == req.URL.Path {
+		return s.dialect.Refuse(dialect.NoRoute)
+	}
+	to := url.URL{Scheme: "http", Host: req.Host, Path: path, RawQuery: req.URL.RawQuery}
+	return dialect.Reply{Status: http.StatusTemporaryRedirect, Header: "location: " + to.String() + "\r\n"}
 }
 
 // admits says whether a request has a key, if one is asked for.

@@ -39,7 +39,7 @@ func TestChatStreamBytes(t *testing.T) {
 	head, body := cutHead(t, raw)
 	for _, want := range []string{
 		"HTTP/1.1 200 OK\r\n", "content-type: text/event-stream; charset=utf-8",
-		"transfer-encoding: chunked", "x-request-id: q-1", "connection: close",
+		"transfer-encoding: chunked", "vary: Origin", "connection: close",
 	} {
 		if !strings.Contains(head, want) {
 			t.Errorf("header lacks %q:\n%s", want, head)

@@ -27,7 +27,7 @@ type stream struct {
 	streamed bool
 	kind     string // content type of the stream
 	comment  string // an event that says nothing
-	roles    bool   // role chunks come first
+	opening  int    // events before the first token
 
 	// what goes wrong with it
 	faults      []Fault
@@ -60,7 +60,7 @@ type due struct {
 func newStream(c *conn, call *dialect.Call, t Truth) *stream {
 	s := c.s
 	st := &stream{
-		s: s, conn: c, writer: call.Writer, streamed: call.Stream, kind: call.Type, comment: call.Comment, roles: call.Stream && call.Roles,
+		s: s, conn: c, writer: call.Writer, streamed: call.Stream, kind: call.Type, comment: call.Comment, opening: call.Opening,
 		truth: t, arrived: max(t.ArrivalNS, c.free), done: make(chan struct{}),
 	}
 	st.truth.ID = call.ID
@@ -110,9 +110,7 @@ func (st *stream) streamHead() []byte {
 
 // headEnd appends the header lines that streams and whole answers share.
 func (st *stream) headEnd(b []byte) []byte {
-	if id := st.truth.RequestID; id != "" {
-		b = append(append(append(b, "x-request-id: "...), id...), "\r\n"...)
-	}
+	b = append(b, st.s.dialect.Header()...)
 	if st.last {
 		b = append(b, "connection: close\r\n"...)
 	}
@@ -154,17 +152,17 @@ func (st *stream) emit(c *choice, e twin.Emission) {
 	}
 }
 
-// emitRole writes the role chunks of a streamed chat, one for each choice. An
-// engine that has none of its own gets them right before the first token, as
-// in vLLM.
+// emitRole writes what comes before the first token of a stream: the role chunks
+// of a chat, one for each choice. An engine that has none of its own gets them
+// right before the first token, as in vLLM.
 func (st *stream) emitRole() {
-	if st.role || !st.roles {
+	if st.role || st.opening == 0 || !st.streamed {
 		return
 	}
 	st.role = true
 	st.truth.RoleNS = clock.Now()
-	for i := range st.choices {
-		st.s.buf = st.writer.Role(st.s.room(), i)
+	for i := range st.opening {
+		st.s.buf = st.writer.Open(st.s.room(), i)
 		st.put(st.s.buf)
 	}
 }

@@ -31,6 +31,11 @@ type Served struct {
 type Dialect interface {
 	// Routes are the paths that there are.
 	Routes() []Route
+	// Header is lines that every answer has, each with its CRLF.
+	Header() string
+	// Preflight answers a browser that asks whether it may send a request; false
+	// for another OPTIONS.
+	Preflight(*Request) (Reply, bool)
 	// Guarded says whether a path asks for a key, where one is set.
 	Guarded(path string) bool
 	// Refuse is what the server answers by itself when it cannot go on.
@@ -85,6 +90,7 @@ type Reply struct {
 	Status int
 	Type   string // of the content; JSON if empty
 	Header string // further lines, each with its CRLF
+	Bare   bool   // without the lines that every answer has: it comes from in front of the application
 	Body   []byte
 }
 
@@ -110,7 +116,7 @@ type Call struct {
 	Stream  bool
 	Type    string // of a stream's content
 	Comment string // an event that says nothing, "" where there is none
-	Roles   bool   // a stream begins with an event for each choice that names its role
+	Opening int    // events of a stream that come with its first token, before it
 	Prompt  int    // tokens of all prompts
 	Batch   int    // choices that answer one prompt, which follow each other
 	Jobs    []twin.Job
@@ -133,8 +139,8 @@ type Part struct {
 // Writer writes the answer to one call. Its methods append to b, of streams one
 // event each. It belongs to one goroutine.
 type Writer interface {
-	// Role names the role of a choice.
-	Role(b []byte, choice int) []byte
+	// Open is event number i before the first token.
+	Open(b []byte, i int) []byte
 	// Tokens are the tokens [from, to) of a choice, with which it ends if finish
 	// says how. false: they have no event, and come with the next one.
 	Tokens(b []byte, choice, from, to int, finish string) (_ []byte, shown bool)

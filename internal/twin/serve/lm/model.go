@@ -3,7 +3,11 @@
 // HTTP and no time: when a token comes is the engine's affair.
 package lm
 
-import "pitot/internal/twin"
+import (
+	"unicode/utf8"
+
+	"pitot/internal/twin"
+)
 
 // Config describes a model. The zero value works.
 type Config struct {
@@ -41,6 +45,9 @@ type Model struct {
 	cfg   Config
 	vocab vocabulary
 	stock [len(stock)]struct{ id, key uint32 }
+	// longest is the length of the longest token in characters, 0 if there is no
+	// such.
+	longest int
 }
 
 // New makes a model.
@@ -51,6 +58,11 @@ func New(c Config) *Model {
 	c.Reasoning, c.ToolCalls = min(max(c.Reasoning, 0), 1), min(max(c.ToolCalls, 0), 1)
 	m := &Model{cfg: c}
 	m.vocab.init(c.Vocab, c.Words)
+	if c.Words != nil {
+		for i := range c.Words.Size() {
+			m.longest = max(m.longest, 1+utf8.RuneCount(c.Words.Word(i)))
+		}
+	}
 	for i, w := range stock {
 		b := []byte(w)
 		if c.Tokenize != nil {
@@ -63,6 +75,10 @@ func New(c Config) *Model {
 
 // Reasons says whether it reasons before it answers.
 func (m *Model) Reasons() bool { return m.cfg.Reasoning > 0 }
+
+// LongestToken is how many characters a token has at most, 0 where there is no
+// bound.
+func (m *Model) LongestToken() int { return m.longest }
 
 // Template is how many tokens its chat template adds to a chat.
 func (m *Model) Template() int { return m.cfg.Template }

@@ -6,6 +6,24 @@ import (
 	"strings"
 )
 
+// Python writes the families that the Python client has of its interpreter, which
+// is not there: nothing is collected, and the version is none.
+func (p *Page) Python() {
+	for _, f := range []struct{ name, help string }{
+		{"python_gc_objects_collected_total", "Objects collected by Python's collector of garbage, none here."},
+		{"python_gc_objects_uncollectable_total", "Objects that it could not collect, none here."},
+		{"python_gc_collections_total", "Its collections, none here."},
+	} {
+		p.Head(f.name, "counter", f.help)
+		for _, generation := range []string{"0", "1", "2"} {
+			p.Line(f.name, []string{"generation", generation}, 0)
+		}
+	}
+	p.Gauge("python_info", "The Python that the server runs on: none, this is Pitot's mock.", Series{Value: 1, Labels: []string{
+		"implementation", "pitot", "major", "0", "minor", "0", "patchlevel", "0", "version", "0.0.0",
+	}})
+}
+
 // Process writes what the Python client tells of its process. The server stands
 // for a process of its own: that began when the counters did. Outside Linux no
 // more than that is known.

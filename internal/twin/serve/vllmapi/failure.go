@@ -18,7 +18,7 @@ func (a *api) Refuse(p dialect.Problem) dialect.Reply {
 	case dialect.NoMethod:
 		return detail(http.StatusMethodNotAllowed, "Method Not Allowed")
 	case dialect.NoKey:
-		return dialect.Reply{Status: http.StatusUnauthorized, Body: []byte(`{"error":"Unauthorized"}`)}
+		return dialect.Reply{Status: http.StatusUnauthorized, Bare: true, Body: []byte(`{"error":"Unauthorized"}`)}
 	case dialect.TooLarge:
 		return failure(http.StatusRequestEntityTooLarge, "The request body is too large.")
 	case dialect.Loading:
@@ -32,7 +32,7 @@ func (a *api) Refuse(p dialect.Problem) dialect.Reply {
 	case dialect.Overloaded:
 		return failure(http.StatusServiceUnavailable, "The server is overloaded.")
 	}
-	return dialect.Reply{Status: http.StatusBadRequest, Type: "text/plain; charset=utf-8", Body: []byte("Invalid HTTP request received.")}
+	return dialect.Reply{Status: http.StatusBadRequest, Type: "text/plain; charset=utf-8", Bare: true, Body: []byte("Invalid HTTP request received.")}
 }
 
 // failureBody is an error as vLLM writes it, in a response or in a stream.
@@ -65,6 +65,8 @@ func failureType(status int) string {
 	switch status {
 	case http.StatusUnauthorized:
 		return "AuthenticationError"
+	case http.StatusForbidden:
+		return "PermissionDeniedError"
 	case http.StatusNotFound:
 		return "NotFoundError"
 	case http.StatusTooManyRequests:

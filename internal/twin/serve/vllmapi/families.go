@@ -8,10 +8,11 @@ import (
 )
 
 // expose writes what a vLLM 0.32 server writes of its process, its engine and
-// its routes, but for what only Python has: the same families in the same
+// its routes: the same families in the same
 // order, with the same labels and buckets.
 func (a *api) expose(r *reading, web *prom.HTTP) []byte {
 	x := prom.NewPage(a.Began)
+	x.Python()
 	x.Process()
 	x.Labels = map[string]string{"engine": "0", "model_name": a.Name}
 	one := func(v float64) prom.Series { return prom.Series{Value: v} }
@@ -88,6 +89,8 @@ func (a *api) expose(r *reading, web *prom.HTTP) []byte {
 	x.Labels = map[string]string{}
 	x.Gauge("vllm:cache_config_info", "Settings of the KV cache.", with(1, a.cacheConfig()...))
 	web.Expose(x)
+	x.Labels["model_name"] = a.Name
+	x.Counter("vllm:tool_call_parser_invocations", "Outputs that were looked through for calls of tools: of a stream each delta, otherwise each choice.", a.parsing.series()...)
 	return x.Bytes()
 }
 

@@ -6,7 +6,6 @@ import (
 	"errors"
 	"maps"
 	"math"
-	"mime"
 	"slices"
 	"strconv"
 	"strings"
@@ -43,13 +42,10 @@ func readBody(r *dialect.Request) (*body, *dialect.Reply) {
 	return b, nil
 }
 
-// announced refuses what is announced as something else than JSON. vLLM also
-// refuses what is not announced at all; that much is overlooked here.
+// announced refuses what is not announced as JSON.
 func announced(contentType string) *dialect.Reply {
-	if contentType == "" {
-		return nil
-	}
-	if kind, _, _ := mime.ParseMediaType(contentType); kind == "application/json" {
+	kind, _, _ := strings.Cut(strings.ToLower(contentType), ";")
+	if kind == "application/json" {
 		return nil
 	}
 	return refusal("Bad Request", "", "1 validation error:\n  Unsupported Media Type: Only 'application/json' is allowed")

@@ -2,6 +2,7 @@ package vllmapi
 
 import (
 	"strconv"
+	"unicode/utf8"
 
 	"pitot/internal/twin/serve/dialect"
 	"pitot/internal/twin/serve/lm"
@@ -71,39 +72,85 @@ func (w *writer) chatLogprobs(b []byte, c *choice, from, to int) []byte {
 	return append(b, "]}"...)
 }
 
+// scored is a token as the logprobs of a completion tell of it.
+type scored struct {
+	text  string // inside a JSON string
+	chars int
+	rank  int      // -1: it has none, as nothing comes before it
+	best  []string // those that would be likelier, or come next after it, from rank 0 on
+}
+
 func (w *writer) completionLogprobs(b []byte, c *choice, from, to int) []byte {
-	list := func(name string, one func(i int, text string)) {
-		b = append(append(b, name...), '[')
+	var tokens []scored
+	if w.echo && from == 0 {
+		tokens = w.scoredPrompt(c)
+	}
+	if !w.echoOnly {
 		for i := from; i < to; i++ {
-			if i > from {
+			text, _ := c.inJSON(i)
+			t := scored{text: text, chars: utf8.RuneCountInString(c.Text(i)), best: []string{text}}
+			for rank := 1; rank < w.logprobs; rank++ {
+				other, _ := c.instead(i, rank)
+				t.best = append(t.best, other)
+			}
+			tokens = append(tokens, t)
+		}
+	}
+	list := func(name string, one func(t *scored)) {
+		b = append(append(b, name...), '[')
+		for i := range tokens {
+			if i > 0 {
 				b = append(b, ',')
 			}
-			text, _ := c.inJSON(i)
-			one(i, text)
+			one(&tokens[i])
 		}
 		b = append(b, ']')
 	}
-	at := c.offset
-	list(`{"text_offset":`, func(i int, _ string) {
-		b = strconv.AppendInt(b, int64(at), 10)
-		at += len(c.Text(i))
+	list(`{"text_offset":`, func(t *scored) {
+		b = strconv.AppendInt(b, int64(c.offset), 10)
+		c.offset += t.chars
 	})
-	c.offset = at
-	list(`,"token_logprobs":`, func(int, string) { b = append(b, logprob(0)...) })
-	list(`,"tokens":`, func(_ int, text string) { b = append(append(append(b, '"'), text...), '"') })
-	list(`,"top_logprobs":`, func(i int, text string) {
-		b = append(b, '{')
-		for rank := range max(w.logprobs, 1) { // the token itself at least
-			if rank > 0 {
-				b = append(b, ',')
-				text, _ = c.instead(i, rank)
+	list(`,"token_logprobs":`, func(t *scored) {
+		if t.rank < 0 {
+			b = append(b, "null"...)
+			return
+		}
+		b = append(b, logprob(t.rank)...)
+	})
+	list(`,"tokens":`, func(t *scored) { b = append(append(append(b, '"'), t.text...), '"') })
+	list(`,"top_logprobs":`, func(t *scored) {
+		if t.rank < 0 {
+			b = append(b, "null"...)
+			return
+		}
+		b = append(append(append(append(b, '{', '"'), t.text...), `":`...), logprob(t.rank)...)
+		for rank, other := range t.best {
+			if other != t.text {
+				b = append(append(append(append(b, ',', '"'), other...), `":`...), logprob(rank)...)
 			}
-			b = append(append(append(b, '"'), text...), `":`...)
-			b = append(b, logprob(rank)...)
 		}
 		b = append(b, '}')
 	})
 	return append(b, '}')
+}
+
+// scoredPrompt are the tokens of a choice's prompt, of which none is among the
+// likeliest.
+func (w *writer) scoredPrompt(c *choice) []scored {
+	tokens := make([]scored, len(c.prompt.IDs))
+	for i, id := range c.prompt.IDs {
+		text := string(w.model.Decode(nil, id))
+		t := scored{text: string(lm.AppendQuoted(nil, text)), chars: utf8.RuneCountInString(text), rank: w.logprobs}
+		if i == 0 {
+			t.rank = -1
+		}
+		for rank := range w.logprobs {
+			other, _ := lm.Stock(i + rank)
+			t.best = append(t.best, other)
+		}
+		tokens[i] = t
+	}
+	return tokens
 }
 
 // appendPromptLogprobs appends those of the prompt's tokens, or null: the token

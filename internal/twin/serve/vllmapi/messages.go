@@ -8,9 +8,10 @@ import (
 
 // conversation is what the messages of a chat come to.
 type conversation struct {
-	text  []byte
-	media bool   // there is more than text
-	last  string // role of the last message
+	text     []byte
+	media    bool   // there is more than text
+	last     string // role of the last message
+	lastText string // and what it says
 }
 
 // conversation reads the messages: contents that are strings, and the text parts of
@@ -36,7 +37,7 @@ func (b *body) conversation(raw json.RawMessage) (c conversation) {
 			b.add("missing", loc+"role", "Field required", list[i])
 			continue
 		}
-		c.last = *m.Role
+		c.last, c.lastText = *m.Role, ""
 		if i > 0 {
 			c.text = append(c.text, '\n')
 		}
@@ -52,9 +53,11 @@ func (b *body) conversation(raw json.RawMessage) (c conversation) {
 			}
 		case json.Unmarshal(m.Content, &one) == nil:
 			c.text = append(c.text, one...)
+			c.lastText = one
 		case json.Unmarshal(m.Content, &parts) == nil:
-			for _, p := range parts {
+			for k, p := range parts {
 				c.text = append(c.text, p.Text...)
+				c.lastText += "\n"[:min(k, 1)] + p.Text
 				c.media = c.media || isMedia(p.Type)
 			}
 		default:

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"slices"
+	"unicode/utf8"
 
 	"pitot/internal/twin/serve/dialect"
 	"pitot/internal/twin/serve/lm"
@@ -95,8 +96,8 @@ func (a *api) knownIDs(ids []int64) (lm.Prompt, *dialect.Reply) {
 	return a.model.IDPrompt(known), nil
 }
 
-// truncation reads truncate_prompt_tokens and truncation_side. Like most
-// tokenizers that of the mock keeps the first tokens unless told otherwise.
+// truncation reads truncate_prompt_tokens and truncation_side. Unless told
+// otherwise vLLM keeps the last tokens.
 func (b *body) truncation() (t lm.Truncation) {
 	const field, side = "truncate_prompt_tokens", "truncation_side"
 	if b.has(field) {
@@ -105,6 +106,7 @@ func (b *body) truncation() (t lm.Truncation) {
 			b.atLeast(field, -1, b.m[field])
 		}
 	}
+	t.Left = true
 	if b.has(side) {
 		where, _ := b.text(side)
 		if t.Left = where == "left"; !t.Left && where != "right" {
@@ -117,21 +119,40 @@ func (b *body) truncation() (t lm.Truncation) {
 
 // truncate cuts the prompts as the client asks.
 func (r *reader) truncate() *dialect.Reply {
-	t, longest := &r.cut, r.api.MaxModelLen
-	if !t.Set {
-		return nil
-	}
-	if t.Keep > longest {
-		return parameter("truncate_prompt_tokens", fmt.Sprint(t.Keep), fmt.Sprintf(
-			"truncate_prompt_tokens=%d cannot be greater than max_model_len = %d. Please request a smaller truncation size.", t.Keep, longest))
-	}
+	t := &r.cut
 	if t.Keep < 0 {
-		t.Keep = longest - 1 // room for a token of the answer
+		t.Keep = r.api.MaxModelLen - 1 // room for a token of the answer
 	}
 	for i := range r.prompts {
 		r.prompts[i].Truncate(*t)
 	}
 	return nil
+}
+
+// characters refuses a text that is too long however few tokens it has: the
+// real server does not take such a one apart.
+func (r *reader) characters(text []byte) *dialect.Reply {
+	n, longest := utf8.RuneCount(text), r.api.MaxModelLen
+	most := longest * r.api.model.LongestToken()
+	if r.cut.Set || most == 0 || n <= most {
+		return nil
+	}
+	return parameter("input_text", fmt.Sprint(n), fmt.Sprintf(
+		"This model's maximum context length is %d tokens. However, your prompt contains %d characters (more than %d characters, "+
+			"which is the upper bound for %d input tokens). Please reduce the length of the input prompt.", longest, n, most, longest))
+}
+
+// refuseSuffix refuses what only models that fill in the middle take.
+func (r *reader) refuseSuffix() *dialect.Reply {
+	switch {
+	case r.chat || !r.has("suffix"):
+		return nil
+	case isEmptyList(r.m["prompt"]):
+		return rejection("", "You must pass at least one prompt")
+	case r.unknownID != nil || r.prompts[0].Text == nil:
+		return rejection("suffix", "suffix requires text prompt input for FIM completion rendering")
+	}
+	return rejection("suffix", "suffix is only supported for models with FIM completion rendering")
 }
 
 // fits refuses prompts that leave no room. Of a text the real server looks at

@@ -27,12 +27,16 @@ type ask struct {
 	prompt            int // tokens of all prompts
 	n                 int // answers to each
 	plan              lm.Plan
-	first             int64 // where the words of the first answer begin
-	logprobs          int   // how many alternatives to each token, -1 for no logprobs
-	promptLogprobs    int   // how many alternatives to each token of the prompt, -1 for none
-	echo              bool
+	first             int64  // where the words of the first answer begin
+	logprobs          int    // how many alternatives to each token, -1 for no logprobs
+	promptLogprobs    int    // how many alternatives to each token of the prompt, -1 for none
+	echo              bool   // a completion begins with its prompt
+	echoOnly          bool   // and is nothing else, though a token was generated
+	role              string // of a chat's answer
+	echoed            string // that a chat's answer begins with
 	hideReasoning     bool
 	tokenIDs          bool // return_token_ids
+	parsed            bool // for calls of tools
 	salt              uint64
 	priority          int
 }
@@ -45,8 +49,10 @@ type reader struct {
 	number int64
 
 	// what was read and has yet to be looked at
-	limit      int // tokens that an answer may have, if limited
-	limited    bool
+	limit      int    // tokens that an answer may have, if limited
+	limitField string // the field that says so, "" for none
+	noHeader   bool   // add_generation_prompt is false
+	goOn       bool   // continue_final_message
 	ignoreEOS  bool
 	sampling   sampling
 	tops       int // top_logprobs
@@ -66,7 +72,9 @@ func (a *api) read(req *dialect.Request, chat bool) (*reader, *dialect.Reply) {
 		return nil, refused
 	}
 	r := &reader{api: a, body: b, number: req.N, ask: ask{chat: chat, logprobs: -1, promptLogprobs: -1}}
-	for _, check := range []func() *dialect.Reply{r.readFields, r.together, r.servedModel, r.content, r.truncate, r.fits, r.values} {
+	for _, check := range []func() *dialect.Reply{
+		r.readFields, r.together, r.servedModel, r.refuseSuffix, r.limits, r.content, r.truncate, r.fits, r.values,
+	} {
 		if refused := check(); refused != nil {
 			return nil, refused
 		}
@@ -80,7 +88,7 @@ func (r *reader) readFields() *dialect.Reply {
 	b, p := r.body, &r.plan
 	r.stream = b.boolean("stream")
 	r.n = b.integer("n", 1)
-	r.echo = b.boolean("echo") && !r.chat
+	r.echo = b.boolean("echo")
 	p.KeepStop = b.boolean("include_stop_str_in_output")
 	p.Stops = b.texts("stop")
 	p.Least = b.integer("min_tokens", 0)
@@ -99,22 +107,36 @@ func (r *reader) readFields() *dialect.Reply {
 	r.cut = b.truncation()
 	if r.chat {
 		p.Call, r.tools, call = b.toolCall()
+		r.parsed = p.Call != nil || len(r.tools) > 0
+		r.noHeader = b.has("add_generation_prompt") && !b.boolean("add_generation_prompt")
+		r.goOn = b.boolean("continue_final_message")
 		r.readMessages()
 	}
 	options = r.readStreamOptions()
-	if !r.chat && b.has("prompt") {
-		r.prompts, r.unknownID = r.api.prompts(b)
+	if !r.chat {
+		if _, ok := b.text("suffix"); b.has("suffix") && !ok {
+			b.add("string_type", "body.suffix", "Input should be a valid string", b.m["suffix"])
+		}
+		if b.has("prompt") {
+			r.prompts, r.unknownID = r.api.prompts(b)
+		}
 	}
-	r.misfits = []*dialect.Reply{format, options, r.refuseLogprobs(), sampling, call}
+	r.misfits = []*dialect.Reply{format, options, r.refuseLogprobs(), sampling, call, r.refuseHeader()}
 	return b.refused()
 }
 
 // readLimit reads how many tokens an answer may have.
 func (r *reader) readLimit() {
-	r.limit, r.limited = r.integer("max_tokens", -1), r.has("max_tokens")
-	if r.chat && r.has("max_completion_tokens") {
-		r.limit, r.limited = r.integer("max_completion_tokens", -1), true
+	fields := []string{"max_tokens"}
+	if r.chat {
+		fields = []string{"max_completion_tokens", "max_tokens"} // the first rules
 	}
+	for _, field := range fields {
+		if n := r.integer(field, -1); r.has(field) && r.limitField == "" {
+			r.limit, r.limitField = n, field
+		}
+	}
+	r.echoOnly = r.echo && !r.chat && r.limitField != "" && r.limit == 0
 }
 
 // readMessages reads the messages of a chat, with its tools before them.
@@ -128,6 +150,14 @@ func (r *reader) readMessages() {
 	if b.has("tools") && len(b.faults) == 0 {
 		r.messages.text = append(append(append([]byte(nil), b.m["tools"]...), '\n'), r.messages.text...)
 	}
+}
+
+// refuseHeader refuses what contradicts itself in how a chat goes on.
+func (r *reader) refuseHeader() *dialect.Reply {
+	if r.goOn && r.has("add_generation_prompt") && !r.noHeader {
+		return rejection("", "Cannot set both `continue_final_message` and `add_generation_prompt` to True.")
+	}
+	return nil
 }
 
 // readLogprobs reads which logprobs are asked for.
@@ -201,6 +231,20 @@ func (r *reader) servedModel() *dialect.Reply {
 		fmt.Sprintf("The model `%s` does not exist. Valid aliases: %s.", model, r.api.Name), "model")}
 }
 
+// limits refuses lengths that no prompt leaves room for.
+func (r *reader) limits() *dialect.Reply {
+	longest := r.api.MaxModelLen
+	if r.limitField != "" && r.limit > longest {
+		return parameter(r.limitField, fmt.Sprint(r.limit), fmt.Sprintf(
+			"%s=%d cannot be greater than max_model_len=%d. Please request fewer output tokens.", r.limitField, r.limit, longest))
+	}
+	if t := r.cut; t.Set && t.Keep > longest {
+		return parameter("truncate_prompt_tokens", fmt.Sprint(t.Keep), fmt.Sprintf(
+			"truncate_prompt_tokens=%d cannot be greater than max_model_len = %d. Please request a smaller truncation size.", t.Keep, longest))
+	}
+	return nil
+}
+
 // content refuses what is no prompt, and takes a chat for one.
 func (r *reader) content() *dialect.Reply {
 	switch {
@@ -210,12 +254,38 @@ func (r *reader) content() *dialect.Reply {
 		return rejection("", "Cannot apply chat template to an empty conversation. Provide at least one message.")
 	case r.unknownID != nil:
 		return r.unknownID
+	case r.goOn && !r.noHeader:
+		return rejection("", "continue_final_message and add_generation_prompt are not compatible. Use continue_final_message when you "+
+			"want the model to continue the final message, and add_generation_prompt when you want to add a header that will prompt it "+
+			"to start a new assistant message instead.")
 	case r.chat:
+		if refused := r.characters(r.messages.text); refused != nil {
+			return refused
+		}
 		r.prompts = []lm.Prompt{r.api.model.TextPrompt(r.messages.text, r.template())}
+		r.readRole()
+		return nil
 	case len(r.prompts) == 0:
 		return rejection("", "You must pass at least one prompt")
 	}
+	for i := range r.prompts {
+		if refused := r.characters(r.prompts[i].Text); refused != nil {
+			return refused
+		}
+	}
 	return nil
+}
+
+// readRole reads who a chat's answer is of, and what it begins with.
+func (r *reader) readRole() {
+	r.role = "assistant"
+	if r.noHeader {
+		r.role = r.messages.last
+	}
+	if r.echo && r.role == r.messages.last {
+		r.echoed = r.messages.lastText
+	}
+	r.echo = false
 }
 
 // template is how many tokens the chat template adds to the prompt.
@@ -231,16 +301,22 @@ func (r *reader) template() int {
 func (r *reader) values() *dialect.Reply {
 	room := r.api.MaxModelLen
 	for _, p := range r.prompts {
-		room = min(room, r.api.MaxModelLen-p.Tokens)
+		room = min(room, r.api.MaxModelLen-max(p.Tokens, 1))
 	}
 	switch {
-	case r.limited:
+	case r.echoOnly:
+		if r.limit = 1; room < 1 {
+			return rejection("", "The decoder prompt (length %d) plus the number of requested output tokens (at least 1) is longer than the "+
+				"maximum model length of %d. Make sure that `max_model_len` is no smaller than the number of text tokens (prompt + requested "+
+				"output tokens).", r.api.MaxModelLen-room, r.api.MaxModelLen)
+		}
+	case r.limitField != "":
 	case r.chat:
 		r.limit = defaultChatTokens
 	default:
 		r.limit = defaultCompletionTokens
 	}
-	r.plan.Limit = min(r.limit, room) // more than there is room for is cut down
+	r.plan.Limit = min(r.limit, room) // more than the prompt leaves room for is cut down
 	if refused := r.sampling.refuse(&r.ask, r.api.model.Size()); refused != nil {
 		return refused
 	}
@@ -248,6 +324,12 @@ func (r *reader) values() *dialect.Reply {
 		r.logprobs = maxLogprobs // all there are
 	}
 	r.promptLogprobs = r.sampling.promptLogprobs
+	if r.promptLogprobs < 0 && r.boolean("echo") { // of what is echoed too
+		r.promptLogprobs = r.logprobs
+		if r.chat {
+			r.promptLogprobs = max(r.tops, 0)
+		}
+	}
 	return nil
 }
 

@@ -97,8 +97,11 @@ func post(path, body string, header ...string) request {
 	return r
 }
 
-// client keeps no connection, so that servers stop at once.
-var client = &http.Client{Transport: &http.Transport{DisableKeepAlives: true, DisableCompression: true}, Timeout: 20 * time.Second}
+// client keeps no connection, so that servers stop at once, and follows nowhere.
+var client = &http.Client{
+	Transport: &http.Transport{DisableKeepAlives: true, DisableCompression: true}, Timeout: 20 * time.Second,
+	CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
+}
 
 // do sends a request and gives the response and its body.
 func (r *rig) do(q request) (*http.Response, string) {

@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"unicode/utf8"
 
 	"github.com/santhosh-tekuri/jsonschema/v6"
 
@@ -285,7 +286,7 @@ func TestLogprobsOfScripts(t *testing.T) {
 	if strings.Join(one.Logprobs.Tokens, "") != one.Text || one.Text != said {
 		t.Errorf("%q, tokens %q", one.Text, one.Logprobs.Tokens)
 	}
-	if last := len(one.Logprobs.Offsets) - 1; one.Logprobs.Offsets[last] != len(one.Text) {
+	if last := len(one.Logprobs.Offsets) - 1; one.Logprobs.Offsets[last] != utf8.RuneCountInString(one.Text) {
 		t.Errorf("offsets %v of %d", one.Logprobs.Offsets, len(one.Text))
 	}
 }

@@ -3,10 +3,12 @@ package vllmapi
 import (
 	"encoding/json"
 	"fmt"
+	"sync/atomic"
 
 	"pitot/internal/twin/serve/dialect"
 	"pitot/internal/twin/serve/example"
 	"pitot/internal/twin/serve/lm"
+	"pitot/internal/twin/serve/prom"
 )
 
 // tool is one entry of a request's tools.
@@ -70,4 +72,39 @@ func (b *body) toolCall() (call *lm.Call, auto []tool, refused *dialect.Reply) {
 		}
 	}
 	return nil, nil, parameter("tool_choice", "", "The tool specified in `tool_choice` does not match any of the specified `tools`")
+}
+
+// parsing counts how often an output was looked through for calls of tools: of a
+// stream each delta, otherwise each choice.
+type parsing [2][2]atomic.Int64 // streamed, a call was found
+
+func (p *parsing) count(streamed, found bool) { p[index(streamed)][index(found)].Add(1) }
+
+func index(b bool) int {
+	if b {
+		return 1
+	}
+	return 0
+}
+
+// series are the counts as vLLM shows them.
+func (p *parsing) series() (all []prom.Series) {
+	for _, mode := range []struct {
+		name     string
+		streamed bool
+	}{{"streaming", true}, {"non_streaming", false}} {
+		for _, outcome := range []struct {
+			name  string
+			found bool
+		}{{"tool_call", true}, {"no_tool_call", false}} {
+			for _, route := range []string{"chat_completions", "responses", "other"} {
+				n := 0.0
+				if route == "chat_completions" {
+					n = float64(p[index(mode.streamed)][index(outcome.found)].Load())
+				}
+				all = append(all, prom.Series{Value: n, Labels: []string{"mode", mode.name, "outcome", outcome.name, "request_type", route}})
+			}
+		}
+	}
+	return all
 }

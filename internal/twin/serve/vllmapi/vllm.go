@@ -14,11 +14,12 @@ import (
 // api is the dialect.
 type api struct {
 	dialect.Served
-	model *lm.Model
+	model   *lm.Model
+	parsing parsing
 }
 
 // Open gives the dialect for what is served.
-func Open(s dialect.Served) dialect.Dialect { return &api{s, s.Model} }
+func Open(s dialect.Served) dialect.Dialect { return &api{Served: s, model: s.Model} }
 
 // Routes implements [dialect.Dialect]. A new API of vLLM's is a file that reads
 // its requests and writes its answers, and a line here.
@@ -27,6 +28,10 @@ func (a *api) Routes() []dialect.Route {
 	return []dialect.Route{
 		{Path: "/v1/chat/completions", Methods: post, Generate: a.chat},
 		{Path: "/v1/completions", Methods: post, Generate: a.completion},
+		{Path: "/v1/chat/completions/render", Methods: post, Reply: disabled},
+		{Path: "/v1/completions/render", Methods: post, Reply: disabled},
+		{Path: "/v1/messages/render", Methods: post, Reply: disabled},
+		{Path: "/v1/responses/render", Methods: post, Reply: disabled},
 		{Path: "/tokenize", Methods: post, Reply: a.tokenize},
 		{Path: "/detokenize", Methods: post, Reply: a.detokenize},
 		{Path: "/v1/models", Methods: get, Reply: a.models},
@@ -48,8 +53,15 @@ func health(r *dialect.Request) dialect.Reply {
 	return dialect.Reply{Status: http.StatusOK}
 }
 
+// version is that of the vLLM whose dialect this is; what follows the + says,
+// as Python's versions do, that it is another build.
 func version(*dialect.Request) dialect.Reply {
-	return dialect.JSON(http.StatusOK, map[string]string{"version": "pitot-mock"})
+	return dialect.JSON(http.StatusOK, map[string]string{"version": "0.32.0+pitot.mock"})
+}
+
+// disabled answers the routes that vLLM has only when it is started for them.
+func disabled(*dialect.Request) dialect.Reply {
+	return failure(http.StatusForbidden, "Scale-out endpoints are disabled. Restart vllm serve with --enable-scale-out to enable them.")
 }
 
 func (a *api) load(*dialect.Request) dialect.Reply {

@@ -37,6 +37,10 @@ func TestEventsAreJSON(t *testing.T) {
 		}
 		asked.prompts = []lm.Prompt{a.model.TextPrompt([]byte(rapid.String().Draw(t, "prompt")), 0)}
 		asked.echo = !asked.chat && rapid.Bool().Draw(t, "echo")
+		if asked.echo {
+			asked.echoOnly = rapid.Bool().Draw(t, "echoOnly")
+			a.model.Tell(&asked.prompts[0], 0, lm.Truncation{})
+		}
 		if asked.chat {
 			asked.hideReasoning = rapid.Bool().Draw(t, "hide")
 			if rapid.Bool().Draw(t, "call") {
@@ -50,7 +54,7 @@ func TestEventsAreJSON(t *testing.T) {
 		counts := dialect.Counts{Output: 2, Cached: 3, Stored: 4}
 		one, shown := w.Tokens(nil, 1, 0, cut, "")
 		last, _ := w.Tokens(nil, 1, cut, all, "stop")
-		events := [][]byte{w.Role(nil, 1), last, w.Usage(nil, counts), w.Error(nil)}
+		events := [][]byte{w.Open(nil, 1), last, w.Usage(nil, counts), w.Error(nil)}
 		if shown {
 			events = append(events, one)
 		}

@@ -1,6 +1,9 @@
 package vllmapi
 
-import "pitot/internal/twin/serve/dialect"
+import (
+	"pitot/internal/twin/serve/dialect"
+	"pitot/internal/twin/serve/lm"
+)
 
 // Whole implements [dialect.Writer].
 func (w *writer) Whole(b []byte, parts []dialect.Part, n dialect.Counts) []byte {
@@ -28,13 +31,13 @@ func (w *writer) Whole(b []byte, parts []dialect.Part, n dialect.Counts) []byte 
 func (w *writer) wholeChoice(b []byte, c *choice, p dialect.Part) []byte {
 	b = appendInt(b, `{"index":`, c.index)
 	if w.chat {
-		b = w.message(append(b, `,"message":{"role":"assistant",`...), c, p.Tokens)
+		b = append(appendName(append(b, `,"message":{"role":`...), w.role), ',')
+		b = w.message(b, c, p.Tokens)
 	} else {
-		b = append(b, `,"text":"`...)
-		if w.echo {
-			b = append(b, c.echo...)
-		}
-		b = append(c.Append(b, 0, p.Tokens, true), '"')
+		b = append(w.completionText(append(b, `,"text":"`...), c, 0, p.Tokens, true), '"')
+	}
+	if w.parsed {
+		w.parsing.count(false, w.plan.Call != nil && p.Tokens >= w.plan.Call.Tokens())
 	}
 	b = w.appendLogprobs(append(b, `,"logprobs":`...), c, 0, p.Tokens)
 	b = appendName(append(b, `,"finish_reason":`...), w.finishReason(p.Finish))
@@ -51,25 +54,24 @@ func (w *writer) wholeChoice(b []byte, c *choice, p dialect.Part) []byte {
 func (w *writer) message(b []byte, c *choice, tokens int) []byte {
 	const rest = `,"refusal":null,"annotations":null,"audio":null,"function_call":null`
 	call, reasoning := w.plan.Call, w.plan.Reasoning
-	b = append(b, `"content":`...)
+	b = append(append(b, `"content":"`...), c.echo...)
 	switch {
 	case call != nil && tokens >= call.Tokens():
-		b = append(append(b, `""`+rest+`,"tool_calls":[{"id":"`...), c.callID()...)
+		b = append(append(b, `"`+rest+`,"tool_calls":[{"id":"`...), c.callID()...)
 		b = append(append(b, `","type":"function","function":{"name":`...), dialect.Marshal(call.Name)...)
 		b = append(append(b, `,"arguments":`...), dialect.Marshal(call.Args)...)
 		b = append(b, `}}],"reasoning":null`...)
 	case call != nil: // cut off: what there is of it
-		b = append(b, dialect.Marshal(call.Cut(tokens))...)
-		b = append(b, rest+`,"reasoning":null`...)
+		b = append(lm.AppendQuoted(b, call.Cut(tokens)), `"`+rest+`,"reasoning":null`...)
 	case reasoning > 0:
-		b = append(c.Append(append(b, '"'), min(reasoning+1, tokens), tokens, true), `"`+rest+`,"reasoning":`...)
+		b = append(c.Append(b, min(reasoning+1, tokens), tokens, true), `"`+rest+`,"reasoning":`...)
 		if w.hideReasoning {
 			b = append(b, "null"...)
 		} else {
 			b = append(c.Append(append(b, '"'), 0, min(reasoning, tokens), true), '"')
 		}
 	default:
-		b = append(c.Append(append(b, '"'), 0, tokens, true), `"`+rest+`,"reasoning":null`...)
+		b = append(c.Append(b, 0, tokens, true), `"`+rest+`,"reasoning":null`...)
 	}
 	return append(b, '}')
 }

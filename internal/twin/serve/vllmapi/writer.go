@@ -22,6 +22,7 @@ type writer struct {
 	details bool   // cached tokens are told
 	reasons bool   // reasoning tokens are told
 	choices []choice
+	parsing *parsing
 }
 
 // choice is one answer as it is written.
@@ -31,8 +32,8 @@ type choice struct {
 	number int64 // of its own among all answers, for ids
 	prompt lm.Prompt
 	sent   int    // tokens that were written, of a stream
-	echo   []byte // the prompt, inside a JSON string
-	offset int    // of the next token's text, for logprobs
+	echo   []byte // what it begins with, inside a JSON string
+	offset int    // of the next token's text in characters, for logprobs
 }
 
 // chat and completion begin the answers of the two generation routes.
@@ -62,7 +63,7 @@ func (a *api) generate(req *dialect.Request, chat bool, prefix, whole, event str
 	w := a.newWriter(r.ask, prefix+id, object, req.N)
 	c := &dialect.Call{
 		ID: prefix + id, Stream: r.stream, Type: "text/event-stream; charset=utf-8", Comment: ": ping\n\n",
-		Roles: chat, Prompt: r.prompt, Batch: r.n, Jobs: make([]twin.Job, len(w.choices)), Writer: w,
+		Opening: r.opening(), Prompt: r.prompt, Batch: r.n, Jobs: make([]twin.Job, len(w.choices)), Writer: w,
 	}
 	for i := range w.choices {
 		one := &w.choices[i]
@@ -77,7 +78,7 @@ func (a *api) generate(req *dialect.Request, chat bool, prefix, whole, event str
 // newWriter encodes what the events of answer number n share.
 func (a *api) newWriter(asked ask, id, object string, n int64) *writer {
 	w := &writer{
-		ask: asked, model: a.model, details: a.PromptTokensDetails, reasons: a.model.Reasons(),
+		ask: asked, model: a.model, parsing: &a.parsing, details: a.PromptTokensDetails, reasons: a.model.Reasons(),
 		base: fmt.Appendf(nil, `{"id":%s,"object":"%s","created":%d,"model":%s,"choices":[`,
 			dialect.Marshal(id), object, time.Now().Unix(), dialect.Marshal(a.Name)),
 		choices: make([]choice, len(asked.prompts)*asked.n),
@@ -85,16 +86,30 @@ func (a *api) newWriter(asked ask, id, object string, n int64) *writer {
 	for i := range w.choices {
 		c := &w.choices[i]
 		*c = choice{Answer: a.model.Begin(&w.plan, w.first+5*int64(i)), index: i, number: n + int64(i)<<40, prompt: w.prompts[i/w.n]}
-		if w.echo {
-			c.echo = a.echoed(&c.prompt)
-			c.offset = len(c.echo)
+		if w.echo && !w.tokenIDs { // or its ids stand in its place
+			c.echo = a.promptText(&c.prompt)
+		} else if w.chat {
+			c.echo = lm.AppendQuoted(nil, w.echoed)
 		}
 	}
 	return w
 }
 
-// echoed is a prompt as it stands in a JSON string.
-func (a *api) echoed(p *lm.Prompt) []byte {
+// opening is how many events a stream begins with: of a chat the role of each
+// choice, and what it repeats of the last message.
+func (a *ask) opening() int {
+	choices := len(a.prompts) * a.n
+	switch {
+	case !a.chat:
+		return 0
+	case a.echoed != "":
+		return 2 * choices
+	}
+	return choices
+}
+
+// promptText is a prompt as it stands in a JSON string.
+func (a *api) promptText(p *lm.Prompt) []byte {
 	text := p.Text
 	if text == nil {
 		text = a.model.Decode(nil, p.IDs...)
@@ -111,16 +126,31 @@ func (w *writer) event(b []byte, index int) []byte {
 	return strconv.AppendInt(append(b, `{"index":`...), int64(index), 10)
 }
 
-// Role implements [dialect.Writer].
-func (w *writer) Role(b []byte, index int) []byte {
-	c := &w.choices[index]
-	b = w.event(b, index)
-	b = append(b, `,"delta":{"role":"assistant","content":""},"logprobs":null,"finish_reason":null}]`...)
+// Open implements [dialect.Writer].
+func (w *writer) Open(b []byte, i int) []byte {
+	if n := len(w.choices); i >= n {
+		return w.openEcho(b, i-n)
+	}
+	c := &w.choices[i]
+	b = w.event(b, i)
+	b = appendName(append(b, `,"delta":{"role":`...), w.role)
+	b = append(b, `,"content":""},"logprobs":null,"finish_reason":null}]`...)
 	if w.continuous {
 		b = w.countUsage(b, w.prompt, 0, 0)
 	}
 	b = w.promptIDs(append(b, `,"prompt_token_ids":`...), c, w.tokenIDs)
 	return append(b, `,"prompt_text":null}`+"\n\n"...)
+}
+
+// openEcho appends the event with what a choice repeats of the last message.
+func (w *writer) openEcho(b []byte, index int) []byte {
+	b = w.event(b, index)
+	b = append(append(b, `,"delta":{"content":"`...), w.choices[index].echo...)
+	b = append(b, `"},"logprobs":null,"finish_reason":null}]`...)
+	if w.continuous {
+		b = w.countUsage(b, w.prompt, 0, 0)
+	}
+	return append(b, "}\n\n"...)
 }
 
 // Tokens implements [dialect.Writer]: vLLM writes nothing for what its parsers
@@ -129,18 +159,18 @@ func (w *writer) Tokens(b []byte, index, from, to int, finish string) ([]byte, b
 	c := &w.choices[index]
 	c.sent = to
 	b = w.event(b, index)
+	shown := true
 	if w.chat {
-		var shown bool
-		if b, shown = w.delta(append(b, `,"delta":{`...), c, from, to, finish != ""); !shown && finish == "" {
-			return b, false
-		}
+		b, shown = w.delta(append(b, `,"delta":{`...), c, from, to, finish != "")
 		b = append(b, '}')
 	} else {
-		b = append(b, `,"text":"`...)
-		if w.echo && from == 0 {
-			b = append(b, c.echo...)
-		}
-		b = append(c.Append(b, from, to, finish != ""), '"')
+		b = append(w.completionText(append(b, `,"text":"`...), c, from, to, finish != ""), '"')
+	}
+	if w.parsed {
+		w.parsing.count(true, w.plan.Call != nil && shown)
+	}
+	if !shown && finish == "" {
+		return b, false
 	}
 	b = w.appendLogprobs(append(b, `,"logprobs":`...), c, from, to)
 	b = append(b, `,"finish_reason":`...)
@@ -160,6 +190,18 @@ func (w *writer) Tokens(b []byte, index, from, to int, finish string) ([]byte, b
 		b = append(b, fingerprint...)
 	}
 	return append(b, "}\n\n"...), true
+}
+
+// completionText appends the text of the tokens [from, to) of a completion, with
+// its prompt before it if it is echoed.
+func (w *writer) completionText(b []byte, c *choice, from, to int, end bool) []byte {
+	if from == 0 {
+		b = append(b, c.echo...)
+	}
+	if w.echoOnly {
+		return b
+	}
+	return c.Append(b, from, to, end)
 }
 
 // Done implements [dialect.Writer].

@@ -1,0 +1,216 @@
+package report_test
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"math/rand/v2"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/santhosh-tekuri/jsonschema/v6"
+
+	"pitot/internal/data/metric"
+	"pitot/internal/data/record"
+	"pitot/internal/data/result"
+	"pitot/internal/measure"
+	"pitot/internal/report"
+	"pitot/internal/report/export"
+	"pitot/internal/run/search"
+	"pitot/internal/slo"
+	"pitot/internal/study/compare"
+)
+
+// slack is a metric that the catalogue does not have: one entry, and one function.
+var slack = &metric.Metric{
+	Name: "slack", Key: "slack_ms", Label: "slack", Help: "half of what an answer takes behind its first token",
+	Unit: metric.Milliseconds, Better: metric.Lower, Stream: true, Steady: true, Limit: true, Show: metric.Headline, Compared: []string{"p50", "p99"},
+}
+
+func takeSlack(q *measure.Request, until int64) (float64, measure.State) {
+	ns, is := q.Generation(until)
+	return ns / 2, is
+}
+
+// withSlack is the catalogue with it.
+func withSlack() metric.Catalogue { return append(metric.All(), slack) }
+
+// sent is a request that is due at a time and answered with three events.
+func sent(id, due, first, rest int64) record.Frame {
+	r := record.BlankRow()
+	r.ID, r.Stream = id, true
+	r.Due, r.Eligible, r.Ready, r.Sent = due, due, due, due
+	r.FirstToken, r.FirstAnswer = due+first, due+first
+	r.LastToken, r.Done = due+first+rest, due+first+rest
+	r.PromptTokens, r.CompletionTokens, r.Chunks, r.Arrivals, r.Finish, r.Status = 100, 3, 3, 3, "length", 200
+	f := record.Frame{Rows: []record.Row{r}}
+	for _, at := range []int64{r.FirstToken, r.FirstToken + rest/2, r.LastToken} {
+		f.Chunks = append(f.Chunks, record.Chunk{Request: id, T: at, Earliest: at, Tokens: 1})
+	}
+	return f
+}
+
+// measured is a run of some points whose answers take longer by a factor.
+func measured(t *testing.T, launch int, points int, factor float64) (*result.Run, *measure.Fold) {
+	t.Helper()
+	grammar := slo.Grammar{Metrics: withSlack()}
+	objective, err := grammar.Parse("p99 slack<5s")
+	if err != nil {
+		t.Fatal(err)
+	}
+	run := &result.Run{
+		Schema: result.Schema, Command: []string{}, Started: "2026-11-20T23:48:00Z", Ended: fmt.Sprintf("2026-11-20T23:49:%02dZ", launch),
+		Environment: result.Environment{Stamps: "virtual"}, Target: result.Target{Kind: "sim", Model: "m", Server: map[string]string{}},
+		Workload: json.RawMessage(`{"kind":"random","sampling":{}}`), Notes: map[string]string{}, Launch: fmt.Sprint(launch), Verdict: result.Valid,
+	}
+	var fold *measure.Fold
+	for k := range points {
+		rate := 10 * float64(k+1)
+		const seconds = 60
+		n := int64(rate * seconds)
+		fold = measure.NewFold(measure.Setup{
+			T1: seconds * 1e9, Stamps: "virtual", Load: result.Load{Loop: "open", Rate: &rate, Arrival: "constant"}, Residence: 200e6, SLO: objective,
+			Metrics: append(measure.Definitions(), measure.Definition{Metric: slack, Request: takeSlack}),
+		})
+		chance := rand.New(rand.NewPCG(uint64(launch), uint64(k)))
+		for i := range n {
+			jitter := factor * (1 + .1*chance.Float64() + .01*float64(launch))
+			fold.Add(sent(i, i*int64(1e9/rate), int64(50e6*jitter), int64(100e6*jitter)))
+		}
+		run.Points = append(run.Points, fold.Point())
+	}
+	return run, fold
+}
+
+// A metric is one entry and one function: it stands in run.json and its schema,
+// in every report and table, in comparisons and baselines, and can be limited
+// and watched.
+func TestMetricIsOneEntryAndOneFunction(t *testing.T) {
+	run, fold := measured(t, 1, 1, 1)
+	p := &run.Points[0]
+	s := p.Metrics.Of("slack")
+	if s == nil || s.N != 600 || s.P50 == nil || s.P99 == nil || *s.P50 < 50 || *s.P50 > 56 {
+		t.Fatalf("%+v", s)
+	}
+	if l := p.SLO.Limits[0]; l.Metric != "slack" || l.Value == nil || *l.Value != *s.P99 || l.Met != result.Yes {
+		t.Errorf("--slo: %+v", l)
+	}
+	if _, err := slo.Parse("p99 slack<5s"); err == nil {
+		t.Error("the catalogue has it")
+	}
+	want, err := slo.Grammar{Metrics: withSlack()}.ParsePrecision("p50 slack +-5%")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if percent, why := fold.Precision(want); why != "" || percent <= 0 || percent > 5 {
+		t.Errorf("--until: %g, %s", percent, why)
+	}
+
+	text, err := json.MarshalIndent(run, "", "  ")
+	if err != nil {
+		t.Fatal(err)
+	}
+	contract := func(schema string) error {
+		doc, err := jsonschema.UnmarshalJSON(strings.NewReader(schema))
+		if err != nil {
+			t.Fatal(err)
+		}
+		c := jsonschema.NewCompiler()
+		if err := c.AddResource("run.json", doc); err != nil {
+			t.Fatal(err)
+		}
+		compiled, err := c.Compile("run.json")
+		if err != nil {
+			t.Fatal(err)
+		}
+		v, err := jsonschema.UnmarshalJSON(bytes.NewReader(text))
+		if err != nil {
+			t.Fatal(err)
+		}
+		return compiled.Validate(v)
+	}
+	if err := contract(result.SchemaOf(withSlack())); err != nil {
+		t.Errorf("schema: %v", err)
+	}
+	if contract(result.JSONSchema()) == nil {
+		t.Error("the schema of the catalogue knows it")
+	}
+
+	faces := map[string]string{"run.json": string(text)}
+	show := func(name string, write func(b *bytes.Buffer) error) {
+		var b bytes.Buffer
+		if err := write(&b); err != nil {
+			t.Errorf("%s: %v", name, err)
+		}
+		faces[name] = b.String()
+	}
+	model := report.Build(run, "")
+	show("terminal", func(b *bytes.Buffer) error { return model.Text(b, report.Style{}) })
+	show("Markdown", func(b *bytes.Buffer) error { return model.Markdown(b) })
+	show("page", func(b *bytes.Buffer) error { return model.HTML(b, report.Page{}) })
+	show("CSV", func(b *bytes.Buffer) error { return export.CSV(b, run) })
+	curve, _ := measured(t, 1, 3, 1)
+	curve.Curve = &result.Curve{Over: "rate", Points: []int{0, 1, 2}, NoKnee: "three loads"}
+	sweep := report.Build(curve, "")
+	show("page of a sweep", func(b *bytes.Buffer) error { return sweep.HTML(b, report.Page{}) })
+	show("Markdown of a sweep", func(b *bytes.Buffer) error { return sweep.Markdown(b) })
+	for name, has := range map[string]string{
+		"run.json": `"slack_ms": {`, "terminal": "\nslack ", "Markdown": "| slack |", "page": "slack</th>", "CSV": "slack_ms_p99_9",
+		"page of a sweep": "slack over load", "Markdown of a sweep": "slack p50",
+	} {
+		if !strings.Contains(faces[name], has) {
+			t.Errorf("%s has no %q", name, has)
+		}
+	}
+
+	repeated, _ := measured(t, 2, 1, 1)
+	if r := search.Repeats(append(repeated.Points, run.Points...)); r.Median["slack_ms.p50"] == 0 || r.Spread["slack_ms.p99"] == [2]float64{} {
+		t.Errorf("repeats: %+v", r)
+	}
+
+	var sides []compare.Side
+	for _, x := range []struct {
+		name   string
+		factor float64
+	}{{"before", 1}, {"after", 1.5}} {
+		side := compare.Side{Name: x.name}
+		for launch := range 5 {
+			run, _ := measured(t, launch, 1, x.factor)
+			side.Runs = append(side.Runs, compare.Source{Path: fmt.Sprint(x.name, launch), Run: run})
+		}
+		sides = append(sides, side)
+	}
+	c, err := compare.Compare(sides, compare.Options{Within: .05})
+	if err != nil {
+		t.Fatal(err)
+	}
+	rows := map[string]string{}
+	for _, r := range c.Pairs[0].Rows {
+		rows[r.Metric] = r.Verdict
+	}
+	if rows["p50 slack"] != compare.Slower || rows["p99 slack"] != compare.Slower {
+		t.Errorf("compare: %v", rows)
+	}
+	b, err := compare.NewBaseline(sides[:1])
+	if err != nil {
+		t.Fatal(err)
+	}
+	data, err := b.JSON()
+	if err != nil || !bytes.Contains(data, []byte(`"slack_ms":{`)) {
+		t.Errorf("baseline: %v", err)
+	}
+	path := filepath.Join(t.TempDir(), "baseline.json")
+	if err := os.WriteFile(path, data, 0o644); err != nil {
+		t.Fatal(err)
+	}
+	read, err := compare.ReadSide(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	// A program without the entry keeps it under its key.
+	if s := read.Runs[0].Run.Points[0].Metrics.Of("slack_ms"); s == nil || s.P50 == nil {
+		t.Error("it is lost in a baseline")
+	}
+}

@@ -65,10 +65,10 @@ func rooms() []room {
 		{"wire/api", "workload workload/token data/record"}, // the dialects of targets, one file each
 		{"wire", "wire/stamp data/record clock wire/api"},
 		{"load", "workload workload/seed wire wire/stamp twin data/record clock wire/api"},
-		{"measure", "data/record data/result slo stat data/metric"},
+		{"measure", "data/record data/spill data/result slo stat data/metric"},
 		{"target", "plan wire wire/stamp twin twin/deploy twin/serve data/record data/result workload workload/seed workload/token clock say data/metric wire/api"}, // what is measured: opened, asked, adapted to
 		{"run/search", "data/result stat data/metric"}, // which load next: decisions without clock, socket or file
-		{"run", "plan load measure data/record data/rundir data/result slo wire wire/stamp workload workload/seed workload/token workload/arrival clock say target run/search stat data/metric wire/api"},
+		{"run", "plan load measure data/record data/spill data/rundir data/result slo wire wire/stamp workload workload/seed workload/token workload/arrival clock say target run/search stat data/metric wire/api"},
 		{"study/predict", "plan run load data/record data/rundir data/result workload twin twin/catalogue twin/deploy twin/vllm stat say target data/metric"},
 		{"run/audit", "plan run measure twin/serve data/record data/result stat workload data/metric"},
 		{"study/tools", "run/audit say data/result"},                                  // what other tools wrote, read as what they say

@@ -1,8 +1,7 @@
 package measure
 
 import (
-	"sort"
-
+	"pitot/internal/data/spill"
 	"pitot/internal/stat"
 )
 
@@ -17,96 +16,109 @@ import (
 // gap be whichever number of gaps raises the percentile most.
 type ladder struct {
 	view  *gapView
-	upper []int64 // the pseudo-sample of the upper bound, sorted
-	whole []int64 // of chunk gaps: each merged gap undivided, sorted
-	lower []int64 // the pseudo-sample of the lower bound without its zeros, sorted
+	upper *spill.Bag[int64] // the pseudo-sample of the upper bound
+	whole *spill.Bag[int64] // of chunk gaps: each merged gap undivided
+	lower *spill.Bag[int64] // the pseudo-sample of the lower bound without its zeros
 	zeros int64
 	near  int64 // samples that are exact
 
-	// Gaps within first arrivals nobody saw: they may be as long as these,
-	// sorted, or nothing, or none at all.
-	unseen []int64
+	// Gaps within first arrivals nobody saw: they may be as long as these, or
+	// nothing, or none at all.
+	unseen *spill.Bag[int64]
 }
 
 // newLadder gives nil when nothing was merged.
-func newLadder(sets []*gapSet, v *gapView) *ladder {
-	l := &ladder{view: v}
-	open := false
+func newLadder(sets []*gapSet, v *gapView, scratch *spill.Store) *ladder {
+	if !merged(sets, v.limit) {
+		return nil
+	}
+	bag := func() *spill.Bag[int64] { return spill.NewBag[int64](scratch) }
+	l := &ladder{view: v, upper: bag(), whole: bag(), lower: bag(), unseen: bag()}
 	for _, g := range sets {
 		for i := range g.runs {
 			if g.runs[i].trust > v.limit {
 				continue
 			}
-			l.near += g.runs[i].len() * v.weight(g.runs[i].tokens)
+			l.near += g.runs[i].gaps.Len() * v.weight(g.runs[i].tokens)
 		}
-		for _, u := range g.unseen {
+		for u := range g.unseen.All() {
 			if u.trust > v.limit {
 				continue
 			}
-			open = true
 			for j := int64(1); j <= u.parts; j++ {
-				l.unseen = append(l.unseen, (u.hi+j-1)/j)
+				l.unseen.Add((u.hi + j - 1) / j)
 			}
 			l.zeros += u.parts
 		}
-		for _, w := range g.wide {
+		for w := range g.wide.All() {
 			if w.trust > v.limit {
 				continue
 			}
-			open = open || w.parts > 1 || w.lo != w.hi
 			k := v.weight(w.tokens)
 			switch {
 			case w.parts == 1: // one moment: its tokens share the gap alike
 				for range k {
-					l.upper = append(l.upper, (w.hi+k-1)/k)
-					l.lower = append(l.lower, w.lo/k)
+					l.upper.Add((w.hi + k - 1) / k)
+					l.lower.Add(w.lo / k)
 				}
 			default:
 				if !v.perToken {
 					k = int64(w.parts)
 				}
 				for j := int64(1); j <= k; j++ {
-					l.upper = append(l.upper, (w.hi+j-1)/j)
+					l.upper.Add((w.hi + j - 1) / j)
 				}
-				l.lower = append(l.lower, w.lo/k)
+				l.lower.Add(w.lo / k)
 				l.zeros += k - 1
 			}
 			if !v.perToken {
-				l.whole = append(l.whole, w.hi)
+				l.whole.Add(w.hi)
 			}
 		}
 	}
-	if !open {
-		return nil
-	}
-	stat.SortInt64(l.upper, nil)
-	stat.SortInt64(l.whole, nil)
-	stat.SortInt64(l.lower, nil)
-	stat.SortInt64(l.unseen, nil)
 	return l
+}
+
+// merged says that the ends of some gap up to a trust are open.
+func merged(sets []*gapSet, limit trust) bool {
+	for _, g := range sets {
+		for u := range g.unseen.All() {
+			if u.trust <= limit {
+				return true
+			}
+		}
+		for w := range g.wide.All() {
+			if w.trust <= limit && (w.parts > 1 || w.lo != w.hi) {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+// free gives back what the ladder has of the scratch.
+func (l *ladder) free() {
+	for _, b := range []*spill.Bag[int64]{l.upper, l.whole, l.lower, l.unseen} {
+		b.Free()
+	}
 }
 
 // at bounds the p-quantile, with cut gaps above everything.
 func (l *ladder) at(p float64, cut int64) (lo, hi float64) {
 	v := l.view
-	total := l.near + int64(len(l.lower)) + l.zeros
+	total := l.near + l.lower.Len() + l.zeros
 	rank := stat.Rank(total+cut, p)
 	low := smallest(v.largest, func(x int64) bool {
-		return v.near(x)+l.zeros+atMost(l.lower, x) >= rank
+		return v.near(x)+l.zeros+l.lower.AtMost(x) >= rank
 	})
 	high := smallest(v.largest, func(x int64) bool {
-		near, up := v.near(x), atMost(l.upper, x)
+		near, up := v.near(x), l.upper.AtMost(x)
 		below := near + up
 		if !v.perToken {
-			below = near + atMost(l.whole, x)
+			below = near + l.whole.AtMost(x)
 		}
-		above := l.near - near + int64(len(l.upper)) - up + int64(len(l.unseen)) - atMost(l.unseen, x)
+		above := l.near - near + l.upper.Len() - up + l.unseen.Len() - l.unseen.AtMost(x)
 		return below >= stat.Rank(below+above+cut, p)
 	})
 	return float64(low), float64(high)
-}
-
-// atMost counts the values of a sorted list that are at most x.
-func atMost(sorted []int64, x int64) int64 {
-	return int64(sort.Search(len(sorted), func(i int) bool { return sorted[i] > x }))
 }

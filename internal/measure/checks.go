@@ -59,7 +59,7 @@ func (f *Fold) checks(all *part, p *result.Point) []result.Check {
 	if c, told := b.host.check(); told && f.setup.Stamps != "virtual" {
 		out = append(out, c)
 	}
-	if all.streamed && b.chunks > 0 {
+	if all.tally.streamed && b.chunks > 0 {
 		out = append(out, checkStamps(f.setup.Stamps, b.userStamps, b.arrivals), checkShare(result.CheckMerged, b.merged, b.chunks, mergedLimit))
 	}
 	if b.promptKnown > 0 {
@@ -171,7 +171,7 @@ func checkAccounting(r result.Requests, planned, duplicates int) result.Check {
 // headline is the metric that a point is first judged by: TTFT, or E2E when
 // nothing is streamed.
 func (c *part) headline() metric.Name {
-	if c.streamed {
+	if c.tally.streamed {
 		return metric.TTFT
 	}
 	return metric.E2E
@@ -181,15 +181,20 @@ func (c *part) headline() metric.Name {
 // without each request's lag.
 func checkLag(c *part) result.Check {
 	take := c.taken(c.headline())
-	with := c.collect(inMS, take)
-	without := c.collect(inMS, func(q *Request) (float64, State) {
+	lagOf := func(q *Request) (float64, State) { return q.span(q.ready, q.sent) }
+	samples := c.collect(question{unit: inMS, take: take}, question{unit: inMS, take: lagOf}, question{unit: inMS, take: func(q *Request) (float64, State) {
 		x, st := take(q)
-		if lag, ok := q.span(q.ready, q.sent); ok == Known && st == Known {
-			x -= float64(lag)
+		if lag, is := lagOf(q); is == Known && st == Known {
+			x -= lag
 		}
 		return x, st
-	})
-	lag := c.collect(inMS, func(q *Request) (float64, State) { return q.span(q.ready, q.sent) })
+	}})
+	with, lag, without := samples[0], samples[1], samples[2]
+	defer func() {
+		for _, s := range samples {
+			s.free()
+		}
+	}()
 	out := result.NewCheck(result.CheckSendLag, 0, 1)
 	if lag.n() == 0 || with.n() == 0 {
 		out.Value, out.Case = nil, result.CaseUnknown
@@ -251,12 +256,7 @@ func checkStamps(source string, user, arrivals int64) result.Check {
 // not much longer than its requests shows how they begin and little of how
 // they are served beside each other.
 func checkWindow(c *part, seconds float64) result.Check {
-	s := c.collect(inMS, c.taken(metric.E2E))
-	var slowest float64
-	if n := s.n(); n > 0 {
-		slowest, _ = s.percentile(1)
-		slowest /= 1e9
-	}
+	slowest := c.outline.e2e.top / 1e9
 	out := result.NewCheck(result.CheckWindow, seconds, 2*slowest).With(map[string]float64{"slowest": slowest})
 	if seconds < 2*slowest {
 		out.Status = result.Flag
@@ -272,11 +272,14 @@ func checkWindow(c *part, seconds float64) result.Check {
 // marked, which is no fault of the run.
 func checkSupport(c *part) result.Check {
 	m := c.headline()
-	s := c.collect(inMS, c.taken(m))
+	n := c.outline.ttft.n
+	if m == metric.E2E {
+		n = c.outline.e2e.n
+	}
 	few, _ := stat.Support(.99)
-	out := result.NewCheck(result.CheckSamples, float64(s.n()), float64(few))
+	out := result.NewCheck(result.CheckSamples, float64(n), float64(few))
 	out.Case = string(m)
-	if s.n() < few {
+	if n < few {
 		out.Status = result.Flag
 	}
 	return out

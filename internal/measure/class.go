@@ -7,6 +7,7 @@ import (
 	"slices"
 
 	"pitot/internal/data/record"
+	"pitot/internal/data/spill"
 )
 
 // maxClasses is how many parts of a cohort a report shows.
@@ -16,6 +17,7 @@ const maxClasses = 6
 // workload gave or else by the power of four that the input length reaches.
 // Which of them become classes is decided when the point is asked for.
 type groups struct {
+	store *spill.Store
 	list  []*group
 	names map[groupKey]int32
 }
@@ -28,13 +30,14 @@ type groupKey struct {
 type group struct {
 	key   groupKey
 	index int32
-	gaps  gapSet
+	gaps  *gapSet
+	tally requestTally
 	n     int
 	// shortest and longest input
 	low, high int32
 }
 
-func newGroups() groups { return groups{names: map[groupKey]int32{}} }
+func newGroups(s *spill.Store) groups { return groups{store: s, names: map[groupKey]int32{}} }
 
 func (g *groups) of(r *record.Row) *group {
 	length := r.InputPlanned
@@ -49,7 +52,7 @@ func (g *groups) of(r *record.Row) *group {
 	if !ok {
 		i = int32(len(g.list))
 		g.names[key] = i
-		g.list = append(g.list, &group{key: key, index: i, low: length, high: length})
+		g.list = append(g.list, &group{key: key, index: i, gaps: newGapSet(g.store), low: length, high: length})
 	}
 	p := g.list[i]
 	p.n++

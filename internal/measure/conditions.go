@@ -1,12 +1,14 @@
 package measure
 
 import (
+	"encoding/binary"
+	"iter"
 	"math"
 	"slices"
 	"time"
 
-	"pitot/internal/data/record"
 	"pitot/internal/data/result"
+	"pitot/internal/data/spill"
 	"pitot/internal/stat"
 )
 
@@ -104,51 +106,86 @@ func checkStability(p *result.Point) result.Check {
 // not late. How far the gaps between the sent are from a Poisson process's is
 // told beside it.
 func (f *Fold) checkArrivals(all *part) (c result.Check, applies bool) {
-	type event struct {
-		at   int64
-		step int
-	}
-	var events []event
-	var sent []int64
-	for _, q := range all.requests {
+	sent, late := spill.NewSorted(all.scratch, stampCodec()), spill.NewSorted(all.scratch, stampCodec())
+	for q := range all.requests() {
 		if q.sent < 0 {
 			continue
 		}
-		sent = append(sent, q.sent)
-		if late := q.due + int64(onTime); q.sent > late {
-			events = append(events, event{late, 1}, event{q.sent, -1})
+		sent.Add(&q.sent)
+		if q.sent > q.due+int64(onTime) {
+			late.Add(&q.sent)
 		}
 	}
-	if len(sent) == 0 {
+	n := sent.Len()
+	if n == 0 {
 		return c, false
 	}
-	slices.SortFunc(events, func(a, b event) int {
-		if a.at != b.at {
-			return sign(a.at - b.at)
-		}
-		return a.step - b.step
-	})
-	late, most := 0, 0
-	for _, e := range events {
-		late += e.step
-		most = max(most, late)
-	}
-	distance := float64(most) / float64(len(sent))
+	most := mostLate(all, late)
+	distance := float64(most) / float64(n)
 	c = result.NewCheck(result.CheckArrivals, distance, .02)
 	if most > 1 && distance >= .02 {
 		c.Status = result.Flag
 	}
-	if f.setup.Load.Arrival == "poisson" {
-		slices.Sort(sent)
-		gaps := make([]float64, len(sent)-1)
-		for i := range gaps {
-			gaps[i] = float64(sent[i+1] - sent[i])
+	if f.setup.Load.Arrival == "poisson" && n > 1 {
+		gaps := spill.NewSorted(all.scratch, stampCodec())
+		var first, last int64
+		i := int64(0)
+		for at := range sent.All() {
+			if i++; i == 1 {
+				first = *at
+			} else {
+				gap := *at - last
+				gaps.Add(&gap)
+			}
+			last = *at
 		}
-		if _, a2, ok := stat.AndersonDarling(gaps); ok {
+		sorted := func(yield func(float64) bool) {
+			for gap := range gaps.All() {
+				if !yield(float64(*gap)) {
+					return
+				}
+			}
+		}
+		if _, a2, ok := stat.AndersonDarlingSorted(sorted, n-1, float64(last-first)/float64(n-1)); ok {
 			c.Detail = map[string]float64{"a2": a2}
 		}
 	}
 	return c, true
+}
+
+// mostLate is how many requests were late at once, of those that were sent late:
+// when each of these was sent is in order.
+func mostLate(all *part, sent *spill.Sorted[int64]) (most int64) {
+	next, stop := iter.Pull(sent.All())
+	defer stop()
+	at, more := next()
+	late := int64(0)
+	for q := range all.requests() { // as they were due
+		from := q.due + int64(onTime)
+		if q.sent <= from {
+			continue
+		}
+		for more && *at <= from {
+			late--
+			at, more = next()
+		}
+		late++
+		most = max(most, late)
+	}
+	return most
+}
+
+// stampCodec is how stamps are sorted.
+func stampCodec() spill.Codec[int64] {
+	return spill.Codec[int64]{
+		Key:    func(t *int64) (int64, int64) { return *t, 0 },
+		Append: func(to []byte, t *int64) []byte { return binary.AppendVarint(to, *t) },
+		Decode: func(from []byte, t *int64) (n int) {
+			*t, n = binary.Varint(from)
+			return n
+		},
+		Most: binary.MaxVarintLen64,
+	}
 }
 
 // checkCap flags a cap on what is in flight that held requests back: the load
@@ -158,13 +195,7 @@ func (f *Fold) checkCap(all *part) (c result.Check, applies bool) {
 	if limit == nil {
 		return c, false
 	}
-	var held int64
-	for _, q := range all.requests {
-		if q.eligible < 0 || float64(q.eligible-q.due) > onTime {
-			held++
-		}
-	}
-	return checkShare(result.CheckMaxInFlight, held, int64(len(all.requests)), .01), true
+	return checkShare(result.CheckMaxInFlight, f.kept.held, all.tally.due(), .01), true
 }
 
 // checkEarlyStops looks for answers that the model ended before the length
@@ -181,15 +212,7 @@ func (f *Fold) checkLittle(all *part) (c result.Check, applies bool) {
 	s := &f.setup
 	v := &f.visits
 	total, before, after := v.window.sum(f.end), v.before.sum(f.end), v.after.sum(f.end)
-	var stay, n float64
-	for _, q := range all.requests {
-		if end := q.end(); q.outcome == record.OK && end >= 0 {
-			stay += float64(end - q.due)
-		} else {
-			stay += q.followed(q.due, all.until)
-		}
-		n++
-	}
+	stay, n := f.kept.stay.sum(f.end), float64(all.tally.due())
 	if n == 0 || total == 0 {
 		return c, false
 	}
@@ -212,7 +235,7 @@ func (f *Fold) checkOffered() (c result.Check, applies bool) {
 	if l.Rate == nil || l.Arrival != "poisson" || f.setup.Requests > 0 {
 		return c, false
 	}
-	due, asked := float64(len(f.cohort)), *l.Rate*f.setup.seconds()
+	due, asked := float64(f.cohort.Len()), *l.Rate*f.setup.seconds()
 	c = result.NewCheck(result.CheckOffered, due/f.setup.seconds(), *l.Rate)
 	if d := math.Abs(due - asked); d > .05*asked && d > 3.5*math.Sqrt(asked) {
 		c.Status = result.Flag
@@ -263,13 +286,7 @@ func (f *Fold) checkConnects(all *part) (c result.Check, applies bool) {
 	if f.setup.Stamps == "virtual" {
 		return c, false
 	}
-	var waited int64
-	for _, q := range all.requests {
-		if q.eligible >= 0 && float64(q.ready-q.eligible) > onTime {
-			waited++
-		}
-	}
-	return checkShare(result.CheckConnects, waited, int64(len(all.requests)), .01), len(all.requests) > 0
+	return checkShare(result.CheckConnects, f.kept.waited, all.tally.due(), .01), all.tally.due() > 0
 }
 
 const (
@@ -304,22 +321,23 @@ func (f *Fold) checkRestarts(all *part) (c result.Check, applies bool) {
 // brokeAtOnce finds the moment at which most connections broke, and how many:
 // 0 if they were few, or if any request that was under way lived on.
 func (f *Fold) brokeAtOnce(all *part) (at int64, n int) {
-	broken := slices.Clone(f.probe.broken)
-	slices.Sort(broken)
-	from := 0
-	for i, first := 0, 0; i < len(broken); i++ {
-		for broken[i]-broken[first] > atOnce {
-			first++
+	var end int64
+	next, stop := iter.Pull(f.probe.broken.All())
+	defer stop()
+	first, _ := next() // the first of those that broke with the one that is looked at
+	count := 0
+	for t := range f.probe.broken.All() {
+		for count++; *t-*first > atOnce; count-- {
+			first, _ = next()
 		}
-		if i-first+1 > n {
-			from, n = first, i-first+1
+		if count > n {
+			at, end, n = *first, *t, count
 		}
 	}
 	if n < leastBroken {
 		return 0, 0
 	}
-	at, end := broken[from], broken[from+n-1]
-	for _, q := range all.requests {
+	for q := range all.requests() {
 		if q.sent >= 0 && q.sent < at && (q.done < 0 || q.done > end) {
 			return 0, 0
 		}

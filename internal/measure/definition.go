@@ -22,7 +22,8 @@ type Definition struct {
 	low      func(*Request) float64                  // lower bound of a known value that merged arrivals leave open
 	high     func(*Request) float64                  // upper bound
 	unseen   func(*Request) bool                     // a request has no value only because merging hid it
-	label    func(*part) string                      // what a reader must know of the summary
+	label    string                                  // what a reader must know of the summary
+	labelled func(*Request) bool                     // if this holds for any request
 	lacks    string                                  // why there is none where requests ended well
 }
 
@@ -37,20 +38,23 @@ const (
 func Definitions() []Definition {
 	of := map[metric.Name]Definition{
 		metric.TTFT: {
-			Request: func(q *Request, until int64) (float64, State) { return q.TTFT(Response, until) },
-			low:     func(q *Request) float64 { return float64(max(0, q.firstLo-q.due)) },
-			label:   labelIf("to the first visible token: hidden reasoning came before", func(q *Request) bool { return q.hidden }),
+			Request:  func(q *Request, until int64) (float64, State) { return q.TTFT(Response, until) },
+			low:      func(q *Request) float64 { return float64(max(0, q.firstLo-q.due)) },
+			label:    "to the first visible token: hidden reasoning came before",
+			labelled: func(q *Request) bool { return q.hidden },
 		},
 		metric.ServiceTTFT: {Request: func(q *Request, until int64) (float64, State) { return q.TTFT(Service, until) }},
 		metric.TTFA:        {Request: func(q *Request, until int64) (float64, State) { return q.TTFA(Response, until) }},
 		metric.TPOT: {
 			Request: func(q *Request, until int64) (float64, State) { return q.TPOT(until) }, lacks: oneToken,
-			label: labelIf("assumed: one token in the first event", func(q *Request) bool { return q.outcome == record.OK && q.stream && q.firstTokens < 1 }),
+			label:    "assumed: one token in the first event",
+			labelled: func(q *Request) bool { return q.outcome == record.OK && q.stream && q.firstTokens < 1 },
 		},
 		metric.TPOTn1: {Request: func(q *Request, until int64) (float64, State) { return q.TPOTn1(until) }, lacks: oneToken},
 		metric.ITL:    {gaps: (*part).tokenGaps, lacks: oneArrival},
 		metric.ICL: {gaps: func(c *part) (*result.Summary, string) {
 			s := c.gaps(false)
+			defer s.free()
 			return s.summary(), ""
 		}, lacks: oneArrival},
 		metric.Stall: {
@@ -69,7 +73,8 @@ func Definitions() []Definition {
 
 		metric.InputTokens: {
 			Request: countOf(func(q *Request) int32 { return q.input() }), answered: true, lacks: uncounted,
-			label: labelIf("planned: the server did not count", func(q *Request) bool { return q.outcome == record.OK && q.prompt < 0 && q.inputPlanned >= 0 }),
+			label:    "planned: the server did not count",
+			labelled: func(q *Request) bool { return q.outcome == record.OK && q.prompt < 0 && q.inputPlanned >= 0 },
 		},
 		metric.OutputTokens:   {Request: countOf(func(q *Request) int32 { return q.output }), answered: true, lacks: uncounted},
 		metric.CachedTokens:   {Request: countOf(func(q *Request) int32 { return q.cached }), answered: true, lacks: uncounted},
@@ -84,16 +89,6 @@ func Definitions() []Definition {
 		list = append(list, d)
 	}
 	return list
-}
-
-// labelIf is a label where any request is so.
-func labelIf(text string, is func(*Request) bool) func(*part) string {
-	return func(c *part) string {
-		if c.any(is) {
-			return text
-		}
-		return ""
-	}
 }
 
 // countOf is a number of tokens, if it is known.
@@ -118,28 +113,26 @@ func (d *Definition) unit() float64 {
 // counts as longer than it was followed.
 func (d *Definition) followed() bool { return !d.answered && !d.Client }
 
-// summary is the distribution over a part, or why there is none.
-func (d *Definition) summary(c *part) (*result.Summary, string) {
-	if d.Stream && !c.streamed && len(c.requests) > 0 {
+// summary is the distribution over a part, or why there is none; of is the sample
+// of its requests.
+func (d *Definition) summary(c *part, of *sample) (*result.Summary, string) {
+	if d.Stream && !c.tally.streamed && c.tally.due() > 0 {
 		return nil, notStreaming
 	}
 	var s *result.Summary
 	why := ""
 	switch {
-	case d.gaps != nil && c.streamed:
+	case d.gaps != nil && c.tally.streamed:
 		s, why = d.gaps(c)
-	case d.Request != nil:
-		s = c.summary(d)
+	case of != nil:
+		s = of.summaryOf(c)
 	}
 	switch {
 	case s != nil:
-		if d.label != nil {
-			s.Label = d.label(c)
-		}
 		return s, ""
 	case why != "":
 		return nil, why
-	case d.lacks == "" || d.Stream && c.well == 0:
+	case d.lacks == "" || d.Stream && c.tally.well() == 0:
 		return nil, "no request ended well or was cut"
 	}
 	return nil, d.lacks
@@ -151,6 +144,7 @@ func (c *part) tokenGaps() (*result.Summary, string) {
 		return nil, why
 	}
 	s := c.gaps(true)
+	defer s.free()
 	out := s.summary()
 	if out != nil {
 		known, all := c.pool()

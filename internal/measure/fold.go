@@ -1,10 +1,12 @@
 package measure
 
 import (
+	"errors"
 	"math"
 
 	"pitot/internal/data/metric"
 	"pitot/internal/data/record"
+	"pitot/internal/data/spill"
 )
 
 // maxID bounds the ids that are remembered to notice a request told twice.
@@ -20,8 +22,10 @@ type Fold struct {
 	takes       takes
 	streams     record.Join[stream]
 
+	store  *spill.Store
 	visits visits // of any time
-	cohort []Request
+	cohort *spill.Sorted[Request]
+	kept   kept
 	groups groups
 	end    int64 // latest stamp seen
 
@@ -37,6 +41,7 @@ type Fold struct {
 	arrivals   arrivals
 	conf       confidence
 	probe      probe
+	broken     error
 }
 
 // example is what was said of the first request of an error class.
@@ -57,8 +62,20 @@ type flow struct {
 	expected, observed int64 // tokens by usage and by chunks, where both are known
 }
 
-// NewFold begins a point.
-func NewFold(s Setup) *Fold {
+// kept is what is summed up of the cohort as its requests come.
+type kept struct {
+	last   int64 // when the last one was done
+	stay   stays // from due to the end of the answer, or for as long as it was waited for
+	held   int64 // that waited for their turn
+	waited int64 // that waited for a connection
+}
+
+// NewFold begins a point, all of which stays in memory.
+func NewFold(s Setup) *Fold { return NewFoldIn(nil, s) }
+
+// NewFoldIn begins a point of which no more stays in memory than the store's
+// budget, and as much again while it is asked for its result.
+func NewFoldIn(store *spill.Store, s Setup) *Fold {
 	definitions := s.Metrics
 	if definitions == nil {
 		definitions = Definitions()
@@ -67,8 +84,12 @@ func NewFold(s Setup) *Fold {
 		setup:       s,
 		definitions: definitions,
 		takes:       takesOf(definitions),
+		store:       store,
 		visits:      newVisits(&s),
-		groups:      newGroups(),
+		cohort:      spill.NewSorted(store, cohortCodec()),
+		kept:        kept{last: s.T1, stay: stays{from: s.T0, to: math.MaxInt64}},
+		groups:      newGroups(store),
+		probe:       probe{broken: spill.NewSorted(store, stampCodec())},
 		errors:      map[string]int{},
 		examples:    map[string]example{},
 		finish:      map[string]int{},
@@ -187,6 +208,8 @@ func (f *Fold) member(r *record.Row, s *stream, visible int64) {
 	f.probe.row(r, s)
 	g := f.groups.of(r)
 	q.group = g.index
+	g.tally.add(&q)
+	f.kept.add(&q)
 	t := trustOf(r, s, visible)
 	switch {
 	case r.Outcome == record.OK:
@@ -197,9 +220,37 @@ func (f *Fold) member(r *record.Row, s *stream, visible int64) {
 		if end < 0 {
 			end = q.lastGap
 		}
-		g.gaps.cut[t] = append(g.gaps.cut[t], max(0, end-q.lastGap))
+		g.gaps.cut[t].Append(max(0, end-q.lastGap))
 	}
-	f.cohort = append(f.cohort, q)
+	f.cohort.Add(&q)
+}
+
+// add takes in a request of the cohort.
+func (k *kept) add(q *Request) {
+	k.last = max(k.last, q.done)
+	end := q.end()
+	if end < 0 {
+		end = q.done
+	}
+	k.stay.add(&visit{due: q.due, done: end})
+	if q.eligible < 0 || float64(q.eligible-q.due) > onTime {
+		k.held++
+	}
+	if q.eligible >= 0 && float64(q.ready-q.eligible) > onTime {
+		k.waited++
+	}
+}
+
+// Err says that what was put aside could not be read again: the result is wrong.
+func (f *Fold) Err() error { return errors.Join(f.broken, f.store.Err()) }
+
+// Free gives back what the point has of its store.
+func (f *Fold) Free() {
+	f.cohort.Free()
+	f.probe.broken.Free()
+	for _, g := range f.groups.list {
+		g.gaps.free()
+	}
 }
 
 // count adds a request of any time to the flow. A request counts where its

@@ -3,24 +3,43 @@ package measure
 import (
 	"cmp"
 	"math"
-	"math/bits"
 	"slices"
-	"sort"
 
 	"pitot/internal/data/record"
-	"pitot/internal/stat"
+	"pitot/internal/data/spill"
 )
 
 // gapSet pools the gaps of many requests, four bytes each: those that brought
 // the same number of tokens lie together, so that one list serves as chunk
 // gaps and, divided by that number, as token gaps.
 type gapSet struct {
+	store     *spill.Store
 	runs      []gapRun
-	wide      []wideGap
-	unseen    []unseenGaps
-	cut       [trusts][]int64 // gaps that were not followed to their end: how long they were
+	wide      *spill.Column[wideGap]
+	unseen    *spill.Column[unseenGaps]
+	cut       [trusts]*spill.Column[int64] // gaps that were not followed to their end: how long they were
 	streams   [trusts]streams
 	amortised bool // some event whose tokens are told carried several
+}
+
+func newGapSet(s *spill.Store) *gapSet {
+	g := &gapSet{store: s, wide: spill.NewColumn[wideGap](s), unseen: spill.NewColumn[unseenGaps](s)}
+	for t := range g.cut {
+		g.cut[t] = spill.NewColumn[int64](s)
+	}
+	return g
+}
+
+// free gives back what the set has of its store.
+func (g *gapSet) free() {
+	for i := range g.runs {
+		g.runs[i].gaps.Free()
+	}
+	g.wide.Free()
+	g.unseen.Free()
+	for _, c := range g.cut {
+		c.Free()
+	}
 }
 
 // streams counts what came of one trust.
@@ -52,84 +71,28 @@ func trustOf(r *record.Row, s *stream, visible int64) trust {
 	return unknown
 }
 
-// blockSize is how many gaps are sorted at once. A block and its copy fit in
-// a core's cache, what came since the last look is sorted alone, and nothing
-// is copied when a list grows. Ranks are found across blocks by bisection.
-const blockSize = 1 << 16
-
 // gapRun are the gaps before arrivals of the same number of tokens.
 type gapRun struct {
 	tokens int32 // events, where the events did not tell
 	trust  trust
-	blocks [][]uint32 // all full but the last
-	sorted int        // full blocks that are sorted
-}
-
-func (r *gapRun) add(ns uint32) {
-	last := len(r.blocks) - 1
-	switch {
-	case last < 0: // the first grows: most runs are short
-		r.blocks = append(r.blocks, []uint32{ns})
-	case len(r.blocks[last]) == blockSize:
-		block := make([]uint32, 1, blockSize)
-		block[0] = ns
-		r.blocks = append(r.blocks, block)
-	default:
-		r.blocks[last] = append(r.blocks[last], ns)
-	}
-}
-
-func (r *gapRun) len() int64 {
-	if n := len(r.blocks); n > 0 {
-		return int64(n-1)*blockSize + int64(len(r.blocks[n-1]))
-	}
-	return 0
+	gaps   *spill.Bag[uint32]
 }
 
 // atMost counts the gaps that are at most x.
 func (r *gapRun) atMost(x int64) (n int64) {
-	if x >= math.MaxUint32 {
-		return r.len()
+	if x < 0 {
+		return 0
 	}
-	for _, b := range r.blocks {
-		lo, hi := 0, len(b)
-		for lo < hi {
-			if mid := (lo + hi) / 2; int64(b[mid]) > x {
-				hi = mid
-			} else {
-				lo = mid + 1
-			}
-		}
-		n += int64(lo)
-	}
-	return n
+	return r.gaps.AtMost(uint32(min(x, math.MaxUint32)))
 }
 
-// sum is exact: at most 2⁶⁴ nanoseconds.
-func (r *gapRun) sum() (sum uint64) {
-	for _, b := range r.blocks {
-		for _, ns := range b {
-			sum += uint64(ns)
-		}
-	}
-	return sum
-}
-
-// squares is Σ(ns − around)², summed in whole numbers so that it does not
-// depend on the order of the gaps.
-func (r *gapRun) squares(around float64) float64 {
-	center := int64(min(around, math.MaxUint32)) // so that a square fits in 64 bits
-	var high, low uint64
-	for _, b := range r.blocks {
-		for _, ns := range b {
-			d := int64(ns) - center
-			var carry uint64
-			low, carry = bits.Add64(low, uint64(d*d), 0)
-			high += carry
-		}
-	}
-	rest, n := float64(center)-around, float64(r.len())
-	return float64(high)*(1<<64) + float64(low) + 2*rest*(float64(r.sum())-n*float64(center)) + n*rest*rest
+// deviations is Σ(x − around)², summed in whole numbers so that it does not depend
+// on the order of the gaps.
+func deviations[T uint32 | int64](b *spill.Bag[T], around float64) float64 {
+	center := uint64(around)
+	high, low := b.Deviations(center)
+	rest, n := float64(center)-around, float64(b.Len())
+	return float64(high)*(1<<64) + float64(low) + 2*rest*(float64(b.Sum())-n*float64(center)) + n*rest*rest
 }
 
 // take adds the gaps of a stream that has come to its end. marker says that a token
@@ -141,7 +104,7 @@ func (g *gapSet) take(s *stream, t trust, visible int64, marker bool) {
 	of.chunks += s.Count
 	for _, u := range s.unseen {
 		u.trust = t
-		g.unseen = append(g.unseen, u)
+		g.unseen.Append(u)
 	}
 	if len(s.near)+len(s.wide) == 0 {
 		return
@@ -164,14 +127,14 @@ func (g *gapSet) take(s *stream, t trust, visible int64, marker bool) {
 		if run == nil || run.tokens != k {
 			run = g.run(k, t)
 		}
-		run.add(n.ns)
+		run.gaps.Add(n.ns)
 	}
 	for i, w := range s.wide {
 		w.tokens, w.trust = tokens(w.tokens, w.events), t
 		if marker && s.turnWide == i+1 {
 			w.tokens++
 		}
-		g.wide = append(g.wide, w)
+		g.wide.Append(w)
 	}
 }
 
@@ -181,21 +144,8 @@ func (g *gapSet) run(tokens int32, t trust) *gapRun {
 			return &g.runs[i]
 		}
 	}
-	g.runs = append(g.runs, gapRun{tokens: tokens, trust: t})
+	g.runs = append(g.runs, gapRun{tokens, t, spill.NewBag[uint32](g.store)})
 	return &g.runs[len(g.runs)-1]
-}
-
-// sort makes the set ready to be asked.
-func (g *gapSet) sort(buf []uint32) {
-	for i := range g.runs {
-		r := &g.runs[i]
-		for _, b := range r.blocks[r.sorted:] {
-			stat.SortUint32(b, buf)
-			if len(b) == blockSize {
-				r.sorted++
-			}
-		}
-	}
 }
 
 // gapView reads gap sets as one distribution: of chunk gaps, or of token gaps
@@ -205,15 +155,18 @@ type gapView struct {
 	perToken bool
 	limit    trust
 	runs     []*gapRun
-	wide     []spread // sorted by ns
+	wide     []wideRun
 	total    int64
 	largest  int64 // upper bound of every gap
 }
 
-// spread is a long or merged gap and the number of samples it stands for.
-type spread struct{ ns, count int64 }
+// wideRun are long or merged gaps, each of which stands for as many samples.
+type wideRun struct {
+	samples int64
+	ns      *spill.Bag[int64] // of each sample
+}
 
-func newGapView(sets []*gapSet, perToken bool, limit trust) *gapView {
+func newGapView(sets []*gapSet, perToken bool, limit trust, scratch *spill.Store) *gapView {
 	v := &gapView{perToken: perToken, limit: limit}
 	for _, g := range sets {
 		for i := range g.runs {
@@ -222,22 +175,20 @@ func newGapView(sets []*gapSet, perToken bool, limit trust) *gapView {
 				continue
 			}
 			v.runs = append(v.runs, r)
-			v.total += r.len() * v.weight(r.tokens)
-			for _, b := range r.blocks {
-				v.largest = max(v.largest, int64(b[len(b)-1]))
-			}
+			v.total += r.gaps.Len() * v.weight(r.tokens)
+			v.largest = max(v.largest, int64(r.gaps.Max()))
 		}
-		for _, u := range g.unseen {
+		for u := range g.unseen.All() {
 			if u.trust <= limit {
 				v.largest = max(v.largest, u.hi)
 			}
 		}
-		for _, w := range g.wide {
+		for w := range g.wide.All() {
 			if w.trust > limit {
 				continue
 			}
 			k := v.weight(w.tokens)
-			v.wide = append(v.wide, spread{(w.ns + k - 1) / k, k})
+			v.wideRun(k, scratch).ns.Add((w.ns + k - 1) / k)
 			v.total += k
 			v.largest = max(v.largest, w.hi)
 		}
@@ -246,28 +197,25 @@ func newGapView(sets []*gapSet, perToken bool, limit trust) *gapView {
 	slices.SortStableFunc(v.runs, func(a, b *gapRun) int {
 		return cmp.Or(cmp.Compare(a.tokens, b.tokens), cmp.Compare(a.trust, b.trust))
 	})
-	slices.SortFunc(v.wide, func(a, b spread) int {
-		switch {
-		case a.ns != b.ns:
-			return sign(a.ns - b.ns)
-		default:
-			return sign(a.count - b.count)
-		}
-	})
-	for i := 1; i < len(v.wide); i++ { // counts become running sums
-		v.wide[i].count += v.wide[i-1].count
-	}
+	slices.SortFunc(v.wide, func(a, b wideRun) int { return cmp.Compare(a.samples, b.samples) })
 	return v
 }
 
-func sign(x int64) int {
-	switch {
-	case x < 0:
-		return -1
-	case x > 0:
-		return 1
+func (v *gapView) wideRun(samples int64, scratch *spill.Store) *wideRun {
+	for i := range v.wide {
+		if v.wide[i].samples == samples {
+			return &v.wide[i]
+		}
 	}
-	return 0
+	v.wide = append(v.wide, wideRun{samples, spill.NewBag[int64](scratch)})
+	return &v.wide[len(v.wide)-1]
+}
+
+// free gives back what the view has of the scratch.
+func (v *gapView) free() {
+	for _, w := range v.wide {
+		w.ns.Free()
+	}
 }
 
 func (v *gapView) weight(tokens int32) int64 {
@@ -289,18 +237,42 @@ func (v *gapView) near(x int64) int64 {
 
 func (v *gapView) atMost(x int64) int64 {
 	n := v.near(x)
-	if i := sort.Search(len(v.wide), func(i int) bool { return v.wide[i].ns > x }); i > 0 {
-		n += v.wide[i-1].count
+	for _, w := range v.wide {
+		n += w.samples * w.ns.AtMost(x)
 	}
 	return n
 }
 
 func (v *gapView) size() int64 { return v.total }
 
+func (v *gapView) seek(...int64) {}
+
 // at is the order statistic of a rank counted from 1: the smallest whole
 // number of nanoseconds that so many samples do not exceed.
 func (v *gapView) at(rank int64) float64 {
 	return float64(smallest(v.largest, func(x int64) bool { return v.atMost(x) >= rank }))
+}
+
+// mixed implements [distribution]: i of the rank smallest are of the others, for
+// the least i that leaves no value out of order.
+func (v *gapView) mixed(with *spill.Numbers, rank int64) float64 {
+	i, top := max(0, rank-v.size()), min(rank, with.Len())
+	for i < top {
+		mid := i + (top-i)/2
+		if mid == rank || v.at(rank-mid) <= with.At(mid+1) {
+			top = mid
+		} else {
+			i = mid + 1
+		}
+	}
+	x := math.Inf(-1)
+	if rank > i {
+		x = v.at(rank - i)
+	}
+	if i > 0 {
+		x = max(x, with.At(i))
+	}
+	return x
 }
 
 // smallest is the least x in [0, top] for which ok holds, top if for none; ok
@@ -320,27 +292,22 @@ func smallest(top int64, ok func(int64) bool) int64 {
 // moments are the sum and the sum of the squared deviations from the mean.
 func (v *gapView) moments() (sum, squares float64) {
 	for _, r := range v.runs {
-		sum += float64(r.sum()) // k samples of ns/k
+		sum += float64(r.gaps.Sum()) // k samples of ns/k
 	}
-	var before int64
 	for _, w := range v.wide {
-		sum += float64(w.ns) * float64(w.count-before)
-		before = w.count
+		sum += float64(w.ns.Sum()) * float64(w.samples)
 	}
 	mean := sum / float64(v.total)
 	for _, r := range v.runs {
 		k := float64(v.weight(r.tokens))
 		if v.perToken { // k·(ns/k − mean)²
-			squares += r.squares(k*mean) / k
+			squares += deviations(r.gaps, k*mean) / k
 		} else {
-			squares += r.squares(mean)
+			squares += deviations(r.gaps, mean)
 		}
 	}
-	before = 0
 	for _, w := range v.wide {
-		d := float64(w.ns) - mean
-		squares += d * d * float64(w.count-before)
-		before = w.count
+		squares += float64(w.samples) * deviations(w.ns, mean)
 	}
 	return sum, max(squares, 0)
 }

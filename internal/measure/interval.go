@@ -6,7 +6,6 @@ import (
 	"math"
 
 	"pitot/internal/data/result"
-	"pitot/internal/slo"
 	"pitot/internal/stat"
 )
 
@@ -71,7 +70,7 @@ func (c *confidence) ofGaps() *confidence {
 func (s *sample) meanInterval(out *result.Summary) {
 	why := s.conf.why
 	if why == "" {
-		if m, ok := stat.BatchMeans(s.order, batches, level); ok {
+		if m, ok := s.inBatches(func(x float64) float64 { return x }).Mean(level); ok {
 			out.CI95["mean"] = [2]float64{m.Lo / s.unit, m.Hi / s.unit}
 			return
 		}
@@ -80,12 +79,65 @@ func (s *sample) meanInterval(out *result.Summary) {
 	out.NoInterval["mean"] = why
 }
 
-// quantileInterval fills in the interval of the quantile x. Its ranks are
+// inBatches cuts the samples, as they were due, into batches. Without an order
+// there are none.
+func (s *sample) inBatches(of func(x float64) float64) *stat.Batches {
+	if s.order == nil {
+		return stat.NewBatches(0, batches)
+	}
+	b := stat.NewBatches(s.order.Len(), batches)
+	for x := range s.order.All() {
+		b.Add(of(x))
+	}
+	return b
+}
+
+// overdispersions are those of "exceeds x" for each percentile x that is known, by
+// its name.
+func (s *sample) overdispersions() map[string]phi {
+	phis := map[string]phi{}
+	if s.order == nil {
+		return phis
+	}
+	var names []string
+	var limits []float64
+	var of []*stat.Batches
+	for _, q := range quantiles() {
+		if few, _ := stat.Support(q.p); s.n() < few {
+			continue
+		}
+		if x, over := s.percentile(q.p); !over {
+			names, limits, of = append(names, q.name), append(limits, x), append(of, stat.NewBatches(s.order.Len(), batches))
+		}
+	}
+	for x := range s.order.All() {
+		for i, limit := range limits {
+			hit := 0.
+			if x > limit {
+				hit = 1
+			}
+			of[i].Add(hit)
+		}
+	}
+	for i, b := range of {
+		own, ok := b.Overdispersion()
+		phis[names[i]] = phi{own, ok}
+	}
+	return phis
+}
+
+// phi is an over-dispersion, if there is one.
+type phi struct {
+	own float64
+	ok  bool
+}
+
+// quantileInterval fills in the interval of a quantile. Its ranks are
 // those of as many independent samples as the over-dispersion of "exceeds x"
 // leaves: of the median the run's own, or the pooled one if that is larger; of
 // any other only with a pooled one.
-func (s *sample) quantileInterval(out *result.Summary, q quantile, x float64) {
-	own, ok := stat.Overdispersion(stat.Exceeding(s.order, x), batches)
+func (s *sample) quantileInterval(out *result.Summary, q quantile, of phi) {
+	own, ok := of.own, of.ok
 	if ok && s.name != "" {
 		out.Phi[q.name] = own
 	}
@@ -116,6 +168,7 @@ func (s *sample) quantileInterval(out *result.Summary, q quantile, x float64) {
 	case hi > s.values.size():
 		out.NoInterval[q.name] = censored
 	default:
+		s.values.seek(lo, hi)
 		out.CI95[q.name] = [2]float64{s.values.at(lo) / s.unit, s.values.at(hi) / s.unit}
 	}
 }
@@ -215,7 +268,7 @@ func (t *tally) of() []int64 {
 
 // attained fills in the interval of the share of requests that met the
 // objective: batch means of the requests as they were due.
-func (c *part) attained(out *result.SLO, s slo.Spec) {
+func (c *part) attained(out *result.SLO, good *judgement) {
 	if out == nil || out.Attained == nil {
 		return
 	}
@@ -227,14 +280,7 @@ func (c *part) attained(out *result.SLO, s slo.Spec) {
 		out.NoInterval = cmp.Or(c.conf.pooled.Why, oneLoad)
 		return
 	}
-	hits := make([]float64, len(c.requests))
-	one := &judged{part: c}
-	for i, q := range c.requests {
-		if one.q = q; s.Good(one) {
-			hits[i] = 1
-		}
-	}
-	m, ok := stat.BatchMeans(hits, batches, level)
+	m, ok := good.inBatches.Mean(level)
 	switch {
 	case !ok:
 		out.NoInterval = fewBatch

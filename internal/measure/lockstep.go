@@ -13,11 +13,14 @@ func (f *Fold) checkLockStep(all *part) (c result.Check, applies bool) {
 	if f.setup.open() || l.Concurrency == nil {
 		return c, false
 	}
-	asked := make([]int64, len(all.requests))
-	for i, q := range all.requests {
-		asked[i] = q.due
+	asked := func(yield func(int64) bool) {
+		for q := range all.requests() {
+			if !yield(q.due) {
+				return
+			}
+		}
 	}
-	b, ok := stat.JudgeBunching(asked, f.setup.T0, f.setup.T1, *l.Concurrency)
+	b, ok := stat.JudgeBunching(asked, all.tally.due(), f.setup.T0, f.setup.T1, *l.Concurrency)
 	c = result.NewCheck(result.CheckLockStep, b.CV, b.Limit)
 	if b.InStep() {
 		c.Status = result.Flag

@@ -2,12 +2,11 @@ package measure
 
 import (
 	"fmt"
-	"math"
 
 	"pitot/internal/data/metric"
 	"pitot/internal/data/record"
 	"pitot/internal/data/result"
-	"pitot/internal/stat"
+	"pitot/internal/data/spill"
 )
 
 // Values are divided by these to get the unit they are published in.
@@ -15,20 +14,6 @@ const (
 	inMS    = 1e6
 	asCount = 1
 )
-
-// part is a cohort, or a class of it, ready to be asked.
-type part struct {
-	requests []*Request
-	sets     []*gapSet
-	until    int64 // end of the records
-	streamed bool  // some request asked to stream
-	oneEach  bool  // events of streams without usage count as one token each
-	well     int   // requests that ended well
-	conf     *confidence
-
-	definitions []Definition
-	takes       takes
-}
 
 // takes are the functions that take a metric from a request, by its name.
 type takes map[metric.Name]func(q *Request, until int64) (float64, State)
@@ -43,29 +28,51 @@ func takesOf(definitions []Definition) takes {
 	return t
 }
 
-// collect makes a sample of one metric.
-func (c *part) collect(unit float64, take func(*Request) (float64, State)) sample {
-	s := sample{unit: unit, conf: c.conf}
-	var values list
-	for _, q := range c.requests {
-		x, st := take(q)
-		switch st {
-		case Known:
-			values = append(values, x)
-			s.order = append(s.order, x)
-		case Longer:
-			s.longer = append(s.longer, x)
-			s.order = append(s.order, math.Inf(1))
-		case Missing:
-			if q.outcome == record.OK {
-				s.missing++
+// question asks for a sample of what is taken from requests.
+type question struct {
+	unit float64
+	take func(*Request) (float64, State)
+	of   *Definition // whose sample it is, nil for none
+}
+
+// collect makes a sample for each question about a part.
+func (c *part) collect(questions ...question) []*sample { return collect([]*part{c}, questions)[0] }
+
+// collect makes a sample for each part and question, in one pass over the requests.
+// The first part is the whole cohort, and no request is in two others.
+func collect(parts []*part, questions []question) [][]*sample {
+	all := parts[0]
+	samples := make([][]*sample, len(parts))
+	for i, c := range parts {
+		for k := range questions {
+			samples[i] = append(samples[i], newSample(c, &questions[k]))
+		}
+	}
+	class := make([]int, 0) // by group: the part beside the whole
+	for i, c := range parts[1:] {
+		for g, in := range c.in {
+			for len(class) <= g {
+				class = append(class, 0)
+			}
+			if in {
+				class[g] = i + 1
 			}
 		}
 	}
-	stat.SortFloat64(values)
-	stat.SortFloat64(s.longer)
-	s.values = values
-	return s
+	for q := range all.requests() {
+		own := 0
+		if int(q.group) < len(class) {
+			own = class[q.group]
+		}
+		for k := range questions {
+			x, st := questions[k].take(q)
+			samples[0][k].add(q, x, st)
+			if own > 0 {
+				samples[own][k].add(q, x, st)
+			}
+		}
+	}
+	return samples
 }
 
 // ok narrows a metric to the requests that ended well, whose values are all
@@ -79,70 +86,45 @@ func ok(take func(*Request) (float64, State)) func(*Request) (float64, State) {
 	}
 }
 
-// summary is a metric's distribution, with the 99th percentile of the survivors
-// beside it where not all survived, and the bounds that follow from the requests'
-// own: requests that are unseen have no value only because merging hid it, they
-// may be anywhere between their bounds, or have none.
-func (c *part) summary(d *Definition) *result.Summary {
-	take := func(q *Request) (float64, State) { return d.Request(q, c.until) }
+// question asks for a metric's sample over a part.
+func (d *Definition) question(until int64) question {
+	take := func(q *Request) (float64, State) { return d.Request(q, until) }
 	if d.answered {
 		take = ok(take)
 	}
-	s := c.collect(d.unit(), take)
-	if d.followed() {
-		s.name = d.Key
-	}
-	if d.low != nil || d.high != nil {
-		s.bounds = c.bounds(d, take)
-	}
-	out := s.summary()
-	if out != nil && d.followed() && c.well < len(c.requests) {
-		c.survivors(out, d.unit(), take)
-	}
-	return out
+	return question{d.unit(), take, d}
 }
 
-// survivors gives the 99th percentile of the requests that ended well.
-func (c *part) survivors(out *result.Summary, unit float64, take func(*Request) (float64, State)) {
-	s := c.collect(unit, ok(take))
-	if few, _ := stat.Support(.99); s.n() >= few {
-		if x, over := s.percentile(.99); !over {
-			x /= unit
-			out.P99OK = &x
-		}
-	}
-}
-
-// bounds are what merged arrivals leave open of a metric's percentiles, nil if
-// nothing. Without a function the value itself is its bound.
-func (c *part) bounds(d *Definition, take func(*Request) (float64, State)) func(p float64) (lo, hi float64) {
-	open := false
-	edge := func(bound func(*Request) float64, unseen func(*Request) bool) *sample {
-		e := c.collect(d.unit(), func(q *Request) (float64, State) {
+// edges ask for what merged arrivals leave open of a metric: the samples of its
+// lower bounds and of its upper ones, and the latter without the requests that have
+// no value only because merging hid it. Without a function the value itself is its
+// bound.
+func (d *Definition) edges(until int64) []question {
+	take := d.question(until).take
+	edge := func(bound func(*Request) float64, unseen func(*Request) bool) question {
+		return question{d.unit(), func(q *Request) (float64, State) {
 			x, st := take(q)
-			if st == Missing && unseen != nil && unseen(q) {
-				open = true
+			switch {
+			case st == Missing && unseen != nil && unseen(q):
 				return bound(q), Known
+			case st == Known && bound != nil:
+				return bound(q), st
 			}
-			if st != Known || bound == nil {
-				return x, st
-			}
-			b := bound(q)
-			open = open || b != x
-			return b, st
-		})
-		return &e
+			return x, st
+		}, nil}
 	}
-	low, high, seen := edge(d.low, d.unseen), edge(d.high, d.unseen), edge(d.high, nil)
-	if !open {
-		return nil
+	return []question{edge(d.low, d.unseen), edge(d.high, d.unseen), edge(d.high, nil)}
+}
+
+// open says that merged arrivals leave a request's value open.
+func (d *Definition) open(q *Request, x float64, st State) bool {
+	switch st {
+	case Known:
+		return d.low != nil && d.low(q) != x || d.high != nil && d.high(q) != x
+	case Missing:
+		return d.unseen != nil && d.unseen(q)
 	}
-	return func(p float64) (float64, float64) {
-		a, _ := low.percentile(p)
-		b, _ := high.percentile(p)
-		c, _ := seen.percentile(p)
-		return a, max(b, c)
-	}
+	return false
 }
 
 // taken is the function that takes a metric from a request: one that no request
@@ -154,42 +136,81 @@ func (c *part) taken(name metric.Name) func(*Request) (float64, State) {
 	return func(*Request) (float64, State) { return 0, Missing }
 }
 
-// metrics are all distributions over the part.
-func (c *part) metrics() result.Metrics {
-	m := result.Metrics{Undefined: map[string]string{}}
-	for i := range c.definitions {
-		d := &c.definitions[i]
-		s, why := d.summary(c)
-		if m.List = append(m.List, result.Distribution{Metric: d.Metric, Summary: s}); s == nil {
+// together is how many metrics are taken from the requests in one pass: so many are
+// held at once.
+const together = 4
+
+// metricsOf are all distributions over each of the parts. The first is the whole
+// cohort.
+func metricsOf(parts []*part) []result.Metrics {
+	all := parts[0]
+	metrics := make([]result.Metrics, len(parts))
+	for i := range metrics {
+		metrics[i].Undefined = map[string]string{}
+		metrics[i].List = make([]result.Distribution, len(all.definitions))
+	}
+	put := func(i, k int, s *result.Summary, why string) {
+		m, d := &metrics[i], &all.definitions[k]
+		if m.List[k] = (result.Distribution{Metric: d.Metric, Summary: s}); s == nil {
 			m.Undefined[d.Key] = why
 		}
 	}
-	return m
+	var asked []question
+	var places []int
+	answer := func() {
+		if len(asked) == 0 {
+			return
+		}
+		for i, samples := range collect(parts, asked) {
+			for k, s := range samples {
+				summary, why := asked[k].of.summary(parts[i], s)
+				put(i, places[k], summary, why)
+				s.free()
+			}
+		}
+		asked, places = asked[:0], places[:0]
+	}
+	for k := range all.definitions {
+		d := &all.definitions[k]
+		if d.Request == nil || d.Stream && !all.tally.streamed {
+			for i, c := range parts {
+				s, why := d.summary(c, nil)
+				put(i, k, s, why)
+			}
+			continue
+		}
+		if asked, places = append(asked, d.question(all.until)), append(places, k); len(asked) == together {
+			answer()
+		}
+	}
+	answer()
+	return metrics
 }
 
 // gaps is the sample of chunk gaps, or of the token gaps of those streams
 // whose tokens are known.
-func (c *part) gaps(perToken bool) sample {
+func (c *part) gaps(perToken bool) *sample {
 	limit := unknown
 	if perToken {
 		limit = c.trusted()
 	}
-	v := newGapView(c.sets, perToken, limit)
-	s := sample{values: v, unit: inMS, conf: c.conf.ofGaps()}
+	v := newGapView(c.sets, perToken, limit, c.scratch)
+	s := &sample{values: v, longer: spill.NewNumbers(c.scratch), unit: inMS, conf: c.conf.ofGaps()}
 	var arrivals, chunks int64
 	amortised := false
 	for _, g := range c.sets {
 		amortised = amortised || g.amortised
 		for t := range limit + 1 {
 			arrivals, chunks = arrivals+g.streams[t].arrivals, chunks+g.streams[t].chunks
-			for _, ns := range g.cut[t] {
-				s.longer = append(s.longer, float64(ns))
+			for ns := range g.cut[t].All() {
+				s.longer.Add(float64(ns))
 			}
 		}
 	}
-	stat.SortFloat64(s.longer)
-	if l := newLadder(c.sets, v); l != nil {
-		s.bounds = func(p float64) (lo, hi float64) { return l.at(p, s.longer.size()) }
+	s.frees = append(s.frees, v.free, s.longer.Free)
+	if l := newLadder(c.sets, v, c.scratch); l != nil {
+		s.frees = append(s.frees, l.free)
+		s.bounds = func(p float64) (lo, hi float64) { return l.at(p, s.longer.Len()) }
 	}
 	shared := chunks - arrivals
 	switch {
@@ -228,13 +249,4 @@ func (s *streams) plus(n streams) {
 	s.tokens += n.tokens
 	s.arrivals += n.arrivals
 	s.chunks += n.chunks
-}
-
-func (c *part) any(is func(*Request) bool) bool {
-	for _, q := range c.requests {
-		if is(q) {
-			return true
-		}
-	}
-	return false
 }

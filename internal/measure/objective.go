@@ -3,7 +3,6 @@ package measure
 import (
 	"fmt"
 	"math"
-	"slices"
 
 	"pitot/internal/data/metric"
 	"pitot/internal/data/result"
@@ -55,38 +54,83 @@ func Below(due, bad int64, limit float64) result.Met {
 	return yes
 }
 
+// judgement is how many requests met the limits of an objective.
+type judgement struct {
+	due, well   int64
+	within      []int64 // each limit
+	joint, good int64   // all joint ones, and all
+	output      int64   // tokens of the good ones
+	uncounted   bool    // which nobody counted of some
+
+	inBatches *stat.Batches // the share of good ones, as they were due
+}
+
+// take takes in a request; how it does is one of the limits met by one.
+func (j *judgement) take(s slo.Spec, one *judged) {
+	if s.Good(one) {
+		j.good++
+		j.output += int64(max(one.q.output, 0))
+		j.uncounted = j.uncounted || one.q.output < 0
+	}
+	if s.MeetsJoint(one) {
+		j.joint++
+	}
+	for i, l := range s.Limits {
+		if l.Meets(one) {
+			j.within[i]++
+		}
+	}
+}
+
 // objective judges the part against the objective, nil if there is none, and
-// gives the requests that met all limits.
-func (c *part) objective(s slo.Spec) (*result.SLO, []*Request) {
+// says how many requests met it.
+func (c *part) objective(s slo.Spec) (*result.SLO, *judgement) {
 	if s.None() {
 		return nil, nil
 	}
-	out := &result.SLO{Spec: s.String(), Limits: []result.Limit{}, Met: yes}
-	due := int64(len(c.requests))
-	within := make([]int64, len(s.Limits))
-	var good []*Request
-	var joint int64
+	due, well := c.tally.due(), c.tally.well()
+	all := &judgement{due: due, well: well, within: make([]int64, len(s.Limits)), inBatches: stat.NewBatches(due, batches)}
+	stopped := c.tally.interrupted
+	kept := &judgement{due: due - stopped, well: well, within: make([]int64, len(s.Limits))} // without those that the user's stop cut off
 	one := &judged{part: c}
-	for _, q := range c.requests {
+	for q := range c.requests() {
 		one.q = q
-		if s.Good(one) {
-			good = append(good, q)
-		}
-		if s.MeetsJoint(one) {
-			joint++
-		}
-		for i, l := range s.Limits {
-			if l.Meets(one) {
-				within[i]++
-			}
+		before := all.good
+		all.take(s, one)
+		all.inBatches.Add(float64(all.good - before))
+		if stopped > 0 && !q.interrupted {
+			kept.take(s, one)
 		}
 	}
-	if due > 0 {
-		out.Attained = share(int64(len(good)), due)
+	out := c.judge(s, all, c.values(s))
+	if out.Met == no && stopped > 0 {
+		// Had all of them been good, would it still be missed?
+		if rest := c.judge(s, kept, nil); rest.Met != no {
+			out.Met, out.Why = undecided, fmt.Sprintf("%d of %d requests were under way when the run was stopped", stopped, due)
+		}
+	}
+	if out.Met == yes {
+		out.Why = ""
+		if barely(s, all.within, all.joint, due) {
+			out.Why = nearLimit
+		}
+	}
+	return out, all
+}
+
+// judge says whether the objective is met by so many; values are those of its
+// limits' percentiles.
+func (c *part) judge(s slo.Spec, n *judgement, values []*float64) *result.SLO {
+	out := &result.SLO{Spec: s.String(), Limits: []result.Limit{}, Met: yes}
+	if n.due > 0 {
+		out.Attained = share(n.good, n.due)
 	}
 	shared, atMost := false, ""
 	for i, l := range s.Limits {
-		r := c.limit(l, s, within[i])
+		r := c.limit(l, s, n, n.within[i])
+		if values != nil && values[i] != nil {
+			r.Value = values[i]
+		}
 		out.Limits = append(out.Limits, r)
 		if l.Joint() {
 			shared = true
@@ -99,30 +143,47 @@ func (c *part) objective(s slo.Spec) (*result.SLO, []*Request) {
 		settle(out, r.Met, reason(r))
 	}
 	if shared {
-		met := Attains(due, joint, s.Share())
-		why := fmt.Sprintf("%s%d of %d requests ended well within every joint limit", atMost, joint, due)
+		met := Attains(n.due, n.joint, s.Share())
+		why := fmt.Sprintf("%s%d of %d requests ended well within every joint limit", atMost, n.joint, n.due)
 		if met == undecided {
 			few, _ := stat.Support(s.Share())
-			why = tooFew(due, few, "requests")
+			why = tooFew(n.due, few, "requests")
 		}
 		settle(out, met, why)
 	}
-	if stopped := c.interrupted(); out.Met == no && stopped > 0 {
-		// Had all of them been good, would it still be missed?
-		kept := *c
-		kept.requests = slices.DeleteFunc(slices.Clone(c.requests), func(q *Request) bool { return q.interrupted })
-		kept.well = c.well
-		if rest, _ := kept.objective(s); rest.Met != no {
-			out.Met, out.Why = undecided, fmt.Sprintf("%d of %d requests were under way when the run was stopped", stopped, due)
+	return out
+}
+
+// values are the percentiles that limits are on, of those limits that single
+// requests have; nil where one is not known.
+func (c *part) values(s slo.Spec) []*float64 {
+	values := make([]*float64, len(s.Limits))
+	var asked []question
+	var of []int
+	for i, l := range s.Limits {
+		if l.Metric != metric.Errors && !l.Metric.Pooled() && (c.tally.streamed || l.Metric == metric.E2E) {
+			asked, of = append(asked, question{unit: inMS, take: c.taken(l.Metric)}), append(of, i)
 		}
 	}
-	if out.Met == yes {
-		out.Why = ""
-		if barely(s, within, joint, due) {
-			out.Why = nearLimit
+	for len(asked) > 0 {
+		n := min(len(asked), together)
+		for k, sample := range c.collect(asked[:n]...) {
+			l := s.Limits[of[k]]
+			p := l.P()
+			if l.Joint() {
+				p = s.Share()
+			}
+			if few, _ := stat.Support(p); p < 1 && sample.n() >= few {
+				if x, over := sample.percentile(p); !over {
+					x /= inMS
+					values[of[k]] = &x
+				}
+			}
+			sample.free()
 		}
+		asked, of = asked[n:], of[n:]
 	}
-	return out, good
+	return values
 }
 
 // nearLimit is what there is to say of a limit that is met by little: violations
@@ -146,16 +207,6 @@ func barely(s slo.Spec, within []int64, joint, due int64) bool {
 		}
 	}
 	return false
-}
-
-// interrupted counts the requests that the user's stop cut off.
-func (c *part) interrupted() (n int) {
-	for _, q := range c.requests {
-		if q.interrupted {
-			n++
-		}
-	}
-	return n
 }
 
 // settle lets one limit weigh on the whole: any no is no, then any undecided
@@ -182,8 +233,8 @@ func share(n, of int64) *float64 {
 const notStreaming = "not streaming"
 
 // limit judges one limit of which `within` requests are on the right side.
-func (c *part) limit(l slo.Limit, s slo.Spec, within int64) result.Limit {
-	due := int64(len(c.requests))
+func (c *part) limit(l slo.Limit, s slo.Spec, n *judgement, within int64) result.Limit {
+	due := n.due
 	out := result.Limit{Spec: l.String(), Metric: l.Metric, Limit: float64(l.Max) / inMS}
 	if due > 0 {
 		out.Attained = share(within, due)
@@ -191,7 +242,7 @@ func (c *part) limit(l slo.Limit, s slo.Spec, within int64) result.Limit {
 	p := l.P()
 	switch {
 	case l.Metric == metric.Errors:
-		bad := due - int64(c.well)
+		bad := due - n.well
 		out.Limit = l.MaxPercent / 100
 		out.Met = Below(due, bad, out.Limit)
 		if due > 0 {
@@ -202,7 +253,7 @@ func (c *part) limit(l slo.Limit, s slo.Spec, within int64) result.Limit {
 			out.Why = tooFew(due, few, "requests")
 		}
 		return out
-	case !c.streamed && l.Metric != metric.E2E:
+	case !c.tally.streamed && l.Metric != metric.E2E:
 		out.Met, out.Why, out.Attained = undecided, notStreaming, nil
 		return out
 	case l.Metric.Pooled():
@@ -211,16 +262,9 @@ func (c *part) limit(l slo.Limit, s slo.Spec, within int64) result.Limit {
 	case l.Joint():
 		p = s.Share()
 	}
-	values := c.collect(inMS, c.taken(l.Metric))
-	if few, _ := stat.Support(p); p < 1 && values.n() >= few {
-		if x, over := values.percentile(p); !over {
-			x /= inMS
-			out.Value = &x
-		}
-	}
 	out.Met = Attains(due, within, p)
 	few, _ := stat.Support(p)
-	lost := len(c.requests) - c.well
+	lost := due - n.well
 	switch {
 	case out.Met == undecided:
 		out.Why = tooFew(due, few, "requests")
@@ -244,6 +288,7 @@ func (c *part) pooled(l slo.Limit, out *result.Limit) {
 		}
 	}
 	s := c.gaps(l.Metric == metric.ITL)
+	defer s.free()
 	if l.Metric == metric.ITL && s.label == "amortised" {
 		out.Why = "tokens came several at a time: limit icl or stall instead"
 		return

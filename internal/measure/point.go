@@ -1,9 +1,8 @@
 package measure
 
 import (
-	"cmp"
+	"errors"
 	"fmt"
-	"slices"
 
 	"pitot/internal/data/record"
 	"pitot/internal/data/result"
@@ -12,17 +11,16 @@ import (
 
 // Point is the result of all that was added so far. More can be added after.
 func (f *Fold) Point() result.Point {
-	buf := make([]uint32, blockSize) // scratch for sorting
-	for _, g := range f.groups.list {
-		g.gaps.sort(buf)
-	}
-	all := f.part(f.groups.list, true)
+	scratch := f.store.Scratch()
+	defer func() { f.broken = errors.Join(f.broken, scratch.Err(), scratch.Close()) }()
+	all := f.part(f.groups.list, scratch)
+	all.look()
 	p := result.Point{
 		Stage:      f.setup.Stage,
 		Load:       f.setup.Load,
 		Seconds:    f.seconds(),
 		Requests:   all.account(),
-		Throughput: f.throughput(len(all.requests)),
+		Throughput: f.throughput(all.tally.due()),
 	}
 	took := f.residences(all)
 	p.Seconds.Residence = took.light
@@ -30,7 +28,13 @@ func (f *Fold) Point() result.Point {
 	f.conf = f.confidence(p.Stability, took)
 	f.rates(&p.Throughput, f.conf)
 	p.Throughput.Late = f.late(p.Throughput.OutputTokensPerS)
-	p.Metrics = all.metrics()
+	classes := f.groups.classes()
+	parts := []*part{all}
+	for i := range classes {
+		parts = append(parts, f.part(classes[i].groups, scratch))
+	}
+	metrics := metricsOf(parts)
+	p.Metrics = metrics[0]
 	p.Requests.Errors, p.Requests.Finish = clone(f.errors), clone(f.finish)
 	for class, e := range f.examples {
 		if p.Requests.ErrorExamples == nil {
@@ -39,14 +43,19 @@ func (f *Fold) Point() result.Point {
 		p.Requests.ErrorExamples[class] = e.detail
 	}
 	objective, good := all.objective(f.setup.SLO)
-	all.attained(objective, f.setup.SLO)
+	all.attained(objective, good)
 	p.SLO = objective
 	if objective != nil {
 		p.Goodput = f.goodput(good)
 	}
 	p.Cost = f.cost(&p)
 	p.Outcome = outcome(lost(p.Requests))
-	p.Classes = f.classes()
+	for i, c := range classes {
+		if p.Classes == nil {
+			p.Classes = map[string]result.Class{}
+		}
+		p.Classes[c.name] = result.Class{Requests: parts[i+1].account(), Metrics: metrics[i+1]}
+	}
 	switch set := f.setup.Settling; {
 	case p.Stability == stat.Unstable:
 		if p.Outcome != result.Failing {
@@ -57,7 +66,7 @@ func (f *Fold) Point() result.Point {
 	case set != nil && set.Why != "":
 		unsteady(&p, steady, notSettled, yes, no)
 	}
-	p.Standstills = f.standstills(all.requests)
+	p.Standstills = f.standstills(all)
 	f.untilReached(&p)
 	if f.setup.GaveUp {
 		f.endedEarly(&p)
@@ -78,63 +87,11 @@ func clone(m map[string]int) map[string]int {
 	return out
 }
 
-// part is the requests and gaps of some groups. Requests are in the order in
-// which they were due, and groups in that of their names, whichever came first:
-// sums of floats depend on it.
-func (f *Fold) part(list []*group, all bool) *part {
-	list = slices.Clone(list)
-	slices.SortFunc(list, func(a, b *group) int {
-		return cmp.Or(cmp.Compare(a.key.name, b.key.name), cmp.Compare(a.key.bucket, b.key.bucket))
-	})
-	c := &part{until: f.end, conf: &f.conf, oneEach: f.flow.oneEach(), definitions: f.definitions, takes: f.takes}
-	in := make([]bool, len(f.groups.list))
-	n := 0
-	for _, g := range list {
-		c.sets = append(c.sets, &g.gaps)
-		in[g.index] = true
-		n += g.n
-	}
-	c.requests = make([]*Request, 0, n)
-	for i := range f.cohort {
-		if q := &f.cohort[i]; all || in[q.group] {
-			c.requests = append(c.requests, q)
-			c.streamed = c.streamed || q.stream
-			if q.outcome == record.OK {
-				c.well++
-			}
-		}
-	}
-	slices.SortFunc(c.requests, func(a, b *Request) int { return cmp.Or(cmp.Compare(a.due, b.due), cmp.Compare(a.id, b.id)) })
-	return c
-}
-
-// account counts requests by how they ended.
-func (c *part) account() result.Requests {
-	r := result.Requests{Due: len(c.requests), Errors: map[string]int{}, Finish: map[string]int{}}
-	for _, q := range c.requests {
-		switch q.outcome {
-		case record.OK:
-			r.OK++
-		case record.Failed:
-			r.Failed++
-		case record.Cut:
-			r.Cut++
-		case record.Unsent:
-			r.Unsent++
-		}
-	}
-	return r
-}
-
 func (f *Fold) seconds() result.Seconds {
-	last := f.setup.T1
-	for i := range f.cohort {
-		last = max(last, f.cohort[i].done)
-	}
 	return result.Seconds{
 		Warmup: float64(f.setup.T0) / 1e9,
 		Window: f.setup.seconds(),
-		Drain:  float64(last-f.setup.T1) / 1e9,
+		Drain:  float64(f.kept.last-f.setup.T1) / 1e9,
 	}
 }
 
@@ -144,7 +101,7 @@ func (f *Fold) seconds() result.Seconds {
 // requests begin together.
 const shortest = 1e-3
 
-func (f *Fold) throughput(due int) result.Throughput {
+func (f *Fold) throughput(due int64) result.Throughput {
 	s, w := f.setup.seconds(), &f.flow
 	switch {
 	case s <= 0:
@@ -185,20 +142,16 @@ func (f *Fold) throughput(due int) result.Throughput {
 
 // goodput is what the good requests of the cohort amount to, per second of
 // the window.
-func (f *Fold) goodput(good []*Request) *result.Goodput {
+func (f *Fold) goodput(good *judgement) *result.Goodput {
 	s := f.setup.seconds()
 	if s < shortest {
 		return nil
 	}
-	g := &result.Goodput{RequestsPerS: float64(len(good)) / s}
-	var tokens int64
-	for _, q := range good {
-		if q.output < 0 {
-			return g
-		}
-		tokens += int64(q.output)
+	g := &result.Goodput{RequestsPerS: float64(good.good) / s}
+	if good.uncounted {
+		return g
 	}
-	x := float64(tokens) / s
+	x := float64(good.output) / s
 	g.OutputTokensPerS = &x
 	return g
 }
@@ -220,19 +173,6 @@ func (f *Fold) cost(p *result.Point) *result.Cost {
 		c.USDPerMGoodOutput = per(p.Goodput.OutputTokensPerS)
 	}
 	return c
-}
-
-func (f *Fold) classes() map[string]result.Class {
-	list := f.groups.classes()
-	if list == nil {
-		return nil
-	}
-	out := map[string]result.Class{}
-	for _, cl := range list {
-		c := f.part(cl.groups, false)
-		out[cl.name] = result.Class{Requests: c.account(), Metrics: c.metrics()}
-	}
-	return out
 }
 
 // lost counts the requests that were not answered, of all but those that the

@@ -1,6 +1,7 @@
 package measure
 
 import (
+	"errors"
 	"fmt"
 	"math"
 
@@ -22,15 +23,17 @@ func (f *Fold) Precision(want slo.Precision) (percent float64, why string) {
 	if p.Stability == stat.Unstable {
 		return 0, p.StabilityWhy
 	}
-	all := f.part(f.groups.list, true)
-	s := all.collect(inMS, all.taken(want.Metric))
+	scratch := f.store.Scratch()
+	defer func() { f.broken = errors.Join(f.broken, scratch.Err(), scratch.Close()) }()
+	all := f.part(f.groups.list, scratch)
+	s := all.collect(question{unit: inMS, take: all.taken(want.Metric)})[0]
 	n := s.n()
 	var lo, hi, middle float64
 	switch few, _ := stat.Support(want.Percentile / 100); {
-	case s.longer.size() > 0:
+	case s.longer.Len() > 0:
 		return 0, censored
 	case want.Percentile == 0:
-		m, ok := stat.BatchMeans(s.order, batches, level)
+		m, ok := s.inBatches(func(x float64) float64 { return x }).Mean(level)
 		if !ok {
 			return 0, fewBatch
 		}
@@ -39,7 +42,12 @@ func (f *Fold) Precision(want slo.Precision) (percent float64, why string) {
 		return 0, fmt.Sprintf("n = %d, shown from %d on", n, few)
 	default:
 		middle, _ = s.percentile(want.Percentile / 100)
-		own, ok := stat.Overdispersion(stat.Exceeding(s.order, middle), batches)
+		own, ok := s.inBatches(func(x float64) float64 {
+			if x > middle {
+				return 1
+			}
+			return 0
+		}).Overdispersion()
 		if !ok {
 			return 0, fewBatch
 		}

@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"pitot/internal/data/record"
+	"pitot/internal/data/spill"
 )
 
 // sampled is how long a time a sample of the client is about: that before it.
@@ -32,8 +33,8 @@ type probe struct {
 
 	host host // in the window
 
-	starts []float64 // of the server's process, as it told them
-	broken []int64   // when connections broke under requests of the cohort
+	starts []float64            // of the server's process, as it told them
+	broken *spill.Sorted[int64] // when connections broke under requests of the cohort
 }
 
 func (p *probe) sample(s *record.Sample, setup *Setup) {
@@ -90,7 +91,7 @@ func (p *probe) row(r *record.Row, s *stream) {
 	case record.ErrReset, record.ErrClosed:
 		p.resets++
 		if r.Sent >= 0 && r.Done >= 0 {
-			p.broken = append(p.broken, r.Done)
+			p.broken.Add(&r.Done)
 		}
 	case record.ErrBug:
 		p.bugs++

@@ -256,18 +256,18 @@ func value(s *result.Summary, name string) *float64 {
 
 // Lists of many blocks, added to between looks.
 func TestManyBlocks(t *testing.T) {
+	const blockSize = 1 << 16
 	rng := rand.New(rand.NewPCG(5, 5))
-	var g gapSet
+	g := newGapSet(nil)
 	var all []int64
 	for range 3 {
 		for range blockSize + 1234 {
 			ns := rng.Uint32() >> (rng.Uint32() % 20)
-			g.run(1, counted).add(ns)
+			g.run(1, counted).gaps.Add(ns)
 			all = append(all, int64(ns))
 		}
-		g.sort(nil)
 		slices.Sort(all)
-		v := newGapView([]*gapSet{&g}, false, unknown)
+		v := newGapView([]*gapSet{g}, false, unknown, nil)
 		if v.size() != int64(len(all)) {
 			t.Fatalf("%d of %d gaps", v.size(), len(all))
 		}

@@ -6,7 +6,6 @@ import (
 	"strings"
 	"time"
 
-	"pitot/internal/data/metric"
 	"pitot/internal/data/result"
 	"pitot/internal/stat"
 )
@@ -25,21 +24,10 @@ type residences struct {
 // cohort did for the light load's, unless it is known: an unstable queue
 // stretches the cohort's, a cold server the first answers'.
 func (f *Fold) residences(all *part) (r residences) {
-	var sum float64
-	s := all.collect(1, all.taken(metric.E2E))
-	if n := s.n(); n > 0 {
-		if s.values.size() > 0 {
-			sum, _ = s.values.moments()
-		}
-		for _, x := range s.longer {
-			sum += x
-		}
-		r.mean = sum / float64(n) / 1e9
+	if all.outline.e2e.n > 0 {
+		r.mean = all.outline.e2e.total.Sum() / float64(all.outline.e2e.n) / 1e9
 	}
-	if s := all.collect(1, all.taken(metric.Generation)); s.n() > 0 {
-		x, _ := s.percentile(1)
-		r.longest = x / 1e9
-	}
+	r.longest = all.outline.generation.top / 1e9
 	r.light = float64(f.setup.Residence) / 1e9
 	if r.light <= 0 {
 		r.light = r.mean
@@ -73,7 +61,7 @@ func (f *Fold) stability(p *result.Point, took residences) {
 		return
 	}
 	window := s.seconds()
-	rate := float64(len(f.cohort)) / window
+	rate := float64(f.cohort.Len()) / window
 	if light <= 0 || rate <= 0 {
 		p.StabilityWhy = "nothing was answered"
 		return
@@ -84,11 +72,11 @@ func (f *Fold) stability(p *result.Point, took residences) {
 	switch b.Verdict {
 	case stat.Undecided:
 		if b.Drained {
-			p.StabilityWhy = fmt.Sprintf("a queue that had formed before drained into the window, %.3g requests on top of %d arrivals: %s", -b.Deficit*rate*window, len(f.cohort), f.ask(2*window))
+			p.StabilityWhy = fmt.Sprintf("a queue that had formed before drained into the window, %.3g requests on top of %d arrivals: %s", -b.Deficit*rate*window, f.cohort.Len(), f.ask(2*window))
 			return
 		}
 		if b.Longer > 0 {
-			p.StabilityWhy = fmt.Sprintf("a rise by %.3g of %d arrivals may be chance: %s", b.Deficit*rate*window, len(f.cohort), f.ask(b.Longer*window))
+			p.StabilityWhy = fmt.Sprintf("a rise by %.3g of %d arrivals may be chance: %s", b.Deficit*rate*window, f.cohort.Len(), f.ask(b.Longer*window))
 			return
 		}
 		p.StabilityWhy = f.tooShort(window/light, stat.MinResidences, light)

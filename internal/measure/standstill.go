@@ -1,6 +1,8 @@
 package measure
 
 import (
+	"iter"
+	"maps"
 	"math"
 	"slices"
 
@@ -30,10 +32,10 @@ const (
 	// of the period, and mostOnTheBeat how many must. By chance 6 % do.
 	leastStands, onTheBeat, mostOnTheBeat = 6, .03, .8
 	// justBefore is how long before a standstill, in ns, the request was sent whose
-	// prompt may be the cause, and inStep the resultant length from which requests
+	// prompt may be the cause, and inStepLength the resultant length from which requests
 	// are sent or answered by the clock themselves: 1 if all are at one phase, 0 if
 	// at any.
-	justBefore, inStep = 50e6, .35
+	justBefore, inStepLength = 50e6, .35
 )
 
 // arrivals is a bit for each bin of the window in which a chunk came.
@@ -54,53 +56,68 @@ func (a *arrivals) add(since int64) {
 // silence is a stretch of empty bins, [from, to).
 type silence struct{ from, to int }
 
-func (a *arrivals) silences(bins int) (list []silence) {
-	from := 0
-	bins = min(bins, mostBins)
-	for i := range bins {
-		if i/64 < len(a.bins) && a.bins[i/64]&(1<<(i%64)) != 0 {
-			if i > from {
-				list = append(list, silence{from, i})
+// silences yields those of so many bins.
+func (a *arrivals) silences(bins int) iter.Seq[silence] {
+	return func(yield func(silence) bool) {
+		from := 0
+		for i := range min(bins, mostBins) {
+			if i/64 < len(a.bins) && a.bins[i/64]&(1<<(i%64)) != 0 {
+				if i > from && !yield(silence{from, i}) {
+					return
+				}
+				from = i + 1
 			}
-			from = i + 1
 		}
 	}
-	return list
 }
 
 // usual is the median of how many empty bins follow one with a chunk. Of a busy
 // server it is 0, for all the silences there are may be standstills.
-func usual(silences []silence, bins int) int {
-	lengths := make([]int, len(silences))
-	for i, s := range silences {
-		lengths[i] = s.to - s.from
-		bins -= lengths[i]
+func (a *arrivals) usual(bins int) int {
+	lengths := map[int]int{} // how many silences are so long
+	n := 0
+	for s := range a.silences(bins) {
+		lengths[s.to-s.from]++
+		bins -= s.to - s.from
+		n++
 	}
-	slices.Sort(lengths)
-	if i := bins/2 - (bins - len(lengths)); i >= 0 && i < len(lengths) {
-		return lengths[i]
+	i := bins/2 - (bins - n)
+	if i < 0 || i >= n {
+		return 0
+	}
+	for _, length := range slices.Sorted(maps.Keys(lengths)) {
+		if i -= lengths[length]; i < 0 {
+			return length
+		}
 	}
 	return 0
 }
 
 // standstills looks for standstills that come by the clock; nil if there are none.
-func (f *Fold) standstills(cohort []*Request) *result.Standstills {
+func (f *Fold) standstills(cohort *part) *result.Standstills {
 	if !f.setup.ended() {
 		return nil
 	}
 	bins := int((f.setup.T1 - f.setup.T0) >> quietShift)
-	silences := f.arrivals.silences(bins)
-	if len(silences) < leastStands {
+	least := max(leastQuiet, manyQuiet*f.arrivals.usual(bins))
+	var silences []silence
+	n := 0
+	for s := range f.arrivals.silences(bins) {
+		if n++; s.to-s.from >= least {
+			silences = append(silences, s)
+		}
+	}
+	if n < leastStands {
 		return nil
 	}
-	least := max(leastQuiet, manyQuiet*usual(silences, bins))
-	under := newUnderWay(cohort)
 	at := func(bin int) int64 { return f.setup.T0 + int64(bin)<<quietShift }
+	var asked []int64
+	for _, s := range silences {
+		asked = append(asked, during(at(s.from), at(s.to))...)
+	}
+	under := underWayAt(cohort, asked)
 	var alone, all []silence
 	for _, s := range silences {
-		if s.to-s.from < least {
-			continue
-		}
 		answers, prompts := under.during(at(s.from), at(s.to))
 		if answers > 0 {
 			all = append(all, s)
@@ -123,8 +140,13 @@ func (f *Fold) standstills(cohort []*Request) *result.Standstills {
 		frozen += at(stands[i].to) - at(stands[i].from)
 	}
 	window := span{f.setup.T0, f.setup.T1}
-	if under.inStep(s.EveryS*1e9, window) || under.waitsAt(starts, window) ||
-		under.sentBefore(starts, min(justBefore, int64(s.EveryS*1e9/4)), frozen, window) {
+	before := min(justBefore, int64(s.EveryS*1e9/4))
+	asked = append(append(asked[:0], window.from, window.to), window.looks()...)
+	for _, t := range starts {
+		asked = append(asked, t+1, t, t-before)
+	}
+	under = underWayAt(cohort, asked)
+	if inStep(cohort, s.EveryS*1e9, window) || under.waitsAt(starts, window) || under.sentBefore(starts, before, frozen, window) {
 		return nil
 	}
 	return s
@@ -182,52 +204,91 @@ func period(stands []silence) (every float64, on int) {
 	return 0, 0
 }
 
-// underWay says what was under way at a time, from when prompts were sent and
-// answers began and ended.
-type underWay struct{ sent, first, last []int64 }
+// underWay says what was under way at some times: how many prompts had been sent
+// before them, and how many answers begun and ended.
+type underWay struct {
+	times             []int64 // in order
+	sent, first, last []int64 // how many were before
+}
 
-func newUnderWay(cohort []*Request) (u underWay) {
-	for _, q := range cohort {
-		if q.sent < 0 || q.Latency.first < 0 || q.last < 0 {
+// underWayAt looks at times, in one pass over the requests.
+func underWayAt(cohort *part, times []int64) *underWay {
+	slices.Sort(times)
+	u := &underWay{times: slices.Compact(times)}
+	counts := [3][]int64{}
+	for i := range counts {
+		counts[i] = make([]int64, len(u.times)+1)
+	}
+	for q := range cohort.requests() {
+		if q.sent < 0 || q.first < 0 || q.last < 0 || len(u.times) == 0 {
 			continue
 		}
-		u.sent, u.first, u.last = append(u.sent, q.sent), append(u.first, q.Latency.first), append(u.last, q.last)
+		for i, t := range [3]int64{q.sent, q.first, q.last} {
+			counts[i][u.index(t+1)]++ // it is before those times
+		}
 	}
-	for _, times := range [][]int64{u.sent, u.first, u.last} {
-		slices.Sort(times)
+	for i := range counts {
+		for k := range u.times {
+			if k > 0 {
+				counts[i][k] += counts[i][k-1]
+			}
+		}
 	}
+	u.sent, u.first, u.last = counts[0], counts[1], counts[2]
 	return u
 }
 
-// upTo is how many of sorted times lie before one.
-func upTo(times []int64, t int64) int {
-	i, _ := slices.BinarySearch(times, t)
+// index is that of the first time which is not before t.
+func (u *underWay) index(t int64) int {
+	i, _ := slices.BinarySearch(u.times, t)
 	return i
+}
+
+// during are the times that are looked at for a silence.
+func during(from, to int64) []int64 {
+	const bin = 1 << quietShift
+	return []int64{from + 1, to - bin, to}
 }
 
 // during is how many answers were under way in a silence, and how many prompts
 // were waited for.
-func (u *underWay) during(from, to int64) (answers, prompts int) {
+func (u *underWay) during(from, to int64) (answers, prompts int64) {
 	// Nothing came meanwhile: what began before from and ended behind to is under
 	// way, to a bin.
-	const bin = 1 << quietShift
-	answers = upTo(u.first, from+1) - upTo(u.last, to-bin)
-	prompts = upTo(u.sent, to) - upTo(u.first, from+1)
-	return answers, prompts
+	at := during(from, to)
+	begun := u.first[u.index(at[0])]
+	return begun - u.last[u.index(at[1])], u.sent[u.index(at[2])] - begun
 }
 
 // span is a time from one stamp to another, in ns.
 type span struct{ from, to int64 }
 
+// looks are times evenly spread, with what happened at them.
+func (s span) looks() []int64 {
+	const looks = 4096
+	times := make([]int64, looks)
+	for i := range times {
+		times[i] = s.from + (s.to-s.from)/looks*int64(i) + 1
+	}
+	return times
+}
+
 // inStep says that requests are sent, or answered, at one phase of a period.
-func (u *underWay) inStep(every float64, within span) bool {
-	for _, times := range [][]int64{u.sent, u.last} {
-		var x, y, n float64
-		for _, t := range times[upTo(times, within.from):upTo(times, within.to)] {
-			sin, cos := math.Sincos(2 * math.Pi * float64(t-within.from) / every)
-			x, y, n = x+cos, y+sin, n+1
+func inStep(cohort *part, every float64, within span) bool {
+	var x, y, n [2]float64
+	for q := range cohort.requests() {
+		if q.sent < 0 || q.first < 0 || q.last < 0 {
+			continue
 		}
-		if n > 0 && math.Hypot(x, y)/n > inStep {
+		for i, t := range [2]int64{q.sent, q.last} {
+			if t >= within.from && t < within.to {
+				sin, cos := math.Sincos(2 * math.Pi * float64(t-within.from) / every)
+				x[i], y[i], n[i] = x[i]+cos, y[i]+sin, n[i]+1
+			}
+		}
+	}
+	for i := range n {
+		if n[i] > 0 && math.Hypot(x[i], y[i])/n[i] > inStepLength {
 			return true
 		}
 	}
@@ -238,21 +299,20 @@ func (u *underWay) inStep(every float64, within span) bool {
 // of all time would have it, by two standard deviations of a binomial
 // distribution.
 func (u *underWay) waitsAt(starts []int64, within span) bool {
-	waits := func(t int64) bool { return upTo(u.sent, t+1) > upTo(u.first, t+1) }
+	waits := func(t int64) bool { return u.sent[u.index(t)] > u.first[u.index(t)] }
 	at := 0
 	for _, t := range starts {
-		if waits(t) {
+		if waits(t + 1) {
 			at++
 		}
 	}
-	const looks = 4096 // evenly spread
-	some := 0
-	for i := range int64(looks) {
-		if waits(within.from + (within.to-within.from)/looks*i) {
+	looks, some := within.looks(), 0
+	for _, t := range looks {
+		if waits(t) {
 			some++
 		}
 	}
-	n, p := float64(len(starts)), float64(some)/looks
+	n, p := float64(len(starts)), float64(some)/float64(len(looks))
 	return float64(at) > n*p+2*math.Sqrt(n*p*(1-p))+.5
 }
 
@@ -260,11 +320,11 @@ func (u *underWay) waitsAt(starts []int64, within span) bool {
 // in the rest of the time that was not frozen, by three standard deviations of a
 // Poisson distribution.
 func (u *underWay) sentBefore(starts []int64, before, frozen int64, within span) bool {
-	seen := 0
+	sent := func(from, to int64) int64 { return u.sent[u.index(to)] - u.sent[u.index(from)] }
+	seen := int64(0)
 	for _, t := range starts {
-		seen += upTo(u.sent, t) - upTo(u.sent, t-before)
+		seen += sent(t-before, t)
 	}
-	all := upTo(u.sent, within.to) - upTo(u.sent, within.from)
-	expected := float64(all) * float64(len(starts)) * float64(before) / float64(max(within.to-within.from-frozen, 1))
+	expected := float64(sent(within.from, within.to)) * float64(len(starts)) * float64(before) / float64(max(within.to-within.from-frozen, 1))
 	return float64(seen) > expected+3*math.Sqrt(expected)+.5
 }

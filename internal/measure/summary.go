@@ -5,52 +5,151 @@ import (
 	"math"
 	"strconv"
 
+	"pitot/internal/data/record"
 	"pitot/internal/data/result"
+	"pitot/internal/data/spill"
 	"pitot/internal/stat"
 )
 
 // distribution is sorted data, however it is kept. Ranks count from 1.
 type distribution interface {
 	size() int64
+	// seek finds the values of ranks, so that at has them.
+	seek(ranks ...int64)
 	at(rank int64) float64
 	moments() (sum, squares float64) // squares: of the deviations from the mean
+	// mixed is the order statistic of these values and others together.
+	mixed(with *spill.Numbers, rank int64) float64
 }
 
-// list is a distribution of requests.
-type list []float64
+// numbers are the finite ones of some.
+type numbers struct{ *spill.Numbers }
 
-func (l list) size() int64           { return int64(len(l)) }
-func (l list) at(rank int64) float64 { return l[rank-1] }
-func (l list) moments() (sum, squares float64) {
-	n := float64(len(l))
-	mean, sd := stat.Moments(l)
-	if len(l) < 2 {
-		return mean * n, 0
-	}
-	return mean * n, sd * sd * (n - 1)
+func (x numbers) size() int64           { return x.Finite() }
+func (x numbers) seek(ranks ...int64)   { x.Seek(ranks...) }
+func (x numbers) at(rank int64) float64 { return x.At(rank) }
+func (x numbers) moments() (sum, squares float64) {
+	return x.Total().Sum(), x.Total().Squares()
+}
+func (x numbers) mixed(with *spill.Numbers, rank int64) float64 {
+	return spill.Ranks([]int64{rank}, x.Numbers, with)[0]
 }
 
 // sample is one metric over a cohort: values, and the time for which those
 // were followed that did not end. These sort above all values.
 type sample struct {
 	values  distribution
-	longer  list
+	longer  *spill.Numbers
 	missing int64
 	unit    float64 // what values are divided by
 	bounds  func(p float64) (lo, hi float64)
 	label   string
 
-	name  string      // of the metric, "" for one whose over-dispersion nobody asks for
-	order []float64   // the samples as they were due, infinite where not followed to their end
-	conf  *confidence // which values have intervals
+	name  string         // of the metric, "" for one whose over-dispersion nobody asks for
+	order *spill.Numbers // the samples as they were due, infinite where not followed to their end; nil for gaps
+	conf  *confidence    // which values have intervals
+
+	of       *Definition
+	well     *spill.Numbers // those of requests that ended well, if they are asked for
+	open     bool           // merged arrivals leave a value open
+	labelled bool
+	frees    []func() // give back what the sample has of its store
+}
+
+// newSample is empty.
+func newSample(c *part, q *question) *sample {
+	order := spill.NewNumbers(c.scratch)
+	s := &sample{values: numbers{order}, order: order, longer: spill.NewNumbers(c.scratch), unit: q.unit, conf: c.conf, of: q.of}
+	s.frees = append(s.frees, s.order.Free, s.longer.Free)
+	if d := q.of; d != nil && d.followed() {
+		s.name = d.Key
+		if c.tally.well() < c.tally.due() {
+			s.well = spill.NewNumbers(c.scratch)
+			s.frees = append(s.frees, s.well.Free)
+		}
+	}
+	return s
+}
+
+// add takes in what a request has.
+func (s *sample) add(q *Request, x float64, st State) {
+	switch st {
+	case Known:
+		s.order.Add(x)
+	case Longer:
+		s.longer.Add(x)
+		s.order.Add(math.Inf(1))
+	case Missing:
+		if q.outcome == record.OK {
+			s.missing++
+		}
+	}
+	if s.of == nil {
+		return
+	}
+	if s.well != nil && q.outcome == record.OK && st <= Longer {
+		if st == Longer {
+			x = math.Inf(1)
+		}
+		s.well.Add(x)
+	}
+	s.open = s.open || s.of.open(q, x, st)
+	s.labelled = s.labelled || s.of.labelled != nil && s.of.labelled(q)
+}
+
+// free gives back what the sample has of its store.
+func (s *sample) free() {
+	for _, f := range s.frees {
+		f()
+	}
+}
+
+// summaryOf is the summary of a metric's sample over a part, with the 99th
+// percentile of the survivors beside it where not all survived, and the bounds that
+// follow from the requests' own.
+func (s *sample) summaryOf(c *part) *result.Summary {
+	if s.open {
+		edges := c.collect(s.of.edges(c.until)...)
+		s.bounds = func(p float64) (lo, hi float64) {
+			lo, _ = edges[0].percentile(p)
+			hi, _ = edges[1].percentile(p)
+			seen, _ := edges[2].percentile(p)
+			return lo, max(hi, seen)
+		}
+		defer func() {
+			for _, e := range edges {
+				e.free()
+			}
+		}()
+	}
+	out := s.summary()
+	if out == nil {
+		return nil
+	}
+	if s.labelled {
+		out.Label = s.of.label
+	}
+	if s.well != nil {
+		few, _ := stat.Support(.99)
+		if n := s.well.Len(); n >= few {
+			if rank := stat.Rank(n, .99); rank <= s.well.Finite() {
+				x := s.well.At(rank) / s.unit
+				out.P99OK = &x
+			}
+		}
+	}
+	return out
 }
 
 // Summarize gives the distribution of values that all are known, as a run's
 // metrics are given: a percentile rests on 10/(1−p) samples, is marked few
-// below that and withheld below 1/(1−p). It sorts xs; without any it gives nil.
+// below that and withheld below 1/(1−p). Without any it gives nil.
 func Summarize(xs []float64) *result.Summary {
-	stat.SortFloat64(xs)
-	s := sample{values: list(xs), unit: 1, conf: &confidence{why: oneLoad}}
+	values := spill.NewNumbers(nil)
+	for _, x := range xs {
+		values.Add(x)
+	}
+	s := sample{values: numbers{values}, longer: spill.NewNumbers(nil), unit: 1, conf: &confidence{why: oneLoad}}
 	return s.summary()
 }
 
@@ -64,7 +163,7 @@ func quantiles() [5]quantile {
 	return [...]quantile{{"p50", .5}, {"p90", .9}, {"p95", .95}, {"p99", .99}, {"p99_9", .999}}
 }
 
-func (s *sample) n() int64 { return s.values.size() + s.longer.size() }
+func (s *sample) n() int64 { return s.values.size() + s.longer.Len() }
 
 // percentile is X(⌈np⌉). over means that it is only known to be above x.
 func (s *sample) percentile(p float64) (x float64, over bool) {
@@ -72,31 +171,29 @@ func (s *sample) percentile(p float64) (x float64, over bool) {
 	if rank <= s.values.size() {
 		return s.values.at(rank), false
 	}
-	return s.mixed(rank), true
+	return s.values.mixed(s.longer, rank), true
 }
 
-// mixed is the order statistic of values and followed times together, a lower
-// bound of the percentile: i of the rank smallest are followed times, for the
-// least i that leaves no value out of order.
-func (s *sample) mixed(rank int64) float64 {
-	a, b := s.values, s.longer
-	i, top := max(0, rank-a.size()), min(rank, b.size())
-	for i < top {
-		mid := i + (top-i)/2
-		if mid == rank || a.at(rank-mid) <= b.at(mid+1) {
-			top = mid
-		} else {
-			i = mid + 1
+// seek finds what a summary will ask for, in few passes.
+func (s *sample) seek() {
+	n, values := s.n(), s.values.size()
+	if values == 0 {
+		return
+	}
+	ranks := []int64{1, values}
+	for _, q := range quantiles() {
+		if few, _ := stat.Support(q.p); n < few {
+			continue
+		}
+		if rank := stat.Rank(n, q.p); rank <= values {
+			ranks = append(ranks, rank)
+		}
+		if q.p == .99 {
+			i, _ := stat.LinearRank(n, q.p)
+			ranks = append(ranks, min(i, values), min(i+1, values))
 		}
 	}
-	x := math.Inf(-1)
-	if rank > i {
-		x = a.at(rank - i)
-	}
-	if i > 0 {
-		x = max(x, b.at(i))
-	}
-	return x
+	s.values.seek(ranks...)
 }
 
 // summary gives the distribution as it is published, nil without samples.
@@ -106,12 +203,14 @@ func (s *sample) summary() *result.Summary {
 		return nil
 	}
 	out := &result.Summary{
-		N: n, Censored: s.longer.size(), Missing: s.missing, Label: s.label,
+		N: n, Censored: s.longer.Len(), Missing: s.missing, Label: s.label,
 		Over: map[string]float64{}, Bounds: map[string][2]float64{},
 		NoInterval: map[string]string{}, Withheld: map[string]string{},
 		CI95: map[string][2]float64{}, Phi: map[string]float64{},
 	}
 	scaled := func(x float64) *float64 { x /= s.unit; return &x }
+	s.seek()
+	phis := s.overdispersions()
 	if values > 0 {
 		out.Min = scaled(s.values.at(1))
 	}
@@ -134,7 +233,7 @@ func (s *sample) summary() *result.Summary {
 			out.Over[q.name] = x / s.unit
 			continue
 		}
-		s.quantileInterval(out, q, x)
+		s.quantileInterval(out, q, phis[q.name])
 		switch q.name {
 		case "p50":
 			out.P50 = scaled(x)
@@ -171,12 +270,9 @@ func (s *sample) mean(out *result.Summary, scaled func(float64) *float64) {
 		sum, squares = s.values.moments()
 		top = s.values.at(values)
 	}
-	if cut := s.longer.size(); cut > 0 {
-		for _, x := range s.longer {
-			sum += x
-		}
-		out.Over["mean"] = sum / float64(n) / s.unit
-		out.Over["max"] = max(top, s.longer[cut-1]) / s.unit
+	if cut := s.longer.Len(); cut > 0 {
+		out.Over["mean"] = (sum + s.longer.Total().Sum()) / float64(n) / s.unit
+		out.Over["max"] = max(top, s.longer.At(cut)) / s.unit
 		out.Withheld["sd"] = strconv.FormatInt(cut, 10) + " of " + strconv.FormatInt(n, 10) + " were not followed to their end"
 		return
 	}

@@ -44,7 +44,7 @@ func TestTrapIntervalsGatedOnLuck(t *testing.T) {
 		f := fold(setup, record.Frame{Rows: rows})
 		printed := f.Point().Metrics.Of(metric.TTFT)
 		f.conf = confidence{} // ask for nothing
-		all := f.part(f.groups.list, true).metrics().Of(metric.TTFT)
+		all := metricsOf([]*part{f.part(f.groups.list, nil)})[0].Of(metric.TTFT)
 		for _, key := range []string{"mean", "p50"} {
 			in := interval{all: all.CI95[key], looks: sd*sd >= enough*own.SE*own.SE}
 			in.printed, in.shown = printed.CI95[key]

@@ -14,16 +14,18 @@ type Violations struct {
 
 // Violations counts them; at most as many blocks as there are requests.
 func (f *Fold) Violations(claims []slo.Claim, blocks int) Violations {
-	all := f.part(f.groups.list, true)
-	v := Violations{N: len(all.requests), Of: make([]int, len(claims)), Blocks: make([][]int, len(claims))}
+	all := f.part(f.groups.list, nil)
+	v := Violations{N: int(all.tally.due()), Of: make([]int, len(claims)), Blocks: make([][]int, len(claims))}
 	blocks = min(blocks, v.N)
 	for i := range v.Blocks {
 		v.Blocks[i] = make([]int, blocks)
 	}
 	v.InAny = make([]int, blocks)
 	one := &judged{part: all}
-	for k, q := range all.requests {
+	k := -1
+	for q := range all.requests() {
 		one.q = q
+		k++
 		any := false
 		for i, c := range claims {
 			if c.Violates(one) {

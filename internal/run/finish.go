@@ -15,6 +15,7 @@ import (
 	"pitot/internal/data/record"
 	"pitot/internal/data/result"
 	"pitot/internal/data/rundir"
+	"pitot/internal/data/spill"
 	"pitot/internal/measure"
 	"pitot/internal/say"
 )
@@ -85,12 +86,14 @@ func Finish(dir string) (*result.Run, error) {
 	case err == nil:
 		defer release()
 	}
-	return finish(dir, false)
+	store := memory(dir)
+	defer store.Close()
+	return finish(dir, false, store)
 }
 
 // finish does it. incomplete says that records are known to be missing from
 // the last point, even if the journal had no room to say so itself.
-func finish(dir string, incomplete bool) (*result.Run, error) {
+func finish(dir string, incomplete bool, store *spill.Store) (*result.Run, error) {
 	if err := record.Live(dir); err != nil {
 		return nil, err
 	}
@@ -117,7 +120,7 @@ func finish(dir string, incomplete bool) (*result.Run, error) {
 	frames := completed(record.Frames(dir), left)
 	measure.Settle(o.setups, frames)
 	for point, s := range o.setups {
-		folds[point] = measure.NewFold(s)
+		folds[point] = measure.NewFoldIn(store, s)
 	}
 	written := record.Finish(dir, frames, func(f record.Frame) {
 		if fold := folds[f.Point]; fold != nil {
@@ -149,6 +152,12 @@ func finish(dir string, incomplete bool) (*result.Run, error) {
 		if !p.Aside() || p.Verdict == result.Invalid {
 			run.Verdict = worse(run.Verdict, p.Verdict)
 		}
+	}
+	for _, i := range points {
+		if err := folds[i].Err(); err != nil {
+			return &run, unsaved(dir, err)
+		}
+		folds[i].Free()
 	}
 	var disk *fs.PathError
 	if errors.As(written, &disk) {

@@ -2,6 +2,7 @@ package run
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -15,6 +16,7 @@ import (
 	"pitot/internal/data/record"
 	"pitot/internal/data/result"
 	"pitot/internal/data/rundir"
+	"pitot/internal/data/spill"
 	"pitot/internal/measure"
 	"pitot/internal/plan"
 	"pitot/internal/say"
@@ -48,10 +50,11 @@ type Session struct {
 	next    int32
 	earlier []earlier // by index
 	alone   time.Duration
-	began   string // when the server's process did, as an earlier session heard it
-	light   int64  // shortest mean E2E of a point so far, nanoseconds
-	made    made   // what of the directory is this session's own making
-	loaded  bool   // some load has begun
+	began   string       // when the server's process did, as an earlier session heard it
+	light   int64        // shortest mean E2E of a point so far, nanoseconds
+	made    made         // what of the directory is this session's own making
+	loaded  bool         // some load has begun
+	store   *spill.Store // of the points, see [Session.memory]
 }
 
 // made is what a session has made of a directory.
@@ -177,10 +180,19 @@ func (s *Session) hold(dir string) (err error) {
 }
 
 func (s *Session) letGo() {
+	s.store.Close()
 	if s.release != nil {
 		s.release()
 		s.release = nil
 	}
+}
+
+// memory is what all points of the session share.
+func (s *Session) memory() *spill.Store {
+	if s.store == nil {
+		s.store = memory(cmp.Or(s.Dir, s.plan.Out))
+	}
+	return s.store
 }
 
 // StillGoingOn says that another process has the directory: one that measures, or
@@ -270,7 +282,7 @@ func (s *Session) recall() error {
 	}
 	measure.Settle(o.setups, record.Frames(p.Out))
 	for i := range s.earlier {
-		s.earlier[i].fold = measure.NewFold(o.setups[int32(i)])
+		s.earlier[i].fold = measure.NewFoldIn(s.memory(), o.setups[int32(i)])
 	}
 	for f, err := range record.Frames(p.Out) {
 		if err != nil {
@@ -355,7 +367,7 @@ func (s *Session) Measure(ctx context.Context, l Load) (*Measured, error) {
 	}
 	setups := map[int32]measure.Setup{index: *setup}
 	measure.Settle(setups, record.Since(s.Dir, offset))
-	fold := measure.NewFold(setups[index])
+	fold := measure.NewFoldIn(s.memory(), setups[index])
 	for f, err := range record.Since(s.Dir, offset) {
 		if err != nil {
 			return nil, fmt.Errorf("read records: %w", err)
@@ -404,7 +416,7 @@ func (s *Session) Close(stopped bool, err error) (*result.Run, error) {
 	}
 	lost := (*RecordsError)(nil)
 	incomplete := errors.As(err, &lost)
-	run, e := finish(s.Dir, incomplete)
+	run, e := finish(s.Dir, incomplete, s.memory())
 	if run != nil {
 		for _, n := range s.Target.Beyond(target.Observed(run.Points)) {
 			s.runner.say("note: " + n)

@@ -96,7 +96,9 @@ func (l *looker) at(t1 int64) (seen glance) {
 	if quiet && l.want.None() {
 		return seen
 	}
-	fold := measure.NewFold(setups[l.index])
+	store := memory(l.dir)
+	defer store.Close()
+	fold := measure.NewFoldIn(store, setups[l.index])
 	for f, err := range record.Since(l.dir, l.offset) {
 		if err != nil {
 			seen.err = fmt.Errorf("read records: %w", err)

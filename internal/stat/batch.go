@@ -10,44 +10,68 @@ type Mean struct {
 	Interval
 }
 
-// BatchMeans estimates the mean of a stationary, correlated series from the
-// spread of the means of consecutive batches (Law, "Simulation Modeling and
-// Analysis", 2015, section 9.5.3): se² = s²/batches, t on batches−1. It holds
-// when a batch is much longer than the correlation; 10 batches are usual.
-//
-// ok is false for fewer than two batches or fewer than two samples in each.
-func BatchMeans(xs []float64, batches int, level float64) (m Mean, ok bool) {
-	means, ok := batchMeans(xs, batches)
-	if !ok {
-		return Mean{}, false
+// Batches are the sums of consecutive batches of a series, whose sizes differ by
+// one at most. It keeps the sums alone: a series may be longer than memory.
+type Batches struct {
+	n, at int64
+	batch int
+	sums  []float64
+	sum   float64
+}
+
+// NewBatches is for a series of n values, which come by Add.
+func NewBatches(n int64, batches int) *Batches {
+	return &Batches{n: n, sums: make([]float64, max(batches, 0))}
+}
+
+// Add takes in the next value.
+func (b *Batches) Add(x float64) {
+	for b.batch < len(b.sums)-1 && b.at >= b.end(b.batch) {
+		b.batch++
 	}
-	_, sd := Moments(means)
-	m = Mean{N: len(xs), SE: sd / math.Sqrt(float64(batches)), DF: batches - 1}
-	m.Mean, _ = Moments(xs)
-	m.Interval = studentInterval(m.Mean, m.SE, float64(m.DF), level)
-	return m, true
+	b.at++
+	b.sum += x
+	if b.batch < len(b.sums) {
+		b.sums[b.batch] += x
+	}
 }
 
-// studentInterval is estimate ± t·se.
-func studentInterval(estimate, se, df, level float64) Interval {
-	half := StudentQuantile(1-tail(level), df) * se
-	return Interval{estimate - half, estimate + half}
-}
+// end is the index behind a batch.
+func (b *Batches) end(i int) int64 { return int64(i+1) * b.n / int64(len(b.sums)) }
 
-// batchMeans cuts xs into consecutive batches whose sizes differ by one at most.
-func batchMeans(xs []float64, batches int) (means []float64, ok bool) {
-	if batches < 2 || len(xs) < 2*batches {
+// means are those of the batches; ok is false for fewer than two batches or fewer
+// than two values in each.
+func (b *Batches) means() (means []float64, ok bool) {
+	if len(b.sums) < 2 || b.n < 2*int64(len(b.sums)) || b.at != b.n {
 		return nil, false
 	}
-	means = make([]float64, batches)
-	for i := range means {
-		means[i], _ = Moments(xs[i*len(xs)/batches : (i+1)*len(xs)/batches])
+	means, from := make([]float64, len(b.sums)), int64(0)
+	for i, sum := range b.sums {
+		means[i] = sum / float64(b.end(i)-from)
+		from = b.end(i)
 	}
 	return means, true
 }
 
-// Overdispersion is how many times larger the variance of a share is than if
-// the 0s and 1s it counts were independent: φ = m·s²/(p(1−p)), with s² the
+// Mean estimates the mean of a stationary, correlated series from the spread of
+// the means of its batches (Law, "Simulation Modeling and Analysis", 2015, section
+// 9.5.3): se² = s²/batches, t on batches−1. It holds when a batch is much longer
+// than the correlation; 10 batches are usual.
+//
+// ok is false for fewer than two batches or fewer than two samples in each.
+func (b *Batches) Mean(level float64) (m Mean, ok bool) {
+	means, ok := b.means()
+	if !ok {
+		return Mean{}, false
+	}
+	_, sd := Moments(means)
+	m = Mean{N: int(b.n), Mean: b.sum / float64(b.n), SE: sd / math.Sqrt(float64(len(means))), DF: len(means) - 1}
+	m.Interval = studentInterval(m.Mean, m.SE, float64(m.DF), level)
+	return m, true
+}
+
+// Overdispersion is, of a series of 0s and 1s, how many times larger the variance
+// of their share is than if they were independent: φ = m·s²/(p(1−p)), with s² the
 // variance of the means of batches of size m and p the share. n/φ is then the
 // effective number of samples.
 //
@@ -56,17 +80,38 @@ func batchMeans(xs []float64, batches int) (means []float64, ok bool) {
 // PooledOverdispersion over neighbouring loads.
 //
 // ok is false where no φ can be had: too few samples, or all 0 or all 1.
-func Overdispersion(hits []float64, batches int) (phi float64, ok bool) {
-	means, ok := batchMeans(hits, batches)
-	if !ok {
+func (b *Batches) Overdispersion() (phi float64, ok bool) {
+	means, ok := b.means()
+	p := b.sum / float64(b.n)
+	if !ok || p <= 0 || p >= 1 {
 		return 0, false
 	}
-	p, _ := Moments(hits)
 	_, sd := Moments(means)
-	if p <= 0 || p >= 1 {
-		return 0, false
+	return sd * sd * float64(b.n) / float64(len(means)) / (p * (1 - p)), true
+}
+
+// BatchMeans is the mean of a series by its batches, see [Batches.Mean].
+func BatchMeans(xs []float64, batches int, level float64) (m Mean, ok bool) {
+	return batchesOf(xs, batches).Mean(level)
+}
+
+// Overdispersion is that of 0s and 1s, see [Batches.Overdispersion].
+func Overdispersion(hits []float64, batches int) (phi float64, ok bool) {
+	return batchesOf(hits, batches).Overdispersion()
+}
+
+func batchesOf(xs []float64, batches int) *Batches {
+	b := NewBatches(int64(len(xs)), batches)
+	for _, x := range xs {
+		b.Add(x)
 	}
-	return sd * sd * float64(len(hits)) / float64(batches) / (p * (1 - p)), true
+	return b
+}
+
+// studentInterval is estimate ± t·se.
+func studentInterval(estimate, se, df, level float64) Interval {
+	half := StudentQuantile(1-tail(level), df) * se
+	return Interval{estimate - half, estimate + half}
 }
 
 // Exceeding marks the values above a limit with 1, the others with 0.

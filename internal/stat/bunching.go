@@ -1,6 +1,9 @@
 package stat
 
-import "math"
+import (
+	"iter"
+	"math"
+)
 
 // Bunching is how unevenly the requests of a closed loop come.
 type Bunching struct {
@@ -28,8 +31,8 @@ const (
 	bunchLimit, randomPhases, chanceBunch = .35, 14, .001
 )
 
-// JudgeBunching tells users in step from others by the times at which they asked
-// within [from, to). A cycle is what a user needs for a request and its pause, by
+// JudgeBunching tells users in step from others by the n times at which they asked
+// within [from, to), in order. A cycle is what a user needs for a request and its pause, by
 // the mean. It is divided into eight parts, and the requests in each part of each
 // cycle of the window are counted: users who keep apart give parts of about the
 // same number, users in step crowded parts and empty ones. What it takes no
@@ -38,31 +41,35 @@ const (
 //
 // ok is false for fewer than 8 users, and where a window has fewer than 3 cycles.
 // `go run ./bench/stat -only lockstep` shows false alarms and power.
-func JudgeBunching(times []int64, from, to int64, users int) (b Bunching, ok bool) {
-	n := 0
-	for _, t := range times {
-		if t >= from && t < to {
-			n++
-		}
-	}
+func JudgeBunching(times iter.Seq[int64], n int64, from, to int64, users int) (b Bunching, ok bool) {
 	cycles := float64(n) / float64(users)
 	if users < leastUsers || cycles < leastCycles {
 		return b, false
 	}
 	parts := int(cycleParts * cycles)
 	width := float64(to-from) / (cycleParts * cycles)
-	counts := make([]float64, parts)
-	for _, t := range times {
-		if t >= from && t < to {
-			if i := int(float64(t-from) / width); i < parts {
-				counts[i]++
+	var total Total // of the requests in each part
+	at, inPart := -1, 0
+	close := func(before int) {
+		for ; at < before; at++ {
+			if at >= 0 {
+				total.Add(float64(inPart))
 			}
+			inPart = 0
 		}
 	}
-	mean, sd := Moments(counts)
+	for t := range times {
+		i := int(float64(t-from) / width)
+		if i >= parts {
+			break
+		}
+		close(i)
+		inPart++
+	}
+	close(parts)
 	df := float64(parts - 1)
 	independent := cycleParts * chiSquaredQuantile(1-chanceBunch, df) / df
-	b.CV = sd / mean
+	b.CV = math.Sqrt(total.Squares()/df) / total.Mean()
 	b.Limit = math.Sqrt(max(bunchLimit, max(randomPhases, independent)/float64(users)))
 	return b, true
 }

@@ -3,6 +3,7 @@ package stat
 import (
 	"math"
 	"math/rand/v2"
+	"slices"
 	"testing"
 )
 
@@ -20,11 +21,18 @@ func askedBy(users, cycles int, vary float64, seed uint64, phase func(u int, rng
 	return times
 }
 
+// judgeBunching judges those of the times that lie in the window.
+func judgeBunching(times []int64, from, to int64, users int) (Bunching, bool) {
+	times = slices.DeleteFunc(times, func(t int64) bool { return t < from || t >= to })
+	slices.Sort(times)
+	return JudgeBunching(slices.Values(times), int64(len(times)), from, to, users)
+}
+
 func TestJudgeBunching(t *testing.T) {
 	random := func(_ int, rng *rand.Rand) float64 { return rng.Float64() }
 	alarms := func(users, cycles int, vary float64, phase func(int, *rand.Rand) float64) (n int) {
 		for seed := range uint64(400) {
-			b, ok := JudgeBunching(askedBy(users, cycles, vary, seed, phase), 0, int64(cycles)*1000, users)
+			b, ok := judgeBunching(askedBy(users, cycles, vary, seed, phase), 0, int64(cycles)*1000, users)
 			if !ok {
 				t.Fatalf("%d users, %d cycles: not judged", users, cycles)
 			}
@@ -48,13 +56,13 @@ func TestJudgeBunching(t *testing.T) {
 			}
 		}
 	}
-	if _, ok := JudgeBunching(askedBy(7, 30, 0, 1, random), 0, 30_000, 7); ok {
+	if _, ok := judgeBunching(askedBy(7, 30, 0, 1, random), 0, 30_000, 7); ok {
 		t.Error("seven users are judged")
 	}
-	if _, ok := JudgeBunching(askedBy(64, 2, 0, 1, random), 0, 2000, 64); ok {
+	if _, ok := judgeBunching(askedBy(64, 2, 0, 1, random), 0, 2000, 64); ok {
 		t.Error("two cycles are judged")
 	}
-	if _, ok := JudgeBunching(nil, 0, 1000, 64); ok {
+	if _, ok := judgeBunching(nil, 0, 1000, 64); ok {
 		t.Error("no requests are judged")
 	}
 }

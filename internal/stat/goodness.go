@@ -1,6 +1,7 @@
 package stat
 
 import (
+	"iter"
 	"math"
 	"slices"
 )
@@ -18,30 +19,25 @@ const (
 //
 // ok is false without gaps and if one is not positive.
 func AndersonDarling(gaps []float64) (a2, adjusted float64, ok bool) {
-	xs, ok := byMean(gaps)
-	if !ok || xs[0] == 0 {
-		return 0, 0, false
-	}
-	n := float64(len(xs))
-	a2 = -n
-	for i, x := range xs {
-		a2 -= float64(2*i+1) / n * (math.Log(-math.Expm1(-x)) - xs[len(xs)-1-i])
-	}
-	return a2, a2 * (1 + 0.6/n), true
+	mean, _ := Moments(gaps)
+	return AndersonDarlingSorted(slices.Values(slices.Sorted(slices.Values(gaps))), int64(len(gaps)), mean)
 }
 
-// byMean gives xs sorted and divided by their mean.
-func byMean(xs []float64) ([]float64, bool) {
-	mean, _ := Moments(xs)
+// AndersonDarlingSorted is [AndersonDarling] of n gaps that come in order and
+// whose mean is known: they may be more than memory holds.
+func AndersonDarlingSorted(gaps iter.Seq[float64], n int64, mean float64) (a2, adjusted float64, ok bool) {
 	if !(mean > 0) {
-		return nil, false
+		return 0, 0, false
 	}
-	out := slices.Sorted(slices.Values(xs))
-	if out[0] < 0 {
-		return nil, false
+	a2 = -float64(n)
+	i := int64(0)
+	for x := range gaps {
+		if x <= 0 {
+			return 0, 0, false
+		}
+		x /= mean
+		a2 -= (float64(2*i+1)*math.Log(-math.Expm1(-x)) - float64(2*(n-1-i)+1)*x) / float64(n)
+		i++
 	}
-	for i := range out {
-		out[i] /= mean
-	}
-	return out, true
+	return a2, a2 * (1 + 0.6/float64(n)), true
 }

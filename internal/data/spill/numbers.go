@@ -18,8 +18,10 @@ type Numbers struct {
 	min, max float64 // of all
 	infinite int64
 
-	sorted []float64 // while they are few, when they were asked for
-	counts *counts   // of all, once they were asked for
+	// What was asked for before.
+	sorted []float64
+	counts *counts
+	known  map[int64]float64 // by rank
 }
 
 // few is how many numbers are sorted whole, and scratch how many are at most, and
@@ -35,6 +37,7 @@ func NewNumbers(s *Store) *Numbers {
 // Add takes in a number.
 func (x *Numbers) Add(v float64) {
 	x.values.Append(v)
+	x.known = nil
 	x.min, x.max = min(x.min, v), max(x.max, v)
 	if math.IsInf(v, 1) {
 		x.infinite++
@@ -58,15 +61,30 @@ func (x *Numbers) All() iter.Seq[float64] { return x.values.All() }
 // Free gives back what they have of the store. Their moments stay.
 func (x *Numbers) Free() {
 	x.values.Free()
-	x.sorted, x.counts = nil, nil
+	x.sorted, x.counts, x.known = nil, nil, nil
 }
 
 // At is the order statistic of a rank from 1 to Len: that number in ascending
-// order.
-func (x *Numbers) At(rank int64) float64 { return x.Ranks([]int64{rank})[0] }
+// order. Several are found faster together, see [Numbers.Seek].
+func (x *Numbers) At(rank int64) float64 {
+	if v, ok := x.known[rank]; ok {
+		return v
+	}
+	x.Seek(rank)
+	return x.known[rank]
+}
 
-// Ranks are the order statistics of several ranks, which must ascend.
-func (x *Numbers) Ranks(ranks []int64) []float64 { return Ranks(ranks, x) }
+// Seek finds the order statistics of several ranks, so that At has them.
+func (x *Numbers) Seek(ranks ...int64) {
+	ranks = slices.Clone(ranks)
+	slices.Sort(ranks)
+	if x.known == nil {
+		x.known = map[int64]float64{}
+	}
+	for i, v := range Ranks(ranks, x) {
+		x.known[ranks[i]] = v
+	}
+}
 
 // keyOf is a float as a whole number of the same order.
 func keyOf(x float64) uint64 {

@@ -225,6 +225,14 @@ func checkRanks(t *rapid.T, rng *rand.Rand, values []float64, sets ...*Numbers) 
 				t.Fatalf("rank %d of %d is %g, want %g", ranks[i], len(sorted), x, want)
 			}
 		}
+		if len(sets) == 1 && len(ranks) > 0 {
+			sets[0].Seek(ranks[1:]...)
+			for _, r := range ranks {
+				if x := sets[0].At(r); x != sorted[r-1] {
+					t.Fatalf("rank %d of %d is %g, want %g", r, len(sorted), x, sorted[r-1])
+				}
+			}
+		}
 	}
 }
 
@@ -335,7 +343,7 @@ func TestUnreadable(t *testing.T) {
 		t.Fatal("nothing was written")
 	}
 	s.file.Close()
-	x.Ranks([]int64{1, 5000, 10_000})
+	x.Seek(1, 5000, 10_000)
 	b.AtMost(5000)
 	for range sorted.All() {
 	}
@@ -370,7 +378,7 @@ func BenchmarkRanks(b *testing.B) {
 				for range n {
 					x.Add(math.Floor(1e8 + rng.ExpFloat64()*4e7))
 				}
-				x.Ranks([]int64{1, n / 2, n * 9 / 10, n * 99 / 100, n * 999 / 1000, n})
+				x.Seek(1, n/2, n*9/10, n*99/100, n*999/1000, n)
 				x.Free()
 			}
 			b.ReportMetric(float64(b.Elapsed().Nanoseconds())/float64(b.N)/n, "ns/number")

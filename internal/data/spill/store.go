@@ -47,6 +47,15 @@ func Sized(dir string, limit int64, block int) *Store {
 	return &Store{dir: dir, limit: limit, block: max(block, leastBlock)}
 }
 
+// Scratch is a store like this one, with a budget and a file of its own, for what
+// is kept only for a while.
+func (s *Store) Scratch() *Store {
+	if s == nil {
+		return nil
+	}
+	return Sized(s.dir, s.limit, s.block)
+}
+
 // Err says that what was written could not be read again: what was computed
 // since is wrong.
 func (s *Store) Err() error {

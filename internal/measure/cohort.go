@@ -1,0 +1,208 @@
+package measure
+
+import (
+	"cmp"
+	"encoding/binary"
+	"iter"
+	"slices"
+
+	"pitot/internal/data/record"
+	"pitot/internal/data/result"
+	"pitot/internal/data/spill"
+	"pitot/internal/stat"
+)
+
+// The cohort of a point may be more than memory holds. It is kept in the order in
+// which its requests were due, and read again for what is asked of it, with as many
+// questions answered in one pass as memory allows.
+
+// part is a cohort, or a class of it, ready to be asked.
+type part struct {
+	cohort *spill.Sorted[Request]
+	in     []bool // by group: whether it belongs to the part; nil for all
+	tally  requestTally
+	sets   []*gapSet
+	until  int64 // end of the records
+
+	oneEach bool // events of streams without usage count as one token each
+	conf    *confidence
+	scratch *spill.Store
+
+	definitions []Definition
+	takes       takes
+	outline     outline
+}
+
+// outline is what is known of some latencies before they are summed up: known
+// values, and for how long others were waited for.
+type outline struct{ ttft, e2e, generation extent }
+
+// extent is how many values there are, their sum and the largest.
+type extent struct {
+	n     int64
+	total stat.Total
+	top   float64
+}
+
+func (e *extent) add(x float64, st State) {
+	if st <= Longer {
+		e.n++
+		e.total.Add(x)
+		e.top = max(e.top, x)
+	}
+}
+
+// look makes the outline, in a pass of its own.
+func (c *part) look() {
+	for q := range c.requests() {
+		c.outline.ttft.add(q.TTFT(Response, c.until))
+		c.outline.e2e.add(q.E2E(Response, c.until))
+		c.outline.generation.add(q.Generation(c.until))
+	}
+}
+
+// requestTally counts requests.
+type requestTally struct {
+	n           int64
+	outcomes    [4]int64 // by how they ended
+	interrupted int64
+	streamed    bool // some request asked to stream
+}
+
+func (t *requestTally) add(q *Request) {
+	t.n++
+	if int(q.outcome) < len(t.outcomes) { // else it is damaged, and the accounting says so
+		t.outcomes[q.outcome]++
+	}
+	t.streamed = t.streamed || q.stream
+	if q.interrupted {
+		t.interrupted++
+	}
+}
+
+func (t *requestTally) plus(other *requestTally) {
+	t.n += other.n
+	for i, n := range other.outcomes {
+		t.outcomes[i] += n
+	}
+	t.interrupted += other.interrupted
+	t.streamed = t.streamed || other.streamed
+}
+
+// due is how many there are, and well how many of them ended well.
+func (t *requestTally) due() int64  { return t.n }
+func (t *requestTally) well() int64 { return t.outcomes[record.OK] }
+
+// part is the requests and gaps of some groups, which are taken in the order of
+// their names: sums of floats may depend on it.
+func (f *Fold) part(list []*group, scratch *spill.Store) *part {
+	list = slices.Clone(list)
+	slices.SortFunc(list, func(a, b *group) int {
+		return cmp.Or(cmp.Compare(a.key.name, b.key.name), cmp.Compare(a.key.bucket, b.key.bucket))
+	})
+	c := &part{cohort: f.cohort, until: f.end, conf: &f.conf, oneEach: f.flow.oneEach(), definitions: f.definitions, takes: f.takes, scratch: scratch}
+	if len(list) < len(f.groups.list) {
+		c.in = make([]bool, len(f.groups.list))
+	}
+	for _, g := range list {
+		c.sets = append(c.sets, g.gaps)
+		c.tally.plus(&g.tally)
+		if c.in != nil {
+			c.in[g.index] = true
+		}
+	}
+	return c
+}
+
+// requests yields them in the order in which they were due. One is not to be kept
+// longer than until the next.
+func (c *part) requests() iter.Seq[*Request] {
+	if c.in == nil {
+		return c.cohort.All()
+	}
+	return func(yield func(*Request) bool) {
+		for q := range c.cohort.All() {
+			if c.in[q.group] && !yield(q) {
+				return
+			}
+		}
+	}
+}
+
+// account counts requests by how they ended.
+func (c *part) account() result.Requests {
+	t := &c.tally
+	return result.Requests{Due: int(t.due()), OK: int(t.outcomes[record.OK]), Failed: int(t.outcomes[record.Failed]),
+		Cut: int(t.outcomes[record.Cut]), Unsent: int(t.outcomes[record.Unsent]), Errors: map[string]int{}, Finish: map[string]int{}}
+}
+
+// cohortCodec is how requests are kept in the file: each stamp as how much later it
+// is than one that it is close to.
+func cohortCodec() spill.Codec[Request] {
+	return spill.Codec[Request]{
+		Key:    func(q *Request) (int64, int64) { return q.due, q.id },
+		Append: appendRequest,
+		Decode: decodeRequest,
+		Most:   requestNumbers * binary.MaxVarintLen64,
+	}
+}
+
+// requestNumbers is how many numbers a request is.
+const requestNumbers = 24
+
+func appendRequest(to []byte, q *Request) []byte {
+	flags := int64(q.outcome)
+	for i, is := range q.flags() {
+		if *is {
+			flags |= 256 << i
+		}
+	}
+	for _, x := range [requestNumbers]int64{
+		q.due, q.id, q.eligible - q.due, q.ready - q.eligible, q.sent - q.ready, q.first - q.sent, q.firstLo - q.first, q.answer - q.first,
+		q.last - q.first, q.done - q.last, q.lastGap - q.last, q.stall, q.stallLo - q.stall, q.stallHi - q.stall,
+		int64(q.visible), int64(q.firstTokens), int64(q.planned), int64(q.output) - int64(q.visible), int64(q.inputPlanned),
+		int64(q.prompt) - int64(q.inputPlanned), int64(q.cached), int64(q.chunks) - int64(q.visible), int64(q.group), flags,
+	} {
+		to = binary.AppendVarint(to, x)
+	}
+	return to
+}
+
+func decodeRequest(from []byte, q *Request) int {
+	var x [requestNumbers]int64
+	at := 0
+	for i := range x {
+		if at < len(from) && from[at] < 0x80 { // most numbers are small
+			x[i] = int64(from[at]>>1) ^ -int64(from[at]&1)
+			at++
+			continue
+		}
+		v, n := binary.Varint(from[min(at, len(from)):])
+		if n <= 0 {
+			return 0
+		}
+		x[i] = v
+		at += n
+	}
+	q.due, q.id = x[0], x[1]
+	q.eligible = q.due + x[2]
+	q.ready = q.eligible + x[3]
+	q.sent = q.ready + x[4]
+	q.first = q.sent + x[5]
+	q.firstLo, q.answer, q.last = q.first+x[6], q.first+x[7], q.first+x[8]
+	q.done, q.lastGap = q.last+x[9], q.last+x[10]
+	q.stall, q.stallLo, q.stallHi = x[11], x[11]+x[12], x[11]+x[13]
+	q.visible, q.firstTokens, q.planned, q.output = int32(x[14]), int32(x[15]), int32(x[16]), int32(x[14]+x[17])
+	q.inputPlanned, q.prompt, q.cached = int32(x[18]), int32(x[18]+x[19]), int32(x[20])
+	q.chunks, q.group = int32(x[14]+x[21]), int32(x[22])
+	q.outcome = record.Outcome(x[23])
+	for i, is := range q.flags() {
+		*is = x[23]&(256<<i) != 0
+	}
+	return at
+}
+
+// flags are what a request is or is not.
+func (q *Request) flags() [7]*bool {
+	return [...]*bool{&q.stream, &q.between, &q.nobody, &q.gaps, &q.hidden, &q.marker, &q.interrupted}
+}

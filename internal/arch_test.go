@@ -75,7 +75,7 @@ func rooms() []room {
 		{"study/compare", "study/tools data/rundir data/result stat say data/metric"}, // what changed between systems
 		// shown
 		{"report/export", "measure data/metric data/record data/result say stat wire/api"}, // a run in the formats of others
-		{"report", "measure data/record data/result run/audit study/compare study/tools study/predict twin/deploy stat say data/metric"},
+		{"report", "measure data/record data/spill data/result run/audit study/compare study/tools study/predict twin/deploy stat say data/metric"},
 		{"cli", "plan study/tools run run/search run/audit study/compare study/predict report data/record data/rundir data/result slo twin/deploy twin/serve say target report/export"},
 		{"cmd/pitot", "cli"},
 	}

@@ -10,6 +10,7 @@ import (
 
 	"pitot/internal/data/record"
 	"pitot/internal/data/result"
+	"pitot/internal/data/spill"
 	"pitot/internal/measure"
 	"pitot/internal/stat"
 )
@@ -123,9 +124,11 @@ func ReadSeries(dir string, run *result.Run) ([]*Series, error) {
 	case n > 2:
 		size = brief()
 	}
+	store := spill.New(dir, seriesMemory)
+	defer store.Close()
 	gathers := make([]*gather, len(run.Points))
 	for i := range gathers {
-		gathers[i] = newGather(&run.Points[i], size)
+		gathers[i] = newGather(&run.Points[i], size, store)
 	}
 	var broken error
 	for f, err := range record.Times(dir) {
@@ -144,8 +147,12 @@ func ReadSeries(dir string, run *result.Run) ([]*Series, error) {
 	for _, g := range gathers {
 		list = append(list, g.series())
 	}
-	return list, broken
+	return list, errors.Join(broken, store.Err())
 }
+
+// seriesMemory is how many bytes of latencies are kept in memory; the rest goes to a
+// file.
+const seriesMemory = 128 << 20
 
 // gather takes in the records of one point.
 type gather struct {
@@ -161,12 +168,12 @@ type gather struct {
 	partial, whole    []int64 // of what was in flight: time in bins begun or left, and bins passed through
 	requests, chunks  int64
 
-	first  []dot
-	errors map[string][]dot
+	first  dots
+	errors map[string]*dots
 	spread map[string]*sample
 	gaps   *gapCounts
-	in     [2][]int32 // planned, served
-	out    [2][]int32
+	in     [2]lengthCounts // planned, served
+	out    [2]lengthCounts
 	heat   heat
 	slow   top
 	random top
@@ -176,7 +183,7 @@ type dot struct{ x, y int64 }
 
 // sample is a metric of the cohort: nanoseconds, or nanoseconds a token.
 type sample struct {
-	values []float64
+	values *spill.Numbers
 	longer int64 // not followed to their end
 }
 
@@ -184,13 +191,13 @@ type sample struct {
 func (s *sample) add(x float64, is measure.State) {
 	switch is {
 	case measure.Known:
-		s.values = append(s.values, x)
+		s.values.Add(x)
 	case measure.Longer:
 		s.longer++
 	}
 }
 
-func newGather(p *result.Point, size detail) *gather {
+func newGather(p *result.Point, size detail, store *spill.Store) *gather {
 	const longest = 1e8 // seconds; what is longer is damage
 	ns := func(s float64) int64 {
 		if !(s > 0) { // or no number at all
@@ -200,7 +207,7 @@ func newGather(p *result.Point, size detail) *gather {
 	}
 	g := &gather{
 		size: size, t0: ns(p.Seconds.Warmup), closed: p.Load.Loop == "closed",
-		errors: map[string][]dot{}, gaps: newGapCounts(), spread: map[string]*sample{},
+		first: dots{most: size.dots}, errors: map[string]*dots{}, gaps: newGapCounts(), spread: map[string]*sample{},
 	}
 	g.t1 = g.t0 + ns(p.Seconds.Window)
 	g.end = max(g.t1+ns(p.Seconds.Drain), 1)
@@ -209,7 +216,7 @@ func newGather(p *result.Point, size detail) *gather {
 	g.due, g.served, g.lost, g.tokens = make([]int64, n), make([]int64, n), make([]int64, n), make([]float64, n)
 	g.partial, g.whole = make([]int64, n), make([]int64, n+1)
 	for _, name := range []string{"ttft_ms", "tpot_ms", "e2e_ms", "service.ttft_ms", "service.e2e_ms"} {
-		g.spread[name] = &sample{}
+		g.spread[name] = &sample{values: spill.NewNumbers(store)}
 	}
 	g.heat = newHeat(g.end, size)
 	g.slow.size, g.random.size = size.traces, size.traces
@@ -253,7 +260,7 @@ func (g *gather) row(r *record.Row, chunks []measure.Stamp) {
 	l := measure.LatencyOf(r, &events)
 	g.flow(r, chunks, &events)
 	if _, is := l.TTFT(measure.Response, g.end); is == measure.Known {
-		g.first = append(g.first, dot{r.Due, r.FirstToken - r.Due})
+		g.first.add(dot{r.Due, r.FirstToken - r.Due})
 	}
 	// What was under way when the load ended and belonged to no window was let go.
 	if r.Outcome != record.OK && (r.Outcome == record.Failed || r.Due < g.t1) {
@@ -261,7 +268,10 @@ func (g *gather) row(r *record.Row, chunks []measure.Stamp) {
 		if when < 0 {
 			when = r.Due
 		}
-		g.errors[r.Error] = append(g.errors[r.Error], dot{when, when - r.Due})
+		if g.errors[r.Error] == nil {
+			g.errors[r.Error] = &dots{most: max(20, g.size.dots/10)}
+		}
+		g.errors[r.Error].add(dot{when, when - r.Due})
 	}
 	g.heat.add(r.Due, chunks)
 	if !g.inWindow(r.Due) {
@@ -345,12 +355,12 @@ func (g *gather) cohort(r *record.Row, l *measure.Latency, chunks []measure.Stam
 	g.spread["e2e_ms"].add(l.E2E(measure.Response, g.end))
 	g.spread["service.ttft_ms"].add(l.TTFT(measure.Service, g.end))
 	g.spread["service.e2e_ms"].add(l.E2E(measure.Service, g.end))
-	g.in[0] = appendKnown(g.in[0], r.InputPlanned)
-	g.out[0] = appendKnown(g.out[0], r.OutputPlanned)
+	g.in[0].add(r.InputPlanned)
+	g.out[0].add(r.OutputPlanned)
 	switch r.Outcome {
 	case record.OK:
-		g.in[1] = appendKnown(g.in[1], r.PromptTokens)
-		g.out[1] = appendKnown(g.out[1], l.OutputTokens())
+		g.in[1].add(r.PromptTokens)
+		g.out[1].add(l.OutputTokens())
 		g.gaps.add(chunks)
 	case record.Cut:
 		g.gaps.add(chunks)
@@ -360,11 +370,18 @@ func (g *gather) cohort(r *record.Row, l *measure.Latency, chunks []measure.Stam
 	}
 }
 
-func appendKnown(list []int32, n int32) []int32 {
+// lengthCounts are how many requests had so many tokens.
+type lengthCounts map[int32]int64
+
+// add takes in a length, if it is known.
+func (l *lengthCounts) add(n int32) {
 	if n < 0 {
-		return list
+		return
 	}
-	return append(list, n)
+	if *l == nil {
+		*l = lengthCounts{}
+	}
+	(*l)[n]++
 }
 
 // scatter puts numbers in an order of its own (splitmix64's finaliser,
@@ -393,15 +410,15 @@ func (g *gather) series() *Series {
 		s.Lost = append(s.Lost, round(float64(g.lost[i])/width*1e9, 3))
 		s.Tokens = append(s.Tokens, round(g.tokens[i]/width*1e9, 1))
 	}
-	s.First = thin(g.first, g.size.dots)
+	s.First = g.first.thin()
 	for class, dots := range g.errors {
-		s.Errors[class] = thin(dots, max(20, g.size.dots/10))
+		s.Errors[class] = dots.thin()
 	}
 	for name, x := range g.spread {
-		if n := len(x.values); n > 0 {
-			slices.Sort(x.values)
-			s.Spread[name] = ranks(x.values, int64(n)+x.longer, g.size.ranks)
+		if n := x.values.Len(); n > 0 {
+			s.Spread[name] = ranks(x.values, n+x.longer, g.size.ranks)
 		}
+		x.values.Free()
 	}
 	if g.gaps.n > 0 {
 		s.Spread["icl_ms"] = g.gaps.spread(g.size.ranks)
@@ -417,41 +434,59 @@ func round(x float64, digits int) float64 {
 	return math.Round(x*unit) / unit
 }
 
-// thin keeps n dots: the highest quarter, and others at random.
-func thin(dots []dot, n int) Dots {
-	out := Dots{Of: len(dots)}
-	if len(dots) > n {
-		slices.SortFunc(dots, func(a, b dot) int { return cmp.Or(cmp.Compare(b.y, a.y), cmp.Compare(a.x, b.x)) })
-		rest := dots[n/4:]
-		slices.SortFunc(rest, func(a, b dot) int {
-			return cmp.Or(cmp.Compare(scatter(uint64(a.x)), scatter(uint64(b.x))), cmp.Compare(a.y, b.y))
-		})
-		dots = dots[:n]
+// dots are those of a scatter that may be drawn, of as many as there were.
+type dots struct {
+	most int
+	of   int
+	list []dot
+}
+
+// add takes in a dot.
+func (d *dots) add(x dot) {
+	d.of++
+	if d.list = append(d.list, x); len(d.list) >= 8*d.most {
+		d.list = d.list[:d.choose(d.most)]
 	}
-	slices.SortFunc(dots, func(a, b dot) int { return cmp.Or(cmp.Compare(a.x, b.x), cmp.Compare(a.y, b.y)) })
-	for _, d := range dots {
+}
+
+// choose puts the highest first, a quarter of most, and behind them others in an
+// order of chance, and gives how many of these are so many.
+func (d *dots) choose(others int) int {
+	slices.SortFunc(d.list, func(a, b dot) int { return cmp.Or(cmp.Compare(b.y, a.y), cmp.Compare(a.x, b.x)) })
+	high := min(d.most/4, len(d.list))
+	slices.SortFunc(d.list[high:], func(a, b dot) int {
+		return cmp.Or(cmp.Compare(scatter(uint64(a.x)), scatter(uint64(b.x))), cmp.Compare(a.y, b.y))
+	})
+	return min(high+others, len(d.list))
+}
+
+// thin keeps so many dots: the highest quarter, and others at random.
+func (d *dots) thin() Dots {
+	out, list := Dots{Of: d.of}, d.list
+	if len(list) > d.most {
+		list = list[:d.choose(d.most-d.most/4)]
+	}
+	slices.SortFunc(list, func(a, b dot) int { return cmp.Or(cmp.Compare(a.x, b.x), cmp.Compare(a.y, b.y)) })
+	for _, d := range list {
 		out.X = append(out.X, round(float64(d.x)/1e9, 3))
 		out.Y = append(out.Y, round(float64(d.y)/1e6, 3))
 	}
 	return out
 }
 
-// ranks thins a sorted sample to about so many order statistics: evenly, with
-// all of the usual percentiles and more of the tail.
-func ranks(sorted []float64, n int64, even int) Spread {
+// ranks thins a sample of n, of which these values are known, to about so many order
+// statistics: evenly, with all of the usual percentiles and more of the tail.
+func ranks(values *spill.Numbers, n int64, even int) Spread {
 	s := Spread{N: n}
-	last := int64(0)
-	for _, k := range rankList(n, even) {
-		if k <= last || k > int64(len(sorted)) {
-			continue
-		}
-		last = k
-		s.Value = append(s.Value, sorted[k-1]/1e6)
-		s.Share = append(s.Share, float64(k)/float64(n))
+	known := values.Len()
+	list := slices.DeleteFunc(rankList(n, even), func(k int64) bool { return k < 1 || k > known })
+	if len(list) == 0 || list[len(list)-1] < known {
+		list = append(list, known)
 	}
-	if m := int64(len(sorted)); m > last {
-		s.Value = append(s.Value, sorted[m-1]/1e6)
-		s.Share = append(s.Share, float64(m)/float64(n))
+	values.Seek(list...)
+	for _, k := range list {
+		s.Value = append(s.Value, values.At(k)/1e6)
+		s.Share = append(s.Share, float64(k)/float64(n))
 	}
 	return s
 }
@@ -536,10 +571,10 @@ func (g *gapCounts) spread(even int) Spread {
 // maxLengthBins bounds a histogram of lengths.
 const maxLengthBins = 40
 
-func lengthsOf(of [2][]int32) Lengths {
+func lengthsOf(of [2]lengthCounts) Lengths {
 	lo, hi := int32(math.MaxInt32), int32(0)
 	for _, list := range of {
-		for _, n := range list {
+		for n := range list {
 			lo, hi = min(lo, n), max(hi, n)
 		}
 	}
@@ -554,8 +589,8 @@ func lengthsOf(of [2][]int32) Lengths {
 			continue
 		}
 		*to = make([]int64, n)
-		for _, x := range of[i] {
-			(*to)[(int64(x)-int64(lo))/width]++
+		for x, n := range of[i] {
+			(*to)[(int64(x)-int64(lo))/width] += n
 		}
 	}
 	l.Alike, l.Only = lo == hi && len(of[0]) > 0 && len(of[1]) > 0, int64(lo)

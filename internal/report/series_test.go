@@ -6,16 +6,18 @@ import (
 	"slices"
 	"testing"
 
+	"github.com/google/go-cmp/cmp"
 	"pgregory.net/rapid"
 
 	"pitot/internal/data/record"
 	"pitot/internal/data/result"
+	"pitot/internal/data/spill"
 	"pitot/internal/stat"
 )
 
 // gathered makes the series of one point from frames.
 func gathered(p *result.Point, size detail, frames ...record.Frame) *Series {
-	g := newGather(p, size)
+	g := newGather(p, size, nil)
 	for i := range frames {
 		g.add(&frames[i])
 	}
@@ -87,13 +89,33 @@ func TestSeriesCount(t *testing.T) {
 	})
 }
 
+// Of very many dots those are drawn that would be, had all been kept.
+func TestDotsAreThinnedAsTheyCome(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		rng := rand.New(rand.NewPCG(rapid.Uint64().Draw(t, "seed"), 1))
+		most := rapid.IntRange(4, 40).Draw(t, "most")
+		some, all := dots{most: most}, dots{most: most}
+		for i := range rapid.Int64Range(0, 3000).Draw(t, "n") {
+			x := dot{i * 1e6, rng.Int64N(1e6) * 1e3}
+			some.add(x)
+			all.list, all.of = append(all.list, x), all.of+1
+		}
+		if d := cmp.Diff(all.thin(), some.thin()); d != "" {
+			t.Fatal(d)
+		}
+		if len(some.list) > 8*most {
+			t.Fatalf("%d dots kept", len(some.list))
+		}
+	})
+}
+
 // The usual percentiles are among the ranks that are kept, as order statistics.
 func TestRanks(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		n := rapid.IntRange(1, 30_000).Draw(t, "n")
-		values := make([]float64, n)
-		for i := range values {
-			values[i] = float64(i+1) * 1e6
+		values := spill.NewNumbers(nil)
+		for i := range n {
+			values.Add(float64(i+1) * 1e6)
 		}
 		s := ranks(values, int64(n), rapid.SampledFrom([]int{50, 200}).Draw(t, "ranks"))
 		if len(s.Value) > 600 || !slices.IsSorted(s.Value) || !slices.IsSorted(s.Share) {

@@ -76,7 +76,7 @@ func rooms() []room {
 		// shown
 		{"report/export", "measure data/metric data/record data/result say stat wire/api"}, // a run in the formats of others
 		{"report", "measure data/record data/spill data/result run/audit study/compare study/tools study/predict twin/deploy stat say data/metric"},
-		{"cli", "plan study/tools run run/search run/audit study/compare study/predict report data/record data/rundir data/result slo twin/deploy twin/serve say target report/export"},
+		{"cli", "plan study/tools run run/search run/audit study/compare study/predict report data/record data/rundir data/result slo twin/deploy twin/serve say target report/export wire/api"},
 		{"cmd/pitot", "cli"},
 	}
 }

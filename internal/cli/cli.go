@@ -48,22 +48,24 @@ type verb struct {
 	about string
 	run   func(ctx context.Context, e *Env) (int, error)
 	help  func(w io.Writer)
+	args  func(given []string, current string) completion // what its next argument can be
 }
 
 // verbs lists them in the order of the help.
 func verbs() []verb {
 	return []verb{
-		{"run", "measure one load on one target", runVerb, runHelp},
-		{"sweep", "measure many loads: the curve, the knee, saturation", sweepVerb, sweepHelp},
-		{"find", "the highest load that meets an SLO, verified, with its interval", findVerb, findHelp},
-		{"report", "show a run again, finish one that was killed", reportVerb, reportHelp},
-		{"vllm-bench", "what vllm bench serve does, with its flags", vllmBenchVerb, vllmBenchHelp},
-		{"mock", "serve the embedded target over HTTP", mockVerb, mockHelp},
-		{"predict", "what to expect of a deployment, without any target", predictVerb, predictHelp},
-		{"fit", "calibrate the twin from measured runs", fitVerb, fitHelp},
-		{"compare", "did it change? slower, faster, equivalent, or not distinguishable", compareVerb, compareHelp},
-		{"check", "how accurate is this instrument on this machine? and any other client?", checkVerb, checkHelp},
-		{"version", "print the version", versionVerb, versionHelp},
+		{"run", "measure one load on one target", runVerb, runHelp, targetArgument},
+		{"sweep", "measure many loads: the curve, the knee, saturation", sweepVerb, sweepHelp, targetArgument},
+		{"find", "the highest load that meets an SLO, verified, with its interval", findVerb, findHelp, targetArgument},
+		{"report", "show a run again, finish one that was killed", reportVerb, reportHelp, pathArguments},
+		{"vllm-bench", "what vllm bench serve does, with its flags", vllmBenchVerb, vllmBenchHelp, noArguments},
+		{"mock", "serve the embedded target over HTTP", mockVerb, mockHelp, deploymentArgument},
+		{"predict", "what to expect of a deployment, without any target", predictVerb, predictHelp, deploymentArgument},
+		{"fit", "calibrate the twin from measured runs", fitVerb, fitHelp, fitArguments},
+		{"compare", "did it change? slower, faster, equivalent, or not distinguishable", compareVerb, compareHelp, pathArguments},
+		{"check", "how accurate is this instrument on this machine? and any other client?", checkVerb, checkHelp, noArguments},
+		{"completion", "print a shell's script that completes words", completionVerb, completionHelp, shellArgument},
+		{"version", "print the version", versionVerb, versionHelp, noArguments},
 	}
 }
 

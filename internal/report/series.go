@@ -152,7 +152,7 @@ func ReadSeries(dir string, run *result.Run) ([]*Series, error) {
 
 // seriesMemory is how many bytes of latencies are kept in memory; the rest goes to a
 // file.
-const seriesMemory = 128 << 20
+const seriesMemory = 64 << 20
 
 // gather takes in the records of one point.
 type gather struct {

@@ -100,8 +100,6 @@ const (
 	defaultTTFT        = 50 * time.Millisecond
 	defaultITL         = 10 * time.Millisecond
 	defaultGrain       = 200 * time.Microsecond
-
-	maxBody = 64 << 20
 )
 
 // complete fills in the defaults.

@@ -7,6 +7,7 @@ import (
 	"io"
 	"net"
 	"net/http"
+	"os"
 	"strings"
 	"sync/atomic"
 	"time"
@@ -25,7 +26,7 @@ type conn struct {
 	br   *bufio.Reader
 	body bytes.Buffer
 	out  *outbox
-	busy atomic.Bool   // an answer is under way
+	busy atomic.Bool   // a request has begun, and is not answered to its end; set under s.mu
 	now  *stream       // that answer, or the last one
 	late time.Duration // how long nobody reads it at first
 	free int64         // since when the next request could be answered
@@ -44,17 +45,38 @@ type stamped struct {
 	conn net.Conn
 	recv *stamp.Receiver // nil: no kernel stamps
 	at   int64
+	head headGuard // follows what is read
+	err  error     // that reading ended with
 }
 
 func (r *stamped) Read(p []byte) (n int, err error) {
 	if r.recv != nil && len(p) > 0 {
-		n, a, err := r.recv.Read(p)
+		var a stamp.Arrival
+		n, a, err = r.recv.Read(p)
 		r.at = a.Time
-		return n, err
+	} else {
+		n, err = r.conn.Read(p)
+		r.at = clock.Now()
 	}
-	n, err = r.conn.Read(p)
-	r.at = clock.Now()
+	if err != nil {
+		r.err = err
+	}
+	if r.head.on {
+		if large := r.head.take(p[:n]); large != nil {
+			return 0, large
+		}
+	}
 	return n, err
+}
+
+// within bounds how long what is read may take: 0 for as long as it likes, less
+// for no longer.
+func (r *stamped) within(d time.Duration) {
+	var at time.Time
+	if d != 0 {
+		at = time.Now().Add(d)
+	}
+	_ = r.conn.SetReadDeadline(at)
 }
 
 // serve answers requests until the connection ends.
@@ -67,14 +89,18 @@ func (c *conn) serve() {
 	for open := true; open; {
 		// While an answer is under way this waits for the client to go.
 		if _, err := c.br.Peek(1); err != nil {
-			gone = true
+			gone = !errors.Is(err, os.ErrDeadlineExceeded) // that is how a shutdown ends idle connections
 			break
 		}
 		if c.now != nil {
 			<-c.now.done
 			c.now, c.free = nil, clock.Now()
 		}
-		open = c.request()
+		c.begin()
+		if open = c.request(); c.now == nil { // it is answered
+			c.busy.Store(false)
+			open = open && !c.s.closing.Load()
+		}
 	}
 	if c.now != nil {
 		c.s.inbox.put(message{kind: abort, st: c.now})
@@ -86,34 +112,38 @@ func (c *conn) serve() {
 	c.s.readers.Done()
 }
 
-// request reads and answers one request; false ends the connection.
+// begin notes that a request has begun, which a shutdown waits for.
+func (c *conn) begin() {
+	c.s.mu.Lock()
+	c.busy.Store(true)
+	c.s.mu.Unlock()
+	if c.s.closing.Load() { // the shutdown found it idle
+		c.in.within(0)
+	}
+}
+
+// request reads and answers one request, or begins to; false ends the
+// connection. Who has no key is refused before the body is read.
 func (c *conn) request() bool {
-	req, err := http.ReadRequest(c.br)
-	if errors.Is(err, io.ErrUnexpectedEOF) || errors.Is(err, net.ErrClosed) {
+	req, err := c.head()
+	if err != nil && c.in.err != nil { // the client has gone, or is too slow
 		return false
 	}
 	if err != nil {
 		c.refuse(dialect.NotHTTP)
 		return false
 	}
-	defer req.Body.Close()
+	if !c.s.admits(req) {
+		return c.turnAway(req)
+	}
 	if strings.EqualFold(req.Header.Get("Expect"), "100-continue") {
 		c.out.write([]byte("HTTP/1.1 100 Continue\r\n\r\n"))
 	}
-	c.body.Reset()
-	if _, err := c.body.ReadFrom(io.LimitReader(req.Body, maxBody+1)); err != nil {
-		return false
-	}
-	if c.body.Len() > maxBody {
-		c.refuse(dialect.TooLarge)
+	if !c.readBody(req) {
 		return false
 	}
 	arrival := c.in.at
-	now := clock.Now()
-	if until := c.s.frozen(now); until > now {
-		time.Sleep(time.Duration(until - now))
-		c.free = until
-	}
+	c.thaw()
 
 	last := req.Close || c.s.closing.Load()
 	r, st := c.s.route(c, req, arrival)
@@ -126,9 +156,70 @@ func (c *conn) request() bool {
 	st.last = st.last || last
 	c.body = bytes.Buffer{} // a long prompt is not needed while it is answered
 	c.now = st
-	c.busy.Store(true)
 	st.begin()
 	return true
+}
+
+// head reads the beginning of a request, which may neither be endless nor take
+// for ever.
+func (c *conn) head() (*http.Request, error) {
+	c.in.head = headGuard{on: true}
+	begun, _ := c.br.Peek(c.br.Buffered())
+	if err := c.in.head.take(begun); err != nil {
+		return nil, err
+	}
+	if c.in.head.on { // there is more to come
+		c.in.within(headTimeout)
+		defer c.in.within(0)
+	}
+	req, err := http.ReadRequest(c.br)
+	c.in.head.on = false
+	return req, err
+}
+
+// readBody reads the body of a request; false ends the connection.
+func (c *conn) readBody(req *http.Request) bool {
+	c.body.Reset()
+	if req.ContentLength == 0 {
+		return true
+	}
+	c.in.within(bodyTimeout)
+	if req.ContentLength <= maxBody {
+		if _, err := c.body.ReadFrom(io.LimitReader(req.Body, maxBody+1)); err != nil {
+			return false
+		}
+	}
+	if req.ContentLength > maxBody || c.body.Len() > maxBody {
+		c.refuse(dialect.TooLarge)
+		return false
+	}
+	c.in.within(0)
+	return true
+}
+
+// turnAway refuses a request without a key. It reads past the body without
+// keeping it, so that the next request can come.
+func (c *conn) turnAway(req *http.Request) bool {
+	c.thaw()
+	if req.Close || c.s.closing.Load() || req.Header.Get("Expect") != "" || req.ContentLength > maxBody {
+		c.refuse(dialect.NoKey)
+		return false
+	}
+	r := c.s.dialect.Refuse(dialect.NoKey)
+	c.answer(&r, false, req.Method == http.MethodHead)
+	c.in.within(headTimeout)
+	n, err := io.Copy(io.Discard, io.LimitReader(req.Body, maxBody+1))
+	c.in.within(0)
+	return err == nil && n <= maxBody
+}
+
+// thaw waits for the end of a freeze of the whole server.
+func (c *conn) thaw() {
+	now := clock.Now()
+	if until := c.s.frozen(now); until > now {
+		time.Sleep(time.Duration(until - now))
+		c.free = until
+	}
 }
 
 // answer writes a whole response.

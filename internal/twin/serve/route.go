@@ -18,8 +18,6 @@ func (s *Server) route(c *conn, req *http.Request, arrival int64) (dialect.Reply
 		if r, ok := s.dialect.Preflight(&asked); ok {
 			return r, nil
 		}
-	} else if s.dialect.Guarded(path) && !s.admits(req) {
-		return s.dialect.Refuse(dialect.NoKey), nil
 	}
 	route, known := s.routes[path]
 	if !known {
@@ -51,9 +49,9 @@ func (s *Server) elsewhere(req *http.Request) dialect.Reply {
 	return dialect.Reply{Status: http.StatusTemporaryRedirect, Header: "location: " + to.String() + "\r\n"}
 }
 
-// admits says whether a request has a key, if one is asked for.
+// admits says whether a request has a key, where one is asked for.
 func (s *Server) admits(req *http.Request) bool {
-	if s.cfg.APIKey == "" && len(s.cfg.APIKeys) == 0 {
+	if s.cfg.APIKey == "" && len(s.cfg.APIKeys) == 0 || req.Method == http.MethodOptions || !s.dialect.Guarded(req.URL.Path) {
 		return true
 	}
 	scheme, key, _ := strings.Cut(req.Header.Get("Authorization"), " ")

@@ -170,7 +170,7 @@ func (s *Server) Shutdown(ctx context.Context) error {
 	clear(s.listeners)
 	for c := range s.conns {
 		if !c.busy.Load() {
-			c.out.shut(false)
+			c.in.within(-1) // nothing is to begin there any more
 		}
 	}
 	s.mu.Unlock()

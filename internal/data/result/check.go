@@ -133,7 +133,7 @@ func Checks() []CheckKind {
 		{CheckEarlyStops, share, "answers that the model ended before the length asked for", "over 1 %", ""},
 		{CheckUsage, share, "answers whose usage cannot be, and is left out ([limits](limits.md#what-a-server-counts))", "any", ""},
 		{CheckTokenCounts, share, "do usage and chunks count the same tokens?", "over 1 % apart", ""},
-		{CheckTokenGaps, share, "streams left out of ITL, as the tokens in their chunks are not known", "over 1 %", ""},
+		{CheckTokenGaps, share, "streams left out of ITL, as the tokens in their chunks are not known; vLLM, SGLang and the mock are asked to tell them (`continuous_usage_stats`)", "over 1 %", ""},
 		{CheckHidden, share, "requests with reasoning that was counted and never streamed", "any", ""},
 		{CheckPrefixCache, share, "tokens of prompts that should be cold and were cached", "over 1 %", ""},
 		{CheckRepeated, counts, "were prompts asked twice, for want of others?", "if so", ""},

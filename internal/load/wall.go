@@ -27,6 +27,7 @@ type Wall struct {
 	stop   context.CancelFunc
 	ctx    context.Context
 	own    sync.WaitGroup // goroutines of no request: preparing, opening ahead
+	bodies sync.Pool      // *[]byte, of requests that are being prepared
 
 	mu      sync.Mutex
 	events  []Event
@@ -62,7 +63,6 @@ type flight struct {
 	conn   *wire.Conn
 	class  string
 	cancel context.CancelFunc // of the connection being made for it
-	body   []byte
 }
 
 // NewWall prepares a world. Open connects; the load's origin is set by Begin.
@@ -92,11 +92,17 @@ func (w *Wall) make() {
 // build renders an item of the source, all but its id and its stamps.
 func (w *Wall) build(item int64) *flight {
 	f := w.take()
+	body, _ := w.bodies.Get().(*[]byte)
+	if body == nil {
+		body = new([]byte)
+	}
+	defer w.bodies.Put(body)
+	*body = (*body)[:0]
 	req, err := w.cfg.Source.At(item)
 	if err != nil {
 		req = workload.Request{Session: workload.Unknown, Input: workload.Unknown, Output: workload.Unknown}
 	} else {
-		f.body, err = w.cfg.API.Body(f.body[:0], &req, w.cfg.Options)
+		*body, err = w.cfg.API.Body(*body, &req, w.cfg.Options)
 	}
 	f.err = err
 	row := record.BlankRow()
@@ -106,7 +112,7 @@ func (w *Wall) build(item int64) *flight {
 	f.x.Begin(row)
 	headers := append(w.cfg.Headers[:len(w.cfg.Headers):len(w.cfg.Headers)],
 		api.Header{Name: "X-Request-Id", Value: w.cfg.Nonce + "-" + strconv.FormatInt(item, 10)})
-	f.x.Request = append(wire.AppendHead(f.x.Request[:0], "POST", w.cfg.Dialer.Endpoint.Host, w.cfg.Route, headers, len(f.body)), f.body...)
+	f.x.Request = append(wire.AppendHead(f.x.Request[:0], "POST", w.cfg.Dialer.Endpoint.Host, w.cfg.Route, headers, len(*body)), *body...)
 	return f
 }
 
@@ -117,7 +123,7 @@ func (w *Wall) take() *flight {
 	if n := len(w.free); n > 0 {
 		f := w.free[n-1]
 		w.free = w.free[:n-1]
-		*f = flight{x: f.x, body: f.body}
+		*f = flight{x: f.x}
 		return f
 	}
 	x := wire.NewExchange(w.cfg.API)

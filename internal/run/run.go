@@ -376,7 +376,9 @@ func (s *Session) wall(ctx context.Context, l *plan.Load, src source, sink recor
 		return nil, err
 	}
 	conns = min(conns, 20_000)
-	ahead := min(max(conns, 64), int(max(64, 64<<20/(8*(p.Input.Mean()+float64(p.Prefix))))))
+	// Requests are prepared ahead in about 64 MiB, a token taken for 8 bytes, but
+	// enough of them that long prompts too are sent in time.
+	ahead := min(max(conns, 64), int(max(8, 64<<20/(8*(p.Input.Mean()+float64(p.Prefix))))))
 	w := load.NewWall(context.WithoutCancel(ctx), load.WallConfig{
 		Dialer: t.Dialer, API: t.API, Route: t.Route, Options: t.Options, Headers: t.Headers, Secret: t.Secret, Memory: t.Memory,
 		Source: src, Sink: sink, Point: index, Ahead: ahead, Spare: spare,

@@ -316,7 +316,7 @@ func (c *Conn) write(x *Exchange) {
 	if c.dead.Load() {
 		c.writing.Unlock()
 		if c.cur.CompareAndSwap(x, nil) { // the reader has gone without seeing it
-			x.Close(clock.Now(), nil)
+			x.Close(clock.Now(), c.endErr)
 			c.done(c, x, false)
 		}
 		return

@@ -60,6 +60,7 @@ type Exchange struct {
 	answered   bool   // [DONE] has come
 	done       bool
 	fresh      []record.Chunk
+	passed     int // how many of them other events have followed in the read
 	delta      api.Delta
 	frames     api.Frames
 	http       response
@@ -114,6 +115,7 @@ func (x *Exchange) restart() {
 	x.dec.Reset()
 	x.gunzip.close()
 	x.whole, x.fresh, x.others, x.bounds = x.whole[:0], x.fresh[:0], x.others[:0], bounds{}
+	x.passed = 0
 	x.events, x.unpacked, x.visible, x.doubt = 0, 0, 0, ""
 	x.last, x.prev, x.lastToken, x.more = 0, 0, record.Unset, false
 	x.perEvent, x.completion, x.reasoning, x.choices = false, 0, false, 0
@@ -202,7 +204,7 @@ func (x *Exchange) flush(more bool) {
 		x.Row.Arrivals++
 		x.lastToken = x.at
 	}
-	x.fresh = x.fresh[:0]
+	x.fresh, x.passed = x.fresh[:0], 0
 }
 
 // body takes a stretch of the body, still compressed if it is.
@@ -298,8 +300,8 @@ func (x *Exchange) event(name, data []byte) error {
 	}
 	// An event that follows others in the read takes their claim to the
 	// read's stamp away.
-	for i := range x.fresh {
-		x.fresh[i].Earliest = record.Unset
+	for ; x.passed < len(x.fresh); x.passed++ {
+		x.fresh[x.passed].Earliest = record.Unset
 	}
 	d := &x.delta
 	d.Clear()

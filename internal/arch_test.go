@@ -42,6 +42,7 @@ func rooms() []room {
 		{"data/record", "data/rundir"},                     // rows, chunks, journal, Parquet: what happened
 		{"data/spill", "stat"},                             // more than memory should hold: columns, sorted records, order statistics
 		{"slo", "say data/metric"},
+		{"data/marks", "data/metric data/result data/result/v1 slo"}, // what was planned and how it ended, as it is written
 		// asked
 		{"workload/seed", ""},
 		{"workload/token", "workload/seed"},
@@ -68,7 +69,7 @@ func rooms() []room {
 		{"measure", "data/record data/spill data/result slo stat data/metric"},
 		{"target", "plan wire wire/stamp twin twin/deploy twin/serve data/record data/result workload workload/seed workload/token clock say data/metric wire/api"}, // what is measured: opened, asked, adapted to
 		{"run/search", "data/result stat data/metric"}, // which load next: decisions without clock, socket or file
-		{"run", "plan load measure data/record data/spill data/rundir data/result slo wire wire/stamp workload workload/seed workload/token workload/arrival clock say target run/search stat data/metric wire/api"},
+		{"run", "plan load measure data/record data/marks data/spill data/rundir data/result slo wire wire/stamp workload workload/seed workload/token workload/arrival clock say target run/search stat data/metric wire/api"},
 		{"study/predict", "plan run load data/record data/rundir data/result workload twin twin/catalogue twin/deploy twin/vllm stat say target data/metric"},
 		{"run/audit", "plan run measure twin/serve data/record data/result stat workload data/metric"},
 		{"study/tools", "run/audit say data/result"},                                  // what other tools wrote, read as what they say
@@ -98,7 +99,7 @@ type dependency struct {
 
 func dependencies() []dependency {
 	return []dependency{
-		{"golang.org/x/sys", "kernel stamps, socket options and clocks that package syscall does not have", "clock wire wire/stamp data/record run"},
+		{"golang.org/x/sys", "kernel stamps, socket options and clocks that package syscall does not have", "clock wire wire/stamp data/rundir run"},
 		{"golang.org/x/term", "is it a terminal, and how wide", "cli"},
 		{"go.yaml.in/yaml/v3", "config files, with the line of a mistake", "plan twin/catalogue twin/deploy"},
 		{"github.com/parquet-go/parquet-go", "requests, chunks and telemetry in the format that notebooks read", "data/record report/export"},

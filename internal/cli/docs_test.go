@@ -13,7 +13,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-var update = flag.Bool("update", false, "write what the commands of docs print into docs")
+var update = flag.Bool("update", false, "write what the commands of docs print into docs, and the golden runs of the present version")
 
 // The commands in docs print what docs say. A block that begins with "$ pitot"
 // is run, line by line, in a directory that the blocks of a document share;

@@ -11,7 +11,6 @@ import (
 	"path/filepath"
 	"runtime"
 
-	"pitot/internal/data/record"
 	"pitot/internal/data/result"
 	"pitot/internal/data/rundir"
 	"pitot/internal/report"
@@ -26,7 +25,7 @@ func writePage(stderr io.Writer, run *result.Run, dir string) (path string, miss
 	}
 	page, missing, err := makePage(run, dir)
 	if err == nil {
-		err = record.WriteFile(dir, rundir.Page, page)
+		err = rundir.WriteFile(dir, rundir.Page, page)
 	}
 	path = filepath.Join(dir, rundir.Page)
 	switch {

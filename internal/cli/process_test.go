@@ -19,8 +19,8 @@ import (
 	"testing"
 	"time"
 
-	"pitot/internal/data/record"
 	"pitot/internal/data/result"
+	"pitot/internal/data/rundir"
 )
 
 // Signals, kills and dying servers need processes: pitot here is this test
@@ -222,7 +222,7 @@ func TestResumedTwice(t *testing.T) {
 	if !bytes.Equal(before, whole()) {
 		t.Error("what was there was changed")
 	}
-	release, err := record.Hold(filepath.Join(dir, "config.yaml"))
+	release, err := rundir.Hold(dir)
 	if err != nil {
 		t.Fatalf("after a kill: %v", err)
 	}

@@ -7,7 +7,6 @@ import (
 	"io"
 	"path/filepath"
 
-	"pitot/internal/data/record"
 	"pitot/internal/data/result"
 	"pitot/internal/data/rundir"
 	"pitot/internal/plan"
@@ -81,7 +80,7 @@ func openRun(dir string, stderr io.Writer) (*result.Run, error) {
 	}
 	fmt.Fprintf(stderr, "finishing the run in %s\n", dir)
 	measured, err := run.Finish(dir)
-	if errors.Is(err, record.ErrLive) {
+	if errors.Is(err, rundir.ErrLive) {
 		return nil, run.StillGoingOn(dir)
 	}
 	if measured != nil && search.Complete(measured) && err == nil {

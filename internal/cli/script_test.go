@@ -23,8 +23,8 @@ import (
 	"github.com/rogpeppe/go-internal/testscript"
 	"github.com/santhosh-tekuri/jsonschema/v6"
 
-	"pitot/internal/data/record"
 	"pitot/internal/data/result"
+	"pitot/internal/data/rundir"
 )
 
 // The test binary is also pitot itself, for scripts and for tests that kill
@@ -251,7 +251,7 @@ func hold(ts *testscript.TestScript, neg bool, args []string) {
 	if neg || len(args) != 1 {
 		ts.Fatalf("usage: hold dir")
 	}
-	release, err := record.Hold(ts.MkAbs(filepath.Join(args[0], "config.yaml")))
+	release, err := rundir.Hold(ts.MkAbs(args[0]))
 	ts.Check(err)
 	ts.Defer(release)
 }

@@ -46,6 +46,9 @@ func (f *Fold) checks(all *part, p *result.Point) []result.Check {
 		checkWindow(all, f.setup.seconds()),
 		checkSupport(all),
 	}
+	if len(b.damage) > 0 {
+		out = append(out, checkDamage(b.damage, f.incomplete))
+	}
 	if n := f.setup.Prompts; n > 0 {
 		c := result.NewCheck(result.CheckRepeated, float64(f.asked), float64(n))
 		if f.asked > n {
@@ -151,6 +154,25 @@ func checkOwnLimits(failed map[string]int) result.Check {
 	c := checkCount(result.CheckClientLimits, n, result.Fail)
 	c.Case = lacks
 	return c
+}
+
+// checkDamage allows no record to be lost from the journal afterwards.
+func checkDamage(damage []record.Damage, incomplete int) result.Check {
+	c := result.NewCheck(result.CheckDamage, 0, 0)
+	c.Status = result.Flag // foreign bytes, and nothing lost
+	var rows, chunks, others int64
+	for i := range damage {
+		d := &damage[i]
+		rows, chunks, others = rows+d.Rows, chunks+d.Chunks, others+d.Samples+d.Marks
+		if !d.None() {
+			c.Status = result.Fail
+		}
+		if !d.Exact {
+			c.Case = result.CaseAtMost
+		}
+	}
+	*c.Value = float64(rows + chunks + others)
+	return c.With(map[string]float64{"requests": float64(rows), "chunks": float64(chunks), "others": float64(others), "incomplete": float64(incomplete)})
 }
 
 // checkAccounting holds the requests against each other and the schedule.

@@ -36,6 +36,7 @@ type Fold struct {
 	seen       idSet
 	asked      int // requests of any time
 	duplicates int
+	incomplete int // requests of any time whose chunks are not all there, for damage
 	flow       flow
 	output     tally // events and their tokens
 	arrivals   arrivals
@@ -137,6 +138,10 @@ func (f *Fold) row(r *record.Row, s *stream) {
 	}
 	if r.Outcome != record.Unsent {
 		f.asked++
+	}
+	if len(f.probe.damage) > 0 && s.Count != int64(max(r.Chunks, 0)) {
+		f.incomplete++ // what is left of its chunks has gaps that its stream had not
+		s.reset()
 	}
 	v := visitOf(r)
 	f.visits.add(&v, &f.setup)

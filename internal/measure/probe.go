@@ -17,6 +17,7 @@ type probe struct {
 	cpu, cpuN    float64
 	clockSteps   int
 	recordErrors int
+	damage       []record.Damage // of the records
 
 	chunks, arrivals, merged, userStamps int64 // of the cohort
 	retransmitted, retried               int   // requests
@@ -69,6 +70,9 @@ func (p *probe) sample(s *record.Sample, setup *Setup) {
 func (p *probe) mark(m *record.Mark) {
 	if m.Name == record.RecordErrors {
 		p.recordErrors++
+	}
+	if d, ok := record.DamageOf(m); ok {
+		p.damage = append(p.damage, d)
 	}
 }
 

@@ -30,14 +30,14 @@ type Setup struct {
 
 	Residence  int64     // what a request takes at a light load, nanoseconds, 0 if not known
 	AutoWarmup bool      // the window may begin later than T0, where the load settles later: see [Settle]
-	Settling   *Settling `json:"-"` // what Settle found, nil before
-	Pooled     Pooled    `json:"-"` // what the run's other loads tell, see [Pool]
+	Settling   *Settling // what Settle found, nil before
+	Pooled     Pooled    // what the run's other loads tell, see [Pool]
 
-	Metrics []Definition `json:"-"` // what is measured, nil for [Definitions]
+	Metrics []Definition // what is measured, nil for [Definitions]
 
-	GaveUp bool          `json:",omitempty"` // the window ended early because there was no use in going on, see [Hopeless]
-	Gone   *int64        `json:",omitempty"` // since when a target that went away refused every connection, nanoseconds; the load ended then
-	Until  *result.Until `json:",omitempty"` // how the looks at the window came out
+	GaveUp bool          // the window ended early because there was no use in going on, see [Hopeless]
+	Gone   *int64        // since when a target that went away refused every connection, nanoseconds; the load ended then
+	Until  *result.Until // how the looks at the window came out
 }
 
 // open says that requests come due whether or not others have ended.

@@ -126,6 +126,7 @@ func checkWords() map[string]sayings {
 			},
 			limit: always("none lost"), advice: "Free disk space and measure again.",
 		},
+		result.CheckDamage:    {value: damagedRecords, limit: always("none lost"), advice: "Measure this load again: its journal was damaged on the disk."},
 		result.CheckOwnErrors: {value: counted, advice: bug},
 		result.CheckClientLimits: {value: counted, advice: "Use a larger client, or several.", or: map[string]string{
 			record.ErrOwnMemory: "Ask for shorter answers, or use a client with more memory.",

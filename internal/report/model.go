@@ -78,7 +78,8 @@ func Build(run *result.Run, dir string) Model {
 	if run.Recovered {
 		m.Warnings = append(m.Warnings, "recovered: the run ended before its time; requests that were under way count as cut off")
 	}
-	if len(run.Points) == 0 {
+	m.Warnings = append(m.Warnings, damage(run)...)
+	if len(run.Points) == 0 && len(run.Damage) == 0 {
 		m.Warnings = append(m.Warnings, "nothing was measured: the run ended before its load began")
 	}
 	m.Overview = overview(run)

@@ -4,9 +4,10 @@ import (
 	"errors"
 	"os"
 	"path/filepath"
-	"pitot/internal/say"
 	"strings"
 	"testing"
+
+	"pitot/internal/say"
 )
 
 // What this machine alone can tell is told without a target.

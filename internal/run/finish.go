@@ -2,7 +2,6 @@ package run
 
 import (
 	"bytes"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -12,6 +11,7 @@ import (
 	"slices"
 	"time"
 
+	"pitot/internal/data/marks"
 	"pitot/internal/data/record"
 	"pitot/internal/data/result"
 	"pitot/internal/data/rundir"
@@ -20,68 +20,28 @@ import (
 	"pitot/internal/say"
 )
 
-// Marks in the journal. With them a run can be finished from its records
-// alone, whoever wrote them and however it ended.
-const (
-	markRun    = "run"    // result.Run without points
-	markPoint  = "point"  // measure.Setup
-	markWindow = "window" // window: the point came to its end
-	markEnd    = "end"    // ending: the run came to its end
-	markAlone  = "alone"  // time.Duration: what one request takes on an idle target, as a search began with it
-)
-
-type window struct {
-	T0     *int64        `json:"t0,omitempty"` // where it is not where it was planned
-	T1     int64         `json:"t1"`
-	Ended  int64         `json:"ended"`
-	GaveUp bool          `json:"gave_up,omitempty"`
-	Gone   *int64        `json:"gone,omitempty"`
-	Until  *result.Until `json:"until,omitempty"`
-}
-
-// of is a setup with what is known at the end of its window.
-func (w window) of(s measure.Setup) measure.Setup {
-	if w.T0 != nil {
-		s.T0 = *w.T0
-	}
-	s.T1, s.GaveUp, s.Gone, s.Until = max(w.T1, s.T0), w.GaveUp, w.Gone, w.Until
-	return s
-}
-
-type ending struct {
-	Ended       string `json:"ended"`
-	Interrupted bool   `json:"interrupted"`
-}
-
-// put writes a mark.
-func put(j *record.Journal, name string, point int32, v any) {
-	data, err := json.Marshal(v)
-	if err != nil { // our own types always marshal
-		data = []byte("null")
-	}
-	j.Mark(record.Mark{Point: point, Name: name, Data: data})
-}
-
 // outline is what a first pass over the records finds.
 type outline struct {
 	run    result.Run
 	setups map[int32]measure.Setup
-	ends   map[int32]window
-	end    *ending
+	ends   map[int32]marks.Window
+	end    *marks.End
 	alone  time.Duration
-	last   map[int32]int64 // when each point ended; of one that did not, the latest stamp
-	found  bool
+	found  *result.Capacity // of a search
+	last   map[int32]int64  // when each point ended; of one that did not, the latest stamp
+	begun  bool             // the head is there
+	damage []record.Damage  // of the journal
 }
 
 // Finish makes the results of a run directory from its records: run.json and
 // the Parquet files. It is how every run ends, and how one is finished whose
 // process was killed.
 //
-// A run that is still going on gives an error that is [record.ErrLive].
+// A run that is still going on gives an error that is [rundir.ErrLive].
 func Finish(dir string) (*result.Run, error) {
-	release, err := record.Hold(filepath.Join(dir, rundir.Config)) // a session may be about to go on
+	release, err := rundir.Hold(dir) // a session may be about to go on
 	switch {
-	case errors.Is(err, record.ErrLive):
+	case errors.Is(err, rundir.ErrLive):
 		return nil, err
 	case err == nil:
 		defer release()
@@ -94,7 +54,7 @@ func Finish(dir string) (*result.Run, error) {
 // finish does it. incomplete says that records are known to be missing from
 // the last point, even if the journal had no room to say so itself.
 func finish(dir string, incomplete bool, store *spill.Store) (*result.Run, error) {
-	if err := record.Live(dir); err != nil {
+	if err := rundir.Live(dir); err != nil {
 		return nil, err
 	}
 	o, err := read(dir)
@@ -107,30 +67,29 @@ func finish(dir string, incomplete bool, store *spill.Store) (*result.Run, error
 	if o.end != nil {
 		run.Ended, run.Interrupted = o.end.Ended, o.end.Interrupted
 	}
-	folds := map[int32]*measure.Fold{}
-	left := map[int32][]record.Row{} // under way when the run was killed
-	for point, s := range o.setups {
-		if w, ended := o.ends[point]; ended {
-			s = w.of(s)
-		} else {
-			left[point], s.T1 = underWay(dir, point, s, o.run.Seed, o.last[point])
-		}
-		o.setups[point] = s
-	}
-	frames := completed(record.Frames(dir), left)
+	frames := planOnce(completed(record.Frames(dir), o.missing(dir)))
 	measure.Settle(o.setups, frames)
+	folds := map[int32]*measure.Fold{}
 	for point, s := range o.setups {
 		folds[point] = measure.NewFoldIn(store, s)
 	}
 	written := record.Finish(dir, frames, func(f record.Frame) {
 		if fold := folds[f.Point]; fold != nil {
 			fold.Add(f)
+		} else {
+			run.Unplanned += len(f.Rows)
 		}
 	})
 	run.Points = []result.Point{}
 	run.Verdict = result.Valid
 	if len(folds) == 0 {
 		run.Verdict = result.Invalid // nothing was measured, so nothing can be trusted
+	}
+	for i := range o.damage {
+		run.Damage = append(run.Damage, damageOf(&o.damage[i]))
+		if !o.damage[i].None() {
+			run.Verdict = result.Invalid
+		}
 	}
 	points := slices.Sorted(maps.Keys(folds))
 	if n := len(points); incomplete && n > 0 {
@@ -159,8 +118,9 @@ func finish(dir string, incomplete bool, store *spill.Store) (*result.Run, error
 		}
 		folds[i].Free()
 	}
-	var disk *fs.PathError
-	if errors.As(written, &disk) {
+	var file *fs.PathError
+	var name *os.LinkError
+	if errors.As(written, &file) || errors.As(written, &name) {
 		return &run, unsaved(dir, written)
 	}
 	if written != nil {
@@ -175,7 +135,7 @@ func Save(dir string, run *result.Run) error {
 	if err != nil {
 		return fmt.Errorf("write %s: %w", rundir.Result, err)
 	}
-	if err := record.WriteFile(dir, rundir.Result, data); err != nil {
+	if err := rundir.WriteFile(dir, rundir.Result, data); err != nil {
 		return unsaved(dir, err)
 	}
 	return nil
@@ -228,22 +188,27 @@ func worse(a, b result.Verdict) result.Verdict {
 
 // read makes the first pass: what was planned, and how it ended.
 func read(dir string) (*outline, error) {
-	o := &outline{setups: map[int32]measure.Setup{}, ends: map[int32]window{}, last: map[int32]int64{}}
+	o := &outline{setups: map[int32]measure.Setup{}, ends: map[int32]marks.Window{}, last: map[int32]int64{}}
 	for m, err := range record.Marks(dir) {
-		if err != nil {
-			if o.found { // what came before a damaged place still counts
-				break
-			}
-			if errors.Is(err, os.ErrNotExist) {
-				return nil, rundir.NoRun(dir)
-			}
-			return nil, fmt.Errorf("read records: %w", err)
+		if err == nil {
+			err = o.mark(m)
 		}
-		if err := o.mark(m); err != nil {
-			return nil, fmt.Errorf("read records: mark %s: %w", m.Name, err)
+		switch {
+		case err == nil:
+		case errors.Is(err, fs.ErrNotExist):
+			return nil, rundir.NoRun(dir)
+		case errors.Is(err, record.ErrNewer), errors.Is(err, marks.ErrNewer):
+			return nil, say.Errorf("the records in %s were written by a newer pitot", dir).WithHint("update this one")
+		default:
+			return nil, say.Errorf("the records in %s cannot be read: %v", dir, err).WithHint("copy them from where they came")
 		}
 	}
-	if !o.found {
+	if len(o.damage) > 0 {
+		if err := o.replan(dir); err != nil {
+			return nil, err
+		}
+	}
+	if !o.begun {
 		return nil, say.Errorf("%s has no records", dir).WithHint("it was stopped before its load began")
 	}
 	killed := false
@@ -276,30 +241,43 @@ func (o *outline) stamps(dir string) {
 	}
 }
 
-func (o *outline) mark(m record.Mark) error {
-	switch m.Name {
-	case markRun:
-		o.found = true
-		run, err := result.Decode(m.Data)
-		if err == nil {
-			o.run = *run
+func (o *outline) mark(m record.Mark) (err error) {
+	if d, ok := record.DamageOf(&m); ok {
+		if m.Point == d.FirstPoint { // one mark for each point that it may be of
+			o.damage = append(o.damage, d)
 		}
-		return err
-	case markPoint:
-		var s measure.Setup
-		err := json.Unmarshal(m.Data, &s)
-		o.setups[m.Point] = s
-		return err
-	case markWindow:
-		var w window
-		err := json.Unmarshal(m.Data, &w)
-		o.ends[m.Point] = w
-		return err
-	case markAlone:
-		return json.Unmarshal(m.Data, &o.alone)
-	case markEnd:
-		o.end = new(ending)
-		return json.Unmarshal(m.Data, o.end)
+		return nil
 	}
-	return nil
+	switch m.Name {
+	case marks.NameRun:
+		run, err := marks.DecodeRun(m.Data)
+		if err != nil {
+			return err
+		}
+		o.run, o.begun = *run, true
+	case marks.NamePoint:
+		p, err := marks.DecodePoint(m.Data)
+		if err != nil {
+			return err
+		}
+		o.setups[m.Point], err = setupOf(p)
+		return err
+	case marks.NameWindow:
+		o.ends[m.Point], err = marks.DecodeWindow(m.Data)
+	case marks.NameAlone:
+		a, err := marks.DecodeAlone(m.Data)
+		o.alone = time.Duration(a.Took)
+		return err
+	case marks.NameCapacity:
+		run, err := marks.DecodeRun(m.Data)
+		if err != nil {
+			return err
+		}
+		o.found = run.Capacity
+	case marks.NameEnd:
+		end, err := marks.DecodeEnd(m.Data)
+		o.end = &end
+		return err
+	}
+	return err
 }

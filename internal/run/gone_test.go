@@ -5,14 +5,15 @@ import (
 	"errors"
 	"net"
 	"path/filepath"
+	"sync"
+	"testing"
+	"time"
+
 	"pitot/internal/data/result"
 	"pitot/internal/target"
 	"pitot/internal/twin"
 	"pitot/internal/twin/serve"
 	"pitot/internal/workload/token"
-	"sync"
-	"testing"
-	"time"
 )
 
 // A server that is killed in mid-run is a result, not a failed measurement. One

@@ -6,6 +6,7 @@ import (
 	"math"
 	"slices"
 
+	"pitot/internal/data/marks"
 	"pitot/internal/data/record"
 	"pitot/internal/load"
 	"pitot/internal/measure"
@@ -27,6 +28,8 @@ type remains struct {
 	traces  map[int64]trace // of requests without a row
 	stream  bool            // answers are streamed
 	highest int64           // id seen
+
+	lostBefore int64 // rows made for lost ones when the run was finished before
 }
 
 // trace is what the chunks of one request tell.
@@ -45,7 +48,7 @@ func gather(dir string, point int32) remains {
 	}
 	for f, err := range record.Frames(dir) {
 		if err != nil {
-			break // what came before a damaged place still counts
+			break // what can be read counts
 		}
 		if f.Point == point {
 			requests.Add(&f)
@@ -71,6 +74,9 @@ func (m *remains) row(r *record.Row) {
 	m.highest = max(m.highest, r.ID)
 	if r.Outcome == record.OK {
 		m.stream = r.Stream
+	}
+	if r.Error == record.ErrLost {
+		m.lostBefore++
 	}
 }
 
@@ -130,12 +136,56 @@ func completed(frames iter.Seq2[record.Frame, error], left map[int32][]record.Ro
 	}
 }
 
+// planOnce leaves of the marks that a journal repeats the first.
+func planOnce(frames iter.Seq2[record.Frame, error]) iter.Seq2[record.Frame, error] {
+	return func(yield func(record.Frame, error) bool) {
+		head, points := false, map[int32]bool{}
+		for f, err := range frames {
+			f.Marks = slices.DeleteFunc(f.Marks, func(m record.Mark) (again bool) {
+				switch m.Name {
+				case marks.NameRun:
+					again, head = head, true
+				case marks.NamePoint:
+					again, points[m.Point] = points[m.Point], true
+				}
+				return again
+			})
+			if !yield(f, err) {
+				return
+			}
+		}
+	}
+}
+
+// missing gives rows for requests that have none, by point: those that were under
+// way when the run was killed, and those whose own are lost. It sets the end of
+// each window.
+func (o *outline) missing(dir string) map[int32][]record.Row {
+	rows := map[int32][]record.Row{}
+	for point, s := range o.setups {
+		w, over := o.ends[point]
+		damaged, lost := o.damaged(point)
+		switch {
+		case !over:
+			rows[point], s.T1 = underWay(dir, point, s, o.run.Seed, o.last[point], lost)
+		case damaged:
+			s = ended(s, w)
+			rows[point] = lostRows(dir, point, s, o.run.Seed, o.last[point], lost)
+		default:
+			s = ended(s, w)
+		}
+		o.setups[point] = s
+	}
+	return rows
+}
+
 // underWay gives the rows of the requests of a point that were under way when
-// its records ended, and the end of the window for which all are known.
-func underWay(dir string, point int32, s measure.Setup, runSeed uint64, last int64) (rows []record.Row, t1 int64) {
+// its records ended, and the end of the window for which all are known. So many
+// rows are known to be lost: those of the requests that were due first.
+func underWay(dir string, point int32, s measure.Setup, runSeed uint64, last, lostRows int64) (rows []record.Row, t1 int64) {
 	m := gather(dir, point)
 	t1 = max(min(s.T1, last), s.T0)
-	dues, ok := m.scheduled(s, runSeed, point, t1)
+	dues, ok := m.scheduled(s, runSeed, point, t1, -1)
 	if !ok {
 		dues = m.bounded(last)
 		if n := len(dues); n > 0 {
@@ -157,7 +207,11 @@ func underWay(dir string, point int32, s measure.Setup, runSeed uint64, last int
 		if m.due(id) >= 0 || due >= t1 && !m.traced(id) { // behind the window nobody knows whether it was asked
 			continue
 		}
-		r := lost(id, point, due, last)
+		if m.lostBefore++; m.lostBefore <= lostRows {
+			rows = append(rows, m.lost(id, point, due))
+			continue
+		}
+		r := interrupted(id, point, due, last)
 		r.Stream = m.stream
 		if limit := s.Load.MaxInFlight; limit != nil && len(rows) >= *limit {
 			r.Outcome = record.Unsent // first come, first served: so many were sent, the others held
@@ -171,9 +225,9 @@ func underWay(dir string, point int32, s measure.Setup, runSeed uint64, last int
 	return rows, t1
 }
 
-// scheduled gives the due times of an open loop up to a time: they follow
-// from the seed. It fails when they are not those of the rows.
-func (m *remains) scheduled(s measure.Setup, runSeed uint64, point int32, until int64) (dues []int64, ok bool) {
+// scheduled gives the due times of an open loop up to a time, and at least those
+// up to an id: they follow from the seed. It fails when they are not those of the rows.
+func (m *remains) scheduled(s measure.Setup, runSeed uint64, point int32, until, upTo int64) (dues []int64, ok bool) {
 	if s.Load.Rate == nil {
 		return nil, false
 	}
@@ -181,7 +235,7 @@ func (m *remains) scheduled(s measure.Setup, runSeed uint64, point int32, until 
 	if err != nil {
 		return nil, false
 	}
-	for due := a.Next(); due < until && len(dues) < maxID && due != load.Never; due = a.Next() {
+	for due := a.Next(); (due < until || int64(len(dues)) <= upTo) && len(dues) < maxID && due != load.Never; due = a.Next() {
 		if known := m.due(int64(len(dues))); known >= 0 && known != due {
 			return nil, false
 		}
@@ -208,8 +262,8 @@ func (m *remains) bounded(last int64) []int64 {
 	return dues
 }
 
-// lost is the row of a request whose end nobody saw.
-func lost(id int64, point int32, due, last int64) record.Row {
+// interrupted is the row of a request whose end nobody saw.
+func interrupted(id int64, point int32, due, last int64) record.Row {
 	r := record.BlankRow()
 	r.ID, r.Point, r.Due, r.Done = id, point, due, max(last, due)
 	r.Outcome, r.Error, r.Detail = record.Cut, record.ErrInterrupted, "the run was killed while it was under way"

@@ -13,8 +13,10 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"pitot/internal/data/marks"
 	"pitot/internal/data/record"
 	"pitot/internal/data/result"
+	"pitot/internal/data/rundir"
 	"pitot/internal/load"
 	"pitot/internal/measure"
 )
@@ -166,7 +168,7 @@ func remainsOf(t *testing.T, s measure.Setup, last int64, chunks []record.Chunk,
 	if err := j.Close(); err != nil {
 		t.Fatal(err)
 	}
-	return underWay(dir, 0, s, 7, last)
+	return underWay(dir, 0, s, 7, last, 0)
 }
 
 // What is left of a point comes behind its last record and before the next
@@ -322,8 +324,8 @@ func TestRecordsLostBeforeTheEnd(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		put(j, markRun, 0, result.Run{Schema: result.Schema, Started: "2026-11-20T23:48:00Z", Workload: json.RawMessage(`{"kind":"random","sampling":{}}`)})
-		put(j, markPoint, 0, measure.Setup{T1: 1e9})
+		mark(j, marks.NameRun, 0, marks.EncodeHead(&result.Run{Schema: result.Schema, Started: "2026-11-20T23:48:00Z", Workload: json.RawMessage(`{"kind":"random","sampling":{}}`)}))
+		mark(j, marks.NamePoint, 0, pointMark(&measure.Setup{T1: 1e9}).Encode())
 		r := record.BlankRow()
 		r.Due, r.Sent, r.FirstToken, r.LastToken, r.Done, r.Stream = 0, 0, 5e6, 9e6, 9e6, true
 		j.Done(&r)
@@ -361,7 +363,7 @@ func TestLiveRunIsNotRead(t *testing.T) {
 	if err := os.WriteFile(filepath.Join(dir, "journal.pitot"), []byte("what is this? no record has come."), 0o644); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := Finish(dir); !errors.Is(err, record.ErrLive) {
+	if _, err := Finish(dir); !errors.Is(err, rundir.ErrLive) {
 		t.Errorf("finish of a live run: %v", err)
 	}
 }

@@ -18,6 +18,7 @@ import (
 	"strings"
 	"time"
 
+	"pitot/internal/data/marks"
 	"pitot/internal/data/record"
 	"pitot/internal/data/result"
 	"pitot/internal/data/rundir"
@@ -109,23 +110,23 @@ func freshSeed() uint64 {
 func (r *Runner) directory(p *plan.Plan, t *target.Target) (string, error) {
 	dir := p.Out
 	if dir == "" {
-		dir = filepath.Join("runs", record.Name(time.Now(), wire.Redact(t.Options.Model, t.Secret)))
+		dir = filepath.Join("runs", rundir.Name(time.Now(), wire.Redact(t.Options.Model, t.Secret)))
 	}
-	err := record.NewDir(dir)
-	for n := 2; p.Out == "" && errors.Is(err, record.ErrNotEmpty) && n < 100; n++ { // another run of this second
+	err := rundir.NewDir(dir)
+	for n := 2; p.Out == "" && errors.Is(err, rundir.ErrNotEmpty) && n < 100; n++ { // another run of this second
 		again := fmt.Sprintf("%s-%d", dir, n)
-		if err = record.NewDir(again); err == nil {
+		if err = rundir.NewDir(again); err == nil {
 			dir = again
 		}
 	}
 	if err != nil {
-		if errors.Is(err, record.ErrNotEmpty) {
+		if errors.Is(err, rundir.ErrNotEmpty) {
 			return "", notEmpty(dir)
 		}
 		return "", say.Errorf("create run directory: %v", err).WithHint("choose another place with --out")
 	}
 	// Whoever writes the plan has the directory: it is never replaced.
-	if err = record.WriteNew(dir, rundir.Config, p.YAML(r.verb())); errors.Is(err, fs.ErrExist) {
+	if err = rundir.WriteNew(dir, rundir.Config, p.YAML(r.verb())); errors.Is(err, fs.ErrExist) {
 		return "", notEmpty(dir)
 	}
 	return dir, err
@@ -308,7 +309,7 @@ func (s *Session) point(ctx context.Context, l *plan.Load, index int32, what Loa
 	stop := func() {}
 	var world load.World
 	if t.Kind == "sim" {
-		s.begins(j, index, setup)
+		s.begins(index, &setup)
 		overhead := 0
 		if t.API.Messages() {
 			overhead = target.ChatOverhead
@@ -323,7 +324,7 @@ func (s *Session) point(ctx context.Context, l *plan.Load, index int32, what Loa
 			return nil, err
 		}
 		defer wall.Close()
-		s.begins(j, index, setup)
+		s.begins(index, &setup)
 		wall.Begin(5 * time.Millisecond)
 		begin, cpu := time.Now(), cpuTime()
 		if r.Loaded != nil {
@@ -339,7 +340,7 @@ func (s *Session) point(ctx context.Context, l *plan.Load, index int32, what Loa
 	load.Run(ctx, core, world)
 	stop()
 	t0, t1 := core.Window()
-	end := window{T1: t1, Ended: world.Now(), GaveUp: core.GaveUp()}
+	end := marks.Window{T1: t1, Ended: world.Now(), GaveUp: core.GaveUp()}
 	if t0 != setup.T0 { // the users of a closed loop took longer to begin
 		end.T0 = &t0
 	}
@@ -347,14 +348,15 @@ func (s *Session) point(ctx context.Context, l *plan.Load, index int32, what Loa
 		end.Gone = &since
 	}
 	if look != nil {
-		end.Until = look.until()
+		end.Until = until(look.until())
 	}
-	put(j, markWindow, index, end)
+	mark(j, marks.NamePoint, index, pointMark(&setup).Encode())
+	mark(j, marks.NameWindow, index, end.Encode())
 	t.AskBegun(ctx, j.Sample, index, end.Ended)
 	if err := j.Err(); err != nil {
 		return nil, &RecordsError{err}
 	}
-	setup = end.of(setup)
+	setup = ended(setup, end)
 	return &setup, nil
 }
 

@@ -12,6 +12,7 @@ import (
 	"path/filepath"
 	"time"
 
+	"pitot/internal/data/marks"
 	"pitot/internal/data/metric"
 	"pitot/internal/data/record"
 	"pitot/internal/data/result"
@@ -47,6 +48,7 @@ type Session struct {
 	plan    *plan.Plan
 	release func()          // lets go of the directory, nil where it is not held
 	journal *record.Journal // nil while a resumed session has nothing new: till then its files stay as they are
+	head    []byte          // what is known of the run before its load, as a mark
 	next    int32
 	earlier []earlier // by index
 	alone   time.Duration
@@ -163,7 +165,8 @@ func (r *Runner) Open(ctx context.Context, p *plan.Plan) (_ *Session, err error)
 	}
 	head := r.head(p, t, time.Now())
 	head.Workload, _ = json.Marshal(r.describe(p, t, src))
-	put(s.journal, markRun, 0, head)
+	s.head = marks.EncodeHead(&head)
+	mark(s.journal, marks.NameRun, 0, s.head)
 	return s, nil
 }
 
@@ -172,8 +175,8 @@ func (r *Runner) Open(ctx context.Context, p *plan.Plan) (_ *Session, err error)
 // of a run has and none changes; the lock goes with the process, so a session that
 // was killed leaves none.
 func (s *Session) hold(dir string) (err error) {
-	s.release, err = record.Hold(filepath.Join(dir, rundir.Config))
-	if errors.Is(err, record.ErrLive) {
+	s.release, err = rundir.Hold(dir)
+	if errors.Is(err, rundir.ErrLive) {
 		return StillGoingOn(dir)
 	}
 	return nil // whoever reads the plan next says what is wrong with it
@@ -239,7 +242,7 @@ func (s *Session) Alone(ctx context.Context) (time.Duration, error) {
 	if err := s.writable(); err != nil {
 		return 0, err
 	}
-	put(s.journal, markAlone, 0, s.alone)
+	mark(s.journal, marks.NameAlone, 0, marks.Alone{Took: int64(s.alone)}.Encode())
 	return s.alone, ctx.Err()
 }
 
@@ -249,7 +252,7 @@ const unknownResidence = time.Second
 // recall reads the points that the directory has.
 func (s *Session) recall() error {
 	p := s.plan
-	if err := record.Live(p.Out); err != nil {
+	if err := rundir.Live(p.Out); err != nil {
 		return StillGoingOn(p.Out)
 	}
 	o, err := read(p.Out)
@@ -259,6 +262,7 @@ func (s *Session) recall() error {
 	if p.SeedSet && p.Seed != o.run.Seed {
 		return say.Errorf("the run in %s has seed %d", p.Out, o.run.Seed).WithHint("leave --seed out, or choose another place with --out")
 	}
+	s.head = marks.EncodeHead(&o.run)
 	p.Seed, s.alone, s.began = o.run.Seed, o.alone, o.run.Target.Server[record.ProcessStart]
 	if had, want := verb(o.run.Command), verb(s.runner.Command); had != want {
 		return say.Errorf("the run in %s was made by pitot %s, not by pitot %s", p.Out, had, want).WithHint("choose another place with --out")
@@ -272,11 +276,11 @@ func (s *Session) recall() error {
 	}
 	for i := int32(0); ; i++ {
 		setup, planned := o.setups[i]
-		w, ended := o.ends[i]
-		if !planned || !ended || o.end != nil && o.end.Interrupted && int(i) == len(o.setups)-1 {
+		w, over := o.ends[i]
+		if !planned || !over || o.end != nil && o.end.Interrupted && int(i) == len(o.setups)-1 {
 			break // what was stopped is measured again
 		}
-		setup = w.of(setup)
+		setup = ended(setup, w)
 		o.setups[i] = setup
 		s.earlier = append(s.earlier, earlier{setup: setup})
 	}
@@ -324,13 +328,19 @@ func (s *Session) keep(f *record.Frame) bool {
 	if !whole {
 		f.Chunks, f.Rows, f.Samples = nil, nil, nil
 	}
-	marks := f.Marks[:0]
+	stay := f.Marks[:0]
 	for _, m := range f.Marks {
-		if m.Name == markRun || m.Name == markAlone || whole && m.Name != markEnd {
-			marks = append(marks, m)
+		switch m.Name {
+		case marks.NameRun, marks.NameAlone:
+			stay = append(stay, m)
+		case marks.NameEnd, marks.NameCapacity: // of the session that ends now
+		default:
+			if whole {
+				stay = append(stay, m)
+			}
 		}
 	}
-	f.Marks = marks
+	f.Marks = stay
 	return len(f.Chunks)+len(f.Rows)+len(f.Samples)+len(f.Marks) > 0
 }
 
@@ -410,7 +420,7 @@ func (s *Session) Close(stopped bool, err error) (*result.Run, error) {
 	if e := s.writable(); e != nil {
 		return nil, errors.Join(err, e)
 	}
-	put(s.journal, markEnd, 0, ending{Ended: time.Now().Format(time.RFC3339), Interrupted: stopped})
+	mark(s.journal, marks.NameEnd, 0, marks.End{Ended: time.Now().Format(time.RFC3339), Interrupted: stopped}.Encode())
 	if e := s.journal.Close(); e != nil && err == nil {
 		err = &RecordsError{e}
 	}
@@ -432,9 +442,11 @@ func (s *Session) Close(stopped bool, err error) (*result.Run, error) {
 }
 
 // begins notes that the load of a point does.
-func (s *Session) begins(j *record.Journal, point int32, setup measure.Setup) {
+func (s *Session) begins(point int32, setup *measure.Setup) {
 	s.loaded = true
-	put(j, markPoint, point, setup)
+	s.journal.Plan(
+		record.Mark{Point: point, Name: marks.NameRun, Data: s.head},
+		record.Mark{Point: point, Name: marks.NamePoint, Data: pointMark(setup).Encode()})
 }
 
 // unmake takes away what a session has made that came to no load, so that the

@@ -10,8 +10,8 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"pitot/internal/data/record"
 	"pitot/internal/data/result"
+	"pitot/internal/data/rundir"
 	"pitot/internal/plan"
 	"pitot/internal/say"
 	"pitot/internal/workload"
@@ -192,7 +192,7 @@ func TestOneSessionADirectory(t *testing.T) {
 		if _, err := r.Open(context.Background(), sweeping(t, dir)); !errors.As(err, &mistake) || mistake.Hint == "" || mistake.Msg != "the run in "+dir+" is still going on, or another process finishes it" {
 			t.Errorf("%s: %v", when, err)
 		}
-		if _, err := Finish(dir); !errors.Is(err, record.ErrLive) {
+		if _, err := Finish(dir); !errors.Is(err, rundir.ErrLive) {
 			t.Errorf("%s, finished: %v", when, err)
 		}
 	}

@@ -2,24 +2,8 @@ package record
 
 import (
 	"encoding/binary"
-	"hash/crc32"
 	"math"
 )
-
-// The journal is a sequence of frames. A frame decodes on its own:
-//
-//	magic "PJ1\n" | payload length | CRC-32C of the payload | CRC-32C of the first 12 bytes
-//
-// as little-endian 32-bit words, then the payload: the point as a varint and
-// four sections (chunks, rows, samples, marks), each after its length as an
-// uvarint. The header has a checksum of its own so that a damaged length is
-// told from a frame that was cut short.
-const (
-	frameMagic  = "PJ1\n"
-	frameHeader = 16
-)
-
-var castagnoli = crc32.MakeTable(crc32.Castagnoli)
 
 // Flags of an encoded chunk: what the usual chunk does not need to say.
 const (
@@ -36,6 +20,9 @@ const (
 type batch struct {
 	point                        int32
 	chunks, rows, samples, marks []byte
+
+	holds tally // how many of each
+	span  span  // when they were taken
 
 	request, t int64 // of the last chunk: what the next one's deltas start from
 	scratch    Row
@@ -80,6 +67,8 @@ func (b *batch) chunk(c Chunk) {
 		p = binary.AppendUvarint(p, uint64(uint32(c.Tokens)))
 	}
 	b.chunks, b.request, b.t = p, c.Request, c.T
+	b.holds.chunks++
+	b.span.take(c.T)
 }
 
 // row takes r as a row of the batch's point.
@@ -87,6 +76,9 @@ func (b *batch) row(r *Row) {
 	b.scratch = *r // a copy of our own to point into: r must not escape to the heap
 	b.scratch.Point = b.point
 	p := b.rows
+	if len(p) == 0 {
+		p = binary.AppendUvarint(p, uint64(len(rowFields)))
+	}
 	for i := range rowFields {
 		switch v := rowFields[i].at(&b.scratch).(type) {
 		case *int64:
@@ -106,6 +98,8 @@ func (b *batch) row(r *Row) {
 	}
 	b.rows = p
 	b.scratch = Row{} // its strings are not ours to keep
+	b.holds.rows++
+	b.span.take(r.Done)
 }
 
 func (b *batch) sample(s Sample) {
@@ -113,27 +107,23 @@ func (b *batch) sample(s Sample) {
 	p = appendString(p, s.Source)
 	p = appendString(p, s.Name)
 	b.samples = binary.LittleEndian.AppendUint64(p, math.Float64bits(s.Value))
+	b.holds.samples++
+	b.span.take(s.T)
 }
 
 func (b *batch) mark(m Mark) {
 	p := binary.AppendVarint(b.marks, m.T)
 	p = appendString(p, m.Name)
 	b.marks = appendString(p, m.Data)
+	b.holds.marks++
 }
 
-// appendTo appends the frame to dst.
-func (b *batch) appendTo(dst []byte) []byte {
-	start := len(dst)
-	dst = append(dst, frameMagic...)
-	dst = append(dst, make([]byte, frameHeader-len(frameMagic))...)
+// appendPayload appends the payload of the frame to dst.
+func (b *batch) appendPayload(dst []byte) []byte {
 	dst = binary.AppendVarint(dst, int64(b.point))
 	for _, section := range [...][]byte{b.chunks, b.rows, b.samples, b.marks} {
 		dst = appendString(dst, section)
 	}
-	header, payload := dst[start:start+frameHeader], dst[start+frameHeader:]
-	binary.LittleEndian.PutUint32(header[4:], uint32(len(payload)))
-	binary.LittleEndian.PutUint32(header[8:], crc32.Checksum(payload, castagnoli))
-	binary.LittleEndian.PutUint32(header[12:], crc32.Checksum(header[:12], castagnoli))
 	return dst
 }
 

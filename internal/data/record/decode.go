@@ -12,6 +12,8 @@ import (
 type decoder struct {
 	rest      []byte
 	bad       bool // something was missing or impossible; every later value is zero
+	newer     bool // a row has fields that are not known here
+	v1        bool // the payload is of that version
 	seen      map[string]string
 	marksOnly bool // leave the rest of a frame unread
 }
@@ -19,14 +21,14 @@ type decoder struct {
 // decode fills f, whose slices are used again, and reports whether the
 // payload was sound.
 func (d *decoder) decode(payload []byte, f *Frame) bool {
-	d.rest, d.bad = payload, false
+	d.rest, d.bad, d.newer = payload, false, false
 	f.Point = int32(d.varint())
 	chunks, rows, samples, marks := d.bytes(), d.bytes(), d.bytes(), d.bytes()
 	if len(d.rest) > 0 {
 		d.bad = true
 	}
 	f.Chunks, f.Rows, f.Samples, f.Marks = f.Chunks[:0], f.Rows[:0], f.Samples[:0], f.Marks[:0]
-	if d.marksOnly {
+	if d.marksOnly && !d.v1 { // whose stamps nothing else tells
 		chunks, rows, samples = nil, nil, nil
 	}
 	d.chunks(chunks, f)
@@ -72,10 +74,18 @@ func (d *decoder) chunks(section []byte, f *Frame) {
 }
 
 func (d *decoder) rows(section []byte, f *Frame) {
-	for d.section(section); d.more(); {
-		f.Rows = append(f.Rows, Row{})
+	d.section(section)
+	n := rowFieldsV1
+	if !d.v1 && d.more() {
+		if n = int(min(d.uvarint(), math.MaxInt32)); n > len(rowFields) {
+			d.newer = true
+			d.fail()
+		}
+	}
+	for d.more() {
+		f.Rows = append(f.Rows, BlankRow())
 		r := &f.Rows[len(f.Rows)-1]
-		for i := range rowFields {
+		for i := range rowFields[:n] {
 			switch v := rowFields[i].at(r).(type) {
 			case *int64:
 				*v = d.varint()

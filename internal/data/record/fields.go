@@ -34,8 +34,10 @@ func wordsOf[T interface{ String() string }](values ...T) [][]byte {
 	return words
 }
 
-// rowFields fixes the order of a row in the journal too: a change of it is a
-// change of the journal's format, and so of its magic.
+// rowFields fixes the order of a row in the journal too. Further fields come
+// behind these: a journal says how many it has, and one that has fewer leaves
+// the others blank. Any other change is a change of the journal's format, and so
+// of its magic.
 var rowFields = []field[Row]{
 	{name: "point", at: func(r *Row) any { return &r.Point }},
 	{name: "id", at: func(r *Row) any { return &r.ID }},
@@ -82,6 +84,9 @@ var rowFields = []field[Row]{
 	{name: "error", at: func(r *Row) any { return &r.Error }},
 	{name: "detail", at: func(r *Row) any { return &r.Detail }},
 }
+
+// rowFieldsV1 is how many of them version 1 of the journal had.
+const rowFieldsV1 = 44
 
 // requestRow is a line of requests.parquet.
 type requestRow struct {

@@ -1,11 +1,8 @@
 package record
 
 import (
-	"bufio"
-	"encoding/binary"
 	"errors"
 	"fmt"
-	"hash/crc32"
 	"io"
 	"io/fs"
 	"iter"
@@ -15,17 +12,14 @@ import (
 	"pitot/internal/data/rundir"
 )
 
-// ErrCorrupt marks a journal that has a complete frame with a wrong checksum
-// or content. What came before it is sound; what comes after is not read.
-var ErrCorrupt = errors.New("corrupt frame")
-
 // Frames yields what the run directory dir holds, in the order in which it
 // happened: from the journal if there is one, whether or not its process is
 // still alive, else from the Parquet files.
 //
 // A frame cut short at the journal's end is what a killed process leaves
-// and ends the frames without an error. Anything else that cannot be read is
-// yielded as one error, with the byte offset where it lies, and is the last.
+// and ends the frames without an error. Where the journal is damaged, frames go
+// on behind the damage, and in its place stands a [DamageMark] for each point that
+// it may be of. What cannot be read at all is yielded as one error and is the last.
 //
 // One frame is in memory at a time. Its slices are used again for the next
 // one; its strings and a mark's data may be kept.
@@ -110,11 +104,7 @@ func journalFrames(path string, offset int64, marks bool) iter.Seq2[Frame, error
 			yield(Frame{}, fmt.Errorf("open journal: %w", err))
 			return
 		}
-		if _, err := file.Seek(offset, io.SeekStart); err != nil {
-			yield(Frame{}, fmt.Errorf("open journal: %w", err))
-			return
-		}
-		s := scanner{in: bufio.NewReaderSize(file, 1<<16), size: info.Size(), offset: offset}
+		s := scanner{in: file, size: info.Size(), offset: offset, follows: offset == 0}
 		s.decoder.marksOnly = marks
 		for {
 			frame, err := s.next()
@@ -130,53 +120,4 @@ func journalFrames(path string, offset int64, marks bool) iter.Seq2[Frame, error
 			}
 		}
 	}
-}
-
-// A scanner reads the frames of a journal one after the other.
-type scanner struct {
-	in     io.Reader
-	size   int64 // of the journal when it was opened: no payload is longer
-	offset int64 // where the next frame starts
-
-	payload []byte
-	decoder decoder
-	frame   Frame
-}
-
-// next gives the next frame, or io.EOF at the end of the last complete one.
-func (s *scanner) next() (Frame, error) {
-	var header [frameHeader]byte
-	if err := s.read(header[:]); err != nil {
-		return Frame{}, err
-	}
-	if string(header[:len(frameMagic)]) != frameMagic ||
-		binary.LittleEndian.Uint32(header[12:]) != crc32.Checksum(header[:12], castagnoli) {
-		return Frame{}, ErrCorrupt
-	}
-	length := int64(binary.LittleEndian.Uint32(header[4:]))
-	if length > s.size-s.offset-frameHeader {
-		return Frame{}, io.EOF
-	}
-	if int64(cap(s.payload)) < length {
-		s.payload = make([]byte, length)
-	}
-	s.payload = s.payload[:length]
-	if err := s.read(s.payload); err != nil {
-		return Frame{}, err
-	}
-	if binary.LittleEndian.Uint32(header[8:]) != crc32.Checksum(s.payload, castagnoli) ||
-		!s.decoder.decode(s.payload, &s.frame) {
-		return Frame{}, ErrCorrupt
-	}
-	s.offset += frameHeader + length
-	return s.frame, nil
-}
-
-// read fills b. An end within it is a torn tail and so an end too.
-func (s *scanner) read(b []byte) error {
-	_, err := io.ReadFull(s.in, b)
-	if err == io.ErrUnexpectedEOF {
-		return io.EOF
-	}
-	return err
 }

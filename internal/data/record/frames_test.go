@@ -9,11 +9,13 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"slices"
 	"testing"
 
 	"pitot/internal/data/rundir"
 
 	"github.com/google/go-cmp/cmp"
+	"pgregory.net/rapid"
 )
 
 // smallJournal gives the bytes of a journal of three frames and where each
@@ -40,15 +42,30 @@ func smallJournal(t testing.TB) (data []byte, ends []int) {
 	return d.data.Bytes(), ends
 }
 
-// scan decodes a journal from memory: the number of sound frames and what
-// ended them.
-func scan(data []byte) (frames int, err error) {
-	s := scanner{in: bytes.NewReader(data), size: int64(len(data))}
+// scan decodes a journal from memory: its sound frames, and what is told of
+// those that are not.
+func scan(t testing.TB, data []byte) (frames []Frame, damage []Damage) {
+	t.Helper()
+	s := scanner{in: bytes.NewReader(data), size: int64(len(data)), follows: true}
 	for {
-		if _, err := s.next(); err != nil {
-			return frames, err
+		f, err := s.next()
+		if err == io.EOF {
+			return frames, damage
 		}
-		frames++
+		if err != nil {
+			t.Fatal(err)
+		}
+		if isDamage(&f) {
+			d, ok := DamageOf(&f.Marks[0])
+			if !ok || len(f.Marks) != 1 {
+				t.Fatalf("marks %s", f.Marks[0].Data)
+			}
+			if f.Point == d.FirstPoint {
+				damage = append(damage, d)
+			}
+			continue
+		}
+		frames = append(frames, Frame{Point: f.Point, Chunks: slices.Clone(f.Chunks), Rows: slices.Clone(f.Rows), Samples: slices.Clone(f.Samples), Marks: slices.Clone(f.Marks)})
 	}
 }
 
@@ -61,56 +78,236 @@ func TestTruncatedAnywhere(t *testing.T) {
 				want++
 			}
 		}
-		if got, err := scan(data[:n]); got != want || err != io.EOF {
-			t.Fatalf("cut at byte %d: %d frames, %v; want %d and a plain end", n, got, err, want)
+		if got, damage := scan(t, data[:n]); len(got) != want || len(damage) > 0 {
+			t.Fatalf("cut at byte %d: %d frames, %v; want %d and a plain end", n, len(got), damage, want)
 		}
 	}
 }
 
+// Wherever a bit flips, all frames but one are read, and of that one it is
+// known exactly what it held.
 func TestFlippedAnywhere(t *testing.T) {
 	data, ends := smallJournal(t)
 	for i := range data {
-		before := 0
-		for _, end := range ends {
-			if end <= i {
-				before++
-			}
-		}
 		bad := bytes.Clone(data)
 		bad[i] ^= 0x10
-		if got, err := scan(bad); got != before || err != ErrCorrupt {
-			t.Fatalf("byte %d damaged: %d frames, %v; want %d and ErrCorrupt", i, got, err, before)
+		got, damage := scan(t, bad)
+		if len(got) != len(ends)-1 || len(damage) != 1 {
+			t.Fatalf("byte %d damaged: %d frames, %v", i, len(got), damage)
+		}
+		d, last := damage[0], i >= ends[1]
+		n := 0
+		for n < len(ends) && ends[n] <= i {
+			n++
+		}
+		inHeader := n > 0 && i < ends[n-1]+headerV2 || n == 0 && i < headerV2
+		if d.Bytes != int64(ends[0]) || d.Offset != int64(n*ends[0]) {
+			t.Fatalf("byte %d: %+v", i, d)
+		}
+		if last && inHeader { // nothing tells but the length
+			if d.Exact || d.Chunks < 2 || d.Rows < 1 || d.Marks < 1 || d.Samples < 1 {
+				t.Fatalf("byte %d: %+v", i, d)
+			}
+			continue
+		}
+		if !d.Exact || d.Chunks != 2 || d.Rows != 1 || d.Samples != 1 || d.Marks != 1 {
+			t.Fatalf("byte %d: %+v", i, d)
+		}
+		if !inHeader && (d.FirstPoint != int32(n) || d.LastPoint != int32(n) || *d.From != 0 || *d.To != 1500) {
+			t.Fatalf("byte %d: %+v from %d to %d", i, d, *d.From, *d.To)
+		}
+		if d.FirstPoint > int32(n) || d.LastPoint < int32(n) {
+			t.Fatalf("byte %d: %+v", i, d)
 		}
 	}
 }
 
-func TestFramesOfDamagedJournal(t *testing.T) {
+// held counts the records of frames.
+func held(frames []Frame) (t tally) {
+	for _, f := range frames {
+		t = t.plus(tally{int64(len(f.Chunks)), int64(len(f.Rows)), int64(len(f.Samples)), int64(len(f.Marks))})
+	}
+	return t
+}
+
+// Whatever happens to a journal, what is read and what is told to be lost add up
+// to what there was, up to the last frame that is left.
+func TestDamageAddsUp(t *testing.T) {
+	for name, data := range map[string][]byte{"small": first(smallJournal(t)), "large": largeJournal(t)} {
+		t.Run(name, func(t *testing.T) {
+			whole, none := scan(t, data)
+			if len(none) > 0 {
+				t.Fatal(none)
+			}
+			all, order := held(whole), map[string]int{}
+			for i, f := range whole {
+				order[string(encode(f))] = i
+			}
+			rapid.Check(t, func(rt *rapid.T) {
+				bad := bytes.Clone(data)
+				cut, removed := false, false
+				for range rapid.IntRange(1, 4).Draw(rt, "damages") {
+					if len(bad) == 0 {
+						break
+					}
+					at := rapid.IntRange(0, len(bad)-1).Draw(rt, "at")
+					n := min(rapid.SampledFrom([]int{1, 7, 100, 1000, 20_000}).Draw(rt, "length"), len(bad)-at)
+					switch rapid.SampledFrom([]string{"flip", "hole", "gone", "cut", "strange"}).Draw(rt, "what") {
+					case "flip":
+						bad[at] ^= 1 << rapid.IntRange(0, 7).Draw(rt, "bit")
+					case "hole":
+						clear(bad[at : at+n])
+						cut = cut || at+n == len(bad) // zeros at the end are never written bytes
+					case "gone":
+						bad = slices.Delete(bad, at, at+n)
+						cut = cut || at == len(bad)
+						removed = true
+					case "cut":
+						bad, cut = bad[:at], true
+					case "strange":
+						bad = slices.Insert(bad, at, bytes.Repeat([]byte("PJ2\n"), n/4+1)...)
+					}
+				}
+				if newer(bad[:min(len(bad), headerV2)]) {
+					rt.Skip("nobody can tell a damaged magic without a whole header")
+				}
+				frames, damage := scan(t, bad)
+				left := held(frames)
+				exact := true
+				for _, d := range damage {
+					left = left.plus(tally{d.Chunks, d.Rows, d.Samples, d.Marks})
+					exact = exact && d.Exact
+				}
+				missing := all.minus(left)
+				switch {
+				case !cut && exact && missing != tally{} && !gone(bad, data):
+					rt.Errorf("%+v of %+v are accounted for: %+v", left, all, damage)
+				case exact && missing.negative():
+					rt.Errorf("more than there was: %+v of %+v: %+v", left, all, damage)
+				case !cut && !gone(bad, data) && (exact || !removed) && max(missing.chunks, missing.rows, missing.samples, missing.marks) > 0:
+					rt.Errorf("less than there was: %+v of %+v: %+v", left, all, damage)
+				}
+				// What is read is what was written, in its order.
+				before := -1
+				for _, f := range frames {
+					k, written := order[string(encode(f))]
+					if !written || k <= before {
+						rt.Fatalf("frame %d behind %d: %v", k, before, written)
+					}
+					before = k
+				}
+			})
+		})
+	}
+}
+
+// gone says that the end of a journal is: what ends early ends as after a kill.
+func gone(bad, data []byte) bool {
+	n := min(len(bad), headerV2, len(data))
+	return !bytes.HasSuffix(bad, data[len(data)-n:]) || len(bad) < headerV2
+}
+
+func first(data []byte, _ []int) []byte { return data }
+
+// largeJournal has many frames of several points.
+func largeJournal(t testing.TB) []byte {
+	d := &disk{room: 1 << 20}
+	j := newJournal(d)
+	for p := range int32(3) {
+		j.SetPoint(p)
+		j.Mark(Mark{Point: p, Name: "start", Data: []byte(`{}`)})
+		for i := range int64(60) {
+			for c := range int64(5) {
+				j.Chunk(Chunk{Request: i, T: i*1000 + c, Earliest: i*1000 + c, Tokens: 1, Bytes: 12})
+			}
+			j.Done(&Row{ID: i, Session: Unset, Due: i * 900, Done: i*1000 + 7, Chunks: 5, Finish: "stop"})
+			if i%3 == 0 {
+				if err := j.Flush(); err != nil {
+					t.Fatal(err)
+				}
+			}
+		}
+	}
+	if err := j.Close(); err != nil {
+		t.Fatal(err)
+	}
+	return d.data.Bytes()
+}
+
+// A damaged journal is finished, says so in every later reading, and stays as it was.
+func TestFinishOfDamagedJournal(t *testing.T) {
 	dir := t.TempDir()
 	data, ends := smallJournal(t)
-	data[ends[0]+20] ^= 1
+	data[ends[0]+headerV2+4] ^= 1
 	if err := os.WriteFile(filepath.Join(dir, rundir.Journal), data, 0o644); err != nil {
 		t.Fatal(err)
 	}
-	good, bad := 0, 0
-	for _, err := range Frames(dir) {
-		if err == nil {
-			good++
-			continue
+	told := func() (points []int32) {
+		for f, err := range Frames(dir) {
+			if err != nil {
+				t.Fatal(err)
+			}
+			for i := range f.Marks {
+				if d, ok := DamageOf(&f.Marks[i]); ok {
+					if d.Rows != 1 || !d.Exact {
+						t.Errorf("%+v", d)
+					}
+					points = append(points, f.Marks[i].Point)
+				}
+			}
 		}
-		bad++
-		if !errors.Is(err, ErrCorrupt) {
-			t.Error(err)
-		}
+		return points
 	}
-	if good != 1 || bad != 1 {
-		t.Errorf("%d frames and %d errors, want one of each", good, bad)
+	if got := told(); !slices.Equal(got, []int32{1}) {
+		t.Errorf("the journal tells of damage to points %v", got)
 	}
-	if err := Finish(dir, Frames(dir), func(Frame) {}); !errors.Is(err, ErrCorrupt) {
-		t.Errorf("Finish: %v", err)
+	if err := Finish(dir, Frames(dir), func(Frame) {}); err != nil {
+		t.Fatal(err)
 	}
-	entries, _ := os.ReadDir(dir)
-	if len(entries) != 1 || entries[0].Name() != rundir.Journal {
-		t.Errorf("a failed Finish left %v", entries)
+	if got := told(); !slices.Equal(got, []int32{1}) {
+		t.Errorf("the files tell of damage to points %v", got)
+	}
+	kept, err := os.ReadFile(filepath.Join(dir, rundir.Damaged))
+	if err != nil || !bytes.Equal(kept, data) {
+		t.Errorf("the journal was not kept: %v", err)
+	}
+	if _, err := os.Stat(filepath.Join(dir, rundir.Journal)); !errors.Is(err, fs.ErrNotExist) {
+		t.Errorf("the journal is there still: %v", err)
+	}
+}
+
+// A journal of a version to come is no damaged one.
+func TestNewerJournal(t *testing.T) {
+	later := bytes.Repeat([]byte("PJ3\n and what is not known yet"), 10)
+	s := scanner{in: bytes.NewReader(later), size: int64(len(later)), follows: true}
+	if _, err := s.next(); err != ErrNewer {
+		t.Errorf("a newer version: %v", err)
+	}
+	b := batch{}
+	b.row(&Row{ID: 1})
+	b.rows[0]++ // one field more
+	b.rows = append(b.rows, 0)
+	more := new(frameWriter).append(nil, &b)
+	s = scanner{in: bytes.NewReader(more), size: int64(len(more)), follows: true}
+	if _, err := s.next(); err != ErrNewer {
+		t.Errorf("a newer row: %v", err)
+	}
+}
+
+// A journal with fewer fields leaves the others blank.
+func TestOlderRow(t *testing.T) {
+	b := batch{}
+	b.row(&Row{ID: 7})
+	n := len(b.rows) - 1
+	b.rows[0]--
+	b.rows = b.rows[:n] // the last field is an empty string
+	data := new(frameWriter).append(nil, &b)
+	frames, damage := scan(t, data)
+	if len(frames) != 1 || len(damage) > 0 || frames[0].Rows[0].ID != 7 || frames[0].Rows[0].Detail != "" {
+		t.Errorf("%v, %v", frames, damage)
+	}
+	if len(rowFields) < rowFieldsV1 || rowFields[rowFieldsV1-1].name != "detail" {
+		t.Errorf("%d fields, the last of version 1 is %s", len(rowFields), rowFields[rowFieldsV1-1].name)
 	}
 }
 
@@ -126,11 +323,11 @@ func TestFramesOfNothing(t *testing.T) {
 
 // framed puts a sound header before any payload.
 func framed(payload []byte) []byte {
-	frame := make([]byte, frameHeader, frameHeader+len(payload))
-	copy(frame, frameMagic)
+	frame := make([]byte, headerV2, headerV2+len(payload))
+	copy(frame, magicV2)
 	binary.LittleEndian.PutUint32(frame[4:], uint32(len(payload)))
 	binary.LittleEndian.PutUint32(frame[8:], crc32.Checksum(payload, castagnoli))
-	binary.LittleEndian.PutUint32(frame[12:], crc32.Checksum(frame[:12], castagnoli))
+	binary.LittleEndian.PutUint32(frame[88:], crc32.Checksum(frame[:88], castagnoli))
 	return append(frame, payload...)
 }
 
@@ -149,7 +346,7 @@ func encode(f Frame) []byte {
 	for _, m := range f.Marks {
 		b.mark(m)
 	}
-	return b.appendTo(nil)
+	return new(frameWriter).append(nil, &b)
 }
 
 func FuzzScan(f *testing.F) {
@@ -157,10 +354,16 @@ func FuzzScan(f *testing.F) {
 	f.Add(data)
 	f.Add(data[:ends[1]-3])
 	f.Add([]byte{})
-	f.Add([]byte(frameMagic))
+	f.Add([]byte(magicV1))
+	f.Add([]byte(magicV2))
 	f.Fuzz(func(t *testing.T, data []byte) {
-		if _, err := scan(data); err != io.EOF && err != ErrCorrupt {
-			t.Fatal(err)
+		s := scanner{in: bytes.NewReader(data), size: int64(len(data)), follows: true}
+		for {
+			if _, err := s.next(); err == io.EOF || err == ErrNewer {
+				return
+			} else if err != nil {
+				t.Fatal(err)
+			}
 		}
 	})
 }
@@ -169,28 +372,30 @@ func FuzzScan(f *testing.F) {
 // encode and decode to themselves.
 func FuzzPayload(f *testing.F) {
 	data, ends := smallJournal(f)
-	f.Add(data[frameHeader:ends[0]])
+	f.Add(data[headerV2:ends[0]])
 	f.Add([]byte{0, 4, 0xC0, 0, 0, 0, 0, 0, 0})
 	f.Add([]byte{0, 0, 0, 0, 0})
 	f.Add([]byte{2, 0xFF, 0xFF, 0xFF, 0xFF, 0x0F})
 	f.Fuzz(func(t *testing.T, payload []byte) {
 		data := framed(payload)
-		s := scanner{in: bytes.NewReader(data), size: int64(len(data))}
-		first, err := s.next()
+		s := scanner{in: bytes.NewReader(data), size: int64(len(data)), follows: true}
+		one, err := s.next()
 		if err != nil {
-			if err != ErrCorrupt {
+			if err != ErrNewer && err != io.EOF {
 				t.Fatal(err)
 			}
 			return
 		}
-		again := encode(first)
-		s2 := scanner{in: bytes.NewReader(again), size: int64(len(again))}
-		second, err := s2.next()
-		if err != nil {
-			t.Fatalf("decode what was encoded: %v", err)
+		if isDamage(&one) {
+			return
+		}
+		again := encode(one)
+		second, damage := scan(t, again)
+		if len(second) != 1 || len(damage) > 0 {
+			t.Fatalf("decode what was encoded: %v, %v", second, damage)
 		}
 		// Bytes are compared, not values: NaN differs from itself.
-		if d := cmp.Diff(again, encode(second)); d != "" {
+		if d := cmp.Diff(again, encode(second[0])); d != "" {
 			t.Fatal(d)
 		}
 	})

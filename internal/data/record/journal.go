@@ -36,22 +36,27 @@ type Journal struct {
 	free   []*batch
 	err    error // why records are no longer taken
 	closed bool
+	plan   []Mark        // repeated now and then
+	since  time.Time     // when it was written first
+	pause  time.Duration // until it is written again
 
 	writing sync.Mutex // held by the one who writes; taken before mu
 	file    file
 	out     []byte
-	broken  error // the write that failed: its frame is cut short, none may follow
-	before  int64 // where the last whole frame begins
-	end     int64 // and where it ends
-	told    bool  // the journal says that records are missing
+	frames  frameWriter // of the end
+	earlier frameWriter // of where the last whole frame begins
+	broken  error       // the write that failed: its frame is cut short, none may follow
+	before  int64       // where the last whole frame begins
+	end     int64       // and where it ends
+	told    bool        // the journal says that records are missing
 
 	wake chan struct{}
 	stop chan struct{}
 	done chan struct{}
 }
 
-// LostMark is the name of the mark that a journal ends with from which records
-// are missing.
+// LostMark is the name of the mark that a journal ends with where further records
+// could not be written.
 const LostMark = "record_errors"
 
 // file is what a journal needs of an [os.File].
@@ -71,41 +76,51 @@ func Create(dir string) (*Journal, error) {
 		return nil, fmt.Errorf("create journal beside %s: %w", requests, fs.ErrExist)
 	}
 	// Not just for appending: Windows would neither lock nor truncate it then.
-	f, err := os.OpenFile(filepath.Join(dir, rundir.Journal), os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o644)
+	f, err := os.OpenFile(filepath.Join(dir, rundir.Journal), os.O_RDWR|os.O_CREATE|os.O_EXCL, 0o644)
 	if err != nil {
 		return nil, fmt.Errorf("create journal: %w", err)
 	}
-	lock(f) // held until it is closed, by this process or by its end
+	rundir.Lock(f) // held until it is closed, by this process or by its end
+	if err := rundir.SyncDir(dir); err != nil {
+		return nil, errors.Join(err, f.Close())
+	}
 	return newJournal(f), nil
 }
 
 // Reopen goes on with the records of a run that was killed or has ended: it
 // writes a new journal of the frames that keep wants (it may change them), and takes further
 // records behind them. The Parquet files, if that is where the records were,
-// go when the journal is complete.
+// go when the journal is complete. A damaged journal stays, as [rundir.Damaged].
 func Reopen(dir string, keep func(*Frame) bool) (*Journal, error) {
 	path := filepath.Join(dir, rundir.Journal)
-	temp := path + ".tmp"
-	f, err := os.Create(temp)
+	f, err := rundir.Temp(dir, rundir.Journal)
 	if err != nil {
 		return nil, fmt.Errorf("reopen journal: %w", err)
 	}
-	lock(f) // goes with the file, whatever it is called
-	size, err := copyFrames(f, dir, keep)
+	temp := f.Name()
+	rundir.Lock(f) // goes with the file, whatever it is called
+	var frames frameWriter
+	size, damaged, err := frames.copy(f, dir, keep)
 	if err == nil {
 		err = f.Sync()
+	}
+	if err == nil && damaged && hasJournal(dir) {
+		_, err = rundir.KeepDamaged(dir)
 	}
 	if err == nil && runtime.GOOS == "windows" { // an open file cannot be renamed there
 		err = f.Close()
 	}
 	if err == nil {
-		err = os.Rename(temp, path)
+		err = rundir.Place(temp, dir, rundir.Journal)
 	}
 	if err == nil && runtime.GOOS == "windows" {
-		if f, err = os.OpenFile(path, os.O_WRONLY, 0o644); err == nil {
-			lock(f)
+		if f, err = os.OpenFile(path, os.O_RDWR, 0o644); err == nil {
+			rundir.Lock(f)
 			_, err = f.Seek(size, io.SeekStart)
 		}
+	}
+	if err == nil {
+		err = rundir.SyncDir(dir)
 	}
 	for _, name := range fileNames() {
 		if err == nil {
@@ -120,22 +135,20 @@ func Reopen(dir string, keep func(*Frame) bool) (*Journal, error) {
 		return nil, fmt.Errorf("reopen journal: %w", err)
 	}
 	j := newJournal(f)
-	j.before, j.end = size, size
+	j.before, j.end, j.frames = size, size, frames
 	return j, nil
 }
 
-// copyFrames writes frames as a journal does. What stands behind a damaged
-// place is lost, as it is for every reader.
-func copyFrames(w io.Writer, dir string, keep func(*Frame) bool) (size int64, err error) {
+// copy writes the frames of a directory that keep wants.
+// damaged says that not all could be read.
+func (w *frameWriter) copy(to io.Writer, dir string, keep func(*Frame) bool) (size int64, damaged bool, err error) {
 	b := newBatch()
 	var out []byte
 	for f, err := range Frames(dir) {
 		if err != nil {
-			if errors.Is(err, ErrCorrupt) {
-				return size, nil
-			}
-			return size, err
+			return size, damaged, err
 		}
+		damaged = damaged || isDamage(&f)
 		if !keep(&f) {
 			continue
 		}
@@ -152,13 +165,13 @@ func copyFrames(w io.Writer, dir string, keep func(*Frame) bool) (size int64, er
 		for _, m := range f.Marks {
 			b.mark(m)
 		}
-		out = b.appendTo(out[:0])
-		n, err := w.Write(out)
+		out = w.append(out[:0], b)
+		n, err := to.Write(out)
 		if size += int64(n); err != nil {
-			return size, err
+			return size, damaged, err
 		}
 	}
-	return size, nil
+	return size, damaged, nil
 }
 
 func newJournal(f file) *Journal {
@@ -229,6 +242,29 @@ func (j *Journal) Mark(m Mark) {
 	}
 }
 
+// Plan takes marks that say what was planned of the run and of the current point.
+// Whatever else a damaged journal loses, without them nothing can be made of it: so
+// they are written again after a second, two more, four more and so on, until
+// another plan takes their place.
+func (j *Journal) Plan(marks ...Mark) {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	j.plan, j.since, j.pause = marks, time.Now(), firstPause
+	j.writePlan()
+}
+
+// firstPause is after what time a plan is written again.
+const firstPause = time.Second
+
+// writePlan puts the plan into the open batch. The caller holds j.mu.
+func (j *Journal) writePlan() {
+	for _, m := range j.plan {
+		if b := j.batch(j.point); b != nil {
+			b.mark(m)
+		}
+	}
+}
+
 // batch gives the open batch for a record of a point, nil if records are no
 // longer taken. The caller holds j.mu.
 func (j *Journal) batch(point int32) *batch {
@@ -260,6 +296,12 @@ func (j *Journal) sealFull() {
 
 // seal closes the open batch and opens another. The caller holds j.mu.
 func (j *Journal) seal() {
+	if len(j.plan) > 0 && j.open.point == j.point && time.Since(j.since) >= j.pause {
+		j.since, j.pause = j.since.Add(j.pause), 2*j.pause
+		for _, m := range j.plan {
+			j.open.mark(m)
+		}
+	}
 	j.queue = append(j.queue, j.open)
 	point := j.open.point
 	if n := len(j.free); n > 0 {
@@ -336,11 +378,13 @@ func (j *Journal) Flush() error {
 
 // write writes one frame. The caller holds j.writing.
 func (j *Journal) write(b *batch) error {
-	j.out = b.appendTo(j.out[:0])
+	frames := j.frames
+	j.out = frames.append(j.out[:0], b)
 	if _, err := j.file.Write(j.out); err != nil {
 		return fmt.Errorf("write journal: %w", err)
 	}
 	j.before, j.end = j.end, j.end+int64(len(j.out))
+	j.earlier, j.frames = j.frames, frames
 	return nil
 }
 
@@ -350,14 +394,17 @@ func (j *Journal) write(b *batch) error {
 func (j *Journal) tell(point int32) {
 	b := &batch{point: point}
 	b.mark(Mark{Point: point, Name: LostMark})
-	for _, at := range [...]int64{j.end, j.before} {
-		if j.file.Truncate(at) != nil {
+	for _, from := range [...]struct {
+		at     int64
+		frames frameWriter
+	}{{j.end, j.frames}, {j.before, j.earlier}} {
+		if j.file.Truncate(from.at) != nil {
 			return
 		}
-		if _, err := j.file.Seek(at, io.SeekStart); err != nil {
+		if _, err := j.file.Seek(from.at, io.SeekStart); err != nil {
 			return
 		}
-		j.end = at
+		j.end, j.frames = from.at, from.frames
 		if j.write(b) == nil {
 			j.told = true
 			return

@@ -1,10 +1,7 @@
 package record
 
 import (
-	"encoding/json"
-	"errors"
 	"fmt"
-	"io/fs"
 	"iter"
 	"os"
 	"path/filepath"
@@ -19,28 +16,9 @@ const (
 	sampleGroup  = 1 << 18
 )
 
-// Hold takes a file for this process alone, until it is released or the process
-// ends, however it does. Another that has it gives [ErrLive]. Nothing is written,
-// and whoever reads the file can go on.
-func Hold(path string) (release func(), err error) { return claim(path) }
-
-// Live gives [ErrLive] if the journal of a run directory is still being
-// written.
-func Live(dir string) error {
-	if !hasJournal(dir) {
-		return nil
-	}
-	release, err := claim(filepath.Join(dir, rundir.Journal))
-	if err != nil {
-		return err
-	}
-	release()
-	return nil
-}
-
 // Finish turns the journal of a run directory into its Parquet files and
-// then removes it; a directory without a journal is left as it is. If it
-// fails the journal stays. What is written are frames: those of [Frames], and
+// then removes it; a directory without a journal is left as it is. A damaged
+// journal stays, as [rundir.Damaged]; if Finish fails the journal stays as well. What is written are frames: those of [Frames], and
 // whatever a killed run's journal lacks. On the way each frame is handed to see,
 // up to the first error, also when nothing can be written.
 func Finish(dir string, frames iter.Seq2[Frame, error], see func(Frame)) error {
@@ -54,17 +32,18 @@ func Finish(dir string, frames iter.Seq2[Frame, error], see func(Frame)) error {
 		}
 		return nil
 	}
-	release, err := claim(path)
+	release, err := rundir.Claim(path)
 	if err != nil {
 		return err
 	}
 	defer release()
-	read := false
+	read, damaged := false, false
 	seen := func(yield func(Frame, error) bool) {
 		read = true
 		goOn := true
 		for f, err := range frames {
 			if err == nil {
+				damaged = damaged || isDamage(&f)
 				see(f)
 			}
 			goOn = goOn && yield(f, err)
@@ -76,8 +55,10 @@ func Finish(dir string, frames iter.Seq2[Frame, error], see func(Frame)) error {
 		}
 		return err
 	}
-	if err := syncDir(dir); err != nil {
-		return err
+	if damaged { // what could not be read today may be read by other means
+		if _, err := rundir.KeepDamaged(dir); err != nil {
+			return err
+		}
 	}
 	if err := os.Remove(path); err != nil {
 		return fmt.Errorf("remove journal: %w", err)
@@ -94,26 +75,27 @@ func Finish(dir string, frames iter.Seq2[Frame, error], see func(Frame)) error {
 // Memory is bounded by a row group of each file and the number of requests
 // open at a time.
 func WriteParquet(dir string, frames iter.Seq2[Frame, error]) (err error) {
-	name := func(file string) string { return filepath.Join(dir, file+".tmp") }
+	temps := map[string]*os.File{}
 	var w parquetWriter
 	defer func() {
 		if err != nil {
 			err = fmt.Errorf("write parquet: %w", err)
 			w.abandon()
-			for _, file := range fileNames() {
-				os.Remove(name(file))
+			for _, temp := range temps {
+				temp.Close() // most are already
+				os.Remove(temp.Name())
 			}
 		}
 	}()
-	if w.requests, err = createTable(name(rundir.Requests), "requests", requestFields, requestGroup, 1<<16); err != nil {
-		return err
+	for _, name := range fileNames() {
+		if temps[name], err = rundir.Temp(dir, name); err != nil {
+			delete(temps, name)
+			return err
+		}
 	}
-	if w.chunks, err = createTable(name(rundir.Chunks), "chunks", chunkFields, chunkGroup, 1<<18); err != nil {
-		return err
-	}
-	if w.samples, err = createTable(name(rundir.Telemetry), "telemetry", sampleFields, sampleGroup, 1<<18); err != nil {
-		return err
-	}
+	w.requests = newTable(temps[rundir.Requests], "requests", requestFields, requestGroup, 1<<16)
+	w.chunks = newTable(temps[rundir.Chunks], "chunks", chunkFields, chunkGroup, 1<<18)
+	w.samples = newTable(temps[rundir.Telemetry], "telemetry", sampleFields, sampleGroup, 1<<18)
 	for frame, err := range frames {
 		if err != nil {
 			return err
@@ -123,15 +105,15 @@ func WriteParquet(dir string, frames iter.Seq2[Frame, error]) (err error) {
 	if err := w.finish(); err != nil {
 		return err
 	}
-	if err := w.writeMarks(name(rundir.Marks)); err != nil {
+	if err := writeMarks(temps[rundir.Marks], w.marks); err != nil {
 		return err
 	}
-	for _, file := range fileNames() {
-		if err := os.Rename(name(file), filepath.Join(dir, file)); err != nil {
+	for _, name := range fileNames() {
+		if err := rundir.Place(temps[name].Name(), dir, name); err != nil {
 			return err
 		}
 	}
-	return nil
+	return rundir.SyncDir(dir)
 }
 
 // fileNames lists the files in the order in which they appear: the one that a
@@ -148,15 +130,6 @@ type parquetWriter struct {
 
 	written int64                     // chunks so far
 	ends    map[int32]map[int64]int64 // point, open request: written after its last chunk
-}
-
-// jsonMark is a mark in its file. Its data is a JSON text inside a
-// string, so that it comes back byte by byte.
-type jsonMark struct {
-	Point int32  `json:"point"`
-	T     int64  `json:"t_ns"`
-	Name  string `json:"name"`
-	Data  string `json:"data"`
 }
 
 func (w *parquetWriter) add(f Frame) {
@@ -196,37 +169,6 @@ func (w *parquetWriter) finish() error {
 		return err
 	}
 	return w.samples.finish()
-}
-
-// writeMarks writes the marks as a JSON list.
-func (w *parquetWriter) writeMarks(path string) error {
-	if w.marks == nil {
-		w.marks = []jsonMark{}
-	}
-	list, err := json.Marshal(w.marks)
-	if err != nil {
-		return fmt.Errorf("encode marks: %w", err)
-	}
-	return os.WriteFile(path, append(list, '\n'), 0o644)
-}
-
-// readMarks reads them back; there are none in a directory without the file.
-func readMarks(path string) (marks []Mark, err error) {
-	data, err := os.ReadFile(path)
-	if errors.Is(err, fs.ErrNotExist) {
-		return nil, nil
-	}
-	if err != nil {
-		return nil, fmt.Errorf("read marks: %w", err)
-	}
-	var list []jsonMark
-	if err := json.Unmarshal(data, &list); err != nil {
-		return nil, fmt.Errorf("read %s: %w", path, err)
-	}
-	for _, j := range list {
-		marks = append(marks, Mark{Point: j.Point, T: j.T, Name: j.Name, Data: []byte(j.Data)})
-	}
-	return marks, nil
 }
 
 func (w *parquetWriter) abandon() {

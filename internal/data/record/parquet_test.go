@@ -231,14 +231,14 @@ func TestParquetColumns(t *testing.T) {
 	if created := pf.Metadata().CreatedBy; !strings.HasPrefix(created, "pitot version 1") {
 		t.Errorf("created by %q", created)
 	}
-	if marks, err := os.ReadFile(filepath.Join(dir, rundir.Marks)); string(marks) != `[{"point":2,"t_ns":3,"name":"end","data":"{\"a\":\"\u003cb\u003e\"}"}]`+"\n" {
+	if marks, err := os.ReadFile(filepath.Join(dir, rundir.Marks)); string(marks) != `{"schema":"pitot.marks/v2","marks":[{"point":2,"t_ns":3,"name":"end","data":"{\"a\":\"\u003cb\u003e\"}"}]}`+"\n" {
 		t.Errorf("marks: %s, %v", marks, err)
 	}
 }
 
 func TestRowGroups(t *testing.T) {
 	dir := t.TempDir()
-	samples, err := createTable(filepath.Join(dir, rundir.Telemetry), "telemetry", sampleFields, 2*batchRows, 1<<12)
+	samples, err := createTable(dir, rundir.Telemetry, "telemetry", sampleFields, 2*batchRows, 1<<12)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -347,7 +347,7 @@ func TestMissingColumn(t *testing.T) {
 	if err := WriteParquet(dir, run(1, 3, 3, 10)); err != nil {
 		t.Fatal(err)
 	}
-	fewer, err := createTable(filepath.Join(dir, rundir.Chunks), "chunks", chunkFields[:5], chunkGroup, 1<<12)
+	fewer, err := createTable(dir, rundir.Chunks, "chunks", chunkFields[:5], chunkGroup, 1<<12)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -406,6 +406,41 @@ func TestRowsAlone(t *testing.T) {
 	for f, err := range Rows(dir) {
 		if err == nil {
 			t.Errorf("%d rows of a damaged file", len(f.Rows))
+		}
+	}
+}
+
+// createTable starts a file of a run directory under its own name.
+func createTable[T any](dir, file, name string, fields []field[T], group, page int) (*table[T], error) {
+	f, err := os.Create(filepath.Join(dir, file))
+	if err != nil {
+		return nil, err
+	}
+	return newTable(f, name, fields, group, page), nil
+}
+
+// marks.json of version 1 is a bare list; of a version that is not known nothing is read.
+func TestMarksFile(t *testing.T) {
+	path := filepath.Join(t.TempDir(), rundir.Marks)
+	for text, want := range map[string]string{
+		`[{"point":2,"t_ns":3,"name":"end","data":"{}"}]`:                                     "",
+		`{"schema":"pitot.marks/v2","marks":[{"point":2,"t_ns":3,"name":"end","data":"{}"}]}`: "",
+		`{"schema":"pitot.marks/v3","marks":7}`:                                               "a newer pitot wrote it",
+		`{}`:                                                                                  "names no schema",
+		`{"schema":`:                                                                          "unexpected end",
+		`[{"point":"x"}]`:                                                                     "cannot unmarshal",
+	} {
+		if err := os.WriteFile(path, []byte(text), 0o644); err != nil {
+			t.Fatal(err)
+		}
+		marks, err := readMarks(path)
+		switch {
+		case want != "":
+			if err == nil || !strings.Contains(err.Error(), want) {
+				t.Errorf("%s: %v", text, err)
+			}
+		case err != nil || len(marks) != 1 || marks[0].Point != 2 || marks[0].T != 3 || marks[0].Name != "end" || string(marks[0].Data) != "{}":
+			t.Errorf("%s: %v, %v", text, marks, err)
 		}
 	}
 }

@@ -34,13 +34,9 @@ type table[T any] struct {
 	values []parquet.Value
 }
 
-// createTable starts a Parquet file. Page is the size in bytes at which a
+// newTable starts a Parquet file. Page is the size in bytes at which a
 // page of a column is encoded; a column keeps a buffer of about that size.
-func createTable[T any](path, name string, fields []field[T], group, page int) (*table[T], error) {
-	file, err := os.Create(path)
-	if err != nil {
-		return nil, fmt.Errorf("create %s: %w", name, err)
-	}
+func newTable[T any](file *os.File, name string, fields []field[T], group, page int) *table[T] {
 	out := bufio.NewWriterSize(file, 1<<18)
 	options := []parquet.WriterOption{
 		schemaOf(name, fields),
@@ -71,7 +67,7 @@ func createTable[T any](path, name string, fields []field[T], group, page int) (
 		t.free <- make([]T, 0, batchRows)
 	}
 	go t.encode(t.full)
-	return t, nil
+	return t
 }
 
 // add takes a row. What goes wrong is told by finish.

@@ -24,6 +24,7 @@ type Prose struct {
 const (
 	CheckAccounting   = "accounting"
 	CheckRecording    = "recording"
+	CheckDamage       = "damaged records"
 	CheckOwnErrors    = "own errors"
 	CheckClientLimits = "client limits"
 	CheckSendLag      = "send lag"
@@ -66,6 +67,7 @@ const (
 // Cases of checks that may find one of several things.
 const (
 	CaseUnknown     = "unknown"     // the value could not be had
+	CaseAtMost      = "at_most"     // the value is a bound of it
 	CaseGone        = "gone"        // the server went away
 	CaseEmpty       = "empty"       // the window has no length
 	CaseLate        = "late"        // the load settled too late, or not at all
@@ -101,6 +103,7 @@ func Checks() []CheckKind {
 	return []CheckKind{
 		{CheckAccounting, counts, "is due = ok + failed + cut + unsent, and as many as planned?", "", "if not"},
 		{CheckRecording, "losses", "was every record written?", "", "if not"},
+		{CheckDamage, "records", "can every record be read again? Only where the journal is damaged ([data](data.md))", "foreign bytes in it, nothing lost", "any lost"},
 		{CheckOwnErrors, counts, "did requests fail by Pitot's own fault?", "", "any"},
 		{CheckClientLimits, counts, "did requests fail for want of files, ports or memory of the client? ([limits](limits.md))", "", "any"},
 		{CheckSendLag, ms, "by how much does the client's own delay move p50 and p99 of TTFT?", "over 1 ms and 2 %", "over 2 ms and 10 %"},

@@ -156,7 +156,7 @@ func TestFromV1IsWhole(t *testing.T) {
 	}
 	run := FromV1(old)
 	// What version 1 had not: its checks were words.
-	since := []string{".Checks[0].Value", ".Checks[0].Limit", ".Checks[0].Unit", ".Checks[0].Case", ".Checks[0].Detail"}
+	since := []string{"run.Damage", "run.Unplanned", ".Checks[0].Value", ".Checks[0].Limit", ".Checks[0].Unit", ".Checks[0].Case", ".Checks[0].Detail"}
 	for _, field := range empty("run", reflect.ValueOf(run)) {
 		if slices.ContainsFunc(since, func(s string) bool { return strings.HasSuffix(field, s) }) {
 			continue

@@ -33,6 +33,22 @@ type Run struct {
 	Verdict     Verdict           `json:"verdict"`
 	Interrupted bool              `json:"interrupted,omitempty"` // stopped by the user
 	Recovered   bool              `json:"recovered,omitempty"`   // finished from the journal of a run that died
+	Damage      []Damage          `json:"damage,omitempty"`      // of the journal: stretches that could not be read
+	Unplanned   int               `json:"unplanned,omitempty"`   // requests in the records whose plan was in such a stretch: they are in no point
+}
+
+// Damage is a stretch of a run's journal that could not be read when the run was
+// finished. What it held is in no figure.
+type Damage struct {
+	Point     int      `json:"point"` // index of the first point that it may be of
+	LastPoint int      `json:"last_point"`
+	FromS     *float64 `json:"from_s"`   // since the load of the first point began; null: from its beginning
+	ToS       *float64 `json:"to_s"`     // since that of the last began; null: to its end
+	Requests  int64    `json:"requests"` // records of requests, written when each ended
+	Chunks    int64    `json:"chunks"`
+	Others    int64    `json:"others"` // samples of the client and the server, and notes of how the run went
+	Exact     bool     `json:"exact"`  // false: it held at most so many of each
+	Bytes     int64    `json:"bytes"`  // 0 where whole parts of the journal are gone
 }
 
 // Version says which pitot it was.

@@ -3,6 +3,8 @@ package record
 import (
 	"errors"
 	"testing"
+
+	"pitot/internal/data/rundir"
 )
 
 func TestLiveJournalIsNotFinished(t *testing.T) {
@@ -12,7 +14,7 @@ func TestLiveJournalIsNotFinished(t *testing.T) {
 		t.Fatal(err)
 	}
 	j.Done(&Row{ID: 1})
-	if err := Finish(dir, Frames(dir), func(Frame) {}); !errors.Is(err, ErrLive) {
+	if err := Finish(dir, Frames(dir), func(Frame) {}); !errors.Is(err, rundir.ErrLive) {
 		t.Errorf("finish of a live journal: %v", err)
 	}
 	if err := j.Close(); err != nil {

@@ -1,4 +1,4 @@
-package record
+package rundir
 
 import (
 	"errors"
@@ -8,23 +8,19 @@ import (
 	"golang.org/x/sys/windows"
 )
 
-// ErrLive says that a run is still going on: its journal belongs to the
-// process that writes it.
-var ErrLive = errors.New("the run is still going on")
-
 // A lock keeps others from reading what it covers here, so it covers one byte
 // far behind all that a journal will ever hold.
 func beyond() *windows.Overlapped { return &windows.Overlapped{OffsetHigh: 1 << 30} }
 
 const atOnce = windows.LOCKFILE_EXCLUSIVE_LOCK | windows.LOCKFILE_FAIL_IMMEDIATELY
 
-// lock keeps other processes from finishing a journal that is being written.
+// Lock keeps other processes from finishing a journal that is being written.
 // The system takes the lock back with the file, however the process ends.
-func lock(f *os.File) { _ = windows.LockFileEx(windows.Handle(f.Fd()), atOnce, 0, 1, 0, beyond()) }
+func Lock(f *os.File) { _ = windows.LockFileEx(windows.Handle(f.Fd()), atOnce, 0, 1, 0, beyond()) }
 
-// claim takes a file that no other process has, such as a journal whose writer has
+// Claim takes a file that no other process has, such as a journal whose writer has
 // ended. It may be removed while it is claimed, which an [os.File] would forbid.
-func claim(path string) (release func(), err error) {
+func Claim(path string) (release func(), err error) {
 	name, err := windows.UTF16PtrFromString(path)
 	if err != nil {
 		return nil, fmt.Errorf("claim: %w", err)
@@ -40,3 +36,6 @@ func claim(path string) (release func(), err error) {
 	}
 	return func() { _ = windows.CloseHandle(h) }, nil
 }
+
+// noFollow: creating a file that must not be there follows no link.
+const noFollow = 0

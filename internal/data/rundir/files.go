@@ -1,6 +1,8 @@
-package record
+package rundir
 
 import (
+	"crypto/rand"
+	"encoding/hex"
 	"errors"
 	"fmt"
 	"os"
@@ -55,34 +57,87 @@ func Name(now time.Time, label string) string {
 	return stamp + "-" + name
 }
 
+// Temp creates a file of a run directory under a name that nobody can know
+// beforehand, for [Place] to give it its own. O_EXCL follows no link and opens
+// nothing that is there: a directory that others may write to, or that came out
+// of an archive, cannot make it write elsewhere.
+func Temp(dir, name string) (*os.File, error) {
+	if err := plain(name); err != nil {
+		return nil, err
+	}
+	var secret [8]byte
+	if _, err := rand.Read(secret[:]); err != nil {
+		return nil, fmt.Errorf("create file %s: %w", name, err)
+	}
+	path := filepath.Join(dir, name+"."+hex.EncodeToString(secret[:])+tempEnd)
+	return os.OpenFile(path, os.O_RDWR|os.O_CREATE|os.O_EXCL|noFollow, 0o644)
+}
+
+// tempEnd is how the names of such files end.
+const tempEnd = ".tmp"
+
+// plain refuses what is not the name of a file in a directory.
+func plain(name string) error {
+	if name != filepath.Base(name) || !filepath.IsLocal(name) {
+		return fmt.Errorf("file %q: not a plain name", name)
+	}
+	return nil
+}
+
+// Place gives a complete file that [Temp] made its name: whoever reads the name
+// finds the old content or all of the new. The content must be on the disk
+// already; that the name is needs [SyncDir].
+func Place(temp, dir, name string) error {
+	return os.Rename(temp, filepath.Join(dir, name))
+}
+
+// RemoveTemps removes what a program that was killed left half written. Only who
+// has the directory ([Hold]) may.
+func RemoveTemps(dir string) {
+	for _, name := range []string{Result, Journal, Marks, Requests, Chunks, Telemetry, Page} {
+		left, _ := filepath.Glob(filepath.Join(escaped(dir), name+".*"+tempEnd))
+		for _, path := range left {
+			os.Remove(path)
+		}
+	}
+}
+
+// escaped keeps a directory's own name from being a pattern.
+func escaped(dir string) string {
+	if runtime.GOOS == "windows" { // which knows no escapes in patterns, nor these letters but [ in names
+		return dir
+	}
+	return strings.NewReplacer(`\`, `\\`, "*", `\*`, "?", `\?`, "[", `\[`).Replace(dir)
+}
+
 // WriteFile writes a file of the run directory dir as a whole: whoever reads
 // name finds the old content or all of the new. Name is a plain file name.
 func WriteFile(dir, name string, data []byte) (err error) {
-	if name != filepath.Base(name) || !filepath.IsLocal(name) {
-		return fmt.Errorf("write file %q: not a plain name", name)
-	}
 	defer func() {
 		if err != nil {
 			err = fmt.Errorf("write file %s: %w", name, err)
 		}
 	}()
-	temp, err := os.CreateTemp(dir, name+".*.tmp")
+	temp, err := Temp(dir, name)
 	if err != nil {
 		return err
 	}
-	defer os.Remove(temp.Name()) // gone already when all went well
 	_, err = temp.Write(data)
-	err = errors.Join(err, temp.Chmod(0o644), temp.Sync(), temp.Close())
+	err = errors.Join(err, temp.Sync(), temp.Close())
+	if err == nil {
+		err = Place(temp.Name(), dir, name)
+	}
 	if err != nil {
+		os.Remove(temp.Name())
 		return err
 	}
-	return os.Rename(temp.Name(), filepath.Join(dir, name))
+	return SyncDir(dir)
 }
 
 // WriteNew writes a file that is not there yet; if it is the error is
 // [fs.ErrExist]. Unlike [WriteFile] it never puts another file under the name.
 func WriteNew(dir, name string, data []byte) error {
-	f, err := os.OpenFile(filepath.Join(dir, name), os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o644)
+	f, err := os.OpenFile(filepath.Join(dir, name), os.O_WRONLY|os.O_CREATE|os.O_EXCL|noFollow, 0o644)
 	if err == nil {
 		_, err = f.Write(data)
 		err = errors.Join(err, f.Sync(), f.Close())
@@ -93,9 +148,9 @@ func WriteNew(dir, name string, data []byte) error {
 	return nil
 }
 
-// syncDir brings the names in dir to the disk. Windows refuses to sync a
+// SyncDir brings the names in dir to the disk. Windows refuses to sync a
 // directory; its file systems log the change of a name themselves.
-func syncDir(dir string) error {
+func SyncDir(dir string) error {
 	if runtime.GOOS == "windows" {
 		return nil
 	}

@@ -1,0 +1,176 @@
+// Package marks is what the records of a run cannot tell by themselves: what was
+// planned of it and of each point, and how they ended. A journal has it as marks
+// between its records, a finished run in marks.json. The types here are what is
+// written, and nothing else: every one has a version, and those of older
+// programs are read for ever.
+package marks
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+
+	"pitot/internal/data/result"
+)
+
+// Names of the marks.
+const (
+	NameRun      = "run"      // the run begins: [Head]
+	NamePoint    = "point"    // a point begins: [Point]
+	NameWindow   = "window"   // a point came to its end: [Window]
+	NameAlone    = "alone"    // what one request takes on an idle target: [Alone]
+	NameCapacity = "capacity" // what a search found: [Capacity]
+	NameEnd      = "end"      // the run came to its end: [End]
+)
+
+// Version is that of the types of this package. Head and Capacity are parts of
+// run.json and have its schema instead.
+const Version = 2
+
+// Point is what was planned of a point. Times are nanoseconds since its load
+// began.
+type Point struct {
+	Version int    `json:"version"`
+	T0      int64  `json:"t0_ns"` // the window [T0, T1)
+	T1      *int64 `json:"t1_ns"` // null: it ends with the count of its requests
+
+	Load     Load    `json:"load"`
+	SLO      string  `json:"slo"` // as written, "" for none
+	GPUs     int     `json:"gpus"`
+	GPUPrice float64 `json:"gpu_price_usd_per_hour"`
+	Stamps   string  `json:"stamps"`
+	Planned  int     `json:"planned"` // requests due in the window by the schedule, 0 if not known
+	Exact    bool    `json:"exact_output"`
+	Requests int64   `json:"requests"` // after which the window ends, 0 if T1 says it
+	Cold     bool    `json:"cold"`
+	Seeded   bool    `json:"seeded"`
+	Prompts  int     `json:"prompts"` // distinct ones, 0 for no end of them
+	Stage    string  `json:"stage"`
+
+	Residence  int64 `json:"residence_ns"`
+	AutoWarmup bool  `json:"auto_warmup"`
+}
+
+// Load is how hard a point is loaded.
+type Load struct {
+	Loop        string   `json:"loop"`
+	Rate        *float64 `json:"rate"`
+	Arrival     string   `json:"arrival"`
+	Concurrency *int     `json:"concurrency"`
+	ThinkMS     *float64 `json:"think_ms"`
+	MaxInFlight *int     `json:"max_in_flight"`
+}
+
+// Window is how a point ended. Times are nanoseconds since its load began.
+type Window struct {
+	Version int    `json:"version"`
+	T0      *int64 `json:"t0_ns"`    // where the window began, null: where it was planned to
+	T1      int64  `json:"t1_ns"`    // the end of the window
+	Ended   int64  `json:"ended_ns"` // the end of the point
+	GaveUp  bool   `json:"gave_up"`
+	Gone    *int64 `json:"gone_ns"` // since when the target refused every connection, null if it did not
+	Until   *Until `json:"until"`   // of a window that was to end when a value is known well enough
+}
+
+// Until is how a window came to its end that was to last until a value is known.
+type Until struct {
+	Spec             string   `json:"spec"`
+	Reached          bool     `json:"reached"`
+	HalfWidthPercent *float64 `json:"half_width_percent"`
+	Looks            int      `json:"looks"`
+	Why              string   `json:"why"`
+}
+
+// Alone is what one request takes on an idle target, as a search began with it.
+type Alone struct {
+	Version int   `json:"version"`
+	Took    int64 `json:"took_ns"`
+}
+
+// End is how the run ended.
+type End struct {
+	Version     int    `json:"version"`
+	Ended       string `json:"ended"` // RFC 3339
+	Interrupted bool   `json:"interrupted"`
+}
+
+// ErrNewer says that a mark has a version that is not known here.
+var ErrNewer = errors.New("a newer pitot wrote it")
+
+// encode writes a type of this package.
+func encode(v any) []byte {
+	data, err := json.Marshal(v)
+	if err != nil {
+		panic(err) // numbers and strings always marshal; a load is finite
+	}
+	return data
+}
+
+// Encode gives the data of the mark.
+func (p Point) Encode() []byte { p.Version = Version; return encode(p) }
+
+// Encode gives the data of the mark.
+func (w Window) Encode() []byte { w.Version = Version; return encode(w) }
+
+// Encode gives the data of the mark.
+func (a Alone) Encode() []byte { a.Version = Version; return encode(a) }
+
+// Encode gives the data of the mark.
+func (e End) Encode() []byte { e.Version = Version; return encode(e) }
+
+// decode reads the data of a mark of either version.
+func decode[T any](name string, data []byte, v1 func([]byte) (T, error)) (out T, err error) {
+	defer func() {
+		if err != nil {
+			err = fmt.Errorf("mark %s: %w", name, err)
+		}
+	}()
+	var head struct {
+		Version *int `json:"version"`
+	}
+	if json.Unmarshal(data, &head) != nil || head.Version == nil { // a bare number, or an object of version 1
+		return v1(data)
+	}
+	if *head.Version != Version {
+		return out, ErrNewer
+	}
+	return out, json.Unmarshal(data, &out)
+}
+
+// DecodePoint reads what was planned of a point.
+func DecodePoint(data []byte) (Point, error) { return decode(NamePoint, data, pointV1) }
+
+// DecodeWindow reads how a point ended.
+func DecodeWindow(data []byte) (Window, error) { return decode(NameWindow, data, windowV1) }
+
+// DecodeAlone reads what one request takes.
+func DecodeAlone(data []byte) (Alone, error) { return decode(NameAlone, data, aloneV1) }
+
+// DecodeEnd reads how the run ended.
+func DecodeEnd(data []byte) (End, error) { return decode(NameEnd, data, endV1) }
+
+// EncodeHead gives the data of the mark with which a run begins: a run.json
+// without points.
+func EncodeHead(run *result.Run) []byte { return encode(run) }
+
+// EncodeCapacity gives the data of the mark of what a search found: a run.json
+// with nothing else.
+func EncodeCapacity(c *result.Capacity) []byte {
+	return encode(struct {
+		Schema   string           `json:"schema"`
+		Capacity *result.Capacity `json:"capacity"`
+	}{result.Schema, c})
+}
+
+// DecodeRun reads the head of a run or what a search found, of whatever version.
+func DecodeRun(data []byte) (*result.Run, error) {
+	run, err := result.Decode(data)
+	var schema *result.SchemaError
+	if errors.As(err, &schema) && schema.Newer() {
+		err = ErrNewer
+	}
+	if err != nil {
+		return nil, fmt.Errorf("mark %s: %w", NameRun, err)
+	}
+	return run, nil
+}

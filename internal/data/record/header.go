@@ -1,0 +1,162 @@
+package record
+
+import (
+	"encoding/binary"
+	"hash/crc32"
+)
+
+// The journal is a sequence of frames. A frame decodes on its own: a header,
+// then the payload, which is the point as a varint and four sections (chunks,
+// rows, samples, marks), each after its length as an uvarint.
+//
+// The header has a checksum of its own, so that a damaged length is told from a
+// frame that was cut short, and the next frame is found behind a damaged one. It
+// counts the records before the frame and in it: what a damaged stretch held is
+// known exactly from what stands around it.
+//
+// All numbers are little-endian. Version 2, which is written:
+//
+//	 0  magic "PJ2\n"
+//	 4  u32  length of the payload
+//	 8  u32  CRC-32C of the payload
+//	12  i32  point
+//	16  u64  number of the frame, from 0
+//	24  u64  chunks in all frames before it, then rows, samples and marks
+//	56  u32  chunks in it, then rows, samples and marks
+//	72  i64  earliest stamp of a chunk, a row's end or a sample in it, then the latest; earliest > latest: none
+//	88  u32  CRC-32C of the 88 bytes before
+//
+// Version 1 had the magic "PJ1\n", length and checksum of the payload, and the
+// checksum of these 12 bytes.
+const (
+	magicV1  = "PJ1\n"
+	magicV2  = "PJ2\n"
+	headerV1 = 16
+	headerV2 = 92
+
+	// A longer payload is none of ours: a frame is closed at frameSize, and the
+	// largest mark has some kilobytes.
+	largestPayload = 64 << 20
+)
+
+var castagnoli = crc32.MakeTable(crc32.Castagnoli)
+
+// tally counts records by kind.
+type tally struct{ chunks, rows, samples, marks int64 }
+
+func (t tally) plus(o tally) tally {
+	return tally{t.chunks + o.chunks, t.rows + o.rows, t.samples + o.samples, t.marks + o.marks}
+}
+
+func (t tally) minus(o tally) tally {
+	return tally{t.chunks - o.chunks, t.rows - o.rows, t.samples - o.samples, t.marks - o.marks}
+}
+
+func (t tally) negative() bool { return min(t.chunks, t.rows, t.samples, t.marks) < 0 }
+
+// span is from the earliest stamp of some records to the latest. The zero span
+// has none.
+type span struct {
+	any         bool
+	first, last int64
+}
+
+func (s *span) take(t int64) {
+	switch {
+	case t == Unset:
+	case !s.any:
+		*s = span{true, t, t}
+	default:
+		s.first, s.last = min(s.first, t), max(s.last, t)
+	}
+}
+
+// header is what stands before the payload of a frame.
+type header struct {
+	sound  bool // its checksum is right
+	v1     bool // there is nothing but length and sum
+	length int64
+	sum    uint32
+	point  int32
+	number uint64
+	before tally
+	holds  tally
+	span   span
+}
+
+func (h *header) size() int64 {
+	if h.v1 {
+		return headerV1
+	}
+	return headerV2
+}
+
+// frameWriter puts headers before payloads. It counts what it has written.
+type frameWriter struct {
+	number uint64
+	before tally
+}
+
+// append appends the frame of a batch to dst.
+func (w *frameWriter) append(dst []byte, b *batch) []byte {
+	start := len(dst)
+	dst = append(dst, make([]byte, headerV2)...)
+	dst = b.appendPayload(dst)
+	h, payload := dst[start:start+headerV2], dst[start+headerV2:]
+	le := binary.LittleEndian
+	copy(h, magicV2)
+	le.PutUint32(h[4:], uint32(len(payload)))
+	le.PutUint32(h[8:], crc32.Checksum(payload, castagnoli))
+	le.PutUint32(h[12:], uint32(b.point))
+	le.PutUint64(h[16:], w.number)
+	for i, n := range [...]int64{w.before.chunks, w.before.rows, w.before.samples, w.before.marks} {
+		le.PutUint64(h[24+8*i:], uint64(n))
+	}
+	for i, n := range [...]int64{b.holds.chunks, b.holds.rows, b.holds.samples, b.holds.marks} {
+		le.PutUint32(h[56+4*i:], uint32(n))
+	}
+	s := b.span
+	if !s.any {
+		s.first, s.last = 1, 0
+	}
+	le.PutUint64(h[72:], uint64(s.first))
+	le.PutUint64(h[80:], uint64(s.last))
+	le.PutUint32(h[88:], crc32.Checksum(h[:88], castagnoli))
+	w.number++
+	w.before = w.before.plus(b.holds)
+	return dst
+}
+
+// parseHeader reads a header of either version at the beginning of p; where it is
+// not sound nothing else of it counts. It is short where p ends before it does.
+func parseHeader(p []byte) (h header, short bool) {
+	le := binary.LittleEndian
+	switch magic := string(p[:min(len(p), len(magicV2))]); {
+	case len(magic) < len(magicV2):
+		return h, magic == magicV1[:len(magic)] || magic == magicV2[:len(magic)]
+	case magic == magicV1:
+		if len(p) < headerV1 {
+			return h, true
+		}
+		h = header{v1: true, length: int64(le.Uint32(p[4:])), sum: le.Uint32(p[8:])}
+		h.sound = le.Uint32(p[12:]) == crc32.Checksum(p[:12], castagnoli)
+		return h, false
+	case magic == magicV2:
+		if len(p) < headerV2 {
+			return h, true
+		}
+		u64, u32 := func(i int) int64 { return int64(le.Uint64(p[i:])) }, func(i int) int64 { return int64(le.Uint32(p[i:])) }
+		h = header{
+			length: u32(4), sum: le.Uint32(p[8:]), point: int32(le.Uint32(p[12:])), number: le.Uint64(p[16:]),
+			before: tally{u64(24), u64(32), u64(40), u64(48)},
+			holds:  tally{u32(56), u32(60), u32(64), u32(68)},
+			span:   span{true, u64(72), u64(80)},
+		}
+		if h.span.first > h.span.last {
+			h.span = span{}
+		}
+		h.sound = le.Uint32(p[88:]) == crc32.Checksum(p[:88], castagnoli) && !h.before.negative()
+		return h, false
+	}
+	return h, false
+}

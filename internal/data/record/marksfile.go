@@ -1,0 +1,73 @@
+package record
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"strings"
+)
+
+// marksSchema names this version of marks.json, an object with a list of marks.
+// Version 1 was the bare list.
+const (
+	marksFamily = "pitot.marks/"
+	marksSchema = marksFamily + "v2"
+)
+
+// marksFile is marks.json.
+type marksFile struct {
+	Schema string     `json:"schema"`
+	Marks  []jsonMark `json:"marks"`
+}
+
+// jsonMark is a mark in its file. Its data is a JSON text inside a
+// string, so that it comes back byte by byte.
+type jsonMark struct {
+	Point int32  `json:"point"`
+	T     int64  `json:"t_ns"`
+	Name  string `json:"name"`
+	Data  string `json:"data"`
+}
+
+// writeMarks writes marks.json and closes it.
+func writeMarks(file *os.File, marks []jsonMark) error {
+	if marks == nil {
+		marks = []jsonMark{}
+	}
+	data, err := json.Marshal(marksFile{marksSchema, marks})
+	if err != nil {
+		return errors.Join(fmt.Errorf("encode marks: %w", err), file.Close())
+	}
+	_, err = file.Write(append(data, '\n'))
+	return errors.Join(err, file.Sync(), file.Close())
+}
+
+// readMarks reads marks.json of either version; there are none in a directory
+// without the file.
+func readMarks(path string) (marks []Mark, err error) {
+	data, err := os.ReadFile(path)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, fmt.Errorf("read marks: %w", err)
+	}
+	var file marksFile
+	if json.Unmarshal(data, &file.Marks) != nil { // not the list of version 1
+		err = json.Unmarshal(data, &file)
+		switch {
+		case strings.HasPrefix(file.Schema, marksFamily) && file.Schema != marksSchema:
+			return nil, fmt.Errorf("read %s: %w", path, ErrNewer)
+		case err == nil && file.Schema != marksSchema:
+			return nil, fmt.Errorf("read %s: it names no schema", path)
+		case err != nil:
+			return nil, fmt.Errorf("read %s: %w", path, err)
+		}
+	}
+	for _, j := range file.Marks {
+		marks = append(marks, Mark{Point: j.Point, T: j.T, Name: j.Name, Data: []byte(j.Data)})
+	}
+	return marks, nil
+}

@@ -1,0 +1,398 @@
+package record
+
+import (
+	"bufio"
+	"bytes"
+	"encoding/json"
+	"errors"
+	"hash/crc32"
+	"io"
+	"math"
+)
+
+// DamageMark is the name of the mark that stands where a stretch of a journal
+// could not be read. Its data is a [Damage].
+const DamageMark = "records_lost"
+
+// Damage is a stretch of a journal that could not be read: a flipped bit, a hole,
+// frames that are gone. It is written to marks.json with the other marks.
+type Damage struct {
+	Offset int64 `json:"offset"` // in the journal, where it begins
+	Bytes  int64 `json:"bytes"`  // 0 where whole frames are missing
+
+	// What it held. Where Exact is false it is at most so many: nothing but the
+	// length of the stretch tells. Of bytes that are gone nothing does, where no
+	// sound frame of version 2 follows.
+	Chunks  int64 `json:"chunks"`
+	Rows    int64 `json:"rows"`
+	Samples int64 `json:"samples"`
+	Marks   int64 `json:"marks"`
+	Exact   bool  `json:"exact"`
+
+	// It lies between a stamp of one point and a stamp of another, mostly the
+	// same; null: from its beginning, to its end.
+	FirstPoint int32  `json:"first_point"`
+	LastPoint  int32  `json:"last_point"`
+	From       *int64 `json:"from_ns"`
+	To         *int64 `json:"to_ns"`
+}
+
+// None says that nothing is missing, as where bytes of another file stand
+// between two frames.
+func (d *Damage) None() bool { return d.Exact && d.Chunks+d.Rows+d.Samples+d.Marks == 0 }
+
+// DamageOf gives the damage that a mark tells of.
+func DamageOf(m *Mark) (d Damage, ok bool) {
+	return d, m.Name == DamageMark && json.Unmarshal(m.Data, &d) == nil
+}
+
+// isDamage says that a frame is no frame of the journal but what a [DamageMark] stands in.
+func isDamage(f *Frame) bool {
+	for i := range f.Marks {
+		if f.Marks[i].Name == DamageMark {
+			return true
+		}
+	}
+	return false
+}
+
+// frames says it to every point that it may be of.
+func (d *Damage) frames() (frames []Frame) {
+	data, err := json.Marshal(d)
+	if err != nil {
+		panic(err) // numbers always marshal
+	}
+	for p := d.FirstPoint; ; p++ {
+		frames = append(frames, Frame{Point: p, Marks: []Mark{{Point: p, Name: DamageMark, Data: data}}})
+		const most = 10_000 // more points than a run has: a count that is itself damaged
+		if p >= d.LastPoint || len(frames) == most {
+			return frames
+		}
+	}
+}
+
+// ErrNewer marks a journal of a version that is not known here.
+var ErrNewer = errors.New("a newer pitot wrote it")
+
+// The shortest that a record can be: each field of it takes a byte.
+const (
+	leastChunk = 4
+	leastRow   = rowFieldsV1
+)
+
+// A scanner reads the frames of a journal one after the other. It steps over
+// what it cannot read, goes on at the next frame, and yields a mark of what was
+// lost in between. A frame cut short at the end, as a killed process leaves it,
+// is no loss.
+type scanner struct {
+	in     io.ReaderAt
+	size   int64 // of the journal when it was opened: no payload is longer
+	offset int64 // where the next frame starts
+
+	buffer  *bufio.Reader
+	at      int64 // offset of the buffer
+	payload []byte
+	decoder decoder
+	frame   Frame
+
+	// What the frames so far tell of the next one.
+	follows bool // number and count are known
+	number  uint64
+	count   tally
+	point   int32
+	last    *int64 // latest stamp of that point
+
+	gap   *gap
+	lost  []Frame // to be yielded before frame
+	ready bool    // frame waits behind them
+}
+
+// gap is a stretch that is being stepped over.
+type gap struct {
+	from        int64
+	unexplained int64 // bytes that no header accounts for
+	holds       tally // of frames whose headers can be read
+	span        span
+	points      bool // first and last are known
+	first, last int32
+}
+
+func (s *scanner) next() (Frame, error) {
+	for {
+		switch {
+		case len(s.lost) > 0:
+			f := s.lost[0]
+			s.lost = s.lost[1:]
+			return f, nil
+		case s.ready:
+			s.ready = false
+			return s.frame, nil
+		}
+		h, err := s.read()
+		switch {
+		case err == io.EOF && s.gap != nil:
+			s.close(nil)
+		case err == nil && s.follows && !h.v1 && h.number < s.number: // a stretch that was read already
+			s.begin()
+			s.offset += h.size() + h.length
+		case err == nil:
+			if s.gap != nil || s.follows && !h.v1 && h.number != s.number {
+				s.begin()
+				s.close(&h)
+			}
+			s.accept(&h)
+			s.ready = true
+		case errors.Is(err, errDamaged):
+			if !s.step(h) {
+				return Frame{}, io.EOF
+			}
+		default:
+			return Frame{}, err
+		}
+	}
+}
+
+var errDamaged = errors.New("damaged frame")
+
+// read decodes the frame at the offset and leaves the offset there. With
+// errDamaged comes its header if that is sound.
+func (s *scanner) read() (header, error) {
+	if s.buffer == nil {
+		s.buffer = bufio.NewReaderSize(nil, 1<<16)
+		s.at = -1
+	}
+	if s.at != s.offset {
+		s.buffer.Reset(io.NewSectionReader(s.in, s.offset, max(0, s.size-s.offset)))
+		s.at = s.offset
+	}
+	p, err := s.buffer.Peek(headerV2)
+	if err != nil && err != io.EOF {
+		return header{}, err
+	}
+	if len(p) == 0 {
+		return header{}, io.EOF
+	}
+	h, short := parseHeader(p)
+	switch {
+	case short:
+		return header{}, io.EOF
+	case !h.sound && s.offset == 0 && newer(p) && s.find(1) < 0:
+		return header{}, ErrNewer
+	case !h.sound:
+		return header{}, errDamaged
+	case h.length > largestPayload:
+		return header{}, errDamaged
+	case h.length > s.size-s.offset-h.size():
+		if s.find(s.offset+1) < 0 {
+			return header{}, io.EOF
+		}
+		return h, errDamaged
+	}
+	if int64(cap(s.payload)) < h.length {
+		s.payload = make([]byte, h.length)
+	}
+	s.payload = s.payload[:h.length]
+	if _, err := s.buffer.Discard(int(h.size())); err != nil {
+		return header{}, err
+	}
+	s.at = -1
+	if _, err := io.ReadFull(s.buffer, s.payload); err != nil {
+		if err == io.EOF || err == io.ErrUnexpectedEOF { // it was made shorter since
+			err = io.EOF
+		}
+		return header{}, err
+	}
+	s.at = s.offset + h.size() + h.length
+	s.decoder.v1 = h.v1
+	switch {
+	case h.sum != crc32.Checksum(s.payload, castagnoli):
+		return h, errDamaged
+	case s.decoder.decode(s.payload, &s.frame):
+	case s.decoder.newer:
+		return header{}, ErrNewer
+	default:
+		return h, errDamaged
+	}
+	if h.v1 {
+		h.point, h.span = s.frame.Point, spanOf(&s.frame)
+	}
+	return h, nil
+}
+
+// newer says that a journal begins as one of a later version may, and not with a
+// frame of a known one whose magic is damaged.
+func newer(p []byte) bool {
+	if len(p) < len(magicV2) || p[0] != 'P' || p[1] != 'J' || p[2] <= '2' || p[2] > '9' || p[3] != '\n' {
+		return false
+	}
+	for _, magic := range [...]string{magicV1, magicV2} {
+		if h, _ := parseHeader(append([]byte(magic), p[len(magic):]...)); h.sound {
+			return false
+		}
+	}
+	return true
+}
+
+// spanOf are the stamps of a frame.
+func spanOf(f *Frame) (s span) {
+	for i := range f.Chunks {
+		s.take(f.Chunks[i].T)
+	}
+	for i := range f.Rows {
+		s.take(f.Rows[i].Done)
+	}
+	for i := range f.Samples {
+		s.take(f.Samples[i].T)
+	}
+	return s
+}
+
+// accept steps behind a frame that was read.
+func (s *scanner) accept(h *header) {
+	if h.point != s.point {
+		s.last = nil
+	}
+	s.point = h.point
+	if h.span.any {
+		last := h.span.last
+		if s.last != nil {
+			last = max(last, *s.last)
+		}
+		s.last = &last
+	}
+	s.offset += h.size() + h.length
+	if s.follows = !h.v1; s.follows {
+		s.number, s.count = h.number+1, h.before.plus(h.holds)
+	}
+}
+
+func (s *scanner) begin() {
+	if s.gap == nil {
+		s.gap = &gap{from: s.offset}
+	}
+}
+
+// step goes on behind a damaged frame, of which the header may be known. It
+// reports false where nothing follows but zeros: what a system that lost its
+// power had made room for and never written.
+func (s *scanner) step(h header) bool {
+	if h.sound {
+		end := s.offset + h.size() + h.length
+		if end == s.size || end < s.size && s.headerAt(end) {
+			s.begin()
+			if h.v1 {
+				s.gap.unexplained += h.length
+			} else {
+				s.gap.takes(&h)
+			}
+			s.offset = end
+			return true
+		}
+	}
+	next := s.find(s.offset + 1)
+	if next < 0 {
+		if s.zeros(s.offset) {
+			return s.gap != nil
+		}
+		next = s.size
+	}
+	s.begin()
+	s.gap.unexplained += next - s.offset
+	s.offset = next
+	return true
+}
+
+// takes adds a frame whose header tells what it held.
+func (g *gap) takes(h *header) {
+	g.holds = g.holds.plus(h.holds)
+	if h.span.any {
+		g.span.take(h.span.first)
+		g.span.take(h.span.last)
+	}
+	if !g.points {
+		g.points, g.first, g.last = true, h.point, h.point
+	}
+	g.first, g.last = min(g.first, h.point), max(g.last, h.point)
+}
+
+// close ends the gap before the next sound frame, nil for the journal's end.
+func (s *scanner) close(h *header) {
+	g := s.gap
+	s.gap = nil
+	d := Damage{Offset: g.from, Bytes: s.offset - g.from, FirstPoint: s.point, LastPoint: s.point, From: s.last}
+	held := g.holds
+	switch {
+	case h != nil && !h.v1 && s.follows && !h.before.minus(s.count).negative():
+		held, d.Exact = h.before.minus(s.count), true
+	case g.unexplained == 0:
+		d.Exact = true
+	default:
+		held = held.plus(tally{g.unexplained / leastChunk, g.unexplained / leastRow, g.unexplained / leastChunk, g.unexplained / leastChunk})
+	}
+	d.Chunks, d.Rows, d.Samples, d.Marks = held.chunks, held.rows, held.samples, held.marks
+	if h != nil {
+		d.LastPoint = h.point
+		if h.span.any {
+			d.To = &h.span.first
+		}
+	} else if g.points {
+		d.LastPoint = g.last
+	}
+	if g.unexplained == 0 && g.points { // the headers know better
+		d.FirstPoint, d.LastPoint = g.first, g.last
+		if g.span.any {
+			d.From, d.To = &g.span.first, &g.span.last
+		}
+	}
+	d.LastPoint = max(d.LastPoint, d.FirstPoint)
+	s.lost = d.frames()
+}
+
+// headerAt says that a sound header stands at an offset.
+func (s *scanner) headerAt(offset int64) bool {
+	p := make([]byte, headerV2)
+	n, err := s.in.ReadAt(p, offset)
+	if err != nil && err != io.EOF {
+		return false
+	}
+	h, _ := parseHeader(p[:n])
+	return h.sound && (h.v1 || !s.follows || h.number >= s.number)
+}
+
+// find gives the offset of the next sound header from an offset on, -1 if
+// there is none.
+func (s *scanner) find(from int64) int64 {
+	const window = 1 << 16
+	p := make([]byte, window)
+	for from < s.size {
+		n, err := s.in.ReadAt(p, from)
+		if n < len(magicV2) || err != nil && err != io.EOF {
+			return -1
+		}
+		for i := 0; ; i++ {
+			k := bytes.Index(p[i:n], []byte(magicV2[:2]))
+			if k < 0 {
+				break
+			}
+			i += k
+			if s.headerAt(from + int64(i)) {
+				return from + int64(i)
+			}
+		}
+		from += int64(n - len(magicV2) + 1)
+	}
+	return -1
+}
+
+// zeros says that nothing but zeros stands from an offset on.
+func (s *scanner) zeros(from int64) bool {
+	r := bufio.NewReader(io.NewSectionReader(s.in, from, math.MaxInt64-from))
+	for {
+		switch b, err := r.ReadByte(); {
+		case err != nil:
+			return err == io.EOF
+		case b != 0:
+			return false
+		}
+	}
+}

@@ -1,0 +1,30 @@
+package rundir
+
+import (
+	"errors"
+	"path/filepath"
+)
+
+// ErrLive says that a run is still going on: its files belong to the process
+// that writes them.
+var ErrLive = errors.New("the run is still going on")
+
+// Hold takes a run directory for this process alone, until it is released or the
+// process ends, however it does. Another that has it gives [ErrLive]. What is
+// locked is the plan, which every run's directory has and none changes; nothing is
+// written, and whoever reads it can go on.
+func Hold(dir string) (release func(), err error) { return Claim(filepath.Join(dir, Config)) }
+
+// Live gives [ErrLive] if the journal of a run directory is still being
+// written.
+func Live(dir string) error {
+	if !has(dir, Journal) {
+		return nil
+	}
+	release, err := Claim(filepath.Join(dir, Journal))
+	if err != nil {
+		return err
+	}
+	release()
+	return nil
+}

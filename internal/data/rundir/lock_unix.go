@@ -1,0 +1,32 @@
+//go:build unix
+
+package rundir
+
+import (
+	"errors"
+	"fmt"
+	"os"
+
+	"golang.org/x/sys/unix"
+)
+
+// Lock keeps other processes from finishing a journal that is being written.
+// The kernel takes the lock back with the file, however the process ends.
+func Lock(f *os.File) { _ = unix.Flock(int(f.Fd()), unix.LOCK_EX|unix.LOCK_NB) }
+
+// Claim takes a file that no other process has, such as a journal whose writer has
+// ended.
+func Claim(path string) (release func(), err error) {
+	f, err := os.Open(path)
+	if err != nil {
+		return nil, fmt.Errorf("claim: %w", err)
+	}
+	if err := unix.Flock(int(f.Fd()), unix.LOCK_EX|unix.LOCK_NB); errors.Is(err, unix.EWOULDBLOCK) {
+		f.Close()
+		return nil, fmt.Errorf("claim %s: %w", path, ErrLive)
+	}
+	return func() { f.Close() }, nil
+}
+
+// noFollow makes an open fail on a symbolic link.
+const noFollow = unix.O_NOFOLLOW

@@ -1,0 +1,72 @@
+package run
+
+import (
+	"math"
+
+	"pitot/internal/data/marks"
+	"pitot/internal/data/record"
+	"pitot/internal/data/result"
+	"pitot/internal/measure"
+	"pitot/internal/slo"
+)
+
+// What this program works with and what stands on the disk are types of their
+// own: here one is put into the other, field by field.
+
+// mark writes a mark.
+func mark(j *record.Journal, name string, point int32, data []byte) {
+	j.Mark(record.Mark{Point: point, Name: name, Data: data})
+}
+
+// pointMark is a setup as it is written when its point begins.
+func pointMark(s *measure.Setup) marks.Point {
+	p := marks.Point{
+		T0: s.T0, Load: marks.Load(s.Load), SLO: s.SLO.String(), GPUs: s.GPUs, GPUPrice: s.GPUPrice, Stamps: s.Stamps,
+		Planned: s.Planned, Exact: s.Exact, Requests: s.Requests, Cold: s.Cold, Seeded: s.Seeded, Prompts: s.Prompts, Stage: s.Stage,
+		Residence: s.Residence, AutoWarmup: s.AutoWarmup,
+	}
+	if s.T1 != math.MaxInt64 {
+		p.T1 = &s.T1
+	}
+	return p
+}
+
+// setupOf is the setup that was written.
+func setupOf(p marks.Point) (measure.Setup, error) {
+	s := measure.Setup{
+		T0: p.T0, T1: math.MaxInt64, Load: result.Load(p.Load), GPUs: p.GPUs, GPUPrice: p.GPUPrice, Stamps: p.Stamps,
+		Planned: p.Planned, Exact: p.Exact, Requests: p.Requests, Cold: p.Cold, Seeded: p.Seeded, Prompts: p.Prompts, Stage: p.Stage,
+		Residence: p.Residence, AutoWarmup: p.AutoWarmup,
+	}
+	if p.T1 != nil {
+		s.T1 = *p.T1
+	}
+	if p.SLO == "" {
+		return s, nil
+	}
+	var err error
+	s.SLO, err = slo.Parse(p.SLO)
+	return s, err
+}
+
+// ended is a setup with what is known at the end of its window.
+func ended(s measure.Setup, w marks.Window) measure.Setup {
+	if w.T0 != nil {
+		s.T0 = *w.T0
+	}
+	s.T1, s.GaveUp, s.Gone, s.Until = max(w.T1, s.T0), w.GaveUp, w.Gone, nil
+	if w.Until != nil {
+		u := result.Until(*w.Until)
+		s.Until = &u
+	}
+	return s
+}
+
+// until is how the looks at a window came out, as it is written.
+func until(u *result.Until) *marks.Until {
+	if u == nil {
+		return nil
+	}
+	w := marks.Until(*u)
+	return &w
+}

@@ -1,0 +1,62 @@
+package run
+
+import (
+	"reflect"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"pitot/internal/data/marks"
+	"pitot/internal/measure"
+	"pitot/internal/slo"
+)
+
+// Whatever a setup has of what was planned comes back from the journal.
+func TestSetupComesBack(t *testing.T) {
+	spec, err := slo.Parse("p99 ttft<200ms, tpot<50ms @99%, errors<1%")
+	if err != nil {
+		t.Fatal(err)
+	}
+	var s measure.Setup
+	v := reflect.ValueOf(&s).Elem()
+	known := map[string]bool{"SLO": true, "Settling": true, "Pooled": true, "Metrics": true, "GaveUp": true, "Gone": true, "Until": true} // what is found out later is in the mark of the window
+	var fill func(reflect.Value)
+	fill = func(v reflect.Value) {
+		switch v.Kind() {
+		case reflect.Pointer:
+			v.Set(reflect.New(v.Type().Elem()))
+			fill(v.Elem())
+		case reflect.Struct:
+			for i := range v.NumField() {
+				fill(v.Field(i))
+			}
+		case reflect.String:
+			v.SetString("x")
+		case reflect.Bool:
+			v.SetBool(true)
+		case reflect.Float64:
+			v.SetFloat(1.5)
+		case reflect.Int, reflect.Int64:
+			v.SetInt(3)
+		default:
+			t.Fatalf("no value for %s", v.Type())
+		}
+	}
+	for i := range v.NumField() {
+		if !known[v.Type().Field(i).Name] {
+			fill(v.Field(i))
+		}
+	}
+	s.SLO = spec
+	p, err := marks.DecodePoint(pointMark(&s).Encode())
+	if err != nil {
+		t.Fatal(err)
+	}
+	got, err := setupOf(p)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if d := cmp.Diff(s, got); d != "" {
+		t.Errorf("planned (-), read (+):\n%s", d)
+	}
+}

@@ -106,11 +106,11 @@ func (c *part) objective(s slo.Spec) (*result.SLO, *judgement) {
 	if out.Met == no && stopped > 0 {
 		// Had all of them been good, would it still be missed?
 		if rest := c.judge(s, kept, nil); rest.Met != no {
-			out.Met, out.Why = undecided, fmt.Sprintf("%d of %d requests were under way when the run was stopped", stopped, due)
+			out.Met, out.Deciding, out.Why = undecided, "", fmt.Sprintf("%d of %d requests were under way when the run was stopped", stopped, due)
 		}
 	}
 	if out.Met == yes {
-		out.Why = ""
+		out.Deciding, out.Why = "", ""
 		if barely(s, all.within, all.joint, due) {
 			out.Why = nearLimit
 		}
@@ -135,12 +135,12 @@ func (c *part) judge(s slo.Spec, n *judgement, values []*float64) *result.SLO {
 		if l.Joint() {
 			shared = true
 			if r.Why == notStreaming {
-				settle(out, r.Met, reason(r))
+				settle(out, r.Met, r.Spec, r.Why)
 				atMost = "at most "
 			}
 			continue
 		}
-		settle(out, r.Met, reason(r))
+		settle(out, r.Met, r.Spec, r.Why)
 	}
 	if shared {
 		met := Attains(n.due, n.joint, s.Share())
@@ -149,7 +149,7 @@ func (c *part) judge(s slo.Spec, n *judgement, values []*float64) *result.SLO {
 			few, _ := stat.Support(s.Share())
 			why = tooFew(n.due, few, "requests")
 		}
-		settle(out, met, why)
+		settle(out, met, "", why)
 	}
 	return out
 }
@@ -210,19 +210,13 @@ func barely(s slo.Spec, within []int64, joint, due int64) bool {
 }
 
 // settle lets one limit weigh on the whole: any no is no, then any undecided
-// is undecided. The first reason of that weight is kept.
-func settle(out *result.SLO, met result.Met, why string) {
+// is undecided. The first limit of that weight, "" for the joint ones, is kept with
+// its reason.
+func settle(out *result.SLO, met result.Met, limit, why string) {
 	weight := map[result.Met]int{yes: 0, undecided: 1, no: 2}
 	if weight[met] > weight[out.Met] {
-		out.Met, out.Why = met, why
+		out.Met, out.Deciding, out.Why = met, limit, why
 	}
-}
-
-func reason(r result.Limit) string {
-	if r.Why == "" {
-		return r.Spec
-	}
-	return r.Spec + ": " + r.Why
 }
 
 func share(n, of int64) *float64 {
@@ -235,7 +229,7 @@ const notStreaming = "not streaming"
 // limit judges one limit of which `within` requests are on the right side.
 func (c *part) limit(l slo.Limit, s slo.Spec, n *judgement, within int64) result.Limit {
 	due := n.due
-	out := result.Limit{Spec: l.String(), Metric: l.Metric, Limit: float64(l.Max) / inMS}
+	out := result.Limit{Spec: l.String(), Percentile: l.Percentile, Metric: l.Metric, Limit: float64(l.Max) / inMS}
 	if due > 0 {
 		out.Attained = share(within, due)
 	}

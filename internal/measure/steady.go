@@ -78,6 +78,6 @@ func unsteady(p *result.Point, concerned func(*metric.Metric) bool, why string, 
 		doubtful = true
 	}
 	if doubtful && !sure && slices.Contains(doubts, p.SLO.Met) {
-		p.SLO.Met, p.SLO.Why = undecided, why
+		p.SLO.Met, p.SLO.Deciding, p.SLO.Why = undecided, "", why
 	}
 }

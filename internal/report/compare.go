@@ -39,7 +39,21 @@ type ClauseModel struct{ State, Text string }
 // AnswerModel is the verdict on one side.
 type AnswerModel struct {
 	Word  string
-	Parts []string
+	Claim string   // "b is slower than a"
+	Basis string   // what changed, or why nobody can say; "" if the claim says it all
+	Aside bool     // the basis stands in brackets
+	More  []string // what else was found
+}
+
+// Sentence is the claim with its basis.
+func (a AnswerModel) Sentence() string {
+	switch {
+	case a.Basis == "":
+		return a.Claim
+	case a.Aside:
+		return a.Claim + " (" + a.Basis + ")"
+	}
+	return a.Claim + ": " + a.Basis
 }
 
 // BuildComparison makes the model of a comparison.
@@ -337,34 +351,28 @@ func answer(c *compare.Comparison, v compare.Verdict) AnswerModel {
 	within := size(c.Within, "ratio")
 	switch v.Word {
 	case compare.Undistinguished:
-		m.Parts = []string{b + " is not distinguishable from " + a}
-		switch {
-		case v.Why != "":
-			m.Parts[0] += " (" + plain(v.Why) + ")"
-		case v.Equivalent > 0:
-			m.Parts[0] = "no difference of " + b + " from " + a + " is established"
+		m.Claim, m.Basis, m.Aside = b+" is not distinguishable from "+a, plain(v.Why), true
+		if v.Why == "" && v.Equivalent > 0 {
+			m.Claim = "no difference of " + b + " from " + a + " is established"
 		}
 	case compare.Equivalent:
-		m.Parts = []string{b + " is equivalent to " + a + " within " + within}
+		m.Claim = b + " is equivalent to " + a + " within " + within
 	case compare.OtherInstrument:
-		m.Parts = []string{"no verdict on " + b + " beside " + a + ": measured by another instrument"}
+		m.Claim = "no verdict on " + b + " beside " + a + ": measured by another instrument"
 	case compare.NotCompared:
-		m.Parts = []string{b + " was not compared with " + a}
-		if v.Why != "" {
-			m.Parts[0] += ": " + plain(v.Why)
-		}
+		m.Claim, m.Basis = b+" was not compared with "+a, plain(v.Why)
 	default:
-		m.Parts = []string{b + " is " + v.Word + " than " + a + ": " + strings.Join(namedChanges(c, v.B), ", ")}
+		m.Claim, m.Basis = b+" is "+v.Word+" than "+a, strings.Join(namedChanges(c, v.B), ", ")
 	}
 	if v.Equivalent > 0 && v.Word != compare.Equivalent {
-		m.Parts = append(m.Parts, count(v.Equivalent)+" equivalent within "+within)
+		m.More = append(m.More, count(v.Equivalent)+" equivalent within "+within)
 	}
 	if v.Undistinguished > 0 && (v.Word != compare.Undistinguished || v.Equivalent > 0) {
-		m.Parts = append(m.Parts, count(v.Undistinguished)+" not distinguishable")
+		m.More = append(m.More, count(v.Undistinguished)+" not distinguishable")
 	}
 	if v.Word != compare.NotCompared {
 		for _, l := range v.Lost {
-			m.Parts = append(m.Parts, "not compared at "+plain(l))
+			m.More = append(m.More, "not compared at "+plain(l))
 		}
 	}
 	return m
@@ -460,7 +468,7 @@ func (m ComparisonModel) Text(w io.Writer, s Style) error {
 		p.hanging(Style{}, "", s.paint(code, fmt.Sprintf("%-10s", c.State))+"  ", strings.Repeat(" ", 12), c.Text)
 	}
 	for _, a := range m.Answers {
-		p.write(s, verdictWordColor(a.Word), "", a.Parts...)
+		p.write(s, verdictWordColor(a.Word), "", append([]string{a.Sentence()}, a.More...)...)
 	}
 	return p.err
 }
@@ -488,7 +496,7 @@ func (m ComparisonModel) Markdown(w io.Writer) error {
 	p.line("### %s", inMarkdown(m.Title))
 	p.line("")
 	for _, a := range m.Answers {
-		p.item("**"+inMarkdown(a.Parts[0])+"**", inMarkdown(strings.Join(a.Parts[1:], " · ")))
+		p.item("**"+inMarkdown(a.Sentence())+"**", inMarkdown(strings.Join(a.More, " · ")))
 	}
 	for _, c := range m.Clauses {
 		p.item("--fail-if **" + c.State + "** " + inMarkdown(c.Text))

@@ -93,22 +93,21 @@ func (m *ComparisonModel) sentence() (verdict, basis string) {
 		}
 		return "Against " + a + ", " + strings.Join(each, ", ") + ".", ""
 	}
-	v := m.of.Verdicts[0]
-	verdict = m.Answers[0].Parts[0]
-	changes := plain(v.B) + " is " + v.Word + " than " + a
-	if rest, ok := strings.CutPrefix(verdict, changes+": "); ok {
-		verdict, basis = changes, rest
-	} else if why := plain(v.Why); why != "" {
-		for _, end := range []string{" (" + why + ")", ": " + why} {
-			if head, ok := strings.CutSuffix(verdict, end); ok {
-				verdict, basis = head, why
-			}
-		}
+	answer := m.Answers[0]
+	switch m.of.Verdicts[0].Word {
+	case compare.Undistinguished, compare.OtherInstrument: // may begin with no side's name
+		return sentenceOf(answer.Claim, plain(m.of.Verdicts[0].B)), answer.Basis
 	}
-	if strings.HasPrefix(verdict, "no ") { // and no side's name
-		return sentence(verdict), basis
+	return answer.Claim + ".", answer.Basis
+}
+
+// sentenceOf makes a sentence of a claim. Where it begins with a side's name, that
+// is written as it is.
+func sentenceOf(claim, name string) string {
+	if strings.HasPrefix(claim, name) {
+		return claim + "."
 	}
-	return verdict + ".", basis
+	return sentence(claim)
 }
 
 // chipOf is the class of a verdict or of how a condition came out.

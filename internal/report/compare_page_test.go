@@ -75,7 +75,7 @@ func TestComparisonFacesAgree(t *testing.T) {
 				}
 			}
 			for _, a := range m.Answers {
-				for _, part := range a.Parts[1:] {
+				for _, part := range a.More {
 					for face, all := range faces {
 						if !strings.Contains(all, part) {
 							t.Errorf("%s lacks %q", face, part)
@@ -299,7 +299,7 @@ func TestComparisonPageOfSearches(t *testing.T) {
 // their percentile, as in the report of a run.
 func TestComparisonPageMarksFewAndLimits(t *testing.T) {
 	slo := &result.SLO{Spec: "p99 ttft<200ms, tpot<50ms @99%", Met: "yes", Limits: []result.Limit{
-		{Spec: "p99 ttft<200ms", Metric: "ttft", Limit: 200}, {Spec: "tpot<50ms", Metric: "tpot", Limit: 50}, {Spec: "errors<1%", Metric: "errors", Limit: .01},
+		{Spec: "p99 ttft<200ms", Percentile: 99, Metric: "ttft", Limit: 200}, {Spec: "tpot<50ms", Metric: "tpot", Limit: 50}, {Spec: "errors<1%", Metric: "errors", Limit: .01},
 	}}
 	edit := func(loads int) func(*result.Run, int) {
 		return func(run *result.Run, _ int) {

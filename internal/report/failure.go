@@ -15,7 +15,13 @@ import (
 const maxClasses = 8
 
 // maxSaid is how much of that is shown, in characters.
-const maxSaid = 100
+const maxSaid = 98
+
+// Failures are requests that were not served.
+type Failures struct {
+	Total   string
+	Classes []string // how many of each class of errors, and what was said
+}
 
 func (m *PointModel) failures(p *result.Point) {
 	r := p.Requests
@@ -49,7 +55,7 @@ func (m *PointModel) failures(p *result.Point) {
 			total += ", " + count(part.n) + " " + part.what
 		}
 	}
-	m.Failures = append(m.Failures, total)
+	m.Failures = &Failures{Total: total}
 	classes := slices.SortedFunc(maps.Keys(r.Errors), func(a, b string) int {
 		return cmp.Or(cmp.Compare(r.Errors[b], r.Errors[a]), cmp.Compare(a, b))
 	})
@@ -59,13 +65,13 @@ func (m *PointModel) failures(p *result.Point) {
 			others += r.Errors[class]
 			continue
 		}
-		line := "  " + count(r.Errors[class]) + " " + plain(class)
+		line := count(r.Errors[class]) + " " + plain(class)
 		if said := plain(r.ErrorExamples[class]); said != "" {
 			line = cut(line+": "+said, maxSaid)
 		}
-		m.Failures = append(m.Failures, line)
+		m.Failures.Classes = append(m.Failures.Classes, line)
 	}
 	if others > 0 {
-		m.Failures = append(m.Failures, fmt.Sprintf("  %s more, of %s", count(others), plural(len(classes)-maxClasses, "other class")))
+		m.Failures.Classes = append(m.Failures.Classes, fmt.Sprintf("%s more, of %s", count(others), plural(len(classes)-maxClasses, "other class")))
 	}
 }

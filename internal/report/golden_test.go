@@ -122,8 +122,8 @@ func cases() map[string]*result.Run {
 	})
 	add("slo-met", 2700, func(run *result.Run, p *result.Point) {
 		p.SLO = &result.SLO{Spec: "p99 ttft<200ms, p99 tpot<50ms", Attained: float(.99926), Met: "yes", Limits: []result.Limit{
-			{Spec: "p99 ttft<200ms", Metric: "ttft", Value: float(165.9), Attained: float(.99926), Met: "yes"},
-			{Spec: "p99 tpot<50ms", Metric: "tpot", Value: float(15.98), Attained: float(1), Met: "yes"}}}
+			{Spec: "p99 ttft<200ms", Percentile: 99, Metric: "ttft", Value: float(165.9), Attained: float(.99926), Met: "yes"},
+			{Spec: "p99 tpot<50ms", Percentile: 99, Metric: "tpot", Value: float(15.98), Attained: float(1), Met: "yes"}}}
 		p.Goodput = &result.Goodput{RequestsPerS: 4.4967, OutputTokensPerS: float(575.6)}
 	})
 	add("slo-not", 2700, func(run *result.Run, p *result.Point) {
@@ -136,8 +136,8 @@ func cases() map[string]*result.Run {
 	})
 	add("slo-undecided", 85, func(run *result.Run, p *result.Point) {
 		why := "85 requests are too few for the claim, it needs 100"
-		p.SLO = &result.SLO{Spec: "p99 e2e<2s", Attained: float(1), Met: "undecided", Why: "p99 e2e<2s: " + why, Limits: []result.Limit{
-			{Spec: "p99 e2e<2s", Metric: "e2e", Attained: float(1), Met: "undecided", Why: why}}}
+		p.SLO = &result.SLO{Spec: "p99 e2e<2s", Attained: float(1), Met: "undecided", Deciding: "p99 e2e<2s", Why: why, Limits: []result.Limit{
+			{Spec: "p99 e2e<2s", Percentile: 99, Metric: "e2e", Attained: float(1), Met: "undecided", Why: why}}}
 		p.Goodput = &result.Goodput{RequestsPerS: 4.4967}
 	})
 	add("censored", 2700, func(run *result.Run, p *result.Point) {
@@ -155,7 +155,7 @@ func cases() map[string]*result.Run {
 		}
 		p.Throughput.CI95 = map[string][2]float64{"requests_per_s": {4.41, 4.59}, "output_tokens_per_s": {564.2, 587.6}}
 		p.SLO = &result.SLO{Spec: "p99 ttft<200ms", Attained: float(.99926), CI95: &[2]float64{.9985, 1}, Met: "yes", Limits: []result.Limit{
-			{Spec: "p99 ttft<200ms", Metric: "ttft", Value: float(165.9), Attained: float(.99926), Met: "yes"}}}
+			{Spec: "p99 ttft<200ms", Percentile: 99, Metric: "ttft", Value: float(165.9), Attained: float(.99926), Met: "yes"}}}
 		p.Goodput = &result.Goodput{RequestsPerS: 4.4967}
 	})
 	add("undecided", 270, func(run *result.Run, p *result.Point) {

@@ -11,20 +11,61 @@ import (
 	"pitot/internal/data/result"
 )
 
-// cell is one value of a summary with its mark: ~ rests on few samples, > is only
-// known to be larger, – is not there.
-func cell(s *result.Summary, key string) string {
+// caveat is what a reader must know of a value.
+type caveat uint8
+
+const (
+	firm       caveat = iota
+	fewSamples        // ~ it rests on few samples
+	atLeast           // > some were not followed to their end
+	absent            // – there is none
+)
+
+func caveatOf(s *result.Summary, key string) caveat {
+	v := s.Value(key)
 	if s == nil {
+		return absent
+	}
+	switch _, censored := s.Over[key]; {
+	case censored:
+		return atLeast
+	case v == nil:
+		return absent
+	case slices.Contains(s.Few, key):
+		return fewSamples
+	}
+	return firm
+}
+
+// cell is one value of a summary with its mark.
+func cell(s *result.Summary, key string) string {
+	switch caveatOf(s, key) {
+	case atLeast:
+		return ">" + quantity(s.Over[key])
+	case fewSamples:
+		return "~" + quantity(*s.Value(key))
+	case absent:
 		return unknown
 	}
-	v := s.Value(key)
-	switch over, censored := s.Over[key]; {
-	case censored:
-		return ">" + quantity(over)
-	case v != nil && slices.Contains(s.Few, key):
-		return "~" + quantity(*v)
+	return quantity(*s.Value(key))
+}
+
+// caveats are those that occur in tables, for their legend.
+type caveats struct {
+	seen map[caveat]bool
+	lack map[string]bool // keys of percentiles that are absent for lack of samples
+}
+
+func newCaveats() *caveats { return &caveats{map[caveat]bool{}, map[string]bool{}} }
+
+// cell gives a value and notes its mark.
+func (c *caveats) cell(s *result.Summary, key string) string {
+	is := caveatOf(s, key)
+	c.seen[is] = true
+	if is == absent && s != nil {
+		c.lack[key] = true
 	}
-	return optional(v)
+	return cell(s, key)
 }
 
 // headlines are the distributions that stand where there is room for few.
@@ -43,7 +84,16 @@ func usual() []string { return []string{"p50", "p99"} }
 // line is a metric in a table of latencies.
 type line struct {
 	name    string
+	view    bool // of the line above: it stands under it
 	summary *result.Summary
+}
+
+// title is its name in the first column.
+func (l line) title() string {
+	if l.view {
+		return "  " + l.name
+	}
+	return l.name
 }
 
 // tables shows the latencies of all and of each class.
@@ -57,19 +107,20 @@ func (m *PointModel) tables(p *result.Point) {
 		m.Latencies.Head = append(m.Latencies.Head, c.Name)
 	}
 	m.Latencies.Head = append(m.Latencies.Head, "max", "mean", "n")
+	marks := newCaveats()
 	for _, l := range lines {
-		row := []string{l.name}
+		row := []string{l.title()}
 		for _, c := range shown {
-			row = append(row, cell(l.summary, c.Key))
+			row = append(row, marks.cell(l.summary, c.Key))
 		}
-		m.Latencies.Rows = append(m.Latencies.Rows, append(row, cell(l.summary, "max"), cell(l.summary, "mean"), count(l.summary.N)))
+		m.Latencies.Rows = append(m.Latencies.Rows, append(row, marks.cell(l.summary, "max"), marks.cell(l.summary, "mean"), count(l.summary.N)))
 		m.remarks(l)
 	}
 	if len(lines) == 0 {
 		m.Latencies = Table{}
 	}
-	m.classes(p)
-	m.legend()
+	m.classes(p, marks)
+	m.legend(marks, shown)
 	m.intervals(p, lines)
 }
 
@@ -78,13 +129,13 @@ func (m *PointModel) tables(p *result.Point) {
 func (m *PointModel) lines(x *result.Metrics) (lines []line) {
 	var reasons []string
 	without := map[string][]string{}
-	add := func(name, key string, s *result.Summary) {
+	add := func(name string, view bool, key string, s *result.Summary) {
 		why := plain(x.Undefined[key])
 		if s != nil {
 			why = plain(steady(s))
 		}
 		if s != nil && why == "" {
-			lines = append(lines, line{name, s})
+			lines = append(lines, line{name, view, s})
 		} else if why != "" {
 			if without[why] == nil {
 				reasons = append(reasons, why)
@@ -101,7 +152,7 @@ func (m *PointModel) lines(x *result.Metrics) (lines []line) {
 		if other := x.Of(d.Instead); other != nil && other.Label == "" {
 			continue
 		}
-		add(rowName(x, &d), d.Key, d.Summary)
+		add(rowName(&d), d.Under != "", d.Key, d.Summary)
 	}
 	if tpot, k := x.Of(metric.TPOT), x.Of(metric.TokensPerChunk).Value("p50"); tpot != nil && tpot.Label != "" && k != nil && *k > 1 {
 		m.Remarks = append(m.Remarks, "TPOT "+plain(tpot.Label)+"; at the median an event carries "+quantity(*k)+" tokens, so it reads too low")
@@ -112,15 +163,9 @@ func (m *PointModel) lines(x *result.Metrics) (lines []line) {
 	return lines
 }
 
-// rowName is what a metric is called in the table. A view of another stands under
-// it, by what it adds to that one's name.
-func rowName(x *result.Metrics, d *result.Distribution) string {
-	name := d.Metric.Label
-	for _, of := range x.List {
-		if rest, view := strings.CutPrefix(name, of.Metric.Label+" "); view && of.Name == d.Unlike {
-			return "  " + rest
-		}
-	}
+// rowName is what a metric is called in the table.
+func rowName(d *result.Distribution) string {
+	name := cmp.Or(d.Under, d.Metric.Label)
 	if d.Name == metric.ITL && d.Summary != nil && d.Summary.Label != "" {
 		name += " " + plain(d.Summary.Label)
 	}
@@ -143,7 +188,7 @@ func differs(a, b *result.Summary) bool {
 
 // remarks says what the kernel's merging leaves open, and what is missing.
 func (m *PointModel) remarks(l line) {
-	s, name := l.summary, strings.TrimSpace(l.name)
+	s, name := l.summary, l.name
 	b, ok := s.Bounds["p99"]
 	if ok && s.P99 != nil && b[1]-b[0] > 0.02**s.P99 {
 		text := fmt.Sprintf("%s p99 lies between %s and %s ms", name, quantity(b[0]), quantity(b[1]))
@@ -161,7 +206,7 @@ func (m *PointModel) remarks(l line) {
 	}
 }
 
-func (m *PointModel) classes(p *result.Point) {
+func (m *PointModel) classes(p *result.Point, marks *caveats) {
 	if len(p.Classes) < 2 {
 		return
 	}
@@ -184,7 +229,7 @@ func (m *PointModel) classes(p *result.Point) {
 		row := []string{cut(plain(n), maxName), count(c.Requests.Due)}
 		for _, d := range heads {
 			for _, key := range usual() {
-				row = append(row, cell(c.Metrics.Of(d.Name), key))
+				row = append(row, marks.cell(c.Metrics.Of(d.Name), key))
 			}
 		}
 		t.Rows = append(t.Rows, row)
@@ -206,47 +251,31 @@ func headsOf(m *metric.Metric) (heads []string) {
 // maxName is how much of a class's name is shown, in characters.
 const maxName = 24
 
-// legend explains the marks that occur, and says which percentiles are
-// missing for lack of samples and how many they need.
-func (m *PointModel) legend() {
-	mark := map[string]bool{}
-	missing := map[string]bool{}
-	look := func(t *Table) {
-		for _, r := range t.Rows {
-			for i, c := range r[1:] {
-				mark[c[:1]] = true
-				if c == unknown {
-					mark[unknown], missing[t.Head[i+1]] = true, true
-				}
-			}
-		}
-	}
-	look(&m.Latencies)
-	if m.Classes != nil {
-		look(m.Classes)
-	}
-	if mark["~"] {
+// legend explains the marks that occur, and says which percentiles are missing for
+// lack of samples and how many they need. Those that no row has are not shown.
+func (m *PointModel) legend(marks *caveats, shown []metric.Percentile) {
+	if marks.seen[fewSamples] {
 		m.Legend = append(m.Legend, "~ few samples")
 	}
-	if mark[">"] {
+	if marks.seen[atLeast] {
 		m.Legend = append(m.Legend, "> at least: some were not followed to their end")
 	}
 	needs := ""
-	for _, c := range metric.Percentiles() {
-		dropped := len(m.Latencies.Rows) > 0 && !slices.Contains(m.Latencies.Head, c.Name)
-		switch few, _ := c.Support(); {
-		case !dropped && !missing[c.Name]:
+	for _, p := range metric.Percentiles() {
+		dropped := len(m.Latencies.Rows) > 0 && !slices.Contains(shown, p)
+		switch least, _ := p.Support(); {
+		case !dropped && !marks.lack[p.Key]:
 		case needs == "":
-			needs = c.Name + " needs " + count(few)
+			needs = p.Name + " needs " + count(least)
 		default:
-			needs += ", " + c.Name + " " + count(few)
+			needs += ", " + p.Name + " " + count(least)
 		}
 	}
 	if needs == "" {
 		return
 	}
 	needs += " samples"
-	if mark[unknown] {
+	if marks.seen[absent] {
 		needs = unknown + " too few: " + needs
 	}
 	m.Legend = append(m.Legend, needs)

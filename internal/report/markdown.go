@@ -85,18 +85,17 @@ func (m *PointModel) markdown(p *printer) {
 		verdict += ": " + strings.Join(m.Because, ", ")
 	}
 	p.line("%s · %s", verdict, strings.Join(m.Headline, " · "))
-	if m.Outcome != "" || len(m.Failures) > 0 || m.Objective != nil {
+	if m.Outcome != "" || m.Failures != nil || m.Objective != nil {
 		p.line("")
 	}
 	if m.Outcome != "" {
 		p.item("**" + m.Outcome + "**")
 	}
-	for _, f := range m.Failures {
-		if class, under := strings.CutPrefix(f, "  "); under {
+	if f := m.Failures; f != nil {
+		p.item(inMarkdown(f.Total))
+		for _, class := range f.Classes {
 			p.line("  - %s", inMarkdown(class))
-			continue
 		}
-		p.item(inMarkdown(f))
 	}
 	if o := m.Objective; o != nil {
 		p.item("**"+inMarkdown(o.Facts[0])+"**", inMarkdown(strings.Join(o.Facts[1:], " · ")))

@@ -42,7 +42,7 @@ type PointModel struct {
 	Because    []string // names of the checks that did not pass, failures first
 	Headline   []string // throughput, with what it is worth
 	Outcome    string   // what the server did other than serve, "" for nothing
-	Failures   []string // requests that were not served, and why
+	Failures   *Failures
 	Objective  *Objective
 	Latencies  Table
 	Intervals  *Table

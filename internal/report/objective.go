@@ -1,7 +1,6 @@
 package report
 
 import (
-	"slices"
 	"strings"
 
 	"pitot/internal/data/result"
@@ -23,7 +22,7 @@ func objective(p *result.Point) *Objective {
 		}
 	}
 	// What weighs on one limit stands beside that limit.
-	if s.Why != "" && !slices.ContainsFunc(s.Limits, func(l result.Limit) bool { return strings.HasPrefix(s.Why, l.Spec) }) {
+	if s.Why != "" && s.Deciding == "" {
 		o.Facts = append(o.Facts, plain(s.Why))
 	}
 	if s.Attained != nil && several {
@@ -80,10 +79,10 @@ func limitFacts(l result.Limit) (facts []string) {
 	case l.Value == nil:
 	case l.Metric == "errors":
 		facts = append(facts, "measured "+percent(*l.Value))
-	case strings.HasPrefix(l.Spec, "p") && l.Met == result.No && l.Attained != nil && *l.Value < l.Limit:
+	case l.Percentile > 0 && l.Met == result.No && l.Attained != nil && *l.Value < l.Limit:
 		// Those that were not answered are over the limit: with them so is the percentile.
 		facts = append(facts, "measured >"+quantity(l.Limit)+" ms with failures counted, "+quantity(*l.Value)+" ms of those answered")
-	case strings.HasPrefix(l.Spec, "p"): // a joint limit has no percentile of its own
+	case l.Percentile > 0: // a joint limit has no percentile of its own
 		facts = append(facts, "measured "+quantity(*l.Value)+" ms")
 	}
 	if l.Attained != nil && l.Metric != "errors" {

@@ -59,7 +59,7 @@ func TestObjectiveSaysWhatItIsOf(t *testing.T) {
 // A percentile of those that were answered must not look as if it met the limit that
 // failures violate.
 func TestFailuresCountInPercentile(t *testing.T) {
-	l := result.Limit{Spec: "p99 ttft<100ms", Metric: "ttft", Value: float(52.5), Limit: 100, Attained: float(.825), Met: "no"}
+	l := result.Limit{Spec: "p99 ttft<100ms", Percentile: 99, Metric: "ttft", Value: float(52.5), Limit: 100, Attained: float(.825), Met: "no"}
 	if got := limitFacts(l)[0]; got != "measured >100.0 ms with failures counted, 52.5 ms of those answered" {
 		t.Error(got)
 	}

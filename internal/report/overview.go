@@ -45,7 +45,7 @@ func overview(run *result.Run) *Overview {
 		o.curve(c, run)
 	}
 	o.loads(run)
-	o.spread(run.Curve)
+	o.spread(run.Curve, run)
 	o.checks(run)
 	return o
 }
@@ -166,11 +166,11 @@ func (o *Overview) curve(c *result.Curve, run *result.Run) {
 	}
 	if at, usd := cheapest(run); at >= 0 {
 		p := &run.Points[at]
-		s := fmt.Sprintf("lowest cost $%s per million output tokens, at %s", quantity(usd), load(p.Load.Value()))
+		tokens := "output tokens"
 		if p.SLO != nil {
-			s = strings.Replace(s, "tokens", "tokens within the SLO", 1)
+			tokens += " within the SLO"
 		}
-		add(s)
+		add(fmt.Sprintf("lowest cost $%s per million %s, at %s", quantity(usd), tokens, load(p.Load.Value())))
 	}
 }
 
@@ -207,7 +207,7 @@ func (o *Overview) loads(run *result.Run) {
 		o.Loads.Spare = []int{3, 4}
 	}
 	o.Loads.Spare = append(o.Loads.Spare, 2)
-	marks := map[string]bool{}
+	marks, hopeless := newCaveats(), false
 	for _, i := range order {
 		p := &run.Points[i]
 		within, good := "", ""
@@ -227,15 +227,14 @@ func (o *Overview) loads(run *result.Run) {
 		case p.Outcome == result.Failing:
 			mark = "failing"
 		case p.EndedEarly != "":
-			mark = "hopeless"
-			marks[mark] = true
+			mark, hopeless = "hopeless", true
 		case p.Stability == stat.Unstable:
 			mark = "unstable"
 		}
 		row := []string{trim(fmt.Sprintf("%.3f", p.Load.Value())), optional(p.Throughput.DuePerS), count(p.Requests.Due), answered(p), good, output(p)}
 		for _, m := range heads {
 			for _, key := range usual() {
-				row = append(row, shown(p.Metrics.Of(m.Name), key, marks))
+				row = append(row, marks.cell(p.Metrics.Of(m.Name), key))
 			}
 		}
 		o.Loads.Rows = append(o.Loads.Rows, append(row, within, mark))
@@ -243,13 +242,13 @@ func (o *Overview) loads(run *result.Run) {
 	o.Loads = o.Loads.without(func(column int) bool {
 		return len(o.Loads.Rows) > 0 && !slices.ContainsFunc(o.Loads.Rows, func(r []string) bool { return r[column] != "" })
 	})
-	if marks["~"] {
+	if marks.seen[fewSamples] {
 		o.Legend = append(o.Legend, "~ few samples")
 	}
-	if marks[unknown] {
+	if marks.seen[absent] {
 		o.Legend = append(o.Legend, unknown+" too few samples, or no steady state to speak of")
 	}
-	if marks["hopeless"] {
+	if hopeless {
 		o.Legend = append(o.Legend, "hopeless: ended early, the queue only grew")
 	}
 	o.Legend = append(o.Legend, "times in ms")
@@ -269,20 +268,33 @@ func columnsCount(t Table) (list []string) {
 }
 
 // spread is the table of repeated loads: the least and the most of each value.
-func (o *Overview) spread(c *result.Curve) {
+func (o *Overview) spread(c *result.Curve, run *result.Run) {
 	if c == nil || len(c.Repeats) == 0 {
 		return
 	}
-	o.Spread = &Table{Head: []string{"repeats of", "n", "tok/s", "TTFT p50", "p99", "TPOT p50", "p99", "E2E p50", "in SLO"}}
+	var values []repeatedValue // that stand in the table of loads too
+	for _, v := range repeatedValues(run) {
+		if v.Name == metric.OutputRate || v.Name == metric.Attained || v.percentile != "" && v.Show == metric.Headline {
+			values = append(values, v)
+		}
+	}
+	o.Spread = &Table{Head: []string{"repeats of", "n"}}
+	for i, v := range values {
+		name := v.name()
+		switch {
+		case i > 0 && values[i-1].Name == v.Name:
+			name = v.percentile
+		case v.Name == metric.OutputRate:
+			name = v.unit()
+		}
+		o.Spread.Head = append(o.Spread.Head, name)
+	}
 	for _, r := range c.Repeats {
 		row := []string{trim(fmt.Sprintf("%.3f", r.Load)), count(len(r.Points))}
-		for _, name := range []string{"output_tokens_per_s", "ttft_ms.p50", "ttft_ms.p99", "tpot_ms.p50", "tpot_ms.p99", "e2e_ms.p50", "slo.attained"} {
-			v, ok := r.Spread[name]
-			write := quantity
-			if name == "slo.attained" {
-				write = percent
-			}
-			switch lo, hi := write(v[0]), write(v[1]); {
+		for _, v := range values {
+			spread, ok := r.Spread[v.key()]
+			write := written(v.Unit)
+			switch lo, hi := write(spread[0]), write(spread[1]); {
 			case !ok:
 				row = append(row, unknown)
 			case lo == hi:
@@ -311,20 +323,6 @@ func output(p *result.Point) string {
 		return unknown
 	}
 	return optional(p.Throughput.OutputTokensPerS)
-}
-
-// shown is one percentile of a summary.
-func shown(s *result.Summary, key string, marks map[string]bool) string {
-	text := unknown
-	if s != nil {
-		text = cell(s, key)
-	}
-	for _, mark := range []string{"~", unknown} {
-		if strings.HasPrefix(text, mark) {
-			marks[mark] = true
-		}
-	}
-	return text
 }
 
 // checks gathers what did not pass, each check once.

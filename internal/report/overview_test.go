@@ -196,7 +196,7 @@ func TestOrderedFaults(t *testing.T) {
 func TestCurveOfFewSamples(t *testing.T) {
 	run := swept() // 999 samples each: one too few
 	run.Points[2].Metrics.Set(metric.TTFT, measured(1000, 90))
-	limits := []result.Limit{{Spec: "p99 ttft<200ms", Metric: "ttft", Limit: 200}, {Spec: "ttft<200ms", Metric: "ttft", Limit: 200}, {Spec: "p99 tpot<50ms", Metric: "tpot", Limit: 50}}
+	limits := []result.Limit{{Spec: "p99 ttft<200ms", Percentile: 99, Metric: "ttft", Limit: 200}, {Spec: "ttft<200ms", Metric: "ttft", Limit: 200}, {Spec: "p99 tpot<50ms", Percentile: 99, Metric: "tpot", Limit: 50}}
 	for i := range run.Points {
 		run.Points[i].SLO.Limits = limits
 	}

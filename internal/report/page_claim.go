@@ -88,8 +88,8 @@ func (m *Model) claimPoint(p *result.Point, shown *PointModel) {
 		case s.NoInterval != "":
 			c.Interval = "no interval: " + plain(s.NoInterval)
 		}
-		if s.Met == result.Undecided && s.Why != "" {
-			c.Interval = strings.TrimPrefix(c.Interval+" · "+plain(s.Why), " · ")
+		if why := strings.Join(present(s.Deciding, s.Why), ": "); s.Met == result.Undecided && why != "" {
+			c.Interval = strings.Join(present(c.Interval, why), " · ")
 		}
 	default:
 		var parts []string

@@ -115,7 +115,7 @@ func (m *PointModel) intervals(p *result.Point, lines []line) {
 		}
 	}
 	for _, l := range lines {
-		if !strings.HasPrefix(l.name, " ") { // no view of the line above
+		if !l.view {
 			add(l.name, l.summary.CI95, quantity)
 		}
 	}

@@ -104,8 +104,11 @@ func (m *PointModel) text(p *printer, s Style) {
 	if m.Outcome != "" {
 		p.write(s, red, "", m.Outcome)
 	}
-	for _, f := range m.Failures {
-		p.line("%s", f)
+	if f := m.Failures; f != nil {
+		p.line("%s", f.Total)
+		for _, class := range f.Classes {
+			p.line("  %s", class)
+		}
 	}
 	if o := m.Objective; o != nil {
 		p.write(s, metColor(o.Met), "", o.Facts...)

@@ -42,7 +42,7 @@ var all = Catalogue{
 	{Name: TTFT, Key: "ttft_ms", Label: "TTFT", Help: "time to first token: from due to the first visible token",
 		Unit: Milliseconds, Better: Lower, Stream: true, FromDue: true, Steady: true, Limit: true, Show: Headline, Compared: []string{"p50", "p99"}},
 	{Name: ServiceTTFT, Key: "service.ttft_ms", Label: "TTFT from sent", Help: "the same from when the request was sent",
-		Unit: Milliseconds, Better: Lower, Stream: true, Steady: true, Show: Row, Unlike: TTFT},
+		Unit: Milliseconds, Better: Lower, Stream: true, Steady: true, Show: Row, Unlike: TTFT, Under: "from sent"},
 	{Name: TTFA, Key: "ttfa_ms", Label: "TTFA", Help: "time to first answer: from due to the first token that is no reasoning",
 		Unit: Milliseconds, Better: Lower, Stream: true, FromDue: true, Steady: true, Limit: true, Show: Row, Unlike: TTFT},
 	{Name: TPOT, Key: "tpot_ms", Label: "TPOT", Help: "time per output token: (last token − first token) / (visible tokens − those of the first arrival)",
@@ -58,7 +58,7 @@ var all = Catalogue{
 	{Name: E2E, Key: "e2e_ms", Label: "E2E", Help: "end-to-end latency: from due to the last token, or to the end of an answer that is not streamed",
 		Unit: Milliseconds, Better: Lower, FromDue: true, Steady: true, Limit: true, Show: Headline, Compared: []string{"p50", "p99"}},
 	{Name: ServiceE2E, Key: "service.e2e_ms", Label: "E2E from sent", Help: "the same from when the request was sent",
-		Unit: Milliseconds, Better: Lower, Steady: true, Show: Row, Unlike: E2E},
+		Unit: Milliseconds, Better: Lower, Steady: true, Show: Row, Unlike: E2E, Under: "from sent"},
 	{Name: Generation, Key: "generation_ms", Label: "generation", Help: "from the first token to the last",
 		Unit: Milliseconds, Better: Lower, Stream: true, Steady: true, Limit: true},
 

@@ -46,6 +46,7 @@ type Metric struct {
 	Limit    bool     // --slo can limit it; of requests, --until can watch it
 	Show     Show     // where a report has it
 	Unlike   Name     // its row is left out where it says the same as this metric
+	Under    string   // what its row is called that stands under that metric's
 	Instead  Name     // its row stands only where this metric is missing or has a reservation
 	Compared []string // the statistics of it that every comparison tests and a summary of repeats shows: "p50"; of a window [Value]
 }

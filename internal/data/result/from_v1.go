@@ -4,6 +4,8 @@ import (
 	"pitot/internal/data/metric"
 	v1 "pitot/internal/data/result/v1"
 	"pitot/internal/stat"
+	"strconv"
+	"strings"
 )
 
 // FromV1 gives a run of version 1 as this version says it. Where both mean the
@@ -90,12 +92,28 @@ func metricsFromV1(m v1.Metrics) Metrics {
 }
 
 func sloFromV1(s v1.SLO) SLO {
-	return SLO{
+	out := SLO{
 		Spec: s.Spec, Attained: s.Attained, CI95: s.CI95, NoInterval: s.NoInterval, Met: Met(s.Met), Why: s.Why,
 		Limits: each(s.Limits, func(l v1.Limit) Limit {
-			return Limit{Spec: l.Spec, Metric: metric.Name(l.Metric), Value: l.Value, Limit: l.Limit, Attained: l.Attained, Met: Met(l.Met), Why: l.Why}
+			return Limit{Spec: l.Spec, Percentile: percentileOf(l.Spec), Metric: metric.Name(l.Metric), Value: l.Value, Limit: l.Limit, Attained: l.Attained, Met: Met(l.Met), Why: l.Why}
 		}),
 	}
+	for _, l := range out.Limits { // version 1 named the limit that decided before its reason
+		if rest, ok := strings.CutPrefix(s.Why, l.Spec); ok {
+			out.Deciding, out.Why = l.Spec, strings.TrimPrefix(rest, ": ")
+		}
+	}
+	return out
+}
+
+// percentileOf is that of a limit as it is written, "p99 ttft<200ms"; 0 if it has
+// none.
+func percentileOf(spec string) (percent float64) {
+	of, _, _ := strings.Cut(spec, " ")
+	if digits, ok := strings.CutPrefix(of, "p"); ok {
+		percent, _ = strconv.ParseFloat(digits, 64) // no number is no percentile
+	}
+	return percent
 }
 
 func classesFromV1(classes map[string]v1.Class) map[string]Class {

@@ -305,19 +305,21 @@ type SLO struct {
 	CI95       *[2]float64 `json:"ci95"`
 	NoInterval string      `json:"no_interval,omitempty"`
 	Met        Met         `json:"met"`
+	Deciding   string      `json:"deciding,omitempty"` // the limit that decided, where one by itself did
 	Why        string      `json:"why,omitempty"`
 	Limits     []Limit     `json:"limits"`
 }
 
 // Limit is one limit of an SLO.
 type Limit struct {
-	Spec     string      `json:"spec"`     // "p99 ttft<200ms"
-	Metric   metric.Name `json:"metric"`   // "ttft"
-	Value    *float64    `json:"value"`    // what was measured at its percentile, in the limit's unit
-	Limit    float64     `json:"limit"`    // milliseconds, or a share for errors
-	Attained *float64    `json:"attained"` // share of all due that ended well and not over the limit; null where single requests have no such value
-	Met      Met         `json:"met"`
-	Why      string      `json:"why,omitempty"`
+	Spec       string      `json:"spec"`                 // "p99 ttft<200ms"
+	Percentile float64     `json:"percentile,omitempty"` // in percent; none of a limit on single requests, and of errors
+	Metric     metric.Name `json:"metric"`               // "ttft"
+	Value      *float64    `json:"value"`                // what was measured at its percentile, in the limit's unit
+	Limit      float64     `json:"limit"`                // milliseconds, or a share for errors
+	Attained   *float64    `json:"attained"`             // share of all due that ended well and not over the limit; null where single requests have no such value
+	Met        Met         `json:"met"`
+	Why        string      `json:"why,omitempty"`
 }
 
 // Goodput is what was served within the SLO.

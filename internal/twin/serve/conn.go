@@ -32,10 +32,14 @@ type conn struct {
 	free int64         // since when the next request could be answered
 }
 
+// readBuffer has room for the head of most requests. Each stream keeps one while
+// it is answered; bodies are read past it.
+const readBuffer = 1 << 10
+
 func newConn(s *Server, nc net.Conn) *conn {
 	c := &conn{s: s, out: newOutbox(nc, &s.stats.short)}
 	c.in = stamped{conn: nc, recv: stamp.NewReceiver(nc)}
-	c.br = bufio.NewReaderSize(&c.in, 4<<10)
+	c.br = bufio.NewReaderSize(&c.in, readBuffer)
 	return c
 }
 
@@ -50,6 +54,9 @@ type stamped struct {
 }
 
 func (r *stamped) Read(p []byte) (n int, err error) {
+	if r.head.over { // a parser may go on behind the first error
+		return 0, errHeadTooLarge
+	}
 	if r.recv != nil && len(p) > 0 {
 		var a stamp.Arrival
 		n, a, err = r.recv.Read(p)

@@ -27,6 +27,7 @@ type headGuard struct {
 	lines int
 	line  int // bytes of the line so far
 	last  byte
+	over  bool // it was too large: nothing more is read
 }
 
 // take counts bytes that were read. What follows the empty line that ends the
@@ -42,9 +43,10 @@ func (h *headGuard) take(p []byte) error {
 			h.line++
 		}
 		h.last = p[i]
-		if h.size > maxHead || h.lines > maxLines {
-			return errHeadTooLarge
-		}
+		h.over = h.over || h.size > maxHead || h.lines > maxLines
+	}
+	if h.over {
+		return errHeadTooLarge
 	}
 	return nil
 }

@@ -30,7 +30,7 @@ type choice struct {
 	lm.Answer
 	index  int
 	number int64 // of its own among all answers, for ids
-	prompt lm.Prompt
+	prompt *lm.Prompt
 	sent   int    // tokens that were written, of a stream
 	echo   []byte // what it begins with, inside a JSON string
 	offset int    // of the next token's text in characters, for logprobs
@@ -69,7 +69,7 @@ func (a *api) generate(req *dialect.Request, chat bool, prefix, whole, event str
 		one := &w.choices[i]
 		c.Jobs[i] = twin.Job{
 			Prompt: max(one.prompt.Tokens, 1), Output: one.Output, Limit: r.plan.Limit, Priority: r.priority,
-			Content: one.Content(&one.prompt, r.salt),
+			Content: one.Content(one.prompt, r.salt),
 		}
 	}
 	return c, nil
@@ -85,9 +85,9 @@ func (a *api) newWriter(asked ask, id, object string, n int64) *writer {
 	}
 	for i := range w.choices {
 		c := &w.choices[i]
-		*c = choice{Answer: a.model.Begin(&w.plan, w.first+5*int64(i)), index: i, number: n + int64(i)<<40, prompt: w.prompts[i/w.n]}
+		*c = choice{Answer: a.model.Begin(&w.plan, w.first+5*int64(i)), index: i, number: n + int64(i)<<40, prompt: &w.prompts[i/w.n]}
 		if w.echo && !w.tokenIDs { // or its ids stand in its place
-			c.echo = a.promptText(&c.prompt)
+			c.echo = a.promptText(c.prompt)
 		} else if w.chat {
 			c.echo = lm.AppendQuoted(nil, w.echoed)
 		}

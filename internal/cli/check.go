@@ -2,6 +2,7 @@ package cli
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"os"
@@ -50,6 +51,9 @@ func checkVerb(ctx context.Context, e *Env) (int, error) {
 	defer stop()
 	if p.Client != "" {
 		r, err := c.Client(ctx, p.Client)
+		if errors.Is(err, audit.ErrNothingAnswered) {
+			return TargetFailed, err
+		}
 		if err != nil {
 			return Done, err
 		}

@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"cmp"
 	"fmt"
 	"io"
 	"math"
@@ -10,6 +11,7 @@ import (
 
 	"pitot/internal/plan"
 	"pitot/internal/say"
+	"pitot/internal/target"
 )
 
 // estimate is what a plan is expected to send and take; zero is not known
@@ -135,18 +137,21 @@ func (e *estimate) price(p *plan.Plan) {
 		e.output = e.requests * p.Ask.Output.Mean()
 	}
 	byToken, byTime := p.TokenPrice != plan.TokenPrice{}, p.GPUPrice > 0
+	gpus := cmp.Or(p.GPUs, target.GPUs(target.WantedBy(p)))
 	switch {
 	case byToken && e.requests == 0:
 		e.why = "how many requests users make in a time is not known beforehand; bound it with --requests"
 	case byToken && (e.input == 0 || e.output == 0):
 		e.why = "how many tokens a file's requests take is not known beforehand"
+	case byTime && gpus == 0:
+		e.why = "how many GPUs the target has is not known: give --gpus"
 	case byTime && e.seconds == 0:
 		e.why = "how long users take for their requests is not known beforehand; bound it with --duration"
 	case !byToken && !byTime:
 		e.why = "no price was given"
 	}
 	if e.why == "" {
-		e.usd = e.input/1e6*p.TokenPrice.Input + e.output/1e6*p.TokenPrice.Output + float64(p.GPUs)*p.GPUPrice*e.seconds/3600
+		e.usd = e.input/1e6*p.TokenPrice.Input + e.output/1e6*p.TokenPrice.Output + float64(gpus)*p.GPUPrice*e.seconds/3600
 	}
 }
 

@@ -18,6 +18,7 @@ import (
 
 	"pitot/internal/data/result"
 	"pitot/internal/plan"
+	"pitot/internal/report"
 	"pitot/internal/report/export"
 	"pitot/internal/run"
 	"pitot/internal/say"
@@ -79,6 +80,7 @@ func vllmBenchVerb(ctx context.Context, e *Env) (int, error) {
 			has = "has the records of the run"
 		}
 		fmt.Fprintf(e.Stderr, "pitot: %s; %s %s, pitot report %s shows it\n", measured.Verdict, dir, has, dir)
+		whyNotValid(e.Stderr, measured)
 	}
 	switch {
 	case err != nil && ctx.Err() != nil:
@@ -87,6 +89,26 @@ func vllmBenchVerb(ctx context.Context, e *Env) (int, error) {
 		return Done, err
 	}
 	return exitCode(measured), nil
+}
+
+// whyNotValid says which checks make a run invalid, in vLLM's output nobody does,
+// and counts its flags.
+func whyNotValid(w io.Writer, measured *result.Run) {
+	flags := 0
+	for i := range measured.Points {
+		for k := range measured.Points[i].Checks {
+			switch c := &measured.Points[i].Checks[k]; c.Status {
+			case result.Fail:
+				m := report.Said(c)
+				fmt.Fprintf(w, "  %s: %s (limit %s). %s\n", m.Name, m.Value, m.Limit, m.Advice)
+			case result.Flag:
+				flags++
+			}
+		}
+	}
+	if flags > 0 {
+		fmt.Fprintf(w, "  other checks that are flagged: %s\n", say.Count(flags))
+	}
 }
 
 // keep writes the result file and prints the table.

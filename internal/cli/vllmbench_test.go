@@ -1,12 +1,14 @@
 package cli
 
 import (
+	"bytes"
 	"errors"
 	"fmt"
 	"slices"
 	"strings"
 	"testing"
 
+	"pitot/internal/data/result"
 	"pitot/internal/plan"
 	"pitot/internal/say"
 )
@@ -91,4 +93,17 @@ func FuzzTranslateVLLM(f *testing.F) {
 			t.Fatal(err)
 		}
 	})
+}
+
+// Why a run is INVALID is said; flags are counted.
+func TestWhyNotValid(t *testing.T) {
+	lag, limit := 12.0, 5.0
+	var b bytes.Buffer
+	whyNotValid(&b, &result.Run{Points: []result.Point{{Checks: []result.Check{
+		{Name: result.CheckSendLag, Status: result.Fail, Value: &lag, Limit: &limit, Unit: "ms"},
+		{Name: result.CheckHost, Status: result.Flag}, {Name: result.CheckClockSteps, Status: result.Pass},
+	}}}})
+	if got := b.String(); !strings.HasPrefix(got, "  "+result.CheckSendLag+": ") || !strings.HasSuffix(got, "\n  other checks that are flagged: 1\n") {
+		t.Errorf("%q", got)
+	}
 }

@@ -3,6 +3,7 @@ package plan
 import (
 	"errors"
 	"maps"
+	"path/filepath"
 	"slices"
 	"strings"
 	"unicode/utf8"
@@ -27,6 +28,7 @@ type decoder struct {
 	given   map[string]source
 	origins []Origin
 	path    string // of the file
+	resumed bool   // the file is that of the run to go on with
 }
 
 func newDecoder(v Verb, parts []any) *decoder {
@@ -111,7 +113,10 @@ func (d *decoder) decode(argv, environ []string) (args []string, err error) {
 		}
 	}
 	if config == "" {
-		return args, nil
+		if config = d.earlier(); config == "" {
+			return args, nil
+		}
+		d.resumed = true
 	}
 	target, err := d.file(config)
 	if err != nil {
@@ -124,6 +129,22 @@ func (d *decoder) decode(argv, environ []string) (args []string, err error) {
 		}
 	}
 	return args, nil
+}
+
+// configName is the file in which a run keeps its plan.
+const configName = "config.yaml"
+
+// earlier is the plan of the run to go on with, which says what a user does not say
+// again; "" where there is none.
+func (d *decoder) earlier() string {
+	o := find[Output](d.parts)
+	if o == nil || !o.Resume || o.Out == "" {
+		return ""
+	}
+	if path := filepath.Join(o.Out, configName); exists(path) {
+		return path
+	}
+	return ""
 }
 
 // target is the first argument or else what the variable of OpenAI's clients names.

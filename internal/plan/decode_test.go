@@ -317,6 +317,29 @@ func TestFile(t *testing.T) {
 	}
 }
 
+// A run that is resumed says itself what it is to do; what is said again is
+// stronger, and what only other verbs know is let be.
+func TestResume(t *testing.T) {
+	dir := t.TempDir()
+	if err := os.WriteFile(filepath.Join(dir, "config.yaml"), []byte("target: http://x\nover: concurrency\npoints: 7\nbudget: 1h\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	p, args, err := Decode(VerbSweep, []string{"--resume", "--out", dir, "--points", "9"}, nil)
+	if err != nil || p.Spec != "http://x" || len(args) != 1 || p.Over != "concurrency" || p.Points != 9 || !p.Resume || p.Out != dir {
+		t.Errorf("%+v, %q, %v", p.Search, args, err)
+	}
+	p, _, err = Decode(VerbSweep, []string{"http://y", "--resume", "--out", dir, "--config", filepath.Join(t.TempDir(), "none")}, nil)
+	if err == nil {
+		t.Errorf("another config is named and not read: %+v", p.Search)
+	}
+	if p, _, err = Decode(VerbSweep, []string{"http://y", "--resume", "--out", filepath.Join(dir, "new")}, nil); err != nil || p.Spec != "http://y" {
+		t.Errorf("a run that is not there yet: %v", err)
+	}
+	if p, _, err = Decode(VerbSweep, []string{"http://y", "--out", dir}, nil); err != nil || p.Points != 12 {
+		t.Errorf("without --resume: %v, %v", p.Points, err)
+	}
+}
+
 func FuzzDecode(f *testing.F) {
 	f.Add("x\x00--rate\x004", "rate: 4\nslo: p99 ttft<1s\n")
 	f.Add("--insecure=false\x00--\x00--x", "header: [A=1, 'B=\"2']\n# c\n")

@@ -221,7 +221,7 @@ func Settings() []Setting {
 			value: field(path(), func(f *Fitting) *string { return &f.Profile })},
 		{Name: "resume", Verbs: verbs(VerbSweep, VerbFind), Group: groupRun, NotKept: "a new run begins anew",
 			Needs: []Need{{AnyOf: "out", Hint: "name the directory of the run to go on with"}},
-			Help:  "go on with the run in --out: the points it has are not measured again",
+			Help:  "go on with the run in --out, planned as its config.yaml says: the points it has are not measured again",
 			value: field(toggle(), func(o *Output) *bool { return &o.Resume })},
 		{Name: "format", Verbs: verbs(VerbRun, VerbSweep, VerbFind, VerbReport), Group: groupRun, Arg: "NAME", Default: "text", NotKept: onlyShown,
 			Help:  "what standard output gets: text, json, md, csv (a line for each point) or html",

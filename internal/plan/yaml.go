@@ -7,6 +7,7 @@ import (
 	"io"
 	"os"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -22,7 +23,7 @@ func (d *decoder) file(path string) (target string, err error) {
 	data, err := os.ReadFile(path)
 	if err != nil {
 		hint := "a config is a YAML file of flags, as rate: 4; every run leaves one, config.yaml in its directory"
-		if own := filepath.Join(path, "config.yaml"); exists(own) {
+		if own := filepath.Join(path, configName); exists(own) {
 			hint = "did you mean " + own + "?"
 		}
 		return "", say.Unreadable("config", path, err, hint)
@@ -55,6 +56,9 @@ func (d *decoder) yaml(path string, data []byte) (target string, err error) {
 		}
 		seen[k.Value] = k.Line
 		s, ok := d.known[k.Value]
+		if !ok && d.resumed && slices.ContainsFunc(Settings(), func(s Setting) bool { return s.Name == k.Value }) {
+			continue // of another verb: that the run is one of its is said when it is resumed
+		}
 		if !ok && k.Value != "target" {
 			return "", d.unknownKey(at, k.Value)
 		}

@@ -54,6 +54,18 @@ func cacheDType(d *deploy.Deployment) string {
 	return "auto"
 }
 
+// GPUs is how many an embedded target has; 0 for none, and of any other target.
+func GPUs(p Wanted) int {
+	if p.Kind() == plan.KindServer {
+		return 0
+	}
+	e, err := openEngine(p)
+	if err != nil {
+		return 0 // said when it is opened
+	}
+	return e.gpus
+}
+
 // openEngine gives the engine that MODEL@GPU or the flags of fixed latencies
 // ask for. Errors are the user's.
 func openEngine(p Wanted) (engine, error) {

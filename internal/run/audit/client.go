@@ -12,6 +12,7 @@ import (
 	"strings"
 	"time"
 
+	"pitot/internal/say"
 	"pitot/internal/stat"
 	"pitot/internal/twin/serve"
 )
@@ -37,6 +38,9 @@ type Client struct {
 // {url}, {host}, {port}, {model} and {dir} are replaced; a result of vLLM,
 // SGLang, AIPerf or GuideLLM that it leaves in {dir} is read.
 func (c *Checker) Client(ctx context.Context, command string) (*Client, error) {
+	if !strings.Contains(command, "{url}") && !strings.Contains(command, "{port}") {
+		return nil, say.Errorf("--client: the command does not say where the server is").WithHint("write {url}, or {host} and {port}, for example --client 'curl -N {url}/v1/completions -d …'")
+	}
 	srv, dir, truth, err := c.reference(ctx)
 	if err != nil {
 		return nil, err
@@ -69,11 +73,17 @@ func (c *Checker) Client(ctx context.Context, command string) (*Client, error) {
 		r.MemoryBytes = maxRSS(cmd.ProcessState)
 	}
 	if err := r.truth(truth); err != nil {
+		if failed != nil {
+			err = fmt.Errorf("%w: %v", err, failed)
+		}
 		return nil, err
 	}
 	r.Said = c.claimIn(out)
 	return r, nil
 }
+
+// ErrNothingAnswered says that there is nothing to compare.
+var ErrNothingAnswered = errors.New("the client sent no request that was answered")
 
 // claimIn reads what a client left in a directory or below it, nil if that is no
 // result of a tool that is known.
@@ -111,7 +121,7 @@ func (r *Client) truth(path string) error {
 		end = max(end, t.DoneNS)
 	}
 	if g.requests == 0 {
-		return errors.New("check: the client sent no request that was answered; does the command use {url}?")
+		return ErrNothingAnswered
 	}
 	r.True, r.Requests = g.numbers(), g.requests
 	slices.Sort(g.arrivals)

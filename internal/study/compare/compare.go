@@ -72,7 +72,8 @@ type Pair struct {
 	Notes       []string  `json:"notes"`         // points that were left out; what numbers of other instruments mean
 	Why         string    `json:"why,omitempty"` // why nothing is compared
 
-	failed bool // only B cannot be compared
+	failed     bool   // only B cannot be compared
+	searchMore string // what to do where a search gave no capacity
 }
 
 // Left is a metric that is not compared, and why.

@@ -460,10 +460,18 @@ func TestCapacities(t *testing.T) {
 		t.Errorf("%+v", r)
 	}
 	bracket := found("b", 8)
-	bracket.Runs[0].Run.Capacity.Estimate, bracket.Runs[0].Run.Capacity.Why = nil, "the budget is too small for more than a bracket"
+	low, high := 7., 9.
+	missed := bracket.Runs[0].Run.Capacity
+	missed.Estimate, missed.Why, missed.Bracket = nil, "the budget is too small for more than a bracket", &[2]*float64{&low, &high}
 	c = mustCompare(t, Options{}, found("a", 10), bracket)
 	if l := c.Pairs[0].Left; len(l) != 1 || !strings.Contains(l[0].Why, "b: the budget is too small") {
 		t.Errorf("%+v", l)
+	}
+	if n := c.Pairs[0].Notes; len(n) != 1 || n[0] != "b: taken to lie between 7 and 9" {
+		t.Errorf("%q", n)
+	}
+	if v := c.Verdicts[0]; v.Word != NotCompared || v.Why != "the search of b gave no capacity: search again with a larger --budget" {
+		t.Errorf("%+v", v)
 	}
 	_, err := Compare([]Side{found("a", 10), side("b", 8, 100)}, Options{Within: 0.05})
 	if err == nil || !strings.Contains(err.Error(), "a has the capacity under p99 ttft<500ms over rate, and b has points") {

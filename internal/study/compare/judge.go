@@ -1,6 +1,7 @@
 package compare
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"strings"
@@ -235,7 +236,7 @@ func (c *Comparison) verdict(b string) Verdict {
 			continue
 		}
 		if why == "" {
-			why = p.Why
+			why = cmp.Or(p.Why, p.searchMore)
 		}
 		if p.failed {
 			v.Lost = append(v.Lost, p.What+": "+p.Why)
@@ -301,6 +302,16 @@ func (c *Comparison) capacities(a, b *measured, o Options) (n int) {
 		p.Within = p.Launches[0] == 1 || p.Launches[1] == 1
 		if why := join(whyA, whyB); why != "" {
 			p.Left = append(p.Left, Left{m.name, why, whyA == ""})
+			switch {
+			case whyA != "" && whyB != "":
+				p.searchMore = "the searches of both gave no capacity: search again with a larger --budget"
+			case whyA != "":
+				p.searchMore = "the search of " + a.name + " gave no capacity: search again with a larger --budget"
+			default:
+				p.searchMore = "the search of " + b.name + " gave no capacity: search again with a larger --budget"
+			}
+			p.Notes = append(p.Notes, a.brackets(k.over, k.slo)...)
+			p.Notes = append(p.Notes, b.brackets(k.over, k.slo)...)
 		} else {
 			p.add(m, sa, sb, o)
 		}
@@ -313,6 +324,26 @@ func (m *measured) searched(over, slo string) bool {
 	return slices.ContainsFunc(m.searches, func(s search) bool {
 		return slices.ContainsFunc(s.capacities, func(c *result.Capacity) bool { return c.Over == over && c.SLO == slo })
 	})
+}
+
+// brackets say between what the searches took the capacity to lie that gave none.
+func (m *measured) brackets(over, slo string) (notes []string) {
+	for _, l := range m.searches {
+		for _, c := range l.capacities {
+			if c.Over != over || c.SLO != slo || c.Estimate != nil || c.Bracket == nil {
+				continue
+			}
+			switch low, high := c.Bracket[0], c.Bracket[1]; {
+			case low != nil && high != nil:
+				notes = append(notes, fmt.Sprintf("%s: taken to lie between %.4g and %.4g", m.name, *low, *high))
+			case low != nil:
+				notes = append(notes, fmt.Sprintf("%s: met at %.4g", m.name, *low))
+			case high != nil:
+				notes = append(notes, fmt.Sprintf("%s: over the limits at %.4g", m.name, *high))
+			}
+		}
+	}
+	return notes
 }
 
 // capacity gives the estimate of each launch, or why not.

@@ -3,7 +3,6 @@ package cli
 import (
 	"context"
 
-	"pitot/internal/data/result"
 	"pitot/internal/plan"
 	"pitot/internal/run"
 )
@@ -13,16 +12,17 @@ func findVerb(ctx context.Context, e *Env) (int, error) {
 	return v.run(ctx, e)
 }
 
-func measureCapacity(ctx context.Context, s *run.Session, p *plan.Plan, view *progress) (func(*result.Run), error) {
+func measureCapacity(ctx context.Context, s *run.Session, p *plan.Plan, view *progress) error {
 	claims, err := p.SLO.Claims()
 	if err != nil {
-		return nil, err
+		return err
 	}
 	in := run.NewSearcher(s, claims, p.Over == "concurrency", view)
 	alone, err := s.Alone(ctx)
 	if err != nil {
-		return nil, err
+		return err
 	}
 	c, err := in.Find(ctx, run.Goal{Objective: p.SLO, Budget: p.Budget, MaxLoad: p.MaxLoad, Alone: alone, Verify: p.Verify, Seed: p.Seed})
-	return func(measured *result.Run) { measured.Capacity = c }, err
+	s.Found(c)
+	return err
 }

@@ -22,11 +22,9 @@ import (
 //	carryOut   opens the target and a run directory, puts the loads on, closes both
 //	conclude   page, answer and exports of what was measured → exit code
 type measuring struct {
-	verb   plan.Verb                 // whose flags it takes
-	expect func(*plan.Plan) estimate // what a plan sends and takes
-	// loads measures in a session. What is to be said of the run as a whole
-	// comes back with whatever ended it, nil for nothing.
-	loads func(context.Context, *run.Session, *plan.Plan, *progress) (func(*result.Run), error)
+	verb   plan.Verb                                                        // whose flags it takes
+	expect func(*plan.Plan) estimate                                        // what a plan sends and takes
+	loads  func(context.Context, *run.Session, *plan.Plan, *progress) error // measures in a session
 }
 
 // run goes the whole way.
@@ -85,18 +83,13 @@ func (v *measuring) carryOut(ctx context.Context, e *Env, p *plan.Plan, view *pr
 	if err != nil {
 		return nil, "", err
 	}
-	notef, err := v.loads(ctx, s, p, view)
+	err = v.loads(ctx, s, p, view)
 	if errors.Is(err, context.Canceled) {
 		err = nil // the run says that it was interrupted
 	}
 	measured, err := s.Close(ctx.Err() != nil, err)
-	switch {
-	case measured == nil:
-	case len(measured.Points) == 0 && err != nil:
+	if measured != nil && len(measured.Points) == 0 && err != nil {
 		return nil, "", err // which says it all
-	case notef != nil:
-		notef(measured)
-		err = errors.Join(err, run.Save(s.Dir, measured))
 	}
 	return measured, s.Dir, err
 }

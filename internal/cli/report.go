@@ -13,7 +13,6 @@ import (
 	"pitot/internal/report"
 	"pitot/internal/report/export"
 	"pitot/internal/run"
-	"pitot/internal/run/search"
 	"pitot/internal/say"
 )
 
@@ -82,9 +81,6 @@ func openRun(dir string, stderr io.Writer) (*result.Run, error) {
 	measured, err := run.Finish(dir)
 	if errors.Is(err, rundir.ErrLive) {
 		return nil, run.StillGoingOn(dir)
-	}
-	if measured != nil && search.Complete(measured) && err == nil {
-		err = run.Save(dir, measured)
 	}
 	return measured, err
 }

@@ -3,10 +3,8 @@ package cli
 import (
 	"context"
 
-	"pitot/internal/data/result"
 	"pitot/internal/plan"
 	"pitot/internal/run"
-	"pitot/internal/run/search"
 )
 
 // oneLoad is `pitot run`.
@@ -16,10 +14,6 @@ func oneLoad() *measuring {
 
 func runVerb(ctx context.Context, e *Env) (int, error) { return oneLoad().run(ctx, e) }
 
-func measureLoad(ctx context.Context, s *run.Session, p *plan.Plan, _ *progress) (func(*result.Run), error) {
-	err := s.Repeat(ctx)
-	if p.Repeat == 1 {
-		return nil, err
-	}
-	return func(measured *result.Run) { measured.Repeats = search.Repeats(measured.Points) }, err
+func measureLoad(ctx context.Context, s *run.Session, _ *plan.Plan, _ *progress) error {
+	return s.Repeat(ctx)
 }

@@ -3,7 +3,6 @@ package cli
 import (
 	"context"
 
-	"pitot/internal/data/result"
 	"pitot/internal/plan"
 	"pitot/internal/run"
 	"pitot/internal/run/search"
@@ -14,16 +13,15 @@ func sweepVerb(ctx context.Context, e *Env) (int, error) {
 	return v.run(ctx, e)
 }
 
-func measureCurve(ctx context.Context, s *run.Session, p *plan.Plan, view *progress) (func(*result.Run), error) {
+func measureCurve(ctx context.Context, s *run.Session, p *plan.Plan, view *progress) error {
 	closed := p.Over == "concurrency"
 	alone, err := s.Alone(ctx)
 	if err != nil {
-		return nil, err
+		return err
 	}
 	loads := search.NewLoads(search.LoadsConfig{
 		Given: p.Loads, Points: p.Points, Repeat: p.Repeat, Closed: closed, MaxLoad: p.MaxLoad,
 		Residence: alone.Seconds(), Seed: p.Seed,
 	})
-	err = run.NewSearcher(s, nil, closed, view).Sweep(ctx, loads, run.Load{Requests: p.Requests, Duration: p.Duration, Warmup: p.Warmup})
-	return func(measured *result.Run) { measured.Curve = search.CurveOf(measured.Points) }, err
+	return run.NewSearcher(s, nil, closed, view).Sweep(ctx, loads, run.Load{Requests: p.Requests, Duration: p.Duration, Warmup: p.Warmup})
 }

@@ -17,6 +17,7 @@ import (
 	"pitot/internal/data/rundir"
 	"pitot/internal/data/spill"
 	"pitot/internal/measure"
+	"pitot/internal/run/search"
 	"pitot/internal/say"
 )
 
@@ -118,19 +119,23 @@ func finish(dir string, incomplete bool, store *spill.Store) (*result.Run, error
 		}
 		folds[i].Free()
 	}
+	search.Complete(&run)
+	if o.found != nil {
+		run.Capacity = o.found
+	}
 	var file *fs.PathError
 	var name *os.LinkError
-	if errors.As(written, &file) || errors.As(written, &name) {
+	switch {
+	case written == nil, incomplete: // as far as the disk allows
+		return &run, save(dir, &run)
+	case errors.As(written, &file), errors.As(written, &name):
 		return &run, unsaved(dir, written)
 	}
-	if written != nil {
-		return &run, written
-	}
-	return &run, Save(dir, &run)
+	return &run, written
 }
 
-// Save writes run.json.
-func Save(dir string, run *result.Run) error {
+// save writes run.json, once and whole.
+func save(dir string, run *result.Run) error {
 	data, err := rundir.EncodeResult(run)
 	if err != nil {
 		return fmt.Errorf("write %s: %w", rundir.Result, err)

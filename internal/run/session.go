@@ -46,10 +46,12 @@ type Session struct {
 
 	runner  *Runner
 	plan    *plan.Plan
-	release func()          // lets go of the directory, nil where it is not held
-	journal *record.Journal // nil while a resumed session has nothing new: till then its files stay as they are
-	head    []byte          // what is known of the run before its load, as a mark
+	release func()           // lets go of the directory, nil where it is not held
+	journal *record.Journal  // nil while a resumed session has nothing new: till then its files stay as they are
+	found   *result.Capacity // of a search
+	head    []byte           // what is known of the run before its load, as a mark
 	next    int32
+	latest  int32     // index of the point whose load began last
 	earlier []earlier // by index
 	alone   time.Duration
 	began   string       // when the server's process did, as an earlier session heard it
@@ -420,7 +422,10 @@ func (s *Session) Close(stopped bool, err error) (*result.Run, error) {
 	if e := s.writable(); e != nil {
 		return nil, errors.Join(err, e)
 	}
-	mark(s.journal, marks.NameEnd, 0, marks.End{Ended: time.Now().Format(time.RFC3339), Interrupted: stopped}.Encode())
+	if s.found != nil {
+		mark(s.journal, marks.NameCapacity, s.latest, marks.EncodeCapacity(s.found))
+	}
+	mark(s.journal, marks.NameEnd, s.latest, marks.End{Ended: time.Now().Format(time.RFC3339), Interrupted: stopped}.Encode())
 	if e := s.journal.Close(); e != nil && err == nil {
 		err = &RecordsError{e}
 	}
@@ -433,17 +438,18 @@ func (s *Session) Close(stopped bool, err error) (*result.Run, error) {
 		}
 	}
 	if incomplete {
-		if run != nil {
-			_ = Save(s.Dir, run) // as far as the disk allows
-		}
 		return run, err // that the rest could not be written either is no news
 	}
 	return run, errors.Join(err, e)
 }
 
+// Found is what a search came to. It is kept with the records, so that whoever
+// finishes the run has it.
+func (s *Session) Found(c *result.Capacity) { s.found = c }
+
 // begins notes that the load of a point does.
 func (s *Session) begins(point int32, setup *measure.Setup) {
-	s.loaded = true
+	s.loaded, s.latest = true, point
 	s.journal.Plan(
 		record.Mark{Point: point, Name: marks.NameRun, Data: s.head},
 		record.Mark{Point: point, Name: marks.NamePoint, Data: pointMark(setup).Encode()})

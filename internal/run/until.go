@@ -58,7 +58,9 @@ func (s *Session) newLooker(want slo.Precision, index int32, setup measure.Setup
 
 // extend implements load.Config.Extend.
 func (l *looker) extend(t0, t1 int64) (end int64, known bool) {
-	l.setup.T0 = t0
+	if l.looking == nil { // a look reads it
+		l.setup.T0 = t0
+	}
 	if l.inTime {
 		return l.took(l.at(t1)), true
 	}

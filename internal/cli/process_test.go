@@ -357,14 +357,15 @@ func startMock(t *testing.T, flags ...string) (p *process, stdin io.Closer, said
 	return p, in, said, url
 }
 
-// Answers under way when the server is stopped have the time that --drain
-// gives them, and are cut after it.
+// Answers under way when the server is stopped, by a signal or the end of its
+// input, have the time that --drain gives them, and are cut after it.
 func TestMockDrain(t *testing.T) {
-	for _, c := range []struct {
-		drain string
-		whole bool
-	}{{"1m", true}, {"0s", false}} {
-		t.Run(c.drain, func(t *testing.T) {
+	for name, c := range map[string]struct {
+		drain  string
+		signal bool
+		whole  bool
+	}{"time": {"1m", false, true}, "time after SIGTERM": {"1m", true, true}, "none": {"0s", false, false}} {
+		t.Run(name, func(t *testing.T) {
 			p, stdin, _, url := startMock(t, "--ttft", "300ms", "--drain", c.drain)
 			// The header of a stream comes at once, its first token later.
 			r, err := http.Post(url+"/v1/completions", "application/json", strings.NewReader(`{"prompt":"x","stream":true,"max_tokens":2}`))
@@ -372,7 +373,11 @@ func TestMockDrain(t *testing.T) {
 				t.Fatal(err)
 			}
 			defer r.Body.Close()
-			_ = stdin.Close()
+			if c.signal {
+				_ = p.Process.Signal(syscall.SIGTERM)
+			} else {
+				_ = stdin.Close()
+			}
 			body, err := io.ReadAll(r.Body)
 			if whole := err == nil && strings.HasSuffix(string(body), "data: [DONE]\n\n"); whole != c.whole {
 				t.Errorf("%v after %q", err, body)

@@ -24,7 +24,9 @@ func Difference(want, got Answer) string {
 	field("status", want.Status, got.Status)
 	field("content type", want.Type, got.Type)
 	field("allow", want.Allow, got.Allow)
-	field("header", want.Sent, got.Sent)
+	if want.Sent != nil { // older recordings have no header lines
+		field("header", want.Sent, got.Sent)
+	}
 	if (want.Status >= 400) != (got.Status >= 400) {
 		field("body", want.Body, firstLine(got.Body))
 		return b.String()

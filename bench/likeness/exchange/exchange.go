@@ -42,7 +42,7 @@ type Answer struct {
 	Status int               `json:"status"`
 	Allow  string            `json:"allow,omitempty"`
 	Type   string            `json:"type,omitempty"`
-	Sent   map[string]string `json:"sent,omitempty"` // other header lines, but for those of every answer
+	Sent   map[string]string `json:"sent,omitzero"` // other header lines, but for those of every answer; nil where they were not recorded
 	Body   string            `json:"answer"`
 }
 
@@ -144,12 +144,12 @@ func (x *Request) Ask(c *http.Client, url string) (a Answer, err error) {
 	}
 	defer resp.Body.Close()
 	body, err := io.ReadAll(resp.Body)
-	a = Answer{Status: resp.StatusCode, Allow: resp.Header.Get("Allow"), Type: resp.Header.Get("Content-Type"), Body: string(body)}
+	a = Answer{
+		Status: resp.StatusCode, Allow: resp.Header.Get("Allow"), Type: resp.Header.Get("Content-Type"),
+		Sent: map[string]string{}, Body: string(body),
+	}
 	for name, values := range resp.Header {
 		if !slices.Contains(usual, name) {
-			if a.Sent == nil {
-				a.Sent = map[string]string{}
-			}
 			a.Sent[name] = strings.ReplaceAll(strings.Join(values, ", "), url, "")
 		}
 	}

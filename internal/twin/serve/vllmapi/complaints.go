@@ -33,13 +33,13 @@ func badJSON(raw []byte) *dialect.Reply {
 		loc, quoted(problem)))
 }
 
-// add notes a fault of the input at loc.
-func (b *body) add(kind, loc, message string, input json.RawMessage) {
-	b.addContext(kind, loc, message, input, "")
+// complain notes a fault of the input at loc.
+func (b *body) complain(kind, loc, message string, input json.RawMessage) {
+	b.complainWith(kind, loc, message, input, "")
 }
 
-// addContext is add with what the complaint is measured by.
-func (b *body) addContext(kind, loc, message string, input json.RawMessage, context string) {
+// complainWith is complain with what the complaint is measured by.
+func (b *body) complainWith(kind, loc, message string, input json.RawMessage, context string) {
 	if len(b.faults) == 0 {
 		b.param = loc
 	}
@@ -51,27 +51,27 @@ func (b *body) addContext(kind, loc, message string, input json.RawMessage, cont
 
 // atLeast notes that a number is too small.
 func (b *body) atLeast(name string, least int64, input json.RawMessage) {
-	b.addContext("greater_than_equal", "body."+name, fmt.Sprintf("Input should be greater than or equal to %d", least), input, fmt.Sprintf("'ge': %d", least))
+	b.complainWith("greater_than_equal", "body."+name, fmt.Sprintf("Input should be greater than or equal to %d", least), input, fmt.Sprintf("'ge': %d", least))
 }
 
 // atMost notes that a number is too large.
 func (b *body) atMost(name string, most int64, input json.RawMessage) {
-	b.addContext("less_than_equal", "body."+name, fmt.Sprintf("Input should be less than or equal to %d", most), input, fmt.Sprintf("'le': %d", most))
+	b.complainWith("less_than_equal", "body."+name, fmt.Sprintf("Input should be less than or equal to %d", most), input, fmt.Sprintf("'le': %d", most))
 }
 
 // notObject notes that a value is no object.
 func (b *body) notObject(name string, input json.RawMessage) {
-	b.add("model_attributes_type", "body."+name, "Input should be a valid dictionary or object to extract fields from", input)
+	b.complain("model_attributes_type", "body."+name, "Input should be a valid dictionary or object to extract fields from", input)
 }
 
 // absent notes that a field of an object is not there.
 func (b *body) absent(name string, object json.RawMessage) {
-	b.add("missing", "body."+name, "Field required", object)
+	b.complain("missing", "body."+name, "Field required", object)
 }
 
 // missing notes that a field is not there.
 func (b *body) missing(name string) {
-	b.add("missing", "body."+name, "Field required", json.RawMessage(fmt.Sprintf("<%d>", len(b.m))))
+	b.complain("missing", "body."+name, "Field required", json.RawMessage(fmt.Sprintf("<%d>", len(b.m))))
 }
 
 // refused is the answer if anything is wrong.
@@ -94,6 +94,6 @@ func (b *body) literal(loc string, in map[string]json.RawMessage, words string, 
 	case !there:
 		b.absent(loc, json.RawMessage(fmt.Sprintf("<%d>", len(in))))
 	default:
-		b.addContext("literal_error", "body."+loc, "Input should be "+words, raw, "'expected': "+quoted(words))
+		b.complainWith("literal_error", "body."+loc, "Input should be "+words, raw, "'expected': "+quoted(words))
 	}
 }

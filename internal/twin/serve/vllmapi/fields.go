@@ -29,14 +29,14 @@ func readBody(r *dialect.Request) (*body, *dialect.Reply) {
 	b := &body{}
 	trimmed := bytes.TrimSpace(r.Body)
 	if len(trimmed) == 0 || string(trimmed) == "null" {
-		b.add("missing", "body", "Field required", json.RawMessage("null"))
+		b.complain("missing", "body", "Field required", json.RawMessage("null"))
 		return nil, b.refused()
 	}
 	if !json.Valid(trimmed) {
 		return nil, badJSON(r.Body)
 	}
 	if err := json.Unmarshal(trimmed, &b.m); err != nil {
-		b.add("model_attributes_type", "body", "Input should be a valid dictionary or object to extract fields from", trimmed)
+		b.complain("model_attributes_type", "body", "Input should be a valid dictionary or object to extract fields from", trimmed)
 		return nil, b.refused()
 	}
 	return b, nil
@@ -84,11 +84,11 @@ func (b *body) whole(loc string, raw json.RawMessage) (int64, bool) {
 	case ferr == nil && f == math.Trunc(f) && math.Abs(f) < 1<<53:
 		return int64(f), true
 	case ferr == nil:
-		b.add("int_from_float", "body."+loc, "Input should be a valid integer, got a number with a fractional part", raw)
+		b.complain("int_from_float", "body."+loc, "Input should be a valid integer, got a number with a fractional part", raw)
 	case raw[0] == '"':
-		b.add("int_parsing", "body."+loc, "Input should be a valid integer, unable to parse string as an integer", raw)
+		b.complain("int_parsing", "body."+loc, "Input should be a valid integer, unable to parse string as an integer", raw)
 	default:
-		b.add("int_type", "body."+loc, "Input should be a valid integer", raw)
+		b.complain("int_type", "body."+loc, "Input should be a valid integer", raw)
 	}
 	return 0, false
 }
@@ -100,7 +100,7 @@ func (b *body) ids(name string) []int64 {
 	}
 	var list []json.RawMessage
 	if json.Unmarshal(b.m[name], &list) != nil {
-		b.add("list_type", "body."+name, "Input should be a valid list", b.m[name])
+		b.complain("list_type", "body."+name, "Input should be a valid list", b.m[name])
 		return nil
 	}
 	ids := make([]int64, len(list))
@@ -122,7 +122,7 @@ func (b *body) number(name string, def float64) float64 {
 	}
 	f, err := strconv.ParseFloat(strings.Trim(string(b.m[name]), `"`), 64)
 	if err != nil {
-		b.add("float_parsing", "body."+name, "Input should be a valid number, unable to parse string as a number", b.m[name])
+		b.complain("float_parsing", "body."+name, "Input should be a valid number, unable to parse string as a number", b.m[name])
 		return def
 	}
 	return f
@@ -139,12 +139,12 @@ func (b *body) boolean(name string) bool {
 	case "false", "0", "off", "no", "f", "n":
 		return false
 	}
-	b.add("bool_parsing", "body."+name, "Input should be a valid boolean, unable to interpret input", b.m[name])
+	b.complain("bool_parsing", "body."+name, "Input should be a valid boolean, unable to interpret input", b.m[name])
 	return false
 }
 
-// text is a field that is a string.
-func (b *body) text(name string) (string, bool) {
+// str is a field that is a string.
+func (b *body) str(name string) (string, bool) {
 	var s string
 	if !b.has(name) || json.Unmarshal(b.m[name], &s) != nil {
 		return "", false
@@ -152,18 +152,18 @@ func (b *body) text(name string) (string, bool) {
 	return s, true
 }
 
-// texts is a field that is a string or a list of strings.
-func (b *body) texts(name string) []string {
+// strs is a field that is a string or a list of strings.
+func (b *body) strs(name string) []string {
 	if !b.has(name) {
 		return nil
 	}
-	if one, ok := b.text(name); ok {
+	if one, ok := b.str(name); ok {
 		return []string{one}
 	}
 	var many []string
 	if err := json.Unmarshal(b.m[name], &many); err != nil {
-		b.add("string_type", "body."+name, "Input should be a valid string", b.m[name])
-		b.add("list_type", "body."+name, "Input should be a valid list", b.m[name])
+		b.complain("string_type", "body."+name, "Input should be a valid string", b.m[name])
+		b.complain("list_type", "body."+name, "Input should be a valid list", b.m[name])
 	}
 	return many
 }

@@ -24,17 +24,17 @@ func (b *body) conversation(raw json.RawMessage) (c conversation) {
 	}
 	var list []json.RawMessage
 	if err := json.Unmarshal(raw, &list); err != nil || list == nil {
-		b.add("list_type", "body.messages", "Input should be a valid list", raw)
+		b.complain("list_type", "body.messages", "Input should be a valid list", raw)
 		return c
 	}
 	if err := json.Unmarshal(raw, &messages); err != nil {
-		b.add("dict_type", "body.messages.0", "Input should be a valid dictionary", list[0])
+		b.complain("dict_type", "body.messages.0", "Input should be a valid dictionary", list[0])
 		return c
 	}
 	for i, m := range messages {
 		loc := fmt.Sprintf("body.messages.%d.", i)
 		if m.Role == nil {
-			b.add("missing", loc+"role", "Field required", list[i])
+			b.complain("missing", loc+"role", "Field required", list[i])
 			continue
 		}
 		c.last, c.lastText = *m.Role, ""
@@ -49,7 +49,7 @@ func (b *body) conversation(raw json.RawMessage) (c conversation) {
 		switch {
 		case absent(m.Content):
 			if *m.Role != "assistant" { // which may only call tools
-				b.add("string_type", loc+"content", "Input should be a valid string", m.Content)
+				b.complain("string_type", loc+"content", "Input should be a valid string", m.Content)
 			}
 		case json.Unmarshal(m.Content, &one) == nil:
 			c.text = append(c.text, one...)
@@ -61,7 +61,7 @@ func (b *body) conversation(raw json.RawMessage) (c conversation) {
 				c.media = c.media || isMedia(p.Type)
 			}
 		default:
-			b.add("string_type", loc+"content", "Input should be a valid string", m.Content)
+			b.complain("string_type", loc+"content", "Input should be a valid string", m.Content)
 		}
 		if !absent(m.Calls) {
 			c.text = append(c.text, m.Calls...)

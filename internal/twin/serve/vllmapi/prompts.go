@@ -16,12 +16,12 @@ import (
 func (a *api) prompts(b *body) ([]lm.Prompt, *dialect.Reply) {
 	raw := b.m["prompt"]
 	var list []json.RawMessage
-	if one, ok := b.text("prompt"); ok {
+	if one, ok := b.str("prompt"); ok {
 		return []lm.Prompt{a.model.TextPrompt([]byte(one), 0)}, nil
 	}
 	if err := json.Unmarshal(raw, &list); err != nil {
-		b.add("string_type", "body.prompt", "Input should be a valid string", raw)
-		b.add("list_type", "body.prompt", "Input should be a valid list", raw)
+		b.complain("string_type", "body.prompt", "Input should be a valid string", raw)
+		b.complain("list_type", "body.prompt", "Input should be a valid list", raw)
 		return nil, nil
 	}
 	if ids, ok := tokenIDs(raw); ok {
@@ -50,8 +50,8 @@ func (a *api) prompts(b *body) ([]lm.Prompt, *dialect.Reply) {
 			many = append(many, p)
 		default:
 			loc := fmt.Sprintf("body.prompt.%d", i)
-			b.add("string_type", loc, "Input should be a valid string", one)
-			b.add("list_type", loc, "Input should be a valid list", one)
+			b.complain("string_type", loc, "Input should be a valid string", one)
+			b.complain("list_type", loc, "Input should be a valid list", one)
 			return nil, nil
 		}
 	}
@@ -73,11 +73,11 @@ func (b *body) negative(list []json.RawMessage, ids []int64) {
 		}
 	}
 	for i, one := range list {
-		b.add("list_type", "body."+loc(i), "Input should be a valid list", one)
+		b.complain("list_type", "body."+loc(i), "Input should be a valid list", one)
 	}
-	b.add("string_type", "body.prompt", "Input should be a valid string", b.m["prompt"])
+	b.complain("string_type", "body.prompt", "Input should be a valid string", b.m["prompt"])
 	for i, one := range list {
-		b.add("string_type", "body."+loc(i), "Input should be a valid string", one)
+		b.complain("string_type", "body."+loc(i), "Input should be a valid string", one)
 	}
 }
 
@@ -108,10 +108,10 @@ func (b *body) truncation() (t lm.Truncation) {
 	}
 	t.Left = true
 	if b.has(side) {
-		where, _ := b.text(side)
+		where, _ := b.str(side)
 		if t.Left = where == "left"; !t.Left && where != "right" {
 			const words = "'left' or 'right'"
-			b.addContext("literal_error", "body."+side, "Input should be "+words, b.m[side], "'expected': "+quoted(words))
+			b.complainWith("literal_error", "body."+side, "Input should be "+words, b.m[side], "'expected': "+quoted(words))
 		}
 	}
 	return t

@@ -90,14 +90,14 @@ func (r *reader) readFields() *dialect.Reply {
 	r.n = b.integer("n", 1)
 	r.echo = b.boolean("echo")
 	p.KeepStop = b.boolean("include_stop_str_in_output")
-	p.Stops = b.texts("stop")
+	p.Stops = b.strs("stop")
 	p.Least = b.integer("min_tokens", 0)
 	r.priority = b.integer("priority", 0)
 	r.hideReasoning = b.has("include_reasoning") && !b.boolean("include_reasoning")
 	r.tokenIDs = b.boolean("return_token_ids")
 	r.ignoreEOS = b.boolean("ignore_eos")
 	r.readLimit()
-	if salt, ok := b.text("cache_salt"); ok {
+	if salt, ok := b.str("cache_salt"); ok {
 		r.salt = lm.Salt(salt)
 	}
 	r.readLogprobs()
@@ -114,8 +114,8 @@ func (r *reader) readFields() *dialect.Reply {
 	}
 	options = r.readStreamOptions()
 	if !r.chat {
-		if _, ok := b.text("suffix"); b.has("suffix") && !ok {
-			b.add("string_type", "body.suffix", "Input should be a valid string", b.m["suffix"])
+		if _, ok := b.str("suffix"); b.has("suffix") && !ok {
+			b.complain("string_type", "body.suffix", "Input should be a valid string", b.m["suffix"])
 		}
 		if b.has("prompt") {
 			r.prompts, r.unknownID = r.api.prompts(b)
@@ -215,7 +215,7 @@ func (r *reader) together() *dialect.Reply {
 			return refused
 		}
 	}
-	if one, ok := r.text("prompt"); !r.chat && (!r.has("prompt") || ok && one == "") {
+	if one, ok := r.str("prompt"); !r.chat && (!r.has("prompt") || ok && one == "") {
 		return parameter("prompt", "", "Either prompt or prompt_embeds must be provided and non-empty.")
 	}
 	return nil
@@ -223,7 +223,7 @@ func (r *reader) together() *dialect.Reply {
 
 // servedModel refuses a model that is not served.
 func (r *reader) servedModel() *dialect.Reply {
-	model, ok := r.text("model")
+	model, ok := r.str("model")
 	if !ok || model == "" || model == r.api.Name {
 		return nil
 	}

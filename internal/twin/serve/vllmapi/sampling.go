@@ -31,7 +31,7 @@ type sampling struct {
 // looks at before them.
 func (b *body) readSampling(stream bool) (sampling, *dialect.Reply) {
 	s := sampling{promptLogprobs: -1}
-	if salt, ok := b.text("cache_salt"); b.has("cache_salt") && (!ok || salt == "") {
+	if salt, ok := b.str("cache_salt"); b.has("cache_salt") && (!ok || salt == "") {
 		return s, parameter("cache_salt", "", "Parameter 'cache_salt' must be a non-empty string if provided.")
 	}
 	if b.has("prompt_logprobs") {
@@ -63,7 +63,7 @@ func (b *body) readSampling(stream bool) (sampling, *dialect.Reply) {
 	s.allowed = b.ids("allowed_token_ids")
 	if b.has("bad_words") {
 		if json.Unmarshal(b.m["bad_words"], &s.badWords) != nil {
-			b.add("list_type", "body.bad_words", "Input should be a valid list", b.m["bad_words"])
+			b.complain("list_type", "body.bad_words", "Input should be a valid list", b.m["bad_words"])
 		}
 	}
 	if b.has("stream_interval") && b.integer("stream_interval", 1) < 1 {
@@ -79,13 +79,13 @@ func (s *sampling) readBias(b *body) *dialect.Reply {
 	}
 	var bias map[string]json.RawMessage
 	if json.Unmarshal(b.m["logit_bias"], &bias) != nil {
-		b.add("dict_type", "body.logit_bias", "Input should be a valid dictionary", b.m["logit_bias"])
+		b.complain("dict_type", "body.logit_bias", "Input should be a valid dictionary", b.m["logit_bias"])
 		return nil
 	}
 	var wrong []string
 	for _, name := range sortedKeys(bias) {
 		if _, err := strconv.ParseFloat(strings.Trim(string(bias[name]), `"`), 64); err != nil {
-			b.add("float_parsing", "body.logit_bias."+name, "Input should be a valid number, unable to parse string as a number", bias[name])
+			b.complain("float_parsing", "body.logit_bias."+name, "Input should be a valid number, unable to parse string as a number", bias[name])
 		}
 		if id, err := strconv.ParseInt(name, 10, 64); err == nil {
 			s.bias = append(s.bias, id)

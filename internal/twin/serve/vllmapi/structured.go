@@ -167,11 +167,11 @@ func (b *body) structuredOutputs(chat bool) (*constraint, *dialect.Reply) {
 	}
 	c := &constraint{}
 	if raw := f["choice"]; !absent(raw) && json.Unmarshal(raw, &c.choices) != nil {
-		b.add("list_type", "body."+field+".choice", "Input should be a valid list", raw)
+		b.complain("list_type", "body."+field+".choice", "Input should be a valid list", raw)
 		return nil, nil
 	}
 	if raw := f["regex"]; !absent(raw) && json.Unmarshal(raw, &c.pattern) != nil {
-		b.add("string_type", "body."+field+".regex", "Input should be a valid string", raw)
+		b.complain("string_type", "body."+field+".regex", "Input should be a valid string", raw)
 		return nil, nil
 	}
 	switch count("json", "regex", "choice", "grammar", "json_object", "structural_tag") {

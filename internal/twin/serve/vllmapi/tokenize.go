@@ -29,9 +29,9 @@ func (a *api) tokenize(r *dialect.Request) dialect.Reply {
 	case chat:
 		text, template = b.conversation(messages).text, a.model.Template()
 	case b.has("prompt"):
-		one, ok := b.text("prompt")
+		one, ok := b.str("prompt")
 		if !ok {
-			b.add("string_type", "body.prompt", "Input should be a valid string", b.m["prompt"])
+			b.complain("string_type", "body.prompt", "Input should be a valid string", b.m["prompt"])
 			b.missing("messages")
 		}
 		text = []byte(one)

@@ -28,7 +28,7 @@ func (t *tool) call() *lm.Call {
 // toolCall gives the call that tools and tool_choice ask for, nil for none.
 // With "auto" it is the model that decides: auto are the tools it may call.
 func (b *body) toolCall() (call *lm.Call, auto []tool, refused *dialect.Reply) {
-	choice, chosen := b.text("tool_choice")
+	choice, chosen := b.str("tool_choice")
 	if !b.has("tools") {
 		if b.has("tool_choice") && choice != "none" && choice != "auto" {
 			return nil, nil, parameter("tool_choice", "", "When using `tool_choice`, `tools` must be set.")
@@ -37,7 +37,7 @@ func (b *body) toolCall() (call *lm.Call, auto []tool, refused *dialect.Reply) {
 	}
 	var tools []tool
 	if err := json.Unmarshal(b.m["tools"], &tools); err != nil {
-		b.add("list_type", "body.tools", "Input should be a valid list", b.m["tools"])
+		b.complain("list_type", "body.tools", "Input should be a valid list", b.m["tools"])
 		return nil, nil, nil
 	}
 	if len(tools) == 0 {
@@ -45,7 +45,7 @@ func (b *body) toolCall() (call *lm.Call, auto []tool, refused *dialect.Reply) {
 	}
 	for i, t := range tools {
 		if t.Function == nil {
-			b.add("missing", fmt.Sprintf("body.tools.%d.function", i), "Field required", json.RawMessage("{}"))
+			b.complain("missing", fmt.Sprintf("body.tools.%d.function", i), "Field required", json.RawMessage("{}"))
 			return nil, nil, nil
 		}
 	}

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"math"
 	"net/url"
+	"slices"
 	"strings"
 
 	"pitot/internal/say"
@@ -60,6 +61,11 @@ func (p *Plan) checkFind() error {
 func (p *Plan) checkTarget() error {
 	if p.Spec == "" {
 		return say.Errorf("no target").WithHint("name one: pitot run http://localhost:8000 --rate 4, or try the embedded target: pitot run mock:llama-3.1-8b@h100 --rate 20")
+	}
+	for _, public := range p.PublicHeaders {
+		if name, _, _ := strings.Cut(public, "="); slices.ContainsFunc(p.Headers, func(h string) bool { return headerName(h) == headerName(public) }) {
+			return say.Errorf("header %s is given with --header and with --header-public", name).WithHint("a header is sent once: keep one of them")
+		}
 	}
 	if p.Kind() != KindServer {
 		return nil

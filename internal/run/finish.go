@@ -46,6 +46,7 @@ func Finish(dir string) (*result.Run, error) {
 		return nil, err
 	case err == nil:
 		defer release()
+		rundir.RemoveTemps(dir) // of a process that was killed as it finished the run
 	}
 	store := memory(dir)
 	defer store.Close()

@@ -181,6 +181,9 @@ func (s *Session) hold(dir string) (err error) {
 	if errors.Is(err, rundir.ErrLive) {
 		return StillGoingOn(dir)
 	}
+	if err == nil {
+		rundir.RemoveTemps(dir)
+	}
 	return nil // whoever reads the plan next says what is wrong with it
 }
 

@@ -164,19 +164,7 @@ func TestSchemaIsTheCatalogue(t *testing.T) {
 
 // The schema is itself valid, takes a whole run and refuses broken ones.
 func TestSchemaJudges(t *testing.T) {
-	doc, err := jsonschema.UnmarshalJSON(strings.NewReader(JSONSchema()))
-	if err != nil {
-		t.Fatal(err)
-	}
-	c := jsonschema.NewCompiler()
-	c.AssertFormat()
-	if err := c.AddResource("run.json", doc); err != nil {
-		t.Fatal(err)
-	}
-	s, err := c.Compile("run.json")
-	if err != nil {
-		t.Fatal(err)
-	}
+	s := contract(t, JSONSchema())
 	rate, mean := 2., 1.5
 	whole := func() Run {
 		return Run{

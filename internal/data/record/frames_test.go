@@ -19,27 +19,23 @@ import (
 )
 
 // smallJournal gives the bytes of a journal of three frames and where each
-// one ends.
+// one ends. It is made without a [Journal], whose own goroutine may end a frame at
+// any time.
 func smallJournal(t testing.TB) (data []byte, ends []int) {
 	t.Helper()
-	d := &disk{room: 1 << 20}
-	j := newJournal(d)
+	var w frameWriter
 	for p := range int32(3) {
-		j.SetPoint(p)
-		j.Mark(Mark{Point: p, Name: "start", Data: []byte(`{}`)})
-		j.Chunk(Chunk{Request: 0, T: 1000, Earliest: 900, Tokens: 3, Bytes: 12, Choice: 1, Kind: Reasoning})
-		j.Chunk(Chunk{Request: 1, T: 1500, Earliest: 1500, Tokens: 1, Bytes: 4})
-		j.Sample(Sample{Point: p, T: 10, Source: "client", Name: "cpu", Value: 0.5})
-		j.Done(&Row{ID: 0, Session: Unset, Due: 5, Finish: "stop", Outcome: Cut})
-		if err := j.Flush(); err != nil {
-			t.Fatal(err)
-		}
-		ends = append(ends, d.len())
+		b := newBatch()
+		b.reset(p)
+		b.mark(Mark{Point: p, Name: "start", Data: []byte(`{}`)})
+		b.chunk(Chunk{Request: 0, T: 1000, Earliest: 900, Tokens: 3, Bytes: 12, Choice: 1, Kind: Reasoning})
+		b.chunk(Chunk{Request: 1, T: 1500, Earliest: 1500, Tokens: 1, Bytes: 4})
+		b.sample(Sample{Point: p, T: 10, Source: "client", Name: "cpu", Value: 0.5})
+		b.row(&Row{ID: 0, Session: Unset, Due: 5, Finish: "stop", Outcome: Cut})
+		data = w.append(data, b)
+		ends = append(ends, len(data))
 	}
-	if err := j.Close(); err != nil {
-		t.Fatal(err)
-	}
-	return d.data.Bytes(), ends
+	return data, ends
 }
 
 // scan decodes a journal from memory: its sound frames, and what is told of

@@ -46,6 +46,9 @@ func swept(seed uint64, edit func(*Setup), utilisations ...float64) []result.Poi
 // truth about as often as they say; those of p99 in a sweep, with the
 // over-dispersion of neighbouring loads.
 func TestIntervalsHoldTheTruth(t *testing.T) {
+	if testing.Short() {
+		t.Skip("a simulation on one goroutine, which the race detector only slows down")
+	}
 	t.Parallel()
 	const utilisation, runs = .5, 60
 	long := queued(utilisation, 20_000, 0, 7)

@@ -17,6 +17,9 @@ import (
 // truth as of all. M/G/32 at 0.9, 5,000 requests a run; with 20,000, and 400
 // runs: go run ./bench/stat -only gate.
 func TestTrapIntervalsGatedOnLuck(t *testing.T) {
+	if testing.Short() {
+		t.Skip("a simulation on one goroutine, which the race detector only slows down")
+	}
 	t.Parallel()
 	const utilisation, requests, runs = .9, 5_000, 40
 	const begin = 50.

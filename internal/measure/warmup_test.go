@@ -65,6 +65,9 @@ func moved(rows []record.Row, seconds float64, objective string, t testing.TB) S
 // Where there is no transient but that of an empty server, little is thrown
 // away and few runs are refused.
 func TestSettlingOfAStationaryLoad(t *testing.T) {
+	if testing.Short() {
+		t.Skip("a simulation on one goroutine, which the race detector only slows down")
+	}
 	t.Parallel()
 	const seconds, runs = 300, 60
 	for _, c := range []struct {

@@ -72,7 +72,7 @@ func rooms() []room {
 		{"run", "plan load measure data/record data/marks data/spill data/rundir data/result slo wire wire/stamp workload workload/seed workload/token workload/arrival clock say target run/search stat data/metric wire/api"},
 		{"study/predict", "plan run load data/record data/rundir data/result workload twin twin/catalogue twin/deploy twin/vllm stat say target data/metric"},
 		{"run/audit", "plan run measure twin/serve data/record data/result stat workload data/metric say"},
-		{"study/tools", "run/audit say data/result"},                                  // what other tools wrote, read as what they say
+		{"study/tools", "run/audit say data/result data/metric"},                      // what other tools wrote, read as what they say
 		{"study/compare", "study/tools data/rundir data/result stat say data/metric"}, // what changed between systems
 		// shown
 		{"report/export", "measure data/metric data/record data/result say stat wire/api"}, // a run in the formats of others

@@ -17,6 +17,7 @@ type Definition struct {
 	// nanoseconds if its unit is a time, else in its unit.
 	Request func(q *Request, until int64) (float64, State)
 
+	ofGaps   bool                                    // Request needs the request's gaps
 	answered bool                                    // by the sample of requests that ended well alone
 	gaps     func(c *part) (*result.Summary, string) // takes it from the gaps, or says why there is none
 	low      func(*Request) float64                  // lower bound of a known value that merged arrivals leave open
@@ -58,7 +59,7 @@ func Definitions() []Definition {
 			return s.summary(), ""
 		}, lacks: oneArrival},
 		metric.Stall: {
-			Request: (*Request).longestGap, lacks: oneArrival,
+			Request: (*Request).longestGap, ofGaps: true, lacks: oneArrival,
 			low:    func(q *Request) float64 { return float64(q.stallLo) },
 			high:   func(q *Request) float64 { return float64(q.stallHi) },
 			unseen: func(q *Request) bool { return !q.gaps && q.stallHi > 0 },
@@ -99,6 +100,18 @@ func countOf(n func(*Request) int32) func(*Request, int64) (float64, State) {
 		}
 		return 0, Missing
 	}
+}
+
+// OfRow says that a request's row and its events tell the metric, without its gaps:
+// that [RequestOf] has it.
+func (d *Definition) OfRow() bool { return d.Request != nil && !d.ofGaps }
+
+// Value is the metric of one request in its unit; ok is false where it has no
+// definite value.
+func (d *Definition) Value(q *Request) (x float64, ok bool) {
+	const until = 0 // only tells how long those were followed that have no value
+	x, is := d.Request(q, until)
+	return x / d.unit(), is == Known
 }
 
 // unit is what values are divided by to get the unit they are published in.

@@ -183,19 +183,9 @@ func (s *idSet) twice(id int64) bool {
 
 // member adds a request to the cohort.
 func (f *Fold) member(r *record.Row, s *stream, visible int64) {
-	q := Request{
-		Latency: LatencyOf(r, &s.Events),
-		id:      r.ID, eligible: r.Eligible, ready: r.Ready, firstLo: r.FirstToken,
-		stall: s.stall, stallLo: s.stallLo, stallHi: s.stallHi, lastGap: record.Unset,
-		inputPlanned: r.InputPlanned, prompt: r.PromptTokens, cached: r.CachedTokens, chunks: int32(s.Count),
-		gaps:        len(s.near)+len(s.wide) > 0,
-		hidden:      r.HiddenTokens > 0,
-		marker:      s.marker(r),
-		interrupted: r.Error == record.ErrInterrupted,
-	}
-	if s.Count == 0 {
-		q.chunks = r.Chunks
-	} else if s.firstLo < s.first && q.first >= 0 {
+	q := RequestOf(r, &s.Events)
+	q.stall, q.stallLo, q.stallHi, q.gaps = s.stall, s.stallLo, s.stallHi, len(s.near)+len(s.wide) > 0
+	if s.Count > 0 && s.firstLo < s.first && q.first >= 0 {
 		// FirstToken is when the first chunk's read came; the chunk may be older.
 		q.firstLo = q.first - (s.first - s.firstLo)
 	}

@@ -24,6 +24,23 @@ type Request struct {
 	interrupted                  bool // by the user, not by the server
 }
 
+// RequestOf is a request as its row and what its events told make it. Its gaps are
+// not known: it has no stall.
+func RequestOf(r *record.Row, e *Events) Request {
+	q := Request{
+		Latency: LatencyOf(r, e),
+		id:      r.ID, eligible: r.Eligible, ready: r.Ready, firstLo: r.FirstToken, lastGap: record.Unset,
+		inputPlanned: r.InputPlanned, prompt: r.PromptTokens, cached: r.CachedTokens, chunks: int32(e.Count),
+		hidden:      r.HiddenTokens > 0,
+		marker:      e.marker(r),
+		interrupted: r.Error == record.ErrInterrupted,
+	}
+	if e.Count == 0 {
+		q.chunks = r.Chunks
+	}
+	return q
+}
+
 // longestGap is the request's stall.
 func (q *Request) longestGap(until int64) (float64, State) {
 	st := q.state(q.gaps)

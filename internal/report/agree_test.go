@@ -100,6 +100,21 @@ func saved(t *testing.T, f record.Frame, s measure.Setup) (*result.Run, string) 
 	return &result.Run{Schema: result.Schema, Points: []result.Point{fold.Point()}}, dir
 }
 
+// tableLine is what is looked at of a line of the exported table.
+type tableLine struct {
+	ID          int64    `parquet:"id"`
+	InWindow    bool     `parquet:"in_window"`
+	Outcome     string   `parquet:"outcome"`
+	Stream      bool     `parquet:"stream"`
+	TTFT        *float64 `parquet:"ttft_ms,optional"`
+	TTFA        *float64 `parquet:"ttfa_ms,optional"`
+	TPOT        *float64 `parquet:"tpot_ms,optional"`
+	TPOTn1      *float64 `parquet:"tpot_n1_ms,optional"`
+	E2E         *float64 `parquet:"e2e_ms,optional"`
+	ServiceTTFT *float64 `parquet:"service_ttft_ms,optional"`
+	ServiceE2E  *float64 `parquet:"service_e2e_ms,optional"`
+}
+
 // exported writes a run in a format and gives the bytes.
 func exported(t *testing.T, run *result.Run, dir, format string) []byte {
 	t.Helper()
@@ -127,7 +142,7 @@ func TestResultChartsAndTablesAgree(t *testing.T) {
 			t.Fatal(err)
 		}
 		columns := exported(t, run, dir, "parquet")
-		table, err := parquet.Read[export.Line](bytes.NewReader(columns), int64(len(columns)))
+		table, err := parquet.Read[tableLine](bytes.NewReader(columns), int64(len(columns)))
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -150,17 +165,17 @@ func TestResultChartsAndTablesAgree(t *testing.T) {
 		for _, m := range []struct {
 			name, column string
 			s            *result.Summary
-			of           func(*export.Line) *float64
+			of           func(*tableLine) *float64
 			// waited: without a value it was waited for in vain.
-			waited func(*export.Line) bool
+			waited func(*tableLine) bool
 		}{
-			{"ttft_ms", "ttft_ms", p.Metrics.Of(metric.TTFT), func(l *export.Line) *float64 { return l.TTFT }, func(l *export.Line) bool { return l.Stream }},
-			{"ttfa_ms", "ttfa_ms", p.Metrics.Of(metric.TTFA), func(l *export.Line) *float64 { return l.TTFA }, func(l *export.Line) bool { return l.Stream }},
-			{"tpot_ms", "tpot_ms", p.Metrics.Of(metric.TPOT), func(l *export.Line) *float64 { return l.TPOT }, func(l *export.Line) bool { return l.Stream && l.Outcome != "ok" }},
-			{"tpot_n1_ms", "tpot_n1_ms", p.Metrics.Of(metric.TPOTn1), func(l *export.Line) *float64 { return l.TPOTn1 }, func(l *export.Line) bool { return l.Stream && l.Outcome != "ok" }},
-			{"e2e_ms", "e2e_ms", p.Metrics.Of(metric.E2E), func(l *export.Line) *float64 { return l.E2E }, func(l *export.Line) bool { return l.Outcome != "ok" }},
-			{"service.ttft_ms", "service_ttft_ms", p.Metrics.Of(metric.ServiceTTFT), func(l *export.Line) *float64 { return l.ServiceTTFT }, func(l *export.Line) bool { return l.Stream && l.Outcome != "unsent" }},
-			{"service.e2e_ms", "service_e2e_ms", p.Metrics.Of(metric.ServiceE2E), func(l *export.Line) *float64 { return l.ServiceE2E }, func(l *export.Line) bool { return l.Outcome == "cut" }},
+			{"ttft_ms", "ttft_ms", p.Metrics.Of(metric.TTFT), func(l *tableLine) *float64 { return l.TTFT }, func(l *tableLine) bool { return l.Stream }},
+			{"ttfa_ms", "ttfa_ms", p.Metrics.Of(metric.TTFA), func(l *tableLine) *float64 { return l.TTFA }, func(l *tableLine) bool { return l.Stream }},
+			{"tpot_ms", "tpot_ms", p.Metrics.Of(metric.TPOT), func(l *tableLine) *float64 { return l.TPOT }, func(l *tableLine) bool { return l.Stream && l.Outcome != "ok" }},
+			{"tpot_n1_ms", "tpot_n1_ms", p.Metrics.Of(metric.TPOTn1), func(l *tableLine) *float64 { return l.TPOTn1 }, func(l *tableLine) bool { return l.Stream && l.Outcome != "ok" }},
+			{"e2e_ms", "e2e_ms", p.Metrics.Of(metric.E2E), func(l *tableLine) *float64 { return l.E2E }, func(l *tableLine) bool { return l.Outcome != "ok" }},
+			{"service.ttft_ms", "service_ttft_ms", p.Metrics.Of(metric.ServiceTTFT), func(l *tableLine) *float64 { return l.ServiceTTFT }, func(l *tableLine) bool { return l.Stream && l.Outcome != "unsent" }},
+			{"service.e2e_ms", "service_e2e_ms", p.Metrics.Of(metric.ServiceE2E), func(l *tableLine) *float64 { return l.ServiceE2E }, func(l *tableLine) bool { return l.Outcome == "cut" }},
 		} {
 			var values []float64
 			longer, at := int64(0), slices.Index(rows[0], m.column)

@@ -213,7 +213,7 @@ func (b *SideBySide) Foreign(r *tools.Result) {
 	for i := range r.Points {
 		p := &r.Points[i]
 		tpot := mean(p.TPOT)
-		if p.TPOT != nil && r.Tool == "guidellm" { // it means something else
+		if p.TPOT != nil && r.Alike("tpot") == "" { // it means something else
 			tpot = unknown
 		}
 		b.rows = append(b.rows, []string{

@@ -43,12 +43,13 @@ type Metric struct {
 	Client   bool // it is about the client, not the server
 	PerToken bool // it is counted in tokens, which two tokenizers count differently
 
-	Limit    bool     // --slo can limit it; of requests, --until can watch it
-	Show     Show     // where a report has it
-	Unlike   Name     // its row is left out where it says the same as this metric
-	Under    string   // what its row is called that stands under that metric's
-	Instead  Name     // its row stands only where this metric is missing or has a reservation
-	Compared []string // the statistics of it that every comparison tests and a summary of repeats shows: "p50"; of a window [Value]
+	Limit     bool      // --slo can limit it; of requests, --until can watch it
+	Show      Show      // where a report has it
+	Unlike    Name      // its row is left out where it says the same as this metric
+	Under     string    // what its row is called that stands under that metric's
+	Instead   Name      // its row stands only where this metric is missing or has a reservation
+	Elsewhere Elsewhere // what other tools call it
+	Compared  []string  // the statistics of it that every comparison tests and a summary of repeats shows: "p50"; of a window [Value]
 }
 
 // Of is what has one value of a metric.
@@ -103,6 +104,33 @@ func (m *Metric) Column() string { return strings.ReplaceAll(m.Key, ".", "_") }
 
 // Distribution says that the metric has percentiles, in a point's metrics.
 func (m *Metric) Distribution() bool { return m.Of == Request || m.Of == Gap }
+
+// Elsewhere is what other tools call a metric in their results that they define
+// alike; "" where they have none.
+type Elsewhere struct{ VLLM, SGLang, AIPerf, GuideLLM string }
+
+// Names of the tools, as results say them.
+const (
+	VLLM     = "vllm bench serve"
+	SGLang   = "sglang bench_serving"
+	AIPerf   = "aiperf"
+	GuideLLM = "guidellm"
+)
+
+// In is what a tool calls it.
+func (e Elsewhere) In(tool string) string {
+	switch tool {
+	case VLLM:
+		return e.VLLM
+	case SGLang:
+		return e.SGLang
+	case AIPerf:
+		return e.AIPerf
+	case GuideLLM:
+		return e.GuideLLM
+	}
+	return ""
+}
 
 // Catalogue is a list of metrics, in the order in which they are shown.
 type Catalogue []*Metric

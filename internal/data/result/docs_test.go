@@ -18,6 +18,7 @@ func TestDocs(t *testing.T) {
 		{"../../../docs/trust.md", "checks", checksTable()},
 		{"../../../docs/data.md", "metrics", metricsTable()},
 		{"../../../docs/data.md", "percentiles", percentilesTable()},
+		{"../../../docs/formats.md", "names", namesTable()},
 	} {
 		data, err := os.ReadFile(d.path)
 		if err != nil {
@@ -62,6 +63,28 @@ func metricsTable() string {
 			limit = "; `--slo` can limit it"
 		}
 		fmt.Fprintf(&b, "| %s | %s | %s | %s | %s%s |\n", m.Name, m.Key, m.Of, m.Unit, m.Help, limit)
+	}
+	return b.String()
+}
+
+func namesTable() string {
+	var b strings.Builder
+	b.WriteString("| in Pitot | vLLM | SGLang | AIPerf | GuideLLM |\n|---|---|---|---|---|\n")
+	for _, m := range metric.All() {
+		e := m.Elsewhere
+		if e == (metric.Elsewhere{}) {
+			continue
+		}
+		line := "| " + string(m.Name)
+		for _, name := range []string{e.VLLM, e.SGLang, e.AIPerf, e.GuideLLM} {
+			if name == "" {
+				name = "–"
+			} else {
+				name = "`" + name + "`"
+			}
+			line += " | " + name
+		}
+		b.WriteString(line + " |\n")
 	}
 	return b.String()
 }

@@ -25,7 +25,7 @@ type cohort struct {
 
 // request is what is kept of one.
 type request struct {
-	latency                           measure.Latency // by Pitot's definitions
+	measured                          measure.Request // by Pitot's definitions
 	id                                int64
 	due, eligible, ready, sent        int64
 	first, last, done                 int64
@@ -60,7 +60,7 @@ func (q *request) inputTokens() int32 {
 // outputTokens are those the server counted, else those of its events; known
 // is false where events are all there is to count.
 func (q *request) outputTokens() (n int32, known bool) {
-	if n := q.latency.OutputTokens(); n >= 0 {
+	if n := q.measured.OutputTokens(); n >= 0 {
 		return n, true
 	}
 	return q.events, false
@@ -170,8 +170,8 @@ func (g *gathering) chunk(fl *flight, c *record.Chunk) {
 func (g *gathering) row(r *record.Row, fl *flight) {
 	if g.everything || r.Due >= g.c.t0 && r.Due < g.c.t1 {
 		q := request{
-			latency: measure.LatencyOf(r, &fl.told),
-			id:      r.ID, due: r.Due, eligible: r.Eligible, ready: r.Ready, sent: r.Sent,
+			measured: measure.RequestOf(r, &fl.told),
+			id:       r.ID, due: r.Due, eligible: r.Eligible, ready: r.Ready, sent: r.Sent,
 			first: r.FirstToken, last: r.LastToken, done: r.Done,
 			inputPlanned: r.InputPlanned, input: r.PromptTokens, cached: r.CachedTokens,
 			events: int32(fl.told.Count), status: r.Status,

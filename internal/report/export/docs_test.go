@@ -2,9 +2,11 @@ package export
 
 import (
 	"bytes"
+	"flag"
 	"fmt"
 	"os"
 	"path/filepath"
+	"reflect"
 	"regexp"
 	"strings"
 	"testing"
@@ -56,6 +58,37 @@ func TestDocsHaveEveryColumn(t *testing.T) {
 		if d := cmp.Diff(columns, documented[head]); d != "" {
 			t.Errorf("%s: the file (-) and docs/data.md (+) differ:\n%s", head, d)
 		}
+	}
+}
+
+var update = flag.Bool("update", false, "write docs/data.md anew")
+
+// The table of requests is explained by what its columns say of themselves.
+func TestDocsExplainTheTableOfRequests(t *testing.T) {
+	const path = "../../../docs/data.md"
+	var b strings.Builder
+	b.WriteString("| column | type | |\n|---|---|---|\n")
+	for _, c := range columns() {
+		kind := map[reflect.Kind]string{reflect.String: "STRING", reflect.Bool: "BOOLEAN", reflect.Int32: "INT32", reflect.Int64: "INT64", reflect.Float64: "DOUBLE"}[reflect.TypeOf(c.kind).Kind()]
+		b.WriteString(strings.ReplaceAll(fmt.Sprintf("| %s | %s | %s |\n", c.name, kind, c.about), "|  |", "| |"))
+	}
+	text, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	before, rest, begun := strings.Cut(string(text), "<!-- columns -->\n")
+	has, after, ended := strings.Cut(rest, "<!-- end -->\n")
+	if !begun || !ended {
+		t.Fatal("docs/data.md has no section columns")
+	}
+	if *update {
+		has = b.String()
+		if err := os.WriteFile(path, []byte(before+"<!-- columns -->\n"+has+"<!-- end -->\n"+after), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if d := cmp.Diff(b.String(), has); d != "" {
+		t.Errorf("docs/data.md is not what the columns say (go test -update writes it):\n%s", d)
 	}
 }
 

@@ -440,11 +440,18 @@ func TestTables(t *testing.T) {
 			t.Errorf("row %d: %s is %q, want %q", c.row, c.column, got, c.want)
 		}
 	}
-	lines, err := parquet.Read[Line](bytes.NewReader(columns.Bytes()), int64(columns.Len()))
+	type line struct {
+		TTFT        *float64 `parquet:"ttft_ms,optional"`
+		InWindow    bool     `parquet:"in_window"`
+		Concurrency *int64   `parquet:"concurrency,optional"`
+		Error       *string  `parquet:"error,optional"`
+		Finish      *string  `parquet:"finish,optional"`
+	}
+	lines, err := parquet.Read[line](bytes.NewReader(columns.Bytes()), int64(columns.Len()))
 	if err != nil || len(lines) != 4 {
 		t.Fatalf("%d lines, %v", len(lines), err)
 	}
-	if l := lines[1]; *l.TTFT != 52 || !l.InWindow || l.Concurrency != nil || l.Error != nil || *l.Finish != "length" {
+	if l := lines[1]; l.TTFT == nil || *l.TTFT != 52 || !l.InWindow || l.Concurrency != nil || l.Error != nil || *l.Finish != "length" {
 		t.Errorf("%+v", l)
 	}
 }

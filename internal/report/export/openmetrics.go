@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"pitot/internal/data/result"
+	"pitot/internal/measure"
 )
 
 // OpenMetrics text, version 1.0 (github.com/OpenObservability/OpenMetrics):
@@ -150,10 +151,15 @@ func (e *exposition) point(run *result.Run, c *cohort) {
 		}
 		n, _ := q.outputTokens()
 		input, output = input+int64(q.inputTokens()), output+int64(n)
-		l := latenciesOf(q)
-		for h, x := range map[*histogram]*float64{&ttft: l.TTFT, &tpot: l.TPOT, &e2e: l.E2E} {
-			if x != nil {
-				h.add(*x / 1e3)
+		for _, h := range []struct {
+			*histogram
+			take func(measure.View, int64) (float64, measure.State)
+		}{
+			{&ttft, q.measured.TTFT}, {&e2e, q.measured.E2E},
+			{&tpot, func(_ measure.View, until int64) (float64, measure.State) { return q.measured.TPOT(until) }},
+		} {
+			if ns, is := h.take(measure.Response, 0); is == measure.Known {
+				h.add(ns / 1e9)
 			}
 		}
 	}

@@ -5,6 +5,8 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"reflect"
+	"slices"
 	"strconv"
 
 	"github.com/parquet-go/parquet-go"
@@ -19,91 +21,79 @@ import (
 // Tables for spreadsheets and data frames. What is not known is empty in CSV
 // and null in Parquet.
 
-// Line is one request. Latencies are Pitot's own, by [measure.Latency], in
-// milliseconds, and only where the request has a definite value.
-type Line struct {
-	Point        int32    `parquet:"point"`
-	Rate         *float64 `parquet:"rate,optional"`        // of the point, asked
-	Concurrency  *int64   `parquet:"concurrency,optional"` // of the point
-	ID           int64    `parquet:"id"`
-	Class        *string  `parquet:"class,optional"`
-	InWindow     bool     `parquet:"in_window"` // it is of the cohort that is measured
-	DueS         float64  `parquet:"due_s"`     // seconds since the load of its point began
-	Outcome      string   `parquet:"outcome"`   // ok, failed, cut or unsent
-	Error        *string  `parquet:"error,optional"`
-	Status       *int64   `parquet:"status,optional"`
-	Finish       *string  `parquet:"finish,optional"`
-	Stream       bool     `parquet:"stream"` // it was asked to stream: others have no TTFT, TTFA and TPOT
-	InputTokens  *int64   `parquet:"input_tokens,optional"`
-	CachedTokens *int64   `parquet:"cached_tokens,optional"`
-	OutputTokens *int64   `parquet:"output_tokens,optional"`
-	Chunks       int64    `parquet:"chunks"`
-	HeldMS       *float64 `parquet:"held_ms,optional"`
-	ConnectMS    *float64 `parquet:"connect_ms,optional"`
-	LagMS        *float64 `parquet:"lag_ms,optional"`
-	TTFT         *float64 `parquet:"ttft_ms,optional"`
-	TTFA         *float64 `parquet:"ttfa_ms,optional"`
-	TPOT         *float64 `parquet:"tpot_ms,optional"`
-	TPOTn1       *float64 `parquet:"tpot_n1_ms,optional"` // (last token − first token) / (visible tokens − 1)
-	E2E          *float64 `parquet:"e2e_ms,optional"`
-	ServiceTTFT  *float64 `parquet:"service_ttft_ms,optional"`
-	ServiceE2E   *float64 `parquet:"service_e2e_ms,optional"`
+// column is one of the table of requests. A value is nil where it is not known,
+// else of the type of kind: string, bool, int32, int64 or float64.
+type column struct {
+	name string
+	kind any // a value of its type
+	// always says that every request has a value.
+	always bool
+	about  string // what it is
+	of     func(c *cohort, q *request) any
 }
 
-// latenciesOf gives the latencies of a request; the rest stays empty.
-func latenciesOf(q *request) (l Line) {
-	span := func(from, to int64) *float64 {
-		if from < 0 || to < 0 {
-			return nil
-		}
-		x := float64(to-from) / 1e6
-		return &x
-	}
-	known := func(ns float64, is measure.State) *float64 {
-		if is != measure.Known {
-			return nil
-		}
-		x := ns / 1e6
-		return &x
-	}
-	const until = 0 // only tells how long those were followed that have no value
-	of := &q.latency
-	l.HeldMS, l.ConnectMS, l.LagMS = span(q.due, q.eligible), span(q.eligible, q.ready), span(q.ready, q.sent)
-	l.TTFT, l.ServiceTTFT = known(of.TTFT(measure.Response, until)), known(of.TTFT(measure.Service, until))
-	l.TTFA, l.TPOT, l.TPOTn1 = known(of.TTFA(measure.Response, until)), known(of.TPOT(until)), known(of.TPOTn1(until))
-	l.E2E, l.ServiceE2E = known(of.E2E(measure.Response, until)), known(of.E2E(measure.Service, until))
-	return l
-}
-
-func lineOf(c *cohort, q *request) Line {
-	l := latenciesOf(q)
-	known := func(n int32) *int64 {
+// columns are what is told of a request, and each of its metrics: in the unit of
+// its name, by the definition that run.json follows, and only where the request
+// has a definite value.
+func columns() []column {
+	known := func(n int32) any {
 		if n < 0 {
 			return nil
 		}
-		x := int64(n)
-		return &x
+		return int64(n)
 	}
-	text := func(s string) *string {
+	text := func(s string) any {
 		if s == "" {
 			return nil
 		}
-		return &s
+		return s
 	}
-	l.Point, l.Rate = int32(c.index), c.point.Load.Rate
-	if n := c.point.Load.Concurrency; n != nil {
-		l.Concurrency = known(int32(*n))
+	list := []column{
+		{"point", int32(0), true, "index of the point", func(c *cohort, _ *request) any { return int32(c.index) }},
+		{"rate", 0., false, "req/s asked of the point", func(c *cohort, _ *request) any {
+			if r := c.point.Load.Rate; r != nil {
+				return *r
+			}
+			return nil
+		}},
+		{"concurrency", int64(0), false, "users of the point", func(c *cohort, _ *request) any {
+			if n := c.point.Load.Concurrency; n != nil {
+				return int64(*n)
+			}
+			return nil
+		}},
+		{"id", int64(0), true, "of the request", func(_ *cohort, q *request) any { return q.id }},
+		{"class", "", false, "", func(_ *cohort, q *request) any { return text(q.class) }},
+		{"in_window", false, true, "it belongs to the cohort", func(c *cohort, q *request) any { return q.due >= c.t0 && q.due < c.t1 }},
+		{"due_s", 0., true, "seconds since the load of the point began", func(_ *cohort, q *request) any { return float64(q.due) / 1e9 }},
+		{"outcome", "", true, "ok, failed, cut or unsent", func(_ *cohort, q *request) any { return q.outcome.String() }},
+		{"error", "", false, "class of the error", func(_ *cohort, q *request) any { return text(q.errorClass) }},
+		{"status", int64(0), false, "HTTP status", func(_ *cohort, q *request) any { return known(q.status) }},
+		{"finish", "", false, "finish_reason", func(_ *cohort, q *request) any { return text(q.finish) }},
+		{"stream", false, true, "asked to stream: others have no TTFT, TTFA and TPOT", func(_ *cohort, q *request) any { return q.stream }},
+		{"input_tokens", int64(0), false, "by the server's count", func(_ *cohort, q *request) any { return known(q.input) }},
+		{"cached_tokens", int64(0), false, "", func(_ *cohort, q *request) any { return known(q.cached) }},
+		{"output_tokens", int64(0), false, "by the server's count, else by the events'", func(_ *cohort, q *request) any { return known(q.measured.OutputTokens()) }},
+		{"chunks", int64(0), true, "events that carried tokens", func(_ *cohort, q *request) any { return int64(q.events) }},
 	}
-	l.ID, l.Class, l.InWindow, l.DueS = q.id, text(q.class), q.due >= c.t0 && q.due < c.t1, float64(q.due)/1e9
-	l.Outcome, l.Error, l.Status, l.Finish = q.outcome.String(), text(q.errorClass), known(q.status), text(q.finish)
-	l.InputTokens, l.CachedTokens, l.OutputTokens = known(q.input), known(q.cached), known(q.latency.OutputTokens())
-	l.Stream, l.Chunks = q.stream, int64(q.events)
-	return l
+	for _, d := range measure.Definitions() {
+		taken := slices.ContainsFunc(list, func(c column) bool { return c.name == d.Column() })
+		if !d.OfRow() || taken {
+			continue
+		}
+		list = append(list, column{d.Column(), 0., false, d.Help, func(_ *cohort, q *request) any {
+			if x, ok := d.Value(&q.measured); ok {
+				return x
+			}
+			return nil
+		}})
+	}
+	return list
 }
 
 // lines hands every request of a run to take, those outside the window too. Where the
 // records are damaged it hands over what is whole, and the error is a [partly].
-func lines(run *result.Run, dir string, take func(*Line) error) error {
+func lines(run *result.Run, dir string, take func(*cohort, *request) error) error {
 	n, err, taken := linesOf(&gathering{everything: true}, run, dir, take)
 	switch {
 	case taken != nil:
@@ -131,14 +121,13 @@ func lines(run *result.Run, dir string, take func(*Line) error) error {
 
 // linesOf does it of what can be gathered, and counts them. The first error is of the
 // records, the second that of take.
-func linesOf(g *gathering, run *result.Run, dir string, take func(*Line) error) (n int, damage, taken error) {
+func linesOf(g *gathering, run *result.Run, dir string, take func(*cohort, *request) error) (n int, damage, taken error) {
 	for c, err := range g.points(run, dir) {
 		if err != nil {
 			return n, err, nil
 		}
 		for i := range c.requests {
-			l := lineOf(c, &c.requests[i])
-			if err := take(&l); err != nil {
+			if err := take(c, &c.requests[i]); err != nil {
 				return n, nil, err
 			}
 			n++
@@ -147,13 +136,37 @@ func linesOf(g *gathering, run *result.Run, dir string, take func(*Line) error) 
 	return n, nil, nil
 }
 
+// schemaOf is the Parquet schema of columns, in their order.
+func schemaOf(list []column) *parquet.Schema {
+	var fields []reflect.StructField
+	for i, c := range list {
+		t, tag := reflect.TypeOf(c.kind), c.name
+		if !c.always {
+			t, tag = reflect.PointerTo(t), tag+",optional"
+		}
+		fields = append(fields, reflect.StructField{Name: fmt.Sprintf("C%d", i), Type: t, Tag: reflect.StructTag(fmt.Sprintf(`parquet:%q`, tag))})
+	}
+	return parquet.SchemaOf(reflect.New(reflect.StructOf(fields)).Interface())
+}
+
 func writeParquet(w io.Writer, run *result.Run, dir string) error {
 	const group = 1 << 16 // rows that are in memory before they are written
-	p := parquet.NewGenericWriter[Line](w, parquet.Compression(&zstd.Codec{Level: zstd.SpeedFastest}), parquet.CreatedBy("pitot", "1", ""), parquet.MaxRowsPerRowGroup(group))
-	one := make([]Line, 1)
-	err := lines(run, dir, func(l *Line) error {
-		one[0] = *l
-		_, err := p.Write(one)
+	list := columns()
+	p := parquet.NewGenericWriter[any](w, schemaOf(list), parquet.Compression(&zstd.Codec{Level: zstd.SpeedFastest}), parquet.CreatedBy("pitot", "1", ""), parquet.MaxRowsPerRowGroup(group))
+	row := make(parquet.Row, len(list))
+	err := lines(run, dir, func(c *cohort, q *request) error {
+		for i := range list {
+			level := 0
+			if x := list[i].of(c, q); x == nil {
+				row[i] = parquet.NullValue().Level(0, 0, i)
+			} else {
+				if !list[i].always {
+					level = 1
+				}
+				row[i] = parquet.ValueOf(x).Level(0, level, i)
+			}
+		}
+		_, err := p.WriteRows([]parquet.Row{row})
 		return err
 	})
 	if whole(err) != nil {
@@ -167,21 +180,32 @@ func writeParquet(w io.Writer, run *result.Run, dir string) error {
 
 func writeCSVRequests(w io.Writer, run *result.Run, dir string) error {
 	out := csv.NewWriter(w)
-	var head []string
-	for _, f := range parquet.SchemaOf(Line{}).Fields() {
-		head = append(head, f.Name())
+	list := columns()
+	cells := make([]string, len(list))
+	for i := range list {
+		cells[i] = list[i].name
 	}
-	if err := out.Write(head); err != nil {
+	if err := out.Write(cells); err != nil {
 		return err
 	}
-	err := lines(run, dir, func(l *Line) error {
-		return out.Write([]string{
-			strconv.Itoa(int(l.Point)), cellOf(l.Rate), cellOf(l.Concurrency), strconv.FormatInt(l.ID, 10), cellOf(l.Class),
-			strconv.FormatBool(l.InWindow), cellOf(&l.DueS), l.Outcome, cellOf(l.Error), cellOf(l.Status), cellOf(l.Finish), strconv.FormatBool(l.Stream),
-			cellOf(l.InputTokens), cellOf(l.CachedTokens), cellOf(l.OutputTokens), cellOf(&l.Chunks),
-			cellOf(l.HeldMS), cellOf(l.ConnectMS), cellOf(l.LagMS), cellOf(l.TTFT), cellOf(l.TTFA), cellOf(l.TPOT), cellOf(l.TPOTn1), cellOf(l.E2E),
-			cellOf(l.ServiceTTFT), cellOf(l.ServiceE2E),
-		})
+	err := lines(run, dir, func(c *cohort, q *request) error {
+		for i := range list {
+			switch x := list[i].of(c, q).(type) {
+			case nil:
+				cells[i] = ""
+			case bool:
+				cells[i] = strconv.FormatBool(x)
+			case int32:
+				cells[i] = strconv.Itoa(int(x))
+			case int64:
+				cells[i] = strconv.FormatInt(x, 10)
+			case float64:
+				cells[i] = cellOf(&x)
+			case string:
+				cells[i] = plainCell(x)
+			}
+		}
+		return out.Write(cells)
 	})
 	if whole(err) != nil {
 		return err

@@ -2,6 +2,8 @@ package tools
 
 import (
 	"encoding/json"
+
+	"pitot/internal/data/metric"
 )
 
 // AIPerf's profile_export_aiperf.json, schema 1.4 (AIPerf 0.13,
@@ -20,11 +22,11 @@ func (f fields) aiperf() (*Result, error) {
 		Seconds: scalar("benchmark_duration"), OK: scalar("request_count"), Failed: scalar("error_request_count"),
 		RequestsPerS: scalar("request_throughput"), GoodPerS: scalar("goodput"), OutputTokensPerS: scalar("output_token_throughput"),
 		InputTokens: scalar("total_isl"), OutputTokens: scalar("total_osl"),
-		TTFT: f.aiperfSummary("time_to_first_token"), TPOT: nil,
-		ITL: f.aiperfSummary("inter_chunk_latency"), E2E: f.aiperfSummary("request_latency"),
+		TTFT: f.aiperfSummary(called(metric.ServiceTTFT, metric.AIPerf)), TPOT: nil,
+		ITL: f.aiperfSummary("inter_chunk_latency"), E2E: f.aiperfSummary(called(metric.ServiceE2E, metric.AIPerf)),
 	}
 	// What AIPerf calls inter-token latency is one figure of each request.
-	p.TPOT = f.aiperfSummary("inter_token_latency")
+	p.TPOT = f.aiperfSummary(called(metric.TPOTn1, metric.AIPerf))
 	p.TTFT.means(fromSent)
 	p.TPOT.means("its inter_token_latency: (E2E − TTFT) / (tokens − 1) of each request")
 	p.ITL.means("its inter_chunk_latency: gaps between chunks")
@@ -42,7 +44,7 @@ func (f fields) aiperf() (*Result, error) {
 	if p.OK == nil && p.E2E != nil {
 		p.OK = p.E2E.N
 	}
-	r := &Result{Tool: "aiperf", Version: f.text("aiperf_version"), Started: f.text("start_time")}
+	r := &Result{Tool: metric.AIPerf, Version: f.text("aiperf_version"), Started: f.text("start_time")}
 	f.aiperfConfig(r, &p)
 	if v := f["is_complete"]; string(v) == "false" {
 		r.Notes = append(r.Notes, "aiperf says that the run is not complete: "+f.text("incomplete_reason"))

@@ -1,6 +1,9 @@
 package tools
 
-import "pitot/internal/run/audit"
+import (
+	"pitot/internal/data/metric"
+	"pitot/internal/run/audit"
+)
 
 // Claim is what a result says of its first point, to be held against the truth. Where a tool keeps no gaps,
 // there is no claim about them.
@@ -17,7 +20,7 @@ func (r *Result) Claim() audit.Claim {
 	}
 	p := r.Points[0]
 	c.Requests, c.MeanTTFT, c.P99TTFT, c.MeanTPOT = p.OK, mean(p.TTFT), p.TTFT.P("p99"), mean(p.TPOT)
-	if r.Tool != "guidellm" {
+	if r.Tool != metric.GuideLLM {
 		c.MedianITL, c.P99ITL = p.ITL.P("p50"), p.ITL.P("p99")
 	}
 	return c

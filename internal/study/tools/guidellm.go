@@ -3,6 +3,8 @@ package tools
 import (
 	"encoding/json"
 	"strings"
+
+	"pitot/internal/data/metric"
 )
 
 // GuideLLM's benchmarks.json, of report version 2 (GuideLLM 0.8.1,
@@ -18,7 +20,7 @@ func (f fields) guideLLM() (*Result, error) {
 	if err := json.Unmarshal(f["benchmarks"], &list); err != nil {
 		return nil, errUnknown("benchmarks is no list of objects")
 	}
-	r := &Result{Tool: "guidellm", Version: f.object("metadata").text("guidellm_version")}
+	r := &Result{Tool: metric.GuideLLM, Version: f.object("metadata").text("guidellm_version")}
 	for _, b := range list {
 		m := b.object("metrics")
 		if m == nil {
@@ -62,8 +64,8 @@ func (f fields) guidePoint(m fields) Point {
 		RequestsPerS:     guideMean(m, "requests_per_second", "total"),
 		InputTokensPerS:  guideMean(m, "prompt_tokens_per_second", "total"),
 		OutputTokensPerS: guideMean(m, "output_tokens_per_second", "total"),
-		TTFT:             guideSummary(m, "time_to_first_token_ms", 1), TPOT: guideSummary(m, "time_per_output_token_ms", 1),
-		ITL: guideSummary(m, "inter_token_latency_ms", 1), E2E: guideSummary(m, "request_latency", 1e3),
+		TTFT:             guideSummary(m, called(metric.ServiceTTFT, metric.GuideLLM), 1), TPOT: guideSummary(m, "time_per_output_token_ms", 1),
+		ITL: guideSummary(m, "inter_token_latency_ms", 1), E2E: guideSummary(m, called(metric.ServiceE2E, metric.GuideLLM), 1e3),
 	}
 	for _, k := range []string{"streams", "max_concurrency"} {
 		if x := strategy.number(k); x != nil && p.Concurrency == nil {

@@ -1,5 +1,7 @@
 package tools
 
+import "pitot/internal/data/metric"
+
 // The JSON line of SGLang's bench_serving, as SGLang 0.5.23 writes it
 // (sglang/benchmark/serving.py). Its definitions are vLLM's.
 
@@ -8,9 +10,9 @@ func (f fields) isSGLang() bool {
 }
 
 func (f fields) sglang() (*Result, error) {
-	p := f.vllmPoint("e2e_latency_ms") // it tells no number of failures
+	p := f.vllmPoint(metric.SGLang) // it tells no number of failures
 	info := f.object("server_info")
-	r := &Result{Tool: "sglang bench_serving", Version: info.text("version"), Model: info.text("served_model_name"), Dataset: f.text("dataset_name"), Points: []Point{p}}
+	r := &Result{Tool: metric.SGLang, Version: info.text("version"), Model: info.text("served_model_name"), Dataset: f.text("dataset_name"), Points: []Point{p}}
 	r.by(info)
 	return r, nil
 }

@@ -27,10 +27,10 @@ const checkLine = "%8s %8s %9s %9s  %8s %8s  %8s %8s  %8s %8s  %s\n"
 // CheckHead writes the head of the table of levels.
 func CheckHead(w io.Writer, r audit.Reference, window time.Duration) {
 	fmt.Fprintf(w, "reference: %s to the first token, then one each %s, %s in all; closed loop, %s at each level\n",
-		say.Span(r.TTFT), say.Span(r.ITL), plural(r.Tokens, "token"), say.Span(window))
-	fmt.Fprintf(w, "error = what Pitot said − what the server's log says, ms; n = requests measured, with %s each\n", plural(r.Tokens-1, "gap"))
+		say.Span(r.TTFT), say.Span(r.ITL), say.Plural(r.Tokens, "token"), say.Span(window))
+	fmt.Fprintf(w, "error = what Pitot said − what the server's log says, ms; n = requests measured, with %s each\n", say.Plural(r.Tokens-1, "gap"))
 	few, firm := stat.Support(.99)
-	fmt.Fprintf(w, "p99 from %s samples on, ~ few: from %s on, – fewer: withheld\n", count(firm), count(few))
+	fmt.Fprintf(w, "p99 from %s samples on, ~ few: from %s on, – fewer: withheld\n", say.Count(firm), say.Count(few))
 	fmt.Fprintf(w, "inside = true p50 and p99 of gaps lie within the bounds that Pitot prints, ±%g ms\n\n", float64(audit.Tolerance)/1e6)
 	fmt.Fprintf(w, checkLine, "streams", "n", "chunks/s", "CPU", "TTFT", "TTFT", "gap", "gap", "merged", "lag", "true gap p99")
 	fmt.Fprintf(w, checkLine, "", "", "", "µs/chunk", "mean", "p99", "p50", "p99", "share", "p99 ms", "and its bounds, ms")
@@ -39,19 +39,19 @@ func CheckHead(w io.Writer, r audit.Reference, window time.Duration) {
 // CheckLevel writes one line of it.
 func CheckLevel(w io.Writer, l *audit.Level) {
 	figures := l.Figures()
-	cells := []any{count(l.Streams), count(figures[0].N), count(int64(l.ChunksPerS)), fmt.Sprintf("%.1f", float64(l.CPUPerChunk)/1e3)}
+	cells := []any{say.Count(l.Streams), say.Count(figures[0].N), say.Count(int64(l.ChunksPerS)), fmt.Sprintf("%.1f", float64(l.CPUPerChunk)/1e3)}
 	for _, f := range figures {
-		text := unknown
+		text := say.Unknown
 		if e, known := f.Error(); known {
 			text = few(f.Few) + fmt.Sprintf("%+.3f", e)
 		}
 		cells = append(cells, text)
 	}
-	lag := unknown
+	lag := say.Unknown
 	if s := l.Lag; s != nil && s.P99 != nil {
 		lag = few(slices.Contains(s.Few, "p99")) + fmt.Sprintf("%.2f", *s.P99)
 	}
-	gap := unknown
+	gap := say.Unknown
 	if inside, known := l.Inside(); known {
 		p99, word := figures[3], "inside"
 		if !inside {
@@ -59,7 +59,7 @@ func CheckLevel(w io.Writer, l *audit.Level) {
 		}
 		gap = fmt.Sprintf("%s%.3f %s %.3f–%.3f", few(p99.Few), *p99.True, word, p99.Bounds[0], p99.Bounds[1])
 	}
-	fmt.Fprintf(w, checkLine, append(cells, percent(l.MergedShare), lag, gap)...)
+	fmt.Fprintf(w, checkLine, append(cells, say.Percent(l.MergedShare), lag, gap)...)
 }
 
 // few marks what rests on few samples.
@@ -109,7 +109,7 @@ func kept(levels []*audit.Level, limit string) string {
 	if len(levels) == 1 {
 		reach = "at"
 	}
-	return fmt.Sprintf("%s within %s %s %s (%s tok/s)", figuresOf(levels), limit, reach, plural(l.Streams, "stream"), count(int64(l.ChunksPerS)))
+	return fmt.Sprintf("%s within %s %s %s (%s tok/s)", figuresOf(levels), limit, reach, say.Plural(l.Streams, "stream"), say.Count(int64(l.ChunksPerS)))
 }
 
 // figuresOf names the figures that any of the levels could give, and from how
@@ -128,7 +128,7 @@ func figuresOf(levels []*audit.Level) string {
 		case name == "":
 			continue
 		case !firm:
-			name += fmt.Sprintf(" (few: n = %s)", count(n))
+			name += fmt.Sprintf(" (few: n = %s)", say.Count(n))
 		}
 		names = append(names, name)
 	}
@@ -142,9 +142,9 @@ func figuresOf(levels []*audit.Level) string {
 func CheckedClient(w io.Writer, r *audit.Client) error {
 	p := &printer{w: w}
 	p.line("")
-	p.line("true, by the server's log: %s answered, %s failed or refused", plural(r.Requests, "request"), count(r.Failed))
+	p.line("true, by the server's log: %s answered, %s failed or refused", say.Plural(r.Requests, "request"), say.Count(r.Failed))
 	table := Table{Head: []string{"ms", "TTFT mean", "TTFT p99", "gap p50", "gap p99"}}
-	t, row := r.True, []string{"true", unknown, unknown, unknown, unknown}
+	t, row := r.True, []string{"true", say.Unknown, say.Unknown, say.Unknown, say.Unknown}
 	if s := t.TTFT; s != nil {
 		row[1], row[2] = fixed(s.Mean), few(slices.Contains(s.Few, "p99"))+fixed(s.P99)
 	}
@@ -157,14 +157,14 @@ func CheckedClient(w io.Writer, r *audit.Client) error {
 	}
 	table.text(p, Style{})
 	if lo, firm := stat.Support(.99); t.TTFT != nil && t.TTFT.N < firm {
-		p.line("p99 from %s samples on, ~ few: from %s on, – fewer: withheld", count(firm), count(lo))
+		p.line("p99 from %s samples on, ~ few: from %s on, – fewer: withheld", say.Count(firm), say.Count(lo))
 	}
 	var facts []string
 	if r.Rate > 0 { // two arrivals have no spread
-		facts = append(facts, fmt.Sprintf("%s requests/s arrived, CV of their gaps %.2f", quantity(r.Rate), r.GapCV))
+		facts = append(facts, fmt.Sprintf("%s requests/s arrived, CV of their gaps %.2f", say.Quantity(r.Rate), r.GapCV))
 	}
 	facts = append(facts, fmt.Sprintf("%.1f µs of CPU per token, start-up included", float64(r.CPUPerToken)/1e3),
-		fmt.Sprintf("wall %s, of which load %s", seconds(r.Wall.Seconds()), seconds(r.Span.Seconds())))
+		fmt.Sprintf("wall %s, of which load %s", say.Seconds(r.Wall.Seconds()), say.Seconds(r.Span.Seconds())))
 	if r.MemoryBytes > 0 {
 		facts = append(facts, fmt.Sprintf("%.0f MB of memory", float64(r.MemoryBytes)/1e6))
 	}
@@ -181,7 +181,7 @@ func CheckedClient(w io.Writer, r *audit.Client) error {
 
 func fixed(x *float64) string {
 	if x == nil {
-		return unknown
+		return say.Unknown
 	}
 	return fmt.Sprintf("%.2f", *x)
 }

@@ -9,6 +9,7 @@ import (
 	"pitot/internal/data/record"
 	"pitot/internal/data/result"
 	"pitot/internal/measure"
+	"pitot/internal/say"
 	"pitot/internal/stat"
 )
 
@@ -34,9 +35,9 @@ type sayings struct {
 
 // Said puts a check into words.
 func Said(c *result.Check) CheckModel {
-	m := CheckModel{Name: plain(c.Name), Status: c.Status}
+	m := CheckModel{Name: say.Plain(c.Name), Status: c.Status}
 	if p := c.Prose; p != nil { // of version 1
-		m.Value, m.Limit, m.Advice = plain(p.Value), plain(p.Limit), plain(p.Advice)
+		m.Value, m.Limit, m.Advice = say.Plain(p.Value), say.Plain(p.Limit), say.Plain(p.Advice)
 		return m
 	}
 	words := checkWords()[c.Name]
@@ -47,7 +48,7 @@ func Said(c *result.Check) CheckModel {
 	if limit == nil {
 		limit = limitOf
 	}
-	m.Value, m.Limit, m.Advice = plain(value(c)), plain(limit(c)), plain(cmp.Or(words.or[c.Case], words.advice))
+	m.Value, m.Limit, m.Advice = say.Plain(value(c)), say.Plain(limit(c)), say.Plain(cmp.Or(words.or[c.Case], words.advice))
 	if c.Name == result.CheckResidences {
 		m.Advice = "Measure longer: " + measure.LongerFlag(c.Detail["ask_seconds"], c.Detail["ask_requests"]) + "."
 	}

@@ -8,6 +8,7 @@ import (
 	"slices"
 	"strings"
 
+	"pitot/internal/say"
 	"pitot/internal/study/compare"
 )
 
@@ -62,22 +63,22 @@ func BuildComparison(c *compare.Comparison) ComparisonModel {
 	var others []string
 	for i, s := range c.Sides {
 		if i > 0 {
-			others = append(others, plain(s.Name))
+			others = append(others, say.Plain(s.Name))
 		}
 		m.Sides = append(m.Sides, sideText(s))
 	}
-	m.Title = strings.Join(others, ", ") + " against " + plain(c.Sides[0].Name)
+	m.Title = strings.Join(others, ", ") + " against " + say.Plain(c.Sides[0].Name)
 	for _, d := range c.Differences {
-		m.Differs = append(m.Differs, [2]string{plain(d.What), valuesText(d)})
+		m.Differs = append(m.Differs, [2]string{say.Plain(d.What), valuesText(d)})
 	}
 	for _, w := range c.Warnings {
-		m.Warnings = append(m.Warnings, plain(w))
+		m.Warnings = append(m.Warnings, say.Plain(w))
 	}
 	for i := range c.Pairs {
 		m.Pairs = append(m.Pairs, buildPair(c, &c.Pairs[i]))
 	}
 	for _, o := range c.Clauses {
-		m.Clauses = append(m.Clauses, ClauseModel{o.State, plain(o.Spec + ": " + o.Why)})
+		m.Clauses = append(m.Clauses, ClauseModel{o.State, say.Plain(o.Spec + ": " + o.Why)})
 	}
 	for _, v := range c.Verdicts {
 		m.Answers = append(m.Answers, answer(c, v))
@@ -87,17 +88,17 @@ func BuildComparison(c *compare.Comparison) ComparisonModel {
 
 func sideText(s compare.SideInfo) string {
 	if len(s.Files) > 0 {
-		return fmt.Sprintf("%s: another instrument, %s, %s", plain(s.Name), plain(s.Instrument), plural(len(s.Files), "file"))
+		return fmt.Sprintf("%s: another instrument, %s, %s", say.Plain(s.Name), say.Plain(s.Instrument), say.Plural(len(s.Files), "file"))
 	}
 	runs := 0
 	for _, l := range s.Launches {
 		runs += len(l.Runs)
 	}
-	n := count(len(s.Launches)) + " launches"
+	n := say.Count(len(s.Launches)) + " launches"
 	if len(s.Launches) == 1 {
 		n = "1 launch"
 	}
-	return fmt.Sprintf("%s: %s, %s", plain(s.Name), n, plural(runs, "run"))
+	return fmt.Sprintf("%s: %s, %s", say.Plain(s.Name), n, say.Plural(runs, "run"))
 }
 
 // valuesText writes before → after, or all of many sides.
@@ -115,10 +116,10 @@ func valuesText(d compare.Difference) string {
 // valueTexts are those of each side.
 func valueTexts(d compare.Difference) (parts []string) {
 	for _, v := range d.Values {
-		text := plain(strings.Join(v, ", "))
+		text := say.Plain(strings.Join(v, ", "))
 		switch {
 		case text == "":
-			text = unknown
+			text = say.Unknown
 		case len(v) > 1:
 			text += " (mixed)"
 		}
@@ -128,12 +129,12 @@ func valueTexts(d compare.Difference) (parts []string) {
 }
 
 func buildPair(c *compare.Comparison, p *compare.Pair) PairModel {
-	m := PairModel{Title: []string{plain(p.What)}, Why: plain(p.Why)}
+	m := PairModel{Title: []string{say.Plain(p.What)}, Why: say.Plain(p.Why)}
 	if len(c.Sides) > 2 {
-		m.Title = []string{plain(p.B + " against " + p.A), plain(p.What)}
+		m.Title = []string{say.Plain(p.B + " against " + p.A), say.Plain(p.What)}
 	}
 	for _, n := range p.Notes {
-		m.Notes = append(m.Notes, plain(n))
+		m.Notes = append(m.Notes, say.Plain(n))
 	}
 	if p.Why != "" {
 		return m
@@ -146,7 +147,7 @@ func buildPair(c *compare.Comparison, p *compare.Pair) PairModel {
 	case p.Beside():
 		m.Title = append(m.Title, compare.OtherInstrument+", no verdict")
 	case few != "":
-		m.Title = append(m.Title, plain(compare.Undistinguished+" ("+few+")"))
+		m.Title = append(m.Title, say.Plain(compare.Undistinguished+" ("+few+")"))
 	case p.Launches[0] == p.Launches[1]:
 		m.Title = append(m.Title, fmt.Sprintf("%d launches each", p.Launches[0]))
 	default:
@@ -164,7 +165,7 @@ func (m *PairModel) table(p *compare.Pair, verdicts bool) {
 		interval = "within-launch"
 	}
 	robust := slices.ContainsFunc(p.Rows, func(r compare.Row) bool { return r.Robust != nil })
-	a, b := heads(plain(p.A), plain(p.B))
+	a, b := heads(say.Plain(p.A), say.Plain(p.B))
 	m.Table.Head = []string{"", a, b, "change"}
 	if !p.Beside() {
 		m.Table.Head = append(m.Table.Head, interval)
@@ -183,24 +184,24 @@ func (m *PairModel) table(p *compare.Pair, verdicts bool) {
 		of := func(x float64) string {
 			switch {
 			case r.Unit == "share":
-				return percent(x)
+				return say.Percent(x)
 			case r.Few:
-				return "~" + quantity(x)
+				return "~" + say.Quantity(x)
 			}
-			return quantity(x)
+			return say.Quantity(x)
 		}
-		row := []string{name, of(r.A), of(r.B), changed(r.Change, r.ChangeIn)}
+		row := []string{name, of(r.A), of(r.B), say.Change(r.Change, r.OfShare())}
 		switch v := r.CI95; {
 		case p.Beside():
 		case v == nil:
-			row = append(row, unknown)
+			row = append(row, say.Unknown)
 		default:
-			row = append(row, signed(v[0], r.ChangeIn)+"…"+signed(v[1], r.ChangeIn))
+			row = append(row, say.Signed(v[0], r.OfShare())+"…"+say.Signed(v[1], r.OfShare()))
 		}
 		if robust {
-			cell := unknown
+			cell := say.Unknown
 			if r.Robust != nil {
-				cell = signed(*r.Robust, r.ChangeIn)
+				cell = say.Signed(*r.Robust, r.OfShare())
 			}
 			row = append(row, cell)
 		}
@@ -224,7 +225,7 @@ func heads(a, b string) (string, string) {
 		return s
 	}
 	for n := 10; n < max(len(a), len(b)); n += 10 {
-		if x, y := cut(a, n), cut(b, n); x != y {
+		if x, y := say.Cut(a, n), say.Cut(b, n); x != y {
 			return x, y
 		}
 		if x, y := ending(a, n), ending(b, n); x != y {
@@ -232,38 +233,6 @@ func heads(a, b string) (string, string) {
 		}
 	}
 	return a, b
-}
-
-// signed writes a change: in percent, or in points of a share.
-func signed(x float64, in string) string {
-	digits := 1
-	switch {
-	case in == "share":
-		digits = 2
-	case math.Abs(x) >= 0.9995:
-		digits = 0
-	}
-	text := fmt.Sprintf("%+.*f", digits, x*100)
-	if !strings.ContainsAny(text, "123456789") {
-		return text[1:] // zero has no sign
-	}
-	return text
-}
-
-func changed(x float64, in string) string {
-	if in == "share" {
-		return signed(x, in) + " pt"
-	}
-	return signed(x, in) + " %"
-}
-
-// size is a change without its sign and without a zero behind the point.
-func size(x float64, in string) string {
-	text, unit, _ := strings.Cut(strings.TrimLeft(changed(x, in), "+-"), " ")
-	if strings.Contains(text, ".") {
-		text = trim(text)
-	}
-	return text + " " + unit
 }
 
 // legend explains what occurs in the table, and says what is missing from it.
@@ -279,14 +248,14 @@ func (m *PairModel) legend(c *compare.Comparison, p *compare.Pair) {
 			corrected++
 		}
 		if r.Verdict == compare.Equivalent && r.Why != "" && r.PAdjusted != nil {
-			m.Notes = append(m.Notes, r.Metric+" "+changed(r.Change, r.ChangeIn)+": "+r.Why)
+			m.Notes = append(m.Notes, r.Metric+" "+say.Change(r.Change, r.OfShare())+": "+r.Why)
 		}
 	}
 	if few {
 		m.Legend = append(m.Legend, "~ few samples")
 	}
 	if missing != "" {
-		m.Legend = append(m.Legend, "no interval: "+plain(missing))
+		m.Legend = append(m.Legend, "no interval: "+say.Plain(missing))
 	}
 	if robust {
 		m.Legend = append(m.Legend, "HL: Hodges-Lehmann")
@@ -295,7 +264,7 @@ func (m *PairModel) legend(c *compare.Comparison, p *compare.Pair) {
 		m.Legend = append(m.Legend, "* named in --fail-if")
 	}
 	if corrected > 0 {
-		m.Legend = append(m.Legend, fmt.Sprintf("verdicts corrected for %s", plural(c.Corrected, "test")))
+		m.Legend = append(m.Legend, fmt.Sprintf("verdicts corrected for %s", say.Plural(c.Corrected, "test")))
 	}
 	if slices.ContainsFunc(p.Rows, func(r compare.Row) bool { return r.Unit == "ms" }) {
 		m.Legend = append(m.Legend, "times in ms")
@@ -312,11 +281,11 @@ func (m *PairModel) needed(p *compare.Pair) {
 		if r.Needed == nil || *r.Needed <= min(p.Launches[0], p.Launches[1]) {
 			continue
 		}
-		x := size(r.ToTell, r.ChangeIn)
+		x := say.ChangeSize(r.ToTell, r.OfShare())
 		if of[x] == nil {
 			sizes = append(sizes, x)
 		}
-		of[x] = append(of[x], r.Metric+" "+count(*r.Needed))
+		of[x] = append(of[x], r.Metric+" "+say.Count(*r.Needed))
 	}
 	for i, x := range sizes {
 		sizes[i] = x + ": " + strings.Join(of[x], ", ")
@@ -337,7 +306,7 @@ func (m *PairModel) left(p *compare.Pair) {
 		of[l.Why] = append(of[l.Why], l.Metric)
 	}
 	for _, why := range reasons {
-		m.Notes = append(m.Notes, "not compared: "+strings.Join(of[why], ", ")+": "+plain(why))
+		m.Notes = append(m.Notes, "not compared: "+strings.Join(of[why], ", ")+": "+say.Plain(why))
 	}
 }
 
@@ -346,12 +315,12 @@ const mostNamed = 4
 
 // answer is the verdict in a line.
 func answer(c *compare.Comparison, v compare.Verdict) AnswerModel {
-	a, b := plain(c.Sides[0].Name), plain(v.B)
+	a, b := say.Plain(c.Sides[0].Name), say.Plain(v.B)
 	m := AnswerModel{Word: v.Word}
-	within := size(c.Within, "ratio")
+	within := say.ChangeSize(c.Within, false)
 	switch v.Word {
 	case compare.Undistinguished:
-		m.Claim, m.Basis, m.Aside = b+" is not distinguishable from "+a, plain(v.Why), true
+		m.Claim, m.Basis, m.Aside = b+" is not distinguishable from "+a, say.Plain(v.Why), true
 		if v.Why == "" && v.Equivalent > 0 {
 			m.Claim = "no difference of " + b + " from " + a + " is established"
 		}
@@ -360,19 +329,19 @@ func answer(c *compare.Comparison, v compare.Verdict) AnswerModel {
 	case compare.OtherInstrument:
 		m.Claim = "no verdict on " + b + " beside " + a + ": measured by another instrument"
 	case compare.NotCompared:
-		m.Claim, m.Basis = b+" was not compared with "+a, plain(v.Why)
+		m.Claim, m.Basis = b+" was not compared with "+a, say.Plain(v.Why)
 	default:
 		m.Claim, m.Basis = b+" is "+v.Word+" than "+a, strings.Join(namedChanges(c, v.B), ", ")
 	}
 	if v.Equivalent > 0 && v.Word != compare.Equivalent {
-		m.More = append(m.More, count(v.Equivalent)+" equivalent within "+within)
+		m.More = append(m.More, say.Count(v.Equivalent)+" equivalent within "+within)
 	}
 	if v.Undistinguished > 0 && (v.Word != compare.Undistinguished || v.Equivalent > 0) {
-		m.More = append(m.More, count(v.Undistinguished)+" not distinguishable")
+		m.More = append(m.More, say.Count(v.Undistinguished)+" not distinguishable")
 	}
 	if v.Word != compare.NotCompared {
 		for _, l := range v.Lost {
-			m.More = append(m.More, "not compared at "+plain(l))
+			m.More = append(m.More, "not compared at "+say.Plain(l))
 		}
 	}
 	return m
@@ -394,7 +363,7 @@ func namedChanges(c *compare.Comparison, b string) (out []string) {
 		for _, r := range p.Rows {
 			switch r.Verdict {
 			case compare.Slower, compare.Faster, compare.Worse, compare.Better:
-				all = append(all, change{r.Metric + " " + changed(r.Change, r.ChangeIn), p.What, math.Abs(r.Change)})
+				all = append(all, change{r.Metric + " " + say.Change(r.Change, r.OfShare()), p.What, math.Abs(r.Change)})
 			}
 		}
 	}
@@ -404,7 +373,7 @@ func namedChanges(c *compare.Comparison, b string) (out []string) {
 		if places > 1 {
 			text += " at " + x.where
 		}
-		out = append(out, plain(text))
+		out = append(out, say.Plain(text))
 	}
 	if n := len(all) - mostNamed; n > 0 {
 		out = append(out, fmt.Sprintf("and %d more", n))

@@ -43,15 +43,15 @@ const mostOpen = 4
 // HTML writes the comparison as a page of its own: one file that asks no network
 // for anything. command is what did it.
 func (m ComparisonModel) HTML(w io.Writer, command []string) error {
-	v := &comparisonView{ComparisonModel: m, Warned: plural(len(m.Warnings), "warning"), Alike: sentence(noDifference), Command: say.ShellLine(command)}
+	v := &comparisonView{ComparisonModel: m, Warned: say.Plural(len(m.Warnings), "warning"), Alike: say.Sentence(noDifference), Command: say.ShellLine(command)}
 	v.Sentence, v.Basis = m.sentence()
 	if len(m.of.Sides) > 2 && len(m.of.Differences) > 0 {
 		t := Table{Head: []string{""}}
 		for _, s := range m.of.Sides {
-			t.Head = append(t.Head, plain(s.Name))
+			t.Head = append(t.Head, say.Plain(s.Name))
 		}
 		for _, d := range m.of.Differences {
-			t.Rows = append(t.Rows, append([]string{plain(d.What)}, valueTexts(d)...))
+			t.Rows = append(t.Rows, append([]string{say.Plain(d.What)}, valueTexts(d)...))
 		}
 		v.ByEach = &named{"Environment, server and configuration of each side", t}
 	}
@@ -81,7 +81,7 @@ func (m ComparisonModel) HTML(w io.Writer, command []string) error {
 
 // sentence is the verdict on all sides, and on two of them what it rests on.
 func (m *ComparisonModel) sentence() (verdict, basis string) {
-	a := plain(m.of.Sides[0].Name)
+	a := say.Plain(m.of.Sides[0].Name)
 	if len(m.Answers) > 1 {
 		var each []string
 		for i, v := range m.of.Verdicts {
@@ -89,14 +89,14 @@ func (m *ComparisonModel) sentence() (verdict, basis string) {
 			if v.Word == compare.OtherInstrument {
 				is = " has no verdict"
 			}
-			each = append(each, plain(v.B)+is)
+			each = append(each, say.Plain(v.B)+is)
 		}
 		return "Against " + a + ", " + strings.Join(each, ", ") + ".", ""
 	}
 	answer := m.Answers[0]
 	switch m.of.Verdicts[0].Word {
 	case compare.Undistinguished, compare.OtherInstrument: // may begin with no side's name
-		return sentenceOf(answer.Claim, plain(m.of.Verdicts[0].B)), answer.Basis
+		return sentenceOf(answer.Claim, say.Plain(m.of.Verdicts[0].B)), answer.Basis
 	}
 	return answer.Claim + ".", answer.Basis
 }
@@ -107,7 +107,7 @@ func sentenceOf(claim, name string) string {
 	if strings.HasPrefix(claim, name) {
 		return claim + "."
 	}
-	return sentence(claim)
+	return say.Sentence(claim)
 }
 
 // chipOf is the class of a verdict or of how a condition came out.
@@ -175,9 +175,9 @@ func (m *ComparisonModel) curve(at int) section {
 		case len(side.Loads) > 0:
 			present++
 		case len(m.of.Sides[i].Files) > 0:
-			s.Notes = append(s.Notes, plain(side.Side)+" is not drawn: another instrument measured it")
+			s.Notes = append(s.Notes, say.Plain(side.Side)+" is not drawn: another instrument measured it")
 		default:
-			s.Notes = append(s.Notes, plain(side.Side)+" is not drawn: it was not measured under such loads")
+			s.Notes = append(s.Notes, say.Plain(side.Side)+" is not drawn: it was not measured under such loads")
 		}
 		for _, l := range side.Loads {
 			loads = append(loads, l.Load)
@@ -190,12 +190,12 @@ func (m *ComparisonModel) curve(at int) section {
 	s.Absent = "No side has a value to draw."
 	slices.Sort(loads)
 	loads = slices.Compact(loads)
-	what := plain(c.What)
+	what := say.Plain(c.What)
 	if len(loads) == 1 {
 		s.Title = "Launch by launch"
 		what += ", " + loadValue(loads[0]) + loadUnit(c.Over)
 	}
-	s.Text = sentence(what)
+	s.Text = say.Sentence(what)
 	switch {
 	case most < 2:
 		s.Text += " One launch each."
@@ -233,7 +233,7 @@ func (m *ComparisonModel) curve(at int) section {
 			lacks[why] = append(lacks[why], what.title)
 		}
 		if drawn == string(metric.Goodput) && c.SLO != "" {
-			k.Note = "Within " + plain(c.SLO) + "."
+			k.Note = "Within " + say.Plain(c.SLO) + "."
 		}
 		s.Charts = append(s.Charts, k)
 	}
@@ -255,7 +255,7 @@ func (m *ComparisonModel) curve(at int) section {
 }
 
 // loadValue is a load as it was asked for.
-func loadValue(x float64) string { return trim(fmt.Sprintf("%.3f", x)) }
+func loadValue(x float64) string { return say.Decimal(x, 3) }
 
 // metricAt is a metric of a load, nil if it was not looked for.
 func metricAt(l *compare.LoadCurve, name string) *compare.CurveMetric {
@@ -286,12 +286,12 @@ func valuesOf(c *compare.Curve, name string) (known bool, missing []string) {
 			}
 		}
 		for why, loads := range at {
-			where[why] = append(where[why], plain(s.Side)+" at "+strings.Join(loads, ", "))
+			where[why] = append(where[why], say.Plain(s.Side)+" at "+strings.Join(loads, ", "))
 		}
 	}
 	for _, why := range reasons {
 		if list := where[why]; list != nil {
-			missing = append(missing, "no value of "+strings.Join(list, " and ")+": "+plain(why))
+			missing = append(missing, "no value of "+strings.Join(list, " and ")+": "+say.Plain(why))
 			delete(where, why)
 		}
 	}
@@ -314,8 +314,8 @@ func overlaid(c *compare.Curve, loads []float64, what onCurve, name string, laun
 	var lines, dots []drawn
 	for i, s := range c.Sides {
 		tone, dash := toneAndDash(i)
-		line := drawn{Name: plain(s.Side), Kind: "line", Tone: tone, Dash: dash}
-		each := drawn{Name: plain(s.Side), Kind: "dots", Tone: tone, Aside: true}
+		line := drawn{Name: say.Plain(s.Side), Kind: "line", Tone: tone, Dash: dash}
+		each := drawn{Name: say.Plain(s.Side), Kind: "dots", Tone: tone, Aside: true}
 		for n := range s.Loads {
 			l := &s.Loads[n]
 			x := metricAt(l, name)
@@ -365,7 +365,7 @@ func launchName(id string) string {
 	if id == "" {
 		return "a launch without a name"
 	}
-	return "launch " + plain(id)
+	return "launch " + say.Plain(id)
 }
 
 // unstableMarks show from where on the queue grows.
@@ -374,7 +374,7 @@ func unstableMarks(c *compare.Curve) (marks []mark) {
 	for i, s := range c.Sides {
 		if s.UnstableFrom != nil {
 			tone, _ := toneAndDash(i)
-			marks = append(marks, mark{Axis: "x", At: *s.UnstableFrom, Open: true, Name: "unstable: " + cut(plain(s.Side), 16), Tone: tone})
+			marks = append(marks, mark{Axis: "x", At: *s.UnstableFrom, Open: true, Name: "unstable: " + say.Cut(say.Plain(s.Side), 16), Tone: tone})
 		}
 		first := c.Sides[0].UnstableFrom
 		alike = alike && first != nil && s.UnstableFrom != nil && *first == *s.UnstableFrom
@@ -398,7 +398,7 @@ func (m *ComparisonModel) strip(c *compare.Curve, what onCurve, name string, lau
 			if x == nil || x.Value == nil {
 				continue
 			}
-			r := row{Name: cut(plain(s.Side), 30), At: *x.Value, Look: fmt.Sprintf("t%d", tone), Text: quantity(*x.Value) + " " + what.unit, Dots: numbers{}, Labels: []string{}}
+			r := row{Name: say.Cut(say.Plain(s.Side), 30), At: *x.Value, Look: fmt.Sprintf("t%d", tone), Text: say.Quantity(*x.Value) + " " + what.unit, Dots: numbers{}, Labels: []string{}}
 			if x.Few {
 				r.Look, r.Text = r.Look+fewLook, "~"+r.Text
 			}
@@ -408,7 +408,7 @@ func (m *ComparisonModel) strip(c *compare.Curve, what onCurve, name string, lau
 				}
 			}
 			if launches {
-				r.Say = []string{count(len(r.Dots)) + " launches"}
+				r.Say = []string{say.Count(len(r.Dots)) + " launches"}
 				if len(r.Dots) == 1 {
 					r.Say = []string{"1 launch"}
 				}
@@ -460,7 +460,7 @@ func (m *ComparisonModel) changes(at int) section {
 	b := c.Verdicts[at].B
 	s := section{ID: fmt.Sprintf("changes%d", at+1), Title: "Changes", Top: true}
 	if len(c.Verdicts) > 1 {
-		s.Title = "Changes: " + plain(b) + " against " + plain(c.Sides[0].Name)
+		s.Title = "Changes: " + say.Plain(b) + " against " + say.Plain(c.Sides[0].Name)
 	}
 	var pairs []*compare.Pair // with something to draw
 	var names []string
@@ -468,7 +468,7 @@ func (m *ComparisonModel) changes(at int) section {
 		switch p := &c.Pairs[i]; {
 		case p.B != b:
 		case p.Why != "":
-			s.Notes = append(s.Notes, "not compared: "+plain(p.What)+": "+plain(p.Why))
+			s.Notes = append(s.Notes, "not compared: "+say.Plain(p.What)+": "+say.Plain(p.Why))
 		case len(p.Rows) > 0:
 			pairs = append(pairs, p)
 			names = append(names, placeName(p))
@@ -484,9 +484,9 @@ func (m *ComparisonModel) changes(at int) section {
 	for i, p := range pairs {
 		for k := range p.Rows {
 			r := &p.Rows[k]
-			g, name := changeGroup{title: r.Metric, rowsAre: "Load", in: r.ChangeIn}, cut(names[i], 29)
+			g, name := changeGroup{title: r.Metric, rowsAre: "Load", in: r.ChangeIn}, say.Cut(names[i], 29)
 			if few || alike || p.Load == nil {
-				g.title, g.rowsAre, name = strings.TrimSuffix(sentence(plain(p.What)), "."), "Metric", r.Metric
+				g.title, g.rowsAre, name = strings.TrimSuffix(say.Sentence(say.Plain(p.What)), "."), "Metric", r.Metric
 				if r.ChangeIn == "share" {
 					g.title += ", shares of requests"
 				}
@@ -512,9 +512,9 @@ func (m *ComparisonModel) changes(at int) section {
 func placeName(p *compare.Pair) string {
 	switch {
 	case p.Load == nil:
-		return plain(p.What)
+		return say.Plain(p.What)
 	case p.Load.Concurrency != nil:
-		return plural(*p.Load.Concurrency, "user")
+		return say.Plural(*p.Load.Concurrency, "user")
 	}
 	return loadValue(p.Load.Value()) + " req/s"
 }
@@ -532,7 +532,7 @@ func (m *ComparisonModel) howToRead(pairs []*compare.Pair) string {
 	case has(func(p *compare.Pair) bool { return p.Within }):
 		text += ", within these launches: they say nothing of other starts of the server."
 	case m.of.Corrected > 0:
-		text += "; the verdicts are corrected for " + plural(m.of.Corrected, "test") + "."
+		text += "; the verdicts are corrected for " + say.Plural(m.of.Corrected, "test") + "."
 	default:
 		text += "."
 	}
@@ -583,7 +583,7 @@ func orAt(x *float64, at float64) float64 {
 func changeRow(r *compare.Row, name string) row {
 	const far = 1e9 // beyond every axis
 	percent := func(x float64) float64 { return round(max(-far, min(100*x, far)), 6) }
-	out := row{Name: name, At: percent(r.Change), Band: &[2]float64{percent(r.Margin[0]), percent(r.Margin[1])}, Look: lookOf(r.Verdict), Text: changed(r.Change, r.ChangeIn), Word: r.Verdict}
+	out := row{Name: name, At: percent(r.Change), Band: &[2]float64{percent(r.Margin[0]), percent(r.Margin[1])}, Look: lookOf(r.Verdict), Text: say.Change(r.Change, r.OfShare()), Word: r.Verdict}
 	if r.PreRegistered {
 		out.Name += " *"
 	}
@@ -591,12 +591,12 @@ func changeRow(r *compare.Row, name string) row {
 	if v := r.CI95; v != nil {
 		lo, hi := percent(v[0]), percent(v[1])
 		out.Lo, out.Hi = &lo, &hi
-		out.Say = append(out.Say, "interval "+signed(v[0], r.ChangeIn)+"…"+signed(v[1], r.ChangeIn))
+		out.Say = append(out.Say, "interval "+say.Signed(v[0], r.OfShare())+"…"+say.Signed(v[1], r.OfShare()))
 	} else if r.NoInterval != "" {
-		out.Say = append(out.Say, "no interval: "+plain(r.NoInterval))
+		out.Say = append(out.Say, "no interval: "+say.Plain(r.NoInterval))
 	}
 	if r.Why != "" {
-		out.Say = append(out.Say, plain(r.Why))
+		out.Say = append(out.Say, say.Plain(r.Why))
 	}
 	return out
 }
@@ -615,11 +615,11 @@ func lookOf(verdict string) string {
 func valueText(r *compare.Row, x float64) string {
 	switch r.Unit {
 	case "share":
-		return percent(x)
+		return say.Percent(x)
 	case "ms":
-		return quantity(x) + " ms"
+		return say.Quantity(x) + " ms"
 	}
-	return quantity(x)
+	return say.Quantity(x)
 }
 
 // pairView is a table as the other faces have it.
@@ -640,7 +640,7 @@ func (m *ComparisonModel) pairView(at int) pairView {
 	var parts []string
 	for _, word := range []string{compare.Slower, compare.Worse, compare.Faster, compare.Better, compare.Equivalent, compare.Undistinguished} {
 		if said[word] > 0 {
-			parts = append(parts, count(said[word])+" "+word)
+			parts = append(parts, say.Count(said[word])+" "+word)
 		}
 	}
 	v.Summary = strings.Join(parts, ", ")
@@ -650,9 +650,9 @@ func (m *ComparisonModel) pairView(at int) pairView {
 // caption names a table among all of the page.
 func (m *ComparisonModel) caption(p *compare.Pair) string {
 	if len(m.of.Sides) > 2 {
-		return plain(p.B + " against " + p.A + ", " + p.What)
+		return say.Plain(p.B + " against " + p.A + ", " + p.What)
 	}
-	return plain(p.What)
+	return say.Plain(p.What)
 }
 
 // launches says what each side consists of.
@@ -661,10 +661,10 @@ func (m *ComparisonModel) launches() named {
 	for _, s := range m.of.Sides {
 		for _, l := range s.Launches {
 			runs := slices.Compact(slices.Clone(l.Runs)) // a baseline holds many
-			t.Rows = append(t.Rows, []string{plain(s.Name), cmp.Or(plain(l.ID), "not named"), plain(strings.Join(runs, ", "))})
+			t.Rows = append(t.Rows, []string{say.Plain(s.Name), cmp.Or(say.Plain(l.ID), "not named"), say.Plain(strings.Join(runs, ", "))})
 		}
 		if len(s.Files) > 0 {
-			t.Rows = append(t.Rows, []string{plain(s.Name), "not told by " + plain(s.Instrument), plain(strings.Join(s.Files, ", "))})
+			t.Rows = append(t.Rows, []string{say.Plain(s.Name), "not told by " + say.Plain(s.Instrument), say.Plain(strings.Join(s.Files, ", "))})
 		}
 	}
 	return named{"Each start of a server, and the runs that measured it", t}

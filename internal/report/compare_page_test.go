@@ -17,6 +17,7 @@ import (
 
 	"pitot/internal/data/metric"
 	"pitot/internal/data/result"
+	"pitot/internal/say"
 	"pitot/internal/stat"
 	"pitot/internal/study/compare"
 )
@@ -69,7 +70,7 @@ func TestComparisonFacesAgree(t *testing.T) {
 							t.Errorf("%s lacks %q", face, want)
 						}
 					}
-					if r := c.Pairs[i].Rows[k]; row[3] != changed(r.Change, r.ChangeIn) || row[0] != r.Metric && row[0] != r.Metric+" *" {
+					if r := c.Pairs[i].Rows[k]; row[3] != say.Change(r.Change, r.OfShare()) || row[0] != r.Metric && row[0] != r.Metric+" *" {
 						t.Errorf("row %v is not %+v", row, r)
 					}
 				}
@@ -106,7 +107,7 @@ func TestComparisonFacesAgree(t *testing.T) {
 					seen++
 					if !slices.ContainsFunc(c.Pairs, func(p compare.Pair) bool {
 						return slices.ContainsFunc(p.Rows, func(x compare.Row) bool {
-							return math.Abs(100*x.Change-r.At) < 1e-6 && x.Verdict == r.Word && changed(x.Change, x.ChangeIn) == r.Text && (x.CI95 == nil) == (r.Lo == nil)
+							return math.Abs(100*x.Change-r.At) < 1e-6 && x.Verdict == r.Word && say.Change(x.Change, x.OfShare()) == r.Text && (x.CI95 == nil) == (r.Lo == nil)
 						})
 					}) {
 						t.Errorf("%s draws %+v, which no row says", id, r)

@@ -27,7 +27,7 @@ func damage(run *result.Run) (lines []string) {
 			what string
 		}{{d.Requests, "request"}, {d.Chunks, "chunk"}, {d.Others, "other record"}} {
 			if k.n > 0 {
-				held = append(held, plural(int(k.n), k.what))
+				held = append(held, say.Plural(int(k.n), k.what))
 			}
 		}
 		bound := ""
@@ -37,7 +37,7 @@ func damage(run *result.Run) (lines []string) {
 		lines = append(lines, fmt.Sprintf("the journal is damaged: %s%s %s lost, %s", bound, listed(held), verb(d, len(held)), stretch(d, len(run.Points))))
 	}
 	if run.Unplanned > 0 {
-		lines = append(lines, fmt.Sprintf("what was planned of %s is lost with the damaged part: they are in requests.parquet, and in no figure", plural(run.Unplanned, "request")))
+		lines = append(lines, fmt.Sprintf("what was planned of %s is lost with the damaged part: they are in requests.parquet, and in no figure", say.Plural(run.Unplanned, "request")))
 	}
 	return lines
 }
@@ -46,13 +46,13 @@ func damage(run *result.Run) (lines []string) {
 func damagedRecords(c *result.Check) string {
 	text := "no record lost"
 	if number(c.Value) > 0 {
-		text = plural(int(*c.Value), "record") + " lost"
+		text = say.Plural(int(*c.Value), "record") + " lost"
 	}
 	if c.Case == result.CaseAtMost {
 		text = "at most " + text
 	}
 	if n := c.Detail["incomplete"]; n > 0 {
-		text += fmt.Sprintf("; %s without all chunks", plural(int(n), "request"))
+		text += fmt.Sprintf("; %s without all chunks", say.Plural(int(n), "request"))
 	}
 	return text
 }

@@ -7,6 +7,7 @@ import (
 	"slices"
 
 	"pitot/internal/data/result"
+	"pitot/internal/say"
 )
 
 // How requests that were not served are told.
@@ -37,7 +38,7 @@ func (m *PointModel) failures(p *result.Point) {
 		m.Outcome = "the server was " + string(p.Outcome)
 	}
 	if p.WentAway != nil {
-		m.Outcome = "the server went away " + seconds(*p.WentAway) + " after the load began: from then on every connection was refused"
+		m.Outcome = "the server went away " + say.Seconds(*p.WentAway) + " after the load began: from then on every connection was refused"
 	}
 	if r.OK == r.Due {
 		return
@@ -50,9 +51,9 @@ func (m *PointModel) failures(p *result.Point) {
 		switch {
 		case part.n == 0:
 		case total == "":
-			total = plural(part.n, "request") + " " + part.what
+			total = say.Plural(part.n, "request") + " " + part.what
 		default:
-			total += ", " + count(part.n) + " " + part.what
+			total += ", " + say.Count(part.n) + " " + part.what
 		}
 	}
 	m.Failures = &Failures{Total: total}
@@ -65,13 +66,13 @@ func (m *PointModel) failures(p *result.Point) {
 			others += r.Errors[class]
 			continue
 		}
-		line := count(r.Errors[class]) + " " + plain(class)
-		if said := plain(r.ErrorExamples[class]); said != "" {
-			line = cut(line+": "+said, maxSaid)
+		line := say.Count(r.Errors[class]) + " " + say.Plain(class)
+		if said := say.Plain(r.ErrorExamples[class]); said != "" {
+			line = say.Cut(line+": "+said, maxSaid)
 		}
 		m.Failures.Classes = append(m.Failures.Classes, line)
 	}
 	if others > 0 {
-		m.Failures.Classes = append(m.Failures.Classes, fmt.Sprintf("%s more, of %s", count(others), plural(len(classes)-maxClasses, "other class")))
+		m.Failures.Classes = append(m.Failures.Classes, fmt.Sprintf("%s more, of %s", say.Count(others), say.Plural(len(classes)-maxClasses, "other class")))
 	}
 }

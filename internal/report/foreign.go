@@ -10,6 +10,7 @@ import (
 
 	"pitot/internal/data/metric"
 	"pitot/internal/data/result"
+	"pitot/internal/say"
 	"pitot/internal/study/tools"
 )
 
@@ -20,9 +21,9 @@ import (
 // Markdown.
 func Foreign(w io.Writer, r *tools.Result, markdown bool) error {
 	p := &printer{w: w}
-	title := plain(r.Tool + " " + r.Version)
+	title := say.Plain(r.Tool + " " + r.Version)
 	if r.Model != "" {
-		title = plain(r.Model) + ", by " + title
+		title = say.Plain(r.Model) + ", by " + title
 	}
 	facts := present("measured by another instrument, whose definitions these are: Pitot vouches for none of it")
 	if by := r.MeasuredBy(); by != "" {
@@ -31,9 +32,9 @@ func Foreign(w io.Writer, r *tools.Result, markdown bool) error {
 	if markdown {
 		p.line("### %s", inMarkdown(title))
 		p.line("")
-		p.item("**"+facts[0]+"**", inMarkdown(plain(r.File)), inMarkdown(plain(r.Started)))
+		p.item("**"+facts[0]+"**", inMarkdown(say.Plain(r.File)), inMarkdown(say.Plain(r.Started)))
 		for _, n := range r.Notes {
-			p.item(inMarkdown(plain(n)))
+			p.item(inMarkdown(say.Plain(n)))
 		}
 	} else {
 		p.line("")
@@ -41,7 +42,7 @@ func Foreign(w io.Writer, r *tools.Result, markdown bool) error {
 		p.write(Style{}, "", "", facts...)
 		p.write(Style{}, "", "", present(r.File, r.Started)...)
 		for _, n := range r.Notes {
-			p.write(Style{}, "", "", plain(n))
+			p.write(Style{}, "", "", say.Plain(n))
 		}
 	}
 	for i := range r.Points {
@@ -84,15 +85,15 @@ func Foreign(w io.Writer, r *tools.Result, markdown bool) error {
 func foreignLoad(p *tools.Point) (out []string) {
 	switch {
 	case p.Rate != nil:
-		out = append(out, "asked "+quantity(*p.Rate)+" req/s")
+		out = append(out, "asked "+say.Quantity(*p.Rate)+" req/s")
 	case p.Unlimited:
 		out = append(out, "as many requests as were let through")
 	}
 	if p.Concurrency != nil {
-		out = append(out, "at most "+quantity(*p.Concurrency)+" at once")
+		out = append(out, "at most "+say.Quantity(*p.Concurrency)+" at once")
 	}
 	if p.Seconds != nil {
-		out = append(out, seconds(*p.Seconds))
+		out = append(out, say.Seconds(*p.Seconds))
 	}
 	if len(out) == 0 {
 		out = []string{"the load is not told"}
@@ -103,14 +104,14 @@ func foreignLoad(p *tools.Point) (out []string) {
 func foreignHeadline(p *tools.Point) (out []string) {
 	add := func(x *float64, what string) {
 		if x != nil {
-			out = append(out, quantity(*x)+" "+what)
+			out = append(out, say.Quantity(*x)+" "+what)
 		}
 	}
 	whole := func(x *float64, what string) {
 		if x != nil {
-			n := quantity(*x)
+			n := say.Quantity(*x)
 			if *x == math.Trunc(*x) && math.Abs(*x) < 1<<53 {
-				n = count(int64(*x))
+				n = say.Count(int64(*x))
 			}
 			out = append(out, n+" "+what)
 		}
@@ -155,13 +156,13 @@ func foreignTable(p *tools.Point) (t Table, meanings []string) {
 		if r.s == nil {
 			continue
 		}
-		cells := []string{r.name, optional(r.s.Mean)}
+		cells := []string{r.name, say.Optional(r.s.Mean)}
 		for _, n := range names {
 			if used[n] {
-				cells = append(cells, optional(r.s.P(n)))
+				cells = append(cells, say.Optional(r.s.P(n)))
 			}
 		}
-		t.Rows = append(t.Rows, append(cells, optional(r.s.Max)))
+		t.Rows = append(t.Rows, append(cells, say.Optional(r.s.Max)))
 		if what := r.s.What; what != "" {
 			if said[what] == nil {
 				order = append(order, what)
@@ -195,7 +196,7 @@ func (b *SideBySide) Run(run *result.Run, dir string) {
 		}
 		ttft, e2e, tpot := p.Metrics.Of(metric.ServiceTTFT), p.Metrics.Of(metric.ServiceE2E), p.Metrics.Of(metric.TPOTn1)
 		b.rows = append(b.rows, []string{
-			plain(filepath.Base(dir)), besideLoad(&load), optional(p.Throughput.RequestsPerS), optional(p.Throughput.OutputTokensPerS),
+			say.Plain(filepath.Base(dir)), besideLoad(&load), say.Optional(p.Throughput.RequestsPerS), say.Optional(p.Throughput.OutputTokensPerS),
 			ofSummary(ttft, "mean"), ofSummary(ttft, "p50"), ofSummary(ttft, "p99"), ofSummary(tpot, "mean"), ofSummary(e2e, "mean"), byPitot(p.Verdict),
 		})
 	}
@@ -206,19 +207,19 @@ func (b *SideBySide) Foreign(r *tools.Result) {
 	b.foreign = true
 	mean := func(s *tools.Summary) string {
 		if s == nil {
-			return unknown
+			return say.Unknown
 		}
-		return optional(s.Mean)
+		return say.Optional(s.Mean)
 	}
 	for i := range r.Points {
 		p := &r.Points[i]
 		tpot := mean(p.TPOT)
 		if p.TPOT != nil && r.Alike("tpot") == "" { // it means something else
-			tpot = unknown
+			tpot = say.Unknown
 		}
 		b.rows = append(b.rows, []string{
-			plain(filepath.Base(r.File)), besideLoad(p), optional(p.RequestsPerS), optional(p.OutputTokensPerS),
-			mean(p.TTFT), optional(p.TTFT.P("p50")), optional(p.TTFT.P("p99")), tpot, mean(p.E2E), plain(cmp.Or(r.By, r.Tool) + " " + string(p.Verdict)),
+			say.Plain(filepath.Base(r.File)), besideLoad(p), say.Optional(p.RequestsPerS), say.Optional(p.OutputTokensPerS),
+			mean(p.TTFT), say.Optional(p.TTFT.P("p50")), say.Optional(p.TTFT.P("p99")), tpot, mean(p.E2E), say.Plain(cmp.Or(r.By, r.Tool) + " " + string(p.Verdict)),
 		})
 	}
 }
@@ -259,21 +260,21 @@ func byPitot(v result.Verdict) string {
 func besideLoad(p *tools.Point) string {
 	switch {
 	case p.Rate != nil:
-		return quantity(*p.Rate) + "/s"
+		return say.Quantity(*p.Rate) + "/s"
 	case p.Concurrency != nil:
-		return trim(fmt.Sprintf("%.1f", *p.Concurrency)) + " users"
+		return say.Decimal(*p.Concurrency, 1) + " users"
 	case p.Unlimited:
 		return "all at once"
 	}
-	return unknown
+	return say.Unknown
 }
 
 func ofSummary(s *result.Summary, key string) string {
 	if s == nil {
-		return unknown
+		return say.Unknown
 	}
 	if key == "mean" {
-		return optional(s.Mean)
+		return say.Optional(s.Mean)
 	}
 	return cell(s, key)
 }

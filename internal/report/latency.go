@@ -9,6 +9,7 @@ import (
 
 	"pitot/internal/data/metric"
 	"pitot/internal/data/result"
+	"pitot/internal/say"
 )
 
 // caveat is what a reader must know of a value.
@@ -41,13 +42,13 @@ func caveatOf(s *result.Summary, key string) caveat {
 func cell(s *result.Summary, key string) string {
 	switch caveatOf(s, key) {
 	case atLeast:
-		return ">" + quantity(s.Over[key])
+		return ">" + say.Quantity(s.Over[key])
 	case fewSamples:
-		return "~" + quantity(*s.Value(key))
+		return "~" + say.Quantity(*s.Value(key))
 	case absent:
-		return unknown
+		return say.Unknown
 	}
-	return quantity(*s.Value(key))
+	return say.Quantity(*s.Value(key))
 }
 
 // caveats are those that occur in tables, for their legend.
@@ -100,7 +101,7 @@ func (l line) title() string {
 func (m *PointModel) tables(p *result.Point) {
 	lines := m.lines(&p.Metrics)
 	shown := slices.DeleteFunc(metric.Percentiles(), func(c metric.Percentile) bool {
-		return !slices.ContainsFunc(lines, func(l line) bool { return cell(l.summary, c.Key) != unknown })
+		return !slices.ContainsFunc(lines, func(l line) bool { return cell(l.summary, c.Key) != say.Unknown })
 	})
 	m.Latencies.Head = []string{"ms"}
 	for _, c := range shown {
@@ -113,7 +114,7 @@ func (m *PointModel) tables(p *result.Point) {
 		for _, c := range shown {
 			row = append(row, marks.cell(l.summary, c.Key))
 		}
-		m.Latencies.Rows = append(m.Latencies.Rows, append(row, marks.cell(l.summary, "max"), marks.cell(l.summary, "mean"), count(l.summary.N)))
+		m.Latencies.Rows = append(m.Latencies.Rows, append(row, marks.cell(l.summary, "max"), marks.cell(l.summary, "mean"), say.Count(l.summary.N)))
 		m.remarks(l)
 	}
 	if len(lines) == 0 {
@@ -130,9 +131,9 @@ func (m *PointModel) lines(x *result.Metrics) (lines []line) {
 	var reasons []string
 	without := map[string][]string{}
 	add := func(name string, view bool, key string, s *result.Summary) {
-		why := plain(x.Undefined[key])
+		why := say.Plain(x.Undefined[key])
 		if s != nil {
-			why = plain(steady(s))
+			why = say.Plain(steady(s))
 		}
 		if s != nil && why == "" {
 			lines = append(lines, line{name, view, s})
@@ -155,7 +156,7 @@ func (m *PointModel) lines(x *result.Metrics) (lines []line) {
 		add(rowName(&d), d.Under != "", d.Key, d.Summary)
 	}
 	if tpot, k := x.Of(metric.TPOT), x.Of(metric.TokensPerChunk).Value("p50"); tpot != nil && tpot.Label != "" && k != nil && *k > 1 {
-		m.Remarks = append(m.Remarks, "TPOT "+plain(tpot.Label)+"; at the median an event carries "+quantity(*k)+" tokens, so it reads too low")
+		m.Remarks = append(m.Remarks, "TPOT "+say.Plain(tpot.Label)+"; at the median an event carries "+say.Quantity(*k)+" tokens, so it reads too low")
 	}
 	for _, why := range reasons {
 		m.Remarks = append(m.Remarks, "no "+strings.Join(without[why], ", ")+": "+why)
@@ -167,7 +168,7 @@ func (m *PointModel) lines(x *result.Metrics) (lines []line) {
 func rowName(d *result.Distribution) string {
 	name := cmp.Or(d.Under, d.Metric.Label)
 	if d.Name == metric.ITL && d.Summary != nil && d.Summary.Label != "" {
-		name += " " + plain(d.Summary.Label)
+		name += " " + say.Plain(d.Summary.Label)
 	}
 	if d.Unit != metric.Milliseconds {
 		name += ", " + string(d.Unit)
@@ -191,18 +192,18 @@ func (m *PointModel) remarks(l line) {
 	s, name := l.summary, l.name
 	b, ok := s.Bounds["p99"]
 	if ok && s.P99 != nil && b[1]-b[0] > 0.02**s.P99 {
-		text := fmt.Sprintf("%s p99 lies between %s and %s ms", name, quantity(b[0]), quantity(b[1]))
-		if b, ok := s.Bounds["p50"]; ok && quantity(b[0]) != quantity(b[1]) {
-			text += fmt.Sprintf(", p50 between %s and %s ms", quantity(b[0]), quantity(b[1]))
+		text := fmt.Sprintf("%s p99 lies between %s and %s ms", name, say.Quantity(b[0]), say.Quantity(b[1]))
+		if b, ok := s.Bounds["p50"]; ok && say.Quantity(b[0]) != say.Quantity(b[1]) {
+			text += fmt.Sprintf(", p50 between %s and %s ms", say.Quantity(b[0]), say.Quantity(b[1]))
 		}
 		m.Remarks = append(m.Remarks, text+": the kernel merged some arrivals")
 	}
 	if s.Excluded > 0 {
 		m.Remarks = append(m.Remarks, fmt.Sprintf("ITL is of %s of %s: nobody told the tokens in the others' chunks",
-			count(s.Streams), plural(int(s.Streams+s.Excluded), "stream")))
+			say.Count(s.Streams), say.Plural(int(s.Streams+s.Excluded), "stream")))
 	}
 	if s.Missing > 0 && s.N > 0 {
-		m.Remarks = append(m.Remarks, name+" is undefined for "+plural(int(s.Missing), "request"))
+		m.Remarks = append(m.Remarks, name+" is undefined for "+say.Plural(int(s.Missing), "request"))
 	}
 }
 
@@ -226,7 +227,7 @@ func (m *PointModel) classes(p *result.Point, marks *caveats) {
 	}
 	for _, n := range names {
 		c := p.Classes[n]
-		row := []string{cut(plain(n), maxName), count(c.Requests.Due)}
+		row := []string{say.Cut(say.Plain(n), maxName), say.Count(c.Requests.Due)}
 		for _, d := range heads {
 			for _, key := range usual() {
 				row = append(row, marks.cell(c.Metrics.Of(d.Name), key))
@@ -266,9 +267,9 @@ func (m *PointModel) legend(marks *caveats, shown []metric.Percentile) {
 		switch least, _ := p.Support(); {
 		case !dropped && !marks.lack[p.Key]:
 		case needs == "":
-			needs = p.Name + " needs " + count(least)
+			needs = p.Name + " needs " + say.Count(least)
 		default:
-			needs += ", " + p.Name + " " + count(least)
+			needs += ", " + p.Name + " " + say.Count(least)
 		}
 	}
 	if needs == "" {
@@ -276,7 +277,7 @@ func (m *PointModel) legend(marks *caveats, shown []metric.Percentile) {
 	}
 	needs += " samples"
 	if marks.seen[absent] {
-		needs = unknown + " too few: " + needs
+		needs = say.Unknown + " too few: " + needs
 	}
 	m.Legend = append(m.Legend, needs)
 }

@@ -9,10 +9,10 @@ import (
 	"slices"
 	"strconv"
 	"strings"
-	"unicode"
 
 	"pitot/internal/data/metric"
 	"pitot/internal/data/result"
+	"pitot/internal/say"
 )
 
 // Model is what there is to show of a run.
@@ -70,7 +70,7 @@ type Table struct {
 
 // Build makes the model of a run in a directory.
 func Build(run *result.Run, dir string) Model {
-	m := Model{Dir: plain(dir), Title: plain(run.Target.Model + " at " + run.Target.Spec)}
+	m := Model{Dir: say.Plain(dir), Title: say.Plain(run.Target.Model + " at " + run.Target.Spec)}
 	m.Facts = facts(run)
 	if run.Interrupted {
 		m.Warnings = append(m.Warnings, "interrupted: this is what had been measured by then")
@@ -121,9 +121,9 @@ func facts(run *result.Run) [][]string {
 	asked := []string{tokens(w.Input) + " tokens in, " + tokens(w.Output) + " out"}
 	switch {
 	case w.File != nil:
-		asked = []string{plural(w.File.Requests, "request") + " of " + w.File.Name}
+		asked = []string{say.Plural(w.File.Requests, "request") + " of " + w.File.Name}
 	case w.Prefix != nil:
-		asked = append(asked, fmt.Sprintf("prefix of %s shared by %s of the requests", plural(w.Prefix.Tokens, "token"), percent(w.Prefix.Share)))
+		asked = append(asked, fmt.Sprintf("prefix of %s shared by %s of the requests", say.Plural(w.Prefix.Tokens, "token"), say.Percent(w.Prefix.Share)))
 	}
 	asked = append(asked, fmt.Sprintf("seed %d", run.Seed))
 	if run.Launch != "" {
@@ -170,7 +170,7 @@ func faults(run *result.Run) string {
 // tokens writes a distribution of lengths: 1,024 or uniform(1,9).
 func tokens(lengths string) string {
 	if n, err := strconv.Atoi(lengths); err == nil {
-		return count(n)
+		return say.Count(n)
 	}
 	return lengths
 }
@@ -179,23 +179,11 @@ func tokens(lengths string) string {
 func present(parts ...string) []string {
 	var out []string
 	for _, s := range parts {
-		if s = plain(s); s != "" {
+		if s = say.Plain(s); s != "" {
 			out = append(out, s)
 		}
 	}
 	return out
-}
-
-// plain makes one line of any text: what servers say may hold line breaks and
-// escape sequences, which are no business of a terminal.
-func plain(s string) string {
-	s = strings.Map(func(r rune) rune {
-		if !unicode.IsPrint(r) {
-			return ' '
-		}
-		return r
-	}, strings.ToValidUTF8(s, "�"))
-	return strings.Join(strings.Fields(s), " ")
 }
 
 func buildPoint(run *result.Run, p *result.Point) PointModel {
@@ -211,7 +199,7 @@ func buildPoint(run *result.Run, p *result.Point) PointModel {
 		for i := range p.Checks {
 			if c := &p.Checks[i]; c.Status == status {
 				m.NotPassed = append(m.NotPassed, Said(c))
-				m.Because = append(m.Because, plain(c.Name))
+				m.Because = append(m.Because, say.Plain(c.Name))
 			}
 		}
 	}
@@ -223,11 +211,11 @@ func buildPoint(run *result.Run, p *result.Point) PointModel {
 func (m *PointModel) passed() string {
 	switch {
 	case len(m.NotPassed) == 0:
-		return plural(m.Passed, "check") + " passed"
+		return say.Plural(m.Passed, "check") + " passed"
 	case m.Passed == 0:
 		return "no check passed"
 	}
-	return "the other " + plural(m.Passed, "check") + " passed"
+	return "the other " + say.Plural(m.Passed, "check") + " passed"
 }
 
 func loadText(p *result.Point) []string {
@@ -235,22 +223,22 @@ func loadText(p *result.Point) []string {
 	s := ""
 	switch {
 	case l.Rate != nil:
-		s = fmt.Sprintf("open loop, %s, asked %s/s", l.Arrival, trim(fmt.Sprintf("%.6f", *l.Rate)))
+		s = fmt.Sprintf("open loop, %s, asked %s/s", l.Arrival, say.Decimal(*l.Rate, 6))
 		if due := p.Throughput.DuePerS; due != nil {
-			s += ", came due " + quantity(*due) + "/s"
+			s += ", came due " + say.Quantity(*due) + "/s"
 		}
 	case l.Concurrency != nil:
-		s = "closed loop, " + plural(*l.Concurrency, "user")
+		s = "closed loop, " + say.Plural(*l.Concurrency, "user")
 		if l.ThinkMS != nil {
-			s += ", thinking " + seconds(*l.ThinkMS/1e3)
+			s += ", thinking " + say.Seconds(*l.ThinkMS/1e3)
 		}
 	}
 	if l.MaxInFlight != nil {
-		s += fmt.Sprintf(", at most %s in flight", plural(*l.MaxInFlight, "request"))
+		s += fmt.Sprintf(", at most %s in flight", say.Plural(*l.MaxInFlight, "request"))
 	}
-	span := seconds(p.Seconds.Window)
+	span := say.Seconds(p.Seconds.Window)
 	if p.Seconds.Warmup > 0 {
-		span += " after " + seconds(p.Seconds.Warmup) + " of warm-up"
+		span += " after " + say.Seconds(p.Seconds.Warmup) + " of warm-up"
 	}
 	return present(s, span)
 }
@@ -258,23 +246,23 @@ func loadText(p *result.Point) []string {
 func (m *PointModel) headline(p *result.Point) {
 	r, t := p.Requests, p.Throughput
 	add := func(format string, args ...any) { m.Headline = append(m.Headline, fmt.Sprintf(format, args...)) }
-	add("%s of %s answered", count(r.OK), plural(r.Due, "request"))
+	add("%s of %s answered", say.Count(r.OK), say.Plural(r.Due, "request"))
 	if x := t.RequestsPerS; x != nil {
-		add("%s req/s", quantity(*x))
+		add("%s req/s", say.Quantity(*x))
 	}
 	if x := t.OutputTokensPerS; x != nil {
-		add("%s output tok/s", quantity(*x))
+		add("%s output tok/s", say.Quantity(*x))
 	}
 	if x := t.InputTokensPerS; x != nil {
-		add("%s input tok/s", quantity(*x))
+		add("%s input tok/s", say.Quantity(*x))
 	}
 	if g := t.PerGPU; g != nil && g.GPUs > 1 && g.OutputTokensPerS != nil {
-		add("%s output tok/s per GPU", quantity(*g.OutputTokensPerS))
+		add("%s output tok/s per GPU", say.Quantity(*g.OutputTokensPerS))
 	}
 	if c := p.Cost; c != nil && c.USDPerMOutput != nil {
-		add("$%s per million output tokens at $%s a GPU hour", quantity(*c.USDPerMOutput), dollars(c.USDPerGPUHour))
+		add("$%s per million output tokens at $%s a GPU hour", say.Quantity(*c.USDPerMOutput), say.Dollars(c.USDPerGPUHour))
 		if p.SLO != nil && c.USDPerMGoodOutput != nil {
-			add("$%s per million within the SLO", quantity(*c.USDPerMGoodOutput))
+			add("$%s per million within the SLO", say.Quantity(*c.USDPerMGoodOutput))
 		}
 	}
 	if b := balance(p); b != "" {
@@ -283,9 +271,9 @@ func (m *PointModel) headline(p *result.Point) {
 	switch {
 	case t.Why == "":
 	case t.RequestsPerS == nil:
-		m.Remarks = append(m.Remarks, "no rates: "+plain(t.Why))
+		m.Remarks = append(m.Remarks, "no rates: "+say.Plain(t.Why))
 	default:
-		m.Remarks = append(m.Remarks, "tok/s: "+plain(t.Why))
+		m.Remarks = append(m.Remarks, "tok/s: "+say.Plain(t.Why))
 	}
 }
 
@@ -296,9 +284,9 @@ func (m *PointModel) instrument(run *result.Run, p *result.Point) {
 	}[run.Environment.Stamps]
 	lag := ""
 	if l := p.Metrics.Of(metric.Lag); l != nil && l.P50 != nil && run.Environment.Stamps != "virtual" {
-		lag = "send lag p50 " + quantity(*l.P50) + " ms"
+		lag = "send lag p50 " + say.Quantity(*l.P50) + " ms"
 		if l.P99 != nil {
-			lag += ", p99 " + quantity(*l.P99) + " ms"
+			lag += ", p99 " + say.Quantity(*l.P99) + " ms"
 		}
 	}
 	m.Instrument = present(stamps, lag)

@@ -4,6 +4,7 @@ import (
 	"strings"
 
 	"pitot/internal/data/result"
+	"pitot/internal/say"
 )
 
 // objective says how the SLO came out, nil if there was none.
@@ -12,33 +13,33 @@ func objective(p *result.Point) *Objective {
 	if s == nil {
 		return nil
 	}
-	o := &Objective{Met: s.Met, Facts: []string{"SLO " + plain(s.Spec) + ": " + word(s.Met, "NOT met")}}
+	o := &Objective{Met: s.Met, Facts: []string{"SLO " + say.Plain(s.Spec) + ": " + word(s.Met, "NOT met")}}
 	several := len(s.Limits) > 1
 	for _, l := range s.Limits {
 		if several {
-			o.Limits = append(o.Limits, append([]string{plain(l.Spec) + ": " + word(l.Met, "not met")}, limitFacts(l)...))
+			o.Limits = append(o.Limits, append([]string{say.Plain(l.Spec) + ": " + word(l.Met, "not met")}, limitFacts(l)...))
 		} else {
 			o.Facts = append(o.Facts, limitFacts(l)...)
 		}
 	}
 	// What weighs on one limit stands beside that limit.
 	if s.Why != "" && s.Deciding == "" {
-		o.Facts = append(o.Facts, plain(s.Why))
+		o.Facts = append(o.Facts, say.Plain(s.Why))
 	}
 	if s.Attained != nil && several {
-		o.Facts = append(o.Facts, percent(*s.Attained)+" of all due requests ended well"+heldAgainst(s.Limits))
+		o.Facts = append(o.Facts, say.Percent(*s.Attained)+" of all due requests ended well"+heldAgainst(s.Limits))
 	}
 	if g := p.Goodput; g != nil {
-		good := "goodput " + quantity(g.RequestsPerS)
+		good := "goodput " + say.Quantity(g.RequestsPerS)
 		// Goodput counts requests by when they were due, throughput by when
 		// they were answered: either can be the larger.
 		if due := p.Throughput.DuePerS; due != nil {
-			good += " of the " + quantity(*due) + " req/s that came due"
+			good += " of the " + say.Quantity(*due) + " req/s that came due"
 		} else {
 			good += " req/s of what came due"
 		}
 		if g.OutputTokensPerS != nil {
-			good += ", " + quantity(*g.OutputTokensPerS) + " output tok/s"
+			good += ", " + say.Quantity(*g.OutputTokensPerS) + " output tok/s"
 		}
 		o.Facts = append(o.Facts, good)
 	}
@@ -57,7 +58,7 @@ func heldAgainst(limits []result.Limit) string {
 		case l.Attained != nil:
 			in++
 		default:
-			but = append(but, plain(l.Spec))
+			but = append(but, say.Plain(l.Spec))
 		}
 	}
 	switch {
@@ -78,18 +79,18 @@ func limitFacts(l result.Limit) (facts []string) {
 	switch {
 	case l.Value == nil:
 	case l.Metric == "errors":
-		facts = append(facts, "measured "+percent(*l.Value))
+		facts = append(facts, "measured "+say.Percent(*l.Value))
 	case l.Percentile > 0 && l.Met == result.No && l.Attained != nil && *l.Value < l.Limit:
 		// Those that were not answered are over the limit: with them so is the percentile.
-		facts = append(facts, "measured >"+quantity(l.Limit)+" ms with failures counted, "+quantity(*l.Value)+" ms of those answered")
+		facts = append(facts, "measured >"+say.Quantity(l.Limit)+" ms with failures counted, "+say.Quantity(*l.Value)+" ms of those answered")
 	case l.Percentile > 0: // a joint limit has no percentile of its own
-		facts = append(facts, "measured "+quantity(*l.Value)+" ms")
+		facts = append(facts, "measured "+say.Quantity(*l.Value)+" ms")
 	}
 	if l.Attained != nil && l.Metric != "errors" {
-		facts = append(facts, percent(*l.Attained)+" of all due requests within")
+		facts = append(facts, say.Percent(*l.Attained)+" of all due requests within")
 	}
 	if l.Why != "" {
-		facts = append(facts, plain(l.Why))
+		facts = append(facts, say.Plain(l.Why))
 	}
 	return facts
 }

@@ -8,6 +8,7 @@ import (
 
 	"pitot/internal/data/metric"
 	"pitot/internal/data/result"
+	"pitot/internal/say"
 	"pitot/internal/stat"
 )
 
@@ -60,30 +61,30 @@ func unit(over string) string {
 
 // capacity tells the highest load that meets the SLO, as far as it is known.
 func (o *Overview) capacity(c *result.Capacity) {
-	load := func(x float64) string { return quantity(x) + unit(c.Over) }
+	load := func(x float64) string { return say.Quantity(x) + unit(c.Over) }
 	add := func(parts ...string) { o.Facts = append(o.Facts, present(parts...)) }
 	alone := c.Verified != nil && c.Estimate == nil // one load, and no search
 	switch {
 	case alone && c.Verified.Passed:
-		o.Answer = []string{plain(c.SLO) + " is met at " + load(c.Verified.Load)}
+		o.Answer = []string{say.Plain(c.SLO) + " is met at " + load(c.Verified.Load)}
 	case alone && c.Verified.Refuted:
-		o.Answer = []string{plain(c.SLO) + " is NOT met at " + load(c.Verified.Load)}
+		o.Answer = []string{say.Plain(c.SLO) + " is NOT met at " + load(c.Verified.Load)}
 	case alone:
-		o.Answer = []string{"undecided whether " + plain(c.SLO) + " is met at " + load(c.Verified.Load)}
+		o.Answer = []string{"undecided whether " + say.Plain(c.SLO) + " is met at " + load(c.Verified.Load)}
 	case c.Load != nil:
-		o.Answer = []string{"capacity " + load(*c.Load), plain(c.SLO)}
+		o.Answer = []string{"capacity " + load(*c.Load), say.Plain(c.SLO)}
 	default:
-		o.Answer = []string{"no capacity is quoted", plain(c.SLO)}
+		o.Answer = []string{"no capacity is quoted", say.Plain(c.SLO)}
 	}
 	if c.Estimate != nil {
 		s := "estimate " + load(*c.Estimate)
 		if c.CI95 != nil {
-			s += fmt.Sprintf(", 95 %% interval %s to %s", quantity(c.CI95[0]), load(c.CI95[1]))
+			s += fmt.Sprintf(", 95 %% interval %s to %s", say.Quantity(c.CI95[0]), load(c.CI95[1]))
 		}
-		add(s, plain(c.Covers))
+		add(s, say.Plain(c.Covers))
 	}
 	if v := c.Verified; v != nil {
-		s := fmt.Sprintf("%s of %s violate, at most %s with 95 %% confidence; %s may", count(v.Violations), plural(v.Requests, "request"), percent(v.Upper), percent(v.Allowed))
+		s := fmt.Sprintf("%s of %s violate, at most %s with 95 %% confidence; %s may", say.Count(v.Violations), say.Plural(v.Requests, "request"), say.Percent(v.Upper), say.Percent(v.Allowed))
 		word := "did not pass at "
 		if v.Passed {
 			word = "verified at "
@@ -91,12 +92,12 @@ func (o *Overview) capacity(c *result.Capacity) {
 		add(word+load(v.Load), s)
 	}
 	if c.Why != "" && !(alone && c.Verified.Refuted) { // the headline says that
-		add(plain(c.Why))
+		add(say.Plain(c.Why))
 	}
 	if b := c.Bracket; b != nil && c.Load == nil && !alone {
 		switch {
 		case b[0] != nil && b[1] != nil:
-			add(fmt.Sprintf("the capacity is taken to lie between %s and %s", quantity(*b[0]), load(*b[1])))
+			add(fmt.Sprintf("the capacity is taken to lie between %s and %s", say.Quantity(*b[0]), load(*b[1])))
 		case b[0] != nil:
 			add("the capacity is taken to be " + load(*b[0]) + " at least")
 		case b[1] != nil:
@@ -104,36 +105,36 @@ func (o *Overview) capacity(c *result.Capacity) {
 		}
 	}
 	if c.Binding != "" {
-		parts := []string{plain(c.Binding) + " is reached first"}
+		parts := []string{say.Plain(c.Binding) + " is reached first"}
 		for _, l := range c.Limits {
 			if l.Spec == c.Binding {
 				continue
 			}
-			s := plain(l.Spec)
+			s := say.Plain(l.Spec)
 			if l.Estimate != nil && l.Why == "" {
 				s += " at " + load(*l.Estimate)
 			} else if l.Why != "" {
-				s += ": " + plain(l.Why)
+				s += ": " + say.Plain(l.Why)
 			}
 			parts = append(parts, s)
 		}
 		add(parts...)
 	}
-	add(plural(c.Requests, "request")+" measured", seconds(c.Seconds))
+	add(say.Plural(c.Requests, "request")+" measured", say.Seconds(c.Seconds))
 }
 
 // curve tells what the loads of a sweep show.
 func (o *Overview) curve(c *result.Curve, run *result.Run) {
-	load := func(x float64) string { return quantity(x) + unit(c.Over) }
+	load := func(x float64) string { return say.Quantity(x) + unit(c.Over) }
 	add := func(parts ...string) { o.Facts = append(o.Facts, present(parts...)) }
 	saturation := ""
 	if s := c.Saturation; s != nil {
-		saturation = fmt.Sprintf("saturates at %s req/s", quantity(s.RequestsPerS))
+		saturation = fmt.Sprintf("saturates at %s req/s", say.Quantity(s.RequestsPerS))
 		if s.CI95 != nil {
-			saturation += fmt.Sprintf(" (%s to %s)", quantity(s.CI95[0]), quantity(s.CI95[1]))
+			saturation += fmt.Sprintf(" (%s to %s)", say.Quantity(s.CI95[0]), say.Quantity(s.CI95[1]))
 		}
 		if s.OutputTokensPerS != nil {
-			saturation += fmt.Sprintf(", %s output tok/s", quantity(*s.OutputTokensPerS))
+			saturation += fmt.Sprintf(", %s output tok/s", say.Quantity(*s.OutputTokensPerS))
 		}
 	}
 	knee := ""
@@ -141,10 +142,10 @@ func (o *Overview) curve(c *result.Curve, run *result.Run) {
 	case k != nil:
 		knee = "knee at " + load(k.Load)
 		if k.CI95 != nil {
-			knee += fmt.Sprintf(" (95 %% interval %s to %s)", quantity(k.CI95[0]), quantity(k.CI95[1]))
+			knee += fmt.Sprintf(" (95 %% interval %s to %s)", say.Quantity(k.CI95[0]), say.Quantity(k.CI95[1]))
 		}
 	case c.NoKnee != "":
-		add("no knee: " + plain(c.NoKnee))
+		add("no knee: " + say.Plain(c.NoKnee))
 	}
 	if answer := present(knee, saturation); len(o.Answer) == 0 && len(answer) > 0 {
 		o.Answer = answer
@@ -156,13 +157,13 @@ func (o *Overview) curve(c *result.Curve, run *result.Run) {
 		if k.CI95 == nil {
 			why = "no interval: the loads are too few"
 		}
-		add("knee by "+plain(k.Method), why)
+		add("knee by "+say.Plain(k.Method), why)
 	}
 	if c.UnstableFrom != nil {
 		add("unstable from " + load(*c.UnstableFrom) + " on: the queue grows for as long as the load lasts")
 	}
 	if at := mostGoodput(run); at >= 0 {
-		add(fmt.Sprintf("most goodput %s req/s, at %s", quantity(run.Points[at].Goodput.RequestsPerS), load(run.Points[at].Load.Value())), plain(run.Points[at].SLO.Spec))
+		add(fmt.Sprintf("most goodput %s req/s, at %s", say.Quantity(run.Points[at].Goodput.RequestsPerS), load(run.Points[at].Load.Value())), say.Plain(run.Points[at].SLO.Spec))
 	}
 	if at, usd := cheapest(run); at >= 0 {
 		p := &run.Points[at]
@@ -170,7 +171,7 @@ func (o *Overview) curve(c *result.Curve, run *result.Run) {
 		if p.SLO != nil {
 			tokens += " within the SLO"
 		}
-		add(fmt.Sprintf("lowest cost $%s per million %s, at %s", quantity(usd), tokens, load(p.Load.Value())))
+		add(fmt.Sprintf("lowest cost $%s per million %s, at %s", say.Quantity(usd), tokens, load(p.Load.Value())))
 	}
 }
 
@@ -212,12 +213,12 @@ func (o *Overview) loads(run *result.Run) {
 		p := &run.Points[i]
 		within, good := "", ""
 		if p.SLO != nil {
-			within, good = unknown, unknown
+			within, good = say.Unknown, say.Unknown
 			if p.SLO.Attained != nil {
-				within = percent(*p.SLO.Attained)
+				within = say.Percent(*p.SLO.Attained)
 			}
 			if g := p.Goodput; g != nil {
-				good = quantity(g.RequestsPerS)
+				good = say.Quantity(g.RequestsPerS)
 			}
 		}
 		mark := ""
@@ -231,7 +232,7 @@ func (o *Overview) loads(run *result.Run) {
 		case p.Stability == stat.Unstable:
 			mark = "unstable"
 		}
-		row := []string{trim(fmt.Sprintf("%.3f", p.Load.Value())), optional(p.Throughput.DuePerS), count(p.Requests.Due), answered(p), good, output(p)}
+		row := []string{say.Decimal(p.Load.Value(), 3), say.Optional(p.Throughput.DuePerS), say.Count(p.Requests.Due), answered(p), good, output(p)}
 		for _, m := range heads {
 			for _, key := range usual() {
 				row = append(row, marks.cell(p.Metrics.Of(m.Name), key))
@@ -246,7 +247,7 @@ func (o *Overview) loads(run *result.Run) {
 		o.Legend = append(o.Legend, "~ few samples")
 	}
 	if marks.seen[absent] {
-		o.Legend = append(o.Legend, unknown+" too few samples, or no steady state to speak of")
+		o.Legend = append(o.Legend, say.Unknown+" too few samples, or no steady state to speak of")
 	}
 	if hopeless {
 		o.Legend = append(o.Legend, "hopeless: ended early, the queue only grew")
@@ -290,13 +291,13 @@ func (o *Overview) spread(c *result.Curve, run *result.Run) {
 		o.Spread.Head = append(o.Spread.Head, name)
 	}
 	for _, r := range c.Repeats {
-		row := []string{trim(fmt.Sprintf("%.3f", r.Load)), count(len(r.Points))}
+		row := []string{say.Decimal(r.Load, 3), say.Count(len(r.Points))}
 		for _, v := range values {
 			spread, ok := r.Spread[v.key()]
 			write := written(v.Unit)
 			switch lo, hi := write(spread[0]), write(spread[1]); {
 			case !ok:
-				row = append(row, unknown)
+				row = append(row, say.Unknown)
 			case lo == hi:
 				row = append(row, lo)
 			default:
@@ -305,24 +306,24 @@ func (o *Overview) spread(c *result.Curve, run *result.Run) {
 		}
 		o.Spread.Rows = append(o.Spread.Rows, row)
 	}
-	o.Legend = append(o.Legend, "repeats: least and most, "+plain(c.Repeats[0].Covers))
+	o.Legend = append(o.Legend, "repeats: least and most, "+say.Plain(c.Repeats[0].Covers))
 }
 
 // answered is how many answers ended in the window; of a point that was ended early
 // it is not known what there would have been.
 func answered(p *result.Point) string {
 	if p.EndedEarly != "" {
-		return unknown
+		return say.Unknown
 	}
-	return optional(p.Throughput.RequestsPerS)
+	return say.Optional(p.Throughput.RequestsPerS)
 }
 
 // output is the same of output tokens.
 func output(p *result.Point) string {
 	if p.EndedEarly != "" {
-		return unknown
+		return say.Unknown
 	}
-	return optional(p.Throughput.OutputTokensPerS)
+	return say.Optional(p.Throughput.OutputTokensPerS)
 }
 
 // checks gathers what did not pass, each check once.
@@ -365,9 +366,9 @@ func (o *Overview) checks(run *result.Run) {
 
 // passed says how many points there is nothing to say about.
 func (o *Overview) passed() string {
-	text := fmt.Sprintf("all checks passed at %d of %s", o.Clean, plural(o.Points, "load"))
+	text := fmt.Sprintf("all checks passed at %d of %s", o.Clean, say.Plural(o.Points, "load"))
 	if o.Clean == o.Points {
-		text = "all checks passed at all " + plural(o.Points, "load")
+		text = "all checks passed at all " + say.Plural(o.Points, "load")
 	}
 	if o.Aside > 0 {
 		text += fmt.Sprintf("; flags at %d that only showed the way, or lie beyond what is served, are left out", o.Aside)
@@ -376,7 +377,7 @@ func (o *Overview) passed() string {
 }
 
 func (f *FailedCheck) text() string {
-	return fmt.Sprintf("%s at %s, first: %s (limit %s)", f.Name, plural(f.Points, "load"), f.Value, f.Limit)
+	return fmt.Sprintf("%s at %s, first: %s (limit %s)", f.Name, say.Plural(f.Points, "load"), f.Value, f.Limit)
 }
 
 func (o *Overview) text(p *printer, s Style) {

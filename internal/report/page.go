@@ -160,7 +160,7 @@ type pageView struct {
 func (m Model) view(page Page) *pageView {
 	run := m.run
 	v := &pageView{Model: m, Missing: page.Missing, Config: page.Config, Several: len(m.Points) > 1}
-	v.Short = plain(run.Target.Model)
+	v.Short = say.Plain(run.Target.Model)
 	v.Date, _, _ = strings.Cut(run.Started, "T")
 	v.Command = say.ShellLine(run.Command)
 	v.Kind = map[result.Verdict]string{result.Valid: "valid", result.ValidWithFlags: "flags"}[run.Verdict]
@@ -188,7 +188,7 @@ func (m Model) view(page Page) *pageView {
 		if i < len(page.Series) {
 			s = page.Series[i]
 		}
-		p.Summary = strings.Join(append([]string{trim(fmt.Sprintf("%.3f", run.Points[i].Load.Value())) + pointUnit(&run.Points[i])}, m.Points[i].Headline[:min(3, len(m.Points[i].Headline))]...), " · ")
+		p.Summary = strings.Join(append([]string{say.Decimal(run.Points[i].Load.Value(), 3) + pointUnit(&run.Points[i])}, m.Points[i].Headline[:min(3, len(m.Points[i].Headline))]...), " · ")
 		p.Sections = pointSections(p.ID+"-", &run.Points[i], &m.Points[i], s)
 		for k := range p.Sections {
 			p.Sections[k].Top = !v.Several
@@ -218,11 +218,11 @@ func pointSections(prefix string, p *result.Point, m *PointModel, s *Series) (li
 	if m.Objective != nil {
 		t := Table{Head: []string{"Limit", "Met", "Measured"}}
 		for _, l := range p.SLO.Limits {
-			t.Rows = append(t.Rows, []string{plain(l.Spec), word(l.Met, "not met"), strings.Join(limitFacts(l), " · ")})
+			t.Rows = append(t.Rows, []string{say.Plain(l.Spec), word(l.Met, "not met"), strings.Join(limitFacts(l), " · ")})
 		}
-		joint := unknown
+		joint := say.Unknown
 		if p.SLO.Attained != nil {
-			joint = percent(*p.SLO.Attained) + " of all due requests" + heldAgainst(p.SLO.Limits)
+			joint = say.Percent(*p.SLO.Attained) + " of all due requests" + heldAgainst(p.SLO.Limits)
 		}
 		t.Rows = append(t.Rows, []string{"jointly", word(p.SLO.Met, "not met"), joint})
 		add("slo", "SLO attainment", strings.Join(m.Objective.Facts, " · "), nil, "", named{"Each limit by itself, and jointly", t})
@@ -233,7 +233,7 @@ func pointSections(prefix string, p *result.Point, m *PointModel, s *Series) (li
 		spreads, times, rasters, lengths, lined = spreadCharts(prefix, p, s), timeCharts(prefix, s), rasterCharts(prefix, s), lengthCharts(prefix, s), viewCharts(prefix, p, s)
 		absent = "Nothing to draw: no request of this point got so far."
 		if e := p.Metrics.Of(metric.E2E); e != nil && steady(e) != "" {
-			absent = "Not drawn: " + plain(steady(e)) + ", so no distribution stands for this load."
+			absent = "Not drawn: " + say.Plain(steady(e)) + ", so no distribution stands for this load."
 		}
 	}
 	tables := []named{{"Percentiles, ms" + legendOf(m), m.Latencies}}
@@ -255,7 +255,7 @@ func pointSections(prefix string, p *result.Point, m *PointModel, s *Series) (li
 			l    Lengths
 		}{{"input", s.Input}, {"output", s.Output}} {
 			if l.l.Alike {
-				text += fmt.Sprintf("All requests: %s %s tokens planned and served. ", count(l.l.Only), l.name)
+				text += fmt.Sprintf("All requests: %s %s tokens planned and served. ", say.Count(l.l.Only), l.name)
 			}
 		}
 	}
@@ -277,14 +277,14 @@ func pointSections(prefix string, p *result.Point, m *PointModel, s *Series) (li
 		add("views", "Response and service", "The response view counts from when a request was due, the service view from when it was sent.", lined, absent)
 	}
 	ends := Table{Head: []string{"How it ended", "Requests"}}
-	row := func(name string, n int) { ends.Rows = append(ends.Rows, []string{name, count(n)}) }
+	row := func(name string, n int) { ends.Rows = append(ends.Rows, []string{name, say.Count(n)}) }
 	row("due in the window", p.Requests.Due)
 	for _, reason := range byCount(p.Requests.Finish) {
-		row("ok, finish reason "+plain(firstOf(reason, "none")), p.Requests.Finish[reason])
+		row("ok, finish reason "+say.Plain(firstOf(reason, "none")), p.Requests.Finish[reason])
 	}
 	errors := Table{Head: []string{"Error class", "Requests", "Said of the first"}}
 	for _, class := range byCount(p.Requests.Errors) {
-		errors.Rows = append(errors.Rows, []string{plain(firstOf(class, "none")), count(p.Requests.Errors[class]), plain(p.Requests.ErrorExamples[class])})
+		errors.Rows = append(errors.Rows, []string{say.Plain(firstOf(class, "none")), say.Count(p.Requests.Errors[class]), say.Plain(p.Requests.ErrorExamples[class])})
 	}
 	row("failed", p.Requests.Failed)
 	row("cut off before the end", p.Requests.Cut)

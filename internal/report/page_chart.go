@@ -15,6 +15,7 @@ import (
 	"pitot/internal/data/metric"
 	"pitot/internal/data/record"
 	"pitot/internal/data/result"
+	"pitot/internal/say"
 	"pitot/internal/stat"
 )
 
@@ -163,7 +164,7 @@ func limitsOn(name metric.Name, limits []result.Limit) []result.Limit {
 func limitMarks(axis string, limits ...result.Limit) (marks []mark) {
 	names := map[string]bool{}
 	for _, l := range limits {
-		name := plain(l.Spec)
+		name := say.Plain(l.Spec)
 		if names[name] {
 			continue
 		}
@@ -335,9 +336,9 @@ func violationsChart(run *result.Run, over axis, marks []mark) *chart {
 			if i >= len(list) {
 				name := fmt.Sprintf("limit %d", i+1)
 				if i < len(k.Limits) {
-					name = plain(k.Limits[i].Spec)
+					name = say.Plain(k.Limits[i].Spec)
 				} else if probe.Point < len(run.Points) && run.Points[probe.Point].SLO != nil && i < len(run.Points[probe.Point].SLO.Limits) {
-					name = plain(run.Points[probe.Point].SLO.Limits[i].Spec)
+					name = say.Plain(run.Points[probe.Point].SLO.Limits[i].Spec)
 				}
 				list = append(list, drawn{Name: name, Kind: "line", Tone: i%4 + 1})
 			}
@@ -353,7 +354,7 @@ func violationsChart(run *result.Run, over axis, marks []mark) *chart {
 	for _, l := range k.Limits {
 		if l.Allowed > 0 && !seen[l.Allowed] {
 			seen[l.Allowed] = true
-			c.Marks = append(c.Marks, mark{Axis: "y", At: 100 * l.Allowed, Name: "allowed: " + percent(l.Allowed), Tone: 4})
+			c.Marks = append(c.Marks, mark{Axis: "y", At: 100 * l.Allowed, Name: "allowed: " + say.Percent(l.Allowed), Tone: 4})
 		}
 	}
 	return c
@@ -467,7 +468,7 @@ func attainmentChart(run *result.Run) []*chart {
 		joint.Y = append(joint.Y, 100*orNaN(s.Attained))
 		for k, l := range s.Limits {
 			if k >= len(each) {
-				each = append(each, drawn{Name: plain(l.Spec), Kind: "line", Tone: k%4 + 2, X: at, Dash: 1})
+				each = append(each, drawn{Name: say.Plain(l.Spec), Kind: "line", Tone: k%4 + 2, X: at, Dash: 1})
 			}
 			each[k].Y = append(each[k].Y, 100*orNaN(l.Attained))
 		}
@@ -489,13 +490,13 @@ func spreadCharts(prefix string, p *result.Point, s *Series) []*chart {
 		}
 		title, tone := m.Label, len(list)%4+1
 		c := &chart{ID: prefix + m.ID(), Title: title, X: axis{Name: title, Unit: string(m.Unit), Scale: "log"}, Y: axis{Name: "Share at most", Scale: "odds"}}
-		c.Note = "Share of " + plural(int(x.N), "sample") + " at most so long, with an axis that spreads the tail."
+		c.Note = "Share of " + say.Plural(int(x.N), "sample") + " at most so long, with an axis that spreads the tail."
 		d := drawn{Name: title, Kind: "step", Tone: tone, X: x.Value, Y: x.Share}
 		c.Series = []drawn{d}
 		why := ""
 		for _, col := range metric.Percentiles() {
 			if _, ok := sum.CI95[col.Key]; !ok && sum.Value(col.Key) != nil && why == "" {
-				why = plain(sum.NoInterval[col.Key])
+				why = say.Plain(sum.NoInterval[col.Key])
 			}
 		}
 		if band := bandOf(sum); len(band.X) > 0 {
@@ -590,7 +591,7 @@ func timeCharts(prefix string, s *Series) []*chart {
 		}
 		return &chart{ID: prefix + id, Title: title, Note: note, X: x, Y: axis{Name: title, Unit: unit, Min: &none}, Marks: shades, Group: prefix + "time", Low: true, Wide: true, Series: series}
 	}
-	per := "Bins of " + seconds(s.Bin) + "; warm-up and the time after the window are shaded."
+	per := "Bins of " + say.Seconds(s.Bin) + "; warm-up and the time after the window are shaded."
 	lost := drawn{Name: "not served", Tone: 2, Y: s.Lost}
 	if !slices.ContainsFunc(s.Lost, func(n float64) bool { return n > 0 }) {
 		lost.Y = nil
@@ -600,7 +601,7 @@ func timeCharts(prefix string, s *Series) []*chart {
 	errors := &chart{ID: prefix + "errors", Title: "Requests that were not served", Note: "When it was known, and how long after they were due.", X: x, Y: axis{Name: "After due", Unit: "ms", Scale: "log"}, Marks: shades, Group: prefix + "time", Wide: true}
 	for k, class := range slices.Sorted(maps.Keys(s.Errors)) {
 		d := s.Errors[class]
-		errors.Series = append(errors.Series, drawn{Name: plain(firstOf(class, "no class")), Kind: "dots", Tone: k%5 + 1, Shape: min(k/5, 2), X: d.X, Y: d.Y})
+		errors.Series = append(errors.Series, drawn{Name: say.Plain(firstOf(class, "no class")), Kind: "dots", Tone: k%5 + 1, Shape: min(k/5, 2), X: d.X, Y: d.Y})
 	}
 	return drawable(
 		step("flow", "Requests due and served", "req/s", per, drawn{Name: "due", Tone: 5, Y: s.Due}, drawn{Name: "served", Tone: 1, Y: s.Served}, lost),
@@ -613,9 +614,9 @@ func timeCharts(prefix string, s *Series) []*chart {
 // sampled says what part of the dots is drawn.
 func sampled(d Dots, thing string) string {
 	if len(d.X) < d.Of {
-		return fmt.Sprintf("%s of %s: the slowest, and others at random. By when they were due.", count(len(d.X)), plural(d.Of, thing))
+		return fmt.Sprintf("%s of %s: the slowest, and others at random. By when they were due.", say.Count(len(d.X)), say.Plural(d.Of, thing))
 	}
-	return "All " + plural(d.Of, thing) + ", by when they were due."
+	return "All " + say.Plural(d.Of, thing) + ", by when they were due."
 }
 
 // lengthCharts show what was asked for and what was served.
@@ -624,7 +625,7 @@ func lengthCharts(prefix string, s *Series) []*chart {
 		if l.Alike || l.Width == 0 {
 			return nil
 		}
-		c := &chart{ID: prefix + id, Title: title, Note: "Bins of " + plural(int(l.Width), "token") + ".", X: axis{Name: "Length", Unit: "tokens"}, Y: axis{Name: "Requests", Min: new(float64)}}
+		c := &chart{ID: prefix + id, Title: title, Note: "Bins of " + say.Plural(int(l.Width), "token") + ".", X: axis{Name: "Length", Unit: "tokens"}, Y: axis{Name: "Requests", Min: new(float64)}}
 		for k, n := range [][]int64{l.Planned, l.Served} {
 			d := drawn{Name: []string{"planned", "served"}[k], Kind: "bars", Tone: []int{5, 1}[k]}
 			for i, x := range n {
@@ -665,7 +666,7 @@ func tracesOf(t Traces) *traces {
 		r := &t.Requests[i]
 		x := traced{ID: r.ID, Due: round(float64(r.Due)/1e9, 3), N: len(r.Chunks), Ended: r.Outcome.String()}
 		if r.Outcome != record.OK && r.Error != "" {
-			x.Ended = plain(r.Error)
+			x.Ended = say.Plain(r.Error)
 		}
 		after := func(stamp int64) *float64 {
 			if stamp < 0 {

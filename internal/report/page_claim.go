@@ -1,12 +1,14 @@
 package report
 
 import (
+	"cmp"
 	"fmt"
 	"maps"
 	"slices"
 	"strings"
 
 	"pitot/internal/data/result"
+	"pitot/internal/say"
 	"pitot/internal/stat"
 )
 
@@ -61,9 +63,9 @@ func (m *Model) conclude(run *result.Run) {
 func atLoad(p *result.Point) string {
 	switch {
 	case p.Load.Rate != nil:
-		return "At " + trim(fmt.Sprintf("%.3f", *p.Load.Rate)) + " requests per second"
+		return "At " + say.Decimal(*p.Load.Rate, 3) + " requests per second"
 	case p.Load.Concurrency != nil:
-		return "With " + plural(*p.Load.Concurrency, "concurrent user")
+		return "With " + say.Plural(*p.Load.Concurrency, "concurrent user")
 	}
 	return "At this load"
 }
@@ -75,18 +77,18 @@ func (m *Model) claimPoint(p *result.Point, shown *PointModel) {
 	case p.Requests.Due == 0:
 		c.Sentence = atLoad(p) + ", no request came due in the window."
 	case p.Requests.OK == 0:
-		c.Sentence = atLoad(p) + ", none of " + plural(p.Requests.Due, "request") + " was answered."
+		c.Sentence = atLoad(p) + ", none of " + say.Plural(p.Requests.Due, "request") + " was answered."
 	case s != nil:
-		c.Sentence = fmt.Sprintf("%s, %s is %s", atLoad(p), plain(s.Spec), word(s.Met, "not met"))
+		c.Sentence = fmt.Sprintf("%s, %s is %s", atLoad(p), say.Plain(s.Spec), word(s.Met, "not met"))
 		if s.Attained != nil {
-			c.Sentence += ": " + percent(*s.Attained) + " of all requests due were good"
+			c.Sentence += ": " + say.Percent(*s.Attained) + " of all requests due were good"
 		}
 		c.Sentence += "."
 		switch {
 		case s.CI95 != nil:
-			c.Interval = "95 % interval of that share: " + percent(s.CI95[0]) + " to " + percent(s.CI95[1])
+			c.Interval = "95 % interval of that share: " + say.Percent(s.CI95[0]) + " to " + say.Percent(s.CI95[1])
 		case s.NoInterval != "":
-			c.Interval = "no interval: " + plain(s.NoInterval)
+			c.Interval = "no interval: " + say.Plain(s.NoInterval)
 		}
 		if why := strings.Join(present(s.Deciding, s.Why), ": "); s.Met == result.Undecided && why != "" {
 			c.Interval = strings.Join(present(c.Interval, why), " · ")
@@ -94,9 +96,9 @@ func (m *Model) claimPoint(p *result.Point, shown *PointModel) {
 	default:
 		var parts []string
 		if x := p.Throughput.OutputTokensPerS; x != nil {
-			parts = append(parts, quantity(*x)+" output tokens per second")
+			parts = append(parts, say.Quantity(*x)+" output tokens per second")
 		} else if x := p.Throughput.RequestsPerS; x != nil {
-			parts = append(parts, quantity(*x)+" answers per second")
+			parts = append(parts, say.Quantity(*x)+" answers per second")
 		}
 		for _, d := range headlines(&p.Metrics) {
 			if len(parts) == 3 {
@@ -104,12 +106,12 @@ func (m *Model) claimPoint(p *result.Point, shown *PointModel) {
 			}
 			for _, key := range []string{"p99", "p50"} {
 				v := cell(d.Summary, key)
-				if v == unknown {
+				if v == say.Unknown {
 					continue
 				}
 				parts = append(parts, key+" "+d.Metric.Label+" "+v+" "+string(d.Unit))
 				if ci, ok := d.CI95[key]; ok && c.Interval == "" {
-					c.Interval = fmt.Sprintf("95 %% interval of %s %s: %s to %s %s", key, d.Metric.Label, quantity(ci[0]), quantity(ci[1]), d.Unit)
+					c.Interval = fmt.Sprintf("95 %% interval of %s %s: %s to %s %s", key, d.Metric.Label, say.Quantity(ci[0]), say.Quantity(ci[1]), d.Unit)
 				}
 				break
 			}
@@ -119,7 +121,7 @@ func (m *Model) claimPoint(p *result.Point, shown *PointModel) {
 			c.Sentence = atLoad(p) + ", nothing is known of how it was served."
 		}
 		if c.Interval == "" && p.Throughput.NoInterval != "" {
-			c.Interval = "no interval: " + plain(p.Throughput.NoInterval)
+			c.Interval = "no interval: " + say.Plain(p.Throughput.NoInterval)
 		}
 	}
 	if n := len(m.Points); n > 1 {
@@ -132,24 +134,24 @@ func (m *Model) claimPoint(p *result.Point, shown *PointModel) {
 func pointFigures(p *result.Point) (list []Figure) {
 	t := p.Throughput
 	if due := t.DuePerS; due != nil { // what goodput is part of
-		list = append(list, Figure{Name: "Came due", Value: quantity(*due), Unit: "req/s", Note: count(p.Requests.OK) + " of " + count(p.Requests.Due) + " answered"})
+		list = append(list, Figure{Name: "Came due", Value: say.Quantity(*due), Unit: "req/s", Note: say.Count(p.Requests.OK) + " of " + say.Count(p.Requests.Due) + " answered"})
 	}
 	if g := goodput(p); g != nil {
-		list = append(list, Figure{Name: "Goodput", Value: quantity(g.RequestsPerS), Unit: "req/s", Note: "of what came due, within " + plain(p.SLO.Spec)})
+		list = append(list, Figure{Name: "Goodput", Value: say.Quantity(g.RequestsPerS), Unit: "req/s", Note: "of what came due, within " + say.Plain(p.SLO.Spec)})
 	}
 	rate := func(name string, x *float64, unit, key string) {
 		if x == nil {
 			return
 		}
-		f := Figure{Name: name, Value: quantity(*x), Unit: unit}
+		f := Figure{Name: name, Value: say.Quantity(*x), Unit: unit}
 		if ci, ok := t.CI95[key]; ok {
-			f.Note = quantity(ci[0]) + " to " + quantity(ci[1])
+			f.Note = say.Quantity(ci[0]) + " to " + say.Quantity(ci[1])
 		}
 		if key == "requests_per_s" {
 			f.Note = strings.TrimPrefix(f.Note+" · ended in the window", " · ")
 		}
 		if g := t.PerGPU; g != nil && g.GPUs > 1 && key == "output_tokens_per_s" && g.OutputTokensPerS != nil {
-			f.Note = strings.TrimPrefix(f.Note+" · "+quantity(*g.OutputTokensPerS)+" per GPU", " · ")
+			f.Note = strings.TrimPrefix(f.Note+" · "+say.Quantity(*g.OutputTokensPerS)+" per GPU", " · ")
 		}
 		list = append(list, f)
 	}
@@ -163,9 +165,9 @@ func pointFigures(p *result.Point) (list []Figure) {
 		list = append(list, Figure{Name: d.Metric.Label + " p50", Value: cell(d.Summary, "p50"), Unit: unit, Note: "p99 " + cell(d.Summary, "p99") + " " + unit})
 	}
 	if c := p.Cost; c != nil && c.USDPerMOutput != nil {
-		f := Figure{Name: "Cost", Value: "$" + quantity(*c.USDPerMOutput), Unit: "per M output tokens", Note: fmt.Sprintf("at $%s a GPU hour", dollars(c.USDPerGPUHour))}
+		f := Figure{Name: "Cost", Value: "$" + say.Quantity(*c.USDPerMOutput), Unit: "per M output tokens", Note: fmt.Sprintf("at $%s a GPU hour", say.Dollars(c.USDPerGPUHour))}
 		if c.USDPerMGoodOutput != nil && p.SLO != nil {
-			f.Note += " · $" + quantity(*c.USDPerMGoodOutput) + " within the SLO"
+			f.Note += " · $" + say.Quantity(*c.USDPerMGoodOutput) + " within the SLO"
 		}
 		list = append(list, f)
 	}
@@ -178,35 +180,35 @@ func (m *Model) claimOverview(run *result.Run) {
 		c.Because = append(c.Because, f.Name)
 	}
 	if k := run.Capacity; k != nil {
-		load := func(x float64) string { return quantity(x) + loadUnit(k.Over) }
+		load := func(x float64) string { return say.Quantity(x) + loadUnit(k.Over) }
 		switch {
 		case k.Load != nil:
-			c.Sentence = fmt.Sprintf("At up to %s, %s is met.", load(*k.Load), plain(k.SLO))
+			c.Sentence = fmt.Sprintf("At up to %s, %s is met.", load(*k.Load), say.Plain(k.SLO))
 		case k.Estimate == nil && k.Verified == nil && k.Bracket != nil && k.Bracket[0] != nil && k.Bracket[1] != nil:
-			c.Sentence = fmt.Sprintf("The capacity for %s lies between %s and %s: more is not claimed.", plain(k.SLO), quantity(*k.Bracket[0]), load(*k.Bracket[1]))
+			c.Sentence = fmt.Sprintf("The capacity for %s lies between %s and %s: more is not claimed.", say.Plain(k.SLO), say.Quantity(*k.Bracket[0]), load(*k.Bracket[1]))
 		case len(o.Answer) > 0:
-			c.Sentence = sentence(strings.Join(o.Answer, ": "))
+			c.Sentence = claimSentence(strings.Join(o.Answer, ": "))
 		}
 		switch {
 		case k.CI95 != nil && k.Estimate != nil:
-			c.Interval = fmt.Sprintf("estimate %s, 95 %% interval %s to %s", load(*k.Estimate), quantity(k.CI95[0]), load(k.CI95[1]))
+			c.Interval = fmt.Sprintf("estimate %s, 95 %% interval %s to %s", load(*k.Estimate), say.Quantity(k.CI95[0]), load(k.CI95[1]))
 			if k.Covers != "" {
-				c.Interval += ", of " + plain(k.Covers)
+				c.Interval += ", of " + say.Plain(k.Covers)
 			}
 		case k.Why != "":
-			c.Interval = plain(k.Why)
+			c.Interval = say.Plain(k.Why)
 		}
 		if v := k.Verified; v != nil && k.Load != nil {
 			how := "not verified"
 			if v.Passed {
-				how = fmt.Sprintf("verified at %s: %s of %s violate it", load(v.Load), count(v.Violations), plural(v.Requests, "request"))
+				how = fmt.Sprintf("verified at %s: %s of %s violate it", load(v.Load), say.Count(v.Violations), say.Plural(v.Requests, "request"))
 			}
 			c.Interval = strings.TrimPrefix(c.Interval+" · "+how, " · ")
 		}
 		m.capacityFigures(k)
 		return
 	}
-	c.Sentence = sentence(strings.Join(o.Answer, ", "))
+	c.Sentence = claimSentence(strings.Join(o.Answer, ", "))
 	if k := run.Curve; k != nil {
 		if len(o.Answer) == 0 && len(k.Points) > 0 {
 			c.Sentence = straight(run)
@@ -214,7 +216,7 @@ func (m *Model) claimOverview(run *result.Run) {
 		switch {
 		case k.Knee != nil && k.Knee.CI95 != nil: // the sentence has it
 		case k.NoKnee != "":
-			c.Interval = "no knee is quoted: " + plain(k.NoKnee)
+			c.Interval = "no knee is quoted: " + say.Plain(k.NoKnee)
 		default:
 			c.Interval = "no interval: the loads are too few"
 		}
@@ -232,12 +234,9 @@ func straight(run *result.Run) string {
 	return "From " + loadValue(at[0]) + " to " + loadValue(at[len(at)-1]) + unit + " there is neither a knee nor a saturation."
 }
 
-// sentence makes one of a phrase.
-func sentence(s string) string {
-	if s == "" {
-		return "No load was measured well enough to claim anything."
-	}
-	return strings.ToUpper(s[:1]) + s[1:] + "."
+// claimSentence makes the claim of a phrase, which is empty where there is none.
+func claimSentence(phrase string) string {
+	return cmp.Or(say.Sentence(phrase), "No load was measured well enough to claim anything.")
 }
 
 // loadUnit is what a load is counted in, as a sentence has it.
@@ -252,13 +251,13 @@ func (m *Model) capacityFigures(k *result.Capacity) {
 	unit := strings.TrimSpace(loadUnit(k.Over))
 	add := func(name string, x *float64, note string) {
 		if x != nil {
-			m.Figures = append(m.Figures, Figure{Name: name, Value: quantity(*x), Unit: unit, Note: note})
+			m.Figures = append(m.Figures, Figure{Name: name, Value: say.Quantity(*x), Unit: unit, Note: note})
 		}
 	}
 	add("Capacity", k.Load, "the load to quote")
 	note := ""
 	if k.CI95 != nil {
-		note = quantity(k.CI95[0]) + " to " + quantity(k.CI95[1])
+		note = say.Quantity(k.CI95[0]) + " to " + say.Quantity(k.CI95[1])
 	}
 	add("Estimate", k.Estimate, note)
 	if b := k.Bracket; b != nil && k.Load == nil {
@@ -267,41 +266,41 @@ func (m *Model) capacityFigures(k *result.Capacity) {
 	}
 	if v := k.Verified; v != nil {
 		word := map[bool]string{true: "Verified", false: "Not verified"}[v.Passed]
-		add(word, &v.Load, "at most "+percent(v.Upper)+" violate it")
+		add(word, &v.Load, "at most "+say.Percent(v.Upper)+" violate it")
 	}
-	m.Figures = append(m.Figures, Figure{Name: "Measured", Value: count(k.Requests), Unit: "requests", Note: seconds(k.Seconds)})
+	m.Figures = append(m.Figures, Figure{Name: "Measured", Value: say.Count(k.Requests), Unit: "requests", Note: say.Seconds(k.Seconds)})
 }
 
 func (m *Model) curveFigures(k *result.Curve, run *result.Run) {
 	unit := strings.TrimSpace(loadUnit(k.Over))
 	if k.Knee != nil {
-		f := Figure{Name: "Knee", Value: quantity(k.Knee.Load), Unit: unit}
+		f := Figure{Name: "Knee", Value: say.Quantity(k.Knee.Load), Unit: unit}
 		if k.Knee.CI95 != nil {
-			f.Note = quantity(k.Knee.CI95[0]) + " to " + quantity(k.Knee.CI95[1])
+			f.Note = say.Quantity(k.Knee.CI95[0]) + " to " + say.Quantity(k.Knee.CI95[1])
 		}
 		m.Figures = append(m.Figures, f)
 	}
 	if at := mostGoodput(run); at >= 0 {
 		p := &run.Points[at]
-		m.Figures = append(m.Figures, Figure{Name: "Most goodput", Value: quantity(p.Goodput.RequestsPerS), Unit: "req/s", Note: "at " + quantity(p.Load.Value()) + " " + unit + ", within " + plain(p.SLO.Spec)})
+		m.Figures = append(m.Figures, Figure{Name: "Most goodput", Value: say.Quantity(p.Goodput.RequestsPerS), Unit: "req/s", Note: "at " + say.Quantity(p.Load.Value()) + " " + unit + ", within " + say.Plain(p.SLO.Spec)})
 	}
 	if s := k.Saturation; s != nil {
-		f := Figure{Name: "Saturation", Value: quantity(s.RequestsPerS), Unit: "req/s"}
+		f := Figure{Name: "Saturation", Value: say.Quantity(s.RequestsPerS), Unit: "req/s"}
 		if s.OutputTokensPerS != nil {
-			f.Note = quantity(*s.OutputTokensPerS) + " output tok/s"
+			f.Note = say.Quantity(*s.OutputTokensPerS) + " output tok/s"
 		}
 		m.Figures = append(m.Figures, f)
 	}
 	if at, usd := cheapest(run); at >= 0 {
 		p := &run.Points[at]
-		f := Figure{Name: "Lowest cost", Value: "$" + quantity(usd), Unit: "per M output tokens", Note: "at " + quantity(p.Load.Value()) + " " + unit}
+		f := Figure{Name: "Lowest cost", Value: "$" + say.Quantity(usd), Unit: "per M output tokens", Note: "at " + say.Quantity(p.Load.Value()) + " " + unit}
 		if p.SLO != nil {
 			f.Note += ", of those within the SLO"
 		}
 		m.Figures = append(m.Figures, f)
 	}
 	if k.UnstableFrom != nil {
-		m.Figures = append(m.Figures, Figure{Name: "Unstable from", Value: quantity(*k.UnstableFrom), Unit: unit, Note: "the queue grows"})
+		m.Figures = append(m.Figures, Figure{Name: "Unstable from", Value: say.Quantity(*k.UnstableFrom), Unit: unit, Note: "the queue grows"})
 	}
 }
 
@@ -349,14 +348,14 @@ func cheapest(run *result.Run) (at int, usd float64) {
 func limited(run *result.Run) (list []string) {
 	add := func(format string, args ...any) { list = append(list, fmt.Sprintf(format, args...)) }
 	if c := run.Capacity; c != nil && c.Binding != "" {
-		add("%s is reached before the other limits.", plain(c.Binding))
+		add("%s is reached before the other limits.", say.Plain(c.Binding))
 	}
 	if c := run.Curve; c != nil {
 		if s := c.Saturation; s != nil {
-			add("More load brings no more answers than %s req/s.", quantity(s.RequestsPerS))
+			add("More load brings no more answers than %s req/s.", say.Quantity(s.RequestsPerS))
 		}
 		if c.UnstableFrom != nil {
-			add("From %s%s on the queue grows for as long as the load lasts.", quantity(*c.UnstableFrom), loadUnit(c.Over))
+			add("From %s%s on the queue grows for as long as the load lasts.", say.Quantity(*c.UnstableFrom), loadUnit(c.Over))
 		}
 	}
 	for i := range run.Points { // the first tells of all
@@ -371,19 +370,19 @@ func limited(run *result.Run) (list []string) {
 			switch p.Outcome {
 			case result.Failing:
 				if p.WentAway != nil {
-					add("%s the server went away %s after the load began.", atLoad(p), seconds(*p.WentAway))
+					add("%s the server went away %s after the load began.", atLoad(p), say.Seconds(*p.WentAway))
 					break
 				}
 				add("%s the server failed%s.", atLoad(p), byOrder(run))
 			case result.Unstable:
 				add("%s the queue grew all the time: that is more than the server serves.", atLoad(p))
 			case result.Degraded:
-				add("%s the server was degraded: %s of %s were not answered%s.", atLoad(p), count(p.Requests.Due-p.Requests.OK), plural(p.Requests.Due, "request"), byOrder(run))
+				add("%s the server was degraded: %s of %s were not answered%s.", atLoad(p), say.Count(p.Requests.Due-p.Requests.OK), say.Plural(p.Requests.Due, "request"), byOrder(run))
 			}
 			if p.SLO != nil && p.SLO.Met == result.No {
 				for _, l := range p.SLO.Limits {
 					if l.Met == result.No {
-						add("%s is not met.", plain(l.Spec))
+						add("%s is not met.", say.Plain(l.Spec))
 					}
 				}
 			}
@@ -426,7 +425,7 @@ func conditions(run *result.Run, m *Model) (list []Condition) {
 	gpus := note("gpus")
 	for i := range run.Points {
 		if g := run.Points[i].Throughput.PerGPU; g != nil {
-			gpus = count(g.GPUs)
+			gpus = say.Count(g.GPUs)
 		}
 	}
 	add("GPUs", gpus)
@@ -471,11 +470,11 @@ func conditions(run *result.Run, m *Model) (list []Condition) {
 	add("Load model", span(loads))
 	add("Warm-up", between(warmups))
 	add("Window", between(windows))
-	add("Requests", count(due)+" due in the windows of "+plural(len(run.Points), "point"))
+	add("Requests", say.Count(due)+" due in the windows of "+say.Plural(len(run.Points), "point"))
 	price := ""
 	for i := range run.Points {
 		if c := run.Points[i].Cost; c != nil && c.USDPerGPUHour > 0 {
-			price = fmt.Sprintf("$%s an hour and GPU", dollars(c.USDPerGPUHour))
+			price = fmt.Sprintf("$%s an hour and GPU", say.Dollars(c.USDPerGPUHour))
 		}
 	}
 	add("Price", price)
@@ -485,9 +484,9 @@ func conditions(run *result.Run, m *Model) (list []Condition) {
 	}
 	add("Launches", launch+": how starts differ is "+notKnown)
 	e := run.Environment
-	client := []string{e.CPU, plural(e.Cores, "core"), e.OS + " " + e.Kernel}
+	client := []string{e.CPU, say.Plural(e.Cores, "core"), e.OS + " " + e.Kernel}
 	if e.MemoryBytes > 0 {
-		client = append(client, quantity(float64(e.MemoryBytes)/(1<<30))+" GiB")
+		client = append(client, say.Quantity(float64(e.MemoryBytes)/(1<<30))+" GiB")
 	}
 	add("Client", client...)
 	add("Stamps", map[string]string{"kernel": "the kernel's receive stamps", "user": "taken in user space", "virtual": "virtual time: no socket, no machine has a part in it"}[e.Stamps])
@@ -515,11 +514,11 @@ func loadModel(p *result.Point) string {
 	if p.Load.Loop == "closed" {
 		s = "closed loop"
 		if p.Load.ThinkMS != nil {
-			s += ", thinking " + seconds(*p.Load.ThinkMS/1e3)
+			s += ", thinking " + say.Seconds(*p.Load.ThinkMS/1e3)
 		}
 	}
 	if p.Load.MaxInFlight != nil {
-		s += ", at most " + plural(*p.Load.MaxInFlight, "request") + " in flight"
+		s += ", at most " + say.Plural(*p.Load.MaxInFlight, "request") + " in flight"
 	}
 	return s
 }
@@ -529,7 +528,7 @@ func between(list []float64) string {
 	if len(list) == 0 {
 		return ""
 	}
-	lo, hi := seconds(slices.Min(list)), seconds(slices.Max(list))
+	lo, hi := say.Seconds(slices.Min(list)), say.Seconds(slices.Max(list))
 	if lo == hi {
 		return lo
 	}

@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strings"
 
+	"pitot/internal/say"
 	"pitot/internal/study/predict"
 	"pitot/internal/twin/deploy"
 )
@@ -22,8 +23,8 @@ func Prediction(w io.Writer, x *predict.Prediction, s Style) error {
 	p.line("")
 	p.write(s, bold, "", fmt.Sprintf("%s in %s on %s", d.Model.Name, d.DType, d.Where()))
 	p.write(s, "", "", fmt.Sprintf("%s tokens in, %s out", lengths(x.Lengths[0], x.Input), lengths(x.Lengths[1], x.Output)),
-		fmt.Sprintf("max_num_seqs %d", d.Settings.MaxNumSeqs), fmt.Sprintf("max_num_batched_tokens %s", count(d.Settings.MaxNumBatchedTokens)),
-		fmt.Sprintf("max_model_len %s", count(d.Settings.MaxModelLen)))
+		fmt.Sprintf("max_num_seqs %d", d.Settings.MaxNumSeqs), fmt.Sprintf("max_num_batched_tokens %s", say.Count(d.Settings.MaxNumBatchedTokens)),
+		fmt.Sprintf("max_model_len %s", say.Count(d.Settings.MaxModelLen)))
 	for _, n := range x.Notes {
 		p.write(s, dim, "", n)
 	}
@@ -34,15 +35,15 @@ func Prediction(w io.Writer, x *predict.Prediction, s Style) error {
 	p.line("")
 	p.line("the arithmetic, by the datasheet")
 	rows := [][]string{
-		{"weights", fmt.Sprintf("%.2f GB ÷ %s GB/s = %s", b.ActiveBytes/1e9, count(int64(b.Bandwidth/1e9)), noFaster(b))},
+		{"weights", fmt.Sprintf("%.2f GB ÷ %s GB/s = %s", b.ActiveBytes/1e9, say.Count(int64(b.Bandwidth/1e9)), noFaster(b))},
 	}
 	if d.Model.Experts > 0 {
-		rows = append(rows, []string{"all experts", fmt.Sprintf("%.2f GB ÷ %s GB/s = %s, when a batch touches every one", b.WeightBytes/1e9, count(int64(b.Bandwidth/1e9)), ms(b.FullFloor))})
+		rows = append(rows, []string{"all experts", fmt.Sprintf("%.2f GB ÷ %s GB/s = %s, when a batch touches every one", b.WeightBytes/1e9, say.Count(int64(b.Bandwidth/1e9)), ms(b.FullFloor))})
 	}
 	rows = append(rows,
-		[]string{"prompts", fmt.Sprintf("2 × %.2f G weights × %s tokens ÷ %s TFLOPS = %s: no TTFT is shorter", float64(d.Model.Active()-d.Model.Embedding())/1e9/float64(d.TensorParallel), count(x.Input), quantity(b.Peak/1e12), ms(b.PrefillToken*float64(x.Input)))},
-		[]string{"KV cache", fmt.Sprintf("%s KB a token; %s tokens fit, or %s requests of this length", quantity(b.KVPerToken/1e3), count(x.KVTokens), count(x.Fit))},
-		[]string{"balance", fmt.Sprintf("from %s tokens in a step on, computing takes longer than reading weights", count(int64(b.ComputeBatch)))},
+		[]string{"prompts", fmt.Sprintf("2 × %.2f G weights × %s tokens ÷ %s TFLOPS = %s: no TTFT is shorter", float64(d.Model.Active()-d.Model.Embedding())/1e9/float64(d.TensorParallel), say.Count(x.Input), say.Quantity(b.Peak/1e12), ms(b.PrefillToken*float64(x.Input)))},
+		[]string{"KV cache", fmt.Sprintf("%s KB a token; %s tokens fit, or %s requests of this length", say.Quantity(b.KVPerToken/1e3), say.Count(x.KVTokens), say.Count(x.Fit))},
+		[]string{"balance", fmt.Sprintf("from %s tokens in a step on, computing takes longer than reading weights", say.Count(int64(b.ComputeBatch)))},
 		[]string{"memory", memory(x.Memory) + each},
 	)
 	label := 0
@@ -57,7 +58,7 @@ func Prediction(w io.Writer, x *predict.Prediction, s Style) error {
 	p.line("bound = what the datasheet allows; twin = the engine as modelled")
 	priced := d.USDPerHour > 0
 	if priced {
-		p.line("$/M out = for a million output tokens at $%s an hour and %s; --gpu-price sets it", dollars(d.USDPerHour), d.Accelerator.Name)
+		p.line("$/M out = for a million output tokens at $%s an hour and %s; --gpu-price sets it", say.Dollars(d.USDPerHour), d.Accelerator.Name)
 	}
 	p.line("")
 	t := Table{Head: []string{"users", "TPOT bound", "twin", "TTFT p50", "p99", "req/s bound", "twin", "out tok/s", "limited by"}}
@@ -66,8 +67,8 @@ func Prediction(w io.Writer, x *predict.Prediction, s Style) error {
 	}
 	for _, e := range x.Curve {
 		row := []string{
-			count(e.Users), quantity(e.BoundTPOT), quantity(e.TPOT.Mean), quantity(e.TTFT.P50), quantity(e.TTFT.P99),
-			quantity(e.BoundRequests), quantity(e.RequestsPerS), count(int64(e.OutputTokens)), string(e.Limit),
+			say.Count(e.Users), say.Quantity(e.BoundTPOT), say.Quantity(e.TPOT.Mean), say.Quantity(e.TTFT.P50), say.Quantity(e.TTFT.P99),
+			say.Quantity(e.BoundRequests), say.Quantity(e.RequestsPerS), say.Count(int64(e.OutputTokens)), string(e.Limit),
 		}
 		if priced {
 			row = append(row, fmt.Sprintf("%.2f", e.USDPerMOutput))
@@ -95,9 +96,9 @@ func noFaster(b deploy.Bounds) string {
 // lengths writes a length, and of a distribution its mean too.
 func lengths(asked string, mean int) string {
 	if strings.Contains(asked, "(") {
-		return fmt.Sprintf("%s (mean %s)", asked, count(mean))
+		return fmt.Sprintf("%s (mean %s)", asked, say.Count(mean))
 	}
-	return count(mean)
+	return say.Count(mean)
 }
 
 func memory(m deploy.Memory) string {
@@ -105,7 +106,7 @@ func memory(m deploy.Memory) string {
 		m.Total/gib, m.Weights/gib, m.Activations/gib, m.Other/gib, m.KV/gib, max(m.Total-m.Weights-m.Activations-m.Other-m.KV, 0)/gib)
 }
 
-func ms(seconds float64) string { return quantity(seconds*1e3) + " ms" }
+func ms(seconds float64) string { return say.Quantity(seconds*1e3) + " ms" }
 
 // Known writes the models and accelerators that have a name.
 func Known(w io.Writer, k *predict.Known, s Style) error {
@@ -113,7 +114,7 @@ func Known(w io.Writer, k *predict.Known, s Style) error {
 	p.line("")
 	t := Table{Head: []string{"model", "parameters", "active", "context", "weights", "on the Hugging Face hub"}}
 	for _, m := range k.Models {
-		t.Rows = append(t.Rows, []string{m.Name, billions(m.Parameters), billions(m.Active), count(m.Context), m.DType, m.Repository})
+		t.Rows = append(t.Rows, []string{m.Name, billions(m.Parameters), billions(m.Active), say.Count(m.Context), m.DType, m.Repository})
 	}
 	t.text(p, s)
 	p.line("")
@@ -121,13 +122,13 @@ func Known(w io.Writer, k *predict.Known, s Style) error {
 	for _, a := range k.Accelerators {
 		fp8 := "–"
 		if f := a.TFLOPS["fp8"]; f > 0 {
-			fp8 = quantity(f)
+			fp8 = say.Quantity(f)
 		}
 		price := "–"
 		if a.USDPerHour > 0 {
 			price = fmt.Sprintf("%.2f", a.USDPerHour)
 		}
-		t.Rows = append(t.Rows, []string{a.Name, quantity(a.MemoryGiB), count(int64(a.BandwidthGBs)), quantity(a.TFLOPS["bf16"]), fp8, price})
+		t.Rows = append(t.Rows, []string{a.Name, say.Quantity(a.MemoryGiB), say.Count(int64(a.BandwidthGBs)), say.Quantity(a.TFLOPS["bf16"]), fp8, price})
 	}
 	t.text(p, s)
 	p.line("")
@@ -136,13 +137,13 @@ func Known(w io.Writer, k *predict.Known, s Style) error {
 }
 
 // billions writes a number of parameters.
-func billions(n int64) string { return quantity(float64(n)/1e9) + " G" }
+func billions(n int64) string { return say.Quantity(float64(n)/1e9) + " G" }
 
 // Replay writes a recording beside what the twin made of it.
 func Replay(w io.Writer, x *predict.Replayed, s Style) error {
 	p := &printer{w: w}
 	p.line("")
-	p.write(s, bold, "", fmt.Sprintf("%s on %s, %s requests recorded", x.Deployment.Model.Name, x.Deployment.Where(), count(x.Requests)))
+	p.write(s, bold, "", fmt.Sprintf("%s on %s, %s requests recorded", x.Deployment.Model.Name, x.Deployment.Where(), say.Count(x.Requests)))
 	p.write(s, "", "", x.Deployment.Describe())
 	for _, n := range x.Notes {
 		p.write(s, dim, "", n)
@@ -161,8 +162,8 @@ func Replay(w io.Writer, x *predict.Replayed, s Style) error {
 		{"TPOT", func(m predict.Metrics) predict.Quantities { return m.TPOT }},
 		{"E2E", func(m predict.Metrics) predict.Quantities { return m.E2E }},
 	} {
-		row(m.name, "recorded", m.of(x.Recorded), quantity)
-		row("", "predicted", m.of(x.Predicted), quantity)
+		row(m.name, "recorded", m.of(x.Recorded), say.Quantity)
+		row("", "predicted", m.of(x.Predicted), say.Quantity)
 		row("", "error", m.of(x.ErrorPct), pct)
 		row("", "error unfitted", m.of(x.Unfitted.ErrorPct), pct)
 	}
@@ -179,7 +180,7 @@ func Replay(w io.Writer, x *predict.Replayed, s Style) error {
 func Beside(w io.Writer, x *predict.Beside, s Style) error {
 	p := &printer{w: w}
 	p.line("")
-	p.write(s, bold, "", fmt.Sprintf("%s beside the twin of %s", plain(x.Run), x.Deployment.Spec))
+	p.write(s, bold, "", fmt.Sprintf("%s beside the twin of %s", say.Plain(x.Run), x.Deployment.Spec))
 	p.write(s, "", "", x.Deployment.Describe())
 	for _, n := range x.Notes {
 		p.write(s, dim, "", n)
@@ -191,7 +192,7 @@ func Beside(w io.Writer, x *predict.Beside, s Style) error {
 		if l.Unit != "" {
 			name += ", " + l.Unit
 		}
-		t.Rows = append(t.Rows, []string{name, optional(l.Measured), optional(l.Predicted), optional(l.Ratio)})
+		t.Rows = append(t.Rows, []string{name, say.Optional(l.Measured), say.Optional(l.Predicted), say.Optional(l.Ratio)})
 	}
 	t.text(p, s)
 	p.line("")
@@ -206,7 +207,7 @@ func Beside(w io.Writer, x *predict.Beside, s Style) error {
 func Fit(w io.Writer, x *predict.Fit, file string, s Style) error {
 	p := &printer{w: w}
 	p.line("")
-	p.write(s, bold, "", fmt.Sprintf("%s fitted on %s", x.Deployment, plural(len(x.Runs), "run")))
+	p.write(s, bold, "", fmt.Sprintf("%s fitted on %s", x.Deployment, say.Plural(len(x.Runs), "run")))
 	for _, n := range x.Notes {
 		p.write(s, yellow, "", n)
 	}
@@ -237,7 +238,7 @@ func Fit(w io.Writer, x *predict.Fit, file string, s Style) error {
 	p.line("")
 	t = Table{Head: []string{"run", "", "mean", "p50", "p90", "p99", "n"}}
 	for _, r := range x.Runs {
-		t.errors(plain(r.Run), &r.ErrorPct, &r.ErrorPct, r.Held)
+		t.errors(say.Plain(r.Run), &r.ErrorPct, &r.ErrorPct, r.Held)
 	}
 	t.text(p, s)
 	p.line("")
@@ -247,7 +248,7 @@ func Fit(w io.Writer, x *predict.Fit, file string, s Style) error {
 		t = Table{Head: []string{"load of", "", "mean", "p50", "p90", "p99", "n"}}
 		var without []string
 		for _, l := range x.LeftOut {
-			name := plain(l.Runs[0])
+			name := say.Plain(l.Runs[0])
 			if n := len(l.Runs) - 1; n > 0 {
 				name += fmt.Sprintf(" and %d more", n)
 			}
@@ -267,7 +268,7 @@ func Fit(w io.Writer, x *predict.Fit, file string, s Style) error {
 	}
 	r := x.Range
 	p.write(s, "", "", fmt.Sprintf("fitted on prompts of %s to %s tokens, answers of %s to %s, %s to %s requests at once; beyond that the twin extrapolates and says so",
-		count(r.Input[0]), count(r.Input[1]), count(r.Output[0]), count(r.Output[1]), quantity(r.Running[0]), quantity(r.Running[1])))
+		say.Count(r.Input[0]), say.Count(r.Input[1]), say.Count(r.Output[0]), say.Count(r.Output[1]), say.Quantity(r.Running[0]), say.Quantity(r.Running[1])))
 	if file != "" {
 		p.write(s, "", "", "profile written to "+file+"; use it as mock:, sim: or predict "+x.Deployment+"?profile="+file)
 	}
@@ -277,7 +278,7 @@ func Fit(w io.Writer, x *predict.Fit, file string, s Style) error {
 // errors adds the rows of how far a prediction is off: of several, the mean size,
 // and the sign that all of them have.
 func (t *Table) errors(name string, mean, size *predict.Metrics, requests int) {
-	n := count(requests)
+	n := say.Count(requests)
 	pct := func(mean, size float64) string {
 		if size > math.Abs(mean)*1.001 {
 			return fmt.Sprintf("±%.1f %%", size)
@@ -289,7 +290,7 @@ func (t *Table) errors(name string, mean, size *predict.Metrics, requests int) {
 		name       string
 		mean, size predict.Quantities
 	}{{"TTFT", mean.TTFT, size.TTFT}, {"TPOT", mean.TPOT, size.TPOT}, {"E2E", mean.E2E, size.E2E}} {
-		row := []string{name, m.name, unknown, unknown, unknown, unknown, n}
+		row := []string{name, m.name, say.Unknown, say.Unknown, say.Unknown, say.Unknown, n}
 		if m.size != none { // to be right to the last digit is to have measured nothing
 			row = []string{name, m.name, pct(m.mean.Mean, m.size.Mean), pct(m.mean.P50, m.size.P50), pct(m.mean.P90, m.size.P90), pct(m.mean.P99, m.size.P99), n}
 		}
@@ -302,9 +303,9 @@ func (t *Table) errors(name string, mean, size *predict.Metrics, requests int) {
 func physical(v float64, unit string) string {
 	switch {
 	case unit != "s":
-		return quantity(v)
+		return say.Quantity(v)
 	case v >= 1e-3:
-		return quantity(v*1e3) + " ms"
+		return say.Quantity(v*1e3) + " ms"
 	}
-	return quantity(v*1e6) + " µs"
+	return say.Quantity(v*1e6) + " µs"
 }

@@ -7,6 +7,7 @@ import (
 
 	"pitot/internal/data/metric"
 	"pitot/internal/data/result"
+	"pitot/internal/say"
 )
 
 // Repeats is what one load shows that was measured several times: of each value
@@ -67,7 +68,7 @@ func repeats(run *result.Run) *Repeats {
 	if r == nil || len(run.Points) == 0 {
 		return nil
 	}
-	o := &Repeats{Table: Table{Head: []string{plural(len(r.Points), "repeat"), "median", "least", "most"}}}
+	o := &Repeats{Table: Table{Head: []string{say.Plural(len(r.Points), "repeat"), "median", "least", "most"}}}
 	var marked bool
 	medians := map[string]string{}
 	for _, v := range repeatedValues(run) {
@@ -80,7 +81,7 @@ func repeats(run *result.Run) *Repeats {
 		if fewAt(run, r.Points, v) {
 			mark, marked = "~", true
 		}
-		median, least, most := unknown, mark+write(spread[0]), mark+write(spread[1])
+		median, least, most := say.Unknown, mark+write(spread[0]), mark+write(spread[1])
 		x, known := r.Median[key]
 		if known {
 			median = mark + write(x)
@@ -115,12 +116,12 @@ func repeats(run *result.Run) *Repeats {
 // answer is the sentence to quote.
 func (o *Repeats) answer(run *result.Run, medians []string) {
 	r, load := run.Repeats, atLoad(&run.Points[0])
-	of := plural(len(r.Points), "repeat")
+	of := say.Plural(len(r.Points), "repeat")
 	switch s := run.Points[0].SLO; {
 	case s != nil && len(r.Met) > 0:
-		met := fmt.Sprintf("%s, %s is met in %s of %s", load, plain(s.Spec), count(r.Met[result.Yes]), of)
+		met := fmt.Sprintf("%s, %s is met in %s of %s", load, say.Plain(s.Spec), say.Count(r.Met[result.Yes]), of)
 		if n := r.Met[result.Undecided]; n > 0 {
-			met += ", undecided in " + count(n)
+			met += ", undecided in " + say.Count(n)
 		}
 		o.Answer = []string{met}
 		load = "medians"
@@ -156,7 +157,7 @@ func (m *Model) claimRepeats() {
 			}
 		}
 	}
-	c.Sentence = sentence(strings.Join(m.Repeats.Answer, "; "))
+	c.Sentence = claimSentence(strings.Join(m.Repeats.Answer, "; "))
 	c.Interval = "beside each median the least and the most of the repeats"
 	m.Figures = m.Repeats.Figures
 }

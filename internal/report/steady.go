@@ -7,6 +7,7 @@ import (
 
 	"pitot/internal/data/metric"
 	"pitot/internal/data/result"
+	"pitot/internal/say"
 	"pitot/internal/stat"
 )
 
@@ -29,16 +30,16 @@ func balance(p *result.Point) string {
 // not: by the course of what was in flight.
 func (m *PointModel) backlog(p *result.Point) {
 	if p.EndedEarly != "" {
-		m.Remarks = append(m.Remarks, plain(p.EndedEarly))
+		m.Remarks = append(m.Remarks, say.Plain(p.EndedEarly))
 	}
 	if s := p.Standstills; s != nil {
 		m.Remarks = append(m.Remarks, standsStill(s))
 	}
 	switch e2e := p.Metrics.Of(metric.E2E); {
 	case p.Stability == stat.Undecided && p.StabilityWhy != "":
-		m.Remarks = append(m.Remarks, "stability undecided: "+plain(p.StabilityWhy))
+		m.Remarks = append(m.Remarks, "stability undecided: "+say.Plain(p.StabilityWhy))
 	case p.Stability == stat.Unstable && p.Growth != nil:
-		m.course(p, fmt.Sprintf("%s more in flight each minute; ", quantity(60*p.Growth.PerS)))
+		m.course(p, fmt.Sprintf("%s more in flight each minute; ", say.Quantity(60*p.Growth.PerS)))
 	case e2e != nil && steady(e2e) != "":
 		m.course(p, "in flight, ")
 	}
@@ -46,7 +47,7 @@ func (m *PointModel) backlog(p *result.Point) {
 
 // standsStill says that all streams do, by the clock.
 func standsStill(s *result.Standstills) string {
-	return fmt.Sprintf("all streams stood still for %s ms every %s s, %s times: something stops the server, its machine or this one, by the clock", quantity(s.ForMS), trim(fmt.Sprintf("%.3f", s.EveryS)), count(s.N))
+	return fmt.Sprintf("all streams stood still for %s ms every %s s, %s times: something stops the server, its machine or this one, by the clock", say.Quantity(s.ForMS), say.Decimal(s.EveryS, 3), say.Count(s.N))
 }
 
 // until says how a window came out that was to last until a value is known well
@@ -56,17 +57,17 @@ func (m *PointModel) until(p *result.Point) {
 	if u == nil {
 		return
 	}
-	spec := strings.ReplaceAll(plain(u.Spec), "+-", "±")
+	spec := strings.ReplaceAll(say.Plain(u.Spec), "+-", "±")
 	text := "target not reached: " + spec
 	if u.Reached {
 		text = "target reached: " + spec
 	}
-	text += ", " + plural(u.Looks, "look")
+	text += ", " + say.Plural(u.Looks, "look")
 	if h := u.HalfWidthPercent; h != nil {
 		text += fmt.Sprintf(", the last ±%.3g %%", *h)
 	}
 	if u.Why != "" {
-		text += ": " + plain(u.Why)
+		text += ": " + say.Plain(u.Why)
 	}
 	m.Remarks = append(m.Remarks, text+" (a rule for stopping, not a 95 % interval)")
 }
@@ -77,9 +78,9 @@ func (m *PointModel) course(p *result.Point, what string) {
 	}
 	var blocks []string
 	for _, n := range p.InFlight {
-		blocks = append(blocks, quantity(n))
+		blocks = append(blocks, say.Quantity(n))
 	}
-	m.Remarks = append(m.Remarks, fmt.Sprintf("%smeans of %s each: %s", what, seconds(p.Seconds.Window/float64(len(blocks))), strings.Join(blocks, ", ")))
+	m.Remarks = append(m.Remarks, fmt.Sprintf("%smeans of %s each: %s", what, say.Seconds(p.Seconds.Window/float64(len(blocks))), strings.Join(blocks, ", ")))
 }
 
 // steady is why a summary has no values of a steady state, "" if it has.
@@ -116,18 +117,18 @@ func (m *PointModel) intervals(p *result.Point, lines []line) {
 	}
 	for _, l := range lines {
 		if !l.view {
-			add(l.name, l.summary.CI95, quantity)
+			add(l.name, l.summary.CI95, say.Quantity)
 		}
 	}
 	rate := func(name, key string) {
 		if v, ok := p.Throughput.CI95[key]; ok {
-			add(name, map[string][2]float64{"mean": v}, quantity)
+			add(name, map[string][2]float64{"mean": v}, say.Quantity)
 		}
 	}
 	rate("requests/s", "requests_per_s")
 	rate("output tok/s", "output_tokens_per_s")
 	if s := p.SLO; s != nil && s.CI95 != nil {
-		add("SLO attained", map[string][2]float64{"mean": *s.CI95}, percent)
+		add("SLO attained", map[string][2]float64{"mean": *s.CI95}, say.Percent)
 	}
 	if len(t.Rows) > 0 {
 		m.Intervals = t
@@ -150,7 +151,7 @@ func (m *PointModel) withoutInterval(p *result.Point, lines []line) {
 			}
 		}
 		if why != "" {
-			m.Legend = append(m.Legend, "no intervals: "+plain(why))
+			m.Legend = append(m.Legend, "no intervals: "+say.Plain(why))
 		}
 		return
 	}
@@ -165,6 +166,6 @@ func (m *PointModel) withoutInterval(p *result.Point, lines []line) {
 		}
 	}
 	if len(heads) > 0 {
-		m.Legend = append(m.Legend, "no interval of "+strings.Join(heads, ", ")+": "+plain(why))
+		m.Legend = append(m.Legend, "no interval of "+strings.Join(heads, ", ")+": "+say.Plain(why))
 	}
 }

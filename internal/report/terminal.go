@@ -9,6 +9,7 @@ import (
 	"unicode/utf8"
 
 	"pitot/internal/data/result"
+	"pitot/internal/say"
 )
 
 // The rules of the terminal: a summary is read in ten seconds. What was
@@ -156,7 +157,7 @@ func (t Table) text(p *printer, s Style) {
 	write := func(r []string) string {
 		var b strings.Builder
 		for i, c := range r {
-			c = cut(c, max(width[i], 1))
+			c = say.Cut(c, max(width[i], 1))
 			pad := strings.Repeat(" ", width[i]-utf8.RuneCountInString(c))
 			if i == 0 {
 				b.WriteString(c + pad)

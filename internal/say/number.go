@@ -2,10 +2,17 @@ package say
 
 import (
 	"fmt"
+	"math"
 	"strconv"
 	"strings"
 	"time"
 )
+
+// Numbers are written the same way everywhere: with as many digits as their size
+// deserves and thousands set apart.
+
+// Unknown stands in place of a value that is not known.
+const Unknown = "–"
 
 // Count writes a whole number with its thousands set apart: 12,345.
 func Count[T int | int32 | int64](n T) string {
@@ -53,4 +60,132 @@ func Span(d time.Duration) string {
 		}
 	}
 	return strings.Join(parts, " ")
+}
+
+// Quantity writes a number of any size with about three significant digits:
+// 0.123, 4.56, 78.9, 123.4, 4,567.
+func Quantity(x float64) string {
+	a := math.Abs(x)
+	switch {
+	case math.IsNaN(x) || math.IsInf(x, 0):
+		return Unknown
+	case a == 0:
+		return "0"
+	case x > 0 && x < 0.00005:
+		return "<0.0001"
+	case a < 0.0995:
+		return Decimal(x, 4)
+	case a < 0.9995:
+		return strconv.FormatFloat(x, 'f', 3, 64)
+	case a < 9.995:
+		return strconv.FormatFloat(x, 'f', 2, 64)
+	case a < 999.95:
+		return strconv.FormatFloat(x, 'f', 1, 64)
+	}
+	return Count(int64(math.Round(x)))
+}
+
+// Optional writes a number that may not be known.
+func Optional(x *float64) string {
+	if x == nil {
+		return Unknown
+	}
+	return Quantity(*x)
+}
+
+// Decimal writes a number with at most so many digits behind the point.
+func Decimal(x float64, digits int) string {
+	return withoutZeros(strconv.FormatFloat(x, 'f', digits, 64))
+}
+
+// withoutZeros takes the zeros off the end of a number with a point.
+func withoutZeros(s string) string {
+	if !strings.Contains(s, ".") {
+		return s
+	}
+	return strings.TrimRight(strings.TrimRight(s, "0"), ".")
+}
+
+// Percent writes a share. What is not quite nothing or everything does not
+// look like it.
+func Percent(x float64) string {
+	p := x * 100
+	switch {
+	case p > 0 && p < 0.001:
+		return "<0.001 %"
+	case p < 100 && p > 99.999:
+		return ">99.999 %"
+	case p != 0 && math.Abs(p) < 0.1 || p < 100 && p > 99.9:
+		return Decimal(p, 3) + " %"
+	}
+	return Decimal(p, 1) + " %"
+}
+
+// Dollars writes a price as one is written, with at least two decimals and four
+// significant digits: a cost beside it can be worked out again.
+func Dollars(x float64) string {
+	s := strconv.FormatFloat(x, 'g', 4, 64)
+	if strings.Contains(s, "e") {
+		return Quantity(x)
+	}
+	whole, cents, _ := strings.Cut(s, ".")
+	return whole + "." + cents + strings.Repeat("0", max(2-len(cents), 0))
+}
+
+// Seconds writes a length of time that was measured, in seconds, with about three
+// significant digits: 12.5 ms, 1.2 s, 90 min, 2.5 h.
+func Seconds(s float64) string {
+	switch {
+	case s == 0:
+		return "0 s"
+	case s < 1:
+		return Quantity(s*1e3) + " ms"
+	case s < 120:
+		return Decimal(s, 1) + " s"
+	case s < 7200:
+		return Decimal(s/60, 1) + " min"
+	}
+	return Decimal(s/3600, 1) + " h"
+}
+
+// Plural counts things: 1 request, 2 requests.
+func Plural(n int, thing string) string {
+	switch {
+	case n == 1:
+		return "1 " + thing
+	case strings.HasSuffix(thing, "s"):
+		return Count(n) + " " + thing + "es"
+	}
+	return Count(n) + " " + thing + "s"
+}
+
+// Change writes a relative change in percent, or the change of a share in points.
+// Signed is the number alone.
+func Change(x float64, ofShare bool) string {
+	if ofShare {
+		return Signed(x, true) + " pt"
+	}
+	return Signed(x, false) + " %"
+}
+
+// Signed is the number of a Change, with its sign unless it is zero.
+func Signed(x float64, ofShare bool) string {
+	digits := 1
+	switch {
+	case ofShare:
+		digits = 2
+	case math.Abs(x) >= 0.9995:
+		digits = 0
+	}
+	text := fmt.Sprintf("%+.*f", digits, x*100)
+	if !strings.ContainsAny(text, "123456789") {
+		return text[1:]
+	}
+	return text
+}
+
+// ChangeSize is a Change without its sign and without zeros behind the point.
+func ChangeSize(x float64, ofShare bool) string {
+	text, unit, _ := strings.Cut(strings.TrimLeft(Change(x, ofShare), "+-"), " ")
+	return withoutZeros(text) + " " + unit
 }

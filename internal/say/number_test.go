@@ -1,8 +1,11 @@
 package say
 
 import (
+	"math"
 	"testing"
 	"time"
+
+	"pgregory.net/rapid"
 )
 
 func TestCount(t *testing.T) {
@@ -26,5 +29,90 @@ func TestSpan(t *testing.T) {
 		if got := Span(d); got != want {
 			t.Errorf("Span(%s) = %s, want %s", text, got, want)
 		}
+	}
+}
+
+func TestQuantity(t *testing.T) {
+	for x, want := range map[float64]string{
+		0: "0", 1e-9: "<0.0001", 0.00004: "<0.0001", 0.00005: "0.0001", 0.0202: "0.0202", 0.05: "0.05", 0.0994: "0.0994", 0.0996: "0.100", 0.125: "0.125", 0.9996: "1.00",
+		0.5: "0.500", 1: "1.00", 8.004: "8.00", 9.994: "9.99", 9.996: "10.0", 35.64: "35.6", 99.96: "100.0", 283.04: "283.0", 999.94: "999.9",
+		999.96: "1,000", 1510.4: "1,510", 1234567: "1,234,567", -3.5: "-3.50", -0.5: "-0.500", -1234: "-1,234",
+		math.Inf(1): "–", math.Inf(-1): "–",
+	} {
+		if got := Quantity(x); got != want {
+			t.Errorf("quantity(%v) = %q, want %q", x, got, want)
+		}
+	}
+	if Quantity(math.NaN()) != "–" || Optional(nil) != "–" {
+		t.Error("what is not known is not a dash")
+	}
+}
+
+// Larger numbers are never written as smaller ones, and keep their size.
+func TestQuantityKeepsOrder(t *testing.T) {
+	read := func(s string) (x float64) {
+		point := -1
+		for _, c := range s {
+			switch {
+			case c == '<':
+				return 0
+			case c == '.':
+				point = 0
+			case c >= '0' && c <= '9':
+				x = x*10 + float64(c-'0')
+				if point >= 0 {
+					point++
+				}
+			}
+		}
+		return x / math.Pow10(max(point, 0))
+	}
+	rapid.Check(t, func(t *rapid.T) {
+		x := rapid.Float64Range(0, 1e12).Draw(t, "x")
+		x *= math.Pow(10, -float64(rapid.IntRange(0, 14).Draw(t, "places")))
+		y := x * (1 + rapid.Float64Range(0, 2).Draw(t, "more"))
+		a, b := read(Quantity(x)), read(Quantity(y))
+		if a > b {
+			t.Fatalf("%v is %s and %v is %s", x, Quantity(x), y, Quantity(y))
+		}
+		if math.Abs(a-x) > 0.006*x+0.00006 {
+			t.Fatalf("%v is written as %s", x, Quantity(x))
+		}
+	})
+}
+
+func TestPercent(t *testing.T) {
+	for x, want := range map[float64]string{
+		0: "0 %", 1: "100 %", .5: "50 %", .123: "12.3 %", .01: "1 %", .9: "90 %", .99: "99 %",
+		.0005: "0.05 %", 1e-9: "<0.001 %", .99926: "99.926 %", .9999: "99.99 %", .99999999: ">99.999 %", 1.5: "150 %",
+	} {
+		if got := Percent(x); got != want {
+			t.Errorf("percent(%v) = %q, want %q", x, got, want)
+		}
+	}
+}
+
+func TestSeconds(t *testing.T) {
+	for s, want := range map[float64]string{
+		0: "0 s", .0125: "12.5 ms", .5: "500.0 ms", 1: "1 s", 1.25: "1.2 s", 60: "60 s", 119.9: "119.9 s",
+		120: "2 min", 600: "10 min", 5400: "90 min", 7200: "2 h", 9000: "2.5 h",
+	} {
+		if got := Seconds(s); got != want {
+			t.Errorf("seconds(%v) = %q, want %q", s, got, want)
+		}
+	}
+}
+
+func TestCountAndPlural(t *testing.T) {
+	for n, want := range map[int64]string{
+		0: "0", 7: "7", 999: "999", 1000: "1,000", 12345: "12,345", 1234567: "1,234,567", -999: "-999", -1000: "-1,000",
+		math.MaxInt64: "9,223,372,036,854,775,807", math.MinInt64: "-9,223,372,036,854,775,808",
+	} {
+		if got := Count(n); got != want {
+			t.Errorf("count(%d) = %q, want %q", n, got, want)
+		}
+	}
+	if Plural(1, "request") != "1 request" || Plural(0, "request") != "0 requests" || Plural(2, "class") != "2 classes" {
+		t.Error("plural")
 	}
 }

@@ -118,6 +118,9 @@ type Row struct {
 	family   int   // tests that this one is corrected for
 }
 
+// OfShare says that Change is in points of a share, not in percent of A.
+func (r *Row) OfShare() bool { return r.ChangeIn == "share" }
+
 // What is said of a metric, or of a side as a whole.
 const (
 	Slower          = "slower"

@@ -1,0 +1,57 @@
+package report
+
+import (
+	"testing"
+	"unicode/utf8"
+
+	"pgregory.net/rapid"
+)
+
+// Lines keep to their width, nothing is lost, and a number stays with its unit.
+func TestFill(t *testing.T) {
+	for _, c := range []struct {
+		items []string
+		want  []string
+	}{
+		{[]string{"one two", "three"}, []string{"one two · three"}},
+		{[]string{"one two three", "four five six"}, []string{"one two three", "four five six"}},
+		{[]string{"one two three four five six"}, []string{"one two three four", "five six"}},
+		{[]string{"measured a value 35 ms"}, []string{"measured a value", "35 ms"}},
+		{[]string{"https://example.com/a/b/c"}, []string{"https://example.com/", "a/b/c"}},
+		{[]string{""}, nil},
+	} {
+		got := fill(20, c.items...)
+		if len(got) != len(c.want) {
+			t.Errorf("%q: %q", c.items, got)
+			continue
+		}
+		for i := range got {
+			if got[i] != c.want[i] {
+				t.Errorf("%q: %q, want %q", c.items, got, c.want)
+			}
+		}
+	}
+	rapid.Check(t, func(t *rapid.T) {
+		items := rapid.SliceOf(rapid.StringMatching(`[a-zä0-9 ]{0,40}`)).Draw(t, "items")
+		width := rapid.IntRange(8, 60).Draw(t, "width")
+		letters := func(list []string) (s string) {
+			for _, x := range list {
+				for _, r := range x {
+					if r != ' ' && r != '·' {
+						s += string(r)
+					}
+				}
+			}
+			return s
+		}
+		lines := fill(width, items...)
+		if letters(lines) != letters(items) {
+			t.Fatalf("%q became %q", items, lines)
+		}
+		for _, l := range lines {
+			if utf8.RuneCountInString(l) > width || l == "" {
+				t.Fatalf("%q in %d columns", l, width)
+			}
+		}
+	})
+}

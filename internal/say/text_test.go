@@ -1,0 +1,22 @@
+package say
+
+import "testing"
+
+func TestCut(t *testing.T) {
+	for _, c := range []struct {
+		s    string
+		n    int
+		want string
+	}{{"abc", 3, "abc"}, {"abcd", 3, "ab…"}, {"äöü€", 3, "äö…"}, {"ab cd", 4, "ab…"}, {"", 1, ""}} {
+		if got := Cut(c.s, c.n); got != c.want {
+			t.Errorf("cut(%q, %d) = %q, want %q", c.s, c.n, got, c.want)
+		}
+	}
+}
+
+// What a server says is one printable line, whatever it says.
+func TestPlain(t *testing.T) {
+	if got := Plain(" a\x1b[31m\tb\r\nc\x00\xff\u202e  d "); got != "a [31m b c � d" {
+		t.Errorf("%q", got)
+	}
+}

@@ -22,12 +22,16 @@ type estimate struct {
 	input, output float64 // tokens
 	seconds       float64
 	atMost        bool // seconds is a limit
+	atLeast       bool // windows are as long as they have to be: seconds, requests and tokens may be more
 	usd           float64
 	why           string // why there is no price, "" if there is one
 }
 
 // autoWarmup stands for the warm-up that is found out at the start.
 const autoWarmup = 5 * time.Second
+
+// leastWindow is that of a load of a sweep where none is asked for.
+const leastWindow = time.Minute
 
 // warmup is about how long the warm-up of a point is.
 func warmup(p *plan.Plan) time.Duration {
@@ -75,6 +79,10 @@ func estimateSweep(p *plan.Plan) estimate {
 	closed := p.Over == "concurrency"
 	n := p.Points
 	e := estimate{}
+	window := p.Duration
+	if window == plan.AutoDuration && p.Requests == 0 {
+		window, e.atLeast = leastWindow, true
+	}
 	if len(p.Loads) > 0 {
 		n = len(p.Loads)
 		var loads []string
@@ -85,7 +93,7 @@ func estimateSweep(p *plan.Plan) estimate {
 			case p.Requests > 0:
 				e.requests += float64(p.Requests)
 			default:
-				e.requests += x * (p.Duration + warmup(p)).Seconds()
+				e.requests += x * (window + warmup(p)).Seconds()
 			}
 			if p.Requests > 0 && !closed {
 				e.seconds += float64(p.Requests)/x + warmup(p).Seconds()
@@ -96,7 +104,7 @@ func estimateSweep(p *plan.Plan) estimate {
 		e.load = fmt.Sprintf("%d loads, chosen as the curve goes", n)
 	}
 	if p.Requests == 0 {
-		e.seconds = float64(n) * (p.Duration + warmup(p)).Seconds()
+		e.seconds = float64(n) * (window + warmup(p)).Seconds()
 	}
 	switch {
 	case len(p.Loads) == 0:
@@ -116,7 +124,7 @@ func estimateSweep(p *plan.Plan) estimate {
 
 // estimateFind is for a search: it takes what it may.
 func estimateFind(p *plan.Plan) estimate {
-	e := estimate{load: "what meets " + p.SLO.String(), seconds: p.Budget.Seconds(), atMost: true}
+	e := estimate{load: "what meets " + p.SLO.String(), seconds: p.SearchTime().Seconds(), atMost: true}
 	if p.Verify > 0 {
 		e.load = rate(p.Verify) + " requests/s, " + p.Arrival
 		if p.Over == "concurrency" {
@@ -139,6 +147,8 @@ func (e *estimate) price(p *plan.Plan) {
 	byToken, byTime := p.TokenPrice != plan.TokenPrice{}, p.GPUPrice > 0
 	gpus := cmp.Or(p.GPUs, target.GPUs(target.WantedBy(p)))
 	switch {
+	case e.atLeast && (byToken || byTime):
+		e.why = "how long the windows have to be is found out at the start; bound them with --duration"
 	case byToken && e.requests == 0:
 		e.why = "how many requests users make in a time is not known beforehand; bound it with --requests"
 	case byToken && (e.input == 0 || e.output == 0):
@@ -175,6 +185,9 @@ func dryRun(w io.Writer, p *plan.Plan, e estimate) error {
 		if x == 0 {
 			return "not known beforehand"
 		}
+		if e.atLeast {
+			return "at least about " + say.Count(int64(math.Round(x))) + unit
+		}
 		return "about " + say.Count(int64(math.Round(x))) + unit
 	}
 	included := ", warm-up included"
@@ -189,6 +202,9 @@ func dryRun(w io.Writer, p *plan.Plan, e estimate) error {
 			unit /= 100
 		}
 		took = fmt.Sprintf("about %s, and until the last answer has ended", say.Span(d.Round(unit)))
+		if e.atLeast {
+			took = "at least about " + say.Span(d.Round(unit))
+		}
 		if e.atMost {
 			took = "at most about " + say.Span(d.Round(unit))
 		}

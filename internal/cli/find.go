@@ -22,7 +22,7 @@ func measureCapacity(ctx context.Context, s *run.Session, p *plan.Plan, view *pr
 	if err != nil {
 		return err
 	}
-	c, err := in.Find(ctx, run.Goal{Objective: p.SLO, Budget: p.Budget, MaxLoad: p.MaxLoad, Alone: alone, Verify: p.Verify, Seed: p.Seed})
+	c, err := in.Find(ctx, run.Goal{Objective: p.SLO, Budget: p.SearchTime(), MaxLoad: p.MaxLoad, Alone: alone, Verify: p.Verify, Seed: p.Seed})
 	s.Found(c)
 	return err
 }

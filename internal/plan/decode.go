@@ -34,6 +34,11 @@ type decoder struct {
 func newDecoder(v Verb, parts []any) *decoder {
 	d := &decoder{verb: v, parts: parts, known: settingsOf(v), given: map[string]source{}}
 	Reset(parts...)
+	for _, s := range d.known { // verbs may have defaults of their own
+		if s.in(parts) {
+			s.reset(parts, s.Default)
+		}
+	}
 	return d
 }
 

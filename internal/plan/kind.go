@@ -169,18 +169,19 @@ func parseDuration(v string) (time.Duration, error) {
 	return 0, fmt.Errorf("%q is not a time such as 500ms, 60s or 10m", v)
 }
 
-// warmup is a length of time, or auto.
-func warmup() kind[time.Duration] {
-	k := span(0)
+// orAuto is a length of time of at least so much, or auto, which is written as
+// this one.
+func orAuto(auto, least time.Duration) kind[time.Duration] {
+	k := span(least)
 	return kind[time.Duration]{choices: named("auto"),
 		parse: func(v string) (time.Duration, error) {
 			if v == "auto" {
-				return AutoWarmup, nil
+				return auto, nil
 			}
 			return k.parse(v)
 		},
 		write: func(d time.Duration) string {
-			if d == AutoWarmup {
+			if d == auto {
 				return "auto"
 			}
 			return k.write(d)

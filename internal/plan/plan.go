@@ -66,7 +66,7 @@ type Load struct {
 	Concurrency int // closed loop, users
 	Think       time.Duration
 
-	Duration time.Duration // of the window
+	Duration time.Duration // of the window, AutoDuration for auto
 	Requests int64         // of the window, 0: it lasts Duration
 	Exactly  bool          // send the requests that are counted and no more
 	Warmup   time.Duration // AutoWarmup for auto
@@ -173,6 +173,27 @@ type Audit struct {
 
 // TokenPrice is what a hosted API asks, USD per million tokens.
 type TokenPrice struct{ Input, Output float64 }
+
+// AutoDuration is the --duration of a sweep whose windows are chosen.
+const AutoDuration time.Duration = -1
+
+// AutoBudget is the --budget of a search that takes what it needs where time costs
+// nothing, and usualBudget on a server.
+const (
+	AutoBudget  time.Duration = -1
+	usualBudget               = 20 * time.Minute
+)
+
+// SearchTime is how long a search may take, 0 for no limit.
+func (p *Plan) SearchTime() time.Duration {
+	switch {
+	case p.Budget != AutoBudget:
+		return p.Budget
+	case p.Kind() == KindSim:
+		return 0
+	}
+	return usualBudget
+}
 
 // AutoWarmup is the warm-up whose length Pitot chooses itself.
 const AutoWarmup time.Duration = -1

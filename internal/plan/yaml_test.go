@@ -196,7 +196,7 @@ func TestSettings(t *testing.T) {
 			t.Errorf("%s is in no part", s.Name)
 			continue
 		}
-		if other := fields[s.place(everything)]; other != "" {
+		if other := fields[s.place(everything)]; other != "" && other != s.Name { // which may have another default with another verb
 			t.Errorf("--%s and --%s set one field", s.Name, other)
 		}
 		fields[s.place(everything)] = s.Name

@@ -340,7 +340,7 @@ func (o *Overview) checks(run *result.Run) {
 			switch {
 			case c.Status == result.Pass:
 				continue
-			case c.Status == result.Flag && run.Points[i].Aside():
+			case run.Points[i].Excused(c):
 				aside = true
 				continue
 			}

@@ -110,9 +110,8 @@ func finish(dir string, incomplete bool, store *spill.Store) (*result.Run, error
 		p.Seconds.Warmup = float64(s.T0) / 1e9
 		p.Seconds.Window = float64(s.T1-s.T0) / 1e9
 		p.Seconds.Drain = float64(max(0, o.last[i]-s.T1)) / 1e9
-		if !p.Aside() || p.Verdict == result.Invalid {
-			run.Verdict = worse(run.Verdict, p.Verdict)
-		}
+		counted := slices.DeleteFunc(slices.Clone(p.Checks), func(c result.Check) bool { return p.Excused(&c) })
+		run.Verdict = worse(run.Verdict, measure.Verdict(counted))
 	}
 	for _, i := range points {
 		if err := folds[i].Err(); err != nil {

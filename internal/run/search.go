@@ -10,6 +10,7 @@ import (
 	"pitot/internal/data/metric"
 	"pitot/internal/data/record"
 	"pitot/internal/data/result"
+	"pitot/internal/plan"
 	"pitot/internal/run/search"
 	"pitot/internal/say"
 	"pitot/internal/slo"
@@ -208,7 +209,7 @@ func shares(claims []slo.Claim) (eps []float64) {
 // Goal says what a search looks for.
 type Goal struct {
 	Objective slo.Spec
-	Budget    time.Duration
+	Budget    time.Duration // 0 for as many requests as a claim takes
 	MaxLoad   float64       // 0 for no limit
 	Alone     time.Duration // about how long one request takes on an idle target
 	Verify    float64       // the load to look at; 0: the highest is searched for
@@ -223,6 +224,9 @@ func (s *Searcher) Find(ctx context.Context, what Goal) (*result.Capacity, error
 	cfg := search.FindConfig{
 		Eps: shares(s.claims), Closed: s.closed, MaxLoad: what.MaxLoad, Residence: what.Alone.Seconds(),
 		Budget: search.Budget{Seconds: s.budget}, Seed: what.Seed,
+	}
+	if s.budget == 0 {
+		cfg.Budget.Requests = search.EnoughRequests
 	}
 	if what.Verify > 0 {
 		c, err := search.Verify(ctx, cfg, what.Verify, s.Probe)
@@ -256,8 +260,14 @@ func (s *Searcher) Find(ctx context.Context, what Goal) (*result.Capacity, error
 	return r, err
 }
 
-// Sweep measures loads until there are no more, each with the same window.
+// Sweep measures loads until there are no more, each with the window that is given;
+// one of [plan.AutoDuration] is chosen for each.
 func (s *Searcher) Sweep(ctx context.Context, loads *search.Loads, window Load) error {
+	alone, err := s.session.Alone(ctx)
+	if err != nil {
+		return err
+	}
+	windows := search.Windows{Residence: alone.Seconds(), Closed: s.closed, Free: s.session.Target.Kind == plan.KindSim}
 	var seen []search.CurvePoint
 	for {
 		x, ok := loads.Next(seen)
@@ -266,7 +276,9 @@ func (s *Searcher) Sweep(ctx context.Context, loads *search.Loads, window Load) 
 		}
 		s.view.About(fmt.Sprintf("load %d · %s", len(seen)+1, s.named(x)))
 		l := s.load(x, int(window.Requests), window.Warmup, search.CurveStage)
-		l.Duration = window.Duration
+		if l.Duration = window.Duration; l.Duration == plan.AutoDuration && l.Requests == 0 {
+			l.Duration = windows.Next(x, seen)
+		}
 		// One load beyond saturation is measured whole: it shows what is served.
 		l.GiveUp = slices.ContainsFunc(seen, func(p search.CurvePoint) bool { return p.Unstable() && !p.Early })
 		m, err := s.session.Measure(ctx, l)

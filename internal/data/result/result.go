@@ -5,6 +5,7 @@ package result
 
 import (
 	"encoding/json"
+	"slices"
 
 	"pitot/internal/data/metric"
 	"pitot/internal/stat"
@@ -134,11 +135,14 @@ type Growth struct {
 	Deficit float64 `json:"deficit"` // the same as a share of the arrivals: those that are never served
 }
 
-// Aside says that flags of a point of a sweep or a search are no flags of the
-// whole: it only found out where to look, or is beyond what the target serves,
-// which is what it is there to show.
-func (p *Point) Aside() bool {
-	return p.Stage == "light" || p.Stage == "bracket" || p.Stage == "curve" && p.Stability == stat.Unstable
+// Excused says that a flag of a point of a sweep or a search is none of the whole:
+// the point only found out where to look, or is beyond what the target serves, which
+// is what it is there to show; or it has few samples, which its tables mark.
+func (p *Point) Excused(c *Check) bool {
+	if c.Status != Flag || p.Stage == "" {
+		return false
+	}
+	return slices.Contains([]string{"light", "bracket", "centre"}, p.Stage) || p.Stability == stat.Unstable || c.Name == CheckSamples
 }
 
 // Load is what was asked of the target. Rate is null in a closed loop,

@@ -18,6 +18,8 @@ const (
 	// ClaimRequests is how many requests a claim needs; with fewer there is
 	// only a bracket.
 	ClaimRequests = 40_000
+	// EnoughRequests is a budget that gives a claim with room to spare.
+	EnoughRequests = 2 * ClaimRequests
 	// Warmup is the length of a warm-up in mean residence times: the share of
 	// violations needs 8 to 12 of them from empty, longer than means do.
 	Warmup = 10

@@ -23,6 +23,7 @@ type CurvePoint struct {
 	LateCI95         *[2]float64 // of it
 	TokensPerAnswer  float64     // mean, 0 if not known
 	TTFT, TPOT, E2E  float64     // medians, ms; 0 if not known
+	Slowest          float64     // E2E of the slowest, ms; 0 if not known
 	Window           float64     // seconds
 	Stability        stat.Stability
 	Failing          bool // the server failed requests rather than served them
@@ -47,6 +48,9 @@ func PointOf(index int, p *result.Point) CurvePoint {
 		Offered: value(p.Throughput.DuePerS), RequestsPerS: value(p.Throughput.RequestsPerS), OutputTokensPerS: value(p.Throughput.OutputTokensPerS),
 		TokensPerAnswer: mean(p.Metrics.Of(metric.OutputTokens)),
 		TTFT:            middle(p.Metrics.Of(metric.TTFT)), TPOT: middle(p.Metrics.Of(metric.TPOT)), E2E: middle(p.Metrics.Of(metric.E2E)),
+	}
+	if e := p.Metrics.Of(metric.E2E); e != nil {
+		c.Slowest = value(e.Max)
 	}
 	if l := p.Throughput.Late; l != nil {
 		c.Late, c.LateCI95 = l.OutputTokensPerS, l.CI95

@@ -196,7 +196,7 @@ func Find(ctx context.Context, c FindConfig, probe func(context.Context, Probe) 
 	}
 	f := newSearch(ctx, c, probe)
 	if f.cfg.Budget == (Budget{}) {
-		f.cfg.Budget.Requests = 2 * ClaimRequests
+		f.cfg.Budget.Requests = EnoughRequests
 	}
 	if f.bracket() && f.centre() && f.measure() {
 		f.verify()

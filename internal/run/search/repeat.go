@@ -68,6 +68,7 @@ func middleOf(group []CurvePoint) CurvePoint {
 	p.TTFT = median(func(p *CurvePoint) float64 { return p.TTFT })
 	p.TPOT = median(func(p *CurvePoint) float64 { return p.TPOT })
 	p.E2E = median(func(p *CurvePoint) float64 { return p.E2E })
+	p.Slowest = median(func(p *CurvePoint) float64 { return p.Slowest })
 	p.Early = most(func(p *CurvePoint) bool { return p.Early })
 	p.Failing = most(func(p *CurvePoint) bool { return p.Failing })
 	p.Stability = stat.Undecided

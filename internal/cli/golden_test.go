@@ -18,6 +18,7 @@ import (
 
 	"pitot/internal/data/result"
 	"pitot/internal/data/rundir"
+	"pitot/internal/measure"
 	"pitot/internal/report"
 	"pitot/internal/report/export"
 )
@@ -148,6 +149,21 @@ func decoded(t *testing.T, path string) *result.Run {
 // rounded at every step of a sum.
 var rounded = cmpopts.EquateApprox(1e-11, 0)
 
+// corrected puts what later versions say of a run where they corrected what version 1
+// did, as CHANGELOG has it.
+//
+// Few samples at a load of a sweep or a search are no flag of the whole.
+func corrected(run *result.Run) {
+	run.Verdict = result.Valid
+	for i := range run.Points {
+		p := &run.Points[i]
+		counted := slices.DeleteFunc(slices.Clone(p.Checks), func(c result.Check) bool { return p.Excused(&c) })
+		if v := measure.Verdict(counted); v == result.Invalid || run.Verdict == result.Valid {
+			run.Verdict = v
+		}
+	}
+}
+
 // sameChecksOf does it of all points of a run.
 func sameChecksOf(t *testing.T, want, now *result.Run) {
 	t.Helper()
@@ -192,6 +208,7 @@ func TestGoldenKilled(t *testing.T) {
 				t.Errorf("exit code %d\n%s", code, stderr)
 			}
 			want, now := decoded(t, filepath.Join(golden, version, name+".expected.json")), decoded(t, filepath.Join(dir, rundir.Result))
+			corrected(want)
 			sameChecksOf(t, want, now)
 			if d := cmp.Diff(want, now, rounded); d != "" {
 				t.Errorf("expected (-), now (+):\n%s", d)
@@ -253,6 +270,7 @@ func TestGoldenFinished(t *testing.T) {
 			if name == "find" {
 				again.Capacity = want.Capacity // version 1 kept it nowhere else
 			}
+			corrected(want)
 			sameChecksOf(t, want, again)
 			if d := cmp.Diff(want, again, rounded); d != "" {
 				t.Errorf("kept (-), made again (+):\n%s", d)

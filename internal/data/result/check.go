@@ -124,7 +124,7 @@ func Checks() []CheckKind {
 		{CheckWarmup, s, "had the load settled when the window began?", "if not", ""},
 		{CheckWindow, s, "is it twice as long as the slowest request?", "if not", ""},
 		{CheckResidences, "residence times", "how many of them the window has", "under 15", ""},
-		{CheckSamples, "samples", "are there enough for p99?", "under 100", ""},
+		{CheckSamples, "samples", "are there enough for p99?", "under 100; the tables of a sweep or a search mark few instead", ""},
 		{CheckErrors, share, "requests that were not answered well", "over 1 %", ""},
 		{CheckResets, share, "connections that broke", "over 0.1 %", ""},
 		{CheckRetransmits, share, "requests with segments sent again", "over 1 %", ""},

@@ -21,8 +21,9 @@ type estimate struct {
 	requests      float64
 	input, output float64 // tokens
 	seconds       float64
-	atMost        bool // seconds is a limit
-	atLeast       bool // windows are as long as they have to be: seconds, requests and tokens may be more
+	atMost        bool    // seconds is a limit
+	atLeast       bool    // windows are as long as they have to be: seconds, requests and tokens may be more
+	most          float64 // seconds of the longest windows that are chosen, 0 if there are none
 	usd           float64
 	why           string // why there is no price, "" if there is one
 }
@@ -30,8 +31,8 @@ type estimate struct {
 // autoWarmup stands for the warm-up that is found out at the start.
 const autoWarmup = 5 * time.Second
 
-// leastWindow is that of a load of a sweep where none is asked for.
-const leastWindow = time.Minute
+// leastWindow and mostWindow bound that of a load of a sweep where none is asked for.
+const leastWindow, mostWindow = time.Minute, 10 * time.Minute
 
 // warmup is about how long the warm-up of a point is.
 func warmup(p *plan.Plan) time.Duration {
@@ -105,6 +106,9 @@ func estimateSweep(p *plan.Plan) estimate {
 	}
 	if p.Requests == 0 {
 		e.seconds = float64(n) * (window + warmup(p)).Seconds()
+		if e.atLeast {
+			e.most = float64(n) * (mostWindow + warmup(p)).Seconds() * float64(p.Repeat)
+		}
 	}
 	switch {
 	case len(p.Loads) == 0:
@@ -204,6 +208,12 @@ func dryRun(w io.Writer, p *plan.Plan, e estimate) error {
 		took = fmt.Sprintf("about %s, and until the last answer has ended", say.Span(d.Round(unit)))
 		if e.atLeast {
 			took = "at least about " + say.Span(d.Round(unit))
+			if p.Kind() == plan.KindSim {
+				took += ", simulated"
+			} else {
+				most := time.Duration(e.most * float64(time.Second))
+				took += fmt.Sprintf("; where a request alone takes over 1.8 s, its time is the measure of the windows: up to about %s", say.Span(most.Round(10*time.Minute)))
+			}
 		}
 		if e.atMost {
 			took = "at most about " + say.Span(d.Round(unit))

@@ -153,7 +153,7 @@ func Settings() []Setting {
 			value:   field(whole(1, many), func(l *Load) *int { return &l.MaxInFlight })},
 		{Name: "duration", Verbs: verbs(VerbSweep), Group: groupLoad, Arg: "TIME", Default: "auto",
 			Alternative: &Alternative{"requests", "--duration and --requests both say when the window ends", "keep one of them; --timeout bounds each request"},
-			Help:        "length of the measured window of a load; warm-up comes on top. auto: a minute, or 33 times what a request alone takes if that is longer, and twice the slowest; of sim: targets, whose time is free, what intervals take",
+			Help:        "length of the measured window of a load; warm-up comes on top. auto: a minute, or 33 times what a request alone takes if that is longer, and twice the slowest, up to ten; of sim: targets, whose time is free, what intervals take",
 			value:       field(orAuto(AutoDuration, time.Millisecond), func(l *Load) *time.Duration { return &l.Duration })},
 		{Name: "duration", Verbs: verbs(VerbRun), Group: groupLoad, Arg: "TIME", Default: "1m",
 			Alternative: &Alternative{"requests", "--duration and --requests both say when the window ends", "keep one of them; --timeout bounds each request"},

@@ -267,7 +267,7 @@ func (s *Searcher) Sweep(ctx context.Context, loads *search.Loads, window Load) 
 	if err != nil {
 		return err
 	}
-	windows := search.Windows{Residence: alone.Seconds(), Closed: s.closed, Free: s.session.Target.Kind == plan.KindSim}
+	windows := search.Windows{Residence: alone.Seconds(), Closed: s.closed, Free: s.session.Target.Kind == plan.KindSim, Timeout: s.session.Target.Timeout.Seconds()}
 	var seen []search.CurvePoint
 	for {
 		x, ok := loads.Next(seen)

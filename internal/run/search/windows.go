@@ -13,12 +13,16 @@ type Windows struct {
 	Residence float64 // seconds, about how long a request alone takes
 	Closed    bool    // loads are numbers of users
 	Free      bool    // time costs nothing: the target is simulated
+	Timeout   float64 // seconds after which a request is given up, 0 for never
 }
 
 const (
 	// leastWindow is the shortest on a server: it has stalls of its own, and a
 	// minute shows some of them.
 	leastWindow = time.Minute
+	// mostWindow is the longest that is chosen on a server, so that a curve of
+	// twelve loads ends within about two hours; the checks then say what is missing.
+	mostWindow = 10 * time.Minute
 	// A window has this many times what a request alone takes, so that a queue
 	// that grows is told from chance, and this many of the slowest request.
 	windowResidences, windowSlowest = 1.1 * stat.MinResidences, 2.2
@@ -32,13 +36,29 @@ func (w Windows) Next(load float64, seen []CurvePoint) time.Duration {
 	takes, slowest := w.expected(load, seen)
 	seconds := max(windowResidences*w.Residence, windowSlowest*slowest)
 	if !w.Free {
-		return round(max(seconds, leastWindow.Seconds()))
+		return round(min(max(seconds, leastWindow.Seconds()), mostWindow.Seconds()))
 	}
 	rate := load
 	if w.Closed {
 		rate = load / takes
 	}
-	return round(max(seconds, freeRequests/rate, min(freeResidences*takes, mostFreeRequests/rate)))
+	most := mostFreeRequests / rate
+	if w.Timeout > 0 && highest(load, seen) {
+		// It may be beyond what is served: a queue that is given up at its end
+		// faster than it grows would look like one that does not grow.
+		most = min(most, w.Timeout/2)
+	}
+	return round(max(seconds, freeRequests/rate, min(freeResidences*takes, most)))
+}
+
+// highest says that no load as high was served before.
+func highest(load float64, seen []CurvePoint) bool {
+	for i := range seen {
+		if seen[i].Load >= load && !seen[i].Unstable() {
+			return false
+		}
+	}
+	return true
 }
 
 // expected is about what a request takes under a load, and the slowest of them, in

@@ -30,6 +30,9 @@ func TestWindows(t *testing.T) {
 		{"enough requests where time is free", Windows{Residence: 1, Free: true}, 1, nil, 1150 * time.Second},
 		{"enough residence times", Windows{Residence: 10, Free: true}, 1, nil, 1200 * time.Second},
 		{"but not too many requests", Windows{Residence: 10, Free: true}, 10, nil, 500 * time.Second},
+		{"nor so long that a queue is given up at its end faster than it grows", Windows{Residence: 10, Free: true, Timeout: 600}, 10, []CurvePoint{unstable}, 330 * time.Second},
+		{"whatever may be given up where a higher load was served", Windows{Residence: 10, Free: true, Timeout: 600}, 10, []CurvePoint{at(20, 10_000, 20_000)}, 500 * time.Second},
+		{"at most ten minutes on a server", Windows{Residence: 60}, .1, nil, 10 * time.Minute},
 		{"users make as many requests as they can", Windows{Residence: 10, Free: true, Closed: true}, 10, nil, 1200 * time.Second},
 		{"a long window in whole tens of seconds", Windows{Residence: 10.01, Free: true}, 1, nil, 1210 * time.Second},
 	} {

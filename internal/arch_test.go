@@ -76,8 +76,9 @@ func rooms() []room {
 		{"study/compare", "study/tools data/rundir data/result stat say data/metric"}, // what changed between systems
 		// shown
 		{"report/export", "measure data/metric data/record data/result say stat wire/api"}, // a run in the formats of others
-		{"report", "measure data/record data/spill data/result run/audit study/compare study/tools study/predict twin/deploy stat say data/metric"},
-		{"cli", "plan study/tools run run/search run/audit study/compare study/predict report data/record data/rundir data/result slo twin/deploy twin/serve say target report/export wire/api"},
+		{"report", "measure data/record data/result run/audit study/compare study/tools study/predict twin/deploy stat say data/metric"},
+		{"report/page", "data/metric data/record data/result data/spill measure report say stat study/compare"}, // a run or a comparison as one HTML file, with charts
+		{"cli", "plan study/tools run run/search run/audit study/compare study/predict report data/record data/rundir data/result slo twin/deploy twin/serve say target report/export wire/api report/page"},
 		{"cmd/pitot", "cli"},
 	}
 }
@@ -145,7 +146,8 @@ func files(t *testing.T) (out []file) {
 		if err != nil {
 			return err
 		}
-		f := file{path: filepath.ToSlash(rel), test: strings.HasSuffix(name, "_test.go")}
+		f := file{path: filepath.ToSlash(rel)}
+		f.test = strings.HasSuffix(name, "_test.go") || strings.HasSuffix(f.dir(), "test") // a room like reporttest is for tests alone
 		for _, s := range parsed.Imports {
 			p, err := strconv.Unquote(s.Path.Value)
 			if err != nil {

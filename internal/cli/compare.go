@@ -10,6 +10,7 @@ import (
 
 	"pitot/internal/plan"
 	"pitot/internal/report"
+	"pitot/internal/report/page"
 	"pitot/internal/run"
 	"pitot/internal/say"
 	"pitot/internal/study/compare"
@@ -115,7 +116,7 @@ func showComparison(e *Env, c *compare.Comparison, m report.ComparisonModel, for
 	case "md":
 		return m.Markdown(e.Stdout)
 	case "html":
-		return m.HTML(e.Stdout, e.Command)
+		return page.WriteComparison(e.Stdout, m, e.Command)
 	}
 	return m.Text(e.Stdout, report.Style{Color: colored(e.Stdout, e.Getenv)})
 }
@@ -140,7 +141,7 @@ func writeComparison(e *Env, m report.ComparisonModel, p *plan.Comparison) error
 		return err
 	}
 	var b bytes.Buffer
-	if err := m.HTML(&b, e.Command); err != nil {
+	if err := page.WriteComparison(&b, m, e.Command); err != nil {
 		return err
 	}
 	if err := os.WriteFile(path, b.Bytes(), 0o644); err != nil {

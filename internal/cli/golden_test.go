@@ -178,7 +178,7 @@ func sameChecksOf(t *testing.T, want, now *result.Run) {
 func sameChecks(t *testing.T, want, now *result.Point) {
 	t.Helper()
 	for i := range now.Checks {
-		has := report.Said(&now.Checks[i])
+		has := report.BuildCheck(&now.Checks[i])
 		k := slices.IndexFunc(want.Checks, func(c result.Check) bool { return c.Name == has.Name })
 		if k < 0 {
 			if has.Status != result.Pass {
@@ -186,7 +186,7 @@ func sameChecks(t *testing.T, want, now *result.Point) {
 			}
 			continue
 		}
-		if d := cmp.Diff(report.Said(&want.Checks[k]), has); d != "" {
+		if d := cmp.Diff(report.BuildCheck(&want.Checks[k]), has); d != "" {
 			t.Errorf("checked then (-), now (+):\n%s", d)
 		}
 		want.Checks = slices.Delete(want.Checks, k, k+1)

@@ -14,6 +14,7 @@ import (
 	"pitot/internal/data/result"
 	"pitot/internal/data/rundir"
 	"pitot/internal/report"
+	"pitot/internal/report/page"
 )
 
 // writePage writes a run's page into its directory and gives its path, and what of
@@ -23,9 +24,9 @@ func writePage(stderr io.Writer, run *result.Run, dir string) (path string, miss
 	if run == nil || dir == "" {
 		return "", nil
 	}
-	page, missing, err := makePage(run, dir)
+	html, missing, err := makePage(run, dir)
 	if err == nil {
-		err = rundir.WriteFile(dir, rundir.Page, page)
+		err = rundir.WriteFile(dir, rundir.Page, html)
 	}
 	path = filepath.Join(dir, rundir.Page)
 	switch {
@@ -41,20 +42,20 @@ func writePage(stderr io.Writer, run *result.Run, dir string) (path string, miss
 
 // makePage makes it from the result and what can be read of the records, and says
 // what cannot.
-func makePage(run *result.Run, dir string) (page []byte, missing []string, err error) {
-	series, err := report.ReadSeries(dir, run)
+func makePage(run *result.Run, dir string) (html []byte, missing []string, err error) {
+	series, err := page.ReadSeries(dir, run)
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
 		missing = append(missing, "The records are not all in the run directory: charts of single requests are missing, and what is exported from them. The figures are those of run.json.")
 	case err != nil:
 		missing = append(missing, fmt.Sprintf("The records are damaged: charts of single requests show what comes before the damage, and nothing is exported from them. The figures are those of run.json. (%v)", err))
 	}
-	parts := report.Page{Series: series, Missing: missing}
+	parts := page.Extra{Series: series, Missing: missing}
 	if config, err := os.ReadFile(filepath.Join(dir, rundir.Config)); err == nil {
 		parts.Config = string(config)
 	}
 	var b bytes.Buffer
-	err = report.Build(run, dir).HTML(&b, parts)
+	err = page.Write(&b, report.Build(run, dir), parts)
 	return b.Bytes(), missing, err
 }
 

@@ -99,7 +99,7 @@ func whyNotValid(w io.Writer, measured *result.Run) {
 		for k := range measured.Points[i].Checks {
 			switch c := &measured.Points[i].Checks[k]; c.Status {
 			case result.Fail:
-				m := report.Said(c)
+				m := report.BuildCheck(c)
 				fmt.Fprintf(w, "  %s: %s (limit %s). %s\n", m.Name, m.Value, m.Limit, m.Advice)
 			case result.Flag:
 				flags++

@@ -34,7 +34,7 @@ type sayings struct {
 }
 
 // Said puts a check into words.
-func Said(c *result.Check) CheckModel {
+func BuildCheck(c *result.Check) CheckModel {
 	m := CheckModel{Name: say.Plain(c.Name), Status: c.Status}
 	if p := c.Prose; p != nil { // of version 1
 		m.Value, m.Limit, m.Advice = say.Plain(p.Value), say.Plain(p.Limit), say.Plain(p.Advice)

@@ -24,7 +24,7 @@ func TestEveryCheckIsPutIntoWords(t *testing.T) {
 					if !known {
 						c.Value = nil
 					}
-					m := Said(&c)
+					m := BuildCheck(&c)
 					if m.Value == "" && k.Name != result.CheckStamps || m.Limit == "" || m.Advice == "" || strings.Contains(m.Value+m.Limit+m.Advice, "%!") {
 						t.Errorf("%s, %q: %+v", k.Name, is, m)
 					}
@@ -42,7 +42,7 @@ func TestEveryCheckIsPutIntoWords(t *testing.T) {
 // What version 1 said in words is said as it was.
 func TestChecksOfVersion1(t *testing.T) {
 	c := result.Check{Name: result.CheckSendLag, Status: result.Flag, Prose: &result.Prose{Value: "p99 3 ms", Limit: "1 ms", Advice: "Lower it."}}
-	if m := Said(&c); m != (CheckModel{Name: "send lag", Status: result.Flag, Value: "p99 3 ms", Limit: "1 ms", Advice: "Lower it."}) {
+	if m := BuildCheck(&c); m != (CheckModel{Name: "send lag", Status: result.Flag, Value: "p99 3 ms", Limit: "1 ms", Advice: "Lower it."}) {
 		t.Errorf("%+v", m)
 	}
 }

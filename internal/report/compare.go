@@ -17,12 +17,14 @@ type ComparisonModel struct {
 	Title    string
 	Sides    []string
 	Differs  [][2]string // what, and its values
+	Same     string      // stands where nothing differs
+	BySide   *Table      // what differs by side, of more than two
 	Warnings []string
 	Pairs    []PairModel
 	Clauses  []ClauseModel
 	Answers  []AnswerModel // of each side but the first
 
-	of *compare.Comparison // what a page draws
+	Of *compare.Comparison // what it is made of
 }
 
 // PairModel is one load, or a capacity, of two sides.
@@ -59,7 +61,7 @@ func (a AnswerModel) Sentence() string {
 
 // BuildComparison makes the model of a comparison.
 func BuildComparison(c *compare.Comparison) ComparisonModel {
-	m := ComparisonModel{of: c}
+	m := ComparisonModel{Of: c}
 	var others []string
 	for i, s := range c.Sides {
 		if i > 0 {
@@ -70,6 +72,11 @@ func BuildComparison(c *compare.Comparison) ComparisonModel {
 	m.Title = strings.Join(others, ", ") + " against " + say.Plain(c.Sides[0].Name)
 	for _, d := range c.Differences {
 		m.Differs = append(m.Differs, [2]string{say.Plain(d.What), valuesText(d)})
+	}
+	if len(c.Differences) == 0 {
+		m.Same = "server, configuration, environment: no difference is known"
+	} else if len(c.Sides) > 2 {
+		m.BySide = bySide(c)
 	}
 	for _, w := range c.Warnings {
 		m.Warnings = append(m.Warnings, say.Plain(w))
@@ -99,6 +106,18 @@ func sideText(s compare.SideInfo) string {
 		n = "1 launch"
 	}
 	return fmt.Sprintf("%s: %s, %s", say.Plain(s.Name), n, say.Plural(runs, "run"))
+}
+
+// bySide has a row for each difference, and a column for each side.
+func bySide(c *compare.Comparison) *Table {
+	t := &Table{Head: []string{""}}
+	for _, s := range c.Sides {
+		t.Head = append(t.Head, say.Plain(s.Name))
+	}
+	for _, d := range c.Differences {
+		t.Rows = append(t.Rows, append([]string{say.Plain(d.What)}, valueTexts(d)...))
+	}
+	return t
 }
 
 // valuesText writes before → after, or all of many sides.
@@ -392,8 +411,6 @@ func verdictWordColor(word string) string {
 	return bold + ";" + yellow
 }
 
-const noDifference = "server, configuration, environment: no difference is known"
-
 // Text writes the comparison for a terminal: what differs between the sides, a
 // table for each load, the conditions, the verdict.
 func (m ComparisonModel) Text(w io.Writer, s Style) error {
@@ -403,7 +420,7 @@ func (m ComparisonModel) Text(w io.Writer, s Style) error {
 	p.write(s, "", "", m.Sides...)
 	p.line("")
 	if len(m.Differs) == 0 {
-		p.line(noDifference)
+		p.line("%s", m.Same)
 	} else {
 		p.line("what differs")
 	}
@@ -472,7 +489,7 @@ func (m ComparisonModel) Markdown(w io.Writer) error {
 	}
 	p.item(inMarkdown(strings.Join(m.Sides, " · ")))
 	if len(m.Differs) == 0 {
-		p.item(noDifference)
+		p.item(m.Same)
 	}
 	for _, d := range m.Differs {
 		p.item(inMarkdown(d[0] + ": " + d[1]))

@@ -2,118 +2,18 @@ package report
 
 import (
 	"encoding/json"
-	"fmt"
 	"os"
 	"path/filepath"
+	"pitot/internal/report/reporttest"
 	"strings"
 	"testing"
 	"unicode"
 	"unicode/utf8"
-
-	"pitot/internal/data/metric"
-	"pitot/internal/data/result"
-	"pitot/internal/stat"
-	"pitot/internal/study/compare"
-	"pitot/internal/study/tools"
 )
-
-// launches are runs of a side, with all times slower by a factor, and launches
-// that differ a little.
-func launches(name string, n int, factor float64, edit func(run *result.Run, i int)) compare.Side {
-	s := compare.Side{Name: name}
-	for i := range n {
-		f := factor * (1 + 0.01*float64(i%3-1))
-		run := serving(20_000)
-		run.Launch, run.Started = fmt.Sprint(i+1), "measured on side "+name
-		p := &run.Points[0]
-		p.Metrics.Set(metric.TTFT, measured(20_000, 87.3*f))
-		p.Metrics.Set(metric.TPOT, measured(20_000, 8.41))
-		p.Metrics.Set(metric.E2E, measured(20_000, 1155.2*f))
-		p.Metrics.Set(metric.Stall, measured(20_000, 11.6*(1+0.2*float64(i%2))))
-		attained := 0.995 - 0.001*float64(i)
-		p.SLO = &result.SLO{Spec: "ttft<200ms @99%", Attained: &attained}
-		if edit != nil {
-			edit(run, i)
-		}
-		s.Runs = append(s.Runs, compare.Source{Path: fmt.Sprintf("runs/%s/%d", name, i+1), Run: run})
-	}
-	return s
-}
-
-func comparisons(t *testing.T) map[string]*compare.Comparison {
-	t.Helper()
-	clauses, err := compare.ParseClauses("p99 ttft slower by 5%, errors worse by 1%, p95 itl slower by 5%, p99 stall slower by 5%")
-	if err != nil {
-		t.Fatal(err)
-	}
-	newer := func(run *result.Run, _ int) {
-		run.Target.Server = map[string]string{"engine": "vllm", "version": "0.12.0", "max_num_seqs": "256"}
-		run.Environment.Stamps = "user"
-	}
-	all := map[string]*compare.Comparison{}
-	add := func(name string, o compare.Options, sides ...compare.Side) {
-		o.Within = 0.05
-		c, err := compare.Compare(sides, o)
-		if err != nil {
-			t.Fatal(err)
-		}
-		all[name] = c
-	}
-	add("slower", compare.Options{Clauses: clauses}, launches("main", 6, 1, nil), launches("candidate", 5, 1.12, newer))
-	add("equivalent", compare.Options{}, launches("a", 5, 1, nil), launches("b", 5, 1.001, nil))
-	own := func(run *result.Run, _ int) {
-		s := run.Points[0].Metrics.Of(metric.TTFT)
-		s.CI95 = map[string][2]float64{"p50": {0.95 * *s.P50, 1.06 * *s.P50}}
-	}
-	add("single", compare.Options{}, launches("monday", 1, 1, own), launches("tuesday", 1, 1.3, own))
-	add("three", compare.Options{}, launches("a", 3, 1, nil), launches("b", 3, 1.3, nil))
-	heavy := func(stability stat.Stability) func(*result.Run, int) { // a second load
-		return func(run *result.Run, i int) {
-			p, rate := run.Points[0], 64.
-			p.Load.Rate, p.Stability = &rate, stability
-			run.Points = append(run.Points, p)
-			if i == 2 && stability != "stable" {
-				run.Points[0].Verdict, run.Interrupted = result.Invalid, true
-			}
-		}
-	}
-	add("unstable", compare.Options{Clauses: clauses[:1]}, launches("a", 6, 1, heavy("stable")), launches("b", 6, 1, heavy("unstable")))
-	add("many", compare.Options{}, launches("a", 5, 1, nil), launches("b", 5, 0.8, newer), launches("c|<b>", 5, 1.1, func(run *result.Run, _ int) { run.Target.Model = "another-model" }))
-	service := func(run *result.Run, _ int) {
-		m := &run.Points[0].Metrics
-		m.Set(metric.ServiceTTFT, m.Of(metric.TTFT))
-		m.Set(metric.ServiceE2E, m.Of(metric.E2E))
-		m.Set(metric.TPOTn1, m.Of(metric.TPOT))
-	}
-	add("beside", compare.Options{Clauses: clauses[:2]}, others("old|<i>\x1b[31m", "vllm bench serve", 81.2, 86.1), launches("new", 5, 1, service))
-	add("beside-three", compare.Options{}, launches("main", 5, 1, service), launches("new", 5, 1.2, service), others("guide", "guidellm", 90))
-	add("others", compare.Options{}, others("results/2026-10-01", "vllm bench serve", 81.2), others("results/2026-11-01", "vllm bench serve", 93.4))
-	return all
-}
-
-// others are files of another tool with times around these, at the load of
-// launches.
-func others(name, tool string, ttfts ...float64) compare.Side {
-	s := compare.Side{Name: name}
-	around := func(x float64, what string) *tools.Summary {
-		return &tools.Summary{What: what, Mean: float(1.04 * x), Percentiles: map[string]float64{"p50": x, "p99": 1.9 * x}}
-	}
-	for i, x := range ttfts {
-		r := &tools.Result{Tool: tool, Version: "0.11", File: fmt.Sprintf("%s/%d.json", name, i), Model: "meta-llama/Llama-3.1-8B-Instruct", Dataset: "random|\x07", Points: []tools.Point{{
-			Rate: float(4.5), OK: float(600 + x), Failed: float(3), RequestsPerS: float(4.4), OutputTokensPerS: float(6e4 / x), GoodPerS: float(4),
-			TTFT: around(x, "from sent"), TPOT: around(x/10, "it includes TTFT"), ITL: around(x/10, "gaps between events"),
-		}}}
-		if i > 0 {
-			r.Version, r.Notes = "0.12", []string{"the file is cut off: its last result is missing"}
-		}
-		s.Others = append(s.Others, r)
-	}
-	return s
-}
 
 func TestComparisons(t *testing.T) {
 	golden := map[string]bool{}
-	for name, c := range comparisons(t) {
+	for name, c := range reporttest.Comparisons(t) {
 		golden[name+".golden"] = true
 		t.Run(name, func(t *testing.T) {
 			m := BuildComparison(c)
@@ -139,7 +39,7 @@ func TestComparisons(t *testing.T) {
 				t.Error(err)
 			}
 			got := text.String() + "== markdown\n" + md.String()
-			sameAsGolden(t, filepath.Join("testdata", "compare", name+".golden"), got)
+			reporttest.SameAsGolden(t, filepath.Join("testdata", "compare", name+".golden"), got)
 		})
 	}
 	files, err := os.ReadDir(filepath.Join("testdata", "compare"))

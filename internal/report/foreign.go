@@ -186,8 +186,7 @@ type SideBySide struct {
 // Run adds the points of a run, by load: the latencies that count from when a request
 // was sent, as the others do.
 func (b *SideBySide) Run(run *result.Run, dir string) {
-	order, _ := loadsOf(run)
-	for _, i := range order {
+	for _, i := range run.ByLoad() {
 		p := &run.Points[i]
 		load := tools.Point{Rate: p.Load.Rate}
 		if n := p.Load.Concurrency; n != nil {

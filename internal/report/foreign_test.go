@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"pitot/internal/data/result"
+	"pitot/internal/report/reporttest"
 	"pitot/internal/study/tools"
 )
 
@@ -52,7 +53,7 @@ func TestForeign(t *testing.T) {
 
 // Loads lie side by side in their order, whatever order they were measured in.
 func TestSideBySideIsSorted(t *testing.T) {
-	run := swept()
+	run := reporttest.Swept()
 	slices.Reverse(run.Points)
 	var beside SideBySide
 	beside.Foreign(&tools.Result{Tool: "vllm bench serve", File: "f.json", Points: make([]tools.Point, 1)})

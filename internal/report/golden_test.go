@@ -1,276 +1,21 @@
 package report
 
 import (
-	"encoding/json"
-	"flag"
-	"fmt"
-	"os"
 	"path/filepath"
+	"pitot/internal/report/reporttest"
 	"regexp"
 	"strings"
 	"testing"
 	"unicode"
 	"unicode/utf8"
-
-	"github.com/google/go-cmp/cmp"
-
-	"pitot/internal/data/metric"
-	"pitot/internal/data/result"
 )
-
-var update = flag.Bool("update", false, "write the golden files anew")
-
-// measured is a summary of n samples around a median; what n is too few for is
-// withheld, as measure does it.
-func measured(n int64, p50 float64) *result.Summary {
-	s := &result.Summary{N: n, Over: map[string]float64{}, Bounds: map[string][2]float64{}, Withheld: map[string]string{}}
-	at := func(x float64) *float64 { x *= p50; return &x }
-	s.Mean, s.SD, s.Min, s.Max = at(1.04), at(.2), at(.7), at(3.5)
-	for i, c := range metric.Percentiles() {
-		few, firm := c.Support()
-		if n < few {
-			s.Withheld[c.Key] = "too few"
-			continue
-		}
-		if n < firm {
-			s.Few = append(s.Few, c.Key)
-		}
-		s.Set(c.Key, at([]float64{1, 1.21, 1.4, 1.9, 2.6}[i]))
-	}
-	return s
-}
-
-// flagged is a check with what it counted, by pairs of names and numbers.
-func flagged(name string, status result.Status, value, limit float64, detail ...any) result.Check {
-	c := result.NewCheck(name, value, limit)
-	c.Status = status
-	for i := 0; i+1 < len(detail); i += 2 {
-		if c.Detail == nil {
-			c.Detail = map[string]float64{}
-		}
-		switch x := detail[i+1].(type) {
-		case int:
-			c.Detail[detail[i].(string)] = float64(x)
-		case float64:
-			c.Detail[detail[i].(string)] = x
-		}
-	}
-	return c
-}
-
-// serving is a run against a server, of one point with n requests.
-func serving(n int) *result.Run {
-	rate, due, served, in, out, lag := 4.5, 4.5021, 4.4987, 4608., 575.9, measured(int64(n), .0125)
-	run := &result.Run{
-		Schema: result.Schema, Seed: 7, Started: "2026-11-20T23:48:00Z", Ended: "2026-11-20T23:58:00Z",
-		Environment: result.Environment{Stamps: "kernel"},
-		Target: result.Target{Spec: "http://10.0.0.7:8000", Kind: "http", API: "openai-chat", Model: "meta-llama/Llama-3.1-8B-Instruct",
-			Server: map[string]string{"engine": "vllm", "version": "0.11.2"}},
-		Workload: json.RawMessage(`{"kind":"random","input":"1024","output":"128","sampling":{"stream":true}}`),
-		Verdict:  result.Valid,
-	}
-	p := result.Point{
-		Load:       result.Load{Loop: "open", Rate: &rate, Arrival: "poisson"},
-		Seconds:    result.Seconds{Warmup: 9.25, Window: 600, Drain: 1.4},
-		Requests:   result.Requests{Due: n, OK: n},
-		Throughput: result.Throughput{DuePerS: &due, RequestsPerS: &served, RPM: float(269.9), InputTokensPerS: &in, OutputTokensPerS: &out},
-		Metrics: result.MetricsOf(map[metric.Name]*result.Summary{metric.TTFT: measured(int64(n), 87.3), metric.TPOT: measured(int64(n), 8.41), metric.ITL: measured(int64(n)*127, 8.2), metric.ICL: measured(int64(n)*127, 8.2),
-			metric.Stall: measured(int64(n), 11.6), metric.E2E: measured(int64(n), 1155.2), metric.Lag: lag}),
-		Stability: "stable", Outcome: "ok", Verdict: result.Valid,
-	}
-	for i := range 16 {
-		p.Checks = append(p.Checks, flagged(fmt.Sprintf("check %d", i), result.Pass, 0, 0))
-	}
-	run.Points = []result.Point{p}
-	return run
-}
-
-const oneLoad = "one load cannot tell"
-
-func float(x float64) *float64 { return &x }
-func whole(n int) *int         { return &n }
-
-// cases are runs as they come out, each with something to show.
-func cases() map[string]*result.Run {
-	all := map[string]*result.Run{}
-	add := func(name string, n int, edit func(run *result.Run, p *result.Point)) {
-		run := serving(n)
-		edit(run, &run.Points[0])
-		run.Verdict = run.Points[0].Verdict
-		all[name] = run
-	}
-	add("clean", 12_345, func(run *result.Run, p *result.Point) {
-		run.Notes = map[string]string{"launch": "3", "gpu": "H100 SXM"}
-		p.Throughput.PerGPU = &result.PerGPU{GPUs: 2, OutputTokensPerS: float(287.95)}
-		p.Cost = &result.Cost{USDPerGPUHour: 2.5, USDPerMOutput: float(2.4021)}
-	})
-	add("flags", 2700, func(run *result.Run, p *result.Point) {
-		p.Verdict = result.ValidWithFlags
-		p.Metrics.Of(metric.ITL).Bounds = map[string][2]float64{"p50": {8.1, 8.3}, "p99": {9.2, 15.58}}
-		p.Metrics.Of(metric.ITL).Streams, p.Metrics.Of(metric.ITL).Excluded = 2650, 50
-		p.Metrics.Of(metric.TPOT).Missing = 12
-		p.Metrics.Set(metric.ServiceTTFT, measured(2700, 31))
-		p.Checks[3] = flagged(result.CheckMerged, result.Flag, .012, .001, "n", 4115, "of", 342900)
-		p.Checks[5] = flagged(result.CheckRetransmits, result.Flag, .031, .01, "n", 84, "of", 2700)
-	})
-	add("invalid", 2700, func(run *result.Run, p *result.Point) {
-		p.Verdict = result.Invalid
-		run.Environment.Stamps = "user"
-		p.Checks[0] = flagged(result.CheckStamps, result.Flag, 1, .01)
-		p.Checks[0].Case = "user"
-		p.Checks[9] = flagged(result.CheckClientCPU, result.Fail, .97, .6)
-	})
-	add("slo-met", 2700, func(run *result.Run, p *result.Point) {
-		p.SLO = &result.SLO{Spec: "p99 ttft<200ms, p99 tpot<50ms", Attained: float(.99926), Met: "yes", Limits: []result.Limit{
-			{Spec: "p99 ttft<200ms", Percentile: 99, Metric: "ttft", Value: float(165.9), Attained: float(.99926), Met: "yes"},
-			{Spec: "p99 tpot<50ms", Percentile: 99, Metric: "tpot", Value: float(15.98), Attained: float(1), Met: "yes"}}}
-		p.Goodput = &result.Goodput{RequestsPerS: 4.4967, OutputTokensPerS: float(575.6)}
-	})
-	add("slo-not", 2700, func(run *result.Run, p *result.Point) {
-		p.SLO = &result.SLO{Spec: "ttft<100ms, tpot<50ms @99%, errors<1%", Attained: float(.8123), Met: "no", Why: "2193 of 2700 requests ended well within every joint limit", Limits: []result.Limit{
-			{Spec: "ttft<100ms", Metric: "ttft", Value: float(165.9), Attained: float(.8123), Met: "no"},
-			{Spec: "tpot<50ms", Metric: "tpot", Value: float(15.98), Attained: float(1), Met: "yes"},
-			{Spec: "errors<1%", Metric: "errors", Value: float(0), Attained: float(1), Met: "yes"}}}
-		p.Goodput = &result.Goodput{RequestsPerS: 3.655, OutputTokensPerS: float(467.8)}
-		p.Cost = &result.Cost{USDPerGPUHour: 2.5, USDPerMOutput: float(2.4021), USDPerMGoodOutput: float(2.957)}
-	})
-	add("slo-undecided", 85, func(run *result.Run, p *result.Point) {
-		why := "85 requests are too few for the claim, it needs 100"
-		p.SLO = &result.SLO{Spec: "p99 e2e<2s", Attained: float(1), Met: "undecided", Deciding: "p99 e2e<2s", Why: why, Limits: []result.Limit{
-			{Spec: "p99 e2e<2s", Percentile: 99, Metric: "e2e", Attained: float(1), Met: "undecided", Why: why}}}
-		p.Goodput = &result.Goodput{RequestsPerS: 4.4967}
-	})
-	add("censored", 2700, func(run *result.Run, p *result.Point) {
-		for _, s := range []*result.Summary{p.Metrics.Of(metric.TTFT), p.Metrics.Of(metric.E2E)} {
-			s.Censored, s.P99, s.P999, s.Max, s.Mean = 81, nil, nil, nil, nil
-			s.Over = map[string]float64{"p99": 60_000, "p99_9": 60_000, "max": 60_000, "mean": 2891.4}
-		}
-		p.Requests = result.Requests{Due: 2700, OK: 2619, Cut: 81, Errors: map[string]int{"timeout": 81}}
-		p.Outcome = "degraded"
-	})
-	add("intervals", 12_345, func(run *result.Run, p *result.Point) {
-		for x, s := range map[float64]*result.Summary{87.3: p.Metrics.Of(metric.TTFT), 8.41: p.Metrics.Of(metric.TPOT), 1155.2: p.Metrics.Of(metric.E2E)} {
-			s.CI95 = map[string][2]float64{"p50": {.98 * x, 1.02 * x}, "mean": {1.01 * x, 1.07 * x}}
-			s.NoInterval = map[string]string{"p90": oneLoad, "p95": oneLoad, "p99": oneLoad, "p99_9": oneLoad}
-		}
-		p.Throughput.CI95 = map[string][2]float64{"requests_per_s": {4.41, 4.59}, "output_tokens_per_s": {564.2, 587.6}}
-		p.SLO = &result.SLO{Spec: "p99 ttft<200ms", Attained: float(.99926), CI95: &[2]float64{.9985, 1}, Met: "yes", Limits: []result.Limit{
-			{Spec: "p99 ttft<200ms", Percentile: 99, Metric: "ttft", Value: float(165.9), Attained: float(.99926), Met: "yes"}}}
-		p.Goodput = &result.Goodput{RequestsPerS: 4.4967}
-	})
-	add("undecided", 270, func(run *result.Run, p *result.Point) {
-		p.Stability, p.StabilityWhy, p.Seconds.Window = "undecided", "25 residence times; 30 needed: --duration 1m20s", 60
-		p.Throughput.NoInterval = "25 residence times; 100 needed: --duration 4m10s"
-		for _, s := range []*result.Summary{p.Metrics.Of(metric.TTFT), p.Metrics.Of(metric.E2E)} {
-			s.NoInterval = map[string]string{"p50": p.Throughput.NoInterval, "p99": p.Throughput.NoInterval}
-		}
-	})
-	withhold := func(why string, of ...*result.Summary) {
-		for _, s := range of {
-			*s = result.Summary{N: s.N, Min: s.Min, Withheld: map[string]string{"mean": why, "p50": why, "p99": why, "max": why}}
-		}
-	}
-	add("unstable", 2700, func(run *result.Run, p *result.Point) {
-		p.Stability, p.StabilityWhy, p.Outcome = "unstable", "the queue grew: 8.1 % of the arrivals were left over", "unstable"
-		p.InFlight = []float64{9.12, 24.5, 45.1, 61, 84.2, 101.7, 118, 140.3, 155.5, 181, 199.9, 218}
-		p.Growth = &result.Growth{PerS: .3645, Deficit: .081}
-		withhold(p.StabilityWhy, p.Metrics.Of(metric.TTFT), p.Metrics.Of(metric.E2E))
-		p.Throughput.NoInterval = "the queue grew"
-		p.Verdict = result.ValidWithFlags
-		p.Checks[4] = flagged(result.CheckStability, result.Flag, .081, .02)
-	})
-	add("not-settled", 2700, func(run *result.Run, p *result.Point) {
-		p.Load = result.Load{Loop: "closed", Concurrency: whole(40), ThinkMS: float(1500)}
-		p.Stability, p.StabilityWhy = "stable", "a closed loop: its users bound what is in flight"
-		p.InFlight = []float64{12.1, 13.3, 14.1, 14.9, 16, 18.6, 22.9, 28.1, 31, 33.2, 35.5, 36.4}
-		m := p.Metrics
-		withhold("the load had not settled", m.Of(metric.TTFT), m.Of(metric.TPOT), m.Of(metric.ITL), m.Of(metric.ICL), m.Of(metric.Stall), m.Of(metric.E2E))
-		p.Throughput.NoInterval = "the load had not settled"
-		p.Verdict = result.ValidWithFlags
-		p.Checks[4] = flagged(result.CheckWarmup, result.Flag, 0, 2, "first_half", 14.8, "second_half", 31.2)
-		p.Checks[4].Value, p.Checks[4].Case = nil, result.CaseDrift
-	})
-	add("few", 150, func(*result.Run, *result.Point) {})
-	add("withheld", 8, func(run *result.Run, p *result.Point) {
-		p.Metrics.Set(metric.ITL, measured(40, 8.2))
-		p.Metrics.Set(metric.ICL, nil)
-	})
-	add("classes", 2700, func(run *result.Run, p *result.Point) {
-		run.Workload = json.RawMessage(`{"kind":"file","file":{"name":"traffic.jsonl","requests":2700},"sampling":{"stream":true}}`)
-		class := func(n int, tokens, ttft float64) result.Class {
-			return result.Class{Requests: result.Requests{Due: n}, Metrics: result.MetricsOf(map[metric.Name]*result.Summary{metric.InputTokens: measured(int64(n), tokens),
-				metric.TTFT: measured(int64(n), ttft), metric.TPOT: measured(int64(n), 8.4), metric.E2E: measured(int64(n), ttft+1100)})}
-		}
-		odd := class(12, 90_000, 9123)
-		odd.Metrics.Set(metric.TPOT, nil)
-		p.Classes = map[string]result.Class{"summarise a whole long report": odd, "chat": class(2400, 300, 45), "code": class(288, 2400, 160)}
-	})
-	add("not-streaming", 2700, func(run *result.Run, p *result.Point) {
-		run.Workload = json.RawMessage(`{"kind":"random","input":"uniform(100,900)","output":"128","prefix":{"tokens":2048,"share":0.5},"sampling":{"stream":false}}`)
-		p.Load = result.Load{Loop: "closed", Concurrency: whole(1), ThinkMS: float(1500)}
-		m := &p.Metrics
-		for _, name := range []metric.Name{metric.TTFT, metric.TPOT, metric.ITL, metric.ICL, metric.Stall} {
-			m.Set(name, nil)
-		}
-		m.Undefined = map[string]string{}
-		for _, k := range []string{"ttft_ms", "tpot_ms", "itl_ms", "icl_ms", "stall_ms"} {
-			m.Undefined[k] = "not streaming"
-		}
-	})
-	add("errors", 2700, func(run *result.Run, p *result.Point) {
-		p.Outcome, p.Verdict = "failing", result.ValidWithFlags
-		p.Load.MaxInFlight = whole(64)
-		p.Requests = result.Requests{Due: 2700, OK: 300, Failed: 2311, Cut: 88, Unsent: 1,
-			Errors: map[string]int{"http_502": 1500, "http_503": 500, "rate_limited": 300, "timeout": 80, "reset": 11, "interrupted": 9},
-			ErrorExamples: map[string]string{
-				"http_502":     "HTML page: 502 Bad Gateway",
-				"http_503":     "The server is overloaded",
-				"rate_limited": "\x1b[31mSlow\r\ndown\x1b[0m: " + strings.Repeat("requests per minute are limited; ", 9),
-			}}
-		p.Throughput.OutputTokensPerS, p.Throughput.Why = nil, "nobody counted the output tokens of some answers"
-		p.Checks[2] = flagged(result.CheckErrors, result.Flag, .889, .01, "n", 2400, "of", 2700)
-	})
-	add("several", 12_345, func(run *result.Run, p *result.Point) {
-		second := *p
-		second.Load.Rate = float(9)
-		second.Verdict = result.ValidWithFlags
-		second.Checks = append([]result.Check{flagged(result.CheckWindow, result.Flag, 2, 2.4, "slowest", 1.2)}, p.Checks...)
-		run.Points = append(run.Points, second)
-	})
-	add("repeats", 12_345, func(run *result.Run, p *result.Point) {
-		p.SLO = &result.SLO{Spec: "p99 ttft<200ms", Attained: float(.999), Met: "yes"}
-		run.Points = append(run.Points, *p, *p)
-		run.Repeats = &result.Repeated{Load: p.Load.Value(), Points: []int{0, 1, 2}, Met: map[result.Met]int{"yes": 2, "no": 1}, Covers: "this launch only",
-			Median: map[string]float64{"due_per_s": 4.42, "requests_per_s": 4.5, "output_tokens_per_s": 575, "ttft_ms.p50": 51.2, "ttft_ms.p99": 166, "slo.attained": .999},
-			Spread: map[string][2]float64{"due_per_s": {3.9, 4.55}, "requests_per_s": {4.4, 4.6}, "output_tokens_per_s": {563, 588.8}, "ttft_ms.p50": {51, 52}, "ttft_ms.p99": {150, 240}, "slo.attained": {.98, 1}, "e2e_ms.p99": {900, 2000}}}
-	})
-	add("went-away", 2700, func(run *result.Run, p *result.Point) {
-		p.WentAway, p.Outcome, p.Stability, p.StabilityWhy = float(12.34), "failing", "undecided", "the server went away"
-		p.Requests.OK, p.Requests.Failed, p.Requests.Unsent = 300, 100, 2300
-		p.Requests.Errors = map[string]int{"connect": 2400}
-		p.Requests.ErrorExamples = map[string]string{"connect": "connect to 127.0.0.1:8000: connect: connection refused"}
-	})
-	add("interrupted", 40, func(run *result.Run, p *result.Point) {
-		run.Interrupted = true
-		p.Seconds.Warmup = 0
-	})
-	add("recovered", 0, func(run *result.Run, p *result.Point) { run.Recovered = true })
-	all["recovered"].Points = nil
-	add("virtual", 12_345, func(run *result.Run, p *result.Point) {
-		run.Environment.Stamps = "virtual"
-		run.Target = result.Target{Spec: "sim:llama-3.1-8b@h100", Kind: "sim", API: "openai-chat", Model: "llama-3.1-8b"}
-		p.Metrics.Of(metric.ITL).Label = "amortised"
-		p.Metrics.Set(metric.ICL, measured(9000, 33))
-	})
-	return all
-}
 
 var escape = regexp.MustCompile("\x1b\\[[0-9;]*m")
 
 // Golden files hold what each run looks like: as text, in colour with ␛ for
 // the escape character, and in Markdown.
 func TestGolden(t *testing.T) {
-	for name, run := range cases() {
+	for name, run := range reporttest.Runs() {
 		t.Run(name, func(t *testing.T) {
 			render := func(f func(*strings.Builder) error) string {
 				var b strings.Builder
@@ -297,28 +42,8 @@ func TestGolden(t *testing.T) {
 				t.Error("with colour it says something else")
 			}
 			got := text + "== colour\n" + strings.ReplaceAll(colour, "\x1b", "␛") + "== markdown\n" + md
-			sameAsGolden(t, filepath.Join("testdata", name+".golden"), got)
+			reporttest.SameAsGolden(t, filepath.Join("testdata", name+".golden"), got)
 		})
-	}
-}
-
-// sameAsGolden holds a text against a golden file, or writes it.
-func sameAsGolden(t *testing.T, path, got string) {
-	t.Helper()
-	if *update {
-		if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
-			t.Fatal(err)
-		}
-		if err := os.WriteFile(path, []byte(got), 0o644); err != nil {
-			t.Fatal(err)
-		}
-	}
-	want, err := os.ReadFile(path)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if d := cmp.Diff(string(want), got); d != "" {
-		t.Errorf("%s (go test -update writes it anew):\n%s", path, d)
 	}
 }
 
@@ -329,7 +54,7 @@ func TestGoldenFilesAreUsed(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, f := range files {
-		if cases()[strings.TrimSuffix(filepath.Base(f), ".golden")] == nil {
+		if reporttest.Runs()[strings.TrimSuffix(filepath.Base(f), ".golden")] == nil {
 			t.Errorf("%s is nobody's", f)
 		}
 	}

@@ -133,7 +133,7 @@ func (m *PointModel) lines(x *result.Metrics) (lines []line) {
 	add := func(name string, view bool, key string, s *result.Summary) {
 		why := say.Plain(x.Undefined[key])
 		if s != nil {
-			why = say.Plain(steady(s))
+			why = say.Plain(s.NoSteadyState())
 		}
 		if s != nil && why == "" {
 			lines = append(lines, line{name, view, s})
@@ -184,6 +184,13 @@ func differs(a, b *result.Summary) bool {
 	return slices.ContainsFunc(metric.Percentiles(), func(p metric.Percentile) bool {
 		x, y := a.Value(p.Key), b.Value(p.Key)
 		return x != nil && y != nil && max(*x-*y, *y-*x) > max(1, 0.02**x)
+	})
+}
+
+// viewsAgree says that no metric has two views that differ.
+func viewsAgree(x *result.Metrics) bool {
+	return !slices.ContainsFunc(x.Views(), func(v result.Views) bool {
+		return v.Response.Summary == nil || v.Service.Summary == nil || differs(v.Response.Summary, v.Service.Summary)
 	})
 }
 

@@ -124,7 +124,7 @@ func (m *PointModel) markdown(p *printer) {
 	for _, c := range m.NotPassed {
 		p.item(fmt.Sprintf("**%s** %s", c.Status, inMarkdown(strings.TrimSpace(fmt.Sprintf("%s: %s (limit %s). %s", c.Name, c.Value, c.Limit, c.Advice)))))
 	}
-	p.item(m.passed())
+	p.item(m.ChecksPassed())
 }
 
 // item writes one point of a list.

@@ -31,7 +31,7 @@ type Model struct {
 	Figures    []Figure // beside the claim
 	Limited    []string // what limits the target, as far as is known
 	Conditions []Condition
-	run        *result.Run
+	Run        *result.Run // what it is made of
 }
 
 // PointModel is what there is to show of a point.
@@ -48,6 +48,7 @@ type PointModel struct {
 	Intervals  *Table
 	Classes    *Table
 	Legend     []string // of the marks in the tables, those that occur
+	ViewsAgree bool     // counted from when they were due and from when they were sent, latencies are the same
 	Remarks    []string // what a reader must know of the numbers
 	Instrument []string
 	NotPassed  []CheckModel
@@ -59,6 +60,7 @@ type Objective struct {
 	Met    result.Met
 	Facts  []string   // the objective and its verdict first
 	Limits [][]string // each limit apart, where there are several
+	Table  Table      // each limit by itself, and all jointly
 }
 
 // Table is rows of numbers under a head. The first column is names.
@@ -70,7 +72,7 @@ type Table struct {
 
 // Build makes the model of a run in a directory.
 func Build(run *result.Run, dir string) Model {
-	m := Model{Dir: say.Plain(dir), Title: say.Plain(run.Target.Model + " at " + run.Target.Spec)}
+	m := Model{Run: run, Dir: say.Plain(dir), Title: say.Plain(run.Target.Model + " at " + run.Target.Spec)}
 	m.Facts = facts(run)
 	if run.Interrupted {
 		m.Warnings = append(m.Warnings, "interrupted: this is what had been measured by then")
@@ -194,11 +196,12 @@ func buildPoint(run *result.Run, p *result.Point) PointModel {
 	m.backlog(p)
 	m.until(p)
 	m.tables(p)
+	m.ViewsAgree = viewsAgree(&p.Metrics)
 	m.instrument(run, p)
 	for _, status := range []result.Status{result.Fail, result.Flag} {
 		for i := range p.Checks {
 			if c := &p.Checks[i]; c.Status == status {
-				m.NotPassed = append(m.NotPassed, Said(c))
+				m.NotPassed = append(m.NotPassed, BuildCheck(c))
 				m.Because = append(m.Because, say.Plain(c.Name))
 			}
 		}
@@ -207,8 +210,8 @@ func buildPoint(run *result.Run, p *result.Point) PointModel {
 	return m
 }
 
-// passed says how many checks there is nothing to say about.
-func (m *PointModel) passed() string {
+// ChecksPassed says how many checks there is nothing to say about.
+func (m *PointModel) ChecksPassed() string {
 	switch {
 	case len(m.NotPassed) == 0:
 		return say.Plural(m.Passed, "check") + " passed"

@@ -22,6 +22,7 @@ func objective(p *result.Point) *Objective {
 			o.Facts = append(o.Facts, limitFacts(l)...)
 		}
 	}
+	o.Table = limitsTable(s)
 	// What weighs on one limit stands beside that limit.
 	if s.Why != "" && s.Deciding == "" {
 		o.Facts = append(o.Facts, say.Plain(s.Why))
@@ -44,6 +45,20 @@ func objective(p *result.Point) *Objective {
 		o.Facts = append(o.Facts, good)
 	}
 	return o
+}
+
+// limitsTable has a row for each limit, and one for all of them.
+func limitsTable(s *result.SLO) Table {
+	t := Table{Head: []string{"Limit", "Met", "Measured"}}
+	for _, l := range s.Limits {
+		t.Rows = append(t.Rows, []string{say.Plain(l.Spec), word(l.Met, "not met"), strings.Join(limitFacts(l), " · ")})
+	}
+	joint := say.Unknown
+	if s.Attained != nil {
+		joint = say.Percent(*s.Attained) + " of all due requests" + heldAgainst(s.Limits)
+	}
+	t.Rows = append(t.Rows, []string{"jointly", word(s.Met, "not met"), joint})
+	return t
 }
 
 // heldAgainst says of which limits the requests are counted that attained them: a

@@ -14,25 +14,25 @@ func TestObjectiveSaysWhatItIsOf(t *testing.T) {
 	limit := func(spec string, of metric.Name, met result.Met, attained *float64) result.Limit {
 		return result.Limit{Spec: spec, Metric: of, Met: met, Attained: attained}
 	}
-	ttft := limit("p99 ttft<200ms", "ttft", "yes", float(.97))
-	joint := limit("tpot<50ms", "tpot", "no", float(.96))
+	ttft := limit("p99 ttft<200ms", "ttft", "yes", new(.97))
+	joint := limit("tpot<50ms", "tpot", "no", new(.96))
 	pooled := limit("p99 itl<50ms", "itl", "undecided", nil)
-	errors := limit("errors<5%", "errors", "yes", float(.98))
+	errors := limit("errors<5%", "errors", "yes", new(.98))
 	offline := limit("p99 ttft<1s", "ttft", "undecided", nil) // nothing was streamed
 	for name, c := range map[string]struct {
 		limits []result.Limit
 		want   string // of all limits together, "" for nothing said
 	}{
 		"one":             {[]result.Limit{ttft}, ""},
-		"percentiles":     {[]result.Limit{ttft, limit("p50 e2e<1s", "e2e", "yes", float(.97))}, "95.5 % of all due requests ended well within every limit"},
+		"percentiles":     {[]result.Limit{ttft, limit("p50 e2e<1s", "e2e", "yes", new(.97))}, "95.5 % of all due requests ended well within every limit"},
 		"joint, errors":   {[]result.Limit{joint, errors}, "95.5 % of all due requests ended well within every limit"},
 		"pooled":          {[]result.Limit{ttft, pooled}, "95.5 % of all due requests ended well within every limit but p99 itl<50ms"},
 		"pooled, errors":  {[]result.Limit{pooled, errors}, "95.5 % of all due requests ended well"},
-		"not streaming":   {[]result.Limit{offline, limit("p99 e2e<2s", "e2e", "yes", float(1))}, "95.5 % of all due requests ended well within every limit but p99 ttft<1s"},
+		"not streaming":   {[]result.Limit{offline, limit("p99 e2e<2s", "e2e", "yes", new(1.))}, "95.5 % of all due requests ended well within every limit but p99 ttft<1s"},
 		"nothing counted": {[]result.Limit{ttft, joint}, ""},
 	} {
 		for _, met := range []result.Met{result.Yes, result.No, result.Undecided} {
-			s := &result.SLO{Spec: "…", Met: met, Attained: float(.955), Limits: c.limits}
+			s := &result.SLO{Spec: "…", Met: met, Attained: new(.955), Limits: c.limits}
 			if name == "nothing counted" { // nothing was due
 				s.Attained = nil
 			}
@@ -59,15 +59,15 @@ func TestObjectiveSaysWhatItIsOf(t *testing.T) {
 // A percentile of those that were answered must not look as if it met the limit that
 // failures violate.
 func TestFailuresCountInPercentile(t *testing.T) {
-	l := result.Limit{Spec: "p99 ttft<100ms", Percentile: 99, Metric: "ttft", Value: float(52.5), Limit: 100, Attained: float(.825), Met: "no"}
+	l := result.Limit{Spec: "p99 ttft<100ms", Percentile: 99, Metric: "ttft", Value: new(52.5), Limit: 100, Attained: new(.825), Met: "no"}
 	if got := limitFacts(l)[0]; got != "measured >100.0 ms with failures counted, 52.5 ms of those answered" {
 		t.Error(got)
 	}
-	l.Value = float(140)
+	l.Value = new(140.)
 	if got := limitFacts(l)[0]; got != "measured 140.0 ms" {
 		t.Error(got)
 	}
-	l.Value, l.Met, l.Attained = float(52.5), "yes", float(.999)
+	l.Value, l.Met, l.Attained = new(52.5), "yes", new(.999)
 	if got := limitFacts(l)[0]; got != "measured 52.5 ms" {
 		t.Error(got)
 	}

@@ -51,8 +51,9 @@ func overview(run *result.Run) *Overview {
 	return o
 }
 
-// unit is what a load is counted in.
-func unit(over string) string {
+// LoadSuffix is what follows a load where there is little room, by what the loads are
+// over.
+func LoadSuffix(over string) string {
 	if over == "concurrency" {
 		return " users"
 	}
@@ -61,7 +62,7 @@ func unit(over string) string {
 
 // capacity tells the highest load that meets the SLO, as far as it is known.
 func (o *Overview) capacity(c *result.Capacity) {
-	load := func(x float64) string { return say.Quantity(x) + unit(c.Over) }
+	load := func(x float64) string { return say.Quantity(x) + LoadSuffix(c.Over) }
 	add := func(parts ...string) { o.Facts = append(o.Facts, present(parts...)) }
 	alone := c.Verified != nil && c.Estimate == nil // one load, and no search
 	switch {
@@ -125,7 +126,7 @@ func (o *Overview) capacity(c *result.Capacity) {
 
 // curve tells what the loads of a sweep show.
 func (o *Overview) curve(c *result.Curve, run *result.Run) {
-	load := func(x float64) string { return say.Quantity(x) + unit(c.Over) }
+	load := func(x float64) string { return say.Quantity(x) + LoadSuffix(c.Over) }
 	add := func(parts ...string) { o.Facts = append(o.Facts, present(parts...)) }
 	saturation := ""
 	if s := c.Saturation; s != nil {
@@ -177,11 +178,6 @@ func (o *Overview) curve(c *result.Curve, run *result.Run) {
 
 // loads is the table, by load.
 func (o *Overview) loads(run *result.Run) {
-	order := make([]int, len(run.Points))
-	for i := range order {
-		order[i] = i
-	}
-	slices.SortStableFunc(order, func(a, b int) int { return cmp.Compare(run.Points[a].Load.Value(), run.Points[b].Load.Value()) })
 	head := "asked/s"
 	if len(run.Points) > 0 && run.Points[0].Load.Concurrency != nil {
 		head = "users"
@@ -209,7 +205,7 @@ func (o *Overview) loads(run *result.Run) {
 	}
 	o.Loads.Spare = append(o.Loads.Spare, 2)
 	marks, hopeless := newCaveats(), false
-	for _, i := range order {
+	for _, i := range run.ByLoad() {
 		p := &run.Points[i]
 		within, good := "", ""
 		if p.SLO != nil {
@@ -255,9 +251,9 @@ func (o *Overview) loads(run *result.Run) {
 	o.Legend = append(o.Legend, "times in ms")
 }
 
-// columnsCount says what the columns of the table of loads count that have no word of
-// their own elsewhere.
-func columnsCount(t Table) (list []string) {
+// LoadsLegend explains the marks in a table of the loads, and what its columns count
+// that have no word of their own elsewhere.
+func (o *Overview) LoadsLegend(t Table) (list []string) {
 	for _, h := range [][2]string{
 		{"due/s", "came due in the window"}, {"served/s", "answers that ended in it"}, {"good/s", "of those due, within the SLO"},
 	} {
@@ -265,7 +261,7 @@ func columnsCount(t Table) (list []string) {
 			list = append(list, h[0]+": "+h[1])
 		}
 	}
-	return list
+	return append(list, o.Legend...)
 }
 
 // spread is the table of repeated loads: the least and the most of each value.
@@ -350,7 +346,7 @@ func (o *Overview) checks(run *result.Run) {
 			if !ok {
 				n = len(o.Failed)
 				at[key] = n
-				o.Failed = append(o.Failed, FailedCheck{CheckModel: Said(c)})
+				o.Failed = append(o.Failed, FailedCheck{CheckModel: BuildCheck(c)})
 			}
 			o.Failed[n].Points++
 		}
@@ -395,7 +391,7 @@ func (o *Overview) text(p *printer, s Style) {
 		p.line("")
 		o.Spread.text(p, s)
 	}
-	p.write(s, dim, "", slices.Concat(columnsCount(loads), o.Legend)...)
+	p.write(s, dim, "", o.LoadsLegend(loads)...)
 	p.line("")
 	for _, f := range o.Failed {
 		mark, code := "flag", yellow
@@ -422,7 +418,7 @@ func (o *Overview) markdown(p *printer) {
 		o.Spread.markdown(p)
 		p.line("")
 	}
-	p.item(inMarkdown(strings.Join(slices.Concat(columnsCount(o.Loads), o.Legend), " · ")))
+	p.item(inMarkdown(strings.Join(o.LoadsLegend(o.Loads), " · ")))
 	for _, f := range o.Failed {
 		p.item(fmt.Sprintf("**%s** %s", f.Status, inMarkdown(strings.TrimSpace(f.text()+". "+f.Advice))))
 	}

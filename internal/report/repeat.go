@@ -1,6 +1,7 @@
 package report
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"strings"
@@ -88,7 +89,7 @@ func repeats(run *result.Run) *Repeats {
 		}
 		name, asked := strings.TrimSpace(v.name()+" "+v.unit()), ""
 		if rate := run.Points[0].Load.Rate; rate != nil && v.Name == metric.OfferedRate {
-			asked = ", asked " + loadValue(*rate)
+			asked = ", asked " + say.Decimal(*rate, 3)
 		}
 		o.Table.Rows = append(o.Table.Rows, []string{name + asked, median, least, most})
 		if !known {
@@ -105,7 +106,7 @@ func repeats(run *result.Run) *Repeats {
 	o.Legend = present(map[bool]string{true: "~ few samples"}[marked], "each with prompts and arrivals of its own", r.Covers)
 	var said []string
 	for _, either := range [][2]string{{"output_tokens_per_s", "requests_per_s"}, {"ttft_ms.p99", "ttft_ms.p50"}, {"tpot_ms.p99", "tpot_ms.p50"}} {
-		if text := firstOf(medians[either[0]], medians[either[1]]); text != "" {
+		if text := cmp.Or(medians[either[0]], medians[either[1]]); text != "" {
 			said = append(said, text)
 		}
 	}

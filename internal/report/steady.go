@@ -40,7 +40,7 @@ func (m *PointModel) backlog(p *result.Point) {
 		m.Remarks = append(m.Remarks, "stability undecided: "+say.Plain(p.StabilityWhy))
 	case p.Stability == stat.Unstable && p.Growth != nil:
 		m.course(p, fmt.Sprintf("%s more in flight each minute; ", say.Quantity(60*p.Growth.PerS)))
-	case e2e != nil && steady(e2e) != "":
+	case e2e != nil && e2e.NoSteadyState() != "":
 		m.course(p, "in flight, ")
 	}
 }
@@ -81,14 +81,6 @@ func (m *PointModel) course(p *result.Point, what string) {
 		blocks = append(blocks, say.Quantity(n))
 	}
 	m.Remarks = append(m.Remarks, fmt.Sprintf("%smeans of %s each: %s", what, say.Seconds(p.Seconds.Window/float64(len(blocks))), strings.Join(blocks, ", ")))
-}
-
-// steady is why a summary has no values of a steady state, "" if it has.
-func steady(s *result.Summary) string {
-	if s.Mean == nil && s.P50 == nil {
-		return s.Withheld["mean"]
-	}
-	return ""
 }
 
 // intervals are a table of their own, and the reason for those that there are
@@ -141,7 +133,7 @@ func (m *PointModel) intervals(p *result.Point, lines []line) {
 func (m *PointModel) withoutInterval(p *result.Point, lines []line) {
 	e2e := p.Metrics.Of(metric.E2E)
 	switch {
-	case e2e != nil && steady(e2e) != "": // which is why there are no intervals either
+	case e2e != nil && e2e.NoSteadyState() != "": // which is why there are no intervals either
 		return
 	case m.Intervals == nil:
 		why := p.Throughput.NoInterval

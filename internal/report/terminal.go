@@ -145,7 +145,7 @@ func (m *PointModel) text(p *printer, s Style) {
 		p.hanging(Style{}, "", s.paint(code, mark)+"  ", "      ", c.Name+": "+c.Value+" (limit "+c.Limit+")")
 		p.write(s, "", "      ", c.Advice)
 	}
-	p.line("%s", m.passed())
+	p.line("%s", m.ChecksPassed())
 }
 
 // text writes a table with its numbers under one another.

@@ -15,6 +15,14 @@ type Curve struct {
 	Repeats      []Repeated  `json:"repeats,omitempty"` // loads that were measured more than once
 }
 
+// LoadUnit is what loads are counted in, by what a curve or a capacity is over.
+func LoadUnit(over string) string {
+	if over == "concurrency" {
+		return "users"
+	}
+	return "req/s"
+}
+
 // Repeated is a load that was measured more than once.
 type Repeated struct {
 	Load   float64               `json:"load"`

@@ -26,6 +26,30 @@ type Distribution struct {
 	*Summary // nil: undefined
 }
 
+// Views are a metric that counts from when a request was due, and the same from when
+// it was sent.
+type Views struct{ Response, Service Distribution }
+
+// Views are all such pairs.
+func (m *Metrics) Views() (list []Views) {
+	for _, s := range m.List {
+		for _, r := range m.List {
+			if r.Name == s.Unlike && r.FromDue && !s.FromDue {
+				list = append(list, Views{r, s})
+			}
+		}
+	}
+	return list
+}
+
+// NoSteadyState is why a summary has no values of a steady state, "" if it has.
+func (s *Summary) NoSteadyState() string {
+	if s.Mean == nil && s.P50 == nil {
+		return s.Withheld["mean"]
+	}
+	return ""
+}
+
 // MetricsOf puts summaries under the metrics of the catalogue that they are of.
 // The others are undefined.
 func MetricsOf(of map[metric.Name]*Summary) (m Metrics) {

@@ -4,6 +4,7 @@
 package result
 
 import (
+	"cmp"
 	"encoding/json"
 	"slices"
 
@@ -166,6 +167,25 @@ func (l *Load) Value() float64 {
 		return float64(*l.Concurrency)
 	}
 	return 0
+}
+
+// Unit is what the load is counted in.
+func (l *Load) Unit() string {
+	if l.Concurrency != nil {
+		return LoadUnit("concurrency")
+	}
+	return LoadUnit("rate")
+}
+
+// ByLoad gives the points of a run by their loads; where a load was measured several
+// times, all are there.
+func (r *Run) ByLoad() []int {
+	order := make([]int, len(r.Points))
+	for i := range order {
+		order[i] = i
+	}
+	slices.SortStableFunc(order, func(a, b int) int { return cmp.Compare(r.Points[a].Load.Value(), r.Points[b].Load.Value()) })
+	return order
 }
 
 // Seconds are the lengths of a point's parts.

@@ -1,4 +1,4 @@
-package report_test
+package page_test
 
 import (
 	"bytes"
@@ -18,6 +18,7 @@ import (
 	"pitot/internal/measure"
 	"pitot/internal/report"
 	"pitot/internal/report/export"
+	"pitot/internal/report/page"
 	"pitot/internal/run/search"
 	"pitot/internal/slo"
 	"pitot/internal/study/compare"
@@ -149,12 +150,12 @@ func TestMetricIsOneEntryAndOneFunction(t *testing.T) {
 	model := report.Build(run, "")
 	show("terminal", func(b *bytes.Buffer) error { return model.Text(b, report.Style{}) })
 	show("Markdown", func(b *bytes.Buffer) error { return model.Markdown(b) })
-	show("page", func(b *bytes.Buffer) error { return model.HTML(b, report.Page{}) })
+	show("page", func(b *bytes.Buffer) error { return page.Write(b, model, page.Extra{}) })
 	show("CSV", func(b *bytes.Buffer) error { return export.CSV(b, run) })
 	curve, _ := measured(t, 1, 3, 1)
 	curve.Curve = &result.Curve{Over: "rate", Points: []int{0, 1, 2}, NoKnee: "three loads"}
 	sweep := report.Build(curve, "")
-	show("page of a sweep", func(b *bytes.Buffer) error { return sweep.HTML(b, report.Page{}) })
+	show("page of a sweep", func(b *bytes.Buffer) error { return page.Write(b, sweep, page.Extra{}) })
 	show("Markdown of a sweep", func(b *bytes.Buffer) error { return sweep.Markdown(b) })
 	for name, has := range map[string]string{
 		"run.json": `"slack_ms": {`, "terminal": "\nslack ", "Markdown": "| slack |", "page": "slack</th>", "CSV": "slack_ms_p99_9",

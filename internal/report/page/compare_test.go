@@ -1,4 +1,4 @@
-package report
+package page
 
 import (
 	"encoding/json"
@@ -17,6 +17,8 @@ import (
 
 	"pitot/internal/data/metric"
 	"pitot/internal/data/result"
+	"pitot/internal/report"
+	"pitot/internal/report/reporttest"
 	"pitot/internal/say"
 	"pitot/internal/stat"
 	"pitot/internal/study/compare"
@@ -26,7 +28,7 @@ import (
 func comparisonPage(t *testing.T, c *compare.Comparison) string {
 	t.Helper()
 	var b strings.Builder
-	if err := BuildComparison(c).HTML(&b, []string{"pitot", "compare", "a", "b"}); err != nil {
+	if err := WriteComparison(&b, report.BuildComparison(c), []string{"pitot", "compare", "a", "b"}); err != nil {
 		t.Fatal(err)
 	}
 	return b.String()
@@ -46,11 +48,11 @@ func drawnIn(t *testing.T, page string) map[string]chart {
 
 // One comparison in all faces: each has the figures of the JSON.
 func TestComparisonFacesAgree(t *testing.T) {
-	for name, c := range comparisons(t) {
+	for name, c := range reporttest.Comparisons(t) {
 		t.Run(name, func(t *testing.T) {
-			m := BuildComparison(c)
+			m := report.BuildComparison(c)
 			var text, md strings.Builder
-			for _, err := range []error{m.Text(&text, Style{}), m.Markdown(&md)} {
+			for _, err := range []error{m.Text(&text, report.Style{}), m.Markdown(&md)} {
 				if err != nil {
 					t.Fatal(err)
 				}
@@ -127,7 +129,7 @@ func TestComparisonFacesAgree(t *testing.T) {
 
 // What the pages of comparisons say, and draw.
 func TestComparisonPages(t *testing.T) {
-	all := comparisons(t)
+	all := reporttest.Comparisons(t)
 	for _, name := range slices.Sorted(maps.Keys(all)) {
 		t.Run(name, func(t *testing.T) {
 			page := comparisonPage(t, all[name])
@@ -154,7 +156,7 @@ func TestComparisonPages(t *testing.T) {
 				}
 			}
 			got := strings.Join(lines, "\n") + "\n"
-			sameAsGolden(t, filepath.Join("testdata", "compare_page", name+".golden"), got)
+			reporttest.SameAsGolden(t, filepath.Join("testdata", "compare", name+".golden"), got)
 		})
 	}
 }
@@ -168,7 +170,7 @@ func TestComparisonPageEscapes(t *testing.T) {
 		run.Notes = map[string]string{evil: evil}
 		run.Points[0].Stability = "unstable"
 	}
-	a, b := launches("a", 2, 1, nil), launches(evil, 2, 1.1, edit)
+	a, b := reporttest.Launches("a", 2, 1, nil), reporttest.Launches(evil, 2, 1.1, edit)
 	b.Runs[0].Path = evil
 	c, err := compare.Compare([]compare.Side{a, b}, compare.Options{Within: .05, Tokenizers: true})
 	if err != nil {
@@ -176,7 +178,7 @@ func TestComparisonPageEscapes(t *testing.T) {
 	}
 	c.Warnings, c.Differences = append(c.Warnings, evil), append(c.Differences, compare.Difference{What: evil, Values: [][]string{{evil}, {evil}}})
 	var w strings.Builder
-	if err := BuildComparison(c).HTML(&w, []string{"pitot", evil}); err != nil {
+	if err := WriteComparison(&w, report.BuildComparison(c), []string{"pitot", evil}); err != nil {
 		t.Fatal(err)
 	}
 	got := w.String()
@@ -186,7 +188,7 @@ func TestComparisonPageEscapes(t *testing.T) {
 // What cannot be compared has a page that says so.
 func TestComparisonPageOfNothing(t *testing.T) {
 	grow := func(run *result.Run, _ int) { run.Points[0].Stability = "unstable" }
-	c, err := compare.Compare([]compare.Side{launches("a", 2, 1, nil), launches("b", 2, 1, grow)}, compare.Options{Within: .05})
+	c, err := compare.Compare([]compare.Side{reporttest.Launches("a", 2, 1, nil), reporttest.Launches("b", 2, 1, grow)}, compare.Options{Within: .05})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -199,7 +201,7 @@ func TestComparisonPageOfNothing(t *testing.T) {
 	// Nothing at all, as no run has it.
 	var b strings.Builder
 	bare := &compare.Comparison{Sides: []compare.SideInfo{{Name: "a"}, {Name: "b"}}, Verdicts: []compare.Verdict{{B: "b", Word: compare.NotCompared}}, Curves: []compare.Curve{{Over: "rate"}}}
-	if err := BuildComparison(bare).HTML(&b, nil); err != nil {
+	if err := WriteComparison(&b, report.BuildComparison(bare), nil); err != nil {
 		t.Fatal(err)
 	}
 }
@@ -219,7 +221,7 @@ func TestComparisonPageOfLaunches(t *testing.T) {
 			}
 		}
 	}
-	c, err := compare.Compare([]compare.Side{launches("a", 3, 1, edit(-1)), launches("b", 3, 1.1, edit(1))}, compare.Options{Within: .05})
+	c, err := compare.Compare([]compare.Side{reporttest.Launches("a", 3, 1, edit(-1)), reporttest.Launches("b", 3, 1.1, edit(1))}, compare.Options{Within: .05})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -243,11 +245,11 @@ func TestComparisonPageAlways(t *testing.T) {
 			extreme := rapid.SampledFrom([]float64{1e-300, 1e-9, 1, 1e9, 1e150, 1e300})
 			s := compare.Side{Name: name}
 			for i := range rapid.IntRange(1, 3).Draw(t, "launches") {
-				run := serving(20_000)
+				run := reporttest.Serving(20_000)
 				run.Launch, run.Started = fmt.Sprint(i), name
 				p := &run.Points[0]
-				p.Metrics.Set(metric.TTFT, measured(20_000, extreme.Draw(t, "ttft")))
-				p.Metrics.Set(metric.E2E, measured(20_000, extreme.Draw(t, "e2e")))
+				p.Metrics.Set(metric.TTFT, reporttest.Measured(20_000, extreme.Draw(t, "ttft")))
+				p.Metrics.Set(metric.E2E, reporttest.Measured(20_000, extreme.Draw(t, "e2e")))
 				p.Throughput.RequestsPerS = float(extreme.Draw(t, "req/s") * float64(rapid.IntRange(0, 1).Draw(t, "any")))
 				if rapid.Bool().Draw(t, "second") {
 					q, rate := *p, extreme.Draw(t, "rate")
@@ -263,7 +265,7 @@ func TestComparisonPageAlways(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if err := BuildComparison(c).HTML(io.Discard, nil); err != nil {
+		if err := WriteComparison(io.Discard, report.BuildComparison(c), nil); err != nil {
 			t.Fatal(err)
 		}
 	})
@@ -274,7 +276,7 @@ func TestComparisonPageOfSearches(t *testing.T) {
 	side := func(name string, from float64) compare.Side {
 		s := compare.Side{Name: name}
 		for i := range 5 {
-			run := serving(2000)
+			run := reporttest.Serving(2000)
 			x := from + float64(i)/10
 			run.Launch, run.Points, run.Started = fmt.Sprint(i), nil, name
 			run.Capacity = &result.Capacity{Over: "rate", SLO: "p99 ttft<200ms", Estimate: &x, CI95: &[2]float64{x - 1, x + 1}}
@@ -305,17 +307,17 @@ func TestComparisonPageMarksFewAndLimits(t *testing.T) {
 	edit := func(loads int) func(*result.Run, int) {
 		return func(run *result.Run, _ int) {
 			run.Points[0].SLO = slo
-			run.Points[0].Metrics.Set(metric.TTFT, measured(500, 87.3)) // few for p99
+			run.Points[0].Metrics.Set(metric.TTFT, reporttest.Measured(500, 87.3)) // few for p99
 			for i := 1; i < loads; i++ {
 				p, rate := run.Points[0], 4.5*float64(i+1)
 				p.Load.Rate = &rate
-				p.Metrics.Set(metric.TTFT, measured(2000, 90))
+				p.Metrics.Set(metric.TTFT, reporttest.Measured(2000, 90))
 				run.Points = append(run.Points, p)
 			}
 		}
 	}
 	charts := func(loads int) map[string]chart {
-		c, err := compare.Compare([]compare.Side{launches("a", 2, 1, edit(loads)), launches("b", 2, 1.1, edit(loads))}, compare.Options{Within: .05})
+		c, err := compare.Compare([]compare.Side{reporttest.Launches("a", 2, 1, edit(loads)), reporttest.Launches("b", 2, 1.1, edit(loads))}, compare.Options{Within: .05})
 		if err != nil {
 			t.Fatal(err)
 		}

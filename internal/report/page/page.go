@@ -1,8 +1,12 @@
-package report
+// Package page writes a run or a comparison as one HTML file that asks no network for
+// anything. What it says is the report's model; what it draws of single requests it
+// reads from the records, in one pass.
+package page
 
 import (
 	"bufio"
 	"bytes"
+	"cmp"
 	"crypto/sha256"
 	"embed"
 	"encoding/base64"
@@ -16,16 +20,17 @@ import (
 
 	"pitot/internal/data/metric"
 	"pitot/internal/data/result"
+	"pitot/internal/report"
 	"pitot/internal/say"
 	"pitot/internal/stat"
 	"pitot/internal/study/compare"
 )
 
-//go:embed page
+//go:embed *.css *.html *.js
 var pageFiles embed.FS
 
-// Page is what a page shows besides its model.
-type Page struct {
+// Extra is what the page of a run shows besides its model.
+type Extra struct {
 	Series  []*Series // of each point, as far as there are any
 	Missing []string  // what of the run's files could not be read
 	Config  string    // the run's config.yaml
@@ -44,21 +49,20 @@ type section struct {
 // named is a table with a caption.
 type named struct {
 	Caption string
-	Table   Table
+	Table   report.Table
 }
 
 // pagePoint is a point of the page.
 type pagePoint struct {
-	PointModel
+	report.PointModel
 	ID       string
 	Summary  string // in a line
 	Sections []section
 }
 
-// HTML writes the model as a page of its own: one file that asks no network for
-// anything.
-func (m Model) HTML(w io.Writer, page Page) error {
-	view := m.view(page)
+// Write writes the page of a run.
+func Write(w io.Writer, m report.Model, with Extra) error {
+	view := viewOf(m, with)
 	lists := [][]section{view.Sections}
 	for _, p := range view.Points {
 		lists = append(lists, p.Sections)
@@ -80,11 +84,11 @@ type shell struct {
 
 // newShell makes one that holds what the charts of some sections draw.
 func newShell(tab string, sections []section) (s shell, err error) {
-	css, err := pageFiles.ReadFile("page/page.css")
+	css, err := pageFiles.ReadFile("page.css")
 	if err != nil {
 		return s, fmt.Errorf("write page: %w", err)
 	}
-	js, err := pageFiles.ReadFile("page/page.js")
+	js, err := pageFiles.ReadFile("page.js")
 	if err != nil {
 		return s, fmt.Errorf("write page: %w", err)
 	}
@@ -110,7 +114,8 @@ func writePage(w io.Writer, name string, view any) error {
 		"unbroken": unbroken,
 		"tone":     toneOf,
 		"chip":     chipOf,
-	}).ParseFS(pageFiles, "page/*.html")
+		"sentence": say.Sentence,
+	}).ParseFS(pageFiles, "*.html")
 	if err != nil {
 		return fmt.Errorf("write page: %w", err)
 	}
@@ -144,7 +149,7 @@ func hashOf(text []byte) string {
 
 // pageView is what the template gets.
 type pageView struct {
-	Model
+	report.Model
 	shell
 	Missing  []string
 	Sections []section // of the run as a whole
@@ -157,9 +162,9 @@ type pageView struct {
 	Kind     string // "success", "flags" or "invalid"
 }
 
-func (m Model) view(page Page) *pageView {
-	run := m.run
-	v := &pageView{Model: m, Missing: page.Missing, Config: page.Config, Several: len(m.Points) > 1}
+func viewOf(m report.Model, with Extra) *pageView {
+	run := m.Run
+	v := &pageView{Model: m, Missing: with.Missing, Config: with.Config, Several: len(m.Points) > 1}
 	v.Short = say.Plain(run.Target.Model)
 	v.Date, _, _ = strings.Cut(run.Started, "T")
 	v.Command = say.ShellLine(run.Command)
@@ -173,7 +178,7 @@ func (m Model) view(page Page) *pageView {
 		if c := attainmentChart(run); len(c) > 0 {
 			v.Sections = append(v.Sections, section{ID: "slo", Title: "SLO attainment over load", Charts: c})
 		}
-		v.Sections = append(v.Sections, section{ID: "loads", Title: "All loads", Tables: []named{{"By load; " + strings.Join(slices.Concat(columnsCount(m.Overview.Loads), m.Overview.Legend), " · "), m.Overview.Loads}}})
+		v.Sections = append(v.Sections, section{ID: "loads", Title: "All loads", Tables: []named{{"By load; " + strings.Join(m.Overview.LoadsLegend(m.Overview.Loads), " · "), m.Overview.Loads}}})
 		if t := m.Overview.Spread; t != nil {
 			loads := &v.Sections[len(v.Sections)-1]
 			loads.Tables = append(loads.Tables, named{"Loads that were measured several times: the least and the most", *t})
@@ -185,10 +190,10 @@ func (m Model) view(page Page) *pageView {
 	for i := range m.Points {
 		p := pagePoint{PointModel: m.Points[i], ID: fmt.Sprintf("p%d", i+1)}
 		var s *Series
-		if i < len(page.Series) {
-			s = page.Series[i]
+		if i < len(with.Series) {
+			s = with.Series[i]
 		}
-		p.Summary = strings.Join(append([]string{say.Decimal(run.Points[i].Load.Value(), 3) + pointUnit(&run.Points[i])}, m.Points[i].Headline[:min(3, len(m.Points[i].Headline))]...), " · ")
+		p.Summary = strings.Join(append([]string{say.Decimal(run.Points[i].Load.Value(), 3) + " " + run.Points[i].Load.Unit()}, m.Points[i].Headline[:min(3, len(m.Points[i].Headline))]...), " · ")
 		p.Sections = pointSections(p.ID+"-", &run.Points[i], &m.Points[i], s)
 		for k := range p.Sections {
 			p.Sections[k].Top = !v.Several
@@ -201,43 +206,26 @@ func (m Model) view(page Page) *pageView {
 	return v
 }
 
-// pointUnit is what the load of a point is counted in.
-func pointUnit(p *result.Point) string {
-	if p.Load.Concurrency != nil {
-		return " users"
-	}
-	return " req/s"
-}
-
 // pointSections are the parts of a point's account, in the order of the page.
-func pointSections(prefix string, p *result.Point, m *PointModel, s *Series) (list []section) {
+func pointSections(prefix string, p *result.Point, m *report.PointModel, s *Series) (list []section) {
 	add := func(id, title, text string, charts []*chart, absent string, tables ...named) {
 		list = append(list, section{ID: prefix + id, Title: title, Text: text, Charts: charts, Absent: absent, Tables: tables})
 	}
 	const unread = "The records of this point could not be read."
 	if m.Objective != nil {
-		t := Table{Head: []string{"Limit", "Met", "Measured"}}
-		for _, l := range p.SLO.Limits {
-			t.Rows = append(t.Rows, []string{say.Plain(l.Spec), word(l.Met, "not met"), strings.Join(limitFacts(l), " · ")})
-		}
-		joint := say.Unknown
-		if p.SLO.Attained != nil {
-			joint = say.Percent(*p.SLO.Attained) + " of all due requests" + heldAgainst(p.SLO.Limits)
-		}
-		t.Rows = append(t.Rows, []string{"jointly", word(p.SLO.Met, "not met"), joint})
-		add("slo", "SLO attainment", strings.Join(m.Objective.Facts, " · "), nil, "", named{"Each limit by itself, and jointly", t})
+		add("slo", "SLO attainment", strings.Join(m.Objective.Facts, " · "), nil, "", named{"Each limit by itself, and jointly", m.Objective.Table})
 	}
 	absent := unread
 	var spreads, times, rasters, lengths, lined []*chart
 	if s != nil {
 		spreads, times, rasters, lengths, lined = spreadCharts(prefix, p, s), timeCharts(prefix, s), rasterCharts(prefix, s), lengthCharts(prefix, s), viewCharts(prefix, p, s)
 		absent = "Nothing to draw: no request of this point got so far."
-		if e := p.Metrics.Of(metric.E2E); e != nil && steady(e) != "" {
-			absent = "Not drawn: " + say.Plain(steady(e)) + ", so no distribution stands for this load."
+		if e := p.Metrics.Of(metric.E2E); e != nil && e.NoSteadyState() != "" {
+			absent = "Not drawn: " + say.Plain(e.NoSteadyState()) + ", so no distribution stands for this load."
 		}
 	}
 	tables := []named{{"Percentiles, ms" + legendOf(m), m.Latencies}}
-	for _, t := range []*Table{m.Intervals, m.Classes} {
+	for _, t := range []*report.Table{m.Intervals, m.Classes} {
 		if t != nil {
 			tables = append(tables, named{map[bool]string{true: "Intervals", false: "Classes of requests, ms"}[t == m.Intervals], *t})
 		}
@@ -265,9 +253,7 @@ func pointSections(prefix string, p *result.Point, m *PointModel, s *Series) (li
 		list = append(list, section{ID: prefix + "lengths", Title: "Lengths planned and served", Text: text})
 	}
 	same := ""
-	if !slices.ContainsFunc(views(&p.Metrics), func(v view) bool {
-		return v.response.Summary == nil || v.service.Summary == nil || differs(v.response.Summary, v.service.Summary)
-	}) {
+	if m.ViewsAgree {
 		same = "The two views agree: requests were sent when they were due."
 		lined = nil
 	}
@@ -276,15 +262,15 @@ func pointSections(prefix string, p *result.Point, m *PointModel, s *Series) (li
 	} else {
 		add("views", "Response and service", "The response view counts from when a request was due, the service view from when it was sent.", lined, absent)
 	}
-	ends := Table{Head: []string{"How it ended", "Requests"}}
+	ends := report.Table{Head: []string{"How it ended", "Requests"}}
 	row := func(name string, n int) { ends.Rows = append(ends.Rows, []string{name, say.Count(n)}) }
 	row("due in the window", p.Requests.Due)
 	for _, reason := range byCount(p.Requests.Finish) {
-		row("ok, finish reason "+say.Plain(firstOf(reason, "none")), p.Requests.Finish[reason])
+		row("ok, finish reason "+say.Plain(cmp.Or(reason, "none")), p.Requests.Finish[reason])
 	}
-	errors := Table{Head: []string{"Error class", "Requests", "Said of the first"}}
+	errors := report.Table{Head: []string{"Error class", "Requests", "Said of the first"}}
 	for _, class := range byCount(p.Requests.Errors) {
-		errors.Rows = append(errors.Rows, []string{say.Plain(firstOf(class, "none")), say.Count(p.Requests.Errors[class]), say.Plain(p.Requests.ErrorExamples[class])})
+		errors.Rows = append(errors.Rows, []string{say.Plain(cmp.Or(class, "none")), say.Count(p.Requests.Errors[class]), say.Plain(p.Requests.ErrorExamples[class])})
 	}
 	row("failed", p.Requests.Failed)
 	row("cut off before the end", p.Requests.Cut)
@@ -294,24 +280,24 @@ func pointSections(prefix string, p *result.Point, m *PointModel, s *Series) (li
 		tables = append(tables, named{"Errors", errors})
 	}
 	add("ends", "Errors and finish reasons", "", nil, "", tables...)
-	checks := Table{Head: []string{"Check", "Status", "Value", "Limit", "What to do"}}
+	checks := report.Table{Head: []string{"Check", "Status", "Value", "Limit", "What to do"}}
 	for _, status := range []result.Status{result.Fail, result.Flag, result.Pass} {
 		for i := range p.Checks {
 			if p.Checks[i].Status != status {
 				continue
 			}
-			c := Said(&p.Checks[i])
+			c := report.BuildCheck(&p.Checks[i])
 			if status == result.Pass {
 				c.Advice = ""
 			}
 			checks.Rows = append(checks.Rows, []string{c.Name, string(status), c.Value, c.Limit, c.Advice})
 		}
 	}
-	add("checks", "Checks", string(p.Verdict)+": "+m.passed()+".", nil, "", named{"The instrument against its limits", checks})
+	add("checks", "Checks", string(p.Verdict)+": "+m.ChecksPassed()+".", nil, "", named{"The instrument against its limits", checks})
 	return list
 }
 
-func legendOf(m *PointModel) string {
+func legendOf(m *report.PointModel) string {
 	if len(m.Legend) == 0 {
 		return ""
 	}

@@ -1,4 +1,4 @@
-package report
+package page
 
 import (
 	"encoding/json"
@@ -11,18 +11,23 @@ import (
 	"pitot/internal/data/metric"
 	"pitot/internal/data/record"
 	"pitot/internal/data/result"
+	"pitot/internal/report"
 	"pitot/internal/report/export"
+	"pitot/internal/report/reporttest"
+	"pitot/internal/say"
 )
 
 // page renders a run's page.
-func page(t *testing.T, run *result.Run, with Page) string {
+func page(t *testing.T, run *result.Run, with Extra) string {
 	t.Helper()
 	var b strings.Builder
-	if err := Build(run, "runs/x").HTML(&b, with); err != nil {
+	if err := Write(&b, report.Build(run, "runs/x"), with); err != nil {
 		t.Fatal(err)
 	}
 	return b.String()
 }
+
+func float(x float64) *float64 { return &x }
 
 var tag = regexp.MustCompile(`(?s)<(style|script)[^>]*>.*?</(style|script)>|<[^>]*>`)
 
@@ -33,16 +38,16 @@ func readable(page string) string {
 
 // One model in all faces: each has the same figures, and those of run.json.
 func TestFacesAgree(t *testing.T) {
-	for name, run := range cases() {
+	for name, run := range reporttest.Runs() {
 		t.Run(name, func(t *testing.T) {
-			m := Build(run, "runs/x")
+			m := report.Build(run, "runs/x")
 			var text, md, sheet strings.Builder
-			for _, err := range []error{m.Text(&text, Style{}), m.Markdown(&md), export.CSV(&sheet, run)} {
+			for _, err := range []error{m.Text(&text, report.Style{}), m.Markdown(&md), export.CSV(&sheet, run)} {
 				if err != nil {
 					t.Fatal(err)
 				}
 			}
-			faces := map[string]string{"text": text.String(), "markdown": strings.ReplaceAll(md.String(), `\`, ""), "html": readable(page(t, run, Page{}))}
+			faces := map[string]string{"text": text.String(), "markdown": strings.ReplaceAll(md.String(), `\`, ""), "html": readable(page(t, run, Extra{}))}
 			for i := range m.Points {
 				for _, row := range m.Points[i].Latencies.Rows {
 					want := map[string]string{}
@@ -65,8 +70,8 @@ func TestFacesAgree(t *testing.T) {
 					if err != nil || !strings.Contains(sheet.String(), string(exact)) {
 						t.Errorf("csv lacks the median TTFT %s of point %d: %v", exact, i, err)
 					}
-					if faces["html"] != "" && !strings.Contains(faces["html"], cell(s, "p50")) {
-						t.Errorf("html lacks %s", cell(s, "p50"))
+					if faces["html"] != "" && !strings.Contains(faces["html"], say.Quantity(*s.P50)) {
+						t.Errorf("html lacks %s", say.Quantity(*s.P50))
 					}
 				}
 			}
@@ -77,7 +82,7 @@ func TestFacesAgree(t *testing.T) {
 // Whatever servers and users say stays text.
 func TestPageEscapes(t *testing.T) {
 	const evil = `</script></style><script>alert(1)</script><img src=x onerror=alert(2)>"'` + "`${alert(3)}"
-	run := serving(2000)
+	run := reporttest.Serving(2000)
 	run.Target.Model, run.Target.Spec, run.Target.API = evil, "http://"+evil, evil
 	run.Target.Server = map[string]string{"engine": evil, evil: evil}
 	run.Notes = map[string]string{evil: evil}
@@ -91,7 +96,7 @@ func TestPageEscapes(t *testing.T) {
 	s := &Series{Bin: 1, To: 1, End: 1, Due: []float64{1}, Errors: map[string]Dots{evil: {X: []float64{1}, Y: []float64{1}, Of: 1}},
 		Spread: map[string]Spread{"ttft_ms": {Value: []float64{1, 2}, Share: []float64{.5, 1}, N: 2}},
 		Slow:   Traces{Wanted: 1, Requests: []Trace{{Outcome: record.Failed, Error: evil, Chunks: []int64{1}}}}}
-	got := page(t, run, Page{Series: []*Series{s}, Missing: []string{evil}, Config: evil})
+	got := page(t, run, Extra{Series: []*Series{s}, Missing: []string{evil}, Config: evil})
 	escaped(t, got)
 }
 
@@ -113,7 +118,7 @@ func escaped(t *testing.T, page string) {
 
 // A page asks nobody for anything.
 func TestPageIsWhole(t *testing.T) {
-	got := page(t, serving(2000), Page{})
+	got := page(t, reporttest.Serving(2000), Extra{})
 	if !strings.Contains(got, `default-src &#39;none&#39;`) {
 		t.Error("no policy against the network")
 	}
@@ -129,7 +134,7 @@ func TestPagesOfBadRuns(t *testing.T) {
 	empty := &Series{Bin: 1}
 	odd := &Series{Bin: 1, From: nan, To: nan, End: nan, Due: []float64{nan}, InFlight: []float64{math.Inf(1)},
 		Spread: map[string]Spread{"ttft_ms": {Value: []float64{nan}, Share: []float64{1}, N: 1}}}
-	none := serving(100)
+	none := reporttest.Serving(100)
 	none.Points[0].Requests = result.Requests{Due: 100, Failed: 100, Errors: map[string]int{"refused": 100}}
 	none.Points[0].Metrics = result.Metrics{}
 	none.Points[0].Throughput = result.Throughput{Why: "nothing was answered"}
@@ -137,15 +142,15 @@ func TestPagesOfBadRuns(t *testing.T) {
 	bare := &result.Run{Schema: result.Schema, Points: []result.Point{{}}}
 	for name, c := range map[string]struct {
 		run  *result.Run
-		page Page
+		page Extra
 		say  string
 	}{
-		"no records":  {serving(2000), Page{Missing: []string{"the records are gone"}}, "the records are gone"},
-		"no points":   {&result.Run{Schema: result.Schema}, Page{}, "Nothing was measured"},
-		"no series":   {serving(2000), Page{Series: []*Series{empty}}, "Nothing to draw"},
-		"not numbers": {serving(2000), Page{Series: []*Series{odd}}, "Distributions"},
-		"no success":  {none, Page{Series: []*Series{empty}}, "none of 100 requests was answered"},
-		"nothing":     {bare, Page{Series: []*Series{nil}}, "no request came due"},
+		"no records":  {reporttest.Serving(2000), Extra{Missing: []string{"the records are gone"}}, "the records are gone"},
+		"no points":   {&result.Run{Schema: result.Schema}, Extra{}, "Nothing was measured"},
+		"no series":   {reporttest.Serving(2000), Extra{Series: []*Series{empty}}, "Nothing to draw"},
+		"not numbers": {reporttest.Serving(2000), Extra{Series: []*Series{odd}}, "Distributions"},
+		"no success":  {none, Extra{Series: []*Series{empty}}, "none of 100 requests was answered"},
+		"nothing":     {bare, Extra{Series: []*Series{nil}}, "no request came due"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			got := readable(page(t, c.run, c.page))
@@ -153,49 +158,5 @@ func TestPagesOfBadRuns(t *testing.T) {
 				t.Errorf("does not say %q: %s", c.say, got)
 			}
 		})
-	}
-}
-
-// What nobody told is not guessed.
-func TestConditions(t *testing.T) {
-	m := Build(serving(2000), "")
-	got := map[string]Condition{}
-	for _, c := range m.Conditions {
-		got[c.Name] = c
-	}
-	for _, name := range []string{"Hardware", "GPUs", "Precision", "Engine flags", "Price"} {
-		if c := got[name]; c.Known || c.Value != notKnown {
-			t.Errorf("%s: %q, want %q", name, c.Value, notKnown)
-		}
-	}
-	if c := got["Engine"]; c.Value != "vllm 0.11.2" {
-		t.Errorf("engine: %q", c.Value)
-	}
-	run := serving(2000)
-	run.Notes = map[string]string{"gpu": "H100 SXM", "precision": "fp8", "flags": "--tensor-parallel-size 2"}
-	for _, c := range Build(run, "").Conditions {
-		switch c.Name {
-		case "Hardware", "Precision", "Engine flags":
-			if !c.Known {
-				t.Errorf("%s is in the notes", c.Name)
-			}
-		}
-	}
-}
-
-// A curve that does not bend is no sweep that went wrong.
-func TestClaimOfStraightCurve(t *testing.T) {
-	run := serving(2000)
-	second := run.Points[0]
-	rate := 2 * *second.Load.Rate
-	second.Load.Rate = &rate
-	run.Points = append(run.Points, second)
-	run.Curve = &result.Curve{Over: "rate", Points: []int{0, 1}, NoKnee: "the curve does not bend enough"}
-	if got, want := Build(run, "").Claim.Sentence, "From 4.5 to 9 req/s there is neither a knee nor a saturation."; got != want {
-		t.Errorf("%q, want %q", got, want)
-	}
-	run.Curve.UnstableFrom = &rate
-	if got, want := Build(run, "").Claim.Sentence, "From 9 req/s on the queue grows for as long as the load lasts."; got != want {
-		t.Errorf("%q, want %q", got, want)
 	}
 }

@@ -1,4 +1,4 @@
-package report
+package page
 
 import (
 	"fmt"
@@ -9,53 +9,27 @@ import (
 
 	"pitot/internal/data/metric"
 	"pitot/internal/data/result"
+	"pitot/internal/report"
+	"pitot/internal/report/reporttest"
 )
-
-// swept is a sweep of four loads, of which the last is too much, put to a limit
-// that goodput counts by.
-func swept() *result.Run {
-	run := serving(2000)
-	first := run.Points[0]
-	run.Points = nil
-	for i, rate := range []float64{4, 8.4, 33.6, 47.5} {
-		p := first
-		due, served, good := rate*1.0421, rate*.9987, rate*1.0412
-		p.Load.Rate = &rate
-		p.Stage = "curve"
-		p.Throughput.DuePerS, p.Throughput.RequestsPerS, p.Throughput.OutputTokensPerS = &due, &served, float(served*1024)
-		p.SLO = &result.SLO{Spec: "p99 ttft<200ms", Met: "yes", Attained: float(.999)}
-		p.Metrics.Set(metric.TTFT, measured(999, 87.3*rate))
-		p.Metrics.Set(metric.E2E, measured(999, 1155.2*rate))
-		p.Metrics.Set(metric.DecodeRate, measured(999, 100-rate))
-		p.Goodput = &result.Goodput{RequestsPerS: good, OutputTokensPerS: float(good * 1024)}
-		if i == 3 {
-			p.Stability = "unstable"
-		}
-		run.Points = append(run.Points, p)
-	}
-	run.Curve = &result.Curve{Over: "rate", Points: []int{0, 1, 2, 3}, Pareto: result.Pareto{UserSpeed: []int{1, 2}, TTFT: []int{0, 1, 2}},
-		Knee:       &result.Knee{Load: 33.6, CI95: &[2]float64{8.4, 41.25}, Method: "the greatest throughput ÷ latency (power)"},
-		Saturation: &result.Saturation{RequestsPerS: 45.125}}
-	return run
-}
 
 // faces are what a run looks like in each.
 func faces(t *testing.T, run *result.Run) map[string]string {
 	t.Helper()
 	var text, md strings.Builder
-	m := Build(run, "runs/x")
-	if err := m.Text(&text, Style{}); err != nil {
+	m := report.Build(run, "runs/x")
+	if err := m.Text(&text, report.Style{}); err != nil {
 		t.Fatal(err)
 	}
 	if err := m.Markdown(&md); err != nil {
 		t.Fatal(err)
 	}
-	return map[string]string{"text": text.String(), "markdown": strings.ReplaceAll(md.String(), `\`, ""), "html": readable(page(t, run, Page{}))}
+	return map[string]string{"text": text.String(), "markdown": strings.ReplaceAll(md.String(), `\`, ""), "html": readable(page(t, run, Extra{}))}
 }
 
 // Beside what was asked stands what came due, and goodput beside what it is part of.
 func TestLoadsSayWhatCameDue(t *testing.T) {
-	run := swept()
+	run := reporttest.Swept()
 	for face, got := range faces(t, run) {
 		flat := strings.Join(strings.Fields(got), " ")
 		want := []string{"due/s: came due in the window", "35.0", "unstable"} // 33.6 were asked for
@@ -69,7 +43,7 @@ func TestLoadsSayWhatCameDue(t *testing.T) {
 		}
 	}
 	for line := range strings.Lines(faces(t, run)["text"]) {
-		if n := utf8.RuneCountInString(strings.TrimSuffix(line, "\n")); n > textWidth {
+		if n := utf8.RuneCountInString(strings.TrimSuffix(line, "\n")); n > 80 {
 			t.Errorf("%d columns: %s", n, line)
 		}
 	}
@@ -90,7 +64,7 @@ func TestLoadsSayWhatCameDue(t *testing.T) {
 // Markdown says each thing once, and no column is without a name where it holds
 // nothing.
 func TestMarkdownSaysOnce(t *testing.T) {
-	run := swept()
+	run := reporttest.Swept()
 	run.Points = run.Points[:3] // none is unstable
 	run.Curve.Points = []int{0, 1, 2}
 	md := faces(t, run)["markdown"]
@@ -112,7 +86,7 @@ func TestMarkdownSaysOnce(t *testing.T) {
 
 // A sweep that was stopped before its first load has a face too.
 func TestNoLoads(t *testing.T) {
-	run := swept()
+	run := reporttest.Swept()
 	run.Points, run.Curve = nil, &result.Curve{Over: "rate"}
 	for face, got := range faces(t, run) {
 		if !strings.Contains(strings.Join(strings.Fields(got), " "), "othing was measured") {
@@ -124,7 +98,7 @@ func TestNoLoads(t *testing.T) {
 // The knee is drawn as wide as it is uncertain, and what is on the front has its
 // load.
 func TestCurveMarks(t *testing.T) {
-	run := swept()
+	run := reporttest.Swept()
 	shaded := slices.ContainsFunc(curveCharts(run)[0].Marks, func(m mark) bool { return m.At == 8.4 && m.To != nil && *m.To == 41.25 })
 	if !shaded {
 		t.Errorf("the knee's interval is not shaded: %+v", curveCharts(run)[0].Marks)
@@ -162,7 +136,7 @@ func TestErrorClassesAreApart(t *testing.T) {
 
 // Whoever reads a run against an embedded target sees which faults were ordered.
 func TestOrderedFaults(t *testing.T) {
-	run := serving(2000)
+	run := reporttest.Serving(2000)
 	run.Target.Kind, run.Target.Settings = "mock", map[string]string{"faults": "429:4%, reset:2%,freeze:every 20s:2s", "reasoning": "0.5", "ttft": "20ms"}
 	p := &run.Points[0]
 	p.Outcome = "degraded"
@@ -194,8 +168,8 @@ func TestOrderedFaults(t *testing.T) {
 
 // Values of the curve that rest on few samples are hollow, and limits are lines.
 func TestCurveOfFewSamples(t *testing.T) {
-	run := swept() // 999 samples each: one too few
-	run.Points[2].Metrics.Set(metric.TTFT, measured(1000, 90))
+	run := reporttest.Swept() // 999 samples each: one too few
+	run.Points[2].Metrics.Set(metric.TTFT, reporttest.Measured(1000, 90))
 	limits := []result.Limit{{Spec: "p99 ttft<200ms", Percentile: 99, Metric: "ttft", Limit: 200}, {Spec: "ttft<200ms", Metric: "ttft", Limit: 200}, {Spec: "p99 tpot<50ms", Percentile: 99, Metric: "tpot", Limit: 50}}
 	for i := range run.Points {
 		run.Points[i].SLO.Limits = limits

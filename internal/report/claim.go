@@ -41,7 +41,6 @@ const notKnown = "not known"
 
 // conclude says what the run shows.
 func (m *Model) conclude(run *result.Run) {
-	m.run = run
 	m.Conditions = conditions(run, m)
 	switch {
 	case m.Overview != nil:
@@ -158,7 +157,7 @@ func pointFigures(p *result.Point) (list []Figure) {
 	rate("Throughput", t.RequestsPerS, "req/s", "requests_per_s")
 	rate("Output", t.OutputTokensPerS, "tok/s", "output_tokens_per_s")
 	for _, d := range headlines(&p.Metrics) {
-		if d.Summary == nil || steady(d.Summary) != "" {
+		if d.Summary == nil || d.Summary.NoSteadyState() != "" {
 			continue
 		}
 		unit := string(d.Unit)
@@ -180,7 +179,7 @@ func (m *Model) claimOverview(run *result.Run) {
 		c.Because = append(c.Because, f.Name)
 	}
 	if k := run.Capacity; k != nil {
-		load := func(x float64) string { return say.Quantity(x) + loadUnit(k.Over) }
+		load := func(x float64) string { return say.Quantity(x) + " " + result.LoadUnit(k.Over) }
 		switch {
 		case k.Load != nil:
 			c.Sentence = fmt.Sprintf("At up to %s, %s is met.", load(*k.Load), say.Plain(k.SLO))
@@ -226,12 +225,13 @@ func (m *Model) claimOverview(run *result.Run) {
 
 // straight is what a curve shows that has neither a knee nor a saturation.
 func straight(run *result.Run) string {
-	_, at := loadsOf(run)
-	unit := loadUnit(run.Curve.Over)
+	order := run.ByLoad()
+	least, most := run.Points[order[0]].Load.Value(), run.Points[order[len(order)-1]].Load.Value()
+	unit := " " + result.LoadUnit(run.Curve.Over)
 	if from := run.Curve.UnstableFrom; from != nil {
-		return "From " + loadValue(*from) + unit + " on the queue grows for as long as the load lasts."
+		return "From " + say.Decimal(*from, 3) + unit + " on the queue grows for as long as the load lasts."
 	}
-	return "From " + loadValue(at[0]) + " to " + loadValue(at[len(at)-1]) + unit + " there is neither a knee nor a saturation."
+	return "From " + say.Decimal(least, 3) + " to " + say.Decimal(most, 3) + unit + " there is neither a knee nor a saturation."
 }
 
 // claimSentence makes the claim of a phrase, which is empty where there is none.
@@ -239,16 +239,8 @@ func claimSentence(phrase string) string {
 	return cmp.Or(say.Sentence(phrase), "No load was measured well enough to claim anything.")
 }
 
-// loadUnit is what a load is counted in, as a sentence has it.
-func loadUnit(over string) string {
-	if over == "concurrency" {
-		return " users"
-	}
-	return " req/s"
-}
-
 func (m *Model) capacityFigures(k *result.Capacity) {
-	unit := strings.TrimSpace(loadUnit(k.Over))
+	unit := result.LoadUnit(k.Over)
 	add := func(name string, x *float64, note string) {
 		if x != nil {
 			m.Figures = append(m.Figures, Figure{Name: name, Value: say.Quantity(*x), Unit: unit, Note: note})
@@ -272,7 +264,7 @@ func (m *Model) capacityFigures(k *result.Capacity) {
 }
 
 func (m *Model) curveFigures(k *result.Curve, run *result.Run) {
-	unit := strings.TrimSpace(loadUnit(k.Over))
+	unit := result.LoadUnit(k.Over)
 	if k.Knee != nil {
 		f := Figure{Name: "Knee", Value: say.Quantity(k.Knee.Load), Unit: unit}
 		if k.Knee.CI95 != nil {
@@ -355,7 +347,7 @@ func limited(run *result.Run) (list []string) {
 			add("More load brings no more answers than %s req/s.", say.Quantity(s.RequestsPerS))
 		}
 		if c.UnstableFrom != nil {
-			add("From %s%s on the queue grows for as long as the load lasts.", say.Quantity(*c.UnstableFrom), loadUnit(c.Over))
+			add("From %s %s on the queue grows for as long as the load lasts.", say.Quantity(*c.UnstableFrom), result.LoadUnit(c.Over))
 		}
 	}
 	for i := range run.Points { // the first tells of all
@@ -421,7 +413,7 @@ func conditions(run *result.Run, m *Model) (list []Condition) {
 		return ""
 	}
 	server := run.Target.Server
-	add("Hardware", firstOf(note("hardware", "gpu", "accelerator"), server["accelerator"]))
+	add("Hardware", cmp.Or(note("hardware", "gpu", "accelerator"), server["accelerator"]))
 	gpus := note("gpus")
 	for i := range run.Points {
 		if g := run.Points[i].Throughput.PerGPU; g != nil {
@@ -430,9 +422,9 @@ func conditions(run *result.Run, m *Model) (list []Condition) {
 	}
 	add("GPUs", gpus)
 	add("Model", run.Target.Model)
-	add("Precision", firstOf(note("precision", "dtype", "quantization"), server["dtype"]))
-	add("KV cache precision", firstOf(note("kv-cache-dtype", "kv_cache_dtype"), server["kv_cache_dtype"]))
-	engine := firstOf(note("engine"), server["engine"])
+	add("Precision", cmp.Or(note("precision", "dtype", "quantization"), server["dtype"]))
+	add("KV cache precision", cmp.Or(note("kv-cache-dtype", "kv_cache_dtype"), server["kv_cache_dtype"]))
+	engine := cmp.Or(note("engine"), server["engine"])
 	if v := server["version"]; v != "" {
 		engine += " " + v
 	}
@@ -497,15 +489,6 @@ func conditions(run *result.Run, m *Model) (list []Condition) {
 		add("Note "+k, run.Notes[k])
 	}
 	return list
-}
-
-func firstOf(list ...string) string {
-	for _, s := range list {
-		if s != "" {
-			return s
-		}
-	}
-	return ""
 }
 
 // loadModel is the kind of a load, without how much of it.

@@ -1,4 +1,4 @@
-package report
+package page
 
 import (
 	"cmp"
@@ -10,6 +10,7 @@ import (
 
 	"pitot/internal/data/metric"
 	"pitot/internal/data/result"
+	"pitot/internal/report"
 	"pitot/internal/say"
 	"pitot/internal/stat"
 	"pitot/internal/study/compare"
@@ -17,12 +18,11 @@ import (
 
 // comparisonView is what the template of a comparison gets.
 type comparisonView struct {
-	ComparisonModel
+	report.ComparisonModel
 	shell
 	Sentence string
 	Basis    string    // what changed or why nobody can say, of two sides
 	Warned   string    // how often
-	Alike    string    // what is said where nothing differs
 	ByEach   *named    // what differs, of more than two sides
 	Sections []section // curves and changes
 	Tables   []pairView
@@ -40,34 +40,26 @@ type pairView struct {
 // mostOpen is how many tables stand open on a page.
 const mostOpen = 4
 
-// HTML writes the comparison as a page of its own: one file that asks no network
-// for anything. command is what did it.
-func (m ComparisonModel) HTML(w io.Writer, command []string) error {
-	v := &comparisonView{ComparisonModel: m, Warned: say.Plural(len(m.Warnings), "warning"), Alike: say.Sentence(noDifference), Command: say.ShellLine(command)}
-	v.Sentence, v.Basis = m.sentence()
-	if len(m.of.Sides) > 2 && len(m.of.Differences) > 0 {
-		t := Table{Head: []string{""}}
-		for _, s := range m.of.Sides {
-			t.Head = append(t.Head, say.Plain(s.Name))
-		}
-		for _, d := range m.of.Differences {
-			t.Rows = append(t.Rows, append([]string{say.Plain(d.What)}, valueTexts(d)...))
-		}
-		v.ByEach = &named{"Environment, server and configuration of each side", t}
+// WriteComparison writes the page of a comparison. command is what did it.
+func WriteComparison(w io.Writer, m report.ComparisonModel, command []string) error {
+	v := &comparisonView{ComparisonModel: m, Warned: say.Plural(len(m.Warnings), "warning"), Command: say.ShellLine(command)}
+	v.Sentence, v.Basis = v.sentence()
+	if m.BySide != nil {
+		v.ByEach = &named{"Environment, server and configuration of each side", *m.BySide}
 	}
-	for i := range m.of.Curves {
-		if s := m.curve(i); len(s.Charts) > 0 || s.Absent != "" {
+	for i := range m.Of.Curves {
+		if s := v.curve(i); len(s.Charts) > 0 || s.Absent != "" {
 			v.Sections = append(v.Sections, s)
 		}
 	}
-	for i := range m.of.Verdicts {
-		v.Sections = append(v.Sections, m.changes(i))
+	for i := range m.Of.Verdicts {
+		v.Sections = append(v.Sections, v.changes(i))
 	}
 	for i := range m.Pairs {
-		v.Tables = append(v.Tables, m.pairView(i))
+		v.Tables = append(v.Tables, v.pairView(i))
 	}
 	v.Folded = len(v.Tables) > mostOpen
-	v.Launches = m.launches()
+	v.Launches = v.launches()
 	words := make([]string, len(m.Answers))
 	for i, a := range m.Answers {
 		words[i] = a.Word
@@ -80,11 +72,11 @@ func (m ComparisonModel) HTML(w io.Writer, command []string) error {
 }
 
 // sentence is the verdict on all sides, and on two of them what it rests on.
-func (m *ComparisonModel) sentence() (verdict, basis string) {
-	a := say.Plain(m.of.Sides[0].Name)
+func (m *comparisonView) sentence() (verdict, basis string) {
+	a := say.Plain(m.Of.Sides[0].Name)
 	if len(m.Answers) > 1 {
 		var each []string
-		for i, v := range m.of.Verdicts {
+		for i, v := range m.Of.Verdicts {
 			is := " is " + m.Answers[i].Word
 			if v.Word == compare.OtherInstrument {
 				is = " has no verdict"
@@ -94,9 +86,9 @@ func (m *ComparisonModel) sentence() (verdict, basis string) {
 		return "Against " + a + ", " + strings.Join(each, ", ") + ".", ""
 	}
 	answer := m.Answers[0]
-	switch m.of.Verdicts[0].Word {
+	switch m.Of.Verdicts[0].Word {
 	case compare.Undistinguished, compare.OtherInstrument: // may begin with no side's name
-		return sentenceOf(answer.Claim, say.Plain(m.of.Verdicts[0].B)), answer.Basis
+		return sentenceOf(answer.Claim, say.Plain(m.Of.Verdicts[0].B)), answer.Basis
 	}
 	return answer.Claim + ".", answer.Basis
 }
@@ -164,8 +156,8 @@ func curveMetrics(c *compare.Curve) (list []onCurve) {
 
 // curve is one of the parts in which the sides are laid over each other: over
 // load, or where there is only one, launch by launch.
-func (m *ComparisonModel) curve(at int) section {
-	c := &m.of.Curves[at]
+func (m *comparisonView) curve(at int) section {
+	c := &m.Of.Curves[at]
 	id := fmt.Sprintf("curve%d", at+1)
 	s := section{ID: id, Title: "Over load", Top: true}
 	var loads []float64
@@ -174,7 +166,7 @@ func (m *ComparisonModel) curve(at int) section {
 		switch {
 		case len(side.Loads) > 0:
 			present++
-		case len(m.of.Sides[i].Files) > 0:
+		case len(m.Of.Sides[i].Files) > 0:
 			s.Notes = append(s.Notes, say.Plain(side.Side)+" is not drawn: another instrument measured it")
 		default:
 			s.Notes = append(s.Notes, say.Plain(side.Side)+" is not drawn: it was not measured under such loads")
@@ -193,7 +185,7 @@ func (m *ComparisonModel) curve(at int) section {
 	what := say.Plain(c.What)
 	if len(loads) == 1 {
 		s.Title = "Launch by launch"
-		what += ", " + loadValue(loads[0]) + loadUnit(c.Over)
+		what += ", " + say.Decimal(loads[0], 3) + " " + result.LoadUnit(c.Over)
 	}
 	s.Text = say.Sentence(what)
 	switch {
@@ -204,8 +196,8 @@ func (m *ComparisonModel) curve(at int) section {
 	default:
 		s.Text += " Lines are sides, the geometric mean of their launches; small dots are launches."
 	}
-	if len(m.of.Curves) > 1 {
-		s.Title += fmt.Sprintf(" (%d of %d)", at+1, len(m.of.Curves))
+	if len(m.Of.Curves) > 1 {
+		s.Title += fmt.Sprintf(" (%d of %d)", at+1, len(m.Of.Curves))
 	}
 	var missing []string // what has no value, and why
 	lacks := map[string][]string{}
@@ -254,9 +246,6 @@ func (m *ComparisonModel) curve(at int) section {
 	return s
 }
 
-// loadValue is a load as it was asked for.
-func loadValue(x float64) string { return say.Decimal(x, 3) }
-
 // metricAt is a metric of a load, nil if it was not looked for.
 func metricAt(l *compare.LoadCurve, name string) *compare.CurveMetric {
 	i := slices.IndexFunc(l.Metrics, func(m compare.CurveMetric) bool { return m.Metric == name })
@@ -282,7 +271,7 @@ func valuesOf(c *compare.Curve, name string) (known bool, missing []string) {
 				if len(at[x.Why]) == 0 {
 					reasons = append(reasons, x.Why)
 				}
-				at[x.Why] = append(at[x.Why], loadValue(s.Loads[i].Load))
+				at[x.Why] = append(at[x.Why], say.Decimal(s.Loads[i].Load, 3))
 			}
 		}
 		for why, loads := range at {
@@ -300,7 +289,7 @@ func valuesOf(c *compare.Curve, name string) (known bool, missing []string) {
 
 // overlaid draws a metric of all sides over load.
 func overlaid(c *compare.Curve, loads []float64, what onCurve, name string, launches bool) *chart {
-	k := &chart{Title: what.title, X: axis{Name: "Load", Unit: strings.TrimSpace(loadUnit(c.Over))}, Y: axis{Name: what.title, Unit: what.unit}}
+	k := &chart{Title: what.title, X: axis{Name: "Load", Unit: result.LoadUnit(c.Over)}, Y: axis{Name: what.title, Unit: what.unit}}
 	if n := len(loads); n > 2 && loads[0] > 0 && loads[n-1]/loads[0] > 60 {
 		k.X.Scale = "log"
 	} else {
@@ -388,7 +377,7 @@ func unstableMarks(c *compare.Curve) (marks []mark) {
 
 // strip draws a metric of all sides at the one load there is, on an axis that
 // shows what matters as large as it is: it spans at least what is equivalent.
-func (m *ComparisonModel) strip(c *compare.Curve, what onCurve, name string, launches bool) *chart {
+func (m *comparisonView) strip(c *compare.Curve, what onCurve, name string, launches bool) *chart {
 	k := &chart{Title: what.title, Kind: "rows", X: axis{Name: what.title, Unit: what.unit}, Y: axis{Name: "Side"}}
 	lo, hi := math.Inf(1), math.Inf(-1)
 	for i, s := range c.Sides {
@@ -413,7 +402,7 @@ func (m *ComparisonModel) strip(c *compare.Curve, what onCurve, name string, lau
 					r.Say = []string{"1 launch"}
 				}
 			}
-			for _, v := range append(numbers{r.At / (1 + m.of.Within), r.At * (1 + m.of.Within)}, r.Dots...) {
+			for _, v := range append(numbers{r.At / (1 + m.Of.Within), r.At * (1 + m.Of.Within)}, r.Dots...) {
 				if !math.IsNaN(v) {
 					lo, hi = min(lo, v), max(hi, v)
 				}
@@ -455,8 +444,8 @@ const (
 
 // changes is the forest plot of one side against the first. Of few loads each
 // has a chart of all metrics; of many each metric has one of all loads.
-func (m *ComparisonModel) changes(at int) section {
-	c := m.of
+func (m *comparisonView) changes(at int) section {
+	c := m.Of
 	b := c.Verdicts[at].B
 	s := section{ID: fmt.Sprintf("changes%d", at+1), Title: "Changes", Top: true}
 	if len(c.Verdicts) > 1 {
@@ -516,11 +505,11 @@ func placeName(p *compare.Pair) string {
 	case p.Load.Concurrency != nil:
 		return say.Plural(*p.Load.Concurrency, "user")
 	}
-	return loadValue(p.Load.Value()) + " req/s"
+	return say.Decimal(p.Load.Value(), 3) + " req/s"
 }
 
 // howToRead explains the marks of changes.
-func (m *ComparisonModel) howToRead(pairs []*compare.Pair) string {
+func (m *comparisonView) howToRead(pairs []*compare.Pair) string {
 	has := func(is func(*compare.Pair) bool) bool { return slices.ContainsFunc(pairs, is) }
 	row := func(is func(compare.Row) bool) bool {
 		return has(func(p *compare.Pair) bool { return slices.ContainsFunc(p.Rows, is) })
@@ -531,8 +520,8 @@ func (m *ComparisonModel) howToRead(pairs []*compare.Pair) string {
 		return "Dots are changes, without an interval and without a verdict: another instrument measured one of the sides. Shaded is what would count as equivalent."
 	case has(func(p *compare.Pair) bool { return p.Within }):
 		text += ", within these launches: they say nothing of other starts of the server."
-	case m.of.Corrected > 0:
-		text += "; the verdicts are corrected for " + say.Plural(m.of.Corrected, "test") + "."
+	case m.Of.Corrected > 0:
+		text += "; the verdicts are corrected for " + say.Plural(m.Of.Corrected, "test") + "."
 	default:
 		text += "."
 	}
@@ -623,8 +612,8 @@ func valueText(r *compare.Row, x float64) string {
 }
 
 // pairView is a table as the other faces have it.
-func (m *ComparisonModel) pairView(at int) pairView {
-	p, of := &m.Pairs[at], &m.of.Pairs[at]
+func (m *comparisonView) pairView(at int) pairView {
+	p, of := &m.Pairs[at], &m.Of.Pairs[at]
 	v := pairView{Section: section{ID: fmt.Sprintf("pair%d", at+1), Title: strings.Join(p.Title, " · "), Notes: p.Notes}}
 	if p.Why != "" {
 		v.Section.Absent, v.Summary = "Not compared: "+p.Why+".", compare.NotCompared
@@ -648,17 +637,17 @@ func (m *ComparisonModel) pairView(at int) pairView {
 }
 
 // caption names a table among all of the page.
-func (m *ComparisonModel) caption(p *compare.Pair) string {
-	if len(m.of.Sides) > 2 {
+func (m *comparisonView) caption(p *compare.Pair) string {
+	if len(m.Of.Sides) > 2 {
 		return say.Plain(p.B + " against " + p.A + ", " + p.What)
 	}
 	return say.Plain(p.What)
 }
 
 // launches says what each side consists of.
-func (m *ComparisonModel) launches() named {
-	t := Table{Head: []string{"Side", "Launch", "Runs"}}
-	for _, s := range m.of.Sides {
+func (m *comparisonView) launches() named {
+	t := report.Table{Head: []string{"Side", "Launch", "Runs"}}
+	for _, s := range m.Of.Sides {
 		for _, l := range s.Launches {
 			runs := slices.Compact(slices.Clone(l.Runs)) // a baseline holds many
 			t.Rows = append(t.Rows, []string{say.Plain(s.Name), cmp.Or(say.Plain(l.ID), "not named"), say.Plain(strings.Join(runs, ", "))})

@@ -1,4 +1,4 @@
-package report
+package page
 
 import (
 	"cmp"
@@ -15,6 +15,7 @@ import (
 	"pitot/internal/data/metric"
 	"pitot/internal/data/record"
 	"pitot/internal/data/result"
+	"pitot/internal/report"
 	"pitot/internal/say"
 	"pitot/internal/stat"
 )
@@ -178,22 +179,9 @@ func limitMarks(axis string, limits ...result.Limit) (marks []mark) {
 	return marks
 }
 
-// loadsOf are the points of a sweep or a search by load; where a load was
-// measured several times, all are there.
+// loadsOf are the points of a run by load, and the loads.
 func loadsOf(run *result.Run) (order []int, at numbers) {
-	for i := range run.Points {
-		order = append(order, i)
-	}
-	slices.SortStableFunc(order, func(a, b int) int {
-		x, y := run.Points[a].Load.Value(), run.Points[b].Load.Value()
-		switch {
-		case x < y:
-			return -1
-		case x > y:
-			return 1
-		}
-		return 0
-	})
+	order = run.ByLoad()
 	for _, i := range order {
 		at = append(at, run.Points[i].Load.Value())
 	}
@@ -407,7 +395,7 @@ func paretoCharts(run *result.Run) []*chart {
 		add := func(d *drawn, i int) {
 			p := &run.Points[i]
 			d.X, d.Y = append(d.X, orNaN(of(p))), append(d.Y, orNaN(served(p)))
-			d.Labels = append(d.Labels, loadValue(p.Load.Value())+unit(run.Curve.Over))
+			d.Labels = append(d.Labels, say.Decimal(p.Load.Value(), 3)+report.LoadSuffix(run.Curve.Over))
 		}
 		for _, i := range on {
 			if i >= 0 && i < len(run.Points) {
@@ -485,7 +473,7 @@ func spreadCharts(prefix string, p *result.Point, s *Series) []*chart {
 	var list []*chart
 	add := func(m *metric.Metric, sum *result.Summary) {
 		x, ok := s.Spread[m.Key]
-		if !ok || sum == nil || steady(sum) != "" {
+		if !ok || sum == nil || sum.NoSteadyState() != "" {
 			return
 		}
 		title, tone := m.Label, len(list)%4+1
@@ -539,35 +527,21 @@ func bandOf(s *result.Summary) drawn {
 // viewCharts lay what is counted from due beside what is counted from sent.
 func viewCharts(prefix string, p *result.Point, s *Series) []*chart {
 	var list []*chart
-	for _, v := range views(&p.Metrics) {
-		from, to := s.Spread[v.response.Key], s.Spread[v.service.Key]
-		if v.response.Summary == nil || steady(v.response.Summary) != "" || len(from.Value) == 0 {
+	for _, v := range p.Metrics.Views() {
+		from, to := s.Spread[v.Response.Key], s.Spread[v.Service.Key]
+		if v.Response.Summary == nil || v.Response.Summary.NoSteadyState() != "" || len(from.Value) == 0 {
 			continue
 		}
-		title := v.response.Metric.Label
-		list = append(list, &chart{ID: prefix + "view-" + v.response.ID(), Title: title + ", from due and from sent",
+		title := v.Response.Metric.Label
+		list = append(list, &chart{ID: prefix + "view-" + v.Response.ID(), Title: title + ", from due and from sent",
 			Note: "Where the lines part, requests waited before they were sent: for a free slot, a turn or a connection.",
-			X:    axis{Name: title, Unit: string(v.response.Unit), Scale: "log"}, Y: axis{Name: "Share at most", Scale: "odds"},
+			X:    axis{Name: title, Unit: string(v.Response.Unit), Scale: "log"}, Y: axis{Name: "Share at most", Scale: "odds"},
 			Series: []drawn{
 				{Name: "response: from due", Kind: "step", Tone: 1, X: from.Value, Y: from.Share},
 				{Name: "service: from sent", Kind: "step", Tone: 2, X: to.Value, Y: to.Share, Dash: 1},
 			}})
 	}
 	return drawable(list...)
-}
-
-// view is a metric from due, and the same from sent.
-type view struct{ response, service result.Distribution }
-
-func views(m *result.Metrics) (list []view) {
-	for _, s := range m.List {
-		for _, r := range m.List {
-			if r.Name == s.Unlike && r.FromDue && !s.FromDue {
-				list = append(list, view{r, s})
-			}
-		}
-	}
-	return list
 }
 
 // timeCharts are the course of a point, one under the other.
@@ -601,7 +575,7 @@ func timeCharts(prefix string, s *Series) []*chart {
 	errors := &chart{ID: prefix + "errors", Title: "Requests that were not served", Note: "When it was known, and how long after they were due.", X: x, Y: axis{Name: "After due", Unit: "ms", Scale: "log"}, Marks: shades, Group: prefix + "time", Wide: true}
 	for k, class := range slices.Sorted(maps.Keys(s.Errors)) {
 		d := s.Errors[class]
-		errors.Series = append(errors.Series, drawn{Name: say.Plain(firstOf(class, "no class")), Kind: "dots", Tone: k%5 + 1, Shape: min(k/5, 2), X: d.X, Y: d.Y})
+		errors.Series = append(errors.Series, drawn{Name: say.Plain(cmp.Or(class, "no class")), Kind: "dots", Tone: k%5 + 1, Shape: min(k/5, 2), X: d.X, Y: d.Y})
 	}
 	return drawable(
 		step("flow", "Requests due and served", "req/s", per, drawn{Name: "due", Tone: 5, Y: s.Due}, drawn{Name: "served", Tone: 1, Y: s.Served}, lost),

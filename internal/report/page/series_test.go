@@ -1,4 +1,4 @@
-package report
+package page
 
 import (
 	"math"
@@ -12,6 +12,7 @@ import (
 	"pitot/internal/data/record"
 	"pitot/internal/data/result"
 	"pitot/internal/data/spill"
+	"pitot/internal/report/reporttest"
 	"pitot/internal/stat"
 )
 
@@ -203,7 +204,7 @@ func TestSeriesOfDamage(t *testing.T) {
 		p := window(seconds.Draw(t, "warmup"), seconds.Draw(t, "window"), seconds.Draw(t, "drain"))
 		s := gathered(p, brief(), f)
 		charts := map[string]*chart{}
-		p.Metrics = serving(2000).Points[0].Metrics
+		p.Metrics = reporttest.Serving(2000).Points[0].Metrics
 		for _, list := range [][]*chart{spreadCharts("", p, s), timeCharts("", s), rasterCharts("", s), lengthCharts("", s), viewCharts("", p, s)} {
 			for _, c := range list {
 				charts[c.ID] = c

@@ -1,0 +1,51 @@
+package report
+
+import (
+	"pitot/internal/data/result"
+	"pitot/internal/report/reporttest"
+	"testing"
+)
+
+// What nobody told is not guessed.
+func TestConditions(t *testing.T) {
+	m := Build(reporttest.Serving(2000), "")
+	got := map[string]Condition{}
+	for _, c := range m.Conditions {
+		got[c.Name] = c
+	}
+	for _, name := range []string{"Hardware", "GPUs", "Precision", "Engine flags", "Price"} {
+		if c := got[name]; c.Known || c.Value != notKnown {
+			t.Errorf("%s: %q, want %q", name, c.Value, notKnown)
+		}
+	}
+	if c := got["Engine"]; c.Value != "vllm 0.11.2" {
+		t.Errorf("engine: %q", c.Value)
+	}
+	run := reporttest.Serving(2000)
+	run.Notes = map[string]string{"gpu": "H100 SXM", "precision": "fp8", "flags": "--tensor-parallel-size 2"}
+	for _, c := range Build(run, "").Conditions {
+		switch c.Name {
+		case "Hardware", "Precision", "Engine flags":
+			if !c.Known {
+				t.Errorf("%s is in the notes", c.Name)
+			}
+		}
+	}
+}
+
+// A curve that does not bend is no sweep that went wrong.
+func TestClaimOfStraightCurve(t *testing.T) {
+	run := reporttest.Serving(2000)
+	second := run.Points[0]
+	rate := 2 * *second.Load.Rate
+	second.Load.Rate = &rate
+	run.Points = append(run.Points, second)
+	run.Curve = &result.Curve{Over: "rate", Points: []int{0, 1}, NoKnee: "the curve does not bend enough"}
+	if got, want := Build(run, "").Claim.Sentence, "From 4.5 to 9 req/s there is neither a knee nor a saturation."; got != want {
+		t.Errorf("%q, want %q", got, want)
+	}
+	run.Curve.UnstableFrom = &rate
+	if got, want := Build(run, "").Claim.Sentence, "From 9 req/s on the queue grows for as long as the load lasts."; got != want {
+		t.Errorf("%q, want %q", got, want)
+	}
+}

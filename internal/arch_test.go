@@ -66,17 +66,18 @@ func rooms() []room {
 		{"wire/api", "workload workload/token data/record"}, // the dialects of targets, one file each
 		{"wire", "wire/stamp data/record clock wire/api"},
 		{"load", "workload workload/seed wire wire/stamp twin data/record clock wire/api"},
-		{"measure", "data/record data/spill data/result slo stat data/metric"},
+		{"measure/judge", "data/record data/spill data/result stat data/metric"}, // what a measurement is worth: checks, balance, steady state
+		{"measure", "measure/judge data/record data/spill data/result slo stat data/metric"},
 		{"target", "plan wire wire/stamp twin twin/deploy twin/serve data/record data/result workload workload/seed workload/token clock say data/metric wire/api"}, // what is measured: opened, asked, adapted to
-		{"run/search", "data/result stat data/metric"}, // which load next: decisions without clock, socket or file
-		{"run", "plan load measure data/record data/marks data/spill data/rundir data/result slo wire wire/stamp workload workload/seed workload/token workload/arrival clock say target run/search stat data/metric wire/api"},
+		{"run/search", "data/result stat data/metric"},                                                                                                              // which load next: decisions without clock, socket or file
+		{"run", "plan load measure data/record data/marks data/spill data/rundir data/result slo wire wire/stamp workload workload/seed workload/token workload/arrival clock say target run/search stat data/metric wire/api measure/judge"},
 		{"study/predict", "plan run load data/record data/rundir data/result workload twin twin/catalogue twin/deploy twin/vllm stat say target data/metric"},
 		{"run/audit", "plan run measure twin/serve data/record data/result stat workload data/metric say"},
 		{"study/tools", "run/audit say data/result data/metric"},                      // what other tools wrote, read as what they say
 		{"study/compare", "study/tools data/rundir data/result stat say data/metric"}, // what changed between systems
 		// shown
 		{"report/export", "measure data/metric data/record data/result say stat wire/api"}, // a run in the formats of others
-		{"report", "measure data/record data/result run/audit study/compare study/tools study/predict twin/deploy stat say data/metric"},
+		{"report", "data/record data/result run/audit study/compare study/tools study/predict twin/deploy stat say data/metric measure/judge"},
 		{"report/page", "data/metric data/record data/result data/spill measure report say stat study/compare"}, // a run or a comparison as one HTML file, with charts
 		{"cli", "plan study/tools run run/search run/audit study/compare study/predict report data/record data/rundir data/result slo twin/deploy twin/serve say target report/export wire/api report/page"},
 		{"cmd/pitot", "cli"},

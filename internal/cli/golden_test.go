@@ -18,7 +18,7 @@ import (
 
 	"pitot/internal/data/result"
 	"pitot/internal/data/rundir"
-	"pitot/internal/measure"
+	"pitot/internal/measure/judge"
 	"pitot/internal/report"
 	"pitot/internal/report/export"
 )
@@ -158,7 +158,7 @@ func corrected(run *result.Run) {
 	for i := range run.Points {
 		p := &run.Points[i]
 		counted := slices.DeleteFunc(slices.Clone(p.Checks), func(c result.Check) bool { return p.Excused(&c) })
-		if v := measure.Verdict(counted); v == result.Invalid || run.Verdict == result.Valid {
+		if v := judge.Verdict(counted); v == result.Invalid || run.Verdict == result.Valid {
 			run.Verdict = v
 		}
 	}

@@ -7,6 +7,7 @@ import (
 	"pitot/internal/data/metric"
 	"pitot/internal/data/record"
 	"pitot/internal/data/spill"
+	"pitot/internal/measure/judge"
 )
 
 // maxID bounds the ids that are remembered to notice a request told twice.
@@ -18,16 +19,17 @@ const maxID = 1 << 30
 // gap after that. It is not safe for concurrent use.
 type Fold struct {
 	setup       Setup
+	conditions  judge.Conditions // those of the setup
 	definitions []Definition
 	takes       takes
 	streams     record.Join[stream]
 
-	store  *spill.Store
-	visits visits // of any time
-	cohort *spill.Sorted[Request]
-	kept   kept
-	groups groups
-	end    int64 // latest stamp seen
+	store    *spill.Store
+	queue    *judge.Queue // of any time
+	cohort   *spill.Sorted[Request]
+	groups   groups
+	end      int64 // latest stamp seen
+	lastDone int64 // when the last request of the cohort was done
 
 	errors   map[string]int     // of the cohort: error classes
 	examples map[string]example // of the cohort: error classes
@@ -39,9 +41,9 @@ type Fold struct {
 	incomplete int // requests of any time whose chunks are not all there, for damage
 	flow       flow
 	output     tally // events and their tokens
-	arrivals   arrivals
+	arrivals   judge.Arrivals
 	conf       confidence
-	probe      probe
+	probe      *judge.Probe
 	broken     error
 }
 
@@ -63,14 +65,6 @@ type flow struct {
 	expected, observed int64 // tokens by usage and by chunks, where both are known
 }
 
-// kept is what is summed up of the cohort as its requests come.
-type kept struct {
-	last   int64 // when the last one was done
-	stay   stays // from due to the end of the answer, or for as long as it was waited for
-	held   int64 // that waited for their turn
-	waited int64 // that waited for a connection
-}
-
 // NewFold begins a point, all of which stays in memory.
 func NewFold(s Setup) *Fold { return NewFoldIn(nil, s) }
 
@@ -86,15 +80,15 @@ func NewFoldIn(store *spill.Store, s Setup) *Fold {
 		definitions: definitions,
 		takes:       takesOf(definitions),
 		store:       store,
-		visits:      newVisits(&s),
 		cohort:      spill.NewSorted(store, cohortCodec()),
-		kept:        kept{last: s.T1, stay: stays{from: s.T0, to: math.MaxInt64}},
+		lastDone:    s.T1,
 		groups:      newGroups(store),
-		probe:       probe{broken: spill.NewSorted(store, stampCodec())},
 		errors:      map[string]int{},
 		examples:    map[string]example{},
 		finish:      map[string]int{},
 	}
+	f.conditions = s.conditions()
+	f.queue, f.probe = judge.NewQueue(&f.conditions), judge.NewProbe(&f.conditions, store)
 	f.streams = record.Join[stream]{Chunk: f.chunk, Row: f.row, Reset: (*stream).reset}
 	return f
 }
@@ -111,19 +105,19 @@ func (f *Fold) catalogue() (list metric.Catalogue) {
 func (f *Fold) Add(fr record.Frame) {
 	f.streams.Add(&fr)
 	for i := range fr.Samples {
-		f.probe.sample(&fr.Samples[i], &f.setup)
+		f.probe.Sample(&fr.Samples[i])
 	}
 	for i := range fr.Marks {
-		f.probe.mark(&fr.Marks[i])
+		f.probe.Mark(&fr.Marks[i])
 	}
 }
 
 // chunk takes in the next chunk of a request.
 func (f *Fold) chunk(s *stream, c *record.Chunk) {
-	block, inside := f.setup.blockOf(c.T)
+	block, inside := f.conditions.Block(c.T)
 	if inside {
 		f.output.add(block, c.Tokens)
-		f.arrivals.add(c.T - f.setup.T0)
+		f.arrivals.Add(c.T - f.setup.T0)
 	}
 	s.add(c, inside)
 	f.end = max(f.end, c.T)
@@ -139,16 +133,15 @@ func (f *Fold) row(r *record.Row, s *stream) {
 	if r.Outcome != record.Unsent {
 		f.asked++
 	}
-	if len(f.probe.damage) > 0 && s.Count != int64(max(r.Chunks, 0)) {
+	if f.probe.Damaged() && s.Count != int64(max(r.Chunks, 0)) {
 		f.incomplete++ // what is left of its chunks has gaps that its stream had not
 		s.reset()
 	}
-	v := visitOf(r)
-	f.visits.add(&v, &f.setup)
+	f.queue.Add(r)
 	s.finish()
 	visible := s.visible(r)
-	f.flow.count(r, s, &f.setup)
-	if f.setup.holds(r.Due) {
+	f.flow.count(r, s, &f.conditions)
+	if f.conditions.Holds(r.Due) {
 		f.member(r, s, visible)
 	}
 }
@@ -200,11 +193,11 @@ func (f *Fold) member(r *record.Row, s *stream, visible int64) {
 			f.examples[r.Error] = example{r.ID, r.Detail}
 		}
 	}
-	f.probe.row(r, s)
+	f.probe.Row(r, s.Count)
 	g := f.groups.of(r)
 	q.group = g.index
 	g.tally.add(&q)
-	f.kept.add(&q)
+	f.lastDone = max(f.lastDone, q.done)
 	t := trustOf(r, s, visible)
 	switch {
 	case r.Outcome == record.OK:
@@ -220,29 +213,13 @@ func (f *Fold) member(r *record.Row, s *stream, visible int64) {
 	f.cohort.Add(&q)
 }
 
-// add takes in a request of the cohort.
-func (k *kept) add(q *Request) {
-	k.last = max(k.last, q.done)
-	end := q.end()
-	if end < 0 {
-		end = q.done
-	}
-	k.stay.add(&visit{due: q.due, done: end})
-	if q.eligible < 0 || float64(q.eligible-q.due) > onTime {
-		k.held++
-	}
-	if q.eligible >= 0 && float64(q.ready-q.eligible) > onTime {
-		k.waited++
-	}
-}
-
 // Err says that what was put aside could not be read again: the result is wrong.
 func (f *Fold) Err() error { return errors.Join(f.broken, f.store.Err()) }
 
 // Free gives back what the point has of its store.
 func (f *Fold) Free() {
 	f.cohort.Free()
-	f.probe.broken.Free()
+	f.probe.Free()
 	for _, g := range f.groups.list {
 		g.gaps.free()
 	}
@@ -251,8 +228,8 @@ func (f *Fold) Free() {
 // count adds a request of any time to the flow. A request counts where its
 // Done lies: an answer that the server leaves open after its end mark by up to
 // a second later than its last token.
-func (w *flow) count(r *record.Row, s *stream, setup *Setup) {
-	if r.Outcome == record.OK && setup.holds(r.Done) {
+func (w *flow) count(r *record.Row, s *stream, window *judge.Conditions) {
+	if r.Outcome == record.OK && window.Holds(r.Done) {
 		w.requests++
 	}
 	const million = 1_000_000
@@ -260,7 +237,7 @@ func (w *flow) count(r *record.Row, s *stream, setup *Setup) {
 	if reached < 0 && r.Outcome == record.OK {
 		reached = r.Done
 	}
-	if reached >= 0 && setup.holds(reached) {
+	if reached >= 0 && window.Holds(reached) {
 		switch {
 		case r.PromptTokens >= 0:
 			w.input += int64(r.PromptTokens) * million
@@ -288,7 +265,7 @@ func (w *flow) count(r *record.Row, s *stream, setup *Setup) {
 		if end < 0 {
 			end = r.Done
 		}
-		if setup.holds(end) {
+		if window.Holds(end) {
 			w.output += int64(r.CompletionTokens) * million
 		}
 	case r.CompletionTokens >= 0 && said:
@@ -297,7 +274,7 @@ func (w *flow) count(r *record.Row, s *stream, setup *Setup) {
 		w.output += int64(float64(r.CompletionTokens) * float64(s.inside) / float64(s.Count) * million)
 	case said:
 		w.output += s.tokensIn * million
-	case r.Outcome == record.OK && (s.inside > 0 || s.Count == 0 && setup.holds(r.Done)):
+	case r.Outcome == record.OK && (s.inside > 0 || s.Count == 0 && window.Holds(r.Done)):
 		w.noOutput++
 	default:
 		w.lostOutput += s.inside

@@ -6,13 +6,13 @@ import (
 	"math"
 
 	"pitot/internal/data/result"
+	"pitot/internal/measure/judge"
 	"pitot/internal/stat"
 )
 
 const (
-	level = .95
-	// batches is how many an interval rests on.
-	batches = 10
+	level   = judge.Level
+	batches = judge.Batches
 	// intervalResidences is how many residence times a window must have for
 	// an interval: a batch is then ten of them.
 	intervalResidences = 100
@@ -35,22 +35,22 @@ type confidence struct {
 // confidence asks for balance and a window of many residence times. How wide
 // the run's own intervals come out is no criterion: a run that met no slow
 // period would pass it, and is the one that is wrong.
-func (f *Fold) confidence(stability stat.Stability, took residences) confidence {
+func (f *Fold) confidence(stability stat.Stability, took judge.Answers, light float64) confidence {
 	c := confidence{pooled: f.setup.Pooled}
-	window := f.setup.seconds()
+	window := f.conditions.Seconds()
 	switch {
-	case !f.setup.ended() || window < shortest || took.mean <= 0:
+	case !f.conditions.Ended() || window < judge.Shortest || took.Mean <= 0:
 		c.why = "nothing was answered in a window"
 	case f.setup.Gone != nil:
-		c.why = wentAway
+		c.why = judge.WentAway
 	case stability == stat.Unstable:
 		c.why = "the queue grew"
 	case f.setup.Settling != nil && f.setup.Settling.Why != "":
-		c.why = notSettled
+		c.why = judge.NotSettled
 	case stability != stat.Stable: // a queue that may be growing stretches the mean
-		c.why = f.tooShort(window/took.light, intervalResidences, took.light)
-	case window < intervalResidences*took.mean:
-		c.why = f.tooShort(window/took.mean, intervalResidences, took.mean)
+		c.why = f.conditions.TooShort(window/light, intervalResidences, light)
+	case window < intervalResidences*took.Mean:
+		c.why = f.conditions.TooShort(window/took.Mean, intervalResidences, took.Mean)
 	case c.pooled.Near:
 		c.why = nearSaturation
 	}
@@ -183,23 +183,12 @@ func rateInterval(rate float64, counts []float64) ([2]float64, bool) {
 	return [2]float64{max(0, rate*m.Lo/m.Mean), rate * m.Hi / m.Mean}, true
 }
 
-// rateBlocks is how many time blocks rates are counted in: two for each batch.
-const rateBlocks = 2 * batches
-
-// blockOf is the block of the window that a time lies in; ok is false outside.
-func (s *Setup) blockOf(t int64) (i int, ok bool) {
-	if !s.holds(t) {
-		return 0, false
-	}
-	return min(int(float64(t-s.T0)/float64(s.T1-s.T0)*rateBlocks), rateBlocks-1), true
-}
-
 // late is what was served in the second half of the window.
 func (f *Fold) late(rate *float64) *result.Late {
-	if rate == nil || f.setup.seconds() < shortest {
+	if rate == nil || f.conditions.Seconds() < judge.Shortest {
 		return nil
 	}
-	blocks := make([]float64, rateBlocks)
+	blocks := make([]float64, judge.Blocks)
 	for i, n := range f.output.of() {
 		blocks[i] = float64(n)
 	}
@@ -207,7 +196,7 @@ func (f *Fold) late(rate *float64) *result.Late {
 	if all <= 0 {
 		return nil
 	}
-	half := blocks[rateBlocks/2:]
+	half := blocks[judge.Blocks/2:]
 	mean, sd := stat.Moments(half)
 	l := &result.Late{OutputTokensPerS: *rate * mean / all}
 	n := float64(len(half))
@@ -226,8 +215,8 @@ func (f *Fold) rates(t *result.Throughput, c confidence) {
 		t.NoInterval = c.why
 		return
 	}
-	ends := make([]float64, rateBlocks)
-	for i, n := range f.visits.answered {
+	ends := make([]float64, judge.Blocks)
+	for i, n := range f.queue.Answered() {
 		ends[i] = float64(n)
 	}
 	t.CI95 = map[string][2]float64{}
@@ -237,7 +226,7 @@ func (f *Fold) rates(t *result.Throughput, c confidence) {
 	if t.OutputTokensPerS == nil {
 		return
 	}
-	output := make([]float64, rateBlocks)
+	output := make([]float64, judge.Blocks)
 	for i, n := range f.output.of() {
 		output[i] = float64(n)
 	}
@@ -248,7 +237,7 @@ func (f *Fold) rates(t *result.Throughput, c confidence) {
 
 // tally counts what came in each time block of the window.
 type tally struct {
-	events, tokens [rateBlocks]int64
+	events, tokens [judge.Blocks]int64
 	blind          bool // some event did not tell its tokens
 }
 

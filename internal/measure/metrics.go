@@ -7,6 +7,7 @@ import (
 	"pitot/internal/data/record"
 	"pitot/internal/data/result"
 	"pitot/internal/data/spill"
+	"pitot/internal/measure/judge"
 )
 
 // Values are divided by these to get the unit they are published in.
@@ -214,7 +215,7 @@ func (c *part) gaps(perToken bool) *sample {
 	}
 	shared := chunks - arrivals
 	switch {
-	case perToken && (amortised || float64(shared) > mergedLimit*float64(chunks)):
+	case perToken && (amortised || float64(shared) > judge.MergedLimit*float64(chunks)):
 		s.label = "amortised"
 	case !perToken && shared > 0:
 		s.label = fmt.Sprintf("%.2g %% of the events shared an arrival", 100*float64(shared)/float64(chunks))

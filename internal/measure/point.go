@@ -4,9 +4,8 @@ import (
 	"errors"
 	"fmt"
 
-	"pitot/internal/data/record"
 	"pitot/internal/data/result"
-	"pitot/internal/stat"
+	"pitot/internal/measure/judge"
 )
 
 // Point is the result of all that was added so far. More can be added after.
@@ -22,10 +21,10 @@ func (f *Fold) Point() result.Point {
 		Requests:   all.account(),
 		Throughput: f.throughput(all.tally.due()),
 	}
-	took := f.residences(all)
-	p.Seconds.Residence = took.light
-	f.stability(&p, took)
-	f.conf = f.confidence(p.Stability, took)
+	took := all.answers()
+	p.Seconds.Residence = f.queue.Residence(took)
+	f.queue.Stability(&p, took, f.end)
+	f.conf = f.confidence(p.Stability, took, p.Seconds.Residence)
 	f.rates(&p.Throughput, f.conf)
 	p.Throughput.Late = f.late(p.Throughput.OutputTokensPerS)
 	classes := f.groups.classes()
@@ -49,33 +48,18 @@ func (f *Fold) Point() result.Point {
 		p.Goodput = f.goodput(good)
 	}
 	p.Cost = f.cost(&p)
-	p.Outcome = outcome(lost(p.Requests))
+	p.Outcome = outcome(judge.Lost(p.Requests))
 	for i, c := range classes {
 		if p.Classes == nil {
 			p.Classes = map[string]result.Class{}
 		}
 		p.Classes[c.name] = result.Class{Requests: parts[i+1].account(), Metrics: metrics[i+1]}
 	}
-	switch set := f.setup.Settling; {
-	case p.Stability == stat.Unstable:
-		if p.Outcome != result.Failing {
-			p.Outcome = result.Unstable
-		}
-		// That a limit is met now says nothing: the queue goes on growing.
-		unsteady(&p, fromDue, p.StabilityWhy, yes)
-	case set != nil && set.Why != "":
-		unsteady(&p, steady, notSettled, yes, no)
-	}
-	p.Standstills = f.standstills(all)
+	judge.Withhold(&p, &f.conditions)
+	p.Standstills = f.arrivals.Standstills(&f.conditions, all.times())
 	f.untilReached(&p)
-	if f.setup.GaveUp {
-		f.endedEarly(&p)
-	}
-	if f.setup.Gone != nil {
-		f.gone(&p)
-	}
-	p.Checks = f.checks(all, &p)
-	p.Verdict = Verdict(p.Checks)
+	p.Checks = f.evidence(all, &p).Checks()
+	p.Verdict = judge.Verdict(p.Checks)
 	return p
 }
 
@@ -90,23 +74,17 @@ func clone(m map[string]int) map[string]int {
 func (f *Fold) seconds() result.Seconds {
 	return result.Seconds{
 		Warmup: float64(f.setup.T0) / 1e9,
-		Window: f.setup.seconds(),
-		Drain:  float64(f.kept.last-f.setup.T1) / 1e9,
+		Window: f.conditions.Seconds(),
+		Drain:  float64(f.lastDone-f.setup.T1) / 1e9,
 	}
 }
 
-// shortest is the least window, in seconds, that rates are given for: no timer
-// keeps due times to less than a millisecond. With --requests a window ends at
-// the due time of the next request, and that is at once where more users than
-// requests begin together.
-const shortest = 1e-3
-
 func (f *Fold) throughput(due int64) result.Throughput {
-	s, w := f.setup.seconds(), &f.flow
+	s, w := f.conditions.Seconds(), &f.flow
 	switch {
 	case s <= 0:
 		return result.Throughput{Why: "the window is empty"}
-	case s < shortest:
+	case s < judge.Shortest:
 		return result.Throughput{Why: fmt.Sprintf("the window of %.3g ms is too short for a rate", s*1e3)}
 	}
 	per := func(n float64) *float64 { x := n / s; return &x }
@@ -143,8 +121,8 @@ func (f *Fold) throughput(due int64) result.Throughput {
 // goodput is what the good requests of the cohort amount to, per second of
 // the window.
 func (f *Fold) goodput(good *judgement) *result.Goodput {
-	s := f.setup.seconds()
-	if s < shortest {
+	s := f.conditions.Seconds()
+	if s < judge.Shortest {
 		return nil
 	}
 	g := &result.Goodput{RequestsPerS: float64(good.good) / s}
@@ -173,18 +151,6 @@ func (f *Fold) cost(p *result.Point) *result.Cost {
 		c.USDPerMGoodOutput = per(p.Goodput.OutputTokensPerS)
 	}
 	return c
-}
-
-// lost counts the requests that were not answered, of all but those that the
-// user's interruption or the client itself took from the server.
-func lost(r result.Requests) (n, of int) {
-	of = r.Due - r.Errors[record.ErrInterrupted]
-	for class, failed := range r.Errors {
-		if record.IsOwn(class) {
-			of -= failed
-		}
-	}
-	return of - r.OK, of
 }
 
 // outcome is the server's side: what share of the requests it answered.

@@ -5,9 +5,8 @@
 package measure
 
 import (
-	"math"
-
 	"pitot/internal/data/result"
+	"pitot/internal/measure/judge"
 	"pitot/internal/slo"
 )
 
@@ -28,26 +27,22 @@ type Setup struct {
 	Prompts  int      // distinct prompts there are, 0 for no end of them
 	Stage    string   // what the point is for in a sweep or a search, "" for nothing special
 
-	Residence  int64     // what a request takes at a light load, nanoseconds, 0 if not known
-	AutoWarmup bool      // the window may begin later than T0, where the load settles later: see [Settle]
-	Settling   *Settling // what Settle found, nil before
-	Pooled     Pooled    // what the run's other loads tell, see [Pool]
+	Residence  int64           // what a request takes at a light load, nanoseconds, 0 if not known
+	AutoWarmup bool            // the window may begin later than T0, where the load settles later: see [Settle]
+	Settling   *judge.Settling // what Settle found, nil before
+	Pooled     Pooled          // what the run's other loads tell, see [Pool]
 
 	Metrics []Definition // what is measured, nil for [Definitions]
 
-	GaveUp bool          // the window ended early because there was no use in going on, see [Hopeless]
+	GaveUp bool          // the window ended early because there was no use in going on, see [judge.Hopeless]
 	Gone   *int64        // since when a target that went away refused every connection, nanoseconds; the load ended then
 	Until  *result.Until // how the looks at the window came out
 }
 
-// open says that requests come due whether or not others have ended.
-func (s *Setup) open() bool { return s.Load.Loop != "closed" }
-
-// ended says that the end of the window is known.
-func (s *Setup) ended() bool { return s.T1 > s.T0 && s.T1 < math.MaxInt64 }
-
-// seconds is the length of the window.
-func (s *Setup) seconds() float64 { return float64(s.T1-s.T0) / 1e9 }
-
-// holds says that a stamp lies in the window.
-func (s *Setup) holds(t int64) bool { return t >= s.T0 && t < s.T1 }
+// conditions are what judging the point takes of it.
+func (s *Setup) conditions() judge.Conditions {
+	return judge.Conditions{
+		T0: s.T0, T1: s.T1, Load: s.Load, Requests: s.Requests, Planned: s.Planned, Residence: s.Residence, Settling: s.Settling,
+		Stamps: s.Stamps, Exact: s.Exact, Cold: s.Cold, Seeded: s.Seeded, Prompts: s.Prompts, GaveUp: s.GaveUp, Gone: s.Gone,
+	}
+}

@@ -37,7 +37,7 @@ func TestTrapIntervalsGatedOnLuck(t *testing.T) {
 		rows := queued(utilisation, seconds, 0, uint64(i))
 		var ttft []float64
 		for _, r := range rows {
-			if setup.holds(r.Due) {
+			if r.Due >= setup.T0 && r.Due < setup.T1 {
 				ttft = append(ttft, float64(r.FirstToken-r.Due)/1e6)
 			}
 		}

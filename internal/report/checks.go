@@ -8,7 +8,7 @@ import (
 	"pitot/internal/data/metric"
 	"pitot/internal/data/record"
 	"pitot/internal/data/result"
-	"pitot/internal/measure"
+	"pitot/internal/measure/judge"
 	"pitot/internal/say"
 	"pitot/internal/stat"
 )
@@ -50,7 +50,7 @@ func BuildCheck(c *result.Check) CheckModel {
 	}
 	m.Value, m.Limit, m.Advice = say.Plain(value(c)), say.Plain(limit(c)), say.Plain(cmp.Or(words.or[c.Case], words.advice))
 	if c.Name == result.CheckResidences {
-		m.Advice = "Measure longer: " + measure.LongerFlag(c.Detail["ask_seconds"], c.Detail["ask_requests"]) + "."
+		m.Advice = "Measure longer: " + judge.LongerFlag(c.Detail["ask_seconds"], c.Detail["ask_requests"]) + "."
 	}
 	return m
 }

@@ -17,6 +17,7 @@ import (
 	"pitot/internal/data/rundir"
 	"pitot/internal/data/spill"
 	"pitot/internal/measure"
+	"pitot/internal/measure/judge"
 	"pitot/internal/run/search"
 	"pitot/internal/say"
 )
@@ -111,7 +112,7 @@ func finish(dir string, incomplete bool, store *spill.Store) (*result.Run, error
 		p.Seconds.Window = float64(s.T1-s.T0) / 1e9
 		p.Seconds.Drain = float64(max(0, o.last[i]-s.T1)) / 1e9
 		counted := slices.DeleteFunc(slices.Clone(p.Checks), func(c result.Check) bool { return p.Excused(&c) })
-		run.Verdict = worse(run.Verdict, measure.Verdict(counted))
+		run.Verdict = worse(run.Verdict, judge.Verdict(counted))
 	}
 	for _, i := range points {
 		if err := folds[i].Err(); err != nil {

@@ -24,6 +24,7 @@ import (
 	"pitot/internal/data/rundir"
 	"pitot/internal/load"
 	"pitot/internal/measure"
+	"pitot/internal/measure/judge"
 	"pitot/internal/plan"
 	"pitot/internal/say"
 	"pitot/internal/target"
@@ -301,7 +302,7 @@ func (s *Session) point(ctx context.Context, l *plan.Load, index int32, what Loa
 		light := float64(setup.Residence) / 1e9
 		cfg.Expect = cmp.Or(cfg.Window, int64(float64(l.Requests)/l.Rate*1e9))
 		cfg.GiveUp = func(elapsed int64, underWay []float64) bool {
-			return measure.Hopeless(underWay, float64(elapsed)/1e9, l.Rate, light)
+			return judge.Hopeless(underWay, float64(elapsed)/1e9, l.Rate, light)
 		}
 	}
 	core := load.NewCore(cfg)

@@ -1,18 +1,20 @@
-package measure
+package judge
 
 import (
+	"iter"
 	"math"
 	"slices"
 
 	"pitot/internal/data/metric"
 	"pitot/internal/data/record"
 	"pitot/internal/data/result"
+	"pitot/internal/data/spill"
 	"pitot/internal/stat"
 )
 
-// mergedLimit is the share of merged chunks from which gap percentiles are
+// MergedLimit is the share of merged chunks from which gap percentiles are
 // flagged.
-const mergedLimit = .001
+const MergedLimit = .001
 
 // Verdict is what the checks amount to. Only a failure of the instrument
 // itself makes a measurement invalid.
@@ -29,41 +31,82 @@ func Verdict(checks []result.Check) result.Verdict {
 	return v
 }
 
-// checks are all that apply; what was not observed is not checked.
-func (f *Fold) checks(all *part, p *result.Point) []result.Check {
-	b, due := &f.probe, p.Requests.Due
-	unanswered, of := lost(p.Requests)
+// Evidence is all that the checks of a point rest on.
+type Evidence struct {
+	Probe  *Probe
+	Queue  *Queue
+	Point  *result.Point
+	Cohort iter.Seq[Times] // in the order in which they were due
+	Until  int64           // end of the records
+	Store  *spill.Store    // for what may not fit into memory
+
+	Answers  Answers
+	Streamed bool        // some request asked to stream
+	Headline metric.Name // the metric that a point is first judged by
+	Values   int64       // of the headline
+	Lag      Lag
+
+	Asked      int // requests of any time
+	Duplicates int // of them that came twice
+	Incomplete int // of them whose chunks are not all there, for damage
+
+	Streams, Counted int64 // streams with gaps, and those of them whose tokens are known
+	Expected, Seen   int64 // tokens by usage and by chunks, where both are known
+}
+
+// Lag is how far the instrument's own delay moves the headline, in nanoseconds.
+type Lag struct {
+	Known     bool
+	P99, Most float64 // of the lag itself
+	Shifts    []Shift
+}
+
+// Shift is a percentile of the headline, with each request's lag and without it.
+type Shift struct {
+	Key           string // of the percentile
+	With, Without float64
+	Open          bool // one of them is only known to be larger
+}
+
+// conditions are those of the point.
+func (e *Evidence) conditions() *Conditions { return e.Queue.conditions }
+
+// Checks are all that apply; what was not observed is not checked.
+func (e *Evidence) Checks() []result.Check {
+	b, p, c := e.Probe, e.Point, e.conditions()
+	due := p.Requests.Due
+	unanswered, of := Lost(p.Requests)
 	out := []result.Check{
-		checkAccounting(p.Requests, f.setup.Planned, f.duplicates),
+		checkAccounting(p.Requests, c.Planned, e.Duplicates),
 		checkCount(result.CheckRecording, b.recordErrors, result.Fail),
 		checkCount(result.CheckOwnErrors, b.bugs, result.Fail),
-		checkLag(all),
+		checkLag(&e.Lag),
 		checkCount(result.CheckClockSteps, b.clockSteps, result.Flag),
 		checkShare(result.CheckErrors, int64(unanswered), int64(of), .01),
 		checkShare(result.CheckResets, int64(b.resets), int64(due), .001),
 		checkShare(result.CheckRetransmits, int64(b.retransmitted), int64(due), .01),
 		checkShare(result.CheckRetries, int64(b.retried), int64(due), .01),
-		checkWindow(all, f.setup.seconds()),
-		checkSupport(all),
+		checkWindow(e.Answers.Slowest, c.Seconds()),
+		checkSupport(e.Headline, e.Values),
 	}
 	if len(b.damage) > 0 {
-		out = append(out, checkDamage(b.damage, f.incomplete))
+		out = append(out, checkDamage(b.damage, e.Incomplete))
 	}
-	if n := f.setup.Prompts; n > 0 {
-		c := result.NewCheck(result.CheckRepeated, float64(f.asked), float64(n))
-		if f.asked > n {
-			c.Status = result.Flag
+	if n := c.Prompts; n > 0 {
+		repeated := result.NewCheck(result.CheckRepeated, float64(e.Asked), float64(n))
+		if e.Asked > n {
+			repeated.Status = result.Flag
 		}
-		out = append(out, c)
+		out = append(out, repeated)
 	}
-	if f.setup.Stamps != "virtual" && b.cpuN > 0 {
+	if c.Stamps != "virtual" && b.cpuN > 0 {
 		out = append(out, checkCPU(b.cpu/b.cpuN))
 	}
-	if c, told := b.host.check(); told && f.setup.Stamps != "virtual" {
-		out = append(out, c)
+	if busy, known := b.host.check(); known && c.Stamps != "virtual" {
+		out = append(out, busy)
 	}
-	if all.tally.streamed && b.chunks > 0 {
-		out = append(out, checkStamps(f.setup.Stamps, b.userStamps, b.arrivals), checkShare(result.CheckMerged, b.merged, b.chunks, mergedLimit))
+	if e.Streamed && b.chunks > 0 {
+		out = append(out, checkStamps(c.Stamps, b.userStamps, b.arrivals), checkShare(result.CheckMerged, b.merged, b.chunks, MergedLimit))
 	}
 	if b.promptKnown > 0 {
 		out = append(out, checkShare(result.CheckPrompts, int64(b.otherPrompt), int64(b.promptKnown), .01))
@@ -74,23 +117,23 @@ func (f *Fold) checks(all *part, p *result.Point) []result.Check {
 	if b.doubted > 0 {
 		out = append(out, checkShare(result.CheckUsage, int64(b.doubted), int64(p.Requests.OK), 0))
 	}
-	if f.setup.Exact && b.outputKnown > 0 {
+	if c.Exact && b.outputKnown > 0 {
 		out = append(out, checkShare(result.CheckOutputs, int64(b.otherOutput), int64(b.outputKnown), .01))
 	}
-	if known, streams := all.pool(); p.Metrics.Of(metric.ITL) != nil {
-		out = append(out, checkShare(result.CheckTokenGaps, streams.requests-known.requests, streams.requests, .01))
+	if p.Metrics.Of(metric.ITL) != nil {
+		out = append(out, checkShare(result.CheckTokenGaps, e.Streams-e.Counted, e.Streams, .01))
 	}
-	if w := &f.flow; w.expected > 0 {
-		out = append(out, checkShare(result.CheckTokenCounts, max(w.expected, w.observed)-min(w.expected, w.observed), w.expected, .01))
+	if e.Expected > 0 {
+		out = append(out, checkShare(result.CheckTokenCounts, max(e.Expected, e.Seen)-min(e.Expected, e.Seen), e.Expected, .01))
 	}
 	switch {
-	case !f.setup.Cold:
+	case !c.Cold:
 	case b.prompt > 0:
 		out = append(out, checkShare(result.CheckPrefixCache, b.cached, b.prompt, .01))
-	case f.setup.Seeded && p.Requests.OK > 0:
-		c := result.NewCheck(result.CheckPrefixCache, 0, .01)
-		c.Status, c.Value, c.Case = result.Flag, nil, result.CaseUnknown
-		out = append(out, c)
+	case c.Seeded && p.Requests.OK > 0:
+		cache := result.NewCheck(result.CheckPrefixCache, 0, .01)
+		cache.Status, cache.Value, cache.Case = result.Flag, nil, result.CaseUnknown
+		out = append(out, cache)
 	}
 	if b.hidden > 0 {
 		out = append(out, checkShare(result.CheckHidden, int64(b.hidden), int64(due), 0))
@@ -98,9 +141,9 @@ func (f *Fold) checks(all *part, p *result.Point) []result.Check {
 	if len(p.Classes) > 1 {
 		out = append(out, checkMix(p.Classes))
 	}
-	out = append(out, f.conditions(all, p)...)
+	out = append(out, e.checkConditions()...)
 	blame(out)
-	if f.setup.Gone != nil {
+	if c.Gone != nil {
 		for i := range out { // what they find was not the cause
 			if slices.Contains([]string{result.CheckResets, result.CheckAchieved}, out[i].Name) {
 				out[i].Case = result.CaseGone
@@ -108,6 +151,18 @@ func (f *Fold) checks(all *part, p *result.Point) []result.Check {
 		}
 	}
 	return out
+}
+
+// Lost counts the requests that were not answered, of all but those that the
+// user's interruption or the client itself took from the server.
+func Lost(r result.Requests) (n, of int) {
+	of = r.Due - r.Errors[record.ErrInterrupted]
+	for class, failed := range r.Errors {
+		if record.IsOwn(class) {
+			of -= failed
+		}
+	}
+	return of - r.OK, of
 }
 
 // status is what a value is worth against a limit for flags and one for
@@ -190,65 +245,37 @@ func checkAccounting(r result.Requests, planned, duplicates int) result.Check {
 	return checkCount(result.CheckAccounting, astray, result.Fail).With(detail)
 }
 
-// headline is the metric that a point is first judged by: TTFT, or E2E when
-// nothing is streamed.
-func (c *part) headline() metric.Name {
-	if c.tally.streamed {
-		return metric.TTFT
-	}
-	return metric.E2E
-}
-
 // checkLag asks how far the instrument's own delay moves the headline: with and
 // without each request's lag.
-func checkLag(c *part) result.Check {
-	take := c.taken(c.headline())
-	lagOf := func(q *Request) (float64, State) { return q.span(q.ready, q.sent) }
-	samples := c.collect(question{unit: inMS, take: take}, question{unit: inMS, take: lagOf}, question{unit: inMS, take: func(q *Request) (float64, State) {
-		x, st := take(q)
-		if lag, is := lagOf(q); is == Known && st == Known {
-			x -= lag
-		}
-		return x, st
-	}})
-	with, lag, without := samples[0], samples[1], samples[2]
-	defer func() {
-		for _, s := range samples {
-			s.free()
-		}
-	}()
+func checkLag(lag *Lag) result.Check {
+	const ms = 1e6
 	out := result.NewCheck(result.CheckSendLag, 0, 1)
-	if lag.n() == 0 || with.n() == 0 {
+	if !lag.Known {
 		out.Value, out.Case = nil, result.CaseUnknown
 		return out
 	}
-	largest := lag.values.at(lag.n())
-	p99, _ := lag.percentile(.99)
-	detail := map[string]float64{"lag_p99": p99 / inMS}
+	detail := map[string]float64{"lag_p99": lag.P99 / ms}
 	worst, judged := 0., false
-	for _, of := range []string{"p50", "p99"} {
-		p, _ := metric.PercentileOf(of)
-		a, over := with.percentile(p.P)
-		b, censored := without.percentile(p.P)
-		if over || censored {
+	for _, s := range lag.Shifts {
+		if s.Open {
 			// All that is known is that no percentile shifts by more than the
 			// largest lag.
-			if detail["lag_max"] = largest / inMS; largest > max(inMS, .02*min(a, b)) && out.Status == result.Pass {
+			if detail["lag_max"] = lag.Most / ms; lag.Most > max(ms, .02*min(s.With, s.Without)) && out.Status == result.Pass {
 				out.Status = result.Flag
 			}
 			continue
 		}
-		shift := math.Abs(a - b)
+		shift := math.Abs(s.With - s.Without)
 		judged, worst = true, max(worst, shift)
-		detail["shift_"+p.Key] = shift / inMS
+		detail["shift_"+s.Key] = shift / ms
 		switch {
-		case shift > .1*a && shift > 2*inMS:
-			out.Status, *out.Limit = result.Fail, max(2, .1*a/inMS)
-		case shift > max(inMS, .02*a) && out.Status == result.Pass:
-			out.Status, *out.Limit = result.Flag, max(1, .02*a/inMS)
+		case shift > .1*s.With && shift > 2*ms:
+			out.Status, *out.Limit = result.Fail, max(2, .1*s.With/ms)
+		case shift > max(ms, .02*s.With) && out.Status == result.Pass:
+			out.Status, *out.Limit = result.Flag, max(1, .02*s.With/ms)
 		}
 	}
-	if *out.Value = worst / inMS; !judged {
+	if *out.Value = worst / ms; !judged {
 		out.Value, out.Case = nil, result.CaseUnknown
 	}
 	return out.With(detail)
@@ -277,13 +304,12 @@ func checkStamps(source string, user, arrivals int64) result.Check {
 // checkWindow compares the window with the slowest answer: a window that is
 // not much longer than its requests shows how they begin and little of how
 // they are served beside each other.
-func checkWindow(c *part, seconds float64) result.Check {
-	slowest := c.outline.e2e.top / 1e9
+func checkWindow(slowest, seconds float64) result.Check {
 	out := result.NewCheck(result.CheckWindow, seconds, 2*slowest).With(map[string]float64{"slowest": slowest})
 	if seconds < 2*slowest {
 		out.Status = result.Flag
 	}
-	if seconds < shortest { // no --duration makes such a window
+	if seconds < Shortest { // no --duration makes such a window
 		out.Status, out.Case = result.Flag, result.CaseEmpty
 	}
 	return out
@@ -292,15 +318,10 @@ func checkWindow(c *part, seconds float64) result.Check {
 // checkSupport asks whether there are samples enough for the headline
 // percentile to be given at all. Where they are few the value itself is
 // marked, which is no fault of the run.
-func checkSupport(c *part) result.Check {
-	m := c.headline()
-	n := c.outline.ttft.n
-	if m == metric.E2E {
-		n = c.outline.e2e.n
-	}
+func checkSupport(headline metric.Name, n int64) result.Check {
 	few, _ := stat.Support(.99)
 	out := result.NewCheck(result.CheckSamples, float64(n), float64(few))
-	out.Case = string(m)
+	out.Case = string(headline)
 	if n < few {
 		out.Status = result.Flag
 	}

@@ -1,8 +1,7 @@
-package measure
+package judge
 
 import (
 	"fmt"
-	"iter"
 	"math"
 
 	"pitot/internal/data/record"
@@ -132,89 +131,8 @@ func (c *courseSeries) settle(residence, margin float64) (settled, cut float64, 
 	return settled, cut, halves, why
 }
 
-// passage is a request in the course of a load.
-type passage struct {
-	visit
-	ttft, tpot float64 // seconds, NaN where it has none
-}
-
-// Settle moves the windows of those points whose load settled later than was
-// planned for, and that ask for it: their T0 and Settling. It takes a pass of
-// its own over the records, for what is measured must be known while they are
-// added. Frames that cannot be read end it: the pass that measures will say so.
-func Settle(setups map[int32]Setup, frames iter.Seq2[record.Frame, error]) {
-	asked := false
-	for _, s := range setups {
-		asked = asked || s.AutoWarmup
-	}
-	if !asked {
-		return
-	}
-	courses := map[int32]*course{}
-	for point, s := range setups {
-		if s.AutoWarmup && s.ended() {
-			courses[point] = newCourse(s.T1)
-		}
-	}
-	for f, err := range frames {
-		if err != nil {
-			break
-		}
-		if c := courses[f.Point]; c != nil {
-			for i := range f.Rows {
-				c.add(passageOf(&f.Rows[i]))
-			}
-		}
-	}
-	for point, c := range courses {
-		if c.any {
-			setups[point] = setups[point].settled(c)
-		}
-	}
-}
-
-// passageOf looks at the row alone: what counts here is how latencies move, not
-// what they are.
-func passageOf(r *record.Row) passage {
-	p := passage{visit: visitOf(r), ttft: math.NaN(), tpot: math.NaN()}
-	if !r.Stream || p.end < 0 || r.FirstToken < 0 {
-		return p
-	}
-	p.ttft = float64(r.FirstToken-r.Due) / 1e9
-	tokens := r.CompletionTokens
-	if tokens < 0 {
-		tokens = r.Chunks
-	}
-	if tokens > 1 {
-		p.tpot = float64(r.LastToken-r.FirstToken) / 1e9 / float64(tokens-1)
-	}
-	return p
-}
-
-// settled is the setup with its window where the load had settled, unless that
-// would leave less than half of it.
-func (s Setup) settled(load *course) Setup {
-	c, residence := load.series(), load.residence.mean()
-	if !(residence > 0) {
-		return s
-	}
-	leave := float64(margin)
-	if !s.SLO.None() {
-		leave = strictMargin
-	}
-	settled, cut, halves, why := c.settle(residence, leave)
-	out := &Settling{Settled: int64(settled * 1e9), Cut: int64(cut * 1e9), Planned: s.T0, Why: why, Drift: halves}
-	// A window that counts requests keeps those that it was asked for.
-	if why == "" && s.Requests == 0 && out.Cut > s.T0 && out.Cut <= s.T1/2 {
-		s.T0, s.Planned = out.Cut, 0 // the count was of another window
-	}
-	out.Begin = s.T0
-	s.Settling = out
-	return s
-}
-
-// course gathers what requests tell of a load from its origin to a time.
-type course struct {
+// Course is how a load went from its origin to a time, by blocks.
+type Course struct {
 	end       int64
 	any       bool
 	until     int64 // the latest end
@@ -227,7 +145,7 @@ type course struct {
 // average is a mean in the making.
 type average struct{ sum, n float64 }
 
-func (a *average) add(x float64) {
+func (a *average) include(x float64) {
 	if !math.IsNaN(x) {
 		a.sum, a.n = a.sum+x, a.n+1
 	}
@@ -236,31 +154,36 @@ func (a *average) add(x float64) {
 // mean is NaN without values.
 func (a *average) mean() float64 { return a.sum / a.n }
 
-func newCourse(end int64) *course {
-	return &course{end: end, until: end, inFlight: newInFlight(0, end, courseBlocks)}
+// NewCourse is that of a load without requests; the window ends at end.
+func NewCourse(end int64) *Course {
+	return &Course{end: end, until: end, inFlight: newInFlight(0, end, courseBlocks)}
 }
 
-// add takes in a request.
-func (c *course) add(p passage) {
+// Add takes in a request with its TTFT and TPOT in nanoseconds, NaN where it has
+// none.
+func (c *Course) Add(r *record.Row, ttft, tpot float64) {
+	v := visitOf(r)
 	c.any = true
-	c.until = max(c.until, p.done)
-	c.inFlight.add(&p.visit)
-	if p.due < 0 || p.due >= c.end {
+	c.until = max(c.until, v.done)
+	c.inFlight.count(&v)
+	if v.due < 0 || v.due >= c.end {
 		return
 	}
-	b := min(int(float64(p.due)/1e9/c.width()), courseBlocks-1)
-	c.ttft[b].add(p.ttft)
-	c.tpot[b].add(p.tpot)
-	if p.end >= 0 && p.due >= c.end/3*2 {
-		c.residence.add(float64(p.end-p.due) / 1e9)
+	b := min(int(float64(v.due)/1e9/c.width()), courseBlocks-1)
+	if v.end >= 0 {
+		c.ttft[b].include(ttft / 1e9)
+		c.tpot[b].include(tpot / 1e9)
+		if v.due >= c.end/3*2 {
+			c.residence.include(float64(v.end-v.due) / 1e9)
+		}
 	}
 }
 
 // width is that of a block, in seconds.
-func (c *course) width() float64 { return float64(c.end) / courseBlocks / 1e9 }
+func (c *Course) width() float64 { return float64(c.end) / courseBlocks / 1e9 }
 
 // series are what was gathered.
-func (c *course) series() courseSeries {
+func (c *Course) series() courseSeries {
 	means := func(of *[courseBlocks]average) []float64 {
 		list := make([]float64, courseBlocks)
 		for b := range of {
@@ -269,4 +192,27 @@ func (c *course) series() courseSeries {
 		return list
 	}
 	return courseSeries{width: c.width(), inFlight: c.inFlight.means(c.until), rest: [][]float64{means(&c.ttft), means(&c.tpot)}}
+}
+
+// Settle finds when the load had settled, and where the window begins then:
+// where it was planned to, unless more than half of the load is left behind that.
+// strict says that violations of an objective are counted. Without answers it
+// is nil.
+func (c *Course) Settle(point *Conditions, strict bool) *Settling {
+	residence := c.residence.mean()
+	if !c.any || !(residence > 0) {
+		return nil
+	}
+	leave := float64(margin)
+	if strict {
+		leave = strictMargin
+	}
+	series := c.series()
+	settled, cut, halves, why := series.settle(residence, leave)
+	out := &Settling{Settled: int64(settled * 1e9), Cut: int64(cut * 1e9), Planned: point.T0, Begin: point.T0, Why: why, Drift: halves}
+	// A window that counts requests keeps those that it was asked for.
+	if why == "" && point.Requests == 0 && out.Cut > point.T0 && out.Cut <= point.T1/2 {
+		out.Begin = out.Cut
+	}
+	return out
 }

@@ -1,18 +1,67 @@
-package measure
+package judge
 
 import (
+	"fmt"
 	"slices"
 
 	"pitot/internal/data/metric"
 	"pitot/internal/data/result"
+	"pitot/internal/stat"
 )
 
 // A steady state has a mean and percentiles. Without one they are those of
 // this run's length, and withheld.
 
-// notSettled is why a point has no steady state by its warm-up; the check of
-// that name says more.
-const notSettled = "the load had not settled"
+// Withhold takes from a point without a steady state what only such a state has:
+// what is left is true whatever the load did.
+func Withhold(p *result.Point, c *Conditions) {
+	switch set := c.Settling; {
+	case p.Stability == stat.Unstable:
+		if p.Outcome != result.Failing {
+			p.Outcome = result.Unstable
+		}
+		// That a limit is met now says nothing: the queue goes on growing.
+		unsteady(p, fromDue, p.StabilityWhy, result.Yes)
+	case set != nil && set.Why != "":
+		unsteady(p, steady, NotSettled, result.Yes, result.No)
+	}
+	if c.GaveUp {
+		endedEarly(p, c)
+	}
+	if c.Gone != nil {
+		gone(p, c)
+	}
+}
+
+// gone says since when a server was not there any more.
+func gone(p *result.Point, c *Conditions) {
+	since := float64(*c.Gone) / 1e9
+	p.WentAway, p.Outcome = &since, result.Failing
+	if p.Throughput.Why == "" {
+		p.Throughput.Why = "a lower bound: " + WentAway
+	}
+}
+
+// endedEarly takes from a load that was given up what its short window would
+// tell wrong: the server was still filling, and what was under way is none of
+// the objective's business.
+func endedEarly(p *result.Point, c *Conditions) {
+	why := p.StabilityWhy
+	if why == "" {
+		why = "the queue grew"
+	}
+	p.EndedEarly = fmt.Sprintf("hopeless, ended early after %.3g s: %s", c.Seconds(), why)
+	const early = "the load was ended early"
+	unsteady(p, steady, early, result.Yes)
+	p.Throughput.Why = "a lower bound: " + early
+	p.Goodput = nil
+	if p.SLO != nil {
+		p.SLO.Attained = nil
+		for i := range p.SLO.Limits {
+			p.SLO.Limits[i].Attained = nil
+		}
+	}
+}
 
 // summaryKeys are the values of a summary that a steady state has.
 func summaryKeys() []string {
@@ -68,16 +117,16 @@ func unsteady(p *result.Point, concerned func(*metric.Metric) bool, why string, 
 	for i := range p.SLO.Limits {
 		l := &p.SLO.Limits[i]
 		if !concerned(catalogue.Find(l.Metric)) {
-			sure = sure || l.Met == no
+			sure = sure || l.Met == result.No
 			continue
 		}
 		l.Value = nil
 		if slices.Contains(doubts, l.Met) {
-			l.Met, l.Why = undecided, why
+			l.Met, l.Why = result.Undecided, why
 		}
 		doubtful = true
 	}
 	if doubtful && !sure && slices.Contains(doubts, p.SLO.Met) {
-		p.SLO.Met, p.SLO.Deciding, p.SLO.Why = undecided, "", why
+		p.SLO.Met, p.SLO.Deciding, p.SLO.Why = result.Undecided, "", why
 	}
 }

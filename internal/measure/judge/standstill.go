@@ -1,4 +1,4 @@
-package measure
+package judge
 
 import (
 	"iter"
@@ -38,11 +38,11 @@ const (
 	justBefore, inStepLength = 50e6, .35
 )
 
-// arrivals is a bit for each bin of the window in which a chunk came.
-type arrivals struct{ bins []uint64 }
+// Arrivals is a bit for each bin of the window in which a chunk came.
+type Arrivals struct{ bins []uint64 }
 
-// add takes the time of a chunk since the window began.
-func (a *arrivals) add(since int64) {
+// Add takes the time of a chunk since the window began, in nanoseconds.
+func (a *Arrivals) Add(since int64) {
 	i := int(since >> quietShift)
 	if i < 0 || i >= mostBins {
 		return
@@ -57,7 +57,7 @@ func (a *arrivals) add(since int64) {
 type silence struct{ from, to int }
 
 // silences yields those of so many bins.
-func (a *arrivals) silences(bins int) iter.Seq[silence] {
+func (a *Arrivals) silences(bins int) iter.Seq[silence] {
 	return func(yield func(silence) bool) {
 		from := 0
 		for i := range min(bins, mostBins) {
@@ -73,7 +73,7 @@ func (a *arrivals) silences(bins int) iter.Seq[silence] {
 
 // usual is the median of how many empty bins follow one with a chunk. Of a busy
 // server it is 0, for all the silences there are may be standstills.
-func (a *arrivals) usual(bins int) int {
+func (a *Arrivals) usual(bins int) int {
 	lengths := map[int]int{} // how many silences are so long
 	n := 0
 	for s := range a.silences(bins) {
@@ -93,16 +93,21 @@ func (a *arrivals) usual(bins int) int {
 	return 0
 }
 
-// standstills looks for standstills that come by the clock; nil if there are none.
-func (f *Fold) standstills(cohort *part) *result.Standstills {
-	if !f.setup.ended() {
+// Times are when a request of the cohort was due, was sent, had its first token
+// and its last, and was done; negative where it never came to that.
+type Times struct{ Due, Sent, First, Last, Done int64 }
+
+// Standstills looks for standstills that come by the clock, nil if there are none;
+// cohort are the window's requests.
+func (a *Arrivals) Standstills(c *Conditions, cohort iter.Seq[Times]) *result.Standstills {
+	if !c.Ended() {
 		return nil
 	}
-	bins := int((f.setup.T1 - f.setup.T0) >> quietShift)
-	least := max(leastQuiet, manyQuiet*f.arrivals.usual(bins))
+	bins := int((c.T1 - c.T0) >> quietShift)
+	least := max(leastQuiet, manyQuiet*a.usual(bins))
 	var silences []silence
 	n := 0
-	for s := range f.arrivals.silences(bins) {
+	for s := range a.silences(bins) {
 		if n++; s.to-s.from >= least {
 			silences = append(silences, s)
 		}
@@ -110,7 +115,7 @@ func (f *Fold) standstills(cohort *part) *result.Standstills {
 	if n < leastStands {
 		return nil
 	}
-	at := func(bin int) int64 { return f.setup.T0 + int64(bin)<<quietShift }
+	at := func(bin int) int64 { return c.T0 + int64(bin)<<quietShift }
 	var asked []int64
 	for _, s := range silences {
 		asked = append(asked, during(at(s.from), at(s.to))...)
@@ -139,7 +144,7 @@ func (f *Fold) standstills(cohort *part) *result.Standstills {
 		starts[i] = at(stands[i].from)
 		frozen += at(stands[i].to) - at(stands[i].from)
 	}
-	window := span{f.setup.T0, f.setup.T1}
+	window := span{c.T0, c.T1}
 	before := min(justBefore, int64(s.EveryS*1e9/4))
 	asked = append(append(asked[:0], window.from, window.to), window.looks()...)
 	for _, t := range starts {
@@ -212,18 +217,18 @@ type underWay struct {
 }
 
 // underWayAt looks at times, in one pass over the requests.
-func underWayAt(cohort *part, times []int64) *underWay {
+func underWayAt(cohort iter.Seq[Times], times []int64) *underWay {
 	slices.Sort(times)
 	u := &underWay{times: slices.Compact(times)}
 	counts := [3][]int64{}
 	for i := range counts {
 		counts[i] = make([]int64, len(u.times)+1)
 	}
-	for q := range cohort.requests() {
-		if q.sent < 0 || q.first < 0 || q.last < 0 || len(u.times) == 0 {
+	for q := range cohort {
+		if q.Sent < 0 || q.First < 0 || q.Last < 0 || len(u.times) == 0 {
 			continue
 		}
-		for i, t := range [3]int64{q.sent, q.first, q.last} {
+		for i, t := range [3]int64{q.Sent, q.First, q.Last} {
 			counts[i][u.index(t+1)]++ // it is before those times
 		}
 	}
@@ -274,13 +279,13 @@ func (s span) looks() []int64 {
 }
 
 // inStep says that requests are sent, or answered, at one phase of a period.
-func inStep(cohort *part, every float64, within span) bool {
+func inStep(cohort iter.Seq[Times], every float64, within span) bool {
 	var x, y, n [2]float64
-	for q := range cohort.requests() {
-		if q.sent < 0 || q.first < 0 || q.last < 0 {
+	for q := range cohort {
+		if q.Sent < 0 || q.First < 0 || q.Last < 0 {
 			continue
 		}
-		for i, t := range [2]int64{q.sent, q.last} {
+		for i, t := range [2]int64{q.Sent, q.Last} {
 			if t >= within.from && t < within.to {
 				sin, cos := math.Sincos(2 * math.Pi * float64(t-within.from) / every)
 				x[i], y[i], n[i] = x[i]+cos, y[i]+sin, n[i]+1

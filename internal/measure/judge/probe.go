@@ -1,4 +1,4 @@
-package measure
+package judge
 
 import (
 	"strings"
@@ -11,9 +11,11 @@ import (
 // sampled is how long a time a sample of the client is about: that before it.
 const sampled = int64(time.Second)
 
-// probe gathers what the checks need to know of the instrument and of the
-// conditions.
-type probe struct {
+// Probe gathers what the checks need to know of the instrument, its machine and
+// the server.
+type Probe struct {
+	conditions *Conditions
+
 	cpu, cpuN    float64
 	clockSteps   int
 	recordErrors int
@@ -38,24 +40,37 @@ type probe struct {
 	broken *spill.Sorted[int64] // when connections broke under requests of the cohort
 }
 
-func (p *probe) sample(s *record.Sample, setup *Setup) {
+// NewProbe has seen nothing. What may not fit into memory goes to the store.
+func NewProbe(c *Conditions, store *spill.Store) *Probe {
+	return &Probe{conditions: c, broken: spill.NewSorted(store, stampCodec())}
+}
+
+// Free gives back what it has of its store.
+func (p *Probe) Free() { p.broken.Free() }
+
+// Damaged says that records are known to be lost.
+func (p *Probe) Damaged() bool { return len(p.damage) > 0 }
+
+// Sample takes in a sample of any time.
+func (p *Probe) Sample(s *record.Sample) {
+	c := p.conditions
 	if s.Source == record.SourceServer && s.Name == record.ProcessStart {
 		p.starts = append(p.starts, s.Value)
 	}
-	if s.Source == record.SourceHost && setup.holds(s.T) {
-		p.host.add(s)
+	if s.Source == record.SourceHost && c.Holds(s.T) {
+		p.host.take(s)
 	}
 	if s.Source != record.SourceClient {
 		return
 	}
 	switch s.Name {
 	case record.CPUShare:
-		if setup.holds(s.T) {
+		if c.Holds(s.T) {
 			p.cpu += s.Value
 			p.cpuN++
 		}
 	case record.Pause:
-		if s.T > setup.T0 && s.T-sampled < setup.T1 {
+		if s.T > c.T0 && s.T-sampled < c.T1 {
 			p.pause, p.pauses = max(p.pause, s.Value), true
 		}
 	case record.ClockStep:
@@ -67,7 +82,8 @@ func (p *probe) sample(s *record.Sample, setup *Setup) {
 	}
 }
 
-func (p *probe) mark(m *record.Mark) {
+// Mark takes in a mark of the journal.
+func (p *Probe) Mark(m *record.Mark) {
 	if m.Name == record.RecordErrors {
 		p.recordErrors++
 	}
@@ -76,9 +92,9 @@ func (p *probe) mark(m *record.Mark) {
 	}
 }
 
-// row takes in a request of the cohort.
-func (p *probe) row(r *record.Row, s *stream) {
-	p.chunks += s.Count
+// Row takes in a request of the cohort, of which so many chunks were recorded.
+func (p *Probe) Row(r *record.Row, chunks int64) {
+	p.chunks += chunks
 	p.arrivals += int64(max(r.Arrivals, 0))
 	p.merged += int64(max(r.Merged, 0))
 	p.userStamps += int64(max(r.UserStamps, 0))

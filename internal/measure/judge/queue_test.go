@@ -1,4 +1,4 @@
-package measure
+package judge
 
 import (
 	"cmp"
@@ -28,7 +28,7 @@ func TestInFlightAgainstCounting(t *testing.T) {
 				v.done = v.due + rapid.Int64Range(0, 150).Draw(t, "took")
 			}
 			visits = append(visits, v)
-			f.add(&v)
+			f.count(&v)
 		}
 		edge := func(i int) int64 { return from + int64(float64(to-from)*float64(i)/float64(blocks)) }
 		for i, got := range f.means(until) {
@@ -51,8 +51,8 @@ func TestInFlightAgainstCounting(t *testing.T) {
 func TestStaysOfVeryMany(t *testing.T) {
 	s := stays{from: 0, to: math.MaxInt64}
 	for range 10 {
-		s.add(&visit{due: 0, done: math.MaxInt64 - 1})
-		s.add(&visit{due: 1, done: record.Unset})
+		s.count(&visit{due: 0, done: math.MaxInt64 - 1})
+		s.count(&visit{due: 1, done: record.Unset})
 	}
 	if got := s.sum(math.MaxInt64 - 1); got != 20*float64(math.MaxInt64) {
 		t.Errorf("%g", got)
@@ -62,8 +62,7 @@ func TestStaysOfVeryMany(t *testing.T) {
 // The first answers are those that were due first, whichever came first.
 func TestLightResidence(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
-		s := window(10)
-		w := newVisits(&s)
+		w := NewQueue(&Conditions{T1: 10e9})
 		var well []visit
 		for range rapid.IntRange(0, 60).Draw(t, "n") {
 			v := visit{due: rapid.Int64Range(0, 30).Draw(t, "due"), end: record.Unset}
@@ -89,8 +88,8 @@ func TestAsk(t *testing.T) {
 	for seconds, want := range map[float64]string{
 		7.2: "--duration 8s", 60: "--duration 1m", 61: "--duration 1m10s", 299: "--duration 5m", 301: "--duration 6m", 3600: "--duration 1h", 9000.5: "--duration 2h40m",
 	} {
-		f := NewFold(window(10))
-		got := f.ask(seconds)
+		c := Conditions{T1: 10e9}
+		got := c.longer(seconds)
 		if got != want {
 			t.Errorf("%g s: %s, want %s", seconds, got, want)
 		}
@@ -99,9 +98,8 @@ func TestAsk(t *testing.T) {
 			t.Errorf("%g s: %v, %v", seconds, d, err)
 		}
 	}
-	s := window(10)
-	s.Requests = 130
-	if got := NewFold(s).ask(34); got != "--requests 450" {
+	c := Conditions{T1: 10e9, Requests: 130}
+	if got := c.longer(34); got != "--requests 450" {
 		t.Error(got)
 	}
 }

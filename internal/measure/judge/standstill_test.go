@@ -1,4 +1,4 @@
-package measure
+package judge
 
 import (
 	"math"
@@ -6,7 +6,6 @@ import (
 	"slices"
 	"testing"
 
-	"pitot/internal/data/record"
 	"pitot/internal/data/result"
 )
 
@@ -27,24 +26,26 @@ func poisson(rate float64, seconds int, seed uint64) (times []int64) {
 // stoodStillAt measures requests of 50 tokens, one each 10 ms, the first so long
 // after each was sent; stop holds back whatever would come at a time.
 func stoodStillAt(sends []int64, ttft int64, seconds int, stop func(t int64) int64) *result.Standstills {
-	f := NewFold(Setup{T0: 0, T1: int64(seconds) * 1e9, Load: result.Load{Loop: "closed"}})
-	var fr record.Frame
-	for i, sent := range sends {
-		id := int64(i)
-		r := record.Row{ID: id, Due: sent, Eligible: sent, Ready: sent, Sent: sent, Stream: true, Outcome: record.OK, CompletionTokens: 50, FirstAnswer: record.Unset}
+	c := Conditions{T1: int64(seconds) * 1e9, Load: result.Load{Loop: "closed"}}
+	var chunks Arrivals
+	var cohort []Times
+	for _, sent := range sends {
+		q := Times{Due: sent, Sent: sent}
 		for i := range int64(50) {
 			t := stop(sent + ttft + i*10e6)
 			if i == 0 {
-				r.FirstToken = t
+				q.First = t
 			}
-			r.LastToken = t
-			fr.Chunks = append(fr.Chunks, record.Chunk{Request: id, T: t, Earliest: t, Tokens: 1})
+			q.Last, q.Done = t, t
+			if c.Holds(t) {
+				chunks.Add(t)
+			}
 		}
-		r.Done, r.FirstAnswer = r.LastToken, r.FirstToken
-		fr.Rows = append(fr.Rows, r)
+		if c.Holds(sent) {
+			cohort = append(cohort, q)
+		}
 	}
-	f.Add(fr)
-	return f.Point().Standstills
+	return chunks.Standstills(&c, slices.Values(cohort))
 }
 
 // each stops everything for so long, again and again.
@@ -152,9 +153,9 @@ func TestStandstillsAmongPrompts(t *testing.T) {
 
 // A stamp far outside takes no memory.
 func TestArrivalsAreBounded(t *testing.T) {
-	var a arrivals
-	a.add(math.MaxInt64)
-	a.add(-1)
+	var a Arrivals
+	a.Add(math.MaxInt64)
+	a.Add(-1)
 	if len(a.bins) > 0 {
 		t.Errorf("%d words", len(a.bins))
 	}

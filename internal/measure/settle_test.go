@@ -10,6 +10,7 @@ import (
 
 	"pitot/internal/data/record"
 	"pitot/internal/data/result"
+	"pitot/internal/measure/judge"
 	"pitot/internal/stat"
 )
 
@@ -144,7 +145,7 @@ func TestSettlingOfAGrowingQueue(t *testing.T) {
 func TestNotSettledWithholds(t *testing.T) {
 	s := window(100)
 	s.SLO, s.T0 = spec(t, "p50 e2e<3600s, errors<1%"), 0
-	s.Settling = &Settling{Why: "the load settled too late, or not at all"}
+	s.Settling = &judge.Settling{Why: "the load settled too late, or not at all"}
 	f := NewFold(s)
 	for i := range int64(2000) {
 		f.Add(answer{id: i, due: 50 * i, stamps: []int64{50*i + 50, 50*i + 60}, usage: 2, first: 1}.frame())
@@ -154,7 +155,7 @@ func TestNotSettledWithholds(t *testing.T) {
 		if !x.Steady || x.Summary == nil {
 			continue
 		}
-		if x.Mean != nil || x.P99 != nil || x.Withheld["p99"] != notSettled || x.N == 0 {
+		if x.Mean != nil || x.P99 != nil || x.Withheld["p99"] != judge.NotSettled || x.N == 0 {
 			t.Errorf("%+v", x)
 		}
 	}

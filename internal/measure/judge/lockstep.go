@@ -1,4 +1,4 @@
-package measure
+package judge
 
 import (
 	"pitot/internal/data/result"
@@ -8,19 +8,19 @@ import (
 // checkLockStep flags users of a closed loop who ask together, cycle after cycle.
 // They queue for each other's prompts and leave the server to itself in between:
 // what is measured is that crowd, and not so many users.
-func (f *Fold) checkLockStep(all *part) (c result.Check, applies bool) {
-	l := &f.setup.Load
-	if f.setup.open() || l.Concurrency == nil {
+func (e *Evidence) checkLockStep() (c result.Check, applies bool) {
+	l := &e.conditions().Load
+	if e.conditions().Open() || l.Concurrency == nil {
 		return c, false
 	}
 	asked := func(yield func(int64) bool) {
-		for q := range all.requests() {
-			if !yield(q.due) {
+		for q := range e.Cohort {
+			if !yield(q.Due) {
 				return
 			}
 		}
 	}
-	b, ok := stat.JudgeBunching(asked, all.tally.due(), f.setup.T0, f.setup.T1, *l.Concurrency)
+	b, ok := stat.JudgeBunching(asked, e.Queue.members, e.conditions().T0, e.conditions().T1, *l.Concurrency)
 	c = result.NewCheck(result.CheckLockStep, b.CV, b.Limit)
 	if b.InStep() {
 		c.Status = result.Flag

@@ -1,4 +1,4 @@
-package measure
+package judge
 
 import (
 	"encoding/binary"
@@ -15,40 +15,37 @@ import (
 // Checks of the conditions under which a point was measured: whether the load
 // was the one that was asked for, and whether it was in a steady state.
 
-// onTime is by how much an event may be late without being called so.
-const onTime = float64(time.Millisecond)
-
 // judgeable is how many residence times a window must have for its numbers to
 // be about the load and not about single requests.
 const judgeable = 15
 
-// conditions are the checks that apply.
-func (f *Fold) conditions(all *part, p *result.Point) (out []result.Check) {
-	add := func(c result.Check, applies bool) {
+// checkConditions are the checks that apply.
+func (e *Evidence) checkConditions() (out []result.Check) {
+	judge := func(c result.Check, applies bool) {
 		if applies {
 			out = append(out, c)
 		}
 	}
-	s := &f.setup
+	s, p := e.conditions(), e.Point
 	if w := s.Settling; w != nil && p.Stability != stat.Unstable { // a queue that grows never settles
 		out = append(out, checkWarmup(w))
 	}
-	if !s.ended() || s.seconds() < shortest {
+	if !s.Ended() || s.Seconds() < Shortest {
 		return out
 	}
-	add(f.checkResidences(p.Seconds.Residence))
-	add(f.checkLittle(all))
-	add(f.checkPauses())
-	add(f.checkEarlyStops(p.Requests.OK))
-	add(f.checkCap(all))
-	add(f.checkLockStep(all))
-	add(checkStability(p), p.Stability != stat.Undecided)
-	add(f.checkConnects(all))
-	add(f.checkRestarts(all))
-	if s.open() {
-		add(f.checkArrivals(all))
-		add(f.checkOffered())
-		add(f.checkAchieved())
+	judge(e.checkResidences(p.Seconds.Residence))
+	judge(e.checkLittle())
+	judge(e.checkPauses())
+	judge(e.checkEarlyStops(p.Requests.OK))
+	judge(e.checkCap())
+	judge(e.checkLockStep())
+	judge(checkStability(p), p.Stability != stat.Undecided)
+	judge(e.checkConnects())
+	judge(e.checkRestarts())
+	if s.Open() {
+		judge(e.checkArrivals())
+		judge(e.checkOffered())
+		judge(e.checkAchieved())
 	}
 	return out
 }
@@ -69,12 +66,12 @@ func checkWarmup(w *Settling) result.Check {
 	return c
 }
 
-func (f *Fold) checkResidences(light float64) (c result.Check, applies bool) {
+func (e *Evidence) checkResidences(light float64) (c result.Check, applies bool) {
 	if light <= 0 {
 		return c, false
 	}
-	n := f.setup.seconds() / light
-	seconds, requests := f.needs(judgeable * light)
+	n := e.conditions().Seconds() / light
+	seconds, requests := e.conditions().needs(judgeable * light)
 	c = result.NewCheck(result.CheckResidences, n, judgeable).With(map[string]float64{"one": light, "ask_seconds": seconds})
 	if requests > 0 {
 		c.Detail = map[string]float64{"one": light, "ask_requests": requests}
@@ -105,29 +102,29 @@ func checkStability(p *result.Point) result.Check {
 // is the largest share of requests that were late at once. A millisecond is
 // not late. How far the gaps between the sent are from a Poisson process's is
 // told beside it.
-func (f *Fold) checkArrivals(all *part) (c result.Check, applies bool) {
-	sent, late := spill.NewSorted(all.scratch, stampCodec()), spill.NewSorted(all.scratch, stampCodec())
-	for q := range all.requests() {
-		if q.sent < 0 {
+func (e *Evidence) checkArrivals() (c result.Check, applies bool) {
+	sent, late := spill.NewSorted(e.Store, stampCodec()), spill.NewSorted(e.Store, stampCodec())
+	for q := range e.Cohort {
+		if q.Sent < 0 {
 			continue
 		}
-		sent.Add(&q.sent)
-		if q.sent > q.due+int64(onTime) {
-			late.Add(&q.sent)
+		sent.Add(&q.Sent)
+		if q.Sent > q.Due+int64(onTime) {
+			late.Add(&q.Sent)
 		}
 	}
 	n := sent.Len()
 	if n == 0 {
 		return c, false
 	}
-	most := mostLate(all, late)
+	most := e.mostLate(late)
 	distance := float64(most) / float64(n)
 	c = result.NewCheck(result.CheckArrivals, distance, .02)
 	if most > 1 && distance >= .02 {
 		c.Status = result.Flag
 	}
-	if f.setup.Load.Arrival == "poisson" && n > 1 {
-		gaps := spill.NewSorted(all.scratch, stampCodec())
+	if e.conditions().Load.Arrival == "poisson" && n > 1 {
+		gaps := spill.NewSorted(e.Store, stampCodec())
 		var first, last int64
 		i := int64(0)
 		for at := range sent.All() {
@@ -155,14 +152,14 @@ func (f *Fold) checkArrivals(all *part) (c result.Check, applies bool) {
 
 // mostLate is how many requests were late at once, of those that were sent late:
 // when each of these was sent is in order.
-func mostLate(all *part, sent *spill.Sorted[int64]) (most int64) {
+func (e *Evidence) mostLate(sent *spill.Sorted[int64]) (most int64) {
 	next, stop := iter.Pull(sent.All())
 	defer stop()
 	at, more := next()
 	late := int64(0)
-	for q := range all.requests() { // as they were due
-		from := q.due + int64(onTime)
-		if q.sent <= from {
+	for q := range e.Cohort { // as they were due
+		from := q.Due + int64(onTime)
+		if q.Sent <= from {
 			continue
 		}
 		for more && *at <= from {
@@ -190,29 +187,29 @@ func stampCodec() spill.Codec[int64] {
 
 // checkCap flags a cap on what is in flight that held requests back: the load
 // was then not the one that was asked for.
-func (f *Fold) checkCap(all *part) (c result.Check, applies bool) {
-	limit := f.setup.Load.MaxInFlight
+func (e *Evidence) checkCap() (c result.Check, applies bool) {
+	limit := e.conditions().Load.MaxInFlight
 	if limit == nil {
 		return c, false
 	}
-	return checkShare(result.CheckMaxInFlight, f.kept.held, all.tally.due(), .01), true
+	return checkShare(result.CheckMaxInFlight, e.Queue.held, e.Queue.members, .01), true
 }
 
 // checkEarlyStops looks for answers that the model ended before the length
 // that was asked for.
-func (f *Fold) checkEarlyStops(ok int) (result.Check, bool) {
-	return checkShare(result.CheckEarlyStops, int64(f.probe.early), int64(ok), .01), f.setup.Exact && ok > 0
+func (e *Evidence) checkEarlyStops(ok int) (result.Check, bool) {
+	return checkShare(result.CheckEarlyStops, int64(e.Probe.early), int64(ok), .01), e.conditions().Exact && ok > 0
 }
 
 // checkLittle holds what was in flight against arrivals × E2E (Little,
 // Operations Research 9, 1961). They are equal but for what was in flight at
 // the edges of the window; what else is missing are answers that were left open
 // after their end, and records.
-func (f *Fold) checkLittle(all *part) (c result.Check, applies bool) {
-	s := &f.setup
-	v := &f.visits
-	total, before, after := v.window.sum(f.end), v.before.sum(f.end), v.after.sum(f.end)
-	stay, n := f.kept.stay.sum(f.end), float64(all.tally.due())
+func (e *Evidence) checkLittle() (c result.Check, applies bool) {
+	s := e.conditions()
+	v := e.Queue
+	total, before, after := v.window.sum(e.Until), v.before.sum(e.Until), v.after.sum(e.Until)
+	stay, n := e.Queue.stay.sum(e.Until), float64(e.Queue.members)
 	if n == 0 || total == 0 {
 		return c, false
 	}
@@ -230,13 +227,13 @@ func (f *Fold) checkLittle(all *part) (c result.Check, applies bool) {
 // its rate brings: 5 % and 3.5 standard deviations of a Poisson count, which
 // chance gives once in 2,000 windows. A warm-up that ends where it was quiet does
 // too.
-func (f *Fold) checkOffered() (c result.Check, applies bool) {
-	l := &f.setup.Load
-	if l.Rate == nil || l.Arrival != "poisson" || f.setup.Requests > 0 {
+func (e *Evidence) checkOffered() (c result.Check, applies bool) {
+	l := &e.conditions().Load
+	if l.Rate == nil || l.Arrival != "poisson" || e.conditions().Requests > 0 {
 		return c, false
 	}
-	due, asked := float64(f.cohort.Len()), *l.Rate*f.setup.seconds()
-	c = result.NewCheck(result.CheckOffered, due/f.setup.seconds(), *l.Rate)
+	due, asked := float64(e.Queue.members), *l.Rate*e.conditions().Seconds()
+	c = result.NewCheck(result.CheckOffered, due/e.conditions().Seconds(), *l.Rate)
 	if d := math.Abs(due - asked); d > .05*asked && d > 3.5*math.Sqrt(asked) {
 		c.Status = result.Flag
 	}
@@ -245,18 +242,18 @@ func (f *Fold) checkOffered() (c result.Check, applies bool) {
 
 // checkAchieved flags a load of which less ended in the window than came due, or
 // more, by more than chance between time blocks.
-func (f *Fold) checkAchieved() (c result.Check, applies bool) {
-	left := make([]float64, rateBlocks) // came due and did not end
+func (e *Evidence) checkAchieved() (c result.Check, applies bool) {
+	left := make([]float64, Blocks) // came due and did not end
 	var due, ended float64
 	for i := range left {
-		left[i] = float64(f.visits.due[i] - f.visits.over[i])
-		due, ended = due+float64(f.visits.due[i]), ended+float64(f.visits.over[i])
+		left[i] = float64(e.Queue.due[i] - e.Queue.over[i])
+		due, ended = due+float64(e.Queue.due[i]), ended+float64(e.Queue.over[i])
 	}
 	if due == 0 {
 		return c, false
 	}
-	c = result.NewCheck(result.CheckAchieved, ended/f.setup.seconds(), due/f.setup.seconds())
-	m, ok := stat.BatchMeans(left, batches, level)
+	c = result.NewCheck(result.CheckAchieved, ended/e.conditions().Seconds(), due/e.conditions().Seconds())
+	m, ok := stat.BatchMeans(left, Batches, Level)
 	// What is in flight at the edges walks at random: see [stat.JudgeBacklog].
 	walk := 2 * math.Sqrt(2*due)
 	switch {
@@ -273,20 +270,20 @@ func (f *Fold) checkAchieved() (c result.Check, applies bool) {
 
 // checkPauses flags seconds in which the collector stopped this client for
 // long.
-func (f *Fold) checkPauses() (c result.Check, applies bool) {
-	c = result.NewCheck(result.CheckPauses, 1e3*f.probe.pause, 10)
-	c.Status = status(f.probe.pause, .01, math.Inf(1))
-	return c, f.probe.pauses
+func (e *Evidence) checkPauses() (c result.Check, applies bool) {
+	c = result.NewCheck(result.CheckPauses, 1e3*e.Probe.pause, 10)
+	c.Status = status(e.Probe.pause, .01, math.Inf(1))
+	return c, e.Probe.pauses
 }
 
 // checkConnects flags a load whose requests had to wait for connections: TTFT
 // then holds what it takes to connect, and a server under such a load works on
 // handshakes as well.
-func (f *Fold) checkConnects(all *part) (c result.Check, applies bool) {
-	if f.setup.Stamps == "virtual" {
+func (e *Evidence) checkConnects() (c result.Check, applies bool) {
+	if e.conditions().Stamps == "virtual" {
 		return c, false
 	}
-	return checkShare(result.CheckConnects, f.kept.waited, all.tally.due(), .01), all.tally.due() > 0
+	return checkShare(result.CheckConnects, e.Queue.waited, e.Queue.members, .01), e.Queue.members > 0
 }
 
 const (
@@ -299,34 +296,34 @@ const (
 // checkRestarts flags a server that was started anew while it was measured:
 // its process says so, or every connection broke at one moment. What was
 // measured is then of two servers, and the second began cold.
-func (f *Fold) checkRestarts(all *part) (c result.Check, applies bool) {
-	if f.setup.Stamps == "virtual" {
+func (e *Evidence) checkRestarts() (c result.Check, applies bool) {
+	if e.conditions().Stamps == "virtual" {
 		return c, false
 	}
-	if f.setup.Gone != nil {
-		c = result.NewCheck(result.CheckGone, float64(*f.setup.Gone)/1e9, 0)
+	if e.conditions().Gone != nil {
+		c = result.NewCheck(result.CheckGone, float64(*e.conditions().Gone)/1e9, 0)
 		c.Status, c.Limit = result.Flag, nil
 		return c, true
 	}
 	c = result.NewCheck(result.CheckRestarts, 0, 0)
-	if starts := f.probe.starts; len(starts) > 0 && slices.Max(starts)-slices.Min(starts) > 1 {
+	if starts := e.Probe.starts; len(starts) > 0 && slices.Max(starts)-slices.Min(starts) > 1 {
 		c.Status, c.Case, c.Value = result.Flag, result.CaseProcess, nil
-	} else if at, n := f.brokeAtOnce(all); n > 0 {
+	} else if at, n := e.brokeAtOnce(); n > 0 {
 		*c.Value, c.Status, c.Case = float64(n), result.Flag, result.CaseConnections
-		c.Detail = map[string]float64{"at": float64(at-f.setup.T0) / 1e9}
+		c.Detail = map[string]float64{"at": float64(at-e.conditions().T0) / 1e9}
 	}
 	return c, true
 }
 
 // brokeAtOnce finds the moment at which most connections broke, and how many:
 // 0 if they were few, or if any request that was under way lived on.
-func (f *Fold) brokeAtOnce(all *part) (at int64, n int) {
+func (e *Evidence) brokeAtOnce() (at int64, n int) {
 	var end int64
-	next, stop := iter.Pull(f.probe.broken.All())
+	next, stop := iter.Pull(e.Probe.broken.All())
 	defer stop()
 	first, _ := next() // the first of those that broke with the one that is looked at
 	count := 0
-	for t := range f.probe.broken.All() {
+	for t := range e.Probe.broken.All() {
 		for count++; *t-*first > atOnce; count-- {
 			first, _ = next()
 		}
@@ -337,8 +334,8 @@ func (f *Fold) brokeAtOnce(all *part) (at int64, n int) {
 	if n < leastBroken {
 		return 0, 0
 	}
-	for q := range all.requests() {
-		if q.sent >= 0 && q.sent < at && (q.done < 0 || q.done > end) {
+	for q := range e.Cohort {
+		if q.Sent >= 0 && q.Sent < at && (q.Done < 0 || q.Done > end) {
 			return 0, 0
 		}
 	}

@@ -1,4 +1,4 @@
-package measure
+package judge
 
 import (
 	"slices"
@@ -14,7 +14,7 @@ type host struct {
 	n    map[string]int
 }
 
-func (h *host) add(s *record.Sample) {
+func (h *host) take(s *record.Sample) {
 	if h.sums == nil {
 		h.sums, h.n = map[string]float64{}, map[string]int{}
 	}

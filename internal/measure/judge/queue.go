@@ -1,10 +1,11 @@
-package measure
+package judge
 
 import (
 	"cmp"
 	"math"
 	"math/bits"
 	"slices"
+	"time"
 
 	"pitot/internal/data/record"
 	"pitot/internal/stat"
@@ -34,8 +35,8 @@ func visitOf(r *record.Row) visit {
 // span128 sums times, of which a long run has more than 63 bits hold.
 type span128 struct{ high, low uint64 }
 
-// add takes in a time that is not negative.
-func (s *span128) add(ns int64) {
+// plus adds a time that is not negative.
+func (s *span128) plus(ns int64) {
 	var carry uint64
 	s.low, carry = bits.Add64(s.low, uint64(ns), 0)
 	s.high += carry
@@ -43,7 +44,7 @@ func (s *span128) add(ns int64) {
 
 func (s span128) float() float64 { return float64(s.high)*(1<<64) + float64(s.low) }
 
-// stays is the time that visits were in flight in a stretch of time, [from, to).
+// stays is the time that Queue were in flight in a stretch of time, [from, to).
 // Those that have no end yet were so until the end of the records, which may not
 // have come either: of them it knows how many there are and since when.
 type stays struct {
@@ -53,15 +54,15 @@ type stays struct {
 	late     span128 // by how much later than from the open ones were due
 }
 
-// add takes in a visit.
-func (s *stays) add(v *visit) {
+// count adds the time of a visit.
+func (s *stays) count(v *visit) {
 	switch {
 	case v.due >= s.to:
 	case v.done >= 0:
-		s.ended.add(max(0, min(v.done, s.to)-max(v.due, s.from)))
+		s.ended.plus(max(0, min(v.done, s.to)-max(v.due, s.from)))
 	default:
 		s.open++
-		s.late.add(max(v.due, s.from) - s.from)
+		s.late.plus(max(v.due, s.from) - s.from)
 	}
 }
 
@@ -79,7 +80,7 @@ func (s *stays) sum(until int64) float64 {
 	return sum.float()
 }
 
-// inFlight is the time-mean number of visits in each of equal blocks of a stretch
+// inFlight is the time-mean number of Queue in each of equal blocks of a stretch
 // of time. It sums whole nanoseconds, so that the order does not matter.
 type inFlight struct {
 	from  int64
@@ -100,8 +101,8 @@ func newInFlight(from, to int64, blocks int) *inFlight {
 	return f
 }
 
-// add takes in a visit.
-func (f *inFlight) add(v *visit) {
+// count adds the time of a visit to the blocks that it was in flight in.
+func (f *inFlight) count(v *visit) {
 	if len(f.block) == 0 || v.due >= f.block[len(f.block)-1].to {
 		return
 	}
@@ -110,7 +111,7 @@ func (f *inFlight) add(v *visit) {
 		if v.done >= 0 && v.done <= b.from && b.from > v.due {
 			return
 		}
-		b.add(v)
+		b.count(v)
 	}
 }
 
@@ -124,74 +125,108 @@ func (f *inFlight) means(until int64) []float64 {
 	return means
 }
 
-// visits is what the requests of any time tell of the queue.
-type visits struct {
+// Queue is what the requests of any time say of the target's queue. A request is
+// taken in when it has ended, or when nobody waits for it any longer.
+type Queue struct {
+	conditions          *Conditions
 	all, served         *inFlight          // served: without those that hung
 	window              stays              // all of them
 	before, after       stays              // in the window of those due before it, and behind it of those due in it
-	due, answered, over [rateBlocks]int64  // by block: came due, ended well, ended at all
+	due, answered, over [Blocks]int64      // by block: came due, ended well, ended at all
 	first               [firstVisits]visit // that ended well, by when they were due
 	well                int                // of them, as far as they are kept
+
+	// Of the cohort: how long it was waited for, from due to the end of the answer or
+	// for as long as anybody did; how many there are, how many of them waited for
+	// their turn, and how many for a connection.
+	stay                  stays
+	members, held, waited int64
 }
 
-func newVisits(s *Setup) visits {
-	v := visits{all: &inFlight{}, served: &inFlight{}}
-	if s.ended() {
-		v.all, v.served = newInFlight(s.T0, s.T1, stat.BacklogBlocks), newInFlight(s.T0, s.T1, stat.BacklogBlocks)
+// NewQueue is a queue without requests.
+func NewQueue(c *Conditions) *Queue {
+	q := &Queue{conditions: c, all: &inFlight{}, served: &inFlight{}}
+	if c.Ended() {
+		q.all, q.served = newInFlight(c.T0, c.T1, stat.BacklogBlocks), newInFlight(c.T0, c.T1, stat.BacklogBlocks)
 	}
-	v.window, v.before, v.after = stays{from: s.T0, to: s.T1}, stays{from: s.T0, to: s.T1}, stays{from: s.T1, to: math.MaxInt64}
-	return v
+	q.window, q.before, q.after = stays{from: c.T0, to: c.T1}, stays{from: c.T0, to: c.T1}, stays{from: c.T1, to: math.MaxInt64}
+	q.stay = stays{from: c.T0, to: math.MaxInt64}
+	return q
 }
 
-// add takes in a visit.
-func (w *visits) add(v *visit, s *Setup) {
-	w.all.add(v)
+// Add takes in a request, of any time.
+func (q *Queue) Add(r *record.Row) {
+	v := visitOf(r)
+	q.all.count(&v)
 	// Those that hang until they are given up pile up for that long, and no
 	// longer: that is no queue.
 	if !v.hung {
-		w.served.add(v)
+		q.served.count(&v)
 	}
-	w.window.add(v)
-	if b, inside := s.blockOf(v.due); inside {
-		w.after.add(v)
-		w.due[b]++
-	} else if v.due < s.T0 {
-		w.before.add(v)
+	q.window.count(&v)
+	if b, inside := q.conditions.Block(v.due); inside {
+		q.after.count(&v)
+		q.due[b]++
+		q.member(&v, r)
+	} else if v.due < q.conditions.T0 {
+		q.before.count(&v)
 	}
-	if b, inside := s.blockOf(v.done); inside {
+	if b, inside := q.conditions.Block(v.done); inside {
 		if v.end >= 0 {
-			w.answered[b]++
+			q.answered[b]++
 		}
 		if v.outcome == record.OK || v.outcome == record.Failed {
-			w.over[b]++
+			q.over[b]++
 		}
 	}
-	w.keep(v)
+	q.keep(&v)
 }
+
+// onTime is by how much an event may be late without being called so.
+const onTime = float64(time.Millisecond)
+
+// member takes in a request of the cohort.
+func (q *Queue) member(v *visit, r *record.Row) {
+	q.members++
+	end := v.end
+	if end < 0 {
+		end = v.done
+	}
+	q.stay.count(&visit{due: v.due, done: end})
+	if r.Eligible < 0 || float64(r.Eligible-r.Due) > onTime {
+		q.held++
+	}
+	if r.Eligible >= 0 && float64(r.Ready-r.Eligible) > onTime {
+		q.waited++
+	}
+}
+
+// Answered is how many requests ended well, by block of the window.
+func (q *Queue) Answered() [Blocks]int64 { return q.answered }
 
 // firstVisits is how many requests tell what one takes before a queue forms.
 const firstVisits = 20
 
 // keep puts a visit that ended well among the first, if it is one.
-func (w *visits) keep(v *visit) {
+func (q *Queue) keep(v *visit) {
 	order := func(a, b *visit) int { return cmp.Or(cmp.Compare(a.due, b.due), cmp.Compare(a.end, b.end)) }
-	if v.end < 0 || w.well == firstVisits && order(v, &w.first[w.well-1]) >= 0 {
+	if v.end < 0 || q.well == firstVisits && order(v, &q.first[q.well-1]) >= 0 {
 		return
 	}
-	w.well = min(w.well+1, firstVisits)
-	i := w.well - 1
-	for ; i > 0 && order(v, &w.first[i-1]) < 0; i-- {
-		w.first[i] = w.first[i-1]
+	q.well = min(q.well+1, firstVisits)
+	i := q.well - 1
+	for ; i > 0 && order(v, &q.first[i-1]) < 0; i-- {
+		q.first[i] = q.first[i-1]
 	}
-	w.first[i] = *v
+	q.first[i] = *v
 }
 
 // light is the median time that the first answers of a load took, in
 // nanoseconds: they found the server empty. It is 0 if nothing was answered.
-func (w *visits) light() float64 {
-	took := make([]int64, w.well)
+func (q *Queue) light() float64 {
+	took := make([]int64, q.well)
 	for i := range took {
-		took[i] = w.first[i].end - w.first[i].due
+		took[i] = q.first[i].end - q.first[i].due
 	}
 	slices.Sort(took)
 	return float64(stat.Percentile(took, .5))

@@ -1,0 +1,89 @@
+package measure
+
+import (
+	"iter"
+
+	"pitot/internal/data/metric"
+	"pitot/internal/data/result"
+	"pitot/internal/measure/judge"
+)
+
+// What the room of judgement is told of a point.
+
+// evidence is what the checks of a point rest on.
+func (f *Fold) evidence(all *part, p *result.Point) *judge.Evidence {
+	known, streams := all.pool()
+	e := &judge.Evidence{
+		Probe: f.probe, Queue: f.queue, Point: p, Cohort: all.times(), Until: f.end, Store: all.scratch,
+		Answers: all.answers(), Streamed: all.tally.streamed, Headline: all.headline(), Values: all.outline.ttft.n, Lag: all.lag(),
+		Asked: f.asked, Duplicates: f.duplicates, Incomplete: f.incomplete,
+		Streams: streams.requests, Counted: known.requests, Expected: f.flow.expected, Seen: f.flow.observed,
+	}
+	if e.Headline == metric.E2E {
+		e.Values = all.outline.e2e.n
+	}
+	return e
+}
+
+// headline is the metric that a point is first judged by: TTFT, or E2E when
+// nothing is streamed.
+func (c *part) headline() metric.Name {
+	if c.tally.streamed {
+		return metric.TTFT
+	}
+	return metric.E2E
+}
+
+// times are those of the part's requests.
+func (c *part) times() iter.Seq[judge.Times] {
+	return func(yield func(judge.Times) bool) {
+		for q := range c.requests() {
+			if !yield(judge.Times{Due: q.due, Sent: q.sent, First: q.first, Last: q.last, Done: q.done}) {
+				return
+			}
+		}
+	}
+}
+
+// answers are how long those of the part took.
+func (c *part) answers() (took judge.Answers) {
+	const seconds = 1e9
+	if e2e := &c.outline.e2e; e2e.n > 0 {
+		took.Mean = e2e.total.Sum() / float64(e2e.n) / seconds
+	}
+	took.Longest = c.outline.generation.top / seconds
+	took.Slowest = c.outline.e2e.top / seconds
+	return took
+}
+
+// lag takes the percentiles of the headline with each request's lag and without
+// it.
+func (c *part) lag() (out judge.Lag) {
+	headline := c.taken(c.headline())
+	lagOf := func(q *Request) (float64, State) { return q.span(q.ready, q.sent) }
+	samples := c.collect(question{unit: inMS, take: headline}, question{unit: inMS, take: lagOf}, question{unit: inMS, take: func(q *Request) (float64, State) {
+		x, st := headline(q)
+		if lag, is := lagOf(q); is == Known && st == Known {
+			x -= lag
+		}
+		return x, st
+	}})
+	with, lag, without := samples[0], samples[1], samples[2]
+	defer func() {
+		for _, s := range samples {
+			s.free()
+		}
+	}()
+	if lag.n() == 0 || with.n() == 0 {
+		return out
+	}
+	out.Known, out.Most = true, lag.values.at(lag.n())
+	out.P99, _ = lag.percentile(.99)
+	for _, of := range []string{"p50", "p99"} {
+		p, _ := metric.PercentileOf(of)
+		a, over := with.percentile(p.P)
+		b, censored := without.percentile(p.P)
+		out.Shifts = append(out.Shifts, judge.Shift{Key: p.Key, With: a, Without: b, Open: over || censored})
+	}
+	return out
+}

@@ -1,0 +1,75 @@
+// Package judge says what a measurement is worth: whether the instrument and
+// its machine kept their promises, whether the load was the one that was asked
+// for, and whether it was in a steady state. It knows requests by their stamps
+// and counts alone; what their latencies are is the measuring room's.
+//
+// Evidence is gathered while records are read ([Probe], [Queue], [Arrivals],
+// [Course]), and judged at the end: [Queue.Stability], [Course.Settle],
+// [Arrivals.Standstills], [Evidence.Checks] and [Verdict].
+package judge
+
+import (
+	"math"
+
+	"pitot/internal/data/result"
+)
+
+// Conditions are what a point was asked for, and what its records cannot tell by
+// themselves. Stamps are nanoseconds since the point's origin.
+type Conditions struct {
+	T0, T1    int64 // the window [T0, T1)
+	Load      result.Load
+	Requests  int64     // the window counts so many requests; 0 if it is a time
+	Planned   int       // requests due in the window by the schedule, 0 if not known
+	Residence int64     // what a request takes at a light load, nanoseconds, 0 if not known
+	Settling  *Settling // how the load settled, nil if nobody asked
+	Stamps    string    // source of the chunk times: "kernel", "user" or "virtual"
+	Exact     bool      // output lengths are held to the planned ones
+	Cold      bool      // prompts are planned to hit no prefix cache
+	Seeded    bool      // a run before this one may have asked the server for the same prompts
+	Prompts   int       // distinct prompts there are, 0 for no end of them
+	GaveUp    bool      // the window ended early because there was no use in going on, see [Hopeless]
+	Gone      *int64    // since when the target was not there any more
+}
+
+const (
+	// Level is the confidence of every interval.
+	Level = .95
+	// Batches is how many an interval rests on.
+	Batches = 10
+	// Blocks is how many time blocks of the window rates are counted in: two for
+	// each batch.
+	Blocks = 2 * Batches
+
+	// Shortest is the least window, in seconds, that rates are given for: no timer
+	// keeps due times to less than a millisecond. With --requests a window ends at
+	// the due time of the next request, and that is at once where more users than
+	// requests begin together.
+	Shortest = 1e-3
+
+	// WentAway is why a load tells little of a server that was there for a part of it.
+	WentAway = "the server went away"
+	// NotSettled is why a point has no steady state by its warm-up; the check of
+	// that name says more.
+	NotSettled = "the load had not settled"
+)
+
+// Open says that requests come due whether or not others have ended.
+func (c *Conditions) Open() bool { return c.Load.Loop != "closed" }
+
+// Ended says that the end of the window is known.
+func (c *Conditions) Ended() bool { return c.T1 > c.T0 && c.T1 < math.MaxInt64 }
+
+// Seconds is the length of the window.
+func (c *Conditions) Seconds() float64 { return float64(c.T1-c.T0) / 1e9 }
+
+// Holds says that a stamp lies in the window.
+func (c *Conditions) Holds(t int64) bool { return t >= c.T0 && t < c.T1 }
+
+// Block is the block of the window that a time lies in; ok is false outside.
+func (c *Conditions) Block(t int64) (i int, ok bool) {
+	if !c.Holds(t) {
+		return 0, false
+	}
+	return min(int(float64(t-c.T0)/float64(c.T1-c.T0)*Blocks), Blocks-1), true
+}

@@ -20,10 +20,10 @@ func comparison() table {
 		about: "What pitot compare says of M/G/32, 3,000 requests a launch, and launches that differ by 3 % (standard deviation) in speed. " +
 			"B is as fast as A, or 20 % slower to answer. " +
 			"Any: some metric (p50 and p99 of TTFT and E2E) is called slower or faster. Any t test: without correction, and from 2 launches on. " +
-			"p99 TTFT: it is called so, as one of all; named: where --fail-if names it; fires: for 5 %. " +
+			"p99 TTFT: it is called so, as one of all; primary: where it is the one that --primary names; others: any of the others then; fires: --fail-if for 5 %. " +
 			"Equivalent: p50 E2E is called so, within 5 %. " +
 			"Needed: median of the launches a side that it says would tell p99 TTFT.",
-		header: []string{"utilisation", "launches", "B ÷ A", "any", "any t test", "p99 TTFT", "named", "fires", "equivalent", "needed"},
+		header: []string{"utilisation", "launches", "B ÷ A", "any", "any t test", "p99 TTFT", "primary", "others", "fires", "equivalent", "needed"},
 		reps:   200,
 		rows: func(reps int, seed uint64) (rows [][]string) {
 			for _, utilisation := range []float64{0.5, 0.8, 0.9} {
@@ -43,7 +43,11 @@ func compareRow(utilisation float64, launches int, factor float64, reps int, see
 	if err != nil {
 		panic(err)
 	}
-	var some, uncorrected, tail, named, fires, equivalent tally
+	primary, err := compare.ParsePrimary("p99 ttft")
+	if err != nil {
+		panic(err)
+	}
+	var some, uncorrected, tail, named, others, fires, equivalent tally
 	var needed []int
 	for r := range reps {
 		rng := rand.New(rand.NewPCG(seed, uint64(r)))
@@ -52,7 +56,7 @@ func compareRow(utilisation float64, launches int, factor float64, reps int, see
 			a.Runs = append(a.Runs, compare.Source{Run: measuredLaunch(i, utilisation, 1, rng)})
 			b.Runs = append(b.Runs, compare.Source{Run: measuredLaunch(i, utilisation, factor, rng)})
 		}
-		plain := sidesCompared(a, b, nil).Pairs[0].Rows
+		plain := sidesCompared(a, b, compare.Options{}).Pairs[0].Rows
 		changed, below, same := false, false, false
 		for _, row := range plain {
 			different := row.Verdict == compare.Slower || row.Verdict == compare.Faster
@@ -69,11 +73,11 @@ func compareRow(utilisation float64, launches int, factor float64, reps int, see
 		some.add(changed)
 		uncorrected.add(below)
 		equivalent.add(same)
-		c := sidesCompared(a, b, clauses)
-		fires.add(c.Fired())
-		named.add(slices.ContainsFunc(c.Pairs[0].Rows, func(row compare.Row) bool {
-			return row.PreRegistered && (row.Verdict == compare.Slower || row.Verdict == compare.Faster)
-		}))
+		fires.add(sidesCompared(a, b, compare.Options{Clauses: clauses}).Fired())
+		rows := sidesCompared(a, b, compare.Options{Primary: primary}).Pairs[0].Rows
+		different := func(row compare.Row) bool { return row.Verdict == compare.Slower || row.Verdict == compare.Faster }
+		named.add(different(rows[0]))
+		others.add(slices.ContainsFunc(rows[1:], different))
 	}
 	text := "none"
 	if len(needed) > 0 {
@@ -82,12 +86,13 @@ func compareRow(utilisation float64, launches int, factor float64, reps int, see
 	}
 	return []string{
 		number(utilisation), fmt.Sprint(launches), number(factor), some.String(), uncorrected.String(),
-		tail.String(), named.String(), fires.String(), equivalent.String(), text,
+		tail.String(), named.String(), others.String(), fires.String(), equivalent.String(), text,
 	}
 }
 
-func sidesCompared(a, b compare.Side, clauses []compare.Clause) *compare.Comparison {
-	c, err := compare.Compare([]compare.Side{a, b}, compare.Options{Within: 0.05, Clauses: clauses})
+func sidesCompared(a, b compare.Side, o compare.Options) *compare.Comparison {
+	o.Within = 0.05
+	c, err := compare.Compare([]compare.Side{a, b}, o)
 	if err != nil {
 		panic(err)
 	}

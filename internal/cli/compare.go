@@ -88,6 +88,11 @@ func compareOptions(p *plan.Comparison) (o compare.Options, err error) {
 		}
 		o.Clauses = append(o.Clauses, clauses...)
 	}
+	if p.Primary != "" {
+		if o.Primary, err = compare.ParsePrimary(p.Primary); err != nil {
+			return o, say.Errorf("--primary: %v", err).WithHint(say.Hint(err))
+		}
+	}
 	return o, nil
 }
 
@@ -189,9 +194,14 @@ A, B  a run directory; a directory of runs; a baseline; a result of vllm bench
 
 The unit is the launch, one start of the server: two starts of one system differ
 by more than the requests of one tell. Name it when measuring, with --launch ID;
-runs without a name count as one launch. With fewer than five launches a side the
+runs without a name count as one launch. With fewer than three launches a side the
 difference is shown and no verdict is given. What another tool measured is laid
 beside, for metrics that it defines as Pitot does, and never judged.
+
+--primary METRIC
+      the metric that the question is about. It is tested alone, at 5 % (of several
+      loads at 5 % for all), and answered first; the others are corrected for
+      their number
 
 --fail-if METRIC slower|faster|worse|better [by 5%]
       fires where that is established and, by the estimate, as large. METRIC is

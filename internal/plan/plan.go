@@ -153,6 +153,7 @@ type Fitting struct {
 // Comparison is what `pitot compare` has of its own.
 type Comparison struct {
 	FailIf       []string
+	Primary      string // the metric that it is made for, "" for none
 	Equivalent   string // share within which sides are equivalent
 	Allow        string // what is taken all the same
 	SaveBaseline string // file

@@ -166,7 +166,7 @@ func buildPair(c *compare.Comparison, p *compare.Pair) PairModel {
 	case p.Beside():
 		m.Title = append(m.Title, compare.OtherInstrument+", no verdict")
 	case few != "":
-		m.Title = append(m.Title, say.Plain(compare.Undistinguished+" ("+few+")"))
+		m.Title = append(m.Title, say.Plain("no verdict ("+few+")"))
 	case p.Launches[0] == p.Launches[1]:
 		m.Title = append(m.Title, fmt.Sprintf("%d launches each", p.Launches[0]))
 	default:
@@ -197,9 +197,7 @@ func (m *PairModel) table(p *compare.Pair, verdicts bool) {
 	}
 	for _, r := range p.Rows {
 		name := r.Metric
-		if r.PreRegistered {
-			name += " *"
-		}
+		name += NameMark(&r)
 		of := func(x float64) string {
 			switch {
 			case r.Unit == "share":
@@ -232,6 +230,17 @@ func (m *PairModel) table(p *compare.Pair, verdicts bool) {
 	if len(p.Rows) == 0 {
 		m.Table = Table{}
 	}
+}
+
+// NameMark is the mark of a metric that was named beforehand.
+func NameMark(r *compare.Row) string {
+	switch {
+	case r.Primary:
+		return " †"
+	case r.PreRegistered:
+		return " *"
+	}
+	return ""
 }
 
 // heads shortens the sides' names to columns as narrow as tells them apart: at
@@ -279,8 +288,11 @@ func (m *PairModel) legend(c *compare.Comparison, p *compare.Pair) {
 	if robust {
 		m.Legend = append(m.Legend, "HL: Hodges-Lehmann")
 	}
-	if slices.ContainsFunc(p.Rows, func(r compare.Row) bool { return r.PreRegistered }) {
-		m.Legend = append(m.Legend, "* named in --fail-if")
+	if slices.ContainsFunc(p.Rows, func(r compare.Row) bool { return r.Primary }) {
+		m.Legend = append(m.Legend, "† primary, tested alone")
+	}
+	if slices.ContainsFunc(p.Rows, func(r compare.Row) bool { return r.PreRegistered && !r.Primary }) {
+		m.Legend = append(m.Legend, "* named in --fail-if, not corrected")
 	}
 	if corrected > 0 {
 		m.Legend = append(m.Legend, fmt.Sprintf("verdicts corrected for %s", say.Plural(c.Corrected, "test")))
@@ -337,11 +349,26 @@ func answer(c *compare.Comparison, v compare.Verdict) AnswerModel {
 	a, b := say.Plain(c.Sides[0].Name), say.Plain(v.B)
 	m := AnswerModel{Word: v.Word}
 	within := say.ChangeSize(c.Within, false)
+	changes := namedChanges(c, v.B, func(r *compare.Row) bool {
+		switch r.Verdict {
+		case compare.Slower, compare.Faster, compare.Worse, compare.Better:
+			return !r.Primary
+		}
+		return false
+	})
 	switch v.Word {
 	case compare.Undistinguished:
 		m.Claim, m.Basis, m.Aside = b+" is not distinguishable from "+a, say.Plain(v.Why), true
 		if v.Why == "" && v.Equivalent > 0 {
 			m.Claim = "no difference of " + b + " from " + a + " is established"
+		}
+		if v.Why == "" {
+			break
+		}
+		// Too few launches are no finding, and what they show is not to be talked away.
+		m.Claim = "no verdict on " + b + " against " + a
+		if seen := namedChanges(c, v.B, beyondChance); len(seen) > 0 {
+			m.More = append(m.More, "seen between these launches: "+strings.Join(seen, ", "))
 		}
 	case compare.Equivalent:
 		m.Claim = b + " is equivalent to " + a + " within " + within
@@ -350,7 +377,10 @@ func answer(c *compare.Comparison, v compare.Verdict) AnswerModel {
 	case compare.NotCompared:
 		m.Claim, m.Basis = b+" was not compared with "+a, say.Plain(v.Why)
 	default:
-		m.Claim, m.Basis = b+" is "+v.Word+" than "+a, strings.Join(namedChanges(c, v.B), ", ")
+		m.Claim, m.Basis = b+" is "+v.Word+" than "+a, strings.Join(changes, ", ")
+	}
+	if c.Primary != "" {
+		m.primary(c, v, changes)
 	}
 	if v.Equivalent > 0 && v.Word != compare.Equivalent {
 		m.More = append(m.More, say.Count(v.Equivalent)+" equivalent within "+within)
@@ -366,8 +396,74 @@ func answer(c *compare.Comparison, v compare.Verdict) AnswerModel {
 	return m
 }
 
-// namedChanges are what changed most, with where if there are several places.
-func namedChanges(c *compare.Comparison, b string) (out []string) {
+// primary puts the metric first that the comparison was made for, and what else
+// changed behind it.
+func (m *AnswerModel) primary(c *compare.Comparison, v compare.Verdict, changes []string) {
+	a, b, name := say.Plain(c.Sides[0].Name), say.Plain(v.B), c.Primary+", the primary metric"
+	if len(changes) > 0 {
+		m.More = append([]string{"besides: " + strings.Join(changes, ", ")}, m.More...)
+	}
+	switch v.Primary {
+	case compare.NotCompared:
+		m.Claim, m.Basis, m.Aside = name+", was not compared", say.Plain(c.Without(v.B)), false
+		return
+	case compare.OtherInstrument:
+		return
+	case compare.Undistinguished:
+		if v.Why != "" { // too few launches
+			m.Claim = "no verdict on " + name + ", of " + b + " against " + a
+			return
+		}
+		m.Claim = b + " is not distinguishable from " + a + " in " + name
+	case compare.Equivalent:
+		m.Claim = b + " is equivalent to " + a + " in " + name + ", within " + say.ChangeSize(c.Within, false)
+	default:
+		m.Claim = b + " is " + v.Primary + " than " + a + " in " + name
+	}
+	m.Basis, m.Aside = strings.Join(primaryChanges(c, v.B), ", "), false
+}
+
+// primaryChanges are those of the primary metric, at each load.
+func primaryChanges(c *compare.Comparison, b string) (out []string) {
+	places := 0
+	for _, p := range c.Pairs {
+		if p.B == b {
+			places++
+		}
+	}
+	for _, p := range c.Pairs {
+		for _, r := range p.Rows {
+			if p.B != b || !r.Primary {
+				continue
+			}
+			text := say.Change(r.Change, r.OfShare())
+			if v := r.CI95; v != nil {
+				text += fmt.Sprintf(" (95 %% interval %s…%s", say.Signed(v[0], r.OfShare()), say.Signed(v[1], r.OfShare()))
+				if r.PAdjusted != nil {
+					text += fmt.Sprintf(", p = %.2g", *r.PAdjusted)
+				}
+				text += ")"
+			}
+			if places > 1 {
+				text += " at " + say.Plain(p.What)
+				if r.Verdict != compare.Undistinguished {
+					text += ", " + r.Verdict
+				}
+			}
+			out = append(out, text)
+		}
+	}
+	return out
+}
+
+// beyondChance says that a row's own interval leaves no difference out.
+func beyondChance(r *compare.Row) bool {
+	return r.CI95 != nil && (r.CI95[0] > 0 || r.CI95[1] < 0)
+}
+
+// namedChanges are what changed most of the rows that count, with where if there
+// are several places.
+func namedChanges(c *compare.Comparison, b string, counts func(*compare.Row) bool) (out []string) {
 	type change struct {
 		text, where string
 		size        float64
@@ -380,8 +476,7 @@ func namedChanges(c *compare.Comparison, b string) (out []string) {
 		}
 		places++
 		for _, r := range p.Rows {
-			switch r.Verdict {
-			case compare.Slower, compare.Faster, compare.Worse, compare.Better:
+			if counts(&r) {
 				all = append(all, change{r.Metric + " " + say.Change(r.Change, r.OfShare()), p.What, math.Abs(r.Change)})
 			}
 		}

@@ -53,7 +53,7 @@ func repeatedValues(run *result.Run) (list []repeatedValue) {
 		}
 	}
 	for _, m := range run.Metrics().Distributions() {
-		if len(m.Compared) == 0 {
+		if len(m.Compared) == 0 || m.Instead != "" && run.Metrics().Find(m.Instead) != nil {
 			continue
 		}
 		for _, p := range usual() {

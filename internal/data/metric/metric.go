@@ -47,7 +47,7 @@ type Metric struct {
 	Show      Show      // where a report has it
 	Unlike    Name      // its row is left out where it says the same as this metric
 	Under     string    // what its row is called that stands under that metric's
-	Instead   Name      // its row stands only where this metric is missing or has a reservation
+	Instead   Name      // its row stands only where this metric is missing or has a reservation, and it is compared where that is missing
 	Elsewhere Elsewhere // what other tools call it
 	Compared  []string  // the statistics of it that every comparison tests and a summary of repeats shows: "p50"; of a window [Value]
 }

@@ -528,8 +528,11 @@ func (m *comparisonView) howToRead(pairs []*compare.Pair) string {
 	if row(func(r compare.Row) bool { return r.CI95 == nil }) {
 		text += " Where there is no interval there is no bar."
 	}
-	if row(func(r compare.Row) bool { return r.PreRegistered }) {
-		text += " * named in --fail-if."
+	if row(func(r compare.Row) bool { return r.Primary }) {
+		text += " † primary, tested alone."
+	}
+	if row(func(r compare.Row) bool { return r.PreRegistered && !r.Primary }) {
+		text += " * named in --fail-if, not corrected."
 	}
 	return text
 }
@@ -573,9 +576,7 @@ func changeRow(r *compare.Row, name string) row {
 	const far = 1e9 // beyond every axis
 	percent := func(x float64) float64 { return round(max(-far, min(100*x, far)), 6) }
 	out := row{Name: name, At: percent(r.Change), Band: &[2]float64{percent(r.Margin[0]), percent(r.Margin[1])}, Look: lookOf(r.Verdict), Text: say.Change(r.Change, r.OfShare()), Word: r.Verdict}
-	if r.PreRegistered {
-		out.Name += " *"
-	}
+	out.Name += report.NameMark(r)
 	out.Say = []string{valueText(r, r.A) + " → " + valueText(r, r.B)}
 	if v := r.CI95; v != nil {
 		lo, hi := percent(v[0]), percent(v[1])

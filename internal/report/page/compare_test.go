@@ -72,7 +72,7 @@ func TestComparisonFacesAgree(t *testing.T) {
 							t.Errorf("%s lacks %q", face, want)
 						}
 					}
-					if r := c.Pairs[i].Rows[k]; row[3] != say.Change(r.Change, r.OfShare()) || row[0] != r.Metric && row[0] != r.Metric+" *" {
+					if r := c.Pairs[i].Rows[k]; row[3] != say.Change(r.Change, r.OfShare()) || row[0] != r.Metric+report.NameMark(&r) {
 						t.Errorf("row %v is not %+v", row, r)
 					}
 				}

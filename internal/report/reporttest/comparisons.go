@@ -54,6 +54,14 @@ func Comparisons(t testing.TB) map[string]*compare.Comparison {
 		all[name] = c
 	}
 	add("slower", compare.Options{Clauses: clauses}, Launches("main", 6, 1, nil), Launches("candidate", 5, 1.12, newer))
+	p, err := compare.ParsePrimary("p99 ttft")
+	if err != nil {
+		t.Fatal(err)
+	}
+	add("primary", compare.Options{Primary: p}, Launches("main", 6, 1, nil), Launches("candidate", 5, 1.12, newer))
+	add("primary-alike", compare.Options{Primary: p, Clauses: clauses[3:]}, Launches("main", 3, 1, nil), Launches("candidate", 3, 1.001, func(run *result.Run, i int) {
+		run.Points[0].Metrics.Set(metric.Stall, Measured(20_000, 29.1+float64(i)))
+	}))
 	add("equivalent", compare.Options{}, Launches("a", 5, 1, nil), Launches("b", 5, 1.001, nil))
 	own := func(run *result.Run, _ int) {
 		s := run.Points[0].Metrics.Of(metric.TTFT)

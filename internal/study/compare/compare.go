@@ -25,6 +25,7 @@ const Schema = "pitot.comparison/v1"
 type Options struct {
 	Within     float64  // ratios up to 1+Within are equivalent
 	Clauses    []Clause // of --fail-if
+	Primary    *Primary // the metric that the comparison is made for, nil for none
 	Workloads  bool     // unlike workloads are compared all the same
 	Tokenizers bool     // and tokens of different tokenizers
 }
@@ -37,10 +38,11 @@ type Comparison struct {
 	Differences []Difference `json:"differences"`       // of environment, server and configuration
 	Warnings    []string     `json:"warnings"`          // what must be known before the numbers, most important first
 	Pairs       []Pair       `json:"pairs"`
-	Curves      []Curve      `json:"curves"`    // what was measured over load, whether it is compared or not
-	Corrected   int          `json:"corrected"` // tests that were corrected for their number
-	Clauses     []Outcome    `json:"fail_if"`   // how the conditions came out
-	Verdicts    []Verdict    `json:"verdicts"`  // of each side but the first
+	Curves      []Curve      `json:"curves"`            // what was measured over load, whether it is compared or not
+	Corrected   int          `json:"corrected"`         // tests that were corrected for their number
+	Clauses     []Outcome    `json:"fail_if"`           // how the conditions came out
+	Primary     string       `json:"primary,omitempty"` // the metric that the comparison was made for
+	Verdicts    []Verdict    `json:"verdicts"`          // of each side but the first
 }
 
 // SideInfo is what a side consists of.
@@ -100,11 +102,12 @@ type Row struct {
 	Margin        [2]float64  `json:"equivalent_between"`    // changes that are equivalent
 	Robust        *float64    `json:"hodges_lehmann"`        // median of the differences of all pairs of launches
 	RobustCI95    *[2]float64 `json:"hodges_lehmann_ci95"`
-	P             *float64    `json:"p"`              // of no difference, two-sided
-	PAdjusted     *float64    `json:"p_adjusted"`     // for the number of comparisons (Holm)
-	PEquivalent   *float64    `json:"p_equivalent"`   // of a difference beyond the margin, adjusted likewise
-	PreRegistered bool        `json:"pre_registered"` // named in --fail-if: not corrected for the number of other metrics
-	Few           bool        `json:"few,omitempty"`  // a percentile that rests on few samples
+	P             *float64    `json:"p"`                 // of no difference, two-sided
+	PAdjusted     *float64    `json:"p_adjusted"`        // for the number of comparisons (Holm)
+	PEquivalent   *float64    `json:"p_equivalent"`      // of a difference beyond the margin, adjusted likewise
+	PreRegistered bool        `json:"pre_registered"`    // named beforehand, in --primary or --fail-if: not corrected for the number of other metrics
+	Primary       bool        `json:"primary,omitempty"` // named in --primary
+	Few           bool        `json:"few,omitempty"`     // a percentile that rests on few samples
 
 	Verdict string  `json:"verdict"`
 	Why     string  `json:"why,omitempty"`     // why it is that
@@ -139,6 +142,8 @@ type Verdict struct {
 	B    string `json:"b"`
 	Word string `json:"word"` // one of those of a row, or "better and worse"
 	Why  string `json:"why,omitempty"`
+
+	Primary string `json:"primary,omitempty"` // the word for the primary metric alone
 
 	Equivalent      int      `json:"equivalent"` // metrics
 	Undistinguished int      `json:"not_distinguishable"`
@@ -195,6 +200,9 @@ func Compare(sides []Side, o Options) (*Comparison, error) {
 				return nil, say.Errorf("side %s has %d workloads, and unlike ones are to be compared", m.name, n).WithHint("name the runs of one workload: " + m.name + "=DIR,DIR")
 			}
 		}
+	}
+	if o.Primary != nil {
+		c.Primary = o.Primary.metric.name
 	}
 	c.Differences = differences(sides, o.Workloads)
 	for i, b := range all[1:] {
@@ -268,7 +276,7 @@ func comparePoints(a, b *measured, key string, o Options, tokens string) Pair {
 		return p
 	}
 	p.Within = p.Launches[0] == 1 || p.Launches[1] == 1
-	for _, m := range metricsOf(x, y, o.Clauses) {
+	for _, m := range metricsOf(x, y, o) {
 		if m.name == capacity {
 			continue
 		}
@@ -278,7 +286,7 @@ func comparePoints(a, b *measured, key string, o Options, tokens string) Pair {
 		}
 		if m.name == goodput || m.name == attained {
 			if why := objectives(x, y); why != "" {
-				if why != result.NoSLO || named(o.Clauses, m) {
+				if why != result.NoSLO || o.named(m) {
 					p.Left = append(p.Left, Left{Metric: m.name, Why: why})
 				}
 				continue
@@ -302,21 +310,50 @@ func (p *Pair) add(m figure, a, b sample, o Options) {
 		p.Left = append(p.Left, Left{Metric: m.name, Why: why})
 		return
 	}
-	r.PreRegistered = named(o.Clauses, m)
+	r.PreRegistered, r.Primary = o.named(m), o.primary(m)
+	if r.Primary { // first what was asked
+		p.Rows = slices.Insert(p.Rows, 0, r)
+		return
+	}
 	p.Rows = append(p.Rows, r)
 }
 
-// named says whether a clause is on the metric.
-func named(clauses []Clause, m figure) bool {
-	return slices.ContainsFunc(clauses, func(c Clause) bool { return c.metric.name == m.name })
+// named says whether the metric was named beforehand.
+func (o *Options) named(m figure) bool {
+	return slices.ContainsFunc(o.asked(), func(f figure) bool { return f.name == m.name })
 }
 
-// metricsOf are those of every comparison, and what clauses name beside them.
-func metricsOf(x, y *at, clauses []Clause) []figure {
-	out := compared(catalogueOf(x, y), x.load)
-	for _, c := range clauses {
-		if !slices.ContainsFunc(out, func(m figure) bool { return m.name == c.metric.name }) {
-			out = append(out, c.metric)
+func (o *Options) primary(m figure) bool { return o.Primary != nil && o.Primary.metric.name == m.name }
+
+// asked are the figures that were named beforehand.
+func (o *Options) asked() (out []figure) {
+	if o.Primary != nil {
+		out = append(out, o.Primary.metric)
+	}
+	for _, c := range o.Clauses {
+		out = append(out, c.metric)
+	}
+	return out
+}
+
+// metricsOf are those of every comparison, those that an SLO limits, and those
+// that were named beforehand.
+func metricsOf(x, y *at, o Options) []figure {
+	all := catalogueOf(x, y)
+	both := func(n metric.Name) bool { return x.measured(n) && y.measured(n) }
+	standsIn := func(m *metric.Metric) bool { return m.Instead != "" && !both(m.Instead) && both(m.Name) }
+	out := slices.DeleteFunc(compared(all, x.load), func(f figure) bool {
+		return f.of.Instead != "" && !standsIn(f.of) ||
+			slices.ContainsFunc(all, func(m *metric.Metric) bool { return m.Instead == f.of.Name && standsIn(m) })
+	})
+	return appendFigures(out, slices.Concat(limited(x, y), o.asked())...)
+}
+
+// appendFigures appends those that are not there.
+func appendFigures(out []figure, more ...figure) []figure {
+	for _, m := range more {
+		if !slices.ContainsFunc(out, func(f figure) bool { return f.name == m.name }) {
+			out = append(out, m)
 		}
 	}
 	return out

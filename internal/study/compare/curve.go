@@ -53,10 +53,16 @@ type CurveMetric struct {
 	Why      string     `json:"why,omitempty"`
 }
 
-// onCurves are the figures of a curve.
-func onCurves(metrics metric.Catalogue) (out []figure) {
+// onCurves are the figures of a curve: the first ones, what else comparisons
+// show of distributions, and what was named beforehand or is limited.
+func onCurves(x *at, o Options) (out []figure) {
+	metrics := catalogueOf(x)
 	for _, m := range metrics {
 		switch {
+		case m.Show != metric.Headline && m.Distribution() && x.measured(m.Name) && !(m.Instead != "" && x.measured(m.Instead)):
+			for _, statistic := range m.Compared {
+				out = append(out, percentile(m, statistic))
+			}
 		case m.Show != metric.Headline:
 		case m.Distribution():
 			for _, statistic := range []string{metric.Mean, "p50", "p99"} {
@@ -64,6 +70,11 @@ func onCurves(metrics metric.Catalogue) (out []figure) {
 			}
 		default:
 			out = append(out, whole(m))
+		}
+	}
+	for _, m := range slices.Concat(limited(x), o.asked()) {
+		if m.of.Distribution() {
+			out = appendFigures(out, m)
 		}
 	}
 	return out
@@ -151,7 +162,7 @@ func (c *Curve) fill(sides []Side, points [][]*at, o Options) {
 					same = append(same, y)
 				}
 			}
-			for _, m := range onCurves(catalogueOf(x)) {
+			for _, m := range onCurves(x, o) {
 				switch {
 				case m.name == goodput && c.SLO == "" && unlike == "": // nobody asked
 				case m.name == goodput && unlike != "":
@@ -220,6 +231,13 @@ func limits(all []*at) (out []CurveLimit) {
 	return out
 }
 
+// measured says whether some point has values of a metric of requests or gaps.
+func (x *at) measured(name metric.Name) bool {
+	return slices.ContainsFunc(x.launches, func(l launch) bool {
+		return slices.ContainsFunc(l.points, func(p *result.Point) bool { return p.Metrics.Of(name) != nil })
+	})
+}
+
 // unstable is in how many launches the queue grew.
 func (x *at) unstable() (n int) {
 	for _, l := range x.launches {
@@ -277,7 +295,7 @@ func (x *at) values(m figure) (out []*float64, few bool, why string) {
 	for _, l := range x.launches {
 		var vs []float64
 		for _, p := range l.points {
-			v := m.of(p)
+			v := m.value(p)
 			few = few || v.few
 			if math.IsInf(v.x, 0) || math.IsNaN(v.x) {
 				v.why = "the value is out of all range"

@@ -12,9 +12,10 @@ const (
 	level = 0.95
 	alpha = 1 - level
 	power = 0.8
-	// enough launches a side for a verdict. With fewer, what a simulated system
-	// near its limit shows is called different too often (bench/stat, compare).
-	enough = 5
+	// enough launches a side for a verdict. Corrected tests keep their level from
+	// here on, near the limit of a simulated system too (bench/stat, compare); two
+	// launches say next to nothing of their own spread.
+	enough = 3
 	// shareMargin is what shares of the requests may differ by and be
 	// equivalent: a share of 99 % is no share of 95 %.
 	shareMargin = 0.01

@@ -17,6 +17,19 @@ type Clause struct {
 	by     float64 // relative, or a share
 }
 
+// Primary is the metric that a comparison is made for, named before anyone looked:
+// it is tested alone, at 5 %, and answered first.
+type Primary struct{ metric figure }
+
+// ParsePrimary reads "p99 itl" and the like. Every error is a [say.Error].
+func ParsePrimary(text string) (*Primary, error) {
+	m, err := parseMetric(text)
+	if err != nil {
+		return nil, err
+	}
+	return &Primary{m}, nil
+}
+
 // ParseClauses reads clauses that are separated by commas. Every error is a
 // [user.Error].
 func ParseClauses(text string) (out []Clause, err error) {

@@ -225,10 +225,26 @@ func (r *Row) amount(change float64) string {
 	return text
 }
 
+// Without says why a side has no value of the primary metric to compare.
+func (c *Comparison) Without(b string) string {
+	for i := range c.Pairs {
+		p := &c.Pairs[i]
+		for _, l := range p.Left {
+			if p.B == b && l.Metric == c.Primary {
+				return l.Why
+			}
+		}
+		if p.B == b && p.Why != "" {
+			return p.Why
+		}
+	}
+	return "nothing that was measured on both sides tells"
+}
+
 // verdict sums up what was said of one side.
 func (c *Comparison) verdict(b string) Verdict {
 	v := Verdict{B: b, Lost: []string{}}
-	said := map[string]int{} // verdict of a row: rows
+	said, primary := map[string]int{}, map[string]int{} // verdict of a row: rows
 	few, why, beside := "", "", ""
 	for i := range c.Pairs {
 		p := &c.Pairs[i]
@@ -243,6 +259,9 @@ func (c *Comparison) verdict(b string) Verdict {
 		}
 		for k := range p.Rows {
 			said[p.Rows[k].Verdict]++
+			if p.Rows[k].Primary {
+				primary[p.Rows[k].Verdict]++
+			}
 			if !p.Beside() {
 				few = max(few, p.Rows[k].fewLaunches())
 			}
@@ -252,6 +271,9 @@ func (c *Comparison) verdict(b string) Verdict {
 		}
 	}
 	v.Equivalent, v.Undistinguished = said[Equivalent], said[Undistinguished]
+	if c.Primary != "" {
+		v.Primary = wordOf(primary)
+	}
 	switch v.Word = wordOf(said); v.Word {
 	case Undistinguished:
 		v.Why = few

@@ -202,7 +202,7 @@ func (x *at) sample(m figure, side string) (sample, string) {
 	launches := make([][]value, len(x.launches))
 	for i, l := range x.launches {
 		for _, p := range l.points {
-			launches[i] = append(launches[i], m.of(p))
+			launches[i] = append(launches[i], m.value(p))
 		}
 	}
 	return gather(side, "launches", launches)

@@ -17,7 +17,8 @@ type figure struct {
 	more  bool   // more is better
 	share bool   // a share of the requests: compared by difference, not by ratio
 	token bool   // counted in tokens, which are not the same of two tokenizers
-	of    func(*result.Point) value
+	of    *metric.Metric
+	value func(*result.Point) value
 }
 
 // value is a figure of one point.
@@ -60,16 +61,34 @@ func compared(metrics metric.Catalogue, load result.Load) (out []figure) {
 	return out
 }
 
+// limited are the figures that an SLO limits: a percentile by its name, of single
+// requests the one that shows those over the limit.
+func limited(all ...*at) (out []figure) {
+	for _, l := range limits(all) {
+		m := metric.All().Find(l.Metric)
+		statistic := "p99"
+		if word, _, named := strings.Cut(l.Spec, " "); named {
+			statistic = word
+		}
+		p, known := metric.PercentileOf(statistic)
+		if m == nil || !known || !m.Distribution() || !comparable(m) {
+			continue
+		}
+		out = appendFigures(out, percentile(m, p.Key))
+	}
+	return out
+}
+
 // whole is the figure of a metric that is no distribution.
 func whole(m *metric.Metric) figure {
-	f := figure{name: string(m.Name), unit: "/s", more: m.Better == metric.Higher, share: m.Unit == metric.Share, token: m.PerToken}
+	f := figure{name: string(m.Name), unit: "/s", more: m.Better == metric.Higher, share: m.Unit == metric.Share, token: m.PerToken, of: m}
 	switch m.Unit {
 	case metric.Share:
 		f.unit = ""
 	case metric.USDPerMTokens:
 		f.unit = "$"
 	}
-	f.of = func(p *result.Point) value {
+	f.value = func(p *result.Point) value {
 		x, ci, why := p.Figure(m.Name)
 		if x == nil {
 			return value{why: why}
@@ -85,8 +104,8 @@ func percentile(m *metric.Metric, key string) figure {
 	if p, ok := metric.PercentileOf(key); ok {
 		name = p.Name
 	}
-	return figure{name: name + " " + string(m.Name), unit: string(m.Unit), more: m.Better == metric.Higher, token: m.PerToken,
-		of: func(p *result.Point) value { return summary(p, m, key) }}
+	return figure{name: name + " " + string(m.Name), unit: string(m.Unit), more: m.Better == metric.Higher, token: m.PerToken, of: m,
+		value: func(p *result.Point) value { return summary(p, m, key) }}
 }
 
 // parseMetric reads "p99 ttft", "mean e2e", "output tok/s", "errors" and the

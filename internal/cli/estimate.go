@@ -9,6 +9,7 @@ import (
 	"strings"
 	"time"
 
+	"pitot/internal/data/result"
 	"pitot/internal/plan"
 	"pitot/internal/say"
 	"pitot/internal/target"
@@ -165,7 +166,7 @@ func (e *estimate) price(p *plan.Plan) {
 		e.why = "no price was given"
 	}
 	if e.why == "" {
-		e.usd = e.input/1e6*p.TokenPrice.Input + e.output/1e6*p.TokenPrice.Output + float64(gpus)*p.GPUPrice*e.seconds/3600
+		e.usd = e.input/1e6*p.TokenPrice.Input + e.output/1e6*p.TokenPrice.Output + result.USDOfGPUs(gpus, p.GPUPrice, e.seconds)
 	}
 }
 

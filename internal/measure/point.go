@@ -140,11 +140,14 @@ func (f *Fold) cost(p *result.Point) *result.Cost {
 		return nil
 	}
 	per := func(rate *float64) *float64 {
-		if rate == nil || *rate <= 0 {
+		if rate == nil {
 			return nil
 		}
-		x := float64(f.setup.GPUs) * f.setup.GPUPrice / 3600 / *rate * 1e6
-		return &x
+		usd, ok := result.USDPerMillion(f.setup.GPUs, f.setup.GPUPrice, *rate)
+		if !ok {
+			return nil
+		}
+		return &usd
 	}
 	c := &result.Cost{USDPerGPUHour: f.setup.GPUPrice, USDPerMOutput: per(p.Throughput.OutputTokensPerS)}
 	if p.Goodput != nil {

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"pitot/internal/data/record"
+	"pitot/internal/data/result"
 	"pitot/internal/load"
 	"pitot/internal/twin"
 	"pitot/internal/twin/deploy"
@@ -168,7 +169,7 @@ func (s *simulation) expected() Expected {
 	x.TTFT, x.TPOT, x.E2E = quantities(ttft), quantities(tpot), quantities(e2e)
 	if seconds := float64(t1-t0) / 1e9; seconds > 0 {
 		x.RequestsPerS, x.OutputTokens = shares/seconds, tokens/seconds
-		x.USDPerMOutput = s.d.USDPerHour * float64(s.d.TensorParallel) / 3600 / x.OutputTokens * 1e6
+		x.USDPerMOutput, _ = result.USDPerMillion(s.d.TensorParallel, s.d.USDPerHour, x.OutputTokens)
 	}
 	if s.steps > 0 {
 		x.Running, x.Waiting, x.KVUsage = s.running/s.busy, s.waiting/s.busy, s.kv/s.busy

@@ -87,7 +87,7 @@ func Run(ctx context.Context, args []string, stdin io.Reader, stdout, stderr io.
 	var records *run.RecordsError
 	switch {
 	case errors.As(err, &records):
-		code, hint = Invalid, "free space where the run directory is, or choose another place with --out"
+		code, hint = Invalid, records.Hint()
 	case errors.As(err, &target):
 		code, hint = max(code, TargetFailed), target.Hint
 	case errors.As(err, &mistake):

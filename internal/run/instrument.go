@@ -26,9 +26,8 @@ type watcher struct {
 	quit, done chan struct{}
 }
 
-// watchInstrument notes samples until stop. It calls lost when records can no
-// longer be written: a load that leaves no trace is not worth going on with.
-func watchInstrument(j *record.Journal, point int32, origin int64, lost func()) *watcher {
+// watchInstrument notes samples until stop.
+func watchInstrument(j *record.Journal, point int32, origin int64) *watcher {
 	w := &watcher{make(chan struct{}), make(chan struct{})}
 	go func() {
 		defer close(w.done)
@@ -41,9 +40,6 @@ func watchInstrument(j *record.Journal, point int32, origin int64, lost func()) 
 			case <-w.quit:
 				ended = true // what was left of the last second counts too
 			case <-tick.C:
-			}
-			if j.Err() != nil {
-				lost()
 			}
 			now := look()
 			at := clock.Now() - origin

@@ -90,7 +90,22 @@ func (r *Runner) Run(ctx context.Context, p *plan.Plan) (*result.Run, string, er
 // them nobody can tell, so the measurement is INVALID.
 type RecordsError struct{ Err error }
 
-func (e *RecordsError) Error() string { return "write records: " + e.Err.Error() }
+func (e *RecordsError) Error() string {
+	var other *record.InterferenceError
+	if errors.As(e.Err, &other) { // which says it all
+		return other.Error() + "; the load was stopped"
+	}
+	return "write records: " + e.Err.Error()
+}
+
+// Hint says what to do.
+func (e *RecordsError) Hint() string {
+	var other *record.InterferenceError
+	if !errors.As(e.Err, &other) {
+		return "free space where the run directory is, or choose another place with --out"
+	}
+	return "measure again, with --out where nothing else writes or cleans up"
+}
 
 // Unwrap gives the cause.
 func (e *RecordsError) Unwrap() error { return e.Err }
@@ -287,8 +302,17 @@ func (s *Session) point(ctx context.Context, l *plan.Load, index int32, what Loa
 	if cfg.Requests > 0 {
 		setup.T1, setup.Requests = load.Never, cfg.Requests
 	}
+	// A load that leaves no trace, or one that something interferes with, is not
+	// worth going on with.
 	ctx, lost := context.WithCancel(ctx)
 	defer lost()
+	go func() {
+		select {
+		case <-j.Failed():
+			lost()
+		case <-ctx.Done():
+		}
+	}()
 	j.SetPoint(index)
 	var look *looker
 	// A longer window costs more than was reckoned with a limit.
@@ -331,7 +355,7 @@ func (s *Session) point(ctx context.Context, l *plan.Load, index int32, what Loa
 		if r.Loaded != nil {
 			defer func() { r.Loaded(Spent{wall.Origin(), cpuTime() - cpu, time.Since(begin)}) }()
 		}
-		in := watchInstrument(j, index, wall.Origin(), lost)
+		in := watchInstrument(j, index, wall.Origin())
 		stop = in.stop
 		world = wall
 	}

@@ -432,6 +432,9 @@ func (s *Session) Close(stopped bool, err error) (*result.Run, error) {
 	if e := s.journal.Close(); e != nil && err == nil {
 		err = &RecordsError{e}
 	}
+	if !s.follow() {
+		return nil, err
+	}
 	lost := (*RecordsError)(nil)
 	incomplete := errors.As(err, &lost)
 	run, e := finish(s.Dir, incomplete, s.memory())
@@ -444,6 +447,27 @@ func (s *Session) Close(stopped bool, err error) (*result.Run, error) {
 		return run, err // that the rest could not be written either is no news
 	}
 	return run, errors.Join(err, e)
+}
+
+// follow goes where the journal is, if it was deleted or moved and saved again, and
+// puts the plan beside it. It reports false where nothing is left of the records.
+func (s *Session) follow() bool {
+	var other *record.InterferenceError
+	if !errors.As(s.journal.Err(), &other) {
+		return true
+	}
+	if s.Dir = other.Dir; s.Dir == "" {
+		return false
+	}
+	if err := rundir.WriteNew(s.Dir, rundir.Config, s.plan.YAML(s.runner.verb())); err != nil && !errors.Is(err, fs.ErrExist) {
+		s.runner.say("note: " + err.Error())
+	}
+	if s.release != nil { // the plan that is locked may be gone, or elsewhere
+		s.release()
+		s.release = nil
+	}
+	_ = s.hold(s.Dir)
+	return true
 }
 
 // Found is what a search came to. It is kept with the records, so that whoever

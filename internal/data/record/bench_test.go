@@ -2,6 +2,7 @@ package record
 
 import (
 	"io"
+	"math"
 	"os"
 	"path/filepath"
 	"sync/atomic"
@@ -18,9 +19,11 @@ func (nowhere) Sync() error                         { return nil }
 func (nowhere) Close() error                        { return nil }
 func (nowhere) Truncate(int64) error                { return nil }
 func (nowhere) Seek(at int64, _ int) (int64, error) { return at, nil }
+func (nowhere) ReadAt([]byte, int64) (int, error)   { return 0, io.EOF }
+func (nowhere) Stat() (os.FileInfo, error)          { return sized(math.MaxInt64), nil }
 
 func BenchmarkChunk(b *testing.B) {
-	j := newJournal(nowhere{io.Discard})
+	j := newJournal(nowhere{io.Discard}, "")
 	defer j.Close()
 	b.ReportAllocs()
 	t := int64(0)
@@ -31,7 +34,7 @@ func BenchmarkChunk(b *testing.B) {
 }
 
 func BenchmarkChunkParallel(b *testing.B) {
-	j := newJournal(nowhere{io.Discard})
+	j := newJournal(nowhere{io.Discard}, "")
 	defer j.Close()
 	var id atomic.Int64
 	b.ReportAllocs()
@@ -45,7 +48,7 @@ func BenchmarkChunkParallel(b *testing.B) {
 }
 
 func BenchmarkDone(b *testing.B) {
-	j := newJournal(nowhere{io.Discard})
+	j := newJournal(nowhere{io.Discard}, "")
 	defer j.Close()
 	b.ReportAllocs()
 	row := Row{Session: Unset, Due: 1e9, Sent: 1e9, FirstToken: 2e9, LastToken: 3e9, Done: 3e9, Finish: "stop"}

@@ -208,7 +208,7 @@ func first(data []byte, _ []int) []byte { return data }
 // largeJournal has many frames of several points.
 func largeJournal(t testing.TB) []byte {
 	d := &disk{room: 1 << 20}
-	j := newJournal(d)
+	j := newJournal(d, "")
 	for p := range int32(3) {
 		j.SetPoint(p)
 		j.Mark(Mark{Point: p, Name: "start", Data: []byte(`{}`)})

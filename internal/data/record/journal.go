@@ -24,24 +24,28 @@ const (
 // [Sink]. All methods are safe for concurrent use.
 //
 // Records are encoded into a buffer under a lock; a goroutine writes the
-// buffer out beside it. After the first write error nothing more is taken:
-// [Journal.Err] tells, and so does the journal itself, by a mark named
-// [LostMark] at its end. Without it what is left would look like the journal
-// of a run that was killed.
+// buffer out beside it, and another brings what is written to the disk. After the
+// first write error nothing more is taken: [Journal.Err] tells, and so does the
+// journal itself, by a mark named [LostMark] at its end. Without it what is left
+// would look like the journal of a run that was killed.
 type Journal struct {
 	mu     sync.Mutex // guards the fields below; never held during a write
 	point  int32
 	open   *batch   // takes records
 	queue  []*batch // closed, in order, waiting to be written
 	free   []*batch
-	err    error // why records are no longer taken
+	err    error         // why records are no longer taken
+	failed chan struct{} // closed at the first error
 	closed bool
 	plan   []Mark        // repeated now and then
 	since  time.Time     // when it was written first
 	pause  time.Duration // until it is written again
 
+	interference *InterferenceError // something else deleted or shortened the file
+
 	writing sync.Mutex // held by the one who writes; taken before mu
-	file    file
+	file    file       // changed under mu too, as is dir
+	dir     string     // where it has its name, "" where it has none
 	out     []byte
 	frames  frameWriter // of the end
 	earlier frameWriter // of where the last whole frame begins
@@ -50,9 +54,10 @@ type Journal struct {
 	end     int64       // and where it ends
 	told    bool        // the journal says that records are missing
 
-	wake chan struct{}
-	stop chan struct{}
-	done chan struct{}
+	wake    chan struct{} // for the flusher
+	written chan struct{} // for the syncer
+	stop    chan struct{}
+	ended   sync.WaitGroup // both
 }
 
 // LostMark is the name of the mark that a journal ends with where further records
@@ -62,7 +67,9 @@ const LostMark = "record_errors"
 // file is what a journal needs of an [os.File].
 type file interface {
 	io.WriteCloser
+	io.ReaderAt
 	io.Seeker
+	Stat() (os.FileInfo, error)
 	Truncate(size int64) error
 	Sync() error
 }
@@ -75,16 +82,25 @@ func Create(dir string) (*Journal, error) {
 	if _, err := os.Stat(requests); err == nil {
 		return nil, fmt.Errorf("create journal beside %s: %w", requests, fs.ErrExist)
 	}
-	// Not just for appending: Windows would neither lock nor truncate it then.
+	f, err := create(dir)
+	if err != nil {
+		return nil, err
+	}
+	return newJournal(f, dir), nil
+}
+
+// create makes the file.
+func create(dir string) (*os.File, error) {
 	f, err := os.OpenFile(filepath.Join(dir, rundir.Journal), os.O_RDWR|os.O_CREATE|os.O_EXCL, 0o644)
 	if err != nil {
 		return nil, fmt.Errorf("create journal: %w", err)
 	}
 	rundir.Lock(f) // held until it is closed, by this process or by its end
+	rundir.AppendOnly(f)
 	if err := rundir.SyncDir(dir); err != nil {
 		return nil, errors.Join(err, f.Close())
 	}
-	return newJournal(f), nil
+	return f, nil
 }
 
 // Reopen goes on with the records of a run that was killed or has ended: it
@@ -134,7 +150,10 @@ func Reopen(dir string, keep func(*Frame) bool) (*Journal, error) {
 		os.Remove(temp)
 		return nil, fmt.Errorf("reopen journal: %w", err)
 	}
-	j := newJournal(f)
+	rundir.AppendOnly(f)
+	j := newJournal(f, dir)
+	j.writing.Lock()
+	defer j.writing.Unlock()
 	j.before, j.end, j.frames = size, size, frames
 	return j, nil
 }
@@ -174,15 +193,18 @@ func (w *frameWriter) copy(to io.Writer, dir string, keep func(*Frame) bool) (si
 	return size, damaged, nil
 }
 
-func newJournal(f file) *Journal {
+func newJournal(f file, dir string) *Journal {
 	j := &Journal{
-		open: newBatch(),
-		file: f,
-		wake: make(chan struct{}, 1),
-		stop: make(chan struct{}),
-		done: make(chan struct{}),
+		open:    newBatch(),
+		file:    f,
+		dir:     dir,
+		failed:  make(chan struct{}),
+		wake:    make(chan struct{}, 1),
+		written: make(chan struct{}, 1),
+		stop:    make(chan struct{}),
 	}
-	go j.flusher()
+	j.ended.Go(j.flusher)
+	j.ended.Go(j.syncer)
 	return j
 }
 
@@ -277,6 +299,7 @@ func (j *Journal) batch(point int32) *batch {
 	}
 	if len(j.queue) >= queueLimit {
 		j.err = errors.New("write journal: the disk does not keep up")
+		j.fail()
 		return nil
 	}
 	if j.open.point != point {
@@ -317,7 +340,6 @@ func (j *Journal) seal() {
 }
 
 func (j *Journal) flusher() {
-	defer close(j.done)
 	tick := time.NewTicker(frameAge)
 	defer tick.Stop()
 	for {
@@ -328,6 +350,42 @@ func (j *Journal) flusher() {
 		case <-j.wake:
 		}
 		j.Flush()
+	}
+}
+
+// syncAge is how often at most what was written is brought to the disk.
+const syncAge = 250 * time.Millisecond
+
+// syncer brings what was written to the disk, so that a machine that loses its
+// power loses no more than a kill does and what the disk was busy with. It has a
+// goroutine of its own: where a disk takes long only it waits, while records go on
+// being taken, and written as far as the system lets them.
+func (j *Journal) syncer() {
+	pause := time.NewTimer(0)
+	defer pause.Stop()
+	for {
+		select {
+		case <-j.stop:
+			return
+		case <-pause.C:
+		}
+		select {
+		case <-j.stop:
+			return
+		case <-j.written:
+		}
+		j.mu.Lock()
+		file := j.file
+		j.mu.Unlock()
+		if err := file.Sync(); err != nil {
+			j.mu.Lock()
+			if file == j.file && j.err == nil { // what the disk refused once it may have thrown away
+				j.err = fmt.Errorf("sync journal: %w", err)
+				j.fail()
+			}
+			j.mu.Unlock()
+		}
+		pause.Reset(syncAge)
 	}
 }
 
@@ -344,6 +402,7 @@ func (j *Journal) Offset() (int64, error) {
 func (j *Journal) Flush() error {
 	j.writing.Lock()
 	defer j.writing.Unlock()
+	j.inspect()
 
 	j.mu.Lock()
 	if j.open.size() > 0 {
@@ -360,8 +419,9 @@ func (j *Journal) Flush() error {
 	}
 
 	j.mu.Lock()
-	if j.err == nil {
+	if j.err == nil && j.broken != nil {
 		j.err = j.broken
+		j.fail()
 	}
 	point, lost := j.point, j.err != nil && !errors.Is(j.err, fs.ErrClosed)
 	j.mu.Unlock()
@@ -373,7 +433,7 @@ func (j *Journal) Flush() error {
 	defer j.mu.Unlock()
 	const keep = 4
 	j.free = append(j.free, queue[:min(len(queue), max(0, keep-len(j.free)))]...)
-	return j.err
+	return j.problem()
 }
 
 // write writes one frame. The caller holds j.writing.
@@ -385,6 +445,10 @@ func (j *Journal) write(b *batch) error {
 	}
 	j.before, j.end = j.end, j.end+int64(len(j.out))
 	j.earlier, j.frames = j.frames, frames
+	select {
+	case j.written <- struct{}{}:
+	default: // the syncer has been told already
+	}
 	return nil
 }
 
@@ -412,11 +476,41 @@ func (j *Journal) tell(point int32) {
 	}
 }
 
-// Err gives the first error of a write. From then on records were not taken.
+// Err gives the first error: of a write, from which on records were not taken, or
+// an [InterferenceError].
 func (j *Journal) Err() error {
 	j.mu.Lock()
 	defer j.mu.Unlock()
+	return j.problem()
+}
+
+// problem is what is wrong. The caller holds j.mu.
+func (j *Journal) problem() error {
+	if j.err == nil && j.interference != nil {
+		return j.interference
+	}
 	return j.err
+}
+
+// Failed is closed at the first error: what is measured from then on is not worth
+// going on for.
+func (j *Journal) Failed() <-chan struct{} { return j.failed }
+
+// fail says so. The caller holds j.mu.
+func (j *Journal) fail() {
+	select {
+	case <-j.failed:
+	default:
+		close(j.failed)
+	}
+}
+
+// Dir is where the journal is: another directory than at first, if it was deleted
+// there and could not be saved in the same place.
+func (j *Journal) Dir() string {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	return j.dir
 }
 
 // Close writes what is left, brings it to the disk and closes the file. It
@@ -430,8 +524,12 @@ func (j *Journal) Close() error {
 		return j.Err()
 	}
 	close(j.stop)
-	<-j.done
-	err := j.Flush()
+	j.ended.Wait()
+	_ = j.Flush()
+	j.writing.Lock()
+	defer j.writing.Unlock()
+	j.inspect() // the last time: what is deleted from now on nobody can save
+	err := j.Err()
 	if syncErr := j.file.Sync(); err == nil && syncErr != nil {
 		err = fmt.Errorf("sync journal: %w", syncErr)
 	}

@@ -46,6 +46,24 @@ func (d *disk) Seek(at int64, _ int) (int64, error) { return at, nil }
 func (d *disk) Sync() error  { return nil }
 func (d *disk) Close() error { return nil }
 
+func (d *disk) ReadAt(p []byte, at int64) (int, error) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	return bytes.NewReader(d.data.Bytes()).ReadAt(p, at)
+}
+
+func (d *disk) Stat() (os.FileInfo, error) { return sized(d.len()), nil }
+
+// sized is a file of so many bytes, of which nothing else is known.
+type sized int64
+
+func (s sized) Size() int64      { return int64(s) }
+func (sized) Name() string       { return rundir.Journal }
+func (sized) Mode() fs.FileMode  { return 0 }
+func (sized) ModTime() time.Time { return time.Time{} }
+func (sized) IsDir() bool        { return false }
+func (sized) Sys() any           { return nil }
+
 func (d *disk) len() int {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -118,7 +136,7 @@ func TestConcurrentWriters(t *testing.T) {
 func TestKillLosesUnderHalfASecond(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		d := &disk{room: 1 << 20}
-		j := newJournal(d)
+		j := newJournal(d, "")
 		j.Chunk(Chunk{Request: 1})
 		time.Sleep(2 * frameAge)
 		synctest.Wait()
@@ -137,7 +155,7 @@ func TestKillLosesUnderHalfASecond(t *testing.T) {
 
 func TestFramesAreBounded(t *testing.T) {
 	d := &disk{room: 1 << 30}
-	j := newJournal(d)
+	j := newJournal(d, "")
 	for i := range 100_000 {
 		j.Chunk(Chunk{Request: int64(i % 500), T: int64(i) * 7919, Earliest: int64(i) * 7919, Tokens: 1, Bytes: 4})
 	}
@@ -161,7 +179,7 @@ func TestFramesAreBounded(t *testing.T) {
 
 func TestFullDisk(t *testing.T) {
 	d := &disk{room: 500}
-	j := newJournal(d)
+	j := newJournal(d, "")
 	j.Chunk(Chunk{Request: 1})
 	j.Done(&Row{ID: 1})
 	if err := j.Flush(); err != nil {
@@ -197,14 +215,14 @@ func TestFullDisk(t *testing.T) {
 // frame the disk was full.
 func TestLostRecordsLeaveAMark(t *testing.T) {
 	first := &disk{room: 1 << 20}
-	j := newJournal(first)
+	j := newJournal(first, "")
 	j.Done(&Row{ID: 1})
 	if err := j.Close(); err != nil {
 		t.Fatal(err)
 	}
 	for extra := range 300 {
 		d := &disk{room: first.len() + extra}
-		j := newJournal(d)
+		j := newJournal(d, "")
 		j.SetPoint(3)
 		j.Done(&Row{ID: 1})
 		if err := j.Flush(); err != nil {
@@ -237,7 +255,7 @@ func (s *stuck) Write(p []byte) (int, error) {
 
 func TestSlowDiskNeitherBlocksNorFillsMemory(t *testing.T) {
 	s := &stuck{disk: disk{room: 1 << 30}, go_: make(chan struct{})}
-	j := newJournal(s)
+	j := newJournal(s, "")
 	j.SetPoint(1)
 	taken := 0
 	for p := int32(1); j.Err() == nil; p++ { // every new point closes a frame
@@ -287,7 +305,7 @@ func TestAfterClose(t *testing.T) {
 }
 
 func TestChunkAllocatesNothing(t *testing.T) {
-	j := newJournal(&disk{room: 1 << 30})
+	j := newJournal(&disk{room: 1 << 30}, "")
 	defer j.Close()
 	i := int64(0)
 	row := Row{ID: 1, Finish: "stop"}

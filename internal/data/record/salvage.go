@@ -7,7 +7,6 @@ import (
 	"errors"
 	"hash/crc32"
 	"io"
-	"math"
 )
 
 // DamageMark is the name of the mark that stands where a stretch of a journal
@@ -143,9 +142,7 @@ func (s *scanner) next() (Frame, error) {
 			s.accept(&h)
 			s.ready = true
 		case errors.Is(err, errDamaged):
-			if !s.step(h) {
-				return Frame{}, io.EOF
-			}
+			s.step(h)
 		default:
 			return Frame{}, err
 		}
@@ -272,34 +269,50 @@ func (s *scanner) begin() {
 	}
 }
 
-// step goes on behind a damaged frame, of which the header may be known. It
-// reports false where nothing follows but zeros: what a system that lost its
-// power had made room for and never written.
-func (s *scanner) step(h header) bool {
-	if h.sound {
-		end := s.offset + h.size() + h.length
-		if end == s.size || end < s.size && s.headerAt(end) {
-			s.begin()
-			if h.v1 {
-				s.gap.unexplained += h.length
-			} else {
-				s.gap.takes(&h)
-			}
-			s.offset = end
-			return true
-		}
+// step goes on behind a damaged frame, of which the header may be known.
+func (s *scanner) step(h header) {
+	end := s.offset + h.size() + h.length
+	next := s.offset
+	switch {
+	case h.sound && end < s.size && s.headerAt(end):
+		next = end
+	default:
+		next = s.find(s.offset + 1)
 	}
-	next := s.find(s.offset + 1)
-	if next < 0 {
-		if s.zeros(s.offset) {
-			return s.gap != nil
+	switch {
+	case next < 0 && s.torn():
+		s.size, s.at = s.offset, -1
+		return
+	case h.sound && (next == end || next < 0 && end == s.size):
+		s.begin()
+		if h.v1 {
+			s.gap.unexplained += h.length
+		} else {
+			s.gap.takes(&h)
 		}
+		s.offset = end
+		return
+	case next < 0:
 		next = s.size
 	}
 	s.begin()
 	s.gap.unexplained += next - s.offset
 	s.offset = next
-	return true
+}
+
+const (
+	// sector is the least that a disk writes: what was not written before the power
+	// failed begins at a multiple of it.
+	sector = 512
+	// leastTorn is more zeros than a frame ends with.
+	leastTorn = 16
+)
+
+// torn says that nothing follows that was ever written, but zeros to the end of the
+// journal: what a system that lost its power had made room for. The frame before
+// them was cut short, as that of a process that is killed.
+func (s *scanner) torn() bool {
+	return s.zeros(max(s.offset, (s.size-leastTorn)/sector*sector)) || s.zeros(s.offset)
 }
 
 // takes adds a frame whose header tells what it held.
@@ -386,7 +399,7 @@ func (s *scanner) find(from int64) int64 {
 
 // zeros says that nothing but zeros stands from an offset on.
 func (s *scanner) zeros(from int64) bool {
-	r := bufio.NewReader(io.NewSectionReader(s.in, from, math.MaxInt64-from))
+	r := bufio.NewReader(io.NewSectionReader(s.in, from, s.size-from))
 	for {
 		switch b, err := r.ReadByte(); {
 		case err != nil:

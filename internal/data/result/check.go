@@ -79,6 +79,7 @@ const (
 	CaseConnections = "connections" // in use all broke at once
 	CaseHost        = "host"        // the client had to wait: its machine was busy with something else
 	CaseThrottled   = "throttled"   // by the container's limit on processors
+	CaseInterfered  = "interfered"  // something else deleted or shortened the records while they were written
 )
 
 // CheckKind is one of the checks there are.

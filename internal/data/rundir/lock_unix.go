@@ -28,5 +28,13 @@ func Claim(path string) (release func(), err error) {
 	return func() { f.Close() }, nil
 }
 
+// AppendOnly lets a file be written to at its end alone, wherever that is: if
+// something else makes it shorter, no hole comes to be where it ended before.
+func AppendOnly(f *os.File) {
+	if flags, err := unix.FcntlInt(f.Fd(), unix.F_GETFL, 0); err == nil {
+		_, _ = unix.FcntlInt(f.Fd(), unix.F_SETFL, flags|unix.O_APPEND)
+	}
+}
+
 // noFollow makes an open fail on a symbolic link.
 const noFollow = unix.O_NOFOLLOW

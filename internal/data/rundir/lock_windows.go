@@ -39,3 +39,6 @@ func Claim(path string) (release func(), err error) {
 
 // noFollow: creating a file that must not be there follows no link.
 const noFollow = 0
+
+// AppendOnly does nothing: Windows would neither lock nor truncate such a file.
+func AppendOnly(*os.File) {}

@@ -78,7 +78,7 @@ func (e *Evidence) Checks() []result.Check {
 	unanswered, of := Lost(p.Requests)
 	out := []result.Check{
 		checkAccounting(p.Requests, c.Planned, e.Duplicates),
-		checkCount(result.CheckRecording, b.recordErrors, result.Fail),
+		checkRecording(b),
 		checkCount(result.CheckOwnErrors, b.bugs, result.Fail),
 		checkLag(&e.Lag),
 		checkCount(result.CheckClockSteps, b.clockSteps, result.Flag),
@@ -185,6 +185,15 @@ func checkShare(name string, n, of int64, limit float64) result.Check {
 	}
 	c := result.NewCheck(name, x, limit).With(map[string]float64{"n": float64(n), "of": float64(of)})
 	c.Status = status(x, limit, math.Inf(1))
+	return c
+}
+
+// checkRecording says whether every record was written, and what kept them.
+func checkRecording(p *Probe) result.Check {
+	c := checkCount(result.CheckRecording, p.recordErrors, result.Fail)
+	if p.interfered {
+		c.Case = result.CaseInterfered
+	}
 	return c
 }
 

@@ -148,7 +148,7 @@ func cohortCodec() spill.Codec[Request] {
 }
 
 // requestNumbers is how many numbers a request is.
-const requestNumbers = 24
+const requestNumbers = 21 + ownNumbers
 
 func appendRequest(to []byte, q *Request) []byte {
 	flags := int64(q.outcome)
@@ -157,13 +157,18 @@ func appendRequest(to []byte, q *Request) []byte {
 			flags |= 256 << i
 		}
 	}
-	for _, x := range [requestNumbers]int64{
+	for _, x := range [...]int64{
 		q.due, q.id, q.eligible - q.due, q.ready - q.eligible, q.sent - q.ready, q.first - q.sent, q.firstLo - q.first, q.answer - q.first,
-		q.last - q.first, q.done - q.last, q.lastGap - q.last, q.stall, q.stallLo - q.stall, q.stallHi - q.stall,
+		q.last - q.first, q.done - q.last, q.lastGap - q.last,
 		int64(q.visible), int64(q.firstTokens), int64(q.planned), int64(q.output) - int64(q.visible), int64(q.inputPlanned),
 		int64(q.prompt) - int64(q.inputPlanned), int64(q.cached), int64(q.chunks) - int64(q.visible), int64(q.group), flags,
 	} {
 		to = binary.AppendVarint(to, x)
+	}
+	last := int64(0)
+	for _, x := range q.own { // those of one metric are often alike
+		to = binary.AppendVarint(to, x-last)
+		last = x
 	}
 	return to
 }
@@ -191,18 +196,22 @@ func decodeRequest(from []byte, q *Request) int {
 	q.first = q.sent + x[5]
 	q.firstLo, q.answer, q.last = q.first+x[6], q.first+x[7], q.first+x[8]
 	q.done, q.lastGap = q.last+x[9], q.last+x[10]
-	q.stall, q.stallLo, q.stallHi = x[11], x[11]+x[12], x[11]+x[13]
-	q.visible, q.firstTokens, q.planned, q.output = int32(x[14]), int32(x[15]), int32(x[16]), int32(x[14]+x[17])
-	q.inputPlanned, q.prompt, q.cached = int32(x[18]), int32(x[18]+x[19]), int32(x[20])
-	q.chunks, q.group = int32(x[14]+x[21]), int32(x[22])
-	q.outcome = record.Outcome(x[23])
+	q.visible, q.firstTokens, q.planned, q.output = int32(x[11]), int32(x[12]), int32(x[13]), int32(x[11]+x[14])
+	q.inputPlanned, q.prompt, q.cached = int32(x[15]), int32(x[15]+x[16]), int32(x[17])
+	q.chunks, q.group = int32(x[11]+x[18]), int32(x[19])
+	q.outcome = record.Outcome(x[20])
 	for i, is := range q.flags() {
-		*is = x[23]&(256<<i) != 0
+		*is = x[20]&(256<<i) != 0
+	}
+	last := int64(0)
+	for i := range q.own {
+		last += x[21+i]
+		q.own[i] = last
 	}
 	return at
 }
 
 // flags are what a request is or is not.
-func (q *Request) flags() [7]*bool {
-	return [...]*bool{&q.stream, &q.between, &q.nobody, &q.gaps, &q.hidden, &q.marker, &q.interrupted}
+func (q *Request) flags() [6]*bool {
+	return [...]*bool{&q.stream, &q.between, &q.nobody, &q.hidden, &q.marker, &q.interrupted}
 }

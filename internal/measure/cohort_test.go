@@ -91,9 +91,9 @@ func TestRequestInFile(t *testing.T) {
 		stamp := func() int64 { return rng.Int64N(1<<rng.IntN(62)) - 1 }
 		count := func() int32 { return int32(rng.Int64N(1<<rng.IntN(31)) - 1) }
 		q := Request{
-			id: stamp(), eligible: stamp(), ready: stamp(), firstLo: stamp(), stall: stamp(), stallLo: stamp(), stallHi: stamp(), lastGap: stamp(),
+			id: stamp(), eligible: stamp(), ready: stamp(), firstLo: stamp(), own: [ownNumbers]int64{stamp(), stamp(), stamp()}, lastGap: stamp(),
 			inputPlanned: count(), prompt: count(), cached: count(), chunks: count(), group: count(),
-			gaps: rng.IntN(2) == 0, hidden: rng.IntN(2) == 0, marker: rng.IntN(2) == 0, interrupted: rng.IntN(2) == 0,
+			hidden: rng.IntN(2) == 0, marker: rng.IntN(2) == 0, interrupted: rng.IntN(2) == 0,
 			Latency: Latency{
 				due: stamp(), sent: stamp(), first: stamp(), answer: stamp(), last: stamp(), done: stamp(),
 				visible: count(), firstTokens: count(), planned: count(), output: count(),

@@ -6,26 +6,58 @@ import (
 	"pitot/internal/data/metric"
 	"pitot/internal/data/record"
 	"pitot/internal/data/result"
+	"pitot/internal/measure/judge"
 )
 
-// Definition is how a metric of the catalogue is measured: Request or gaps takes
-// it.
+// Own numbers are kept of each request for a single metric: nanoseconds or counts,
+// Unset where the request has none.
+const (
+	stall      = iota // the longest gap
+	stallLeast        // between what merged arrivals leave it
+	stallMost
+	ownNumbers // how many there are
+)
+
+// nothingOwn are those of a request of which nothing was gathered.
+var nothingOwn = func() (none [ownNumbers]int64) {
+	for i := range none {
+		none[i] = record.Unset
+	}
+	return none
+}()
+
+// Definition is how a metric of the catalogue is measured: one of requests by Request,
+// one of gaps by Gaps, one of the window by Count or Window.
 type Definition struct {
 	*metric.Metric
 
 	// Request takes it from a request, which may not have ended by until: in
-	// nanoseconds if its unit is a time, else in its unit.
+	// nanoseconds if its unit is a time, else in its unit. What is not kept of every
+	// request stands in numbers of the metric's own: row fills them when the request ends, and
+	// chunk takes part in it before each chunk is added to the stream.
 	Request func(q *Request, until int64) (float64, State)
+	row     func(s *Stream, r *record.Row)
+	chunk   func(s *Stream, c *record.Chunk)
 
-	ofGaps   bool                                    // Request needs the request's gaps
-	answered bool                                    // by the sample of requests that ended well alone
-	gaps     func(c *part) (*result.Summary, string) // takes it from the gaps, or says why there is none
-	low      func(*Request) float64                  // lower bound of a known value that merged arrivals leave open
-	high     func(*Request) float64                  // upper bound
-	unseen   func(*Request) bool                     // a request has no value only because merging hid it
-	label    string                                  // what a reader must know of the summary
-	labelled func(*Request) bool                     // if this holds for any request
-	lacks    string                                  // why there is none where requests ended well
+	// Gaps hands over what a request has of a metric that is pooled over requests, in
+	// whole nanoseconds: known values, and for how long one was followed that did not
+	// end. It is asked of requests that ended well or were cut.
+	Gaps func(s *Stream, r *record.Row, take func(ns int64, is State))
+	pool func(c *part) (*sample, string) // takes the place of what Gaps hands over, or says why there is none
+
+	// Count is what a request of any time adds to a metric of the window, in whole units:
+	// it is their sum a second. Window takes one from the point that is else complete,
+	// or says why there is none.
+	Count  func(s *Stream, r *record.Row, window *judge.Conditions) int64
+	Window func(f *Fold, p *result.Point) (x float64, why string)
+
+	answered bool                   // by the sample of requests that ended well alone
+	low      func(*Request) float64 // lower bound of a known value that merged arrivals leave open
+	high     func(*Request) float64 // upper bound
+	unseen   func(*Request) bool    // a request has no value only because merging hid it
+	label    string                 // what a reader must know of the summary
+	labelled func(*Request) bool    // if this holds for any request
+	lacks    string                 // why there is none where requests ended well
 }
 
 const (
@@ -35,7 +67,8 @@ const (
 	unstamped  = "no request has the stamps"
 )
 
-// Definitions are those of the catalogue's distributions, in its order.
+// Definitions are those of the catalogue, in its order: of all distributions, and of
+// the metrics of a window that have no field of their own in run.json.
 func Definitions() []Definition {
 	of := map[metric.Name]Definition{
 		metric.TTFT: {
@@ -52,17 +85,13 @@ func Definitions() []Definition {
 			labelled: func(q *Request) bool { return q.outcome == record.OK && q.stream && q.firstTokens < 1 },
 		},
 		metric.TPOTn1: {Request: func(q *Request, until int64) (float64, State) { return q.TPOTn1(until) }, lacks: oneToken},
-		metric.ITL:    {gaps: (*part).tokenGaps, lacks: oneArrival},
-		metric.ICL: {gaps: func(c *part) (*result.Summary, string) {
-			s := c.gaps(false)
-			defer s.free()
-			return s.summary(), ""
-		}, lacks: oneArrival},
+		metric.ITL:    {pool: (*part).tokenGaps, lacks: oneArrival},
+		metric.ICL:    {pool: (*part).chunkGaps, Gaps: (*Stream).gaps, lacks: oneArrival},
 		metric.Stall: {
-			Request: (*Request).longestGap, ofGaps: true, lacks: oneArrival,
-			low:    func(q *Request) float64 { return float64(q.stallLo) },
-			high:   func(q *Request) float64 { return float64(q.stallHi) },
-			unseen: func(q *Request) bool { return !q.gaps && q.stallHi > 0 },
+			Request: (*Request).longestGap, row: (*Stream).longestGap, lacks: oneArrival,
+			low:    func(q *Request) float64 { return float64(q.own[stallLeast]) },
+			high:   func(q *Request) float64 { return float64(q.own[stallMost]) },
+			unseen: func(q *Request) bool { return q.own[stall] < 0 && q.own[stallMost] > 0 },
 		},
 		metric.E2E:        {Request: func(q *Request, until int64) (float64, State) { return q.E2E(Response, until) }},
 		metric.ServiceE2E: {Request: func(q *Request, until int64) (float64, State) { return q.E2E(Service, until) }},
@@ -84,10 +113,11 @@ func Definitions() []Definition {
 		metric.DecodeRate:     {Request: (*Request).decodeRate, answered: true, lacks: oneToken},
 	}
 	var list []Definition
-	for _, m := range metric.All().Distributions() {
-		d := of[m.Name]
-		d.Metric = m
-		list = append(list, d)
+	for _, m := range metric.All() {
+		if d, ok := of[m.Name]; ok {
+			d.Metric = m
+			list = append(list, d)
+		}
 	}
 	return list
 }
@@ -101,10 +131,6 @@ func countOf(n func(*Request) int32) func(*Request, int64) (float64, State) {
 		return 0, Missing
 	}
 }
-
-// OfRow says that a request's row and its events tell the metric, without its gaps:
-// that [RequestOf] has it.
-func (d *Definition) OfRow() bool { return d.Request != nil && !d.ofGaps }
 
 // Value is the metric of one request in its unit; ok is false where it has no
 // definite value.
@@ -135,8 +161,11 @@ func (d *Definition) summary(c *part, of *sample) (*result.Summary, string) {
 	var s *result.Summary
 	why := ""
 	switch {
-	case d.gaps != nil && c.tally.streamed:
-		s, why = d.gaps(c)
+	case d.Request == nil && c.tally.streamed:
+		if of, why = d.pooled(c); of != nil {
+			s = of.summary()
+			of.free()
+		}
 	case of != nil:
 		s = of.summaryOf(c)
 	}
@@ -151,19 +180,27 @@ func (d *Definition) summary(c *part, of *sample) (*result.Summary, string) {
 	return nil, d.lacks
 }
 
+// pooled is the sample of a metric that is pooled over requests, or why there is
+// none.
+func (d *Definition) pooled(c *part) (*sample, string) {
+	if d.pool != nil {
+		return d.pool(c)
+	}
+	return c.handedOver(d), ""
+}
+
+// chunkGaps are the gaps between arrivals.
+func (c *part) chunkGaps() (*sample, string) { return c.gaps(false), "" }
+
 // tokenGaps are the gaps between tokens, of the streams that tell theirs.
-func (c *part) tokenGaps() (*result.Summary, string) {
+func (c *part) tokenGaps() (*sample, string) {
 	if why := c.noITL(); why != "" {
 		return nil, why
 	}
 	s := c.gaps(true)
-	defer s.free()
-	out := s.summary()
-	if out != nil {
-		known, all := c.pool()
-		out.Streams, out.Excluded = known.requests, all.requests-known.requests
-	}
-	return out, ""
+	known, all := c.pool()
+	s.streams, s.excluded = known.requests, all.requests-known.requests
+	return s, ""
 }
 
 // noITL says why there are no token gaps, "" if there are: of fewer than half

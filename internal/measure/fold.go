@@ -20,9 +20,13 @@ const maxID = 1 << 30
 type Fold struct {
 	setup       Setup
 	conditions  judge.Conditions // those of the setup
-	definitions []Definition
+	definitions []Definition     // of distributions
+	others      []Definition     // of the window
+	counts      []int64          // what requests add to those
+	handing     []Definition     // whose gaps requests hand over
+	gatherer    *Gatherer
 	takes       takes
-	streams     record.Join[stream]
+	streams     record.Join[Stream]
 
 	store    *spill.Store
 	queue    *judge.Queue // of any time
@@ -71,13 +75,28 @@ func NewFold(s Setup) *Fold { return NewFoldIn(nil, s) }
 // NewFoldIn begins a point of which no more stays in memory than the store's
 // budget, and as much again while it is asked for its result.
 func NewFoldIn(store *spill.Store, s Setup) *Fold {
-	definitions := s.Metrics
-	if definitions == nil {
-		definitions = Definitions()
+	all := s.Metrics
+	if all == nil {
+		all = Definitions()
+	}
+	var definitions, others, handing []Definition
+	for _, d := range all {
+		switch {
+		case d.Of == metric.Window:
+			others = append(others, d)
+			continue
+		case d.Gaps != nil && d.pool == nil:
+			handing = append(handing, d)
+		}
+		definitions = append(definitions, d)
 	}
 	f := &Fold{
 		setup:       s,
 		definitions: definitions,
+		others:      others,
+		counts:      make([]int64, len(others)),
+		handing:     handing,
+		gatherer:    NewGatherer(all),
 		takes:       takesOf(definitions),
 		store:       store,
 		cohort:      spill.NewSorted(store, cohortCodec()),
@@ -89,7 +108,7 @@ func NewFoldIn(store *spill.Store, s Setup) *Fold {
 	}
 	f.conditions = s.conditions()
 	f.queue, f.probe = judge.NewQueue(&f.conditions), judge.NewProbe(&f.conditions, store)
-	f.streams = record.Join[stream]{Chunk: f.chunk, Row: f.row, Reset: (*stream).reset}
+	f.streams = record.Join[Stream]{Chunk: f.chunk, Row: f.row, Reset: (*Stream).Reset}
 	return f
 }
 
@@ -113,18 +132,25 @@ func (f *Fold) Add(fr record.Frame) {
 }
 
 // chunk takes in the next chunk of a request.
-func (f *Fold) chunk(s *stream, c *record.Chunk) {
+func (f *Fold) chunk(s *Stream, c *record.Chunk) {
 	block, inside := f.conditions.Block(c.T)
 	if inside {
 		f.output.add(block, c.Tokens)
 		f.arrivals.Add(c.T - f.setup.T0)
 	}
-	s.add(c, inside)
+	if s.Count == 0 || f.gatherer.chunks != nil { // as [Gatherer.Chunk], without its call
+		f.gatherer.before(s, c)
+	}
+	s.add(c)
+	if inside {
+		s.inside++
+		s.tokensIn += int64(max(c.Tokens, 0))
+	}
 	f.end = max(f.end, c.T)
 }
 
 // row ends a request: its gaps are pooled.
-func (f *Fold) row(r *record.Row, s *stream) {
+func (f *Fold) row(r *record.Row, s *Stream) {
 	f.end = max(f.end, r.Due, r.Sent, r.LastToken, r.Done)
 	if f.seen.twice(r.ID) {
 		f.duplicates++
@@ -135,12 +161,16 @@ func (f *Fold) row(r *record.Row, s *stream) {
 	}
 	if f.probe.Damaged() && s.Count != int64(max(r.Chunks, 0)) {
 		f.incomplete++ // what is left of its chunks has gaps that its stream had not
-		s.reset()
+		s.Reset()
 	}
 	f.queue.Add(r)
-	s.finish()
 	visible := s.visible(r)
 	f.flow.count(r, s, &f.conditions)
+	for i := range f.others {
+		if count := f.others[i].Count; count != nil {
+			f.counts[i] += count(s, r, &f.conditions)
+		}
+	}
 	if f.conditions.Holds(r.Due) {
 		f.member(r, s, visible)
 	}
@@ -175,16 +205,8 @@ func (s *idSet) twice(id int64) bool {
 }
 
 // member adds a request to the cohort.
-func (f *Fold) member(r *record.Row, s *stream, visible int64) {
-	q := RequestOf(r, &s.Events)
-	q.stall, q.stallLo, q.stallHi, q.gaps = s.stall, s.stallLo, s.stallHi, len(s.near)+len(s.wide) > 0
-	if s.Count > 0 && s.firstLo < s.first && q.first >= 0 {
-		// FirstToken is when the first chunk's read came; the chunk may be older.
-		q.firstLo = q.first - (s.first - s.firstLo)
-	}
-	for i := range s.lanes {
-		q.lastGap = max(q.lastGap, s.lanes[i].prevT)
-	}
+func (f *Fold) member(r *record.Row, s *Stream, visible int64) {
+	q := f.gatherer.Request(s, r)
 	if r.Outcome == record.OK {
 		f.finish[r.Finish]++
 	} else {
@@ -210,6 +232,11 @@ func (f *Fold) member(r *record.Row, s *stream, visible int64) {
 		}
 		g.gaps.cut[t].Append(max(0, end-q.lastGap))
 	}
+	for i := range f.handing {
+		if d := &f.handing[i]; r.Outcome == record.OK || r.Outcome == record.Cut {
+			d.Gaps(s, r, g.gaps.of(d.Name).take)
+		}
+	}
 	f.cohort.Add(&q)
 }
 
@@ -228,7 +255,7 @@ func (f *Fold) Free() {
 // count adds a request of any time to the flow. A request counts where its
 // Done lies: an answer that the server leaves open after its end mark by up to
 // a second later than its last token.
-func (w *flow) count(r *record.Row, s *stream, window *judge.Conditions) {
+func (w *flow) count(r *record.Row, s *Stream, window *judge.Conditions) {
 	if r.Outcome == record.OK && window.Holds(r.Done) {
 		w.requests++
 	}

@@ -5,6 +5,7 @@ import (
 	"math"
 	"slices"
 
+	"pitot/internal/data/metric"
 	"pitot/internal/data/record"
 	"pitot/internal/data/spill"
 )
@@ -20,6 +21,36 @@ type gapSet struct {
 	cut       [trusts]*spill.Column[int64] // gaps that were not followed to their end: how long they were
 	streams   [trusts]streams
 	amortised bool // some event whose tokens are told carried several
+	others    map[metric.Name]*handedOver
+}
+
+// handedOver is what requests handed over of another metric that is pooled over them.
+type handedOver struct {
+	values *spill.Bag[int64]
+	longer *spill.Column[int64] // not followed to their end
+}
+
+// of is what is handed over of a metric.
+func (g *gapSet) of(name metric.Name) *handedOver {
+	h := g.others[name]
+	if h == nil {
+		h = &handedOver{spill.NewBag[int64](g.store), spill.NewColumn[int64](g.store)}
+		if g.others == nil {
+			g.others = map[metric.Name]*handedOver{}
+		}
+		g.others[name] = h
+	}
+	return h
+}
+
+// take takes in one value.
+func (h *handedOver) take(ns int64, is State) {
+	switch ns = max(ns, 0); is {
+	case Known:
+		h.values.Add(ns)
+	case Longer:
+		h.longer.Append(ns)
+	}
 }
 
 func newGapSet(s *spill.Store) *gapSet {
@@ -39,6 +70,10 @@ func (g *gapSet) free() {
 	g.unseen.Free()
 	for _, c := range g.cut {
 		c.Free()
+	}
+	for _, h := range g.others {
+		h.values.Free()
+		h.longer.Free()
 	}
 }
 
@@ -61,7 +96,7 @@ const (
 // trustOf says how the tokens of a stream's arrivals are known. A stream that
 // was cut has no usage; where every other stream has one token in each event,
 // its events are taken for one each.
-func trustOf(r *record.Row, s *stream, visible int64) trust {
+func trustOf(r *record.Row, s *Stream, visible int64) trust {
 	switch {
 	case !s.Blind || visible == s.Count || s.marker(r):
 		return counted
@@ -98,7 +133,7 @@ func deviations[T uint32 | int64](b *spill.Bag[T], around float64) float64 {
 // take adds the gaps of a stream that has come to its end. marker says that a token
 // without an event lies in the gap at which its reasoning ended: it took a step as
 // others do, so that gap counts for one token more.
-func (g *gapSet) take(s *stream, t trust, visible int64, marker bool) {
+func (g *gapSet) take(s *Stream, t trust, visible int64, marker bool) {
 	of := &g.streams[t]
 	of.arrivals += s.arrivals
 	of.chunks += s.Count

@@ -134,13 +134,13 @@ func TestLatencyIdentity(t *testing.T) {
 func TestGapsAreThoseOfTheFold(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		var stamps []Stamp
-		var s stream
+		var s Stream
 		at := int64(0)
 		for range rapid.IntRange(0, 30).Draw(t, "events") {
 			at += rapid.SampledFrom([]int64{0, 0, 1, 7, 5e9, -3}).Draw(t, "gap")
 			choice := rapid.Int32Range(0, 2).Draw(t, "choice")
 			stamps = append(stamps, Stamp{T: at, Choice: choice})
-			s.add(&record.Chunk{T: at, Earliest: at, Choice: choice}, true)
+			s.add(&record.Chunk{T: at, Earliest: at, Choice: choice})
 		}
 		s.finish()
 		var got, want []int64
@@ -164,11 +164,11 @@ func TestGapsAreThoseOfTheFold(t *testing.T) {
 func TestGapsOfManyChoices(t *testing.T) {
 	const choices = 200_000
 	var events []Stamp
-	var s stream
+	var s Stream
 	for i := range 2 * choices {
 		e := Stamp{T: int64(i), Choice: int32(i % choices)}
 		events = append(events, e)
-		s.add(&record.Chunk{T: e.T, Earliest: e.T, Choice: e.Choice}, true)
+		s.add(&record.Chunk{T: e.T, Earliest: e.T, Choice: e.Choice})
 	}
 	s.finish()
 	n := 0

@@ -223,6 +223,28 @@ func (c *part) gaps(perToken bool) *sample {
 	return s
 }
 
+// handedOver is the sample of what requests handed over of a metric.
+func (c *part) handedOver(d *Definition) *sample {
+	v := &gapView{}
+	s := &sample{values: v, longer: spill.NewNumbers(c.scratch), unit: d.unit(), conf: c.conf.ofGaps()}
+	s.frees = append(s.frees, s.longer.Free)
+	for _, g := range c.sets {
+		h := g.others[d.Name]
+		if h == nil {
+			continue
+		}
+		if h.values.Len() > 0 {
+			v.wide = append(v.wide, wideRun{1, h.values}) // which stays the set's
+			v.total += h.values.Len()
+			v.largest = max(v.largest, h.values.Max())
+		}
+		for ns := range h.longer.All() {
+			s.longer.Add(float64(ns))
+		}
+	}
+	return s
+}
+
 // trusted is the least trust whose gaps are token gaps.
 func (c *part) trusted() trust {
 	if c.oneEach {

@@ -3,6 +3,7 @@ package measure
 import (
 	"fmt"
 	"math"
+	"slices"
 
 	"pitot/internal/data/metric"
 	"pitot/internal/data/result"
@@ -276,12 +277,16 @@ func tooFew(n, few int64, what string) string {
 // leaves open on which side it lies there is no verdict.
 func (c *part) pooled(l slo.Limit, out *result.Limit) {
 	out.Met, out.Attained = undecided, nil
-	if l.Metric == metric.ITL {
-		if out.Why = c.noITL(); out.Why != "" {
-			return
-		}
+	at := slices.IndexFunc(c.definitions, func(d Definition) bool { return d.Name == l.Metric })
+	if at < 0 {
+		out.Why = "it is not measured"
+		return
 	}
-	s := c.gaps(l.Metric == metric.ITL)
+	s, why := c.definitions[at].pooled(c)
+	if s == nil {
+		out.Why = why
+		return
+	}
 	defer s.free()
 	if l.Metric == metric.ITL && s.label == "amortised" {
 		out.Why = "tokens came several at a time: limit icl or stall instead"
@@ -293,7 +298,8 @@ func (c *part) pooled(l slo.Limit, out *result.Limit) {
 		return
 	}
 	// The gaps that are left out may all lie below the percentile, or all above.
-	excluded, why := 0., "merged reads leave it"
+	excluded := 0.
+	why = "merged reads leave it"
 	if l.Metric == metric.ITL {
 		if known, all := c.pool(); known.tokens < all.tokens {
 			excluded = float64(all.tokens-known.tokens) / float64(all.tokens)

@@ -48,6 +48,7 @@ func (f *Fold) Point() result.Point {
 		p.Goodput = f.goodput(good)
 	}
 	p.Cost = f.cost(&p)
+	f.window(&p)
 	p.Outcome = outcome(judge.Lost(p.Requests))
 	for i, c := range classes {
 		if p.Classes == nil {
@@ -116,6 +117,30 @@ func (f *Fold) throughput(due int64) result.Throughput {
 		}
 	}
 	return t
+}
+
+// window fills in the metrics of the window that have no field of their own.
+func (f *Fold) window(p *result.Point) {
+	s := f.conditions.Seconds()
+	for i := range f.others {
+		d := &f.others[i]
+		var x float64
+		switch {
+		case s < judge.Shortest:
+			continue
+		case d.Count != nil:
+			x = float64(f.counts[i]) / s
+		default:
+			var why string
+			if x, why = d.Window(f, p); why != "" {
+				continue
+			}
+		}
+		if p.Window == nil {
+			p.Window = map[string]float64{}
+		}
+		p.Window[d.Field()] = x
+	}
 }
 
 // goodput is what the good requests of the cohort amount to, per second of

@@ -10,51 +10,121 @@ import (
 // Request is what is kept of a request of the cohort.
 type Request struct {
 	Latency
-	id                               int64
-	eligible, ready                  int64
-	firstLo                          int64 // lower bound of first
-	stall, stallLo, stallHi, lastGap int64 // lastGap: end of the last arrival, Unset if none
+	id              int64
+	eligible, ready int64
+	firstLo         int64 // lower bound of first
+	lastGap         int64 // end of the last arrival, Unset if none
+	own             [ownNumbers]int64
 
 	inputPlanned, prompt, cached int32
 	chunks                       int32
 	group                        int32
-	gaps                         bool // it has a gap
 	hidden                       bool
 	marker                       bool // a token has no event: the one that ends the reasoning
 	interrupted                  bool // by the user, not by the server
 }
 
-// RequestOf is a request as its row and what its events told make it. Its gaps are
-// not known: it has no stall.
-func RequestOf(r *record.Row, e *Events) Request {
+// A Gatherer makes requests of their chunks and rows, with the numbers that each
+// metric keeps of one. It has no state of its own.
+type Gatherer struct {
+	chunks []func(*Stream, *record.Chunk)
+	rows   []func(*Stream, *record.Row)
+}
+
+// NewGatherer gathers for some definitions, nil for [Definitions].
+func NewGatherer(definitions []Definition) *Gatherer {
+	if definitions == nil {
+		definitions = Definitions()
+	}
+	g := &Gatherer{}
+	for i := range definitions {
+		if of := definitions[i].chunk; of != nil {
+			g.chunks = append(g.chunks, of)
+		}
+		if of := definitions[i].row; of != nil {
+			g.rows = append(g.rows, of)
+		}
+	}
+	return g
+}
+
+// Chunk takes in the next chunk of a request.
+func (g *Gatherer) Chunk(s *Stream, c *record.Chunk) {
+	if s.Count == 0 || len(g.chunks) > 0 {
+		g.before(s, c)
+	}
+	s.add(c)
+}
+
+// before is asked with the first chunk of a stream, and with all where any metric
+// looks at chunks.
+func (g *Gatherer) before(s *Stream, c *record.Chunk) {
+	if s.Count == 0 {
+		s.own = nothingOwn
+	}
+	for _, of := range g.chunks {
+		of(s, c)
+	}
+}
+
+// Request ends a stream and gives its request.
+func (g *Gatherer) Request(s *Stream, r *record.Row) Request {
+	s.finish()
 	q := Request{
-		Latency: LatencyOf(r, e),
+		Latency: LatencyOf(r, &s.Events),
 		id:      r.ID, eligible: r.Eligible, ready: r.Ready, firstLo: r.FirstToken, lastGap: record.Unset,
-		inputPlanned: r.InputPlanned, prompt: r.PromptTokens, cached: r.CachedTokens, chunks: int32(e.Count),
+		inputPlanned: r.InputPlanned, prompt: r.PromptTokens, cached: r.CachedTokens, chunks: int32(s.Count),
 		hidden:      r.HiddenTokens > 0,
-		marker:      e.marker(r),
+		marker:      s.marker(r),
 		interrupted: r.Error == record.ErrInterrupted,
 	}
-	if e.Count == 0 {
-		q.chunks = r.Chunks
+	if s.Count == 0 {
+		q.chunks, s.own = r.Chunks, nothingOwn
+	} else if s.firstLo < s.first && q.first >= 0 {
+		// FirstToken is when the first chunk's read came; the chunk may be older.
+		q.firstLo = q.first - (s.first - s.firstLo)
 	}
+	for i := range s.lanes {
+		q.lastGap = max(q.lastGap, s.lanes[i].prevT)
+	}
+	for _, of := range g.rows {
+		of(s, r)
+	}
+	q.own = s.own
 	return q
+}
+
+// longestGap finds a stream's stall.
+func (s *Stream) longestGap(*record.Row) {
+	top := int64(record.Unset)
+	for i := range s.near {
+		top = max(top, int64(s.near[i].ns))
+	}
+	least, most := max(top, 0), max(top, 0)
+	for i := range s.wide {
+		g := &s.wide[i]
+		top, least, most = max(top, g.ns), max(least, g.lo/int64(g.parts)), max(most, g.hi)
+	}
+	for i := range s.unseen {
+		most = max(most, s.unseen[i].hi)
+	}
+	s.own[stall], s.own[stallLeast], s.own[stallMost] = top, least, most
 }
 
 // longestGap is the request's stall.
 func (q *Request) longestGap(until int64) (float64, State) {
-	st := q.state(q.gaps)
+	st := q.state(q.own[stall] >= 0)
 	if !q.stream {
 		return 0, Missing
 	}
 	switch st {
 	case Known:
-		return float64(q.stall), st
+		return float64(q.own[stall]), st
 	case Longer:
 		if q.lastGap < 0 {
 			return 0, st
 		}
-		return max(float64(q.stall), q.followed(q.lastGap, until)), st
+		return max(float64(q.own[stall]), q.followed(q.lastGap, until)), st
 	}
 	return 0, st
 }

@@ -6,9 +6,9 @@ import (
 	"pitot/internal/data/record"
 )
 
-// stream gathers the chunks of one request until its row comes. Its slices
-// are used again for later requests.
-type stream struct {
+// Stream gathers the chunks of one request until its row comes. Its slices
+// are used again for later requests. A [Gatherer] fills it.
+type Stream struct {
 	lanes   []lane
 	further map[int32]int // places of the lanes behind the first few
 	near    []nearGap
@@ -23,7 +23,7 @@ type stream struct {
 	arrivals int64
 	several  bool // some event that ended a gap carried more than one token
 
-	stall, stallLo, stallHi int64 // longest gap and what merging leaves open
+	own [ownNumbers]int64 // what single metrics keep of the request
 
 	thought, turned    bool // reasoning has come, and something else after it
 	turnNear, turnWide int  // the gap before that: its place in the list, from 1
@@ -72,21 +72,19 @@ type unseenGaps struct {
 	trust trust
 }
 
-func (s *stream) reset() {
-	*s = stream{lanes: s.lanes[:0], near: s.near[:0], wide: s.wide[:0], unseen: s.unseen[:0]}
+// Reset empties it for another request.
+func (s *Stream) Reset() {
+	*s = Stream{lanes: s.lanes[:0], near: s.near[:0], wide: s.wide[:0], unseen: s.unseen[:0]}
 }
 
-func (s *stream) add(c *record.Chunk, inside bool) {
+// add takes in the next chunk.
+func (s *Stream) add(c *record.Chunk) {
 	lo := min(c.Earliest, c.T)
 	if s.Count == 0 {
 		s.firstLo = lo
 	}
 	s.Add(c.T, c.Tokens)
 	tokens := int64(max(c.Tokens, 0))
-	if inside {
-		s.inside++
-		s.tokensIn += tokens
-	}
 	l := s.lane(c.Choice)
 	if !l.begun || c.T != l.t {
 		s.end(l)
@@ -111,7 +109,7 @@ func (s *stream) add(c *record.Chunk, inside bool) {
 // fewLanes are found faster by looking at each than by their number.
 const fewLanes = 16
 
-func (s *stream) lane(choice int32) *lane {
+func (s *Stream) lane(choice int32) *lane {
 	for i := range s.lanes[:min(len(s.lanes), fewLanes)] {
 		if s.lanes[i].choice == choice {
 			return &s.lanes[i]
@@ -131,7 +129,7 @@ func (s *stream) lane(choice int32) *lane {
 }
 
 // end closes the arrival that a lane is gathering.
-func (s *stream) end(l *lane) {
+func (s *Stream) end(l *lane) {
 	if !l.begun {
 		return
 	}
@@ -140,7 +138,6 @@ func (s *stream) end(l *lane) {
 		s.gap(l)
 	} else if l.events > 1 && l.open > 0 {
 		s.unseen = append(s.unseen, unseenGaps{hi: l.t - l.begin, parts: max(int64(l.events), l.tokens) - 1})
-		s.stallHi = max(s.stallHi, l.t-l.begin)
 	}
 	l.prev, l.prevT, l.prevLo = true, l.t, l.lo
 	l.begun = false
@@ -150,7 +147,7 @@ func (s *stream) end(l *lane) {
 //
 // Events with one exact stamp are one arrival for certain. Each event known
 // only as an interval may have come alone.
-func (s *stream) gap(l *lane) {
+func (s *Stream) gap(l *lane) {
 	g := wideGap{
 		ns:     max(0, l.t-l.prevT),
 		lo:     max(0, l.lo-l.prevT),
@@ -166,9 +163,6 @@ func (s *stream) gap(l *lane) {
 	if l.tokens > int64(l.events) {
 		s.several = true
 	}
-	s.stall = max(s.stall, g.ns)
-	s.stallHi = max(s.stallHi, g.hi)
-	s.stallLo = max(s.stallLo, g.lo/int64(g.parts))
 	if g.parts == 1 && g.lo == g.hi && g.ns <= math.MaxUint32 && g.events <= math.MaxUint16 && g.tokens <= math.MaxUint16 {
 		s.near = append(s.near, nearGap{uint32(g.ns), uint16(g.events), uint16(g.tokens)})
 		if l.turn {
@@ -182,8 +176,26 @@ func (s *stream) gap(l *lane) {
 	}
 }
 
+// gaps hands over those between arrivals, as stamped: short ones first.
+func (s *Stream) gaps(r *record.Row, take func(ns int64, is State)) {
+	for i := range s.near {
+		take(int64(s.near[i].ns), Known)
+	}
+	last := int64(record.Unset)
+	for i := range s.wide {
+		take(s.wide[i].ns, Known)
+	}
+	if r.Outcome != record.Cut || s.Count == 0 {
+		return
+	}
+	for i := range s.lanes {
+		last = max(last, s.lanes[i].prevT)
+	}
+	take(max(0, r.Done-last), Longer)
+}
+
 // finish closes all lanes.
-func (s *stream) finish() {
+func (s *Stream) finish() {
 	for i := range s.lanes {
 		s.end(&s.lanes[i])
 	}

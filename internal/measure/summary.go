@@ -41,9 +41,12 @@ type sample struct {
 	values  distribution
 	longer  *spill.Numbers
 	missing int64
-	unit    float64 // what values are divided by
-	bounds  func(p float64) (lo, hi float64)
-	label   string
+
+	streams, excluded int64 // of gaps: requests that they are of, and others that have gaps too
+
+	unit   float64 // what values are divided by
+	bounds func(p float64) (lo, hi float64)
+	label  string
 
 	name  string         // of the metric, "" for one whose over-dispersion nobody asks for
 	order *spill.Numbers // the samples as they were due, infinite where not followed to their end; nil for gaps
@@ -203,7 +206,7 @@ func (s *sample) summary() *result.Summary {
 		return nil
 	}
 	out := &result.Summary{
-		N: n, Censored: s.longer.Len(), Missing: s.missing, Label: s.label,
+		N: n, Censored: s.longer.Len(), Missing: s.missing, Streams: s.streams, Excluded: s.excluded, Label: s.label,
 		Over: map[string]float64{}, Bounds: map[string][2]float64{},
 		NoInterval: map[string]string{}, Withheld: map[string]string{},
 		CI95: map[string][2]float64{}, Phi: map[string]float64{},

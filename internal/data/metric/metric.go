@@ -99,6 +99,10 @@ const (
 	Headline             // besides: the first figures, the table of loads and the curves
 )
 
+// Field is the metric's name in the object of run.json that it lies in: "ttft_ms" of
+// "service.ttft_ms".
+func (m *Metric) Field() string { return m.Key[strings.LastIndexByte(m.Key, '.')+1:] }
+
 // Column is the metric's name in tables of data: "service_ttft_ms".
 func (m *Metric) Column() string { return strings.ReplaceAll(m.Key, ".", "_") }
 

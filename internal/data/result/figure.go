@@ -1,13 +1,17 @@
 package result
 
-import "pitot/internal/data/metric"
+import (
+	"strings"
+
+	"pitot/internal/data/metric"
+)
 
 // NoSLO is why there is no goodput.
 const NoSLO = "no SLO given"
 
-// Figure is a metric of the point's window, with its 95 % interval if it has
-// one; or why there is no value.
-func (p *Point) Figure(name metric.Name) (value *float64, ci95 *[2]float64, why string) {
+// Figure is a metric that the point has one value of, with its 95 % interval if it
+// has one; or why there is no value.
+func (p *Point) Figure(m *metric.Metric) (value *float64, ci95 *[2]float64, why string) {
 	t := &p.Throughput
 	unknown := t.Why
 	if unknown == "" {
@@ -22,7 +26,7 @@ func (p *Point) Figure(name metric.Name) (value *float64, ci95 *[2]float64, why 
 		}
 		return x, nil, ""
 	}
-	switch name {
+	switch m.Name {
 	case metric.OfferedRate:
 		return rate(t.DuePerS, "")
 	case metric.RequestRate:
@@ -68,5 +72,16 @@ func (p *Point) Figure(name metric.Name) (value *float64, ci95 *[2]float64, why 
 		}
 		return rate(p.Cost.USDPerMGoodOutput, "")
 	}
-	return nil, nil, "of a search alone"
+	group, _, _ := strings.Cut(m.Key, ".")
+	from, why := map[string]float64(nil), "of a search alone"
+	switch {
+	case group == "window":
+		from, why = p.Window, "not measured"
+	case group == "server":
+		from, why = p.Server, "the server did not tell"
+	}
+	if x, ok := from[m.Field()]; ok {
+		return &x, nil, ""
+	}
+	return nil, nil, why
 }

@@ -86,16 +86,21 @@ type Target struct {
 
 // Point is one workload at one load.
 type Point struct {
-	Stage      string         `json:"stage,omitempty"` // what it is for in a sweep or a search
-	Load       Load           `json:"load"`
-	Seconds    Seconds        `json:"seconds"`
-	Requests   Requests       `json:"requests"`
-	Throughput Throughput     `json:"throughput"`
-	Cost       *Cost          `json:"cost"`
-	Metrics    Metrics        `json:"metrics"`
-	SLO        *SLO           `json:"slo"`
-	Goodput    *Goodput       `json:"goodput"`
-	Stability  stat.Stability `json:"stability"`
+	Stage      string     `json:"stage,omitempty"` // what it is for in a sweep or a search
+	Load       Load       `json:"load"`
+	Seconds    Seconds    `json:"seconds"`
+	Requests   Requests   `json:"requests"`
+	Throughput Throughput `json:"throughput"`
+	// Window and Server are other metrics of the window, and what the server told of
+	// itself over the load, by their names in the catalogue behind "window." and
+	// "server.". One that is not known is not here.
+	Window    map[string]float64 `json:"window,omitempty"`
+	Server    map[string]float64 `json:"server,omitempty"`
+	Cost      *Cost              `json:"cost"`
+	Metrics   Metrics            `json:"metrics"`
+	SLO       *SLO               `json:"slo"`
+	Goodput   *Goodput           `json:"goodput"`
+	Stability stat.Stability     `json:"stability"`
 	// StabilityWhy says what it rests on, or what would decide it.
 	StabilityWhy string           `json:"stability_why,omitempty"`
 	InFlight     []float64        `json:"in_flight,omitempty"`   // time means in equal blocks of the window, of requests between due and done

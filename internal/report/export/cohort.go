@@ -76,7 +76,7 @@ func cohorts(run *result.Run, dir string, withGaps bool) iter.Seq2[*cohort, erro
 
 func (g *gathering) points(run *result.Run, dir string) iter.Seq2[*cohort, error] {
 	return func(yield func(*cohort, error) bool) {
-		g.run, g.at = run, -1
+		g.run, g.at, g.gatherer = run, -1, measure.NewGatherer(nil)
 		frames := record.Frames(dir)
 		if g.rowsAlone {
 			frames = record.Rows(dir)
@@ -111,6 +111,7 @@ type gathering struct {
 	rowsAlone  bool // without the chunks, which cannot be read
 	at         int  // index of the point, -1 before the first
 	c          cohort
+	gatherer   *measure.Gatherer
 	streams    record.Join[flight]
 }
 
@@ -118,13 +119,16 @@ type gathering struct {
 type flight struct {
 	last int64
 	gaps []int64
-	told measure.Events
+	told measure.Stream
 }
 
 func (g *gathering) begin(point int) {
 	g.at = point
 	g.c = cohort{index: point, requests: g.c.requests[:0], gaps: g.c.gaps[:0]}
-	g.streams = record.Join[flight]{Chunk: g.chunk, Row: g.row, Reset: func(fl *flight) { *fl = flight{gaps: fl.gaps[:0]} }}
+	g.streams = record.Join[flight]{Chunk: g.chunk, Row: g.row, Reset: func(fl *flight) {
+		fl.gaps, fl.last = fl.gaps[:0], 0
+		fl.told.Reset()
+	}}
 	if point < len(g.run.Points) {
 		g.c.point = &g.run.Points[point]
 		g.c.t0, g.c.t1 = window(g.c.point)
@@ -164,13 +168,13 @@ func (g *gathering) chunk(fl *flight, c *record.Chunk) {
 		fl.gaps = append(fl.gaps, max(0, c.T-fl.last))
 	}
 	fl.last = c.T
-	fl.told.Add(c.T, c.Tokens)
+	g.gatherer.Chunk(&fl.told, c)
 }
 
 func (g *gathering) row(r *record.Row, fl *flight) {
 	if g.everything || r.Due >= g.c.t0 && r.Due < g.c.t1 {
 		q := request{
-			measured: measure.RequestOf(r, &fl.told),
+			measured: g.gatherer.Request(&fl.told, r),
 			id:       r.ID, due: r.Due, eligible: r.Eligible, ready: r.Ready, sent: r.Sent,
 			first: r.FirstToken, last: r.LastToken, done: r.Done,
 			inputPlanned: r.InputPlanned, input: r.PromptTokens, cached: r.CachedTokens,

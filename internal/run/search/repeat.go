@@ -110,7 +110,7 @@ func repeated(points []result.Point, group []CurvePoint) result.Repeated {
 		p := &points[g.Index]
 		for _, m := range metric.All() {
 			if m.Of == metric.Window && m.Show != metric.Data {
-				x, _, _ := p.Figure(m.Name)
+				x, _, _ := p.Figure(m)
 				note(m.Key, x)
 			}
 		}

@@ -89,7 +89,7 @@ func whole(m *metric.Metric) figure {
 		f.unit = "$"
 	}
 	f.value = func(p *result.Point) value {
-		x, ci, why := p.Figure(m.Name)
+		x, ci, why := p.Figure(m)
 		if x == nil {
 			return value{why: why}
 		}

@@ -9,6 +9,7 @@ import (
 	"pitot/internal/plan"
 	"pitot/internal/slo"
 	"pitot/internal/twin/serve"
+	"pitot/internal/wire/api"
 )
 
 func overview(w io.Writer) {
@@ -147,6 +148,9 @@ func printSettings(w io.Writer, v plan.Verb) {
 			title = ""
 			head := strings.TrimSpace("--" + s.Name + " " + s.Arg)
 			text := s.Help
+			if s.Name == "api" {
+				text += ". One of " + strings.Join(api.Names(), ", ")
+			}
 			if usual := s.Usual(); usual != "" {
 				text += " (" + usual + ")"
 			}

@@ -51,7 +51,7 @@ func Settings() []Setting {
 	)
 	return []Setting{
 		{Name: "api", Verbs: measuring, Group: groupTarget, Arg: "NAME", Unset: "asked",
-			Help:  "openai-chat or openai-completions; by default from the URL, else by asking the server",
+			Help:  "API that the target speaks; by default from the URL, else by asking the server",
 			value: field(word(), func(t *Target) *string { return &t.API })},
 		{Name: "model", Verbs: measuring, Group: groupTarget, Arg: "NAME", Unset: "asked",
 			Help:  "model to ask for; by default the server's first",

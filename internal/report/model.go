@@ -72,7 +72,10 @@ type Table struct {
 
 // Build makes the model of a run in a directory.
 func Build(run *result.Run, dir string) Model {
-	m := Model{Run: run, Dir: say.Plain(dir), Title: say.Plain(run.Target.Model + " at " + run.Target.Spec)}
+	m := Model{Run: run, Dir: say.Plain(dir), Title: say.Plain(run.Target.Spec)}
+	if run.Target.Model != "" { // servers of one model need not name it
+		m.Title = say.Plain(run.Target.Model + " at " + run.Target.Spec)
+	}
 	m.Facts = facts(run)
 	if run.Interrupted {
 		m.Warnings = append(m.Warnings, "interrupted: this is what had been measured by then")

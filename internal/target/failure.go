@@ -121,7 +121,11 @@ func (t *Target) hint(class string) string {
 // pathHint says what may be wrong with the target's path or the model.
 func (t *Target) pathHint() string {
 	e := t.Dialer.Endpoint
-	chat := api.Chat{}.Route()
+	speaks := t.API
+	if t.guessed { // others may have been tried since
+		speaks = api.Default()
+	}
+	route := speaks.Route()
 	routes, near := []string{"/v1"}, ""
 	for _, a := range api.All() {
 		routes = append(routes, a.Route())
@@ -141,22 +145,22 @@ func (t *Target) pathHint() string {
 	case t.full:
 		return "check the route; " + t.site() + " alone lets Pitot choose it"
 	case e.Base != "":
-		return "Pitot adds " + chat + " to the path of a target; where the route is another give all of it, for example " + e.URL(e.Base+strings.TrimPrefix(chat, "/v1"))
+		return "Pitot adds " + route + " to the path of a target; where the route is another give all of it, for example " + e.URL(e.Base+strings.TrimPrefix(route, "/v1"))
 	}
-	return "is it a server of OpenAI's API? try " + t.curl() + "; where its path is another, give that with the target"
+	return "does the server speak " + speaks.Name() + "? --api names another; try " + t.curl() + "; where its path is another, give that with the target"
 }
 
 // site is the target's address without any path.
 func (t *Target) site() string { return strings.TrimSuffix(t.Dialer.Endpoint.URL(""), ":") }
 
-// curl is a command that asks the server for its models.
+// curl is a command that asks the server for its models, or for anything.
 func (t *Target) curl() string {
 	e := t.Dialer.Endpoint
 	switch {
 	case e.Unix:
-		return "curl --unix-socket " + e.Addr + " http://" + e.Host + t.models()
+		return "curl --unix-socket " + e.Addr + " http://" + e.Host + t.greeting()
 	case e.TLS && e.Config != nil && e.Config.InsecureSkipVerify:
-		return "curl -k " + e.URL(t.models())
+		return "curl -k " + e.URL(t.greeting())
 	}
-	return "curl " + e.URL(t.models())
+	return "curl " + e.URL(t.greeting())
 }

@@ -32,8 +32,8 @@ func aimed(t *testing.T, spec string) *Target {
 // it are right.
 func TestAddresses(t *testing.T) {
 	for _, c := range []struct{ spec, curl, missing string }{
-		{"http://h:1", "curl http://h:1/v1/models", "is it a server of OpenAI's API? try curl http://h:1/v1/models; where its path is another, give that with the target"},
-		{"http://h:1/v1/", "curl http://h:1/v1/models", "is it a server of OpenAI's API? try curl http://h:1/v1/models; where its path is another, give that with the target"},
+		{"http://h:1", "curl http://h:1/v1/models", "does the server speak openai-chat? --api names another; try curl http://h:1/v1/models; where its path is another, give that with the target"},
+		{"http://h:1/v1/", "curl http://h:1/v1/models", "does the server speak openai-chat? --api names another; try curl http://h:1/v1/models; where its path is another, give that with the target"},
 		{"http://h:1/foo", "curl http://h:1/foo/v1/models", "Pitot adds /v1/chat/completions to the path of a target; where the route is another give all of it, for example http://h:1/foo/chat/completions"},
 		{"http://h:1/v2", "curl http://h:1/v2/v1/models", "did you mean http://h:1/v1?"},
 		{"https://h/v1/chat/completion", "curl https://h/v1/chat/completion/v1/models", "did you mean https://h/v1/chat/completions?"},
@@ -41,7 +41,7 @@ func TestAddresses(t *testing.T) {
 		{"http://h:1/chat/completions", "curl http://h:1/models", "check the route; http://h:1 alone lets Pitot choose it"},
 		{"https://h/api/v4/chat/completions?version=2", "curl https://h/api/v4/models", "check the route; https://h alone lets Pitot choose it"},
 		{"unix:///run/s.sock:/v1", "curl --unix-socket /run/s.sock http://localhost/v1/models",
-			"is it a server of OpenAI's API? try curl --unix-socket /run/s.sock http://localhost/v1/models; where its path is another, give that with the target"},
+			"does the server speak openai-chat? --api names another; try curl --unix-socket /run/s.sock http://localhost/v1/models; where its path is another, give that with the target"},
 	} {
 		target := aimed(t, c.spec)
 		if got := target.curl(); got != c.curl {

@@ -1,6 +1,7 @@
 package target
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"fmt"
@@ -36,14 +37,17 @@ func shorter(own, allowed time.Duration) time.Duration {
 // models is where the server lists what it serves, "" if its API has no such
 // list.
 func (t *Target) models() string {
-	if beside, ok := api.ModelsBeside(t.Route); ok && t.full {
-		return beside
-	}
-	if t.API.Models() == "" {
+	switch beside, ok := api.ModelsBeside(t.Route); {
+	case t.API.Models() == "":
 		return ""
+	case ok && t.full:
+		return beside
 	}
 	return t.Dialer.Endpoint.Base + t.API.Models()
 }
+
+// greeting is a path at which the server answers something, whatever it is.
+func (t *Target) greeting() string { return cmp.Or(t.models(), t.Dialer.Endpoint.Base+"/") }
 
 // ready waits until the target answers at all.
 func (t *Target) ready(ctx context.Context, wait time.Duration, notef func(string)) error {
@@ -54,7 +58,7 @@ func (t *Target) ready(ctx context.Context, wait time.Duration, notef func(strin
 	defer cancel()
 	said, why := false, ""
 	for {
-		a, err := t.fetch(limit, "GET", t.models(), nil)
+		a, err := t.fetch(limit, "GET", t.greeting(), nil)
 		if err == nil && a.Status < 500 {
 			return nil
 		}
@@ -98,12 +102,12 @@ func (t *Target) probe(ctx context.Context, p Wanted) error {
 	if err := t.discover(ctx); err != nil {
 		return err
 	}
-	if t.Options.Model == "" {
+	if t.Options.Model == "" && t.models() != "" {
 		return &Error{"the server does not list its models at " + t.Dialer.Endpoint.URL(t.models()) + t.unlisted,
-			"check the URL: http://host:port, …/v1, …/chat/completions or …/completions; or name a model: --model NAME"}
+			"check the URL: http://host:port, …/v1, or …" + strings.Join(api.RouteEnds(), ", …") + "; or name a model: --model NAME"}
 	}
 	t.tellBegun(ctx)
-	if err := t.adapt(ctx, p.API == ""); err != nil {
+	if err := t.adapt(ctx); err != nil {
 		return err
 	}
 	if err := t.fits(p.Ask); err != nil {
@@ -132,6 +136,9 @@ func (t *Target) fits(p *plan.Ask) error {
 
 // discover reads the list of models; many servers name their engine there.
 func (t *Target) discover(ctx context.Context) error {
+	if t.models() == "" {
+		return nil
+	}
 	a, err := t.fetch(ctx, "GET", t.models(), nil)
 	if err != nil {
 		class, detail := wire.Classify(err)
@@ -149,28 +156,21 @@ func (t *Target) discover(ctx context.Context) error {
 		}
 		return nil
 	}
-	var list struct {
-		Data []struct {
-			ID          string      `json:"id"`
-			OwnedBy     string      `json:"owned_by"`
-			MaxModelLen json.Number `json:"max_model_len"`
-		} `json:"data"`
-	}
-	if json.Unmarshal(a.Body, &list) != nil || len(list.Data) == 0 {
+	list := t.API.List(a.Body)
+	if len(list) == 0 {
 		t.unlisted = ": its answer, with status 200, names none"
 		return nil
 	}
 	t.listed = true
-	known := make([]string, len(list.Data))
-	for i, m := range list.Data {
-		known[i] = m.ID
-		if t.Options.Model == "" || t.Options.Model == m.ID {
-			t.Options.Model = m.ID
-			t.engine(ctx, m.OwnedBy)
-			if m.MaxModelLen != "" {
-				t.Server["max_model_len"] = m.MaxModelLen.String()
+	known := make([]string, len(list))
+	for i, m := range list {
+		known[i] = m.Name
+		if t.Options.Model == "" || t.Options.Model == m.Name {
+			t.Options.Model = m.Name
+			if m.Context > 0 {
+				t.Server["max_model_len"] = strconv.Itoa(m.Context)
 			}
-			return nil
+			return t.engine(ctx, m.Engine)
 		}
 	}
 	h := "it lists " + say.Quoted(known[:min(len(known), 8)])
@@ -183,15 +183,15 @@ func (t *Target) discover(ctx context.Context) error {
 	return nil
 }
 
-// engine notes which engine it is and what it therefore understands beyond
-// OpenAI's fields.
-func (t *Target) engine(ctx context.Context, owner string) {
+// engine notes which engine it is, and what it therefore understands.
+func (t *Target) engine(ctx context.Context, name string) error {
 	if t.Server["engine"] == "" {
-		t.Server["engine"] = owner
+		t.Server["engine"] = name
 	}
-	switch owner {
-	case "vllm":
-		t.Options.IgnoreEOS, t.Options.MinTokens, t.Options.RunningUsage = true, true, true
+	if name == "" {
+		return nil
+	}
+	if name == "vllm" {
 		if a, err := t.fetch(ctx, "GET", t.Dialer.Endpoint.Base+"/version", nil); err == nil && a.Status == 200 {
 			var v struct {
 				Version string `json:"version"`
@@ -200,17 +200,14 @@ func (t *Target) engine(ctx context.Context, owner string) {
 				t.Server["version"] = v.Version
 			}
 		}
-	case "sglang", "pitot":
-		t.Options.IgnoreEOS, t.Options.RunningUsage = true, true
-	case "llamacpp":
-		t.Options.IgnoreEOS = true
 	}
+	return t.prepare(name)
 }
 
 // adapt sends one small request and makes the concessions that servers ask
 // for: an output limit under another name, no stream_options, no temperature,
-// completions where there is no chat and anyAPI will do.
-func (t *Target) adapt(ctx context.Context, anyAPI bool) error {
+// completions where there is no chat and nobody asked for it.
+func (t *Target) adapt(ctx context.Context) error {
 	for range 8 {
 		row := t.insist(ctx, words(16, 0), 1)
 		if ctx.Err() != nil {
@@ -220,11 +217,11 @@ func (t *Target) adapt(ctx context.Context, anyAPI bool) error {
 		switch {
 		case row.Outcome == record.OK:
 			return nil
-		case anyAPI && t.Route == t.Dialer.Endpoint.Base+api.Chat{}.Route() && t.API.Name() == (api.Chat{}).Name() &&
+		case t.guessed && t.API == api.Default() &&
 			(row.Error == record.ErrNotFound && !strings.Contains(low, "model") || strings.Contains(low, "chat template") || strings.Contains(low, "chat_template")):
-			t.use(api.Completions{})
-			t.Route = t.Dialer.Endpoint.Base + t.API.Route()
-			t.URL = t.Dialer.Endpoint.URL(t.Route)
+			if err := t.speak(api.Completions{}, ""); err != nil {
+				return err
+			}
 			t.Notes = append(t.Notes, "the server has no chat for this model: completions are measured")
 		case t.concede(row.Detail):
 		case row.Error == record.ErrEmpty || row.Error == record.ErrUnfinished:

@@ -20,6 +20,7 @@ import (
 
 	"pitot/internal/plan"
 	"pitot/internal/twin/serve"
+	"pitot/internal/wire/api"
 )
 
 // planned decodes a command line.
@@ -349,5 +350,37 @@ func TestLengthsThatDoNotFit(t *testing.T) {
 	}
 	if err := (&Target{}).fits(&p.Ask); err != nil {
 		t.Errorf("a server that names no limit: %v", err)
+	}
+}
+
+// unlisting is an API whose servers have one model and no list of it.
+type unlisting struct{ api.Chat }
+
+func (unlisting) Models() string { return "" }
+
+// A server whose API has no list of models is measured without a name of one.
+func TestAPIWithoutModels(t *testing.T) {
+	for _, route := range []string{"", "/elsewhere/chat/completions"} {
+		s := &scripted{count: func(words int) int { return words }}
+		target, err := opened(t, s, "--no-probe")
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := target.speak(unlisting{}, route); err != nil {
+			t.Fatal(err)
+		}
+		target.Options.Stream = true
+		if err := target.ready(t.Context(), time.Second, func(string) {}); err != nil {
+			t.Errorf("%q: %v", route, err)
+		}
+		if err := target.probe(t.Context(), planned(t, "http://h", "--rate", "1")); err != nil {
+			t.Errorf("%q: %v", route, err)
+		}
+		if target.models() != "" || target.Options.Model != "" || len(s.seen) == 0 || target.Options.MaxField != "max_tokens" {
+			t.Errorf("%q: %q, %+v, %d requests", route, target.models(), target.Options, len(s.seen))
+		}
+		if got, want := target.curl(), "curl "+target.Dialer.Endpoint.URL("/"); got != want {
+			t.Errorf("%s, want %s", got, want)
+		}
 	}
 }

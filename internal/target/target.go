@@ -55,6 +55,7 @@ type Target struct {
 	listed      bool                          // it has told which models it has
 	began       float64                       // when its process did, seconds since 1970, 0 if it does not tell
 	full        bool                          // the user gave the whole route
+	guessed     bool                          // nobody said which API it speaks
 	// outside says in what loads leave what an embedded target was fitted on, nil
 	// if it was not; told are the quantities of which it was said.
 	outside func(seen deploy.Range) []deploy.Departure
@@ -93,7 +94,7 @@ func WantedBy(p *plan.Plan) Wanted { return Wanted{&p.Target, &p.Ask, &p.Embedde
 // Open finds the target that is wanted and asks it what was left open.
 func Open(ctx context.Context, p Wanted, notef func(string)) (_ *Target, err error) {
 	t := &Target{Spec: p.Spec, Kind: p.Kind(), Timeout: p.Timeout, Server: map[string]string{}}
-	t.Options = api.Options{Model: p.Model, Stream: !p.NoStream, Vocab: token.Universal(), MaxField: "max_tokens"}
+	t.Options = api.Options{Model: p.Model, Stream: !p.NoStream, Vocab: token.Universal()}
 	if p.Body != "" {
 		t.Options.Body = []byte(p.Body)
 	}
@@ -128,7 +129,6 @@ func Open(ctx context.Context, p Wanted, notef func(string)) (_ *Target, err err
 	if err := t.chooseAPI(p.Target, route); err != nil {
 		return nil, err
 	}
-	t.URL = e.URL(t.Route)
 	if err := t.ready(ctx, p.Wait, notef); err != nil {
 		return nil, err
 	}
@@ -144,27 +144,21 @@ func Open(ctx context.Context, p Wanted, notef func(string)) (_ *Target, err err
 	return t, nil
 }
 
-// chooseAPI takes the API from the flag, the route or, until the server has
-// been asked, chat.
+// chooseAPI takes the API from the flag, from the route or, until the server has
+// been asked, the one that most speak.
 func (t *Target) chooseAPI(p *plan.Target, route string) error {
 	if p.API != "" {
 		a, ok := api.Named(p.API)
 		if !ok {
 			return say.Errorf("unknown API %q", p.API).WithHint(say.Known(p.API, api.Names()))
 		}
-		t.use(a)
-	} else {
-		a, _, ok := api.Of(route)
-		if !ok {
-			a = api.Chat{}
-		}
-		t.use(a)
+		return t.speak(a, route)
 	}
-	t.Route, t.full = route, route != ""
-	if !t.full {
-		t.Route = t.Dialer.Endpoint.Base + t.API.Route()
+	a, _, ok := api.Of(route)
+	if !ok {
+		a, t.guessed = api.Default(), route == ""
 	}
-	return nil
+	return t.speak(a, route)
 }
 
 // authorise reads the key and takes the headers that the user gave. The key is
@@ -213,10 +207,14 @@ func (t *Target) authorise(p *plan.Target, secrets []string) error {
 	return nil
 }
 
-// use takes an API: the headers of its requests are what it needs, but for those
-// that the user gave.
-func (t *Target) use(a api.API) {
-	t.API = a
+// speak takes an API, at its own route where none is given. The headers of its requests
+// are what it needs, but for those that the user gave.
+func (t *Target) speak(a api.API, route string) error {
+	t.API, t.Route, t.full = a, route, route != ""
+	if !t.full {
+		t.Route = t.Dialer.Endpoint.Base + a.Route()
+	}
+	t.URL = t.Dialer.Endpoint.URL(t.Route)
 	needed := []api.Header{{Name: "User-Agent", Value: "pitot"}, {Name: "Content-Type", Value: "application/json"}}
 	t.Headers = nil
 	for _, h := range append(needed, a.Headers(t.key)...) {
@@ -225,6 +223,15 @@ func (t *Target) use(a api.API) {
 		}
 	}
 	t.Headers = append(t.Headers, t.own...)
+	return t.prepare("")
+}
+
+// prepare sets what requests to an engine need, "" for that of any.
+func (t *Target) prepare(engine string) error {
+	if err := t.API.Prepare(engine, &t.Options); err != nil {
+		return say.Errorf("--api %s: %v", t.API.Name(), err).WithHint(say.Hint(err))
+	}
+	return nil
 }
 
 // gives says whether the user gave a header of this name.

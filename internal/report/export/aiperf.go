@@ -11,6 +11,7 @@ import (
 	"pitot/internal/data/result"
 	"pitot/internal/say"
 	"pitot/internal/stat"
+	"pitot/internal/wire/api"
 )
 
 // writeAIPerf writes the summary of a run of one point. Latencies count from
@@ -188,9 +189,12 @@ func aiperfInput(run *result.Run, c *cohort) map[string]any {
 		phase["type"], phase["concurrency"] = "concurrency", *l.Concurrency
 	}
 	streamed := len(c.requests) > 0 && c.requests[0].stream
-	url, _, _ := strings.Cut(run.Target.URL, "/v1")
-	if url == "" {
-		url = "http://localhost"
+	url := "http://localhost"
+	if run.Target.URL != "" {
+		url = run.Target.URL
+		if _, base, ok := api.Of(url); ok { // AIPerf adds the route itself
+			url = strings.TrimSuffix(base, "/v1")
+		}
 	}
 	return map[string]any{
 		"models":   map[string]any{"items": []any{map[string]string{"name": run.Target.Model}}},

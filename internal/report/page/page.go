@@ -165,7 +165,7 @@ type pageView struct {
 func viewOf(m report.Model, with Extra) *pageView {
 	run := m.Run
 	v := &pageView{Model: m, Missing: with.Missing, Config: with.Config, Several: len(m.Points) > 1}
-	v.Short = say.Plain(run.Target.Model)
+	v.Short = say.Plain(cmp.Or(run.Target.Model, run.Target.Spec))
 	v.Date, _, _ = strings.Cut(run.Started, "T")
 	v.Command = say.ShellLine(run.Command)
 	v.Kind = map[result.Verdict]string{result.Valid: "valid", result.ValidWithFlags: "flags"}[run.Verdict]

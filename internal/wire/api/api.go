@@ -19,9 +19,17 @@ type API interface {
 	Name() string
 	// Route is the path it is served under: "/v1/chat/completions".
 	Route() string
-	// Models is the path at which its servers list their models, "" if there is
-	// none. Where a route is served elsewhere than under /v1, so is this.
+	// Models is the path at which its servers list their models, "" if they do
+	// not: then none need be named. Where a route is served elsewhere than under
+	// /v1, so is this.
 	Models() string
+	// List reads what is found there, nothing where it is in no known form.
+	List(body []byte) []Model
+	// Prepare sets what requests of this API need, and what the engine is known to
+	// take beyond it. It is called when the API is chosen, with no engine, and again
+	// once the server has told which one it is. An error says what of the options
+	// cannot be asked for in this API.
+	Prepare(engine string, o *Options) error
 	// Messages says whether it takes a conversation, rather than a bare prompt.
 	Messages() bool
 	// Alias is what another tool calls it in its files ("vllm", "aiperf",
@@ -43,6 +51,13 @@ type API interface {
 	// can be left out or put otherwise, and says so in a sentence; "" if not.
 	// refusal is the server's message.
 	Concede(refusal string, o *Options) string
+}
+
+// Model is what a server lists.
+type Model struct {
+	Name    string
+	Engine  string // that serves it, as it calls itself; "" if it does not tell
+	Context int    // tokens of prompt and answer, 0 if it does not tell
 }
 
 // Header is one line of a request's head.
@@ -151,6 +166,9 @@ func (e *OversizedError) Error() string {
 // first.
 func All() []API { return []API{Chat{}, Completions{}} }
 
+// Default is the API of a server of which nothing is known yet.
+func Default() API { return Chat{} }
+
 // Names lists their names.
 func Names() (names []string) {
 	for _, a := range All() {
@@ -192,8 +210,16 @@ func Of(path string) (a API, base string, ok bool) {
 	return nil, "", false
 }
 
+// RouteEnds are how the URLs of their routes end, wherever a server has them.
+func RouteEnds() (ends []string) {
+	for _, a := range All() {
+		ends = append(ends, unversioned(a.Route()))
+	}
+	return ends
+}
+
 // ModelsBeside is where the models are listed of a server whose API has this
-// path.
+// path, false for a path of no API and for one that has no such list.
 func ModelsBeside(path string) (string, bool) {
 	a, front, ok := Of(path)
 	if !ok || a.Models() == "" {

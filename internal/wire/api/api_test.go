@@ -42,3 +42,27 @@ func TestAPIs(t *testing.T) {
 		t.Errorf("models at %q", models)
 	}
 }
+
+// What an engine takes beyond the API is known once it has named itself.
+func TestPrepare(t *testing.T) {
+	var o Options
+	for _, engine := range []string{"", "vllm"} {
+		if err := (Chat{}).Prepare(engine, &o); err != nil {
+			t.Fatal(err)
+		}
+		if o.MaxField != "max_tokens" || o.IgnoreEOS != (engine == "vllm") || o.RunningUsage != (engine == "vllm") {
+			t.Errorf("engine %q: %+v", engine, o)
+		}
+	}
+	list := Chat{}.List([]byte(`{"data":[{"id":"a","owned_by":"vllm","max_model_len":8192},{"id":"b"}]}`))
+	if len(list) != 2 || list[0] != (Model{"a", "vllm", 8192}) || list[1] != (Model{Name: "b"}) {
+		t.Errorf("%+v", list)
+	}
+	for _, a := range All() {
+		for _, body := range []string{"", "[]", "null", `{"data":{}}`, `{"data":[7]}`, "<html>"} {
+			if got := a.List([]byte(body)); len(got) > 1 || len(got) == 1 && got[0].Name != "" {
+				t.Errorf("%s reads models in %q: %+v", a.Name(), body, got)
+			}
+		}
+	}
+}

@@ -40,6 +40,40 @@ func (openai) Models() string   { return "/v1/models" }
 func (openai) Framing() Framing { return EventStream }
 func (openai) Decoder() Decoder { return newFast(new(openaiDecoder)) }
 
+// List implements [API].
+func (openai) List(body []byte) (list []Model) {
+	var answer struct {
+		Data []struct {
+			ID          string      `json:"id"`
+			OwnedBy     string      `json:"owned_by"`
+			MaxModelLen json.Number `json:"max_model_len"`
+		} `json:"data"`
+	}
+	if json.Unmarshal(body, &answer) != nil {
+		return nil
+	}
+	for _, m := range answer.Data {
+		context, _ := strconv.Atoi(m.MaxModelLen.String())
+		list = append(list, Model{m.ID, m.OwnedBy, context})
+	}
+	return list
+}
+
+// Prepare implements [API].
+func (openai) Prepare(engine string, o *Options) error {
+	switch engine {
+	case "":
+		o.MaxField = "max_tokens"
+	case "vllm":
+		o.IgnoreEOS, o.MinTokens, o.RunningUsage = true, true, true
+	case "sglang", "pitot":
+		o.IgnoreEOS, o.RunningUsage = true, true
+	case "llamacpp":
+		o.IgnoreEOS = true
+	}
+	return nil
+}
+
 // Headers implements [API].
 func (openai) Headers(key string) []Header {
 	h := []Header{{"Accept", "text/event-stream, application/json"}}

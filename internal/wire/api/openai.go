@@ -2,7 +2,6 @@ package api
 
 import (
 	"encoding/json"
-	"fmt"
 	"math"
 	"slices"
 	"strconv"
@@ -161,24 +160,7 @@ func openaiAsked(r *workload.Request, o Options) Asked {
 // Body implements [API].
 func (Chat) Body(dst []byte, r *workload.Request, o Options) ([]byte, error) {
 	return openaiBody(dst, o, r, func(dst []byte) []byte {
-		dst = append(dst, `"messages":[`...)
-		for i, m := range r.Messages {
-			if i > 0 {
-				dst = append(dst, ',')
-			}
-			dst = append(dst, `{"role":`...)
-			dst = appendJSON(dst, []byte(m.Role))
-			dst = append(dst, `,"content":`...)
-			dst = append(dst, '"')
-			at := len(dst)
-			dst = m.Append(dst, o.Vocab)
-			if literal(m.Segments) {
-				dst = appendEscaped(dst[:at], string(dst[at:]))
-			}
-			dst = append(dst, '"')
-			dst = append(dst, '}')
-		}
-		return append(dst, ']')
+		return appendMessages(append(dst, `"messages":`...), r, o)
 	})
 }
 
@@ -229,59 +211,7 @@ func openaiBody(dst []byte, o Options, r *workload.Request, prompt func([]byte) 
 			dst = append(dst, '}')
 		}
 	}
-	dst = append(dst, '}')
-	if o.Body == nil && r.Body == nil {
-		return dst, nil
-	}
-	merged, err := mergeJSON(dst[start:], r.Body, o.Body)
-	if err != nil {
-		return nil, err
-	}
-	return append(dst[:start], merged...), nil
-}
-
-// mergeJSON lays objects over one another, key by key; null takes a key away.
-func mergeJSON(base []byte, over ...[]byte) ([]byte, error) {
-	var all map[string]json.RawMessage
-	if err := json.Unmarshal(base, &all); err != nil {
-		return nil, fmt.Errorf("merge body: %w", err)
-	}
-	for _, o := range over {
-		if o == nil {
-			continue
-		}
-		var m map[string]json.RawMessage
-		if err := json.Unmarshal(o, &m); err != nil {
-			return nil, fmt.Errorf("merge body: %w", err)
-		}
-		for k, v := range m {
-			if string(v) == "null" {
-				delete(all, k)
-			} else {
-				all[k] = v
-			}
-		}
-	}
-	return json.Marshal(all)
-}
-
-// literal says whether text needs escaping: generated words are plain letters.
-func literal(segments []workload.Segment) bool {
-	return slices.ContainsFunc(segments, func(s workload.Segment) bool { return s.Words == 0 })
-}
-
-func appendEscaped(dst []byte, text string) []byte {
-	q, err := json.Marshal(text)
-	if err != nil { // cannot be: strings always marshal
-		return dst
-	}
-	return append(dst, q[1:len(q)-1]...)
-}
-
-func appendJSON(dst, text []byte) []byte {
-	dst = append(dst, '"')
-	dst = appendEscaped(dst, string(text))
-	return append(dst, '"')
+	return withExtras(append(dst, '}'), start, r, o)
 }
 
 // openaiDecoder reads the events and answers of both APIs: a choice's text
@@ -375,7 +305,7 @@ func (o *openaiDecoder) choice(d *Delta) bool {
 	if len(finish) > 0 { // some servers say "" where others say null
 		d.Ended = true
 		if index == 0 {
-			d.Finish = reason(finish)
+			d.Finish = finishReason(finish)
 		}
 	}
 	if index == Impossible {
@@ -391,21 +321,6 @@ func (o *openaiDecoder) choice(d *Delta) bool {
 		parts[0].Tokens = tokens // the event's tokens, whatever kinds they are of
 	}
 	return ok
-}
-
-// reason gives a finish reason without an allocation for the usual ones.
-func reason(raw []byte) string {
-	switch string(raw) {
-	case "stop":
-		return "stop"
-	case "length":
-		return "length"
-	case "tool_calls":
-		return "tool_calls"
-	case "content_filter":
-		return "content_filter"
-	}
-	return unquote(raw[:min(len(raw), 4096)])
 }
 
 // delta reads a chat delta or message.

@@ -30,6 +30,7 @@ import (
 
 	"pitot/bench/setup"
 	"pitot/internal/data/record"
+	"pitot/internal/data/rundir"
 )
 
 var (
@@ -59,11 +60,11 @@ func main() {
 		}
 		began := time.Now()
 		write(dir)
-		fmt.Printf("%d requests, %d chunks: journal of %.2f GB written in %.1f s\n", *requests, *requests*int64(*chunks), size(dir, "journal.pitot"), time.Since(began).Seconds())
+		fmt.Printf("%d requests, %d chunks: journal of %.2f GB written in %.1f s\n", *requests, *requests*int64(*chunks), size(dir, rundir.Journal), time.Since(began).Seconds())
 	}
-	if _, err := os.Stat(filepath.Join(dir, "journal.pitot")); err == nil {
+	if _, err := os.Stat(filepath.Join(dir, rundir.Journal)); err == nil {
 		measured("finish", *binary, "report", dir, "--format", "json")
-		fmt.Printf("requests.parquet %.2f GB, chunks.parquet %.2f GB\n", size(dir, "requests.parquet"), size(dir, "chunks.parquet"))
+		fmt.Printf("requests.parquet %.2f GB, chunks.parquet %.2f GB\n", size(dir, rundir.Requests), size(dir, rundir.Chunks))
 	}
 	measured("report", *binary, "report", dir)
 	for format := range strings.SplitSeq(*exports, ",") {

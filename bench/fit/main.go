@@ -31,6 +31,7 @@ import (
 	"pitot/bench/setup"
 	"pitot/internal/data/metric"
 	"pitot/internal/data/result"
+	"pitot/internal/data/rundir"
 	"pitot/internal/study/predict"
 )
 
@@ -87,7 +88,7 @@ func (b *bench) run(spec string, l load, seed uint64) (dir string, p result.Poin
 	os.RemoveAll(dir)
 	cmd := exec.Command(b.pitot, append([]string{"run", "sim:" + spec, "--quiet", "--seed", fmt.Sprint(seed), "--out", dir}, l.args...)...)
 	said, err := cmd.CombinedOutput()
-	data, readErr := os.ReadFile(filepath.Join(dir, "run.json"))
+	data, readErr := os.ReadFile(filepath.Join(dir, rundir.Result))
 	var r result.Run
 	if readErr != nil || json.Unmarshal(data, &r) != nil {
 		log.Fatalf("%s%v", said, err)

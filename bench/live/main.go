@@ -35,6 +35,7 @@ import (
 
 	"pitot/bench/setup"
 	"pitot/internal/data/record"
+	"pitot/internal/data/rundir"
 	"pitot/internal/load"
 	"pitot/internal/measure"
 	"pitot/internal/plan"
@@ -339,7 +340,7 @@ func (s *series) predict(spec, dir string, seed uint64) twin.Stats {
 	if err != nil {
 		log.Fatal(err)
 	}
-	p, err := plan.Recorded(filepath.Join(dir, "config.yaml"))
+	p, err := plan.Recorded(filepath.Join(dir, rundir.Config))
 	if err != nil {
 		log.Fatal(err)
 	}

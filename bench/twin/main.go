@@ -27,6 +27,7 @@ import (
 	"pitot/bench/setup"
 	"pitot/internal/data/metric"
 	"pitot/internal/data/result"
+	"pitot/internal/data/rundir"
 	"pitot/internal/twin"
 	"pitot/internal/twin/deploy"
 )
@@ -169,7 +170,7 @@ func (b *bench) run(args ...string) result.Point {
 	if said, err := cmd.CombinedOutput(); err != nil { // not VALID: the figures show it
 		log.Printf("%s%v", said, err)
 	}
-	data, err := os.ReadFile(filepath.Join(out, "run.json"))
+	data, err := os.ReadFile(filepath.Join(out, rundir.Result))
 	if err != nil {
 		log.Fatal(err)
 	}

@@ -8,6 +8,7 @@ import (
 	"strings"
 	"unicode/utf8"
 
+	"pitot/internal/data/rundir"
 	"pitot/internal/say"
 )
 
@@ -136,9 +137,6 @@ func (d *decoder) decode(argv, environ []string) (args []string, err error) {
 	return args, nil
 }
 
-// configName is the file in which a run keeps its plan.
-const configName = "config.yaml"
-
 // earlier is the plan of the run to go on with, which says what a user does not say
 // again; "" where there is none.
 func (d *decoder) earlier() string {
@@ -146,7 +144,7 @@ func (d *decoder) earlier() string {
 	if o == nil || !o.Resume || o.Out == "" {
 		return ""
 	}
-	if path := filepath.Join(o.Out, configName); exists(path) {
+	if path := filepath.Join(o.Out, rundir.Config); exists(path) {
 		return path
 	}
 	return ""

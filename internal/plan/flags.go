@@ -5,6 +5,7 @@ import (
 	"slices"
 	"strings"
 
+	"pitot/internal/data/rundir"
 	"pitot/internal/say"
 )
 
@@ -33,7 +34,7 @@ func flagName(a string) (name, value string, has, ok bool) {
 // arguments; behind -- all are arguments.
 func parseFlags(known map[string]*Setting, argv []string) (flags []flagValue, args []string, err error) {
 	all := maps.Clone(known)
-	all["config"] = &Setting{Name: "config", Arg: "FILE", Default: "config.yaml", value: field(path(), func(*Plan) *string { return nil })}
+	all["config"] = &Setting{Name: "config", Arg: "FILE", Default: rundir.Config, value: field(path(), func(*Plan) *string { return nil })}
 	seen := map[string]bool{}
 	for i := 0; i < len(argv); i++ {
 		if argv[i] == "--" {

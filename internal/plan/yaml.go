@@ -13,6 +13,7 @@ import (
 
 	"go.yaml.in/yaml/v3"
 
+	"pitot/internal/data/rundir"
 	"pitot/internal/say"
 )
 
@@ -23,7 +24,7 @@ func (d *decoder) file(path string) (target string, err error) {
 	data, err := os.ReadFile(path)
 	if err != nil {
 		hint := "a config is a YAML file of flags, as rate: 4; every run leaves one, config.yaml in its directory"
-		if own := filepath.Join(path, configName); exists(own) {
+		if own := filepath.Join(path, rundir.Config); exists(own) {
 			hint = "did you mean " + own + "?"
 		}
 		return "", say.Unreadable("config", path, err, hint)

@@ -97,7 +97,7 @@ func (o *outline) replan(dir string) error {
 		return nil
 	}
 	if !o.begun {
-		o.run, o.begun = headOf(&p, path), true
+		o.run, o.begun, o.headless = headOf(&p, path), true, true
 	}
 	if p.Rate == 0 && p.Concurrency == 0 { // of a sweep or a search
 		return nil

@@ -24,15 +24,16 @@ import (
 
 // outline is what a first pass over the records finds.
 type outline struct {
-	run    result.Run
-	setups map[int32]measure.Setup
-	ends   map[int32]marks.Window
-	end    *marks.End
-	alone  time.Duration
-	found  *result.Capacity // of a search
-	last   map[int32]int64  // when each point ended; of one that did not, the latest stamp
-	begun  bool             // the head is there
-	damage []record.Damage  // of the journal
+	run      result.Run
+	setups   map[int32]measure.Setup
+	ends     map[int32]marks.Window
+	end      *marks.End
+	alone    time.Duration
+	found    *result.Capacity // of a search
+	last     map[int32]int64  // when each point ended; of one that did not, the latest stamp
+	begun    bool             // the head is there
+	headless bool             // and was made of the plan
+	damage   []record.Damage  // of the journal
 }
 
 // Finish makes the results of a run directory from its records: run.json and

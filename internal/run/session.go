@@ -44,21 +44,22 @@ type Session struct {
 	Target *target.Target
 	Dir    string
 
-	runner  *Runner
-	plan    *plan.Plan
-	release func()           // lets go of the directory, nil where it is not held
-	journal *record.Journal  // nil while a resumed session has nothing new: till then its files stay as they are
-	found   *result.Capacity // of a search
-	head    []byte           // what is known of the run before its load, as a mark
-	next    int32
-	latest  int32     // index of the point whose load began last
-	earlier []earlier // by index
-	alone   time.Duration
-	began   string       // when the server's process did, as an earlier session heard it
-	light   int64        // shortest mean E2E of a point so far, nanoseconds
-	made    made         // what of the directory is this session's own making
-	loaded  bool         // some load has begun
-	store   *spill.Store // of the points, see [Session.memory]
+	runner   *Runner
+	plan     *plan.Plan
+	release  func()           // lets go of the directory, nil where it is not held
+	journal  *record.Journal  // nil while a resumed session has nothing new: till then its files stay as they are
+	found    *result.Capacity // of a search
+	head     []byte           // what is known of the run before its load, as a mark
+	headless bool             // of a session that goes on that is lost
+	next     int32
+	latest   int32     // index of the point whose load began last
+	earlier  []earlier // by index
+	alone    time.Duration
+	began    string       // when the server's process did, as an earlier session heard it
+	light    int64        // shortest mean E2E of a point so far, nanoseconds
+	made     made         // what of the directory is this session's own making
+	loaded   bool         // some load has begun
+	store    *spill.Store // of the points, see [Session.memory]
 }
 
 // made is what a session has made of a directory.
@@ -147,7 +148,9 @@ func (r *Runner) Open(ctx context.Context, p *plan.Plan) (_ *Session, err error)
 		if now := t.Server[record.ProcessStart]; now != "" && s.began != "" && now != s.began {
 			r.say("note: the server was started anew since: what follows is measured on another launch of it")
 		}
-		s.Dir = p.Out
+		if s.Dir = p.Out; s.headless {
+			s.head = s.describeRun(src, time.Now())
+		}
 		return s, nil
 	}
 	existed := p.Out != "" && exists(p.Out)
@@ -165,11 +168,16 @@ func (r *Runner) Open(ctx context.Context, p *plan.Plan) (_ *Session, err error)
 	} else if err != nil {
 		return s, fmt.Errorf("open run directory: %w", err)
 	}
-	head := r.head(p, t, time.Now())
-	head.Workload, _ = json.Marshal(r.describe(p, t, src))
-	s.head = marks.EncodeHead(&head)
+	s.head = s.describeRun(src, time.Now())
 	mark(s.journal, marks.NameRun, 0, s.head)
 	return s, nil
+}
+
+// describeRun is what is known of the run before its load, as a mark.
+func (s *Session) describeRun(src source, started time.Time) []byte {
+	head := s.runner.head(s.plan, s.Target, started)
+	head.Workload, _ = json.Marshal(s.runner.describe(s.plan, s.Target, src))
+	return marks.EncodeHead(&head)
 }
 
 // hold takes the directory for this session alone: two that write to one would
@@ -253,101 +261,6 @@ func (s *Session) Alone(ctx context.Context) (time.Duration, error) {
 
 // unknownResidence stands for how long a request takes where nobody may ask.
 const unknownResidence = time.Second
-
-// recall reads the points that the directory has.
-func (s *Session) recall() error {
-	p := s.plan
-	if err := rundir.Live(p.Out); err != nil {
-		return StillGoingOn(p.Out)
-	}
-	o, err := read(p.Out)
-	if err != nil {
-		return err
-	}
-	if p.SeedSet && p.Seed != o.run.Seed {
-		return say.Errorf("the run in %s has seed %d", p.Out, o.run.Seed).WithHint("leave --seed out, or choose another place with --out")
-	}
-	s.head = marks.EncodeHead(&o.run)
-	p.Seed, s.alone, s.began = o.run.Seed, o.alone, o.run.Target.Server[record.ProcessStart]
-	if had, want := verb(o.run.Command), verb(s.runner.Command); had != want {
-		return say.Errorf("the run in %s was made by pitot %s, not by pitot %s", p.Out, had, want).WithHint("choose another place with --out")
-	}
-	was, err := os.ReadFile(filepath.Join(p.Out, rundir.Config))
-	if err != nil {
-		return say.Errorf("the run in %s cannot be resumed: %v", p.Out, err).WithHint("choose another place with --out")
-	}
-	if !bytes.Equal(was, p.YAML(s.runner.verb())) {
-		return say.Errorf("the run in %s was planned otherwise, see its %s", p.Out, rundir.Config).WithHint("give the same flags, or choose another place with --out")
-	}
-	for i := int32(0); ; i++ {
-		setup, planned := o.setups[i]
-		w, over := o.ends[i]
-		if !planned || !over || o.end != nil && o.end.Interrupted && int(i) == len(o.setups)-1 {
-			break // what was stopped is measured again
-		}
-		setup = ended(setup, w)
-		o.setups[i] = setup
-		s.earlier = append(s.earlier, earlier{setup: setup})
-	}
-	measure.Settle(o.setups, record.Frames(p.Out))
-	for i := range s.earlier {
-		s.earlier[i].fold = measure.NewFoldIn(s.memory(), o.setups[int32(i)])
-	}
-	for f, err := range record.Frames(p.Out) {
-		if err != nil {
-			break // said by read, or behind the points that count
-		}
-		if int(f.Point) < len(s.earlier) {
-			s.earlier[f.Point].fold.Add(f)
-		}
-	}
-	if n := len(s.earlier); n > 0 && s.earlier[n-1].fold.Point().Outcome == result.Failing {
-		s.earlier = s.earlier[:n-1] // perhaps the target died, which may be why the run is resumed
-	}
-	if n := len(s.earlier); n > 0 {
-		s.runner.say(fmt.Sprintf("resuming %s: %d points are there", p.Out, n))
-	}
-	return nil
-}
-
-// verb is that of a command line.
-func verb(command []string) string {
-	if len(command) > 1 {
-		return command[1]
-	}
-	return ""
-}
-
-// writable makes sure that records can be taken.
-func (s *Session) writable() (err error) {
-	if s.journal == nil {
-		s.journal, err = record.Reopen(s.Dir, s.keep)
-	}
-	return err
-}
-
-// keep says which frames of an earlier session stay: those of whole points,
-// and what was planned.
-func (s *Session) keep(f *record.Frame) bool {
-	whole := int(f.Point) < len(s.earlier)
-	if !whole {
-		f.Chunks, f.Rows, f.Samples = nil, nil, nil
-	}
-	stay := f.Marks[:0]
-	for _, m := range f.Marks {
-		switch m.Name {
-		case marks.NameRun, marks.NameAlone:
-			stay = append(stay, m)
-		case marks.NameEnd, marks.NameCapacity: // of the session that ends now
-		default:
-			if whole {
-				stay = append(stay, m)
-			}
-		}
-	}
-	f.Marks = stay
-	return len(f.Chunks)+len(f.Rows)+len(f.Samples)+len(f.Marks) > 0
-}
 
 // Measure measures the next point. When ctx ends the point is cut short: it
 // counts as stopped by the user, and ctx.Err says so.

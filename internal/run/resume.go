@@ -1,0 +1,186 @@
+package run
+
+import (
+	"bytes"
+	"fmt"
+	"os"
+	"path/filepath"
+
+	"pitot/internal/data/marks"
+	"pitot/internal/data/record"
+	"pitot/internal/data/result"
+	"pitot/internal/data/rundir"
+	"pitot/internal/measure"
+	"pitot/internal/say"
+)
+
+// A session that goes on has the points that it had, as far as they are whole. What
+// is measured next follows from all before it: so the first point that is not
+// whole is measured again, and all behind it.
+
+// recall reads the points that the directory has.
+func (s *Session) recall() error {
+	p := s.plan
+	if err := rundir.Live(p.Out); err != nil {
+		return StillGoingOn(p.Out)
+	}
+	o, err := read(p.Out)
+	if err != nil {
+		return err
+	}
+	if p.SeedSet && p.Seed != o.run.Seed {
+		return say.Errorf("the run in %s has seed %d", p.Out, o.run.Seed).WithHint("leave --seed out, or choose another place with --out")
+	}
+	s.head, s.headless = marks.EncodeHead(&o.run), o.headless
+	p.Seed, s.alone, s.began = o.run.Seed, o.alone, o.run.Target.Server[record.ProcessStart]
+	if had, want := verb(o.run.Command), verb(s.runner.Command); had != want && !o.headless { // the plan tells it too
+		return say.Errorf("the run in %s was made by pitot %s, not by pitot %s", p.Out, had, want).WithHint("choose another place with --out")
+	}
+	was, err := os.ReadFile(filepath.Join(p.Out, rundir.Config))
+	if err != nil {
+		return say.Errorf("the run in %s cannot be resumed: %v", p.Out, err).WithHint("choose another place with --out")
+	}
+	if !bytes.Equal(was, p.YAML(s.runner.verb())) {
+		return say.Errorf("the run in %s was planned otherwise, see its %s", p.Out, rundir.Config).WithHint("give the same flags, or choose another place with --out")
+	}
+	points := o.points()
+	why := ""
+	for i := int32(0); i < points; i++ {
+		if why = o.unfit(i, points); why != "" {
+			break
+		}
+		setup := ended(o.setups[i], o.ends[i])
+		o.setups[i] = setup
+		s.earlier = append(s.earlier, earlier{setup: setup})
+	}
+	measure.Settle(o.setups, record.Frames(p.Out))
+	for i := range s.earlier {
+		s.earlier[i].fold = measure.NewFoldIn(s.memory(), o.setups[int32(i)])
+	}
+	for f, err := range record.Frames(p.Out) {
+		if err != nil {
+			break // said by read, or behind the points that count
+		}
+		if int(f.Point) < len(s.earlier) {
+			s.earlier[f.Point].fold.Add(f)
+		}
+	}
+	if n := len(s.earlier); n > 0 && s.earlier[n-1].fold.Point().Outcome == result.Failing {
+		s.earlier = s.earlier[:n-1] // perhaps the target died, which may be why the run is resumed
+		why = "its target failed"
+	}
+	s.latest = int32(max(0, len(s.earlier)-1))
+	s.tellResumed(o, int(points), why)
+	return nil
+}
+
+// points is how many points the records tell of.
+func (o *outline) points() (n int32) {
+	for i := range o.setups {
+		n = max(n, i+1)
+	}
+	for i := range o.ends {
+		n = max(n, i+1)
+	}
+	for i := range o.damage {
+		if !o.damage[i].None() {
+			n = max(n, o.damage[i].LastPoint+1)
+		}
+	}
+	return n
+}
+
+// unfit says why one of so many points is measured again, "" if it is whole.
+func (o *outline) unfit(i, points int32) string {
+	var lost record.Damage
+	exact, damaged := true, false
+	for k := range o.damage {
+		d := &o.damage[k]
+		if i < d.FirstPoint || i > d.LastPoint || d.None() {
+			continue
+		}
+		damaged = true
+		exact = exact && d.Exact && d.FirstPoint == d.LastPoint
+		lost.Rows, lost.Chunks = lost.Rows+d.Rows, lost.Chunks+d.Chunks
+		lost.Samples, lost.Marks = lost.Samples+d.Samples, lost.Marks+d.Marks
+	}
+	_, planned := o.setups[i]
+	_, over := o.ends[i]
+	switch {
+	case damaged && exact:
+		return fmt.Sprintf("the journal is damaged there: %s requests, %s chunks and %s other records are lost",
+			say.Count(lost.Rows), say.Count(lost.Chunks), say.Count(lost.Samples+lost.Marks))
+	case damaged:
+		return fmt.Sprintf("the journal is damaged there, or near: at most %s requests and %s chunks are lost", say.Count(lost.Rows), say.Count(lost.Chunks))
+	case !planned:
+		return "what was planned of it is lost"
+	case !over:
+		return "it did not come to its end"
+	case o.end != nil && o.end.Interrupted && i == points-1:
+		return "it was stopped"
+	}
+	return ""
+}
+
+// tellResumed says which of so many points are kept, and why the others are not.
+func (s *Session) tellResumed(o *outline, points int, why string) {
+	kept, dir := len(s.earlier), s.plan.Out
+	switch {
+	case points == 0:
+		s.runner.say(fmt.Sprintf("resuming %s: no point had begun", dir))
+		return
+	case kept == points:
+		s.runner.say(fmt.Sprintf("resuming %s: %d points are there", dir, kept))
+	default:
+		s.runner.say(fmt.Sprintf("resuming %s: %d points are there, %d measured again", dir, kept, points-kept))
+		line := fmt.Sprintf("note: point %d is measured again: %s", kept+1, why)
+		if kept+2 == points {
+			line += fmt.Sprintf("; so is point %d behind it", points)
+		} else if kept+1 < points {
+			line += fmt.Sprintf("; so are points %d to %d behind it", kept+2, points)
+		}
+		s.runner.say(line)
+	}
+	if _, err := os.Stat(filepath.Join(dir, rundir.Journal)); err == nil && len(o.damage) > 0 {
+		s.runner.say("note: the damaged journal stays too, under another name")
+	}
+}
+
+// verb is that of a command line.
+func verb(command []string) string {
+	if len(command) > 1 {
+		return command[1]
+	}
+	return ""
+}
+
+// writable makes sure that records can be taken.
+func (s *Session) writable() (err error) {
+	if s.journal == nil {
+		s.journal, err = record.Reopen(s.Dir, s.keep)
+	}
+	return err
+}
+
+// keep says which frames of an earlier session stay: those of whole points,
+// and what was planned.
+func (s *Session) keep(f *record.Frame) bool {
+	whole := int(f.Point) < len(s.earlier)
+	if !whole {
+		f.Chunks, f.Rows, f.Samples = nil, nil, nil
+	}
+	stay := f.Marks[:0]
+	for _, m := range f.Marks {
+		switch m.Name {
+		case marks.NameRun, marks.NameAlone:
+			stay = append(stay, m)
+		case marks.NameEnd, marks.NameCapacity: // of the session that ends now
+		default:
+			if whole {
+				stay = append(stay, m)
+			}
+		}
+	}
+	f.Marks = stay
+	return len(f.Chunks)+len(f.Rows)+len(f.Samples)+len(f.Marks) > 0
+}

@@ -140,6 +140,14 @@ func estimateFind(p *plan.Plan) estimate {
 	return e
 }
 
+// times is for so many launches.
+func (e *estimate) times(n int) {
+	e.load += fmt.Sprintf("; %s", say.Plural(n, "launch"))
+	for _, x := range []*float64{&e.requests, &e.input, &e.output, &e.seconds, &e.most, &e.usd} {
+		*x *= float64(n)
+	}
+}
+
 // price fills in the tokens and what all costs.
 func (e *estimate) price(p *plan.Plan) {
 	random := p.Generated()

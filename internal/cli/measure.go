@@ -36,6 +36,9 @@ func (v *measuring) run(ctx context.Context, e *Env) (int, error) {
 	if p.DryRun {
 		return v.dryRun(e, p)
 	}
+	if p.Launches > 1 {
+		return v.eachLaunch(ctx, e, p)
+	}
 	view := newProgress(e.Stderr, p.Quiet, e.Getenv)
 	ctx, stop := interruptible(ctx, view)
 	defer stop()
@@ -56,11 +59,20 @@ func (v *measuring) prepare(e *Env) (*plan.Plan, []export.Export, error) {
 	if err := p.Check(v.verb); err != nil {
 		return nil, nil, err
 	}
-	if err := withinLimit(&p, v.expect(&p)); err != nil {
+	if err := withinLimit(&p, v.expected(&p)); err != nil {
 		return nil, nil, err
 	}
 	exports, err := export.ParseExports(p.Export)
 	return &p, exports, err
+}
+
+// expected is what a plan sends and takes, with all launches.
+func (v *measuring) expected(p *plan.Plan) estimate {
+	e := v.expect(p)
+	if p.Launches > 1 {
+		e.times(p.Launches)
+	}
+	return e
 }
 
 // dryRun says what would be sent, of what would not be refused.
@@ -68,7 +80,7 @@ func (v *measuring) dryRun(e *Env, p *plan.Plan) (int, error) {
 	if err := run.Check(p); err != nil && !p.Resume {
 		return Usage, err
 	}
-	return Done, dryRun(e.Stdout, p, v.expect(p))
+	return Done, dryRun(e.Stdout, p, v.expected(p))
 }
 
 // carryOut measures. What was measured comes back whatever ended it, with the

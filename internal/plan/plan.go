@@ -42,6 +42,7 @@ type Target struct {
 	Wait     time.Duration // for the target to be ready
 	NoProbe  bool
 	Launch   string // name of this start of it
+	Launches int    // of an embedded target, measured one after the other
 
 	PublicHeaders []string // NAME=VALUE, of which the user says that they are no secrets
 }

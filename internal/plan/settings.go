@@ -47,6 +47,7 @@ func Settings() []Setting {
 		ownThink   = "think time belongs to users: use it with "
 		justThese  = "give --requests N --warmup 0s: whatever is sent is then counted"
 		noPage     = "--save-baseline compares nothing: compare with the baseline afterwards"
+		eachLaunch = "each launch has its own: "
 		aLimit     = `a limit is written --slo "p99 ttft<200ms"`
 	)
 	return []Setting{
@@ -258,6 +259,12 @@ func Settings() []Setting {
 		{Name: "launch", Verbs: measuring, Group: groupRun, Arg: "ID",
 			Help:  "name of this start of the server",
 			value: field(word(), func(t *Target) *string { return &t.Launch })},
+		{Name: "launches", Verbs: measuring, Group: groupRun, Arg: "N", Default: "1", NotKept: "each launch is a run of its own", Targets: EmbeddedTargets,
+			OtherTarget: "start the server anew for every run, and name each with --launch ID",
+			Clashes: []Clash{{"launch", "launches are named 1, 2, 3 …"}, {"resume", "go on with one launch: --out DIR/1 --resume"}, {"export", eachLaunch + "pitot report DIR/1 --export"},
+				{"format=json", eachLaunch + "it is in DIR/1/run.json"}, {"format=csv", eachLaunch + "pitot report DIR/1 --format csv"}, {"format=html", eachLaunch + "it is in DIR/1/report.html"}},
+			Help:  "measure this many launches of the embedded target, each a run in a directory below --out; they differ as those of servers do with ?launch_cv=0.03 behind its name",
+			value: field(whole(1, 1000), func(t *Target) *int { return &t.Launches })},
 		{Name: "note", Verbs: measuring, Group: groupRun, Arg: "KEY=VALUE",
 			Help:  "fact to keep with the run",
 			value: list(fact(), func(o *Output) *[]string { return &o.Notes })},

@@ -119,7 +119,18 @@ func (r *Runner) say(line string) {
 func freshSeed() uint64 {
 	var b [8]byte
 	_, _ = rand.Read(b[:])
-	return binary.LittleEndian.Uint64(b[:]) >> 11 // fits every JSON reader's numbers
+	return binary.LittleEndian.Uint64(b[:]) >> seedSpare
+}
+
+// seedSpare are the bits that a seed leaves out so that it fits every JSON reader's
+// numbers.
+const seedSpare = 11
+
+// LaunchSeed is the seed of the nth launch of an embedded target that is measured
+// with a seed, counted from 1.
+func LaunchSeed(of uint64, n int) uint64 {
+	const stream = 0x6c61756e63686573
+	return seed.At(of, stream, uint64(n)) >> seedSpare
 }
 
 // directory makes the run directory and writes the plan into it.

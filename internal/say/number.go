@@ -153,7 +153,7 @@ func Plural(n int, thing string) string {
 	switch {
 	case n == 1:
 		return "1 " + thing
-	case strings.HasSuffix(thing, "s"):
+	case strings.HasSuffix(thing, "s"), strings.HasSuffix(thing, "ch"):
 		return Count(n) + " " + thing + "es"
 	}
 	return Count(n) + " " + thing + "s"

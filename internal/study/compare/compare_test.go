@@ -803,3 +803,34 @@ func TestEqualAndSlower(t *testing.T) {
 		}
 	}
 }
+
+// The interval of the mean over launches holds it in 95 % of cases.
+func TestSpread(t *testing.T) {
+	const reps = 1000
+	for _, launches := range []int{3, 5} {
+		rng := rand.New(rand.NewPCG(3, uint64(launches)))
+		held := 0
+		for range reps {
+			xs := make([]float64, launches)
+			for i := range xs {
+				xs[i] = 100 * math.Exp(0.1*rng.NormFloat64())
+			}
+			v := Spreads(side("a", 8, xs...))[0].Values[0]
+			if v.Metric != "p50 ttft" || v.Least != 0.9*slices.Min(xs) || v.Value <= v.Least || v.Value >= v.Most {
+				t.Fatalf("%+v of %v", v, xs)
+			}
+			if v.CI95[0] <= 90 && 90 <= v.CI95[1] {
+				held++
+			}
+		}
+		if held < 930 || held > 970 { // 2.9 standard errors
+			t.Errorf("%d launches: held %d of %d times", launches, held, reps)
+		}
+	}
+	if v := Spreads(side("a", 8, 100))[0].Values[0]; v.CI95 != nil || v.Value != 90 {
+		t.Errorf("one launch: %+v", v)
+	}
+	if d := Spreads(side("a", 8, 100, 101).edit(1, func(p *result.Point) { p.Stability = "unstable" }))[0]; d.Why == "" || len(d.Values) > 0 {
+		t.Errorf("%+v", d)
+	}
+}

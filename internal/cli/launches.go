@@ -1,0 +1,84 @@
+package cli
+
+import (
+	"context"
+	"fmt"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"time"
+
+	"pitot/internal/data/rundir"
+	"pitot/internal/plan"
+	"pitot/internal/report"
+	"pitot/internal/run"
+	"pitot/internal/study/compare"
+)
+
+// Launches of an embedded target are measured one after the other: each is a run
+// of its own, in a directory beside the others, with its own name and seed. So
+// that directory is a side of a comparison.
+
+// launchPlan is the plan of one launch, counted from 1. Its seed follows from the
+// one that was given.
+func launchPlan(p *plan.Plan, parent string, n int) *plan.Plan {
+	one := *p
+	one.Launches, one.Launch = 1, strconv.Itoa(n)
+	one.Out = filepath.Join(parent, one.Launch)
+	if p.SeedSet {
+		one.Seed = run.LaunchSeed(p.Seed, n)
+	}
+	return &one
+}
+
+// eachLaunch measures them all, and shows what they say together.
+func (v *measuring) eachLaunch(ctx context.Context, e *Env, p *plan.Plan) (int, error) {
+	parent := p.Out
+	if parent == "" {
+		_, name, _ := strings.Cut(p.Spec, ":")
+		name, _, _ = strings.Cut(name, "?")
+		parent = filepath.Join("runs", rundir.Name(time.Now(), name))
+	}
+	view := newProgress(e.Stderr, p.Quiet, e.Getenv)
+	ctx, stop := interruptible(ctx, view)
+	defer stop()
+	side := compare.Side{Name: filepath.Base(parent)}
+	code := Done
+	for n := 1; n <= p.Launches && ctx.Err() == nil; n++ {
+		one := launchPlan(p, parent, n)
+		view.Say(fmt.Sprintf("launch %d of %d, seed %s", n, p.Launches, seedText(one)))
+		measured, dir, err := v.carryOut(ctx, e, one, view)
+		writePage(e.Stderr, measured, dir)
+		if measured != nil {
+			side.Runs = append(side.Runs, compare.Source{Path: dir, Run: measured})
+			code = worse(code, strictly(&p.Output, e, measured, exitCode(measured)))
+		}
+		if err != nil {
+			return Done, err // the launches before it are in their directories
+		}
+	}
+	if len(side.Runs) == 0 {
+		return Interrupted, nil
+	}
+	m := report.BuildLaunches(side, parent)
+	var err error
+	if p.Format == "md" {
+		err = m.Markdown(e.Stdout)
+	} else {
+		err = m.Text(e.Stdout, report.Style{Color: colored(e.Stdout, e.Getenv)})
+	}
+	if err != nil {
+		return Done, err
+	}
+	if ctx.Err() != nil {
+		return Interrupted, nil
+	}
+	return code, nil
+}
+
+func seedText(p *plan.Plan) string {
+	if !p.SeedSet {
+		return "fresh"
+	}
+	return strconv.FormatUint(p.Seed, 10)
+}

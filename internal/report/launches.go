@@ -1,0 +1,174 @@
+package report
+
+import (
+	"fmt"
+	"io"
+	"slices"
+	"strings"
+
+	"pitot/internal/data/result"
+	"pitot/internal/say"
+	"pitot/internal/study/compare"
+)
+
+// LaunchesModel is what there is to show of the launches of one target that were
+// measured one after the other.
+type LaunchesModel struct {
+	Title    string
+	Loads    []SpreadModel
+	Verdicts []string // of the runs: how many are VALID, and which are not
+	Dir      string   // that holds their directories
+}
+
+// SpreadModel is one load, or a capacity.
+type SpreadModel struct {
+	Answer []string // the sentence to quote
+	Table  Table
+	Legend []string
+	Notes  []string
+}
+
+// BuildLaunches makes the model of runs of the launches of one target.
+func BuildLaunches(s compare.Side, dir string) LaunchesModel {
+	m := LaunchesModel{Dir: dir}
+	valid := 0
+	var others []string
+	for _, r := range s.Runs {
+		m.Title = say.Plain(r.Run.Target.Spec) + " · " + say.Plural(len(s.Runs), "launch")
+		if r.Run.Verdict == result.Valid {
+			valid++
+			continue
+		}
+		text := "launch " + say.Plain(r.Run.Launch) + " " + string(r.Run.Verdict)
+		if why := because(r.Run); len(why) > 0 {
+			text += ": " + strings.Join(why, ", ")
+		}
+		others = append(others, text)
+	}
+	if valid > 0 {
+		m.Verdicts = append(m.Verdicts, fmt.Sprintf("%s of %s VALID", say.Count(valid), say.Plural(len(s.Runs), "launch")))
+	}
+	m.Verdicts = append(m.Verdicts, others...)
+	for _, d := range compare.Spreads(s) {
+		m.Loads = append(m.Loads, spreadModel(d))
+	}
+	return m
+}
+
+// because are the checks that decided a run's verdict, each once.
+func because(run *result.Run) (names []string) {
+	for i := range run.Points {
+		for _, name := range buildPoint(run, &run.Points[i]).Because {
+			if !slices.Contains(names, name) {
+				names = append(names, name)
+			}
+		}
+	}
+	return names
+}
+
+func spreadModel(d compare.Spread) SpreadModel {
+	of := say.Plural(d.Launches, "launch")
+	m := SpreadModel{Table: Table{Head: []string{of, "mean", "95 % interval", "least", "most"}}}
+	write := func(v compare.SpreadValue) func(float64) string {
+		if v.Unit == "share" {
+			return say.Percent
+		}
+		return say.Quantity
+	}
+	few := false
+	var said []string
+	for _, v := range d.Values {
+		to, mark := write(v), ""
+		if v.Few && v.Unit != "share" {
+			mark, few = "~", true
+		}
+		interval := say.Unknown
+		if v.CI95 != nil {
+			interval = to(v.CI95[0]) + "…" + to(v.CI95[1])
+		}
+		unit := v.Unit
+		if unit == "share" || unit == "/s" {
+			unit = ""
+		}
+		name := strings.TrimSpace(v.Metric + " " + unit)
+		m.Table.Rows = append(m.Table.Rows, []string{name, mark + to(v.Value), interval, mark + to(v.Least), mark + to(v.Most)})
+		switch v.Metric {
+		case "p99 ttft", "p99 tpot", "output tok/s", "capacity":
+			text := v.Metric + " " + mark + to(v.Value)
+			if unit != "" {
+				text += " " + unit
+			} else if v.Metric == "capacity" {
+				text += v.Unit
+			}
+			if v.CI95 != nil {
+				text += " (" + interval + ")"
+			}
+			said = append(said, text)
+		}
+	}
+	m.Answer = []string{say.Plain(d.What), of}
+	switch {
+	case d.Why != "":
+		m.Answer = append(m.Answer, "no value: "+say.Plain(d.Why))
+	case len(said) > 0:
+		m.Answer = append(m.Answer, strings.Join(said, ", "))
+	}
+	if len(m.Table.Rows) > 0 {
+		m.Legend = present("interval of the mean over launches, by Student's t over these", map[bool]string{true: "~ few samples"}[few])
+	} else {
+		m.Table = Table{}
+	}
+	for _, l := range d.Left {
+		m.Notes = append(m.Notes, say.Plain(l.Metric+": "+l.Why))
+	}
+	for _, n := range d.Notes {
+		m.Notes = append(m.Notes, say.Plain(n))
+	}
+	return m
+}
+
+// Text writes it for a terminal.
+func (m LaunchesModel) Text(w io.Writer, s Style) error {
+	p := &printer{w: w}
+	p.line("")
+	p.write(s, bold, "", m.Title)
+	for _, l := range m.Loads {
+		p.line("")
+		p.write(s, bold, "", l.Answer...)
+		if len(l.Table.Rows) > 0 {
+			l.Table.text(p, s)
+			p.write(s, dim, "", l.Legend...)
+		}
+		for _, n := range l.Notes {
+			p.write(s, "", "", n)
+		}
+	}
+	p.line("")
+	p.write(s, "", "", m.Verdicts...)
+	p.line("%s", s.dim("saved in "+m.Dir+", a directory for each launch: pitot compare "+say.ShellLine([]string{m.Dir})+" OTHER"))
+	return p.err
+}
+
+// Markdown writes it for a document.
+func (m LaunchesModel) Markdown(w io.Writer) error {
+	p := &printer{w: w}
+	p.line("### %s", inMarkdown(m.Title))
+	for _, l := range m.Loads {
+		p.line("")
+		p.line("**%s**", inMarkdown(strings.Join(l.Answer, " · ")))
+		p.line("")
+		if len(l.Table.Rows) > 0 {
+			l.Table.markdown(p)
+			p.line("")
+			p.item(inMarkdown(strings.Join(l.Legend, " · ")))
+		}
+		for _, n := range l.Notes {
+			p.item(inMarkdown(n))
+		}
+	}
+	for _, v := range m.Verdicts {
+		p.item(inMarkdown(v))
+	}
+	return p.err
+}

@@ -1,0 +1,100 @@
+package compare
+
+import (
+	"math"
+	"slices"
+
+	"pitot/internal/stat"
+)
+
+// Spread is what the launches of one side show at one load, or found as a
+// capacity: a value for the system, and how far its launches lie apart.
+type Spread struct {
+	What     string        `json:"what"` // "open loop, poisson, 8/s"
+	Launches int           `json:"launches"`
+	Values   []SpreadValue `json:"values"`
+	Left     []Left        `json:"left"`          // metrics without a value, and why
+	Why      string        `json:"why,omitempty"` // why there is no value at all
+	Notes    []string      `json:"notes"`         // what was left out
+}
+
+// SpreadValue is one metric of a [Spread].
+type SpreadValue struct {
+	Metric string      `json:"metric"`
+	Unit   string      `json:"unit"`  // "ms", "/s", "share" or "users"
+	Value  float64     `json:"value"` // mean over the launches: geometric but for shares
+	CI95   *[2]float64 `json:"ci95"`  // of the mean over all launches there could be: Student's t over these; nil for fewer than two, or where all are alike
+	Least  float64     `json:"least"`
+	Most   float64     `json:"most"`
+	Few    bool        `json:"few,omitempty"` // a percentile that rests on few samples
+}
+
+// Spreads says what the launches of a side show, load by load.
+func Spreads(s Side) (out []Spread) {
+	m := measure(&s, false)
+	for _, key := range m.order {
+		x := m.at[key]
+		d := Spread{What: m.titled(key), Launches: len(x.launches), Values: []SpreadValue{}, Left: []Left{}, Notes: x.invalid}
+		if d.Why = x.unusable(m.name); d.Why == "" {
+			for _, f := range metricsOf(x, x, Options{}) {
+				if (f.name == goodput || f.name == attained) && objectives(x, x) != "" {
+					continue
+				}
+				values, why := x.sample(f, m.name)
+				d.add(f, values, why)
+			}
+		}
+		out = append(out, d)
+	}
+	type objective struct{ over, slo string }
+	var known []objective
+	for _, l := range m.searches {
+		for _, c := range l.capacities {
+			if k := (objective{c.Over, c.SLO}); !slices.Contains(known, k) {
+				known = append(known, k)
+			}
+		}
+	}
+	for _, k := range known {
+		f, _ := parseMetric(capacity) // a name of ours
+		if k.over == "concurrency" {
+			f.unit = "users"
+		}
+		values, why := m.capacity(k.over, k.slo)
+		d := Spread{What: "capacity, " + k.slo, Launches: len(m.searches), Values: []SpreadValue{}, Left: []Left{}, Notes: m.brackets(k.over, k.slo)}
+		d.add(f, values, why)
+		out = append(out, d)
+	}
+	return out
+}
+
+// add notes a metric, or why it has no value.
+func (d *Spread) add(f figure, s sample, why string) {
+	if why != "" {
+		d.Left = append(d.Left, Left{Metric: f.name, Why: why})
+		return
+	}
+	on, why := scaleOf(f, s, s, 0)
+	if why != "" { // zeros everywhere
+		on = scale{to: func(x float64) float64 { return x }, mean: func(x float64) float64 { return x }}
+	}
+	xs := on.all(s.values)
+	mean, sd := stat.Moments(xs)
+	v := SpreadValue{Metric: f.name, Unit: f.unit, Value: on.mean(mean), Least: slices.Min(s.values), Most: slices.Max(s.values), Few: s.few}
+	if f.share {
+		v.Unit = "share"
+	}
+	if constant(s.values) {
+		v.Value = s.values[0]
+	} else if n := float64(len(xs)); n > 1 {
+		half := stat.StudentQuantile(1-alpha/2, n-1) * sd / math.Sqrt(n)
+		lo, hi := on.mean(mean-half), on.mean(mean+half)
+		if f.share {
+			lo, hi = max(lo, 0), min(hi, 1)
+		}
+		if !math.IsInf(hi, 0) && !math.IsNaN(lo+hi) {
+			v.CI95 = &[2]float64{lo, hi}
+		}
+	}
+	d.Values = append(d.Values, v)
+}

@@ -368,3 +368,52 @@ func FuzzDecode(f *testing.F) {
 		}
 	})
 }
+
+// A value puts away what clashes with it as a setting does, and of a list its keys.
+func TestClashWithValue(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "plan.yaml")
+	if err := os.WriteFile(path, []byte("arrival: constant\nmax-in-flight: 9\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	p, _, err := Decode(VerbSweep, []string{"http://x", "--over", "concurrency", "--config", path}, nil)
+	if err != nil || p.Arrival != Default().Arrival || p.MaxInFlight != 0 {
+		t.Errorf("%+v, %v", p.Load, err)
+	}
+	p, _, err = Decode(VerbSweep, []string{"http://x", "--over", "rate", "--config", path}, nil)
+	if err != nil || p.Arrival != "constant" || p.MaxInFlight != 9 {
+		t.Errorf("%+v, %v", p.Load, err)
+	}
+	d := newDecoder(VerbRun, p.parts())
+	p.Notes = []string{"gpu=h100", "why=x=y"}
+	for condition, want := range map[string]bool{"note=gpu": true, "note=why": true, "note=gpu=h100": true, "note=x": false, "note=h100": false, "note": false} {
+		if got := d.is(condition); got != want {
+			t.Errorf("%s: %v", condition, got)
+		}
+	}
+}
+
+// What is noted of a setting stands among the notes, as far as it may be seen.
+func TestKeptNotes(t *testing.T) {
+	p, _, err := Decode(VerbRun, []string{"http://x", "--rate", "1", "--note", "gpu=h100", "--note", "why=x=y", "--launch", "7", "--header", "X-Key=secret", "--header", "X-Other=two"}, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	settings := Settings()
+	for i := range settings {
+		switch settings[i].Name {
+		case "launch", "header", "model":
+			settings[i].Noted = true
+		}
+	}
+	got := keptNotes(settings, &p)
+	if strings.Contains(got["header"], "secret") || !strings.HasPrefix(got["header"], "X-Key=") {
+		t.Errorf("header: %q", got["header"])
+	}
+	delete(got, "header")
+	if d := cmp.Diff(map[string]string{"gpu": "h100", "why": "x=y", "launch": "7"}, got); d != "" {
+		t.Error(d)
+	}
+	if got := p.KeptNotes(); len(got) != 2 {
+		t.Errorf("%v", got)
+	}
+}

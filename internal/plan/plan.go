@@ -230,6 +230,28 @@ func (p *Plan) parts() []any {
 	return []any{&p.Target, &p.Ask, &p.Load, &p.Search, &p.Good, &p.Output, &p.Embedded}
 }
 
+// KeptNotes are the facts to keep with a run, by name: those of --note, and what is set
+// of the settings that are noted.
+func (p *Plan) KeptNotes() map[string]string { return keptNotes(Settings(), p) }
+
+func keptNotes(settings []Setting, p *Plan) map[string]string {
+	out := map[string]string{}
+	for _, n := range p.Notes {
+		k, v, _ := strings.Cut(n, "=")
+		out[k] = v
+	}
+	parts := p.parts()
+	for _, s := range settings {
+		if !s.Noted || !s.in(parts) {
+			continue
+		}
+		if values := s.shown(parts); len(values) > 0 {
+			out[s.Name] = strings.Join(values, ", ")
+		}
+	}
+	return out
+}
+
 // Settings are those of the embedded target that are not as usual, by the names
 // of their flags.
 func (e *Embedded) Settings() map[string]string {

@@ -41,6 +41,7 @@ type Setting struct {
 	Targets     Targets      // the kinds of target that it is for
 	OtherTarget string       // what to do where the target is of another kind, "" for the usual
 
+	Noted   bool                  // run.json has it among its notes, under its name
 	NotKept string                // why config.yaml leaves it out, "" if it does not
 	Public  func(v string) Public // what of a value may be seen; nil: all of it
 
@@ -60,7 +61,7 @@ type Setting struct {
 type Alternative struct{ To, Mistake, Hint string }
 
 // Clash is a setting beside which another has no meaning: a name, or NAME=VALUE
-// for a value of it. The clashing setting of a weaker source is put away; otherwise
+// for a value of it, which of a list of KEY=VALUE is a key. The clashing setting of a weaker source is put away; otherwise
 // it is a mistake.
 type Clash struct{ With, Hint string }
 
@@ -135,6 +136,14 @@ func (s *Setting) values(parts []any) []string {
 		return nil
 	}
 	return v
+}
+
+// shown gives the values as they may be shown.
+func (s *Setting) shown(parts []any) (out []string) {
+	for _, v := range s.values(parts) {
+		out = append(out, s.Shown(v))
+	}
+	return out
 }
 
 // Choice is a value that a setting can have: one of all, or one of those that have

@@ -1,6 +1,7 @@
 package plan
 
 import (
+	"slices"
 	"strings"
 
 	"pitot/internal/say"
@@ -12,7 +13,10 @@ import (
 // putAway says whether a stronger source has set what a setting has no meaning
 // beside.
 func (d *decoder) putAway(name string, from source) bool {
-	stronger := func(other string) bool { return d.given[other] > from }
+	stronger := func(condition string) bool {
+		other, _, valued := strings.Cut(condition, "=")
+		return d.given[other] > from && (!valued || d.is(condition))
+	}
 	for _, s := range d.known {
 		if a := s.Alternative; a != nil && (s.Name == name && stronger(a.To) || a.To == name && stronger(s.Name)) {
 			return true
@@ -55,7 +59,8 @@ func (d *decoder) together(kind string) error {
 }
 
 // is says whether a setting was given, otherwise than by default; or, of
-// NAME=VALUE, whether it has that value.
+// NAME=VALUE, whether it has that value or, of a list, one that is it or has it as
+// its key.
 func (d *decoder) is(condition string) bool {
 	name, value, valued := strings.Cut(condition, "=")
 	s := d.known[name]
@@ -63,8 +68,10 @@ func (d *decoder) is(condition string) bool {
 	case s == nil:
 		return false
 	case valued:
-		v := s.get(d.parts)
-		return len(v) == 1 && v[0] == value
+		return slices.ContainsFunc(s.get(d.parts), func(v string) bool {
+			key, _, keyed := strings.Cut(v, "=")
+			return v == value || keyed && s.Many() && key == value
+		})
 	}
 	return d.given[name] > 0 && len(s.values(d.parts)) > 0
 }

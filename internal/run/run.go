@@ -161,11 +161,6 @@ func (r *Runner) directory(p *plan.Plan, t *target.Target) (string, error) {
 
 // head is the part of run.json that is known before the load.
 func (r *Runner) head(p *plan.Plan, t *target.Target, started time.Time) result.Run {
-	notes := map[string]string{}
-	for _, n := range p.Notes {
-		k, v, _ := strings.Cut(n, "=")
-		notes[k] = v
-	}
 	var settings map[string]string // of an embedded target
 	if t.Kind != plan.KindServer {
 		settings = p.Embedded.Settings()
@@ -174,7 +169,7 @@ func (r *Runner) head(p *plan.Plan, t *target.Target, started time.Time) result.
 		Schema: result.Schema, Pitot: r.Version, Command: redactCommand(r.Command, t.Secret), Seed: p.Seed,
 		Started: started.Format(time.RFC3339), Environment: environment(),
 		Target: result.Target{Spec: p.Spec, Kind: t.Kind, URL: t.URL, API: t.API.Name(), Model: wire.Redact(t.Options.Model, t.Secret), Server: redactAll(t.Server, t.Secret), Settings: settings},
-		Notes:  notes,
+		Notes:  p.KeptNotes(),
 		Launch: p.Launch,
 	}
 	run.Environment.Stamps = stamps(t)

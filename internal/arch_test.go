@@ -70,6 +70,7 @@ func rooms() []room {
 		{"measure", "measure/judge data/record data/spill data/result slo stat data/metric"},
 		{"target", "plan wire wire/stamp twin twin/deploy twin/serve data/record data/result workload workload/seed workload/token clock say data/metric wire/api"}, // what is measured: opened, asked, adapted to
 		{"run/search", "data/result stat data/metric"},                                                                                                              // which load next: decisions without clock, socket or file
+		{"run/estimate", "data/result plan run/search"},                                                                                                             // what a plan will send, take and cost
 		{"run", "plan load measure data/record data/marks data/spill data/rundir data/result slo wire wire/stamp workload workload/seed workload/token workload/arrival clock say target run/search stat data/metric wire/api measure/judge"},
 		{"study/predict", "plan run load data/record data/rundir data/result workload twin twin/catalogue twin/deploy twin/vllm stat say target data/metric"},
 		{"run/audit", "plan run measure twin/serve data/record data/result stat workload data/metric say"},
@@ -79,7 +80,7 @@ func rooms() []room {
 		{"report/export", "measure data/metric data/record data/result say stat wire/api"}, // a run in the formats of others
 		{"report", "data/record data/result run/audit study/compare study/tools study/predict twin/deploy stat say data/metric measure/judge"},
 		{"report/page", "data/metric data/record data/result data/spill measure report say stat study/compare"}, // a run or a comparison as one HTML file, with charts
-		{"cli", "plan study/tools run run/search run/audit study/compare study/predict report data/record data/rundir data/result slo twin/deploy twin/serve say target report/export wire/api report/page"},
+		{"cli", "plan study/tools run run/search run/audit study/compare study/predict report data/record data/rundir data/result slo twin/deploy twin/serve say target report/export wire/api report/page run/estimate"},
 		{"cmd/pitot", "cli"},
 	}
 }

@@ -8,7 +8,7 @@ import (
 )
 
 func findVerb(ctx context.Context, e *Env) (int, error) {
-	v := measuring{verb: plan.VerbFind, expect: estimateFind, loads: measureCapacity}
+	v := measuring{verb: plan.VerbFind, loads: measureCapacity}
 	return v.run(ctx, e)
 }
 

@@ -22,9 +22,8 @@ import (
 //	carryOut   opens the target and a run directory, puts the loads on, closes both
 //	conclude   page, answer and exports of what was measured → exit code
 type measuring struct {
-	verb   plan.Verb                                                        // whose flags it takes
-	expect func(*plan.Plan) estimate                                        // what a plan sends and takes
-	loads  func(context.Context, *run.Session, *plan.Plan, *progress) error // measures in a session
+	verb  plan.Verb                                                        // whose flags it takes
+	loads func(context.Context, *run.Session, *plan.Plan, *progress) error // measures in a session
 }
 
 // run goes the whole way.
@@ -59,20 +58,11 @@ func (v *measuring) prepare(e *Env) (*plan.Plan, []export.Export, error) {
 	if err := p.Check(v.verb); err != nil {
 		return nil, nil, err
 	}
-	if err := withinLimit(&p, v.expected(&p)); err != nil {
+	if err := withinLimit(p.SpendLimit, estimated(v.verb, &p)); err != nil {
 		return nil, nil, err
 	}
 	exports, err := export.ParseExports(p.Export)
 	return &p, exports, err
-}
-
-// expected is what a plan sends and takes, with all launches.
-func (v *measuring) expected(p *plan.Plan) estimate {
-	e := v.expect(p)
-	if p.Launches > 1 {
-		e.times(p.Launches)
-	}
-	return e
 }
 
 // dryRun says what would be sent, of what would not be refused.
@@ -80,7 +70,7 @@ func (v *measuring) dryRun(e *Env, p *plan.Plan) (int, error) {
 	if err := run.Check(p); err != nil && !p.Resume {
 		return Usage, err
 	}
-	return Done, dryRun(e.Stdout, p, v.expected(p))
+	return Done, writeDryRun(e.Stdout, v.verb, p)
 }
 
 // carryOut measures. What was measured comes back whatever ended it, with the

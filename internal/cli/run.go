@@ -9,7 +9,7 @@ import (
 
 // oneLoad is `pitot run`.
 func oneLoad() *measuring {
-	return &measuring{verb: plan.VerbRun, expect: estimateRun, loads: measureLoad}
+	return &measuring{verb: plan.VerbRun, loads: measureLoad}
 }
 
 func runVerb(ctx context.Context, e *Env) (int, error) { return oneLoad().run(ctx, e) }

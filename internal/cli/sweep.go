@@ -9,7 +9,7 @@ import (
 )
 
 func sweepVerb(ctx context.Context, e *Env) (int, error) {
-	v := measuring{verb: plan.VerbSweep, expect: estimateSweep, loads: measureCurve}
+	v := measuring{verb: plan.VerbSweep, loads: measureCurve}
 	return v.run(ctx, e)
 }
 

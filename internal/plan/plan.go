@@ -197,6 +197,20 @@ func (p *Plan) SearchTime() time.Duration {
 	return usualBudget
 }
 
+// WarmupFor is how long the load lasts before the window, of requests that take so
+// long alone, 0 where that is not known. One that is chosen lasts five requests at
+// first, in which a load comes round to a steady mix of beginning and ending answers;
+// it goes on where the load has not settled.
+func (l *Load) WarmupFor(alone time.Duration) time.Duration {
+	if l.Warmup != AutoWarmup {
+		return l.Warmup
+	}
+	return min(max(5*alone, time.Second), l.LongestWarmup()).Round(10 * time.Millisecond)
+}
+
+// LongestWarmup is the longest that is chosen.
+func (l *Load) LongestWarmup() time.Duration { return max(l.Duration, 30*time.Second) }
+
 // AutoWarmup is the warm-up whose length Pitot chooses itself.
 const AutoWarmup time.Duration = -1
 

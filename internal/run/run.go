@@ -434,7 +434,7 @@ func (s *Session) wall(ctx context.Context, l *plan.Load, src source, sink recor
 // schedule makes the decisions' input of a load.
 func schedule(l *plan.Load, t *target.Target, seed uint64) (load.Config, error) {
 	cfg := load.Config{
-		Users: l.Concurrency, Cap: l.MaxInFlight, Warmup: int64(warmup(l, t)),
+		Users: l.Concurrency, Cap: l.MaxInFlight, Warmup: int64(l.WarmupFor(t.Residence)),
 		Window: int64(l.Duration), Requests: l.Requests, Timeout: int64(t.Timeout), Gone: int64(goneAfter),
 	}
 	if l.Requests > 0 {
@@ -449,7 +449,7 @@ func schedule(l *plan.Load, t *target.Target, seed uint64) (load.Config, error) 
 		// waits for them.
 		switch {
 		case l.Warmup == plan.AutoWarmup:
-			cfg.Begun, cfg.Settle = int64(longestWarmup(l)/2), true
+			cfg.Begun, cfg.Settle = int64(l.LongestWarmup()/2), true
 		case cfg.Warmup > 0:
 			cfg.Begun = cfg.Warmup / 2
 		}
@@ -475,20 +475,6 @@ func schedule(l *plan.Load, t *target.Target, seed uint64) (load.Config, error) 
 // have gone away: longer than one takes that hands its socket on to another
 // process, shorter than one that loads a model.
 const goneAfter = 5 * time.Second
-
-// warmup is how long the load goes on before the window. By itself it is five
-// times what one request takes, so that the load has come round to its
-// steady mix of beginning and ending answers, and a second at least.
-func warmup(l *plan.Load, t *target.Target) time.Duration {
-	if l.Warmup != plan.AutoWarmup {
-		return l.Warmup
-	}
-	d := max(5*t.Residence, time.Second)
-	return min(d, longestWarmup(l)).Round(10 * time.Millisecond)
-}
-
-// longestWarmup is the longest that is chosen by itself.
-func longestWarmup(l *plan.Load) time.Duration { return max(l.Duration, 30*time.Second) }
 
 func describeLoad(l *plan.Load) result.Load {
 	d := result.Load{Loop: "closed"}

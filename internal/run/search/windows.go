@@ -17,12 +17,12 @@ type Windows struct {
 }
 
 const (
-	// leastWindow is the shortest on a server: it has stalls of its own, and a
+	// LeastWindow is the shortest on a server: it has stalls of its own, and a
 	// minute shows some of them.
-	leastWindow = time.Minute
-	// mostWindow is the longest that is chosen on a server, so that a curve of
+	LeastWindow = time.Minute
+	// MostWindow is the longest that is chosen on a server, so that a curve of
 	// twelve loads ends within about two hours; the checks then say what is missing.
-	mostWindow = 10 * time.Minute
+	MostWindow = 10 * time.Minute
 	// A window has this many times what a request alone takes, so that a queue
 	// that grows is told from chance, and this many of the slowest request.
 	windowResidences, windowSlowest = 1.1 * stat.MinResidences, 2.2
@@ -36,7 +36,7 @@ func (w Windows) Next(load float64, seen []CurvePoint) time.Duration {
 	takes, slowest := w.expected(load, seen)
 	seconds := max(windowResidences*w.Residence, windowSlowest*slowest)
 	if !w.Free {
-		return round(min(max(seconds, leastWindow.Seconds()), mostWindow.Seconds()))
+		return round(min(max(seconds, LeastWindow.Seconds()), MostWindow.Seconds()))
 	}
 	rate := load
 	if w.Closed {

@@ -1,0 +1,147 @@
+package cli
+
+import (
+	"cmp"
+	"fmt"
+	"io"
+	"math"
+	"strconv"
+	"strings"
+	"time"
+
+	"pitot/internal/plan"
+	"pitot/internal/run/estimate"
+	"pitot/internal/say"
+	"pitot/internal/target"
+)
+
+// estimated is what a verb's plan is expected to send and take, with all launches.
+func estimated(v plan.Verb, p *plan.Plan) (e estimate.Estimate) {
+	from := estimate.Parts{Ask: &p.Ask, Load: &p.Load, Good: &p.Good, GPUs: cmp.Or(p.GPUs, target.GPUs(target.WantedBy(p)))}
+	switch v {
+	case plan.VerbSweep:
+		e = from.Sweep(&p.Search)
+	case plan.VerbFind:
+		e = from.Find(p.SearchTime())
+	default:
+		e = from.Run(p.Budget)
+	}
+	return e.Times(max(1, p.Launches))
+}
+
+// loadText says which loads a verb's plan has.
+func loadText(v plan.Verb, p *plan.Plan) (text string) {
+	kind := " requests/s, " + p.Arrival
+	if p.Over == "concurrency" || v == plan.VerbRun && !p.Open() {
+		kind = " users who wait for their answers"
+	}
+	var loads []string
+	for _, x := range p.Loads {
+		loads = append(loads, givenNumber(x))
+	}
+	switch {
+	case v == plan.VerbRun:
+		text = givenNumber(cmp.Or(p.Rate, float64(p.Concurrency))) + kind
+	case v == plan.VerbFind && p.Verify > 0:
+		text = givenNumber(p.Verify) + kind
+	case v == plan.VerbFind:
+		text = "what meets " + p.SLO.String()
+	case len(loads) > 0:
+		text = strings.Join(loads, ", ") + kind
+	default:
+		text = fmt.Sprintf("%d loads, chosen as the curve goes", p.Points)
+	}
+	if v == plan.VerbSweep && p.Repeat > 1 {
+		text += fmt.Sprintf("; each %d times", p.Repeat)
+	}
+	if p.Launches > 1 {
+		text += "; " + say.Plural(p.Launches, "launch")
+	}
+	return text
+}
+
+// withinLimit refuses what is expected to cost more than was allowed.
+func withinLimit(limit float64, e estimate.Estimate) error {
+	if limit == 0 {
+		return nil
+	}
+	if e.NoPrice != "" {
+		return say.Errorf("--spend-limit cannot be held: the price of this run is not known").WithHint(e.NoPrice)
+	}
+	if e.USD > limit {
+		return say.Errorf("this run is expected to cost %s, more than the limit of %s", usd(e.USD), usd(limit)).WithHint("shorten it with --duration or --requests, or raise --spend-limit")
+	}
+	return nil
+}
+
+// writeDryRun says what a run would send and take.
+func writeDryRun(w io.Writer, v plan.Verb, p *plan.Plan) error {
+	e := estimated(v, p)
+	about := func(x float64, unit string) string {
+		if x == 0 {
+			return "not known beforehand"
+		}
+		text := "about " + say.Count(int64(math.Round(x))) + unit
+		if e.AtLeast {
+			return "at least " + text
+		}
+		return text
+	}
+	included := ", warm-up included"
+	if p.Exactly {
+		included = ""
+	}
+	lines := []string{
+		"target    " + p.Spec,
+		"load      " + loadText(v, p),
+		"requests  " + about(e.Requests, included),
+		"input     " + about(e.Input, " tokens"),
+		"output    " + about(e.Output, " tokens"),
+		"time      " + timeText(&e, p.Kind() == plan.KindSim),
+	}
+	if from := p.Provenance(); from != "" {
+		lines = append(lines, "settings  "+from)
+	}
+	switch {
+	case e.NoPrice == "":
+		lines = append(lines, "price     about "+usd(e.USD))
+	case p.TokenPrice != plan.TokenPrice{} || p.GPUPrice > 0:
+		lines = append(lines, "price     "+e.NoPrice)
+	}
+	_, err := fmt.Fprintln(w, strings.Join(append(lines, "nothing was sent"), "\n"))
+	return err
+}
+
+// timeText says how long it takes.
+func timeText(e *estimate.Estimate, simulated bool) string {
+	unit := time.Second
+	if e.Time < 10*time.Second {
+		unit /= 100
+	}
+	takes := "about " + say.Span(e.Time.Round(unit))
+	switch {
+	case e.Time == 0:
+		return "until all requests are answered"
+	case e.AtMost:
+		return "at most " + takes
+	case e.AtLeast && simulated:
+		return "at least " + takes + ", simulated"
+	case e.AtLeast:
+		return fmt.Sprintf("at least %s; where a request alone takes over 1.8 s, its time is the measure of the windows: up to about %s", takes, say.Span(e.Longest.Round(10*time.Minute)))
+	}
+	return takes + ", and until the last answer has ended"
+}
+
+// givenNumber writes a number as it was given.
+func givenNumber(x float64) string {
+	if x == math.Trunc(x) {
+		return say.Count(int64(x))
+	}
+	return strconv.FormatFloat(x, 'f', -1, 64)
+}
+
+// usd writes a price to the cent.
+func usd(x float64) string {
+	cents := int64(math.Round(x * 100))
+	return fmt.Sprintf("$%s.%02d", say.Count(cents/100), cents%100)
+}

@@ -1,0 +1,148 @@
+// Package estimate says what a plan is expected to send, to take and to cost,
+// before anything is sent.
+package estimate
+
+import (
+	"time"
+
+	"pitot/internal/data/result"
+	"pitot/internal/plan"
+	"pitot/internal/run/search"
+)
+
+// Estimate is what a plan is expected to send and take. Zero is what is not known
+// beforehand.
+type Estimate struct {
+	Requests      float64
+	Input, Output float64       // tokens
+	Time          time.Duration // of the loads, without the last answers' ends
+	AtMost        bool          // Time is a limit
+	AtLeast       bool          // windows are as long as they have to be: all may be more
+	Longest       time.Duration // with the longest windows that are chosen, 0 if there are none
+	USD           float64
+	NoPrice       string // why it is not known, "" if it is
+}
+
+// Parts are what an estimate is made of.
+type Parts struct {
+	Ask  *plan.Ask
+	Load *plan.Load
+	Good *plan.Good
+	GPUs int // behind the target, 0 where that is not known
+}
+
+// expectedResidence stands for how long a request takes alone, which is found out at
+// the start.
+const expectedResidence = time.Second
+
+// warmup is about how long that of a load is.
+func (p Parts) warmup() time.Duration { return p.Load.WarmupFor(expectedResidence) }
+
+// Run is for one load.
+func (p Parts) Run(budget time.Duration) Estimate {
+	l, warm := p.Load, p.warmup()
+	var e Estimate
+	switch {
+	case l.Rate > 0 && l.Requests > 0:
+		e.Time = seconds(float64(l.Requests)/l.Rate) + warm
+		e.Requests = l.Rate * e.Time.Seconds()
+	case l.Rate > 0:
+		e.Time = l.Duration + warm
+		e.Requests = l.Rate * e.Time.Seconds()
+	case l.Exactly:
+		e.Requests = float64(l.Requests)
+	case l.Requests > 0:
+		e.Requests = float64(l.Requests) * 1.1 // and some in the warm-up
+	default:
+		e.Time = l.Duration + warm
+	}
+	if !l.Until.None() { // the window is doubled for as long as it may be
+		e.AtMost = true
+		e.Time = budget + warm
+		e.Requests = l.Rate * e.Time.Seconds()
+	}
+	return p.price(e.times(l.Repeat))
+}
+
+// Sweep is for the loads of a curve.
+func (p Parts) Sweep(s *plan.Search) Estimate {
+	l, closed, n := p.Load, s.Over == "concurrency", s.Points
+	var e Estimate
+	window := l.Duration
+	if window == plan.AutoDuration && l.Requests == 0 {
+		window, e.AtLeast = search.LeastWindow, true
+	}
+	if len(s.Loads) > 0 {
+		n = len(s.Loads)
+	}
+	for _, x := range s.Loads {
+		switch {
+		case l.Requests > 0:
+			e.Requests += float64(l.Requests)
+		case !closed: // else nobody knows
+			e.Requests += x * (window + p.warmup()).Seconds()
+		}
+		if l.Requests > 0 && !closed {
+			e.Time += seconds(float64(l.Requests)/x) + p.warmup()
+		}
+	}
+	if l.Requests == 0 {
+		e.Time = time.Duration(n) * (window + p.warmup())
+		if e.AtLeast {
+			e.Longest = time.Duration(n) * (search.MostWindow + p.warmup())
+		}
+	}
+	return p.price(e.times(l.Repeat))
+}
+
+// Find is for a search, which takes as long as it may.
+func (p Parts) Find(limit time.Duration) Estimate {
+	return p.price(Estimate{Time: limit, AtMost: true})
+}
+
+// Times is for so many launches.
+func (e Estimate) Times(launches int) Estimate {
+	e = e.times(launches)
+	e.Input, e.Output, e.USD = e.Input*float64(launches), e.Output*float64(launches), e.USD*float64(launches)
+	return e
+}
+
+// times is for so many repeats, before their tokens are counted.
+func (e Estimate) times(n int) Estimate {
+	e.Requests *= float64(n)
+	e.Time *= time.Duration(n)
+	e.Longest *= time.Duration(n)
+	return e
+}
+
+// price fills in the tokens and what all costs.
+func (p Parts) price(e Estimate) Estimate {
+	random := p.Ask.Generated()
+	if random {
+		e.Input = e.Requests * (p.Ask.Input.Mean() + float64(p.Ask.Prefix)*p.Ask.PrefixShare)
+	}
+	if random || p.Ask.Output != plan.Default().Ask.Output {
+		e.Output = e.Requests * p.Ask.Output.Mean()
+	}
+	byToken, byTime := p.Good.TokenPrice != plan.TokenPrice{}, p.Good.GPUPrice > 0
+	switch {
+	case e.AtLeast && (byToken || byTime):
+		e.NoPrice = "how long the windows have to be is found out at the start; bound them with --duration"
+	case byToken && e.Requests == 0:
+		e.NoPrice = "how many requests users make in a time is not known beforehand; bound it with --requests"
+	case byToken && (e.Input == 0 || e.Output == 0):
+		e.NoPrice = "how many tokens a file's requests take is not known beforehand"
+	case byTime && p.GPUs == 0:
+		e.NoPrice = "how many GPUs the target has is not known: give --gpus"
+	case byTime && e.Time == 0:
+		e.NoPrice = "how long users take for their requests is not known beforehand; bound it with --duration"
+	case !byToken && !byTime:
+		e.NoPrice = "no price was given"
+	default:
+		e.USD = e.Input/1e6*p.Good.TokenPrice.Input + e.Output/1e6*p.Good.TokenPrice.Output +
+			result.USDOfGPUs(p.GPUs, p.Good.GPUPrice, e.Time.Seconds())
+	}
+	return e
+}
+
+func seconds(s float64) time.Duration { return time.Duration(s * float64(time.Second)) }

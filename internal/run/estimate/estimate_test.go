@@ -1,0 +1,73 @@
+package estimate
+
+import (
+	"math"
+	"strings"
+	"testing"
+	"time"
+
+	"pitot/internal/plan"
+	"pitot/internal/slo"
+	"pitot/internal/workload"
+)
+
+// parts are those of a plan for 1,000 tokens in and 100 out, after a warm-up of 10 s.
+func parts(edit func(p *plan.Plan)) (Parts, *plan.Plan) {
+	p := plan.Default()
+	p.Input, p.Ask.Output = workload.Fixed(1000), workload.Fixed(100)
+	p.Warmup, p.Duration = 10*time.Second, 50*time.Second
+	edit(&p)
+	return Parts{Ask: &p.Ask, Load: &p.Load, Good: &p.Good, GPUs: 2}, &p
+}
+
+func TestRun(t *testing.T) {
+	precise, err := slo.ParsePrecision("p99 ttft +-5%")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for name, c := range map[string]struct {
+		edit     func(p *plan.Plan)
+		requests float64
+		time     time.Duration
+		usd      float64
+		noPrice  string
+	}{
+		"rate":           {func(p *plan.Plan) { p.Rate = 2 }, 120, time.Minute, 0, "no price"},
+		"requests":       {func(p *plan.Plan) { p.Rate, p.Requests = 2, 100 }, 120, time.Minute, 0, "no price"},
+		"exactly":        {func(p *plan.Plan) { p.Concurrency, p.Requests, p.Exactly = 2, 100, true }, 100, 0, 0, "no price"},
+		"users":          {func(p *plan.Plan) { p.Concurrency = 2; p.TokenPrice.Input = 1 }, 0, time.Minute, 0, "how many requests"},
+		"repeats":        {func(p *plan.Plan) { p.Rate, p.Repeat = 2, 3 }, 360, 3 * time.Minute, 0, "no price"},
+		"auto":           {func(p *plan.Plan) { p.Rate, p.Warmup = 2, plan.AutoWarmup }, 110, 55 * time.Second, 0, "no price"},
+		"until":          {func(p *plan.Plan) { p.Rate, p.Until = 2, precise }, 1220, 610 * time.Second, 0, "no price"},
+		"price of GPUs":  {func(p *plan.Plan) { p.Rate, p.GPUPrice = 2, 3 }, 120, time.Minute, .1, ""},
+		"price of token": {func(p *plan.Plan) { p.Rate = 2; p.TokenPrice = plan.TokenPrice{Input: 1, Output: 10} }, 120, time.Minute, .24, ""},
+		"of a file":      {func(p *plan.Plan) { p.Rate, p.Workload = 2, "f"; p.TokenPrice.Input = 1 }, 120, time.Minute, 0, "how many tokens"},
+	} {
+		from, _ := parts(c.edit)
+		e := from.Run(10 * time.Minute)
+		if math.Abs(e.Requests-c.requests) > 1e-9 || e.Time != c.time || math.Abs(e.USD-c.usd) > 1e-9 || !strings.HasPrefix(e.NoPrice, c.noPrice) || (e.NoPrice == "") != (c.noPrice == "") {
+			t.Errorf("%s: %+v", name, e)
+		}
+		if twice := e.Times(2); twice.Requests != 2*e.Requests || twice.Time != 2*e.Time || twice.USD != 2*e.USD || twice.Input != 2*e.Input || twice.Output != 2*e.Output {
+			t.Errorf("%s, two launches: %+v", name, twice)
+		}
+	}
+}
+
+func TestSweepAndFind(t *testing.T) {
+	from, p := parts(func(p *plan.Plan) { p.Loads, p.Over = []float64{1, 3}, "rate" })
+	if e := from.Sweep(&p.Search); e.Requests != 240 || e.Time != 2*time.Minute || e.AtLeast {
+		t.Errorf("%+v", e)
+	}
+	p.Requests = 30
+	if e := from.Sweep(&p.Search); e.Requests != 60 || e.Time != 60*time.Second {
+		t.Errorf("%+v", e)
+	}
+	p.Requests, p.Loads, p.Duration, p.Points, p.GPUPrice = 0, nil, plan.AutoDuration, 12, 2
+	if e := from.Sweep(&p.Search); !e.AtLeast || e.Requests != 0 || e.Time != 14*time.Minute || e.Longest != 122*time.Minute || e.NoPrice == "" {
+		t.Errorf("%+v", e)
+	}
+	if e := from.Find(20 * time.Minute); !e.AtMost || e.Time != 20*time.Minute || math.Abs(e.USD-4./3) > 1e-9 {
+		t.Errorf("%+v", e)
+	}
+}

@@ -317,6 +317,9 @@ func (s *series) read(dir string) (n int) {
 		if err != nil {
 			log.Fatal(err)
 		}
+		if f.Point < 0 { // asked before the load
+			continue
+		}
 		for i := range f.Rows {
 			s.add(&f.Rows[i])
 		}
@@ -379,6 +382,9 @@ func cameDue(dir string) *trace {
 			log.Fatal(err)
 		}
 		for i := range f.Rows {
+			if f.Point < 0 { // asked before the load
+				break
+			}
 			t = append(t, f.Rows[i].Due)
 		}
 	}

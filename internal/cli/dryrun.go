@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"io"
 	"math"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -18,6 +19,7 @@ import (
 // estimated is what a verb's plan is expected to send and take, with all launches.
 func estimated(v plan.Verb, p *plan.Plan) (e estimate.Estimate) {
 	from := estimate.Parts{Ask: &p.Ask, Load: &p.Load, Good: &p.Good, GPUs: cmp.Or(p.GPUs, target.GPUs(target.WantedBy(p)))}
+	from.Probes.Requests, from.Probes.Input, from.Probes.Output = target.ProbingOf(target.WantedBy(p))
 	switch v {
 	case plan.VerbSweep:
 		e = from.Sweep(&p.Search)
@@ -98,6 +100,10 @@ func writeDryRun(w io.Writer, v plan.Verb, p *plan.Plan) error {
 		"input     " + about(e.Input, " tokens"),
 		"output    " + about(e.Output, " tokens"),
 		"time      " + timeText(&e, p.Kind() == plan.KindSim),
+	}
+	if n := e.Probes; n.Requests > 0 {
+		lines = slices.Insert(lines, 5, fmt.Sprintf("probes    %s, %s tokens in and %s out besides, to find out what the target takes",
+			say.Plural(n.Requests, "request"), say.Count(int64(math.Round(n.Input))), say.Count(int64(math.Round(n.Output)))))
 	}
 	if from := p.Provenance(); from != "" {
 		lines = append(lines, "settings  "+from)

@@ -395,6 +395,22 @@ func byOrder(run *result.Run) string {
 	return "; faults were ordered"
 }
 
+// sentText is what went to the server, for its own counters to be held against.
+func sentText(s *result.Sent) (parts []string) {
+	all := s.Load
+	if p := s.Probes; p != nil {
+		all.Requests, all.PromptTokens, all.OutputTokens, all.Untold = all.Requests+p.Requests, all.PromptTokens+p.PromptTokens, all.OutputTokens+p.OutputTokens, all.Untold+p.Untold
+	}
+	parts = append(parts, say.Count(all.Requests)+" requests, warm-up and drain included", say.Count(all.PromptTokens)+" tokens in, "+say.Count(all.OutputTokens)+" out")
+	if p := s.Probes; p != nil {
+		parts = append(parts, "of these "+say.Plural(int(p.Requests), "probe")+" besides the load: "+say.Count(p.PromptTokens)+" tokens in, "+say.Count(p.OutputTokens)+" out")
+	}
+	if all.Untold > 0 {
+		parts = append(parts, say.Plural(int(all.Untold), "request")+" without a count of tokens")
+	}
+	return parts
+}
+
 // conditions are the facts that the field expects beside a figure.
 func conditions(run *result.Run, m *Model) (list []Condition) {
 	add := func(name string, values ...string) {
@@ -463,6 +479,9 @@ func conditions(run *result.Run, m *Model) (list []Condition) {
 	add("Warm-up", between(warmups))
 	add("Window", between(windows))
 	add("Requests", say.Count(due)+" due in the windows of "+say.Plural(len(run.Points), "point"))
+	if s := run.Sent; s != nil {
+		add("Sent in all", sentText(s)...)
+	}
 	price := ""
 	for i := range run.Points {
 		if c := run.Points[i].Cost; c != nil && c.USDPerGPUHour > 0 {

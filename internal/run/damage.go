@@ -29,8 +29,8 @@ func damageOf(d *record.Damage) result.Damage {
 		s := float64(*ns) / 1e9
 		return &s
 	}
-	return result.Damage{
-		Point: int(d.FirstPoint), LastPoint: int(d.LastPoint), FromS: seconds(d.From), ToS: seconds(d.To),
+	return result.Damage{ // that of probes stands before the first point
+		Point: int(max(d.FirstPoint, 0)), LastPoint: int(max(d.LastPoint, 0)), FromS: seconds(d.From), ToS: seconds(d.To),
 		Requests: d.Rows, Chunks: d.Chunks, Others: d.Samples + d.Marks, Exact: d.Exact, Bytes: d.Bytes,
 	}
 }
@@ -103,7 +103,7 @@ func (o *outline) replan(dir string) error {
 		return nil
 	}
 	for i := range o.damage {
-		for point := o.damage[i].FirstPoint; point <= o.damage[i].LastPoint; point++ {
+		for point := max(0, o.damage[i].FirstPoint); point <= o.damage[i].LastPoint; point++ {
 			if _, known := o.setups[point]; !known && int(point) < max(p.Repeat, 1) {
 				o.setups[point] = plannedSetup(&p, o.run.Environment.Stamps)
 			}

@@ -77,13 +77,16 @@ func finish(dir string, incomplete bool, store *spill.Store) (*result.Run, error
 	for point, s := range o.setups {
 		folds[point] = measure.NewFoldIn(store, s)
 	}
+	var sent sent
 	written := record.Finish(dir, frames, func(f record.Frame) {
+		sent.add(&f)
 		if fold := folds[f.Point]; fold != nil {
 			fold.Add(f)
-		} else {
+		} else if f.Point >= 0 {
 			run.Unplanned += len(f.Rows)
 		}
 	})
+	run.Sent = sent.all()
 	run.Points = []result.Point{}
 	run.Verdict = result.Valid
 	if len(folds) == 0 {
@@ -236,7 +239,7 @@ func (o *outline) stamps(dir string) {
 		if err != nil {
 			return
 		}
-		if _, ended := o.ends[f.Point]; ended {
+		if _, ended := o.ends[f.Point]; ended || f.Point < 0 {
 			continue
 		}
 		for i := range f.Chunks {

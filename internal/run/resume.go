@@ -61,7 +61,10 @@ func (s *Session) recall() error {
 		if err != nil {
 			break // said by read, or behind the points that count
 		}
-		if int(f.Point) < len(s.earlier) {
+		switch {
+		case f.Point == record.Probing:
+			s.probed += int64(len(f.Rows))
+		case f.Point >= 0 && int(f.Point) < len(s.earlier):
 			s.earlier[f.Point].fold.Add(f)
 		}
 	}

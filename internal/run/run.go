@@ -288,7 +288,7 @@ func (s *Session) point(ctx context.Context, l *plan.Load, index int32, what Loa
 		if r.Progress != nil {
 			r.Progress.Update(Status{Phase: "priming"})
 		}
-		t.Prime(ctx, src, 2)
+		t.Prime(ctx, src, target.Primings)
 		if ctx.Err() != nil {
 			return nil, nil
 		}
@@ -319,6 +319,7 @@ func (s *Session) point(ctx context.Context, l *plan.Load, index int32, what Loa
 		case <-ctx.Done():
 		}
 	}()
+	s.noteProbes()
 	j.SetPoint(index)
 	var look *looker
 	// A longer window costs more than was reckoned with a limit.

@@ -59,6 +59,7 @@ type Session struct {
 	light    int64        // shortest mean E2E of a point so far, nanoseconds
 	made     made         // what of the directory is this session's own making
 	loaded   bool         // some load has begun
+	probed   int64        // requests that an earlier session sent besides the load
 	store    *spill.Store // of the points, see [Session.memory]
 }
 
@@ -145,6 +146,7 @@ func (r *Runner) Open(ctx context.Context, p *plan.Plan) (_ *Session, err error)
 	}
 	s.Target = t
 	if resumed {
+		t.ProbedBefore(s.probed)
 		if now := t.Server[record.ProcessStart]; now != "" && s.began != "" && now != s.began {
 			r.say("note: the server was started anew since: what follows is measured on another launch of it")
 		}
@@ -170,6 +172,7 @@ func (r *Runner) Open(ctx context.Context, p *plan.Plan) (_ *Session, err error)
 	}
 	s.head = s.describeRun(src, time.Now())
 	mark(s.journal, marks.NameRun, 0, s.head)
+	s.noteProbes()
 	return s, nil
 }
 
@@ -247,7 +250,7 @@ func (s *Session) Alone(ctx context.Context) (time.Duration, error) {
 			return 0, err
 		}
 		defer src.close()
-		s.Target.Prime(ctx, src, 2)
+		s.Target.Prime(ctx, src, target.Primings)
 	}
 	if s.alone = s.Target.Residence; s.alone == 0 {
 		s.alone = unknownResidence
@@ -255,6 +258,7 @@ func (s *Session) Alone(ctx context.Context) (time.Duration, error) {
 	if err := s.writable(); err != nil {
 		return 0, err
 	}
+	s.noteProbes()
 	mark(s.journal, marks.NameAlone, 0, marks.Alone{Took: int64(s.alone)}.Encode())
 	return s.alone, ctx.Err()
 }
@@ -338,6 +342,7 @@ func (s *Session) Close(stopped bool, err error) (*result.Run, error) {
 	if e := s.writable(); e != nil {
 		return nil, errors.Join(err, e)
 	}
+	s.noteProbes()
 	if s.found != nil {
 		mark(s.journal, marks.NameCapacity, s.latest, marks.EncodeCapacity(s.found))
 	}

@@ -209,7 +209,7 @@ func (t *Target) engine(ctx context.Context, name string) error {
 // completions where there is no chat and nobody asked for it.
 func (t *Target) adapt(ctx context.Context) error {
 	for range 8 {
-		row := t.insist(ctx, words(16, 0), 1)
+		row := t.insist(ctx, words(greetingWords, 0), 1)
 		if ctx.Err() != nil {
 			return ctx.Err()
 		}
@@ -275,11 +275,11 @@ func exact(c workload.Calibration) bool {
 // fit asks for one token after prompts of two lengths, two of each. The zero
 // value says that the server does not tell.
 func (t *Target) fit(ctx context.Context) (workload.Calibration, error) {
-	const short, long = 64, 192
+	const short, long = shortWords, longWords
 	var sum [2]float64
 	seed := uint64(time.Now().UnixNano())
 	for i, n := range []int{short, long} {
-		for range 2 {
+		for range calibrations {
 			row := t.insist(ctx, words(n, seed), 1)
 			seed++
 			if ctx.Err() != nil {
@@ -346,20 +346,24 @@ func (t *Target) insist(ctx context.Context, req workload.Request, output int) r
 	}
 }
 
-// ask sends one request on a connection of its own and waits for its end.
+// ask sends one request on a connection of its own and waits for its end. It is
+// kept for [Target.Probes].
 func (t *Target) ask(ctx context.Context, req workload.Request, output int) record.Row {
 	req.Output = output
 	x := wire.NewExchange(t.API)
-	x.Sink, x.Secret, x.Origin = discard{}, t.Secret, clock.Now()
+	x.Sink, x.Secret, x.Origin = discard{}, t.Secret, t.probes.start()
 	x.Asked, x.Memory = t.API.Asked(&req, t.Options), t.Memory
 	row := record.BlankRow()
-	row.Stream = t.Options.Stream
+	row.ID, row.Class, row.Stream = t.probes.next(), record.ProbeClass, t.Options.Stream
+	row.InputPlanned, row.OutputPlanned = int32(req.Input), int32(output)
 	x.Begin(row)
+	defer func() { t.probes.add(x.Row) }()
 	body, err := t.API.Body(nil, &req, t.Options)
 	if err == nil {
 		x.Request = append(wire.AppendHead(nil, "POST", t.Dialer.Endpoint.Host, t.Route, t.Headers, len(body)), body...)
 		var c *wire.Conn
 		if c, err = t.Dialer.Connect(ctx); err == nil {
+			x.Row.Ready = clock.Now() - x.Origin
 			ended := make(chan struct{})
 			c.Start(func(*wire.Conn, *wire.Exchange, bool) { close(ended) })
 			ctx, cancel := context.WithTimeout(ctx, t.Timeout)
@@ -378,11 +382,5 @@ func (t *Target) ask(ctx context.Context, req workload.Request, output int) reco
 	x.Refuse(clock.Now(), err)
 	return x.Row
 }
-
-// discard is a sink for what is not measured.
-type discard struct{}
-
-func (discard) Chunk(record.Chunk) {}
-func (discard) Done(*record.Row)   {}
 
 func decimal(x float64) string { return strconv.FormatFloat(x, 'f', -1, 64) }

@@ -60,6 +60,7 @@ type Target struct {
 	// if it was not; told are the quantities of which it was said.
 	outside func(seen deploy.Range) []deploy.Departure
 	told    []string
+	probes  probes
 	close   func()
 }
 

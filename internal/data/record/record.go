@@ -9,6 +9,14 @@ package record
 // Unset is a stamp that never came, or a count that nobody told.
 const Unset = -1
 
+// Probing is the point of the requests that were sent to find out what a target is
+// and takes, before any load or between loads. They are of no point: they were never
+// due, and no metric counts them. Their times count from the first of their session.
+const Probing int32 = -1
+
+// ProbeClass is the class of these requests.
+const ProbeClass = "probe"
+
 // Outcome says how the following of a request ended. For the cohort of a
 // window, due = ok + failed + cut + unsent.
 type Outcome uint8
@@ -30,7 +38,7 @@ func (o Outcome) String() string { return [...]string{"ok", "failed", "cut", "un
 // own delay, the only one of the three that is).
 type Row struct {
 	ID      int64  // position in the schedule of its point, from 0
-	Point   int32  // index of the point in its run
+	Point   int32  // index of the point in its run, or Probing
 	Session int64  // session it belongs to, Unset if none
 	Turn    int32  // turn in the session, from 0
 	Class   string // class given by the workload, "" if none

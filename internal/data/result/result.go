@@ -32,11 +32,27 @@ type Run struct {
 	Repeats     *Repeated         `json:"repeats,omitempty"`  // of one load that was measured several times
 	Curve       *Curve            `json:"curve,omitempty"`    // of a sweep
 	Capacity    *Capacity         `json:"capacity,omitempty"` // of a search
+	Sent        *Sent             `json:"sent,omitempty"`     // all that went to the server: what its own counters grew by, where nobody else asked it anything
 	Verdict     Verdict           `json:"verdict"`
 	Interrupted bool              `json:"interrupted,omitempty"` // stopped by the user
 	Recovered   bool              `json:"recovered,omitempty"`   // finished from the journal of a run that died
 	Damage      []Damage          `json:"damage,omitempty"`      // of the journal: stretches that could not be read
 	Unplanned   int               `json:"unplanned,omitempty"`   // requests in the records whose plan was in such a stretch: they are in no point
+}
+
+// Sent is what a run sent to the server.
+type Sent struct {
+	Load   Traffic  `json:"load"`             // all points: warm-up, window and drain
+	Probes *Traffic `json:"probes,omitempty"` // besides: what was asked to find out what the target is and takes
+}
+
+// Traffic is requests that were sent, and their tokens as the server counted them.
+type Traffic struct {
+	Requests     int64 `json:"requests"`
+	OK           int64 `json:"ok"`
+	PromptTokens int64 `json:"prompt_tokens"`
+	OutputTokens int64 `json:"output_tokens"`
+	Untold       int64 `json:"untold"` // requests of which the server did not tell the tokens, as of those that were cut off
 }
 
 // Damage is a stretch of a run's journal that could not be read when the run was

@@ -138,6 +138,9 @@ func recorded(dir string) (requests map[int64]*told, chunks int, err error) {
 		if err != nil {
 			return nil, 0, fmt.Errorf("check: %w", err)
 		}
+		if f.Point < 0 { // asked before the load
+			continue
+		}
 		join.Add(&f)
 		chunks += len(f.Chunks)
 	}

@@ -15,6 +15,7 @@ import (
 type Estimate struct {
 	Requests      float64
 	Input, Output float64       // tokens
+	Probes        Probes        // besides
 	Time          time.Duration // of the loads, without the last answers' ends
 	AtMost        bool          // Time is a limit
 	AtLeast       bool          // windows are as long as they have to be: all may be more
@@ -23,12 +24,20 @@ type Estimate struct {
 	NoPrice       string // why it is not known, "" if it is
 }
 
+// Probes are what is sent besides the load, to find out what a target takes.
+type Probes struct {
+	Requests      int
+	Input, Output float64 // tokens, those of a chat's template apart
+}
+
 // Parts are what an estimate is made of.
 type Parts struct {
 	Ask  *plan.Ask
 	Load *plan.Load
 	Good *plan.Good
 	GPUs int // behind the target, 0 where that is not known
+
+	Probes Probes
 }
 
 // expectedResidence stands for how long a request takes alone, which is found out at
@@ -103,7 +112,9 @@ func (p Parts) Find(limit time.Duration) Estimate {
 // Times is for so many launches.
 func (e Estimate) Times(launches int) Estimate {
 	e = e.times(launches)
-	e.Input, e.Output, e.USD = e.Input*float64(launches), e.Output*float64(launches), e.USD*float64(launches)
+	n := float64(launches)
+	e.Input, e.Output, e.USD = e.Input*n, e.Output*n, e.USD*n
+	e.Probes = Probes{e.Probes.Requests * launches, e.Probes.Input * n, e.Probes.Output * n}
 	return e
 }
 
@@ -124,6 +135,7 @@ func (p Parts) price(e Estimate) Estimate {
 	if random || p.Ask.Output != plan.Default().Ask.Output {
 		e.Output = e.Requests * p.Ask.Output.Mean()
 	}
+	e.Probes = p.Probes
 	byToken, byTime := p.Good.TokenPrice != plan.TokenPrice{}, p.Good.GPUPrice > 0
 	switch {
 	case e.AtLeast && (byToken || byTime):
@@ -139,7 +151,7 @@ func (p Parts) price(e Estimate) Estimate {
 	case !byToken && !byTime:
 		e.NoPrice = "no price was given"
 	default:
-		e.USD = e.Input/1e6*p.Good.TokenPrice.Input + e.Output/1e6*p.Good.TokenPrice.Output +
+		e.USD = (e.Input+e.Probes.Input)/1e6*p.Good.TokenPrice.Input + (e.Output+e.Probes.Output)/1e6*p.Good.TokenPrice.Output +
 			result.USDOfGPUs(p.GPUs, p.Good.GPUPrice, e.Time.Seconds())
 	}
 	return e

@@ -1,0 +1,208 @@
+package cli
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"testing"
+
+	"pitot/internal/data/record"
+	"pitot/internal/data/result"
+	"pitot/internal/data/rundir"
+	"pitot/internal/plan"
+	"pitot/internal/target"
+	"pitot/internal/twin/serve"
+)
+
+// counted is what requests come to.
+type counted struct{ requests, prompt, output int64 }
+
+// A server sees the load and the probes, to the last request: by its log of the
+// truth, by its own metrics, in the records and in the result.
+func TestServerCountsWhatWasSent(t *testing.T) {
+	for _, c := range []struct {
+		name string
+		args []string
+	}{
+		{"run", []string{"run", "URL", "--rate", "40", "--duration", "1s", "--warmup", "500ms", "--input", "64", "--output", "8"}},
+		{"closed", []string{"run", "URL", "--concurrency", "4", "--requests", "40", "--warmup", "200ms", "--input", "64", "--output", "8"}},
+		{"sweep", []string{"sweep", "URL", "--loads", "20,40", "--duration", "500ms", "--warmup", "200ms", "--input", "64", "--output", "8"}},
+		{"no probes", []string{"run", "URL", "--no-probe", "--model", "fixed", "--concurrency", "2", "--requests", "20", "--exactly", "--warmup", "0s", "--output", "4"}},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			dir := t.TempDir()
+			truth := filepath.Join(dir, "truth.jsonl")
+			var out bytes.Buffer
+			p := plan.Default()
+			p.Truth = truth
+			srv, _, _, err := target.NewMock(&plan.Serving{}, &p.Embedded, "fixed")
+			if err != nil {
+				t.Fatal(err)
+			}
+			l, err := net.Listen("tcp", "127.0.0.1:0")
+			if err != nil {
+				t.Fatal(err)
+			}
+			go srv.Serve(l)
+			url := "http://" + l.Addr().String()
+			at := filepath.Join(dir, "run")
+			args := append(c.args, "--out", at, "--quiet", "--format", "json")
+			for i := range args {
+				args[i] = strings.Replace(args[i], "URL", url, 1)
+			}
+			if code := Run(t.Context(), args, strings.NewReader(""), &out, io.Discard); code == Bug || code == Usage || code == TargetFailed {
+				t.Fatalf("exit code %d", code)
+			}
+			seen := fromMetrics(t, url)
+			if err := srv.Shutdown(t.Context()); err != nil {
+				t.Fatal(err)
+			}
+			logged := fromTruth(t, truth)
+			var run result.Run
+			if err := json.Unmarshal(out.Bytes(), &run); err != nil {
+				t.Fatal(err)
+			}
+			sent := run.Sent.Load
+			probes := counted{}
+			if x := run.Sent.Probes; x != nil {
+				probes = counted{x.Requests, x.PromptTokens, x.OutputTokens}
+				sent.Requests += x.Requests
+				sent.PromptTokens += x.PromptTokens
+				sent.OutputTokens += x.OutputTokens
+			}
+			if logged.requests != sent.Requests {
+				t.Errorf("the server's log has %d requests, Pitot sent %d, %d of them probes", logged.requests, sent.Requests, probes.requests)
+			}
+			if all := run.Sent.Load.OK + probes.requests; seen.requests < all || seen.requests > sent.Requests {
+				t.Errorf("the server's metrics have %d requests, Pitot has %d answers of %d", seen.requests, all, sent.Requests)
+			}
+			if run.Sent.Load.Requests == run.Sent.Load.OK && (seen.prompt != sent.PromptTokens || seen.output != sent.OutputTokens) {
+				t.Errorf("the server counts %+v, Pitot %+v", seen, sent)
+			}
+
+			// The records say the same; no point and no table has the probes.
+			rows, apart := int64(0), counted{}
+			for f, err := range record.Frames(at) {
+				if err != nil {
+					t.Fatal(err)
+				}
+				for i := range f.Rows {
+					if r := &f.Rows[i]; r.Sent >= 0 {
+						rows++
+						if f.Point == record.Probing {
+							apart.requests++
+							apart.prompt += int64(r.PromptTokens)
+							apart.output += int64(r.CompletionTokens)
+							if r.Class != record.ProbeClass || r.Due >= 0 || r.ID != apart.requests-1 || r.Done < r.Sent {
+								t.Errorf("%+v", r)
+							}
+						}
+					}
+				}
+			}
+			if rows != sent.Requests || apart != probes {
+				t.Errorf("%d rows, %+v of probes; sent %d, %+v of probes", rows, apart, sent.Requests, probes)
+			}
+			if c.name == "no probes" {
+				if probes.requests > 0 || run.Sent.Probes != nil {
+					t.Errorf("%+v", run.Sent)
+				}
+				return
+			}
+			if probes.requests != 7 || probes.output != 5+2*8 {
+				t.Errorf("%+v", probes)
+			}
+			table := filepath.Join(dir, "table.csv")
+			if code, _, said := pitot(t, "report", at, "--export", "csv-requests="+table); code == Bug || code == Usage {
+				t.Fatalf("%d: %s", code, said)
+			}
+			data, err := os.ReadFile(table)
+			if err != nil || strings.Contains(string(data), record.ProbeClass) {
+				t.Errorf("%v, or the table has probes", err)
+			}
+		})
+	}
+}
+
+func fromTruth(t *testing.T, path string) (c counted) {
+	t.Helper()
+	f, err := os.Open(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer f.Close()
+	for x, err := range serve.ReadTruth(f) {
+		if err != nil {
+			t.Fatal(err)
+		}
+		c.requests++
+		c.prompt += int64(x.PromptTokens)
+		c.output += int64(x.OutputTokens)
+	}
+	return c
+}
+
+// fromMetrics asks the server what it counted of requests that ended.
+func fromMetrics(t *testing.T, url string) (c counted) {
+	t.Helper()
+	a, err := http.Get(url + "/metrics")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer a.Body.Close()
+	page, err := io.ReadAll(a.Body)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for line := range strings.Lines(string(page)) {
+		for name, to := range map[string]*int64{"vllm:request_success_total{": &c.requests, "vllm:prompt_tokens_total{": &c.prompt, "vllm:generation_tokens_total{": &c.output} {
+			if strings.HasPrefix(line, name) {
+				x, err := strconv.ParseFloat(strings.TrimSpace(line[strings.LastIndexByte(line, ' '):]), 64)
+				if err != nil {
+					t.Fatal(err)
+				}
+				*to += int64(x)
+			}
+		}
+	}
+	return c
+}
+
+// A sweep that goes on keeps the probes it had, and adds those of the second start.
+func TestProbesOfAResumedSweep(t *testing.T) {
+	dir := filepath.Join(t.TempDir(), "run")
+	args := []string{"sweep", "mock:fixed", "--loads", "20,40", "--duration", "300ms", "--warmup", "100ms", "--input", "32", "--output", "4", "--out", dir, "--quiet"}
+	if code, _, said := pitot(t, args...); code == Bug || code == Usage {
+		t.Fatalf("%d: %s", code, said)
+	}
+	if code, _, said := pitot(t, append(args, "--resume")...); code == Bug || code == Usage {
+		t.Fatalf("%d: %s", code, said)
+	}
+	run, err := rundir.ReadResult(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	ids := map[string]bool{}
+	n := 0
+	for f, err := range record.Frames(dir) {
+		if err != nil {
+			t.Fatal(err)
+		}
+		for i := range f.Rows {
+			if f.Point == record.Probing {
+				n++
+				ids[fmt.Sprint(f.Rows[i].ID)] = true
+			}
+		}
+	}
+	if p := run.Sent.Probes; p == nil || p.Requests != int64(n) || len(ids) != n || n <= 7 || len(run.Points) != 2 {
+		t.Errorf("%+v, %d rows, %d ids, %d points", p, n, len(ids), len(run.Points))
+	}
+}

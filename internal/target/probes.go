@@ -1,0 +1,98 @@
+package target
+
+import (
+	"cmp"
+	"sync"
+
+	"pitot/internal/clock"
+	"pitot/internal/data/record"
+	"pitot/internal/plan"
+)
+
+// What is sent besides the load is recorded too, apart from it: a server counts
+// both.
+
+// probes are those that nobody has taken yet.
+type probes struct {
+	mu    sync.Mutex
+	list  []record.Row
+	sent  int64 // in all
+	began int64 // clock reading of their time 0, 0 before the first
+}
+
+func (p *probes) start() int64 {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.began = cmp.Or(p.began, clock.Now())
+	return p.began
+}
+
+// next is the id of the next one.
+func (p *probes) next() int64 {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.sent++
+	return p.sent - 1
+}
+
+func (p *probes) add(row record.Row) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	row.Point = record.Probing
+	p.list = append(p.list, row)
+}
+
+// Probes hands over those that have ended since the last time.
+func (t *Target) Probes() []record.Row {
+	t.probes.mu.Lock()
+	defer t.probes.mu.Unlock()
+	list := t.probes.list
+	t.probes.list = nil
+	return list
+}
+
+// ProbedBefore says how many an earlier session had, so that each has an id of its
+// own.
+func (t *Target) ProbedBefore(n int64) {
+	t.probes.mu.Lock()
+	defer t.probes.mu.Unlock()
+	t.probes.sent += n
+	for i := range t.probes.list {
+		t.probes.list[i].ID += n
+	}
+}
+
+// discard is a sink for the events of what is not measured.
+type discard struct{}
+
+// Chunk implements [record.Sink].
+func (discard) Chunk(record.Chunk) {}
+
+// Done implements [record.Sink].
+func (discard) Done(*record.Row) {}
+
+// Requests of the probing, as calibration and priming send them.
+const (
+	greetingWords         = 16 // of the request that finds out what is understood
+	shortWords, longWords = 64, 192
+	calibrations          = 2 // of each length
+	// Primings warm what a first request warms, and tell how long one takes.
+	Primings = 2
+)
+
+// ProbingOf says what will be sent to a target besides the load, where it takes
+// requests as they are first put to it: requests and tokens. Tokens of a chat's
+// template come on top; those of a file's prompts are not known.
+func ProbingOf(p Wanted) (requests int, input, output float64) {
+	if p.NoProbe || p.Kind() == plan.KindSim {
+		return 0, 0, 0
+	}
+	requests, input, output = 1+Primings, greetingWords, 1
+	if p.Generated() {
+		requests += 2 * calibrations
+		input += calibrations * (shortWords + longWords)
+		output += 2 * calibrations
+		input += Primings * (p.Input.Mean() + float64(p.Prefix)*p.PrefixShare)
+	}
+	return requests, input, output + Primings*p.Output.Mean()
+}

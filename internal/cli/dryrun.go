@@ -6,7 +6,6 @@ import (
 	"io"
 	"math"
 	"slices"
-	"strconv"
 	"strings"
 	"time"
 
@@ -143,7 +142,7 @@ func givenNumber(x float64) string {
 	if x == math.Trunc(x) {
 		return say.Count(int64(x))
 	}
-	return strconv.FormatFloat(x, 'f', -1, 64)
+	return say.Exact(x)
 }
 
 // usd writes a price to the cent.

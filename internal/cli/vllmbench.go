@@ -168,7 +168,7 @@ func (b *vllmBench) path(m *export.Benchmark) string {
 
 // pythonFloat writes a number as Python does: 10.0, inf.
 func pythonFloat(x float64) string {
-	s := strconv.FormatFloat(x, 'f', -1, 64)
+	s := say.Exact(x)
 	switch {
 	case math.IsInf(x, 1):
 		return "inf"
@@ -574,12 +574,12 @@ func (t *vllmTranslation) load() {
 		as.QueueFromStart = true // vLLM makes all requests at once, and lets so many through
 		t.say("--concurrency", strconv.Itoa(users))
 	} else {
-		t.say("--rate", strconv.FormatFloat(as.RequestRate, 'f', -1, 64))
+		t.say("--rate", say.Exact(as.RequestRate))
 		switch {
 		case math.IsInf(as.Burstiness, 1):
 			t.say("--arrival", "constant")
 		case as.Burstiness != 1:
-			t.say("--arrival", "gamma("+strconv.FormatFloat(as.Burstiness, 'f', -1, 64)+")")
+			t.say("--arrival", "gamma("+say.Exact(as.Burstiness)+")")
 		}
 		if as.MaxConcurrency > 0 {
 			t.say("--max-in-flight", strconv.Itoa(as.MaxConcurrency))

@@ -36,10 +36,10 @@ func (p *Plan) Check(v Verb) error {
 func (p *Plan) checkLoads() error {
 	for _, x := range append([]float64{p.Verify, p.MaxLoad}, p.Loads...) {
 		if p.Over == "concurrency" && x != math.Trunc(x) {
-			return say.Errorf("%s is no number of users", decimal(x)).WithHint("users come whole: --over concurrency takes whole numbers")
+			return say.Errorf("%s is no number of users", say.Exact(x)).WithHint("users come whole: --over concurrency takes whole numbers")
 		}
 		if p.MaxLoad > 0 && x > p.MaxLoad {
-			return say.Errorf("the load %s is above --max-load %s", decimal(x), decimal(p.MaxLoad)).WithHint("raise --max-load, or leave the load out")
+			return say.Errorf("the load %s is above --max-load %s", say.Exact(x), say.Exact(p.MaxLoad)).WithHint("raise --max-load, or leave the load out")
 		}
 	}
 	return nil

@@ -107,7 +107,7 @@ func whole(least, most int) kind[int] {
 
 // number is one between two.
 func number(least, most float64) kind[float64] {
-	return kind[float64]{write: decimal, parse: func(v string) (float64, error) {
+	return kind[float64]{write: say.Exact, parse: func(v string) (float64, error) {
 		x, err := strconv.ParseFloat(v, 64)
 		if err != nil && !errors.Is(err, strconv.ErrRange) || math.IsNaN(x) {
 			return 0, fmt.Errorf("%q is not a number", v)
@@ -124,7 +124,7 @@ func bound(x float64) string {
 	if x == math.Trunc(x) {
 		return say.Count(int64(x))
 	}
-	return decimal(x)
+	return say.Exact(x)
 }
 
 // requestRate also knows the infinite rate by which other tools mean as much as
@@ -288,7 +288,7 @@ func tokenPrice() kind[TokenPrice] {
 			if p == (TokenPrice{}) {
 				return ""
 			}
-			return decimal(p.Input) + "/" + decimal(p.Output)
+			return say.Exact(p.Input) + "/" + say.Exact(p.Output)
 		}}
 }
 
@@ -331,7 +331,7 @@ func loadList() kind[[]float64] {
 			return 0, say.Errorf("%q is not a load", v).WithHint("for example --loads 1,2,4,8")
 		}
 		return x, nil
-	}, decimal)
+	}, say.Exact)
 }
 
 func proxyURL() kind[string] {
@@ -394,8 +394,6 @@ func isToken(s string) bool {
 	}
 	return s != ""
 }
-
-func decimal(x float64) string { return strconv.FormatFloat(x, 'f', -1, 64) }
 
 // seeded is the seed, which is kept whether it was asked for or drawn.
 type seeded struct{ one[Ask, uint64] }

@@ -35,7 +35,7 @@ func Span(d time.Duration) string {
 		return "-" + Span(-d)
 	}
 	in := func(unit time.Duration, name string) string {
-		return strconv.FormatFloat(float64(d)/float64(unit), 'f', -1, 64) + " " + name
+		return Exact(float64(d)/float64(unit)) + " " + name
 	}
 	switch {
 	case d == 0:
@@ -97,6 +97,10 @@ func Optional(x *float64) string {
 func Decimal(x float64, digits int) string {
 	return withoutZeros(strconv.FormatFloat(x, 'f', digits, 64))
 }
+
+// Exact writes a number with all digits that tell it from others, without an exponent:
+// as a user would write it.
+func Exact(x float64) string { return strconv.FormatFloat(x, 'f', -1, 64) }
 
 // withoutZeros takes the zeros off the end of a number with a point.
 func withoutZeros(s string) string {

@@ -30,12 +30,7 @@ func (g Grammar) Parse(text string) (Spec, error) {
 	if len(text) > maxLength {
 		return Spec{}, say.Errorf("objective longer than %d bytes", maxLength)
 	}
-	plain := strings.Map(func(r rune) rune {
-		if unicode.IsSpace(r) {
-			return -1
-		}
-		return unicode.ToLower(r)
-	}, text)
+	plain := withoutSpace(text)
 	if plain == "" {
 		return Spec{}, say.Errorf("empty objective").WithHint("write for example \"p99 ttft<200ms, p99 tpot<50ms\"")
 	}
@@ -133,7 +128,7 @@ func (s Spec) check() error {
 			}
 		}
 	case joint == 0 && s.SharePercent != 0:
-		return say.Errorf("a share @%s%% without a limit on single requests", decimal(s.SharePercent)).WithHint("leave the @ out, or leave the percentiles out")
+		return say.Errorf("a share @%s%% without a limit on single requests", say.Exact(s.SharePercent)).WithHint("leave the @ out, or leave the percentiles out")
 	}
 	return nil
 }
@@ -188,4 +183,14 @@ func length(s string) (time.Duration, error) {
 		return 0, say.Errorf("limit %q is out of range", s).WithHint("between 0.001us and 1000000s")
 	}
 	return time.Duration(ns), nil
+}
+
+// withoutSpace is a text in lower case without white space.
+func withoutSpace(text string) string {
+	return strings.Map(func(r rune) rune {
+		if unicode.IsSpace(r) {
+			return -1
+		}
+		return unicode.ToLower(r)
+	}, text)
 }

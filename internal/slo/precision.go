@@ -3,7 +3,6 @@ package slo
 import (
 	"strconv"
 	"strings"
-	"unicode"
 
 	"pitot/internal/data/metric"
 	"pitot/internal/say"
@@ -28,12 +27,7 @@ func (g Grammar) ParsePrecision(text string) (Precision, error) {
 	if len(text) > maxLength {
 		return Precision{}, say.Errorf("precision longer than %d bytes", maxLength)
 	}
-	plain := strings.Map(func(r rune) rune {
-		if unicode.IsSpace(r) {
-			return -1
-		}
-		return unicode.ToLower(r)
-	}, text)
+	plain := withoutSpace(text)
 	value, width, ok := strings.Cut(strings.ReplaceAll(plain, "±", "+-"), "+-")
 	if !ok {
 		return Precision{}, say.Errorf("precision %q has no +-", text).WithHint(example)
@@ -66,7 +60,7 @@ func (g Grammar) ParsePrecision(text string) (Precision, error) {
 
 // reported says that a percentile is one of those that are.
 func reported(percent float64) bool {
-	_, ok := metric.PercentileOf("p" + decimal(percent))
+	_, ok := metric.PercentileOf("p" + say.Exact(percent))
 	return ok
 }
 
@@ -77,7 +71,7 @@ func (p Precision) None() bool { return p.Metric == "" }
 func (p Precision) String() string {
 	value := "mean"
 	if p.Percentile != 0 {
-		value = "p" + decimal(p.Percentile)
+		value = "p" + say.Exact(p.Percentile)
 	}
-	return value + " " + string(p.Metric) + " +-" + decimal(p.Percent) + "%"
+	return value + " " + string(p.Metric) + " +-" + say.Exact(p.Percent) + "%"
 }

@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"pitot/internal/data/metric"
+	"pitot/internal/say"
 )
 
 // Limit is one upper bound.
@@ -32,11 +33,11 @@ func (l Limit) P() float64 { return l.Percentile / 100 }
 // String gives the limit as it is written, "p99 ttft<200ms".
 func (l Limit) String() string {
 	if l.Metric == metric.Errors {
-		return "errors<" + decimal(l.MaxPercent) + "%"
+		return "errors<" + say.Exact(l.MaxPercent) + "%"
 	}
 	s := string(l.Metric) + "<" + duration(l.Max)
 	if l.Percentile != 0 {
-		s = "p" + decimal(l.Percentile) + " " + s
+		s = "p" + say.Exact(l.Percentile) + " " + s
 	}
 	return s
 }
@@ -70,7 +71,7 @@ func (s Spec) String() string {
 		}
 	}
 	if len(joint) > 0 {
-		joint[len(joint)-1] += " @" + decimal(s.SharePercent) + "%"
+		joint[len(joint)-1] += " @" + say.Exact(s.SharePercent) + "%"
 	}
 	return strings.Join(append(append(percentile, joint...), errors...), ", ")
 }
@@ -84,8 +85,6 @@ func (s Spec) NeedsStream() bool {
 	}
 	return false
 }
-
-func decimal(x float64) string { return strconv.FormatFloat(x, 'f', -1, 64) }
 
 // duration spells d in the largest unit that keeps it above 1.
 func duration(d time.Duration) string {

@@ -263,7 +263,7 @@ func (t *Target) calibrate(ctx context.Context) error {
 		return err
 	}
 	t.Calibration = c
-	t.Server["prompt_tokens"] = fmt.Sprintf("%s + %s per word", decimal(c.Overhead), decimal(c.PerWord))
+	t.Server["prompt_tokens"] = fmt.Sprintf("%s + %s per word", say.Exact(c.Overhead), say.Exact(c.PerWord))
 	return nil
 }
 
@@ -382,5 +382,3 @@ func (t *Target) ask(ctx context.Context, req workload.Request, output int) reco
 	x.Refuse(clock.Now(), err)
 	return x.Row
 }
-
-func decimal(x float64) string { return strconv.FormatFloat(x, 'f', -1, 64) }

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"pitot/internal/data/record"
+	"pitot/internal/say"
 )
 
 // A server that was started anew while it was measured is two servers, and the
@@ -67,7 +68,7 @@ func processStart(page string) (at float64, ok bool) {
 func (t *Target) tellBegun(ctx context.Context) {
 	if at, ok := t.begun(ctx); ok {
 		t.began = at
-		t.Server[record.ProcessStart] = strconv.FormatFloat(at, 'f', -1, 64)
+		t.Server[record.ProcessStart] = say.Exact(at)
 	}
 }
 

@@ -149,6 +149,5 @@ func (l Lengths) String() string {
 	case fixed:
 		return strconv.Itoa(int(l.a))
 	}
-	number := func(x float64) string { return strconv.FormatFloat(x, 'f', -1, 64) }
-	return lengthNames[l.kind] + "(" + number(l.a) + "," + number(l.b) + ")"
+	return lengthNames[l.kind] + "(" + say.Exact(l.a) + "," + say.Exact(l.b) + ")"
 }

@@ -224,7 +224,7 @@ func cellOf[T float64 | int64 | int | string](x *T) string {
 	}
 	switch v := any(*x).(type) {
 	case float64:
-		return strconv.FormatFloat(v, 'f', -1, 64)
+		return say.Exact(v)
 	case string:
 		return plainCell(v)
 	}

@@ -12,6 +12,7 @@ import (
 
 	"pitot/internal/data/metric"
 	"pitot/internal/data/result"
+	"pitot/internal/say"
 	"pitot/internal/stat"
 )
 
@@ -251,7 +252,7 @@ type vllmMetric struct {
 }
 
 // percentileWord is how vLLM names a percentile: 99, 99.9.
-func percentileWord(p float64) string { return strconv.FormatFloat(p, 'f', -1, 64) }
+func percentileWord(p float64) string { return say.Exact(p) }
 
 // number is a number in JSON, and the word where JSON has none for it.
 func number(x float64) any {

@@ -371,11 +371,10 @@ func catalogueOf(all ...*at) (out metric.Catalogue) {
 	return out
 }
 
-// objectives says why shares within SLOs are not the same thing.
-func objectives(x, y *at) string {
-	var specs []string
-	for _, s := range []*at{x, y} {
-		for _, l := range s.launches {
+// specsOf are the SLOs that points were held against, each once: "" for none.
+func specsOf(all ...*at) (specs []string) {
+	for _, x := range all {
+		for _, l := range x.launches {
 			for _, p := range l.points {
 				spec := ""
 				if p.SLO != nil {
@@ -387,6 +386,12 @@ func objectives(x, y *at) string {
 			}
 		}
 	}
+	return specs
+}
+
+// objectives says why shares within SLOs are not the same thing.
+func objectives(x, y *at) string {
+	specs := specsOf(x, y)
 	switch {
 	case len(specs) > 1:
 		return "the SLOs differ"

@@ -188,20 +188,7 @@ func (c *Curve) fill(sides []Side, points [][]*at, o Options) {
 // oneObjective is the SLO that all points were held against, "" if they were
 // held against none, or why they are not to be laid over each other.
 func oneObjective(all []*at) (spec, why string) {
-	var specs []string
-	for _, x := range all {
-		for _, l := range x.launches {
-			for _, p := range l.points {
-				spec := ""
-				if p.SLO != nil {
-					spec = p.SLO.Spec
-				}
-				if !slices.Contains(specs, spec) {
-					specs = append(specs, spec)
-				}
-			}
-		}
-	}
+	specs := specsOf(all...)
 	switch len(specs) {
 	case 0:
 		return "", ""

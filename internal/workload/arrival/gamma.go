@@ -16,11 +16,10 @@ const (
 
 // gamma keeps the time as poisson does.
 type gamma struct {
-	draws    seed.Rand
-	shape    float64
-	scale    float64 // nanoseconds
-	whole    int64
-	fraction float64
+	draws seed.Rand
+	shape float64
+	scale float64 // nanoseconds
+	at    instant
 }
 
 // NewGamma is a renewal process whose gaps follow a gamma distribution of that
@@ -39,14 +38,7 @@ func NewGamma(rate, shape float64, start uint64) (Process, error) {
 }
 
 func (g *gamma) Next() int64 {
-	whole, fraction := math.Modf(g.fraction + float64(g.draw()*g.scale))
-	if whole >= float64(math.MaxInt64-g.whole) {
-		g.whole = math.MaxInt64
-		return g.whole
-	}
-	g.whole += int64(whole)
-	g.fraction = fraction
-	return g.whole
+	return g.at.after(float64(g.draw() * g.scale))
 }
 
 func (g *gamma) uniform() float64 { return seed.Float(g.draws.Uint64()) }

@@ -9,10 +9,9 @@ import (
 // poisson keeps the time as whole nanoseconds and a fraction below one, so
 // that a long run loses no precision.
 type poisson struct {
-	draws    seed.Rand
-	mean     float64 // gap in nanoseconds
-	whole    int64
-	fraction float64
+	draws seed.Rand
+	mean  float64 // gap in nanoseconds
+	at    instant
 }
 
 // NewPoisson is a Poisson process: gaps are exponential with mean 1/rate, and
@@ -29,12 +28,23 @@ func (p *poisson) Next() int64 {
 	// The conversion keeps the compiler from fusing the product with the sum,
 	// which would round differently on other processors.
 	gap := float64(-math.Log(seed.Float(p.draws.Uint64())) * p.mean)
-	whole, fraction := math.Modf(p.fraction + gap)
-	if whole >= float64(math.MaxInt64-p.whole) {
-		p.whole = math.MaxInt64
-		return p.whole
+	return p.at.after(gap)
+}
+
+// instant is a time that gaps are added to without loss.
+type instant struct {
+	whole    int64   // nanoseconds
+	fraction float64 // of one
+}
+
+// after adds a gap, in nanoseconds; at the end of time it stays there.
+func (t *instant) after(gap float64) int64 {
+	whole, fraction := math.Modf(t.fraction + gap)
+	if whole >= float64(math.MaxInt64-t.whole) {
+		t.whole = math.MaxInt64
+		return t.whole
 	}
-	p.whole += int64(whole)
-	p.fraction = fraction
-	return p.whole
+	t.whole += int64(whole)
+	t.fraction = fraction
+	return t.whole
 }

@@ -218,8 +218,8 @@ func TestRooms(t *testing.T) {
 	}
 }
 
-// pure are the rooms that say they decide without a clock, a socket or a file:
-// neither they nor the rooms they stand on may touch one.
+// pure are the rooms that say that they have no clock, socket or file, and mean what
+// they stand on too.
 func pure() []string {
 	return []string{"stat", "data/result", "twin", "twin/vllm", "run/search", "workload/seed"}
 }

@@ -1,7 +1,7 @@
 // Package stat holds the statistics of a measurement as pure functions: order
 // statistics, moments and fast sorting; intervals that know of dependence
 // between requests; capacity from shares of violations; trends, knees and
-// fronts; comparison of launches.
+// fronts; comparison of launches. It has no clock, no file and no socket.
 //
 // What cannot be had is ok = false or a Reason in words, never a NaN. How often
 // each interval holds and each test errs is shown by `go run ./bench/stat`.

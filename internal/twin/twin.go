@@ -1,5 +1,5 @@
-// Package twin is the engine: a step function over a clock, without
-// goroutines, wall time or I/O. The mock server serves it over a socket in
+// Package twin is the engine: a step function over a time that it is told. It has
+// no goroutine, no clock and no I/O. The mock server serves it over a socket in
 // real time, the virtual world runs it as an event queue.
 package twin
 

@@ -1,6 +1,7 @@
 // Package result is the contract of run.json, schema "pitot.run/v2": what a
 // run was and what it measured. Times are milliseconds, rates are per second,
-// a value that is not known is null and says why beside it.
+// a value that is not known is null and says why beside it. It has no clock, no
+// file and no socket: rundir reads and writes the file.
 package result
 
 import (

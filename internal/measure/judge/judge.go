@@ -1,7 +1,8 @@
 // Package judge says what a measurement is worth: whether the instrument and
 // its machine kept their promises, whether the load was the one that was asked
 // for, and whether it was in a steady state. It knows requests by their stamps
-// and counts alone; what their latencies are is the measuring room's.
+// and counts alone; what their latencies are is the measuring room's. It has no clock, no file and
+// no socket.
 //
 // Evidence is gathered while records are read ([Probe], [Queue], [Arrivals],
 // [Course]), and judged at the end: [Queue.Stability], [Course.Settle],

@@ -2,7 +2,7 @@
 // tokens for each step, chunked prefill, a paged KV cache with prefix
 // caching, preemption, asynchronous scheduling, and the API server in front.
 // Names are vLLM's. It knows no model and no hardware: how long a step takes
-// is a [Cost].
+// is a [Cost]. It has no goroutine, no clock and no I/O.
 //
 // Source of the rules: vllm/v1 of vLLM 0.19 to 0.32 (Apache-2.0); each is
 // described, none is copied. Where the versions differ the later one is

@@ -1,5 +1,5 @@
 // Package arrival says when requests are due: pure streams of times, from a
-// rate and a seed, that no answer, clock or machine has a part in.
+// rate and a seed, that no answer has a part in. It has no clock and no I/O.
 package arrival
 
 import (

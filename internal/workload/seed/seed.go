@@ -1,7 +1,7 @@
 // Package seed turns one seed into as many independent numbers as a run
 // needs. Every use has a stream of its own, so that a change of one setting
 // never reshuffles what another one drew, and every number can be had alone,
-// from its index, so that workers need no common state.
+// from its index, so that workers need no common state. It has no clock and no I/O.
 //
 // The numbers are part of what a seed means in a run's configuration: they
 // never change.

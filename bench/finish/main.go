@@ -7,8 +7,10 @@
 //	go run ./bench/finish -requests 50000000 -dir /big/disk
 //
 // Every request streams its answer in a few chunks. Of a hundred requests one
-// fails or is cut, and of a hundred chunks one shares a read with another, so
-// that every list that grows with a run grows here.
+// fails or is cut, and of a hundred chunks one shares a read with another; every
+// second the instrument and its machine are sampled: so every list that grows with a
+// run grows here. With -killed the journal has no end, as that of a process that
+// was killed, and the requests under way are made up for too.
 package main
 
 import (
@@ -39,6 +41,7 @@ var (
 	rate     = flag.Float64("rate", 2000, "requests a second")
 	place    = flag.String("dir", "", "directory for the run, which stays; by default a temporary one")
 	binary   = flag.String("pitot", "", "program to measure; by default this source, built")
+	killed   = flag.Bool("killed", false, "leave the journal as a kill does")
 	exports  = flag.String("export", "", "formats to export, separated by commas")
 )
 
@@ -117,8 +120,16 @@ func write(dir string) {
 	marks(j, warm, end)
 	rng := rand.New(rand.NewPCG(1, 1))
 	var pending []event
-	due := 0.0
+	due, sampled := 0.0, 0.0
 	for id := int64(0); ; {
+		for ; sampled < due; sampled += 1e9 {
+			for i, name := range []string{record.CPUShare, record.Pause, "memory_bytes"} {
+				j.Sample(record.Sample{T: int64(sampled), Source: record.SourceClient, Name: name, Value: .01 * float64(i) * rng.Float64()})
+			}
+			for _, name := range []string{record.OthersShare, record.Runnable, record.WaitedShare} {
+				j.Sample(record.Sample{T: int64(sampled), Source: record.SourceHost, Name: name, Value: .01 * rng.Float64()})
+			}
+		}
 		for range 8192 { // a batch, whose events are put in order
 			due += rng.ExpFloat64() / *rate * 1e9
 			if int64(due) >= end {
@@ -129,7 +140,7 @@ func write(dir string) {
 		}
 		slices.SortFunc(pending, func(a, b event) int { return cmp.Compare(a.t, b.t) })
 		n := len(pending)
-		if int64(due) < end {
+		if int64(due) < end || *killed {
 			n, _ = slices.BinarySearchFunc(pending, int64(due), func(e event, t int64) int { return cmp.Compare(e.t, t) })
 		}
 		for _, e := range pending[:n] {
@@ -146,6 +157,12 @@ func write(dir string) {
 		if int64(due) >= end {
 			break
 		}
+	}
+	if *killed {
+		if err := j.Close(); err != nil {
+			log.Fatal(err)
+		}
+		return
 	}
 	j.Mark(record.Mark{Name: "window", Data: fmt.Appendf(nil, `{"t1":%d,"ended":%d}`, end, end+int64(10e9))})
 	j.Mark(record.Mark{Name: "end", Data: []byte(`{"ended":"2026-11-21T00:00:00Z","interrupted":false}`)})

@@ -1,6 +1,7 @@
 package measure
 
 import (
+	"fmt"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -35,5 +36,24 @@ func TestErrorExamples(t *testing.T) {
 	}
 	if clean := fold(window(1), failed(1, 5000, 1, record.ErrServer)).Point().Requests; clean.ErrorExamples != nil {
 		t.Errorf("%v", clean.ErrorExamples)
+	}
+}
+
+// A server that makes up a finish reason for each answer fills neither memory nor
+// run.json.
+func TestFinishReasonsAreBounded(t *testing.T) {
+	var frames []record.Frame
+	for id := range int64(1000) {
+		f := answer{id: id, due: id, stamps: []int64{id + 1, id + 2}, usage: 2}.frame()
+		f.Rows[0].Finish = fmt.Sprintf("reason %d", id%500)
+		frames = append(frames, f)
+	}
+	got := fold(window(1), frames...).Point().Requests
+	n := 0
+	for _, k := range got.Finish {
+		n += k
+	}
+	if len(got.Finish) != mostReasons+1 || got.Finish["reason 7"] != 2 || got.Finish[otherReasons] != 800 || n != got.OK {
+		t.Errorf("%d reasons, %d others, %d of %d answers", len(got.Finish), got.Finish[otherReasons], n, got.OK)
 	}
 }

@@ -208,7 +208,7 @@ func (s *idSet) twice(id int64) bool {
 func (f *Fold) member(r *record.Row, s *Stream, visible int64) {
 	q := f.gatherer.Request(s, r)
 	if r.Outcome == record.OK {
-		f.finish[r.Finish]++
+		f.finished(r.Finish)
 	} else {
 		f.errors[r.Error]++
 		if e, ok := f.examples[r.Error]; r.Detail != "" && (!ok || r.ID < e.id) {
@@ -238,6 +238,21 @@ func (f *Fold) member(r *record.Row, s *Stream, visible int64) {
 		}
 	}
 	f.cohort.Add(&q)
+}
+
+// mostReasons is how many finish reasons are told apart, and otherReasons counts
+// all others: a server may make up one for each answer.
+const (
+	mostReasons  = 100
+	otherReasons = "others"
+)
+
+// finished counts the finish reason of an answer.
+func (f *Fold) finished(reason string) {
+	if _, known := f.finish[reason]; !known && len(f.finish) >= mostReasons {
+		reason = otherReasons
+	}
+	f.finish[reason]++
 }
 
 // Err says that what was put aside could not be read again: the result is wrong.

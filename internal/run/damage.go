@@ -53,20 +53,20 @@ func (o *outline) damaged(point int32) (damaged bool, rows int64) {
 
 // lostRows gives rows for the requests of a point that came to its end whose own
 // are lost.
-func lostRows(dir string, point int32, s measure.Setup, runSeed uint64, last, rows int64) (lost []record.Row) {
-	m := gather(dir, point)
-	dues, ok := m.scheduled(s, runSeed, point, s.T1, m.highest)
+func (m *remains) lostRows(point int32, s measure.Setup, runSeed uint64, last, rows int64) (lost []record.Row) {
+	requests, ok := m.scheduled(s, runSeed, point, s.T1, m.highest)
 	if !ok {
-		dues = m.bounded(min(last, s.T1-1))
+		requests = m.bounded(min(last, s.T1-1))
 	}
-	for i, due := range dues {
-		if id := int64(i); m.due(id) < 0 {
-			lost = append(lost, m.lost(id, point, due))
+	n := int64(0)
+	for q := range requests {
+		if n++; !q.row {
+			lost = append(lost, m.lost(q.id, point, q.due))
 		}
 	}
 	// More than the ids between those that are left: they came behind them.
 	const most = 1 << 20 // a count that is itself forged is not believed
-	for id := int64(len(dues)); int64(len(lost))+m.lostBefore < min(rows, most); id++ {
+	for id := n; int64(len(lost))+m.lostBefore < min(rows, most); id++ {
 		lost = append(lost, m.lost(id, point, max(s.T0, min(last, s.T1-1))))
 	}
 	return lost

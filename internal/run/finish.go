@@ -61,6 +61,7 @@ func finish(dir string, incomplete bool, store *spill.Store) (*result.Run, error
 	if err := rundir.Live(dir); err != nil {
 		return nil, err
 	}
+	defer lean()()
 	o, err := read(dir)
 	if err != nil {
 		return nil, err
@@ -71,7 +72,7 @@ func finish(dir string, incomplete bool, store *spill.Store) (*result.Run, error
 	if o.end != nil {
 		run.Ended, run.Interrupted = o.end.Ended, o.end.Interrupted
 	}
-	frames := planOnce(completed(record.Frames(dir), o.missing(dir)))
+	frames := planOnce(completed(record.Frames(dir), o.missing(dir, store)))
 	measure.Settle(o.setups, frames)
 	folds := map[int32]*measure.Fold{}
 	for point, s := range o.setups {

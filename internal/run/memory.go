@@ -1,12 +1,24 @@
 package run
 
-import "pitot/internal/data/spill"
+import (
+	"runtime/debug"
+
+	"pitot/internal/data/spill"
+)
 
 // memoryBudget is how many bytes of a run's requests and gaps are kept in memory
 // when its result is made, and how many more while it is. The rest goes to a file in
 // the run directory that has no name. `go run ./bench/finish` shows the peak with
 // all that reading and writing records takes.
 const memoryBudget = 64 << 20
+
+// lean has the collector of garbage keep close to what is in use, until restore:
+// what is kept of a run is large and lives long, and what is thrown away on the
+// way is little, so that it costs next to nothing.
+func lean() (restore func()) {
+	before := debug.SetGCPercent(25)
+	return func() { debug.SetGCPercent(before) }
+}
 
 // memory is a store for the results of a run.
 func memory(dir string) *spill.Store { return spill.New(dir, memoryBudget) }

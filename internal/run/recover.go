@@ -1,6 +1,7 @@
 package run
 
 import (
+	"encoding/binary"
 	"iter"
 	"maps"
 	"math"
@@ -8,6 +9,7 @@ import (
 
 	"pitot/internal/data/marks"
 	"pitot/internal/data/record"
+	"pitot/internal/data/spill"
 	"pitot/internal/load"
 	"pitot/internal/measure"
 	"pitot/internal/workload/arrival"
@@ -22,14 +24,24 @@ import (
 // maxID bounds the ids that are looked for.
 const maxID = 1 << 30
 
-// remains is what the records of a point tell of requests under way.
+// remains is what the records of a point tell of its requests.
 type remains struct {
-	dues    []int64         // by id, Unset for those without a row
-	traces  map[int64]trace // of requests without a row
-	stream  bool            // answers are streamed
-	highest int64           // id seen
+	dues    *spill.Sorted[known] // those that have a row, by id
+	traces  map[int64]trace      // of requests without a row
+	stream  bool                 // answers are streamed
+	highest int64                // id seen
 
 	lostBefore int64 // rows made for lost ones when the run was finished before
+}
+
+// known is when a request that has a row was due.
+type known struct{ id, due int64 }
+
+// dueRequest is a request that was due. Of one without a row that follows from the
+// schedule, or is bounded by the others.
+type dueRequest struct {
+	known
+	row bool
 }
 
 // trace is what the chunks of one request tell.
@@ -38,9 +50,23 @@ type trace struct {
 	chunks              int32
 }
 
-// gather makes a pass over the records of one point.
-func gather(dir string, point int32) remains {
-	m := remains{traces: map[int64]trace{}, stream: true, highest: -1}
+// gather makes a pass over the records of one point. The store has what may not
+// fit into memory.
+func gather(dir string, point int32, store *spill.Store) *remains {
+	m := &remains{traces: map[int64]trace{}, stream: true, highest: -1, dues: spill.NewSorted(store, spill.Codec[known]{
+		Key:    func(k *known) (int64, int64) { return k.id, 0 },
+		Append: func(to []byte, k *known) []byte { return binary.AppendVarint(binary.AppendVarint(to, k.id), k.due) },
+		Decode: func(from []byte, k *known) int {
+			id, n := binary.Varint(from)
+			due, more := binary.Varint(from[max(n, 0):])
+			if n <= 0 || more <= 0 {
+				return 0
+			}
+			*k = known{id, due}
+			return n + more
+		},
+		Most: 2 * binary.MaxVarintLen64,
+	})}
 	requests := record.Join[trace]{
 		Chunk: (*trace).chunk,
 		Row:   func(r *record.Row, _ *trace) { m.row(r) },
@@ -67,10 +93,9 @@ func (m *remains) row(r *record.Row) {
 	if r.ID < 0 || r.ID >= maxID {
 		return
 	}
-	for int64(len(m.dues)) <= r.ID {
-		m.dues = append(m.dues, record.Unset)
+	if r.Due >= 0 {
+		m.dues.Add(&known{r.ID, r.Due})
 	}
-	m.dues[r.ID] = r.Due
 	m.highest = max(m.highest, r.ID)
 	if r.Outcome == record.OK {
 		m.stream = r.Stream
@@ -89,14 +114,6 @@ func (t *trace) chunk(c *record.Chunk) {
 	}
 	t.last = c.T
 	t.chunks++
-}
-
-// due gives the due time of the row of a request, Unset if there is none.
-func (m *remains) due(id int64) int64 {
-	if id < int64(len(m.dues)) {
-		return m.dues[id]
-	}
-	return record.Unset
 }
 
 // traced says that chunks came of a request without a row.
@@ -160,19 +177,22 @@ func planOnce(frames iter.Seq2[record.Frame, error]) iter.Seq2[record.Frame, err
 // missing gives rows for requests that have none, by point: those that were under
 // way when the run was killed, and those whose own are lost. It sets the end of
 // each window.
-func (o *outline) missing(dir string) map[int32][]record.Row {
+func (o *outline) missing(dir string, store *spill.Store) map[int32][]record.Row {
 	rows := map[int32][]record.Row{}
 	for point, s := range o.setups {
 		w, over := o.ends[point]
 		damaged, lost := o.damaged(point)
-		switch {
-		case !over:
-			rows[point], s.T1 = underWay(dir, point, s, o.run.Seed, o.last[point], lost)
-		case damaged:
+		if over {
 			s = ended(s, w)
-			rows[point] = lostRows(dir, point, s, o.run.Seed, o.last[point], lost)
-		default:
-			s = ended(s, w)
+		}
+		if !over || damaged {
+			m := gather(dir, point, store)
+			if over {
+				rows[point] = m.lostRows(point, s, o.run.Seed, o.last[point], lost)
+			} else {
+				rows[point], s.T1 = m.underWay(point, s, o.run.Seed, o.last[point], lost)
+			}
+			m.dues.Free()
 		}
 		o.setups[point] = s
 	}
@@ -182,41 +202,45 @@ func (o *outline) missing(dir string) map[int32][]record.Row {
 // underWay gives the rows of the requests of a point that were under way when
 // its records ended, and the end of the window for which all are known. So many
 // rows are known to be lost: those of the requests that were due first.
-func underWay(dir string, point int32, s measure.Setup, runSeed uint64, last, lostRows int64) (rows []record.Row, t1 int64) {
-	m := gather(dir, point)
+func (m *remains) underWay(point int32, s measure.Setup, runSeed uint64, last, lostRows int64) (rows []record.Row, t1 int64) {
 	t1 = max(min(s.T1, last), s.T0)
-	dues, ok := m.scheduled(s, runSeed, point, t1, -1)
+	requests, ok := m.scheduled(s, runSeed, point, t1, -1)
 	if !ok {
-		dues = m.bounded(last)
-		if n := len(dues); n > 0 {
-			t1 = max(min(t1, slices.Max(dues)+1), s.T0)
+		requests = m.bounded(last)
+		latest := int64(record.Unset)
+		for q := range requests {
+			latest = max(latest, q.due)
+		}
+		if m.highest >= 0 {
+			t1 = max(min(t1, latest+1), s.T0)
 		}
 	}
 	// The count of requests may have been full before the records ended.
-	for i, cohort := 0, int64(0); s.Requests > 0 && i < len(dues); i++ {
-		if dues[i] < s.T0 {
-			continue
-		}
-		if cohort++; cohort > s.Requests {
-			t1 = min(t1, dues[i])
-			break
+	if cohort := int64(0); s.Requests > 0 {
+		for q := range requests {
+			if q.due < s.T0 {
+				continue
+			}
+			if cohort++; cohort > s.Requests {
+				t1 = min(t1, q.due)
+				break
+			}
 		}
 	}
-	for i, due := range dues {
-		id := int64(i)
-		if m.due(id) >= 0 || due >= t1 && !m.traced(id) { // behind the window nobody knows whether it was asked
+	for q := range requests {
+		if q.row || q.due >= t1 && !m.traced(q.id) { // behind the window nobody knows whether it was asked
 			continue
 		}
 		if m.lostBefore++; m.lostBefore <= lostRows {
-			rows = append(rows, m.lost(id, point, due))
+			rows = append(rows, m.lost(q.id, point, q.due))
 			continue
 		}
-		r := interrupted(id, point, due, last)
+		r := interrupted(q.id, point, q.due, last)
 		r.Stream = m.stream
 		if limit := s.Load.MaxInFlight; limit != nil && len(rows) >= *limit {
 			r.Outcome = record.Unsent // first come, first served: so many were sent, the others held
 		}
-		if t, traced := m.traces[id]; traced && ok {
+		if t, traced := m.traces[q.id]; traced && ok {
 			r.FirstEvent, r.FirstToken, r.FirstAnswer, r.LastToken = t.first, t.first, t.answer, t.last
 			r.Chunks, r.Arrivals = t.chunks, t.chunks
 		}
@@ -225,41 +249,90 @@ func underWay(dir string, point int32, s measure.Setup, runSeed uint64, last, lo
 	return rows, t1
 }
 
-// scheduled gives the due times of an open loop up to a time, and at least those
-// up to an id: they follow from the seed. It fails when they are not those of the rows.
-func (m *remains) scheduled(s measure.Setup, runSeed uint64, point int32, until, upTo int64) (dues []int64, ok bool) {
+// scheduled yields the requests of an open loop up to a time, and at least those up
+// to an id: when they were due follows from the seed. It fails when that is not
+// what the rows say.
+func (m *remains) scheduled(s measure.Setup, runSeed uint64, point int32, until, upTo int64) (_ iter.Seq[dueRequest], ok bool) {
 	if s.Load.Rate == nil {
 		return nil, false
 	}
-	a, err := arrival.Parse(s.Load.Arrival, *s.Load.Rate, arrivalSeed(runSeed, point))
-	if err != nil {
+	schedule := func() (arrival.Process, error) {
+		return arrival.Parse(s.Load.Arrival, *s.Load.Rate, arrivalSeed(runSeed, point))
+	}
+	if _, err := schedule(); err != nil {
 		return nil, false
 	}
-	for due := a.Next(); (due < until || int64(len(dues)) <= upTo) && len(dues) < maxID && due != load.Never; due = a.Next() {
-		if known := m.due(int64(len(dues))); known >= 0 && known != due {
-			return nil, false
+	// each hands over a request and when its row says that it was due.
+	each := func(do func(q dueRequest, says int64) bool) {
+		a, err := schedule()
+		if err != nil {
+			return
 		}
-		dues = append(dues, due)
+		id, due := int64(0), a.Next()
+		more := func() bool { return (due < until || id <= upTo) && id < maxID && due != load.Never }
+		step := func(row bool, says int64) bool {
+			goOn := do(dueRequest{known{id, due}, row}, says)
+			id, due = id+1, a.Next()
+			return goOn
+		}
+		for k := range m.dues.All() {
+			for id < k.id && more() {
+				if !step(false, due) {
+					return
+				}
+			}
+			if k.id == id && more() && !step(true, k.due) { // else it was told twice
+				return
+			}
+		}
+		for more() {
+			if !step(false, due) {
+				return
+			}
+		}
 	}
-	return dues, true
+	ok = true
+	each(func(q dueRequest, says int64) bool {
+		ok = says == q.due
+		return ok
+	})
+	return func(yield func(dueRequest) bool) { each(func(q dueRequest, _ int64) bool { return yield(q) }) }, ok
 }
 
-// bounded gives the due times of a load without a schedule as far as they are
-// known: a request without a row was due at the latest when the next one was,
-// and when its first token came. To take the latest makes no request seem to
-// have been followed for longer than it was.
-func (m *remains) bounded(last int64) []int64 {
-	dues := make([]int64, m.highest+1)
-	next := last
-	for id := m.highest; id >= 0; id-- {
-		if due := m.due(id); due >= 0 {
-			next = due
-		} else if t, traced := m.traces[id]; traced {
-			next = min(next, t.first)
+// bounded yields the requests of a load without a schedule, with when they were due
+// as far as that is known: a request without a row was due at the latest when the
+// next one was, and when its first token came. To take the latest makes no request
+// seem to have been followed for longer than it was.
+func (m *remains) bounded(last int64) iter.Seq[dueRequest] {
+	return func(yield func(dueRequest) bool) {
+		from := int64(0)
+		gap := func(to, next int64) bool { // yields those without a row before one
+			dues := make([]int64, max(0, to-from))
+			for id := to - 1; id >= from; id-- {
+				if t, traced := m.traces[id]; traced {
+					next = min(next, t.first)
+				}
+				dues[id-from] = next
+			}
+			for i, due := range dues {
+				if !yield(dueRequest{known{from + int64(i), due}, false}) {
+					return false
+				}
+			}
+			from = max(from, to)
+			return true
 		}
-		dues[id] = next
+		for k := range m.dues.All() {
+			if k.id < from { // told twice
+				continue
+			}
+			if !gap(k.id, k.due) || !yield(dueRequest{*k, true}) {
+				return
+			}
+			from = k.id + 1
+		}
+		gap(m.highest+1, last)
 	}
-	return dues
 }
 
 // interrupted is the row of a request whose end nobody saw.

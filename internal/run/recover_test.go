@@ -168,7 +168,7 @@ func remainsOf(t *testing.T, s measure.Setup, last int64, chunks []record.Chunk,
 	if err := j.Close(); err != nil {
 		t.Fatal(err)
 	}
-	return underWay(dir, 0, s, 7, last, 0)
+	return gather(dir, 0, nil).underWay(0, s, 7, last, 0)
 }
 
 // What is left of a point comes behind its last record and before the next

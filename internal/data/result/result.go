@@ -227,7 +227,7 @@ type Requests struct {
 	Cut    int            `json:"cut"`
 	Unsent int            `json:"unsent"`
 	Errors map[string]int `json:"errors"` // error class: count, of failed, cut and unsent
-	Finish map[string]int `json:"finish"` // finish_reason: count, of ok
+	Finish map[string]int `json:"finish"` // finish_reason: count, of ok; the first hundred reasons, and others for the rest
 
 	ErrorExamples map[string]string `json:"error_examples,omitempty"` // error class: what the server or the system said for the first such request due
 }

@@ -68,6 +68,11 @@ func (s *Sorted[T]) size() int {
 	return int(unsafe.Sizeof(x))
 }
 
+// part is how many records make a part: with their order they take its memory.
+func (s *Sorted[T]) part() int {
+	return max(1, s.store.bytes()*partPieces/(s.size()+int(unsafe.Sizeof(sortKey{}))))
+}
+
 // Len is how many records there are.
 func (s *Sorted[T]) Len() int64 { return s.n }
 
@@ -75,7 +80,7 @@ func (s *Sorted[T]) Len() int64 { return s.n }
 func (s *Sorted[T]) Add(x *T) {
 	s.n++
 	s.open = append(s.open, *x)
-	if len(s.open) >= max(1, s.store.bytes()*partPieces/s.size()) {
+	if len(s.open) >= s.part() {
 		s.seal()
 	}
 }

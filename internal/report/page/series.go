@@ -6,6 +6,7 @@ import (
 	"io/fs"
 	"math"
 	"math/bits"
+	"runtime/debug"
 	"slices"
 
 	"pitot/internal/data/record"
@@ -124,6 +125,7 @@ func ReadSeries(dir string, run *result.Run) ([]*Series, error) {
 	case n > 2:
 		size = brief()
 	}
+	defer debug.SetGCPercent(debug.SetGCPercent(25)) // little is thrown away, and much kept
 	store := spill.New(dir, seriesMemory)
 	defer store.Close()
 	gathers := make([]*gather, len(run.Points))

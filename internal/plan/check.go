@@ -12,8 +12,8 @@ import (
 	"pitot/internal/slo"
 )
 
-// Check says what in the plan of a verb that measures cannot be. What settings
-// mean to each other is said when they are decoded.
+// Check reports what is wrong with the plan of a verb that measures, apart from
+// conflicts between settings, which are reported when they are decoded.
 func (p *Plan) Check(v Verb) error {
 	checks := []func() error{p.checkTarget}
 	switch v {
@@ -32,7 +32,7 @@ func (p *Plan) Check(v Verb) error {
 	return nil
 }
 
-// checkLoads holds the loads of a sweep or a search against what they are.
+// checkLoads checks the loads of a sweep or a search for --over rate or concurrency.
 func (p *Plan) checkLoads() error {
 	for _, x := range append([]float64{p.Verify, p.MaxLoad}, p.Loads...) {
 		if p.Over == "concurrency" && x != math.Trunc(x) {
@@ -45,7 +45,7 @@ func (p *Plan) checkLoads() error {
 	return nil
 }
 
-// checkFind asks for an objective that can be searched for.
+// checkFind requires an SLO that can be searched for.
 func (p *Plan) checkFind() error {
 	if p.SLO.None() {
 		hint := "write one, or take one of these:"
@@ -94,7 +94,7 @@ func (p *Plan) checkLoad() error {
 	return nil
 }
 
-// checkUntil asks for a window that can be doubled.
+// checkUntil requires a window that can be doubled.
 func (p *Plan) checkUntil() error {
 	switch {
 	case p.Until.None():
@@ -117,8 +117,8 @@ func (p *Plan) checkWorkload() error {
 	return nil
 }
 
-// checkFaults refuses what can go wrong with a socket alone where there is none:
-// the whole server's clock can stand still without one too.
+// checkFaults refuses faults of sockets where there is no socket. A freeze of the
+// whole server is possible without one.
 func (p *Plan) checkFaults() error {
 	if p.Kind() != KindSim {
 		return nil

@@ -12,7 +12,7 @@ import (
 	"pitot/internal/say"
 )
 
-// Sources of settings, the stronger the higher.
+// Sources of settings, in order of precedence: the highest wins.
 type source int
 
 const (
@@ -21,7 +21,7 @@ const (
 	fromFlag
 )
 
-// decoder puts settings from all sources together.
+// decoder merges the settings of all sources.
 type decoder struct {
 	verb    Verb
 	parts   []any
@@ -36,7 +36,7 @@ func newDecoder(v Verb, parts []any) *decoder {
 	d := &decoder{verb: v, parts: parts, known: settingsOf(v), given: map[string]source{}}
 	Reset(parts...)
 	for _, s := range d.known { // verbs may have defaults of their own
-		if s.in(parts) {
+		if s.isIn(parts) {
 			s.reset(parts, s.Default)
 		}
 	}
@@ -52,12 +52,12 @@ func Decode(v Verb, argv, environ []string) (p Plan, args []string, err error) {
 	if args, err = d.decode(argv, environ); err != nil {
 		return p, nil, err
 	}
-	p.Spec, args = d.target(args, variables(environ))
+	p.Spec, args = d.takeTarget(args, variables(environ))
 	p.Origins = d.origins
 	if d.given["duration"] == 0 && !p.Until.None() {
 		p.Duration = min(p.Duration, p.Budget/firstLook)
 	}
-	return p, args, d.together(p.Kind())
+	return p, args, d.checkConflicts(p.Kind())
 }
 
 // firstLook bounds the first window of --until where none is asked for: it fits
@@ -71,7 +71,7 @@ func DecodeParts(v Verb, argv, environ []string, parts ...any) (args []string, e
 	if args, err = d.decode(argv, environ); err != nil {
 		return nil, err
 	}
-	return args, d.together("")
+	return args, d.checkConflicts("")
 }
 
 // Recorded reads the plan of a run from its config.yaml, whichever verb made it.
@@ -79,11 +79,11 @@ func Recorded(path string) (Plan, error) {
 	var p Plan
 	d := newDecoder("", p.parts())
 	for _, s := range Settings() {
-		if s.in(d.parts) {
+		if s.isIn(d.parts) {
 			d.known[s.Name] = &s
 		}
 	}
-	spec, err := d.file(path)
+	spec, err := d.readFile(path)
 	p.Spec = spec
 	return p, err
 }
@@ -95,13 +95,13 @@ func (d *decoder) decode(argv, environ []string) (args []string, err error) {
 	if err != nil {
 		return nil, err
 	}
-	onLine := group(flags)
+	onLine := groupValues(flags)
 	defer func() {
 		if err == nil {
-			err = d.lost()
+			err = d.refuseHidden()
 		}
 	}()
-	for _, name := range d.names() {
+	for _, name := range d.sortedNames() {
 		if values := onLine[name]; values != nil {
 			if err := d.set(fromFlag, "--"+name, name, values); err != nil {
 				return nil, err
@@ -119,17 +119,17 @@ func (d *decoder) decode(argv, environ []string) (args []string, err error) {
 		}
 	}
 	if config == "" {
-		if config = d.earlier(); config == "" {
+		if config = d.resumedConfig(); config == "" {
 			return args, nil
 		}
 		d.resumed = true
 	}
-	target, err := d.file(config)
+	target, err := d.readFile(config)
 	if err != nil {
 		return nil, err
 	}
 	if target != "" {
-		d.note("target", config, len(args) > 0)
+		d.recordOrigin("target", config, len(args) > 0)
 		if len(args) == 0 {
 			args = []string{target}
 		}
@@ -137,43 +137,44 @@ func (d *decoder) decode(argv, environ []string) (args []string, err error) {
 	return args, nil
 }
 
-// earlier is the plan of the run to go on with, which says what a user does not say
-// again; "" where there is none.
-func (d *decoder) earlier() string {
-	o := find[Output](d.parts)
+// resumedConfig is the path of the config.yaml of the run that --resume continues: it
+// holds the settings that need not be given again. "" where there is none.
+func (d *decoder) resumedConfig() string {
+	o := findPart[Output](d.parts)
 	if o == nil || !o.Resume || o.Out == "" {
 		return ""
 	}
-	if path := filepath.Join(o.Out, rundir.Config); exists(path) {
+	if path := filepath.Join(o.Out, rundir.Config); fileExists(path) {
 		return path
 	}
 	return ""
 }
 
-// target is the first argument or else what the variable of OpenAI's clients names.
-func (d *decoder) target(args []string, env map[string]string) (string, []string) {
+// takeTarget gives the target, the first argument or else OPENAI_BASE_URL, and the
+// arguments.
+func (d *decoder) takeTarget(args []string, env map[string]string) (string, []string) {
 	if len(args) > 0 {
 		return args[0], args
 	}
 	url := env[targetVariable]
 	if url != "" {
-		d.note(targetVariable, "", false)
+		d.recordOrigin(targetVariable, "", false)
 	}
 	return url, args
 }
 
-// names are the known settings in a fixed order, so that of two mistakes
-// always the same is told.
-func (d *decoder) names() []string { return slices.Sorted(maps.Keys(d.known)) }
+// sortedNames are the known settings in a fixed order, so that of two mistakes
+// always the same one is reported.
+func (d *decoder) sortedNames() []string { return slices.Sorted(maps.Keys(d.known)) }
 
 // set takes the values of one setting, unless a stronger source has it
 // already or has chosen otherwise. where is what the user wrote.
 func (d *decoder) set(from source, where, name string, values []string) error {
 	stronger := d.given[name] > from
 	if stronger {
-		values = d.missing(name, values)
+		values = d.valuesOfOtherKeys(name, values)
 	}
-	if stronger && len(values) == 0 || d.putAway(name, from) {
+	if stronger && len(values) == 0 || d.overruled(name, from) {
 		d.noteSource(from, name, true)
 		return nil
 	}
@@ -194,9 +195,9 @@ func (d *decoder) set(from source, where, name string, values []string) error {
 	return nil
 }
 
-// missing gives the values of a weaker source that hold beside those of a
-// stronger: those whose key is another.
-func (d *decoder) missing(name string, values []string) (out []string) {
+// valuesOfOtherKeys gives those values of a source of lower precedence that are kept:
+// the ones whose key no source of higher precedence has set.
+func (d *decoder) valuesOfOtherKeys(name string, values []string) (out []string) {
 	s := d.known[name]
 	if s.Key == nil {
 		return nil
@@ -213,10 +214,10 @@ func (d *decoder) missing(name string, values []string) (out []string) {
 	return out
 }
 
-// lost refuses values that are not whole: what was hidden when they were kept
-// must be given again.
-func (d *decoder) lost() error {
-	for _, name := range d.names() {
+// refuseHidden refuses values from config.yaml that were stored without their secret
+// part: it must be given again.
+func (d *decoder) refuseHidden() error {
+	for _, name := range d.sortedNames() {
 		s := d.known[name]
 		if s.Lost == nil {
 			continue

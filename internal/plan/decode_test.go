@@ -360,7 +360,7 @@ func FuzzDecode(f *testing.F) {
 		var of Plan
 		d := newDecoder(VerbRun, of.parts())
 		var u *say.Error
-		if _, err := d.yaml("f", []byte(file)); err == nil {
+		if _, err := d.readYAML("f", []byte(file)); err == nil {
 			_ = of.Check(VerbRun)
 			_ = of.YAML(VerbRun)
 		} else if !errors.As(err, &u) || u.Msg == "" {
@@ -386,7 +386,7 @@ func TestClashWithValue(t *testing.T) {
 	d := newDecoder(VerbRun, p.parts())
 	p.Notes = []string{"gpu=h100", "why=x=y"}
 	for condition, want := range map[string]bool{"note=gpu": true, "note=why": true, "note=gpu=h100": true, "note=x": false, "note=h100": false, "note": false} {
-		if got := d.is(condition); got != want {
+		if got := d.conditionHolds(condition); got != want {
 			t.Errorf("%s: %v", condition, got)
 		}
 	}

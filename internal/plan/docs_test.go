@@ -83,7 +83,7 @@ func (s *Setting) relations() string {
 		out = append(out, "or --"+s.Alternative.To)
 	}
 	for _, c := range s.Clashes {
-		out = append(out, "not with --"+spelled(c.With))
+		out = append(out, "not with --"+asFlag(c.With))
 	}
 	for _, n := range s.Needs {
 		out = append(out, "only with "+alternatives(n.AnyOf))

@@ -7,7 +7,7 @@ import (
 	"pitot/internal/say"
 )
 
-// Variables that are no settings.
+// Environment variables that are not settings.
 const (
 	configVariable  = "PITOT_CONFIG"
 	profileVariable = "PITOT_CPUPROFILE" // read where the program begins
@@ -20,8 +20,7 @@ func envName(name string) string {
 	return ours + strings.ToUpper(strings.ReplaceAll(name, "-", "_"))
 }
 
-// variables gives an environment by name. An empty variable is none: shells
-// have no better way to take one back.
+// variables gives an environment by name. An empty variable counts as not set.
 func variables(environ []string) map[string]string {
 	m := map[string]string{}
 	for _, e := range environ {
@@ -38,7 +37,7 @@ func (d *decoder) environment(env map[string]string) error {
 	if err := strangers(env); err != nil {
 		return err
 	}
-	for _, name := range d.names() {
+	for _, name := range d.sortedNames() {
 		v := env[envName(name)]
 		if v == "" {
 			continue
@@ -69,7 +68,7 @@ func strangers(env map[string]string) error {
 	if len(unknown) == 0 {
 		return nil
 	}
-	name := slices.Min(unknown) // of several mistakes always the same is told
+	name := slices.Min(unknown) // of several mistakes always the same one is reported
 	flag := strings.ToLower(strings.ReplaceAll(strings.TrimPrefix(name, ours), "_", "-"))
 	hint := "unset " + name + "; a variable is " + ours + " and the name of a flag, see pitot run --help"
 	switch near := nearestVariable(name, known); {

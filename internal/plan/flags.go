@@ -12,8 +12,8 @@ import (
 // flagValue is one flag as given.
 type flagValue struct{ name, value string }
 
-// group collects the values of each flag, in order.
-func group(flags []flagValue) map[string][]string {
+// groupValues collects the values of each flag, in order.
+func groupValues(flags []flagValue) map[string][]string {
 	m := map[string][]string{}
 	for _, f := range flags {
 		m[f.name] = append(m[f.name], f.value)
@@ -34,7 +34,7 @@ func flagName(a string) (name, value string, has, ok bool) {
 // arguments; behind -- all are arguments.
 func parseFlags(known map[string]*Setting, argv []string) (flags []flagValue, args []string, err error) {
 	all := maps.Clone(known)
-	all["config"] = &Setting{Name: "config", Arg: "FILE", Default: rundir.Config, value: field(path(), func(*Plan) *string { return nil })}
+	all["config"] = &Setting{Name: "config", Arg: "FILE", Default: rundir.Config, value: field(filePath(), func(*Plan) *string { return nil })}
 	seen := map[string]bool{}
 	for i := 0; i < len(argv); i++ {
 		if argv[i] == "--" {
@@ -67,7 +67,7 @@ func parseFlags(known map[string]*Setting, argv []string) (flags []flagValue, ar
 		default:
 			follower, _, _, flag := flagName(next)
 			if _, is := all[follower]; i+1 >= len(argv) || next == "--" || flag && is {
-				return nil, nil, say.Errorf("--%s needs a value", name).WithHint("for example --" + name + " " + example(s))
+				return nil, nil, say.Errorf("--%s needs a value", name).WithHint("for example --" + name + " " + exampleOf(s))
 			}
 			value = next
 			i++
@@ -77,7 +77,7 @@ func parseFlags(known map[string]*Setting, argv []string) (flags []flagValue, ar
 	return flags, args, nil
 }
 
-func example(s *Setting) string {
+func exampleOf(s *Setting) string {
 	if usual := s.Usual(); usual != "" {
 		return usual
 	}
@@ -102,8 +102,8 @@ func unknownFlag(name string, known map[string]*Setting) error {
 	return say.Errorf("unknown flag --%s", name).WithHint(hint)
 }
 
-// OtherVerb says that a flag is none of this verb, but of another: who knows the
-// verbs can say of which. It is a [say.Error].
+// OtherVerb is the error of a flag that another verb takes; the command line adds
+// which. It is a [say.Error].
 type OtherVerb struct {
 	Flag string
 	Err  error
@@ -114,7 +114,7 @@ func (e *OtherVerb) Error() string { return e.Err.Error() }
 // Unwrap gives the user's error.
 func (e *OtherVerb) Unwrap() error { return e.Err }
 
-// elsewhere says what other tools' name for a thing is here.
+// elsewhere maps names of other tools' flags to Pitot's.
 func elsewhere(name string) string {
 	switch name {
 	case "key", "api-key", "token":

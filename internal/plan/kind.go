@@ -26,21 +26,20 @@ type kind[T any] struct {
 	paths   bool            // it names a file or directory
 }
 
-// many bounds whole numbers of things, mostUsers those of which each takes
-// memory.
+// many bounds counts, mostUsers counts of things that take memory each.
 const (
 	many      = 1<<31 - 1
 	mostUsers = 1_000_000
 )
 
-// longest bounds times, far from where nanoseconds would overflow.
+// longest bounds lengths of time, far below the overflow of nanoseconds.
 const longest = 365 * 24 * time.Hour
 
-func same(v string) string { return v }
+func unchanged(v string) string { return v }
 
-// word is any text that is not empty.
-func word() kind[string] {
-	return kind[string]{write: same, parse: func(v string) (string, error) {
+// nonEmptyWord is text that is not empty.
+func nonEmptyWord() kind[string] {
+	return kind[string]{write: unchanged, parse: func(v string) (string, error) {
 		if strings.TrimSpace(v) == "" {
 			return "", errors.New("empty") // mostly a variable that is not set
 		}
@@ -48,16 +47,16 @@ func word() kind[string] {
 	}}
 }
 
-// path is the name of a file or directory.
-func path() kind[string] {
-	k := word()
+// filePath is the name of a file or directory.
+func filePath() kind[string] {
+	k := nonEmptyWord()
 	k.paths = true
 	return k
 }
 
 // anything is any text; what is wrong with it is said where it is used.
 func anything() kind[string] {
-	return kind[string]{write: same, parse: func(v string) (string, error) { return v, nil }}
+	return kind[string]{write: unchanged, parse: func(v string) (string, error) { return v, nil }}
 }
 
 func toggle() kind[bool] {
@@ -72,7 +71,7 @@ func toggle() kind[bool] {
 
 // oneOf is one of the names, of what they are called.
 func oneOf(what string, names ...string) kind[string] {
-	return kind[string]{write: same, choices: named(names...), parse: func(v string) (string, error) {
+	return kind[string]{write: unchanged, choices: choicesNamed(names...), parse: func(v string) (string, error) {
 		for _, n := range names {
 			if v == n {
 				return v, nil
@@ -82,7 +81,7 @@ func oneOf(what string, names ...string) kind[string] {
 	}}
 }
 
-func named(names ...string) func() []Choice {
+func choicesNamed(names ...string) func() []Choice {
 	return func() (out []Choice) {
 		for _, n := range names {
 			out = append(out, Choice{Name: n})
@@ -91,8 +90,8 @@ func named(names ...string) func() []Choice {
 	}
 }
 
-// whole is a whole number between two.
-func whole(least, most int) kind[int] {
+// wholeNumber is a whole number from low to high.
+func wholeNumber(least, most int) kind[int] {
 	return kind[int]{write: strconv.Itoa, parse: func(v string) (int, error) {
 		n, err := strconv.Atoi(v)
 		if err != nil && !errors.Is(err, strconv.ErrRange) {
@@ -105,8 +104,8 @@ func whole(least, most int) kind[int] {
 	}}
 }
 
-// number is one between two.
-func number(least, most float64) kind[float64] {
+// numberWithin is a number from low to high.
+func numberWithin(least, most float64) kind[float64] {
 	return kind[float64]{write: say.Exact, parse: func(v string) (float64, error) {
 		x, err := strconv.ParseFloat(v, 64)
 		if err != nil && !errors.Is(err, strconv.ErrRange) || math.IsNaN(x) {
@@ -119,7 +118,7 @@ func number(least, most float64) kind[float64] {
 	}}
 }
 
-// bound writes an end of a range of numbers.
+// bound writes the end of a range for a message.
 func bound(x float64) string {
 	if x == math.Trunc(x) {
 		return say.Count(int64(x))
@@ -127,11 +126,11 @@ func bound(x float64) string {
 	return say.Exact(x)
 }
 
-// requestRate also knows the infinite rate by which other tools mean as much as
-// the server takes. An open loop has none: its requests would all be due at
-// once, and their wait would say nothing of the server.
+// requestRate recognises "inf", which in other tools means as fast as the server
+// takes requests, and refuses it: in an open loop all requests would be due at once,
+// and their waiting time would say nothing about the server.
 func requestRate() kind[float64] {
-	k := number(1e-6, 1e6)
+	k := numberWithin(1e-6, 1e6)
 	finite := k.parse
 	k.parse = func(v string) (float64, error) {
 		if strings.EqualFold(strings.TrimPrefix(v, "+"), "inf") || strings.EqualFold(strings.TrimPrefix(v, "+"), "infinity") {
@@ -173,7 +172,7 @@ func parseDuration(v string) (time.Duration, error) {
 // this one.
 func orAuto(auto, least time.Duration) kind[time.Duration] {
 	k := span(least)
-	return kind[time.Duration]{choices: named("auto"),
+	return kind[time.Duration]{choices: choicesNamed("auto"),
 		parse: func(v string) (time.Duration, error) {
 			if v == "auto" {
 				return auto, nil
@@ -210,7 +209,7 @@ func lengths() kind[workload.Lengths] {
 
 // answerLength is one length for all answers.
 func answerLength() kind[int] {
-	k := whole(1, many)
+	k := wholeNumber(1, many)
 	number := k.parse
 	k.parse = func(v string) (int, error) {
 		if l, err := workload.ParseLengths(v); err == nil && l != workload.Fixed(int(l.Mean())) {
@@ -222,7 +221,7 @@ func answerLength() kind[int] {
 }
 
 func arrivals() kind[string] {
-	return kind[string]{write: same, choices: named("poisson", "constant", "gamma(0.5)"), parse: func(v string) (string, error) {
+	return kind[string]{write: unchanged, choices: choicesNamed("poisson", "constant", "gamma(0.5)"), parse: func(v string) (string, error) {
 		_, err := arrival.Parse(v, 1, 0)
 		return v, err
 	}}
@@ -260,7 +259,7 @@ func precision() kind[slo.Precision] {
 
 // jsonObject is a JSON object, as it was written.
 func jsonObject() kind[string] {
-	return kind[string]{write: same, parse: func(v string) (string, error) {
+	return kind[string]{write: unchanged, parse: func(v string) (string, error) {
 		var m map[string]json.RawMessage
 		err := json.Unmarshal([]byte(v), &m)
 		if err == nil && m == nil {
@@ -335,7 +334,7 @@ func loadList() kind[[]float64] {
 }
 
 func proxyURL() kind[string] {
-	return kind[string]{write: same, parse: func(v string) (string, error) {
+	return kind[string]{write: unchanged, parse: func(v string) (string, error) {
 		u, err := url.Parse(v)
 		if err != nil || u.Scheme != "http" || u.Hostname() == "" {
 			return "", say.Errorf("not the URL of an HTTP proxy").WithHint("for example http://proxy.example:3128")
@@ -345,7 +344,7 @@ func proxyURL() kind[string] {
 }
 
 func variableName() kind[string] {
-	return kind[string]{write: same, parse: func(v string) (string, error) {
+	return kind[string]{write: unchanged, parse: func(v string) (string, error) {
 		for i, c := range []byte(v) {
 			if letter := c == '_' || c >= 'A' && c <= 'Z' || c >= 'a' && c <= 'z'; !letter && (i == 0 || c < '0' || c > '9') {
 				v = ""
@@ -359,8 +358,8 @@ func variableName() kind[string] {
 	}}
 }
 
-func fact() kind[string] {
-	return kind[string]{write: same, parse: func(v string) (string, error) {
+func keyValue() kind[string] {
+	return kind[string]{write: unchanged, parse: func(v string) (string, error) {
 		if k, _, ok := strings.Cut(v, "="); !ok || k == "" {
 			return "", fmt.Errorf("%q is not KEY=VALUE", v)
 		}
@@ -368,8 +367,8 @@ func fact() kind[string] {
 	}}
 }
 
-func header() kind[string] {
-	return kind[string]{write: same, parse: func(v string) (string, error) {
+func headerLine() kind[string] {
+	return kind[string]{write: unchanged, parse: func(v string) (string, error) {
 		name, value, ok := strings.Cut(v, "=")
 		if !ok || !isToken(name) {
 			return "", errors.New("not NAME=VALUE") // it may be a secret: do not repeat it
@@ -399,10 +398,10 @@ func isToken(s string) bool {
 type seeded struct{ one[Ask, uint64] }
 
 func seedField() value {
-	return seeded{one[Ask, uint64]{seed(), func(a *Ask) *uint64 { return &a.Seed }}}
+	return seeded{one[Ask, uint64]{seedNumber(), func(a *Ask) *uint64 { return &a.Seed }}}
 }
 
-func seed() kind[uint64] {
+func seedNumber() kind[uint64] {
 	return kind[uint64]{
 		parse: func(v string) (uint64, error) {
 			n, err := strconv.ParseUint(v, 10, 64)

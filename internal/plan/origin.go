@@ -13,21 +13,21 @@ type Origin struct {
 	Overridden bool   // a stronger source says otherwise
 }
 
-// note keeps where a setting came from; file is "" for a variable.
-func (d *decoder) note(name, file string, overridden bool) {
+// recordOrigin keeps where a setting came from; file is "" for a variable.
+func (d *decoder) recordOrigin(name, file string, overridden bool) {
 	d.origins = append(d.origins, Origin{name, file, overridden})
 }
 
 func (d *decoder) noteSource(from source, name string, overridden bool) {
 	switch from {
 	case fromFile:
-		d.note(name, d.path, overridden)
+		d.recordOrigin(name, d.path, overridden)
 	case fromEnvironment:
-		d.note(envName(name), "", overridden)
+		d.recordOrigin(envName(name), "", overridden)
 	}
 }
 
-// mostTold is how many names of one kind are told; the others are counted.
+// mostTold is how many names of one kind are listed; the others are counted.
 const mostTold = 5
 
 // Provenance says in one line which settings were not given on the command
@@ -54,13 +54,13 @@ func (p *Plan) Provenance() string {
 	}
 	var parts []string
 	if len(file) > 0 {
-		parts = append(parts, listed(file)+" from "+path)
+		parts = append(parts, listNames(file)+" from "+path)
 	}
 	if len(env) > 0 {
-		parts = append(parts, listed(env)+" from the environment")
+		parts = append(parts, listNames(env)+" from the environment")
 	}
 	if len(over) > 0 {
-		parts = append(parts, "overridden: "+listed(over))
+		parts = append(parts, "overridden: "+listNames(over))
 	}
 	return strings.Join(parts, "; ")
 }
@@ -79,7 +79,7 @@ func (p *Plan) sortedOrigins() []Origin {
 	return out
 }
 
-func listed(names []string) string {
+func listNames(names []string) string {
 	if more := len(names) - mostTold; more > 1 {
 		return fmt.Sprintf("%s and %d more", strings.Join(names[:mostTold], ", "), more)
 	}

@@ -11,8 +11,8 @@ import (
 	"pitot/internal/workload"
 )
 
-// Plan is what a verb that measures is to do, in parts: whoever works on one of
-// them is given that one.
+// Plan is what a verb that measures is to do, in parts, so that each room can be given
+// only the part that it needs.
 type Plan struct {
 	Target   // what is measured, and how it is reached
 	Ask      // what is asked of it
@@ -179,8 +179,8 @@ type TokenPrice struct{ Input, Output float64 }
 // AutoDuration is the --duration of a sweep whose windows are chosen.
 const AutoDuration time.Duration = -1
 
-// AutoBudget is the --budget of a search that takes what it needs where time costs
-// nothing, and usualBudget on a server.
+// AutoBudget is --budget auto: no limit where time costs nothing (sim:), usualBudget on
+// a server.
 const (
 	AutoBudget  time.Duration = -1
 	usualBudget               = 20 * time.Minute
@@ -223,18 +223,17 @@ const (
 // RandomWorkload stands for generated prompts in place of a file.
 const RandomWorkload = "random"
 
-// Default is a Plan with nothing asked for.
+// Default is the plan when nothing is set.
 func Default() Plan {
 	var p Plan
 	Reset(p.parts()...)
 	return p
 }
 
-// Reset makes parts of a plan, given by pointers, what they are where nothing is
-// asked for.
+// Reset sets parts of a plan, given by pointers, to their defaults.
 func Reset(parts ...any) {
 	for _, s := range Settings() {
-		if s.in(parts) {
+		if s.isIn(parts) {
 			s.reset(parts, s.Default)
 		}
 	}
@@ -244,8 +243,8 @@ func (p *Plan) parts() []any {
 	return []any{&p.Target, &p.Ask, &p.Load, &p.Search, &p.Good, &p.Output, &p.Embedded}
 }
 
-// KeptNotes are the facts to keep with a run, by name: those of --note, and what is set
-// of the settings that are noted.
+// KeptNotes are the notes of run.json, by name: those of --note, and the values of
+// settings that are [Setting.Noted].
 func (p *Plan) KeptNotes() map[string]string { return keptNotes(Settings(), p) }
 
 func keptNotes(settings []Setting, p *Plan) map[string]string {
@@ -256,7 +255,7 @@ func keptNotes(settings []Setting, p *Plan) map[string]string {
 	}
 	parts := p.parts()
 	for _, s := range settings {
-		if !s.Noted || !s.in(parts) {
+		if !s.Noted || !s.isIn(parts) {
 			continue
 		}
 		if values := s.shown(parts); len(values) > 0 {
@@ -266,13 +265,13 @@ func keptNotes(settings []Setting, p *Plan) map[string]string {
 	return out
 }
 
-// Settings are those of the embedded target that are not as usual, by the names
-// of their flags.
+// Settings are the settings of the embedded target that differ from their defaults,
+// by the names of their flags.
 func (e *Embedded) Settings() map[string]string {
 	out := map[string]string{}
 	parts := []any{e}
 	for _, s := range Settings() {
-		if !s.in(parts) || s.NotKept != "" {
+		if !s.isIn(parts) || s.NotKept != "" {
 			continue
 		}
 		if values := s.values(parts); len(values) > 0 {

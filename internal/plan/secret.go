@@ -8,14 +8,14 @@ import (
 	"strings"
 )
 
-// What a user gives as a secret is in memory alone: not in config.yaml, not in
-// run.json, not on the screen.
+// Secrets are kept in memory only: they are not written to config.yaml or run.json
+// and not shown.
 
 const redacted = "[redacted]"
 
-// PublicHeader says whether the value of a header may be stored and shown
-// without the user's word for it: of those alone that nobody puts a secret in.
-// A name that is not known here may hold a key, a customer or a tenant.
+// PublicHeader says whether the value of a header may be stored and shown without
+// --header-public. Only headers that never hold secrets are listed: an unknown one may
+// hold a key, or name a customer.
 func PublicHeader(name string) bool {
 	switch strings.ToLower(name) {
 	case "accept", "accept-encoding", "accept-language", "anthropic-beta", "anthropic-version", "cache-control",
@@ -28,16 +28,16 @@ func PublicHeader(name string) bool {
 // IsSecret says whether a URL parameter, or the value of a header, is likely a
 // key: one that a server may refuse.
 func IsSecret(name string) bool {
-	return holds(name, "auth", "key", "token", "secret", "cookie", "password", "credential", "signature")
+	return containsAnyOf(name, "auth", "key", "token", "secret", "cookie", "password", "credential", "signature")
 }
 
 // IsSecretField says the same of a field of a request's body, where tokens are
 // mostly those of a language model.
 func IsSecretField(name string) bool {
-	return holds(name, "auth", "api_key", "api-key", "apikey", "access_token", "secret", "cookie", "password", "credential", "signature")
+	return containsAnyOf(name, "auth", "api_key", "api-key", "apikey", "access_token", "secret", "cookie", "password", "credential", "signature")
 }
 
-func holds(name string, words ...string) bool {
+func containsAnyOf(name string, words ...string) bool {
 	low := strings.ToLower(name)
 	return slices.ContainsFunc(words, func(w string) bool { return strings.Contains(low, w) })
 }
@@ -65,8 +65,7 @@ func headerName(v string) string {
 	return strings.ToLower(name)
 }
 
-// publicKeyFile hides what stands where a file's name should and looks like a
-// key itself.
+// publicKeyFile hides a file name that looks like a key given by mistake.
 func publicKeyFile(v string) Public {
 	if MayBeKey(v) {
 		return Public{Shown: redacted, Kept: redacted}
@@ -74,8 +73,8 @@ func publicKeyFile(v string) Public {
 	return Public{Shown: v, Kept: v}
 }
 
-// MayBeKey says whether what should be a file's name looks like the key itself,
-// which must not be repeated.
+// MayBeKey says whether what should be a file name looks like the key itself; it must
+// not be shown then.
 func MayBeKey(path string) bool { return len(path) >= 16 && !strings.ContainsAny(path, `./\`) }
 
 // publicBody is a body whose secret fields have no value.
@@ -102,7 +101,7 @@ func (a *Ask) Secrets() (values []string) {
 	if json.Unmarshal([]byte(a.Body), &m) != nil {
 		return nil
 	}
-	each(m, func(name string, value any) any {
+	mapFields(m, func(name string, value any) any {
 		if text, ok := value.(string); ok && IsSecretField(name) {
 			values = append(values, text)
 		}
@@ -119,7 +118,7 @@ func lostFields(v string) (lost []string) {
 	}
 	var m map[string]any
 	if json.Unmarshal([]byte(v), &m) == nil {
-		each(m, func(name string, value any) any {
+		mapFields(m, func(name string, value any) any {
 			if value == redacted && IsSecretField(name) {
 				lost = append(lost, fmt.Sprintf("field %q of the body", name))
 			}
@@ -148,7 +147,7 @@ func withoutSecrets(object string) (public string, hidden []string) {
 	if d.Decode(&m) != nil {
 		return "", nil
 	}
-	each(m, func(name string, value any) any {
+	mapFields(m, func(name string, value any) any {
 		if IsSecretField(name) {
 			hidden = append(hidden, name)
 			return redacted
@@ -163,18 +162,18 @@ func withoutSecrets(object string) (public string, hidden []string) {
 	return string(out), hidden
 }
 
-// each puts what change gives in the place of every field of the objects in a
-// JSON value. It does not look into what was changed.
-func each(v any, change func(name string, value any) any) {
+// mapFields replaces every field of the objects in a JSON value by what change gives
+// for it.
+func mapFields(v any, change func(name string, value any) any) {
 	switch v := v.(type) {
 	case map[string]any:
 		for k, inner := range v {
 			v[k] = change(k, inner)
-			each(v[k], change)
+			mapFields(v[k], change)
 		}
 	case []any:
 		for _, inner := range v {
-			each(inner, change)
+			mapFields(inner, change)
 		}
 	}
 }

@@ -45,35 +45,36 @@ type Setting struct {
 	NotKept string                // why config.yaml leaves it out, "" if it does not
 	Public  func(v string) Public // what of a value may be seen; nil: all of it
 
-	// Lost names what was hidden of a kept value: it must be given again. Nil
-	// where nothing is hidden.
+	// Lost names the parts of a stored value that were hidden and must be given
+	// again. Nil where nothing is hidden.
 	Lost func(v string) []string
-	// Key tells values of one setting apart: those of a weaker source hold whose
-	// key the stronger has not. Nil where the stronger replaces them all.
+	// Key is what identifies a value of a list: values of sources of lower
+	// precedence stay if no higher source has their key. Nil where the source of the
+	// highest precedence replaces the whole list.
 	Key func(v string) string
 
 	value
 }
 
-// Alternative is a setting of which a run has either this one or the other.
-// From sources of different strength the stronger decides, and the other is put
-// away; from one source it is a mistake.
+// Alternative is a setting that excludes another. Where both are set by different
+// sources the one of higher precedence wins; set by the same source it is an error.
 type Alternative struct{ To, Mistake, Hint string }
 
-// Clash is a setting beside which another has no meaning: a name, or NAME=VALUE
-// for a value of it, which of a list of KEY=VALUE is a key. The clashing setting of a weaker source is put away; otherwise
-// it is a mistake.
+// Clash is a condition under which a setting has no meaning: that another setting is
+// given (NAME), has a value (NAME=VALUE), or has a value with that key where it is a
+// list of KEY=VALUE. The setting is ignored if it comes from a source of lower
+// precedence, otherwise it is an error.
 type Clash struct{ With, Hint string }
 
-// Need is what a setting has no meaning without: a name, NAME=VALUE, or several
-// names of which one will do, separated by spaces.
+// Need is a condition that a setting requires: NAME, NAME=VALUE, or several separated
+// by spaces of which one must hold.
 type Need struct {
 	AnyOf   string
 	Hint    string
 	Targets Targets // where it is needed
 }
 
-// Public is what of a value may be seen.
+// Public is the part of a value that may be shown and stored.
 type Public struct {
 	Shown  string   // on the screen and in a stored command line
 	Kept   string   // in config.yaml, "" for nothing
@@ -111,7 +112,7 @@ func (t Targets) Has(kind string) bool {
 func (s *Setting) For(v Verb) bool { return slices.Contains(s.Verbs, v) }
 
 // Many says whether it may be given more than once.
-func (s *Setting) Many() bool { return s.many() }
+func (s *Setting) Many() bool { return s.isList() }
 
 // Usual is what the help says of its value where none is given, "" for nothing.
 func (s *Setting) Usual() string {
@@ -129,7 +130,7 @@ func (s *Setting) Shown(v string) string {
 	return s.Public(v).Shown
 }
 
-// values gives what is set, nothing where it is as by default.
+// values gives what is set, nothing where it is the default.
 func (s *Setting) values(parts []any) []string {
 	v := s.get(parts)
 	if len(v) == 1 && v[0] == s.usual(s.Default) {
@@ -146,20 +147,18 @@ func (s *Setting) shown(parts []any) (out []string) {
 	return out
 }
 
-// Choice is a value that a setting can have: one of all, or one of those that have
-// a name.
+// Choice is a value that a setting can have, for help and completion.
 type Choice struct{ Name, About string }
 
-// value is where a setting's value is and how it is read and written: a field of a
-// part of the plan, of any type.
+// value reads and writes the field of the plan that a setting sets.
 type value interface {
 	set(parts []any, v string) error
 	get(parts []any) []string // as it would be written; nil for none
 	usual(written string) string
 	reset(parts []any, written string)
-	in(parts []any) bool // its part is among these
-	many() bool
-	place(parts []any) any // pointer to the field
+	isIn(parts []any) bool // its part is among these
+	isList() bool
+	pointer(parts []any) any // pointer to the field
 
 	// Choices are the values that can be named.
 	Choices() []Choice
@@ -204,11 +203,11 @@ func (f one[P, T]) initial(written string) (x T) {
 	return x
 }
 
-func (f one[P, T]) in(parts []any) bool { return find[P](parts) != nil }
+func (f one[P, T]) isIn(parts []any) bool { return findPart[P](parts) != nil }
 
-func (f one[P, T]) many() bool { return false }
+func (f one[P, T]) isList() bool { return false }
 
-func (f one[P, T]) place(parts []any) any { return f.field(parts) }
+func (f one[P, T]) pointer(parts []any) any { return f.field(parts) }
 
 // Choices implements value.
 func (f one[P, T]) Choices() []Choice {
@@ -256,19 +255,19 @@ func (f several[P, T]) usual(string) string { return "" }
 
 func (f several[P, T]) reset(parts []any, _ string) { *f.field(parts) = nil }
 
-func (f several[P, T]) many() bool { return true }
+func (f several[P, T]) isList() bool { return true }
 
-// part finds the part of a plan that a setting is in. That a verb has the parts
-// of all its settings is the program's own to see to.
+// part finds the part of a plan that a setting is in. It panics if a verb lacks the part
+// of one of its settings, which is a bug.
 func part[P any](parts []any) *P {
-	p := find[P](parts)
+	p := findPart[P](parts)
 	if p == nil {
 		panic(fmt.Sprintf("plan: no %v among the parts of this verb", reflect.TypeFor[P]()))
 	}
 	return p
 }
 
-func find[P any](parts []any) *P {
+func findPart[P any](parts []any) *P {
 	for _, x := range parts {
 		if p, ok := x.(*P); ok {
 			return p
@@ -277,7 +276,7 @@ func find[P any](parts []any) *P {
 	return nil
 }
 
-// settingsOf are those that a verb takes.
+// settingsOf are the settings that a verb takes.
 func settingsOf(v Verb) map[string]*Setting {
 	known := map[string]*Setting{}
 	for _, s := range Settings() {
@@ -288,7 +287,7 @@ func settingsOf(v Verb) map[string]*Setting {
 	return known
 }
 
-// nonEmpty is a written value, none for the empty one.
+// nonEmpty is a list of one value, empty for the empty value.
 func nonEmpty(s string) []string {
 	if s == "" {
 		return nil

@@ -7,15 +7,15 @@ import (
 	"pitot/internal/say"
 )
 
-// How settings stand to each other: which has no meaning beside which, without
-// which, and with which targets. What is said of it is in the table.
+// Conflicts and requirements between settings, and with kinds of target, as the table
+// of settings declares them.
 
-// putAway says whether a stronger source has set what a setting has no meaning
-// beside.
-func (d *decoder) putAway(name string, from source) bool {
+// overruled says whether a source of higher precedence has set something that
+// conflicts with a setting, which is then ignored.
+func (d *decoder) overruled(name string, from source) bool {
 	stronger := func(condition string) bool {
 		other, _, valued := strings.Cut(condition, "=")
-		return d.given[other] > from && (!valued || d.is(condition))
+		return d.given[other] > from && (!valued || d.conditionHolds(condition))
 	}
 	for _, s := range d.known {
 		if a := s.Alternative; a != nil && (s.Name == name && stronger(a.To) || a.To == name && stronger(s.Name)) {
@@ -30,10 +30,10 @@ func (d *decoder) putAway(name string, from source) bool {
 	return false
 }
 
-// together says which of the settings that were given cannot be together, or not
-// with a kind of target; "" where the verb has none.
-func (d *decoder) together(kind string) error {
-	for _, name := range d.names() {
+// checkConflicts refuses settings that exclude each other or lack what they require,
+// for a kind of target; "" where the verb has no target.
+func (d *decoder) checkConflicts(kind string) error {
+	for _, name := range d.sortedNames() {
 		s := d.known[name]
 		if d.given[name] == 0 {
 			continue
@@ -45,12 +45,12 @@ func (d *decoder) together(kind string) error {
 			continue // as it is without being given
 		}
 		for _, c := range s.Clashes {
-			if d.is(c.With) {
-				return say.Errorf("--%s has no meaning with --%s", name, spelled(c.With)).WithHint(c.Hint)
+			if d.conditionHolds(c.With) {
+				return say.Errorf("--%s has no meaning with --%s", name, asFlag(c.With)).WithHint(c.Hint)
 			}
 		}
 		for _, n := range s.Needs {
-			if n.Targets.Has(kind) && !d.any(n.AnyOf) {
+			if n.Targets.Has(kind) && !d.anyHolds(n.AnyOf) {
 				return say.Errorf("--%s without %s", name, alternatives(n.AnyOf)).WithHint(n.Hint)
 			}
 		}
@@ -58,10 +58,10 @@ func (d *decoder) together(kind string) error {
 	return nil
 }
 
-// is says whether a setting was given, otherwise than by default; or, of
-// NAME=VALUE, whether it has that value or, of a list, one that is it or has it as
-// its key.
-func (d *decoder) is(condition string) bool {
+// conditionHolds evaluates a condition: NAME holds if the setting was given and differs
+// from its default; NAME=VALUE if it has that value, or is a list with such a value or
+// key.
+func (d *decoder) conditionHolds(condition string) bool {
 	name, value, valued := strings.Cut(condition, "=")
 	s := d.known[name]
 	switch {
@@ -76,25 +76,25 @@ func (d *decoder) is(condition string) bool {
 	return d.given[name] > 0 && len(s.values(d.parts)) > 0
 }
 
-func (d *decoder) any(conditions string) bool {
+func (d *decoder) anyHolds(conditions string) bool {
 	known := false
 	for c := range strings.FieldsSeq(conditions) {
-		if d.is(c) {
+		if d.conditionHolds(c) {
 			return true
 		}
 		name, _, _ := strings.Cut(c, "=")
 		known = known || d.known[name] != nil
 	}
-	return !known // of a setting that the verb has not, nobody asks
+	return !known // a condition on a setting that the verb does not have always holds
 }
 
-// spelled writes NAME or NAME=VALUE as it stands behind two dashes.
-func spelled(condition string) string { return strings.Replace(condition, "=", " ", 1) }
+// asFlag writes NAME or NAME=VALUE as on the command line, without the dashes.
+func asFlag(condition string) string { return strings.Replace(condition, "=", " ", 1) }
 
 func alternatives(conditions string) string {
 	var names []string
 	for c := range strings.FieldsSeq(conditions) {
-		names = append(names, "--"+spelled(c))
+		names = append(names, "--"+asFlag(c))
 	}
 	return strings.Join(names, " or ")
 }
@@ -103,7 +103,7 @@ func alternatives(conditions string) string {
 func (p *Plan) checkTargets() error {
 	kind, parts := p.Kind(), p.parts()
 	for _, s := range Settings() {
-		if s.Targets == AllTargets || !s.in(parts) || s.Targets.Has(kind) || len(s.values(parts)) == 0 {
+		if s.Targets == AllTargets || !s.isIn(parts) || s.Targets.Has(kind) || len(s.values(parts)) == 0 {
 			continue
 		}
 		hint := s.OtherTarget

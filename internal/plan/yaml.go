@@ -17,27 +17,27 @@ import (
 	"pitot/internal/say"
 )
 
-// file takes the settings of a YAML file: a flat mapping of the flags' names,
+// readFile takes the settings of a YAML file: a flat mapping of the flags' names,
 // and target.
-func (d *decoder) file(path string) (target string, err error) {
+func (d *decoder) readFile(path string) (target string, err error) {
 	d.path = path
 	data, err := os.ReadFile(path)
 	if err != nil {
 		hint := "a config is a YAML file of flags, as rate: 4; every run leaves one, config.yaml in its directory"
-		if own := filepath.Join(path, rundir.Config); exists(own) {
+		if own := filepath.Join(path, rundir.Config); fileExists(own) {
 			hint = "did you mean " + own + "?"
 		}
 		return "", say.Unreadable("config", path, err, hint)
 	}
-	return d.yaml(path, data)
+	return d.readYAML(path, data)
 }
 
-func exists(path string) bool {
+func fileExists(path string) bool {
 	_, err := os.Stat(path)
 	return err == nil
 }
 
-func (d *decoder) yaml(path string, data []byte) (target string, err error) {
+func (d *decoder) readYAML(path string, data []byte) (target string, err error) {
 	root, err := document(path, data)
 	if err != nil || root == nil {
 		return "", err
@@ -109,7 +109,7 @@ const (
 	quoteHint = "; put quotes around a value that has : # { or [ in it"
 )
 
-// malformed puts the place of an error where editors look for it.
+// malformed writes an error as FILE:LINE, as editors expect it.
 func malformed(path string, err error) error {
 	text := strings.TrimPrefix(err.Error(), "yaml: ")
 	hint := plainLine + quoteHint
@@ -132,7 +132,7 @@ func malformed(path string, err error) error {
 }
 
 func (d *decoder) unknownKey(at, key string) error {
-	names := append(d.names(), "target")
+	names := append(d.sortedNames(), "target")
 	hint := "keys are the names of flags, see pitot run --help"
 	if n := say.Nearest(key, names); n != "" {
 		hint = "did you mean " + n + "?"
@@ -164,7 +164,7 @@ func (p *Plan) YAML(v Verb) []byte {
 	var hidden []string
 	fmt.Fprintf(&b, "# Does this run again: pitot %s --config config.yaml\n", v)
 	if p.Spec != "" {
-		line(&b, "target", []string{p.Spec})
+		yamlLine(&b, "target", []string{p.Spec})
 	}
 	parts := p.parts()
 	for _, s := range Settings() {
@@ -183,7 +183,7 @@ func (p *Plan) YAML(v Verb) []byte {
 			kept = append(kept, value)
 		}
 		if len(kept) > 0 {
-			line(&b, s.Name, kept)
+			yamlLine(&b, s.Name, kept)
 		}
 	}
 	for _, what := range hidden {
@@ -192,21 +192,21 @@ func (p *Plan) YAML(v Verb) []byte {
 	return b.Bytes()
 }
 
-// line writes one key, as a list where it has several values.
-func line(b *bytes.Buffer, key string, values []string) {
+// yamlLine writes one key, as a list where it has several values.
+func yamlLine(b *bytes.Buffer, key string, values []string) {
 	if len(values) == 1 {
-		fmt.Fprintf(b, "%s: %s\n", key, quote(values[0]))
+		fmt.Fprintf(b, "%s: %s\n", key, yamlQuote(values[0]))
 		return
 	}
 	fmt.Fprintf(b, "%s:\n", key)
 	for _, v := range values {
-		fmt.Fprintf(b, "  - %s\n", quote(v))
+		fmt.Fprintf(b, "  - %s\n", yamlQuote(v))
 	}
 }
 
-// quote writes a value as a YAML scalar on one line, without quotes where it
-// is plain: what reads it takes the text, whatever type YAML sees in it.
-func quote(v string) string {
+// yamlQuote writes a value as a YAML scalar on one line, without quotes where they are
+// not needed. The reader takes the text whatever type YAML sees in it.
+func yamlQuote(v string) string {
 	n := yaml.Node{Kind: yaml.ScalarNode, Value: v}
 	if v == "" || strings.ContainsFunc(v, func(r rune) bool { return r < ' ' || r == 0x7f || !strconv.IsPrint(r) }) {
 		n.Style = yaml.DoubleQuotedStyle

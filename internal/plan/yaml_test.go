@@ -192,14 +192,14 @@ func TestSettings(t *testing.T) {
 		if s.Help == "" || !slices.Contains(Groups(), s.Group) || len(s.Verbs) == 0 {
 			t.Errorf("%s is in no help", s.Name)
 		}
-		if !s.in(everything) {
+		if !s.isIn(everything) {
 			t.Errorf("%s is in no part", s.Name)
 			continue
 		}
-		if other := fields[s.place(everything)]; other != "" && other != s.Name { // which may have another default with another verb
+		if other := fields[s.pointer(everything)]; other != "" && other != s.Name { // which may have another default with another verb
 			t.Errorf("--%s and --%s set one field", s.Name, other)
 		}
-		fields[s.place(everything)] = s.Name
+		fields[s.pointer(everything)] = s.Name
 		for _, v := range s.Verbs {
 			if key := string(v) + " " + s.Name; taken[key] {
 				t.Errorf("%s has two entries", key)
@@ -207,7 +207,7 @@ func TestSettings(t *testing.T) {
 				taken[key] = true
 			}
 		}
-		if s.in(p.parts()) == (s.NotKept == noRun) && s.For(VerbRun) {
+		if s.isIn(p.parts()) == (s.NotKept == noRun) && s.For(VerbRun) {
 			t.Errorf("--%s of a run is kept out of its config.yaml as %q", s.Name, s.NotKept)
 		}
 		s.reset(everything, s.Default) // panics where its default is none

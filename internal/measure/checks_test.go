@@ -75,7 +75,7 @@ func TestChecks(t *testing.T) {
 	starts := func(at ...float64) func([]record.Frame, *Setup) {
 		return func(fr []record.Frame, _ *Setup) {
 			for _, v := range at {
-				fr[0].Samples = append(fr[0].Samples, record.Sample{Source: record.SourceServer, Name: record.ProcessStart, Value: v})
+				fr[0].Samples = append(fr[0].Samples, record.Sample{Source: record.SourceServer, Name: metric.ProcessStart, Value: v})
 			}
 		}
 	}

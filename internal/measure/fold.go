@@ -39,6 +39,7 @@ type Fold struct {
 	examples map[string]example // of the cohort: error classes
 	finish   map[string]int     // of the cohort: finish reasons of answers that ended well
 
+	server     server
 	seen       idSet
 	asked      int // requests of any time
 	duplicates int
@@ -105,6 +106,7 @@ func NewFoldIn(store *spill.Store, s Setup) *Fold {
 		errors:      map[string]int{},
 		examples:    map[string]example{},
 		finish:      map[string]int{},
+		server:      server{t0: s.T0, t1: s.T1},
 	}
 	f.conditions = s.conditions()
 	f.queue, f.probe = judge.NewQueue(&f.conditions), judge.NewProbe(&f.conditions, store)
@@ -125,6 +127,7 @@ func (f *Fold) Add(fr record.Frame) {
 	f.streams.Add(&fr)
 	for i := range fr.Samples {
 		f.probe.Sample(&fr.Samples[i])
+		f.server.take(&fr.Samples[i])
 	}
 	for i := range fr.Marks {
 		f.probe.Mark(&fr.Marks[i])

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 
+	"pitot/internal/data/metric"
 	"pitot/internal/data/result"
 	"pitot/internal/measure/judge"
 )
@@ -49,6 +50,11 @@ func (f *Fold) Point() result.Point {
 	}
 	p.Cost = f.cost(&p)
 	f.window(&p)
+	signals := f.setup.Signals
+	if signals == nil {
+		signals = metric.Signals()
+	}
+	p.Server = f.server.values(signals)
 	p.Outcome = outcome(judge.Lost(p.Requests))
 	for i, c := range classes {
 		if p.Classes == nil {

@@ -5,6 +5,7 @@
 package measure
 
 import (
+	"pitot/internal/data/metric"
 	"pitot/internal/data/result"
 	"pitot/internal/measure/judge"
 	"pitot/internal/slo"
@@ -32,7 +33,8 @@ type Setup struct {
 	Settling   *judge.Settling // what Settle found, nil before
 	Pooled     Pooled          // what the run's other loads tell, see [Pool]
 
-	Metrics []Definition // what is measured, nil for [Definitions]
+	Metrics []Definition    // what is measured, nil for [Definitions]
+	Signals []metric.Signal // what the server is asked for, nil for [metric.Signals]
 
 	GaveUp bool          // the window ended early because there was no use in going on, see [judge.Hopeless]
 	Gone   *int64        // since when a target that went away refused every connection, nanoseconds; the load ended then

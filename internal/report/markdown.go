@@ -120,6 +120,7 @@ func (m *PointModel) markdown(p *printer) {
 	for _, r := range m.Remarks {
 		p.item(inMarkdown(r))
 	}
+	p.item(m.Server...)
 	p.item(m.Instrument...)
 	for _, c := range m.NotPassed {
 		p.item(fmt.Sprintf("**%s** %s", c.Status, inMarkdown(strings.TrimSpace(fmt.Sprintf("%s: %s (limit %s). %s", c.Name, c.Value, c.Limit, c.Advice)))))

@@ -50,6 +50,7 @@ type PointModel struct {
 	Legend     []string // of the marks in the tables, those that occur
 	ViewsAgree bool     // counted from when they were due and from when they were sent, latencies are the same
 	Remarks    []string // what a reader must know of the numbers
+	Server     []string // what the server told of itself
 	Instrument []string
 	NotPassed  []CheckModel
 	Passed     int
@@ -200,6 +201,7 @@ func buildPoint(run *result.Run, p *result.Point) PointModel {
 	m.until(p)
 	m.tables(p)
 	m.ViewsAgree = viewsAgree(&p.Metrics)
+	m.further(run, p)
 	m.instrument(run, p)
 	for _, status := range []result.Status{result.Fail, result.Flag} {
 		for i := range p.Checks {
@@ -280,6 +282,29 @@ func (m *PointModel) headline(p *result.Point) {
 		m.Remarks = append(m.Remarks, "no rates: "+say.Plain(t.Why))
 	default:
 		m.Remarks = append(m.Remarks, "tok/s: "+say.Plain(t.Why))
+	}
+}
+
+// further shows the metrics that have no figure of their own here: those of the window
+// beside its others, those of the server by themselves.
+func (m *PointModel) further(run *result.Run, p *result.Point) {
+	for _, x := range run.Further() {
+		v, _, _ := p.Figure(x)
+		if v == nil || x.Show == metric.Data {
+			continue
+		}
+		text := x.Label + " " + written(x.Unit)(*v)
+		if x.Unit != metric.Share && x.Unit != metric.Count {
+			text += " " + string(x.Unit)
+		}
+		if x.Of == metric.Server {
+			m.Server = append(m.Server, text)
+		} else {
+			m.Headline = append(m.Headline, text)
+		}
+	}
+	if len(m.Server) > 0 {
+		m.Server[0] = "over the whole load: " + m.Server[0]
 	}
 }
 

@@ -48,7 +48,7 @@ func (v repeatedValue) unit() string {
 // repeatedValues are those that are shown, in their order: rates first.
 func repeatedValues(run *result.Run) (list []repeatedValue) {
 	for _, m := range run.Metrics() {
-		if m.Of == metric.Window && m.Show != metric.Data {
+		if m.Single() && m.Show != metric.Data {
 			list = append(list, repeatedValue{Metric: m})
 		}
 	}

@@ -136,6 +136,7 @@ func (m *PointModel) text(p *printer, s Style) {
 	for _, r := range m.Remarks {
 		p.write(s, "", "", r)
 	}
+	p.write(s, "", "", m.Server...)
 	p.write(s, "", "", m.Instrument...)
 	for _, c := range m.NotPassed {
 		mark, code := "flag", yellow

@@ -7,6 +7,7 @@ import (
 	"path/filepath"
 
 	"pitot/internal/data/marks"
+	"pitot/internal/data/metric"
 	"pitot/internal/data/record"
 	"pitot/internal/data/result"
 	"pitot/internal/data/rundir"
@@ -32,7 +33,7 @@ func (s *Session) recall() error {
 		return say.Errorf("the run in %s has seed %d", p.Out, o.run.Seed).WithHint("leave --seed out, or choose another place with --out")
 	}
 	s.head, s.headless = marks.EncodeHead(&o.run), o.headless
-	p.Seed, s.alone, s.began = o.run.Seed, o.alone, o.run.Target.Server[record.ProcessStart]
+	p.Seed, s.alone, s.began = o.run.Seed, o.alone, o.run.Target.Server[metric.ProcessStart]
 	if had, want := verb(o.run.Command), verb(s.runner.Command); had != want && !o.headless { // the plan tells it too
 		return say.Errorf("the run in %s was made by pitot %s, not by pitot %s", p.Out, had, want).WithHint("choose another place with --out")
 	}

@@ -356,6 +356,7 @@ func (s *Session) point(ctx context.Context, l *plan.Load, index int32, what Loa
 			return nil, err
 		}
 		defer wall.Close()
+		s.askServer(ctx, index, 0)
 		s.begins(index, &setup)
 		wall.Begin(5 * time.Millisecond)
 		begin, cpu := time.Now(), cpuTime()
@@ -384,12 +385,19 @@ func (s *Session) point(ctx context.Context, l *plan.Load, index int32, what Loa
 	}
 	mark(j, marks.NamePoint, index, pointMark(&setup).Encode())
 	mark(j, marks.NameWindow, index, end.Encode())
-	t.AskBegun(ctx, j.Sample, index, end.Ended)
+	s.askServer(ctx, index, end.Ended)
 	if err := j.Err(); err != nil {
 		return nil, &RecordsError{err}
 	}
 	setup = ended(setup, end)
 	return &setup, nil
+}
+
+// askServer notes what the server tells of itself, before a load and after it.
+func (s *Session) askServer(ctx context.Context, index int32, now int64) {
+	if said := s.Target.Sample(ctx, s.journal.Sample, index, now); said != "" {
+		s.runner.say("note: " + said)
+	}
 }
 
 // wall prepares sockets and requests.

@@ -147,7 +147,7 @@ func (r *Runner) Open(ctx context.Context, p *plan.Plan) (_ *Session, err error)
 	s.Target = t
 	if resumed {
 		t.ProbedBefore(s.probed)
-		if now := t.Server[record.ProcessStart]; now != "" && s.began != "" && now != s.began {
+		if now := t.Server[metric.ProcessStart]; now != "" && s.began != "" && now != s.began {
 			r.say("note: the server was started anew since: what follows is measured on another launch of it")
 		}
 		if s.Dir = p.Out; s.headless {

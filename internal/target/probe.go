@@ -106,7 +106,7 @@ func (t *Target) probe(ctx context.Context, p Wanted) error {
 		return &Error{"the server does not list its models at " + t.Dialer.Endpoint.URL(t.models()) + t.unlisted,
 			"check the URL: http://host:port, …/v1, or …" + strings.Join(api.RouteEnds(), ", …") + "; or name a model: --model NAME"}
 	}
-	t.tellBegun(ctx)
+	t.findMetrics(ctx)
 	if err := t.adapt(ctx); err != nil {
 		return err
 	}

@@ -54,8 +54,11 @@ type Target struct {
 	unlisted    string                        // what came in place of its models, "" before they were asked for
 	listed      bool                          // it has told which models it has
 	began       float64                       // when its process did, seconds since 1970, 0 if it does not tell
-	full        bool                          // the user gave the whole route
-	guessed     bool                          // nobody said which API it speaks
+	tells       bool                          // it has metrics of its own
+	untold      int                           // how often in a row these could not be had
+	saidSo      bool
+	full        bool // the user gave the whole route
+	guessed     bool // nobody said which API it speaks
 	// outside says in what loads leave what an embedded target was fitted on, nil
 	// if it was not; told are the quantities of which it was said.
 	outside func(seen deploy.Range) []deploy.Departure

@@ -96,4 +96,12 @@ var all = Catalogue{
 }
 
 // All is the catalogue, in the order in which metrics are shown.
-func All() Catalogue { return append(Catalogue(nil), all...) }
+func All() Catalogue {
+	list := append(Catalogue(nil), all...)
+	for i := range signals {
+		if m := signals[i].Metric; m != nil {
+			list = append(list, m)
+		}
+	}
+	return list
+}

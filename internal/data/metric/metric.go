@@ -2,8 +2,9 @@
 // value of it, its unit, which way is better, and where it appears. run.json and
 // its schema, reports, tables, comparisons, --slo and --until follow it.
 //
-// To add a metric of requests, add an entry to [All] and, in package measure,
-// the function that takes it from a request.
+// To add a metric, add an entry to [All] and, in package measure, the function that
+// takes it from a request, from gaps or from the window. One that the server tells is
+// an entry of [Signals].
 package metric
 
 import "strings"
@@ -60,10 +61,11 @@ const (
 	Gap        // between two arrivals of a stream: pooled over all requests
 	Window     // of a point: a rate or a share
 	Search     // for a capacity
+	Server     // of a point, told by the server
 )
 
 // String is the word for it.
-func (o Of) String() string { return [...]string{"request", "gap", "window", "search"}[o] }
+func (o Of) String() string { return [...]string{"request", "gap", "window", "search", "server"}[o] }
 
 // Unit is what a metric is counted in.
 type Unit string
@@ -76,6 +78,7 @@ const (
 	RequestsPerM  Unit = "req/min"
 	Share         Unit = "share" // of 1
 	USDPerMTokens Unit = "$ per M tokens"
+	Count         Unit = "count" // of events
 )
 
 // Better says which way is better.
@@ -105,6 +108,15 @@ func (m *Metric) Field() string { return m.Key[strings.LastIndexByte(m.Key, '.')
 
 // Column is the metric's name in tables of data: "service_ttft_ms".
 func (m *Metric) Column() string { return strings.ReplaceAll(m.Key, ".", "_") }
+
+// Single says that a point has one value of the metric.
+func (m *Metric) Single() bool { return m.Of == Window || m.Of == Server }
+
+// Further says that it is a metric of the window, or of the server, that run.json has
+// no field of its own for: it lies in the object of that name.
+func (m *Metric) Further() bool {
+	return strings.HasPrefix(m.Key, "window.") || strings.HasPrefix(m.Key, "server.")
+}
 
 // Distribution says that the metric has percentiles, in a point's metrics.
 func (m *Metric) Distribution() bool { return m.Of == Request || m.Of == Gap }
@@ -187,6 +199,12 @@ func (m *Metric) ID() string {
 // is better.
 func Unknown(key string) *Metric {
 	m := &Metric{Key: key, Name: Name(key), Label: key, Unit: Tokens}
+	if m.Further() {
+		m.Of, m.Label, m.Unit = Window, m.Field(), ""
+		if strings.HasPrefix(key, "server.") {
+			m.Of = Server
+		}
+	}
 	switch {
 	case strings.HasSuffix(key, "_ms"):
 		m.Unit = Milliseconds

@@ -26,9 +26,6 @@ const (
 	ThrottledShare = "throttled_share"
 )
 
-// What the server tells of itself, as samples of source "server": when its
-// process began, in seconds since 1970, before the load and after it.
-const (
-	SourceServer = "server"
-	ProcessStart = "process_start_time_seconds"
-)
+// SourceServer is of what the server tells of itself, before the load and after it,
+// under the names that the table of signals in room data/metric has.
+const SourceServer = "server"

@@ -18,6 +18,7 @@ func TestDocs(t *testing.T) {
 		{"../../../docs/trust.md", "checks", checksTable()},
 		{"../../../docs/data.md", "metrics", metricsTable()},
 		{"../../../docs/data.md", "percentiles", percentilesTable()},
+		{"../../../docs/data.md", "signals", signalsTable()},
 		{"../../../docs/formats.md", "names", namesTable()},
 	} {
 		data, err := os.ReadFile(d.path)
@@ -63,6 +64,24 @@ func metricsTable() string {
 			limit = "; `--slo` can limit it"
 		}
 		fmt.Fprintf(&b, "| %s | %s | %s | %s | %s%s |\n", m.Name, m.Key, m.Of, m.Unit, m.Help, limit)
+	}
+	return b.String()
+}
+
+func signalsTable() string {
+	var b strings.Builder
+	b.WriteString("| samples | of the server's | across replicas | |\n|---|---|---|---|\n")
+	for _, s := range metric.Signals() {
+		for i, from := range s.Sources() {
+			about := "when its process began, else when the first of its counters was made; it tells a restart"
+			switch {
+			case s.Metric != nil && i == 0:
+				about = s.Key + ": " + s.Combine.String()
+			case s.Metric != nil:
+				about = "what that is a ratio to"
+			}
+			fmt.Fprintf(&b, "| `%s` | `%s` | %s | %s |\n", from.Record, strings.Join(from.Series, "`, `"), from.Across, about)
+		}
 	}
 	return b.String()
 }

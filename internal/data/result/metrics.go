@@ -68,9 +68,22 @@ func (r *Run) Metrics() metric.Catalogue {
 				all = append(all, d.Metric)
 			}
 		}
+		for group, values := range map[string]map[string]float64{"window": r.Points[i].Window, "server": r.Points[i].Server} {
+			for field := range values {
+				if all.ByKey(group+"."+field) == nil {
+					all = append(all, metric.Unknown(group+"."+field))
+				}
+			}
+		}
 	}
+	known := len(metric.All())
+	slices.SortStableFunc(all[known:], func(a, b *metric.Metric) int { return strings.Compare(a.Key, b.Key) })
 	return all
 }
+
+// Further are the metrics of the window and of the server that have no field of their
+// own: those of the catalogue and whatever else the run's points have.
+func (r *Run) Further() metric.Catalogue { return r.Metrics().Where((*metric.Metric).Further) }
 
 // Of is the summary of a metric, nil if it is undefined.
 func (m Metrics) Of(name metric.Name) *Summary {

@@ -4,6 +4,7 @@ import (
 	"strings"
 	"time"
 
+	"pitot/internal/data/metric"
 	"pitot/internal/data/record"
 	"pitot/internal/data/spill"
 )
@@ -55,7 +56,7 @@ func (p *Probe) Damaged() bool { return len(p.damage) > 0 }
 // Sample takes in a sample of any time.
 func (p *Probe) Sample(s *record.Sample) {
 	c := p.conditions
-	if s.Source == record.SourceServer && s.Name == record.ProcessStart {
+	if s.Source == record.SourceServer && s.Name == metric.ProcessStart {
 		p.starts = append(p.starts, s.Value)
 	}
 	if s.Source == record.SourceHost && c.Holds(s.T) {

@@ -258,6 +258,10 @@ func CSV(w io.Writer, run *result.Run) error {
 			head = append(head, m.Column()+"_"+figure)
 		}
 	}
+	further := run.Further()
+	for _, m := range further {
+		head = append(head, m.Column())
+	}
 	if err := out.Write(head); err != nil {
 		return err
 	}
@@ -283,6 +287,10 @@ func CSV(w io.Writer, run *result.Run) error {
 			for _, figure := range figures {
 				line = append(line, cellOf(s.Value(figure)))
 			}
+		}
+		for _, m := range further {
+			x, _, _ := p.Figure(m)
+			line = append(line, cellOf(x))
 		}
 		if err := out.Write(line); err != nil {
 			return err

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"encoding/json"
 	"fmt"
+	"math"
 	"math/rand/v2"
 	"os"
 	"path/filepath"
@@ -16,6 +17,7 @@ import (
 	"pitot/internal/data/record"
 	"pitot/internal/data/result"
 	"pitot/internal/measure"
+	"pitot/internal/measure/judge"
 	"pitot/internal/report"
 	"pitot/internal/report/export"
 	"pitot/internal/report/page"
@@ -33,6 +35,27 @@ var slack = &metric.Metric{
 func takeSlack(q *measure.Request, until int64) (float64, measure.State) {
 	ns, is := q.Generation(until)
 	return ns / 2, is
+}
+
+// hop and asked are metrics of gaps and of the window, prompts is one that the server
+// tells.
+func further() (metrics []measure.Definition, signals []metric.Signal) {
+	hop := &metric.Metric{Name: "hop", Key: "hop_ms", Label: "hop", Help: "gaps between arrivals", Of: metric.Gap, Unit: metric.Milliseconds, Better: metric.Lower, Stream: true, Show: metric.Row}
+	asked := &metric.Metric{Name: "asked tok/s", Key: "window.asked_tokens_per_s", Label: "asked", Help: "tokens of the prompts that came due", Of: metric.Window, Unit: metric.TokensPerS}
+	prompts := &metric.Metric{Name: "prompts", Key: "server.prompts", Label: "prompts", Help: "prompts that the server read", Of: metric.Server, Unit: metric.Count}
+	return []measure.Definition{
+			{Metric: hop, Gaps: func(_ *measure.Stream, r *record.Row, take func(int64, measure.State)) {
+				take(r.LastToken-r.FirstToken, measure.Known)
+			}},
+			{Metric: asked, Count: func(_ *measure.Stream, r *record.Row, window *judge.Conditions) int64 {
+				if !window.Holds(r.Due) {
+					return 0
+				}
+				return int64(r.PromptTokens)
+			}},
+		}, []metric.Signal{
+			{Metric: prompts, From: metric.Source{Record: "prompts", Series: []string{"prompts_total"}}, Combine: metric.Growth},
+		}
 }
 
 // withSlack is the catalogue with it.
@@ -67,14 +90,23 @@ func measured(t *testing.T, launch int, points int, factor float64) (*result.Run
 		Workload: json.RawMessage(`{"kind":"random","sampling":{}}`), Notes: map[string]string{}, Launch: fmt.Sprint(launch), Verdict: result.Valid,
 	}
 	var fold *measure.Fold
+	more, signals := further()
 	for k := range points {
 		rate := 10 * float64(k+1)
 		const seconds = 60
 		n := int64(rate * seconds)
 		fold = measure.NewFold(measure.Setup{
 			T1: seconds * 1e9, Stamps: "virtual", Load: result.Load{Loop: "open", Rate: &rate, Arrival: "constant"}, Residence: 200e6, SLO: objective,
-			Metrics: append(measure.Definitions(), measure.Definition{Metric: slack, Request: takeSlack}),
+			Metrics: append(append(measure.Definitions(), measure.Definition{Metric: slack, Request: takeSlack}), more...), Signals: append(metric.Signals(), signals...),
 		})
+		told := func(at int64, x float64) {
+			fold.Add(record.Frame{Samples: []record.Sample{
+				{T: at, Source: record.SourceServer, Name: "prompts", Value: x},
+				{T: at, Source: record.SourceServer, Name: "queue_s_sum", Value: x / 1e3 * factor * (1 + .01*float64(launch))}, {T: at, Source: record.SourceServer, Name: "queue_s_count", Value: x / 7},
+			}})
+		}
+		told(0, 1000)
+		told(seconds*1e9, 1000+float64(n))
 		chance := rand.New(rand.NewPCG(uint64(launch), uint64(k)))
 		for i := range n {
 			jitter := factor * (1 + .1*chance.Float64() + .01*float64(launch))
@@ -109,6 +141,13 @@ func TestMetricIsOneEntryAndOneFunction(t *testing.T) {
 		t.Errorf("--until: %g, %s", percent, why)
 	}
 
+	if hop := p.Metrics.Of("hop"); hop == nil || hop.N != 600 || hop.P50 == nil || *hop.P50 < 100 || *hop.P50 > 112 {
+		t.Errorf("of gaps: %+v", hop)
+	}
+	if p.Window["asked_tokens_per_s"] != 1000 || p.Server["prompts"] != 600 || math.Abs(p.Server["queue_ms"]-7.07) > 1e-9 {
+		t.Errorf("of the window: %v, of the server: %v", p.Window, p.Server)
+	}
+
 	text, err := json.MarshalIndent(run, "", "  ")
 	if err != nil {
 		t.Fatal(err)
@@ -132,7 +171,8 @@ func TestMetricIsOneEntryAndOneFunction(t *testing.T) {
 		}
 		return compiled.Validate(v)
 	}
-	if err := contract(result.SchemaOf(withSlack())); err != nil {
+	more, _ := further()
+	if err := contract(result.SchemaOf(append(withSlack(), more[0].Metric))); err != nil {
 		t.Errorf("schema: %v", err)
 	}
 	if contract(result.JSONSchema()) == nil {
@@ -165,9 +205,17 @@ func TestMetricIsOneEntryAndOneFunction(t *testing.T) {
 			t.Errorf("%s has no %q", name, has)
 		}
 	}
+	for name, has := range map[string]string{
+		"run.json": `"asked_tokens_per_s": 1000`, "terminal": "\nover the whole load: server queue 7.07 ms\n", "Markdown": "- over the whole load: server queue 7.07 ms\n", "page": "<li>over the whole load: server queue 7.07 ms</li>",
+		"CSV": ",server_queue_ms,server_prefix_hit_share,server_prompts,window_asked_tokens_per_s\n",
+	} {
+		if !strings.Contains(faces[name], has) {
+			t.Errorf("%s has no %q", name, has)
+		}
+	}
 
 	repeated, _ := measured(t, 2, 1, 1)
-	if r := search.Repeats(append(repeated.Points, run.Points...)); r.Median["slack_ms.p50"] == 0 || r.Spread["slack_ms.p99"] == [2]float64{} {
+	if r := search.Repeats(append(repeated.Points, run.Points...)); r.Median["server.queue_ms"] == 0 || r.Median["slack_ms.p50"] == 0 || r.Spread["slack_ms.p99"] == [2]float64{} {
 		t.Errorf("repeats: %+v", r)
 	}
 
@@ -183,7 +231,11 @@ func TestMetricIsOneEntryAndOneFunction(t *testing.T) {
 		}
 		sides = append(sides, side)
 	}
-	c, err := compare.Compare(sides, compare.Options{Within: .05})
+	primary, err := compare.ParsePrimary("server queue")
+	if err != nil {
+		t.Fatal(err)
+	}
+	c, err := compare.Compare(sides, compare.Options{Within: .05, Primary: primary})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -191,7 +243,7 @@ func TestMetricIsOneEntryAndOneFunction(t *testing.T) {
 	for _, r := range c.Pairs[0].Rows {
 		rows[r.Metric] = r.Verdict
 	}
-	if rows["p50 slack"] != compare.Slower || rows["p99 slack"] != compare.Slower {
+	if rows["server queue"] != compare.Slower || rows["p50 slack"] != compare.Slower || rows["p99 slack"] != compare.Slower {
 		t.Errorf("compare: %v", rows)
 	}
 	b, err := compare.NewBaseline(sides[:1])
@@ -213,5 +265,8 @@ func TestMetricIsOneEntryAndOneFunction(t *testing.T) {
 	// A program without the entry keeps it under its key.
 	if s := read.Runs[0].Run.Points[0].Metrics.Of("slack_ms"); s == nil || s.P50 == nil {
 		t.Error("it is lost in a baseline")
+	}
+	if p := read.Runs[0].Run.Points[0]; p.Server["prompts"] != 600 || p.Window["asked_tokens_per_s"] != 1000 {
+		t.Error("what the server told is lost in a baseline")
 	}
 }

@@ -109,7 +109,7 @@ func repeated(points []result.Point, group []CurvePoint) result.Repeated {
 		r.Points = append(r.Points, g.Index)
 		p := &points[g.Index]
 		for _, m := range metric.All() {
-			if m.Of == metric.Window && m.Show != metric.Data {
+			if m.Single() && m.Show != metric.Data {
 				x, _, _ := p.Figure(m)
 				note(m.Key, x)
 			}

@@ -87,6 +87,8 @@ func whole(m *metric.Metric) figure {
 		f.unit = ""
 	case metric.USDPerMTokens:
 		f.unit = "$"
+	case metric.Milliseconds, metric.Tokens, metric.Count:
+		f.unit = string(m.Unit)
 	}
 	f.value = func(p *result.Point) value {
 		x, ci, why := p.Figure(m)

@@ -90,7 +90,7 @@ type generator struct {
 
 // words are the values of fields that have no others.
 var words = map[string][]string{
-	"Row.Unit":      {"ms", "/s", "users", "share"},
+	"Row.Unit":      {"ms", "/s", "users", "share", "$", "tokens", "count"},
 	"Row.ChangeIn":  {"ratio", "share"},
 	"Row.Verdict":   {Slower, Faster, Worse, Better, Equivalent, Undistinguished, OtherInstrument},
 	"Verdict.Word":  {Slower, Faster, Worse, Better, Equivalent, Undistinguished, OtherInstrument, NotCompared, Mixed},

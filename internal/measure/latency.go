@@ -1,10 +1,6 @@
 package measure
 
-import (
-	"slices"
-
-	"pitot/internal/data/record"
-)
+import "pitot/internal/data/record"
 
 // The definitions of what a single request has. Whoever shows a latency of one
 // request, a table of them or their distribution takes it from here.
@@ -161,60 +157,6 @@ func (l *Latency) TPOT(until int64) (float64, State) { return l.perToken(l.nFirs
 
 // TPOTn1 is (last token − first token) / (n_s − 1): what other tools print.
 func (l *Latency) TPOTn1(until int64) (float64, State) { return l.perToken(1, until) }
-
-// Gaps hands the gaps of a request's events to take, in nanoseconds: its
-// inter-chunk latencies. Events that share a stamp are one arrival, and gaps lie
-// between the arrivals of one choice, the first event's choice first. It takes
-// time in proportion to the events, however many choices they are of.
-func Gaps(events []Stamp, take func(ns int64)) {
-	if !slices.ContainsFunc(events, func(e Stamp) bool { return e.Choice != events[0].Choice }) {
-		gapsOf(events, take)
-		return
-	}
-	for _, own := range byChoice(events) {
-		gapsOf(own, take)
-	}
-}
-
-// gapsOf hands on the gaps between events of one choice.
-func gapsOf(events []Stamp, take func(ns int64)) {
-	if len(events) == 0 {
-		return
-	}
-	last := events[0].T
-	for _, e := range events[1:] {
-		if e.T != last {
-			take(max(0, e.T-last))
-			last = e.T
-		}
-	}
-}
-
-// byChoice gives the events of each choice, in order, the first event's choice
-// first.
-func byChoice(events []Stamp) [][]Stamp {
-	place := map[int32]int{}
-	var sizes []int
-	for _, e := range events {
-		at, known := place[e.Choice]
-		if !known {
-			at = len(sizes)
-			place[e.Choice] = at
-			sizes = append(sizes, 0)
-		}
-		sizes[at]++
-	}
-	all := make([]Stamp, len(events))
-	lists := make([][]Stamp, len(sizes))
-	for at, n := range sizes {
-		lists[at], all = all[:0:n], all[n:]
-	}
-	for _, e := range events {
-		at := place[e.Choice]
-		lists[at] = append(lists[at], e)
-	}
-	return lists
-}
 
 // start is the stamp that a view counts from.
 func (l *Latency) start(v View) int64 {

@@ -144,12 +144,13 @@ func TestGapsAreThoseOfTheFold(t *testing.T) {
 		}
 		s.finish()
 		var got, want []int64
-		Gaps(stamps, func(ns int64) { got = append(got, ns) })
-		for _, g := range s.near {
-			want = append(want, int64(g.ns))
-		}
-		for _, g := range s.wide {
-			want = append(want, g.ns)
+		s.gaps(&record.Row{Outcome: record.OK}, func(ns int64, _ State) { got = append(got, ns) })
+		last := map[int32]int64{}
+		for _, e := range stamps {
+			if was, ok := last[e.Choice]; ok && e.T != was {
+				want = append(want, max(0, e.T-was))
+			}
+			last[e.Choice] = e.T
 		}
 		slices.Sort(got)
 		slices.Sort(want)
@@ -163,16 +164,14 @@ func TestGapsAreThoseOfTheFold(t *testing.T) {
 // 200,000 of them would else take a quarter of an hour.
 func TestGapsOfManyChoices(t *testing.T) {
 	const choices = 200_000
-	var events []Stamp
 	var s Stream
 	for i := range 2 * choices {
 		e := Stamp{T: int64(i), Choice: int32(i % choices)}
-		events = append(events, e)
 		s.add(&record.Chunk{T: e.T, Earliest: e.T, Choice: e.Choice})
 	}
 	s.finish()
 	n := 0
-	Gaps(events, func(ns int64) {
+	s.gaps(&record.Row{Outcome: record.OK}, func(ns int64, _ State) {
 		if n++; ns != choices {
 			t.Fatalf("a gap of %d", ns)
 		}

@@ -85,7 +85,12 @@ func (s *Stream) add(c *record.Chunk) {
 	}
 	s.Add(c.T, c.Tokens)
 	tokens := int64(max(c.Tokens, 0))
-	l := s.lane(c.Choice)
+	var l *lane
+	if len(s.lanes) == 1 && s.lanes[0].choice == c.Choice {
+		l = &s.lanes[0]
+	} else {
+		l = s.lane(c.Choice)
+	}
 	if !l.begun || c.T != l.t {
 		s.end(l)
 		l.begun, l.t, l.events, l.open, l.exact, l.turn, l.tokens, l.begin = true, c.T, 0, 0, false, false, 0, lo

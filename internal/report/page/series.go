@@ -9,6 +9,7 @@ import (
 	"runtime/debug"
 	"slices"
 
+	"pitot/internal/data/metric"
 	"pitot/internal/data/record"
 	"pitot/internal/data/result"
 	"pitot/internal/data/spill"
@@ -163,7 +164,10 @@ type gather struct {
 	bin         int64 // nanoseconds
 	closed      bool
 
-	streams record.Join[[]measure.Stamp]
+	definitions []measure.Definition // whose distributions are drawn
+	gatherer    *measure.Gatherer
+	told        measure.Stream // of the request whose row has come
+	streams     record.Join[[]measure.Stamp]
 
 	due, served, lost []int64
 	tokens            []float64
@@ -172,9 +176,9 @@ type gather struct {
 
 	first  dots
 	errors map[string]*dots
-	spread map[string]*sample
-	gaps   *gapCounts
-	in     [2]lengthCounts // planned, served
+	spread map[string]*sample    // by key, of metrics of requests
+	gaps   map[string]*gapCounts // of metrics of gaps
+	in     [2]lengthCounts       // planned, served
 	out    [2]lengthCounts
 	heat   heat
 	slow   top
@@ -209,7 +213,8 @@ func newGather(p *result.Point, size detail, store *spill.Store) *gather {
 	}
 	g := &gather{
 		size: size, t0: ns(p.Seconds.Warmup), closed: p.Load.Loop == "closed",
-		first: dots{most: size.dots}, errors: map[string]*dots{}, gaps: newGapCounts(), spread: map[string]*sample{},
+		first: dots{most: size.dots}, errors: map[string]*dots{}, gaps: map[string]*gapCounts{}, spread: map[string]*sample{},
+		gatherer: measure.NewGatherer(nil),
 	}
 	g.t1 = g.t0 + ns(p.Seconds.Window)
 	g.end = max(g.t1+ns(p.Seconds.Drain), 1)
@@ -217,8 +222,18 @@ func newGather(p *result.Point, size detail, store *spill.Store) *gather {
 	n := int((g.end-1)/g.bin) + 1
 	g.due, g.served, g.lost, g.tokens = make([]int64, n), make([]int64, n), make([]int64, n), make([]float64, n)
 	g.partial, g.whole = make([]int64, n), make([]int64, n+1)
-	for _, name := range []string{"ttft_ms", "tpot_ms", "e2e_ms", "service.ttft_ms", "service.e2e_ms"} {
-		g.spread[name] = &sample{values: spill.NewNumbers(store)}
+	for _, d := range measure.Definitions() {
+		switch {
+		case d.Show == metric.Data || d.Unit != metric.Milliseconds:
+			continue
+		case d.Request != nil:
+			g.spread[d.Key] = &sample{values: spill.NewNumbers(store)}
+		case d.Gaps != nil:
+			g.gaps[d.Key] = newGapCounts()
+		default:
+			continue
+		}
+		g.definitions = append(g.definitions, d)
 	}
 	g.heat = newHeat(g.end, size)
 	g.slow.size, g.random.size = size.traces, size.traces
@@ -230,6 +245,18 @@ func newGather(p *result.Point, size detail, store *spill.Store) *gather {
 		Reset: func(stamps *[]measure.Stamp) { *stamps = (*stamps)[:0] },
 	}
 	return g
+}
+
+// request is what a row and its events are, by times as they were stamped.
+func (g *gather) request(r *record.Row, chunks []measure.Stamp) measure.Request {
+	g.told.Reset()
+	var c record.Chunk
+	for i := range chunks {
+		s := &chunks[i]
+		c.T, c.Earliest, c.Tokens, c.Choice = s.T, s.T, s.Tokens, s.Choice
+		g.gatherer.Chunk(&g.told, &c)
+	}
+	return g.gatherer.Request(&g.told, r)
 }
 
 // roundBin is the least round width of which at most n cover a time.
@@ -255,13 +282,9 @@ func (g *gather) add(f *record.Frame) {
 // row takes in a request with its chunks.
 func (g *gather) row(r *record.Row, chunks []measure.Stamp) {
 	g.requests++
-	var events measure.Events
-	for i := range chunks {
-		events.Add(chunks[i].T, chunks[i].Tokens)
-	}
-	l := measure.LatencyOf(r, &events)
-	g.flow(r, chunks, &events)
-	if _, is := l.TTFT(measure.Response, g.end); is == measure.Known {
+	q := g.request(r, chunks)
+	g.flow(r, chunks, &g.told.Events)
+	if _, is := q.TTFT(measure.Response, g.end); is == measure.Known {
 		g.first.add(dot{r.Due, r.FirstToken - r.Due})
 	}
 	// What was under way when the load ended and belonged to no window was let go.
@@ -279,7 +302,7 @@ func (g *gather) row(r *record.Row, chunks []measure.Stamp) {
 	if !g.inWindow(r.Due) {
 		return
 	}
-	g.cohort(r, &l, chunks)
+	g.cohort(r, &q)
 	done := r.Done
 	if done < 0 {
 		done = g.end
@@ -351,24 +374,20 @@ func (g *gather) flow(r *record.Row, chunks []measure.Stamp, events *measure.Eve
 }
 
 // cohort adds a request that was due in the window to the distributions.
-func (g *gather) cohort(r *record.Row, l *measure.Latency, chunks []measure.Stamp) {
-	g.spread["ttft_ms"].add(l.TTFT(measure.Response, g.end))
-	g.spread["tpot_ms"].add(l.TPOT(g.end))
-	g.spread["e2e_ms"].add(l.E2E(measure.Response, g.end))
-	g.spread["service.ttft_ms"].add(l.TTFT(measure.Service, g.end))
-	g.spread["service.e2e_ms"].add(l.E2E(measure.Service, g.end))
+func (g *gather) cohort(r *record.Row, q *measure.Request) {
+	for i := range g.definitions {
+		switch d := &g.definitions[i]; {
+		case d.Request != nil:
+			g.spread[d.Key].add(d.Request(q, g.end))
+		case r.Outcome == record.OK || r.Outcome == record.Cut:
+			d.Gaps(&g.told, r, g.gaps[d.Key].add)
+		}
+	}
 	g.in[0].add(r.InputPlanned)
 	g.out[0].add(r.OutputPlanned)
-	switch r.Outcome {
-	case record.OK:
+	if r.Outcome == record.OK {
 		g.in[1].add(r.PromptTokens)
-		g.out[1].add(l.OutputTokens())
-		g.gaps.add(chunks)
-	case record.Cut:
-		g.gaps.add(chunks)
-		if len(chunks) > 0 {
-			g.gaps.longer++ // the one in which it was cut
-		}
+		g.out[1].add(q.OutputTokens())
 	}
 }
 
@@ -422,8 +441,10 @@ func (g *gather) series() *Series {
 		}
 		x.values.Free()
 	}
-	if g.gaps.n > 0 {
-		s.Spread["icl_ms"] = g.gaps.spread(g.size.ranks)
+	for name, x := range g.gaps {
+		if x.n > 0 {
+			s.Spread[name] = x.spread(g.size.ranks)
+		}
 	}
 	s.Input, s.Output = lengthsOf(g.in), lengthsOf(g.out)
 	s.Heat = g.heat.result()
@@ -540,12 +561,15 @@ func gapEdge(bin int) int64 {
 	return (int64(1<<gapBits|bin&(1<<gapBits-1))+1)<<e - 1
 }
 
-// add counts the gaps of a stream.
-func (g *gapCounts) add(chunks []measure.Stamp) {
-	measure.Gaps(chunks, func(ns int64) {
+// add counts a gap, if it came to its end.
+func (g *gapCounts) add(ns int64, is measure.State) {
+	switch is {
+	case measure.Known:
 		g.counts[gapBin(ns)]++
 		g.n++
-	})
+	case measure.Longer:
+		g.longer++
+	}
 }
 
 // spread is the distribution at the edges of the bins.

@@ -112,17 +112,14 @@ func (b *Beside) lay(m, p *result.Point) {
 		}
 		b.Lines = append(b.Lines, l)
 	}
-	for _, s := range []struct {
-		name string
-		x, y *result.Summary
-	}{{"TTFT", m.Metrics.Of(metric.TTFT), p.Metrics.Of(metric.TTFT)}, {"TPOT", m.Metrics.Of(metric.TPOT), p.Metrics.Of(metric.TPOT)}, {"E2E", m.Metrics.Of(metric.E2E), p.Metrics.Of(metric.E2E)}} {
-		if s.x == nil || s.y == nil {
+	for _, d := range metric.All().Distributions() {
+		x, y := m.Metrics.Of(d.Name), p.Metrics.Of(d.Name)
+		if d.Show != metric.Headline || x == nil || y == nil {
 			continue
 		}
-		add(s.name+" mean", "ms", s.x.Mean, s.y.Mean)
-		add(s.name+" p50", "ms", s.x.P50, s.y.P50)
-		add(s.name+" p90", "ms", s.x.P90, s.y.P90)
-		add(s.name+" p99", "ms", s.x.P99, s.y.P99)
+		for _, key := range []string{metric.Mean, "p50", "p90", "p99"} {
+			add(d.Label+" "+key, string(d.Unit), x.Value(key), y.Value(key))
+		}
 	}
 	add("requests/s", "", m.Throughput.RequestsPerS, p.Throughput.RequestsPerS)
 	add("output tokens/s", "", m.Throughput.OutputTokensPerS, p.Throughput.OutputTokensPerS)

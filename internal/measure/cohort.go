@@ -136,9 +136,9 @@ func (c *part) account() result.Requests {
 		Cut: int(t.outcomes[record.Cut]), Unsent: int(t.outcomes[record.Unsent]), Errors: map[string]int{}, Finish: map[string]int{}}
 }
 
-// cohortCodec is how requests are kept in the file: each stamp as how much later it
+// RequestCodec is how requests are put aside, sorted by when they were due: each stamp as how much later it
 // is than one that it is close to.
-func cohortCodec() spill.Codec[Request] {
+func RequestCodec() spill.Codec[Request] {
 	return spill.Codec[Request]{
 		Key:    func(q *Request) (int64, int64) { return q.due, q.id },
 		Append: appendRequest,

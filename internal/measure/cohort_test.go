@@ -102,7 +102,7 @@ func TestRequestInFile(t *testing.T) {
 		}
 		b := appendRequest(nil, &q)
 		var got Request
-		if n := decodeRequest(append(b, 1, 2, 3), &got); n != len(b) || n > cohortCodec().Most {
+		if n := decodeRequest(append(b, 1, 2, 3), &got); n != len(b) || n > RequestCodec().Most {
 			t.Fatalf("%d bytes of %d", n, len(b))
 		}
 		if got != q {

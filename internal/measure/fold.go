@@ -100,7 +100,7 @@ func NewFoldIn(store *spill.Store, s Setup) *Fold {
 		gatherer:    NewGatherer(all),
 		takes:       takesOf(definitions),
 		store:       store,
-		cohort:      spill.NewSorted(store, cohortCodec()),
+		cohort:      spill.NewSorted(store, RequestCodec()),
 		lastDone:    s.T1,
 		groups:      newGroups(store),
 		errors:      map[string]int{},

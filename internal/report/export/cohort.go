@@ -9,6 +9,7 @@ import (
 	"pitot/internal/data/metric"
 	"pitot/internal/data/record"
 	"pitot/internal/data/result"
+	"pitot/internal/data/spill"
 	"pitot/internal/measure"
 )
 
@@ -21,6 +22,23 @@ type cohort struct {
 	t0, t1   int64     // the window
 	requests []request // in the order in which they were sent
 	gaps     []int64   // of all requests; each has a stretch of it
+
+	n      int                    // of any request, also those that are not kept
+	sorted *spill.Sorted[request] // in place of requests, where they may be too many for memory
+}
+
+// all yields the requests in the order in which they were sent. One is not to be
+// kept longer than until the next.
+func (c *cohort) all(yield func(*request) bool) {
+	if c.sorted != nil {
+		c.sorted.All()(yield)
+		return
+	}
+	for i := range c.requests {
+		if !yield(&c.requests[i]) {
+			return
+		}
+	}
 }
 
 // request is what is kept of one.
@@ -107,9 +125,11 @@ func (g *gathering) points(run *result.Run, dir string) iter.Seq2[*cohort, error
 type gathering struct {
 	run        *result.Run
 	withGaps   bool
-	everything bool // requests outside the window too
-	rowsAlone  bool // without the chunks, which cannot be read
-	at         int  // index of the point, -1 before the first
+	everything bool         // requests outside the window too
+	rowsAlone  bool         // without the chunks, which cannot be read
+	earliest   int          // keep so many at most, those that were due first; 0 for all
+	store      *spill.Store // for requests without gaps, nil to keep them in memory
+	at         int          // index of the point, -1 before the first
 	c          cohort
 	gatherer   *measure.Gatherer
 	streams    record.Join[flight]
@@ -124,7 +144,13 @@ type flight struct {
 
 func (g *gathering) begin(point int) {
 	g.at = point
+	if g.c.sorted != nil {
+		g.c.sorted.Free()
+	}
 	g.c = cohort{index: point, requests: g.c.requests[:0], gaps: g.c.gaps[:0]}
+	if g.store != nil {
+		g.c.sorted = spill.NewSorted(g.store, requestCodec())
+	}
 	g.streams = record.Join[flight]{Chunk: g.chunk, Row: g.row, Reset: func(fl *flight) {
 		fl.gaps, fl.last = fl.gaps[:0], 0
 		fl.told.Reset()
@@ -155,6 +181,9 @@ func (g *gathering) hand(yield func(*cohort, error) bool) bool {
 	return yield(&g.c, nil)
 }
 
+// byDue orders requests by when they were due.
+func byDue(a, b request) int { return cmp.Or(cmp.Compare(a.due, b.due), cmp.Compare(a.id, b.id)) }
+
 // sentOrDue orders requests that were never sent among the others.
 func (q *request) sentOrDue() int64 {
 	if q.sent >= 0 {
@@ -172,7 +201,7 @@ func (g *gathering) chunk(fl *flight, c *record.Chunk) {
 }
 
 func (g *gathering) row(r *record.Row, fl *flight) {
-	if g.everything || r.Due >= g.c.t0 && r.Due < g.c.t1 {
+	if g.everything && (r.Due >= 0 || g.earliest == 0) || r.Due >= g.c.t0 && r.Due < g.c.t1 {
 		q := request{
 			measured: g.gatherer.Request(&fl.told, r),
 			id:       r.ID, due: r.Due, eligible: r.Eligible, ready: r.Ready, sent: r.Sent,
@@ -189,7 +218,15 @@ func (g *gathering) row(r *record.Row, fl *flight) {
 			g.c.gaps = append(g.c.gaps, fl.gaps...)
 		}
 		q.to = int64(len(g.c.gaps))
+		if g.c.n++; g.c.sorted != nil {
+			g.c.sorted.Add(&q)
+			return
+		}
 		g.c.requests = append(g.c.requests, q)
+		if n := g.earliest; n > 0 && len(g.c.requests) >= 2*n {
+			slices.SortFunc(g.c.requests, byDue)
+			g.c.requests = g.c.requests[:n]
+		}
 	}
 }
 

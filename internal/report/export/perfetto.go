@@ -1,7 +1,6 @@
 package export
 
 import (
-	"cmp"
 	"container/heap"
 	"io"
 	"slices"
@@ -23,7 +22,7 @@ func writePerfetto(w io.Writer, run *result.Run, dir string) error {
 
 // traceOf writes a trace of so many requests at most.
 func traceOf(w io.Writer, run *result.Run, dir string, most int) error {
-	g := gathering{everything: true}
+	g := gathering{everything: true, earliest: most}
 	t := trace{o: &object{w: w}, left: most}
 	t.o.field("displayTimeUnit", "ms")
 	t.o.key("traceEvents")
@@ -83,20 +82,13 @@ func (t *trace) point(c *cohort) {
 	t.put(event{Name: "process_sort_index", Phase: "M", PID: pid, Args: map[string]any{"sort_index": pid}})
 	t.put(event{Name: "window begins", Phase: "i", At: micro(c.t0), PID: pid, Scope: "p"})
 	t.put(event{Name: "window ends", Phase: "i", At: micro(c.t1), PID: pid, Scope: "p"})
-	order := make([]*request, 0, len(c.requests))
-	for i := range c.requests {
-		if c.requests[i].due >= 0 {
-			order = append(order, &c.requests[i])
-		}
-	}
-	slices.SortFunc(order, func(a, b *request) int { return cmp.Or(cmp.Compare(a.due, b.due), cmp.Compare(a.id, b.id)) })
-	if n := len(order); n > t.left {
-		t.dropped += n - t.left
-		order = order[:t.left]
-	}
+	slices.SortFunc(c.requests, byDue)
+	order := c.requests[:min(len(c.requests), t.left)]
+	t.dropped += c.n - len(order)
 	t.left -= len(order)
 	var slots slots
-	for _, q := range order {
+	for i := range order {
+		q := &order[i]
 		end := max(q.done, q.last, q.due)
 		tid, fresh := slots.take(q.due, end)
 		if fresh {

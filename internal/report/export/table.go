@@ -14,6 +14,7 @@ import (
 
 	"pitot/internal/data/metric"
 	"pitot/internal/data/result"
+	"pitot/internal/data/spill"
 	"pitot/internal/measure"
 	"pitot/internal/say"
 )
@@ -122,18 +123,20 @@ func lines(run *result.Run, dir string, take func(*cohort, *request) error) erro
 // linesOf does it of what can be gathered, and counts them. The first error is of the
 // records, the second that of take.
 func linesOf(g *gathering, run *result.Run, dir string, take func(*cohort, *request) error) (n int, damage, taken error) {
+	g.store = spill.New(dir, sortMemory)
+	defer g.store.Close()
 	for c, err := range g.points(run, dir) {
 		if err != nil {
 			return n, err, nil
 		}
-		for i := range c.requests {
-			if err := take(c, &c.requests[i]); err != nil {
+		for q := range c.all {
+			if err := take(c, q); err != nil {
 				return n, nil, err
 			}
 			n++
 		}
 	}
-	return n, nil, nil
+	return n, nil, g.store.Err()
 }
 
 // schemaOf is the Parquet schema of columns, in their order.

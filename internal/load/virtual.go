@@ -15,7 +15,7 @@ import (
 type Virtual struct {
 	cfg     VirtualConfig
 	now     int64
-	step    twin.Step // the step that is running, when busy
+	step    twin.Step // the one that is running, when busy
 	busy    bool
 	running ring
 	events  []Event
@@ -31,6 +31,9 @@ type VirtualConfig struct {
 	// Overhead what a chat's template adds to it; without Count it is one.
 	Count    func(text []byte) int
 	Overhead int
+	// Content is what an item consists of, whose prompt has so many tokens; nil: what
+	// its segments say, see [Content].
+	Content func(item int64, r *workload.Request, prompt int) twin.Content
 	// Thaw says when what the server does at a time can happen: then, or at
 	// the end of a freeze. nil: always then.
 	Thaw func(at int64) int64
@@ -38,10 +41,18 @@ type VirtualConfig struct {
 
 // NewVirtual gives a world at time 0.
 func NewVirtual(cfg VirtualConfig) *Virtual {
-	if cfg.Thaw == nil {
-		cfg.Thaw = func(at int64) int64 { return at }
+	if cfg.Content == nil {
+		cfg.Content = func(_ int64, r *workload.Request, prompt int) twin.Content { return Content(r, prompt) }
 	}
 	return &Virtual{cfg: cfg, running: make(ring, 64)}
+}
+
+// thaw is when what the server does at a time happens.
+func (v *Virtual) thaw(at int64) int64 {
+	if v.cfg.Thaw == nil {
+		return at
+	}
+	return v.cfg.Thaw(at)
 }
 
 // Now implements [World].
@@ -104,7 +115,7 @@ func (v *Virtual) start(a Action) {
 		}
 	}
 	v.running.put(&job{row: r, prompt: int32(prompt)})
-	v.cfg.Engine.Add(v.cfg.Thaw(v.now), twin.Job{ID: a.ID, Prompt: prompt, Output: output, Content: Content(&req, prompt)})
+	v.cfg.Engine.Add(v.thaw(v.now), twin.Job{ID: a.ID, Prompt: prompt, Output: output, Content: v.cfg.Content(a.Item, &req, prompt)})
 }
 
 // counted is how many tokens the texts of a prompt are, as a server would count
@@ -177,23 +188,22 @@ func (v *Virtual) end(r *record.Row) {
 // the time has come.
 func (v *Virtual) Wait(ctx context.Context, until int64) []Event {
 	for len(v.events) == 0 && ctx.Err() == nil {
-		if !v.busy {
-			v.step = v.cfg.Engine.Step(v.now)
-			if v.busy = !v.step.Idle; v.busy {
-				v.step.End = v.cfg.Thaw(v.step.End)
-			}
-		}
-		if at := min(v.step.End, until); at == math.MaxInt64 {
-			break // nothing will ever happen again
-		} else if at > v.now {
-			v.now = at
-		}
-		if v.step.End > until {
-			break
-		}
+		step := v.step
 		if v.busy {
 			v.busy = false
-			v.emit()
+		} else if step = v.cfg.Engine.Step(v.now); !step.Idle {
+			step.End = v.thaw(step.End)
+		}
+		at := min(step.End, until)
+		if at == math.MaxInt64 {
+			break // nothing will ever happen again
+		}
+		if v.now = max(v.now, at); step.End > until {
+			v.step, v.busy = step, !step.Idle
+			break
+		}
+		if !step.Idle {
+			v.emit(step.Out)
 		}
 	}
 	events := v.events
@@ -202,29 +212,29 @@ func (v *Virtual) Wait(ctx context.Context, until int64) []Event {
 }
 
 // emit records what the step gave.
-func (v *Virtual) emit() {
-	for _, e := range v.step.Out {
+func (v *Virtual) emit(out []twin.Emission) {
+	for i := range out {
+		e := &out[i]
 		j := v.running.get(e.ID)
 		if j == nil {
 			continue
 		}
-		e.At = v.cfg.Thaw(e.At)
-		r := j.row
+		at, r := v.thaw(e.At), j.row
 		if r.Headers < 0 {
-			r.Headers, r.FirstEvent, r.Status = e.At, e.At, 200
+			r.Headers, r.FirstEvent, r.Status = at, at, 200
 		}
 		if e.Role {
 			continue
 		}
 		if r.FirstToken < 0 {
-			r.FirstToken, r.FirstAnswer, r.FirstTokens = e.At, e.At, int32(e.Tokens)
+			r.FirstToken, r.FirstAnswer, r.FirstTokens = at, at, int32(e.Tokens)
 		}
-		r.LastToken = e.At
+		r.LastToken = at
 		j.tokens += int32(e.Tokens)
 		r.Chunks++
 		r.Arrivals++
 		r.Choices = 1
-		v.cfg.Sink.Chunk(record.Chunk{Request: e.ID, T: e.At, Earliest: e.At, Tokens: int32(e.Tokens)})
+		v.cfg.Sink.Chunk(record.Chunk{Request: e.ID, T: at, Earliest: at, Tokens: int32(e.Tokens)})
 		if e.Finish != "" {
 			r.Finish, r.PromptTokens, r.CompletionTokens = e.Finish, j.prompt, j.tokens
 			if e.Trace != nil {

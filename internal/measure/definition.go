@@ -88,7 +88,7 @@ func Definitions() []Definition {
 		metric.ITL:    {pool: (*part).tokenGaps, lacks: oneArrival},
 		metric.ICL:    {pool: (*part).chunkGaps, Gaps: (*Stream).gaps, lacks: oneArrival},
 		metric.Stall: {
-			Request: (*Request).longestGap, row: (*Stream).longestGap, lacks: oneArrival,
+			Request: (*Request).Stall, row: (*Stream).longestGap, lacks: oneArrival,
 			low:    func(q *Request) float64 { return float64(q.own[stallLeast]) },
 			high:   func(q *Request) float64 { return float64(q.own[stallMost]) },
 			unseen: func(q *Request) bool { return q.own[stall] < 0 && q.own[stallMost] > 0 },

@@ -111,8 +111,8 @@ func (s *Stream) longestGap(*record.Row) {
 	s.own[stall], s.own[stallLeast], s.own[stallMost] = top, least, most
 }
 
-// longestGap is the request's stall.
-func (q *Request) longestGap(until int64) (float64, State) {
+// Stall is the longest gap between two arrivals of one choice.
+func (q *Request) Stall(until int64) (float64, State) {
 	st := q.state(q.own[stall] >= 0)
 	if !q.stream {
 		return 0, Missing

@@ -8,6 +8,7 @@ import (
 	"pitot/internal/data/record"
 	"pitot/internal/data/result"
 	"pitot/internal/load"
+	"pitot/internal/measure"
 	"pitot/internal/twin"
 	"pitot/internal/twin/deploy"
 	"pitot/internal/workload"
@@ -76,8 +77,9 @@ type simulation struct {
 	users         int
 	count         int // requests that are due in the window
 
-	core *load.Core
-	rows []record.Row
+	core     *load.Core
+	gatherer *measure.Gatherer
+	ended    []answer // requests that ended well
 
 	preempt          func() int64 // how often the engine has preempted so far
 	earlier, latest  int64        // the same when the window began, and at its latest step
@@ -125,17 +127,31 @@ func (s *simulation) At(id int64) (workload.Request, error) {
 	return workload.Request{ID: id, Input: input, Output: output, Exact: true, Session: workload.Unknown}, nil
 }
 
+// answer is a request that ended well: when it was due and had its last token, in
+// nanoseconds, its tokens, and what is measured of it.
+type answer struct {
+	due, last int64
+	tokens    float64
+	timing
+}
+
 // Chunk implements [record.Sink].
 func (*simulation) Chunk(record.Chunk) {}
 
 // Done implements [record.Sink].
-func (s *simulation) Done(r *record.Row) { s.rows = append(s.rows, *r) }
+func (s *simulation) Done(r *record.Row) {
+	if r.Outcome == record.OK {
+		q := s.gatherer.Request(new(measure.Stream), r) // of its gaps nobody asks
+		s.ended = append(s.ended, answer{r.Due, r.LastToken, float64(q.OutputTokens()), timingOf(&q, r.Sent)})
+	}
+}
 
 func (s *simulation) run() Expected {
 	e := s.d.Engine(1)
 	e.Watch(s.step)
 	s.preempt = func() int64 { return e.Stats().Preemptions }
 	alone := int64(s.d.Residence(s.input, s.output, 1))
+	s.gatherer = measure.NewGatherer(nil)
 	s.core = load.NewCore(load.Config{Users: s.users, Stagger: alone, Warmup: alone, Settle: true, Requests: int64(s.count)})
 	load.Run(context.Background(), s.core, load.NewVirtual(load.VirtualConfig{Engine: e, Source: s, Sink: s}))
 	return s.expected()
@@ -146,24 +162,22 @@ func (s *simulation) expected() Expected {
 	t0, t1 := s.core.Window()
 	var ttft, tpot, e2e []float64
 	var shares, tokens float64
-	for i := range s.rows {
-		r := &s.rows[i]
-		if r.Outcome != record.OK || r.Due >= t1 || r.LastToken <= t0 {
+	for _, a := range s.ended {
+		if a.due >= t1 || a.last <= t0 {
 			continue
 		}
 		// One counts with the share of its time that lies in the window, so that
 		// none is cut by an end of it: the requests per second are then those of
 		// whole answers, and Little's law holds.
-		share := float64(min(r.LastToken, t1)-max(r.Due, t0)) / float64(r.LastToken-r.Due)
+		share := float64(min(a.last, t1)-max(a.due, t0)) / float64(a.last-a.due)
 		shares += share
-		tokens += share * float64(r.CompletionTokens)
-		if r.Due < t0 {
+		tokens += share * a.tokens
+		if a.due < t0 {
 			continue
 		}
-		ttft = append(ttft, float64(r.FirstToken-r.Due)/1e6)
-		e2e = append(e2e, float64(r.LastToken-r.Due)/1e6)
-		if r.CompletionTokens > 1 {
-			tpot = append(tpot, float64(r.LastToken-r.FirstToken)/1e6/float64(r.CompletionTokens-1))
+		ttft, e2e = append(ttft, a.ttft*ms), append(e2e, a.e2e*ms)
+		if a.tpot >= 0 {
+			tpot = append(tpot, a.tpot*ms)
 		}
 	}
 	x.TTFT, x.TPOT, x.E2E = quantities(ttft), quantities(tpot), quantities(e2e)

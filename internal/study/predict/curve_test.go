@@ -93,3 +93,46 @@ func TestBoundOfRequests(t *testing.T) {
 		t.Errorf("%v requests/s of two tokens, one step takes %v s", two.BoundRequests, floor)
 	}
 }
+
+// A run on sim: and a replay of it on the same twin are one plan in one world,
+// measured by one definition: every request is the same to the nanosecond, and the
+// figures are those of run.json, open loop and closed.
+func TestReplayIsTheRun(t *testing.T) {
+	const spec = "llama-3.1-8b@h100?step_jitter=0&frontend_jitter=0"
+	for name, args := range map[string][]string{
+		"open":   {"--rate", "20", "--duration", "20s"},
+		"closed": {"--concurrency", "24", "--requests", "400"},
+		"prefix": {"--rate", "20", "--duration", "20s", "--prefix", "200", "--prefix-share", "0.5"},
+	} {
+		dir, p := ran(t, "sim:"+spec, append(args, "--input", "uniform(50,500)", "--output", "uniform(1,100)", "--seed", "5")...)
+		d, err := deploy.Parse(spec)
+		if err != nil {
+			t.Fatal(err)
+		}
+		r, err := ReadRun(dir, 0)
+		if err != nil {
+			t.Fatal(err)
+		}
+		again := r.serve(d, 1, func(int64, int64) {})
+		for i, q := range r.Requests {
+			if q.measured && again[i] != q.seen {
+				t.Fatalf("%s: request %d: %+v, in the run %+v", name, i, again[i], q.seen)
+			}
+		}
+		m := r.Replay(d).Metrics()
+		for _, f := range []struct {
+			metric metric.Name
+			got    Quantities
+		}{{metric.TTFT, m.TTFT}, {metric.TPOT, m.TPOT}, {metric.E2E, m.E2E}} {
+			s := p.Metrics.Of(f.metric)
+			for i, x := range [][2]float64{{f.got.Mean, *s.Mean}, {f.got.P50, *s.P50}, {f.got.P90, *s.P90}, {f.got.P99, *s.P99}} {
+				if math.Abs(x[0]/x[1]-1) > 1e-12 { // seconds here, nanoseconds there
+					t.Errorf("%s: %s, figure %d: %v, in run.json %v", name, f.metric, i, x[0], x[1])
+				}
+			}
+		}
+		if s := p.Metrics.Of(metric.Stall); math.Abs(quantities(r.Recorded().Stall).P99/(*s.P99)-1) > 1e-12 {
+			t.Errorf("%s: stall %v, in run.json %v", name, quantities(r.Recorded().Stall).P99, *s.P99)
+		}
+	}
+}

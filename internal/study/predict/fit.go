@@ -239,7 +239,7 @@ func (r *Recording) shown() *Recording {
 		case n == 0:
 			q.measured, c.until = false, min(c.until, q.Arrival)
 		case q.measured:
-			end = max(end, q.Arrival+q.LastToken)
+			end = max(end, q.Arrival+q.seen.e2e)
 			n--
 		}
 		c.Requests = append(c.Requests, q)
@@ -253,8 +253,8 @@ func widen(g *deploy.Range, r *Recording) {
 	for _, q := range r.Requests {
 		g.Input = [2]int{min(g.Input[0], q.Input), max(g.Input[1], q.Input)}
 		g.Output = [2]int{min(g.Output[0], q.Output), max(g.Output[1], q.Output)}
-		busy += q.LastToken
-		last = max(last, q.Arrival+q.LastToken)
+		busy += q.seen.e2e
+		last = max(last, q.Arrival+q.seen.e2e)
 	}
 	if last > 0 {
 		g.Running = [2]float64{min(g.Running[0], busy/last), max(g.Running[1], busy/last)}

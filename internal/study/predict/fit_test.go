@@ -17,7 +17,7 @@ import (
 func simulated(t *testing.T, d *deploy.Deployment, rate float64, n int, seed uint64) *Recording {
 	t.Helper()
 	r := &Recording{Dir: "simulated", AtClient: true}
-	e, at, now := d.Engine(seed), 0.0, int64(0)
+	at := 0.0
 	for i := range n {
 		u := func(k uint64) float64 {
 			return (float64(twin.Mix(seed^twin.Mix(uint64(i)<<8|k))>>12) + 0.5) / (1 << 52)
@@ -25,27 +25,12 @@ func simulated(t *testing.T, d *deploy.Deployment, rate float64, n int, seed uin
 		at += -math.Log(u(1)) / rate
 		r.Requests = append(r.Requests, Recorded{Arrival: at, Input: 100 + int(u(2)*1500), Output: 20 + int(u(3)*150), measured: true})
 	}
-	for next := 0; now != math.MaxInt64; {
-		for next < n && int64(r.Requests[next].Arrival*1e9) <= now {
-			e.Add(now, twin.Job{ID: int64(next), Prompt: r.Requests[next].Input, Output: r.Requests[next].Output})
-			next++
-		}
-		step := e.Step(now)
-		for _, o := range step.Out {
-			q := &r.Requests[o.ID]
-			if k := len(q.times); k > 0 {
-				q.stall = max(q.stall, float64(o.At)/1e9-q.times[k-1])
-			}
-			q.times = append(q.times, float64(o.At)/1e9)
-		}
-		now = step.End
-		if next < n {
-			now = max(min(now, int64(r.Requests[next].Arrival*1e9)), 0)
-		}
-	}
-	for i := range r.Requests {
+	times := make([][]float64, n)
+	for i, t := range r.serve(d, seed, func(request, at int64) { times[request] = append(times[request], float64(at)/1e9) }) {
 		q := &r.Requests[i]
-		q.FirstToken, q.LastToken = q.times[0]-q.Arrival, q.times[len(q.times)-1]-q.Arrival
+		late := q.Arrival - t.sent // less than a nanosecond, which a client would see too
+		q.seen, q.times = t, times[i]
+		q.seen.sent, q.seen.ttft, q.seen.e2e = q.Arrival, t.ttft-late, t.e2e-late
 	}
 	return r
 }
@@ -56,7 +41,7 @@ func TestFitFindsTheTruth(t *testing.T) {
 	if testing.Short() {
 		t.Skip("replays for seconds")
 	}
-	truth, err := deploy.Parse("llama-3.1-8b@rtx4090?step_overhead=6ms&row_overhead=60us&compute_efficiency=0.5&frontend_request=8ms&frontend_chunk=100us&max_num_seqs=48")
+	truth, err := deploy.Parse("llama-3.1-8b@rtx4090?step_overhead=6ms&row_overhead=60us&compute_efficiency=0.5&frontend_request=8ms&frontend_chunk=90us&max_num_seqs=48")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -167,7 +152,7 @@ func TestFitOfTheBody(t *testing.T) {
 		for i := range r.Requests {
 			if i%60 == 7 { // it waited in front
 				q := &r.Requests[i]
-				q.FirstToken, q.LastToken = q.FirstToken+0.5, q.LastToken+0.5
+				q.seen.ttft, q.seen.e2e = q.seen.ttft+0.5, q.seen.e2e+0.5
 				for j := range q.times {
 					q.times[j] += 0.5
 				}

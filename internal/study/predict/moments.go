@@ -52,7 +52,7 @@ type served struct {
 func compare(r *Recording, d *deploy.Deployment) *comparison {
 	c := &comparison{run: r, stride: 1}
 	for _, q := range r.Requests {
-		c.seen = append(c.seen, q.FirstToken)
+		c.seen = append(c.seen, q.seen.ttft)
 	}
 	c.stride = max(1, int(r.running()/2)) // requests that answer at once share steps: two of them tell
 	s := &served{r.timings(), make([][]float64, len(r.Requests))}
@@ -143,7 +143,7 @@ func (c *comparison) together(s *served) (by [3][]float64) {
 	for i, t := range s.timings {
 		if c.run.Requests[i].measured {
 			k := min(i-before(sents, t.sent-shortly), 2)
-			by[k] = append(by[k], t.first)
+			by[k] = append(by[k], t.ttft)
 		}
 	}
 	return by
@@ -165,8 +165,8 @@ func (c *comparison) gaps(s *served) []seenGap {
 		if len(q.times) == 0 { // it was cut: of the run nothing is known
 			continue
 		}
-		first := t.sent + t.first
-		firsts, lasts = append(firsts, first), append(lasts, t.sent+t.last)
+		first := t.sent + t.ttft
+		firsts, lasts = append(firsts, first), append(lasts, t.sent+t.e2e)
 		prompts = append(prompts, event{first, float64(max(q.Input-q.cached, 1))})
 	}
 	slices.Sort(firsts)
@@ -283,7 +283,7 @@ func (c *comparison) of(s *served) []moment {
 // that is far off counts as one that is less far off.
 func (c *comparison) ratio(s *served, i int) float64 {
 	const most = 0.7
-	return min(max(math.Log(max(s.timings[i].first, 1e-6)/max(c.seen[i], 1e-6)), -most), most)
+	return min(max(math.Log(max(s.timings[i].ttft, 1e-6)/max(c.seen[i], 1e-6)), -most), most)
 }
 
 // spread is the standard error of the mean ratio of each group.

@@ -120,3 +120,43 @@ func (r *Recording) device() (catalogue.Accelerator, bool) {
 	}
 	return best, length > 0
 }
+
+// FitScale finds the deployment's Efficiency.Scale with which the replay has the
+// recording's mean TPOT, by the false-position method on a quantity that grows
+// with it.
+func (r *Recording) FitScale(d *deploy.Deployment) float64 {
+	want := r.Recorded().Metrics().TPOT.Mean
+	at := func(scale float64) float64 {
+		c := *d
+		c.Efficiency.Scale = scale
+		return r.Replay(&c).Metrics().TPOT.Mean - want
+	}
+	if want <= 0 {
+		return 1
+	}
+	lo, hi := 1.0, 1.0
+	flo := at(lo)
+	fhi := flo
+	for i := 0; fhi < 0 && i < 20; i++ {
+		lo, flo = hi, fhi
+		hi *= 1.5
+		fhi = at(hi)
+	}
+	for i := 0; flo > 0 && i < 20; i++ {
+		hi, fhi = lo, flo
+		lo /= 1.5
+		flo = at(lo)
+	}
+	for range 40 {
+		if hi-lo < 1e-5*hi || flo >= 0 || fhi <= 0 {
+			break
+		}
+		mid := lo + (hi-lo)*min(max(flo/(flo-fhi), 0.1), 0.9)
+		if f := at(mid); f < 0 {
+			lo, flo = mid, f
+		} else {
+			hi, fhi = mid, f
+		}
+	}
+	return (lo + hi) / 2
+}

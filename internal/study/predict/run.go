@@ -9,6 +9,7 @@ import (
 	"pitot/internal/data/record"
 	"pitot/internal/data/rundir"
 	"pitot/internal/load"
+	"pitot/internal/measure"
 	"pitot/internal/plan"
 	"pitot/internal/run"
 	"pitot/internal/say"
@@ -34,12 +35,17 @@ func ReadRun(dir string, index int32) (*Recording, error) {
 	r.Meta.Model = measured.Target.Model
 	src, done := asked(dir, index)
 	defer done()
-	whole := true                       // nothing failed before the window's end
-	requests := record.Join[[]float64]{ // of each its chunks' times, seconds
-		Chunk: func(times *[]float64, c *record.Chunk) { *times = append(*times, float64(c.T)/1e9) },
-		Row: func(row *record.Row, times *[]float64) {
+	whole := true // nothing failed before the window's end
+	gatherer := measure.NewGatherer(nil)
+	requests := record.Join[streamed]{
+		Chunk: func(s *streamed, c *record.Chunk) {
+			gatherer.Chunk(&s.Stream, c)
+			s.times = append(s.times, float64(c.T)/1e9)
+		},
+		Row: func(row *record.Row, s *streamed) {
 			whole = whole && (row.Outcome == record.OK || row.Due >= t1)
-			q, ok := recorded(row, *times, t0, t1)
+			one := gatherer.Request(&s.Stream, row)
+			q, ok := recorded(row, timingOf(&one, row.Sent), s.times, t0, t1)
 			if !ok {
 				return
 			}
@@ -50,7 +56,10 @@ func ReadRun(dir string, index int32) (*Recording, error) {
 			}
 			r.Requests = append(r.Requests, q)
 		},
-		Reset: func(times *[]float64) { *times = nil }, // the recording has them
+		Reset: func(s *streamed) {
+			s.Stream.Reset()
+			s.times = nil // the recording has them
+		},
 	}
 	for f, err := range record.Frames(dir) {
 		if err != nil {
@@ -70,9 +79,15 @@ func ReadRun(dir string, index int32) (*Recording, error) {
 	return r, nil
 }
 
-// recorded is a request as the engine saw it, with the times of its chunks in
-// seconds; the window is from t0 to t1. ok is false of one that it never saw.
-func recorded(row *record.Row, times []float64, t0, t1 int64) (q Recorded, ok bool) {
+// streamed is a request under way, with the times of its chunks in seconds.
+type streamed struct {
+	measure.Stream
+	times []float64
+}
+
+// recorded is a request as the engine saw it, with what is measured of it and the
+// times of its chunks; the window is from t0 to t1. ok is false of one that it never saw.
+func recorded(row *record.Row, seen timing, times []float64, t0, t1 int64) (q Recorded, ok bool) {
 	// What was cut has no usage: its length is what was planned.
 	input := int(row.PromptTokens)
 	if input <= 0 {
@@ -83,18 +98,15 @@ func recorded(row *record.Row, times []float64, t0, t1 int64) (q Recorded, ok bo
 	}
 	q = Recorded{
 		Input: input, Output: int(max(row.CompletionTokens, 1)),
-		Arrival: float64(row.Sent) / 1e9, cached: int(max(row.CachedTokens, 0)),
+		Arrival: float64(row.Sent) / 1e9, stamp: row.Sent, cached: int(max(row.CachedTokens, 0)), seen: timing{sent: float64(row.Sent) / 1e9},
 	}
 	if row.CompletionTokens <= 0 { // it was cut: the engine worked on what was asked
 		q.Output = int(max(row.OutputPlanned, 1))
 	}
-	if row.Outcome == record.OK && row.FirstToken >= 0 {
-		q.FirstToken, q.LastToken = float64(row.FirstToken-row.Sent)/1e9, float64(row.LastToken-row.Sent)/1e9
+	if row.Outcome == record.OK && seen.ttft >= 0 && seen.e2e >= 0 {
+		q.seen = seen
 		q.measured = row.Due >= t0 && row.Due < t1
 		q.times = times
-		for i := 1; i < len(q.times); i++ {
-			q.stall = max(q.stall, q.times[i]-q.times[i-1])
-		}
 	}
 	return q, true
 }
@@ -130,8 +142,8 @@ func ReadRuns(dir string) ([]*Recording, error) {
 func (r *Recording) takeTurns(users int) {
 	var ends []float64
 	for _, q := range r.Requests {
-		if q.LastToken > 0 {
-			ends = append(ends, q.Arrival+q.LastToken)
+		if q.seen.e2e > 0 {
+			ends = append(ends, q.Arrival+q.seen.e2e)
 		}
 	}
 	slices.Sort(ends)

@@ -262,7 +262,7 @@ func beginFront(f *vllm.Frontend, d *deploy.Deployment, runs []*Recording) {
 		recorded, replayed := r.timings(), r.replay(d)
 		for i, q := range r.Requests {
 			if q.measured {
-				over = append(over, waited{float64(q.Input), recorded[i].first - replayed[i].first})
+				over = append(over, waited{float64(q.Input), recorded[i].ttft - replayed[i].ttft})
 			}
 		}
 	}
@@ -301,7 +301,7 @@ func middle(list []waited) (input, s float64) {
 func (r *Recording) running() float64 {
 	busy, last := 0.0, 0.0
 	for _, q := range r.Requests {
-		busy, last = busy+q.LastToken, max(last, q.Arrival+q.LastToken)
+		busy, last = busy+q.seen.e2e, max(last, q.Arrival+q.seen.e2e)
 	}
 	return busy / max(last, 1e-9)
 }

@@ -1,0 +1,154 @@
+package predict
+
+import (
+	"math"
+	"slices"
+
+	"pitot/internal/measure"
+	"pitot/internal/stat"
+)
+
+// The figures by which runs, recordings and replays are held against each other.
+// What a latency is measure says, and what a percentile is stat.
+
+// timing is what is measured of one request, in seconds: when it was sent, and
+// its latencies from then on. One that it does not have is negative.
+type timing struct{ sent, ttft, e2e, tpot, stall float64 }
+
+// timingOf measures a request; sent is in nanoseconds.
+func timingOf(q *measure.Request, sent int64) timing {
+	const until = 0 // all have ended
+	known := func(ns float64, st measure.State) float64 {
+		if st != measure.Known {
+			return -1
+		}
+		return ns / 1e9
+	}
+	return timing{
+		sent: float64(sent) / 1e9,
+		ttft: known(q.TTFT(measure.Service, until)), e2e: known(q.E2E(measure.Service, until)),
+		tpot: known(q.TPOT(until)), stall: known(q.Stall(until)),
+	}
+}
+
+// Series are the metrics of a run that a replay is held against, in
+// milliseconds.
+type Series struct {
+	TTFT []float64
+	TPOT []float64 // of the requests that have one
+	E2E  []float64
+	// Stall is the longest gap between chunks, of the requests that have gaps;
+	// nothing where the recording has no chunks.
+	Stall []float64
+}
+
+// ms are in a second.
+const ms = 1e3
+
+// series puts the timings of the wanted requests together: each metric of those
+// that have it in the recording too.
+func (r *Recording) series(of []timing, wanted func(i int) bool) (s Series) {
+	for i, t := range of {
+		q := &r.Requests[i]
+		if !q.measured || !wanted(i) {
+			continue
+		}
+		s.TTFT = append(s.TTFT, t.ttft*ms)
+		s.E2E = append(s.E2E, t.e2e*ms)
+		if t.tpot >= 0 && q.seen.tpot >= 0 {
+			s.TPOT = append(s.TPOT, t.tpot*ms)
+		}
+		if t.stall >= 0 && q.seen.stall >= 0 {
+			s.Stall = append(s.Stall, t.stall*ms)
+		}
+	}
+	return s
+}
+
+// all wants every request.
+func all(int) bool { return true }
+
+// timings are those of the recording.
+func (r *Recording) timings() []timing {
+	list := make([]timing, len(r.Requests))
+	for i := range r.Requests {
+		list[i] = r.Requests[i].seen
+	}
+	return list
+}
+
+// Recorded gives the metrics of the recording.
+func (r *Recording) Recorded() Series { return r.series(r.timings(), all) }
+
+// Quantities are the statistics of one metric that are compared, in
+// milliseconds or in percent.
+type Quantities struct {
+	Mean float64 `json:"mean"`
+	P50  float64 `json:"p50"`
+	P90  float64 `json:"p90"`
+	P99  float64 `json:"p99"`
+}
+
+// Metrics are those of all metrics.
+type Metrics struct {
+	TTFT Quantities `json:"ttft_ms"`
+	TPOT Quantities `json:"tpot_ms"`
+	E2E  Quantities `json:"e2e_ms"`
+}
+
+// Metrics works the statistics out.
+func (s Series) Metrics() Metrics {
+	return Metrics{quantities(s.TTFT), quantities(s.TPOT), quantities(s.E2E)}
+}
+
+func quantities(v []float64) Quantities {
+	if len(v) == 0 {
+		return Quantities{}
+	}
+	v = slices.Clone(v)
+	slices.Sort(v)
+	var sum stat.Total
+	for _, x := range v {
+		sum.Add(x)
+	}
+	return Quantities{sum.Sum() / float64(len(v)), stat.Percentile(v, 0.5), stat.Percentile(v, 0.9), stat.Percentile(v, 0.99)}
+}
+
+// meanMetrics is the mean of each statistic.
+func meanMetrics(list []Metrics) (mean Metrics) {
+	n := float64(len(list))
+	for _, m := range list {
+		for _, q := range []struct {
+			to   *Quantities
+			from Quantities
+		}{{&mean.TTFT, m.TTFT}, {&mean.TPOT, m.TPOT}, {&mean.E2E, m.E2E}} {
+			q.to.Mean += q.from.Mean / n
+			q.to.P50 += q.from.P50 / n
+			q.to.P90 += q.from.P90 / n
+			q.to.P99 += q.from.P99 / n
+		}
+	}
+	return mean
+}
+
+// abs is each statistic without its sign.
+func (m Metrics) abs() Metrics {
+	one := func(q Quantities) Quantities {
+		return Quantities{math.Abs(q.Mean), math.Abs(q.P50), math.Abs(q.P90), math.Abs(q.P99)}
+	}
+	return Metrics{one(m.TTFT), one(m.TPOT), one(m.E2E)}
+}
+
+// Errors gives 100·(predicted − recorded)/recorded.
+func Errors(predicted, recorded Metrics) Metrics {
+	one := func(p, r Quantities) Quantities {
+		pct := func(p, r float64) float64 {
+			if r == 0 {
+				return 0
+			}
+			return 100 * (p - r) / r
+		}
+		return Quantities{pct(p.Mean, r.Mean), pct(p.P50, r.P50), pct(p.P90, r.P90), pct(p.P99, r.P99)}
+	}
+	return Metrics{one(predicted.TTFT, recorded.TTFT), one(predicted.TPOT, recorded.TPOT), one(predicted.E2E, recorded.E2E)}
+}

@@ -1,0 +1,189 @@
+// Package predict says what to expect of a deployment: by the arithmetic of
+// bandwidth and compute, by running the twin, and how far either is from
+// what was recorded.
+package predict
+
+import (
+	"bufio"
+	"cmp"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"math"
+	"os"
+	"path/filepath"
+	"slices"
+
+	"pitot/internal/data/record"
+	"pitot/internal/data/result"
+	"pitot/internal/measure"
+	"pitot/internal/say"
+	"pitot/internal/twin"
+)
+
+// Recording is a run of a real engine. It is timed at the engine, each
+// request from the moment it was queued, or at a client, each from the moment
+// it was sent.
+type Recording struct {
+	Dir      string
+	Meta     Meta
+	AtClient bool
+	Requests []Recorded
+
+	course *course     // the slow phases that a replay goes through again, nil if none
+	run    *result.Run // that it is of, nil if it is of none
+	point  int32       // of the run
+	until  float64     // the fit looks at requests that arrive before; 0 for all
+	// users is how many took turns in a closed loop: behind the first of each, a
+	// request comes when an earlier one is answered, a pause later. A replay does
+	// it likewise. 0: requests come at times of their own.
+	users int
+}
+
+// Meta is meta.json: what was run, under vLLM's names.
+type Meta struct {
+	Model     string `json:"model"`
+	Engine    fields `json:"engine_kwargs"`
+	Scheduler fields `json:"scheduler_config"`
+	// Resolved is what the engine made of it, where it was recorded.
+	Resolved struct {
+		Model       fields          `json:"model_config"`
+		Scheduler   fields          `json:"scheduler_config"`
+		Parallel    fields          `json:"parallel_config"`
+		Speculative json.RawMessage `json:"speculative_config"`
+	} `json:"resolved_config"`
+	KV struct {
+		NumGPUBlocks        json.RawMessage `json:"num_gpu_blocks"`
+		BlockSize           json.RawMessage `json:"block_size"`
+		MemoryUtilization   json.RawMessage `json:"gpu_memory_utilization"`
+		EnablePrefixCaching json.RawMessage `json:"enable_prefix_caching"`
+	} `json:"kv_cache"`
+	Hardware struct {
+		Device string `json:"device_name"`
+	} `json:"hardware"`
+}
+
+// Recorded is one line of requests.jsonl; times are seconds.
+type Recorded struct {
+	Input      int     `json:"input_length"`
+	Output     int     `json:"output_length"`
+	Arrival    float64 `json:"arrival_s"`     // from the first request
+	Queue      float64 `json:"queue_s"`       // from here on: since it was queued
+	FirstToken float64 `json:"first_token_s"` //
+	LastToken  float64 `json:"last_token_s"`
+	Hashes     []int64 `json:"hash_ids"` // of the prompt's full blocks of hashBlock tokens, each with all before it
+
+	line     int          // of requests.jsonl
+	stamp    int64        // ns, of a run: Arrival as it was recorded
+	cached   int          // prompt tokens that the server had cached, 0 if it did not say
+	seen     timing       // what is measured of it
+	times    []float64    // s, of its chunks, as Arrival counts; nil if not known
+	content  twin.Content // where it is not by hashes
+	measured bool         // counts; the others only load the engine
+	pause    float64      // s, in a closed loop since the answer that it followed
+}
+
+// hashBlock is how many tokens a hash id is of.
+const hashBlock = 16
+
+// maxRecorded bounds a line and a file, so that a corrupt one cannot take all
+// memory.
+const (
+	maxLine     = 64 << 20
+	maxRecorded = 10_000_000
+)
+
+// ReadRecording reads a directory with meta.json and requests.jsonl. Errors
+// are the user's.
+func ReadRecording(dir string) (*Recording, error) {
+	r := &Recording{Dir: dir}
+	hint := "a recording is a directory with meta.json and requests.jsonl"
+	b, err := os.ReadFile(filepath.Join(dir, "meta.json"))
+	if err != nil {
+		return nil, say.Errorf("read recording: %v", err).WithHint(hint)
+	}
+	if err := json.Unmarshal(b, &r.Meta); err != nil {
+		return nil, say.Errorf("read recording %s: meta.json: %v", dir, err).WithHint(hint)
+	}
+	f, err := os.Open(filepath.Join(dir, "requests.jsonl"))
+	if err != nil {
+		return nil, say.Errorf("read recording: %v", err).WithHint(hint)
+	}
+	defer f.Close()
+	if r.Requests, err = readRequests(f); err != nil {
+		return nil, say.Errorf("read recording %s: requests.jsonl: %v", dir, err).WithHint(hint)
+	}
+	return r, nil
+}
+
+func readRequests(in io.Reader) ([]Recorded, error) {
+	var list []Recorded
+	sc := bufio.NewScanner(in)
+	sc.Buffer(make([]byte, 64<<10), maxLine)
+	gatherer := measure.NewGatherer(nil)
+	for n := 1; sc.Scan(); n++ {
+		if len(sc.Bytes()) == 0 {
+			continue
+		}
+		var r Recorded
+		if err := json.Unmarshal(sc.Bytes(), &r); err != nil {
+			return nil, fmt.Errorf("line %d: %w", n, err)
+		}
+		if err := r.check(); err != nil {
+			return nil, fmt.Errorf("line %d: %w", n, err)
+		}
+		r.measured, r.line, r.seen = true, n, r.timing(gatherer)
+		if list = append(list, r); len(list) > maxRecorded {
+			return nil, fmt.Errorf("more than %s requests", say.Count(maxRecorded))
+		}
+	}
+	if err := sc.Err(); err != nil {
+		return nil, err
+	}
+	if len(list) == 0 {
+		return nil, errors.New("no requests")
+	}
+	slices.SortStableFunc(list, byArrival)
+	return list, nil
+}
+
+func byArrival(a, b Recorded) int { return cmp.Compare(a.Arrival, b.Arrival) }
+
+// timing measures a request of which only the lengths and these times are known,
+// as any other: by its row.
+func (r *Recorded) timing(g *measure.Gatherer) timing {
+	row := record.BlankRow()
+	at := func(since float64) int64 { return int64(math.Round((r.Arrival + since) * 1e9)) }
+	row.Stream, row.Due, row.Sent = true, at(0), at(0)
+	row.FirstToken, row.LastToken, row.Done = at(r.FirstToken), at(r.LastToken), at(r.LastToken)
+	row.FirstTokens, row.CompletionTokens = 1, int32(r.Output)
+	q := g.Request(new(measure.Stream), &row)
+	return timingOf(&q, row.Sent)
+}
+
+func (r *Recorded) check() error {
+	const years = 1e9
+	for _, v := range []float64{r.Arrival, r.Queue, r.FirstToken, r.LastToken} {
+		if !(v >= 0 && v < years) {
+			return fmt.Errorf("time %v s is impossible", v)
+		}
+	}
+	switch {
+	case r.Input < 1 || r.Output < 1 || r.Input > 1<<30 || r.Output > 1<<30:
+		return fmt.Errorf("lengths %d and %d are impossible", r.Input, r.Output)
+	case r.LastToken < r.FirstToken:
+		return fmt.Errorf("the last token came before the first")
+	case len(r.Hashes) > (r.Input+hashBlock-1)/hashBlock:
+		return fmt.Errorf("%d hash_ids, each of %d tokens, are more than a prompt of %d tokens has", len(r.Hashes), hashBlock, r.Input)
+	}
+	return nil
+}
+
+// base is the last element of a path that may end in a slash or be ".".
+func base(dir string) string {
+	if abs, err := filepath.Abs(dir); err == nil {
+		dir = abs
+	}
+	return filepath.Base(dir)
+}

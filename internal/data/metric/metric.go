@@ -50,6 +50,7 @@ type Metric struct {
 	Under     string    // what its row is called that stands under that metric's
 	Instead   Name      // its row stands only where this metric is missing or has a reservation, and it is compared where that is missing
 	Elsewhere Elsewhere // what other tools call it
+	Exposed   string    // what it is called in OpenMetrics, between pitot_ and _seconds, if not by its name
 	Compared  []string  // the statistics of it that every comparison tests and a summary of repeats shows: "p50"; of a window [Value]
 }
 

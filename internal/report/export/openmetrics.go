@@ -1,14 +1,17 @@
 package export
 
 import (
+	"cmp"
 	"fmt"
 	"io"
 	"slices"
 	"strconv"
 	"strings"
 
+	"pitot/internal/data/metric"
 	"pitot/internal/data/result"
 	"pitot/internal/measure"
+	"pitot/internal/say"
 )
 
 // OpenMetrics text, version 1.0 (github.com/OpenObservability/OpenMetrics):
@@ -23,6 +26,27 @@ var (
 	gapBuckets  = []float64{.01, .025, .05, .075, .1, .15, .2, .3, .4, .5, .75, 1, 2.5, 5, 7.5, 10, 20, 40, 80}
 	e2eBuckets  = []float64{.3, .5, .8, 1, 1.5, 2, 2.5, 5, 10, 15, 20, 30, 40, 50, 60, 120, 240, 480, 960, 1920, 7680}
 )
+
+// exposed are the metrics of requests that reports lead with, and the gaps.
+func exposed() (list []measure.Definition) {
+	for _, d := range measure.Definitions() {
+		if d.Unit == metric.Milliseconds && (d.Request != nil && d.Show == metric.Headline || d.Exposed != "") {
+			list = append(list, d)
+		}
+	}
+	return list
+}
+
+// bucketsOf are those of a metric.
+func bucketsOf(m *metric.Metric) []float64 {
+	switch {
+	case m.PerToken, m.Of == metric.Gap:
+		return gapBuckets
+	case m.Name == metric.E2E:
+		return e2eBuckets
+	}
+	return ttftBuckets
+}
 
 // histogram counts values in buckets.
 type histogram struct {
@@ -139,8 +163,11 @@ func (e *exposition) point(run *result.Run, c *cohort) {
 		load = "concurrency " + strconv.Itoa(*p.Load.Concurrency)
 	}
 	labels := labelled("model_name", run.Target.Model, "point", strconv.Itoa(c.index), "load", load)
-	ttft, tpot := histogram{limits: ttftBuckets}, histogram{limits: gapBuckets}
-	gaps, e2e := histogram{limits: gapBuckets}, histogram{limits: e2eBuckets}
+	list := exposed()
+	histograms := make([]histogram, len(list))
+	for i := range list {
+		histograms[i].limits = bucketsOf(list[i].Metric)
+	}
 	outcomes := map[string]int{"ok": 0, "failed": 0, "cut": 0, "unsent": 0}
 	var input, output int64
 	for i := range c.requests {
@@ -151,20 +178,19 @@ func (e *exposition) point(run *result.Run, c *cohort) {
 		}
 		n, _ := q.outputTokens()
 		input, output = input+int64(q.inputTokens()), output+int64(n)
-		for _, h := range []struct {
-			*histogram
-			take func(measure.View, int64) (float64, measure.State)
-		}{
-			{&ttft, q.measured.TTFT}, {&e2e, q.measured.E2E},
-			{&tpot, func(_ measure.View, until int64) (float64, measure.State) { return q.measured.TPOT(until) }},
-		} {
-			if ns, is := h.take(measure.Response, 0); is == measure.Known {
-				h.add(ns / 1e9)
+		for i := range list {
+			if list[i].Request == nil {
+				continue
+			}
+			if ms, ok := list[i].Value(&q.measured); ok {
+				histograms[i].add(ms / 1e3)
 			}
 		}
 	}
-	for _, gap := range c.gaps {
-		gaps.add(float64(gap) / 1e9)
+	for i := range list {
+		for k := 0; list[i].Name == metric.ICL && k < len(c.gaps); k++ { // between events, not arrivals
+			histograms[i].add(float64(c.gaps[k]) / 1e9)
+		}
 	}
 	requests := e.family("pitot_requests", "counter", "", "Requests due in the window, by how they ended.")
 	for _, o := range []string{"ok", "failed", "cut", "unsent"} {
@@ -172,10 +198,13 @@ func (e *exposition) point(run *result.Run, c *cohort) {
 	}
 	e.family("pitot_prompt_tokens", "counter", "", "Tokens of the prompts that were answered.").sample("_total", labels, float64(input))
 	e.family("pitot_generation_tokens", "counter", "", "Tokens of the answers.").sample("_total", labels, float64(output))
-	e.family("pitot_time_to_first_token_seconds", "histogram", "seconds", "From when a request was due to its first visible token.").histogram(labels, &ttft)
-	e.family("pitot_time_per_output_token_seconds", "histogram", "seconds", "Of each request: (last token - first token) / (tokens - those that came first).").histogram(labels, &tpot)
-	e.family("pitot_inter_event_seconds", "histogram", "seconds", "Gaps between events of a stream.").histogram(labels, &gaps)
-	e.family("pitot_e2e_request_latency_seconds", "histogram", "seconds", "From when a request was due to its last token.").histogram(labels, &e2e)
+	for i, d := range list {
+		name, help := cmp.Or(d.Exposed, strings.ReplaceAll(d.ID(), "-", "_")), d.Help
+		if d.Name == metric.ICL {
+			help = "gaps between events of a stream"
+		}
+		e.family("pitot_"+name+"_seconds", "histogram", "seconds", say.Sentence(help)).histogram(labels, &histograms[i])
+	}
 	gauge := func(name, unit, help string, x *float64) {
 		if x != nil {
 			e.family(name, "gauge", unit, help).sample("", labels, *x)
@@ -189,6 +218,10 @@ func (e *exposition) point(run *result.Run, c *cohort) {
 	}
 	if p.SLO != nil {
 		gauge("pitot_slo_attained_ratio", "", "Share of all due that met the SLO.", p.SLO.Attained)
+	}
+	for _, m := range metric.All().Where((*metric.Metric).Further) {
+		x, _, _ := p.Figure(m)
+		gauge("pitot_"+m.Column(), "", say.Sentence(m.Help), x)
 	}
 	for _, v := range []result.Verdict{result.Valid, result.ValidWithFlags, result.Invalid} {
 		x := 0.

@@ -258,3 +258,23 @@ func TestLagOfCensoredPercentiles(t *testing.T) {
 		}
 	}
 }
+
+// Some servers tell of cached tokens only where there were some: the others had none.
+func TestShareThatWasCached(t *testing.T) {
+	s, frames := window(10), plain(100)
+	for i := range frames {
+		frames[i].Rows[0].PromptTokens, frames[i].Rows[0].CachedTokens = 100, record.Unset
+		if i%4 == 0 {
+			frames[i].Rows[0].CachedTokens = 80
+		}
+	}
+	if x := fold(s, frames...).Point().Window["cached_share"]; x < 0.19 || x > 0.21 {
+		t.Errorf("%g", x)
+	}
+	for i := range frames {
+		frames[i].Rows[0].CachedTokens = record.Unset
+	}
+	if x, told := fold(s, frames...).Point().Window["cached_share"]; told {
+		t.Errorf("nobody told, and it is %g", x)
+	}
+}

@@ -112,6 +112,13 @@ func Definitions() []Definition {
 		metric.PrefillRate:    {Request: (*Request).prefillRate, answered: true, lacks: uncounted},
 		metric.DecodeRate:     {Request: (*Request).decodeRate, answered: true, lacks: oneToken},
 	}
+	of[metric.CachedShare] = Definition{Window: func(f *Fold, _ *result.Point) (float64, string) {
+		cached, prompt, told := f.probe.Cached()
+		if !told || prompt == 0 {
+			return 0, "the server does not tell how many tokens were cached"
+		}
+		return float64(cached) / float64(prompt), ""
+	}}
 	var list []Definition
 	for _, m := range metric.All() {
 		if d, ok := of[m.Name]; ok {

@@ -122,7 +122,7 @@ func TestAdditionalMetrics(t *testing.T) {
 		if step.N != icl.N || step.Censored != icl.Censored || *step.P50 != *icl.P50 || step.Over["p90"] != icl.Over["p90"] || step.Over["mean"] != icl.Over["mean"] || *step.Min != *icl.Min {
 			t.Errorf("step %+v, icl %+v", step, icl)
 		}
-		if want := map[string]float64{"cached_tokens_per_s": 4000, "asked": 400}; !maps.Equal(p.Window, want) {
+		if want := map[string]float64{"cached_tokens_per_s": 4000, "asked": 400, "cached_share": 0.1}; !maps.Equal(p.Window, want) {
 			t.Errorf("window: %v, want %v", p.Window, want)
 		}
 		f.Free()

@@ -3,6 +3,7 @@
 package report
 
 import (
+	"cmp"
 	"encoding/json"
 	"fmt"
 	"maps"
@@ -108,6 +109,7 @@ func facts(run *result.Run) [][]string {
 		Prefix        *struct {
 			Tokens int
 			Share  float64
+			Prompt string
 		}
 		File *struct {
 			Name     string
@@ -124,12 +126,23 @@ func facts(run *result.Run) [][]string {
 	if v := run.Target.Server["version"]; v != "" {
 		engine += " " + v
 	}
-	asked := []string{tokens(w.Input) + " tokens in, " + tokens(w.Output) + " out"}
+	in := w.Input
+	if w.Prefix != nil {
+		in = cmp.Or(w.Prefix.Prompt, w.Input+" + "+say.Count(w.Prefix.Tokens)) // older runs have the parts alone
+	}
+	asked := []string{tokens(in) + " tokens in, " + tokens(w.Output) + " out"}
 	switch {
 	case w.File != nil:
 		asked = []string{say.Plural(w.File.Requests, "request") + " of " + w.File.Name}
 	case w.Prefix != nil:
-		asked = append(asked, fmt.Sprintf("prefix of %s shared by %s of the requests", say.Plural(w.Prefix.Tokens, "token"), say.Percent(w.Prefix.Share)))
+		who := "the same for all requests"
+		switch {
+		case w.Prefix.Share == 0:
+			who = "of its own for each request"
+		case w.Prefix.Share < 1:
+			who = "the same for " + say.Percent(w.Prefix.Share) + " of the requests, of their own for the others"
+		}
+		asked = append(asked, fmt.Sprintf("%s of them a prefix, %s", say.Count(w.Prefix.Tokens), who))
 	}
 	asked = append(asked, fmt.Sprintf("seed %d", run.Seed))
 	if run.Launch != "" {
@@ -272,6 +285,9 @@ func (m *PointModel) headline(p *result.Point) {
 		if p.SLO != nil && c.USDPerMGoodOutput != nil {
 			add("$%s per million within the SLO", say.Quantity(*c.USDPerMGoodOutput))
 		}
+	}
+	if x, ok := p.Window["cached_share"]; ok && x > 0 {
+		add("%s of the prompt tokens from the server's cache", say.Percent(x))
 	}
 	if b := balance(p); b != "" {
 		m.Headline = append(m.Headline, b)

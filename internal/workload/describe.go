@@ -1,6 +1,10 @@
 package workload
 
-import "pitot/internal/workload/token"
+import (
+	"strconv"
+
+	"pitot/internal/workload/token"
+)
 
 // Description is the workload section of run.json, as far as the workload
 // itself can tell it.
@@ -14,10 +18,20 @@ type Description struct {
 	File        *FileDescription        `json:"file,omitempty"`
 }
 
-// PrefixDescription is what prompts begin with.
+// PrefixDescription is what prompts begin with. Each is so many tokens longer than
+// the workload's input says.
 type PrefixDescription struct {
 	Tokens int     `json:"tokens"`
-	Share  float64 `json:"share"` // of the requests, that begin with the same
+	Share  float64 `json:"share"`  // of the requests, that begin with the same; the others have one of their own
+	Prompt string  `json:"prompt"` // lengths of whole prompts: input and prefix
+}
+
+// withPrefix writes lengths of prompts with a prefix: "640", or "uniform(1,8) + 512".
+func withPrefix(input string, prefix int) string {
+	if n, err := strconv.Atoi(input); err == nil {
+		return strconv.Itoa(n + prefix)
+	}
+	return input + " + " + strconv.Itoa(prefix)
 }
 
 // VocabularyDescription is what generated text is made of.
@@ -54,7 +68,7 @@ func (r *Random) Describe(v *token.Vocabulary) Description {
 		Vocabulary: &VocabularyDescription{v.Name(), v.Size(), v.FirstSize()},
 	}
 	if c.Prefix > 0 {
-		d.Prefix = &PrefixDescription{c.Prefix, c.PrefixShare}
+		d.Prefix = &PrefixDescription{c.Prefix, c.PrefixShare, withPrefix(c.Input.String(), c.Prefix)}
 	}
 	if k := c.Calibration; k.known() {
 		d.Calibration = &CalibrationDescription{k.Overhead, k.PerWord}

@@ -17,6 +17,12 @@ const (
 	streamOrder
 )
 
+// Classes of requests where some share a prefix and others do not.
+const (
+	SharedPrefix = "shared prefix"
+	OwnPrefix    = "own prefix"
+)
+
 // Calibration is what a server makes of generated words: its prompt_tokens =
 // Overhead + PerWord × words. The overhead is the chat template. The zero
 // value says that none is known; then a word is taken for a token and the
@@ -108,13 +114,20 @@ func (r *Random) At(i int64) (Request, error) {
 	words := c.Calibration.words(c.Prefix + c.Input.At(seed.At(c.Seed, streamInput, at)))
 	words = max(words, r.prefix.Words+1)
 	own := Segment{Seed: seed.At(c.Nonce, streamContent, at), Words: words}
-	segments := []Segment{own}
+	segments, class := []Segment{own}, ""
+	if s := c.PrefixShare; c.Prefix > 0 && s > 0 && s < 1 {
+		class = OwnPrefix
+	}
 	if r.shares(at) {
 		own.Words -= r.prefix.Words
 		segments = []Segment{r.prefix, own}
+		if class != "" {
+			class = SharedPrefix
+		}
 	}
 	return Request{
 		ID:       i,
+		Class:    class,
 		Messages: []Message{{Role: "user", Segments: segments}},
 		Input:    c.Calibration.tokens(words),
 		Output:   c.Output.At(seed.At(c.Seed, streamOutput, at)),

@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"math"
 	"reflect"
+	"slices"
 	"strings"
 	"testing"
 
@@ -196,7 +197,7 @@ func TestNewRandomErrors(t *testing.T) {
 func TestRandomDescribe(t *testing.T) {
 	r := random(t, RandomConfig{Input: Fixed(1024), Output: lengths(t, "uniform(1,8)"), Prefix: 64, PrefixShare: 0.5, Calibration: Calibration{11, 1}})
 	got, err := json.Marshal(r.Describe(token.Universal()))
-	const want = `{"kind":"random","input":"1024","output":"uniform(1,8)","prefix":{"tokens":64,"share":0.5},` +
+	const want = `{"kind":"random","input":"1024","output":"uniform(1,8)","prefix":{"tokens":64,"share":0.5,"prompt":"1088"},` +
 		`"vocabulary":{"name":"universal","words":8192,"first_words":2048},"calibration":{"overhead_tokens":11,"tokens_per_word":1}}`
 	if err != nil || string(got) != want {
 		t.Errorf("description %s, %v, want %s", got, err, want)
@@ -231,5 +232,28 @@ func BenchmarkRandomAt(b *testing.B) {
 	for b.Loop() {
 		_, _ = r.At(i)
 		i++
+	}
+}
+
+// With a share between nobody and everybody the classes tell who shares the prefix.
+func TestPrefixClasses(t *testing.T) {
+	for share, want := range map[float64][]string{0: {""}, 1: {""}, 0.5: {OwnPrefix, SharedPrefix}} {
+		r := random(t, RandomConfig{Input: Fixed(10), Output: Fixed(1), Prefix: 32, PrefixShare: share, Seed: 4, Nonce: 5})
+		var got []string
+		for i := range int64(50) {
+			q, err := r.At(i)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if shares := len(q.Messages[0].Segments) == 2; q.Class != "" && shares != (q.Class == SharedPrefix) || q.Input != 42 {
+				t.Errorf("share %g: %+v", share, q)
+			}
+			if !slices.Contains(got, q.Class) {
+				got = append(got, q.Class)
+			}
+		}
+		if slices.Sort(got); !slices.Equal(got, want) {
+			t.Errorf("share %g: classes %q", share, got)
+		}
 	}
 }

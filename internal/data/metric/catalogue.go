@@ -30,6 +30,7 @@ const (
 	Goodput        Name = "goodput"
 	GoodOutputRate Name = "good tok/s"
 	Attained       Name = "attained"
+	CachedShare    Name = "cached share"
 	Errors         Name = "errors"
 	OutputCost     Name = "cost"
 	GoodOutputCost Name = "good cost"
@@ -90,6 +91,7 @@ var all = Catalogue{
 	{Name: GoodOutputRate, Key: "goodput.output_tokens_per_s", Label: "good output", Help: "output tokens of those requests", Of: Window, Unit: TokensPerS, PerToken: true, Better: Higher},
 	{Name: Attained, Key: "slo.attained", Label: "in SLO", Help: "share of all due that ended well within every limit", Of: Window, Unit: Share, Better: Higher, Compared: []string{Value}, Show: Row},
 	{Name: Errors, Key: "errors", Label: "errors", Help: "share of all due that did not end well: 1 − requests.ok / requests.due", Of: Window, Unit: Share, Better: Lower, Limit: true, Also: []Name{"error rate"}, Compared: []string{Value}},
+	{Name: CachedShare, Key: "window.cached_share", Label: "prompt tokens cached", Help: "share of the tokens of answered prompts that came from the server's prefix cache, by the usage of the answers; one that tells none had none, where others tell", Of: Window, Unit: Share, Better: Higher, Show: Row},
 	{Name: OutputCost, Key: "cost.usd_per_m_output", Label: "cost", Help: "dollars for a million output tokens", Of: Window, Unit: USDPerMTokens, PerToken: true, Better: Lower},
 	{Name: GoodOutputCost, Key: "cost.usd_per_m_good_output", Label: "cost within the SLO", Help: "dollars for a million output tokens of requests within the SLO", Of: Window, Unit: USDPerMTokens, PerToken: true, Better: Lower},
 	{Name: Capacity, Key: "capacity.load", Label: "capacity", Help: "the highest load at which the SLO holds", Of: Search, Unit: RequestsPerS, Better: Higher},

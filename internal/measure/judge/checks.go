@@ -128,7 +128,7 @@ func (e *Evidence) Checks() []result.Check {
 	}
 	switch {
 	case !c.Cold:
-	case b.prompt > 0:
+	case b.toldCached && b.prompt > 0:
 		out = append(out, checkShare(result.CheckPrefixCache, b.cached, b.prompt, .01))
 	case c.Seeded && p.Requests.OK > 0:
 		cache := result.NewCheck(result.CheckPrefixCache, 0, .01)

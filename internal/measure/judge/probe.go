@@ -31,6 +31,7 @@ type Probe struct {
 	otherPrompt, promptKnown             int            // served prompt length is not the planned one
 	otherOutput, outputKnown             int
 	cached, prompt                       int64 // tokens
+	toldCached                           bool  // some answer said how many were cached
 	hidden, early                        int
 
 	pause  float64 // seconds, in the worst second of the window
@@ -144,8 +145,14 @@ func (p *Probe) Row(r *record.Row, chunks int64) {
 	if r.OutputPlanned >= 0 && r.CompletionTokens >= 0 {
 		p.outputKnown++
 	}
-	if r.CachedTokens >= 0 && r.PromptTokens >= 0 {
-		p.cached += int64(r.CachedTokens)
+	// Some servers tell of cached tokens only where there were some.
+	if r.PromptTokens >= 0 {
+		p.toldCached = p.toldCached || r.CachedTokens >= 0
+		p.cached += int64(max(r.CachedTokens, 0))
 		p.prompt += int64(r.PromptTokens)
 	}
 }
+
+// Cached says how many tokens of the prompts of answered requests came from the
+// server's prefix cache, and whether it tells.
+func (p *Probe) Cached() (cached, prompt int64, told bool) { return p.cached, p.prompt, p.toldCached }

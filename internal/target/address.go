@@ -13,9 +13,8 @@ import (
 	"pitot/internal/wire"
 )
 
-// Check says what is wrong with a target as far as this machine alone
-// can tell: its address, names of embedded targets, the key's file. Nothing is
-// sent.
+// Check reports what is wrong with a target without sending anything: its address,
+// the names of an embedded target, the key's file.
 func Check(p Wanted) error {
 	if p.Kind() == "http" {
 		e, _, err := parseTarget(p.Spec)
@@ -57,10 +56,10 @@ func parseFaults(m *plan.Embedded) (serve.Faults, error) {
 	return faults, nil
 }
 
-// keyHint is what to say of a file that holds no key to send.
+// keyHint is the hint for a key file that holds no usable key.
 const keyHint = "a file that holds the API key alone; or name a variable that holds it: --key-env VAR"
 
-// readKey reads the API key that a file holds alone.
+// readKey reads the API key from a file that holds nothing else.
 func readKey(path, hint string) (string, error) {
 	b, err := os.ReadFile(path)
 	if err != nil {

@@ -22,18 +22,18 @@ import (
 	"pitot/internal/workload/token"
 )
 
-// streamEOS is the stream of the seed that the answers' own ends are drawn
-// from.
+// streamEOS is the random stream from which the lengths of answers that end by
+// themselves are drawn.
 const streamEOS = 0x656f73
 
 // engine is what stands behind an embedded target.
 type engine struct {
 	make        func(seed uint64) twin.Engine
 	model       string
-	about       string // for people
+	about       string // description for reports
 	maxModelLen int
 	notes       []string
-	server      map[string]string // what it would tell of itself
+	server      map[string]string // its settings, as a server would report them
 	cache       map[string]string // of its KV cache, in its metrics
 	vocab       int               // size of the model's vocabulary, 0 where it has none
 	gpus        int               // 0 where it has none
@@ -61,7 +61,7 @@ func GPUs(p Wanted) int {
 	}
 	e, err := openEngine(p)
 	if err != nil {
-		return 0 // said when it is opened
+		return 0 // the error is reported when it is opened
 	}
 	return e.gpus
 }
@@ -80,13 +80,13 @@ func openEngine(p Wanted) (engine, error) {
 	if err != nil {
 		return engine{}, err
 	}
-	one := d.Launch(launch(p, name))
+	one := d.Launch(launchNumber(p, name))
 	return engine{
 		make:        func(seed uint64) twin.Engine { return one.Engine(seed) },
-		model:       served(d),
+		model:       servedName(d),
 		about:       d.Describe(),
 		maxModelLen: d.Settings.MaxModelLen,
-		notes:       append(d.Notes, launchNotes(d.LaunchCV, launch(p, name))...),
+		notes:       append(d.Notes, launchNotes(d.LaunchCV, launchNumber(p, name))...),
 		server:      d.Facts(),
 		gpus:        d.TensorParallel,
 		gpuPrice:    d.USDPerHour,
@@ -104,13 +104,13 @@ func openEngine(p Wanted) (engine, error) {
 	}, nil
 }
 
-// streamLaunch is the stream of the seed that a launch's factor is drawn from.
+// streamLaunch is the random stream from which a launch's speed factor is drawn.
 const streamLaunch = 0x6c61756e6368
 
-// launch is the number of the launch of an embedded target that a plan
-// measures. It follows from the seed, the launch's name and the target, so that
-// neither the launches of one target nor those of two are alike.
-func launch(p Wanted, name string) uint64 {
+// launchNumber seeds what differs between launches of an embedded target. It is
+// derived from the seed, the launch's name and the target, so that neither the
+// launches of one target nor those of two targets are equal.
+func launchNumber(p Wanted, name string) uint64 {
 	h := fnv.New64a()
 	_, _ = io.WriteString(h, p.Launch+"\n"+name)
 	return seed.At(p.Seed, streamLaunch, h.Sum64())
@@ -125,10 +125,9 @@ func launchNotes(cv float64, launch uint64) []string {
 	return []string{fmt.Sprintf("launch_cv: this launch takes %.4f times as long as the mean of all launches", twin.LaunchFactor(cv, launch))}
 }
 
-// served is the name that a model is served by: the one it was asked for by,
-// which may be another one of the same shape, or the model's own if that is a
-// file's.
-func served(d *deploy.Deployment) string {
+// servedName is the name that a model is served under: the one that was asked for,
+// which may be an alias, or the model's own if a file was given.
+func servedName(d *deploy.Deployment) string {
 	name := d.Spec[:max(strings.LastIndexByte(d.Spec, '@'), 0)]
 	if name == "" || strings.HasPrefix(name, ".") || strings.HasPrefix(name, "/") || strings.HasSuffix(name, ".json") {
 		return d.Model.Name
@@ -136,15 +135,15 @@ func served(d *deploy.Deployment) string {
 	return name
 }
 
-// refuseFixed refuses the settings of fixed latencies for an engine that has
-// its own, and says what stands in their place.
+// refuseFixed refuses the settings of fixed latencies for a modelled engine, and names
+// the engine's own setting instead.
 func refuseFixed(p Wanted, name string) error {
 	fixed := "use " + p.Kind() + ":fixed with it"
 	m, usual := p.Embedded, plan.Default().Embedded
 	for _, f := range []struct {
 		flag    string
 		set     bool
-		setting string // the engine's own, that stands in its place
+		setting string // the engine's own setting to use instead
 		value   string
 	}{
 		{"--ttft", m.TTFT != nil, "", ""}, {"--itl", m.ITL != nil, "", ""},
@@ -173,14 +172,14 @@ func refuseFixed(p Wanted, name string) error {
 	return nil
 }
 
-// fixedEngine gives an engine of fixed latencies. query may hold launch_cv; all
-// else of it is set by flags.
+// fixedEngine gives an engine of fixed latencies. query may hold launch_cv; the rest is
+// set by flags.
 func fixedEngine(p Wanted, query string) (engine, error) {
 	cv, err := fixedSpread(query)
 	if err != nil {
 		return engine{}, err
 	}
-	number := launch(p, "fixed?"+query)
+	number := launchNumber(p, "fixed?"+query)
 	factor := twin.LaunchFactor(cv, number)
 	cfg := twin.FixedConfig{
 		TTFT: plan.FixedTTFT, ITL: plan.FixedITL,
@@ -210,8 +209,7 @@ func fixedEngine(p Wanted, query string) (engine, error) {
 	}, nil
 }
 
-// fixedSpread reads the one setting that fixed latencies have behind a question
-// mark.
+// fixedSpread reads launch_cv, the one setting that mock:fixed? has.
 func fixedSpread(query string) (cv float64, err error) {
 	values, err := url.ParseQuery(query)
 	if err != nil {
@@ -255,16 +253,16 @@ func (t *Target) openSim(p Wanted) error {
 	t.Engine, t.Thaw = e.make, faults.Thaw
 	t.API = api.Chat{}
 	t.Options.Model = e.model
-	t.tell("pitot sim, "+e.about, p, e)
+	t.noteEmbedded("pitot sim, "+e.about, p, e)
 	t.Residence = e.residence(p.Ask)
-	if p.NoProbe { // as with a server: what is asked is asked
+	if p.NoProbe { // as with a server, lengths are not checked
 		return nil
 	}
-	return t.fits(p.Ask)
+	return t.checkContextLength(p.Ask)
 }
 
-// tell notes what an embedded engine is.
-func (t *Target) tell(about string, p Wanted, e engine) {
+// noteEmbedded records the description, GPUs and settings of an embedded engine.
+func (t *Target) noteEmbedded(about string, p Wanted, e engine) {
 	if p.Speed != 1 {
 		about += fmt.Sprintf(", run %v times as fast", p.Speed)
 	}
@@ -275,12 +273,12 @@ func (t *Target) tell(about string, p Wanted, e engine) {
 	t.GPUs, t.GPUPrice = e.gpus, e.gpuPrice
 	t.Notes = append(t.Notes, e.notes...)
 	if e.outside != nil {
-		t.outside = e.outside
-		t.Notes = append(t.Notes, t.Beyond(asked(p))...)
+		t.departures = e.outside
+		t.Notes = append(t.Notes, t.Beyond(wantedRange(p))...)
 	}
 }
 
-// NewMock makes a server of its own; name is MODEL@GPU, or "fixed" or "" for
+// NewMock makes the server of `pitot mock`; name is MODEL@GPU, or "fixed" or "" for
 // fixed latencies. about says what it is, notes what a user should know of it.
 func NewMock(s *plan.Serving, m *plan.Embedded, name string) (srv *serve.Server, about string, notes []string, err error) {
 	p := Wanted{Target: &plan.Target{}, Ask: &plan.Ask{}, Embedded: m}
@@ -298,7 +296,7 @@ func NewMock(s *plan.Serving, m *plan.Embedded, name string) (srv *serve.Server,
 	return srv, e.about, e.notes, err
 }
 
-// serve puts the engine behind a server; chances is the seed of the engine.
+// serve makes a server of the engine; chances is the seed of the engine.
 func (e *engine) serve(p Wanted, chances uint64) (*serve.Server, error) {
 	faults, err := parseFaults(p.Embedded)
 	if err != nil {

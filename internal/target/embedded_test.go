@@ -34,7 +34,7 @@ func TestLaunchOfFixedLatencies(t *testing.T) {
 		for _, target := range []string{"fixed", "llama-3.1-8b@h100"} {
 			for _, seed := range []uint64{7, 8} {
 				p.Launch, p.Seed = launchName, seed
-				numbers[launch(p, target)] = true
+				numbers[launchNumber(p, target)] = true
 			}
 		}
 	}

@@ -11,7 +11,7 @@ import (
 	"pitot/internal/wire/api"
 )
 
-// Error is a target that cannot be measured: unreachable, or refusing.
+// Error says that a target cannot be measured: it is unreachable, or refuses.
 type Error struct {
 	Msg  string
 	Hint string
@@ -29,8 +29,8 @@ func (t *Target) Failure(class string, status int32, detail string) error {
 	switch class {
 	case record.ErrAuth:
 		msg = fmt.Sprintf("the server refuses the request with HTTP %d, and no key was sent", status)
-		if len(t.keys) > 0 {
-			msg = fmt.Sprintf("the server refuses the key from %s with HTTP %d", strings.Join(t.keys, " and "), status)
+		if len(t.keySources) > 0 {
+			msg = fmt.Sprintf("the server refuses the key from %s with HTTP %d", strings.Join(t.keySources, " and "), status)
 		}
 	case record.ErrNotFound:
 		msg = "not found at " + t.URL
@@ -41,7 +41,7 @@ func (t *Target) Failure(class string, status int32, detail string) error {
 		msg += ": " + wire.Redact(detail, t.Secret)
 	}
 	if record.IsOwn(class) {
-		return say.Errorf("this client cannot measure (%s): %s", class, wire.Redact(detail, t.Secret)).WithHint(ownHint(class))
+		return say.Errorf("this client cannot measure (%s): %s", class, wire.Redact(detail, t.Secret)).WithHint(clientHint(class))
 	}
 	hint := t.hint(class)
 	switch {
@@ -50,13 +50,13 @@ func (t *Target) Failure(class string, status int32, detail string) error {
 	case class == record.ErrTLS && wantsCertificate(detail):
 		hint = "the server asks for a certificate of the client: --cert FILE --key FILE"
 	case class == record.ErrTimeout && strings.Contains(detail, "TLS"):
-		hint = "is it HTTPS that is served there? try " + strings.Replace(t.curl(), "https://", "http://", 1)
+		hint = "does the server speak HTTPS there? try " + strings.Replace(t.curlCommand(), "https://", "http://", 1)
 	}
 	return &Error{msg, hint}
 }
 
-// wantsCertificate says whether an alert of TLS is about this client's
-// certificate. Up to TLS 1.2 a missing one is no more than a failed handshake.
+// wantsCertificate says whether a TLS alert is about this client's certificate. Up to
+// TLS 1.2 a missing one is reported as a failed handshake.
 func wantsCertificate(detail string) bool {
 	for _, alert := range []string{"certificate required", "bad certificate", "unknown certificate", "handshake failure"} {
 		if strings.Contains(detail, "remote error: tls: "+alert) {
@@ -66,8 +66,8 @@ func wantsCertificate(detail string) bool {
 	return false
 }
 
-// ownHint says what to do about something that this client lacks.
-func ownHint(class string) string {
+// clientHint is the hint for an error of this client or its machine.
+func clientHint(class string) string {
 	switch class {
 	case record.ErrOwnFiles:
 		return "raise the limit of open files before (ulimit -n)"
@@ -79,20 +79,20 @@ func ownHint(class string) string {
 	return ""
 }
 
-// WentAway says that the target is there no more, since a time after the load
-// on it began.
+// WentAway is the error of a target that refuses all connections, since a time after
+// the load began.
 func (t *Target) WentAway(since time.Duration) error {
 	return &Error{
 		Msg:  fmt.Sprintf("the server went away %.3g s after the load began: connections to %s are refused", since.Seconds(), t.Dialer.Endpoint.Addr),
-		Hint: "its log may say why; start it again and measure anew",
+		Hint: "its log may say why; restart it and measure again",
 	}
 }
 
-// hint says what to do about a class of error.
+// hint is the hint for a class of error.
 func (t *Target) hint(class string) string {
 	switch class {
 	case record.ErrConnect:
-		return "is the server running there? try " + t.curl() + ", or wait for it with --wait-ready 10m"
+		return "is the server running there? try " + t.curlCommand() + ", or wait for it with --wait-ready 10m"
 	case record.ErrDNS:
 		return "check the host's name"
 	case record.ErrTLS:
@@ -100,7 +100,7 @@ func (t *Target) hint(class string) string {
 	case record.ErrProxy:
 		return "is the proxy running there, and does it let " + t.Dialer.Endpoint.Addr + " through? check --proxy"
 	case record.ErrAuth:
-		if len(t.keys) > 0 {
+		if len(t.keySources) > 0 {
 			return "is it a key for this server, and still good? another comes from --key-env VAR or --key-file FILE"
 		}
 		return "export OPENAI_API_KEY=…, or name where the key is with --key-env VAR or --key-file FILE; --header NAME=VALUE sends one under another name"
@@ -118,11 +118,11 @@ func (t *Target) hint(class string) string {
 	return ""
 }
 
-// pathHint says what may be wrong with the target's path or the model.
+// pathHint is the hint where the path or the model was not found.
 func (t *Target) pathHint() string {
 	e := t.Dialer.Endpoint
 	speaks := t.API
-	if t.guessed { // others may have been tried since
+	if t.apiGuessed { // another may have been tried after the default
 		speaks = api.Default()
 	}
 	route := speaks.Route()
@@ -134,33 +134,33 @@ func (t *Target) pathHint() string {
 		near = say.Nearest(e.Base, routes)
 	}
 	switch {
-	case t.listed:
+	case t.hasModelList:
 		with := ""
-		if len(t.keys) > 0 {
+		if len(t.keySources) > 0 {
 			with = " with the key"
 		}
-		return t.curl() + with + " lists its models: name one with --model, or another API with --api"
+		return t.curlCommand() + with + " lists its models: name one with --model, or another API with --api"
 	case near != "":
 		return "did you mean " + e.URL(near) + "?"
-	case t.full:
-		return "check the route; " + t.site() + " alone lets Pitot choose it"
+	case t.fullRoute:
+		return "check the route; " + t.address() + " alone lets Pitot choose it"
 	case e.Base != "":
 		return "Pitot adds " + route + " to the path of a target; where the route is another give all of it, for example " + e.URL(e.Base+strings.TrimPrefix(route, "/v1"))
 	}
-	return "does the server speak " + speaks.Name() + "? --api names another; try " + t.curl() + "; where its path is another, give that with the target"
+	return "does the server speak " + speaks.Name() + "? --api names another; try " + t.curlCommand() + "; where its path is another, give that with the target"
 }
 
-// site is the target's address without any path.
-func (t *Target) site() string { return strings.TrimSuffix(t.Dialer.Endpoint.URL(""), ":") }
+// address is the target's address without any path.
+func (t *Target) address() string { return strings.TrimSuffix(t.Dialer.Endpoint.URL(""), ":") }
 
-// curl is a command that asks the server for its models, or for anything.
-func (t *Target) curl() string {
+// curlCommand is a command that asks the server for its models, or for anything.
+func (t *Target) curlCommand() string {
 	e := t.Dialer.Endpoint
 	switch {
 	case e.Unix:
-		return "curl --unix-socket " + e.Addr + " http://" + e.Host + t.greeting()
+		return "curl --unix-socket " + e.Addr + " http://" + e.Host + t.greetingPath()
 	case e.TLS && e.Config != nil && e.Config.InsecureSkipVerify:
-		return "curl -k " + e.URL(t.greeting())
+		return "curl -k " + e.URL(t.greetingPath())
 	}
-	return "curl " + e.URL(t.greeting())
+	return "curl " + e.URL(t.greetingPath())
 }

@@ -44,14 +44,14 @@ func TestAddresses(t *testing.T) {
 			"does the server speak openai-chat? --api names another; try curl --unix-socket /run/s.sock http://localhost/v1/models; where its path is another, give that with the target"},
 	} {
 		target := aimed(t, c.spec)
-		if got := target.curl(); got != c.curl {
+		if got := target.curlCommand(); got != c.curl {
 			t.Errorf("%s: %s, want %s", c.spec, got, c.curl)
 		}
 		var failed *Error
 		if err := target.Failure(record.ErrNotFound, 404, ""); !errors.As(err, &failed) || failed.Hint != c.missing || failed.Msg != "not found at "+target.URL {
 			t.Errorf("%s: %v\n got %s\nwant %s", c.spec, err, failed.Hint, c.missing)
 		}
-		target.listed = true
+		target.hasModelList = true
 		if got := target.hint(record.ErrNotFound); !strings.HasPrefix(got, c.curl+" lists its models") {
 			t.Errorf("%s: %s", c.spec, got)
 		}

@@ -10,13 +10,13 @@ import (
 	"pitot/internal/workload"
 )
 
-// A twin that was calibrated knows the loads it was fitted on. Beyond them it
-// extrapolates, which is said beforehand, as far as the plan tells, and after
-// the run by what was observed.
+// A calibrated twin knows the range of loads it was fitted on. Outside of it the twin
+// extrapolates: a note says so before the run, from the plan, and after it, from what
+// was observed.
 
-// asked is the range of the loads that are wanted, as far as it is said: users,
-// and the lengths of nine in ten.
-func asked(p Wanted) (r deploy.Range) {
+// wantedRange is the range of loads that the plan asks for, as far as it is known: the
+// number of users, and the central 90 % of the lengths.
+func wantedRange(p Wanted) (r deploy.Range) {
 	if p.Generated() {
 		ends := func(l workload.Lengths, prefix int) [2]int {
 			const tail = math.MaxUint64 / 20 // one in twenty is beyond either end
@@ -60,15 +60,15 @@ func Observed(points []result.Point) (r deploy.Range) {
 	return r
 }
 
-// Beyond says in what loads leave what the target was fitted on, each quantity
-// once.
+// Beyond lists the quantities in which loads leave the range that the target was
+// fitted on, each once in a run.
 func (t *Target) Beyond(r deploy.Range) (notes []string) {
-	if t.outside == nil {
+	if t.departures == nil {
 		return nil
 	}
-	for _, x := range t.outside(r) {
-		if !slices.Contains(t.told, x.Of) {
-			t.told = append(t.told, x.Of)
+	for _, x := range t.departures(r) {
+		if !slices.Contains(t.reportedDepartures, x.Of) {
+			t.reportedDepartures = append(t.reportedDepartures, x.Of)
 			notes = append(notes, x.String())
 		}
 	}

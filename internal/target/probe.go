@@ -19,38 +19,36 @@ import (
 	"pitot/internal/workload"
 )
 
-// Probing is all that happens before the load: the server is asked what it
-// is, what it makes of a prompt's words, and how long one answer takes alone.
+// Probing happens before the load: the server is asked which models it has, how many
+// tokens it counts for a prompt's words, and how long one answer takes alone.
 
-// fetchTimeout is how long the answer to one question may take.
+// fetchTimeout bounds one request of the probing that generates nothing.
 const fetchTimeout = 30 * time.Second
 
-// shorter gives the lesser of a limit of our own and what the user allows, 0
-// for any time.
-func shorter(own, allowed time.Duration) time.Duration {
+// minTimeout gives the lesser of a limit of our own and the user's; 0 is no limit.
+func minTimeout(own, allowed time.Duration) time.Duration {
 	if allowed > 0 {
 		return min(own, allowed)
 	}
 	return own
 }
 
-// models is where the server lists what it serves, "" if its API has no such
-// list.
-func (t *Target) models() string {
+// modelsPath is the path of the server's list of models, "" if its API has none.
+func (t *Target) modelsPath() string {
 	switch beside, ok := api.ModelsBeside(t.Route); {
 	case t.API.Models() == "":
 		return ""
-	case ok && t.full:
+	case ok && t.fullRoute:
 		return beside
 	}
 	return t.Dialer.Endpoint.Base + t.API.Models()
 }
 
-// greeting is a path at which the server answers something, whatever it is.
-func (t *Target) greeting() string { return cmp.Or(t.models(), t.Dialer.Endpoint.Base+"/") }
+// greetingPath is a path that any server answers, with whatever status.
+func (t *Target) greetingPath() string { return cmp.Or(t.modelsPath(), t.Dialer.Endpoint.Base+"/") }
 
-// ready waits until the target answers at all.
-func (t *Target) ready(ctx context.Context, wait time.Duration, notef func(string)) error {
+// waitReady waits until the target answers at all.
+func (t *Target) waitReady(ctx context.Context, wait time.Duration, notef func(string)) error {
 	if wait == 0 {
 		return nil
 	}
@@ -58,7 +56,7 @@ func (t *Target) ready(ctx context.Context, wait time.Duration, notef func(strin
 	defer cancel()
 	said, why := false, ""
 	for {
-		a, err := t.fetch(limit, "GET", t.greeting(), nil)
+		a, err := t.fetch(limit, "GET", t.greetingPath(), nil)
 		if err == nil && a.Status < 500 {
 			return nil
 		}
@@ -67,32 +65,32 @@ func (t *Target) ready(ctx context.Context, wait time.Duration, notef func(strin
 			class, detail = wire.Classify(err)
 		}
 		if class == record.ErrTLS && ctx.Err() == nil {
-			return t.Failure(class, 0, detail) // no wait mends that
+			return t.Failure(class, 0, detail) // waiting does not help
 		}
-		if limit.Err() == nil { // else it says only that the time was over
+		if limit.Err() == nil { // otherwise it only says that the time was over
 			why = detail
 		}
 		if !said {
 			said = true
-			notef("waiting for " + t.site())
+			notef("waiting for " + t.address())
 		}
 		select {
 		case <-limit.Done():
 			if ctx.Err() != nil {
 				return ctx.Err()
 			}
-			msg := fmt.Sprintf("%s did not answer within %s", t.site(), say.Span(wait))
+			msg := fmt.Sprintf("%s did not answer within %s", t.address(), say.Span(wait))
 			if why != "" {
 				msg += ": " + wire.Redact(why, t.Secret)
 			}
-			return &Error{msg, "look at the server's log, or try " + t.curl()}
+			return &Error{msg, "look at the server's log, or try " + t.curlCommand()}
 		case <-time.After(500 * time.Millisecond):
 		}
 	}
 }
 
 func (t *Target) fetch(ctx context.Context, method, path string, body []byte) (wire.Answer, error) {
-	ctx, cancel := context.WithTimeout(ctx, shorter(fetchTimeout, t.Timeout))
+	ctx, cancel := context.WithTimeout(ctx, minTimeout(fetchTimeout, t.Timeout))
 	defer cancel()
 	return t.Dialer.Fetch(ctx, method, path, t.Headers, body, t.Secret)
 }
@@ -102,15 +100,15 @@ func (t *Target) probe(ctx context.Context, p Wanted) error {
 	if err := t.discover(ctx); err != nil {
 		return err
 	}
-	if t.Options.Model == "" && t.models() != "" {
-		return &Error{"the server does not list its models at " + t.Dialer.Endpoint.URL(t.models()) + t.unlisted,
+	if t.Options.Model == "" && t.modelsPath() != "" {
+		return &Error{"the server does not list its models at " + t.Dialer.Endpoint.URL(t.modelsPath()) + t.modelsAnswer,
 			"check the URL: http://host:port, …/v1, or …" + strings.Join(api.RouteEnds(), ", …") + "; or name a model: --model NAME"}
 	}
 	t.findMetrics(ctx)
 	if err := t.adapt(ctx); err != nil {
 		return err
 	}
-	if err := t.fits(p.Ask); err != nil {
+	if err := t.checkContextLength(p.Ask); err != nil {
 		return err
 	}
 	if p.Generated() {
@@ -121,8 +119,8 @@ func (t *Target) probe(ctx context.Context, p Wanted) error {
 	return nil
 }
 
-// fits refuses lengths of which the server has said that it takes none.
-func (t *Target) fits(p *plan.Ask) error {
+// checkContextLength refuses lengths that exceed the context the server reports.
+func (t *Target) checkContextLength(p *plan.Ask) error {
 	limit, err := strconv.Atoi(t.Server["max_model_len"])
 	if err != nil || !p.Generated() {
 		return nil
@@ -136,10 +134,10 @@ func (t *Target) fits(p *plan.Ask) error {
 
 // discover reads the list of models; many servers name their engine there.
 func (t *Target) discover(ctx context.Context) error {
-	if t.models() == "" {
+	if t.modelsPath() == "" {
 		return nil
 	}
-	a, err := t.fetch(ctx, "GET", t.models(), nil)
+	a, err := t.fetch(ctx, "GET", t.modelsPath(), nil)
 	if err != nil {
 		class, detail := wire.Classify(err)
 		return t.Failure(class, 0, detail)
@@ -148,20 +146,20 @@ func (t *Target) discover(ctx context.Context) error {
 	case a.Status == 401 || a.Status == 403:
 		return t.Failure(record.ErrAuth, int32(a.Status), a.Text())
 	case a.Status == 503 && t.Options.Model == "":
-		return &Error{"the server is not ready: it answers 503 at " + t.Dialer.Endpoint.URL(t.models()), "wait for it with --wait-ready 10m"}
+		return &Error{"the server is not ready: it answers 503 at " + t.Dialer.Endpoint.URL(t.modelsPath()), "wait for it with --wait-ready 10m"}
 	case a.Status != 200: // no such route, perhaps: the first request will tell whether all is well
-		t.unlisted = fmt.Sprintf(": it answers %d", a.Status)
+		t.modelsAnswer = fmt.Sprintf(": it answers %d", a.Status)
 		if text := a.Text(); text != "" {
-			t.unlisted += ", " + text
+			t.modelsAnswer += ", " + text
 		}
 		return nil
 	}
 	list := t.API.List(a.Body)
 	if len(list) == 0 {
-		t.unlisted = ": its answer, with status 200, names none"
+		t.modelsAnswer = ": its answer, with status 200, names none"
 		return nil
 	}
-	t.listed = true
+	t.hasModelList = true
 	known := make([]string, len(list))
 	for i, m := range list {
 		known[i] = m.Name
@@ -170,7 +168,7 @@ func (t *Target) discover(ctx context.Context) error {
 			if m.Context > 0 {
 				t.Server["max_model_len"] = strconv.Itoa(m.Context)
 			}
-			return t.engine(ctx, m.Engine)
+			return t.noteEngine(ctx, m.Engine)
 		}
 	}
 	h := "it lists " + say.Quoted(known[:min(len(known), 8)])
@@ -183,8 +181,8 @@ func (t *Target) discover(ctx context.Context) error {
 	return nil
 }
 
-// engine notes which engine it is, and what it therefore understands.
-func (t *Target) engine(ctx context.Context, name string) error {
+// noteEngine records which engine the server is, and sets the options that it takes.
+func (t *Target) noteEngine(ctx context.Context, name string) error {
 	if t.Server["engine"] == "" {
 		t.Server["engine"] = name
 	}
@@ -201,15 +199,15 @@ func (t *Target) engine(ctx context.Context, name string) error {
 			}
 		}
 	}
-	return t.prepare(name)
+	return t.prepareOptions(name)
 }
 
-// adapt sends one small request and makes the concessions that servers ask
-// for: an output limit under another name, no stream_options, no temperature,
-// completions where there is no chat and nobody asked for it.
+// adapt sends one small request and leaves out or renames what the server refuses: an
+// output limit under another name, no stream_options, no temperature, completions
+// where there is no chat and the API was not chosen by the user.
 func (t *Target) adapt(ctx context.Context) error {
 	for range 8 {
-		row := t.insist(ctx, words(greetingWords, 0), 1)
+		row := t.askWithRetries(ctx, requestOfWords(greetingWords, 0), 1)
 		if ctx.Err() != nil {
 			return ctx.Err()
 		}
@@ -217,24 +215,24 @@ func (t *Target) adapt(ctx context.Context) error {
 		switch {
 		case row.Outcome == record.OK:
 			return nil
-		case t.guessed && t.API == api.Default() &&
+		case t.apiGuessed && t.API == api.Default() &&
 			(row.Error == record.ErrNotFound && !strings.Contains(low, "model") || strings.Contains(low, "chat template") || strings.Contains(low, "chat_template")):
-			if err := t.speak(api.Completions{}, ""); err != nil {
+			if err := t.useAPI(api.Completions{}, ""); err != nil {
 				return err
 			}
 			t.Notes = append(t.Notes, "the server has no chat for this model: completions are measured")
-		case t.concede(row.Detail):
+		case t.applyConcession(row.Detail):
 		case row.Error == record.ErrEmpty || row.Error == record.ErrUnfinished:
-			return nil // strange for one token, but it answers
+			return nil // odd for one token, but it answers
 		default:
 			return t.Failure(row.Error, row.Status, row.Detail)
 		}
 	}
-	return &Error{"the server refuses every form of the request", "try curl on it and say what differs with --body"}
+	return &Error{"the server refuses every form of the request", "find a body that it accepts with curl, and give what differs with --body"}
 }
 
-// concede gives in to a refusal where the API knows how.
-func (t *Target) concede(refusal string) bool {
+// applyConcession changes the options as a refusal asks for, where the API knows how.
+func (t *Target) applyConcession(refusal string) bool {
 	note := t.API.Concede(refusal, &t.Options)
 	if note != "" {
 		t.Notes = append(t.Notes, note)
@@ -242,22 +240,22 @@ func (t *Target) concede(refusal string) bool {
 	return note != ""
 }
 
-// words is a request of n generated words.
-func words(n int, seed uint64) workload.Request {
+// requestOfWords is a request of n generated words.
+func requestOfWords(n int, seed uint64) workload.Request {
 	return workload.Request{
 		Messages: []workload.Message{{Role: "user", Segments: []workload.Segment{{Seed: seed, Words: n}}}},
 		Input:    workload.Unknown, Session: workload.Unknown, Exact: true,
 	}
 }
 
-// calibrate finds what the server counts for n generated words: overhead for
-// the chat template, and tokens per word, which is one for every vocabulary
-// the words were chosen for.
+// calibrate finds out how many tokens the server counts for n generated words: the
+// overhead of the chat template, and tokens per word, which is 1 for every vocabulary
+// that the words were chosen for.
 func (t *Target) calibrate(ctx context.Context) error {
-	c, err := t.fit(ctx)
-	if err == nil && c.PerWord != 0 && !exact(c) && t.restrict(ctx) {
+	c, err := t.fitCalibration(ctx)
+	if err == nil && c.PerWord != 0 && !isExact(c) && t.restrict(ctx) {
 		t.Notes = append(t.Notes, fmt.Sprintf("generated prompts use the %s words that are one token each on this server", say.Count(t.Options.Vocab.Size())))
-		c, err = t.fit(ctx)
+		c, err = t.fitCalibration(ctx)
 	}
 	if err != nil || c.PerWord == 0 {
 		return err
@@ -267,20 +265,20 @@ func (t *Target) calibrate(ctx context.Context) error {
 	return nil
 }
 
-// exact says whether every word is one token.
-func exact(c workload.Calibration) bool {
+// isExact says whether each word is exactly one token.
+func isExact(c workload.Calibration) bool {
 	return c.PerWord == 1 && c.Overhead == math.Trunc(c.Overhead)
 }
 
-// fit asks for one token after prompts of two lengths, two of each. The zero
-// value says that the server does not tell.
-func (t *Target) fit(ctx context.Context) (workload.Calibration, error) {
+// fitCalibration asks for one token after prompts of two lengths, two of each, and fits
+// a line. The zero value means that the server does not report prompt tokens.
+func (t *Target) fitCalibration(ctx context.Context) (workload.Calibration, error) {
 	const short, long = shortWords, longWords
 	var sum [2]float64
 	seed := uint64(time.Now().UnixNano())
 	for i, n := range []int{short, long} {
 		for range calibrations {
-			row := t.insist(ctx, words(n, seed), 1)
+			row := t.askWithRetries(ctx, requestOfWords(n, seed), 1)
 			seed++
 			if ctx.Err() != nil {
 				return workload.Calibration{}, ctx.Err()
@@ -304,17 +302,17 @@ func (t *Target) fit(ctx context.Context) (workload.Calibration, error) {
 	return workload.Calibration{PerWord: slope, Overhead: sum[0]/2 - slope*short}, nil
 }
 
-// Prime sends requests of the workload one after the other: they warm what a
-// first request warms and tell how long one takes.
+// Prime sends n requests of the workload one after the other: they warm caches and
+// compiled kernels, and their time is the residence time of a request alone.
 func (t *Target) Prime(ctx context.Context, src workload.Source, n int) {
 	for i := range n {
-		// Indices from the far end: the load will not come to these prompts.
+		// Indices from the far end, which the load never reaches.
 		req, err := src.At(math.MaxInt32 - int64(i))
 		if err != nil {
 			return
 		}
 		begin := time.Now()
-		row := t.ask(ctx, req, req.Output)
+		row := t.askOnce(ctx, req, req.Output)
 		if row.Outcome != record.OK || ctx.Err() != nil {
 			return
 		}
@@ -322,11 +320,11 @@ func (t *Target) Prime(ctx context.Context, src workload.Source, n int) {
 	}
 }
 
-// insist asks up to three times where the answer is one that may be another a
-// moment later: a busy server is no reason to give up before the load.
-func (t *Target) insist(ctx context.Context, req workload.Request, output int) record.Row {
+// askWithRetries asks up to three times where the error may be temporary (rate limit,
+// reset, 5xx), so that a busy server does not end the run before its load.
+func (t *Target) askWithRetries(ctx context.Context, req workload.Request, output int) record.Row {
 	for again := 2; ; again-- {
-		row := t.ask(ctx, req, output)
+		row := t.askOnce(ctx, req, output)
 		switch row.Error {
 		case record.ErrRateLimited, record.ErrReset, record.ErrClosed, record.ErrStream:
 		default:
@@ -346,18 +344,18 @@ func (t *Target) insist(ctx context.Context, req workload.Request, output int) r
 	}
 }
 
-// ask sends one request on a connection of its own and waits for its end. It is
+// askOnce sends one request on a connection of its own and waits for its end. It is
 // kept for [Target.Probes].
-func (t *Target) ask(ctx context.Context, req workload.Request, output int) record.Row {
+func (t *Target) askOnce(ctx context.Context, req workload.Request, output int) record.Row {
 	req.Output = output
 	x := wire.NewExchange(t.API)
 	x.Sink, x.Secret, x.Origin = discard{}, t.Secret, t.probes.start()
 	x.Asked, x.Memory = t.API.Asked(&req, t.Options), t.Memory
 	row := record.BlankRow()
-	row.ID, row.Class, row.Stream = t.probes.next(), record.ProbeClass, t.Options.Stream
+	row.ID, row.Class, row.Stream = t.probes.nextID(), record.ProbeClass, t.Options.Stream
 	row.InputPlanned, row.OutputPlanned = int32(req.Input), int32(output)
 	x.Begin(row)
-	defer func() { t.probes.add(x.Row) }()
+	defer func() { t.probes.record(x.Row) }()
 	body, err := t.API.Body(nil, &req, t.Options)
 	if err == nil {
 		x.Request = append(wire.AppendHead(nil, "POST", t.Dialer.Endpoint.Host, t.Route, t.Headers, len(body)), body...)

@@ -340,15 +340,15 @@ func TestNoProbe(t *testing.T) {
 func TestLengthsThatDoNotFit(t *testing.T) {
 	limit := &Target{Server: map[string]string{"max_model_len": "4096"}}
 	p := plan.Default()
-	if err := limit.fits(&p.Ask); err != nil {
+	if err := limit.checkContextLength(&p.Ask); err != nil {
 		t.Errorf("1,152 of 4,096 tokens: %v", err)
 	}
 	p.Prefix = 3000
 	var refused *Error
-	if err := limit.fits(&p.Ask); !errors.As(err, &refused) || refused.Hint == "" {
+	if err := limit.checkContextLength(&p.Ask); !errors.As(err, &refused) || refused.Hint == "" {
 		t.Errorf("4,152 of 4,096 tokens: %v", err)
 	}
-	if err := (&Target{}).fits(&p.Ask); err != nil {
+	if err := (&Target{}).checkContextLength(&p.Ask); err != nil {
 		t.Errorf("a server that names no limit: %v", err)
 	}
 }
@@ -366,20 +366,20 @@ func TestAPIWithoutModels(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if err := target.speak(unlisting{}, route); err != nil {
+		if err := target.useAPI(unlisting{}, route); err != nil {
 			t.Fatal(err)
 		}
 		target.Options.Stream = true
-		if err := target.ready(t.Context(), time.Second, func(string) {}); err != nil {
+		if err := target.waitReady(t.Context(), time.Second, func(string) {}); err != nil {
 			t.Errorf("%q: %v", route, err)
 		}
 		if err := target.probe(t.Context(), planned(t, "http://h", "--rate", "1")); err != nil {
 			t.Errorf("%q: %v", route, err)
 		}
-		if target.models() != "" || target.Options.Model != "" || len(s.seen) == 0 || target.Options.MaxField != "max_tokens" {
-			t.Errorf("%q: %q, %+v, %d requests", route, target.models(), target.Options, len(s.seen))
+		if target.modelsPath() != "" || target.Options.Model != "" || len(s.seen) == 0 || target.Options.MaxField != "max_tokens" {
+			t.Errorf("%q: %q, %+v, %d requests", route, target.modelsPath(), target.Options, len(s.seen))
 		}
-		if got, want := target.curl(), "curl "+target.Dialer.Endpoint.URL("/"); got != want {
+		if got, want := target.curlCommand(), "curl "+target.Dialer.Endpoint.URL("/"); got != want {
 			t.Errorf("%s, want %s", got, want)
 		}
 	}

@@ -9,10 +9,10 @@ import (
 	"pitot/internal/plan"
 )
 
-// What is sent besides the load is recorded too, apart from it: a server counts
-// both.
+// Requests outside of the load are recorded too, apart from it, because the server
+// counts them.
 
-// probes are those that nobody has taken yet.
+// probes are the requests of the probing that were not handed over yet.
 type probes struct {
 	mu    sync.Mutex
 	list  []record.Row
@@ -27,15 +27,15 @@ func (p *probes) start() int64 {
 	return p.began
 }
 
-// next is the id of the next one.
-func (p *probes) next() int64 {
+// nextID is the id of the next one.
+func (p *probes) nextID() int64 {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.sent++
 	return p.sent - 1
 }
 
-func (p *probes) add(row record.Row) {
+func (p *probes) record(row record.Row) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	row.Point = record.Probing
@@ -76,7 +76,7 @@ const (
 	greetingWords         = 16 // of the request that finds out what is understood
 	shortWords, longWords = 64, 192
 	calibrations          = 2 // of each length
-	// Primings warm what a first request warms, and tell how long one takes.
+	// Primings warm caches, and measure how long one request takes.
 	Primings = 2
 )
 

@@ -54,8 +54,8 @@ func (t *Target) secure(e *wire.Endpoint, p *plan.Target) error {
 	return nil
 }
 
-// readCertificate reads the certificate by which this client shows who it is,
-// and its private key, from the same file where key is "".
+// readCertificate reads this client's certificate and its private key, from the same
+// file where key is "".
 func readCertificate(cert, key string) (tls.Certificate, error) {
 	const certHint = "a file with this client's certificate, PEM: -----BEGIN CERTIFICATE-----"
 	const keyHint = "a file with the private key of --cert, PEM: -----BEGIN PRIVATE KEY-----; an API key comes from --key-env VAR or --key-file FILE"
@@ -93,7 +93,7 @@ func readCertificate(cert, key string) (tls.Certificate, error) {
 	return pair, say.Errorf("the certificate in %s and the private key in %s cannot be used: %s", cert, from, strings.TrimPrefix(err.Error(), "tls: ")).WithHint("both are PEM, as openssl writes them")
 }
 
-// blocksOf says which types of blocks a PEM file has.
+// blocksOf lists the types of the blocks of a PEM file.
 func blocksOf(data []byte) map[string]bool {
 	types := map[string]bool{}
 	for b, rest := pem.Decode(data); b != nil; b, rest = pem.Decode(rest) {

@@ -23,8 +23,8 @@ import (
 	"pitot/internal/workload/token"
 )
 
-// Target is a target that can be measured: reached, asked what it is, and
-// with every choice made that the user left open.
+// Target is a target that is ready to be measured: reachable, probed, and with every
+// choice made that the user left open.
 type Target struct {
 	Spec   string
 	Kind   string
@@ -36,38 +36,38 @@ type Target struct {
 
 	Headers     []api.Header
 	Options     api.Options
-	Server      map[string]string // what it tells of itself
+	Server      map[string]string // facts that the server reports about itself
 	Calibration workload.Calibration
 	Timeout     time.Duration // for one request
 	Residence   time.Duration // how long one request alone takes, 0 if not asked
-	Notes       []string      // what was found out on the way and a user should know
+	Notes       []string      // findings of the probing that the user should know
 	GPUs        int           // that serve an embedded target; 0 if not known
 	GPUPrice    float64       // dollars an hour of each, its list price; 0 if not known
 
-	URL         string
-	Engine      func(seed uint64) twin.Engine // of a sim: target, a fresh one
-	Thaw        func(at int64) int64          // and when what it does at a time can happen: its freezes
-	key         string                        // what is sent of it as the API has it
-	own         []api.Header                  // that the user gave
-	keys        []string                      // where the keys that are sent came from
-	certificate bool                          // it is shown one of this client
-	unlisted    string                        // what came in place of its models, "" before they were asked for
-	listed      bool                          // it has told which models it has
-	began       float64                       // when its process did, seconds since 1970, 0 if it does not tell
-	tells       bool                          // it has metrics of its own
-	untold      int                           // how often in a row these could not be had
-	saidSo      bool
-	full        bool // the user gave the whole route
-	guessed     bool // nobody said which API it speaks
-	// outside says in what loads leave what an embedded target was fitted on, nil
-	// if it was not; told are the quantities of which it was said.
-	outside func(seen deploy.Range) []deploy.Departure
-	told    []string
-	probes  probes
-	close   func()
+	URL              string
+	Engine           func(seed uint64) twin.Engine // of a sim: target, a fresh one
+	Thaw             func(at int64) int64          // when something due at a time happens, given its freezes
+	key              string                        // sent as the API wants it
+	userHeaders      []api.Header                  // that the user gave
+	keySources       []string                      // where the keys that are sent came from
+	certificate      bool                          // a client certificate is used
+	modelsAnswer     string                        // error text in place of a list of models, "" if there was none
+	hasModelList     bool                          // it listed its models
+	began            float64                       // start of the server's process, Unix seconds, 0 if not known
+	hasMetrics       bool                          // it serves metrics
+	failedScrapes    int                           // failed scrapes in a row
+	scrapeErrorNoted bool
+	fullRoute        bool // the user gave the whole route
+	apiGuessed       bool // the API was chosen by default, not by the user or the route
+	// departures lists where loads leave the range that an embedded target was fitted
+	// on, nil if it was not fitted; reportedDepartures are those already reported.
+	departures         func(seen deploy.Range) []deploy.Departure
+	reportedDepartures []string
+	probes             probes
+	close              func()
 }
 
-// Close takes an embedded target down.
+// Close stops an embedded target.
 func (t *Target) Close() {
 	if t.close != nil {
 		t.close()
@@ -77,14 +77,14 @@ func (t *Target) Close() {
 	}
 }
 
-// answerMemory is what the answers of a run may hold together, in bytes.
+// answerMemory bounds the memory of all answers under way, in bytes.
 const answerMemory = 512 << 20
 
-// dialTimeout is how long one connection may take to make, its handshakes
-// included, where --timeout is no less.
+// dialTimeout bounds the making of one connection, handshakes included, unless
+// --timeout is less.
 const dialTimeout = 30 * time.Second
 
-// Wanted are the parts of a plan that say what is measured and what for.
+// Wanted are the parts of a plan that opening a target needs.
 type Wanted struct {
 	*plan.Target
 	*plan.Ask
@@ -92,10 +92,10 @@ type Wanted struct {
 	Users int // of a closed loop, 0 where it is none or not known yet
 }
 
-// WantedBy gives those of a whole plan.
+// WantedBy gives them from a whole plan.
 func WantedBy(p *plan.Plan) Wanted { return Wanted{&p.Target, &p.Ask, &p.Embedded, p.Concurrency} }
 
-// Open finds the target that is wanted and asks it what was left open.
+// Open connects to the target and probes it. notef is told what takes time.
 func Open(ctx context.Context, p Wanted, notef func(string)) (_ *Target, err error) {
 	t := &Target{Spec: p.Spec, Kind: p.Kind(), Timeout: p.Timeout, Server: map[string]string{}}
 	t.Options = api.Options{Model: p.Model, Stream: !p.NoStream, Vocab: token.Universal()}
@@ -126,21 +126,21 @@ func Open(ctx context.Context, p Wanted, notef func(string)) (_ *Target, err err
 		return nil, err
 	}
 	t.Memory = wire.NewMemory(answerMemory)
-	t.Dialer = &wire.Dialer{Endpoint: e, Timeout: shorter(dialTimeout, p.Timeout), Stamps: true, Readers: stamp.NewReaders()}
+	t.Dialer = &wire.Dialer{Endpoint: e, Timeout: minTimeout(dialTimeout, p.Timeout), Stamps: true, Readers: stamp.NewReaders()}
 	if err := t.authorise(p.Target, p.Secrets()); err != nil {
 		return nil, err
 	}
 	if err := t.chooseAPI(p.Target, route); err != nil {
 		return nil, err
 	}
-	if err := t.ready(ctx, p.Wait, notef); err != nil {
+	if err := t.waitReady(ctx, p.Wait, notef); err != nil {
 		return nil, err
 	}
 	if p.NoProbe {
 		return t, nil
 	}
 	if err := t.probe(ctx, p); err != nil {
-		if ctx.Err() != nil { // stopped: whatever it looked like is no fault of the target
+		if ctx.Err() != nil { // interrupted: not an error of the target
 			err = ctx.Err()
 		}
 		return nil, err
@@ -148,25 +148,24 @@ func Open(ctx context.Context, p Wanted, notef func(string)) (_ *Target, err err
 	return t, nil
 }
 
-// chooseAPI takes the API from the flag, from the route or, until the server has
-// been asked, the one that most speak.
+// chooseAPI takes the API from the flag, else from the route, else the default.
 func (t *Target) chooseAPI(p *plan.Target, route string) error {
 	if p.API != "" {
 		a, ok := api.Named(p.API)
 		if !ok {
 			return say.Errorf("unknown API %q", p.API).WithHint(say.Known(p.API, api.Names()))
 		}
-		return t.speak(a, route)
+		return t.useAPI(a, route)
 	}
 	a, _, ok := api.Of(route)
 	if !ok {
-		a, t.guessed = api.Default(), route == ""
+		a, t.apiGuessed = api.Default(), route == ""
 	}
-	return t.speak(a, route)
+	return t.useAPI(a, route)
 }
 
-// authorise reads the key and takes the headers that the user gave. The key is
-// nowhere but in memory; secrets are others that are sent.
+// authorise reads the key and takes the user's headers. The key is kept in memory only;
+// secrets are other values that must not be shown.
 func (t *Target) authorise(p *plan.Target, secrets []string) error {
 	key, from := "", ""
 	switch {
@@ -188,64 +187,64 @@ func (t *Target) authorise(p *plan.Target, secrets []string) error {
 	}
 	for _, h := range p.PublicHeaders {
 		name, value, _ := strings.Cut(h, "=")
-		t.own = append(t.own, api.Header{Name: name, Value: value})
+		t.userHeaders = append(t.userHeaders, api.Header{Name: name, Value: value})
 	}
 	for _, h := range p.Headers {
 		name, value, _ := strings.Cut(h, "=")
-		t.own = append(t.own, api.Header{Name: name, Value: value})
+		t.userHeaders = append(t.userHeaders, api.Header{Name: name, Value: value})
 		if !plan.PublicHeader(name) {
-			t.hide(value)
+			t.addSecret(value)
 		}
 		if plan.IsSecret(name) {
-			t.keys = append(t.keys, "--header "+name)
+			t.keySources = append(t.keySources, "--header "+name)
 		}
 	}
 	for _, value := range secrets {
-		t.hide(value)
+		t.addSecret(value)
 	}
-	if key != "" && !t.gives("authorization") {
+	if key != "" && !t.userSetsHeader("authorization") {
 		t.key = key
-		t.hide(key)
-		t.keys = append(t.keys, from)
+		t.addSecret(key)
+		t.keySources = append(t.keySources, from)
 	}
 	return nil
 }
 
-// speak takes an API, at its own route where none is given. The headers of its requests
-// are what it needs, but for those that the user gave.
-func (t *Target) speak(a api.API, route string) error {
-	t.API, t.Route, t.full = a, route, route != ""
-	if !t.full {
+// useAPI sets the API, its default route if route is "", and the headers that it
+// needs; headers of the user replace them.
+func (t *Target) useAPI(a api.API, route string) error {
+	t.API, t.Route, t.fullRoute = a, route, route != ""
+	if !t.fullRoute {
 		t.Route = t.Dialer.Endpoint.Base + a.Route()
 	}
 	t.URL = t.Dialer.Endpoint.URL(t.Route)
 	needed := []api.Header{{Name: "User-Agent", Value: "pitot"}, {Name: "Content-Type", Value: "application/json"}}
 	t.Headers = nil
 	for _, h := range append(needed, a.Headers(t.key)...) {
-		if !t.gives(h.Name) {
+		if !t.userSetsHeader(h.Name) {
 			t.Headers = append(t.Headers, h)
 		}
 	}
-	t.Headers = append(t.Headers, t.own...)
-	return t.prepare("")
+	t.Headers = append(t.Headers, t.userHeaders...)
+	return t.prepareOptions("")
 }
 
-// prepare sets what requests to an engine need, "" for that of any.
-func (t *Target) prepare(engine string) error {
+// prepareOptions sets the options of requests for an engine, "" while it is not known.
+func (t *Target) prepareOptions(engine string) error {
 	if err := t.API.Prepare(engine, &t.Options); err != nil {
 		return say.Errorf("--api %s: %v", t.API.Name(), err).WithHint(say.Hint(err))
 	}
 	return nil
 }
 
-// gives says whether the user gave a header of this name.
-func (t *Target) gives(name string) bool {
-	return slices.ContainsFunc(t.own, func(own api.Header) bool { return strings.EqualFold(own.Name, name) })
+// userSetsHeader says whether the user gave a header of this name.
+func (t *Target) userSetsHeader(name string) bool {
+	return slices.ContainsFunc(t.userHeaders, func(own api.Header) bool { return strings.EqualFold(own.Name, name) })
 }
 
-// hide adds a header's value to the secrets, and what follows its scheme, as
-// in "Bearer …": a server may repeat that alone.
-func (t *Target) hide(value string) {
+// addSecret adds a header's value to the secrets to redact, and the part after its
+// scheme ("Bearer …"), since a server may repeat only that.
+func (t *Target) addSecret(value string) {
 	t.Secret += value + "\n"
 	if _, rest, ok := strings.Cut(value, " "); ok {
 		t.Secret += rest + "\n"
@@ -272,6 +271,6 @@ func (t *Target) openMock(p Wanted) (string, error) {
 		defer cancel()
 		_ = srv.Shutdown(ctx)
 	}
-	t.tell("pitot mock, "+e.about, p, e)
+	t.noteEmbedded("pitot mock, "+e.about, p, e)
 	return "http://" + l.Addr().String(), nil
 }

@@ -14,41 +14,39 @@ import (
 	"pitot/internal/wire"
 )
 
-// Most servers have metrics in Prometheus' text format. What the table of signals
-// names of them is asked for before each load and after it, and kept as samples: it
-// stands beside what the client saw. When the server's process began is among them:
-// one that was started anew while it was measured is two servers, and the second
-// began cold.
+// Most servers have metrics in Prometheus' text format. The signals of the catalogue
+// are scraped before each load and after it and stored as samples. Among them is the
+// start time of the server's process: one that was restarted during a measurement is
+// two servers, and the second began cold.
 //
-// The metrics are worth no wait and no risk: an answer that takes too long, is too
-// large or cannot be read ends the asking, and the measurement goes on.
+// Scraping never delays or fails a measurement: after an answer that takes too long,
+// is too large or cannot be read, the measurement goes on without.
 
-// metricsTimeout is how long the metrics may take. How large they may be is bounded
-// by [wire.Dialer.Fetch].
+// metricsTimeout bounds one scrape. The size of the answer is bounded by [wire.Dialer.Fetch].
 const metricsTimeout = 2 * time.Second
 
-// errNoMetrics says that the server has none, which is nothing to speak of.
+// errNoMetrics says that the server has no metrics; the user is not told.
 var errNoMetrics = errors.New("the server has no metrics")
 
-// metrics asks the server for its signals, by the names of their samples.
-func (t *Target) metrics(ctx context.Context) (map[string]float64, error) {
+// scrapeMetrics gets the server's signals, by the names of their samples.
+func (t *Target) scrapeMetrics(ctx context.Context) (map[string]float64, error) {
 	ctx, cancel := context.WithTimeout(ctx, metricsTimeout)
 	defer cancel()
 	a, err := t.fetch(ctx, "GET", t.Dialer.Endpoint.Base+"/metrics", nil)
 	switch {
 	case errors.Is(err, context.DeadlineExceeded):
-		return nil, errors.New("they took longer than " + metricsTimeout.String())
+		return nil, errors.New("the answer took longer than " + metricsTimeout.String())
 	case err != nil:
 		_, detail := wire.Classify(err)
 		return nil, errors.New(detail)
 	case a.Status != 200:
 		return nil, errNoMetrics
 	}
-	told := signalsOf(string(a.Body), metric.Signals())
-	if len(told) == 0 {
+	values := signalsOf(string(a.Body), metric.Signals())
+	if len(values) == 0 {
 		return nil, errNoMetrics
 	}
-	return told, nil
+	return values, nil
 }
 
 // signalsOf reads the signals from a page of metrics, by the names of their samples.
@@ -64,7 +62,7 @@ func signalsOf(page string, signals []metric.Signal) map[string]float64 {
 	has := map[string]float64{}
 	created := math.Inf(1)
 	for line := range strings.Lines(page) {
-		name, x, ok := series(line)
+		name, x, ok := parseSeries(line)
 		if !ok {
 			continue
 		}
@@ -84,28 +82,28 @@ func signalsOf(page string, signals []metric.Signal) map[string]float64 {
 			has[name] = min(was, x)
 		}
 	}
-	told := map[string]float64{}
+	values := map[string]float64{}
 	for i := range signals {
 		for _, from := range signals[i].Sources() {
 			for _, name := range from.Series {
 				if x, ok := has[name]; ok && !math.IsInf(x, 0) {
-					told[from.Record] = x
+					values[from.Record] = x
 					break
 				}
 			}
 		}
 	}
-	// Else when the first of its counters was made, which the Python client tells
-	// beside each of them.
-	if _, ok := told[metric.ProcessStart]; !ok && !math.IsInf(created, 1) {
-		told[metric.ProcessStart] = created
+	// Otherwise the creation time of the first counter, which the Python client
+	// writes with each of them (NAME_created).
+	if _, ok := values[metric.ProcessStart]; !ok && !math.IsInf(created, 1) {
+		values[metric.ProcessStart] = created
 	}
-	return told
+	return values
 }
 
-// series reads one line of Prometheus' text format: a name, labels in braces or none,
-// a value, and what may stand behind it.
-func series(line string) (name string, x float64, ok bool) {
+// parseSeries reads one line of Prometheus' text format: NAME{LABELS} VALUE TIMESTAMP,
+// without the labels and the timestamp in some.
+func parseSeries(line string) (name string, x float64, ok bool) {
 	line = strings.TrimSpace(line)
 	end := strings.IndexAny(line, "{ \t")
 	if end <= 0 || line[0] == '#' {
@@ -130,8 +128,8 @@ func series(line string) (name string, x float64, ok bool) {
 	return name, x, true
 }
 
-// closingBrace is where labels end, -1 if they do not: a brace in a quoted value is
-// none.
+// closingBrace is the index of the brace that ends the labels, -1 if there is none.
+// Braces in quoted values do not count.
 func closingBrace(s string) int {
 	quoted := false
 	for i := 0; i < len(s); i++ {
@@ -147,69 +145,69 @@ func closingBrace(s string) int {
 	return -1
 }
 
-// findMetrics looks whether the server has metrics, and notes when its process began.
+// findMetrics finds out whether the server has metrics, and when its process began.
 func (t *Target) findMetrics(ctx context.Context) {
-	told, err := t.metrics(ctx)
+	values, err := t.scrapeMetrics(ctx)
 	if err != nil {
 		if !errors.Is(err, errNoMetrics) && ctx.Err() == nil {
-			t.Notes = append(t.Notes, untold(err))
+			t.Notes = append(t.Notes, scrapeErrorText(err))
 		}
 		return
 	}
-	t.tells = true
-	t.begins(told)
+	t.hasMetrics = true
+	t.noteProcessStart(values)
 	if t.began > 0 {
 		t.Server[metric.ProcessStart] = say.Exact(t.began)
 	}
 }
 
-// begins notes when the server's process began.
-func (t *Target) begins(told map[string]float64) {
-	if at, ok := told[metric.ProcessStart]; ok {
+// noteProcessStart records when the server's process began.
+func (t *Target) noteProcessStart(values map[string]float64) {
+	if at, ok := values[metric.ProcessStart]; ok {
 		t.began = at
 	}
 }
 
-// enoughFailures in a row end the asking.
-const enoughFailures = 3
+// maxFailedScrapes in a row end the scraping.
+const maxFailedScrapes = 3
 
-// Sample asks the server for its signals and notes them, as of now, the time since the
-// load's origin. said is what a user should know, once: that they cannot be had.
-func (t *Target) Sample(ctx context.Context, note func(record.Sample), point int32, now int64) (said string) {
-	if !t.tells {
+// Sample scrapes the server's signals and hands them to note, at now, the time since
+// the load's origin. warning is for the user: that they cannot be scraped, once.
+func (t *Target) Sample(ctx context.Context, note func(record.Sample), point int32, now int64) (warning string) {
+	if !t.hasMetrics {
 		return ""
 	}
-	told, err := t.metrics(ctx)
+	values, err := t.scrapeMetrics(ctx)
 	if err != nil {
 		if ctx.Err() != nil {
 			return ""
 		}
-		if t.untold++; t.untold == enoughFailures {
-			t.tells = false
+		if t.failedScrapes++; t.failedScrapes == maxFailedScrapes {
+			t.hasMetrics = false
 		}
-		if !t.saidSo {
-			t.saidSo = true
-			return untold(err)
+		if !t.scrapeErrorNoted {
+			t.scrapeErrorNoted = true
+			return scrapeErrorText(err)
 		}
 		return ""
 	}
-	t.untold = 0
+	t.failedScrapes = 0
 	sample := func(name string, x float64) {
 		note(record.Sample{Point: point, T: now, Source: record.SourceServer, Name: name, Value: x})
 	}
-	if at, ok := told[metric.ProcessStart]; ok && t.began > 0 && at != t.began { // what was asked before was another process
+	if at, ok := values[metric.ProcessStart]; ok && t.began > 0 && at != t.began { // the earlier samples are of another process
 		sample(metric.ProcessStart, t.began)
 	}
 	for i, signals := 0, metric.Signals(); i < len(signals); i++ {
 		for _, from := range signals[i].Sources() {
-			if x, ok := told[from.Record]; ok {
+			if x, ok := values[from.Record]; ok {
 				sample(from.Record, x)
 			}
 		}
 	}
-	t.begins(told)
+	t.noteProcessStart(values)
 	return ""
 }
 
-// untold says that what the server tells of itself is missing.
-func untold(err error) string { return "the server's own metrics are missing: " + err.Error() }
+// scrapeErrorText is the note for an error of scraping.
+func scrapeErrorText(err error) string { return "the server's own metrics are missing: " + err.Error() }

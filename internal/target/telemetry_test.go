@@ -132,7 +132,7 @@ func TestHostileMetrics(t *testing.T) {
 			if said := strings.Join(target.Notes, "\n"); (said != "") != (c.said != "") || !strings.Contains(said, c.said) || strings.Contains(said, "\n") {
 				t.Errorf("%s: %q", name, said)
 			}
-			if said := target.Sample(t.Context(), none, 0, 0); target.tells || said != "" {
+			if said := target.Sample(t.Context(), none, 0, 0); target.hasMetrics || said != "" {
 				t.Errorf("%s: asked on, %q", name, said)
 			}
 			// And when it comes later.
@@ -152,7 +152,7 @@ func TestHostileMetrics(t *testing.T) {
 					said = append(said, s)
 				}
 			}
-			if len(said) != 1 || target.tells {
+			if len(said) != 1 || target.hasMetrics {
 				t.Errorf("%s, later: %q", name, said)
 			}
 			time.Sleep(time.Minute) // whatever serves has seen that nobody listens

@@ -15,15 +15,15 @@ import (
 // fewestWords is the smallest vocabulary worth having: 9 bits a token.
 const fewestWords = 512
 
-// restrict replaces the vocabulary by the words that are one token each. It
-// says whether it could.
+// restrict replaces the vocabulary by the words that are one token each, and says
+// whether it could.
 func (t *Target) restrict(ctx context.Context) bool {
 	v := t.Options.Vocab
-	one, ok := t.singles(ctx, slices.Collect(v.Words()), " ")
+	one, ok := t.singleTokenWords(ctx, slices.Collect(v.Words()), " ")
 	if !ok || len(one) < fewestWords {
 		return false
 	}
-	first, ok := t.singles(ctx, slices.Collect(v.FirstWords()), "\n")
+	first, ok := t.singleTokenWords(ctx, slices.Collect(v.FirstWords()), "\n")
 	if !ok || len(first) == 0 {
 		return false
 	}
@@ -35,9 +35,9 @@ func (t *Target) restrict(ctx context.Context) bool {
 	return true
 }
 
-// singles asks which words are one token when sep stands before them; a line
+// singleTokenWords asks which words are one token when sep stands before them; a line
 // break never is part of a word's token, a space is.
-func (t *Target) singles(ctx context.Context, words []string, sep string) (map[string]bool, bool) {
+func (t *Target) singleTokenWords(ctx context.Context, words []string, sep string) (map[string]bool, bool) {
 	one := map[string]bool{}
 	for batch := range slices.Chunk(words, 1024) {
 		body, _ := json.Marshal(map[string]any{

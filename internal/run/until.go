@@ -13,8 +13,8 @@ import (
 
 // looker looks at a window when its requests have ended, and makes it longer:
 // by half, where the load had not settled, and to the double, until a value is
-// known well enough. Only doublings are looked at: each look is another chance
-// to stop on a run that came out narrow.
+// known well enough. Only doublings are looked at, and what the budget allows at
+// last: each look is another chance to stop on a run that came out narrow.
 type looker struct {
 	want    slo.Precision // none for none
 	longest int64         // that a window may be
@@ -124,12 +124,12 @@ func (l *looker) at(t1 int64) (seen glance) {
 	switch {
 	case seen.why == "" && seen.percent <= l.want.Percent:
 	case unstable && l.grown: // twice is no chance
-	case 2*window > l.longest:
+	case window >= l.longest:
 		if seen.why == "" {
-			seen.why = fmt.Sprintf("a window of %s would be longer than --budget %s", time.Duration(2*window), time.Duration(l.longest))
+			seen.why = fmt.Sprintf("a window of %s is all of --budget", time.Duration(l.longest))
 		}
 	default:
-		seen.end = l.setup.T0 + 2*window
+		seen.end = l.setup.T0 + min(2*window, l.longest)
 	}
 	return seen
 }

@@ -36,7 +36,7 @@ func TestUntil(t *testing.T) {
 
 	run, _ = mustMeasure(t, "sim:fixed", "--ttft", "50ms", "--itl", "5ms", "--jitter", "0.5", "--input", "16", "--output", "8", "--rate", "20", "--warmup", "1s",
 		"--duration", "20s", "--until", "p99 ttft +-0.1%", "--budget", "1m", "--seed", "3")
-	if u := run.Points[0].Until; u == nil || u.Reached || !strings.Contains(u.Why, "longer than --budget 1m0s") || run.Points[0].Seconds.Window != 40 {
+	if u := run.Points[0].Until; u == nil || u.Reached || !strings.Contains(u.Why, "a window of 1m0s is all of --budget") || u.Looks != 3 || run.Points[0].Seconds.Window != 60 {
 		t.Errorf("budget: %+v, window %v", u, run.Points[0].Seconds.Window)
 	}
 }

@@ -17,7 +17,7 @@ func gate() table {
 		about: "How often the 95 % interval of TTFT holds it where only some are shown, one run of n requests at M/G/32. " +
 			"All: whatever came out; an open end counts as holding. " +
 			"Own: the trap, shown where the run's own over-dispersion φ leaves n/φ large enough: 100 for means and medians, and for p99 as many as close its interval. " +
-			"Pitot: as measure prints them, for balance and many residence times; none of p99 from one load. " +
+			"Pitot: as measure prints them, whatever they look like; none of p99 from one load, and of p50 none where its samples say too little. " +
 			"Shown is the share of runs.",
 		header: []string{"utilisation", "of", "n", "all", "own shown", "of these hold", "Pitot shown", "of these hold"},
 		reps:   400,

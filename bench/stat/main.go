@@ -4,8 +4,8 @@
 //
 //	go run ./bench/stat [-only percentile,find] [-reps 100] [-seed 1]
 //
-// Without -only it takes about five minutes on one core, and leaves out truth
-// and find on the twin (find-light, find-bursty, find-32-slots, find-heavy,
+// Without -only it takes about five minutes on one core, and leaves out intervals,
+// truth and find on the twin (find-light, find-bursty, find-32-slots, find-heavy,
 // find-long-output), which take minutes each. A table is a file of its own with
 // one function that gives it, and a row in tables.
 package main
@@ -31,7 +31,7 @@ type table struct {
 }
 
 func tables() []table {
-	all := []table{independent(), percentile(), mean(), gate(), share(), neighbours(), settling(), lockstep(), stability(), launches(), comparison(), find(), verification(), truth()}
+	all := []table{independent(), percentile(), mean(), gate(), share(), neighbours(), intervals(), settling(), lockstep(), stability(), missed(), launches(), comparison(), find(), verification(), truth()}
 	return append(all, findTwins()...)
 }
 

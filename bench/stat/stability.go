@@ -1,6 +1,8 @@
 package main
 
 import (
+	"fmt"
+
 	"pitot/bench/stat/queue"
 	"pitot/internal/stat"
 )
@@ -34,6 +36,42 @@ func stability() table {
 					row = append(row, alarms.String())
 				}
 				rows = append(rows, append(row, trend.String()))
+			}
+			return rows
+		},
+	}
+}
+
+// missed is how often a load that a report says may look stable is called what.
+func missed() table {
+	return table{
+		name: "missed",
+		about: "What a load is called that is as much above what is served as a report of a stable queue says may not show, M/G/c from empty, 3 residence times W discarded. " +
+			"Services have a coefficient of variation of 1 (usual), or of 2 (long), or arrivals come in bursts (gamma(0.25)).",
+		header: []string{"law", "servers", "window", "above", "unstable", "undecided", "stable"},
+		reps:   400,
+		rows: func(reps int, seed uint64) (rows [][]string) {
+			for _, law := range []struct {
+				name string
+				queue.Law
+			}{{"usual", queue.Usual}, {"long", queue.Law{Services: 2, Arrivals: 1}}, {"bursts", queue.Law{Services: 1, Arrivals: 0.25}}} {
+				for _, servers := range []int{1, 8, 64} {
+					for _, window := range []float64{30, 120} {
+						above, ok := stat.MissedOverload(window * float64(servers))
+						if !ok {
+							continue
+						}
+						var verdicts [3]tally
+						for r := range reps {
+							q := queue.NewOf(law.Law, servers, 1+above, seed+uint64(r))
+							b := stat.JudgeBacklog(q.InFlight(3, window, stat.BacklogBlocks), window, q.Rate, 1)
+							for i, v := range []stat.Stability{stat.Unstable, stat.Undecided, stat.Stable} {
+								verdicts[i].add(b.Verdict == v)
+							}
+						}
+						rows = append(rows, []string{law.name, fmt.Sprint(servers), fmt.Sprintf("%g W", window), fmt.Sprintf("%.0f %%", 100*above), verdicts[0].String(), verdicts[1].String(), verdicts[2].String()})
+					}
+				}
 			}
 			return rows
 		},

@@ -35,7 +35,12 @@ type part struct {
 
 // outline is what is known of some latencies before they are summed up: known
 // values, and for how long others were waited for.
-type outline struct{ ttft, e2e, generation extent }
+type outline struct {
+	ttft, e2e, generation extent
+	// course is the course of TTFT, of E2E where nothing streams: what a queue
+	// does shows in it.
+	course *stat.Batches
+}
 
 // extent is how many values there are, their sum and the largest.
 type extent struct {
@@ -54,11 +59,35 @@ func (e *extent) add(x float64, st State) {
 
 // look makes the outline, in a pass of its own.
 func (c *part) look() {
+	o := &c.outline
+	o.course = stat.NewBatches(c.tally.due(), stat.FineBatches)
 	for q := range c.requests() {
-		c.outline.ttft.add(q.TTFT(Response, c.until))
-		c.outline.e2e.add(q.E2E(Response, c.until))
-		c.outline.generation.add(q.Generation(c.until))
+		o.ttft.add(q.TTFT(Response, c.until))
+		o.e2e.add(q.E2E(Response, c.until))
+		o.generation.add(q.Generation(c.until))
+		x, st := q.E2E(Response, c.until)
+		so := &o.e2e
+		if c.tally.streamed {
+			x, st = q.TTFT(Response, c.until)
+			so = &o.ttft
+		}
+		if st > Longer { // it has none: that of the others so far
+			x = 0
+			if so.n > 0 {
+				x = so.total.Sum() / float64(so.n)
+			}
+		}
+		o.course.Add(x)
 	}
+}
+
+// variation is the squared coefficient of variation of residence times.
+func (o *outline) variation() float64 {
+	n := float64(o.e2e.n)
+	if mean := o.e2e.total.Sum() / n; n > 1 && mean > 0 {
+		return o.e2e.total.Squares() / (n - 1) / (mean * mean)
+	}
+	return 0
 }
 
 // requestTally counts requests.

@@ -13,16 +13,18 @@ import (
 const (
 	level   = judge.Level
 	batches = judge.Batches
-	// intervalResidences is how many residence times a window must have for
-	// an interval: a batch is then ten of them.
-	intervalResidences = 100
+	// intervalResidences is how many times what a request takes without a queue
+	// a window must have for an interval, and intervalRequests how many requests.
+	// By what it takes under this load would be to choose the runs that met no
+	// slow period.
+	intervalResidences, intervalRequests = 100, 300
 )
 
 // Why a value has no interval.
 const (
 	oneLoad  = "one load cannot tell"
 	gapsOnly = "gaps of one request depend on each other: TPOT has an interval"
-	fewBatch = "too few samples for ten batches"
+	fewBatch = "too few samples for an interval"
 	censored = "some were not followed to their end"
 )
 
@@ -30,12 +32,16 @@ const (
 type confidence struct {
 	why    string // none has, because; "" if means and medians have one
 	pooled Pooled // what other percentiles rest on
+
+	ofTime float64 // by how much intervals are wider for what the window may have missed
+	memory float64 // how long the queue remembers, as a share of the window
 }
 
-// confidence asks for balance and a window of many residence times. How wide
-// the run's own intervals come out is no criterion: a run that met no slow
-// period would pass it, and is the one that is wrong.
-func (f *Fold) confidence(stability stat.Stability, took judge.Answers, light float64) confidence {
+// confidence asks for many residence times without a queue, and for a queue that
+// does not grow. Neither how wide the run's own intervals come out nor how long
+// its requests took under the load is a criterion: a run that met no slow period
+// would pass it, and is the one that is wrong.
+func (f *Fold) confidence(all *part, stability stat.Stability, took judge.Answers, light float64) confidence {
 	c := confidence{pooled: f.setup.Pooled}
 	window := f.conditions.Seconds()
 	switch {
@@ -47,14 +53,30 @@ func (f *Fold) confidence(stability stat.Stability, took judge.Answers, light fl
 		c.why = "the queue grew"
 	case f.setup.Settling != nil && f.setup.Settling.Why != "":
 		c.why = judge.NotSettled
-	case stability != stat.Stable: // a queue that may be growing stretches the mean
+	case window < intervalResidences*light:
 		c.why = f.conditions.TooShort(window/light, intervalResidences, light)
-	case window < intervalResidences*took.Mean:
-		c.why = f.conditions.TooShort(window/took.Mean, intervalResidences, took.Mean)
-	case c.pooled.Near:
-		c.why = nearSaturation
+	case all.tally.due() < intervalRequests:
+		c.why = f.conditions.TooFew(all.tally.due(), intervalRequests)
+	default:
+		c.ofTime = stat.CautionOfTime(window/took.Mean, all.outline.variation())
+		c.memory = all.outline.course.Memory()
 	}
 	return c
+}
+
+// caution is by how much the interval of a series must be wider than its batches
+// say.
+func (c *confidence) caution(of *stat.Batches) float64 {
+	return stat.Caution(c.ofTime, max(c.memory, of.Memory()))
+}
+
+// around is a value's interval, which is one of its logarithm: values are above 0
+// and may be far larger than a run has shown, but not far smaller.
+func around(value, half float64) [2]float64 {
+	if value <= 0 || half > 20*value { // values of both signs
+		return [2]float64{value - half, value + half}
+	}
+	return [2]float64{value * math.Exp(-half/value), value * math.Exp(half/value)}
 }
 
 // ofGaps is that of gaps, which are pooled over requests and have no order.
@@ -65,13 +87,15 @@ func (c *confidence) ofGaps() *confidence {
 	return &confidence{why: gapsOnly}
 }
 
-// meanInterval fills in the interval of the mean, by batch means of the
+// meanInterval fills in the interval of the mean, by the means of batches of the
 // samples as they were due.
 func (s *sample) meanInterval(out *result.Summary) {
 	why := s.conf.why
 	if why == "" {
-		if m, ok := s.inBatches(func(x float64) float64 { return x }).Mean(level); ok {
-			out.CI95["mean"] = [2]float64{m.Lo / s.unit, m.Hi / s.unit}
+		b := s.inBatches(func(x float64) float64 { return x })
+		if mean, half, ok := b.Widest(level); ok {
+			v := around(mean, half*s.conf.caution(b))
+			out.CI95["mean"] = [2]float64{v[0] / s.unit, v[1] / s.unit}
 			return
 		}
 		why = fewBatch
@@ -83,9 +107,9 @@ func (s *sample) meanInterval(out *result.Summary) {
 // there are none.
 func (s *sample) inBatches(of func(x float64) float64) *stat.Batches {
 	if s.order == nil {
-		return stat.NewBatches(0, batches)
+		return stat.NewBatches(0, stat.FineBatches)
 	}
-	b := stat.NewBatches(s.order.Len(), batches)
+	b := stat.NewBatches(s.order.Len(), stat.FineBatches)
 	for x := range s.order.All() {
 		b.Add(of(x))
 	}
@@ -93,11 +117,12 @@ func (s *sample) inBatches(of func(x float64) float64) *stat.Batches {
 }
 
 // overdispersions are those of "exceeds x" for each percentile x that is known, by
-// its name.
-func (s *sample) overdispersions() map[string]phi {
-	phis := map[string]phi{}
+// its name; and as how many independent samples these are about by how much one is
+// like the one before it.
+func (s *sample) overdispersions() (phis map[string]phi, independent float64) {
+	phis = map[string]phi{}
 	if s.order == nil {
-		return phis
+		return phis, float64(s.n())
 	}
 	var names []string
 	var limits []float64
@@ -107,9 +132,10 @@ func (s *sample) overdispersions() map[string]phi {
 			continue
 		}
 		if x, over := s.percentile(q.p); !over {
-			names, limits, of = append(names, q.name), append(limits, x), append(of, stat.NewBatches(s.order.Len(), batches))
+			names, limits, of = append(names, q.name), append(limits, x), append(of, stat.NewBatches(s.order.Len(), stat.FineBatches))
 		}
 	}
+	var alike stat.Lag
 	for x := range s.order.All() {
 		for i, limit := range limits {
 			hit := 0.
@@ -118,24 +144,32 @@ func (s *sample) overdispersions() map[string]phi {
 			}
 			of[i].Add(hit)
 		}
+		if x > 0 && !math.IsInf(x, 1) {
+			alike.Add(math.Log(x)) // of the logarithm, or the few largest would say all
+		}
+	}
+	r := alike.Correlation()
+	if r < 2/math.Sqrt(float64(s.n())) { // what chance gives
+		r = 0
 	}
 	for i, b := range of {
-		own, ok := b.Overdispersion()
-		phis[names[i]] = phi{own, ok}
+		own, ok := b.Merged(batches).Overdispersion()
+		phis[names[i]] = phi{own, ok, b}
 	}
-	return phis
+	return phis, float64(s.n()) * (1 - r) / (1 + r)
 }
 
 // phi is an over-dispersion, if there is one.
 type phi struct {
 	own float64
 	ok  bool
+	of  *stat.Batches
 }
 
 // quantileInterval fills in the interval of a quantile. Its ranks are
 // those of as many independent samples as the over-dispersion of "exceeds x"
-// leaves: of the median the run's own, or the pooled one if that is larger; of
-// any other only with a pooled one.
+// leaves: of the median the run's own as means have it, or the pooled one if that
+// is larger; of any other only with a pooled one.
 func (s *sample) quantileInterval(out *result.Summary, q quantile, of phi) {
 	own, ok := of.own, of.ok
 	if ok && s.name != "" {
@@ -153,13 +187,16 @@ func (s *sample) quantileInterval(out *result.Summary, q quantile, of phi) {
 		out.NoInterval[q.name] = fewBatch
 		return
 	}
-	// Of ten batches φ is itself uncertain: as with a mean, t takes the place
-	// of the normal quantile.
-	t := stat.StudentQuantile((1+level)/2, batches-1) / stat.NormalQuantile((1+level)/2)
 	n := s.n()
 	effective := float64(n) / stat.PooledOverdispersion(own, pooled)
-	if pooled == 0 {
-		effective /= t * t
+	if q.p == .5 {
+		widest, ok := of.of.WidestDispersion(level)
+		if !ok {
+			out.NoInterval[q.name] = fewBatch
+			return
+		}
+		caution := s.conf.caution(of.of)
+		effective = float64(n) / (max(widest, pooled) * caution * caution)
 	}
 	lo, hi := stat.EffectiveRankInterval(n, effective, q.p, level)
 	switch {
@@ -175,12 +212,12 @@ func (s *sample) quantileInterval(out *result.Summary, q quantile, of phi) {
 
 // rateInterval is the 95 % interval of a rate whose events are counted in
 // equal time blocks, scaled to the rate.
-func rateInterval(rate float64, counts []float64) ([2]float64, bool) {
-	m, ok := stat.BatchMeans(counts, batches, level)
-	if !ok || m.Mean <= 0 {
+func rateInterval(rate float64, counts []float64, caution float64) ([2]float64, bool) {
+	mean, half := stat.WidestOf(counts, level)
+	if mean <= 0 {
 		return [2]float64{}, false
 	}
-	return [2]float64{max(0, rate*m.Lo/m.Mean), rate * m.Hi / m.Mean}, true
+	return around(rate, rate*half/mean*caution), true
 }
 
 // late is what was served in the second half of the window.
@@ -206,7 +243,10 @@ func (f *Fold) late(rate *float64) *result.Late {
 	return l
 }
 
-// rates fills in the intervals of the throughput.
+// rates fills in the intervals of the throughput. What comes in goes out: a rate
+// varies less than latencies do, and that of requests less than that of their
+// tokens. Of what is remembered nothing had to be added in any queue that was
+// simulated, and for requests half of what the window may have missed was enough.
 func (f *Fold) rates(t *result.Throughput, c confidence) {
 	if t.RequestsPerS == nil {
 		return
@@ -220,7 +260,7 @@ func (f *Fold) rates(t *result.Throughput, c confidence) {
 		ends[i] = float64(n)
 	}
 	t.CI95 = map[string][2]float64{}
-	if v, ok := rateInterval(*t.RequestsPerS, ends); ok {
+	if v, ok := rateInterval(*t.RequestsPerS, ends, 1+(c.ofTime-1)/2); ok {
 		t.CI95["requests_per_s"] = v
 	}
 	if t.OutputTokensPerS == nil {
@@ -230,7 +270,7 @@ func (f *Fold) rates(t *result.Throughput, c confidence) {
 	for i, n := range f.output.of() {
 		output[i] = float64(n)
 	}
-	if v, ok := rateInterval(*t.OutputTokensPerS, output); ok {
+	if v, ok := rateInterval(*t.OutputTokensPerS, output, c.ofTime); ok {
 		t.CI95["output_tokens_per_s"] = v
 	}
 }
@@ -269,13 +309,16 @@ func (c *part) attained(out *result.SLO, good *judgement) {
 		out.NoInterval = cmp.Or(c.conf.pooled.Why, oneLoad)
 		return
 	}
-	m, ok := good.inBatches.Mean(level)
+	b := good.inBatches
+	mean, half, ok := b.Widest(level)
 	switch {
 	case !ok:
 		out.NoInterval = fewBatch
-	case m.SE == 0: // all alike, and so is what the run says of the others
+	case half == 0: // all alike, and so is what the run says of the others
 		out.NoInterval = oneLoad
 	default:
-		out.CI95 = &[2]float64{math.Max(0, m.Lo), math.Min(1, m.Hi)}
+		// Violations are what comes in bursts, and of them there is a share above 0.
+		v := around(1-mean, half*c.conf.caution(b))
+		out.CI95 = &[2]float64{math.Max(0, 1-v[1]), 1 - v[0]}
 	}
 }

@@ -90,7 +90,7 @@ func (c *part) objective(s slo.Spec) (*result.SLO, *judgement) {
 		return nil, nil
 	}
 	due, well := c.tally.due(), c.tally.well()
-	all := &judgement{due: due, well: well, within: make([]int64, len(s.Limits)), inBatches: stat.NewBatches(due, batches)}
+	all := &judgement{due: due, well: well, within: make([]int64, len(s.Limits)), inBatches: stat.NewBatches(due, stat.FineBatches)}
 	stopped := c.tally.interrupted
 	kept := &judgement{due: due - stopped, well: well, within: make([]int64, len(s.Limits))} // without those that the user's stop cut off
 	one := &judged{part: c}

@@ -25,7 +25,7 @@ func (f *Fold) Point() result.Point {
 	took := all.answers()
 	p.Seconds.Residence = f.queue.Residence(took)
 	f.queue.Stability(&p, took, f.end)
-	f.conf = f.confidence(p.Stability, took, p.Seconds.Residence)
+	f.conf = f.confidence(all, p.Stability, took, p.Seconds.Residence)
 	f.rates(&p.Throughput, f.conf)
 	p.Throughput.Late = f.late(p.Throughput.OutputTokensPerS)
 	classes := f.groups.classes()

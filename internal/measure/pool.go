@@ -12,9 +12,8 @@ import (
 // run's own over-dispersion is small just when it met no slow period, and such
 // a run is the one that is wrong.
 type Pooled struct {
-	Phi  map[string]float64 // of being above a percentile: "ttft_ms.p99"
-	Why  string             // there is none, because; "" for a single load
-	Near bool               // to saturation: not even a mean has an interval
+	Phi map[string]float64 // of being above a percentile: "ttft_ms.p99"
+	Why string             // there is none, because; "" for a single load
 }
 
 const (
@@ -22,9 +21,6 @@ const (
 	// percentiles to have intervals. Beyond, violations come in bursts so rare
 	// that no single window shows how rare.
 	pooledShare = .6
-	// meanShare is the same for means, medians and rates, of a throughput at
-	// which the target was seen to be saturated.
-	meanShare = .8
 	// neighbouring loads differ by no more than this factor.
 	neighbouring = 2.001
 )
@@ -52,7 +48,6 @@ func Pool(points []result.Point) []Pooled {
 	}
 	for i := range points {
 		p := &points[i]
-		pooled[i].Near = saturated && served(p) > meanShare*top
 		if served(p) > pooledShare*top {
 			if pooled[i].Why = nearSaturation; !saturated {
 				pooled[i].Why = unsaturated

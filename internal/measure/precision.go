@@ -33,7 +33,7 @@ func (f *Fold) Precision(want slo.Precision) (percent float64, why string) {
 	case s.longer.Len() > 0:
 		return 0, censored
 	case want.Percentile == 0:
-		m, ok := s.inBatches(func(x float64) float64 { return x }).Mean(level)
+		m, ok := s.inBatches(func(x float64) float64 { return x }).Merged(batches).Mean(level)
 		if !ok {
 			return 0, fewBatch
 		}
@@ -47,7 +47,7 @@ func (f *Fold) Precision(want slo.Precision) (percent float64, why string) {
 				return 1
 			}
 			return 0
-		}).Overdispersion()
+		}).Merged(batches).Overdispersion()
 		if !ok {
 			return 0, fewBatch
 		}

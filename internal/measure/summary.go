@@ -162,6 +162,10 @@ type quantile struct {
 	p    float64
 }
 
+// tail is from where on a percentile is made of bursts: it rests on as many samples as
+// do not resemble the one before them.
+const tail = .99
+
 func quantiles() [5]quantile {
 	return [...]quantile{{"p50", .5}, {"p90", .9}, {"p95", .95}, {"p99", .99}, {"p99_9", .999}}
 }
@@ -213,7 +217,7 @@ func (s *sample) summary() *result.Summary {
 	}
 	scaled := func(x float64) *float64 { x /= s.unit; return &x }
 	s.seek()
-	phis := s.overdispersions()
+	phis, independent := s.overdispersions()
 	if values > 0 {
 		out.Min = scaled(s.values.at(1))
 	}
@@ -224,7 +228,7 @@ func (s *sample) summary() *result.Summary {
 			out.Withheld[q.name] = fmt.Sprintf("n = %d, shown from %d on and firm from %d", n, few, full)
 			continue
 		}
-		if n < full {
+		if n < full || q.p >= tail && independent < float64(full) {
 			out.Few = append(out.Few, q.name)
 		}
 		x, over := s.percentile(q.p)

@@ -280,7 +280,7 @@ func (m *PairModel) legend(c *compare.Comparison, p *compare.Pair) {
 		}
 	}
 	if few {
-		m.Legend = append(m.Legend, "~ few samples")
+		m.Legend = append(m.Legend, "~ few independent samples")
 	}
 	if missing != "" {
 		m.Legend = append(m.Legend, "no interval: "+say.Plain(missing))

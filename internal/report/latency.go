@@ -263,7 +263,7 @@ const maxName = 24
 // lack of samples and how many they need. Those that no row has are not shown.
 func (m *PointModel) legend(marks *caveats, shown []metric.Percentile) {
 	if marks.seen[fewSamples] {
-		m.Legend = append(m.Legend, "~ few samples")
+		m.Legend = append(m.Legend, "~ few independent samples")
 	}
 	if marks.seen[atLeast] {
 		m.Legend = append(m.Legend, "> at least: some were not followed to their end")

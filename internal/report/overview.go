@@ -240,7 +240,7 @@ func (o *Overview) loads(run *result.Run) {
 		return len(o.Loads.Rows) > 0 && !slices.ContainsFunc(o.Loads.Rows, func(r []string) bool { return r[column] != "" })
 	})
 	if marks.seen[fewSamples] {
-		o.Legend = append(o.Legend, "~ few samples")
+		o.Legend = append(o.Legend, "~ few independent samples")
 	}
 	if marks.seen[absent] {
 		o.Legend = append(o.Legend, say.Unknown+" too few samples, or no steady state to speak of")

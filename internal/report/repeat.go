@@ -103,7 +103,7 @@ func repeats(run *result.Run) *Repeats {
 			o.Figures = append(o.Figures, Figure{Name: strings.ToUpper(name[:1]) + v.name()[1:], Value: median, Unit: v.unit(), Note: least + " to " + most + asked})
 		}
 	}
-	o.Legend = present(map[bool]string{true: "~ few samples"}[marked], "each with prompts and arrivals of its own", r.Covers)
+	o.Legend = present(map[bool]string{true: "~ few independent samples"}[marked], "each with prompts and arrivals of its own", r.Covers)
 	var said []string
 	for _, either := range [][2]string{{"output_tokens_per_s", "requests_per_s"}, {"ttft_ms.p99", "ttft_ms.p50"}, {"tpot_ms.p99", "tpot_ms.p50"}} {
 		if text := cmp.Or(medians[either[0]], medians[either[1]]); text != "" {

@@ -2,6 +2,7 @@ package report
 
 import (
 	"fmt"
+	"math"
 	"slices"
 	"strings"
 
@@ -23,7 +24,10 @@ func balance(p *result.Point) string {
 	case p.Load.Loop == "closed":
 		return "stable by construction"
 	}
-	return "queue stable"
+	if above, ok := stat.MissedOverload(float64(p.Requests.Due)); ok && above < 1 {
+		return fmt.Sprintf("queue stable (an overload of %.0f %% may not show)", math.Ceil(100*above))
+	}
+	return "queue stable (too few requests to show an overload)"
 }
 
 // backlog says what would tell whether a load was in balance, or how it was

@@ -70,6 +70,17 @@ func (b *Batches) Mean(level float64) (m Mean, ok bool) {
 	return m, true
 }
 
+// Merged are fewer batches of the same series; the number must divide the present
+// one.
+func (b *Batches) Merged(batches int) *Batches {
+	m := &Batches{n: b.n, at: b.at, sum: b.sum, sums: make([]float64, batches)}
+	each := len(b.sums) / batches
+	for i, sum := range b.sums[:each*batches] {
+		m.sums[i/each] += sum
+	}
+	return m
+}
+
 // Overdispersion is, of a series of 0s and 1s, how many times larger the variance
 // of their share is than if they were independent: φ = m·s²/(p(1−p)), with s² the
 // variance of the means of batches of size m and p the share. n/φ is then the

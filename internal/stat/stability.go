@@ -82,3 +82,21 @@ func JudgeBacklog(inFlight []float64, window, rate, residence float64) Backlog {
 	}
 	return b
 }
+
+// MissedOverload is by how much a load may be above what is served and still not
+// be called unstable by [JudgeBacklog] in one window of twenty, of so many arrivals:
+// 0.1 for 10 %. ok is false where any load may be.
+//
+// A queue that is overloaded is a random walk with a drift. A slope fitted to its
+// course has √1.2 times the standard deviation of its end, and must be above the
+// limits of JudgeBacklog by 1.645 of those; 1.6 times as much, because services may
+// vary twice as much as exponential ones, or arrivals come in bursts.
+// `go run ./bench/stat -only missed` shows how often such a load is called what.
+func MissedOverload(arrivals float64) (share float64, ok bool) {
+	walk := math.Sqrt(2 / arrivals)
+	left := max(MaxDeficit, chance*walk) + 1.6*NormalQuantile(0.95)*math.Sqrt(1.2)*walk
+	if !(left < 0.9) {
+		return 0, false
+	}
+	return left / (1 - left), true
+}

@@ -9,8 +9,17 @@ import (
 	"math/rand/v2"
 )
 
-// Queue is an M/G/c queue in which time is counted in mean service times.
-// Arrivals are Poisson, services lognormal with coefficient of variation 1.
+// Law is how arrivals and services vary.
+type Law struct {
+	Services float64 // coefficient of variation of the services, which are lognormal
+	Arrivals float64 // shape of the gamma law of gaps: 1 is Poisson, below they come in bursts
+}
+
+// Usual is Poisson arrivals and services of coefficient of variation 1.
+var Usual = Law{1, 1}
+
+// Queue is an M/G/c queue in which time is counted in mean service times. Its
+// law is Usual unless another is asked for.
 type Queue struct {
 	Rate float64 // arrivals per mean service time
 	rng  *rand.Rand
@@ -18,6 +27,7 @@ type Queue struct {
 	free []float64 // when each server is free: a heap, the earliest first
 
 	service, prefill lognormal
+	shape            float64 // of the gaps
 
 	Closed float64                     // nothing begins before this time
 	Slower func(start float64) float64 // how many times as long a job takes that begins then, nil for none
@@ -31,19 +41,25 @@ type Job struct {
 
 // New gives an empty queue. utilisation is Rate ÷ servers.
 func New(servers int, utilisation float64, seed uint64) *Queue {
+	return NewOf(Usual, servers, utilisation, seed)
+}
+
+// NewOf gives an empty queue of a law.
+func NewOf(law Law, servers int, utilisation float64, seed uint64) *Queue {
 	return &Queue{
 		Rate: utilisation * float64(servers),
 		rng:  rand.New(rand.NewPCG(seed, uint64(servers))),
 		free: make([]float64, servers),
 
-		service: newLognormal(1, 1),
+		service: newLognormal(1, law.Services),
 		prefill: newLognormal(0.2, 0.5),
+		shape:   law.Arrivals,
 	}
 }
 
 // Next gives the next job to arrive.
 func (q *Queue) Next() Job {
-	q.now += q.rng.ExpFloat64() / q.Rate
+	q.now += q.gap() / q.Rate
 	j := Job{Arrival: q.now, Start: max(q.now, q.free[0], q.Closed)}
 	slower := 1.0
 	if q.Slower != nil {
@@ -53,6 +69,35 @@ func (q *Queue) Next() Job {
 	j.TTFT = j.Start - j.Arrival + slower*q.prefill.draw(q.rng)
 	q.occupy(j.End)
 	return j
+}
+
+// gap is one of mean 1.
+func (q *Queue) gap() float64 {
+	if q.shape == 1 {
+		return q.rng.ExpFloat64()
+	}
+	return gamma(q.rng, q.shape) / q.shape
+}
+
+// gamma draws by Marsaglia and Tsang, "A simple method for generating gamma
+// variables", ACM TOMS 26 (2000).
+func gamma(rng *rand.Rand, shape float64) float64 {
+	if shape < 1 {
+		return gamma(rng, shape+1) * math.Pow(rng.Float64(), 1/shape)
+	}
+	d := shape - 1./3
+	c := 1 / math.Sqrt(9*d)
+	for {
+		x := rng.NormFloat64()
+		v := 1 + c*x
+		if v <= 0 {
+			continue
+		}
+		v *= v * v
+		if math.Log(rng.Float64()) < x*x/2+d-d*v+d*math.Log(v) {
+			return d * v
+		}
+	}
 }
 
 // Warm lets the queue run until a time.

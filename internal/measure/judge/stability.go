@@ -119,6 +119,12 @@ func (c *Conditions) TooShort(has float64, needs int, residence float64) string 
 	return fmt.Sprintf("%.0f %s; %d needed: %s", has, unit, needs, c.longer(float64(needs)*residence))
 }
 
+// TooFew says how many requests a window has, how many it needs, and what gives
+// them.
+func (c *Conditions) TooFew(has int64, needs int) string {
+	return fmt.Sprintf("%d requests; %d needed: %s", has, needs, c.longer(1.1*c.Seconds()*float64(needs)/float64(max(has, 1))))
+}
+
 // longer is the flag that makes a window of so many seconds.
 func (c *Conditions) longer(seconds float64) string { return LongerFlag(c.needs(seconds)) }
 

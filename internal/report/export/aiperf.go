@@ -1,6 +1,7 @@
 package export
 
 import (
+	"errors"
 	"io"
 	"maps"
 	"math"
@@ -24,7 +25,7 @@ func writeAIPerf(w io.Writer, run *result.Run, dir string) error {
 		if err != nil {
 			return err
 		}
-		return aiperfOf(c, run).write(w, run, c)
+		return errors.Join(aiperfOf(c, run).write(w, run, c), c.store.Err())
 	}
 	return errNothing
 }
@@ -42,8 +43,7 @@ type aiperfRun struct {
 
 func aiperfOf(c *cohort, run *result.Run) *aiperfRun {
 	a := &aiperfRun{begin: math.MaxInt64, errors: map[string]int{}}
-	for i := range c.requests {
-		q := &c.requests[i]
+	for q := range c.all {
 		if !q.ok() {
 			a.failed++
 			a.errors[q.errorClass]++
@@ -188,7 +188,11 @@ func aiperfInput(run *result.Run, c *cohort) map[string]any {
 	case l.Concurrency != nil:
 		phase["type"], phase["concurrency"] = "concurrency", *l.Concurrency
 	}
-	streamed := len(c.requests) > 0 && c.requests[0].stream
+	streamed := false
+	for q := range c.all {
+		streamed = q.stream
+		break
+	}
 	url := "http://localhost"
 	if run.Target.URL != "" {
 		url = run.Target.URL

@@ -66,8 +66,7 @@ func writeAIPerfRequests(w io.Writer, run *result.Run, dir string) error {
 		if err != nil {
 			return err
 		}
-		for i := range c.requests {
-			q := &c.requests[i]
+		for q := range c.all {
 			if q.sent < 0 {
 				continue // AIPerf knows of no such request
 			}

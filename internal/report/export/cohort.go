@@ -20,11 +20,12 @@ type cohort struct {
 	index    int
 	point    *result.Point
 	t0, t1   int64     // the window
-	requests []request // in the order in which they were sent
+	requests []request // where few are kept, see gathering.earliest; else they are in sorted
 	gaps     []int64   // of all requests; each has a stretch of it
 
 	n      int                    // of any request, also those that are not kept
-	sorted *spill.Sorted[request] // in place of requests, where they may be too many for memory
+	sorted *spill.Sorted[request] // in place of requests: they may be too many for memory
+	store  *spill.Store           // of them
 }
 
 // all yields the requests in the order in which they were sent. One is not to be
@@ -95,6 +96,10 @@ func cohorts(run *result.Run, dir string, withGaps bool) iter.Seq2[*cohort, erro
 func (g *gathering) points(run *result.Run, dir string) iter.Seq2[*cohort, error] {
 	return func(yield func(*cohort, error) bool) {
 		g.run, g.at, g.gatherer = run, -1, measure.NewGatherer(nil)
+		if g.store == nil && g.earliest == 0 {
+			g.store = spill.New(dir, sortMemory)
+			defer g.store.Close()
+		}
 		frames := record.Frames(dir)
 		if g.rowsAlone {
 			frames = record.Rows(dir)
@@ -115,8 +120,11 @@ func (g *gathering) points(run *result.Run, dir string) iter.Seq2[*cohort, error
 			}
 			g.streams.Add(&f)
 		}
-		if g.at >= 0 {
-			g.hand(yield)
+		if g.at >= 0 && !g.hand(yield) {
+			return
+		}
+		if err := g.store.Err(); err != nil { // what was put aside could not be read again
+			yield(nil, err)
 		}
 	}
 }
@@ -128,7 +136,7 @@ type gathering struct {
 	everything bool         // requests outside the window too
 	rowsAlone  bool         // without the chunks, which cannot be read
 	earliest   int          // keep so many at most, those that were due first; 0 for all
-	store      *spill.Store // for requests without gaps, nil to keep them in memory
+	store      *spill.Store // for the requests, where not only so many are kept
 	at         int          // index of the point, -1 before the first
 	c          cohort
 	gatherer   *measure.Gatherer
@@ -149,7 +157,7 @@ func (g *gathering) begin(point int) {
 	}
 	g.c = cohort{index: point, requests: g.c.requests[:0], gaps: g.c.gaps[:0]}
 	if g.store != nil {
-		g.c.sorted = spill.NewSorted(g.store, requestCodec())
+		g.c.sorted, g.c.store = spill.NewSorted(g.store, requestCodec()), g.store
 	}
 	g.streams = record.Join[flight]{Chunk: g.chunk, Row: g.row, Reset: func(fl *flight) {
 		fl.gaps, fl.last = fl.gaps[:0], 0
@@ -175,9 +183,6 @@ func (g *gathering) hand(yield func(*cohort, error) bool) bool {
 	if g.c.point == nil { // records of a point that the result does not know
 		return true
 	}
-	slices.SortFunc(g.c.requests, func(a, b request) int {
-		return cmp.Or(cmp.Compare(a.sentOrDue(), b.sentOrDue()), cmp.Compare(a.id, b.id))
-	})
 	return yield(&g.c, nil)
 }
 

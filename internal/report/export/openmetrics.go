@@ -170,8 +170,7 @@ func (e *exposition) point(run *result.Run, c *cohort) {
 	}
 	outcomes := map[string]int{"ok": 0, "failed": 0, "cut": 0, "unsent": 0}
 	var input, output int64
-	for i := range c.requests {
-		q := &c.requests[i]
+	for q := range c.all {
 		outcomes[q.outcome.String()]++
 		if !q.ok() {
 			continue

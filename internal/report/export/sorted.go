@@ -9,7 +9,8 @@ import (
 )
 
 // A table has every request of a run, in the order in which they were sent, which
-// is not the order of the records. So they are sorted, within a budget of memory.
+// is not the order of the records; other tools' files have those of the window. So
+// they are sorted, within a budget of memory.
 
 // sortMemory is how many bytes of requests are kept in memory; the rest goes to a
 // file.
@@ -18,7 +19,7 @@ const sortMemory = 64 << 20
 // longestWord bounds what is put aside of a string. Those of records are shorter.
 const longestWord = 1 << 13
 
-// requestCodec is how a request is put aside, without its gaps.
+// requestCodec is how a request is put aside.
 func requestCodec() spill.Codec[request] {
 	measured := measure.RequestCodec()
 	return spill.Codec[request]{
@@ -79,12 +80,12 @@ func requestCodec() spill.Codec[request] {
 			}
 			return at
 		},
-		Most: measured.Most + 14*binary.MaxVarintLen64 + 4*(longestWord+binary.MaxVarintLen32),
+		Most: measured.Most + 16*binary.MaxVarintLen64 + 4*(longestWord+binary.MaxVarintLen32),
 	}
 }
 
-func (q *request) stamps() [8]*int64 {
-	return [...]*int64{&q.id, &q.due, &q.eligible, &q.ready, &q.sent, &q.first, &q.last, &q.done}
+func (q *request) stamps() [10]*int64 {
+	return [...]*int64{&q.id, &q.due, &q.eligible, &q.ready, &q.sent, &q.first, &q.last, &q.done, &q.from, &q.to}
 }
 
 func (q *request) counts() [5]*int32 {

@@ -47,7 +47,7 @@ func TestPutAsideIsTheSame(t *testing.T) {
 	}
 	store := spill.Sized(t.TempDir(), 0, 256)
 	defer store.Close()
-	want, got := gathered(nil), gathered(store)
+	want, got := gathered(spill.New(t.TempDir(), 1<<30)), gathered(store)
 	if d := cmp.Diff(want, got); d != "" || len(want) < 3 {
 		t.Errorf("%d rows\n%s", len(want), d)
 	}

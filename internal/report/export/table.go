@@ -14,7 +14,6 @@ import (
 
 	"pitot/internal/data/metric"
 	"pitot/internal/data/result"
-	"pitot/internal/data/spill"
 	"pitot/internal/measure"
 	"pitot/internal/say"
 )
@@ -123,8 +122,6 @@ func lines(run *result.Run, dir string, take func(*cohort, *request) error) erro
 // linesOf does it of what can be gathered, and counts them. The first error is of the
 // records, the second that of take.
 func linesOf(g *gathering, run *result.Run, dir string, take func(*cohort, *request) error) (n int, damage, taken error) {
-	g.store = spill.New(dir, sortMemory)
-	defer g.store.Close()
 	for c, err := range g.points(run, dir) {
 		if err != nil {
 			return n, err, nil
@@ -136,7 +133,7 @@ func linesOf(g *gathering, run *result.Run, dir string, take func(*cohort, *requ
 			n++
 		}
 	}
-	return n, nil, g.store.Err()
+	return n, nil, nil
 }
 
 // schemaOf is the Parquet schema of columns, in their order.

@@ -1,6 +1,7 @@
 package export
 
 import (
+	"errors"
 	"fmt"
 	"io"
 	"maps"
@@ -103,8 +104,7 @@ func newBenchmark(c *cohort, v VLLM) *Benchmark {
 	b := &Benchmark{VLLM: v, c: c}
 	last := c.t0
 	begin := int64(math.MaxInt64)
-	for i := range c.requests {
-		q := &c.requests[i]
+	for q := range c.all {
 		last = max(last, q.end())
 		if !q.ok() {
 			b.failed++
@@ -193,8 +193,7 @@ func (b *Benchmark) peaks(begin int64) {
 		}
 		(*bins)[at]++
 	}
-	for i := range b.c.requests {
-		q := &b.c.requests[i]
+	for q := range b.c.all {
 		if !q.ok() {
 			continue
 		}
@@ -369,11 +368,10 @@ func (b *Benchmark) lengths(o *object) {
 	list(o, "ttfts", each(b.c, vllmTTFT))
 	o.key("itls")
 	o.print("[")
-	for i := range b.c.requests {
-		q := &b.c.requests[i]
-		if i > 0 {
-			o.print(", ")
-		}
+	between := ""
+	for q := range b.c.all {
+		o.print(between)
+		between = ", "
 		array(o, func(yield func(float64) bool) {
 			for _, gap := range b.c.gaps[q.from:q.to] {
 				if !yield(float64(gap) / 1e9) {
@@ -393,8 +391,8 @@ func (b *Benchmark) texts(o *object) {
 // each gives one value of every request.
 func each[T any](c *cohort, of func(*request) T) func(yield func(T) bool) {
 	return func(yield func(T) bool) {
-		for i := range c.requests {
-			if !yield(of(&c.requests[i])) {
+		for q := range c.all {
+			if !yield(of(q)) {
 				return
 			}
 		}
@@ -458,7 +456,7 @@ func VLLMBenchmark(run *result.Run, dir string, as func(*result.Point) VLLM, kee
 		if err != nil {
 			return err
 		}
-		return keep(newBenchmark(c, as(c.point)))
+		return errors.Join(keep(newBenchmark(c, as(c.point))), c.store.Err())
 	}
 	return errNothing
 }

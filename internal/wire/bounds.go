@@ -6,9 +6,9 @@ import (
 	"sync/atomic"
 )
 
-// An answer is bounded by what was asked for: a server that is broken or
-// hostile may send for ever, and whoever measures it has a disk and a memory.
-// The bounds are far above what an honest answer takes, so that none is lost:
+// An answer is bounded by what was asked for: a broken or hostile server may send for
+// ever, and must not fill this machine's memory or disk. The bounds are far above what
+// an honest answer takes, so that none is lost:
 // several events for each token (some servers send one for each letter),
 // reasoning that the limit of tokens does not count, candidates of each token
 // with their probabilities, the prompt repeated with its own.
@@ -22,8 +22,8 @@ const (
 	bytesAChoice  = 512      // for each candidate of a token
 	bytesRepeated = 64       // for each byte of the request
 
-	// unlimited stands for the tokens of an answer whose length is left to the
-	// server: no model writes more.
+	// unlimited is the assumed limit of tokens of an answer whose length is left to
+	// the server: no model writes more.
 	unlimited = 256 << 10
 )
 
@@ -32,14 +32,14 @@ const (
 	maxErrorBody = 16 << 10
 	// maxWhole bounds an answer that is not streamed: it is held until its end.
 	maxWhole = 64 << 20
-	// maxFetch bounds the answer to a question outside the measurement.
+	// maxFetch bounds the answer to a request outside of the measurement.
 	maxFetch = 16 << 20
 	// maxHeader bounds the headers of an answer, those of interim answers
 	// included.
 	maxHeader = 64 << 10
 )
 
-// bounds are what an answer may come to.
+// bounds are the limits of one answer.
 type bounds struct {
 	tokens  int64 // of all choices; 0 where that is left to the server
 	choices int64
@@ -47,7 +47,7 @@ type bounds struct {
 	bytes   int64 // as they came, and again when decompressed
 }
 
-// boundsOf gives those of the answer to a request of so many bytes.
+// boundsOf gives the limits of the answer to a request of so many bytes.
 func boundsOf(a api.Asked, request int64) bounds {
 	const most = 1 << 31 // keeps every product far from overflow
 	choices := min(max(a.Choices, 1), most>>16)
@@ -84,9 +84,9 @@ func NewMemory(limit int64) *Memory { return &Memory{limit: limit} }
 // Used is how many bytes are held now.
 func (m *Memory) Used() int64 { return m.used.Load() }
 
-// hold takes n bytes of the budget, or says that it is used up. A nil Memory
-// has no end.
-func (m *Memory) hold(n int64) bool {
+// reserve takes n bytes of the budget, or fails if it is used up. A nil Memory is
+// unlimited.
+func (m *Memory) reserve(n int64) bool {
 	if m == nil {
 		return true
 	}
@@ -104,14 +104,14 @@ func (m *Memory) release(n int64) {
 	}
 }
 
-// memoryError is a budget that is used up.
+// memoryError says that the budget is used up.
 type memoryError struct{ limit int64 }
 
 func (e *memoryError) Error() string {
 	return fmt.Sprintf("the answers under way hold %d MiB, all that this client gives them", e.limit>>20)
 }
 
-// oversized says that an answer is larger than a bound of it.
+// oversized is the error of an answer that exceeds one of its bounds.
 func oversized(what string, limit int64) error {
 	return &api.OversizedError{What: what, Limit: limit}
 }

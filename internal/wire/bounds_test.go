@@ -126,7 +126,7 @@ func TestBounds(t *testing.T) {
 			if c.stream && x.Reusable() {
 				t.Error("its connection is used again")
 			}
-			if n := x.holds(); n > 4*api.MaxKept {
+			if n := x.bufferBytes(); n > 4*api.MaxKept {
 				t.Errorf("buffers of %d bytes are kept", n)
 			}
 		})

@@ -19,11 +19,10 @@ import (
 // event takes 200 to 400 bytes.
 const readSize = 8 << 10
 
-// grace is how long the end of an answer may take after its end mark.
+// grace is how long the end of the HTTP body may take after the answer's end mark.
 const grace = time.Second
 
-// source is where the bytes of a connection come from that has a goroutine to
-// read it.
+// source reads a connection that has a goroutine of its own.
 type source interface {
 	read(p []byte) (n int, a stamp.Arrival, err error)
 }
@@ -65,7 +64,7 @@ func (s *tlsSource) read(p []byte) (int, stamp.Arrival, error) {
 
 // recordConn hands out the bytes of a connection so that no read reaches
 // over the end of a TLS record. Otherwise crypto/tls would buffer several
-// records of one arrival, and nobody could tell that they came together.
+// records of one arrival, and it would be lost that they came together.
 type recordConn struct {
 	net.Conn
 	src     source
@@ -91,12 +90,12 @@ func (c *recordConn) Read(p []byte) (int, error) {
 	if c.left == 0 {
 		c.left = header + int(c.buf[3])<<8 + int(c.buf[4])
 	}
-	n := c.take(p, min(len(c.buf), c.left))
+	n := c.takeBytes(p, min(len(c.buf), c.left))
 	c.left -= n
 	return n, nil
 }
 
-func (c *recordConn) take(p []byte, n int) int {
+func (c *recordConn) takeBytes(p []byte, n int) int {
 	n = copy(p, c.buf[:n])
 	c.buf = c.buf[n:]
 	return n
@@ -104,8 +103,8 @@ func (c *recordConn) take(p []byte, n int) int {
 
 // Conn is one connection. It is read all the time, so that a server's close
 // of an idle connection is noticed when it happens: by [stamp.Readers] where
-// the kernel's stamps are to be had and nothing lies between, else by a
-// goroutine of its own.
+// the kernel's stamps are available and there is no TLS, else by a goroutine of its
+// own.
 type Conn struct {
 	Times Times
 	Uses  int // requests it has carried
@@ -131,7 +130,7 @@ type Conn struct {
 	warmed    byte // keeps the compiler from leaving Warm out
 }
 
-// transport is a connection as far as it is not read or written.
+// transport is what a connection needs of its socket besides reading and writing.
 type transport interface {
 	io.Closer
 	SetReadDeadline(time.Time) error
@@ -162,9 +161,8 @@ func (c *Conn) startTLS(ctx context.Context, e Endpoint, under net.Conn) error {
 func (c *Conn) Alive() bool { return !c.dead.Load() }
 
 // Start begins to read. Bytes go to the exchange that Send has set; done is
-// called for each one that ends, from the reading goroutine, which it must not
-// hold up, or from Send's; reusable says whether the connection can carry
-// another.
+// called for each exchange that ends, from the reading goroutine, which it must not
+// block, or from Send's; reusable says whether the connection can carry another.
 func (c *Conn) Start(done func(c *Conn, x *Exchange, reusable bool)) {
 	c.done = done
 	if raw, ok := c.raw.(net.Conn); ok {
@@ -189,7 +187,7 @@ func (o *owner) Arrived(b []byte, a stamp.Arrival, err error) bool {
 // Warm implements [stamp.Owner].
 func (o *owner) Warm() {
 	if x := o.cur.Load(); x != nil {
-		o.warmed += x.warm()
+		o.warmed += x.prefetch()
 	}
 }
 
@@ -202,21 +200,21 @@ func (c *Conn) run() {
 	}
 }
 
-// arrived takes what was read; false says that the connection is of no more
-// use and nothing more is read.
+// arrived takes what was read. It returns false if the connection cannot be used any
+// more and must not be read again.
 func (c *Conn) arrived(b []byte, a stamp.Arrival, err error) bool {
-	if c.take(b, a, err) {
+	if c.takeOver(b, a, err) {
 		return true
 	}
 	if x := c.cur.Swap(nil); x != nil { // Send came in between
 		c.Abort()
 		x.Close(c.end, c.endErr)
-		c.finish(x, false)
+		c.finishExchange(x, false)
 	}
 	return false
 }
 
-func (c *Conn) take(b []byte, a stamp.Arrival, err error) bool {
+func (c *Conn) takeOver(b []byte, a stamp.Arrival, err error) bool {
 	x := c.cur.Load()
 	if x == nil { // closed while idle, or bytes that nobody asked for
 		c.end, c.endErr = a.Time, err
@@ -229,7 +227,7 @@ func (c *Conn) take(b []byte, a stamp.Arrival, err error) bool {
 		c.socket.Forget()
 	}
 	if err != nil && !ended {
-		// A write that failed was told the reason, and the read only the end.
+		// The error of a failed write says more than the end that the read sees.
 		if cause := c.broken.Load(); cause != nil && (errors.Is(err, os.ErrDeadlineExceeded) || errors.Is(err, io.EOF)) {
 			err = *cause
 		}
@@ -252,7 +250,7 @@ func (c *Conn) take(b []byte, a stamp.Arrival, err error) bool {
 		c.dead.Store(true)
 	}
 	c.cur.Store(nil)
-	c.finish(x, keep)
+	c.finishExchange(x, keep)
 	return keep
 }
 
@@ -265,10 +263,10 @@ func (c *Conn) deadline() {
 	_ = c.raw.SetReadDeadline(t)
 }
 
-// finish gives the exchange back once its request is no longer being written:
-// a server may answer before it has read all of it, and may never read the
-// rest.
-func (c *Conn) finish(x *Exchange, keep bool) {
+// finishExchange hands the exchange to done once its request is no longer being
+// written: a server may answer before it has read the whole request, and may never
+// read the rest.
+func (c *Conn) finishExchange(x *Exchange, keep bool) {
 	if c.writing.TryLock() {
 		c.writing.Unlock()
 		c.done(c, x, keep)
@@ -292,8 +290,8 @@ func (c *Conn) finish(x *Exchange, keep bool) {
 // ones are written by a goroutine of their own.
 const inline = 32 << 10
 
-// Send stamps and writes the exchange's request. It returns at once; what
-// goes wrong comes out of the callback given to Start.
+// Send stamps and writes the exchange's request. It returns at once; errors are
+// reported through the callback given to Start.
 func (c *Conn) Send(x *Exchange) {
 	if c.Uses++; c.Uses == 1 {
 		c.retransmits = c.sentAgain() // while it connected

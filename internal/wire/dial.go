@@ -158,7 +158,7 @@ func (d *Dialer) Connect(ctx context.Context) (*Conn, error) {
 	t := Times{record.Unset, record.Unset, record.Unset}
 	raw, err := d.socket(ctx, &t)
 	if err != nil {
-		return nil, d.wrap(ctx, err, "the connection attempt")
+		return nil, d.wrapDialError(ctx, err, "the connection attempt")
 	}
 	d.reached.Store(true)
 	c := &Conn{conn: raw, raw: raw, src: &plainSource{c: raw}, Times: t}
@@ -168,19 +168,19 @@ func (d *Dialer) Connect(ctx context.Context) (*Conn, error) {
 	if e.Proxy != nil {
 		if err := d.connectProxy(ctx, raw); err != nil {
 			raw.Close()
-			return nil, d.wrap(ctx, &DialError{record.ErrProxy, e.Proxy.Host, err}, "CONNECT")
+			return nil, d.wrapDialError(ctx, &DialError{record.ErrProxy, e.Proxy.Host, err}, "CONNECT")
 		}
 	}
 	if !e.TLS {
 		c.readers = d.Readers
 	} else if err := c.startTLS(ctx, e, raw); err != nil {
 		raw.Close()
-		return nil, d.wrap(ctx, &DialError{record.ErrTLS, e.Addr, err}, "the TLS handshake")
+		return nil, d.wrapDialError(ctx, &DialError{record.ErrTLS, e.Addr, err}, "the TLS handshake")
 	}
 	return c, nil
 }
 
-// silence is a step of making a connection that had no answer in time.
+// silence is the error of a step of connecting that got no answer in time.
 type silence struct{ step string }
 
 func (e *silence) Error() string { return "no answer to " + e.step + " in time" }
@@ -188,9 +188,9 @@ func (e *silence) Error() string { return "no answer to " + e.step + " in time" 
 // Unwrap gives the cause.
 func (e *silence) Unwrap() error { return context.DeadlineExceeded }
 
-// wrap makes sure that an error says where and of what class it is, and what
-// had no answer if that is what it is.
-func (d *Dialer) wrap(ctx context.Context, err error, step string) error {
+// wrapDialError gives an error its address and class, and for a timeout the step that
+// got no answer.
+func (d *Dialer) wrapDialError(ctx context.Context, err error, step string) error {
 	var de *DialError
 	if !errors.As(err, &de) {
 		de = &DialError{record.ErrConnect, d.Endpoint.Addr, err}
@@ -199,7 +199,7 @@ func (d *Dialer) wrap(ctx context.Context, err error, step string) error {
 		}
 	}
 	var ne net.Error
-	if own := d.own(err); own != "" {
+	if own := d.ownErrorClass(err); own != "" {
 		de.Class = own
 	} else if errors.Is(ctx.Err(), context.DeadlineExceeded) || errors.As(de.Err, &ne) && ne.Timeout() {
 		if ctx.Err() != nil { // what closed the connection says nothing more
@@ -215,9 +215,9 @@ func (d *Dialer) wrap(ctx context.Context, err error, step string) error {
 	return de
 }
 
-// own gives the class of an error that is this client's or its machine's own,
+// ownErrorClass gives the class of an error that is this client's or its machine's own,
 // "" for any other.
-func (d *Dialer) own(err error) string {
+func (d *Dialer) ownErrorClass(err error) string {
 	dns := new(net.DNSError)
 	switch {
 	case errors.Is(err, syscall.EMFILE), errors.Is(err, syscall.ENFILE),
@@ -255,9 +255,9 @@ func (d *Dialer) socket(ctx context.Context, t *Times) (net.Conn, error) {
 		c, err := dial(ctx, network, addr)
 		t.Connect = int64(time.Since(begin))
 		if err != nil && e.Proxy != nil {
-			return nil, &DialError{unreached, addr, cause(err)}
+			return nil, &DialError{unreached, addr, rootCause(err)}
 		}
-		return c, cause(err)
+		return c, rootCause(err)
 	}
 	if lookup == nil {
 		lookup = func(ctx context.Context, host string) ([]netip.Addr, error) {
@@ -275,7 +275,7 @@ func (d *Dialer) socket(ctx context.Context, t *Times) (net.Conn, error) {
 		addrs, err = lookup(ctx, host)
 		t.DNS = int64(time.Since(begin))
 		if err != nil {
-			return nil, &DialError{unresolved, host, cause(err)}
+			return nil, &DialError{unresolved, host, rootCause(err)}
 		}
 	}
 	begin = time.Now()
@@ -284,14 +284,14 @@ func (d *Dialer) socket(ctx context.Context, t *Times) (net.Conn, error) {
 	})
 	t.Connect = int64(time.Since(begin))
 	if err != nil {
-		return nil, &DialError{unreached, addr, cause(err)}
+		return nil, &DialError{unreached, addr, rootCause(err)}
 	}
 	return c, nil
 }
 
-// cause takes the wrapping off a network error: "connection refused" is what
-// a user needs, not the chain of calls.
-func cause(err error) error {
+// rootCause unwraps a network error to its cause: a user needs "connection refused",
+// not the chain of calls.
+func rootCause(err error) error {
 	var op *net.OpError
 	if errors.As(err, &op) {
 		return op.Err
@@ -311,8 +311,8 @@ func (d *Dialer) connectProxy(ctx context.Context, c net.Conn) error {
 	if _, err := io.WriteString(c, req+"\r\n"); err != nil {
 		return err
 	}
-	// Whatever follows the headers would belong to the tunnel, but nobody may
-	// speak there before we do.
+	// Bytes after the headers would belong to the tunnel, in which the server must
+	// not send first.
 	var r response
 	r.reset()
 	one := bufio.NewReaderSize(c, 16)

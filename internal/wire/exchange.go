@@ -39,8 +39,8 @@ type Exchange struct {
 	Memory  *Memory     // what all exchanges together may hold, nil for no end of it
 	Owner   any         // of the caller
 
-	// What each event touches stands together: with a thousand streams in turn
-	// none of it is in the processor's nearest cache.
+	// The fields that each event touches are adjacent: with a thousand streams in
+	// turn none of them is in the first-level cache.
 	dec        api.Decoder
 	onBody     func([]byte) error
 	onPlain    func([]byte) error
@@ -79,13 +79,13 @@ type Exchange struct {
 // NewExchange gives an exchange that can be used again and again.
 func NewExchange(a api.API) *Exchange {
 	x := &Exchange{api: a, dec: a.Decoder()}
-	x.onBody, x.onPlain, x.onEvent = x.body, x.plain, x.event
+	x.onBody, x.onPlain, x.onEvent = x.takeBody, x.takePlain, x.takeEvent
 	return x
 }
 
-// warm reads a byte of each line of the cache that an event touches: of the
-// fields before api, and of what the decoder remembers.
-func (x *Exchange) warm() (sum byte) {
+// prefetch reads a byte of each cache line that an event touches: the fields before
+// api, and what the decoder remembers.
+func (x *Exchange) prefetch() (sum byte) {
 	const line = 64
 	hot := (*[unsafe.Offsetof(x.api)]byte)(unsafe.Pointer(x))
 	for i := 0; i < len(hot); i += line {
@@ -103,12 +103,12 @@ func (x *Exchange) warm() (sum byte) {
 func (x *Exchange) Begin(row record.Row) {
 	x.Row = row
 	x.abandoned.Store(nil)
-	x.restart()
+	x.resetAnswer()
 }
 
-// restart forgets the answer so far: before the first byte, and before the
-// request is sent a second time.
-func (x *Exchange) restart() {
+// resetAnswer clears the state of the answer, before its first byte and before the
+// request is sent again.
+func (x *Exchange) resetAnswer() {
 	x.http.secret = x.Secret
 	x.http.reset()
 	x.frames.Reset(x.api.Framing())
@@ -134,9 +134,9 @@ func (x *Exchange) Sent(at int64) {
 // Feed takes the bytes of one read and when they arrived. It says whether the
 // answer is complete.
 //
-// A stamp belongs to the last segment of a read. So only an event whose end
-// is the end of the read has a time of its own; the others arrived after the
-// read before and by this one.
+// A stamp belongs to the last segment of a read. So only an event that ends where the
+// read ends has an exact time; the others arrived after the previous read and by this
+// one.
 func (x *Exchange) Feed(b []byte, a stamp.Arrival) (done bool) {
 	if x.done {
 		return true
@@ -157,7 +157,7 @@ func (x *Exchange) Feed(b []byte, a stamp.Arrival) (done bool) {
 	if err == nil && x.Row.BytesIn > x.bounds.bytes && x.http.state != ended {
 		err = oversized("bytes", x.bounds.bytes)
 	}
-	x.flush(a.More)
+	x.flushChunks(a.More)
 	if x.Row.Headers < 0 && x.http.headersDone() {
 		x.Row.Headers = x.at
 	}
@@ -174,14 +174,14 @@ func (x *Exchange) Feed(b []byte, a stamp.Arrival) (done bool) {
 	return x.done
 }
 
-// flush hands on the chunks of this read with what is known of their times.
-func (x *Exchange) flush(more bool) {
+// flushChunks hands on the chunks of this read with what is known of their times.
+func (x *Exchange) flushChunks(more bool) {
 	if len(x.fresh) == 0 {
 		return
 	}
-	// What stands behind the last event in this read may have arrived later
-	// than it: only the line end that closes its chunk is surely its own.
-	// Nobody can tell where in a compressed stream an event ends.
+	// Bytes after the last event in this read may have arrived later than it: only
+	// the line end that closes its chunk surely belongs to it. In a compressed
+	// stream the end of an event cannot be located.
 	h := &x.http
 	trailing := more || x.frames.Pending() || h.gzip || h.state == inChunk ||
 		h.state == inChunkSize && len(h.line) > 0 || h.chunked && h.state >= inTrailers
@@ -207,26 +207,26 @@ func (x *Exchange) flush(more bool) {
 	x.fresh, x.passed = x.fresh[:0], 0
 }
 
-// body takes a stretch of the body, still compressed if it is.
-func (x *Exchange) body(b []byte) error {
+// takeBody takes a stretch of the body, still compressed if it is.
+func (x *Exchange) takeBody(b []byte) error {
 	if x.Row.Headers < 0 {
 		x.Row.Headers = x.at
 	}
 	if x.http.gzip {
 		return x.gunzip.feed(b, x.onPlain)
 	}
-	return x.plain(b)
+	return x.takePlain(b)
 }
 
-// plain takes a stretch of the decompressed body.
-func (x *Exchange) plain(b []byte) error {
+// takePlain takes a stretch of the decompressed body.
+func (x *Exchange) takePlain(b []byte) error {
 	if x.unpacked += int64(len(b)); x.unpacked > x.bounds.bytes {
 		return oversized("bytes", x.bounds.bytes)
 	}
-	if x.streams() {
+	if x.isStream() {
 		err := x.frames.Feed(b, x.onEvent)
 		if x.frames.Partial()+len(x.fresh) > unaccounted && err == nil {
-			err = x.account()
+			err = x.accountMemory()
 		}
 		return err
 	}
@@ -239,20 +239,20 @@ func (x *Exchange) plain(b []byte) error {
 	}
 	x.whole = append(x.whole, b...)
 	if len(x.whole) > unaccounted {
-		return x.account()
+		return x.accountMemory()
 	}
 	return nil
 }
 
-// unaccounted is what an exchange may hold beside the budget: most never hold
+// unaccounted is what an exchange may hold without using the budget: most never hold
 // more.
 const unaccounted = 8 << 10
 
-// account takes what the exchange holds out of the budget.
-func (x *Exchange) account() error {
-	held := x.holds()
+// accountMemory takes what the exchange holds out of the budget.
+func (x *Exchange) accountMemory() error {
+	held := x.bufferBytes()
 	if held > x.held {
-		if !x.Memory.hold(held - x.held) {
+		if !x.Memory.reserve(held - x.held) {
 			return &memoryError{x.Memory.limit}
 		}
 		x.held = held
@@ -260,13 +260,13 @@ func (x *Exchange) account() error {
 	return nil
 }
 
-// holds is how many bytes its buffers take.
-func (x *Exchange) holds() int64 {
+// bufferBytes is how many bytes its buffers take.
+func (x *Exchange) bufferBytes() int64 {
 	return int64(cap(x.whole)+x.frames.Held()) + int64(cap(x.fresh))*int64(unsafe.Sizeof(record.Chunk{}))
 }
 
-// trim gives large buffers back when the answer has ended.
-func (x *Exchange) trim() {
+// shrinkBuffers gives large buffers back when the answer has ended.
+func (x *Exchange) shrinkBuffers() {
 	x.gunzip.close()
 	x.frames.Trim()
 	if cap(x.whole) > api.MaxKept {
@@ -284,22 +284,21 @@ func (x *Exchange) trim() {
 	}
 }
 
-// streams says whether the answer is a stream of events. Not every server
-// names the type, so whatever is not known to be a document is taken for one.
-func (x *Exchange) streams() bool {
+// isStream says whether the answer is a stream of events. Not every server sets the
+// content type, so what is not known to be a document counts as a stream.
+func (x *Exchange) isStream() bool {
 	return x.http.status == 200 && x.Row.Stream && !x.http.document
 }
 
-// event takes one event of the stream.
-func (x *Exchange) event(name, data []byte) error {
+// takeEvent takes one event of the stream.
+func (x *Exchange) takeEvent(name, data []byte) error {
 	if x.Row.FirstEvent < 0 {
 		x.Row.FirstEvent = x.at
 	}
 	if x.events++; x.events > x.bounds.events {
 		return oversized("events", x.bounds.events)
 	}
-	// An event that follows others in the read takes their claim to the
-	// read's stamp away.
+	// Of several events in a read only the last has the read's stamp.
 	for ; x.passed < len(x.fresh); x.passed++ {
 		x.fresh[x.passed].Earliest = record.Unset
 	}
@@ -309,12 +308,12 @@ func (x *Exchange) event(name, data []byte) error {
 		if d.Excess {
 			return x.tooManyChoices()
 		}
-		return &malformedError{what: "event", data: clean(string(data), x.Secret, 120)}
+		return &malformedError{what: "event", data: oneLine(string(data), x.Secret, 120)}
 	}
 	if d.Fault != nil {
 		x.fault = d.Fault
 	}
-	err := x.count(d)
+	err := x.countDelta(d)
 	if d.Done {
 		x.answered = true
 	}
@@ -323,8 +322,8 @@ func (x *Exchange) event(name, data []byte) error {
 
 func (x *Exchange) tooManyChoices() error { return oversized("choices", x.bounds.choices) }
 
-// count takes what an event or a whole answer said.
-func (x *Exchange) count(d *api.Delta) error {
+// countDelta adds what an event or a whole answer said to the row.
+func (x *Exchange) countDelta(d *api.Delta) error {
 	r := &x.Row
 	if d.Usage != api.Unsaid {
 		x.usage(&d.Usage)
@@ -332,7 +331,7 @@ func (x *Exchange) count(d *api.Delta) error {
 	if d.Ended {
 		r.LastToken = max(r.LastToken, x.at)
 		if d.Finish != "" {
-			r.Finish = x.reason(d.Finish)
+			r.Finish = x.finishReason(d.Finish)
 		}
 	}
 	if len(d.Parts) == 0 {
@@ -368,8 +367,8 @@ func (x *Exchange) count(d *api.Delta) error {
 	return nil
 }
 
-// Answered says that the end mark has come though the connection has not
-// said so: what is left is at most framing.
+// Answered says that the answer's end mark has come; at most the end of the HTTP body
+// is missing.
 func (x *Exchange) Answered() bool { return x.answered && !x.done }
 
 // Begun says whether the first token has come.
@@ -389,7 +388,7 @@ func (x *Exchange) Close(at int64, err error) {
 		x.abandon(*class)
 		return
 	}
-	complete := x.http.closed(err == nil || err == io.EOF)
+	complete := x.http.connectionClosed(err == nil || err == io.EOF)
 	x.http.close = true
 	if !complete {
 		if err == nil {
@@ -406,9 +405,9 @@ func (x *Exchange) Refuse(at int64, err error) {
 	x.Close(at, err)
 }
 
-// Stale says that the exchange failed only because a connection that had been
-// used before turned out closed: nothing of an answer came, so sending it
-// once more is no retry of anything the server did.
+// Stale says that the exchange failed only because a reused connection turned out to
+// be closed: no byte of an answer came, so sending it again repeats nothing that the
+// server did.
 func (x *Exchange) Stale() bool {
 	r := &x.Row
 	return r.Outcome == record.Failed && r.Reused && r.Retried == 0 && r.BytesIn == 0 &&
@@ -420,7 +419,7 @@ func (x *Exchange) Again() {
 	r := &x.Row
 	r.Retried++
 	r.Outcome, r.Error, r.Detail, r.Done, r.Sent = record.OK, "", "", record.Unset, record.Unset
-	x.restart()
+	x.resetAnswer()
 }
 
 // Abandon says that the exchange is no longer followed, by our own decision:
@@ -432,14 +431,14 @@ func (x *Exchange) abandon(class string) {
 	x.done = true
 	x.http.close = true
 	x.Row.Done = x.at
-	x.settle()
+	x.copyCounts()
 	if x.answered {
 		x.judge() // all was said: only the connection lingered
 	} else {
 		x.fail(record.Cut, class, "")
 	}
-	x.sayDoubt()
-	x.trim()
+	x.noteUsageDoubt()
+	x.shrinkBuffers()
 }
 
 // finish judges the answer and completes the row.
@@ -447,30 +446,30 @@ func (x *Exchange) finish() {
 	x.done = true
 	r := &x.Row
 	r.Done = x.at
-	if x.streams() && x.err == nil {
+	if x.isStream() && x.err == nil {
 		x.at = x.last - x.Origin // an event that was left open came with the last bytes
 		if err := x.frames.End(x.onEvent); err != nil {
 			x.err = err
 		}
-		x.flush(false)
+		x.flushChunks(false)
 	}
-	x.settle()
+	x.copyCounts()
 	x.judge()
-	x.sayDoubt()
-	x.trim()
+	x.noteUsageDoubt()
+	x.shrinkBuffers()
 }
 
-// settle copies what was counted on the way.
-func (x *Exchange) settle() {
+// copyCounts copies what was counted on the way.
+func (x *Exchange) copyCounts() {
 	r := &x.Row
 	if x.http.headersDone() {
 		r.Status, r.RetryAfter = int32(x.http.status), x.http.retryAfter
 	}
-	x.believe()
+	x.checkUsage()
 	if r.ReasoningTokens > 0 && !x.reasoning {
 		r.HiddenTokens = r.ReasoningTokens
 	}
-	if x.http.headersDone() && x.http.status == 200 && !x.streams() {
+	if x.http.headersDone() && x.http.status == 200 && !x.isStream() {
 		r.Stream = false
 	}
 }
@@ -479,7 +478,7 @@ func (x *Exchange) settle() {
 func (x *Exchange) judge() {
 	r := &x.Row
 	if x.http.headersDone() && x.http.status != 200 && x.http.status != 0 {
-		text := x.refusal()
+		text := x.refusalText()
 		if to, _, _ := strings.Cut(x.http.location, "?"); to != "" && x.http.status/100 == 3 {
 			text = "redirected to " + to
 		}
@@ -491,7 +490,7 @@ func (x *Exchange) judge() {
 		return
 	}
 	if x.err != nil {
-		// When all was said only the framing's end is missing.
+		// After the end mark only the end of the HTTP body is missing.
 		if !x.answered && !(x.dec.Ended() && errors.Is(x.err, io.EOF)) {
 			class, detail := Classify(x.err)
 			x.fail(record.Failed, class, detail)
@@ -521,14 +520,14 @@ func (x *Exchange) judgeWhole() {
 			x.fail(record.Failed, record.ErrOversized, x.tooManyChoices().Error())
 			return
 		}
-		x.fail(record.Failed, record.ErrMalformed, "not JSON: "+clean(string(x.whole), x.Secret, 120))
+		x.fail(record.Failed, record.ErrMalformed, "not JSON: "+oneLine(string(x.whole), x.Secret, 120))
 		return
 	}
 	if d.Fault != nil {
 		x.fail(record.Failed, record.ErrStream, d.Fault.Message)
 		return
 	}
-	r.Finish = x.reason(d.Finish)
+	r.Finish = x.finishReason(d.Finish)
 	for _, p := range d.Parts {
 		r.TextBytes += int64(p.Bytes)
 		if x.takeChoice(p.Choice) {
@@ -537,34 +536,33 @@ func (x *Exchange) judgeWhole() {
 		}
 	}
 	x.usage(&d.Usage)
-	x.believe()
+	x.checkUsage()
 	u := &d.Usage
 	switch {
 	case !d.Ended && len(d.Parts) == 0:
-		x.fail(record.Failed, record.ErrMalformed, "no answer in "+clean(string(x.whole), x.Secret, 120))
+		x.fail(record.Failed, record.ErrMalformed, "no answer in "+oneLine(string(x.whole), x.Secret, 120))
 	case len(d.Parts) == 0 && u.Completion <= 0:
 		x.fail(record.Failed, record.ErrEmpty, "the answer has no tokens")
 	}
 }
 
-// reason gives a finish reason as it may be recorded.
-func (x *Exchange) reason(said string) string {
+// finishReason gives a finish reason as it may be recorded.
+func (x *Exchange) finishReason(said string) string {
 	switch said {
 	case "stop", "length", "":
 		return said
 	}
-	return clean(said, x.Secret, maxReason)
+	return oneLine(said, x.Secret, maxReason)
 }
 
 func (x *Exchange) fail(o record.Outcome, class, detail string) {
 	x.Row.Outcome, x.Row.Error = o, class
-	x.Row.Detail = clean(detail, x.Secret, maxDetail)
+	x.Row.Detail = oneLine(detail, x.Secret, maxDetail)
 }
 
-// clean makes one line of at most n bytes of what others have written. The
-// secret goes before anything is cut, so that no piece of it can stay; what
-// cannot be printed would reach terminals and reports.
-func clean(s, secret string, n int) string {
+// oneLine makes one printable line of at most n bytes of a server's text. The secret is
+// removed before the text is cut, so that no piece of it remains.
+func oneLine(s, secret string, n int) string {
 	s = Redact(s[:min(len(s), 1<<20)], secret)
 	s = strings.ToValidUTF8(s[:min(len(s), 16*n)], "\uFFFD") // an answer may be huge
 	s = strings.Map(func(r rune) rune {
@@ -573,12 +571,12 @@ func clean(s, secret string, n int) string {
 		}
 		return r
 	}, s)
-	return cut(strings.Join(strings.Fields(s), " "), n)
+	return cutBytes(strings.Join(strings.Fields(s), " "), n)
 }
 
-// Redact takes secrets, one a line, out of a text. What is shorter than four
-// bytes is in every text by chance, and what is shorter than eight is taken out
-// only where it stands by itself: the value of a header may be a plain word.
+// Redact removes secrets, one a line, from a text. Secrets shorter than four bytes are
+// ignored, since they occur by chance; those shorter than eight are removed only as
+// whole words, since the value of a header may be a plain word.
 func Redact(s, secrets string) string {
 	for secret := range strings.SplitSeq(secrets, "\n") {
 		switch {
@@ -596,7 +594,7 @@ const (
 	longSecret = 8
 )
 
-// redactWord takes a short secret out where no letter or digit is beside it.
+// redactWord removes a short secret where it is a whole word.
 func redactWord(s, secret string) string {
 	var out strings.Builder
 	done := 0
@@ -631,9 +629,9 @@ func (x *Exchange) Reusable() bool {
 
 var htmlTitle = regexp.MustCompile(`(?is)<title>\s*(.*?)\s*</title>`)
 
-// refusal is what an error answer says: its message, the title of an HTML page,
+// refusalText is what an error answer says: its message, the title of an HTML page,
 // or the body.
-func (x *Exchange) refusal() string { return bodyText(x.api.Fault(x.whole), x.whole) }
+func (x *Exchange) refusalText() string { return bodyText(x.api.Fault(x.whole), x.whole) }
 
 func bodyText(message string, body []byte) string {
 	if message != "" {
@@ -645,8 +643,8 @@ func bodyText(message string, body []byte) string {
 	return string(body)
 }
 
-// tooLong is how servers say that a request does not fit the model: OpenAI,
-// vLLM and SGLang; llama.cpp; TGI. A bare max_tokens says nothing, newer
+// tooLong matches how servers say that a request does not fit the model's context:
+// OpenAI, vLLM and SGLang; llama.cpp; TGI. max_tokens alone does not mean that: newer
 // models do not take the name.
 var tooLong = regexp.MustCompile("context[ _](length|size|window)|maximum model length|too long|" +
 	"max_new_tokens` must be|must have less than \\d+ tokens")
@@ -679,9 +677,9 @@ type malformedError struct{ what, data string }
 
 func (e *malformedError) Error() string { return "cannot read " + e.what + " " + e.data }
 
-// sayDoubt notes in the row of an answer that ended well why its usage is not
-// believed.
-func (x *Exchange) sayDoubt() {
+// noteUsageDoubt writes into the row of a successful answer why its usage was
+// ignored.
+func (x *Exchange) noteUsageDoubt() {
 	if x.doubt != "" && x.Row.Outcome == record.OK {
 		x.Row.Detail = record.UsageDoubt + x.doubt
 	}

@@ -20,7 +20,7 @@ type gunzip struct {
 func (g *gunzip) feed(b []byte, out func([]byte) error) error {
 	g.in, g.out = b, out
 	if g.next == nil {
-		g.next, g.stop = iter.Pull(g.run)
+		g.next, g.stop = iter.Pull(g.inflate)
 	}
 	if g.err == nil {
 		g.next()
@@ -28,8 +28,8 @@ func (g *gunzip) feed(b []byte, out func([]byte) error) error {
 	return g.err
 }
 
-// run is the coroutine: each yield asks for more input.
-func (g *gunzip) run(yield func(struct{}) bool) {
+// inflate is the coroutine: each yield asks for more input.
+func (g *gunzip) inflate(yield func(struct{}) bool) {
 	src := &gunzipSource{g: g, yield: yield}
 	z, err := gzip.NewReader(src)
 	if err != nil {
@@ -70,8 +70,8 @@ type gunzipSource struct {
 	ended bool
 }
 
-// more waits for input.
-func (s *gunzipSource) more() error {
+// waitInput waits for input.
+func (s *gunzipSource) waitInput() error {
 	for len(s.g.in) == 0 {
 		if s.ended || !s.yield(struct{}{}) {
 			s.ended = true
@@ -82,7 +82,7 @@ func (s *gunzipSource) more() error {
 }
 
 func (s *gunzipSource) Read(p []byte) (int, error) {
-	if err := s.more(); err != nil {
+	if err := s.waitInput(); err != nil {
 		return 0, err
 	}
 	n := copy(p, s.g.in)
@@ -91,7 +91,7 @@ func (s *gunzipSource) Read(p []byte) (int, error) {
 }
 
 func (s *gunzipSource) ReadByte() (byte, error) {
-	if err := s.more(); err != nil {
+	if err := s.waitInput(); err != nil {
 		return 0, err
 	}
 	c := s.g.in[0]

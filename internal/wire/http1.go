@@ -10,7 +10,7 @@ import (
 	"pitot/internal/data/record"
 )
 
-// errHTTP is an answer that is not HTTP/1.1.
+// errHTTP is the error of an answer that is not HTTP/1.1.
 var errHTTP = errors.New("malformed HTTP")
 
 // response reads one HTTP/1.1 response, push-style (RFC 9112). It keeps no
@@ -125,7 +125,7 @@ func (r *response) takeLine(line []byte) error {
 		if len(line) == 0 {
 			return r.bodyBegins()
 		}
-		return r.header(line)
+		return r.takeHeader(line)
 	case inChunkSize:
 		return r.chunkSize(line)
 	case inChunkEnd:
@@ -147,7 +147,7 @@ func (r *response) statusLine(line []byte) error {
 	code, _, _ := strings.Cut(rest, " ")
 	n, err := strconv.Atoi(code)
 	if err != nil || n < 100 || len(code) != 3 || version != "HTTP/1.1" && version != "HTTP/1.0" {
-		return fmt.Errorf("%w: status line %q", errHTTP, r.quote(s, 60))
+		return fmt.Errorf("%w: status line %q", errHTTP, r.quoteLine(s, 60))
 	}
 	r.status, r.minor = n, version[7]-'0'
 	r.close = r.minor == 0
@@ -155,31 +155,31 @@ func (r *response) statusLine(line []byte) error {
 	return nil
 }
 
-func (r *response) header(line []byte) error {
+func (r *response) takeHeader(line []byte) error {
 	if line[0] == ' ' || line[0] == '\t' {
 		return nil // a folded line (RFC 9112 5.2): no field that matters is ever folded
 	}
 	name, value, ok := bytes.Cut(line, []byte{':'})
 	if !ok || len(name) == 0 || bytes.ContainsAny(name, " \t") {
-		return fmt.Errorf("%w: header line %q", errHTTP, r.quote(string(line), 60))
+		return fmt.Errorf("%w: header line %q", errHTTP, r.quoteLine(string(line), 60))
 	}
 	v := strings.TrimSpace(string(value))
 	switch strings.ToLower(string(name)) {
 	case "content-length":
 		u, err := strconv.ParseUint(v, 10, 63)
 		if n := int64(u); err != nil || r.length >= 0 && r.length != n {
-			return fmt.Errorf("%w: content-length %q", errHTTP, r.quote(v, 30))
+			return fmt.Errorf("%w: content-length %q", errHTTP, r.quoteLine(v, 30))
 		}
 		r.length = int64(u)
 	case "transfer-encoding":
 		r.chunked = strings.EqualFold(v, "chunked")
 		if !r.chunked && !strings.EqualFold(v, "identity") {
-			return fmt.Errorf("%w: transfer-encoding %q", errHTTP, r.quote(v, 30))
+			return fmt.Errorf("%w: transfer-encoding %q", errHTTP, r.quoteLine(v, 30))
 		}
 	case "content-encoding":
 		r.gzip = strings.EqualFold(v, "gzip") || strings.EqualFold(v, "x-gzip")
 		if !r.gzip && v != "" && !strings.EqualFold(v, "identity") {
-			return fmt.Errorf("%w: content-encoding %q", errHTTP, r.quote(v, 30))
+			return fmt.Errorf("%w: content-encoding %q", errHTTP, r.quoteLine(v, 30))
 		}
 	case "content-type":
 		kind, _, _ := strings.Cut(strings.ToLower(v), ";")
@@ -232,7 +232,7 @@ func (r *response) chunkSize(line []byte) error {
 	}
 	size = bytes.TrimSpace(size)
 	if len(size) == 0 || len(size) > 15 {
-		return fmt.Errorf("%w: chunk size %q", errHTTP, r.quote(string(line), 30))
+		return fmt.Errorf("%w: chunk size %q", errHTTP, r.quoteLine(string(line), 30))
 	}
 	var n int64
 	for _, c := range size {
@@ -242,7 +242,7 @@ func (r *response) chunkSize(line []byte) error {
 		case 'a' <= c|0x20 && c|0x20 <= 'f':
 			n = n<<4 | int64(c|0x20-'a'+10)
 		default:
-			return fmt.Errorf("%w: chunk size %q", errHTTP, r.quote(string(line), 30))
+			return fmt.Errorf("%w: chunk size %q", errHTTP, r.quoteLine(string(line), 30))
 		}
 	}
 	if r.left = n; n == 0 {
@@ -256,20 +256,20 @@ func (r *response) chunkSize(line []byte) error {
 // headersDone says whether the headers have been read.
 func (r *response) headersDone() bool { return r.state > inHeaders }
 
-// closed is told that the connection has ended, and whether cleanly; it says
-// whether the response was complete with that.
-func (r *response) closed(cleanly bool) bool {
+// connectionClosed takes the end of the connection, and says whether the response was
+// complete with it.
+func (r *response) connectionClosed(cleanly bool) bool {
 	if r.state == inBodyClose && cleanly {
 		r.state = ended
 	}
 	return r.state == ended
 }
 
-// quote gives what a message may repeat of a line.
-func (r *response) quote(s string, n int) string { return clean(s, r.secret, n) }
+// quoteLine gives the part of a line that an error message may repeat.
+func (r *response) quoteLine(s string, n int) string { return oneLine(s, r.secret, n) }
 
-// cut shortens valid UTF-8 to at most n bytes for a message.
-func cut(s string, n int) string {
+// cutBytes shortens valid UTF-8 to at most n bytes for a message.
+func cutBytes(s string, n int) string {
 	if len(s) <= n {
 		return s
 	}

@@ -27,7 +27,7 @@ type reply struct {
 }
 
 func (r reply) String() string {
-	r.body = cut(r.body, 100)
+	r.body = cutBytes(r.body, 100)
 	type plain reply
 	return fmt.Sprintf("%+v", plain(r))
 }
@@ -55,7 +55,7 @@ func respond(t interface{ Fatal(...any) }, reads ...string) (got reply) {
 			break
 		}
 	}
-	got.ended = !got.bad && r.closed(true)
+	got.ended = !got.bad && r.connectionClosed(true)
 	if r.headersDone() {
 		got.status, got.close, got.retryAfter, got.document = r.status, r.close, r.retryAfter, r.document
 	}
@@ -166,7 +166,7 @@ func TestResponse(t *testing.T) {
 func TestResponseNotClosedCleanly(t *testing.T) {
 	var r response
 	r.reset()
-	if _, err := r.feed([]byte(okLine+"\r\nhello"), func([]byte) error { return nil }); err != nil || r.closed(false) {
+	if _, err := r.feed([]byte(okLine+"\r\nhello"), func([]byte) error { return nil }); err != nil || r.connectionClosed(false) {
 		t.Errorf("complete: %v", err)
 	}
 }

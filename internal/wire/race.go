@@ -9,8 +9,8 @@ import (
 	"time"
 )
 
-// attemptDelay is how long a connection attempt is left alone before the next
-// address is tried beside it (RFC 8305 section 5 and 8: 250 ms recommended).
+// attemptDelay is how long a connection attempt runs before the next address is tried
+// in parallel (RFC 8305 section 5 and 8: 250 ms recommended).
 const attemptDelay = 250 * time.Millisecond
 
 // race connects to the first of several addresses that answers, as RFC 8305
@@ -48,7 +48,7 @@ func race(ctx context.Context, addrs []netip.Addr, connect func(context.Context,
 			c, err := connect(ctx, addr)
 			select {
 			case ended <- attempt{c, err}:
-			case <-ctx.Done(): // the race is over, or nobody waits any more
+			case <-ctx.Done(): // another attempt won, or the dial was cancelled
 				if c != nil {
 					c.Close()
 				}

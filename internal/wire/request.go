@@ -41,7 +41,7 @@ type Answer struct {
 // Text gives what an error answer says, in one line, without the secret that
 // was sent.
 func (a Answer) Text() string {
-	return clean(bodyText(api.FaultOf(a.Body), a.Body), a.secret, maxDetail)
+	return oneLine(bodyText(api.FaultOf(a.Body), a.Body), a.secret, maxDetail)
 }
 
 // Fetch asks one question on a connection of its own and waits for the
@@ -94,7 +94,7 @@ func (d *Dialer) Fetch(ctx context.Context, method, path string, headers []api.H
 			return a, nil
 		}
 		if err != nil {
-			if r.closed(err == io.EOF) {
+			if r.connectionClosed(err == io.EOF) {
 				return a, nil
 			}
 			if ctx.Err() != nil {

@@ -7,16 +7,15 @@ import (
 	"pitot/internal/wire/api"
 )
 
-// What a server counts is believed as far as it can be: a count that is no
-// number of tokens, that comes after the end of the answer, or that is of more
-// tokens than were asked for and more than the text has bytes, is left out of
-// the row, whose detail says so.
+// A server's usage is checked for plausibility: a count that is not a number of
+// tokens, that comes after the end of the answer, or that exceeds both the tokens asked
+// for and the bytes of the text, is left out of the row, and its detail says so.
 
-// freeTokens are let pass of an answer whose length was left to the server:
-// some models write tokens that are neither shown nor called reasoning.
+// freeTokens are allowed on top where the length was left to the server: some models
+// write tokens that are neither shown nor counted as reasoning.
 const freeTokens = 1024
 
-// kinds is how many kinds of text one event may have of a choice.
+// kinds is how many kinds of text one event may have for a choice.
 const kinds = 4
 
 // usage takes the server's count as an event has it.
@@ -26,44 +25,43 @@ func (x *Exchange) usage(u *api.Usage) {
 		return
 	}
 	r := &x.Row
-	r.PromptTokens = later(r.PromptTokens, u.Prompt)
-	r.CachedTokens = later(r.CachedTokens, u.Cached)
-	r.CompletionTokens = later(r.CompletionTokens, u.Completion)
-	r.ReasoningTokens = later(r.ReasoningTokens, u.Reasoning)
+	r.PromptTokens = latestCount(r.PromptTokens, u.Prompt)
+	r.CachedTokens = latestCount(r.CachedTokens, u.Cached)
+	r.CompletionTokens = latestCount(r.CompletionTokens, u.Completion)
+	r.ReasoningTokens = latestCount(r.ReasoningTokens, u.Reasoning)
 	if min(u.Prompt, u.Cached, u.Completion, u.Reasoning) == api.Impossible {
-		x.noCount("prompt", u.Prompt, &r.PromptTokens)
-		x.noCount("cached", u.Cached, &r.CachedTokens)
-		x.noCount("completion", u.Completion, &r.CompletionTokens)
-		x.noCount("reasoning", u.Reasoning, &r.ReasoningTokens)
+		x.dropImpossible("prompt", u.Prompt, &r.PromptTokens)
+		x.dropImpossible("cached", u.Cached, &r.CachedTokens)
+		x.dropImpossible("completion", u.Completion, &r.CompletionTokens)
+		x.dropImpossible("reasoning", u.Reasoning, &r.ReasoningTokens)
 	}
 }
 
-// later is a count as it was, or as it is said now.
-func later(old, now int32) int32 {
+// latestCount is the newer of two counts, or the older where the newer is unset.
+func latestCount(old, now int32) int32 {
 	if now >= 0 {
 		return now
 	}
 	return old
 }
 
-// noCount leaves a count out that is none.
-func (x *Exchange) noCount(what string, said int32, into *int32) {
+// dropImpossible unsets a count that is not a number of tokens.
+func (x *Exchange) dropImpossible(what string, said int32, into *int32) {
 	if said == api.Impossible {
 		*into = record.Unset
 		x.disbelieve("its " + what + " tokens are no count")
 	}
 }
 
-// disbelieve notes why a usage is not believed; the first reason will do.
+// disbelieve notes why a usage is ignored; the first reason is kept.
 func (x *Exchange) disbelieve(why string) {
 	if x.doubt == "" {
 		x.doubt = why
 	}
 }
 
-// believe leaves out what cannot be of the counts that came, when all is
-// there that they can be held against.
-func (x *Exchange) believe() {
+// checkUsage drops impossible counts once the answer is complete.
+func (x *Exchange) checkUsage() {
 	r := &x.Row
 	if r.CachedTokens > r.PromptTokens && r.PromptTokens >= 0 {
 		x.disbelieve(fmt.Sprintf("%d tokens cached of a prompt of %d", r.CachedTokens, r.PromptTokens))
@@ -88,11 +86,10 @@ func (x *Exchange) believe() {
 	r.CompletionTokens, r.ReasoningTokens = record.Unset, record.Unset
 }
 
-// countTokens gives the parts of an event the tokens they are said to have:
-// by the usage that comes with every event, else by their ids or
-// probabilities. What cannot be is not believed.
+// countTokens sets the tokens of an event's parts: by the usage that comes with every
+// event, else by token ids or logprobs. Impossible counts are ignored.
 func (x *Exchange) countTokens(d *api.Delta) {
-	if tokens := x.byUsage(d); tokens > 0 {
+	if tokens := x.tokensByUsage(d); tokens > 0 {
 		d.Parts[0].Tokens = tokens
 	}
 	sum := x.visible
@@ -109,12 +106,12 @@ func (x *Exchange) countTokens(d *api.Delta) {
 	}
 }
 
-// byUsage gives the tokens of an event with text by the usage that comes with
+// tokensByUsage gives the tokens of an event with text by the usage that comes with
 // every event, 0 if the server does not send it. Tokens of events without
 // text (an unfinished character, a special token) count with the text that
 // follows them, reasoning that is never shown with no event at all. With
-// several choices nobody says whose tokens a usage counts.
-func (x *Exchange) byUsage(d *api.Delta) int32 {
+// several choices it is not known whose tokens a usage counts.
+func (x *Exchange) tokensByUsage(d *api.Delta) int32 {
 	for _, p := range d.Parts {
 		x.reasoning = x.reasoning || p.Kind == record.Reasoning
 	}

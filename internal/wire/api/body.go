@@ -21,7 +21,7 @@ func appendMessages(dst []byte, r *workload.Request, o Options) []byte {
 		dst = append(dst, `,"content":"`...)
 		at := len(dst)
 		dst = m.Append(dst, o.Vocab)
-		if literal(m.Segments) {
+		if needsEscape(m.Segments) {
 			dst = appendEscaped(dst[:at], string(dst[at:]))
 		}
 		dst = append(dst, '"', '}')
@@ -67,8 +67,8 @@ func mergeJSON(base []byte, over ...[]byte) ([]byte, error) {
 	return json.Marshal(all)
 }
 
-// literal says whether text needs escaping: generated words are plain letters.
-func literal(segments []workload.Segment) bool {
+// needsEscape says whether text needs escaping: generated words are plain letters.
+func needsEscape(segments []workload.Segment) bool {
 	return slices.ContainsFunc(segments, func(s workload.Segment) bool { return s.Words == 0 })
 }
 

@@ -134,7 +134,7 @@ func openaiAsked(r *workload.Request, o Options) Asked {
 		number := func(name string) (int64, bool) {
 			n := int32(Impossible)
 			s := scanner{b: over[name]}
-			ok := s.count(&n) && n >= 0
+			ok := s.countNumber(&n) && n >= 0
 			return int64(n), ok
 		}
 		for _, name := range []string{"max_tokens", "max_completion_tokens"} {
@@ -170,7 +170,7 @@ func (Completions) Body(dst []byte, r *workload.Request, o Options) ([]byte, err
 		dst = append(dst, `"prompt":"`...)
 		at := len(dst)
 		dst = r.AppendPrompt(dst, o.Vocab)
-		if slices.ContainsFunc(r.Messages, func(m workload.Message) bool { return literal(m.Segments) }) {
+		if slices.ContainsFunc(r.Messages, func(m workload.Message) bool { return needsEscape(m.Segments) }) {
 			dst = appendEscaped(dst[:at], string(dst[at:]))
 		}
 		return append(dst, '"')
@@ -249,8 +249,8 @@ func (o *openaiDecoder) Event(name, data []byte, d *Delta) error {
 	return o.Whole(data, d)
 }
 
-// onlyText implements [textReader].
-func (o *openaiDecoder) onlyText() (from, to int, ok bool) { return o.from, o.to, o.texts == 1 }
+// soleText implements [textReader].
+func (o *openaiDecoder) soleText() (from, to int, ok bool) { return o.from, o.to, o.texts == 1 }
 
 // Whole implements [Decoder].
 func (o *openaiDecoder) Whole(data []byte, d *Delta) error {
@@ -265,9 +265,9 @@ func (o *openaiDecoder) Whole(data []byte, d *Delta) error {
 		case "error":
 			return s.null() || o.fault(d)
 		}
-		return s.skip()
+		return s.skipValue()
 	})
-	if !ok || !s.end() {
+	if !ok || !s.atEnd() {
 		return errJSON
 	}
 	o.finish = o.finish || d.Ended
@@ -283,16 +283,16 @@ func (o *openaiDecoder) choice(d *Delta) bool {
 	ok := s.object(func(key []byte) bool {
 		switch string(key) {
 		case "index":
-			return s.count(&index)
+			return s.countNumber(&index)
 		case "text":
-			return o.part(d, record.Answer)
+			return o.addPart(d, record.Answer)
 		case "delta", "message":
 			return s.null() || o.delta(d)
 		case "finish_reason":
 			if s.null() {
 				return true
 			}
-			raw, ok := s.str()
+			raw, ok := s.rawString()
 			finish = raw
 			return ok
 		case "logprobs":
@@ -300,7 +300,7 @@ func (o *openaiDecoder) choice(d *Delta) bool {
 		case "token_ids":
 			return s.null() || o.elements(&tokens)
 		}
-		return s.skip()
+		return s.skipValue()
 	})
 	if len(finish) > 0 { // some servers say "" where others say null
 		d.Ended = true
@@ -332,20 +332,20 @@ func (o *openaiDecoder) delta(d *Delta) bool {
 			if s.peek() == '[' { // content parts: count what is in them
 				return o.contentParts(d)
 			}
-			return o.part(d, record.Answer)
+			return o.addPart(d, record.Answer)
 		case "reasoning", "reasoning_content":
 			if s.peek() != '"' {
-				return s.skip()
+				return s.skipValue()
 			}
-			return o.part(d, record.Reasoning)
+			return o.addPart(d, record.Reasoning)
 		case "refusal":
-			return o.part(d, record.Refusal)
+			return o.addPart(d, record.Refusal)
 		case "tool_calls":
 			return s.null() || s.array(func() bool { return o.toolCall(d) })
 		case "function_call":
 			return s.null() || o.function(d)
 		}
-		return s.skip()
+		return s.skipValue()
 	})
 }
 
@@ -354,13 +354,13 @@ func (o *openaiDecoder) contentParts(d *Delta) bool {
 	s := &o.s
 	return s.array(func() bool {
 		if s.peek() != '{' {
-			return s.skip()
+			return s.skipValue()
 		}
 		return s.object(func(key []byte) bool {
 			if string(key) == "text" && s.peek() == '"' {
-				return o.part(d, record.Answer)
+				return o.addPart(d, record.Answer)
 			}
-			return s.skip()
+			return s.skipValue()
 		})
 	})
 }
@@ -371,7 +371,7 @@ func (o *openaiDecoder) toolCall(d *Delta) bool {
 		if string(key) == "function" {
 			return s.null() || o.function(d)
 		}
-		return s.skip()
+		return s.skipValue()
 	})
 }
 
@@ -381,24 +381,24 @@ func (o *openaiDecoder) function(d *Delta) bool {
 	return s.object(func(key []byte) bool {
 		switch string(key) {
 		case "name":
-			return o.part(d, record.ToolCall)
+			return o.addPart(d, record.ToolCall)
 		case "arguments":
 			if s.peek() != '"' {
-				return s.skip()
+				return s.skipValue()
 			}
-			return o.part(d, record.ToolCall)
+			return o.addPart(d, record.ToolCall)
 		}
-		return s.skip()
+		return s.skipValue()
 	})
 }
 
-// part adds a text that is not empty; texts of the same kind in one delta (a
+// addPart adds a text that is not empty; texts of the same kind in one delta (a
 // call's name and arguments) are one part. Reasoning under both of its names
 // is the same text twice.
-func (o *openaiDecoder) part(d *Delta, kind record.Kind) bool {
-	o.s.space()
+func (o *openaiDecoder) addPart(d *Delta, kind record.Kind) bool {
+	o.s.skipSpace()
 	from := o.s.i + 1
-	n, ok := o.s.text()
+	n, ok := o.s.textLength()
 	if !ok || n == 0 {
 		return ok
 	}
@@ -425,7 +425,7 @@ func (o *openaiDecoder) part(d *Delta, kind record.Kind) bool {
 func (o *openaiDecoder) elements(n *int32) bool {
 	s := &o.s
 	var k int32
-	ok := s.array(func() bool { k++; return s.skip() })
+	ok := s.array(func() bool { k++; return s.skipValue() })
 	if k > 0 {
 		*n = k
 	}
@@ -436,13 +436,13 @@ func (o *openaiDecoder) elements(n *int32) bool {
 func (o *openaiDecoder) logprobs(n *int32) bool {
 	s := &o.s
 	if s.peek() != '{' {
-		return s.skip()
+		return s.skipValue()
 	}
 	return s.object(func(key []byte) bool {
 		if k := string(key); (k == "content" || k == "tokens") && s.peek() == '[' {
 			return o.elements(n)
 		}
-		return s.skip()
+		return s.skipValue()
 	})
 }
 
@@ -451,37 +451,37 @@ func (o *openaiDecoder) usage(d *Delta) bool {
 	return s.object(func(key []byte) bool {
 		switch string(key) {
 		case "prompt_tokens":
-			return s.count(&d.Usage.Prompt)
+			return s.countNumber(&d.Usage.Prompt)
 		case "completion_tokens":
-			return o.runs(countedCompletion, &d.Usage.Completion)
+			return o.runningNumber(countedCompletion, &d.Usage.Completion)
 		case "total_tokens":
-			return o.runs(countedTotal, nil)
+			return o.runningNumber(countedTotal, nil)
 		case "prompt_tokens_details":
 			return s.null() || s.object(func(key []byte) bool {
 				if string(key) == "cached_tokens" {
-					return s.count(&d.Usage.Cached)
+					return s.countNumber(&d.Usage.Cached)
 				}
-				return s.skip()
+				return s.skipValue()
 			})
 		case "completion_tokens_details":
 			return s.null() || s.object(func(key []byte) bool {
 				if string(key) == "reasoning_tokens" {
-					return o.runs(countedReasoning, &d.Usage.Reasoning)
+					return o.runningNumber(countedReasoning, &d.Usage.Reasoning)
 				}
-				return s.skip()
+				return s.skipValue()
 			})
 		}
-		return s.skip()
+		return s.skipValue()
 	})
 }
 
-// runs reads a count that may go on from event to event, nil for one that
+// runningNumber reads a count that may go on from event to event, nil for one that
 // nobody looks at, and notes where it stands if it is a plain number.
-func (o *openaiDecoder) runs(of counted, into *int32) bool {
+func (o *openaiDecoder) runningNumber(of counted, into *int32) bool {
 	s := &o.s
-	s.space()
+	s.skipSpace()
 	from := s.i
-	if into == nil && !s.skip() || into != nil && !s.count(into) {
+	if into == nil && !s.skipValue() || into != nil && !s.countNumber(into) {
 		return false
 	}
 	if _, digits := plainNumber(s.b[from:s.i]); digits > 0 && digits == s.i-from && o.nCounts < len(o.counts) {
@@ -491,25 +491,25 @@ func (o *openaiDecoder) runs(of counted, into *int32) bool {
 	return true
 }
 
-// running implements [textReader].
-func (o *openaiDecoder) running() []runningCount { return o.counts[:o.nCounts] }
+// runningCounts implements [textReader].
+func (o *openaiDecoder) runningCounts() []runningCount { return o.counts[:o.nCounts] }
 
 // fault reads an error: an object with a message, or a bare string.
 func (o *openaiDecoder) fault(d *Delta) bool {
 	s := &o.s
 	d.Fault = new(Fault)
 	if s.peek() == '"' {
-		raw, ok := s.str()
+		raw, ok := s.rawString()
 		d.Fault.Message = unquote(raw)
 		return ok
 	}
 	if s.peek() != '{' {
-		return s.skip()
+		return s.skipValue()
 	}
 	return s.object(func(key []byte) bool {
 		switch k := string(key); {
 		case (k == "message" || k == "type") && s.peek() == '"':
-			raw, ok := s.str()
+			raw, ok := s.rawString()
 			if k == "message" {
 				d.Fault.Message = unquote(raw)
 			} else {
@@ -517,6 +517,6 @@ func (o *openaiDecoder) fault(d *Delta) bool {
 			}
 			return ok
 		}
-		return s.skip()
+		return s.skipValue()
 	})
 }

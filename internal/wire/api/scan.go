@@ -20,7 +20,7 @@ type scanner struct {
 	i int
 }
 
-func (s *scanner) space() {
+func (s *scanner) skipSpace() {
 	for s.i < len(s.b) {
 		switch s.b[s.i] {
 		case ' ', '\n', '\r', '\t':
@@ -33,15 +33,15 @@ func (s *scanner) space() {
 
 // peek gives the next significant byte, 0 at the end.
 func (s *scanner) peek() byte {
-	s.space()
+	s.skipSpace()
 	if s.i < len(s.b) {
 		return s.b[s.i]
 	}
 	return 0
 }
 
-// take consumes c if it is next.
-func (s *scanner) take(c byte) bool {
+// takeByte consumes c if it is next.
+func (s *scanner) takeByte(c byte) bool {
 	if s.peek() == c {
 		s.i++
 		return true
@@ -49,10 +49,10 @@ func (s *scanner) take(c byte) bool {
 	return false
 }
 
-// str reads a string and gives what stands between its quotes, escapes left
+// rawString reads a string and gives what stands between its quotes, escapes left
 // as they are.
-func (s *scanner) str() (raw []byte, ok bool) {
-	if !s.take('"') {
+func (s *scanner) rawString() (raw []byte, ok bool) {
+	if !s.takeByte('"') {
 		return nil, false
 	}
 	start := s.i
@@ -105,21 +105,21 @@ func isHex(c byte) bool {
 
 // object calls field for every key; field must consume the value.
 func (s *scanner) object(field func(key []byte) bool) bool {
-	if !s.take('{') {
+	if !s.takeByte('{') {
 		return false
 	}
-	if s.take('}') {
+	if s.takeByte('}') {
 		return true
 	}
 	for {
-		key, ok := s.str()
-		if !ok || !s.take(':') || !field(key) {
+		key, ok := s.rawString()
+		if !ok || !s.takeByte(':') || !field(key) {
 			return false
 		}
-		if s.take('}') {
+		if s.takeByte('}') {
 			return true
 		}
-		if !s.take(',') {
+		if !s.takeByte(',') {
 			return false
 		}
 	}
@@ -127,20 +127,20 @@ func (s *scanner) object(field func(key []byte) bool) bool {
 
 // array calls element for every element; element must consume it.
 func (s *scanner) array(element func() bool) bool {
-	if !s.take('[') {
+	if !s.takeByte('[') {
 		return false
 	}
-	if s.take(']') {
+	if s.takeByte(']') {
 		return true
 	}
 	for {
 		if !element() {
 			return false
 		}
-		if s.take(']') {
+		if s.takeByte(']') {
 			return true
 		}
-		if !s.take(',') {
+		if !s.takeByte(',') {
 			return false
 		}
 	}
@@ -150,9 +150,9 @@ func (s *scanner) array(element func() bool) bool {
 // encoding/json.
 const maxNesting = 10_000
 
-// skip consumes any value. Nesting is followed without recursion, so that no
+// skipValue consumes any value. Nesting is followed without recursion, so that no
 // input can exhaust the stack.
-func (s *scanner) skip() bool {
+func (s *scanner) skipValue() bool {
 	if c := s.peek(); c != '{' && c != '[' {
 		return s.scalar()
 	}
@@ -164,7 +164,7 @@ func (s *scanner) skip() bool {
 		case '{', '[':
 			s.i++
 			end := c + 2 // '}' and ']' follow their openers by two
-			if s.take(end) {
+			if s.takeByte(end) {
 				break
 			}
 			if len(nest) == maxNesting {
@@ -185,11 +185,11 @@ func (s *scanner) skip() bool {
 				return true
 			}
 			end := nest[len(nest)-1]
-			if s.take(end) {
+			if s.takeByte(end) {
 				nest = nest[:len(nest)-1]
 				continue
 			}
-			if !s.take(',') || end == '}' && !s.key() {
+			if !s.takeByte(',') || end == '}' && !s.key() {
 				return false
 			}
 			break
@@ -198,15 +198,15 @@ func (s *scanner) skip() bool {
 }
 
 func (s *scanner) key() bool {
-	_, ok := s.str()
-	return ok && s.take(':')
+	_, ok := s.rawString()
+	return ok && s.takeByte(':')
 }
 
 // scalar consumes a string, number or literal.
 func (s *scanner) scalar() bool {
 	switch c := s.peek(); c {
 	case '"':
-		_, ok := s.str()
+		_, ok := s.rawString()
 		return ok
 	case 't':
 		return s.literal("true")
@@ -221,7 +221,7 @@ func (s *scanner) scalar() bool {
 }
 
 func (s *scanner) literal(word string) bool {
-	s.space()
+	s.skipSpace()
 	if len(s.b)-s.i < len(word) || string(s.b[s.i:s.i+len(word)]) != word {
 		return false
 	}
@@ -235,7 +235,7 @@ func (s *scanner) null() bool { return s.peek() == 'n' && s.literal("null") }
 // number reads a number strictly by JSON's grammar. n is its integer part,
 // saturated; whole says that it has no other and no exponent.
 func (s *scanner) number() (n int64, whole, ok bool) {
-	s.space()
+	s.skipSpace()
 	neg := s.i < len(s.b) && s.b[s.i] == '-'
 	if neg {
 		s.i++
@@ -287,9 +287,9 @@ func (s *scanner) digits() bool {
 // what 32 bits hold.
 const Impossible = -2
 
-// count reads a number that counts something, or null, which changes nothing.
+// countNumber reads a number that counts something, or null, which changes nothing.
 // 1.28e2 is 128 as JSON has it.
-func (s *scanner) count(into *int32) bool {
+func (s *scanner) countNumber(into *int32) bool {
 	if s.null() {
 		return true
 	}
@@ -311,13 +311,13 @@ func (s *scanner) count(into *int32) bool {
 	return true
 }
 
-// text reads a string or null; n is the length in bytes of the text it
+// textLength reads a string or null; n is the length in bytes of the text it
 // stands for.
-func (s *scanner) text() (n int32, ok bool) {
+func (s *scanner) textLength() (n int32, ok bool) {
 	if s.null() {
 		return 0, true
 	}
-	raw, ok := s.str()
+	raw, ok := s.rawString()
 	return int32(textLen(raw)), ok
 }
 
@@ -382,5 +382,5 @@ func unquote(raw []byte) string {
 	return string(bytes.ToValidUTF8(raw, []byte("\uFFFD")))
 }
 
-// end says whether nothing but space is left.
-func (s *scanner) end() bool { return s.peek() == 0 && s.i >= len(s.b) }
+// atEnd says whether nothing but space is left.
+func (s *scanner) atEnd() bool { return s.peek() == 0 && s.i >= len(s.b) }

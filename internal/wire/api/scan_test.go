@@ -26,7 +26,7 @@ var nasty = []string{
 // valid says whether the scanner takes text as one value.
 func valid(text []byte) bool {
 	s := scanner{b: text}
-	return s.skip() && s.end()
+	return s.skipValue() && s.atEnd()
 }
 
 func checkScanner(t *testing.T, text []byte) {
@@ -43,9 +43,9 @@ func checkScanner(t *testing.T, text []byte) {
 		t.Fatalf("decoder: %v", err)
 	}
 	s := scanner{b: text}
-	raw, ok := s.str()
+	raw, ok := s.rawString()
 	var want string
-	if !ok || !s.end() || json.Unmarshal(text, &want) != nil {
+	if !ok || !s.atEnd() || json.Unmarshal(text, &want) != nil {
 		return
 	}
 	if got := unquote(raw); got != want {
@@ -96,13 +96,13 @@ func TestScannerCount(t *testing.T) {
 	} {
 		n := int32(-1)
 		s := scanner{b: []byte(text)}
-		if !s.count(&n) || n != want {
+		if !s.countNumber(&n) || n != want {
 			t.Errorf("count(%s) = %d, want %d", text, n, want)
 		}
 	}
 	for _, text := range []string{`"1"`, "nil", "{}", "-", "1.", ""} {
 		n := int32(-1)
-		if s := (scanner{b: []byte(text)}); s.count(&n) {
+		if s := (scanner{b: []byte(text)}); s.countNumber(&n) {
 			t.Errorf("count(%s) is taken as %d", text, n)
 		}
 	}
@@ -114,16 +114,16 @@ func TestScannerFields(t *testing.T) {
 	got := map[string]string{}
 	s := scanner{b: []byte(text)}
 	ok := s.object(func(key []byte) bool {
-		s.space()
+		s.skipSpace()
 		from := s.i
-		if !s.skip() {
+		if !s.skipValue() {
 			return false
 		}
 		got[string(key)] = text[from:s.i]
 		return true
 	})
 	var want map[string]json.RawMessage
-	if err := json.Unmarshal([]byte(text), &want); err != nil || !ok || !s.end() || len(got) != len(want) {
+	if err := json.Unmarshal([]byte(text), &want); err != nil || !ok || !s.atEnd() || len(got) != len(want) {
 		t.Fatal(err, ok, got)
 	}
 	for k, v := range want {

@@ -7,10 +7,10 @@ import "bytes"
 // there was one stretch of text.
 type textReader interface {
 	Decoder
-	onlyText() (from, to int, ok bool)
+	soleText() (from, to int, ok bool)
 	// running are the counts of a usage that goes on from event to event, in the
 	// order in which they stand.
-	running() []runningCount
+	runningCounts() []runningCount
 }
 
 // runningCount is where a number stands in an event, and what it counts.
@@ -56,7 +56,7 @@ func (f *fast) Event(name, data []byte, d *Delta) error {
 		return nil
 	}
 	err := f.textReader.Event(name, data, d)
-	if from, to, ok := f.onlyText(); ok && err == nil && len(data) <= MaxKept && len(d.Parts) == 1 &&
+	if from, to, ok := f.soleText(); ok && err == nil && len(data) <= MaxKept && len(d.Parts) == 1 &&
 		!d.Ended && d.Fault == nil && d.Parts[0].Tokens == 0 {
 		f.learn(data, from, to, d)
 	}
@@ -68,7 +68,7 @@ func (f *fast) Event(name, data []byte, d *Delta) error {
 func (f *fast) learn(data []byte, from, to int, d *Delta) {
 	event, counts := append(f.event[:0], data[:from]...), f.counts[:0]
 	f.split = 0
-	for _, c := range f.running() {
+	for _, c := range f.runningCounts() {
 		if c.from < to {
 			return
 		}
@@ -86,7 +86,7 @@ func (f *fast) matches(data []byte) (raw []byte, usage Usage, ok bool) {
 		return nil, usage, false
 	}
 	s := scanner{b: data, i: f.split - 1}
-	raw, ok = s.str()
+	raw, ok = s.rawString()
 	if !ok || len(raw) == 0 {
 		return nil, usage, false
 	}

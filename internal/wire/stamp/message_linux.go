@@ -65,9 +65,9 @@ func askForStamps(fd uintptr) error {
 // seem to arrive before its beginning.
 type stamps struct{ last int64 }
 
-// of gives the arrival of a kernel stamp (0 for none), or the present where it
+// timeOf gives the arrival of a kernel stamp (0 for none), or the present where it
 // cannot be right. now is a recent reading of the clocks.
-func (s *stamps) of(stamp int64, now time.Time) (a Arrival) {
+func (s *stamps) timeOf(stamp int64, now time.Time) (a Arrival) {
 	if stamp != 0 {
 		a.Time, a.Kernel = clock.FromWall(now, stamp)
 		if !a.Kernel { // now may be from before the bytes came

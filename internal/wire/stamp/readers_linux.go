@@ -64,7 +64,7 @@ func (rs *Readers) Close() {
 		return
 	}
 	for _, r := range rs.readers {
-		r.post(letter{})
+		r.postLetter(letter{})
 	}
 }
 
@@ -93,7 +93,7 @@ func (rs *Readers) Add(c net.Conn) *Socket {
 	}
 	r := rs.readers[int(rs.next.Add(1))%len(rs.readers)]
 	s := &Socket{r: r, fd: fd}
-	if !r.add(s) {
+	if !r.addSocket(s) {
 		_ = unix.Close(fd)
 		return nil
 	}
@@ -160,7 +160,7 @@ func newReader() (*reader, error) {
 	return r, nil
 }
 
-func (r *reader) add(s *Socket) bool {
+func (r *reader) addSocket(s *Socket) bool {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if r.closed {
@@ -177,20 +177,20 @@ func (r *reader) add(s *Socket) bool {
 	return true
 }
 
-// post leaves a letter and wakes the goroutine; false when it has ended.
-func (r *reader) post(l letter) bool {
+// postLetter leaves a letter and wakes the goroutine; false when it has ended.
+func (r *reader) postLetter(l letter) bool {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if r.closed {
 		return false
 	}
 	r.mail = append(r.mail, l)
-	r.again()
+	r.rearm()
 	return true
 }
 
-// again has the poller come back at once.
-func (r *reader) again() {
+// rearm has the poller come back at once.
+func (r *reader) rearm() {
 	e := unix.EpollEvent{Events: unix.EPOLLIN | unix.EPOLLET, Fd: wakeSlot}
 	_ = unix.EpollCtl(r.epoll, unix.EPOLL_CTL_MOD, r.wake, &e)
 }
@@ -198,7 +198,7 @@ func (r *reader) again() {
 func (r *reader) run() {
 	raw, err := r.poller.SyscallConn()
 	if err == nil {
-		err = raw.Read(func(uintptr) bool { return r.pass() })
+		err = raw.Read(func(uintptr) bool { return r.readReady() })
 	}
 	if err != nil { // the poller does not take it: nothing would ever be read
 		r.closeAll(nil)
@@ -208,14 +208,14 @@ func (r *reader) run() {
 	_ = unix.Close(r.wake)
 }
 
-// pass serves one batch of what is ready; true when the reader is closed.
-func (r *reader) pass() bool {
+// readReady serves one batch of what is ready; true when the reader is closed.
+func (r *reader) readReady() bool {
 	n := wait(r.epoll, r.ready[:])
 	if n == 0 {
 		return false
 	}
 	if n == len(r.ready) { // there is more, and nothing new need come to report it
-		r.again()
+		r.rearm()
 	}
 	var mail []letter
 	r.mu.Lock()
@@ -243,7 +243,7 @@ func (r *reader) pass() bool {
 	for i, s := range r.turn[:n] {
 		if i%refresh == 0 {
 			now = time.Now()
-			r.look(now)
+			r.peekScouts(now)
 		}
 		if s != nil && s.fd >= 0 {
 			r.serve(s, r.ready[i].Events, now)
@@ -317,16 +317,16 @@ func (r *reader) serve(s *Socket, events uint32, now time.Time) {
 			}
 			s.off = m.end
 			if !s.owner.Arrived(b[:first], Arrival{Time: m.at, Kernel: true}, nil) {
-				r.drop(s)
+				r.dropSocket(s)
 				return
 			}
 			b = b[first:]
 		}
 		s.off += int64(len(b))
-		a := s.stamps.of(stamp, now)
+		a := s.stamps.timeOf(stamp, now)
 		a.More = more
 		if !s.owner.Arrived(b, a, nil) {
-			r.drop(s)
+			r.dropSocket(s)
 			return
 		}
 		if !more && events&gone == 0 {
@@ -349,7 +349,7 @@ func (r *reader) begin(s *Socket, owner Owner) {
 		if err == nil {
 			return
 		}
-		r.drop(s)
+		r.dropSocket(s)
 	}
 	owner.Arrived(nil, Arrival{Time: clock.Now()}, err)
 }
@@ -365,9 +365,9 @@ func (r *reader) end(s *Socket, err error) {
 		}
 	}
 	if s.owner != nil {
-		s.owner.Arrived(nil, s.stamps.of(0, time.Time{}), err)
+		s.owner.Arrived(nil, s.stamps.timeOf(0, time.Time{}), err)
 	}
-	r.drop(s)
+	r.dropSocket(s)
 }
 
 // closeAll ends every socket, those too whose letters come too late.
@@ -389,8 +389,8 @@ func (r *reader) closeAll(rest []letter) {
 	}
 }
 
-// drop closes a socket's descriptor.
-func (r *reader) drop(s *Socket) {
+// dropSocket closes a socket's descriptor.
+func (r *reader) dropSocket(s *Socket) {
 	s.Forget()
 	s.close()
 	r.mu.Lock()

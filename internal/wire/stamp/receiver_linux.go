@@ -64,7 +64,7 @@ func (r *Receiver) receive(fd uintptr) bool {
 	default:
 		stamp = r.msg.stamp()
 	}
-	r.arrival = r.stamps.of(stamp, time.Now())
+	r.arrival = r.stamps.timeOf(stamp, time.Now())
 	r.arrival.More = n == len(r.buf)
 	return true
 }

@@ -66,8 +66,8 @@ func (s *Socket) Forget() {
 	}
 }
 
-// look notes what has arrived on the expected sockets, if it is time to.
-func (r *reader) look(now time.Time) {
+// peekScouts notes what has arrived on the expected sockets, if it is time to.
+func (r *reader) peekScouts(now time.Time) {
 	c := &r.scout
 	if c.some.Load() == 0 || clock.Of(now) < c.due {
 		return
@@ -99,7 +99,7 @@ func (r *reader) peek(s *Socket, now time.Time) {
 	if errno != 0 || n <= 0 || len(s.marks) == maxMarks {
 		return
 	}
-	if a := s.stamps.of(r.msg.stamp(), now); a.Kernel {
+	if a := s.stamps.timeOf(r.msg.stamp(), now); a.Kernel {
 		s.marks = append(s.marks, mark{s.off + int64(n), a.Time})
 	}
 }

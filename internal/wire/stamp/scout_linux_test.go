@@ -33,7 +33,7 @@ func held(t *testing.T) (s *Socket, in *inbox, write func(string), release func(
 // scouted has the reader look, whenever it last did.
 func scouted(s *Socket) {
 	s.r.scout.due = 0
-	s.r.look(time.Now())
+	s.r.peekScouts(time.Now())
 }
 
 // What a scout saw arrive keeps its time, though more came before it was read.

@@ -37,7 +37,7 @@ type Socket struct {
 // Start begins to read. The owner is told of what arrives until it wants no
 // more or was told of an error; then the socket is closed.
 func (s *Socket) Start(owner Owner) {
-	if !s.r.post(letter{s: s, begin: owner}) {
+	if !s.r.postLetter(letter{s: s, begin: owner}) {
 		go owner.Arrived(nil, Arrival{Time: clock.Now()}, net.ErrClosed)
 	}
 }
@@ -111,7 +111,7 @@ func (s *Socket) SetReadDeadline(t time.Time) error {
 	}
 	s.deadline.Store(clock.Of(t))
 	if s.timer == nil {
-		s.timer = time.AfterFunc(time.Until(t), func() { s.r.post(letter{s: s, err: os.ErrDeadlineExceeded}) })
+		s.timer = time.AfterFunc(time.Until(t), func() { s.r.postLetter(letter{s: s, err: os.ErrDeadlineExceeded}) })
 	} else {
 		s.timer.Reset(time.Until(t))
 	}
@@ -120,7 +120,7 @@ func (s *Socket) SetReadDeadline(t time.Time) error {
 
 // Close ends the socket, soon, with net.ErrClosed.
 func (s *Socket) Close() error {
-	s.r.post(letter{s: s, err: net.ErrClosed})
+	s.r.postLetter(letter{s: s, err: net.ErrClosed})
 	return nil
 }
 

@@ -363,6 +363,12 @@ func TestGoldenPredicted(t *testing.T) {
 	if code != Done || !strings.Contains(stdout, "TTFT") {
 		t.Errorf("predict --run: exit code %d\n%s\n%s", code, stdout, stderr)
 	}
+	for _, name := range []string{"sweep", "find"} { // load by load
+		code, stdout, stderr := pitot(t, "predict", "llama-3.1-8b@h100", "--run", copied(t, "v1", name))
+		if code != Done || !strings.Contains(stdout, "at 16.2 requests/s") || strings.Contains(stdout, " 0      –") {
+			t.Errorf("predict --run of a %s: exit code %d\n%s\n%s", name, code, stdout, stderr)
+		}
+	}
 	profile := filepath.Join(t.TempDir(), "fitted.yaml")
 	code, stdout, stderr = pitot(t, "fit", "llama-3.1-8b@h100", run, "--out", profile)
 	if _, err := os.Stat(profile); code != Done || err != nil {

@@ -187,7 +187,12 @@ func Beside(w io.Writer, x *predict.Beside, s Style) error {
 	}
 	p.line("")
 	t := Table{Head: []string{"", "measured", "predicted", "ratio"}}
+	load := ""
 	for _, l := range x.Lines {
+		if l.Load != load {
+			load = l.Load
+			t.Rows = append(t.Rows, []string{"at " + load, "", "", ""})
+		}
 		name := l.Name
 		if l.Unit != "" {
 			name += ", " + l.Unit

@@ -297,17 +297,7 @@ func (s *Session) point(ctx context.Context, l *plan.Load, index int32, what Loa
 	if err != nil {
 		return nil, err
 	}
-	setup := measure.Setup{
-		T0: cfg.Warmup, T1: cfg.Warmup + cfg.Window, Load: describeLoad(l), SLO: p.SLO,
-		GPUs: cmp.Or(p.GPUs, t.GPUs), GPUPrice: cmp.Or(p.GPUPrice, t.GPUPrice), Stamps: stamps(t),
-		// An embedded target begins anew with every run and remembers no prompt.
-		Cold: src.cold, Seeded: p.SeedSet && t.Kind == "http",
-		Exact: t.Options.IgnoreEOS && p.Generated(), Prompts: src.prompts,
-		Stage: what.Stage, Residence: cmp.Or(s.light, int64(t.Residence)), AutoWarmup: l.Warmup == plan.AutoWarmup,
-	}
-	if cfg.Requests > 0 {
-		setup.T1, setup.Requests = load.Never, cfg.Requests
-	}
+	setup := plannedPoint(p, t, l, &src, &cfg, what, s.light)
 	// A load that leaves no trace, or one that something interferes with, is not
 	// worth going on with.
 	ctx, lost := context.WithCancel(ctx)
@@ -342,11 +332,7 @@ func (s *Session) point(ctx context.Context, l *plan.Load, index int32, what Loa
 	var world load.World
 	if t.Kind == "sim" {
 		s.begins(index, &setup)
-		overhead := 0
-		if t.API.Messages() {
-			overhead = target.ChatOverhead
-		}
-		world = load.NewVirtual(load.VirtualConfig{Overhead: overhead, Engine: t.Engine(seed.Point(p.Seed, index)), Source: src, Sink: tap, Point: index, Thaw: t.Thaw, Count: token.Universal().Count})
+		world = virtual(p, t, src, tap, index)
 	} else {
 		wall, err := s.wall(ctx, l, src, tap, index)
 		if ctx.Err() != nil && err != nil {
@@ -398,6 +384,35 @@ func (s *Session) askServer(ctx context.Context, index int32, now int64) {
 	if said := s.Target.Sample(ctx, s.journal.Sample, index, now); said != "" {
 		s.runner.say("note: " + said)
 	}
+}
+
+// plannedPoint is what a point's records are to be read with, as far as its plan
+// tells; light is what a request takes at a light load in nanoseconds, 0 if that is
+// not known yet.
+func plannedPoint(p *plan.Plan, t *target.Target, l *plan.Load, src *source, cfg *load.Config, what Load, light int64) measure.Setup {
+	setup := measure.Setup{
+		T0: cfg.Warmup, T1: cfg.Warmup + cfg.Window, Load: describeLoad(l), SLO: p.SLO,
+		GPUs: cmp.Or(p.GPUs, t.GPUs), GPUPrice: cmp.Or(p.GPUPrice, t.GPUPrice), Stamps: stamps(t),
+		// An embedded target begins anew with every run and remembers no prompt.
+		Cold: src.cold, Seeded: p.SeedSet && t.Kind == "http",
+		Exact: t.Options.IgnoreEOS && p.Generated(), Prompts: src.prompts,
+		Stage: what.Stage, Residence: cmp.Or(light, int64(t.Residence)), AutoWarmup: l.Warmup == plan.AutoWarmup,
+	}
+	if cfg.Requests > 0 {
+		setup.T1, setup.Requests = load.Never, cfg.Requests
+	}
+	return setup
+}
+
+// virtual is the world of a simulated target.
+func virtual(p *plan.Plan, t *target.Target, src source, sink record.Sink, index int32) *load.Virtual {
+	overhead := 0
+	if t.API.Messages() {
+		overhead = target.ChatOverhead
+	}
+	return load.NewVirtual(load.VirtualConfig{
+		Overhead: overhead, Engine: t.Engine(seed.Point(p.Seed, index)), Source: src, Sink: sink, Point: index, Thaw: t.Thaw, Count: token.Universal().Count,
+	})
 }
 
 // wall prepares sockets and requests.

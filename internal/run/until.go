@@ -2,10 +2,12 @@ package run
 
 import (
 	"fmt"
+	"iter"
 	"time"
 
 	"pitot/internal/data/record"
 	"pitot/internal/data/result"
+	"pitot/internal/data/spill"
 	"pitot/internal/measure"
 	"pitot/internal/slo"
 	"pitot/internal/stat"
@@ -20,9 +22,9 @@ type looker struct {
 	longest int64         // that a window may be
 	inTime  bool          // looks take no time: the world is virtual
 
-	journal *record.Journal
-	dir     string
-	offset  int64 // of the point's records
+	// records are those of the point so far, as often as they are asked for.
+	records func() (iter.Seq2[record.Frame, error], error)
+	store   func() *spill.Store // for what may not fit into memory; nil gives none
 	index   int32
 	setup   measure.Setup
 	say     func(string)
@@ -52,7 +54,12 @@ func (s *Session) newLooker(want slo.Precision, index int32, setup measure.Setup
 	offset, err := s.journal.Offset()
 	return &looker{
 		want: want, longest: int64(s.plan.Budget), inTime: s.Target.Kind == "sim",
-		journal: s.journal, dir: s.Dir, offset: offset, index: index, setup: setup, say: s.runner.say,
+		records: func() (iter.Seq2[record.Frame, error], error) {
+			err := s.journal.Flush()
+			return record.Since(s.Dir, offset), err
+		},
+		store: func() *spill.Store { return memory(s.Dir) },
+		index: index, setup: setup, say: s.runner.say,
 	}, err
 }
 
@@ -86,22 +93,26 @@ func (l *looker) at(t1 int64) (seen glance) {
 		}
 	}()
 	seen.end = t1
-	if seen.err = l.journal.Flush(); seen.err != nil {
+	frames, err := l.records()
+	if seen.err = err; err != nil {
 		return seen
 	}
 	setup := l.setup
 	setup.T1 = t1
 	setups := map[int32]measure.Setup{l.index: setup}
-	measure.Settle(setups, record.Since(l.dir, l.offset))
+	measure.Settle(setups, frames)
 	set := setups[l.index].Settling
 	quiet := set == nil || set.Why == "" || l.unquiet == mostUnquiet
 	if quiet && l.want.None() {
 		return seen
 	}
-	store := memory(l.dir)
+	var store *spill.Store
+	if l.store != nil {
+		store = l.store()
+	}
 	defer store.Close()
 	fold := measure.NewFoldIn(store, setups[l.index])
-	for f, err := range record.Since(l.dir, l.offset) {
+	for f, err := range frames {
 		if err != nil {
 			seen.err = fmt.Errorf("read records: %w", err)
 			return seen

@@ -4,7 +4,6 @@ import (
 	"context"
 	"fmt"
 	"math"
-	"os"
 	"path/filepath"
 	"slices"
 	"time"
@@ -37,6 +36,7 @@ type Beside struct {
 
 // Line is one figure of both.
 type Line struct {
+	Load      string   `json:"load,omitempty"` // where a run measured several
 	Name      string   `json:"name"`
 	Unit      string   `json:"unit"`
 	Measured  *float64 `json:"measured"` // nil where the run does not give it
@@ -59,19 +59,15 @@ func Redo(ctx context.Context, spec, dir string) (*Beside, error) {
 	if err != nil {
 		return nil, err
 	}
-	tmp, err := os.MkdirTemp("", "pitot-predict-")
-	if err != nil {
-		return nil, err
-	}
-	defer os.RemoveAll(tmp)
-	p.Spec, p.Out, p.Repeat = "sim:"+spec, filepath.Join(tmp, "run"), 1
+	p.Spec = "sim:" + spec
 	p.API, p.Model, p.KeyFile, p.Headers = "", "", "", nil
 	plan.Reset(&p.Embedded)
-	again, _, err := (&run.Runner{}).Run(ctx, &p)
+	loads := measuredLoads(&p, measured)
+	again, err := (&run.Runner{}).Simulate(ctx, &p, loads)
 	if err != nil {
 		return nil, err
 	}
-	if len(measured.Points) == 0 || len(again.Points) == 0 {
+	if len(again) == 0 {
 		return nil, say.Errorf("the run in %s has no points", dir)
 	}
 	b := &Beside{Schema: BesideSchema, Run: dir, Facts: d.Facts(), Deployment: d, Notes: d.Notes}
@@ -79,12 +75,54 @@ func Redo(ctx context.Context, spec, dir string) (*Beside, error) {
 		b.Notes = append(slices.Clone(b.Notes), s)
 	}
 	b.Notes = append(slices.Clone(b.Notes), differences(dir, measured, d)...)
-	for _, x := range d.Outside(target.Observed(again.Points[:1])) {
+	for _, x := range d.Outside(target.Observed(again)) {
 		b.Notes = append(b.Notes, x.String())
 	}
-	b.lay(&measured.Points[0], &again.Points[0])
-	b.explain(&measured.Points[0], slices.Contains(d.FittedOn, origin(measured)))
+	lightest := 0
+	for i := range again {
+		name := ""
+		if len(again) > 1 {
+			name = loadName(&measured.Points[i].Load)
+		}
+		b.lay(name, &measured.Points[i], &again[i])
+		if measured.Points[i].Load.Value() < measured.Points[lightest].Load.Value() {
+			lightest = i
+		}
+	}
+	b.explain(&measured.Points[lightest], &again[lightest], slices.Contains(d.FittedOn, origin(measured)))
 	return b, nil
+}
+
+// measuredLoads are the loads that a run measured: the one of its plan, or those
+// that a sweep or a search chose, each with its window.
+func measuredLoads(p *plan.Plan, measured *result.Run) (loads []plan.Load) {
+	if len(measured.Points) == 0 {
+		return nil
+	}
+	if p.Rate > 0 || p.Concurrency > 0 {
+		return []plan.Load{p.Load}
+	}
+	for i := range measured.Points {
+		x := &measured.Points[i]
+		l := p.Load
+		if l.Rate, l.Concurrency = 0, 0; x.Load.Rate != nil {
+			l.Rate, l.Arrival = *x.Load.Rate, x.Load.Arrival
+		} else if x.Load.Concurrency != nil {
+			l.Concurrency = *x.Load.Concurrency
+		}
+		seconds := func(s float64) time.Duration { return time.Duration(math.Round(s * 1e9)) }
+		l.Warmup, l.Duration, l.Requests, l.Exactly = seconds(x.Seconds.Warmup), seconds(x.Seconds.Window), 0, false
+		loads = append(loads, l)
+	}
+	return loads
+}
+
+// loadName is what a load is called in a table.
+func loadName(l *result.Load) string {
+	if l.Rate != nil {
+		return fmt.Sprintf("%.3g requests/s", *l.Rate)
+	}
+	return say.Plural(int(l.Value()), "user")
 }
 
 // chance says how much of a difference may be the phases' alone: over seconds,
@@ -102,15 +140,24 @@ func chance(s *vllm.Settings, seconds float64) string {
 		s.SlowCV, s.SlowTime.Round(10*time.Millisecond), 196*sd)
 }
 
-// lay puts the figures of two points side by side.
-func (b *Beside) lay(m, p *result.Point) {
-	add := func(name, unit string, x, y *float64) {
+// lay puts the figures of two points side by side; load is what is said of them,
+// "" for a run of one load.
+func (b *Beside) lay(load string, m, p *result.Point) {
+	for _, l := range lines(m, p) {
+		l.Load = load
+		b.Lines = append(b.Lines, l)
+	}
+}
+
+// lines are the figures of two points, side by side.
+func lines(m, p *result.Point) (list []Line) {
+	pair := func(name, unit string, x, y *float64) {
 		l := Line{Name: name, Unit: unit, Measured: x, Predicted: y}
 		if x != nil && y != nil && *y > 0 {
 			r := *x / *y
 			l.Ratio = &r
 		}
-		b.Lines = append(b.Lines, l)
+		list = append(list, l)
 	}
 	for _, d := range metric.All().Distributions() {
 		x, y := m.Metrics.Of(d.Name), p.Metrics.Of(d.Name)
@@ -118,21 +165,22 @@ func (b *Beside) lay(m, p *result.Point) {
 			continue
 		}
 		for _, key := range []string{metric.Mean, "p50", "p90", "p99"} {
-			add(d.Label+" "+key, string(d.Unit), x.Value(key), y.Value(key))
+			pair(d.Label+" "+key, string(d.Unit), x.Value(key), y.Value(key))
 		}
 	}
-	add("requests/s", "", m.Throughput.RequestsPerS, p.Throughput.RequestsPerS)
-	add("output tokens/s", "", m.Throughput.OutputTokensPerS, p.Throughput.OutputTokensPerS)
+	pair("requests/s", "", m.Throughput.RequestsPerS, p.Throughput.RequestsPerS)
+	pair("output tokens/s", "", m.Throughput.OutputTokensPerS, p.Throughput.OutputTokensPerS)
+	return list
 }
 
 // far is from where on a ratio is far from one.
 const far = 1.25
 
-// explain says what ratios far from one usually mean. own says that the twin was
+// explain says what ratios far from one usually mean, at one load. own says that the twin was
 // fitted on this very run.
-func (b *Beside) explain(m *result.Point, own bool) {
+func (b *Beside) explain(m, p *result.Point, own bool) {
 	ratio := map[string]float64{}
-	for _, l := range b.Lines {
+	for _, l := range lines(m, p) {
 		if l.Ratio != nil {
 			ratio[l.Name] = *l.Ratio
 		}
@@ -162,6 +210,8 @@ func (b *Beside) explain(m *result.Point, own bool) {
 	}
 	if len(b.Means) == 0 {
 		switch {
+		case tpot == 0 && ttft == 0:
+			notef("nothing that both have can be compared: too few requests were answered")
 		case own:
 			notef("measured and predicted agree to within a quarter")
 		case b.Deployment.Fitted != nil:

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"maps"
 	"os"
 	"path/filepath"
 	"slices"
@@ -190,6 +191,34 @@ func withoutIntervals(runs ...*result.Run) {
 	}
 }
 
+// withoutNewMetrics leaves out what a run has of metrics of which the earlier one has
+// neither values nor a reason why there are none: the program did not know them.
+func withoutNewMetrics(earlier, run *result.Run) {
+	of := func(was, now *result.Metrics) {
+		for i := range now.List {
+			d := &now.List[i]
+			if was.Of(d.Name) == nil && was.Undefined[d.Key] == "" {
+				d.Summary = nil
+				delete(now.Undefined, d.Key)
+			}
+		}
+	}
+	for i := range min(len(earlier.Points), len(run.Points)) {
+		was, now := &earlier.Points[i], &run.Points[i]
+		of(&was.Metrics, &now.Metrics)
+		for name, c := range now.Classes {
+			old := was.Classes[name]
+			of(&old.Metrics, &c.Metrics)
+		}
+		for _, x := range []struct{ was, now *map[string]float64 }{{&was.Window, &now.Window}, {&was.Server, &now.Server}} {
+			maps.DeleteFunc(*x.now, func(field string, _ float64) bool { _, known := (*x.was)[field]; return !known })
+			if len(*x.now) == 0 && *x.was == nil {
+				*x.now = nil
+			}
+		}
+	}
+}
+
 // sameChecksOf does it of all points of a run.
 func sameChecksOf(t *testing.T, want, now *result.Run) {
 	t.Helper()
@@ -236,6 +265,7 @@ func TestGoldenKilled(t *testing.T) {
 			want, now := decoded(t, filepath.Join(golden, version, name+".expected.json")), decoded(t, filepath.Join(dir, rundir.Result))
 			corrected(want)
 			withoutIntervals(want, now)
+			withoutNewMetrics(want, now)
 			want.Sent = now.Sent // version 1 did not count it
 			sameChecksOf(t, want, now)
 			if d := cmp.Diff(want, now, rounded); d != "" {
@@ -300,6 +330,7 @@ func TestGoldenFinished(t *testing.T) {
 			}
 			corrected(want)
 			withoutIntervals(want, again)
+			withoutNewMetrics(want, again)
 			want.Sent = again.Sent // version 1 did not count it
 			sameChecksOf(t, want, again)
 			if d := cmp.Diff(want, again, rounded); d != "" {
@@ -400,6 +431,7 @@ func TestGoldenResumed(t *testing.T) {
 				t.Fatalf("%d points of %d", len(now.Points), kept)
 			}
 			withoutIntervals(want, now)
+			withoutNewMetrics(want, now)
 			for i := range kept {
 				sameChecks(t, &want.Points[i], &now.Points[i])
 				if d := cmp.Diff(want.Points[i], now.Points[i], rounded); d != "" {

@@ -35,11 +35,33 @@ func TestCatalogue(t *testing.T) {
 		if m.Limit && m.Distribution() && (m.Unit != Milliseconds || m.Better != Lower) {
 			t.Errorf("%s is limited from above, in %s, and %q is better", m.Name, m.Unit, m.Better)
 		}
+		if m.Limit && strings.ContainsAny(string(m.Name), " <,@%") {
+			t.Errorf("--slo cannot name %q", m.Name)
+		}
+		if group, _, _ := strings.Cut(m.Key, "."); (m.Of == Server) != (group == "server") || group == "window" && m.Of != Window {
+			t.Errorf("%s, of a %s, lies in %s", m.Name, m.Of, group)
+		}
 		for _, also := range m.Also {
 			if names[also] {
 				t.Errorf("%s is also another", also)
 			}
 			names[also] = true
+		}
+	}
+}
+
+// Each signal is recorded under a name of its own, and makes a metric or none.
+func TestSignals(t *testing.T) {
+	names := map[string]bool{}
+	for _, s := range Signals() {
+		if (s.Metric == nil) != (s.Combine == Recorded) || (s.Combine == Ratio) != (s.Per.Record != "") || s.Scale < 0 {
+			t.Errorf("%+v", s)
+		}
+		for _, from := range s.Sources() {
+			if from.Record == "" || len(from.Series) == 0 || names[from.Record] {
+				t.Errorf("%q is there twice, or nothing is asked for it", from.Record)
+			}
+			names[from.Record] = true
 		}
 	}
 }

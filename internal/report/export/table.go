@@ -116,7 +116,7 @@ func lines(run *result.Run, dir string, take func(*cohort, *request) error) erro
 	if errors.Is(err, errNoRecords) {
 		why = "chunks.parquet is not in the run's directory"
 	}
-	return partly{say.Errorf("the file is made from requests.parquet alone: %s", why).WithHint("tpot_ms takes the first event for one token there, unless its request's row tells, and stall_ms is empty")}
+	return partly{say.Errorf("the file is made from requests.parquet alone: %s", why).WithHint("tpot_ms takes the first event for one token there, unless its request's row tells; stall_ms and what else chunks alone tell is empty")}
 }
 
 // linesOf does it of what can be gathered, and counts them. The first error is of the

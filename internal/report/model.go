@@ -286,9 +286,6 @@ func (m *PointModel) headline(p *result.Point) {
 			add("$%s per million within the SLO", say.Quantity(*c.USDPerMGoodOutput))
 		}
 	}
-	if x, ok := p.Window["cached_share"]; ok && x > 0 {
-		add("%s of the prompt tokens from the server's cache", say.Percent(x))
-	}
 	if b := balance(p); b != "" {
 		m.Headline = append(m.Headline, b)
 	}
@@ -306,7 +303,7 @@ func (m *PointModel) headline(p *result.Point) {
 func (m *PointModel) further(run *result.Run, p *result.Point) {
 	for _, x := range run.Further() {
 		v, _, _ := p.Figure(x)
-		if v == nil || x.Show == metric.Data {
+		if v == nil || x.Show == metric.Data || *v == 0 && x.Name == metric.CachedShare { // a check says where there should be some, or none
 			continue
 		}
 		text := x.Label + " " + written(x.Unit)(*v)

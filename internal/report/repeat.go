@@ -70,19 +70,26 @@ func repeats(run *result.Run) *Repeats {
 		return nil
 	}
 	o := &Repeats{Table: Table{Head: []string{say.Plural(len(r.Points), "repeat"), "median", "least", "most"}}}
+	if len(r.Pooled) > 0 {
+		o.Table.Head = append(o.Table.Head, "of all")
+	}
 	var marked bool
+	var pooled int64
 	medians := map[string]string{}
 	for _, v := range repeatedValues(run) {
 		write, key := written(v.Metric.Unit), v.key()
 		spread, ok := r.Spread[key]
-		if !ok {
+		if _, all := r.Pooled[key]; !ok && !all || v.Name == metric.CachedShare && spread[1] == 0 {
 			continue
 		}
 		mark := ""
 		if fewAt(run, r.Points, v) {
 			mark, marked = "~", true
 		}
-		median, least, most := say.Unknown, mark+write(spread[0]), mark+write(spread[1])
+		median, least, most := say.Unknown, say.Unknown, say.Unknown
+		if ok {
+			least, most = mark+write(spread[0]), mark+write(spread[1])
+		}
 		x, known := r.Median[key]
 		if known {
 			median = mark + write(x)
@@ -91,7 +98,20 @@ func repeats(run *result.Run) *Repeats {
 		if rate := run.Points[0].Load.Rate; rate != nil && v.Name == metric.OfferedRate {
 			asked = ", asked " + say.Decimal(*rate, 3)
 		}
-		o.Table.Rows = append(o.Table.Rows, []string{name + asked, median, least, most})
+		row := []string{name + asked, median, least, most}
+		if len(r.Pooled) > 0 {
+			row = append(row, "")
+			if x, ok := r.Pooled[key]; ok {
+				row[4], pooled = write(x.Value), max(pooled, x.N)
+				if x.Few {
+					row[4], marked = "~"+row[4], true
+				}
+				if !known {
+					medians[key] = v.name() + " " + row[4] + " " + v.unit() + " over all requests"
+				}
+			}
+		}
+		o.Table.Rows = append(o.Table.Rows, row)
 		if !known {
 			continue
 		}
@@ -104,6 +124,9 @@ func repeats(run *result.Run) *Repeats {
 		}
 	}
 	o.Legend = present(map[bool]string{true: "~ few independent samples"}[marked], "each with prompts and arrivals of its own", r.Covers)
+	if pooled > 0 {
+		o.Legend = append(o.Legend, "of all: over the "+say.Plural(int(pooled), "request")+" of all repeats together")
+	}
 	var said []string
 	for _, either := range [][2]string{{"output_tokens_per_s", "requests_per_s"}, {"ttft_ms.p99", "ttft_ms.p50"}, {"tpot_ms.p99", "tpot_ms.p50"}} {
 		if text := cmp.Or(medians[either[0]], medians[either[1]]); text != "" {

@@ -69,6 +69,13 @@ func (m Model) Text(w io.Writer, s Style) error {
 	}
 	if m.Repeats != nil {
 		m.Repeats.text(p, s)
+		p.line("")
+		for i := range m.Points {
+			m.Points[i].verdictLine(p, s)
+		}
+		m.repeatedChecks(p, s)
+		p.line("%s", s.dim("each in full: pitot report --format md, or the page"))
+		m.Points = nil
 	}
 	for i := range m.Points {
 		if i > 0 || m.Points[i].Ordinal != "" {
@@ -87,6 +94,18 @@ func (m Model) Text(w io.Writer, s Style) error {
 		p.line("%s", s.dim("open "+m.Page))
 	}
 	return p.err
+}
+
+// verdictLine is a repeat's verdict, and what its checks found.
+func (m *PointModel) verdictLine(p *printer, s Style) {
+	verdict := strings.Join(present(m.Ordinal, string(m.Verdict)), ": ")
+	if len(m.Because) > 0 {
+		verdict += ", " + strings.Join(m.Because, ", ")
+	}
+	p.write(s, verdictColor(m.Verdict), "", verdict)
+	if m.Outcome != "" {
+		p.write(s, red, "  ", m.Outcome)
+	}
 }
 
 func (m *PointModel) text(p *printer, s Style) {
@@ -138,15 +157,33 @@ func (m *PointModel) text(p *printer, s Style) {
 	}
 	p.write(s, "", "", m.Server...)
 	p.write(s, "", "", m.Instrument...)
-	for _, c := range m.NotPassed {
-		mark, code := "flag", yellow
-		if c.Status == result.Fail {
-			mark, code = "FAIL", red
-		}
-		p.hanging(Style{}, "", s.paint(code, mark)+"  ", "      ", c.Name+": "+c.Value+" (limit "+c.Limit+")")
-		p.write(s, "", "      ", c.Advice)
+	for i := range m.NotPassed {
+		m.NotPassed[i].text(p, s)
 	}
 	p.line("%s", m.ChecksPassed())
+}
+
+// text writes a check that did not pass, and what to do.
+func (c *CheckModel) text(p *printer, s Style) {
+	mark, code := "flag", yellow
+	if c.Status == result.Fail {
+		mark, code = "FAIL", red
+	}
+	p.hanging(Style{}, "", s.paint(code, mark)+"  ", "      ", c.Name+": "+c.Value+" (limit "+c.Limit+")")
+	p.write(s, "", "      ", c.Advice)
+}
+
+// repeatedChecks writes what did not pass in any repeat once, as the first had it.
+func (m *Model) repeatedChecks(p *printer, s Style) {
+	told := map[string]bool{}
+	for i := range m.Points {
+		for k := range m.Points[i].NotPassed {
+			if c := &m.Points[i].NotPassed[k]; !told[c.Name] {
+				told[c.Name] = true
+				c.text(p, s)
+			}
+		}
+	}
 }
 
 // text writes a table with its numbers under one another.

@@ -119,6 +119,7 @@ func finish(dir string, incomplete bool, store *spill.Store) (*result.Run, error
 		counted := slices.DeleteFunc(slices.Clone(p.Checks), func(c result.Check) bool { return p.Excused(&c) })
 		run.Verdict = worse(run.Verdict, judge.Verdict(counted))
 	}
+	pooled := together(points, folds, run.Points)
 	for _, i := range points {
 		if err := folds[i].Err(); err != nil {
 			return &run, unsaved(dir, err)
@@ -126,6 +127,9 @@ func finish(dir string, incomplete bool, store *spill.Store) (*result.Run, error
 		folds[i].Free()
 	}
 	search.Complete(&run)
+	if run.Repeats != nil && len(pooled) > 0 {
+		run.Repeats.Pooled = pooled
+	}
 	if o.found != nil {
 		run.Capacity = o.found
 	}
@@ -138,6 +142,18 @@ func finish(dir string, incomplete bool, store *spill.Store) (*result.Run, error
 		return &run, unsaved(dir, written)
 	}
 	return &run, written
+}
+
+// together are percentiles over all points, where they are repeats of one load.
+func together(order []int32, folds map[int32]*measure.Fold, points []result.Point) map[string]result.Together {
+	var all []*measure.Fold
+	for k, i := range order {
+		if points[k].Stage != "" || !sameLoad(points[k].Load, points[0].Load) {
+			return nil
+		}
+		all = append(all, folds[i])
+	}
+	return measure.Together(all, points)
 }
 
 // save writes run.json, once and whole.

@@ -29,8 +29,16 @@ type Repeated struct {
 	Points []int                 `json:"points"`
 	Median map[string]float64    `json:"median"`           // of a value over them, as "ttft_ms.p99"; of an even number the lower of the two in the middle. None where a point does not have it
 	Spread map[string][2]float64 `json:"spread"`           // its least and most, over the points that have it
+	Pooled map[string]Together   `json:"pooled,omitempty"` // percentiles over the requests of all points together, as "ttft_ms.p99"
 	Met    map[Met]int           `json:"met,omitempty"`    // points by how the SLO came out
 	Covers string                `json:"covers,omitempty"` // what the spread is a spread of
+}
+
+// Together is a percentile over the requests of several points of one load.
+type Together struct {
+	Value float64 `json:"value"`
+	N     int64   `json:"n"`             // requests
+	Few   bool    `json:"few,omitempty"` // it rests on few of them
 }
 
 // Knee is the load from which more of it buys little throughput for much

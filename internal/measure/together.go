@@ -1,0 +1,68 @@
+package measure
+
+import (
+	"slices"
+
+	"pitot/internal/data/metric"
+	"pitot/internal/data/result"
+	"pitot/internal/stat"
+)
+
+// Together gives percentiles over the requests of several points that had one load
+// each: more samples than any of them has, of metrics that every point has in a
+// steady state. Points are what the folds came to.
+func Together(folds []*Fold, points []result.Point) map[string]result.Together {
+	out := map[string]result.Together{}
+	if len(folds) < 2 {
+		return out
+	}
+	scratch := folds[0].store.Scratch()
+	defer scratch.Close()
+	for i := range folds[0].definitions {
+		d := &folds[0].definitions[i]
+		if d.Request == nil || len(d.Compared) == 0 || !everywhere(d.Metric, points) {
+			continue
+		}
+		var all *sample
+		for _, f := range folds {
+			c := f.part(f.groups.list, scratch)
+			ask := d.question(c.until)
+			ask.of = nil
+			if all == nil {
+				all = newSample(c, &ask)
+			}
+			for q := range c.requests() {
+				x, st := ask.take(q)
+				all.add(q, x, st)
+			}
+		}
+		all.seek()
+		for _, p := range metric.Percentiles() {
+			few, firm := stat.Support(p.P)
+			if p.Key != "p50" && p.Key != "p99" || all.n() < few {
+				continue
+			}
+			if x, over := all.percentile(p.P); !over {
+				out[d.Key+"."+p.Key] = result.Together{Value: x / all.unit, N: all.n(), Few: all.n() < firm || fewSomewhere(d.Name, p.Key, points)}
+			}
+		}
+		all.free()
+	}
+	return out
+}
+
+// fewSomewhere says that a point's own value rests on few of its samples, as where
+// they depend on each other.
+func fewSomewhere(name metric.Name, key string, points []result.Point) bool {
+	return slices.ContainsFunc(points, func(p result.Point) bool { return slices.Contains(p.Metrics.Of(name).Few, key) })
+}
+
+// everywhere says that each point has the metric, and has it for its load.
+func everywhere(m *metric.Metric, points []result.Point) bool {
+	for i := range points {
+		if s := points[i].Metrics.Of(m.Name); s == nil || s.NoSteadyState() != "" {
+			return false
+		}
+	}
+	return true
+}

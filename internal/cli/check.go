@@ -29,7 +29,7 @@ Runs any other client against the same server and prints what was true.
 	printSettings(w, plan.VerbCheck)
 }
 
-// most is where the search for the machine's limit ends.
+// most is the number of streams at which the search for the machine's limit ends.
 const most = 16_000
 
 func checkVerb(ctx context.Context, e *Env) (int, error) {
@@ -46,7 +46,7 @@ func checkVerb(ctx context.Context, e *Env) (int, error) {
 		return Done, fmt.Errorf("find this program: %w", err)
 	}
 	c := &audit.Checker{Command: []string{self}, Version: versionOf(), Window: p.Window, Err: e.Stderr,
-		Ref: audit.Reference{TTFT: p.TTFT, ITL: p.ITL, Tokens: p.Tokens}, ReadClaim: claimIn}
+		Ref: audit.Reference{TTFT: p.TTFT, ITL: p.ITL, Tokens: p.Tokens}, ReadClaim: readClaim}
 	ctx, stop := interruptible(ctx, e.Stderr)
 	defer stop()
 	if p.Client != "" {
@@ -95,8 +95,8 @@ func checkVerb(ctx context.Context, e *Env) (int, error) {
 	return Done, nil
 }
 
-// claimIn reads what another client says it measured out of a file it left.
-func claimIn(path string) (audit.Claim, error) {
+// readClaim reads another client's results from a file it wrote.
+func readClaim(path string) (audit.Claim, error) {
 	r, err := tools.Read(path)
 	if err != nil {
 		return audit.Claim{}, err

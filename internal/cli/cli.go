@@ -20,7 +20,7 @@ import (
 )
 
 // Exit codes. Where several apply, the first of Interrupted, TargetFailed,
-// Invalid, Fired, SLOMissed counts.
+// Invalid, Fired, SLOMissed wins.
 const (
 	Done         = 0
 	Bug          = 1
@@ -80,7 +80,7 @@ func Run(ctx context.Context, args []string, stdin io.Reader, stdout, stderr io.
 	hint := say.Hint(err)
 	var other *plan.OtherVerb
 	if errors.As(err, &other) {
-		hint = belongs(other.Flag)
+		hint = verbsTaking(other.Flag)
 	}
 	var target *target.Error
 	var mistake *say.Error
@@ -116,7 +116,7 @@ func dispatch(ctx context.Context, e *Env, args []string) (int, error) {
 			overview(e.Stdout)
 			return Done, nil
 		}
-		v, err := find(args[1])
+		v, err := verbNamed(args[1])
 		if err != nil {
 			return Usage, err
 		}
@@ -125,7 +125,7 @@ func dispatch(ctx context.Context, e *Env, args []string) (int, error) {
 	case "--version", "-version":
 		return versionVerb(ctx, e)
 	}
-	v, err := find(name)
+	v, err := verbNamed(name)
 	if err != nil {
 		return Usage, err
 	}
@@ -142,7 +142,7 @@ func dispatch(ctx context.Context, e *Env, args []string) (int, error) {
 	return v.run(ctx, e)
 }
 
-func find(name string) (verb, error) {
+func verbNamed(name string) (verb, error) {
 	var names []string
 	for _, v := range verbs() {
 		if v.name == name {
@@ -160,8 +160,8 @@ func find(name string) (verb, error) {
 	return verb{}, say.Errorf("unknown verb %q", name).WithHint(hint)
 }
 
-// belongs says which verbs take a flag.
-func belongs(flag string) string {
+// verbsTaking says which verbs take a flag.
+func verbsTaking(flag string) string {
 	var takers []string
 	for _, v := range verbs() {
 		if slices.ContainsFunc(plan.Settings(), func(s plan.Setting) bool { return s.Name == flag && s.For(plan.Verb(v.name)) }) {

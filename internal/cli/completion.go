@@ -16,9 +16,9 @@ import (
 	"pitot/internal/wire/api"
 )
 
-// Completion is asked for by the shells' scripts, in folder completion, whenever
-// a user wants it: what can come next follows from the verbs and the table of
-// settings, so that scripts never change.
+// Completion is called by the shells' scripts in folder completion whenever the user
+// asks for it. The words come from the verbs and the table of settings, so the scripts
+// never change.
 
 //go:embed completion
 var completionScripts embed.FS
@@ -93,12 +93,12 @@ func completeWords(w io.Writer, args []string) error {
 	return nil
 }
 
-// unfinished says that a word goes on: no space follows it.
+// unfinished says that more is expected in the same word: no space follows it.
 func unfinished(word string) bool {
 	return word != "" && strings.ContainsRune(":=@/?&", rune(word[len(word)-1]))
 }
 
-// bashWords takes a line apart as bash does, without the name of the program.
+// bashWords splits a line as bash does, without the name of the program.
 // replaced is the part of the last word that bash keeps: up to the last of the
 // characters that break words, unless a quote is open.
 func bashWords(breaks, line string) (words []string, replaced string) {
@@ -133,7 +133,7 @@ func bashWords(breaks, line string) (words []string, replaced string) {
 	return words[min(1, len(words)-1):], word.String()[:kept]
 }
 
-// completion is what can stand in place of a word that was begun.
+// completion is what can complete a word.
 type completion struct {
 	files bool // the name of a file or directory
 	words []plan.Choice
@@ -158,7 +158,7 @@ func nextWord(before []string, current string) (found completion) {
 		}
 		return found
 	}
-	v, err := find(before[0])
+	v, err := verbNamed(before[0])
 	if err != nil {
 		return found
 	}
@@ -201,7 +201,7 @@ func nextWord(before []string, current string) (found completion) {
 	return flagWords(plan.Verb(v.name), given)
 }
 
-// flagWords are the flags of a verb that may be given yet, in the order of the help.
+// flagWords are the flags of a verb that can still be given, in the order of the help.
 func flagWords(v plan.Verb, given map[string]bool) (found completion) {
 	for _, s := range plan.Settings() {
 		if s.For(v) && (!given[s.Name] || s.Many()) {
@@ -215,8 +215,8 @@ func flagWords(v plan.Verb, given map[string]bool) (found completion) {
 	return found
 }
 
-// valuesOf is what the value of a setting can be; nil is that of --config. What
-// stands before it in its word comes back with it.
+// valuesOf gives the values that a setting can have; nil stands for --config. before is
+// the part of the word in front of the value, repeated in each completion.
 func valuesOf(s *plan.Setting, current, before string) (found completion) {
 	if s == nil {
 		return completion{files: true}
@@ -302,8 +302,7 @@ func fitArguments(args []string, current string) completion {
 	return completion{files: true}
 }
 
-// deployments are the ways in which MODEL@GPU?settings can go on, with prefix in
-// front.
+// deployments completes MODEL@GPU?settings, with prefix in front of each word.
 func deployments(current, prefix string) (words []plan.Choice) {
 	known := predict.AllKnown()
 	model, rest, chosen := strings.Cut(current, "@")

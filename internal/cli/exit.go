@@ -8,45 +8,45 @@ import (
 	"pitot/internal/plan"
 )
 
-// How a run ends decides the exit code. What makes a measurement worth less
-// comes before what is said of the server: see the constants.
+// The exit code follows from how a run ended. An invalid measurement counts before
+// what it says about the server: see the constants.
 
-// exitCode says how a run ended.
+// exitCode is the exit code of a run.
 func exitCode(run *result.Run) int {
 	if run.Interrupted {
 		return Interrupted
 	}
-	return judged(run)
+	return codeOfRun(run)
 }
 
-// judged says what came out of a run, interrupted or not.
-func judged(run *result.Run) int {
+// codeOfRun is the same, whether or not the run was interrupted.
+func codeOfRun(run *result.Run) int {
 	switch {
-	case unserved(run):
+	case targetFailed(run):
 		return TargetFailed
 	case run.Verdict == result.Invalid:
 		return Invalid
-	case run.Capacity != nil && !answered(run.Capacity), missed(run):
+	case run.Capacity != nil && !answered(run.Capacity), missedSLO(run):
 		return SLOMissed
 	}
 	return Done
 }
 
-// unserved says whether the target failed: it went away, or it answered less
+// targetFailed says whether the target failed: it went away, or it answered less
 // than half of what was due, at every point.
-func unserved(run *result.Run) bool {
+func targetFailed(run *result.Run) bool {
 	failing := len(run.Points) > 0
 	for _, p := range run.Points {
 		if p.WentAway != nil {
 			return true
 		}
-		failing = failing && (p.Outcome == result.Failing || p.Requests.OK == 0 && p.Requests.Due > own(p.Requests))
+		failing = failing && (p.Outcome == result.Failing || p.Requests.OK == 0 && p.Requests.Due > ownErrors(p.Requests))
 	}
 	return failing
 }
 
-// own counts the requests that failed for want of something of this client's.
-func own(r result.Requests) (n int) {
+// ownErrors counts the requests that failed because this client lacked something.
+func ownErrors(r result.Requests) (n int) {
 	for class, failed := range r.Errors {
 		if record.IsOwn(class) {
 			n += failed
@@ -55,9 +55,9 @@ func own(r result.Requests) (n int) {
 	return n
 }
 
-// missed says that the SLO was not met at a load. That one beyond the knee of a
-// sweep is not served well, or one that a search tried, is what they are for.
-func missed(run *result.Run) bool {
+// missedSLO says that the SLO was not met. Loads beyond the knee of a sweep, and those
+// that a search tried, are meant to miss it and do not count.
+func missedSLO(run *result.Run) bool {
 	if run.Curve != nil || run.Capacity != nil {
 		return false
 	}
@@ -76,8 +76,8 @@ func answered(c *result.Capacity) bool {
 	return c.Load != nil || c.Verified != nil && c.Verified.Passed
 }
 
-// strictly gives the exit code of a run under --strict: flags fail too. What
-// makes the run worth less comes first, as ever.
+// strictly gives the exit code of a run under --strict: flags fail too, unless
+// something worse happened.
 func strictly(o *plan.Output, e *Env, run *result.Run, code int) int {
 	if !o.Strict || run == nil || run.Verdict == result.Valid || code != Done && code < Invalid || code == Interrupted {
 		return code
@@ -88,9 +88,9 @@ func strictly(o *plan.Output, e *Env, run *result.Run, code int) int {
 	return Invalid
 }
 
-// worse gives the exit code of two runs: the lower, for what makes a number
-// worthless comes before what is said of its value, but Done last.
-func worse(a, b int) int {
+// worseCode gives the exit code for two runs: the lower code, which is the more severe,
+// but Done only if both are.
+func worseCode(a, b int) int {
 	if a == Done || b == Done {
 		return max(a, b)
 	}

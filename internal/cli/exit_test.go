@@ -11,7 +11,7 @@ func TestWorse(t *testing.T) {
 	order := []int{TargetFailed, Invalid, SLOMissed, Done} // worst first
 	for i, a := range order {
 		for j, b := range order {
-			if got := worse(a, b); got != order[min(i, j)] {
+			if got := worseCode(a, b); got != order[min(i, j)] {
 				t.Errorf("worse(%d, %d) = %d", a, b, got)
 			}
 		}

@@ -14,8 +14,8 @@ import (
 	"pitot/internal/study/tools"
 )
 
-// writeExports writes a run in the formats asked for. One that cannot be written
-// keeps none of the others from being written.
+// writeExports writes a run in the formats asked for. An error in one does not keep the
+// others from being written.
 func writeExports(e *Env, exports []export.Export, measured *result.Run, dir string) error {
 	var failed []error
 	for _, x := range exports {

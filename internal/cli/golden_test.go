@@ -301,7 +301,7 @@ func TestGoldenFinished(t *testing.T) {
 			if d := cmp.Diff(want, shown, rounded); d != "" {
 				t.Errorf("kept (-), shown (+):\n%s", d)
 			}
-			ends := judged(want)
+			ends := codeOfRun(want)
 			if code != ends {
 				t.Errorf("report: exit code %d, not %d", code, ends)
 			}

@@ -69,9 +69,9 @@ func findHelp(w io.Writer) {
 Searches for the highest load at which the SLO holds: its capacity. Near the
 limit violations come in bursts, so that one measured load says next to nothing;
 the share of violations at many loads around it is fitted instead. The answer is
-a load that was verified by a long look of its own, and the estimate with its
-interval. A budget too small for that gives a bracket, and says so: without a
-load that was verified the exit code is 5, for whoever wants to go on with it.
+a load that was verified by a long measurement of its own, and the estimate with
+its interval. A budget too small for that gives a bracket, and says so: without a
+load that was verified the exit code is 5, so that scripts do not go on with it.
 
 The load of --over rate is requests per second at times of their own; that of
 --over concurrency is users who wait for their answers.
@@ -88,8 +88,8 @@ func reportHelp(w io.Writer) {
 	fmt.Fprint(w, `pitot report DIR… [flags]
 
 Shows runs again. A run whose process was killed is finished from its journal
-first: nothing that was measured is lost. The run's page, report.html, is made
-anew; --open shows it in a browser. In place of a directory, a result file of
+first: nothing that was measured is lost. The run's page, report.html, is written
+again; --open shows it in a browser. In place of a directory, a result file of
 vLLM, SGLang, AIPerf or GuideLLM is shown as what that tool says.
 `)
 	printSettings(w, plan.VerbReport)
@@ -121,8 +121,8 @@ pitot predict --list has the names of models and accelerators, pitot predict
 // helpWidth is that of the help, in columns.
 const helpWidth = 88
 
-// wrapped breaks a text between words.
-func wrapped(text string, width int) (lines []string) {
+// wrapText breaks a text between words.
+func wrapText(text string, width int) (lines []string) {
 	line := ""
 	for _, word := range strings.Fields(text) {
 		if line != "" && utf8.RuneCountInString(line+" "+word) > width {
@@ -154,7 +154,7 @@ func printSettings(w io.Writer, v plan.Verb) {
 			if usual := s.Usual(); usual != "" {
 				text += " (" + usual + ")"
 			}
-			for i, line := range wrapped(text, helpWidth-27) {
+			for i, line := range wrapText(text, helpWidth-27) {
 				if i > 0 {
 					head = ""
 				}

@@ -16,8 +16,8 @@ import (
 )
 
 // Launches of an embedded target are measured one after the other: each is a run
-// of its own, in a directory beside the others, with its own name and seed. So
-// that directory is a side of a comparison.
+// of its own, in a directory next to the others, with its own name and seed, so that
+// the directory around them is a side of a comparison.
 
 // launchPlan is the plan of one launch, counted from 1. Its seed follows from the
 // one that was given.
@@ -31,7 +31,7 @@ func launchPlan(p *plan.Plan, parent string, n int) *plan.Plan {
 	return &one
 }
 
-// eachLaunch measures them all, and shows what they say together.
+// eachLaunch measures all launches, and shows what they show together.
 func (v *measuring) eachLaunch(ctx context.Context, e *Env, p *plan.Plan) (int, error) {
 	parent := p.Out
 	if parent == "" {
@@ -51,7 +51,7 @@ func (v *measuring) eachLaunch(ctx context.Context, e *Env, p *plan.Plan) (int, 
 		writePage(e.Stderr, measured, dir)
 		if measured != nil {
 			side.Runs = append(side.Runs, compare.Source{Path: dir, Run: measured})
-			code = worse(code, strictly(&p.Output, e, measured, exitCode(measured)))
+			code = worseCode(code, strictly(&p.Output, e, measured, exitCode(measured)))
 		}
 		if err != nil {
 			return Done, err // the launches before it are in their directories
@@ -65,7 +65,7 @@ func (v *measuring) eachLaunch(ctx context.Context, e *Env, p *plan.Plan) (int, 
 	if p.Format == "md" {
 		err = m.Markdown(e.Stdout)
 	} else {
-		err = m.Text(e.Stdout, report.Style{Color: colored(e.Stdout, e.Getenv)})
+		err = m.Text(e.Stdout, report.Style{Color: wantsColor(e.Stdout, e.Getenv)})
 	}
 	if err != nil {
 		return Done, err

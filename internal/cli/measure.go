@@ -26,7 +26,7 @@ type measuring struct {
 	loads func(context.Context, *run.Session, *plan.Plan, *progress) error // measures in a session
 }
 
-// run goes the whole way.
+// run carries out all of it.
 func (v *measuring) run(ctx context.Context, e *Env) (int, error) {
 	p, exports, err := v.prepare(e)
 	if err != nil {
@@ -96,8 +96,8 @@ func (v *measuring) carryOut(ctx context.Context, e *Env, p *plan.Plan, view *pr
 	return measured, s.Dir, err
 }
 
-// conclude shows what came of a measurement and gives the exit code. Whatever
-// went wrong, what was measured is told of.
+// conclude shows the result of a measurement and gives the exit code. Whatever went
+// wrong, what was measured is shown.
 func conclude(ctx context.Context, e *Env, measured *result.Run, dir, format string, exports []export.Export, err error) (int, error) {
 	page, missing := writePage(e.Stderr, measured, dir) // first: whoever reads the answer may stop early, and that ends the process
 	saved := measured == nil || run.Saved(dir, measured)
@@ -146,5 +146,5 @@ func show(e *Env, measured *result.Run, from shownFrom, format string) error {
 	if format == "md" {
 		return m.Markdown(e.Stdout)
 	}
-	return m.Text(e.Stdout, report.Style{Color: colored(e.Stdout, e.Getenv)})
+	return m.Text(e.Stdout, report.Style{Color: wantsColor(e.Stdout, e.Getenv)})
 }

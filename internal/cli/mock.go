@@ -73,8 +73,8 @@ func listenAddress(s *plan.Serving) string {
 	return net.JoinHostPort(s.Host, strconv.Itoa(s.Port))
 }
 
-// cannotListen says what keeps a server from its address: the port, or the
-// host.
+// cannotListen is the error of an address that cannot be listened on, with a hint for
+// the port or the host.
 func cannotListen(s *plan.Serving, err error) error {
 	hint := "choose another with --port, or --port 0 for any"
 	var lookup *net.DNSError

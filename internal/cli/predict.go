@@ -13,8 +13,7 @@ import (
 	"pitot/internal/twin/deploy"
 )
 
-// predictVerb says what to expect of a deployment, or how near the twin comes
-// to a recording.
+// predictVerb predicts a deployment, or compares the twin with a recording or a run.
 func predictVerb(ctx context.Context, e *Env) (int, error) {
 	var p plan.Prediction
 	var ask plan.Ask
@@ -27,7 +26,7 @@ func predictVerb(ctx context.Context, e *Env) (int, error) {
 		return Usage, say.Errorf("more than one deployment: %q and %q", args[0], args[1])
 	}
 	if p.List {
-		return known(e, &p, args)
+		return listKnown(e, &p, args)
 	}
 	spec := ""
 	if len(args) == 1 {
@@ -37,7 +36,7 @@ func predictVerb(ctx context.Context, e *Env) (int, error) {
 		return replay(e, &p, spec)
 	}
 	if p.Beside != "" && spec != "" {
-		return beside(ctx, e, &p, spec)
+		return compareWithTwin(ctx, e, &p, spec)
 	}
 	if spec == "" {
 		return Usage, say.Errorf("no deployment given").WithHint("for example pitot predict llama-3.1-8b@h100")
@@ -56,7 +55,7 @@ func predictVerb(ctx context.Context, e *Env) (int, error) {
 	if p.Format == "json" {
 		return Done, report.JSON(e.Stdout, x)
 	}
-	return Done, report.Prediction(e.Stdout, x, report.Style{Color: colored(e.Stdout, e.Getenv)})
+	return Done, report.Prediction(e.Stdout, x, report.Style{Color: wantsColor(e.Stdout, e.Getenv)})
 }
 
 func replay(e *Env, p *plan.Prediction, spec string) (int, error) {
@@ -72,11 +71,11 @@ func replay(e *Env, p *plan.Prediction, spec string) (int, error) {
 	if p.Format == "json" {
 		return Done, report.JSON(e.Stdout, x)
 	}
-	return Done, report.Replay(e.Stdout, x, report.Style{Color: colored(e.Stdout, e.Getenv)})
+	return Done, report.Replay(e.Stdout, x, report.Style{Color: wantsColor(e.Stdout, e.Getenv)})
 }
 
-// known lists the names that a deployment can be put together from.
-func known(e *Env, p *plan.Prediction, args []string) (int, error) {
+// listKnown lists the models, accelerators and settings of deployments.
+func listKnown(e *Env, p *plan.Prediction, args []string) (int, error) {
 	if len(args) > 0 || p.Replay != "" {
 		return Usage, say.Errorf("--list lists all there is: it takes no deployment and no --replay").WithHint("leave one of them out")
 	}
@@ -84,11 +83,11 @@ func known(e *Env, p *plan.Prediction, args []string) (int, error) {
 	if p.Format == "json" {
 		return Done, report.JSON(e.Stdout, k)
 	}
-	return Done, report.Known(e.Stdout, k, report.Style{Color: colored(e.Stdout, e.Getenv)})
+	return Done, report.Known(e.Stdout, k, report.Style{Color: wantsColor(e.Stdout, e.Getenv)})
 }
 
-// beside lays a measured run beside the twin's.
-func beside(ctx context.Context, e *Env, p *plan.Prediction, spec string) (int, error) {
+// compareWithTwin compares a measured run with the twin's prediction of it.
+func compareWithTwin(ctx context.Context, e *Env, p *plan.Prediction, spec string) (int, error) {
 	x, err := predict.Redo(ctx, spec, p.Beside)
 	if err != nil {
 		return Usage, err
@@ -96,7 +95,7 @@ func beside(ctx context.Context, e *Env, p *plan.Prediction, spec string) (int, 
 	if p.Format == "json" {
 		return Done, report.JSON(e.Stdout, x)
 	}
-	return Done, report.Beside(e.Stdout, x, report.Style{Color: colored(e.Stdout, e.Getenv)})
+	return Done, report.Beside(e.Stdout, x, report.Style{Color: wantsColor(e.Stdout, e.Getenv)})
 }
 
 // deploymentOf gives MODEL@GPU, also where it is written as a target.
@@ -129,7 +128,7 @@ says what a difference usually means.
 	printSettings(w, plan.VerbPredict)
 	fmt.Fprint(w, "\nSettings of the engine, behind ? and joined by &, with vLLM's names where it has one\n")
 	names := append(deploy.SettingNames(), "profile")
-	for _, line := range wrapped(strings.Join(names, ", "), helpWidth-2) {
+	for _, line := range wrapText(strings.Join(names, ", "), helpWidth-2) {
 		fmt.Fprintln(w, "  "+line)
 	}
 }

@@ -17,8 +17,8 @@ import (
 	"pitot/internal/say"
 )
 
-// The rules of the live view: it says where the run stands and never asks to
-// be watched. On a terminal it is three lines that are written over; anywhere
+// The rules of the live view: it shows the state of the run and never needs to be
+// watched. On a terminal it is three lines that are written over; anywhere
 // else it is a plain line every ten seconds. It goes to standard error, so
 // that standard output holds the result alone.
 
@@ -28,8 +28,8 @@ func isTerminal(w io.Writer, getenv func(string) string) bool {
 	return ok && term.IsTerminal(int(f.Fd())) && getenv("TERM") != "dumb"
 }
 
-// colored says whether w shows colours, and the user wants them (no-color.org).
-func colored(w io.Writer, getenv func(string) string) bool {
+// wantsColor says whether w shows colours, and the user wants them (no-color.org).
+func wantsColor(w io.Writer, getenv func(string) string) bool {
 	return isTerminal(w, getenv) && getenv("NO_COLOR") == ""
 }
 
@@ -57,7 +57,7 @@ const (
 )
 
 func newProgress(w io.Writer, quiet bool, getenv func(string) string) *progress {
-	p := &progress{w: w, quiet: quiet, live: isTerminal(w, getenv), color: colored(w, getenv), now: time.Now}
+	p := &progress{w: w, quiet: quiet, live: isTerminal(w, getenv), color: wantsColor(w, getenv), now: time.Now}
 	p.width = func() int {
 		if f, ok := w.(*os.File); ok {
 			if n, _, err := term.GetSize(int(f.Fd())); err == nil && n > 0 {
@@ -70,14 +70,14 @@ func newProgress(w io.Writer, quiet bool, getenv func(string) string) *progress 
 	return p
 }
 
-// Say implements [point.Progress].
+// Say implements [run.Progress].
 func (p *progress) Say(line string) {
 	if !p.quiet {
 		fmt.Fprintln(p, line)
 	}
 }
 
-// About implements [sweep.View].
+// About implements [run.View].
 func (p *progress) About(line string) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -92,7 +92,7 @@ func (p *progress) Write(lines []byte) (int, error) {
 	return p.w.Write(lines)
 }
 
-// Update implements [point.Progress].
+// Update implements [run.Progress].
 func (p *progress) Update(s run.Status) {
 	if p.quiet {
 		return
@@ -115,16 +115,16 @@ func (p *progress) Update(s run.Status) {
 	}
 	if now := p.now(); !now.Before(p.next) {
 		p.next = now.Add(plainEvery)
-		head := s.Phase + place(s)
+		head := s.Phase + phaseText(s)
 		if p.about != "" {
 			head = p.about + " · " + head
 		}
-		fmt.Fprintln(p.w, strings.Join(append([]string{head}, append(counts(s), medians(s)...)...), ", "))
+		fmt.Fprintln(p.w, strings.Join(append([]string{head}, append(countsText(s), mediansText(s)...)...), ", "))
 	}
 }
 
-// place says how far a phase has come, in words that follow its name.
-func place(s run.Status) string {
+// phaseText says how far a phase has come, in words that follow its name.
+func phaseText(s run.Status) string {
 	switch {
 	case s.Phase == "priming":
 		return ""
@@ -150,8 +150,8 @@ func clockTime(d time.Duration) string {
 	return fmt.Sprintf("%d:%02d:%02d h", n/3600, n/60%60, n%60)
 }
 
-// share is how much of a phase is over, negative where nobody knows.
-func share(s run.Status) float64 {
+// phaseShare is how much of a phase is over, negative if that is not known.
+func phaseShare(s run.Status) float64 {
 	switch {
 	case s.Phase == "warm-up" && s.T0 > 0:
 		return s.At.Seconds() / s.T0.Seconds()
@@ -163,7 +163,7 @@ func share(s run.Status) float64 {
 	return -1
 }
 
-func counts(s run.Status) []string {
+func countsText(s run.Status) []string {
 	out := []string{say.Count(s.Sent) + " sent", say.Count(s.OK) + " answered"}
 	if s.Failed > 0 {
 		out = append(out, failures(s))
@@ -177,18 +177,18 @@ func counts(s run.Status) []string {
 
 func failures(s run.Status) string { return say.Count(s.Failed) + " failed" }
 
-func medians(s run.Status) (out []string) {
+func mediansText(s run.Status) (out []string) {
 	if s.TTFT > 0 {
-		out = append(out, "TTFT p50 "+millis(s.TTFT, 1))
+		out = append(out, "TTFT p50 "+millisText(s.TTFT, 1))
 	}
 	if s.TPOT > 0 {
-		out = append(out, "TPOT p50 "+millis(s.TPOT, 2))
+		out = append(out, "TPOT p50 "+millisText(s.TPOT, 2))
 	}
 	return out
 }
 
-// millis writes a time in milliseconds, from a second on without decimals.
-func millis(d time.Duration, decimals int) string {
+// millisText writes a time in milliseconds, from a second on without decimals.
+func millisText(d time.Duration, decimals int) string {
 	if ms := d.Seconds() * 1e3; ms < 999.5 {
 		return strconv.FormatFloat(ms, 'f', decimals, 64) + " ms"
 	}
@@ -199,7 +199,7 @@ func millis(d time.Duration, decimals int) string {
 // flicker.
 func (p *progress) draw(s run.Status) {
 	head := fmt.Sprintf("%-10s", s.Phase)
-	if x := share(s); x >= 0 {
+	if x := phaseShare(s); x >= 0 {
 		n := min(int(x*barWidth+.5), barWidth)
 		head += " " + strings.Repeat("━", n) + strings.Repeat("─", barWidth-n)
 	}
@@ -207,10 +207,10 @@ func (p *progress) draw(s run.Status) {
 	if p.about != "" {
 		view = append(view, p.about)
 	}
-	view = append(view, head+place(s))
+	view = append(view, head+phaseText(s))
 	if s.Phase != "priming" {
-		view = append(view, indent+strings.Join(counts(s), " · "),
-			indent+strings.Join(append([]string{say.Count(int64(math.Round(p.rate))) + " chunks/s"}, medians(s)...), " · "))
+		view = append(view, indent+strings.Join(countsText(s), " · "),
+			indent+strings.Join(append([]string{say.Count(int64(math.Round(p.rate))) + " chunks/s"}, mediansText(s)...), " · "))
 	}
 	var b strings.Builder
 	if p.lines > 0 {
@@ -245,7 +245,7 @@ func cutTo(s string, width int) string {
 	return s
 }
 
-// clear takes the view off the screen.
+// clear erases the view.
 func (p *progress) clear() {
 	if p.lines > 0 {
 		fmt.Fprintf(p.w, "\r\x1b[%dA\x1b[J", p.lines)

@@ -177,11 +177,11 @@ func TestClockTime(t *testing.T) {
 
 // By number of requests the end is not known beforehand: no bar.
 func TestShare(t *testing.T) {
-	if s := (run.Status{Phase: "measuring", At: second, T1: -1}); share(s) >= 0 || place(s) != " 1 s" {
-		t.Errorf("%v, %q", share(s), place(s))
+	if s := (run.Status{Phase: "measuring", At: second, T1: -1}); phaseShare(s) >= 0 || phaseText(s) != " 1 s" {
+		t.Errorf("%v, %q", phaseShare(s), phaseText(s))
 	}
-	if s := (run.Status{Phase: "warm-up"}); share(s) >= 0 {
-		t.Errorf("%v", share(s))
+	if s := (run.Status{Phase: "warm-up"}); phaseShare(s) >= 0 {
+		t.Errorf("%v", phaseShare(s))
 	}
 }
 
@@ -190,7 +190,7 @@ func TestMillis(t *testing.T) {
 		0: "0.0 ms", 35_620 * time.Microsecond: "35.6 ms", 999 * time.Millisecond: "999.0 ms", 999_600 * time.Microsecond: "1,000 ms",
 		12_345_678 * time.Microsecond: "12,346 ms",
 	} {
-		if got := millis(d, 1); got != want {
+		if got := millisText(d, 1); got != want {
 			t.Errorf("%v is %q, want %q", d, got, want)
 		}
 	}

@@ -57,7 +57,7 @@ func reportVerb(_ context.Context, e *Env) (int, error) {
 		if path := filepath.Join(dir, rundir.Page); p.ShowPage && isFile(path) { // of an earlier time, if a note said so
 			openPage(e, path)
 		}
-		code = worse(code, strictly(&p, e, measured, judged(measured))) // that a run was interrupted is history
+		code = worseCode(code, strictly(&p, e, measured, codeOfRun(measured))) // that a run was interrupted is history
 	}
 	if p.Format == "text" || p.Format == "md" {
 		if err := beside.Write(e.Stdout, p.Format == "md"); err != nil {

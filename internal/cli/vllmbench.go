@@ -65,7 +65,7 @@ func vllmBenchVerb(ctx context.Context, e *Env) (int, error) {
 	if err != nil {
 		return Usage, err
 	}
-	if err := b.vacant(); err != nil {
+	if err := b.checkWritable(); err != nil {
 		return Usage, err
 	}
 	view := newProgress(e.Stderr, p.Quiet, e.Getenv)
@@ -74,7 +74,7 @@ func vllmBenchVerb(ctx context.Context, e *Env) (int, error) {
 	measured, dir, err := v.carryOut(ctx, e, p, view)
 	if measured != nil && len(measured.Points) > 0 {
 		writePage(e.Stderr, measured, dir)
-		err = errors.Join(err, b.keep(e, measured, dir))
+		err = errors.Join(err, b.writeResult(e, measured, dir))
 		has := "has the run"
 		if !run.Saved(dir, measured) {
 			has = "has the records of the run"
@@ -91,8 +91,8 @@ func vllmBenchVerb(ctx context.Context, e *Env) (int, error) {
 	return exitCode(measured), nil
 }
 
-// whyNotValid says which checks make a run invalid, in vLLM's output nobody does,
-// and counts its flags.
+// whyNotValid lists the checks that make a run invalid, which vLLM's output has no
+// place for, and counts its flags.
 func whyNotValid(w io.Writer, measured *result.Run) {
 	flags := 0
 	for i := range measured.Points {
@@ -111,8 +111,8 @@ func whyNotValid(w io.Writer, measured *result.Run) {
 	}
 }
 
-// keep writes the result file and prints the table.
-func (b *vllmBench) keep(e *Env, measured *result.Run, dir string) error {
+// writeResult writes the result file and prints the table.
+func (b *vllmBench) writeResult(e *Env, measured *result.Run, dir string) error {
 	as := func(*result.Point) export.VLLM {
 		v := b.as
 		v.Model = cmp.Or(v.Model, measured.Target.Model)
@@ -126,7 +126,7 @@ func (b *vllmBench) keep(e *Env, measured *result.Run, dir string) error {
 	return export.VLLMBenchmark(measured, dir, as, func(m *export.Benchmark) error {
 		var failed error
 		if b.save || b.append {
-			path := b.path(m)
+			path := b.resultPath(m)
 			if failed = b.write(path, m); failed == nil {
 				fmt.Fprintf(e.Stderr, "pitot: wrote %s\n", path)
 			}
@@ -135,8 +135,8 @@ func (b *vllmBench) keep(e *Env, measured *result.Run, dir string) error {
 	})
 }
 
-// vacant makes sure, before anything is sent, that the result can be written.
-func (b *vllmBench) vacant() error {
+// checkWritable makes sure, before anything is sent, that the result can be written.
+func (b *vllmBench) checkWritable() error {
 	if !b.save && !b.append {
 		return nil
 	}
@@ -151,8 +151,8 @@ func (b *vllmBench) vacant() error {
 	return nil
 }
 
-// path is where vLLM would write its result.
-func (b *vllmBench) path(m *export.Benchmark) string {
+// resultPath is where vLLM would write its result.
+func (b *vllmBench) resultPath(m *export.Benchmark) string {
 	name := b.filename
 	if name == "" {
 		rate := pythonFloat(m.RequestRate)
@@ -300,7 +300,7 @@ func vllmFlagHelp(w io.Writer) {
 		if why != "" {
 			text += ": " + why
 		}
-		for i, line := range wrapped(text, helpWidth-4) {
+		for i, line := range wrapText(text, helpWidth-4) {
 			if i > 0 {
 				line = "  " + line
 			}
@@ -380,8 +380,8 @@ func isDatasetFlag(name string) bool {
 	return false
 }
 
-// translateVLLM puts the flags of vllm bench serve into Pitot's words. All
-// that cannot be honoured is named at once.
+// translateVLLM translates the flags of vllm bench serve to Pitot's. All flags that
+// cannot be honoured are reported at once.
 func translateVLLM(argv []string) (*vllmBench, error) {
 	args, err := parseVLLM(argv)
 	if err != nil {
@@ -420,21 +420,21 @@ func (t *vllmTranslation) refuse(format string, args ...any) {
 	t.refused = append(t.refused, fmt.Sprintf(format, args...))
 }
 
-func (t *vllmTranslation) say(args ...string) { t.b.native = append(t.b.native, args...) }
+func (t *vllmTranslation) addArgs(args ...string) { t.b.native = append(t.b.native, args...) }
 
-// text gives a flag's value, or what it is by default.
-func (t *vllmTranslation) text(name, usual string) string {
+// stringFlag gives a flag's value, or what it is by default.
+func (t *vllmTranslation) stringFlag(name, usual string) string {
 	if v := t.vllmArgs[name]; len(v) > 0 {
 		return v[0]
 	}
 	return usual
 }
 
-func (t *vllmTranslation) on(name string) bool { return t.vllmArgs[name] != nil }
+func (t *vllmTranslation) boolFlag(name string) bool { return t.vllmArgs[name] != nil }
 
-// whole gives a flag's whole number of at least least.
-func (t *vllmTranslation) whole(name string, usual, least int) int {
-	v := t.text(name, "")
+// intFlag gives a flag's whole number of at least least.
+func (t *vllmTranslation) intFlag(name string, usual, least int) int {
+	v := t.stringFlag(name, "")
 	if v == "" {
 		return usual
 	}
@@ -446,9 +446,9 @@ func (t *vllmTranslation) whole(name string, usual, least int) int {
 	return n
 }
 
-// float gives a flag's number, which may be inf.
-func (t *vllmTranslation) float(name string, usual float64) float64 {
-	v := t.text(name, "")
+// floatFlag gives a flag's number, which may be inf.
+func (t *vllmTranslation) floatFlag(name string, usual float64) float64 {
+	v := t.stringFlag(name, "")
 	if v == "" {
 		return usual
 	}
@@ -462,46 +462,46 @@ func (t *vllmTranslation) float(name string, usual float64) float64 {
 
 func (t *vllmTranslation) target() {
 	b := t.b
-	b.as.Backend = t.text("backend", "openai")
+	b.as.Backend = t.stringFlag("backend", "openai")
 	api := map[string]string{"openai": "openai-completions", "vllm": "openai-completions", "openai-chat": "openai-chat"}[b.as.Backend]
 	if api == "" {
 		t.refuse("--backend %s: the backends are openai, vllm and openai-chat", b.as.Backend)
 	}
-	endpoint := t.text("endpoint", "/v1/completions")
+	endpoint := t.stringFlag("endpoint", "/v1/completions")
 	if suffix := map[string]string{"openai-completions": "completions", "openai-chat": "chat/completions"}[api]; !strings.HasSuffix(endpoint, suffix) {
 		t.refuse("--endpoint %s: with --backend %s it ends with %s", endpoint, b.as.Backend, suffix)
 	}
-	host := t.text("host", "127.0.0.1")
+	host := t.stringFlag("host", "127.0.0.1")
 	if strings.Contains(host, ":") && !strings.HasPrefix(host, "[") {
 		host = "[" + host + "]"
 	}
-	base := t.text("base-url", fmt.Sprintf("http://%s:%d", host, t.whole("port", 8000, 1)))
-	t.say(strings.TrimSuffix(base, "/")+endpoint, "--api", cmp.Or(api, "openai-chat"))
-	b.as.Model, b.as.Tokenizer = t.text("model", ""), t.text("tokenizer", "")
-	if name := t.text("served-model-name", b.as.Model); name != "" {
-		t.say("--model", name)
+	base := t.stringFlag("base-url", fmt.Sprintf("http://%s:%d", host, t.intFlag("port", 8000, 1)))
+	t.addArgs(strings.TrimSuffix(base, "/")+endpoint, "--api", cmp.Or(api, "openai-chat"))
+	b.as.Model, b.as.Tokenizer = t.stringFlag("model", ""), t.stringFlag("tokenizer", "")
+	if name := t.stringFlag("served-model-name", b.as.Model); name != "" {
+		t.addArgs("--model", name)
 	}
-	b.as.NoTokenizer = t.on("skip-tokenizer-init")
+	b.as.NoTokenizer = t.boolFlag("skip-tokenizer-init")
 	for _, h := range t.vllmArgs["header"] {
 		name, value, ok := strings.Cut(h, "=")
 		if !ok {
 			t.refuse("--header: one of the values is not KEY=VALUE") // it may be a secret
 			continue
 		}
-		t.say("--header", strings.TrimSpace(name)+"="+strings.TrimSpace(value))
+		t.addArgs("--header", strings.TrimSpace(name)+"="+strings.TrimSpace(value))
 	}
-	if t.on("insecure") {
-		t.say("--insecure")
+	if t.boolFlag("insecure") {
+		t.addArgs("--insecure")
 	}
-	if n := t.whole("ready-check-timeout-sec", 0, 0); n > 0 {
-		t.say("--wait-ready", fmt.Sprintf("%ds", n))
+	if n := t.intFlag("ready-check-timeout-sec", 0, 0); n > 0 {
+		t.addArgs("--wait-ready", fmt.Sprintf("%ds", n))
 	}
 }
 
 func (t *vllmTranslation) workload() {
-	name, path := t.text("dataset-name", "random"), t.text("dataset-path", "")
-	output := t.whole("output-len", 0, 1)
-	if n := t.whole("random-batch-size", 1, 1); n != 1 {
+	name, path := t.stringFlag("dataset-name", "random"), t.stringFlag("dataset-path", "")
+	output := t.intFlag("output-len", 0, 1)
+	if n := t.intFlag("random-batch-size", 1, 1); n != 1 {
 		t.refuse("--random-batch-size: a request holds one prompt")
 	}
 	switch name {
@@ -517,26 +517,26 @@ func (t *vllmTranslation) workload() {
 			}
 			return fmt.Sprintf("uniform(%d,%d)", lo, hi)
 		}
-		t.say("--input", length(t.whole("input-len", t.whole("random-input-len", 1024, 1), 1), in),
-			"--output", length(cmp.Or(output, t.whole("random-output-len", 128, 1)), out))
-		if n := t.whole("random-prefix-len", 0, 0); n > 0 {
-			t.say("--prefix", strconv.Itoa(n))
+		t.addArgs("--input", length(t.intFlag("input-len", t.intFlag("random-input-len", 1024, 1), 1), in),
+			"--output", length(cmp.Or(output, t.intFlag("random-output-len", 128, 1)), out))
+		if n := t.intFlag("random-prefix-len", 0, 0); n > 0 {
+			t.addArgs("--prefix", strconv.Itoa(n))
 		}
 	case "sharegpt", "custom":
 		if path == "" {
 			t.refuse("--dataset-name %s: name its file with --dataset-path", name)
 			return
 		}
-		t.say("--workload", path)
+		t.addArgs("--workload", path)
 		if name == "sharegpt" {
-			output = cmp.Or(output, t.whole("sharegpt-output-len", 0, 1))
-		} else if v := t.text("custom-output-len", "256"); output == 0 && v != "-1" {
-			output = t.whole("custom-output-len", 256, 1)
+			output = cmp.Or(output, t.intFlag("sharegpt-output-len", 0, 1))
+		} else if v := t.stringFlag("custom-output-len", "256"); output == 0 && v != "-1" {
+			output = t.intFlag("custom-output-len", 256, 1)
 		}
 		if output > 0 {
 			t.body["max_tokens"] = output
 		}
-		if name == "custom" && !t.on("skip-chat-template") && t.b.as.Backend != "openai-chat" {
+		if name == "custom" && !t.boolFlag("skip-chat-template") && t.b.as.Backend != "openai-chat" {
 			t.b.notes = append(t.b.notes, "prompts are sent as they are in the file: vLLM's client puts the model's chat template around them")
 		}
 	default:
@@ -546,7 +546,7 @@ func (t *vllmTranslation) workload() {
 
 // ratios are those of --random-range-ratio, one for both or an object.
 func (t *vllmTranslation) ratios() (in, out float64) {
-	v := t.text("random-range-ratio", "0")
+	v := t.stringFlag("random-range-ratio", "0")
 	var each struct{ Input, Output float64 }
 	if x, err := strconv.ParseFloat(v, 64); err == nil {
 		each.Input, each.Output = x, x
@@ -562,41 +562,41 @@ func (t *vllmTranslation) ratios() (in, out float64) {
 
 func (t *vllmTranslation) load() {
 	as := &t.b.as
-	t.n = t.whole("num-prompts", 1000, 1)
+	t.n = t.intFlag("num-prompts", 1000, 1)
 	as.NumPrompts = t.n
-	as.RequestRate, as.Burstiness = t.float("request-rate", math.Inf(1)), t.float("burstiness", 1)
-	as.MaxConcurrency = t.whole("max-concurrency", 0, 1)
+	as.RequestRate, as.Burstiness = t.floatFlag("request-rate", math.Inf(1)), t.floatFlag("burstiness", 1)
+	as.MaxConcurrency = t.intFlag("max-concurrency", 0, 1)
 	users := t.n
 	if as.MaxConcurrency > 0 {
 		users = min(users, as.MaxConcurrency)
 	}
 	if math.IsInf(as.RequestRate, 1) {
 		as.QueueFromStart = true // vLLM makes all requests at once, and lets so many through
-		t.say("--concurrency", strconv.Itoa(users))
+		t.addArgs("--concurrency", strconv.Itoa(users))
 	} else {
-		t.say("--rate", say.Exact(as.RequestRate))
+		t.addArgs("--rate", say.Exact(as.RequestRate))
 		switch {
 		case math.IsInf(as.Burstiness, 1):
-			t.say("--arrival", "constant")
+			t.addArgs("--arrival", "constant")
 		case as.Burstiness != 1:
-			t.say("--arrival", "gamma("+say.Exact(as.Burstiness)+")")
+			t.addArgs("--arrival", "gamma("+say.Exact(as.Burstiness)+")")
 		}
 		if as.MaxConcurrency > 0 {
-			t.say("--max-in-flight", strconv.Itoa(as.MaxConcurrency))
+			t.addArgs("--max-in-flight", strconv.Itoa(as.MaxConcurrency))
 		}
 	}
-	t.say("--requests", strconv.Itoa(t.n), "--exactly", "--warmup", "0s", "--seed", strconv.Itoa(t.whole("seed", 0, 0)))
-	if v := t.text("probe-request-rate", "0"); v != "0" && v != "0.0" {
+	t.addArgs("--requests", strconv.Itoa(t.n), "--exactly", "--warmup", "0s", "--seed", strconv.Itoa(t.intFlag("seed", 0, 0)))
+	if v := t.stringFlag("probe-request-rate", "0"); v != "0" && v != "0.0" {
 		t.refuse("--probe-request-rate: one load is measured at a time")
 	}
 }
 
-// sampling makes the body of what is asked. vLLM sends no temperature unless it
-// is told one.
+// sampling makes the sampling fields of the body. vLLM sends no temperature unless one
+// is given.
 func (t *vllmTranslation) sampling() {
 	t.body["temperature"] = nil
 	for flag := range strings.FieldsSeq("top-p top-k min-p temperature frequency-penalty presence-penalty repetition-penalty") {
-		v := t.text(flag, "")
+		v := t.stringFlag(flag, "")
 		if v == "" {
 			continue
 		}
@@ -607,16 +607,16 @@ func (t *vllmTranslation) sampling() {
 		}
 		t.body[strings.ReplaceAll(flag, "-", "_")] = x
 	}
-	if n := t.whole("logprobs", 0, 0); t.on("logprobs") {
+	if n := t.intFlag("logprobs", 0, 0); t.boolFlag("logprobs") {
 		t.body["logprobs"] = n
 		if t.b.as.Backend == "openai-chat" {
 			t.body["logprobs"], t.body["top_logprobs"] = true, n
 		}
 	}
-	if t.on("ignore-eos") {
+	if t.boolFlag("ignore-eos") {
 		t.body["ignore_eos"] = true
 	}
-	if v := t.text("extra-body", ""); v != "" {
+	if v := t.stringFlag("extra-body", ""); v != "" {
 		var extra map[string]any
 		d := json.NewDecoder(strings.NewReader(v))
 		d.UseNumber()
@@ -632,14 +632,14 @@ func (t *vllmTranslation) sampling() {
 		t.refuse("--extra-body: %v", err)
 		return
 	}
-	t.say("--body", string(text))
+	t.addArgs("--body", string(text))
 }
 
 func (t *vllmTranslation) result() {
 	b := t.b
-	b.save, b.append = t.on("save-result"), t.on("append-result")
-	b.dir, b.filename, b.as.Label = t.text("result-dir", ""), t.text("result-filename", ""), t.text("label", "")
-	b.as.Detailed = t.on("save-detailed")
+	b.save, b.append = t.boolFlag("save-result"), t.boolFlag("append-result")
+	b.dir, b.filename, b.as.Label = t.stringFlag("result-dir", ""), t.stringFlag("result-filename", ""), t.stringFlag("label", "")
+	b.as.Detailed = t.boolFlag("save-detailed")
 	for _, m := range t.vllmArgs["metadata"] {
 		k, v, ok := strings.Cut(m, "=")
 		if !ok {
@@ -649,13 +649,13 @@ func (t *vllmTranslation) result() {
 		b.as.Metadata = append(b.as.Metadata, [2]string{strings.TrimSpace(k), strings.TrimSpace(v)})
 	}
 	known := strings.Fields("ttft tpot itl e2el client_queue_time e2el_including_client_queue")
-	for m := range strings.SplitSeq(t.text("percentile-metrics", "ttft,tpot,itl"), ",") {
+	for m := range strings.SplitSeq(t.stringFlag("percentile-metrics", "ttft,tpot,itl"), ",") {
 		if !slices.Contains(known, m) {
 			t.refuse("--percentile-metrics: %q is none of %s", m, strings.Join(known, ", "))
 		}
 		b.as.Metrics = append(b.as.Metrics, m)
 	}
-	for v := range strings.SplitSeq(t.text("metric-percentiles", "99"), ",") {
+	for v := range strings.SplitSeq(t.stringFlag("metric-percentiles", "99"), ",") {
 		p, err := strconv.ParseFloat(strings.TrimSpace(v), 64)
 		if err != nil || !(p >= 0 && p <= 100) {
 			t.refuse("--metric-percentiles: %q is not a number from 0 to 100", v)

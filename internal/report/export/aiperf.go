@@ -44,15 +44,15 @@ type aiperfRun struct {
 func aiperfOf(c *cohort, run *result.Run) *aiperfRun {
 	a := &aiperfRun{begin: math.MaxInt64, errors: map[string]int{}}
 	for q := range c.all {
-		if !q.ok() {
+		if !q.answered() {
 			a.failed++
 			a.errors[q.errorClass]++
 			continue
 		}
 		a.ok++
-		a.begin, a.end = min(a.begin, q.sent), max(a.end, q.end())
+		a.begin, a.end = min(a.begin, q.sent), max(a.end, q.endTime())
 		n, _ := q.outputTokens()
-		latency, ttft := float64(q.end()-q.sent)/1e6, float64(q.first-q.sent)/1e6
+		latency, ttft := float64(q.endTime()-q.sent)/1e6, float64(q.first-q.sent)/1e6
 		a.latency = append(a.latency, latency)
 		a.inputs = append(a.inputs, float64(q.inputTokens()))
 		a.output = append(a.output, float64(n))
@@ -202,7 +202,7 @@ func aiperfInput(run *result.Run, c *cohort) map[string]any {
 	}
 	return map[string]any{
 		"models":   map[string]any{"items": []any{map[string]string{"name": run.Target.Model}}},
-		"endpoint": map[string]any{"urls": []string{url}, "type": alias(run, "aiperf"), "streaming": streamed},
+		"endpoint": map[string]any{"urls": []string{url}, "type": toolAlias(run, "aiperf"), "streaming": streamed},
 		"datasets": []any{map[string]any{"name": "main", "type": "synthetic", "entries": max(1, c.point.Requests.Due)}},
 		"phases":   []any{phase},
 	}

@@ -92,15 +92,15 @@ func aiperfLineOf(c *cohort, q *request, began int64) aiperfLine {
 	}
 	put := func(tag, unit string, x any) { l.Metrics[tag] = aiperfValue{x, unit} }
 	put("input_sequence_length", "tokens", q.inputTokens())
-	if !q.ok() {
-		l.Error = &aiperfError{Type: cmp.Or(q.errorClass, q.outcome.String()), Message: cmp.Or(q.said(), q.outcome.String())}
+	if !q.answered() {
+		l.Error = &aiperfError{Type: cmp.Or(q.errorClass, q.outcome.String()), Message: cmp.Or(q.errorText(), q.outcome.String())}
 		if q.status > 0 {
 			l.Error.Code = &q.status
 		}
 		return l
 	}
 	output, _ := q.outputTokens()
-	latency, ttft := float64(q.end()-q.sent)/1e6, float64(q.first-q.sent)/1e6
+	latency, ttft := float64(q.endTime()-q.sent)/1e6, float64(q.first-q.sent)/1e6
 	put("request_latency", "ms", latency)
 	put("output_sequence_length", "tokens", output)
 	if !q.stream || q.first < 0 {

@@ -5,9 +5,9 @@ import (
 	"pitot/internal/wire/api"
 )
 
-// alias is what another tool calls the API that a run spoke: its own name where
+// toolAlias is what another tool calls the API that a run spoke: its own name where
 // the tool has none for it.
-func alias(run *result.Run, tool string) string {
+func toolAlias(run *result.Run, tool string) string {
 	if a, ok := api.Named(run.Target.API); ok && a.Alias(tool) != "" {
 		return a.Alias(tool)
 	}

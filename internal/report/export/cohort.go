@@ -57,11 +57,11 @@ type request struct {
 	class, finish, errorClass, detail string
 }
 
-// ok says that it was answered to its end.
-func (q *request) ok() bool { return q.outcome == record.OK }
+// answered says that it was answered to its end.
+func (q *request) answered() bool { return q.outcome == record.OK }
 
-// end is when its answer was there.
-func (q *request) end() int64 {
+// endTime is when its answer was there.
+func (q *request) endTime() int64 {
 	if q.stream && q.last >= 0 {
 		return q.last
 	}
@@ -113,14 +113,14 @@ func (g *gathering) points(run *result.Run, dir string) iter.Seq2[*cohort, error
 				continue // of no point that there is
 			}
 			if int(f.Point) != g.at && len(f.Rows)+len(f.Chunks) > 0 {
-				if g.at >= 0 && !g.hand(yield) {
+				if g.at >= 0 && !g.emit(yield) {
 					return
 				}
-				g.begin(int(f.Point))
+				g.beginPoint(int(f.Point))
 			}
 			g.streams.Add(&f)
 		}
-		if g.at >= 0 && !g.hand(yield) {
+		if g.at >= 0 && !g.emit(yield) {
 			return
 		}
 		if err := g.store.Err(); err != nil { // what was put aside could not be read again
@@ -150,7 +150,7 @@ type flight struct {
 	told measure.Stream
 }
 
-func (g *gathering) begin(point int) {
+func (g *gathering) beginPoint(point int) {
 	g.at = point
 	if g.c.sorted != nil {
 		g.c.sorted.Free()
@@ -159,13 +159,13 @@ func (g *gathering) begin(point int) {
 	if g.store != nil {
 		g.c.sorted, g.c.store = spill.NewSorted(g.store, requestCodec()), g.store
 	}
-	g.streams = record.Join[flight]{Chunk: g.chunk, Row: g.row, Reset: func(fl *flight) {
+	g.streams = record.Join[flight]{Chunk: g.takeChunk, Row: g.takeRow, Reset: func(fl *flight) {
 		fl.gaps, fl.last = fl.gaps[:0], 0
 		fl.told.Reset()
 	}}
 	if point < len(g.run.Points) {
 		g.c.point = &g.run.Points[point]
-		g.c.t0, g.c.t1 = window(g.c.point)
+		g.c.t0, g.c.t1 = windowOf(g.c.point)
 		if icl := g.c.point.Metrics.Of(metric.ICL); g.withGaps && icl != nil {
 			// About as many as will come: growing would hold them twice.
 			g.c.gaps = slices.Grow(g.c.gaps, int(min(max(icl.N, 0), 1<<31)*51/50)+1024)
@@ -173,13 +173,13 @@ func (g *gathering) begin(point int) {
 	}
 }
 
-// window gives a point's, as the records count time.
-func window(p *result.Point) (t0, t1 int64) {
+// windowOf gives a point's, as the records count time.
+func windowOf(p *result.Point) (t0, t1 int64) {
 	t0 = int64(math.Round(p.Seconds.Warmup * 1e9))
 	return t0, t0 + int64(math.Round(p.Seconds.Window*1e9))
 }
 
-func (g *gathering) hand(yield func(*cohort, error) bool) bool {
+func (g *gathering) emit(yield func(*cohort, error) bool) bool {
 	if g.c.point == nil { // records of a point that the result does not know
 		return true
 	}
@@ -197,7 +197,7 @@ func (q *request) sentOrDue() int64 {
 	return q.due
 }
 
-func (g *gathering) chunk(fl *flight, c *record.Chunk) {
+func (g *gathering) takeChunk(fl *flight, c *record.Chunk) {
 	if fl.told.Count > 0 && g.withGaps {
 		fl.gaps = append(fl.gaps, max(0, c.T-fl.last))
 	}
@@ -205,7 +205,7 @@ func (g *gathering) chunk(fl *flight, c *record.Chunk) {
 	g.gatherer.Chunk(&fl.told, c)
 }
 
-func (g *gathering) row(r *record.Row, fl *flight) {
+func (g *gathering) takeRow(r *record.Row, fl *flight) {
 	if g.everything && (r.Due >= 0 || g.earliest == 0) || r.Due >= g.c.t0 && r.Due < g.c.t1 {
 		q := request{
 			measured: g.gatherer.Request(&fl.told, r),
@@ -219,7 +219,7 @@ func (g *gathering) row(r *record.Row, fl *flight) {
 		if g.rowsAlone {
 			q.events = r.Chunks
 		}
-		if q.ok() { // of others no tool counts the gaps
+		if q.answered() { // of others no tool counts the gaps
 			g.c.gaps = append(g.c.gaps, fl.gaps...)
 		}
 		q.to = int64(len(g.c.gaps))
@@ -235,10 +235,10 @@ func (g *gathering) row(r *record.Row, fl *flight) {
 	}
 }
 
-// said is what went wrong with a request, "" if nothing did.
-func (q *request) said() string {
+// errorText is what went wrong with a request, "" if nothing did.
+func (q *request) errorText() string {
 	switch {
-	case q.ok():
+	case q.answered():
 		return ""
 	case q.detail == "":
 		return q.errorClass

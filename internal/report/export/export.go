@@ -113,7 +113,7 @@ func (e Export) Write(run *result.Run, dir string) error {
 	err := Replace(e.Path, func(w io.Writer) error {
 		err := f.write(w, run, dir)
 		errors.As(err, &part)
-		return whole(err)
+		return totalFailure(err)
 	})
 	if err == nil && part.error != nil {
 		err = part.error
@@ -205,8 +205,8 @@ type partly struct{ error }
 
 func (p partly) Unwrap() error { return p.error }
 
-// whole is an error that leaves nothing written: nil for one that is a [partly].
-func whole(err error) error {
+// totalFailure is an error that leaves nothing written: nil for one that is a [partly].
+func totalFailure(err error) error {
 	if errors.As(err, new(partly)) {
 		return nil
 	}

@@ -30,7 +30,7 @@ func TestExportOfDamagedRun(t *testing.T) {
 	table := func(run *result.Run, dir string) string { // but for the one that failed, whose row tells of events that the sample has not
 		t.Helper()
 		var b strings.Builder
-		if err := writeCSVRequests(&b, run, dir); whole(err) != nil {
+		if err := writeCSVRequests(&b, run, dir); totalFailure(err) != nil {
 			t.Fatal(err)
 		}
 		answered, _, _ := strings.Cut(b.String(), "\n0,2,,3,")
@@ -322,7 +322,7 @@ func TestHistogram(t *testing.T) {
 		h := histogram{limits: []float64{1, 2, 4}}
 		xs := rapid.SliceOfN(rapid.SampledFrom([]float64{0, .5, 1, 1.5, 2, 3, 4, 5}), 1, 50).Draw(t, "xs")
 		for _, x := range xs {
-			h.add(x)
+			h.observe(x)
 		}
 		total := int64(0)
 		for i, limit := range h.limits {
@@ -403,7 +403,7 @@ func TestSlots(t *testing.T) {
 		for range rapid.IntRange(1, 60).Draw(t, "n") {
 			from += rapid.Int64Range(0, 5).Draw(t, "gap")
 			to := from + rapid.Int64Range(0, 20).Draw(t, "length")
-			slot, fresh := s.take(from, to)
+			slot, fresh := s.takeSlot(from, to)
 			before, used := ends[slot]
 			if fresh == used || before > from {
 				t.Fatalf("slot %d from %d is busy to %d", slot, from, before)

@@ -56,7 +56,7 @@ type histogram struct {
 	sum    float64
 }
 
-func (h *histogram) add(x float64) {
+func (h *histogram) observe(x float64) {
 	if h.counts == nil {
 		h.counts = make([]int64, len(h.limits)+1)
 	}
@@ -172,7 +172,7 @@ func (e *exposition) point(run *result.Run, c *cohort) {
 	var input, output int64
 	for q := range c.all {
 		outcomes[q.outcome.String()]++
-		if !q.ok() {
+		if !q.answered() {
 			continue
 		}
 		n, _ := q.outputTokens()
@@ -182,13 +182,13 @@ func (e *exposition) point(run *result.Run, c *cohort) {
 				continue
 			}
 			if ms, ok := list[i].Value(&q.measured); ok {
-				histograms[i].add(ms / 1e3)
+				histograms[i].observe(ms / 1e3)
 			}
 		}
 	}
 	for i := range list {
 		for k := 0; list[i].Name == metric.ICL && k < len(c.gaps); k++ { // between events, not arrivals
-			histograms[i].add(float64(c.gaps[k]) / 1e9)
+			histograms[i].observe(float64(c.gaps[k]) / 1e9)
 		}
 	}
 	requests := e.family("pitot_requests", "counter", "", "Requests due in the window, by how they ended.")

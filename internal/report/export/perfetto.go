@@ -80,8 +80,8 @@ func (t *trace) point(c *cohort) {
 	pid := c.index + 1
 	t.put(event{Name: "process_name", Phase: "M", PID: pid, Args: map[string]any{"name": "point " + strconv.Itoa(c.index) + ", " + loadOf(c.point)}})
 	t.put(event{Name: "process_sort_index", Phase: "M", PID: pid, Args: map[string]any{"sort_index": pid}})
-	t.put(event{Name: "window begins", Phase: "i", At: micro(c.t0), PID: pid, Scope: "p"})
-	t.put(event{Name: "window ends", Phase: "i", At: micro(c.t1), PID: pid, Scope: "p"})
+	t.put(event{Name: "window begins", Phase: "i", At: microseconds(c.t0), PID: pid, Scope: "p"})
+	t.put(event{Name: "window ends", Phase: "i", At: microseconds(c.t1), PID: pid, Scope: "p"})
 	slices.SortFunc(c.requests, byDue)
 	order := c.requests[:min(len(c.requests), t.left)]
 	t.dropped += c.n - len(order)
@@ -90,7 +90,7 @@ func (t *trace) point(c *cohort) {
 	for i := range order {
 		q := &order[i]
 		end := max(q.done, q.last, q.due)
-		tid, fresh := slots.take(q.due, end)
+		tid, fresh := slots.takeSlot(q.due, end)
 		if fresh {
 			t.put(event{Name: "thread_name", Phase: "M", PID: pid, TID: tid, Args: map[string]any{"name": "slot " + strconv.Itoa(tid)}})
 		}
@@ -110,18 +110,18 @@ func (t *trace) request(q *request, pid, tid int, end int64) {
 		if args != nil {
 			short = 1
 		}
-		span := micro(max(0, to-from-short))
-		t.put(event{Name: name, Phase: "X", At: micro(from), Span: &span, PID: pid, TID: tid, Args: args})
+		span := microseconds(max(0, to-from-short))
+		t.put(event{Name: name, Phase: "X", At: microseconds(from), Span: &span, PID: pid, TID: tid, Args: args})
 	}
 	args := map[string]any{"id": q.id, "outcome": q.outcome.String(), "input_tokens": q.inputTokens(), "events": q.events}
 	if n, known := q.outputTokens(); known {
 		args["output_tokens"] = n
 	}
 	if q.errorClass != "" {
-		args["error"] = q.said()
+		args["error"] = q.errorText()
 	}
 	name := "request " + strconv.FormatInt(q.id, 10)
-	if !q.ok() {
+	if !q.answered() {
 		name += " " + q.outcome.String()
 	}
 	part(name, q.due, end, args)
@@ -137,8 +137,8 @@ func (t *trace) request(q *request, pid, tid int, end int64) {
 	}
 }
 
-// micro is nanoseconds as microseconds.
-func micro(ns int64) float64 { return float64(ns) / 1e3 }
+// microseconds is nanoseconds as microseconds.
+func microseconds(ns int64) float64 { return float64(ns) / 1e3 }
 
 func loadOf(p *result.Point) string {
 	switch {
@@ -157,9 +157,9 @@ type slots struct {
 	n    int
 }
 
-// take gives a slot from one time to another; requests come in the order in
+// takeSlot gives a slot from one time to another; requests come in the order in
 // which they begin.
-func (s *slots) take(from, to int64) (slot int, fresh bool) {
+func (s *slots) takeSlot(from, to int64) (slot int, fresh bool) {
 	for len(s.busy) > 0 && s.busy[0].end <= from {
 		heap.Push(&s.free, heap.Pop(&s.busy).(taken).slot)
 	}

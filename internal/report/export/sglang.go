@@ -58,7 +58,7 @@ func (b *Benchmark) sglang(o *object, run *result.Run, detailed bool) error {
 		}
 		return nil
 	}
-	backend := alias(run, "sglang")
+	backend := toolAlias(run, "sglang")
 	if run.Target.Server["engine"] != "sglang" { // the same APIs under another name
 		backend = strings.Replace(backend, "sglang-oai", "vllm", 1)
 	}

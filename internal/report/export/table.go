@@ -169,7 +169,7 @@ func writeParquet(w io.Writer, run *result.Run, dir string) error {
 		_, err := p.WriteRows([]parquet.Row{row})
 		return err
 	})
-	if whole(err) != nil {
+	if totalFailure(err) != nil {
 		return err
 	}
 	if err := p.Close(); err != nil {
@@ -207,7 +207,7 @@ func writeCSVRequests(w io.Writer, run *result.Run, dir string) error {
 		}
 		return out.Write(cells)
 	})
-	if whole(err) != nil {
+	if totalFailure(err) != nil {
 		return err
 	}
 	out.Flush()

@@ -47,7 +47,7 @@ type VLLM struct {
 // vllmOf takes all that from a point of a run.
 func vllmOf(run *result.Run, p *result.Point) VLLM {
 	v := VLLM{
-		Backend: alias(run, "vllm"), Model: run.Target.Model, NumPrompts: p.Requests.Due, RequestRate: math.Inf(1), Burstiness: 1,
+		Backend: toolAlias(run, "vllm"), Model: run.Target.Model, NumPrompts: p.Requests.Due, RequestRate: math.Inf(1), Burstiness: 1,
 		Metrics: []string{"ttft", "tpot", "itl", "e2el"}, Percentiles: []float64{50, 90, 95, 99},
 	}
 	v.Date, _ = time.Parse(time.RFC3339, run.Started)
@@ -105,8 +105,8 @@ func newBenchmark(c *cohort, v VLLM) *Benchmark {
 	last := c.t0
 	begin := int64(math.MaxInt64)
 	for q := range c.all {
-		last = max(last, q.end())
-		if !q.ok() {
+		last = max(last, q.endTime())
+		if !q.answered() {
 			b.failed++
 			continue
 		}
@@ -158,17 +158,17 @@ func (b *Benchmark) count(q *request) {
 
 // Seconds of a request as vLLM counts them; zero for what failed.
 func vllmTTFT(q *request) float64 {
-	if !q.ok() || q.first < 0 {
+	if !q.answered() || q.first < 0 {
 		return 0
 	}
 	return float64(q.first-q.sent) / 1e9
 }
 
 func vllmLatency(q *request) float64 {
-	if !q.ok() {
+	if !q.answered() {
 		return 0
 	}
-	return float64(q.end()-q.sent) / 1e9
+	return float64(q.endTime()-q.sent) / 1e9
 }
 
 // queue is how long it waited in the client.
@@ -194,7 +194,7 @@ func (b *Benchmark) peaks(begin int64) {
 		(*bins)[at]++
 	}
 	for q := range b.c.all {
-		if !q.ok() {
+		if !q.answered() {
 			continue
 		}
 		if at := q.first; at >= 0 {
@@ -204,7 +204,7 @@ func (b *Benchmark) peaks(begin int64) {
 				add(&tokens, (at-begin)/second)
 			}
 		}
-		for s := (q.sent - begin) / second; s <= (q.end()-begin)/second; s++ {
+		for s := (q.sent - begin) / second; s <= (q.endTime()-begin)/second; s++ {
 			add(&running, s)
 		}
 	}
@@ -340,11 +340,11 @@ func (b *Benchmark) arrays(o *object) {
 	if b.Detailed {
 		b.lengths(o)
 	}
-	list(o, "latencies", each(b.c, vllmLatency))
+	list(o, "latencies", valuesOf(b.c, vllmLatency))
 	if b.Detailed {
-		list(o, "start_times", each(b.c, func(q *request) float64 { return float64(q.sentOrDue()) / 1e9 }))
+		list(o, "start_times", valuesOf(b.c, func(q *request) float64 { return float64(q.sentOrDue()) / 1e9 }))
 	}
-	list(o, "queue_times", each(b.c, b.queue))
+	list(o, "queue_times", valuesOf(b.c, b.queue))
 	if b.Detailed {
 		b.texts(o)
 	}
@@ -357,15 +357,15 @@ func (b *Benchmark) perRequest(o *object) {
 }
 
 func (b *Benchmark) lengths(o *object) {
-	list(o, "input_lens", each(b.c, func(q *request) int32 { return q.inputTokens() }))
-	list(o, "output_lens", each(b.c, func(q *request) int32 {
-		if !q.ok() {
+	list(o, "input_lens", valuesOf(b.c, func(q *request) int32 { return q.inputTokens() }))
+	list(o, "output_lens", valuesOf(b.c, func(q *request) int32 {
+		if !q.answered() {
 			return 0
 		}
 		n, _ := q.outputTokens()
 		return n
 	}))
-	list(o, "ttfts", each(b.c, vllmTTFT))
+	list(o, "ttfts", valuesOf(b.c, vllmTTFT))
 	o.key("itls")
 	o.print("[")
 	between := ""
@@ -384,12 +384,12 @@ func (b *Benchmark) lengths(o *object) {
 }
 
 func (b *Benchmark) texts(o *object) {
-	list(o, "generated_texts", each(b.c, func(*request) string { return "" })) // what was said is not kept
-	list(o, "errors", each(b.c, (*request).said))
+	list(o, "generated_texts", valuesOf(b.c, func(*request) string { return "" })) // what was said is not kept
+	list(o, "errors", valuesOf(b.c, (*request).errorText))
 }
 
-// each gives one value of every request.
-func each[T any](c *cohort, of func(*request) T) func(yield func(T) bool) {
+// valuesOf gives one value of every request.
+func valuesOf[T any](c *cohort, of func(*request) T) func(yield func(T) bool) {
 	return func(yield func(T) bool) {
 		for q := range c.all {
 			if !yield(of(q)) {
@@ -404,7 +404,7 @@ func (b *Benchmark) Table(w io.Writer) error {
 	var t strings.Builder
 	whole := func(name string, n int64) { fmt.Fprintf(&t, "%-40s %-10d\n", name, n) }
 	float := func(name string, x float64) { fmt.Fprintf(&t, "%-40s %-10.2f\n", name, x) }
-	t.WriteString(centred(" Serving Benchmark Result ", "=") + "\n")
+	t.WriteString(centredText(" Serving Benchmark Result ", "=") + "\n")
 	whole("Successful requests:", int64(b.completed))
 	whole("Failed requests:", int64(b.failed))
 	if b.MaxConcurrency > 0 {
@@ -431,7 +431,7 @@ func (b *Benchmark) Table(w io.Writer) error {
 		float("Total token throughput (tok/s):", b.all)
 	}
 	for _, m := range b.metrics() {
-		t.WriteString(centred(m.head, "-") + "\n")
+		t.WriteString(centredText(m.head, "-") + "\n")
 		float("Mean "+m.name+" (ms):", m.mean)
 		float("Median "+m.name+" (ms):", m.at(50))
 		for _, p := range b.Percentiles {
@@ -443,8 +443,8 @@ func (b *Benchmark) Table(w io.Writer) error {
 	return err
 }
 
-// centred puts a text in the middle of 50 columns.
-func centred(s, fill string) string {
+// centredText puts a text in the middle of 50 columns.
+func centredText(s, fill string) string {
 	left := max(0, (50-len(s))/2)
 	return strings.Repeat(fill, left) + s + strings.Repeat(fill, max(0, 50-len(s)-left))
 }

@@ -109,7 +109,7 @@ func (n numbers) MarshalJSON() ([]byte, error) {
 	return append(b, ']'), nil
 }
 
-func (n numbers) known() bool {
+func (n numbers) anyKnown() bool {
 	return slices.ContainsFunc(n, func(x float64) bool { return !math.IsNaN(x) && !math.IsInf(x, 0) })
 }
 
@@ -127,7 +127,7 @@ func drawable(list ...*chart) (out []*chart) {
 		if c == nil {
 			continue
 		}
-		c.Series = slices.DeleteFunc(c.Series, func(d drawn) bool { return !d.Y.known() || !d.X.known() })
+		c.Series = slices.DeleteFunc(c.Series, func(d drawn) bool { return !d.Y.anyKnown() || !d.X.anyKnown() })
 		if len(c.Series) > 0 || len(c.Rows) > 0 || c.Heat != nil && c.Heat.NX > 0 || c.Traces != nil && len(c.Traces.List) > 0 {
 			out = append(out, c)
 		}
@@ -135,22 +135,22 @@ func drawable(list ...*chart) (out []*chart) {
 	return out
 }
 
-// point adds a value to a series, at its place x.
-func (d *drawn) point(x, y float64, few bool) {
+// addPoint adds a value to a series, at its place x.
+func (d *drawn) addPoint(x, y float64, few bool) {
 	if few && !math.IsNaN(y) {
 		d.Few = append(d.Few, len(d.X))
 	}
 	d.X, d.Y = append(d.X, x), append(d.Y, y)
 }
 
-// few says that some value of the chart rests on few samples.
-func (c *chart) few() bool {
+// hasFew says that some value of the chart rests on few samples.
+func (c *chart) hasFew() bool {
 	return slices.ContainsFunc(c.Series, func(d drawn) bool { return len(d.Few) > 0 }) ||
 		slices.ContainsFunc(c.Rows, func(r row) bool { return strings.HasSuffix(r.Look, fewLook) })
 }
 
-// hollowIs explains how such values are drawn.
-const hollowIs = " Hollow: few samples."
+// hollowLegend explains how such values are drawn.
+const hollowLegend = " Hollow: few samples."
 
 // fewLook is the class of a row whose value rests on few samples.
 const fewLook = " few"
@@ -214,10 +214,10 @@ func curveCharts(run *result.Run) []*chart {
 						lo, hi = ci[0], ci[1]
 					}
 				}
-				d.point(at[n], y, few)
+				d.addPoint(at[n], y, few)
 				d.Lo, d.Hi = append(d.Lo, lo), append(d.Hi, hi)
 			}
-			if !d.Lo.known() {
+			if !d.Lo.anyKnown() {
 				d.Lo, d.Hi = nil, nil
 			}
 			c.Series = append(c.Series, d)
@@ -229,8 +229,8 @@ func curveCharts(run *result.Run) []*chart {
 			}
 		}
 		c.Marks = append(c.Marks, limitMarks("y", limitsOn(m.Name, limits)...)...)
-		if c.few() {
-			c.Note += hollowIs
+		if c.hasFew() {
+			c.Note += hollowLegend
 		}
 		return c
 	}
@@ -287,16 +287,16 @@ func curveCharts(run *result.Run) []*chart {
 				return p.Goodput.OutputTokensPerS
 			}),
 	)
-	list := faint(run, drawable(charts...)...)
+	list := faintLines(run, drawable(charts...)...)
 	for _, c := range list {
 		c.Group = "load"
 	}
 	return list
 }
 
-// faint draws lines thin where loads stand so close, or are measured so often,
+// faintLines draws lines thin where loads stand so close, or are measured so often,
 // that what differs between neighbours is chance.
-func faint(run *result.Run, list ...*chart) []*chart {
+func faintLines(run *result.Run, list ...*chart) []*chart {
 	if run.Curve == nil || len(run.Curve.Repeats) > 0 {
 		for _, c := range list {
 			for i := range c.Series {
@@ -465,7 +465,7 @@ func attainmentChart(run *result.Run) []*chart {
 	if len(each) == 1 {
 		c.Series = c.Series[:1]
 	}
-	return faint(run, drawable(c)...)
+	return faintLines(run, drawable(c)...)
 }
 
 // spreadCharts are the distributions of a point.
@@ -548,7 +548,7 @@ func viewCharts(prefix string, p *result.Point, s *Series) []*chart {
 func timeCharts(prefix string, s *Series) []*chart {
 	var at numbers
 	for i := range s.Due {
-		at = append(at, round(float64(i)*s.Bin, 6))
+		at = append(at, roundTo(float64(i)*s.Bin, 6))
 	}
 	var none float64
 	x := axis{Name: "Time", Unit: "s", Min: &none, Max: &s.End}
@@ -570,7 +570,7 @@ func timeCharts(prefix string, s *Series) []*chart {
 	if !slices.ContainsFunc(s.Lost, func(n float64) bool { return n > 0 }) {
 		lost.Y = nil
 	}
-	dots := &chart{ID: prefix + "first", Title: "TTFT of each request", Note: sampled(s.First, "request"), X: x, Y: axis{Name: "TTFT", Unit: "ms", Scale: "log"}, Marks: shades, Group: prefix + "time", Wide: true,
+	dots := &chart{ID: prefix + "first", Title: "TTFT of each request", Note: sampleNote(s.First, "request"), X: x, Y: axis{Name: "TTFT", Unit: "ms", Scale: "log"}, Marks: shades, Group: prefix + "time", Wide: true,
 		Series: []drawn{{Name: "TTFT", Kind: "dots", Tone: 1, X: s.First.X, Y: s.First.Y}}}
 	errors := &chart{ID: prefix + "errors", Title: "Requests that were not served", Note: "When it was known, and how long after they were due.", X: x, Y: axis{Name: "After due", Unit: "ms", Scale: "log"}, Marks: shades, Group: prefix + "time", Wide: true}
 	for k, class := range slices.Sorted(maps.Keys(s.Errors)) {
@@ -585,8 +585,8 @@ func timeCharts(prefix string, s *Series) []*chart {
 	)
 }
 
-// sampled says what part of the dots is drawn.
-func sampled(d Dots, thing string) string {
+// sampleNote says what part of the dots is drawn.
+func sampleNote(d Dots, thing string) string {
 	if len(d.X) < d.Of {
 		return fmt.Sprintf("%s of %s: the slowest, and others at random. By when they were due.", say.Count(len(d.X)), say.Plural(d.Of, thing))
 	}
@@ -638,7 +638,7 @@ func tracesOf(t Traces) *traces {
 	var data []byte
 	for i := range t.Requests {
 		r := &t.Requests[i]
-		x := traced{ID: r.ID, Due: round(float64(r.Due)/1e9, 3), N: len(r.Chunks), Ended: r.Outcome.String()}
+		x := traced{ID: r.ID, Due: roundTo(float64(r.Due)/1e9, 3), N: len(r.Chunks), Ended: r.Outcome.String()}
 		if r.Outcome != record.OK && r.Error != "" {
 			x.Ended = say.Plain(r.Error)
 		}
@@ -646,7 +646,7 @@ func tracesOf(t Traces) *traces {
 			if stamp < 0 {
 				return nil
 			}
-			ms := round(float64(stamp-r.Due)/1e6, 3)
+			ms := roundTo(float64(stamp-r.Due)/1e6, 3)
 			return &ms
 		}
 		x.Sent, x.Done = after(r.Sent), after(r.Done)
@@ -677,6 +677,6 @@ func rasterCharts(prefix string, s *Series) []*chart {
 	return drawable(heat, rows("slow", "The %d slowest requests", s.Slow), rows("random", "%d requests at random", s.Random))
 }
 
-// blockOf is the data of all charts, as JSON that is safe inside a script
+// chartData is the data of all charts, as JSON that is safe inside a script
 // element: package json writes <, > and & as escapes.
-func blockOf(charts map[string]*chart) ([]byte, error) { return json.Marshal(charts) }
+func chartData(charts map[string]*chart) ([]byte, error) { return json.Marshal(charts) }

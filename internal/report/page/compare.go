@@ -21,13 +21,13 @@ type comparisonView struct {
 	report.ComparisonModel
 	shell
 	Sentence string
-	Basis    string    // what changed or why nobody can say, of two sides
-	Warned   string    // how often
-	ByEach   *named    // what differs, of more than two sides
-	Sections []section // curves and changes
+	Basis    string     // what changed or why nobody can say, of two sides
+	Warned   string     // how often
+	ByEach   *captioned // what differs, of more than two sides
+	Sections []section  // curves and changes
 	Tables   []pairView
 	Folded   bool // each of the tables is behind a line of its own
-	Launches named
+	Launches captioned
 	Command  string
 }
 
@@ -43,23 +43,23 @@ const mostOpen = 4
 // WriteComparison writes the page of a comparison. command is what did it.
 func WriteComparison(w io.Writer, m report.ComparisonModel, command []string) error {
 	v := &comparisonView{ComparisonModel: m, Warned: say.Plural(len(m.Warnings), "warning"), Command: say.ShellLine(command)}
-	v.Sentence, v.Basis = v.sentence()
+	v.Sentence, v.Basis = v.verdictSentence()
 	if m.BySide != nil {
-		v.ByEach = &named{"Environment, server and configuration of each side", *m.BySide}
+		v.ByEach = &captioned{"Environment, server and configuration of each side", *m.BySide}
 	}
 	for i := range m.Of.Curves {
-		if s := v.curve(i); len(s.Charts) > 0 || s.Absent != "" {
+		if s := v.curveSection(i); len(s.Charts) > 0 || s.Absent != "" {
 			v.Sections = append(v.Sections, s)
 		}
 	}
 	for i := range m.Of.Verdicts {
-		v.Sections = append(v.Sections, v.changes(i))
+		v.Sections = append(v.Sections, v.changesSection(i))
 	}
 	for i := range m.Pairs {
-		v.Tables = append(v.Tables, v.pairView(i))
+		v.Tables = append(v.Tables, v.pairSection(i))
 	}
 	v.Folded = len(v.Tables) > mostOpen
-	v.Launches = v.launches()
+	v.Launches = v.launchTable()
 	words := make([]string, len(m.Answers))
 	for i, a := range m.Answers {
 		words[i] = a.Word
@@ -71,8 +71,8 @@ func WriteComparison(w io.Writer, m report.ComparisonModel, command []string) er
 	return writePage(w, "compare.html", v)
 }
 
-// sentence is the verdict on all sides, and on two of them what it rests on.
-func (m *comparisonView) sentence() (verdict, basis string) {
+// verdictSentence is the verdict on all sides, and on two of them what it rests on.
+func (m *comparisonView) verdictSentence() (verdict, basis string) {
 	a := say.Plain(m.Of.Sides[0].Name)
 	if len(m.Answers) > 1 {
 		var each []string
@@ -102,8 +102,8 @@ func sentenceOf(claim, name string) string {
 	return say.Sentence(claim)
 }
 
-// chipOf is the class of a verdict or of how a condition came out.
-func chipOf(word string) string {
+// chipClass is the class of a verdict or of how a condition came out.
+func chipClass(word string) string {
 	switch word {
 	case compare.Slower, compare.Worse, compare.Mixed, compare.Fired:
 		return "bad"
@@ -154,9 +154,9 @@ func curveMetrics(c *compare.Curve) (list []onCurve) {
 	return list
 }
 
-// curve is one of the parts in which the sides are laid over each other: over
+// curveSection is one of the parts in which the sides are laid over each other: over
 // load, or where there is only one, launch by launch.
-func (m *comparisonView) curve(at int) section {
+func (m *comparisonView) curveSection(at int) section {
 	c := &m.Of.Curves[at]
 	id := fmt.Sprintf("curve%d", at+1)
 	s := section{ID: id, Title: "Over load", Top: true}
@@ -214,7 +214,7 @@ func (m *comparisonView) curve(at int) section {
 		}
 		k := overlaid(c, loads, what, drawn, most > 1)
 		if len(loads) == 1 {
-			k = m.strip(c, what, drawn, most > 1)
+			k = m.stripChart(c, what, drawn, most > 1)
 		}
 		k.ID, k.Group = id+"-"+what.id, id
 		_, reasons := valuesOf(c, drawn)
@@ -233,8 +233,8 @@ func (m *comparisonView) curve(at int) section {
 		s.Notes = append(s.Notes, strings.Join(lacks[why], ", ")+": "+why)
 	}
 	s.Charts = drawable(s.Charts...)
-	if slices.ContainsFunc(s.Charts, (*chart).few) {
-		s.Text += hollowIs // once, so that charts side by side stay in line
+	if slices.ContainsFunc(s.Charts, (*chart).hasFew) {
+		s.Text += hollowLegend // once, so that charts side by side stay in line
 	}
 	for i, k := range s.Charts {
 		nameDots(k)
@@ -311,7 +311,7 @@ func overlaid(c *compare.Curve, loads []float64, what onCurve, name string, laun
 			if x == nil {
 				continue
 			}
-			line.point(l.Load, orNaN(x.Value), x.Few)
+			line.addPoint(l.Load, orNaN(x.Value), x.Few)
 			for j, v := range x.Launches {
 				each.X, each.Y, each.Labels = append(each.X, l.Load), append(each.Y, orNaN(v)), append(each.Labels, launchName(l.Launches[j]))
 			}
@@ -322,13 +322,13 @@ func overlaid(c *compare.Curve, loads []float64, what onCurve, name string, laun
 		}
 	}
 	k.Series = append(lines, dots...)
-	k.Marks = append(unstableMarks(c), limitMarks("y", heldAt(c, name)...)...)
+	k.Marks = append(unstableMarks(c), limitMarks("y", limitsOfPercentile(c, name)...)...)
 	return k
 }
 
-// heldAt are the limits that a percentile is drawn with: those of
+// limitsOfPercentile are the limits that a percentile is drawn with: those of
 // this percentile, and in the chart of the tail those of each request.
-func heldAt(c *compare.Curve, name string) (limits []result.Limit) {
+func limitsOfPercentile(c *compare.Curve, name string) (limits []result.Limit) {
 	statistic, of, _ := strings.Cut(name, " ")
 	for _, l := range c.Limits {
 		spec, _, percentile := strings.Cut(l.Spec, " ")
@@ -375,9 +375,9 @@ func unstableMarks(c *compare.Curve) (marks []mark) {
 	return marks
 }
 
-// strip draws a metric of all sides at the one load there is, on an axis that
+// stripChart draws a metric of all sides at the one load there is, on an axis that
 // shows what matters as large as it is: it spans at least what is equivalent.
-func (m *comparisonView) strip(c *compare.Curve, what onCurve, name string, launches bool) *chart {
+func (m *comparisonView) stripChart(c *compare.Curve, what onCurve, name string, launches bool) *chart {
 	k := &chart{Title: what.title, Kind: "rows", X: axis{Name: what.title, Unit: what.unit}, Y: axis{Name: "Side"}}
 	lo, hi := math.Inf(1), math.Inf(-1)
 	for i, s := range c.Sides {
@@ -414,15 +414,15 @@ func (m *comparisonView) strip(c *compare.Curve, what onCurve, name string, laun
 		pad := 0.04 * (hi - lo)
 		if lo, hi = lo-pad, hi+pad; !math.IsInf(hi, 0) {
 			k.X.Min, k.X.Max = &lo, &hi
-			k.limits(limitMarks("x", heldAt(c, name)...))
+			k.addLimits(limitMarks("x", limitsOfPercentile(c, name)...))
 		}
 	}
 	return k
 }
 
-// limits draws those that are on the axis, and says where the others are: the axis
+// addLimits draws those that are on the axis, and says where the others are: the axis
 // is not made longer for them.
-func (k *chart) limits(marks []mark) {
+func (k *chart) addLimits(marks []mark) {
 	for _, m := range marks {
 		switch {
 		case m.At < *k.X.Min:
@@ -442,9 +442,9 @@ const (
 	mostPoints   = 100
 )
 
-// changes is the forest plot of one side against the first. Of few loads each
+// changesSection is the forest plot of one side against the first. Of few loads each
 // has a chart of all metrics; of many each metric has one of all loads.
-func (m *comparisonView) changes(at int) section {
+func (m *comparisonView) changesSection(at int) section {
 	c := m.Of
 	b := c.Verdicts[at].B
 	s := section{ID: fmt.Sprintf("changes%d", at+1), Title: "Changes", Top: true}
@@ -554,7 +554,7 @@ func (g *changeGroup) chart() *chart {
 	}
 	lo, hi := 0.0, 0.0
 	for _, r := range g.rows {
-		for _, x := range []float64{r.At, orAt(r.Lo, r.At), orAt(r.Hi, r.At), 1.5 * r.Band[0], 1.5 * r.Band[1]} {
+		for _, x := range []float64{r.At, valueOr(r.Lo, r.At), valueOr(r.Hi, r.At), 1.5 * r.Band[0], 1.5 * r.Band[1]} {
 			lo, hi = min(lo, x), max(hi, x)
 		}
 	}
@@ -563,8 +563,8 @@ func (g *changeGroup) chart() *chart {
 	return k
 }
 
-// orAt is the end of an interval, or the value where there is none.
-func orAt(x *float64, at float64) float64 {
+// valueOr is the end of an interval, or the value where there is none.
+func valueOr(x *float64, at float64) float64 {
 	if x == nil {
 		return at
 	}
@@ -574,8 +574,8 @@ func orAt(x *float64, at float64) float64 {
 // changeRow is a metric of a forest plot: percent, or points of a share.
 func changeRow(r *compare.Row, name string) row {
 	const far = 1e9 // beyond every axis
-	percent := func(x float64) float64 { return round(max(-far, min(100*x, far)), 6) }
-	out := row{Name: name, At: percent(r.Change), Band: &[2]float64{percent(r.Margin[0]), percent(r.Margin[1])}, Look: lookOf(r.Verdict), Text: say.Change(r.Change, r.OfShare()), Word: r.Verdict}
+	percent := func(x float64) float64 { return roundTo(max(-far, min(100*x, far)), 6) }
+	out := row{Name: name, At: percent(r.Change), Band: &[2]float64{percent(r.Margin[0]), percent(r.Margin[1])}, Look: lookClass(r.Verdict), Text: say.Change(r.Change, r.OfShare()), Word: r.Verdict}
 	out.Name += report.NameMark(r)
 	out.Say = []string{valueText(r, r.A) + " → " + valueText(r, r.B)}
 	if v := r.CI95; v != nil {
@@ -591,14 +591,14 @@ func changeRow(r *compare.Row, name string) row {
 	return out
 }
 
-func lookOf(verdict string) string {
+func lookClass(verdict string) string {
 	switch verdict {
 	case compare.Undistinguished, compare.OtherInstrument:
 		return "open"
 	case compare.Equivalent:
 		return "same"
 	}
-	return cmp.Or(toneOf(verdict), "same")
+	return cmp.Or(toneClass(verdict), "same")
 }
 
 // valueText is one side's value of a row.
@@ -612,8 +612,8 @@ func valueText(r *compare.Row, x float64) string {
 	return say.Quantity(x)
 }
 
-// pairView is a table as the other faces have it.
-func (m *comparisonView) pairView(at int) pairView {
+// pairSection is a table as the other faces have it.
+func (m *comparisonView) pairSection(at int) pairView {
 	p, of := &m.Pairs[at], &m.Of.Pairs[at]
 	v := pairView{Section: section{ID: fmt.Sprintf("pair%d", at+1), Title: strings.Join(p.Title, " · "), Notes: p.Notes}}
 	if p.Why != "" {
@@ -621,7 +621,7 @@ func (m *comparisonView) pairView(at int) pairView {
 		return v
 	}
 	if len(p.Table.Rows) > 0 {
-		v.Section.Tables = []named{{strings.Join(append([]string{m.caption(of)}, p.Legend...), " · "), p.Table}}
+		v.Section.Tables = []captioned{{strings.Join(append([]string{m.caption(of)}, p.Legend...), " · "), p.Table}}
 	}
 	said := map[string]int{}
 	for _, r := range of.Rows {
@@ -645,8 +645,8 @@ func (m *comparisonView) caption(p *compare.Pair) string {
 	return say.Plain(p.What)
 }
 
-// launches says what each side consists of.
-func (m *comparisonView) launches() named {
+// launchTable says what each side consists of.
+func (m *comparisonView) launchTable() captioned {
 	t := report.Table{Head: []string{"Side", "Launch", "Runs"}}
 	for _, s := range m.Of.Sides {
 		for _, l := range s.Launches {
@@ -657,5 +657,5 @@ func (m *comparisonView) launches() named {
 			t.Rows = append(t.Rows, []string{say.Plain(s.Name), "not told by " + say.Plain(s.Instrument), say.Plain(strings.Join(s.Files, ", "))})
 		}
 	}
-	return named{"Each start of a server, and the runs that measured it", t}
+	return captioned{"Each start of a server, and the runs that measured it", t}
 }

@@ -40,14 +40,14 @@ type Extra struct {
 type section struct {
 	ID, Title, Text string
 	Charts          []*chart
-	Tables          []named
+	Tables          []captioned
 	Notes           []string // below the tables
 	Absent          string   // why there is nothing
 	Top             bool     // of the page, not of one of many points
 }
 
-// named is a table with a caption.
-type named struct {
+// captioned is a table with a caption.
+type captioned struct {
 	Caption string
 	Table   report.Table
 }
@@ -98,7 +98,7 @@ func newShell(tab string, sections []section) (s shell, err error) {
 			charts[c.ID] = c
 		}
 	}
-	data, err := blockOf(charts)
+	data, err := chartData(charts)
 	if err != nil {
 		return s, fmt.Errorf("write page: %w", err)
 	}
@@ -111,9 +111,9 @@ func writePage(w io.Writer, name string, view any) error {
 	t, err := template.New(name).Funcs(template.FuncMap{
 		"join":     func(list []string) string { return strings.Join(list, " · ") },
 		"trim":     strings.TrimSpace,
-		"unbroken": unbroken,
-		"tone":     toneOf,
-		"chip":     chipOf,
+		"unbroken": withoutBreaks,
+		"tone":     toneClass,
+		"chip":     chipClass,
 		"sentence": say.Sentence,
 	}).ParseFS(pageFiles, "*.html")
 	if err != nil {
@@ -128,8 +128,8 @@ func writePage(w io.Writer, name string, view any) error {
 	return out.Flush()
 }
 
-// toneOf is the class of a word that stands out where it is written.
-func toneOf(word string) string {
+// toneClass is the class of a word that stands out where it is written.
+func toneClass(word string) string {
 	switch word {
 	case string(result.Fail), string(result.Invalid), string(result.Failing), compare.Slower, compare.Worse:
 		return "bad"
@@ -178,14 +178,14 @@ func viewOf(m report.Model, with Extra) *pageView {
 		if c := attainmentChart(run); len(c) > 0 {
 			v.Sections = append(v.Sections, section{ID: "slo", Title: "SLO attainment over load", Charts: c})
 		}
-		v.Sections = append(v.Sections, section{ID: "loads", Title: "All loads", Tables: []named{{"By load; " + strings.Join(m.Overview.LoadsLegend(m.Overview.Loads), " · "), m.Overview.Loads}}})
+		v.Sections = append(v.Sections, section{ID: "loads", Title: "All loads", Tables: []captioned{{"By load; " + strings.Join(m.Overview.LoadsLegend(m.Overview.Loads), " · "), m.Overview.Loads}}})
 		if t := m.Overview.Spread; t != nil {
 			loads := &v.Sections[len(v.Sections)-1]
-			loads.Tables = append(loads.Tables, named{"Loads that were measured several times: the least and the most", *t})
+			loads.Tables = append(loads.Tables, captioned{"Loads that were measured several times: the least and the most", *t})
 		}
 	}
 	if r := m.Repeats; r != nil {
-		v.Sections = append(v.Sections, section{ID: "repeats", Title: "Repeats", Tables: []named{{"One load, measured several times; " + strings.Join(r.Legend, " · "), r.Table}}})
+		v.Sections = append(v.Sections, section{ID: "repeats", Title: "Repeats", Tables: []captioned{{"One load, measured several times; " + strings.Join(r.Legend, " · "), r.Table}}})
 	}
 	for i := range m.Points {
 		p := pagePoint{PointModel: m.Points[i], ID: fmt.Sprintf("p%d", i+1)}
@@ -208,12 +208,12 @@ func viewOf(m report.Model, with Extra) *pageView {
 
 // pointSections are the parts of a point's account, in the order of the page.
 func pointSections(prefix string, p *result.Point, m *report.PointModel, s *Series) (list []section) {
-	add := func(id, title, text string, charts []*chart, absent string, tables ...named) {
+	add := func(id, title, text string, charts []*chart, absent string, tables ...captioned) {
 		list = append(list, section{ID: prefix + id, Title: title, Text: text, Charts: charts, Absent: absent, Tables: tables})
 	}
 	const unread = "The records of this point could not be read."
 	if m.Objective != nil {
-		add("slo", "SLO attainment", strings.Join(m.Objective.Facts, " · "), nil, "", named{"Each limit by itself, and jointly", m.Objective.Table})
+		add("slo", "SLO attainment", strings.Join(m.Objective.Facts, " · "), nil, "", captioned{"Each limit by itself, and jointly", m.Objective.Table})
 	}
 	absent := unread
 	var spreads, times, rasters, lengths, lined []*chart
@@ -224,10 +224,10 @@ func pointSections(prefix string, p *result.Point, m *report.PointModel, s *Seri
 			absent = "Not drawn: " + say.Plain(e.NoSteadyState()) + ", so no distribution stands for this load."
 		}
 	}
-	tables := []named{{"Percentiles, ms" + legendOf(m), m.Latencies}}
+	tables := []captioned{{"Percentiles, ms" + legendOf(m), m.Latencies}}
 	for _, t := range []*report.Table{m.Intervals, m.Classes} {
 		if t != nil {
-			tables = append(tables, named{map[bool]string{true: "Intervals", false: "Classes of requests, ms"}[t == m.Intervals], *t})
+			tables = append(tables, captioned{map[bool]string{true: "Intervals", false: "Classes of requests, ms"}[t == m.Intervals], *t})
 		}
 	}
 	if len(m.Latencies.Rows) == 0 {
@@ -275,9 +275,9 @@ func pointSections(prefix string, p *result.Point, m *report.PointModel, s *Seri
 	row("failed", p.Requests.Failed)
 	row("cut off before the end", p.Requests.Cut)
 	row("never sent", p.Requests.Unsent)
-	tables = []named{{"due = ok + failed + cut + unsent", ends}}
+	tables = []captioned{{"due = ok + failed + cut + unsent", ends}}
 	if len(errors.Rows) > 0 {
-		tables = append(tables, named{"Errors", errors})
+		tables = append(tables, captioned{"Errors", errors})
 	}
 	add("ends", "Errors and finish reasons", "", nil, "", tables...)
 	checks := report.Table{Head: []string{"Check", "Status", "Value", "Limit", "What to do"}}
@@ -293,7 +293,7 @@ func pointSections(prefix string, p *result.Point, m *report.PointModel, s *Seri
 			checks.Rows = append(checks.Rows, []string{c.Name, string(status), c.Value, c.Limit, c.Advice})
 		}
 	}
-	add("checks", "Checks", string(p.Verdict)+": "+m.ChecksPassed()+".", nil, "", named{"The instrument against its limits", checks})
+	add("checks", "Checks", string(p.Verdict)+": "+m.ChecksPassed()+".", nil, "", captioned{"The instrument against its limits", checks})
 	return list
 }
 
@@ -311,11 +311,11 @@ func byCount(of map[string]int) []string {
 	return keys
 }
 
-// together is what a line is not broken behind: the percentile of a limit, and
+// unbreakable is what a line is not broken behind: the percentile of a limit, and
 // a number before its unit.
-var together = regexp.MustCompile(`\bp[0-9.]+ |[0-9] (%|req/s|ms|users|tok/s)`)
+var unbreakable = regexp.MustCompile(`\bp[0-9.]+ |[0-9] (%|req/s|ms|users|tok/s)`)
 
-// unbroken keeps such words on one line.
-func unbroken(text string) string {
-	return together.ReplaceAllStringFunc(text, func(s string) string { return strings.ReplaceAll(s, " ", "\u00a0") })
+// withoutBreaks keeps such words on one line.
+func withoutBreaks(text string) string {
+	return unbreakable.ReplaceAllStringFunc(text, func(s string) string { return strings.ReplaceAll(s, " ", "\u00a0") })
 }

@@ -99,17 +99,17 @@ type detail struct {
 	traces, stamps                  int // requests in full, and their chunks at most
 }
 
-// full is for a page of one point, brief for each of many.
-func full() detail {
+// fullDetail is for a page of one point, brief for each of many.
+func fullDetail() detail {
 	return detail{bins: 150, dots: 3000, ranks: 200, heatX: 96, heatY: 48, traces: 200, stamps: 300_000}
 }
 
-func brief() detail {
+func briefDetail() detail {
 	return detail{bins: 75, dots: 240, ranks: 50, heatX: 40, heatY: 24, traces: 20, stamps: 5000}
 }
 
-// least is for each of a great many.
-func least() detail {
+// leastDetail is for each of a great many.
+func leastDetail() detail {
 	return detail{bins: 60, dots: 120, ranks: 30, heatX: 24, heatY: 16, traces: 8, stamps: 2000}
 }
 
@@ -119,12 +119,12 @@ func ReadSeries(dir string, run *result.Run) ([]*Series, error) {
 	if len(run.Points) == 0 {
 		return nil, nil
 	}
-	size := full()
+	size := fullDetail()
 	switch n := len(run.Points); {
 	case n > 20:
-		size = least()
+		size = leastDetail()
 	case n > 2:
-		size = brief()
+		size = briefDetail()
 	}
 	defer debug.SetGCPercent(debug.SetGCPercent(25)) // little is thrown away, and much kept
 	store := spill.New(dir, seriesMemory)
@@ -140,7 +140,7 @@ func ReadSeries(dir string, run *result.Run) ([]*Series, error) {
 			break
 		}
 		if int(f.Point) < len(gathers) && f.Point >= 0 {
-			gathers[f.Point].add(&f)
+			gathers[f.Point].addFrame(&f)
 		}
 	}
 	if errors.Is(broken, fs.ErrNotExist) {
@@ -193,8 +193,8 @@ type sample struct {
 	longer int64 // not followed to their end
 }
 
-// add takes in the metric of one request, if it has it.
-func (s *sample) add(x float64, is measure.State) {
+// addValue takes in the metric of one request, if it has it.
+func (s *sample) addValue(x float64, is measure.State) {
 	switch is {
 	case measure.Known:
 		s.values.Add(x)
@@ -241,7 +241,7 @@ func newGather(p *result.Point, size detail, store *spill.Store) *gather {
 		Chunk: func(stamps *[]measure.Stamp, c *record.Chunk) {
 			*stamps = append(*stamps, measure.Stamp{T: c.T, Tokens: c.Tokens, Choice: c.Choice})
 		},
-		Row:   func(r *record.Row, stamps *[]measure.Stamp) { g.row(r, *stamps) },
+		Row:   func(r *record.Row, stamps *[]measure.Stamp) { g.addRow(r, *stamps) },
 		Reset: func(stamps *[]measure.Stamp) { *stamps = (*stamps)[:0] },
 	}
 	return g
@@ -270,22 +270,22 @@ func roundBin(end int64, n int) int64 {
 	}
 }
 
-func (g *gather) at(t int64) int { return int(min(max(t, 0), g.end-1) / g.bin) }
+func (g *gather) binOf(t int64) int { return int(min(max(t, 0), g.end-1) / g.bin) }
 
 func (g *gather) inWindow(t int64) bool { return t >= g.t0 && t < g.t1 }
 
-func (g *gather) add(f *record.Frame) {
+func (g *gather) addFrame(f *record.Frame) {
 	g.chunks += int64(len(f.Chunks))
 	g.streams.Add(f)
 }
 
-// row takes in a request with its chunks.
-func (g *gather) row(r *record.Row, chunks []measure.Stamp) {
+// addRow takes in a request with its chunks.
+func (g *gather) addRow(r *record.Row, chunks []measure.Stamp) {
 	g.requests++
 	q := g.request(r, chunks)
-	g.flow(r, chunks, &g.told.Events)
+	g.countFlow(r, chunks, &g.told.Events)
 	if _, is := q.TTFT(measure.Response, g.end); is == measure.Known {
-		g.first.add(dot{r.Due, r.FirstToken - r.Due})
+		g.first.addDot(dot{r.Due, r.FirstToken - r.Due})
 	}
 	// What was under way when the load ended and belonged to no window was let go.
 	if r.Outcome != record.OK && (r.Outcome == record.Failed || r.Due < g.t1) {
@@ -296,13 +296,13 @@ func (g *gather) row(r *record.Row, chunks []measure.Stamp) {
 		if g.errors[r.Error] == nil {
 			g.errors[r.Error] = &dots{most: max(20, g.size.dots/10)}
 		}
-		g.errors[r.Error].add(dot{when, when - r.Due})
+		g.errors[r.Error].addDot(dot{when, when - r.Due})
 	}
-	g.heat.add(r.Due, chunks)
+	g.heat.addRequest(r.Due, chunks)
 	if !g.inWindow(r.Due) {
 		return
 	}
-	g.cohort(r, &q)
+	g.addCohort(r, &q)
 	done := r.Done
 	if done < 0 {
 		done = g.end
@@ -310,30 +310,30 @@ func (g *gather) row(r *record.Row, chunks []measure.Stamp) {
 	trace := func(rank uint64) Trace {
 		return Trace{ID: r.ID, Due: r.Due, Sent: r.Sent, Done: r.Done, Outcome: r.Outcome, Error: r.Error, rank: rank}
 	}
-	if rank := uint64(max(0, done-r.Due)); g.slow.wants(rank) {
-		g.slow.add(trace(rank), chunks)
+	if rank := uint64(max(0, done-r.Due)); g.slow.admits(rank) {
+		g.slow.addTrace(trace(rank), chunks)
 	}
-	if rank := scatter(uint64(r.ID)); g.random.wants(rank) {
-		g.random.add(trace(rank), chunks)
+	if rank := mixBits(uint64(r.ID)); g.random.admits(rank) {
+		g.random.addTrace(trace(rank), chunks)
 	}
 }
 
-// flow counts by stamp whatever falls in a bin, from any request.
-func (g *gather) flow(r *record.Row, chunks []measure.Stamp, events *measure.Events) {
+// countFlow counts by stamp whatever falls in a bin, from any request.
+func (g *gather) countFlow(r *record.Row, chunks []measure.Stamp, events *measure.Events) {
 	if r.Due >= 0 && r.Due < g.end {
-		g.due[g.at(r.Due)]++
+		g.due[g.binOf(r.Due)]++
 	}
 	done := r.Done
 	switch {
 	case done < 0:
 		done = g.end
 	case r.Outcome == record.OK:
-		g.served[g.at(done)]++
+		g.served[g.binOf(done)]++
 	case r.Outcome == record.Failed || r.Due < g.t1:
-		g.lost[g.at(done)]++
+		g.lost[g.binOf(done)]++
 	}
 	if from, to := max(r.Due, 0), min(done, g.end); from < to {
-		a, b := g.at(from), g.at(to)
+		a, b := g.binOf(from), g.binOf(to)
 		if a == b {
 			g.partial[a] += to - from
 		} else {
@@ -350,7 +350,7 @@ func (g *gather) flow(r *record.Row, chunks []measure.Stamp, events *measure.Eve
 			end = r.Done
 		}
 		if end >= 0 {
-			g.tokens[g.at(end)] += float64(r.CompletionTokens)
+			g.tokens[g.binOf(end)] += float64(r.CompletionTokens)
 		}
 	case len(chunks) > 0:
 		each, share := 0.0, 1.0 // tokens of a chunk: the usage spread over them, else as told
@@ -365,37 +365,37 @@ func (g *gather) flow(r *record.Row, chunks []measure.Stamp, events *measure.Eve
 		for i := range chunks {
 			c := &chunks[i]
 			if each > 0 {
-				g.tokens[g.at(c.T)] += each
+				g.tokens[g.binOf(c.T)] += each
 			} else {
-				g.tokens[g.at(c.T)] += share * float64(c.Tokens)
+				g.tokens[g.binOf(c.T)] += share * float64(c.Tokens)
 			}
 		}
 	}
 }
 
-// cohort adds a request that was due in the window to the distributions.
-func (g *gather) cohort(r *record.Row, q *measure.Request) {
+// addCohort adds a request that was due in the window to the distributions.
+func (g *gather) addCohort(r *record.Row, q *measure.Request) {
 	for i := range g.definitions {
 		switch d := &g.definitions[i]; {
 		case d.Request != nil:
-			g.spread[d.Key].add(d.Request(q, g.end))
+			g.spread[d.Key].addValue(d.Request(q, g.end))
 		case r.Outcome == record.OK || r.Outcome == record.Cut:
-			d.Gaps(&g.told, r, g.gaps[d.Key].add)
+			d.Gaps(&g.told, r, g.gaps[d.Key].countGaps)
 		}
 	}
-	g.in[0].add(r.InputPlanned)
-	g.out[0].add(r.OutputPlanned)
+	g.in[0].countLength(r.InputPlanned)
+	g.out[0].countLength(r.OutputPlanned)
 	if r.Outcome == record.OK {
-		g.in[1].add(r.PromptTokens)
-		g.out[1].add(q.OutputTokens())
+		g.in[1].countLength(r.PromptTokens)
+		g.out[1].countLength(q.OutputTokens())
 	}
 }
 
 // lengthCounts are how many requests had so many tokens.
 type lengthCounts map[int32]int64
 
-// add takes in a length, if it is known.
-func (l *lengthCounts) add(n int32) {
+// countLength takes in a length, if it is known.
+func (l *lengthCounts) countLength(n int32) {
 	if n < 0 {
 		return
 	}
@@ -405,10 +405,10 @@ func (l *lengthCounts) add(n int32) {
 	(*l)[n]++
 }
 
-// scatter puts numbers in an order of its own (splitmix64's finaliser,
+// mixBits puts numbers in an order of its own (splitmix64's finaliser,
 // Steele, Lea and Flood 2014): the first of it are a sample at random that is
 // the same every time.
-func scatter(x uint64) uint64 {
+func mixBits(x uint64) uint64 {
 	x += 0x9e3779b97f4a7c15
 	x = (x ^ x>>30) * 0xbf58476d1ce4e5b9
 	x = (x ^ x>>27) * 0x94d049bb133111eb
@@ -425,11 +425,11 @@ func (g *gather) series() *Series {
 	for i := range g.due {
 		width := float64(min(g.bin, g.end-int64(i)*g.bin))
 		through += g.whole[i]
-		s.InFlight = append(s.InFlight, round(float64(g.partial[i])/width+float64(through)*float64(g.bin)/width, 3))
-		s.Due = append(s.Due, round(float64(g.due[i])/width*1e9, 3))
-		s.Served = append(s.Served, round(float64(g.served[i])/width*1e9, 3))
-		s.Lost = append(s.Lost, round(float64(g.lost[i])/width*1e9, 3))
-		s.Tokens = append(s.Tokens, round(g.tokens[i]/width*1e9, 1))
+		s.InFlight = append(s.InFlight, roundTo(float64(g.partial[i])/width+float64(through)*float64(g.bin)/width, 3))
+		s.Due = append(s.Due, roundTo(float64(g.due[i])/width*1e9, 3))
+		s.Served = append(s.Served, roundTo(float64(g.served[i])/width*1e9, 3))
+		s.Lost = append(s.Lost, roundTo(float64(g.lost[i])/width*1e9, 3))
+		s.Tokens = append(s.Tokens, roundTo(g.tokens[i]/width*1e9, 1))
 	}
 	s.First = g.first.thin()
 	for class, dots := range g.errors {
@@ -452,7 +452,7 @@ func (g *gather) series() *Series {
 	return s
 }
 
-func round(x float64, digits int) float64 {
+func roundTo(x float64, digits int) float64 {
 	unit := math.Pow10(digits)
 	return math.Round(x*unit) / unit
 }
@@ -464,8 +464,8 @@ type dots struct {
 	list []dot
 }
 
-// add takes in a dot.
-func (d *dots) add(x dot) {
+// addDot takes in a dot.
+func (d *dots) addDot(x dot) {
 	d.of++
 	if d.list = append(d.list, x); len(d.list) >= 8*d.most {
 		d.list = d.list[:d.choose(d.most)]
@@ -478,7 +478,7 @@ func (d *dots) choose(others int) int {
 	slices.SortFunc(d.list, func(a, b dot) int { return cmp.Or(cmp.Compare(b.y, a.y), cmp.Compare(a.x, b.x)) })
 	high := min(d.most/4, len(d.list))
 	slices.SortFunc(d.list[high:], func(a, b dot) int {
-		return cmp.Or(cmp.Compare(scatter(uint64(a.x)), scatter(uint64(b.x))), cmp.Compare(a.y, b.y))
+		return cmp.Or(cmp.Compare(mixBits(uint64(a.x)), mixBits(uint64(b.x))), cmp.Compare(a.y, b.y))
 	})
 	return min(high+others, len(d.list))
 }
@@ -491,8 +491,8 @@ func (d *dots) thin() Dots {
 	}
 	slices.SortFunc(list, func(a, b dot) int { return cmp.Or(cmp.Compare(a.x, b.x), cmp.Compare(a.y, b.y)) })
 	for _, d := range list {
-		out.X = append(out.X, round(float64(d.x)/1e9, 3))
-		out.Y = append(out.Y, round(float64(d.y)/1e6, 3))
+		out.X = append(out.X, roundTo(float64(d.x)/1e9, 3))
+		out.Y = append(out.Y, roundTo(float64(d.y)/1e6, 3))
 	}
 	return out
 }
@@ -561,8 +561,8 @@ func gapEdge(bin int) int64 {
 	return (int64(1<<gapBits|bin&(1<<gapBits-1))+1)<<e - 1
 }
 
-// add counts a gap, if it came to its end.
-func (g *gapCounts) add(ns int64, is measure.State) {
+// countGaps counts a gap, if it came to its end.
+func (g *gapCounts) countGaps(ns int64, is measure.State) {
 	switch is {
 	case measure.Known:
 		g.counts[gapBin(ns)]++
@@ -638,7 +638,7 @@ func newHeat(end int64, size detail) heat {
 	return heat{nx: nx, ny: size.heatY, dx: dx, dy: 1e6, cells: make([]int64, nx*size.heatY)}
 }
 
-func (h *heat) add(due int64, chunks []measure.Stamp) {
+func (h *heat) addRequest(due int64, chunks []measure.Stamp) {
 	if len(chunks) == 0 || due < 0 {
 		return
 	}
@@ -684,11 +684,11 @@ type top struct {
 	heap []Trace
 }
 
-func (t *top) wants(rank uint64) bool {
+func (t *top) admits(rank uint64) bool {
 	return len(t.heap) < t.size || t.size > 0 && rank > t.heap[0].rank
 }
 
-func (t *top) add(r Trace, chunks []measure.Stamp) {
+func (t *top) addTrace(r Trace, chunks []measure.Stamp) {
 	if len(t.heap) == t.size {
 		r.Chunks = t.heap[0].Chunks[:0] // its memory
 		t.heap[0] = r
@@ -728,13 +728,13 @@ func (t *top) traces(stamps int) Traces {
 		out.Requests = append(out.Requests, r)
 	}
 	slices.SortFunc(out.Requests, func(a, b Trace) int {
-		return cmp.Or(cmp.Compare(b.took(), a.took()), cmp.Compare(a.ID, b.ID))
+		return cmp.Or(cmp.Compare(b.duration(), a.duration()), cmp.Compare(a.ID, b.ID))
 	})
 	return out
 }
 
-// took is how long a request was followed from when it was due.
-func (t *Trace) took() int64 {
+// duration is how long a request was followed from when it was due.
+func (t *Trace) duration() int64 {
 	if t.Done >= 0 {
 		return t.Done - t.Due
 	}

@@ -20,7 +20,7 @@ import (
 func gathered(p *result.Point, size detail, frames ...record.Frame) *Series {
 	g := newGather(p, size, nil)
 	for i := range frames {
-		g.add(&frames[i])
+		g.addFrame(&frames[i])
 	}
 	return g.series()
 }
@@ -61,7 +61,7 @@ func TestSeriesCount(t *testing.T) {
 			inFlight += ttft + int64(chunks-1)*gap + 1000
 			return due, ttft, gap
 		})
-		s := gathered(window(0, 8, 3), full(), f)
+		s := gathered(window(0, 8, 3), fullDetail(), f)
 		sum := func(rates []float64) (total float64) {
 			for i, r := range rates {
 				total += r * math.Min(s.Bin, s.End-float64(i)*s.Bin)
@@ -98,7 +98,7 @@ func TestDotsAreThinnedAsTheyCome(t *testing.T) {
 		some, all := dots{most: most}, dots{most: most}
 		for i := range rapid.Int64Range(0, 3000).Draw(t, "n") {
 			x := dot{i * 1e6, rng.Int64N(1e6) * 1e3}
-			some.add(x)
+			some.addDot(x)
 			all.list, all.of = append(all.list, x), all.of+1
 		}
 		if d := cmp.Diff(all.thin(), some.thin()); d != "" {
@@ -148,7 +148,7 @@ func TestGapBins(t *testing.T) {
 // A point of a hundred thousand requests is as large as any.
 func TestSeriesAreBounded(t *testing.T) {
 	f := served(100_000, 3, func(i int) (int64, int64, int64) { return int64(i) * 1e6, int64(i%977) * 1e6, 2e6 })
-	for name, size := range map[string]detail{"full": full(), "brief": brief()} {
+	for name, size := range map[string]detail{"full": fullDetail(), "brief": briefDetail()} {
 		s := gathered(window(1, 99, 2), size, f)
 		if len(s.First.X) > size.dots || s.First.Of != 100_000 {
 			t.Errorf("%s: %d of %d dots", name, len(s.First.X), s.First.Of)
@@ -156,7 +156,7 @@ func TestSeriesAreBounded(t *testing.T) {
 		if len(s.Due) > size.bins+1 || len(s.Slow.Requests) > size.traces || len(s.Random.Requests) > size.traces {
 			t.Errorf("%s: %d bins, %d and %d requests", name, len(s.Due), len(s.Slow.Requests), len(s.Random.Requests))
 		}
-		if got := s.Slow.Requests[0].took(); got != 976e6+4e6+1000 {
+		if got := s.Slow.Requests[0].duration(); got != 976e6+4e6+1000 {
 			t.Errorf("%s: the slowest took %d", name, got)
 		}
 	}
@@ -169,7 +169,7 @@ func TestSeriesCensored(t *testing.T) {
 		r := &f.Rows[i]
 		r.Outcome, r.Error, r.FirstToken, r.LastToken = record.Cut, "timeout", record.Unset, record.Unset
 	}
-	s := gathered(window(0, 1, 1), full(), f)
+	s := gathered(window(0, 1, 1), fullDetail(), f)
 	got := s.Spread["ttft_ms"]
 	if got.N != 10 || got.Share[len(got.Share)-1] != .7 {
 		t.Errorf("TTFT: %+v", got)
@@ -202,7 +202,7 @@ func TestSeriesOfDamage(t *testing.T) {
 		}
 		seconds := rapid.OneOf(rapid.Float64(), rapid.Just(math.NaN()), rapid.Just(math.Inf(1)), rapid.Float64Range(0, 3))
 		p := window(seconds.Draw(t, "warmup"), seconds.Draw(t, "window"), seconds.Draw(t, "drain"))
-		s := gathered(p, brief(), f)
+		s := gathered(p, briefDetail(), f)
 		charts := map[string]*chart{}
 		p.Metrics = reporttest.Serving(2000).Points[0].Metrics
 		for _, list := range [][]*chart{spreadCharts("", p, s), timeCharts("", s), rasterCharts("", s), lengthCharts("", s), viewCharts("", p, s)} {
@@ -210,7 +210,7 @@ func TestSeriesOfDamage(t *testing.T) {
 				charts[c.ID] = c
 			}
 		}
-		if _, err := blockOf(charts); err != nil {
+		if _, err := chartData(charts); err != nil {
 			t.Fatal(err)
 		}
 	})

@@ -177,7 +177,7 @@ func (r *reader) addSocket(s *Socket) bool {
 	return true
 }
 
-// postLetter leaves a letter and wakes the goroutine; false when it has ended.
+// postLetter queues a letter and wakes the goroutine; false if it has ended.
 func (r *reader) postLetter(l letter) bool {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -185,12 +185,12 @@ func (r *reader) postLetter(l letter) bool {
 		return false
 	}
 	r.mail = append(r.mail, l)
-	r.rearm()
+	r.wakePoller()
 	return true
 }
 
-// rearm has the poller come back at once.
-func (r *reader) rearm() {
+// wakePoller makes epoll_wait return at once.
+func (r *reader) wakePoller() {
 	e := unix.EpollEvent{Events: unix.EPOLLIN | unix.EPOLLET, Fd: wakeSlot}
 	_ = unix.EpollCtl(r.epoll, unix.EPOLL_CTL_MOD, r.wake, &e)
 }
@@ -215,7 +215,7 @@ func (r *reader) readReady() bool {
 		return false
 	}
 	if n == len(r.ready) { // there is more, and nothing new need come to report it
-		r.rearm()
+		r.wakePoller()
 	}
 	var mail []letter
 	r.mu.Lock()

@@ -413,6 +413,16 @@ func TestGoldenResumed(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			dir := copied(t, "v1", name)
+			if name == "killed-sweep" { // version 1 kept the values of headers, which are secret now
+				path := filepath.Join(dir, rundir.Config)
+				text, err := os.ReadFile(path)
+				if err == nil {
+					err = os.WriteFile(path, bytes.Replace(text, []byte("\ninput:"), []byte("\nheader: X-Team=blue\ninput:"), 1), 0o644)
+				}
+				if err != nil {
+					t.Fatal(err)
+				}
+			}
 			code, _, stderr := pitot(t, verb, "--config", filepath.Join(dir, rundir.Config), "--out", dir, "--resume")
 			if code != Done && code != Invalid && code != SLOMissed {
 				t.Fatalf("exit code %d\n%s", code, stderr)

@@ -12,6 +12,7 @@ import (
 	"pitot/internal/data/result"
 	"pitot/internal/data/rundir"
 	"pitot/internal/measure"
+	"pitot/internal/plan"
 	"pitot/internal/say"
 )
 
@@ -41,7 +42,7 @@ func (s *Session) recall() error {
 	if err != nil {
 		return say.Errorf("the run in %s cannot be resumed: %v", p.Out, err).WithHint("choose another place with --out")
 	}
-	if !bytes.Equal(was, p.YAML(s.runner.verb())) {
+	if !bytes.Equal(was, p.YAML(s.runner.verb())) && !alikePlanned(p, s.runner.verb()) {
 		return say.Errorf("the run in %s was planned otherwise, see its %s", p.Out, rundir.Config).WithHint("give the same flags, or choose another place with --out")
 	}
 	points := o.points()
@@ -76,6 +77,13 @@ func (s *Session) recall() error {
 	s.latest = int32(max(0, len(s.earlier)-1))
 	s.tellResumed(o, int(points), why)
 	return nil
+}
+
+// alikePlanned says that the config.yaml of a plan's directory plans the same,
+// written otherwise: an older program kept values of headers that are secret now.
+func alikePlanned(p *plan.Plan, verb plan.Verb) bool {
+	was, err := plan.Recorded(filepath.Join(p.Out, rundir.Config))
+	return err == nil && bytes.Equal(was.YAML(verb), p.YAML(verb))
 }
 
 // points is how many points the records tell of.

@@ -163,6 +163,25 @@ func counted(content string, completion int) string {
 	return fmt.Sprintf(`{"choices":[{"index":0,"delta":{"content":"%s"}}],"usage":{"prompt_tokens":9,"completion_tokens":%d}}`, content, completion)
 }
 
+// sglang is a chunk as SGLang writes it: finish_reason and matched_stop always stand
+// there, usage where it was asked for on every chunk.
+func sglang(delta, end, usage string) string {
+	reason, stop := "null", "null"
+	if end != "null" {
+		reason, stop = `"stop"`, "2"
+	}
+	if usage == "" {
+		usage = `"usage":null`
+	}
+	return `{"id":"1f","object":"chat.completion.chunk","created":1,"model":"m","choices":[{"index":0,"delta":` + delta +
+		`,"logprobs":null,"finish_reason":` + reason + `,"matched_stop":` + stop + `}],` + usage + `}`
+}
+
+// sglangUsage has reasoning_tokens beside the others, and details only of cached ones.
+func sglangUsage(completion int) string {
+	return fmt.Sprintf(`"usage":{"prompt_tokens":9,"total_tokens":%d,"completion_tokens":%d,"prompt_tokens_details":null,"reasoning_tokens":0}`, 9+completion, completion)
+}
+
 const role = `{"id":"chatcmpl-1","object":"chat.completion.chunk","created":1,"model":"m","choices":[{"index":0,"delta":{"role":"assistant","content":""},"logprobs":null,"finish_reason":null}]}`
 
 const jsonType = "application/json"
@@ -198,6 +217,15 @@ var answers = []struct {
 	{name: "SGLang with reasoning", bytes: streamed(role, choice(`{"role":null,"content":null,"reasoning_content":"We","tool_calls":null}`), choice(`{"content":"Paris","reasoning_content":null}`), finish("stop"),
 		`{"choices":[],"usage":{"prompt_tokens":9,"completion_tokens":2,"total_tokens":11,"prompt_tokens_details":null,"reasoning_tokens":1}}`, done),
 		want: "ok 200 stop text=7 first=-1 chunks=0r,0a usage=9/-1/2/-1 HETALD reusable"},
+	// With continuous_usage_stats each of SGLang's chunks counts what has come by then,
+	// a chunk of several tokens (--stream-interval) too; the role, the reason and the
+	// whole usage stand in chunks of their own.
+	{name: "SGLang with usage in every event", bytes: streamed(sglang(`{"role":"assistant","content":"","reasoning_content":null,"tool_calls":null}`, "null", ""),
+		sglang(`{"role":null,"content":null,"reasoning_content":"We","tool_calls":null}`, "null", sglangUsage(1)), sglang(`{"role":null,"content":null,"reasoning_content":" say","tool_calls":null}`, "null", sglangUsage(2)),
+		sglang(`{"role":null,"content":"Paris is","reasoning_content":null,"tool_calls":null}`, "null", sglangUsage(4)), sglang(`{"role":null,"content":".","reasoning_content":null,"tool_calls":null}`, "null", sglangUsage(5)),
+		sglang(`{"role":null,"content":null,"reasoning_content":null,"tool_calls":null}`, "stop", ""),
+		`{"id":"1f","object":"chat.completion.chunk","created":1,"choices":[],"model":"m",`+sglangUsage(5)+`}`, done),
+		want: "ok 200 stop text=15 first=1 chunks=1r,1r,2a,1a usage=9/-1/5/-1 HETALD reusable"},
 	{name: "streamed reasoning is not hidden", bytes: streamed(choice(`{"reasoning":"We"}`), text("Hi"), finish("stop"), `{"choices":[],"usage":{"completion_tokens":2,"prompt_tokens":1,"completion_tokens_details":{"reasoning_tokens":1}}}`, done),
 		want: "ok 200 stop text=4 first=-1 chunks=0r,0a usage=1/-1/2/1 HETALD reusable"},
 	{name: "only reasoning", bytes: streamed(choice(`{"reasoning":"We"}`), finish("length"), done),

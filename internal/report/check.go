@@ -43,13 +43,13 @@ func CheckLevel(w io.Writer, l *audit.Level) {
 	for _, f := range figures {
 		text := say.Unknown
 		if e, known := f.Error(); known {
-			text = few(f.Few) + fmt.Sprintf("%+.3f", e)
+			text = fewMark(f.Few) + fmt.Sprintf("%+.3f", e)
 		}
 		cells = append(cells, text)
 	}
 	lag := say.Unknown
 	if s := l.Lag; s != nil && s.P99 != nil {
-		lag = few(slices.Contains(s.Few, "p99")) + fmt.Sprintf("%.2f", *s.P99)
+		lag = fewMark(slices.Contains(s.Few, "p99")) + fmt.Sprintf("%.2f", *s.P99)
 	}
 	gap := say.Unknown
 	if inside, known := l.Inside(); known {
@@ -57,13 +57,13 @@ func CheckLevel(w io.Writer, l *audit.Level) {
 		if !inside {
 			word = "OUTSIDE"
 		}
-		gap = fmt.Sprintf("%s%.3f %s %.3f–%.3f", few(p99.Few), *p99.True, word, p99.Bounds[0], p99.Bounds[1])
+		gap = fmt.Sprintf("%s%.3f %s %.3f–%.3f", fewMark(p99.Few), *p99.True, word, p99.Bounds[0], p99.Bounds[1])
 	}
 	fmt.Fprintf(w, checkLine, append(cells, say.Percent(l.MergedShare), lag, gap)...)
 }
 
-// few marks what rests on few samples.
-func few(is bool) string {
+// fewMark marks what rests on few samples.
+func fewMark(is bool) string {
 	if is {
 		return "~"
 	}
@@ -76,13 +76,13 @@ func CheckVerdict(w io.Writer, levels []*audit.Level) {
 	if len(levels) == 0 {
 		return
 	}
-	near, wide := reached(levels, .1), reached(levels, 1)
-	text := kept(near, "0.1 ms")
+	near, wide := levelsWithin(levels, .1), levelsWithin(levels, 1)
+	text := withinText(near, "0.1 ms")
 	switch {
 	case len(wide) == 0:
-		text = kept(wide, "1 ms")
+		text = withinText(wide, "1 ms")
 	case len(near) < len(wide): // else the wider limit adds nothing
-		text += ", and " + kept(wide, "1 ms")
+		text += ", and " + withinText(wide, "1 ms")
 	}
 	fmt.Fprintf(w, "\nThis machine measures %s.\n", text)
 	if late := levels[len(levels)-1].Late; late != "" {
@@ -90,9 +90,9 @@ func CheckVerdict(w io.Writer, levels []*audit.Level) {
 	}
 }
 
-// reached are the levels from the smallest to the last before one whose worst
+// levelsWithin are the levels from the smallest to the last before one whose worst
 // error is over the limit, in milliseconds.
-func reached(levels []*audit.Level, limit float64) []*audit.Level {
+func levelsWithin(levels []*audit.Level, limit float64) []*audit.Level {
 	levels = slices.SortedFunc(slices.Values(levels), func(a, b *audit.Level) int { return a.Streams - b.Streams })
 	if i := slices.IndexFunc(levels, func(l *audit.Level) bool { return l.Worst() > limit }); i >= 0 {
 		return levels[:i]
@@ -100,8 +100,8 @@ func reached(levels []*audit.Level, limit float64) []*audit.Level {
 	return levels
 }
 
-// kept says how far a limit was kept.
-func kept(levels []*audit.Level, limit string) string {
+// withinText says how far a limit was kept.
+func withinText(levels []*audit.Level, limit string) string {
 	if len(levels) == 0 {
 		return "no figure within " + limit
 	}
@@ -146,14 +146,14 @@ func CheckedClient(w io.Writer, r *audit.Client) error {
 	table := Table{Head: []string{"ms", "TTFT mean", "TTFT p99", "gap p50", "gap p99"}}
 	t, row := r.True, []string{"true", say.Unknown, say.Unknown, say.Unknown, say.Unknown}
 	if s := t.TTFT; s != nil {
-		row[1], row[2] = fixed(s.Mean), few(slices.Contains(s.Few, "p99"))+fixed(s.P99)
+		row[1], row[2] = twoDecimals(s.Mean), fewMark(slices.Contains(s.Few, "p99"))+twoDecimals(s.P99)
 	}
 	if s := t.Gap; s != nil {
-		row[3], row[4] = few(slices.Contains(s.Few, "p50"))+fixed(s.P50), few(slices.Contains(s.Few, "p99"))+fixed(s.P99)
+		row[3], row[4] = fewMark(slices.Contains(s.Few, "p50"))+twoDecimals(s.P50), fewMark(slices.Contains(s.Few, "p99"))+twoDecimals(s.P99)
 	}
 	table.Rows = append(table.Rows, row)
 	if c := r.Said; c != nil {
-		table.Rows = append(table.Rows, []string{c.Tool + " said", fixed(c.MeanTTFT), fixed(c.P99TTFT), fixed(c.MedianITL), fixed(c.P99ITL)})
+		table.Rows = append(table.Rows, []string{c.Tool + " said", twoDecimals(c.MeanTTFT), twoDecimals(c.P99TTFT), twoDecimals(c.MedianITL), twoDecimals(c.P99ITL)})
 	}
 	table.text(p, Style{})
 	if lo, firm := stat.Support(.99); t.TTFT != nil && t.TTFT.N < firm {
@@ -179,7 +179,7 @@ func CheckedClient(w io.Writer, r *audit.Client) error {
 	return p.err
 }
 
-func fixed(x *float64) string {
+func twoDecimals(x *float64) string {
 	if x == nil {
 		return say.Unknown
 	}

@@ -78,7 +78,7 @@ func (m *Model) claimPoint(p *result.Point, shown *PointModel) {
 	case p.Requests.OK == 0:
 		c.Sentence = atLoad(p) + ", none of " + say.Plural(p.Requests.Due, "request") + " was answered."
 	case s != nil:
-		c.Sentence = fmt.Sprintf("%s, %s is %s", atLoad(p), say.Plain(s.Spec), word(s.Met, "not met"))
+		c.Sentence = fmt.Sprintf("%s, %s is %s", atLoad(p), say.Plain(s.Spec), metText(s.Met, "not met"))
 		if s.Attained != nil {
 			c.Sentence += ": " + say.Percent(*s.Attained) + " of all requests due were good"
 		}

@@ -13,11 +13,11 @@ func objective(p *result.Point) *Objective {
 	if s == nil {
 		return nil
 	}
-	o := &Objective{Met: s.Met, Facts: []string{"SLO " + say.Plain(s.Spec) + ": " + word(s.Met, "NOT met")}}
+	o := &Objective{Met: s.Met, Facts: []string{"SLO " + say.Plain(s.Spec) + ": " + metText(s.Met, "NOT met")}}
 	several := len(s.Limits) > 1
 	for _, l := range s.Limits {
 		if several {
-			o.Limits = append(o.Limits, append([]string{say.Plain(l.Spec) + ": " + word(l.Met, "not met")}, limitFacts(l)...))
+			o.Limits = append(o.Limits, append([]string{say.Plain(l.Spec) + ": " + metText(l.Met, "not met")}, limitFacts(l)...))
 		} else {
 			o.Facts = append(o.Facts, limitFacts(l)...)
 		}
@@ -51,13 +51,13 @@ func objective(p *result.Point) *Objective {
 func limitsTable(s *result.SLO) Table {
 	t := Table{Head: []string{"Limit", "Met", "Measured"}}
 	for _, l := range s.Limits {
-		t.Rows = append(t.Rows, []string{say.Plain(l.Spec), word(l.Met, "not met"), strings.Join(limitFacts(l), " · ")})
+		t.Rows = append(t.Rows, []string{say.Plain(l.Spec), metText(l.Met, "not met"), strings.Join(limitFacts(l), " · ")})
 	}
 	joint := say.Unknown
 	if s.Attained != nil {
 		joint = say.Percent(*s.Attained) + " of all due requests" + heldAgainst(s.Limits)
 	}
-	t.Rows = append(t.Rows, []string{"jointly", word(s.Met, "not met"), joint})
+	t.Rows = append(t.Rows, []string{"jointly", metText(s.Met, "not met"), joint})
 	return t
 }
 
@@ -85,7 +85,7 @@ func heldAgainst(limits []result.Limit) string {
 	return " within every limit"
 }
 
-func word(met result.Met, no string) string {
+func metText(met result.Met, no string) string {
 	return map[result.Met]string{result.Yes: "met", result.No: no, result.Undecided: string(result.Undecided)}[met]
 }
 

@@ -9,13 +9,14 @@ type backlog struct {
 	at          int64
 }
 
-// add says that so many more requests are under way from a time on.
-func (b *backlog) add(at int64, more float64) {
+// changeBy takes in that so many more requests are under way from a time on.
+func (b *backlog) changeBy(at int64, more float64) {
 	b.pass(at)
 	b.n += more
 }
 
-// pass lets time go by. What is told late counts from when it is told.
+// pass lets time go by. A change that is reported late counts from when it is
+// reported.
 func (b *backlog) pass(to int64) {
 	for b.at < to {
 		if b.at < b.from {

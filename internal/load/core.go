@@ -329,7 +329,7 @@ func (c *Core) Advance(now int64, events []Event) []Action {
 	if c.look > 0 && now >= c.nextLook() {
 		c.judge(now)
 	}
-	if c.nobody(now) {
+	if c.targetGone(now) {
 		c.leave(now)
 	}
 	if c.stop || now >= c.t1 && c.unended == 0 && c.enough(now) {
@@ -357,9 +357,9 @@ func (c *Core) judge(now int64) {
 // GaveUp says that the window ended early because GiveUp said so.
 func (c *Core) GaveUp() bool { return c.gaveUp }
 
-// nobody says that the target has gone away. Whatever was sent before half that
+// targetGone says that the target has gone away. Whatever was sent before half that
 // time has ended, so that nobody may still be answering.
-func (c *Core) nobody(now int64) bool {
+func (c *Core) targetGone(now int64) bool {
 	return c.cfg.Gone > 0 && !c.stop && c.refused.n >= leastRefused && now-c.refused.from >= c.cfg.Gone &&
 		(len(c.expiry) == 0 || c.expiry[0].eligible > now-c.cfg.Gone/2)
 }
@@ -439,7 +439,7 @@ func (c *Core) admit(now int64) {
 		p := pending{id: c.nextID, item: next, due: c.due()}
 		c.nextID++
 		if c.look > 0 {
-			c.backlog.add(p.due, 1)
+			c.backlog.changeBy(p.due, 1)
 		}
 		switch {
 		case c.begins():
@@ -525,7 +525,7 @@ func (c *Core) end(e Event) {
 		c.unended--
 	}
 	if c.look > 0 {
-		c.backlog.add(e.At, -1)
+		c.backlog.changeBy(e.At, -1)
 	}
 	if c.draining {
 		return
@@ -558,13 +558,13 @@ func (c *Core) follow(item int64, e Event) bool {
 	if e.Failed {
 		ask.Due = max(ask.Due, e.At+pause)
 	}
-	c.put(ask)
+	c.schedule(ask)
 	c.out = append(c.out, Action{Kind: Prepare, Item: ask.Item, Due: ask.Due})
 	return true
 }
 
-// put keeps what is to come, behind what is due at the same time.
-func (c *Core) put(ask Ask) {
+// schedule keeps what is to come, behind what is due at the same time.
+func (c *Core) schedule(ask Ask) {
 	i, _ := slices.BinarySearchFunc(c.later, ask.Due+1, func(a Ask, due int64) int { return cmp.Compare(a.Due, due) })
 	c.later = slices.Insert(c.later, i, ask)
 }
@@ -579,7 +579,7 @@ func (c *Core) think(e Event) (due int64) {
 	if e.Failed {
 		due = max(due, e.At+pause)
 	}
-	c.put(Ask{Due: due, Item: next})
+	c.schedule(Ask{Due: due, Item: next})
 	return due
 }
 
@@ -600,7 +600,7 @@ func (c *Core) expire(now int64) {
 // drop records that a request will never be sent.
 func (c *Core) drop(p pending, class string) {
 	if c.look > 0 {
-		c.backlog.add(c.after(p.due), -1)
+		c.backlog.changeBy(c.after(p.due), -1)
 	}
 	if p.cohort {
 		c.unended--

@@ -114,7 +114,7 @@ func (v *Virtual) start(a Action) {
 			return
 		}
 	}
-	v.running.put(&job{row: r, prompt: int32(prompt)})
+	v.running.insert(&job{row: r, prompt: int32(prompt)})
 	v.cfg.Engine.Add(v.thaw(v.now), twin.Job{ID: a.ID, Prompt: prompt, Output: output, Content: v.cfg.Content(a.Item, &req, prompt)})
 }
 
@@ -157,7 +157,7 @@ func (r ring) get(id int64) *job {
 	return nil
 }
 
-func (r *ring) put(j *job) {
+func (r *ring) insert(j *job) {
 	for *r.place(j.row.ID) != nil {
 		old := *r
 		*r = make(ring, 2*len(old))

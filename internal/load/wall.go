@@ -91,7 +91,7 @@ func (w *Wall) make() {
 
 // build renders an item of the source, all but its id and its stamps.
 func (w *Wall) build(item int64) *flight {
-	f := w.take()
+	f := w.newFlight()
 	body, _ := w.bodies.Get().(*[]byte)
 	if body == nil {
 		body = new([]byte)
@@ -116,8 +116,8 @@ func (w *Wall) build(item int64) *flight {
 	return f
 }
 
-// take gives a flight, used before if there is one.
-func (w *Wall) take() *flight {
+// newFlight gives a flight, used before if there is one.
+func (w *Wall) newFlight() *flight {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	if n := len(w.free); n > 0 {

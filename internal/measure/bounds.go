@@ -103,8 +103,8 @@ func (l *ladder) free() {
 	}
 }
 
-// at bounds the p-quantile, with cut gaps above everything.
-func (l *ladder) at(p float64, cut int64) (lo, hi float64) {
+// boundsAt bounds the p-quantile, with cut gaps above everything.
+func (l *ladder) boundsAt(p float64, cut int64) (lo, hi float64) {
 	v := l.view
 	total := l.near + l.lower.Len() + l.zeros
 	rank := stat.Rank(total+cut, p)

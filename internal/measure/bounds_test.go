@@ -49,7 +49,7 @@ func TestBoundsByHand(t *testing.T) {
 	f := streamOf([2]int64{10, 10}, [2]int64{20, 12}, [2]int64{40, 40})
 	c := f.part(f.groups.list, nil)
 	l := newLadder(c.sets, newGapView(c.sets, false, unknown, nil), nil)
-	if lo, hi := l.at(.999, 0); lo != 20e6 || hi != 28e6 {
+	if lo, hi := l.boundsAt(.999, 0); lo != 20e6 || hi != 28e6 {
 		t.Errorf("largest gap between %v and %v", lo, hi)
 	}
 }

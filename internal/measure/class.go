@@ -39,7 +39,7 @@ type group struct {
 
 func newGroups(s *spill.Store) groups { return groups{store: s, names: map[groupKey]int32{}} }
 
-func (g *groups) of(r *record.Row) *group {
+func (g *groups) groupOf(r *record.Row) *group {
 	length := r.InputPlanned
 	if length < 0 {
 		length = r.PromptTokens

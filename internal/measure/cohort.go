@@ -49,7 +49,7 @@ type extent struct {
 	top   float64
 }
 
-func (e *extent) add(x float64, st State) {
+func (e *extent) include(x float64, st State) {
 	if st <= Longer {
 		e.n++
 		e.total.Add(x)
@@ -62,9 +62,9 @@ func (c *part) look() {
 	o := &c.outline
 	o.course = stat.NewBatches(c.tally.due(), stat.FineBatches)
 	for q := range c.requests() {
-		o.ttft.add(q.TTFT(Response, c.until))
-		o.e2e.add(q.E2E(Response, c.until))
-		o.generation.add(q.Generation(c.until))
+		o.ttft.include(q.TTFT(Response, c.until))
+		o.e2e.include(q.E2E(Response, c.until))
+		o.generation.include(q.Generation(c.until))
 		x, st := q.E2E(Response, c.until)
 		so := &o.e2e
 		if c.tally.streamed {
@@ -98,7 +98,7 @@ type requestTally struct {
 	streamed    bool // some request asked to stream
 }
 
-func (t *requestTally) add(q *Request) {
+func (t *requestTally) countRequest(q *Request) {
 	t.n++
 	if int(q.outcome) < len(t.outcomes) { // else it is damaged, and the accounting says so
 		t.outcomes[q.outcome]++
@@ -242,5 +242,5 @@ func decodeRequest(from []byte, q *Request) int {
 
 // flags are what a request is or is not.
 func (q *Request) flags() [6]*bool {
-	return [...]*bool{&q.stream, &q.between, &q.nobody, &q.hidden, &q.marker, &q.interrupted}
+	return [...]*bool{&q.stream, &q.between, &q.unreachable, &q.hidden, &q.marker, &q.interrupted}
 }

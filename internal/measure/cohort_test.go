@@ -97,7 +97,7 @@ func TestRequestInFile(t *testing.T) {
 			Latency: Latency{
 				due: stamp(), sent: stamp(), first: stamp(), answer: stamp(), last: stamp(), done: stamp(),
 				visible: count(), firstTokens: count(), planned: count(), output: count(),
-				outcome: record.Outcome(rng.IntN(256)), stream: rng.IntN(2) == 0, between: rng.IntN(2) == 0, nobody: rng.IntN(2) == 0,
+				outcome: record.Outcome(rng.IntN(256)), stream: rng.IntN(2) == 0, between: rng.IntN(2) == 0, unreachable: rng.IntN(2) == 0,
 			},
 		}
 		b := appendRequest(nil, &q)

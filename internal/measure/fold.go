@@ -127,7 +127,7 @@ func (f *Fold) Add(fr record.Frame) {
 	f.streams.Add(&fr)
 	for i := range fr.Samples {
 		f.probe.Sample(&fr.Samples[i])
-		f.server.take(&fr.Samples[i])
+		f.server.countSample(&fr.Samples[i])
 	}
 	for i := range fr.Marks {
 		f.probe.Mark(&fr.Marks[i])
@@ -138,7 +138,7 @@ func (f *Fold) Add(fr record.Frame) {
 func (f *Fold) chunk(s *Stream, c *record.Chunk) {
 	block, inside := f.conditions.Block(c.T)
 	if inside {
-		f.output.add(block, c.Tokens)
+		f.output.countEvent(block, c.Tokens)
 		f.arrivals.Add(c.T - f.setup.T0)
 	}
 	if s.Count == 0 || f.gatherer.chunks != nil { // as [Gatherer.Chunk], without its call
@@ -219,16 +219,16 @@ func (f *Fold) member(r *record.Row, s *Stream, visible int64) {
 		}
 	}
 	f.probe.Row(r, s.Count)
-	g := f.groups.of(r)
+	g := f.groups.groupOf(r)
 	q.group = g.index
-	g.tally.add(&q)
+	g.tally.countRequest(&q)
 	f.lastDone = max(f.lastDone, q.done)
 	t := trustOf(r, s, visible)
 	switch {
 	case r.Outcome == record.OK:
-		g.gaps.take(s, t, visible, q.marker)
+		g.gaps.addStream(s, t, visible, q.marker)
 	case r.Outcome == record.Cut && s.Count > 0:
-		g.gaps.take(s, t, visible, q.marker)
+		g.gaps.addStream(s, t, visible, q.marker)
 		end := r.Done
 		if end < 0 {
 			end = q.lastGap
@@ -237,7 +237,7 @@ func (f *Fold) member(r *record.Row, s *Stream, visible int64) {
 	}
 	for i := range f.handing {
 		if d := &f.handing[i]; r.Outcome == record.OK || r.Outcome == record.Cut {
-			d.Gaps(s, r, g.gaps.of(d.Name).take)
+			d.Gaps(s, r, g.gaps.handedOverOf(d.Name).keepGap)
 		}
 	}
 	f.cohort.Add(&q)

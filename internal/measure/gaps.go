@@ -30,8 +30,8 @@ type handedOver struct {
 	longer *spill.Column[int64] // not followed to their end
 }
 
-// of is what is handed over of a metric.
-func (g *gapSet) of(name metric.Name) *handedOver {
+// handedOverOf is what is handed over of a metric.
+func (g *gapSet) handedOverOf(name metric.Name) *handedOver {
 	h := g.others[name]
 	if h == nil {
 		h = &handedOver{spill.NewBag[int64](g.store), spill.NewColumn[int64](g.store)}
@@ -43,8 +43,8 @@ func (g *gapSet) of(name metric.Name) *handedOver {
 	return h
 }
 
-// take takes in one value.
-func (h *handedOver) take(ns int64, is State) {
+// keepGap takes in one value.
+func (h *handedOver) keepGap(ns int64, is State) {
 	switch ns = max(ns, 0); is {
 	case Known:
 		h.values.Add(ns)
@@ -130,10 +130,10 @@ func deviations[T uint32 | int64](b *spill.Bag[T], around float64) float64 {
 	return float64(high)*(1<<64) + float64(low) + 2*rest*(float64(b.Sum())-n*float64(center)) + n*rest*rest
 }
 
-// take adds the gaps of a stream that has come to its end. marker says that a token
+// addStream adds the gaps of a stream that has come to its end. marker says that a token
 // without an event lies in the gap at which its reasoning ended: it took a step as
 // others do, so that gap counts for one token more.
-func (g *gapSet) take(s *Stream, t trust, visible int64, marker bool) {
+func (g *gapSet) addStream(s *Stream, t trust, visible int64, marker bool) {
 	of := &g.streams[t]
 	of.arrivals += s.arrivals
 	of.chunks += s.Count

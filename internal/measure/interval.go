@@ -226,7 +226,7 @@ func (f *Fold) late(rate *float64) *result.Late {
 		return nil
 	}
 	blocks := make([]float64, judge.Blocks)
-	for i, n := range f.output.of() {
+	for i, n := range f.output.byBlock() {
 		blocks[i] = float64(n)
 	}
 	all, _ := stat.Moments(blocks)
@@ -267,7 +267,7 @@ func (f *Fold) rates(t *result.Throughput, c confidence) {
 		return
 	}
 	output := make([]float64, judge.Blocks)
-	for i, n := range f.output.of() {
+	for i, n := range f.output.byBlock() {
 		output[i] = float64(n)
 	}
 	if v, ok := rateInterval(*t.OutputTokensPerS, output, c.ofTime); ok {
@@ -281,14 +281,14 @@ type tally struct {
 	blind          bool // some event did not tell its tokens
 }
 
-func (t *tally) add(block int, tokens int32) {
+func (t *tally) countEvent(block int, tokens int32) {
 	t.events[block]++
 	t.tokens[block] += int64(max(tokens, 0))
 	t.blind = t.blind || tokens <= 0
 }
 
-// of is the tokens by block, or the events where their tokens are not known.
-func (t *tally) of() []int64 {
+// byBlock is the tokens by block, or the events where their tokens are not known.
+func (t *tally) byBlock() []int64 {
 	if t.blind {
 		return t.events[:]
 	}

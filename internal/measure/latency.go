@@ -59,8 +59,8 @@ func (e *Events) Add(t int64, tokens int32) {
 }
 
 // visible is n_s, the tokens that were streamed: what the server counted less
-// what it never streamed; without usage what the events say; Unset if nobody
-// knows.
+// what it never streamed; without usage what the events say; Unset if it is
+// not known.
 func (e *Events) visible(r *record.Row) int64 {
 	switch {
 	case r.CompletionTokens >= 0:
@@ -87,13 +87,13 @@ func (e *Events) marker(r *record.Row) bool {
 type Latency struct {
 	due, sent                 int64
 	first, answer, last, done int64
-	visible                   int32 // n_s: tokens that were streamed, Unset if nobody knows
-	firstTokens               int32 // n_first; below 1 nobody told, and it is taken for 1
+	visible                   int32 // n_s: tokens that were streamed, Unset if not known
+	firstTokens               int32 // n_first; below 1 it is not known, and taken for 1
 	planned, output           int32 // tokens asked for; all that were counted
 	outcome                   record.Outcome
 	stream                    bool
 	between                   bool // tokens were hidden between visible ones
-	nobody                    bool // no connection could be made: it was refused, or never sent because the target had gone away
+	unreachable               bool // no connection could be made: it was refused, or never sent because the target had gone away
 }
 
 // LatencyOf makes it of a request's row and what its events told.
@@ -106,8 +106,8 @@ func LatencyOf(r *record.Row, e *Events) Latency {
 		due: r.Due, sent: r.Sent, first: r.FirstToken, answer: r.FirstAnswer, last: r.LastToken, done: r.Done,
 		visible: int32(visible), firstTokens: r.FirstTokens, planned: r.OutputPlanned, output: r.CompletionTokens,
 		outcome: r.Outcome, stream: r.Stream,
-		between: r.HiddenTokens > 0 && r.FirstAnswer > r.FirstToken,
-		nobody:  r.Error == record.ErrConnect,
+		between:     r.HiddenTokens > 0 && r.FirstAnswer > r.FirstToken,
+		unreachable: r.Error == record.ErrConnect,
 	}
 	switch {
 	case e.Count == 0:
@@ -123,7 +123,7 @@ func LatencyOf(r *record.Row, e *Events) Latency {
 }
 
 // OutputTokens are all tokens of the answer: those the server counted, else
-// those its events told; Unset if nobody counted.
+// those its events brought; Unset if they were not counted.
 func (l *Latency) OutputTokens() int32 { return l.output }
 
 // TTFT is the time to the first visible token. An answer that ended well
@@ -184,7 +184,7 @@ func (l *Latency) state(there bool) State {
 		return Known
 	case l.outcome == record.OK:
 		return Missing
-	case l.outcome == record.Failed, l.nobody:
+	case l.outcome == record.Failed, l.unreachable:
 		return Excluded
 	}
 	return Longer
@@ -229,7 +229,7 @@ func (l *Latency) reached(v View, to, until int64) (float64, State) {
 	return l.since(from, to, until)
 }
 
-// nFirst is the number of tokens of the first arrival, 1 where nobody told.
+// nFirst is the number of tokens of the first arrival, 1 where it is not known.
 func (l *Latency) nFirst() int32 { return max(l.firstTokens, 1) }
 
 // perToken is the generation divided by n_s − less.

@@ -211,7 +211,7 @@ func (c *part) gaps(perToken bool) *sample {
 	s.frees = append(s.frees, v.free, s.longer.Free)
 	if l := newLadder(c.sets, v, c.scratch); l != nil {
 		s.frees = append(s.frees, l.free)
-		s.bounds = func(p float64) (lo, hi float64) { return l.at(p, s.longer.Len()) }
+		s.bounds = func(p float64) (lo, hi float64) { return l.boundsAt(p, s.longer.Len()) }
 	}
 	shared := chunks - arrivals
 	switch {

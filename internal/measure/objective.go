@@ -66,8 +66,8 @@ type judgement struct {
 	inBatches *stat.Batches // the share of good ones, as they were due
 }
 
-// take takes in a request; how it does is one of the limits met by one.
-func (j *judgement) take(s slo.Spec, one *judged) {
+// countRequest takes in a request; how it does is one of the limits met by one.
+func (j *judgement) countRequest(s slo.Spec, one *judged) {
 	if s.Good(one) {
 		j.good++
 		j.output += int64(max(one.q.output, 0))
@@ -97,10 +97,10 @@ func (c *part) objective(s slo.Spec) (*result.SLO, *judgement) {
 	for q := range c.requests() {
 		one.q = q
 		before := all.good
-		all.take(s, one)
+		all.countRequest(s, one)
 		all.inBatches.Add(float64(all.good - before))
 		if stopped > 0 && !q.interrupted {
-			kept.take(s, one)
+			kept.countRequest(s, one)
 		}
 	}
 	out := c.judge(s, all, c.values(s))

@@ -25,8 +25,8 @@ type told struct {
 	lowest, highest  float64 // of any time
 }
 
-// take takes in a sample of any time.
-func (s *server) take(x *record.Sample) {
+// countSample takes in a sample of any time.
+func (s *server) countSample(x *record.Sample) {
 	if x.Source != record.SourceServer || math.IsNaN(x.Value) || math.IsInf(x.Value, 0) {
 		return
 	}

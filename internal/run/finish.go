@@ -80,7 +80,7 @@ func finish(dir string, incomplete bool, store *spill.Store) (*result.Run, error
 	}
 	var sent sent
 	written := record.Finish(dir, frames, func(f record.Frame) {
-		sent.add(&f)
+		sent.countFrame(&f)
 		if fold := folds[f.Point]; fold != nil {
 			fold.Add(f)
 		} else if f.Point >= 0 {

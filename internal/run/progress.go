@@ -27,7 +27,7 @@ type ring struct {
 	n int
 }
 
-func (r *ring) add(v int64) { r.v[r.n%len(r.v)] = v; r.n++ }
+func (r *ring) push(v int64) { r.v[r.n%len(r.v)] = v; r.n++ }
 
 func (r *ring) median() time.Duration {
 	k := min(r.n, len(r.v))
@@ -54,10 +54,10 @@ func (t *tap) Done(r *record.Row) {
 		t.ok++
 		l := measure.LatencyOf(r, new(measure.Events)) // the row alone: it may take the first event for one token
 		if ns, is := l.TTFT(measure.Response, r.Done); is == measure.Known {
-			t.ttft.add(int64(ns))
+			t.ttft.push(int64(ns))
 		}
 		if ns, is := l.TPOT(r.Done); is == measure.Known {
-			t.tpot.add(int64(ns))
+			t.tpot.push(int64(ns))
 		}
 	case record.Failed:
 		t.failed++

@@ -11,7 +11,7 @@ type sent struct {
 	rows         bool
 }
 
-func (s *sent) add(f *record.Frame) {
+func (s *sent) countFrame(f *record.Frame) {
 	to := &s.load
 	if f.Point == record.Probing {
 		to = &s.probes

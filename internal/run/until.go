@@ -69,24 +69,24 @@ func (l *looker) extend(t0, t1 int64) (end int64, known bool) {
 		l.setup.T0 = t0
 	}
 	if l.inTime {
-		return l.took(l.at(t1)), true
+		return l.noteLook(l.look(t1)), true
 	}
 	if l.looking == nil { // beside the load, which goes on
 		l.looking = make(chan glance, 1)
-		go func(to chan<- glance) { to <- l.at(t1) }(l.looking)
+		go func(to chan<- glance) { to <- l.look(t1) }(l.looking)
 		return 0, false
 	}
 	select {
 	case seen := <-l.looking:
 		l.looking = nil
-		return l.took(seen), true
+		return l.noteLook(seen), true
 	default:
 		return 0, false
 	}
 }
 
-// at looks at the window that ended at t1.
-func (l *looker) at(t1 int64) (seen glance) {
+// look measures the window that ended at t1, and says where it is to end.
+func (l *looker) look(t1 int64) (seen glance) {
 	defer func() {
 		if seen.err != nil {
 			seen.why = seen.err.Error()
@@ -134,7 +134,7 @@ func (l *looker) at(t1 int64) (seen glance) {
 	seen.percent, seen.why = fold.Precision(l.want)
 	switch {
 	case seen.why == "" && seen.percent <= l.want.Percent:
-	case unstable && l.grown: // twice is no chance
+	case unstable && l.grown: // grew at two looks in a row: that is not noise
 	case window >= l.longest:
 		if seen.why == "" {
 			seen.why = fmt.Sprintf("a window of %s is all of --budget", time.Duration(l.longest))
@@ -145,8 +145,8 @@ func (l *looker) at(t1 int64) (seen glance) {
 	return seen
 }
 
-// took takes note of a look.
-func (l *looker) took(seen glance) (end int64) {
+// noteLook records how a look came out, says it, and gives the end of the window.
+func (l *looker) noteLook(seen glance) (end int64) {
 	if seen.unquiet {
 		l.unquiet++
 		l.say("the load has not settled: the window is made half as long again")

@@ -68,7 +68,7 @@ func (b *batch) chunk(c Chunk) {
 	}
 	b.chunks, b.request, b.t = p, c.Request, c.T
 	b.holds.chunks++
-	b.span.take(c.T)
+	b.span.include(c.T)
 }
 
 // row takes r as a row of the batch's point.
@@ -99,7 +99,7 @@ func (b *batch) row(r *Row) {
 	b.rows = p
 	b.scratch = Row{} // its strings are not ours to keep
 	b.holds.rows++
-	b.span.take(r.Done)
+	b.span.include(r.Done)
 }
 
 func (b *batch) sample(s Sample) {
@@ -108,7 +108,7 @@ func (b *batch) sample(s Sample) {
 	p = appendString(p, s.Name)
 	b.samples = binary.LittleEndian.AppendUint64(p, math.Float64bits(s.Value))
 	b.holds.samples++
-	b.span.take(s.T)
+	b.span.include(s.T)
 }
 
 func (b *batch) mark(m Mark) {

@@ -61,7 +61,7 @@ type span struct {
 	first, last int64
 }
 
-func (s *span) take(t int64) {
+func (s *span) include(t int64) {
 	switch {
 	case t == Unset:
 	case !s.any:

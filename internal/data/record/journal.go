@@ -426,7 +426,7 @@ func (j *Journal) Flush() error {
 	point, lost := j.point, j.err != nil && !errors.Is(j.err, fs.ErrClosed)
 	j.mu.Unlock()
 	if lost && !j.told {
-		j.tell(point)
+		j.writeLostMark(point)
 	}
 
 	j.mu.Lock()
@@ -452,10 +452,10 @@ func (j *Journal) write(b *batch) error {
 	return nil
 }
 
-// tell writes the mark that says that records are missing, in the place of
+// writeLostMark writes the mark that says that records are missing, in the place of
 // the frame that was cut short. Where a full disk has no room even for that,
 // the last whole frame gives way. The caller holds j.writing.
-func (j *Journal) tell(point int32) {
+func (j *Journal) writeLostMark(point int32) {
 	b := &batch{point: point}
 	b.mark(Mark{Point: point, Name: LostMark})
 	for _, from := range [...]struct {

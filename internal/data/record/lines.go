@@ -77,8 +77,8 @@ func (l *lines[T]) peek() (*T, error) {
 	return &l.buf[0], nil
 }
 
-// take passes to the row after the one that peek gave.
-func (l *lines[T]) take() { l.buf = l.buf[1:] }
+// drop passes to the row after the one that peek gave.
+func (l *lines[T]) drop() { l.buf = l.buf[1:] }
 
 // fill reads the next batch of rows, none at the end of the file.
 func (l *lines[T]) fill() error {

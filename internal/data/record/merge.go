@@ -58,7 +58,7 @@ func Rows(dir string) iter.Seq2[Frame, error] {
 					break
 				}
 				f.Point, f.Rows = r.Point, append(f.Rows, r.Row)
-				requests.take()
+				requests.drop()
 			}
 			if len(f.Rows) == 0 || !yield(f, nil) {
 				return
@@ -121,7 +121,7 @@ func (m *merge) next() (bool, error) {
 		}
 		f.Chunks = append(f.Chunks, c.Chunk)
 		m.read++
-		m.chunks.take()
+		m.chunks.drop()
 	}
 	for len(f.Rows) < mergeRows {
 		r, err := m.row()
@@ -132,7 +132,7 @@ func (m *merge) next() (bool, error) {
 			break
 		}
 		f.Rows = append(f.Rows, r.Row)
-		m.requests.take()
+		m.requests.drop()
 	}
 	for len(f.Samples) < mergeRows {
 		s, err := m.samples.peek()
@@ -143,7 +143,7 @@ func (m *merge) next() (bool, error) {
 			break
 		}
 		f.Samples = append(f.Samples, *s)
-		m.samples.take()
+		m.samples.drop()
 	}
 	return true, nil
 }

@@ -100,7 +100,7 @@ func WriteParquet(dir string, frames iter.Seq2[Frame, error]) (err error) {
 		if err != nil {
 			return err
 		}
-		w.add(frame)
+		w.writeFrame(frame)
 	}
 	if err := w.finish(); err != nil {
 		return err
@@ -132,7 +132,7 @@ type parquetWriter struct {
 	ends    map[int32]map[int64]int64 // point, open request: written after its last chunk
 }
 
-func (w *parquetWriter) add(f Frame) {
+func (w *parquetWriter) writeFrame(f Frame) {
 	if w.ends == nil {
 		w.ends = make(map[int32]map[int64]int64)
 	}
@@ -144,17 +144,17 @@ func (w *parquetWriter) add(f Frame) {
 	for i := range f.Chunks {
 		w.written++
 		ends[f.Chunks[i].Request] = w.written
-		w.chunks.add(chunkRow{f.Point, f.Chunks[i]})
+		w.chunks.appendRow(chunkRow{f.Point, f.Chunks[i]})
 	}
 	for i := range f.Rows {
 		row := requestRow{f.Rows[i], ends[f.Rows[i].ID]}
 		row.Point = f.Point
 		delete(ends, row.ID)
-		w.requests.add(row)
+		w.requests.appendRow(row)
 	}
 	for _, s := range f.Samples {
 		s.Point = f.Point
-		w.samples.add(s)
+		w.samples.appendRow(s)
 	}
 	for _, m := range f.Marks {
 		w.marks = append(w.marks, jsonMark{f.Point, m.T, m.Name, string(m.Data)})

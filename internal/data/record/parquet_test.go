@@ -244,7 +244,7 @@ func TestRowGroups(t *testing.T) {
 	}
 	const rows = 5*batchRows + 17
 	for i := range rows {
-		samples.add(Sample{T: int64(i), Name: strings.Repeat("n", i%7), Value: float64(i)})
+		samples.appendRow(Sample{T: int64(i), Name: strings.Repeat("n", i%7), Value: float64(i)})
 	}
 	if err := samples.finish(); err != nil {
 		t.Fatal(err)
@@ -265,7 +265,7 @@ func TestRowGroups(t *testing.T) {
 		if s.T != int64(i) || len(s.Name) != i%7 || s.Value != float64(i) {
 			t.Fatalf("row %d: %+v", i, s)
 		}
-		l.take()
+		l.drop()
 	}
 	if s, err := l.peek(); s != nil || err != nil {
 		t.Errorf("after the end: %v, %v", s, err)

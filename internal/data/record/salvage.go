@@ -233,13 +233,13 @@ func newer(p []byte) bool {
 // spanOf are the stamps of a frame.
 func spanOf(f *Frame) (s span) {
 	for i := range f.Chunks {
-		s.take(f.Chunks[i].T)
+		s.include(f.Chunks[i].T)
 	}
 	for i := range f.Rows {
-		s.take(f.Rows[i].Done)
+		s.include(f.Rows[i].Done)
 	}
 	for i := range f.Samples {
-		s.take(f.Samples[i].T)
+		s.include(f.Samples[i].T)
 	}
 	return s
 }
@@ -319,8 +319,8 @@ func (s *scanner) torn() bool {
 func (g *gap) takes(h *header) {
 	g.holds = g.holds.plus(h.holds)
 	if h.span.any {
-		g.span.take(h.span.first)
-		g.span.take(h.span.last)
+		g.span.include(h.span.first)
+		g.span.include(h.span.last)
 	}
 	if !g.points {
 		g.points, g.first, g.last = true, h.point, h.point

@@ -70,8 +70,8 @@ func newTable[T any](file *os.File, name string, fields []field[T], group, page 
 	return t
 }
 
-// add takes a row. What goes wrong is told by finish.
-func (t *table[T]) add(row T) {
+// appendRow takes a row. What goes wrong is told by finish.
+func (t *table[T]) appendRow(row T) {
 	t.buf = append(t.buf, row)
 	if len(t.buf) == batchRows {
 		t.full <- t.buf

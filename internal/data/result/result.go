@@ -303,7 +303,7 @@ type Summary struct {
 // Value is one of the summary's values by its key in JSON: "mean", "p99", "p99_9",
 // "max". It is nil where there is none, and of no summary at all.
 func (s *Summary) Value(key string) *float64 {
-	if at := s.at(key); at != nil {
+	if at := s.field(key); at != nil {
 		return *at
 	}
 	return nil
@@ -311,13 +311,13 @@ func (s *Summary) Value(key string) *float64 {
 
 // Set puts a value under its key.
 func (s *Summary) Set(key string, x *float64) {
-	if at := s.at(key); at != nil {
+	if at := s.field(key); at != nil {
 		*at = x
 	}
 }
 
-// at is where a value is kept.
-func (s *Summary) at(key string) **float64 {
+// field is where a value is kept.
+func (s *Summary) field(key string) **float64 {
 	if s == nil {
 		return nil
 	}

@@ -289,7 +289,8 @@ func (e *Evidence) checkConnects() (c result.Check, applies bool) {
 const (
 	// atOnce is within how long connections break that one event has broken.
 	atOnce = int64(100 * time.Millisecond)
-	// leastBroken is how many of them are more than a chance.
+	// leastBroken is how many break together by one event; fewer may do so by
+	// coincidence.
 	leastBroken = 3
 )
 

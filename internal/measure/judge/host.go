@@ -52,15 +52,15 @@ func (h *host) check() (c result.Check, ok bool) {
 	}
 	stolen, _ := h.mean(record.StolenShare)
 	throttled, _ := h.mean(record.ThrottledShare)
-	waited, told := h.mean(record.WaitedShare)
+	waited, known := h.mean(record.WaitedShare)
 	c = result.NewCheck(result.CheckHost, others, othersLimit).With(map[string]float64{"stolen": stolen, "throttled": throttled})
-	if told {
+	if known {
 		c.Detail["waited"] = waited
 	}
 	switch {
 	case throttled > heldBack:
 		c.Status, c.Case = result.Flag, result.CaseThrottled
-	case told && others > othersLimit && waited > waitedLimit, !told && others > crowded, stolen > heldBack:
+	case known && others > othersLimit && waited > waitedLimit, !known && others > crowded, stolen > heldBack:
 		c.Status = result.Flag
 	}
 	return c, true

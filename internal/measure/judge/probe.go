@@ -155,4 +155,4 @@ func (p *Probe) Row(r *record.Row, chunks int64) {
 
 // Cached says how many tokens of the prompts of answered requests came from the
 // server's prefix cache, and whether it tells.
-func (p *Probe) Cached() (cached, prompt int64, told bool) { return p.cached, p.prompt, p.toldCached }
+func (p *Probe) Cached() (cached, prompt int64, known bool) { return p.cached, p.prompt, p.toldCached }

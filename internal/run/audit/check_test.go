@@ -13,9 +13,9 @@ import (
 func TestNumbersOfTruth(t *testing.T) {
 	const ms = int64(1e6)
 	var g truths
-	g.add(&serve.Truth{ArrivalNS: 100 * ms, EmitNS: []int64{150 * ms, 160 * ms, 175 * ms}})
-	g.add(&serve.Truth{ArrivalNS: 200 * ms, EmitNS: []int64{270 * ms, 280 * ms}})
-	g.add(&serve.Truth{ArrivalNS: 300 * ms}) // nothing was emitted
+	g.addTruth(&serve.Truth{ArrivalNS: 100 * ms, EmitNS: []int64{150 * ms, 160 * ms, 175 * ms}})
+	g.addTruth(&serve.Truth{ArrivalNS: 200 * ms, EmitNS: []int64{270 * ms, 280 * ms}})
+	g.addTruth(&serve.Truth{ArrivalNS: 300 * ms}) // nothing was emitted
 	n := g.numbers()
 	if g.requests != 3 || n.TTFT.N != 2 || *n.TTFT.Mean != 60 || n.Gap.N != 3 || *n.Gap.P50 != 10 || *n.Gap.Max != 15 {
 		t.Errorf("%+v %+v", n.TTFT, n.Gap)

@@ -116,7 +116,7 @@ func (r *Client) truth(path string) error {
 			r.Failed++
 			continue
 		}
-		g.add(&t)
+		g.addTruth(&t)
 		r.Tokens += t.OutputTokens
 		end = max(end, t.DoneNS)
 	}

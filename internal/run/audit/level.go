@@ -178,7 +178,7 @@ func (l *Level) compare(pt *result.Point, dir, truthPath string, spent run.Spent
 		if said == nil || !said.ok || said.due < t0 || said.due >= t1 || len(t.EmitNS) == 0 {
 			continue
 		}
-		truth.add(&t)
+		truth.addTruth(&t)
 		ttft := said.first - said.sent
 		saidTTFT = append(saidTTFT, float64(ttft)/1e6)
 		ttftErrors = append(ttftErrors, float64(ttft-(t.EmitNS[0]-t.ArrivalNS))/1e6)
@@ -210,7 +210,7 @@ type truths struct {
 	arrivals  []int64
 }
 
-func (g *truths) add(t *serve.Truth) {
+func (g *truths) addTruth(t *serve.Truth) {
 	g.requests++
 	g.arrivals = append(g.arrivals, t.ArrivalNS)
 	if len(t.EmitNS) == 0 {

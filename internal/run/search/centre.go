@@ -87,7 +87,7 @@ func (f *search) staircase() (loads []float64) {
 func (f *search) crossing(stages ...string) float64 {
 	lowest := math.Inf(1)
 	for _, claim := range f.cfg.claims() {
-		if at := f.at(claim, stages...).Load; at > 0 {
+		if at := f.crossingOf(claim, stages...).Load; at > 0 {
 			lowest = min(lowest, at)
 		}
 	}

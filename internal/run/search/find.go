@@ -237,7 +237,7 @@ func (f *search) look(p Probe) (s Seen, ok bool) {
 	}
 	p.Blocks, p.Residence = Blocks, f.residenceAt(p.Load)
 	if p.Stage == Main || p.Stage == Verifying {
-		if v := f.at(f.probable(), Centre, Main, Verifying); v.Reason == "" {
+		if v := f.crossingOf(f.probable(), Centre, Main, Verifying); v.Reason == "" {
 			p.Estimate, p.Interval = v.Load, v.Interval
 		}
 	}
@@ -407,7 +407,7 @@ func (f *search) enclosed() (b [2]float64) {
 	b = [2]float64{f.lo * math.Exp(-2*leastBracket), f.hi * math.Exp(leastBracket)}
 	lowest := stat.Inverse{}
 	for _, claim := range f.cfg.claims() {
-		if v := f.at(claim, Bracket, Centre, Main, Verifying); v.Load > 0 && (lowest.Load == 0 || v.Load < lowest.Load) {
+		if v := f.crossingOf(claim, Bracket, Centre, Main, Verifying); v.Load > 0 && (lowest.Load == 0 || v.Load < lowest.Load) {
 			lowest = v
 		}
 	}

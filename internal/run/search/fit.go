@@ -91,8 +91,8 @@ func (f *search) slope(claim int) float64 {
 	return stat.FitLogistic(f.shares(claim, Centre, Main, Verifying), Slope()).B
 }
 
-// at reads the load where a claim stops to hold from a fit of some stages.
-func (f *search) at(claim int, stages ...string) stat.Inverse {
+// crossingOf reads the load where a claim stops to hold from a fit of some stages.
+func (f *search) crossingOf(claim int, stages ...string) stat.Inverse {
 	alpha := (1 - f.cfg.Level) / float64(len(f.cfg.claims()))
 	return stat.FitLogistic(f.shares(claim, stages...), Slope()).LoadAt(f.cfg.eps(claim), f.cfg.Level, alpha)
 }
@@ -102,7 +102,7 @@ func (f *search) probable() int {
 	claims := f.cfg.claims()
 	best, least := claims[0], math.Inf(1)
 	for _, claim := range claims {
-		if at := f.at(claim, Centre, Main).Load; len(claims) > 1 && at > 0 && at < least {
+		if at := f.crossingOf(claim, Centre, Main).Load; len(claims) > 1 && at > 0 && at < least {
 			best, least = claim, at
 		}
 	}
@@ -117,7 +117,7 @@ func (f *search) fit() bool {
 	var binding ClaimLimit
 	lower, reason := math.Inf(1), ""
 	for _, claim := range f.cfg.claims() {
-		l := ClaimLimit{claim, f.cfg.eps(claim), f.at(claim, Centre, Main, Verifying)}
+		l := ClaimLimit{claim, f.cfg.eps(claim), f.crossingOf(claim, Centre, Main, Verifying)}
 		limits = append(limits, l)
 		if l.Load > 0 && (binding.Load == 0 || l.Load < binding.Load) {
 			binding = l

@@ -43,15 +43,15 @@ func measureOthers(s *Side) *measured {
 			m.warnings = append(m.warnings, r.File+": "+n)
 		}
 		for i := range r.Points {
-			m.tell(r, &r.Points[i])
+			m.addPoint(r, &r.Points[i])
 		}
 	}
 	slices.SortStableFunc(m.others, func(a, b *told) int { return a.offered.compare(b.offered) })
 	return m
 }
 
-// tell sorts one point in.
-func (m *measured) tell(r *tools.Result, p *tools.Point) {
+// addPoint sorts one point in.
+func (m *measured) addPoint(r *tools.Result, p *tools.Point) {
 	load := offeredIn(p)
 	at := slices.IndexFunc(m.others, func(t *told) bool { return load.known() && t.offered.String() == load.String() })
 	if at < 0 {
@@ -264,14 +264,14 @@ func (c *Comparison) beside(a, b *measured, o Options, tokens string) error {
 	for i, x := range as {
 		for k, y := range bs {
 			if x.same(y.offered) {
-				c.Pairs = append(c.Pairs, laid(x, y, o, tokens))
+				c.Pairs = append(c.Pairs, untestedPair(x, y, o, tokens))
 				pairedA[i], pairedB[k], paired = true, true, true
 			}
 		}
 	}
 	if !paired {
 		if len(as) == 1 && len(bs) == 1 && !(as[0].known() && bs[0].known()) {
-			c.Pairs = append(c.Pairs, laid(as[0], bs[0], o, tokens))
+			c.Pairs = append(c.Pairs, untestedPair(as[0], bs[0], o, tokens))
 			return nil
 		}
 		return apartBeside(a, b, as, bs)
@@ -364,8 +364,8 @@ func (x *place) unusable() string {
 	return ""
 }
 
-// laid lays one load of two sides side by side.
-func laid(x, y place, o Options, tokens string) Pair {
+// untestedPair pairs one load of two sides whose differences cannot be tested.
+func untestedPair(x, y place, o Options, tokens string) Pair {
 	p := Pair{A: x.side.name, B: y.side.name, Rows: []Row{}, Left: []Left{}, Notes: []string{},
 		Instruments: [2]string{x.instrument(), y.instrument()}, Launches: [2]int{x.launches(), y.launches()}}
 	from := x // which tells the load best
@@ -411,8 +411,8 @@ func (p *Pair) otherwise() string {
 	}
 }
 
-// lay adds a row without a test, or why there is none.
-func (p *Pair) lay(m figure, a, b sample, why string, o Options) {
+// addUntested adds a row without a test, or why there is none.
+func (p *Pair) addUntested(m figure, a, b sample, why string, o Options) {
 	var r Row
 	if why == "" {
 		r, why = untested(m, a, b, o.Within)
@@ -544,7 +544,7 @@ func (p *Pair) distributions(x, y place, o Options, tokens string) {
 		for _, s := range []string{metric.Mean, "p50", "p99"} {
 			va, whyA := x.values(d, s)
 			vb, whyB := y.values(d, s)
-			p.lay(figure{name: s + " " + nameA, unit: "ms"}, va, vb, join(whyA, whyB), o)
+			p.addUntested(figure{name: s + " " + nameA, unit: "ms"}, va, vb, join(whyA, whyB), o)
 		}
 	}
 }
@@ -603,7 +603,7 @@ func (p *Pair) rates(x, y place, o Options, tokens string) {
 		}
 		a, whyA := values(x)
 		b, whyB := values(y)
-		p.lay(m, a, b, join(whyA, whyB), o)
+		p.addUntested(m, a, b, join(whyA, whyB), o)
 	}
 	for _, s := range []place{x, y} {
 		if s.other != nil && slices.ContainsFunc(s.other.files, func(f file) bool { return f.points[0].GoodPerS != nil }) {

@@ -298,13 +298,13 @@ func comparePoints(a, b *measured, key string, o Options, tokens string) Pair {
 			p.Left = append(p.Left, Left{m.name, why, whyA == ""})
 			continue
 		}
-		p.add(m, sa, sb, o)
+		p.addTested(m, sa, sb, o)
 	}
 	return p
 }
 
-// add compares one metric.
-func (p *Pair) add(m figure, a, b sample, o Options) {
+// addTested compares one metric.
+func (p *Pair) addTested(m figure, a, b sample, o Options) {
 	r, why := newRow(m, a, b, o.Within)
 	if why != "" {
 		p.Left = append(p.Left, Left{Metric: m.name, Why: why})

@@ -130,7 +130,7 @@ func (c *Comparison) outcome(clause Clause) Outcome {
 		r := &p.Rows[at]
 		state := r.outcome(clause)
 		if slices.Index(order, state) > slices.Index(order, o.State) {
-			o.State, o.Why = state, p.sides(c)+r.said()+" at "+p.What
+			o.State, o.Why = state, p.sides(c)+r.summary()+" at "+p.What
 			switch {
 			case state == Undecided && r.Why != "":
 				o.Why += " (" + r.Why + ")"
@@ -210,8 +210,8 @@ func (r *Row) outcome(c Clause) string {
 	return Undecided
 }
 
-// said is a row's change in words.
-func (r *Row) said() string { return r.Metric + " " + r.amount(r.Change) }
+// summary is a row's change in words.
+func (r *Row) summary() string { return r.Metric + " " + r.amount(r.Change) }
 
 // amount is a change in its unit.
 func (r *Row) amount(change float64) string {
@@ -335,7 +335,7 @@ func (c *Comparison) capacities(a, b *measured, o Options) (n int) {
 			p.Notes = append(p.Notes, a.brackets(k.over, k.slo)...)
 			p.Notes = append(p.Notes, b.brackets(k.over, k.slo)...)
 		} else {
-			p.add(m, sa, sb, o)
+			p.addTested(m, sa, sb, o)
 		}
 		c.Pairs = append(c.Pairs, p)
 	}
@@ -386,7 +386,7 @@ func (m *measured) capacity(over, slo string) (s sample, why string) {
 			vs = append(vs, value{x: *c.Estimate, ci: c.CI95})
 		}
 		if len(vs) > 0 {
-			s.add(vs)
+			s.addRepeats(vs)
 		}
 	}
 	return s, ""

@@ -226,7 +226,7 @@ func gather(side, called string, launches [][]value) (s sample, why string) {
 			without++
 			continue
 		}
-		s.add(repeats)
+		s.addRepeats(repeats)
 	}
 	switch {
 	case without == 0:
@@ -237,7 +237,7 @@ func gather(side, called string, launches [][]value) (s sample, why string) {
 	return s, fmt.Sprintf("%s, %d of %d %s: %s", side, without, len(launches), called, why)
 }
 
-func (s *sample) add(repeats []value) {
+func (s *sample) addRepeats(repeats []value) {
 	xs := make([]float64, len(repeats))
 	for i, v := range repeats {
 		xs[i] = v.x

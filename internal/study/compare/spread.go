@@ -41,7 +41,7 @@ func Spreads(s Side) (out []Spread) {
 					continue
 				}
 				values, why := x.sample(f, m.name)
-				d.add(f, values, why)
+				d.addFigure(f, values, why)
 			}
 		}
 		out = append(out, d)
@@ -62,14 +62,14 @@ func Spreads(s Side) (out []Spread) {
 		}
 		values, why := m.capacity(k.over, k.slo)
 		d := Spread{What: "capacity, " + k.slo, Launches: len(m.searches), Values: []SpreadValue{}, Left: []Left{}, Notes: m.brackets(k.over, k.slo)}
-		d.add(f, values, why)
+		d.addFigure(f, values, why)
 		out = append(out, d)
 	}
 	return out
 }
 
-// add notes a metric, or why it has no value.
-func (d *Spread) add(f figure, s sample, why string) {
+// addFigure notes a metric, or why it has no value.
+func (d *Spread) addFigure(f figure, s sample, why string) {
 	if why != "" {
 		d.Left = append(d.Left, Left{Metric: f.name, Why: why})
 		return

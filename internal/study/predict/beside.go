@@ -84,7 +84,7 @@ func Redo(ctx context.Context, spec, dir string) (*Beside, error) {
 		if len(again) > 1 {
 			name = loadName(&measured.Points[i].Load)
 		}
-		b.lay(name, &measured.Points[i], &again[i])
+		b.addPoint(name, &measured.Points[i], &again[i])
 		if measured.Points[i].Load.Value() < measured.Points[lightest].Load.Value() {
 			lightest = i
 		}
@@ -140,9 +140,9 @@ func chance(s *vllm.Settings, seconds float64) string {
 		s.SlowCV, s.SlowTime.Round(10*time.Millisecond), 196*sd)
 }
 
-// lay puts the figures of two points side by side; load is what is said of them,
+// addPoint puts the figures of two points side by side; load is what is said of them,
 // "" for a run of one load.
-func (b *Beside) lay(load string, m, p *result.Point) {
+func (b *Beside) addPoint(load string, m, p *result.Point) {
 	for _, l := range lines(m, p) {
 		l.Load = load
 		b.Lines = append(b.Lines, l)

@@ -205,8 +205,8 @@ func TestSlowPhasesAreFound(t *testing.T) {
 		for seed := range uint64(seeds) {
 			truth := noisy(t, fmt.Sprintf("slow_cv=%v&slow_time=%vs", c.cv, c.time))
 			var g regression
-			g.add(simulated(t, truth, 1, 400, 10*seed+1))
-			g.add(simulated(t, truth, 2, 800, 10*seed+2))
+			g.addGaps(simulated(t, truth, 1, 400, 10*seed+1))
+			g.addGaps(simulated(t, truth, 2, 800, 10*seed+2))
 			s := g.slowPhases()
 			if c.cv == 0 {
 				if s.cv != 0 {

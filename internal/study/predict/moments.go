@@ -64,7 +64,7 @@ func compare(r *Recording, d *deploy.Deployment) *comparison {
 	c.group()
 	gaps := c.gaps(s)
 	c.edges(gaps)
-	c.moments = c.of(s)
+	c.moments = c.momentsOf(s)
 	for i, se := range c.spread(c.replayed(d, 1)) {
 		c.moments[len(c.moments)-len(c.groups)+i].se = se
 	}
@@ -246,9 +246,9 @@ func (c *comparison) kind(g *seenGap) int {
 	return third(g.rows, c.rows)
 }
 
-// of works the moments out; where there are too few for one it is NaN. The
+// momentsOf works the moments out; where there are too few for one it is NaN. The
 // last are of the ratios of single requests to those of the run.
-func (c *comparison) of(s *served) []moment {
+func (c *comparison) momentsOf(s *served) []moment {
 	series := c.run.series(s.timings, all)
 	var list []moment
 	list = append(list, distribution(series.TTFT, 1)...)
@@ -304,7 +304,7 @@ func (c *comparison) spread(s *served) []float64 {
 // errors, of run and replay together. A moment that the replay lacks counts as
 // far off.
 func (c *comparison) residuals(s *served) []float64 {
-	got := c.of(s)
+	got := c.momentsOf(s)
 	out := make([]float64, 0, len(got))
 	for i, m := range c.moments {
 		if math.IsNaN(m.log) {

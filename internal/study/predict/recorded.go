@@ -20,9 +20,9 @@ import (
 // fields are settings as JSON, by name.
 type fields map[string]json.RawMessage
 
-// text is a value as a command line has it; ok is false for one that is not
+// commandLineValue is a value as a command line has it; ok is false for one that is not
 // there or leaves the choice to the engine.
-func text(v json.RawMessage) (s string, ok bool) {
+func commandLineValue(v json.RawMessage) (s string, ok bool) {
 	s = strings.TrimSpace(string(v))
 	if u, err := strconv.Unquote(s); err == nil {
 		s = u
@@ -101,18 +101,18 @@ func (r *Recording) configure(d *deploy.Deployment) error {
 		maps.Copy(said, f)
 	}
 	for _, name := range []string{"max_model_len", "quantization"} {
-		if _, ok := text(said[name]); !ok {
+		if _, ok := commandLineValue(said[name]); !ok {
 			said[name] = m.Resolved.Model[name]
 		}
 	}
-	if _, ok := text(said["speculative_config"]); !ok {
+	if _, ok := commandLineValue(said["speculative_config"]); !ok {
 		said["speculative_config"] = m.Resolved.Speculative
 	}
 	if err := refuse(d, said); err != nil {
 		return err
 	}
 	set := func(name string, v json.RawMessage) error {
-		s, ok := text(v)
+		s, ok := commandLineValue(v)
 		if !ok {
 			return nil
 		}
@@ -137,7 +137,7 @@ func (r *Recording) configure(d *deploy.Deployment) error {
 	if err != nil {
 		return err
 	}
-	if _, ok := text(m.KV.NumGPUBlocks); ok && !same {
+	if _, ok := commandLineValue(m.KV.NumGPUBlocks); ok && !same {
 		d.Notes = append(d.Notes, "the recorded KV cache is of another deployment: how large it is here is worked out")
 	} else if err := set("num_gpu_blocks_override", m.KV.NumGPUBlocks); err != nil {
 		return err
@@ -159,7 +159,7 @@ func (r *Recording) configure(d *deploy.Deployment) error {
 func (r *Recording) sameHardware(d *deploy.Deployment, tp json.RawMessage) (bool, error) {
 	a, known := r.device()
 	same := !known || a.Name == d.Accelerator.Name
-	s, ok := text(tp)
+	s, ok := commandLineValue(tp)
 	if !ok {
 		s = "1"
 	}
@@ -189,11 +189,11 @@ func refuse(d *deploy.Deployment, said fields) error {
 		{"prefill_context_parallel_size", "contexts were divided among accelerators"},
 	} {
 		if many(said[c.name]) {
-			s, _ := text(said[c.name])
+			s, _ := commandLineValue(said[c.name])
 			return say.Errorf("meta.json: %s is %s: %s, which is not modelled", c.name, s, c.is).WithHint("the twin is one engine with tensor parallelism; take a recording of such a one")
 		}
 	}
-	if s, ok := text(said["speculative_config"]); ok && s != "{}" && d.Given["num_speculative_tokens"] == "" {
+	if s, ok := commandLineValue(said["speculative_config"]); ok && s != "{}" && d.Given["num_speculative_tokens"] == "" {
 		var c struct {
 			Tokens int `json:"num_speculative_tokens"`
 		}
@@ -218,7 +218,7 @@ func unmodelled(m *Meta, said fields) []string {
 	var names []string
 	for _, f := range []fields{m.Engine, m.Scheduler} {
 		for _, name := range slices.Sorted(maps.Keys(f)) {
-			s, ok := text(f[name])
+			s, ok := commandLineValue(f[name])
 			neutral := !ok || s == "false" || s == "0" || s == "0.0" || s == "1" || s == "{}" || s == "[]"
 			if neutral || deploy.Settable(name) || slices.Contains(silent, name) || slices.ContainsFunc(names, func(n string) bool { return strings.HasPrefix(n, name) }) {
 				continue

@@ -34,7 +34,7 @@ func (r *Recording) serve(d *deploy.Deployment, seed uint64, chunk func(request,
 	}
 	e := c.Engine(seed)
 	if r.course != nil {
-		e.Pace(func(at int64) float64 { return r.course.at(float64(at) / 1e9) })
+		e.Pace(func(at int64) float64 { return r.course.factorAt(float64(at) / 1e9) })
 	}
 	to := newStopwatch(len(r.Requests), chunk)
 	load.Run(context.Background(), load.NewCore(r.plan()), load.NewVirtual(load.VirtualConfig{

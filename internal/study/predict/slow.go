@@ -221,8 +221,8 @@ type course struct {
 	factors      []float64
 }
 
-// at is the factor at a time.
-func (c *course) at(t float64) float64 {
+// factorAt is the factor at a time.
+func (c *course) factorAt(t float64) float64 {
 	k := int((t - c.start) / c.grain)
 	return c.factors[min(max(k, 0), len(c.factors)-1)]
 }

@@ -66,9 +66,9 @@ func before(list []float64, t float64) int {
 	return i
 }
 
-// add takes the gaps of a run's requests that the fit may look at. What else
+// addGaps takes the gaps of a run's requests that the fit may look at. What else
 // went on meanwhile is known from all of them.
-func (g *regression) add(r *Recording) {
+func (g *regression) addGaps(r *Recording) {
 	var firsts, lasts, sents []float64
 	var prompts, events []event // events: changes of the tokens looked back on
 	for _, q := range r.Requests {
@@ -135,7 +135,7 @@ func (g *regression) sum(courses []course) {
 		for _, p := range gaps {
 			took := p.to - p.from
 			if courses != nil {
-				took /= courses[i].at(p.from)
+				took /= courses[i].factorAt(p.from)
 			}
 			w := 1 / p.x[colRow] // a step has as many gaps as rows
 			for a := range columns {
@@ -195,7 +195,7 @@ func (g *regression) solve() (c [columns]float64) {
 func begin(d *deploy.Deployment, runs []*Recording) (slowness, bool) {
 	var g regression
 	for _, r := range runs {
-		g.add(r)
+		g.addGaps(r)
 	}
 	if g.n < 1000 {
 		return slowness{}, false

@@ -44,10 +44,10 @@ func (f fields) aiperf() (*Result, error) {
 	if p.OK == nil && p.E2E != nil {
 		p.OK = p.E2E.N
 	}
-	r := &Result{Tool: metric.AIPerf, Version: f.text("aiperf_version"), Started: f.text("start_time")}
+	r := &Result{Tool: metric.AIPerf, Version: f.textOf("aiperf_version"), Started: f.textOf("start_time")}
 	f.aiperfConfig(r, &p)
 	if v := f["is_complete"]; string(v) == "false" {
-		r.Notes = append(r.Notes, "aiperf says that the run is not complete: "+f.text("incomplete_reason"))
+		r.Notes = append(r.Notes, "aiperf says that the run is not complete: "+f.textOf("incomplete_reason"))
 	}
 	if v := f["was_cancelled"]; string(v) == "true" {
 		r.Notes = append(r.Notes, "aiperf says that the run was cancelled")
@@ -62,7 +62,7 @@ func (f fields) aiperf() (*Result, error) {
 // aiperfSummary takes a metric to milliseconds.
 func (f fields) aiperfSummary(tag string) *Summary {
 	m := f.object(tag)
-	unit, known := map[string]float64{"ms": 1, "s": 1e3, "sec": 1e3, "seconds": 1e3, "us": 1e-3, "ns": 1e-6}[m.text("unit")]
+	unit, known := map[string]float64{"ms": 1, "s": 1e3, "sec": 1e3, "seconds": 1e3, "us": 1e-3, "ns": 1e-6}[m.textOf("unit")]
 	if !known {
 		return nil
 	}
@@ -81,7 +81,7 @@ func (f fields) aiperfSummary(tag string) *Summary {
 			}
 		}
 	}
-	return s.said()
+	return s.orNil()
 }
 
 // aiperfConfig finds the model and the load, which each version keeps
@@ -95,7 +95,7 @@ func (f fields) aiperfConfig(r *Result, p *Point) {
 			}
 		}
 	}
-	r.Dataset = lastObject(config["datasets"]).text("type")
+	r.Dataset = lastObject(config["datasets"]).textOf("type")
 	phase := lastObject(config["phases"])
 	p.Rate = phase.number("rate")
 	for _, o := range []fields{phase, config.object("loadgen"), config.object("load"), config} {

@@ -100,11 +100,11 @@ func (r *Result) MeasuredBy() string {
 // by notes what Pitot wrote into another tool's result of who measured it. No other
 // word is a verdict.
 func (r *Result) by(f fields) bool {
-	r.By = f.text("measured_by")
+	r.By = f.textOf("measured_by")
 	if r.By == "" {
 		return false
 	}
-	switch v := result.Verdict(f.text("pitot_verdict")); v {
+	switch v := result.Verdict(f.textOf("pitot_verdict")); v {
 	case result.Valid, result.ValidWithFlags, result.Invalid:
 		for i := range r.Points {
 			r.Points[i].Verdict = v
@@ -124,8 +124,8 @@ func (s *Summary) P(name string) *float64 {
 	return nil
 }
 
-// said is nil for a summary that says nothing.
-func (s *Summary) said() *Summary {
+// orNil is nil for a summary that says nothing.
+func (s *Summary) orNil() *Summary {
 	if s.Mean == nil && len(s.Percentiles) == 0 {
 		return nil
 	}
@@ -303,7 +303,7 @@ func (f fields) has(keys ...string) bool {
 // result finds the tool and reads its object.
 func (f fields) result() (*Result, error) {
 	switch {
-	case f.has("schema") && strings.HasPrefix(f.text("schema"), "pitot."):
+	case f.has("schema") && strings.HasPrefix(f.textOf("schema"), "pitot."):
 		return nil, say.Errorf("it is a run of Pitot's own").WithHint("name its directory")
 	case f.isGuideLLM():
 		return f.guideLLM()
@@ -317,8 +317,8 @@ func (f fields) result() (*Result, error) {
 	return nil, say.Errorf("no result of a tool that is known").WithHint(hintKnown)
 }
 
-// text gives a string, "" if there is none.
-func (f fields) text(key string) (s string) {
+// textOf gives a string, "" if there is none.
+func (f fields) textOf(key string) (s string) {
 	_ = json.Unmarshal(f[key], &s) // another type is none
 	return s
 }
@@ -341,7 +341,7 @@ func (f fields) object(key string) (o fields) {
 // unlimited says that a rate is infinite: "inf", or the Infinity that
 // withoutNaN took away.
 func (f fields) unlimited(key string) bool {
-	if s := strings.ToLower(f.text(key)); s == "inf" || s == "infinity" {
+	if s := strings.ToLower(f.textOf(key)); s == "inf" || s == "infinity" {
 		return true
 	}
 	return string(f[key]) == "null"
@@ -365,7 +365,7 @@ func (f fields) flat(metric string) *Summary {
 			s.Percentiles[p] = *x
 		}
 	}
-	return s.said()
+	return s.orNil()
 }
 
 // isPercentile knows p50, p99 and p99.9.

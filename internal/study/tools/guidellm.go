@@ -20,7 +20,7 @@ func (f fields) guideLLM() (*Result, error) {
 	if err := json.Unmarshal(f["benchmarks"], &list); err != nil {
 		return nil, errUnknown("benchmarks is no list of objects")
 	}
-	r := &Result{Tool: metric.GuideLLM, Version: f.object("metadata").text("guidellm_version")}
+	r := &Result{Tool: metric.GuideLLM, Version: f.object("metadata").textOf("guidellm_version")}
 	for _, b := range list {
 		m := b.object("metrics")
 		if m == nil {
@@ -44,7 +44,7 @@ func (f fields) guideModel(report fields) string {
 		report.object("config").object("spec").object("backend"), report.object("args"),
 	} {
 		for _, k := range []string{"model", "backend_model", "target_model"} {
-			if s := o.text(k); s != "" {
+			if s := o.textOf(k); s != "" {
 				return s
 			}
 		}
@@ -72,7 +72,7 @@ func (f fields) guidePoint(m fields) Point {
 			p.Concurrency = x
 		}
 	}
-	kind := strategy.text("type_") + strategy.text("kind")
+	kind := strategy.textOf("type_") + strategy.textOf("kind")
 	p.Unlimited = strings.Contains(kind, "throughput")
 	p.TTFT.means(fromSent)
 	p.TPOT.means("(last token − start) / tokens: it includes TTFT")
@@ -111,5 +111,5 @@ func guideSummary(m fields, metric string, unit float64) *Summary {
 			s.Percentiles[name] = *x
 		}
 	}
-	return s.said()
+	return s.orNil()
 }

@@ -12,7 +12,7 @@ func (f fields) isSGLang() bool {
 func (f fields) sglang() (*Result, error) {
 	p := f.vllmPoint(metric.SGLang) // it tells no number of failures
 	info := f.object("server_info")
-	r := &Result{Tool: metric.SGLang, Version: info.text("version"), Model: info.text("served_model_name"), Dataset: f.text("dataset_name"), Points: []Point{p}}
+	r := &Result{Tool: metric.SGLang, Version: info.textOf("version"), Model: info.textOf("served_model_name"), Dataset: f.textOf("dataset_name"), Points: []Point{p}}
 	r.by(info)
 	return r, nil
 }

@@ -28,9 +28,9 @@ func (f fields) vllmPoint(tool string) Point {
 
 func (f fields) vllm() (*Result, error) {
 	p := f.vllmPoint(metric.VLLM)
-	r := &Result{Tool: metric.VLLM, Model: f.text("model_id"), Started: f.text("date"), Points: []Point{p}}
+	r := &Result{Tool: metric.VLLM, Model: f.textOf("model_id"), Started: f.textOf("date"), Points: []Point{p}}
 	if !r.by(f) {
-		r.Version = f.text("version") // by --metadata, as vLLM's own example has it
+		r.Version = f.textOf("version") // by --metadata, as vLLM's own example has it
 	}
 	return r, nil
 }

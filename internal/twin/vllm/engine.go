@@ -171,7 +171,7 @@ func (e *Engine) addRequest(r *request) {
 		return
 	}
 	r.arrived, r.trace.Queued = e.now, e.now
-	e.waiting.add(r)
+	e.waiting.push(r)
 }
 
 // abortRequests takes out those whose client has gone

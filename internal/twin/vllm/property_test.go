@@ -335,7 +335,7 @@ func TestQueue(t *testing.T) {
 					q.prepend(r)
 					model = slices.Insert(model, 0, r)
 				} else {
-					q.add(r)
+					q.push(r)
 					model = append(model, r)
 				}
 				order()

@@ -18,7 +18,7 @@ func (q *queue) len() int { return len(q.items) - q.head }
 
 func (q *queue) peek() *request { return q.items[q.head] }
 
-func (q *queue) add(r *request) {
+func (q *queue) push(r *request) {
 	if q.byPriority {
 		heap.Push((*byPriority)(q), r)
 		return

@@ -76,7 +76,7 @@ func (e *Engine) scheduleRunning(p *plan, budget *int, threshold int) (preemptin
 			victim := e.victim()
 			if j := e.stopRunning(victim); j < i { // only by priority
 				i--
-				*budget += p.take(victim)
+				*budget += p.removeRequest(victim)
 			}
 			e.preempt(victim)
 			if victim == r {
@@ -109,8 +109,8 @@ func (r *request) plannedDrafts(n int) int {
 	return d
 }
 
-// take removes a request from a plan and gives back its tokens.
-func (p *plan) take(r *request) int {
+// removeRequest removes a request from a plan and gives back its tokens.
+func (p *plan) removeRequest(r *request) int {
 	for i := range p.items {
 		if p.items[i].r == r {
 			n := p.items[i].tokens

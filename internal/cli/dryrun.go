@@ -125,6 +125,8 @@ func timeText(e *estimate.Estimate, simulated bool) string {
 	}
 	takes := "about " + say.Span(e.Time.Round(unit))
 	switch {
+	case e.Time == 0 && e.AtMost:
+		return "as long as a capacity takes, simulated"
 	case e.Time == 0:
 		return "until all requests are answered"
 	case e.AtMost:

@@ -31,6 +31,16 @@ func launchPlan(p *plan.Plan, parent string, n int) *plan.Plan {
 	return &one
 }
 
+// checkLaunches refuses launches whose places are taken, before the first is measured.
+func checkLaunches(p *plan.Plan, parent string) error {
+	for n := 1; n <= p.Launches; n++ {
+		if err := run.Check(launchPlan(p, parent, n)); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
 // eachLaunch measures all launches, and shows what they show together.
 func (v *measuring) eachLaunch(ctx context.Context, e *Env, p *plan.Plan) (int, error) {
 	parent := p.Out
@@ -42,6 +52,9 @@ func (v *measuring) eachLaunch(ctx context.Context, e *Env, p *plan.Plan) (int, 
 	view := newProgress(e.Stderr, p.Quiet, e.Getenv)
 	ctx, stop := interruptible(ctx, view)
 	defer stop()
+	if err := checkLaunches(p, parent); err != nil {
+		return Usage, err
+	}
 	side := compare.Side{Name: filepath.Base(parent)}
 	code := Done
 	for n := 1; n <= p.Launches && ctx.Err() == nil; n++ {
@@ -49,7 +62,11 @@ func (v *measuring) eachLaunch(ctx context.Context, e *Env, p *plan.Plan) (int, 
 		view.Say(fmt.Sprintf("launch %d of %d, seed %s", n, p.Launches, seedText(one)))
 		measured, dir, err := v.carryOut(ctx, e, one, view)
 		writePage(e.Stderr, measured, dir)
-		if measured != nil {
+		switch {
+		case measured == nil:
+		case measured.Interrupted:
+			view.Say(fmt.Sprintf("launch %d was stopped: it is in %s, and in no figure below", n, dir))
+		default:
 			side.Runs = append(side.Runs, compare.Source{Path: dir, Run: measured})
 			code = worseCode(code, strictly(&p.Output, e, measured, exitCode(measured)))
 		}

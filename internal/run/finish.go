@@ -275,6 +275,9 @@ func (o *outline) mark(m record.Mark) (err error) {
 		}
 		return nil
 	}
+	if m.Point < 0 && (m.Name == marks.NamePoint || m.Name == marks.NameWindow) {
+		return nil // what is asked besides the load has no plan
+	}
 	switch m.Name {
 	case marks.NameRun:
 		run, err := marks.DecodeRun(m.Data)

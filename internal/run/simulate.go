@@ -2,8 +2,11 @@ package run
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"iter"
+	"os"
+	"unsafe"
 
 	"pitot/internal/data/marks"
 	"pitot/internal/data/record"
@@ -48,7 +51,8 @@ func (r *Runner) simulate(ctx context.Context, p *plan.Plan, t *target.Target, l
 		return result.Point{}, err
 	}
 	setup := plannedPoint(p, t, l, &src, &cfg, Load{}, 0)
-	kept := &memoryRecords{point: index}
+	kept := &keptRecords{point: index}
+	defer kept.remove()
 	var look *looker
 	if setup.Requests == 0 && (setup.AutoWarmup && p.SpendLimit == 0 || !l.Until.None()) {
 		look = &looker{want: l.Until, longest: int64(p.Budget), inTime: true, records: kept.records, index: index, setup: setup, say: r.say}
@@ -59,52 +63,133 @@ func (r *Runner) simulate(ctx context.Context, p *plan.Plan, t *target.Target, l
 	load.Run(ctx, core, world)
 	t0, t1 := core.Window()
 	setup = ended(setup, marks.Window{T0: &t0, T1: t1, Ended: world.Now(), GaveUp: core.GaveUp()})
+	frames, err := kept.records()
+	if err != nil {
+		return result.Point{}, err
+	}
 	setups := map[int32]measure.Setup{index: setup}
-	measure.Settle(setups, kept.all)
-	fold := measure.NewFold(setups[index])
-	for f := range kept.all {
+	measure.Settle(setups, frames)
+	store := memory(os.TempDir())
+	defer store.Close()
+	fold := measure.NewFoldIn(store, setups[index])
+	for f, err := range frames {
+		if err != nil {
+			return result.Point{}, fmt.Errorf("read records: %w", err)
+		}
 		fold.Add(f)
 	}
 	return fold.Point(), fold.Err()
 }
 
-// memoryRecords keeps the records of a point.
-type memoryRecords struct {
-	point  int32
-	frames []record.Frame
+// keptRecords are the records of a point: in memory, and from so many on in a
+// journal, in a directory that is removed in the end.
+type keptRecords struct {
+	point   int32
+	frames  []record.Frame
+	size    int // bytes of what is in memory
+	journal *record.Journal
+	dir     string
+	err     error
 }
 
-// frameSize is about how many chunks a frame has.
-const frameSize = 1 << 14
+const (
+	keptInMemory = 64 << 20 // bytes
+	chunkSize    = int(unsafe.Sizeof(record.Chunk{}))
+	rowSize      = int(unsafe.Sizeof(record.Row{}))
+	// chunksOfFrame is about how many chunks a frame has.
+	chunksOfFrame = 1 << 14
+)
 
 // last is the frame that is being filled.
-func (m *memoryRecords) last() *record.Frame {
-	if n := len(m.frames); n > 0 && len(m.frames[n-1].Chunks)+len(m.frames[n-1].Rows) < frameSize {
-		return &m.frames[n-1]
+func (k *keptRecords) last() *record.Frame {
+	if n := len(k.frames); n > 0 && len(k.frames[n-1].Chunks)+len(k.frames[n-1].Rows) < chunksOfFrame {
+		return &k.frames[n-1]
 	}
-	m.frames = append(m.frames, record.Frame{Point: m.point})
-	return &m.frames[len(m.frames)-1]
+	k.frames = append(k.frames, record.Frame{Point: k.point})
+	return &k.frames[len(k.frames)-1]
 }
 
 // Chunk implements [record.Sink].
-func (m *memoryRecords) Chunk(c record.Chunk) {
-	f := m.last()
+func (k *keptRecords) Chunk(c record.Chunk) {
+	if k.journal != nil {
+		k.journal.Chunk(c)
+		k.keepUp()
+		return
+	}
+	f := k.last()
 	f.Chunks = append(f.Chunks, c)
+	k.grow(chunkSize)
 }
 
 // Done implements [record.Sink].
-func (m *memoryRecords) Done(r *record.Row) {
-	f := m.last()
+func (k *keptRecords) Done(r *record.Row) {
+	if k.journal != nil {
+		k.journal.Done(r)
+		k.keepUp()
+		return
+	}
+	f := k.last()
 	f.Rows = append(f.Rows, *r)
+	k.grow(rowSize)
 }
 
-func (m *memoryRecords) all(yield func(record.Frame, error) bool) {
-	for _, f := range m.frames {
-		if !yield(f, nil) {
-			return
-		}
+// keepUp lets the disk follow: a simulation writes as fast as it can.
+func (k *keptRecords) keepUp() {
+	if k.size += chunkSize; k.size >= keptInMemory {
+		k.size = 0
+		k.err = errors.Join(k.err, k.journal.Flush())
 	}
 }
 
-// records implements looker.records.
-func (m *memoryRecords) records() (iter.Seq2[record.Frame, error], error) { return m.all, nil }
+// grow counts what is in memory, and moves it to the disk when it is too much.
+func (k *keptRecords) grow(bytes int) {
+	if k.size += bytes; k.size < keptInMemory || k.err != nil {
+		return
+	}
+	k.size = 0
+	if k.dir, k.err = os.MkdirTemp("", "pitot-simulation-"); k.err != nil {
+		return
+	}
+	j, err := record.Create(k.dir)
+	if err != nil {
+		k.err = err
+		return
+	}
+	j.SetPoint(k.point)
+	for i := range k.frames {
+		for _, c := range k.frames[i].Chunks {
+			j.Chunk(c)
+		}
+		for r := range k.frames[i].Rows {
+			j.Done(&k.frames[i].Rows[r])
+		}
+	}
+	k.frames, k.journal = nil, j
+}
+
+// records gives them so far, as often as they are asked for.
+func (k *keptRecords) records() (iter.Seq2[record.Frame, error], error) {
+	if k.err != nil {
+		return nil, fmt.Errorf("keep records: %w", k.err)
+	}
+	if k.journal != nil {
+		return record.Since(k.dir, 0), k.journal.Flush()
+	}
+	return func(yield func(record.Frame, error) bool) {
+		for _, f := range k.frames {
+			if !yield(f, nil) {
+				return
+			}
+		}
+	}, nil
+}
+
+// remove deletes what is on the disk.
+func (k *keptRecords) remove() {
+	if k.journal != nil {
+		_ = k.journal.Close()
+	}
+	if k.dir != "" {
+		_ = os.RemoveAll(k.dir)
+	}
+}

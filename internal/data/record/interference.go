@@ -95,9 +95,11 @@ func (j *Journal) disturbed(e *InterferenceError) {
 // what was planned, which may have been cut off.
 func (j *Journal) leaveMark() {
 	j.mu.Lock()
-	b := &batch{point: j.point}
-	for _, m := range j.plan {
-		b.mark(m)
+	b := &batch{point: max(j.point, 0)} // a mark of no point would be of none that is judged
+	if j.point >= 0 {                   // the plan is of the point before what is asked besides
+		for _, m := range j.plan {
+			b.mark(m)
+		}
 	}
 	j.mu.Unlock()
 	b.mark(Mark{Point: b.point, Name: LostMark, Data: []byte(interfered)})

@@ -319,7 +319,7 @@ func (j *Journal) sealFull() {
 
 // seal closes the open batch and opens another. The caller holds j.mu.
 func (j *Journal) seal() {
-	if len(j.plan) > 0 && j.open.point == j.point && time.Since(j.since) >= j.pause {
+	if len(j.plan) > 0 && j.point >= 0 && j.open.point == j.point && time.Since(j.since) >= j.pause {
 		j.since, j.pause = j.since.Add(j.pause), 2*j.pause
 		for _, m := range j.plan {
 			j.open.mark(m)
@@ -456,8 +456,8 @@ func (j *Journal) write(b *batch) error {
 // the frame that was cut short. Where a full disk has no room even for that,
 // the last whole frame gives way. The caller holds j.writing.
 func (j *Journal) writeLostMark(point int32) {
-	b := &batch{point: point}
-	b.mark(Mark{Point: point, Name: LostMark})
+	b := &batch{point: max(point, 0)} // a mark of no point would be of none that is judged
+	b.mark(Mark{Point: b.point, Name: LostMark})
 	for _, from := range [...]struct {
 		at     int64
 		frames frameWriter

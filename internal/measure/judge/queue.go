@@ -44,7 +44,7 @@ func (s *span128) plus(ns int64) {
 
 func (s span128) float() float64 { return float64(s.high)*(1<<64) + float64(s.low) }
 
-// stays is the time that Queue were in flight in a stretch of time, [from, to).
+// stays is the time that requests were in flight in a stretch of time, [from, to).
 // Those that have no end yet were so until the end of the records, which may not
 // have come either: of them it knows how many there are and since when.
 type stays struct {
@@ -80,7 +80,7 @@ func (s *stays) sum(until int64) float64 {
 	return sum.float()
 }
 
-// inFlight is the time-mean number of Queue in each of equal blocks of a stretch
+// inFlight is the time-mean number of requests in each of equal blocks of a stretch
 // of time. It sums whole nanoseconds, so that the order does not matter.
 type inFlight struct {
 	from  int64

@@ -124,10 +124,15 @@ func (g *gathering) points(run *result.Run, dir string) iter.Seq2[*cohort, error
 			return
 		}
 		if err := g.store.Err(); err != nil { // what was put aside could not be read again
-			yield(nil, err)
+			yield(nil, &asideError{err})
 		}
 	}
 }
+
+// asideError is of what was put aside in a file, not of the records.
+type asideError struct{ error }
+
+func (e *asideError) Unwrap() error { return e.error }
 
 // gathering puts the cohort of a point together.
 type gathering struct {

@@ -95,9 +95,12 @@ func columns() []column {
 // records are damaged it hands over what is whole, and the error is a [partly].
 func lines(run *result.Run, dir string, take func(*cohort, *request) error) error {
 	n, err, taken := linesOf(&gathering{everything: true}, run, dir, take)
+	var aside *asideError
 	switch {
 	case taken != nil:
 		return taken
+	case errors.As(err, &aside): // the records are whole, the table is not
+		return err
 	case err == nil && n == 0:
 		return errNothing
 	case err == nil:

@@ -146,6 +146,8 @@ func (p Parts) price(e Estimate) Estimate {
 		e.NoPrice = "how many tokens a file's requests take is not known beforehand"
 	case byTime && p.GPUs == 0:
 		e.NoPrice = "how many GPUs the target has is not known: give --gpus"
+	case byTime && e.Time == 0 && e.AtMost:
+		e.NoPrice = "how long a capacity takes is not known beforehand; bound it with --budget"
 	case byTime && e.Time == 0:
 		e.NoPrice = "how long users take for their requests is not known beforehand; bound it with --duration"
 	case !byToken && !byTime:

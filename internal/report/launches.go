@@ -115,7 +115,7 @@ func spreadModel(d compare.Spread) SpreadModel {
 		m.Answer = append(m.Answer, strings.Join(said, ", "))
 	}
 	if len(m.Table.Rows) > 0 {
-		m.Legend = present("interval of the mean over launches, by Student's t over these", map[bool]string{true: "~ few independent samples"}[few])
+		m.Legend = present("interval of the mean over launches (of times and rates the geometric), by Student's t over these", map[bool]string{true: "~ few independent samples"}[few])
 	} else {
 		m.Table = Table{}
 	}

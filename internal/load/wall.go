@@ -315,11 +315,11 @@ func (w *Wall) connect(f *flight) {
 		w.finish(f)
 		return
 	}
+	c.Start(w.ended) // before others can find it: it is not to be aborted meanwhile
 	w.mu.Lock()
 	f.conn, f.cancel = c, nil
 	cancelled := f.class != ""
 	w.mu.Unlock()
-	c.Start(w.ended)
 	if cancelled {
 		c.Abort()
 	}

@@ -85,7 +85,7 @@ func (o *Overview) capacity(c *result.Capacity) {
 		add(s, say.Plain(c.Covers))
 	}
 	if v := c.Verified; v != nil {
-		s := fmt.Sprintf("%s of %s violate, at most %s by the spread of the window's parts; %s may", say.Count(v.Violations), say.Plural(v.Requests, "request"), say.Percent(v.Upper), say.Percent(v.Allowed))
+		s := fmt.Sprintf("%s of %s violate, at most %s by blocks of time; %s may", say.Count(v.Violations), say.Plural(v.Requests, "request"), say.Percent(v.Upper), say.Percent(v.Allowed))
 		word := "did not pass at "
 		if v.Passed {
 			word = "verified at "

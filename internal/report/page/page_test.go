@@ -48,6 +48,9 @@ func TestFacesAgree(t *testing.T) {
 				}
 			}
 			faces := map[string]string{"text": text.String(), "markdown": strings.ReplaceAll(md.String(), `\`, ""), "html": readable(page(t, run, Extra{}))}
+			if run.Repeats != nil { // of which the terminal has a line each in place of all tables
+				delete(faces, "text")
+			}
 			for i := range m.Points {
 				for _, row := range m.Points[i].Latencies.Rows {
 					want := map[string]string{}

@@ -71,6 +71,9 @@ func serving() twin.FixedConfig {
 // Light loads and one at 0.8 of its slots, open and closed, of 50 residence
 // times and more, of 200 requests and more.
 func TestCleanRunsAreValid(t *testing.T) {
+	if testing.Short() {
+		t.Skip("simulations on one goroutine are slow under the race detector")
+	}
 	t.Parallel()
 	const runs = 240
 	cases := []struct {

@@ -94,6 +94,9 @@ func TestSettlingOfAStationaryLoad(t *testing.T) {
 // A server that is slow at first leaves a queue that takes its time to go: the
 // window begins behind it, and what it gives is that of the warm server.
 func TestSettlingOfAColdStart(t *testing.T) {
+	if testing.Short() {
+		t.Skip("simulations on one goroutine are slow under the race detector")
+	}
 	t.Parallel()
 	const seconds, runs, utilisation = 300, 40, .7
 	warm := func(rows []record.Row, from int64) float64 {

@@ -133,6 +133,9 @@ func TestResidenceOfALightLoad(t *testing.T) {
 // A light load rarely looks like a growing queue, although a request or two
 // more at the end would be a share of its arrivals.
 func TestStableLightLoads(t *testing.T) {
+	if testing.Short() {
+		t.Skip("simulations on one goroutine are slow under the race detector")
+	}
 	t.Parallel()
 	alarms := map[float64]int{}
 	for i := range uint64(60) {

@@ -29,6 +29,9 @@ func judgeBunching(times []int64, from, to int64, users int) (Bunching, bool) {
 }
 
 func TestJudgeBunching(t *testing.T) {
+	if testing.Short() {
+		t.Skip("simulations on one goroutine are slow under the race detector")
+	}
 	random := func(_ int, rng *rand.Rand) float64 { return rng.Float64() }
 	alarms := func(users, cycles int, vary float64, phase func(int, *rand.Rand) float64) (n int) {
 		for seed := range uint64(400) {

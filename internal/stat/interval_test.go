@@ -91,6 +91,9 @@ func run(utilisation float64, n int, seed uint64) []float64 {
 // not with the requests taken as independent, and gating on a run's own φ
 // picks the runs that are wrong.
 func TestPercentileIntervalOfAQueue(t *testing.T) {
+	if testing.Short() {
+		t.Skip("simulations on one goroutine are slow under the race detector")
+	}
 	for _, c := range []struct {
 		utilisation, truth float64 // p99 of 10 million
 		n, runs            int

@@ -272,11 +272,8 @@ func (s *scanner) begin() {
 // step goes on behind a damaged frame, of which the header may be known.
 func (s *scanner) step(h header) {
 	end := s.offset + h.size() + h.length
-	next := s.offset
-	switch {
-	case h.sound && end < s.size && s.headerAt(end):
-		next = end
-	default:
+	next := end
+	if !h.sound || end >= s.size || !s.headerAt(end) {
 		next = s.find(s.offset + 1)
 	}
 	switch {

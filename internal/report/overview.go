@@ -85,7 +85,7 @@ func (o *Overview) capacity(c *result.Capacity) {
 		add(s, say.Plain(c.Covers))
 	}
 	if v := c.Verified; v != nil {
-		s := fmt.Sprintf("%s of %s violate, at most %s by blocks of time; %s may", say.Count(v.Violations), say.Plural(v.Requests, "request"), say.Percent(v.Upper), say.Percent(v.Allowed))
+		s := fmt.Sprintf("%s of %s violate, upper limit %s by blocks of time; %s may", say.Count(v.Violations), say.Plural(v.Requests, "request"), say.Percent(v.Upper), say.Percent(v.Allowed))
 		word := "did not pass at "
 		if v.Passed {
 			word = "verified at "
@@ -143,7 +143,7 @@ func (o *Overview) curve(c *result.Curve, run *result.Run) {
 	case k != nil:
 		knee = "knee at " + load(k.Load)
 		if k.CI95 != nil {
-			knee += fmt.Sprintf(" (%s to %s with other loads of the same)", say.Quantity(k.CI95[0]), say.Quantity(k.CI95[1]))
+			knee += fmt.Sprintf(" (%s to %s by resampling the loads)", say.Quantity(k.CI95[0]), say.Quantity(k.CI95[1]))
 		}
 	case c.NoKnee != "":
 		add("no knee: " + say.Plain(c.NoKnee))

@@ -383,7 +383,7 @@ func limited(run *result.Run) (list []string) {
 			add("Nothing limited this load. How much more the server bears, one load cannot tell: pitot sweep and pitot find do.")
 		}
 	}
-	add("Which resource of the server is short (compute, memory bandwidth, KV cache) is %s: the run holds no telemetry of it.", notKnown)
+	add("Which resource of the server is short (compute, memory bandwidth, KV cache) is %s: the run has no samples of it.", notKnown)
 	return list
 }
 

@@ -363,12 +363,10 @@ func curveMarks(run *result.Run, at numbers) (marks []mark) {
 	}
 	if c := run.Curve; c != nil {
 		if k := c.Knee; k != nil {
-			name := "knee"
 			if k.CI95 != nil {
-				name = "knee, 95 %"
 				marks = append(marks, mark{Axis: "x", At: k.CI95[0], To: &k.CI95[1], Tone: 1})
 			}
-			marks = append(marks, mark{Axis: "x", At: k.Load, Name: name, Tone: 1})
+			marks = append(marks, mark{Axis: "x", At: k.Load, Name: "knee", Tone: 1})
 		}
 		if c.UnstableFrom != nil {
 			marks = append(marks, mark{Axis: "x", At: *c.UnstableFrom, Open: true, Name: string(stat.Unstable), Tone: 2})

@@ -1,9 +1,13 @@
 package report
 
 import (
+	"regexp"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
+
+	"pgregory.net/rapid"
 
 	"pitot/internal/data/result"
 	"pitot/internal/measure"
@@ -27,9 +31,9 @@ func checked(streams, n int, wrong float64) *audit.Level {
 
 func TestCheckLevel(t *testing.T) {
 	for n, want := range map[int]string{
-		4:    "1 4 95 11.0 +0.010 – +0.000 ~+0.000 0 % – ~10.000 inside 10.000–10.000",
-		101:  "1 101 95 11.0 +0.010 ~+0.010 +0.000 +0.000 0 % ~0.20 10.000 inside 10.000–10.000",
-		1000: "1 1,000 95 11.0 +0.010 +0.010 +0.000 +0.000 0 % 0.20 10.000 inside 10.000–10.000",
+		4:    "1 4 95 11.0 +0.010 – +0.000 ~+0.000 0 % – ~10.000 inside 9.900–10.100",
+		101:  "1 101 95 11.0 +0.010 ~+0.010 +0.000 +0.000 0 % ~0.20 10.000 inside 9.900–10.100",
+		1000: "1 1,000 95 11.0 +0.010 +0.010 +0.000 +0.000 0 % 0.20 10.000 inside 9.900–10.100",
 		1:    "1 1 95 11.0 +0.010 – +0.000 – 0 % – –",
 	} {
 		var b strings.Builder
@@ -112,4 +116,29 @@ func TestCheckedClient(t *testing.T) {
 	if strings.Contains(of(1000), "few") || strings.Contains(of(1), "arrived") {
 		t.Error("it says what does not matter")
 	}
+}
+
+// What is printed of a gap and its range holds as it is printed, and OUTSIDE stands
+// beside the figure that is.
+func TestInsideHoldsAsPrinted(t *testing.T) {
+	line := regexp.MustCompile(`(p50 )?~?([\d.]+) (inside|OUTSIDE) ([\d.]+)–([\d.]+)`)
+	near := rapid.OneOf(rapid.Float64Range(-.1004, -.0996), rapid.Float64Range(-.2, .2), rapid.Float64Range(.0996, .1004))
+	rapid.Check(t, func(t *rapid.T) {
+		l := checked(10, 1000, 0)
+		for _, x := range []struct{ said, true **float64 }{{&l.Said.Gap.P50, &l.True.Gap.P50}, {&l.Said.Gap.P99, &l.True.Gap.P99}} {
+			said := rapid.Float64Range(1, 30).Draw(t, "said")
+			*x.said, *x.true = &said, new(said+near.Draw(t, "off"))
+		}
+		var b strings.Builder
+		CheckLevel(&b, l)
+		found := line.FindStringSubmatch(b.String())
+		if found == nil {
+			t.Fatal(b.String())
+		}
+		number := func(i int) float64 { x, _ := strconv.ParseFloat(found[i], 64); return x }
+		in, _ := l.Inside()
+		if printed := number(4) <= number(2) && number(2) <= number(5); printed != (found[3] == "inside") || in != printed {
+			t.Errorf("%s (inside: %v)", found[0], in)
+		}
+	})
 }

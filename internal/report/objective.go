@@ -91,18 +91,23 @@ func metText(met result.Met, no string) string {
 
 // limitFacts are what was measured of one limit.
 func limitFacts(l result.Limit) (facts []string) {
+	ms := func() string { return say.QuantityBeside(*l.Value, l.Limit) + " ms" }
 	switch {
 	case l.Value == nil:
 	case l.Metric == "errors":
-		facts = append(facts, "measured "+say.Percent(*l.Value))
+		facts = append(facts, "measured "+say.PercentBeside(*l.Value, l.Limit))
 	case l.Percentile > 0 && l.Met == result.No && l.Attained != nil && *l.Value < l.Limit:
 		// Those that were not answered are over the limit: with them so is the percentile.
-		facts = append(facts, "measured >"+say.Quantity(l.Limit)+" ms with failures counted, "+say.Quantity(*l.Value)+" ms of those answered")
+		facts = append(facts, "measured >"+say.Quantity(l.Limit)+" ms with failures counted, "+ms()+" of those answered")
 	case l.Percentile > 0: // a joint limit has no percentile of its own
-		facts = append(facts, "measured "+say.Quantity(*l.Value)+" ms")
+		facts = append(facts, "measured "+ms())
 	}
 	if l.Attained != nil && l.Metric != "errors" {
-		facts = append(facts, say.Percent(*l.Attained)+" of all due requests within")
+		within := say.Percent(*l.Attained)
+		if l.Percentile > 0 {
+			within = say.PercentBeside(*l.Attained, l.Percentile/100)
+		}
+		facts = append(facts, within+" of all due requests within")
 	}
 	if l.Why != "" {
 		facts = append(facts, say.Plain(l.Why))

@@ -1,6 +1,7 @@
 package say
 
 import (
+	"cmp"
 	"fmt"
 	"math"
 	"strconv"
@@ -83,6 +84,27 @@ func Quantity(x float64) string {
 		return strconv.FormatFloat(x, 'f', 1, 64)
 	}
 	return Count(int64(math.Round(x)))
+}
+
+// QuantityBeside is the Quantity of x with as many more digits as it takes to stand
+// on the side of a limit that x is on: 200.04 is not 200.0 beside a limit of 200.
+func QuantityBeside(x, limit float64) string { return beside(Quantity(x), x, limit) }
+
+// PercentBeside is likewise the Percent of a share beside a share that is asked for.
+func PercentBeside(x, limit float64) string {
+	number, unit, _ := strings.Cut(Percent(x), " ")
+	return beside(number, x*100, limit*100) + " " + unit
+}
+
+func beside(text string, x, limit float64) string {
+	for digits := 1; digits <= 12; digits++ {
+		read, err := strconv.ParseFloat(strings.ReplaceAll(text, ",", ""), 64)
+		if err != nil || cmp.Compare(read, limit) == cmp.Compare(x, limit) {
+			return text
+		}
+		text = Decimal(x, digits)
+	}
+	return Exact(x)
 }
 
 // Optional writes a number that may not be known.

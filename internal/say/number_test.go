@@ -1,7 +1,10 @@
 package say
 
 import (
+	"cmp"
 	"math"
+	"strconv"
+	"strings"
 	"testing"
 	"time"
 
@@ -115,4 +118,58 @@ func TestCountAndPlural(t *testing.T) {
 	if Plural(1, "request") != "1 request" || Plural(0, "request") != "0 requests" || Plural(2, "class") != "2 classes" {
 		t.Error("plural")
 	}
+}
+
+// A value that is written beside a limit stands on the side of it that it is on.
+func TestBesideALimit(t *testing.T) {
+	for _, c := range []struct{ got, want string }{
+		{QuantityBeside(200.04, 200), "200.04"}, {QuantityBeside(199.96, 200), "199.96"}, {QuantityBeside(200, 200), "200.0"},
+		{QuantityBeside(1500.4, 1500), "1500.4"}, {QuantityBeside(1512.4, 1500), "1,512"}, {QuantityBeside(3, 200), "3.00"},
+		{PercentBeside(.98996, .99), "98.996 %"}, {PercentBeside(.99, .99), "99 %"}, {PercentBeside(.9876, .99), "98.8 %"}, {PercentBeside(1, .99), "100 %"},
+	} {
+		if c.got != c.want {
+			t.Errorf("%q, want %q", c.got, c.want)
+		}
+	}
+	read := func(t *rapid.T, text string) float64 {
+		x, err := strconv.ParseFloat(strings.ReplaceAll(strings.Trim(text, " %<>"), ",", ""), 64)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return x
+	}
+	rapid.Check(t, func(t *rapid.T) {
+		limit := math.Round(rapid.Float64Range(0.1, 1e5).Draw(t, "limit")*100) / 100
+		x := limit * (1 + rapid.Float64Range(-1e-3, 1e-3).Draw(t, "off"))
+		if got := read(t, QuantityBeside(x, limit)); cmp.Compare(got, limit) != cmp.Compare(x, limit) {
+			t.Errorf("%v beside %v is written as %v", x, limit, got)
+		}
+		share := rapid.Float64Range(.9, .99999).Draw(t, "share")
+		if got := read(t, PercentBeside(share, .99)); cmp.Compare(got, 99) != cmp.Compare(share, .99) {
+			t.Errorf("%v beside 99 %% is written as %v", share, got)
+		}
+	})
+}
+
+// A larger number is never written as a smaller one: what lies in an interval is
+// seen to lie in it.
+func TestNumbersKeepTheirOrder(t *testing.T) {
+	read := func(text string) float64 {
+		x, err := strconv.ParseFloat(strings.ReplaceAll(strings.Trim(text, " %<>"), ",", ""), 64)
+		if err != nil {
+			t.Fatal(text, err)
+		}
+		return x
+	}
+	rapid.Check(t, func(t *rapid.T) {
+		x := math.Exp(rapid.Float64Range(-9, 15).Draw(t, "ln"))
+		y := x * (1 + math.Exp(rapid.Float64Range(-12, 1).Draw(t, "ln more")))
+		if a, b := read(Quantity(x)), read(Quantity(y)); a > b {
+			t.Errorf("%v is written as %v, %v as %v", x, a, y, b)
+		}
+		x, y = x/1e5, y/1e5
+		if a, b := read(Percent(x)), read(Percent(y)); a > b {
+			t.Errorf("share %v is written as %v, %v as %v", x, a, y, b)
+		}
+	})
 }

@@ -2,6 +2,7 @@ package audit
 
 import (
 	"fmt"
+	"math"
 	"os"
 	"slices"
 	"strings"
@@ -101,17 +102,39 @@ func (l *Level) Worst() float64 {
 // how long that takes differs from chunk to chunk.
 const Tolerance = 100 * time.Microsecond
 
-// Inside says whether the true p50 and p99 of gaps lie within the printed
-// bounds, give or take [Tolerance]. It is not known where one is withheld.
-func (l *Level) Inside() (inside, known bool) {
+// Range is where the true value may lie: the printed bounds, give or take
+// [Tolerance], in milliseconds to the microsecond, as it is printed.
+func (f *Figure) Range() (lo, hi float64) {
 	const ms = float64(Tolerance) / 1e6
+	return microseconds(f.Bounds[0] - ms), microseconds(f.Bounds[1] + ms)
+}
+
+// Inside says whether the true value lies in its range. All are as they are
+// printed, so that what is said holds of what stands there. It is not known where
+// a value is withheld.
+func (f *Figure) Inside() (inside, known bool) {
+	if f.Said == nil || f.True == nil {
+		return false, false
+	}
+	lo, hi := f.Range()
+	x := microseconds(*f.True)
+	return lo <= x && x <= hi, true
+}
+
+// microseconds are milliseconds without what is smaller.
+func microseconds(ms float64) float64 { return math.Round(ms*1e3) / 1e3 }
+
+// Inside says whether the true p50 and p99 of gaps lie in their ranges. It is not
+// known where one is withheld.
+func (l *Level) Inside() (inside, known bool) {
 	inside = true
 	figures := l.Figures()
 	for _, f := range figures[2:] {
-		if f.Said == nil || f.True == nil {
+		in, known := f.Inside()
+		if !known {
 			return false, false
 		}
-		inside = inside && *f.True >= f.Bounds[0]-ms && *f.True <= f.Bounds[1]+ms
+		inside = inside && in
 	}
 	return inside, true
 }

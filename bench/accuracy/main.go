@@ -47,7 +47,7 @@ func main() {
 	if n := runtime.NumCPU(); n != 1 {
 		log.Fatalf("not pinned to one core but to %d", n)
 	}
-	c := &audit.Checker{Command: setup.On(0, *pitot), Ref: audit.Standard(), Window: *each, Err: os.Stderr}
+	c := &audit.Checker{Command: setup.OnCore(0, *pitot), Ref: audit.Standard(), Window: *each, Err: os.Stderr}
 	for _, shared := range []bool{false, true} {
 		if shared {
 			other := setup.Command(1, self, "-busy")

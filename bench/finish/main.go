@@ -211,7 +211,7 @@ func request(to []event, rng *rand.Rand, id, due int64) []event {
 
 // marks writes what was planned, as version 1 has it.
 func marks(j *record.Journal, t0, t1 int64) {
-	put := func(name string, v any) {
+	writeMark := func(name string, v any) {
 		data, err := json.Marshal(v)
 		if err != nil {
 			log.Fatal(err)
@@ -219,10 +219,10 @@ func marks(j *record.Journal, t0, t1 int64) {
 		j.Mark(record.Mark{Name: name, Data: data})
 	}
 	type object = map[string]any
-	put("run", object{
+	writeMark("run", object{
 		"schema": "pitot.run/v1", "pitot": object{"version": "dev", "commit": "unknown", "go": "go"}, "command": []string{"pitot", "run"},
 		"seed": 1, "started": "2026-11-20T00:00:00Z", "ended": "", "environment": object{"stamps": "kernel"},
 		"target": object{"spec": "http://made-up", "kind": "url", "api": "openai-chat", "model": "m"}, "workload": object{"kind": "random"},
 	})
-	put("point", object{"T0": t0, "T1": t1, "Stamps": "kernel", "Load": object{"loop": "open", "rate": *rate, "arrival": "poisson"}, "Residence": 120e6})
+	writeMark("point", object{"T0": t0, "T1": t1, "Stamps": "kernel", "Load": object{"loop": "open", "rate": *rate, "arrival": "poisson"}, "Residence": 120e6})
 }

@@ -177,7 +177,7 @@ func main() {
 			for _, m := range []struct {
 				name string
 				a, b *result.Summary
-			}{{"TTFT", said.Metrics.Of(metric.TTFT), is.Metrics.Of(metric.TTFT)}, {"TPOT", said.Metrics.Of(metric.TPOT), is.Metrics.Of(metric.TPOT)}, {"E2E", said.Metrics.Of(metric.E2E), is.Metrics.Of(metric.E2E)}} {
+			}{{"TTFT", said.Metrics.SummaryOf(metric.TTFT), is.Metrics.SummaryOf(metric.TTFT)}, {"TPOT", said.Metrics.SummaryOf(metric.TPOT), is.Metrics.SummaryOf(metric.TPOT)}, {"E2E", said.Metrics.SummaryOf(metric.E2E), is.Metrics.SummaryOf(metric.E2E)}} {
 				for _, q := range []struct {
 					name string
 					a, b *float64

@@ -109,7 +109,7 @@ func main() {
 				args := append([]string{pitot, "run", *url, "--api", "openai-completions", "--seed", seed, "--warmup", fmt.Sprintf("%ds", warmup),
 					"--duration", fmt.Sprintf("%ds", *seconds), "--out", out, "--quiet"}, l.flags...)
 				if *core >= 0 {
-					args = setup.On(*core, args...)
+					args = setup.OnCore(*core, args...)
 				}
 				before, took := scrape(*url), takenByHost()
 				if said, err := exec.Command(args[0], args[1:]...).CombinedOutput(); err != nil && !strings.Contains(string(said), "INVALID") {
@@ -291,19 +291,19 @@ type series struct {
 	all int // requests, those of the warm-up and those that were cut too
 }
 
-// add takes a request of the window, from its row alone.
-func (s *series) add(r *record.Row) {
+// addRequest takes a request of the window, from its row alone.
+func (s *series) addRequest(r *record.Row) {
 	if r.Outcome != record.OK || r.Due < warmup*1e9 {
 		return
 	}
 	l := measure.LatencyOf(r, new(measure.Events))
-	s.take(0)(l.TTFT(measure.Response, r.Done))
-	s.take(1)(l.TPOTn1(r.Done))
-	s.take(2)(l.E2E(measure.Response, r.Done))
+	s.appendKnown(0)(l.TTFT(measure.Response, r.Done))
+	s.appendKnown(1)(l.TPOTn1(r.Done))
+	s.appendKnown(2)(l.E2E(measure.Response, r.Done))
 }
 
-// take adds a latency to a series, if the request has it.
-func (s *series) take(i int) func(ns float64, is measure.State) {
+// appendKnown adds a latency to a series, if the request has it.
+func (s *series) appendKnown(i int) func(ns float64, is measure.State) {
 	return func(ns float64, is measure.State) {
 		if is == measure.Known {
 			s.of[i] = append(s.of[i], ns/1e9)
@@ -321,7 +321,7 @@ func (s *series) read(dir string) (n int) {
 			continue
 		}
 		for i := range f.Rows {
-			s.add(&f.Rows[i])
+			s.addRequest(&f.Rows[i])
 		}
 		n += len(f.Rows)
 	}
@@ -334,7 +334,7 @@ func (s *series) Chunk(record.Chunk) {}
 // Done implements [record.Sink].
 func (s *series) Done(r *record.Row) {
 	s.all++
-	s.add(r)
+	s.addRequest(r)
 }
 
 // predict does a measured run again on the twin.

@@ -81,7 +81,7 @@ func pacer(rate float64, span time.Duration) {
 
 // sends gives the lag of a run of Pitot.
 func sends(dir, pitot string, rate float64, span time.Duration) [3]float64 {
-	srv, err := audit.Serve(context.Background(), setup.On(0, pitot))
+	srv, err := audit.Serve(context.Background(), setup.OnCore(0, pitot))
 	if err != nil {
 		log.Fatal(err)
 	}

@@ -37,13 +37,13 @@ func Run(env []string, name string, args ...string) {
 	}
 }
 
-// On gives a command line that runs on one core alone.
-func On(core int, command ...string) []string {
+// OnCore gives a command line that runs on one core alone.
+func OnCore(core int, command ...string) []string {
 	return append([]string{"taskset", "-c", strconv.Itoa(core)}, command...)
 }
 
 // Command is [On] as a command to run.
 func Command(core int, command ...string) *exec.Cmd {
-	line := On(core, command...)
+	line := OnCore(core, command...)
 	return exec.Command(line[0], line[1:]...)
 }

@@ -64,20 +64,20 @@ func compareRow(utilisation float64, launches int, factor float64, reps int, see
 			below = below || row.P != nil && *row.P < 0.05
 			same = same || row.Metric == "p50 e2e" && row.Verdict == compare.Equivalent
 			if row.Metric == "p99 ttft" {
-				tail.add(different)
+				tail.count(different)
 				if row.Needed != nil {
 					needed = append(needed, *row.Needed)
 				}
 			}
 		}
-		some.add(changed)
-		uncorrected.add(below)
-		equivalent.add(same)
-		fires.add(sidesCompared(a, b, compare.Options{Clauses: clauses}).Fired())
+		some.count(changed)
+		uncorrected.count(below)
+		equivalent.count(same)
+		fires.count(sidesCompared(a, b, compare.Options{Clauses: clauses}).Fired())
 		rows := sidesCompared(a, b, compare.Options{Primary: primary}).Pairs[0].Rows
 		different := func(row compare.Row) bool { return row.Verdict == compare.Slower || row.Verdict == compare.Faster }
-		named.add(different(rows[0]))
-		others.add(slices.ContainsFunc(rows[1:], different))
+		named.count(different(rows[0]))
+		others.count(slices.ContainsFunc(rows[1:], different))
 	}
 	text := "none"
 	if len(needed) > 0 {
@@ -132,10 +132,10 @@ func measuredLaunch(id int, utilisation, factor float64, rng *rand.Rand) *result
 
 func distribution(xs []float64) *result.Summary {
 	slices.Sort(xs)
-	at := func(p float64) *float64 {
+	percentileMS := func(p float64) *float64 {
 		x := 1e3 * stat.Percentile(xs, p)
 		return &x
 	}
 	mean := 1e3 * average(xs)
-	return &result.Summary{N: int64(len(xs)), Mean: &mean, P50: at(0.5), P90: at(0.9), P95: at(0.95), P99: at(0.99)}
+	return &result.Summary{N: int64(len(xs)), Mean: &mean, P50: percentileMS(0.5), P90: percentileMS(0.9), P95: percentileMS(0.95), P99: percentileMS(0.99)}
 }

@@ -71,18 +71,18 @@ func findRow(s system, budget, reps int, seed uint64) []string {
 	var errs, widths, quotes, used []float64
 	for _, c := range found {
 		used = append(used, float64(c.Requests))
-		bracket.add(c.Bracket[0] <= s.capacity && s.capacity <= c.Bracket[1])
-		answered.add(c.Estimate > 0)
+		bracket.count(c.Bracket[0] <= s.capacity && s.capacity <= c.Bracket[1])
+		answered.count(c.Estimate > 0)
 		if c.Estimate > 0 {
 			errs = append(errs, math.Abs(c.Estimate/s.capacity-1))
 			widths = append(widths, (c.Interval.Hi-c.Interval.Lo)/2/c.Estimate)
-			holds.add(c.Interval.Holds(s.capacity))
+			holds.count(c.Interval.Holds(s.capacity))
 		}
-		quoted.add(c.Quote > 0)
+		quoted.count(c.Quote > 0)
 		if c.Quote > 0 {
 			quotes = append(quotes, c.Quote/s.capacity)
-			high.add(c.Quote > s.capacity)
-			tooHigh.add(c.Quote > 1.02*s.capacity)
+			high.count(c.Quote > s.capacity)
+			tooHigh.count(c.Quote > 1.02*s.capacity)
 		}
 	}
 	return []string{
@@ -114,8 +114,8 @@ func bisectionRow(s system, n, reps int, seed uint64) []string {
 	var errs, quotes []float64
 	for _, a := range answers {
 		errs, quotes = append(errs, math.Abs(a/s.capacity-1)), append(quotes, a/s.capacity)
-		high.add(a > s.capacity)
-		tooHigh.add(a > 1.02*s.capacity)
+		high.count(a > s.capacity)
+		tooHigh.count(a > 1.02*s.capacity)
 	}
 	return []string{s.name, fmt.Sprintf("bisection, %d a probe", n), fmt.Sprint(probes * n), "100 %", percent(errs), "none", "none", "100 %", percent(quotes), high.String(), tooHigh.String(), "none"}
 }
@@ -149,8 +149,8 @@ func verifyRow(s system, at float64, n, reps int, seed uint64) []string {
 		if err != nil {
 			panic(err)
 		}
-		passed.add(c.Verified.Passed)
-		refuted.add(c.Verified.Refuted)
+		passed.count(c.Verified.Passed)
+		refuted.count(c.Verified.Refuted)
 		first := c.Trail[0].Seen
 		means := make([]float64, len(first.Blocks))
 		for i, b := range first.Blocks {
@@ -158,8 +158,8 @@ func verifyRow(s system, at float64, n, reps int, seed uint64) []string {
 		}
 		m, sd := stat.Moments(means)
 		k := float64(len(means))
-		blocks.add(m+stat.StudentQuantile(0.95, k-1)*sd/math.Sqrt(k) <= epsilon)
-		p99.add(m <= epsilon)
+		blocks.count(m+stat.StudentQuantile(0.95, k-1)*sd/math.Sqrt(k) <= epsilon)
+		p99.count(m <= epsilon)
 	}
 	return []string{number(at), fmt.Sprint(n), passed.String(), refuted.String(), blocks.String(), p99.String()}
 }

@@ -53,7 +53,7 @@ func gateRows(utilisation float64, n, reps int, seed uint64) (rows [][]string) {
 		q.Warm(warmup)
 		ttft, printed := measured(q, n)
 		for _, c := range cases {
-			c.add(ttft, printed)
+			c.judgeRun(ttft, printed)
 		}
 	}
 	for _, c := range cases {
@@ -87,11 +87,11 @@ func measured(q *queue.Queue, n int) ([]float64, *result.Summary) {
 	}
 	f := measure.NewFold(measure.Setup{T1: int64((last-begin)*second) + 1, Residence: second, Stamps: "virtual", Load: result.Load{Loop: "open"}})
 	f.Add(record.Frame{Rows: rows})
-	return ttft, f.Point().Metrics.Of(metric.TTFT)
+	return ttft, f.Point().Metrics.SummaryOf(metric.TTFT)
 }
 
-// add judges one run.
-func (c *gateCase) add(ttft []float64, printed *result.Summary) {
+// judgeRun judges one run.
+func (c *gateCase) judgeRun(ttft []float64, printed *result.Summary) {
 	n := len(ttft)
 	var holds, enough bool
 	if c.p == 0 {
@@ -108,10 +108,10 @@ func (c *gateCase) add(ttft []float64, printed *result.Summary) {
 		holds = (lo == 0 || sorted[lo-1] <= c.truth) && (hi > int64(n) || c.truth <= sorted[hi-1])
 		enough = closed && (c.p > 0.5 || effective >= ownEnough)
 	}
-	c.all.add(holds)
-	c.own.add(enough)
+	c.all.count(holds)
+	c.own.count(enough)
 	c.ownHolds.addIf(enough, holds)
 	v, shown := printed.CI95[c.of]
-	c.printed.add(shown)
+	c.printed.count(shown)
 	c.printHolds.addIf(shown, v[0]/1e3 <= c.truth && c.truth <= v[1]/1e3)
 }

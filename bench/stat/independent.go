@@ -20,7 +20,7 @@ func independent() table {
 				rng := rand.New(rand.NewPCG(seed, 0))
 				var t tally
 				for range reps {
-					t.add(c.holds(rng))
+					t.count(c.holds(rng))
 				}
 				rows = append(rows, []string{c.what, t.String(), c.theory})
 			}

@@ -201,27 +201,27 @@ func (s queueSystem) load(utilisation float64, seed uint64) *intervalLoad {
 
 // count takes in what a point prints.
 func (l *intervalLoad) count(p *result.Point) {
-	of := map[string]map[string][2]float64{"TTFT ": p.Metrics.Of(metric.TTFT).CI95, "E2E ": p.Metrics.Of(metric.E2E).CI95}
+	of := map[string]map[string][2]float64{"TTFT ": p.Metrics.SummaryOf(metric.TTFT).CI95, "E2E ": p.Metrics.SummaryOf(metric.E2E).CI95}
 	for name, of := range of {
 		for _, key := range []string{metric.Mean, "p50", "p99"} {
 			v, ok := of[key]
-			l.one(name+key, v, ok)
+			l.countInterval(name+key, v, ok)
 		}
 	}
 	v, ok := p.Throughput.CI95["requests_per_s"]
-	l.one("requests/s", v, ok)
+	l.countInterval("requests/s", v, ok)
 	v, ok = p.Throughput.CI95["output_tokens_per_s"]
-	l.one("output tok/s", v, ok)
+	l.countInterval("output tok/s", v, ok)
 	if v := p.SLO.CI95; v != nil {
-		l.one("SLO attained", *v, true)
+		l.countInterval("SLO attained", *v, true)
 	} else {
-		l.one("SLO attained", [2]float64{}, false)
+		l.countInterval("SLO attained", [2]float64{}, false)
 	}
 }
 
-func (l *intervalLoad) one(of string, v [2]float64, shown bool) {
+func (l *intervalLoad) countInterval(of string, v [2]float64, shown bool) {
 	c, truth := l.cases[of], l.truth[of]
-	c.shown.add(shown)
+	c.shown.count(shown)
 	c.holds.addIf(shown, v[0] <= truth && truth <= v[1])
 	if shown && v[0] > 0 {
 		c.widths = append(c.widths, v[1]/v[0])

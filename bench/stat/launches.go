@@ -51,14 +51,14 @@ func launchRow(utilisation, factor float64, reps int, seed uint64) []string {
 				continue
 			}
 			d, _ := stat.Welch(xs, ys, 0.95)
-			requests.add(d.P < 0.05)
+			requests.count(d.P < 0.05)
 			d, _ = stat.Welch(thin(xs), thin(ys), 0.95)
-			batches.add(d.P < 0.05)
+			batches.count(d.P < 0.05)
 		}
 		d, _ := stat.Welch(a[:], b[:], 0.95)
-		welch.add(d.P < 0.05)
-		equivalent.add(d.TOST(math.Log(1.1)) < 0.05)
-		shift.add(!stat.HodgesLehmann(a[:], b[:], 0.95).Holds(0))
+		welch.count(d.P < 0.05)
+		equivalent.count(d.TOST(math.Log(1.1)) < 0.05)
+		shift.count(!stat.HodgesLehmann(a[:], b[:], 0.95).Holds(0))
 	}
 	return []string{number(utilisation), number(factor), requests.String(), batches.String(), welch.String(), shift.String(), equivalent.String()}
 }

@@ -56,14 +56,14 @@ func (c crowd) row(begin string, reps int, seed uint64) []string {
 	flags := make([]bool, reps)
 	together(reps, func(r int) {
 		p := c.run(begin, seed+uint64(r))
-		p50s[r], p99s[r] = *p.Metrics.Of(metric.TTFT).P50, *p.Metrics.Of(metric.TTFT).P99
+		p50s[r], p99s[r] = *p.Metrics.SummaryOf(metric.TTFT).P50, *p.Metrics.SummaryOf(metric.TTFT).P99
 		for _, check := range p.Checks {
 			flags[r] = flags[r] || check.Name == "lock-step" && check.Status != "pass"
 		}
 	})
 	var flagged tally
 	for _, is := range flags {
-		flagged.add(is)
+		flagged.count(is)
 	}
 	return []string{c.spec, fmt.Sprintf("%d/%d", c.input, c.output), fmt.Sprint(c.users), begin, fmt.Sprintf("%.0f", average(p50s)),
 		fmt.Sprintf("%.0f–%.0f", slices.Min(p50s), slices.Max(p50s)), fmt.Sprintf("%.0f", average(p99s)), flagged.String()}

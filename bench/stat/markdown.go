@@ -32,7 +32,7 @@ func markdown(header []string, rows [][]string) string {
 // tally counts how often something holds.
 type tally struct{ held, of int }
 
-func (t *tally) add(held bool) {
+func (t *tally) count(held bool) {
 	t.of++
 	if held {
 		t.held++
@@ -42,7 +42,7 @@ func (t *tally) add(held bool) {
 // addIf counts only what the condition lets through.
 func (t *tally) addIf(counts, held bool) {
 	if counts {
-		t.add(held)
+		t.count(held)
 	}
 }
 

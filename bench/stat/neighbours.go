@@ -58,10 +58,10 @@ func neighbourRows(reps int, seed uint64) (rows [][]string) {
 		})
 		for i, p := range measure.Pool(points) {
 			folds[i].Pool(p)
-			e2e := folds[i].Point().Metrics.Of(metric.E2E)
+			e2e := folds[i].Point().Metrics.SummaryOf(metric.E2E)
 			for k, key := range keys {
 				v, ok := e2e.CI95[key]
-				cells[i][k].shown.add(ok)
+				cells[i][k].shown.count(ok)
 				if truth[i] != nil {
 					cells[i][k].holds.addIf(ok, v[0] <= truth[i][key] && truth[i][key] <= v[1])
 				}

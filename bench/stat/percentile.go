@@ -59,7 +59,7 @@ func percentileRows(utilisation float64, reps int, seed uint64) (rows [][]string
 			runs[i] = q.TTFTs(longest)
 		}
 		for _, c := range cases {
-			c.add(runs)
+			c.judgeRuns(runs)
 		}
 	}
 	for _, c := range cases {
@@ -69,8 +69,8 @@ func percentileRows(utilisation float64, reps int, seed uint64) (rows [][]string
 	return rows
 }
 
-// add judges the first n requests of the runs.
-func (c *percentileCase) add(runs [3][]float64) {
+// judgeRuns judges the first n requests of the runs.
+func (c *percentileCase) judgeRuns(runs [3][]float64) {
 	var phis []float64
 	var here []float64
 	for i, run := range runs {
@@ -88,13 +88,13 @@ func (c *percentileCase) add(runs [3][]float64) {
 		return holds, lo > 0 && hi <= int64(c.n)
 	}
 	iid, _ := hold(1)
-	c.iid.add(iid)
+	c.iid.count(iid)
 	own, shown := hold(phis[0])
-	c.own.add(own)
-	c.gated.add(shown)
+	c.own.count(own)
+	c.gated.count(shown)
 	c.gatedHold.addIf(shown, own)
 	pooled, closed := hold(stat.PooledOverdispersion(phis...))
-	c.pooled.add(pooled)
-	c.closed.add(closed)
+	c.pooled.count(pooled)
+	c.closed.count(closed)
 	c.closedHold.addIf(closed, pooled)
 }

@@ -66,7 +66,7 @@ func settlingRow(b beginning, utilisation float64, reps int, seed uint64) []stri
 			q.Slower = func(start float64) float64 { return 1 + math.Exp(-start/b.cold) }
 		}
 		rows := recorded(q, seconds)
-		of := func(from int64) (m, over float64) {
+		againstTruth := func(from int64) (m, over float64) {
 			var xs []float64
 			for i := range rows {
 				if rows[i].Due >= from {
@@ -83,14 +83,14 @@ func settlingRow(b beginning, utilisation float64, reps int, seed uint64) []stri
 		measure.Settle(setups, func(yield func(record.Frame, error) bool) { yield(record.Frame{Rows: ended}, nil) })
 		s := setups[0]
 		k := kept{refused: s.Settling.Why != "", discarded: float64(s.T0) / float64(s.T1)}
-		k.found, k.violations = of(s.T0)
-		k.planned, k.violations0 = of(5e9)
+		k.found, k.violations = againstTruth(s.T0)
+		k.planned, k.violations0 = againstTruth(5e9)
 		all[r] = k
 	})
 	var refused tally
 	var discarded, found, planned, violations, violations0 []float64
 	for _, k := range all {
-		refused.add(k.refused)
+		refused.count(k.refused)
 		planned, violations0 = append(planned, k.planned), append(violations0, k.violations0)
 		if !k.refused {
 			discarded, found, violations = append(discarded, k.discarded), append(found, k.found), append(violations, k.violations)

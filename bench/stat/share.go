@@ -55,12 +55,12 @@ func shareRow(load float64, n, reps int, seed uint64) []string {
 		}
 		violations := int(average(here)*float64(n) + 0.5)
 		phi := stat.PooledOverdispersion(phis...)
-		naive.add(float64(violations) <= epsilon*float64(n))
-		independent.add(stat.ClopperPearson(violations, n, 1, level).Hi <= epsilon)
+		naive.count(float64(violations) <= epsilon*float64(n))
+		independent.count(stat.ClopperPearson(violations, n, 1, level).Hi <= epsilon)
 		b, _ := stat.BatchMeans(here, 10, level)
-		blocks.add(b.Hi <= epsilon)
-		exact.add(stat.ClopperPearson(violations, n, phi, level).Hi <= epsilon)
-		score.add(alternative.Wilson(violations, n, phi, level).Hi <= epsilon)
+		blocks.count(b.Hi <= epsilon)
+		exact.count(stat.ClopperPearson(violations, n, phi, level).Hi <= epsilon)
+		score.count(alternative.Wilson(violations, n, phi, level).Hi <= epsilon)
 	}
 	return []string{number(load), fmt.Sprint(n), naive.String(), independent.String(), blocks.String(), exact.String(), score.String()}
 }

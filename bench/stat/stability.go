@@ -28,9 +28,9 @@ func stability() table {
 					for r := range reps {
 						q := queue.New(c.servers, c.utilisation, seed+uint64(r))
 						b := stat.JudgeBacklog(q.InFlight(3, window, stat.BacklogBlocks), window, q.Rate, 0)
-						alarms.add(b.Verdict == stat.Unstable)
+						alarms.count(b.Verdict == stat.Unstable)
 						if window == 60 {
-							trend.add(b.Z > stat.NormalQuantile(0.95))
+							trend.count(b.Z > stat.NormalQuantile(0.95))
 						}
 					}
 					row = append(row, alarms.String())
@@ -66,7 +66,7 @@ func missed() table {
 							q := queue.NewOf(law.Law, servers, 1+above, seed+uint64(r))
 							b := stat.JudgeBacklog(q.InFlight(3, window, stat.BacklogBlocks), window, q.Rate, 1)
 							for i, v := range []stat.Stability{stat.Unstable, stat.Undecided, stat.Stable} {
-								verdicts[i].add(b.Verdict == v)
+								verdicts[i].count(b.Verdict == v)
 							}
 						}
 						rows = append(rows, []string{law.name, fmt.Sprint(servers), fmt.Sprintf("%g W", window), fmt.Sprintf("%.0f %%", 100*above), verdicts[0].String(), verdicts[1].String(), verdicts[2].String()})

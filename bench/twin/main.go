@@ -109,12 +109,12 @@ func engine() simulated {
 	}
 	e := d.Engine(1)
 	id := int64(0)
-	add := func(now int64) {
+	addJob := func(now int64) {
 		e.Add(now, twin.Job{ID: id, Prompt: 256, Output: 128 + int(id%257)})
 		id++
 	}
 	for range 256 {
-		add(0)
+		addJob(0)
 	}
 	tokens, now := 0, int64(0)
 	begin := time.Now()
@@ -125,7 +125,7 @@ func engine() simulated {
 			for _, o := range s.Out {
 				tokens += o.Tokens
 				if o.Finish != "" {
-					add(now)
+					addJob(now)
 				}
 			}
 		}
@@ -187,7 +187,7 @@ func (b *bench) run(args ...string) result.Point {
 func (b *bench) worlds() {
 	names := []string{"mean", "p50", "p90", "p95", "p99", "p99.9", "max"}
 	metrics := func(p result.Point) map[string]*result.Summary {
-		return map[string]*result.Summary{"TTFT": p.Metrics.Of(metric.TTFT), "TPOT": p.Metrics.Of(metric.TPOT), "E2E": p.Metrics.Of(metric.E2E)}
+		return map[string]*result.Summary{"TTFT": p.Metrics.SummaryOf(metric.TTFT), "TPOT": p.Metrics.SummaryOf(metric.TPOT), "E2E": p.Metrics.SummaryOf(metric.E2E)}
 	}
 	values := func(s *result.Summary) []*float64 {
 		return []*float64{s.Mean, s.P50, s.P90, s.P95, s.P99, s.P999, s.Max}

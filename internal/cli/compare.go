@@ -106,7 +106,7 @@ func showComparison(e *Env, c *compare.Comparison, m report.ComparisonModel, for
 	if path := e.Getenv(stepSummary); path != "" {
 		f, err := os.OpenFile(path, os.O_APPEND|os.O_CREATE|os.O_WRONLY, 0o644)
 		if err == nil {
-			err = m.Markdown(f)
+			err = m.WriteMarkdown(f)
 			if closed := f.Close(); err == nil {
 				err = closed
 			}
@@ -119,11 +119,11 @@ func showComparison(e *Env, c *compare.Comparison, m report.ComparisonModel, for
 	case "json":
 		return report.JSON(e.Stdout, c)
 	case "md":
-		return m.Markdown(e.Stdout)
+		return m.WriteMarkdown(e.Stdout)
 	case "html":
 		return page.WriteComparison(e.Stdout, m, e.Command)
 	}
-	return m.Text(e.Stdout, report.Style{Color: wantsColor(e.Stdout, e.Getenv)})
+	return m.WriteTerminal(e.Stdout, report.Style{Color: wantsColor(e.Stdout, e.Getenv)})
 }
 
 // writeComparison writes the page of --page. --open alone has a file of its own,

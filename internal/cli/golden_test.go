@@ -197,7 +197,7 @@ func withoutNewMetrics(earlier, run *result.Run) {
 	of := func(was, now *result.Metrics) {
 		for i := range now.List {
 			d := &now.List[i]
-			if was.Of(d.Name) == nil && was.Undefined[d.Key] == "" {
+			if was.SummaryOf(d.Name) == nil && was.Undefined[d.Key] == "" {
 				d.Summary = nil
 				delete(now.Undefined, d.Key)
 			}

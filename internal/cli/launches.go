@@ -59,13 +59,13 @@ func (v *measuring) eachLaunch(ctx context.Context, e *Env, p *plan.Plan) (int, 
 	code := Done
 	for n := 1; n <= p.Launches && ctx.Err() == nil; n++ {
 		one := launchPlan(p, parent, n)
-		view.Say(fmt.Sprintf("launch %d of %d, seed %s", n, p.Launches, seedText(one)))
+		view.ShowLine(fmt.Sprintf("launch %d of %d, seed %s", n, p.Launches, seedText(one)))
 		measured, dir, err := v.carryOut(ctx, e, one, view)
 		writePage(e.Stderr, measured, dir)
 		switch {
 		case measured == nil:
 		case measured.Interrupted:
-			view.Say(fmt.Sprintf("launch %d was stopped: it is in %s, and in no figure below", n, dir))
+			view.ShowLine(fmt.Sprintf("launch %d was stopped: it is in %s, and in no figure below", n, dir))
 		default:
 			side.Runs = append(side.Runs, compare.Source{Path: dir, Run: measured})
 			code = worseCode(code, strictly(&p.Output, e, measured, exitCode(measured)))
@@ -80,9 +80,9 @@ func (v *measuring) eachLaunch(ctx context.Context, e *Env, p *plan.Plan) (int, 
 	m := report.BuildLaunches(side, parent)
 	var err error
 	if p.Format == "md" {
-		err = m.Markdown(e.Stdout)
+		err = m.WriteMarkdown(e.Stdout)
 	} else {
-		err = m.Text(e.Stdout, report.Style{Color: wantsColor(e.Stdout, e.Getenv)})
+		err = m.WriteTerminal(e.Stdout, report.Style{Color: wantsColor(e.Stdout, e.Getenv)})
 	}
 	if err != nil {
 		return Done, err

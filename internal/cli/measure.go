@@ -78,7 +78,7 @@ func (v *measuring) dryRun(e *Env, p *plan.Plan) (int, error) {
 func (v *measuring) carryOut(ctx context.Context, e *Env, p *plan.Plan, view *progress) (*result.Run, string, error) {
 	defer view.close()
 	if from := p.Provenance(); from != "" {
-		view.Say("settings: " + from)
+		view.ShowLine("settings: " + from)
 	}
 	r := run.Runner{Verb: v.verb, Command: e.Command, Version: versionOf(), Progress: view}
 	s, err := r.Open(ctx, p)
@@ -144,7 +144,7 @@ func show(e *Env, measured *result.Run, from shownFrom, format string) error {
 	m := report.Build(measured, from.dir)
 	m.Page, m.Unsaved, m.Warnings = from.page, !from.saved, append(m.Warnings, from.missing...)
 	if format == "md" {
-		return m.Markdown(e.Stdout)
+		return m.WriteMarkdown(e.Stdout)
 	}
-	return m.Text(e.Stdout, report.Style{Color: wantsColor(e.Stdout, e.Getenv)})
+	return m.WriteTerminal(e.Stdout, report.Style{Color: wantsColor(e.Stdout, e.Getenv)})
 }

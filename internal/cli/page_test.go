@@ -101,7 +101,7 @@ func TestPageFromParquet(t *testing.T) {
 			values["icl"] = append(values["icl"], gaps[r.ID]...)
 		}
 	}
-	for id, s := range map[string]*result.Summary{"ttft": p.Metrics.Of(metric.TTFT), "tpot": p.Metrics.Of(metric.TPOT), "e2e": p.Metrics.Of(metric.E2E), "icl": p.Metrics.Of(metric.ICL)} {
+	for id, s := range map[string]*result.Summary{"ttft": p.Metrics.SummaryOf(metric.TTFT), "tpot": p.Metrics.SummaryOf(metric.TPOT), "e2e": p.Metrics.SummaryOf(metric.E2E), "icl": p.Metrics.SummaryOf(metric.ICL)} {
 		v := values[id]
 		slices.Sort(v)
 		if s == nil || int64(len(v)) != s.N {

@@ -70,8 +70,8 @@ func newProgress(w io.Writer, quiet bool, getenv func(string) string) *progress 
 	return p
 }
 
-// Say implements [run.Progress].
-func (p *progress) Say(line string) {
+// ShowLine implements [run.Progress].
+func (p *progress) ShowLine(line string) {
 	if !p.quiet {
 		fmt.Fprintln(p, line)
 	}

@@ -40,7 +40,7 @@ func status(at time.Duration) run.Status {
 // Where nothing can be written over there is a line each ten seconds.
 func TestPlainProgress(t *testing.T) {
 	p, out, now := watched(false, 0)
-	p.Say("waiting for http://h")
+	p.ShowLine("waiting for http://h")
 	p.Update(run.Status{Phase: "priming"})
 	for at := time.Duration(0); at <= 70*second; at += second / 4 {
 		*now = time.Unix(0, 0).Add(at)
@@ -68,7 +68,7 @@ finishing for 5 s, 700 sent, 693 answered, 3 failed, 7 in flight, 4 held back, T
 func TestQuiet(t *testing.T) {
 	p, out, now := watched(true, 80)
 	p.quiet = true
-	p.Say("waiting")
+	p.ShowLine("waiting")
 	*now = now.Add(time.Hour)
 	p.Update(status(20 * second))
 	fmt.Fprintln(p, "pitot: stopping") // that is no progress
@@ -137,7 +137,7 @@ func TestLiveView(t *testing.T) {
 	if d := cmp.Diff(want, got); d != "" {
 		t.Error(d)
 	}
-	p.Say("note: something")
+	p.ShowLine("note: something")
 	p.Update(status(66 * second))
 	got = screen(t, out.String())
 	if len(got) != 5 || got[0] != "note: something" || got[1] != "finishing  ━━━━━━━━━━━━━━━━━━━━━━━━━━━━━━ for 1 s" {

@@ -14,8 +14,8 @@ var anchor, anchorNS = pair()
 // Now is the present in monotonic nanoseconds.
 func Now() int64 { return anchorNS + int64(time.Since(anchor)) }
 
-// Of is the monotonic time of t, which must carry a monotonic reading.
-func Of(t time.Time) int64 { return anchorNS + int64(t.Sub(anchor)) }
+// FromTime is the monotonic time of t, which must carry a monotonic reading.
+func FromTime(t time.Time) int64 { return anchorNS + int64(t.Sub(anchor)) }
 
 // maxKernelAge bounds how old a kernel stamp may be when it is read. A stamp
 // outside [now − maxKernelAge, now] means that the wall clock was stepped
@@ -31,5 +31,5 @@ func FromWall(now time.Time, stamp int64) (mono int64, ok bool) {
 	if age < -int64(50*time.Microsecond) || age > int64(maxKernelAge) {
 		return 0, false
 	}
-	return Of(now) - max(age, 0), true
+	return FromTime(now) - max(age, 0), true
 }

@@ -23,13 +23,13 @@ func TestNowNeverGoesBack(t *testing.T) {
 // Of and Now count on one clock.
 func TestOf(t *testing.T) {
 	a := Now()
-	b := Of(time.Now())
+	b := FromTime(time.Now())
 	c := Now()
 	if a > b || b > c {
 		t.Errorf("%d, %d, %d", a, b, c)
 	}
 	now := time.Now()
-	if d := Of(now.Add(time.Second)) - Of(now); d != int64(time.Second) {
+	if d := FromTime(now.Add(time.Second)) - FromTime(now); d != int64(time.Second) {
 		t.Errorf("a second is %d ns", d)
 	}
 }
@@ -54,8 +54,8 @@ func TestFromWall(t *testing.T) {
 		if ok != c.ok {
 			t.Errorf("%s: ok is %v", c.name, ok)
 		}
-		if ok && Of(now)-mono != int64(c.want) {
-			t.Errorf("%s: %v old, want %v", c.name, time.Duration(Of(now)-mono), c.want)
+		if ok && FromTime(now)-mono != int64(c.want) {
+			t.Errorf("%s: %v old, want %v", c.name, time.Duration(FromTime(now)-mono), c.want)
 		}
 	}
 }
@@ -69,8 +69,8 @@ func TestFromWallAnyStamp(t *testing.T) {
 			stamp = now.UnixNano() + rapid.Int64Range(-40e9, 40e9).Draw(t, "by")
 		}
 		mono, ok := FromWall(now, stamp)
-		if ok && (mono > Of(now) || mono < Of(now)-int64(maxKernelAge)) {
-			t.Fatalf("stamp %d gives %d at %d", stamp, mono, Of(now))
+		if ok && (mono > FromTime(now) || mono < FromTime(now)-int64(maxKernelAge)) {
+			t.Fatalf("stamp %d gives %d at %d", stamp, mono, FromTime(now))
 		}
 	})
 }

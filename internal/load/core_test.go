@@ -20,7 +20,7 @@ func (t *times) Next() int64 {
 	return due
 }
 
-func at(due ...int64) *times { t := times(due); return &t }
+func dueAt(due ...int64) *times { t := times(due); return &t }
 
 // every is due each gap from first on, for ever.
 type every struct{ next, gap int64 }
@@ -89,7 +89,7 @@ func ended(pairs ...int64) (e []Event) {
 }
 
 func TestOpenLoop(t *testing.T) {
-	s := script{t, NewCore(Config{Arrivals: at(10, 20, 30, 40, 55), Warmup: 15, Window: 30, Timeout: 1000})}
+	s := script{t, NewCore(Config{Arrivals: dueAt(10, 20, 30, 40, 55), Warmup: 15, Window: 30, Timeout: 1000})}
 	s.wake(10)
 	s.want(5, nil)
 	s.want(10, nil, "start 0")
@@ -109,14 +109,14 @@ func TestOpenLoop(t *testing.T) {
 
 // An empty window ends without anything in it.
 func TestWindowWithoutRequests(t *testing.T) {
-	s := script{t, NewCore(Config{Arrivals: at(100), Warmup: 5, Window: 10})}
+	s := script{t, NewCore(Config{Arrivals: dueAt(100), Warmup: 5, Window: 10})}
 	s.wake(15)
 	s.want(15, nil)
 	s.over()
 }
 
 func TestCap(t *testing.T) {
-	s := script{t, NewCore(Config{Arrivals: at(1, 2, 3, 4, 5, 30), Cap: 2, Window: 20, Timeout: 1000})}
+	s := script{t, NewCore(Config{Arrivals: dueAt(1, 2, 3, 4, 5, 30), Cap: 2, Window: 20, Timeout: 1000})}
 	s.want(5, nil, "start 0 due 1", "start 1 due 2")
 	if s.c.Held() != 3 || s.c.InFlight() != 2 {
 		t.Errorf("%d held, %d in flight", s.c.Held(), s.c.InFlight())
@@ -128,7 +128,7 @@ func TestCap(t *testing.T) {
 
 // Held requests of the window stay in the cohort.
 func TestHeldCohort(t *testing.T) {
-	s := script{t, NewCore(Config{Arrivals: at(1, 2, 30), Cap: 1, Window: 10, Timeout: 1000})}
+	s := script{t, NewCore(Config{Arrivals: dueAt(1, 2, 30), Cap: 1, Window: 10, Timeout: 1000})}
 	s.want(2, nil, "start 0 due 1")
 	s.want(15, ended(0, 14), "start 1 due 2 eligible 14")
 	s.wake(30)
@@ -182,7 +182,7 @@ func TestRequestsThatTie(t *testing.T) {
 
 // A list of arrivals that ends before the window has its count.
 func TestArrivalsThatEnd(t *testing.T) {
-	s := script{t, NewCore(Config{Arrivals: at(1, 2), Requests: 9})}
+	s := script{t, NewCore(Config{Arrivals: dueAt(1, 2), Requests: 9})}
 	s.want(2, nil, "start 0 due 1", "start 1")
 	s.wake(Never)
 	s.want(8, ended(0, 7, 1, 8))
@@ -191,7 +191,7 @@ func TestArrivalsThatEnd(t *testing.T) {
 }
 
 func TestTimeout(t *testing.T) {
-	s := script{t, NewCore(Config{Arrivals: at(0, 10, 200), Window: 100, Timeout: 50})}
+	s := script{t, NewCore(Config{Arrivals: dueAt(0, 10, 200), Window: 100, Timeout: 50})}
 	s.want(10, nil, "start 0 due 0", "start 1")
 	s.wake(50)
 	s.want(50, nil, "cancel 0 timeout")
@@ -208,7 +208,7 @@ func TestTimeout(t *testing.T) {
 // A request held for the whole timeout is dropped, and the time at which it is
 // does not depend on when the pacer looks.
 func TestHeldTooLong(t *testing.T) {
-	s := script{t, NewCore(Config{Arrivals: at(0, 1, 40, 300), Cap: 1, Window: 100, Timeout: 50})}
+	s := script{t, NewCore(Config{Arrivals: dueAt(0, 1, 40, 300), Cap: 1, Window: 100, Timeout: 50})}
 	s.want(40, nil, "start 0 due 0")
 	s.want(90, ended(0, 60), "drop 1 due 1 timeout", "start 2 due 40 eligible 60")
 	s.want(100, ended(2, 99))
@@ -254,7 +254,7 @@ func TestInterruptBeforeTheLoad(t *testing.T) {
 // A timeout that never comes does not overflow.
 func TestNoTimeout(t *testing.T) {
 	for _, timeout := range []int64{0, Never} {
-		s := script{t, NewCore(Config{Arrivals: at(5, 6), Cap: 1, Window: 50, Timeout: timeout})}
+		s := script{t, NewCore(Config{Arrivals: dueAt(5, 6), Cap: 1, Window: 50, Timeout: timeout})}
 		s.want(6, nil, "start 0 due 5")
 		s.wake(Never)
 		s.want(1e18, nil)

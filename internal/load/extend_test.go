@@ -17,7 +17,7 @@ func TestExtend(t *testing.T) {
 		}
 		return t1, true
 	}
-	s := script{t, NewCore(Config{Arrivals: at(10, 20, 40, 50, 1e8), Window: 30, Timeout: 1e9, Extend: extend})}
+	s := script{t, NewCore(Config{Arrivals: dueAt(10, 20, 40, 50, 1e8), Window: 30, Timeout: 1e9, Extend: extend})}
 	s.want(20, nil, "start 0 due 10", "start 1")
 	s.want(35, ended(0, 25, 1, 32)) // asked, not known yet
 	s.want(40, nil, "start 2")
@@ -43,7 +43,7 @@ func TestGiveUp(t *testing.T) {
 		seen = append(seen, underWay)
 		return elapsed >= 600
 	}
-	s := script{t, NewCore(Config{Arrivals: at(0, 100, 200, 300, 400, 500, 600, 700, 2000), Warmup: 96, Window: 960, Expect: 960, Timeout: 1e6, GiveUp: giveUp})}
+	s := script{t, NewCore(Config{Arrivals: dueAt(0, 100, 200, 300, 400, 500, 600, 700, 2000), Warmup: 96, Window: 960, Expect: 960, Timeout: 1e6, GiveUp: giveUp})}
 	s.want(500, nil, "start 0 due 0", "start 1 due 100", "start 2 due 200", "start 3 due 300", "start 4 due 400", "start 5")
 	s.wake(96 + 480)
 	s.want(580, nil)

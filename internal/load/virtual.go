@@ -64,7 +64,7 @@ func (v *Virtual) Do(a Action) {
 	case Start:
 		v.start(a)
 	case Cancel:
-		if j := v.running.get(a.ID); j != nil {
+		if j := v.running.find(a.ID); j != nil {
 			v.cfg.Engine.Abort(a.ID)
 			r := j.row
 			r.Outcome, r.Error = record.Cut, a.Class
@@ -150,7 +150,7 @@ type ring []*job
 
 func (r ring) place(id int64) **job { return &r[id&int64(len(r)-1)] }
 
-func (r ring) get(id int64) *job {
+func (r ring) find(id int64) *job {
 	if j := *r.place(id); j != nil && j.row.ID == id {
 		return j
 	}
@@ -171,7 +171,7 @@ func (r *ring) insert(j *job) {
 }
 
 func (r ring) remove(id int64) {
-	if r.get(id) != nil {
+	if r.find(id) != nil {
 		*r.place(id) = nil
 	}
 }
@@ -215,7 +215,7 @@ func (v *Virtual) Wait(ctx context.Context, until int64) []Event {
 func (v *Virtual) emit(out []twin.Emission) {
 	for i := range out {
 		e := &out[i]
-		j := v.running.get(e.ID)
+		j := v.running.find(e.ID)
 		if j == nil {
 			continue
 		}

@@ -73,12 +73,12 @@ func NewWall(ctx context.Context, cfg WallConfig) *Wall {
 	}
 	w.ctx, w.stop = context.WithCancel(ctx)
 	w.made = make(chan *flight, max(cfg.Ahead, 1))
-	w.own.Go(w.make)
+	w.own.Go(w.renderAhead)
 	return w
 }
 
-// make prepares requests in order, as far ahead as made has room.
-func (w *Wall) make() {
+// renderAhead prepares requests in order, as far ahead as made has room.
+func (w *Wall) renderAhead() {
 	for item := int64(0); ; item++ {
 		f := w.build(item)
 		select {

@@ -279,7 +279,7 @@ func TestWallTimeoutWhileConnecting(t *testing.T) {
 	n.holding.Store(true)
 	w, s := wall(t, n, nil)
 	w.Begin(time.Millisecond)
-	Run(t.Context(), NewCore(Config{Arrivals: at(0, millisecond), Window: 5 * millisecond, Timeout: 20 * millisecond}), w)
+	Run(t.Context(), NewCore(Config{Arrivals: dueAt(0, millisecond), Window: 5 * millisecond, Timeout: 20 * millisecond}), w)
 	for id := int64(0); id < 2; id++ {
 		r := s.rows[id]
 		if r.Outcome != record.Cut || r.Error != record.ErrTimeout || r.Sent != record.Unset || r.Done < r.Due+20*millisecond {
@@ -341,7 +341,7 @@ func TestRequestThatCannotBeMade(t *testing.T) {
 	w, s := wall(t, n, func(c *WallConfig) { c.Source = broken{asks{3}} })
 	w.Begin(time.Millisecond)
 	load := func() *Core {
-		return NewCore(Config{Arrivals: at(0, 1, 2, millisecond), Requests: 3, Timeout: 5000 * millisecond})
+		return NewCore(Config{Arrivals: dueAt(0, 1, 2, millisecond), Requests: 3, Timeout: 5000 * millisecond})
 	}
 	Run(t.Context(), load(), w)
 	v := newShelf()

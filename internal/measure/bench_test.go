@@ -44,8 +44,8 @@ func BenchmarkFold(b *testing.B) {
 		runtime.ReadMemStats(&before)
 		f := NewFold(Setup{T1: requests * ms, Stamps: "kernel"})
 		load(f, requests, &frame, rng)
-		if p := f.Point(); p.Metrics.Of(metric.ICL).N != requests*99 {
-			b.Fatal(p.Metrics.Of(metric.ICL).N)
+		if p := f.Point(); p.Metrics.SummaryOf(metric.ICL).N != requests*99 {
+			b.Fatal(p.Metrics.SummaryOf(metric.ICL).N)
 		}
 		runtime.ReadMemStats(&after)
 		b.ReportMetric(float64(after.HeapSys>>20), "MB-heap")

@@ -23,10 +23,10 @@ func streamOf(pairs ...[2]int64) *Fold {
 
 func TestBoundsByHand(t *testing.T) {
 	bounds := func(f *Fold) [2]float64 {
-		return f.Point().Metrics.Of(metric.ICL).Bounds["p50"]
+		return f.Point().Metrics.SummaryOf(metric.ICL).Bounds["p50"]
 	}
 	// Exact: nothing to bound.
-	if b := streamOf([2]int64{10, 10}, [2]int64{20, 20}, [2]int64{40, 40}).Point().Metrics.Of(metric.ICL).Bounds; len(b) != 0 {
+	if b := streamOf([2]int64{10, 10}, [2]int64{20, 20}, [2]int64{40, 40}).Point().Metrics.SummaryOf(metric.ICL).Bounds; len(b) != 0 {
 		t.Errorf("exact stamps have bounds %v", b)
 	}
 	// One event whose read also held the beginning of the next: it came in
@@ -39,10 +39,10 @@ func TestBoundsByHand(t *testing.T) {
 	// 10}. Chunk gaps: at least the same, at most {1, 1, 30} or {1, 1, 15, 15}
 	// or {1, 1, 10, 10, 10}.
 	m := streamOf([2]int64{10, 10}, [2]int64{40, 10}, [2]int64{40, 10}, [2]int64{40, 40}, [2]int64{41, 41}, [2]int64{42, 42}).Point().Metrics
-	if b := m.Of(metric.ITL).Bounds["p50"]; b != [2]float64{1, 10} {
+	if b := m.SummaryOf(metric.ITL).Bounds["p50"]; b != [2]float64{1, 10} {
 		t.Errorf("itl %v", b)
 	}
-	if b := m.Of(metric.ICL).Bounds["p50"]; b != [2]float64{1, 10} || *m.Of(metric.ICL).P50 != 1 {
+	if b := m.SummaryOf(metric.ICL).Bounds["p50"]; b != [2]float64{1, 10} || *m.SummaryOf(metric.ICL).P50 != 1 {
 		t.Errorf("icl %v", b)
 	}
 	// The largest of two gaps around an uncertain event.
@@ -71,11 +71,11 @@ func TestBoundsOfUnseenGaps(t *testing.T) {
 		f.Add(fr)
 	}
 	m := f.Point().Metrics
-	if m.Of(metric.Stall).N != 10 || *m.Of(metric.Stall).P90 != 10 || m.Of(metric.Stall).Bounds["p90"] != [2]float64{10, 30} {
-		t.Errorf("stall of %d: %v in %v", m.Of(metric.Stall).N, *m.Of(metric.Stall).P90, m.Of(metric.Stall).Bounds)
+	if m.SummaryOf(metric.Stall).N != 10 || *m.SummaryOf(metric.Stall).P90 != 10 || m.SummaryOf(metric.Stall).Bounds["p90"] != [2]float64{10, 30} {
+		t.Errorf("stall of %d: %v in %v", m.SummaryOf(metric.Stall).N, *m.SummaryOf(metric.Stall).P90, m.SummaryOf(metric.Stall).Bounds)
 	}
-	if m.Of(metric.ITL).N != 10 || *m.Of(metric.ITL).P90 != 10 || m.Of(metric.ITL).Bounds["p90"] != [2]float64{10, 30} {
-		t.Errorf("itl of %d: %v in %v", m.Of(metric.ITL).N, *m.Of(metric.ITL).P90, m.Of(metric.ITL).Bounds)
+	if m.SummaryOf(metric.ITL).N != 10 || *m.SummaryOf(metric.ITL).P90 != 10 || m.SummaryOf(metric.ITL).Bounds["p90"] != [2]float64{10, 30} {
+		t.Errorf("itl of %d: %v in %v", m.SummaryOf(metric.ITL).N, *m.SummaryOf(metric.ITL).P90, m.SummaryOf(metric.ITL).Bounds)
 	}
 }
 

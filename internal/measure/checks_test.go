@@ -190,7 +190,7 @@ func TestFailingServerIsNotInvalid(t *testing.T) {
 		f.Add(failed(i, i, 5, record.ErrServer))
 	}
 	p := f.Point()
-	if p.Outcome != "failing" || p.Verdict == result.Invalid || p.Metrics.Of(metric.TTFT) != nil || p.Metrics.Undefined["ttft_ms"] == "" {
+	if p.Outcome != "failing" || p.Verdict == result.Invalid || p.Metrics.SummaryOf(metric.TTFT) != nil || p.Metrics.Undefined["ttft_ms"] == "" {
 		t.Errorf("%s, %s, %v", p.Outcome, p.Verdict, p.Metrics.Undefined)
 	}
 }

@@ -111,14 +111,14 @@ func TestAdditionalMetrics(t *testing.T) {
 			f.Add(fr)
 		}
 		p := f.Point()
-		second := p.Metrics.Of("second")
+		second := p.Metrics.SummaryOf("second")
 		if second == nil || second.N != 400 || second.Censored != 100 || *second.Min != 10 || *second.P50 != 10 || second.Over["max"] != 150 {
 			t.Errorf("second: %+v", second)
 		}
 		if l := p.SLO.Limits[0]; l.Met != no || l.Value == nil || *l.Value != 30 || *l.Attained != .5 {
 			t.Errorf("its limit: %+v", l)
 		}
-		step, icl := p.Metrics.Of("step"), p.Metrics.Of(metric.ICL)
+		step, icl := p.Metrics.SummaryOf("step"), p.Metrics.SummaryOf(metric.ICL)
 		if step.N != icl.N || step.Censored != icl.Censored || *step.P50 != *icl.P50 || step.Over["p90"] != icl.Over["p90"] || step.Over["mean"] != icl.Over["mean"] || *step.Min != *icl.Min {
 			t.Errorf("step %+v, icl %+v", step, icl)
 		}

@@ -77,7 +77,7 @@ func (c *part) lag() (out judge.Lag) {
 	if lag.n() == 0 || with.n() == 0 {
 		return out
 	}
-	out.Known, out.Most = true, lag.values.at(lag.n())
+	out.Known, out.Most = true, lag.values.orderStatistic(lag.n())
 	out.P99, _ = lag.percentile(.99)
 	for _, of := range []string{"p50", "p99"} {
 		p, _ := metric.PercentileOf(of)

@@ -144,7 +144,7 @@ func (f *Fold) chunk(s *Stream, c *record.Chunk) {
 	if s.Count == 0 || f.gatherer.chunks != nil { // as [Gatherer.Chunk], without its call
 		f.gatherer.before(s, c)
 	}
-	s.add(c)
+	s.addChunk(c)
 	if inside {
 		s.inside++
 		s.tokensIn += int64(max(c.Tokens, 0))

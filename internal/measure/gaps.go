@@ -282,9 +282,9 @@ func (v *gapView) size() int64 { return v.total }
 
 func (v *gapView) seek(...int64) {}
 
-// at is the order statistic of a rank counted from 1: the smallest whole
+// orderStatistic is the order statistic of a rank counted from 1: the smallest whole
 // number of nanoseconds that so many samples do not exceed.
-func (v *gapView) at(rank int64) float64 {
+func (v *gapView) orderStatistic(rank int64) float64 {
 	return float64(smallest(v.largest, func(x int64) bool { return v.atMost(x) >= rank }))
 }
 
@@ -294,7 +294,7 @@ func (v *gapView) mixed(with *spill.Numbers, rank int64) float64 {
 	i, top := max(0, rank-v.size()), min(rank, with.Len())
 	for i < top {
 		mid := i + (top-i)/2
-		if mid == rank || v.at(rank-mid) <= with.At(mid+1) {
+		if mid == rank || v.orderStatistic(rank-mid) <= with.OrderStatistic(mid+1) {
 			top = mid
 		} else {
 			i = mid + 1
@@ -302,10 +302,10 @@ func (v *gapView) mixed(with *spill.Numbers, rank int64) float64 {
 	}
 	x := math.Inf(-1)
 	if rank > i {
-		x = v.at(rank - i)
+		x = v.orderStatistic(rank - i)
 	}
 	if i > 0 {
-		x = max(x, with.At(i))
+		x = max(x, with.OrderStatistic(i))
 	}
 	return x
 }

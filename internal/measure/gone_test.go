@@ -33,10 +33,10 @@ func TestGone(t *testing.T) {
 	if r := p.Requests; r.Due != 1200 || r.OK != 1000 || r.Failed != 100 || r.Unsent != 100 || r.Errors[record.ErrConnect] != 200 {
 		t.Errorf("%+v", r)
 	}
-	if m := p.Metrics.Of(metric.TTFT); m.N != 1000 || m.Censored != 0 {
+	if m := p.Metrics.SummaryOf(metric.TTFT); m.N != 1000 || m.Censored != 0 {
 		t.Errorf("%d TTFT, %d censored", m.N, m.Censored)
 	}
-	near(t, "ttft p50", p.Metrics.Of(metric.TTFT).P50, 50)
+	near(t, "ttft p50", p.Metrics.SummaryOf(metric.TTFT).P50, 50)
 	near(t, "attained", p.SLO.Attained, 1000./1200)
 	if c := find(t, p.Checks, "server went away"); c.Status != result.Flag {
 		t.Errorf("%+v", c)

@@ -206,7 +206,7 @@ func (s *sample) quantileInterval(out *result.Summary, q quantile, of phi) {
 		out.NoInterval[q.name] = censored
 	default:
 		s.values.seek(lo, hi)
-		out.CI95[q.name] = [2]float64{s.values.at(lo) / s.unit, s.values.at(hi) / s.unit}
+		out.CI95[q.name] = [2]float64{s.values.orderStatistic(lo) / s.unit, s.values.orderStatistic(hi) / s.unit}
 	}
 }
 

@@ -75,11 +75,11 @@ func TestIntervalsHoldTheTruth(t *testing.T) {
 	for i := range runs {
 		points := swept(uint64(i), func(s *Setup) { s.SLO = objective }, utilisation/2, utilisation, .7, .9)
 		p := points[1]
-		if why := points[3].Metrics.Of(metric.E2E).NoInterval["p99"]; why != unsaturated && points[3].Metrics.Of(metric.E2E).NoInterval["mean"] == "" {
+		if why := points[3].Metrics.SummaryOf(metric.E2E).NoInterval["p99"]; why != unsaturated && points[3].Metrics.SummaryOf(metric.E2E).NoInterval["mean"] == "" {
 			t.Fatalf("an interval of p99 at 0.9 of capacity: %q", why)
 		}
 		for key, x := range truth {
-			v, ok := p.Metrics.Of(metric.E2E).CI95[key]
+			v, ok := p.Metrics.SummaryOf(metric.E2E).CI95[key]
 			count(key, v, ok, x)
 		}
 		v, ok := p.Throughput.CI95["requests_per_s"]
@@ -104,23 +104,23 @@ func TestIntervalsHoldTheTruth(t *testing.T) {
 // each interval, and it says what would give one.
 func TestNoInterval(t *testing.T) {
 	short := balanced(.5, 1, func(s *Setup) { s.T1 = s.T0 + 50e9 })
-	for _, why := range []string{short.Metrics.Of(metric.E2E).NoInterval["mean"], short.Metrics.Of(metric.E2E).NoInterval["p99"], short.Metrics.Of(metric.TTFT).NoInterval["p50"], short.Throughput.NoInterval} {
+	for _, why := range []string{short.Metrics.SummaryOf(metric.E2E).NoInterval["mean"], short.Metrics.SummaryOf(metric.E2E).NoInterval["p99"], short.Metrics.SummaryOf(metric.TTFT).NoInterval["p50"], short.Throughput.NoInterval} {
 		if !strings.Contains(why, "residence times; 100 needed: --duration 1m") {
 			t.Errorf("50 residence times: %q", why)
 		}
 	}
-	if short.Throughput.CI95 != nil || len(short.Metrics.Of(metric.E2E).CI95) > 0 {
+	if short.Throughput.CI95 != nil || len(short.Metrics.SummaryOf(metric.E2E).CI95) > 0 {
 		t.Error("an interval after 50 residence times")
 	}
 	long := balanced(.5, 1, nil)
-	if long.Metrics.Of(metric.E2E).NoInterval["p99"] != oneLoad || long.Metrics.Of(metric.E2E).NoInterval["mean"] != "" || long.Metrics.Of(metric.E2E).Phi["p99"] == 0 {
-		t.Errorf("one load: %+v", long.Metrics.Of(metric.E2E))
+	if long.Metrics.SummaryOf(metric.E2E).NoInterval["p99"] != oneLoad || long.Metrics.SummaryOf(metric.E2E).NoInterval["mean"] != "" || long.Metrics.SummaryOf(metric.E2E).Phi["p99"] == 0 {
+		t.Errorf("one load: %+v", long.Metrics.SummaryOf(metric.E2E))
 	}
 	wide := balanced(.5, 1, func(s *Setup) { s.Pooled.Phi = map[string]float64{"e2e_ms.p99": 50} })
-	if why := wide.Metrics.Of(metric.E2E).NoInterval["p99"]; !strings.Contains(why, "independent ones") {
+	if why := wide.Metrics.SummaryOf(metric.E2E).NoInterval["p99"]; !strings.Contains(why, "independent ones") {
 		t.Errorf("over-dispersion of 50: %q", why)
 	}
-	if why := swept(1, nil, .25, .4, .9)[1].Metrics.Of(metric.E2E).NoInterval["p99"]; why != noNeighbour {
+	if why := swept(1, nil, .25, .4, .9)[1].Metrics.SummaryOf(metric.E2E).NoInterval["p99"]; why != noNeighbour {
 		t.Errorf("no load at or above: %q", why)
 	}
 	counted := balanced(.5, 1, func(s *Setup) { s.T1, s.Requests = s.T0+50e9, 800 })

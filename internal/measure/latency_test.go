@@ -140,7 +140,7 @@ func TestGapsAreThoseOfTheFold(t *testing.T) {
 			at += rapid.SampledFrom([]int64{0, 0, 1, 7, 5e9, -3}).Draw(t, "gap")
 			choice := rapid.Int32Range(0, 2).Draw(t, "choice")
 			stamps = append(stamps, Stamp{T: at, Choice: choice})
-			s.add(&record.Chunk{T: at, Earliest: at, Choice: choice})
+			s.addChunk(&record.Chunk{T: at, Earliest: at, Choice: choice})
 		}
 		s.finish()
 		var got, want []int64
@@ -167,7 +167,7 @@ func TestGapsOfManyChoices(t *testing.T) {
 	var s Stream
 	for i := range 2 * choices {
 		e := Stamp{T: int64(i), Choice: int32(i % choices)}
-		s.add(&record.Chunk{T: e.T, Earliest: e.T, Choice: e.Choice})
+		s.addChunk(&record.Chunk{T: e.T, Earliest: e.T, Choice: e.Choice})
 	}
 	s.finish()
 	n := 0

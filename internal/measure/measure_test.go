@@ -110,34 +110,34 @@ func TestDefinitions(t *testing.T) {
 	b := answer{id: 1, due: 2000, stamps: []int64{2100, 2130, 2160}, usage: 3, first: 1}
 	p := fold(window(10), a.frame(), b.frame()).Point()
 	m := p.Metrics
-	near(t, "ttft p50", m.Of(metric.TTFT).P50, 50)
-	near(t, "ttft max", m.Of(metric.TTFT).Max, 100)
-	near(t, "ttft mean", m.Of(metric.TTFT).Mean, 75)
-	near(t, "ttft sd", m.Of(metric.TTFT).SD, 25*math.Sqrt2)
-	near(t, "e2e max", m.Of(metric.E2E).Max, 160)
-	near(t, "generation max", m.Of(metric.Generation).Max, 60)
-	near(t, "tpot min", m.Of(metric.TPOT).Min, 40.0/3)
-	near(t, "tpot max", m.Of(metric.TPOT).Max, 30)
-	near(t, "stall min", m.Of(metric.Stall).Min, 20)
-	near(t, "stall max", m.Of(metric.Stall).Max, 30)
-	near(t, "icl mean", m.Of(metric.ICL).Mean, (10+20+10+30+30)/5.0)
-	near(t, "icl p50", m.Of(metric.ICL).P50, 20)
-	near(t, "itl p50", m.Of(metric.ITL).P50, 20)
-	near(t, "decode min", m.Of(metric.DecodeRate).Min, 1000.0/30)
-	near(t, "prefill max", m.Of(metric.PrefillRate).Max, 2000)
-	near(t, "output", m.Of(metric.OutputTokens).Mean, 3.5)
-	near(t, "tokens per chunk", m.Of(metric.TokensPerChunk).Mean, 1)
+	near(t, "ttft p50", m.SummaryOf(metric.TTFT).P50, 50)
+	near(t, "ttft max", m.SummaryOf(metric.TTFT).Max, 100)
+	near(t, "ttft mean", m.SummaryOf(metric.TTFT).Mean, 75)
+	near(t, "ttft sd", m.SummaryOf(metric.TTFT).SD, 25*math.Sqrt2)
+	near(t, "e2e max", m.SummaryOf(metric.E2E).Max, 160)
+	near(t, "generation max", m.SummaryOf(metric.Generation).Max, 60)
+	near(t, "tpot min", m.SummaryOf(metric.TPOT).Min, 40.0/3)
+	near(t, "tpot max", m.SummaryOf(metric.TPOT).Max, 30)
+	near(t, "stall min", m.SummaryOf(metric.Stall).Min, 20)
+	near(t, "stall max", m.SummaryOf(metric.Stall).Max, 30)
+	near(t, "icl mean", m.SummaryOf(metric.ICL).Mean, (10+20+10+30+30)/5.0)
+	near(t, "icl p50", m.SummaryOf(metric.ICL).P50, 20)
+	near(t, "itl p50", m.SummaryOf(metric.ITL).P50, 20)
+	near(t, "decode min", m.SummaryOf(metric.DecodeRate).Min, 1000.0/30)
+	near(t, "prefill max", m.SummaryOf(metric.PrefillRate).Max, 2000)
+	near(t, "output", m.SummaryOf(metric.OutputTokens).Mean, 3.5)
+	near(t, "tokens per chunk", m.SummaryOf(metric.TokensPerChunk).Mean, 1)
 	near(t, "rpm", p.Throughput.RPM, 12)
 	near(t, "output rate", p.Throughput.OutputTokensPerS, .7)
 	near(t, "input rate", p.Throughput.InputTokensPerS, 20)
-	if m.Of(metric.ICL).N != 5 || m.Of(metric.ITL).N != 5 || m.Of(metric.ICL).Label != "" || m.Of(metric.ITL).Label != "" {
-		t.Errorf("icl %+v, itl %+v", m.Of(metric.ICL), m.Of(metric.ITL))
+	if m.SummaryOf(metric.ICL).N != 5 || m.SummaryOf(metric.ITL).N != 5 || m.SummaryOf(metric.ICL).Label != "" || m.SummaryOf(metric.ITL).Label != "" {
+		t.Errorf("icl %+v, itl %+v", m.SummaryOf(metric.ICL), m.SummaryOf(metric.ITL))
 	}
 	if p.Requests.Due != 2 || p.Requests.OK != 2 || p.Requests.Finish["length"] != 2 {
 		t.Errorf("requests %+v", p.Requests)
 	}
-	if m.Of(metric.TTFT).Withheld["p99"] == "" || m.Of(metric.TTFT).NoInterval["p50"] == "" || len(m.Of(metric.TTFT).Few) != 1 {
-		t.Errorf("ttft %+v", m.Of(metric.TTFT))
+	if m.SummaryOf(metric.TTFT).Withheld["p99"] == "" || m.SummaryOf(metric.TTFT).NoInterval["p50"] == "" || len(m.SummaryOf(metric.TTFT).Few) != 1 {
+		t.Errorf("ttft %+v", m.SummaryOf(metric.TTFT))
 	}
 }
 
@@ -146,8 +146,8 @@ func TestIdentity(t *testing.T) {
 	for first := int32(1); first <= 3; first++ {
 		a := answer{due: 7, stamps: []int64{90, 123, 200}, tokens: []int32{first, 2, 4}, usage: 6 + first, first: first}
 		m := fold(window(10), a.frame()).Point().Metrics
-		near(t, "e2e", m.Of(metric.E2E).Max, *m.Of(metric.TTFT).Max+*m.Of(metric.TPOT).Max*6)
-		near(t, "tpot_n1", m.Of(metric.TPOTn1).Max, 110/float64(5+first))
+		near(t, "e2e", m.SummaryOf(metric.E2E).Max, *m.SummaryOf(metric.TTFT).Max+*m.SummaryOf(metric.TPOT).Max*6)
+		near(t, "tpot_n1", m.SummaryOf(metric.TPOTn1).Max, 110/float64(5+first))
 	}
 }
 
@@ -156,12 +156,12 @@ func TestServiceViewAndClientSide(t *testing.T) {
 	r := &fr.Rows[0]
 	r.Eligible, r.Ready, r.Sent = 110*ms, 130*ms, 135*ms
 	m := fold(window(1), fr).Point().Metrics
-	near(t, "ttft", m.Of(metric.TTFT).Max, 100)
-	near(t, "service ttft", m.Of(metric.ServiceTTFT).Max, 65)
-	near(t, "service e2e", m.Of(metric.ServiceE2E).Max, 75)
-	near(t, "held", m.Of(metric.Held).Max, 10)
-	near(t, "connect", m.Of(metric.Connect).Max, 20)
-	near(t, "lag", m.Of(metric.Lag).Max, 5)
+	near(t, "ttft", m.SummaryOf(metric.TTFT).Max, 100)
+	near(t, "service ttft", m.SummaryOf(metric.ServiceTTFT).Max, 65)
+	near(t, "service e2e", m.SummaryOf(metric.ServiceE2E).Max, 75)
+	near(t, "held", m.SummaryOf(metric.Held).Max, 10)
+	near(t, "connect", m.SummaryOf(metric.Connect).Max, 20)
+	near(t, "lag", m.SummaryOf(metric.Lag).Max, 5)
 }
 
 func TestNotStreaming(t *testing.T) {
@@ -171,14 +171,14 @@ func TestNotStreaming(t *testing.T) {
 	s.SLO = spec(t, "p50 ttft<1s, p50 e2e<2s")
 	p := fold(s, record.Frame{Rows: []record.Row{r}}).Point()
 	m := p.Metrics
-	near(t, "e2e", m.Of(metric.E2E).Max, 300)
+	near(t, "e2e", m.SummaryOf(metric.E2E).Max, 300)
 	near(t, "output rate", p.Throughput.OutputTokensPerS, 30)
 	for _, name := range []string{"ttft_ms", "tpot_ms", "itl_ms", "icl_ms"} {
 		if m.Undefined[name] != "not streaming" {
 			t.Errorf("%s: %q", name, m.Undefined[name])
 		}
 	}
-	if m.Of(metric.TTFT) != nil || m.Of(metric.TPOT) != nil || m.Of(metric.ITL) != nil || m.Of(metric.ICL) != nil {
+	if m.SummaryOf(metric.TTFT) != nil || m.SummaryOf(metric.TPOT) != nil || m.SummaryOf(metric.ITL) != nil || m.SummaryOf(metric.ICL) != nil {
 		t.Error("a metric of streams has values")
 	}
 	if p.SLO.Met != undecided || p.SLO.Limits[0].Why != notStreaming {
@@ -196,15 +196,15 @@ func TestWindow(t *testing.T) {
 	if p.Requests.Due != 1 {
 		t.Fatalf("due %d", p.Requests.Due)
 	}
-	near(t, "due", p.Throughput.DuePerS, 1)                                       //
-	near(t, "requests", p.Throughput.RequestsPerS, 1)                             // the first ended inside, the second not
-	near(t, "output", p.Throughput.OutputTokensPerS, 8*3/4.+3)                    // spread over chunks, and as the events say
-	near(t, "input", p.Throughput.InputTokensPerS, 100)                           // only the second's first token
-	near(t, "per gpu", p.Throughput.PerGPU.OutputTokensPerS, 4.5)                 //
-	near(t, "cost", p.Cost.USDPerMOutput, 2*3.6/3600/9*1e6)                       //
-	near(t, "drain", &p.Seconds.Drain, .1)                                        //
-	near(t, "warmup", &p.Seconds.Warmup, 1)                                       //
-	near(t, "tpot with a first event of one", p.Metrics.Of(metric.TPOT).Max, 150) // 600 ms for 4
+	near(t, "due", p.Throughput.DuePerS, 1)                                              //
+	near(t, "requests", p.Throughput.RequestsPerS, 1)                                    // the first ended inside, the second not
+	near(t, "output", p.Throughput.OutputTokensPerS, 8*3/4.+3)                           // spread over chunks, and as the events say
+	near(t, "input", p.Throughput.InputTokensPerS, 100)                                  // only the second's first token
+	near(t, "per gpu", p.Throughput.PerGPU.OutputTokensPerS, 4.5)                        //
+	near(t, "cost", p.Cost.USDPerMOutput, 2*3.6/3600/9*1e6)                              //
+	near(t, "drain", &p.Seconds.Drain, .1)                                               //
+	near(t, "warmup", &p.Seconds.Warmup, 1)                                              //
+	near(t, "tpot with a first event of one", p.Metrics.SummaryOf(metric.TPOT).Max, 150) // 600 ms for 4
 }
 
 const Unset = record.Unset
@@ -215,10 +215,10 @@ func TestNoUsageNoTokens(t *testing.T) {
 	if p.Throughput.OutputTokensPerS != nil || p.Throughput.Why == "" {
 		t.Errorf("throughput %+v", p.Throughput)
 	}
-	if p.Metrics.Of(metric.TPOT) != nil || p.Metrics.Of(metric.ITL) != nil || p.Metrics.Undefined["tpot_ms"] == "" || p.Metrics.Undefined["itl_ms"] == "" {
-		t.Errorf("tpot %v, itl %v", p.Metrics.Of(metric.TPOT), p.Metrics.Of(metric.ITL))
+	if p.Metrics.SummaryOf(metric.TPOT) != nil || p.Metrics.SummaryOf(metric.ITL) != nil || p.Metrics.Undefined["tpot_ms"] == "" || p.Metrics.Undefined["itl_ms"] == "" {
+		t.Errorf("tpot %v, itl %v", p.Metrics.SummaryOf(metric.TPOT), p.Metrics.SummaryOf(metric.ITL))
 	}
-	near(t, "icl", p.Metrics.Of(metric.ICL).Mean, 10)
+	near(t, "icl", p.Metrics.SummaryOf(metric.ICL).Mean, 10)
 }
 
 // 2 % instant 429, 1 % never answering, the rest 50 ms.
@@ -241,7 +241,7 @@ func TestSurvivorsOnly(t *testing.T) {
 	if p.SLO.Met != no || p.SLO.Limits[0].Met != no || p.SLO.Deciding == "" {
 		t.Errorf("slo %+v", p.SLO)
 	}
-	ttft := p.Metrics.Of(metric.TTFT)
+	ttft := p.Metrics.SummaryOf(metric.TTFT)
 	if ttft.P99 != nil || ttft.Over["p99"] != 600_000 || ttft.Censored != 100 || ttft.N != 9800 {
 		t.Errorf("ttft %+v", ttft)
 	}
@@ -285,20 +285,20 @@ func TestChunksAreNotTokens(t *testing.T) {
 	}
 	for name, c := range cases {
 		m := fold(window(10), c.a.frame()).Point().Metrics
-		near(t, name+" tpot", m.Of(metric.TPOT).Max, c.tpot)
-		near(t, name+" icl", m.Of(metric.ICL).P50, c.icl)
+		near(t, name+" tpot", m.SummaryOf(metric.TPOT).Max, c.tpot)
+		near(t, name+" icl", m.SummaryOf(metric.ICL).P50, c.icl)
 		if c.itl == 0 {
-			if m.Of(metric.ITL) != nil || m.Undefined["itl_ms"] == "" {
-				t.Errorf("%s: itl %+v", name, m.Of(metric.ITL))
+			if m.SummaryOf(metric.ITL) != nil || m.Undefined["itl_ms"] == "" {
+				t.Errorf("%s: itl %+v", name, m.SummaryOf(metric.ITL))
 			}
 			continue
 		}
-		near(t, name+" itl", m.Of(metric.ITL).P50, c.itl)
-		if m.Of(metric.ITL).Label != c.label {
-			t.Errorf("%s: label %q", name, m.Of(metric.ITL).Label)
+		near(t, name+" itl", m.SummaryOf(metric.ITL).P50, c.itl)
+		if m.SummaryOf(metric.ITL).Label != c.label {
+			t.Errorf("%s: label %q", name, m.SummaryOf(metric.ITL).Label)
 		}
-		if m.Of(metric.ITL).N != 40 {
-			t.Errorf("%s: %d token gaps", name, m.Of(metric.ITL).N)
+		if m.SummaryOf(metric.ITL).N != 40 {
+			t.Errorf("%s: %d token gaps", name, m.SummaryOf(metric.ITL).N)
 		}
 	}
 }
@@ -330,13 +330,13 @@ func TestMarkerBehindReasoning(t *testing.T) {
 	}
 	stamps := []int64{100, 110, 120, 140, 150, 160} // a step of 10 ms each; the marker came at 130
 	m := fold(window(1), reasoned(3, answer{stamps: stamps, usage: 7, first: record.Unset})).Point().Metrics
-	near(t, "tpot", m.Of(metric.TPOT).Max, 10)
-	near(t, "stall", m.Of(metric.Stall).Max, 20)
-	near(t, "icl", m.Of(metric.ICL).Max, 20)
-	near(t, "itl", m.Of(metric.ITL).Max, 10)
-	near(t, "tokens per chunk", m.Of(metric.TokensPerChunk).Max, 1)
-	if m.Of(metric.TPOT).Label != "" || m.Of(metric.ITL).Label != "" || m.Of(metric.ITL).N != 6 || m.Of(metric.ICL).N != 5 {
-		t.Errorf("tpot %q, itl %q, %d token gaps, %d gaps", m.Of(metric.TPOT).Label, m.Of(metric.ITL).Label, m.Of(metric.ITL).N, m.Of(metric.ICL).N)
+	near(t, "tpot", m.SummaryOf(metric.TPOT).Max, 10)
+	near(t, "stall", m.SummaryOf(metric.Stall).Max, 20)
+	near(t, "icl", m.SummaryOf(metric.ICL).Max, 20)
+	near(t, "itl", m.SummaryOf(metric.ITL).Max, 10)
+	near(t, "tokens per chunk", m.SummaryOf(metric.TokensPerChunk).Max, 1)
+	if m.SummaryOf(metric.TPOT).Label != "" || m.SummaryOf(metric.ITL).Label != "" || m.SummaryOf(metric.ITL).N != 6 || m.SummaryOf(metric.ICL).N != 5 {
+		t.Errorf("tpot %q, itl %q, %d token gaps, %d gaps", m.SummaryOf(metric.TPOT).Label, m.SummaryOf(metric.ITL).Label, m.SummaryOf(metric.ITL).N, m.SummaryOf(metric.ICL).N)
 	}
 	for name, f := range map[string]record.Frame{
 		"two are missing":    reasoned(3, answer{stamps: stamps, usage: 8, first: record.Unset}),
@@ -349,17 +349,17 @@ func TestMarkerBehindReasoning(t *testing.T) {
 		}(),
 	} {
 		m := fold(window(1), f).Point().Metrics
-		if m.Of(metric.ITL) != nil || m.Of(metric.TPOT) == nil || m.Of(metric.TPOT).Label == "" {
-			t.Errorf("%s: itl %+v, tpot %+v", name, m.Of(metric.ITL), m.Of(metric.TPOT))
+		if m.SummaryOf(metric.ITL) != nil || m.SummaryOf(metric.TPOT) == nil || m.SummaryOf(metric.TPOT).Label == "" {
+			t.Errorf("%s: itl %+v, tpot %+v", name, m.SummaryOf(metric.ITL), m.SummaryOf(metric.TPOT))
 		}
 	}
 	// Reads that the kernel merged keep what they leave open.
 	f := reasoned(3, answer{stamps: stamps, usage: 7, first: record.Unset})
 	f.Chunks[3].Earliest = 135 * ms
 	m = fold(window(1), f).Point().Metrics
-	near(t, "itl", m.Of(metric.ITL).Max, 10)
-	if m.Of(metric.ITL).N != 6 {
-		t.Errorf("%d token gaps", m.Of(metric.ITL).N)
+	near(t, "itl", m.SummaryOf(metric.ITL).Max, 10)
+	if m.SummaryOf(metric.ITL).N != 6 {
+		t.Errorf("%d token gaps", m.SummaryOf(metric.ITL).N)
 	}
 }
 
@@ -367,10 +367,10 @@ func TestHiddenBetweenVisible(t *testing.T) {
 	fr := answer{stamps: []int64{10, 20, 500, 510}, usage: 100, first: 1, hidden: 60}.frame()
 	fr.Rows[0].FirstAnswer = 500 * ms // reasoning was streamed before, and some was not
 	m := fold(window(1), fr).Point().Metrics
-	if m.Of(metric.TPOT) != nil || m.Undefined["tpot_ms"] == "" {
-		t.Errorf("tpot %+v", m.Of(metric.TPOT))
+	if m.SummaryOf(metric.TPOT) != nil || m.Undefined["tpot_ms"] == "" {
+		t.Errorf("tpot %+v", m.SummaryOf(metric.TPOT))
 	}
-	near(t, "ttfa", m.Of(metric.TTFA).Max, 500)
+	near(t, "ttfa", m.SummaryOf(metric.TTFA).Max, 500)
 }
 
 func TestCensored(t *testing.T) {
@@ -381,24 +381,24 @@ func TestCensored(t *testing.T) {
 	only := blankRow(1, 0) // reasoning alone
 	only.FirstToken, only.LastToken, only.Done, only.CompletionTokens = 40*ms, 90*ms, 95*ms, 6
 	m := fold(window(10), fr, unsent(2, 100), record.Frame{Rows: []record.Row{only}}).Point().Metrics
-	near(t, "ttft p50", m.Of(metric.TTFT).P50, 50)
-	if m.Of(metric.TTFT).N != 3 || m.Of(metric.TTFT).Censored != 1 || m.Of(metric.TTFT).Over["max"] != 900 {
-		t.Errorf("ttft %+v", m.Of(metric.TTFT))
+	near(t, "ttft p50", m.SummaryOf(metric.TTFT).P50, 50)
+	if m.SummaryOf(metric.TTFT).N != 3 || m.SummaryOf(metric.TTFT).Censored != 1 || m.SummaryOf(metric.TTFT).Over["max"] != 900 {
+		t.Errorf("ttft %+v", m.SummaryOf(metric.TTFT))
 	}
-	if m.Of(metric.E2E).Censored != 2 || m.Of(metric.E2E).Over["p50"] != 900 {
-		t.Errorf("e2e %+v", m.Of(metric.E2E))
+	if m.SummaryOf(metric.E2E).Censored != 2 || m.SummaryOf(metric.E2E).Over["p50"] != 900 {
+		t.Errorf("e2e %+v", m.SummaryOf(metric.E2E))
 	}
-	if m.Of(metric.TTFA).Censored != 2 { // the unsent and the one that only reasoned; the cut one had begun to answer
-		t.Errorf("ttfa %+v", m.Of(metric.TTFA))
+	if m.SummaryOf(metric.TTFA).Censored != 2 { // the unsent and the one that only reasoned; the cut one had begun to answer
+		t.Errorf("ttfa %+v", m.SummaryOf(metric.TTFA))
 	}
-	if m.Of(metric.Stall).Over["max"] != 920 || m.Of(metric.ICL).Censored != 1 || m.Of(metric.ICL).Over["max"] != 920 {
-		t.Errorf("stall %+v, icl %+v", m.Of(metric.Stall), m.Of(metric.ICL))
+	if m.SummaryOf(metric.Stall).Over["max"] != 920 || m.SummaryOf(metric.ICL).Censored != 1 || m.SummaryOf(metric.ICL).Over["max"] != 920 {
+		t.Errorf("stall %+v, icl %+v", m.SummaryOf(metric.Stall), m.SummaryOf(metric.ICL))
 	}
-	if m.Of(metric.TPOT).Over["max"] != 95 { // 950 ms for at most 10 more tokens
-		t.Errorf("tpot %+v", m.Of(metric.TPOT))
+	if m.SummaryOf(metric.TPOT).Over["max"] != 95 { // 950 ms for at most 10 more tokens
+		t.Errorf("tpot %+v", m.SummaryOf(metric.TPOT))
 	}
-	if m.Of(metric.ServiceTTFT).N != 2 {
-		t.Errorf("an unsent request has no service time: %+v", m.Of(metric.ServiceTTFT))
+	if m.SummaryOf(metric.ServiceTTFT).N != 2 {
+		t.Errorf("an unsent request has no service time: %+v", m.SummaryOf(metric.ServiceTTFT))
 	}
 }
 
@@ -408,8 +408,8 @@ func TestChoices(t *testing.T) {
 		fr.Chunks[i].Choice = int32(i % 2)
 	}
 	m := fold(window(1), fr).Point().Metrics
-	near(t, "icl min", m.Of(metric.ICL).Min, 20)
-	near(t, "icl max", m.Of(metric.ICL).Max, 20)
+	near(t, "icl min", m.SummaryOf(metric.ICL).Min, 20)
+	near(t, "icl max", m.SummaryOf(metric.ICL).Max, 20)
 }
 
 func TestObjective(t *testing.T) {
@@ -500,7 +500,7 @@ func TestClasses(t *testing.T) {
 	p := build([]int32{100, 200, 301, 900, 1500}, nil)
 	for name, want := range map[string]int{"input ≤256": 2, "input 257–1024": 2, "input 1025–4096": 1} {
 		c, ok := p.Classes[name]
-		if !ok || c.Requests.Due != want || c.Metrics.Of(metric.ICL).N != int64(want) {
+		if !ok || c.Requests.Due != want || c.Metrics.SummaryOf(metric.ICL).N != int64(want) {
 			t.Errorf("%s: %+v", name, c)
 		}
 	}
@@ -534,12 +534,12 @@ func TestEmpty(t *testing.T) {
 func TestFirstArrivalOfSeveralEvents(t *testing.T) {
 	a := answer{id: 1, stamps: []int64{40, 40, 40, 60, 80}, usage: 5, first: record.Unset}
 	p := fold(window(1), a.frame()).Point()
-	near(t, "tpot", p.Metrics.Of(metric.TPOT).Mean, 20)
-	if p.Metrics.Of(metric.TPOT).Label != "" {
-		t.Errorf("each event is one token, yet %q", p.Metrics.Of(metric.TPOT).Label)
+	near(t, "tpot", p.Metrics.SummaryOf(metric.TPOT).Mean, 20)
+	if p.Metrics.SummaryOf(metric.TPOT).Label != "" {
+		t.Errorf("each event is one token, yet %q", p.Metrics.SummaryOf(metric.TPOT).Label)
 	}
 	a.tokens, a.usage = []int32{2, 1, 1, 2, 2}, 8
-	near(t, "tpot with tokens told", fold(window(1), a.frame()).Point().Metrics.Of(metric.TPOT).Mean, 10)
+	near(t, "tpot with tokens told", fold(window(1), a.frame()).Point().Metrics.SummaryOf(metric.TPOT).Mean, 10)
 }
 
 // A user who stops a run has not shown that the server misses its objective.
@@ -619,7 +619,7 @@ func TestTokenGapsArePooled(t *testing.T) {
 		if (p.Throughput.Why != "") != c.lower {
 			t.Errorf("%s: why %q", name, p.Throughput.Why)
 		}
-		itl := p.Metrics.Of(metric.ITL)
+		itl := p.Metrics.SummaryOf(metric.ITL)
 		if c.streams == 0 {
 			if itl != nil || p.Metrics.Undefined["itl_ms"] == "" {
 				t.Errorf("%s: %+v (%s)", name, itl, p.Metrics.Undefined["itl_ms"])

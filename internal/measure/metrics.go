@@ -67,9 +67,9 @@ func collect(parts []*part, questions []question) [][]*sample {
 		}
 		for k := range questions {
 			x, st := questions[k].take(q)
-			samples[0][k].add(q, x, st)
+			samples[0][k].addRequest(q, x, st)
 			if own > 0 {
-				samples[own][k].add(q, x, st)
+				samples[own][k].addRequest(q, x, st)
 			}
 		}
 	}
@@ -89,11 +89,11 @@ func ok(take func(*Request) (float64, State)) func(*Request) (float64, State) {
 
 // question asks for a metric's sample over a part.
 func (d *Definition) question(until int64) question {
-	take := func(q *Request) (float64, State) { return d.Request(q, until) }
+	value := func(q *Request) (float64, State) { return d.Request(q, until) }
 	if d.answered {
-		take = ok(take)
+		value = ok(value)
 	}
-	return question{d.unit(), take, d}
+	return question{d.unit(), value, d}
 }
 
 // edges ask for what merged arrivals leave open of a metric: the samples of its
@@ -150,7 +150,7 @@ func metricsOf(parts []*part) []result.Metrics {
 		metrics[i].Undefined = map[string]string{}
 		metrics[i].List = make([]result.Distribution, len(all.definitions))
 	}
-	put := func(i, k int, s *result.Summary, why string) {
+	setSummary := func(i, k int, s *result.Summary, why string) {
 		m, d := &metrics[i], &all.definitions[k]
 		if m.List[k] = (result.Distribution{Metric: d.Metric, Summary: s}); s == nil {
 			m.Undefined[d.Key] = why
@@ -165,7 +165,7 @@ func metricsOf(parts []*part) []result.Metrics {
 		for i, samples := range collect(parts, asked) {
 			for k, s := range samples {
 				summary, why := asked[k].of.summary(parts[i], s)
-				put(i, places[k], summary, why)
+				setSummary(i, places[k], summary, why)
 				s.free()
 			}
 		}
@@ -176,7 +176,7 @@ func metricsOf(parts []*part) []result.Metrics {
 		if d.Request == nil || d.Stream && !all.tally.streamed {
 			for i, c := range parts {
 				s, why := d.summary(c, nil)
-				put(i, k, s, why)
+				setSummary(i, k, s, why)
 			}
 			continue
 		}

@@ -193,17 +193,17 @@ const nearLimit = "near the limit: another window may come out otherwise, pitot 
 
 // barely says that of the requests that may violate a limit a third do, or more.
 func barely(s slo.Spec, within []int64, joint, due int64) bool {
-	by := func(good int64, share float64) bool {
+	manyViolate := func(good int64, share float64) bool {
 		bad := float64(due - good)
 		return bad > 0 && bad >= (1-share)*float64(due)/3
 	}
 	for i, l := range s.Limits {
 		switch {
 		case l.Joint():
-			if by(joint, s.Share()) {
+			if manyViolate(joint, s.Share()) {
 				return true
 			}
-		case l.Metric != metric.Errors && !l.Metric.Pooled() && by(within[i], l.P()):
+		case l.Metric != metric.Errors && !l.Metric.Pooled() && manyViolate(within[i], l.P()):
 			return true
 		}
 	}

@@ -57,7 +57,7 @@ func (f *Fold) Precision(want slo.Precision) (percent float64, why string) {
 		if a < 1 || b > n {
 			return 0, fmt.Sprintf("its samples say as much as %.0f independent ones: too few", effective)
 		}
-		lo, hi = s.values.at(a), s.values.at(b)
+		lo, hi = s.values.orderStatistic(a), s.values.orderStatistic(b)
 	}
 	if middle <= 0 {
 		return 0, "it is 0"
@@ -77,7 +77,7 @@ func (f *Fold) untilReached(p *result.Point) {
 	if err != nil { // what wrote it can be read
 		return
 	}
-	s := p.Metrics.Of(want.Metric)
+	s := p.Metrics.SummaryOf(want.Metric)
 	if s == nil {
 		return
 	}

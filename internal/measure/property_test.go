@@ -155,7 +155,7 @@ func TestPercentilesAgainstSorting(t *testing.T) {
 			name string
 			got  *result.Summary
 			want []int64
-		}{{"ttft", m.Of(metric.TTFT), ttft}, {"icl", m.Of(metric.ICL), icl}, {"itl", m.Of(metric.ITL), itl}} {
+		}{{"ttft", m.SummaryOf(metric.TTFT), ttft}, {"icl", m.SummaryOf(metric.ICL), icl}, {"itl", m.SummaryOf(metric.ITL), itl}} {
 			slices.Sort(c.want)
 			mean, sd := stat.Moments(c.want)
 			for name, pair := range map[string]struct {
@@ -234,18 +234,18 @@ func TestBoundsHoldTheTruth(t *testing.T) {
 				}
 			}
 		}
-		if m.Of(metric.ITL) == nil {
+		if m.SummaryOf(metric.ITL) == nil {
 			t.Fatal("no itl")
 		}
-		within("itl of events", m.Of(metric.ITL), events)
-		within("ttft", m.Of(metric.TTFT), ttfts)
+		within("itl of events", m.SummaryOf(metric.ITL), events)
+		within("ttft", m.SummaryOf(metric.TTFT), ttfts)
 		if together == 0 {
-			within("stall", m.Of(metric.Stall), stalls)
-			within("icl of arrivals", m.Of(metric.ICL), arrivals)
+			within("stall", m.SummaryOf(metric.Stall), stalls)
+			within("icl of arrivals", m.SummaryOf(metric.ICL), arrivals)
 		}
-		within("icl of events", m.Of(metric.ICL), events)
-		if b := m.Of(metric.ICL).Bounds["p50"]; share > .2 && (m.Of(metric.ICL).P50 == nil || b[0] > *m.Of(metric.ICL).P50 || b[1] < *m.Of(metric.ICL).P50) {
-			t.Fatalf("p50 %v outside %v", m.Of(metric.ICL).P50, b)
+		within("icl of events", m.SummaryOf(metric.ICL), events)
+		if b := m.SummaryOf(metric.ICL).Bounds["p50"]; share > .2 && (m.SummaryOf(metric.ICL).P50 == nil || b[0] > *m.SummaryOf(metric.ICL).P50 || b[1] < *m.SummaryOf(metric.ICL).P50) {
+			t.Fatalf("p50 %v outside %v", m.SummaryOf(metric.ICL).P50, b)
 		}
 	})
 }
@@ -272,7 +272,7 @@ func TestManyBlocks(t *testing.T) {
 			t.Fatalf("%d of %d gaps", v.size(), len(all))
 		}
 		for _, rank := range []int64{1, 2, blockSize, v.size() / 2, v.size() - 1, v.size()} {
-			if got := int64(v.at(rank)); got != all[rank-1] {
+			if got := int64(v.orderStatistic(rank)); got != all[rank-1] {
 				t.Errorf("rank %d of %d: %d, want %d", rank, v.size(), got, all[rank-1])
 			}
 		}

@@ -53,7 +53,7 @@ func (g *Gatherer) Chunk(s *Stream, c *record.Chunk) {
 	if s.Count == 0 || len(g.chunks) > 0 {
 		g.before(s, c)
 	}
-	s.add(c)
+	s.addChunk(c)
 }
 
 // before is asked with the first chunk of a stream, and with all where any metric

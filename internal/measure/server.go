@@ -10,13 +10,13 @@ import (
 // server gathers what the server told of itself, by the names of the samples.
 type server struct {
 	t0, t1 int64 // the window
-	told   map[string]*told
+	told   map[string]*signalSamples
 }
 
 // told is the samples of one name. What a counter grew by is taken from as close
 // around the window as it was asked for: from the last time before it, or at its
 // beginning, to the first time at its end or behind it.
-type told struct {
+type signalSamples struct {
 	before, after     float64
 	beforeAt, afterAt int64 // Unset: there is none
 
@@ -31,11 +31,11 @@ func (s *server) countSample(x *record.Sample) {
 		return
 	}
 	if s.told == nil {
-		s.told = map[string]*told{}
+		s.told = map[string]*signalSamples{}
 	}
 	of := s.told[x.Name]
 	if of == nil {
-		of = &told{beforeAt: record.Unset, afterAt: record.Unset, least: math.Inf(1), most: math.Inf(-1), lowest: x.Value, highest: x.Value}
+		of = &signalSamples{beforeAt: record.Unset, afterAt: record.Unset, least: math.Inf(1), most: math.Inf(-1), lowest: x.Value, highest: x.Value}
 		s.told[x.Name] = of
 	}
 	of.lowest, of.highest = min(of.lowest, x.Value), max(of.highest, x.Value)

@@ -25,7 +25,7 @@ func TestServerValues(t *testing.T) {
 		signal("least", metric.Least, "gauge", ""),
 		signal("never", metric.Growth, "unheard", ""),
 	}
-	at := func(s int64, name string, x float64) record.Sample {
+	sampleAt := func(s int64, name string, x float64) record.Sample {
 		return record.Sample{T: s * 1e9, Source: record.SourceServer, Name: name, Value: x}
 	}
 	for name, c := range map[string]struct {
@@ -33,18 +33,18 @@ func TestServerValues(t *testing.T) {
 		want    map[string]float64
 	}{
 		"nothing":             {nil, nil},
-		"before and after":    {[]record.Sample{at(0, "counter", 5), at(0, "other", 1), at(0, "gauge", 7), at(30, "counter", 11), at(30, "other", 4), at(30, "gauge", 9)}, map[string]float64{"grew": 12, "each": 4}},
-		"close to the window": {[]record.Sample{at(0, "counter", 5), at(9, "counter", 6), at(10, "counter", 7), at(15, "counter", 8), at(20, "counter", 10), at(21, "counter", 90)}, map[string]float64{"grew": 6}},
-		"in another order":    {[]record.Sample{at(21, "counter", 90), at(10, "counter", 7), at(20, "counter", 10), at(0, "counter", 5)}, map[string]float64{"grew": 6}},
-		"a gauge":             {[]record.Sample{at(0, "gauge", 100), at(11, "gauge", 1), at(12, "gauge", 5), at(20, "gauge", 100)}, map[string]float64{"mean": 6, "most": 10, "least": 2}},
-		"only before":         {[]record.Sample{at(0, "counter", 5), at(12, "counter", 6)}, nil},
-		"only after":          {[]record.Sample{at(12, "counter", 5), at(30, "counter", 6)}, nil},
-		"it fell":             {[]record.Sample{at(0, "counter", 5), at(30, "counter", 4)}, nil},
-		"nothing to divide":   {[]record.Sample{at(0, "counter", 5), at(0, "other", 1), at(30, "counter", 5), at(30, "other", 1)}, map[string]float64{"grew": 0}},
-		"another process":     {[]record.Sample{at(0, metric.ProcessStart, 100), at(0, "counter", 5), at(30, "counter", 9), at(30, metric.ProcessStart, 150)}, nil},
-		"the same process":    {[]record.Sample{at(0, metric.ProcessStart, 100), at(0, "counter", 5), at(30, "counter", 9), at(30, metric.ProcessStart, 100)}, map[string]float64{"grew": 8}},
-		"no numbers":          {[]record.Sample{at(0, "counter", math.NaN()), at(30, "counter", math.Inf(1)), at(11, "gauge", math.NaN())}, nil},
-		"beyond all numbers":  {[]record.Sample{at(11, "gauge", math.MaxFloat64), at(12, "gauge", math.MaxFloat64)}, nil},
+		"before and after":    {[]record.Sample{sampleAt(0, "counter", 5), sampleAt(0, "other", 1), sampleAt(0, "gauge", 7), sampleAt(30, "counter", 11), sampleAt(30, "other", 4), sampleAt(30, "gauge", 9)}, map[string]float64{"grew": 12, "each": 4}},
+		"close to the window": {[]record.Sample{sampleAt(0, "counter", 5), sampleAt(9, "counter", 6), sampleAt(10, "counter", 7), sampleAt(15, "counter", 8), sampleAt(20, "counter", 10), sampleAt(21, "counter", 90)}, map[string]float64{"grew": 6}},
+		"in another order":    {[]record.Sample{sampleAt(21, "counter", 90), sampleAt(10, "counter", 7), sampleAt(20, "counter", 10), sampleAt(0, "counter", 5)}, map[string]float64{"grew": 6}},
+		"a gauge":             {[]record.Sample{sampleAt(0, "gauge", 100), sampleAt(11, "gauge", 1), sampleAt(12, "gauge", 5), sampleAt(20, "gauge", 100)}, map[string]float64{"mean": 6, "most": 10, "least": 2}},
+		"only before":         {[]record.Sample{sampleAt(0, "counter", 5), sampleAt(12, "counter", 6)}, nil},
+		"only after":          {[]record.Sample{sampleAt(12, "counter", 5), sampleAt(30, "counter", 6)}, nil},
+		"it fell":             {[]record.Sample{sampleAt(0, "counter", 5), sampleAt(30, "counter", 4)}, nil},
+		"nothing to divide":   {[]record.Sample{sampleAt(0, "counter", 5), sampleAt(0, "other", 1), sampleAt(30, "counter", 5), sampleAt(30, "other", 1)}, map[string]float64{"grew": 0}},
+		"another process":     {[]record.Sample{sampleAt(0, metric.ProcessStart, 100), sampleAt(0, "counter", 5), sampleAt(30, "counter", 9), sampleAt(30, metric.ProcessStart, 150)}, nil},
+		"the same process":    {[]record.Sample{sampleAt(0, metric.ProcessStart, 100), sampleAt(0, "counter", 5), sampleAt(30, "counter", 9), sampleAt(30, metric.ProcessStart, 100)}, map[string]float64{"grew": 8}},
+		"no numbers":          {[]record.Sample{sampleAt(0, "counter", math.NaN()), sampleAt(30, "counter", math.Inf(1)), sampleAt(11, "gauge", math.NaN())}, nil},
+		"beyond all numbers":  {[]record.Sample{sampleAt(11, "gauge", math.MaxFloat64), sampleAt(12, "gauge", math.MaxFloat64)}, nil},
 		"of another source":   {[]record.Sample{{Source: record.SourceClient, Name: "counter", Value: 1}, {T: 30e9, Source: record.SourceClient, Name: "counter", Value: 2}}, nil},
 	} {
 		f := NewFold(Setup{T0: 10e9, T1: 20e9, Signals: signals})

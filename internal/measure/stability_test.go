@@ -46,12 +46,12 @@ func TestUnstable(t *testing.T) {
 	if n := len(p.InFlight); n != 12 || p.InFlight[n-1] < p.InFlight[0]+150 {
 		t.Errorf("in flight %v", p.InFlight)
 	}
-	for name, s := range map[string]*result.Summary{"ttft": p.Metrics.Of(metric.TTFT), "e2e": p.Metrics.Of(metric.E2E)} {
+	for name, s := range map[string]*result.Summary{"ttft": p.Metrics.SummaryOf(metric.TTFT), "e2e": p.Metrics.SummaryOf(metric.E2E)} {
 		if s.Mean != nil || s.P50 != nil || s.P99 != nil || s.Max != nil || s.P99Numpy != nil || s.Withheld["p99"] != p.StabilityWhy || s.N == 0 || s.Min == nil {
 			t.Errorf("%s: %+v", name, s)
 		}
 	}
-	if s := p.Metrics.Of(metric.TPOT); s.P99 == nil || len(s.CI95) > 0 || s.NoInterval["p50"] == "" {
+	if s := p.Metrics.SummaryOf(metric.TPOT); s.P99 == nil || len(s.CI95) > 0 || s.NoInterval["p50"] == "" {
 		t.Errorf("tpot: %+v", s)
 	}
 	if p.SLO.Met != "undecided" || p.SLO.Limits[0].Met != "undecided" || p.SLO.Limits[0].Value != nil || p.SLO.Limits[1].Met != "yes" || p.SLO.Limits[1].Value == nil {
@@ -106,7 +106,7 @@ func TestLate(t *testing.T) {
 	if l == nil || l.CI95 == nil || l.CI95[0] > l.OutputTokensPerS || l.CI95[1] < l.OutputTokensPerS {
 		t.Fatalf("%+v", l)
 	}
-	if per := l.OutputTokensPerS / *p.Metrics.Of(metric.OutputTokens).Mean; per < 19 || per > 21 {
+	if per := l.OutputTokensPerS / *p.Metrics.SummaryOf(metric.OutputTokens).Mean; per < 19 || per > 21 {
 		t.Errorf("%.1f requests a second of 20", per)
 	}
 }

@@ -77,8 +77,8 @@ func (s *Stream) Reset() {
 	*s = Stream{lanes: s.lanes[:0], near: s.near[:0], wide: s.wide[:0], unseen: s.unseen[:0]}
 }
 
-// add takes in the next chunk.
-func (s *Stream) add(c *record.Chunk) {
+// addChunk takes in the next chunk.
+func (s *Stream) addChunk(c *record.Chunk) {
 	lo := min(c.Earliest, c.T)
 	if s.Count == 0 {
 		s.firstLo = lo

@@ -14,9 +14,9 @@ import (
 // distribution is sorted data, however it is kept. Ranks count from 1.
 type distribution interface {
 	size() int64
-	// seek finds the values of ranks, so that at has them.
+	// seek finds the values of ranks, so that orderStatistic has them.
 	seek(ranks ...int64)
-	at(rank int64) float64
+	orderStatistic(rank int64) float64
 	moments() (sum, squares float64) // squares: of the deviations from the mean
 	// mixed is the order statistic of these values and others together.
 	mixed(with *spill.Numbers, rank int64) float64
@@ -25,9 +25,9 @@ type distribution interface {
 // numbers are the finite ones of some.
 type numbers struct{ *spill.Numbers }
 
-func (x numbers) size() int64           { return x.Finite() }
-func (x numbers) seek(ranks ...int64)   { x.Seek(ranks...) }
-func (x numbers) at(rank int64) float64 { return x.At(rank) }
+func (x numbers) size() int64                       { return x.Finite() }
+func (x numbers) seek(ranks ...int64)               { x.Seek(ranks...) }
+func (x numbers) orderStatistic(rank int64) float64 { return x.OrderStatistic(rank) }
 func (x numbers) moments() (sum, squares float64) {
 	return x.Total().Sum(), x.Total().Squares()
 }
@@ -74,8 +74,8 @@ func newSample(c *part, q *question) *sample {
 	return s
 }
 
-// add takes in what a request has.
-func (s *sample) add(q *Request, x float64, st State) {
+// addRequest takes in what a request has.
+func (s *sample) addRequest(q *Request, x float64, st State) {
 	switch st {
 	case Known:
 		s.order.Add(x)
@@ -136,7 +136,7 @@ func (s *sample) summaryOf(c *part) *result.Summary {
 		few, _ := stat.Support(.99)
 		if n := s.well.Len(); n >= few {
 			if rank := stat.Rank(n, .99); rank <= s.well.Finite() {
-				x := s.well.At(rank) / s.unit
+				x := s.well.OrderStatistic(rank) / s.unit
 				out.P99OK = &x
 			}
 		}
@@ -176,7 +176,7 @@ func (s *sample) n() int64 { return s.values.size() + s.longer.Len() }
 func (s *sample) percentile(p float64) (x float64, over bool) {
 	rank := stat.Rank(s.n(), p)
 	if rank <= s.values.size() {
-		return s.values.at(rank), false
+		return s.values.orderStatistic(rank), false
 	}
 	return s.values.mixed(s.longer, rank), true
 }
@@ -219,7 +219,7 @@ func (s *sample) summary() *result.Summary {
 	s.seek()
 	phis, independent := s.overdispersions()
 	if values > 0 {
-		out.Min = scaled(s.values.at(1))
+		out.Min = scaled(s.values.orderStatistic(1))
 	}
 	s.mean(out, scaled)
 	for _, q := range quantiles() {
@@ -235,7 +235,7 @@ func (s *sample) summary() *result.Summary {
 		if over {
 			// A percentile is not below one before it: all that is known is known.
 			if values > 0 {
-				x = max(x, s.values.at(values))
+				x = max(x, s.values.orderStatistic(values))
 			}
 			out.Over[q.name] = x / s.unit
 			continue
@@ -251,9 +251,9 @@ func (s *sample) summary() *result.Summary {
 		case "p99":
 			out.P99 = scaled(x)
 			if i, frac := stat.LinearRank(n, q.p); i < values || i == values && frac == 0 {
-				y := s.values.at(i)
+				y := s.values.orderStatistic(i)
 				if frac > 0 {
-					y += frac * (s.values.at(i+1) - y)
+					y += frac * (s.values.orderStatistic(i+1) - y)
 				}
 				out.P99Numpy = scaled(y)
 			}
@@ -275,11 +275,11 @@ func (s *sample) mean(out *result.Summary, scaled func(float64) *float64) {
 	var sum, squares, top float64
 	if values > 0 {
 		sum, squares = s.values.moments()
-		top = s.values.at(values)
+		top = s.values.orderStatistic(values)
 	}
 	if cut := s.longer.Len(); cut > 0 {
 		out.Over["mean"] = (sum + s.longer.Total().Sum()) / float64(n) / s.unit
-		out.Over["max"] = max(top, s.longer.At(cut)) / s.unit
+		out.Over["max"] = max(top, s.longer.OrderStatistic(cut)) / s.unit
 		out.Withheld["sd"] = strconv.FormatInt(cut, 10) + " of " + strconv.FormatInt(n, 10) + " were not followed to their end"
 		return
 	}

@@ -33,7 +33,7 @@ func Together(folds []*Fold, points []result.Point) map[string]result.Together {
 			}
 			for q := range c.requests() {
 				x, st := ask.take(q)
-				all.add(q, x, st)
+				all.addRequest(q, x, st)
 			}
 		}
 		all.seek()
@@ -54,13 +54,13 @@ func Together(folds []*Fold, points []result.Point) map[string]result.Together {
 // fewSomewhere says that a point's own value rests on few of its samples, as where
 // they depend on each other.
 func fewSomewhere(name metric.Name, key string, points []result.Point) bool {
-	return slices.ContainsFunc(points, func(p result.Point) bool { return slices.Contains(p.Metrics.Of(name).Few, key) })
+	return slices.ContainsFunc(points, func(p result.Point) bool { return slices.Contains(p.Metrics.SummaryOf(name).Few, key) })
 }
 
 // everywhere says that each point has the metric, and has it for its load.
 func everywhere(m *metric.Metric, points []result.Point) bool {
 	for i := range points {
-		if s := points[i].Metrics.Of(m.Name); s == nil || s.NoSteadyState() != "" {
+		if s := points[i].Metrics.SummaryOf(m.Name); s == nil || s.NoSteadyState() != "" {
 			return false
 		}
 	}

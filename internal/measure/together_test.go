@@ -41,7 +41,7 @@ func TestTogether(t *testing.T) {
 	if _, ok := Together(folds[:1], points[:1])["ttft_ms.p99"]; ok {
 		t.Error("one point is no repetition")
 	}
-	points[1].Metrics.Set("ttft", nil)
+	points[1].Metrics.SetSummary("ttft", nil)
 	if _, ok := Together(folds, points)["ttft_ms.p99"]; ok {
 		t.Error("a point lacks it")
 	}

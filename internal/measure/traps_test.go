@@ -45,7 +45,7 @@ func TestTrapIntervalsGatedOnLuck(t *testing.T) {
 		_, sd := stat.Moments(ttft)
 		own, _ := stat.BatchMeans(ttft, batches, level)
 		f := fold(setup, record.Frame{Rows: rows})
-		printed := f.Point().Metrics.Of(metric.TTFT)
+		printed := f.Point().Metrics.SummaryOf(metric.TTFT)
 		in := interval{own: [2]float64{own.Lo, own.Hi}, looks: sd*sd >= enough*own.SE*own.SE}
 		in.printed, in.shown = printed.CI95[metric.Mean]
 		seen = append(seen, in)

@@ -103,7 +103,7 @@ func (d *decoder) decode(argv, environ []string) (args []string, err error) {
 	}()
 	for _, name := range d.sortedNames() {
 		if values := onLine[name]; values != nil {
-			if err := d.set(fromFlag, "--"+name, name, values); err != nil {
+			if err := d.assign(fromFlag, "--"+name, name, values); err != nil {
 				return nil, err
 			}
 		}
@@ -167,9 +167,9 @@ func (d *decoder) takeTarget(args []string, env map[string]string) (string, []st
 // always the same one is reported.
 func (d *decoder) sortedNames() []string { return slices.Sorted(maps.Keys(d.known)) }
 
-// set takes the values of one setting, unless a stronger source has it
+// assign takes the values of one setting, unless a stronger source has it
 // already or has chosen otherwise. where is what the user wrote.
-func (d *decoder) set(from source, where, name string, values []string) error {
+func (d *decoder) assign(from source, where, name string, values []string) error {
 	stronger := d.given[name] > from
 	if stronger {
 		values = d.valuesOfOtherKeys(name, values)
@@ -184,7 +184,7 @@ func (d *decoder) set(from source, where, name string, values []string) error {
 		if !utf8.ValidString(v) { // no file could hold it
 			return say.Errorf("%s: not UTF-8 text", where)
 		}
-		if err := d.known[name].set(d.parts, v); err != nil {
+		if err := d.known[name].parseInto(d.parts, v); err != nil {
 			var u *say.Error
 			if errors.As(err, &u) {
 				return say.Errorf("%s: %s", where, u.Msg).WithHint(u.Hint)
@@ -203,7 +203,7 @@ func (d *decoder) valuesOfOtherKeys(name string, values []string) (out []string)
 		return nil
 	}
 	has := map[string]bool{}
-	for _, v := range s.get(d.parts) {
+	for _, v := range s.written(d.parts) {
 		has[s.Key(v)] = true
 	}
 	for _, v := range values {
@@ -222,7 +222,7 @@ func (d *decoder) refuseHidden() error {
 		if s.Lost == nil {
 			continue
 		}
-		for _, v := range s.get(d.parts) {
+		for _, v := range s.written(d.parts) {
 			if lost := s.Lost(v); len(lost) > 0 {
 				return say.Errorf("the value of the %s was not stored", strings.Join(lost, " and of the ")).WithHint("give it again: " + say.ShellLine([]string{"--" + name, strings.ReplaceAll(v, redacted, "…")}))
 			}

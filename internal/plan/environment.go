@@ -46,7 +46,7 @@ func (d *decoder) environment(env map[string]string) error {
 		if d.known[name].Many() {
 			values = strings.Split(v, "\n")
 		}
-		if err := d.set(fromEnvironment, envName(name), name, values); err != nil {
+		if err := d.assign(fromEnvironment, envName(name), name, values); err != nil {
 			return err
 		}
 	}

@@ -413,8 +413,8 @@ func seedNumber() kind[uint64] {
 		write: func(n uint64) string { return strconv.FormatUint(n, 10) }}
 }
 
-func (f seeded) set(parts []any, v string) error {
-	err := f.one.set(parts, v)
+func (f seeded) parseInto(parts []any, v string) error {
+	err := f.one.parseInto(parts, v)
 	part[Ask](parts).SeedSet = err == nil
 	return err
 }

@@ -93,8 +93,8 @@ const (
 	ServerTargets           // those that are not embedded
 )
 
-// Has says whether a kind of target, as [Target.Kind] gives it, is among them.
-func (t Targets) Has(kind string) bool {
+// Contains says whether a kind of target, as [Target.Kind] gives it, is among them.
+func (t Targets) Contains(kind string) bool {
 	switch t {
 	case EmbeddedTargets:
 		return kind != KindServer
@@ -132,7 +132,7 @@ func (s *Setting) Shown(v string) string {
 
 // values gives what is set, nothing where it is the default.
 func (s *Setting) values(parts []any) []string {
-	v := s.get(parts)
+	v := s.written(parts)
 	if len(v) == 1 && v[0] == s.usual(s.Default) {
 		return nil
 	}
@@ -152,8 +152,8 @@ type Choice struct{ Name, About string }
 
 // value reads and writes the field of the plan that a setting sets.
 type value interface {
-	set(parts []any, v string) error
-	get(parts []any) []string // as it would be written; nil for none
+	parseInto(parts []any, v string) error
+	written(parts []any) []string // as it would be written; nil for none
 	usual(written string) string
 	reset(parts []any, written string)
 	isIn(parts []any) bool // its part is among these
@@ -177,7 +177,7 @@ func field[P, T any](k kind[T], at func(*P) *T) value { return one[P, T]{k, at} 
 
 func (f one[P, T]) field(parts []any) *T { return f.at(part[P](parts)) }
 
-func (f one[P, T]) set(parts []any, v string) (err error) {
+func (f one[P, T]) parseInto(parts []any, v string) (err error) {
 	x, err := f.kind.parse(v)
 	if err == nil {
 		*f.field(parts) = x
@@ -185,7 +185,7 @@ func (f one[P, T]) set(parts []any, v string) (err error) {
 	return err
 }
 
-func (f one[P, T]) get(parts []any) []string { return nonEmpty(f.kind.write(*f.field(parts))) }
+func (f one[P, T]) written(parts []any) []string { return nonEmpty(f.kind.write(*f.field(parts))) }
 
 func (f one[P, T]) usual(written string) string { return f.kind.write(f.initial(written)) }
 
@@ -235,7 +235,7 @@ func list[P, T any](k kind[T], at func(*P) *[]T) value {
 	}, at}}
 }
 
-func (f several[P, T]) set(parts []any, v string) error {
+func (f several[P, T]) parseInto(parts []any, v string) error {
 	x, err := f.kind.parse(v)
 	if err == nil {
 		at := f.field(parts)
@@ -244,7 +244,7 @@ func (f several[P, T]) set(parts []any, v string) error {
 	return err
 }
 
-func (f several[P, T]) get(parts []any) (out []string) {
+func (f several[P, T]) written(parts []any) (out []string) {
 	for _, x := range *f.field(parts) {
 		out = append(out, f.kind.write([]T{x}))
 	}

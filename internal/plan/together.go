@@ -50,7 +50,7 @@ func (d *decoder) checkConflicts(kind string) error {
 			}
 		}
 		for _, n := range s.Needs {
-			if n.Targets.Has(kind) && !d.anyHolds(n.AnyOf) {
+			if n.Targets.Contains(kind) && !d.anyHolds(n.AnyOf) {
 				return say.Errorf("--%s without %s", name, alternatives(n.AnyOf)).WithHint(n.Hint)
 			}
 		}
@@ -68,7 +68,7 @@ func (d *decoder) conditionHolds(condition string) bool {
 	case s == nil:
 		return false
 	case valued:
-		return slices.ContainsFunc(s.get(d.parts), func(v string) bool {
+		return slices.ContainsFunc(s.written(d.parts), func(v string) bool {
 			key, _, keyed := strings.Cut(v, "=")
 			return v == value || keyed && s.Many() && key == value
 		})
@@ -103,7 +103,7 @@ func alternatives(conditions string) string {
 func (p *Plan) checkTargets() error {
 	kind, parts := p.Kind(), p.parts()
 	for _, s := range Settings() {
-		if s.Targets == AllTargets || !s.isIn(parts) || s.Targets.Has(kind) || len(s.values(parts)) == 0 {
+		if s.Targets == AllTargets || !s.isIn(parts) || s.Targets.Contains(kind) || len(s.values(parts)) == 0 {
 			continue
 		}
 		hint := s.OtherTarget

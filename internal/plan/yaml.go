@@ -74,7 +74,7 @@ func (d *decoder) readYAML(path string, data []byte) (target string, err error) 
 			target = values[0]
 			continue
 		}
-		if err := d.set(fromFile, at+k.Value, k.Value, values); err != nil {
+		if err := d.assign(fromFile, at+k.Value, k.Value, values); err != nil {
 			return "", err
 		}
 	}

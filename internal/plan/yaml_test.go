@@ -218,7 +218,7 @@ func TestSettings(t *testing.T) {
 			t.Errorf("--%s is no switch", s.Name)
 		}
 		for _, c := range s.Choices() {
-			if err := s.set(everything, c.Name); err != nil {
+			if err := s.parseInto(everything, c.Name); err != nil {
 				t.Errorf("--%s %s: %v", s.Name, c.Name, err)
 			}
 		}

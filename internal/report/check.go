@@ -164,7 +164,7 @@ func CheckedClient(w io.Writer, r *audit.Client) error {
 	if c := r.Said; c != nil {
 		table.Rows = append(table.Rows, []string{c.Tool + " said", twoDecimals(c.MeanTTFT), twoDecimals(c.P99TTFT), twoDecimals(c.MedianITL), twoDecimals(c.P99ITL)})
 	}
-	table.text(p, Style{})
+	table.writeTerminal(p, Style{})
 	if lo, firm := stat.Support(.99); t.TTFT != nil && t.TTFT.N < firm {
 		p.line("p99 from %s samples on, ~ few: from %s on, – fewer: withheld", say.Count(firm), say.Count(lo))
 	}

@@ -357,7 +357,7 @@ func sendLag(c *result.Check) string {
 
 // warmedUp says when the load had settled and when the window began.
 func warmedUp(c *result.Check) string {
-	at := func(s float64) string { return fmt.Sprintf("%.3g s", s) }
+	seconds := func(s float64) string { return fmt.Sprintf("%.3g s", s) }
 	begin, planned := number(c.Limit), c.Detail["planned"]
 	switch {
 	case c.Case == result.CaseDrift:
@@ -365,12 +365,12 @@ func warmedUp(c *result.Check) string {
 	case c.Value == nil:
 		return "not settled: the load settled too late, or not at all"
 	}
-	text := "settled after " + at(*c.Value)
+	text := "settled after " + seconds(*c.Value)
 	switch {
 	case begin > planned:
-		return text + fmt.Sprintf(", the window begins at %s instead of %s", at(begin), at(planned))
+		return text + fmt.Sprintf(", the window begins at %s instead of %s", seconds(begin), seconds(planned))
 	case begin < *c.Value:
-		return text + ", but the window begins at " + at(begin)
+		return text + ", but the window begins at " + seconds(begin)
 	}
-	return text + ", the window begins at " + at(begin)
+	return text + ", the window begins at " + seconds(begin)
 }

@@ -241,24 +241,24 @@ func claimSentence(phrase string) string {
 
 func (m *Model) capacityFigures(k *result.Capacity) {
 	unit := result.LoadUnit(k.Over)
-	add := func(name string, x *float64, note string) {
+	addFigure := func(name string, x *float64, note string) {
 		if x != nil {
 			m.Figures = append(m.Figures, Figure{Name: name, Value: say.Quantity(*x), Unit: unit, Note: note})
 		}
 	}
-	add("Capacity", k.Load, "the load to quote")
+	addFigure("Capacity", k.Load, "the load to quote")
 	note := ""
 	if k.CI95 != nil {
 		note = say.Quantity(k.CI95[0]) + " to " + say.Quantity(k.CI95[1])
 	}
-	add("Estimate", k.Estimate, note)
+	addFigure("Estimate", k.Estimate, note)
 	if b := k.Bracket; b != nil && k.Load == nil {
-		add("Held at", b[0], "the highest that did")
-		add("Violated at", b[1], "the lowest that was")
+		addFigure("Held at", b[0], "the highest that did")
+		addFigure("Violated at", b[1], "the lowest that was")
 	}
 	if v := k.Verified; v != nil {
 		word := map[bool]string{true: "Verified", false: "Not verified"}[v.Passed]
-		add(word, &v.Load, "at most "+say.Percent(v.Upper)+" violate it")
+		addFigure(word, &v.Load, "at most "+say.Percent(v.Upper)+" violate it")
 	}
 	m.Figures = append(m.Figures, Figure{Name: "Measured", Value: say.Count(k.Requests), Unit: "requests", Note: say.Seconds(k.Seconds)})
 }
@@ -338,21 +338,21 @@ func cheapest(run *result.Run) (at int, usd float64) {
 
 // limited says what limits the target, as far as the run tells.
 func limited(run *result.Run) (list []string) {
-	add := func(format string, args ...any) { list = append(list, fmt.Sprintf(format, args...)) }
+	addSentence := func(format string, args ...any) { list = append(list, fmt.Sprintf(format, args...)) }
 	if c := run.Capacity; c != nil && c.Binding != "" {
-		add("%s is reached before the other limits.", say.Plain(c.Binding))
+		addSentence("%s is reached before the other limits.", say.Plain(c.Binding))
 	}
 	if c := run.Curve; c != nil {
 		if s := c.Saturation; s != nil {
-			add("More load brings no more answers than %s req/s.", say.Quantity(s.RequestsPerS))
+			addSentence("More load brings no more answers than %s req/s.", say.Quantity(s.RequestsPerS))
 		}
 		if c.UnstableFrom != nil {
-			add("From %s %s on the queue grows for as long as the load lasts.", say.Quantity(*c.UnstableFrom), result.LoadUnit(c.Over))
+			addSentence("From %s %s on the queue grows for as long as the load lasts.", say.Quantity(*c.UnstableFrom), result.LoadUnit(c.Over))
 		}
 	}
 	for i := range run.Points { // the first tells of all
 		if s := run.Points[i].Standstills; s != nil {
-			add("%s.", strings.ToUpper(standsStill(s)[:1])+standsStill(s)[1:])
+			addSentence("%s.", strings.ToUpper(standsStill(s)[:1])+standsStill(s)[1:])
 			break
 		}
 	}
@@ -362,28 +362,28 @@ func limited(run *result.Run) (list []string) {
 			switch p.Outcome {
 			case result.Failing:
 				if p.WentAway != nil {
-					add("%s the server went away %s after the load began.", atLoad(p), say.Seconds(*p.WentAway))
+					addSentence("%s the server went away %s after the load began.", atLoad(p), say.Seconds(*p.WentAway))
 					break
 				}
-				add("%s the server failed%s.", atLoad(p), byOrder(run))
+				addSentence("%s the server failed%s.", atLoad(p), byOrder(run))
 			case result.Unstable:
-				add("%s the queue grew all the time: that is more than the server serves.", atLoad(p))
+				addSentence("%s the queue grew all the time: that is more than the server serves.", atLoad(p))
 			case result.Degraded:
-				add("%s the server was degraded: %s of %s were not answered%s.", atLoad(p), say.Count(p.Requests.Due-p.Requests.OK), say.Plural(p.Requests.Due, "request"), byOrder(run))
+				addSentence("%s the server was degraded: %s of %s were not answered%s.", atLoad(p), say.Count(p.Requests.Due-p.Requests.OK), say.Plural(p.Requests.Due, "request"), byOrder(run))
 			}
 			if p.SLO != nil && p.SLO.Met == result.No {
 				for _, l := range p.SLO.Limits {
 					if l.Met == result.No {
-						add("%s is not met.", say.Plain(l.Spec))
+						addSentence("%s is not met.", say.Plain(l.Spec))
 					}
 				}
 			}
 		}
 		if len(list) == 0 && len(run.Points) > 0 {
-			add("Nothing limited this load. How much more the server bears, one load cannot tell: pitot sweep and pitot find do.")
+			addSentence("Nothing limited this load. How much more the server bears, one load cannot tell: pitot sweep and pitot find do.")
 		}
 	}
-	add("Which resource of the server is short (compute, memory bandwidth, KV cache) is %s: the run has no samples of it.", notKnown)
+	addSentence("Which resource of the server is short (compute, memory bandwidth, KV cache) is %s: the run has no samples of it.", notKnown)
 	return list
 }
 
@@ -413,7 +413,7 @@ func sentText(s *result.Sent) (parts []string) {
 
 // conditions are the facts that the field expects beside a figure.
 func conditions(run *result.Run, m *Model) (list []Condition) {
-	add := func(name string, values ...string) {
+	addCondition := func(name string, values ...string) {
 		v := strings.Join(present(values...), " · ")
 		list = append(list, Condition{name, v, v != ""})
 		if v == "" {
@@ -429,22 +429,22 @@ func conditions(run *result.Run, m *Model) (list []Condition) {
 		return ""
 	}
 	server := run.Target.Server
-	add("Hardware", cmp.Or(note("hardware", "gpu", "accelerator"), server["accelerator"]))
+	addCondition("Hardware", cmp.Or(note("hardware", "gpu", "accelerator"), server["accelerator"]))
 	gpus := note("gpus")
 	for i := range run.Points {
 		if g := run.Points[i].Throughput.PerGPU; g != nil {
 			gpus = say.Count(g.GPUs)
 		}
 	}
-	add("GPUs", gpus)
-	add("Model", run.Target.Model)
-	add("Precision", cmp.Or(note("precision", "dtype", "quantization"), server["dtype"]))
-	add("KV cache precision", cmp.Or(note("kv-cache-dtype", "kv_cache_dtype"), server["kv_cache_dtype"]))
+	addCondition("GPUs", gpus)
+	addCondition("Model", run.Target.Model)
+	addCondition("Precision", cmp.Or(note("precision", "dtype", "quantization"), server["dtype"]))
+	addCondition("KV cache precision", cmp.Or(note("kv-cache-dtype", "kv_cache_dtype"), server["kv_cache_dtype"]))
 	engine := cmp.Or(note("engine"), server["engine"])
 	if v := server["version"]; v != "" {
 		engine += " " + v
 	}
-	add("Engine", engine)
+	addCondition("Engine", engine)
 	var flags []string
 	for _, k := range slices.Sorted(maps.Keys(server)) {
 		if !slices.Contains([]string{"accelerator", "dtype", "kv_cache_dtype", "engine", "version", "model"}, k) {
@@ -454,16 +454,16 @@ func conditions(run *result.Run, m *Model) (list []Condition) {
 	if f := note("flags", "engine-flags"); f != "" {
 		flags = append([]string{f}, flags...)
 	}
-	add("Engine flags", flags...)
+	addCondition("Engine flags", flags...)
 	if set := ordered(run); len(set) > 0 {
-		add("Settings, as ordered", set...)
+		addCondition("Settings, as ordered", set...)
 	}
 	if f := faults(run); f != "" {
-		add("Faults, as ordered", f)
+		addCondition("Faults, as ordered", f)
 	}
-	add("Target", run.Target.Spec, run.Target.API)
+	addCondition("Target", run.Target.Spec, run.Target.API)
 	if len(m.Facts) > 1 {
-		add("Workload", m.Facts[1]...)
+		addCondition("Workload", m.Facts[1]...)
 	}
 	var loads []string
 	var warmups, windows []float64
@@ -475,12 +475,12 @@ func conditions(run *result.Run, m *Model) (list []Condition) {
 		warmups = append(warmups, p.Seconds.Warmup)
 		windows = append(windows, p.Seconds.Window)
 	}
-	add("Load model", span(loads))
-	add("Warm-up", between(warmups))
-	add("Window", between(windows))
-	add("Requests", say.Count(due)+" due in the windows of "+say.Plural(len(run.Points), "point"))
+	addCondition("Load model", span(loads))
+	addCondition("Warm-up", between(warmups))
+	addCondition("Window", between(windows))
+	addCondition("Requests", say.Count(due)+" due in the windows of "+say.Plural(len(run.Points), "point"))
 	if s := run.Sent; s != nil {
-		add("Sent in all", sentText(s)...)
+		addCondition("Sent in all", sentText(s)...)
 	}
 	price := ""
 	for i := range run.Points {
@@ -488,24 +488,24 @@ func conditions(run *result.Run, m *Model) (list []Condition) {
 			price = fmt.Sprintf("$%s an hour and GPU", say.Dollars(c.USDPerGPUHour))
 		}
 	}
-	add("Price", price)
+	addCondition("Price", price)
 	launch := "one start of the server"
 	if run.Launch != "" {
 		launch += ", " + run.Launch
 	}
-	add("Launches", launch+": how starts differ is "+notKnown)
+	addCondition("Launches", launch+": how starts differ is "+notKnown)
 	e := run.Environment
 	client := []string{e.CPU, say.Plural(e.Cores, "core"), e.OS + " " + e.Kernel}
 	if e.MemoryBytes > 0 {
 		client = append(client, say.Quantity(float64(e.MemoryBytes)/(1<<30))+" GiB")
 	}
-	add("Client", client...)
-	add("Stamps", map[string]string{"kernel": "the kernel's receive stamps", "user": "taken in user space", "virtual": "virtual time: no socket, no machine has a part in it"}[e.Stamps])
-	add("Seed", fmt.Sprint(run.Seed))
-	add("Measured", run.Started+" to "+run.Ended)
-	add("Pitot", strings.Join(strings.Fields(run.Pitot.Version+" "+run.Pitot.Commit+" "+run.Pitot.Go), " "))
+	addCondition("Client", client...)
+	addCondition("Stamps", map[string]string{"kernel": "the kernel's receive stamps", "user": "taken in user space", "virtual": "virtual time: no socket, no machine has a part in it"}[e.Stamps])
+	addCondition("Seed", fmt.Sprint(run.Seed))
+	addCondition("Measured", run.Started+" to "+run.Ended)
+	addCondition("Pitot", strings.Join(strings.Fields(run.Pitot.Version+" "+run.Pitot.Commit+" "+run.Pitot.Go), " "))
 	for _, k := range slices.Sorted(maps.Keys(run.Notes)) {
-		add("Note "+k, run.Notes[k])
+		addCondition("Note "+k, run.Notes[k])
 	}
 	return list
 }

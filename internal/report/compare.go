@@ -198,7 +198,7 @@ func (m *PairModel) table(p *compare.Pair, verdicts bool) {
 	for _, r := range p.Rows {
 		name := r.Metric
 		name += NameMark(&r)
-		of := func(x float64) string {
+		value := func(x float64) string {
 			switch {
 			case r.Unit == "share":
 				return say.Percent(x)
@@ -207,7 +207,7 @@ func (m *PairModel) table(p *compare.Pair, verdicts bool) {
 			}
 			return say.Quantity(x)
 		}
-		row := []string{name, of(r.A), of(r.B), say.Change(r.Change, r.OfShare())}
+		row := []string{name, value(r.A), value(r.B), say.Change(r.Change, r.OfShare())}
 		switch v := r.CI95; {
 		case p.Beside():
 		case v == nil:
@@ -506,9 +506,9 @@ func verdictWordColor(word string) string {
 	return bold + ";" + yellow
 }
 
-// Text writes the comparison for a terminal: what differs between the sides, a
+// WriteTerminal writes the comparison for a terminal: what differs between the sides, a
 // table for each load, the conditions, the verdict.
-func (m ComparisonModel) Text(w io.Writer, s Style) error {
+func (m ComparisonModel) WriteTerminal(w io.Writer, s Style) error {
 	p := &printer{w: w}
 	p.line("")
 	p.write(s, bold, "", m.Title)
@@ -533,7 +533,7 @@ func (m ComparisonModel) Text(w io.Writer, s Style) error {
 		}
 		if len(pair.Table.Rows) > 0 {
 			narrow, legend := pair.narrow()
-			narrow.text(p, s)
+			narrow.writeTerminal(p, s)
 			p.write(s, dim, "", legend...)
 		}
 		for _, n := range pair.Notes {
@@ -571,8 +571,8 @@ func (m *PairModel) narrow() (Table, []string) {
 	return t, legend
 }
 
-// Markdown writes it for a pull request: the verdict first.
-func (m ComparisonModel) Markdown(w io.Writer) error {
+// WriteMarkdown writes it for a pull request: the verdict first.
+func (m ComparisonModel) WriteMarkdown(w io.Writer) error {
 	p := &printer{w: w}
 	p.line("### %s", inMarkdown(m.Title))
 	p.line("")
@@ -604,7 +604,7 @@ func (m ComparisonModel) Markdown(w io.Writer) error {
 			for i := range head {
 				head[i] = inMarkdown(head[i])
 			}
-			Table{Head: head, Rows: pair.Table.Rows}.markdown(p)
+			Table{Head: head, Rows: pair.Table.Rows}.writeMarkdown(p)
 			p.line("")
 			p.item(inMarkdown(strings.Join(pair.Legend, " · ")))
 		}

@@ -18,7 +18,7 @@ func TestComparisons(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			m := BuildComparison(c)
 			var text, colour, md strings.Builder
-			for _, err := range []error{m.Text(&text, Style{}), m.Text(&colour, Style{Color: true}), m.Markdown(&md)} {
+			for _, err := range []error{m.WriteTerminal(&text, Style{}), m.WriteTerminal(&colour, Style{Color: true}), m.WriteMarkdown(&md)} {
 				if err != nil {
 					t.Fatal(err)
 				}

@@ -66,10 +66,10 @@ func Foreign(w io.Writer, r *tools.Result, markdown bool) error {
 			continue
 		}
 		if markdown {
-			table.markdown(p)
+			table.writeMarkdown(p)
 			p.line("")
 		} else {
-			table.text(p, Style{})
+			table.writeTerminal(p, Style{})
 		}
 		for _, m := range meanings {
 			if markdown {
@@ -102,7 +102,7 @@ func foreignLoad(p *tools.Point) (out []string) {
 }
 
 func foreignHeadline(p *tools.Point) (out []string) {
-	add := func(x *float64, what string) {
+	addFigure := func(x *float64, what string) {
 		if x != nil {
 			out = append(out, say.Quantity(*x)+" "+what)
 		}
@@ -122,10 +122,10 @@ func foreignHeadline(p *tools.Point) (out []string) {
 	if p.Failed == nil {
 		out = append(out, "failures not told")
 	}
-	add(p.RequestsPerS, "req/s")
-	add(p.OutputTokensPerS, "output tok/s")
-	add(p.InputTokensPerS, "input tok/s")
-	add(p.GoodPerS, "req/s within its limits")
+	addFigure(p.RequestsPerS, "req/s")
+	addFigure(p.OutputTokensPerS, "output tok/s")
+	addFigure(p.InputTokensPerS, "input tok/s")
+	addFigure(p.GoodPerS, "req/s within its limits")
 	return out
 }
 
@@ -193,7 +193,7 @@ func (b *SideBySide) Run(run *result.Run, dir string) {
 			users := float64(*n)
 			load.Concurrency = &users
 		}
-		ttft, e2e, tpot := p.Metrics.Of(metric.ServiceTTFT), p.Metrics.Of(metric.ServiceE2E), p.Metrics.Of(metric.TPOTn1)
+		ttft, e2e, tpot := p.Metrics.SummaryOf(metric.ServiceTTFT), p.Metrics.SummaryOf(metric.ServiceE2E), p.Metrics.SummaryOf(metric.TPOTn1)
 		b.rows = append(b.rows, []string{
 			say.Plain(filepath.Base(dir)), besideLoad(&load), say.Optional(p.Throughput.RequestsPerS), say.Optional(p.Throughput.OutputTokensPerS),
 			ofSummary(ttft, "mean"), ofSummary(ttft, "p50"), ofSummary(ttft, "p99"), ofSummary(tpot, "mean"), ofSummary(e2e, "mean"), byPitot(p.Verdict),
@@ -236,12 +236,12 @@ func (b *SideBySide) Write(w io.Writer, markdown bool) error {
 	if markdown {
 		p.line("%s", about)
 		p.line("")
-		t.markdown(p)
+		t.writeMarkdown(p)
 		return p.err
 	}
 	p.write(Style{}, "", "", about)
 	p.line("")
-	t.text(p, Style{})
+	t.writeTerminal(p, Style{})
 	return p.err
 }
 

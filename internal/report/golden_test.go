@@ -25,9 +25,9 @@ func TestGolden(t *testing.T) {
 				return b.String()
 			}
 			m := Build(run, "runs/20261120-234800-llama-3.1-8b")
-			text := render(func(b *strings.Builder) error { return m.Text(b, Style{}) })
-			colour := render(func(b *strings.Builder) error { return m.Text(b, Style{Color: true}) })
-			md := render(func(b *strings.Builder) error { return m.Markdown(b) })
+			text := render(func(b *strings.Builder) error { return m.WriteTerminal(b, Style{}) })
+			colour := render(func(b *strings.Builder) error { return m.WriteTerminal(b, Style{Color: true}) })
+			md := render(func(b *strings.Builder) error { return m.WriteMarkdown(b) })
 
 			for line := range strings.Lines(text) {
 				line = strings.TrimSuffix(line, "\n")

@@ -130,7 +130,7 @@ func (m *PointModel) tables(p *result.Point) {
 func (m *PointModel) lines(x *result.Metrics) (lines []line) {
 	var reasons []string
 	without := map[string][]string{}
-	add := func(name string, view bool, key string, s *result.Summary) {
+	addRow := func(name string, view bool, key string, s *result.Summary) {
 		why := say.Plain(x.Undefined[key])
 		if s != nil {
 			why = say.Plain(s.NoSteadyState())
@@ -145,17 +145,17 @@ func (m *PointModel) lines(x *result.Metrics) (lines []line) {
 		}
 	}
 	for _, d := range x.List {
-		of := x.Of(d.Unlike)
+		of := x.SummaryOf(d.Unlike)
 		switch {
 		case d.Show == metric.Data, d.Unlike != "" && !differs(of, d.Summary):
 			continue
 		}
-		if other := x.Of(d.Instead); other != nil && other.Label == "" {
+		if other := x.SummaryOf(d.Instead); other != nil && other.Label == "" {
 			continue
 		}
-		add(rowName(&d), d.Under != "", d.Key, d.Summary)
+		addRow(rowName(&d), d.Under != "", d.Key, d.Summary)
 	}
-	if tpot, k := x.Of(metric.TPOT), x.Of(metric.TokensPerChunk).Value("p50"); tpot != nil && tpot.Label != "" && k != nil && *k > 1 {
+	if tpot, k := x.SummaryOf(metric.TPOT), x.SummaryOf(metric.TokensPerChunk).Value("p50"); tpot != nil && tpot.Label != "" && k != nil && *k > 1 {
 		m.Remarks = append(m.Remarks, "TPOT "+say.Plain(tpot.Label)+"; at the median an event carries "+say.Quantity(*k)+" tokens, so it reads too low")
 	}
 	for _, why := range reasons {
@@ -220,7 +220,7 @@ func (m *PointModel) classes(p *result.Point, marks *caveats) {
 	}
 	t := &Table{Head: []string{"class", "requests"}}
 	length := func(name string) float64 {
-		if x := p.Classes[name].Metrics.Of(metric.InputTokens).Value(metric.Mean); x != nil {
+		if x := p.Classes[name].Metrics.SummaryOf(metric.InputTokens).Value(metric.Mean); x != nil {
 			return *x
 		}
 		return 0
@@ -237,7 +237,7 @@ func (m *PointModel) classes(p *result.Point, marks *caveats) {
 		row := []string{say.Cut(say.Plain(n), maxName), say.Count(c.Requests.Due)}
 		for _, d := range heads {
 			for _, key := range usual() {
-				row = append(row, marks.cell(c.Metrics.Of(d.Name), key))
+				row = append(row, marks.cell(c.Metrics.SummaryOf(d.Name), key))
 			}
 		}
 		t.Rows = append(t.Rows, row)

@@ -128,8 +128,8 @@ func spreadModel(d compare.Spread) SpreadModel {
 	return m
 }
 
-// Text writes it for a terminal.
-func (m LaunchesModel) Text(w io.Writer, s Style) error {
+// WriteTerminal writes it for a terminal.
+func (m LaunchesModel) WriteTerminal(w io.Writer, s Style) error {
 	p := &printer{w: w}
 	p.line("")
 	p.write(s, bold, "", m.Title)
@@ -137,7 +137,7 @@ func (m LaunchesModel) Text(w io.Writer, s Style) error {
 		p.line("")
 		p.write(s, bold, "", l.Answer...)
 		if len(l.Table.Rows) > 0 {
-			l.Table.text(p, s)
+			l.Table.writeTerminal(p, s)
 			p.write(s, dim, "", l.Legend...)
 		}
 		for _, n := range l.Notes {
@@ -150,8 +150,8 @@ func (m LaunchesModel) Text(w io.Writer, s Style) error {
 	return p.err
 }
 
-// Markdown writes it for a document.
-func (m LaunchesModel) Markdown(w io.Writer) error {
+// WriteMarkdown writes it for a document.
+func (m LaunchesModel) WriteMarkdown(w io.Writer) error {
 	p := &printer{w: w}
 	p.line("### %s", inMarkdown(m.Title))
 	for _, l := range m.Loads {
@@ -159,7 +159,7 @@ func (m LaunchesModel) Markdown(w io.Writer) error {
 		p.line("**%s**", inMarkdown(strings.Join(l.Answer, " · ")))
 		p.line("")
 		if len(l.Table.Rows) > 0 {
-			l.Table.markdown(p)
+			l.Table.writeMarkdown(p)
 			p.line("")
 			p.item(inMarkdown(strings.Join(l.Legend, " · ")))
 		}

@@ -6,8 +6,8 @@ import (
 	"strings"
 )
 
-// Markdown writes the model as one section for a pull request or document.
-func (m Model) Markdown(w io.Writer) error {
+// WriteMarkdown writes the model as one section for a pull request or document.
+func (m Model) WriteMarkdown(w io.Writer) error {
 	p := &printer{w: w}
 	p.line("### %s", inMarkdown(m.Title))
 	p.line("")
@@ -19,14 +19,14 @@ func (m Model) Markdown(w io.Writer) error {
 		p.item("**" + inMarkdown(warning) + "**")
 	}
 	if m.Overview != nil {
-		m.Overview.markdown(p)
+		m.Overview.writeMarkdown(p)
 		m.Points = nil // they are in run.json
 	}
 	if m.Repeats != nil {
-		m.Repeats.markdown(p)
+		m.Repeats.writeMarkdown(p)
 	}
 	for i := range m.Points {
-		m.Points[i].markdown(p)
+		m.Points[i].writeMarkdown(p)
 	}
 	m.conditions(p)
 	return p.err
@@ -54,7 +54,7 @@ func (m *Model) claim(p *printer) {
 		row = append(row, f.Value)
 	}
 	t.Rows = [][]string{row}
-	t.markdown(p)
+	t.writeMarkdown(p)
 	p.line("")
 }
 
@@ -72,7 +72,7 @@ func (m *Model) conditions(p *printer) {
 	p.line("</details>")
 }
 
-func (m *PointModel) markdown(p *printer) {
+func (m *PointModel) writeMarkdown(p *printer) {
 	if m.Ordinal != "" {
 		p.line("")
 		p.line("#### %s%s", strings.ToUpper(m.Ordinal[:1]), m.Ordinal[1:])
@@ -105,12 +105,12 @@ func (m *PointModel) markdown(p *printer) {
 	}
 	if len(m.Latencies.Rows) > 0 {
 		p.line("")
-		m.Latencies.markdown(p)
+		m.Latencies.writeMarkdown(p)
 	}
 	for _, t := range []*Table{m.Intervals, m.Classes} {
 		if t != nil {
 			p.line("")
-			t.markdown(p)
+			t.writeMarkdown(p)
 		}
 	}
 	p.line("")
@@ -140,7 +140,7 @@ func inMarkdown(s string) string {
 	return strings.NewReplacer("<", "&lt;", "`", "\\`", "*", "\\*", "_", "\\_", "|", "\\|", "~", "\\~").Replace(s)
 }
 
-func (t Table) markdown(p *printer) {
+func (t Table) writeMarkdown(p *printer) {
 	p.line("| %s |", strings.Join(t.Head, " | "))
 	p.line("|---%s|", strings.Repeat("|--:", len(t.Head)-1))
 	for _, r := range t.Rows {

@@ -266,24 +266,24 @@ func loadText(p *result.Point) []string {
 
 func (m *PointModel) headline(p *result.Point) {
 	r, t := p.Requests, p.Throughput
-	add := func(format string, args ...any) { m.Headline = append(m.Headline, fmt.Sprintf(format, args...)) }
-	add("%s of %s answered", say.Count(r.OK), say.Plural(r.Due, "request"))
+	addSentence := func(format string, args ...any) { m.Headline = append(m.Headline, fmt.Sprintf(format, args...)) }
+	addSentence("%s of %s answered", say.Count(r.OK), say.Plural(r.Due, "request"))
 	if x := t.RequestsPerS; x != nil {
-		add("%s req/s", say.Quantity(*x))
+		addSentence("%s req/s", say.Quantity(*x))
 	}
 	if x := t.OutputTokensPerS; x != nil {
-		add("%s output tok/s", say.Quantity(*x))
+		addSentence("%s output tok/s", say.Quantity(*x))
 	}
 	if x := t.InputTokensPerS; x != nil {
-		add("%s input tok/s", say.Quantity(*x))
+		addSentence("%s input tok/s", say.Quantity(*x))
 	}
 	if g := t.PerGPU; g != nil && g.GPUs > 1 && g.OutputTokensPerS != nil {
-		add("%s output tok/s per GPU", say.Quantity(*g.OutputTokensPerS))
+		addSentence("%s output tok/s per GPU", say.Quantity(*g.OutputTokensPerS))
 	}
 	if c := p.Cost; c != nil && c.USDPerMOutput != nil {
-		add("$%s per million output tokens at $%s a GPU hour", say.Quantity(*c.USDPerMOutput), say.Dollars(c.USDPerGPUHour))
+		addSentence("$%s per million output tokens at $%s a GPU hour", say.Quantity(*c.USDPerMOutput), say.Dollars(c.USDPerGPUHour))
 		if p.SLO != nil && c.USDPerMGoodOutput != nil {
-			add("$%s per million within the SLO", say.Quantity(*c.USDPerMGoodOutput))
+			addSentence("$%s per million within the SLO", say.Quantity(*c.USDPerMGoodOutput))
 		}
 	}
 	if b := balance(p); b != "" {
@@ -327,7 +327,7 @@ func (m *PointModel) instrument(run *result.Run, p *result.Point) {
 		"virtual": "virtual time: no socket, no machine has a part in this",
 	}[run.Environment.Stamps]
 	lag := ""
-	if l := p.Metrics.Of(metric.Lag); l != nil && l.P50 != nil && run.Environment.Stamps != "virtual" {
+	if l := p.Metrics.SummaryOf(metric.Lag); l != nil && l.P50 != nil && run.Environment.Stamps != "virtual" {
 		lag = "send lag p50 " + say.Quantity(*l.P50) + " ms"
 		if l.P99 != nil {
 			lag += ", p99 " + say.Quantity(*l.P99) + " ms"

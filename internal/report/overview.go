@@ -63,7 +63,7 @@ func LoadSuffix(over string) string {
 // capacity tells the highest load that meets the SLO, as far as it is known.
 func (o *Overview) capacity(c *result.Capacity) {
 	load := func(x float64) string { return say.Quantity(x) + LoadSuffix(c.Over) }
-	add := func(parts ...string) { o.Facts = append(o.Facts, present(parts...)) }
+	addFact := func(parts ...string) { o.Facts = append(o.Facts, present(parts...)) }
 	alone := c.Verified != nil && c.Estimate == nil // one load, and no search
 	switch {
 	case alone && c.Verified.Passed:
@@ -82,7 +82,7 @@ func (o *Overview) capacity(c *result.Capacity) {
 		if c.CI95 != nil {
 			s += fmt.Sprintf(", 95 %% interval %s to %s", say.Quantity(c.CI95[0]), load(c.CI95[1]))
 		}
-		add(s, say.Plain(c.Covers))
+		addFact(s, say.Plain(c.Covers))
 	}
 	if v := c.Verified; v != nil {
 		s := fmt.Sprintf("%s of %s violate, upper limit %s by blocks of time; %s may", say.Count(v.Violations), say.Plural(v.Requests, "request"), say.Percent(v.Upper), say.Percent(v.Allowed))
@@ -90,19 +90,19 @@ func (o *Overview) capacity(c *result.Capacity) {
 		if v.Passed {
 			word = "verified at "
 		}
-		add(word+load(v.Load), s)
+		addFact(word+load(v.Load), s)
 	}
 	if c.Why != "" && !(alone && c.Verified.Refuted) { // the headline says that
-		add(say.Plain(c.Why))
+		addFact(say.Plain(c.Why))
 	}
 	if b := c.Bracket; b != nil && c.Load == nil && !alone {
 		switch {
 		case b[0] != nil && b[1] != nil:
-			add(fmt.Sprintf("the capacity is taken to lie between %s and %s", say.Quantity(*b[0]), load(*b[1])))
+			addFact(fmt.Sprintf("the capacity is taken to lie between %s and %s", say.Quantity(*b[0]), load(*b[1])))
 		case b[0] != nil:
-			add("the capacity is taken to be " + load(*b[0]) + " at least")
+			addFact("the capacity is taken to be " + load(*b[0]) + " at least")
 		case b[1] != nil:
-			add("the capacity is below " + load(*b[1]))
+			addFact("the capacity is below " + load(*b[1]))
 		}
 	}
 	if c.Binding != "" {
@@ -119,15 +119,15 @@ func (o *Overview) capacity(c *result.Capacity) {
 			}
 			parts = append(parts, s)
 		}
-		add(parts...)
+		addFact(parts...)
 	}
-	add(say.Plural(c.Requests, "request")+" measured", say.Seconds(c.Seconds))
+	addFact(say.Plural(c.Requests, "request")+" measured", say.Seconds(c.Seconds))
 }
 
 // curve tells what the loads of a sweep show.
 func (o *Overview) curve(c *result.Curve, run *result.Run) {
 	load := func(x float64) string { return say.Quantity(x) + LoadSuffix(c.Over) }
-	add := func(parts ...string) { o.Facts = append(o.Facts, present(parts...)) }
+	addFact := func(parts ...string) { o.Facts = append(o.Facts, present(parts...)) }
 	saturation := ""
 	if s := c.Saturation; s != nil {
 		saturation = fmt.Sprintf("saturates at %s req/s", say.Quantity(s.RequestsPerS))
@@ -146,25 +146,25 @@ func (o *Overview) curve(c *result.Curve, run *result.Run) {
 			knee += fmt.Sprintf(" (%s to %s by resampling the loads)", say.Quantity(k.CI95[0]), say.Quantity(k.CI95[1]))
 		}
 	case c.NoKnee != "":
-		add("no knee: " + say.Plain(c.NoKnee))
+		addFact("no knee: " + say.Plain(c.NoKnee))
 	}
 	if answer := present(knee, saturation); len(o.Answer) == 0 && len(answer) > 0 {
 		o.Answer = answer
 	} else {
-		add(answer...)
+		addFact(answer...)
 	}
 	if k := c.Knee; k != nil {
 		why := ""
 		if k.CI95 == nil {
 			why = "no interval: the loads are too few"
 		}
-		add("knee by "+say.Plain(k.Method), why)
+		addFact("knee by "+say.Plain(k.Method), why)
 	}
 	if c.UnstableFrom != nil {
-		add("unstable from " + load(*c.UnstableFrom) + " on: the queue grows for as long as the load lasts")
+		addFact("unstable from " + load(*c.UnstableFrom) + " on: the queue grows for as long as the load lasts")
 	}
 	if at := mostGoodput(run); at >= 0 {
-		add(fmt.Sprintf("most goodput %s req/s, at %s", say.Quantity(run.Points[at].Goodput.RequestsPerS), load(run.Points[at].Load.Value())), say.Plain(run.Points[at].SLO.Spec))
+		addFact(fmt.Sprintf("most goodput %s req/s, at %s", say.Quantity(run.Points[at].Goodput.RequestsPerS), load(run.Points[at].Load.Value())), say.Plain(run.Points[at].SLO.Spec))
 	}
 	if at, usd := cheapest(run); at >= 0 {
 		p := &run.Points[at]
@@ -172,7 +172,7 @@ func (o *Overview) curve(c *result.Curve, run *result.Run) {
 		if p.SLO != nil {
 			tokens += " within the SLO"
 		}
-		add(fmt.Sprintf("lowest cost $%s per million %s, at %s", say.Quantity(usd), tokens, load(p.Load.Value())))
+		addFact(fmt.Sprintf("lowest cost $%s per million %s, at %s", say.Quantity(usd), tokens, load(p.Load.Value())))
 	}
 }
 
@@ -231,7 +231,7 @@ func (o *Overview) loads(run *result.Run) {
 		row := []string{say.Decimal(p.Load.Value(), 3), say.Optional(p.Throughput.DuePerS), say.Count(p.Requests.Due), answered(p), good, output(p)}
 		for _, m := range heads {
 			for _, key := range usual() {
-				row = append(row, marks.cell(p.Metrics.Of(m.Name), key))
+				row = append(row, marks.cell(p.Metrics.SummaryOf(m.Name), key))
 			}
 		}
 		o.Loads.Rows = append(o.Loads.Rows, append(row, within, mark))
@@ -372,11 +372,11 @@ func (o *Overview) passed() string {
 	return text
 }
 
-func (f *FailedCheck) text() string {
+func (f *FailedCheck) sentence() string {
 	return fmt.Sprintf("%s at %s, first: %s (limit %s)", f.Name, say.Plural(f.Points, "load"), f.Value, f.Limit)
 }
 
-func (o *Overview) text(p *printer, s Style) {
+func (o *Overview) writeTerminal(p *printer, s Style) {
 	p.line("")
 	p.write(s, bold, "", o.Answer...)
 	for _, f := range o.Facts {
@@ -386,10 +386,10 @@ func (o *Overview) text(p *printer, s Style) {
 	p.write(s, verdictColor(o.Verdict), "", string(o.Verdict))
 	p.line("")
 	loads := o.Loads.narrow(textWidth)
-	loads.text(p, s)
+	loads.writeTerminal(p, s)
 	if o.Spread != nil {
 		p.line("")
-		o.Spread.text(p, s)
+		o.Spread.writeTerminal(p, s)
 	}
 	p.write(s, dim, "", o.LoadsLegend(loads)...)
 	p.line("")
@@ -398,13 +398,13 @@ func (o *Overview) text(p *printer, s Style) {
 		if f.Status == result.Fail {
 			mark, code = "FAIL", red
 		}
-		p.hanging(Style{}, "", s.paint(code, mark)+"  ", "      ", f.text())
+		p.hanging(Style{}, "", s.paint(code, mark)+"  ", "      ", f.sentence())
 		p.write(s, "", "      ", f.Advice)
 	}
 	p.write(s, "", "", o.passed())
 }
 
-func (o *Overview) markdown(p *printer) {
+func (o *Overview) writeMarkdown(p *printer) {
 	p.line("")
 	p.line("**%s**", o.Verdict) // the answer is the claim above
 	p.line("")
@@ -412,15 +412,15 @@ func (o *Overview) markdown(p *printer) {
 		p.item(inMarkdown(strings.Join(f, " · ")))
 	}
 	p.line("")
-	o.Loads.markdown(p)
+	o.Loads.writeMarkdown(p)
 	p.line("")
 	if o.Spread != nil {
-		o.Spread.markdown(p)
+		o.Spread.writeMarkdown(p)
 		p.line("")
 	}
 	p.item(inMarkdown(strings.Join(o.LoadsLegend(o.Loads), " · ")))
 	for _, f := range o.Failed {
-		p.item(fmt.Sprintf("**%s** %s", f.Status, inMarkdown(strings.TrimSpace(f.text()+". "+f.Advice))))
+		p.item(fmt.Sprintf("**%s** %s", f.Status, inMarkdown(strings.TrimSpace(f.sentence()+". "+f.Advice))))
 	}
 	p.item(o.passed())
 }

@@ -75,7 +75,7 @@ func Prediction(w io.Writer, x *predict.Prediction, s Style) error {
 		}
 		t.Rows = append(t.Rows, row)
 	}
-	t.text(p, s)
+	t.writeTerminal(p, s)
 	p.line("")
 	far := "An estimate: held against recorded runs of one model on an RTX 4090 and an RTX PRO 6000, on which two of its constants were chosen, and nothing else. Elsewhere it may be off by tens of percent, in TTFT more than in TPOT. pitot fit calibrates it from a run of yours."
 	if d.Fitted != nil {
@@ -116,7 +116,7 @@ func Known(w io.Writer, k *predict.Known, s Style) error {
 	for _, m := range k.Models {
 		t.Rows = append(t.Rows, []string{m.Name, billions(m.Parameters), billions(m.Active), say.Count(m.Context), m.DType, m.Repository})
 	}
-	t.text(p, s)
+	t.writeTerminal(p, s)
 	p.line("")
 	t = Table{Head: []string{"accelerator", "GiB", "GB/s", "bf16 TFLOPS", "fp8", "$/h"}}
 	for _, a := range k.Accelerators {
@@ -130,7 +130,7 @@ func Known(w io.Writer, k *predict.Known, s Style) error {
 		}
 		t.Rows = append(t.Rows, []string{a.Name, say.Quantity(a.MemoryGiB), say.Count(int64(a.BandwidthGBs)), say.Quantity(a.TFLOPS["bf16"]), fp8, price})
 	}
-	t.text(p, s)
+	t.writeTerminal(p, s)
 	p.line("")
 	p.write(s, dim, "", "Any other model: give a directory with its Hugging Face config.json, as in ./my-model@h100. Names on the hub do too. Several accelerators: 2xh100. Engine settings: pitot predict --help.")
 	return p.err
@@ -167,7 +167,7 @@ func Replay(w io.Writer, x *predict.Replayed, s Style) error {
 		row("", "error", m.of(x.ErrorPct), pct)
 		row("", "error unfitted", m.of(x.Unfitted.ErrorPct), pct)
 	}
-	t.text(p, s)
+	t.writeTerminal(p, s)
 	p.line("")
 	p.write(s, "", "", fmt.Sprintf("step times × %.4f, fitted on the recorded mean TPOT; nothing else is fitted", x.Scalar))
 	if x.InSample {
@@ -199,7 +199,7 @@ func Beside(w io.Writer, x *predict.Beside, s Style) error {
 		}
 		t.Rows = append(t.Rows, []string{name, say.Optional(l.Measured), say.Optional(l.Predicted), say.Optional(l.Ratio)})
 	}
-	t.text(p, s)
+	t.writeTerminal(p, s)
 	p.line("")
 	for _, m := range x.Means {
 		p.hanging(s, "", "- ", "  ", m)
@@ -232,7 +232,7 @@ func Fit(w io.Writer, x *predict.Fit, file string, s Style) error {
 		}
 		t.Rows = append(t.Rows, []string{f.Name, physical(f.Value, f.Unit), interval, note})
 	}
-	t.text(p, s)
+	t.writeTerminal(p, s)
 	p.line("")
 	if len(alike) > 0 {
 		p.write(s, "", "", "the runs do not tell "+strings.Join(alike, ", ")+": one can stand in for the other")
@@ -245,7 +245,7 @@ func Fit(w io.Writer, x *predict.Fit, file string, s Style) error {
 	for _, r := range x.Runs {
 		t.errors(say.Plain(r.Run), &r.ErrorPct, &r.ErrorPct, r.Held)
 	}
-	t.text(p, s)
+	t.writeTerminal(p, s)
 	p.line("")
 	if len(x.LeftOut) > 0 {
 		p.write(s, "", "", "error on each load when it is left out: predicted by a fit on the other loads alone, against measured. The mean size over its runs, ± where some were predicted too long and some too short. It is what to expect of a load that was not measured, as far as it is no further away.")
@@ -264,7 +264,7 @@ func Fit(w io.Writer, x *predict.Fit, file string, s Style) error {
 			t.errors(name, l.ErrorPct, l.AbsErrorPct, l.Requests)
 		}
 		if len(t.Rows) > 0 {
-			t.text(p, s)
+			t.writeTerminal(p, s)
 		}
 		for _, w := range without {
 			p.write(s, "", "", w)

@@ -166,7 +166,7 @@ func fewAt(run *result.Run, points []int, v repeatedValue) bool {
 		if i < 0 || i >= len(run.Points) { // a damaged run
 			return false
 		}
-		s := run.Points[i].Metrics.Of(v.Name)
+		s := run.Points[i].Metrics.SummaryOf(v.Name)
 		return s != nil && slices.Contains(s.Few, v.percentile)
 	})
 }
@@ -186,17 +186,17 @@ func (m *Model) claimRepeats() {
 	m.Figures = m.Repeats.Figures
 }
 
-func (o *Repeats) text(p *printer, s Style) {
+func (o *Repeats) writeTerminal(p *printer, s Style) {
 	p.line("")
 	p.write(s, bold, "", o.Answer...)
 	p.line("")
-	o.Table.text(p, s)
+	o.Table.writeTerminal(p, s)
 	p.write(s, dim, "", o.Legend...)
 }
 
-func (o *Repeats) markdown(p *printer) {
+func (o *Repeats) writeMarkdown(p *printer) {
 	p.line("")
-	o.Table.markdown(p)
+	o.Table.writeMarkdown(p)
 	p.line("")
 	p.item(inMarkdown(strings.Join(o.Legend, " · ")))
 }

@@ -39,7 +39,7 @@ func (m *PointModel) backlog(p *result.Point) {
 	if s := p.Standstills; s != nil {
 		m.Remarks = append(m.Remarks, standsStill(s))
 	}
-	switch e2e := p.Metrics.Of(metric.E2E); {
+	switch e2e := p.Metrics.SummaryOf(metric.E2E); {
 	case p.Stability == stat.Undecided && p.StabilityWhy != "":
 		m.Remarks = append(m.Remarks, "stability undecided: "+say.Plain(p.StabilityWhy))
 	case p.Stability == stat.Unstable && p.Growth != nil:
@@ -98,7 +98,7 @@ func (m *PointModel) intervals(p *result.Point, lines []line) {
 	for _, c := range keys {
 		t.Head = append(t.Head, c.Name)
 	}
-	add := func(name string, of map[string][2]float64, write func(float64) string) {
+	addRow := func(name string, of map[string][2]float64, write func(float64) string) {
 		row, any := []string{name}, false
 		for _, c := range keys {
 			text := ""
@@ -113,18 +113,18 @@ func (m *PointModel) intervals(p *result.Point, lines []line) {
 	}
 	for _, l := range lines {
 		if !l.view {
-			add(l.name, l.summary.CI95, say.Quantity)
+			addRow(l.name, l.summary.CI95, say.Quantity)
 		}
 	}
 	rate := func(name, key string) {
 		if v, ok := p.Throughput.CI95[key]; ok {
-			add(name, map[string][2]float64{"mean": v}, say.Quantity)
+			addRow(name, map[string][2]float64{"mean": v}, say.Quantity)
 		}
 	}
 	rate("requests/s", "requests_per_s")
 	rate("output tok/s", "output_tokens_per_s")
 	if s := p.SLO; s != nil && s.CI95 != nil {
-		add("SLO attained", map[string][2]float64{"mean": *s.CI95}, say.Percent)
+		addRow("SLO attained", map[string][2]float64{"mean": *s.CI95}, say.Percent)
 	}
 	if len(t.Rows) > 0 {
 		m.Intervals = t
@@ -135,7 +135,7 @@ func (m *PointModel) intervals(p *result.Point, lines []line) {
 // withoutInterval says why there is none: of the point, or of the percentiles
 // that the table shows.
 func (m *PointModel) withoutInterval(p *result.Point, lines []line) {
-	e2e := p.Metrics.Of(metric.E2E)
+	e2e := p.Metrics.SummaryOf(metric.E2E)
 	switch {
 	case e2e != nil && e2e.NoSteadyState() != "": // which is why there are no intervals either
 		return

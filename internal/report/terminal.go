@@ -52,8 +52,8 @@ func metColor(met result.Met) string {
 	return map[result.Met]string{result.Yes: green, result.No: red, result.Undecided: yellow}[met]
 }
 
-// Text writes the model for a terminal.
-func (m Model) Text(w io.Writer, s Style) error {
+// WriteTerminal writes the model for a terminal.
+func (m Model) WriteTerminal(w io.Writer, s Style) error {
 	p := &printer{w: w}
 	p.line("")
 	p.write(s, bold, "", m.Title)
@@ -64,11 +64,11 @@ func (m Model) Text(w io.Writer, s Style) error {
 		p.write(s, yellow, "", warning)
 	}
 	if m.Overview != nil {
-		m.Overview.text(p, s)
+		m.Overview.writeTerminal(p, s)
 		m.Points = nil // they are in the other formats
 	}
 	if m.Repeats != nil {
-		m.Repeats.text(p, s)
+		m.Repeats.writeTerminal(p, s)
 		p.line("")
 		for i := range m.Points {
 			m.Points[i].verdictLine(p, s)
@@ -81,7 +81,7 @@ func (m Model) Text(w io.Writer, s Style) error {
 		if i > 0 || m.Points[i].Ordinal != "" {
 			p.line("")
 		}
-		m.Points[i].text(p, s)
+		m.Points[i].writeTerminal(p, s)
 	}
 	switch {
 	case m.Dir == "":
@@ -108,7 +108,7 @@ func (m *PointModel) verdictLine(p *printer, s Style) {
 	}
 }
 
-func (m *PointModel) text(p *printer, s Style) {
+func (m *PointModel) writeTerminal(p *printer, s Style) {
 	code := ""
 	if m.Ordinal != "" {
 		code = bold
@@ -138,12 +138,12 @@ func (m *PointModel) text(p *printer, s Style) {
 	}
 	p.line("")
 	if len(m.Latencies.Rows) > 0 {
-		m.Latencies.text(p, s)
+		m.Latencies.writeTerminal(p, s)
 	}
 	for _, t := range []*Table{m.Intervals, m.Classes} {
 		if t != nil {
 			p.line("")
-			t.text(p, s)
+			t.writeTerminal(p, s)
 		}
 	}
 	if len(m.Legend) > 0 {
@@ -158,13 +158,13 @@ func (m *PointModel) text(p *printer, s Style) {
 	p.write(s, "", "", m.Server...)
 	p.write(s, "", "", m.Instrument...)
 	for i := range m.NotPassed {
-		m.NotPassed[i].text(p, s)
+		m.NotPassed[i].writeTerminal(p, s)
 	}
 	p.line("%s", m.ChecksPassed())
 }
 
-// text writes a check that did not pass, and what to do.
-func (c *CheckModel) text(p *printer, s Style) {
+// writeTerminal writes a check that did not pass, and what to do.
+func (c *CheckModel) writeTerminal(p *printer, s Style) {
 	mark, code := "flag", yellow
 	if c.Status == result.Fail {
 		mark, code = "FAIL", red
@@ -180,14 +180,14 @@ func (m *Model) repeatedChecks(p *printer, s Style) {
 		for k := range m.Points[i].NotPassed {
 			if c := &m.Points[i].NotPassed[k]; !told[c.Name] {
 				told[c.Name] = true
-				c.text(p, s)
+				c.writeTerminal(p, s)
 			}
 		}
 	}
 }
 
-// text writes a table with its numbers under one another.
-func (t Table) text(p *printer, s Style) {
+// writeTerminal writes a table with its numbers under one another.
+func (t Table) writeTerminal(p *printer, s Style) {
 	width, total := t.widths(), t.width()
 	if len(width) > 0 && total > tableWidth { // names give way to numbers
 		width[0] = max(width[0]-(total-tableWidth), 8)

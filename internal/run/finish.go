@@ -87,7 +87,7 @@ func finish(dir string, incomplete bool, store *spill.Store) (*result.Run, error
 			run.Unplanned += len(f.Rows)
 		}
 	})
-	run.Sent = sent.all()
+	run.Sent = sent.traffic()
 	run.Points = []result.Point{}
 	run.Verdict = result.Valid
 	if len(folds) == 0 {

@@ -80,5 +80,5 @@ func TestServerKilledInMidRun(t *testing.T) {
 // watching is told how a run goes on.
 type watching func(Status)
 
-func (watching) Say(string)        {}
+func (watching) ShowLine(string)   {}
 func (w watching) Update(s Status) { w(s) }

@@ -17,7 +17,7 @@ func TestLaunchSpread(t *testing.T) {
 		run, _ := mustMeasure(t, target, "--launch", launch, "--seed", "7", "--concurrency", "1", "--requests", "3", "--warmup", "0s",
 			"--input", "16", "--output", "9", "--repeat", "2", "--out", filepath.Join(t.TempDir(), "run"))
 		for _, p := range run.Points {
-			tpot = append(tpot, *p.Metrics.Of(metric.TPOT).Mean)
+			tpot = append(tpot, *p.Metrics.SummaryOf(metric.TPOT).Mean)
 		}
 		return tpot
 	}

@@ -139,22 +139,22 @@ func (s *Session) tellResumed(o *outline, points int, why string) {
 	kept, dir := len(s.earlier), s.plan.Out
 	switch {
 	case points == 0:
-		s.runner.say(fmt.Sprintf("resuming %s: no point had begun", dir))
+		s.runner.showLine(fmt.Sprintf("resuming %s: no point had begun", dir))
 		return
 	case kept == points:
-		s.runner.say(fmt.Sprintf("resuming %s: %d points are there", dir, kept))
+		s.runner.showLine(fmt.Sprintf("resuming %s: %d points are there", dir, kept))
 	default:
-		s.runner.say(fmt.Sprintf("resuming %s: %d points are there, %d measured again", dir, kept, points-kept))
+		s.runner.showLine(fmt.Sprintf("resuming %s: %d points are there, %d measured again", dir, kept, points-kept))
 		line := fmt.Sprintf("note: point %d is measured again: %s", kept+1, why)
 		if kept+2 == points {
 			line += fmt.Sprintf("; so is point %d behind it", points)
 		} else if kept+1 < points {
 			line += fmt.Sprintf("; so are points %d to %d behind it", kept+2, points)
 		}
-		s.runner.say(line)
+		s.runner.showLine(line)
 	}
 	if _, err := os.Stat(filepath.Join(dir, rundir.Journal)); err == nil && len(o.damage) > 0 {
-		s.runner.say("note: the damaged journal stays too, under another name")
+		s.runner.showLine("note: the damaged journal stays too, under another name")
 	}
 }
 

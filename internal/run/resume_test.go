@@ -22,8 +22,8 @@ import (
 // listener keeps what it is told.
 type listener struct{ lines []string }
 
-func (l *listener) Say(line string) { l.lines = append(l.lines, line) }
-func (l *listener) Update(Status)   {}
+func (l *listener) ShowLine(line string) { l.lines = append(l.lines, line) }
+func (l *listener) Update(Status)        {}
 
 // A session whose journal is damaged goes on with the points before the damage,
 // says which those are and why the others are measured again, and comes to the same

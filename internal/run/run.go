@@ -57,7 +57,7 @@ type Spent struct {
 
 // Progress is told how a run goes on, from one goroutine at a time.
 type Progress interface {
-	Say(line string)
+	ShowLine(line string)
 	Update(Status)
 }
 
@@ -110,9 +110,9 @@ func (e *RecordsError) Hint() string {
 // Unwrap gives the cause.
 func (e *RecordsError) Unwrap() error { return e.Err }
 
-func (r *Runner) say(line string) {
+func (r *Runner) showLine(line string) {
 	if r.Progress != nil {
-		r.Progress.Say(line)
+		r.Progress.ShowLine(line)
 	}
 }
 
@@ -382,7 +382,7 @@ func (s *Session) point(ctx context.Context, l *plan.Load, index int32, what Loa
 // askServer notes what the server tells of itself, before a load and after it.
 func (s *Session) askServer(ctx context.Context, index int32, now int64) {
 	if said := s.Target.Sample(ctx, s.journal.Sample, index, now); said != "" {
-		s.runner.say("note: " + said)
+		s.runner.showLine("note: " + said)
 	}
 }
 

@@ -229,7 +229,7 @@ func TestSim(t *testing.T) {
 	if p.Requests.Due < 1000 || p.Requests.OK != p.Requests.Due || run.Verdict == result.Invalid {
 		t.Errorf("%s, %+v", run.Verdict, p.Requests)
 	}
-	if s := p.Metrics.Of(metric.TTFT); s == nil || s.P50 == nil || *s.P50 != 35 {
+	if s := p.Metrics.SummaryOf(metric.TTFT); s == nil || s.P50 == nil || *s.P50 != 35 {
 		t.Errorf("TTFT %+v", s)
 	}
 	if d := cmp.Diff(p, once().Points[0]); d != "" {
@@ -258,7 +258,7 @@ func TestTwinInVirtualTime(t *testing.T) {
 		t.Errorf("%s, %+v", run.Verdict, p.Requests)
 	}
 	// Weights take 14.9 ms to read: no token can be faster.
-	if s := p.Metrics.Of(metric.TPOT); s == nil || *s.Min < 14.9 || *s.P50 > 60 {
+	if s := p.Metrics.SummaryOf(metric.TPOT); s == nil || *s.Min < 14.9 || *s.P50 > 60 {
 		t.Errorf("TPOT %+v", s)
 	}
 	hits := 0
@@ -359,7 +359,7 @@ func TestFilePromptsInBothWorlds(t *testing.T) {
 	var mean []float64
 	for _, target := range []string{"sim:fixed", "mock:fixed"} {
 		run, _ := mustMeasure(t, target, "--workload", file, "--requests", "20", "--rate", "100", "--output", "4", "--ttft", "5ms", "--itl", "1ms", "--warmup", "50ms", "--seed", "7")
-		mean = append(mean, *run.Points[0].Metrics.Of(metric.InputTokens).Mean)
+		mean = append(mean, *run.Points[0].Metrics.SummaryOf(metric.InputTokens).Mean)
 	}
 	if mean[0] != mean[1] || mean[0] < 15 {
 		t.Errorf("%v input tokens in virtual time, %v over a socket", mean[0], mean[1])

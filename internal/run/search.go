@@ -20,8 +20,8 @@ import (
 
 // View is told how a search or a sweep goes on.
 type View interface {
-	Say(line string)   // of a load that was measured
-	About(line string) // of the one that is being measured now
+	ShowLine(line string) // of a load that was measured
+	About(line string)    // of the one that is being measured now
 }
 
 // Searcher measures what a search or a sweep asks for, in a run directory.
@@ -79,7 +79,7 @@ func (s *Searcher) Probe(ctx context.Context, p search.Probe) (search.Seen, erro
 	if p.Claim >= 0 {
 		seen.Blocks = v.Blocks[p.Claim]
 	}
-	if e := m.Metrics.Of(metric.E2E); e != nil && e.Mean != nil {
+	if e := m.Metrics.SummaryOf(metric.E2E); e != nil && e.Mean != nil {
 		seen.Residence = *e.Mean / 1e3
 	}
 	if seen.Failed {
@@ -89,7 +89,7 @@ func (s *Searcher) Probe(ctx context.Context, p search.Probe) (search.Seen, erro
 		s.served = *r
 	}
 	s.note(&seen)
-	s.view.Say(s.line(p, &seen))
+	s.view.ShowLine(s.line(p, &seen))
 	return seen, ctx.Err() // a point that was cut short is no datum
 }
 
@@ -238,12 +238,12 @@ func (s *Searcher) Find(ctx context.Context, what Goal) (*result.Capacity, error
 		}
 		return s.Result(c, what.Objective), err
 	}
-	s.view.Say("budget: " + search.Forecast(cfg.Residence, 0, cfg.Budget).String())
+	s.view.ShowLine("budget: " + search.Forecast(cfg.Residence, 0, cfg.Budget).String())
 	centred := false
 	c, err := search.Find(ctx, cfg, func(ctx context.Context, p search.Probe) (search.Seen, error) {
 		if p.Stage == search.Centre && !centred {
 			centred = true
-			s.view.Say("budget: " + search.Forecast(p.Residence, s.served, cfg.Budget).String())
+			s.view.ShowLine("budget: " + search.Forecast(p.Residence, s.served, cfg.Budget).String())
 		}
 		return s.Probe(ctx, p)
 	})
@@ -291,7 +291,7 @@ func (s *Searcher) Sweep(ctx context.Context, loads *search.Loads, window Load) 
 		if p.Stability != stat.Stable {
 			line += ", stability " + string(p.Stability)
 		}
-		s.view.Say(line)
+		s.view.ShowLine(line)
 		if err := ctx.Err(); err != nil {
 			return err
 		}

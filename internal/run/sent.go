@@ -36,8 +36,8 @@ func count(to *result.Traffic, r *record.Row) {
 	to.OutputTokens += int64(max(r.CompletionTokens, 0))
 }
 
-// all is nil where there are no records of requests.
-func (s *sent) all() *result.Sent {
+// traffic is nil where there are no records of requests.
+func (s *sent) traffic() *result.Sent {
 	if !s.rows {
 		return nil
 	}

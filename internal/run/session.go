@@ -126,7 +126,7 @@ func (r *Runner) Open(ctx context.Context, p *plan.Plan) (_ *Session, err error)
 		return nil, err
 	}
 	src.close()
-	t, err := target.Open(ctx, target.WantedBy(p), r.say)
+	t, err := target.Open(ctx, target.WantedBy(p), r.showLine)
 	if err != nil {
 		return nil, err
 	}
@@ -136,7 +136,7 @@ func (r *Runner) Open(ctx context.Context, p *plan.Plan) (_ *Session, err error)
 		}
 	}()
 	for _, n := range t.Notes {
-		r.say("note: " + n)
+		r.showLine("note: " + n)
 	}
 	if src.Source == nil {
 		if src, err = newSource(&p.Ask, t, 0); err != nil {
@@ -148,7 +148,7 @@ func (r *Runner) Open(ctx context.Context, p *plan.Plan) (_ *Session, err error)
 	if resumed {
 		t.ProbedBefore(s.probed)
 		if now := t.Server[metric.ProcessStart]; now != "" && s.began != "" && now != s.began {
-			r.say("note: the server was started anew since: what follows is measured on another launch of it")
+			r.showLine("note: the server was started anew since: what follows is measured on another launch of it")
 		}
 		if s.Dir = p.Out; s.headless {
 			s.head = s.describeRun(src, time.Now())
@@ -313,7 +313,7 @@ func (s *Session) Measure(ctx context.Context, l Load) (*Measured, error) {
 
 func (s *Session) measured(fold *measure.Fold, index int32) *Measured {
 	m := &Measured{fold.Point(), int(index), fold.Violations}
-	if e := m.Metrics.Of(metric.E2E); e != nil && e.Mean != nil {
+	if e := m.Metrics.SummaryOf(metric.E2E); e != nil && e.Mean != nil {
 		if took := int64(*e.Mean * 1e6); s.light == 0 || took < s.light {
 			s.light = took
 		}
@@ -358,7 +358,7 @@ func (s *Session) Close(stopped bool, err error) (*result.Run, error) {
 	run, e := finish(s.Dir, incomplete, s.memory())
 	if run != nil {
 		for _, n := range s.Target.Beyond(target.Observed(run.Points)) {
-			s.runner.say("note: " + n)
+			s.runner.showLine("note: " + n)
 		}
 	}
 	if incomplete {
@@ -378,7 +378,7 @@ func (s *Session) follow() bool {
 		return false
 	}
 	if err := rundir.WriteNew(s.Dir, rundir.Config, s.plan.YAML(s.runner.verb())); err != nil && !errors.Is(err, fs.ErrExist) {
-		s.runner.say("note: " + err.Error())
+		s.runner.showLine("note: " + err.Error())
 	}
 	if s.release != nil { // the plan that is locked may be gone, or elsewhere
 		s.release()

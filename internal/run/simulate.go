@@ -21,7 +21,7 @@ import (
 // point for each: what was due, sent and answered is recorded in memory, and
 // nothing is written anywhere. The seed is the plan's.
 func (r *Runner) Simulate(ctx context.Context, p *plan.Plan, loads []plan.Load) ([]result.Point, error) {
-	t, err := target.Open(ctx, target.WantedBy(p), r.say)
+	t, err := target.Open(ctx, target.WantedBy(p), r.showLine)
 	if err != nil {
 		return nil, err
 	}
@@ -55,7 +55,7 @@ func (r *Runner) simulate(ctx context.Context, p *plan.Plan, t *target.Target, l
 	defer kept.remove()
 	var look *looker
 	if setup.Requests == 0 && (setup.AutoWarmup && p.SpendLimit == 0 || !l.Until.None()) {
-		look = &looker{want: l.Until, longest: int64(p.Budget), inTime: true, records: kept.records, index: index, setup: setup, say: r.say}
+		look = &looker{want: l.Until, longest: int64(p.Budget), inTime: true, records: kept.records, index: index, setup: setup, say: r.showLine}
 		cfg.Extend = look.extend
 	}
 	core := load.NewCore(cfg)

@@ -139,13 +139,13 @@ func TestTrapSurvivorsOnly(t *testing.T) {
 	if p.SLO.Attained == nil || *p.SLO.Attained != .97 || p.SLO.Met != "no" {
 		t.Errorf("attained %v, met %s", p.SLO.Attained, p.SLO.Met)
 	}
-	ttft := p.Metrics.Of(metric.TTFT)
+	ttft := p.Metrics.SummaryOf(metric.TTFT)
 	if ttft.P99 != nil || ttft.Over["p99"] != 5000 || ttft.P99OK == nil || math.Abs(*ttft.P99OK-50) > 1 {
 		t.Errorf("p99 %v, over %v, of the survivors %v", ttft.P99, ttft.Over, ttft.P99OK)
 	}
 	run := result.Run{Points: []result.Point{p}, Verdict: p.Verdict}
 	var text bytes.Buffer
-	if err := report.Build(&run, "").Text(&text, report.Style{}); err != nil {
+	if err := report.Build(&run, "").WriteTerminal(&text, report.Style{}); err != nil {
 		t.Fatal(err)
 	}
 	for line := range strings.Lines(text.String()) {
@@ -259,7 +259,7 @@ func TestTrapChunksTakenForTokens(t *testing.T) {
 		if p.Requests.OK != 20 {
 			t.Fatalf("%s: %+v", name, p.Requests)
 		}
-		switch tpot := m.Of(metric.TPOT); {
+		switch tpot := m.SummaryOf(metric.TPOT); {
 		case tpot == nil:
 			t.Errorf("%s: no TPOT: %s", name, m.Undefined["tpot_ms"])
 		case tpot.Label != "": // who assumes one token in the first event divides by too many
@@ -276,10 +276,10 @@ func TestTrapChunksTakenForTokens(t *testing.T) {
 				}
 			}
 		}
-		if m.Of(metric.ICL) == nil || m.Of(metric.ICL).P50 == nil || *m.Of(metric.ICL).P50 <= 0 {
-			t.Errorf("%s: ICL %+v", name, m.Of(metric.ICL))
+		if m.SummaryOf(metric.ICL) == nil || m.SummaryOf(metric.ICL).P50 == nil || *m.SummaryOf(metric.ICL).P50 <= 0 {
+			t.Errorf("%s: ICL %+v", name, m.SummaryOf(metric.ICL))
 		}
-		switch itl := m.Of(metric.ITL); {
+		switch itl := m.SummaryOf(metric.ITL); {
 		case itl == nil:
 			if m.Undefined["itl_ms"] == "" {
 				t.Errorf("%s: ITL is undefined for no reason", name)
@@ -320,9 +320,9 @@ func TestFreezeInBothWorlds(t *testing.T) {
 	virtual := f.Point()
 
 	for name, of := range map[string]func(*result.Metrics) *result.Summary{
-		"ttft":  func(m *result.Metrics) *result.Summary { return m.Of(metric.TTFT) },
-		"e2e":   func(m *result.Metrics) *result.Summary { return m.Of(metric.E2E) },
-		"stall": func(m *result.Metrics) *result.Summary { return m.Of(metric.Stall) },
+		"ttft":  func(m *result.Metrics) *result.Summary { return m.SummaryOf(metric.TTFT) },
+		"e2e":   func(m *result.Metrics) *result.Summary { return m.SummaryOf(metric.E2E) },
+		"stall": func(m *result.Metrics) *result.Summary { return m.SummaryOf(metric.Stall) },
 	} {
 		a, b := of(&real.Metrics), of(&virtual.Metrics)
 		for _, x := range [][2]*float64{{a.P50, b.P50}, {a.P99, b.P99}, {a.Mean, b.Mean}, {a.Max, b.Max}} {
@@ -331,7 +331,7 @@ func TestFreezeInBothWorlds(t *testing.T) {
 			}
 		}
 	}
-	if p99 := *virtual.Metrics.Of(metric.TTFT).P99; p99 < 1500 {
+	if p99 := *virtual.Metrics.SummaryOf(metric.TTFT).P99; p99 < 1500 {
 		t.Errorf("p99 of TTFT is %g ms with a freeze of 2 s", p99)
 	}
 }

@@ -59,7 +59,7 @@ func (s *Session) newLooker(want slo.Precision, index int32, setup measure.Setup
 			return record.Since(s.Dir, offset), err
 		},
 		store: func() *spill.Store { return memory(s.Dir) },
-		index: index, setup: setup, say: s.runner.say,
+		index: index, setup: setup, say: s.runner.showLine,
 	}, err
 }
 

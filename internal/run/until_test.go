@@ -30,7 +30,7 @@ func TestUntil(t *testing.T) {
 		t.Errorf("finished again: %+v, %v", again.Points[0].Until, err)
 	}
 	// What was looked at until it was narrow has no 95 % interval.
-	if e2e, ttft := p.Metrics.Of(metric.E2E), p.Metrics.Of(metric.TTFT); len(e2e.CI95) > 0 || !strings.Contains(e2e.NoInterval["mean"], "ended by a look") || len(ttft.CI95) == 0 {
+	if e2e, ttft := p.Metrics.SummaryOf(metric.E2E), p.Metrics.SummaryOf(metric.TTFT); len(e2e.CI95) > 0 || !strings.Contains(e2e.NoInterval["mean"], "ended by a look") || len(ttft.CI95) == 0 {
 		t.Errorf("intervals %v, %v", e2e.CI95, ttft.CI95)
 	}
 

@@ -35,20 +35,20 @@ func Span(d time.Duration) string {
 	if d < 0 {
 		return "-" + Span(-d)
 	}
-	in := func(unit time.Duration, name string) string {
+	inUnits := func(unit time.Duration, name string) string {
 		return Exact(float64(d)/float64(unit)) + " " + name
 	}
 	switch {
 	case d == 0:
 		return "0 s"
 	case d < time.Microsecond:
-		return in(time.Nanosecond, "ns")
+		return inUnits(time.Nanosecond, "ns")
 	case d < time.Millisecond:
-		return in(time.Microsecond, "µs")
+		return inUnits(time.Microsecond, "µs")
 	case d < time.Second:
-		return in(time.Millisecond, "ms")
+		return inUnits(time.Millisecond, "ms")
 	case d < 2*time.Minute && d != time.Minute:
-		return in(time.Second, "s")
+		return inUnits(time.Second, "s")
 	}
 	n := int64(d.Round(time.Second) / time.Second)
 	var parts []string

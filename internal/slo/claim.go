@@ -22,7 +22,7 @@ type Claim struct {
 func (s Spec) Claims() ([]Claim, error) {
 	var claims []Claim
 	var joint *Claim
-	add := func(c Claim) error {
+	addClaim := func(c Claim) error {
 		if c.Share < 1e-9 {
 			return say.Errorf("%s allows no violation at all", c.Spec).WithHint("a load cannot be searched at which none of any number violates: limit p99.9 instead")
 		}
@@ -35,11 +35,11 @@ func (s Spec) Claims() ([]Claim, error) {
 		case l.Metric.Pooled():
 			return nil, say.Errorf("%s is a limit on gaps, not on requests", l).WithHint("limit tpot or stall, which each request has")
 		case l.Metric == metric.Errors:
-			if err := add(Claim{Spec: l.String(), Share: l.MaxPercent / 100, limit: l}); err != nil {
+			if err := addClaim(Claim{Spec: l.String(), Share: l.MaxPercent / 100, limit: l}); err != nil {
 				return nil, err
 			}
 		case !l.Joint():
-			if err := add(Claim{Spec: l.String(), Share: 1 - l.P(), limit: l}); err != nil {
+			if err := addClaim(Claim{Spec: l.String(), Share: 1 - l.P(), limit: l}); err != nil {
 				return nil, err
 			}
 		case joint == nil:
@@ -54,7 +54,7 @@ func (s Spec) Claims() ([]Claim, error) {
 			}
 		}
 		joint.Spec = only.String()
-		if err := add(*joint); err != nil {
+		if err := addClaim(*joint); err != nil {
 			return nil, err
 		}
 	}

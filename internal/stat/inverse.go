@@ -40,7 +40,7 @@ func (f Logistic) LoadAt(eps, level, alpha float64) Inverse {
 	}
 	x := (logit(eps) - f.A) / f.B
 	v := Inverse{Load: f.Centre * math.Exp(x)}
-	v.SE = math.Sqrt(max(f.Model.of(x), f.Robust.of(x))/(f.B*f.B) + ModelError*ModelError)
+	v.SE = math.Sqrt(max(f.Model.varianceAt(x), f.Robust.varianceAt(x))/(f.B*f.B) + ModelError*ModelError)
 	switch {
 	case v.Load < f.Lowest || v.Load > f.Highest:
 		v.Reason = "the estimate lies outside the loads measured"

@@ -22,8 +22,8 @@ func (p Prior) precision() float64 {
 // Covariance is that of the two coefficients of a line.
 type Covariance struct{ AA, AB, BB float64 }
 
-// of gives the variance of a + b·x.
-func (c Covariance) of(x float64) float64 { return c.AA + 2*x*c.AB + x*x*c.BB }
+// varianceAt gives the variance of a + b·x.
+func (c Covariance) varianceAt(x float64) float64 { return c.AA + 2*x*c.AB + x*x*c.BB }
 
 // inverse of the symmetric matrix, which must be positive definite.
 func (c Covariance) inverse() Covariance {
@@ -75,7 +75,7 @@ func FitLogistic(points []Share, slope Prior) Logistic {
 		}
 		f.spread(points, slope)
 	}
-	if finite := f.Model.of(1) + f.Robust.of(1); math.IsNaN(finite) || math.IsInf(finite, 0) {
+	if finite := f.Model.varianceAt(1) + f.Robust.varianceAt(1); math.IsNaN(finite) || math.IsInf(finite, 0) {
 		return Logistic{Reason: "the shares determine no curve"}
 	}
 	return f
@@ -126,9 +126,9 @@ func (f *Logistic) climb(points []Share, slope Prior) bool {
 	return false
 }
 
-// at gives the abscissa of a point, its binomial variance n·P(1−P), and its
+// residualOf gives the abscissa of a point, its binomial variance n·P(1−P), and its
 // residual v − n·P, both without cancelling where P is nearly 1.
-func (f *Logistic) at(p Share) (x, variance, residual float64) {
+func (f *Logistic) residualOf(p Share) (x, variance, residual float64) {
 	x = math.Log(p.Load / f.Centre)
 	eta := f.A + f.B*x
 	yes, no := sigmoid(eta), sigmoid(-eta)
@@ -151,7 +151,7 @@ func (f *Logistic) posterior(points []Share, slope Prior) float64 {
 func (f *Logistic) gradient(points []Share, slope Prior) (ga, gb float64) {
 	gb = f.Phi * slope.precision() * (slope.Mean - f.B)
 	for _, p := range points {
-		x, _, r := f.at(p)
+		x, _, r := f.residualOf(p)
 		ga += r
 		gb += r * x
 	}
@@ -162,7 +162,7 @@ func (f *Logistic) gradient(points []Share, slope Prior) (ga, gb float64) {
 func (f *Logistic) information(points []Share, slope Prior) Covariance {
 	h := Covariance{BB: f.Phi * slope.precision()}
 	for _, p := range points {
-		x, w, _ := f.at(p)
+		x, w, _ := f.residualOf(p)
 		h.AA += w
 		h.AB += w * x
 		h.BB += w * x * x
@@ -176,12 +176,12 @@ func (f *Logistic) spread(points []Share, slope Prior) {
 	var pearson float64
 	var meat Covariance
 	for _, p := range points {
-		x, w, r := f.at(p)
+		x, w, r := f.residualOf(p)
 		if w == 0 {
 			continue // so far from the limit that the model leaves no chance
 		}
 		pearson += r * r / w
-		u := r / max(1-w*bread.of(x), 1e-9) // a leverage of 1 but for rounding
+		u := r / max(1-w*bread.varianceAt(x), 1e-9) // a leverage of 1 but for rounding
 		meat.AA += u * u
 		meat.AB += u * u * x
 		meat.BB += u * u * x * x

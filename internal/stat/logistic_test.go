@@ -45,7 +45,7 @@ func TestLogisticHoldsTheTruth(t *testing.T) {
 			phi += f.Phi / runs
 			x := math.Log(v.Load / f.Centre)
 			by := func(c Covariance) bool {
-				return studentInterval(math.Log(v.Load), math.Sqrt(c.of(x))/f.B, float64(f.DF), .95).Holds(0)
+				return studentInterval(math.Log(v.Load), math.Sqrt(c.varianceAt(x))/f.B, float64(f.DF), .95).Holds(0)
 			}
 			model.add(by(f.Model))
 			robust.add(by(f.Robust))

@@ -308,7 +308,7 @@ func (e *engine) serve(p Wanted, chances uint64) (*serve.Server, error) {
 		Speed: p.Speed, Startup: p.StartupDelay, Reasoning: p.Reasoning, ToolCalls: p.ToolCalls, PromptTokensDetails: p.TellCached,
 	}
 	if eos := p.EOS; !eos.IsZero() {
-		mc.Ends = func(n int64) int { return eos.At(seed.At(p.Seed, streamEOS, uint64(n))) }
+		mc.Ends = func(n int64) int { return eos.Draw(seed.At(p.Seed, streamEOS, uint64(n))) }
 	}
 	if p.Model != "" {
 		mc.Model = p.Model

@@ -20,7 +20,7 @@ func wantedRange(p Wanted) (r deploy.Range) {
 	if p.Generated() {
 		ends := func(l workload.Lengths, prefix int) [2]int {
 			const tail = math.MaxUint64 / 20 // one in twenty is beyond either end
-			return [2]int{l.At(tail), prefix + l.At(math.MaxUint64-tail)}
+			return [2]int{l.Draw(tail), prefix + l.Draw(math.MaxUint64-tail)}
 		}
 		r.Input, r.Output = ends(p.Input, p.Prefix), ends(p.Output, 0)
 		if p.Prefix > 0 && p.PrefixShare == 1 {
@@ -46,8 +46,8 @@ func Observed(points []result.Point) (r deploy.Range) {
 	}
 	for i := range points {
 		p := &points[i]
-		lengths(&r.Input, p.Metrics.Of(metric.InputTokens))
-		lengths(&r.Output, p.Metrics.Of(metric.OutputTokens))
+		lengths(&r.Input, p.Metrics.SummaryOf(metric.InputTokens))
+		lengths(&r.Output, p.Metrics.SummaryOf(metric.OutputTokens))
 		n := 0.0
 		for _, x := range p.InFlight {
 			n += x / float64(len(p.InFlight))

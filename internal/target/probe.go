@@ -60,7 +60,7 @@ func (t *Target) waitReady(ctx context.Context, wait time.Duration, notef func(s
 		if err == nil && a.Status < 500 {
 			return nil
 		}
-		class, detail := record.ServerError(a.Status), a.Text()
+		class, detail := record.ServerError(a.Status), a.ErrorText()
 		if err != nil {
 			class, detail = wire.Classify(err)
 		}
@@ -144,12 +144,12 @@ func (t *Target) discover(ctx context.Context) error {
 	}
 	switch {
 	case a.Status == 401 || a.Status == 403:
-		return t.Failure(record.ErrAuth, int32(a.Status), a.Text())
+		return t.Failure(record.ErrAuth, int32(a.Status), a.ErrorText())
 	case a.Status == 503 && t.Options.Model == "":
 		return &Error{"the server is not ready: it answers 503 at " + t.Dialer.Endpoint.URL(t.modelsPath()), "wait for it with --wait-ready 10m"}
 	case a.Status != 200: // no such route, perhaps: the first request will tell whether all is well
 		t.modelsAnswer = fmt.Sprintf(": it answers %d", a.Status)
-		if text := a.Text(); text != "" {
+		if text := a.ErrorText(); text != "" {
 			t.modelsAnswer += ", " + text
 		}
 		return nil

@@ -157,7 +157,7 @@ func (t *Target) chooseAPI(p *plan.Target, route string) error {
 		}
 		return t.useAPI(a, route)
 	}
-	a, _, ok := api.Of(route)
+	a, _, ok := api.ByPath(route)
 	if !ok {
 		a, t.apiGuessed = api.Default(), route == ""
 	}

@@ -61,8 +61,8 @@ func FuzzSignals(f *testing.F) {
 	})
 }
 
-// at is a target whose connections are served so.
-func at(t *testing.T, serve func(net.Conn)) *Target {
+// openTarget is a target whose connections are served so.
+func openTarget(t *testing.T, serve func(net.Conn)) *Target {
 	t.Helper()
 	endpoint, _, err := wire.ParseTarget("http://twin.test")
 	if err != nil {
@@ -124,7 +124,7 @@ func TestHostileMetrics(t *testing.T) {
 		synctest.Test(t, func(t *testing.T) {
 			none := func(s record.Sample) { t.Errorf("%s: %+v", name, s) }
 			// When it is opened.
-			target, began := at(t, c.serve), time.Now()
+			target, began := openTarget(t, c.serve), time.Now()
 			target.findMetrics(t.Context())
 			if took := time.Since(began); took > metricsTimeout+time.Second {
 				t.Errorf("%s: took %s", name, took)
@@ -137,7 +137,7 @@ func TestHostileMetrics(t *testing.T) {
 			}
 			// And when it comes later.
 			turned := false
-			target = at(t, func(conn net.Conn) {
+			target = openTarget(t, func(conn net.Conn) {
 				if turned {
 					c.serve(conn)
 				} else {
@@ -165,7 +165,7 @@ func TestHostileMetrics(t *testing.T) {
 func TestRestartIsSeen(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		srv := serve.New(serve.Config{})
-		target := at(t, func(c net.Conn) { srv.ServeConn(c) })
+		target := openTarget(t, func(c net.Conn) { srv.ServeConn(c) })
 		target.findMetrics(t.Context())
 		if target.Server[metric.ProcessStart] == "" {
 			t.Error("the server's start is not known")

@@ -35,7 +35,7 @@ func pour(x *Exchange, next func(i int) string) (taken int64) {
 
 // Endless answers end, soon, and what came of them is kept.
 func TestBounds(t *testing.T) {
-	events := strings.Repeat(event(text("y")), 30)
+	events := strings.Repeat(event(textEvent("y")), 30)
 	var zipped bytes.Buffer
 	z := gzip.NewWriter(&zipped)
 	for range 3000 {
@@ -261,19 +261,19 @@ func TestUsageThatCannotBe(t *testing.T) {
 		want   counts
 		doubt  string // "" for none
 	}{
-		{"honest", []string{text("four"), finish("stop"), usage(4), done}, counts{9, unset, 4, unset}, ""},
-		{"as many as asked for, some without text", []string{text("x"), finish("length"), usage(64), done}, counts{9, unset, 64, unset}, ""},
-		{"a few more, that open and end it", []string{text("x"), finish("length"), usage(84), done}, counts{9, unset, 84, unset}, ""},
-		{"more than asked for, and the text shows them", []string{text(strings.Repeat("y ", 500)), finish("stop"), usage(990), done}, counts{9, unset, 990, unset}, ""},
-		{"more than asked for and than there is text", []string{text("x"), finish("stop"), usage(999), done}, counts{9, unset, unset, unset}, "999 completion tokens, where 128 tokens were asked for and 1 bytes"},
-		{"more than any number", []string{text("x"), finish("stop"), with(`"prompt_tokens":9,"completion_tokens":1000000000000000000`), done}, counts{9, unset, unset, unset}, "its completion tokens are no count"},
-		{"exponent", []string{text("x"), finish("stop"), with(`"prompt_tokens":9,"completion_tokens":1e18`), done}, counts{9, unset, unset, unset}, "its completion tokens are no count"},
-		{"honest exponent", []string{text("x"), finish("stop"), with(`"prompt_tokens":9e0,"completion_tokens":0.4e1`), done}, counts{9, unset, 4, unset}, ""},
-		{"negative", []string{text("x"), finish("stop"), with(`"prompt_tokens":-9,"completion_tokens":4`), done}, counts{unset, unset, 4, unset}, "its prompt tokens are no count"},
-		{"broken", []string{text("x"), finish("stop"), with(`"completion_tokens":4.5`), done}, counts{unset, unset, unset, unset}, "its completion tokens are no count"},
-		{"after the end mark", []string{text("x"), finish("stop"), usage(1), done, usage(40)}, counts{9, unset, 1, unset}, "it came after the end mark"},
-		{"more cached than there are", []string{text("x"), finish("stop"), with(`"prompt_tokens":9,"completion_tokens":1,"prompt_tokens_details":{"cached_tokens":10}`), done}, counts{9, unset, 1, unset}, "10 tokens cached of a prompt of 9"},
-		{"more reasoning than there is", []string{text("x"), finish("stop"), with(`"prompt_tokens":9,"completion_tokens":1,"completion_tokens_details":{"reasoning_tokens":2}`), done}, counts{9, unset, 1, unset}, "2 reasoning tokens of 1"},
+		{"honest", []string{textEvent("four"), finish("stop"), usage(4), done}, counts{9, unset, 4, unset}, ""},
+		{"as many as asked for, some without text", []string{textEvent("x"), finish("length"), usage(64), done}, counts{9, unset, 64, unset}, ""},
+		{"a few more, that open and end it", []string{textEvent("x"), finish("length"), usage(84), done}, counts{9, unset, 84, unset}, ""},
+		{"more than asked for, and the text shows them", []string{textEvent(strings.Repeat("y ", 500)), finish("stop"), usage(990), done}, counts{9, unset, 990, unset}, ""},
+		{"more than asked for and than there is text", []string{textEvent("x"), finish("stop"), usage(999), done}, counts{9, unset, unset, unset}, "999 completion tokens, where 128 tokens were asked for and 1 bytes"},
+		{"more than any number", []string{textEvent("x"), finish("stop"), with(`"prompt_tokens":9,"completion_tokens":1000000000000000000`), done}, counts{9, unset, unset, unset}, "its completion tokens are no count"},
+		{"exponent", []string{textEvent("x"), finish("stop"), with(`"prompt_tokens":9,"completion_tokens":1e18`), done}, counts{9, unset, unset, unset}, "its completion tokens are no count"},
+		{"honest exponent", []string{textEvent("x"), finish("stop"), with(`"prompt_tokens":9e0,"completion_tokens":0.4e1`), done}, counts{9, unset, 4, unset}, ""},
+		{"negative", []string{textEvent("x"), finish("stop"), with(`"prompt_tokens":-9,"completion_tokens":4`), done}, counts{unset, unset, 4, unset}, "its prompt tokens are no count"},
+		{"broken", []string{textEvent("x"), finish("stop"), with(`"completion_tokens":4.5`), done}, counts{unset, unset, unset, unset}, "its completion tokens are no count"},
+		{"after the end mark", []string{textEvent("x"), finish("stop"), usage(1), done, usage(40)}, counts{9, unset, 1, unset}, "it came after the end mark"},
+		{"more cached than there are", []string{textEvent("x"), finish("stop"), with(`"prompt_tokens":9,"completion_tokens":1,"prompt_tokens_details":{"cached_tokens":10}`), done}, counts{9, unset, 1, unset}, "10 tokens cached of a prompt of 9"},
+		{"more reasoning than there is", []string{textEvent("x"), finish("stop"), with(`"prompt_tokens":9,"completion_tokens":1,"completion_tokens_details":{"reasoning_tokens":2}`), done}, counts{9, unset, 1, unset}, "2 reasoning tokens of 1"},
 	} {
 		x, chunks := play(true, nil, read{streamed(c.events...), 10, false})
 		r := x.Row
@@ -294,7 +294,7 @@ func TestUsageThatCannotBe(t *testing.T) {
 		t.Errorf("%+v, %d, %q", chunks, x.Row.CompletionTokens, x.Row.Detail)
 	}
 	ids := `{"choices":[{"index":0,"delta":{"content":"x"},"token_ids":[` + strings.TrimSuffix(strings.Repeat("1,", 500), ",") + `]}]}`
-	x, chunks = play(true, nil, read{streamed(text("a"), ids, finish("stop"), done), 10, false})
+	x, chunks = play(true, nil, read{streamed(textEvent("a"), ids, finish("stop"), done), 10, false})
 	if len(chunks) != 2 || chunks[1].Tokens != 0 || !strings.Contains(x.Row.Detail, "500 tokens in the events") {
 		t.Errorf("%+v, %q", chunks, x.Row.Detail)
 	}

@@ -53,7 +53,7 @@ func serveChat(c net.Conn) {
 		if _, err := io.CopyN(io.Discard, c, int64(size)); err != nil {
 			return
 		}
-		if _, err := io.WriteString(c, streamed(text("a"), finish("stop"), done)); err != nil {
+		if _, err := io.WriteString(c, streamed(textEvent("a"), finish("stop"), done)); err != nil {
 			return
 		}
 	}
@@ -162,7 +162,7 @@ func TestGrace(t *testing.T) {
 			defer conn.Abort()
 			go func() {
 				_, _ = readHead(server)
-				_, _ = io.WriteString(server, strings.TrimSuffix(streamed(text("a"), done), lastChunk))
+				_, _ = io.WriteString(server, strings.TrimSuffix(streamed(textEvent("a"), done), lastChunk))
 				time.Sleep(c.late)
 				_, _ = io.WriteString(server, lastChunk)
 			}()
@@ -316,7 +316,7 @@ func TestTLSRecordsOfOneSegment(t *testing.T) {
 			return
 		}
 		b.hold = true
-		for _, s := range []string{streamHead, chunk(event(text("a"))), chunk(event(text("b"))), chunk(event(text("c")))} {
+		for _, s := range []string{streamHead, chunk(event(textEvent("a"))), chunk(event(textEvent("b"))), chunk(event(textEvent("c")))} {
 			_, _ = io.WriteString(c, s)
 		}
 		b.hold = false

@@ -82,7 +82,7 @@ func FuzzParseTarget(f *testing.F) {
 		if e.Addr == "" || e.Host == "" || strings.HasSuffix(e.Base, "/") || strings.ContainsAny(e.Host+e.Base+route, "\r\n \x00") {
 			t.Fatalf("%q: %+v, route %q", spec, e, route)
 		}
-		if _, _, ok := api.Of(route); ok != (route != "") {
+		if _, _, ok := api.ByPath(route); ok != (route != "") {
 			t.Fatalf("%q: route %q", spec, route)
 		}
 	})
@@ -182,8 +182,8 @@ func TestAnswerTextKeepsTheKey(t *testing.T) {
 	})
 	d := &Dialer{Endpoint: Endpoint{Addr: addr, Host: addr}}
 	a, err := d.Fetch(context.Background(), "GET", "/", []api.Header{{Name: "Authorization", Value: "Bearer " + key}}, nil, key)
-	if err != nil || strings.Contains(a.Text(), "sk-0") || a.Status != 401 {
-		t.Errorf("%q, %v", a.Text(), err)
+	if err != nil || strings.Contains(a.ErrorText(), "sk-0") || a.Status != 401 {
+		t.Errorf("%q, %v", a.ErrorText(), err)
 	}
 }
 

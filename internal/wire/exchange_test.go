@@ -144,7 +144,7 @@ func answered(status, contentType, body string, headers ...string) string {
 	return fmt.Sprintf("HTTP/1.1 %s\r\ncontent-type: %s\r\ncontent-length: %d\r\n%s\r\n%s", status, contentType, len(body), strings.Join(headers, ""), body)
 }
 
-func text(content string) string { return choice(`{"content":"` + content + `"}`) }
+func textEvent(content string) string { return choice(`{"content":"` + content + `"}`) }
 
 func choice(delta string) string {
 	return `{"id":"chatcmpl-1","object":"chat.completion.chunk","created":1,"model":"m","choices":[{"index":0,"delta":` + delta + `,"logprobs":null,"finish_reason":null}]}`
@@ -194,7 +194,7 @@ var answers = []struct {
 	err   error // how the connection ends, if the answer does not
 	want  string
 }{
-	{name: "vLLM", bytes: streamed(role, text("Hi"), text(" there"), `{"id":"chatcmpl-1","choices":[{"index":0,"delta":{"content":"."},"logprobs":null,"finish_reason":"length","stop_reason":null}]}`, usage(3), done),
+	{name: "vLLM", bytes: streamed(role, textEvent("Hi"), textEvent(" there"), `{"id":"chatcmpl-1","choices":[{"index":0,"delta":{"content":"."},"logprobs":null,"finish_reason":"length","stop_reason":null}]}`, usage(3), done),
 		want: "ok 200 length text=9 first=-1 chunks=0a,0a,0a usage=9/-1/3/-1 HETALD reusable"},
 	{name: "vLLM with usage in every event", bytes: streamed(counted("", 0), counted("Hi", 1), counted(" you all", 4), counted("", 5), counted("!", 6), finish("stop"), usage(7), done),
 		want: "ok 200 stop text=11 first=1 chunks=1a,3a,2a usage=9/-1/7/-1 HETALD reusable"},
@@ -204,15 +204,15 @@ var answers = []struct {
 		want: "ok 200 stop text=3 first=2 chunks=2a,1a usage=9/-1/3/-1 HETALD reusable"},
 	{name: "usage that stays at zero until the end", bytes: streamed(counted("Hi", 0), counted("!", 0), counted("?", 3), finish("stop"), done),
 		want: "ok 200 stop text=4 first=-1 chunks=0a,0a,0a usage=9/-1/3/-1 HETALD reusable"},
-	{name: "OpenAI", bytes: streamed(strings.Replace(role, "}]}", `}],"usage":null,"obfuscation":"ab"}`, 1), strings.Replace(text("Hi"), "}]}", `}],"usage":null,"obfuscation":"Zr8g"}`, 1), finish("stop"),
+	{name: "OpenAI", bytes: streamed(strings.Replace(role, "}]}", `}],"usage":null,"obfuscation":"ab"}`, 1), strings.Replace(textEvent("Hi"), "}]}", `}],"usage":null,"obfuscation":"Zr8g"}`, 1), finish("stop"),
 		`{"choices":[],"usage":{"prompt_tokens":9,"completion_tokens":20,"total_tokens":29,"prompt_tokens_details":{"cached_tokens":4},"completion_tokens_details":{"reasoning_tokens":0}}}`, done),
 		want: "ok 200 stop text=2 first=-1 chunks=0a usage=9/4/20/0 HETALD reusable"},
-	{name: "hidden reasoning", bytes: streamed(role, text("Hi"), finish("stop"), `{"choices":[],"usage":{"prompt_tokens":9,"completion_tokens":65,"completion_tokens_details":{"reasoning_tokens":64}}}`, done),
+	{name: "hidden reasoning", bytes: streamed(role, textEvent("Hi"), finish("stop"), `{"choices":[],"usage":{"prompt_tokens":9,"completion_tokens":65,"completion_tokens_details":{"reasoning_tokens":64}}}`, done),
 		want: "ok 200 stop text=2 first=-1 chunks=0a usage=9/-1/65/64 hidden=64 HETALD reusable"},
 	{name: "hidden reasoning with usage in every event", bytes: streamed(`{"choices":[{"index":0,"delta":{"content":"Hi"}}],"usage":{"prompt_tokens":9,"completion_tokens":66,"completion_tokens_details":{"reasoning_tokens":64}}}`, finish("stop"), done),
 		want: "ok 200 stop text=2 first=2 chunks=2a usage=9/-1/66/64 hidden=64 HETALD reusable"},
 	{name: "llama.cpp", bytes: "HTTP/1.1 200 OK\r\nServer: llama.cpp\r\nContent-Type: text/event-stream\r\nTransfer-Encoding: chunked\r\nKeep-Alive: timeout=5, max=100\r\n\r\n" +
-		chunk(": \n\n") + chunk(event(choice(`{"role":"assistant","content":null}`))) + chunk(event(text("Hi"))) + chunk(event(`{"choices":[{"finish_reason":"stop","index":0,"delta":{}}],"timings":{"prompt_n":3,"predicted_n":1}}`)) + chunk(event(done)) + lastChunk,
+		chunk(": \n\n") + chunk(event(choice(`{"role":"assistant","content":null}`))) + chunk(event(textEvent("Hi"))) + chunk(event(`{"choices":[{"finish_reason":"stop","index":0,"delta":{}}],"timings":{"prompt_n":3,"predicted_n":1}}`)) + chunk(event(done)) + lastChunk,
 		want: "ok 200 stop text=2 first=-1 chunks=0a HETALD reusable"},
 	{name: "SGLang with reasoning", bytes: streamed(role, choice(`{"role":null,"content":null,"reasoning_content":"We","tool_calls":null}`), choice(`{"content":"Paris","reasoning_content":null}`), finish("stop"),
 		`{"choices":[],"usage":{"prompt_tokens":9,"completion_tokens":2,"total_tokens":11,"prompt_tokens_details":null,"reasoning_tokens":1}}`, done),
@@ -226,12 +226,12 @@ var answers = []struct {
 		sglang(`{"role":null,"content":null,"reasoning_content":null,"tool_calls":null}`, "stop", ""),
 		`{"id":"1f","object":"chat.completion.chunk","created":1,"choices":[],"model":"m",`+sglangUsage(5)+`}`, done),
 		want: "ok 200 stop text=15 first=1 chunks=1r,1r,2a,1a usage=9/-1/5/-1 HETALD reusable"},
-	{name: "streamed reasoning is not hidden", bytes: streamed(choice(`{"reasoning":"We"}`), text("Hi"), finish("stop"), `{"choices":[],"usage":{"completion_tokens":2,"prompt_tokens":1,"completion_tokens_details":{"reasoning_tokens":1}}}`, done),
+	{name: "streamed reasoning is not hidden", bytes: streamed(choice(`{"reasoning":"We"}`), textEvent("Hi"), finish("stop"), `{"choices":[],"usage":{"completion_tokens":2,"prompt_tokens":1,"completion_tokens_details":{"reasoning_tokens":1}}}`, done),
 		want: "ok 200 stop text=4 first=-1 chunks=0r,0a usage=1/-1/2/1 HETALD reusable"},
 	{name: "only reasoning", bytes: streamed(choice(`{"reasoning":"We"}`), finish("length"), done),
 		want: "ok 200 length text=2 first=-1 chunks=0r HETLD reusable"},
 	{name: "TGI", bytes: "HTTP/1.1 200 OK\r\ncontent-type: text/event-stream\r\nx-accel-buffering: no\r\ntransfer-encoding: chunked\r\n\r\n" +
-		chunk("data:"+text("Hi")+"\n\n") + chunk("data:"+finish("eos_token")+"\n\n") + chunk("data: [DONE]\n\n") + lastChunk,
+		chunk("data:"+textEvent("Hi")+"\n\n") + chunk("data:"+finish("eos_token")+"\n\n") + chunk("data: [DONE]\n\n") + lastChunk,
 		want: "ok 200 eos_token text=2 first=-1 chunks=0a HETALD reusable"},
 	{name: "tool calls", bytes: streamed(choice(`{"role":"assistant","content":null,"tool_calls":[{"index":0,"id":"call_1","type":"function","function":{"name":"get","arguments":""}}]}`),
 		choice(`{"tool_calls":[{"index":0,"function":{"arguments":"{\"a\""}}]}`), choice(`{"tool_calls":[{"index":1,"id":"call_2","type":"function","function":{"name":"put","arguments":""}}]}`), finish("tool_calls"), done),
@@ -246,45 +246,45 @@ var answers = []struct {
 		want: "ok 200 stop text=8 first=2 chunks=2a,3a HETALD reusable"},
 	{name: "completions", bytes: streamed(`{"object":"text_completion","choices":[{"index":0,"text":"Hi","logprobs":null,"finish_reason":null,"stop_reason":null}],"usage":null}`, `{"choices":[{"index":0,"text":"","finish_reason":"stop"}]}`, usage(2), done),
 		want: "ok 200 stop text=2 first=-1 chunks=0a usage=9/-1/2/-1 HETALD reusable"},
-	{name: "characters over several bytes", bytes: streamed(text("é"), text("😀"), text(`\u00e9\ud83d\ude00`), finish("stop"), done),
+	{name: "characters over several bytes", bytes: streamed(textEvent("é"), textEvent("😀"), textEvent(`\u00e9\ud83d\ude00`), finish("stop"), done),
 		want: "ok 200 stop text=12 first=-1 chunks=0a,0a,0a HETALD reusable"},
-	{name: "comments and CRLF", bytes: streamHead + chunk(": PROCESSING\r\n\r\n") + chunk("event: message\r\nid: 1\r\ndata: "+text("Hi")+"\r\n\r\n") + chunk(": ping\r\n\r\ndata: "+finish("stop")+"\r\n\r\ndata: [DONE]\r\n\r\n") + lastChunk,
+	{name: "comments and CRLF", bytes: streamHead + chunk(": PROCESSING\r\n\r\n") + chunk("event: message\r\nid: 1\r\ndata: "+textEvent("Hi")+"\r\n\r\n") + chunk(": ping\r\n\r\ndata: "+finish("stop")+"\r\n\r\ndata: [DONE]\r\n\r\n") + lastChunk,
 		want: "ok 200 stop text=2 first=-1 chunks=0a HETALD reusable"},
-	{name: "[DONE] missing", bytes: streamed(text("Hi"), finish("stop")),
+	{name: "[DONE] missing", bytes: streamed(textEvent("Hi"), finish("stop")),
 		want: "ok 200 stop text=2 first=-1 chunks=0a HETALD reusable"},
-	{name: "finish missing", bytes: streamed(text("Hi"), done),
+	{name: "finish missing", bytes: streamed(textEvent("Hi"), done),
 		want: "ok 200 text=2 first=-1 chunks=0a HETALD reusable"},
-	{name: "neither finish nor [DONE]", bytes: streamed(text("Hi")),
+	{name: "neither finish nor [DONE]", bytes: streamed(textEvent("Hi")),
 		want: "failed unfinished 200 text=2 first=-1 chunks=0a HETALD reusable | the stream ended without a finish reason or an end mark"},
-	{name: "last empty line missing", bytes: streamHead + chunk(event(text("Hi"))+event(finish("stop"))+"data: [DONE]") + lastChunk,
+	{name: "last empty line missing", bytes: streamHead + chunk(event(textEvent("Hi"))+event(finish("stop"))+"data: [DONE]") + lastChunk,
 		want: "ok 200 stop text=2 first=-1 chunks=0a HETALD reusable"},
-	{name: "cut before the finish", bytes: streamHead + chunk(event(text("Hi"))),
+	{name: "cut before the finish", bytes: streamHead + chunk(event(textEvent("Hi"))),
 		want: "failed closed 200 text=2 first=-1 chunks=0a HETALD | the connection was closed before the answer's end"},
-	{name: "cut in an event", bytes: streamHead + chunk(event(text("Hi")))[:100],
+	{name: "cut in an event", bytes: streamHead + chunk(event(textEvent("Hi")))[:100],
 		want: "failed closed 200 text=0 HD | the connection was closed before the answer's end"},
-	{name: "cut after the finish", bytes: streamHead + chunk(event(text("Hi"))+event(finish("stop"))),
+	{name: "cut after the finish", bytes: streamHead + chunk(event(textEvent("Hi"))+event(finish("stop"))),
 		want: "ok 200 stop text=2 first=-1 chunks=0a HETALD"},
-	{name: "cut after [DONE]", bytes: streamHead + chunk(event(text("Hi"))+event(done)),
+	{name: "cut after [DONE]", bytes: streamHead + chunk(event(textEvent("Hi"))+event(done)),
 		want: "ok 200 text=2 first=-1 chunks=0a HETALD"},
 	{name: "cut after [DONE] without a token", bytes: streamHead + chunk(event(done)),
 		want: "failed empty 200 text=0 HED | the answer has no tokens"},
-	{name: "reset before the finish", bytes: streamHead + chunk(event(text("Hi"))), err: syscall.ECONNRESET,
+	{name: "reset before the finish", bytes: streamHead + chunk(event(textEvent("Hi"))), err: syscall.ECONNRESET,
 		want: "failed reset 200 text=2 first=-1 chunks=0a HETALD | connection reset by the server"},
-	{name: "reset after the finish", bytes: streamHead + chunk(event(text("Hi"))+event(finish("stop"))), err: syscall.ECONNRESET,
+	{name: "reset after the finish", bytes: streamHead + chunk(event(textEvent("Hi"))+event(finish("stop"))), err: syscall.ECONNRESET,
 		want: "failed reset 200 stop text=2 first=-1 chunks=0a HETALD | connection reset by the server"},
-	{name: "reset after [DONE]", bytes: streamHead + chunk(event(text("Hi"))+event(finish("stop"))+event(done)), err: syscall.ECONNRESET,
+	{name: "reset after [DONE]", bytes: streamHead + chunk(event(textEvent("Hi"))+event(finish("stop"))+event(done)), err: syscall.ECONNRESET,
 		want: "ok 200 stop text=2 first=-1 chunks=0a HETALD"},
-	{name: "until close", bytes: "HTTP/1.0 200 OK\r\nContent-Type: text/event-stream\r\n\r\n" + event(text("Hi")) + event(finish("stop")),
+	{name: "until close", bytes: "HTTP/1.0 200 OK\r\nContent-Type: text/event-stream\r\n\r\n" + event(textEvent("Hi")) + event(finish("stop")),
 		want: "ok 200 stop text=2 first=-1 chunks=0a HETALD"},
-	{name: "until close, cut", bytes: "HTTP/1.0 200 OK\r\nContent-Type: text/event-stream\r\n\r\n" + event(text("Hi")),
+	{name: "until close, cut", bytes: "HTTP/1.0 200 OK\r\nContent-Type: text/event-stream\r\n\r\n" + event(textEvent("Hi")),
 		want: "failed unfinished 200 text=2 first=-1 chunks=0a HETALD | the stream ended without a finish reason or an end mark"},
-	{name: "until close, reset", bytes: "HTTP/1.0 200 OK\r\nContent-Type: text/event-stream\r\n\r\n" + event(text("Hi")), err: syscall.ECONNRESET,
+	{name: "until close, reset", bytes: "HTTP/1.0 200 OK\r\nContent-Type: text/event-stream\r\n\r\n" + event(textEvent("Hi")), err: syscall.ECONNRESET,
 		want: "failed reset 200 text=2 first=-1 chunks=0a HETALD | connection reset by the server"},
-	{name: "error event", bytes: streamed(text("Hi"), `{"error":{"message":"EngineCore died, key `+testSecret+`","type":"InternalServerError","code":500}}`, done),
+	{name: "error event", bytes: streamed(textEvent("Hi"), `{"error":{"message":"EngineCore died, key `+testSecret+`","type":"InternalServerError","code":500}}`, done),
 		want: "failed stream_error 200 text=2 first=-1 chunks=0a HETALD reusable | EngineCore died, key [redacted]"},
 	{name: "error event of plain text", bytes: streamHead + chunk("event: error\ndata: \x1b[31mdied\x1b[0m\n\n") + lastChunk,
 		want: "failed stream_error 200 text=0 HED reusable | [31mdied [0m"},
-	{name: "malformed event", bytes: streamed(text("Hi"), `{"choices":[{"index":0,"delta":{"content":"`+testSecret+strings.Repeat("x", 200), done),
+	{name: "malformed event", bytes: streamed(textEvent("Hi"), `{"choices":[{"index":0,"delta":{"content":"`+testSecret+strings.Repeat("x", 200), done),
 		want: "failed malformed 200 text=2 first=-1 chunks=0a HETALD | cannot read event {\"choices\":[{\"index\":0,\"delta\":{\"content\":\"[redacted]" + strings.Repeat("x", 64) + "…"},
 	{name: "no tokens", bytes: streamed(role, finish("stop"), done),
 		want: "failed empty 200 stop text=0 HELD reusable | the answer has no tokens"},
@@ -337,7 +337,7 @@ var answers = []struct {
 	{name: "error answer, cut", bytes: answered("500 No", "text/plain", "Internal Server Error")[:70], want: "failed http_500 500 text=0 HD | Inter"},
 	{name: "redirect", bytes: "HTTP/1.1 307 Temporary Redirect\r\nLocation: /v1/\r\ncontent-length: 0\r\n\r\n", want: "failed redirect 307 text=0 HD reusable | redirected to /v1/"},
 	{name: "201", bytes: answered("201 Created", jsonType, `{}`), want: "failed malformed 201 text=0 HD reusable | {}"},
-	{name: "gzip", bytes: zipped(true, event(role), event(text("Hi")), event(finish("stop")), event(usage(1)), event(done)), want: "ok 200 stop text=2 first=-1 chunks=0a usage=9/-1/1/-1 HETALD reusable"},
+	{name: "gzip", bytes: zipped(true, event(role), event(textEvent("Hi")), event(finish("stop")), event(usage(1)), event(done)), want: "ok 200 stop text=2 first=-1 chunks=0a usage=9/-1/1/-1 HETALD reusable"},
 	{name: "gzip error", bytes: zipped(false, `{"error":{"message":"no"}}`), want: "failed bad_request 400 text=0 HD reusable | no"},
 	{name: "gzip that is none", bytes: answered("200 OK", "text/event-stream", "data: no gzip at all", "content-encoding: gzip\r\n"), want: "failed malformed 200 text=0 HD | gzip: invalid header"},
 }
@@ -420,7 +420,7 @@ func checkTimes(t interface{ Fatalf(string, ...any) }, r *record.Row, chunks []r
 
 // The stamps and bounds of chunks by what shared their read.
 func TestChunkTimes(t *testing.T) {
-	a, b := chunk(event(text("a"))), chunk(event(text("b")))
+	a, b := chunk(event(textEvent("a"))), chunk(event(textEvent("b")))
 	usageEvent, end := chunk(event(usage(2))), chunk(event(finish("stop")))+chunk(event(done))+lastChunk
 	for _, c := range []struct {
 		name  string
@@ -459,7 +459,7 @@ func TestChunkTimes(t *testing.T) {
 // An event that the end of the connection completes came with its bytes.
 func TestOpenEventHasTheTimeOfItsBytes(t *testing.T) {
 	head := "HTTP/1.1 200 OK\r\ncontent-type: text/event-stream\r\n\r\n"
-	x, chunks := play(true, io.EOF, read{head, 1, false}, read{"data: " + text("a") + "\n", 10, false})
+	x, chunks := play(true, io.EOF, read{head, 1, false}, read{"data: " + textEvent("a") + "\n", 10, false})
 	if len(chunks) != 1 || chunks[0].T != 10 || x.Row.FirstToken != 10 || x.Row.LastToken != 10 || x.Row.Done != 1010 {
 		t.Errorf("%+v %+v", chunks, x.Row)
 	}
@@ -486,7 +486,7 @@ func TestTrueArrivalsAreBounded(t *testing.T) {
 				case 1:
 					body += event(role)
 				default:
-					body += event(text("abc"))
+					body += event(textEvent("abc"))
 					in = append(in, len(body))
 				}
 			}
@@ -532,7 +532,7 @@ func TestTrueArrivalsAreBounded(t *testing.T) {
 // chunk of a stream that has ended: the end mark comes with it by the server's
 // own doing.
 func TestMergedLeavesTheEndOut(t *testing.T) {
-	a, b := chunk(event(text("a"))), chunk(event(text("b")))
+	a, b := chunk(event(textEvent("a"))), chunk(event(textEvent("b")))
 	end := chunk(event(finish("stop"))+event(done)) + lastChunk
 	for name, c := range map[string]struct {
 		reads  []string
@@ -578,8 +578,8 @@ func TestAbandon(t *testing.T) {
 	}
 	for _, c := range []struct{ bytes, want string }{
 		{"", "cut timeout -1 text=0 D"},
-		{streamHead + chunk(event(text("a"))), "cut timeout 200 text=1 first=-1 chunks=0a HETALD"},
-		{streamHead + chunk(event(text("a"))+event(done)), "ok 200 text=1 first=-1 chunks=0a HETALD"},
+		{streamHead + chunk(event(textEvent("a"))), "cut timeout 200 text=1 first=-1 chunks=0a HETALD"},
+		{streamHead + chunk(event(textEvent("a"))+event(done)), "ok 200 text=1 first=-1 chunks=0a HETALD"},
 		{streamHead + chunk(event(`{"error":"no"}`)+event(done)), "failed stream_error 200 text=0 HED | no"},
 	} {
 		x := begin(c.bytes)
@@ -829,7 +829,7 @@ func TestFeedAllocatesNothing(t *testing.T) {
 	x.Begin(blank(true, false))
 	x.Sent(0)
 	x.Feed([]byte(streamHead), stamp.Arrival{Time: 1, Kernel: true})
-	for _, s := range []string{typicalEvent, text(`\n\n`), counted("a", 1), choice(`{"tool_calls":[{"index":0,"function":{"arguments":"{\"a\""}}]}`)} {
+	for _, s := range []string{typicalEvent, textEvent(`\n\n`), counted("a", 1), choice(`{"tool_calls":[{"index":0,"function":{"arguments":"{\"a\""}}]}`)} {
 		whole := []byte(chunk(event(s)))
 		half := len(whole) / 2
 		if n := testing.AllocsPerRun(100, func() {
@@ -858,7 +858,7 @@ func TestRedact(t *testing.T) {
 			t.Errorf("%q without %q: %q, want %q", c.text, c.secrets, got, c.want)
 		}
 	}
-	x, _ := play(true, nil, read{streamed(text("a"), finish(testSecret+strings.Repeat("y", 50)), done), 10, false})
+	x, _ := play(true, nil, read{streamed(textEvent("a"), finish(testSecret+strings.Repeat("y", 50)), done), 10, false})
 	if want := "[redacted]" + strings.Repeat("y", 27) + "…"; x.Row.Finish != want {
 		t.Errorf("finish %q, want %q", x.Row.Finish, want)
 	}

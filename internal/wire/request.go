@@ -38,9 +38,9 @@ type Answer struct {
 	secret string // what must not be shown of it, one a line
 }
 
-// Text gives what an error answer says, in one line, without the secret that
+// ErrorText gives what an error answer says, in one line, without the secret that
 // was sent.
-func (a Answer) Text() string {
+func (a Answer) ErrorText() string {
 	return oneLine(bodyText(api.FaultOf(a.Body), a.Body), a.secret, maxDetail)
 }
 
@@ -75,7 +75,7 @@ func (d *Dialer) Fetch(ctx context.Context, method, path string, headers []api.H
 		a.Body = append(a.Body, b...)
 		return nil
 	}
-	take := func(b []byte) error {
+	feedBody := func(b []byte) error {
 		if r.gzip {
 			return z.feed(b, plain)
 		}
@@ -85,7 +85,7 @@ func (d *Dialer) Fetch(ctx context.Context, method, path string, headers []api.H
 	for {
 		n, _, err := c.src.read(buf)
 		if n > 0 {
-			if _, err := r.feed(buf[:n], take); err != nil {
+			if _, err := r.feed(buf[:n], feedBody); err != nil {
 				return a, err
 			}
 		}

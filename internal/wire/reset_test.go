@@ -43,7 +43,7 @@ func exchange(t *testing.T, d *Dialer, change func(*Exchange)) record.Row {
 // A reset is a reset wherever it comes. Before the first token the scout looks
 // at the socket, and the kernel tells of a reset only once.
 func TestReset(t *testing.T) {
-	whole := streamed(text("a"), finish("stop"), done)
+	whole := streamed(textEvent("a"), finish("stop"), done)
 	part, _, _ := strings.Cut(whole, chunk(event(finish("stop"))))
 	stages := []struct{ name, answer, class string }{
 		{"after it was accepted", "", record.ErrReset},

@@ -49,7 +49,7 @@ func parseChat(raw []byte) (record, string, error) {
 func parseMessage(o object) (m Message, plain bool, err error) {
 	keys := len(o)
 	o.dropNulls()
-	if m.Role, err = o.text("role"); err != nil {
+	if m.Role, err = o.stringOf("role"); err != nil {
 		return Message{}, false, err
 	}
 	text, isText, err := contentText(o["content"])

@@ -166,7 +166,7 @@ func (f *File) At(i int64) (Request, error) {
 		return Request{}, fmt.Errorf("read workload %s: %w", f.path, err)
 	}
 	if r.output == Unknown {
-		r.output = f.options.Output.At(seed.At(f.options.Seed, streamOutput, uint64(i)))
+		r.output = f.options.Output.Draw(seed.At(f.options.Seed, streamOutput, uint64(i)))
 	}
 	return Request{
 		ID:       i,

@@ -38,7 +38,7 @@ func lines(t testing.TB, f *File) []string {
 	t.Helper()
 	var all []string
 	for i := range int64(f.Stats().Requests) {
-		q := at(t, f, i)
+		q := requestAt(t, f, i)
 		var b strings.Builder
 		for _, m := range q.Messages {
 			fmt.Fprintf(&b, "%s: %s; ", m.Role, m.Append(nil, nil))
@@ -203,7 +203,7 @@ func TestFileOrder(t *testing.T) {
 	order := func(seed uint64) (texts []string) {
 		f := open(t, path, FileOptions{Seed: seed})
 		for i := range int64(2500) {
-			texts = append(texts, at(t, f, i).Messages[0].Segments[0].Text)
+			texts = append(texts, requestAt(t, f, i).Messages[0].Segments[0].Text)
 		}
 		return texts
 	}
@@ -221,19 +221,19 @@ func TestFileOrder(t *testing.T) {
 	if _, err := f.At(-1); err == nil {
 		t.Error("request -1 is no error")
 	}
-	at(t, f, math.MaxInt64)
+	requestAt(t, f, math.MaxInt64)
 }
 
 func TestFileOutput(t *testing.T) {
 	path := written(t, `{"prompt":"a","output_tokens":7}`)
-	if q := at(t, open(t, path, FileOptions{Output: Fixed(3), Exact: true}), 0); q.Output != 7 || !q.Exact {
+	if q := requestAt(t, open(t, path, FileOptions{Output: Fixed(3), Exact: true}), 0); q.Output != 7 || !q.Exact {
 		t.Errorf("recorded output: %+v", q)
 	}
 	path = written(t, "a\n")
-	if q := at(t, open(t, path, FileOptions{Output: Fixed(3)}), 0); q.Output != 3 || q.Exact {
+	if q := requestAt(t, open(t, path, FileOptions{Output: Fixed(3)}), 0); q.Output != 3 || q.Exact {
 		t.Errorf("output by option: %+v", q)
 	}
-	if q := at(t, open(t, path, FileOptions{Exact: true}), 0); q.Output != Unknown || q.Exact {
+	if q := requestAt(t, open(t, path, FileOptions{Exact: true}), 0); q.Output != Unknown || q.Exact {
 		t.Errorf("output left to the server: %+v", q)
 	}
 }
@@ -270,7 +270,7 @@ func TestLongLine(t *testing.T) {
 	f := open(t, written(t, "short\n"+long+"\nshort"), FileOptions{})
 	total := 0
 	for i := range int64(3) {
-		total += len(at(t, f, i).Messages[0].Segments[0].Text)
+		total += len(requestAt(t, f, i).Messages[0].Segments[0].Text)
 	}
 	if total != len(long)+10 {
 		t.Errorf("three prompts have %d bytes, want %d", total, len(long)+10)

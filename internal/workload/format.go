@@ -94,7 +94,7 @@ func parseCustom(raw []byte) (record, string, error) {
 	if err != nil {
 		return record{}, "", err
 	}
-	text, err := o.text("prompt")
+	text, err := o.stringOf("prompt")
 	if err != nil {
 		return record{}, "", err
 	}
@@ -115,7 +115,7 @@ func parseSingleTurn(raw []byte) (record, string, error) {
 			return record{}, skipMedia, nil
 		}
 	}
-	text, err := o.text("text", "text_input")
+	text, err := o.stringOf("text", "text_input")
 	if err != nil {
 		return record{}, "", err
 	}
@@ -141,7 +141,7 @@ func parseBatch(raw []byte) (record, string, error) {
 	if err != nil {
 		return record{}, "", err
 	}
-	url, err := o.text("url")
+	url, err := o.stringOf("url")
 	if err != nil {
 		return record{}, "", err
 	}

@@ -95,13 +95,13 @@ func ParseLengths(s string) (Lengths, error) {
 // IsZero tells that there is no distribution.
 func (l Lengths) IsZero() bool { return l.kind == noLength }
 
-// At is the length that a draw u, even over all 64-bit numbers, stands for:
+// Draw is the length that a draw u, even over all 64-bit numbers, stands for:
 // the quantile u/2⁶⁴, rounded to the nearest token and held to 1…MaxLength.
 // The zero Lengths gives Unknown.
 //
 // Holding the tail of a wide normal to 1 raises its mean; String and run.json
 // keep what was asked for.
-func (l Lengths) At(u uint64) int {
+func (l Lengths) Draw(u uint64) int {
 	switch l.kind {
 	case fixed:
 		return int(l.a)

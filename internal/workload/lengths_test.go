@@ -79,7 +79,7 @@ func TestLengthsMoments(t *testing.T) {
 		l := lengths(t, c.spec)
 		var sum, squares float64
 		for i := range uint64(n) {
-			x := l.At(seed.At(3, streamInput, i))
+			x := l.Draw(seed.At(3, streamInput, i))
 			if x < c.min || x > c.max {
 				t.Fatalf("%s gave %d", l, x)
 			}
@@ -113,14 +113,14 @@ func TestLengthsGolden(t *testing.T) {
 		{"lognormal(16777216,16777216)", math.MaxUint64, MaxLength},
 		{"lognormal(1,16777216)", 0, 1},
 	} {
-		if got := lengths(t, c.spec).At(c.u); got != c.want {
+		if got := lengths(t, c.spec).Draw(c.u); got != c.want {
 			t.Errorf("%s at %#x = %d, want %d", c.spec, c.u, got, c.want)
 		}
 	}
-	if got := (Lengths{}).At(5); got != Unknown {
+	if got := (Lengths{}).Draw(5); got != Unknown {
 		t.Errorf("no lengths at all give %d", got)
 	}
-	if Fixed(0) != lengths(t, "1") || Fixed(1<<30).At(0) != MaxLength {
+	if Fixed(0) != lengths(t, "1") || Fixed(1<<30).Draw(0) != MaxLength {
 		t.Error("Fixed does not hold its length to what can be")
 	}
 }
@@ -131,7 +131,7 @@ func TestLengthsMonotone(t *testing.T) {
 		a, b := rapid.Uint64().Draw(t, "a"), rapid.Uint64().Draw(t, "b")
 		for _, spec := range []string{"uniform(3,900)", "normal(400,300)", "lognormal(400,900)"} {
 			l, _ := ParseLengths(spec)
-			if lo, hi := l.At(min(a, b)), l.At(max(a, b)); lo < 1 || lo > hi {
+			if lo, hi := l.Draw(min(a, b)), l.Draw(max(a, b)); lo < 1 || lo > hi {
 				t.Fatalf("%s: %d at the lower draw, %d at the higher", l, lo, hi)
 			}
 		}
@@ -147,7 +147,7 @@ func FuzzParseLengths(f *testing.F) {
 		if err != nil {
 			return
 		}
-		if n := l.At(u); n < 1 || n > MaxLength {
+		if n := l.Draw(u); n < 1 || n > MaxLength {
 			t.Errorf("%s gave %d", l, n)
 		}
 		if again, err := ParseLengths(l.String()); err != nil || again != l {

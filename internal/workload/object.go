@@ -33,8 +33,8 @@ func (o object) dropNulls() {
 	}
 }
 
-// text is the string under the first of these keys that is there.
-func (o object) text(keys ...string) (s string, err error) {
+// stringOf is the string under the first of these keys that is there.
+func (o object) stringOf(keys ...string) (s string, err error) {
 	for _, key := range keys {
 		if o[key] == nil {
 			continue

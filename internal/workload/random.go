@@ -111,7 +111,7 @@ func (r *Random) At(i int64) (Request, error) {
 	c, at := &r.config, uint64(i)
 	// At least one word is the request's own, even where the template alone is
 	// longer than the input asked for.
-	words := c.Calibration.words(c.Prefix + c.Input.At(seed.At(c.Seed, streamInput, at)))
+	words := c.Calibration.words(c.Prefix + c.Input.Draw(seed.At(c.Seed, streamInput, at)))
 	words = max(words, r.prefix.Words+1)
 	own := Segment{Seed: seed.At(c.Nonce, streamContent, at), Words: words}
 	segments, class := []Segment{own}, ""
@@ -130,7 +130,7 @@ func (r *Random) At(i int64) (Request, error) {
 		Class:    class,
 		Messages: []Message{{Role: "user", Segments: segments}},
 		Input:    c.Calibration.tokens(words),
-		Output:   c.Output.At(seed.At(c.Seed, streamOutput, at)),
+		Output:   c.Output.Draw(seed.At(c.Seed, streamOutput, at)),
 		Exact:    true,
 		Session:  Unknown,
 	}, nil

@@ -22,7 +22,7 @@ func random(t testing.TB, c RandomConfig) *Random {
 	return r
 }
 
-func at(t testing.TB, s Source, i int64) Request {
+func requestAt(t testing.TB, s Source, i int64) Request {
 	t.Helper()
 	r, err := s.At(i)
 	if err != nil {
@@ -31,7 +31,7 @@ func at(t testing.TB, s Source, i int64) Request {
 	return r
 }
 
-func text(r Request) string { return string(r.AppendPrompt(nil, token.Universal())) }
+func promptText(r Request) string { return string(r.AppendPrompt(nil, token.Universal())) }
 
 // A seed and a nonce mean the same requests for ever.
 func TestRandomGolden(t *testing.T) {
@@ -46,9 +46,9 @@ func TestRandomGolden(t *testing.T) {
 		{"outer halt luc picked among vessels practice here tradition nod toast definitely", 12, 113},
 		{"stro blur experimental beside broader table feas valuable caller", 9, 110},
 	} {
-		got := at(t, r, int64(i))
-		if text(got) != want.text || got.Input != want.input || got.Output != want.output {
-			t.Errorf("request %d is {%q, %d, %d}, want %+v", i, text(got), got.Input, got.Output, want)
+		got := requestAt(t, r, int64(i))
+		if promptText(got) != want.text || got.Input != want.input || got.Output != want.output {
+			t.Errorf("request %d is {%q, %d, %d}, want %+v", i, promptText(got), got.Input, got.Output, want)
 		}
 		if got.ID != int64(i) || !got.Exact || got.Session != Unknown || got.Body != nil || got.Messages[0].Role != "user" {
 			t.Errorf("request %d: %+v", i, got)
@@ -90,7 +90,7 @@ func TestFirstWordsAreUnique(t *testing.T) {
 	for nonce := range uint64(5) {
 		r := random(t, RandomConfig{Input: Fixed(8), Output: Fixed(1), Nonce: nonce})
 		for i := range int64(10_000) {
-			s := text(at(t, r, i))
+			s := promptText(requestAt(t, r, i))
 			if seen[s] {
 				t.Fatalf("nonce %d, request %d: first eight words %q are not new", nonce, i, s)
 			}
@@ -105,11 +105,11 @@ func TestNonceChangesWordsAlone(t *testing.T) {
 	c.Nonce = 1
 	b := random(t, c)
 	for i := range int64(500) {
-		x, y := at(t, a, i), at(t, b, i)
+		x, y := requestAt(t, a, i), requestAt(t, b, i)
 		if x.Input != y.Input || x.Output != y.Output || len(x.Messages[0].Segments) != len(y.Messages[0].Segments) {
 			t.Fatalf("request %d changes its shape with the nonce", i)
 		}
-		if a, b, _ := strings.Cut(text(x), " "); strings.HasPrefix(text(y), a+" "+b[:10]) {
+		if a, b, _ := strings.Cut(promptText(x), " "); strings.HasPrefix(promptText(y), a+" "+b[:10]) {
 			t.Fatalf("request %d begins alike under two nonces", i)
 		}
 	}
@@ -121,8 +121,8 @@ func TestPrefixShare(t *testing.T) {
 		const n = 10_000
 		groups := map[string]int{}
 		for i := range int64(n) {
-			q := at(t, r, i)
-			words := strings.Fields(text(q))
+			q := requestAt(t, r, i)
+			words := strings.Fields(promptText(q))
 			if len(words) != 42 || q.Input != 42 {
 				t.Fatalf("share %g: request %d has %d words, %d planned, want 42", share, i, len(words), q.Input)
 			}
@@ -157,7 +157,7 @@ func TestCalibration(t *testing.T) {
 		{-2, 1, 100, 0, 102, 100, 0},
 	} {
 		r := random(t, RandomConfig{Input: Fixed(c.input), Output: Fixed(1), Prefix: c.prefix, PrefixShare: 1, Calibration: Calibration{c.overhead, c.perWord}})
-		q := at(t, r, 0)
+		q := requestAt(t, r, 0)
 		segments := q.Messages[0].Segments
 		words, shared := 0, 0
 		for _, s := range segments {

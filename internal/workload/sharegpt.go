@@ -15,7 +15,7 @@ type turn struct {
 	Content string `json:"content"`
 }
 
-func (t turn) text() string { return t.Value + t.Content }
+func (t turn) content() string { return t.Value + t.Content }
 
 // human tells who speaks.
 func (t turn) human() bool {
@@ -65,11 +65,11 @@ func parseShareGPT(raw []byte) (record, string, error) {
 		if i+1 == len(*turns) || !(*turns)[i+1].answers() {
 			return record{}, skipNoAnswer, nil
 		}
-		output := estimate((*turns)[i+1].text())
+		output := estimate((*turns)[i+1].content())
 		if output == 0 {
 			return record{}, skipNoAnswer, nil
 		}
-		return prompt(t.text(), output)
+		return prompt(t.content(), output)
 	}
 	return record{}, skipNoHuman, nil
 }

@@ -115,14 +115,14 @@ func bones(d *json.Decoder, field string) string {
 // compound writes a list or an object that has been begun.
 func compound(d *json.Decoder, open json.Delim, field string) string {
 	var parts []string
-	add := func(part string) {
+	addPart := func(part string) {
 		if len(parts) == 0 || parts[len(parts)-1] != part {
 			parts = append(parts, part)
 		}
 	}
 	for d.More() {
 		if open == '[' {
-			add(bones(d, field))
+			addPart(bones(d, field))
 			continue
 		}
 		key, _ := d.Token()
@@ -134,7 +134,7 @@ func compound(d *json.Decoder, open json.Delim, field string) string {
 		if _, err := strconv.Atoi(name); err == nil && field == "prompt_logprobs" {
 			name = "TOKEN"
 		}
-		add(strconv.Quote(name) + ":" + value)
+		addPart(strconv.Quote(name) + ":" + value)
 	}
 	_, _ = d.Token()
 	if open == '{' {

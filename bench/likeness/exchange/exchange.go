@@ -75,8 +75,8 @@ func (f *File) Write(name string) error {
 	return os.WriteFile(name, b.Bytes(), 0o644)
 }
 
-// to is the request as it goes to a server.
-func (x *Request) to(url string) (*http.Request, error) {
+// httpRequest is the request as it goes to a server.
+func (x *Request) httpRequest(url string) (*http.Request, error) {
 	body := ""
 	switch {
 	case x.Raw != nil:
@@ -134,7 +134,7 @@ var usual = []string{"Date", "Server", "Content-Length", "Content-Type", "Allow"
 
 // Ask sends the request to a server.
 func (x *Request) Ask(c *http.Client, url string) (a Answer, err error) {
-	r, err := x.to(url)
+	r, err := x.httpRequest(url)
 	if err != nil {
 		return a, err
 	}

@@ -134,8 +134,8 @@ const (
 	GuideLLM = "guidellm"
 )
 
-// In is what a tool calls it.
-func (e Elsewhere) In(tool string) string {
+// NameIn is what a tool calls it.
+func (e Elsewhere) NameIn(tool string) string {
 	switch tool {
 	case VLLM:
 		return e.VLLM

@@ -103,8 +103,8 @@ var requestFields = append(requestOf(rowFields),
 func requestOf(rows []field[Row]) []field[requestRow] {
 	var out []field[requestRow]
 	for _, f := range rows {
-		at := func(r *requestRow) any { return f.at(&r.Row) }
-		out = append(out, field[requestRow]{f.name, at, f.null, f.words})
+		pointer := func(r *requestRow) any { return f.at(&r.Row) }
+		out = append(out, field[requestRow]{f.name, pointer, f.null, f.words})
 	}
 	return out
 }

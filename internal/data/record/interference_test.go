@@ -33,8 +33,8 @@ func rowsIn(t *testing.T, dir string) (rows, marks int, lost int64, exact bool) 
 	return rows, marks, lost, exact
 }
 
-// put has a journal take rows, a frame for each three.
-func put(t *testing.T, j *Journal, from, to int64) {
+// writeRows has a journal take rows, a frame for each three.
+func writeRows(t *testing.T, j *Journal, from, to int64) {
 	t.Helper()
 	for id := from; id < to; id++ {
 		j.Done(&Row{ID: id, Done: id + 1})
@@ -85,12 +85,12 @@ func TestDeletedWhileWritten(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			put(t, j, 0, 9)
+			writeRows(t, j, 0, 9)
 			if err := c.harm(t, dir); err != nil {
 				t.Fatal(err)
 			}
 			<-j.Failed() // by itself, though nothing is written
-			put(t, j, 9, 20)
+			writeRows(t, j, 9, 20)
 			var told *InterferenceError
 			if err := j.Close(); !errors.As(err, &told) || told.From != dir || told.Err != nil || told.Dir != j.Dir() {
 				t.Fatalf("%v, in %s", err, j.Dir())
@@ -124,12 +124,12 @@ func TestDeletedAndNowhereToSave(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	put(t, j, 0, 9)
+	writeRows(t, j, 0, 9)
 	if err := errors.Join(os.RemoveAll(dir), os.WriteFile(dir, nil, 0o644)); err != nil {
 		t.Fatal(err)
 	}
 	<-j.Failed()
-	put(t, j, 9, 20)
+	writeRows(t, j, 9, 20)
 	var told *InterferenceError
 	if err := j.Close(); !errors.As(err, &told) || told.Err == nil || told.Dir != "" {
 		t.Errorf("%v", err)
@@ -147,7 +147,7 @@ func TestCutWhileWritten(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	put(t, j, 0, 9)
+	writeRows(t, j, 0, 9)
 	all := j.end
 	j.Close()
 	step := int64(7)
@@ -160,7 +160,7 @@ func TestCutWhileWritten(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		put(t, j, 0, 9)
+		writeRows(t, j, 0, 9)
 		path := filepath.Join(dir, rundir.Journal)
 		if info, err := os.Stat(path); err != nil || info.Size() <= size { // fewer frames than in the other one
 			j.Close()
@@ -169,7 +169,7 @@ func TestCutWhileWritten(t *testing.T) {
 		if err := os.Truncate(path, size); err != nil {
 			t.Fatal(err)
 		}
-		put(t, j, 9, 20)
+		writeRows(t, j, 9, 20)
 		var told *InterferenceError
 		if err := j.Close(); !errors.As(err, &told) || told.From != "" || told.Dir != dir || told.Lost <= 0 {
 			t.Fatalf("cut at %d: %v", size, err)

@@ -33,13 +33,13 @@ func (j *Join[S]) Add(f *Frame) {
 	for i := range f.Chunks {
 		c := &f.Chunks[i]
 		if j.lastOf == nil || c.Request != j.last {
-			j.last, j.lastOf = c.Request, j.of(c.Request)
+			j.last, j.lastOf = c.Request, j.stateOf(c.Request)
 		}
 		j.Chunk(j.lastOf, c)
 	}
 	for i := range f.Rows {
 		r := &f.Rows[i]
-		s := j.flights.take(r.ID)
+		s := j.flights.remove(r.ID)
 		if s == nil {
 			s = j.fresh()
 		}
@@ -55,7 +55,7 @@ func (j *Join[S]) Add(f *Frame) {
 // Open yields the requests of the latest point whose row has not come, in no
 // order.
 func (j *Join[S]) Open() iter.Seq2[int64, *S] {
-	return j.flights.all
+	return j.flights.each
 }
 
 // turnTo begins a point, or goes on with one.
@@ -74,12 +74,12 @@ func (j *Join[S]) turnTo(point int32) {
 	j.point, j.lastOf = point, nil
 }
 
-// of gives what is kept of a request.
-func (j *Join[S]) of(request int64) *S {
+// stateOf gives what is kept of a request.
+func (j *Join[S]) stateOf(request int64) *S {
 	s := j.flights.find(request)
 	if s == nil {
 		s = j.fresh()
-		j.flights.put(request, s)
+		j.flights.insert(request, s)
 	}
 	return s
 }
@@ -126,8 +126,8 @@ func (f *flights[S]) find(id int64) *S {
 	return f.far[id]
 }
 
-// put adds an id that is not there.
-func (f *flights[S]) put(id int64, of *S) {
+// insert adds an id that is not there.
+func (f *flights[S]) insert(id int64, of *S) {
 	if f.slots == nil {
 		f.slots, f.far = make([]slot[S], firstSlots), map[int64]*S{}
 	}
@@ -146,7 +146,7 @@ func (f *flights[S]) put(id int64, of *S) {
 func (f *flights[S]) grow() {
 	was := *f
 	*f = flights[S]{slots: make([]slot[S], 2*len(was.slots)), far: map[int64]*S{}}
-	for id, of := range was.all {
+	for id, of := range was.each {
 		f.n++
 		if s := f.slot(id); s.of == nil {
 			*s = slot[S]{id, of}
@@ -156,8 +156,8 @@ func (f *flights[S]) grow() {
 	}
 }
 
-// take gives what is kept of an id and forgets it; nil if there is nothing.
-func (f *flights[S]) take(id int64) (of *S) {
+// remove gives what is kept of an id and forgets it; nil if there is nothing.
+func (f *flights[S]) remove(id int64) (of *S) {
 	if f.n == 0 {
 		return nil
 	}
@@ -172,7 +172,7 @@ func (f *flights[S]) take(id int64) (of *S) {
 	return of
 }
 
-func (f *flights[S]) all(yield func(int64, *S) bool) {
+func (f *flights[S]) each(yield func(int64, *S) bool) {
 	for i := range f.slots {
 		if s := &f.slots[i]; s.of != nil && !yield(s.id, s.of) {
 			return

@@ -185,7 +185,7 @@ func readColumn[T any](c *column, f *field[T], words *decoder, rows []T) error {
 		}
 		n, err := c.values.ReadValues(c.buf[:min(len(c.buf), len(rows))])
 		for i, v := range c.buf[:n] {
-			if !f.set(&rows[i], v, words) {
+			if !f.decode(&rows[i], v, words) {
 				return fmt.Errorf("unknown word %q", v.String())
 			}
 		}
@@ -211,8 +211,8 @@ func (c *column) close() {
 	*c = column{}
 }
 
-// set puts v into the field of row; false says that it is no word of it.
-func (f *field[T]) set(row *T, v parquet.Value, words *decoder) bool {
+// decode puts v into the field of row; false says that it is no word of it.
+func (f *field[T]) decode(row *T, v parquet.Value, words *decoder) bool {
 	switch p := f.at(row).(type) {
 	case *int64:
 		*p = v.Int64()

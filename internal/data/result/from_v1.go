@@ -78,14 +78,14 @@ func throughputFromV1(t v1.Throughput) Throughput {
 func summaryFromV1(s v1.Summary) Summary { return Summary(s) }
 
 func metricsFromV1(m v1.Metrics) Metrics {
-	of := func(s *v1.Summary) *Summary { return maybe(s, summaryFromV1) }
+	summary := func(s *v1.Summary) *Summary { return maybe(s, summaryFromV1) }
 	out := MetricsOf(map[metric.Name]*Summary{
-		metric.TTFT: of(m.TTFT), metric.TTFA: of(m.TTFA), metric.TPOT: of(m.TPOT), metric.TPOTn1: of(m.TPOTn1),
-		metric.ITL: of(m.ITL), metric.ICL: of(m.ICL), metric.Stall: of(m.Stall),
-		metric.E2E: of(m.E2E), metric.Generation: of(m.Generation), metric.Lag: of(m.Lag), metric.Held: of(m.Held), metric.Connect: of(m.Connect),
-		metric.InputTokens: of(m.InputTokens), metric.OutputTokens: of(m.OutputTokens), metric.CachedTokens: of(m.CachedTokens),
-		metric.TokensPerChunk: of(m.TokensPerChunk), metric.PrefillRate: of(m.PrefillRate), metric.DecodeRate: of(m.DecodeRate),
-		metric.ServiceTTFT: of(m.Service.TTFT), metric.ServiceE2E: of(m.Service.E2E),
+		metric.TTFT: summary(m.TTFT), metric.TTFA: summary(m.TTFA), metric.TPOT: summary(m.TPOT), metric.TPOTn1: summary(m.TPOTn1),
+		metric.ITL: summary(m.ITL), metric.ICL: summary(m.ICL), metric.Stall: summary(m.Stall),
+		metric.E2E: summary(m.E2E), metric.Generation: summary(m.Generation), metric.Lag: summary(m.Lag), metric.Held: summary(m.Held), metric.Connect: summary(m.Connect),
+		metric.InputTokens: summary(m.InputTokens), metric.OutputTokens: summary(m.OutputTokens), metric.CachedTokens: summary(m.CachedTokens),
+		metric.TokensPerChunk: summary(m.TokensPerChunk), metric.PrefillRate: summary(m.PrefillRate), metric.DecodeRate: summary(m.DecodeRate),
+		metric.ServiceTTFT: summary(m.Service.TTFT), metric.ServiceE2E: summary(m.Service.E2E),
 	})
 	out.Undefined = m.Undefined
 	return out

@@ -85,8 +85,8 @@ func (r *Run) Metrics() metric.Catalogue {
 // own: those of the catalogue and whatever else the run's points have.
 func (r *Run) Further() metric.Catalogue { return r.Metrics().Where((*metric.Metric).Further) }
 
-// Of is the summary of a metric, nil if it is undefined.
-func (m Metrics) Of(name metric.Name) *Summary {
+// SummaryOf is the summary of a metric, nil if it is undefined.
+func (m Metrics) SummaryOf(name metric.Name) *Summary {
 	for i := range m.List {
 		if m.List[i].Name == name {
 			return m.List[i].Summary
@@ -95,9 +95,9 @@ func (m Metrics) Of(name metric.Name) *Summary {
 	return nil
 }
 
-// Set puts a summary under a metric of the catalogue, in its place. Copies of m
+// SetSummary puts a summary under a metric of the catalogue, in its place. Copies of m
 // stay as they are.
-func (m *Metrics) Set(name metric.Name, s *Summary) {
+func (m *Metrics) SetSummary(name metric.Name, s *Summary) {
 	if len(m.List) == 0 {
 		m.List = MetricsOf(nil).List
 	}

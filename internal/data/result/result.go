@@ -309,8 +309,8 @@ func (s *Summary) Value(key string) *float64 {
 	return nil
 }
 
-// Set puts a value under its key.
-func (s *Summary) Set(key string, x *float64) {
+// SetValue puts a value under its key.
+func (s *Summary) SetValue(key string, x *float64) {
 	if at := s.field(key); at != nil {
 		*at = x
 	}

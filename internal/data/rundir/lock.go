@@ -18,7 +18,7 @@ func Hold(dir string) (release func(), err error) { return Claim(filepath.Join(d
 // Live gives [ErrLive] if the journal of a run directory is still being
 // written.
 func Live(dir string) error {
-	if !has(dir, Journal) {
+	if !hasFile(dir, Journal) {
 		return nil
 	}
 	release, err := Claim(filepath.Join(dir, Journal))

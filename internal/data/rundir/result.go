@@ -46,7 +46,7 @@ func DecodeResult(path string, data []byte) (*result.Run, error) {
 		return nil, Unknown(path, schema)
 	}
 	hint := "copy it from where it came: no records are beside it of which pitot report could make it again"
-	if dir := filepath.Dir(path); has(dir, Journal) || has(dir, Requests) {
+	if dir := filepath.Dir(path); hasFile(dir, Journal) || hasFile(dir, Requests) {
 		hint = "delete it, and pitot report " + dir + " makes it of the records again"
 	}
 	return nil, say.Errorf("%s is damaged: %v", path, err).WithHint(hint)

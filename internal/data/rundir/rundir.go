@@ -106,17 +106,17 @@ const (
 // Look says how far the run in a directory came.
 func Look(dir string) State {
 	switch {
-	case has(dir, Result):
+	case hasFile(dir, Result):
 		return Finished
-	case has(dir, Journal) || has(dir, Requests):
+	case hasFile(dir, Journal) || hasFile(dir, Requests):
 		return Measured
-	case has(dir, Config):
+	case hasFile(dir, Config):
 		return Planned
 	}
 	return Nothing
 }
 
-func has(dir, name string) bool {
+func hasFile(dir, name string) bool {
 	info, err := os.Stat(filepath.Join(dir, name))
 	return err == nil && info.Mode().IsRegular()
 }

@@ -64,9 +64,9 @@ func (x *Numbers) Free() {
 	x.sorted, x.counts, x.known = nil, nil, nil
 }
 
-// At is the order statistic of a rank from 1 to Len: that number in ascending
+// OrderStatistic is the order statistic of a rank from 1 to Len: that number in ascending
 // order. Several are found faster together, see [Numbers.Seek].
-func (x *Numbers) At(rank int64) float64 {
+func (x *Numbers) OrderStatistic(rank int64) float64 {
 	if v, ok := x.known[rank]; ok {
 		return v
 	}

@@ -120,7 +120,7 @@ func (e *Evidence) Checks() []result.Check {
 	if c.Exact && b.outputKnown > 0 {
 		out = append(out, checkShare(result.CheckOutputs, int64(b.otherOutput), int64(b.outputKnown), .01))
 	}
-	if p.Metrics.Of(metric.ITL) != nil {
+	if p.Metrics.SummaryOf(metric.ITL) != nil {
 		out = append(out, checkShare(result.CheckTokenGaps, e.Streams-e.Counted, e.Streams, .01))
 	}
 	if e.Expected > 0 {
@@ -345,9 +345,9 @@ const mixedFactor = 3
 func checkMix(classes map[string]result.Class) result.Check {
 	low, high := math.Inf(1), 0.
 	for _, c := range classes {
-		s := c.Metrics.Of(metric.TTFT)
+		s := c.Metrics.SummaryOf(metric.TTFT)
 		if s == nil {
-			s = c.Metrics.Of(metric.E2E)
+			s = c.Metrics.SummaryOf(metric.E2E)
 		}
 		if s != nil && s.P50 != nil {
 			low, high = min(low, *s.P50), max(high, *s.P50)

@@ -52,8 +52,8 @@ func (e *Evidence) checkConditions() (out []result.Check) {
 
 // checkWarmup asks whether the load had settled when the window began.
 func checkWarmup(w *Settling) result.Check {
-	at := func(ns int64) float64 { return float64(ns) / 1e9 }
-	c := result.NewCheck(result.CheckWarmup, at(w.Settled), at(w.Begin)).With(map[string]float64{"planned": at(w.Planned)})
+	seconds := func(ns int64) float64 { return float64(ns) / 1e9 }
+	c := result.NewCheck(result.CheckWarmup, seconds(w.Settled), seconds(w.Begin)).With(map[string]float64{"planned": seconds(w.Planned)})
 	switch {
 	case w.Drift != [2]float64{}:
 		c.Value, c.Status, c.Case = nil, result.Flag, result.CaseDrift

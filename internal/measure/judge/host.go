@@ -14,7 +14,7 @@ type host struct {
 	n    map[string]int
 }
 
-func (h *host) take(s *record.Sample) {
+func (h *host) addSample(s *record.Sample) {
 	if h.sums == nil {
 		h.sums, h.n = map[string]float64{}, map[string]int{}
 	}

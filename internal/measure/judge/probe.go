@@ -61,7 +61,7 @@ func (p *Probe) Sample(s *record.Sample) {
 		p.starts = append(p.starts, s.Value)
 	}
 	if s.Source == record.SourceHost && c.Holds(s.T) {
-		p.host.take(s)
+		p.host.addSample(s)
 	}
 	if s.Source != record.SourceClient {
 		return

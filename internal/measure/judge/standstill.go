@@ -115,15 +115,15 @@ func (a *Arrivals) Standstills(c *Conditions, cohort iter.Seq[Times]) *result.St
 	if n < leastStands {
 		return nil
 	}
-	at := func(bin int) int64 { return c.T0 + int64(bin)<<quietShift }
+	binStart := func(bin int) int64 { return c.T0 + int64(bin)<<quietShift }
 	var asked []int64
 	for _, s := range silences {
-		asked = append(asked, during(at(s.from), at(s.to))...)
+		asked = append(asked, during(binStart(s.from), binStart(s.to))...)
 	}
 	under := underWayAt(cohort, asked)
 	var alone, all []silence
 	for _, s := range silences {
-		answers, prompts := under.during(at(s.from), at(s.to))
+		answers, prompts := under.during(binStart(s.from), binStart(s.to))
 		if answers > 0 {
 			all = append(all, s)
 		}
@@ -141,8 +141,8 @@ func (a *Arrivals) Standstills(c *Conditions, cohort iter.Seq[Times]) *result.St
 	frozen := int64(0)
 	starts := make([]int64, len(stands))
 	for i := range stands {
-		starts[i] = at(stands[i].from)
-		frozen += at(stands[i].to) - at(stands[i].from)
+		starts[i] = binStart(stands[i].from)
+		frozen += binStart(stands[i].to) - binStart(stands[i].from)
 	}
 	window := span{c.T0, c.T1}
 	before := min(justBefore, int64(s.EveryS*1e9/4))

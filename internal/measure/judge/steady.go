@@ -95,16 +95,16 @@ func steady(m *metric.Metric) bool { return m != nil && m.Steady }
 // of each class. Verdicts of the objective that are in doubt and rest on one
 // of the limits concerned become undecided.
 func unsteady(p *result.Point, concerned func(*metric.Metric) bool, why string, doubts ...result.Met) {
-	of := func(m *result.Metrics) {
+	withholdAll := func(m *result.Metrics) {
 		for _, d := range m.List {
 			if concerned(d.Metric) {
 				withhold(d.Summary, why)
 			}
 		}
 	}
-	of(&p.Metrics)
+	withholdAll(&p.Metrics)
 	for _, c := range p.Classes {
-		of(&c.Metrics)
+		withholdAll(&c.Metrics)
 	}
 	catalogue := metric.Catalogue{}
 	for _, d := range p.Metrics.List {

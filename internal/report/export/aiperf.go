@@ -43,7 +43,7 @@ type aiperfRun struct {
 
 func aiperfOf(c *cohort, run *result.Run) *aiperfRun {
 	a := &aiperfRun{begin: math.MaxInt64, errors: map[string]int{}}
-	for q := range c.all {
+	for q := range c.inOrderSent {
 		if !q.answered() {
 			a.failed++
 			a.errors[q.errorClass]++
@@ -91,7 +91,7 @@ func (a *aiperfRun) write(w io.Writer, run *result.Run, c *cohort) error {
 			scalar(tag, unit, n/seconds)
 		}
 	}
-	of := func(tag, unit string, values []float64) float64 {
+	addBlock := func(tag, unit string, values []float64) float64 {
 		sum := 0.
 		for _, x := range values {
 			sum += x
@@ -103,21 +103,21 @@ func (a *aiperfRun) write(w io.Writer, run *result.Run, c *cohort) error {
 		return sum
 	}
 	rate("request_throughput", "requests/sec", float64(a.ok))
-	of("request_latency", "ms", a.latency)
+	addBlock("request_latency", "ms", a.latency)
 	scalar("request_count", "requests", float64(a.ok))
 	if a.failed > 0 {
 		scalar("error_request_count", "requests", float64(a.failed))
 	}
-	of("time_to_first_token", "ms", a.ttft)
-	of("time_to_second_token", "ms", a.ttst)
-	of("inter_token_latency", "ms", a.itl)
-	out := of("output_sequence_length", "tokens", a.output)
+	addBlock("time_to_first_token", "ms", a.ttft)
+	addBlock("time_to_second_token", "ms", a.ttst)
+	addBlock("inter_token_latency", "ms", a.itl)
+	out := addBlock("output_sequence_length", "tokens", a.output)
 	rate("output_token_throughput", "tokens/sec", out)
 	if g := c.point.Throughput.PerGPU; g != nil && g.GPUs > 0 {
 		rate("output_token_throughput_per_gpu", "tokens/sec/gpu", out/float64(g.GPUs))
 	}
-	of("output_token_throughput_per_user", "tokens/sec/user", a.perUser)
-	in := of("input_sequence_length", "tokens", a.inputs)
+	addBlock("output_token_throughput_per_user", "tokens/sec/user", a.perUser)
+	in := addBlock("input_sequence_length", "tokens", a.inputs)
 	if a.chunks > 0 {
 		aiperfBlock(o, "inter_chunk_latency", "ms", a.gaps, a.gapSum)
 	}
@@ -189,14 +189,14 @@ func aiperfInput(run *result.Run, c *cohort) map[string]any {
 		phase["type"], phase["concurrency"] = "concurrency", *l.Concurrency
 	}
 	streamed := false
-	for q := range c.all {
+	for q := range c.inOrderSent {
 		streamed = q.stream
 		break
 	}
 	url := "http://localhost"
 	if run.Target.URL != "" {
 		url = run.Target.URL
-		if _, base, ok := api.Of(url); ok { // AIPerf adds the route itself
+		if _, base, ok := api.ByPath(url); ok { // AIPerf adds the route itself
 			url = strings.TrimSuffix(base, "/v1")
 		}
 	}

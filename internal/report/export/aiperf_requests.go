@@ -66,7 +66,7 @@ func writeAIPerfRequests(w io.Writer, run *result.Run, dir string) error {
 		if err != nil {
 			return err
 		}
-		for q := range c.all {
+		for q := range c.inOrderSent {
 			if q.sent < 0 {
 				continue // AIPerf knows of no such request
 			}
@@ -90,8 +90,8 @@ func aiperfLineOf(c *cohort, q *request, began int64) aiperfLine {
 	if q.due < c.t0 || q.due >= c.t1 {
 		l.Metadata.Phase = "warmup"
 	}
-	put := func(tag, unit string, x any) { l.Metrics[tag] = aiperfValue{x, unit} }
-	put("input_sequence_length", "tokens", q.inputTokens())
+	setMetric := func(tag, unit string, x any) { l.Metrics[tag] = aiperfValue{x, unit} }
+	setMetric("input_sequence_length", "tokens", q.inputTokens())
 	if !q.answered() {
 		l.Error = &aiperfError{Type: cmp.Or(q.errorClass, q.outcome.String()), Message: cmp.Or(q.errorText(), q.outcome.String())}
 		if q.status > 0 {
@@ -101,23 +101,23 @@ func aiperfLineOf(c *cohort, q *request, began int64) aiperfLine {
 	}
 	output, _ := q.outputTokens()
 	latency, ttft := float64(q.endTime()-q.sent)/1e6, float64(q.first-q.sent)/1e6
-	put("request_latency", "ms", latency)
-	put("output_sequence_length", "tokens", output)
+	setMetric("request_latency", "ms", latency)
+	setMetric("output_sequence_length", "tokens", output)
 	if !q.stream || q.first < 0 {
 		return l
 	}
-	put("time_to_first_token", "ms", ttft)
+	setMetric("time_to_first_token", "ms", ttft)
 	gaps := make([]float64, 0, q.to-q.from)
 	for _, ns := range c.gaps[q.from:q.to] {
 		gaps = append(gaps, float64(ns)/1e6)
 	}
-	put("inter_chunk_latency", "ms", gaps)
+	setMetric("inter_chunk_latency", "ms", gaps)
 	if len(gaps) > 0 {
-		put("time_to_second_token", "ms", gaps[0])
+		setMetric("time_to_second_token", "ms", gaps[0])
 	}
 	if itl := (latency - ttft) / float64(output-1); output > 1 && itl > 0 {
-		put("inter_token_latency", "ms", itl)
-		put("output_token_throughput_per_user", "tokens/sec/user", 1e3/itl)
+		setMetric("inter_token_latency", "ms", itl)
+		setMetric("output_token_throughput_per_user", "tokens/sec/user", 1e3/itl)
 	}
 	return l
 }

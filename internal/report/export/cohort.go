@@ -28,9 +28,9 @@ type cohort struct {
 	store  *spill.Store           // of them
 }
 
-// all yields the requests in the order in which they were sent. One is not to be
+// inOrderSent yields the requests in the order in which they were sent. One is not to be
 // kept longer than until the next.
-func (c *cohort) all(yield func(*request) bool) {
+func (c *cohort) inOrderSent(yield func(*request) bool) {
 	if c.sorted != nil {
 		c.sorted.All()(yield)
 		return
@@ -171,7 +171,7 @@ func (g *gathering) beginPoint(point int) {
 	if point < len(g.run.Points) {
 		g.c.point = &g.run.Points[point]
 		g.c.t0, g.c.t1 = windowOf(g.c.point)
-		if icl := g.c.point.Metrics.Of(metric.ICL); g.withGaps && icl != nil {
+		if icl := g.c.point.Metrics.SummaryOf(metric.ICL); g.withGaps && icl != nil {
 			// About as many as will come: growing would hold them twice.
 			g.c.gaps = slices.Grow(g.c.gaps, int(min(max(icl.N, 0), 1<<31)*51/50)+1024)
 		}

@@ -461,7 +461,7 @@ func TestCSV(t *testing.T) {
 	run, _ := sampleRun(t)
 	mean := 75.25
 	run.Target.Model = "=1+1"
-	run.Points[0].Metrics.Set(metric.TTFT, &result.Summary{N: 3, Mean: &mean})
+	run.Points[0].Metrics.SetSummary(metric.TTFT, &result.Summary{N: 3, Mean: &mean})
 	var b bytes.Buffer
 	if err := CSV(&b, run); err != nil {
 		t.Fatal(err)

@@ -170,7 +170,7 @@ func (e *exposition) point(run *result.Run, c *cohort) {
 	}
 	outcomes := map[string]int{"ok": 0, "failed": 0, "cut": 0, "unsent": 0}
 	var input, output int64
-	for q := range c.all {
+	for q := range c.inOrderSent {
 		outcomes[q.outcome.String()]++
 		if !q.answered() {
 			continue

@@ -67,7 +67,7 @@ type event struct {
 	Args  map[string]any `json:"args,omitempty"`
 }
 
-func (t *trace) put(e event) {
+func (t *trace) writeEvent(e event) {
 	if t.begun {
 		t.o.print(",")
 	}
@@ -78,10 +78,10 @@ func (t *trace) put(e event) {
 
 func (t *trace) point(c *cohort) {
 	pid := c.index + 1
-	t.put(event{Name: "process_name", Phase: "M", PID: pid, Args: map[string]any{"name": "point " + strconv.Itoa(c.index) + ", " + loadOf(c.point)}})
-	t.put(event{Name: "process_sort_index", Phase: "M", PID: pid, Args: map[string]any{"sort_index": pid}})
-	t.put(event{Name: "window begins", Phase: "i", At: microseconds(c.t0), PID: pid, Scope: "p"})
-	t.put(event{Name: "window ends", Phase: "i", At: microseconds(c.t1), PID: pid, Scope: "p"})
+	t.writeEvent(event{Name: "process_name", Phase: "M", PID: pid, Args: map[string]any{"name": "point " + strconv.Itoa(c.index) + ", " + loadOf(c.point)}})
+	t.writeEvent(event{Name: "process_sort_index", Phase: "M", PID: pid, Args: map[string]any{"sort_index": pid}})
+	t.writeEvent(event{Name: "window begins", Phase: "i", At: microseconds(c.t0), PID: pid, Scope: "p"})
+	t.writeEvent(event{Name: "window ends", Phase: "i", At: microseconds(c.t1), PID: pid, Scope: "p"})
 	slices.SortFunc(c.requests, byDue)
 	order := c.requests[:min(len(c.requests), t.left)]
 	t.dropped += c.n - len(order)
@@ -92,7 +92,7 @@ func (t *trace) point(c *cohort) {
 		end := max(q.done, q.last, q.due)
 		tid, fresh := slots.takeSlot(q.due, end)
 		if fresh {
-			t.put(event{Name: "thread_name", Phase: "M", PID: pid, TID: tid, Args: map[string]any{"name": "slot " + strconv.Itoa(tid)}})
+			t.writeEvent(event{Name: "thread_name", Phase: "M", PID: pid, TID: tid, Args: map[string]any{"name": "slot " + strconv.Itoa(tid)}})
 		}
 		t.request(q, pid, tid, end)
 	}
@@ -111,7 +111,7 @@ func (t *trace) request(q *request, pid, tid int, end int64) {
 			short = 1
 		}
 		span := microseconds(max(0, to-from-short))
-		t.put(event{Name: name, Phase: "X", At: microseconds(from), Span: &span, PID: pid, TID: tid, Args: args})
+		t.writeEvent(event{Name: name, Phase: "X", At: microseconds(from), Span: &span, PID: pid, TID: tid, Args: args})
 	}
 	args := map[string]any{"id": q.id, "outcome": q.outcome.String(), "input_tokens": q.inputTokens(), "events": q.events}
 	if n, known := q.outputTokens(); known {

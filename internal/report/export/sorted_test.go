@@ -37,7 +37,7 @@ func TestPutAsideIsTheSame(t *testing.T) {
 				if err != nil {
 					t.Fatal(err)
 				}
-				for q := range c.all {
+				for q := range c.inOrderSent {
 					if err := take(c, q); err != nil {
 						t.Fatal(err)
 					}

@@ -42,7 +42,7 @@ func columns() []column {
 		}
 		return int64(n)
 	}
-	text := func(s string) any {
+	textOrNull := func(s string) any {
 		if s == "" {
 			return nil
 		}
@@ -63,13 +63,13 @@ func columns() []column {
 			return nil
 		}},
 		{"id", int64(0), true, "of the request", func(_ *cohort, q *request) any { return q.id }},
-		{"class", "", false, "", func(_ *cohort, q *request) any { return text(q.class) }},
+		{"class", "", false, "", func(_ *cohort, q *request) any { return textOrNull(q.class) }},
 		{"in_window", false, true, "it belongs to the cohort", func(c *cohort, q *request) any { return q.due >= c.t0 && q.due < c.t1 }},
 		{"due_s", 0., true, "seconds since the load of the point began", func(_ *cohort, q *request) any { return float64(q.due) / 1e9 }},
 		{"outcome", "", true, "ok, failed, cut or unsent", func(_ *cohort, q *request) any { return q.outcome.String() }},
-		{"error", "", false, "class of the error", func(_ *cohort, q *request) any { return text(q.errorClass) }},
+		{"error", "", false, "class of the error", func(_ *cohort, q *request) any { return textOrNull(q.errorClass) }},
 		{"status", int64(0), false, "HTTP status", func(_ *cohort, q *request) any { return known(q.status) }},
-		{"finish", "", false, "finish_reason", func(_ *cohort, q *request) any { return text(q.finish) }},
+		{"finish", "", false, "finish_reason", func(_ *cohort, q *request) any { return textOrNull(q.finish) }},
 		{"stream", false, true, "asked to stream: others have no TTFT, TTFA and TPOT", func(_ *cohort, q *request) any { return q.stream }},
 		{"input_tokens", int64(0), false, "by the server's count", func(_ *cohort, q *request) any { return known(q.input) }},
 		{"cached_tokens", int64(0), false, "", func(_ *cohort, q *request) any { return known(q.cached) }},
@@ -129,7 +129,7 @@ func linesOf(g *gathering, run *result.Run, dir string, take func(*cohort, *requ
 		if err != nil {
 			return n, err, nil
 		}
-		for q := range c.all {
+		for q := range c.inOrderSent {
 			if err := take(c, q); err != nil {
 				return n, nil, err
 			}
@@ -282,7 +282,7 @@ func CSV(w io.Writer, run *result.Run) error {
 		}
 		line = append(line, good, goodTokens, attained, met, string(p.Stability), string(p.Outcome), string(p.Verdict))
 		for _, m := range metrics {
-			s, n := p.Metrics.Of(m.Name), ""
+			s, n := p.Metrics.SummaryOf(m.Name), ""
 			if s != nil {
 				n = cellOf(&s.N)
 			}

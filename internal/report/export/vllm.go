@@ -104,7 +104,7 @@ func newBenchmark(c *cohort, v VLLM) *Benchmark {
 	b := &Benchmark{VLLM: v, c: c}
 	last := c.t0
 	begin := int64(math.MaxInt64)
-	for q := range c.all {
+	for q := range c.inOrderSent {
 		last = max(last, q.endTime())
 		if !q.answered() {
 			b.failed++
@@ -187,25 +187,25 @@ func (b *Benchmark) queue(q *request) float64 {
 func (b *Benchmark) peaks(begin int64) {
 	const second = int64(1e9)
 	var tokens, running []float64
-	add := func(bins *[]float64, at int64) {
+	countIn := func(bins *[]float64, at int64) {
 		for int64(len(*bins)) <= at {
 			*bins = append(*bins, 0)
 		}
 		(*bins)[at]++
 	}
-	for q := range b.c.all {
+	for q := range b.c.inOrderSent {
 		if !q.answered() {
 			continue
 		}
 		if at := q.first; at >= 0 {
-			add(&tokens, (at-begin)/second)
+			countIn(&tokens, (at-begin)/second)
 			for _, gap := range b.c.gaps[q.from:q.to] {
 				at += gap
-				add(&tokens, (at-begin)/second)
+				countIn(&tokens, (at-begin)/second)
 			}
 		}
 		for s := (q.sent - begin) / second; s <= (q.endTime()-begin)/second; s++ {
-			add(&running, s)
+			countIn(&running, s)
 		}
 	}
 	if len(tokens) > 0 {
@@ -369,7 +369,7 @@ func (b *Benchmark) lengths(o *object) {
 	o.key("itls")
 	o.print("[")
 	between := ""
-	for q := range b.c.all {
+	for q := range b.c.inOrderSent {
 		o.print(between)
 		between = ", "
 		array(o, func(yield func(float64) bool) {
@@ -391,7 +391,7 @@ func (b *Benchmark) texts(o *object) {
 // valuesOf gives one value of every request.
 func valuesOf[T any](c *cohort, of func(*request) T) func(yield func(T) bool) {
 	return func(yield func(T) bool) {
-		for q := range c.all {
+		for q := range c.inOrderSent {
 			if !yield(of(q)) {
 				return
 			}

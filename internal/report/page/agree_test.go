@@ -169,13 +169,13 @@ func TestResultChartsAndTablesAgree(t *testing.T) {
 			// waited: without a value it was waited for in vain.
 			waited func(*tableLine) bool
 		}{
-			{"ttft_ms", "ttft_ms", p.Metrics.Of(metric.TTFT), func(l *tableLine) *float64 { return l.TTFT }, func(l *tableLine) bool { return l.Stream }},
-			{"ttfa_ms", "ttfa_ms", p.Metrics.Of(metric.TTFA), func(l *tableLine) *float64 { return l.TTFA }, func(l *tableLine) bool { return l.Stream }},
-			{"tpot_ms", "tpot_ms", p.Metrics.Of(metric.TPOT), func(l *tableLine) *float64 { return l.TPOT }, func(l *tableLine) bool { return l.Stream && l.Outcome != "ok" }},
-			{"tpot_n1_ms", "tpot_n1_ms", p.Metrics.Of(metric.TPOTn1), func(l *tableLine) *float64 { return l.TPOTn1 }, func(l *tableLine) bool { return l.Stream && l.Outcome != "ok" }},
-			{"e2e_ms", "e2e_ms", p.Metrics.Of(metric.E2E), func(l *tableLine) *float64 { return l.E2E }, func(l *tableLine) bool { return l.Outcome != "ok" }},
-			{"service.ttft_ms", "service_ttft_ms", p.Metrics.Of(metric.ServiceTTFT), func(l *tableLine) *float64 { return l.ServiceTTFT }, func(l *tableLine) bool { return l.Stream && l.Outcome != "unsent" }},
-			{"service.e2e_ms", "service_e2e_ms", p.Metrics.Of(metric.ServiceE2E), func(l *tableLine) *float64 { return l.ServiceE2E }, func(l *tableLine) bool { return l.Outcome == "cut" }},
+			{"ttft_ms", "ttft_ms", p.Metrics.SummaryOf(metric.TTFT), func(l *tableLine) *float64 { return l.TTFT }, func(l *tableLine) bool { return l.Stream }},
+			{"ttfa_ms", "ttfa_ms", p.Metrics.SummaryOf(metric.TTFA), func(l *tableLine) *float64 { return l.TTFA }, func(l *tableLine) bool { return l.Stream }},
+			{"tpot_ms", "tpot_ms", p.Metrics.SummaryOf(metric.TPOT), func(l *tableLine) *float64 { return l.TPOT }, func(l *tableLine) bool { return l.Stream && l.Outcome != "ok" }},
+			{"tpot_n1_ms", "tpot_n1_ms", p.Metrics.SummaryOf(metric.TPOTn1), func(l *tableLine) *float64 { return l.TPOTn1 }, func(l *tableLine) bool { return l.Stream && l.Outcome != "ok" }},
+			{"e2e_ms", "e2e_ms", p.Metrics.SummaryOf(metric.E2E), func(l *tableLine) *float64 { return l.E2E }, func(l *tableLine) bool { return l.Outcome != "ok" }},
+			{"service.ttft_ms", "service_ttft_ms", p.Metrics.SummaryOf(metric.ServiceTTFT), func(l *tableLine) *float64 { return l.ServiceTTFT }, func(l *tableLine) bool { return l.Stream && l.Outcome != "unsent" }},
+			{"service.e2e_ms", "service_e2e_ms", p.Metrics.SummaryOf(metric.ServiceE2E), func(l *tableLine) *float64 { return l.ServiceE2E }, func(l *tableLine) bool { return l.Outcome == "cut" }},
 		} {
 			var values []float64
 			longer, at := int64(0), slices.Index(rows[0], m.column)
@@ -220,11 +220,11 @@ func TestResultChartsAndTablesAgree(t *testing.T) {
 				}
 			}
 		}
-		if p.Metrics.Of(metric.E2E).Missing == 0 || p.Metrics.Of(metric.TTFT).Over["p99"] == 0 {
+		if p.Metrics.SummaryOf(metric.E2E).Missing == 0 || p.Metrics.SummaryOf(metric.TTFT).Over["p99"] == 0 {
 			t.Error("the load has no empty answers, or few that are longer")
 		}
 		icl := series[0].Spread["icl_ms"]
-		if s := p.Metrics.Of(metric.ICL); icl.N != s.N || s.Censored == 0 || math.Round(icl.Share[len(icl.Share)-1]*float64(s.N)) != float64(s.N-s.Censored) {
+		if s := p.Metrics.SummaryOf(metric.ICL); icl.N != s.N || s.Censored == 0 || math.Round(icl.Share[len(icl.Share)-1]*float64(s.N)) != float64(s.N-s.Censored) {
 			t.Errorf("icl: N %d in the chart up to %v; in the result %d, %d of them longer", icl.N, icl.Share[len(icl.Share)-1], s.N, s.Censored)
 		}
 	}

@@ -208,7 +208,7 @@ func curveCharts(run *result.Run) []*chart {
 			d := drawn{Name: key, Kind: "line", Tone: k + 1}
 			for n, i := range order {
 				y, lo, hi, few := math.NaN(), math.NaN(), math.NaN(), false
-				if s := run.Points[i].Metrics.Of(m.Name); s != nil {
+				if s := run.Points[i].Metrics.SummaryOf(m.Name); s != nil {
 					y, few = orNaN(s.Value(key)), slices.Contains(s.Few, key)
 					if ci, ok := s.CI95[key]; ok {
 						lo, hi = ci[0], ci[1]
@@ -390,32 +390,32 @@ func paretoCharts(run *result.Run) []*chart {
 		c := &chart{ID: id, Title: title, Note: note + " Beside each dot its load.", Told: true, X: x, Y: output}
 		line := drawn{Name: "front", Kind: "line", Tone: 1}
 		rest := drawn{Name: "other loads", Kind: "dots", Tone: 5}
-		add := func(d *drawn, i int) {
+		addPoint := func(d *drawn, i int) {
 			p := &run.Points[i]
 			d.X, d.Y = append(d.X, orNaN(of(p))), append(d.Y, orNaN(served(p)))
 			d.Labels = append(d.Labels, say.Decimal(p.Load.Value(), 3)+report.LoadSuffix(run.Curve.Over))
 		}
 		for _, i := range on {
 			if i >= 0 && i < len(run.Points) {
-				add(&line, i)
+				addPoint(&line, i)
 			}
 		}
 		for i := range run.Points {
 			if !slices.Contains(on, i) {
-				add(&rest, i)
+				addPoint(&rest, i)
 			}
 		}
 		c.Series = []drawn{line, rest}
 		return c
 	}
 	speed := func(p *result.Point) *float64 {
-		if s := p.Metrics.Of(metric.DecodeRate); s != nil {
+		if s := p.Metrics.SummaryOf(metric.DecodeRate); s != nil {
 			return s.P50
 		}
 		return nil
 	}
 	ttft := func(p *result.Point) *float64 {
-		if s := p.Metrics.Of(metric.TTFT); s != nil {
+		if s := p.Metrics.SummaryOf(metric.TTFT); s != nil {
 			return s.P50
 		}
 		return nil
@@ -469,7 +469,7 @@ func attainmentChart(run *result.Run) []*chart {
 // spreadCharts are the distributions of a point.
 func spreadCharts(prefix string, p *result.Point, s *Series) []*chart {
 	var list []*chart
-	add := func(m *metric.Metric, sum *result.Summary) {
+	addChart := func(m *metric.Metric, sum *result.Summary) {
 		x, ok := s.Spread[m.Key]
 		if !ok || sum == nil || sum.NoSteadyState() != "" {
 			return
@@ -502,7 +502,7 @@ func spreadCharts(prefix string, p *result.Point, s *Series) []*chart {
 	}
 	for _, d := range p.Metrics.List {
 		if d.Show != metric.Data && d.Unlike == "" {
-			add(d.Metric, d.Summary)
+			addChart(d.Metric, d.Summary)
 		}
 	}
 	return drawable(list...)

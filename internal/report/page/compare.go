@@ -510,15 +510,15 @@ func placeName(p *compare.Pair) string {
 
 // howToRead explains the marks of changes.
 func (m *comparisonView) howToRead(pairs []*compare.Pair) string {
-	has := func(is func(*compare.Pair) bool) bool { return slices.ContainsFunc(pairs, is) }
+	anyPair := func(is func(*compare.Pair) bool) bool { return slices.ContainsFunc(pairs, is) }
 	row := func(is func(compare.Row) bool) bool {
-		return has(func(p *compare.Pair) bool { return slices.ContainsFunc(p.Rows, is) })
+		return anyPair(func(p *compare.Pair) bool { return slices.ContainsFunc(p.Rows, is) })
 	}
 	text := "Dots are changes, shaded is what counts as equivalent, a hollow dot is not distinguishable. Bars are 95 % intervals of each row alone"
 	switch {
-	case has((*compare.Pair).Beside):
+	case anyPair((*compare.Pair).Beside):
 		return "Dots are changes, without an interval and without a verdict: another instrument measured one of the sides. Shaded is what would count as equivalent."
-	case has(func(p *compare.Pair) bool { return p.Within }):
+	case anyPair(func(p *compare.Pair) bool { return p.Within }):
 		text += ", within these launches: they say nothing of other starts of the server."
 	case m.Of.Corrected > 0:
 		text += "; the verdicts are corrected for " + say.Plural(m.Of.Corrected, "test") + "."

@@ -52,7 +52,7 @@ func TestComparisonFacesAgree(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			m := report.BuildComparison(c)
 			var text, md strings.Builder
-			for _, err := range []error{m.Text(&text, report.Style{}), m.Markdown(&md)} {
+			for _, err := range []error{m.WriteTerminal(&text, report.Style{}), m.WriteMarkdown(&md)} {
 				if err != nil {
 					t.Fatal(err)
 				}
@@ -216,7 +216,7 @@ func TestComparisonPageOfLaunches(t *testing.T) {
 			run.Points = append(run.Points, p)
 			if i == without {
 				for k := range run.Points {
-					run.Points[k].Metrics.Set(metric.TTFT, &result.Summary{N: 9, Withheld: map[string]string{"p50": "the queue grew", "p99": "the queue grew"}})
+					run.Points[k].Metrics.SetSummary(metric.TTFT, &result.Summary{N: 9, Withheld: map[string]string{"p50": "the queue grew", "p99": "the queue grew"}})
 				}
 			}
 		}
@@ -248,8 +248,8 @@ func TestComparisonPageAlways(t *testing.T) {
 				run := reporttest.Serving(20_000)
 				run.Launch, run.Started = fmt.Sprint(i), name
 				p := &run.Points[0]
-				p.Metrics.Set(metric.TTFT, reporttest.Measured(20_000, extreme.Draw(t, "ttft")))
-				p.Metrics.Set(metric.E2E, reporttest.Measured(20_000, extreme.Draw(t, "e2e")))
+				p.Metrics.SetSummary(metric.TTFT, reporttest.Measured(20_000, extreme.Draw(t, "ttft")))
+				p.Metrics.SetSummary(metric.E2E, reporttest.Measured(20_000, extreme.Draw(t, "e2e")))
 				p.Throughput.RequestsPerS = float(extreme.Draw(t, "req/s") * float64(rapid.IntRange(0, 1).Draw(t, "any")))
 				if rapid.Bool().Draw(t, "second") {
 					q, rate := *p, extreme.Draw(t, "rate")
@@ -307,11 +307,11 @@ func TestComparisonPageMarksFewAndLimits(t *testing.T) {
 	edit := func(loads int) func(*result.Run, int) {
 		return func(run *result.Run, _ int) {
 			run.Points[0].SLO = slo
-			run.Points[0].Metrics.Set(metric.TTFT, reporttest.Measured(500, 87.3)) // few for p99
+			run.Points[0].Metrics.SetSummary(metric.TTFT, reporttest.Measured(500, 87.3)) // few for p99
 			for i := 1; i < loads; i++ {
 				p, rate := run.Points[0], 4.5*float64(i+1)
 				p.Load.Rate = &rate
-				p.Metrics.Set(metric.TTFT, reporttest.Measured(2000, 90))
+				p.Metrics.SetSummary(metric.TTFT, reporttest.Measured(2000, 90))
 				run.Points = append(run.Points, p)
 			}
 		}

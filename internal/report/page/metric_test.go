@@ -123,7 +123,7 @@ func measured(t *testing.T, launch int, points int, factor float64) (*result.Run
 func TestMetricIsOneEntryAndOneFunction(t *testing.T) {
 	run, fold := measured(t, 1, 1, 1)
 	p := &run.Points[0]
-	s := p.Metrics.Of("slack")
+	s := p.Metrics.SummaryOf("slack")
 	if s == nil || s.N != 600 || s.P50 == nil || s.P99 == nil || *s.P50 < 50 || *s.P50 > 56 {
 		t.Fatalf("%+v", s)
 	}
@@ -141,7 +141,7 @@ func TestMetricIsOneEntryAndOneFunction(t *testing.T) {
 		t.Errorf("--until: %g, %s", percent, why)
 	}
 
-	if hop := p.Metrics.Of("hop"); hop == nil || hop.N != 600 || hop.P50 == nil || *hop.P50 < 100 || *hop.P50 > 112 {
+	if hop := p.Metrics.SummaryOf("hop"); hop == nil || hop.N != 600 || hop.P50 == nil || *hop.P50 < 100 || *hop.P50 > 112 {
 		t.Errorf("of gaps: %+v", hop)
 	}
 	if p.Window["asked_tokens_per_s"] != 1000 || p.Server["prompts"] != 600 || math.Abs(p.Server["queue_ms"]-7.07) > 1e-9 {
@@ -188,15 +188,15 @@ func TestMetricIsOneEntryAndOneFunction(t *testing.T) {
 		faces[name] = b.String()
 	}
 	model := report.Build(run, "")
-	show("terminal", func(b *bytes.Buffer) error { return model.Text(b, report.Style{}) })
-	show("Markdown", func(b *bytes.Buffer) error { return model.Markdown(b) })
+	show("terminal", func(b *bytes.Buffer) error { return model.WriteTerminal(b, report.Style{}) })
+	show("Markdown", func(b *bytes.Buffer) error { return model.WriteMarkdown(b) })
 	show("page", func(b *bytes.Buffer) error { return page.Write(b, model, page.Extra{}) })
 	show("CSV", func(b *bytes.Buffer) error { return export.CSV(b, run) })
 	curve, _ := measured(t, 1, 3, 1)
 	curve.Curve = &result.Curve{Over: "rate", Points: []int{0, 1, 2}, NoKnee: "three loads"}
 	sweep := report.Build(curve, "")
 	show("page of a sweep", func(b *bytes.Buffer) error { return page.Write(b, sweep, page.Extra{}) })
-	show("Markdown of a sweep", func(b *bytes.Buffer) error { return sweep.Markdown(b) })
+	show("Markdown of a sweep", func(b *bytes.Buffer) error { return sweep.WriteMarkdown(b) })
 	for name, has := range map[string]string{
 		"run.json": `"slack_ms": {`, "terminal": "\nslack ", "Markdown": "| slack |", "page": "slack</th>", "CSV": "slack_ms_p99_9",
 		"page of a sweep": "slack over load", "Markdown of a sweep": "slack p50",
@@ -263,7 +263,7 @@ func TestMetricIsOneEntryAndOneFunction(t *testing.T) {
 		t.Fatal(err)
 	}
 	// A program without the entry keeps it under its key.
-	if s := read.Runs[0].Run.Points[0].Metrics.Of("slack_ms"); s == nil || s.P50 == nil {
+	if s := read.Runs[0].Run.Points[0].Metrics.SummaryOf("slack_ms"); s == nil || s.P50 == nil {
 		t.Error("it is lost in a baseline")
 	}
 	if p := read.Runs[0].Run.Points[0]; p.Server["prompts"] != 600 || p.Window["asked_tokens_per_s"] != 1000 {

@@ -18,10 +18,10 @@ func faces(t *testing.T, run *result.Run) map[string]string {
 	t.Helper()
 	var text, md strings.Builder
 	m := report.Build(run, "runs/x")
-	if err := m.Text(&text, report.Style{}); err != nil {
+	if err := m.WriteTerminal(&text, report.Style{}); err != nil {
 		t.Fatal(err)
 	}
-	if err := m.Markdown(&md); err != nil {
+	if err := m.WriteMarkdown(&md); err != nil {
 		t.Fatal(err)
 	}
 	return map[string]string{"text": text.String(), "markdown": strings.ReplaceAll(md.String(), `\`, ""), "html": readable(page(t, run, Extra{}))}
@@ -169,7 +169,7 @@ func TestOrderedFaults(t *testing.T) {
 // Values of the curve that rest on few samples are hollow, and limits are lines.
 func TestCurveOfFewSamples(t *testing.T) {
 	run := reporttest.Swept() // 999 samples each: one too few
-	run.Points[2].Metrics.Set(metric.TTFT, reporttest.Measured(1000, 90))
+	run.Points[2].Metrics.SetSummary(metric.TTFT, reporttest.Measured(1000, 90))
 	limits := []result.Limit{{Spec: "p99 ttft<200ms", Percentile: 99, Metric: "ttft", Limit: 200}, {Spec: "ttft<200ms", Metric: "ttft", Limit: 200}, {Spec: "p99 tpot<50ms", Percentile: 99, Metric: "tpot", Limit: 50}}
 	for i := range run.Points {
 		run.Points[i].SLO.Limits = limits

@@ -208,19 +208,19 @@ func viewOf(m report.Model, with Extra) *pageView {
 
 // pointSections are the parts of a point's account, in the order of the page.
 func pointSections(prefix string, p *result.Point, m *report.PointModel, s *Series) (list []section) {
-	add := func(id, title, text string, charts []*chart, absent string, tables ...captioned) {
+	addSection := func(id, title, text string, charts []*chart, absent string, tables ...captioned) {
 		list = append(list, section{ID: prefix + id, Title: title, Text: text, Charts: charts, Absent: absent, Tables: tables})
 	}
 	const unread = "The records of this point could not be read."
 	if m.Objective != nil {
-		add("slo", "SLO attainment", strings.Join(m.Objective.Facts, " · "), nil, "", captioned{"Each limit by itself, and jointly", m.Objective.Table})
+		addSection("slo", "SLO attainment", strings.Join(m.Objective.Facts, " · "), nil, "", captioned{"Each limit by itself, and jointly", m.Objective.Table})
 	}
 	absent := unread
 	var spreads, times, rasters, lengths, lined []*chart
 	if s != nil {
 		spreads, times, rasters, lengths, lined = spreadCharts(prefix, p, s), timeCharts(prefix, s), rasterCharts(prefix, s), lengthCharts(prefix, s), viewCharts(prefix, p, s)
 		absent = "Nothing to draw: no request of this point got so far."
-		if e := p.Metrics.Of(metric.E2E); e != nil && e.NoSteadyState() != "" {
+		if e := p.Metrics.SummaryOf(metric.E2E); e != nil && e.NoSteadyState() != "" {
 			absent = "Not drawn: " + say.Plain(e.NoSteadyState()) + ", so no distribution stands for this load."
 		}
 	}
@@ -233,9 +233,9 @@ func pointSections(prefix string, p *result.Point, m *report.PointModel, s *Seri
 	if len(m.Latencies.Rows) == 0 {
 		tables = nil
 	}
-	add("spread", "Distributions", "", spreads, absent, tables...)
-	add("time", "Time line", "", times, unread)
-	add("raster", "Requests and their tokens", "", rasters, absent)
+	addSection("spread", "Distributions", "", spreads, absent, tables...)
+	addSection("time", "Time line", "", times, unread)
+	addSection("raster", "Requests and their tokens", "", rasters, absent)
 	text := ""
 	if s != nil {
 		for _, l := range []struct {
@@ -248,7 +248,7 @@ func pointSections(prefix string, p *result.Point, m *report.PointModel, s *Seri
 		}
 	}
 	if len(lengths) > 0 || text == "" {
-		add("lengths", "Lengths planned and served", text, lengths, "Nobody counted the tokens.")
+		addSection("lengths", "Lengths planned and served", text, lengths, "Nobody counted the tokens.")
 	} else {
 		list = append(list, section{ID: prefix + "lengths", Title: "Lengths planned and served", Text: text})
 	}
@@ -260,7 +260,7 @@ func pointSections(prefix string, p *result.Point, m *report.PointModel, s *Seri
 	if same != "" {
 		list = append(list, section{ID: prefix + "views", Title: "Response and service", Text: same})
 	} else {
-		add("views", "Response and service", "The response view counts from when a request was due, the service view from when it was sent.", lined, absent)
+		addSection("views", "Response and service", "The response view counts from when a request was due, the service view from when it was sent.", lined, absent)
 	}
 	ends := report.Table{Head: []string{"How it ended", "Requests"}}
 	row := func(name string, n int) { ends.Rows = append(ends.Rows, []string{name, say.Count(n)}) }
@@ -279,7 +279,7 @@ func pointSections(prefix string, p *result.Point, m *report.PointModel, s *Seri
 	if len(errors.Rows) > 0 {
 		tables = append(tables, captioned{"Errors", errors})
 	}
-	add("ends", "Errors and finish reasons", "", nil, "", tables...)
+	addSection("ends", "Errors and finish reasons", "", nil, "", tables...)
 	checks := report.Table{Head: []string{"Check", "Status", "Value", "Limit", "What to do"}}
 	for _, status := range []result.Status{result.Fail, result.Flag, result.Pass} {
 		for i := range p.Checks {
@@ -293,7 +293,7 @@ func pointSections(prefix string, p *result.Point, m *report.PointModel, s *Seri
 			checks.Rows = append(checks.Rows, []string{c.Name, string(status), c.Value, c.Limit, c.Advice})
 		}
 	}
-	add("checks", "Checks", string(p.Verdict)+": "+m.ChecksPassed()+".", nil, "", captioned{"The instrument against its limits", checks})
+	addSection("checks", "Checks", string(p.Verdict)+": "+m.ChecksPassed()+".", nil, "", captioned{"The instrument against its limits", checks})
 	return list
 }
 

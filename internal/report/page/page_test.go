@@ -42,7 +42,7 @@ func TestFacesAgree(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			m := report.Build(run, "runs/x")
 			var text, md, sheet strings.Builder
-			for _, err := range []error{m.Text(&text, report.Style{}), m.Markdown(&md), export.CSV(&sheet, run)} {
+			for _, err := range []error{m.WriteTerminal(&text, report.Style{}), m.WriteMarkdown(&md), export.CSV(&sheet, run)} {
 				if err != nil {
 					t.Fatal(err)
 				}
@@ -68,7 +68,7 @@ func TestFacesAgree(t *testing.T) {
 						}
 					}
 				}
-				if s := run.Points[i].Metrics.Of(metric.TTFT); s != nil && s.P50 != nil {
+				if s := run.Points[i].Metrics.SummaryOf(metric.TTFT); s != nil && s.P50 != nil {
 					exact, err := json.Marshal(*s.P50)
 					if err != nil || !strings.Contains(sheet.String(), string(exact)) {
 						t.Errorf("csv lacks the median TTFT %s of point %d: %v", exact, i, err)

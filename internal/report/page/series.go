@@ -508,7 +508,7 @@ func ranks(values *spill.Numbers, n int64, even int) Spread {
 	}
 	values.Seek(list...)
 	for _, k := range list {
-		s.Value = append(s.Value, values.At(k)/1e6)
+		s.Value = append(s.Value, values.OrderStatistic(k)/1e6)
 		s.Share = append(s.Share, float64(k)/float64(n))
 	}
 	return s
@@ -518,15 +518,15 @@ func ranks(values *spill.Numbers, n int64, even int) Spread {
 // percentiles, and in equal steps of log(1 − p) above them.
 func rankList(n int64, even int) []int64 {
 	list := []int64{1, n}
-	at := func(p float64) { list = append(list, stat.Rank(n, p)) }
+	addRank := func(p float64) { list = append(list, stat.Rank(n, p)) }
 	for i := 1; i < even; i++ {
-		at(float64(i) / float64(even))
+		addRank(float64(i) / float64(even))
 	}
 	for _, p := range []float64{.5, .9, .95, .99, .999} {
-		at(p)
+		addRank(p)
 	}
 	for over := .1; over*float64(n) >= 1; over *= .83 {
-		at(1 - over)
+		addRank(1 - over)
 	}
 	slices.Sort(list)
 	return slices.Compact(list)

@@ -19,10 +19,10 @@ func Launches(name string, n int, factor float64, edit func(run *result.Run, i i
 		run := Serving(20_000)
 		run.Launch, run.Started = fmt.Sprint(i+1), "measured on side "+name
 		p := &run.Points[0]
-		p.Metrics.Set(metric.TTFT, Measured(20_000, 87.3*f))
-		p.Metrics.Set(metric.TPOT, Measured(20_000, 8.41))
-		p.Metrics.Set(metric.E2E, Measured(20_000, 1155.2*f))
-		p.Metrics.Set(metric.Stall, Measured(20_000, 11.6*(1+0.2*float64(i%2))))
+		p.Metrics.SetSummary(metric.TTFT, Measured(20_000, 87.3*f))
+		p.Metrics.SetSummary(metric.TPOT, Measured(20_000, 8.41))
+		p.Metrics.SetSummary(metric.E2E, Measured(20_000, 1155.2*f))
+		p.Metrics.SetSummary(metric.Stall, Measured(20_000, 11.6*(1+0.2*float64(i%2))))
 		attained := 0.995 - 0.001*float64(i)
 		p.SLO = &result.SLO{Spec: "ttft<200ms @99%", Attained: &attained}
 		if edit != nil {
@@ -45,7 +45,7 @@ func Comparisons(t testing.TB) map[string]*compare.Comparison {
 		run.Environment.Stamps = "user"
 	}
 	all := map[string]*compare.Comparison{}
-	add := func(name string, o compare.Options, sides ...compare.Side) {
+	addComparison := func(name string, o compare.Options, sides ...compare.Side) {
 		o.Within = 0.05
 		c, err := compare.Compare(sides, o)
 		if err != nil {
@@ -53,22 +53,22 @@ func Comparisons(t testing.TB) map[string]*compare.Comparison {
 		}
 		all[name] = c
 	}
-	add("slower", compare.Options{Clauses: clauses}, Launches("main", 6, 1, nil), Launches("candidate", 5, 1.12, newer))
+	addComparison("slower", compare.Options{Clauses: clauses}, Launches("main", 6, 1, nil), Launches("candidate", 5, 1.12, newer))
 	p, err := compare.ParsePrimary("p99 ttft")
 	if err != nil {
 		t.Fatal(err)
 	}
-	add("primary", compare.Options{Primary: p}, Launches("main", 6, 1, nil), Launches("candidate", 5, 1.12, newer))
-	add("primary-alike", compare.Options{Primary: p, Clauses: clauses[3:]}, Launches("main", 3, 1, nil), Launches("candidate", 3, 1.001, func(run *result.Run, i int) {
-		run.Points[0].Metrics.Set(metric.Stall, Measured(20_000, 29.1+float64(i)))
+	addComparison("primary", compare.Options{Primary: p}, Launches("main", 6, 1, nil), Launches("candidate", 5, 1.12, newer))
+	addComparison("primary-alike", compare.Options{Primary: p, Clauses: clauses[3:]}, Launches("main", 3, 1, nil), Launches("candidate", 3, 1.001, func(run *result.Run, i int) {
+		run.Points[0].Metrics.SetSummary(metric.Stall, Measured(20_000, 29.1+float64(i)))
 	}))
-	add("equivalent", compare.Options{}, Launches("a", 5, 1, nil), Launches("b", 5, 1.001, nil))
+	addComparison("equivalent", compare.Options{}, Launches("a", 5, 1, nil), Launches("b", 5, 1.001, nil))
 	own := func(run *result.Run, _ int) {
-		s := run.Points[0].Metrics.Of(metric.TTFT)
+		s := run.Points[0].Metrics.SummaryOf(metric.TTFT)
 		s.CI95 = map[string][2]float64{"p50": {0.95 * *s.P50, 1.06 * *s.P50}}
 	}
-	add("single", compare.Options{}, Launches("monday", 1, 1, own), Launches("tuesday", 1, 1.3, own))
-	add("three", compare.Options{}, Launches("a", 3, 1, nil), Launches("b", 3, 1.3, nil))
+	addComparison("single", compare.Options{}, Launches("monday", 1, 1, own), Launches("tuesday", 1, 1.3, own))
+	addComparison("three", compare.Options{}, Launches("a", 3, 1, nil), Launches("b", 3, 1.3, nil))
 	heavy := func(stability stat.Stability) func(*result.Run, int) { // a second load
 		return func(run *result.Run, i int) {
 			p, rate := run.Points[0], 64.
@@ -79,17 +79,17 @@ func Comparisons(t testing.TB) map[string]*compare.Comparison {
 			}
 		}
 	}
-	add("unstable", compare.Options{Clauses: clauses[:1]}, Launches("a", 6, 1, heavy("stable")), Launches("b", 6, 1, heavy("unstable")))
-	add("many", compare.Options{}, Launches("a", 5, 1, nil), Launches("b", 5, 0.8, newer), Launches("c|<b>", 5, 1.1, func(run *result.Run, _ int) { run.Target.Model = "another-model" }))
+	addComparison("unstable", compare.Options{Clauses: clauses[:1]}, Launches("a", 6, 1, heavy("stable")), Launches("b", 6, 1, heavy("unstable")))
+	addComparison("many", compare.Options{}, Launches("a", 5, 1, nil), Launches("b", 5, 0.8, newer), Launches("c|<b>", 5, 1.1, func(run *result.Run, _ int) { run.Target.Model = "another-model" }))
 	service := func(run *result.Run, _ int) {
 		m := &run.Points[0].Metrics
-		m.Set(metric.ServiceTTFT, m.Of(metric.TTFT))
-		m.Set(metric.ServiceE2E, m.Of(metric.E2E))
-		m.Set(metric.TPOTn1, m.Of(metric.TPOT))
+		m.SetSummary(metric.ServiceTTFT, m.SummaryOf(metric.TTFT))
+		m.SetSummary(metric.ServiceE2E, m.SummaryOf(metric.E2E))
+		m.SetSummary(metric.TPOTn1, m.SummaryOf(metric.TPOT))
 	}
-	add("beside", compare.Options{Clauses: clauses[:2]}, others("old|<i>\x1b[31m", "vllm bench serve", 81.2, 86.1), Launches("new", 5, 1, service))
-	add("beside-three", compare.Options{}, Launches("main", 5, 1, service), Launches("new", 5, 1.2, service), others("guide", "guidellm", 90))
-	add("others", compare.Options{}, others("results/2026-10-01", "vllm bench serve", 81.2), others("results/2026-11-01", "vllm bench serve", 93.4))
+	addComparison("beside", compare.Options{Clauses: clauses[:2]}, others("old|<i>\x1b[31m", "vllm bench serve", 81.2, 86.1), Launches("new", 5, 1, service))
+	addComparison("beside-three", compare.Options{}, Launches("main", 5, 1, service), Launches("new", 5, 1.2, service), others("guide", "guidellm", 90))
+	addComparison("others", compare.Options{}, others("results/2026-10-01", "vllm bench serve", 81.2), others("results/2026-11-01", "vllm bench serve", 93.4))
 	return all
 }
 

@@ -140,7 +140,7 @@ func (l *Level) Inside() (inside, known bool) {
 }
 
 // told is one request as the client recorded it.
-type told struct {
+type clientRequest struct {
 	sent, first, due int64
 	merged           int32
 	ok               bool
@@ -148,12 +148,12 @@ type told struct {
 }
 
 // recorded reads what the client wrote.
-func recorded(dir string) (requests map[int64]*told, chunks int, err error) {
-	requests = map[int64]*told{}
+func recorded(dir string) (requests map[int64]*clientRequest, chunks int, err error) {
+	requests = map[int64]*clientRequest{}
 	join := record.Join[[]int64]{
 		Chunk: func(times *[]int64, c *record.Chunk) { *times = append(*times, c.T) },
 		Row: func(r *record.Row, times *[]int64) {
-			requests[r.ID] = &told{r.Sent, r.FirstToken, r.Due, r.Merged, r.Outcome == record.OK, *times}
+			requests[r.ID] = &clientRequest{r.Sent, r.FirstToken, r.Due, r.Merged, r.Outcome == record.OK, *times}
 		},
 		Reset: func(times *[]int64) { *times = nil }, // they are kept
 	}
@@ -215,9 +215,9 @@ func (l *Level) compare(pt *result.Point, dir, truthPath string, spent run.Spent
 	}
 	l.Seconds = pt.Seconds.Window
 	l.True = truth.numbers()
-	l.Said = Numbers{TTFT: measure.Summarize(saidTTFT), Gap: pt.Metrics.Of(metric.ICL)}
+	l.Said = Numbers{TTFT: measure.Summarize(saidTTFT), Gap: pt.Metrics.SummaryOf(metric.ICL)}
 	l.TTFTError, l.ChunkError = measure.Summarize(ttftErrors), measure.Summarize(chunkErrors)
-	l.Lag = pt.Metrics.Of(metric.Lag)
+	l.Lag = pt.Metrics.SummaryOf(metric.Lag)
 	if inWindow > 0 {
 		l.MergedShare = float64(merged) / float64(inWindow)
 	}

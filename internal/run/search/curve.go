@@ -46,10 +46,10 @@ func PointOf(index int, p *result.Point) CurvePoint {
 	c := CurvePoint{
 		Index: index, Load: p.Load.Value(), Stability: p.Stability, Failing: p.Outcome == result.Failing, Early: p.EndedEarly != "", Window: p.Seconds.Window,
 		Offered: value(p.Throughput.DuePerS), RequestsPerS: value(p.Throughput.RequestsPerS), OutputTokensPerS: value(p.Throughput.OutputTokensPerS),
-		TokensPerAnswer: mean(p.Metrics.Of(metric.OutputTokens)),
-		TTFT:            middle(p.Metrics.Of(metric.TTFT)), TPOT: middle(p.Metrics.Of(metric.TPOT)), E2E: middle(p.Metrics.Of(metric.E2E)),
+		TokensPerAnswer: mean(p.Metrics.SummaryOf(metric.OutputTokens)),
+		TTFT:            middle(p.Metrics.SummaryOf(metric.TTFT)), TPOT: middle(p.Metrics.SummaryOf(metric.TPOT)), E2E: middle(p.Metrics.SummaryOf(metric.E2E)),
 	}
-	if e := p.Metrics.Of(metric.E2E); e != nil {
+	if e := p.Metrics.SummaryOf(metric.E2E); e != nil {
 		c.Slowest = value(e.Max)
 	}
 	if l := p.Throughput.Late; l != nil {

@@ -74,7 +74,7 @@ func TestSaturationOfTheSecondHalf(t *testing.T) {
 	list := points(bent, 1, 2, 4, 8, 32)
 	list[4].Throughput.Late = &result.Late{OutputTokensPerS: 1700, CI95: &[2]float64{1650, 1750}}
 	hundred := 100.0
-	list[4].Metrics.Set(metric.OutputTokens, &result.Summary{Mean: &hundred})
+	list[4].Metrics.SetSummary(metric.OutputTokens, &result.Summary{Mean: &hundred})
 	s := CurveOf(list).Saturation
 	if s == nil || s.RequestsPerS != 17 || *s.OutputTokensPerS != 1700 || s.CI95 == nil || *s.CI95 != [2]float64{16.5, 17.5} {
 		t.Errorf("%+v", s)

@@ -73,7 +73,7 @@ func TestRepeats(t *testing.T) {
 		due := ttft / 10
 		p := result.Point{Throughput: result.Throughput{DuePerS: &due}, Metrics: result.MetricsOf(map[metric.Name]*result.Summary{metric.TTFT: &result.Summary{P50: &ttft}}), SLO: &result.SLO{Met: met, Attained: &attained}}
 		if ttft == 0 {
-			p.Metrics.Set(metric.TTFT, nil)
+			p.Metrics.SetSummary(metric.TTFT, nil)
 		}
 		return p
 	}

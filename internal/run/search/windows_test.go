@@ -7,13 +7,13 @@ import (
 	"pitot/internal/stat"
 )
 
-// at is what a load gave: the median and the slowest request, in milliseconds.
-func at(load, e2e, slowest float64) CurvePoint {
+// curvePoint is what a load gave: the median and the slowest request, in milliseconds.
+func curvePoint(load, e2e, slowest float64) CurvePoint {
 	return CurvePoint{Load: load, E2E: e2e, Slowest: slowest, Stability: stat.Stable}
 }
 
 func TestWindows(t *testing.T) {
-	unstable := at(16, 90_000, 200_000)
+	unstable := curvePoint(16, 90_000, 200_000)
 	unstable.Stability = stat.Unstable
 	for _, c := range []struct {
 		about string
@@ -24,14 +24,14 @@ func TestWindows(t *testing.T) {
 	}{
 		{"quick answers", Windows{Residence: .5}, 2, nil, time.Minute},
 		{"33 residence times", Windows{Residence: 5}, .2, nil, 165 * time.Second},
-		{"twice the slowest below, who takes twice as long by then", Windows{Residence: 1}, 8, []CurvePoint{at(2, 1000, 2000), at(4, 4000, 20_000)}, 88 * time.Second},
-		{"the slowest of the next load above", Windows{Residence: 1}, 8, []CurvePoint{at(4, 4000, 20_000), at(10, 5000, 30_000), unstable}, 66 * time.Second},
+		{"twice the slowest below, who takes twice as long by then", Windows{Residence: 1}, 8, []CurvePoint{curvePoint(2, 1000, 2000), curvePoint(4, 4000, 20_000)}, 88 * time.Second},
+		{"the slowest of the next load above", Windows{Residence: 1}, 8, []CurvePoint{curvePoint(4, 4000, 20_000), curvePoint(10, 5000, 30_000), unstable}, 66 * time.Second},
 		{"an unstable load tells nothing", Windows{Residence: 1}, 32, []CurvePoint{unstable}, time.Minute},
 		{"enough requests where time is free", Windows{Residence: 1, Free: true}, 1, nil, 1150 * time.Second},
 		{"enough residence times", Windows{Residence: 10, Free: true}, 1, nil, 1200 * time.Second},
 		{"but not too many requests", Windows{Residence: 10, Free: true}, 10, nil, 500 * time.Second},
 		{"nor so long that a queue is given up at its end faster than it grows", Windows{Residence: 10, Free: true, Timeout: 600}, 10, []CurvePoint{unstable}, 330 * time.Second},
-		{"whatever may be given up where a higher load was served", Windows{Residence: 10, Free: true, Timeout: 600}, 10, []CurvePoint{at(20, 10_000, 20_000)}, 500 * time.Second},
+		{"whatever may be given up where a higher load was served", Windows{Residence: 10, Free: true, Timeout: 600}, 10, []CurvePoint{curvePoint(20, 10_000, 20_000)}, 500 * time.Second},
 		{"at most ten minutes on a server", Windows{Residence: 60}, .1, nil, 10 * time.Minute},
 		{"users make as many requests as they can", Windows{Residence: 10, Free: true, Closed: true}, 10, nil, 1200 * time.Second},
 		{"a long window in whole tens of seconds", Windows{Residence: 10.01, Free: true}, 1, nil, 1210 * time.Second},

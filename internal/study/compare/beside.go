@@ -22,7 +22,7 @@ import (
 const Pitot = "pitot"
 
 // told is what files of another tool say of one load.
-type told struct {
+type otherLoad struct {
 	offered offered
 	files   []file
 	invalid []string // what was left out for the instrument's sake
@@ -46,17 +46,17 @@ func measureOthers(s *Side) *measured {
 			m.addPoint(r, &r.Points[i])
 		}
 	}
-	slices.SortStableFunc(m.others, func(a, b *told) int { return a.offered.compare(b.offered) })
+	slices.SortStableFunc(m.others, func(a, b *otherLoad) int { return a.offered.compare(b.offered) })
 	return m
 }
 
 // addPoint sorts one point in.
 func (m *measured) addPoint(r *tools.Result, p *tools.Point) {
 	load := offeredIn(p)
-	at := slices.IndexFunc(m.others, func(t *told) bool { return load.known() && t.offered.String() == load.String() })
+	at := slices.IndexFunc(m.others, func(t *otherLoad) bool { return load.known() && t.offered.String() == load.String() })
 	if at < 0 {
 		at = len(m.others)
-		m.others = append(m.others, &told{offered: load})
+		m.others = append(m.others, &otherLoad{offered: load})
 	}
 	t := m.others[at]
 	if p.Verdict == result.Invalid {
@@ -131,7 +131,7 @@ func offeredIn(p *tools.Point) offered {
 }
 
 // offeredOf reads it from a run's points at one load.
-func offeredOf(x *at, title string) offered {
+func offeredOf(x *loadOfSide, title string) offered {
 	a := offered{own: title, rate: x.load.Rate}
 	if x.load.MaxInFlight != nil {
 		a.most = floats(*x.load.MaxInFlight)
@@ -242,13 +242,13 @@ func (a offered) compare(b offered) int {
 type place struct {
 	side *measured
 	offered
-	run   *at   // of Pitot
-	other *told // of another tool
+	run   *loadOfSide // of Pitot
+	other *otherLoad  // of another tool
 }
 
 func (m *measured) places() (out []place) {
 	for _, key := range m.order {
-		out = append(out, place{side: m, offered: offeredOf(m.at[key], m.titled(key)), run: m.at[key]})
+		out = append(out, place{side: m, offered: offeredOf(m.measuredAt[key], m.titled(key)), run: m.measuredAt[key]})
 	}
 	for _, t := range m.others {
 		out = append(out, place{side: m, offered: t.offered, other: t})
@@ -297,7 +297,7 @@ func (c *Comparison) beside(a, b *measured, o Options, tokens string) error {
 // apartBeside says why two sides have no load in common.
 func apartBeside(a, b *measured, as, bs []place) error {
 	if len(as) == 0 || len(bs) == 0 {
-		return say.Errorf("%s and %s have nothing in common: %s, and %s", a.name, b.name, a.has(), b.has()).WithHint("a search has no load of its own: measure one with pitot run")
+		return say.Errorf("%s and %s have nothing in common: %s, and %s", a.name, b.name, a.contents(), b.contents()).WithHint("a search has no load of its own: measure one with pitot run")
 	}
 	hint := "pitot report lays them side by side whatever their loads"
 	for _, p := range slices.Concat(as, bs) {
@@ -489,7 +489,7 @@ func (x *place) values(d alike, statistic string) (sample, string) {
 	return x.other.sample(func(p *tools.Point) value { return toldOf(p, d.told(p), statistic) }, x.side.name)
 }
 
-func (t *told) sample(of func(*tools.Point) value, side string) (sample, string) {
+func (t *otherLoad) sample(of func(*tools.Point) value, side string) (sample, string) {
 	files := make([][]value, len(t.files))
 	for i, f := range t.files {
 		for _, p := range f.points {
@@ -639,20 +639,20 @@ func (p *Pair) explain(x, y place) {
 		p.Notes = append(p.Notes, x.side.name+" has "+a+", "+y.side.name+" has "+b)
 	}
 	var what []string
-	has := func(name string) bool {
+	hasMetric := func(name string) bool {
 		return slices.ContainsFunc(p.Rows, func(r Row) bool { return strings.HasSuffix(r.Metric, name) })
 	}
-	if has(" service ttft") || has(" service e2e") {
+	if hasMetric(" service ttft") || hasMetric(" service e2e") {
 		what = append(what, "service: from when a request was sent")
 	}
-	if has(" tpot_n1") {
+	if hasMetric(" tpot_n1") {
 		what = append(what, "tpot_n1: (E2E − TTFT) / (tokens − 1)")
 	}
 	if p.Instruments[0] != p.Instruments[1] {
 		what = append(what, "how percentiles are taken, which requests count, what a token is and over what time throughput is counted follow each instrument")
 	} else {
 		for _, d := range alikes() {
-			if name, definition := x.meaning(d); name == d.name && has(" "+name) {
+			if name, definition := x.meaning(d); name == d.name && hasMetric(" "+name) {
 				what = append(what, name+": "+definition)
 			}
 		}

@@ -21,8 +21,8 @@ import (
 
 const vllm = "vllm bench serve"
 
-// said is what another tool says of 1,000 requests with times around x.
-func said(x float64) tools.Point {
+// toolPoint is what another tool says of 1,000 requests with times around x.
+func toolPoint(x float64) tools.Point {
 	around := func(x float64) *tools.Summary {
 		return &tools.Summary{What: "as it means it", Mean: ptr(x), Percentiles: map[string]float64{"p50": 0.9 * x, "p99": 2 * x}}
 	}
@@ -33,7 +33,7 @@ func said(x float64) tools.Point {
 }
 
 func atRate(rate, x float64) tools.Point {
-	p := said(x)
+	p := toolPoint(x)
 	p.Rate = &rate
 	return p
 }
@@ -45,7 +45,7 @@ func other(name, tool string, points ...tools.Point) Side {
 		tool = vllm
 	}
 	if len(points) == 0 {
-		points = []tools.Point{said(100)}
+		points = []tools.Point{toolPoint(100)}
 	}
 	return Side{Name: name, Others: []*tools.Result{{Tool: tool, Version: "0.32", File: name + ".json", Points: points}}}
 }
@@ -53,10 +53,10 @@ func other(name, tool string, points ...tools.Point) Side {
 // served adds to runs what other tools measure alike.
 func (s Side) served() Side {
 	return s.edit(0, func(p *result.Point) {
-		x := *p.Metrics.Of(metric.TTFT).Mean
-		p.Metrics.Set(metric.ServiceTTFT, spread(x-1))
-		p.Metrics.Set(metric.ServiceE2E, spread(9*x-1))
-		p.Metrics.Set(metric.TPOTn1, spread(x/5+1))
+		x := *p.Metrics.SummaryOf(metric.TTFT).Mean
+		p.Metrics.SetSummary(metric.ServiceTTFT, spread(x-1))
+		p.Metrics.SetSummary(metric.ServiceE2E, spread(9*x-1))
+		p.Metrics.SetSummary(metric.TPOTn1, spread(x/5+1))
 	})
 }
 
@@ -191,14 +191,14 @@ func TestMeanings(t *testing.T) {
 // Loads are paired by what a file tells, and refused where they differ.
 func TestAskedLoads(t *testing.T) {
 	users := func(n float64, ok float64) tools.Point {
-		p := said(100)
+		p := toolPoint(100)
 		p.Concurrency, p.OK, p.Failed = &n, &ok, ptr(0.)
 		return p
 	}
 	capped := atRate(8, 100)
 	capped.Concurrency = ptr(4.)
 	flood := func(ok float64) tools.Point {
-		p := said(100)
+		p := toolPoint(100)
 		p.Unlimited, p.OK, p.Failed = true, &ok, ptr(0.)
 		return p
 	}
@@ -222,8 +222,8 @@ func TestAskedLoads(t *testing.T) {
 		"another rate":       {other("a", "", atRate(9, 100)), side("b", 8, 100).served(), "a has open loop, 9/s; b has open loop, poisson, 8/s", "--rate 9"},
 		"not told":           {other("a", ""), side("b", 8, 100).served(), "open loop, poisson, 8/s", "a does not tell its load: that it was the same is not known"},
 		"told by nobody":     {other("a", ""), other("b", "aiperf"), "a load that is not told", "b does not tell its load"},
-		"two not told":       {other("a", "", said(100), said(90)), side("b", 8, 100).served(), "a has a load that is not told, a load that is not told; b has", "pitot report"},
-		"told and not told":  {other("a", "", said(100)), other("b", "", atRate(8, 1), atRate(9, 1)), "no load in common", "--rate 8"},
+		"two not told":       {other("a", "", toolPoint(100), toolPoint(90)), side("b", 8, 100).served(), "a has a load that is not told, a load that is not told; b has", "pitot report"},
+		"told and not told":  {other("a", "", toolPoint(100)), other("b", "", atRate(8, 1), atRate(9, 1)), "no load in common", "--rate 8"},
 		"many with some one": {other("a", "", atRate(9, 1), atRate(8, 1), users(4, 500)), side("b", 8, 100).served(), "open loop, poisson, 8/s", "no verdict"},
 	} {
 		got, err := Compare([]Side{c.a, c.b}, Options{Within: 0.05})
@@ -320,7 +320,7 @@ func TestBesideTokens(t *testing.T) {
 func TestBesideDifferences(t *testing.T) {
 	old, runs := other("old", "", atRate(8, 100)), side("new", 8, 100).served()
 	old.Others[0].Dataset, old.Others[0].Points[0].OutputTokens = "sharegpt", ptr(990*50.)
-	runs.Runs[0].Run.Points[0].Metrics.Set(metric.OutputTokens, &result.Summary{N: 10, Mean: ptr(64.)})
+	runs.Runs[0].Run.Points[0].Metrics.SetSummary(metric.OutputTokens, &result.Summary{N: 10, Mean: ptr(64.)})
 	var got []string
 	for _, d := range mustCompare(t, Options{}, old, runs).Differences {
 		got = append(got, fmt.Sprintf("%s %q", d.What, d.Values))

@@ -226,7 +226,7 @@ func (c *Comparison) pair(a, b *measured, o Options, tokens string) error {
 	}
 	paired := 0
 	for _, key := range a.order {
-		if b.at[key] == nil {
+		if b.measuredAt[key] == nil {
 			continue
 		}
 		paired++
@@ -239,7 +239,7 @@ func (c *Comparison) pair(a, b *measured, o Options, tokens string) error {
 	for _, x := range []struct{ has, not *measured }{{a, b}, {b, a}} {
 		var only []string
 		for _, key := range x.has.order {
-			if x.not.at[key] == nil {
+			if x.not.measuredAt[key] == nil {
 				only = append(only, x.has.titled(key))
 			}
 		}
@@ -253,10 +253,10 @@ func (c *Comparison) pair(a, b *measured, o Options, tokens string) error {
 // apart says why two sides have nothing in common.
 func apart(a, b *measured) error {
 	if len(a.order) == 0 || len(b.order) == 0 {
-		return say.Errorf("%s and %s have nothing in common: %s, and %s", a.name, b.name, a.has(), b.has()).WithHint("compare runs with runs, searches with searches of one SLO")
+		return say.Errorf("%s and %s have nothing in common: %s, and %s", a.name, b.name, a.contents(), b.contents()).WithHint("compare runs with runs, searches with searches of one SLO")
 	}
 	if !slices.ContainsFunc(a.workloads, func(w string) bool { return slices.Contains(b.workloads, w) }) {
-		x, y := a.at[a.order[0]].source.Run, b.at[b.order[0]].source.Run
+		x, y := a.measuredAt[a.order[0]].source.Run, b.measuredAt[b.order[0]].source.Run
 		return say.Errorf("%s and %s ask different things: %s", a.name, b.name, unlike(x, y)).WithHint("--allow workloads compares them all the same")
 	}
 	return say.Errorf("%s and %s have no load in common: %s has %s; %s has %s", a.name, b.name, a.name, a.loads(), b.name, b.loads()).WithHint("measure both at the same loads, for example with pitot sweep --loads 1,2,4")
@@ -264,9 +264,9 @@ func apart(a, b *measured) error {
 
 // comparePoints compares one load of two sides.
 func comparePoints(a, b *measured, key string, o Options, tokens string) Pair {
-	x, y := a.at[key], b.at[key]
+	x, y := a.measuredAt[key], b.measuredAt[key]
 	p := Pair{A: a.name, B: b.name, What: a.titled(key), Load: &x.load, Instruments: [2]string{Pitot, Pitot}, Rows: []Row{}, Left: []Left{}, Notes: []string{}}
-	for _, s := range []*at{x, y} {
+	for _, s := range []*loadOfSide{x, y} {
 		p.Notes = append(p.Notes, s.invalid...)
 	}
 	p.Launches = [2]int{len(x.launches), len(y.launches)}
@@ -338,7 +338,7 @@ func (o *Options) asked() (out []figure) {
 
 // metricsOf are those of every comparison, those that an SLO limits, and those
 // that were named beforehand.
-func metricsOf(x, y *at, o Options) []figure {
+func metricsOf(x, y *loadOfSide, o Options) []figure {
 	all := catalogueOf(x, y)
 	both := func(n metric.Name) bool { return x.measured(n) && y.measured(n) }
 	standsIn := func(m *metric.Metric) bool { return m.Instead != "" && !both(m.Instead) && both(m.Name) }
@@ -360,7 +360,7 @@ func appendFigures(out []figure, more ...figure) []figure {
 }
 
 // catalogueOf are the metrics of all that was measured.
-func catalogueOf(all ...*at) (out metric.Catalogue) {
+func catalogueOf(all ...*loadOfSide) (out metric.Catalogue) {
 	for _, x := range all {
 		for _, m := range x.source.Run.Metrics() {
 			if out.Find(m.Name) == nil {
@@ -372,7 +372,7 @@ func catalogueOf(all ...*at) (out metric.Catalogue) {
 }
 
 // specsOf are the SLOs that points were held against, each once: "" for none.
-func specsOf(all ...*at) (specs []string) {
+func specsOf(all ...*loadOfSide) (specs []string) {
 	for _, x := range all {
 		for _, l := range x.launches {
 			for _, p := range l.points {
@@ -390,7 +390,7 @@ func specsOf(all ...*at) (specs []string) {
 }
 
 // objectives says why shares within SLOs are not the same thing.
-func objectives(x, y *at) string {
+func objectives(x, y *loadOfSide) string {
 	specs := specsOf(x, y)
 	switch {
 	case len(specs) > 1:

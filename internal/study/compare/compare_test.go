@@ -290,17 +290,17 @@ func TestWithoutValue(t *testing.T) {
 		why  string
 	}{
 		"off the scale": {func(p *result.Point) {
-			p.Metrics.Of(metric.TTFT).P99, p.Metrics.Of(metric.TTFT).Over = nil, map[string]float64{"p99": 600_000}
+			p.Metrics.SummaryOf(metric.TTFT).P99, p.Metrics.SummaryOf(metric.TTFT).Over = nil, map[string]float64{"p99": 600_000}
 		}, "b, 1 of 6 launches: only known to be over 6e+05 ms"},
 		"withheld": {func(p *result.Point) {
-			p.Metrics.Of(metric.TTFT).P99, p.Metrics.Of(metric.TTFT).Withheld = nil, map[string]string{"p99": "n = 50, shown from 100 on"}
+			p.Metrics.SummaryOf(metric.TTFT).P99, p.Metrics.SummaryOf(metric.TTFT).Withheld = nil, map[string]string{"p99": "n = 50, shown from 100 on"}
 		}, "b, 1 of 6 launches: n = 50, shown from 100 on"},
 		"undefined": {func(p *result.Point) {
-			p.Metrics.Set(metric.TTFT, nil)
+			p.Metrics.SetSummary(metric.TTFT, nil)
 			p.Metrics.Undefined = map[string]string{"ttft_ms": "not streaming"}
 		}, "not streaming"},
 		"nothing answered": {func(p *result.Point) {
-			p.Metrics.Set(metric.TTFT, nil)
+			p.Metrics.SetSummary(metric.TTFT, nil)
 			p.Requests = result.Requests{Due: 5, Failed: 5}
 		}, "no request was answered"},
 	} {
@@ -332,7 +332,7 @@ func TestUnstable(t *testing.T) {
 
 // What the instrument does not vouch for is left out, and said.
 func TestInvalid(t *testing.T) {
-	spoilt := func(p *result.Point) { p.Verdict, p.Metrics.Of(metric.TTFT).P99 = result.Invalid, ptr(1e6) }
+	spoilt := func(p *result.Point) { p.Verdict, p.Metrics.SummaryOf(metric.TTFT).P99 = result.Invalid, ptr(1e6) }
 	c := mustCompare(t, Options{}, side("a", 8, steady...), side("b", 8, steady...).edit(5, spoilt))
 	p := c.Pairs[0]
 	if p.Launches != [2]int{6, 5} || p.row("p99 ttft").Verdict != Equivalent || len(p.Notes) != 1 || !strings.Contains(p.Notes[0], "launch 6 left out: INVALID") {
@@ -363,8 +363,8 @@ func TestCorrection(t *testing.T) {
 // What an SLO limits or a clause names stands in the table and in what is drawn;
 // gaps stand in for those between tokens where a side has none of these.
 func TestWhatIsCompared(t *testing.T) {
-	itl := func(p *result.Point) { p.Metrics.Set(metric.ITL, spread(20)) }
-	icl := func(p *result.Point) { p.Metrics.Set(metric.ICL, spread(20)) }
+	itl := func(p *result.Point) { p.Metrics.SetSummary(metric.ITL, spread(20)) }
+	icl := func(p *result.Point) { p.Metrics.SetSummary(metric.ICL, spread(20)) }
 	limited := func(p *result.Point) {
 		p.SLO = &result.SLO{Spec: "p90 ttft<300ms", Limits: []result.Limit{{Spec: "p90 ttft<300ms", Metric: metric.TTFT, Limit: 300}}}
 	}
@@ -473,7 +473,7 @@ func TestFalseAlarmsAndPower(t *testing.T) {
 					}
 					point := pointAt(8, draw(100))
 					for _, m := range []metric.Name{metric.TTFT, metric.TPOT, metric.E2E, metric.Stall, metric.ITL} {
-						point.Metrics.Set(m, spread(draw(100)))
+						point.Metrics.SetSummary(m, spread(draw(100)))
 					}
 					sides[i].Runs = append(sides[i].Runs, Source{fmt.Sprint(i, n), runOf(fmt.Sprint(n), point)})
 				}
@@ -721,8 +721,8 @@ func TestDifferences(t *testing.T) {
 		r.Run.Environment.Cores = 8 + i%2
 		r.Run.Notes = map[string]string{"flags": "--enforce-eager", "launch": fmt.Sprint(i)}
 		r.Run.Points[0].Seconds.Window = 120
-		r.Run.Points[0].Metrics.Set(metric.OutputTokens, &result.Summary{N: 10, Mean: ptr(50.)})
-		a.Runs[i].Run.Points[0].Metrics.Set(metric.OutputTokens, &result.Summary{N: 10, Mean: ptr(64.)})
+		r.Run.Points[0].Metrics.SetSummary(metric.OutputTokens, &result.Summary{N: 10, Mean: ptr(50.)})
+		a.Runs[i].Run.Points[0].Metrics.SetSummary(metric.OutputTokens, &result.Summary{N: 10, Mean: ptr(64.)})
 	}
 	var got []string
 	for _, d := range mustCompare(t, Options{}, a, b).Differences {

@@ -55,7 +55,7 @@ type CurveMetric struct {
 
 // onCurves are the figures of a curve: the first ones, what else comparisons
 // show of distributions, and what was named beforehand or is limited.
-func onCurves(x *at, o Options) (out []figure) {
+func onCurves(x *loadOfSide, o Options) (out []figure) {
 	metrics := catalogueOf(x)
 	for _, m := range metrics {
 		switch {
@@ -83,7 +83,7 @@ func onCurves(x *at, o Options) (out []figure) {
 // curves lays what the sides measured over each other.
 func curves(sides []Side, all []*measured, o Options) []Curve {
 	type kind struct{ workload, load string }
-	of := func(x *at) kind {
+	curveKind := func(x *loadOfSide) kind {
 		k := kind{x.workload, kindOf(x.load)}
 		if o.Workloads {
 			k.workload = ""
@@ -94,7 +94,7 @@ func curves(sides []Side, all []*measured, o Options) []Curve {
 	workloads := map[string]bool{}
 	for _, m := range all {
 		for _, key := range m.order {
-			k := of(m.at[key])
+			k := curveKind(m.measuredAt[key])
 			workloads[k.workload] = true
 			if !slices.Contains(kinds, k) {
 				kinds = append(kinds, k)
@@ -104,10 +104,10 @@ func curves(sides []Side, all []*measured, o Options) []Curve {
 	out := []Curve{}
 	for _, k := range kinds {
 		c := Curve{What: k.load, Over: "rate"}
-		points := make([][]*at, len(all)) // of each side, by load
+		points := make([][]*loadOfSide, len(all)) // of each side, by load
 		for i, m := range all {
 			for _, key := range m.order {
-				if x := m.at[key]; of(x) == k {
+				if x := m.measuredAt[key]; curveKind(x) == k {
 					points[i] = append(points[i], x)
 				}
 			}
@@ -141,7 +141,7 @@ func kindOf(l result.Load) string {
 }
 
 // fill gives each side its values.
-func (c *Curve) fill(sides []Side, points [][]*at, o Options) {
+func (c *Curve) fill(sides []Side, points [][]*loadOfSide, o Options) {
 	unlike := ""
 	c.SLO, unlike = oneObjective(slices.Concat(points...))
 	c.Limits = limits(slices.Concat(points...))
@@ -156,7 +156,7 @@ func (c *Curve) fill(sides []Side, points [][]*at, o Options) {
 			for _, launch := range x.launches {
 				l.Launches = append(l.Launches, launch.id)
 			}
-			var same []*at // all sides at this load
+			var same []*loadOfSide // all sides at this load
 			for _, y := range slices.Concat(points...) {
 				if y.load.Value() == l.Load {
 					same = append(same, y)
@@ -187,7 +187,7 @@ func (c *Curve) fill(sides []Side, points [][]*at, o Options) {
 
 // oneObjective is the SLO that all points were held against, "" if they were
 // held against none, or why they are not to be laid over each other.
-func oneObjective(all []*at) (spec, why string) {
+func oneObjective(all []*loadOfSide) (spec, why string) {
 	specs := specsOf(all...)
 	switch len(specs) {
 	case 0:
@@ -199,7 +199,7 @@ func oneObjective(all []*at) (spec, why string) {
 }
 
 // limits are those of latencies that points were held against, each once.
-func limits(all []*at) (out []CurveLimit) {
+func limits(all []*loadOfSide) (out []CurveLimit) {
 	for _, x := range all {
 		for _, l := range x.launches {
 			for _, p := range l.points {
@@ -219,14 +219,14 @@ func limits(all []*at) (out []CurveLimit) {
 }
 
 // measured says whether some point has values of a metric of requests or gaps.
-func (x *at) measured(name metric.Name) bool {
+func (x *loadOfSide) measured(name metric.Name) bool {
 	return slices.ContainsFunc(x.launches, func(l launch) bool {
-		return slices.ContainsFunc(l.points, func(p *result.Point) bool { return p.Metrics.Of(name) != nil })
+		return slices.ContainsFunc(l.points, func(p *result.Point) bool { return p.Metrics.SummaryOf(name) != nil })
 	})
 }
 
 // unstable is in how many launches the queue grew.
-func (x *at) unstable() (n int) {
+func (x *loadOfSide) unstable() (n int) {
 	for _, l := range x.launches {
 		if slices.ContainsFunc(l.points, func(p *result.Point) bool { return p.Stability == stat.Unstable }) {
 			n++
@@ -236,7 +236,7 @@ func (x *at) unstable() (n int) {
 }
 
 // onCurve is a metric of a side at one load, beside those of all sides.
-func (x *at) onCurve(m figure, same []*at) CurveMetric {
+func (x *loadOfSide) onCurve(m figure, same []*loadOfSide) CurveMetric {
 	out := CurveMetric{Metric: m.name, Unit: m.unit, Launches: []*float64{}}
 	if len(x.launches) == 0 {
 		out.Why = "every point is INVALID"
@@ -277,7 +277,7 @@ func (x *at) onCurve(m figure, same []*at) CurveMetric {
 
 // values are those of each launch, whether some rest on few samples, and why one
 // has none.
-func (x *at) values(m figure) (out []*float64, few bool, why string) {
+func (x *loadOfSide) values(m figure) (out []*float64, few bool, why string) {
 	without := 0
 	for _, l := range x.launches {
 		var vs []float64

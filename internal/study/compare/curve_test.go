@@ -78,7 +78,7 @@ func TestCurveIsTheRow(t *testing.T) {
 func TestCurveWithoutValues(t *testing.T) {
 	a := side("a", 8, 10, 11, 12)
 	b := side("b", 8, 20, 21, 22).edit(2, func(p *result.Point) {
-		p.Metrics.Set(metric.TTFT, &result.Summary{N: 100, Withheld: map[string]string{"p50": "no steady state", "p99": "no steady state"}})
+		p.Metrics.SetSummary(metric.TTFT, &result.Summary{N: 100, Withheld: map[string]string{"p50": "no steady state", "p99": "no steady state"}})
 		p.Stability = "unstable"
 	})
 	c := mustCompare(t, Options{}, a, b)
@@ -161,7 +161,7 @@ func TestCurveOfFewSamples(t *testing.T) {
 	tail := result.Limit{Spec: "p99 ttft<200ms", Metric: "ttft", Limit: 200}
 	a := side("a", 8, 10, 11).edit(0, held(tail))
 	b := side("b", 8, 20, 21, 22).edit(0, held(tail, result.Limit{Spec: "errors<1%", Metric: "errors", Limit: .01}))
-	b.edit(2, func(p *result.Point) { p.Metrics.Of(metric.TTFT).Few = []string{"p99"} })
+	b.edit(2, func(p *result.Point) { p.Metrics.SummaryOf(metric.TTFT).Few = []string{"p99"} })
 	c := mustCompare(t, Options{}, a, b)
 	for _, x := range []struct {
 		side, metric string

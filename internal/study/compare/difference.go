@@ -57,7 +57,7 @@ func scaleOf(m figure, a, b sample, within float64) (scale, string) {
 	return scale{"ratio", func(x float64) float64 { return x / unit }, same, func(x float64) float64 { return x * unit }, same, within}, ""
 }
 
-func (s scale) all(xs []float64) []float64 {
+func (s scale) transform(xs []float64) []float64 {
 	out := make([]float64, len(xs))
 	for i, x := range xs {
 		out[i] = s.to(x)
@@ -89,8 +89,8 @@ func untested(m figure, a, b sample, within float64) (r Row, why string) {
 	if why != "" {
 		return r, why
 	}
-	mx, _ := stat.Moments(s.all(a.values))
-	my, _ := stat.Moments(s.all(b.values))
+	mx, _ := stat.Moments(s.transform(a.values))
+	my, _ := stat.Moments(s.transform(b.values))
 	r = Row{
 		Metric: m.name, Unit: m.unit, ChangeIn: s.in, A: s.mean(mx), B: s.mean(my), Change: s.change(my - mx),
 		Margin: [2]float64{s.change(-s.margin), s.change(s.margin)},
@@ -113,7 +113,7 @@ func newRow(m figure, a, b sample, within float64) (r Row, why string) {
 		return r, why
 	}
 	s := r.scale
-	xs, ys := s.all(a.values), s.all(b.values)
+	xs, ys := s.transform(a.values), s.transform(b.values)
 	if len(xs) < 2 || len(ys) < 2 {
 		r.within(a, b)
 		return r, ""

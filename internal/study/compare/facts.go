@@ -30,7 +30,7 @@ type fact struct{ what, value string }
 func differences(sides []Side, workloads bool) []Difference {
 	var order []string
 	values := map[string][][]string{}
-	add := func(i int, list []fact) {
+	addFacts := func(i int, list []fact) {
 		for _, f := range list {
 			if values[f.what] == nil {
 				order = append(order, f.what)
@@ -44,13 +44,13 @@ func differences(sides []Side, workloads bool) []Difference {
 	beside := slices.ContainsFunc(sides, func(s Side) bool { return len(s.Others) > 0 })
 	for i, s := range sides {
 		for _, r := range s.Runs {
-			add(i, facts(r.Run, workloads))
+			addFacts(i, facts(r.Run, workloads))
 			if beside {
-				add(i, []fact{{"instrument", Pitot}, {"workload", brief(r.Run)}})
+				addFacts(i, []fact{{"instrument", Pitot}, {"workload", brief(r.Run)}})
 			}
 		}
 		for _, r := range s.Others {
-			add(i, otherFacts(r))
+			addFacts(i, otherFacts(r))
 		}
 	}
 	rank := func(what string) int {
@@ -143,7 +143,7 @@ func otherFacts(r *tools.Result) []fact {
 func served(sides []Side) (out []Difference) {
 	tokens := func(name metric.Name) func(*result.Point) (mean, n float64) {
 		return func(p *result.Point) (mean, n float64) {
-			if s := p.Metrics.Of(name); s != nil && s.Mean != nil {
+			if s := p.Metrics.SummaryOf(name); s != nil && s.Mean != nil {
 				return *s.Mean, float64(s.N)
 			}
 			return 0, 0
@@ -225,7 +225,7 @@ func workloadOf(run *result.Run) map[string]string {
 		return map[string]string{"kind": "unknown"}
 	}
 	out := map[string]string{}
-	add := func(key string, v any) {
+	addText := func(key string, v any) {
 		text, ok := v.(string)
 		if !ok {
 			data, _ := json.Marshal(v) // came from JSON
@@ -239,17 +239,17 @@ func workloadOf(run *result.Run) map[string]string {
 		case "file":
 			for _, k := range []string{"sha256", "output_estimated"} {
 				if x, ok := inner[k]; ok {
-					add("file "+k, x)
+					addText("file "+k, x)
 				}
 			}
 		case "sampling", "prefix":
 			for k, x := range inner {
 				if k != "stream_options" { // what is told of an answer, not what is asked for
-					add(key+" "+k, x)
+					addText(key+" "+k, x)
 				}
 			}
 		default:
-			add(key, v)
+			addText(key, v)
 		}
 	}
 	return out

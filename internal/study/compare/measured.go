@@ -17,19 +17,19 @@ import (
 // measured is a side, taken apart by workload and load, or by load where another
 // tool measured it.
 type measured struct {
-	name      string
-	info      SideInfo
-	warnings  []string
-	workloads []string
-	order     []string // keys of at: first workload, then load
-	at        map[string]*at
-	searches  []search
-	tool      string // another one that measured it
-	others    []*told
+	name       string
+	info       SideInfo
+	warnings   []string
+	workloads  []string
+	order      []string // keys of at: first workload, then load
+	measuredAt map[string]*loadOfSide
+	searches   []search
+	tool       string // another one that measured it
+	others     []*otherLoad
 }
 
 // at is what one side measured of one workload at one load.
-type at struct {
+type loadOfSide struct {
 	source   Source
 	load     result.Load
 	workload string
@@ -69,7 +69,7 @@ func measure(s *Side, anyWorkload bool) *measured {
 		return measureOthers(s)
 	}
 	ids, runs, warnings := s.launches()
-	m := &measured{name: s.Name, info: SideInfo{Name: s.Name, Instrument: Pitot, Launches: []LaunchInfo{}}, warnings: warnings, at: map[string]*at{}}
+	m := &measured{name: s.Name, info: SideInfo{Name: s.Name, Instrument: Pitot, Launches: []LaunchInfo{}}, warnings: warnings, measuredAt: map[string]*loadOfSide{}}
 	for _, id := range ids {
 		info := LaunchInfo{ID: id}
 		var found []*result.Capacity
@@ -90,15 +90,15 @@ func measure(s *Side, anyWorkload bool) *measured {
 		m.warnings = append(m.warnings, fmt.Sprintf("the %d runs of %s do not tell one start of the server from another, and count as one launch: measure with --launch ID", len(s.Runs), s.Name))
 	}
 	for _, key := range m.order {
-		m.at[key].drop()
+		m.measuredAt[key].drop()
 	}
-	slices.SortStableFunc(m.order, func(a, b string) int { return m.at[a].compare(m.at[b], m.workloads) })
+	slices.SortStableFunc(m.order, func(a, b string) int { return m.measuredAt[a].compare(m.measuredAt[b], m.workloads) })
 	return m
 }
 
 // compare orders loads: by workload as they were met, then open loops before
 // closed ones, then by how hard they are.
-func (x *at) compare(y *at, workloads []string) int {
+func (x *loadOfSide) compare(y *loadOfSide, workloads []string) int {
 	return cmp.Or(
 		cmp.Compare(slices.Index(workloads, x.workload), slices.Index(workloads, y.workload)),
 		-cmp.Compare(x.load.Loop, y.load.Loop),
@@ -126,10 +126,10 @@ func (m *measured) run(id string, r Source, anyWorkload bool) {
 		if !anyWorkload {
 			key = of + "\n" + key
 		}
-		x := m.at[key]
+		x := m.measuredAt[key]
 		if x == nil {
-			x = &at{source: r, load: p.Load, workload: of}
-			m.at[key] = x
+			x = &loadOfSide{source: r, load: p.Load, workload: of}
+			m.measuredAt[key] = x
 			m.order = append(m.order, key)
 		}
 		i := slices.IndexFunc(x.launches, func(l launch) bool { return l.id == id })
@@ -144,7 +144,7 @@ func (m *measured) run(id string, r Source, anyWorkload bool) {
 // drop leaves out what the instrument itself does not vouch for. That has
 // nothing to do with the server, so the launches that stay are not chosen by
 // what they show.
-func (x *at) drop() {
+func (x *loadOfSide) drop() {
 	for i := range x.launches {
 		l := &x.launches[i]
 		before := len(l.points)
@@ -170,7 +170,7 @@ func launchName(id string, s Source) string {
 // unusable says why a load is not compared: what is not steady has no value to
 // compare. A single launch that is not steady is enough, because the others
 // would be chosen for being fast.
-func (x *at) unusable(side string) string {
+func (x *loadOfSide) unusable(side string) string {
 	if len(x.launches) == 0 {
 		return "every point of " + side + " is INVALID"
 	}
@@ -198,7 +198,7 @@ type sample struct {
 }
 
 // sample gives a value for each launch, or why it cannot.
-func (x *at) sample(m figure, side string) (sample, string) {
+func (x *loadOfSide) sample(m figure, side string) (sample, string) {
 	launches := make([][]value, len(x.launches))
 	for i, l := range x.launches {
 		for _, p := range l.points {
@@ -279,9 +279,9 @@ func number(x float64) string { return strconv.FormatFloat(x, 'g', 9, 64) }
 
 // titled names a load, with the workload where the side has several.
 func (m *measured) titled(key string) string {
-	s := describe(m.at[key].load)
+	s := describe(m.measuredAt[key].load)
 	if len(m.workloads) > 1 {
-		s += ", " + brief(m.at[key].source.Run)
+		s += ", " + brief(m.measuredAt[key].source.Run)
 	}
 	return s
 }
@@ -290,13 +290,13 @@ func (m *measured) titled(key string) string {
 func (m *measured) loads() string {
 	var all []string
 	for _, key := range m.order {
-		all = append(all, describe(m.at[key].load))
+		all = append(all, describe(m.measuredAt[key].load))
 	}
 	return strings.Join(all, ", ")
 }
 
-// has says what there is to compare.
-func (m *measured) has() string {
+// contents says what there is to compare.
+func (m *measured) contents() string {
 	if len(m.order)+len(m.others) > 0 {
 		return m.name + " has points"
 	}

@@ -63,7 +63,7 @@ func compared(metrics metric.Catalogue, load result.Load) (out []figure) {
 
 // limited are the figures that an SLO limits: a percentile by its name, of single
 // requests the one that shows those over the limit.
-func limited(all ...*at) (out []figure) {
+func limited(all ...*loadOfSide) (out []figure) {
 	for _, l := range limits(all) {
 		m := metric.All().Find(l.Metric)
 		statistic := "p99"
@@ -161,13 +161,13 @@ func parseMetric(text string) (figure, error) {
 
 // summary is one number of a distribution, or why there is none.
 func summary(p *result.Point, m *metric.Metric, key string) value {
-	x := p.Metrics.Of(m.Name)
+	x := p.Metrics.SummaryOf(m.Name)
 	if x == nil {
 		why := p.Metrics.Undefined[m.Key]
 		switch {
 		case p.Requests.OK == 0:
 			why = "no request was answered"
-		case why == "" && p.Metrics.Of(metric.E2E) != nil && strings.HasPrefix(m.Key, "service."):
+		case why == "" && p.Metrics.SummaryOf(metric.E2E) != nil && strings.HasPrefix(m.Key, "service."):
 			why = "not kept by the pitot that saved this baseline"
 		case why == "":
 			why = "not measured"

@@ -111,7 +111,7 @@ func TestBaseline(t *testing.T) {
 		p.Checks = []result.Check{{Name: "send lag", Status: "pass"}}
 		p.InFlight, p.Requests.Errors, p.Requests.Finish = []float64{1, 2}, map[string]int{"timeout": 100}, map[string]int{"length": 19_900}
 		p.Requests.ErrorExamples = map[string]string{"timeout": "a long story"}
-		p.Metrics.Set(metric.Lag, spread(0.01))
+		p.Metrics.SetSummary(metric.Lag, spread(0.01))
 		r.Run.Command = []string{"pitot", "run"}
 	}
 	base, err := NewBaseline([]Side{a})

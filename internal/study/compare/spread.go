@@ -33,7 +33,7 @@ type SpreadValue struct {
 func Spreads(s Side) (out []Spread) {
 	m := measure(&s, false)
 	for _, key := range m.order {
-		x := m.at[key]
+		x := m.measuredAt[key]
 		d := Spread{What: m.titled(key), Launches: len(x.launches), Values: []SpreadValue{}, Left: []Left{}, Notes: x.invalid}
 		if d.Why = x.unusable(m.name); d.Why == "" {
 			for _, f := range metricsOf(x, x, Options{}) {
@@ -78,7 +78,7 @@ func (d *Spread) addFigure(f figure, s sample, why string) {
 	if why != "" { // zeros everywhere
 		on = scale{to: func(x float64) float64 { return x }, mean: func(x float64) float64 { return x }}
 	}
-	xs := on.all(s.values)
+	xs := on.transform(s.values)
 	mean, sd := stat.Moments(xs)
 	v := SpreadValue{Metric: f.name, Unit: f.unit, Value: on.mean(mean), Least: slices.Min(s.values), Most: slices.Max(s.values), Few: s.few}
 	if f.share {

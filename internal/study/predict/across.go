@@ -54,7 +54,7 @@ func across(d *deploy.Deployment, runs, shown []*Recording) []LeftOut {
 			recorded := runs[i].Recorded()
 			x.Runs, x.Requests = append(x.Runs, runs[i].Dir), x.Requests+len(recorded.TTFT)
 			if err == nil {
-				errors = append(errors, Errors(runs[i].expected(&f.d, all), recorded.Metrics()))
+				errors = append(errors, Errors(runs[i].expected(&f.d, everyRequest), recorded.Metrics()))
 			}
 		}
 		if err == nil {

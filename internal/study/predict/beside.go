@@ -160,7 +160,7 @@ func lines(m, p *result.Point) (list []Line) {
 		list = append(list, l)
 	}
 	for _, d := range metric.All().Distributions() {
-		x, y := m.Metrics.Of(d.Name), p.Metrics.Of(d.Name)
+		x, y := m.Metrics.SummaryOf(d.Name), p.Metrics.SummaryOf(d.Name)
 		if d.Show != metric.Headline || x == nil || y == nil {
 			continue
 		}
@@ -189,7 +189,7 @@ func (b *Beside) explain(m, p *result.Point, own bool) {
 	// A lucky request has all its drafts accepted.
 	floor := b.Deployment.Bounds().StepFloor * 1e3 / float64(1+b.Deployment.Settings.NumSpeculativeTokens)
 	notef := func(s string) { b.Means = append(b.Means, s) }
-	if s := m.Metrics.Of(metric.TPOT); s != nil && s.Min != nil && *s.Min < floor {
+	if s := m.Metrics.SummaryOf(metric.TPOT); s != nil && s.Min != nil && *s.Min < floor {
 		notef("tokens came faster than the weights can be read once: the model, its data type or the accelerator is another than was named, or several tokens come from one step (speculative decoding)")
 	}
 	switch {

@@ -115,7 +115,7 @@ func (s *simulation) step(i twin.StepInfo) {
 // effectiveness of quasirandom sequences", 2018).
 func (s *simulation) lengths(id int64) (input, output int) {
 	steps := [2]uint64{0xc13fa9a902a6328f, 0x91e10da5c79e7b1c} // 2⁶⁴ ÷ 1.3247…, and once more
-	draw := func(k int) int { return s.asked[k].At(uint64(id+1) * steps[k]) }
+	draw := func(k int) int { return s.asked[k].Draw(uint64(id+1) * steps[k]) }
 	most := s.d.Settings.MaxModelLen
 	input = min(draw(0), most-1)
 	return input, min(draw(1), most-input)

@@ -64,9 +64,9 @@ func TestCurveIsWhatARunMeasures(t *testing.T) {
 				curve, measured float64
 				within          float64
 			}{
-				{"TTFT", x.TTFT.Mean, *m.Of(metric.TTFT).Mean, 0.07},
-				{"TPOT", x.TPOT.Mean, *m.Of(metric.TPOT).Mean, 0.03},
-				{"E2E", x.E2E.Mean, *m.Of(metric.E2E).Mean, 0.04},
+				{"TTFT", x.TTFT.Mean, *m.SummaryOf(metric.TTFT).Mean, 0.07},
+				{"TPOT", x.TPOT.Mean, *m.SummaryOf(metric.TPOT).Mean, 0.03},
+				{"E2E", x.E2E.Mean, *m.SummaryOf(metric.E2E).Mean, 0.04},
 				{"requests/s", x.RequestsPerS, *p.Throughput.RequestsPerS, 0.04},
 				{"output tokens/s", x.OutputTokens, *p.Throughput.OutputTokensPerS, 0.03},
 			} {
@@ -124,14 +124,14 @@ func TestReplayIsTheRun(t *testing.T) {
 			metric metric.Name
 			got    Quantities
 		}{{metric.TTFT, m.TTFT}, {metric.TPOT, m.TPOT}, {metric.E2E, m.E2E}} {
-			s := p.Metrics.Of(f.metric)
+			s := p.Metrics.SummaryOf(f.metric)
 			for i, x := range [][2]float64{{f.got.Mean, *s.Mean}, {f.got.P50, *s.P50}, {f.got.P90, *s.P90}, {f.got.P99, *s.P99}} {
 				if math.Abs(x[0]/x[1]-1) > 1e-12 { // seconds here, nanoseconds there
 					t.Errorf("%s: %s, figure %d: %v, in run.json %v", name, f.metric, i, x[0], x[1])
 				}
 			}
 		}
-		if s := p.Metrics.Of(metric.Stall); math.Abs(quantities(r.Recorded().Stall).P99/(*s.P99)-1) > 1e-12 {
+		if s := p.Metrics.SummaryOf(metric.Stall); math.Abs(quantities(r.Recorded().Stall).P99/(*s.P99)-1) > 1e-12 {
 			t.Errorf("%s: stall %v, in run.json %v", name, quantities(r.Recorded().Stall).P99, *s.P99)
 		}
 	}

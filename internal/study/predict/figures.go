@@ -65,8 +65,8 @@ func (r *Recording) series(of []timing, wanted func(i int) bool) (s Series) {
 	return s
 }
 
-// all wants every request.
-func all(int) bool { return true }
+// everyRequest wants every request.
+func everyRequest(int) bool { return true }
 
 // timings are those of the recording.
 func (r *Recording) timings() []timing {
@@ -78,7 +78,7 @@ func (r *Recording) timings() []timing {
 }
 
 // Recorded gives the metrics of the recording.
-func (r *Recording) Recorded() Series { return r.series(r.timings(), all) }
+func (r *Recording) Recorded() Series { return r.series(r.timings(), everyRequest) }
 
 // Quantities are the statistics of one metric that are compared, in
 // milliseconds or in percent.
@@ -133,15 +133,15 @@ func meanMetrics(list []Metrics) (mean Metrics) {
 
 // abs is each statistic without its sign.
 func (m Metrics) abs() Metrics {
-	one := func(q Quantities) Quantities {
+	absolute := func(q Quantities) Quantities {
 		return Quantities{math.Abs(q.Mean), math.Abs(q.P50), math.Abs(q.P90), math.Abs(q.P99)}
 	}
-	return Metrics{one(m.TTFT), one(m.TPOT), one(m.E2E)}
+	return Metrics{absolute(m.TTFT), absolute(m.TPOT), absolute(m.E2E)}
 }
 
 // Errors gives 100·(predicted − recorded)/recorded.
 func Errors(predicted, recorded Metrics) Metrics {
-	one := func(p, r Quantities) Quantities {
+	relativeErrors := func(p, r Quantities) Quantities {
 		pct := func(p, r float64) float64 {
 			if r == 0 {
 				return 0
@@ -150,5 +150,5 @@ func Errors(predicted, recorded Metrics) Metrics {
 		}
 		return Quantities{pct(p.Mean, r.Mean), pct(p.P50, r.P50), pct(p.P90, r.P90), pct(p.P99, r.P99)}
 	}
-	return Metrics{one(predicted.TTFT, recorded.TTFT), one(predicted.TPOT, recorded.TPOT), one(predicted.E2E, recorded.E2E)}
+	return Metrics{relativeErrors(predicted.TTFT, recorded.TTFT), relativeErrors(predicted.TPOT, recorded.TPOT), relativeErrors(predicted.E2E, recorded.E2E)}
 }

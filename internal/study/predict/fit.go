@@ -36,7 +36,7 @@ func (p *parameter) value(d *deploy.Deployment) float64 {
 	return *p.get(d)
 }
 
-func (p *parameter) set(d *deploy.Deployment, v float64) {
+func (p *parameter) setValue(d *deploy.Deployment, v float64) {
 	v = min(max(v, p.lo), p.hi)
 	if p.span != nil {
 		*p.span(d) = time.Duration(v * 1e9)
@@ -183,7 +183,7 @@ func calibrate(d *deploy.Deployment, shown []*Recording) (*fitter, slowness, err
 	f := &fitter{d: *d}
 	for i := range parameters { // from nothing no factor leads anywhere
 		if p := &parameters[i]; p.value(&f.d) < p.lo {
-			p.set(&f.d, p.usual)
+			p.setValue(&f.d, p.usual)
 		}
 	}
 	f.usual = f.d
@@ -194,7 +194,7 @@ func calibrate(d *deploy.Deployment, shown []*Recording) (*fitter, slowness, err
 	for i := range parameters {
 		p := &parameters[i]
 		if p.span != nil {
-			p.set(&f.d, max(p.value(&f.d), p.value(&f.usual)/4)) // the gaps tell short ones badly
+			p.setValue(&f.d, max(p.value(&f.d), p.value(&f.usual)/4)) // the gaps tell short ones badly
 		}
 	}
 	f.start = f.d
@@ -385,8 +385,8 @@ func (f *fitter) sides(h float64, seed uint64) (trials []trial, widths []float64
 	for i := range parameters {
 		p := &parameters[i]
 		up, down := f.d, f.d
-		p.set(&up, p.value(&f.d)*math.Exp(h))
-		p.set(&down, p.value(&f.d)*math.Exp(-h))
+		p.setValue(&up, p.value(&f.d)*math.Exp(h))
+		p.setValue(&down, p.value(&f.d)*math.Exp(-h))
 		trials = append(trials, trial{up, seed}, trial{down, seed})
 		widths = append(widths, math.Log(p.value(&up)/p.value(&down)))
 	}
@@ -477,7 +477,7 @@ func (f *fitter) step(jac [][]float64, base *[]float64, best, damping float64) (
 				for j := range parameters {
 					move -= inv[i][j] * (down[j][0] + hold*f.moved(&parameters[j], &from))
 				}
-				parameters[i].set(&c, parameters[i].value(&from)*math.Exp(min(max(move, -1), 1)))
+				parameters[i].setValue(&c, parameters[i].value(&from)*math.Exp(min(max(move, -1), 1)))
 			}
 			next = append(next, trial{c, 1})
 			damping *= 6

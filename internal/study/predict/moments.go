@@ -249,7 +249,7 @@ func (c *comparison) kind(g *seenGap) int {
 // momentsOf works the moments out; where there are too few for one it is NaN. The
 // last are of the ratios of single requests to those of the run.
 func (c *comparison) momentsOf(s *served) []moment {
-	series := c.run.series(s.timings, all)
+	series := c.run.series(s.timings, everyRequest)
 	var list []moment
 	list = append(list, distribution(series.TTFT, 1)...)
 	for _, v := range [][]float64{series.TPOT, series.Stall} { // requests share steps
@@ -351,8 +351,8 @@ func distribution(v []float64, alike float64) []moment {
 	list[0] = moment{logOf(mean), sd / max(mean, 1e-9) * math.Sqrt(alike/n)}
 	for i, q := range quantilesFitted {
 		d := math.Sqrt(n * q * (1 - q) * alike)
-		at := func(k float64) float64 { return logOf(v[int(min(max(k, 0), n-1))]) }
-		list[i+1] = moment{logOf(stat.Percentile(v, q)), (at(n*q+d) - at(n*q-d-1)) / 2}
+		logOfRank := func(k float64) float64 { return logOf(v[int(min(max(k, 0), n-1))]) }
+		list[i+1] = moment{logOf(stat.Percentile(v, q)), (logOfRank(n*q+d) - logOfRank(n*q-d-1)) / 2}
 	}
 	return list
 }

@@ -48,7 +48,7 @@ func Predict(d *deploy.Deployment, in, out workload.Lengths) (*Prediction, error
 	fit, _ := d.Sequences(input + output)
 	users := Ladder(d, input, output)
 	notes := slices.Clone(d.Notes)
-	ends := func(l workload.Lengths) [2]int { return [2]int{l.At(tail), l.At(math.MaxUint64 - tail)} }
+	ends := func(l workload.Lengths) [2]int { return [2]int{l.Draw(tail), l.Draw(math.MaxUint64 - tail)} }
 	for _, x := range d.Outside(deploy.Range{Input: ends(in), Output: ends(out), Running: [2]float64{float64(users[0]), float64(users[len(users)-1])}}) {
 		notes = append(notes, x.String())
 	}
@@ -126,7 +126,7 @@ func (r *Recording) device() (catalogue.Accelerator, bool) {
 // with it.
 func (r *Recording) FitScale(d *deploy.Deployment) float64 {
 	want := r.Recorded().Metrics().TPOT.Mean
-	at := func(scale float64) float64 {
+	excessTPOT := func(scale float64) float64 {
 		c := *d
 		c.Efficiency.Scale = scale
 		return r.Replay(&c).Metrics().TPOT.Mean - want
@@ -135,24 +135,24 @@ func (r *Recording) FitScale(d *deploy.Deployment) float64 {
 		return 1
 	}
 	lo, hi := 1.0, 1.0
-	flo := at(lo)
+	flo := excessTPOT(lo)
 	fhi := flo
 	for i := 0; fhi < 0 && i < 20; i++ {
 		lo, flo = hi, fhi
 		hi *= 1.5
-		fhi = at(hi)
+		fhi = excessTPOT(hi)
 	}
 	for i := 0; flo > 0 && i < 20; i++ {
 		hi, fhi = lo, flo
 		lo /= 1.5
-		flo = at(lo)
+		flo = excessTPOT(lo)
 	}
 	for range 40 {
 		if hi-lo < 1e-5*hi || flo >= 0 || fhi <= 0 {
 			break
 		}
 		mid := lo + (hi-lo)*min(max(flo/(flo-fhi), 0.1), 0.9)
-		if f := at(mid); f < 0 {
+		if f := excessTPOT(mid); f < 0 {
 			lo, flo = mid, f
 		} else {
 			hi, fhi = mid, f

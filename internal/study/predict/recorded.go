@@ -111,7 +111,7 @@ func (r *Recording) configure(d *deploy.Deployment) error {
 	if err := refuse(d, said); err != nil {
 		return err
 	}
-	set := func(name string, v json.RawMessage) error {
+	setSetting := func(name string, v json.RawMessage) error {
 		s, ok := commandLineValue(v)
 		if !ok {
 			return nil
@@ -129,7 +129,7 @@ func (r *Recording) configure(d *deploy.Deployment) error {
 		if !deploy.Settable(as) || name == "tensor_parallel_size" {
 			continue
 		}
-		if err := set(as, said[name]); err != nil {
+		if err := setSetting(as, said[name]); err != nil {
 			return err
 		}
 	}
@@ -139,14 +139,14 @@ func (r *Recording) configure(d *deploy.Deployment) error {
 	}
 	if _, ok := commandLineValue(m.KV.NumGPUBlocks); ok && !same {
 		d.Notes = append(d.Notes, "the recorded KV cache is of another deployment: how large it is here is worked out")
-	} else if err := set("num_gpu_blocks_override", m.KV.NumGPUBlocks); err != nil {
+	} else if err := setSetting("num_gpu_blocks_override", m.KV.NumGPUBlocks); err != nil {
 		return err
 	}
 	for _, kv := range []struct {
 		name string
 		v    json.RawMessage
 	}{{"block_size", m.KV.BlockSize}, {"gpu_memory_utilization", m.KV.MemoryUtilization}, {"enable_prefix_caching", m.KV.EnablePrefixCaching}} {
-		if err := set(kv.name, kv.v); err != nil {
+		if err := setSetting(kv.name, kv.v); err != nil {
 			return err
 		}
 	}

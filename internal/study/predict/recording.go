@@ -154,9 +154,9 @@ func byArrival(a, b Recorded) int { return cmp.Compare(a.Arrival, b.Arrival) }
 // as any other: by its row.
 func (r *Recorded) timing(g *measure.Gatherer) timing {
 	row := record.BlankRow()
-	at := func(since float64) int64 { return int64(math.Round((r.Arrival + since) * 1e9)) }
-	row.Stream, row.Due, row.Sent = true, at(0), at(0)
-	row.FirstToken, row.LastToken, row.Done = at(r.FirstToken), at(r.LastToken), at(r.LastToken)
+	stampOf := func(since float64) int64 { return int64(math.Round((r.Arrival + since) * 1e9)) }
+	row.Stream, row.Due, row.Sent = true, stampOf(0), stampOf(0)
+	row.FirstToken, row.LastToken, row.Done = stampOf(r.FirstToken), stampOf(r.LastToken), stampOf(r.LastToken)
 	row.FirstTokens, row.CompletionTokens = 1, int32(r.Output)
 	q := g.Request(new(measure.Stream), &row)
 	return timingOf(&q, row.Sent)

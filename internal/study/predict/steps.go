@@ -207,7 +207,7 @@ func begin(d *deploy.Deployment, runs []*Recording) (slowness, bool) {
 	}
 	c := g.solve()
 	// What the gaps say nothing of stays where it is.
-	take := func(to *time.Duration, s float64) {
+	setIfPositive := func(to *time.Duration, s float64) {
 		if s > 0 {
 			*to = time.Duration(s * 1e9)
 		}
@@ -224,11 +224,11 @@ func begin(d *deploy.Deployment, runs []*Recording) (slowness, bool) {
 	if token := full.Parts(&twin.Batch{DecodeContext: 1e6}).Decode / 1e6; c[colContext] > token {
 		e.Attention = token / c[colContext]
 	}
-	take(&e.PerRequest, c[colRow])
-	take(&e.PerPrefill, c[colPrefill])
+	setIfPositive(&e.PerRequest, c[colRow])
+	setIfPositive(&e.PerPrefill, c[colPrefill])
 	rest := *d
 	rest.Efficiency.PerStep = 0
-	take(&e.PerStep, c[colStep]-rest.Parts(&twin.Batch{Tokens: 1, Logits: 1}).Total())
+	setIfPositive(&e.PerStep, c[colStep]-rest.Parts(&twin.Batch{Tokens: 1, Logits: 1}).Total())
 	f := &d.Settings.Frontend
 	if c[colArrival] > 0 {
 		f.Contention = min(c[colArrival]/f.PerRequest.Seconds(), 1)
@@ -313,6 +313,6 @@ func (g *regression) jitter() float64 {
 		return 0.02
 	}
 	slices.Sort(g.decode)
-	at := func(p float64) float64 { return g.decode[int(p*float64(len(g.decode)-1))] }
-	return (at(.84) - at(.16)) / 2 / at(.5)
+	quantile := func(p float64) float64 { return g.decode[int(p*float64(len(g.decode)-1))] }
+	return (quantile(.84) - quantile(.16)) / 2 / quantile(.5)
 }

@@ -26,7 +26,7 @@ func (f *fitter) uncertainty() []Fitted {
 		for i := range parameters {
 			if p := &parameters[i]; f.faded(p) {
 				up, down := f.d, f.d
-				p.set(&up, p.value(&f.d)+h*p.value(&f.usual))
+				p.setValue(&up, p.value(&f.d)+h*p.value(&f.usual))
 				sides[2*i].d, sides[2*i+1].d, widths[i] = up, down, h
 			}
 		}

@@ -10,11 +10,11 @@ import (
 // aiperf/common/models/export_models.py), and GenAI-Perf's before it.
 
 func (f fields) isAIPerf() bool {
-	return f.has("aiperf_version") || f.object("request_throughput").has("unit") || f.object("request_latency").has("unit")
+	return f.hasKeys("aiperf_version") || f.object("request_throughput").hasKeys("unit") || f.object("request_latency").hasKeys("unit")
 }
 
 func (f fields) aiperf() (*Result, error) {
-	if !f.has("request_throughput") && !f.has("request_latency") && !f.has("request_count") && !f.has("error_request_count") {
+	if !f.hasKeys("request_throughput") && !f.hasKeys("request_latency") && !f.hasKeys("request_count") && !f.hasKeys("error_request_count") {
 		return nil, errUnknown("an export of AIPerf without the requests' metrics: they are in profile_export_aiperf.json")
 	}
 	scalar := func(tag string) *float64 { return f.object(tag).number("avg") }
@@ -53,7 +53,7 @@ func (f fields) aiperf() (*Result, error) {
 		r.Notes = append(r.Notes, "aiperf says that the run was cancelled")
 	}
 	r.Points = []Point{p}
-	if r.by(f) {
+	if r.noteMeasuredBy(f) {
 		r.Version = ""
 	}
 	return r, nil

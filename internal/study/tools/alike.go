@@ -18,7 +18,7 @@ func (r *Result) Alike(name string) string {
 // alike.
 func called(name metric.Name, tool string) string {
 	if m := metric.All().Find(name); m != nil {
-		return m.Elsewhere.In(tool)
+		return m.Elsewhere.NameIn(tool)
 	}
 	return ""
 }

@@ -97,9 +97,9 @@ func (r *Result) MeasuredBy() string {
 	return r.By + " (" + strings.Join(words, ", ") + ")"
 }
 
-// by notes what Pitot wrote into another tool's result of who measured it. No other
+// noteMeasuredBy notes what Pitot wrote into another tool's result of who measured it. No other
 // word is a verdict.
-func (r *Result) by(f fields) bool {
+func (r *Result) noteMeasuredBy(f fields) bool {
 	r.By = f.textOf("measured_by")
 	if r.By == "" {
 		return false
@@ -290,8 +290,8 @@ next:
 	return out
 }
 
-// has says that all of the keys are there.
-func (f fields) has(keys ...string) bool {
+// hasKeys says that all of the keys are there.
+func (f fields) hasKeys(keys ...string) bool {
 	for _, k := range keys {
 		if f[k] == nil {
 			return false
@@ -303,7 +303,7 @@ func (f fields) has(keys ...string) bool {
 // result finds the tool and reads its object.
 func (f fields) result() (*Result, error) {
 	switch {
-	case f.has("schema") && strings.HasPrefix(f.textOf("schema"), "pitot."):
+	case f.hasKeys("schema") && strings.HasPrefix(f.textOf("schema"), "pitot."):
 		return nil, say.Errorf("it is a run of Pitot's own").WithHint("name its directory")
 	case f.isGuideLLM():
 		return f.guideLLM()

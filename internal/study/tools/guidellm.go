@@ -12,7 +12,7 @@ import (
 
 func (f fields) isGuideLLM() bool {
 	var list []json.RawMessage
-	return f.has("benchmarks") && json.Unmarshal(f["benchmarks"], &list) == nil
+	return f.hasKeys("benchmarks") && json.Unmarshal(f["benchmarks"], &list) == nil
 }
 
 func (f fields) guideLLM() (*Result, error) {

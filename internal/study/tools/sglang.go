@@ -6,13 +6,13 @@ import "pitot/internal/data/metric"
 // (sglang/benchmark/serving.py). Its definitions are vLLM's.
 
 func (f fields) isSGLang() bool {
-	return f.has("request_throughput", "completed") && (f.has("dataset_name") || f.has("mean_e2e_latency_ms"))
+	return f.hasKeys("request_throughput", "completed") && (f.hasKeys("dataset_name") || f.hasKeys("mean_e2e_latency_ms"))
 }
 
 func (f fields) sglang() (*Result, error) {
 	p := f.vllmPoint(metric.SGLang) // it tells no number of failures
 	info := f.object("server_info")
 	r := &Result{Tool: metric.SGLang, Version: info.textOf("version"), Model: info.textOf("served_model_name"), Dataset: f.textOf("dataset_name"), Points: []Point{p}}
-	r.by(info)
+	r.noteMeasuredBy(info)
 	return r, nil
 }

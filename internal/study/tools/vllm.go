@@ -4,20 +4,20 @@ import "pitot/internal/data/metric"
 
 // isVLLM also knows the results of older versions and of the Rust client.
 func (f fields) isVLLM() bool {
-	return f.has("request_throughput", "completed") && (f.has("num_prompts") || f.has("mean_ttft_ms") || f.has("endpoint_type"))
+	return f.hasKeys("request_throughput", "completed") && (f.hasKeys("num_prompts") || f.hasKeys("mean_ttft_ms") || f.hasKeys("endpoint_type"))
 }
 
 // vllmPoint reads the figures, which SGLang writes by vLLM's names and
 // definitions too.
 func (f fields) vllmPoint(tool string) Point {
-	of := func(name metric.Name) *Summary { return f.flat(called(name, tool)) }
+	figure := func(name metric.Name) *Summary { return f.flat(called(name, tool)) }
 	p := Point{
 		Rate: f.number("request_rate"), Unlimited: f.unlimited("request_rate"), Concurrency: f.number("max_concurrency"),
 		Seconds: f.number("duration"), OK: f.number("completed"), Failed: f.number("failed"),
 		RequestsPerS: f.number("request_throughput"), GoodPerS: f.number("request_goodput"),
 		OutputTokensPerS: f.number("output_throughput"), InputTokensPerS: f.number("input_throughput"),
 		InputTokens: f.number("total_input_tokens"), OutputTokens: f.number("total_output_tokens"),
-		TTFT: of(metric.ServiceTTFT), TPOT: of(metric.TPOTn1), ITL: f.flat("itl_ms"), E2E: of(metric.ServiceE2E),
+		TTFT: figure(metric.ServiceTTFT), TPOT: figure(metric.TPOTn1), ITL: f.flat("itl_ms"), E2E: figure(metric.ServiceE2E),
 	}
 	p.TTFT.means(fromSent)
 	p.TPOT.means("(E2E − TTFT) / (tokens − 1)")
@@ -29,7 +29,7 @@ func (f fields) vllmPoint(tool string) Point {
 func (f fields) vllm() (*Result, error) {
 	p := f.vllmPoint(metric.VLLM)
 	r := &Result{Tool: metric.VLLM, Model: f.textOf("model_id"), Started: f.textOf("date"), Points: []Point{p}}
-	if !r.by(f) {
+	if !r.noteMeasuredBy(f) {
 		r.Version = f.textOf("version") // by --metadata, as vLLM's own example has it
 	}
 	return r, nil

@@ -69,7 +69,7 @@ func (r *stamped) Read(p []byte) (n int, err error) {
 		r.err = err
 	}
 	if r.head.on {
-		if large := r.head.take(p[:n]); large != nil {
+		if large := r.head.countBytes(p[:n]); large != nil {
 			return 0, large
 		}
 	}
@@ -110,7 +110,7 @@ func (c *conn) serve() {
 		}
 	}
 	if c.now != nil {
-		c.s.inbox.put(message{kind: abort, st: c.now})
+		c.s.inbox.post(message{kind: abort, st: c.now})
 	}
 	c.out.shut(gone)
 	c.s.mu.Lock()
@@ -172,7 +172,7 @@ func (c *conn) request() bool {
 func (c *conn) head() (*http.Request, error) {
 	c.in.head = headGuard{on: true}
 	begun, _ := c.br.Peek(c.br.Buffered())
-	if err := c.in.head.take(begun); err != nil {
+	if err := c.in.head.countBytes(begun); err != nil {
 		return nil, err
 	}
 	if c.in.head.on { // there is more to come

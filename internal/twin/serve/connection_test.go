@@ -15,7 +15,7 @@ func TestHistogram(t *testing.T) {
 		var h histogram
 		most := int64(0)
 		for _, x := range xs {
-			h.add(x)
+			h.observe(x)
 			most = max(most, x)
 			if u := upper(bucket(x)); u < x || float64(u-x) > float64(x)/16 {
 				t.Fatalf("%d is in a bucket up to %d", x, u)

@@ -155,7 +155,7 @@ func hang(st *stream, _ Fault) { st.hang = true }
 func stall(st *stream, f Fault) {
 	st.took(f.Name)
 	st.holding = true
-	time.AfterFunc(f.For, func() { st.s.inbox.put(message{kind: release, st: st}) })
+	time.AfterFunc(f.For, func() { st.s.inbox.post(message{kind: release, st: st}) })
 }
 
 func cut(st *stream, f Fault) {
@@ -175,7 +175,7 @@ func malformed(st *stream, f Fault) {
 		return
 	}
 	st.took(f.Name)
-	st.put(st.writer.Malformed(make([]byte, frameSpace, 256)))
+	st.writeEvent(st.writer.Malformed(make([]byte, frameSpace, 256)))
 }
 
 func errorEvent(st *stream, f Fault) {
@@ -187,8 +187,8 @@ func errorEvent(st *stream, f Fault) {
 		st.end(false)
 		return
 	}
-	st.put(st.writer.Error(make([]byte, frameSpace, 256)))
-	st.put(st.writer.Done(make([]byte, frameSpace, 64)))
+	st.writeEvent(st.writer.Error(make([]byte, frameSpace, 256)))
+	st.writeEvent(st.writer.Done(make([]byte, frameSpace, 64)))
 	st.close()
 	st.end(false)
 }

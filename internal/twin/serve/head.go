@@ -30,9 +30,9 @@ type headGuard struct {
 	over  bool // it was too large: nothing more is read
 }
 
-// take counts bytes that were read. What follows the empty line that ends the
+// countBytes counts bytes that were read. What follows the empty line that ends the
 // head is not its affair.
-func (h *headGuard) take(p []byte) error {
+func (h *headGuard) countBytes(p []byte) error {
 	for i := 0; h.on && i < len(p); i++ {
 		h.size++
 		if p[i] == '\n' {

@@ -34,7 +34,7 @@ type inbox struct {
 	wake chan struct{}
 }
 
-func (b *inbox) put(m ...message) {
+func (b *inbox) post(m ...message) {
 	b.mu.Lock()
 	b.in = append(b.in, m...)
 	b.mu.Unlock()
@@ -44,8 +44,8 @@ func (b *inbox) put(m ...message) {
 	}
 }
 
-// take gives all messages; the slice of the last call is used again.
-func (b *inbox) take(old []message) []message {
+// drain gives all messages; the slice of the last call is used again.
+func (b *inbox) drain(old []message) []message {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	got := b.in
@@ -95,7 +95,7 @@ func (s *Server) loop() {
 	wrote := int64(-1 << 62) // when emissions were last written
 	for {
 		clear(messages)
-		messages = s.inbox.take(messages)
+		messages = s.inbox.drain(messages)
 		now := clock.Now()
 		for _, m := range messages {
 			if m.kind == stop {

@@ -127,7 +127,7 @@ func (s *Server) page() func() []byte {
 func (s *Server) metrics() dialect.Reply {
 	s.run()
 	page := make(chan func() []byte, 1)
-	s.inbox.put(message{kind: observe, page: page})
+	s.inbox.post(message{kind: observe, page: page})
 	select {
 	case write := <-page:
 		return dialect.Reply{Status: http.StatusOK, Type: "text/plain; version=1.0.0; charset=utf-8", Body: write()}

@@ -190,7 +190,7 @@ func (s *Server) Shutdown(ctx context.Context) error {
 		s.mu.Unlock()
 		<-closed
 	}
-	s.inbox.put(message{kind: stop})
+	s.inbox.post(message{kind: stop})
 	<-s.stopped
 	if s.truth != nil {
 		if terr := s.truth.close(); err == nil {

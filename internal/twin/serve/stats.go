@@ -59,7 +59,7 @@ type histogram struct {
 	buckets [64 * 16]atomic.Int64
 }
 
-func (h *histogram) add(ns int64) {
+func (h *histogram) observe(ns int64) {
 	ns = max(ns, 0)
 	h.buckets[bucket(ns)].Add(1)
 	h.n.Add(1)

@@ -78,19 +78,19 @@ func (st *stream) begin() {
 	if st.streamed {
 		st.conn.out.write(st.streamHead())
 		if st.distort != nil && st.distort.comment != "" {
-			st.put(append(make([]byte, frameSpace, 64), st.comment...))
+			st.writeEvent(append(make([]byte, frameSpace, 64), st.comment...))
 		}
 	}
 	inbox := &st.s.inbox
 	switch {
 	case st.hang:
-		inbox.put(message{kind: admit, st: st})
+		inbox.post(message{kind: admit, st: st})
 	case st.delay > 0:
 		st.arrived = 0
-		inbox.put(message{kind: admit, st: st})
-		time.AfterFunc(st.delay, func() { inbox.put(message{kind: add, st: st}) })
+		inbox.post(message{kind: admit, st: st})
+		time.AfterFunc(st.delay, func() { inbox.post(message{kind: add, st: st}) })
 	default:
-		inbox.put(message{kind: admit, st: st}, message{kind: add, st: st})
+		inbox.post(message{kind: admit, st: st}, message{kind: add, st: st})
 	}
 }
 
@@ -139,7 +139,7 @@ func (st *stream) emit(c *choice, e twin.Emission) {
 		st.due = append(st.due, due{st.s.scale.real(e.At), c.unseen, c.index})
 		c.unseen = 0
 		if st.streamed {
-			st.put(st.s.buf)
+			st.writeEvent(st.s.buf)
 		} else {
 			st.mark(clock.Now())
 		}
@@ -163,7 +163,7 @@ func (st *stream) emitRole() {
 	st.truth.RoleNS = clock.Now()
 	for i := range st.opening {
 		st.s.buf = st.writer.Open(st.s.room(), i)
-		st.put(st.s.buf)
+		st.writeEvent(st.s.buf)
 	}
 }
 
@@ -172,7 +172,7 @@ func (st *stream) mark(now int64) {
 	if len(st.due) == 0 {
 		return
 	}
-	st.s.stats.late.add(now - st.due[len(st.due)-1].at)
+	st.s.stats.late.observe(now - st.due[len(st.due)-1].at)
 	t := &st.truth
 	for _, d := range st.due {
 		t.OutputTokens += d.tokens
@@ -188,8 +188,8 @@ func (st *stream) mark(now int64) {
 	st.due = st.due[:0]
 }
 
-// put writes the event that follows the frameSpace free bytes of b.
-func (st *stream) put(b []byte) {
+// writeEvent writes the event that follows the frameSpace free bytes of b.
+func (st *stream) writeEvent(b []byte) {
 	d := st.distort
 	if d == nil {
 		b = append(b, "\r\n"...)
@@ -243,13 +243,13 @@ func (st *stream) finishStream() {
 		st.took("no-usage")
 	default:
 		st.s.buf = usage
-		st.put(st.s.buf)
+		st.writeEvent(st.s.buf)
 	}
 	if st.noDone {
 		st.took("no-done")
 	} else {
 		st.s.buf = st.writer.Done(st.s.room())
-		st.put(st.s.buf)
+		st.writeEvent(st.s.buf)
 	}
 	st.close()
 }

@@ -81,7 +81,7 @@ type EngineTruth struct {
 
 // engineTruth puts a choice's trace on the real clock.
 func (s *Server) engineTruth(c *choice) EngineTruth {
-	at := func(t int64) int64 {
+	realTime := func(t int64) int64 {
 		if t < 0 {
 			return -1
 		}
@@ -89,8 +89,8 @@ func (s *Server) engineTruth(c *choice) EngineTruth {
 	}
 	t := c.trace
 	return EngineTruth{
-		Choice: c.index, ArrivedNS: at(t.Arrived), QueuedNS: at(t.Queued), ScheduledNS: at(t.Scheduled),
-		FirstNS: at(t.First), LastNS: at(t.Last), Steps: t.Steps, FirstStep: t.FirstStep, LastStep: t.LastStep,
+		Choice: c.index, ArrivedNS: realTime(t.Arrived), QueuedNS: realTime(t.Queued), ScheduledNS: realTime(t.Scheduled),
+		FirstNS: realTime(t.First), LastNS: realTime(t.Last), Steps: t.Steps, FirstStep: t.FirstStep, LastStep: t.LastStep,
 		Cached: t.Cached, Preemptions: t.Preemptions,
 	}
 }
@@ -98,7 +98,7 @@ func (s *Server) engineTruth(c *choice) EngineTruth {
 // log hands a request's line to the truth log.
 func (s *Server) log(t Truth) {
 	if s.truth != nil {
-		s.truth.put(t)
+		s.truth.enqueue(t)
 	}
 }
 
@@ -127,7 +127,7 @@ func newTruthLog(w io.Writer) *truthLog {
 	return l
 }
 
-func (l *truthLog) put(t Truth) {
+func (l *truthLog) enqueue(t Truth) {
 	l.mu.Lock()
 	l.in = append(l.in, t)
 	l.mu.Unlock()

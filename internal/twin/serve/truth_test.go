@@ -24,9 +24,9 @@ func TestTruthRoundTrip(t *testing.T) {
 	l := newTruthLog(&b)
 	go l.run()
 	for _, tr := range want {
-		l.put(tr)
+		l.enqueue(tr)
 	}
-	l.put(Truth{EmitNS: []int64{1, 2}, Tokens: []int{1, 1}})
+	l.enqueue(Truth{EmitNS: []int64{1, 2}, Tokens: []int{1, 1}})
 	if err := l.close(); err != nil {
 		t.Fatal(err)
 	}
@@ -106,7 +106,7 @@ func (fullDisk) Write([]byte) (int, error) { return 0, errors.New("no space") }
 func TestTruthWriteError(t *testing.T) {
 	l := newTruthLog(fullDisk{})
 	go l.run()
-	l.put(Truth{})
+	l.enqueue(Truth{})
 	if err := l.close(); err == nil || err.Error() != "write truth log: no space" {
 		t.Errorf("close gives %v", err)
 	}

@@ -197,9 +197,9 @@ func FaultOf(body []byte) string {
 	return ""
 }
 
-// Of gives the API that a URL's path, with or without a query, ends in, and what stands in front of its
+// ByPath gives the API that a URL's path, with or without a query, ends in, and what stands in front of its
 // route and of the /v1 in it.
-func Of(path string) (a API, base string, ok bool) {
+func ByPath(path string) (a API, base string, ok bool) {
 	path, _, _ = strings.Cut(path, "?")
 	path = strings.TrimRight(path, "/")
 	for _, a := range All() {
@@ -221,7 +221,7 @@ func RouteEnds() (ends []string) {
 // ModelsBeside is where the models are listed of a server whose API has this
 // path, false for a path of no API and for one that has no such list.
 func ModelsBeside(path string) (string, bool) {
-	a, front, ok := Of(path)
+	a, front, ok := ByPath(path)
 	if !ok || a.Models() == "" {
 		return "", false
 	}

@@ -7,7 +7,7 @@ func TestOf(t *testing.T) {
 		"/v1/chat/completions": "openai-chat", "/openai/v1/chat/completions": "openai-chat", "/x/chat/completions?a=b/completions": "openai-chat",
 		"/v1/completions": "openai-completions", "/completions": "openai-completions", "/v1/models": "", "/xcompletions": "", "": "",
 	} {
-		a, _, ok := Of(route)
+		a, _, ok := ByPath(route)
 		if ok != (want != "") || ok && a.Name() != want {
 			t.Errorf("%q is of %v", route, a)
 		}
@@ -20,7 +20,7 @@ func TestAPIs(t *testing.T) {
 		if b, ok := Named(a.Name()); !ok || b != a {
 			t.Errorf("%s is not found by its name", a.Name())
 		}
-		if b, _, ok := Of("/some/base" + a.Route()); !ok || b != a {
+		if b, _, ok := ByPath("/some/base" + a.Route()); !ok || b != a {
 			t.Errorf("%s is not found by its route %s", a.Name(), a.Route())
 		}
 		for _, h := range a.Headers("sk-key") {

@@ -69,10 +69,10 @@ func (s *Socket) Forget() {
 // peekScouts notes what has arrived on the expected sockets, if it is time to.
 func (r *reader) peekScouts(now time.Time) {
 	c := &r.scout
-	if c.some.Load() == 0 || clock.Of(now) < c.due {
+	if c.some.Load() == 0 || clock.FromTime(now) < c.due {
 		return
 	}
-	c.due = clock.Of(now) + lookEvery
+	c.due = clock.FromTime(now) + lookEvery
 	for {
 		n := wait(c.epoll, c.ready[:])
 		r.mu.Lock()

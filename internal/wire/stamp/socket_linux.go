@@ -109,7 +109,7 @@ func (s *Socket) SetReadDeadline(t time.Time) error {
 		s.deadline.Store(0)
 		return nil
 	}
-	s.deadline.Store(clock.Of(t))
+	s.deadline.Store(clock.FromTime(t))
 	if s.timer == nil {
 		s.timer = time.AfterFunc(time.Until(t), func() { s.r.postLetter(letter{s: s, err: os.ErrDeadlineExceeded}) })
 	} else {

@@ -12,7 +12,7 @@ import (
 	"pitot/internal/say"
 )
 
-func take(t testing.TB, n int, name string, rate float64, seed uint64) []int64 {
+func firstDues(t testing.TB, n int, name string, rate float64, seed uint64) []int64 {
 	t.Helper()
 	p, err := Parse(name, rate, seed)
 	if err != nil {
@@ -40,7 +40,7 @@ func TestGolden(t *testing.T) {
 		{"constant", 0.5, 9, []int64{0, 2e9, 4e9}},
 		{"constant", MinRate, 9, []int64{0, 1e15, 2e15}},
 	} {
-		if got := take(t, len(c.want), c.name, c.rate, c.seed); !slices.Equal(got, c.want) {
+		if got := firstDues(t, len(c.want), c.name, c.rate, c.seed); !slices.Equal(got, c.want) {
 			t.Errorf("%s at %g/s, seed %d: %v, want %v", c.name, c.rate, c.seed, got, c.want)
 		}
 	}
@@ -90,7 +90,7 @@ func TestConstantIsExact(t *testing.T) {
 
 func TestConstantDoesNotDrift(t *testing.T) {
 	const n = 3_000_001
-	due := take(t, n, "constant", 7, 0)
+	due := firstDues(t, n, "constant", 7, 0)
 	if got, want := due[n-1], int64(math.Round(3e6/7*1e9)); got != want {
 		t.Errorf("request 3,000,000 at 7/s is due at %d, want %d", got, want)
 	}
@@ -100,7 +100,7 @@ func TestConstantDoesNotDrift(t *testing.T) {
 // the exponential distribution (Kolmogorov-Smirnov).
 func TestPoissonDistribution(t *testing.T) {
 	const n, rate = 100_000, 250.0
-	due := take(t, n, "poisson", rate, 20)
+	due := firstDues(t, n, "poisson", rate, 20)
 	gaps, last := make([]float64, n), int64(0)
 	var sum, squares float64
 	for i, d := range due {
@@ -125,14 +125,14 @@ func TestPoissonDistribution(t *testing.T) {
 }
 
 func TestPoissonSeedsDiffer(t *testing.T) {
-	if slices.Equal(take(t, 5, "poisson", 1, 1), take(t, 5, "poisson", 1, 2)) {
+	if slices.Equal(firstDues(t, 5, "poisson", 1, 1), firstDues(t, 5, "poisson", 1, 2)) {
 		t.Error("seeds 1 and 2 give the same times")
 	}
 }
 
 func TestEndOfTime(t *testing.T) {
 	for _, name := range Names() {
-		due := take(t, 20_000, name, MinRate, 1)
+		due := firstDues(t, 20_000, name, MinRate, 1)
 		if !slices.IsSorted(due) || due[len(due)-1] != math.MaxInt64 {
 			t.Errorf("%s: last of 20,000 at one in 12 days is due at %d", name, due[len(due)-1])
 		}

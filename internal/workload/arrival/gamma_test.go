@@ -14,7 +14,7 @@ import (
 func TestGammaDistribution(t *testing.T) {
 	const n, rate = 100_000, 250.0
 	for name, shape := range map[string]float64{"gamma(0.25)": .25, "gamma(1)": 1, "gamma(4)": 4, "gamma(100)": 100} {
-		due := take(t, n, name, rate, 20)
+		due := firstDues(t, n, name, rate, 20)
 		gaps, last := make([]float64, n), int64(0)
 		var sum, squares float64
 		for i, d := range due {
@@ -49,14 +49,14 @@ func TestGammaGolden(t *testing.T) {
 		"gamma(0.5)": {38031780, 300950504, 347874617, 352970084, 625091299},
 		"gamma(3)":   {92254404, 296271221, 410201612, 485808002, 631950242},
 	} {
-		if got := take(t, len(want), name, 10, 7); !slices.Equal(got, want) {
+		if got := firstDues(t, len(want), name, 10, 7); !slices.Equal(got, want) {
 			t.Errorf("%s: %v, want %v", name, got, want)
 		}
 	}
 }
 
 func TestGammaEnds(t *testing.T) {
-	due := take(t, 20_000, "gamma(0.5)", MinRate, 1)
+	due := firstDues(t, 20_000, "gamma(0.5)", MinRate, 1)
 	if !slices.IsSorted(due) || due[len(due)-1] != math.MaxInt64 {
 		t.Errorf("last of 20,000 at one in 12 days is due at %d", due[len(due)-1])
 	}

@@ -37,7 +37,7 @@ type list struct {
 	length []uint8 // bytes in use, the space included
 }
 
-func (l *list) add(word string) {
+func (l *list) addWord(word string) {
 	w := [slot]byte{' '}
 	l.length = append(l.length, uint8(1+copy(w[1:], word)))
 	l.text = append(l.text, w)
@@ -48,7 +48,7 @@ func parse(lines string) list {
 	n := strings.Count(lines, "\n")
 	l := list{text: make([][slot]byte, 0, n), length: make([]uint8, 0, n)}
 	for word := range strings.Lines(lines) {
-		l.add(word[:len(word)-1])
+		l.addWord(word[:len(word)-1])
 	}
 	return l
 }
@@ -58,8 +58,8 @@ func (l *list) len() int { return len(l.text) }
 // word is word i without its space.
 func (l *list) word(i int) []byte { return l.text[i][1:l.length[i]] }
 
-// all goes through the words.
-func (l *list) all(yield func(string) bool) {
+// words goes through the words.
+func (l *list) words(yield func(string) bool) {
 	for i := range l.len() {
 		if !yield(string(l.word(i))) {
 			return
@@ -71,7 +71,7 @@ func (l *list) all(yield func(string) bool) {
 func (l *list) pick(keep func(string) bool) (kept list) {
 	for i := range l.len() {
 		if w := string(l.word(i)); keep(w) {
-			kept.add(w)
+			kept.addWord(w)
 		}
 	}
 	return kept
@@ -117,10 +117,10 @@ func (v *Vocabulary) Index(word []byte) (int, bool) {
 }
 
 // Words goes through the words; with a space before it each is a token.
-func (v *Vocabulary) Words() iter.Seq[string] { return v.words.all }
+func (v *Vocabulary) Words() iter.Seq[string] { return v.words.words }
 
 // FirstWords goes through the words that may begin a text.
-func (v *Vocabulary) FirstWords() iter.Seq[string] { return v.first.all }
+func (v *Vocabulary) FirstWords() iter.Seq[string] { return v.first.words }
 
 // Restrict is the vocabulary of the words that keep wants, and of the first
 // words that keepFirst wants, for a server on whose tokenizer some of them are

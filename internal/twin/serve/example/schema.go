@@ -125,13 +125,13 @@ func (e *exampler) read(raw json.RawMessage) (s schema, opened int) {
 		}
 		p, n := e.read(part)
 		opened += n
-		s.add(p)
+		s.merge(p)
 	}
 	return s, opened
 }
 
-// add takes over what another schema says too.
-func (s *schema) add(p schema) {
+// merge takes over what another schema says too.
+func (s *schema) merge(p schema) {
 	if s.Type == nil {
 		s.Type = p.Type
 	}
@@ -321,17 +321,17 @@ func (s *schema) number(whole bool) string {
 	if step > 0 {
 		n = step * math.Ceil(1/step)
 	}
-	up := func(least float64) {
+	raiseTo := func(least float64) {
 		n = least
 		if step > 0 {
 			n = step * math.Ceil(least/step)
 		}
 	}
 	if s.Minimum != nil && n < *s.Minimum {
-		up(*s.Minimum)
+		raiseTo(*s.Minimum)
 	}
 	if s.Above != nil && n <= *s.Above {
-		if up(*s.Above); n <= *s.Above {
+		if raiseTo(*s.Above); n <= *s.Above {
 			n += max(step, 1)
 		}
 	}

@@ -132,7 +132,7 @@ func (a *Answer) stopAt() (tokens int, stop string, stays int) {
 	}
 	for i := range end {
 		before := len(text)
-		text = append(text, a.Text(i)...)
+		text = append(text, a.TokenText(i)...)
 		if i+1 < p.Least {
 			continue
 		}
@@ -165,8 +165,8 @@ func (a *Answer) Stocked(i int) (word int, ok bool) {
 	return stockAt(a.first, i), !a.plan.given(i)
 }
 
-// Text is the text of token i.
-func (a *Answer) Text(i int) string {
+// TokenText is the text of token i.
+func (a *Answer) TokenText(i int) string {
 	if p := a.plan; p.given(i) {
 		return p.Given.slice(i-p.lead, i-p.lead+1)
 	}
@@ -219,7 +219,7 @@ func (a *Answer) Append(b []byte, from, to int, end bool) []byte {
 		return b
 	}
 	for i := from; i < to; i++ {
-		a.tail = append(a.tail, a.Text(i)...)
+		a.tail = append(a.tail, a.TokenText(i)...)
 	}
 	n := len(a.tail)
 	switch {

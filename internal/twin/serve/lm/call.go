@@ -25,10 +25,10 @@ func (c *Call) NamedIn(from, to int) bool { return from <= callOpen && callOpen 
 
 // ArgsIn is the part of the arguments that lies in the tokens [from, to).
 func (c *Call) ArgsIn(from, to int) string {
-	at := func(token int) int {
+	characterOf := func(token int) int {
 		return characterAt(c.Args, min(max(token-callOpen-1, 0)*callPiece, len(c.Args)))
 	}
-	return c.Args[at(from):at(to)]
+	return c.Args[characterOf(from):characterOf(to)]
 }
 
 // Cut is what the model has written after so many tokens, as it writes it.

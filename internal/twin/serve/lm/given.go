@@ -18,8 +18,8 @@ type Given struct {
 // givenPiece is the bytes of a token where no tokenizer covers the text.
 const givenPiece = 4
 
-// Give takes a text apart into tokens as a prompt that repeats it would be.
-func (m *Model) Give(text string) *Given {
+// TokenizeGiven takes a text apart into tokens as a prompt that repeats it would be.
+func (m *Model) TokenizeGiven(text string) *Given {
 	g := &Given{text: text}
 	at := 0
 	token := func(b []byte) {
@@ -45,13 +45,13 @@ func (g *Given) tokens() int { return len(g.ends) + 1 }
 
 // slice is the text of the tokens [from, to).
 func (g *Given) slice(from, to int) string {
-	at := func(token int) int {
+	endOf := func(token int) int {
 		if token <= 0 || len(g.ends) == 0 {
 			return 0
 		}
 		return g.ends[min(token, len(g.ends))-1]
 	}
-	return g.text[at(from):at(to)]
+	return g.text[endOf(from):endOf(to)]
 }
 
 // key is what the prefix cache knows token i by, id its number.

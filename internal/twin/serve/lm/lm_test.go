@@ -107,7 +107,7 @@ func TestIDsAndTextShareTheCache(t *testing.T) {
 func TestGivenIsCached(t *testing.T) {
 	m := New(universal(Config{Cached: true}))
 	for _, text := range []string{`{"stadt": "München, Größe: „XL“ 東京"}`, "", "the first of the choices"} {
-		g := m.Give(text)
+		g := m.TokenizeGiven(text)
 		if keys := m.TextPrompt([]byte(text), 0).keys; !slices.Equal(keys, g.keys) || g.slice(0, g.tokens()) != text {
 			t.Errorf("%v\n%v", keys, g.keys)
 		}
@@ -125,7 +125,7 @@ func TestAnswersInParts(t *testing.T) {
 		p := Plan{Limit: rapid.IntRange(1, 80).Draw(t, "limit"), KeepStop: rapid.Bool().Draw(t, "keep")}
 		p.Stops = rapid.SliceOfN(rapid.SampledFrom([]string{" air", "of a", "nowhere", "w", " that it are"}), 0, 2).Draw(t, "stops")
 		if rapid.Bool().Draw(t, "given") {
-			p.Given = m.Give(rapid.String().Draw(t, "text"))
+			p.Given = m.TokenizeGiven(rapid.String().Draw(t, "text"))
 		}
 		first := rapid.Int64Range(0, 1000).Draw(t, "first")
 		m.Settle(&p, first, Mode{Chat: true})

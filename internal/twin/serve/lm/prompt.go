@@ -46,7 +46,7 @@ func (m *Model) TextPrompt(text []byte, template int) Prompt {
 	if m.cfg.Cached {
 		p.keys = make([]uint32, 0, len(text)/5+template+1)
 	}
-	m.eachToken(text, template, func(i int) { m.take(&p, specialKey(i)) }, func(b []byte) { m.take(&p, key(b)) })
+	m.eachToken(text, template, func(i int) { m.appendToken(&p, specialKey(i)) }, func(b []byte) { m.appendToken(&p, key(b)) })
 	return p
 }
 
@@ -54,13 +54,13 @@ func (m *Model) TextPrompt(text []byte, template int) Prompt {
 func (m *Model) IDPrompt(ids []uint32) Prompt {
 	p := Prompt{IDs: ids}
 	for _, id := range ids {
-		m.take(&p, m.vocab.key(id))
+		m.appendToken(&p, m.vocab.key(id))
 	}
 	return p
 }
 
-// take appends a token to a prompt.
-func (m *Model) take(p *Prompt, key uint32) {
+// appendToken appends a token to a prompt.
+func (m *Model) appendToken(p *Prompt, key uint32) {
 	p.Tokens++
 	p.hash = twin.Mix(p.hash ^ uint64(key))
 	if m.cfg.Cached {
@@ -101,12 +101,12 @@ type Truncation struct {
 func (p *Prompt) Truncate(t Truncation) {
 	if t.Set {
 		p.Tokens = min(p.Tokens, t.Keep)
-		p.keys, p.IDs = t.of(p.keys), t.of(p.IDs)
+		p.keys, p.IDs = t.truncate(p.keys), t.truncate(p.IDs)
 	}
 }
 
-// of is what is kept of a prompt's tokens.
-func (t Truncation) of(tokens []uint32) []uint32 {
+// truncate is what is kept of a prompt's tokens.
+func (t Truncation) truncate(tokens []uint32) []uint32 {
 	switch {
 	case !t.Set || len(tokens) <= t.Keep:
 		return tokens
@@ -119,7 +119,7 @@ func (t Truncation) of(tokens []uint32) []uint32 {
 // Tell gives a prompt the ids of its tokens, which an answer is to tell.
 func (m *Model) Tell(p *Prompt, template int, t Truncation) {
 	if p.IDs == nil {
-		p.IDs = t.of(m.Encode(p.Text, template))
+		p.IDs = t.truncate(m.Encode(p.Text, template))
 	}
 }
 

@@ -11,8 +11,8 @@ type Histogram struct {
 	sum    float64
 }
 
-// Add counts a value. limits are the same on every call.
-func (h *Histogram) Add(limits []float64, v float64) {
+// Observe counts a value. limits are the same on every call.
+func (h *Histogram) Observe(limits []float64, v float64) {
 	i := 0
 	for i < len(limits) && v > limits[i] {
 		i++

@@ -35,8 +35,8 @@ type family struct {
 	took    Histogram
 }
 
-// of gives the counts with some labels.
-func (f *families) of(labels ...string) *family {
+// withLabels gives the counts with some labels.
+func (f *families) withLabels(labels ...string) *family {
 next:
 	for _, one := range *f {
 		for i := range labels {
@@ -76,13 +76,13 @@ func (w *HTTP) Count(x Exchange) {
 	took := float64(max(x.Took, 0)) / 1e9
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	w.requests.of("handler", x.Route, "method", x.Method, "status", status).n++
-	h := w.handlers.of("handler", x.Route)
+	w.requests.withLabels("handler", x.Route, "method", x.Method, "status", status).n++
+	h := w.handlers.withLabels("handler", x.Route)
 	h.n++
 	h.in += float64(max(x.In, 0))
 	h.out += float64(x.Out)
-	w.duration.Add(fineBuckets, took)
-	w.methods.of("handler", x.Route, "method", x.Method).took.Add(coarseBuckets, took)
+	w.duration.Observe(fineBuckets, took)
+	w.methods.withLabels("handler", x.Route, "method", x.Method).took.Observe(coarseBuckets, took)
 }
 
 // Expose writes the counts.

@@ -22,7 +22,7 @@ func TestPage(t *testing.T) {
 	var h Histogram
 	limits := []float64{1, 10}
 	for _, v := range []float64{1, 2, 11} {
-		h.Add(limits, v)
+		h.Observe(limits, v)
 	}
 	p.Histogram("h", "Spread.", limits, &h)
 	const want = `# HELP c_total Counted.

@@ -15,46 +15,46 @@ func (a *api) expose(r *reading, web *prom.HTTP) []byte {
 	x.Python()
 	x.Process()
 	x.Labels = map[string]string{"engine": "0", "model_name": a.Name}
-	one := func(v float64) prom.Series { return prom.Series{Value: v} }
+	series := func(v float64) prom.Series { return prom.Series{Value: v} }
 	with := func(v float64, labels ...string) prom.Series { return prom.Series{Value: v, Labels: labels} }
 	e := &r.engine
 
 	if len(e.AcceptedPerPosition) > 0 {
-		x.Counter("vllm:spec_decode_num_drafts", "Verifications of draft tokens.", one(float64(e.Drafts)))
-		x.Counter("vllm:spec_decode_num_draft_tokens", "Draft tokens that were verified.", one(float64(e.DraftTokens)))
-		x.Counter("vllm:spec_decode_num_accepted_tokens", "Draft tokens that were accepted.", one(float64(e.AcceptedTokens)))
+		x.Counter("vllm:spec_decode_num_drafts", "Verifications of draft tokens.", series(float64(e.Drafts)))
+		x.Counter("vllm:spec_decode_num_draft_tokens", "Draft tokens that were verified.", series(float64(e.DraftTokens)))
+		x.Counter("vllm:spec_decode_num_accepted_tokens", "Draft tokens that were accepted.", series(float64(e.AcceptedTokens)))
 		var positions []prom.Series
 		for i, n := range e.AcceptedPerPosition {
 			positions = append(positions, with(float64(n), "position", strconv.Itoa(i)))
 		}
 		x.Counter("vllm:spec_decode_num_accepted_tokens_per_pos", "Draft tokens that were accepted, by their position.", positions...)
 	}
-	x.Counter("vllm:estimated_flops_per_gpu", "Floating point operations per GPU, not estimated here.", one(0))
-	x.Counter("vllm:estimated_read_bytes_per_gpu", "Bytes read from memory per GPU, not estimated here.", one(0))
-	x.Counter("vllm:estimated_write_bytes_per_gpu", "Bytes written to memory per GPU, not estimated here.", one(0))
-	x.Gauge("vllm:num_requests_running", "Requests that are part of the engine's steps.", one(float64(e.Running)))
-	x.Gauge("vllm:num_requests_waiting", "Requests that wait to be scheduled.", one(float64(e.Waiting)))
+	x.Counter("vllm:estimated_flops_per_gpu", "Floating point operations per GPU, not estimated here.", series(0))
+	x.Counter("vllm:estimated_read_bytes_per_gpu", "Bytes read from memory per GPU, not estimated here.", series(0))
+	x.Counter("vllm:estimated_write_bytes_per_gpu", "Bytes written to memory per GPU, not estimated here.", series(0))
+	x.Gauge("vllm:num_requests_running", "Requests that are part of the engine's steps.", series(float64(e.Running)))
+	x.Gauge("vllm:num_requests_waiting", "Requests that wait to be scheduled.", series(float64(e.Waiting)))
 	x.Gauge("vllm:num_requests_waiting_by_reason", "Requests that wait, by what for: capacity, or something that passes (deferred).",
 		with(float64(e.Waiting), "reason", "capacity"), with(0, "reason", "deferred"))
 	x.Gauge("vllm:engine_sleep_state", "Whether the engine is awake, or what of it is not loaded.",
 		with(1, "sleep_state", "awake"), with(0, "sleep_state", "weights_offloaded"), with(0, "sleep_state", "discard_all"))
-	x.Gauge("vllm:kv_cache_usage_perc", "Share of the KV cache that is in use, 1 is all.", one(e.KVCacheUsage))
-	x.Counter("vllm:prefix_cache_queries", "Tokens looked up in the prefix cache.", one(float64(e.PrefixQueries)))
-	x.Counter("vllm:prefix_cache_hits", "Tokens found in the prefix cache.", one(float64(e.PrefixHits)))
-	x.Counter("vllm:external_prefix_cache_queries", "Tokens looked up in a cache outside the engine.", one(0))
-	x.Counter("vllm:external_prefix_cache_hits", "Tokens found in a cache outside the engine.", one(0))
-	x.Counter("vllm:mm_cache_queries", "Items looked up in the multi-modal cache.", one(0))
-	x.Counter("vllm:mm_cache_hits", "Items found in the multi-modal cache.", one(0))
-	x.Counter("vllm:num_preemptions", "Preemptions of requests.", one(float64(e.Preemptions)))
-	x.Counter("vllm:prompt_tokens", "Tokens of prompts that were processed.", one(float64(r.promptTokens)))
+	x.Gauge("vllm:kv_cache_usage_perc", "Share of the KV cache that is in use, 1 is all.", series(e.KVCacheUsage))
+	x.Counter("vllm:prefix_cache_queries", "Tokens looked up in the prefix cache.", series(float64(e.PrefixQueries)))
+	x.Counter("vllm:prefix_cache_hits", "Tokens found in the prefix cache.", series(float64(e.PrefixHits)))
+	x.Counter("vllm:external_prefix_cache_queries", "Tokens looked up in a cache outside the engine.", series(0))
+	x.Counter("vllm:external_prefix_cache_hits", "Tokens found in a cache outside the engine.", series(0))
+	x.Counter("vllm:mm_cache_queries", "Items looked up in the multi-modal cache.", series(0))
+	x.Counter("vllm:mm_cache_hits", "Items found in the multi-modal cache.", series(0))
+	x.Counter("vllm:num_preemptions", "Preemptions of requests.", series(float64(e.Preemptions)))
+	x.Counter("vllm:prompt_tokens", "Tokens of prompts that were processed.", series(float64(r.promptTokens)))
 	x.Counter("vllm:prompt_tokens_by_source", "Tokens of prompts, by where their KV came from.",
 		with(float64(r.promptTokens-r.cachedTokens), "source", "local_compute"),
 		with(float64(r.cachedTokens), "source", "local_cache_hit"), with(0, "source", "external_kv_transfer"))
-	x.Counter("vllm:prompt_tokens_cached", "Tokens of prompts that were cached.", one(float64(r.cachedTokens)))
+	x.Counter("vllm:prompt_tokens_cached", "Tokens of prompts that were cached.", series(float64(r.cachedTokens)))
 	x.Counter("vllm:prompt_tokens_cached_by_source", "Tokens of prompts that were cached, by the tier that had them.",
 		with(float64(e.PrefixHits), "source", "device"), with(0, "source", "host"), with(0, "source", "p2p"),
 		with(0, "source", "disk"), with(0, "source", "external_unspecified"))
-	x.Counter("vllm:generation_tokens", "Tokens that were generated.", one(float64(r.generationTokens)))
+	x.Counter("vllm:generation_tokens", "Tokens that were generated.", series(float64(r.generationTokens)))
 	var success []prom.Series
 	for i, reason := range finishReasons {
 		success = append(success, with(float64(r.success[i]), "finished_reason", reason))

@@ -51,15 +51,15 @@ func announced(contentType string) *dialect.Reply {
 	return refusal("Bad Request", "", "1 validation error:\n  Unsupported Media Type: Only 'application/json' is allowed")
 }
 
-// has says whether a field is there and not null.
-func (b *body) has(name string) bool {
+// hasField says whether a field is there and not null.
+func (b *body) hasField(name string) bool {
 	raw, ok := b.m[name]
 	return ok && string(raw) != "null"
 }
 
 // integer is a field's value, def if it is not there.
 func (b *body) integer(name string, def int) int {
-	if b.has(name) {
+	if b.hasField(name) {
 		if n, ok := b.whole(name, b.m[name]); ok {
 			return int(n)
 		}
@@ -95,7 +95,7 @@ func (b *body) whole(loc string, raw json.RawMessage) (int64, bool) {
 
 // ids is a field that is a list of token ids, nil if it is not there.
 func (b *body) ids(name string) []int64 {
-	if !b.has(name) {
+	if !b.hasField(name) {
 		return nil
 	}
 	var list []json.RawMessage
@@ -117,7 +117,7 @@ func sortedKeys(object map[string]json.RawMessage) []string {
 
 // number is a field's value, def if it is not there.
 func (b *body) number(name string, def float64) float64 {
-	if !b.has(name) {
+	if !b.hasField(name) {
 		return def
 	}
 	f, err := strconv.ParseFloat(strings.Trim(string(b.m[name]), `"`), 64)
@@ -130,7 +130,7 @@ func (b *body) number(name string, def float64) float64 {
 
 // boolean is a field's value, false if it is not there.
 func (b *body) boolean(name string) bool {
-	if !b.has(name) {
+	if !b.hasField(name) {
 		return false
 	}
 	switch strings.ToLower(strings.Trim(string(b.m[name]), `"`)) {
@@ -146,7 +146,7 @@ func (b *body) boolean(name string) bool {
 // str is a field that is a string.
 func (b *body) str(name string) (string, bool) {
 	var s string
-	if !b.has(name) || json.Unmarshal(b.m[name], &s) != nil {
+	if !b.hasField(name) || json.Unmarshal(b.m[name], &s) != nil {
 		return "", false
 	}
 	return s, true
@@ -154,7 +154,7 @@ func (b *body) str(name string) (string, bool) {
 
 // strs is a field that is a string or a list of strings.
 func (b *body) strs(name string) []string {
-	if !b.has(name) {
+	if !b.hasField(name) {
 		return nil
 	}
 	if one, ok := b.str(name); ok {

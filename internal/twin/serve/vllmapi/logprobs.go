@@ -31,7 +31,7 @@ func (c *choice) inJSON(i int) (text, bytes string) {
 	if word, ok := c.Stocked(i); ok {
 		return lm.Stock(word)
 	}
-	raw := c.Text(i)
+	raw := c.TokenText(i)
 	list := make([]int, len(raw))
 	for k := range len(raw) {
 		list[k] = int(raw[k])
@@ -46,7 +46,7 @@ func (c *choice) instead(i, rank int) (text, bytes string) {
 }
 
 func (w *writer) chatLogprobs(b []byte, c *choice, from, to int) []byte {
-	one := func(text, bytes string, rank int) {
+	appendToken := func(text, bytes string, rank int) {
 		b = append(append(b, `{"token":"`...), text...)
 		b = append(append(b, `","logprob":`...), logprob(rank)...)
 		b = append(append(b, `,"bytes":`...), bytes...)
@@ -57,14 +57,14 @@ func (w *writer) chatLogprobs(b []byte, c *choice, from, to int) []byte {
 			b = append(b, ',')
 		}
 		text, bytes := c.inJSON(i)
-		one(text, bytes, 0)
+		appendToken(text, bytes, 0)
 		b = append(b, `,"top_logprobs":[`...)
 		for rank := range w.logprobs {
 			if rank > 0 {
 				b = append(b, ',')
 				text, bytes = c.instead(i, rank)
 			}
-			one(text, bytes, rank)
+			appendToken(text, bytes, rank)
 			b = append(b, '}')
 		}
 		b = append(b, "]}"...)
@@ -88,7 +88,7 @@ func (w *writer) completionLogprobs(b []byte, c *choice, from, to int) []byte {
 	if !w.echoOnly {
 		for i := from; i < to; i++ {
 			text, _ := c.inJSON(i)
-			t := scored{text: text, chars: utf8.RuneCountInString(c.Text(i)), best: []string{text}}
+			t := scored{text: text, chars: utf8.RuneCountInString(c.TokenText(i)), best: []string{text}}
 			for rank := 1; rank < w.logprobs; rank++ {
 				other, _ := c.instead(i, rank)
 				t.best = append(t.best, other)
@@ -159,7 +159,7 @@ func (w *writer) appendPromptLogprobs(b []byte, c *choice) []byte {
 	if w.promptLogprobs < 0 {
 		return append(b, "null"...)
 	}
-	one := func(id uint32, rank int) {
+	appendToken := func(id uint32, rank int) {
 		b = append(strconv.AppendUint(append(b, '"'), uint64(id), 10), `":{"logprob":`...)
 		b = append(append(b, logprob(rank)...), `,"rank":`...)
 		b = append(strconv.AppendInt(b, int64(rank+1), 10), `,"decoded_token":`...)
@@ -172,11 +172,11 @@ func (w *writer) appendPromptLogprobs(b []byte, c *choice) []byte {
 			continue
 		}
 		b = append(b, ",{"...)
-		one(id, w.promptLogprobs)
+		appendToken(id, w.promptLogprobs)
 		for rank := range w.promptLogprobs {
 			if other := w.model.StockID(i + rank); other != id {
 				b = append(b, ',')
-				one(other, rank)
+				appendToken(other, rank)
 			}
 		}
 		b = append(b, '}')

@@ -59,7 +59,7 @@ func (a *api) Metrics() dialect.Metrics {
 
 // FirstToken implements [dialect.Metrics].
 func (m *metrics) FirstToken(ttft float64, prompt, cached int) {
-	m.ttft.Add(ttftBuckets, ttft)
+	m.ttft.Observe(ttftBuckets, ttft)
 	m.promptTokens += int64(prompt)
 	m.cachedTokens += int64(cached)
 }
@@ -68,10 +68,10 @@ func (m *metrics) FirstToken(ttft float64, prompt, cached int) {
 func (m *metrics) Tokens(n int) { m.generationTokens += int64(n) }
 
 // NextTokens implements [dialect.Metrics].
-func (m *metrics) NextTokens(gap float64) { m.itl.Add(itlBuckets, gap) }
+func (m *metrics) NextTokens(gap float64) { m.itl.Observe(itlBuckets, gap) }
 
 // Step implements [dialect.Metrics].
-func (m *metrics) Step(tokens int) { m.iteration.Add(iterationBuckets, float64(tokens)) }
+func (m *metrics) Step(tokens int) { m.iteration.Observe(iterationBuckets, float64(tokens)) }
 
 // Finished implements [dialect.Metrics]. Of those that were aborted vLLM counts
 // nothing.
@@ -81,30 +81,30 @@ func (m *metrics) Finished(f dialect.Finished) {
 			m.success[i]++
 		}
 	}
-	m.e2e.Add(latencyBuckets, f.E2E)
-	m.queue.Add(latencyBuckets, f.Queue)
-	m.prefill.Add(latencyBuckets, f.Prefill)
-	m.inference.Add(latencyBuckets, f.Inference)
-	m.decode.Add(latencyBuckets, f.Decode)
-	m.tpot.Add(itlBuckets, f.PerToken)
-	m.preemptions.Add(preemptionBuckets, float64(f.Preemptions))
-	m.prefillComputed.Add(m.tokenLimits, float64(f.Computed))
-	m.promptLength.Add(m.tokenLimits, float64(f.PromptTokens))
-	m.outputLength.Add(m.tokenLimits, float64(f.Output))
-	m.paramsMaxTokens.Add(m.tokenLimits, float64(f.Limit))
+	m.e2e.Observe(latencyBuckets, f.E2E)
+	m.queue.Observe(latencyBuckets, f.Queue)
+	m.prefill.Observe(latencyBuckets, f.Prefill)
+	m.inference.Observe(latencyBuckets, f.Inference)
+	m.decode.Observe(latencyBuckets, f.Decode)
+	m.tpot.Observe(itlBuckets, f.PerToken)
+	m.preemptions.Observe(preemptionBuckets, float64(f.Preemptions))
+	m.prefillComputed.Observe(m.tokenLimits, float64(f.Computed))
+	m.promptLength.Observe(m.tokenLimits, float64(f.PromptTokens))
+	m.outputLength.Observe(m.tokenLimits, float64(f.Output))
+	m.paramsMaxTokens.Observe(m.tokenLimits, float64(f.Limit))
 }
 
 // BatchFinished implements [dialect.Metrics].
 func (m *metrics) BatchFinished(n, longest int) {
-	m.paramsN.Add(paramsNBuckets, float64(n))
-	m.maxOutput.Add(m.tokenLimits, float64(longest))
+	m.paramsN.Observe(paramsNBuckets, float64(n))
+	m.maxOutput.Observe(m.tokenLimits, float64(longest))
 }
 
 // Page implements [dialect.Metrics].
 func (m *metrics) Page(engine twin.Stats, inStep int, web *prom.HTTP) func() []byte {
 	r := reading{tally: m.tally, engine: engine, tokenLimits: m.tokenLimits}
 	if inStep > 0 {
-		r.iteration.Add(iterationBuckets, float64(inStep))
+		r.iteration.Observe(iterationBuckets, float64(inStep))
 	}
 	return func() []byte { return m.api.expose(&r, web) }
 }

@@ -100,14 +100,14 @@ func (a *api) knownIDs(ids []int64) (lm.Prompt, *dialect.Reply) {
 // otherwise vLLM keeps the last tokens.
 func (b *body) truncation() (t lm.Truncation) {
 	const field, side = "truncate_prompt_tokens", "truncation_side"
-	if b.has(field) {
+	if b.hasField(field) {
 		t.Set = true
 		if t.Keep = b.integer(field, -1); t.Keep < -1 {
 			b.atLeast(field, -1, b.m[field])
 		}
 	}
 	t.Left = true
-	if b.has(side) {
+	if b.hasField(side) {
 		where, _ := b.str(side)
 		if t.Left = where == "left"; !t.Left && where != "right" {
 			const words = "'left' or 'right'"
@@ -145,7 +145,7 @@ func (r *reader) characters(text []byte) *dialect.Reply {
 // refuseSuffix refuses what only models that fill in the middle take.
 func (r *reader) refuseSuffix() *dialect.Reply {
 	switch {
-	case r.chat || !r.has("suffix"):
+	case r.chat || !r.hasField("suffix"):
 		return nil
 	case isEmptyList(r.m["prompt"]):
 		return rejection("", "You must pass at least one prompt")

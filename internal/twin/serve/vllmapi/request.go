@@ -93,7 +93,7 @@ func (r *reader) readFields() *dialect.Reply {
 	p.Stops = b.strs("stop")
 	p.Least = b.integer("min_tokens", 0)
 	r.priority = b.integer("priority", 0)
-	r.hideReasoning = b.has("include_reasoning") && !b.boolean("include_reasoning")
+	r.hideReasoning = b.hasField("include_reasoning") && !b.boolean("include_reasoning")
 	r.tokenIDs = b.boolean("return_token_ids")
 	r.ignoreEOS = b.boolean("ignore_eos")
 	r.readLimit()
@@ -108,16 +108,16 @@ func (r *reader) readFields() *dialect.Reply {
 	if r.chat {
 		p.Call, r.tools, call = b.toolCall()
 		r.parsed = p.Call != nil || len(r.tools) > 0
-		r.noHeader = b.has("add_generation_prompt") && !b.boolean("add_generation_prompt")
+		r.noHeader = b.hasField("add_generation_prompt") && !b.boolean("add_generation_prompt")
 		r.goOn = b.boolean("continue_final_message")
 		r.readMessages()
 	}
 	options = r.readStreamOptions()
 	if !r.chat {
-		if _, ok := b.str("suffix"); b.has("suffix") && !ok {
+		if _, ok := b.str("suffix"); b.hasField("suffix") && !ok {
 			b.complain("string_type", "body.suffix", "Input should be a valid string", b.m["suffix"])
 		}
-		if b.has("prompt") {
+		if b.hasField("prompt") {
 			r.prompts, r.unknownID = r.api.prompts(b)
 		}
 	}
@@ -132,7 +132,7 @@ func (r *reader) readLimit() {
 		fields = []string{"max_completion_tokens", "max_tokens"} // the first rules
 	}
 	for _, field := range fields {
-		if n := r.integer(field, -1); r.has(field) && r.limitField == "" {
+		if n := r.integer(field, -1); r.hasField(field) && r.limitField == "" {
 			r.limit, r.limitField = n, field
 		}
 	}
@@ -147,14 +147,14 @@ func (r *reader) readMessages() {
 	} else {
 		r.messages = b.conversation(b.m["messages"])
 	}
-	if b.has("tools") && len(b.faults) == 0 {
+	if b.hasField("tools") && len(b.faults) == 0 {
 		r.messages.text = append(append(append([]byte(nil), b.m["tools"]...), '\n'), r.messages.text...)
 	}
 }
 
 // refuseHeader refuses what contradicts itself in how a chat goes on.
 func (r *reader) refuseHeader() *dialect.Reply {
-	if r.goOn && r.has("add_generation_prompt") && !r.noHeader {
+	if r.goOn && r.hasField("add_generation_prompt") && !r.noHeader {
 		return rejection("", "Cannot set both `continue_final_message` and `add_generation_prompt` to True.")
 	}
 	return nil
@@ -166,14 +166,14 @@ func (r *reader) readLogprobs() {
 	switch {
 	case r.chat && r.boolean("logprobs"):
 		r.logprobs = r.tops
-	case !r.chat && r.has("logprobs"):
+	case !r.chat && r.hasField("logprobs"):
 		r.logprobs = r.integer("logprobs", 0)
 	}
 }
 
 // refuseLogprobs says what is wrong with what is asked of logprobs.
 func (r *reader) refuseLogprobs() *dialect.Reply {
-	if r.chat && r.has("top_logprobs") && r.tops != 0 {
+	if r.chat && r.hasField("top_logprobs") && r.tops != 0 {
 		switch {
 		case r.tops < -1:
 			return parameter("top_logprobs", fmt.Sprint(r.tops), "`top_logprobs` must be a positive value or -1.")
@@ -181,7 +181,7 @@ func (r *reader) refuseLogprobs() *dialect.Reply {
 			return parameter("top_logprobs", "", "when using `top_logprobs`, `logprobs` must be set to true.")
 		}
 	}
-	if !r.chat && r.has("logprobs") && r.logprobs < -1 {
+	if !r.chat && r.hasField("logprobs") && r.logprobs < -1 {
 		return parameter("logprobs", fmt.Sprint(r.logprobs), "`logprobs` must be a positive value or -1.")
 	}
 	return nil
@@ -189,7 +189,7 @@ func (r *reader) refuseLogprobs() *dialect.Reply {
 
 // readStreamOptions reads stream_options.
 func (r *reader) readStreamOptions() *dialect.Reply {
-	if !r.has("stream_options") {
+	if !r.hasField("stream_options") {
 		return nil
 	}
 	var o struct {
@@ -215,7 +215,7 @@ func (r *reader) together() *dialect.Reply {
 			return refused
 		}
 	}
-	if one, ok := r.str("prompt"); !r.chat && (!r.has("prompt") || ok && one == "") {
+	if one, ok := r.str("prompt"); !r.chat && (!r.hasField("prompt") || ok && one == "") {
 		return parameter("prompt", "", "Either prompt or prompt_embeds must be provided and non-empty.")
 	}
 	return nil
@@ -320,7 +320,7 @@ func (r *reader) values() *dialect.Reply {
 	if refused := r.sampling.refuse(&r.ask, r.api.model.Size()); refused != nil {
 		return refused
 	}
-	if r.logprobs == -1 && r.has("logprobs") && (!r.chat || r.boolean("logprobs")) {
+	if r.logprobs == -1 && r.hasField("logprobs") && (!r.chat || r.boolean("logprobs")) {
 		r.logprobs = maxLogprobs // all there are
 	}
 	r.promptLogprobs = r.sampling.promptLogprobs
@@ -347,11 +347,11 @@ func (r *reader) settle() *dialect.Reply {
 		}
 	}
 	if r.constraint != nil && p.Call == nil {
-		text, refused := r.constraint.text(uint64(r.first))
+		text, refused := r.constraint.exampleAnswer(uint64(r.first))
 		if refused != nil {
 			return refused
 		}
-		p.Given = m.Give(text)
+		p.Given = m.TokenizeGiven(text)
 	}
 	m.Settle(p, r.first, lm.Mode{Chat: r.chat, IgnoreEOS: r.ignoreEOS})
 	r.keep()

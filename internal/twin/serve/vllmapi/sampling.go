@@ -31,10 +31,10 @@ type sampling struct {
 // looks at before them.
 func (b *body) readSampling(stream bool) (sampling, *dialect.Reply) {
 	s := sampling{promptLogprobs: -1}
-	if salt, ok := b.str("cache_salt"); b.has("cache_salt") && (!ok || salt == "") {
+	if salt, ok := b.str("cache_salt"); b.hasField("cache_salt") && (!ok || salt == "") {
 		return s, parameter("cache_salt", "", "Parameter 'cache_salt' must be a non-empty string if provided.")
 	}
-	if b.has("prompt_logprobs") {
+	if b.hasField("prompt_logprobs") {
 		n := 0.0
 		if raw := b.m["prompt_logprobs"]; json.Unmarshal(raw, &n) != nil {
 			return s, parameter("prompt_logprobs", shown(raw), "`prompt_logprobs` must be an integer.")
@@ -52,7 +52,7 @@ func (b *body) readSampling(stream bool) (sampling, *dialect.Reply) {
 	s.frequency = b.number("frequency_penalty", 0)
 	refused := s.readBias(b)
 	s.presence = b.number("presence_penalty", 0)
-	if b.has("seed") {
+	if b.hasField("seed") {
 		s.seed, s.seeded = b.whole("seed", b.m["seed"])
 	}
 	s.temperature, s.topP = b.number("temperature", 1), b.number("top_p", 1)
@@ -61,12 +61,12 @@ func (b *body) readSampling(stream bool) (sampling, *dialect.Reply) {
 	s.repetition = b.number("repetition_penalty", 1)
 	s.stops = b.ids("stop_token_ids")
 	s.allowed = b.ids("allowed_token_ids")
-	if b.has("bad_words") {
+	if b.hasField("bad_words") {
 		if json.Unmarshal(b.m["bad_words"], &s.badWords) != nil {
 			b.complain("list_type", "body.bad_words", "Input should be a valid list", b.m["bad_words"])
 		}
 	}
-	if b.has("stream_interval") && b.integer("stream_interval", 1) < 1 {
+	if b.hasField("stream_interval") && b.integer("stream_interval", 1) < 1 {
 		b.atLeast("stream_interval", 1, b.m["stream_interval"])
 	}
 	return s, refused
@@ -74,7 +74,7 @@ func (b *body) readSampling(stream bool) (sampling, *dialect.Reply) {
 
 // readBias reads logit_bias: which tokens it names.
 func (s *sampling) readBias(b *body) *dialect.Reply {
-	if !b.has("logit_bias") {
+	if !b.hasField("logit_bias") {
 		return nil
 	}
 	var bias map[string]json.RawMessage

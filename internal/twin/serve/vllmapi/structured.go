@@ -20,8 +20,8 @@ type constraint struct {
 // anyObject stands for the JSON objects that a model makes up unasked.
 var anyObject = json.RawMessage(`{"properties": {"answer": {"type": "string"}}}`)
 
-// text is an answer that the constraint allows; pick says which of several.
-func (c *constraint) text(pick uint64) (string, *dialect.Reply) {
+// exampleAnswer is an answer that the constraint allows; pick says which of several.
+func (c *constraint) exampleAnswer(pick uint64) (string, *dialect.Reply) {
 	switch {
 	case c.pattern != nil:
 		text, err := example.OfPattern(*c.pattern)
@@ -46,7 +46,7 @@ func (c *constraint) text(pick uint64) (string, *dialect.Reply) {
 // nothing. Grammars and structural tags are not modelled, and refused.
 func (b *body) constrained(chat bool) (*constraint, *dialect.Reply) {
 	format, refused := b.responseFormat()
-	if refused != nil || !b.has("structured_outputs") {
+	if refused != nil || !b.hasField("structured_outputs") {
 		return format, refused
 	}
 	return b.structuredOutputs(chat)
@@ -57,7 +57,7 @@ func (b *body) constrained(chat bool) (*constraint, *dialect.Reply) {
 // structural tags of today and of before.
 func (b *body) responseFormat() (*constraint, *dialect.Reply) {
 	const field = "response_format"
-	if !b.has(field) {
+	if !b.hasField(field) {
 		return nil, nil
 	}
 	var f map[string]json.RawMessage

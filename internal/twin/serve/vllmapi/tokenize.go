@@ -28,7 +28,7 @@ func (a *api) tokenize(r *dialect.Request) dialect.Reply {
 	switch messages, chat := b.m["messages"]; {
 	case chat:
 		text, template = b.conversation(messages).text, a.model.Template()
-	case b.has("prompt"):
+	case b.hasField("prompt"):
 		one, ok := b.str("prompt")
 		if !ok {
 			b.complain("string_type", "body.prompt", "Input should be a valid string", b.m["prompt"])
@@ -59,7 +59,7 @@ func (a *api) detokenize(r *dialect.Request) dialect.Reply {
 		return *refused
 	}
 	var ids []int64
-	if !b.has("tokens") {
+	if !b.hasField("tokens") {
 		b.missing("tokens")
 	} else {
 		ids = b.ids("tokens")

@@ -29,8 +29,8 @@ func (t *tool) call() *lm.Call {
 // With "auto" it is the model that decides: auto are the tools it may call.
 func (b *body) toolCall() (call *lm.Call, auto []tool, refused *dialect.Reply) {
 	choice, chosen := b.str("tool_choice")
-	if !b.has("tools") {
-		if b.has("tool_choice") && choice != "none" && choice != "auto" {
+	if !b.hasField("tools") {
+		if b.hasField("tool_choice") && choice != "none" && choice != "auto" {
 			return nil, nil, parameter("tool_choice", "", "When using `tool_choice`, `tools` must be set.")
 		}
 		return nil, nil, nil
@@ -52,7 +52,7 @@ func (b *body) toolCall() (call *lm.Call, auto []tool, refused *dialect.Reply) {
 	switch {
 	case choice == "none":
 		return nil, nil, nil
-	case !b.has("tool_choice"), choice == "auto":
+	case !b.hasField("tool_choice"), choice == "auto":
 		return nil, tools, nil
 	case choice == "required":
 		return tools[0].call(), nil, nil

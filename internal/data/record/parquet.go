@@ -10,10 +10,13 @@ import (
 )
 
 const (
-	// Rows of a row group: bounds what is in memory before it is written.
-	requestGroup = 1 << 17
-	chunkGroup   = 1 << 20
-	sampleGroup  = 1 << 18
+	// Rows of a row group, and bytes of a page of it. A group is in memory until it is
+	// written, compressed, and so is a page of each column. What the end of a file
+	// says of each group, column and page is there until the file is complete: it
+	// grows with the run, by as much less as groups and pages are larger.
+	requestGroup, requestPage = 1 << 19, 1 << 18
+	chunkGroup, chunkPage     = 1 << 20, 1 << 18
+	sampleGroup, samplePage   = 1 << 18, 1 << 18
 )
 
 // Finish turns the journal of a run directory into its Parquet files and
@@ -93,9 +96,9 @@ func WriteParquet(dir string, frames iter.Seq2[Frame, error]) (err error) {
 			return err
 		}
 	}
-	w.requests = newTable(temps[rundir.Requests], "requests", requestFields, requestGroup, 1<<16)
-	w.chunks = newTable(temps[rundir.Chunks], "chunks", chunkFields, chunkGroup, 1<<18)
-	w.samples = newTable(temps[rundir.Telemetry], "telemetry", sampleFields, sampleGroup, 1<<18)
+	w.requests = newTable(temps[rundir.Requests], "requests", requestFields, requestGroup, requestPage)
+	w.chunks = newTable(temps[rundir.Chunks], "chunks", chunkFields, chunkGroup, chunkPage)
+	w.samples = newTable(temps[rundir.Telemetry], "telemetry", sampleFields, sampleGroup, samplePage)
 	for frame, err := range frames {
 		if err != nil {
 			return err

@@ -272,6 +272,76 @@ func TestRowGroups(t *testing.T) {
 	}
 }
 
+// Other programs pass over a page whose bounds say that what they look for is not in
+// it: so the bounds that a file states hold, of its pages and of its row groups.
+func TestParquetBounds(t *testing.T) {
+	dir := t.TempDir()
+	var f Frame
+	for i := range int64(40) {
+		r := BlankRow()
+		r.ID, r.Due, r.Outcome, r.Error, r.Reused = i, 10*i, Outcome(i/10), []string{ErrServer, ""}[i%2], i > 20
+		if i%3 == 0 {
+			r.Status = 200
+		}
+		f.Rows = append(f.Rows, r)
+		f.Chunks = append(f.Chunks, Chunk{Request: i, T: i, Earliest: i, Bytes: int32(i), Kind: Kind(i % 4)})
+		f.Samples = append(f.Samples, Sample{T: i, Source: SourceClient, Name: CPUShare, Value: float64(i) - 7})
+	}
+	if err := WriteParquet(dir, func(yield func(Frame, error) bool) { yield(f, nil) }); err != nil {
+		t.Fatal(err)
+	}
+	for _, name := range []string{rundir.Requests, rundir.Chunks, rundir.Telemetry} {
+		file, err := os.Open(filepath.Join(dir, name))
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer file.Close()
+		info, _ := file.Stat()
+		pf, err := parquet.OpenFile(file, info.Size())
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, column := range pf.RowGroups()[0].ColumnChunks() {
+			boundsHold(t, name, pf.Root().Columns()[column.Column()].Name(), column)
+		}
+	}
+}
+
+// boundsHold says where the values of a column are not within the bounds of their page, or
+// those of the pages not within those of the group.
+func boundsHold(t *testing.T, file, name string, column parquet.ColumnChunk) {
+	t.Helper()
+	index, err := column.ColumnIndex()
+	if err != nil {
+		t.Fatal(err)
+	}
+	compare := column.Type().Compare
+	pages := column.Pages()
+	defer pages.Close()
+	for p := range index.NumPages() {
+		page, err := pages.ReadPage()
+		if err != nil {
+			t.Fatal(err)
+		}
+		values := make([]parquet.Value, page.NumValues())
+		if n, err := page.Values().ReadValues(values); n != len(values) {
+			t.Fatal(n, err)
+		}
+		lowest, highest, any := column.(*parquet.FileColumnChunk).Bounds()
+		for _, v := range values {
+			if v.IsNull() {
+				continue
+			}
+			if index.NullPage(p) || compare(v, index.MinValue(p)) < 0 || compare(v, index.MaxValue(p)) > 0 {
+				t.Fatalf("%s, column %s: %v is not from %v to %v", file, name, v, index.MinValue(p), index.MaxValue(p))
+			}
+			if any && (compare(v, lowest) < 0 || compare(v, highest) > 0) {
+				t.Fatalf("%s, column %s: %v is not from %v to %v", file, name, v, lowest, highest)
+			}
+		}
+	}
+}
+
 func TestFailedWriteLeavesWhatWasThere(t *testing.T) {
 	dir := t.TempDir()
 	if err := WriteParquet(dir, run(1, 10, 3, 10)); err != nil {

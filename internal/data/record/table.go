@@ -46,11 +46,6 @@ func newTable[T any](file *os.File, name string, fields []field[T], group, page 
 		parquet.DataPageStatistics(false), // the column index has the same
 		parquet.CreatedBy("pitot", "1", ""),
 	}
-	for _, f := range fields {
-		if f.words != nil { // bounds of a handful of words help no reader
-			options = append(options, parquet.SkipPageBounds(f.name))
-		}
-	}
 	t := &table[T]{
 		fields: fields,
 		file:   file,

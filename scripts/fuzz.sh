@@ -1,5 +1,6 @@
 #!/usr/bin/env bash
-# Runs every fuzz target for a while, each package compiled once.
+# Runs every fuzz target for a while: each package compiled once, as many targets at a
+# time as there are cores, each with one worker.
 #
 #   scripts/fuzz.sh [TIME]      of each target, by default 2s
 #
@@ -8,21 +9,31 @@
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
-each=${1:-2s}
+export each=${1:-2s}
 work=$(mktemp -d)
+export work
 trap 'rm -rf "$work"' EXIT
+
+# package DIR fuzzes the targets of one package, one after the other.
+package() {
+	local dir=$1 test=$work/${1//\//-} target
+	go test -c -fuzz=. -o "$test" "./$dir"
+	cd "$dir"
+	for target in $("$test" -test.list '^Fuzz'); do
+		"$test" -test.run '^$' -test.fuzz "^$target\$" -test.fuzztime "$each" -test.parallel 1 -test.fuzzcachedir "$work/cache" >"$test.said" 2>&1 ||
+			late "$test.said" || { cat "$test.said" && echo "$dir: $target failed" && exit 1; }
+		echo "$dir: $target" >>"$test.done"
+	done
+}
 
 # late says that nothing failed but the end of the time came while an input was
 # tried: the testing package calls that a failure too.
-late() { grep -q 'context deadline exceeded' "$work/said" && ! grep -q 'Failing input\|panic:' "$work/said"; }
+late() { grep -q 'context deadline exceeded' "$1" && ! grep -q 'Failing input\|panic:' "$1"; }
+export -f package late
 
-count=0
-for dir in $(grep -rl --include='*_test.go' '^func Fuzz' internal | xargs -n1 dirname | sort -u); do
-	go test -c -fuzz=. -o "$work/fuzz.test" "./$dir"
-	for target in $(cd "$dir" && "$work/fuzz.test" -test.list '^Fuzz'); do
-		(cd "$dir" && "$work/fuzz.test" -test.run '^$' -test.fuzz "^$target\$" -test.fuzztime "$each" -test.fuzzcachedir "$work/cache") >"$work/said" 2>&1 ||
-			late || { cat "$work/said" && echo "$dir: $target failed" && exit 1; }
-		count=$((count + 1))
-	done
-done
+grep -rl --include='*_test.go' '^func Fuzz' internal | xargs -n1 dirname | sort -u |
+	xargs -P "$(getconf _NPROCESSORS_ONLN)" -I {} bash -euo pipefail -c 'package {}'
+
+count=$(cat "$work"/*.done | wc -l)
+test "$count" -eq "$(grep -rh --include='*_test.go' '^func Fuzz' internal | wc -l)" || { echo "only $count fuzz targets ran" >&2 && exit 1; }
 echo "$count fuzz targets, $each each"

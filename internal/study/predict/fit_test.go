@@ -35,6 +35,21 @@ func simulated(t *testing.T, d *deploy.Deployment, rate float64, n int, seed uin
 	return r
 }
 
+// calibrated is what FitRuns fits, without what judges it: predictions of the requests
+// that were held back, and fits that leave a load out, which take most of the time.
+func calibrated(t *testing.T, start *deploy.Deployment, runs ...*Recording) (*fitter, slowness) {
+	t.Helper()
+	shown := make([]*Recording, len(runs))
+	for i, r := range runs {
+		shown[i] = r.shown()
+	}
+	f, slow, err := calibrate(start, shown)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return f, slow
+}
+
 // A fit finds the engine that made the runs: its parameters where they can be
 // told apart, and another load of it within a few percent.
 func TestFitFindsTheTruth(t *testing.T) {
@@ -116,13 +131,10 @@ func TestFitBeginsFromBelow(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	fit, err := FitRuns(start, []*Recording{simulated(t, truth, 0.5, 200, 1), simulated(t, truth, 3, 400, 2)})
-	if err != nil {
-		t.Fatal(err)
-	}
-	found := map[string]Fitted{}
+	f, _ := calibrated(t, start, simulated(t, truth, 0.5, 200, 1), simulated(t, truth, 3, 400, 2))
+	fitted, found := f.uncertainty(), map[string]Fitted{}
 	for i := range parameters {
-		p, x := &parameters[i], fit.Parameters[i]
+		p, x := &parameters[i], fitted[i]
 		found[x.Name] = x
 		if v := p.value(truth); v > 2*p.lo && (x.Low > v || x.High < v) {
 			t.Errorf("%s is %.3g, said to lie from %.3g to %.3g", x.Name, v, x.Low, x.High)
@@ -159,12 +171,10 @@ func TestFitOfTheBody(t *testing.T) {
 			}
 		}
 	}
-	fit, err := FitRuns(truth, runs)
-	if err != nil {
-		t.Fatal(err)
-	}
+	f, slow := calibrated(t, truth, runs...)
+	f.slow(&slow)
 	other := simulated(t, truth, 0.3, 1000, 3)
-	a, b := slices.Sorted(slices.Values(other.Replay(fit.Fitted).TTFT)), slices.Sorted(slices.Values(other.Recorded().TTFT))
+	a, b := slices.Sorted(slices.Values(other.Replay(&f.d).TTFT)), slices.Sorted(slices.Values(other.Recorded().TTFT))
 	for _, q := range []float64{.1, .5, .9} {
 		if r := stat.Percentile(a, q)/stat.Percentile(b, q) - 1; math.Abs(r) > 0.05 {
 			t.Errorf("p%.0f of TTFT is off by %+.1f %%", 100*q, 100*r)
@@ -321,14 +331,12 @@ func TestFitFindsTheTail(t *testing.T) {
 	want := p99(truth)
 	with, without := 0.0, 0.0
 	for seed := range uint64(seeds) {
-		fit, err := FitRuns(start, []*Recording{simulated(t, truth, 1, 400, 10*seed+1), simulated(t, truth, 3, 1000, 10*seed+2)})
-		if err != nil {
-			t.Fatal(err)
-		}
-		plain := *fit.Fitted
+		f, slow := calibrated(t, start, simulated(t, truth, 1, 400, 10*seed+1), simulated(t, truth, 3, 1000, 10*seed+2))
+		f.slow(&slow)
+		fitted, plain := &f.d, f.d
 		plain.Settings.SlowCV = 0
-		a, b := p99(fit.Fitted)/want-1, p99(&plain)/want-1
-		t.Logf("p99 of TPOT %+.1f %% with slow phases of %.3f over %v, %+.1f %% without", 100*a, fit.Fitted.Settings.SlowCV, fit.Fitted.Settings.SlowTime, 100*b)
+		a, b := p99(fitted)/want-1, p99(&plain)/want-1
+		t.Logf("p99 of TPOT %+.1f %% with slow phases of %.3f over %v, %+.1f %% without", 100*a, fitted.Settings.SlowCV, fitted.Settings.SlowTime, 100*b)
 		with, without = with+a/seeds, without+b/seeds
 	}
 	if math.Abs(with) > 0.04 || without > -0.05 {

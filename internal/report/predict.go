@@ -77,12 +77,20 @@ func Prediction(w io.Writer, x *predict.Prediction, s Style) error {
 	}
 	t.writeTerminal(p, s)
 	p.line("")
-	far := "An estimate: held against recorded runs of one model on an RTX 4090 and an RTX PRO 6000, on which two of its constants were chosen, and nothing else. Elsewhere it may be off by tens of percent, in TTFT more than in TPOT. pitot fit calibrates it from a run of yours."
-	if d.Fitted != nil {
-		far = "Calibrated by its profile: how far off it was on what it did not see, pitot fit said; on loads unlike those it may be further off."
-	}
-	p.write(s, dim, "", "TPOT and TTFT in ms. "+far)
+	p.write(s, dim, "", "TPOT and TTFT in ms. "+errorToExpect(x))
 	return p.err
+}
+
+// errorToExpect says how far off a prediction may be, and what is known of that.
+func errorToExpect(x *predict.Prediction) string {
+	const fit = " pitot fit calibrates it from a run of yours."
+	switch e := x.Error; {
+	case x.Deployment.Fitted != nil:
+		return "Calibrated by its profile: how far off it was on what it did not see, pitot fit said; on loads unlike those it may be further off."
+	case e != nil:
+		return fmt.Sprintf("An estimate, to be off by up to %.0f %% in TPOT and %.0f %% in TTFT: so near it was to four of five public measurements of %s with vLLM (%d, of %d systems).", e.TPOTPct, e.TTFTPct, e.Of, e.Measurements, e.Systems) + fit
+	}
+	return fmt.Sprintf("An estimate of unknown error: no measurement of such a system is public that it was held against (%s). It may be off by tens of percent, in TTFT more than in TPOT.", x.Deployment.Accelerator.Name) + fit
 }
 
 // noFaster is the shortest step, and with drafts what that makes of a token.

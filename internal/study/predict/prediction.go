@@ -30,7 +30,27 @@ type Prediction struct {
 	KVTokens   int                `json:"kv_tokens"`
 	Fit        int                `json:"sequences_that_fit"`
 	Curve      []Expected         `json:"curve"`
+	Error      *ErrorToExpect     `json:"error_to_expect"` // null where no such system was measured, and of a fitted one
 	Notes      []string           `json:"notes,omitempty"`
+}
+
+// ErrorToExpect is how far from public measurements of such systems predictions
+// of the unfitted twin were: four of five lie within so many percent.
+type ErrorToExpect struct {
+	TPOTPct      float64 `json:"tpot_pct"`
+	TTFTPct      float64 `json:"ttft_pct"`
+	Of           string  `json:"of"`
+	Systems      int     `json:"systems"`
+	Measurements int     `json:"measurements"`
+}
+
+// errorToExpect finds that of a deployment.
+func errorToExpect(d *deploy.Deployment) *ErrorToExpect {
+	r, ok := catalogue.RegimeOf(d.Accelerator.Name, &d.Model)
+	if !ok || d.Fitted != nil {
+		return nil
+	}
+	return &ErrorToExpect{TPOTPct: r.TPOT, TTFTPct: r.TTFT, Of: r.Name, Systems: r.Systems, Measurements: r.Rows}
 }
 
 // tail is what a draw of a length must lie beyond to be one in twenty at either
@@ -56,7 +76,7 @@ func Predict(d *deploy.Deployment, in, out workload.Lengths) (*Prediction, error
 		Schema: Schema, Deployment: d, Facts: d.Facts(), Input: input, Output: output,
 		Lengths: [2]string{in.String(), out.String()},
 		Bounds:  d.Bounds(), Memory: d.Memory, KVTokens: d.KVTokens(), Fit: fit,
-		Curve: Curve(d, in, out, users), Notes: notes,
+		Curve: Curve(d, in, out, users), Error: errorToExpect(d), Notes: notes,
 	}, nil
 }
 

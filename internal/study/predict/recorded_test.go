@@ -87,7 +87,7 @@ func TestWhatARecordingSays(t *testing.T) {
 		"another model":  {`"model":"Qwen/Qwen3-8B"`, "llama-3.1-8b@h100", nil, "the recording is of qwen3-8b, not of llama-3.1-8b"},
 		"a directory":    {`"model":"/data/model/Qwen3-8B"`, "", func(d *deploy.Deployment) bool { return d.Model.Name == "qwen3-8b" }, ""},
 		"its accelerators": {`"model":"qwen3-8b","engine_kwargs":{"tensor_parallel_size":2},"kv_cache":{"num_gpu_blocks":5000}`, "qwen3-8b@h100",
-			func(d *deploy.Deployment) bool { return d.TensorParallel == 2 && d.Settings.NumGPUBlocks == 5000 }, "assumed, not measured"},
+			func(d *deploy.Deployment) bool { return d.TensorParallel == 2 && d.Settings.NumGPUBlocks == 5000 }, ""},
 		"other accelerators": {`"model":"qwen3-8b","engine_kwargs":{"tensor_parallel_size":2},"kv_cache":{"num_gpu_blocks":5000}`, "qwen3-8b@4xh100",
 			func(d *deploy.Deployment) bool { return d.TensorParallel == 4 && d.Settings.NumGPUBlocks != 5000 }, "tensor_parallel_size is 4, as asked; the recording is of 2"},
 		"other by a setting": {`"model":"qwen3-8b","engine_kwargs":{"tensor_parallel_size":2},"kv_cache":{"num_gpu_blocks":5000}`, "qwen3-8b@h100?tp=1",

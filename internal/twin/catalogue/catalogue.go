@@ -40,8 +40,10 @@ type Model struct {
 	DenseLayers              int `yaml:"dense_layers"` // layers of an MoE without experts
 
 	SlidingWindow int    `yaml:"sliding_window"`
-	MaxPosition   int    `yaml:"max_position"` // longest context
-	DType         string `yaml:"dtype"`        // of the published weights, "" where its Quantised is not understood
+	SlidingLayers int    `yaml:"sliding_layers"` // that look back on it alone; 0 where which do is not modelled
+	ExpertDType   string `yaml:"expert_dtype"`   // of the experts' weights, where it is another
+	MaxPosition   int    `yaml:"max_position"`   // longest context
+	DType         string `yaml:"dtype"`          // of the published weights, "" where its Quantised is not understood
 	// Quantised says how it is known that the layers' weights have fewer bits
 	// than 16, "" where they have not: a name's ending, or a quantization_config.
 	Quantised string `yaml:"-"`

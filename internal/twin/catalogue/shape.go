@@ -62,7 +62,8 @@ func (m *Model) Active() int64 {
 }
 
 // KVPerToken is the number of values that the KV cache holds for one token:
-// keys and values of all layers.
+// keys and values of all layers that look back on everything. What the others
+// keep does not grow with the context, and is little.
 func (m *Model) KVPerToken() int64 {
-	return 2 * int64(m.Layers) * int64(m.KVHeads) * int64(m.HeadDim)
+	return 2 * int64(m.Layers-m.SlidingLayers) * int64(m.KVHeads) * int64(m.HeadDim)
 }

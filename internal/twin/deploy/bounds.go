@@ -25,11 +25,12 @@ type Bounds struct {
 // Bounds works them out.
 func (d *Deployment) Bounds() Bounds {
 	m, tp := &d.Model, float64(d.TensorParallel)
-	w := bytesOf[d.DType]
+	w, x := bytesOf[d.DType], bytesOf[d.expertType()]
+	routed := float64(m.Active() - m.Embedding() - m.Dense()) // that a token goes through
 	head := float64(m.Embedding()) * max(w, 2)
 	b := Bounds{
-		WeightBytes: (float64(m.Dense()+m.Routed())*w + head) / tp,
-		ActiveBytes: (float64(m.Active()-m.Embedding())*w + head) / tp,
+		WeightBytes: (float64(m.Dense())*w + float64(m.Routed())*x + head) / tp,
+		ActiveBytes: (float64(m.Dense())*w + routed*x + head) / tp,
 		Bandwidth:   d.Accelerator.BandwidthGBs * 1e9,
 		Peak:        d.peak(),
 		KVPerToken:  d.kvPerToken(),
@@ -54,9 +55,8 @@ func (d *Deployment) DecodeFloor(n int, context float64) float64 {
 	b, h := d.Bounds(), d.hardware()
 	tokens := float64(n) * (1 + h.drafts)
 	weights := b.FullFloor
-	if h.experts > 0 {
-		touched := h.touched(tokens)
-		weights = b.StepFloor + (b.FullFloor-b.StepFloor)*max(touched-h.perToken, 0)/max(h.experts-h.perToken, 1)
+	if x := &h.expert; x.count > 0 {
+		weights = b.StepFloor + (b.FullFloor-b.StepFloor)*max(x.touched(tokens)-x.perToken, 0)/max(x.count-x.perToken, 1)
 	}
 	read := weights + float64(n)*context*b.KVPerToken/b.Bandwidth
 	return max(read, tokens*b.PrefillToken) / b.Tokens
@@ -90,8 +90,12 @@ func (d *Deployment) Bound(b *twin.Batch) Limit {
 	h := d.hardware()
 	p := h.parts(b)
 	t := float64(b.Tokens)
-	read := h.dense*h.weightBytes/h.tp/h.bandwidth + h.moeLayers*h.touched(t)*h.expert*h.weightBytes/h.tp/h.bandwidth
-	compute := 2 * (h.dense + h.moeLayers*h.perToken*h.expert) * t / h.tp / h.compute
+	x := &h.expert
+	read, compute := x.n*x.touched(t)*x.read, x.n*x.compute*t
+	for _, k := range h.products {
+		read += k.n * k.read
+		compute += k.n * k.compute * t
+	}
 	products := p.Weights + p.Experts + p.Head + p.Activation
 	best, most := Weights, products
 	if compute > read {

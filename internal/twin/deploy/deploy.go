@@ -6,6 +6,7 @@ package deploy
 import (
 	"fmt"
 	"slices"
+	"strings"
 	"time"
 
 	"pitot/internal/say"
@@ -51,7 +52,7 @@ func New(m catalogue.Model, a catalogue.Accelerator, tp int) *Deployment {
 	d := &Deployment{
 		Model: m, Accelerator: a, TensorParallel: tp,
 		DType: m.DType, KVDType: "auto", MemoryUtilization: 0.92,
-		Efficiency: efficiency(&a), Settings: vllm.Default(), USDPerHour: a.USDPerHour,
+		Efficiency: Efficiency{Attention: 1, Scale: 1, PerStep: defaultPerStep, PerRequest: defaultPerRequest, PerPrefill: open, PerLayer: defaultPerLayer}, Settings: vllm.Default(), USDPerHour: a.USDPerHour,
 	}
 	d.Settings.MaxNumBatchedTokens, d.Settings.MaxNumSeqs = open, open
 	d.Settings.AcceptanceRate = open
@@ -127,7 +128,11 @@ func (d *Deployment) Complete() error {
 	} else if d.KVDType == "fp32" || bytesOf[d.KVDType] > 0 && !slices.Contains(kvTypes, d.KVDType) {
 		return say.Errorf("the KV cache cannot be kept in %s", d.KVDType).WithHint("take auto, bfloat16, float16 or fp8")
 	}
-	for _, check := range []func() error{d.checkTypes, d.checkParallel, d.checkKnobs, d.checkDrafts} {
+	if err := d.checkTypes(); err != nil {
+		return err
+	}
+	d.fillEfficiency()
+	for _, check := range []func() error{d.checkParallel, d.checkKnobs, d.checkDrafts} {
 		if err := check(); err != nil {
 			return err
 		}
@@ -175,7 +180,7 @@ func (d *Deployment) checkTypes() error {
 	}
 	for _, t := range []string{d.DType, d.KVDType} {
 		if bytesOf[t] == 0 {
-			return say.Errorf("unknown data type %q", t).WithHint(say.Known(t, []string{"bf16", "fp16", "fp32", "fp8", "int8", "w8a16", "int4", "fp4"}))
+			return say.Errorf("unknown data type %q", t).WithHint(say.Known(t, []string{"bf16", "fp16", "fp32", "fp8", "fp8_block", "int8", "w8a16", "int4", "fp4"}))
 		}
 	}
 	if d.peak() == 0 {
@@ -215,6 +220,9 @@ func (d *Deployment) checkKnobs() error {
 			return say.Errorf("%s is %v, it is a share of the datasheet's rate: above 0 and at most 1", share.name, share.v).WithHint("a machine that is faster than its datasheet has a scale below 1")
 		}
 	}
+	if !(e.CollectiveGBs >= 1e-3 && e.CollectiveGBs <= 1e5) {
+		return say.Errorf("allreduce_gb_per_s is %v, it must be between 0.001 and 100000", e.CollectiveGBs)
+	}
 	if !(e.Scale >= 1e-3 && e.Scale <= 1e4) {
 		return say.Errorf("scale is %v, it must be between 0.001 and 10000", e.Scale).WithHint("it is a factor on the duration of steps")
 	}
@@ -229,6 +237,7 @@ func (d *Deployment) checkKnobs() error {
 		v, most time.Duration
 	}{
 		{"step_overhead", e.PerStep, time.Minute}, {"row_overhead", e.PerRequest, time.Minute}, {"prefill_overhead", e.PerPrefill, time.Minute},
+		{"layer_overhead", e.PerLayer, time.Second}, {"allreduce_latency", e.Collective, time.Second},
 		{"frontend_latency", f.Latency, time.Minute}, {"frontend_request", f.PerRequest, time.Minute}, {"frontend_prompt_token", f.PerPromptToken, time.Second},
 		{"frontend_step", f.PerStep, time.Minute}, {"frontend_chunk", f.PerChunk, time.Minute}, {"slow_time", s.SlowTime, 24 * time.Hour},
 	} {
@@ -258,7 +267,9 @@ func (d *Deployment) caveats() {
 	case n > machine:
 		note("%d accelerators are more than one machine; the twin knows no network between machines: it is too fast", n)
 	case n > 1:
-		note("the times of collectives among %d accelerators are assumed, not measured", n)
+		if _, ok := catalogue.KernelsOf(d.Accelerator.Name).Reduce[n]; !ok {
+			note("the times of collectives among %d accelerators are assumed, not measured", n)
+		}
 	}
 	if s := &d.Settings; s.MaxModelLen > d.Model.MaxPosition {
 		note("max_model_len is more than the %s that %s's config allows: vLLM wants VLLM_ALLOW_LONG_MAX_MODEL_LEN=1, a scaled rope or a longer version of the model", say.Count(d.Model.MaxPosition), d.Model.Name)
@@ -274,40 +285,13 @@ const machine = 8
 // not compute in are unpacked to 16 bits.
 func (d *Deployment) peak() float64 {
 	t := d.Accelerator.TFLOPS
-	switch f := t[d.DType]; {
+	switch f := t[strings.TrimSuffix(d.DType, "_block")]; {
 	case f > 0:
 		return f * 1e12
 	case d.DType == "fp32":
 		return 0
 	}
 	return t["bf16"] * 1e12
-}
-
-// hardware puts the deployment into the formulas' units.
-func (d *Deployment) hardware() *hardware {
-	m, e := &d.Model, d.Efficiency
-	layers := float64(m.Layers)
-	h := &hardware{
-		bandwidth: d.Accelerator.BandwidthGBs * 1e9 * e.Bandwidth,
-		compute:   d.peak() * e.Compute,
-		attention: d.Accelerator.TFLOPS["bf16"] * 1e12 * e.PromptAttention,
-		link:      max(d.Accelerator.Link.Among(d.TensorParallel), 1) * 1e9 * e.Link,
-		e:         e, tp: float64(d.TensorParallel),
-		layers: layers, dense: float64(m.Dense()),
-		headWeights: float64(m.Embedding()), hidden: float64(m.Hidden),
-		ff: float64(m.Intermediate), qDim: float64(m.Heads * m.HeadDim),
-		kvPerToken:  d.kvPerToken() * float64(d.TensorParallel),
-		weightBytes: bytesOf[d.DType], headBytes: max(bytesOf[d.DType], 2),
-		drafts: float64(d.Settings.NumSpeculativeTokens), drafter: d.drafter(),
-		unquantised: d.Accelerator.TFLOPS["bf16"] * 1e12 * e.Compute,
-	}
-	if m.Experts > 0 {
-		h.moeLayers = layers - float64(m.DenseLayers)
-		h.experts, h.perToken = float64(m.Experts), float64(m.ExpertsPerToken)
-		h.expert = float64(m.Expert())
-		h.ff = float64(m.MoEIntermediate*m.ExpertsPerToken + m.SharedExpertIntermediate)
-	}
-	return h
 }
 
 // Parts says what a step's time is spent on.

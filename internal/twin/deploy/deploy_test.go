@@ -70,12 +70,12 @@ func TestParse(t *testing.T) {
 // blocks fit into the memory.
 func TestImpossibleKnobs(t *testing.T) {
 	for settings, want := range map[string]string{
-		"bandwidth_efficiency=0":            "bandwidth_efficiency is 0",
+		"bandwidth_efficiency=0":            "setting bandwidth_efficiency: it is a share",
 		"bandwidth_efficiency=5":            "bandwidth_efficiency is 5",
 		"bandwidth_efficiency=1e-9":         "bandwidth_efficiency is 1e-09",
 		"prompt_attention_efficiency=2":     "prompt_attention_efficiency is 2",
 		"attention_efficiency=0":            "attention_efficiency is 0",
-		"compute_efficiency=0":              "compute_efficiency is 0",
+		"compute_efficiency=0":              "setting compute_efficiency: it is a share",
 		"compute_efficiency=1.01":           "compute_efficiency is 1.01",
 		"scale=0":                           "scale is 0",
 		"scale=1e9":                         "scale is 1e+09",
@@ -178,7 +178,8 @@ func TestNotes(t *testing.T) {
 		"llama-3.1-8b@rtx4090?max_model_len=-1":                          "",
 		"llama-3.1-8b@rtx4090?max_model_len=8192":                        "",
 		"qwen3-8b@h100?max_model_len=131072":                             "VLLM_ALLOW_LONG_MAX_MODEL_LEN",
-		"llama-3.1-8b@2xh100":                                            "assumed, not measured",
+		"llama-3.1-8b@2xh100":                                            "",
+		"llama-3.1-8b@2xl4":                                              "assumed, not measured",
 		"llama-3.1-8b@16xh100":                                           "more than one machine",
 		"Qwen/Qwen3-32B-AWQ@h100":                                        "weights in int4: its name ends in -AWQ",
 		"llama-3.1-8b@h100?num_speculative_tokens=4&acceptance_rate=0.7": "2.77 tokens a step",
@@ -321,6 +322,9 @@ func TestStepTimeIsMonotone(t *testing.T) {
 					t.Errorf("%+v takes less than %d, %d, %d", more, n, c, p)
 				}
 			}
+			if d.Model.Experts > 0 {
+				continue // experts in fp8 were measured slower than in 16 bits where there are few tokens
+			}
 			fp8 := *d
 			fp8.DType = "fp8"
 			if fp8.Parts(batch(n, c, p)).Total() > one {
@@ -333,7 +337,7 @@ func TestStepTimeIsMonotone(t *testing.T) {
 // A mixture of experts touches the experts of one token when there is one
 // token, and all of them when there are many.
 func TestTouchedExperts(t *testing.T) {
-	h := must(t, "qwen3-30b-a3b@h100").hardware()
+	h := must(t, "qwen3-30b-a3b@h100").hardware().expert
 	if got := h.touched(1); math.Abs(got-8) > 1e-9 {
 		t.Errorf("one token touches %v experts, want 8", got)
 	}
@@ -438,10 +442,11 @@ func TestAssumedFrontend(t *testing.T) {
 	t.Logf("TTFT %v, without the API server %v; TPOT %v and %v", first, bareFirst, token, bareToken)
 }
 
-// Reads and writes of activations, an assumption too, are small in a step.
+// What is assumed of a step besides products, attention and collectives is a
+// small part of it.
 func TestAssumedActivationsOfAStep(t *testing.T) {
 	d := must(t, "llama-3.1-8b@h100")
-	for tokens, most := range map[int]float64{1: 0.002, 64: 0.02, 8192: 0.1} {
+	for tokens, most := range map[int]float64{1: 0.05, 64: 0.07, 8192: 0.12} {
 		p := d.Parts(&twin.Batch{Requests: 1, Tokens: tokens, Logits: 1, Prefills: []twin.Chunk{{New: tokens}}})
 		if share := p.Activation / p.Total(); share > most {
 			t.Errorf("%.4f of a step of %d tokens", share, tokens)
@@ -454,24 +459,25 @@ func TestAssumedActivationsOfAStep(t *testing.T) {
 // Half the efficiency of attention is twice its time, of answers or of prompts, and
 // of nothing else.
 func TestAttentionEfficiency(t *testing.T) {
-	parts := func(spec string) Parts {
+	parts := func(spec string, decodes, prompt int) Parts {
 		d, err := Parse(spec)
 		if err != nil {
 			t.Fatal(err)
 		}
-		return d.Parts(&twin.Batch{Requests: 2, Tokens: 513, Logits: 2, Decodes: 1, DecodeContext: 4000, Prefills: []twin.Chunk{{New: 512, Context: 1000}}})
+		return d.Parts(&twin.Batch{Requests: 2, Tokens: 513, Logits: 2, Decodes: 1, DecodeContext: int64(decodes), Prefills: []twin.Chunk{{New: 512, Context: prompt}}})
 	}
-	whole := parts("llama-3.1-8b@h100")
-	if whole.Decode <= 0 || whole.Prefill <= 0 {
-		t.Fatalf("%+v", whole)
-	}
-	answers, prompts := whole, whole
-	answers.Decode, prompts.Prefill = 2*whole.Decode, 2*whole.Prefill
-	if half := parts("llama-3.1-8b@h100?attention_efficiency=0.5"); half != answers {
+	const spec = "llama-3.1-8b@h100?prompt_attention_efficiency=0.5"
+	// Of attention, all but a floor and a prompt's own reads is as slow as its efficiency.
+	answers, prompts := parts(spec, 4000, 1000), parts(spec, 4000, 1000)
+	answers.Decode += answers.Decode - parts(spec, 0, 1000).Decode
+	if half := parts(spec+"&attention_efficiency=0.5", 4000, 1000); math.Abs(half.Decode/answers.Decode-1) > 1e-9 || math.Abs((half.Total()-half.Decode)-(prompts.Total()-prompts.Decode)) > 1e-12 {
 		t.Errorf("%+v, want %+v", half, answers)
 	}
-	if half := parts("llama-3.1-8b@h100?prompt_attention_efficiency=0.25"); half != prompts {
-		t.Errorf("%+v, want %+v", half, prompts)
+	slope := func(spec string) float64 {
+		return parts(spec, 4000, 20_000).Prefill - parts(spec, 4000, 10_000).Prefill
+	}
+	if r := slope("llama-3.1-8b@h100?prompt_attention_efficiency=0.25") / slope(spec); math.Abs(r-2) > 1e-9 {
+		t.Errorf("half the efficiency of prompts' attention makes it %v times as long, want 2", r)
 	}
 }
 

@@ -50,18 +50,14 @@ func (d *Deployment) drafter() float64 {
 	return float64(m.Attention()) + 3*float64(m.Hidden)*float64(width)
 }
 
-// draft is the time of all drafts of a step, in seconds: the first pass takes
+// drafting is the time of all drafts of a step, in seconds: the first pass takes
 // every token of the step, for the drafter has a KV cache too, the others a
-// token for each row. rows is the number of requests, head the time in which
-// the head gives each a token, layer what attention and collectives of one
-// layer of the model take.
-func (h *hardware) draft(tokens, rows, layer float64) float64 {
+// token for each row. rows is the number of requests, layer what attention and
+// collectives of one layer of the model take, head the time in which the head
+// gives each row a token.
+func (h *hardware) drafting(tokens, rows, layer, head float64) float64 {
 	if h.drafts == 0 {
 		return 0
 	}
-	pass := func(t float64) float64 {
-		return either(h.drafter*2/h.tp/h.bandwidth, 2*h.drafter*t/h.tp/h.unquantised)
-	}
-	head := max(h.headWeights*h.headBytes/h.tp/h.bandwidth, 2*h.headWeights*rows/h.tp/h.unquantised)
-	return pass(tokens) + (h.drafts-1)*pass(rows) + h.drafts*(head+layer)
+	return h.draft.time(tokens) + (h.drafts-1)*h.draft.time(rows) + h.drafts*(head+layer)
 }

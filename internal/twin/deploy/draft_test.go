@@ -93,7 +93,7 @@ func TestWhatADraftCosts(t *testing.T) {
 	}
 	want := 2 * (layer + head) / rate // seconds
 	for drafts := 1; drafts <= 8; drafts *= 2 {
-		if got := one(drafts) / float64(drafts); math.Abs(got/want-1) > 0.03 { // computing takes a little too
+		if got := one(drafts) / float64(drafts); got < want || got > want*1.06 { // computing and launching take a little too
 			t.Errorf("one of %d drafts takes %.3f ms, want %.3f", drafts, got*1e3, want*1e3)
 		}
 	}

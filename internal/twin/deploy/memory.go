@@ -15,7 +15,16 @@ const gib = 1 << 30
 // GPTQ: 16 bits for 128; MXFP4: 8 for 32). In w8a16 and int4 the weights alone
 // are quantised, as by GPTQ and AWQ: they are unpacked and computed in 16 bits.
 var bytesOf = map[string]float64{
-	"fp32": 4, "bf16": 2, "fp16": 2, "fp8": 1, "int8": 1, "w8a16": 1 + 2.0/128, "int4": 0.5 + 2.0/128, "fp4": 0.5 + 1.0/32,
+	"fp32": 4, "bf16": 2, "fp16": 2, "fp8": 1, "fp8_block": 1 + 4.0/(128*128), "int8": 1, "w8a16": 1 + 2.0/128, "int4": 0.5 + 2.0/128, "fp4": 0.5 + 1.0/32, "mxfp4": 0.5 + 1.0/32,
+}
+
+// expertType is the data type of the experts' weights: that of all where it is
+// not the model's own, or where all are in fewer bits.
+func (d *Deployment) expertType() string {
+	if t := d.Model.ExpertDType; t != "" && bytesOf[d.DType] >= 2 {
+		return t
+	}
+	return d.DType
 }
 
 // Memory is what a server's memory is spent on, in bytes of one accelerator
@@ -35,7 +44,7 @@ func (d *Deployment) memory() Memory {
 	m, tp := &d.Model, float64(d.TensorParallel)
 	mem := Memory{Total: d.Accelerator.MemoryGiB * gib}
 	mem.Requested = d.MemoryUtilization * mem.Total
-	mem.Weights = (float64(m.Dense()+m.Routed())*bytesOf[d.DType] + d.unquantised() + 2*d.drafter()) / tp
+	mem.Weights = (float64(m.Dense())*bytesOf[d.DType] + float64(m.Routed())*bytesOf[d.expertType()] + d.unquantised() + 2*d.drafter()) / tp
 	mem.Activations = d.activations()
 	mem.Other = otherAlone
 	if tp > 1 {
@@ -89,11 +98,11 @@ func (d *Deployment) kvPerToken() float64 {
 // kvBytes is the bytes of a KV block on one accelerator, the drafter's layer
 // included.
 func (d *Deployment) kvBytes() float64 {
-	layers := float64(d.Model.Layers)
+	layers := float64(d.Model.Layers - d.Model.SlidingLayers)
 	if d.Settings.NumSpeculativeTokens > 0 {
 		layers++
 	}
-	return d.kvPerToken() * layers / float64(d.Model.Layers) * float64(d.Settings.BlockSize)
+	return d.kvPerToken() * layers / float64(d.Model.Layers-d.Model.SlidingLayers) * float64(d.Settings.BlockSize)
 }
 
 // fitMemory sets the number of KV blocks from the memory where it is not
@@ -136,7 +145,7 @@ func (d *Deployment) fitMemory() error {
 // length that fits and ends (kv_cache_utils, _check_enough_kv_cache_memory); of
 // layers that slide it would keep less.
 func (d *Deployment) shortened(holds int) string {
-	if d.Model.SlidingWindow > 0 {
+	if d.Model.SlidingWindow > 0 && d.Model.SlidingLayers == 0 {
 		return fmt.Sprintf("max_model_len is %s, what the KV cache holds if no layer slides; the model could take %s", say.Count(holds), say.Count(d.Model.MaxPosition))
 	}
 	return fmt.Sprintf("max_model_len is %s, what the KV cache holds: vLLM would not start without --max-model-len %d (or -1), for the model could take %s",

@@ -155,10 +155,13 @@ var settings = []setting{
 	{[]string{"step_overhead"}, duration(func(d *Deployment) *time.Duration { return &d.Efficiency.PerStep })},
 	{[]string{"row_overhead"}, duration(func(d *Deployment) *time.Duration { return &d.Efficiency.PerRequest })},
 	{[]string{"prefill_overhead"}, duration(func(d *Deployment) *time.Duration { return &d.Efficiency.PerPrefill })},
-	{[]string{"bandwidth_efficiency"}, number(func(d *Deployment) *float64 { return &d.Efficiency.Bandwidth })},
-	{[]string{"compute_efficiency"}, number(func(d *Deployment) *float64 { return &d.Efficiency.Compute })},
+	{[]string{"layer_overhead"}, duration(func(d *Deployment) *time.Duration { return &d.Efficiency.PerLayer })},
+	{[]string{"allreduce_latency"}, duration(func(d *Deployment) *time.Duration { return &d.Efficiency.Collective })},
+	{[]string{"allreduce_gb_per_s"}, number(func(d *Deployment) *float64 { return &d.Efficiency.CollectiveGBs })},
+	{[]string{"bandwidth_efficiency"}, share(func(d *Deployment) *float64 { return &d.Efficiency.Bandwidth })},
+	{[]string{"compute_efficiency"}, share(func(d *Deployment) *float64 { return &d.Efficiency.Compute })},
 	{[]string{"attention_efficiency"}, number(func(d *Deployment) *float64 { return &d.Efficiency.Attention })},
-	{[]string{"prompt_attention_efficiency"}, number(func(d *Deployment) *float64 { return &d.Efficiency.PromptAttention })},
+	{[]string{"prompt_attention_efficiency"}, share(func(d *Deployment) *float64 { return &d.Efficiency.PromptAttention })},
 	{[]string{"frontend_latency"}, duration(func(d *Deployment) *time.Duration { return &d.Settings.Frontend.Latency })},
 	{[]string{"frontend_request"}, duration(func(d *Deployment) *time.Duration { return &d.Settings.Frontend.PerRequest })},
 	{[]string{"frontend_prompt_token"}, duration(func(d *Deployment) *time.Duration { return &d.Settings.Frontend.PerPromptToken })},
@@ -273,6 +276,20 @@ func number(p func(*Deployment) *float64) func(*Deployment, string) error {
 			return fmt.Errorf("%q is not a number of at least 0", v)
 		}
 		*p(d) = f
+		return nil
+	}
+}
+
+// share is a number of which zero stands for what the catalogue has.
+func share(p func(*Deployment) *float64) func(*Deployment, string) error {
+	set := number(p)
+	return func(d *Deployment, v string) error {
+		if err := set(d, v); err != nil {
+			return err
+		}
+		if *p(d) == 0 {
+			return errors.New("it is a share of the datasheet's rate: above 0 and at most 1")
+		}
 		return nil
 	}
 }

@@ -3,7 +3,7 @@ package deploy
 import (
 	"cmp"
 	"math"
-	"strings"
+	"slices"
 	"time"
 
 	"pitot/internal/twin"
@@ -11,53 +11,145 @@ import (
 )
 
 // Efficiency is what of its datasheet an accelerator gives, and what a step
-// costs besides.
+// costs besides. Zero is what the catalogue has for the deployment's data types
+// until [Deployment.Complete] has filled it in.
 type Efficiency struct {
-	Bandwidth       float64 // share of the memory's bandwidth that streaming weights and KV reaches
+	Bandwidth       float64 // share of the memory's bandwidth that reading weights reaches
 	Compute         float64 // share of the dense peak that large matrix products reach
 	PromptAttention float64 // share of it that the attention of prompts reaches
-	Link            float64 // share of the link's bandwidth that collectives reach
-	Attention       float64 // share of that bandwidth that reading KV for answers reaches, 1 unless fitted
+	Attention       float64 // factor on the share of the bandwidth that reading KV for answers reaches, 1 unless fitted
 
-	Scale      float64       // factor on everything below and above, 1 unless fitted
-	PerStep    time.Duration // launches, sampling, the host's part that nothing hides
-	PerRequest time.Duration // of a step, for each row
-	PerPrefill time.Duration // of a step, for each stretch of a prompt in it
-	Collective time.Duration // latency of one collective
+	Scale         float64       // factor on everything below and above, 1 unless fitted
+	PerStep       time.Duration // sampling, the host's part that nothing hides
+	PerRequest    time.Duration // of a step, for each row
+	PerPrefill    time.Duration // of a step, for each stretch of a prompt in it
+	PerLayer      time.Duration // of a layer, kernels that are neither products, attention nor collectives
+	Collective    time.Duration // latency of one all-reduce
+	CollectiveGBs float64       // 10⁹ bytes of a message in a second of an all-reduce
 }
 
-// Defaults for what was not measured on an accelerator. Bandwidth, Compute
-// and PromptAttention are the middle of kernels measured on two GPUs. The overheads
-// are those with which the twin agrees with recorded runs of vLLM on both of
-// these at once (see testdata of package predict): about 2 ms a step and
-// 20 µs a row, on top of what the kernels take. Collectives over PCIe reach
-// far less of the link than over NVLink, for they go through the host.
-const (
-	defaultBandwidth       = 0.90
-	defaultCompute         = 0.80
-	defaultPromptAttention = 0.50
-	defaultLink            = 0.70
-	defaultLinkPCIe        = 0.25
-	defaultPerStep         = 2200 * time.Microsecond
-	defaultPerRequest      = 20 * time.Microsecond
-	defaultCollective      = 20 * time.Microsecond
+// What is taken where kernels were not measured. Of data types, the middle of
+// the accelerators that were; of an all-reduce over a switched link the middle of
+// them by its share of the link, over PCIe that of the one that was measured with
+// transfers from one to the other (SOURCES.md).
+var (
+	usualProduct = map[string]catalogue.Product{
+		"bf16":      {Floor: 3.9, Bandwidth: 0.81, Compute: 0.77},
+		"fp8":       {Floor: 6.8, Bandwidth: 0.71, Compute: 0.68, Quantise: 0.27},
+		"fp8_block": {Floor: 6.5, Bandwidth: 0.77, Compute: 0.65, Quantise: 0.55},
+		"fp4":       {Floor: 8, Bandwidth: 0.68, Compute: 0.46, Quantise: 0.85},
+		"int4":      {Floor: 6, Bandwidth: 0.8, Compute: 0.7},
+	}
+	usualExperts = catalogue.Experts{Floor: 30, PerExpert: 0.1, Bandwidth: 0.9, Compute: 0.4, Activations: 0.35}
+	usualDecode  = catalogue.Decode{Floor: 10, Bandwidth: 0.88}
+	usualPrompt  = catalogue.Prompt{Floor: 15, Compute: 0.6, Bandwidth: 0.35}
 )
 
-// efficiency gives what is known or to be expected of an accelerator.
-func efficiency(a *catalogue.Accelerator) Efficiency {
-	link := defaultLink
-	if strings.HasPrefix(a.Link.Kind, "pcie") {
-		link = defaultLinkPCIe
+const (
+	usualSwitched        = 0.25 // share of a switched link's bandwidth that an all-reduce's message passes at
+	usualSwitchedLatency = 6.0  // µs
+	usualGrowth          = 0.9
+	usualPCIe            = 0.55 // the same of PCIe, for each further accelerator in the group
+	usualPCIeLatency     = 3.5  // µs, for each accelerator in the group
+
+	defaultPerStep    = time.Millisecond
+	defaultPerRequest = 20 * time.Microsecond
+	defaultPerLayer   = 10 * time.Microsecond
+	// A step with a prompt is not one CUDA graph: for each layer the host launches
+	// attention and what lies between. FlashInfer, which is taken on Blackwell,
+	// makes plans besides.
+	launchesPerLayer   = 50 * time.Microsecond
+	flashInferPerLayer = 200 * time.Microsecond
+)
+
+// flashInfer are the accelerators on which vLLM takes FlashInfer's attention.
+var flashInfer = []string{"rtxpro6000", "b200", "b300", "gb200", "gb300"}
+
+// kernelType names the measured products and experts of a data type of weights.
+func kernelType(dtype string) string {
+	switch dtype {
+	case "fp16", "fp32":
+		return "bf16"
+	case "w8a16":
+		return "int4" // both are unpacked to 16 bits
+	case "int8":
+		return "fp8" // both have activations quantised, and twice the rate of 16 bits
 	}
-	return Efficiency{
-		Bandwidth:       cmp.Or(a.Reached.Bandwidth, defaultBandwidth),
-		Compute:         cmp.Or(a.Reached.Compute, defaultCompute),
-		PromptAttention: defaultPromptAttention,
-		Link:            cmp.Or(a.Reached.Link, link),
-		Attention:       1,
-		Scale:           1,
-		PerStep:         defaultPerStep, PerRequest: defaultPerRequest, Collective: defaultCollective,
+	return dtype
+}
+
+// kernels are the constants of a deployment's kernels, measured or usual.
+type kernels struct {
+	product, wide catalogue.Product // of the weights' type, and of 16 bits
+	experts       catalogue.Experts
+	decode        catalogue.Decode
+	prompt        catalogue.Prompt
+	reduce        catalogue.Reduce
+}
+
+// kernels finds them.
+func (d *Deployment) kernels() (k kernels) {
+	measured := catalogue.KernelsOf(d.Accelerator.Name)
+	kind, kv := kernelType(d.DType), kernelType(d.KVDType)
+	product := func(kind string) catalogue.Product {
+		if p, ok := measured.Products[kind]; ok {
+			return p
+		}
+		p := usualProduct[kind]
+		if r := d.Accelerator.Reached; kind == "bf16" || kind == "int4" {
+			p.Bandwidth, p.Compute = cmp.Or(r.Bandwidth, p.Bandwidth), cmp.Or(r.Compute, p.Compute)
+		}
+		return p
 	}
+	k.product, k.wide = product(kind), product("bf16")
+	k.experts, k.decode, k.prompt = usualExperts, usualDecode, usualPrompt
+	if x, ok := measured.Experts[kernelType(d.expertType())]; ok {
+		k.experts = x
+	}
+	if x, ok := measured.Decode[kv]; ok {
+		k.decode = x
+	}
+	if x, ok := measured.Prompt[kv]; ok {
+		k.prompt = x
+	}
+	k.reduce = d.reduce(measured.Reduce)
+	return k
+}
+
+// reduce gives the constants of all-reduces in the deployment's group: those
+// of the next larger group that was measured, else what is usual for the link.
+func (d *Deployment) reduce(measured map[int]catalogue.Reduce) catalogue.Reduce {
+	n := d.TensorParallel
+	for size := n; size <= machine; size++ {
+		if r, ok := measured[size]; ok {
+			return r
+		}
+	}
+	if r, ok := measured[machine]; ok {
+		return r
+	}
+	link := d.Accelerator.Link
+	if len(link.Kind) >= 4 && link.Kind[:4] == "pcie" {
+		return catalogue.Reduce{Latency: usualPCIeLatency * float64(n), GBs: max(link.GBs, 1) * usualPCIe / float64(n), Growth: 1}
+	}
+	return catalogue.Reduce{Latency: usualSwitchedLatency, GBs: max(link.Among(n), 1) * usualSwitched, Growth: usualGrowth}
+}
+
+// fillEfficiency sets what was left open to what the catalogue has.
+func (d *Deployment) fillEfficiency() {
+	k, e := d.kernels(), &d.Efficiency
+	e.Bandwidth = cmp.Or(e.Bandwidth, k.product.Bandwidth)
+	e.Compute = cmp.Or(e.Compute, k.product.Compute)
+	e.PromptAttention = cmp.Or(e.PromptAttention, k.prompt.Compute)
+	if e.PerPrefill < 0 {
+		each := launchesPerLayer
+		if slices.Contains(flashInfer, d.Accelerator.Name) {
+			each = flashInferPerLayer
+		}
+		e.PerPrefill = time.Duration(d.Model.Layers) * each
+	}
+	e.Collective = cmp.Or(e.Collective, time.Duration(k.reduce.Latency*1e3))
+	e.CollectiveGBs = cmp.Or(e.CollectiveGBs, k.reduce.GBs)
 }
 
 // Parts are a step's duration by what it is spent on, in seconds.
@@ -65,7 +157,7 @@ type Parts struct {
 	Weights    float64 // matrix products of the layers, bound by reading weights or by computing
 	Experts    float64 // those of the experts
 	Head       float64 // computing logits
-	Activation float64 // reading and writing activations
+	Activation float64 // what else a layer does: norms, rotations, reading and writing activations
 	Decode     float64 // attention of answers: reading the KV cache
 	Prefill    float64 // attention of prompts
 	Draft      float64 // all passes of the drafter
@@ -81,26 +173,142 @@ func (p Parts) Total() float64 {
 // hardware is a deployment in the units of the formulas: bytes, floating
 // point operations and seconds, of one accelerator of the group.
 type hardware struct {
-	bandwidth float64 // bytes/s
-	compute   float64 // operations/s of the matrix products
-	attention float64 // operations/s of prefill's attention
-	link      float64 // bytes/s
-	e         Efficiency
-	tp        float64
+	e  Efficiency
+	tp float64
 
-	layers, moeLayers   float64
-	dense               float64 // weights of all layers that every token goes through
-	expert              float64 // weights of one expert
-	experts, perToken   float64
-	headWeights, hidden float64
-	ff                  float64 // width of the activations of a feed-forward layer
-	qDim                float64 // heads × head_dim
-	kvPerToken          float64 // bytes of the KV cache for one token, all layers
-	weightBytes         float64 // of one weight
-	headBytes           float64 // of one weight of the head, which is not quantised
-	drafts              float64 // num_speculative_tokens
-	drafter             float64 // its weights
-	unquantised         float64 // operations/s of matrix products in 16 bits
+	products []product // of all layers, one entry for those that are alike
+	draft    product   // all products of a pass of the drafter, as one
+	head     product
+	expert   experts
+	decode   struct{ floor, perToken float64 } // of all layers that look back on everything: s, s for each token of context
+	sliding  struct{ window, share float64 }   // tokens that the others look back on, and how much more they are
+	prompt   struct{ floor, perPair, perToken, read float64 }
+	layers   float64
+	other    struct{ floor, perToken float64 }                  // of all layers
+	reduce   struct{ n, floor, message, share, growth float64 } // how many, s each, s of 16 MiB, a token's share of that
+	drafts   float64                                            // num_speculative_tokens
+}
+
+// product is a matrix product: n of them in a step.
+type product struct {
+	n       float64
+	floor   float64 // s
+	read    float64 // s, the weights
+	compute float64 // s, for each row
+}
+
+// time is what all of them take for so many rows.
+func (p *product) time(rows float64) float64 {
+	if p.n == 0 {
+		return 0
+	}
+	return p.n * (p.floor + cubic(p.read, p.compute*rows))
+}
+
+// experts are those of all layers.
+type experts struct {
+	n               float64 // layers
+	floor           float64 // s, of a layer
+	count, perToken float64 // experts, and how many of them a token goes through
+	each            float64 // s, for each expert that is touched
+	read            float64 // s, its weights
+	compute, move   float64 // s for each token
+}
+
+// touched is how many of a layer's experts a step with so many tokens reads.
+// Of E experts of which each token takes k, T tokens touch
+// E·(1 − (1 − k/E)^T) if they choose independently.
+func (x *experts) touched(tokens float64) float64 {
+	if x.count == 0 {
+		return 0
+	}
+	return x.count * (1 - math.Pow(1-x.perToken/x.count, tokens))
+}
+
+func (x *experts) time(tokens float64) float64 {
+	if x.n == 0 {
+		return 0
+	}
+	touched := x.touched(tokens)
+	return x.n * (x.floor + touched*x.each + cubic(touched*x.read, x.compute*tokens) + x.move*tokens)
+}
+
+// cubic is the 3-norm of two bounds, which is how measured kernels pass from one
+// to the other.
+func cubic(a, b float64) float64 { return math.Cbrt(a*a*a + b*b*b) }
+
+// hardware puts the deployment into the formulas' units.
+func (d *Deployment) hardware() *hardware {
+	m, e := &d.Model, d.Efficiency
+	tp, layers := float64(d.TensorParallel), float64(m.Layers)
+	k := d.kernels()
+	datasheet := d.Accelerator.BandwidthGBs * 1e9
+	wide := d.Accelerator.TFLOPS["bf16"] * 1e12 // operations/s in 16 bits
+	hidden, qDim := float64(m.Hidden), float64(m.Heads*m.HeadDim)
+	h := &hardware{e: e, tp: tp, layers: layers, drafts: float64(d.Settings.NumSpeculativeTokens)}
+
+	// What is set or fitted of the weights' type holds for 16 bits in proportion.
+	weight, peak := bytesOf[d.DType], d.peak()
+	// Activations are quantised with the norm before, or with the product of gate
+	// and up; those of four bits only with the latter.
+	floor := k.wide.Floor
+	if d.DType == "fp4" {
+		floor = (k.wide.Floor + k.product.Floor) / 2
+	}
+	narrow := func(n, rows, columns float64) product {
+		return product{n: n, floor: floor * 1e-6, read: rows * columns * weight / (datasheet * e.Bandwidth), compute: 2 * rows * columns / (peak * e.Compute)}
+	}
+	broad := func(n, rows, columns float64) product {
+		bandwidth, compute := k.wide.Bandwidth*e.Bandwidth/k.product.Bandwidth, k.wide.Compute*e.Compute/k.product.Compute
+		return product{n: n, floor: k.wide.Floor * 1e-6, read: rows * columns * max(weight, 2) / (datasheet * bandwidth), compute: 2 * rows * columns / (wide * compute)}
+	}
+	keys := max(float64(m.KVHeads)/tp, 1) * float64(m.HeadDim)
+	dense := layers
+	if m.Experts > 0 {
+		dense = float64(m.DenseLayers)
+	}
+	feed := func(n, width float64) []product {
+		if n == 0 || width == 0 {
+			return nil
+		}
+		return []product{narrow(n, 2*width/tp, hidden), narrow(n, hidden, width/tp)}
+	}
+	h.products = []product{narrow(layers, qDim/tp+2*keys, hidden), narrow(layers, hidden, qDim/tp)}
+	h.products = append(h.products, feed(dense, float64(m.Intermediate))...)
+	width := float64(m.Intermediate)
+	if moe := layers - dense; moe > 0 {
+		h.products = append(h.products, broad(moe, float64(m.Experts), hidden))
+		h.products = append(h.products, feed(moe, float64(m.SharedExpertIntermediate))...)
+		one, weight, peak := float64(m.Expert())/tp, bytesOf[d.expertType()], peak
+		if d.expertType() == "mxfp4" {
+			peak = wide // unpacked
+		}
+		h.expert = experts{
+			n: moe, floor: k.experts.Floor * 1e-6, count: float64(m.Experts), perToken: float64(m.ExpertsPerToken), each: k.experts.PerExpert * 1e-6,
+			read: one * weight / (datasheet * k.experts.Bandwidth), compute: 2 * float64(m.ExpertsPerToken) * one / (peak * k.experts.Compute),
+			move: 2 * float64(m.ExpertsPerToken) * (2*hidden + 3*float64(m.MoEIntermediate)/tp) / (datasheet * k.experts.Activations),
+		}
+		width = float64(m.MoEIntermediate*m.ExpertsPerToken + m.SharedExpertIntermediate)
+	}
+	h.head = broad(1, float64(m.Vocab)/tp, hidden)
+	h.draft = broad(1, d.drafter()/tp, 1)
+
+	cached := d.kvPerToken() // of one accelerator, all layers
+	h.decode.floor = layers * k.decode.Floor * 1e-6
+	h.decode.perToken = cached / (datasheet * k.decode.Bandwidth * e.Attention)
+	h.prompt.floor = layers * k.prompt.Floor * 1e-6
+	full := layers - float64(m.SlidingLayers)
+	h.sliding.window, h.sliding.share = float64(m.SlidingWindow), float64(m.SlidingLayers)/full
+	h.prompt.perPair = full * 4 * qDim / tp / (wide * e.PromptAttention)
+	h.prompt.perToken = layers * 4 * qDim / tp / (datasheet * k.prompt.Bandwidth)
+	h.prompt.read = cached / (datasheet * k.decode.Bandwidth)
+	h.other.floor = layers * e.PerLayer.Seconds()
+	h.other.perToken = layers * (28*hidden + 6*width/tp) / (datasheet * 0.8)
+	if tp > 1 { // two all-reduces in each layer
+		h.reduce.n, h.reduce.floor = 2*layers, e.Collective.Seconds()
+		h.reduce.message, h.reduce.share, h.reduce.growth = catalogue.Message/(e.CollectiveGBs*1e9), 2*hidden/catalogue.Message, k.reduce.Growth
+	}
+	return h
 }
 
 // Step implements [twin.Cost].
@@ -117,50 +325,46 @@ func lasting(seconds float64) time.Duration {
 	return time.Duration(min(seconds, longestStep.Seconds()) * 1e9)
 }
 
-// parts is the step-time model. T tokens go through every weight of the
-// layers: the time is bound by reading the weights (few tokens) or by
-// computing (many), and between the two it is the 2-norm of both, which is
-// how measured kernels pass from one to the other. Attention is apart: of
-// answers it reads their whole KV cache, of prompts it computes 4·heads·dim
-// operations for each pair of tokens.
+// parts is the step-time model: the sum of a step's kernels, each by the formula
+// that [catalogue.Kernels] has constants of, and what the host takes. Attention
+// of answers reads their whole KV cache, of prompts it computes 4·heads·dim
+// operations for each pair of tokens; one kernel does both.
 func (h *hardware) parts(b *twin.Batch) Parts {
 	t := float64(b.Tokens)
-	tp := h.tp
 	var p Parts
-	p.Weights = either(h.dense*h.weightBytes/tp/h.bandwidth, 2*h.dense*t/tp/h.compute)
-	if h.experts > 0 {
-		read := h.moeLayers * h.touched(t) * h.expert * h.weightBytes / tp / h.bandwidth
-		p.Experts = either(read, 2*h.moeLayers*h.perToken*h.expert*t/tp/h.compute)
+	for i := range h.products {
+		p.Weights += h.products[i].time(t)
 	}
-	p.Head = max(h.headWeights*h.headBytes/tp/h.bandwidth, 2*h.headWeights*float64(b.Logits)/tp/h.compute)
-	p.Activation = h.layers * t * (28*h.hidden + 6*h.ff/tp) / h.bandwidth
-	p.Decode = float64(b.DecodeContext) * h.kvPerToken / tp / h.bandwidth / h.e.Attention
+	p.Experts = h.expert.time(t)
+	p.Head = h.head.time(float64(b.Logits))
+	p.Activation = h.other.floor + t*h.other.perToken
+	p.Decode = h.lookedBack(float64(b.DecodeContext), float64(b.Decodes)) * h.decode.perToken
+	switch {
+	case b.Decodes > 0:
+		p.Decode += h.decode.floor
+	case len(b.Prefills) > 0:
+		p.Prefill = h.prompt.floor
+	}
 	for _, c := range b.Prefills {
 		n, k := float64(c.New), float64(c.Context)
-		compute := h.layers * 4 * h.qDim / tp * n * (k + n/2) / h.attention
-		p.Prefill += max(compute, (k+n)*h.kvPerToken/tp/h.bandwidth)
+		p.Prefill += max(n*h.lookedBack(k+n/2, 1)*h.prompt.perPair+n*h.prompt.perToken, (k+n)*h.prompt.read)
 	}
-	if tp > 1 {
-		// Two all-reduces in each layer. A ring moves 2·(p − 1)/p of the bytes.
-		p.Collective = 2 * h.layers * (h.e.Collective.Seconds() + 2*(tp-1)/tp*t*h.hidden*2/h.link)
+	if r := &h.reduce; r.n > 0 {
+		p.Collective = r.n * (r.floor + r.message*math.Pow(t*r.share, r.growth))
 	}
-	p.Draft = h.draft(t, float64(b.Requests), (p.Decode+p.Prefill+p.Collective)/h.layers)
+	p.Draft = h.drafting(t, float64(b.Requests), (p.Decode+p.Prefill+p.Collective)/h.layers, p.Head)
 	p.Overhead = h.e.PerStep.Seconds() + float64(b.Requests)*h.e.PerRequest.Seconds() + float64(len(b.Prefills))*h.e.PerPrefill.Seconds()
 	return p.times(h.e.Scale)
 }
 
-// touched is how many of a layer's experts a step with so many tokens reads.
-// Of E experts of which each token takes k, T tokens touch
-// E·(1 − (1 − k/E)^T) if they choose independently.
-func (h *hardware) touched(tokens float64) float64 {
-	if h.experts == 0 {
-		return 0
+// lookedBack is how many tokens n rows look back on in all, of layers that look
+// back on everything; what the others do is counted in proportion.
+func (h *hardware) lookedBack(context, n float64) float64 {
+	if h.sliding.share == 0 {
+		return context
 	}
-	return h.experts * (1 - math.Pow(1-h.perToken/h.experts, tokens))
+	return context + h.sliding.share*min(context, n*h.sliding.window)
 }
-
-// either is the 2-norm of two bounds.
-func either(a, b float64) float64 { return math.Sqrt(a*a + b*b) }
 
 func (p Parts) times(f float64) Parts {
 	return Parts{p.Weights * f, p.Experts * f, p.Head * f, p.Activation * f, p.Decode * f, p.Prefill * f, p.Draft * f, p.Collective * f, p.Overhead * f}

@@ -1,0 +1,239 @@
+package main
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"math"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync"
+
+	"pitot/internal/data/record"
+	"pitot/internal/load"
+	"pitot/internal/twin/deploy"
+	"pitot/internal/workload"
+)
+
+// beside is a row and what the twin says of it.
+type beside struct {
+	row
+	ttftError, tpotError float64 // twin ÷ measured − 1
+	why                  string  // it was not modelled
+	set                  string  // further settings of the deployment
+}
+
+// compare prints bias and error of the twin over all rows that it can model.
+func compare(systems string, all bool, only, set, errors string) error {
+	rows, refused, err := read(filepath.Join(systems, "silicon_sample.csv"))
+	if err != nil {
+		return err
+	}
+	list := make([]beside, 0, len(rows))
+	for _, r := range rows {
+		if strings.Contains(r.system(), only) {
+			list = append(list, beside{row: r, set: set})
+		}
+	}
+	var group sync.WaitGroup
+	next := make(chan *beside)
+	for range 2 {
+		group.Go(func() {
+			for b := range next {
+				b.simulate()
+			}
+		})
+	}
+	for i := range list {
+		next <- &list[i]
+	}
+	close(next)
+	group.Wait()
+	modelled := list[:0]
+	for _, b := range list {
+		if b.why != "" {
+			refused[b.engine+": "+b.why]++
+			continue
+		}
+		modelled = append(modelled, b)
+	}
+	if all {
+		for _, b := range modelled {
+			fmt.Printf("%-50s c=%-3d %5d/%-5d TTFT %8.1f → %8.1f (%+.0f %%)  TPOT %7.2f → %7.2f (%+.0f %%)\n", b.system(), b.users, b.input, b.output, b.ttft, b.ttft*(1+b.ttftError), 100*b.ttftError, b.tpot, b.tpot*(1+b.tpotError), 100*b.tpotError)
+		}
+		table(modelled, "system", func(b *beside) string { return b.system() })
+	}
+	table(modelled, "engine, GPU, weights", func(b *beside) string {
+		part := "chosen on"
+		if held(b.system()) {
+			part = "kept out "
+		}
+		return strings.Join([]string{part, b.engine, b.kind(), b.accelerator, b.dtype}, " ")
+	})
+	table(modelled, "engine", func(b *beside) string {
+		part := "chosen on"
+		if held(b.system()) {
+			part = "kept out "
+		}
+		return strings.Join([]string{part, b.engine, b.kind()}, " ")
+	})
+	if errors != "" {
+		if err := writeErrors(errors, modelled); err != nil {
+			return err
+		}
+	}
+	fmt.Println("\nnot modelled:")
+	for _, why := range slices.Sorted(keys(refused)) {
+		fmt.Printf("%6d %s\n", refused[why], why)
+	}
+	return nil
+}
+
+func keys(m map[string]int) func(func(string) bool) {
+	return func(yield func(string) bool) {
+		for k := range m {
+			if !yield(k) {
+				return
+			}
+		}
+	}
+}
+
+// kind says whether a row's model has experts, and sets those apart of which
+// it is not known what was measured.
+func (r *row) kind() string {
+	switch {
+	case strings.Contains(r.model, "8B-Instruct-FP8"): // faster than the hardware computes its prompts: they may have been cached
+		return "dense, unexplained"
+	case strings.Contains(r.source, "gtl_job_id"): // behind a router, before how many servers is not said
+		return "dense, unexplained"
+	case strings.Contains(r.model, "Llama"), strings.Contains(r.model, "Qwen3-32B"):
+		return "dense"
+	}
+	return "MoE"
+}
+
+// table prints a line for each group of rows.
+func table(list []beside, title string, of func(*beside) string) {
+	groups := map[string][]beside{}
+	for i := range list {
+		k := of(&list[i])
+		groups[k] = append(groups[k], list[i])
+	}
+	names := make([]string, 0, len(groups))
+	for k := range groups {
+		names = append(names, k)
+	}
+	slices.Sort(names)
+	fmt.Printf("\n%-60s %7s %4s  %-24s  %-24s\n", title, "systems", "rows", "TPOT bias  MAPE  80 %", "TTFT bias  median  80 %")
+	for _, k := range names {
+		g := groups[k]
+		count := map[string]bool{}
+		for i := range g {
+			count[g[i].system()] = true
+		}
+		errors := func(of func(*beside) float64) (bias, mean, median, p80 float64) {
+			var abs []float64
+			var logs float64
+			for i := range g {
+				e := of(&g[i])
+				abs = append(abs, math.Abs(e))
+				logs += math.Log1p(e)
+			}
+			slices.Sort(abs)
+			return 100 * math.Expm1(logs/float64(len(g))), 100 * average(abs), 100 * abs[len(abs)/2], 100 * abs[len(abs)*4/5]
+		}
+		b1, m1, _, p1 := errors(func(b *beside) float64 { return b.tpotError })
+		b2, _, m2, p2 := errors(func(b *beside) float64 { return b.ttftError })
+		fmt.Printf("%-60s %7d %4d  %+6.1f %%  %4.1f %%  %4.1f %%  %+6.1f %%  %4.1f %%  %4.1f %%\n", k, len(count), len(g), b1, m1, p1, b2, m2, p2)
+	}
+}
+
+// simulate has the twin answer the row's load, sent as its benchmark does:
+// all users ask at once when it begins, ten requests each.
+func (b *beside) simulate() {
+	d, err := b.deployment()
+	if err != nil {
+		b.why = strings.SplitN(err.Error(), "\n", 2)[0]
+		return
+	}
+	s := &closed{row: &b.row, varied: b.varied()}
+	core := load.NewCore(load.Config{Users: b.users, Requests: int64(max(10*b.users, 20))})
+	load.Run(context.Background(), core, load.NewVirtual(load.VirtualConfig{Engine: d.Engine(1), Source: s, Sink: s}))
+	if s.n == 0 {
+		b.why = "no request was answered"
+		return
+	}
+	b.ttftError = s.ttft/s.n/b.ttft - 1
+	b.tpotError = s.tpot/s.n/b.tpot - 1
+}
+
+// deployment is the row's server.
+func (b *beside) deployment() (*deploy.Deployment, error) {
+	if b.accelerator == "" {
+		return nil, fmt.Errorf("the accelerator is not in the catalogue")
+	}
+	model := b.model[strings.LastIndex(b.model, "/")+1:]
+	model = strings.TrimSuffix(strings.TrimSuffix(strings.TrimSuffix(model, "-NVFP4"), "-FP8"), "-Instruct")
+	settings := "?enable_prefix_caching=false"
+	if !strings.HasPrefix(model, "gpt-oss") { // they come in one type
+		settings += "&dtype=" + cmp.Or(b.dtype, "bf16")
+	}
+	if b.varied() { // the recipes of InferenceMAX
+		settings += fmt.Sprintf("&max_num_seqs=%d&max_num_batched_tokens=8192&gpu_memory_utilization=0.9", b.users)
+		if strings.HasPrefix(b.dtype, "fp") {
+			settings += "&kv_dtype=fp8" // their checkpoints, by modelopt, ask for it
+		}
+	} else { // Dynamo, for which vLLM's default is that of its library
+		settings += "&max_num_batched_tokens=2048"
+	}
+	if need := b.input + b.output + 256; need > 0 {
+		settings += fmt.Sprintf("&max_model_len=%d", need)
+	}
+	if b.set != "" {
+		settings += "&" + b.set
+	}
+	return deploy.Parse(fmt.Sprintf("%s@%dx%s%s", strings.ToLower(model), b.tp, b.accelerator, settings))
+}
+
+// closed is the source of a row's requests, and the sink of their times.
+type closed struct {
+	*row
+	varied        bool // lengths are 80 to 100 % of those named (random-range-ratio 0.8)
+	ttft, tpot, n float64
+}
+
+// At implements [workload.Source].
+func (s *closed) At(id int64) (workload.Request, error) {
+	input, output := s.input, s.output
+	if s.varied {
+		draw := func(k int64, n int) int {
+			x := math.Mod(float64(id+1)*[]float64{0.7548776662466927, 0.5698402909980532}[k], 1)
+			return int(float64(n) * (0.8 + 0.2*x))
+		}
+		input, output = draw(0, input), draw(1, output)
+	}
+	return workload.Request{ID: id, Input: input, Output: output, Exact: true, Session: workload.Unknown}, nil
+}
+
+// Chunk implements [record.Sink].
+func (*closed) Chunk(record.Chunk) {}
+
+// Done implements [record.Sink].
+func (s *closed) Done(r *record.Row) {
+	if r.Outcome != record.OK || r.CompletionTokens < 2 || !s.varied && r.ID < int64(s.users) {
+		return
+	}
+	s.n++
+	s.ttft += float64(r.FirstToken-r.Due) / 1e6
+	s.tpot += float64(r.LastToken-r.FirstToken) / 1e6 / float64(r.CompletionTokens-1)
+}
+
+func average(x []float64) float64 {
+	sum := 0.0
+	for _, v := range x {
+		sum += v
+	}
+	return sum / float64(len(x))
+}

@@ -1,0 +1,46 @@
+// Command silicon holds the twin against public measurements of accelerators:
+//
+//	go run ./bench/silicon compare DIR   end-to-end measurements beside the twin
+//	go run ./bench/silicon derive DIR    kernels.yaml of the catalogue, from measured kernels
+//
+// DIR is an unpacked wheel of aiconfigurator-core (PyPI, Apache-2.0). Nothing of
+// it is kept here but what derive works out: constants of formulas.
+package main
+
+import (
+	"flag"
+	"fmt"
+	"os"
+	"path/filepath"
+)
+
+func main() {
+	all := flag.Bool("all", false, "compare: a line for each system too")
+	only := flag.String("only", "", "compare: systems whose names have this in them")
+	set := flag.String("set", "", "compare: settings of every deployment, as row_overhead=20us&step_overhead=1ms")
+	errors := flag.String("errors", "", "compare: write the errors to expect to this file")
+	flag.Usage = func() {
+		fmt.Fprintln(os.Stderr, "usage: silicon [flags] compare|derive DIR")
+		flag.PrintDefaults()
+	}
+	flag.Parse()
+	if flag.NArg() != 2 {
+		flag.Usage()
+		os.Exit(2)
+	}
+	systems := filepath.Join(flag.Arg(1), "aiconfigurator_core", "systems")
+	var err error
+	switch flag.Arg(0) {
+	case "compare":
+		err = compare(systems, *all, *only, *set, *errors)
+	case "derive":
+		err = derive(systems)
+	default:
+		flag.Usage()
+		os.Exit(2)
+	}
+	if err != nil {
+		fmt.Fprintln(os.Stderr, "silicon:", err)
+		os.Exit(1)
+	}
+}

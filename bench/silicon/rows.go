@@ -1,0 +1,107 @@
+package main
+
+import (
+	"encoding/csv"
+	"fmt"
+	"hash/fnv"
+	"os"
+	"strconv"
+	"strings"
+)
+
+// row is one published measurement: so many users, each of whom waits for the
+// answer before asking again.
+type row struct {
+	model, accelerator, dtype, engine, version string
+	tp, users, input, output                   int
+	ttft, tpot                                 float64 // ms, means
+	source                                     string
+}
+
+// system is what rows share that were measured on the same server: the unit
+// of keeping some out, for the rows of one tell its others.
+func (r *row) system() string {
+	return fmt.Sprintf("%s %s %s TP%d %s", r.model, r.dtype, r.accelerator, r.tp, r.engine)
+}
+
+// varied says whether a row is InferenceMAX's: requests of 80 to 100 % of the
+// lengths named, ten for each user, and all users begin at once.
+func (r *row) varied() bool {
+	return strings.Contains(r.source, "source_file=20") || strings.Contains(r.source, "db-dump")
+}
+
+// held says whether a system is kept out of every choice of a constant: a third
+// of them, by a hash of the name.
+func held(system string) bool {
+	h := fnv.New32a()
+	h.Write([]byte(system))
+	return h.Sum32()%3 == 0
+}
+
+// accelerators gives the catalogue's names of the file's systems.
+var accelerators = map[string]string{
+	"h100_sxm": "h100", "h200_sxm": "h200", "b200_sxm": "b200", "b300_sxm": "b300", "gb200": "gb200", "gb300": "gb300",
+}
+
+// dtypes gives the data types of weights as the twin names them.
+var dtypes = map[string]string{"": "bf16", "fp8": "fp8", "fp8_block": "fp8_block", "nvfp4": "fp4", "int4_wo": "int4"}
+
+// read gives the rows of the file that the twin may be able to model, and how
+// many it leaves out, by reason.
+func read(path string) (rows []row, refused map[string]int, err error) {
+	f, err := os.Open(path)
+	if err != nil {
+		return nil, nil, err
+	}
+	defer f.Close()
+	lines, err := csv.NewReader(f).ReadAll()
+	if err != nil {
+		return nil, nil, fmt.Errorf("read %s: %w", path, err)
+	}
+	refused = map[string]int{}
+	column := map[string]int{}
+	for i, name := range lines[0] {
+		column[name] = i
+	}
+	for _, l := range lines[1:] {
+		field := func(name string) string { return l[column[name]] }
+		number := func(name string) int { n, _ := strconv.Atoi(field(name)); return n }
+		r := row{
+			model: field("model_path"), accelerator: accelerators[field("system")], dtype: dtypes[field("gemm_quant_mode")],
+			engine: field("backend"), version: field("backend_version"),
+			tp: number("tp_size"), users: concurrency(field("silicon_data_source"), number("batch_size")), input: number("isl"), output: number("osl"),
+			source: field("silicon_data_source"),
+		}
+		if r.kind() == "MoE" {
+			r.dtype = dtypes[field("moe_quant_mode")]
+		}
+		if r.kind() == "MoE" && r.dtype == "fp8" {
+			r.dtype = "fp8_block" // what these checkpoints are, whatever the column says
+		}
+		r.ttft, _ = strconv.ParseFloat(field("silicon_ttft_ms"), 64)
+		r.tpot, _ = strconv.ParseFloat(field("silicon_tpot_ms"), 64)
+		switch {
+		case field("mode") != "agg":
+			refused[r.engine+": prefill and decode on servers of their own"]++
+		case number("attention_dp_size") > 1 || number("pp_size") > 1:
+			refused[r.engine+": data or pipeline parallel"]++
+		case number("moe_ep_size") > 1:
+			refused[r.engine+": expert parallel"]++
+		default:
+			rows = append(rows, r)
+		}
+	}
+	return rows, refused, nil
+}
+
+// concurrency is how many users a row had: the source says so, else it is the
+// batch size.
+func concurrency(source string, batch int) int {
+	if _, after, ok := strings.Cut(source, "silicon_concurrency="); ok {
+		digits, _, _ := strings.Cut(after, ";")
+		if n, err := strconv.Atoi(strings.TrimSpace(digits)); err == nil {
+			return n
+		}
+	}
+	return batch
+}

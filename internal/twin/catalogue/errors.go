@@ -1,0 +1,43 @@
+package catalogue
+
+import (
+	_ "embed"
+	"slices"
+	"sync"
+)
+
+// Regime is a kind of system, and how far the unfitted twin was from public
+// measurements of it: percent that 80 % of them stay within, in TPOT and in TTFT.
+type Regime struct {
+	Name         string   `yaml:"name"`
+	Accelerators []string `yaml:"accelerators,flow"`
+	Experts      bool     `yaml:"experts"`
+	MXFP4        bool     `yaml:"mxfp4"` // its experts are in it
+
+	TPOT    float64 `yaml:"tpot_pct"`
+	TTFT    float64 `yaml:"ttft_pct"`
+	Systems int     `yaml:"systems"` // model, data type, accelerator, tensor parallelism
+	Rows    int     `yaml:"rows"`    // measurements
+	// Kept is how many of them were kept out of every choice of a constant, the
+	// other two on how many percent of those the errors hold.
+	Kept      int     `yaml:"kept_out"`
+	TPOTHolds float64 `yaml:"tpot_holds_pct"`
+	TTFTHolds float64 `yaml:"ttft_holds_pct"`
+}
+
+//go:embed errors.yaml
+var errorFile []byte
+
+// Regimes gives all that were measured.
+var Regimes = sync.OnceValue(func() []Regime { return load[Regime](errorFile) })
+
+// RegimeOf gives that of an accelerator and a model, false where no such system
+// was measured.
+func RegimeOf(accelerator string, m *Model) (Regime, bool) {
+	for _, r := range Regimes() {
+		if slices.Contains(r.Accelerators, accelerator) && r.Experts == (m.Experts > 0) && r.MXFP4 == (m.ExpertDType == "mxfp4") {
+			return r, true
+		}
+	}
+	return Regime{}, false
+}

@@ -82,8 +82,9 @@ func TestFitFindsTheTruth(t *testing.T) {
 		}
 	}
 	for _, p := range fit.Parameters {
-		if p.Name == "compute_efficiency" && (!p.Identified || math.Abs(p.Value/0.5-1) > 0.1) || p.Name == "frontend_contention" && p.Identified {
-			t.Errorf("%+v", p)
+		want, known := map[string]float64{"step_overhead": 6e-3, "row_overhead": 60e-6, "compute_efficiency": 0.5, "frontend_request": 8e-3, "frontend_chunk": 90e-6}[p.Name]
+		if far := math.Abs(math.Log(p.Value / want)); known && !p.AtBound && p.Reason == "" && (far > 1.5*math.Log(p.Factor) || p.Identified && far > 0.15) || p.Name == "frontend_contention" && p.Identified {
+			t.Errorf("%+v, the truth is %g", p, want)
 		}
 		if p.AtBound != (p.Reason == "at its bound") || p.AtBound && p.Factor != 1 {
 			t.Errorf("a range at a bound: %+v", p)

@@ -70,12 +70,12 @@ func TestParse(t *testing.T) {
 // blocks fit into the memory.
 func TestImpossibleKnobs(t *testing.T) {
 	for settings, want := range map[string]string{
-		"bandwidth_efficiency=0":            "setting bandwidth_efficiency: it is a share",
+		"bandwidth_efficiency=0":            "setting bandwidth_efficiency: 0 is no share",
 		"bandwidth_efficiency=5":            "bandwidth_efficiency is 5",
 		"bandwidth_efficiency=1e-9":         "bandwidth_efficiency is 1e-09",
 		"prompt_attention_efficiency=2":     "prompt_attention_efficiency is 2",
 		"attention_efficiency=0":            "attention_efficiency is 0",
-		"compute_efficiency=0":              "setting compute_efficiency: it is a share",
+		"compute_efficiency=0":              "setting compute_efficiency: 0 is no share",
 		"compute_efficiency=1.01":           "compute_efficiency is 1.01",
 		"scale=0":                           "scale is 0",
 		"scale=1e9":                         "scale is 1e+09",

@@ -288,7 +288,7 @@ func share(p func(*Deployment) *float64) func(*Deployment, string) error {
 			return err
 		}
 		if *p(d) == 0 {
-			return errors.New("it is a share of the datasheet's rate: above 0 and at most 1")
+			return say.Errorf("0 is no share of the datasheet's rate: it is above 0 and at most 1").WithHint("leave it out for what was measured of the accelerator")
 		}
 		return nil
 	}

@@ -187,6 +187,10 @@ func (s *Session) keep(f *record.Frame) bool {
 		case marks.NameRun, marks.NameAlone:
 			stay = append(stay, m)
 		case marks.NameEnd, marks.NameCapacity: // of the session that ends now
+		case record.DamageMark: // the points that lost records are measured again
+			if d, ok := record.DamageOf(&m); ok && int(d.LastPoint) < len(s.earlier) {
+				stay = append(stay, m)
+			}
 		default:
 			if whole {
 				stay = append(stay, m)

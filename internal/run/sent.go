@@ -49,8 +49,9 @@ func (s *sent) traffic() *result.Sent {
 }
 
 // noteProbes takes what was asked of the target besides the load into the records.
-func (s *Session) noteProbes() {
-	list := s.Target.Probes()
+func (s *Session) noteProbes() { s.recordProbes(s.Target.Probes()) }
+
+func (s *Session) recordProbes(list []record.Row) {
 	if len(list) == 0 {
 		return
 	}

@@ -171,8 +171,12 @@ func (r *Runner) Open(ctx context.Context, p *plan.Plan) (_ *Session, err error)
 		return s, fmt.Errorf("open run directory: %w", err)
 	}
 	s.head = s.describeRun(src, time.Now())
-	mark(s.journal, marks.NameRun, 0, s.head)
-	s.noteProbes()
+	probes, first := s.Target.Probes(), int32(0)
+	if len(probes) > 0 { // with them: behind a point's own record lost ones pass for requests of the point
+		first = record.Probing
+	}
+	mark(s.journal, marks.NameRun, first, s.head)
+	s.recordProbes(probes)
 	return s, nil
 }
 
@@ -350,8 +354,8 @@ func (s *Session) Close(stopped bool, err error) (*result.Run, error) {
 	if e := s.journal.Close(); e != nil && err == nil {
 		err = &RecordsError{e}
 	}
-	if !s.follow() {
-		return nil, err
+	if ours, e := s.follow(); !ours {
+		return nil, errors.Join(err, e)
 	}
 	lost := (*RecordsError)(nil)
 	incomplete := errors.As(err, &lost)
@@ -368,14 +372,16 @@ func (s *Session) Close(stopped bool, err error) (*result.Run, error) {
 }
 
 // follow goes where the journal is, if it was deleted or moved and saved again, and
-// puts the plan beside it. It reports false where nothing is left of the records.
-func (s *Session) follow() bool {
+// puts the plan beside it. It reports false where the run cannot be finished by this
+// session: nothing is left of the records, or another process has the place, which
+// the error says. Then they stay there, to be finished later.
+func (s *Session) follow() (ours bool, err error) {
 	var other *record.InterferenceError
 	if !errors.As(s.journal.Err(), &other) {
-		return true
+		return true, nil
 	}
 	if s.Dir = other.Dir; s.Dir == "" {
-		return false
+		return false, nil
 	}
 	if err := rundir.WriteNew(s.Dir, rundir.Config, s.plan.YAML(s.runner.verb())); err != nil && !errors.Is(err, fs.ErrExist) {
 		s.runner.showLine("note: " + err.Error())
@@ -384,8 +390,8 @@ func (s *Session) follow() bool {
 		s.release()
 		s.release = nil
 	}
-	_ = s.hold(s.Dir)
-	return true
+	err = s.hold(s.Dir)
+	return err == nil, err
 }
 
 // Found is what a search came to. It is kept with the records, so that whoever

@@ -1,15 +1,19 @@
 package run
 
 import (
+	"bytes"
 	"context"
+	"encoding/binary"
 	"errors"
 	"os"
 	"path/filepath"
+	"strings"
 	"testing"
 	"time"
 
 	"github.com/google/go-cmp/cmp"
 
+	"pitot/internal/data/record"
 	"pitot/internal/data/result"
 	"pitot/internal/data/rundir"
 	"pitot/internal/plan"
@@ -211,5 +215,117 @@ func TestOneSessionADirectory(t *testing.T) {
 	s = open(t, sweeping(t, dir))
 	if run, err := s.Close(false, nil); err != nil || len(run.Points) != 2 {
 		t.Errorf("%+v, %v", run, err)
+	}
+}
+
+// A run whose directory is deleted under way is saved where it was. If by then another
+// process has that place, the records stay there as they are, and the error says so.
+func TestSavedWhereAnotherHoldsThePlace(t *testing.T) {
+	dir := filepath.Join(t.TempDir(), "run")
+	s := open(t, sweeping(t, dir))
+	want := loads(t, s, 2)
+	plan, err := os.ReadFile(filepath.Join(dir, rundir.Config))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := os.RemoveAll(dir); err != nil {
+		t.Skip(err) // an open file cannot be removed there
+	}
+	if err := os.MkdirAll(dir, 0o755); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(filepath.Join(dir, rundir.Config), plan, 0o644); err != nil {
+		t.Fatal(err)
+	}
+	release, err := rundir.Hold(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer release()
+	run, err := s.Close(false, nil)
+	if run != nil || err == nil {
+		t.Fatalf("%+v, %v", run, err)
+	}
+	for _, says := range []string{"what was measured until then is there again", "another process finishes it"} {
+		if !strings.Contains(err.Error(), says) {
+			t.Errorf("nothing says %q: %v", says, err)
+		}
+	}
+	if rundir.Look(dir) != rundir.Measured {
+		t.Errorf("state %v", rundir.Look(dir))
+	}
+	release()
+	run, err = Finish(dir)
+	if err != nil || len(run.Points) != 1 || run.Points[0].Requests.OK != want[0].Requests.OK || run.Verdict != result.Invalid {
+		t.Errorf("%+v, %v", run, err)
+	}
+}
+
+// A frame of probes whose header is damaged is of no point: no request of a load is
+// made up for it, wherever it stands.
+func TestDamagedProbes(t *testing.T) {
+	dir := filepath.Join(t.TempDir(), "run")
+	if err := os.MkdirAll(dir, 0o755); err != nil {
+		t.Fatal(err)
+	}
+	p := sweeping(t, dir)
+	p.Out, p.Resume, p.Spec, p.NoProbe = filepath.Join(dir, "whole"), false, "mock:fixed", false
+	ttft, itl := 2*time.Millisecond, time.Millisecond
+	p.TTFT, p.ITL = &ttft, &itl
+	s := open(t, p)
+	if _, err := s.Measure(context.Background(), Load{Rate: 200, Requests: 20, Stage: "curve"}); err != nil {
+		t.Fatal(err)
+	}
+	_ = s.journal.Close()
+	s.Target.Close()
+	s.letGo()
+	journal, err := os.ReadFile(filepath.Join(p.Out, rundir.Journal))
+	if err != nil {
+		t.Fatal(err)
+	}
+	sound, err := Finish(p.Out)
+	if err != nil || sound.Sent.Probes == nil || sound.Sent.Probes.Requests == 0 {
+		t.Fatal(sound, err)
+	}
+	// Where frames stand is found by their magic; which are of probes their headers say.
+	damaged := 0
+	for at := 0; at < len(journal); {
+		next := bytes.Index(journal[at+1:], []byte("PJ2\n"))
+		if int32(binary.LittleEndian.Uint32(journal[at+12:])) == record.Probing {
+			bad := bytes.Clone(journal)
+			bad[at+70] ^= 4
+			out := filepath.Join(t.TempDir(), "run")
+			if err := os.CopyFS(out, os.DirFS(p.Out)); err != nil {
+				t.Fatal(err)
+			}
+			for _, name := range []string{rundir.Result, rundir.Requests, rundir.Chunks, rundir.Telemetry, rundir.Marks} {
+				_ = os.Remove(filepath.Join(out, name))
+			}
+			if err := os.WriteFile(filepath.Join(out, rundir.Journal), bad, 0o644); err != nil {
+				t.Fatal(err)
+			}
+			run, err := Finish(out)
+			if err != nil {
+				t.Fatal(err)
+			}
+			lost := int64(0)
+			for _, d := range run.Damage {
+				lost += d.Requests
+			}
+			if lost == 0 || run.Verdict != result.Invalid {
+				t.Errorf("frame at byte %d: %d requests lost, verdict %s", at, lost, run.Verdict)
+			}
+			if d := cmp.Diff(sound.Points[0].Requests, run.Points[0].Requests); d != "" {
+				t.Errorf("frame at byte %d:\n%s", at, d)
+			}
+			damaged++
+		}
+		if next < 0 {
+			break
+		}
+		at += 1 + next
+	}
+	if damaged == 0 {
+		t.Error("no frame of probes")
 	}
 }

@@ -105,6 +105,9 @@ func journalFrames(path string, offset int64, marks bool) iter.Seq2[Frame, error
 			return
 		}
 		s := scanner{in: file, size: info.Size(), offset: offset, follows: offset == 0}
+		if offset == 0 { // where a journal begins probes may stand
+			s.point = Probing
+		}
 		s.decoder.marksOnly = marks
 		for {
 			frame, err := s.next()

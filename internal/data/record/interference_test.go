@@ -24,7 +24,7 @@ func rowsIn(t *testing.T, dir string) (rows, marks int, lost int64, exact bool) 
 			if f.Marks[i].Name == LostMark {
 				marks++
 			}
-			if d, ok := DamageOf(&f.Marks[i]); ok {
+			if d, ok := DamageOf(&f.Marks[i]); ok && f.Point == d.FirstPoint { // it stands in each point that it may be of
 				lost += d.Rows
 				exact = exact && d.Exact
 			}

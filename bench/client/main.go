@@ -77,9 +77,9 @@ func (b *bench) measure(client func(port string) *exec.Cmd) float64 {
 		log.Fatal(err)
 	}
 	cmd := client(srv.URL[strings.LastIndexByte(srv.URL, ':')+1:])
-	said, err := cmd.CombinedOutput()
+	output, err := cmd.CombinedOutput()
 	if err != nil {
-		log.Printf("%s\n%s", said, err)
+		log.Printf("%s\n%s", output, err)
 	}
 	cpu := cmd.ProcessState.UserTime() + cmd.ProcessState.SystemTime()
 	stats, err := srv.Stop()
@@ -91,7 +91,7 @@ func (b *bench) measure(client func(port string) *exec.Cmd) float64 {
 		fmt.Sscanf(stats[i:], " tokens in %f events", &events)
 	}
 	if events == 0 {
-		log.Fatalf("the server wrote nothing; the client said:\n%s", said)
+		log.Fatalf("the server wrote nothing; the client said:\n%s", output)
 	}
 	return float64(cpu.Nanoseconds()) / 1e3 / events
 }

@@ -87,11 +87,11 @@ func (b *bench) run(spec string, l load, seed uint64) (dir string, p result.Poin
 	dir = filepath.Join(b.dir, fmt.Sprintf("%s-%d", strings.ReplaceAll(l.name, " ", "-"), seed))
 	os.RemoveAll(dir)
 	cmd := exec.Command(b.pitot, append([]string{"run", "sim:" + spec, "--quiet", "--seed", fmt.Sprint(seed), "--out", dir}, l.args...)...)
-	said, err := cmd.CombinedOutput()
+	output, err := cmd.CombinedOutput()
 	data, readErr := os.ReadFile(filepath.Join(dir, rundir.Result))
 	var r result.Run
 	if readErr != nil || json.Unmarshal(data, &r) != nil {
-		log.Fatalf("%s%v", said, err)
+		log.Fatalf("%s%v", output, err)
 	}
 	return dir, r.Points[0]
 }
@@ -173,11 +173,11 @@ func main() {
 		}
 		for i, l := range predicted {
 			_, is := b.run(truth, l, uint64(10*t+5+i))
-			_, said := b.run(strings.Split(base, "?")[0]+"?profile="+profile, l, uint64(10*t+5+i))
+			_, predicted := b.run(strings.Split(base, "?")[0]+"?profile="+profile, l, uint64(10*t+5+i))
 			for _, m := range []struct {
 				name string
 				a, b *result.Summary
-			}{{"TTFT", said.Metrics.SummaryOf(metric.TTFT), is.Metrics.SummaryOf(metric.TTFT)}, {"TPOT", said.Metrics.SummaryOf(metric.TPOT), is.Metrics.SummaryOf(metric.TPOT)}, {"E2E", said.Metrics.SummaryOf(metric.E2E), is.Metrics.SummaryOf(metric.E2E)}} {
+			}{{"TTFT", predicted.Metrics.SummaryOf(metric.TTFT), is.Metrics.SummaryOf(metric.TTFT)}, {"TPOT", predicted.Metrics.SummaryOf(metric.TPOT), is.Metrics.SummaryOf(metric.TPOT)}, {"E2E", predicted.Metrics.SummaryOf(metric.E2E), is.Metrics.SummaryOf(metric.E2E)}} {
 				for _, q := range []struct {
 					name string
 					a, b *float64

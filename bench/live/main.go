@@ -112,8 +112,8 @@ func main() {
 					args = setup.OnCore(*core, args...)
 				}
 				before, took := scrape(*url), takenByHost()
-				if said, err := exec.Command(args[0], args[1:]...).CombinedOutput(); err != nil && !strings.Contains(string(said), "INVALID") {
-					log.Fatalf("%s: %v\n%s", strings.Join(args, " "), err, said)
+				if output, err := exec.Command(args[0], args[1:]...).CombinedOutput(); err != nil && !strings.Contains(string(output), "INVALID") {
+					log.Fatalf("%s: %v\n%s", strings.Join(args, " "), err, output)
 				}
 				c = scrape(*url).minus(before)
 				share := takenByHost().since(took)

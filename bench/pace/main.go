@@ -90,8 +90,8 @@ func sends(dir, pitot string, rate float64, span time.Duration) [3]float64 {
 	os.RemoveAll(run)
 	cmd := setup.Command(1, pitot, "run", srv.URL, "--api", "openai-completions", "--model", "reference",
 		"--input", "64", "--output", "1", "--rate", fmt.Sprint(rate), "--duration", span.String(), "--warmup", "1s", "--quiet", "--out", run)
-	if said, err := cmd.CombinedOutput(); err != nil {
-		log.Printf("%s%v", said, err)
+	if output, err := cmd.CombinedOutput(); err != nil {
+		log.Printf("%s%v", output, err)
 	}
 	var late []float64
 	for f, err := range record.Frames(run) {

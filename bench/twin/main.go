@@ -167,8 +167,8 @@ func (b *bench) run(args ...string) result.Point {
 	out := filepath.Join(b.dir, "run")
 	os.RemoveAll(out)
 	cmd := exec.Command(b.pitot, append([]string{"run", "--quiet", "--out", out}, args...)...)
-	if said, err := cmd.CombinedOutput(); err != nil { // not VALID: the figures show it
-		log.Printf("%s%v", said, err)
+	if output, err := cmd.CombinedOutput(); err != nil { // not VALID: the figures show it
+		log.Printf("%s%v", output, err)
 	}
 	data, err := os.ReadFile(filepath.Join(out, rundir.Result))
 	if err != nil {

@@ -214,8 +214,8 @@ func (b *bench) serving(be string, l load) served {
 	s := b.serve(l.args(be))
 	n := strconv.Itoa(l.Streams)
 	spread := strconv.FormatInt(l.ITL.Microseconds(), 10)
-	if said, err := setup.Command(1, b.reader(), s.port, n, n, strconv.Itoa(l.Tokens), spread).CombinedOutput(); err != nil {
-		log.Fatalf("reader: %v\n%s", err, said)
+	if output, err := setup.Command(1, b.reader(), s.port, n, n, strconv.Itoa(l.Tokens), spread).CombinedOutput(); err != nil {
+		log.Fatalf("reader: %v\n%s", err, output)
 	}
 	return s.stop()
 }

@@ -96,16 +96,16 @@ func finishDamaged(t *testing.T, from string, d damaged, sound *result.Run, cut 
 		t.Fatal(err)
 	}
 	code, stdout, stderr := pitot(t, "report", dir)
-	said := fmt.Sprintf("%s: exit code %d\n%s\n%s", d.what, code, stdout, stderr)
+	output := fmt.Sprintf("%s: exit code %d\n%s\n%s", d.what, code, stdout, stderr)
 	if strings.Contains(stderr, "bug") || strings.Contains(stderr, "panic") {
-		t.Errorf("a bug: %s", said)
+		t.Errorf("a bug: %s", output)
 	}
 	if code == Usage { // nothing to finish: the journal stays
 		if kept, err := os.ReadFile(filepath.Join(dir, rundir.Journal)); err != nil || !bytes.Equal(kept, d.data) {
-			t.Errorf("the journal is not what it was: %v, %s", err, said)
+			t.Errorf("the journal is not what it was: %v, %s", err, output)
 		}
 		if !strings.Contains(stderr, "hint:") {
-			t.Errorf("no hint: %s", said)
+			t.Errorf("no hint: %s", output)
 		}
 		return false
 	}
@@ -117,13 +117,13 @@ func finishDamaged(t *testing.T, from string, d damaged, sound *result.Run, cut 
 	kept, err := os.ReadFile(filepath.Join(dir, rundir.Damaged))
 	switch {
 	case cut && (len(run.Damage) > 0 || err == nil):
-		t.Errorf("a journal that was cut is no damaged one: %s", said)
+		t.Errorf("a journal that was cut is no damaged one: %s", output)
 	case !cut && len(run.Damage) > 0 && (err != nil || !bytes.Equal(kept, d.data)):
-		t.Errorf("the damaged journal was not kept: %v, %s", err, said)
+		t.Errorf("the damaged journal was not kept: %v, %s", err, output)
 	case lost && (run.Verdict != result.Invalid || code != Invalid):
-		t.Errorf("verdict %s with loss: %s", run.Verdict, said)
+		t.Errorf("verdict %s with loss: %s", run.Verdict, output)
 	case lost && !strings.Contains(stdout, "the journal is damaged"):
-		t.Errorf("nothing is said: %s", said)
+		t.Errorf("nothing is said: %s", output)
 	}
 	for i, p := range run.Points {
 		r := p.Requests
@@ -142,7 +142,7 @@ func finishDamaged(t *testing.T, from string, d damaged, sound *result.Run, cut 
 	}
 	again, _, stderr := pitot(t, "report", dir)
 	if again != code {
-		t.Errorf("exit code %d the second time: %s\n%s", again, said, stderr)
+		t.Errorf("exit code %d the second time: %s\n%s", again, output, stderr)
 	}
 	return len(run.Points) > 0
 }

@@ -66,10 +66,10 @@ func executed(t *testing.T, text string) string {
 			for next < len(lines) && !strings.HasPrefix(lines[next], "$ ") {
 				next++
 			}
-			said := lines[at+1 : next]
+			documented := lines[at+1 : next]
 			out = append(out, command)
 			printed := execute(t, strings.TrimPrefix(command, "$ "))
-			if n := len(said); n > 0 && said[n-1] == "…" {
+			if n := len(documented); n > 0 && documented[n-1] == "…" {
 				printed = append(printed[:min(n-1, len(printed))], "…")
 			}
 			out = append(out, printed...)

@@ -39,7 +39,7 @@ func isFile(path string) bool {
 }
 
 // showForeign shows what another tool's file says.
-func showForeign(e *Env, path, format string, exports []export.Export, beside *report.SideBySide) error {
+func showForeign(e *Env, path, format string, exports []export.Export, sideBySide *report.SideBySide) error {
 	if len(exports) > 0 {
 		return say.Errorf("--export: %s was measured by another tool", path).WithHint("only runs of Pitot have the records that other formats are written from")
 	}
@@ -50,7 +50,7 @@ func showForeign(e *Env, path, format string, exports []export.Export, beside *r
 	if err != nil {
 		return err
 	}
-	beside.Foreign(r)
+	sideBySide.Foreign(r)
 	if format == "json" {
 		return report.JSON(e.Stdout, r)
 	}

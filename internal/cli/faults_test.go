@@ -48,7 +48,7 @@ type fault struct {
 
 	exits   []int
 	class   string // of every request that did not end well, "" for none
-	said    string // in what is printed, a regular expression
+	message string // in what is printed, a regular expression
 	kept    func(r *result.Run, rows []record.Row) error
 	noRun   bool          // it is refused before there is one
 	within  time.Duration // beside what starting takes
@@ -163,11 +163,11 @@ func faults() []fault {
 	first := delta("a")
 	return []fault{
 		{name: "endless stream", serve: endless(eventHead, delta("y")),
-			exits: failed, class: record.ErrOversized, said: "over 32,?800 events", kept: manyKept, within: 10 * time.Second, memory: 300},
+			exits: failed, class: record.ErrOversized, message: "over 32,?800 events", kept: manyKept, within: 10 * time.Second, memory: 300},
 		{name: "many more tokens than asked for", serve: answering(eventHead, strings.Repeat(delta("y"), 40_000), finished1, doneMark),
 			exits: failed, class: record.ErrOversized, kept: manyKept, within: 10 * time.Second, memory: 300},
 		{name: "20,000 choices", serve: answering(eventHead, manyChoices(), doneMark),
-			exits: failed, class: record.ErrOversized, said: "choices", within: 10 * time.Second, memory: 300},
+			exits: failed, class: record.ErrOversized, message: "choices", within: 10 * time.Second, memory: 300},
 		{name: "body at its bound, of each connection", serve: endless("HTTP/1.1 200 OK\r\nContent-Type: application/json\r\n\r\n", strings.Repeat(" ", 1000)),
 			exits: failed, class: record.ErrOversized, within: 15 * time.Second, memory: 600},
 		{name: "event at its bound, of each connection", serve: endless(eventHead+"data: ", strings.Repeat("x", 1000)),
@@ -175,9 +175,9 @@ func faults() []fault {
 		{name: "gzip of events", serve: answering("HTTP/1.1 200 OK\r\nContent-Type: text/event-stream\r\nContent-Encoding: gzip\r\n\r\n", zipped()),
 			exits: failed, class: record.ErrOversized, kept: manyKept, within: 10 * time.Second, memory: 300},
 		{name: "endless interim answers", serve: endless("", "HTTP/1.1 102 Processing\r\n\r\n"),
-			exits: failed, class: record.ErrOversized, said: "65,?536 bytes of headers", within: 5 * time.Second, memory: 200},
+			exits: failed, class: record.ErrOversized, message: "65,?536 bytes of headers", within: 5 * time.Second, memory: 200},
 		{name: "reset: while connecting", url: "http://127.0.0.1:1",
-			exits: failed, said: "cannot be measured .connect.: .*refused", noRun: true, within: 5 * time.Second},
+			exits: failed, message: "cannot be measured .connect.: .*refused", noRun: true, within: 5 * time.Second},
 		{name: "reset: after it was accepted", serve: broken(),
 			exits: failed, class: record.ErrReset, within: 5 * time.Second},
 		{name: "reset: after the headers", serve: broken(eventHead),
@@ -187,14 +187,14 @@ func faults() []fault {
 		{name: "reset: after the last token", serve: broken(eventHead, first, finished1, doneMark),
 			exits: well, kept: rowsHave("all of it", func(r *record.Row) bool { return r.Outcome == record.OK && r.Chunks == 1 }), within: 5 * time.Second},
 		{name: "TLS alert", tls: &tls.Config{ClientAuth: tls.RequireAnyClientCert}, args: []string{"--insecure"}, serve: answering(),
-			exits: failed, class: record.ErrTLS, said: "tls: certificate required", within: 5 * time.Second},
+			exits: failed, class: record.ErrTLS, message: "tls: certificate required", within: 5 * time.Second},
 		{name: "mTLS", held: "internal/target TestClientCertificate"},
 		{name: "TLS handshake that hangs", url: "https://%s", serve: func(c net.Conn, _ *http.Request) {}, timeout: "500ms", args: []string{"--insecure"},
-			exits: failed, said: "cannot be measured .timeout.: .*no answer to the TLS handshake in time", noRun: true, within: 5 * time.Second},
+			exits: failed, message: "cannot be measured .timeout.: .*no answer to the TLS handshake in time", noRun: true, within: 5 * time.Second},
 		{name: "proxy that refuses", url: "http://example.test", args: []string{"--proxy", "http://127.0.0.1:1"},
-			exits: failed, said: "cannot be measured .proxy.: proxy 127.0.0.1:1: .*refused", noRun: true, within: 5 * time.Second},
+			exits: failed, message: "cannot be measured .proxy.: proxy 127.0.0.1:1: .*refused", noRun: true, within: 5 * time.Second},
 		{name: "proxy that hangs", url: "http://example.test", args: []string{"--proxy", "http://%s"}, serve: func(c net.Conn, _ *http.Request) { time.Sleep(20 * time.Second) }, timeout: "500ms",
-			exits: failed, said: "cannot be measured .proxy.: .*no answer to CONNECT in time", noRun: true, within: 5 * time.Second},
+			exits: failed, message: "cannot be measured .proxy.: .*no answer to CONNECT in time", noRun: true, within: 5 * time.Second},
 		{name: "huge usage", serve: answering(eventHead, first, finished1, usageEvent(`"prompt_tokens":9,"completion_tokens":1000000000000000000`), doneMark),
 			exits: well, kept: doubted, within: 5 * time.Second},
 		{name: "usage in exponent form", serve: answering(eventHead, first, finished1, usageEvent(`"prompt_tokens":9,"completion_tokens":1e18`), doneMark),
@@ -214,7 +214,7 @@ func faults() []fault {
 			exits: failed, class: record.ErrTimeout, kept: rowsHave("cut", func(r *record.Row) bool { return r.Outcome == record.Cut && r.Sent >= 0 }), within: 10 * time.Second, memory: 300},
 		{name: "too few files", held: "internal/cli TestTooFewFiles, internal/cli TestFilesRunOut, internal/wire TestOwnLimits"},
 		{name: "huge concurrency", url: "sim:fixed", args: []string{"--concurrency", "2000000000"},
-			exits: []int{Usage}, said: "--concurrency: 2000000000 is not between 1 and 1,000,000", noRun: true, within: 3 * time.Second, memory: 100},
+			exits: []int{Usage}, message: "--concurrency: 2000000000 is not between 1 and 1,000,000", noRun: true, within: 3 * time.Second, memory: 100},
 		{name: "clock step", held: "internal/clock TestFromWall, internal/measure TestChecks"},
 		{name: "timeout under a flood", timeout: "1s", args: []string{"--output", "100000"}, serve: endless(eventHead, ": flood\n"),
 			exits: failed, class: record.ErrTimeout, within: 6 * time.Second, memory: 400},
@@ -292,8 +292,8 @@ func (f *fault) check(t *testing.T) {
 	if !slices.Contains(f.exits, code) {
 		t.Errorf("exit code %d, want %v", code, f.exits)
 	}
-	if f.said != "" && !regexp.MustCompile(f.said).MatchString(strings.Join(strings.Fields(out), " ")) {
-		t.Errorf("nothing says %q", f.said)
+	if f.message != "" && !regexp.MustCompile(f.message).MatchString(strings.Join(strings.Fields(out), " ")) {
+		t.Errorf("nothing says %q", f.message)
 	}
 	if limit := f.within + startTime(); took > limit {
 		t.Errorf("it took %v, more than %v", took, limit)

@@ -57,18 +57,18 @@ func TestTooFewFiles(t *testing.T) {
 		return p, p.code()
 	}
 	p, code := run("ulimit -n 256", 1000)
-	said := p.err.String()
-	if code != Usage || !strings.Contains(said, "1,000 connections at once take more files than the 256 that this process may have open") || !strings.Contains(said, "ulimit -n") {
-		t.Fatalf("exit code %d\n%s", code, said)
+	stderr := p.err.String()
+	if code != Usage || !strings.Contains(stderr, "1,000 connections at once take more files than the 256 that this process may have open") || !strings.Contains(stderr, "ulimit -n") {
+		t.Fatalf("exit code %d\n%s", code, stderr)
 	}
 	if _, err := filepath.EvalSymlinks(dir); err == nil {
 		t.Error("a refused start left its directory")
 	}
 	most := 0
-	if m := regexp.MustCompile(`put on less: ([0-9,]+) users are the highest load possible`).FindStringSubmatch(said); m == nil {
-		t.Fatal(said)
+	if m := regexp.MustCompile(`put on less: ([0-9,]+) users are the highest load possible`).FindStringSubmatch(stderr); m == nil {
+		t.Fatal(stderr)
 	} else if _, err := fmt.Sscan(strings.ReplaceAll(m[1], ",", ""), &most); err != nil || most < 10 {
-		t.Fatal(said)
+		t.Fatal(stderr)
 	}
 	if p, code := run("ulimit -n 256", most); !finished(code) || strings.Contains(p.out.String(), record.ErrOwnFiles) {
 		t.Errorf("the highest load of %d: exit code %d\n%s\n%s", most, code, p.out.String(), p.err.String())

@@ -44,8 +44,8 @@ func TestInterference(t *testing.T) {
 				t.Fatal(err)
 			}
 			code := p.code()
-			said := strings.Join(strings.Fields(p.err.String()), " ")
-			if code != Invalid || !regexp.MustCompile(c.says).MatchString(said) || strings.Contains(said, "bug") {
+			stderr := strings.Join(strings.Fields(p.err.String()), " ")
+			if code != Invalid || !regexp.MustCompile(c.says).MatchString(stderr) || strings.Contains(stderr, "bug") {
 				t.Errorf("exit code %d\n%s\n%s", code, p.out.String(), p.err.String())
 			}
 			if name == "replaced" {

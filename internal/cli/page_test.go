@@ -107,10 +107,10 @@ func TestPageFromParquet(t *testing.T) {
 		if s == nil || int64(len(v)) != s.N {
 			t.Fatalf("%s: %d values, run.json has %+v", id, len(v), s)
 		}
-		for share, said := range map[float64]*float64{.5: s.P50, .9: s.P90, .95: s.P95, .99: s.P99} {
+		for share, reported := range map[float64]*float64{.5: s.P50, .9: s.P90, .95: s.P95, .99: s.P99} {
 			x := v[int(math.Ceil(float64(len(v))*share))-1] / 1e6
-			if said == nil || *said != x {
-				t.Errorf("%s at %v: the records say %v, run.json %v", id, share, x, said)
+			if reported == nil || *reported != x {
+				t.Errorf("%s at %v: the records say %v, run.json %v", id, share, x, reported)
 			}
 		}
 		drawn := charts["p1-"+id].Series
@@ -285,17 +285,17 @@ f.onload = () => { copy(); setInterval(copy, 100); };
 	}
 	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
 	defer cancel()
-	var out, said bytes.Buffer
+	var out, stderr bytes.Buffer
 	cmd := exec.CommandContext(ctx, browser, append([]string{"--headless", "--no-sandbox", "--disable-gpu", "--hide-scrollbars", "--user-data-dir=" + t.TempDir(),
 		"--enable-logging=stderr", "--v=0", "--dump-dom", "file://" + path}, args...)...)
-	cmd.Stdout, cmd.Stderr = &out, &said
+	cmd.Stdout, cmd.Stderr = &out, &stderr
 	if err := cmd.Run(); err != nil || !strings.Contains(out.String(), "<html") {
 		if os.Getenv("AXE_CORE") != "" {
-			t.Fatalf("the browser does not start: %v\n%s", err, said.String())
+			t.Fatalf("the browser does not start: %v\n%s", err, stderr.String())
 		}
-		t.Skipf("the browser does not start here: %v\n%s", err, said.String())
+		t.Skipf("the browser does not start here: %v\n%s", err, stderr.String())
 	}
-	return out.String(), regexp.MustCompile(`CONSOLE.*`).FindString(said.String())
+	return out.String(), regexp.MustCompile(`CONSOLE.*`).FindString(stderr.String())
 }
 
 // accessible lets axe-core judge a page, without the policy that would keep it

@@ -35,7 +35,7 @@ func predictVerb(ctx context.Context, e *Env) (int, error) {
 	if p.Replay != "" {
 		return replay(e, &p, spec)
 	}
-	if p.Beside != "" && spec != "" {
+	if p.MeasuredRun != "" && spec != "" {
 		return compareWithTwin(ctx, e, &p, spec)
 	}
 	if spec == "" {
@@ -88,14 +88,14 @@ func listKnown(e *Env, p *plan.Prediction, args []string) (int, error) {
 
 // compareWithTwin compares a measured run with the twin's prediction of it.
 func compareWithTwin(ctx context.Context, e *Env, p *plan.Prediction, spec string) (int, error) {
-	x, err := predict.Redo(ctx, spec, p.Beside)
+	x, err := predict.Redo(ctx, spec, p.MeasuredRun)
 	if err != nil {
 		return Usage, err
 	}
 	if p.Format == "json" {
 		return Done, report.JSON(e.Stdout, x)
 	}
-	return Done, report.Beside(e.Stdout, x, report.Style{Color: wantsColor(e.Stdout, e.Getenv)})
+	return Done, report.WriteRunAgainstTwin(e.Stdout, x, report.Style{Color: wantsColor(e.Stdout, e.Getenv)})
 }
 
 // deploymentOf gives MODEL@GPU, also where it is written as a target.

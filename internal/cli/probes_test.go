@@ -120,8 +120,8 @@ func TestServerCountsWhatWasSent(t *testing.T) {
 				t.Errorf("%+v", probes)
 			}
 			table := filepath.Join(dir, "table.csv")
-			if code, _, said := pitot(t, "report", at, "--export", "csv-requests="+table); code == Bug || code == Usage {
-				t.Fatalf("%d: %s", code, said)
+			if code, _, stderr := pitot(t, "report", at, "--export", "csv-requests="+table); code == Bug || code == Usage {
+				t.Fatalf("%d: %s", code, stderr)
 			}
 			data, err := os.ReadFile(table)
 			if err != nil || strings.Contains(string(data), record.ProbeClass) {
@@ -179,11 +179,11 @@ func fromMetrics(t *testing.T, url string) (c counted) {
 func TestProbesOfAResumedSweep(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "run")
 	args := []string{"sweep", "mock:fixed", "--loads", "20,40", "--duration", "300ms", "--warmup", "100ms", "--input", "32", "--output", "4", "--out", dir, "--quiet"}
-	if code, _, said := pitot(t, args...); code == Bug || code == Usage {
-		t.Fatalf("%d: %s", code, said)
+	if code, _, stderr := pitot(t, args...); code == Bug || code == Usage {
+		t.Fatalf("%d: %s", code, stderr)
 	}
-	if code, _, said := pitot(t, append(args, "--resume")...); code == Bug || code == Usage {
-		t.Fatalf("%d: %s", code, said)
+	if code, _, stderr := pitot(t, append(args, "--resume")...); code == Bug || code == Usage {
+		t.Fatalf("%d: %s", code, stderr)
 	}
 	run, err := rundir.ReadResult(dir)
 	if err != nil {

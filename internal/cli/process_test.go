@@ -332,7 +332,7 @@ func TestMockEnds(t *testing.T) {
 
 // startMock starts a mock that ends with its standard input, and gives what it
 // says from then on and where it serves.
-func startMock(t *testing.T, flags ...string) (p *process, stdin io.Closer, said *bufio.Reader, url string) {
+func startMock(t *testing.T, flags ...string) (p *process, stdin io.Closer, stdout *bufio.Reader, url string) {
 	t.Helper()
 	p = &process{Cmd: exec.Command("pitot", append([]string{"mock", "--port", "0", "--until-eof"}, flags...)...)}
 	in, err := p.StdinPipe()
@@ -348,13 +348,13 @@ func startMock(t *testing.T, flags ...string) (p *process, stdin io.Closer, said
 	}
 	late := time.AfterFunc(limit, func() { _ = p.Process.Kill() })
 	t.Cleanup(func() { late.Stop() })
-	said = bufio.NewReader(out)
-	line, err := said.ReadString('\n')
+	stdout = bufio.NewReader(out)
+	line, err := stdout.ReadString('\n')
 	if err != nil || !strings.HasPrefix(line, "serving on http://127.0.0.1:") {
 		t.Fatalf("%q, %v", line, err)
 	}
 	url, _, _ = strings.Cut(strings.TrimPrefix(line, "serving on "), " ")
-	return p, in, said, url
+	return p, in, stdout, url
 }
 
 // Answers under way when the server is stopped, by a signal or the end of its

@@ -36,10 +36,10 @@ func reportVerb(_ context.Context, e *Env) (int, error) {
 	}
 	code := Done
 	var unsaved error
-	var beside report.SideBySide
+	var sideBySide report.SideBySide
 	for _, dir := range dirs {
 		if isFile(dir) {
-			if err := showForeign(e, dir, p.Format, exports, &beside); err != nil {
+			if err := showForeign(e, dir, p.Format, exports, &sideBySide); err != nil {
 				return Usage, err
 			}
 			continue
@@ -49,7 +49,7 @@ func reportVerb(_ context.Context, e *Env) (int, error) {
 			return Usage, failed
 		}
 		unsaved = errors.Join(unsaved, failed)
-		beside.Run(measured, dir)
+		sideBySide.Run(measured, dir)
 		page, missing := writePage(e.Stderr, measured, dir)
 		if err := errors.Join(show(e, measured, shownFrom{dir, failed == nil, page, missing}, p.Format), writeExports(e, exports, measured, dir)); err != nil {
 			return Done, err
@@ -60,7 +60,7 @@ func reportVerb(_ context.Context, e *Env) (int, error) {
 		code = worseCode(code, strictly(&p, e, measured, codeOfRun(measured))) // that a run was interrupted is history
 	}
 	if p.Format == "text" || p.Format == "md" {
-		if err := beside.Write(e.Stdout, p.Format == "md"); err != nil {
+		if err := sideBySide.Write(e.Stdout, p.Format == "md"); err != nil {
 			return Done, err
 		}
 	}

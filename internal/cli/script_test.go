@@ -155,8 +155,8 @@ func server(ts *testscript.TestScript, neg bool, args []string) {
 			_, _ = io.WriteString(w, `{"data":[{"id":"llama-3.1-8b"}]}`)
 		case "parrot":
 			w.WriteHeader(http.StatusUnauthorized)
-			said := strings.TrimSpace(strings.Join([]string{r.Header.Get("Authorization"), r.Header.Get("X-Api-Key"), r.Header.Get("Cookie"), r.Header.Get("X-Custom")}, " "))
-			_ = json.NewEncoder(w).Encode(map[string]any{"error": map[string]string{"message": "wrong key: " + said}})
+			output := strings.TrimSpace(strings.Join([]string{r.Header.Get("Authorization"), r.Header.Get("X-Api-Key"), r.Header.Get("Cookie"), r.Header.Get("X-Custom")}, " "))
+			_ = json.NewEncoder(w).Encode(map[string]any{"error": map[string]string{"message": "wrong key: " + output}})
 		case "nothing":
 			http.NotFound(w, r)
 		default:

@@ -309,10 +309,10 @@ func vllmFlagHelp(w io.Writer) {
 	}
 	for i, title := range []string{"Honoured", "Taken, and without effect", "Refused: nothing is run"} {
 		fmt.Fprintf(w, "\n%s\n", title)
-		var told []string
+		var listed []string
 		for _, f := range vllmFlags() {
-			if f.fate == fate(i) && !slices.Contains(told, f.why) {
-				told = append(told, f.why)
+			if f.fate == fate(i) && !slices.Contains(listed, f.why) {
+				listed = append(listed, f.why)
 				notef(f.fate, f.why)
 			}
 		}

@@ -60,8 +60,8 @@ func TestVLLMFlagsAreHonoured(t *testing.T) {
 				given = append(given, "--"+f.name+" "+v)
 			}
 		}
-		differs := slices.ContainsFunc(others, func(beside string) bool {
-			return slices.ContainsFunc(given, func(args string) bool { return translated(beside+" "+args) != translated(beside) })
+		differs := slices.ContainsFunc(others, func(vllmFile string) bool {
+			return slices.ContainsFunc(given, func(args string) bool { return translated(vllmFile+" "+args) != translated(vllmFile) })
 		})
 		if !differs { // what changes nothing is named, and what is refused too
 			t.Errorf("--%s makes no difference", f.name)

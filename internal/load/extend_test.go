@@ -8,10 +8,10 @@ import (
 // A window that is too short gets a later end; what came due meanwhile belongs
 // to it, and the load goes on while nobody knows yet.
 func TestExtend(t *testing.T) {
-	var told []int64
+	var extended []int64
 	ready := false
 	extend := func(_, t1 int64) (int64, bool) {
-		told = append(told, t1)
+		extended = append(extended, t1)
 		if t1 == 30 {
 			return 60, ready
 		}
@@ -30,8 +30,8 @@ func TestExtend(t *testing.T) {
 	s.want(80, ended(3, 75))
 	s.over()
 	s.window(0, 60)
-	if !slices.Equal(told, []int64{30, 30, 30, 30, 60}) {
-		t.Errorf("asked about %v", told)
+	if !slices.Equal(extended, []int64{30, 30, 30, 30, 60}) {
+		t.Errorf("asked about %v", extended)
 	}
 }
 

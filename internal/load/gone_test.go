@@ -100,7 +100,7 @@ func TestGone(t *testing.T) {
 			due, ids := 0, map[int64]bool{}
 			for _, a := range append(w.sent, w.dropped...) {
 				if ids[a.ID] {
-					t.Errorf("request %d is told twice", a.ID)
+					t.Errorf("request %d started twice", a.ID)
 				}
 				ids[a.ID] = true
 				if a.Due >= t0 && a.Due < t1 {

@@ -199,8 +199,8 @@ func TestFailingServerIsNotInvalid(t *testing.T) {
 // its count of cached tokens could tell.
 func TestGivenSeedWithoutCachedTokens(t *testing.T) {
 	for name, c := range map[string]struct {
-		cold, seeded, told bool
-		status             result.Status // "": no check
+		cold, seeded, announced bool
+		status                  result.Status // "": no check
 	}{
 		"fresh prompts":            {true, false, false, ""},
 		"seed given":               {true, true, false, result.Flag},
@@ -209,7 +209,7 @@ func TestGivenSeedWithoutCachedTokens(t *testing.T) {
 	} {
 		s, frames := window(10), plain(100)
 		s.Cold, s.Seeded = c.cold, c.seeded
-		if c.told {
+		if c.announced {
 			for i := range frames {
 				frames[i].Rows[0].CachedTokens = 0
 			}
@@ -274,7 +274,7 @@ func TestShareThatWasCached(t *testing.T) {
 	for i := range frames {
 		frames[i].Rows[0].CachedTokens = record.Unset
 	}
-	if x, told := fold(s, frames...).Point().Window["cached_share"]; told {
+	if x, announced := fold(s, frames...).Point().Window["cached_share"]; announced {
 		t.Errorf("nobody told, and it is %g", x)
 	}
 }

@@ -113,8 +113,8 @@ func Definitions() []Definition {
 		metric.DecodeRate:     {Request: (*Request).decodeRate, answered: true, lacks: oneToken},
 	}
 	of[metric.CachedShare] = Definition{Window: func(f *Fold, _ *result.Point) (float64, string) {
-		cached, prompt, told := f.probe.Cached()
-		if !told || prompt == 0 {
+		cached, prompt, known := f.probe.Cached()
+		if !known || prompt == 0 {
 			return 0, "the server does not tell how many tokens were cached"
 		}
 		return float64(cached) / float64(prompt), ""

@@ -12,17 +12,17 @@ import (
 // What is shown of an error class is what was said of its first request in
 // the schedule, in whichever order the requests ended; of the cohort alone.
 func TestErrorExamples(t *testing.T) {
-	said := func(id, due int64, class, detail string) record.Frame {
+	failure := func(id, due int64, class, detail string) record.Frame {
 		f := failed(id, due, 1, class)
 		f.Rows[0].Detail = detail
 		return f
 	}
 	frames := []record.Frame{
-		said(0, -50, record.ErrServer, "in the warm-up"),
-		said(3, 300, record.ErrServer, "third"),
-		said(2, 200, record.ErrServer, "second"),
-		said(1, 100, record.ErrServer, ""),
-		said(4, 400, record.ErrReset, ""),
+		failure(0, -50, record.ErrServer, "in the warm-up"),
+		failure(3, 300, record.ErrServer, "third"),
+		failure(2, 200, record.ErrServer, "second"),
+		failure(1, 100, record.ErrServer, ""),
+		failure(4, 400, record.ErrReset, ""),
 	}
 	got := fold(window(1), frames...).Point().Requests
 	if d := cmp.Diff(map[string]string{record.ErrServer: "second"}, got.ErrorExamples); d != "" {

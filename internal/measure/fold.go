@@ -299,8 +299,8 @@ func (w *flow) count(r *record.Row, s *Stream, window *judge.Conditions) {
 			w.other++
 		}
 	}
-	said := s.Count > 0 && !s.Blind
-	if said && r.Outcome == record.OK && r.CompletionTokens >= 0 {
+	counted := s.Count > 0 && !s.Blind
+	if counted && r.Outcome == record.OK && r.CompletionTokens >= 0 {
 		w.expected += int64(r.CompletionTokens) - int64(max(r.HiddenTokens, 0))
 		w.observed += s.Tokens
 	}
@@ -313,11 +313,11 @@ func (w *flow) count(r *record.Row, s *Stream, window *judge.Conditions) {
 		if window.Holds(end) {
 			w.output += int64(r.CompletionTokens) * million
 		}
-	case r.CompletionTokens >= 0 && said:
+	case r.CompletionTokens >= 0 && counted:
 		w.output += int64(float64(r.CompletionTokens) * float64(s.tokensIn) / float64(s.Tokens) * million)
 	case r.CompletionTokens >= 0:
 		w.output += int64(float64(r.CompletionTokens) * float64(s.inside) / float64(s.Count) * million)
-	case said:
+	case counted:
 		w.output += s.tokensIn * million
 	case r.Outcome == record.OK && (s.inside > 0 || s.Count == 0 && window.Holds(r.Done)):
 		w.noOutput++

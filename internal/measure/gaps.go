@@ -147,11 +147,11 @@ func (g *gapSet) addStream(s *Stream, t trust, visible int64, marker bool) {
 	of.requests++
 	of.tokens += max(visible, s.Count)
 	g.amortised = g.amortised || s.several && !s.Blind
-	tokens := func(told, events int32) int32 {
+	tokens := func(reported, events int32) int32 {
 		if s.Blind {
 			return events
 		}
-		return told
+		return reported
 	}
 	var run *gapRun
 	for i, n := range s.near {

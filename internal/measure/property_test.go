@@ -34,13 +34,13 @@ func crowd(rng *rand.Rand, n int) []record.Frame {
 		}
 		a := answer{id: i, due: due, usage: Unset, first: Unset, hidden: int32(rng.IntN(2) * 3)}
 		at, total := due+rng.Int64N(300), int32(0)
-		said := rng.IntN(2) == 0
+		counted := rng.IntN(2) == 0
 		for range 1 + rng.IntN(12) {
 			a.stamps = append(a.stamps, at)
 			at += rng.Int64N(40)
 			k := 1 + rng.Int32N(3)
 			total += k
-			if said {
+			if counted {
 				a.tokens = append(a.tokens, k)
 			}
 		}

@@ -9,8 +9,8 @@ import (
 
 // server gathers what the server told of itself, by the names of the samples.
 type server struct {
-	t0, t1 int64 // the window
-	told   map[string]*signalSamples
+	t0, t1  int64 // the window
+	samples map[string]*signalSamples
 }
 
 // told is the samples of one name. What a counter grew by is taken from as close
@@ -30,13 +30,13 @@ func (s *server) countSample(x *record.Sample) {
 	if x.Source != record.SourceServer || math.IsNaN(x.Value) || math.IsInf(x.Value, 0) {
 		return
 	}
-	if s.told == nil {
-		s.told = map[string]*signalSamples{}
+	if s.samples == nil {
+		s.samples = map[string]*signalSamples{}
 	}
-	of := s.told[x.Name]
+	of := s.samples[x.Name]
 	if of == nil {
 		of = &signalSamples{beforeAt: record.Unset, afterAt: record.Unset, least: math.Inf(1), most: math.Inf(-1), lowest: x.Value, highest: x.Value}
-		s.told[x.Name] = of
+		s.samples[x.Name] = of
 	}
 	of.lowest, of.highest = min(of.lowest, x.Value), max(of.highest, x.Value)
 	switch {
@@ -57,7 +57,7 @@ func (s *server) countSample(x *record.Sample) {
 
 // restarted says that the server's process began more than once.
 func (s *server) restarted() bool {
-	start := s.told[metric.ProcessStart]
+	start := s.samples[metric.ProcessStart]
 	return start != nil && start.highest-start.lowest > 1
 }
 
@@ -87,7 +87,7 @@ func (s *server) values(signals []metric.Signal) map[string]float64 {
 
 // value is that of one signal, in the engine's unit.
 func (s *server) value(d *metric.Signal) (float64, bool) {
-	of := s.told[d.From.Record]
+	of := s.samples[d.From.Record]
 	if of == nil {
 		return 0, false
 	}
@@ -110,7 +110,7 @@ func (s *server) value(d *metric.Signal) (float64, bool) {
 
 // growth is what a counter grew by.
 func (s *server) growth(name string) (float64, bool) {
-	of := s.told[name]
+	of := s.samples[name]
 	if of == nil || of.beforeAt < 0 || of.afterAt < 0 || of.after < of.before || s.restarted() {
 		return 0, false
 	}

@@ -139,10 +139,10 @@ type Serving struct {
 
 // Prediction is what `pitot predict` has of its own.
 type Prediction struct {
-	Replay string // recording to replay
-	Beside string // run to lay beside the twin's
-	List   bool   // list what is known
-	Format string
+	Replay      string // recording to replay
+	MeasuredRun string // run to compare with the twin's
+	List        bool   // list what is known
+	Format      string
 }
 
 // Fitting is what `pitot fit` has of its own.

@@ -28,7 +28,7 @@ const checkLine = "%8s %8s %9s %9s  %8s %8s  %8s %8s  %8s %8s  %s\n"
 func CheckHead(w io.Writer, r audit.Reference, window time.Duration) {
 	fmt.Fprintf(w, "reference: %s to the first token, then one each %s, %s in all; closed loop, %s at each level\n",
 		say.Span(r.TTFT), say.Span(r.ITL), say.Plural(r.Tokens, "token"), say.Span(window))
-	fmt.Fprintf(w, "error = what Pitot said − what the server's log says, ms; n = requests measured, with %s each\n", say.Plural(r.Tokens-1, "gap"))
+	fmt.Fprintf(w, "error = what Pitot measured − what the server's log has, ms; n = requests measured, with %s each\n", say.Plural(r.Tokens-1, "gap"))
 	few, firm := stat.Support(.99)
 	fmt.Fprintf(w, "p99 from %s samples on, ~ few: from %s on, – fewer: withheld\n", say.Count(firm), say.Count(few))
 	fmt.Fprintf(w, "inside = true p50 and p99 of gaps lie within the bounds that Pitot prints ±%g ms, which are what is shown\n\n", float64(audit.Tolerance)/1e6)
@@ -161,8 +161,8 @@ func CheckedClient(w io.Writer, r *audit.Client) error {
 		row[3], row[4] = fewMark(slices.Contains(s.Few, "p50"))+twoDecimals(s.P50), fewMark(slices.Contains(s.Few, "p99"))+twoDecimals(s.P99)
 	}
 	table.Rows = append(table.Rows, row)
-	if c := r.Said; c != nil {
-		table.Rows = append(table.Rows, []string{c.Tool + " said", twoDecimals(c.MeanTTFT), twoDecimals(c.P99TTFT), twoDecimals(c.MedianITL), twoDecimals(c.P99ITL)})
+	if c := r.Reported; c != nil {
+		table.Rows = append(table.Rows, []string{c.Tool + " reported", twoDecimals(c.MeanTTFT), twoDecimals(c.P99TTFT), twoDecimals(c.MedianITL), twoDecimals(c.P99ITL)})
 	}
 	table.writeTerminal(p, Style{})
 	if lo, firm := stat.Support(.99); t.TTFT != nil && t.TTFT.N < firm {
@@ -178,7 +178,7 @@ func CheckedClient(w io.Writer, r *audit.Client) error {
 		facts = append(facts, fmt.Sprintf("%.0f MB of memory", float64(r.MemoryBytes)/1e6))
 	}
 	p.line("%s", strings.Join(facts, " · "))
-	if r.Said == nil {
+	if r.Reported == nil {
 		p.line("the client left no result that can be read; let it write one to {dir} (vllm bench serve: --save-result --result-dir {dir}; aiperf: --artifact-dir {dir})")
 	}
 	if r.Exit != "" {

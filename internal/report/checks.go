@@ -13,7 +13,7 @@ import (
 	"pitot/internal/stat"
 )
 
-// What is said of a check: run.json has its numbers.
+// The value, limit and advice of each check in words; its numbers are in run.json.
 
 // CheckModel is a check in words.
 type CheckModel struct {
@@ -112,7 +112,7 @@ func checkWords() map[string]sayings {
 					text += fmt.Sprintf(", %.0f planned", n)
 				}
 				if n, ok := d["twice"]; ok {
-					text += fmt.Sprintf(", %.0f told twice", n)
+					text += fmt.Sprintf(", %.0f recorded twice", n)
 				}
 				return text
 			},
@@ -260,7 +260,7 @@ func checkWords() map[string]sayings {
 			value: func(c *result.Check) string {
 				switch c.Case {
 				case result.CaseProcess:
-					return "its process began anew"
+					return "its process was restarted"
 				case result.CaseConnections:
 					return fmt.Sprintf("all %.0f connections in use broke at once, %.3g s into the window", number(c.Value), c.Detail["at"])
 				}
@@ -270,7 +270,7 @@ func checkWords() map[string]sayings {
 		},
 		result.CheckGone: {
 			value:  func(c *result.Check) string { return fmt.Sprintf("%.3g s after the load began", number(c.Value)) },
-			advice: "Look at the server's log, start it again and measure anew: from then on nothing was served.",
+			advice: "Look at the server's log, restart it and measure again: nothing was served from then on.",
 		},
 		result.CheckPrompts:     {advice: "Choose the tokenizer of the model, or calibrate the prompt lengths."},
 		result.CheckOutputs:     {advice: "Make the server ignore the end of sequence, or compare tokens, not requests."},
@@ -313,7 +313,7 @@ func counted(c *result.Check) string { return fmt.Sprintf("%.0f %s", number(c.Va
 // busyHost says what else the client's machine did.
 func busyHost(c *result.Check) string {
 	text := fmt.Sprintf("other processes held %.0f %% of the cores", 100*number(c.Value))
-	if waited, told := c.Detail["waited"]; told {
+	if waited, known := c.Detail["waited"]; known {
 		text += fmt.Sprintf(", some task waited for one %.0f %% of the time", 100*waited)
 	}
 	const shown = .005

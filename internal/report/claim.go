@@ -12,13 +12,13 @@ import (
 	"pitot/internal/stat"
 )
 
-// What a run shows as a whole: the sentence to quote, the figures beside it, what
+// What a run shows as a whole: the sentence to quote, its figures, what
 // limits it and the conditions it holds under.
 
 // Claim is the sentence to quote of a run.
 type Claim struct {
 	Sentence string
-	Interval string // how sure it is, or why nobody can say
+	Interval string // how sure it is, or why that is not known
 	Verdict  result.Verdict
 	Because  []string // names of the checks that did not pass
 }
@@ -29,8 +29,8 @@ type Figure struct {
 	Note              string
 }
 
-// Condition is one thing that a claim holds under. Known is false for what
-// nobody told: it is never guessed.
+// Condition is one thing that a claim holds under. Known is false where it
+// is not known: it is never guessed.
 type Condition struct {
 	Name, Value string
 	Known       bool
@@ -411,7 +411,7 @@ func sentText(s *result.Sent) (parts []string) {
 	return parts
 }
 
-// conditions are the facts that the field expects beside a figure.
+// conditions are the facts that the field expects with a figure.
 func conditions(run *result.Run, m *Model) (list []Condition) {
 	addCondition := func(name string, values ...string) {
 		v := strings.Join(present(values...), " · ")

@@ -43,7 +43,7 @@ type ClauseModel struct{ State, Text string }
 type AnswerModel struct {
 	Word  string
 	Claim string   // "b is slower than a"
-	Basis string   // what changed, or why nobody can say; "" if the claim says it all
+	Basis string   // what changed, or why that is not known; "" if the claim says it all
 	Aside bool     // the basis stands in brackets
 	More  []string // what else was found
 }
@@ -163,7 +163,7 @@ func buildPair(c *compare.Comparison, p *compare.Pair) PairModel {
 		few = p.Rows[0].Why
 	}
 	switch {
-	case p.Beside():
+	case p.HasOtherInstrument():
 		m.Title = append(m.Title, compare.OtherInstrument+", no verdict")
 	case few != "":
 		m.Title = append(m.Title, say.Plain("no verdict ("+few+")"))
@@ -172,7 +172,7 @@ func buildPair(c *compare.Comparison, p *compare.Pair) PairModel {
 	default:
 		m.Title = append(m.Title, fmt.Sprintf("%d and %d launches", p.Launches[0], p.Launches[1]))
 	}
-	m.table(p, few == "" && !p.Beside())
+	m.table(p, few == "" && !p.HasOtherInstrument())
 	m.legend(c, p)
 	return m
 }
@@ -186,7 +186,7 @@ func (m *PairModel) table(p *compare.Pair, verdicts bool) {
 	robust := slices.ContainsFunc(p.Rows, func(r compare.Row) bool { return r.Robust != nil })
 	a, b := heads(say.Plain(p.A), say.Plain(p.B))
 	m.Table.Head = []string{"", a, b, "change"}
-	if !p.Beside() {
+	if !p.HasOtherInstrument() {
 		m.Table.Head = append(m.Table.Head, interval)
 	}
 	if robust {
@@ -209,7 +209,7 @@ func (m *PairModel) table(p *compare.Pair, verdicts bool) {
 		}
 		row := []string{name, value(r.A), value(r.B), say.Change(r.Change, r.OfShare())}
 		switch v := r.CI95; {
-		case p.Beside():
+		case p.HasOtherInstrument():
 		case v == nil:
 			row = append(row, say.Unknown)
 		default:
@@ -269,7 +269,7 @@ func (m *PairModel) legend(c *compare.Comparison, p *compare.Pair) {
 	for _, r := range p.Rows {
 		few = few || r.Few && r.Unit != "share"
 		robust = robust || r.Robust != nil
-		if r.CI95 == nil && missing == "" && r.Verdict != compare.Equivalent && !p.Beside() {
+		if r.CI95 == nil && missing == "" && r.Verdict != compare.Equivalent && !p.HasOtherInstrument() {
 			missing = r.NoInterval
 		}
 		if r.PAdjusted != nil && !r.PreRegistered {
@@ -373,7 +373,7 @@ func answer(c *compare.Comparison, v compare.Verdict) AnswerModel {
 	case compare.Equivalent:
 		m.Claim = b + " is equivalent to " + a + " within " + within
 	case compare.OtherInstrument:
-		m.Claim = "no verdict on " + b + " beside " + a + ": measured by another instrument"
+		m.Claim = "no verdict on " + b + " against " + a + ": measured by another instrument"
 	case compare.NotCompared:
 		m.Claim, m.Basis = b+" was not compared with "+a, say.Plain(v.Why)
 	default:

@@ -10,18 +10,18 @@ import (
 	"pitot/internal/say"
 )
 
-// How requests that were not served are told.
+// How requests that were not served are shown.
 
-// maxClasses is how many error classes are shown with what the server said.
+// maxClasses is how many error classes are shown with the server's message.
 const maxClasses = 8
 
-// maxSaid is how much of that is shown, in characters.
-const maxSaid = 98
+// maxMessage is how much of a message is shown, in characters.
+const maxMessage = 98
 
 // Failures are requests that were not served.
 type Failures struct {
 	Total   string
-	Classes []string // how many of each class of errors, and what was said
+	Classes []string // how many of each class of errors, and a message of it
 }
 
 func (m *PointModel) failures(p *result.Point) {
@@ -67,8 +67,8 @@ func (m *PointModel) failures(p *result.Point) {
 			continue
 		}
 		line := say.Count(r.Errors[class]) + " " + say.Plain(class)
-		if said := say.Plain(r.ErrorExamples[class]); said != "" {
-			line = say.Cut(line+": "+said, maxSaid)
+		if example := say.Plain(r.ErrorExamples[class]); example != "" {
+			line = say.Cut(line+": "+example, maxMessage)
 		}
 		m.Failures.Classes = append(m.Failures.Classes, line)
 	}

@@ -96,7 +96,7 @@ func foreignLoad(p *tools.Point) (out []string) {
 		out = append(out, say.Seconds(*p.Seconds))
 	}
 	if len(out) == 0 {
-		out = []string{"the load is not told"}
+		out = []string{"the load is not reported"}
 	}
 	return out
 }
@@ -120,7 +120,7 @@ func foreignHeadline(p *tools.Point) (out []string) {
 	whole(p.Failed, "failed")
 	whole(p.Incomplete, "cut off")
 	if p.Failed == nil {
-		out = append(out, "failures not told")
+		out = append(out, "failures not reported")
 	}
 	addFigure(p.RequestsPerS, "req/s")
 	addFigure(p.OutputTokensPerS, "output tok/s")
@@ -150,7 +150,7 @@ func foreignTable(p *tools.Point) (t Table, meanings []string) {
 		}
 	}
 	t.Head = append(t.Head, "max")
-	said := map[string][]string{}
+	namesOf := map[string][]string{}
 	var order []string
 	for _, r := range rows {
 		if r.s == nil {
@@ -164,14 +164,14 @@ func foreignTable(p *tools.Point) (t Table, meanings []string) {
 		}
 		t.Rows = append(t.Rows, append(cells, say.Optional(r.s.Max)))
 		if what := r.s.What; what != "" {
-			if said[what] == nil {
+			if namesOf[what] == nil {
 				order = append(order, what)
 			}
-			said[what] = append(said[what], r.name)
+			namesOf[what] = append(namesOf[what], r.name)
 		}
 	}
 	for _, what := range order {
-		meanings = append(meanings, strings.Join(said[what], " and ")+": "+what)
+		meanings = append(meanings, strings.Join(namesOf[what], " and ")+": "+what)
 	}
 	return t, meanings
 }
@@ -223,7 +223,7 @@ func (b *SideBySide) Foreign(r *tools.Result) {
 	}
 }
 
-// Write writes the table, if there is something of another tool to lay beside
+// Write writes the table, if there is something of another tool to compare with
 // something else.
 func (b *SideBySide) Write(w io.Writer, markdown bool) error {
 	if !b.foreign || len(b.rows) < 2 {

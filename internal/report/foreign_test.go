@@ -28,7 +28,7 @@ func TestForeign(t *testing.T) {
 				t.Fatalf("control character %q in\n%s", c, b.String())
 			}
 		}
-		for _, want := range []string{"measured by another instrument", "as many requests as were let through", "the load is not told", "failures not told", "52.1", "71.0"} {
+		for _, want := range []string{"measured by another instrument", "as many requests as were let through", "the load is not reported", "failures not reported", "52.1", "71.0"} {
 			if !strings.Contains(b.String(), want) {
 				t.Errorf("no %q in\n%s", want, b.String())
 			}
@@ -36,10 +36,10 @@ func TestForeign(t *testing.T) {
 		if strings.Contains(b.String(), "p50") {
 			t.Errorf("a column that nobody filled:\n%s", b.String())
 		}
-		var beside SideBySide
-		beside.Foreign(r)
-		beside.Run(&result.Run{Points: []result.Point{{Verdict: result.Invalid}}}, "runs/one")
-		if err := beside.Write(&s, markdown); err != nil || !strings.Contains(s.String(), "pitot, INVALID") || strings.Contains(s.String(), "\x1b") {
+		var sideBySide SideBySide
+		sideBySide.Foreign(r)
+		sideBySide.Run(&result.Run{Points: []result.Point{{Verdict: result.Invalid}}}, "runs/one")
+		if err := sideBySide.Write(&s, markdown); err != nil || !strings.Contains(s.String(), "pitot, INVALID") || strings.Contains(s.String(), "\x1b") {
 			t.Errorf("%v:\n%s", err, s.String())
 		}
 	}
@@ -55,11 +55,11 @@ func TestForeign(t *testing.T) {
 func TestSideBySideIsSorted(t *testing.T) {
 	run := reporttest.Swept()
 	slices.Reverse(run.Points)
-	var beside SideBySide
-	beside.Foreign(&tools.Result{Tool: "vllm bench serve", File: "f.json", Points: make([]tools.Point, 1)})
-	beside.Run(run, "runs/one")
+	var sideBySide SideBySide
+	sideBySide.Foreign(&tools.Result{Tool: "vllm bench serve", File: "f.json", Points: make([]tools.Point, 1)})
+	sideBySide.Run(run, "runs/one")
 	var got []string
-	for _, r := range beside.rows[1:] {
+	for _, r := range sideBySide.rows[1:] {
 		got = append(got, r[1])
 	}
 	if want := []string{"4.00/s", "8.40/s", "33.6/s", "47.5/s"}; !slices.Equal(got, want) {

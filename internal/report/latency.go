@@ -206,7 +206,7 @@ func (m *PointModel) remarks(l line) {
 		m.Remarks = append(m.Remarks, text+": the kernel merged some arrivals")
 	}
 	if s.Excluded > 0 {
-		m.Remarks = append(m.Remarks, fmt.Sprintf("ITL is of %s of %s: nobody told the tokens in the others' chunks",
+		m.Remarks = append(m.Remarks, fmt.Sprintf("ITL is of %s of %s: the tokens in the others' chunks are not known",
 			say.Count(s.Streams), say.Plural(int(s.Streams+s.Excluded), "stream")))
 	}
 	if s.Missing > 0 && s.N > 0 {

@@ -77,7 +77,7 @@ func spreadModel(d compare.Spread) SpreadModel {
 		return say.Quantity
 	}
 	few := false
-	var said []string
+	var spreads []string
 	for _, v := range d.Values {
 		to, mark := write(v), ""
 		if v.Few && v.Unit != "share" {
@@ -104,15 +104,15 @@ func spreadModel(d compare.Spread) SpreadModel {
 			if v.CI95 != nil {
 				text += " (" + interval + ")"
 			}
-			said = append(said, text)
+			spreads = append(spreads, text)
 		}
 	}
 	m.Answer = []string{say.Plain(d.What), of}
 	switch {
 	case d.Why != "":
 		m.Answer = append(m.Answer, "no value: "+say.Plain(d.Why))
-	case len(said) > 0:
-		m.Answer = append(m.Answer, strings.Join(said, ", "))
+	case len(spreads) > 0:
+		m.Answer = append(m.Answer, strings.Join(spreads, ", "))
 	}
 	if len(m.Table.Rows) > 0 {
 		m.Legend = present("interval of the mean over launches (of times and rates the geometric), by Student's t over these", map[bool]string{true: "~ few independent samples"}[few])

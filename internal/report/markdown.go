@@ -32,7 +32,7 @@ func (m Model) WriteMarkdown(w io.Writer) error {
 	return p.err
 }
 
-// claim is what a reader takes away, with goodput beside throughput. What many loads
+// claim is what a reader takes away, with goodput next to throughput. What many loads
 // show together has the rest in a list of its own, and in the table of loads.
 func (m *Model) claim(p *printer) {
 	p.line("**%s**", inMarkdown(m.Claim.Sentence))

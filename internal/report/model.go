@@ -29,7 +29,7 @@ type Model struct {
 	Page     string // path of the run's page, "" if it could not be written
 
 	Claim      Claim
-	Figures    []Figure // beside the claim
+	Figures    []Figure // of the claim
 	Limited    []string // what limits the target, as far as is known
 	Conditions []Condition
 	Run        *result.Run // what it is made of
@@ -51,7 +51,7 @@ type PointModel struct {
 	Legend     []string // of the marks in the tables, those that occur
 	ViewsAgree bool     // counted from when they were due and from when they were sent, latencies are the same
 	Remarks    []string // what a reader must know of the numbers
-	Server     []string // what the server told of itself
+	Server     []string // what the server reports of itself
 	Instrument []string
 	NotPassed  []CheckModel
 	Passed     int
@@ -166,18 +166,18 @@ func facts(run *result.Run) [][]string {
 }
 
 // ordered are the settings of an embedded target that are not as usual. What its
-// engine says of itself is told already, and faults have a line of their own.
+// engine reports is shown already, and faults have a line of their own.
 func ordered(run *result.Run) (list []string) {
-	told := []string{"faults", "ttft", "itl", "jitter", "slots", "tokens-per-chunk", "speed"}
+	alreadyShown := []string{"faults", "ttft", "itl", "jitter", "slots", "tokens-per-chunk", "speed"}
 	for _, k := range slices.Sorted(maps.Keys(run.Target.Settings)) {
-		if !slices.Contains(told, k) {
+		if !slices.Contains(alreadyShown, k) {
 			list = append(list, k+" "+run.Target.Settings[k])
 		}
 	}
 	return list
 }
 
-// faults are those that an embedded target was told to make, "" for none.
+// faults are those that an embedded target was asked to make, "" for none.
 func faults(run *result.Run) string {
 	list := strings.Split(run.Target.Settings["faults"], ",")
 	for i := range list {
@@ -299,7 +299,7 @@ func (m *PointModel) headline(p *result.Point) {
 }
 
 // further shows the metrics that have no figure of their own here: those of the window
-// beside its others, those of the server by themselves.
+// next to its others, those of the server by themselves.
 func (m *PointModel) further(run *result.Run, p *result.Point) {
 	for _, x := range run.Further() {
 		v, _, _ := p.Figure(x)

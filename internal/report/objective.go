@@ -23,7 +23,7 @@ func objective(p *result.Point) *Objective {
 		}
 	}
 	o.Table = limitsTable(s)
-	// What weighs on one limit stands beside that limit.
+	// A reason that concerns one limit is shown next to that limit.
 	if s.Why != "" && s.Deciding == "" {
 		o.Facts = append(o.Facts, say.Plain(s.Why))
 	}

@@ -147,7 +147,7 @@ func Known(w io.Writer, k *predict.Known, s Style) error {
 // billions writes a number of parameters.
 func billions(n int64) string { return say.Quantity(float64(n)/1e9) + " G" }
 
-// Replay writes a recording beside what the twin made of it.
+// Replay writes a recording next to what the twin made of it.
 func Replay(w io.Writer, x *predict.Replayed, s Style) error {
 	p := &printer{w: w}
 	p.line("")
@@ -184,11 +184,11 @@ func Replay(w io.Writer, x *predict.Replayed, s Style) error {
 	return p.err
 }
 
-// Beside writes a measured run beside the twin's.
-func Beside(w io.Writer, x *predict.Beside, s Style) error {
+// WriteRunAgainstTwin writes a measured run next to the twin's.
+func WriteRunAgainstTwin(w io.Writer, x *predict.RunAgainstTwin, s Style) error {
 	p := &printer{w: w}
 	p.line("")
-	p.write(s, bold, "", fmt.Sprintf("%s beside the twin of %s", say.Plain(x.Run), x.Deployment.Spec))
+	p.write(s, bold, "", fmt.Sprintf("%s against the twin of %s", say.Plain(x.Run), x.Deployment.Spec))
 	p.write(s, "", "", x.Deployment.Describe())
 	for _, n := range x.Notes {
 		p.write(s, dim, "", n)

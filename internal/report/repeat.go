@@ -127,13 +127,13 @@ func repeats(run *result.Run) *Repeats {
 	if pooled > 0 {
 		o.Legend = append(o.Legend, "of all: over the "+say.Plural(int(pooled), "request")+" of all repeats together")
 	}
-	var said []string
+	var spreads []string
 	for _, either := range [][2]string{{"output_tokens_per_s", "requests_per_s"}, {"ttft_ms.p99", "ttft_ms.p50"}, {"tpot_ms.p99", "tpot_ms.p50"}} {
 		if text := cmp.Or(medians[either[0]], medians[either[1]]); text != "" {
-			said = append(said, text)
+			spreads = append(spreads, text)
 		}
 	}
-	o.answer(run, said)
+	o.answer(run, spreads)
 	return o
 }
 
@@ -182,7 +182,7 @@ func (m *Model) claimRepeats() {
 		}
 	}
 	c.Sentence = claimSentence(strings.Join(m.Repeats.Answer, "; "))
-	c.Interval = "beside each median the least and the most of the repeats"
+	c.Interval = "after each median the least and the most of the repeats"
 	m.Figures = m.Repeats.Figures
 }
 

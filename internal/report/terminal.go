@@ -175,11 +175,11 @@ func (c *CheckModel) writeTerminal(p *printer, s Style) {
 
 // repeatedChecks writes what did not pass in any repeat once, as the first had it.
 func (m *Model) repeatedChecks(p *printer, s Style) {
-	told := map[string]bool{}
+	shown := map[string]bool{}
 	for i := range m.Points {
 		for k := range m.Points[i].NotPassed {
-			if c := &m.Points[i].NotPassed[k]; !told[c.Name] {
-				told[c.Name] = true
+			if c := &m.Points[i].NotPassed[k]; !shown[c.Name] {
+				shown[c.Name] = true
 				c.writeTerminal(p, s)
 			}
 		}

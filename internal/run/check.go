@@ -75,7 +75,7 @@ func fromFile(p *plan.Ask, point int32) (source, error) {
 	return source{Source: f, about: f.Describe(), prompts: f.Stats().Requests, close: func() { f.Close() }}, nil
 }
 
-// Workload gives what a run's point asked, as far as it can be told without
+// Workload gives what a run's point asked, as far as it is known without
 // the target: lengths and what prompts share, not how many words the target
 // makes of a token. Call close when done.
 func Workload(p *plan.Ask, point int32) (src workload.Source, close func(), err error) {

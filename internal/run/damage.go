@@ -16,11 +16,11 @@ import (
 	"pitot/internal/say"
 )
 
-// Where a journal is damaged its records are read on behind the damage. What is
-// missing is told, and takes its place: a request whose record is lost was due all
+// Where a journal is damaged, its records are read on after the damage. What is
+// missing is reported and counted: a request whose record is lost was due all
 // the same.
 
-// damageOf is what run.json says of a damaged stretch.
+// damageOf is a damaged stretch as run.json has it.
 func damageOf(d *record.Damage) result.Damage {
 	seconds := func(ns *int64) *float64 {
 		if ns == nil {

@@ -24,7 +24,7 @@ const (
 )
 
 // enoughFiles refuses a load of so many connections at once if this process
-// may not open as many files beside those it has open and some that are kept.
+// may not open as many files in addition to those it has open and some that are kept.
 //
 // The Go runtime has raised the soft limit to the hard one by the time any of
 // this runs, on every system that has the two.

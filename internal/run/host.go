@@ -9,9 +9,9 @@ import (
 	"pitot/internal/data/record"
 )
 
-// A client whose machine is busy with something else is late as one that is
-// itself overloaded, and what helps is another thing. So beside its own processor
-// time it notes what the machine's was spent on, as far as the system tells.
+// A client whose machine is busy with something else is late like one that is
+// itself overloaded, but the remedy is another. So in addition to its own processor
+// time it notes what the machine's was spent on, as far as the system reports it.
 
 // machine is what the processors of this machine were spent on since it started.
 type machine struct {
@@ -83,7 +83,7 @@ func containerStat(read func(path string) string) string {
 	return read("/sys/fs/cgroup/cpu.stat") // a container's own is mounted there
 }
 
-// word gives the value beside a name of a file of the kernel.
+// word gives the value next to a name in a file of the kernel.
 func word(text, name string) string {
 	for line := range strings.Lines(text) {
 		if k, v, ok := strings.Cut(line, " "); ok && k == name {

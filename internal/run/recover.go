@@ -228,7 +228,7 @@ func (m *remains) underWay(point int32, s measure.Setup, runSeed uint64, last, l
 		}
 	}
 	for q := range requests {
-		if q.row || q.due >= t1 && !m.traced(q.id) { // behind the window nobody knows whether it was asked
+		if q.row || q.due >= t1 && !m.traced(q.id) { // after the window it is not known whether it was asked
 			continue
 		}
 		if m.lostBefore++; m.lostBefore <= lostRows {
@@ -281,7 +281,7 @@ func (m *remains) scheduled(s measure.Setup, runSeed uint64, point int32, until,
 					return
 				}
 			}
-			if k.id == id && more() && !step(true, k.due) { // else it was told twice
+			if k.id == id && more() && !step(true, k.due) { // else it was recorded twice
 				return
 			}
 		}
@@ -323,7 +323,7 @@ func (m *remains) bounded(last int64) iter.Seq[dueRequest] {
 			return true
 		}
 		for k := range m.dues.All() {
-			if k.id < from { // told twice
+			if k.id < from { // recorded twice
 				continue
 			}
 			if !gap(k.id, k.due) || !yield(dueRequest{*k, true}) {
@@ -335,7 +335,7 @@ func (m *remains) bounded(last int64) iter.Seq[dueRequest] {
 	}
 }
 
-// interrupted is the row of a request whose end nobody saw.
+// interrupted is the row of a request whose end was not recorded.
 func interrupted(id int64, point int32, due, last int64) record.Row {
 	r := record.BlankRow()
 	r.ID, r.Point, r.Due, r.Done = id, point, due, max(last, due)

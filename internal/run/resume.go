@@ -61,7 +61,7 @@ func (s *Session) recall() error {
 	}
 	for f, err := range record.Frames(p.Out) {
 		if err != nil {
-			break // said by read, or behind the points that count
+			break // reported by read, or after the points that count
 		}
 		switch {
 		case f.Point == record.Probing:

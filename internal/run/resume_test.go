@@ -60,8 +60,8 @@ func TestResumeOfDamagedJournal(t *testing.T) {
 			if err := os.WriteFile(filepath.Join(dir, rundir.Journal), bad, 0o644); err != nil {
 				t.Fatal(err)
 			}
-			told := &listener{}
-			s, err := (&Runner{Verb: plan.VerbSweep, Progress: told}).Open(context.Background(), sweeping(t, dir))
+			lines := &listener{}
+			s, err := (&Runner{Verb: plan.VerbSweep, Progress: lines}).Open(context.Background(), sweeping(t, dir))
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -80,15 +80,15 @@ func TestResumeOfDamagedJournal(t *testing.T) {
 			if left, err := os.ReadFile(filepath.Join(dir, rundir.Damaged)); err != nil || !bytes.Equal(left, bad) {
 				t.Errorf("the damaged journal is not what it was: %v", err)
 			}
-			said := strings.Join(told.lines, "\n")
+			message := strings.Join(lines.lines, "\n")
 			for _, line := range []string{
 				fmt.Sprintf("resuming %s: %d points are there, %d measured again", dir, kept, 3-kept),
 				fmt.Sprintf("note: point %d is measured again: the journal is damaged there", kept+1),
 				"note: the damaged journal stays too",
 				[]string{"; so are points 2 to 3 behind it", "; so is point 3 behind it", ""}[min(kept, 2)],
 			} {
-				if !strings.Contains(said, line) {
-					t.Errorf("nothing says %q:\n%s", line, said)
+				if !strings.Contains(message, line) {
+					t.Errorf("nothing says %q:\n%s", line, message)
 				}
 			}
 		})

@@ -42,7 +42,7 @@ type Runner struct {
 	Command  []string  // as typed, for the record
 	Version  result.Version
 	Progress Progress    // nil for none
-	Loaded   func(Spent) // told what each load took, may be nil
+	Loaded   func(Spent) // called with what each load took, may be nil
 }
 
 // verb is what config.yaml is for.
@@ -55,7 +55,7 @@ type Spent struct {
 	Wall   time.Duration
 }
 
-// Progress is told how a run goes on, from one goroutine at a time.
+// Progress shows how a run goes on; it is called from one goroutine at a time.
 type Progress interface {
 	ShowLine(line string)
 	Update(Status)
@@ -86,8 +86,8 @@ func (r *Runner) Run(ctx context.Context, p *plan.Plan) (*result.Run, string, er
 	return run, s.Dir, err
 }
 
-// RecordsError says that records could not be written: what is missing from
-// them nobody can tell, so the measurement is INVALID.
+// RecordsError says that records could not be written: how many are missing
+// is not known, so the measurement is INVALID.
 type RecordsError struct{ Err error }
 
 func (e *RecordsError) Error() string {
@@ -189,9 +189,9 @@ func stamps(t *target.Target) string {
 
 // redactAll takes secrets out of what a server tells of itself: it may repeat
 // what it was sent.
-func redactAll(told map[string]string, secret string) map[string]string {
-	out := make(map[string]string, len(told))
-	for name, value := range told {
+func redactAll(facts map[string]string, secret string) map[string]string {
+	out := make(map[string]string, len(facts))
+	for name, value := range facts {
 		out[name] = wire.Redact(value, secret)
 	}
 	return out
@@ -381,8 +381,8 @@ func (s *Session) point(ctx context.Context, l *plan.Load, index int32, what Loa
 
 // askServer notes what the server tells of itself, before a load and after it.
 func (s *Session) askServer(ctx context.Context, index int32, now int64) {
-	if said := s.Target.Sample(ctx, s.journal.Sample, index, now); said != "" {
-		s.runner.showLine("note: " + said)
+	if problem := s.Target.Sample(ctx, s.journal.Sample, index, now); problem != "" {
+		s.runner.showLine("note: " + problem)
 	}
 }
 
@@ -393,7 +393,7 @@ func plannedPoint(p *plan.Plan, t *target.Target, l *plan.Load, src *source, cfg
 	setup := measure.Setup{
 		T0: cfg.Warmup, T1: cfg.Warmup + cfg.Window, Load: describeLoad(l), SLO: p.SLO,
 		GPUs: cmp.Or(p.GPUs, t.GPUs), GPUPrice: cmp.Or(p.GPUPrice, t.GPUPrice), Stamps: stamps(t),
-		// An embedded target begins anew with every run and remembers no prompt.
+		// An embedded target starts fresh with every run and remembers no prompt.
 		Cold: src.cold, Seeded: p.SeedSet && t.Kind == "http",
 		Exact: t.Options.IgnoreEOS && p.Generated(), Prompts: src.prompts,
 		Stage: what.Stage, Residence: cmp.Or(light, int64(t.Residence)), AutoWarmup: l.Warmup == plan.AutoWarmup,

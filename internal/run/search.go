@@ -18,7 +18,7 @@ import (
 	"pitot/internal/target"
 )
 
-// View is told how a search or a sweep goes on.
+// View shows how a search or a sweep goes on.
 type View interface {
 	ShowLine(line string) // of a load that was measured
 	About(line string)    // of the one that is being measured now
@@ -93,7 +93,7 @@ func (s *Searcher) Probe(ctx context.Context, p search.Probe) (search.Seen, erro
 	return seen, ctx.Err() // a point that was cut short is no datum
 }
 
-// gone says that nobody took a good part of the requests: that is no load too
+// gone says that connections for a good part of the requests were refused: that is no load too
 // high, but a server that is not there any more.
 func gone(p *result.Point) bool {
 	return p.WentAway != nil || float64(p.Requests.Errors[record.ErrConnect]) >= 0.05*float64(p.Requests.Due)
@@ -107,13 +107,13 @@ func (s *Searcher) wentAway(load float64, p *result.Point) error {
 	}
 }
 
-// example is what was said of a failed request.
-func example(said map[string]string) string {
-	if refused := said[record.ErrConnect]; refused != "" {
+// example is the message of a failed request.
+func example(examples map[string]string) string {
+	if refused := examples[record.ErrConnect]; refused != "" {
 		return ": " + refused
 	}
-	for _, class := range slices.Sorted(maps.Keys(said)) {
-		return ": " + said[class]
+	for _, class := range slices.Sorted(maps.Keys(examples)) {
+		return ": " + examples[class]
 	}
 	return ""
 }

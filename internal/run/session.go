@@ -148,7 +148,7 @@ func (r *Runner) Open(ctx context.Context, p *plan.Plan) (_ *Session, err error)
 	if resumed {
 		t.ProbedBefore(s.probed)
 		if now := t.Server[metric.ProcessStart]; now != "" && s.began != "" && now != s.began {
-			r.showLine("note: the server was started anew since: what follows is measured on another launch of it")
+			r.showLine("note: the server has been restarted since: what follows is measured on another launch of it")
 		}
 		if s.Dir = p.Out; s.headless {
 			s.head = s.describeRun(src, time.Now())
@@ -267,7 +267,7 @@ func (s *Session) Alone(ctx context.Context) (time.Duration, error) {
 	return s.alone, ctx.Err()
 }
 
-// unknownResidence stands for how long a request takes where nobody may ask.
+// unknownResidence stands for how long a request takes where none may be sent to find out.
 const unknownResidence = time.Second
 
 // Measure measures the next point. When ctx ends the point is cut short: it
@@ -280,7 +280,7 @@ func (s *Session) Measure(ctx context.Context, l Load) (*Measured, error) {
 	if int(index) < len(s.earlier) {
 		e := s.earlier[index]
 		if had, want := e.setup.Load, describeLoad(&hard); !sameLoad(had, want) || e.setup.Stage != l.Stage || e.setup.Requests != l.Requests {
-			return nil, say.Errorf("the run in %s cannot be resumed: its point %d had another load", s.Dir, index+1).WithHint("begin anew with another --out")
+			return nil, say.Errorf("the run in %s cannot be resumed: its point %d had another load", s.Dir, index+1).WithHint("start again with another --out")
 		}
 		return s.measured(e.fold, index), nil
 	}
@@ -372,7 +372,7 @@ func (s *Session) Close(stopped bool, err error) (*result.Run, error) {
 }
 
 // follow goes where the journal is, if it was deleted or moved and saved again, and
-// puts the plan beside it. It reports false where the run cannot be finished by this
+// puts the plan next to it. It reports false where the run cannot be finished by this
 // session: nothing is left of the records, or another process has the place, which
 // the error says. Then they stay there, to be finished later.
 func (s *Session) follow() (ours bool, err error) {

@@ -71,7 +71,7 @@ func (l *looker) extend(t0, t1 int64) (end int64, known bool) {
 	if l.inTime {
 		return l.noteLook(l.look(t1)), true
 	}
-	if l.looking == nil { // beside the load, which goes on
+	if l.looking == nil { // while the load goes on
 		l.looking = make(chan glance, 1)
 		go func(to chan<- glance) { to <- l.look(t1) }(l.looking)
 		return 0, false

@@ -88,15 +88,15 @@ func Quantity(x float64) string {
 
 // QuantityBeside is the Quantity of x with as many more digits as it takes to stand
 // on the side of a limit that x is on: 200.04 is not 200.0 beside a limit of 200.
-func QuantityBeside(x, limit float64) string { return beside(Quantity(x), x, limit) }
+func QuantityBeside(x, limit float64) string { return onSameSide(Quantity(x), x, limit) }
 
 // PercentBeside is likewise the Percent of a share beside a share that is asked for.
 func PercentBeside(x, limit float64) string {
 	number, unit, _ := strings.Cut(Percent(x), " ")
-	return beside(number, x*100, limit*100) + " " + unit
+	return onSameSide(number, x*100, limit*100) + " " + unit
 }
 
-func beside(text string, x, limit float64) string {
+func onSameSide(text string, x, limit float64) string {
 	for digits := 1; digits <= 12; digits++ {
 		read, err := strconv.ParseFloat(strings.ReplaceAll(text, ",", ""), 64)
 		if err != nil || cmp.Compare(read, limit) == cmp.Compare(x, limit) {

@@ -35,11 +35,11 @@ func minTimeout(own, allowed time.Duration) time.Duration {
 
 // modelsPath is the path of the server's list of models, "" if its API has none.
 func (t *Target) modelsPath() string {
-	switch beside, ok := api.ModelsBeside(t.Route); {
+	switch listPath, ok := api.ModelsBeside(t.Route); {
 	case t.API.Models() == "":
 		return ""
 	case ok && t.fullRoute:
-		return beside
+		return listPath
 	}
 	return t.Dialer.Endpoint.Base + t.API.Models()
 }
@@ -54,7 +54,7 @@ func (t *Target) waitReady(ctx context.Context, wait time.Duration, notef func(s
 	}
 	limit, cancel := context.WithTimeout(ctx, wait)
 	defer cancel()
-	said, why := false, ""
+	announced, why := false, ""
 	for {
 		a, err := t.fetch(limit, "GET", t.greetingPath(), nil)
 		if err == nil && a.Status < 500 {
@@ -70,8 +70,8 @@ func (t *Target) waitReady(ctx context.Context, wait time.Duration, notef func(s
 		if limit.Err() == nil { // otherwise it only says that the time was over
 			why = detail
 		}
-		if !said {
-			said = true
+		if !announced {
+			announced = true
 			notef("waiting for " + t.address())
 		}
 		select {

@@ -109,7 +109,7 @@ func TestHostileMetrics(t *testing.T) {
 	good := answering("HTTP/1.1 200 OK\r\nContent-Length: 31\r\n\r\nvllm:prefix_cache_hits_total 1\n")
 	for name, c := range map[string]struct {
 		serve func(net.Conn)
-		said  string // "" where there is nothing to speak of
+		note  string // "" where there is nothing to speak of
 	}{
 		"endless":       {endless, "more than"},
 		"dripping":      {dripping, "longer than 2s"},
@@ -129,11 +129,11 @@ func TestHostileMetrics(t *testing.T) {
 			if took := time.Since(began); took > metricsTimeout+time.Second {
 				t.Errorf("%s: took %s", name, took)
 			}
-			if said := strings.Join(target.Notes, "\n"); (said != "") != (c.said != "") || !strings.Contains(said, c.said) || strings.Contains(said, "\n") {
-				t.Errorf("%s: %q", name, said)
+			if note := strings.Join(target.Notes, "\n"); (note != "") != (c.note != "") || !strings.Contains(note, c.note) || strings.Contains(note, "\n") {
+				t.Errorf("%s: %q", name, note)
 			}
-			if said := target.Sample(t.Context(), none, 0, 0); target.hasMetrics || said != "" {
-				t.Errorf("%s: asked on, %q", name, said)
+			if note := target.Sample(t.Context(), none, 0, 0); target.hasMetrics || note != "" {
+				t.Errorf("%s: asked on, %q", name, note)
 			}
 			// And when it comes later.
 			turned := false
@@ -146,14 +146,14 @@ func TestHostileMetrics(t *testing.T) {
 			})
 			target.findMetrics(t.Context())
 			turned = true
-			var said []string
+			var notes []string
 			for range 5 {
 				if s := target.Sample(t.Context(), none, 0, 0); s != "" {
-					said = append(said, s)
+					notes = append(notes, s)
 				}
 			}
-			if len(said) != 1 || target.hasMetrics {
-				t.Errorf("%s, later: %q", name, said)
+			if len(notes) != 1 || target.hasMetrics {
+				t.Errorf("%s, later: %q", name, notes)
 			}
 			time.Sleep(time.Minute) // whatever serves has seen that nobody listens
 		})
@@ -170,19 +170,19 @@ func TestRestartIsSeen(t *testing.T) {
 		if target.Server[metric.ProcessStart] == "" {
 			t.Error("the server's start is not known")
 		}
-		for _, anew := range []bool{false, true, false} {
-			if anew {
+		for _, restarted := range []bool{false, true, false} {
+			if restarted {
 				_ = srv.Shutdown(context.Background())
 				time.Sleep(10 * time.Second)
 				srv = serve.New(serve.Config{})
 			}
 			var f record.Frame
 			note := func(s record.Sample) { f.Samples = append(f.Samples, s) }
-			said := target.Sample(t.Context(), note, 0, 0)
-			said += target.Sample(t.Context(), note, 0, 1e9)
+			problem := target.Sample(t.Context(), note, 0, 0)
+			problem += target.Sample(t.Context(), note, 0, 1e9)
 			fold := measure.NewFold(measure.Setup{T1: 1e9, Stamps: "kernel", Load: result.Load{Loop: "open"}})
 			fold.Add(f)
-			want, got := map[bool]string{false: "pass", true: "flag"}[anew], ""
+			want, got := map[bool]string{false: "pass", true: "flag"}[restarted], ""
 			for _, c := range fold.Point().Checks {
 				if c.Name == "server restarts" {
 					got = string(c.Status)
@@ -194,8 +194,8 @@ func TestRestartIsSeen(t *testing.T) {
 					starts++
 				}
 			}
-			if starts < 2 || len(f.Samples) < 8 || got != want || said != "" {
-				t.Errorf("started anew: %v; %d samples, %q, %q", anew, len(f.Samples), got, said)
+			if starts < 2 || len(f.Samples) < 8 || got != want || problem != "" {
+				t.Errorf("started anew: %v; %d samples, %q, %q", restarted, len(f.Samples), got, problem)
 			}
 		}
 		_ = srv.Shutdown(context.Background())

@@ -547,12 +547,12 @@ func (x *Exchange) judgeWhole() {
 }
 
 // finishReason gives a finish reason as it may be recorded.
-func (x *Exchange) finishReason(said string) string {
-	switch said {
+func (x *Exchange) finishReason(reason string) string {
+	switch reason {
 	case "stop", "length", "":
-		return said
+		return reason
 	}
-	return oneLine(said, x.Secret, maxReason)
+	return oneLine(reason, x.Secret, maxReason)
 }
 
 func (x *Exchange) fail(o record.Outcome, class, detail string) {

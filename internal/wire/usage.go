@@ -46,8 +46,8 @@ func latestCount(old, now int32) int32 {
 }
 
 // dropImpossible unsets a count that is not a number of tokens.
-func (x *Exchange) dropImpossible(what string, said int32, into *int32) {
-	if said == api.Impossible {
+func (x *Exchange) dropImpossible(what string, count int32, into *int32) {
+	if count == api.Impossible {
 		*into = record.Unset
 		x.disbelieve("its " + what + " tokens are no count")
 	}

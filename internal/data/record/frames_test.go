@@ -238,7 +238,7 @@ func TestFinishOfDamagedJournal(t *testing.T) {
 	if err := os.WriteFile(filepath.Join(dir, rundir.Journal), data, 0o644); err != nil {
 		t.Fatal(err)
 	}
-	told := func() (points []int32) {
+	lossPoints := func() (points []int32) {
 		for f, err := range Frames(dir) {
 			if err != nil {
 				t.Fatal(err)
@@ -254,13 +254,13 @@ func TestFinishOfDamagedJournal(t *testing.T) {
 		}
 		return points
 	}
-	if got := told(); !slices.Equal(got, []int32{1}) {
+	if got := lossPoints(); !slices.Equal(got, []int32{1}) {
 		t.Errorf("the journal tells of damage to points %v", got)
 	}
 	if err := Finish(dir, Frames(dir), func(Frame) {}); err != nil {
 		t.Fatal(err)
 	}
-	if got := told(); !slices.Equal(got, []int32{1}) {
+	if got := lossPoints(); !slices.Equal(got, []int32{1}) {
 		t.Errorf("the files tell of damage to points %v", got)
 	}
 	kept, err := os.ReadFile(filepath.Join(dir, rundir.Damaged))

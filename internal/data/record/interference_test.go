@@ -91,14 +91,14 @@ func TestDeletedWhileWritten(t *testing.T) {
 			}
 			<-j.Failed() // by itself, though nothing is written
 			writeRows(t, j, 9, 20)
-			var told *InterferenceError
-			if err := j.Close(); !errors.As(err, &told) || told.From != dir || told.Err != nil || told.Dir != j.Dir() {
+			var interference *InterferenceError
+			if err := j.Close(); !errors.As(err, &interference) || interference.From != dir || interference.Err != nil || interference.Dir != j.Dir() {
 				t.Fatalf("%v, in %s", err, j.Dir())
 			}
-			if (told.Dir != dir) != c.elsewhere || c.elsewhere && filepath.Dir(told.Dir) != temp {
-				t.Errorf("saved in %s", told.Dir)
+			if (interference.Dir != dir) != c.elsewhere || c.elsewhere && filepath.Dir(interference.Dir) != temp {
+				t.Errorf("saved in %s", interference.Dir)
 			}
-			if rows, marks, lost, _ := rowsIn(t, told.Dir); rows != 20 || marks != 1 || lost != 0 {
+			if rows, marks, lost, _ := rowsIn(t, interference.Dir); rows != 20 || marks != 1 || lost != 0 {
 				t.Errorf("%d rows, %d marks, %d lost", rows, marks, lost)
 			}
 			if name == "another run there" {
@@ -130,8 +130,8 @@ func TestDeletedAndNowhereToSave(t *testing.T) {
 	}
 	<-j.Failed()
 	writeRows(t, j, 9, 20)
-	var told *InterferenceError
-	if err := j.Close(); !errors.As(err, &told) || told.Err == nil || told.Dir != "" {
+	var interference *InterferenceError
+	if err := j.Close(); !errors.As(err, &interference) || interference.Err == nil || interference.Dir != "" {
 		t.Errorf("%v", err)
 	}
 }
@@ -170,8 +170,8 @@ func TestCutWhileWritten(t *testing.T) {
 			t.Fatal(err)
 		}
 		writeRows(t, j, 9, 20)
-		var told *InterferenceError
-		if err := j.Close(); !errors.As(err, &told) || told.From != "" || told.Dir != dir || told.Lost <= 0 {
+		var interference *InterferenceError
+		if err := j.Close(); !errors.As(err, &interference) || interference.From != "" || interference.Dir != dir || interference.Lost <= 0 {
 			t.Fatalf("cut at %d: %v", size, err)
 		}
 		rows, marks, lost, exact := rowsIn(t, dir)

@@ -43,16 +43,16 @@ type Journal struct {
 
 	interference *InterferenceError // something else deleted or shortened the file
 
-	writing sync.Mutex // held by the one who writes; taken before mu
-	file    file       // changed under mu too, as is dir
-	dir     string     // where it has its name, "" where it has none
-	out     []byte
-	frames  frameWriter // of the end
-	earlier frameWriter // of where the last whole frame begins
-	broken  error       // the write that failed: its frame is cut short, none may follow
-	before  int64       // where the last whole frame begins
-	end     int64       // and where it ends
-	told    bool        // the journal says that records are missing
+	writing   sync.Mutex // held by the one who writes; taken before mu
+	file      file       // changed under mu too, as is dir
+	dir       string     // where it has its name, "" where it has none
+	out       []byte
+	frames    frameWriter // of the end
+	earlier   frameWriter // of where the last whole frame begins
+	broken    error       // the write that failed: its frame is cut short, none may follow
+	before    int64       // where the last whole frame begins
+	end       int64       // and where it ends
+	lossNoted bool        // the journal says that records are missing
 
 	wake    chan struct{} // for the flusher
 	written chan struct{} // for the syncer
@@ -425,7 +425,7 @@ func (j *Journal) Flush() error {
 	}
 	point, lost := j.point, j.err != nil && !errors.Is(j.err, fs.ErrClosed)
 	j.mu.Unlock()
-	if lost && !j.told {
+	if lost && !j.lossNoted {
 		j.writeLostMark(point)
 	}
 
@@ -470,7 +470,7 @@ func (j *Journal) writeLostMark(point int32) {
 		}
 		j.end, j.frames = from.at, from.frames
 		if j.write(b) == nil {
-			j.told = true
+			j.lossNoted = true
 			return
 		}
 	}

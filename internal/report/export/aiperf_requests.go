@@ -14,7 +14,7 @@ import (
 )
 
 // AIPerf's profile_export.jsonl: a line for each request, which `aiperf plot`
-// reads beside profile_export_aiperf.json (AIPerf 0.13, MetricRecordInfo in
+// reads with profile_export_aiperf.json (AIPerf 0.13, MetricRecordInfo in
 // aiperf/common/models/record_models.py).
 
 // aiperfLine is one line.

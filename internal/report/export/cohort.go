@@ -148,11 +148,11 @@ type gathering struct {
 	streams    record.Join[flight]
 }
 
-// flight is what the events of a request under way told.
+// flight is what is kept of a request until its row comes.
 type flight struct {
-	last int64
-	gaps []int64
-	told measure.Stream
+	last   int64
+	gaps   []int64
+	stream measure.Stream
 }
 
 func (g *gathering) beginPoint(point int) {
@@ -166,7 +166,7 @@ func (g *gathering) beginPoint(point int) {
 	}
 	g.streams = record.Join[flight]{Chunk: g.takeChunk, Row: g.takeRow, Reset: func(fl *flight) {
 		fl.gaps, fl.last = fl.gaps[:0], 0
-		fl.told.Reset()
+		fl.stream.Reset()
 	}}
 	if point < len(g.run.Points) {
 		g.c.point = &g.run.Points[point]
@@ -203,21 +203,21 @@ func (q *request) sentOrDue() int64 {
 }
 
 func (g *gathering) takeChunk(fl *flight, c *record.Chunk) {
-	if fl.told.Count > 0 && g.withGaps {
+	if fl.stream.Count > 0 && g.withGaps {
 		fl.gaps = append(fl.gaps, max(0, c.T-fl.last))
 	}
 	fl.last = c.T
-	g.gatherer.Chunk(&fl.told, c)
+	g.gatherer.Chunk(&fl.stream, c)
 }
 
 func (g *gathering) takeRow(r *record.Row, fl *flight) {
 	if g.everything && (r.Due >= 0 || g.earliest == 0) || r.Due >= g.c.t0 && r.Due < g.c.t1 {
 		q := request{
-			measured: g.gatherer.Request(&fl.told, r),
+			measured: g.gatherer.Request(&fl.stream, r),
 			id:       r.ID, due: r.Due, eligible: r.Eligible, ready: r.Ready, sent: r.Sent,
 			first: r.FirstToken, last: r.LastToken, done: r.Done,
 			inputPlanned: r.InputPlanned, input: r.PromptTokens, cached: r.CachedTokens,
-			events: int32(fl.told.Count), status: r.Status,
+			events: int32(fl.stream.Count), status: r.Status,
 			from: int64(len(g.c.gaps)), outcome: r.Outcome, stream: r.Stream,
 			class: r.Class, finish: r.Finish, errorClass: r.Error, detail: r.Detail,
 		}

@@ -180,7 +180,7 @@ func buffered(w io.Writer, write func(io.Writer) error, place func(error) error)
 	return err
 }
 
-// outlet remembers its error, so that it can be told from one of the records.
+// outlet remembers its error, so that it is not taken for one of the records.
 type outlet struct {
 	w   io.Writer
 	err error

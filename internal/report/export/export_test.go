@@ -39,11 +39,11 @@ func TestExportOfDamagedRun(t *testing.T) {
 	run, dir := sampleRun(t)
 	want := table(run, dir)
 	chunks, requests := filepath.Join(dir, "chunks.parquet"), filepath.Join(dir, "requests.parquet")
-	export := func(format, said string, written bool) {
+	export := func(format, message string, written bool) {
 		t.Helper()
 		path := filepath.Join(t.TempDir(), "file")
 		err := Export{format, path}.Write(run, dir)
-		if said == "" != (err == nil) || err != nil && (!errors.As(err, new(*say.Error)) || say.Hint(err) == "" || !strings.Contains(err.Error(), said)) {
+		if message == "" != (err == nil) || err != nil && (!errors.As(err, new(*say.Error)) || say.Hint(err) == "" || !strings.Contains(err.Error(), message)) {
 			t.Errorf("%s: %v, hint %q", format, err, say.Hint(err))
 		}
 		if info, err := os.Stat(path); written != (err == nil) || written && info.Size() == 0 {
@@ -51,8 +51,8 @@ func TestExportOfDamagedRun(t *testing.T) {
 		}
 	}
 	for _, damage := range []struct {
-		do   func() error
-		said string
+		do      func() error
+		message string
 	}{
 		{func() error { return os.Truncate(chunks, 20) }, "invalid magic"},
 		{func() error { return os.Remove(chunks) }, "chunks.parquet is not in the run's directory"},
@@ -62,7 +62,7 @@ func TestExportOfDamagedRun(t *testing.T) {
 		}
 		export("csv", "", true)
 		export("csv-requests", "made from requests.parquet alone: ", true)
-		export("csv-requests", damage.said, true)
+		export("csv-requests", damage.message, true)
 		export("parquet", "made from requests.parquet alone: ", true)
 		export("vllm", "records", false)
 		export("openmetrics", "records", false)

@@ -11,7 +11,7 @@ import (
 )
 
 // object writes one JSON object field by field, so that long arrays need not
-// be in memory as text. The first error stays and is told at the end.
+// be in memory as text. The first error is kept and returned at the end.
 type object struct {
 	w     io.Writer
 	begun bool

@@ -72,13 +72,13 @@ func TestRequestCodec(t *testing.T) {
 		row.ID, row.Due, row.Sent, row.FirstToken, row.LastToken, row.Done = stamp(), stamp(), stamp(), stamp(), stamp(), stamp()
 		row.CompletionTokens, row.PromptTokens, row.Stream = int32(stamp()%1000), int32(stamp()%1000), r.IntN(2) == 0
 		row.Outcome, row.Class, row.Error, row.Detail, row.Finish = record.Outcome(r.IntN(4)), word(), word(), word(), word()
-		var told measure.Stream
+		var stream measure.Stream
 		for range r.IntN(3) {
-			gatherer.Chunk(&told, &record.Chunk{T: stamp(), Tokens: 1})
+			gatherer.Chunk(&stream, &record.Chunk{T: stamp(), Tokens: 1})
 		}
 		q := request{
-			measured: gatherer.Request(&told, &row), id: row.ID, due: row.Due, eligible: stamp(), ready: stamp(), sent: row.Sent,
-			first: row.FirstToken, last: row.LastToken, done: row.Done, inputPlanned: 7, input: -1, cached: 3, events: int32(told.Count), status: 200,
+			measured: gatherer.Request(&stream, &row), id: row.ID, due: row.Due, eligible: stamp(), ready: stamp(), sent: row.Sent,
+			first: row.FirstToken, last: row.LastToken, done: row.Done, inputPlanned: 7, input: -1, cached: 3, events: int32(stream.Count), status: 200,
 			outcome: row.Outcome, stream: row.Stream, class: row.Class, finish: row.Finish, errorClass: row.Error, detail: row.Detail,
 		}
 		data := codec.Append(nil, &q)

@@ -32,7 +32,7 @@ type column struct {
 	of     func(c *cohort, q *request) any
 }
 
-// columns are what is told of a request, and each of its metrics: in the unit of
+// columns are the facts of a request, and each of its metrics: in the unit of
 // its name, by the definition that run.json follows, and only where the request
 // has a definite value.
 func columns() []column {
@@ -234,7 +234,7 @@ func cellOf[T float64 | int64 | int | string](x *T) string {
 	return fmt.Sprint(*x)
 }
 
-// plainCell keeps a spreadsheet from taking what a server said for a formula.
+// plainCell keeps a spreadsheet from taking a server's text for a formula.
 func plainCell(s string) string {
 	if s != "" && (s[0] == '=' || s[0] == '+' || s[0] == '-' || s[0] == '@') {
 		return "'" + s

@@ -214,7 +214,7 @@ func (b *Benchmark) peaks(begin int64) {
 	b.maxConcurrent = slices.Max(running)
 }
 
-// describe sorts the gaps: what they are of a request cannot be told any more.
+// describe sorts the gaps: after it they are no longer grouped by request.
 func (b *Benchmark) describe() {
 	if b.described {
 		return
@@ -384,7 +384,7 @@ func (b *Benchmark) lengths(o *object) {
 }
 
 func (b *Benchmark) texts(o *object) {
-	list(o, "generated_texts", valuesOf(b.c, func(*request) string { return "" })) // what was said is not kept
+	list(o, "generated_texts", valuesOf(b.c, func(*request) string { return "" })) // texts are not kept
 	list(o, "errors", valuesOf(b.c, (*request).errorText))
 }
 

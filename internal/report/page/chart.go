@@ -31,9 +31,9 @@ type chart struct {
 	Y      axis    `json:"y"`
 	Series []drawn `json:"series,omitempty"`
 	Marks  []mark  `json:"marks,omitempty"`
-	Group  string  `json:"group,omitempty"` // charts that zoom together
-	Low    bool    `json:"low,omitempty"`   // a strip of a stack
-	Told   bool    `json:"told,omitempty"`  // the labels stand beside the values
+	Group  string  `json:"group,omitempty"`  // charts that zoom together
+	Low    bool    `json:"low,omitempty"`    // a strip of a stack
+	Labels bool    `json:"labels,omitempty"` // each value has its label next to it
 	Wide   bool    `json:"-"`
 	Heat   *Heat   `json:"heat,omitempty"`
 	Traces *traces `json:"traces,omitempty"`
@@ -76,7 +76,7 @@ type row struct {
 	Labels []string    `json:"labels,omitempty"`
 	Look   string      `json:"look"`           // classes: a tone, or "good", "bad", "open" and "same" of a verdict; "few" besides
 	Text   string      `json:"text"`           // the value
-	Word   string      `json:"word,omitempty"` // what is said of it
+	Word   string      `json:"word,omitempty"` // the text next to it
 	Say    []string    `json:"say,omitempty"`  // more, to whoever points at it
 }
 
@@ -387,7 +387,7 @@ func paretoCharts(run *result.Run) []*chart {
 		served = func(p *result.Point) *float64 { return p.Throughput.PerGPU.OutputTokensPerS }
 	}
 	front := func(id, title, note string, x axis, of func(*result.Point) *float64, on []int) *chart {
-		c := &chart{ID: id, Title: title, Note: note + " Beside each dot its load.", Told: true, X: x, Y: output}
+		c := &chart{ID: id, Title: title, Note: note + " The number next to each dot is its load.", Labels: true, X: x, Y: output}
 		line := drawn{Name: "front", Kind: "line", Tone: 1}
 		rest := drawn{Name: "other loads", Kind: "dots", Tone: 5}
 		addPoint := func(d *drawn, i int) {
@@ -522,7 +522,7 @@ func bandOf(s *result.Summary) drawn {
 	return d
 }
 
-// viewCharts lay what is counted from due beside what is counted from sent.
+// viewCharts compare what is counted from due with what is counted from sent.
 func viewCharts(prefix string, p *result.Point, s *Series) []*chart {
 	var list []*chart
 	for _, v := range p.Metrics.Views() {

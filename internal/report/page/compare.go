@@ -21,7 +21,7 @@ type comparisonView struct {
 	report.ComparisonModel
 	shell
 	Sentence string
-	Basis    string     // what changed or why nobody can say, of two sides
+	Basis    string     // what changed or why that is not known, of two sides
 	Warned   string     // how often
 	ByEach   *captioned // what differs, of more than two sides
 	Sections []section  // curves and changes
@@ -349,7 +349,7 @@ func nameDots(k *chart) {
 	}
 }
 
-// launchName is a launch beside others.
+// launchName names a launch among others.
 func launchName(id string) string {
 	if id == "" {
 		return "a launch without a name"
@@ -516,7 +516,7 @@ func (m *comparisonView) howToRead(pairs []*compare.Pair) string {
 	}
 	text := "Dots are changes, shaded is what counts as equivalent, a hollow dot is not distinguishable. Bars are 95 % intervals of each row alone"
 	switch {
-	case anyPair((*compare.Pair).Beside):
+	case anyPair((*compare.Pair).HasOtherInstrument):
 		return "Dots are changes, without an interval and without a verdict: another instrument measured one of the sides. Shaded is what would count as equivalent."
 	case anyPair(func(p *compare.Pair) bool { return p.Within }):
 		text += ", within these launches: they say nothing of other starts of the server."
@@ -623,14 +623,14 @@ func (m *comparisonView) pairSection(at int) pairView {
 	if len(p.Table.Rows) > 0 {
 		v.Section.Tables = []captioned{{strings.Join(append([]string{m.caption(of)}, p.Legend...), " · "), p.Table}}
 	}
-	said := map[string]int{}
+	rows := map[string]int{}
 	for _, r := range of.Rows {
-		said[r.Verdict]++
+		rows[r.Verdict]++
 	}
 	var parts []string
 	for _, word := range []string{compare.Slower, compare.Worse, compare.Faster, compare.Better, compare.Equivalent, compare.Undistinguished} {
-		if said[word] > 0 {
-			parts = append(parts, say.Count(said[word])+" "+word)
+		if rows[word] > 0 {
+			parts = append(parts, say.Count(rows[word])+" "+word)
 		}
 	}
 	v.Summary = strings.Join(parts, ", ")
@@ -654,7 +654,7 @@ func (m *comparisonView) launchTable() captioned {
 			t.Rows = append(t.Rows, []string{say.Plain(s.Name), cmp.Or(say.Plain(l.ID), "not named"), say.Plain(strings.Join(runs, ", "))})
 		}
 		if len(s.Files) > 0 {
-			t.Rows = append(t.Rows, []string{say.Plain(s.Name), "not told by " + say.Plain(s.Instrument), say.Plain(strings.Join(s.Files, ", "))})
+			t.Rows = append(t.Rows, []string{say.Plain(s.Name), "not reported by " + say.Plain(s.Instrument), say.Plain(strings.Join(s.Files, ", "))})
 		}
 	}
 	return captioned{"Each start of a server, and the runs that measured it", t}

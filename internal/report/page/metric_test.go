@@ -99,14 +99,14 @@ func measured(t *testing.T, launch int, points int, factor float64) (*result.Run
 			T1: seconds * 1e9, Stamps: "virtual", Load: result.Load{Loop: "open", Rate: &rate, Arrival: "constant"}, Residence: 200e6, SLO: objective,
 			Metrics: append(append(measure.Definitions(), measure.Definition{Metric: slack, Request: takeSlack}), more...), Signals: append(metric.Signals(), signals...),
 		})
-		told := func(at int64, x float64) {
+		sample := func(at int64, x float64) {
 			fold.Add(record.Frame{Samples: []record.Sample{
 				{T: at, Source: record.SourceServer, Name: "prompts", Value: x},
 				{T: at, Source: record.SourceServer, Name: "queue_s_sum", Value: x / 1e3 * factor * (1 + .01*float64(launch))}, {T: at, Source: record.SourceServer, Name: "queue_s_count", Value: x / 7},
 			}})
 		}
-		told(0, 1000)
-		told(seconds*1e9, 1000+float64(n))
+		sample(0, 1000)
+		sample(seconds*1e9, 1000+float64(n))
 		chance := rand.New(rand.NewPCG(uint64(launch), uint64(k)))
 		for i := range n {
 			jitter := factor * (1 + .1*chance.Float64() + .01*float64(launch))

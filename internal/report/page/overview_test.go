@@ -104,8 +104,8 @@ func TestCurveMarks(t *testing.T) {
 		t.Errorf("the knee's interval is not shaded: %+v", curveCharts(run)[0].Marks)
 	}
 	for _, c := range paretoCharts(run) {
-		if !c.Told {
-			t.Errorf("%s: the loads are not told", c.ID)
+		if !c.Labels {
+			t.Errorf("%s: the loads are not shown", c.ID)
 		}
 		for _, s := range c.Series {
 			if len(s.Labels) != len(s.X) || !strings.HasSuffix(s.Labels[0], "/s") {

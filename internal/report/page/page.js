@@ -241,7 +241,7 @@
       else if (spec.kind === 'rows') this.forest(body);
       else for (const s of [...spec.series.filter(s => s.aside), ...spec.series.filter(s => !s.aside)]) this.series(s, body);
       if (this.direct) this.labels(series);
-      if (spec.told) this.tell(series);
+      if (spec.labels) this.labelValues(series);
       this.cursor = svg('g', {class: 'cursor'}, this.svg);
       this.listen();
       if (this.key) this.key.remove();
@@ -410,8 +410,8 @@
       }
     }
 
-    // tell writes beside each value what it is of, where there is room.
-    tell(series) {
+    // labelValues writes next to each value what it is of, where there is room.
+    labelValues(series) {
       const at = series.flatMap(s => s.px.map((v, i) => [this.x(v), this.y(s.py[i]), s.labels[i]])).filter(([a, b]) => known(a) && known(b));
       const taken = at.map(([a, b]) => [a - 5, b - 5, a + 5, b + 5]);
       for (const [a, b, text] of at) {

@@ -33,7 +33,7 @@ type Series struct {
 	Chunks   int64
 
 	First  Dots            // TTFT by when the request was due, of any time
-	Errors map[string]Dots // by error class: when it was told, and how long after due
+	Errors map[string]Dots // by error class: when it was reported, and how long after due
 
 	// Cumulative distributions over the cohort, by the name that the summary
 	// has in run.json.
@@ -166,7 +166,7 @@ type gather struct {
 
 	definitions []measure.Definition // whose distributions are drawn
 	gatherer    *measure.Gatherer
-	told        measure.Stream // of the request whose row has come
+	stream      measure.Stream // of the request whose row has come
 	streams     record.Join[[]measure.Stamp]
 
 	due, served, lost []int64
@@ -249,14 +249,14 @@ func newGather(p *result.Point, size detail, store *spill.Store) *gather {
 
 // request is what a row and its events are, by times as they were stamped.
 func (g *gather) request(r *record.Row, chunks []measure.Stamp) measure.Request {
-	g.told.Reset()
+	g.stream.Reset()
 	var c record.Chunk
 	for i := range chunks {
 		s := &chunks[i]
 		c.T, c.Earliest, c.Tokens, c.Choice = s.T, s.T, s.Tokens, s.Choice
-		g.gatherer.Chunk(&g.told, &c)
+		g.gatherer.Chunk(&g.stream, &c)
 	}
-	return g.gatherer.Request(&g.told, r)
+	return g.gatherer.Request(&g.stream, r)
 }
 
 // roundBin is the least round width of which at most n cover a time.
@@ -283,7 +283,7 @@ func (g *gather) addFrame(f *record.Frame) {
 func (g *gather) addRow(r *record.Row, chunks []measure.Stamp) {
 	g.requests++
 	q := g.request(r, chunks)
-	g.countFlow(r, chunks, &g.told.Events)
+	g.countFlow(r, chunks, &g.stream.Events)
 	if _, is := q.TTFT(measure.Response, g.end); is == measure.Known {
 		g.first.addDot(dot{r.Due, r.FirstToken - r.Due})
 	}
@@ -353,7 +353,7 @@ func (g *gather) countFlow(r *record.Row, chunks []measure.Stamp, events *measur
 			g.tokens[g.binOf(end)] += float64(r.CompletionTokens)
 		}
 	case len(chunks) > 0:
-		each, share := 0.0, 1.0 // tokens of a chunk: the usage spread over them, else as told
+		each, share := 0.0, 1.0 // tokens of a chunk: the usage spread over them, else as reported
 		switch {
 		case r.CompletionTokens >= 0 && events.Blind:
 			each = float64(r.CompletionTokens) / float64(len(chunks))
@@ -380,7 +380,7 @@ func (g *gather) addCohort(r *record.Row, q *measure.Request) {
 		case d.Request != nil:
 			g.spread[d.Key].addValue(d.Request(q, g.end))
 		case r.Outcome == record.OK || r.Outcome == record.Cut:
-			d.Gaps(&g.told, r, g.gaps[d.Key].countGaps)
+			d.Gaps(&g.stream, r, g.gaps[d.Key].countGaps)
 		}
 	}
 	g.in[0].countLength(r.InputPlanned)

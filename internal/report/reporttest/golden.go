@@ -9,7 +9,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-var update = flag.Bool("update", false, "write the golden files anew")
+var update = flag.Bool("update", false, "rewrite the golden files")
 
 // SameAsGolden holds a text against a golden file, or writes it.
 func SameAsGolden(t testing.TB, path, got string) {
@@ -27,6 +27,6 @@ func SameAsGolden(t testing.TB, path, got string) {
 		t.Fatal(err)
 	}
 	if d := cmp.Diff(string(want), got); d != "" {
-		t.Errorf("%s (go test -update writes it anew):\n%s", path, d)
+		t.Errorf("%s (go test -update rewrites it):\n%s", path, d)
 	}
 }

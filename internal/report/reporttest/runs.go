@@ -216,7 +216,7 @@ func Runs() map[string]*result.Run {
 				"http_503":     "The server is overloaded",
 				"rate_limited": "\x1b[31mSlow\r\ndown\x1b[0m: " + strings.Repeat("requests per minute are limited; ", 9),
 			}}
-		p.Throughput.OutputTokensPerS, p.Throughput.Why = nil, "nobody counted the output tokens of some answers"
+		p.Throughput.OutputTokensPerS, p.Throughput.Why = nil, "the output tokens of some answers were not counted"
 		p.Checks[2] = Flagged(result.CheckErrors, result.Flag, .889, .01, "n", 2400, "of", 2700)
 	})
 	addRun("several", 12_345, func(run *result.Run, p *result.Point) {

@@ -3,7 +3,7 @@
 //
 // The reference is the mock server in a process of its own. It logs the
 // moment before each write, on a clock that all processes of the machine
-// share, so that every chunk time of the client can be laid beside the truth.
+// share, so that every chunk time of the client can be compared with the truth.
 // The mock and the client share no parsing code.
 package audit
 
@@ -23,7 +23,7 @@ import (
 	"pitot/internal/workload"
 )
 
-// Reference is what the server is told to do.
+// Reference is what the server is asked to do.
 type Reference struct {
 	TTFT, ITL time.Duration
 	Tokens    int // per answer
@@ -79,7 +79,7 @@ func (c *Checker) Level(ctx context.Context, streams int) (*Level, error) {
 	var spent run.Spent
 	r := run.Runner{Command: []string{"pitot", "check"}, Version: c.Version, Loaded: func(s run.Spent) { spent = s }}
 	measured, runDir, err := r.Run(ctx, &p)
-	said, stopped := srv.Stop()
+	lastLine, stopped := srv.Stop()
 	if ctx.Err() != nil {
 		return nil, ctx.Err()
 	}
@@ -89,12 +89,12 @@ func (c *Checker) Level(ctx context.Context, streams int) (*Level, error) {
 	if len(measured.Points) == 0 || measured.Points[0].Requests.OK == 0 {
 		return nil, errors.New("check: nothing was answered")
 	}
-	l := &Level{Streams: streams, Verdict: measured.Verdict, Late: lateness(said)}
+	l := &Level{Streams: streams, Verdict: measured.Verdict, Late: lateness(lastLine)}
 	return l, l.compare(&measured.Points[0], runDir, truth, spent)
 }
 
 // lateness takes what a server says of its own lateness from its last line.
-func lateness(said string) string {
-	_, late, _ := strings.Cut(said, "events late by ")
+func lateness(lastLine string) string {
+	_, late, _ := strings.Cut(lastLine, "events late by ")
 	return late
 }

@@ -1,8 +1,8 @@
 package audit
 
-// Claim is what another client said it measured, as far as the reference
-// server knows the truth of it. Times are milliseconds; nil is what it did not
-// say.
+// Claim is what another client reports that it measured, as far as the reference
+// server knows the truth of it. Times are milliseconds; nil is what it does not
+// report.
 type Claim struct {
 	Tool      string
 	Requests  *float64

@@ -17,7 +17,7 @@ import (
 	"pitot/internal/twin/serve"
 )
 
-// Client is what was true while another client ran, and what it said.
+// Client is what was true while another client ran, and what it reported.
 type Client struct {
 	True        Numbers       `json:"true"`
 	Requests    int           `json:"requests"` // answered to their end
@@ -30,7 +30,7 @@ type Client struct {
 	GapCV       float64       `json:"gap_cv"`  // coefficient of variation of the gaps between arrivals: 1 is Poisson
 	MemoryBytes int64         `json:"memory_bytes"`
 	Late        string        `json:"late"`
-	Said        *Claim        `json:"said"`           // nil if it left no result that can be read
+	Reported    *Claim        `json:"said"`           // nil if it left no result that can be read
 	Exit        string        `json:"exit,omitempty"` // how the command failed
 }
 
@@ -60,14 +60,14 @@ func (c *Checker) Client(ctx context.Context, command string) (*Client, error) {
 	if failed != nil {
 		r.Exit = failed.Error()
 	}
-	said, err := srv.Stop()
+	lastLine, err := srv.Stop()
 	if ctx.Err() != nil {
 		return nil, ctx.Err()
 	}
 	if err != nil {
 		return nil, err
 	}
-	r.Late = lateness(said)
+	r.Late = lateness(lastLine)
 	if cmd.ProcessState != nil {
 		r.CPUPerToken = cmd.ProcessState.UserTime() + cmd.ProcessState.SystemTime()
 		r.MemoryBytes = maxRSS(cmd.ProcessState)
@@ -78,7 +78,7 @@ func (c *Checker) Client(ctx context.Context, command string) (*Client, error) {
 		}
 		return nil, err
 	}
-	r.Said = c.claimIn(out)
+	r.Reported = c.claimIn(out)
 	return r, nil
 }
 
@@ -87,17 +87,17 @@ var ErrNothingAnswered = errors.New("the client sent no request that was answere
 
 // claimIn reads what a client left in a directory or below it, nil if that is no
 // result of a tool that is known.
-func (c *Checker) claimIn(dir string) (said *Claim) {
+func (c *Checker) claimIn(dir string) (reported *Claim) {
 	_ = filepath.WalkDir(dir, func(path string, d fs.DirEntry, err error) error {
 		if err != nil || !d.Type().IsRegular() || !strings.HasPrefix(filepath.Ext(path), ".json") {
 			return nil
 		}
 		if claim, err := c.ReadClaim(path); err == nil {
-			said = &claim
+			reported = &claim
 		}
 		return nil
 	})
-	return said
+	return reported
 }
 
 func (r *Client) truth(path string) error {

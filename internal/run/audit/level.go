@@ -29,11 +29,11 @@ type Level struct {
 	Seconds     float64       `json:"seconds"`
 	ChunksPerS  float64       `json:"chunks_per_s"`
 	CPUPerChunk time.Duration `json:"cpu_ns_per_chunk"` // all the client spent under load, per chunk
-	Said        Numbers       `json:"said"`
+	Reported    Numbers       `json:"said"`
 	True        Numbers       `json:"true"`
 	MergedShare float64       `json:"merged_share"`
-	// TTFTError is said minus true, request by request; ChunkError the time a
-	// chunk was said to arrive minus the moment before it was written.
+	// TTFTError is reported minus true, request by request; ChunkError the time a
+	// chunk arrived, as recorded, minus the moment before it was written.
 	TTFTError  *result.Summary `json:"ttft_error_ms"`
 	ChunkError *result.Summary `json:"chunk_error_ms"`
 	Lag        *result.Summary `json:"lag_ms"`
@@ -43,34 +43,34 @@ type Level struct {
 
 // Figure is one number that both sides have, milliseconds.
 type Figure struct {
-	Name       string
-	N          int64 // samples that the client has
-	Said, True *float64
-	Few        bool       // rests on fewer samples than is firm
-	Bounds     [2]float64 // printed with Said: what merged arrivals leave open
+	Name           string
+	N              int64 // samples that the client has
+	Reported, True *float64
+	Few            bool       // rests on fewer samples than is firm
+	Bounds         [2]float64 // printed with Said: what merged arrivals leave open
 }
 
-// Error is said minus true. It is not known while one of them is withheld.
+// Error is reported minus true. It is not known while one of them is withheld.
 func (f *Figure) Error() (ms float64, known bool) {
-	if f.Said == nil || f.True == nil {
+	if f.Reported == nil || f.True == nil {
 		return 0, false
 	}
-	return *f.Said - *f.True, true
+	return *f.Reported - *f.True, true
 }
 
 // Figures are the four that count: mean and p99 of TTFT, p50 and p99 of gaps.
 func (l *Level) Figures() [4]Figure {
-	figure := func(name, key string, said, true *result.Summary, of func(*result.Summary) *float64) Figure {
+	figure := func(name, key string, reported, true *result.Summary, of func(*result.Summary) *float64) Figure {
 		f := Figure{Name: name}
-		if said == nil || true == nil {
+		if reported == nil || true == nil {
 			return f
 		}
-		f.N, f.Said, f.True = said.N, of(said), of(true)
-		f.Few = slices.Contains(said.Few, key) || slices.Contains(true.Few, key)
-		if f.Said != nil {
-			f.Bounds = [2]float64{*f.Said, *f.Said}
+		f.N, f.Reported, f.True = reported.N, of(reported), of(true)
+		f.Few = slices.Contains(reported.Few, key) || slices.Contains(true.Few, key)
+		if f.Reported != nil {
+			f.Bounds = [2]float64{*f.Reported, *f.Reported}
 		}
-		if b, ok := said.Bounds[key]; ok {
+		if b, ok := reported.Bounds[key]; ok {
 			f.Bounds = b
 		}
 		return f
@@ -79,10 +79,10 @@ func (l *Level) Figures() [4]Figure {
 	p50 := func(s *result.Summary) *float64 { return s.P50 }
 	p99 := func(s *result.Summary) *float64 { return s.P99 }
 	return [...]Figure{
-		figure("mean TTFT", "mean", l.Said.TTFT, l.True.TTFT, mean),
-		figure("p99 TTFT", "p99", l.Said.TTFT, l.True.TTFT, p99),
-		figure("p50 gap", "p50", l.Said.Gap, l.True.Gap, p50),
-		figure("p99 gap", "p99", l.Said.Gap, l.True.Gap, p99),
+		figure("mean TTFT", "mean", l.Reported.TTFT, l.True.TTFT, mean),
+		figure("p99 TTFT", "p99", l.Reported.TTFT, l.True.TTFT, p99),
+		figure("p50 gap", "p50", l.Reported.Gap, l.True.Gap, p50),
+		figure("p99 gap", "p99", l.Reported.Gap, l.True.Gap, p99),
 	}
 }
 
@@ -109,11 +109,11 @@ func (f *Figure) Range() (lo, hi float64) {
 	return microseconds(f.Bounds[0] - ms), microseconds(f.Bounds[1] + ms)
 }
 
-// Inside says whether the true value lies in its range. All are as they are
-// printed, so that what is said holds of what stands there. It is not known where
+// Inside says whether the true value lies in its range. All are rounded as they are
+// printed, so that the answer agrees with the printed figures. It is not known where
 // a value is withheld.
 func (f *Figure) Inside() (inside, known bool) {
-	if f.Said == nil || f.True == nil {
+	if f.Reported == nil || f.True == nil {
 		return false, false
 	}
 	lo, hi := f.Range()
@@ -139,7 +139,7 @@ func (l *Level) Inside() (inside, known bool) {
 	return inside, true
 }
 
-// told is one request as the client recorded it.
+// clientRequest is one request as the client recorded it.
 type clientRequest struct {
 	sent, first, due int64
 	merged           int32
@@ -170,7 +170,7 @@ func recorded(dir string) (requests map[int64]*clientRequest, chunks int, err er
 	return requests, chunks, nil
 }
 
-// compare lays records and truth beside each other: the requests due in the
+// compare compares the records with the truth: the requests due in the
 // window that ended well.
 func (l *Level) compare(pt *result.Point, dir, truthPath string, spent run.Spent) error {
 	requests, chunks, err := recorded(dir)
@@ -197,17 +197,17 @@ func (l *Level) compare(pt *result.Point, dir, truthPath string, spent run.Spent
 		} else if _, err := fmt.Sscanf(t.RequestID[i+1:], "%d", &id); err != nil {
 			continue
 		}
-		said := requests[id]
-		if said == nil || !said.ok || said.due < t0 || said.due >= t1 || len(t.EmitNS) == 0 {
+		recorded := requests[id]
+		if recorded == nil || !recorded.ok || recorded.due < t0 || recorded.due >= t1 || len(t.EmitNS) == 0 {
 			continue
 		}
 		truth.addTruth(&t)
-		ttft := said.first - said.sent
+		ttft := recorded.first - recorded.sent
 		saidTTFT = append(saidTTFT, float64(ttft)/1e6)
 		ttftErrors = append(ttftErrors, float64(ttft-(t.EmitNS[0]-t.ArrivalNS))/1e6)
-		merged += int(said.merged)
-		inWindow += len(said.chunks)
-		for i, c := range said.chunks {
+		merged += int(recorded.merged)
+		inWindow += len(recorded.chunks)
+		for i, c := range recorded.chunks {
 			if i < len(t.EmitNS) {
 				chunkErrors = append(chunkErrors, float64(c+spent.Origin-t.EmitNS[i])/1e6)
 			}
@@ -215,7 +215,7 @@ func (l *Level) compare(pt *result.Point, dir, truthPath string, spent run.Spent
 	}
 	l.Seconds = pt.Seconds.Window
 	l.True = truth.numbers()
-	l.Said = Numbers{TTFT: measure.Summarize(saidTTFT), Gap: pt.Metrics.SummaryOf(metric.ICL)}
+	l.Reported = Numbers{TTFT: measure.Summarize(saidTTFT), Gap: pt.Metrics.SummaryOf(metric.ICL)}
 	l.TTFTError, l.ChunkError = measure.Summarize(ttftErrors), measure.Summarize(chunkErrors)
 	l.Lag = pt.Metrics.SummaryOf(metric.Lag)
 	if inWindow > 0 {

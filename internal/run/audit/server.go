@@ -17,14 +17,14 @@ import (
 type Server struct {
 	URL string // http://host:port
 
-	cmd   *exec.Cmd
-	stdin io.Closer
-	errs  bytes.Buffer
-	said  string        // its last line, once read is closed
-	read  chan struct{} // closed when all it said has been read
+	cmd      *exec.Cmd
+	stdin    io.Closer
+	errs     bytes.Buffer
+	lastLine string        // its last line, once read is closed
+	read     chan struct{} // closed when all its output has been read
 }
 
-// patience is how long a server that was told to end may take: it gives its
+// patience is how long a server that was asked to end may take: it gives its
 // running answers five seconds, then cuts them and writes its log.
 const patience = 15 * time.Second
 
@@ -58,7 +58,7 @@ func Serve(ctx context.Context, command []string, args ...string) (*Server, erro
 	if err != nil || !ok {
 		_ = s.cmd.Process.Kill()
 		_ = s.cmd.Wait()
-		return nil, fmt.Errorf("start reference server: it said %q", strings.TrimSpace(line+s.errs.String()))
+		return nil, fmt.Errorf("start reference server: it wrote %q", strings.TrimSpace(line+s.errs.String()))
 	}
 	s.URL = url
 	go s.listen(stdout)
@@ -71,7 +71,7 @@ func (s *Server) listen(stdout *bufio.Reader) {
 	for {
 		line, err := stdout.ReadString('\n')
 		if line = strings.TrimSpace(line); line != "" {
-			s.said = line
+			s.lastLine = line
 		}
 		if err != nil {
 			return
@@ -80,14 +80,14 @@ func (s *Server) listen(stdout *bufio.Reader) {
 }
 
 // Stop ends the server, so that its log is complete, and gives the last line
-// it said: what it served, and how late.
-func (s *Server) Stop() (said string, err error) {
+// it wrote: what it served, and how late.
+func (s *Server) Stop() (lastLine string, err error) {
 	_ = s.stdin.Close() // an error says that it is closed
 	late := time.AfterFunc(patience, func() { _ = s.cmd.Process.Kill() })
 	defer late.Stop()
 	<-s.read // os/exec: all must be read before Wait
 	if err := s.cmd.Wait(); err != nil {
-		return s.said, fmt.Errorf("stop reference server: %w %s", err, strings.TrimSpace(s.errs.String()))
+		return s.lastLine, fmt.Errorf("stop reference server: %w %s", err, strings.TrimSpace(s.errs.String()))
 	}
-	return s.said, nil
+	return s.lastLine, nil
 }

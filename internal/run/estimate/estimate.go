@@ -88,7 +88,7 @@ func (p Parts) Sweep(s *plan.Search) Estimate {
 		switch {
 		case l.Requests > 0:
 			e.Requests += float64(l.Requests)
-		case !closed: // else nobody knows
+		case !closed: // else it is not known
 			e.Requests += x * (window + p.warmup()).Seconds()
 		}
 		if l.Requests > 0 && !closed {

@@ -130,7 +130,7 @@ func Forecast(residence, rate float64, b Budget) Outlook {
 // String is one line for people.
 func (o Outlook) String() string {
 	var parts []string
-	for i, p := range o.Precisions { // the unit is said once: it is to fit on a line
+	for i, p := range o.Precisions { // the unit is written once: all is to fit on a line
 		s := fmt.Sprintf("±%.0f %% with %d,000", 100*p.HalfWidth, p.Requests/1000)
 		if i == 0 {
 			s += " requests"

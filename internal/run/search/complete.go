@@ -5,7 +5,7 @@ import (
 	"pitot/internal/stat"
 )
 
-// Complete gives a run of many points that was killed what can be said of them
+// Complete gives a run of many points that was killed what is known of them
 // together; it says whether the run is such a one.
 func Complete(measured *result.Run) bool {
 	if len(measured.Points) == 0 {

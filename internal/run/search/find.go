@@ -186,7 +186,7 @@ const ThisLaunch = "this launch only"
 // is then looked at for long, and quoted if that look passes too.
 //
 // A target that dies ends the search with what is known and a Reason. An error
-// of probe, and ctx, end it too, and come back beside what is known.
+// of probe, and ctx, end it too, and are returned with what is known.
 //
 // How often the intervals hold the truth and the quote is too high is shown by
 // `go run ./bench/stat -only find`.

@@ -30,7 +30,7 @@ const (
 // The loads do not follow the running estimate, which would select chance:
 // loads that happen to look good would draw more like them. There is one
 // exception: where the first leg's crossing lies beyond half the width, its
-// second leg is centred anew. That, and fitting the staircases with the main
+// second leg is centred again. That, and fitting the staircases with the main
 // loads, raises the share of searches that find the crossing within the loads
 // from 91 to 100 % and costs no coverage.
 func (f *search) measure() bool {

@@ -105,7 +105,7 @@ func blocksUpper(blocks []int, n int, level float64) float64 {
 }
 
 // blocksPhi is how many times larger the variance of blocks of violations is
-// than of independent ones, 1 where it cannot be told.
+// than of independent ones, 1 where that is not known.
 func blocksPhi(blocks []int, n int) float64 {
 	if len(blocks) < 2 || n < len(blocks) {
 		return 1
@@ -161,7 +161,7 @@ const leastLook = 200
 func (f *search) verifyAlone(load float64) {
 	if f.cfg.Closed && f.cfg.Budget.Seconds > 0 {
 		// How many requests users make in a time follows from how long one takes
-		// among as many, which nobody knows yet.
+		// among as many, which is not known yet.
 		if _, ok := f.look(Probe{Load: load, Requests: max(leastLook, 4*int(load)), Stage: Bracket, Claim: Joint}); !ok {
 			return
 		}

@@ -24,7 +24,7 @@ const (
 	// twelve loads ends within about two hours; the checks then say what is missing.
 	MostWindow = 10 * time.Minute
 	// A window has this many times what a request alone takes, so that a queue
-	// that grows is told from chance, and this many of the slowest request.
+	// that grows is distinguished from chance, and this many of the slowest request.
 	windowResidences, windowSlowest = 1.1 * stat.MinResidences, 2.2
 	// Where time costs nothing a window has enough for its intervals: residence
 	// times under its load, and requests, as far as they are not too many.

@@ -100,7 +100,7 @@ func decodeBaseline(path string, data []byte) ([]Source, error) {
 		Schema string `json:"schema"`
 	}
 	damaged := func(err error) error {
-		return say.Errorf("%s is damaged: %v", path, err).WithHint("write it anew: pitot compare --save-baseline " + path + " RUN…")
+		return say.Errorf("%s is damaged: %v", path, err).WithHint("write it again: pitot compare --save-baseline " + path + " RUN…")
 	}
 	if err := json.Unmarshal(data, &head); err != nil {
 		return nil, damaged(err)
@@ -117,7 +117,7 @@ func decodeBaseline(path string, data []byte) ([]Source, error) {
 		return nil, damaged(err)
 	}
 	if len(b.Runs) == 0 {
-		return nil, say.Errorf("%s holds no run", path).WithHint("write it anew: pitot compare --save-baseline " + path + " RUN…")
+		return nil, say.Errorf("%s holds no run", path).WithHint("write it again: pitot compare --save-baseline " + path + " RUN…")
 	}
 	var runs []Source
 	for _, text := range b.Runs {

@@ -1,6 +1,6 @@
 // Package compare says whether something changed between systems: for each
 // workload, load and metric the difference with its interval, and whether that
-// is slower, faster, equivalent or not to be told.
+// is slower, faster, equivalent or not distinguishable.
 //
 // The unit of replication is the launch, one start of the server: two starts of
 // one system differ by more than the requests within one say. What single
@@ -55,7 +55,7 @@ type SideInfo struct {
 
 // LaunchInfo is one start of a server, and the runs that measured it.
 type LaunchInfo struct {
-	ID   string   `json:"id"` // "" where nobody named it
+	ID   string   `json:"id"` // "" where it was not named
 	Runs []string `json:"runs"`
 }
 
@@ -88,7 +88,7 @@ type Left struct {
 
 // Row is one metric on two sides.
 type Row struct {
-	Metric      string     `json:"metric"`                // "p99 ttft", "output tok/s"; beside another tool "p99 service ttft", "p99 tpot_n1"
+	Metric      string     `json:"metric"`                // "p99 ttft", "output tok/s"; against another tool "p99 service ttft", "p99 tpot_n1"
 	Unit        string     `json:"unit"`                  // of A and B: "ms", "/s" or "share"
 	ChangeIn    string     `json:"change_in"`             // "ratio": Change is B/A − 1; "share": it is B − A
 	Instruments *[2]string `json:"instruments,omitempty"` // that measured A and B; only where one is not Pitot: then there is no verdict
@@ -124,7 +124,7 @@ type Row struct {
 // OfShare says that Change is in points of a share, not in percent of A.
 func (r *Row) OfShare() bool { return r.ChangeIn == "share" }
 
-// What is said of a metric, or of a side as a whole.
+// The verdicts on a metric, or on a side as a whole.
 const (
 	Slower          = "slower"
 	Faster          = "faster"
@@ -137,7 +137,7 @@ const (
 	Mixed           = "better and worse" // of a side
 )
 
-// Verdict is what is said of a side as a whole, against the first.
+// Verdict is the judgement on a side as a whole, against the first.
 type Verdict struct {
 	B    string `json:"b"`
 	Word string `json:"word"` // one of those of a row, or "better and worse"
@@ -222,7 +222,7 @@ func Compare(sides []Side, o Options) (*Comparison, error) {
 // pair compares two sides load by load.
 func (c *Comparison) pair(a, b *measured, o Options, tokens string) error {
 	if len(a.others)+len(b.others) > 0 {
-		return c.beside(a, b, o, tokens)
+		return c.addOtherTools(a, b, o, tokens)
 	}
 	paired := 0
 	for _, key := range a.order {

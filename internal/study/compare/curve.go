@@ -164,7 +164,7 @@ func (c *Curve) fill(sides []Side, points [][]*loadOfSide, o Options) {
 			}
 			for _, m := range onCurves(x, o) {
 				switch {
-				case m.name == goodput && c.SLO == "" && unlike == "": // nobody asked
+				case m.name == goodput && c.SLO == "" && unlike == "": // no objective was given
 				case m.name == goodput && unlike != "":
 					l.Metrics = append(l.Metrics, CurveMetric{Metric: m.name, Unit: m.unit, Why: unlike})
 				case m.token && tokens != "":
@@ -235,7 +235,7 @@ func (x *loadOfSide) unstable() (n int) {
 	return n
 }
 
-// onCurve is a metric of a side at one load, beside those of all sides.
+// onCurve is a metric of a side at one load, among those of all sides.
 func (x *loadOfSide) onCurve(m figure, same []*loadOfSide) CurveMetric {
 	out := CurveMetric{Metric: m.name, Unit: m.unit, Launches: []*float64{}}
 	if len(x.launches) == 0 {

@@ -41,11 +41,11 @@ func differences(sides []Side, workloads bool) []Difference {
 			}
 		}
 	}
-	beside := slices.ContainsFunc(sides, func(s Side) bool { return len(s.Others) > 0 })
+	otherTools := slices.ContainsFunc(sides, func(s Side) bool { return len(s.Others) > 0 })
 	for i, s := range sides {
 		for _, r := range s.Runs {
 			addFacts(i, facts(r.Run, workloads))
-			if beside {
+			if otherTools {
 				addFacts(i, []fact{{"instrument", Pitot}, {"workload", brief(r.Run)}})
 			}
 		}
@@ -81,7 +81,7 @@ func differences(sides []Side, workloads bool) []Difference {
 	return append(out, served(sides)...)
 }
 
-// groups are beginnings of facts' names, in the order in which they are told.
+// groups are beginnings of facts' names, in the order in which they are shown.
 func groups() []string {
 	return []string{"instrument", "target", "model", "API", "server", "setting", "note", "workload", "SLO", "GPUs", "stamps", "client", "pitot", ""}
 }
@@ -91,7 +91,7 @@ func facts(run *result.Run, workloads bool) []fact {
 	out := []fact{{"target", run.Target.Spec}, {"model", run.Target.Model}, {"API", run.Target.API}}
 	for _, k := range slices.Sorted(maps.Keys(run.Target.Server)) {
 		if k == started || k == "model" || k == "engine" && run.Target.Kind != "http" {
-			continue // tells launches apart, or is told already
+			continue // identifies a launch, or is shown already
 		}
 		out = append(out, fact{"server " + k, run.Target.Server[k]})
 	}
@@ -149,7 +149,7 @@ func served(sides []Side) (out []Difference) {
 			return 0, 0
 		}
 	}
-	untold := func(*tools.Point) (mean, n float64) { return 0, 0 }
+	unknown := func(*tools.Point) (mean, n float64) { return 0, 0 }
 	each := func(of func(*tools.Point) *float64) func(*tools.Point) (mean, n float64) {
 		return func(p *tools.Point) (mean, n float64) {
 			if sum := of(p); sum != nil && p.OK != nil && *p.OK > 0 {
@@ -162,12 +162,12 @@ func served(sides []Side) (out []Difference) {
 		what    string
 		matters float64 // relative
 		get     func(*result.Point) (mean, n float64)
-		told    func(*tools.Point) (mean, n float64)
+		theirs  func(*tools.Point) (mean, n float64)
 	}
 	all := []quantity{
-		{"window, mean s", 0.1, func(p *result.Point) (mean, n float64) { return p.Seconds.Window, 1 }, untold},
+		{"window, mean s", 0.1, func(p *result.Point) (mean, n float64) { return p.Seconds.Window, 1 }, unknown},
 		{"prompts, mean tokens", 0.01, tokens(metric.InputTokens), each(func(p *tools.Point) *float64 { return p.InputTokens })},
-		{"cached, mean tokens", 0.01, tokens(metric.CachedTokens), untold},
+		{"cached, mean tokens", 0.01, tokens(metric.CachedTokens), unknown},
 		{"answers, mean tokens", 0.01, tokens(metric.OutputTokens), each(func(p *tools.Point) *float64 { return p.OutputTokens })},
 	}
 	if slices.ContainsFunc(sides, func(s Side) bool { return len(s.Others) > 0 }) {
@@ -182,7 +182,7 @@ func served(sides []Side) (out []Difference) {
 		d := Difference{What: of.what}
 		lo, hi := math.Inf(1), math.Inf(-1)
 		for _, s := range sides {
-			mean, n := meanOver(s, of.get, of.told)
+			mean, n := meanOver(s, of.get, of.theirs)
 			if n == 0 {
 				d.Values = append(d.Values, []string{})
 				continue
@@ -201,7 +201,7 @@ func served(sides []Side) (out []Difference) {
 	return out
 }
 
-func meanOver(s Side, of func(*result.Point) (mean, n float64), told func(*tools.Point) (mean, n float64)) (mean, n float64) {
+func meanOver(s Side, of func(*result.Point) (mean, n float64), theirs func(*tools.Point) (mean, n float64)) (mean, n float64) {
 	for _, r := range s.Runs {
 		for _, p := range points(r.Run) {
 			x, k := of(&p)
@@ -210,7 +210,7 @@ func meanOver(s Side, of func(*result.Point) (mean, n float64), told func(*tools
 	}
 	for _, r := range s.Others {
 		for i := range r.Points {
-			x, k := told(&r.Points[i])
+			x, k := theirs(&r.Points[i])
 			mean, n = mean+x*k, n+k
 		}
 	}
@@ -244,7 +244,7 @@ func workloadOf(run *result.Run) map[string]string {
 			}
 		case "sampling", "prefix":
 			for k, x := range inner {
-				if k != "stream_options" { // what is told of an answer, not what is asked for
+				if k != "stream_options" { // what the server reports with an answer, not what is asked for
 					addText(key+" "+k, x)
 				}
 			}
@@ -261,7 +261,7 @@ func asked(run *result.Run) string {
 	return string(data)
 }
 
-// brief names a workload beside others.
+// brief names a workload among others.
 func brief(run *result.Run) string {
 	w := workloadOf(run)
 	if sum := w["file sha256"]; sum != "" {

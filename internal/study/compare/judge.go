@@ -12,7 +12,7 @@ import (
 
 // judge gives every row its verdict, then the clauses and the sides theirs.
 func (c *Comparison) judge(o Options) {
-	families := map[string][]*Row{} // "" for those that nobody named beforehand
+	families := map[string][]*Row{} // "" for those that were not named beforehand
 	for i := range c.Pairs {
 		for k := range c.Pairs[i].Rows {
 			r := &c.Pairs[i].Rows[k]
@@ -114,12 +114,12 @@ func (c *Clause) change() float64 {
 // value that only B lacks cannot be judged, and may be the worst there is.
 func (c *Comparison) outcome(clause Clause) Outcome {
 	o := Outcome{Spec: clause.Spec, State: NotJudged, Why: "nothing that was measured on both sides tells"}
-	order := []string{NotJudged, RuledOut, Undecided, Fired} // what is said of many pairs
+	order := []string{NotJudged, RuledOut, Undecided, Fired} // the states of a clause over many pairs
 	lost := ""
 	for i := range c.Pairs {
 		p := &c.Pairs[i]
 		at := slices.IndexFunc(p.Rows, func(r Row) bool { return r.Metric == clause.metric.name })
-		if at < 0 || p.Beside() {
+		if at < 0 || p.HasOtherInstrument() {
 			if why, onlyB := p.without(clause.metric); onlyB && lost == "" {
 				lost = why
 			} else if why != "" && o.State == NotJudged {
@@ -159,7 +159,7 @@ func (p *Pair) sides(c *Comparison) string {
 // without says why there is no row of a metric, "" where it is none of this
 // pair, and whether only B lacks it.
 func (p *Pair) without(m figure) (why string, onlyB bool) {
-	if p.Beside() { // its values are there, and what they are worth is not known
+	if p.HasOtherInstrument() { // its values are there, and what they are worth is not known
 		return p.otherwise() + ", at " + p.What, true
 	}
 	if (m.name == capacity) != (p.Load == nil) {
@@ -241,11 +241,11 @@ func (c *Comparison) Without(b string) string {
 	return "nothing that was measured on both sides tells"
 }
 
-// verdict sums up what was said of one side.
+// verdict sums up the verdicts on one side's metrics.
 func (c *Comparison) verdict(b string) Verdict {
 	v := Verdict{B: b, Lost: []string{}}
-	said, primary := map[string]int{}, map[string]int{} // verdict of a row: rows
-	few, why, beside := "", "", ""
+	rows, primary := map[string]int{}, map[string]int{} // verdict of a row: rows
+	few, why, otherTool := "", "", ""
 	for i := range c.Pairs {
 		p := &c.Pairs[i]
 		if p.B != b {
@@ -258,27 +258,27 @@ func (c *Comparison) verdict(b string) Verdict {
 			v.Lost = append(v.Lost, p.What+": "+p.Why)
 		}
 		for k := range p.Rows {
-			said[p.Rows[k].Verdict]++
+			rows[p.Rows[k].Verdict]++
 			if p.Rows[k].Primary {
 				primary[p.Rows[k].Verdict]++
 			}
-			if !p.Beside() {
+			if !p.HasOtherInstrument() {
 				few = max(few, p.Rows[k].fewLaunches())
 			}
 		}
-		if p.Beside() {
-			beside = p.otherwise()
+		if p.HasOtherInstrument() {
+			otherTool = p.otherwise()
 		}
 	}
-	v.Equivalent, v.Undistinguished = said[Equivalent], said[Undistinguished]
+	v.Equivalent, v.Undistinguished = rows[Equivalent], rows[Undistinguished]
 	if c.Primary != "" {
 		v.Primary = wordOf(primary)
 	}
-	switch v.Word = wordOf(said); v.Word {
+	switch v.Word = wordOf(rows); v.Word {
 	case Undistinguished:
 		v.Why = few
 	case OtherInstrument:
-		v.Why = beside
+		v.Why = otherTool
 	case NotCompared:
 		v.Why = why
 	}
@@ -286,12 +286,12 @@ func (c *Comparison) verdict(b string) Verdict {
 }
 
 // wordOf is the verdict on a side of so many rows of each verdict.
-func wordOf(said map[string]int) string {
-	if said[Slower]+said[Worse] > 0 && said[Faster]+said[Better] > 0 {
+func wordOf(rows map[string]int) string {
+	if rows[Slower]+rows[Worse] > 0 && rows[Faster]+rows[Better] > 0 {
 		return Mixed
 	}
 	for _, word := range []string{Slower, Worse, Faster, Better, Undistinguished, Equivalent, OtherInstrument} {
-		if said[word] > 0 {
+		if rows[word] > 0 {
 			return word
 		}
 	}

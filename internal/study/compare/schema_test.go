@@ -54,7 +54,7 @@ func comments(t *testing.T) map[string]string {
 	if err != nil {
 		t.Fatal(err)
 	}
-	said := map[string]string{}
+	documented := map[string]string{}
 	for _, path := range files {
 		f, err := parser.ParseFile(token.NewFileSet(), path, nil, parser.ParseComments)
 		if err != nil {
@@ -66,26 +66,26 @@ func comments(t *testing.T) map[string]string {
 				return true
 			}
 			spec := g.Specs[0].(*ast.TypeSpec)
-			said[spec.Name.Name] = strings.Join(strings.Fields(g.Doc.Text()), " ")
+			documented[spec.Name.Name] = strings.Join(strings.Fields(g.Doc.Text()), " ")
 			s, ok := spec.Type.(*ast.StructType)
 			if !ok {
 				return true
 			}
 			for _, field := range s.Fields.List {
 				for _, name := range field.Names {
-					said[spec.Name.Name+"."+name.Name] = strings.NewReplacer("[", "", "]", "").Replace(strings.Join(strings.Fields(field.Comment.Text()), " ")) // links of godoc
+					documented[spec.Name.Name+"."+name.Name] = strings.NewReplacer("[", "", "]", "").Replace(strings.Join(strings.Fields(field.Comment.Text()), " ")) // links of godoc
 				}
 			}
 			return true
 		})
 	}
-	return said
+	return documented
 }
 
 // generator makes a schema of Go types, described by their comments.
 type generator struct {
-	said map[string]string
-	defs map[string]any
+	documented map[string]string
+	defs       map[string]any
 }
 
 // words are the values of fields that have no others.
@@ -124,7 +124,7 @@ func defName(t reflect.Type) string { return strings.ToLower(t.Name()[:1]) + t.N
 // object is the definition of a struct.
 func (g *generator) object(t reflect.Type) map[string]any {
 	properties, required := map[string]any{}, []string{}
-	out := map[string]any{"type": "object", "description": g.said[t.Name()], "additionalProperties": false, "properties": properties}
+	out := map[string]any{"type": "object", "description": g.documented[t.Name()], "additionalProperties": false, "properties": properties}
 	g.defs[defName(t)] = out
 	for i := range t.NumField() {
 		f := t.Field(i)
@@ -145,8 +145,8 @@ func (g *generator) object(t reflect.Type) map[string]any {
 		if at == "Comparison.Schema" {
 			n = map[string]any{"const": Schema}
 		}
-		if g.said[at] != "" {
-			n["description"] = g.said[at]
+		if g.documented[at] != "" {
+			n["description"] = g.documented[at]
 		}
 		properties[name] = n
 	}

@@ -134,14 +134,14 @@ func (s *Side) read(path string) error {
 			s.Runs = append(s.Runs, Source{at, run})
 		}
 	}
-	if len(s.Runs) > before { // files beside runs are what was made of them
+	if len(s.Runs) > before { // files next to runs are what was made of them
 		return nil
 	}
 	return s.readOthers(path, files)
 }
 
 // readOthers adds the results of another tool among the files of a directory.
-// What is left out is told: a result that cannot be read may be the worst one.
+// What is left out is reported: a result that cannot be read may be the worst one.
 func (s *Side) readOthers(dir string, files []string) error {
 	var first error
 	before := len(s.Others)

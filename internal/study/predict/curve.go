@@ -141,7 +141,7 @@ func (*simulation) Chunk(record.Chunk) {}
 // Done implements [record.Sink].
 func (s *simulation) Done(r *record.Row) {
 	if r.Outcome == record.OK {
-		q := s.gatherer.Request(new(measure.Stream), r) // of its gaps nobody asks
+		q := s.gatherer.Request(new(measure.Stream), r) // its gaps are not used
 		s.ended = append(s.ended, answer{r.Due, r.LastToken, float64(q.OutputTokens()), timingOf(&q, r.Sent)})
 	}
 }

@@ -47,7 +47,7 @@ func (p *parameter) setValue(d *deploy.Deployment, v float64) {
 
 // parameters are all, the most certain first. The share of the bandwidth that
 // is reached is not among them: the time to read the weights and the overhead
-// of a step cannot be told apart by a run, so the one is left as it is and the
+// of a step cannot be separated by a run, so the one is left as it is and the
 // other takes up the difference.
 var parameters = []parameter{
 	{"step_overhead", 10e-6, 1, 2e-3, "s", nil, func(d *deploy.Deployment) *time.Duration { return &d.Efficiency.PerStep }},
@@ -213,7 +213,7 @@ func (f *fitter) slow(s *slowness) {
 }
 
 // manyStreams is how many streams at once make the front end's part of a gap
-// between chunks as large as the step's: the two are then not told apart.
+// between chunks as large as the step's: the two are then not separated.
 const manyStreams = 64
 
 // enough is how many requests of a run the search uses.

@@ -40,10 +40,10 @@ func origin(run *result.Run) string {
 }
 
 // differences says in what a run was of another deployment than d, as far as
-// its server told. dir is the run's.
+// its server reported. dir is the run's.
 func differences(dir string, run *result.Run, d *deploy.Deployment) (notes []string) {
 	notef := func(what, of, here string) {
-		notes = append(notes, fmt.Sprintf("%s of the run in %s is %s, not %s: name the deployment that ran, or what is said here is of another one", what, dir, of, here))
+		notes = append(notes, fmt.Sprintf("%s of the run in %s is %s, not %s: name the deployment that ran, or these figures are of another one", what, dir, of, here))
 	}
 	server, facts := run.Target.Server, d.Facts()
 	name := run.Target.Model

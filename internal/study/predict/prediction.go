@@ -80,7 +80,7 @@ func Predict(d *deploy.Deployment, in, out workload.Lengths) (*Prediction, error
 	}, nil
 }
 
-// Replayed is a recording beside what the twin makes of the same requests.
+// Replayed is a recording next to what the twin makes of the same requests.
 type Replayed struct {
 	Schema    string            `json:"schema"`
 	Recording string            `json:"recording"`

@@ -96,19 +96,19 @@ func (r *Recording) fits(d *deploy.Deployment) error {
 // configure applies what meta.json says.
 func (r *Recording) configure(d *deploy.Deployment) error {
 	m := &r.Meta
-	said := fields{}
+	configured := fields{}
 	for _, f := range []fields{m.Resolved.Parallel, m.Resolved.Scheduler, m.Engine, m.Scheduler} { // the later say it more directly
-		maps.Copy(said, f)
+		maps.Copy(configured, f)
 	}
 	for _, name := range []string{"max_model_len", "quantization"} {
-		if _, ok := commandLineValue(said[name]); !ok {
-			said[name] = m.Resolved.Model[name]
+		if _, ok := commandLineValue(configured[name]); !ok {
+			configured[name] = m.Resolved.Model[name]
 		}
 	}
-	if _, ok := commandLineValue(said["speculative_config"]); !ok {
-		said["speculative_config"] = m.Resolved.Speculative
+	if _, ok := commandLineValue(configured["speculative_config"]); !ok {
+		configured["speculative_config"] = m.Resolved.Speculative
 	}
-	if err := refuse(d, said); err != nil {
+	if err := refuse(d, configured); err != nil {
 		return err
 	}
 	setSetting := func(name string, v json.RawMessage) error {
@@ -121,7 +121,7 @@ func (r *Recording) configure(d *deploy.Deployment) error {
 		}
 		return nil
 	}
-	for _, name := range slices.Sorted(maps.Keys(said)) {
+	for _, name := range slices.Sorted(maps.Keys(configured)) {
 		as := name
 		if name == "policy" {
 			as = "scheduling_policy"
@@ -129,11 +129,11 @@ func (r *Recording) configure(d *deploy.Deployment) error {
 		if !deploy.Settable(as) || name == "tensor_parallel_size" {
 			continue
 		}
-		if err := setSetting(as, said[name]); err != nil {
+		if err := setSetting(as, configured[name]); err != nil {
 			return err
 		}
 	}
-	same, err := r.sameHardware(d, said["tensor_parallel_size"])
+	same, err := r.sameHardware(d, configured["tensor_parallel_size"])
 	if err != nil {
 		return err
 	}
@@ -150,7 +150,7 @@ func (r *Recording) configure(d *deploy.Deployment) error {
 			return err
 		}
 	}
-	d.Notes = append(d.Notes, unmodelled(m, said)...)
+	d.Notes = append(d.Notes, unmodelled(m, configured)...)
 	return nil
 }
 
@@ -181,23 +181,23 @@ func (r *Recording) sameHardware(d *deploy.Deployment, tp json.RawMessage) (bool
 
 // refuse refuses recordings of several engines, or of one that schedules in
 // another way.
-func refuse(d *deploy.Deployment, said fields) error {
+func refuse(d *deploy.Deployment, configured fields) error {
 	for _, c := range []struct{ name, is string }{
 		{"data_parallel_size", "so many engines shared the requests"},
 		{"pipeline_parallel_size", "the layers ran in so many stages"},
 		{"decode_context_parallel_size", "contexts were divided among accelerators"},
 		{"prefill_context_parallel_size", "contexts were divided among accelerators"},
 	} {
-		if many(said[c.name]) {
-			s, _ := commandLineValue(said[c.name])
+		if many(configured[c.name]) {
+			s, _ := commandLineValue(configured[c.name])
 			return say.Errorf("meta.json: %s is %s: %s, which is not modelled", c.name, s, c.is).WithHint("the twin is one engine with tensor parallelism; take a recording of such a one")
 		}
 	}
-	if s, ok := commandLineValue(said["speculative_config"]); ok && s != "{}" && d.Given["num_speculative_tokens"] == "" {
+	if s, ok := commandLineValue(configured["speculative_config"]); ok && s != "{}" && d.Given["num_speculative_tokens"] == "" {
 		var c struct {
 			Tokens int `json:"num_speculative_tokens"`
 		}
-		if json.Unmarshal(said["speculative_config"], &c) != nil || c.Tokens < 1 {
+		if json.Unmarshal(configured["speculative_config"], &c) != nil || c.Tokens < 1 {
 			c.Tokens = 4
 		}
 		return say.Errorf("meta.json: the engine decoded speculatively, and a recording does not tell how many drafts were accepted").WithHint(fmt.Sprintf("say it: MODEL@GPU?num_speculative_tokens=%d&acceptance_rate=0.7", c.Tokens))
@@ -213,8 +213,8 @@ var silent = []string{
 	"runner", "runner_type", "policy", "speculative_config", "encoder_cache_size", "max_num_encoder_input_tokens", "is_multimodal_model", "limit_mm_per_prompt",
 }
 
-// unmodelled notes what the engine was told besides and the twin does not have.
-func unmodelled(m *Meta, said fields) []string {
+// unmodelled notes settings of the engine that the twin does not have.
+func unmodelled(m *Meta, configured fields) []string {
 	var names []string
 	for _, f := range []fields{m.Engine, m.Scheduler} {
 		for _, name := range slices.Sorted(maps.Keys(f)) {
@@ -223,7 +223,7 @@ func unmodelled(m *Meta, said fields) []string {
 			if neutral || deploy.Settable(name) || slices.Contains(silent, name) || slices.ContainsFunc(names, func(n string) bool { return strings.HasPrefix(n, name) }) {
 				continue
 			}
-			if name == "enable_expert_parallel" && !many(said["tensor_parallel_size"]) {
+			if name == "enable_expert_parallel" && !many(configured["tensor_parallel_size"]) {
 				continue // one accelerator has all experts
 			}
 			if len(s) <= 20 {

@@ -47,7 +47,7 @@ func (r *Recording) serve(d *deploy.Deployment, seed uint64, chunk func(request,
 // the recording took it, whatever the twin's may be.
 type unlimited struct{ twin.Engine }
 
-// stopwatch measures the requests of a replay as they end. Where nobody wants
+// stopwatch measures the requests of a replay as they end. Where no one wants
 // their chunks, all that is asked of a request is in its row.
 type stopwatch struct {
 	gatherer *measure.Gatherer

@@ -276,7 +276,7 @@ func (s *slowness) draw(list []stepResidual) course {
 	return course{start, grain, x}
 }
 
-// least is the smallest slow part that is told from what the regression lacks, which
+// least is the smallest slow part that is distinguished from what the regression lacks, which
 // goes on in the next steps too.
 const least = 0.05
 

@@ -1,5 +1,5 @@
 // Package tools reads the results of other tools of the field as what those
-// tools say, so that old ones stand beside new ones: one file each. How a run is
+// tools say, so that old ones can be compared with new ones: one file each. How a run is
 // written in their formats is in report/export.
 package tools
 

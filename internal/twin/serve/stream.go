@@ -39,15 +39,15 @@ type stream struct {
 	finishClose bool
 	distort     *distortion // how events look on the wire; nil: as they should
 
-	asked   int64 // length of the request, bytes
-	told    int64 // announced length of the answer
-	last    bool  // the connection closes after it
-	sent    int   // tokens the engine gave, of all choices
-	due     []due // chunks that are not written yet
-	role    bool  // the role chunk is written
-	past    bool  // the faults inside the answer have had their turn
-	holding bool
-	ended   bool
+	asked     int64 // length of the request, bytes
+	announced int64 // announced length of the answer
+	last      bool  // the connection closes after it
+	sent      int   // tokens the engine gave, of all choices
+	due       []due // chunks that are not written yet
+	role      bool  // the role chunk is written
+	past      bool  // the faults inside the answer have had their turn
+	holding   bool
+	ended     bool
 }
 
 // due is a chunk that waits to be written.
@@ -298,9 +298,9 @@ func (st *stream) wholeResponse() []byte {
 		b = append(b, "content-encoding: gzip\r\n"...)
 	}
 	if d == nil || !d.bare {
-		st.told = int64(len(body))
+		st.announced = int64(len(body))
 		b = append(b, "content-length: "...)
-		b = strconv.AppendInt(b, st.told, 10)
+		b = strconv.AppendInt(b, st.announced, 10)
 		b = append(b, "\r\n"...)
 	}
 	b = append(st.headEnd(b), "\r\n"...)
@@ -332,7 +332,7 @@ func (st *stream) end(aborted bool) {
 	if t.DoneNS == 0 {
 		t.DoneNS = clock.Now()
 	}
-	st.s.count(prom.Exchange{Route: t.Path, Method: http.MethodPost, Status: t.Status, In: st.asked, Out: st.told, Took: t.DoneNS - t.ArrivalNS})
+	st.s.count(prom.Exchange{Route: t.Path, Method: http.MethodPost, Status: t.Status, In: st.asked, Out: st.announced, Took: t.DoneNS - t.ArrivalNS})
 	st.s.stats.ended.Add(1)
 	st.s.stats.tokens.Add(int64(t.OutputTokens))
 	st.s.log(st.truth)

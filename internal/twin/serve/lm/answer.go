@@ -88,14 +88,14 @@ func (p *Plan) longestStop() int {
 
 // Answer is the text of one answer.
 type Answer struct {
-	m      *Model
-	plan   *Plan
-	first  int64  // where its words begin in the stock
-	Output int    // tokens after which it ends
-	Stop   string // that ends it
-	stays  int    // of its text, which that cuts off
-	tail   []byte // text that may be the beginning of a stop string
-	told   int    // length of the text before it
+	m       *Model
+	plan    *Plan
+	first   int64  // where its words begin in the stock
+	Output  int    // tokens after which it ends
+	Stop    string // that ends it
+	stays   int    // of its text, which that cuts off
+	tail    []byte // text that may be the beginning of a stop string
+	written int    // length of the text before it
 }
 
 // Begin is the answer whose words begin at first. The plan must stay as it is.
@@ -224,11 +224,11 @@ func (a *Answer) Append(b []byte, from, to int, end bool) []byte {
 	n := len(a.tail)
 	switch {
 	case end && a.Stop != "":
-		n = min(max(a.stays-a.told, 0), n)
+		n = min(max(a.stays-a.written, 0), n)
 	case !end && !p.KeepStop:
 		n = characterAt(string(a.tail), max(n-p.longestStop()+1, 0))
 	}
-	a.told += n
+	a.written += n
 	b = AppendQuoted(b, string(a.tail[:n]))
 	a.tail = a.tail[:copy(a.tail, a.tail[n:])]
 	return b

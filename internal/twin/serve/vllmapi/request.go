@@ -361,10 +361,10 @@ func (r *reader) settle() *dialect.Reply {
 // keep leaves of the prompts what the answer tells of them: a stream lives
 // longer than they are needed.
 func (r *reader) keep() {
-	told := r.echo || r.tokenIDs || r.promptLogprobs >= 0
+	wantsIDs := r.echo || r.tokenIDs || r.promptLogprobs >= 0
 	for i := range r.prompts {
 		p := &r.prompts[i]
-		if told {
+		if wantsIDs {
 			r.api.model.Tell(p, r.template(), r.cut)
 		} else {
 			p.IDs = nil

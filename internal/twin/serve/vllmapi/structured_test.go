@@ -256,9 +256,9 @@ func TestLogprobsOfScripts(t *testing.T) {
 	if err := json.Unmarshal([]byte(body), &chat); err != nil || len(chat.Choices) != 1 {
 		t.Fatalf("%v %s", err, body)
 	}
-	c, said, raw := chat.Choices[0], "", []byte{}
+	c, output, raw := chat.Choices[0], "", []byte{}
 	for _, token := range c.Logprobs.Content {
-		said += token.Token
+		output += token.Token
 		for _, b := range token.Bytes {
 			raw = append(raw, byte(b))
 		}
@@ -266,8 +266,8 @@ func TestLogprobsOfScripts(t *testing.T) {
 			t.Errorf("%+v", token)
 		}
 	}
-	if said != c.Message.Content || string(raw) != said || !strings.Contains(said, `"wörld"`) || !strings.Contains(said, "東京") {
-		t.Errorf("%q, tokens %q, bytes %q", c.Message.Content, said, raw)
+	if output != c.Message.Content || string(raw) != output || !strings.Contains(output, `"wörld"`) || !strings.Contains(output, "東京") {
+		t.Errorf("%q, tokens %q, bytes %q", c.Message.Content, output, raw)
 	}
 	_, body = r.do(post("/v1/completions", `{"prompt":"x","max_tokens":40,"logprobs":2,`+regex+`}`))
 	var completion struct {
@@ -283,7 +283,7 @@ func TestLogprobsOfScripts(t *testing.T) {
 		t.Fatalf("%v %s", err, body)
 	}
 	one := completion.Choices[0]
-	if strings.Join(one.Logprobs.Tokens, "") != one.Text || one.Text != said {
+	if strings.Join(one.Logprobs.Tokens, "") != one.Text || one.Text != output {
 		t.Errorf("%q, tokens %q", one.Text, one.Logprobs.Tokens)
 	}
 	if last := len(one.Logprobs.Offsets) - 1; one.Logprobs.Offsets[last] != utf8.RuneCountInString(one.Text) {

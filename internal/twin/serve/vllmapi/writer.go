@@ -286,8 +286,8 @@ func (w *writer) finishReason(finish string) string {
 }
 
 // promptIDs appends the ids of a choice's prompt if they are told, or null.
-func (w *writer) promptIDs(b []byte, c *choice, told bool) []byte {
-	if !told || len(c.prompt.IDs) == 0 {
+func (w *writer) promptIDs(b []byte, c *choice, wanted bool) []byte {
+	if !wanted || len(c.prompt.IDs) == 0 {
 		return append(b, "null"...)
 	}
 	return append(b, dialect.Marshal(c.prompt.IDs)...)

@@ -19,12 +19,12 @@ import (
 	"pitot/internal/twin/vllm"
 )
 
-// BesideSchema is the schema of a comparison as JSON.
-const BesideSchema = "pitot.beside/v1"
+// RunAgainstTwinSchema is the schema of a comparison as JSON.
+const RunAgainstTwinSchema = "pitot.beside/v1"
 
-// Beside is a measured run beside what the twin does with the same requests
+// RunAgainstTwin is a measured run next to what the twin does with the same requests
 // at the same times.
-type Beside struct {
+type RunAgainstTwin struct {
 	Schema     string             `json:"schema"`
 	Run        string             `json:"run"`
 	Facts      map[string]string  `json:"deployment"`
@@ -46,7 +46,7 @@ type Line struct {
 
 // Redo does a run again on a deployment's twin in virtual time and lays both
 // side by side. Errors are the user's.
-func Redo(ctx context.Context, spec, dir string) (*Beside, error) {
+func Redo(ctx context.Context, spec, dir string) (*RunAgainstTwin, error) {
 	d, err := deploy.Parse(spec)
 	if err != nil {
 		return nil, err
@@ -70,7 +70,7 @@ func Redo(ctx context.Context, spec, dir string) (*Beside, error) {
 	if len(again) == 0 {
 		return nil, say.Errorf("the run in %s has no points", dir)
 	}
-	b := &Beside{Schema: BesideSchema, Run: dir, Facts: d.Facts(), Deployment: d, Notes: d.Notes}
+	b := &RunAgainstTwin{Schema: RunAgainstTwinSchema, Run: dir, Facts: d.Facts(), Deployment: d, Notes: d.Notes}
 	if s := chance(&d.Settings, measured.Points[0].Seconds.Window); s != "" {
 		b.Notes = append(slices.Clone(b.Notes), s)
 	}
@@ -140,9 +140,9 @@ func chance(s *vllm.Settings, seconds float64) string {
 		s.SlowCV, s.SlowTime.Round(10*time.Millisecond), 196*sd)
 }
 
-// addPoint puts the figures of two points side by side; load is what is said of them,
+// addPoint puts the figures of two points side by side; load names them,
 // "" for a run of one load.
-func (b *Beside) addPoint(load string, m, p *result.Point) {
+func (b *RunAgainstTwin) addPoint(load string, m, p *result.Point) {
 	for _, l := range lines(m, p) {
 		l.Load = load
 		b.Lines = append(b.Lines, l)
@@ -178,7 +178,7 @@ const far = 1.25
 
 // explain says what ratios far from one usually mean, at one load. own says that the twin was
 // fitted on this very run.
-func (b *Beside) explain(m, p *result.Point, own bool) {
+func (b *RunAgainstTwin) explain(m, p *result.Point, own bool) {
 	ratio := map[string]float64{}
 	for _, l := range lines(m, p) {
 		if l.Ratio != nil {
@@ -202,7 +202,7 @@ func (b *Beside) explain(m, p *result.Point, own bool) {
 	switch {
 	case ttft == 0:
 	case ttft > far && tpot < far:
-		notef("only the first token is late: requests wait before the engine sees them (API server, tokenizer, gateway, network), or max_num_seqs or max_num_batched_tokens are smaller than was said")
+		notef("only the first token is late: requests wait before the engine sees them (API server, tokenizer, gateway, network), or max_num_seqs or max_num_batched_tokens are smaller than was given")
 	case ttft > far:
 		notef("the first token is late too: when steps are slower, queues grow, so look at the time per token first")
 	case ttft < 1/far:

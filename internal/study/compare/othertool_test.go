@@ -95,7 +95,7 @@ func TestBeside(t *testing.T) {
 		if r := p.row("mean service ttft"); sides[0].Name == "old" && (r.A != 100 || math.Abs(r.B-199) > 2 || math.Abs(r.Change-(r.B/r.A-1)) > 1e-9) {
 			t.Errorf("%+v", r)
 		}
-		if got := p.Instruments; !slices.Contains(got[:], vllm) || !slices.Contains(got[:], Pitot) || !p.Beside() || *p.Load.Rate != 8 || p.What != "open loop, poisson, 8/s" {
+		if got := p.Instruments; !slices.Contains(got[:], vllm) || !slices.Contains(got[:], Pitot) || !p.HasOtherInstrument() || *p.Load.Rate != 8 || p.What != "open loop, poisson, 8/s" {
 			t.Errorf("%+v", p)
 		}
 		if !strings.HasPrefix(c.Warnings[0], "old (vllm bench serve 0.32) was measured by another instrument: its error is not known") {
@@ -221,8 +221,8 @@ func TestAskedLoads(t *testing.T) {
 		"a limit":            {other("a", "", capped), side("b", 8, 100).served(), "open loop, poisson, 8/s", "a has at most 4 in flight, b has no limit in flight"},
 		"another rate":       {other("a", "", atRate(9, 100)), side("b", 8, 100).served(), "a has open loop, 9/s; b has open loop, poisson, 8/s", "--rate 9"},
 		"not told":           {other("a", ""), side("b", 8, 100).served(), "open loop, poisson, 8/s", "a does not tell its load: that it was the same is not known"},
-		"told by nobody":     {other("a", ""), other("b", "aiperf"), "a load that is not told", "b does not tell its load"},
-		"two not told":       {other("a", "", toolPoint(100), toolPoint(90)), side("b", 8, 100).served(), "a has a load that is not told, a load that is not told; b has", "pitot report"},
+		"told by nobody":     {other("a", ""), other("b", "aiperf"), "a load that is not reported", "b does not tell its load"},
+		"two not told":       {other("a", "", toolPoint(100), toolPoint(90)), side("b", 8, 100).served(), "a has a load that is not reported, a load that is not reported; b has", "pitot report"},
 		"told and not told":  {other("a", "", toolPoint(100)), other("b", "", atRate(8, 1), atRate(9, 1)), "no load in common", "--rate 8"},
 		"many with some one": {other("a", "", atRate(9, 1), atRate(8, 1), users(4, 500)), side("b", 8, 100).served(), "open loop, poisson, 8/s", "no verdict"},
 	} {
@@ -261,7 +261,7 @@ func TestBesideWithout(t *testing.T) {
 	if r := p.row("p50 service ttft"); r == nil || r.Few {
 		t.Errorf("%+v", r)
 	}
-	if got := why(p, failures); got != "a: not told" {
+	if got := why(p, failures); got != "a: not reported" {
 		t.Errorf("%q", got)
 	}
 	some := atRate(8, 100)

@@ -13,7 +13,7 @@ import (
 	"pitot/internal/study/tools"
 )
 
-// What another tool measured is laid beside: of each load that both sides have,
+// Where another tool measured a side, the two are shown next to each other: of each load that both sides have,
 // and each metric that both define alike, the values and the change. Nothing is
 // tested, because nothing says how far that tool's numbers are from the truth,
 // and one file is one launch at most.
@@ -21,7 +21,7 @@ import (
 // Pitot names the instrument that measured a side's own runs.
 const Pitot = "pitot"
 
-// told is what files of another tool say of one load.
+// otherLoad is what files of another tool say of one load.
 type otherLoad struct {
 	offered offered
 	files   []file
@@ -108,7 +108,7 @@ type offered struct {
 	rate, users *float64
 	most        *float64 // at once, in an open loop
 	atOnce      bool
-	n           *float64 // requests, where all come at once; nil if not told
+	n           *float64 // requests, where all come at once; nil if not reported
 	own         string   // one of Pitot's, in words
 }
 
@@ -167,7 +167,7 @@ func total(p *tools.Point) *float64 {
 
 func (a offered) known() bool { return a.own != "" || a.rate != nil || a.users != nil || a.atOnce }
 
-// same says that two loads are one, as far as they are told.
+// same says that two loads are one, as far as they are known.
 func (a offered) same(b offered) bool {
 	equal := func(x, y *float64) bool {
 		return x != nil && y != nil && math.Abs(*x-*y) <= 1e-9*max(math.Abs(*x), math.Abs(*y))
@@ -195,7 +195,7 @@ func (a offered) String() string {
 	case a.atOnce:
 		return "all requests at once"
 	}
-	return "a load that is not told"
+	return "a load that is not reported"
 }
 
 // load is that of the run, or another tool's as one of Pitot's; nil if it is none.
@@ -256,8 +256,8 @@ func (m *measured) places() (out []place) {
 	return out
 }
 
-// beside lays two sides side by side of which another tool measured one.
-func (c *Comparison) beside(a, b *measured, o Options, tokens string) error {
+// addOtherTools lays two sides side by side of which another tool measured one.
+func (c *Comparison) addOtherTools(a, b *measured, o Options, tokens string) error {
 	as, bs := a.places(), b.places()
 	pairedA, pairedB := make([]bool, len(as)), make([]bool, len(bs))
 	paired := false
@@ -316,7 +316,7 @@ func apartBeside(a, b *measured, as, bs []place) error {
 	return say.Errorf("%s and %s have no load in common: %s has %s; %s has %s", a.name, b.name, a.name, list(as), b.name, list(bs)).WithHint(hint)
 }
 
-// flags ask for the load, "" if it is not told.
+// flags ask for the load, "" if it is not known.
 func (a offered) flags() string {
 	switch {
 	case a.rate != nil:
@@ -329,7 +329,7 @@ func (a offered) flags() string {
 	return ""
 }
 
-// limit is how many requests were at most in flight, as far as it is told.
+// limit is how many requests were at most in flight, as far as it is known.
 func (a offered) limit() string {
 	if a.most == nil {
 		return "no limit in flight"
@@ -353,7 +353,7 @@ func (x *place) launches() int {
 	return len(x.other.files)
 }
 
-// unusable says why there is nothing to lay beside.
+// unusable says why there is nothing to compare.
 func (x *place) unusable() string {
 	switch {
 	case x.run != nil:
@@ -391,9 +391,9 @@ func untestedPair(x, y place, o Options, tokens string) Pair {
 	return p
 }
 
-// Beside says that another instrument measured a side: there are values and no
+// OtherInstrument says that another instrument measured a side: there are values and no
 // verdict.
-func (p *Pair) Beside() bool {
+func (p *Pair) HasOtherInstrument() bool {
 	return p.Instruments != [2]string{Pitot, Pitot}
 }
 
@@ -436,9 +436,9 @@ func (p *Pair) addUntested(m figure, a, b sample, why string, o Options) {
 // alike is a distribution that other tools have, and the one of Pitot that
 // is defined alike.
 type alike struct {
-	name string         // as package tools calls it
-	own  *metric.Metric // nil: Pitot has none
-	told func(*tools.Point) *tools.Summary
+	name   string         // as package tools calls it
+	own    *metric.Metric // nil: Pitot has none
+	theirs func(*tools.Point) *tools.Summary
 }
 
 func alikes() []alike {
@@ -470,7 +470,7 @@ func (x *place) meaning(d alike) (name, definition string) {
 	}
 	for _, f := range x.other.files {
 		for _, p := range f.points {
-			if s := d.told(p); s != nil {
+			if s := d.theirs(p); s != nil {
 				if own := f.of.Alike(d.name); own != "" {
 					return own, own
 				}
@@ -486,7 +486,7 @@ func (x *place) values(d alike, statistic string) (sample, string) {
 	if x.run != nil {
 		return x.run.sample(percentile(d.own, statistic), x.side.name)
 	}
-	return x.other.sample(func(p *tools.Point) value { return toldOf(p, d.told(p), statistic) }, x.side.name)
+	return x.other.sample(func(p *tools.Point) value { return toldOf(p, d.theirs(p), statistic) }, x.side.name)
 }
 
 func (t *otherLoad) sample(of func(*tools.Point) value, side string) (sample, string) {
@@ -503,7 +503,7 @@ func (t *otherLoad) sample(of func(*tools.Point) value, side string) (sample, st
 // many requests as one of Pitot's: the 99th of three is their longest.
 func toldOf(p *tools.Point, d *tools.Summary, statistic string) value {
 	if d == nil {
-		return value{why: "not told"}
+		return value{why: "not reported"}
 	}
 	of, known := metric.PercentileOf(statistic)
 	x := d.Mean
@@ -511,7 +511,7 @@ func toldOf(p *tools.Point, d *tools.Summary, statistic string) value {
 		x = d.P(of.Name)
 	}
 	if x == nil {
-		return value{why: "not told"}
+		return value{why: "not reported"}
 	}
 	v := value{x: *x}
 	if !known {
@@ -579,12 +579,12 @@ func (p *Pair) rates(x, y place, o Options, tokens string) {
 			if v := of(p); v != nil {
 				return value{x: *v}
 			}
-			return value{why: "not told"}
+			return value{why: "not reported"}
 		}
 	}
 	for _, r := range []struct {
-		name string
-		told func(*tools.Point) value
+		name   string
+		theirs func(*tools.Point) value
 	}{
 		{requestRate, plain(func(p *tools.Point) *float64 { return p.RequestsPerS })},
 		{outputRate, plain(func(p *tools.Point) *float64 { return p.OutputTokensPerS })},
@@ -599,7 +599,7 @@ func (p *Pair) rates(x, y place, o Options, tokens string) {
 			if x.run != nil {
 				return x.run.sample(m, x.side.name)
 			}
-			return x.other.sample(r.told, x.side.name)
+			return x.other.sample(r.theirs, x.side.name)
 		}
 		a, whyA := values(x)
 		b, whyB := values(y)
@@ -617,7 +617,7 @@ func (p *Pair) rates(x, y place, o Options, tokens string) {
 func failed(p *tools.Point) value {
 	switch n := total(p); {
 	case n == nil:
-		return value{why: "not told"}
+		return value{why: "not reported"}
 	case p.Incomplete != nil && *p.Incomplete > 0:
 		return value{why: "the tool itself cut requests off"}
 	case *n <= 0:

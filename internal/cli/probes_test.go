@@ -2,6 +2,7 @@ package cli
 
 import (
 	"bytes"
+	"context"
 	"encoding/json"
 	"fmt"
 	"io"
@@ -11,6 +12,7 @@ import (
 	"path/filepath"
 	"strconv"
 	"strings"
+	"sync"
 	"testing"
 
 	"pitot/internal/data/record"
@@ -68,6 +70,14 @@ func TestServerCountsWhatWasSent(t *testing.T) {
 			var run result.Run
 			if err := json.Unmarshal(out.Bytes(), &run); err != nil {
 				t.Fatal(err)
+			}
+			for i := range run.Points { // and its own check agrees
+				if c.name == "no probes" {
+					break // nothing is asked for then
+				}
+				if served := servedCheck(t, &run.Points[i]); served.Status != result.Pass {
+					t.Errorf("%+v", served)
+				}
 			}
 			sent := run.Sent.Load
 			probes := counted{}
@@ -129,6 +139,59 @@ func TestServerCountsWhatWasSent(t *testing.T) {
 			}
 		})
 	}
+}
+
+// Somebody else who asks the server during a load is seen in its count, and named.
+func TestOtherTrafficIsSeen(t *testing.T) {
+	p := plan.Default()
+	srv, _, _, err := target.NewMock(&plan.Serving{}, &p.Embedded, "fixed")
+	if err != nil {
+		t.Fatal(err)
+	}
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	go srv.Serve(l)
+	url := "http://" + l.Addr().String()
+	ctx, stop := context.WithCancel(t.Context())
+	var others sync.WaitGroup
+	others.Go(func() {
+		for ctx.Err() == nil {
+			a, err := http.Post(url+"/v1/completions", "application/json", strings.NewReader(`{"model":"fixed","prompt":"Who else?","max_tokens":1}`))
+			if err == nil {
+				io.Copy(io.Discard, a.Body)
+				a.Body.Close()
+			}
+		}
+	})
+	dir := filepath.Join(t.TempDir(), "run")
+	code, out, said := pitot(t, "run", url, "--concurrency", "2", "--requests", "40", "--warmup", "0s", "--input", "64", "--output", "8", "--quiet", "--out", dir)
+	stop()
+	others.Wait()
+	if err := srv.Shutdown(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	run, err := rundir.ReadResult(dir)
+	if err != nil {
+		t.Fatalf("%d, %v: %s", code, err, said)
+	}
+	c := servedCheck(t, &run.Points[0])
+	if c.Status != result.Flag || c.Case != result.CaseForeign || run.Points[0].Verdict == result.Valid || c.Detail["counted"] <= c.Detail["sent"] || !strings.Contains(out, "other traffic on the server: it counted ") {
+		t.Errorf("%+v\n%s", c, out)
+	}
+}
+
+// servedCheck is that of the server's count of requests.
+func servedCheck(t *testing.T, p *result.Point) result.Check {
+	t.Helper()
+	for _, c := range p.Checks {
+		if c.Name == result.CheckServed {
+			return c
+		}
+	}
+	t.Fatal("the server's count is not checked")
+	return result.Check{}
 }
 
 func fromTruth(t *testing.T, path string) (c counted) {

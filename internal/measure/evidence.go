@@ -19,6 +19,9 @@ func (f *Fold) evidence(all *part, p *result.Point) *judge.Evidence {
 		Asked: f.asked, Duplicates: f.duplicates, Incomplete: f.incomplete,
 		Streams: streams.requests, Counted: known.requests, Expected: f.flow.expected, Seen: f.flow.observed,
 	}
+	if n, told := f.server.total(metric.RequestsServed); told {
+		e.Served = &judge.Served{Counted: n, Answered: float64(f.answered), Sent: float64(f.asked) * float64(max(f.choices, 1))}
+	}
 	if e.Headline == metric.E2E {
 		e.Values = all.outline.e2e.n
 	}

@@ -41,7 +41,9 @@ type Fold struct {
 
 	server     server
 	seen       idSet
-	asked      int // requests of any time
+	asked      int   // requests of any time
+	answered   int   // of them
+	choices    int32 // the most of one answer
 	duplicates int
 	incomplete int // requests of any time whose chunks are not all there, for damage
 	flow       flow
@@ -161,6 +163,10 @@ func (f *Fold) row(r *record.Row, s *Stream) {
 	}
 	if r.Outcome != record.Unsent {
 		f.asked++
+		f.choices = max(f.choices, r.Choices)
+	}
+	if r.Outcome == record.OK {
+		f.answered++
 	}
 	if f.probe.Damaged() && s.Count != int64(max(r.Chunks, 0)) {
 		f.incomplete++ // what is left of its chunks has gaps that its stream had not

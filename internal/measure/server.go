@@ -108,7 +108,17 @@ func (s *server) value(d *metric.Signal) (float64, bool) {
 	return 0, false
 }
 
-// growth is what a counter grew by.
+// total is what a counter grew by from the first time that it was asked for to the
+// last: before the load and after it.
+func (s *server) total(name string) (float64, bool) {
+	of := s.samples[name]
+	if of == nil || of.beforeAt < 0 || of.afterAt < 0 || of.after < of.before || s.restarted() {
+		return 0, false
+	}
+	return of.highest - of.lowest, true
+}
+
+// growth is what a counter grew by around the window.
 func (s *server) growth(name string) (float64, bool) {
 	of := s.samples[name]
 	if of == nil || of.beforeAt < 0 || of.afterAt < 0 || of.after < of.before || s.restarted() {

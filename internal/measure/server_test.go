@@ -3,10 +3,12 @@ package measure
 import (
 	"maps"
 	"math"
+	"slices"
 	"testing"
 
 	"pitot/internal/data/metric"
 	"pitot/internal/data/record"
+	"pitot/internal/data/result"
 )
 
 // What the server told becomes one value of the point: of counters what they grew by
@@ -51,6 +53,47 @@ func TestServerValues(t *testing.T) {
 		f.Add(record.Frame{Samples: c.samples})
 		if got := f.Point().Server; !maps.Equal(got, c.want) || (got == nil) != (c.want == nil) {
 			t.Errorf("%s: %v, want %v", name, got, c.want)
+		}
+	}
+}
+
+// The server's count of requests is held against what was sent: more is other traffic,
+// fewer than were answered is another count. What failed may have been counted or not.
+func TestServedRequests(t *testing.T) {
+	frames := plain(1000)
+	for i := range 50 { // sent, and not answered
+		frames[i].Rows[0].Outcome, frames[i].Rows[0].Error = record.Failed, record.ErrReset
+	}
+	counts := func(before, after float64) record.Frame {
+		return record.Frame{Samples: []record.Sample{
+			{Source: record.SourceServer, Name: metric.RequestsServed, Value: before},
+			{T: 60e9, Source: record.SourceServer, Name: metric.RequestsServed, Value: after},
+		}}
+	}
+	for _, c := range []struct {
+		counted float64
+		status  result.Status
+		finds   string
+	}{
+		{1000, result.Pass, ""}, {950, result.Pass, ""}, {1010, result.Pass, ""}, {1011, result.Flag, result.CaseForeign},
+		{2000, result.Flag, result.CaseForeign}, {940, result.Pass, ""}, {939, result.Flag, result.CaseFewer}, {0, result.Flag, result.CaseFewer},
+	} {
+		p := fold(window(10), append(slices.Clone(frames), counts(70, 70+c.counted))...).Point()
+		if got := find(t, p.Checks, result.CheckServed); got.Status != c.status || got.Case != c.finds || got.Detail["counted"] != c.counted || got.Detail["sent"] != 1000 || got.Detail["answered"] != 950 {
+			t.Errorf("%v counted: %+v", c.counted, got)
+		}
+	}
+	two := slices.Clone(frames)
+	for i := range two { // engines count each choice
+		two[i].Rows = slices.Clone(two[i].Rows)
+		two[i].Rows[0].Choices = 2
+	}
+	if got := find(t, fold(window(10), append(two, counts(0, 1900))...).Point().Checks, result.CheckServed); got.Status != result.Pass {
+		t.Errorf("two choices: %+v", got)
+	}
+	for name, samples := range map[string]record.Frame{"not told": {}, "it began anew": counts(70, 60), "told once": {Samples: counts(0, 5).Samples[:1]}} {
+		if slices.ContainsFunc(fold(window(10), append(slices.Clone(frames), samples)...).Point().Checks, func(c result.Check) bool { return c.Name == result.CheckServed }) {
+			t.Errorf("%s: judged", name)
 		}
 	}
 }

@@ -272,6 +272,20 @@ func checkWords() map[string]sayings {
 			value:  func(c *result.Check) string { return fmt.Sprintf("%.3g s after the load began", number(c.Value)) },
 			advice: "Look at the server's log, restart it and measure again: nothing was served from then on.",
 		},
+		result.CheckServed: {
+			value: func(c *result.Check) string {
+				counted, sent, answered := c.Detail["counted"], c.Detail["sent"], c.Detail["answered"]
+				switch c.Case {
+				case result.CaseForeign:
+					return fmt.Sprintf("other traffic on the server: it counted %.0f requests, %.0f were sent to it", counted, sent)
+				case result.CaseFewer:
+					return fmt.Sprintf("the server counted %.0f requests, and answered %.0f", counted, answered)
+				}
+				return fmt.Sprintf("the server counted %.0f, %.0f were sent and %.0f answered", counted, sent, answered)
+			},
+			limit: always("as many as were sent, within 1 %"), advice: "Measure while nobody else asks the server: these are the numbers of this load and of another.",
+			or: map[string]string{result.CaseFewer: "Find out whether several servers answer behind this address: its metrics are those of one."},
+		},
 		result.CheckPrompts:     {advice: "Choose the tokenizer of the model, or calibrate the prompt lengths."},
 		result.CheckOutputs:     {advice: "Make the server ignore the end of sequence, or compare tokens, not requests."},
 		result.CheckEarlyStops:  {advice: "Make the server ignore the end of sequence, or compare tokens, not requests."},

@@ -5,7 +5,8 @@ package metric
 //
 // To add one, add an entry to signals.
 type Signal struct {
-	*Metric // of a [Server]; nil for what is only recorded
+	*Metric        // of a [Server]; nil for what is only recorded
+	Tells   string // what that is, and what it is used for
 
 	From    Source
 	Per     Source // of a [Ratio]
@@ -52,9 +53,19 @@ func (a Across) String() string { return [...]string{"sum", "highest", "lowest"}
 // ProcessStart is when a server's process began, in seconds since 1970.
 const ProcessStart = "process_start_time_seconds"
 
+// RequestsServed counts the requests that a server ended, whoever sent them.
+const RequestsServed = "requests_served"
+
 // signals are in the order in which they are shown.
 var signals = []Signal{
-	{From: Source{ProcessStart, []string{ProcessStart}, Lowest}},
+	{
+		Tells: "when its process began, else when the first of its counters was made; it tells a restart",
+		From:  Source{ProcessStart, []string{ProcessStart}, Lowest},
+	},
+	{
+		Tells: "how many requests it ended, whoever sent them; it tells other traffic",
+		From:  Source{RequestsServed, []string{"vllm:request_success_total", "sglang:num_requests_total", "tgi_request_success"}, Sum},
+	},
 	{
 		Metric: &Metric{Name: "server queue", Key: "server.queue_ms", Label: "server queue", Help: "how long a request waited in the server to be scheduled, on average",
 			Of: Server, Unit: Milliseconds, Better: Lower, Show: Row},

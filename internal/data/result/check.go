@@ -52,6 +52,7 @@ const (
 	CheckRetries      = "retries"
 	CheckRestarts     = "server restarts"
 	CheckGone         = "server went away"
+	CheckServed       = "served requests"
 	CheckPrompts      = "prompt lengths"
 	CheckOutputs      = "output lengths"
 	CheckEarlyStops   = "early stops"
@@ -79,6 +80,8 @@ const (
 	CaseConnections = "connections" // in use all broke at once
 	CaseHost        = "host"        // the client had to wait: its machine was busy with something else
 	CaseThrottled   = "throttled"   // by the container's limit on processors
+	CaseForeign     = "foreign"     // more than were sent: somebody else asks the server too
+	CaseFewer       = "fewer"       // than were answered
 	CaseInterfered  = "interfered"  // something else deleted or shortened the records while they were written
 )
 
@@ -132,6 +135,7 @@ func Checks() []CheckKind {
 		{CheckRetries, share, "requests sent again, because a reused connection was closed", "over 1 %", ""},
 		{CheckRestarts, "connections", "did its process begin anew, or all connections break at once?", "if so", ""},
 		{CheckGone, s, "did it refuse every connection from some time on?", "if so", ""},
+		{CheckServed, share, "did the server count as many requests as it was sent, by its own metrics? More is other traffic on it", "over 1 % more than were sent, or fewer than were answered", ""},
 		{CheckPrompts, share, "were prompts as long as planned, by the server's count?", "over 1 % not", ""},
 		{CheckOutputs, share, "were answers as long as asked for?", "over 1 % not", ""},
 		{CheckEarlyStops, share, "answers that the model ended before the length asked for", "over 1 %", ""},

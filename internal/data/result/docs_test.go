@@ -73,7 +73,7 @@ func signalsTable() string {
 	b.WriteString("| samples | of the server's | across replicas | |\n|---|---|---|---|\n")
 	for _, s := range metric.Signals() {
 		for i, from := range s.Sources() {
-			about := "when its process began, else when the first of its counters was made; it tells a restart"
+			about := s.Tells
 			switch {
 			case s.Metric != nil && i == 0:
 				about = s.Key + ": " + s.Combine.String()

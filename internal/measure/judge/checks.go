@@ -50,6 +50,8 @@ type Evidence struct {
 	Duplicates int // of them that came twice
 	Incomplete int // of them whose chunks are not all there, for damage
 
+	Served *Served // nil where the server does not tell
+
 	Streams, Counted int64 // streams with gaps, and those of them whose tokens are known
 	Expected, Seen   int64 // tokens by usage and by chunks, where both are known
 }
@@ -66,6 +68,12 @@ type Shift struct {
 	Key           string // of the percentile
 	With, Without float64
 	Open          bool // one of them is only known to be larger
+}
+
+// Served is how many requests a server counted over a load, and what it was sent of
+// it meanwhile. Engines count each choice of an answer.
+type Served struct {
+	Counted, Answered, Sent float64
 }
 
 // conditions are those of the point.
@@ -107,6 +115,9 @@ func (e *Evidence) Checks() []result.Check {
 	}
 	if e.Streamed && b.chunks > 0 {
 		out = append(out, checkStamps(c.Stamps, b.userStamps, b.arrivals), checkShare(result.CheckMerged, b.merged, b.chunks, MergedLimit))
+	}
+	if s := e.Served; s != nil && s.Sent > 0 && !b.Damaged() {
+		out = append(out, checkServed(s))
 	}
 	if b.promptKnown > 0 {
 		out = append(out, checkShare(result.CheckPrompts, int64(b.otherPrompt), int64(b.promptKnown), .01))
@@ -288,6 +299,21 @@ func checkLag(lag *Lag) result.Check {
 		out.Value, out.Case = nil, result.CaseUnknown
 	}
 	return out.With(detail)
+}
+
+// checkServed asks whether the server counted what it was sent. What failed or was
+// cut may have been counted or not; nothing else is between its bounds.
+func checkServed(s *Served) result.Check {
+	off := max(s.Counted-s.Sent, s.Answered-s.Counted, 0)
+	out := result.NewCheck(result.CheckServed, off/s.Sent, .01).With(map[string]float64{"counted": s.Counted, "sent": s.Sent, "answered": s.Answered})
+	switch out.Status = status(off/s.Sent, .01, math.Inf(1)); {
+	case out.Status == result.Pass:
+	case s.Counted > s.Sent:
+		out.Case = result.CaseForeign
+	default:
+		out.Case = result.CaseFewer
+	}
+	return out
 }
 
 func checkCPU(mean float64) result.Check {

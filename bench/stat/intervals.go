@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"math"
 	"slices"
+	"strings"
 
 	"pitot/bench/stat/queue"
 	"pitot/internal/data/metric"
@@ -17,66 +18,130 @@ import (
 // intervals are all that a sweep prints, over queues whose constants they were
 // not chosen on.
 func intervals() table {
+	return intervalTable("intervals", reported, "The constants were chosen on one half of these systems, which has every number of servers and every law as well; this is the other. (The form of the rule was found on all of them, with other draws.)")
+}
+
+// unseenIntervals are those of queues that nothing was chosen on.
+func unseenIntervals() table {
+	t := intervalTable("intervals-unseen", unseen, "Nothing was chosen on these systems.")
+	t.about = strings.Replace(t.about, ofHalves, "1, 4, 16 and 64 servers; hyperexponential gaps of squared coefficient of variation 4, gamma(0.25) ones with services of coefficient of variation 2, and services that are all alike", 1)
+	return t
+}
+
+const ofHalves = "1, 4, 16, 64 and 256 servers; " +
+	"services of coefficient of variation 1, 0.3 and 2 with Poisson arrivals, and of 1 with arrivals in bursts (gamma(0.25))"
+
+func intervalTable(name string, of group, chosen string) table {
 	return table{
-		name: "intervals",
-		about: "All intervals that a sweep prints, by the code that measures, in M/G/c queues from empty: 1, 4, 16, 64 and 256 servers; " +
-			"services of coefficient of variation 1, 0.3 and 2 with Poisson arrivals, and of 1 with arrivals in bursts (gamma(0.25)); " +
-			"windows of 100 and 300 times what a request takes alone, longer where they had fewer than 330 requests. " +
-			"The constants were chosen on one half of these systems; this is the other. (The form of the rule was found on all of them, with other draws.) " +
-			"Shown: the share of runs whose interval is shown. Holds: of these, how many hold the truth. " +
-			"Worst: the least of these shares among systems and loads, of those with half of them shown; of 100 true shares of 95 %, the least that 80 runs give is about 89 %. Width: median of the interval's upper end ÷ its lower one.",
+		name: name,
+		about: "All intervals that a sweep prints, by the code that measures, in M/G/c queues from empty: " + ofHalves + "; " +
+			"windows of 100 and 300 times what a request takes alone, longer where they had fewer than 330 requests. " + chosen +
+			" Shown: the share of runs whose interval is shown. Holds: of these, how many hold the truth. " +
+			"Worst: the least of these shares among systems and loads, of those with half of them shown; of 100 true shares of 95 %, the least that 80 runs give is about 89 %, and that 400 give 92 %. Width: median of the interval's upper end ÷ its lower one.",
 		header: []string{"utilisation", "of", "shown", "holds", "worst", "width"},
 		reps:   40,
 		slow:   true,
-		rows:   intervalRows,
+		rows:   func(reps int, seed uint64) [][]string { return intervalRows(of, reps, seed) },
 	}
 }
 
-// system is a queue, and how long it is looked at.
+// chosenIntervals are those of the half that constants are chosen on, system by
+// system: here alone one may look for what goes wrong.
+func chosenIntervals() table {
+	return table{
+		name: "intervals-chosen",
+		about: "The interval of the mean TTFT of a run, in each of the systems that the constants are chosen on. " +
+			"Below and above: the share of intervals that lie wholly below or above the truth. Width: median of upper end ÷ lower one.",
+		header: []string{"system", "utilisation", "shown", "holds", "below", "above", "width"},
+		reps:   80,
+		slow:   true,
+		rows: func(reps int, seed uint64) (rows [][]string) {
+			systems := intervalSystems(chosen)
+			for i, found := range eachIntervals(systems, reps, seed) {
+				for _, c := range found {
+					if c.of == "TTFT mean" {
+						rows = append(rows, []string{systems[i].String(), number(c.utilisation), c.shown.String(), c.holds.String(), c.below.String(), c.above.String(), number(median(c.widths))})
+					}
+				}
+			}
+			return rows
+		},
+	}
+}
+
+// queueSystem is a queue, and how long it is looked at.
 type queueSystem struct {
 	law     queue.Law
 	servers int
 	window  float64 // in what a request takes alone
 }
 
-// intervalSystems are the half that the constants were chosen on, or the other.
-func intervalSystems(chosen bool) (half []queueSystem) {
-	mix := uint64(0)
-	for _, servers := range []int{1, 4, 16, 64, 256} {
-		for _, law := range []queue.Law{queue.Usual, {Services: 0.3, Arrivals: 1}, {Services: 2, Arrivals: 1}, {Services: 1, Arrivals: 0.25}} {
-			for _, window := range []float64{100, 300} {
-				mix++
-				if servers == 256 && window > 100 {
-					continue
-				}
-				if ofHalf(mix) == chosen {
-					half = append(half, queueSystem{law, servers, window})
-				}
+func (s queueSystem) String() string {
+	arrivals := "Poisson"
+	switch {
+	case s.law.Phases > 0:
+		arrivals = fmt.Sprintf("hyperexponential(%g)", s.law.Phases)
+	case s.law.Arrivals != 1:
+		arrivals = fmt.Sprintf("gamma(%g)", s.law.Arrivals)
+	}
+	return fmt.Sprintf("%d servers, %s, services %g, window %g", s.servers, arrivals, s.law.Services, s.window)
+}
+
+// group is what a system is for.
+type group int
+
+const (
+	chosen   group = iota // constants are chosen on it
+	reported              // and what they do is reported of these
+	unseen                // and of these, of laws that are in neither
+)
+
+// intervalSystems are those of a group. The two halves are a chequerboard of
+// servers and laws: both have each of them, and neither has a system of the other.
+func intervalSystems(of group) (systems []queueSystem) {
+	add := func(servers int, law queue.Law) {
+		for _, window := range []float64{100, 300} {
+			if servers < 256 || window == 100 {
+				systems = append(systems, queueSystem{law, servers, window})
 			}
 		}
 	}
-	return half
-}
-
-// ofHalf draws a half by the number of a system.
-func ofHalf(x uint64) bool {
-	x *= 0x9e3779b97f4a7c15
-	x ^= x >> 29
-	x *= 0xbf58476d1ce4e5b9
-	return x>>40&1 == 0
+	if of == unseen {
+		add(1, queue.Law{Services: 0, Arrivals: 1})
+		add(1, queue.Law{Services: 2, Phases: 4})
+		add(4, queue.Law{Services: 1, Phases: 4})
+		add(16, queue.Law{Services: 2, Arrivals: 0.25})
+		add(64, queue.Law{Services: 0.3, Phases: 4})
+		return systems
+	}
+	for i, servers := range []int{1, 4, 16, 64, 256} {
+		for k, law := range []queue.Law{queue.Usual, {Services: 0.3, Arrivals: 1}, {Services: 2, Arrivals: 1}, {Services: 1, Arrivals: 0.25}} {
+			if group((i+k)%2) == of {
+				add(servers, law)
+			}
+		}
+	}
+	return systems
 }
 
 // intervalCase counts one value at one load of one system.
 type intervalCase struct {
 	load, of     string // load: the group it is in
+	utilisation  float64
 	shown, holds tally
+	below, above tally // that the interval lies wholly below the truth, or above
 	widths       []float64
 }
 
-func intervalRows(reps int, seed uint64) (rows [][]string) {
-	systems := intervalSystems(false)
+// eachIntervals are the cases of each system.
+func eachIntervals(systems []queueSystem, reps int, seed uint64) [][]*intervalCase {
 	found := make([][]*intervalCase, len(systems))
 	together(len(systems), func(i int) { found[i] = systems[i].intervals(reps, seed+uint64(i)<<32) })
+	return found
+}
+
+func intervalRows(group group, reps int, seed uint64) (rows [][]string) {
+	found := eachIntervals(intervalSystems(group), reps, seed)
 	var order []string
 	of := map[string][]*intervalCase{}
 	for _, list := range found {
@@ -194,7 +259,7 @@ func (s queueSystem) load(utilisation float64, seed uint64) *intervalLoad {
 	}
 	l.cases = map[string]*intervalCase{}
 	for _, of := range intervalOrder {
-		l.cases[of] = &intervalCase{load: name, of: of}
+		l.cases[of] = &intervalCase{load: name, of: of, utilisation: utilisation}
 	}
 	return l
 }
@@ -223,6 +288,8 @@ func (l *intervalLoad) countInterval(of string, v [2]float64, shown bool) {
 	c, truth := l.cases[of], l.truth[of]
 	c.shown.count(shown)
 	c.holds.addIf(shown, v[0] <= truth && truth <= v[1])
+	c.below.addIf(shown, v[1] < truth)
+	c.above.addIf(shown, v[0] > truth)
 	if shown && v[0] > 0 {
 		c.widths = append(c.widths, v[1]/v[0])
 	}

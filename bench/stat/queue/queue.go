@@ -13,10 +13,11 @@ import (
 type Law struct {
 	Services float64 // coefficient of variation of the services, which are lognormal
 	Arrivals float64 // shape of the gamma law of gaps: 1 is Poisson, below they come in bursts
+	Phases   float64 // squared coefficient of variation of gaps that are hyperexponential instead, 0 for none
 }
 
 // Usual is Poisson arrivals and services of coefficient of variation 1.
-var Usual = Law{1, 1}
+var Usual = Law{Services: 1, Arrivals: 1}
 
 // Queue is an M/G/c queue in which time is counted in mean service times. Its
 // law is Usual unless another is asked for.
@@ -28,6 +29,7 @@ type Queue struct {
 
 	service, prefill lognormal
 	shape            float64 // of the gaps
+	short, often     float64 // of hyperexponential gaps: mean and share of the short ones, 0 for none
 
 	Closed float64                     // nothing begins before this time
 	Slower func(start float64) float64 // how many times as long a job takes that begins then, nil for none
@@ -46,7 +48,7 @@ func New(servers int, utilisation float64, seed uint64) *Queue {
 
 // NewOf gives an empty queue of a law.
 func NewOf(law Law, servers int, utilisation float64, seed uint64) *Queue {
-	return &Queue{
+	q := &Queue{
 		Rate: utilisation * float64(servers),
 		rng:  rand.New(rand.NewPCG(seed, uint64(servers))),
 		free: make([]float64, servers),
@@ -55,6 +57,12 @@ func NewOf(law Law, servers int, utilisation float64, seed uint64) *Queue {
 		prefill: newLognormal(0.2, 0.5),
 		shape:   law.Arrivals,
 	}
+	if law.Phases > 0 {
+		// Two phases with balanced means (Allen, "Probability, Statistics and Queueing Theory", 1990, section 3.2.9).
+		q.often = (1 + math.Sqrt((law.Phases-1)/(law.Phases+1))) / 2
+		q.short = 1 / (2 * q.often)
+	}
+	return q
 }
 
 // Next gives the next job to arrive.
@@ -73,6 +81,12 @@ func (q *Queue) Next() Job {
 
 // gap is one of mean 1.
 func (q *Queue) gap() float64 {
+	if q.often > 0 {
+		if q.rng.Float64() < q.often {
+			return q.short * q.rng.ExpFloat64()
+		}
+		return q.rng.ExpFloat64() / (2 * (1 - q.often))
+	}
 	if q.shape == 1 {
 		return q.rng.ExpFloat64()
 	}

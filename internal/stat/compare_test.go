@@ -1,6 +1,7 @@
 package stat
 
 import (
+	"fmt"
 	"math"
 	"math/rand/v2"
 	"slices"
@@ -157,4 +158,63 @@ func TestHolmKeepsOrder(t *testing.T) {
 			t.Errorf("the smallest of %v is not Bonferroni's", adjusted)
 		}
 	})
+}
+
+// Launches whose shares lie as far apart as the margin are called equivalent in one
+// comparison of twenty at most, be it that they saw no events at all.
+func TestSharesAreNotCalledEquivalent(t *testing.T) {
+	const reps, margin = 1000, .01
+	rng := rand.New(rand.NewPCG(4, 4))
+	share := func(mean, cv, n float64) float64 {
+		if cv > 0 { // a launch's own, of coefficient of variation cv: 1/cv² exponential ones
+			k, sum := 1/(cv*cv), 0.
+			for range int(k) {
+				sum += rng.ExpFloat64()
+			}
+			mean *= sum / k
+		}
+		events, at := 0., rng.ExpFloat64()
+		for ; at < mean*n; at += rng.ExpFloat64() {
+			events++
+		}
+		return events / n
+	}
+	for _, n := range []float64{100, 1000} {
+		for _, launches := range []int{3, 5, 10} {
+			for _, low := range []float64{0, .0005, .01} {
+				for _, cv := range []float64{0, .5, 1} {
+					var wrong, right, naive tally
+					for range reps {
+						a, b, c := make([]float64, launches), make([]float64, launches), make([]float64, launches)
+						for i := range launches {
+							a[i], b[i], c[i] = share(low, cv, n), share(low+margin, cv, n), share(low, cv, n)
+						}
+						p := EquivalentShares(a, b, n, margin)
+						wrong.add(p < .05)
+						right.add(EquivalentShares(a, c, n, margin) < .05)
+						d, spread := Welch(a, b, .95)
+						naive.add(!spread && a[0] == b[0] || spread && d.TOST(margin) < .05)
+						other := func(xs []float64) []float64 {
+							out := make([]float64, len(xs))
+							for i, x := range xs {
+								out[i] = 1 - x
+							}
+							return out
+						}
+						if q := EquivalentShares(other(b), other(a), n, margin); !near(p, q, 1e-9) {
+							t.Fatalf("of %v and %v: %g, of what is left %g", a, b, p, q)
+						}
+					}
+					what := fmt.Sprintf("%g requests, %d launches, share %g, launches differ by %g", n, launches, low, cv)
+					t.Logf("%s: wrongly %.3f (t alone %.3f), rightly %.3f", what, wrong.share(), naive.share(), right.share())
+					wrong.within(t, what, 0, .075) // 5 % and 3.6 standard errors
+				}
+			}
+		}
+	}
+	for _, c := range []struct{ a, b []float64 }{{[]float64{0}, []float64{0, 0}}, {[]float64{0, 0}, []float64{0}}, {[]float64{.2, .2}, []float64{.2, .2}}} {
+		if p := EquivalentShares(c.a, c.b, 0, margin); p < .5 {
+			t.Errorf("%v and %v, of how many nobody knows: %g", c.a, c.b, p)
+		}
+	}
 }

@@ -1,32 +1,58 @@
 package stat
 
-import "math"
+import (
+	"math"
+	"sort"
+)
 
 // mostValues is the most values a side that [ValuesNeeded] gives.
 const mostValues = 10_000
 
-// ValuesNeeded is how many values a side a two-sided t test at the given level
-// needs to find a difference with the given power: the least k for which
-// [MinDetectable] is not above it. ok is false without a difference or a
-// spread, and where more than 10,000 would be needed.
-func ValuesNeeded(delta, sd, level, power float64) (k int, ok bool) {
+// ValuesNeeded is how many values a side a two-sided t test at the given level needs
+// to find a difference with the given power, where the standard deviation sd is
+// itself estimated, with df degrees of freedom: the least k whose power, averaged over
+// what the true one may be, reaches it (Julious and Owen, "Sample size calculations for
+// clinical studies allowing for uncertainty about the variance", Pharmaceutical
+// Statistics 5, 2006). ok is false without a difference or a spread, and where more
+// than 10,000 would be needed.
+func ValuesNeeded(delta, sd, df, level, power float64) (k int, ok bool) {
 	delta = math.Abs(delta)
-	if !(delta > 0) || !(sd > 0) {
+	if !(delta > 0) || !(sd > 0) || !(df > 0) || Assurance(delta, sd, df, mostValues, level) < power {
 		return 0, false
 	}
-	// t has heavier tails than the normal distribution, so fewer than this are
-	// never enough, and few more are.
-	z := (NormalQuantile(1-tail(level)) + NormalQuantile(power)) * sd / delta
-	if least := 2 * z * z; least > 2 {
-		if least > mostValues {
-			return 0, false
-		}
-		k = int(least)
+	return 2 + sort.Search(mostValues-2, func(i int) bool { return Assurance(delta, sd, df, i+2, level) >= power }), true
+}
+
+// Assurance is the power of a two-sided t test of k values a side to find a
+// difference, averaged over the true standard deviation, of which sd is an estimate
+// with df degrees of freedom. The noncentral t is taken as normal (Abramowitz and
+// Stegun, "Handbook of Mathematical Functions", 1964, 26.7.10).
+func Assurance(delta, sd, df float64, k int, level float64) (power float64) {
+	of := float64(2 * (k - 1))
+	t := StudentQuantile(1-tail(level), of)
+	for _, c := range chi(df) {
+		shift := delta / sd * c.x * math.Sqrt(float64(k)/2) // sd ÷ the true one is c.x
+		power += c.weight * NormalCDF((shift-t*(1-1/(4*of)))/math.Sqrt(1+t*t/(2*of)))
 	}
-	for k = max(k, 2); k <= mostValues; k++ {
-		if least, _ := MinDetectable(sd, k, level, power); least <= delta {
-			return k, true
-		}
+	return power
+}
+
+// weighted is a value and the probability that it stands for.
+type weighted struct{ x, weight float64 }
+
+// chi is the law of the ratio of an estimated standard deviation to the true one, with
+// df degrees of freedom: √(χ²/df), on a grid.
+func chi(df float64) []weighted {
+	const cells = 48
+	lo, hi := max(0, 1-5/math.Sqrt(2*df)), 1+5/math.Sqrt(2*df)
+	out, sum := make([]weighted, cells), 0.
+	for i := range out {
+		x := lo + (hi-lo)*(float64(i)+.5)/cells
+		out[i] = weighted{x, math.Exp((df-1)*math.Log(x) - df*(x*x-1)/2)}
+		sum += out[i].weight
 	}
-	return 0, false
+	for i := range out {
+		out[i].weight /= sum
+	}
+	return out
 }

@@ -105,7 +105,7 @@ type Row struct {
 	P             *float64    `json:"p"`                 // of no difference, two-sided
 	PAdjusted     *float64    `json:"p_adjusted"`        // for the number of comparisons (Holm)
 	PEquivalent   *float64    `json:"p_equivalent"`      // of a difference beyond the margin, adjusted likewise
-	PreRegistered bool        `json:"pre_registered"`    // named beforehand, in --primary or --fail-if: not corrected for the number of other metrics
+	PreRegistered bool        `json:"pre_registered"`    // named beforehand, in --primary (tested alone) or --fail-if (corrected for what all clauses name): not corrected for the number of other metrics
 	Primary       bool        `json:"primary,omitempty"` // named in --primary
 	Few           bool        `json:"few,omitempty"`     // a percentile that rests on few samples
 
@@ -117,8 +117,9 @@ type Row struct {
 	metric   figure
 	scale    scale
 	launches [2]int
-	test     *test // nil with a single launch on a side
-	family   int   // tests that this one is corrected for
+	test     *test    // nil with a single launch on a side
+	family   int      // tests that this one is corrected for
+	gate     *float64 // p_adjusted among all that the clauses name; nil where nothing is tested
 }
 
 // OfShare says that Change is in points of a share, not in percent of A.

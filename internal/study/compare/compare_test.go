@@ -127,7 +127,7 @@ func TestVerdicts(t *testing.T) {
 		"three launches":     {steady[:3], times(steady[:3], 2), Slower, ""},
 		"one of a side":      {steady, []float64{1000}, Undistinguished, "6 against 1 launches"},
 		"no launches at all": {[]float64{100, 100, 100, 100, 100}, []float64{120, 120, 120, 120, 120}, Undistinguished, "are they launches?"},
-		"the very same":      {[]float64{100, 100, 100, 100, 100}, []float64{100, 100, 100, 100, 100}, Equivalent, "the same in every launch"},
+		"the very same":      {[]float64{100, 100, 100, 100, 100}, []float64{100, 100, 100, 100, 100}, Undistinguished, "no difference found: the same in every launch"},
 	} {
 		got := mustCompare(t, Options{}, side("a", 8, c.a...), side("b", 8, c.b...))
 		r := got.Pairs[0].row("p99 ttft")
@@ -493,6 +493,45 @@ func TestFalseAlarmsAndPower(t *testing.T) {
 		t.Logf("%d launches, B %g times as slow: primary %.3f, any other %.3f, as one of all %.3f", c.launches, c.factor, x, y, float64(corrected)/reps)
 		if x < c.leastPrimary || x > c.mostPrimary || y < c.leastAnyOther || y > c.mostAnyOther || corrected > first {
 			t.Errorf("%d launches, B %g times as slow: primary %.3f, any other %.3f, as one of all %.3f", c.launches, c.factor, x, y, float64(corrected)/reps)
+		}
+	}
+}
+
+// A gate of three clauses fires in one comparison of twenty at most where nothing
+// changed, and still where one thing did.
+func TestGateOfClauses(t *testing.T) {
+	const reps, launches = 400, 5
+	gate := clauses(t, "p99 ttft slower by 0%, p99 tpot slower by 0%, output tok/s slower by 0%")
+	for _, factor := range []float64{1, 1.15} {
+		rng := rand.New(rand.NewPCG(5, 5))
+		fired, alone := 0, 0
+		for range reps {
+			sides := [2]Side{{Name: "a"}, {Name: "b"}}
+			for i := range sides {
+				for n := range launches {
+					draw := func(x float64) float64 { return x * math.Exp(0.03*rng.NormFloat64()) }
+					point := pointAt(8, draw(100))
+					point.Metrics.SetSummary(metric.TPOT, spread(draw(100)))
+					slow := draw(100)
+					if i == 1 {
+						slow *= factor
+					}
+					point.Metrics.SetSummary(metric.TTFT, spread(slow))
+					sides[i].Runs = append(sides[i].Runs, Source{fmt.Sprint(i, n), runOf(fmt.Sprint(n), point)})
+				}
+			}
+			c := mustCompare(t, Options{Clauses: gate}, sides[:]...)
+			if c.Fired() {
+				fired++
+			}
+			if slices.ContainsFunc(c.Pairs[0].Rows, func(r Row) bool { return r.PreRegistered && *r.P < alpha && r.worse() }) {
+				alone++
+			}
+		}
+		x, y := float64(fired)/reps, float64(alone)/reps
+		t.Logf("B %g times as slow: fired %.3f, some by itself %.3f", factor, x, y)
+		if factor == 1 && x > .078 || factor > 1 && x < .9 {
+			t.Errorf("B %g times as slow: fired %.3f", factor, x)
 		}
 	}
 }

@@ -80,6 +80,41 @@ type test struct {
 	d    stat.Difference // on the scale
 	flat bool            // no spread: the same in every launch
 	sd   float64         // of launches, both sides pooled
+	df   float64         // of sd
+	// below gives the p-value, one-sided, that the change is not as large as one on
+	// the scale, of its sign; nil where nothing tells.
+	below func(change float64) float64
+}
+
+// equivalent is the p-value of the two one-sided tests.
+func (t *test) equivalent(margin float64) float64 { return max(t.below(margin), t.below(-margin)) }
+
+// tests gives the one-sided tests of a row that has a difference, or of shares that
+// have none.
+func (r *Row) tests(a, b sample) func(change float64) float64 {
+	if r.metric.share {
+		xs, ys := a.values, b.values
+		n := min(a.requests(), b.requests())
+		if r.test.flat && !(n > 0) {
+			return nil
+		}
+		return func(change float64) float64 {
+			if math.Signbit(change) {
+				return stat.ShareBelow(ys, xs, n, -change)
+			}
+			return stat.ShareBelow(xs, ys, n, change)
+		}
+	}
+	if r.test.flat {
+		return nil
+	}
+	d := r.test.d
+	return func(change float64) float64 {
+		if math.Signbit(change) {
+			return stat.StudentCDF((change-d.Estimate)/d.SE, d.DF)
+		}
+		return stat.StudentCDF((d.Estimate-change)/d.SE, d.DF)
+	}
 }
 
 // untested is a row of one metric with both values and the change alone. why says
@@ -122,7 +157,8 @@ func newRow(m figure, a, b sample, within float64) (r Row, why string) {
 	_, sy := stat.Moments(ys)
 	r.test = &test{}
 	nx, ny := float64(len(xs)), float64(len(ys))
-	r.test.sd = math.Sqrt((sx*sx*(nx-1) + sy*sy*(ny-1)) / (nx + ny - 2))
+	r.test.df = nx + ny - 2
+	r.test.sd = math.Sqrt((sx*sx*(nx-1) + sy*sy*(ny-1)) / r.test.df)
 	d, ok := stat.Welch(xs, ys, level)
 	if !ok || constant(a.values) && constant(b.values) { // what is left of a spread is rounding
 		r.A, r.B, r.Change = a.values[0], b.values[0], 0
@@ -130,10 +166,12 @@ func newRow(m figure, a, b sample, within float64) (r Row, why string) {
 			r.Change = s.change(ys[0] - xs[0])
 		}
 		r.test.flat = true
+		r.test.below = r.tests(a, b)
 		r.NoInterval = "every launch of a side has the same value"
 		return r, ""
 	}
 	r.test.d, r.P, r.CI95 = d, &d.P, s.interval(d.Interval)
+	r.test.below = r.tests(a, b)
 	shift := stat.HodgesLehmann(xs, ys, level)
 	robust := s.change(shift.Estimate)
 	r.Robust = &robust
@@ -182,7 +220,8 @@ func (r *Row) within(a, b sample) {
 }
 
 // needed says how many launches a side would tell a difference: the asked one,
-// else the one seen, else the least that matters. The level is that of the
+// else the one seen, else the least that matters, the spread being known only as
+// well as these launches tell it. The level is that of the
 // first step of Holm's correction, so that it is enough whatever the others show.
 func (r *Row) needed(asked float64) {
 	if r.test == nil || r.test.flat {
@@ -192,7 +231,7 @@ func (r *Row) needed(asked float64) {
 	if asked != 0 {
 		delta = math.Abs(r.scale.back(asked))
 	}
-	k, ok := stat.ValuesNeeded(delta, r.test.sd, 1-alpha/float64(max(1, r.family)), power)
+	k, ok := stat.ValuesNeeded(delta, r.test.sd, r.test.df, 1-alpha/float64(max(1, r.family)), power)
 	if !ok {
 		return
 	}

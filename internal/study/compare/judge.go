@@ -3,6 +3,7 @@ package compare
 import (
 	"cmp"
 	"fmt"
+	"math"
 	"slices"
 	"strings"
 
@@ -12,27 +13,33 @@ import (
 
 // judge gives every row its verdict, then the clauses and the sides theirs.
 func (c *Comparison) judge(o Options) {
-	families := map[string][]*Row{} // "" for those that were not named beforehand
+	// Each family keeps its 5 % by itself: the metric that the comparison is made
+	// for, what the clauses name, and what nobody named beforehand.
+	var primary, gate, others []*Row
 	for i := range c.Pairs {
 		for k := range c.Pairs[i].Rows {
 			r := &c.Pairs[i].Rows[k]
-			if r.Instruments != nil || r.fewLaunches() != "" || r.test.flat {
+			if r.Instruments != nil || r.fewLaunches() != "" {
 				continue
 			}
-			name := ""
-			if r.PreRegistered {
-				name = r.Metric
+			gated := slices.ContainsFunc(o.Clauses, func(c Clause) bool { return c.metric.name == r.Metric })
+			if gated {
+				gate = append(gate, r)
 			}
-			families[name] = append(families[name], r)
+			switch {
+			case r.Primary:
+				primary = append(primary, r)
+			case !gated:
+				others = append(others, r)
+			}
 		}
 	}
-	for _, rows := range families {
-		correct(rows)
-		for _, r := range rows {
-			r.family = len(rows)
-		}
+	correct(gate)
+	for _, r := range gate {
+		r.gate = r.PAdjusted
 	}
-	c.Corrected = len(families[""])
+	correct(primary)
+	c.Corrected = correct(others)
 	for i := range c.Pairs {
 		for k := range c.Pairs[i].Rows {
 			c.Pairs[i].Rows[k].judge(o)
@@ -46,17 +53,34 @@ func (c *Comparison) judge(o Options) {
 	}
 }
 
-// correct adjusts the tests of rows for their number: a metric that was named
-// beforehand for the loads it is tested at, the others for all there are.
-func correct(rows []*Row) {
-	different, equivalent := make([]float64, len(rows)), make([]float64, len(rows))
-	for i, r := range rows {
-		different[i], equivalent[i] = r.test.d.P, r.test.d.TOST(r.scale.margin)
+// correct adjusts the tests of a family for their number, and says how many tests of
+// a difference there are. What does not spread has none.
+func correct(rows []*Row) int {
+	adjust := func(p func(r *Row) (float64, bool), set func(r *Row, p *float64)) int {
+		var ps []float64
+		var of []*Row
+		for _, r := range rows {
+			if p, ok := p(r); ok {
+				ps, of = append(ps, p), append(of, r)
+			}
+		}
+		ps = stat.Holm(ps)
+		for i, r := range of {
+			set(r, &ps[i])
+		}
+		return len(ps)
 	}
-	different, equivalent = stat.Holm(different), stat.Holm(equivalent)
-	for i, r := range rows {
-		r.PAdjusted, r.PEquivalent = &different[i], &equivalent[i]
+	n := adjust(func(r *Row) (float64, bool) { return r.test.d.P, !r.test.flat }, func(r *Row, p *float64) { r.PAdjusted = p })
+	adjust(func(r *Row) (float64, bool) {
+		if r.test.below == nil {
+			return 0, false
+		}
+		return r.test.equivalent(r.scale.margin), true
+	}, func(r *Row, p *float64) { r.PEquivalent = p })
+	for _, r := range rows {
+		r.family = n
 	}
+	return n
 }
 
 // judge gives the row its verdict. A difference that is real and smaller than
@@ -73,15 +97,18 @@ func (r *Row) judge(o Options) {
 	case few != "":
 		r.Verdict, r.Why = Undistinguished, few
 		r.needed(asked)
-	case r.test.flat && r.Change == 0:
-		r.Verdict, r.Why = Equivalent, "the same in every launch"
-	case r.test.flat:
-		r.Verdict, r.Why = Undistinguished, "no two launches of a side differ: are they launches?"
-	case *r.PEquivalent < alpha:
+	case r.PEquivalent != nil && *r.PEquivalent < alpha:
 		r.Verdict = Equivalent
-		if *r.PAdjusted < alpha {
+		if r.PAdjusted != nil && *r.PAdjusted < alpha {
 			r.Why = "a real difference, and smaller than matters"
 		}
+	case r.test.flat && r.Change == 0:
+		r.Verdict, r.Why = Undistinguished, "no difference found: the same in every launch, which leaves no spread to test by"
+		if r.PEquivalent != nil {
+			r.Why = "no difference found: the same in every launch, of too few requests to test by"
+		}
+	case r.test.flat:
+		r.Verdict, r.Why = Undistinguished, "no two launches of a side differ: are they launches?"
 	case *r.PAdjusted < alpha:
 		r.Verdict = r.word()
 	default:
@@ -134,11 +161,11 @@ func (c *Comparison) outcome(clause Clause) Outcome {
 			switch {
 			case state == Undecided && r.Why != "":
 				o.Why += " (" + r.Why + ")"
-			case state != Undecided && r.PAdjusted != nil:
-				o.Why += fmt.Sprintf(" (p = %.2g)", *r.PAdjusted)
+			case state != Undecided && r.gate != nil:
+				o.Why += fmt.Sprintf(" (p = %.2g)", *r.gate)
 			}
 			if state == Undecided && r.Needed != nil {
-				o.Why += fmt.Sprintf("; %d launches a side would tell %s", *r.Needed, strings.TrimLeft(r.amount(r.ToTell), "+-"))
+				o.Why += fmt.Sprintf("; about %d launches a side would tell %s", *r.Needed, strings.TrimLeft(r.amount(r.ToTell), "+-"))
 			}
 		}
 	}
@@ -189,22 +216,15 @@ func (r *Row) outcome(c Clause) string {
 	if !rises {
 		reached = r.Change <= asked
 	}
-	if r.test.flat {
-		if r.Change == 0 {
-			return RuledOut
-		}
-		return Undecided
-	}
 	same := (r.Change > 0) == rises && r.Change != 0
-	if same && reached && *r.PAdjusted < alpha {
+	if same && reached && r.gate != nil && *r.gate < alpha {
 		return Fired
 	}
-	d := r.test.d
-	beyond := d.Estimate - r.scale.back(asked)
-	if !rises {
-		beyond = -beyond
+	least := r.scale.back(asked)
+	if !rises && least == 0 {
+		least = math.Copysign(0, -1)
 	}
-	if stat.StudentCDF(beyond/d.SE, d.DF) < alpha {
+	if r.test.below != nil && r.test.below(least) < alpha {
 		return RuledOut
 	}
 	return Undecided

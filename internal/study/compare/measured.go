@@ -3,6 +3,7 @@ package compare
 import (
 	"cmp"
 	"fmt"
+	"math"
 	"path/filepath"
 	"slices"
 	"strconv"
@@ -195,6 +196,18 @@ type sample struct {
 	values  []float64
 	repeats [][]value // behind them
 	few     bool
+}
+
+// requests is how many each launch's share is of, at least; 0 where it is not known.
+func (s *sample) requests() float64 {
+	least := math.Inf(1)
+	for _, v := range slices.Concat(s.repeats...) {
+		least = min(least, float64(v.of))
+	}
+	if math.IsInf(least, 1) {
+		return 0
+	}
+	return least
 }
 
 // sample gives a value for each launch, or why it cannot.

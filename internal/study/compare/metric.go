@@ -26,6 +26,7 @@ type value struct {
 	x   float64
 	ci  *[2]float64 // the run's own 95 % interval
 	few bool
+	of  int64  // of a share: how many requests it is of, 0 where that is not known
 	why string // why there is no value, "" if there is one
 }
 
@@ -95,7 +96,7 @@ func whole(m *metric.Metric) figure {
 		if x == nil {
 			return value{why: why}
 		}
-		return value{x: *x, ci: ci}
+		return value{x: *x, ci: ci, of: int64(p.Requests.Due)}
 	}
 	return f
 }

@@ -91,7 +91,7 @@ func (b *bench) measure(client func(port string) *exec.Cmd) float64 {
 		fmt.Sscanf(stats[i:], " tokens in %f events", &events)
 	}
 	if events == 0 {
-		log.Fatalf("the server wrote nothing; the client said:\n%s", output)
+		log.Fatalf("the server wrote nothing; the client wrote:\n%s", output)
 	}
 	return float64(cpu.Nanoseconds()) / 1e3 / events
 }

@@ -5,7 +5,7 @@
 //   - says how often the range that it gives of a parameter holds the truth, and
 //     how wide it is;
 //   - predicts two other loads, one of more users than the engine runs at once
-//     and one with shared prefixes, beside what the true twin does there.
+//     and one with shared prefixes, next to what the true twin does there.
 //
 // The truths are twins, so it says how well the fit finds a model of its own
 // kind. How well the model is of a real engine ./bench/live says.
@@ -35,7 +35,7 @@ import (
 	"pitot/internal/study/predict"
 )
 
-// base is what the engine is told; the twin that is fitted knows it too.
+// base is what the engine is configured with; the twin that is fitted knows it too.
 const base = "llama-3.1-8b@h100?max_num_seqs=48"
 
 // drawn are the parameters of a truth and where they lie; the unit is that of
@@ -96,7 +96,7 @@ func (b *bench) run(spec string, l load, seed uint64) (dir string, p result.Poin
 	return dir, r.Points[0]
 }
 
-// known adds up what is said of a parameter.
+// known adds up what a fit says of a parameter.
 type known struct {
 	held, determined, heldDetermined int
 	factors, off                     []float64
@@ -168,7 +168,7 @@ func main() {
 				}
 			}
 			if !in {
-				log.Printf("  %s is %.4g, said to lie from %.4g to %.4g", p.Name, value[p.Name], p.Low, p.High)
+				log.Printf("  %s is %.4g, fitted range %.4g to %.4g", p.Name, value[p.Name], p.Low, p.High)
 			}
 		}
 		for i, l := range predicted {

@@ -57,7 +57,7 @@ func loads(users int) []asked {
 		// Users, not a rate: at a rate a slow phase of the machine makes more
 		// requests run at once, and a fit takes the one for the effect of the other.
 		// Few with long prompts and many with short ones: what a row costs and what a
-		// long context costs are told apart only where they do not go together.
+		// long context costs are separated only where they do not go together.
 		{"few users", true, []string{"--concurrency", "3", "--input", "uniform(300,1500)", "--output", "uniform(20,120)"}},
 		{"past saturation", false, []string{"--concurrency", strconv.Itoa(users), "--input", "uniform(50,400)", "--output", "uniform(20,120)"}},
 		{"more users", true, []string{"--concurrency", "12", "--input", "uniform(50,500)", "--output", "uniform(20,120)"}},

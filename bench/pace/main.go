@@ -1,5 +1,5 @@
 // Command pace measures how late Pitot sends: lag at 1,000 requests a second,
-// beside a bare pacer (the same alarm, the same schedule, nothing sent) in the
+// next to a bare pacer (the same alarm, the same schedule, nothing sent) in the
 // same run, and how far the arrivals are from their schedule.
 //
 //	go run ./bench/pace [-rate 1000] [-rounds 3]

@@ -125,7 +125,7 @@ func verification() table {
 	return table{
 		name: "verify",
 		about: "Does the SLO of M/G/32 hold at this load? sweep.Verify, with two thirds of the requests at the load and the rest at +5 and +10 % for the over-dispersion. " +
-			"Beside it what the first window alone would say: its ten blocks' upper limit at 95 %, and whether its p99 passes.",
+			"Next to it what the first window alone would say: its ten blocks' upper limit at 95 %, and whether its p99 passes.",
 		header: []string{"load ÷ capacity", "requests", "passed", "refuted", "ten blocks pass", "p99 passes"},
 		reps:   300,
 		rows: func(reps int, seed uint64) (rows [][]string) {

@@ -10,7 +10,7 @@ import (
 )
 
 // neighbours is what a sweep prints: the intervals of its points, those of the
-// 99th percentile with the over-dispersion of the loads beside each.
+// 99th percentile with the over-dispersion of the loads next to each.
 func neighbours() table {
 	return table{
 		name: "sweep",

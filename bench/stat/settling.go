@@ -26,7 +26,7 @@ func settling() table {
 	return table{
 		name: "warmup",
 		about: "What the automatic warm-up makes of loads of 300 s on M/G/32 from empty, a mean service being a second and the window planned from 5 s on. Stationary: no other transient. Cold: a service takes twice as long at first, which decays within 20 s. Autotune: nothing is served for the first 10 s. " +
-			"Refused: not settled, so nothing is said of a steady state. Discarded: of the load, mean over the others. Bias: of the mean TTFT and of the share of TTFTs above their true 99th percentile, against a long run without a transient; in brackets that of the window as planned.",
+			"Refused: not settled, so nothing is claimed of a steady state. Discarded: of the load, mean over the others. Bias: of the mean TTFT and of the share of TTFTs above their true 99th percentile, against a long run without a transient; in brackets that of the window as planned.",
 		header: []string{"start", "utilisation", "refused", "discarded", "bias of TTFT", "(planned)", "bias of violations", "(planned)"},
 		reps:   200,
 		rows: func(reps int, seed uint64) (rows [][]string) {

@@ -19,7 +19,7 @@ const (
 func share() table {
 	return table{
 		name: "share",
-		about: "How often one run of n requests is said to meet \"1 % at most over the limit\" because the one-sided 95 % upper limit of its share of violations does not exceed 1 %. " +
+		about: "How often one run of n requests is reported to meet \"1 % at most over the limit\" because the one-sided 95 % upper limit of its share of violations does not exceed 1 %. " +
 			"At capacity and above, 5 % is what a sound limit allows. " +
 			"Naive: the share itself is at most 1 %. Independent: Clopper-Pearson as if no request depended on another. " +
 			"Ten blocks: t on batch means. Pooled: Clopper-Pearson and Wilson with the largest φ of this load and neighbours 8 % away.",

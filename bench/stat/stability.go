@@ -12,7 +12,7 @@ func stability() table {
 		name: "stability",
 		about: "How often a queue is called unstable, M/G/c from empty, 3 residence times W discarded, one look after a window. " +
 			"Below a utilisation of 1 that is a false alarm, above it is right. " +
-			"The rule is Mann-Kendall at 5 % on 12 block means of the requests in flight, a deficit above 2 %, and a rise of more than chance gives; below 30 W it answers \"undecided\", and the column shows what it would have said. " +
+			"The rule is Mann-Kendall at 5 % on 12 block means of the requests in flight, a deficit above 2 %, and a rise of more than chance gives; below 30 W it answers \"undecided\", and the column shows what it would have answered. " +
 			"Trend alone leaves the deficit out.",
 		header: []string{"servers", "utilisation", "15 W, rule", "30 W, rule", "60 W, rule", "60 W, trend alone"},
 		reps:   400,

@@ -182,7 +182,7 @@ func (b *bench) run(args ...string) result.Point {
 }
 
 // worlds runs one schedule on the wire and in virtual time. The two differ by
-// the jitter of the steps, which is drawn anew, and by what sockets and this
+// the jitter of the steps, which is drawn again, and by what sockets and this
 // machine add.
 func (b *bench) worlds() {
 	names := []string{"mean", "p50", "p90", "p95", "p99", "p99.9", "max"}

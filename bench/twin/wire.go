@@ -198,7 +198,7 @@ func (b *bench) serve(args []string) *server {
 	return s
 }
 
-// stop ends a server and gives what it said.
+// stop ends a server and gives its output.
 func (s *server) stop() (v served) {
 	s.stdin.Close()
 	if err := json.NewDecoder(s.out).Decode(&v); err != nil {
@@ -282,8 +282,8 @@ func (b *bench) wire() {
 }
 
 // late measures how much later than the engine's clock events are written:
-// at a thousand a second beside an alarm that does nothing else, and at fifty
-// thousand beside the bare loop.
+// at a thousand a second next to an alarm that does nothing else, and at fifty
+// thousand next to the bare loop.
 func (b *bench) late() {
 	event := b.event()
 	fmt.Printf("%-6s %9s  %-11s %9s %9s %9s\n", "late", "events/s", "", "p50 µs", "p99 µs", "max µs")

@@ -20,7 +20,7 @@ func checkHelp(w io.Writer) {
 
 How accurate is this instrument on this machine? Starts the reference server
 in a process of its own, loads it at 1, 10, 100, 1,000 streams and as many as
-the machine carries, and lays what was measured beside the server's own log.
+the machine carries, and compares what was measured with the server's own log.
 
 pitot check --client 'CMD with {url}' [flags]
 

@@ -195,8 +195,9 @@ A, B  a run directory; a directory of runs; a baseline; a result of vllm bench
 The unit is the launch, one start of the server: two starts of one system differ
 by more than the requests of one tell. Name it when measuring, with --launch ID;
 runs without a name count as one launch. With fewer than three launches a side the
-difference is shown and no verdict is given. What another tool measured is laid
-beside, for metrics that it defines as Pitot does, and never judged.
+difference is shown and no verdict is given. Values that another tool
+measured are shown next to the runs', for metrics that it defines as Pitot does, and
+never judged.
 
 --primary METRIC
       the metric that the question is about. It is tested alone, at 5 % (of several

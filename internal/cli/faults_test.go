@@ -218,7 +218,7 @@ func faults() []fault {
 		{name: "clock step", held: "internal/clock TestFromWall, internal/measure TestChecks"},
 		{name: "timeout under a flood", timeout: "1s", args: []string{"--output", "100000"}, serve: endless(eventHead, ": flood\n"),
 			exits: failed, class: record.ErrTimeout, within: 6 * time.Second, memory: 400},
-		{name: "server that is started anew", held: "internal/target TestRestartIsSeen, internal/cli TestServerDies"},
+		{name: "server that is restarted", held: "internal/target TestRestartIsSeen, internal/cli TestServerDies"},
 		{name: "24 hours in little memory", held: "internal/measure TestBudgetDoesNotMatter, internal/data/spill TestSorted"},
 		{name: "a flipped bit", held: "internal/data/record TestFlippedAnywhere, internal/cli TestDamagedJournals"},
 		{name: "a flipped bit, resumed", held: "internal/run TestResumeOfDamagedJournal"},

@@ -117,7 +117,7 @@ settings  of the engine, as in ?max_num_seqs=64&kv_cache_dtype=fp8
 pitot predict [MODEL@GPU] --replay DIR [flags]
 
 Sends the requests of a recording (meta.json, requests.jsonl) to the twin at
-their recorded times and lays what it does beside what was recorded.
+their recorded times and compares what it does with what was recorded.
 `)
 	fmt.Fprint(w, `
 pitot predict MODEL@GPU --run DIR [flags]

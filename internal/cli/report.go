@@ -54,7 +54,7 @@ func reportVerb(_ context.Context, e *Env) (int, error) {
 		if err := errors.Join(show(e, measured, shownFrom{dir, failed == nil, page, missing}, p.Format), writeExports(e, exports, measured, dir)); err != nil {
 			return Done, err
 		}
-		if path := filepath.Join(dir, rundir.Page); p.ShowPage && isFile(path) { // of an earlier time, if a note said so
+		if path := filepath.Join(dir, rundir.Page); p.ShowPage && isFile(path) { // where this one could not be written it is an earlier one, as a note says
 			openPage(e, path)
 		}
 		code = worseCode(code, strictly(&p, e, measured, codeOfRun(measured))) // that a run was interrupted is history

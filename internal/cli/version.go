@@ -32,7 +32,7 @@ func versionOf() result.Version {
 
 // versionFrom takes the version and the commit from the linker, else from the
 // build: the module's version, which is a tag or tells time and commit, and what
-// the version control said, with changes beside it as "-dirty". Of a module that was
+// version control recorded, with "-dirty" for uncommitted changes. Of a module that was
 // downloaded the checksum stands for the commit.
 func versionFrom(b *debug.BuildInfo, version, commit string) result.Version {
 	if commit == "" {

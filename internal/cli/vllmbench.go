@@ -27,7 +27,7 @@ import (
 // vllmBench is `vllm bench serve` in Pitot's words.
 type vllmBench struct {
 	native []string    // arguments of pitot run
-	as     export.VLLM // what the result file holds beside the figures
+	as     export.VLLM // what the result file holds in addition to the figures
 	notes  []string    // flags that change nothing
 
 	save, append  bool
@@ -255,7 +255,7 @@ func vllmFlags() []vllmFlag {
 		{"disable-shuffle", none, idle, "the order of a file follows --seed"},
 		{"skip-chat-template", none, idle, "prompts are sent as they are in the file"},
 		{"num-warmups", one, idle, "the target is primed before every run"},
-		{"request-id-prefix", one, idle, "requests are told apart without it"},
+		{"request-id-prefix", one, idle, "requests have ids of their own"},
 		{"timeline-itl-thresholds", one, idle, "there is no timeline without --plot-timeline"},
 
 		{"lora-modules", many, refused, "requests go to one model; name the module with --served-model-name"},

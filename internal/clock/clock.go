@@ -2,7 +2,7 @@
 // until one of them, and the mapping of the kernel's receive stamps to them.
 //
 // On Linux [Now] counts on CLOCK_MONOTONIC, so that stamps taken by two
-// processes of one machine can be laid beside each other; elsewhere it counts
+// processes of one machine can be compared; elsewhere it counts
 // from the start of the process.
 package clock
 

@@ -1,7 +1,7 @@
 // Package load decides what is sent when, and carries it out.
 //
 // Every decision (due, cap, think time, timeout, drain, stop) is made by
-// [Core], which has no clock, no goroutine and no socket: it is told the time
+// [Core], which has no clock, no goroutine and no socket: it is given the time
 // and what ended, and answers with actions. A [World] carries actions out:
 // the wall world over sockets, the virtual world over an engine.
 package load
@@ -63,7 +63,7 @@ const (
 	// GiveUp is asked after this many parts of the window, and at each further
 	// one to its end.
 	firstLook, looks = 4, 8
-	// lookBlocks is how many blocks it is told of; one part holds some of them.
+	// lookBlocks is how many blocks it is given; one part holds some of them.
 	lookBlocks = 12
 
 	// leastRefused is how many requests in a row must be refused for a target to
@@ -307,7 +307,7 @@ func (c *Core) arrives() bool {
 	return c.cfg.Arrivals != nil && (len(c.later) == 0 || c.nextDue <= c.later[0].Due)
 }
 
-// Advance is told the time and what has ended since it was last told, and
+// Advance is given the time and what has ended since the last call, and
 // says what to do. The slice is valid until the next call.
 func (c *Core) Advance(now int64, events []Event) []Action {
 	c.out = c.out[:0]
@@ -354,11 +354,11 @@ func (c *Core) judge(now int64) {
 	}
 }
 
-// GaveUp says that the window ended early because GiveUp said so.
+// GaveUp says that the window ended early because GiveUp returned true.
 func (c *Core) GaveUp() bool { return c.gaveUp }
 
 // targetGone says that the target has gone away. Whatever was sent before half that
-// time has ended, so that nobody may still be answering.
+// time has ended, so that no answer may still be under way.
 func (c *Core) targetGone(now int64) bool {
 	return c.cfg.Gone > 0 && !c.stop && c.refused.n >= leastRefused && now-c.refused.from >= c.cfg.Gone &&
 		(len(c.expiry) == 0 || c.expiry[0].eligible > now-c.cfg.Gone/2)
@@ -367,7 +367,7 @@ func (c *Core) targetGone(now int64) bool {
 // leave ends the load of a target that has gone away.
 func (c *Core) leave(now int64) {
 	c.gone, c.look = true, 0
-	if c.cfg.Arrivals == nil { // users ask when they have their answers: nothing is due that nobody knows of
+	if c.cfg.Arrivals == nil { // users ask when they have their answers: nothing more is due
 		c.Interrupt(now)
 		return
 	}

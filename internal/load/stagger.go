@@ -6,11 +6,11 @@ package load
 // then queue for each other's prompts, and TTFT is that of a crowd. Spread over
 // the time of one request they are as if they had always been there. But that is
 // a request under their own load, which takes longer the more have begun, and
-// nobody knows it beforehand. So they begin slowly at first, as many more in the
+// it is not known beforehand. So they begin slowly at first, as many more in the
 // time of one request as have begun before, and from the middle on over the time
 // of spread requests: as the latest answer took, or as the oldest request has waited for its own.
 type stagger struct {
-	users, left int   // of left nobody has begun
+	users, left int   // left: how many have not begun
 	next        int64 // when the next of them begins
 	took        int64 // what a request takes, as far as is known; at first what is expected
 	by          int64 // all have begun by then, 0 for whenever

@@ -27,7 +27,7 @@ type VirtualConfig struct {
 	Source workload.Source
 	Sink   record.Sink
 	Point  int32
-	// Count gives the tokens of a prompt's text whose length nobody planned, and
+	// Count gives the tokens of a prompt's text whose length was not planned, and
 	// Overhead what a chat's template adds to it; without Count it is one.
 	Count    func(text []byte) int
 	Overhead int

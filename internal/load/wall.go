@@ -151,7 +151,7 @@ func (w *Wall) Open(ctx context.Context, n int) error {
 				cancel(err) // the first call counts
 			}
 		})
-		if i == 0 { // one will do to find out that nobody is there
+		if i == 0 { // one is enough to find out that no server is there
 			wg.Wait()
 		}
 	}

@@ -22,7 +22,7 @@ type ladder struct {
 	zeros int64
 	near  int64 // samples that are exact
 
-	// Gaps within first arrivals nobody saw: they may be as long as these, or
+	// Gaps within first arrivals, which were not seen: they may be as long as these, or
 	// nothing, or none at all.
 	unseen *spill.Bag[int64]
 }

@@ -8,7 +8,7 @@ import (
 	"pitot/internal/measure/judge"
 )
 
-// What the room of judgement is told of a point.
+// What measure/judge is given of a point.
 
 // evidence is what the checks of a point rest on.
 func (f *Fold) evidence(all *part, p *result.Point) *judge.Evidence {

@@ -10,7 +10,7 @@ import (
 	"pitot/internal/measure/judge"
 )
 
-// maxID bounds the ids that are remembered to notice a request told twice.
+// maxID bounds the ids that are remembered to notice a request recorded twice.
 const maxID = 1 << 30
 
 // Fold takes in the records of one point, in any order that has the chunks of
@@ -54,7 +54,7 @@ type Fold struct {
 	broken     error
 }
 
-// example is what was said of the first request of an error class.
+// example is the message of the first request of an error class.
 type example struct {
 	id     int64
 	detail string
@@ -66,7 +66,7 @@ type example struct {
 type flow struct {
 	requests           int64
 	input, output      int64 // millionths of tokens
-	noInput, noOutput  int64 // answers whose tokens nobody counted
+	noInput, noOutput  int64 // answers whose tokens were not counted
 	lostOutput         int64 // events of requests that did not end well, likewise
 	alike, other       int64 // answers with as many events as usage counted visible tokens, and all others
 	expected, observed int64 // tokens by usage and by chunks, where both are known
@@ -249,7 +249,7 @@ func (f *Fold) member(r *record.Row, s *Stream, visible int64) {
 	f.cohort.Add(&q)
 }
 
-// mostReasons is how many finish reasons are told apart, and otherReasons counts
+// mostReasons is how many finish reasons are counted apart, and otherReasons counts
 // all others: a server may make up one for each answer.
 const (
 	mostReasons  = 100

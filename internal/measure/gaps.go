@@ -20,7 +20,7 @@ type gapSet struct {
 	unseen    *spill.Column[unseenGaps]
 	cut       [trusts]*spill.Column[int64] // gaps that were not followed to their end: how long they were
 	streams   [trusts]streams
-	amortised bool // some event whose tokens are told carried several
+	amortised bool // some event whose tokens are known carried several
 	others    map[metric.Name]*handedOver
 }
 
@@ -87,7 +87,7 @@ type streams struct {
 type trust uint8
 
 const (
-	counted trust = iota // by what the events said, or as many events as usage counted tokens, but for the marker behind reasoning
+	counted trust = iota // by what the events reported, or as many events as usage counted tokens, but for the marker behind reasoning
 	alike                // as one for each event, if the streams that usage counted were so
 	unknown              // not at all
 	trusts               // how many there are

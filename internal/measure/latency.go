@@ -30,16 +30,16 @@ type Stamp struct {
 	Tokens, Choice int32
 }
 
-// Events is what the events of one request told, as far as its tokens and
+// Events is what the events of one request reported, as far as its tokens and
 // latencies depend on it. The zero value is that of a request without any.
 type Events struct {
 	Count  int64 // events that carried tokens
-	Tokens int64 // of all of them, as far as they said
-	Blind  bool  // some event did not say how many tokens it carried
+	Tokens int64 // of all of them, as far as they reported it
+	Blind  bool  // some event did not report how many tokens it carried
 
 	first, last int64 // stamps of the first arrival and of the last
 	firstEvents int64 // events that share it
-	firstTokens int64 // their tokens, as far as they said
+	firstTokens int64 // their tokens, as far as they reported it
 }
 
 // Add takes in the next event.
@@ -96,7 +96,7 @@ type Latency struct {
 	unreachable               bool // no connection could be made: it was refused, or never sent because the target had gone away
 }
 
-// LatencyOf makes it of a request's row and what its events told.
+// LatencyOf makes it of a request's row and its events.
 //
 // n_first is what the first arrival brought: events that share its stamp are
 // not apart in time, so none of their tokens may be divided by.

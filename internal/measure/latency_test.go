@@ -47,7 +47,7 @@ func TestLatencyOf(t *testing.T) {
 		"no usage": {row: row(func(r *record.Row) { r.CompletionTokens, r.FirstTokens = Unset, Unset }), events: events(1, 1, 1, 2),
 			ttft: value{50, Known}, sentTTFT: value{40, Known}, ttfa: value{50, Known}, tpot: value{10, Known}, tpotN1: value{10, Known},
 			e2e: value{90, Known}, sentE2E: value{80, Known}, generation: value{40, Known}, output: 5},
-		"nobody counted": {row: row(func(r *record.Row) { r.CompletionTokens, r.FirstTokens = Unset, Unset }), events: events(0, 0, 0, 0),
+		"not counted": {row: row(func(r *record.Row) { r.CompletionTokens, r.FirstTokens = Unset, Unset }), events: events(0, 0, 0, 0),
 			ttft: value{50, Known}, sentTTFT: value{40, Known}, ttfa: value{50, Known}, tpot: none, tpotN1: none,
 			e2e: value{90, Known}, sentE2E: value{80, Known}, generation: value{40, Known}, output: Unset},
 		"one token": {row: row(func(r *record.Row) { r.CompletionTokens, r.LastToken = 1, r.FirstToken }), events: events(1),

@@ -49,7 +49,7 @@ func collect(parts []*part, questions []question) [][]*sample {
 			samples[i] = append(samples[i], newSample(c, &questions[k]))
 		}
 	}
-	class := make([]int, 0) // by group: the part beside the whole
+	class := make([]int, 0) // by group: its part, other than the whole
 	for i, c := range parts[1:] {
 		for g, in := range c.in {
 			for len(class) <= g {

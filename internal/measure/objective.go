@@ -61,7 +61,7 @@ type judgement struct {
 	within      []int64 // each limit
 	joint, good int64   // all joint ones, and all
 	output      int64   // tokens of the good ones
-	uncounted   bool    // which nobody counted of some
+	uncounted   bool    // the tokens of some were not counted
 
 	inBatches *stat.Batches // the share of good ones, as they were due
 }

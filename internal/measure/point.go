@@ -109,9 +109,9 @@ func (f *Fold) throughput(due int64) result.Throughput {
 	}
 	switch {
 	case w.noOutput > 0:
-		t.Why = "nobody counted the output tokens of some answers"
+		t.Why = "the output tokens of some answers were not counted"
 	case w.noInput > 0:
-		t.Why = "nobody counted the input tokens of some requests"
+		t.Why = "the input tokens of some requests were not counted"
 	case uncounted > 0:
 		t.Why = "a lower bound: output of requests that did not end well was not counted"
 	}

@@ -28,7 +28,7 @@ const (
 // Why a load of several has no interval.
 const (
 	nearSaturation = "too near saturation for one window: see the spread of repeats"
-	unsaturated    = "nobody knows how near saturation it is: measure a higher load too"
+	unsaturated    = "how near saturation it is is not known: measure a higher load too"
 	noNeighbour    = "no load at or just above this one to pool with"
 )
 

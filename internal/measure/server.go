@@ -7,13 +7,13 @@ import (
 	"pitot/internal/data/record"
 )
 
-// server gathers what the server told of itself, by the names of the samples.
+// server gathers what the server reports of itself, by the names of the samples.
 type server struct {
 	t0, t1  int64 // the window
 	samples map[string]*signalSamples
 }
 
-// told is the samples of one name. What a counter grew by is taken from as close
+// signalSamples are the samples of one name. What a counter grew by is taken from as close
 // around the window as it was asked for: from the last time before it, or at its
 // beginning, to the first time at its end or behind it.
 type signalSamples struct {
@@ -62,7 +62,7 @@ func (s *server) restarted() bool {
 }
 
 // values are the metrics that follow from the samples, by their fields; nil without
-// any. Counters of a server that was started anew say nothing.
+// any. Counters of a server that was restarted say nothing.
 func (s *server) values(signals []metric.Signal) map[string]float64 {
 	var values map[string]float64
 	for i := range signals {

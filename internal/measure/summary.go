@@ -48,7 +48,7 @@ type sample struct {
 	bounds func(p float64) (lo, hi float64)
 	label  string
 
-	name  string         // of the metric, "" for one whose over-dispersion nobody asks for
+	name  string         // of the metric, "" for one whose over-dispersion is not asked for
 	order *spill.Numbers // the samples as they were due, infinite where not followed to their end; nil for gaps
 	conf  *confidence    // which values have intervals
 
@@ -108,7 +108,7 @@ func (s *sample) free() {
 }
 
 // summaryOf is the summary of a metric's sample over a part, with the 99th
-// percentile of the survivors beside it where not all survived, and the bounds that
+// percentile of the survivors next to it where not all survived, and the bounds that
 // follow from the requests' own.
 func (s *sample) summaryOf(c *part) *result.Summary {
 	if s.open {

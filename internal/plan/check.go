@@ -74,7 +74,7 @@ func (p *Plan) checkTarget() error {
 	// and for the same reason these messages do not repeat it.
 	u, err := url.Parse(p.Spec)
 	if err != nil {
-		return nil // said when it is opened
+		return nil // reported when it is opened
 	}
 	if u.User != nil {
 		return say.Errorf("the target's URL holds a user or password").WithHint("give a key with --key-env or --key-file, or a header with --header")

@@ -54,7 +54,7 @@ func filePath() kind[string] {
 	return k
 }
 
-// anything is any text; what is wrong with it is said where it is used.
+// anything is any text; what is wrong with it is reported where it is used.
 func anything() kind[string] {
 	return kind[string]{write: unchanged, parse: func(v string) (string, error) { return v, nil }}
 }

@@ -27,8 +27,8 @@ func (d *decoder) noteSource(from source, name string, overridden bool) {
 	}
 }
 
-// mostTold is how many names of one kind are listed; the others are counted.
-const mostTold = 5
+// mostListed is how many names of one kind are listed; the others are counted.
+const mostListed = 5
 
 // Provenance says in one line which settings were not given on the command
 // line, where they came from, and which of them do not count because a
@@ -80,8 +80,8 @@ func (p *Plan) sortedOrigins() []Origin {
 }
 
 func listNames(names []string) string {
-	if more := len(names) - mostTold; more > 1 {
-		return fmt.Sprintf("%s and %d more", strings.Join(names[:mostTold], ", "), more)
+	if more := len(names) - mostListed; more > 1 {
+		return fmt.Sprintf("%s and %d more", strings.Join(names[:mostListed], ", "), more)
 	}
 	return strings.Join(names, ", ")
 }

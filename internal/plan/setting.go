@@ -36,7 +36,7 @@ type Setting struct {
 	Unset   string // what the help says in place of a default
 
 	Alternative *Alternative // the setting that says the same in another way
-	Clashes     []Clash      // settings beside which it has no meaning
+	Clashes     []Clash      // settings with which it has no meaning
 	Needs       []Need       // settings without which it has no meaning
 	Targets     Targets      // the kinds of target that it is for
 	OtherTarget string       // what to do where the target is of another kind, "" for the usual

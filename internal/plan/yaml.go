@@ -58,7 +58,7 @@ func (d *decoder) readYAML(path string, data []byte) (target string, err error) 
 		seen[k.Value] = k.Line
 		s, ok := d.known[k.Value]
 		if !ok && d.resumed && slices.ContainsFunc(Settings(), func(s Setting) bool { return s.Name == k.Value }) {
-			continue // of another verb: that the run is one of its is said when it is resumed
+			continue // of another verb: whose run it is is checked when it is resumed
 		}
 		if !ok && k.Value != "target" {
 			return "", d.unknownKey(at, k.Value)

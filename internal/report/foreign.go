@@ -195,7 +195,7 @@ func (b *SideBySide) Run(run *result.Run, dir string) {
 		}
 		ttft, e2e, tpot := p.Metrics.SummaryOf(metric.ServiceTTFT), p.Metrics.SummaryOf(metric.ServiceE2E), p.Metrics.SummaryOf(metric.TPOTn1)
 		b.rows = append(b.rows, []string{
-			say.Plain(filepath.Base(dir)), besideLoad(&load), say.Optional(p.Throughput.RequestsPerS), say.Optional(p.Throughput.OutputTokensPerS),
+			say.Plain(filepath.Base(dir)), loadOfTool(&load), say.Optional(p.Throughput.RequestsPerS), say.Optional(p.Throughput.OutputTokensPerS),
 			ofSummary(ttft, "mean"), ofSummary(ttft, "p50"), ofSummary(ttft, "p99"), ofSummary(tpot, "mean"), ofSummary(e2e, "mean"), byPitot(p.Verdict),
 		})
 	}
@@ -217,7 +217,7 @@ func (b *SideBySide) Foreign(r *tools.Result) {
 			tpot = say.Unknown
 		}
 		b.rows = append(b.rows, []string{
-			say.Plain(filepath.Base(r.File)), besideLoad(p), say.Optional(p.RequestsPerS), say.Optional(p.OutputTokensPerS),
+			say.Plain(filepath.Base(r.File)), loadOfTool(p), say.Optional(p.RequestsPerS), say.Optional(p.OutputTokensPerS),
 			mean(p.TTFT), say.Optional(p.TTFT.P("p50")), say.Optional(p.TTFT.P("p99")), tpot, mean(p.E2E), say.Plain(cmp.Or(r.By, r.Tool) + " " + string(p.Verdict)),
 		})
 	}
@@ -256,7 +256,7 @@ func byPitot(v result.Verdict) string {
 	return "pitot, " + string(v)
 }
 
-func besideLoad(p *tools.Point) string {
+func loadOfTool(p *tools.Point) string {
 	switch {
 	case p.Rate != nil:
 		return say.Quantity(*p.Rate) + "/s"

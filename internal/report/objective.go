@@ -91,11 +91,11 @@ func metText(met result.Met, no string) string {
 
 // limitFacts are what was measured of one limit.
 func limitFacts(l result.Limit) (facts []string) {
-	ms := func() string { return say.QuantityBeside(*l.Value, l.Limit) + " ms" }
+	ms := func() string { return say.QuantityNear(*l.Value, l.Limit) + " ms" }
 	switch {
 	case l.Value == nil:
 	case l.Metric == "errors":
-		facts = append(facts, "measured "+say.PercentBeside(*l.Value, l.Limit))
+		facts = append(facts, "measured "+say.PercentNear(*l.Value, l.Limit))
 	case l.Percentile > 0 && l.Met == result.No && l.Attained != nil && *l.Value < l.Limit:
 		// Those that were not answered are over the limit: with them so is the percentile.
 		facts = append(facts, "measured >"+say.Quantity(l.Limit)+" ms with failures counted, "+ms()+" of those answered")
@@ -105,7 +105,7 @@ func limitFacts(l result.Limit) (facts []string) {
 	if l.Attained != nil && l.Metric != "errors" {
 		within := say.Percent(*l.Attained)
 		if l.Percentile > 0 {
-			within = say.PercentBeside(*l.Attained, l.Percentile/100)
+			within = say.PercentNear(*l.Attained, l.Percentile/100)
 		}
 		facts = append(facts, within+" of all due requests within")
 	}

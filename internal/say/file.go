@@ -27,7 +27,7 @@ func Unreadable(what, path string, err error, hint string) error {
 	return Errorf("read %s %s: %v", what, path, why).WithHint(hint)
 }
 
-// neighbour gives the path of the file beside a missing one whose name is
+// neighbour gives the path of the file in the directory of a missing one whose name is
 // nearest to its, "" if there is none.
 func neighbour(path string) string {
 	dir, name := filepath.Split(path)

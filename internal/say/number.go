@@ -86,12 +86,12 @@ func Quantity(x float64) string {
 	return Count(int64(math.Round(x)))
 }
 
-// QuantityBeside is the Quantity of x with as many more digits as it takes to stand
-// on the side of a limit that x is on: 200.04 is not 200.0 beside a limit of 200.
-func QuantityBeside(x, limit float64) string { return onSameSide(Quantity(x), x, limit) }
+// QuantityNear is the Quantity of x with as many more digits as it takes to stand
+// on the side of a limit that x is on: 200.04 is not 200.0 where the limit is 200.
+func QuantityNear(x, limit float64) string { return onSameSide(Quantity(x), x, limit) }
 
-// PercentBeside is likewise the Percent of a share beside a share that is asked for.
-func PercentBeside(x, limit float64) string {
+// PercentNear is likewise the Percent of a share next to a share that is asked for.
+func PercentNear(x, limit float64) string {
 	number, unit, _ := strings.Cut(Percent(x), " ")
 	return onSameSide(number, x*100, limit*100) + " " + unit
 }
@@ -148,7 +148,7 @@ func Percent(x float64) string {
 }
 
 // Dollars writes a price as one is written, with at least two decimals and four
-// significant digits: a cost beside it can be worked out again.
+// significant digits: a cost printed with it can be worked out again.
 func Dollars(x float64) string {
 	s := strconv.FormatFloat(x, 'g', 4, 64)
 	if strings.Contains(s, "e") {

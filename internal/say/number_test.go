@@ -121,11 +121,11 @@ func TestCountAndPlural(t *testing.T) {
 }
 
 // A value that is written beside a limit stands on the side of it that it is on.
-func TestBesideALimit(t *testing.T) {
+func TestNearALimit(t *testing.T) {
 	for _, c := range []struct{ got, want string }{
-		{QuantityBeside(200.04, 200), "200.04"}, {QuantityBeside(199.96, 200), "199.96"}, {QuantityBeside(200, 200), "200.0"},
-		{QuantityBeside(1500.4, 1500), "1500.4"}, {QuantityBeside(1512.4, 1500), "1,512"}, {QuantityBeside(3, 200), "3.00"},
-		{PercentBeside(.98996, .99), "98.996 %"}, {PercentBeside(.99, .99), "99 %"}, {PercentBeside(.9876, .99), "98.8 %"}, {PercentBeside(1, .99), "100 %"},
+		{QuantityNear(200.04, 200), "200.04"}, {QuantityNear(199.96, 200), "199.96"}, {QuantityNear(200, 200), "200.0"},
+		{QuantityNear(1500.4, 1500), "1500.4"}, {QuantityNear(1512.4, 1500), "1,512"}, {QuantityNear(3, 200), "3.00"},
+		{PercentNear(.98996, .99), "98.996 %"}, {PercentNear(.99, .99), "99 %"}, {PercentNear(.9876, .99), "98.8 %"}, {PercentNear(1, .99), "100 %"},
 	} {
 		if c.got != c.want {
 			t.Errorf("%q, want %q", c.got, c.want)
@@ -141,11 +141,11 @@ func TestBesideALimit(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		limit := math.Round(rapid.Float64Range(0.1, 1e5).Draw(t, "limit")*100) / 100
 		x := limit * (1 + rapid.Float64Range(-1e-3, 1e-3).Draw(t, "off"))
-		if got := read(t, QuantityBeside(x, limit)); cmp.Compare(got, limit) != cmp.Compare(x, limit) {
+		if got := read(t, QuantityNear(x, limit)); cmp.Compare(got, limit) != cmp.Compare(x, limit) {
 			t.Errorf("%v beside %v is written as %v", x, limit, got)
 		}
 		share := rapid.Float64Range(.9, .99999).Draw(t, "share")
-		if got := read(t, PercentBeside(share, .99)); cmp.Compare(got, 99) != cmp.Compare(share, .99) {
+		if got := read(t, PercentNear(share, .99)); cmp.Compare(got, 99) != cmp.Compare(share, .99) {
 			t.Errorf("%v beside 99 %% is written as %v", share, got)
 		}
 	})

@@ -1,4 +1,4 @@
-// Package say holds how things are said to a user: what went wrong in one
+// Package say words what a user reads: what went wrong in one
 // clear sentence and what to do instead, and numbers as people write them.
 package say
 

@@ -31,12 +31,12 @@ const (
 	bunchLimit, randomPhases, chanceBunch = .35, 14, .001
 )
 
-// JudgeBunching tells users in step from others by the n times at which they asked
+// JudgeBunching distinguishes users in step from others by the n times at which they asked
 // within [from, to), in order. A cycle is what a user needs for a request and its pause, by
 // the mean. It is divided into eight parts, and the requests in each part of each
 // cycle of the window are counted: users who keep apart give parts of about the
 // same number, users in step crowded parts and empty ones. What it takes no
-// exception to are bunches that are short beside a cycle: requests that a server
+// exception to are bunches that are short compared with a cycle: requests that a server
 // takes into one step end together, and their users ask together.
 //
 // ok is false for fewer than 8 users, and where a window has fewer than 3 cycles.

@@ -19,8 +19,8 @@ const (
 	// MinResidences is how many residence times a window must have for a verdict.
 	MinResidences = 30
 	// chance is how many standard deviations of what chance piles up a rise
-	// must have, and drain how many a fall: nobody asks for a fall, so that one
-	// is only said of what is no doubt one.
+	// must have, and drain how many a fall: a fall is no one's question, so that one
+	// is only reported where there is no doubt.
 	chance, drain = 1.2, 2
 )
 

@@ -20,7 +20,7 @@ type Error struct {
 func (e *Error) Error() string { return e.Msg }
 
 // Failure says what is wrong with the target, from the class of an error, the
-// HTTP status it came with (0 or [record.Unset] for none) and what the server said.
+// HTTP status it came with (0 or [record.Unset] for none) and the server's message.
 func (t *Target) Failure(class string, status int32, detail string) error {
 	msg := "the target cannot be measured (" + class + ")"
 	if status > 0 && status != 200 && !record.IsServerError(class) {

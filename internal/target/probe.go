@@ -35,7 +35,7 @@ func minTimeout(own, allowed time.Duration) time.Duration {
 
 // modelsPath is the path of the server's list of models, "" if its API has none.
 func (t *Target) modelsPath() string {
-	switch listPath, ok := api.ModelsBeside(t.Route); {
+	switch listPath, ok := api.ModelsPath(t.Route); {
 	case t.API.Models() == "":
 		return ""
 	case ok && t.fullRoute:

@@ -95,7 +95,7 @@ type Wanted struct {
 // WantedBy gives them from a whole plan.
 func WantedBy(p *plan.Plan) Wanted { return Wanted{&p.Target, &p.Ask, &p.Embedded, p.Concurrency} }
 
-// Open connects to the target and probes it. notef is told what takes time.
+// Open connects to the target and probes it. notef is called with what takes time.
 func Open(ctx context.Context, p Wanted, notef func(string)) (_ *Target, err error) {
 	t := &Target{Spec: p.Spec, Kind: p.Kind(), Timeout: p.Timeout, Server: map[string]string{}}
 	t.Options = api.Options{Model: p.Model, Stream: !p.NoStream, Vocab: token.Universal()}

@@ -25,7 +25,7 @@ import (
 // metricsTimeout bounds one scrape. The size of the answer is bounded by [wire.Dialer.Fetch].
 const metricsTimeout = 2 * time.Second
 
-// errNoMetrics says that the server has no metrics; the user is not told.
+// errNoMetrics says that the server has no metrics; that is not shown to the user.
 var errNoMetrics = errors.New("the server has no metrics")
 
 // scrapeMetrics gets the server's signals, by the names of their samples.

@@ -160,7 +160,7 @@ func TestHostileMetrics(t *testing.T) {
 	}
 }
 
-// A server that was started anew during a load is flagged by what it says of
+// A server that was restarted during a load is flagged by what it says of
 // its process, and one that was not is not.
 func TestRestartIsSeen(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
@@ -195,7 +195,7 @@ func TestRestartIsSeen(t *testing.T) {
 				}
 			}
 			if starts < 2 || len(f.Samples) < 8 || got != want || problem != "" {
-				t.Errorf("started anew: %v; %d samples, %q, %q", restarted, len(f.Samples), got, problem)
+				t.Errorf("restarted: %v; %d samples, %q, %q", restarted, len(f.Samples), got, problem)
 			}
 		}
 		_ = srv.Shutdown(context.Background())

@@ -1,4 +1,4 @@
-// Package twin is the engine: a step function over a time that it is told. It has
+// Package twin is the engine: a step function over a time that it is given. It has
 // no goroutine, no clock and no I/O. The mock server serves it over a socket in
 // real time, the virtual world runs it as an event queue.
 package twin

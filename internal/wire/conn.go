@@ -216,7 +216,7 @@ func (c *Conn) arrived(b []byte, a stamp.Arrival, err error) bool {
 
 func (c *Conn) takeOver(b []byte, a stamp.Arrival, err error) bool {
 	x := c.cur.Load()
-	if x == nil { // closed while idle, or bytes that nobody asked for
+	if x == nil { // closed while idle, or bytes that were not asked for
 		c.end, c.endErr = a.Time, err
 		c.dead.Store(true)
 		return false
@@ -320,7 +320,7 @@ func (c *Conn) write(x *Exchange) {
 		return
 	}
 	_, err := c.conn.Write(x.Request)
-	if err != nil { // what the server said before it closed may still be there to read
+	if err != nil { // what the server sent before it closed may still be there to read
 		c.broken.Store(&err)
 		_ = c.raw.SetReadDeadline(time.Now().Add(grace))
 	}

@@ -97,7 +97,7 @@ func TestConnNoticesTheServersClose(t *testing.T) {
 	})
 }
 
-func TestBytesNobodyAskedFor(t *testing.T) {
+func TestUnrequestedBytes(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		server, client := net.Pipe()
 		defer server.Close()

@@ -52,7 +52,7 @@ type Exchange struct {
 	events     int64
 	unpacked   int64  // bytes of the body, decompressed
 	choices    uint64 // that have come, those below 64
-	visible    int64  // tokens that the chunks were said to have
+	visible    int64  // tokens that the chunks have by their own counts
 	completion int32  // visible tokens by the usage so far
 	more       bool   // the last read left bytes of its arrival behind
 	perEvent   bool   // usage comes with every event
@@ -322,7 +322,7 @@ func (x *Exchange) takeEvent(name, data []byte) error {
 
 func (x *Exchange) tooManyChoices() error { return oversized("choices", x.bounds.choices) }
 
-// countDelta adds what an event or a whole answer said to the row.
+// countDelta adds what an event or a whole answer reports to the row.
 func (x *Exchange) countDelta(d *api.Delta) error {
 	r := &x.Row
 	if d.Usage != api.Unsaid {
@@ -433,7 +433,7 @@ func (x *Exchange) abandon(class string) {
 	x.Row.Done = x.at
 	x.copyCounts()
 	if x.answered {
-		x.judge() // all was said: only the connection lingered
+		x.judge() // the answer was complete: only the connection lingered
 	} else {
 		x.fail(record.Cut, class, "")
 	}

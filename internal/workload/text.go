@@ -16,7 +16,7 @@ func (s Segment) Append(dst []byte, v *token.Vocabulary, first bool) []byte {
 	return v.AppendText(dst, s.Seed, s.Words, first)
 }
 
-// Append appends the text of the message, which begins anew: chat templates
+// Append appends the text of the message, which starts fresh: chat templates
 // set messages apart.
 func (m Message) Append(dst []byte, v *token.Vocabulary) []byte {
 	return appendSegments(dst, len(dst), m.Segments, v)

@@ -39,7 +39,7 @@ func TestLittle(t *testing.T) {
 	}
 }
 
-// Never more jobs in service than servers, and none waits beside a free one.
+// Never more jobs in service than servers, and none waits while one is free.
 func TestServersAreShared(t *testing.T) {
 	q := New(3, 0.9, 3)
 	var ends []float64

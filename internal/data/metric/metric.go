@@ -62,7 +62,7 @@ const (
 	Gap        // between two arrivals of a stream: pooled over all requests
 	Window     // of a point: a rate or a share
 	Search     // for a capacity
-	Server     // of a point, told by the server
+	Server     // of a point, reported by the server
 )
 
 // String is the word for it.
@@ -196,7 +196,7 @@ func (m *Metric) ID() string {
 }
 
 // Unknown stands for a metric that this catalogue does not have, of a run that a
-// later program measured: its name is its key, and nothing is said of which way
+// later program measured: its name is its key, and it is not known which way
 // is better.
 func Unknown(key string) *Metric {
 	m := &Metric{Key: key, Name: Name(key), Label: key, Unit: Tokens}

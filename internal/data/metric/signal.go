@@ -1,7 +1,7 @@
 package metric
 
 // Signal is something a server tells of itself in its metrics: how it is asked for,
-// and the metric that follows from what was told before, during and after a load.
+// and the metric that follows from the samples before, during and after a load.
 //
 // To add one, add an entry to signals.
 type Signal struct {

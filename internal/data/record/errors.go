@@ -11,7 +11,7 @@ const (
 	ErrDNS           = "dns"            // the name did not resolve
 	ErrConnect       = "connect"        // refused or unreachable
 	ErrTLS           = "tls"            // handshake or certificate
-	ErrProxy         = "proxy"          // the CONNECT proxy said no
+	ErrProxy         = "proxy"          // the CONNECT proxy refused
 	ErrReset         = "reset"          // connection reset
 	ErrClosed        = "closed"         // connection closed cleanly before the answer's end
 	ErrTimeout       = "timeout"        // not ended within --timeout

@@ -9,7 +9,7 @@ import (
 // then the payload, which is the point as a varint and four sections (chunks,
 // rows, samples, marks), each after its length as an uvarint.
 //
-// The header has a checksum of its own, so that a damaged length is told from a
+// The header has a checksum of its own, so that a damaged length is distinguished from a
 // frame that was cut short, and the next frame is found behind a damaged one. It
 // counts the records before the frame and in it: what a damaged stretch held is
 // known exactly from what stands around it.

@@ -7,7 +7,7 @@ import "iter"
 // join keeps one S for each request under way, and uses it again for a later
 // request: memory is bounded by what is in flight, however long a run is.
 //
-// Requests are told apart by their point and id. A join is not safe for
+// Requests are identified by their point and id. A join is not safe for
 // concurrent use.
 type Join[S any] struct {
 	// Chunk takes in the next chunk of a request.

@@ -24,7 +24,7 @@ const (
 // [Sink]. All methods are safe for concurrent use.
 //
 // Records are encoded into a buffer under a lock; a goroutine writes the
-// buffer out beside it, and another brings what is written to the disk. After the
+// buffer out meanwhile, and another syncs what is written to the disk. After the
 // first write error nothing more is taken: [Journal.Err] tells, and so does the
 // journal itself, by a mark named [LostMark] at its end. Without it what is left
 // would look like the journal of a run that was killed.
@@ -80,7 +80,7 @@ type file interface {
 func Create(dir string) (*Journal, error) {
 	requests := filepath.Join(dir, rundir.Requests)
 	if _, err := os.Stat(requests); err == nil {
-		return nil, fmt.Errorf("create journal beside %s: %w", requests, fs.ErrExist)
+		return nil, fmt.Errorf("create journal next to %s: %w", requests, fs.ErrExist)
 	}
 	f, err := create(dir)
 	if err != nil {
@@ -335,7 +335,7 @@ func (j *Journal) seal() {
 	j.open.reset(point)
 	select {
 	case j.wake <- struct{}{}:
-	default: // the flusher has been told already
+	default: // the flusher has been woken already
 	}
 }
 
@@ -447,7 +447,7 @@ func (j *Journal) write(b *batch) error {
 	j.earlier, j.frames = j.frames, frames
 	select {
 	case j.written <- struct{}{}:
-	default: // the syncer has been told already
+	default: // the syncer has been woken already
 	}
 	return nil
 }
@@ -528,7 +528,7 @@ func (j *Journal) Close() error {
 	_ = j.Flush()
 	j.writing.Lock()
 	defer j.writing.Unlock()
-	j.inspect() // the last time: what is deleted from now on nobody can save
+	j.inspect() // the last time: what is deleted from now on cannot be saved
 	err := j.Err()
 	if syncErr := j.file.Sync(); err == nil && syncErr != nil {
 		err = fmt.Errorf("sync journal: %w", syncErr)

@@ -6,7 +6,7 @@
 // its load started). [Unset] marks a stamp that never came.
 package record
 
-// Unset is a stamp that never came, or a count that nobody told.
+// Unset is a stamp that never came, or a count that was not reported.
 const Unset = -1
 
 // Probing is the point of the requests that were sent to find out what a target is
@@ -92,11 +92,11 @@ type Row struct {
 
 	Outcome Outcome
 	Error   string // error class, "" when OK
-	Detail  string // what the server or the system said, cut to 300 bytes, secrets removed
+	Detail  string // the message of the server or the system, cut to 300 bytes, secrets removed
 }
 
-// BlankRow is a row of which nothing is known yet: no stamp has come, nobody
-// has told a count, and it belongs to no session.
+// BlankRow is a row of which nothing is known yet: no stamp has come, no count
+// was reported, and it belongs to no session.
 func BlankRow() Row {
 	const u = Unset
 	return Row{

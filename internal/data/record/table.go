@@ -65,7 +65,7 @@ func newTable[T any](file *os.File, name string, fields []field[T], group, page 
 	return t
 }
 
-// appendRow takes a row. What goes wrong is told by finish.
+// appendRow takes a row. Its errors are returned by finish.
 func (t *table[T]) appendRow(row T) {
 	t.buf = append(t.buf, row)
 	if len(t.buf) == batchRows {

@@ -1,7 +1,7 @@
 package result
 
 // Check is one test of the instrument or of the run's conditions: a number
-// against its limit. What it means, and what to do, is said by reports.
+// against its limit. Reports explain what it means and what to do.
 type Check struct {
 	Name   string             `json:"name"`
 	Status Status             `json:"status"`
@@ -76,7 +76,7 @@ const (
 	CaseClosed      = "closed"      // a closed loop: its users bound what is in flight
 	CaseChance      = "chance"      // over the limit by no more than chance brings
 	CaseBacklog     = "backlog"     // what had piled up before ended in the window too
-	CaseProcess     = "process"     // of the server began anew
+	CaseProcess     = "process"     // of the server was restarted
 	CaseConnections = "connections" // in use all broke at once
 	CaseHost        = "host"        // the client had to wait: its machine was busy with something else
 	CaseThrottled   = "throttled"   // by the container's limit on processors
@@ -133,7 +133,7 @@ func Checks() []CheckKind {
 		{CheckResets, share, "connections that broke", "over 0.1 %", ""},
 		{CheckRetransmits, share, "requests with segments sent again", "over 1 %", ""},
 		{CheckRetries, share, "requests sent again, because a reused connection was closed", "over 1 %", ""},
-		{CheckRestarts, "connections", "did its process begin anew, or all connections break at once?", "if so", ""},
+		{CheckRestarts, "connections", "was its process restarted, or did all connections break at once?", "if so", ""},
 		{CheckGone, s, "did it refuse every connection from some time on?", "if so", ""},
 		{CheckServed, share, "did the server count as many requests as it was sent, by its own metrics? More is other traffic on it", "over 1 % more than were sent, or fewer than were answered", ""},
 		{CheckPrompts, share, "were prompts as long as planned, by the server's count?", "over 1 % not", ""},

@@ -138,7 +138,7 @@ func repeatedFromV1(r v1.Repeated) Repeated {
 	return out
 }
 
-// checkFromV1 keeps what version 1 said in words: it has no numbers.
+// checkFromV1 keeps the sentences of version 1: it has no numbers.
 func checkFromV1(c v1.Check) Check {
 	return Check{Name: c.Name, Status: Status(c.Status), Prose: &Prose{c.Value, c.Limit, c.Advice}}
 }

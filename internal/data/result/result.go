@@ -1,6 +1,6 @@
 // Package result is the contract of run.json, schema "pitot.run/v2": what a
 // run was and what it measured. Times are milliseconds, rates are per second,
-// a value that is not known is null and says why beside it. It has no clock, no
+// a value that is not known is null, with the reason next to it. It has no clock, no
 // file and no socket: rundir reads and writes the file.
 package result
 
@@ -33,7 +33,7 @@ type Run struct {
 	Repeats     *Repeated         `json:"repeats,omitempty"`  // of one load that was measured several times
 	Curve       *Curve            `json:"curve,omitempty"`    // of a sweep
 	Capacity    *Capacity         `json:"capacity,omitempty"` // of a search
-	Sent        *Sent             `json:"sent,omitempty"`     // all that went to the server: what its own counters grew by, where nobody else asked it anything
+	Sent        *Sent             `json:"sent,omitempty"`     // all that went to the server: what its own counters grew by, where no one else sent it requests
 	Verdict     Verdict           `json:"verdict"`
 	Interrupted bool              `json:"interrupted,omitempty"` // stopped by the user
 	Recovered   bool              `json:"recovered,omitempty"`   // finished from the journal of a run that died
@@ -53,7 +53,7 @@ type Traffic struct {
 	OK           int64 `json:"ok"`
 	PromptTokens int64 `json:"prompt_tokens"`
 	OutputTokens int64 `json:"output_tokens"`
-	Untold       int64 `json:"untold"` // requests of which the server did not tell the tokens, as of those that were cut off
+	Untold       int64 `json:"untold"` // requests whose tokens the server did not report, as of those that were cut off
 }
 
 // Damage is a stretch of a run's journal that could not be read when the run was
@@ -108,7 +108,7 @@ type Point struct {
 	Seconds    Seconds    `json:"seconds"`
 	Requests   Requests   `json:"requests"`
 	Throughput Throughput `json:"throughput"`
-	// Window and Server are other metrics of the window, and what the server told of
+	// Window and Server are other metrics of the window, and what the server reports of
 	// itself over the load, by their names in the catalogue behind "window." and
 	// "server.". One that is not known is not here.
 	Window    map[string]float64 `json:"window,omitempty"`
@@ -229,7 +229,7 @@ type Requests struct {
 	Errors map[string]int `json:"errors"` // error class: count, of failed, cut and unsent
 	Finish map[string]int `json:"finish"` // finish_reason: count, of ok; the first hundred reasons, and others for the rest
 
-	ErrorExamples map[string]string `json:"error_examples,omitempty"` // error class: what the server or the system said for the first such request due
+	ErrorExamples map[string]string `json:"error_examples,omitempty"` // error class: the message of the server or the system for the first such request due
 }
 
 // Throughput counts by stamp whatever falls in the window, from any request.
@@ -245,7 +245,7 @@ type Throughput struct {
 	CI95       map[string][2]float64 `json:"ci95,omitempty"`        // of requests_per_s and output_tokens_per_s
 	NoInterval string                `json:"no_interval,omitempty"` // why there is none
 
-	Late *Late `json:"late,omitempty"` // null where nobody counted the tokens
+	Late *Late `json:"late,omitempty"` // null where the tokens were not counted
 }
 
 // Late is what was served in the second half of the window: by then a load that
@@ -277,7 +277,7 @@ type Summary struct {
 	Censored int64    `json:"censored,omitempty"` // of which not followed to their end
 	Missing  int64    `json:"missing,omitempty"`  // requests without a value (undefined), not in n
 	Streams  int64    `json:"streams,omitempty"`  // itl: streams whose gaps these are
-	Excluded int64    `json:"excluded,omitempty"` // itl: streams left out, because nobody told the tokens in their chunks
+	Excluded int64    `json:"excluded,omitempty"` // itl: streams left out, because the tokens in their chunks are not known
 	Mean     *float64 `json:"mean"`
 	SD       *float64 `json:"sd"`
 	Min      *float64 `json:"min"`

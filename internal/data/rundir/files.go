@@ -57,7 +57,7 @@ func Name(now time.Time, label string) string {
 	return stamp + "-" + name
 }
 
-// Temp creates a file of a run directory under a name that nobody can know
+// Temp creates a file of a run directory under a name that no one can know
 // beforehand, for [Place] to give it its own. O_EXCL follows no link and opens
 // nothing that is there: a directory that others may write to, or that came out
 // of an archive, cannot make it write elsewhere.

@@ -4,7 +4,7 @@ package spill
 
 import "os"
 
-// nameless makes a file in a directory that nobody else can open and that is
+// nameless makes a file in a directory that no one else can open and that is
 // gone when it is closed, also by a kill.
 func nameless(dir string) (*os.File, error) {
 	f, err := os.CreateTemp(dir, temporary)

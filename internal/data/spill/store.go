@@ -37,7 +37,7 @@ type Store struct {
 
 // New gives a store that keeps so many bytes in memory and the rest in a file in
 // dir, or where the system keeps its temporary files if none can be made there.
-// Beside the budget each column that is being filled takes up to a piece of 256
+// In addition to the budget each column that is being filled takes up to a piece of 256
 // KiB. If nothing can be written, everything stays in memory.
 func New(dir string, limit int64) *Store { return Sized(dir, limit, blockBytes) }
 

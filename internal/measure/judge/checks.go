@@ -139,7 +139,7 @@ func (e *Evidence) Checks() []result.Check {
 	}
 	switch {
 	case !c.Cold:
-	case b.toldCached && b.prompt > 0:
+	case b.cachedKnown && b.prompt > 0:
 		out = append(out, checkShare(result.CheckPrefixCache, b.cached, b.prompt, .01))
 	case c.Seeded && p.Requests.OK > 0:
 		cache := result.NewCheck(result.CheckPrefixCache, 0, .01)
@@ -338,7 +338,7 @@ func checkStamps(source string, user, arrivals int64) result.Check {
 
 // checkWindow compares the window with the slowest answer: a window that is
 // not much longer than its requests shows how they begin and little of how
-// they are served beside each other.
+// they are served together.
 func checkWindow(slowest, seconds float64) result.Check {
 	out := result.NewCheck(result.CheckWindow, seconds, 2*slowest).With(map[string]float64{"slowest": slowest})
 	if seconds < 2*slowest {

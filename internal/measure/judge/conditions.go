@@ -100,8 +100,8 @@ func checkStability(p *result.Point) result.Check {
 // checkArrivals holds the times at which requests were sent against those at
 // which they were due: the greatest distance of the two distributions, which
 // is the largest share of requests that were late at once. A millisecond is
-// not late. How far the gaps between the sent are from a Poisson process's is
-// told beside it.
+// not late. How far the gaps between the sent are from those of a Poisson process is
+// given with it.
 func (e *Evidence) checkArrivals() (c result.Check, applies bool) {
 	sent, late := spill.NewSorted(e.Store, stampCodec()), spill.NewSorted(e.Store, stampCodec())
 	for q := range e.Cohort {
@@ -294,8 +294,8 @@ const (
 	leastBroken = 3
 )
 
-// checkRestarts flags a server that was started anew while it was measured:
-// its process says so, or every connection broke at one moment. What was
+// checkRestarts flags a server that was restarted while it was measured:
+// its start time says so, or every connection broke at one moment. What was
 // measured is then of two servers, and the second began cold.
 func (e *Evidence) checkRestarts() (c result.Check, applies bool) {
 	if e.conditions().Stamps == "virtual" {

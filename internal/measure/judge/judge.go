@@ -23,7 +23,7 @@ type Conditions struct {
 	Requests  int64     // the window counts so many requests; 0 if it is a time
 	Planned   int       // requests due in the window by the schedule, 0 if not known
 	Residence int64     // what a request takes at a light load, nanoseconds, 0 if not known
-	Settling  *Settling // how the load settled, nil if nobody asked
+	Settling  *Settling // how the load settled, nil if that was not asked
 	Stamps    string    // source of the chunk times: "kernel", "user" or "virtual"
 	Exact     bool      // output lengths are held to the planned ones
 	Cold      bool      // prompts are planned to hit no prefix cache

@@ -31,7 +31,7 @@ type Probe struct {
 	otherPrompt, promptKnown             int            // served prompt length is not the planned one
 	otherOutput, outputKnown             int
 	cached, prompt                       int64 // tokens
-	toldCached                           bool  // some answer said how many were cached
+	cachedKnown                          bool  // some answer reported how many were cached
 	hidden, early                        int
 
 	pause  float64 // seconds, in the worst second of the window
@@ -39,7 +39,7 @@ type Probe struct {
 
 	host host // in the window
 
-	starts []float64            // of the server's process, as it told them
+	starts []float64            // of the server's process, as it reported them
 	broken *spill.Sorted[int64] // when connections broke under requests of the cohort
 }
 
@@ -147,7 +147,7 @@ func (p *Probe) Row(r *record.Row, chunks int64) {
 	}
 	// Some servers tell of cached tokens only where there were some.
 	if r.PromptTokens >= 0 {
-		p.toldCached = p.toldCached || r.CachedTokens >= 0
+		p.cachedKnown = p.cachedKnown || r.CachedTokens >= 0
 		p.cached += int64(max(r.CachedTokens, 0))
 		p.prompt += int64(r.PromptTokens)
 	}
@@ -155,4 +155,4 @@ func (p *Probe) Row(r *record.Row, chunks int64) {
 
 // Cached says how many tokens of the prompts of answered requests came from the
 // server's prefix cache, and whether it tells.
-func (p *Probe) Cached() (cached, prompt int64, known bool) { return p.cached, p.prompt, p.toldCached }
+func (p *Probe) Cached() (cached, prompt int64, known bool) { return p.cached, p.prompt, p.cachedKnown }

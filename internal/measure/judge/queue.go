@@ -126,7 +126,7 @@ func (f *inFlight) means(until int64) []float64 {
 }
 
 // Queue is what the requests of any time say of the target's queue. A request is
-// taken in when it has ended, or when nobody waits for it any longer.
+// taken in when it has ended, or when no one waits for it any longer.
 type Queue struct {
 	conditions          *Conditions
 	all, served         *inFlight          // served: without those that hung

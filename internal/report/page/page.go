@@ -248,7 +248,7 @@ func pointSections(prefix string, p *result.Point, m *report.PointModel, s *Seri
 		}
 	}
 	if len(lengths) > 0 || text == "" {
-		addSection("lengths", "Lengths planned and served", text, lengths, "Nobody counted the tokens.")
+		addSection("lengths", "Lengths planned and served", text, lengths, "The tokens were not counted.")
 	} else {
 		list = append(list, section{ID: prefix + "lengths", Title: "Lengths planned and served", Text: text})
 	}

@@ -185,7 +185,7 @@ func (l *Level) compare(pt *result.Point, dir, truthPath string, spent run.Spent
 	}
 	defer f.Close()
 	var truth truths
-	var saidTTFT, ttftErrors, chunkErrors []float64
+	var recordedTTFT, ttftErrors, chunkErrors []float64
 	merged, inWindow := 0, 0
 	for t, err := range serve.ReadTruth(f) {
 		if err != nil {
@@ -203,7 +203,7 @@ func (l *Level) compare(pt *result.Point, dir, truthPath string, spent run.Spent
 		}
 		truth.addTruth(&t)
 		ttft := recorded.first - recorded.sent
-		saidTTFT = append(saidTTFT, float64(ttft)/1e6)
+		recordedTTFT = append(recordedTTFT, float64(ttft)/1e6)
 		ttftErrors = append(ttftErrors, float64(ttft-(t.EmitNS[0]-t.ArrivalNS))/1e6)
 		merged += int(recorded.merged)
 		inWindow += len(recorded.chunks)
@@ -215,7 +215,7 @@ func (l *Level) compare(pt *result.Point, dir, truthPath string, spent run.Spent
 	}
 	l.Seconds = pt.Seconds.Window
 	l.True = truth.numbers()
-	l.Reported = Numbers{TTFT: measure.Summarize(saidTTFT), Gap: pt.Metrics.SummaryOf(metric.ICL)}
+	l.Reported = Numbers{TTFT: measure.Summarize(recordedTTFT), Gap: pt.Metrics.SummaryOf(metric.ICL)}
 	l.TTFTError, l.ChunkError = measure.Summarize(ttftErrors), measure.Summarize(chunkErrors)
 	l.Lag = pt.Metrics.SummaryOf(metric.Lag)
 	if inWindow > 0 {

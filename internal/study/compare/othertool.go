@@ -274,7 +274,7 @@ func (c *Comparison) addOtherTools(a, b *measured, o Options, tokens string) err
 			c.Pairs = append(c.Pairs, untestedPair(as[0], bs[0], o, tokens))
 			return nil
 		}
-		return apartBeside(a, b, as, bs)
+		return noCommonLoad(a, b, as, bs)
 	}
 	for _, x := range []struct {
 		m      *measured
@@ -294,8 +294,8 @@ func (c *Comparison) addOtherTools(a, b *measured, o Options, tokens string) err
 	return nil
 }
 
-// apartBeside says why two sides have no load in common.
-func apartBeside(a, b *measured, as, bs []place) error {
+// noCommonLoad says why two sides have no load in common.
+func noCommonLoad(a, b *measured, as, bs []place) error {
 	if len(as) == 0 || len(bs) == 0 {
 		return say.Errorf("%s and %s have nothing in common: %s, and %s", a.name, b.name, a.contents(), b.contents()).WithHint("a search has no load of its own: measure one with pitot run")
 	}
@@ -486,7 +486,7 @@ func (x *place) values(d alike, statistic string) (sample, string) {
 	if x.run != nil {
 		return x.run.sample(percentile(d.own, statistic), x.side.name)
 	}
-	return x.other.sample(func(p *tools.Point) value { return toldOf(p, d.theirs(p), statistic) }, x.side.name)
+	return x.other.sample(func(p *tools.Point) value { return statisticOf(p, d.theirs(p), statistic) }, x.side.name)
 }
 
 func (t *otherLoad) sample(of func(*tools.Point) value, side string) (sample, string) {
@@ -499,9 +499,9 @@ func (t *otherLoad) sample(of func(*tools.Point) value, side string) (sample, st
 	return gather(side, "files", files)
 }
 
-// toldOf is one number of another tool's distribution. A percentile needs as
+// statisticOf is one number of another tool's distribution. A percentile needs as
 // many requests as one of Pitot's: the 99th of three is their longest.
-func toldOf(p *tools.Point, d *tools.Summary, statistic string) value {
+func statisticOf(p *tools.Point, d *tools.Summary, statistic string) value {
 	if d == nil {
 		return value{why: "not reported"}
 	}

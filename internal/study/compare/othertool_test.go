@@ -77,7 +77,7 @@ func why(p *Pair, metric string) string {
 }
 
 // What both define alike is laid side by side, and nothing of it is tested.
-func TestBeside(t *testing.T) {
+func TestOtherTool(t *testing.T) {
 	old, runs := other("old", "", atRate(8, 100)), side("new", 8, times(steady, 2)...).served()
 	named := clauses(t, "p99 ttft slower by 5%, req/s lower, errors worse, capacity lower")
 	for _, sides := range [][]Side{{old, runs}, {runs, old}} {
@@ -117,7 +117,7 @@ func TestBeside(t *testing.T) {
 
 // A third side of another tool changes nothing between the others, but that a
 // condition on all of them cannot be judged.
-func TestBesideTwo(t *testing.T) {
+func TestOtherToolTwo(t *testing.T) {
 	a, b := side("a", 8, steady...).served(), side("b", 8, times(steady, 1.3)...).served()
 	o := Options{Clauses: clauses(t, "errors worse by 1%, p99 ttft slower by 5%")}
 	two, three := mustCompare(t, o, a, b), mustCompare(t, o, a, b, other("old", "", atRate(8, 100)))
@@ -250,7 +250,7 @@ func TestAskedLoads(t *testing.T) {
 }
 
 // What the numbers of a file do not support is withheld, as Pitot's own are.
-func TestBesideWithout(t *testing.T) {
+func TestOtherToolWithout(t *testing.T) {
 	runs := side("b", 8, 100).served()
 	few := atRate(8, 100)
 	few.OK, few.Failed = ptr(60.), nil
@@ -304,7 +304,7 @@ func TestByPitot(t *testing.T) {
 	}
 }
 
-func TestBesideTokens(t *testing.T) {
+func TestOtherToolTokens(t *testing.T) {
 	old := other("old", "", atRate(8, 100))
 	old.Others[0].Model = "another"
 	p := &mustCompare(t, Options{}, old, side("new", 8, 100).served()).Pairs[0]
@@ -317,7 +317,7 @@ func TestBesideTokens(t *testing.T) {
 }
 
 // Only what a file tells can differ.
-func TestBesideDifferences(t *testing.T) {
+func TestOtherToolDifferences(t *testing.T) {
 	old, runs := other("old", "", atRate(8, 100)), side("new", 8, 100).served()
 	old.Others[0].Dataset, old.Others[0].Points[0].OutputTokens = "sharegpt", ptr(990*50.)
 	runs.Runs[0].Run.Points[0].Metrics.SetSummary(metric.OutputTokens, &result.Summary{N: 10, Mean: ptr(64.)})
@@ -392,7 +392,7 @@ func TestReadOthers(t *testing.T) {
 }
 
 // Whatever files say, it can be laid side by side and written.
-func TestBesideAlways(t *testing.T) {
+func TestOtherToolAlways(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		number := func(name string) *float64 {
 			return rapid.Ptr(rapid.OneOf(rapid.Float64(), rapid.Float64Range(0, 10), rapid.Just(0.)), true).Draw(t, name)

@@ -297,7 +297,7 @@ func TestSlowPhasesNotDetermined(t *testing.T) {
 }
 
 // Over a short run slow phases alone move the means, and it is said.
-func TestBesideSaysWhatPhasesMayDo(t *testing.T) {
+func TestRedoSaysWhatPhasesMayDo(t *testing.T) {
 	d := noisy(t, "slow_cv=0.2&slow_time=3s")
 	if s := chance(&d.Settings, 60); !strings.Contains(s, "differ by up to 18 %") {
 		t.Error(s)

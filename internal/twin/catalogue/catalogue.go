@@ -197,7 +197,7 @@ func alphanumeric(c byte) bool { return '0' <= c && c <= '9' || 'a' <= c && c <=
 
 // family is a hub repository's name without the owner and without what does
 // not change a model's shape: meta-llama/Llama-3.1-8B-Instruct is
-// llama-3.1-8b. What changes the bits of its weights is told apart.
+// llama-3.1-8b. What changes the bits of its weights is kept apart.
 func family(repository string) (name string, k kept) {
 	name = strings.ToLower(repository[strings.LastIndex(repository, "/")+1:])
 	name = strings.TrimPrefix(name, "meta-")

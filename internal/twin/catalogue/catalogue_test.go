@@ -186,7 +186,7 @@ func TestQuantizationConfig(t *testing.T) {
 }
 
 // What modelopt quantised is said beside config.json.
-func TestQuantConfigBeside(t *testing.T) {
+func TestQuantConfigNextToModel(t *testing.T) {
 	dir := t.TempDir()
 	write := func(name string, b []byte) {
 		if err := os.WriteFile(filepath.Join(dir, name), b, 0o600); err != nil {

@@ -80,7 +80,7 @@ func ReadConfig(path string) (Model, error) {
 	return m, nil
 }
 
-// quantConfig is where modelopt says what it quantised, beside config.json.
+// quantConfig is where modelopt writes what it quantised, next to config.json.
 const quantConfig = "hf_quant_config.json"
 
 // readQuantConfig takes what such a file says, if there is one.

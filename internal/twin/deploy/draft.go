@@ -36,7 +36,7 @@ func (d *Deployment) checkDrafts() error {
 }
 
 // drafter is the number of weights of the drafter that is assumed: one decoder
-// layer with dense feed-forward, beside the model's own embedding and head
+// layer with dense feed-forward, in addition to the model's own embedding and head
 // (EAGLE: Li et al., ICML 2024). None without drafts.
 func (d *Deployment) drafter() float64 {
 	m := &d.Model

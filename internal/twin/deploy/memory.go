@@ -120,7 +120,7 @@ func (d *Deployment) fitMemory() error {
 		}
 		d.Settings.NumGPUBlocks = int(d.Memory.KV / block)
 	case d.Settings.NumGPUBlocks > most:
-		return say.Errorf("%s KV blocks of %s on %s take %.1f GiB, and %.1f GiB of its %.1f GiB are left beside the weights", say.Count(d.Settings.NumGPUBlocks), d.Model.Name, d.Where(),
+		return say.Errorf("%s KV blocks of %s on %s take %.1f GiB, and %.1f GiB of its %.1f GiB are left after the weights", say.Count(d.Settings.NumGPUBlocks), d.Model.Name, d.Where(),
 			block*float64(d.Settings.NumGPUBlocks)/gib, (d.Memory.Total-d.Memory.Weights)/gib, d.Memory.Total/gib).WithHint(fmt.Sprintf("leave num_gpu_blocks_override out: about %s blocks fit", say.Count(max(int(d.Memory.KV/block), 0))))
 	default:
 		d.Memory.KV = block * float64(d.Settings.NumGPUBlocks)

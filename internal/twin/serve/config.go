@@ -32,7 +32,7 @@ type Config struct {
 	// Model is the one model that is served, "mock" if empty. A request that
 	// names none gets it too.
 	Model string
-	// MaxModelLen bounds prompt and output tokens together, beside what the
+	// MaxModelLen bounds prompt and output tokens together, in addition to what the
 	// engine takes; 0 is 131072.
 	MaxModelLen int
 	// APIKey, if set, is asked for on every route under /v1; any of APIKeys

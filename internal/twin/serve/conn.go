@@ -28,7 +28,7 @@ type conn struct {
 	out  *outbox
 	busy atomic.Bool   // a request has begun, and is not answered to its end; set under s.mu
 	now  *stream       // that answer, or the last one
-	late time.Duration // how long nobody reads it at first
+	late time.Duration // how long it is not read at first
 	free int64         // since when the next request could be answered
 }
 

@@ -6,7 +6,7 @@ import (
 )
 
 // dialects are the ways of speaking that a server may have, each named after
-// the engine whose API server it is. A new one is a room beside vllmapi and a
+// the engine whose API server it is. A new one is a package next to vllmapi and a
 // line here; the first is what a [Config] without a dialect means.
 var dialects = []struct {
 	name string

@@ -29,17 +29,17 @@ type fault struct {
 	when  when
 	lasts time.Duration // default of Fault.For; 0: it takes no duration
 	k     int           // default of Fault.K; 0: it takes no number
-	retry bool          // Fault.For, in whole seconds, is told in Retry-After; 0 is not
+	retry bool          // Fault.For, in whole seconds, is sent as Retry-After; 0 is not
 	ends  bool          // it ends the answer or stands in its place: a request has at most one such
 	apply func(*stream, Fault)
 }
 
 // The names are also what the truth log and the flags say.
 var faultTable = [...]fault{
-	{name: "429", about: "too many requests, with Retry-After (1s unless told)", lasts: time.Second, retry: true, ends: true, apply: tooMany},
-	{name: "500", about: "internal server error, with Retry-After if told", retry: true, ends: true, apply: serverError},
-	{name: "503", about: "service unavailable, with Retry-After (1s unless told)", lasts: time.Second, retry: true, ends: true, apply: unavailable},
-	{name: "html", about: "a gateway's 502 page in HTML, with Retry-After if told", retry: true, ends: true, apply: htmlPage},
+	{name: "429", about: "too many requests, with Retry-After (1s unless given)", lasts: time.Second, retry: true, ends: true, apply: tooMany},
+	{name: "500", about: "internal server error, with Retry-After if given", retry: true, ends: true, apply: serverError},
+	{name: "503", about: "service unavailable, with Retry-After (1s unless given)", lasts: time.Second, retry: true, ends: true, apply: unavailable},
+	{name: "html", about: "a gateway's 502 page in HTML, with Retry-After if given", retry: true, ends: true, apply: htmlPage},
 	{name: "slow", about: "the engine hears of the request late", lasts: 2 * time.Second, apply: slow},
 	{name: "hang", about: "a header and then nothing, ever", ends: true, apply: hang},
 	{name: "stall", about: "a pause in the middle; then what piled up at once", when: inside, lasts: 2 * time.Second, apply: stall},
@@ -108,8 +108,8 @@ func (f *fault) form() string {
 	return f.name + ":1%"
 }
 
-// refuse answers with something else, and says when to come again if it is to
-// be told.
+// refuse answers with something else, and says when to retry if it is to
+// say so.
 func (st *stream) refuse(f Fault, r dialect.Reply) {
 	if f.For > 0 {
 		r.Header = "retry-after: " + strconv.Itoa(int(f.For/time.Second)) + "\r\n"

@@ -30,7 +30,7 @@ type Server struct {
 	wedgeAt   int64 // when the engine stands still for good
 	dialect   dialect.Dialect
 	routes    map[string]dialect.Route
-	blockSize int // of the engine's cache, 0 if not told
+	blockSize int // of the engine's cache, 0 if not known
 
 	requests atomic.Int64 // sequence numbers given to requests
 	accepted atomic.Int64 // and to connections

@@ -10,7 +10,7 @@ import (
 // it starts (BlockPool.null_block).
 const null = 0
 
-// pool is the KV cache: blocks of equal size, those that nobody uses in a
+// pool is the KV cache: blocks of equal size, those that are not in use in a
 // queue in the order in which they will be evicted, and an index from the
 // content of full blocks to blocks. It follows BlockPool and
 // FreeKVCacheBlockQueue of vllm/v1/core/block_pool.py and kv_cache_utils.py.
@@ -78,7 +78,7 @@ func (p *pool) widen() {
 // size is the number of blocks that can be used.
 func (p *pool) size() int { return p.blocks - 1 }
 
-// usage is the share of the blocks in use; cached blocks that nobody refers
+// usage is the share of the blocks in use; cached blocks that no request refers
 // to count as free (BlockPool.get_usage).
 func (p *pool) usage() float64 {
 	if p.size() == 0 {

@@ -28,7 +28,7 @@ type request struct {
 
 	blocks []int32
 	hashes []uint64 // of the full blocks, as far as its tokens are known
-	listed int      // blocks that the pool was told to cache
+	listed int      // blocks that the pool was asked to cache
 
 	pending  int    // tokens on the way through the front end
 	finish   string // of the pending output

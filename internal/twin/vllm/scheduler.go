@@ -231,7 +231,7 @@ func (e *Engine) admit(r *request, hits, n int) bool {
 	if len(e.running) > 0 {
 		reserve = int(e.set.Watermark * float64(e.set.NumGPUBlocks))
 	}
-	idle := 0 // hits that nobody uses: they count as free and will not be
+	idle := 0 // hits that are not in use: they count as free and will not be
 	for _, h := range r.hashes[:hits] {
 		if e.pool.ref[e.pool.cached(h)] == 0 {
 			idle++

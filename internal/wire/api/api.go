@@ -27,7 +27,7 @@ type API interface {
 	List(body []byte) []Model
 	// Prepare sets what requests of this API need, and what the engine is known to
 	// take beyond it. It is called when the API is chosen, with no engine, and again
-	// once the server has told which one it is. An error says what of the options
+	// once the server has reported which one it is. An error says what of the options
 	// cannot be asked for in this API.
 	Prepare(engine string, o *Options) error
 	// Messages says whether it takes a conversation, rather than a bare prompt.
@@ -63,12 +63,12 @@ type Model struct {
 // Header is one line of a request's head.
 type Header struct{ Name, Value string }
 
-// Asked is how much of an answer a request asks for. Zeros stand for what is
-// not said.
+// Asked is how much of an answer a request asks for. Zero stands for what it does
+// not limit.
 type Asked struct {
 	Tokens     int64 // of each choice at most
 	Choices    int64 // n
-	Candidates int64 // told of each token, with their probabilities
+	Candidates int64 // listed with each token, with their probabilities
 }
 
 // Decoder reads the answers of one connection. Framing is done before it: it sees
@@ -122,7 +122,7 @@ type Part struct {
 	Choice int32
 	Kind   record.Kind
 	Bytes  int32
-	Tokens int32 // told by token ids or logprobs, 0 if not; a choice's first part has those of all its parts
+	Tokens int32 // counted from token ids or logprobs, 0 without;  a choice's first part has those of all its parts
 }
 
 // Usage is the server's own count, Unset where it says nothing, [Impossible]
@@ -218,9 +218,9 @@ func RouteEnds() (ends []string) {
 	return ends
 }
 
-// ModelsBeside is where the models are listed of a server whose API has this
+// ModelsPath is where the models are listed of a server whose API has this
 // path, false for a path of no API and for one that has no such list.
-func ModelsBeside(path string) (string, bool) {
+func ModelsPath(path string) (string, bool) {
 	a, front, ok := ByPath(path)
 	if !ok || a.Models() == "" {
 		return "", false

@@ -38,7 +38,7 @@ func TestAPIs(t *testing.T) {
 			t.Errorf("%s reads a fault in HTML: %s", a.Name(), got)
 		}
 	}
-	if models, ok := ModelsBeside("/openai/chat/completions?api-version=1"); !ok || models != "/openai/models" {
+	if models, ok := ModelsPath("/openai/chat/completions?api-version=1"); !ok || models != "/openai/models" {
 		t.Errorf("models at %q", models)
 	}
 }

@@ -476,7 +476,7 @@ func (o *openaiDecoder) usage(d *Delta) bool {
 }
 
 // runningNumber reads a count that may go on from event to event, nil for one that
-// nobody looks at, and notes where it stands if it is a plain number.
+// is not used, and notes where it stands if it is a plain number.
 func (o *openaiDecoder) runningNumber(of counted, into *int32) bool {
 	s := &o.s
 	s.skipSpace()

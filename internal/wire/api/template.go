@@ -23,7 +23,7 @@ type runningCount struct {
 type counted uint8
 
 const (
-	countedTotal counted = iota // which nobody looks at
+	countedTotal counted = iota // which is not used
 	countedCompletion
 	countedReasoning
 )

@@ -18,7 +18,7 @@ type message struct {
 }
 
 // receive is one system call, begun again when a signal interrupts it. The
-// socket must not block, so the scheduler need not be told.
+// socket must not block, so the scheduler need not know.
 func (m *message) receive(fd uintptr, p *byte, size int, flags uintptr) (int, syscall.Errno) {
 	m.iov.Base = p
 	m.iov.SetLen(size)
@@ -60,7 +60,7 @@ func askForStamps(fd uintptr) error {
 }
 
 // stamps are the times of one socket's reads. They never go back: the wall
-// clock is set against the monotonic one anew at each reading of both, to
+// clock is set against the monotonic one again at each reading of both, to
 // within tens of nanoseconds, so that without this the rest of a segment could
 // seem to arrive before its beginning.
 type stamps struct{ last int64 }

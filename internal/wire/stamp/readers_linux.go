@@ -104,7 +104,7 @@ func (rs *Readers) Add(c net.Conn) *Socket {
 // reader is one goroutine and its epoll.
 type reader struct {
 	epoll  int
-	wake   int // an eventfd that is always readable: asking about it anew reports it
+	wake   int // an eventfd that is always readable: asking about it again reports it
 	poller *os.File
 
 	// Of the goroutine alone.
@@ -278,7 +278,7 @@ func wait(epoll int, events []unix.EpollEvent) int {
 }
 
 // serve reads what a socket has. A read that does not fill the buffer took all
-// there was, and what has come since, a close too, is reported anew, as the
+// there was, and what has come since, a close too, is reported again, as the
 // epoll is edge-triggered: so one system call for each arrival is enough.
 func (r *reader) serve(s *Socket, events uint32, now time.Time) {
 	if events&unix.EPOLLOUT != 0 {

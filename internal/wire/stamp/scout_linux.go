@@ -27,7 +27,7 @@ type scout struct {
 // tokens, seldom against the microseconds a read takes.
 const lookEvery = int64(200 * time.Microsecond)
 
-// maxMarks bounds what is kept about a socket that nobody reads.
+// maxMarks bounds what is kept about a socket that is not read.
 const maxMarks = 64
 
 // mark says that the bytes before end, counted from the socket's first, had

@@ -23,7 +23,7 @@ type Socket struct {
 	marks  []mark // of bytes behind off, by the scout
 	fd     int    // -1 once closed; guarded by mu for all others
 	slot   int32
-	broken syscall.Errno // what the scout was told instead of the reader
+	broken syscall.Errno // the error that the scout got instead of the reader
 	r      *reader
 
 	deadline atomic.Int64 // monotonic, 0 for none
@@ -34,8 +34,8 @@ type Socket struct {
 	blocked chan struct{} // a writer waits on it
 }
 
-// Start begins to read. The owner is told of what arrives until it wants no
-// more or was told of an error; then the socket is closed.
+// Start begins to read. The owner is handed what arrives until it wants no
+// more or was handed an error; then the socket is closed.
 func (s *Socket) Start(owner Owner) {
 	if !s.r.postLetter(letter{s: s, begin: owner}) {
 		go owner.Arrived(nil, Arrival{Time: clock.Now()}, net.ErrClosed)

@@ -94,7 +94,7 @@ var universal = sync.OnceValue(func() *Vocabulary {
 })
 
 // Universal is the built-in vocabulary: 8,192 words, 2,048 of them first
-// words. README.md beside this file says which tokenizers it was computed
+// words. README.md next to this file says which tokenizers it was computed
 // from.
 func Universal() *Vocabulary { return universal() }
 

@@ -1,5 +1,5 @@
 // Package dialect is the seam between a server and the ways of speaking that it
-// may have: what a dialect is told, and what the server asks of it. A dialect
+// may have: what a dialect is given, and what the server asks of it. A dialect
 // turns requests into jobs for an engine and tokens into bytes; it knows neither
 // sockets nor time, so that the server alone decides when something is written.
 package dialect
@@ -21,7 +21,7 @@ type Served struct {
 	MaxModelLen         int    // tokens of a prompt and its answer
 	PromptTokensDetails bool   // the usage tells how many tokens of the prompt were cached
 	Cache               map[string]string
-	BlockSize           int     // of the engine's cache in tokens, 0 if not told
+	BlockSize           int     // of the engine's cache in tokens, 0 if not known
 	Began               float64 // Unix time in seconds
 	Active              func() int64
 }

@@ -32,7 +32,7 @@ func splitWords(text []byte, token func([]byte)) {
 type Prompt struct {
 	Tokens int
 	Text   []byte   // as it came, nil for ids
-	IDs    []uint32 // of its tokens: those that came, or that are to be told
+	IDs    []uint32 // of its tokens: those that came, or that the answer is to contain
 	hash   uint64   // of what it says
 	keys   []uint32 // of its tokens; nil where nothing is shared
 }

@@ -60,7 +60,7 @@ type Exchange struct {
 	Took    int64 // nanoseconds
 }
 
-// methods are those that are told apart: clients can make up any number of
+// methods are those that are counted apart: clients can make up any number of
 // others.
 var methods = []string{"GET", "POST", "PUT", "PATCH", "DELETE", "HEAD", "OPTIONS"}
 

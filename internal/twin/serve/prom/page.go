@@ -13,7 +13,7 @@ import (
 
 // Page is a page of metrics in Prometheus' text format, as the Python client
 // writes it: labels in the order of their names, floats as Python has them,
-// and beside each counter and histogram when it was created.
+// and with each counter and histogram when it was created.
 type Page struct {
 	Labels  map[string]string // of all series that are written from now on
 	Created float64           // when counters began, Unix seconds

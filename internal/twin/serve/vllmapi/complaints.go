@@ -10,7 +10,7 @@ import (
 	"pitot/internal/twin/serve/dialect"
 )
 
-// What is wrong with a body is said in the words and the order of pydantic, which
+// What is wrong with a body is reported in the words and the order of pydantic, which
 // validates vLLM's requests.
 
 // badJSON says where a body is no JSON, as Python's parser would.

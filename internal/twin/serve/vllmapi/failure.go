@@ -7,7 +7,7 @@ import (
 	"pitot/internal/twin/serve/dialect"
 )
 
-// engineFailed is what is said of an engine that fails.
+// engineFailed is the message for an engine that fails.
 const engineFailed = "EngineCore encountered an issue."
 
 // Refuse implements [dialect.Dialect].

@@ -8,7 +8,7 @@ import (
 	"pitot/internal/twin/serve/dialect"
 )
 
-// vLLM lets pages of no other origin use it, unless it is told to. That is what
+// vLLM lets pages of no other origin use it, unless it is configured to. That is what
 // Starlette, the framework under it, makes of this.
 
 // Header implements [dialect.Dialect].

@@ -96,7 +96,7 @@ func (a *api) knownIDs(ids []int64) (lm.Prompt, *dialect.Reply) {
 	return a.model.IDPrompt(known), nil
 }
 
-// truncation reads truncate_prompt_tokens and truncation_side. Unless told
+// truncation reads truncate_prompt_tokens and truncation_side. Unless asked
 // otherwise vLLM keeps the last tokens.
 func (b *body) truncation() (t lm.Truncation) {
 	const field, side = "truncate_prompt_tokens", "truncation_side"

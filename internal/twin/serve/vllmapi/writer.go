@@ -19,8 +19,8 @@ type writer struct {
 	ask
 	model   *lm.Model
 	base    []byte // up to and with `"choices":[`
-	details bool   // cached tokens are told
-	reasons bool   // reasoning tokens are told
+	details bool   // cached tokens are reported
+	reasons bool   // reasoning tokens are reported
 	choices []choice
 	parsing *parsing
 }
@@ -276,7 +276,7 @@ func (c *choice) callID() string {
 	return "chatcmpl-tool-" + strconv.FormatUint(twin.Mix(uint64(c.number)), 16)
 }
 
-// finishReason is what the client is told: a call that it did not name is a
+// finishReason is what the client gets: a call that it did not name is a
 // reason of its own.
 func (w *writer) finishReason(finish string) string {
 	if call := w.plan.Call; call != nil && !call.Named && finish == "stop" {
@@ -285,7 +285,7 @@ func (w *writer) finishReason(finish string) string {
 	return finish
 }
 
-// promptIDs appends the ids of a choice's prompt if they are told, or null.
+// promptIDs appends the ids of a choice's prompt if they are wanted, or null.
 func (w *writer) promptIDs(b []byte, c *choice, wanted bool) []byte {
 	if !wanted || len(c.prompt.IDs) == 0 {
 		return append(b, "null"...)

@@ -16,8 +16,8 @@ import (
 	"pitot/internal/workload"
 )
 
-// beside is a row and what the twin says of it.
-type beside struct {
+// comparison is a measured row and what the twin predicts for it.
+type comparison struct {
 	row
 	ttftError, tpotError float64 // twin ÷ measured − 1
 	why                  string  // it was not modelled
@@ -30,14 +30,14 @@ func compare(systems string, all bool, only, set, errors string) error {
 	if err != nil {
 		return err
 	}
-	list := make([]beside, 0, len(rows))
+	list := make([]comparison, 0, len(rows))
 	for _, r := range rows {
 		if strings.Contains(r.system(), only) {
-			list = append(list, beside{row: r, set: set})
+			list = append(list, comparison{row: r, set: set})
 		}
 	}
 	var group sync.WaitGroup
-	next := make(chan *beside)
+	next := make(chan *comparison)
 	for range 2 {
 		group.Go(func() {
 			for b := range next {
@@ -62,16 +62,16 @@ func compare(systems string, all bool, only, set, errors string) error {
 		for _, b := range modelled {
 			fmt.Printf("%-50s c=%-3d %5d/%-5d TTFT %8.1f → %8.1f (%+.0f %%)  TPOT %7.2f → %7.2f (%+.0f %%)\n", b.system(), b.users, b.input, b.output, b.ttft, b.ttft*(1+b.ttftError), 100*b.ttftError, b.tpot, b.tpot*(1+b.tpotError), 100*b.tpotError)
 		}
-		table(modelled, "system", func(b *beside) string { return b.system() })
+		table(modelled, "system", func(b *comparison) string { return b.system() })
 	}
-	table(modelled, "engine, GPU, weights", func(b *beside) string {
+	table(modelled, "engine, GPU, weights", func(b *comparison) string {
 		part := "chosen on"
 		if held(b.system()) {
 			part = "kept out "
 		}
 		return strings.Join([]string{part, b.engine, b.kind(), b.accelerator, b.dtype}, " ")
 	})
-	table(modelled, "engine", func(b *beside) string {
+	table(modelled, "engine", func(b *comparison) string {
 		part := "chosen on"
 		if held(b.system()) {
 			part = "kept out "
@@ -106,7 +106,7 @@ func (r *row) kind() string {
 	switch {
 	case strings.Contains(r.model, "8B-Instruct-FP8"): // faster than the hardware computes its prompts: they may have been cached
 		return "dense, unexplained"
-	case strings.Contains(r.source, "gtl_job_id"): // behind a router, before how many servers is not said
+	case strings.Contains(r.source, "gtl_job_id"): // behind a router, with an unknown number of servers
 		return "dense, unexplained"
 	case strings.Contains(r.model, "Llama"), strings.Contains(r.model, "Qwen3-32B"):
 		return "dense"
@@ -115,8 +115,8 @@ func (r *row) kind() string {
 }
 
 // table prints a line for each group of rows.
-func table(list []beside, title string, of func(*beside) string) {
-	groups := map[string][]beside{}
+func table(list []comparison, title string, of func(*comparison) string) {
+	groups := map[string][]comparison{}
 	for i := range list {
 		k := of(&list[i])
 		groups[k] = append(groups[k], list[i])
@@ -133,7 +133,7 @@ func table(list []beside, title string, of func(*beside) string) {
 		for i := range g {
 			count[g[i].system()] = true
 		}
-		errors := func(of func(*beside) float64) (bias, mean, median, p80 float64) {
+		errors := func(of func(*comparison) float64) (bias, mean, median, p80 float64) {
 			var abs []float64
 			var logs float64
 			for i := range g {
@@ -144,15 +144,15 @@ func table(list []beside, title string, of func(*beside) string) {
 			slices.Sort(abs)
 			return 100 * math.Expm1(logs/float64(len(g))), 100 * average(abs), 100 * abs[len(abs)/2], 100 * abs[len(abs)*4/5]
 		}
-		b1, m1, _, p1 := errors(func(b *beside) float64 { return b.tpotError })
-		b2, _, m2, p2 := errors(func(b *beside) float64 { return b.ttftError })
+		b1, m1, _, p1 := errors(func(b *comparison) float64 { return b.tpotError })
+		b2, _, m2, p2 := errors(func(b *comparison) float64 { return b.ttftError })
 		fmt.Printf("%-60s %7d %4d  %+6.1f %%  %4.1f %%  %4.1f %%  %+6.1f %%  %4.1f %%  %4.1f %%\n", k, len(count), len(g), b1, m1, p1, b2, m2, p2)
 	}
 }
 
 // simulate has the twin answer the row's load, sent as its benchmark does:
 // all users ask at once when it begins, ten requests each.
-func (b *beside) simulate() {
+func (b *comparison) simulate() {
 	d, err := b.deployment()
 	if err != nil {
 		b.why = strings.SplitN(err.Error(), "\n", 2)[0]
@@ -170,7 +170,7 @@ func (b *beside) simulate() {
 }
 
 // deployment is the row's server.
-func (b *beside) deployment() (*deploy.Deployment, error) {
+func (b *comparison) deployment() (*deploy.Deployment, error) {
 	if b.accelerator == "" {
 		return nil, fmt.Errorf("the accelerator is not in the catalogue")
 	}

@@ -328,7 +328,7 @@ func prompt(k *catalogue.Kernels, a *catalogue.Accelerator, t *columns) error {
 func experts(k *catalogue.Kernels, a *catalogue.Accelerator, t *columns) error {
 	bandwidth := a.BandwidthGBs * 1e9
 	lists := map[string]fastest{}
-	// Where activations in 8 bits were measured beside MXFP4, they are what is taken.
+	// Where activations in 8 bits were measured together with MXFP4, they are what is taken.
 	narrow := slices.Contains(t.words["moe_dtype"], "w4a8_mxfp4_mxfp8")
 	for i := range t.n {
 		at := func(name string) float64 { return t.numbers[name][i] }

@@ -26,9 +26,9 @@ var regimes = []catalogue.Regime{
 
 // writeErrors works out the error that 80 % of the rows stay within: of the
 // systems that constants were chosen on, and somewhat more. On how many of those kept out it holds
-// stands beside it; where a kind of system has none but those kept out, they are
+// stands next to it; where a kind of system has none but those kept out, they are
 // all there is, and it says so.
-func writeErrors(path string, list []beside) error {
+func writeErrors(path string, list []comparison) error {
 	var known []catalogue.Regime
 	for _, r := range regimes {
 		var chosen, kept [2][]float64

@@ -1,6 +1,6 @@
 // Command silicon holds the twin against public measurements of accelerators:
 //
-//	go run ./bench/silicon compare DIR   end-to-end measurements beside the twin
+//	go run ./bench/silicon compare DIR   end-to-end measurements against the twin
 //	go run ./bench/silicon derive DIR    kernels.yaml of the catalogue, from measured kernels
 //
 // DIR is an unpacked wheel of aiconfigurator-core (PyPI, Apache-2.0). Nothing of

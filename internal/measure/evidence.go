@@ -19,7 +19,7 @@ func (f *Fold) evidence(all *part, p *result.Point) *judge.Evidence {
 		Asked: f.asked, Duplicates: f.duplicates, Incomplete: f.incomplete,
 		Streams: streams.requests, Counted: known.requests, Expected: f.flow.expected, Seen: f.flow.observed,
 	}
-	if n, told := f.server.total(metric.RequestsServed); told {
+	if n, known := f.server.total(metric.RequestsServed); known {
 		e.Served = &judge.Served{Counted: n, Answered: float64(f.answered), Sent: float64(f.asked) * float64(max(f.choices, 1))}
 	}
 	if e.Headline == metric.E2E {

@@ -39,7 +39,7 @@ func settingsPage() string {
 Every setting is a flag, a key of the same name in a YAML file (` + "`--config FILE`" + `;
 the ` + "`config.yaml`" + ` of a run does it again), and a variable: ` + "`PITOT_`" + ` and its name in
 capitals, with _ for -. A flag is stronger than a variable, and a variable than a
-file: what a stronger source sets puts away what has no meaning beside it.
+file: what a stronger source sets removes what has no meaning together with it.
 
 Written from the program's table of settings by ` + "`go test ./internal/plan -update`" + `.
 `)

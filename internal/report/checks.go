@@ -283,7 +283,7 @@ func checkWords() map[string]sayings {
 				}
 				return fmt.Sprintf("the server counted %.0f, %.0f were sent and %.0f answered", counted, sent, answered)
 			},
-			limit: always("as many as were sent, within 1 %"), advice: "Measure while nobody else asks the server: these are the numbers of this load and of another.",
+			limit: always("as many as were sent, within 1 %"), advice: "Measure while no one else uses the server: these are the numbers of this load and of another.",
 			or: map[string]string{result.CaseFewer: "Find out whether several servers answer behind this address: its metrics are those of one."},
 		},
 		result.CheckPrompts:     {advice: "Choose the tokenizer of the model, or calibrate the prompt lengths."},

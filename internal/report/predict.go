@@ -86,7 +86,7 @@ func errorToExpect(x *predict.Prediction) string {
 	const fit = " pitot fit calibrates it from a run of yours."
 	switch e := x.Error; {
 	case x.Deployment.Fitted != nil:
-		return "Calibrated by its profile: how far off it was on what it did not see, pitot fit said; on loads unlike those it may be further off."
+		return "Calibrated by its profile: pitot fit printed how far off it was on runs it did not see; on loads unlike those it may be further off."
 	case e != nil:
 		return fmt.Sprintf("An estimate, to be off by up to %.0f %% in TPOT and %.0f %% in TTFT: so near it was to four of five public measurements of %s with vLLM (%d, of %d systems).", e.TPOTPct, e.TTFTPct, e.Of, e.Measurements, e.Systems) + fit
 	}

@@ -14,7 +14,7 @@ import (
 // judge gives every row its verdict, then the clauses and the sides theirs.
 func (c *Comparison) judge(o Options) {
 	// Each family keeps its 5 % by itself: the metric that the comparison is made
-	// for, what the clauses name, and what nobody named beforehand.
+	// for, what the clauses name, and what was not named beforehand.
 	var primary, gate, others []*Row
 	for i := range c.Pairs {
 		for k := range c.Pairs[i].Rows {

@@ -162,7 +162,16 @@ func corrected(run *result.Run) {
 		if v := judge.Verdict(counted); v == result.Invalid || run.Verdict == result.Valid {
 			run.Verdict = v
 		}
+		if why, ok := reworded[p.Throughput.Why]; ok {
+			p.Throughput.Why = why
+		}
 	}
+}
+
+// reworded are reasons that earlier programs gave in other words.
+var reworded = map[string]string{
+	"nobody counted the output tokens of some answers": "the output tokens of some answers were not counted",
+	"nobody counted the input tokens of some requests": "the input tokens of some requests were not counted",
 }
 
 // withoutIntervals leaves out which values have an interval, how wide it is, and which

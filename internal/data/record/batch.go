@@ -18,7 +18,7 @@ const (
 // A batch is a frame in the making. Its sections are encoded as records
 // come, so that taking one allocates nothing.
 type batch struct {
-	point                        int32
+	point, worker                int32
 	chunks, rows, samples, marks []byte
 
 	holds tally // how many of each
@@ -32,9 +32,9 @@ func (b *batch) size() int {
 	return len(b.chunks) + len(b.rows) + len(b.samples) + len(b.marks)
 }
 
-func (b *batch) reset(point int32) {
+func (b *batch) reset(of part) {
 	*b = batch{
-		point:  point,
+		point: of.point, worker: of.worker,
 		chunks: b.chunks[:0], rows: b.rows[:0], samples: b.samples[:0], marks: b.marks[:0],
 	}
 }
@@ -123,6 +123,9 @@ func (b *batch) appendPayload(dst []byte) []byte {
 	dst = binary.AppendVarint(dst, int64(b.point))
 	for _, section := range [...][]byte{b.chunks, b.rows, b.samples, b.marks} {
 		dst = appendString(dst, section)
+	}
+	if b.worker != 0 {
+		dst = binary.AppendUvarint(dst, uint64(uint32(b.worker)))
 	}
 	return dst
 }

@@ -24,6 +24,14 @@ func (d *decoder) decode(payload []byte, f *Frame) bool {
 	d.rest, d.bad, d.newer = payload, false, false
 	f.Point = int32(d.varint())
 	chunks, rows, samples, marks := d.bytes(), d.bytes(), d.bytes(), d.bytes()
+	f.Worker = 0
+	if !d.v1 && d.more() {
+		if w := d.uvarint(); w <= math.MaxInt32 {
+			f.Worker = int32(w)
+		} else {
+			d.bad = true
+		}
+	}
 	if len(d.rest) > 0 {
 		d.bad = true
 	}

@@ -10,6 +10,7 @@ type field[T any] struct {
 	at    func(*T) any // *int64, *int32, *float64, *bool, *string, or *uint8 for a word
 	null  null
 	words [][]byte // what the values of a *uint8 are called
+	later bool     // a file of an older program may lack the column: then it is 0
 }
 
 // null says which value of a number is stored as null in Parquet.
@@ -97,6 +98,18 @@ type requestRow struct {
 	chunkEnd int64
 }
 
+func (r *requestRow) part() part {
+	worker, _ := splitID(r.ID)
+	return part{r.Point, worker}
+}
+
+// row is the row as its worker gave it.
+func (r *requestRow) row() Row {
+	row := r.Row
+	_, row.ID = splitID(r.ID)
+	return row
+}
+
 var requestFields = append(requestOf(rowFields),
 	field[requestRow]{name: "chunk_end", at: func(r *requestRow) any { return &r.chunkEnd }, null: ifZero})
 
@@ -104,7 +117,7 @@ func requestOf(rows []field[Row]) []field[requestRow] {
 	var out []field[requestRow]
 	for _, f := range rows {
 		pointer := func(r *requestRow) any { return f.at(&r.Row) }
-		out = append(out, field[requestRow]{f.name, pointer, f.null, f.words})
+		out = append(out, field[requestRow]{name: f.name, at: pointer, null: f.null, words: f.words})
 	}
 	return out
 }
@@ -113,6 +126,18 @@ func requestOf(rows []field[Row]) []field[requestRow] {
 type chunkRow struct {
 	point int32
 	Chunk
+}
+
+func (c *chunkRow) part() part {
+	worker, _ := splitID(c.Request)
+	return part{c.point, worker}
+}
+
+// chunk is the chunk as its worker gave it.
+func (c *chunkRow) chunk() Chunk {
+	chunk := c.Chunk
+	_, chunk.Request = splitID(c.Request)
+	return chunk
 }
 
 var chunkFields = []field[chunkRow]{
@@ -134,11 +159,19 @@ func timeFields() []field[chunkRow] {
 	})
 }
 
-// A sample is a line of telemetry.parquet as it is.
-var sampleFields = []field[Sample]{
-	{name: "point", at: func(s *Sample) any { return &s.Point }},
-	{name: "t_ns", at: func(s *Sample) any { return &s.T }},
-	{name: "source", at: func(s *Sample) any { return &s.Source }},
-	{name: "name", at: func(s *Sample) any { return &s.Name }},
-	{name: "value", at: func(s *Sample) any { return &s.Value }},
+// sampleRow is a line of telemetry.parquet.
+type sampleRow struct {
+	Sample
+	worker int32
+}
+
+func (s *sampleRow) part() part { return part{s.Point, s.worker} }
+
+var sampleFields = []field[sampleRow]{
+	{name: "point", at: func(s *sampleRow) any { return &s.Point }},
+	{name: "t_ns", at: func(s *sampleRow) any { return &s.T }},
+	{name: "source", at: func(s *sampleRow) any { return &s.Source }},
+	{name: "name", at: func(s *sampleRow) any { return &s.Name }},
+	{name: "value", at: func(s *sampleRow) any { return &s.Value }},
+	{name: "worker", at: func(s *sampleRow) any { return &s.worker }, later: true},
 }

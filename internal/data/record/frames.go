@@ -56,7 +56,7 @@ func Marks(dir string) iter.Seq2[Mark, error] {
 		if !hasJournal(dir) {
 			// Without the file of rows it is no run, whatever else is there.
 			_, err := os.Stat(filepath.Join(dir, rundir.Requests))
-			var marks []Mark
+			var marks []jsonMark
 			if err == nil {
 				marks, err = readMarks(filepath.Join(dir, rundir.Marks))
 			}
@@ -64,8 +64,8 @@ func Marks(dir string) iter.Seq2[Mark, error] {
 				yield(Mark{}, fmt.Errorf("open records: %w", err))
 				return
 			}
-			for _, m := range marks {
-				if !yield(m, nil) {
+			for i := range marks {
+				if !yield(marks[i].mark(), nil) {
 					return
 				}
 			}

@@ -26,7 +26,7 @@ func smallJournal(t testing.TB) (data []byte, ends []int) {
 	var w frameWriter
 	for p := range int32(3) {
 		b := newBatch()
-		b.reset(p)
+		b.reset(part{point: p})
 		b.mark(Mark{Point: p, Name: "start", Data: []byte(`{}`)})
 		b.chunk(Chunk{Request: 0, T: 1000, Earliest: 900, Tokens: 3, Bytes: 12, Choice: 1, Kind: Reasoning})
 		b.chunk(Chunk{Request: 1, T: 1500, Earliest: 1500, Tokens: 1, Bytes: 4})

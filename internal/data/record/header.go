@@ -6,8 +6,9 @@ import (
 )
 
 // The journal is a sequence of frames. A frame decodes on its own: a header,
-// then the payload, which is the point as a varint and four sections (chunks,
-// rows, samples, marks), each after its length as an uvarint.
+// then the payload, which is the point as a varint, four sections (chunks, rows,
+// samples, marks), each after its length as an uvarint, and of another worker than 0
+// its number as an uvarint.
 //
 // The header has a checksum of its own, so that a damaged length is distinguished from a
 // frame that was cut short, and the next frame is found behind a damaged one. It

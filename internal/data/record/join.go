@@ -7,7 +7,7 @@ import "iter"
 // join keeps one S for each request under way, and uses it again for a later
 // request: memory is bounded by what is in flight, however long a run is.
 //
-// Requests are identified by their point and id. A join is not safe for
+// Requests are identified by their point, worker and id. A join is not safe for
 // concurrent use.
 type Join[S any] struct {
 	// Chunk takes in the next chunk of a request.
@@ -17,9 +17,9 @@ type Join[S any] struct {
 	// Reset empties an S for another request. It may keep its memory.
 	Reset func(*S)
 
-	point   int32
-	flights flights[S]            // of that point
-	left    map[int32]*flights[S] // of earlier points: requests without a row
+	part    part
+	flights flights[S]           // of that part
+	left    map[part]*flights[S] // of other parts: requests without a row
 	free    []*S
 	last    int64 // the request of the latest chunk
 	lastOf  *S    // nil for none
@@ -27,8 +27,8 @@ type Join[S any] struct {
 
 // Add takes in the chunks and rows of a frame.
 func (j *Join[S]) Add(f *Frame) {
-	if f.Point != j.point && len(f.Chunks)+len(f.Rows) > 0 {
-		j.turnTo(f.Point)
+	if of := f.part(); of != j.part && len(f.Chunks)+len(f.Rows) > 0 {
+		j.turnTo(of)
 	}
 	for i := range f.Chunks {
 		c := &f.Chunks[i]
@@ -52,26 +52,26 @@ func (j *Join[S]) Add(f *Frame) {
 	}
 }
 
-// Open yields the requests of the latest point whose row has not come, in no
+// Open yields the requests of the latest point and worker whose row has not come, in no
 // order.
 func (j *Join[S]) Open() iter.Seq2[int64, *S] {
 	return j.flights.each
 }
 
-// turnTo begins a point, or goes on with one.
-func (j *Join[S]) turnTo(point int32) {
+// turnTo begins a part, or goes on with one.
+func (j *Join[S]) turnTo(of part) {
 	if j.left == nil {
-		j.left = map[int32]*flights[S]{}
+		j.left = map[part]*flights[S]{}
 	}
 	if j.flights.n > 0 {
 		was := j.flights
-		j.left[j.point], j.flights = &was, flights[S]{}
+		j.left[j.part], j.flights = &was, flights[S]{}
 	}
-	if again := j.left[point]; again != nil {
+	if again := j.left[of]; again != nil {
 		j.flights = *again
-		delete(j.left, point)
+		delete(j.left, of)
 	}
-	j.point, j.lastOf = point, nil
+	j.part, j.lastOf = of, nil
 }
 
 // stateOf gives what is kept of a request.

@@ -52,7 +52,7 @@ func TestJoinAgainstMaps(t *testing.T) {
 		if d := cmp.Diff(want, got, cmp.AllowUnexported(key{}), equalEmpty()); d != "" {
 			t.Fatal(d)
 		}
-		join.turnTo(point)
+		join.turnTo(part{point: point})
 		open, left := map[key][]int64{}, map[key][]int64{}
 		for id, s := range join.Open() {
 			open[key{point, id}] = *s

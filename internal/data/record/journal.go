@@ -31,6 +31,7 @@ const (
 type Journal struct {
 	mu     sync.Mutex // guards the fields below; never held during a write
 	point  int32
+	worker int32
 	open   *batch   // takes records
 	queue  []*batch // closed, in order, waiting to be written
 	free   []*batch
@@ -171,7 +172,7 @@ func (w *frameWriter) copy(to io.Writer, dir string, keep func(*Frame) bool) (si
 		if !keep(&f) {
 			continue
 		}
-		b.reset(f.Point)
+		b.reset(f.part())
 		for i := range f.Chunks {
 			b.chunk(f.Chunks[i])
 		}
@@ -219,6 +220,14 @@ func (j *Journal) SetPoint(i int32) {
 	j.mu.Lock()
 	defer j.mu.Unlock()
 	j.point = i
+}
+
+// SetWorker makes the journal that of one of several processes that load a point
+// together. It is 0 otherwise. Call it before any record is taken.
+func (j *Journal) SetWorker(worker int32) {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	j.worker, j.open.worker = worker, worker
 }
 
 // Chunk takes a chunk of the current point.
@@ -326,13 +335,13 @@ func (j *Journal) seal() {
 		}
 	}
 	j.queue = append(j.queue, j.open)
-	point := j.open.point
+	of := part{j.open.point, j.worker}
 	if n := len(j.free); n > 0 {
 		j.open, j.free = j.free[n-1], j.free[:n-1]
 	} else {
 		j.open = newBatch()
 	}
-	j.open.reset(point)
+	j.open.reset(of)
 	select {
 	case j.wake <- struct{}{}:
 	default: // the flusher has been woken already
@@ -423,10 +432,11 @@ func (j *Journal) Flush() error {
 		j.err = j.broken
 		j.fail()
 	}
-	point, lost := j.point, j.err != nil && !errors.Is(j.err, fs.ErrClosed)
+	of := part{max(j.point, 0), j.worker} // a mark of no point would be of none that is judged
+	lost := j.err != nil && !errors.Is(j.err, fs.ErrClosed)
 	j.mu.Unlock()
 	if lost && !j.lossNoted {
-		j.writeLostMark(point)
+		j.writeLostMark(of)
 	}
 
 	j.mu.Lock()
@@ -455,8 +465,8 @@ func (j *Journal) write(b *batch) error {
 // writeLostMark writes the mark that says that records are missing, in the place of
 // the frame that was cut short. Where a full disk has no room even for that,
 // the last whole frame gives way. The caller holds j.writing.
-func (j *Journal) writeLostMark(point int32) {
-	b := &batch{point: max(point, 0)} // a mark of no point would be of none that is judged
+func (j *Journal) writeLostMark(of part) {
+	b := &batch{point: of.point, worker: of.worker}
 	b.mark(Mark{Point: b.point, Name: LostMark})
 	for _, from := range [...]struct {
 		at     int64

@@ -21,13 +21,16 @@ type lines[T any] struct {
 	parquet *parquet.File
 	words   decoder // for its store of strings
 
-	at      []int // of each field's column
+	at      []int // of each field's column, or absent
 	group   int   // next row group
 	left    int64 // rows of the current group not read yet
 	columns []column
 	buf     []T // rows read but not taken
 	batch   []T
 }
+
+// absent is the column of a field that a file does not have.
+const absent = -1
 
 func openLines[T any](dir, name string, fields []field[T]) (l *lines[T], err error) {
 	file, err := os.Open(filepath.Join(dir, name))
@@ -55,6 +58,10 @@ func (l *lines[T]) open() error {
 	for i := range l.fields {
 		f := &l.fields[i]
 		c := l.parquet.Root().Column(f.name)
+		if c == nil && f.later {
+			l.at = append(l.at, absent)
+			continue
+		}
 		if c == nil || !c.Leaf() || c.Repeated() || c.Type().Kind() != f.kind() {
 			return fmt.Errorf("no column %s of type %s", f.name, f.kind())
 		}
@@ -91,13 +98,18 @@ func (l *lines[T]) fill() error {
 		chunks := group.ColumnChunks()
 		for i := range l.columns {
 			l.columns[i].close()
-			l.columns[i] = column{pages: chunks[l.at[i]].Pages()}
+			if l.at[i] != absent {
+				l.columns[i] = column{pages: chunks[l.at[i]].Pages()}
+			}
 		}
 		l.left = group.NumRows()
 		l.group++
 	}
 	rows := l.batch[:min(int64(len(l.batch)), l.left)]
 	for i := range l.fields {
+		if l.at[i] == absent { // and 0 in all rows of the batch
+			continue
+		}
 		if err := readColumn(&l.columns[i], &l.fields[i], &l.words, rows); err != nil {
 			return fmt.Errorf("column %s: %w", l.fields[i].name, err)
 		}

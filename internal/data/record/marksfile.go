@@ -25,10 +25,17 @@ type marksFile struct {
 // jsonMark is a mark in its file. Its data is a JSON text inside a
 // string, so that it comes back byte by byte.
 type jsonMark struct {
-	Point int32  `json:"point"`
-	T     int64  `json:"t_ns"`
-	Name  string `json:"name"`
-	Data  string `json:"data"`
+	Point  int32  `json:"point"`
+	Worker int32  `json:"worker,omitempty"`
+	T      int64  `json:"t_ns"`
+	Name   string `json:"name"`
+	Data   string `json:"data"`
+}
+
+func (j *jsonMark) part() part { return part{j.Point, j.Worker} }
+
+func (j *jsonMark) mark() Mark {
+	return Mark{Point: j.Point, T: j.T, Name: j.Name, Data: []byte(j.Data)}
 }
 
 // writeMarks writes marks.json and closes it.
@@ -46,7 +53,7 @@ func writeMarks(file *os.File, marks []jsonMark) error {
 
 // readMarks reads marks.json of either version; there are none in a directory
 // without the file.
-func readMarks(path string) (marks []Mark, err error) {
+func readMarks(path string) ([]jsonMark, error) {
 	data, err := os.ReadFile(path)
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil, nil
@@ -66,8 +73,5 @@ func readMarks(path string) (marks []Mark, err error) {
 			return nil, fmt.Errorf("read %s: %w", path, err)
 		}
 	}
-	for _, j := range file.Marks {
-		marks = append(marks, Mark{Point: j.Point, T: j.T, Name: j.Name, Data: []byte(j.Data)})
-	}
-	return marks, nil
+	return file.Marks, nil
 }

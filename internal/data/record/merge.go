@@ -3,7 +3,6 @@ package record
 import (
 	"fmt"
 	"iter"
-	"math"
 	"path/filepath"
 
 	"pitot/internal/data/rundir"
@@ -54,10 +53,11 @@ func Rows(dir string) iter.Seq2[Frame, error] {
 					yield(Frame{}, err)
 					return
 				}
-				if r == nil || len(f.Rows) > 0 && r.Point != f.Point {
+				if r == nil || len(f.Rows) > 0 && r.part() != f.part() {
 					break
 				}
-				f.Point, f.Rows = r.Point, append(f.Rows, r.Row)
+				of := r.part()
+				f.Point, f.Worker, f.Rows = of.point, of.worker, append(f.Rows, r.row())
 				requests.drop()
 			}
 			if len(f.Rows) == 0 || !yield(f, nil) {
@@ -72,8 +72,8 @@ func Rows(dir string) iter.Seq2[Frame, error] {
 type merge struct {
 	requests *lines[requestRow]
 	chunks   *lines[chunkRow]
-	samples  *lines[Sample]
-	marks    []Mark
+	samples  *lines[sampleRow]
+	marks    []jsonMark
 
 	read  int64 // chunks so far
 	frame Frame
@@ -101,25 +101,25 @@ func openMerge(dir string, chunk []field[chunkRow]) (m *merge, err error) {
 
 // next makes the next frame and reports whether there was one.
 func (m *merge) next() (bool, error) {
-	point, more, err := m.point()
+	of, more, err := m.part()
 	if err != nil || !more {
 		return false, err
 	}
 	f := &m.frame
-	f.Point = point
+	f.Point, f.Worker = of.point, of.worker
 	f.Chunks, f.Rows, f.Samples, f.Marks = f.Chunks[:0], f.Rows[:0], f.Samples[:0], f.Marks[:0]
-	for len(m.marks) > 0 && m.marks[0].Point == point {
-		f.Marks, m.marks = append(f.Marks, m.marks[0]), m.marks[1:]
+	for len(m.marks) > 0 && m.marks[0].part() == of {
+		f.Marks, m.marks = append(f.Marks, m.marks[0].mark()), m.marks[1:]
 	}
 	for len(f.Chunks) < mergeRows {
 		c, err := m.chunks.peek()
 		if err != nil {
 			return false, err
 		}
-		if c == nil || c.point != point {
+		if c == nil || c.part() != of {
 			break
 		}
-		f.Chunks = append(f.Chunks, c.Chunk)
+		f.Chunks = append(f.Chunks, c.chunk())
 		m.read++
 		m.chunks.drop()
 	}
@@ -128,10 +128,10 @@ func (m *merge) next() (bool, error) {
 		if err != nil {
 			return false, err
 		}
-		if r == nil || r.Point != point {
+		if r == nil || r.part() != of {
 			break
 		}
-		f.Rows = append(f.Rows, r.Row)
+		f.Rows = append(f.Rows, r.row())
 		m.requests.drop()
 	}
 	for len(f.Samples) < mergeRows {
@@ -139,40 +139,43 @@ func (m *merge) next() (bool, error) {
 		if err != nil {
 			return false, err
 		}
-		if s == nil || s.Point != point {
+		if s == nil || s.part() != of {
 			break
 		}
-		f.Samples = append(f.Samples, *s)
+		f.Samples = append(f.Samples, s.Sample)
 		m.samples.drop()
 	}
 	return true, nil
 }
 
-// point gives the point of the next frame: the lowest of those that have a
-// line ready. Something is ready as long as anything is left, since a row
+// part gives the part of the next frame: the first of those that have a line
+// ready. Something is ready as long as anything is left, since a row
 // that is not waits for a chunk.
-func (m *merge) point() (point int32, more bool, err error) {
-	point = math.MaxInt32
-	ready := func(p int32) { point, more = min(point, p), true }
+func (m *merge) part() (of part, more bool, err error) {
+	ready := func(p part) {
+		if !more || p.less(of) {
+			of, more = p, true
+		}
+	}
 	if len(m.marks) > 0 {
-		ready(m.marks[0].Point)
+		ready(m.marks[0].part())
 	}
 	if c, err := m.chunks.peek(); err != nil {
-		return 0, false, err
+		return of, false, err
 	} else if c != nil {
-		ready(c.point)
+		ready(c.part())
 	}
 	if r, err := m.row(); err != nil {
-		return 0, false, err
+		return of, false, err
 	} else if r != nil {
-		ready(r.Point)
+		ready(r.part())
 	}
 	if s, err := m.samples.peek(); err != nil {
-		return 0, false, err
+		return of, false, err
 	} else if s != nil {
-		ready(s.Point)
+		ready(s.part())
 	}
-	return point, more, nil
+	return of, more, nil
 }
 
 // row gives the next row if all its chunks have been read, else nil.

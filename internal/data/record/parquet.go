@@ -128,39 +128,43 @@ func fileNames() [4]string {
 type parquetWriter struct {
 	requests *table[requestRow]
 	chunks   *table[chunkRow]
-	samples  *table[Sample]
+	samples  *table[sampleRow]
 	marks    []jsonMark
 
-	written int64                     // chunks so far
-	ends    map[int32]map[int64]int64 // point, open request: written after its last chunk
+	written int64                    // chunks so far
+	ends    map[part]map[int64]int64 // open request: written after its last chunk
 }
 
 func (w *parquetWriter) writeFrame(f Frame) {
 	if w.ends == nil {
-		w.ends = make(map[int32]map[int64]int64)
+		w.ends = make(map[part]map[int64]int64)
 	}
-	ends := w.ends[f.Point]
+	of := f.part()
+	ends := w.ends[of]
 	if ends == nil {
 		ends = make(map[int64]int64)
-		w.ends[f.Point] = ends
+		w.ends[of] = ends
 	}
 	for i := range f.Chunks {
 		w.written++
 		ends[f.Chunks[i].Request] = w.written
-		w.chunks.appendRow(chunkRow{f.Point, f.Chunks[i]})
+		c := chunkRow{f.Point, f.Chunks[i]}
+		c.Request = globalID(f.Worker, c.Request)
+		w.chunks.appendRow(c)
 	}
 	for i := range f.Rows {
 		row := requestRow{f.Rows[i], ends[f.Rows[i].ID]}
 		row.Point = f.Point
 		delete(ends, row.ID)
+		row.ID = globalID(f.Worker, row.ID)
 		w.requests.appendRow(row)
 	}
 	for _, s := range f.Samples {
 		s.Point = f.Point
-		w.samples.appendRow(s)
+		w.samples.appendRow(sampleRow{s, f.Worker})
 	}
 	for _, m := range f.Marks {
-		w.marks = append(w.marks, jsonMark{f.Point, m.T, m.Name, string(m.Data)})
+		w.marks = append(w.marks, jsonMark{f.Point, f.Worker, m.T, m.Name, string(m.Data)})
 	}
 }
 

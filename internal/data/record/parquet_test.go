@@ -244,7 +244,7 @@ func TestRowGroups(t *testing.T) {
 	}
 	const rows = 5*batchRows + 17
 	for i := range rows {
-		samples.appendRow(Sample{T: int64(i), Name: strings.Repeat("n", i%7), Value: float64(i)})
+		samples.appendRow(sampleRow{Sample: Sample{T: int64(i), Name: strings.Repeat("n", i%7), Value: float64(i)}})
 	}
 	if err := samples.finish(); err != nil {
 		t.Fatal(err)

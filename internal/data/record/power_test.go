@@ -161,7 +161,7 @@ func TestPowerFails(t *testing.T) {
 		if id%4 == 3 {
 			data = w.append(data, b)
 			ends = append(ends, len(data))
-			b.reset(0)
+			b.reset(part{})
 		}
 	}
 	whole, _ := scan(t, data)

@@ -167,9 +167,38 @@ type Sink interface {
 // request is in the frame of its row or in an earlier one; inside a frame
 // chunks come before rows.
 type Frame struct {
-	Point   int32
+	Point int32
+	// Worker is the process that recorded it, where several load one point, from 0.
+	// Each counts its requests by itself: an id is one of its point and its worker.
+	Worker  int32
 	Chunks  []Chunk
 	Rows    []Row
 	Samples []Sample
 	Marks   []Mark
+}
+
+// In Parquet the number of a worker is in the upper bits of an id, so that ids are
+// unique within a point and its requests are joined to their chunks by nothing else.
+// Those of worker 0 are as they are.
+const workerShift = 40
+
+// globalID is an id of a worker's own among those of all workers.
+func globalID(worker int32, id int64) int64 { return id + int64(worker)<<workerShift }
+
+// splitID is the worker of a global id, and the id that it gave itself.
+func splitID(global int64) (worker int32, id int64) {
+	if global < 0 { // none that was ever written
+		return 0, global
+	}
+	return int32(global >> workerShift), global & (1<<workerShift - 1)
+}
+
+// part is whose records a frame holds. Within one part ids are unique.
+type part struct{ point, worker int32 }
+
+func (f *Frame) part() part { return part{f.Point, f.Worker} }
+
+// less orders parts by point, then by worker.
+func (p part) less(q part) bool {
+	return p.point < q.point || p.point == q.point && p.worker < q.worker
 }

@@ -209,8 +209,8 @@ func TestFieldsAreComplete(t *testing.T) {
 		}
 	}
 	check("Row", reflect.TypeFor[Row]().NumField(), len(rowFields))
-	check("Chunk", reflect.TypeFor[Chunk]().NumField()+1, len(chunkFields)) // and the point
-	check("Sample", reflect.TypeFor[Sample]().NumField(), len(sampleFields))
+	check("Chunk", reflect.TypeFor[Chunk]().NumField()+1, len(chunkFields))    // and the point
+	check("Sample", reflect.TypeFor[Sample]().NumField()+1, len(sampleFields)) // and the worker
 
 	var names []string
 	for _, f := range requestFields {

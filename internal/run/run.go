@@ -407,7 +407,7 @@ func plannedPoint(p *plan.Plan, t *target.Target, l *plan.Load, src *source, cfg
 // virtual is the world of a simulated target.
 func virtual(p *plan.Plan, t *target.Target, src source, sink record.Sink, index int32) *load.Virtual {
 	overhead := 0
-	if t.API.Messages() {
+	if t.API.Messages(t.Options) {
 		overhead = target.ChatOverhead
 	}
 	return load.NewVirtual(load.VirtualConfig{

@@ -103,7 +103,7 @@ func (t *Target) hint(class string) string {
 		if len(t.keySources) > 0 {
 			return "is it a key for this server, and still good? another comes from --key-env VAR or --key-file FILE"
 		}
-		return "export OPENAI_API_KEY=…, or name where the key is with --key-env VAR or --key-file FILE; --header NAME=VALUE sends one under another name"
+		return "export " + t.API.KeyVariable() + "=…, or name where the key is with --key-env VAR or --key-file FILE; --header NAME=VALUE sends one under another name"
 	case record.ErrNotFound:
 		return t.pathHint()
 	case record.ErrTimeout:
@@ -125,10 +125,10 @@ func (t *Target) pathHint() string {
 	if t.apiGuessed { // another may have been tried after the default
 		speaks = api.Default()
 	}
-	route := speaks.Route()
+	route := speaks.Routes()[0]
 	routes, near := []string{"/v1"}, ""
 	for _, a := range api.All() {
-		routes = append(routes, a.Route())
+		routes = append(routes, a.Routes()...)
 	}
 	if e.Base != "" {
 		near = say.Nearest(e.Base, routes)

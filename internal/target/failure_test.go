@@ -21,10 +21,13 @@ func aimed(t *testing.T, spec string) *Target {
 		t.Fatal(err)
 	}
 	target := &Target{Spec: spec, Dialer: &wire.Dialer{Endpoint: e}}
-	if err := target.chooseAPI(&plan.Target{Spec: spec}, route); err != nil {
+	a, err := target.chooseAPI(&plan.Target{Spec: spec}, route)
+	if err != nil {
 		t.Fatal(err)
 	}
-	target.URL = e.URL(target.Route)
+	if err := target.useAPI(a, route); err != nil {
+		t.Fatal(err)
+	}
 	return target
 }
 

@@ -35,7 +35,7 @@ func minTimeout(own, allowed time.Duration) time.Duration {
 
 // modelsPath is the path of the server's list of models, "" if its API has none.
 func (t *Target) modelsPath() string {
-	switch listPath, ok := api.ModelsPath(t.Route); {
+	switch listPath, ok := api.ModelsPath(t.API, t.Route); {
 	case t.API.Models() == "":
 		return ""
 	case ok && t.fullRoute:
@@ -104,6 +104,9 @@ func (t *Target) probe(ctx context.Context, p Wanted) error {
 		return &Error{"the server does not list its models at " + t.Dialer.Endpoint.URL(t.modelsPath()) + t.modelsAnswer,
 			"check the URL: http://host:port, …/v1, or …" + strings.Join(api.RouteEnds(), ", …") + "; or name a model: --model NAME"}
 	}
+	if err := t.needsModel(); err != nil {
+		return err
+	}
 	t.findMetrics(ctx)
 	if err := t.adapt(ctx); err != nil {
 		return err
@@ -164,7 +167,7 @@ func (t *Target) discover(ctx context.Context) error {
 	for i, m := range list {
 		known[i] = m.Name
 		if t.Options.Model == "" || t.Options.Model == m.Name {
-			t.Options.Model = m.Name
+			t.askFor(m.Name)
 			if m.Context > 0 {
 				t.Server["max_model_len"] = strconv.Itoa(m.Context)
 			}
@@ -234,6 +237,7 @@ func (t *Target) adapt(ctx context.Context) error {
 // applyConcession changes the options as a refusal asks for, where the API knows how.
 func (t *Target) applyConcession(refusal string) bool {
 	note := t.API.Concede(refusal, &t.Options)
+	t.setRoute()
 	if note != "" {
 		t.Notes = append(t.Notes, note)
 	}

@@ -19,6 +19,7 @@ import (
 	"time"
 
 	"pitot/internal/plan"
+	"pitot/internal/say"
 	"pitot/internal/twin/serve"
 	"pitot/internal/wire/api"
 )
@@ -357,6 +358,73 @@ func TestLengthsThatDoNotFit(t *testing.T) {
 type unlisting struct{ api.Chat }
 
 func (unlisting) Models() string { return "" }
+
+// routed is an API like Gemini's: its routes name the model, answers that are not
+// streamed have another, and its key is in a variable of its own.
+type routed struct{ api.Chat }
+
+func (routed) Name() string        { return "routed" }
+func (routed) KeyVariable() string { return "ROUTED_API_KEY" }
+func (routed) Routes() []string {
+	return []string{"/v1beta/models/{model}:stream", "/v1beta/models/{model}:whole"}
+}
+
+func (a routed) Prepare(engine string, o *api.Options) error {
+	if o.Route == a.Routes()[0] && !o.Stream {
+		o.Route = a.Routes()[1]
+	}
+	return a.Chat.Prepare(engine, o)
+}
+
+// Where the route names the model it is asked once the model is known, and that of
+// a URL is the model's name.
+func TestAPIWhoseRouteNamesTheModel(t *testing.T) {
+	s := &scripted{count: func(words int) int { return words }}
+	open := func(route, model string, stream bool) (*Target, error) {
+		target, err := opened(t, s, "--no-probe")
+		if err != nil {
+			t.Fatal(err)
+		}
+		target.Options.Stream, target.Options.Model = stream, model
+		return target, target.useAPI(routed{}, route)
+	}
+	for _, c := range []struct {
+		route, model string
+		stream       bool
+		want, named  string
+	}{
+		{"", "org/a b", true, "/v1beta/models/org%2Fa%20b:stream", "org/a b"},
+		{"", "m", false, "/v1beta/models/m:whole", "m"},
+		{"/x/v1beta/models/tuned:stream", "", true, "/x/v1beta/models/tuned:stream", "tuned"},
+		{"/x/v1beta/models/tuned:stream", "tuned", true, "/x/v1beta/models/tuned:stream", "tuned"},
+	} {
+		target, err := open(c.route, c.model, c.stream)
+		if err != nil || target.needsModel() != nil || target.Route != c.want || target.Options.Model != c.named || !strings.HasSuffix(target.URL, c.want) {
+			t.Errorf("%+v: %v, route %s, model %s, URL %s", c, err, target.Route, target.Options.Model, target.URL)
+		}
+	}
+	if _, err := open("/v1beta/models/one:stream", "two", true); err == nil || !strings.Contains(err.Error(), "--model two, but the target's URL names one") {
+		t.Errorf("two names: %v", err)
+	}
+	target, err := open("", "", true)
+	if err == nil {
+		err = target.needsModel()
+	}
+	if err == nil || !strings.Contains(say.Hint(err), "--model NAME") {
+		t.Errorf("no name: %v", err)
+	}
+	if target.askFor("found"); target.Route != "/v1beta/models/found:stream" || target.needsModel() != nil {
+		t.Errorf("route %s once the model is known", target.Route)
+	}
+	t.Setenv("ROUTED_API_KEY", "sk-routed")
+	t.Setenv("OPENAI_API_KEY", "sk-openai")
+	for variable, want := range map[string]string{"": "sk-routed", "OPENAI_API_KEY": "sk-openai"} {
+		target := &Target{Kind: "http"}
+		if err := target.authorise(&plan.Target{KeyEnv: variable}, routed{}.KeyVariable(), nil); err != nil || target.key != want {
+			t.Errorf("key of %q: %q, %v", variable, target.key, err)
+		}
+	}
+}
 
 // A server whose API has no list of models is measured without a name of one.
 func TestAPIWithoutModels(t *testing.T) {

@@ -3,6 +3,7 @@
 package target
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"net"
@@ -127,17 +128,21 @@ func Open(ctx context.Context, p Wanted, notef func(string)) (_ *Target, err err
 	}
 	t.Memory = wire.NewMemory(answerMemory)
 	t.Dialer = &wire.Dialer{Endpoint: e, Timeout: minTimeout(dialTimeout, p.Timeout), Stamps: true, Readers: stamp.NewReaders()}
-	if err := t.authorise(p.Target, p.Secrets()); err != nil {
+	a, err := t.chooseAPI(p.Target, route)
+	if err != nil {
 		return nil, err
 	}
-	if err := t.chooseAPI(p.Target, route); err != nil {
+	if err := t.authorise(p.Target, a.KeyVariable(), p.Secrets()); err != nil {
+		return nil, err
+	}
+	if err := t.useAPI(a, route); err != nil {
 		return nil, err
 	}
 	if err := t.waitReady(ctx, p.Wait, notef); err != nil {
 		return nil, err
 	}
 	if p.NoProbe {
-		return t, nil
+		return t, t.needsModel()
 	}
 	if err := t.probe(ctx, p); err != nil {
 		if ctx.Err() != nil { // interrupted: not an error of the target
@@ -149,24 +154,26 @@ func Open(ctx context.Context, p Wanted, notef func(string)) (_ *Target, err err
 }
 
 // chooseAPI takes the API from the flag, else from the route, else the default.
-func (t *Target) chooseAPI(p *plan.Target, route string) error {
+func (t *Target) chooseAPI(p *plan.Target, route string) (api.API, error) {
 	if p.API != "" {
 		a, ok := api.Named(p.API)
 		if !ok {
-			return say.Errorf("unknown API %q", p.API).WithHint(say.Known(p.API, api.Names()))
+			return nil, say.Errorf("unknown API %q", p.API).WithHint(say.Known(p.API, api.Names()))
 		}
-		return t.useAPI(a, route)
+		return a, nil
 	}
-	a, _, ok := api.ByPath(route)
+	m, ok := api.ByPath(route)
 	if !ok {
-		a, t.apiGuessed = api.Default(), route == ""
+		t.apiGuessed = route == ""
+		return api.Default(), nil
 	}
-	return t.useAPI(a, route)
+	return m.API, nil
 }
 
-// authorise reads the key and takes the user's headers. The key is kept in memory only;
-// secrets are other values that must not be shown.
-func (t *Target) authorise(p *plan.Target, secrets []string) error {
+// authorise reads the key, from the API's variable where the user names no other, and
+// takes the user's headers. The key is kept in memory only; secrets are other values
+// that must not be shown.
+func (t *Target) authorise(p *plan.Target, variable string, secrets []string) error {
 	key, from := "", ""
 	switch {
 	case p.KeyFile != "":
@@ -176,11 +183,11 @@ func (t *Target) authorise(p *plan.Target, secrets []string) error {
 		}
 		from = "the file " + p.KeyFile
 	case t.Kind == "http":
-		key = strings.TrimSpace(os.Getenv(p.KeyEnv))
-		if key == "" && p.KeyEnv != plan.Default().KeyEnv {
-			return say.Errorf("--key-env: %s is not set", p.KeyEnv).WithHint("export " + p.KeyEnv + "=… first")
+		from = cmp.Or(p.KeyEnv, variable)
+		key = strings.TrimSpace(os.Getenv(from))
+		if key == "" && from != variable {
+			return say.Errorf("--key-env: %s is not set", from).WithHint("export " + from + "=… first")
 		}
-		from = p.KeyEnv
 	}
 	if strings.ContainsAny(key, "\r\n\x00 ") {
 		return say.Errorf("the API key from %s holds a space or line break", from).WithHint("the file or variable should hold the key alone")
@@ -210,14 +217,18 @@ func (t *Target) authorise(p *plan.Target, secrets []string) error {
 	return nil
 }
 
-// useAPI sets the API, its default route if route is "", and the headers that it
+// useAPI sets the API, its usual route if route is "", and the headers that it
 // needs; headers of the user replace them.
 func (t *Target) useAPI(a api.API, route string) error {
 	t.API, t.Route, t.fullRoute = a, route, route != ""
-	if !t.fullRoute {
-		t.Route = t.Dialer.Endpoint.Base + a.Route()
+	t.Options.Route = a.Routes()[0]
+	if m, ok := api.RouteOf(a, route); ok {
+		t.Options.Route = m.Route
+		if m.Model != "" && t.Options.Model != "" && m.Model != t.Options.Model {
+			return say.Errorf("--model %s, but the target's URL names %s", t.Options.Model, m.Model).WithHint("leave one of them out")
+		}
+		t.Options.Model = cmp.Or(t.Options.Model, m.Model)
 	}
-	t.URL = t.Dialer.Endpoint.URL(t.Route)
 	needed := []api.Header{{Name: "User-Agent", Value: "pitot"}, {Name: "Content-Type", Value: "application/json"}}
 	t.Headers = nil
 	for _, h := range append(needed, a.Headers(t.key)...) {
@@ -233,6 +244,30 @@ func (t *Target) useAPI(a api.API, route string) error {
 func (t *Target) prepareOptions(engine string) error {
 	if err := t.API.Prepare(engine, &t.Options); err != nil {
 		return say.Errorf("--api %s: %v", t.API.Name(), err).WithHint(say.Hint(err))
+	}
+	t.setRoute()
+	return nil
+}
+
+// setRoute sets the path of the requests to the API's route for the options, unless
+// the user gave the whole path.
+func (t *Target) setRoute() {
+	if !t.fullRoute {
+		t.Route = t.Dialer.Endpoint.Base + api.Path(t.Options.Route, t.Options.Model)
+	}
+	t.URL = t.Dialer.Endpoint.URL(t.Route)
+}
+
+// askFor sets the model that is asked for.
+func (t *Target) askFor(model string) {
+	t.Options.Model = model
+	t.setRoute()
+}
+
+// needsModel says that the requests cannot be sent for want of the model's name.
+func (t *Target) needsModel() error {
+	if t.Options.Model == "" && !t.fullRoute && api.NamesModel(t.Options.Route) {
+		return say.Errorf("the route %s of %s names the model", t.Options.Route, t.API.Name()).WithHint("name it with --model NAME")
 	}
 	return nil
 }

@@ -93,8 +93,8 @@ func ParseTarget(spec string) (e Endpoint, route string, err error) {
 func splitRoute(path string) (base, route string) {
 	path = strings.TrimRight(path, "/")
 	front := path
-	if _, before, ok := api.ByPath(path); ok {
-		front, route = before, path
+	if m, ok := api.ByPath(path); ok {
+		front, route = m.Base, path
 	}
 	return strings.TrimRight(strings.TrimSuffix(front, "/v1"), "/"), route
 }

@@ -196,8 +196,8 @@ func aiperfInput(run *result.Run, c *cohort) map[string]any {
 	url := "http://localhost"
 	if run.Target.URL != "" {
 		url = run.Target.URL
-		if _, base, ok := api.ByPath(url); ok { // AIPerf adds the route itself
-			url = strings.TrimSuffix(base, "/v1")
+		if m, ok := api.ByPath(url); ok { // AIPerf adds the route itself
+			url = strings.TrimSuffix(m.Base, "/v1")
 		}
 	}
 	return map[string]any{

@@ -5,7 +5,6 @@ package api
 
 import (
 	"fmt"
-	"strings"
 
 	"pitot/internal/data/record"
 	"pitot/internal/workload"
@@ -17,8 +16,10 @@ import (
 type API interface {
 	// Name is the word used in flags and reports: "openai-chat".
 	Name() string
-	// Route is the path it is served under: "/v1/chat/completions".
-	Route() string
+	// Routes are the paths it is served under, the usual one first: "/v1/chat/completions".
+	// In a path {model} stands for the name of the model: "/models/{model}:generate".
+	// Requests may differ by route: which is asked is among the [Options].
+	Routes() []string
 	// Models is the path at which its servers list their models, "" if they do
 	// not: then none need be named. Where a route is served elsewhere than under
 	// /v1, so is this.
@@ -27,11 +28,15 @@ type API interface {
 	List(body []byte) []Model
 	// Prepare sets what requests of this API need, and what the engine is known to
 	// take beyond it. It is called when the API is chosen, with no engine, and again
-	// once the server has reported which one it is. An error says what of the options
-	// cannot be asked for in this API.
+	// once the server has reported which one it is. Where the options ask for another of
+	// its routes, it changes that too. An error says what of the options cannot be
+	// asked for in this API.
 	Prepare(engine string, o *Options) error
 	// Messages says whether it takes a conversation, rather than a bare prompt.
-	Messages() bool
+	Messages(o Options) bool
+	// KeyVariable is the environment variable in which its users keep their key:
+	// "OPENAI_API_KEY".
+	KeyVariable() string
 	// Alias is what another tool calls it in its files ("vllm", "aiperf",
 	// "sglang"), "" where that tool has no word for it.
 	Alias(tool string) string
@@ -92,6 +97,7 @@ type Decoder interface {
 // Options are what is the same for every request of a run.
 type Options struct {
 	Model         string
+	Route         string // that is asked, as the API lists it
 	Stream        bool
 	Vocab         *token.Vocabulary // of generated prompts
 	IgnoreEOS     bool              // the engine knows ignore_eos
@@ -100,7 +106,7 @@ type Options struct {
 	RunningUsage  bool              // the engine tells its usage with every event if asked to
 	NoTemperature bool              // the server does not take a temperature
 	MaxField      string            // name of the output limit: max_tokens or max_completion_tokens
-	Body          []byte            // JSON object merged over everything else, nil if none
+	Body          []byte            // JSON Merge Patch (RFC 7396) of every request, nil if none
 }
 
 // Delta is what one event, or one whole answer, says.
@@ -196,37 +202,3 @@ func FaultOf(body []byte) string {
 	}
 	return ""
 }
-
-// ByPath gives the API that a URL's path, with or without a query, ends in, and what stands in front of its
-// route and of the /v1 in it.
-func ByPath(path string) (a API, base string, ok bool) {
-	path, _, _ = strings.Cut(path, "?")
-	path = strings.TrimRight(path, "/")
-	for _, a := range All() {
-		if front, ok := strings.CutSuffix(path, unversioned(a.Route())); ok {
-			return a, front, true
-		}
-	}
-	return nil, "", false
-}
-
-// RouteEnds are how the URLs of their routes end, wherever a server has them.
-func RouteEnds() (ends []string) {
-	for _, a := range All() {
-		ends = append(ends, unversioned(a.Route()))
-	}
-	return ends
-}
-
-// ModelsPath is where the models are listed of a server whose API has this
-// path, false for a path of no API and for one that has no such list.
-func ModelsPath(path string) (string, bool) {
-	a, front, ok := ByPath(path)
-	if !ok || a.Models() == "" {
-		return "", false
-	}
-	return front + unversioned(a.Models()), true
-}
-
-// unversioned is a route without the /v1 that some servers have elsewhere.
-func unversioned(route string) string { return strings.TrimPrefix(route, "/v1") }

@@ -7,9 +7,9 @@ func TestOf(t *testing.T) {
 		"/v1/chat/completions": "openai-chat", "/openai/v1/chat/completions": "openai-chat", "/x/chat/completions?a=b/completions": "openai-chat",
 		"/v1/completions": "openai-completions", "/completions": "openai-completions", "/v1/models": "", "/xcompletions": "", "": "",
 	} {
-		a, _, ok := ByPath(route)
-		if ok != (want != "") || ok && a.Name() != want {
-			t.Errorf("%q is of %v", route, a)
+		m, ok := ByPath(route)
+		if ok != (want != "") || ok && m.API.Name() != want {
+			t.Errorf("%q is of %+v", route, m)
 		}
 	}
 }
@@ -20,8 +20,13 @@ func TestAPIs(t *testing.T) {
 		if b, ok := Named(a.Name()); !ok || b != a {
 			t.Errorf("%s is not found by its name", a.Name())
 		}
-		if b, _, ok := ByPath("/some/base" + a.Route()); !ok || b != a {
-			t.Errorf("%s is not found by its route %s", a.Name(), a.Route())
+		for _, route := range a.Routes() {
+			if m, ok := ByPath("/some/base" + Path(route, "m")); !ok || m.API != a || m.Route != route {
+				t.Errorf("%s is not found by its route %s", a.Name(), route)
+			}
+		}
+		if a.KeyVariable() == "" || len(a.Routes()) == 0 {
+			t.Errorf("%s has no route, or no variable for its key", a.Name())
 		}
 		for _, h := range a.Headers("sk-key") {
 			if h.Name == "" || h.Value == "" {
@@ -38,7 +43,7 @@ func TestAPIs(t *testing.T) {
 			t.Errorf("%s reads a fault in HTML: %s", a.Name(), got)
 		}
 	}
-	if models, ok := ModelsPath("/openai/chat/completions?api-version=1"); !ok || models != "/openai/models" {
+	if models, ok := ModelsPath(Chat{}, "/openai/chat/completions?api-version=1"); !ok || models != "/openai/models" {
 		t.Errorf("models at %q", models)
 	}
 }

@@ -1,7 +1,9 @@
 package api
 
 import (
+	"bytes"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"pitot/internal/workload"
 	"slices"
@@ -42,29 +44,59 @@ func withExtras(dst []byte, start int, r *workload.Request, o Options) ([]byte, 
 	return append(dst[:start], merged...), nil
 }
 
-// mergeJSON lays objects over one another, key by key; null takes a key away.
+// mergeJSON lays objects over one another, each a JSON Merge Patch (RFC 7396):
+// objects in them are merged too, null takes a field away, and all else, lists too,
+// replaces what was there.
 func mergeJSON(base []byte, over ...[]byte) ([]byte, error) {
-	var all map[string]json.RawMessage
-	if err := json.Unmarshal(base, &all); err != nil {
-		return nil, fmt.Errorf("merge body: %w", err)
-	}
-	for _, o := range over {
-		if o == nil {
+	for _, patch := range over {
+		if patch == nil {
 			continue
 		}
-		var m map[string]json.RawMessage
-		if err := json.Unmarshal(o, &m); err != nil {
+		if !isObject(patch) {
+			return nil, errors.New("merge body: what is laid over it is not an object")
+		}
+		merged, err := mergePatch(base, patch)
+		if err != nil {
 			return nil, fmt.Errorf("merge body: %w", err)
 		}
-		for k, v := range m {
-			if string(v) == "null" {
-				delete(all, k)
-			} else {
-				all[k] = v
-			}
-		}
+		base = merged
 	}
-	return json.Marshal(all)
+	return base, nil
+}
+
+// mergePatch is the function of that name of RFC 7396, section 2.
+func mergePatch(target, patch json.RawMessage) (json.RawMessage, error) {
+	if !isObject(patch) {
+		return patch, nil
+	}
+	var fields, changes map[string]json.RawMessage
+	if err := json.Unmarshal(patch, &changes); err != nil {
+		return nil, err
+	}
+	if isObject(target) {
+		if err := json.Unmarshal(target, &fields); err != nil {
+			return nil, err
+		}
+	} else {
+		fields = map[string]json.RawMessage{}
+	}
+	for name, change := range changes {
+		if string(change) == "null" {
+			delete(fields, name)
+			continue
+		}
+		merged, err := mergePatch(fields[name], change)
+		if err != nil {
+			return nil, err
+		}
+		fields[name] = merged
+	}
+	return json.Marshal(fields)
+}
+
+func isObject(value []byte) bool {
+	value = bytes.TrimLeft(value, " \t\r\n")
+	return len(value) > 0 && value[0] == '{'
 }
 
 // needsEscape says whether text needs escaping: generated words are plain letters.

@@ -107,3 +107,31 @@ func BenchmarkBody(b *testing.B) {
 		dst, _ = Chat{}.Body(dst[:0], &req, o)
 	}
 }
+
+// The examples of RFC 7396, appendix A, of those whose patch is an object, and what a
+// body needs of them.
+func TestMergePatch(t *testing.T) {
+	for _, c := range []struct{ target, patch, want string }{
+		{`{"a":"b"}`, `{"a":"c"}`, `{"a":"c"}`},
+		{`{"a":"b"}`, `{"b":"c"}`, `{"a":"b","b":"c"}`},
+		{`{"a":"b"}`, `{"a":null}`, `{}`},
+		{`{"a":"b","b":"c"}`, `{"a":null}`, `{"b":"c"}`},
+		{`{"a":["b"]}`, `{"a":"c"}`, `{"a":"c"}`},
+		{`{"a":"c"}`, `{"a":["b"]}`, `{"a":["b"]}`},
+		{`{"a":{"b":"c"}}`, `{"a":{"b":"d","c":null}}`, `{"a":{"b":"d"}}`},
+		{`{"a":[{"b":"c"}]}`, `{"a":[1]}`, `{"a":[1]}`},
+		{`{"e":null}`, `{"a":1}`, `{"a":1,"e":null}`},
+		{`[1,2]`, `{"a":"b","c":null}`, `{"a":"b"}`},
+		{`{}`, `{"a":{"bb":{"ccc":null}}}`, `{"a":{"bb":{}}}`},
+		{`{"stream_options":{"include_usage":true}}`, ` {"stream_options" : {"continuous_usage_stats": true}}`, `{"stream_options":{"continuous_usage_stats":true,"include_usage":true}}`},
+		{`{"n":12345678901234567890}`, `{"x":{"y":1e400}}`, `{"n":12345678901234567890,"x":{"y":1e400}}`},
+	} {
+		if got, err := mergeJSON([]byte(c.target), []byte(c.patch)); err != nil || string(got) != c.want {
+			t.Errorf("%s over %s: %s, %v, want %s", c.patch, c.target, got, err, c.want)
+		}
+	}
+	// What the user gives lies over what the workload does, and both over the request.
+	if got, err := mergeJSON([]byte(`{"a":{"x":0}}`), []byte(`{"a":{"x":1,"y":1}}`), nil, []byte(`{"a":{"x":2}}`)); err != nil || string(got) != `{"a":{"x":2,"y":1}}` {
+		t.Errorf("%s, %v", got, err)
+	}
+}

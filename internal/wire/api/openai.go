@@ -21,16 +21,16 @@ type Completions struct{ openai }
 // openai is what both have in common.
 type openai struct{}
 
-func (Chat) Name() string   { return "openai-chat" }
-func (Chat) Route() string  { return "/v1/chat/completions" }
-func (Chat) Messages() bool { return true }
+func (Chat) Name() string          { return "openai-chat" }
+func (Chat) Routes() []string      { return []string{"/v1/chat/completions"} }
+func (Chat) Messages(Options) bool { return true }
 func (Chat) Alias(tool string) string {
 	return map[string]string{"vllm": "openai-chat", "sglang": "sglang-oai-chat", "aiperf": "chat"}[tool]
 }
 
-func (Completions) Name() string   { return "openai-completions" }
-func (Completions) Route() string  { return "/v1/completions" }
-func (Completions) Messages() bool { return false }
+func (Completions) Name() string          { return "openai-completions" }
+func (Completions) Routes() []string      { return []string{"/v1/completions"} }
+func (Completions) Messages(Options) bool { return false }
 func (Completions) Alias(tool string) string {
 	return map[string]string{"vllm": "openai", "sglang": "sglang-oai", "aiperf": "completions"}[tool]
 }
@@ -72,6 +72,9 @@ func (openai) Prepare(engine string, o *Options) error {
 	}
 	return nil
 }
+
+// KeyVariable implements [API].
+func (openai) KeyVariable() string { return "OPENAI_API_KEY" }
 
 // Headers implements [API].
 func (openai) Headers(key string) []Header {

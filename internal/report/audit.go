@@ -13,7 +13,7 @@ import (
 	"pitot/internal/stat"
 )
 
-// How a check of the instrument looks.
+// How the results of `pitot check`, the audit of the instrument, look.
 
 // JSON writes any result for programs.
 func JSON(w io.Writer, v any) error {

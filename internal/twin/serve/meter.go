@@ -2,6 +2,7 @@ package serve
 
 import (
 	"net/http"
+	"strings"
 
 	"pitot/internal/twin"
 	"pitot/internal/twin/serve/dialect"
@@ -137,10 +138,14 @@ func (s *Server) metrics() dialect.Reply {
 }
 
 // count counts an exchange, unless it only looked after the server or had no
-// key: that is turned away before anything counts.
+// key: that is turned away before anything counts. It is of no route where the
+// method is not one of it; one that is sent on is of the path that was asked, if
+// that has no more than one slash too many.
 func (s *Server) count(x prom.Exchange) {
-	r, known := s.routes[x.Route]
-	if !known {
+	r, known := s.routes[strings.TrimRight(x.Route, "/")]
+	switch moved := x.Status == http.StatusTemporaryRedirect; {
+	case !known || x.Status == http.StatusMethodNotAllowed,
+		strings.HasSuffix(x.Route, "/") && (!moved || strings.HasSuffix(x.Route, "//")):
 		x.Route = ""
 	}
 	if x.Status != http.StatusUnauthorized && !r.Uncounted {

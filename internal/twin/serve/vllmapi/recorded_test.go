@@ -227,6 +227,28 @@ func TestRecordedWebMetrics(t *testing.T) {
 	}
 }
 
+// Refused methods, slashes too many and unknown paths are counted under the labels
+// of the real server.
+func TestRecordedHandlers(t *testing.T) {
+	r := start(t, fast, serve.Config{Model: "m"})
+	for _, ask := range []request{
+		{method: "DELETE", path: "/v1/models"}, get("/v1/models/"), get("/v1/models//"), {method: "HEAD", path: "/v1/models"},
+		{method: "PUT", path: "/v1/chat/completions"}, {method: "POST", path: "/v1/chat/completions/"}, {method: "OPTIONS", path: "/v1/completions"},
+		get("/nothing"), get("/nothing/"), {method: "POST", path: "/health"}, get("/health/"), get("/v1/models?x=/"), get("/tokenize"),
+	} {
+		r.do(ask)
+	}
+	got := map[string]float64{}
+	for series, v := range values(t, r.scrape()) {
+		if strings.HasPrefix(series, "http_requests_total{") {
+			got[series] = v
+		}
+	}
+	if diff := cmp.Diff(values(t, readMetrics(t, "handlers.prom")), got); diff != "" {
+		t.Error(diff)
+	}
+}
+
 // The page has the families of a real server that was started for calls of tools,
 // in its order and of its types.
 func TestRecordedFamilies(t *testing.T) {

@@ -47,7 +47,7 @@ func (v *measuring) eachLaunch(ctx context.Context, e *Env, p *plan.Plan) (int, 
 	if parent == "" {
 		_, name, _ := strings.Cut(p.Spec, ":")
 		name, _, _ = strings.Cut(name, "?")
-		parent = filepath.Join("runs", rundir.Name(time.Now(), name))
+		parent = rundir.DefaultPath(time.Now(), name)
 	}
 	view := newProgress(e.Stderr, p.Quiet, e.Getenv)
 	ctx, stop := interruptible(ctx, view)

@@ -13,7 +13,6 @@ import (
 	"io/fs"
 	"maps"
 	"math"
-	"path/filepath"
 	"runtime/debug"
 	"strings"
 	"time"
@@ -137,7 +136,7 @@ func LaunchSeed(of uint64, n int) uint64 {
 func (r *Runner) directory(p *plan.Plan, t *target.Target) (string, error) {
 	dir := p.Out
 	if dir == "" {
-		dir = filepath.Join("runs", rundir.Name(time.Now(), wire.Redact(t.Options.Model, t.Secret)))
+		dir = rundir.DefaultPath(time.Now(), wire.Redact(t.Options.Model, t.Secret))
 	}
 	err := rundir.NewDir(dir)
 	for n := 2; p.Out == "" && errors.Is(err, rundir.ErrNotEmpty) && n < 100; n++ { // another run of this second

@@ -32,6 +32,11 @@ func NewDir(path string) error {
 	return nil
 }
 
+// DefaultPath is where a run is kept whose directory is not given: below runs.
+func DefaultPath(now time.Time, label string) string {
+	return filepath.Join("runs", Name(now, label))
+}
+
 // Name gives the name of a run's directory, as 20261120-234800-llama-3.1-8b:
 // the time in its own zone, then the label with everything but letters,
 // digits and dots made a dash.

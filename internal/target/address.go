@@ -1,10 +1,6 @@
 package target
 
 import (
-	"bytes"
-	"errors"
-	"io/fs"
-	"os"
 	"strings"
 
 	"pitot/internal/plan"
@@ -54,23 +50,4 @@ func parseFaults(m *plan.Embedded) (serve.Faults, error) {
 		return nil, say.Errorf("--faults: %v", err).WithHint(say.Hint(err))
 	}
 	return faults, nil
-}
-
-// keyHint is the hint for a key file that holds no usable key.
-const keyHint = "a file that holds the API key alone; or name a variable that holds it: --key-env VAR"
-
-// readKey reads the API key from a file that holds nothing else.
-func readKey(path, hint string) (string, error) {
-	b, err := os.ReadFile(path)
-	if err != nil {
-		if errors.Is(err, fs.ErrNotExist) && plan.MayBeKey(path) {
-			return "", say.Errorf("read --key-file: there is no such file").WithHint(hint)
-		}
-		return "", say.Unreadable("--key-file", path, err, hint)
-	}
-	key := string(bytes.TrimSpace(b))
-	if key == "" {
-		return "", say.Errorf("--key-file: %s is empty", path).WithHint(hint)
-	}
-	return key, nil
 }

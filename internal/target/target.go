@@ -7,9 +7,6 @@ import (
 	"context"
 	"fmt"
 	"net"
-	"os"
-	"slices"
-	"strings"
 	"time"
 
 	"pitot/internal/plan"
@@ -170,53 +167,6 @@ func (t *Target) chooseAPI(p *plan.Target, route string) (api.API, error) {
 	return m.API, nil
 }
 
-// authorise reads the key, from the API's variable where the user names no other, and
-// takes the user's headers. The key is kept in memory only; secrets are other values
-// that must not be shown.
-func (t *Target) authorise(p *plan.Target, variable string, secrets []string) error {
-	key, from := "", ""
-	switch {
-	case p.KeyFile != "":
-		var err error
-		if key, err = readKey(p.KeyFile, keyHint); err != nil {
-			return err
-		}
-		from = "the file " + p.KeyFile
-	case t.Kind == "http":
-		from = cmp.Or(p.KeyEnv, variable)
-		key = strings.TrimSpace(os.Getenv(from))
-		if key == "" && from != variable {
-			return say.Errorf("--key-env: %s is not set", from).WithHint("export " + from + "=… first")
-		}
-	}
-	if strings.ContainsAny(key, "\r\n\x00 ") {
-		return say.Errorf("the API key from %s holds a space or line break", from).WithHint("the file or variable should hold the key alone")
-	}
-	for _, h := range p.PublicHeaders {
-		name, value, _ := strings.Cut(h, "=")
-		t.userHeaders = append(t.userHeaders, api.Header{Name: name, Value: value})
-	}
-	for _, h := range p.Headers {
-		name, value, _ := strings.Cut(h, "=")
-		t.userHeaders = append(t.userHeaders, api.Header{Name: name, Value: value})
-		if !plan.PublicHeader(name) {
-			t.addSecret(value)
-		}
-		if plan.IsSecret(name) {
-			t.keySources = append(t.keySources, "--header "+name)
-		}
-	}
-	for _, value := range secrets {
-		t.addSecret(value)
-	}
-	if key != "" && !t.userSetsHeader("authorization") {
-		t.key = key
-		t.addSecret(key)
-		t.keySources = append(t.keySources, from)
-	}
-	return nil
-}
-
 // useAPI sets the API, its usual route if route is "", and the headers that it
 // needs; headers of the user replace them.
 func (t *Target) useAPI(a api.API, route string) error {
@@ -270,20 +220,6 @@ func (t *Target) needsModel() error {
 		return say.Errorf("the route %s of %s names the model", t.Options.Route, t.API.Name()).WithHint("name it with --model NAME")
 	}
 	return nil
-}
-
-// userSetsHeader says whether the user gave a header of this name.
-func (t *Target) userSetsHeader(name string) bool {
-	return slices.ContainsFunc(t.userHeaders, func(own api.Header) bool { return strings.EqualFold(own.Name, name) })
-}
-
-// addSecret adds a header's value to the secrets to redact, and the part after its
-// scheme ("Bearer …"), since a server may repeat only that.
-func (t *Target) addSecret(value string) {
-	t.Secret += value + "\n"
-	if _, rest, ok := strings.Cut(value, " "); ok {
-		t.Secret += rest + "\n"
-	}
 }
 
 // openMock starts the embedded target on a loopback socket and gives its URL.

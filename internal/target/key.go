@@ -1,0 +1,97 @@
+package target
+
+import (
+	"bytes"
+	"cmp"
+	"errors"
+	"io/fs"
+	"os"
+	"slices"
+	"strings"
+
+	"pitot/internal/plan"
+	"pitot/internal/say"
+	"pitot/internal/wire/api"
+)
+
+// The API key and the other secrets that are sent to a target.
+
+// authorise reads the key, from the API's variable where the user names no other, and
+// takes the user's headers. The key is kept in memory only; secrets are other values
+// that must not be shown.
+func (t *Target) authorise(p *plan.Target, variable string, secrets []string) error {
+	key, from := "", ""
+	switch {
+	case p.KeyFile != "":
+		var err error
+		if key, err = readKey(p.KeyFile, keyHint); err != nil {
+			return err
+		}
+		from = "the file " + p.KeyFile
+	case t.Kind == "http":
+		from = cmp.Or(p.KeyEnv, variable)
+		key = strings.TrimSpace(os.Getenv(from))
+		if key == "" && from != variable {
+			return say.Errorf("--key-env: %s is not set", from).WithHint("export " + from + "=… first")
+		}
+	}
+	if strings.ContainsAny(key, "\r\n\x00 ") {
+		return say.Errorf("the API key from %s holds a space or line break", from).WithHint("the file or variable should hold the key alone")
+	}
+	for _, h := range p.PublicHeaders {
+		name, value, _ := strings.Cut(h, "=")
+		t.userHeaders = append(t.userHeaders, api.Header{Name: name, Value: value})
+	}
+	for _, h := range p.Headers {
+		name, value, _ := strings.Cut(h, "=")
+		t.userHeaders = append(t.userHeaders, api.Header{Name: name, Value: value})
+		if !plan.PublicHeader(name) {
+			t.addSecret(value)
+		}
+		if plan.IsSecret(name) {
+			t.keySources = append(t.keySources, "--header "+name)
+		}
+	}
+	for _, value := range secrets {
+		t.addSecret(value)
+	}
+	if key != "" && !t.userSetsHeader("authorization") {
+		t.key = key
+		t.addSecret(key)
+		t.keySources = append(t.keySources, from)
+	}
+	return nil
+}
+
+// userSetsHeader says whether the user gave a header of this name.
+func (t *Target) userSetsHeader(name string) bool {
+	return slices.ContainsFunc(t.userHeaders, func(own api.Header) bool { return strings.EqualFold(own.Name, name) })
+}
+
+// addSecret adds a header's value to the secrets to redact, and the part after its
+// scheme ("Bearer …"), since a server may repeat only that.
+func (t *Target) addSecret(value string) {
+	t.Secret += value + "\n"
+	if _, rest, ok := strings.Cut(value, " "); ok {
+		t.Secret += rest + "\n"
+	}
+}
+
+// keyHint is the hint for a key file that holds no usable key.
+const keyHint = "a file that holds the API key alone; or name a variable that holds it: --key-env VAR"
+
+// readKey reads the API key from a file that holds nothing else.
+func readKey(path, hint string) (string, error) {
+	b, err := os.ReadFile(path)
+	if err != nil {
+		if errors.Is(err, fs.ErrNotExist) && plan.MayBeKey(path) {
+			return "", say.Errorf("read --key-file: there is no such file").WithHint(hint)
+		}
+		return "", say.Unreadable("--key-file", path, err, hint)
+	}
+	key := string(bytes.TrimSpace(b))
+	if key == "" {
+		return "", say.Errorf("--key-file: %s is empty", path).WithHint(hint)
+	}
+	return key, nil
+}

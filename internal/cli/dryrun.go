@@ -75,8 +75,8 @@ func withinLimit(limit float64, e estimate.Estimate) error {
 	return nil
 }
 
-// writeDryRun says what a run would send and take.
-func writeDryRun(w io.Writer, v plan.Verb, p *plan.Plan) error {
+// writeDryRun says what a run would send and take; further lines come before the last.
+func writeDryRun(w io.Writer, v plan.Verb, p *plan.Plan, further ...string) error {
 	e := estimated(v, p)
 	about := func(x float64, unit string) string {
 		if x == 0 {
@@ -113,6 +113,7 @@ func writeDryRun(w io.Writer, v plan.Verb, p *plan.Plan) error {
 	case p.TokenPrice != plan.TokenPrice{} || p.GPUPrice > 0:
 		lines = append(lines, "price     "+e.NoPrice)
 	}
+	lines = append(lines, further...)
 	_, err := fmt.Fprintln(w, strings.Join(append(lines, "nothing was sent"), "\n"))
 	return err
 }

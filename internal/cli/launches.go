@@ -41,14 +41,32 @@ func checkLaunches(p *plan.Plan, parent string) error {
 	return nil
 }
 
+// launchesDir is the directory that has one of each launch.
+func launchesDir(p *plan.Plan) string {
+	if p.Out != "" {
+		return p.Out
+	}
+	_, name, _ := strings.Cut(p.Spec, ":")
+	name, _, _ = strings.Cut(name, "?")
+	return rundir.DefaultPath(time.Now(), name)
+}
+
+// launchLines say what each launch would be: its directory and its seed.
+func launchLines(p *plan.Plan, parent string) (lines []string) {
+	for n := 1; n <= p.Launches; n++ {
+		one := launchPlan(p, parent, n)
+		dir := one.Out
+		if p.Out == "" { // its name is of the time when it begins
+			dir = filepath.Join("runs", "…", one.Launch)
+		}
+		lines = append(lines, fmt.Sprintf("launch %-2d %s, seed %s", n, dir, seedText(one)))
+	}
+	return lines
+}
+
 // eachLaunch measures all launches, and shows what they show together.
 func (v *measuring) eachLaunch(ctx context.Context, e *Env, p *plan.Plan) (int, error) {
-	parent := p.Out
-	if parent == "" {
-		_, name, _ := strings.Cut(p.Spec, ":")
-		name, _, _ = strings.Cut(name, "?")
-		parent = rundir.DefaultPath(time.Now(), name)
-	}
+	parent := launchesDir(p)
 	view := newProgress(e.Stderr, p.Quiet, e.Getenv)
 	ctx, stop := interruptible(ctx, view)
 	defer stop()

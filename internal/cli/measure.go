@@ -67,6 +67,13 @@ func (v *measuring) prepare(e *Env) (*plan.Plan, []export.Export, error) {
 
 // dryRun says what would be sent, of what would not be refused.
 func (v *measuring) dryRun(e *Env, p *plan.Plan) (int, error) {
+	if p.Launches > 1 {
+		parent := launchesDir(p)
+		if err := checkLaunches(p, parent); err != nil {
+			return Usage, err
+		}
+		return Done, writeDryRun(e.Stdout, v.verb, p, launchLines(p, parent)...)
+	}
 	if err := run.Check(p); err != nil && !p.Resume {
 		return Usage, err
 	}

@@ -150,7 +150,7 @@ func checkWords() map[string]sayings {
 		},
 		result.CheckHost: {value: busyHost, limit: func(c *result.Check) string {
 			return fmt.Sprintf("≤ %.0f %%, or tasks wait for a core ≤ %.0[1]f %% of the time", 100*number(c.Limit))
-		}, advice: "Measure from a machine that does nothing else, nor serves the model.",
+		}, advice: "Measure from a machine that does nothing else and does not serve the model.",
 			or: map[string]string{result.CaseThrottled: "Raise the container's limit on processors, or take it away."}},
 		result.CheckPauses: {
 			value:  func(c *result.Check) string { return fmt.Sprintf("at most %.2g ms in a second", number(c.Value)) },
@@ -172,7 +172,7 @@ func checkWords() map[string]sayings {
 			},
 			advice: "Measure from Linux, or keep the client idle.",
 		},
-		result.CheckMerged: {advice: "Give the client more cores, or quote the bounds; a server that sends in bursts looks alike.", or: host},
+		result.CheckMerged: {advice: "Give the client more cores, or quote the bounds; a server that sends in bursts looks the same.", or: host},
 		result.CheckArrivals: {
 			value: func(c *result.Check) string {
 				text := fmt.Sprintf("distance of sent from due %.2g %%", 100*number(c.Value))
@@ -195,13 +195,13 @@ func checkWords() map[string]sayings {
 			value: func(c *result.Check) string {
 				text := fmt.Sprintf("%.4g of %.4g requests a second ended", number(c.Value), number(c.Limit))
 				if c.Case == result.CaseChance {
-					text += ": as far apart as chance brings them"
+					text += ": a difference within chance"
 				}
 				return text
 			},
 			limit: always("within 2 %, or chance"), advice: "Lower the rate: the server does not keep up with it.",
 			or: map[string]string{
-				result.CaseBacklog: "Measure longer: what had piled up before ended in the window too, and its throughput is not this load's.",
+				result.CaseBacklog: "Measure longer: requests that had queued before the window ended in it too, so its throughput is not this load's.",
 				result.CaseGone:    gone,
 			},
 		},
@@ -212,7 +212,7 @@ func checkWords() map[string]sayings {
 				}
 				text := fmt.Sprintf("%.2g %% of the arrivals left over", 100**c.Value)
 				if c.Case == result.CaseChance {
-					text += ": no more than chance leaves"
+					text += ": within chance"
 				}
 				return text
 			},
@@ -243,7 +243,7 @@ func checkWords() map[string]sayings {
 		},
 		result.CheckResidences: {
 			value: func(c *result.Check) string {
-				return fmt.Sprintf("window of %.3g, one takes %.3g s", number(c.Value), c.Detail["one"])
+				return fmt.Sprintf("%.3g in the window, one takes %.3g s", number(c.Value), c.Detail["one"])
 			},
 			limit: func(c *result.Check) string { return fmt.Sprintf("≥ %g", number(c.Limit)) },
 		},
@@ -289,7 +289,7 @@ func checkWords() map[string]sayings {
 		result.CheckPrompts:     {advice: "Choose the tokenizer of the model, or calibrate the prompt lengths."},
 		result.CheckOutputs:     {advice: "Make the server ignore the end of sequence, or compare tokens, not requests."},
 		result.CheckEarlyStops:  {advice: "Make the server ignore the end of sequence, or compare tokens, not requests."},
-		result.CheckUsage:       {advice: "Find out what the server counts: these tokens cannot be, and are left out."},
+		result.CheckUsage:       {advice: "Find out what the server counts: these counts are impossible and are left out."},
 		result.CheckTokenCounts: {advice: "Find out whether usage or the chunks count wrongly."},
 		result.CheckTokenGaps:   {advice: "Read ICL and stall: ITL leaves out the streams whose tokens per chunk are not known."},
 		result.CheckHidden:      {advice: "Read TTFT as the time to the first visible token."},
@@ -328,7 +328,7 @@ func counted(c *result.Check) string { return fmt.Sprintf("%.0f %s", number(c.Va
 func busyHost(c *result.Check) string {
 	text := fmt.Sprintf("other processes held %.0f %% of the cores", 100*number(c.Value))
 	if waited, known := c.Detail["waited"]; known {
-		text += fmt.Sprintf(", some task waited for one %.0f %% of the time", 100*waited)
+		text += fmt.Sprintf(", some task waited for a core %.0f %% of the time", 100*waited)
 	}
 	const shown = .005
 	if x := c.Detail["stolen"]; x >= shown {

@@ -23,6 +23,15 @@ type Claim struct {
 	Because  []string // names of the checks that did not pass
 }
 
+// noInterval begins the reason why an interval is not known.
+const noInterval = "no interval: "
+
+// Sure says that the interval is known: a reason why not need not stand beside the
+// sentence.
+func (c *Claim) Sure() bool {
+	return c.Interval != "" && !strings.HasPrefix(c.Interval, noInterval)
+}
+
 // Figure is one number that is read at a glance.
 type Figure struct {
 	Name, Value, Unit string
@@ -87,7 +96,7 @@ func (m *Model) claimPoint(p *result.Point, shown *PointModel) {
 		case s.CI95 != nil:
 			c.Interval = "95 % interval of that share: " + say.Percent(s.CI95[0]) + " to " + say.Percent(s.CI95[1])
 		case s.NoInterval != "":
-			c.Interval = "no interval: " + say.Plain(s.NoInterval)
+			c.Interval = noInterval + say.Plain(s.NoInterval)
 		}
 		if why := strings.Join(present(s.Deciding, s.Why), ": "); s.Met == result.Undecided && why != "" {
 			c.Interval = strings.Join(present(c.Interval, why), " · ")
@@ -120,7 +129,7 @@ func (m *Model) claimPoint(p *result.Point, shown *PointModel) {
 			c.Sentence = atLoad(p) + ", nothing is known of how it was served."
 		}
 		if c.Interval == "" && p.Throughput.NoInterval != "" {
-			c.Interval = "no interval: " + say.Plain(p.Throughput.NoInterval)
+			c.Interval = noInterval + say.Plain(p.Throughput.NoInterval)
 		}
 	}
 	if n := len(m.Points); n > 1 {
@@ -217,7 +226,7 @@ func (m *Model) claimOverview(run *result.Run) {
 		case k.NoKnee != "":
 			c.Interval = "no knee is quoted: " + say.Plain(k.NoKnee)
 		default:
-			c.Interval = "no interval: the loads are too few"
+			c.Interval = noInterval + "the loads are too few"
 		}
 		m.curveFigures(k, run)
 	}

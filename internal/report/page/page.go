@@ -111,6 +111,7 @@ func writePage(w io.Writer, name string, view any) error {
 	t, err := template.New(name).Funcs(template.FuncMap{
 		"join":     func(list []string) string { return strings.Join(list, " · ") },
 		"trim":     strings.TrimSpace,
+		"columns":  columnsOf,
 		"unbroken": withoutBreaks,
 		"tone":     toneClass,
 		"chip":     chipClass,
@@ -318,4 +319,14 @@ var unbreakable = regexp.MustCompile(`\bp[0-9.]+ |[0-9] (%|req/s|ms|users|tok/s)
 // withoutBreaks keeps such words on one line.
 func withoutBreaks(text string) string {
 	return unbreakable.ReplaceAllStringFunc(text, func(s string) string { return strings.ReplaceAll(s, " ", "\u00a0") })
+}
+
+// mostInRow is how many figures have room beside each other.
+const mostInRow = 6
+
+// columnsOf is how many of n figures stand in a row, so that the rows are as few as
+// they can be and about as long as each other.
+func columnsOf(n int) int {
+	rows := max(1, (n+mostInRow-1)/mostInRow)
+	return (n + rows - 1) / rows
 }

@@ -1,10 +1,13 @@
 package page
 
 import (
+	"cmp"
 	"encoding/json"
+	"errors"
 	"html"
 	"math"
 	"regexp"
+	"slices"
 	"strings"
 	"testing"
 
@@ -48,7 +51,8 @@ func TestFacesAgree(t *testing.T) {
 				}
 			}
 			faces := map[string]string{"text": text.String(), "markdown": strings.ReplaceAll(md.String(), `\`, ""), "html": readable(page(t, run, Extra{}))}
-			if run.Repeats != nil { // of which the terminal has a line each in place of all tables
+			if run.Repeats != nil { // of which the terminal has one table, and a line for each
+				repeatsAgree(t, &m, faces)
 				delete(faces, "text")
 			}
 			for i := range m.Points {
@@ -79,6 +83,67 @@ func TestFacesAgree(t *testing.T) {
 				}
 			}
 		})
+	}
+}
+
+// repeatsAgree wants what repeats show together on every face, and the verdict of each.
+func repeatsAgree(t *testing.T, m *report.Model, faces map[string]string) {
+	t.Helper()
+	for face, all := range faces {
+		all = html.UnescapeString(strings.Join(strings.Fields(all), " "))
+		for _, row := range m.Repeats.Table.Rows {
+			between := map[string]string{"markdown": " | "}[face]
+			if want := strings.Join(row, cmp.Or(between, " ")); !strings.Contains(all, strings.Join(strings.Fields(want), " ")) {
+				t.Errorf("%s lacks %s of the repeats: %s", face, row[0], want)
+			}
+		}
+		for _, said := range slices.Concat(m.Repeats.Answer, m.Repeats.Legend) {
+			if !strings.Contains(all, said) {
+				t.Errorf("%s lacks %q", face, said)
+			}
+		}
+		for i := range m.Points {
+			if p := &m.Points[i]; !strings.Contains(all, string(p.Verdict)) || !strings.Contains(strings.ToLower(all), p.Ordinal) {
+				t.Errorf("%s lacks %s: %s", face, p.Ordinal, p.Verdict)
+			}
+		}
+	}
+}
+
+// What launches show together is the same in a terminal and in Markdown.
+func TestLaunchesAgree(t *testing.T) {
+	m := report.BuildLaunches(reporttest.Launches("side", 3, 1, nil), "side")
+	var text, md strings.Builder
+	if err := errors.Join(m.WriteTerminal(&text, report.Style{}), m.WriteMarkdown(&md)); err != nil || len(m.Loads) == 0 {
+		t.Fatal(err, len(m.Loads))
+	}
+	faces := map[string]string{"text": text.String(), "markdown": strings.ReplaceAll(md.String(), `\`, "")}
+	for face, all := range faces {
+		all = strings.Join(strings.Fields(all), " ")
+		wants := append([]string{m.Title}, m.Verdicts...)
+		for _, l := range m.Loads {
+			if len(l.Table.Rows) == 0 {
+				t.Errorf("no table of %q", l.Answer)
+			}
+			wants = slices.Concat(wants, l.Answer, l.Legend, l.Notes)
+			for _, row := range l.Table.Rows {
+				wants = append(wants, strings.Join(row, cmp.Or(map[string]string{"markdown": " | "}[face], " ")))
+			}
+		}
+		for _, want := range wants {
+			if !strings.Contains(all, strings.Join(strings.Fields(want), " ")) {
+				t.Errorf("%s lacks %q\n%s", face, want, all)
+			}
+		}
+	}
+}
+
+// The rows of figures are about as long as each other.
+func TestColumns(t *testing.T) {
+	for n, want := range map[int]int{0: 0, 1: 1, 6: 6, 7: 4, 8: 4, 9: 5, 10: 5, 12: 6, 13: 5} {
+		if got := columnsOf(n); got != want {
+			t.Errorf("%d figures in rows of %d, want %d", n, got, want)
+		}
 	}
 }
 

@@ -86,7 +86,10 @@ func TestDeletedWhileWritten(t *testing.T) {
 				t.Fatal(err)
 			}
 			writeRows(t, j, 0, 9)
-			if err := c.harm(t, dir); err != nil {
+			j.writing.Lock() // nothing is saved while the harm is half done
+			err = c.harm(t, dir)
+			j.writing.Unlock()
+			if err != nil {
 				t.Fatal(err)
 			}
 			<-j.Failed() // by itself, though nothing is written

@@ -14,8 +14,8 @@ const (
 	// written, compressed, and so is a page of each column. What the end of a file
 	// says of each group, column and page is there until the file is complete: it
 	// grows with the run, by as much less as groups and pages are larger.
-	requestGroup, requestPage = 1 << 19, 1 << 18
-	chunkGroup, chunkPage     = 1 << 20, 1 << 18
+	requestGroup, requestPage = 1 << 20, 1 << 19
+	chunkGroup, chunkPage     = 1 << 20, 1 << 19
 	sampleGroup, samplePage   = 1 << 18, 1 << 18
 )
 

@@ -8,7 +8,6 @@ import (
 	"strings"
 
 	"github.com/parquet-go/parquet-go"
-	"github.com/parquet-go/parquet-go/compress/zstd"
 )
 
 // batchRows is how many rows pass through a table at once: a column of them
@@ -40,7 +39,7 @@ func newTable[T any](file *os.File, name string, fields []field[T], group, page 
 	out := bufio.NewWriterSize(file, 1<<18)
 	options := []parquet.WriterOption{
 		schemaOf(name, fields),
-		parquet.Compression(&zstd.Codec{Level: zstd.SpeedFastest}),
+		parquet.Compression(newPageCodec(page)),
 		parquet.PageBufferSize(page),
 		parquet.DictionaryMaxBytes(1 << 20),
 		parquet.DataPageStatistics(false), // the column index has the same

@@ -55,6 +55,7 @@ type stopwatch struct {
 	free     []*measure.Stream
 	timings  []timing
 	chunk    func(request, at int64)
+	scratch  record.Chunk // a copy of our own to point into: what is handed over must not escape to the heap
 }
 
 // newStopwatch is for so many requests.
@@ -79,7 +80,8 @@ func (w *stopwatch) stream(id int64) *measure.Stream {
 // Chunk implements [record.Sink].
 func (w *stopwatch) Chunk(c record.Chunk) {
 	if w.chunk != nil {
-		w.gatherer.Chunk(w.stream(c.Request), &c)
+		w.scratch = c
+		w.gatherer.Chunk(w.stream(c.Request), &w.scratch)
 		w.chunk(c.Request, c.T)
 	}
 }

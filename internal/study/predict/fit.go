@@ -15,18 +15,23 @@ import (
 	"pitot/internal/twin/deploy"
 )
 
-// A fit has few parameters, each a physical quantity between bounds that
-// physics or plain sense set. All are fitted by their logarithm, so that an
-// uncertainty is a factor.
+// A fit has few parameters, each a physical quantity that the catalogue has a
+// value of, by measurement or assumption, and a spread around it. All are fitted
+// by their logarithm, so that an uncertainty is a factor. What the runs do not
+// tell stays at the catalogue's value: a fit on two loads must hold on a third.
 
 // parameter is one thing that a fit may move.
 type parameter struct {
 	name   string // the setting of a deployment
 	lo, hi float64
-	usual  float64 // where the deployment has none
-	unit   string  // "s", "" for a plain number
+	usual  float64 // where the catalogue's value is below lo
+	// spread is how far servers are from the catalogue, as the standard deviation
+	// of the logarithm: where the accelerator's kernels were measured, and where not.
+	spread [2]float64
+	unit   string // "s", "" for a plain number
 	get    func(*deploy.Deployment) *float64
 	span   func(*deploy.Deployment) *time.Duration
+	group  bool // only a group of accelerators has it
 }
 
 func (p *parameter) value(d *deploy.Deployment) float64 {
@@ -47,23 +52,64 @@ func (p *parameter) setValue(d *deploy.Deployment, v float64) {
 
 // parameters are all, the most certain first. The share of the bandwidth that
 // is reached is not among them: the time to read the weights and the overhead
-// of a step cannot be separated by a run, so the one is left as it is and the
-// other takes up the difference.
+// of a step cannot be told apart by a run, so the one is left as it is and the
+// other takes up the difference. The spreads: kernels that were measured differ
+// by version and clock, by 0.06 to 0.35 from the formula that sums them
+// (SOURCES.md); of hosts and front ends little is known, a factor of 2 to 3.
 var parameters = []parameter{
-	{"step_overhead", 10e-6, 1, 2e-3, "s", nil, func(d *deploy.Deployment) *time.Duration { return &d.Efficiency.PerStep }},
-	{"row_overhead", 0.1e-6, 0.1, 20e-6, "s", nil, func(d *deploy.Deployment) *time.Duration { return &d.Efficiency.PerRequest }},
-	{"prefill_overhead", 1e-6, 1, 300e-6, "s", nil, func(d *deploy.Deployment) *time.Duration { return &d.Efficiency.PerPrefill }},
-	{"compute_efficiency", 1e-5, 1, 0.6, "", func(d *deploy.Deployment) *float64 { return &d.Efficiency.Compute }, nil},
-	{"attention_efficiency", 1e-6, 1, 1, "", func(d *deploy.Deployment) *float64 { return &d.Efficiency.Attention }, nil},
-	{"prompt_attention_efficiency", 1e-6, 1, 0.5, "", func(d *deploy.Deployment) *float64 { return &d.Efficiency.PromptAttention }, nil},
-	{"frontend_latency", 10e-6, 10, 3e-3, "s", nil, func(d *deploy.Deployment) *time.Duration { return &d.Settings.Frontend.Latency }},
-	{"frontend_request", 10e-6, 1, 1e-3, "s", nil, func(d *deploy.Deployment) *time.Duration { return &d.Settings.Frontend.PerRequest }},
-	{"frontend_prompt_token", 1e-9, 1e-3, 1e-6, "s", nil, func(d *deploy.Deployment) *time.Duration { return &d.Settings.Frontend.PerPromptToken }},
-	{"frontend_chunk", 0.1e-6, 0.1, 30e-6, "s", nil, func(d *deploy.Deployment) *time.Duration { return &d.Settings.Frontend.PerChunk }},
-	{"frontend_jitter", 0.001, 3, 0.2, "", func(d *deploy.Deployment) *float64 { return &d.Settings.Frontend.Jitter }, nil},
-	{"frontend_contention", 0.001, 1, 0.1, "", func(d *deploy.Deployment) *float64 { return &d.Settings.Frontend.Contention }, nil},
-	{"step_jitter", 0.001, 1, 0.02, "", func(d *deploy.Deployment) *float64 { return &d.Settings.StepJitter }, nil},
+	{"step_overhead", 10e-6, 1, 2e-3, [2]float64{0.7, 1.2}, "s", nil, func(d *deploy.Deployment) *time.Duration { return &d.Efficiency.PerStep }, false},
+	{"row_overhead", 0.1e-6, 0.1, 20e-6, [2]float64{0.7, 1.2}, "s", nil, func(d *deploy.Deployment) *time.Duration { return &d.Efficiency.PerRequest }, false},
+	{"prefill_overhead", 1e-6, 1, 300e-6, [2]float64{1, 1.5}, "s", nil, func(d *deploy.Deployment) *time.Duration { return &d.Efficiency.PerPrefill }, false},
+	{"compute_efficiency", 1e-5, 1, 0.6, [2]float64{0.4, 2}, "", func(d *deploy.Deployment) *float64 { return &d.Efficiency.Compute }, nil, false},
+	{"attention_efficiency", 1e-6, 1, 1, [2]float64{0.6, 2}, "", func(d *deploy.Deployment) *float64 { return &d.Efficiency.Attention }, nil, false},
+	{"prompt_attention_efficiency", 1e-6, 1, 0.5, [2]float64{0.7, 2}, "", func(d *deploy.Deployment) *float64 { return &d.Efficiency.PromptAttention }, nil, false},
+	{"allreduce_latency", 0.1e-6, 0.1, 6e-6, [2]float64{0.7, 1.2}, "s", nil, func(d *deploy.Deployment) *time.Duration { return &d.Efficiency.Collective }, true},
+	{"allreduce_gb_per_s", 0.01, 1e5, 100, [2]float64{0.5, 1.2}, "", func(d *deploy.Deployment) *float64 { return &d.Efficiency.CollectiveGBs }, nil, true},
+	{"frontend_latency", 10e-6, 10, 3e-3, [2]float64{1.2, 1.2}, "s", nil, func(d *deploy.Deployment) *time.Duration { return &d.Settings.Frontend.Latency }, false},
+	{"frontend_request", 10e-6, 1, 1e-3, [2]float64{1.2, 1.2}, "s", nil, func(d *deploy.Deployment) *time.Duration { return &d.Settings.Frontend.PerRequest }, false},
+	{"frontend_prompt_token", 1e-9, 1e-3, 1e-6, [2]float64{1, 1}, "s", nil, func(d *deploy.Deployment) *time.Duration { return &d.Settings.Frontend.PerPromptToken }, false},
+	{"frontend_chunk", 0.1e-6, 0.1, 30e-6, [2]float64{1, 1}, "s", nil, func(d *deploy.Deployment) *time.Duration { return &d.Settings.Frontend.PerChunk }, false},
+	{"frontend_jitter", 0.001, 3, 0.2, [2]float64{1, 1}, "", func(d *deploy.Deployment) *float64 { return &d.Settings.Frontend.Jitter }, nil, false},
+	{"frontend_contention", 0.001, 1, 0.1, [2]float64{1.2, 1.2}, "", func(d *deploy.Deployment) *float64 { return &d.Settings.Frontend.Contention }, nil, false},
+	{"step_jitter", 0.001, 1, 0.02, [2]float64{1, 1}, "", func(d *deploy.Deployment) *float64 { return &d.Settings.StepJitter }, nil, false},
 }
+
+// prior is a parameter that a fit of one deployment moves, and what is known of it
+// without a run.
+type prior struct {
+	*parameter
+	centre float64
+	sd     float64 // of the logarithm
+}
+
+// priors are those of a deployment, and the deployment at their centre: from
+// nothing no factor leads anywhere.
+func priors(d *deploy.Deployment) (list []prior, centre deploy.Deployment) {
+	centre = *d
+	measured := 1
+	if d.Measured() {
+		measured = 0
+	}
+	for i := range parameters {
+		p := &parameters[i]
+		if p.group && d.TensorParallel < 2 {
+			continue
+		}
+		if p.value(&centre) < p.lo {
+			p.setValue(&centre, p.usual)
+		}
+		list = append(list, prior{p, p.value(&centre), p.spread[measured]})
+	}
+	return list, centre
+}
+
+// precision is what the prior counts in the loss for each square of the
+// logarithm that the parameter is from its centre.
+func (p *prior) precision() float64 { return strength / (p.sd * p.sd) }
+
+// strength is how much the priors count beside the moments of the runs, whose
+// standard errors are rather too large.
+const strength = 0.3
 
 // Fitted is what a fit found of one parameter.
 type Fitted struct {
@@ -180,24 +226,18 @@ func disturbed(p *result.Point) string {
 // calibrate moves the parameters as far as the runs say; their slow phases it
 // replays, and gives apart.
 func calibrate(d *deploy.Deployment, shown []*Recording) (*fitter, slowness, error) {
-	f := &fitter{d: *d}
-	for i := range parameters { // from nothing no factor leads anywhere
-		if p := &parameters[i]; p.value(&f.d) < p.lo {
-			p.setValue(&f.d, p.usual)
-		}
-	}
-	f.usual = f.d
+	f := &fitter{}
+	f.parameters, f.usual = priors(d)
+	f.d = f.usual
 	slow, ok := begin(&f.d, shown)
 	if !ok {
 		return nil, slow, say.Errorf("the runs have too few chunks to read the duration of steps from").WithHint("measure longer, and with streaming")
 	}
-	for i := range parameters {
-		p := &parameters[i]
-		if p.span != nil {
-			p.setValue(&f.d, max(p.value(&f.d), p.value(&f.usual)/4)) // the gaps tell short ones badly
-		}
+	for i := range f.parameters { // the gaps tell what is small badly
+		p := &f.parameters[i]
+		within := 2 * p.sd
+		p.setValue(&f.d, p.centre*math.Exp(min(max(math.Log(p.value(&f.d)/p.centre), -within), within)))
 	}
-	f.start = f.d
 	for _, r := range shown {
 		f.runs = append(f.runs, compare(r, &f.d))
 	}
@@ -307,10 +347,10 @@ func (f *Fit) Profile(given map[string]string) *deploy.Profile {
 
 // fitter holds the state of a fit.
 type fitter struct {
-	runs  []*comparison
-	usual deploy.Deployment // what is plausible before anything is known
-	start deploy.Deployment // what the gaps say
-	d     deploy.Deployment // the best so far
+	parameters []prior
+	usual      deploy.Deployment // the parameters at the centres of their priors
+	runs       []*comparison
+	d          deploy.Deployment // the best so far
 }
 
 // trial is a deployment to replay all runs on.
@@ -342,22 +382,13 @@ func (f *fitter) residuals(trials []trial) [][]float64 {
 	return out
 }
 
-// plausible is how far a parameter may be from where the fit begins, as the
-// standard deviation of its logarithm: a factor of 10 either way at 95 %.
-const plausible = 1.2
-
-// hold is how strongly parameters are held to where the fit begins: less than
-// plausible would have it, for the standard errors of the moments are rather too
-// large, and what the runs say shall count.
-const hold = 0.1 / (plausible * plausible)
-
 // knee is where Huber's function passes from the square to the straight line,
 // in standard errors: what the twin cannot reach pulls less than its square
 // would.
 const knee = 3.0
 
 // loss is the sum of Huber's function of the residuals, and of how far the
-// parameters are from where they began.
+// parameters are from what is known without a run.
 func (f *fitter) loss(d *deploy.Deployment, residuals []float64) float64 {
 	sum := 0.0
 	for _, r := range residuals {
@@ -367,23 +398,23 @@ func (f *fitter) loss(d *deploy.Deployment, residuals []float64) float64 {
 			sum += knee * (2*r - knee)
 		}
 	}
-	for i := range parameters {
-		move := f.moved(&parameters[i], d)
-		sum += hold * move * move
+	for i := range f.parameters {
+		p := &f.parameters[i]
+		sum += p.precision() * p.moved(d) * p.moved(d)
 	}
 	return sum
 }
 
-// moved is the logarithm of how far a parameter is from where it began.
-func (f *fitter) moved(p *parameter, d *deploy.Deployment) float64 {
-	return math.Log(p.value(d) / p.value(&f.start))
+// moved is the logarithm of how far a parameter is from the centre of its prior.
+func (p *prior) moved(d *deploy.Deployment) float64 {
+	return math.Log(p.value(d) / p.centre)
 }
 
 // sides are the deployments a step of h below and above the best in each
 // parameter, and how far they are from each other.
 func (f *fitter) sides(h float64, seed uint64) (trials []trial, widths []float64) {
-	for i := range parameters {
-		p := &parameters[i]
+	for i := range f.parameters {
+		p := &f.parameters[i]
 		up, down := f.d, f.d
 		p.setValue(&up, p.value(&f.d)*math.Exp(h))
 		p.setValue(&down, p.value(&f.d)*math.Exp(-h))
@@ -396,7 +427,7 @@ func (f *fitter) sides(h float64, seed uint64) (trials []trial, widths []float64
 // faded says that a parameter has become so small that its logarithm has hardly
 // an effect any more. How far it is known then shows in what it would do if it
 // were larger: its unit is what is usual.
-func (f *fitter) faded(p *parameter) bool { return p.value(&f.d) < p.value(&f.usual)/3 }
+func (f *fitter) faded(p *prior) bool { return p.value(&f.d) < p.centre/3 }
 
 // slopes is the change of each residual with the logarithm of each parameter,
 // from what came of the trials of [fitter.sides]. A replay is not smooth: a step
@@ -468,16 +499,17 @@ func (f *fitter) step(jac [][]float64, base *[]float64, best, damping float64) (
 			a := square(len(m))
 			for i := range m {
 				copy(a[i], m[i])
-				a[i][i] += damping*m[i][i] + hold
+				a[i][i] += damping*m[i][i] + f.parameters[i].precision()
 			}
 			inv := inverse(a)
 			c := from
-			for i := range parameters {
+			for i := range f.parameters {
 				move := 0.0
-				for j := range parameters {
-					move -= inv[i][j] * (down[j][0] + hold*f.moved(&parameters[j], &from))
+				for j := range f.parameters {
+					p := &f.parameters[j]
+					move -= inv[i][j] * (down[j][0] + p.precision()*p.moved(&from))
 				}
-				parameters[i].setValue(&c, parameters[i].value(&from)*math.Exp(min(max(move, -1), 1)))
+				f.parameters[i].setValue(&c, f.parameters[i].value(&from)*math.Exp(min(max(move, -1), 1)))
 			}
 			next = append(next, trial{c, 1})
 			damping *= 6

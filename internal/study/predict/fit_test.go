@@ -133,10 +133,13 @@ func TestFitBeginsFromBelow(t *testing.T) {
 		t.Fatal(err)
 	}
 	f, _ := calibrated(t, start, simulated(t, truth, 0.5, 200, 1), simulated(t, truth, 3, 400, 2))
-	fitted, found := f.uncertainty(), map[string]Fitted{}
-	for i := range parameters {
-		p, x := &parameters[i], fitted[i]
+	found := map[string]Fitted{}
+	for _, x := range f.uncertainty() {
 		found[x.Name] = x
+	}
+	moved, _ := priors(start)
+	for _, p := range moved {
+		x := found[p.name]
 		if v := p.value(truth); v > 2*p.lo && (x.Low > v || x.High < v) {
 			t.Errorf("%s is %.3g, said to lie from %.3g to %.3g", x.Name, v, x.Low, x.High)
 		}

@@ -7,26 +7,26 @@ import (
 
 // uncertainty works out how well the runs determine each parameter. Three
 // things make it miss: the chances of the run and of the replay it is compared
-// with, how far the twin is from the runs at its best, and what it began with
-// where the runs say little. With J the change of the residuals with the
-// logarithms of the parameters, W their weights and P the precision of where it
-// began, the fit answers to residuals r with (JᵀWJ + P)⁻¹JᵀW·r, and to the
-// beginning with (JᵀWJ + P)⁻¹P. How residuals vary by chance is seen in replays
+// with, how far the twin is from the runs at its best, and how far the catalogue
+// is from the server where the runs say little. With J the change of the residuals
+// with the logarithms of the parameters, W their weights and P the precision of
+// the priors, the fit answers to residuals r with (JᵀWJ + P)⁻¹JᵀW·r, and to the
+// priors' centres with (JᵀWJ + P)⁻¹P. How residuals vary by chance is seen in replays
 // with other seeds. J is a difference of replays and has chance in it too, which
 // would make each JᵀWJ too large: it is taken from pairs of seeds.
 func (f *fitter) uncertainty() []Fitted {
 	const seeds, h = 3, 0.4
 	const chances, t = 10, 2.26 // Student's t of 9 degrees of freedom at 95 %
-	k := len(parameters)
+	k := len(f.parameters)
 	var trials []trial
 	var widths []float64
 	for s := range uint64(seeds) {
 		var sides []trial
 		sides, widths = f.sides(h, 2+s)
-		for i := range parameters {
-			if p := &parameters[i]; f.faded(p) {
+		for i := range f.parameters {
+			if p := &f.parameters[i]; f.faded(p) {
 				up, down := f.d, f.d
-				p.setValue(&up, p.value(&f.d)+h*p.value(&f.usual))
+				p.setValue(&up, p.value(&f.d)+h*p.centre)
 				sides[2*i].d, sides[2*i+1].d, widths[i] = up, down, h
 			}
 		}
@@ -75,7 +75,7 @@ func (f *fitter) uncertainty() []Fitted {
 	inv := square(k)
 	for i := range info {
 		copy(inv[i], info[i])
-		inv[i][i] += hold
+		inv[i][i] += f.parameters[i].precision()
 	}
 	inv = inverse(inv)
 	spread := times(inv, times(info, inv)) // of residuals that vary by one, each for itself
@@ -90,22 +90,23 @@ func (f *fitter) uncertainty() []Fitted {
 	}
 	misfit = max(misfit, 0)
 	out := make([]Fitted, k)
-	for i := range parameters {
-		p := &parameters[i]
+	for i := range f.parameters {
+		p := &f.parameters[i]
 		total := (2*chance + misfit) * spread[i][i] // chance is of the replay and of the run
 		for j := range inv {
-			total += math.Pow(inv[i][j]*hold*plausible, 2)
+			q := &f.parameters[j]
+			total += math.Pow(inv[i][j]*q.precision()*q.sd, 2)
 		}
-		total = min(total*bent, plausible*plausible)
+		total = min(total*bent, p.sd*p.sd)
 		v := p.value(&f.d)
 		x := Fitted{Name: p.name, Value: v, Unit: p.unit, Factor: math.Exp(t * math.Sqrt(total))}
 		if f.faded(p) {
-			x.Factor = 1 + t*math.Sqrt(total)*p.value(&f.usual)/v
+			x.Factor = 1 + t*math.Sqrt(total)*p.centre/v
 		}
 		x.Low, x.High = max(v/x.Factor, p.lo), min(v*x.Factor, p.hi)
-		x.Identified = x.Factor < 2
+		x.Identified = x.Factor < 2 && total < p.sd*p.sd/2 // by the runs: what was known before does not count
 		if !x.Identified {
-			x.StandIn = standIn(inv, info, i)
+			x.StandIn = f.standIn(inv, info, i)
 		}
 		if v <= p.lo*1.001 || v >= p.hi*0.999 {
 			x.AtBound, x.Factor, x.Identified, x.Reason = true, 1, false, "at its bound"
@@ -135,14 +136,14 @@ const bent = 2.5
 
 // standIn names the parameter without which the runs would determine another,
 // "" if there is none.
-func standIn(cov, info [][]float64, i int) string {
-	if math.Exp(2/math.Sqrt(info[i][i]+hold)) > 2 { // not even by itself
+func (f *fitter) standIn(cov, info [][]float64, i int) string {
+	if math.Exp(2/math.Sqrt(info[i][i]+f.parameters[i].precision())) > 2 { // not even by itself
 		return ""
 	}
 	best, name := 0.5, ""
 	for j := range cov {
 		if r := math.Abs(cov[i][j]) / math.Sqrt(cov[i][i]*cov[j][j]); j != i && r > best {
-			best, name = r, parameters[j].name
+			best, name = r, f.parameters[j].name
 		}
 	}
 	return name

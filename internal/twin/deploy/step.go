@@ -65,6 +65,12 @@ const (
 // flashInfer are the accelerators on which vLLM takes FlashInfer's attention.
 var flashInfer = []string{"rtxpro6000", "b200", "b300", "gb200", "gb300"}
 
+// Measured says whether the kernels of the accelerator were measured, or what is
+// usual stands in for them.
+func (d *Deployment) Measured() bool {
+	return len(catalogue.KernelsOf(d.Accelerator.Name).Products) > 0
+}
+
 // kernelType names the measured products and experts of a data type of weights.
 func kernelType(dtype string) string {
 	switch dtype {

@@ -62,6 +62,7 @@ func verbs() []verb {
 		{"mock", "serve the embedded target over HTTP", mockVerb, mockHelp, deploymentArgument},
 		{"predict", "what to expect of a deployment, without any target", predictVerb, predictHelp, deploymentArgument},
 		{"fit", "calibrate the twin from measured runs", fitVerb, fitHelp, fitArguments},
+		{"calibrate", "make the twin of a server, from short loads chosen for it", calibrateVerb, calibrateHelp, targetArgument},
 		{"compare", "did it change? slower, faster, equivalent, or not distinguishable", compareVerb, compareHelp, pathArguments},
 		{"check", "how accurate is this instrument on this machine? and any other client?", checkVerb, checkHelp, noArguments},
 		{"completion", "print a shell's script that completes words", completionVerb, completionHelp, shellArgument},

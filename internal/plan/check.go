@@ -32,6 +32,17 @@ func (p *Plan) Check(v Verb) error {
 	return nil
 }
 
+// CheckTarget reports what is wrong with the plan of a verb that measures loads of its
+// own choice.
+func (p *Plan) CheckTarget() error {
+	for _, check := range []func() error{p.checkTarget, p.checkTargets, p.checkFaults} {
+		if err := check(); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
 // checkLoads checks the loads of a sweep or a search for --over rate or concurrency.
 func (p *Plan) checkLoads() error {
 	for _, x := range append([]float64{p.Verify, p.MaxLoad}, p.Loads...) {

@@ -48,7 +48,12 @@ func newDecoder(v Verb, parts []any) *decoder {
 // list wins. The arguments that are no flags come back in args. Every error is a
 // [say.Error].
 func Decode(v Verb, argv, environ []string) (p Plan, args []string, err error) {
-	d := newDecoder(v, p.parts())
+	return DecodeWith(v, argv, environ)
+}
+
+// DecodeWith is Decode of a verb that has parts of its own besides.
+func DecodeWith(v Verb, argv, environ []string, more ...any) (p Plan, args []string, err error) {
+	d := newDecoder(v, append(p.parts(), more...))
 	if args, err = d.decode(argv, environ); err != nil {
 		return p, nil, err
 	}

@@ -151,6 +151,14 @@ type Fitting struct {
 	Format  string
 }
 
+// Calibration is what `pitot calibrate` has of its own.
+type Calibration struct {
+	Deployment string        // MODEL@GPU[?settings] that the target is, as far as it is known
+	Time       time.Duration // that the loads may take
+	Each       time.Duration // that one of them takes
+	Format     string
+}
+
 // Comparison is what `pitot compare` has of its own.
 type Comparison struct {
 	FailIf       []string

@@ -11,15 +11,16 @@ type Verb string
 
 // The verbs that take settings.
 const (
-	VerbRun     Verb = "run"
-	VerbSweep   Verb = "sweep"
-	VerbFind    Verb = "find"
-	VerbReport  Verb = "report"
-	VerbMock    Verb = "mock"
-	VerbPredict Verb = "predict"
-	VerbFit     Verb = "fit"
-	VerbCompare Verb = "compare"
-	VerbCheck   Verb = "check"
+	VerbRun       Verb = "run"
+	VerbSweep     Verb = "sweep"
+	VerbFind      Verb = "find"
+	VerbReport    Verb = "report"
+	VerbMock      Verb = "mock"
+	VerbPredict   Verb = "predict"
+	VerbFit       Verb = "fit"
+	VerbCalibrate Verb = "calibrate"
+	VerbCompare   Verb = "compare"
+	VerbCheck     Verb = "check"
 )
 
 // Setting is one thing a user can set: a flag, a key in YAML and a PITOT_

@@ -85,6 +85,9 @@ func Prediction(w io.Writer, x *predict.Prediction, s Style) error {
 func errorToExpect(x *predict.Prediction) string {
 	const fit = " pitot fit calibrates it from a run of yours."
 	switch e := x.Error; {
+	case x.Deployment.FittedError != nil:
+		f := x.Deployment.FittedError
+		return fmt.Sprintf("Calibrated by its profile: off by up to %.0f %% in TTFT, %.0f %% in TPOT and %.0f %% in E2E on four of five loads that the fit had not seen (%d left out in turn). On loads unlike those it may be further off.", f.TTFTPct, f.TPOTPct, f.E2EPct, f.Loads)
 	case x.Deployment.Fitted != nil:
 		return "Calibrated by its profile: pitot fit printed how far off it was on runs it did not see; on loads unlike those it may be further off."
 	case e != nil:
@@ -221,6 +224,9 @@ func Fit(w io.Writer, x *predict.Fit, file string, s Style) error {
 	p := &printer{w: w}
 	p.line("")
 	p.write(s, bold, "", fmt.Sprintf("%s fitted on %s", x.Deployment, say.Plural(len(x.Runs), "run")))
+	if e := x.Error; e != nil {
+		p.write(s, bold, "", fmt.Sprintf("predicts loads that it has not seen: TTFT within %.0f %%, TPOT within %.0f %%, E2E within %.0f %% (means and medians, four of five, %s left out in turn)", e.TTFTPct, e.TPOTPct, e.E2EPct, say.Plural(e.Loads, "load")))
+	}
 	for _, n := range x.Notes {
 		p.write(s, yellow, "", n)
 	}

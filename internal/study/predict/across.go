@@ -2,6 +2,8 @@ package predict
 
 import (
 	"encoding/json"
+	"math"
+	"slices"
 
 	"pitot/internal/twin/deploy"
 )
@@ -18,7 +20,11 @@ type LeftOut struct {
 	AbsErrorPct *Metrics `json:"abs_error_pct"`
 }
 
-// across leaves each load out in turn. With one load there is nothing to fit on.
+// mostFolds is how many fits [across] makes at most.
+const mostFolds = 4
+
+// across predicts each load by a fit on others: on all others where there are few,
+// and of many a fourth is left out at a time. With one load there is nothing to fit on.
 func across(d *deploy.Deployment, runs, shown []*Recording) []LeftOut {
 	var loads []string
 	of := map[string][]int{} // the runs of each load
@@ -32,42 +38,90 @@ func across(d *deploy.Deployment, runs, shown []*Recording) []LeftOut {
 	if len(loads) < 2 {
 		return nil
 	}
-	var list []LeftOut
-	for _, key := range loads {
+	folds := min(len(loads), mostFolds)
+	fold := map[string]int{}
+	for i, key := range loads {
+		fold[key] = i % folds
+	}
+	list := make([]LeftOut, len(loads))
+	for out := range folds {
 		var others []*Recording
 		for i := range runs {
-			if runs[i].load() != key {
+			if fold[runs[i].load()] != out {
 				c := *shown[i]
 				c.course = nil // which the whole fit gave it
 				others = append(others, &c)
 			}
 		}
-		var x LeftOut
 		f, slow, err := calibrate(d, others)
-		if err != nil {
-			x.Reason = "not predicted by the others: " + err.Error()
-		} else {
+		if err == nil {
 			f.slow(&slow)
 		}
-		var errors []Metrics
-		for _, i := range of[key] {
-			recorded := runs[i].Recorded()
-			x.Runs, x.Requests = append(x.Runs, runs[i].Dir), x.Requests+len(recorded.TTFT)
-			if err == nil {
-				errors = append(errors, Errors(runs[i].expected(&f.d, everyRequest), recorded.Metrics()))
+		for i, key := range loads {
+			if fold[key] != out {
+				continue
 			}
-		}
-		if err == nil {
-			mean := meanMetrics(errors)
-			for i := range errors {
-				errors[i] = errors[i].abs()
+			if err != nil {
+				list[i].Reason = "not predicted by the others: " + err.Error()
 			}
-			size := meanMetrics(errors)
-			x.ErrorPct, x.AbsErrorPct = &mean, &size
+			list[i].predict(runs, of[key], f)
 		}
-		list = append(list, x)
 	}
 	return list
+}
+
+// predict says how far a fit on other loads is from the runs of one, and how many
+// requests these are; without a Reason why it is not.
+func (x *LeftOut) predict(runs []*Recording, of []int, f *fitter) {
+	var errors []Metrics
+	for _, i := range of {
+		recorded := runs[i].Recorded()
+		x.Runs, x.Requests = append(x.Runs, runs[i].Dir), x.Requests+len(recorded.TTFT)
+		if x.Reason == "" {
+			errors = append(errors, Errors(runs[i].expected(&f.d, everyRequest), recorded.Metrics()))
+		}
+	}
+	if x.Reason != "" {
+		return
+	}
+	mean := meanMetrics(errors)
+	for i := range errors {
+		errors[i] = errors[i].abs()
+	}
+	size := meanMetrics(errors)
+	x.ErrorPct, x.AbsErrorPct = &mean, &size
+}
+
+// leastLeftOut is how many loads an error to expect is taken from at least.
+const leastLeftOut = 4
+
+// expectedError is what four of five of the means and medians of loads that were left out
+// were off by at most; nil of too few loads.
+func expectedError(list []LeftOut) *deploy.ExpectedError {
+	var ttft, tpot, e2e []float64
+	loads := 0
+	for _, x := range list {
+		if x.AbsErrorPct == nil {
+			continue
+		}
+		loads++
+		ttft = append(ttft, x.AbsErrorPct.TTFT.Mean, x.AbsErrorPct.TTFT.P50)
+		tpot = append(tpot, x.AbsErrorPct.TPOT.Mean, x.AbsErrorPct.TPOT.P50)
+		e2e = append(e2e, x.AbsErrorPct.E2E.Mean, x.AbsErrorPct.E2E.P50)
+	}
+	if loads < leastLeftOut {
+		return nil
+	}
+	return &deploy.ExpectedError{TTFTPct: fourOfFive(ttft), TPOTPct: fourOfFive(tpot), E2EPct: fourOfFive(e2e), Loads: loads}
+}
+
+// fourOfFive is a bound that a further value is below with a probability of 0.8 at
+// least, if it is one of the kind: the order statistic of place ⌈0.8·(n+1)⌉
+// (conformal prediction: Vovk, Gammerman and Shafer, Algorithmic Learning in a
+// Random World, 2005).
+func fourOfFive(v []float64) float64 {
+	slices.Sort(v)
+	return v[min(int(math.Ceil(0.8*float64(len(v)+1))), len(v))-1]
 }
 
 // load is what the run asked, as a key: not how it was rendered for the

@@ -136,14 +136,17 @@ type Fitted struct {
 
 // Fit is a calibration of the twin.
 type Fit struct {
-	Schema     string       `json:"schema"`
-	Deployment string       `json:"deployment"`
-	Parameters []Fitted     `json:"parameters"`
-	Runs       []Residual   `json:"runs"`
-	LeftOut    []LeftOut    `json:"left_out,omitempty"` // with at least two loads
-	Range      deploy.Range `json:"range"`
-	Notes      []string     `json:"notes,omitempty"`
-	Origins    []string     `json:"origins,omitempty"` // of the runs, as a profile keeps them
+	Schema     string     `json:"schema"`
+	Deployment string     `json:"deployment"`
+	Parameters []Fitted   `json:"parameters"`
+	Runs       []Residual `json:"runs"`
+	LeftOut    []LeftOut  `json:"left_out,omitempty"` // with at least two loads
+	// Error is what to expect of a load that is among those that were fitted and
+	// is none of them, nil where too few were left out to tell.
+	Error   *deploy.ExpectedError `json:"error_to_expect,omitempty"`
+	Range   deploy.Range          `json:"range"`
+	Notes   []string              `json:"notes,omitempty"`
+	Origins []string              `json:"origins,omitempty"` // of the runs, as a profile keeps them
 
 	Fitted *deploy.Deployment `json:"-"`
 }
@@ -208,6 +211,7 @@ func FitRuns(d *deploy.Deployment, runs []*Recording) (*Fit, error) {
 		}
 	}
 	fit.LeftOut = across(d, runs, shown)
+	fit.Error = expectedError(fit.LeftOut)
 	return fit, nil
 }
 
@@ -328,7 +332,7 @@ func (r *Recording) expected(d *deploy.Deployment, wanted func(i int) bool) Metr
 // Profile is what the fit is kept as: the fitted parameters, and the settings
 // of the engine they were fitted with.
 func (f *Fit) Profile(given map[string]string) *deploy.Profile {
-	p := &deploy.Profile{Schema: deploy.ProfileSchema, Deployment: f.Deployment, Settings: map[string]string{}, Factors: map[string]float64{}, Range: f.Range, Runs: f.Origins}
+	p := &deploy.Profile{Schema: deploy.ProfileSchema, Deployment: f.Deployment, Settings: map[string]string{}, Factors: map[string]float64{}, Range: f.Range, Runs: f.Origins, Error: f.Error}
 	for name, v := range given {
 		p.Settings[name] = v
 	}

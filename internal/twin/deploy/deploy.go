@@ -31,10 +31,11 @@ type Deployment struct {
 	Memory            Memory
 	Efficiency        Efficiency
 	Settings          vllm.Settings
-	LaunchCV          float64  // coefficient of variation of step times over launches
-	USDPerHour        float64  // of one accelerator
-	Fitted            *Range   // what its profile was fitted from, nil without one
-	FittedOn          []string // the runs of which
+	LaunchCV          float64        // coefficient of variation of step times over launches
+	USDPerHour        float64        // of one accelerator
+	Fitted            *Range         // what its profile was fitted from, nil without one
+	FittedOn          []string       // the runs of which
+	FittedError       *ExpectedError // of loads like these, nil where it is not known
 	Notes             []string
 }
 

@@ -14,7 +14,10 @@ import (
 )
 
 // ProfileSchema is the schema of a profile.
-const ProfileSchema = "pitot.profile/v1"
+const ProfileSchema = "pitot.profile/v2"
+
+// readSchemas are those that are read: version 1 has no error to expect.
+var readSchemas = []string{ProfileSchema, "pitot.profile/v1"}
 
 // Profile is what a fit found: settings of a deployment under their names,
 // how sure each is, and what loads it was found from.
@@ -24,6 +27,7 @@ type Profile struct {
 	Settings   map[string]string  `yaml:"settings"`
 	Factors    map[string]float64 `yaml:"factors,omitempty"` // of the range of each: value ÷ factor to value × factor
 	Range      Range              `yaml:"range"`
+	Error      *ExpectedError     `yaml:"error_to_expect,omitempty"`
 	Runs       []string           `yaml:"runs,omitempty"` // that it was fitted on, each by when it began, its seed and its model
 }
 
@@ -32,6 +36,15 @@ type Range struct {
 	Input   [2]int     `json:"input_tokens" yaml:"input_tokens,flow"`
 	Output  [2]int     `json:"output_tokens" yaml:"output_tokens,flow"`
 	Running [2]float64 `json:"mean_running" yaml:"mean_running,flow"` // requests at once, in the least and the most loaded run
+}
+
+// ExpectedError is by how many percent four of five predictions of means and medians
+// were off at most, of so many loads that were left out of the fit.
+type ExpectedError struct {
+	TTFTPct float64 `json:"ttft_pct" yaml:"ttft_pct"`
+	TPOTPct float64 `json:"tpot_pct" yaml:"tpot_pct"`
+	E2EPct  float64 `json:"e2e_pct" yaml:"e2e_pct"`
+	Loads   int     `json:"loads" yaml:"loads"`
 }
 
 // Write makes the profile's file.
@@ -76,7 +89,7 @@ func (d *Deployment) applyProfile(path string) error {
 	if err := dec.Decode(&p); err != nil {
 		return say.Errorf("profile %s is damaged: %v", path, err).WithHint(hint)
 	}
-	if p.Schema != ProfileSchema {
+	if !slices.Contains(readSchemas, p.Schema) {
 		return say.Errorf("%s is no profile: its schema is %q, not %q", path, p.Schema, ProfileSchema).WithHint(hint)
 	}
 	for _, name := range slices.Sorted(maps.Keys(p.Settings)) {
@@ -90,7 +103,7 @@ func (d *Deployment) applyProfile(path string) error {
 	if p.Deployment != d.Spec {
 		d.Notes = append(d.Notes, fmt.Sprintf("the profile was fitted for %s, not for %s", p.Deployment, d.Spec))
 	}
-	d.Fitted, d.FittedOn = &p.Range, p.Runs
+	d.Fitted, d.FittedOn, d.FittedError = &p.Range, p.Runs, p.Error
 	return nil
 }
 

@@ -1,0 +1,60 @@
+package cli
+
+import (
+	"context"
+	"fmt"
+	"io"
+
+	"pitot/internal/plan"
+	"pitot/internal/report"
+	"pitot/internal/say"
+	"pitot/internal/study/calibrate"
+)
+
+// calibrateVerb measures a server with loads chosen for it and fits the twin to them.
+func calibrateVerb(ctx context.Context, e *Env) (int, error) {
+	var own plan.Calibration
+	p, args, err := plan.DecodeWith(plan.VerbCalibrate, e.Args, e.Environ, &own)
+	if err != nil {
+		return Usage, err
+	}
+	if len(args) > 1 {
+		return Usage, say.Errorf("more than one target: %q and %q", args[0], args[1]).WithHint("one calibration is of one server")
+	}
+	if err := p.CheckTarget(); err != nil {
+		return Usage, err
+	}
+	d, err := calibrate.Given(p.Spec, own.Deployment)
+	if err != nil {
+		return Usage, err
+	}
+	view := newProgress(e.Stderr, p.Quiet, e.Getenv)
+	ctx, stop := interruptible(ctx, view)
+	defer stop()
+	c := calibrate.Calibration{Plan: &p, Deployment: d, Time: own.Time, Each: own.Each, Command: e.Command, Version: versionOf(), Progress: view}
+	x, err := c.Run(ctx)
+	view.close()
+	switch {
+	case err != nil && ctx.Err() != nil:
+		return Interrupted, err
+	case err != nil:
+		return Done, err
+	case own.Format == "json":
+		return Done, report.JSON(e.Stdout, x.Fit)
+	}
+	return Done, report.Fit(e.Stdout, x.Fit, x.Profile, report.Style{Color: wantsColor(e.Stdout, e.Getenv)})
+}
+
+func calibrateHelp(w io.Writer) {
+	fmt.Fprint(w, `pitot calibrate URL --deployment MODEL@GPU[?settings]
+
+Makes the twin of a server: measures some twenty short loads, from one user to
+many, with short prompts and long ones, chosen for what they tell of what the
+server's steps cost, and fits the twin to them. The settings must be the engine's
+own (max_num_seqs, …); nothing else should use the server meanwhile.
+
+Each load is a run in a directory below --out; the profile is with them. mock:,
+sim: and pitot predict take it: MODEL@GPU?profile=PROFILE
+`)
+	printSettings(w, plan.VerbCalibrate)
+}

@@ -1,0 +1,241 @@
+package predict
+
+import (
+	"math"
+	"runtime"
+	"sync"
+
+	"pitot/internal/twin"
+	"pitot/internal/twin/deploy"
+)
+
+// A calibration chooses its loads before it runs them. Each one that could be run
+// is served by the twin as it is known so far; how its moments change with each
+// parameter says how much it would tell. The next load is the one with which
+// TTFT and TPOT of all others are predicted best (I-optimal design: Atkinson,
+// Donev and Tobias, Optimum Experimental Designs, with SAS, Oxford 2007, ch. 10),
+// given what the priors and the loads chosen before tell.
+
+// DesignLoad is a load that a calibration can run: users in a closed loop, whose
+// prompts and answers are between half of a length and one and a half of it.
+type DesignLoad struct{ Users, Input, Output int }
+
+// candidates are the loads that a deployment could be calibrated with: few users
+// and many, short prompts and long ones, short answers and longer ones.
+func candidates(d *deploy.Deployment) (list []DesignLoad) {
+	most := d.Settings.MaxNumSeqs
+	users := []int{1, 4, 16, 64}
+	if most < 64 {
+		users[3] = max(most, 2)
+	}
+	longest := max(min(d.Settings.MaxModelLen*2/5, 6000), 16) // half as much again, and an answer, must fit
+	for _, u := range users {
+		for _, in := range []int{64, 512, 2048, 6000} {
+			for _, out := range []int{16, 128} {
+				if in > longest || u*(in+out)*2 > d.KVTokens() || u > 16 && in > 2048 {
+					continue
+				}
+				list = append(list, DesignLoad{u, in, out})
+			}
+		}
+	}
+	if len(list) == 0 {
+		list = append(list, DesignLoad{1, max(longest/2, 1), 8})
+	}
+	return list
+}
+
+// simulate is what a client would record of a load on the twin within so many
+// seconds.
+func (l DesignLoad) simulate(d *deploy.Deployment, seconds float64, seed uint64) *Recording {
+	r := &Recording{Dir: "simulated", AtClient: true, users: l.Users}
+	between := func(i int, k uint64, mean int) int {
+		u := float64(twin.Mix(seed^twin.Mix(uint64(i)<<8|k))>>12) / (1 << 52)
+		return max(int(float64(mean)*(0.5+u)), 1)
+	}
+	// How many fit into the time shows when a few have been served.
+	for n := 3 * l.Users; ; n = min(n*2, maxDesigned) {
+		for i := len(r.Requests); i < n; i++ {
+			r.Requests = append(r.Requests, Recorded{Input: between(i, 1, l.Input), Output: between(i, 2, l.Output), measured: true})
+		}
+		times := make([][]float64, n)
+		timings := r.serve(d, seed, func(request, at int64) { times[request] = append(times[request], float64(at)/1e9) })
+		if n < maxDesigned && timings[n-1].sent < seconds {
+			continue
+		}
+		kept := 0
+		for i, t := range timings {
+			if t.sent > seconds {
+				break
+			}
+			q := &r.Requests[i]
+			q.Arrival, q.seen, q.times = t.sent, t, times[i]
+			kept++
+		}
+		r.Requests = r.Requests[:max(kept, min(l.Users, n))]
+		return r
+	}
+}
+
+// maxDesigned bounds the requests of a load that is only thought of.
+const maxDesigned = 2000
+
+// informed is what a load would tell of the parameters, and how its mean TTFT and
+// TPOT depend on them.
+type informed struct {
+	load  DesignLoad
+	info  [][]float64 // JᵀJ
+	means [][]float64 // change of the logarithm of each with that of each parameter
+}
+
+// informs works it out on the deployment as far as it is known.
+func (f *fitter) informs(l DesignLoad, seconds float64) informed {
+	const h = 0.4
+	c := compare(l.simulate(&f.d, seconds, 1), &f.d)
+	one := fitter{parameters: f.parameters, usual: f.usual, d: f.d, runs: []*comparison{c}}
+	trials, widths := one.sides(h, 1)
+	k := len(f.parameters)
+	x := informed{load: l, info: square(k), means: make([][]float64, 2)}
+	at := make([][]moment, len(trials))
+	residuals := make([][]float64, len(trials))
+	for i := range trials {
+		s := c.replayed(&trials[i].d, trials[i].seed)
+		at[i], residuals[i] = c.momentsOf(s), c.residuals(s)
+	}
+	jac := slopes(residuals, widths)
+	if n := len(residuals[0]); n > 0 {
+		ones := make([]float64, n)
+		for i := range ones {
+			ones[i] = 1
+		}
+		x.info = product(jac, jac, ones)
+	}
+	for m, i := range []int{0, 1 + len(quantilesFitted)} { // the means of TTFT and of TPOT
+		x.means[m] = make([]float64, k)
+		for p := range k {
+			up, down := at[2*p][i].log, at[2*p+1][i].log
+			if widths[p] > 0 && !math.IsNaN(up) && !math.IsNaN(down) {
+				x.means[m][p] = (up - down) / widths[p]
+			}
+		}
+	}
+	return x
+}
+
+// informsAll works it out for each load of a list.
+func (f *fitter) informsAll(list []DesignLoad, seconds float64) []informed {
+	all := make([]informed, len(list))
+	var wait sync.WaitGroup
+	seats := make(chan struct{}, runtime.GOMAXPROCS(0))
+	for i, l := range list {
+		seats <- struct{}{}
+		wait.Go(func() {
+			all[i] = f.informs(l, seconds)
+			<-seats
+		})
+	}
+	wait.Wait()
+	return all
+}
+
+// predictionVariance is the mean over loads of the variance of the logarithms of their mean
+// TTFT and TPOT, if the parameters' covariance is as given.
+func predictionVariance(cov [][]float64, of []informed) float64 {
+	sum, n := 0.0, 0.0
+	for i := range of {
+		for _, g := range of[i].means {
+			n++
+			for a := range g {
+				for b := range g {
+					sum += g[a] * cov[a][b] * g[b]
+				}
+			}
+		}
+	}
+	return sum / n
+}
+
+// shrink is by how much a load tells less than its moments do if each is taken
+// for itself: they go together.
+const shrink = 0.2
+
+// Choose gives so many loads, each of so many seconds, that together tell most of
+// the deployment's parameters, the best first, beside the runs that there are. A
+// load may come twice.
+func Choose(d *deploy.Deployment, known []*Recording, n int, seconds float64) []DesignLoad {
+	f := &fitter{}
+	f.parameters, f.usual = priors(d)
+	f.d = f.usual
+	all := f.informsAll(candidates(&f.d), seconds)
+	precision := square(len(f.parameters))
+	for i := range precision {
+		p := f.parameters[i]
+		precision[i][i] = 1 / (p.sd * p.sd)
+	}
+	for _, r := range known { // as the loads that are most like them
+		addTo(precision, all[nearest(all, r)].info, shrink)
+	}
+	var chosen []DesignLoad
+	for range n {
+		best, at := math.Inf(1), 0
+		for i := range all {
+			if v := predictionVariance(inverse(plus(precision, all[i].info, shrink)), all); v < best*0.999 {
+				best, at = v, i
+			}
+		}
+		addTo(precision, all[at].info, shrink)
+		chosen = append(chosen, all[at].load)
+	}
+	return chosen
+}
+
+// nearest is the load that a run is most like.
+func nearest(all []informed, r *Recording) int {
+	in, out, n := 0.0, 0.0, 0.0
+	for _, q := range r.Requests {
+		in, out, n = in+float64(q.Input), out+float64(q.Output), n+1
+	}
+	off := func(a int, b float64) float64 { return math.Abs(math.Log(float64(a) / max(b, 0.5))) }
+	best, at := math.Inf(1), 0
+	for i := range all {
+		l := all[i].load
+		if v := off(l.Users, r.running()) + off(l.Input, in/n) + off(l.Output, out/n); v < best {
+			best, at = v, i
+		}
+	}
+	return at
+}
+
+// addTo adds so much of a matrix to another.
+func addTo(m, b [][]float64, f float64) {
+	for i := range m {
+		for j := range m {
+			m[i][j] += f * b[i][j]
+		}
+	}
+}
+
+// plus is a matrix and so much of another.
+func plus(a, b [][]float64, f float64) [][]float64 {
+	m := square(len(a))
+	addTo(m, a, 1)
+	addTo(m, b, f)
+	return m
+}
+
+// Center is the deployment as the runs have it, without how sure that is and how
+// far it is off.
+func Center(d *deploy.Deployment, runs []*Recording) (*deploy.Deployment, error) {
+	shown := make([]*Recording, len(runs))
+	for i, r := range runs {
+		shown[i] = r.shown()
+	}
+	f, _, err := calibrate(d, shown)
+	for _, r := range runs {
+		r.course = nil // which the fit of all runs gives again
+	}
+	if err != nil {
+		return nil, err
+	}
+	return &f.d, nil
+}

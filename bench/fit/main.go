@@ -4,13 +4,16 @@
 //
 //   - says how often the range that it gives of a parameter holds the truth, and
 //     how wide it is;
-//   - predicts two other loads, one of more users than the engine runs at once
-//     and one with shared prefixes, next to what the true twin does there.
+//   - predicts six other loads, among them more users than the engine runs at
+//     once and shared prefixes, beside what the true twin does there, and says how
+//     often the error that the fit says to expect holds.
+//
+// With -calibrate the runs are those that pitot calibrate chooses.
 //
 // The truths are twins, so it says how well the fit finds a model of its own
 // kind. How well the model is of a real engine ./bench/live says.
 //
-//	go run ./bench/fit [-truths 8] [-seed 1]
+//	go run ./bench/fit [-truths 8] [-seed 1] [-calibrate]
 package main
 
 import (
@@ -33,6 +36,7 @@ import (
 	"pitot/internal/data/result"
 	"pitot/internal/data/rundir"
 	"pitot/internal/study/predict"
+	"pitot/internal/twin/deploy"
 )
 
 // base is what the engine is configured with; the twin that is fitted knows it too.
@@ -74,6 +78,10 @@ var fittedOn = []load{
 }
 
 var predicted = []load{
+	{"light", []string{"--rate", "1", "--duration", "600s", "--warmup", "20s", "--input", "300", "--output", "60"}},
+	{"steady", append([]string{"--rate", "6", "--duration", "300s", "--warmup", "30s"}, lengths...)},
+	{"short prompts", []string{"--concurrency", "40", "--duration", "120s", "--warmup", "20s", "--input", "uniform(30,200)", "--output", "uniform(20,300)"}},
+	{"long prompts", []string{"--rate", "1.5", "--duration", "300s", "--warmup", "20s", "--input", "uniform(2000,4000)", "--output", "50"}},
 	{"past saturation", append([]string{"--concurrency", "96", "--duration", "300s", "--warmup", "60s"}, lengths...)},
 	{"shared prefixes", []string{"--concurrency", "16", "--duration", "600s", "--warmup", "30s", "--prefix", "1024", "--prefix-share", "0.7", "--input", "uniform(50,500)", "--output", "uniform(20,300)"}},
 }
@@ -106,6 +114,7 @@ func main() {
 	log.SetFlags(0)
 	truths := flag.Int("truths", 8, "how many")
 	seed := flag.Uint64("seed", 1, "of the truths")
+	calibrate := flag.Bool("calibrate", false, "fit on the loads that pitot calibrate chooses")
 	flag.Parse()
 	dir, remove := setup.Dir()
 	defer remove()
@@ -116,6 +125,7 @@ func main() {
 		of[p.name] = &known{}
 	}
 	errors := map[string][]float64{}
+	told, within := 0, 0 // errors to expect, and those that held
 	var took []float64
 	for t := range *truths {
 		dice := rand.New(rand.NewPCG(*seed, uint64(t)))
@@ -131,19 +141,13 @@ func main() {
 			truth += fmt.Sprintf("&%s=%v", p.name, d)
 			value[p.name] = d.Seconds()
 		}
-		var runs []string
-		for i, l := range fittedOn {
-			dir, _ := b.run(truth, l, uint64(10*t+i))
-			runs = append(runs, dir)
-		}
 		profile := filepath.Join(b.dir, "profile.yaml")
 		begin := time.Now()
-		cmd := exec.Command(b.pitot, append([]string{"fit", base, "--out", profile, "--format", "json"}, runs...)...)
-		cmd.Stderr = os.Stderr
-		out, err := cmd.Output()
 		var fit predict.Fit
-		if err != nil || json.Unmarshal(out, &fit) != nil {
-			log.Fatalf("fit: %v", err)
+		if *calibrate {
+			fit, profile = b.calibrate(truth, uint64(t+1))
+		} else {
+			fit = b.fit(truth, profile, uint64(10*t))
 		}
 		took = append(took, time.Since(begin).Seconds())
 		held, determined, heldDetermined := 0, 0, 0
@@ -184,7 +188,14 @@ func main() {
 				}{{"mean", m.a.Mean, m.b.Mean}, {"p99", m.a.P99, m.b.P99}} {
 					if q.a != nil && q.b != nil {
 						key := fmt.Sprintf("%-16s %s %-4s", l.name, m.name, q.name)
-						errors[key] = append(errors[key], 100*(*q.a / *q.b - 1))
+						e := 100 * (*q.a / *q.b - 1)
+						errors[key] = append(errors[key], e)
+						if said := expected(fit.Error, m.name); said > 0 && q.name == "mean" {
+							told++
+							if math.Abs(e) <= said {
+								within++
+							}
+						}
 					}
 				}
 			}
@@ -201,6 +212,9 @@ func main() {
 		all, sure, held, heldSure = all+n, sure+k.determined, held+k.held, heldSure+k.heldDetermined
 	}
 	fmt.Printf("%-22s %5d/%-3d %7d/%-3d %5d/%-3d\n\n", "all", held, all, sure, all, heldSure, sure)
+	if told > 0 {
+		fmt.Printf("the error to expect, of four of five, held of %d of %d means (%.0f %%)\n\n", within, told, 100*float64(within)/float64(told))
+	}
 	fmt.Printf("%-27s %14s %8s\n", "predicted", "mean |error|", "worst")
 	for _, key := range slices.Sorted(maps.Keys(errors)) {
 		sum, worst := 0.0, 0.0
@@ -212,6 +226,46 @@ func main() {
 		}
 		fmt.Printf("%-27s %12.1f %% %+6.1f %%\n", key, sum/float64(len(errors[key])), worst)
 	}
+}
+
+// fit measures the two loads on a truth and fits the base to them.
+func (b *bench) fit(truth, profile string, seed uint64) predict.Fit {
+	args := []string{"fit", base, "--out", profile, "--format", "json"}
+	for i, l := range fittedOn {
+		dir, _ := b.run(truth, l, seed+uint64(i))
+		args = append(args, dir)
+	}
+	return b.fitted(args...)
+}
+
+// calibrate lets the program choose the loads, and gives the profile's file too.
+func (b *bench) calibrate(truth string, seed uint64) (predict.Fit, string) {
+	dir := filepath.Join(b.dir, fmt.Sprintf("calibration-%d", seed))
+	return b.fitted("calibrate", "sim:"+truth, "--deployment", base, "--seed", fmt.Sprint(seed), "--out", dir, "--quiet", "--format", "json"), filepath.Join(dir, "profile.yaml")
+}
+
+// fitted runs the program and reads the fit that it prints.
+func (b *bench) fitted(args ...string) (fit predict.Fit) {
+	cmd := exec.Command(b.pitot, args...)
+	cmd.Stderr = os.Stderr
+	out, err := cmd.Output()
+	if err != nil || json.Unmarshal(out, &fit) != nil {
+		log.Fatalf("%s: %v", args[0], err)
+	}
+	return fit
+}
+
+// expected is the error to expect of a metric, 0 where none was said.
+func expected(e *deploy.ExpectedError, metric string) float64 {
+	switch {
+	case e == nil:
+		return 0
+	case metric == "TTFT":
+		return e.TTFTPct
+	case metric == "TPOT":
+		return e.TPOTPct
+	}
+	return e.E2EPct
 }
 
 func median(v []float64) float64 {

@@ -253,14 +253,21 @@ func Fit(w io.Writer, x *predict.Fit, file string, s Style) error {
 	}
 	p.write(s, "", "", "range = where the parameter may lie if the server is such an engine at all: on simulated ones the ranges held the truth (bench/fit), of short runs not always. Of a real server it describes the twin that serves as it does, and measures no hardware.")
 	p.line("")
-	p.write(s, "", "", "error on the end of each run, a fifth or more, which was held back: predicted against measured. It is of the same load, and a deployment that is wrongly named can pass.")
-	p.line("")
-	t = Table{Head: []string{"run", "", "mean", "p50", "p90", "p99", "n"}}
-	for _, r := range x.Runs {
-		t.errors(say.Plain(r.Run), &r.ErrorPct, &r.ErrorPct, r.Held)
+	if n := x.Next; n.Users > 0 {
+		p.write(s, "", "", fmt.Sprintf("one more load that would add most: %s, prompts of about %s tokens, answers of %d, for %.0f s. What the runs leave open moves the means of TTFT and TPOT by %.1f %% over loads of all kinds; with it by %.1f %%.",
+			say.Plural(n.Users, "user"), say.Count(n.Input), n.Output, n.Seconds, n.NowPct, n.ThenPct))
+		p.line("")
 	}
-	t.writeTerminal(p, s)
-	p.line("")
+	if len(x.Runs) <= fewRuns || len(x.LeftOut) == 0 {
+		p.write(s, "", "", "error on the end of each run, a fifth or more, which was held back: predicted against measured. It is of the same load, and a deployment that is wrongly named can pass.")
+		p.line("")
+		t = Table{Head: []string{"run", "", "mean", "p50", "p90", "p99", "n"}}
+		for _, r := range x.Runs {
+			t.errors(say.Plain(r.Run), &r.ErrorPct, &r.ErrorPct, r.Held)
+		}
+		t.writeTerminal(p, s)
+		p.line("")
+	}
 	if len(x.LeftOut) > 0 {
 		p.write(s, "", "", "error on each load when it is left out: predicted by a fit on the other loads alone, against measured. The mean size over its runs, ± where some were predicted too long and some too short. It is what to expect of a load that was not measured, as far as it is no further away.")
 		p.line("")
@@ -293,6 +300,10 @@ func Fit(w io.Writer, x *predict.Fit, file string, s Style) error {
 	}
 	return p.err
 }
+
+// fewRuns is how many runs a fit shows the held-back ends of: of more, the loads that
+// were left out say all that these do.
+const fewRuns = 6
 
 // errors adds the rows of how far a prediction is off: of several, the mean size,
 // and the sign that all of them have.

@@ -18,7 +18,11 @@ import (
 
 // DesignLoad is a load that a calibration can run: users in a closed loop, whose
 // prompts and answers are between half of a length and one and a half of it.
-type DesignLoad struct{ Users, Input, Output int }
+type DesignLoad struct {
+	Users  int `json:"users"`
+	Input  int `json:"input_tokens"`
+	Output int `json:"output_tokens"`
+}
 
 // candidates are the loads that a deployment could be calibrated with: few users
 // and many, short prompts and long ones, short answers and longer ones.
@@ -187,6 +191,36 @@ func Choose(d *deploy.Deployment, known []*Recording, n int, seconds float64) []
 		chosen = append(chosen, all[at].load)
 	}
 	return chosen
+}
+
+// NextLoad is the load with which a fit would know most more: by how many percent
+// the means of TTFT and TPOT are off for what is not known of the parameters, as the
+// root of the mean square over loads of all kinds, without it and with it.
+type NextLoad struct {
+	DesignLoad
+	Seconds float64 `json:"seconds"`
+	NowPct  float64 `json:"error_now_pct"`
+	ThenPct float64 `json:"error_then_pct"`
+}
+
+// next finds it, for parameters whose logarithms have this covariance.
+func (f *fitter) next(cov [][]float64) NextLoad {
+	const seconds = 20.0
+	all := f.informsAll(candidates(&f.d), seconds)
+	pct := func(variance float64) float64 { return 100 * math.Sqrt(variance) }
+	x := NextLoad{Seconds: seconds, NowPct: pct(predictionVariance(cov, all)), ThenPct: math.Inf(1)}
+	c := square(len(cov))
+	addTo(c, cov, 1)
+	for i := range c {
+		c[i][i] += 1e-9 // of what is at its bound
+	}
+	precision := inverse(c)
+	for i := range all {
+		if v := pct(predictionVariance(inverse(plus(precision, all[i].info, shrink)), all)); v < x.ThenPct {
+			x.ThenPct, x.DesignLoad = v, all[i].load
+		}
+	}
+	return x
 }
 
 // nearest is the load that a run is most like.

@@ -144,6 +144,7 @@ type Fit struct {
 	// Error is what to expect of a load that is among those that were fitted and
 	// is none of them, nil where too few were left out to tell.
 	Error   *deploy.ExpectedError `json:"error_to_expect,omitempty"`
+	Next    NextLoad              `json:"next_load"` // that would add most to what is known
 	Range   deploy.Range          `json:"range"`
 	Notes   []string              `json:"notes,omitempty"`
 	Origins []string              `json:"origins,omitempty"` // of the runs, as a profile keeps them
@@ -187,7 +188,8 @@ func FitRuns(d *deploy.Deployment, runs []*Recording) (*Fit, error) {
 	if err != nil {
 		return nil, err
 	}
-	fit := &Fit{Schema: FitSchema, Deployment: d.Spec, Parameters: append(f.uncertainty(), slow.parameters()...)}
+	known, cov := f.uncertainty()
+	fit := &Fit{Schema: FitSchema, Deployment: d.Spec, Parameters: append(known, slow.parameters()...), Next: f.next(cov)}
 	f.slow(&slow)
 	fit.Fitted = &f.d
 	fit.Range = deploy.Range{Input: [2]int{math.MaxInt, 0}, Output: [2]int{math.MaxInt, 0}, Running: [2]float64{math.MaxFloat64, 0}}

@@ -134,7 +134,8 @@ func TestFitBeginsFromBelow(t *testing.T) {
 	}
 	f, _ := calibrated(t, start, simulated(t, truth, 0.5, 200, 1), simulated(t, truth, 3, 400, 2))
 	found := map[string]Fitted{}
-	for _, x := range f.uncertainty() {
+	known, _ := f.uncertainty()
+	for _, x := range known {
 		found[x.Name] = x
 	}
 	moved, _ := priors(start)

@@ -13,8 +13,9 @@ import (
 // the priors, the fit answers to residuals r with (JᵀWJ + P)⁻¹JᵀW·r, and to the
 // priors' centres with (JᵀWJ + P)⁻¹P. How residuals vary by chance is seen in replays
 // with other seeds. J is a difference of replays and has chance in it too, which
-// would make each JᵀWJ too large: it is taken from pairs of seeds.
-func (f *fitter) uncertainty() []Fitted {
+// would make each JᵀWJ too large: it is taken from pairs of seeds. cov is the
+// covariance of their logarithms.
+func (f *fitter) uncertainty() (list []Fitted, cov [][]float64) {
 	const seeds, h = 3, 0.4
 	const chances, t = 10, 2.26 // Student's t of 9 degrees of freedom at 95 %
 	k := len(f.parameters)
@@ -89,15 +90,21 @@ func (f *fitter) uncertainty() []Fitted {
 		misfit += w[l] * (mean[l]*mean[l]*float64(n)/float64(max(n-k, 1)) - 2*variance[l]) / float64(n)
 	}
 	misfit = max(misfit, 0)
-	out := make([]Fitted, k)
+	cov = square(k)
+	for i := range cov {
+		for j := range cov {
+			cov[i][j] = (2*chance + misfit) * spread[i][j] // chance is of the replay and of the run
+			for l := range f.parameters {
+				q := &f.parameters[l]
+				cov[i][j] += inv[i][l] * inv[j][l] * math.Pow(q.precision()*q.sd, 2)
+			}
+			cov[i][j] *= bent
+		}
+	}
+	list = make([]Fitted, k)
 	for i := range f.parameters {
 		p := &f.parameters[i]
-		total := (2*chance + misfit) * spread[i][i] // chance is of the replay and of the run
-		for j := range inv {
-			q := &f.parameters[j]
-			total += math.Pow(inv[i][j]*q.precision()*q.sd, 2)
-		}
-		total = min(total*bent, p.sd*p.sd)
+		total := min(cov[i][i], p.sd*p.sd)
 		v := p.value(&f.d)
 		x := Fitted{Name: p.name, Value: v, Unit: p.unit, Factor: math.Exp(t * math.Sqrt(total))}
 		if f.faded(p) {
@@ -111,9 +118,9 @@ func (f *fitter) uncertainty() []Fitted {
 		if v <= p.lo*1.001 || v >= p.hi*0.999 {
 			x.AtBound, x.Factor, x.Identified, x.Reason = true, 1, false, "at its bound"
 		}
-		out[i] = x
+		list[i] = x
 	}
-	return out
+	return list, cov
 }
 
 // deviations are those of each row from the mean row.

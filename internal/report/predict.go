@@ -182,7 +182,7 @@ func Replay(w io.Writer, x *predict.Replayed, s Style) error {
 	p.line("")
 	p.write(s, "", "", fmt.Sprintf("step times × %.4f, fitted on the recorded mean TPOT; nothing else is fitted", x.Scalar))
 	if x.InSample {
-		p.write(s, "", "", "in-sample: two constants of the twin, what a step and what a row take, were chosen on this recording. That it agrees is no forecast of others.")
+		p.write(s, "", "", "this recording was looked at while the twin was made. That it agrees is no forecast of others: what to expect of those pitot predict says.")
 	}
 	return p.err
 }

@@ -3,6 +3,7 @@ package predict
 import (
 	"math"
 	"runtime"
+	"slices"
 	"sync"
 
 	"pitot/internal/twin"
@@ -50,39 +51,39 @@ func candidates(d *deploy.Deployment) (list []DesignLoad) {
 }
 
 // simulate is what a client would record of a load on the twin within so many
-// seconds.
-func (l DesignLoad) simulate(d *deploy.Deployment, seconds float64, seed uint64) *Recording {
+// seconds, or of its first requests if these are many; it gives what part of the
+// time that was.
+func (l DesignLoad) simulate(d *deploy.Deployment, seconds float64, seed uint64) (*Recording, float64) {
 	r := &Recording{Dir: "simulated", AtClient: true, users: l.Users}
 	between := func(i int, k uint64, mean int) int {
 		u := float64(twin.Mix(seed^twin.Mix(uint64(i)<<8|k))>>12) / (1 << 52)
 		return max(int(float64(mean)*(0.5+u)), 1)
 	}
-	// How many fit into the time shows when a few have been served.
-	for n := 3 * l.Users; ; n = min(n*2, maxDesigned) {
-		for i := len(r.Requests); i < n; i++ {
-			r.Requests = append(r.Requests, Recorded{Input: between(i, 1, l.Input), Output: between(i, 2, l.Output), measured: true})
-		}
-		times := make([][]float64, n)
-		timings := r.serve(d, seed, func(request, at int64) { times[request] = append(times[request], float64(at)/1e9) })
-		if n < maxDesigned && timings[n-1].sent < seconds {
-			continue
-		}
-		kept := 0
-		for i, t := range timings {
-			if t.sent > seconds {
-				break
-			}
-			q := &r.Requests[i]
-			q.Arrival, q.seen, q.times = t.sent, t, times[i]
-			kept++
-		}
-		r.Requests = r.Requests[:max(kept, min(l.Users, n))]
-		return r
+	n := mostSimulated + l.Users
+	for i := range n {
+		r.Requests = append(r.Requests, Recorded{Input: between(i, 1, l.Input), Output: between(i, 2, l.Output), measured: true})
 	}
+	times := make([][]float64, n)
+	timings := r.serve(d, seed, func(request, at int64) { times[request] = append(times[request], float64(at)/1e9) })
+	kept, last := 0, 0.0
+	for i, t := range timings {
+		if t.sent > seconds {
+			break
+		}
+		q := &r.Requests[i]
+		q.Arrival, q.seen, q.times = t.sent, t, times[i]
+		kept, last = kept+1, t.sent
+	}
+	r.Requests = r.Requests[:max(kept, min(l.Users, n))]
+	if kept < n {
+		return r, 1
+	}
+	return r, min(max(last/seconds, 0.01), 1)
 }
 
-// maxDesigned bounds the requests of a load that is only thought of.
-const maxDesigned = 2000
+// mostSimulated is how many requests of a load are thought through, besides one for
+// each user: what more of them tell is in proportion.
+const mostSimulated = 150
 
 // informed is what a load would tell of the parameters, and how its mean TTFT and
 // TPOT depend on them.
@@ -95,7 +96,8 @@ type informed struct {
 // informs works it out on the deployment as far as it is known.
 func (f *fitter) informs(l DesignLoad, seconds float64) informed {
 	const h = 0.4
-	c := compare(l.simulate(&f.d, seconds, 1), &f.d)
+	r, part := l.simulate(&f.d, seconds, 1)
+	c := compare(r, &f.d)
 	one := fitter{parameters: f.parameters, usual: f.usual, d: f.d, runs: []*comparison{c}}
 	trials, widths := one.sides(h, 1)
 	k := len(f.parameters)
@@ -108,11 +110,7 @@ func (f *fitter) informs(l DesignLoad, seconds float64) informed {
 	}
 	jac := slopes(residuals, widths)
 	if n := len(residuals[0]); n > 0 {
-		ones := make([]float64, n)
-		for i := range ones {
-			ones[i] = 1
-		}
-		x.info = product(jac, jac, ones)
+		x.info = product(jac, jac, slices.Repeat([]float64{1 / part}, n))
 	}
 	for m, i := range []int{0, 1 + len(quantilesFitted)} { // the means of TTFT and of TPOT
 		x.means[m] = make([]float64, k)

@@ -52,7 +52,7 @@ func (p *parameter) setValue(d *deploy.Deployment, v float64) {
 
 // parameters are all, the most certain first. The share of the bandwidth that
 // is reached is not among them: the time to read the weights and the overhead
-// of a step cannot be told apart by a run, so the one is left as it is and the
+// of a step cannot be separated by a run, so the one is left as it is and the
 // other takes up the difference. The spreads: kernels that were measured differ
 // by version and clock, by 0.06 to 0.35 from the formula that sums them
 // (SOURCES.md); of hosts and front ends little is known, a factor of 2 to 3.

@@ -193,6 +193,9 @@ func withoutIntervals(runs ...*result.Run) {
 				of(&c.Metrics)
 			}
 			p.Throughput.CI95, p.Throughput.NoInterval = nil, ""
+			if p.Throughput.Late != nil {
+				p.Throughput.Late.CI95 = nil
+			}
 			if p.SLO != nil {
 				p.SLO.CI95, p.SLO.NoInterval = nil, ""
 			}

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"math"
 
+	"pitot/internal/data/metric"
 	"pitot/internal/data/result"
 	"pitot/internal/measure/judge"
 	"pitot/internal/stat"
@@ -35,6 +36,7 @@ type confidence struct {
 
 	ofTime float64 // by how much intervals are wider for what the window may have missed
 	memory float64 // how long the queue remembers, as a share of the window
+	missed float64 // what slow periods that the window did not meet may add to a mean wait, in nanoseconds
 }
 
 // confidence asks for many residence times without a queue, and for a queue that
@@ -60,6 +62,7 @@ func (f *Fold) confidence(all *part, stability stat.Stability, took judge.Answer
 	default:
 		c.ofTime = stat.CautionOfTime(window/took.Mean, all.outline.variation())
 		c.memory = all.outline.course.Memory()
+		c.missed = 1e9 * stat.MissedWait(took.Mean, window/took.Mean, all.outline.variation())
 	}
 	return c
 }
@@ -95,12 +98,21 @@ func (s *sample) meanInterval(out *result.Summary) {
 		b := s.inBatches(func(x float64) float64 { return x })
 		if mean, half, ok := b.Widest(level); ok {
 			v := around(mean, half*s.conf.caution(b))
+			if s.waits() {
+				least, _ := s.percentile(stat.LeastWait)
+				v[1] = max(v[1], stat.UpperOfWait(mean, half, least, s.conf.missed))
+			}
 			out.CI95["mean"] = [2]float64{v[0] / s.unit, v[1] / s.unit}
 			return
 		}
 		why = fewBatch
 	}
 	out.NoInterval["mean"] = why
+}
+
+// waits says that a queue adds to each value as much as to how long requests take.
+func (s *sample) waits() bool {
+	return s.of != nil && (s.of.Name == metric.TTFT || s.of.Name == metric.E2E)
 }
 
 // inBatches cuts the samples, as they were due, into batches. Without an order
@@ -234,10 +246,9 @@ func (f *Fold) late(rate *float64) *result.Late {
 		return nil
 	}
 	half := blocks[judge.Blocks/2:]
-	mean, sd := stat.Moments(half)
+	mean, widest := stat.WidestOf(half, level) // what is served at once ends in neighbouring blocks
 	l := &result.Late{OutputTokensPerS: *rate * mean / all}
-	n := float64(len(half))
-	if e := stat.StudentQuantile((1+level)/2, n-1) * sd / math.Sqrt(n) / mean; mean > 0 && e < 1 {
+	if e := widest / mean; mean > 0 && e < 1 {
 		l.CI95 = &[2]float64{l.OutputTokensPerS * (1 - e), l.OutputTokensPerS * (1 + e)}
 	}
 	return l

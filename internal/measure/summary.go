@@ -188,6 +188,9 @@ func (s *sample) seek() {
 		return
 	}
 	ranks := []int64{1, values}
+	if rank := stat.Rank(n, stat.LeastWait); s.waits() && rank <= values {
+		ranks = append(ranks, rank)
+	}
 	for _, q := range quantiles() {
 		if few, _ := stat.Support(q.p); n < few {
 			continue

@@ -222,11 +222,11 @@ func (m *Model) claimOverview(run *result.Run) {
 			c.Sentence = straight(run)
 		}
 		switch {
-		case k.Knee != nil && k.Knee.CI95 != nil: // the sentence has it
+		case k.Knee != nil && k.Knee.Resampled != nil: // the sentence has it
 		case k.NoKnee != "":
 			c.Interval = "no knee is quoted: " + say.Plain(k.NoKnee)
 		default:
-			c.Interval = noInterval + "the loads are too few"
+			c.Interval = "no range: the loads are too few"
 		}
 		m.curveFigures(k, run)
 	}
@@ -276,8 +276,8 @@ func (m *Model) curveFigures(k *result.Curve, run *result.Run) {
 	unit := result.LoadUnit(k.Over)
 	if k.Knee != nil {
 		f := Figure{Name: "Knee", Value: say.Quantity(k.Knee.Load), Unit: unit}
-		if k.Knee.CI95 != nil {
-			f.Note = say.Quantity(k.Knee.CI95[0]) + " to " + say.Quantity(k.Knee.CI95[1])
+		if k.Knee.Resampled != nil {
+			f.Note = say.Quantity(k.Knee.Resampled[0]) + " to " + say.Quantity(k.Knee.Resampled[1]) + " by resampling the loads"
 		}
 		m.Figures = append(m.Figures, f)
 	}

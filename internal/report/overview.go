@@ -142,8 +142,8 @@ func (o *Overview) curve(c *result.Curve, run *result.Run) {
 	switch k := c.Knee; {
 	case k != nil:
 		knee = "knee at " + load(k.Load)
-		if k.CI95 != nil {
-			knee += fmt.Sprintf(" (%s to %s by resampling the loads)", say.Quantity(k.CI95[0]), say.Quantity(k.CI95[1]))
+		if k.Resampled != nil {
+			knee += fmt.Sprintf(" (%s to %s by resampling the loads)", say.Quantity(k.Resampled[0]), say.Quantity(k.Resampled[1]))
 		}
 	case c.NoKnee != "":
 		addFact("no knee: " + say.Plain(c.NoKnee))
@@ -155,8 +155,8 @@ func (o *Overview) curve(c *result.Curve, run *result.Run) {
 	}
 	if k := c.Knee; k != nil {
 		why := ""
-		if k.CI95 == nil {
-			why = "no interval: the loads are too few"
+		if k.Resampled == nil {
+			why = "no range: the loads are too few"
 		}
 		addFact("knee by "+say.Plain(k.Method), why)
 	}

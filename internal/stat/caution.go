@@ -22,6 +22,14 @@ const (
 	// do on the other half is the table of `go run ./bench/stat -only intervals`.
 	cautionMemory, cautionTime, mostCaution = 50, 40, 5
 
+	// cautionExcess and what [MissedWait] adds likewise, on the half that has each law and
+	// number of servers as the other does: 2 held there, and left a system of the other
+	// at 89 %, so it is 2.5; systems that nothing was chosen on are `-only waits`.
+	cautionExcess, mostExcess = 2.5, 3000
+
+	// LeastWait is the percentile of waiting times that no queue adds to.
+	LeastWait = .1
+
 	mostMemory = .995 // a correlation of fine batches above it is taken for it
 )
 
@@ -154,4 +162,29 @@ func CautionOfTime(residences, variation float64) float64 {
 // by [CautionOfTime], and by how long the series remembers.
 func Caution(ofTime, memory float64) float64 {
 	return min(mostCaution, ofTime+cautionMemory*memory)
+}
+
+// UpperOfWait is an upper end of the interval of a mean wait, of which least is what
+// requests take without a queue. What a queue adds comes in slow periods, few of which
+// have most of it: the interval is one of the logarithm of what is added, and a run
+// that met few of them may have missed as much as [MissedWait]. half is the half-width
+// of the mean by [Batches.Widest].
+func UpperOfWait(mean, half, least, missed float64) float64 {
+	added := mean - least
+	if !(added > 0) {
+		return mean + missed
+	}
+	return least + added*min(mostExcess, math.Exp(cautionExcess*half/added)) + missed
+}
+
+// MissedWait is what slow periods that a window did not meet may add to a mean wait,
+// in the unit of the mean residence: two of them, in each of which the requests of a
+// residence time wait for what remains of one, W(1+c²)/2. residences is the window over
+// the mean residence time, variation the squared coefficient of variation of residence
+// times.
+func MissedWait(residence, residences, variation float64) float64 {
+	if !(residences > 0) {
+		return 0
+	}
+	return residence * (1 + variation) / residences
 }

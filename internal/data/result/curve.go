@@ -44,10 +44,10 @@ type Together struct {
 // Knee is the load from which more of it buys little throughput for much
 // latency.
 type Knee struct {
-	Load   float64             `json:"load"`
-	CI95   *[2]float64         `json:"ci95"`
-	Method string              `json:"method"`
-	Others map[string]*float64 `json:"others"` // what other methods say
+	Load      float64             `json:"load"`
+	Resampled *[2]float64         `json:"resampled"` // range of 95 % of the knees of loads drawn again from those measured; of no level: it need not hold the knee of longer windows
+	Method    string              `json:"method"`
+	Others    map[string]*float64 `json:"others"` // what other methods say
 }
 
 // Saturation is the most that the target served.

@@ -146,7 +146,7 @@ func checkFromV1(c v1.Check) Check {
 func curveFromV1(c v1.Curve) Curve {
 	return Curve{
 		Over: c.Over, Points: c.Points,
-		Knee: maybe(c.Knee, func(k v1.Knee) Knee { return Knee(k) }), NoKnee: c.NoKnee,
+		Knee: maybe(c.Knee, func(k v1.Knee) Knee { return Knee{Load: k.Load, Resampled: k.CI95, Method: k.Method, Others: k.Others} }), NoKnee: c.NoKnee,
 		Saturation:   maybe(c.Saturation, func(s v1.Saturation) Saturation { return Saturation(s) }),
 		UnstableFrom: c.UnstableFrom, Pareto: Pareto(c.Pareto), Repeats: each(c.Repeats, repeatedFromV1),
 	}

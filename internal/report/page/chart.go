@@ -363,8 +363,8 @@ func curveMarks(run *result.Run, at numbers) (marks []mark) {
 	}
 	if c := run.Curve; c != nil {
 		if k := c.Knee; k != nil {
-			if k.CI95 != nil {
-				marks = append(marks, mark{Axis: "x", At: k.CI95[0], To: &k.CI95[1], Tone: 1})
+			if k.Resampled != nil {
+				marks = append(marks, mark{Axis: "x", At: k.Resampled[0], To: &k.Resampled[1], Tone: 1})
 			}
 			marks = append(marks, mark{Axis: "x", At: k.Load, Name: "knee", Tone: 1})
 		}

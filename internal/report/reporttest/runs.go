@@ -277,7 +277,7 @@ func Swept() *result.Run {
 		run.Points = append(run.Points, p)
 	}
 	run.Curve = &result.Curve{Over: "rate", Points: []int{0, 1, 2, 3}, Pareto: result.Pareto{UserSpeed: []int{1, 2}, TTFT: []int{0, 1, 2}},
-		Knee:       &result.Knee{Load: 33.6, CI95: &[2]float64{8.4, 41.25}, Method: "the greatest throughput ÷ latency (power)"},
+		Knee:       &result.Knee{Load: 33.6, Resampled: &[2]float64{8.4, 41.25}, Method: "the greatest throughput ÷ latency (power)"},
 		Saturation: &result.Saturation{RequestsPerS: 45.125}}
 	return run
 }

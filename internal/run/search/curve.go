@@ -22,6 +22,7 @@ type CurvePoint struct {
 	Late             float64     // output tokens a second in the second half of the window, 0 if not known
 	LateCI95         *[2]float64 // of it
 	TokensPerAnswer  float64     // mean, 0 if not known
+	TokensError      float64     // half the width of the mean's 95 % interval ÷ it, of independent answers
 	TTFT, TPOT, E2E  float64     // medians, ms; 0 if not known
 	Slowest          float64     // E2E of the slowest, ms; 0 if not known
 	Window           float64     // seconds
@@ -46,8 +47,8 @@ func PointOf(index int, p *result.Point) CurvePoint {
 	c := CurvePoint{
 		Index: index, Load: p.Load.Value(), Stability: p.Stability, Failing: p.Outcome == result.Failing, Early: p.EndedEarly != "", Window: p.Seconds.Window,
 		Offered: value(p.Throughput.DuePerS), RequestsPerS: value(p.Throughput.RequestsPerS), OutputTokensPerS: value(p.Throughput.OutputTokensPerS),
-		TokensPerAnswer: mean(p.Metrics.SummaryOf(metric.OutputTokens)),
-		TTFT:            middle(p.Metrics.SummaryOf(metric.TTFT)), TPOT: middle(p.Metrics.SummaryOf(metric.TPOT)), E2E: middle(p.Metrics.SummaryOf(metric.E2E)),
+		TokensPerAnswer: mean(p.Metrics.SummaryOf(metric.OutputTokens)), TokensError: relativeError(p.Metrics.SummaryOf(metric.OutputTokens)),
+		TTFT: middle(p.Metrics.SummaryOf(metric.TTFT)), TPOT: middle(p.Metrics.SummaryOf(metric.TPOT)), E2E: middle(p.Metrics.SummaryOf(metric.E2E)),
 	}
 	if e := p.Metrics.SummaryOf(metric.E2E); e != nil {
 		c.Slowest = value(e.Max)
@@ -70,6 +71,15 @@ func mean(s *result.Summary) float64 {
 		return 0
 	}
 	return value(s.Mean)
+}
+
+// relativeError is half the width of the 95 % interval of a mean, ÷ it.
+func relativeError(s *result.Summary) float64 {
+	if s == nil || s.SD == nil || s.N < 2 || !(value(s.Mean) > 0) {
+		return 0
+	}
+	n := float64(s.N)
+	return stat.StudentQuantile(0.975, n-1) * *s.SD / math.Sqrt(n) / *s.Mean
 }
 
 func middle(s *result.Summary) float64 {
@@ -113,14 +123,16 @@ func CurveOf(points []result.Point) *result.Curve {
 	k := findKnee(sorted)
 	if c.NoKnee = k.Reason; k.Reason == "" {
 		c.Knee = &result.Knee{
-			Load: k.Power, CI95: CI(k.Interval), Method: "the greatest throughput ÷ latency (power)",
+			Load: k.Power, Resampled: CI(k.Interval), Method: "the greatest throughput ÷ latency (power)",
 			Others: map[string]*float64{"kneedle": Known(k.Kneedle)},
 		}
 	}
 	if s := saturation(sorted, c.Over == Over(true)); s != nil {
 		c.Saturation = &result.Saturation{Load: s.Load, RequestsPerS: s.RequestsPerS, OutputTokensPerS: Known(s.OutputTokensPerS)}
-		if ci := s.LateCI95; ci != nil && s.TokensPerAnswer > 0 {
-			c.Saturation.CI95 = &[2]float64{ci[0] / s.TokensPerAnswer, ci[1] / s.TokensPerAnswer}
+		if ci := s.LateCI95; ci != nil && s.TokensPerAnswer > 0 && ci[0] > 0 {
+			// Both the output and what an answer has of it are known only so well.
+			e := math.Hypot(math.Log(ci[1]/ci[0])/2, s.TokensError)
+			c.Saturation.CI95 = &[2]float64{s.RequestsPerS * math.Exp(-e), s.RequestsPerS * math.Exp(e)}
 		}
 	}
 	c.Pareto.UserSpeed, c.Pareto.TTFT = fronts(sorted)

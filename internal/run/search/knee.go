@@ -12,7 +12,7 @@ import (
 type knee struct {
 	Power    float64       // load of the greatest throughput ÷ latency: the knee, if Reason is empty
 	Kneedle  float64       // load of the greatest bend of latency over load
-	Interval stat.Interval // 95 %, of Power, by resampling the points
+	Interval stat.Interval // of 95 % of Power by resampling the points: of no level
 	Reason   string        // why there is no knee
 }
 

@@ -94,7 +94,7 @@ func TestParseErrors(t *testing.T) {
 		_, err := Parse(text)
 		var e *say.Error
 		if !errors.As(err, &e) {
-			t.Errorf("%q: error %v, want a user.Error", text, err)
+			t.Errorf("%q: error %v, want a say.Error", text, err)
 		} else if !strings.Contains(e.Msg+"; "+e.Hint, want) {
 			t.Errorf("%q: %q does not say %q", text, e, want)
 		}

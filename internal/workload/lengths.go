@@ -43,7 +43,7 @@ const lengthHint = "write a number of tokens as 1024, or uniform(a,b), normal(me
 // ParseLengths reads "1024", "uniform(a,b)" with both ends included,
 // "normal(mean,sd)" or "lognormal(mean,sd)". The mean and the standard
 // deviation of lognormal are those of the length itself, not of its logarithm.
-// Every error is a [user.Error].
+// Every error is a [say.Error].
 func ParseLengths(s string) (Lengths, error) {
 	fail := func(hint, format string, args ...any) (Lengths, error) {
 		return Lengths{}, say.Errorf("length %.60q: %s", s, fmt.Sprintf(format, args...)).WithHint(hint)

@@ -45,7 +45,7 @@ func Formats() []Format {
 // Export is a format and a place.
 type Export struct{ Format, Path string }
 
-// ParseExports reads NAME=PATH. Every error is a [user.Error].
+// ParseExports reads NAME=PATH. Every error is a [say.Error].
 func ParseExports(texts []string) ([]Export, error) {
 	var out []Export
 	var names []string
@@ -126,7 +126,7 @@ func (e Export) Write(run *result.Run, dir string) error {
 
 // Replace writes a file as a whole, and its directory if it is not there. What
 // is no regular file, such as /dev/stdout, is written to as it is. That the
-// place cannot be written to is a [user.Error].
+// place cannot be written to is a [say.Error].
 func Replace(path string, write func(io.Writer) error) (err error) {
 	place := func(err error) error {
 		var at *fs.PathError

@@ -28,7 +28,7 @@ type Baseline struct {
 	Runs   []result.Run `json:"runs"`
 }
 
-// NewBaseline makes a baseline of the sides' runs. Every error is a [user.Error].
+// NewBaseline makes a baseline of the sides' runs. Every error is a [say.Error].
 func NewBaseline(sides []Side) (Baseline, error) {
 	b := Baseline{Schema: BaselineSchema}
 	for _, s := range sides {

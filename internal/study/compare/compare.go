@@ -176,7 +176,7 @@ func (c *Comparison) state(s string) bool {
 	return slices.ContainsFunc(c.Clauses, func(o Outcome) bool { return o.State == s })
 }
 
-// Compare compares each side with the first. Every error is a [user.Error].
+// Compare compares each side with the first. Every error is a [say.Error].
 func Compare(sides []Side, o Options) (*Comparison, error) {
 	if len(sides) < 2 {
 		return nil, say.Errorf("a comparison needs two sides").WithHint("for example pitot compare runs/before runs/after")

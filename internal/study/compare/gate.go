@@ -31,7 +31,7 @@ func ParsePrimary(text string) (*Primary, error) {
 }
 
 // ParseClauses reads clauses that are separated by commas. Every error is a
-// [user.Error].
+// [say.Error].
 func ParseClauses(text string) (out []Clause, err error) {
 	for part := range strings.SplitSeq(text, ",") {
 		c, err := parseClause(part)
@@ -88,7 +88,7 @@ func parseClause(text string) (Clause, error) {
 }
 
 // Share reads a percentage below 100 %: "5%", or 0.05. Every error is a
-// [user.Error].
+// [say.Error].
 func Share(text string) (float64, error) {
 	digits, percent := strings.CutSuffix(strings.TrimSpace(text), "%")
 	x, err := strconv.ParseFloat(strings.TrimSpace(digits), 64)

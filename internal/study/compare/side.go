@@ -40,7 +40,7 @@ const sideHint = "a side is a run directory, a directory of runs, a baseline, a 
 // ReadSide reads what an argument of the command line names: a run directory,
 // a directory of them, a run.json, a baseline, a result of another tool, a
 // directory of those, or NAME=PATH,PATH… of these. Every error is a
-// [user.Error].
+// [say.Error].
 func ReadSide(arg string) (Side, error) {
 	s := Side{path: filepath.Clean(arg)}
 	s.Name = filepath.Base(s.path)

@@ -137,7 +137,7 @@ const largest = 2 << 30
 
 // Read reads a result file of vLLM, SGLang, AIPerf or GuideLLM: JSON, or one
 // object a line. Which tool wrote it shows in its contents. Every error is a
-// [user.Error].
+// [say.Error].
 func Read(path string) (*Result, error) {
 	data, err := readFile(path)
 	if err != nil {

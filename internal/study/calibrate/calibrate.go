@@ -64,6 +64,10 @@ func (c *Calibration) Run(ctx context.Context) (*Result, error) {
 		parent = filepath.Join("runs", rundir.Name(time.Now(), "calibration-"+c.Deployment.Model.Name))
 	}
 	x := &Result{Dir: parent, Profile: filepath.Join(parent, "profile.yaml")}
+	first := c.load(predict.DesignLoad{Users: 1, Input: 1, Output: 1}, parent, 1)
+	if err := run.Check(first); err != nil { // before much is worked out
+		return x, err
+	}
 	var recordings []*predict.Recording
 	d := c.Deployment
 	number := 0
@@ -76,9 +80,8 @@ func (c *Calibration) Run(ctx context.Context) (*Result, error) {
 		order := slices.Concat(chosen, reversed(chosen))
 		for _, l := range order {
 			number++
-			dir := filepath.Join(parent, fmt.Sprintf("%02d", number))
 			c.showLine(fmt.Sprintf("load %d of %d: %s", number, slots, describe(l)))
-			more, err := c.measure(ctx, l, dir, number)
+			more, err := c.measure(ctx, l, parent, number)
 			if err != nil {
 				return x, err
 			}
@@ -118,23 +121,28 @@ func (c *Calibration) showLine(line string) {
 	}
 }
 
-// measure carries one load out. One that nobody answered tells nothing, and ends
-// the calibration: the next would fare no better.
-func (c *Calibration) measure(ctx context.Context, l predict.DesignLoad, dir string, number int) ([]*predict.Recording, error) {
+// load is the plan of a load.
+func (c *Calibration) load(l predict.DesignLoad, parent string, number int) *plan.Plan {
 	one := *c.Plan
-	one.Out = dir
+	one.Out = filepath.Join(parent, fmt.Sprintf("%02d", number))
 	one.Load = plan.Load{Concurrency: l.Users, Arrival: "poisson", Duration: c.Each, Warmup: warmUp, Repeat: 1}
 	one.Ask.Input, one.Ask.Output = between(l.Input), between(l.Output)
 	if one.SeedSet {
 		one.Seed = run.LaunchSeed(c.Plan.Seed, number)
 	}
+	return &one
+}
+
+// measure carries one load out. One that nothing answered tells nothing, and ends
+// the calibration: the next would fare no better.
+func (c *Calibration) measure(ctx context.Context, l predict.DesignLoad, parent string, number int) ([]*predict.Recording, error) {
 	r := run.Runner{Command: c.Command, Version: c.Version, Progress: c.Progress}
-	measured, dir, err := r.Run(ctx, &one)
+	measured, dir, err := r.Run(ctx, c.load(l, parent, number))
 	if err != nil {
 		return nil, err
 	}
 	if measured.Interrupted || ctx.Err() != nil {
-		return nil, say.Errorf("stopped after %s", say.Plural(number-1, "load")).WithHint("they stay: pitot fit " + c.Deployment.Spec + " " + filepath.Join(filepath.Dir(dir), "*"))
+		return nil, say.Errorf("stopped after %s", say.Plural(number-1, "load")).WithHint("they stay: pitot fit " + c.Deployment.Spec + " " + filepath.Join(parent, "*"))
 	}
 	recordings, err := predict.ReadRuns(dir)
 	if err != nil {

@@ -37,7 +37,8 @@ func candidates(d *deploy.Deployment) (list []DesignLoad) {
 	for _, u := range users {
 		for _, in := range []int{64, 512, 2048, 6000} {
 			for _, out := range []int{16, 128} {
-				if in > longest || u*(in+out)*2 > d.KVTokens() || u > 16 && in > 2048 {
+				// What a longer answer tells, it tells behind shorter prompts too.
+				if in > longest || u*(in+out)*2 > d.KVTokens() || in > 512 && out > 16 || u > 16 && in > 2048 {
 					continue
 				}
 				list = append(list, DesignLoad{u, in, out})
@@ -83,7 +84,7 @@ func (l DesignLoad) simulate(d *deploy.Deployment, seconds float64, seed uint64)
 
 // mostSimulated is how many requests of a load are thought through, besides one for
 // each user: what more of them tell is in proportion.
-const mostSimulated = 150
+const mostSimulated = 60
 
 // informed is what a load would tell of the parameters, and how its mean TTFT and
 // TPOT depend on them.

@@ -411,6 +411,9 @@ func TestGoldenCompared(t *testing.T) {
 
 // The twin does a run of version 1 again, and is fitted to it.
 func TestGoldenPredicted(t *testing.T) {
+	if testing.Short() {
+		t.Skip("slow under the race detector, and has one goroutine")
+	}
 	t.Parallel()
 	run := copied(t, "v1", "run")
 	code, stdout, stderr := pitot(t, "predict", "llama-3.1-8b@h100", "--run", run)

@@ -136,6 +136,9 @@ func TestPageFromParquet(t *testing.T) {
 
 // A sweep of twenty points is at most a megabyte.
 func TestPageSize(t *testing.T) {
+	if testing.Short() {
+		t.Skip("slow under the race detector, and has one goroutine")
+	}
 	dir := filepath.Join(t.TempDir(), "run")
 	run := measureSim(t, dir, "sweep", "sim:llama-3.1-8b@h100", "--points", "20", "--requests", "400", "--slo", "p99 ttft<200ms, p99 tpot<20ms")
 	page, charts := readPage(t, dir)

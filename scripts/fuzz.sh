@@ -2,7 +2,11 @@
 # Runs every fuzz target for a while: each package compiled once, as many targets at a
 # time as there are cores, each with one worker.
 #
-#   scripts/fuzz.sh [TIME]      of each target, by default 2s
+#   scripts/fuzz.sh [TIME [unguided]]      of each target, by default 2s
+#
+# unguided goes without the instrumentation that tells new inputs from old ones: in
+# two seconds it finds nothing that chance does not, and every package would be
+# compiled for it again.
 #
 # An input that fails is written into testdata/fuzz of its package, where go test
 # finds it again.
@@ -10,6 +14,8 @@ set -euo pipefail
 cd "$(dirname "$0")/.."
 
 export each=${1:-2s}
+export guided=-fuzz=.
+[ "${2:-}" != unguided ] || guided=
 work=$(mktemp -d)
 export work
 trap 'rm -rf "$work"' EXIT
@@ -17,7 +23,7 @@ trap 'rm -rf "$work"' EXIT
 # package DIR fuzzes the targets of one package, one after the other.
 package() {
 	local dir=$1 test=$work/${1//\//-} target
-	go test -c -fuzz=. -o "$test" "./$dir"
+	go test -c $guided -o "$test" "./$dir"
 	cd "$dir"
 	for target in $("$test" -test.list '^Fuzz'); do
 		"$test" -test.run '^$' -test.fuzz "^$target\$" -test.fuzztime "$each" -test.parallel 1 -test.fuzzcachedir "$work/cache" >"$test.said" 2>&1 ||

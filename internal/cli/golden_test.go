@@ -300,6 +300,9 @@ func TestGoldenKilled(t *testing.T) {
 
 // A finished run is shown, exported, compared and predicted as it was.
 func TestGoldenFinished(t *testing.T) {
+	if testing.Short() {
+		t.Skip("slow under the race detector")
+	}
 	for _, name := range []string{"v1/run", "v1/sweep", "v1/find", "v2/run"} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

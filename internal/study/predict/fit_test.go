@@ -258,6 +258,9 @@ func series(n int, cv, time, jitter, stalls float64, seed uint64) []stepResidual
 
 // The intervals hold the truth about as often as they say, with stalls too.
 func TestSlowPhasesIntervals(t *testing.T) {
+	if testing.Short() {
+		t.Skip("slow under the race detector")
+	}
 	t.Parallel()
 	const seeds, cv, time = 40, 0.15, 1.0
 	for _, stalls := range []float64{0, 0.002} {

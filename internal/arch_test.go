@@ -73,7 +73,7 @@ func rooms() []room {
 		{"run/estimate", "data/result plan run/search"},                                                                                                             // what a plan will send, take and cost
 		{"run", "plan load measure data/record data/marks data/spill data/rundir data/result slo wire wire/stamp workload workload/seed workload/token workload/arrival clock say target run/search stat data/metric wire/api measure/judge"},
 		{"study/predict", "plan run load data/record data/rundir data/result workload twin twin/catalogue twin/deploy twin/vllm stat say target data/metric measure"},
-		{"study/calibrate", "plan run study/predict twin/deploy workload data/result data/rundir say"}, // a server's twin, by loads chosen for it
+		{"study/calibrate", "plan run study/predict target twin/deploy workload data/record data/result data/rundir say"}, // a server's twin, by loads chosen for it
 		{"run/audit", "plan run measure twin/serve data/record data/result stat workload data/metric say"},
 		{"study/tools", "run/audit say data/result data/metric"},                      // what other tools wrote, read as what they say
 		{"study/compare", "study/tools data/rundir data/result stat say data/metric"}, // what changed between systems

@@ -202,7 +202,7 @@ func main() {
 		}
 		log.Printf("truth %d of %d: %d of %d ranges hold it, %d of %d of those that are determined", t+1, *truths, held, len(drawn), heldDetermined, determined)
 	}
-	fmt.Printf("%d truths, each fitted on %d runs in %.0f s (median)\n\n", *truths, len(fittedOn), median(took))
+	fmt.Printf("%d truths, each measured and fitted in %.0f s (median)\n\n", *truths, median(took))
 	fmt.Printf("%-22s %9s %11s %8s %12s %14s\n", "parameter", "in range", "determined", "in range", "range, ×÷", "off by, median")
 	all, sure, held, heldSure := 0, 0, 0, 0
 	for _, p := range drawn {

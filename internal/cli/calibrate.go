@@ -4,11 +4,13 @@ import (
 	"context"
 	"fmt"
 	"io"
+	"path/filepath"
 
 	"pitot/internal/plan"
 	"pitot/internal/report"
 	"pitot/internal/say"
 	"pitot/internal/study/calibrate"
+	"pitot/internal/twin/deploy"
 )
 
 // calibrateVerb measures a server with loads chosen for it and fits the twin to them.
@@ -24,7 +26,14 @@ func calibrateVerb(ctx context.Context, e *Env) (int, error) {
 	if err := p.CheckTarget(); err != nil {
 		return Usage, err
 	}
-	d, err := calibrate.Given(p.Spec, own.Deployment)
+	given := own.Deployment
+	if given == "" && p.Kind() != plan.KindServer {
+		given = deploymentOf(p.Spec)
+	}
+	if given == "" {
+		return Usage, say.Errorf("no deployment given").WithHint("say what the server is, with the settings it was started with: --deployment 'llama-3.1-8b@h100?max_num_seqs=256'")
+	}
+	d, err := deploy.Parse(given)
 	if err != nil {
 		return Usage, err
 	}
@@ -34,6 +43,10 @@ func calibrateVerb(ctx context.Context, e *Env) (int, error) {
 	c := calibrate.Calibration{Plan: &p, Deployment: d, Time: own.Time, Each: own.Each, Command: e.Command, Version: versionOf(), Progress: view}
 	x, err := c.Run(ctx)
 	view.close()
+	if err != nil && x != nil && x.Loads > 0 {
+		fmt.Fprintf(e.Stderr, "pitot: %s are in %s: pitot fit '%s' %s --out %s makes a twin of them\n",
+			say.Plural(x.Loads, "load"), x.Dir, given, filepath.Join(x.Dir, "[0-9]*"), x.Profile)
+	}
 	switch {
 	case err != nil && ctx.Err() != nil:
 		return Interrupted, err

@@ -44,16 +44,7 @@ func TestServerCountsWhatWasSent(t *testing.T) {
 			var out bytes.Buffer
 			p := plan.Default()
 			p.Truth = truth
-			srv, _, _, err := target.NewMock(&plan.Serving{}, &p.Embedded, "fixed")
-			if err != nil {
-				t.Fatal(err)
-			}
-			l, err := net.Listen("tcp", "127.0.0.1:0")
-			if err != nil {
-				t.Fatal(err)
-			}
-			go srv.Serve(l)
-			url := "http://" + l.Addr().String()
+			srv, url := serveFixed(t, &p.Embedded)
 			at := filepath.Join(dir, "run")
 			args := append(c.args, "--out", at, "--quiet", "--format", "json")
 			for i := range args {
@@ -141,10 +132,10 @@ func TestServerCountsWhatWasSent(t *testing.T) {
 	}
 }
 
-// Somebody else who asks the server during a load is seen in its count, and named.
-func TestOtherTrafficIsSeen(t *testing.T) {
-	p := plan.Default()
-	srv, _, _, err := target.NewMock(&plan.Serving{}, &p.Embedded, "fixed")
+// serveFixed serves fixed latencies over HTTP, at a URL.
+func serveFixed(t *testing.T, e *plan.Embedded) (srv *serve.Server, url string) {
+	t.Helper()
+	srv, _, _, err := target.NewMock(&plan.Serving{}, e, "fixed")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -153,7 +144,13 @@ func TestOtherTrafficIsSeen(t *testing.T) {
 		t.Fatal(err)
 	}
 	go srv.Serve(l)
-	url := "http://" + l.Addr().String()
+	return srv, "http://" + l.Addr().String()
+}
+
+// Somebody else who asks the server during a load is seen in its count, and named.
+func TestOtherTrafficIsSeen(t *testing.T) {
+	p := plan.Default()
+	srv, url := serveFixed(t, &p.Embedded)
 	ctx, stop := context.WithCancel(t.Context())
 	var others sync.WaitGroup
 	others.Go(func() {

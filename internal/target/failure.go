@@ -13,8 +13,9 @@ import (
 
 // Error says that a target cannot be measured: it is unreachable, or refuses.
 type Error struct {
-	Msg  string
-	Hint string
+	Msg   string
+	Hint  string
+	Class string // of the error, "" where it has none: record.ErrContextLength, …
 }
 
 func (e *Error) Error() string { return e.Msg }
@@ -52,7 +53,7 @@ func (t *Target) Failure(class string, status int32, detail string) error {
 	case class == record.ErrTimeout && strings.Contains(detail, "TLS"):
 		hint = "does the server speak HTTPS there? try " + strings.Replace(t.curlCommand(), "https://", "http://", 1)
 	}
-	return &Error{msg, hint}
+	return &Error{msg, hint, class}
 }
 
 // wantsCertificate says whether a TLS alert is about this client's certificate. Up to

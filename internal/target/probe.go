@@ -83,7 +83,7 @@ func (t *Target) waitReady(ctx context.Context, wait time.Duration, notef func(s
 			if why != "" {
 				msg += ": " + wire.Redact(why, t.Secret)
 			}
-			return &Error{msg, "look at the server's log, or try " + t.curlCommand()}
+			return &Error{Msg: msg, Hint: "look at the server's log, or try " + t.curlCommand()}
 		case <-time.After(500 * time.Millisecond):
 		}
 	}
@@ -101,8 +101,8 @@ func (t *Target) probe(ctx context.Context, p Wanted) error {
 		return err
 	}
 	if t.Options.Model == "" && t.modelsPath() != "" {
-		return &Error{"the server does not list its models at " + t.Dialer.Endpoint.URL(t.modelsPath()) + t.modelsAnswer,
-			"check the URL: http://host:port, …/v1, or …" + strings.Join(api.RouteEnds(), ", …") + "; or name a model: --model NAME"}
+		return &Error{Msg: "the server does not list its models at " + t.Dialer.Endpoint.URL(t.modelsPath()) + t.modelsAnswer,
+			Hint: "check the URL: http://host:port, …/v1, or …" + strings.Join(api.RouteEnds(), ", …") + "; or name a model: --model NAME"}
 	}
 	if err := t.needsModel(); err != nil {
 		return err
@@ -132,7 +132,7 @@ func (t *Target) checkContextLength(p *plan.Ask) error {
 	if in+out <= limit {
 		return nil
 	}
-	return &Error{fmt.Sprintf("%s tokens in and %s out do not fit the model's context of %s", say.Count(in), say.Count(out), say.Count(limit)), t.hint(record.ErrContextLength)}
+	return &Error{fmt.Sprintf("%s tokens in and %s out do not fit the model's context of %s", say.Count(in), say.Count(out), say.Count(limit)), t.hint(record.ErrContextLength), record.ErrContextLength}
 }
 
 // discover reads the list of models; many servers name their engine there.
@@ -149,7 +149,7 @@ func (t *Target) discover(ctx context.Context) error {
 	case a.Status == 401 || a.Status == 403:
 		return t.Failure(record.ErrAuth, int32(a.Status), a.ErrorText())
 	case a.Status == 503 && t.Options.Model == "":
-		return &Error{"the server is not ready: it answers 503 at " + t.Dialer.Endpoint.URL(t.modelsPath()), "wait for it with --wait-ready 10m"}
+		return &Error{Msg: "the server is not ready: it answers 503 at " + t.Dialer.Endpoint.URL(t.modelsPath()), Hint: "wait for it with --wait-ready 10m"}
 	case a.Status != 200: // no such route, perhaps: the first request will tell whether all is well
 		t.modelsAnswer = fmt.Sprintf(": it answers %d", a.Status)
 		if text := a.ErrorText(); text != "" {
@@ -179,7 +179,7 @@ func (t *Target) discover(ctx context.Context) error {
 		h = "did you mean --model " + n + "?"
 	}
 	if len(known) <= 64 { // a gateway may serve more than it lists
-		return &Error{fmt.Sprintf("the server has no model %q", t.Options.Model), h}
+		return &Error{Msg: fmt.Sprintf("the server has no model %q", t.Options.Model), Hint: h}
 	}
 	return nil
 }
@@ -231,7 +231,7 @@ func (t *Target) adapt(ctx context.Context) error {
 			return t.Failure(row.Error, row.Status, row.Detail)
 		}
 	}
-	return &Error{"the server refuses every form of the request", "find a body that it accepts with curl, and give what differs with --body"}
+	return &Error{Msg: "the server refuses every form of the request", Hint: "find a body that it accepts with curl, and give what differs with --body"}
 }
 
 // applyConcession changes the options as a refusal asks for, where the API knows how.

@@ -211,16 +211,7 @@ func TestParquetColumns(t *testing.T) {
 		t.Error(d)
 	}
 
-	file, err := os.Open(filepath.Join(dir, rundir.Requests))
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer file.Close()
-	info, _ := file.Stat()
-	pf, err := parquet.OpenFile(file, info.Size())
-	if err != nil {
-		t.Fatal(err)
-	}
+	pf := openParquet(t, filepath.Join(dir, rundir.Requests))
 	var names []string
 	for _, c := range pf.Root().Columns() {
 		names = append(names, c.Name())
@@ -272,6 +263,22 @@ func TestRowGroups(t *testing.T) {
 	}
 }
 
+// openParquet opens a file until the end of the test.
+func openParquet(t *testing.T, path string) *parquet.File {
+	t.Helper()
+	file, err := os.Open(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { file.Close() })
+	info, _ := file.Stat()
+	pf, err := parquet.OpenFile(file, info.Size())
+	if err != nil {
+		t.Fatal(err)
+	}
+	return pf
+}
+
 // Other programs pass over a page whose bounds say that what they look for is not in
 // it: so the bounds that a file states hold, of its pages and of its row groups.
 func TestParquetBounds(t *testing.T) {
@@ -291,16 +298,7 @@ func TestParquetBounds(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, name := range []string{rundir.Requests, rundir.Chunks, rundir.Telemetry} {
-		file, err := os.Open(filepath.Join(dir, name))
-		if err != nil {
-			t.Fatal(err)
-		}
-		defer file.Close()
-		info, _ := file.Stat()
-		pf, err := parquet.OpenFile(file, info.Size())
-		if err != nil {
-			t.Fatal(err)
-		}
+		pf := openParquet(t, filepath.Join(dir, name))
 		for _, column := range pf.RowGroups()[0].ColumnChunks() {
 			boundsHold(t, name, pf.Root().Columns()[column.Column()].Name(), column)
 		}

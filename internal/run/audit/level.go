@@ -47,7 +47,7 @@ type Figure struct {
 	N              int64 // samples that the client has
 	Reported, True *float64
 	Few            bool       // rests on fewer samples than is firm
-	Bounds         [2]float64 // printed with Said: what merged arrivals leave open
+	Bounds         [2]float64 // printed with Reported: what merged arrivals leave open
 }
 
 // Error is reported minus true. It is not known while one of them is withheld.

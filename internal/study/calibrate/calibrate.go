@@ -5,18 +5,20 @@ package calibrate
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"path/filepath"
 	"slices"
-	"strings"
 	"time"
 
+	"pitot/internal/data/record"
 	"pitot/internal/data/result"
 	"pitot/internal/data/rundir"
 	"pitot/internal/plan"
 	"pitot/internal/run"
 	"pitot/internal/say"
 	"pitot/internal/study/predict"
+	"pitot/internal/target"
 	"pitot/internal/twin/deploy"
 	"pitot/internal/workload"
 )
@@ -34,9 +36,10 @@ type Calibration struct {
 
 // Result is what came of it.
 type Result struct {
-	Fit     *predict.Fit
-	Dir     string // holds the runs, and is the place for the profile
-	Profile string // its file in Dir
+	Fit     *predict.Fit // nil where it came to none
+	Dir     string       // holds the runs, and is the place for the profile
+	Loads   int          // in Dir that the fit can be made from
+	Profile string       // its file in Dir
 }
 
 const (
@@ -50,65 +53,99 @@ const (
 	leastLoads = 4
 )
 
+// series is the loads of a calibration, one after the other.
+type series struct {
+	*Calibration
+	dir        string
+	measured   int // loads
+	recordings []*predict.Recording
+	tooLong    int   // tokens of the shortest prompts that the server takes no request with, 0 for none
+	silent     error // why the last load that tells nothing does not
+}
+
 // Run measures and fits. The first half of the loads is chosen by the catalogue's
 // twin, the other by the twin as the first half has it. Each half is measured
 // forwards and backwards, so that what drifts by and by takes no side. Errors are
-// the user's; what was measured by then stays.
+// the user's; what was measured by then stays, and the result says where.
 func (c *Calibration) Run(ctx context.Context) (*Result, error) {
-	slots := int(c.Time / (c.Each + warmUp + around))
+	slots := int(c.Time / c.nominal())
 	if slots < leastLoads {
 		return nil, say.Errorf("%v are too short for %d loads of %v each", c.Time, leastLoads, c.Each).WithHint("give a longer --budget, or a shorter --duration of each load")
 	}
-	parent := c.Plan.Out
-	if parent == "" {
-		parent = filepath.Join("runs", rundir.Name(time.Now(), "calibration-"+c.Deployment.Model.Name))
+	s := &series{Calibration: c, dir: c.Plan.Out}
+	if s.dir == "" {
+		s.dir = filepath.Join("runs", rundir.Name(time.Now(), "calibration-"+c.Deployment.Model.Name))
 	}
-	x := &Result{Dir: parent, Profile: filepath.Join(parent, "profile.yaml")}
-	first := c.load(predict.DesignLoad{Users: 1, Input: 1, Output: 1}, parent, 1)
-	if err := run.Check(first); err != nil { // before much is worked out
-		return x, err
+	x := &Result{Dir: s.dir, Profile: filepath.Join(s.dir, "profile.yaml")}
+	err := run.Check(s.load(predict.DesignLoad{Users: 1, Input: 1, Output: 1}, 1)) // before much is worked out
+	if err == nil {
+		x.Fit, err = s.fit(ctx, slots)
 	}
-	var recordings []*predict.Recording
-	d := c.Deployment
-	number := 0
-	for half := range 2 {
-		n := slots / 4 // loads, each measured twice
-		if half == 1 {
-			n = (slots - number) / 2
-		}
-		chosen := predict.Choose(d, recordings, max(n, 1), c.Each.Seconds())
-		order := slices.Concat(chosen, reversed(chosen))
-		for _, l := range order {
-			number++
-			c.showLine(fmt.Sprintf("load %d of %d: %s", number, slots, describe(l)))
-			more, err := c.measure(ctx, l, parent, number)
-			if err != nil {
-				return x, err
-			}
-			recordings = append(recordings, more...)
-		}
-		if half == 0 {
-			c.showLine("choosing further loads by what these told")
-			fitted, err := predict.Center(c.Deployment, recordings)
-			if err != nil {
-				return x, err
-			}
-			d = fitted
-		}
-	}
-	c.showLine("fitting")
-	var err error
-	x.Fit, err = predict.FitRuns(c.Deployment, recordings)
+	x.Loads = len(s.recordings)
 	if err != nil {
 		return x, err
 	}
 	return x, x.Fit.Profile(c.Deployment.Given).Write(x.Profile)
 }
 
-func reversed(list []predict.DesignLoad) []predict.DesignLoad {
-	list = slices.Clone(list)
-	slices.Reverse(list)
-	return list
+// nominal is how long a load is thought to take.
+func (c *Calibration) nominal() time.Duration { return c.Each + warmUp + around }
+
+// fit measures the loads, of which so many are thought to fit into the time, and
+// fits the twin to them.
+func (s *series) fit(ctx context.Context, slots int) (*predict.Fit, error) {
+	begin := time.Now()
+	for tooLong := -1; len(s.recordings) == 0; {
+		if tooLong == s.tooLong { // shorter prompts are not the remedy
+			return nil, s.silent
+		}
+		tooLong = s.tooLong
+		if err := s.measureBothWays(ctx, s.choose(s.Deployment, slots/4), slots); err != nil {
+			return nil, err
+		}
+	}
+	s.showLine("choosing further loads by what these told")
+	nearer, err := predict.Center(s.Deployment, s.recordings)
+	if err != nil {
+		return nil, err
+	}
+	each := s.nominal()
+	if s.Plan.Kind() != plan.KindSim { // answers may take longer than was thought
+		each = max(each, time.Since(begin)/time.Duration(max(s.measured, 1)))
+	}
+	left := max(int(s.Time/each)-s.measured, 2)
+	if err := s.measureBothWays(ctx, s.choose(nearer, left/2), s.measured+left); err != nil {
+		return nil, err
+	}
+	s.showLine("fitting")
+	return predict.FitRuns(s.Deployment, s.recordings)
+}
+
+// choose chooses so many loads for a deployment, of prompts that the server takes.
+func (s *series) choose(d *deploy.Deployment, n int) []predict.DesignLoad {
+	taken := *d
+	if s.tooLong > 0 {
+		taken.Settings.MaxModelLen = min(taken.Settings.MaxModelLen, 2*s.tooLong)
+	}
+	return predict.Choose(&taken, s.recordings, n, s.Each.Seconds())
+}
+
+// measureBothWays carries loads out in their order, and again in the opposite one. A
+// load that is not answered, as its prompts may be longer than the server takes, is
+// left out.
+func (s *series) measureBothWays(ctx context.Context, loads []predict.DesignLoad, total int) error {
+	back := slices.Clone(loads)
+	slices.Reverse(back)
+	for _, l := range slices.Concat(loads, back) {
+		if s.tooLong > 0 && l.Input >= s.tooLong {
+			continue
+		}
+		s.showLine(fmt.Sprintf("load %d of %d: %s", s.measured+1, total, describe(l)))
+		if err := s.measure(ctx, l); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 func describe(l predict.DesignLoad) string {
@@ -122,33 +159,48 @@ func (c *Calibration) showLine(line string) {
 }
 
 // load is the plan of a load.
-func (c *Calibration) load(l predict.DesignLoad, parent string, number int) *plan.Plan {
-	one := *c.Plan
-	one.Out = filepath.Join(parent, fmt.Sprintf("%02d", number))
-	one.Load = plan.Load{Concurrency: l.Users, Arrival: "poisson", Duration: c.Each, Warmup: warmUp, Repeat: 1}
+func (s *series) load(l predict.DesignLoad, number int) *plan.Plan {
+	one := *s.Plan
+	one.Out = filepath.Join(s.dir, fmt.Sprintf("%02d", number))
+	one.Load = plan.Load{Concurrency: l.Users, Arrival: "poisson", Duration: s.Each, Warmup: warmUp, Repeat: 1}
 	one.Ask.Input, one.Ask.Output = between(l.Input), between(l.Output)
 	if one.SeedSet {
-		one.Seed = run.LaunchSeed(c.Plan.Seed, number)
+		one.Seed = run.LaunchSeed(s.Plan.Seed, number)
 	}
 	return &one
 }
 
-// measure carries one load out. One that nothing answered tells nothing, and ends
-// the calibration: the next would fare no better.
-func (c *Calibration) measure(ctx context.Context, l predict.DesignLoad, parent string, number int) ([]*predict.Recording, error) {
-	r := run.Runner{Command: c.Command, Version: c.Version, Progress: c.Progress}
-	measured, dir, err := r.Run(ctx, c.load(l, parent, number))
-	if err != nil {
-		return nil, err
+// measure carries one load out.
+func (s *series) measure(ctx context.Context, l predict.DesignLoad) error {
+	r := run.Runner{Command: s.Command, Version: s.Version, Progress: s.Progress}
+	measured, dir, err := r.Run(ctx, s.load(l, s.measured+1))
+	var refused *target.Error
+	if errors.As(err, &refused) && refused.Class == record.ErrContextLength && measured == nil {
+		if s.tooLong == 0 || l.Input < s.tooLong {
+			s.tooLong = l.Input
+		}
+		s.leaveOut(err)
+		return nil
 	}
+	if err != nil {
+		return err
+	}
+	s.measured++
 	if measured.Interrupted || ctx.Err() != nil {
-		return nil, say.Errorf("stopped after %s", say.Plural(number-1, "load")).WithHint("they stay: pitot fit " + c.Deployment.Spec + " " + filepath.Join(parent, "*"))
+		return say.Errorf("stopped in load %d", s.measured)
 	}
 	recordings, err := predict.ReadRuns(dir)
 	if err != nil {
-		return nil, fmt.Errorf("load %d (%s): %w", number, describe(l), err)
+		s.leaveOut(err)
 	}
-	return recordings, nil
+	s.recordings = append(s.recordings, recordings...)
+	return nil
+}
+
+// leaveOut says why a load tells nothing.
+func (s *series) leaveOut(why error) {
+	s.silent = why
+	s.showLine("left out: " + why.Error())
 }
 
 // between are lengths from half of one to one and a half of it.
@@ -158,20 +210,4 @@ func between(n int) workload.Lengths {
 		return workload.Fixed(n)
 	}
 	return lengths
-}
-
-// Given says what deployment a target is: as the user says, or as an embedded
-// target's own name does.
-func Given(spec, given string) (*deploy.Deployment, error) {
-	if given == "" {
-		for _, kind := range []string{plan.KindSim, plan.KindMock} {
-			if rest, ok := strings.CutPrefix(spec, kind+":"); ok {
-				given = rest
-			}
-		}
-	}
-	if given == "" {
-		return nil, say.Errorf("no deployment given").WithHint("say what the server is, with the settings it was started with: --deployment 'llama-3.1-8b@h100?max_num_seqs=256'")
-	}
-	return deploy.Parse(given)
 }

@@ -106,8 +106,8 @@ func (f *fitter) informs(l DesignLoad, seconds float64) informed {
 	at := make([][]moment, len(trials))
 	residuals := make([][]float64, len(trials))
 	for i := range trials {
-		s := c.replayed(&trials[i].d, trials[i].seed)
-		at[i], residuals[i] = c.momentsOf(s), c.residuals(s)
+		at[i] = c.momentsOf(c.replayed(&trials[i].d, trials[i].seed))
+		residuals[i] = c.residuals(at[i])
 	}
 	jac := slopes(residuals, widths)
 	if n := len(residuals[0]); n > 0 {
@@ -259,14 +259,7 @@ func plus(a, b [][]float64, f float64) [][]float64 {
 // Center is the deployment as the runs have it, without how sure that is and how
 // far it is off.
 func Center(d *deploy.Deployment, runs []*Recording) (*deploy.Deployment, error) {
-	shown := make([]*Recording, len(runs))
-	for i, r := range runs {
-		shown[i] = r.shown()
-	}
-	f, _, err := calibrate(d, shown)
-	for _, r := range runs {
-		r.course = nil // which the fit of all runs gives again
-	}
+	f, _, err := calibrate(d, shownOf(runs))
 	if err != nil {
 		return nil, err
 	}

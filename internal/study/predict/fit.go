@@ -180,10 +180,7 @@ func FitRuns(d *deploy.Deployment, runs []*Recording) (*Fit, error) {
 	if n < 50 {
 		return nil, say.Errorf("%d answered requests are too few to fit anything; it takes 50", n).WithHint("measure longer with --duration")
 	}
-	shown := make([]*Recording, len(runs))
-	for i, r := range runs {
-		shown[i] = r.shown()
-	}
+	shown := shownOf(runs)
 	f, slow, err := calibrate(d, shown)
 	if err != nil {
 		return nil, err
@@ -194,27 +191,60 @@ func FitRuns(d *deploy.Deployment, runs []*Recording) (*Fit, error) {
 	fit.Fitted = &f.d
 	fit.Range = deploy.Range{Input: [2]int{math.MaxInt, 0}, Output: [2]int{math.MaxInt, 0}, Running: [2]float64{math.MaxFloat64, 0}}
 	for i, r := range runs {
-		if n := r.running(); n > manyStreams {
-			fit.Notes = append(fit.Notes, fmt.Sprintf("in %s %.0f requests ran at once: what the front end takes for as many chunks may be taken for slow steps, and for slow phases; fit on runs of fewer", r.Dir, n))
-		}
 		fit.Runs = append(fit.Runs, r.residual(&f.d, shown[i]))
 		widen(&fit.Range, r)
 		if r.run != nil {
-			fit.Notes = append(fit.Notes, differences(r.Dir, r.run, d)...)
-			if s := r.run.Points[r.point].Standstills; s != nil {
-				fit.Notes = append(fit.Notes, fmt.Sprintf("in %s all streams stood still for %.3g ms every %.3g s; the twin has no such thing, and other parameters may take its part: mend that first", r.Dir, s.ForMS, s.EveryS))
-			}
-			if d := disturbed(&r.run.Points[r.point]); d != "" {
-				fit.Notes = append(fit.Notes, fmt.Sprintf("%s was disturbed, see its checks (%s): what that took is fitted as the server's; measure again on a machine with nothing else to do", r.Dir, d))
-			}
 			if o := origin(r.run); !slices.Contains(fit.Origins, o) {
 				fit.Origins = append(fit.Origins, o)
 			}
 		}
 	}
+	fit.Notes = notesOf(d, runs)
 	fit.LeftOut = across(d, runs, shown)
 	fit.Error = expectedError(fit.LeftOut)
 	return fit, nil
+}
+
+// notesOf is what stands in the way of a fit of the deployment to the runs: each once,
+// with the first run that it is of and how many more.
+func notesOf(d *deploy.Deployment, runs []*Recording) (notes []string) {
+	const name = "\x00" // of the run, in a note that may be of several
+	var kinds []string
+	of := map[string][]string{}
+	for _, r := range runs {
+		for _, n := range r.notes(name, d) {
+			if of[n] == nil {
+				kinds = append(kinds, n)
+			}
+			of[n] = append(of[n], r.Dir)
+		}
+	}
+	for _, n := range kinds {
+		run := of[n][0]
+		if more := len(of[n]) - 1; more > 0 {
+			run += fmt.Sprintf(" and %d more", more)
+		}
+		notes = append(notes, strings.Replace(n, name, run, 1))
+	}
+	return notes
+}
+
+// notes are those of one run, which they call by a name.
+func (r *Recording) notes(name string, d *deploy.Deployment) (notes []string) {
+	if n := r.running(); n > manyStreams {
+		notes = append(notes, fmt.Sprintf("in %s more than %d requests ran at once: what the front end takes for as many chunks may be taken for slow steps, and for slow phases; fit on runs of fewer", name, manyStreams))
+	}
+	if r.run == nil {
+		return notes
+	}
+	notes = append(notes, differences(name, r.run, d)...)
+	if s := r.run.Points[r.point].Standstills; s != nil {
+		notes = append(notes, fmt.Sprintf("in %s all streams stood still for %.3g ms every %.3g s; the twin has no such thing, and other parameters may take its part: mend that first", name, s.ForMS, s.EveryS))
+	}
+	if d := disturbed(&r.run.Points[r.point]); d != "" {
+		notes = append(notes, fmt.Sprintf("%s was disturbed, see its checks (%s): what that took is fitted as the server's; measure again on a machine with nothing else to do", name, d))
+	}
+	return notes
 }
 
 // disturbed names the checks by which a client did not see the server alone, ""
@@ -291,6 +321,15 @@ func (r *Recording) shown() *Recording {
 		c.Requests = append(c.Requests, q)
 	}
 	return &c
+}
+
+// shownOf is what a fit sees of each run.
+func shownOf(runs []*Recording) []*Recording {
+	shown := make([]*Recording, len(runs))
+	for i, r := range runs {
+		shown[i] = r.shown()
+	}
+	return shown
 }
 
 // widen takes a run into the range.
@@ -375,7 +414,7 @@ func (f *fitter) residuals(trials []trial) [][]float64 {
 		for i, c := range f.runs {
 			seats <- struct{}{}
 			all.Go(func() {
-				parts[t][i] = c.residuals(c.replayed(&trials[t].d, trials[t].seed))
+				parts[t][i] = c.residuals(c.momentsOf(c.replayed(&trials[t].d, trials[t].seed)))
 				<-seats
 			})
 		}

@@ -39,11 +39,7 @@ func simulated(t *testing.T, d *deploy.Deployment, rate float64, n int, seed uin
 // that were held back, and fits that leave a load out, which take most of the time.
 func calibrated(t *testing.T, start *deploy.Deployment, runs ...*Recording) (*fitter, slowness) {
 	t.Helper()
-	shown := make([]*Recording, len(runs))
-	for i, r := range runs {
-		shown[i] = r.shown()
-	}
-	f, slow, err := calibrate(start, shown)
+	f, slow, err := calibrate(start, shownOf(runs))
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -303,8 +303,7 @@ func (c *comparison) spread(s *served) []float64 {
 // residuals are how far a replay is from the run, each moment in its standard
 // errors, of run and replay together. A moment that the replay lacks counts as
 // far off.
-func (c *comparison) residuals(s *served) []float64 {
-	got := c.momentsOf(s)
+func (c *comparison) residuals(got []moment) []float64 {
 	out := make([]float64, 0, len(got))
 	for i, m := range c.moments {
 		if math.IsNaN(m.log) {

@@ -42,7 +42,7 @@ func ParseTarget(spec string) (e Endpoint, route string, err error) {
 		if !strings.HasPrefix(sock, "/") {
 			return e, "", fmt.Errorf("unix socket %q is not an absolute path", spec)
 		}
-		if path != "" && path[0] != '/' || strings.ContainsFunc(path, func(r rune) bool { return r <= ' ' || r == 0x7f }) {
+		if path != "" && path[0] != '/' || strings.ContainsFunc(path, notOfURL) {
 			return e, "", fmt.Errorf("path %q behind the unix socket is not a URL's path", path)
 		}
 		e = Endpoint{Unix: true, Addr: sock, Host: "localhost"}
@@ -69,6 +69,9 @@ func ParseTarget(spec string) (e Endpoint, route string, err error) {
 	if u.User != nil {
 		return e, "", errors.New("the URL holds a user or password; give a key with --key-env or --key-file, or a header with --header")
 	}
+	if strings.ContainsFunc(u.RawQuery, notOfURL) {
+		return e, "", errors.New("malformed URL: a space or a control character behind the question mark")
+	}
 	e.TLS = u.Scheme == "https"
 	e.Host = strings.TrimSuffix(u.Host, ":")
 	port := u.Port()
@@ -87,6 +90,9 @@ func ParseTarget(spec string) (e Endpoint, route string, err error) {
 	}
 	return e, route, nil
 }
+
+// notOfURL says whether a character would end a request's target or its line.
+func notOfURL(r rune) bool { return r <= ' ' || r == 0x7f }
 
 // splitRoute takes a URL's path apart: "/v1", "/" and "" are a base, a path
 // that ends in an API's route is that route.

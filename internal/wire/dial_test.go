@@ -61,6 +61,7 @@ func TestParseTarget(t *testing.T) {
 	for _, spec := range []string{
 		"", "http://", "http:///v1", "ftp://h", "ws://h:1", "http://h:port", "http://h:0", "http://h:65536", "http://[::1", "http://h h",
 		"http://h/\x00", "http://h/%zz", "http://user:secret@h:1", "user@h:1", "unix://", "unix://relative", "unix:///s:v1", "unix:///s:/v1\r\nx",
+		"h/v1/completions? ", "h/v1/completions?a=b c",
 	} {
 		if e, route, err := ParseTarget(spec); err == nil {
 			t.Errorf("%q is taken as %+v, route %q", spec, e, route)

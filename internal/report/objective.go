@@ -5,6 +5,7 @@ import (
 
 	"pitot/internal/data/result"
 	"pitot/internal/say"
+	"pitot/internal/slo"
 )
 
 // objective says how the SLO came out, nil if there was none.
@@ -14,12 +15,12 @@ func objective(p *result.Point) *Objective {
 		return nil
 	}
 	o := &Objective{Met: s.Met, Facts: []string{"SLO " + say.Plain(s.Spec) + ": " + metText(s.Met, "NOT met")}}
-	several := len(s.Limits) > 1
+	several, share := len(s.Limits) > 1, jointShare(s.Spec)
 	for _, l := range s.Limits {
 		if several {
-			o.Limits = append(o.Limits, append([]string{say.Plain(l.Spec) + ": " + metText(l.Met, "not met")}, limitFacts(l)...))
+			o.Limits = append(o.Limits, append([]string{say.Plain(l.Spec) + ": " + metText(l.Met, "not met")}, limitFacts(l, share)...))
 		} else {
-			o.Facts = append(o.Facts, limitFacts(l)...)
+			o.Facts = append(o.Facts, limitFacts(l, share)...)
 		}
 	}
 	o.Table = limitsTable(s)
@@ -28,7 +29,7 @@ func objective(p *result.Point) *Objective {
 		o.Facts = append(o.Facts, say.Plain(s.Why))
 	}
 	if s.Attained != nil && several {
-		o.Facts = append(o.Facts, say.Percent(*s.Attained)+" of all due requests ended well"+heldAgainst(s.Limits))
+		o.Facts = append(o.Facts, attained(s)+" of all due requests ended well"+heldAgainst(s.Limits))
 	}
 	if g := p.Goodput; g != nil {
 		good := "goodput " + say.Quantity(g.RequestsPerS)
@@ -49,13 +50,13 @@ func objective(p *result.Point) *Objective {
 
 // limitsTable has a row for each limit, and one for all of them.
 func limitsTable(s *result.SLO) Table {
-	t := Table{Head: []string{"Limit", "Met", "Measured"}}
+	t, share := Table{Head: []string{"Limit", "Met", "Measured"}}, jointShare(s.Spec)
 	for _, l := range s.Limits {
-		t.Rows = append(t.Rows, []string{say.Plain(l.Spec), metText(l.Met, "not met"), strings.Join(limitFacts(l), " · ")})
+		t.Rows = append(t.Rows, []string{say.Plain(l.Spec), metText(l.Met, "not met"), strings.Join(limitFacts(l, share), " · ")})
 	}
 	joint := say.Unknown
 	if s.Attained != nil {
-		joint = say.Percent(*s.Attained) + " of all due requests" + heldAgainst(s.Limits)
+		joint = attained(s) + " of all due requests" + heldAgainst(s.Limits)
 	}
 	t.Rows = append(t.Rows, []string{"jointly", metText(s.Met, "not met"), joint})
 	return t
@@ -89,8 +90,31 @@ func metText(met result.Met, no string) string {
 	return map[result.Met]string{result.Yes: "met", result.No: no, result.Undecided: string(result.Undecided)}[met]
 }
 
-// limitFacts are what was measured of one limit.
-func limitFacts(l result.Limit) (facts []string) {
+// jointShare is the share of requests that must be within the joint limits of an
+// objective, 0 where it has none.
+func jointShare(spec string) float64 {
+	s, err := slo.Parse(spec)
+	if err != nil {
+		return 0
+	}
+	return s.Share()
+}
+
+// attained is the share of requests that were good, written so that it stands on the
+// side of what is asked for that it is on: 98.96 % is not 99 % where 99 % are asked.
+func attained(s *result.SLO) string {
+	share := jointShare(s.Spec)
+	if len(s.Limits) == 1 && s.Limits[0].Percentile > 0 {
+		share = s.Limits[0].Percentile / 100
+	}
+	if share == 0 {
+		return say.Percent(*s.Attained)
+	}
+	return say.PercentNear(*s.Attained, share)
+}
+
+// limitFacts are what was measured of one limit; joint ones have a share in common.
+func limitFacts(l result.Limit, share float64) (facts []string) {
 	ms := func() string { return say.QuantityNear(*l.Value, l.Limit) + " ms" }
 	switch {
 	case l.Value == nil:
@@ -105,7 +129,10 @@ func limitFacts(l result.Limit) (facts []string) {
 	if l.Attained != nil && l.Metric != "errors" {
 		within := say.Percent(*l.Attained)
 		if l.Percentile > 0 {
-			within = say.PercentNear(*l.Attained, l.Percentile/100)
+			share = l.Percentile / 100
+		}
+		if share > 0 {
+			within = say.PercentNear(*l.Attained, share)
 		}
 		facts = append(facts, within+" of all due requests within")
 	}

@@ -1,6 +1,7 @@
 package report
 
 import (
+	"fmt"
 	"strings"
 	"testing"
 
@@ -60,15 +61,38 @@ func TestObjectiveSaysWhatItIsOf(t *testing.T) {
 // failures violate.
 func TestFailuresCountInPercentile(t *testing.T) {
 	l := result.Limit{Spec: "p99 ttft<100ms", Percentile: 99, Metric: "ttft", Value: new(52.5), Limit: 100, Attained: new(.825), Met: "no"}
-	if got := limitFacts(l)[0]; got != "measured >100.0 ms with failures counted, 52.5 ms of those answered" {
+	if got := limitFacts(l, 0)[0]; got != "measured >100.0 ms with failures counted, 52.5 ms of those answered" {
 		t.Error(got)
 	}
 	l.Value = new(140.)
-	if got := limitFacts(l)[0]; got != "measured 140.0 ms" {
+	if got := limitFacts(l, 0)[0]; got != "measured 140.0 ms" {
 		t.Error(got)
 	}
 	l.Value, l.Met, l.Attained = new(52.5), "yes", new(.999)
-	if got := limitFacts(l)[0]; got != "measured 52.5 ms" {
+	if got := limitFacts(l, 0)[0]; got != "measured 52.5 ms" {
 		t.Error(got)
+	}
+}
+
+// A share that misses a joint limit is not rounded to the one that is asked for, in the
+// facts, the table, the claim and the table of loads alike.
+func TestJointShareStandsOnItsSide(t *testing.T) {
+	for _, c := range []struct {
+		attained  float64
+		met       result.Met
+		want, not string
+	}{{.98996, "no", "98.996 %", "99 %"}, {.99004, "yes", "99.004 %", "99 %"}, {.995, "yes", "99.5 %", ""}} {
+		limits := []result.Limit{
+			{Spec: "ttft<200ms", Metric: "ttft", Limit: 200, Attained: new(c.attained), Met: c.met},
+			{Spec: "tpot<50ms", Metric: "tpot", Limit: 50, Attained: new(1.), Met: "yes"},
+		}
+		p := &result.Point{SLO: &result.SLO{Spec: "ttft<200ms, tpot<50ms @99%", Attained: new(c.attained), Met: c.met, Limits: limits}}
+		o := objective(p)
+		text := []string{strings.Join(o.Facts, " · "), strings.Join(o.Limits[0], " · "), fmt.Sprint(o.Table.Rows)}
+		for _, s := range text {
+			if !strings.Contains(s, c.want) || c.not != "" && strings.Contains(s, " "+c.not) {
+				t.Errorf("%v: %s", c.attained, s)
+			}
+		}
 	}
 }

@@ -95,8 +95,8 @@ func (j *Journal) disturbed(e *InterferenceError) {
 // what was planned, which may have been cut off.
 func (j *Journal) leaveMark() {
 	j.mu.Lock()
-	b := &batch{point: max(j.point, 0), worker: j.worker} // a mark of no point would be of none that is judged
-	if j.point >= 0 {                                     // the plan is of the point before what is asked besides
+	b := &batch{point: max(j.point, 0)} // a mark of no point would be of none that is judged
+	if j.point >= 0 {                   // the plan is of the point before what is asked besides
 		for _, m := range j.plan {
 			b.mark(m)
 		}

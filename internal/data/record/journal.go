@@ -31,7 +31,6 @@ const (
 type Journal struct {
 	mu     sync.Mutex // guards the fields below; never held during a write
 	point  int32
-	worker int32
 	open   *batch   // takes records
 	queue  []*batch // closed, in order, waiting to be written
 	free   []*batch
@@ -222,14 +221,6 @@ func (j *Journal) SetPoint(i int32) {
 	j.point = i
 }
 
-// SetWorker makes the journal that of one of several processes that load a point
-// together. It is 0 otherwise. Call it before any record is taken.
-func (j *Journal) SetWorker(worker int32) {
-	j.mu.Lock()
-	defer j.mu.Unlock()
-	j.worker, j.open.worker = worker, worker
-}
-
 // Chunk takes a chunk of the current point.
 func (j *Journal) Chunk(c Chunk) {
 	j.mu.Lock()
@@ -335,7 +326,7 @@ func (j *Journal) seal() {
 		}
 	}
 	j.queue = append(j.queue, j.open)
-	of := part{j.open.point, j.worker}
+	of := part{point: j.open.point}
 	if n := len(j.free); n > 0 {
 		j.open, j.free = j.free[n-1], j.free[:n-1]
 	} else {
@@ -432,7 +423,7 @@ func (j *Journal) Flush() error {
 		j.err = j.broken
 		j.fail()
 	}
-	of := part{max(j.point, 0), j.worker} // a mark of no point would be of none that is judged
+	of := part{point: max(j.point, 0)} // a mark of no point would be of none that is judged
 	lost := j.err != nil && !errors.Is(j.err, fs.ErrClosed)
 	j.mu.Unlock()
 	if lost && !j.lossNoted {

@@ -131,34 +131,6 @@ func TestWorkers(t *testing.T) {
 	}
 }
 
-// A journal takes all its records for its worker, also in frames that are closed later.
-func TestWorkerOfAJournal(t *testing.T) {
-	dir := t.TempDir()
-	j, err := Create(dir)
-	if err != nil {
-		t.Fatal(err)
-	}
-	j.SetWorker(7)
-	for point := range int32(3) {
-		j.SetPoint(point)
-		j.Chunk(Chunk{Request: 1, T: 1, Earliest: 1})
-		j.Done(&Row{ID: 1, Point: point})
-		j.Mark(Mark{Point: point, Name: "window", Data: []byte(`{}`)})
-	}
-	if err := j.Close(); err != nil {
-		t.Fatal(err)
-	}
-	frames := framesOf(t, dir)
-	for _, f := range frames {
-		if f.Worker != 7 {
-			t.Errorf("worker %d", f.Worker)
-		}
-	}
-	if len(frames) != 3 {
-		t.Errorf("%d frames", len(frames))
-	}
-}
-
 // Records of programs that knew of one worker are those of worker 0; a journal of a
 // worker that was kept is read for ever.
 func TestGoldenWorkers(t *testing.T) {

@@ -31,6 +31,9 @@ const (
 	// a multiple of the period the time between two of them must lie, as a share
 	// of the period, and mostOnTheBeat how many must. By chance 6 % do.
 	leastStands, onTheBeat, mostOnTheBeat = 6, .03, .8
+	// fewTimes is how many of the times between many standstills are asked first: of
+	// those that most are multiples of at least half are, and of others 6 %.
+	fewTimes = 64
 	// justBefore is how long before a standstill, in ns, the request was sent whose
 	// prompt may be the cause, and inStepLength the resultant length from which requests
 	// are sent or answered by the clock themselves: 1 if all are at one phase, 0 if
@@ -184,7 +187,8 @@ func periodic(stands []silence, bins int) (*result.Standstills, []silence) {
 
 // period is the time, in bins, of which most of the times between standstills
 // are multiples, 0 if there is none, and how many are. Standstills may be missing,
-// so it is tried with each of those times.
+// so it is tried with each of those times; of many a part, evenly taken, tells first
+// which are worth it.
 func period(stands []silence) (every float64, on int) {
 	var between []float64
 	for i := range stands[1:] {
@@ -194,6 +198,18 @@ func period(stands []silence) (every float64, on int) {
 		near := max(onTheBeat, 1.5/p) // what is known to a bin is no finer than that
 		if near > .1 {
 			continue
+		}
+		if step := len(between) / fewTimes; step > 1 {
+			on, of := 0, 0
+			for i := 0; i < len(between); i += step {
+				if k := math.Round(between[i] / p); k >= 1 && math.Abs(between[i]/p-k) <= near {
+					on++
+				}
+				of++
+			}
+			if float64(on) < mostOnTheBeat/2*float64(of) {
+				continue
+			}
 		}
 		on, beats, span := 0, 0., 0.
 		for _, d := range between {

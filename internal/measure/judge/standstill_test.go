@@ -163,3 +163,37 @@ func TestArrivalsAreBounded(t *testing.T) {
 		t.Errorf("a silence of nothing: %v", s)
 	}
 }
+
+// A period shows among many standstills of which some are missing and some are others.
+func TestPeriodOfMany(t *testing.T) {
+	rng := rand.New(rand.NewPCG(2, 1))
+	var stands []silence
+	for i := range 3_000 {
+		if at := 500 * i; rng.Float64() < .93 {
+			stands = append(stands, silence{at + rng.IntN(4), at + 40})
+		} else if rng.Float64() < .5 {
+			stands = append(stands, silence{at + rng.IntN(400), at + 420})
+		}
+	}
+	s, _ := periodic(stands, 500*3_000)
+	if s == nil || math.Abs(s.EveryS/(500*float64(1<<quietShift)/1e9)-1) > .01 {
+		t.Errorf("%+v", s)
+	}
+}
+
+// A long run that stands still 20,000 times at random: asking each time between two of
+// all others took 25 s.
+func BenchmarkPeriodic(b *testing.B) {
+	rng := rand.New(rand.NewPCG(1, 1))
+	var stands []silence
+	at := 0
+	for range 20_000 {
+		at += 20 + rng.IntN(2_400)
+		stands = append(stands, silence{at, at + 8 + rng.IntN(60)})
+	}
+	for b.Loop() {
+		if s, _ := periodic(stands, at); s != nil {
+			b.Fatal(s)
+		}
+	}
+}

@@ -67,6 +67,9 @@ type Accelerator struct {
 	TFLOPS       map[string]float64 `yaml:"tflops"`         // dense, by data type; 10¹² operations/s
 	Link         Link               `yaml:"link"`
 	PowerW       float64            `yaml:"power_w"`
+	// Attention is what vLLM takes by default to compute it where that costs the host
+	// more than others do: "flashinfer", "" for the others.
+	Attention string `yaml:"attention"`
 	// Reached is what kernels were measured or are expected to reach of the
 	// above, as shares; 0 where nothing is known.
 	Reached    Reached `yaml:"reached"`
@@ -75,6 +78,9 @@ type Accelerator struct {
 	Note    string            `yaml:"note"`
 	Sources map[string]string `yaml:"sources"`
 }
+
+// FlashInfer is an accelerator's [Accelerator.Attention] that makes plans for every step.
+const FlashInfer = "flashinfer"
 
 // Reached are shares of an accelerator's datasheet.
 type Reached struct {

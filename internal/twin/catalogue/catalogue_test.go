@@ -50,6 +50,9 @@ func TestAccelerators(t *testing.T) {
 				t.Errorf("%s: no source for %s", a.Name, of)
 			}
 		}
+		if a.Attention != "" && a.Attention != FlashInfer {
+			t.Errorf("%s: unknown attention %q", a.Name, a.Attention)
+		}
 		for _, d := range a.Device {
 			if got, err := FindDevice(d); err != nil || got.Name != a.Name {
 				t.Errorf("%q is %s, want %s (%v)", d, got.Name, a.Name, err)

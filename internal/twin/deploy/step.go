@@ -3,7 +3,6 @@ package deploy
 import (
 	"cmp"
 	"math"
-	"slices"
 	"time"
 
 	"pitot/internal/twin"
@@ -56,14 +55,10 @@ const (
 	defaultPerRequest = 20 * time.Microsecond
 	defaultPerLayer   = 10 * time.Microsecond
 	// A step with a prompt is not one CUDA graph: for each layer the host launches
-	// attention and what lies between. FlashInfer, which is taken on Blackwell,
-	// makes plans besides.
+	// attention and what lies between. FlashInfer makes plans besides.
 	launchesPerLayer   = 50 * time.Microsecond
 	flashInferPerLayer = 200 * time.Microsecond
 )
-
-// flashInfer are the accelerators on which vLLM takes FlashInfer's attention.
-var flashInfer = []string{"rtxpro6000", "b200", "b300", "gb200", "gb300"}
 
 // Measured says whether the kernels of the accelerator were measured, or what is
 // usual stands in for them.
@@ -149,7 +144,7 @@ func (d *Deployment) fillEfficiency() {
 	e.PromptAttention = cmp.Or(e.PromptAttention, k.prompt.Compute)
 	if e.PerPrefill < 0 {
 		each := launchesPerLayer
-		if slices.Contains(flashInfer, d.Accelerator.Name) {
+		if d.Accelerator.Attention == catalogue.FlashInfer {
 			each = flashInferPerLayer
 		}
 		e.PerPrefill = time.Duration(d.Model.Layers) * each

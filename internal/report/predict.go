@@ -87,13 +87,32 @@ func errorToExpect(x *predict.Prediction) string {
 	switch e := x.Error; {
 	case x.Deployment.FittedError != nil:
 		f := x.Deployment.FittedError
-		return fmt.Sprintf("Calibrated by its profile: off by up to %.0f %% in TTFT, %.0f %% in TPOT and %.0f %% in E2E on four of five loads that the fit had not seen (%d left out in turn). On loads unlike those it may be further off.", f.TTFTPct, f.TPOTPct, f.E2EPct, f.Loads)
+		return fmt.Sprintf("Calibrated by its profile: off by up to %.0f %% in TTFT, %.0f %% in TPOT and %.0f %% in E2E on four of five loads that the fit had not seen (%d left out in turn).", f.TTFTPct, f.TPOTPct, f.E2EPct, f.Loads) + beyond(x)
 	case x.Deployment.Fitted != nil:
 		return "Calibrated by its profile: pitot fit printed how far off it was on runs it did not see; on loads unlike those it may be further off."
 	case e != nil:
 		return fmt.Sprintf("An estimate, to be off by up to %.0f %% in TPOT and %.0f %% in TTFT: so near it was to four of five public measurements of %s with vLLM (%d, of %d systems).", e.TPOTPct, e.TTFTPct, e.Of, e.Measurements, e.Systems) + fit
 	}
 	return fmt.Sprintf("An estimate of unknown error: no measurement of such a system is public that it was held against (%s). It may be off by tens of percent, in TTFT more than in TPOT.", x.Deployment.Accelerator.Name) + fit
+}
+
+// beyond says how far off those loads of a fitted twin may be that are unlike the ones
+// it was fitted on.
+func beyond(x *predict.Prediction) string {
+	var users []string
+	var e deploy.ExpectedError
+	for i := range x.Curve {
+		c := &x.Curve[i]
+		if c.Error == nil || *c.Error == *x.Deployment.FittedError {
+			continue
+		}
+		users = append(users, say.Count(c.Users))
+		e.TTFTPct, e.TPOTPct, e.E2EPct = max(e.TTFTPct, c.Error.TTFTPct), max(e.TPOTPct, c.Error.TPOTPct), max(e.E2EPct, c.Error.E2EPct)
+	}
+	if len(users) == 0 {
+		return ""
+	}
+	return fmt.Sprintf(" Beyond what was fitted (%s users) by up to %.0f %%, %.0f %% and %.0f %%.", strings.Join(users, ", "), e.TTFTPct, e.TPOTPct, e.E2EPct)
 }
 
 // noFaster is the shortest step, and with drafts what that makes of a token.

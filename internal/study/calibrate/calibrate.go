@@ -53,11 +53,16 @@ const (
 	leastLoads = 4
 )
 
+// Measure carries a load out, and gives what was recorded of it: nothing of one that
+// does not tell anything.
+type Measure func(context.Context, predict.DesignLoad) ([]*predict.Recording, error)
+
 // series is the loads of a calibration, one after the other.
 type series struct {
 	*Calibration
 	dir        string
-	measured   int // loads
+	carryOut   Measure
+	measured   int // loads that were carried out
 	recordings []*predict.Recording
 	tooLong    int   // tokens of the shortest prompts that the server takes no request with, 0 for none
 	silent     error // why the last load that tells nothing does not
@@ -73,6 +78,7 @@ func (c *Calibration) Run(ctx context.Context) (*Result, error) {
 		return nil, say.Errorf("%v are too short for %d loads of %v each", c.Time, leastLoads, c.Each).WithHint("give a longer --budget, or a shorter --duration of each load")
 	}
 	s := &series{Calibration: c, dir: c.Plan.Out}
+	s.carryOut = s.runLoad
 	if s.dir == "" {
 		s.dir = filepath.Join("runs", rundir.Name(time.Now(), "calibration-"+c.Deployment.Model.Name))
 	}
@@ -86,6 +92,17 @@ func (c *Calibration) Run(ctx context.Context) (*Result, error) {
 		return x, err
 	}
 	return x, x.Fit.Profile(c.Deployment.Given).Write(x.Profile)
+}
+
+// Twin is [Calibration.Run] of what measure carries out, in no more time than was
+// thought, and writes nothing: the plan is not asked.
+func (c *Calibration) Twin(ctx context.Context, measure Measure) (*predict.Fit, error) {
+	s := &series{Calibration: c}
+	s.carryOut = func(ctx context.Context, l predict.DesignLoad) ([]*predict.Recording, error) {
+		s.measured++
+		return measure(ctx, l)
+	}
+	return s.fit(ctx, int(c.Time/c.nominal()))
 }
 
 // nominal is how long a load is thought to take.
@@ -110,7 +127,7 @@ func (s *series) fit(ctx context.Context, slots int) (*predict.Fit, error) {
 		return nil, err
 	}
 	each := s.nominal()
-	if s.Plan.Kind() != plan.KindSim { // answers may take longer than was thought
+	if s.Plan != nil && s.Plan.Kind() != plan.KindSim { // answers may take longer than was thought
 		each = max(each, time.Since(begin)/time.Duration(max(s.measured, 1)))
 	}
 	left := max(int(s.Time/each)-s.measured, 2)
@@ -118,7 +135,7 @@ func (s *series) fit(ctx context.Context, slots int) (*predict.Fit, error) {
 		return nil, err
 	}
 	s.showLine("fitting")
-	return predict.FitRuns(s.Deployment, s.recordings)
+	return predict.FitFrom(s.Deployment, nearer, s.recordings)
 }
 
 // choose chooses so many loads for a deployment, of prompts that the server takes.
@@ -170,8 +187,18 @@ func (s *series) load(l predict.DesignLoad, number int) *plan.Plan {
 	return &one
 }
 
-// measure carries one load out.
+// measure has one load carried out.
 func (s *series) measure(ctx context.Context, l predict.DesignLoad) error {
+	recordings, err := s.carryOut(ctx, l)
+	if err != nil {
+		return err
+	}
+	s.recordings = append(s.recordings, recordings...)
+	return nil
+}
+
+// runLoad carries a load out as a run against the plan's target.
+func (s *series) runLoad(ctx context.Context, l predict.DesignLoad) ([]*predict.Recording, error) {
 	r := run.Runner{Command: s.Command, Version: s.Version, Progress: s.Progress}
 	measured, dir, err := r.Run(ctx, s.load(l, s.measured+1))
 	var refused *target.Error
@@ -180,21 +207,20 @@ func (s *series) measure(ctx context.Context, l predict.DesignLoad) error {
 			s.tooLong = l.Input
 		}
 		s.leaveOut(err)
-		return nil
+		return nil, nil
 	}
 	if err != nil {
-		return err
+		return nil, err
 	}
 	s.measured++
 	if measured.Interrupted || ctx.Err() != nil {
-		return say.Errorf("stopped in load %d", s.measured)
+		return nil, say.Errorf("stopped in load %d", s.measured)
 	}
 	recordings, err := predict.ReadRuns(dir)
 	if err != nil {
 		s.leaveOut(err)
 	}
-	s.recordings = append(s.recordings, recordings...)
-	return nil
+	return recordings, nil
 }
 
 // leaveOut says why a load tells nothing.

@@ -20,12 +20,12 @@ type LeftOut struct {
 	AbsErrorPct *Metrics `json:"abs_error_pct"`
 }
 
-// mostFolds is how many fits [across] makes at most.
+// mostFolds is how many fits [fitter.across] makes at most.
 const mostFolds = 4
 
 // across predicts each load by a fit on others: on all others where there are few,
 // and of many a fourth is left out at a time. With one load there is nothing to fit on.
-func across(d *deploy.Deployment, runs, shown []*Recording) []LeftOut {
+func (f *fitter) across(d *deploy.Deployment, gaps *regression, runs, shown []*Recording) []LeftOut {
 	var loads []string
 	of := map[string][]int{} // the runs of each load
 	for i, r := range runs {
@@ -45,17 +45,14 @@ func across(d *deploy.Deployment, runs, shown []*Recording) []LeftOut {
 	}
 	list := make([]LeftOut, len(loads))
 	for out := range folds {
-		var others []*Recording
-		for i := range runs {
-			if fold[runs[i].load()] != out {
-				c := *shown[i]
-				c.course = nil // which the whole fit gave it
-				others = append(others, &c)
-			}
-		}
-		f, slow, err := calibrate(d, others)
-		if err == nil {
-			f.slow(&slow)
+		others := func(run int) bool { return fold[runs[run].load()] != out }
+		g, err := f, error(nil)
+		if folds < len(loads) {
+			g = f.of(others)
+			slow := gaps.of(others).slowPhases()
+			slow.on(&g.d)
+		} else { // one of few: without it the fit is another
+			g, err = fitOf(d, shown, others)
 		}
 		for i, key := range loads {
 			if fold[key] != out {
@@ -64,10 +61,56 @@ func across(d *deploy.Deployment, runs, shown []*Recording) []LeftOut {
 			if err != nil {
 				list[i].Reason = "not predicted by the others: " + err.Error()
 			}
-			list[i].predict(runs, of[key], f)
+			list[i].predict(runs, of[key], g)
 		}
 	}
 	return list
+}
+
+// fitOf is a fit to some of the runs alone.
+func fitOf(d *deploy.Deployment, shown []*Recording, wanted func(run int) bool) (*fitter, error) {
+	var some []*Recording
+	for i, r := range shown {
+		if wanted(i) {
+			c := *r
+			c.course = nil // which the fit to all gave it
+			some = append(some, &c)
+		}
+	}
+	f, _, slow, err := calibrate(d, nil, some, mostSlopes)
+	if err != nil {
+		return nil, err
+	}
+	slow.on(&f.d)
+	return f, nil
+}
+
+// of is the fit to some of the runs, without having seen the others: the fit to all
+// is where it begins, and by its slopes, which are nearly those of fewer runs, it goes
+// on (Beirami, Razaviyayn, Shahrampour and Tarokh, "On optimal generalizability in
+// parametric learning", 2017, show that one such step is a fit without a part of the
+// data, but for a term of second order).
+func (f *fitter) of(wanted func(run int) bool) *fitter {
+	g := &fitter{parameters: f.parameters, usual: f.usual, d: f.d}
+	all := f.meanSlopes()
+	jac := make([][]float64, len(all))
+	at := 0
+	for i, c := range f.runs {
+		n := len(c.residuals(c.moments))
+		if wanted(i) {
+			g.runs = append(g.runs, c)
+			g.base = append(g.base, f.base[at:at+n]...)
+			for k := range jac {
+				jac[k] = append(jac[k], all[k][at:at+n]...)
+			}
+		}
+		at += n
+	}
+	best, damping := g.loss(&g.d, g.base), 1e-2
+	for range 2 {
+		best, damping = g.step(jac, best, damping)
+	}
+	return g
 }
 
 // predict says how far a fit on other loads is from the runs of one, and how many

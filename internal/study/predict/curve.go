@@ -34,6 +34,8 @@ type Expected struct {
 	Limit          deploy.Limit `json:"limit"`
 	MeanStep       float64      `json:"mean_step_ms"`
 	MeanStepTokens float64      `json:"mean_step_tokens"`
+	// Error is what to expect of it, of a fitted deployment.
+	Error *deploy.ExpectedError `json:"error_to_expect,omitempty"`
 }
 
 // Ladder is the concurrencies of a curve: 1, 2, 4, … up to one beyond what

@@ -113,7 +113,7 @@ func TestReplayIsTheRun(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		again := r.serve(d, 1, func(int64, int64) {})
+		again := r.serve(d, 1, func(int64, int64) bool { return true })
 		for i, q := range r.Requests {
 			if q.measured && again[i] != q.seen {
 				t.Fatalf("%s: request %d: %+v, in the run %+v", name, i, again[i], q.seen)

@@ -1,12 +1,12 @@
 package predict
 
 import (
+	"fmt"
 	"math"
 	"runtime"
 	"slices"
 	"sync"
 
-	"pitot/internal/twin"
 	"pitot/internal/twin/deploy"
 )
 
@@ -51,35 +51,29 @@ func candidates(d *deploy.Deployment) (list []DesignLoad) {
 	return list
 }
 
+// In is the load for so many seconds, of which the first are not measured.
+func (l DesignLoad) In(seconds, warmup float64) *Load {
+	around := func(mean int) [2]int { return [2]int{max(mean/2, 1), max(mean*3/2, 2)} }
+	return &Load{
+		Name: fmt.Sprintf("%d users, %d/%d tokens", l.Users, l.Input, l.Output), Users: l.Users, Input: around(l.Input), Output: around(l.Output),
+		Requests: mostInRun, Seconds: seconds, Warmup: warmup,
+	}
+}
+
+// mostInRun is more requests than any load of a calibration has.
+const mostInRun = 20_000
+
 // simulate is what a client would record of a load on the twin within so many
 // seconds, or of its first requests if these are many; it gives what part of the
 // time that was.
 func (l DesignLoad) simulate(d *deploy.Deployment, seconds float64, seed uint64) (*Recording, float64) {
-	r := &Recording{Dir: "simulated", AtClient: true, users: l.Users}
-	between := func(i int, k uint64, mean int) int {
-		u := float64(twin.Mix(seed^twin.Mix(uint64(i)<<8|k))>>12) / (1 << 52)
-		return max(int(float64(mean)*(0.5+u)), 1)
+	all := l.In(seconds, 0)
+	all.Requests = mostSimulated + l.Users
+	r := all.Serve(d.Engine(seed), seed)
+	if n := len(r.Requests); n == all.Requests {
+		return r, min(max(r.Requests[n-1].Arrival/seconds, 0.01), 1)
 	}
-	n := mostSimulated + l.Users
-	for i := range n {
-		r.Requests = append(r.Requests, Recorded{Input: between(i, 1, l.Input), Output: between(i, 2, l.Output), measured: true})
-	}
-	times := make([][]float64, n)
-	timings := r.serve(d, seed, func(request, at int64) { times[request] = append(times[request], float64(at)/1e9) })
-	kept, last := 0, 0.0
-	for i, t := range timings {
-		if t.sent > seconds {
-			break
-		}
-		q := &r.Requests[i]
-		q.Arrival, q.seen, q.times = t.sent, t, times[i]
-		kept, last = kept+1, t.sent
-	}
-	r.Requests = r.Requests[:max(kept, min(l.Users, n))]
-	if kept < n {
-		return r, 1
-	}
-	return r, min(max(last/seconds, 0.01), 1)
+	return r, 1
 }
 
 // mostSimulated is how many requests of a load are thought through, besides one for
@@ -97,30 +91,34 @@ type informed struct {
 // informs works it out on the deployment as far as it is known.
 func (f *fitter) informs(l DesignLoad, seconds float64) informed {
 	const h = 0.4
-	r, part := l.simulate(&f.d, seconds, 1)
+	r, part := l.simulate(&f.d, seconds, 77) // the replays have other chances
 	c := compare(r, &f.d)
-	one := fitter{parameters: f.parameters, usual: f.usual, d: f.d, runs: []*comparison{c}}
-	trials, widths := one.sides(h, 1)
 	k := len(f.parameters)
 	x := informed{load: l, info: square(k), means: make([][]float64, 2)}
-	at := make([][]moment, len(trials))
-	residuals := make([][]float64, len(trials))
-	for i := range trials {
-		at[i] = c.momentsOf(c.replayed(&trials[i].d, trials[i].seed))
-		residuals[i] = c.residuals(at[i])
+	centre := c.momentsOf(c.replayed(&f.d, 1))
+	none := c.residuals(centre)
+	jac := make([][]float64, k)
+	for i := range x.means {
+		x.means[i] = make([]float64, k)
 	}
-	jac := slopes(residuals, widths)
-	if n := len(residuals[0]); n > 0 {
-		x.info = product(jac, jac, slices.Repeat([]float64{1 / part}, n))
-	}
-	for m, i := range []int{0, 1 + len(quantilesFitted)} { // the means of TTFT and of TPOT
-		x.means[m] = make([]float64, k)
-		for p := range k {
-			up, down := at[2*p][i].log, at[2*p+1][i].log
-			if widths[p] > 0 && !math.IsNaN(up) && !math.IsNaN(down) {
-				x.means[m][p] = (up - down) / widths[p]
+	for p := range f.parameters {
+		jac[p] = make([]float64, len(none))
+		moved, width := f.aside(&f.parameters[p], h)
+		if width == 0 {
+			continue
+		}
+		at := c.momentsOf(c.replayed(&moved, 1))
+		for i, r := range c.residuals(at) {
+			jac[p][i] = (r - none[i]) / width
+		}
+		for m, i := range []int{0, 1 + len(quantilesFitted)} { // the means of TTFT and of TPOT
+			if there, here := at[i].log, centre[i].log; !math.IsNaN(there) && !math.IsNaN(here) {
+				x.means[m][p] = (there - here) / width
 			}
 		}
+	}
+	if n := len(none); n > 0 {
+		x.info = product(jac, jac, slices.Repeat([]float64{1 / part}, n))
 	}
 	return x
 }
@@ -256,10 +254,10 @@ func plus(a, b [][]float64, f float64) [][]float64 {
 	return m
 }
 
-// Center is the deployment as the runs have it, without how sure that is and how
-// far it is off.
+// Center is the deployment roughly as the runs have it, without how sure that is and
+// how far it is off: what the next loads are chosen by.
 func Center(d *deploy.Deployment, runs []*Recording) (*deploy.Deployment, error) {
-	f, _, err := calibrate(d, shownOf(runs))
+	f, _, _, err := calibrate(d, nil, shownOf(runs), 3)
 	if err != nil {
 		return nil, err
 	}

@@ -143,11 +143,14 @@ type Fit struct {
 	LeftOut    []LeftOut  `json:"left_out,omitempty"` // with at least two loads
 	// Error is what to expect of a load that is among those that were fitted and
 	// is none of them, nil where too few were left out to tell.
-	Error   *deploy.ExpectedError `json:"error_to_expect,omitempty"`
-	Next    NextLoad              `json:"next_load"` // that would add most to what is known
-	Range   deploy.Range          `json:"range"`
-	Notes   []string              `json:"notes,omitempty"`
-	Origins []string              `json:"origins,omitempty"` // of the runs, as a profile keeps them
+	Error *deploy.ExpectedError `json:"error_to_expect,omitempty"`
+	Next  NextLoad              `json:"next_load"` // that would add most to what is known
+	// Open are the ways in which the parameters may be off together, as factors, one
+	// standard deviation away each.
+	Open    []map[string]float64 `json:"open,omitempty"`
+	Range   deploy.Range         `json:"range"`
+	Notes   []string             `json:"notes,omitempty"`
+	Origins []string             `json:"origins,omitempty"` // of the runs, as a profile keeps them
 
 	Fitted *deploy.Deployment `json:"-"`
 }
@@ -172,7 +175,10 @@ const FitSchema = "pitot.fit/v1"
 // parameter, and with chance, how far each is known. Meanwhile the runs' own slow
 // phases are replayed; how slow and how long they are is fitted from the gaps
 // alone. Errors are the user's.
-func FitRuns(d *deploy.Deployment, runs []*Recording) (*Fit, error) {
+func FitRuns(d *deploy.Deployment, runs []*Recording) (*Fit, error) { return FitFrom(d, nil, runs) }
+
+// FitFrom is [FitRuns] that begins at what some of the runs came to ([Center]).
+func FitFrom(d, from *deploy.Deployment, runs []*Recording) (*Fit, error) {
 	n := 0
 	for _, r := range runs {
 		n += len(r.Recorded().TTFT)
@@ -181,15 +187,17 @@ func FitRuns(d *deploy.Deployment, runs []*Recording) (*Fit, error) {
 		return nil, say.Errorf("%d answered requests are too few to fit anything; it takes 50", n).WithHint("measure longer with --duration")
 	}
 	shown := shownOf(runs)
-	f, slow, err := calibrate(d, shown)
+	f, gaps, slow, err := calibrate(d, from, shown, mostSlopes)
 	if err != nil {
 		return nil, err
 	}
 	known, cov := f.uncertainty()
 	fit := &Fit{Schema: FitSchema, Deployment: d.Spec, Parameters: append(known, slow.parameters()...), Next: f.next(cov)}
-	f.slow(&slow)
-	fit.Fitted = &f.d
-	fit.Range = deploy.Range{Input: [2]int{math.MaxInt, 0}, Output: [2]int{math.MaxInt, 0}, Running: [2]float64{math.MaxFloat64, 0}}
+	fit.LeftOut = f.across(d, gaps, runs, shown)
+	fit.Error = expectedError(fit.LeftOut)
+	fit.Open = f.directions(cov)
+	slow.on(&f.d)
+	fit.Range = nothing
 	for i, r := range runs {
 		fit.Runs = append(fit.Runs, r.residual(&f.d, shown[i]))
 		widen(&fit.Range, r)
@@ -200,8 +208,8 @@ func FitRuns(d *deploy.Deployment, runs []*Recording) (*Fit, error) {
 		}
 	}
 	fit.Notes = notesOf(d, runs)
-	fit.LeftOut = across(d, runs, shown)
-	fit.Error = expectedError(fit.LeftOut)
+	fit.Fitted = &f.d // as its profile would have it
+	f.d.Fitted, f.d.FittedOn, f.d.FittedError, f.d.FittedOpen = &fit.Range, fit.Origins, fit.Error, fit.Open
 	return fit, nil
 }
 
@@ -259,32 +267,42 @@ func disturbed(p *result.Point) string {
 	return strings.Join(why, ", ")
 }
 
-// calibrate moves the parameters as far as the runs say; their slow phases it
-// replays, and gives apart.
-func calibrate(d *deploy.Deployment, shown []*Recording) (*fitter, slowness, error) {
+// calibrate moves the parameters as far as the runs say, from where another fit has
+// them or from what the gaps say. The runs' slow phases it replays, and gives apart.
+func calibrate(d, from *deploy.Deployment, shown []*Recording, most int) (*fitter, *regression, slowness, error) {
+	gaps, ok := gapsOf(shown)
+	if !ok {
+		return nil, nil, slowness{}, say.Errorf("the runs have too few chunks to read the duration of steps from").WithHint("measure longer, and with streaming")
+	}
+	slow := gaps.slowPhases()
+	slow.goThrough(shown)
 	f := &fitter{}
 	f.parameters, f.usual = priors(d)
 	f.d = f.usual
-	slow, ok := begin(&f.d, shown)
-	if !ok {
-		return nil, slow, say.Errorf("the runs have too few chunks to read the duration of steps from").WithHint("measure longer, and with streaming")
+	f.d.Settings.SlowCV = 0
+	if from == nil {
+		gaps.begin(&f.d, shown, &slow)
 	}
-	for i := range f.parameters { // the gaps tell what is small badly
+	for i := range f.parameters {
 		p := &f.parameters[i]
-		within := 2 * p.sd
+		if from != nil {
+			p.setValue(&f.d, p.value(from))
+			continue
+		}
+		within := 2 * p.sd // the gaps tell what is small badly
 		p.setValue(&f.d, p.centre*math.Exp(min(max(math.Log(p.value(&f.d)/p.centre), -within), within)))
 	}
 	for _, r := range shown {
-		f.runs = append(f.runs, compare(r, &f.d))
+		f.runs = append(f.runs, compare(r.thinned(replayedTokens/len(shown)), &f.d))
 	}
-	f.polish()
-	return f, slow, nil
+	f.polish(most)
+	return f, gaps, slow, nil
 }
 
-// slow gives the best deployment slow phases.
-func (f *fitter) slow(s *slowness) {
-	if f.d.Settings.SlowCV = s.cv; s.cv > 0 {
-		f.d.Settings.SlowTime = time.Duration(s.time * 1e9)
+// on gives a deployment slow phases.
+func (s *slowness) on(d *deploy.Deployment) {
+	if d.Settings.SlowCV = s.cv; s.cv > 0 {
+		d.Settings.SlowTime = time.Duration(s.time * 1e9)
 	}
 }
 
@@ -304,7 +322,33 @@ func (r *Recording) shown() *Recording {
 			n++
 		}
 	}
-	n = min(n-n/5, enough)
+	return r.First(min(n-n/5, enough))
+}
+
+// replayedTokens is how many tokens of answers a fit replays of all runs together:
+// what many short runs have beyond that tells little and takes long.
+const replayedTokens = 250_000
+
+// thinned is a run until so many tokens were answered, and each of its users has had
+// some requests.
+func (r *Recording) thinned(tokens int) *Recording {
+	const each = 5
+	n, sum := 0, 0
+	for _, q := range r.Requests {
+		if !q.measured {
+			continue
+		}
+		if sum += q.Output; sum > tokens && n >= max(each*r.users, 5*leastGroup) {
+			return r.First(n)
+		}
+		n++
+	}
+	return r
+}
+
+// First is the first so many requests of a run that are measured, and behind them
+// only the load that they met.
+func (r *Recording) First(n int) *Recording {
 	c := *r
 	c.Requests, c.until = nil, math.Inf(1)
 	begin, end := r.Requests[0].Arrival, 0.0
@@ -332,6 +376,16 @@ func shownOf(runs []*Recording) []*Recording {
 	return shown
 }
 
+// Range is what loads the recording is of.
+func (r *Recording) Range() deploy.Range {
+	g := nothing
+	widen(&g, r)
+	return g
+}
+
+// nothing is the range that every run widens.
+var nothing = deploy.Range{Input: [2]int{math.MaxInt, 0}, Output: [2]int{math.MaxInt, 0}, Running: [2]float64{math.MaxFloat64, 0}}
+
 // widen takes a run into the range.
 func widen(g *deploy.Range, r *Recording) {
 	busy, last := 0.0, 0.0
@@ -346,9 +400,9 @@ func widen(g *deploy.Range, r *Recording) {
 	}
 }
 
-// futures is how many replays a prediction is the mean of: a single one may have
-// a slow phase where a run is looked at.
-const futures = 16
+// futures is how many replays a prediction is the mean of, and calmFutures where
+// there are no slow phases: with them, one may fall where a run is looked at.
+const futures, calmFutures = 16, 4
 
 // residual is how far the deployment is from the requests that the fit was not
 // shown.
@@ -363,17 +417,21 @@ func (r *Recording) residual(d *deploy.Deployment, shown *Recording) Residual {
 
 // expected are the metrics of the wanted requests as the mean over replays.
 func (r *Recording) expected(d *deploy.Deployment, wanted func(i int) bool) Metrics {
-	var list [futures]Metrics
+	n := calmFutures
+	if d.Settings.SlowCV > 0 {
+		n = futures
+	}
+	list := make([]Metrics, n)
 	for seed := range list {
 		list[seed] = r.series(r.serve(d, uint64(seed), nil), wanted).Metrics()
 	}
-	return meanMetrics(list[:])
+	return meanMetrics(list)
 }
 
 // Profile is what the fit is kept as: the fitted parameters, and the settings
 // of the engine they were fitted with.
 func (f *Fit) Profile(given map[string]string) *deploy.Profile {
-	p := &deploy.Profile{Schema: deploy.ProfileSchema, Deployment: f.Deployment, Settings: map[string]string{}, Factors: map[string]float64{}, Range: f.Range, Runs: f.Origins, Error: f.Error}
+	p := &deploy.Profile{Schema: deploy.ProfileSchema, Deployment: f.Deployment, Settings: map[string]string{}, Factors: map[string]float64{}, Range: f.Range, Runs: f.Origins, Error: f.Error, Open: f.Open}
 	for name, v := range given {
 		p.Settings[name] = v
 	}
@@ -396,6 +454,8 @@ type fitter struct {
 	usual      deploy.Deployment // the parameters at the centres of their priors
 	runs       []*comparison
 	d          deploy.Deployment // the best so far
+	base       []float64         // its residuals, with the first chances
+	slopes     [][][]float64     // of the residuals there, each time by other chances
 }
 
 // trial is a deployment to replay all runs on.
@@ -455,42 +515,24 @@ func (p *prior) moved(d *deploy.Deployment) float64 {
 	return math.Log(p.value(d) / p.centre)
 }
 
-// sides are the deployments a step of h below and above the best in each
-// parameter, and how far they are from each other.
-func (f *fitter) sides(h float64, seed uint64) (trials []trial, widths []float64) {
-	for i := range f.parameters {
-		p := &f.parameters[i]
-		up, down := f.d, f.d
-		p.setValue(&up, p.value(&f.d)*math.Exp(h))
-		p.setValue(&down, p.value(&f.d)*math.Exp(-h))
-		trials = append(trials, trial{up, seed}, trial{down, seed})
-		widths = append(widths, math.Log(p.value(&up)/p.value(&down)))
+// aside is a deployment a step of h from the best in the logarithm of a parameter, to
+// the other side where that is beyond its bound, and how far it then is.
+func (f *fitter) aside(p *prior, h float64) (d deploy.Deployment, width float64) {
+	at := p.value(&f.d)
+	for _, h := range []float64{h, -h} {
+		d = f.d
+		p.setValue(&d, at*math.Exp(h))
+		if width = math.Log(p.value(&d) / at); math.Abs(width) > math.Abs(h)/2 {
+			break
+		}
 	}
-	return trials, widths
+	return d, width
 }
 
 // faded says that a parameter has become so small that its logarithm has hardly
 // an effect any more. How far it is known then shows in what it would do if it
 // were larger: its unit is what is usual.
 func (f *fitter) faded(p *prior) bool { return p.value(&f.d) < p.centre/3 }
-
-// slopes is the change of each residual with the logarithm of each parameter,
-// from what came of the trials of [fitter.sides]. A replay is not smooth: a step
-// that takes a little longer may admit another request. A wide difference
-// averages over that.
-func slopes(at [][]float64, widths []float64) [][]float64 {
-	jac := make([][]float64, len(widths))
-	for i, w := range widths {
-		up, down := at[2*i], at[2*i+1]
-		jac[i] = make([]float64, len(up))
-		for j := range up {
-			if w > 0 {
-				jac[i][j] = (up[j] - down[j]) / w
-			}
-		}
-	}
-	return jac
-}
 
 // weights are what Huber's function counts each residual by.
 func weights(residuals []float64) []float64 {
@@ -501,42 +543,86 @@ func weights(residuals []float64) []float64 {
 	return w
 }
 
+// mostSlopes is how often a fit works slopes out at most, each time where the last ones led.
+const mostSlopes = 12
+
 // polish goes along the valley: steps of Levenberg and Marquardt on the
-// logarithms of all parameters at once.
-func (f *fitter) polish() {
-	base := f.residuals([]trial{{f.d, 1}})[0]
-	best, damping := f.loss(&f.d, base), 1e-2
-	var jac [][]float64
-	for seed := uint64(1); seed < 12; seed++ {
-		trials, widths := f.sides(0.3, seed)
-		more := slopes(f.residuals(trials), widths)
-		again := jac != nil
-		if !again {
-			jac = more
-		} else { // it led nowhere: of two seeds there is less chance in it
-			for i := range jac {
-				for l := range jac[i] {
-					jac[i][l] = (jac[i][l] + more[i][l]) / 2
-				}
-			}
-		}
+// logarithms of all parameters at once. To work slopes out takes most of the time:
+// they are kept for as long as steps by them lead on.
+func (f *fitter) polish(most int) {
+	f.base = f.residuals([]trial{{f.d, 1}})[0]
+	best, damping := f.loss(&f.d, f.base), 1e-2
+	for range most {
+		f.addSlopes()
 		before := best
-		best, damping = f.step(jac, &base, best, damping)
+		for last := math.Inf(1); best < last*0.99; {
+			last = best
+			best, damping = f.step(f.meanSlopes(), best, damping)
+		}
 		switch {
 		case best <= before*0.99:
-			jac = nil
-		case again:
+			f.slopes = nil // they are of elsewhere
+		case len(f.slopes) > 1: // they led nowhere, and of several seeds there is less chance in them
 			return
 		}
 	}
 }
 
+// addSlopes works out the change of each residual with the logarithm of each parameter
+// at the best, with chances of its own. A replay is not smooth: a step that takes a
+// little longer may admit another request. A wide difference averages over that. It is
+// to one side, and the next time to the other.
+func (f *fitter) addSlopes() {
+	h, seed, base := 0.3, uint64(1+len(f.slopes)), f.base
+	if len(f.slopes)%2 == 1 {
+		h = -h
+	}
+	var trials []trial
+	widths := make([]float64, len(f.parameters))
+	for i := range f.parameters {
+		moved := trial{seed: seed}
+		moved.d, widths[i] = f.aside(&f.parameters[i], h)
+		trials = append(trials, moved)
+	}
+	if seed > 1 {
+		trials = append(trials, trial{f.d, seed})
+	}
+	at := f.residuals(trials)
+	if seed > 1 {
+		base = at[len(at)-1]
+	}
+	jac := make([][]float64, len(f.parameters))
+	for i, w := range widths {
+		jac[i] = make([]float64, len(base))
+		for l := range base {
+			if w != 0 {
+				jac[i][l] = (at[i][l] - base[l]) / w
+			}
+		}
+	}
+	f.slopes = append(f.slopes, jac)
+}
+
+// meanSlopes are those of all chances together.
+func (f *fitter) meanSlopes() [][]float64 {
+	mean := make([][]float64, len(f.parameters))
+	for i := range mean {
+		mean[i] = make([]float64, len(f.base))
+		for _, jac := range f.slopes {
+			for l, s := range jac[i] {
+				mean[i][l] += s / float64(len(f.slopes))
+			}
+		}
+	}
+	return mean
+}
+
 // step goes where residuals and their slopes say that the loss is less, as far as
 // it is. It gives the loss and the damping to go on with.
-func (f *fitter) step(jac [][]float64, base *[]float64, best, damping float64) (float64, float64) {
-	w := weights(*base)
+func (f *fitter) step(jac [][]float64, best, damping float64) (float64, float64) {
+	w := weights(f.base)
 	m := product(jac, jac, w)
-	down := product(jac, [][]float64{*base}, w)
+	down := product(jac, [][]float64{f.base}, w)
 	from := f.d
 	for range 2 { // the second time with shorter steps
 		var next []trial
@@ -562,7 +648,7 @@ func (f *fitter) step(jac [][]float64, base *[]float64, best, damping float64) (
 		chosen := -1
 		for k, r := range f.residuals(next) {
 			if l := f.loss(&next[k].d, r); l < best {
-				best, f.d, *base, chosen = l, next[k].d, r, k
+				best, f.d, f.base, chosen = l, next[k].d, r, k
 			}
 		}
 		if chosen >= 0 { // the middle one next time

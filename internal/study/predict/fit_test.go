@@ -26,7 +26,10 @@ func simulated(t *testing.T, d *deploy.Deployment, rate float64, n int, seed uin
 		r.Requests = append(r.Requests, Recorded{Arrival: at, Input: 100 + int(u(2)*1500), Output: 20 + int(u(3)*150), measured: true})
 	}
 	times := make([][]float64, n)
-	for i, t := range r.serve(d, seed, func(request, at int64) { times[request] = append(times[request], float64(at)/1e9) }) {
+	for i, t := range r.serve(d, seed, func(request, at int64) bool {
+		times[request] = append(times[request], float64(at)/1e9)
+		return true
+	}) {
 		q := &r.Requests[i]
 		late := q.Arrival - t.sent // less than a nanosecond, which a client would see too
 		q.seen, q.times = t, times[i]
@@ -39,7 +42,7 @@ func simulated(t *testing.T, d *deploy.Deployment, rate float64, n int, seed uin
 // that were held back, and fits that leave a load out, which take most of the time.
 func calibrated(t *testing.T, start *deploy.Deployment, runs ...*Recording) (*fitter, slowness) {
 	t.Helper()
-	f, slow, err := calibrate(start, shownOf(runs))
+	f, _, slow, err := calibrate(start, nil, shownOf(runs), mostSlopes)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -173,7 +176,7 @@ func TestFitOfTheBody(t *testing.T) {
 		}
 	}
 	f, slow := calibrated(t, truth, runs...)
-	f.slow(&slow)
+	slow.on(&f.d)
 	other := simulated(t, truth, 0.3, 1000, 3)
 	a, b := slices.Sorted(slices.Values(other.Replay(&f.d).TTFT)), slices.Sorted(slices.Values(other.Recorded().TTFT))
 	for _, q := range []float64{.1, .5, .9} {
@@ -324,7 +327,7 @@ func TestFitFindsTheTail(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	const seeds = 2
+	const seeds = 3
 	p99 := func(d *deploy.Deployment) float64 {
 		var all []float64
 		for k := range uint64(4) {
@@ -333,18 +336,20 @@ func TestFitFindsTheTail(t *testing.T) {
 		return quantities(all).P99
 	}
 	want := p99(truth)
-	with, without := 0.0, 0.0
+	var with, without []float64 // the phases of single runs may stand in for what requests cost
 	for seed := range uint64(seeds) {
 		f, slow := calibrated(t, start, simulated(t, truth, 1, 400, 10*seed+1), simulated(t, truth, 3, 1000, 10*seed+2))
-		f.slow(&slow)
+		slow.on(&f.d)
 		fitted, plain := &f.d, f.d
 		plain.Settings.SlowCV = 0
 		a, b := p99(fitted)/want-1, p99(&plain)/want-1
 		t.Logf("p99 of TPOT %+.1f %% with slow phases of %.3f over %v, %+.1f %% without", 100*a, fitted.Settings.SlowCV, fitted.Settings.SlowTime, 100*b)
-		with, without = with+a/seeds, without+b/seeds
+		with, without = append(with, a), append(without, b)
 	}
-	if math.Abs(with) > 0.06 || without > -0.05 {
-		t.Errorf("p99 of TPOT is off by %.1f %% with slow phases and by %.1f %% without", 100*with, 100*without)
+	slices.Sort(with)
+	slices.Sort(without)
+	if a, b := with[seeds/2], without[seeds/2]; math.Abs(a) > 0.06 || b > -0.05 {
+		t.Errorf("p99 of TPOT is off by %.1f %% with slow phases and by %.1f %% without", 100*a, 100*b)
 	}
 }
 

@@ -49,11 +49,12 @@ func trace(m [][]float64) (sum float64) {
 	return sum
 }
 
-// positive is the symmetric matrix that is nearest to one and has no negative
-// eigenvalue, by Jacobi's rotations.
-func positive(m [][]float64) [][]float64 {
+// eigen gives the eigenvalues of a symmetric matrix and its eigenvectors, one in each
+// column, by Jacobi's rotations.
+func eigen(m [][]float64) (values []float64, v [][]float64) {
 	n := len(m)
-	a, v := make([][]float64, n), make([][]float64, n)
+	var a [][]float64
+	a, v = make([][]float64, n), make([][]float64, n)
 	for i := range n {
 		a[i], v[i] = slices.Clone(m[i]), make([]float64, n)
 		v[i][i] = 1
@@ -78,12 +79,21 @@ func positive(m [][]float64) [][]float64 {
 			}
 		}
 	}
-	out := make([][]float64, n)
 	for i := range n {
-		out[i] = make([]float64, n)
-		for j := range n {
-			for k := range n {
-				out[i][j] += v[i][k] * max(a[k][k], 0) * v[j][k]
+		values = append(values, a[i][i])
+	}
+	return values, v
+}
+
+// positive is the symmetric matrix that is nearest to one and has no negative
+// eigenvalue.
+func positive(m [][]float64) [][]float64 {
+	values, v := eigen(m)
+	out := square(len(m))
+	for i := range out {
+		for j := range out {
+			for k, x := range values {
+				out[i][j] += v[i][k] * max(x, 0) * v[j][k]
 			}
 		}
 	}

@@ -25,6 +25,7 @@ type comparison struct {
 	run     *Recording
 	moments []moment
 	groups  [][]int    // requests whose mean ratio of TTFT is a moment
+	alike   int        // requests that share steps
 	stride  int        // of the requests whose gaps are looked at
 	rows    [2]float64 // edges between few, some and many requests that answer
 	prompts [2]float64 // edges between little, some and much of prompts in a gap
@@ -50,15 +51,22 @@ type served struct {
 // compare works the moments of a run out. d is near enough to what ran to tell
 // how much the ratio of single requests spreads.
 func compare(r *Recording, d *deploy.Deployment) *comparison {
-	c := &comparison{run: r, stride: 1}
+	c := &comparison{run: r, alike: max(1, int(r.running()/2))} // requests that answer at once share steps: two of them tell
+	measured := 0
 	for _, q := range r.Requests {
 		c.seen = append(c.seen, q.seen.ttft)
+		if q.measured {
+			measured++
+		}
 	}
-	c.stride = max(1, int(r.running()/2)) // requests that answer at once share steps: two of them tell
+	const few = 3 * leastGroup
+	c.stride = max(1, min(c.alike, measured/few))
 	s := &served{r.timings(), make([][]float64, len(r.Requests))}
 	for i := range r.Requests {
 		if c.looksAt(i) {
 			s.times[i] = r.Requests[i].times
+		} else {
+			s.timings[i].stall = -1
 		}
 	}
 	c.group()
@@ -85,10 +93,12 @@ func (c *comparison) replayed(d *deploy.Deployment, seed uint64) *served {
 			s.times[i] = make([]float64, 0, c.run.Requests[i].Output)
 		}
 	}
-	s.timings = c.run.serve(d, seed, func(request, at int64) {
-		if s.times[request] != nil {
-			s.times[request] = append(s.times[request], float64(at)/1e9)
+	s.timings = c.run.serve(d, seed, func(request, at int64) bool {
+		if s.times[request] == nil {
+			return false
 		}
+		s.times[request] = append(s.times[request], float64(at)/1e9)
+		return true
 	})
 	return s
 }
@@ -252,9 +262,9 @@ func (c *comparison) momentsOf(s *served) []moment {
 	series := c.run.series(s.timings, everyRequest)
 	var list []moment
 	list = append(list, distribution(series.TTFT, 1)...)
-	for _, v := range [][]float64{series.TPOT, series.Stall} { // requests share steps
-		list = append(list, distribution(v, float64(c.stride))...)
-	}
+	list = append(list, distribution(series.TPOT, float64(c.alike))...)
+	shared := float64(c.alike) / float64(c.stride) // how many of those that are looked at share steps, in pairs
+	list = append(list, distribution(series.Stall, shared)...)
 	var kinds [gapKinds][]float64
 	for _, g := range c.gaps(s) {
 		k := c.kind(&g)
@@ -262,12 +272,12 @@ func (c *comparison) momentsOf(s *served) []moment {
 	}
 	for _, v := range kinds {
 		slices.Sort(v)
-		list = append(list, trimmed(v))
+		list = append(list, trimmed(v, 2*shared))
 	}
-	list = append(list, width(kinds[0]))
+	list = append(list, width(kinds[0], 2*shared))
 	for _, v := range c.together(s) {
 		slices.Sort(v)
-		list = append(list, trimmed(v))
+		list = append(list, trimmed(v, 2))
 	}
 	for _, g := range c.groups {
 		sum := 0.0
@@ -356,10 +366,10 @@ func distribution(v []float64, alike float64) []moment {
 	return list
 }
 
-// trimmed is the mean of the middle four fifths of sorted values, of which two
-// each come from one step. Its standard error is that of Tukey and McLaughlin
+// trimmed is the mean of the middle four fifths of sorted values, of which so many
+// come from one step. Its standard error is that of Tukey and McLaughlin
 // (Sankhyā A 25, 331, 1963).
-func trimmed(v []float64) moment {
+func trimmed(v []float64, alike float64) moment {
 	if len(v) < leastGroup {
 		return absent
 	}
@@ -370,14 +380,15 @@ func trimmed(v []float64) moment {
 		held[i], held[len(v)-1-i] = v[cut], v[len(v)-1-cut]
 	}
 	_, sd := meanSD(held)
-	return moment{logOf(mean), sd / 0.8 / mean / math.Sqrt(float64(len(v))/2)}
+	return moment{logOf(mean), sd / 0.8 / mean / math.Sqrt(float64(len(v))/alike)}
 }
 
-// width is the range of the middle 68 % of sorted values over their median.
-func width(v []float64) moment {
+// width is the range of the middle 68 % of sorted values over their median; so many
+// come from one step.
+func width(v []float64, alike float64) moment {
 	if len(v) < 5*leastGroup {
 		return absent
 	}
 	w := (stat.Percentile(v, .84) - stat.Percentile(v, .16)) / stat.Percentile(v, .5)
-	return moment{math.Log(max(w, 1e-4)), 1 / math.Sqrt(float64(len(v))/2)}
+	return moment{math.Log(max(w, 1e-4)), 1 / math.Sqrt(float64(len(v))/alike)}
 }

@@ -72,11 +72,22 @@ func Predict(d *deploy.Deployment, in, out workload.Lengths) (*Prediction, error
 	for _, x := range d.Outside(deploy.Range{Input: ends(in), Output: ends(out), Running: [2]float64{float64(users[0]), float64(users[len(users)-1])}}) {
 		notes = append(notes, x.String())
 	}
+	curve := Curve(d, in, out, users)
+	for i := range curve {
+		x := &curve[i]
+		running := x.Running + x.Waiting
+		x.Error = ErrorAt(d, deploy.Range{Input: ends(in), Output: ends(out), Running: [2]float64{running, running}}, func(d *deploy.Deployment) Metrics {
+			const few = 200
+			s := simulation{d: d, asked: [2]workload.Lengths{in, out}, input: input, output: output, users: x.Users, count: max(2*x.Users, few)}
+			e := s.run()
+			return Metrics{e.TTFT, e.TPOT, e.E2E}
+		})
+	}
 	return &Prediction{
 		Schema: Schema, Deployment: d, Facts: d.Facts(), Input: input, Output: output,
 		Lengths: [2]string{in.String(), out.String()},
 		Bounds:  d.Bounds(), Memory: d.Memory, KVTokens: d.KVTokens(), Fit: fit,
-		Curve: Curve(d, in, out, users), Error: errorToExpect(d), Notes: notes,
+		Curve: curve, Error: errorToExpect(d), Notes: notes,
 	}, nil
 }
 

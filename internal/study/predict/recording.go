@@ -39,6 +39,7 @@ type Recording struct {
 	// request comes when an earlier one is answered, a pause later. A replay does
 	// it likewise. 0: requests come at times of their own.
 	users int
+	lasts float64 // of a closed loop: after so many seconds no request is sent; 0 for no such time
 }
 
 // Meta is meta.json: what was run, under vLLM's names.

@@ -24,10 +24,11 @@ func (r *Recording) replay(d *deploy.Deployment) []timing { return r.serve(d, 1,
 
 // serve sends the recorded requests to a deployment's engine: at their recorded
 // times, or in a closed loop when those before are answered. seed decides the
-// engine's chances. With a function for chunks it is handed each of them in the
-// order of time, and stalls are measured, which takes a third more time. The front end is left out where the recording is timed at the
-// engine.
-func (r *Recording) serve(d *deploy.Deployment, seed uint64, chunk func(request, at int64)) []timing {
+// engine's chances. A function for chunks is handed each of them in the order of time,
+// and stalls of the requests of which it wants them are measured: of all of them that
+// takes a third more time. The front end is left out where the recording is timed at
+// the engine.
+func (r *Recording) serve(d *deploy.Deployment, seed uint64, chunk func(request, at int64) bool) []timing {
 	c := *d
 	if !r.AtClient {
 		c.Settings.Frontend = vllm.Frontend{}
@@ -36,6 +37,11 @@ func (r *Recording) serve(d *deploy.Deployment, seed uint64, chunk func(request,
 	if r.course != nil {
 		e.Pace(func(at int64) float64 { return r.course.factorAt(float64(at) / 1e9) })
 	}
+	return r.serveOn(e, chunk)
+}
+
+// serveOn sends them to an engine.
+func (r *Recording) serveOn(e twin.Engine, chunk func(request, at int64) bool) []timing {
 	to := newStopwatch(len(r.Requests), chunk)
 	load.Run(context.Background(), load.NewCore(r.plan()), load.NewVirtual(load.VirtualConfig{
 		Engine: unlimited{e}, Source: source{r}, Sink: to, Content: r.contentOf,
@@ -54,12 +60,12 @@ type stopwatch struct {
 	streams  []*measure.Stream // of the requests under way
 	free     []*measure.Stream
 	timings  []timing
-	chunk    func(request, at int64)
+	chunk    func(request, at int64) bool
 	scratch  record.Chunk // a copy of our own to point into: what is handed over must not escape to the heap
 }
 
 // newStopwatch is for so many requests.
-func newStopwatch(n int, chunk func(request, at int64)) *stopwatch {
+func newStopwatch(n int, chunk func(request, at int64) bool) *stopwatch {
 	return &stopwatch{gatherer: measure.NewGatherer(nil), streams: make([]*measure.Stream, n), timings: make([]timing, n), chunk: chunk}
 }
 
@@ -79,10 +85,9 @@ func (w *stopwatch) stream(id int64) *measure.Stream {
 
 // Chunk implements [record.Sink].
 func (w *stopwatch) Chunk(c record.Chunk) {
-	if w.chunk != nil {
+	if w.chunk != nil && w.chunk(c.Request, c.T) {
 		w.scratch = c
 		w.gatherer.Chunk(w.stream(c.Request), &w.scratch)
-		w.chunk(c.Request, c.T)
 	}
 }
 
@@ -108,7 +113,7 @@ func (r *Recording) plan() load.Config {
 	if alone < n {
 		next, due := alone, r.Requests[alone-1].sent()
 		cfg.Follow = func(_ int64, e load.Event) (load.Ask, bool) {
-			if next == n {
+			if next == n || r.lasts > 0 && float64(e.At) > r.lasts*1e9 {
 				return load.Ask{}, false
 			}
 			q := &r.Requests[next]

@@ -189,22 +189,36 @@ func (g *regression) solve() (c [columns]float64) {
 	return c
 }
 
-// begin sets the parameters of a deployment to what the gaps of the runs say,
-// if they say enough. It gives what they say of slow phases, and lets replays of
-// the runs go through them: else they would be ascribed to a parameter.
-func begin(d *deploy.Deployment, runs []*Recording) (slowness, bool) {
-	var g regression
+// gapsOf are the gaps of runs; ok is false of too few.
+func gapsOf(runs []*Recording) (g *regression, ok bool) {
+	g = &regression{}
 	for _, r := range runs {
 		g.addGaps(r)
 	}
-	if g.n < 1000 {
-		return slowness{}, false
+	return g, g.n >= 1000
+}
+
+// of are the gaps of some of the runs, for [regression.slowPhases] alone.
+func (g *regression) of(wanted func(run int) bool) *regression {
+	some := &regression{}
+	for i, gaps := range g.gaps {
+		if wanted(i) {
+			some.gaps = append(some.gaps, gaps)
+		}
 	}
-	slow := g.slowPhases()
-	d.Settings.SlowCV = 0
-	for i, c := range slow.courses {
-		runs[i].course = &c
+	return some
+}
+
+// goThrough lets replays of the runs go through their own slow phases: else these
+// would be ascribed to a parameter.
+func (s *slowness) goThrough(runs []*Recording) {
+	for i := range s.courses {
+		runs[i].course = &s.courses[i]
 	}
+}
+
+// begin sets the parameters of a deployment to what the gaps of the runs say.
+func (g *regression) begin(d *deploy.Deployment, runs []*Recording, slow *slowness) {
 	c := g.solve()
 	// What the gaps say nothing of stays where it is.
 	setIfPositive := func(to *time.Duration, s float64) {
@@ -239,7 +253,6 @@ func begin(d *deploy.Deployment, runs []*Recording) (slowness, bool) {
 		j := d.Settings.StepJitter
 		d.Settings.StepJitter = math.Sqrt(max(j*j-slow.cv*slow.cv, 1e-4))
 	}
-	return slow, true
 }
 
 // waited is by how much longer a request waited for its first token than in a

@@ -16,28 +16,32 @@ import (
 // would make each JᵀWJ too large: it is taken from pairs of seeds. cov is the
 // covariance of their logarithms.
 func (f *fitter) uncertainty() (list []Fitted, cov [][]float64) {
-	const seeds, h = 3, 0.4
+	const seeds, h = 2, 0.3
 	const chances, t = 10, 2.26 // Student's t of 9 degrees of freedom at 95 %
 	k := len(f.parameters)
-	var trials []trial
-	var widths []float64
-	for s := range uint64(seeds) {
-		var sides []trial
-		sides, widths = f.sides(h, 2+s)
-		for i := range f.parameters {
-			if p := &f.parameters[i]; f.faded(p) {
-				up, down := f.d, f.d
-				p.setValue(&up, p.value(&f.d)+h*p.centre)
-				sides[2*i].d, sides[2*i+1].d, widths[i] = up, down, h
-			}
+	for len(f.slopes) < seeds {
+		f.addSlopes()
+	}
+	var small []int // of which not the logarithm is moved
+	for i := range f.parameters {
+		if f.faded(&f.parameters[i]) {
+			small = append(small, i)
 		}
-		trials = append(trials, sides...)
+	}
+	var trials []trial
+	for s := range uint64(seeds) {
+		for _, i := range small {
+			up := trial{f.d, 20 + s}
+			p := &f.parameters[i]
+			p.setValue(&up.d, p.value(&f.d)+h*p.centre)
+			trials = append(trials, up, trial{f.d, 20 + s})
+		}
 	}
 	for s := range uint64(chances) {
 		trials = append(trials, trial{f.d, 100 + s})
 	}
 	at := f.residuals(trials)
-	again := at[seeds*2*k:]
+	again := at[seeds*2*len(small):]
 	n := len(again[0])
 	mean, variance := make([]float64, n), make([]float64, n)
 	for l := range n {
@@ -54,7 +58,14 @@ func (f *fitter) uncertainty() (list []Fitted, cov [][]float64) {
 	info, scatter := square(k), square(k)
 	var jacs, pulls [seeds][][]float64
 	for s := range jacs {
-		jacs[s] = slopes(at[s*2*k:(s+1)*2*k], widths)
+		jacs[s] = slices.Clone(f.slopes[s])
+		for j, i := range small {
+			there, here := at[2*(s*len(small)+j)], at[2*(s*len(small)+j)+1]
+			jacs[s][i] = make([]float64, n)
+			for l := range there {
+				jacs[s][i][l] = (there[l] - here[l]) / h
+			}
+		}
 		pulls[s] = product(jacs[s], deviations(again, mean), w)
 	}
 	ones := slices.Repeat([]float64{1.0 / (chances - 1)}, chances)

@@ -31,11 +31,12 @@ type Deployment struct {
 	Memory            Memory
 	Efficiency        Efficiency
 	Settings          vllm.Settings
-	LaunchCV          float64        // coefficient of variation of step times over launches
-	USDPerHour        float64        // of one accelerator
-	Fitted            *Range         // what its profile was fitted from, nil without one
-	FittedOn          []string       // the runs of which
-	FittedError       *ExpectedError // of loads like these, nil where it is not known
+	LaunchCV          float64              // coefficient of variation of step times over launches
+	USDPerHour        float64              // of one accelerator
+	Fitted            *Range               // what its profile was fitted from, nil without one
+	FittedOn          []string             // the runs of which
+	FittedError       *ExpectedError       // of loads like these, nil where it is not known
+	FittedOpen        []map[string]float64 // ways in which what was fitted may be off together, as factors
 	Notes             []string
 }
 
@@ -313,3 +314,6 @@ func (d *Deployment) Engine(seed uint64) twin.Model {
 	s.Seed = seed
 	return vllm.New(s, d.hardware())
 }
+
+// Cost is how long its steps take.
+func (d *Deployment) Cost() twin.Cost { return d.hardware() }

@@ -496,3 +496,30 @@ func TestLaunch(t *testing.T) {
 		t.Error("the deployment itself is not the mean of its launches")
 	}
 }
+
+// How far a load is beyond what a profile was fitted on is 0 within, and the sum of
+// the logarithms of the factors outside. One request now and then is one at a time.
+func TestBeyond(t *testing.T) {
+	d := New(catalogue.Model{}, catalogue.Accelerator{}, 1)
+	within := Range{Input: [2]int{50, 500}, Output: [2]int{10, 100}, Running: [2]float64{0.1, 20}}
+	if d.Beyond(within) != 0 {
+		t.Error("beyond of what was not fitted")
+	}
+	d.Fitted = &Range{Input: [2]int{32, 6000}, Output: [2]int{8, 192}, Running: [2]float64{0.9, 64}}
+	for _, c := range []struct {
+		change func(*Range)
+		want   float64
+	}{
+		{func(*Range) {}, 0},
+		{func(r *Range) { r.Output[1] = 200 }, 0}, // hardly
+		{func(r *Range) { r.Output[1] = 384 }, math.Log(2)},
+		{func(r *Range) { r.Running = [2]float64{128, 128} }, math.Log(2)},
+		{func(r *Range) { r.Input, r.Output = [2]int{8, 12000}, [2]int{} }, math.Log(4) + math.Log(2)},
+	} {
+		r := within
+		c.change(&r)
+		if got := d.Beyond(r); math.Abs(got-c.want) > 1e-9 {
+			t.Errorf("%+v: %v, want %v", r, got, c.want)
+		}
+	}
+}

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"maps"
+	"math"
 	"os"
 	"slices"
 
@@ -14,10 +15,11 @@ import (
 )
 
 // ProfileSchema is the schema of a profile.
-const ProfileSchema = "pitot.profile/v2"
+const ProfileSchema = "pitot.profile/v3"
 
-// readSchemas are those that are read: version 1 has no error to expect.
-var readSchemas = []string{ProfileSchema, "pitot.profile/v1"}
+// readSchemas are those that are read: version 2 does not have what the runs leave open,
+// version 1 no error to expect either.
+var readSchemas = []string{ProfileSchema, "pitot.profile/v2", "pitot.profile/v1"}
 
 // Profile is what a fit found: settings of a deployment under their names,
 // how sure each is, and what loads it was found from.
@@ -28,7 +30,10 @@ type Profile struct {
 	Factors    map[string]float64 `yaml:"factors,omitempty"` // of the range of each: value ÷ factor to value × factor
 	Range      Range              `yaml:"range"`
 	Error      *ExpectedError     `yaml:"error_to_expect,omitempty"`
-	Runs       []string           `yaml:"runs,omitempty"` // that it was fitted on, each by when it began, its seed and its model
+	// Open are the ways in which the settings may be off together as far as the runs
+	// tell, each as factors on settings, one standard deviation away.
+	Open []map[string]float64 `yaml:"open,omitempty,flow"`
+	Runs []string             `yaml:"runs,omitempty"` // that it was fitted on, each by when it began, its seed and its model
 }
 
 // Range is the loads that a fit has seen. Beyond it the twin extrapolates.
@@ -73,6 +78,13 @@ func (p *Profile) check() error {
 			return fmt.Errorf("the factor of %s is %v", name, f)
 		}
 	}
+	for _, direction := range p.Open {
+		for name, f := range direction {
+			if !(f > 0 && f < 100) || !Settable(name) {
+				return fmt.Errorf("what is open of %s is %v", name, f)
+			}
+		}
+	}
 	return nil
 }
 
@@ -103,7 +115,7 @@ func (d *Deployment) applyProfile(path string) error {
 	if p.Deployment != d.Spec {
 		d.Notes = append(d.Notes, fmt.Sprintf("the profile was fitted for %s, not for %s", p.Deployment, d.Spec))
 	}
-	d.Fitted, d.FittedOn, d.FittedError = &p.Range, p.Runs, p.Error
+	d.Fitted, d.FittedOn, d.FittedError, d.FittedOpen = &p.Range, p.Runs, p.Error, p.Open
 	return nil
 }
 
@@ -126,8 +138,7 @@ func (d *Deployment) Outside(seen Range) (list []Departure) {
 		return fmt.Sprintf("%.4g to %.4g", lo, hi)
 	}
 	compare := func(what string, lo, hi, from, to float64) {
-		// A tenth beyond is as good as within.
-		if hi > 0 && (lo < from*0.9 || hi > to*1.1) {
+		if outside(lo, hi, from, to) {
 			list = append(list, Departure{what, fmt.Sprintf("%s, fitted from %.4g to %.4g", span(lo, hi), from, to)})
 		}
 	}
@@ -137,3 +148,26 @@ func (d *Deployment) Outside(seen Range) (list []Departure) {
 	compare("requests at once", seen.Running[0], seen.Running[1], r.Running[0], r.Running[1])
 	return list
 }
+
+// Beyond is how far loads are outside of what the profile was fitted on: the sum over
+// their quantities of the logarithm of the factor, 0 within.
+func (d *Deployment) Beyond(seen Range) (far float64) {
+	if d.Fitted == nil {
+		return 0
+	}
+	r := d.Fitted
+	for _, q := range [][4]float64{
+		{float64(seen.Input[0]), float64(seen.Input[1]), float64(r.Input[0]), float64(r.Input[1])},
+		{float64(seen.Output[0]), float64(seen.Output[1]), float64(r.Output[0]), float64(r.Output[1])},
+		{max(seen.Running[0], min(1, r.Running[1])), seen.Running[1], r.Running[0], r.Running[1]}, // one now and then is one
+	} {
+		if lo, hi, from, to := q[0], q[1], q[2], q[3]; outside(lo, hi, from, to) {
+			far += max(math.Log(from/max(lo, 1e-3)), 0) + max(math.Log(hi/max(to, 1e-3)), 0)
+		}
+	}
+	return far
+}
+
+// outside says that a quantity leaves a range; a tenth beyond is as good as within, and
+// what is zero is not known.
+func outside(lo, hi, from, to float64) bool { return hi > 0 && (lo < from*0.9 || hi > to*1.1) }

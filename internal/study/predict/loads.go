@@ -1,0 +1,66 @@
+package predict
+
+import (
+	"math"
+
+	"pitot/internal/twin"
+)
+
+// Load is what may be asked of an engine in virtual time: by users in a closed
+// loop, or by requests at a rate.
+type Load struct {
+	Name          string  // of its recordings; those of one name are of one load
+	Users         int     // that each wait for their answer; 0: requests come at Rate
+	Rate          float64 // requests a second, of a Poisson process
+	Input, Output [2]int  // tokens of the shortest and of the longest; all between are as likely
+	Prefix        int     // tokens that some prompts begin with besides, the same of all of them
+	PrefixShare   float64 // of the requests
+	Requests      int     // at most
+	Seconds       float64 // none is sent later; 0 for no such time
+	Warmup        float64 // seconds; what is sent before loads the engine and is not measured
+}
+
+// Serve gives what a client would record of the load on an engine. The seed
+// decides the lengths, and when requests come at a rate.
+func (l *Load) Serve(e twin.Model, seed uint64) *Recording {
+	r := &Recording{Dir: l.Name, AtClient: true, users: l.Users, lasts: l.Seconds}
+	shared := make([]int64, l.Prefix/hashBlock)
+	for i := range shared {
+		shared[i] = math.MaxInt32 + int64(i) // unlike any request's place
+	}
+	at := 0.0
+	for i := range l.Requests {
+		draw := func(k uint64) float64 {
+			return (float64(twin.Mix(seed^twin.Mix(uint64(i)<<8|k))>>12) + 0.5) / (1 << 52)
+		}
+		between := func(of [2]int, u float64) int { return of[0] + int(u*float64(of[1]-of[0]+1)) }
+		q := Recorded{Input: between(l.Input, draw(1)), Output: between(l.Output, draw(2)), measured: true}
+		if l.Prefix > 0 && draw(3) < l.PrefixShare {
+			q.Input += l.Prefix
+			q.Hashes = shared
+		}
+		if l.Users == 0 {
+			if at += -math.Log(draw(4)) / l.Rate; l.Seconds > 0 && at > l.Seconds {
+				break
+			}
+			q.Arrival = at
+		}
+		r.Requests = append(r.Requests, q)
+	}
+	times := make([][]float64, len(r.Requests))
+	timings := r.serveOn(e, func(request, at int64) bool {
+		times[request] = append(times[request], float64(at)/1e9)
+		return true
+	})
+	kept := r.Requests[:0]
+	for i, t := range timings {
+		if len(times[i]) == 0 { // it was not sent any more
+			continue
+		}
+		q := r.Requests[i]
+		q.Arrival, q.seen, q.times, q.measured = t.sent, t, times[i], t.sent >= l.Warmup
+		kept = append(kept, q)
+	}
+	r.Requests, r.lasts = kept, 0
+	return r
+}

@@ -4,6 +4,9 @@
 //
 //	go run ./bench/live -url http://127.0.0.1:8200 -spec '/path/to/model@cpu?max_num_seqs=16' [-rounds 8] [-seconds 12] [-core 1]
 //
+// With -calibrations N the twin is what pitot calibrate makes of the engine, N times,
+// and six loads are predicted that no calibration ran.
+//
 // A machine is faster at one time than at another, by more than the twin is to
 // be wrong. So the four loads take turns in many short runs, and each is compared
 // with the twin by itself. A run during which the host of
@@ -76,6 +79,7 @@ func main() {
 	users := flag.Int("users", 40, "who ask without pause in the load past saturation")
 	core := flag.Int("core", -1, "that the client keeps to, -1 for any")
 	stolen := flag.Float64("stolen", 0.01, "share of the processors' time that the host may take during a run")
+	calibrations := flag.Int("calibrations", 0, "calibrate this often, in turn with rounds of six other loads, instead of fitting two loads")
 	keep := flag.String("keep", "", "directory for the runs, by default one that is removed; those that are there are not measured again")
 	flag.Parse()
 	if *spec == "" {
@@ -87,49 +91,21 @@ func main() {
 		dir = *keep
 	}
 	pitot := setup.Build(dir)
+	e := engine{url: *url, spec: *spec, pitot: pitot, dir: dir, seconds: *seconds, core: *core, stolen: *stolen}
+	if *calibrations > 0 {
+		e.judgeCalibrations(*calibrations, *rounds)
+		return
+	}
 	found := map[string][]measured{}
 	var fitted []string
 	fresh := false // some run was measured now
 	for round := range *rounds {
 		for _, l := range loads(*users) {
-			out := filepath.Join(dir, fmt.Sprintf("%s-%d", strings.ReplaceAll(l.name, " ", "-"), round))
-			if c, err := kept(out); err == nil {
-				found[l.name] = append(found[l.name], measured{dir: out, counts: c})
-				if l.fit {
-					fitted = append(fitted, out)
-				}
-				continue
-			}
-			var c counts
-			for try := 0; ; try++ {
-				if err := os.RemoveAll(out); err != nil { // what was left of it
-					log.Fatal(err)
-				}
-				seed := strconv.FormatInt(time.Now().Unix(), 10) // no prompt comes twice: it would be cached
-				args := append([]string{pitot, "run", *url, "--api", "openai-completions", "--seed", seed, "--warmup", fmt.Sprintf("%ds", warmup),
-					"--duration", fmt.Sprintf("%ds", *seconds), "--out", out, "--quiet"}, l.flags...)
-				if *core >= 0 {
-					args = setup.OnCore(*core, args...)
-				}
-				before, took := scrape(*url), takenByHost()
-				if output, err := exec.Command(args[0], args[1:]...).CombinedOutput(); err != nil && !strings.Contains(string(output), "INVALID") {
-					log.Fatalf("%s: %v\n%s", strings.Join(args, " "), err, output)
-				}
-				c = scrape(*url).minus(before)
-				share := takenByHost().since(took)
-				if share <= *stolen {
-					break
-				}
-				if try == tries {
-					log.Fatalf("the host took %.1f %% of the processors in the last of %d runs: raise -stolen, or wait for a quiet time", 100*share, tries)
-				}
-				fmt.Fprintf(os.Stderr, "%s %d: the host took %.1f %% of the processors; again\n", l.name, round, 100*share)
-			}
-			c.keep(out)
-			fresh = true
-			found[l.name] = append(found[l.name], measured{dir: out, counts: c})
+			m, isNew := e.measure(l, round)
+			fresh = fresh || isNew
+			found[l.name] = append(found[l.name], m)
 			if l.fit {
-				fitted = append(fitted, out)
+				fitted = append(fitted, m.dir)
 			}
 		}
 		fmt.Fprintf(os.Stderr, "round %d of %d\n", round+1, *rounds)
@@ -138,10 +114,7 @@ func main() {
 	if _, err := os.Stat(profile); err != nil || fresh {
 		setup.Run(nil, pitot, append([]string{"fit", *spec, "--out", profile}, fitted...)...)
 	}
-	with := *spec + "?profile=" + profile
-	if strings.Contains(*spec, "?") {
-		with = *spec + "&profile=" + profile
-	}
+	with := e.profiled(profile)
 	fmt.Printf("\n%d runs of %d s of each load in turn; measured ÷ predicted: geometric mean over the runs, and its 95 %% interval\n\n", *rounds, *seconds)
 	fmt.Printf("%-16s", "load")
 	for _, m := range []string{"TTFT mean", "p99", "TPOT mean", "p99", "E2E mean", "p99"} {
@@ -177,6 +150,61 @@ func main() {
 		fmt.Printf(" %7d  hits %.1f, %.1f (of %.0f, %.0f); preemptions %.4f, %.4f (of %.0f, %.0f)\n", n,
 			hits[0]/requests[0], hits[1]/requests[1], hits[0], hits[1],
 			preempted[0]/requests[0], preempted[1]/requests[1], preempted[0], preempted[1])
+	}
+}
+
+// engine is what is measured, and how.
+type engine struct {
+	url, spec  string
+	pitot, dir string
+	seconds    int     // of a run's window
+	core       int     // that the client keeps to, -1 for any
+	stolen     float64 // share of the processors that the host may take
+}
+
+// client is a command of pitot's, on its core.
+func (e *engine) client(args ...string) *exec.Cmd {
+	if e.core < 0 {
+		return exec.Command(e.pitot, args...)
+	}
+	return setup.Command(e.core, append([]string{e.pitot}, args...)...)
+}
+
+// profiled is the engine with the settings of a profile.
+func (e *engine) profiled(profile string) string {
+	if strings.Contains(e.spec, "?") {
+		return e.spec + "&profile=" + profile
+	}
+	return e.spec + "?profile=" + profile
+}
+
+// measure runs a load, unless its run is there from before.
+func (e *engine) measure(l asked, round int) (m measured, isNew bool) {
+	out := filepath.Join(e.dir, fmt.Sprintf("%s-%d", strings.ReplaceAll(l.name, " ", "-"), round))
+	if c, err := kept(out); err == nil {
+		return measured{dir: out, counts: c}, false
+	}
+	for try := 0; ; try++ {
+		if err := os.RemoveAll(out); err != nil { // what was left of it
+			log.Fatal(err)
+		}
+		seed := strconv.FormatInt(time.Now().Unix(), 10) // no prompt comes twice: it would be cached
+		client := e.client(append([]string{"run", e.url, "--api", "openai-completions", "--seed", seed, "--warmup", fmt.Sprintf("%ds", warmup),
+			"--duration", fmt.Sprintf("%ds", e.seconds), "--out", out, "--quiet"}, l.flags...)...)
+		before, took := scrape(e.url), takenByHost()
+		if output, err := client.CombinedOutput(); err != nil && !strings.Contains(string(output), "INVALID") {
+			log.Fatalf("%s: %v\n%s", client, err, output)
+		}
+		c := scrape(e.url).minus(before)
+		share := takenByHost().since(took)
+		if share <= e.stolen {
+			c.keep(out)
+			return measured{dir: out, counts: c}, true
+		}
+		if try == tries {
+			log.Fatalf("the host took %.1f %% of the processors in the last of %d runs: raise -stolen, or wait for a quiet time", 100*share, tries)
+		}
+		fmt.Fprintf(os.Stderr, "%s %d: the host took %.1f %% of the processors; again\n", l.name, round, 100*share)
 	}
 }
 

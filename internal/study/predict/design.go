@@ -33,7 +33,7 @@ func candidates(d *deploy.Deployment) (list []DesignLoad) {
 	if most < 64 {
 		users[3] = max(most, 2)
 	}
-	longest := max(min(d.Settings.MaxModelLen*2/5, 6000), 16) // half as much again, and an answer, must fit
+	longest := max(min(d.Settings.MaxModelLen*3/5, 6000), 16) // half as much again, and an answer, must fit
 	for _, u := range users {
 		for _, in := range []int{64, 512, 2048, 6000} {
 			for _, out := range []int{16, 128} {

@@ -246,6 +246,9 @@ func Fit(w io.Writer, x *predict.Fit, file string, s Style) error {
 	if e := x.Error; e != nil {
 		p.write(s, bold, "", fmt.Sprintf("of %s left out in turn, four of five means and medians were predicted within %.0f %% (TTFT), %.0f %% (TPOT) and %.0f %% (E2E)", say.Plural(e.Loads, "load"), e.TTFTPct, e.TPOTPct, e.E2EPct))
 	}
+	if x.PacePct >= tellingPace {
+		p.write(s, "", "", fmt.Sprintf("runs of the same load differed in speed by %.0f %% (standard deviation): no prediction of a single run can be nearer", x.PacePct))
+	}
 	for _, n := range x.Notes {
 		p.write(s, yellow, "", n)
 	}
@@ -319,6 +322,10 @@ func Fit(w io.Writer, x *predict.Fit, file string, s Style) error {
 	}
 	return p.err
 }
+
+// tellingPace is the difference in speed between runs of a load, in percent, from
+// which on it is said.
+const tellingPace = 3
 
 // fewRuns is how many runs a fit shows the held-back ends of: of more, the loads that
 // were left out say all that these do.

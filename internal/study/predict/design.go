@@ -37,8 +37,9 @@ func candidates(d *deploy.Deployment) (list []DesignLoad) {
 	for _, u := range users {
 		for _, in := range []int{64, 512, 2048, 6000} {
 			for _, out := range []int{16, 128} {
-				// What a longer answer tells, it tells behind shorter prompts too.
-				if in > longest || u*(in+out)*2 > d.KVTokens() || in > 512 && out > 16 || u > 16 && in > 2048 {
+				// What a longer answer tells, it tells behind shorter prompts too. The contexts
+				// fill the KV cache and seldom overflow it: on average half of an answer is there.
+				if in > longest || u*(in+out/2)*6/5 > d.KVTokens() || in > 512 && out > 16 || u > 16 && in > 2048 {
 					continue
 				}
 				list = append(list, DesignLoad{u, in, out})

@@ -147,10 +147,13 @@ type Fit struct {
 	Next  NextLoad              `json:"next_load"` // that would add most to what is known
 	// Open are the ways in which the parameters may be off together, as factors, one
 	// standard deviation away each.
-	Open    []map[string]float64 `json:"open,omitempty"`
-	Range   deploy.Range         `json:"range"`
-	Notes   []string             `json:"notes,omitempty"`
-	Origins []string             `json:"origins,omitempty"` // of the runs, as a profile keeps them
+	Open []map[string]float64 `json:"open,omitempty"`
+	// PacePct is by how many percent runs of the same load differ in speed, as a standard
+	// deviation; 0 where no load was measured twice.
+	PacePct float64      `json:"pace_pct,omitempty"`
+	Range   deploy.Range `json:"range"`
+	Notes   []string     `json:"notes,omitempty"`
+	Origins []string     `json:"origins,omitempty"` // of the runs, as a profile keeps them
 
 	Fitted *deploy.Deployment `json:"-"`
 }
@@ -208,6 +211,7 @@ func FitFrom(d, from *deploy.Deployment, runs []*Recording) (*Fit, error) {
 		}
 	}
 	fit.Notes = notesOf(d, runs)
+	fit.PacePct = 100 * paceOf(runs)
 	fit.Fitted = &f.d // as its profile would have it
 	f.d.Fitted, f.d.FittedOn, f.d.FittedError, f.d.FittedOpen = &fit.Range, fit.Origins, fit.Error, fit.Open
 	return fit, nil
@@ -292,8 +296,11 @@ func calibrate(d, from *deploy.Deployment, shown []*Recording, most int) (*fitte
 		within := 2 * p.sd // the gaps tell what is small badly
 		p.setValue(&f.d, p.centre*math.Exp(min(max(math.Log(p.value(&f.d)/p.centre), -within), within)))
 	}
+	pace := paceOf(shown)
 	for _, r := range shown {
-		f.runs = append(f.runs, compare(r.thinned(replayedTokens/len(shown)), &f.d))
+		c := compare(r.thinned(replayedTokens/len(shown)), &f.d)
+		c.pace = pace
+		f.runs = append(f.runs, c)
 	}
 	f.polish(most)
 	return f, gaps, slow, nil

@@ -30,6 +30,9 @@ type comparison struct {
 	rows    [2]float64 // edges between few, some and many requests that answer
 	prompts [2]float64 // edges between little, some and much of prompts in a gap
 	seen    []float64  // TTFT of each request
+	// pace is how much faster or slower the server was in the whole run by chance, as a
+	// standard deviation of the logarithm: all times of the run share it.
+	pace float64
 }
 
 // quantilesFitted are those of TTFT, TPOT and stall that are compared, besides
@@ -313,6 +316,10 @@ func (c *comparison) spread(s *served) []float64 {
 // residuals are how far a replay is from the run, each moment in its standard
 // errors, of run and replay together. A moment that the replay lacks counts as
 // far off.
+//
+// What the run's pace moves all times by together counts as an error of each: to weigh it
+// as what it is, one that all share, would leave the level to chance and the fit to
+// what the twin lacks in shape (R. W. Peelle's puzzle, Oak Ridge 1987).
 func (c *comparison) residuals(got []moment) []float64 {
 	out := make([]float64, 0, len(got))
 	for i, m := range c.moments {
@@ -321,7 +328,7 @@ func (c *comparison) residuals(got []moment) []float64 {
 		}
 		r := float64(knee)
 		if !math.IsNaN(got[i].log) {
-			r = (got[i].log - m.log) / math.Hypot(math.Sqrt2*m.se, grain)
+			r = (got[i].log - m.log) / math.Hypot(math.Sqrt2*m.se, math.Hypot(grain, c.pace))
 		}
 		out = append(out, r)
 	}

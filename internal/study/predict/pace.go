@@ -1,0 +1,54 @@
+package predict
+
+import (
+	"maps"
+	"math"
+	"slices"
+)
+
+// A server is not equally fast in two runs of the same load: its machine has other
+// guests, its clocks follow the heat. All times of a run share that, so a run of
+// many requests tells no more of the server than one of few. How much it is shows
+// where loads were measured more than once.
+
+// paceOf is the standard deviation of the logarithm of the speed of runs of the same load,
+// beyond what their requests differ by: of mean TPOT, or mean E2E where answers are
+// single tokens. It is 0 where no load was measured twice.
+func paceOf(runs []*Recording) float64 {
+	of := map[string][]moment{}
+	for _, r := range runs {
+		if r.run == nil { // a recording is of a load of its own
+			continue
+		}
+		if m := r.speed(); !math.IsNaN(m.log) {
+			of[r.load()] = append(of[r.load()], m)
+		}
+	}
+	sum, chance, free := 0.0, 0.0, 0.0
+	for _, load := range slices.Sorted(maps.Keys(of)) {
+		same := of[load]
+		mean, n := 0.0, float64(len(same))
+		for _, m := range same {
+			mean += m.log / n
+		}
+		for _, m := range same {
+			sum += (m.log - mean) * (m.log - mean)
+			chance += m.se * m.se * (n - 1) / n
+		}
+		free += n - 1
+	}
+	if free == 0 {
+		return 0
+	}
+	return math.Sqrt(max(sum-chance, 0) / free)
+}
+
+// speed is the logarithm of the run's mean TPOT or E2E.
+func (r *Recording) speed() moment {
+	s := r.Recorded()
+	v := s.TPOT
+	if len(v) < leastGroup {
+		v = s.E2E
+	}
+	return distribution(v, max(1, r.running()/2))[0] // requests that answer at once share steps
+}

@@ -85,8 +85,11 @@ func (d *decoder) rows(section []byte, f *Frame) {
 	d.section(section)
 	n := rowFieldsV1
 	if !d.v1 && d.more() {
-		if n = int(min(d.uvarint(), math.MaxInt32)); n > len(rowFields) {
+		switch n = int(min(d.uvarint(), math.MaxInt32)); {
+		case n > len(rowFields):
 			d.newer = true
+			d.fail()
+		case n == 0: // rows of nothing have no end
 			d.fail()
 		}
 	}

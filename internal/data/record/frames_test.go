@@ -372,6 +372,7 @@ func FuzzPayload(f *testing.F) {
 	f.Add([]byte{0, 4, 0xC0, 0, 0, 0, 0, 0, 0})
 	f.Add([]byte{0, 0, 0, 0, 0})
 	f.Add([]byte{2, 0xFF, 0xFF, 0xFF, 0xFF, 0x0F})
+	f.Add([]byte("\x00\x00\x02\x00\x00\x14\x14\x06client\x03cpu\x00\x00\x00\x00\x00\x00\xe0?\n\x00\x05start\x02{\x00")) // rows of no fields
 	f.Fuzz(func(t *testing.T, payload []byte) {
 		data := framed(payload)
 		s := scanner{in: bytes.NewReader(data), size: int64(len(data)), follows: true}

@@ -166,7 +166,7 @@ func (s *server) six(requests int) []predict.Load {
 		{Name: "light", Rate: 0.15 * capacity, Input: [2]int{150, 450}, Output: [2]int{30, 90}, Requests: requests},
 		mixed(predict.Load{Name: "steady", Rate: 0.6 * capacity}),
 		{Name: "short prompts", Users: max(min(seats*3/4, 96), 8), Input: [2]int{30, 200}, Output: [2]int{20, 300}, Requests: requests},
-		{Name: "long prompts", Rate: 0.3 * capacity, Input: [2]int{2000, 4000}, Output: [2]int{50, 50}, Requests: requests},
+		{Name: "long prompts", Rate: 0.15 * capacity, Input: [2]int{2000, 4000}, Output: [2]int{50, 50}, Requests: requests},
 		mixed(predict.Load{Name: "past saturation", Users: seats * 3 / 2}),
 		{Name: "shared prefixes", Users: 16, Input: [2]int{50, 500}, Output: [2]int{20, 300}, Prefix: 1024, PrefixShare: 0.7, Requests: requests},
 	}

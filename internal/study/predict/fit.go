@@ -50,13 +50,13 @@ func (p *parameter) setValue(d *deploy.Deployment, v float64) {
 	*p.get(d) = v
 }
 
-// parameters are all, the most certain first. The share of the bandwidth that
-// is reached is not among them: the time to read the weights and the overhead
-// of a step cannot be separated by a run, so the one is left as it is and the
-// other takes up the difference. The spreads: kernels that were measured differ
+// parameters are all, the most certain first. The time to read the weights and the
+// overhead of a step cannot be separated by a run: what is known of each before says
+// which takes up how much of a difference. The spreads: kernels that were measured differ
 // by version and clock, by 0.06 to 0.35 from the formula that sums them
 // (SOURCES.md); of hosts and front ends little is known, a factor of 2 to 3.
 var parameters = []parameter{
+	{"bandwidth_efficiency", 1e-5, 1, 0.8, [2]float64{0.12, 1}, "", func(d *deploy.Deployment) *float64 { return &d.Efficiency.Bandwidth }, nil, false},
 	{"step_overhead", 10e-6, 1, 2e-3, [2]float64{0.7, 1.2}, "s", nil, func(d *deploy.Deployment) *time.Duration { return &d.Efficiency.PerStep }, false},
 	{"row_overhead", 0.1e-6, 0.1, 20e-6, [2]float64{0.7, 1.2}, "s", nil, func(d *deploy.Deployment) *time.Duration { return &d.Efficiency.PerRequest }, false},
 	{"prefill_overhead", 1e-6, 1, 300e-6, [2]float64{1, 1.5}, "s", nil, func(d *deploy.Deployment) *time.Duration { return &d.Efficiency.PerPrefill }, false},

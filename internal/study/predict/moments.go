@@ -39,8 +39,9 @@ type comparison struct {
 // the means.
 var quantilesFitted = []float64{.1, .25, .5, .75, .9, .99}
 
-// leastGroup is how many requests or gaps a group must have.
-const leastGroup = 20
+// leastGroup is how many requests or gaps a group must have; few are enough for a mean
+// and a median: of long prompts ten seconds have no more.
+const leastGroup, few = 20, 5
 
 // grain is the standard error that none is below: a replay is not exact.
 const grain = 0.01
@@ -62,8 +63,7 @@ func compare(r *Recording, d *deploy.Deployment) *comparison {
 			measured++
 		}
 	}
-	const few = 3 * leastGroup
-	c.stride = max(1, min(c.alike, measured/few))
+	c.stride = max(1, min(c.alike, measured/(3*leastGroup)))
 	s := &served{r.timings(), make([][]float64, len(r.Requests))}
 	for i := range r.Requests {
 		if c.looksAt(i) {
@@ -133,7 +133,7 @@ func (c *comparison) group() {
 		by[k] = append(by[k], i)
 	}
 	for _, g := range by {
-		if len(g) >= leastGroup {
+		if len(g) >= leastGroup/2 {
 			c.groups = append(c.groups, g)
 		}
 	}
@@ -165,23 +165,24 @@ func (c *comparison) together(s *served) (by [3][]float64) {
 // seenGap is a gap between two chunks: how long, and what went on meanwhile.
 type seenGap struct {
 	took, rows, tokens float64
-	arrived            bool
+	waits              bool // a request for its first token, whose prompt may have been computed
 }
 
 // gaps are those of the requests that are looked at.
 func (c *comparison) gaps(s *served) []seenGap {
-	var firsts, lasts []float64
+	var came, firsts, lasts []float64
 	var prompts []event
-	sents := s.sents()
 	for i, t := range s.timings {
 		q := &c.run.Requests[i]
 		if len(q.times) == 0 { // it was cut: of the run nothing is known
 			continue
 		}
 		first := t.sent + t.ttft
+		came = append(came, t.sent)
 		firsts, lasts = append(firsts, first), append(lasts, t.sent+t.e2e)
 		prompts = append(prompts, event{first, float64(max(q.Input-q.cached, 1))})
 	}
+	slices.Sort(came)
 	slices.Sort(firsts)
 	slices.Sort(lasts)
 	slices.SortFunc(prompts, byTime)
@@ -204,8 +205,8 @@ func (c *comparison) gaps(s *served) []seenGap {
 			mid, smear := (from+to)/2, min(0.5e-3, (to-from)/4) // as in the regression
 			list = append(list, seenGap{
 				took: to - from, rows: float64(max(before(firsts, mid)-before(lasts, mid), 1)),
-				tokens:  sum(to+smear) - sum(from+smear),
-				arrived: before(sents, to) > before(sents, from),
+				tokens: sum(to+smear) - sum(from+smear),
+				waits:  before(came, to) > before(firsts, to+smear),
 			})
 		}
 	}
@@ -216,9 +217,10 @@ func (c *comparison) gaps(s *served) []seenGap {
 func (c *comparison) edges(gaps []seenGap) {
 	var rows, prompts []float64
 	for _, g := range gaps {
-		if g.tokens > 0 {
+		switch {
+		case g.tokens > 0:
 			prompts = append(prompts, g.tokens)
-		} else {
+		case !g.waits:
 			rows = append(rows, g.rows)
 		}
 	}
@@ -232,10 +234,10 @@ func (c *comparison) edges(gaps []seenGap) {
 	c.rows, c.prompts = third(rows), third(prompts)
 }
 
-// The kinds of gaps: three of steps with answers alone, by how many; those in
-// which a request arrived; three of steps with prompts, by how much of them.
+// The kinds of gaps: three of steps with answers alone, by how many; those behind
+// which a request still waits; three of steps with prompts, by how much of them.
 const (
-	arrivals = 3
+	waiting  = 3
 	gapKinds = 7
 )
 
@@ -252,9 +254,9 @@ func (c *comparison) kind(g *seenGap) int {
 	}
 	switch {
 	case g.tokens > 0:
-		return arrivals + 1 + third(g.tokens, c.prompts)
-	case g.arrived:
-		return arrivals
+		return waiting + 1 + third(g.tokens, c.prompts)
+	case g.waits:
+		return waiting
 	}
 	return third(g.rows, c.rows)
 }
@@ -355,10 +357,10 @@ func logOf(x float64) float64 { return math.Log(max(x, 1e-9)) }
 // binomial distribution below and above it. So many values are alike.
 func distribution(v []float64, alike float64) []moment {
 	list := make([]moment, 1+len(quantilesFitted))
-	if len(v) < leastGroup {
-		for i := range list {
-			list[i] = absent
-		}
+	for i := range list {
+		list[i] = absent
+	}
+	if len(v) < few {
 		return list
 	}
 	v = slices.Sorted(slices.Values(v))
@@ -366,6 +368,9 @@ func distribution(v []float64, alike float64) []moment {
 	mean, sd := meanSD(v)
 	list[0] = moment{logOf(mean), sd / max(mean, 1e-9) * math.Sqrt(alike/n)}
 	for i, q := range quantilesFitted {
+		if n < leastGroup && q != 0.5 {
+			continue
+		}
 		d := math.Sqrt(n * q * (1 - q) * alike)
 		logOfRank := func(k float64) float64 { return logOf(v[int(min(max(k, 0), n-1))]) }
 		list[i+1] = moment{logOf(stat.Percentile(v, q)), (logOfRank(n*q+d) - logOfRank(n*q-d-1)) / 2}

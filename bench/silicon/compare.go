@@ -78,16 +78,39 @@ func compare(systems string, all bool, only, set, errors string) error {
 		}
 		return strings.Join([]string{part, b.engine, b.kind()}, " ")
 	})
+	table(modelled, "engine, model", func(b *comparison) string {
+		part := "chosen on"
+		if held(b.system()) {
+			part = "kept out "
+		}
+		return strings.Join([]string{part, b.engine, b.model[strings.LastIndex(b.model, "/")+1:], b.dtype}, " ")
+	})
 	if errors != "" {
 		if err := writeErrors(errors, modelled); err != nil {
 			return err
 		}
+	}
+	total := map[string]int{}
+	for why, n := range refused {
+		total[why[:strings.Index(why, ":")]] += n
+	}
+	for engine, n := range counted(modelled) {
+		fmt.Printf("\n%s: %d of %d rows are modelled, %.0f %%", engine, n, n+total[engine], 100*float64(n)/float64(n+total[engine]))
 	}
 	fmt.Println("\nnot modelled:")
 	for _, why := range slices.Sorted(keys(refused)) {
 		fmt.Printf("%6d %s\n", refused[why], why)
 	}
 	return nil
+}
+
+// counted is how many rows there are of each engine.
+func counted(list []comparison) map[string]int {
+	n := map[string]int{}
+	for i := range list {
+		n[list[i].engine]++
+	}
+	return n
 }
 
 func keys(m map[string]int) func(func(string) bool) {
@@ -187,6 +210,9 @@ func (b *comparison) deployment() (*deploy.Deployment, error) {
 		}
 	} else { // Dynamo, for which vLLM's default is that of its library
 		settings += "&max_num_batched_tokens=2048"
+	}
+	if b.ep {
+		settings += "&enable_expert_parallel=true"
 	}
 	if need := b.input + b.output + 256; need > 0 {
 		settings += fmt.Sprintf("&max_model_len=%d", need)

@@ -39,11 +39,13 @@ type Model struct {
 	SharedExpertIntermediate int `yaml:"shared_expert_intermediate"`
 	DenseLayers              int `yaml:"dense_layers"` // layers of an MoE without experts
 
-	SlidingWindow int    `yaml:"sliding_window"`
-	SlidingLayers int    `yaml:"sliding_layers"` // that look back on it alone; 0 where which do is not modelled
-	ExpertDType   string `yaml:"expert_dtype"`   // of the experts' weights, where it is another
-	MaxPosition   int    `yaml:"max_position"`   // longest context
-	DType         string `yaml:"dtype"`          // of the published weights, "" where its Quantised is not understood
+	Attention   []Attention `yaml:"attention"`    // kinds of layers by how they look back; none where all do on everything, see Kinds
+	ExpertDType string      `yaml:"expert_dtype"` // of the experts' weights, where it is another
+	// Wide names the parts of the layers that published checkpoints leave in 16 bits, by
+	// the data type that the rest is in: attention, and feed_forward of all tokens.
+	Wide        map[string][]Part `yaml:"wide"`
+	MaxPosition int               `yaml:"max_position"` // longest context
+	DType       string            `yaml:"dtype"`        // of the published weights, "" where its Quantised is not understood
 	// Quantised says how it is known that the layers' weights have fewer bits
 	// than 16, "" where they have not: a name's ending, or a quantization_config.
 	Quantised string `yaml:"-"`
@@ -54,6 +56,15 @@ type Model struct {
 	Note       string            `yaml:"note"`
 	Sources    map[string]string `yaml:"sources"`
 }
+
+// Part is a part of all layers of a model.
+type Part string
+
+// Parts that checkpoints leave in 16 bits.
+const (
+	InAttention   Part = "attention"
+	InFeedForward Part = "feed_forward" // dense layers and shared experts
+)
 
 // Accelerator is what a datasheet says of a GPU, or of a CPU.
 type Accelerator struct {
@@ -219,6 +230,9 @@ func family(repository string) (name string, k kept) {
 				name, trimmed = rest, true
 				if k.dtype == "" {
 					k = q
+				}
+				if q.ending == "-fp8" && strings.HasPrefix(strings.ToLower(repository), "qwen/") {
+					k.dtype = "fp8_block" // as Qwen publishes it; others name what has one scale a tensor or channel so
 				}
 			}
 		}

@@ -3,6 +3,7 @@ package catalogue
 import (
 	"cmp"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -37,8 +38,13 @@ type hfConfig struct {
 
 	SlidingWindow    *int     `json:"sliding_window"`
 	UseSlidingWindow *bool    `json:"use_sliding_window"`
-	MaxWindowLayers  *int     `json:"max_window_layers"` // of Qwen: those below have full attention
-	LayerTypes       []string `json:"layer_types"`       // of attention, one a layer
+	MaxWindowLayers  *int     `json:"max_window_layers"`       // of Qwen: those below have full attention
+	SlidingPattern   int      `json:"sliding_window_pattern"`  // of Gemma: every so many layers one has full attention
+	ChunkSize        int      `json:"attention_chunk_size"`    // of Llama 4
+	NoRope           []int    `json:"no_rope_layers"`          // of Llama 4: 0 where a layer has full attention, without positions
+	FullInterval     int      `json:"full_attention_interval"` // of Qwen: every so many layers one has full attention
+	OutputGate       *bool    `json:"attn_output_gate"`
+	LayerTypes       []string `json:"layer_types"` // of attention, one a layer
 
 	NumExperts        int   `json:"num_experts"`
 	NumLocalExperts   int   `json:"num_local_experts"`
@@ -50,8 +56,21 @@ type hfConfig struct {
 	FirstKDense       int   `json:"first_k_dense_replace"`
 	MLPOnlyLayers     []int `json:"mlp_only_layers"`
 	DecoderSparseStep int   `json:"decoder_sparse_step"`
+	InterleaveMoE     int   `json:"interleave_moe_layer_step"` // of Llama 4: every so many layers one has experts
+	MoELayers         []int `json:"moe_layers"`                // of Llama 4: which
+	IntermediateMLP   int   `json:"intermediate_size_mlp"`     // of Llama 4: of layers without experts
 
-	KVLoRARank int `json:"kv_lora_rank"`
+	QLoRARank  *int `json:"q_lora_rank"`
+	KVLoRARank int  `json:"kv_lora_rank"`
+	NopeDim    int  `json:"qk_nope_head_dim"`
+	RopeDim    int  `json:"qk_rope_head_dim"`
+	VHeadDim   int  `json:"v_head_dim"`
+
+	LinearKeyHeads   int `json:"linear_num_key_heads"`
+	LinearValueHeads int `json:"linear_num_value_heads"`
+	LinearKeyDim     int `json:"linear_key_head_dim"`
+	LinearValueDim   int `json:"linear_value_head_dim"`
+	LinearConv       int `json:"linear_conv_kernel_dim"`
 }
 
 // ReadConfig reads the shape of a model from its config.json, or from the
@@ -70,7 +89,7 @@ func ReadConfig(path string) (Model, error) {
 	}
 	m, err := parseConfig(b)
 	if err != nil {
-		return Model{}, say.Errorf("read model %s: %v", path, err).WithHint("it must be the config.json of a decoder-only transformer with attention and gated feed-forward layers that are all alike")
+		return Model{}, say.Errorf("read model %s: %v", path, err).WithHint("it must be the config.json of a decoder-only transformer with gated feed-forward layers or experts, in attention of a kind that is known")
 	}
 	if m.Quantised == "" {
 		m.readQuantConfig(filepath.Join(filepath.Dir(path), quantConfig))
@@ -87,7 +106,8 @@ const quantConfig = "hf_quant_config.json"
 func (m *Model) readQuantConfig(path string) {
 	var c struct {
 		Quantization struct {
-			Algo string `json:"quant_algo"`
+			Algo    string   `json:"quant_algo"`
+			Exclude []string `json:"exclude_modules"`
 		} `json:"quantization"`
 	}
 	b, err := os.ReadFile(path)
@@ -95,6 +115,7 @@ func (m *Model) readQuantConfig(path string) {
 		return
 	}
 	m.DType, m.Quantised = Kept(c.Quantization.Algo), "its "+quantConfig+" says "+c.Quantization.Algo
+	m.Wide = wideParts(m.DType, c.Quantization.Exclude)
 }
 
 // parseConfig understands a config.json. What the twin cannot be asked about is
@@ -115,6 +136,7 @@ func parseConfig(b []byte) (Model, error) {
 	if err := c.unlike(b, outer.ModelType); err != nil {
 		return Model{}, err
 	}
+	c.defaults()
 	or := func(p *int, v int) int {
 		if p != nil && *p > 0 {
 			return *p
@@ -138,21 +160,30 @@ func parseConfig(b []byte) (Model, error) {
 	if m.Experts > 0 && m.MoEIntermediate == 0 {
 		m.MoEIntermediate = m.Intermediate // Mixtral
 	}
+	if c.llama4() && m.Experts > 0 { // each layer of experts has one that all tokens go through
+		m.SharedExpertIntermediate, m.Intermediate = m.Intermediate, cmp.Or(c.IntermediateMLP, m.Intermediate)
+	}
+	var err error
+	if m.Attention, err = c.attention(&m); err != nil {
+		return Model{}, err
+	}
 	if m.MaxPosition == 0 {
-		m.MaxPosition = 32768
+		m.MaxPosition = defaultMaxPosition
 	}
 	if err := m.check(); err != nil {
 		return Model{}, err
 	}
 	if q := cmp.Or(c.Quantization, c.CompressionQuant); q != nil {
-		m.DType, m.Quantised = q.dtype(), "its quantization_config says "+q.says()
+		m.Quantised, m.Wide = "its quantization_config says "+q.says(), q.wide()
+		if m.DType = q.dtype(); q.Method == "mxfp4" && m.Experts > 0 {
+			m.DType, m.ExpertDType = "bf16", "mxfp4" // gpt-oss: it names all else as not converted
+		}
 	} else if strings.HasPrefix(strings.TrimPrefix(cmp.Or(c.DType, c.TorchDType), "torch."), "float32") {
 		m.Caveats = append(m.Caveats, "its weights are in 32 bits: vLLM casts them to 16 when it loads them, and so does the twin")
 	}
 	if sees {
 		m.Caveats = append(m.Caveats, "of a model that also sees or hears, the text model alone is modelled")
 	}
-	m.Caveats = append(m.Caveats, c.sliding(&m)...)
 	if c.ModelType != "" && !slices.Contains(alike, c.ModelType) {
 		m.Caveats = append(m.Caveats, fmt.Sprintf("%s is not a model type the twin was tried with: its config is read as that of a Llama, or of a mixture of such experts", c.ModelType))
 	}
@@ -168,6 +199,9 @@ func dtype(torch string) string {
 	}
 	return torch
 }
+
+// defaultMaxPosition is the longest context of a config that names none.
+const defaultMaxPosition = 32768
 
 // mostUnits bounds every count of a shape.
 const mostUnits = 1 << 24
@@ -197,5 +231,24 @@ func (m *Model) check() error {
 	case m.DenseLayers < 0 || m.DenseLayers > m.Layers:
 		return fmt.Errorf("%d dense layers of %d", m.DenseLayers, m.Layers)
 	}
+	if err := m.checkAttention(); err != nil {
+		return err
+	}
+	if m.boundless() {
+		return errors.New("it would have more weights than any model has")
+	}
 	return nil
+}
+
+// boundless says whether weights, or what is kept of a sequence, may be more than
+// can be counted.
+func (m *Model) boundless() bool {
+	layers, hidden := float64(m.Layers), float64(m.Hidden)
+	n := hidden*float64(m.Vocab) + layers*hidden*(float64(m.Intermediate)+float64(m.SharedExpertIntermediate)+float64(max(m.Experts, 1))*float64(max(m.MoEIntermediate, 1)))
+	for _, a := range m.Kinds() {
+		heads := float64(a.Heads + a.KVHeads + a.KeyHeads + a.ValueHeads)
+		dim := float64(a.HeadDim + a.NopeDim + a.RopeDim + a.KeyDim + a.ValueDim + a.Conv)
+		n += float64(a.Layers) * (hidden + float64(a.QRank+a.KVRank+a.KeyDim+a.Conv)) * (heads*dim + float64(a.QRank+a.KVRank+a.RopeDim))
+	}
+	return n > 1e16
 }

@@ -2,32 +2,38 @@ package catalogue
 
 import (
 	"encoding/json"
-	"errors"
 	"fmt"
+	"slices"
 	"strings"
-
-	"pitot/internal/say"
 )
 
 // What of a config.json the twin has, and what it has not.
 
-// alike are model types whose layers the shape describes: attention with
-// grouped heads, then a gated feed-forward layer or experts of that kind.
+// alike are model types whose layers the shape describes: attention of one of
+// the known kinds, then a gated feed-forward layer or experts of that kind.
 var alike = []string{
 	"llama", "mistral", "mixtral", "qwen2", "qwen2_moe", "qwen3", "qwen3_moe", "phi3", "granite", "gemma", "olmo", "olmo2", "olmoe",
 	"internlm2", "internlm3", "deepseek", "glm", "glm4", "glm4_moe", "cohere", "smollm3", "yi", "exaone", "stablelm",
-	"gemma2", "gemma3_text", "gemma3", "cohere2", "gpt_oss", // with the caveats of sliding
+	"gemma2", "gemma3_text", "gemma3", "cohere2", "gpt_oss", "llama4", "llama4_text", "minimax_m2",
+	"deepseek_v2", "deepseek_v3", "kimi_k2", "kimi_k25", "qwen3_next", "qwen3_5", "qwen3_5_text", "qwen3_5_moe", "qwen3_5_moe_text",
 }
 
 // others are model types that are something else, and what.
 var others = map[string]string{
-	"llama4": "its layers are of several kinds, and its attention is chunked", "llama4_text": "its layers are of several kinds, and its attention is chunked",
+	"gemma4": otherHeads, "gemma4_text": otherHeads, "mimo_v2_flash": otherHeads,
 	"gemma3n": "its layers share their KV cache and have inputs of their own", "gemma3n_text": "its layers share their KV cache and have inputs of their own",
 	"gpt2": ungated, "gpt_neox": ungated, "gptj": ungated, "gpt_bigcode": ungated, "opt": ungated, "bloom": ungated, "falcon": ungated, "mpt": ungated,
 	"phi": ungated, "starcoder2": ungated, "nemotron": ungated, "codegen": ungated, "arcee": ungated, "apertus": ungated,
 }
 
-const ungated = "its feed-forward layers are not gated"
+const (
+	ungated    = "its feed-forward layers are not gated"
+	otherHeads = "its layers that look back on everything have other heads than those that slide"
+)
+
+// deltaNet are model types of which some layers have the gated delta rule in the
+// place of attention.
+var deltaNet = []string{"qwen3_next", "qwen3_5", "qwen3_5_text", "qwen3_5_moe", "qwen3_5_moe_text"}
 
 // unlike says what the shape cannot describe at all. b is the whole config and
 // kind the model type of its outermost part.
@@ -42,11 +48,9 @@ func (c *hfConfig) unlike(b []byte, kind string) error {
 			return fmt.Errorf("%s cannot be modelled: %s", k, why)
 		}
 	}
-	if c.KVLoRARank > 0 {
-		return errors.New("multi-head latent attention cannot be modelled")
-	}
+	delta := slices.Contains(deltaNet, c.ModelType)
 	for _, t := range c.LayerTypes {
-		if t != full && t != sliding {
+		if _, known := kindOf[t]; !known || t == "linear_attention" && !delta {
 			return fmt.Errorf("layers of %s cannot be modelled", strings.ReplaceAll(t, "_", " "))
 		}
 	}
@@ -58,13 +62,21 @@ func (c *hfConfig) unlike(b []byte, kind string) error {
 		return nil // a key that is no object is another's complaint
 	}
 	for _, keys := range []map[string]json.RawMessage{keys, text.Keys} {
+		for _, k := range []string{"linear_attn_config", "hybrid_layer_pattern", "hybrid_override_pattern", "layers_block_type", "attn_type_list"} {
+			if v := keys[k]; v != nil && string(v) != "null" {
+				return fmt.Errorf("its layers are of several kinds in a way that is not known (it has %s)", k)
+			}
+		}
 		for k, v := range keys {
 			var n float64
 			if json.Unmarshal(v, &n) != nil || n <= 1 {
 				continue
 			}
+			if k == "index_topk" {
+				return fmt.Errorf("layers that choose what they look back on cannot be modelled (%s is %v)", k, n)
+			}
 			for _, p := range []string{"mamba_", "ssm_", "linear_num_", "linear_key_", "full_attention_interval", "attn_layer_period", "conv_L_cache"} {
-				if strings.HasPrefix(k, p) {
+				if strings.HasPrefix(k, p) && !(delta && (strings.HasPrefix(k, "linear_") || k == "full_attention_interval")) {
 					return fmt.Errorf("layers without attention cannot be modelled (%s is %v)", k, n)
 				}
 			}
@@ -74,43 +86,6 @@ func (c *hfConfig) unlike(b []byte, kind string) error {
 		}
 	}
 	return nil
-}
-
-// Kinds of attention in layer_types.
-const (
-	full    = "full_attention"
-	sliding = "sliding_attention"
-)
-
-// sliding says what of sliding windows is left out: the twin lets every layer
-// look back on everything. SlidingWindow of the model is 0 where none slides
-// within its context.
-func (c *hfConfig) sliding(m *Model) []string {
-	if c.SlidingWindow == nil || *c.SlidingWindow <= 0 || c.UseSlidingWindow != nil && !*c.UseSlidingWindow || *c.SlidingWindow >= m.MaxPosition {
-		return nil
-	}
-	layers := m.Layers
-	switch {
-	case len(c.LayerTypes) > 0:
-		layers = 0
-		for i := range m.Layers { // a list that is too short goes round
-			if c.LayerTypes[i%len(c.LayerTypes)] == sliding {
-				layers++
-			}
-		}
-	case c.ModelType == "gemma2":
-		layers = (m.Layers + 1) / 2
-	case strings.HasPrefix(c.ModelType, "gemma3"):
-		layers = m.Layers - m.Layers/6
-	case c.MaxWindowLayers != nil:
-		layers = max(m.Layers-*c.MaxWindowLayers, 0)
-	}
-	if layers == 0 {
-		return nil
-	}
-	m.SlidingWindow = *c.SlidingWindow
-	return []string{fmt.Sprintf("%d of its %d layers look back on %s tokens only; the twin lets all of them look back on everything: with longer contexts it needs more KV cache and is slower than the engine",
-		layers, m.Layers, say.Count(*c.SlidingWindow))}
 }
 
 // denseLayers is how many layers of a mixture of experts have none: the first
@@ -123,13 +98,17 @@ func (c *hfConfig) denseLayers() int {
 	if c.FirstKDense > 0 {
 		return c.FirstKDense
 	}
+	if c.llama4() && len(c.MoELayers) > 0 {
+		return c.Layers - len(c.MoELayers)
+	}
 	only := map[int]bool{}
 	for _, i := range c.MLPOnlyLayers {
 		only[i] = true
 	}
+	step := max(c.DecoderSparseStep, c.InterleaveMoE)
 	dense := 0
 	for i := range min(max(c.Layers, 0), mostUnits) {
-		if only[i] || c.DecoderSparseStep > 1 && (i+1)%c.DecoderSparseStep > 0 {
+		if only[i] || step > 1 && (i+1)%step > 0 {
 			dense++
 		}
 	}
@@ -142,9 +121,14 @@ type hfQuant struct {
 	Method string  `json:"quant_method"`
 	Algo   string  `json:"quant_algo"` // of modelopt
 	Bits   float64 `json:"bits"`       // of AWQ and GPTQ
-	In4Bit bool    `json:"load_in_4bit"`
-	In8Bit bool    `json:"load_in_8bit"`
-	Groups map[string]struct {
+	Block  []int   `json:"weight_block_size"`
+	// Modules that are left out, as patterns of their names.
+	Ignore  []string `json:"ignore"`          // of compressed-tensors and modelopt
+	Exclude []string `json:"exclude_modules"` // of modelopt
+	Keep    []string `json:"modules_to_not_convert"`
+	In4Bit  bool     `json:"load_in_4bit"`
+	In8Bit  bool     `json:"load_in_8bit"`
+	Groups  map[string]struct {
 		Weights struct {
 			Bits float64 `json:"num_bits"`
 			Type string  `json:"type"`
@@ -156,6 +140,11 @@ type hfQuant struct {
 // dtype is what most of the weights are kept in, "" where that is not known.
 func (q *hfQuant) dtype() string {
 	switch q.Method {
+	case "fp8":
+		if len(q.Block) > 0 {
+			return "fp8_block"
+		}
+		return "fp8"
 	case "awq", "gptq":
 		switch q.Bits {
 		case 4:
@@ -199,6 +188,31 @@ func (q *hfQuant) dtype() string {
 		return found
 	}
 	return Kept(q.Method)
+}
+
+// wide are the parts of the layers that are left in 16 bits.
+func (q *hfQuant) wide() map[string][]Part {
+	return wideParts(q.dtype(), slices.Concat(q.Ignore, q.Exclude, q.Keep))
+}
+
+// wideParts are the parts that modules of such names are of, for weights of a data
+// type.
+func wideParts(dtype string, modules []string) map[string][]Part {
+	var list []Part
+	for _, part := range []struct {
+		part  Part
+		names []string
+	}{{InAttention, []string{"self_attn", "linear_attn"}}, {InFeedForward, []string{"shared_expert"}}} {
+		if slices.ContainsFunc(modules, func(m string) bool {
+			return slices.ContainsFunc(part.names, func(n string) bool { return strings.Contains(m, n) }) && !strings.HasSuffix(m, "_gate")
+		}) {
+			list = append(list, part.part)
+		}
+	}
+	if list == nil || dtype == "" {
+		return nil
+	}
+	return map[string][]Part{dtype: list}
 }
 
 // says is how the file calls it.

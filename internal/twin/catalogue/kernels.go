@@ -13,11 +13,13 @@ type Kernels struct {
 	Accelerator string `yaml:"accelerator"`
 	Source      string `yaml:"source"` // versions of the tables they were worked out from
 
-	Products map[string]Product `yaml:"products"`   // matrix products, by the type of the weights
-	Experts  map[string]Experts `yaml:"experts"`    // the feed-forward layer of a mixture of experts
-	Decode   map[string]Decode  `yaml:"decode"`     // attention of answers, by the type of the KV cache
-	Prompt   map[string]Prompt  `yaml:"prompt"`     // attention of prompts
-	Reduce   map[int]Reduce     `yaml:"all_reduce"` // by the number of accelerators, in a CUDA graph
+	Products map[string]Product      `yaml:"products"`         // matrix products, by the type of the weights
+	Experts  map[string]Experts      `yaml:"experts"`          // the feed-forward layer of a mixture of experts
+	Decode   map[string]Decode       `yaml:"decode"`           // attention of answers, by the type of the KV cache
+	Prompt   map[string]Prompt       `yaml:"prompt"`           // attention of prompts
+	Latent   map[string]LatentDecode `yaml:"latent,omitempty"` // attention of answers in latent layers, by the type of the KV cache
+	Delta    Delta                   `yaml:"delta,omitempty"`  // the gated delta rule of linear layers
+	Reduce   map[int]Reduce          `yaml:"all_reduce"`       // by the number of accelerators, in a CUDA graph
 }
 
 // Product is a matrix product of m rows with n × k weights. It takes
@@ -67,6 +69,36 @@ type Prompt struct {
 	Compute   float64 `yaml:"compute"`
 	Bandwidth float64 `yaml:"bandwidth"`
 	Of        `yaml:",inline"`
+}
+
+// LatentDecode is a latent layer's attention of answers, of heads that all read the same:
+// Floor + ∛(read³ + compute³), where read is the KV cache's bytes ÷ (Bandwidth ·
+// bandwidth) and compute 2·heads·(2·rank + rope) for each token of context ÷ (Compute ·
+// peak in 16 bits). A floor of 0 is not known.
+type LatentDecode struct {
+	Floor     float64 `yaml:"floor_us"`
+	Bandwidth float64 `yaml:"bandwidth"`
+	Compute   float64 `yaml:"compute"`
+	Of        `yaml:",inline"`
+}
+
+// Delta is the gated delta rule of a linear layer and the convolution before it,
+// without its products. Answers take Floor + the states' bytes, read and written, ÷
+// (Bandwidth · bandwidth). Prompts take
+//
+//	PromptFloor + ∛(serial³ + compute³) + 4 bytes for each token and channel of the convolution ÷ (PromptBandwidth · bandwidth)
+//
+// where serial is Serial for each token of the longest, for it is gone through chunk
+// by chunk, and compute 8·heads·keys·values operations for each token of all ÷ (Compute
+// · peak in 16 bits).
+type Delta struct {
+	Floor           float64 `yaml:"floor_us"`
+	Bandwidth       float64 `yaml:"bandwidth"`
+	PromptFloor     float64 `yaml:"prompt_floor_us"`
+	Serial          float64 `yaml:"serial_ns"`
+	Compute         float64 `yaml:"compute"`
+	PromptBandwidth float64 `yaml:"prompt_bandwidth"`
+	Of              `yaml:",inline"`
 }
 
 // Reduce is an all-reduce: Latency + 16 MiB ÷ GBs · (the message's bytes ÷ 16 MiB)^Growth.

@@ -8,13 +8,15 @@ func (m *Model) moeLayers() int {
 	return m.Layers - m.DenseLayers
 }
 
-// Attention is the number of weights of one layer's attention: the
+// AttentionWeights is the number of weights of all layers' attention: the
 // projections of queries, keys, values and output.
-func (m *Model) Attention() int64 {
-	d, q, kv := int64(m.Hidden), int64(m.Heads*m.HeadDim), int64(m.KVHeads*m.HeadDim)
-	n := d*q + 2*d*kv + q*d
-	if m.QKVBias {
-		n += q + 2*kv
+func (m *Model) AttentionWeights() (n int64) {
+	for _, a := range m.Kinds() {
+		one := a.Weights(m.Hidden)
+		if m.QKVBias && a.Kind != Linear && a.Kind != Latent {
+			one += int64(a.Heads+2*a.KVHeads) * int64(a.HeadDim)
+		}
+		n += int64(a.Layers) * one
 	}
 	return n
 }
@@ -31,11 +33,15 @@ func (m *Model) Shared() int64 {
 // FeedForward is the number of weights of one dense feed-forward layer.
 func (m *Model) FeedForward() int64 { return 3 * int64(m.Hidden) * int64(m.Intermediate) }
 
-// Dense is the number of weights in all layers that every token goes through.
-func (m *Model) Dense() int64 {
+// Fed is the number of weights of all feed-forward layers that every token goes
+// through.
+func (m *Model) Fed() int64 {
 	moe := int64(m.moeLayers())
-	return int64(m.Layers)*m.Attention() + (int64(m.Layers)-moe)*m.FeedForward() + moe*m.Shared()
+	return (int64(m.Layers)-moe)*m.FeedForward() + moe*m.Shared()
 }
+
+// Dense is the number of weights in all layers that every token goes through.
+func (m *Model) Dense() int64 { return m.AttentionWeights() + m.Fed() }
 
 // Routed is the number of weights of all experts in all layers.
 func (m *Model) Routed() int64 {
@@ -61,9 +67,30 @@ func (m *Model) Active() int64 {
 	return m.Dense() + int64(m.moeLayers())*int64(m.ExpertsPerToken)*m.Expert() + m.Embedding()
 }
 
-// KVPerToken is the number of values that the KV cache holds for one token:
-// keys and values of all layers that look back on everything. What the others
-// keep does not grow with the context, and is little.
-func (m *Model) KVPerToken() int64 {
-	return 2 * int64(m.Layers-m.SlidingLayers) * int64(m.KVHeads) * int64(m.HeadDim)
+// KVPerToken is the number of values that the KV cache holds for one more
+// token: of all layers whose cache grows, or of all that slide where none grows.
+func (m *Model) KVPerToken() (n int64) {
+	for _, a := range m.Growing() {
+		n += int64(a.Layers) * a.Kept()
+	}
+	return n
+}
+
+// Growing are the layers that a KV block has the tokens of: those whose cache
+// grows, or all that slide where none does.
+func (m *Model) Growing() (list []Attention) {
+	kinds := m.Kinds()
+	for _, a := range kinds {
+		if a.Grows() {
+			list = append(list, a)
+		}
+	}
+	if list == nil {
+		for _, a := range kinds {
+			if a.Kept() > 0 {
+				list = append(list, a)
+			}
+		}
+	}
+	return list
 }

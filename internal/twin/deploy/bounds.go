@@ -25,12 +25,12 @@ type Bounds struct {
 // Bounds works them out.
 func (d *Deployment) Bounds() Bounds {
 	m, tp := &d.Model, float64(d.TensorParallel)
-	w, x := bytesOf[d.DType], bytesOf[d.expertType()]
+	dense, x := d.denseBytes(), bytesOf[d.expertType()]
 	routed := float64(m.Active() - m.Embedding() - m.Dense()) // that a token goes through
-	head := float64(m.Embedding()) * max(w, 2)
+	head := float64(m.Embedding()) * max(bytesOf[d.DType], 2)
 	b := Bounds{
-		WeightBytes: (float64(m.Dense())*w + float64(m.Routed())*x + head) / tp,
-		ActiveBytes: (float64(m.Dense())*w + routed*x + head) / tp,
+		WeightBytes: dense + (float64(m.Routed())*x+head)/tp,
+		ActiveBytes: dense + (routed*x+head)/tp,
 		Bandwidth:   d.Accelerator.BandwidthGBs * 1e9,
 		Peak:        d.peak(),
 		KVPerToken:  d.kvPerToken(),
@@ -65,7 +65,8 @@ func (d *Deployment) DecodeFloor(n int, context float64) float64 {
 // Sequences is how many sequences of a length fit into the KV cache, and how
 // many the engine runs at once: the smaller of that and max_num_seqs.
 func (d *Deployment) Sequences(tokens int) (fit, run int) {
-	fit = d.KVTokens() / max((tokens+d.Settings.BlockSize-1)/d.Settings.BlockSize*d.Settings.BlockSize, 1)
+	s := &d.Settings
+	fit = (s.NumGPUBlocks - 1) / max((tokens+s.BlockSize-1)/s.BlockSize+s.BlocksBeside(tokens), 1)
 	return fit, min(fit, d.Settings.MaxNumSeqs)
 }
 

@@ -24,6 +24,7 @@ type Deployment struct {
 	Model          catalogue.Model
 	Accelerator    catalogue.Accelerator
 	TensorParallel int
+	ExpertParallel bool   // each accelerator of the group has experts of its own, instead of a part of each
 	DType          string // of the weights
 	KVDType        string // of the KV cache
 
@@ -264,6 +265,9 @@ func (d *Deployment) caveats() {
 	d.Notes = append(d.Notes, d.Model.Caveats...)
 	if k := d.Settings.NumSpeculativeTokens; k > 0 {
 		note("%d drafts a step at an acceptance rate of %v give %.2f tokens a step; the drafter is taken to be one more layer and the model's head, as in EAGLE, whose passes, weights and KV cache are counted. Held against no engine", k, d.Settings.AcceptanceRate, d.TokensPerStep())
+	}
+	if d.ExpertParallel && d.TensorParallel > 1 {
+		note("experts are divided among the accelerators as if tokens chose them independently; a router that is less even makes the others wait longer")
 	}
 	switch n := d.TensorParallel; {
 	case n > machine:

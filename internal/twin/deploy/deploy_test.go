@@ -202,15 +202,16 @@ func TestQuantised(t *testing.T) {
 		dtype string
 		share float64 // of the bytes of the layers' weights
 	}{
-		"Qwen/Qwen3-8B-FP8@h100":                                 {"fp8", 1. / 2},
-		"Qwen/Qwen3-8B-FP8@h100?dtype=bfloat16":                  {"fp8", 1. / 2},
-		"Qwen/Qwen3-8B-AWQ@h100?quantization=awq_marlin":         {"int4", 0.515625 / 2},
-		"RedHatAI/Qwen3-8B-quantized.w4a16@h100":                 {"int4", 0.515625 / 2},
-		"Qwen/Qwen3-8B-GPTQ-Int8@h100":                           {"w8a16", 1.015625 / 2},
-		"qwen3-8b@h100?quantization=fp8":                         {"fp8", 1. / 2},
-		"qwen3-8b@h100?dtype=int4":                               {"int4", 0.515625 / 2},
-		"qwen3-8b@h100?dtype=half":                               {"fp16", 1},
-		"Qwen/Qwen3-8B-FP8@h100?quantization=compressed-tensors": {"fp8", 1. / 2},
+		"RedHatAI/Qwen3-8B-FP8@h100":                                 {"fp8", 1. / 2},
+		"Qwen/Qwen3-8B-FP8@h100":                                     {"fp8_block", (1 + 4./16384) / 2},
+		"RedHatAI/Qwen3-8B-FP8@h100?dtype=bfloat16":                  {"fp8", 1. / 2},
+		"Qwen/Qwen3-8B-AWQ@h100?quantization=awq_marlin":             {"int4", 0.515625 / 2},
+		"RedHatAI/Qwen3-8B-quantized.w4a16@h100":                     {"int4", 0.515625 / 2},
+		"Qwen/Qwen3-8B-GPTQ-Int8@h100":                               {"w8a16", 1.015625 / 2},
+		"qwen3-8b@h100?quantization=fp8":                             {"fp8", 1. / 2},
+		"qwen3-8b@h100?dtype=int4":                                   {"int4", 0.515625 / 2},
+		"qwen3-8b@h100?dtype=half":                                   {"fp16", 1},
+		"RedHatAI/Qwen3-8B-FP8@h100?quantization=compressed-tensors": {"fp8", 1. / 2},
 	} {
 		d := must(t, spec)
 		head := 2 * float64(d.Model.Embedding())

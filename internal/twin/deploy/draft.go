@@ -47,7 +47,7 @@ func (d *Deployment) drafter() float64 {
 	if width == 0 {
 		width = m.MoEIntermediate*m.ExpertsPerToken + m.SharedExpertIntermediate
 	}
-	return float64(m.Attention()) + 3*float64(m.Hidden)*float64(width)
+	return float64(m.AttentionWeights())/float64(m.Layers) + 3*float64(m.Hidden)*float64(width)
 }
 
 // drafting is the time of all drafts of a step, in seconds: the first pass takes

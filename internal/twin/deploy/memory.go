@@ -2,9 +2,12 @@ package deploy
 
 import (
 	"fmt"
+	"math"
+	"slices"
 	"strings"
 
 	"pitot/internal/say"
+	"pitot/internal/twin/catalogue"
 )
 
 // gib is 2³⁰ bytes.
@@ -27,6 +30,35 @@ func (d *Deployment) expertType() string {
 	return d.DType
 }
 
+// partType is the data type of the weights of a part of all layers: 16 bits where
+// checkpoints in the deployment's type leave that part out.
+func (d *Deployment) partType(part catalogue.Part) string {
+	if slices.Contains(d.Model.Wide[d.DType], part) {
+		return "bf16"
+	}
+	return d.DType
+}
+
+// denseBytes is the bytes of the weights of all layers that every token goes
+// through, on one accelerator.
+func (d *Deployment) denseBytes() float64 {
+	m, tp := &d.Model, float64(d.TensorParallel)
+	attention := bytesOf[d.partType(catalogue.InAttention)]
+	n := float64(m.AttentionWeights()) * attention / tp
+	for _, a := range m.Kinds() {
+		for _, p := range a.MatMuls(m.Hidden) {
+			size := float64(a.Layers) * float64(p.Rows) * float64(p.Columns)
+			if p.Wide {
+				n += size * max(2-attention, 0) / tp
+			}
+			if p.Whole {
+				n += size * attention * (1 - 1/tp)
+			}
+		}
+	}
+	return n + float64(m.Fed())*bytesOf[d.partType(catalogue.InFeedForward)]/tp
+}
+
 // Memory is what a server's memory is spent on, in bytes of one accelerator
 // of the group, as vLLM works it out when it starts
 // (Worker.determine_available_memory).
@@ -44,7 +76,7 @@ func (d *Deployment) memory() Memory {
 	m, tp := &d.Model, float64(d.TensorParallel)
 	mem := Memory{Total: d.Accelerator.MemoryGiB * gib}
 	mem.Requested = d.MemoryUtilization * mem.Total
-	mem.Weights = (float64(m.Dense())*bytesOf[d.DType] + float64(m.Routed())*bytesOf[d.expertType()] + d.unquantised() + 2*d.drafter()) / tp
+	mem.Weights = d.denseBytes() + (float64(m.Routed())*bytesOf[d.expertType()]+d.unquantised()+2*d.drafter())/tp
 	mem.Activations = d.activations()
 	mem.Other = otherAlone
 	if tp > 1 {
@@ -88,27 +120,75 @@ func (d *Deployment) activations() float64 {
 	return max(layer, sampler)
 }
 
-// kvPerToken is the bytes that the cache takes for one token on one
-// accelerator. Heads are divided among the group until each has one.
-func (d *Deployment) kvPerToken() float64 {
-	share := float64(min(d.TensorParallel, d.Model.KVHeads))
-	return float64(d.Model.KVPerToken()) * bytesOf[d.KVDType] / share
+// kvPerToken is the bytes that the cache takes for one more token on one
+// accelerator. What a layer keeps is divided among the group as far as its heads
+// go; of latent layers each has all.
+func (d *Deployment) kvPerToken() (n float64) {
+	for _, a := range d.Model.Growing() {
+		n += d.kept(&a)
+	}
+	return n
+}
+
+// kept is the bytes that layers of a kind keep of a token on one accelerator.
+func (d *Deployment) kept(a *catalogue.Attention) float64 {
+	return float64(a.Layers) * float64(a.Kept()) * bytesOf[d.KVDType] / float64(min(d.TensorParallel, a.Shared()))
 }
 
 // kvBytes is the bytes of a KV block on one accelerator, the drafter's layer
 // included.
 func (d *Deployment) kvBytes() float64 {
-	layers := float64(d.Model.Layers - d.Model.SlidingLayers)
+	token := d.kvPerToken()
 	if d.Settings.NumSpeculativeTokens > 0 {
-		layers++
+		layers := 0
+		for _, a := range d.Model.Growing() {
+			layers += a.Layers
+		}
+		token *= 1 + 1/float64(layers)
 	}
-	return d.kvPerToken() * layers / float64(d.Model.Layers-d.Model.SlidingLayers) * float64(d.Settings.BlockSize)
+	return token * float64(d.Settings.BlockSize)
+}
+
+// besideBlocks sets what a request keeps that does not grow with its tokens: the
+// windows of layers that slide, and the states of linear ones, whose matrices vLLM
+// keeps in 32 bits and the rest in 16 (MambaStateDtypeCalculator, mamba_ssm_dtype).
+func (d *Deployment) besideBlocks() {
+	s, token := &d.Settings, d.kvPerToken()
+	s.Window, s.WindowShare, s.StateBlocks = 0, 0, 0
+	growing := d.Model.Growing()[0].Kind
+	state := 0.0
+	for _, a := range d.Model.Kinds() {
+		switch {
+		case a.Kind == catalogue.Linear:
+			matrix, conv := a.State()
+			state += float64(a.Layers) * (4*float64(matrix) + 2*float64(conv)) / float64(min(d.TensorParallel, a.Shared()))
+		case !a.Grows() && a.Kind != growing:
+			s.Window = max(s.Window, a.Window)
+			s.WindowShare += d.kept(&a) / token
+		}
+	}
+	s.StateBlocks = int(math.Ceil(state / d.kvBytes()))
+}
+
+// longest is how many tokens one request can have in the whole KV cache.
+func (d *Deployment) longest() int {
+	s := &d.Settings
+	blocks := s.NumGPUBlocks - 1
+	n := (blocks - s.BlocksBeside(math.MaxInt32)) * s.BlockSize
+	if n < s.Window { // it ends within the window
+		n = int(float64(blocks-s.StateBlocks)/(1+s.WindowShare)) * s.BlockSize
+		for n > 0 && n/s.BlockSize+s.BlocksBeside(n) > blocks {
+			n -= s.BlockSize
+		}
+	}
+	return max(n, 0)
 }
 
 // fitMemory sets the number of KV blocks from the memory where it is not
 // given, and the longest context where it is open.
 func (d *Deployment) fitMemory() error {
 	d.Memory = d.memory()
+	d.besideBlocks()
 	block := d.kvBytes()
 	most := int((d.Memory.Total - d.Memory.Weights) / block) // if nothing else took memory
 	switch {
@@ -125,7 +205,7 @@ func (d *Deployment) fitMemory() error {
 	default:
 		d.Memory.KV = block * float64(d.Settings.NumGPUBlocks)
 	}
-	holds := (d.Settings.NumGPUBlocks - 1) * d.Settings.BlockSize
+	holds := d.longest()
 	less := holds < d.Model.MaxPosition
 	switch asked := d.Settings.MaxModelLen; {
 	case asked == auto && less:
@@ -142,12 +222,8 @@ func (d *Deployment) fitMemory() error {
 }
 
 // shortened says that the longest context is not the model's. vLLM tells the
-// length that fits and ends (kv_cache_utils, _check_enough_kv_cache_memory); of
-// layers that slide it would keep less.
+// length that fits and ends (kv_cache_utils, _check_enough_kv_cache_memory).
 func (d *Deployment) shortened(holds int) string {
-	if d.Model.SlidingWindow > 0 && d.Model.SlidingLayers == 0 {
-		return fmt.Sprintf("max_model_len is %s, what the KV cache holds if no layer slides; the model could take %s", say.Count(holds), say.Count(d.Model.MaxPosition))
-	}
 	return fmt.Sprintf("max_model_len is %s, what the KV cache holds: vLLM would not start without --max-model-len %d (or -1), for the model could take %s",
 		say.Count(holds), holds, say.Count(d.Model.MaxPosition))
 }

@@ -125,6 +125,7 @@ var settings = []setting{
 	{[]string{"num_gpu_blocks_override", "num_gpu_blocks"}, positive(func(d *Deployment) *int { return &d.Settings.NumGPUBlocks })},
 	{[]string{"gpu_memory_utilization"}, number(func(d *Deployment) *float64 { return &d.MemoryUtilization })},
 	{[]string{"tensor_parallel_size", "tp"}, integer(func(d *Deployment) *int { return &d.TensorParallel })},
+	{[]string{"enable_expert_parallel"}, boolean(func(d *Deployment) *bool { return &d.ExpertParallel })},
 	{[]string{"dtype"}, (*Deployment).setDType},
 	{[]string{"quantization"}, (*Deployment).setQuantization},
 	{[]string{"kv_cache_dtype", "kv_dtype"}, func(d *Deployment, v string) error {

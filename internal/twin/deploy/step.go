@@ -42,6 +42,8 @@ var (
 	usualExperts = catalogue.Experts{Floor: 30, PerExpert: 0.1, Bandwidth: 0.9, Compute: 0.4, Activations: 0.35}
 	usualDecode  = catalogue.Decode{Floor: 10, Bandwidth: 0.88}
 	usualPrompt  = catalogue.Prompt{Floor: 15, Compute: 0.6, Bandwidth: 0.35}
+	usualLatent  = catalogue.LatentDecode{Floor: 20, Bandwidth: 0.65, Compute: 0.8}
+	usualDelta   = catalogue.Delta{Floor: 5.4, Bandwidth: 0.85, PromptFloor: 12, Serial: 40, Compute: 0.2, PromptBandwidth: 0.5}
 )
 
 const (
@@ -85,6 +87,8 @@ type kernels struct {
 	experts       catalogue.Experts
 	decode        catalogue.Decode
 	prompt        catalogue.Prompt
+	latent        catalogue.LatentDecode
+	delta         catalogue.Delta
 	reduce        catalogue.Reduce
 }
 
@@ -103,7 +107,7 @@ func (d *Deployment) kernels() (k kernels) {
 		return p
 	}
 	k.product, k.wide = product(kind), product("bf16")
-	k.experts, k.decode, k.prompt = usualExperts, usualDecode, usualPrompt
+	k.experts, k.decode, k.prompt, k.latent, k.delta = usualExperts, usualDecode, usualPrompt, usualLatent, usualDelta
 	if x, ok := measured.Experts[kernelType(d.expertType())]; ok {
 		k.experts = x
 	}
@@ -112,6 +116,13 @@ func (d *Deployment) kernels() (k kernels) {
 	}
 	if x, ok := measured.Prompt[kv]; ok {
 		k.prompt = x
+	}
+	if x, ok := measured.Latent[kv]; ok {
+		k.latent = x
+		k.latent.Floor = cmp.Or(x.Floor, usualLatent.Floor)
+	}
+	if measured.Delta.Kernels > 0 {
+		k.delta = measured.Delta
 	}
 	k.reduce = d.reduce(measured.Reduce)
 	return k
@@ -181,13 +192,63 @@ type hardware struct {
 	draft    product   // all products of a pass of the drafter, as one
 	head     product
 	expert   experts
-	decode   struct{ floor, perToken float64 } // of all layers that look back on everything: s, s for each token of context
-	sliding  struct{ window, share float64 }   // tokens that the others look back on, and how much more they are
-	prompt   struct{ floor, perPair, perToken, read float64 }
+	looks    []look // the layers by how they look back
 	layers   float64
 	other    struct{ floor, perToken float64 }                  // of all layers
 	reduce   struct{ n, floor, message, share, growth float64 } // how many, s each, s of 16 MiB, a token's share of that
 	drafts   float64                                            // num_speculative_tokens
+}
+
+// look is the attention of all layers of a kind.
+type look struct {
+	window float64 // tokens that they look back on, 0 for all
+
+	decode  float64 // s, of a step with answers
+	read    float64 // s for each token that answers look back on, to read what is kept of it
+	compute float64 // s for each of them, to compute with it
+	row     float64 // s for each row, states that are read and written
+
+	prompt  float64 // s, of a step with prompts
+	apart   bool    // kernels of their own compute them, beside those of answers
+	perPair float64 // s for each pair of tokens
+	perNew  float64 // s for each token of a prompt
+	serial  float64 // s for each token of the longest stretch of a prompt, where that is what is waited for
+	matrix  float64 // s for each token of all, in its place
+}
+
+// back is how many tokens n rows look back on in all, of so many before them.
+func (l *look) back(context, n float64) float64 {
+	if l.window == 0 {
+		return context
+	}
+	return min(context, n*l.window)
+}
+
+// answers is the time of so many rows that look back on so much in all.
+func (l *look) answers(rows, context float64) float64 {
+	back := l.back(context, rows)
+	each := l.read
+	if l.compute > 0 {
+		each = cubic(l.read, l.compute)
+	}
+	return l.decode + back*each + rows*l.row
+}
+
+// stretch is the time of a stretch of a prompt: n tokens behind others.
+func (l *look) stretch(n, context float64) float64 {
+	return max(n*l.back(context+n/2, 1)*l.perPair+n*l.perNew, (l.back(context, 1)+n)*l.read) + l.row
+}
+
+// states is the time in which prompts go through states, all of them at once.
+func (l *look) states(prompts []twin.Chunk) float64 {
+	if l.serial == 0 {
+		return 0
+	}
+	longest, all := 0, 0
+	for _, c := range prompts {
+		longest, all = max(longest, c.New), all+c.New
+	}
+	return cubic(float64(longest)*l.serial, float64(all)*l.matrix)
 }
 
 // product is a matrix product: n of them in a step.
@@ -210,7 +271,8 @@ func (p *product) time(rows float64) float64 {
 type experts struct {
 	n               float64 // layers
 	floor           float64 // s, of a layer
-	count, perToken float64 // experts, and how many of them a token goes through
+	count, perToken float64 // experts of an accelerator, and how many of them a token goes through
+	uneven          float64 // standard deviations by which the accelerator with most is above their mean, where each has experts of its own
 	each            float64 // s, for each expert that is touched
 	read            float64 // s, its weights
 	compute, move   float64 // s for each token
@@ -226,11 +288,20 @@ func (x *experts) touched(tokens float64) float64 {
 	return x.count * (1 - math.Pow(1-x.perToken/x.count, tokens))
 }
 
+// most is touched of the accelerator with most, for which the others wait.
+func (x *experts) most(tokens float64) float64 {
+	mean := x.touched(tokens)
+	if x.uneven == 0 || x.count == 0 {
+		return mean
+	}
+	return min(mean+x.uneven*math.Sqrt(mean*(1-mean/x.count)), x.count)
+}
+
 func (x *experts) time(tokens float64) float64 {
 	if x.n == 0 {
 		return 0
 	}
-	touched := x.touched(tokens)
+	touched := x.most(tokens)
 	return x.n * (x.floor + touched*x.each + cubic(touched*x.read, x.compute*tokens) + x.move*tokens)
 }
 
@@ -245,7 +316,7 @@ func (d *Deployment) hardware() *hardware {
 	k := d.kernels()
 	datasheet := d.Accelerator.BandwidthGBs * 1e9
 	wide := d.Accelerator.TFLOPS["bf16"] * 1e12 // operations/s in 16 bits
-	hidden, qDim := float64(m.Hidden), float64(m.Heads*m.HeadDim)
+	hidden := float64(m.Hidden)
 	h := &hardware{e: e, tp: tp, layers: layers, drafts: float64(d.Settings.NumSpeculativeTokens)}
 
 	// What is set or fitted of the weights' type holds for 16 bits in proportion.
@@ -263,46 +334,70 @@ func (d *Deployment) hardware() *hardware {
 		bandwidth, compute := k.wide.Bandwidth*e.Bandwidth/k.product.Bandwidth, k.wide.Compute*e.Compute/k.product.Compute
 		return product{n: n, floor: k.wide.Floor * 1e-6, read: rows * columns * max(weight, 2) / (datasheet * bandwidth), compute: 2 * rows * columns / (wide * compute)}
 	}
-	keys := max(float64(m.KVHeads)/tp, 1) * float64(m.HeadDim)
 	dense := layers
 	if m.Experts > 0 {
 		dense = float64(m.DenseLayers)
+	}
+	// part is what a part of the layers is multiplied by.
+	part := func(p catalogue.Part) func(n, rows, columns float64) product {
+		if d.partType(p) != d.DType {
+			return broad
+		}
+		return narrow
 	}
 	feed := func(n, width float64) []product {
 		if n == 0 || width == 0 {
 			return nil
 		}
-		return []product{narrow(n, 2*width/tp, hidden), narrow(n, hidden, width/tp)}
+		by := part(catalogue.InFeedForward)
+		return []product{by(n, 2*width/tp, hidden), by(n, hidden, width/tp)}
 	}
-	h.products = []product{narrow(layers, qDim/tp+2*keys, hidden), narrow(layers, hidden, qDim/tp)}
+	for _, a := range m.Kinds() {
+		h.look(d, &a, &k)
+		for i, p := range a.MatMuls(m.Hidden) {
+			by, rows := part(catalogue.InAttention), float64(p.Rows)
+			if p.Wide {
+				by = broad
+			}
+			if !p.Whole {
+				rows /= tp
+			}
+			if i == 0 && a.KVHeads > 0 { // heads that several accelerators have
+				rows += 2 * max(1-float64(a.KVHeads)/tp, 0) * float64(a.HeadDim)
+			}
+			if p.Rows > 0 && p.Columns > 0 {
+				h.products = append(h.products, by(float64(a.Layers), rows, float64(p.Columns)))
+			}
+		}
+	}
 	h.products = append(h.products, feed(dense, float64(m.Intermediate))...)
 	width := float64(m.Intermediate)
 	if moe := layers - dense; moe > 0 {
 		h.products = append(h.products, broad(moe, float64(m.Experts), hidden))
 		h.products = append(h.products, feed(moe, float64(m.SharedExpertIntermediate))...)
 		one, weight, peak := float64(m.Expert())/tp, bytesOf[d.expertType()], peak
+		whole, own := 1.0, 1.0 // accelerators that share an expert, and parts that the experts are divided into
+		if d.ExpertParallel {
+			one, own = float64(m.Expert()), tp
+		} else {
+			whole = tp
+		}
 		if d.expertType() == "mxfp4" {
 			peak = wide // unpacked
 		}
 		h.expert = experts{
-			n: moe, floor: k.experts.Floor * 1e-6, count: float64(m.Experts), perToken: float64(m.ExpertsPerToken), each: k.experts.PerExpert * 1e-6,
-			read: one * weight / (datasheet * k.experts.Bandwidth), compute: 2 * float64(m.ExpertsPerToken) * one / (peak * k.experts.Compute),
-			move: 2 * float64(m.ExpertsPerToken) * (2*hidden + 3*float64(m.MoEIntermediate)/tp) / (datasheet * k.experts.Activations),
+			n: moe, floor: k.experts.Floor * 1e-6, count: float64(m.Experts) / own, perToken: float64(m.ExpertsPerToken) / own, each: k.experts.PerExpert * 1e-6,
+			read: one * weight / (datasheet * k.experts.Bandwidth), compute: 2 * float64(m.ExpertsPerToken) / own * one / (peak * k.experts.Compute),
+			move: 2 * float64(m.ExpertsPerToken) / own * (2*hidden + 3*float64(m.MoEIntermediate)/whole) / (datasheet * k.experts.Activations),
+		}
+		if own > 1 { // the largest of as many normal numbers (Blom, 1958)
+			h.expert.uneven = math.Sqrt2 * math.Erfinv(2*(own-0.375)/(own+0.25)-1)
 		}
 		width = float64(m.MoEIntermediate*m.ExpertsPerToken + m.SharedExpertIntermediate)
 	}
 	h.head = broad(1, float64(m.Vocab)/tp, hidden)
 	h.draft = broad(1, d.drafter()/tp, 1)
 
-	cached := d.kvPerToken() // of one accelerator, all layers
-	h.decode.floor = layers * k.decode.Floor * 1e-6
-	h.decode.perToken = cached / (datasheet * k.decode.Bandwidth * e.Attention)
-	h.prompt.floor = layers * k.prompt.Floor * 1e-6
-	full := layers - float64(m.SlidingLayers)
-	h.sliding.window, h.sliding.share = float64(m.SlidingWindow), float64(m.SlidingLayers)/full
-	h.prompt.perPair = full * 4 * qDim / tp / (wide * e.PromptAttention)
-	h.prompt.perToken = layers * 4 * qDim / tp / (datasheet * k.prompt.Bandwidth)
-	h.prompt.read = cached / (datasheet * k.decode.Bandwidth)
 	h.other.floor = layers * e.PerLayer.Seconds()
 	h.other.perToken = layers * (28*hidden + 6*width/tp) / (datasheet * 0.8)
 	if tp > 1 { // two all-reduces in each layer
@@ -310,6 +405,43 @@ func (d *Deployment) hardware() *hardware {
 		h.reduce.message, h.reduce.share, h.reduce.growth = catalogue.Message/(e.CollectiveGBs*1e9), 2*hidden/catalogue.Message, k.reduce.Growth
 	}
 	return h
+}
+
+// look works out how the layers of a kind look back.
+func (h *hardware) look(d *Deployment, a *catalogue.Attention, k *kernels) {
+	e := &d.Efficiency
+	bandwidth, wide := d.Accelerator.BandwidthGBs*1e9, d.Accelerator.TFLOPS["bf16"]*1e12
+	layers, kept := float64(a.Layers), d.kept(a)
+	var l look
+	switch a.Kind {
+	case catalogue.Latent:
+		heads := float64(a.Heads) / h.tp
+		l.apart = true
+		l.decode = layers * k.latent.Floor * 1e-6
+		l.read = kept / (bandwidth * k.latent.Bandwidth * e.Attention)
+		l.compute = layers * 2 * heads * float64(2*a.KVRank+a.RopeDim) / (wide * k.latent.Compute * e.Attention)
+		l.prompt = layers * k.prompt.Floor * 1e-6
+		l.perPair = layers * 2 * heads * float64(a.NopeDim+a.RopeDim+a.ValueDim) / (wide * e.PromptAttention)
+		l.perNew = layers * 2 * heads * float64(a.NopeDim+a.RopeDim+a.ValueDim) / (bandwidth * k.prompt.Bandwidth)
+	case catalogue.Linear:
+		matrix, conv := a.State()
+		share := layers / float64(min(d.TensorParallel, a.Shared()))
+		l.apart = true
+		l.decode = layers * k.delta.Floor * 1e-6
+		l.row = 2 * share * (4*float64(matrix) + 2*float64(conv)) / (bandwidth * k.delta.Bandwidth)
+		l.prompt = layers * k.delta.PromptFloor * 1e-6
+		l.serial, l.matrix = layers*k.delta.Serial*1e-9, share*8*float64(matrix)/(wide*k.delta.Compute)
+		l.perNew = share * 4 * float64(a.Channels()) / (bandwidth * k.delta.PromptBandwidth)
+	default:
+		l.window = float64(a.Window)
+		l.decode = layers * k.decode.Floor * 1e-6
+		l.read = kept / (bandwidth * k.decode.Bandwidth * e.Attention)
+		l.prompt = layers * k.prompt.Floor * 1e-6
+		width := float64(a.Heads*a.HeadDim) / h.tp
+		l.perPair = layers * 4 * width / (wide * e.PromptAttention)
+		l.perNew = layers * 4 * width / (bandwidth * k.prompt.Bandwidth)
+	}
+	h.looks = append(h.looks, l)
 }
 
 // Step implements [twin.Cost].
@@ -339,16 +471,21 @@ func (h *hardware) parts(b *twin.Batch) Parts {
 	p.Experts = h.expert.time(t)
 	p.Head = h.head.time(float64(b.Logits))
 	p.Activation = h.other.floor + t*h.other.perToken
-	p.Decode = h.lookedBack(float64(b.DecodeContext), float64(b.Decodes)) * h.decode.perToken
-	switch {
-	case b.Decodes > 0:
-		p.Decode += h.decode.floor
-	case len(b.Prefills) > 0:
-		p.Prefill = h.prompt.floor
-	}
-	for _, c := range b.Prefills {
-		n, k := float64(c.New), float64(c.Context)
-		p.Prefill += max(n*h.lookedBack(k+n/2, 1)*h.prompt.perPair+n*h.prompt.perToken, (k+n)*h.prompt.read)
+	for i := range h.looks {
+		l := &h.looks[i]
+		together := 0.0 // what prompts do not take again
+		if b.Decodes > 0 {
+			p.Decode += l.answers(float64(b.Decodes), float64(b.DecodeContext))
+			if !l.apart {
+				together = l.decode
+			}
+		}
+		if len(b.Prefills) > 0 {
+			p.Prefill += max(l.prompt-together, 0) + l.states(b.Prefills)
+		}
+		for _, c := range b.Prefills {
+			p.Prefill += l.stretch(float64(c.New), float64(c.Context))
+		}
 	}
 	if r := &h.reduce; r.n > 0 {
 		p.Collective = r.n * (r.floor + r.message*math.Pow(t*r.share, r.growth))
@@ -356,15 +493,6 @@ func (h *hardware) parts(b *twin.Batch) Parts {
 	p.Draft = h.drafting(t, float64(b.Requests), (p.Decode+p.Prefill+p.Collective)/h.layers, p.Head)
 	p.Overhead = h.e.PerStep.Seconds() + float64(b.Requests)*h.e.PerRequest.Seconds() + float64(len(b.Prefills))*h.e.PerPrefill.Seconds()
 	return p.times(h.e.Scale)
-}
-
-// lookedBack is how many tokens n rows look back on in all, of layers that look
-// back on everything; what the others do is counted in proportion.
-func (h *hardware) lookedBack(context, n float64) float64 {
-	if h.sliding.share == 0 {
-		return context
-	}
-	return context + h.sliding.share*min(context, n*h.sliding.window)
 }
 
 func (p Parts) times(f float64) Parts {

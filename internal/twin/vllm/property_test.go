@@ -46,7 +46,10 @@ func drawScene(t *rapid.T) scene {
 	if !s.set.EnableChunkedPrefill {
 		s.set.MaxNumBatchedTokens += s.set.MaxModelLen
 	}
-	s.set.NumGPUBlocks = (s.set.MaxModelLen+s.set.BlockSize-1)/s.set.BlockSize + 1 + in("spare blocks", 0, 20)
+	if some("layers of other kinds") {
+		s.set.Window, s.set.WindowShare, s.set.StateBlocks = in("window", 1, 30), float64(in("share", 0, 12))/4, in("state", 0, 3)
+	}
+	s.set.NumGPUBlocks = s.set.BlocksBeside(s.set.MaxModelLen) + (s.set.MaxModelLen+s.set.BlockSize-1)/s.set.BlockSize + 1 + in("spare blocks", 0, 20)
 	s.set.Frontend = Frontend{
 		PerRequest: time.Duration(in("per request", 0, 500)), PerPromptToken: time.Duration(in("per prompt token", 0, 20)),
 		PerStep: time.Duration(in("per step", 0, 200)), PerChunk: time.Duration(in("per chunk", 0, 400)),
@@ -174,7 +177,10 @@ func checkBlocks(t *rapid.T, e *Engine) {
 		if len(r.blocks)*e.set.BlockSize < r.computed {
 			t.Fatalf("job %d has %d blocks for %d tokens", r.job.ID, len(r.blocks), r.computed)
 		}
-		for _, b := range r.blocks {
+		if len(r.beside) < e.set.BlocksBeside(r.computed) {
+			t.Fatalf("job %d has %d blocks besides for %d tokens", r.job.ID, len(r.beside), r.computed)
+		}
+		for _, b := range slices.Concat(r.blocks, r.beside) {
 			held[b]++
 		}
 	}

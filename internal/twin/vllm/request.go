@@ -27,6 +27,7 @@ type request struct {
 	stale        int // of these, planned before the last preemption
 
 	blocks []int32
+	beside []int32  // blocks of layers that do not keep all tokens
 	hashes []uint64 // of the full blocks, as far as its tokens are known
 	listed int      // blocks that the pool was asked to cache
 

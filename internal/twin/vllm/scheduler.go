@@ -152,7 +152,8 @@ func (e *Engine) stopRunning(r *request) int {
 // start (Scheduler._preempt_request).
 func (e *Engine) preempt(r *request) {
 	e.pool.freeBlocks(r.blocks)
-	r.blocks, r.listed = r.blocks[:0], 0
+	e.pool.freeBlocks(r.beside)
+	r.blocks, r.beside, r.listed = r.blocks[:0], r.beside[:0], 0
 	r.status = preempted
 	r.computed, r.placeholders, r.drafts = 0, 0, 0
 	r.stale = r.inFlight // their tokens still come, but count for nothing else
@@ -238,11 +239,12 @@ func (e *Engine) admit(r *request, hits, n int) bool {
 		}
 	}
 	free := e.pool.free - idle - reserve
-	if e.set.SchedulerReserveFullISL && e.blocksFor(min(r.tokens(), e.set.MaxModelLen))-hits > free {
+	if whole := min(r.tokens(), e.set.MaxModelLen); e.set.SchedulerReserveFullISL && e.blocksFor(whole)-hits+e.set.BlocksBeside(whole) > free {
 		return false
 	}
-	need := e.blocksFor(min(hits*e.set.BlockSize+n+e.set.NumSpeculativeTokens, e.set.MaxModelLen)) - hits
-	if need > free {
+	upTo := min(hits*e.set.BlockSize+n+e.set.NumSpeculativeTokens, e.set.MaxModelLen)
+	need, beside := e.blocksFor(upTo)-hits, e.set.BlocksBeside(upTo)
+	if need+beside > free {
 		return false
 	}
 	for _, h := range r.hashes[:hits] {
@@ -251,7 +253,7 @@ func (e *Engine) admit(r *request, hits, n int) bool {
 		r.blocks = append(r.blocks, b)
 	}
 	r.listed = hits
-	e.grow(r, need)
+	e.grow(r, need, beside)
 	e.cacheBlocks(r, min(hits*e.set.BlockSize+n, r.tokens()))
 	return true
 }
@@ -260,19 +262,21 @@ func (e *Engine) admit(r *request, hits, n int) bool {
 // (KVCacheManager.allocate_slots).
 func (e *Engine) allocateSlots(r *request, n int) bool {
 	upTo := min(r.computed+n+e.set.NumSpeculativeTokens, e.set.MaxModelLen)
-	if need := e.blocksFor(upTo) - len(r.blocks); need > 0 {
-		if need > e.pool.free {
-			return false
-		}
-		e.grow(r, need)
+	need, beside := max(e.blocksFor(upTo)-len(r.blocks), 0), max(e.set.BlocksBeside(upTo)-len(r.beside), 0)
+	if need+beside > e.pool.free {
+		return false
 	}
+	e.grow(r, need, beside)
 	e.cacheBlocks(r, min(r.computed+n, r.tokens()))
 	return true
 }
 
-func (e *Engine) grow(r *request, blocks int) {
+func (e *Engine) grow(r *request, blocks, beside int) {
 	for range blocks {
 		r.blocks = append(r.blocks, e.pool.getNewBlock())
+	}
+	for range beside {
+		r.beside = append(r.beside, e.pool.getNewBlock())
 	}
 }
 
@@ -401,5 +405,6 @@ func (e *Engine) freeRequest(r *request) {
 	}
 	r.status = finished
 	e.pool.freeBlocks(r.blocks)
-	r.blocks = nil
+	e.pool.freeBlocks(r.beside)
+	r.blocks, r.beside = nil, nil
 }

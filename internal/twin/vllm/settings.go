@@ -2,17 +2,24 @@ package vllm
 
 import (
 	"fmt"
+	"math"
 	"time"
 )
 
 // Settings are the engine's arguments under vLLM's names, as far as the twin
 // models them.
 type Settings struct {
-	MaxNumSeqs           int // requests that run at once
-	MaxNumBatchedTokens  int // token budget of a step
-	MaxModelLen          int // tokens of a prompt and its answer
-	BlockSize            int // tokens of a KV block
-	NumGPUBlocks         int // KV blocks, the null block included
+	MaxNumSeqs          int // requests that run at once
+	MaxNumBatchedTokens int // token budget of a step
+	MaxModelLen         int // tokens of a prompt and its answer
+	BlockSize           int // tokens of a KV block
+	NumGPUBlocks        int // KV blocks, the null block included
+	// Besides the blocks of its tokens a request holds some for layers that do not
+	// keep all of them: WindowShare of a block for each block of its last Window
+	// tokens, and StateBlocks however long it is (hybrid KV cache groups).
+	Window               int
+	WindowShare          float64
+	StateBlocks          int
 	EnablePrefixCaching  bool
 	EnableChunkedPrefill bool
 	// LongPrefillTokenThreshold caps how many tokens of one prompt a step
@@ -51,6 +58,16 @@ type Settings struct {
 	SlowTime time.Duration
 	// Seed decides jitter, slow phases, and which drafts are accepted.
 	Seed uint64
+}
+
+// BlocksBeside is how many blocks a request of so many tokens holds besides those of
+// its tokens.
+func (s *Settings) BlocksBeside(tokens int) int {
+	n := s.StateBlocks
+	if s.WindowShare > 0 {
+		n += int(math.Ceil(s.WindowShare * float64((min(tokens, s.Window)+s.BlockSize-1)/s.BlockSize)))
+	}
+	return n
 }
 
 // Frontend is what vLLM's API server spends on its one thread.
@@ -98,6 +115,8 @@ func (s *Settings) Check() error {
 		{"max_model_len", s.MaxModelLen, 2},
 		{"block_size", s.BlockSize, 1},
 		{"num_gpu_blocks", s.NumGPUBlocks, 2},
+		{"window", s.Window, 0},
+		{"state_blocks", s.StateBlocks, 0},
 		{"long_prefill_token_threshold", s.LongPrefillTokenThreshold, 0},
 		{"num_speculative_tokens", s.NumSpeculativeTokens, 0},
 		{"stream_interval", s.StreamInterval, 1},
@@ -111,6 +130,8 @@ func (s *Settings) Check() error {
 		return fmt.Errorf("watermark is %v, it must be at least 0 and below 1", s.Watermark)
 	case !(s.AcceptanceRate >= 0 && s.AcceptanceRate <= 1):
 		return fmt.Errorf("acceptance_rate is %v, it must be between 0 and 1", s.AcceptanceRate)
+	case !(s.WindowShare >= 0 && s.WindowShare <= 1e6):
+		return fmt.Errorf("window_share is %v", s.WindowShare)
 	case !(s.StepJitter >= 0 && s.StepJitter <= 10):
 		return fmt.Errorf("step_jitter is %v, it must be between 0 and 10", s.StepJitter)
 	case !(s.Frontend.Jitter >= 0 && s.Frontend.Jitter <= 10):
@@ -127,7 +148,7 @@ func (s *Settings) Check() error {
 	case !s.EnableChunkedPrefill && s.MaxNumBatchedTokens < s.MaxModelLen:
 		return fmt.Errorf("max_num_batched_tokens (%d) is smaller than max_model_len (%d), and chunked prefill is off", s.MaxNumBatchedTokens, s.MaxModelLen)
 	}
-	if tokens := (s.NumGPUBlocks - 1) * s.BlockSize; tokens < s.MaxModelLen {
+	if tokens := (s.NumGPUBlocks - 1 - s.BlocksBeside(s.MaxModelLen)) * s.BlockSize; tokens < s.MaxModelLen {
 		return fmt.Errorf("the KV cache holds %d tokens, which is less than max_model_len (%d)", tokens, s.MaxModelLen)
 	}
 	return nil

@@ -59,8 +59,8 @@ func chosenIntervals() table {
 			systems := intervalSystems(chosen)
 			for i, found := range eachIntervals(systems, reps, seed) {
 				for _, c := range found {
-					if c.of == "TTFT mean" {
-						rows = append(rows, []string{systems[i].String(), number(c.utilisation), c.shown.String(), c.holds.String(), c.below.String(), c.above.String(), number(median(c.widths))})
+					if c.Of == "TTFT mean" {
+						rows = append(rows, []string{systems[i].String(), number(c.Utilisation), c.Shown.String(), c.Holds.String(), c.Below.String(), c.Above.String(), number(median(c.Widths))})
 					}
 				}
 			}
@@ -129,17 +129,19 @@ func intervalSystems(of group) (systems []queueSystem) {
 
 // intervalCase counts one value at one load of one system.
 type intervalCase struct {
-	load, of     string // load: the group it is in
-	utilisation  float64
-	shown, holds tally
-	below, above tally // that the interval lies wholly below the truth, or above
-	widths       []float64
+	Load, Of     string // Load: the group it is in
+	Utilisation  float64
+	Shown, Holds tally
+	Below, Above tally // that the interval lies wholly below the truth, or above
+	Widths       []float64
 }
 
 // eachIntervals are the cases of each system.
 func eachIntervals(systems []queueSystem, reps int, seed uint64) [][]*intervalCase {
 	found := make([][]*intervalCase, len(systems))
-	together(len(systems), func(i int) { found[i] = systems[i].intervals(reps, seed+uint64(i)<<32) })
+	together(len(systems), func(i int) {
+		found[i] = piece(fmt.Sprintf("intervals %v %d %d %d", systems[i], reps, seed, i), func() []*intervalCase { return systems[i].intervals(reps, seed+uint64(i)<<32) })
+	})
 	return found
 }
 
@@ -149,7 +151,7 @@ func intervalRows(group group, reps int, seed uint64) (rows [][]string) {
 	of := map[string][]*intervalCase{}
 	for _, list := range found {
 		for _, c := range list {
-			key := c.load + "|" + c.of
+			key := c.Load + "|" + c.Of
 			if of[key] == nil {
 				order = append(order, key)
 			}
@@ -157,21 +159,21 @@ func intervalRows(group group, reps int, seed uint64) (rows [][]string) {
 		}
 	}
 	slices.SortStableFunc(order, func(a, b string) int {
-		return slices.Index(intervalOrder, of[a][0].of) - slices.Index(intervalOrder, of[b][0].of)
+		return slices.Index(intervalOrder, of[a][0].Of) - slices.Index(intervalOrder, of[b][0].Of)
 	})
 	for _, key := range order {
 		var shown, holds tally
 		var widths []float64
 		worst := math.Inf(1)
 		for _, c := range of[key] {
-			shown.held, shown.of = shown.held+c.shown.held, shown.of+c.shown.of
-			holds.held, holds.of = holds.held+c.holds.held, holds.of+c.holds.of
-			widths = append(widths, c.widths...)
-			if 2*c.holds.of >= c.shown.of {
-				worst = min(worst, float64(c.holds.held)/float64(c.holds.of))
+			shown.Held, shown.Of = shown.Held+c.Shown.Held, shown.Of+c.Shown.Of
+			holds.Held, holds.Of = holds.Held+c.Holds.Held, holds.Of+c.Holds.Of
+			widths = append(widths, c.Widths...)
+			if 2*c.Holds.Of >= c.Shown.Of {
+				worst = min(worst, float64(c.Holds.Held)/float64(c.Holds.Of))
 			}
 		}
-		row := []string{of[key][0].load, of[key][0].of, shown.String(), holds.String(), "none", "none"}
+		row := []string{of[key][0].Load, of[key][0].Of, shown.String(), holds.String(), "none", "none"}
 		if !math.IsInf(worst, 1) {
 			row[4] = fmt.Sprintf("%.1f %%", 100*worst)
 		}
@@ -269,7 +271,7 @@ func (s queueSystem) load(utilisation float64, seed uint64) *intervalLoad {
 	name := loadGroup(utilisation)
 	l.cases = map[string]*intervalCase{}
 	for _, of := range intervalOrder {
-		l.cases[of] = &intervalCase{load: name, of: of, utilisation: utilisation}
+		l.cases[of] = &intervalCase{Load: name, Of: of, Utilisation: utilisation}
 	}
 	return l
 }
@@ -296,12 +298,12 @@ func (l *intervalLoad) count(p *result.Point) {
 
 func (l *intervalLoad) countInterval(of string, v [2]float64, shown bool) {
 	c, truth := l.cases[of], l.truth[of]
-	c.shown.count(shown)
-	c.holds.addIf(shown, v[0] <= truth && truth <= v[1])
-	c.below.addIf(shown, v[1] < truth)
-	c.above.addIf(shown, v[0] > truth)
+	c.Shown.count(shown)
+	c.Holds.addIf(shown, v[0] <= truth && truth <= v[1])
+	c.Below.addIf(shown, v[1] < truth)
+	c.Above.addIf(shown, v[0] > truth)
 	if shown && v[0] > 0 {
-		c.widths = append(c.widths, v[1]/v[0])
+		c.Widths = append(c.Widths, v[1]/v[0])
 	}
 }
 

@@ -2,11 +2,11 @@
 // truth is known: how often an interval holds it, how often a test cries wolf
 // or stays silent. It prints one Markdown table after another.
 //
-//	go run ./bench/stat [-only percentile,find] [-reps 100] [-seed 1]
+//	go run ./bench/stat [-only percentile,find] [-reps 100] [-seed 1] [-keep DIR -for 7m]
 //
 // Without -only it takes about five minutes on one core, and leaves out intervals
 // (of queues that nothing was chosen on: intervals-unseen; of those that all was: intervals-chosen),
-// waits, saturation, truth and find on the twin (find-light, find-bursty, find-32-slots, find-heavy,
+// waits, saturation, bounds, truth and find on the twin (find-light, find-bursty, find-32-slots, find-heavy,
 // find-long-output), which take minutes each. A table is a file of its own with
 // one function that gives it, and a row in tables.
 package main
@@ -32,7 +32,7 @@ type table struct {
 }
 
 func tables() []table {
-	all := []table{independent(), percentile(), mean(), gate(), share(), neighbours(), intervals(), unseenIntervals(), chosenIntervals(), waits(), saturated(), settling(), lockstep(), stability(), missed(), launches(), comparison(), find(), verification(), truth()}
+	all := []table{independent(), percentile(), mean(), gate(), share(), neighbours(), intervals(), unseenIntervals(), chosenIntervals(), waits(), saturated(), settling(), lockstep(), stability(), missed(), launches(), comparison(), find(), verification(), bounds(), twinBounds(), truth(), boundedTruth()}
 	return append(all, findTwins()...)
 }
 
@@ -41,7 +41,12 @@ func main() {
 	only := flag.String("only", "", "names of tables, separated by commas")
 	reps := flag.Int("reps", 0, "repetitions of each row in place of each table's own number")
 	seed := flag.Uint64("seed", 1, "of every draw")
+	flag.StringVar(&keep.dir, "keep", "", "directory that keeps the pieces of long tables, so that the same command goes on with them; of another program they are not")
+	limit := flag.Duration("for", 0, "begin no piece of a long table after this time")
 	flag.Parse()
+	if *limit > 0 {
+		keep.until = time.Now().Add(*limit)
+	}
 	all := tables()
 	var chosen, names []string
 	for _, t := range all {
@@ -64,6 +69,9 @@ func main() {
 		}
 		start := time.Now()
 		rows := t.rows(t.reps, *seed)
+		if keep.unfinished.Load() {
+			log.Fatalf("%s is not finished after %.0f s: the same command goes on with what is in %s", t.name, time.Since(start).Seconds(), keep.dir)
+		}
 		fmt.Printf("## %s\n\n%s Seed %d, %d repetitions a row.\n\n%s\n", t.name, t.about, *seed, t.reps, markdown(t.header, rows))
 		fmt.Fprintf(os.Stderr, "%s took %.0f s\n", t.name, time.Since(start).Seconds())
 	}

@@ -51,9 +51,9 @@ func TestSystems(t *testing.T) {
 	for _, s := range systems() {
 		var shares []int
 		for _, load := range []float64{0.3 * s.capacity, 1.5 * s.capacity} {
-			p := s.probe(search.Probe{Load: load, Requests: 300, Residences: 10, Residence: s.residence, Blocks: 10, Claim: 0}, 1)
+			p := s.probe(search.Probe{Load: load, Requests: 300, Residences: 10, Residence: s.residence, Blocks: 10}, 1)
 			blocks := 0
-			for _, b := range p.Blocks {
+			for _, b := range p.Blocks[0] {
 				blocks += b
 			}
 			if p.N != 300 || blocks != p.Violations[0] || p.Joint < p.Violations[0] || p.Residence < 0.3*s.residence || p.Seconds <= 0 {

@@ -30,12 +30,12 @@ func markdown(header []string, rows [][]string) string {
 }
 
 // tally counts how often something holds.
-type tally struct{ held, of int }
+type tally struct{ Held, Of int }
 
 func (t *tally) count(held bool) {
-	t.of++
+	t.Of++
 	if held {
-		t.held++
+		t.Held++
 	}
 }
 
@@ -48,10 +48,10 @@ func (t *tally) addIf(counts, held bool) {
 
 // String is the share that held in percent.
 func (t tally) String() string {
-	if t.of == 0 {
+	if t.Of == 0 {
 		return "none"
 	}
-	return fmt.Sprintf("%.1f %%", 100*float64(t.held)/float64(t.of))
+	return fmt.Sprintf("%.1f %%", 100*float64(t.Held)/float64(t.Of))
 }
 
 func number(x float64) string { return fmt.Sprintf("%.4g", x) }

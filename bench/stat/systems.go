@@ -2,6 +2,7 @@ package main
 
 import (
 	"fmt"
+	"math/rand/v2"
 	"time"
 
 	"pitot/bench/stat/queue"
@@ -16,6 +17,7 @@ type system struct {
 	capacity  float64 // requests a second at which a limit is violated by 1 % of the requests
 	residence float64 // seconds, of a request alone
 	limits    int
+	allowed   float64 // share that may violate each limit
 	measure   func(p search.Probe, seed uint64) counted
 }
 
@@ -23,22 +25,20 @@ type system struct {
 // their arrival.
 type counted struct {
 	violations []uint8 // a bit for each limit violated
+	errors     int     // of them, by requests that failed
 	residence  float64 // seconds, mean
 	seconds    float64
 }
 
-// systems are what capacities are searched for. The true capacities of those on the
-// twin are of a twin whose steps were quicker (light took 121/s, and takes about 90):
-// measure them anew before their tables are made again. They are from
-// `-only truth`: with 900,000 and with 1,350,000 requests around them they come
-// out within 0.4 % of these.
+// systems are what capacities are searched for. Their true capacities are from
+// `-only truth`.
 func systems() []system {
 	light := served{spec: "llama-3.1-8b@h100", input: 256, output: 32, burst: 1, ttft: 150 * time.Millisecond}
 	bursty, slots := light, light
 	bursty.burst, bursty.ttft = 4, 300*time.Millisecond
 	slots.spec += "?max_num_seqs=32"
 	return []system{
-		{name: "M/G/32", about: "TTFT under one mean service time", capacity: 32 * queue.Capacity, residence: 1, limits: 1, measure: measureQueue},
+		{name: "M/G/32", about: "TTFT under one mean service time", capacity: 32 * queue.Capacity, residence: 1, limits: 1, allowed: epsilon, measure: queued{servers: 32, law: queue.Usual, ttft: limit}.measure},
 		light.system("light", 121.3, 0.25),
 		bursty.system("bursty", 120.2, 0.25),
 		slots.system("32 slots", 68.7, 0.25),
@@ -57,19 +57,52 @@ func (s served) system(name string, capacity, residence float64) system {
 	if s.burst > 1 {
 		about += fmt.Sprintf(", gaps between arrivals gamma with CV² %.0f", s.burst)
 	}
-	return system{name, about, capacity, residence, limits, func(p search.Probe, seed uint64) counted {
+	if s.spread > 0 {
+		about += fmt.Sprintf(", coefficient of variation of the lengths %g", s.spread)
+	}
+	return system{name, about, capacity, residence, limits, epsilon, func(p search.Probe, seed uint64) counted {
 		return s.run(p.Load, p.Requests, p.Residences*p.Residence, seed)
 	}}
 }
 
-// measureQueue measures M/G/32, whose mean service is a second.
-func measureQueue(p search.Probe, seed uint64) (c counted) {
-	q := queue.New(32, p.Load/32, seed)
+// queued is an M/G/c queue with a limit, in which a mean service takes a second. It
+// fails some requests at random.
+type queued struct {
+	servers   int
+	law       queue.Law
+	ttft, e2e float64 // limits, 0 for none
+	fails     float64 // share of the requests
+}
+
+func (s queued) system(name string, capacity, allowed float64) system {
+	about := fmt.Sprintf("%d servers, services of coefficient of variation %g", s.servers, s.law.Services)
+	if s.law.Arrivals != 1 {
+		about += fmt.Sprintf(", gamma(%g) gaps", s.law.Arrivals)
+	}
+	if s.ttft > 0 {
+		about += fmt.Sprintf(", %g %% over TTFT %g", 100*allowed, s.ttft)
+	}
+	if s.e2e > 0 {
+		about += fmt.Sprintf(", %g %% over E2E %g", 100*allowed, s.e2e)
+	}
+	if s.fails > 0 {
+		about += fmt.Sprintf(", %g %% fail", 100*s.fails)
+	}
+	return system{name, about, capacity, 1, 1, allowed, s.measure}
+}
+
+func (s queued) measure(p search.Probe, seed uint64) (c counted) {
+	q := queue.NewOf(s.law, s.servers, p.Load/float64(s.servers), seed)
 	q.Warm(p.Residences * p.Residence)
 	c.violations = make([]uint8, p.Requests)
+	fails := rand.New(rand.NewPCG(seed, 3))
 	for i := range c.violations {
 		j := q.Next()
-		if j.TTFT > limit {
+		failed := s.fails > 0 && fails.Float64() < s.fails
+		if failed {
+			c.errors++
+		}
+		if failed || s.ttft > 0 && j.TTFT > s.ttft || s.e2e > 0 && j.End-j.Arrival > s.e2e {
 			c.violations[i] = 1
 		}
 		c.residence += (j.End - j.Arrival) / float64(p.Requests)
@@ -81,19 +114,22 @@ func measureQueue(p search.Probe, seed uint64) (c counted) {
 // probe measures a load as sweep wants it.
 func (s system) probe(p search.Probe, seed uint64) search.Seen {
 	c := s.measure(p, seed)
-	seen := search.Seen{Load: p.Load, N: p.Requests, Violations: make([]int, s.limits), Residence: c.residence, Seconds: c.seconds, Stability: stat.Undecided}
-	seen.Blocks = make([]int, p.Blocks)
+	seen := search.Seen{Load: p.Load, N: p.Requests, Violations: make([]int, s.limits), Residence: c.residence, Seconds: c.seconds, Errors: c.errors, Stability: stat.Undecided}
+	seen.JointBlock, seen.Blocks = make([]int, p.Blocks), make([][]int, s.limits)
+	for l := range seen.Blocks {
+		seen.Blocks[l] = make([]int, p.Blocks)
+	}
 	for i, v := range c.violations {
-		for l := range seen.Violations {
-			seen.Violations[l] += int(v >> l & 1)
-		}
 		if v == 0 {
 			continue
 		}
-		seen.Joint++
-		if p.Claim == search.Joint || v>>p.Claim&1 == 1 {
-			seen.Blocks[i*p.Blocks/p.Requests]++
+		block := i * p.Blocks / p.Requests
+		for l := range seen.Violations {
+			seen.Violations[l] += int(v >> l & 1)
+			seen.Blocks[l][block] += int(v >> l & 1)
 		}
+		seen.Joint++
+		seen.JointBlock[block]++
 	}
 	return seen
 }
@@ -102,7 +138,7 @@ func (s system) probe(p search.Probe, seed uint64) search.Seen {
 func (s system) eps() []float64 {
 	list := make([]float64, s.limits)
 	for i := range list {
-		list[i] = epsilon
+		list[i] = s.allowed
 	}
 	return list
 }

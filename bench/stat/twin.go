@@ -18,7 +18,9 @@ import (
 // that batches, has a cache to fill and slows down in bursts, in virtual time.
 type served struct {
 	spec          string  // MODEL@GPU?settings
-	input, output float64 // mean tokens, lognormal with coefficients of variation of 0.5
+	input, output float64 // mean tokens, lognormal
+	spread        float64 // coefficient of variation of the lengths, 0 for 0.5
+	longest       int     // tokens of a prompt, 0 for no bound
 	burst         float64 // squared coefficient of variation of the gaps between arrivals
 	ttft, tpot    time.Duration
 }
@@ -31,7 +33,9 @@ func (s served) run(rate float64, n int, warmup float64, seed uint64) counted {
 		panic(err)
 	}
 	rng := rand.New(rand.NewPCG(seed, 1))
-	asked := &asked{rng: rng, input: lognormal(s.input, 0.5), output: lognormal(s.output, 0.5)}
+	spread := cmp.Or(s.spread, 0.5)
+	input, most := lognormal(s.input, spread), cmp.Or(s.longest, math.MaxInt)
+	asked := &asked{rng: rng, input: func(r *rand.Rand) int { return min(input(r), most) }, output: lognormal(s.output, spread)}
 	tap := &tap{served: s, from: int64(warmup * 1e9)}
 	core := load.NewCore(load.Config{
 		Arrivals: &gaps{rng: rand.New(rand.NewPCG(seed, 2)), rate: rate, shape: 1 / s.burst}, Warmup: tap.from, Requests: int64(n),

@@ -53,9 +53,9 @@ func waitRows(of group, reps int, seed uint64) (rows [][]string) {
 				continue
 			}
 			for k := range c.holds {
-				all.holds[k].held, all.holds[k].of = all.holds[k].held+c.holds[k].held, all.holds[k].of+c.holds[k].of
+				all.holds[k].Held, all.holds[k].Of = all.holds[k].Held+c.holds[k].Held, all.holds[k].Of+c.holds[k].Of
 				all.widths[k] = append(all.widths[k], c.widths[k]...)
-				if share := float64(c.holds[k].held) / float64(c.holds[k].of); 2*c.holds[k].of >= reps && share < least[k] {
+				if share := float64(c.holds[k].Held) / float64(c.holds[k].Of); 2*c.holds[k].Of >= reps && share < least[k] {
 					if least[k] = share; k == 2 {
 						worst = c.of
 					}

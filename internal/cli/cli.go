@@ -27,7 +27,7 @@ const (
 	Usage        = 2
 	TargetFailed = 3
 	Invalid      = 4
-	SLOMissed    = 5 // or, of a search, not shown to be met at any load
+	SLOMissed    = 5 // or, of a search, not met at any load
 	Fired        = 6 // a condition of --fail-if
 	Interrupted  = 130
 )

@@ -2,10 +2,12 @@ package cli
 
 import (
 	"fmt"
+	"slices"
 
 	"pitot/internal/data/record"
 	"pitot/internal/data/result"
 	"pitot/internal/plan"
+	"pitot/internal/run/search"
 )
 
 // The exit code follows from how a run ended. An invalid measurement counts before
@@ -26,7 +28,7 @@ func codeOfRun(run *result.Run) int {
 		return TargetFailed
 	case run.Verdict == result.Invalid:
 		return Invalid
-	case run.Capacity != nil && !answered(run.Capacity), missedSLO(run):
+	case run.Capacity != nil && noLoadMeets(run.Capacity), missedSLO(run):
 		return SLOMissed
 	}
 	return Done
@@ -69,11 +71,11 @@ func missedSLO(run *result.Run) bool {
 	return false
 }
 
-// answered says that a search ended with a load at which the SLO holds, as it
-// was verified. One without, as where the budget gave no more than a bracket,
-// has not shown that it holds anywhere: whoever goes on with the load has none.
-func answered(c *result.Capacity) bool {
-	return c.Load != nil || c.Verified != nil && c.Verified.Passed
+// noLoadMeets says that a search ended with this: no load meets the SLO, or the one that
+// was asked about was not shown to. Bounds of a capacity are an answer.
+func noLoadMeets(c *result.Capacity) bool {
+	alone := c.Verified != nil && !slices.ContainsFunc(c.Trail, func(p result.CapacityProbe) bool { return p.Stage == search.Light })
+	return c.Floor != nil || alone && !c.Verified.Passed
 }
 
 // strictly gives the exit code of a run under --strict: flags fail too, unless

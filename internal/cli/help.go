@@ -70,8 +70,8 @@ Searches for the highest load at which the SLO holds: its capacity. Near the
 limit violations come in bursts, so that one measured load says next to nothing;
 the share of violations at many loads around it is fitted instead. The answer is
 a load that was verified by a long measurement of its own, and the estimate with
-its interval. A budget too small for that gives a bracket, and says so: without a
-load that was verified the exit code is 5, so that scripts do not go on with it.
+its interval. A smaller budget gives bounds that are further apart, each at its
+level. Where no load meets the SLO the answer says why, and the exit code is 5.
 
 The load of --over rate is requests per second at times of their own; that of
 --over concurrency is users who wait for their answers.

@@ -89,7 +89,7 @@ func (m *Model) claimPoint(p *result.Point, shown *PointModel) {
 	case s != nil:
 		c.Sentence = fmt.Sprintf("%s, %s is %s", atLoad(p), say.Plain(s.Spec), metText(s.Met, "not met"))
 		if s.Attained != nil {
-			c.Sentence += ": " + say.Percent(*s.Attained) + " of all requests due were good"
+			c.Sentence += ": " + attained(s) + " of all requests due were good"
 		}
 		c.Sentence += "."
 		switch {
@@ -192,27 +192,37 @@ func (m *Model) claimOverview(run *result.Run) {
 		switch {
 		case k.Load != nil:
 			c.Sentence = fmt.Sprintf("At up to %s, %s is met.", load(*k.Load), say.Plain(k.SLO))
-		case k.Estimate == nil && k.Verified == nil && k.Bracket != nil && k.Bracket[0] != nil && k.Bracket[1] != nil:
-			c.Sentence = fmt.Sprintf("The capacity for %s lies between %s and %s: more is not claimed.", say.Plain(k.SLO), say.Quantity(*k.Bracket[0]), load(*k.Bracket[1]))
+		case k.Floor != nil:
+			c.Sentence = fmt.Sprintf("No load meets %s.", say.Plain(k.SLO))
 		case len(o.Answer) > 0:
 			c.Sentence = claimSentence(strings.Join(o.Answer, ": "))
 		}
+		var sure []string
+		if k.Load != nil && k.Bounds != nil {
+			sure = append(sure, say.Percent(k.Bounds.Level)+" sure")
+		}
 		switch {
 		case k.CI95 != nil && k.Estimate != nil:
-			c.Interval = fmt.Sprintf("estimate %s, 95 %% interval %s to %s", load(*k.Estimate), say.Quantity(k.CI95[0]), load(k.CI95[1]))
+			s := fmt.Sprintf("estimate %s, 95 %% interval %s to %s", load(*k.Estimate), say.Quantity(k.CI95[0]), load(k.CI95[1]))
 			if k.Covers != "" {
-				c.Interval += ", of " + say.Plain(k.Covers)
+				s += ", of " + say.Plain(k.Covers)
 			}
+			sure = append(sure, s)
+		case k.Load != nil && k.Bounds != nil && k.Bracket != nil && k.Bracket[1] != nil:
+			sure = append(sure, "and not above "+load(*k.Bracket[1]))
+		case k.Floor != nil:
+			sure = append(sure, floorCause(k.Floor))
 		case k.Why != "":
-			c.Interval = say.Plain(k.Why)
+			sure = append(sure, say.Plain(k.Why))
 		}
 		if v := k.Verified; v != nil && k.Load != nil {
 			how := "not verified"
 			if v.Passed {
 				how = fmt.Sprintf("verified at %s: %s of %s violate it", load(v.Load), say.Count(v.Violations), say.Plural(v.Requests, "request"))
 			}
-			c.Interval = strings.TrimPrefix(c.Interval+" · "+how, " · ")
+			sure = append(sure, how)
 		}
+		c.Interval = strings.Join(sure, " · ")
 		m.capacityFigures(k)
 		return
 	}
@@ -261,9 +271,17 @@ func (m *Model) capacityFigures(k *result.Capacity) {
 		note = say.Quantity(k.CI95[0]) + " to " + say.Quantity(k.CI95[1])
 	}
 	addFigure("Estimate", k.Estimate, note)
-	if b := k.Bracket; b != nil && k.Load == nil {
-		addFigure("Held at", b[0], "the highest that did")
-		addFigure("Violated at", b[1], "the lowest that was")
+	if b := k.Bracket; b != nil && k.Estimate == nil {
+		switch {
+		case k.Bounds != nil:
+			addFigure("At most", b[1], say.Percent(k.Bounds.Level)+" sure")
+		case k.Load == nil:
+			addFigure("Seemed to hold at", b[0], "of no stated level")
+			addFigure("Seemed violated at", b[1], "of no stated level")
+		}
+	}
+	if f := k.Floor; f != nil {
+		m.Figures = append(m.Figures, Figure{Name: "Violated at any load", Value: say.Percent(float64(f.Violations) / float64(max(f.Requests, 1))), Note: "of " + say.Plural(f.Requests, "request") + " at up to " + say.Quantity(f.Load) + " " + unit})
 	}
 	if v := k.Verified; v != nil {
 		word := map[bool]string{true: "Verified", false: "Not verified"}[v.Passed]
@@ -296,13 +314,69 @@ func (m *Model) curveFigures(k *result.Curve, run *result.Run) {
 		p := &run.Points[at]
 		f := Figure{Name: "Lowest cost", Value: "$" + say.Quantity(usd), Unit: "per M output tokens", Note: "at " + say.Quantity(p.Load.Value()) + " " + unit}
 		if p.SLO != nil {
-			f.Note += ", of those within the SLO"
+			f.Note += ", of those within the SLO, where it was met"
 		}
 		m.Figures = append(m.Figures, f)
 	}
 	if k.UnstableFrom != nil {
 		m.Figures = append(m.Figures, Figure{Name: "Unstable from", Value: say.Quantity(*k.UnstableFrom), Unit: unit, Note: "the queue grows"})
 	}
+}
+
+// highestMet says up to which load of a sweep the SLO was met, and the next load at
+// which it was not; "" without an SLO. A load above one that did not meet it may have
+// done so by chance, and does not count.
+func highestMet(run *result.Run, over string) string {
+	type judged struct {
+		load    float64
+		all, no bool // all of its points met it, one did not
+		n       int  // requests of the least
+	}
+	var loads []judged
+	spec := ""
+	for _, i := range run.ByLoad() {
+		p := &run.Points[i]
+		if p.SLO == nil || p.Verdict == result.Invalid {
+			continue
+		}
+		spec = say.Plain(p.SLO.Spec)
+		no := p.SLO.Met == result.No || p.Stability == stat.Unstable || p.Outcome == result.Failing
+		if k := len(loads) - 1; k >= 0 && loads[k].load == p.Load.Value() {
+			loads[k].all, loads[k].no, loads[k].n = loads[k].all && meets(p), loads[k].no || no, min(loads[k].n, p.Requests.Due)
+			continue
+		}
+		loads = append(loads, judged{p.Load.Value(), meets(p), no, p.Requests.Due})
+	}
+	if len(loads) == 0 {
+		return ""
+	}
+	named := func(x float64) string { return say.Decimal(x, 3) + LoadSuffix(over) }
+	held, next := -1, -1
+	for i, l := range loads {
+		if l.no {
+			next = i
+			break
+		}
+		if l.all {
+			held = i
+		}
+	}
+	switch {
+	case held < 0 && next < 0:
+		return "at no load is it decided whether " + spec + " is met"
+	case held < 0:
+		return fmt.Sprintf("no load measured met %s; at %s it was not", spec, named(loads[next].load))
+	}
+	s := fmt.Sprintf("highest load measured that met %s: %s", spec, named(loads[held].load))
+	switch {
+	case next == held+1:
+		s += "; at " + named(loads[next].load) + ", the next, it was not met"
+	case next > 0:
+		s += "; at " + named(loads[next].load) + " it was not met, in between it is undecided"
+	default:
+		s += ", and none above was seen to miss it"
+	}
+	return s
 }
 
 // goodput is a point's, nil without an SLO that it is within: a damaged run may
@@ -314,11 +388,17 @@ func goodput(p *result.Point) *result.Goodput {
 	return p.Goodput
 }
 
-// mostGoodput is the stable point with the most of it, -1 if none has any.
+// meets says that a point met the SLO, as it was measured.
+func meets(p *result.Point) bool {
+	return p.SLO != nil && p.SLO.Met == result.Yes && p.Stability != stat.Unstable && p.Verdict != result.Invalid
+}
+
+// mostGoodput is the point with the most of it among those that met the SLO, -1 if none
+// did: beyond, a server may answer more within the limits and fail the others.
 func mostGoodput(run *result.Run) int {
 	best, at := 0.0, -1
 	for i := range run.Points {
-		if g := goodput(&run.Points[i]); g != nil && g.RequestsPerS > best && run.Points[i].Stability != stat.Unstable {
+		if g := goodput(&run.Points[i]); g != nil && g.RequestsPerS > best && meets(&run.Points[i]) {
 			best, at = g.RequestsPerS, i
 		}
 	}
@@ -326,12 +406,13 @@ func mostGoodput(run *result.Run) int {
 }
 
 // cheapest is the stable point at which output tokens cost least, and what they
-// cost there: those within the SLO where there is one; -1 where no price is known.
+// cost there: where there is an SLO, those within it at a point that met it; -1 where
+// no price is known.
 func cheapest(run *result.Run) (at int, usd float64) {
 	at = -1
 	for i := range run.Points {
 		p := &run.Points[i]
-		if p.Cost == nil || p.Stability == stat.Unstable {
+		if p.Cost == nil || p.Stability == stat.Unstable || p.SLO != nil && !meets(p) {
 			continue
 		}
 		x := p.Cost.USDPerMOutput

@@ -40,7 +40,7 @@ func overview(run *result.Run) *Overview {
 	}
 	o := &Overview{Verdict: run.Verdict, Points: len(run.Points)}
 	if c := run.Capacity; c != nil {
-		o.capacity(c)
+		o.capacity(c, run)
 	}
 	if c := run.Curve; c != nil {
 		o.curve(c, run)
@@ -60,11 +60,12 @@ func LoadSuffix(over string) string {
 	return "/s"
 }
 
-// capacity tells the highest load that meets the SLO, as far as it is known.
-func (o *Overview) capacity(c *result.Capacity) {
+// capacity tells the highest load that meets the SLO, as far as it is known: first the
+// best that can be said of it, then what that rests on.
+func (o *Overview) capacity(c *result.Capacity, run *result.Run) {
 	load := func(x float64) string { return say.Quantity(x) + LoadSuffix(c.Over) }
 	addFact := func(parts ...string) { o.Facts = append(o.Facts, present(parts...)) }
-	alone := c.Verified != nil && c.Estimate == nil // one load, and no search
+	alone := verifiedAlone(c)
 	switch {
 	case alone && c.Verified.Passed:
 		o.Answer = []string{say.Plain(c.SLO) + " is met at " + load(c.Verified.Load)}
@@ -72,38 +73,29 @@ func (o *Overview) capacity(c *result.Capacity) {
 		o.Answer = []string{say.Plain(c.SLO) + " is NOT met at " + load(c.Verified.Load)}
 	case alone:
 		o.Answer = []string{"undecided whether " + say.Plain(c.SLO) + " is met at " + load(c.Verified.Load)}
-	case c.Load != nil:
-		o.Answer = []string{"capacity " + load(*c.Load), say.Plain(c.SLO)}
 	default:
-		o.Answer = []string{"no capacity is quoted", say.Plain(c.SLO)}
+		o.Answer = append(bestOf(c), say.Plain(c.SLO))
 	}
-	if c.Estimate != nil {
-		s := "estimate " + load(*c.Estimate)
-		if c.CI95 != nil {
-			s += fmt.Sprintf(", 95 %% interval %s to %s", say.Quantity(c.CI95[0]), load(c.CI95[1]))
-		}
-		addFact(s, say.Plain(c.Covers))
+	if f := c.Floor; f != nil {
+		addFact(fmt.Sprintf("%s of %s at up to %s violate %s: at least %s (%s), and %s may", say.Count(f.Violations), say.Plural(f.Requests, "request"), load(f.Load),
+			say.Plain(f.Spec), say.Percent(f.Lower), say.Percent(level(c)), say.Percent(f.Allowed)), floorCause(f))
 	}
 	if v := c.Verified; v != nil {
-		s := fmt.Sprintf("%s of %s violate, upper limit %s by blocks of time; %s may", say.Count(v.Violations), say.Plural(v.Requests, "request"), say.Percent(v.Upper), say.Percent(v.Allowed))
+		s := fmt.Sprintf("%s of %s violate, upper limit %s by blocks of time; %s may", say.Count(v.Violations), say.Plural(v.Requests, "request"), say.PercentNear(v.Upper, v.Allowed), say.Percent(v.Allowed))
 		word := "did not pass at "
 		if v.Passed {
 			word = "verified at "
 		}
 		addFact(word+load(v.Load), s)
 	}
-	if c.Why != "" && !(alone && c.Verified.Refuted) { // the headline says that
+	if usd := costAt(c, run); usd != nil {
+		addFact(fmt.Sprintf("$%s per million output tokens within the SLO, at %s", say.Quantity(*usd), load(*c.Load)))
+	}
+	if c.Why != "" && c.Floor == nil && !(alone && c.Verified.Refuted) { // the headline says that
 		addFact(say.Plain(c.Why))
 	}
-	if b := c.Bracket; b != nil && c.Load == nil && !alone {
-		switch {
-		case b[0] != nil && b[1] != nil:
-			addFact(fmt.Sprintf("the capacity is taken to lie between %s and %s", say.Quantity(*b[0]), load(*b[1])))
-		case b[0] != nil:
-			addFact("the capacity is taken to be " + load(*b[0]) + " at least")
-		case b[1] != nil:
-			addFact("the capacity is below " + load(*b[1]))
-		}
+	if c.Estimate != nil || c.Bounds != nil {
+		addFact(say.Plain(c.Covers))
 	}
 	if c.Binding != "" {
 		parts := []string{say.Plain(c.Binding) + " is reached first"}
@@ -124,10 +116,103 @@ func (o *Overview) capacity(c *result.Capacity) {
 	addFact(say.Plural(c.Requests, "request")+" measured", say.Seconds(c.Seconds))
 }
 
+// verifiedAlone says that one load was looked at, and none searched for.
+func verifiedAlone(c *result.Capacity) bool {
+	return c.Verified != nil && !slices.ContainsFunc(c.Trail, func(p result.CapacityProbe) bool { return p.Stage == "light" })
+}
+
+// level is with which a search's bounds hold: older programs wrote none where there was
+// an interval of 95 %.
+func level(c *result.Capacity) float64 {
+	if c.Bounds != nil {
+		return c.Bounds.Level
+	}
+	return 0.95
+}
+
+// bestOf is the best that can be said of a capacity: every bound with its level.
+func bestOf(c *result.Capacity) (parts []string) {
+	load := func(x float64) string { return say.Quantity(x) + LoadSuffix(c.Over) }
+	sure := func(text string) string {
+		if c.Bounds == nil { // of a program that had no level for it
+			return text + ", of no stated level"
+		}
+		return text + " (" + say.Percent(c.Bounds.Level) + ")"
+	}
+	if c.Floor != nil {
+		return []string{"no load meets it"}
+	}
+	var most *float64
+	if c.Bracket != nil {
+		most = c.Bracket[1]
+	}
+	switch {
+	case c.Load != nil && c.Bounds == nil:
+		parts = append(parts, "capacity at least "+load(*c.Load)+", verified")
+	case c.Load != nil:
+		parts = append(parts, sure("capacity at least "+load(*c.Load))+", verified")
+	}
+	switch {
+	case c.Estimate != nil && c.CI95 != nil:
+		s := fmt.Sprintf("estimate %s, 95 %% interval %s to %s", load(*c.Estimate), say.Quantity(c.CI95[0]), load(c.CI95[1]))
+		if c.Load == nil {
+			s = "capacity not verified: " + s
+		}
+		parts = append(parts, s)
+	case c.Estimate != nil:
+		parts = append(parts, "estimate "+load(*c.Estimate))
+	case c.Bounds == nil && c.Bracket != nil && c.Load == nil:
+		switch b := c.Bracket; {
+		case b[0] != nil && b[1] != nil:
+			parts = append(parts, sure(fmt.Sprintf("capacity taken to lie between %s and %s", say.Quantity(*b[0]), load(*b[1]))))
+		case b[0] != nil:
+			parts = append(parts, sure("capacity taken to be "+load(*b[0])+" at least"))
+		case b[1] != nil:
+			parts = append(parts, sure("capacity taken to be below "+load(*b[1])))
+		}
+	case most != nil && c.Load != nil:
+		parts = append(parts, sure("at most "+load(*most)))
+	case most != nil:
+		parts = append(parts, sure("capacity at most "+load(*most)))
+	}
+	if len(parts) == 0 {
+		parts = append(parts, "nothing is known of the capacity")
+	}
+	return parts
+}
+
+// floorCause says why requests violate a limit however low the load.
+func floorCause(f *result.Floor) string {
+	switch {
+	case 2*f.Errors >= f.Violations:
+		return fmt.Sprintf("%s of them failed: that is no matter of the load", say.Count(f.Errors))
+	case f.Errors > 0:
+		return fmt.Sprintf("%s of them failed, the others took longer than the limit without waiting for others", say.Count(f.Errors))
+	}
+	return "they took longer than the limit without waiting for others: they are too long for it"
+}
+
+// costAt is what good output costs at the load to quote, nil where that is not known.
+func costAt(c *result.Capacity, run *result.Run) *float64 {
+	if c.Load == nil {
+		return nil
+	}
+	for i := range c.Trail {
+		p := &c.Trail[len(c.Trail)-1-i]
+		if p.Load == *c.Load && !p.Excluded && p.Point >= 0 && p.Point < len(run.Points) && run.Points[p.Point].Cost != nil {
+			return run.Points[p.Point].Cost.USDPerMGoodOutput
+		}
+	}
+	return nil
+}
+
 // curve tells what the loads of a sweep show.
 func (o *Overview) curve(c *result.Curve, run *result.Run) {
 	load := func(x float64) string { return say.Quantity(x) + LoadSuffix(c.Over) }
 	addFact := func(parts ...string) { o.Facts = append(o.Facts, present(parts...)) }
+	if met := highestMet(run, c.Over); met != "" {
+		o.Answer = []string{met}
+	}
 	saturation := ""
 	if s := c.Saturation; s != nil {
 		saturation = fmt.Sprintf("saturates at %s req/s", say.Quantity(s.RequestsPerS))
@@ -211,7 +296,7 @@ func (o *Overview) loads(run *result.Run) {
 		if p.SLO != nil {
 			within, good = say.Unknown, say.Unknown
 			if p.SLO.Attained != nil {
-				within = say.Percent(*p.SLO.Attained)
+				within = attained(p.SLO)
 			}
 			if g := p.Goodput; g != nil {
 				good = say.Quantity(g.RequestsPerS)

@@ -71,13 +71,12 @@ func (s *Searcher) Probe(ctx context.Context, p search.Probe) (search.Seen, erro
 	v := m.Violations(s.claims, p.Blocks)
 	seen := search.Seen{
 		Load: p.Load, N: v.N, Violations: v.Of, Joint: v.Any,
-		Seconds:   m.Seconds.Warmup + m.Seconds.Window + m.Seconds.Drain,
-		Blocks:    v.InAny,
+		Errors:  m.Requests.Due - m.Requests.OK,
+		Seconds: m.Seconds.Warmup + m.Seconds.Window + m.Seconds.Drain,
+		Blocks:  v.Blocks, JointBlock: v.InAny,
 		Stability: stat.Stability(m.Stability),
 		Failed:    m.Requests.OK == 0 || gone(&m.Point),
-	}
-	if p.Claim >= 0 {
-		seen.Blocks = v.Blocks[p.Claim]
+		Invalid:   m.Verdict == result.Invalid,
 	}
 	if e := m.Metrics.SummaryOf(metric.E2E); e != nil && e.Mean != nil {
 		seen.Residence = *e.Mean / 1e3
@@ -163,8 +162,14 @@ func (s *Searcher) line(p search.Probe, seen *search.Seen) string {
 	if seen.Stability == stat.Unstable {
 		line += ", unstable"
 	}
+	if seen.Invalid {
+		line += ", INVALID: it does not count"
+	}
 	return line
 }
+
+// level is with which bounds and intervals of a search hold.
+const level = 0.95
 
 // Result is a capacity as run.json has it.
 func (s *Searcher) Result(c search.Capacity, objective slo.Spec) *result.Capacity {
@@ -174,11 +179,16 @@ func (s *Searcher) Result(c search.Capacity, objective slo.Spec) *result.Capacit
 		Requests: c.Requests, Seconds: c.Seconds, Why: c.Reason,
 		Limits: []result.CapacityLimit{}, Trail: []result.CapacityProbe{},
 	}
-	if c.Bracket != [2]float64{} {
-		r.Bracket = &[2]*float64{search.Known(c.Bracket[0]), search.Known(c.Bracket[1])}
+	if c.AtLeast > 0 || c.AtMost > 0 {
+		r.Bracket = &[2]*float64{search.Known(c.AtLeast), search.Known(c.AtMost)}
+		r.Bounds = &result.Bounds{Level: level, Fitted: c.Estimate > 0}
 	}
 	if c.Estimate > 0 {
 		r.Binding = s.claims[c.Binding].Spec
+	}
+	if o := c.Floor; o.Lower > 0 {
+		r.Floor = &result.Floor{Spec: s.claims[o.Claim].Spec, Load: o.Load, Requests: o.N, Violations: o.Violations, Errors: o.Errors,
+			Lower: o.Lower, Allowed: s.claims[o.Claim].Share}
 	}
 	if v := c.Verified; v.N > 0 {
 		r.Verified = &result.Verified{Load: v.Load, Requests: v.N, Violations: v.Violations, Upper: v.Upper,
@@ -192,7 +202,7 @@ func (s *Searcher) Result(c search.Capacity, objective slo.Spec) *result.Capacit
 	for i, step := range c.Trail {
 		r.Trail = append(r.Trail, result.CapacityProbe{
 			Point: s.indices[i], Stage: step.Stage, Load: step.Load, Requests: step.Seen.N,
-			Violations: step.Seen.Violations, Stability: step.Seen.Stability,
+			Violations: step.Seen.Violations, Stability: step.Seen.Stability, Excluded: step.Seen.Invalid,
 		})
 	}
 	return r
@@ -223,7 +233,7 @@ func (s *Searcher) Find(ctx context.Context, what Goal) (*result.Capacity, error
 	s.budget = what.Budget.Seconds()
 	cfg := search.FindConfig{
 		Eps: shares(s.claims), Closed: s.closed, MaxLoad: what.MaxLoad, Residence: what.Alone.Seconds(),
-		Budget: search.Budget{Seconds: s.budget}, Seed: what.Seed,
+		Level: level, Budget: search.Budget{Seconds: s.budget}, Seed: what.Seed,
 	}
 	if s.budget == 0 {
 		cfg.Budget.Requests = search.EnoughRequests
@@ -254,7 +264,7 @@ func (s *Searcher) Find(ctx context.Context, what Goal) (*result.Capacity, error
 		return nil, say.Errorf("nothing can be measured: %s", c.Reason).WithHint("raise --budget or --max-load")
 	}
 	r := s.Result(c, what.Objective)
-	if c.Reason == search.TooSmall {
+	if c.More {
 		r.Why += "; " + search.Forecast(cfg.Residence, s.served, cfg.Budget).String()
 	}
 	return r, err

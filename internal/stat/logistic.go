@@ -25,6 +25,9 @@ type Covariance struct{ AA, AB, BB float64 }
 // varianceAt gives the variance of a + b·x.
 func (c Covariance) varianceAt(x float64) float64 { return c.AA + 2*x*c.AB + x*x*c.BB }
 
+// times is the covariance of coefficients whose standard errors are √k times as large.
+func (c Covariance) times(k float64) Covariance { return Covariance{k * c.AA, k * c.AB, k * c.BB} }
+
 // inverse of the symmetric matrix, which must be positive definite.
 func (c Covariance) inverse() Covariance {
 	det := c.AA*c.BB - c.AB*c.AB
@@ -38,6 +41,7 @@ type Logistic struct {
 	Phi             float64    // Pearson's χ²/(m−2), at least 1: how much more the counts vary than binomial ones
 	Model           Covariance // of A and B, by Phi
 	Robust          Covariance // of A and B, by the HC3 sandwich
+	Bursts          float64    // about how many independent ones the violations make, their number ÷ Phi
 	DF              int        // m−2
 	Lowest, Highest float64    // loads
 	Reason          string     // why there is no fit; empty if there is one
@@ -75,6 +79,7 @@ func FitLogistic(points []Share, slope Prior) Logistic {
 		}
 		f.spread(points, slope)
 	}
+	f.Bursts = violations / f.Phi
 	if finite := f.Model.varianceAt(1) + f.Robust.varianceAt(1); math.IsNaN(finite) || math.IsInf(finite, 0) {
 		return Logistic{Reason: "the shares determine no curve"}
 	}

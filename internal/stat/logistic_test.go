@@ -93,7 +93,7 @@ func TestCapacityOfAQueue(t *testing.T) {
 }
 
 // statsmodels' binomial GLM, with χ²/(m−2) and HC3 by their definitions in
-// NumPy.
+// NumPy, and Fieller's limits by his formula.
 func TestLogistic(t *testing.T) {
 	points := []Share{{9, 2, 1000}, {10, 15, 1000}, {11, 21, 900}, {12, 80, 1100}, {13, 170, 1000}}
 	f := FitLogistic(points, Prior{})
@@ -105,10 +105,10 @@ func TestLogistic(t *testing.T) {
 		{"A", f.A, -3.61201559}, {"B", f.B, 11.44044634}, {"centre", f.Centre, 10.908171530655386},
 		{"φ", f.Phi, 1.3575361443127445}, {"AA", f.Model.AA, .01849526}, {"AB", f.Model.AB, -.10910592}, {"BB", f.Model.BB, .90657406},
 		{"robust AA", f.Robust.AA, .03433611}, {"robust AB", f.Robust.AB, -.22608933}, {"robust BB", f.Robust.BB, 1.79614442},
-		{"load", v.Load, 10.0099525770909}, {"standard error", v.SE, .027578204233850094},
-		{"lower end", v.Lo, 9.168866798543867}, {"upper end", v.Hi, 10.928193504951087}, {"lower limit", v.Lower, 9.380924494298087},
+		{"load", v.Load, 10.0099525770909}, {"standard error", v.SE, .02780414821419349},
+		{"lower end", v.Lo, 8.750342977551464}, {"upper end", v.Hi, 10.720786353880586}, {"lower limit", v.Lower, 9.175639364330303},
 	} {
-		if !near(c.got, c.want, 1e-6) {
+		if !near(c.got, c.want, 2e-5) { // the limits are those of 400 slopes
 			t.Errorf("%s = %.9g, want %.9g", c.name, c.got, c.want)
 		}
 	}
@@ -163,6 +163,24 @@ func TestNoLoad(t *testing.T) {
 		if !strings.Contains(v.Reason, c.reason) || v.Lower != 0 || v.Interval != (Interval{}) {
 			t.Errorf("%v: %+v, want the reason %q", c.points, v, c.reason)
 		}
+	}
+}
+
+// Fieller's limits are the loads at which the fitted line is t standard errors from
+// the share asked for. Where the slope is not known they are those of the least slope.
+func TestFieller(t *testing.T) {
+	f := Logistic{A: -4, B: 20, Centre: 10, DF: 14, Model: Covariance{AA: .04, AB: .1, BB: 9}}
+	centre := (logit(.01) + 4) / 20
+	lo, hi := f.fieller(f.Model, logit(.01), 2)
+	for _, x := range []float64{lo, hi} { // the model's error, in quadrature, is taken off again
+		x = centre + math.Copysign(math.Sqrt((x-centre)*(x-centre)-4*ModelError*ModelError), x-centre)
+		if away := math.Abs(f.A+f.B*x-logit(.01)) / math.Sqrt(f.Model.varianceAt(x)); !near(away, 2, 1e-3) {
+			t.Errorf("%v is %v standard errors away, want 2", x, away)
+		}
+	}
+	f.Model = Covariance{AA: 1e-9, AB: 0, BB: 400} // 20 ± 40
+	if lo, hi = f.fieller(f.Model, logit(.01), 2); !near(lo, (logit(.01)+4)/LeastSlope, .01) || hi < centre {
+		t.Errorf("%v to %v", lo, hi)
 	}
 }
 

@@ -68,21 +68,45 @@ type Pareto struct {
 
 // Capacity is the highest load at which an objective holds.
 type Capacity struct {
-	Over     string          `json:"over"`     // "rate" or "concurrency"
-	SLO      string          `json:"slo"`      // as written
-	Load     *float64        `json:"load"`     // the load to quote: the smaller of Lower and what was verified
-	Estimate *float64        `json:"estimate"` // where the fitted share of violations reaches what the objective allows
-	CI95     *[2]float64     `json:"ci95"`     // of Estimate
-	Lower    *float64        `json:"lower"`    // one-sided 95 % limit
-	Covers   string          `json:"covers"`   // what the interval is an interval of
-	Verified *Verified       `json:"verified"`
-	Bracket  *[2]*float64    `json:"bracket"` // the highest load that held and the lowest that did not
-	Binding  string          `json:"binding"` // the limit that is reached first
+	Over     string      `json:"over"`     // "rate" or "concurrency"
+	SLO      string      `json:"slo"`      // as written
+	Load     *float64    `json:"load"`     // the load to quote: it was measured for long and passed
+	Estimate *float64    `json:"estimate"` // where the fitted share of violations reaches what the objective allows
+	CI95     *[2]float64 `json:"ci95"`     // of Estimate
+	Lower    *float64    `json:"lower"`    // one-sided 95 % limit
+	Covers   string      `json:"covers"`   // what the interval is an interval of
+	Verified *Verified   `json:"verified"`
+	// Bracket is the load that was verified, and one above the capacity: Bounds says how
+	// sure they are. Programs before it wrote the highest load that seemed to hold and the
+	// lowest that did not, which are bounds of no level.
+	Bracket  *[2]*float64    `json:"bracket"`
+	Bounds   *Bounds         `json:"bounds,omitempty"`
+	Floor    *Floor          `json:"floor,omitempty"` // why no load meets the objective
+	Binding  string          `json:"binding"`         // the limit that is reached first
 	Limits   []CapacityLimit `json:"limits"`
 	Requests int             `json:"requests"` // measured in all
 	Seconds  float64         `json:"seconds"`
 	Why      string          `json:"why,omitempty"` // why there is no load, or no more than a bracket
 	Trail    []CapacityProbe `json:"trail"`
+}
+
+// Bounds is how sure the two ends of a bracket are.
+type Bounds struct {
+	Level float64 `json:"level"` // with which both hold; each by itself is wrong half as often as that leaves
+	// Fitted says that the upper one is the end of the estimate's interval; else it is a
+	// load that was measured.
+	Fitted bool `json:"fitted,omitempty"`
+}
+
+// Floor is a share of violations that was found however low the load.
+type Floor struct {
+	Spec       string  `json:"spec"` // the limit
+	Load       float64 `json:"load"` // up to which loads were taken together
+	Requests   int     `json:"requests"`
+	Violations int     `json:"violations"`
+	Errors     int     `json:"errors"` // of the violations, requests that were not answered well
+	Lower      float64 `json:"lower"`  // one-sided lower limit of the violating share
+	Allowed    float64 `json:"allowed"`
 }
 
 // CapacityLimit is one limit by itself.
@@ -114,4 +138,5 @@ type CapacityProbe struct {
 	Requests   int            `json:"requests"`
 	Violations []int          `json:"violations"` // of each limit
 	Stability  stat.Stability `json:"stability"`
+	Excluded   bool           `json:"excluded,omitempty"` // the point was INVALID: nothing rests on it
 }

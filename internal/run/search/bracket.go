@@ -8,9 +8,11 @@ import (
 const (
 	lightRequests   = 50  // at about one request at a time
 	bracketRequests = 500 // of a probe of the bracket, at most
-	bracketWindow   = 15  // residence times of such a probe, if fewer requests
-	bisections      = 3   // that narrow the bracket from a factor of 2 to 9 %
+	bracketShare    = 1.0 / 60
+	bracketWindow   = 15 // residence times of such a probe, if fewer requests
+	bisections      = 3  // that narrow the bracket from a factor of 2 to 9 %
 	maxDoublings    = 30
+	maxHalvings     = 4
 	// saturated is how many times as long as a request alone requests may
 	// take, without violating a limit, before the load counts as too high.
 	saturated = 20
@@ -22,7 +24,7 @@ const (
 // bisections follow. A probe at the limit itself counts as holding or not by
 // chance, so the bracket is only where the staircases begin.
 func (f *search) bracket() bool {
-	load := f.whole(1 / f.cfg.Residence)
+	load := f.whole(f.cfg.light())
 	if f.cfg.Closed {
 		load = 1
 	}
@@ -40,7 +42,10 @@ func (f *search) bracket() bool {
 				f.residence = s.Residence
 			}
 			if f.hot(&s) {
-				return f.failsAlways(load)
+				if !f.descend(load) {
+					return false
+				}
+				break
 			}
 		}
 		if f.hot(&s) || s.Residence > saturated*f.residence {
@@ -76,8 +81,10 @@ func (f *search) bracket() bool {
 	return !f.unviolated()
 }
 
+// bracketRequests of a probe: a small budget has smaller ones.
 func (f *search) bracketRequests(load float64) int {
-	return int(min(bracketRequests, max(lightRequests, bracketWindow*f.rate(load)*f.residenceAt(load))))
+	most := min(bracketRequests, f.total(load)*bracketShare)
+	return int(max(lightRequests, min(most, bracketWindow*f.rate(load)*f.residenceAt(load))))
 }
 
 // tryBracket measures a load if the budget pays it.
@@ -86,18 +93,28 @@ func (f *search) tryBracket(stage string, load float64, n int) (Seen, bool) {
 		f.cap.Reason = "the budget ended while the limit was being bracketed"
 		return Seen{}, false
 	}
-	return f.look(Probe{Load: load, Requests: n, Stage: stage, Claim: Joint})
+	return f.look(Probe{Load: load, Requests: n, Stage: stage})
 }
 
-// failsAlways looks a second time at the lightest load.
-func (f *search) failsAlways(load float64) bool {
-	s, ok := f.tryBracket(Light, load, 2*lightRequests)
-	if ok && f.hot(&s) {
+// descend halves a load that is too high from one request at a time on: a server of one
+// slot is, long before it has one request after the other.
+func (f *search) descend(load float64) bool {
+	f.hi = load
+	for range maxHalvings {
+		if load = f.whole(load / 2); load >= f.hi {
+			break
+		}
+		s, ok := f.tryBracket(Light, load, lightRequests)
+		if !ok {
+			return false
+		}
+		if !f.hot(&s) {
+			f.lo = load
+			return true
+		}
 		f.hi = load
-		f.cap.Reason = "the limits do not hold even at the lightest load"
-	} else if ok {
-		f.cap.Reason = "the limits are violated too often at the lightest load for a capacity to be defined"
 	}
+	f.cap.Reason = "the limits do not hold even at the lightest load"
 	return false
 }
 

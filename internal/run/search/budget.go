@@ -15,11 +15,11 @@ type Budget struct {
 }
 
 const (
-	// ClaimRequests is how many requests a claim needs; with fewer there is
-	// only a bracket.
-	ClaimRequests = 40_000
-	// EnoughRequests is a budget that gives a claim with room to spare.
-	EnoughRequests = 2 * ClaimRequests
+	// ClaimRequests is how many requests mostly give an estimate; with fewer there
+	// are bounds, and not always one.
+	ClaimRequests = 20_000
+	// EnoughRequests is a budget that gives an interval of about ±6 %.
+	EnoughRequests = 80_000
 	// Warmup is the length of a warm-up in mean residence times: the share of
 	// violations needs 8 to 12 of them from empty, longer than means do.
 	Warmup = 10
@@ -78,7 +78,7 @@ type Outlook struct {
 	Precisions []Precision
 	Budget     Budget
 	Requests   int     // that the budget pays, 0 if that is not known
-	HalfWidth  float64 // of the interval, relative; 0: a bracket only, or not known
+	HalfWidth  float64 // of the interval, relative; 0: bounds only, or not known
 }
 
 // Precision is what it takes to know the capacity to ± HalfWidth.
@@ -88,10 +88,14 @@ type Precision struct {
 	Seconds   float64 // 0 if not known
 }
 
-// halfWidth of the interval is about √(2.3² + (1000/√n)²) percent with n
-// requests: the first is the model's own error (stat.ModelError), the second
-// the middle of what `go run ./bench/stat -only find,find-twin` shows.
-func halfWidth(requests float64) float64 { return math.Hypot(0.023, 10/math.Sqrt(requests)) }
+// halfWidth of the interval is about √(2² + (1730/√n)²) percent with n requests: the
+// first is the model's own error (stat.ModelError), the second what `go run ./bench/stat
+// -only find` shows of M/G/32, whose violations rise as steeply as those of most.
+func halfWidth(requests float64) float64 {
+	return math.Hypot(ownError, perRequest/math.Sqrt(requests))
+}
+
+const ownError, perRequest = 0.02, 17.3
 
 // Forecast says what a search will take and what a budget can give, from the
 // residence time of a request alone in seconds, and a guess of the capacity as
@@ -100,8 +104,8 @@ func halfWidth(requests float64) float64 { return math.Hypot(0.023, 10/math.Sqrt
 func Forecast(residence, rate float64, b Budget) Outlook {
 	o := Outlook{Budget: b}
 	overhead := (Warmup + drain) * residence * (roughProbes + loaded*probes)
-	for _, goal := range []float64{0.06, 0.04, 0.03} {
-		n := max(ClaimRequests, 100/(goal*goal-0.023*0.023))
+	for _, goal := range []float64{0.09, 0.06, 0.04} {
+		n := max(ClaimRequests, perRequest*perRequest/(goal*goal-ownError*ownError))
 		p := Precision{HalfWidth: goal, Requests: int(math.Ceil(n/5000)) * 5000}
 		if rate > 0 {
 			p.Seconds = overhead + float64(p.Requests)/rate
@@ -155,7 +159,7 @@ func (o Outlook) String() string {
 	case len(within) == 0 || o.Requests == 0:
 		return s
 	case o.HalfWidth == 0:
-		return s + "; " + strings.Join(within, " and ") + ": bracket only"
+		return s + "; " + strings.Join(within, " and ") + ": bounds only"
 	}
 	return fmt.Sprintf("%s; %s: ±%.0f %%", s, strings.Join(within, " and "), 100*o.HalfWidth)
 }

@@ -7,72 +7,62 @@ import (
 )
 
 const (
-	stairs    = 5
-	stairStep = 0.04 // in ln
-	maxShift  = 0.16 // of the centre, in ln
-	maxRounds = 6
-	// Requests at a load of a staircase: a share of the budget, within bounds;
-	// roughStair where the bracket is all that is to be had.
+	stairs = 5
+	// stairStep is the step of a staircase as a share of the main loads' width, and
+	// stairShift how far the centre moves at most, in widths.
+	stairStep, stairShift = 0.4, 1.6
+	maxRounds             = 6
+	// Requests at a load of a staircase: a share of the budget, within bounds.
 	stairShare = 1.0 / 80
-	leastStair = 500
+	leastStair = 60
 	mostStair  = 2000
-	roughStair = 1000
 )
 
-// Slope is what is known of violations beforehand: they rise steeply with the
-// load. Near the limit d logit P / d ln load was between 14 and 70 on all
-// systems simulated.
+// Slope is what is known of violations beforehand: they rise with the load. Near the
+// limit d logit P / d ln load was between 14 and 70 where lengths vary little, and 3 to
+// 6 where few long prompts hold up many others.
 func Slope() stat.Prior { return stat.Prior{Mean: 25, SD: 25} }
 
-// centre climbs staircases of five neighbouring loads, ±8 %, in random order
-// until they lie around the limit: the fit moves by less than 5 %, one load is
-// above 2ε and one below ε.
+// centre climbs staircases of five neighbouring loads, in random order, until they
+// lie around the limit: the fit moves by less than half the width of the main loads,
+// one load is above 2ε and one below ε.
 func (f *search) centre() bool {
 	f.centred = math.Sqrt(f.lo * f.hi)
-	total := f.total(f.centred)
-	n := int(min(mostStair, max(leastStair, total*stairShare)))
-	spare := spareMain + spareVerify
-	rounds := maxRounds
-	if total < 0.95*ClaimRequests { // all of it for the bracket
-		spare, rounds, n = 0, 2*maxRounds, roughStair
-	}
-	for round := range rounds {
-		loads := f.staircase()
-		if f.afford(loads, spare) < n {
+	n := int(min(mostStair, max(leastStair, f.total(f.centred)*stairShare)))
+	for round := range maxRounds {
+		width := f.width(f.centred)
+		loads := f.staircase(width)
+		if f.afford(loads, spareMain+spareVerify) < n {
 			if round > 0 {
 				break
 			}
-			if n = f.afford(loads, 0); n < 100 {
-				f.cap.Reason = TooSmall
+			if n = f.afford(loads, spareVerify) / 2; n < leastStair {
+				f.cap.Reason = tooSmall
 				return false
 			}
 		}
 		from := len(f.cap.Trail)
 		for _, i := range f.rng.Perm(len(loads)) {
-			if _, ok := f.look(Probe{Load: loads[i], Requests: n, Stage: Centre, Claim: Joint}); !ok {
+			if _, ok := f.look(Probe{Load: loads[i], Requests: n, Stage: Centre}); !ok {
 				return false
 			}
 		}
-		shift := f.shift(f.cap.Trail[from:])
+		shift := f.shift(f.cap.Trail[from:], width)
 		f.centred *= math.Exp(shift)
-		if math.Abs(shift) < 0.05 && f.straddles(f.cap.Trail[from:]) && spare > 0 {
+		if math.Abs(shift) < width/2 && f.straddles(f.cap.Trail[from:]) {
 			break
 		}
-	}
-	if spare == 0 {
-		f.cap.Reason = TooSmall
-		return false
 	}
 	return true
 }
 
-// TooSmall is why a search that ended with a bracket has no claim.
-const TooSmall = "the budget is too small for more than a bracket: a claim needs about 40,000 requests"
+// tooSmall is why a search has no estimate.
+const tooSmall = "the budget is too small for an estimate"
 
 // staircase is five loads around the centre. Whole numbers of users are at
 // least one apart.
-func (f *search) staircase() (loads []float64) {
-	step := stairStep
+func (f *search) staircase(width float64) (loads []float64) {
+	step := stairStep * width
 	if f.cfg.Closed {
 		step = max(step, 1/f.centred)
 	}
@@ -98,7 +88,8 @@ func (f *search) crossing(stages ...string) float64 {
 }
 
 // shift is by how much, in ln, the centre has to move after a staircase.
-func (f *search) shift(steps []Step) float64 {
+func (f *search) shift(steps []Step, width float64) float64 {
+	maxShift := stairShift * width
 	if at := f.crossing(Centre); at > 0 {
 		return min(maxShift, max(-maxShift, math.Log(at/f.centred)))
 	}

@@ -28,6 +28,7 @@ const (
 	Main      = "main"      // the loads that are fitted
 	Verifying = "verifying" // a long look at the load to be quoted
 	Flank     = "flank"     // loads above one that is only verified
+	Floor     = "floor"     // a light load, where violations have another cause than the load
 )
 
 // Probe asks for a load to be measured. Every probe draws new arrivals and new
@@ -38,7 +39,6 @@ type Probe struct {
 	Residences float64 // of the warm-up, in mean residence times
 	Residence  float64 // seconds, what the mean residence time is expected to be
 	Blocks     int     // into how many blocks Seen.Blocks divides the window
-	Claim      int     // whose violations Seen.Blocks counts: a limit's index, or Joint
 	Stage      string
 	Leg        int // launches, where they can be had, change with it
 
@@ -54,11 +54,28 @@ type Seen struct {
 	N          int     // requests due in the window
 	Violations []int   // of each limit
 	Joint      int     // requests that violate any limit
+	Errors     int     // requests that did not end well: they violate every limit
 	Residence  float64 // seconds, mean end-to-end time
 	Seconds    float64 // that it took in all, warm-up and drain included
-	Blocks     []int   // violations of Probe.Claim in equal consecutive blocks
+	Blocks     [][]int // violations of each limit in equal consecutive blocks
+	JointBlock []int   // of Joint, likewise
 	Stability  stat.Stability
 	Failed     bool // the target died
+	Invalid    bool // the instrument failed: the window says nothing of the target
+}
+
+// counts says that a window is evidence.
+func (s *Seen) counts() bool { return s.N > 0 && !s.Failed && !s.Invalid }
+
+// blocks of a claim's violations.
+func (s *Seen) blocks(claim int) []int {
+	switch {
+	case claim == Joint:
+		return s.JointBlock
+	case claim < len(s.Blocks):
+		return s.Blocks[claim]
+	}
+	return nil
 }
 
 // violations of a claim.
@@ -113,6 +130,9 @@ func (c *FindConfig) claims() (list []int) {
 	return list
 }
 
+// light is about one request at a time, in requests a second.
+func (c *FindConfig) light() float64 { return 1 / c.Residence }
+
 // eps is the share that may violate a claim.
 func (c *FindConfig) eps(claim int) float64 {
 	if claim == Joint {
@@ -145,14 +165,17 @@ type Capacity struct {
 	Estimate float64
 	Interval stat.Interval // two-sided, at FindConfig.Level
 	Lower    float64       // one-sided lower limit; lower still where a look at it failed
-	// Quote is the load to be quoted: Lower, where a long look at it passed. 0
-	// if none did.
+	// Quote is the load to be quoted: one that was measured for long and passed, at
+	// Lower or far below where violations begin. 0 if none did.
 	Quote    float64
 	Verified Verification
-	// Bracket holds the capacity also where there is no estimate. An upper
-	// end of 0 is open: nothing was seen to fail.
-	Bracket [2]float64
-	Binding int // the claim with the lowest estimate: a limit's index, or Joint
+	// AtLeast and AtMost hold the capacity together at FindConfig.Level, each by
+	// itself at half of what that leaves out. Both are 0 where they are not known.
+	// The first is Quote; the second the upper end of Interval or, where there is
+	// none, a load that was measured and refuted.
+	AtLeast, AtMost float64
+	Floor           FloorOf // why no load meets the SLO
+	Binding         int     // the claim with the lowest estimate: a limit's index, or Joint
 	// Dominant is the limit that is violated most near the estimate; of a
 	// claim on one limit, that limit.
 	Dominant int
@@ -161,6 +184,7 @@ type Capacity struct {
 	Requests int          // in windows
 	Seconds  float64      // in all
 	Reason   string       // why there is no estimate, or no quote; empty if there are both
+	More     bool         // there is no estimate, and a larger budget may give one
 	Label    string       // what the interval covers
 	Trail    []Step       // all that was measured, in order
 }
@@ -198,8 +222,21 @@ func Find(ctx context.Context, c FindConfig, probe func(context.Context, Probe) 
 	if f.cfg.Budget == (Budget{}) {
 		f.cfg.Budget.Requests = EnoughRequests
 	}
-	if f.bracket() && f.centre() && f.measure() {
+	bracketed := f.bracket()
+	if f.floor() {
+		return f.conclude(), f.err
+	}
+	if bracketed && f.centre() && f.measure() {
 		f.verify()
+	}
+	if f.cap.Quote == 0 && f.err == nil && !f.died {
+		f.lookLow()
+	}
+	switch {
+	case f.cap.Quote > 0 && f.cap.Estimate > 0:
+		f.cap.Reason = ""
+	case f.cap.Reason == "":
+		f.cap.Reason = "no load near the limit was verified"
 	}
 	return f.conclude(), f.err
 }
@@ -224,11 +261,28 @@ type search struct {
 
 	residence float64 // seconds, at light load
 	lo, hi    float64 // highest load that seemed to hold, lowest that did not; 0 if none
+	died      bool
 	centred   float64 // the middle of the staircases
 }
 
-// look measures a load. ok is false when nothing more can be measured.
+// again is how often a load is measured again whose window was INVALID.
+const again = 2
+
+// look measures a load. A window that was INVALID says nothing of the target, so that
+// the load is measured again; whatever comes of it, none of these is evidence. ok is
+// false when nothing more can be measured.
 func (f *search) look(p Probe) (s Seen, ok bool) {
+	for i := 0; ; i++ {
+		if s, ok = f.lookOnce(p); !ok || !s.Invalid || i == again {
+			return s, ok
+		}
+		if f.afford([]float64{p.Load}, 0) < p.Requests {
+			return s, ok
+		}
+	}
+}
+
+func (f *search) lookOnce(p Probe) (s Seen, ok bool) {
 	if err := f.ctx.Err(); err != nil {
 		return s, f.stop(err)
 	}
@@ -252,6 +306,7 @@ func (f *search) look(p Probe) (s Seen, ok bool) {
 	f.cap.Requests += s.N
 	f.cap.Seconds += s.Seconds
 	if s.Failed {
+		f.died = true
 		f.cap.Reason = fmt.Sprintf("the target failed at a load of %.4g", p.Load)
 		return s, false
 	}
@@ -332,21 +387,12 @@ func (f *search) rate(load float64) float64 {
 // shares are a claim's violations in the steps of some stages.
 func (f *search) shares(claim int, stages ...string) (list []stat.Share) {
 	for _, s := range f.cap.Trail {
-		if slices.Contains(stages, s.Stage) && s.Seen.N > 0 && !s.Seen.Failed {
+		if slices.Contains(stages, s.Stage) && s.Seen.counts() {
 			list = append(list, stat.Share{Load: s.Load, Violations: s.Seen.violations(claim), N: s.Seen.N})
 		}
 	}
 	return list
 }
-
-const (
-	// bracketSE is how many standard errors the bracket extends to each side
-	// of the crossing, and leastBracket how far at least, in ln. With these it
-	// holds the capacity in over 95 % of searches of 20,000 requests.
-	bracketSE    = 3.5
-	leastBracket = 0.09
-	widestRough  = 0.5
-)
 
 // grows is the load from which on the queue does: the one that best parts the
 // loads that were stable from those that were not. 0: there is none, or too few
@@ -362,6 +408,9 @@ func (f *search) grows() float64 {
 	var seen []verdict
 	unstable := 0
 	for _, s := range f.cap.Trail {
+		if !s.Seen.counts() {
+			continue
+		}
 		if v := s.Seen.Stability; v == stat.Stable || v == stat.Unstable {
 			seen = append(seen, verdict{s.Load, v == stat.Unstable})
 		}
@@ -388,34 +437,18 @@ func (f *search) grows() float64 {
 	return from
 }
 
-// conclude works out the bracket and what is left to say.
+// conclude works out what is left to say.
 func (f *search) conclude() Capacity {
-	f.cap.Bracket = [2]float64{f.lo, f.hi}
-	if from := f.grows(); from > 0 && f.cap.Estimate == 0 && from < f.hi {
-		f.cap.Bracket[1] = from * math.Exp(leastBracket)
-		f.cap.Bracket[0] = min(f.lo, from*math.Exp(-2*leastBracket))
-	} else if f.lo > 0 && f.hi > 0 {
-		f.cap.Bracket = f.enclosed()
+	f.cap.AtLeast, f.cap.AtMost = f.cap.Quote, f.cap.Interval.Hi
+	switch {
+	case f.cap.Floor.Lower > 0:
+		f.cap.AtMost = 0
+	case f.cap.Estimate == 0:
+		f.cap.AtMost = f.refuted()
 	}
+	f.cap.More = f.cap.Estimate == 0 && f.err == nil && !f.died && f.hi > 0 && f.cap.Floor.Lower == 0 && f.grows() == 0
 	f.cap.Dominant = f.dominant()
 	return f.cap
-}
-
-// enclosed is a bracket that holds the capacity where the loads of the first
-// one seemed to hold or not by chance.
-func (f *search) enclosed() (b [2]float64) {
-	b = [2]float64{f.lo * math.Exp(-2*leastBracket), f.hi * math.Exp(leastBracket)}
-	lowest := stat.Inverse{}
-	for _, claim := range f.cfg.claims() {
-		if v := f.crossingOf(claim, Bracket, Centre, Main, Verifying); v.Load > 0 && (lowest.Load == 0 || v.Load < lowest.Load) {
-			lowest = v
-		}
-	}
-	if lowest.Load > 0 && lowest.SE < stat.MaxInverseSE {
-		w := math.Exp(min(widestRough, max(leastBracket, bracketSE*lowest.SE)))
-		b = [2]float64{lowest.Load / w, lowest.Load * w}
-	}
-	return b
 }
 
 // dominant is the limit violated most at the load nearest the estimate.
@@ -427,9 +460,10 @@ func (f *search) dominant() int {
 	if at == 0 {
 		at = max(f.hi, f.lo, f.cap.Trail[0].Load)
 	}
+	const near = 0.09 // in ln
 	most := make([]int, len(f.cfg.Eps))
 	for _, s := range f.cap.Trail {
-		if s.Seen.Failed || math.Abs(math.Log(s.Load/at)) > leastBracket {
+		if s.Seen.Failed || math.Abs(math.Log(s.Load/at)) > near {
 			continue
 		}
 		for i, v := range s.Seen.Violations {

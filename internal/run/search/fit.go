@@ -8,15 +8,21 @@ import (
 )
 
 const (
-	// mainLoads is how many loads are fitted, and mainWidth how far the outer
-	// ones lie from their middle, in ln. With ±8 % the crossing lay outside the
-	// loads in 20 to 35 % of searches of 80,000 requests, with ±10 % in 9 %, at
-	// the same error; and the fitted 0.3 to 10 % of violations, being narrow
-	// where the staircases happen to look steep, lost 37 %.
-	mainLoads = 16
-	mainWidth = 0.10
+	// mainLoads is how many loads are fitted, fewestMain where the budget pays no
+	// more, and mainWidth how far the outer ones lie from their middle at least, in
+	// ln. With ±8 % the crossing lay outside the loads in 20 to 35 % of searches of
+	// 80,000 requests, with ±10 % in 9 %, at the same error; and the fitted 0.3 to 10 %
+	// of violations, being narrow where the staircases happen to look steep, lost 37 %.
+	mainLoads  = 16
+	fewestMain = 8
+	mainWidth  = 0.10
+	// Where violations rise slowly with the load ±10 % of it change them by less than
+	// chance does: the loads reach as far as it takes the odds to change by this
+	// factor to each side, and no further than mostWidth.
+	mainOdds  = 3
+	mostWidth = 0.5
 	legs      = 2
-	leastMain = 400 // requests at a load
+	leastMain = 250 // requests at a load; with 80 intervals of 3,000 requests held in 80 % of searches
 	// spareMain is the share of the budget that the main loads are to have,
 	// spareVerify that of the look at the result. Both from 15 to 30 % for
 	// the latter gave the same error; below, its failures could not be repeated.
@@ -29,15 +35,20 @@ const (
 //
 // The loads do not follow the running estimate, which would select chance:
 // loads that happen to look good would draw more like them. There is one
-// exception: where the first leg's crossing lies beyond half the width, its
-// second leg is centred again. That, and fitting the staircases with the main
-// loads, raises the share of searches that find the crossing within the loads
-// from 91 to 100 % and costs no coverage.
+// exception: where the first leg's crossing lies beyond half the width, or its slope
+// asks for wider loads, the second leg is put anew. That, and fitting the staircases
+// with the main loads, raises the share of searches that find the crossing within the
+// loads from 91 to 100 % and costs no coverage.
 func (f *search) measure() bool {
-	loads := f.spread(f.centred)
+	width, many := f.width(f.centred), mainLoads
+	loads := f.spread(f.centred, width, many)
 	n := f.afford(loads, spareVerify)
+	for ; n < leastMain && many > fewestMain; n = f.afford(loads, spareVerify) {
+		many -= 2
+		loads = f.spread(f.centred, width, many)
+	}
 	if n < leastMain {
-		f.cap.Reason = TooSmall
+		f.cap.Reason = tooSmall
 		return false
 	}
 	for leg := range legs {
@@ -46,13 +57,14 @@ func (f *search) measure() bool {
 			these = append(these, loads[i])
 		}
 		for _, i := range f.rng.Perm(len(these)) {
-			if _, ok := f.look(Probe{Load: these[i], Requests: n, Stage: Main, Leg: leg, Claim: f.probable()}); !ok {
+			if _, ok := f.look(Probe{Load: these[i], Requests: n, Stage: Main, Leg: leg}); !ok {
 				return false
 			}
 		}
 		if at := f.crossing(Main, Centre); leg == 0 && at > 0 {
-			if shift := math.Log(at / f.centred); math.Abs(shift) > f.width(f.centred)/2 {
-				loads = f.spread(f.centred * math.Exp(min(maxShift, max(-maxShift, shift))))
+			shift, now := math.Log(at/f.centred), f.width(f.centred)
+			if most := stairShift * width; math.Abs(shift) > width/2 || now > 1.3*width {
+				loads = f.spread(f.centred*math.Exp(min(most, max(-most, shift))), max(width, now), many)
 			}
 		}
 	}
@@ -62,17 +74,35 @@ func (f *search) measure() bool {
 // width of the main loads to each side, in ln; that of whole numbers of users
 // takes in two more of them.
 func (f *search) width(centre float64) float64 {
-	if f.cfg.Closed {
-		return max(mainWidth, 2.5/centre)
+	w := mainWidth
+	if b := f.slope(); b > 0 {
+		w = max(w, min(mostWidth, math.Log(mainOdds)/b))
 	}
-	return mainWidth
+	if f.cfg.Closed {
+		w = max(w, 2.5/centre)
+	}
+	return w
 }
 
-// spread is the main loads, even in ln.
-func (f *search) spread(centre float64) (loads []float64) {
-	w := f.width(centre)
-	for i := range mainLoads {
-		loads = append(loads, f.whole(centre*math.Exp(w*(2*float64(i)/(mainLoads-1)-1))))
+// slope is the least of the claims' by all that was seen: loads far above the limit
+// tell a slow rise from a steep one.
+func (f *search) slope() float64 {
+	least := math.Inf(1)
+	for _, claim := range f.cfg.claims() {
+		if b := stat.FitLogistic(f.shares(claim, Bracket, Centre, Main), Slope()).B; b > 0 {
+			least = min(least, b)
+		}
+	}
+	if math.IsInf(least, 1) {
+		return 0
+	}
+	return least
+}
+
+// spread is so many loads, even in ln.
+func (f *search) spread(centre, width float64, many int) (loads []float64) {
+	for i := range many {
+		loads = append(loads, f.whole(centre*math.Exp(width*(2*float64(i)/float64(many-1)-1))))
 	}
 	return loads
 }
@@ -82,18 +112,11 @@ func (f *search) none() {
 	f.cap.Estimate, f.cap.Interval, f.cap.Lower, f.cap.Margin = 0, stat.Interval{}, 0, 0
 }
 
-// leastSlope is how steeply violations rise with the load where it is the load
-// that causes them, d logit P / d ln load: 14 to 70 on all systems simulated.
-const leastSlope = 5
-
-// slope is that of a claim's fit.
-func (f *search) slope(claim int) float64 {
-	return stat.FitLogistic(f.shares(claim, Centre, Main, Verifying), Slope()).B
-}
-
-// crossingOf reads the load where a claim stops to hold from a fit of some stages.
+// crossingOf reads the load where a claim stops to hold from a fit of some stages. Its
+// lower limit is too high with half the probability that the interval leaves out: with
+// an upper one like it both hold together.
 func (f *search) crossingOf(claim int, stages ...string) stat.Inverse {
-	alpha := (1 - f.cfg.Level) / float64(len(f.cfg.claims()))
+	alpha := (1 - f.cfg.Level) / 2 / float64(len(f.cfg.claims()))
 	return stat.FitLogistic(f.shares(claim, stages...), Slope()).LoadAt(f.cfg.eps(claim), f.cfg.Level, alpha)
 }
 
@@ -108,6 +131,9 @@ func (f *search) probable() int {
 	}
 	return best
 }
+
+// rivals are claims whose crossings are so near that either may be the lowest.
+const rivals = 1.2
 
 // fit finds where each claim stops to hold; the lowest binds. For the lower
 // limit of the lowest of k to be too high with probability α, each is taken at
@@ -131,12 +157,13 @@ func (f *search) fit() bool {
 	if binding.Load > 0 {
 		reason = binding.Reason
 	}
+	for _, l := range limits { // one that may be reached earlier, for all that is known
+		if reason == "" && l.Reason != "" && l.Load > 0 && l.Load < rivals*binding.Load {
+			reason = l.Reason
+		}
+	}
 	if from := f.grows(); from > 0 && binding.Load >= from {
 		reason = fmt.Sprintf("the queue grows from about %.4g on, before the limits are reached: beyond, they hold only for as long as the load does not last", from)
-		f.none()
-	}
-	if b := f.slope(binding.Claim); reason == "" && b < leastSlope {
-		reason = "the share of violations hardly rises with the load: something else than the load violates the limits"
 		f.none()
 	}
 	if reason != "" {

@@ -10,7 +10,7 @@ import (
 
 const (
 	attempts    = 3
-	leastVerify = 2_000 // requests, at least: see the method
+	leastVerify = 1_500 // requests, at least: see the method
 	// firstLook is the share of what is left of the budget that a look takes;
 	// the rest is kept for another, should it fail. With all of it in one look
 	// 70 % of searches of 80,000 requests ended with a quote, with 60 % nearly
@@ -57,7 +57,7 @@ func (f *search) verify() {
 		if f.cfg.Closed {
 			load = max(1, math.Floor(f.cap.Lower))
 		}
-		n := f.afford([]float64{load}, 0)
+		n := f.afford([]float64{load}, 0) - f.leastLow() // should all of these fail, a look far below is left
 		if attempt < attempts-1 && firstLook*float64(n) >= float64(f.leastVerify()) {
 			n = int(firstLook * float64(n))
 		}
@@ -66,16 +66,16 @@ func (f *search) verify() {
 			return
 		}
 		binding, before := f.cap.Binding, f.cap.Lower
-		s, ok := f.look(Probe{Load: load, Requests: n, Stage: Verifying, Claim: binding})
+		s, ok := f.look(Probe{Load: load, Requests: n, Stage: Verifying})
 		if !ok {
 			return
 		}
 		v := Verification{Load: load, N: s.N, Violations: s.violations(binding), Attempts: attempt + 1}
-		level := 1 - (1-f.cfg.Level)/attempts
+		level := 1 - (1-f.cfg.Level)/2/attempts
 		// Blocks that all are alike have no spread; so many requests still leave
 		// room for some violations.
-		v.Upper = max(blocksUpper(s.Blocks, s.N, level), stat.ClopperPearson(v.Violations, s.N, 1, stat.OneSided(level)).Hi)
-		v.Passed = v.Upper <= f.cfg.eps(binding) && !f.exceeds(&s, 1) && s.Stability != stat.Unstable
+		v.Upper = max(blocksUpper(s.blocks(binding), s.N, level), stat.ClopperPearson(v.Violations, s.N, 1, stat.OneSided(level)).Hi)
+		v.Passed = v.Upper <= f.cfg.eps(binding) && !f.exceeds(&s, 1) && s.Stability != stat.Unstable && s.counts()
 		f.cap.Verified = v
 		if v.Passed {
 			f.cap.Quote = load
@@ -102,26 +102,6 @@ func blocksUpper(blocks []int, n int, level float64) float64 {
 	}
 	mean, sd := stat.Moments(shares)
 	return min(1, mean+stat.StudentQuantile(level, float64(len(blocks)-1))*sd/math.Sqrt(float64(len(blocks))))
-}
-
-// blocksPhi is how many times larger the variance of blocks of violations is
-// than of independent ones, 1 where that is not known.
-func blocksPhi(blocks []int, n int) float64 {
-	if len(blocks) < 2 || n < len(blocks) {
-		return 1
-	}
-	size, total := float64(n)/float64(len(blocks)), 0.0
-	counts := make([]float64, len(blocks))
-	for i, b := range blocks {
-		counts[i] = float64(b)
-		total += counts[i]
-	}
-	p := total / float64(n)
-	if !(p > 0 && p < 1) {
-		return 1
-	}
-	_, sd := stat.Moments(counts)
-	return max(1, sd*sd/(size*p*(1-p)))
 }
 
 // flanks are the loads, relative to one that is verified alone, from which the
@@ -162,7 +142,7 @@ func (f *search) verifyAlone(load float64) {
 	if f.cfg.Closed && f.cfg.Budget.Seconds > 0 {
 		// How many requests users make in a time follows from how long one takes
 		// among as many, which is not known yet.
-		if _, ok := f.look(Probe{Load: load, Requests: max(leastLook, 4*int(load)), Stage: Bracket, Claim: Joint}); !ok {
+		if _, ok := f.look(Probe{Load: load, Requests: max(leastLook, 4*int(load)), Stage: Bracket}); !ok {
 			return
 		}
 	}
@@ -174,26 +154,28 @@ func (f *search) verifyAlone(load float64) {
 		f.cap.Reason = fmt.Sprintf("the budget is too small to verify a load: it takes %d requests at least", least)
 		return
 	}
-	claims := f.cfg.claims()
-	counted := claims[0]
-	if len(claims) > 1 {
+	counted := f.cfg.claims()[0]
+	if len(f.cfg.claims()) > 1 {
 		counted = Joint
 	}
-	s, ok := f.look(Probe{Load: load, Requests: total * 2 / 3, Stage: Verifying, Claim: counted})
+	s, ok := f.look(Probe{Load: load, Requests: total * 2 / 3, Stage: Verifying})
 	if !ok {
 		return
 	}
-	phis := []float64{blocksPhi(s.Blocks, s.N)}
+	phis := []float64{blocksPhi(s.blocks(counted), s.N)}
 	for _, above := range flanks {
 		at := f.whole(load * above)
 		if f.cfg.Closed && at == load {
 			at = f.whole(load + 1)
 		}
-		o, ok := f.look(Probe{Load: at, Requests: total / 6, Stage: Flank, Claim: counted})
+		o, ok := f.look(Probe{Load: at, Requests: total / 6, Stage: Flank})
 		if !ok {
 			break // what is known is judged
 		}
-		phis = append(phis, blocksPhi(o.Blocks, o.N))
+		if !o.counts() {
+			continue
+		}
+		phis = append(phis, blocksPhi(o.blocks(counted), o.N))
 	}
 	phi := stat.PooledOverdispersion(phis...)
 	if f.whole(load*flanks[0]) <= load { // none above is allowed
@@ -219,16 +201,16 @@ func (f *search) judge(load float64, s *Seen, phi float64) {
 		}
 	}
 	grows := s.Stability == stat.Unstable
-	v.Passed = v.Passed && !grows
+	v.Passed, v.Refuted = v.Passed && !grows && s.counts(), v.Refuted && s.counts()
 	f.cap.Verified = v
 	switch {
+	case s.Invalid:
+		f.cap.Reason = fmt.Sprintf("undecided: all windows at %.4g were INVALID", load)
 	case grows && !v.Refuted:
-		f.hi = load
 		f.cap.Reason = fmt.Sprintf("undecided: the queue grows at %.4g, so that the limits hold only for as long as the load does not last", load)
 	case v.Passed:
-		f.cap.Quote, f.lo = load, load
+		f.cap.Quote = load
 	case v.Refuted:
-		f.hi = load
 		f.cap.Reason = fmt.Sprintf("the limits do not hold at %.4g", load)
 	default:
 		f.cap.Reason = fmt.Sprintf("undecided: bursts of violations leave %d requests too few at %.4g", s.N, load)

@@ -1,0 +1,311 @@
+package search
+
+import (
+	"fmt"
+	"math"
+	"slices"
+
+	"pitot/internal/stat"
+)
+
+// What can be said where no curve can be fitted: bounds from loads that were measured,
+// and of violations that the load does not cause. All rest on one thing that is not
+// measured: that more load does not make fewer requests violate a limit.
+
+const (
+	// band is how far below a load, in ln, windows tell of it too: where so many
+	// violate below, as many do there.
+	band = 0.1
+	// bursty is how far below a load windows tell how much violations cluster.
+	bursty = 0.3
+	// lowPhi is how many times more dispersed than independent ones violations are
+	// taken to be at a load so low that none is seen; lowStep is how far below the
+	// first sign of violations that is, in ln.
+	lowPhi  = 2
+	lowStep = 0.7
+	// leastLowLook is how many requests a look there takes whatever the limit allows.
+	leastLowLook = 300
+)
+
+// blocksPhi is how many times larger the variance of blocks of violations is
+// than of independent ones, 1 where that is not known.
+func blocksPhi(blocks []int, n int) float64 {
+	if len(blocks) < 2 || n < len(blocks) {
+		return 1
+	}
+	size, total := float64(n)/float64(len(blocks)), 0.0
+	counts := make([]float64, len(blocks))
+	for i, b := range blocks {
+		counts[i] = float64(b)
+		total += counts[i]
+	}
+	p := total / float64(n)
+	if !(p > 0 && p < 1) {
+		return 1
+	}
+	_, sd := stat.Moments(counts)
+	return max(1, sd*sd/(size*p*(1-p)))
+}
+
+// widestPhi is the larger one of the blocks as they are and in pairs, each with what t
+// has over the normal distribution for so few.
+func widestPhi(blocks []int, n int, level float64) float64 {
+	pairs := make([]int, len(blocks)/2)
+	for i := range pairs {
+		pairs[i] = blocks[2*i] + blocks[2*i+1]
+	}
+	phi := 1.0
+	for _, b := range [][]int{blocks, pairs} {
+		if len(b) > 2 {
+			t := stat.StudentQuantile(level, float64(len(b)-1)) / stat.NormalQuantile(level)
+			phi = max(phi, t*t*blocksPhi(b, n))
+		}
+	}
+	return phi
+}
+
+// half is the level of each of two bounds that hold together at the search's.
+func (f *search) half() float64 { return (1 + f.cfg.Level) / 2 }
+
+// refuted is the lowest load that is known to be above the capacity, 0 if none is. The
+// loads are asked from the highest down, and the first that may hold ends it: so the
+// chance of naming one that holds is that of a single test.
+func (f *search) refuted() float64 {
+	var loads []float64
+	for _, s := range f.cap.Trail {
+		if s.Seen.counts() {
+			loads = append(loads, s.Load)
+		}
+	}
+	slices.Sort(loads)
+	lowest := f.outgrown()
+	for _, load := range slices.Backward(slices.Compact(loads)) {
+		if !f.violatedAt(load) {
+			break
+		}
+		if lowest == 0 || load < lowest {
+			lowest = load
+		}
+	}
+	return lowest
+}
+
+// violatedAt says that more requests violate some limit at a load than may, by its
+// windows and those not far below.
+func (f *search) violatedAt(load float64) bool {
+	claims := f.cfg.claims()
+	for _, claim := range claims {
+		bad, n, phi := 0, 0, 1.0
+		for i := range f.cap.Trail {
+			s := &f.cap.Trail[i].Seen
+			below := math.Log(load / f.cap.Trail[i].Load)
+			if !s.counts() || below < 0 || below > bursty {
+				continue
+			}
+			phi = max(phi, widestPhi(s.blocks(claim), s.N, f.half()))
+			if below <= band {
+				bad, n = bad+s.violations(claim), n+s.N
+			}
+		}
+		level := 1 - (1-f.half())/float64(len(claims))
+		if n > 0 && stat.ClopperPearson(bad, n, phi, stat.OneSided(level)).Lo > f.cfg.eps(claim) {
+			return true
+		}
+	}
+	return false
+}
+
+// outgrown is the lowest load that is above what is served: two windows up to it, from
+// where the queue grows on, were unstable. One may be by chance.
+func (f *search) outgrown() float64 {
+	from := f.grows()
+	if from == 0 {
+		return 0
+	}
+	var loads []float64
+	for _, s := range f.cap.Trail {
+		if s.Seen.counts() && s.Seen.Stability == stat.Unstable && s.Load >= from {
+			loads = append(loads, s.Load)
+		}
+	}
+	if slices.Sort(loads); len(loads) < 2 {
+		return 0
+	}
+	return loads[1]
+}
+
+// leastLow is how many requests a look far below the limit takes: so many that none
+// violating says enough.
+func (f *search) leastLow() int {
+	least := leastLowLook
+	for _, claim := range f.cfg.claims() {
+		alpha := (1 - f.half()) / float64(len(f.cfg.claims()))
+		least = max(least, int(math.Ceil(-math.Log(alpha)*lowPhi/f.cfg.eps(claim)))+lowPhi)
+	}
+	return least
+}
+
+// lookLow looks at half the load at which violations were first seen, where no load
+// near the limit could be verified.
+func (f *search) lookLow() {
+	first := math.Inf(1)
+	for _, s := range f.cap.Trail {
+		if s.Seen.counts() && (f.exceeds(&s.Seen, 1) || s.Seen.Stability == stat.Unstable || s.Load == f.hi) {
+			first = min(first, s.Load)
+		}
+	}
+	load := tidyBelow(first * math.Exp(-lowStep))
+	if f.cfg.Closed {
+		load = math.Floor(load)
+	}
+	if math.IsInf(first, 1) || !(load > 0) {
+		return
+	}
+	n := f.afford([]float64{load}, 0)
+	if n < f.leastLow() {
+		return
+	}
+	reason := f.cap.Reason
+	s, ok := f.look(Probe{Load: load, Requests: min(n, 3*f.leastLow()), Stage: Verifying})
+	if !ok {
+		return
+	}
+	v := Verification{Load: load, N: s.N, Passed: s.counts() && s.Stability != stat.Unstable, Attempts: 1}
+	claims, worst := f.cfg.claims(), math.Inf(-1)
+	for _, claim := range claims {
+		phi := max(lowPhi, widestPhi(s.blocks(claim), s.N, f.half()))
+		upper := stat.ClopperPearson(s.violations(claim), s.N, phi, stat.OneSided(f.half())).Hi
+		v.Passed = v.Passed && upper <= f.cfg.eps(claim)
+		if x := upper / f.cfg.eps(claim); x > worst {
+			worst, v.Violations, v.Upper = x, s.violations(claim), upper
+			if f.cap.Estimate == 0 {
+				f.cap.Binding = claim
+			}
+		}
+	}
+	f.cap.Verified = v
+	if f.cap.Reason = reason; v.Passed {
+		f.cap.Quote = load
+	}
+}
+
+// FloorOf is a share of violations that no load goes below.
+type FloorOf struct {
+	Load       float64 // the highest that is taken together
+	Claim      int     // a limit's index, or Joint
+	N          int
+	Violations int
+	Errors     int     // of them did not end well
+	Lower      float64 // one-sided lower limit of the share; 0: there is no floor
+}
+
+const (
+	// light is how far below the first load beyond a limit, as a share of it, the
+	// load has hardly a part in violations.
+	light = 0.25
+	// A floor is looked for where more than such a share of what may violate does at
+	// light loads, and on while it looks like one.
+	suspectFloor, likelyFloor = 0.25, 1.2
+	floorLooks                = 4
+	floorShare                = 0.27 // of the budget, for a look
+	// Before it is suspected lookAtFloor ÷ the share that may violate are looked at, for
+	// firstFloor of the budget: of a floor twice that share 1 % would show none.
+	lookAtFloor, firstFloor, leastFloor = 2.5, 0.08, 20
+)
+
+// floor says that more requests violate a limit than may however low the load is, as
+// where requests fail, or answers are longer than the limit has time for. Such a
+// search would find a load by chance.
+func (f *search) floor() bool {
+	if f.err != nil || f.died || len(f.cap.Trail) == 0 || f.cap.Quote > 0 {
+		return false
+	}
+	top, lightest := f.lightUpTo(), math.Inf(1)
+	for _, s := range f.cap.Trail {
+		lightest = min(lightest, s.Load)
+	}
+	reason := f.cap.Reason
+	for look := range floorLooks + 1 {
+		at, worst := f.floorBelow(top)
+		if at.N == 0 { // what is known is of higher loads
+			at, worst = f.floorBelow(lightest)
+			at.Load, at.N, at.Lower = top, 0, 0
+		}
+		if at.Lower > f.cfg.eps(at.Claim) {
+			f.cap.Floor = at
+			f.cap.Reason = fmt.Sprintf("the limits are violated too often however low the load: by %.3g %% of %d requests at up to %.4g",
+				100*float64(at.Violations)/float64(at.N), at.N, at.Load)
+			return true
+		}
+		eps, share := f.cfg.eps(at.Claim), floorShare
+		want, few := int(40/eps), int(lookAtFloor/eps)
+		switch {
+		case at.N < few && worst < suspectFloor: // a floor may have shown none
+			want, share = few-at.N, firstFloor
+		case worst < suspectFloor, at.N > 4*few && worst < likelyFloor, look == floorLooks:
+			want = 0
+		}
+		n := min(want, f.afford([]float64{at.Load}, 1-share-f.spent()), f.afford([]float64{at.Load}, 0))
+		if n < leastFloor {
+			break
+		}
+		if _, ok := f.look(Probe{Load: at.Load, Requests: n, Stage: Floor}); !ok {
+			return false
+		}
+	}
+	f.cap.Reason = reason
+	return false
+}
+
+// lightUpTo is up to which load requests hardly meet each other.
+func (f *search) lightUpTo() float64 {
+	top := f.cfg.light() / 8
+	if f.cfg.Closed {
+		top = 1
+	}
+	for _, s := range f.cap.Trail {
+		if f.hi == 0 {
+			top = max(top, light*s.Load)
+		}
+	}
+	return f.whole(max(top, light*f.hi))
+}
+
+// spent is the share of the budget that is used up.
+func (f *search) spent() float64 {
+	share := 0.0
+	if b := f.cfg.Budget.Requests; b > 0 {
+		share = float64(f.cap.Requests) / float64(b)
+	}
+	if b := f.cfg.Budget.Seconds; b > 0 {
+		share = max(share, f.cap.Seconds/b)
+	}
+	return share
+}
+
+// floorBelow takes all loads up to one together; worst is the largest share of
+// violations there, over what may violate.
+func (f *search) floorBelow(top float64) (at FloorOf, worst float64) {
+	claims := f.cfg.claims()
+	for _, claim := range claims {
+		c, phi := FloorOf{Claim: claim}, 1.0
+		for i := range f.cap.Trail {
+			s := &f.cap.Trail[i].Seen
+			if !s.counts() || s.Load > top {
+				continue
+			}
+			c.Load = max(c.Load, s.Load)
+			c.N, c.Violations, c.Errors = c.N+s.N, c.Violations+s.violations(claim), c.Errors+s.Errors
+			phi = max(phi, blocksPhi(s.blocks(claim), s.N))
+		}
+		if c.N == 0 {
+			continue
+		}
+		level := 1 - (1-f.half())/float64(len(claims))
+		c.Lower = stat.ClopperPearson(c.Violations, c.N, phi, stat.OneSided(level)).Lo
+		if x := float64(c.Violations) / float64(c.N) / f.cfg.eps(claim); at.N == 0 || x > worst {
+			at, worst = c, x
+		}
+	}
+	return at, worst
+}

@@ -13,6 +13,10 @@ func findVerb(ctx context.Context, e *Env) (int, error) {
 }
 
 func measureCapacity(ctx context.Context, s *run.Session, p *plan.Plan, view *progress) error {
+	if c := s.Concluded(); c != nil {
+		s.Found(c)
+		return nil
+	}
 	claims, err := p.SLO.Claims()
 	if err != nil {
 		return err

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"strings"
 
 	"pitot/internal/data/marks"
 	"pitot/internal/data/metric"
@@ -74,9 +75,26 @@ func (s *Session) recall() error {
 		s.earlier = s.earlier[:n-1] // perhaps the target died, which may be why the run is resumed
 		why = "its target failed"
 	}
+	if why == "" && o.end != nil && !o.end.Interrupted {
+		s.concluded = concluded(p.Out, o.found)
+	}
 	s.latest = int32(max(0, len(s.earlier)-1))
 	s.tellResumed(o, int(points), why)
 	return nil
+}
+
+// concluded is what a search came to that went to its end, nil if it did not. Version 1
+// kept it in run.json alone.
+func concluded(dir string, found *result.Capacity) *result.Capacity {
+	if found == nil {
+		if run, err := rundir.ReadResult(dir); err == nil {
+			found = run.Capacity
+		}
+	}
+	if found == nil || strings.HasPrefix(found.Why, "the search was") { // stopped, interrupted, killed
+		return nil
+	}
+	return found
 }
 
 // alikePlanned says that the config.yaml of a plan's directory plans the same,

@@ -44,23 +44,26 @@ type Session struct {
 	Target *target.Target
 	Dir    string
 
-	runner   *Runner
-	plan     *plan.Plan
-	release  func()           // lets go of the directory, nil where it is not held
-	journal  *record.Journal  // nil while a resumed session has nothing new: till then its files stay as they are
-	found    *result.Capacity // of a search
-	head     []byte           // what is known of the run before its load, as a mark
-	headless bool             // of a session that goes on that is lost
-	next     int32
-	latest   int32     // index of the point whose load began last
-	earlier  []earlier // by index
-	alone    time.Duration
-	began    string       // when the server's process did, as an earlier session heard it
-	light    int64        // shortest mean E2E of a point so far, nanoseconds
-	made     made         // what of the directory is this session's own making
-	loaded   bool         // some load has begun
-	probed   int64        // requests that an earlier session sent besides the load
-	store    *spill.Store // of the points, see [Session.memory]
+	runner  *Runner
+	plan    *plan.Plan
+	release func()           // lets go of the directory, nil where it is not held
+	journal *record.Journal  // nil while a resumed session has nothing new: till then its files stay as they are
+	found   *result.Capacity // of a search
+	// concluded is what a session that goes on had found, where its search went to its
+	// end: another program may search otherwise, and has nothing to add.
+	concluded *result.Capacity
+	head      []byte // what is known of the run before its load, as a mark
+	headless  bool   // of a session that goes on that is lost
+	next      int32
+	latest    int32     // index of the point whose load began last
+	earlier   []earlier // by index
+	alone     time.Duration
+	began     string       // when the server's process did, as an earlier session heard it
+	light     int64        // shortest mean E2E of a point so far, nanoseconds
+	made      made         // what of the directory is this session's own making
+	loaded    bool         // some load has begun
+	probed    int64        // requests that an earlier session sent besides the load
+	store     *spill.Store // of the points, see [Session.memory]
 }
 
 // made is what a session has made of a directory.
@@ -393,6 +396,10 @@ func (s *Session) follow() (ours bool, err error) {
 	err = s.hold(s.Dir)
 	return err == nil, err
 }
+
+// Concluded is what the search of a session that goes on had come to, nil if it had
+// not: there is nothing more to measure then.
+func (s *Session) Concluded() *result.Capacity { return s.concluded }
 
 // Found is what a search came to. It is kept with the records, so that whoever
 // finishes the run has it.

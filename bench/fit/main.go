@@ -8,7 +8,8 @@
 //     once and shared prefixes, beside what the true twin does there, and says how
 //     often the error that the fit says to expect holds.
 //
-// With -calibrate the runs are those that pitot calibrate chooses.
+// With -calibrate the runs are those that pitot calibrate chooses, with -group the
+// twins are of four accelerators, and their all-reduces are drawn too.
 //
 // The truths are twins, so it says how well the fit finds a model of its own
 // kind. How well the model is of a real engine ./bench/live says.
@@ -19,7 +20,7 @@
 // in a directory, so that many can be gone through in pieces. Constants of the fit were
 // chosen on half of them, the others are shown apart.
 //
-//	go run ./bench/fit [-truths 8] [-seed 1] [-calibrate]
+//	go run ./bench/fit [-truths 8] [-seed 1] [-calibrate] [-group]
 //	go run ./bench/fit -servers DIR [-from 0] [-to 40] [-seed 1] [-requests 1500]
 package main
 
@@ -47,15 +48,18 @@ import (
 )
 
 // base is what the engine is configured with; the twin that is fitted knows it too.
-const base = "llama-3.1-8b@h100?max_num_seqs=48"
+var base = "llama-3.1-8b@h100?max_num_seqs=48"
 
-// drawn are the parameters of a truth and where they lie; the unit is that of
-// the setting.
-var drawn = []struct {
+// parameter is one that is drawn, and where it lies; the unit is that of the
+// setting.
+type parameter struct {
 	name   string
 	lo, hi float64
 	unit   time.Duration // 0 for a plain number
-}{
+}
+
+// drawn are the parameters of a truth.
+var drawn = []parameter{
 	{"step_overhead", 1, 5, time.Millisecond},
 	{"row_overhead", 10, 80, time.Microsecond},
 	{"prefill_overhead", 100, 1500, time.Microsecond},
@@ -147,10 +151,14 @@ func main() {
 	results := flag.String("servers", "", "judge pitot calibrate, and keep what came of each server in this directory")
 	from, to := flag.Int("from", 0, "the first server"), flag.Int("to", 40, "the one behind the last")
 	requests := flag.Int("requests", 1500, "of each load that is predicted of a server")
+	group := flag.Bool("group", false, "truths of four accelerators, with all-reduces of their own")
 	flag.Parse()
 	if *results != "" {
 		servers(*results, *from, *to, *seed, *requests)
 		return
+	}
+	if *group {
+		onGroup()
 	}
 	dir, remove := setup.Dir()
 	defer remove()

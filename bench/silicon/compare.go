@@ -25,14 +25,14 @@ type comparison struct {
 }
 
 // compare prints bias and error of the twin over all rows that it can model.
-func compare(systems string, all bool, only, set, errors string) error {
+func compare(systems string, all, chosen bool, only, set, errors string) error {
 	rows, refused, err := read(filepath.Join(systems, "silicon_sample.csv"))
 	if err != nil {
 		return err
 	}
 	list := make([]comparison, 0, len(rows))
 	for _, r := range rows {
-		if strings.Contains(r.system(), only) {
+		if strings.Contains(r.system(), only) && !(chosen && held(r.system())) {
 			list = append(list, comparison{row: r, set: set})
 		}
 	}
@@ -58,33 +58,26 @@ func compare(systems string, all bool, only, set, errors string) error {
 		}
 		modelled = append(modelled, b)
 	}
+	by := func(title string, of func(*comparison) string) {
+		table(modelled, "engine, "+title, func(b *comparison) string {
+			part := "chosen on"
+			if held(b.system()) {
+				part = "kept out "
+			}
+			return strings.TrimRight(strings.Join([]string{part, b.engine, b.kind(), of(b)}, " "), " ")
+		})
+	}
 	if all {
 		for _, b := range modelled {
 			fmt.Printf("%-50s c=%-3d %5d/%-5d TTFT %8.1f → %8.1f (%+.0f %%)  TPOT %7.2f → %7.2f (%+.0f %%)\n", b.system(), b.users, b.input, b.output, b.ttft, b.ttft*(1+b.ttftError), 100*b.ttftError, b.tpot, b.tpot*(1+b.tpotError), 100*b.tpotError)
 		}
 		table(modelled, "system", func(b *comparison) string { return b.system() })
+		by("lengths", func(b *comparison) string { return fmt.Sprintf("%5d/%d", b.input, b.output) })
+		by("users", func(b *comparison) string { return fmt.Sprintf("%5d", b.users) })
 	}
-	table(modelled, "engine, GPU, weights", func(b *comparison) string {
-		part := "chosen on"
-		if held(b.system()) {
-			part = "kept out "
-		}
-		return strings.Join([]string{part, b.engine, b.kind(), b.accelerator, b.dtype}, " ")
-	})
-	table(modelled, "engine", func(b *comparison) string {
-		part := "chosen on"
-		if held(b.system()) {
-			part = "kept out "
-		}
-		return strings.Join([]string{part, b.engine, b.kind()}, " ")
-	})
-	table(modelled, "engine, model", func(b *comparison) string {
-		part := "chosen on"
-		if held(b.system()) {
-			part = "kept out "
-		}
-		return strings.Join([]string{part, b.engine, b.model[strings.LastIndex(b.model, "/")+1:], b.dtype}, " ")
-	})
+	by("GPU, weights", func(b *comparison) string { return b.accelerator + " " + b.dtype })
+	by("all", func(*comparison) string { return "" })
+	by("model", func(b *comparison) string { return b.model[strings.LastIndex(b.model, "/")+1:] + " " + b.dtype })
 	if errors != "" {
 		if err := writeErrors(errors, modelled); err != nil {
 			return err
@@ -173,8 +166,10 @@ func table(list []comparison, title string, of func(*comparison) string) {
 	}
 }
 
-// simulate has the twin answer the row's load, sent as its benchmark does:
-// all users ask at once when it begins, ten requests each.
+// simulate has the twin answer the row's load, sent as its benchmark does: all
+// users ask at once when it begins, ten requests each, and all of them count
+// (InferenceMAX's benchmark_serving with --num-prompts 10c, AIConfigurator's
+// genai_perf_runner.py with --request-count 10c after a warm-up that has ended).
 func (b *comparison) simulate() {
 	d, err := b.deployment()
 	if err != nil {
@@ -182,7 +177,8 @@ func (b *comparison) simulate() {
 		return
 	}
 	s := &closed{row: &b.row, varied: b.varied()}
-	core := load.NewCore(load.Config{Users: b.users, Requests: int64(max(10*b.users, 20))})
+	n := int64(10 * b.users)
+	core := load.NewCore(load.Config{Users: b.users, Requests: n, Total: n})
 	load.Run(context.Background(), core, load.NewVirtual(load.VirtualConfig{Engine: d.Engine(1), Source: s, Sink: s}))
 	if s.n == 0 {
 		b.why = "no request was answered"
@@ -208,8 +204,14 @@ func (b *comparison) deployment() (*deploy.Deployment, error) {
 		if strings.HasPrefix(b.dtype, "fp") {
 			settings += "&kv_dtype=fp8" // their checkpoints, by modelopt, ask for it
 		}
-	} else { // Dynamo, for which vLLM's default is that of its library
-		settings += "&max_num_batched_tokens=2048"
+	} else if b.engine != "sglang" {
+		// AIConfigurator asks for this budget (generator/rule_plugin/benchmark/vllm.rule).
+		settings += fmt.Sprintf("&max_num_seqs=%d&max_num_batched_tokens=%d", b.users, b.users+b.input+1500)
+		if b.engine == "vllm" && older(b.version, 0, 14) {
+			// Asynchronous scheduling became the default with 0.14 (vLLM's pull request
+			// 27614), more than 0.9 of the memory later.
+			settings += "&async_scheduling=false&gpu_memory_utilization=0.9"
+		}
 	}
 	if b.ep {
 		settings += "&enable_expert_parallel=true"
@@ -248,7 +250,7 @@ func (*closed) Chunk(record.Chunk) {}
 
 // Done implements [record.Sink].
 func (s *closed) Done(r *record.Row) {
-	if r.Outcome != record.OK || r.CompletionTokens < 2 || !s.varied && r.ID < int64(s.users) {
+	if r.Outcome != record.OK || r.CompletionTokens < 2 {
 		return
 	}
 	s.n++

@@ -40,6 +40,7 @@ func derive(systems string) error {
 		}
 		all = append(all, *k)
 	}
+	sameChip(all)
 	var n yaml.Node
 	if err := n.Encode(all); err != nil {
 		return err
@@ -48,6 +49,30 @@ func derive(systems string) error {
 	e := yaml.NewEncoder(os.Stdout)
 	e.SetIndent(2)
 	return e.Encode(&n)
+}
+
+// chips are accelerators that compute alike: the same chip, with other memory.
+var chips = [][]string{{"h100", "h200"}}
+
+// sameChip gives accelerators that compute alike the geometric mean of the shares
+// of the peak that their products reach: what differs is the machines that they
+// were measured on. End to end they compute prompts equally fast.
+func sameChip(all []catalogue.Kernels) {
+	for _, chip := range chips {
+		reached := map[string][]float64{}
+		each := func(do func(kind string, p *catalogue.Product)) {
+			for _, k := range all {
+				if slices.Contains(chip, k.Accelerator) {
+					for kind, p := range k.Products {
+						do(kind, &p)
+						k.Products[kind] = p
+					}
+				}
+			}
+		}
+		each(func(kind string, p *catalogue.Product) { reached[kind] = append(reached[kind], math.Log(p.Compute)) })
+		each(func(kind string, p *catalogue.Product) { p.Compute = share(math.Exp(average(reached[kind]))) })
+	}
 }
 
 // narrow puts what stands deep in the tree on a line of its own each.

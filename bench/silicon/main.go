@@ -1,10 +1,12 @@
 // Command silicon holds the twin against public measurements of accelerators:
 //
 //	go run ./bench/silicon compare DIR   end-to-end measurements against the twin
+//	go run ./bench/silicon stages REPO   those of inference-sim/training
 //	go run ./bench/silicon derive DIR    kernels.yaml of the catalogue, from measured kernels
 //
-// DIR is an unpacked wheel of aiconfigurator-core (PyPI, Apache-2.0). Nothing of
-// it is kept here but what derive works out: constants of formulas.
+// DIR is an unpacked wheel of aiconfigurator-core (PyPI, Apache-2.0), REPO a checkout
+// of github.com/inference-sim/training, which has no licence. Nothing of them is
+// kept here but what derive works out: constants of formulas.
 package main
 
 import (
@@ -15,12 +17,13 @@ import (
 )
 
 func main() {
-	all := flag.Bool("all", false, "compare: a line for each system too")
+	all := flag.Bool("all", false, "compare: a line for each load and for each system too")
+	chosen := flag.Bool("chosen", false, "compare: without the systems that are kept out, to look for causes")
 	only := flag.String("only", "", "compare: systems whose names have this in them")
-	set := flag.String("set", "", "compare: settings of every deployment, as row_overhead=20us&step_overhead=1ms")
+	set := flag.String("set", "", "compare, stages: settings of every deployment, as row_overhead=20us&step_overhead=1ms")
 	errors := flag.String("errors", "", "compare: write the errors to expect to this file")
 	flag.Usage = func() {
-		fmt.Fprintln(os.Stderr, "usage: silicon [flags] compare|derive DIR")
+		fmt.Fprintln(os.Stderr, "usage: silicon [flags] compare|stages|derive DIR")
 		flag.PrintDefaults()
 	}
 	flag.Parse()
@@ -32,7 +35,9 @@ func main() {
 	var err error
 	switch flag.Arg(0) {
 	case "compare":
-		err = compare(systems, *all, *only, *set, *errors)
+		err = compare(systems, *all, *chosen, *only, *set, *errors)
+	case "stages":
+		err = stages(flag.Arg(1), *set)
 	case "derive":
 		err = derive(systems)
 	default:

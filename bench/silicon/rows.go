@@ -123,3 +123,11 @@ func concurrency(source string, batch int) int {
 	}
 	return batch
 }
+
+// older says whether a version comes before major.minor; one that is not known
+// does not.
+func older(version string, major, minor int) bool {
+	var a, b int
+	n, _ := fmt.Sscanf(version, "%d.%d", &a, &b)
+	return n == 2 && (a < major || a == major && b < minor)
+}

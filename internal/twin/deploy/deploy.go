@@ -55,7 +55,7 @@ func New(m catalogue.Model, a catalogue.Accelerator, tp int) *Deployment {
 	d := &Deployment{
 		Model: m, Accelerator: a, TensorParallel: tp,
 		DType: m.DType, KVDType: "auto", MemoryUtilization: 0.92,
-		Efficiency: Efficiency{Attention: 1, Scale: 1, PerStep: defaultPerStep, PerRequest: defaultPerRequest, PerPrefill: open, PerLayer: defaultPerLayer}, Settings: vllm.Default(), USDPerHour: a.USDPerHour,
+		Efficiency: Efficiency{Attention: 1, Scale: 1, PerStep: open, PerRequest: open, PerPrefill: open, PerLayer: defaultPerLayer}, Settings: vllm.Default(), USDPerHour: a.USDPerHour,
 	}
 	d.Settings.MaxNumBatchedTokens, d.Settings.MaxNumSeqs = open, open
 	d.Settings.AcceptanceRate = open

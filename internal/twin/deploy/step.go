@@ -19,8 +19,8 @@ type Efficiency struct {
 	Attention       float64 // factor on the share of the bandwidth that reading KV for answers reaches, 1 unless fitted
 
 	Scale         float64       // factor on everything below and above, 1 unless fitted
-	PerStep       time.Duration // sampling, the host's part that nothing hides
-	PerRequest    time.Duration // of a step, for each row
+	PerStep       time.Duration // sampling, the host's part that nothing hides; by the way of scheduling until filled in
+	PerRequest    time.Duration // of a step, for each row; likewise
 	PerPrefill    time.Duration // of a step, for each stretch of a prompt in it
 	PerLayer      time.Duration // of a layer, kernels that are neither products, attention nor collectives
 	Collective    time.Duration // latency of one all-reduce
@@ -53,9 +53,12 @@ const (
 	usualPCIe            = 0.55 // the same of PCIe, for each further accelerator in the group
 	usualPCIeLatency     = 3.5  // µs, for each accelerator in the group
 
-	defaultPerStep    = time.Millisecond
-	defaultPerRequest = 20 * time.Microsecond
-	defaultPerLayer   = 10 * time.Microsecond
+	// What the host adds to a step, and to each row of it: where the next step is
+	// planned while one runs, and where it is planned when the one before has ended
+	// (async_scheduling=false), so that planning and taking over tokens are in its way.
+	hostStep, hostRow     = time.Millisecond, 20 * time.Microsecond
+	serialStep, serialRow = 1200 * time.Microsecond, 40 * time.Microsecond
+	defaultPerLayer       = 10 * time.Microsecond
 	// A step with a prompt is not one CUDA graph: for each layer the host launches
 	// attention and what lies between. FlashInfer makes plans besides.
 	launchesPerLayer   = 50 * time.Microsecond
@@ -153,6 +156,16 @@ func (d *Deployment) fillEfficiency() {
 	e.Bandwidth = cmp.Or(e.Bandwidth, k.product.Bandwidth)
 	e.Compute = cmp.Or(e.Compute, k.product.Compute)
 	e.PromptAttention = cmp.Or(e.PromptAttention, k.prompt.Compute)
+	perStep, perRow := hostStep, hostRow
+	if !d.Settings.AsyncScheduling {
+		perStep, perRow = serialStep, serialRow
+	}
+	if e.PerStep < 0 {
+		e.PerStep = perStep
+	}
+	if e.PerRequest < 0 {
+		e.PerRequest = perRow
+	}
 	if e.PerPrefill < 0 {
 		each := launchesPerLayer
 		if d.Accelerator.Attention == catalogue.FlashInfer {

@@ -32,6 +32,7 @@ type Deployment struct {
 	Memory            Memory
 	Efficiency        Efficiency
 	Settings          vllm.Settings
+	host              catalogue.Host       // what a step costs besides kernels
 	LaunchCV          float64              // coefficient of variation of step times over launches
 	USDPerHour        float64              // of one accelerator
 	Fitted            *Range               // what its profile was fitted from, nil without one
@@ -52,7 +53,9 @@ const auto = -1
 // New gives a deployment with vLLM's defaults for the accelerator; set what
 // differs and call Complete.
 func New(m catalogue.Model, a catalogue.Accelerator, tp int) *Deployment {
+	host, _ := catalogue.FindHost("")
 	d := &Deployment{
+		host:  host,
 		Model: m, Accelerator: a, TensorParallel: tp,
 		DType: m.DType, KVDType: "auto", MemoryUtilization: 0.92,
 		Efficiency: Efficiency{Attention: 1, Scale: 1, PerStep: open, PerRequest: open, PerPrefill: open, PerLayer: defaultPerLayer}, Settings: vllm.Default(), USDPerHour: a.USDPerHour,

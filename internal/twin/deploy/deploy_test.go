@@ -524,3 +524,29 @@ func TestBeyond(t *testing.T) {
 		}
 	}
 }
+
+// A step costs what the host's class says, more where steps are planned one after
+// the other; what was set stays.
+func TestHost(t *testing.T) {
+	for _, c := range []struct {
+		settings  string
+		step, row time.Duration
+	}{
+		{"", time.Millisecond, 20 * time.Microsecond},
+		{"?async_scheduling=false", 1200 * time.Microsecond, 40 * time.Microsecond},
+		{"?host=fast", 500 * time.Microsecond, 5 * time.Microsecond},
+		{"?host=fast&async_scheduling=false&row_overhead=0s", 700 * time.Microsecond, 0},
+		{"?step_overhead=3ms&host=usual", 3 * time.Millisecond, 20 * time.Microsecond},
+	} {
+		d, err := Parse("llama-3.1-8b@h100" + c.settings)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if e := d.Efficiency; e.PerStep != c.step || e.PerRequest != c.row {
+			t.Errorf("%s: %v a step, %v a row; it should be %v and %v", c.settings, e.PerStep, e.PerRequest, c.step, c.row)
+		}
+	}
+	if _, err := Parse("llama-3.1-8b@h100?host=slow"); err == nil {
+		t.Error("an unknown host was taken")
+	}
+}

@@ -153,6 +153,10 @@ var settings = []setting{
 	{[]string{"slow_cv"}, number(func(d *Deployment) *float64 { return &d.Settings.SlowCV })},
 	{[]string{"slow_time"}, duration(func(d *Deployment) *time.Duration { return &d.Settings.SlowTime })},
 	{[]string{"launch_cv"}, number(func(d *Deployment) *float64 { return &d.LaunchCV })},
+	{[]string{"host"}, func(d *Deployment, v string) (err error) {
+		d.host, err = catalogue.FindHost(v)
+		return err
+	}},
 	{[]string{"step_overhead"}, duration(func(d *Deployment) *time.Duration { return &d.Efficiency.PerStep })},
 	{[]string{"row_overhead"}, duration(func(d *Deployment) *time.Duration { return &d.Efficiency.PerRequest })},
 	{[]string{"prefill_overhead"}, duration(func(d *Deployment) *time.Duration { return &d.Efficiency.PerPrefill })},

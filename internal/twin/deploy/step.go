@@ -19,7 +19,7 @@ type Efficiency struct {
 	Attention       float64 // factor on the share of the bandwidth that reading KV for answers reaches, 1 unless fitted
 
 	Scale         float64       // factor on everything below and above, 1 unless fitted
-	PerStep       time.Duration // sampling, the host's part that nothing hides; by the way of scheduling until filled in
+	PerStep       time.Duration // sampling, the host's part that nothing hides; negative until filled in from the host's class
 	PerRequest    time.Duration // of a step, for each row; likewise
 	PerPrefill    time.Duration // of a step, for each stretch of a prompt in it
 	PerLayer      time.Duration // of a layer, kernels that are neither products, attention nor collectives
@@ -53,12 +53,7 @@ const (
 	usualPCIe            = 0.55 // the same of PCIe, for each further accelerator in the group
 	usualPCIeLatency     = 3.5  // µs, for each accelerator in the group
 
-	// What the host adds to a step, and to each row of it: where the next step is
-	// planned while one runs, and where it is planned when the one before has ended
-	// (async_scheduling=false), so that planning and taking over tokens are in its way.
-	hostStep, hostRow     = time.Millisecond, 20 * time.Microsecond
-	serialStep, serialRow = 1200 * time.Microsecond, 40 * time.Microsecond
-	defaultPerLayer       = 10 * time.Microsecond
+	defaultPerLayer = 10 * time.Microsecond
 	// A step with a prompt is not one CUDA graph: for each layer the host launches
 	// attention and what lies between. FlashInfer makes plans besides.
 	launchesPerLayer   = 50 * time.Microsecond
@@ -156,10 +151,11 @@ func (d *Deployment) fillEfficiency() {
 	e.Bandwidth = cmp.Or(e.Bandwidth, k.product.Bandwidth)
 	e.Compute = cmp.Or(e.Compute, k.product.Compute)
 	e.PromptAttention = cmp.Or(e.PromptAttention, k.prompt.Compute)
-	perStep, perRow := hostStep, hostRow
+	host := d.host.Overhead
 	if !d.Settings.AsyncScheduling {
-		perStep, perRow = serialStep, serialRow
+		host.Step, host.Row = host.Step+d.host.Serial.Step, host.Row+d.host.Serial.Row
 	}
+	perStep, perRow := host.Durations()
 	if e.PerStep < 0 {
 		e.PerStep = perStep
 	}

@@ -558,10 +558,12 @@ const mostSlopes = 12
 // they are kept for as long as steps by them lead on.
 func (f *fitter) polish(most int) {
 	f.base = f.residuals([]trial{{f.d, 1}})[0]
-	best, damping := f.loss(&f.d, f.base), 1e-2
+	best := f.loss(&f.d, f.base)
 	for range most {
 		f.addSlopes()
-		before := best
+		// How far the slopes before held says little of how far these do: with the short
+		// steps that they ended in, a fit far from its best would pass for one at it.
+		before, damping := best, 1e-2
 		for last := math.Inf(1); best < last*0.99; {
 			last = best
 			best, damping = f.step(f.meanSlopes(), best, damping)

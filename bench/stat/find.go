@@ -27,7 +27,9 @@ func findHeader() []string {
 func find() table {
 	return table{
 		name: "find", about: findAbout, header: findHeader(), reps: 300,
-		rows: func(reps int, seed uint64) [][]string { return findRows(systems()[:1], reps, seed, 1) },
+		rows: func(reps int, seed uint64) [][]string {
+			return findRows(systems()[:1], []int{10_000, 20_000, 40_000, 80_000, 160_000}, []int{10_000, 30_000}, reps, seed, 1)
+		},
 	}
 }
 
@@ -37,19 +39,21 @@ func findTwins() (tables []table) {
 		t := find()
 		t.name, t.slow, t.reps = "find-"+strings.ReplaceAll(s.name, " ", "-"), true, 100
 		t.about += " The system is the twin in virtual time, " + s.about + ". Bisection has a quarter of the repetitions."
-		t.rows = func(reps int, seed uint64) [][]string { return findRows([]system{s}, reps, seed, 4) }
+		t.rows = func(reps int, seed uint64) [][]string {
+			return findRows([]system{s}, []int{10_000, 40_000, 80_000}, []int{10_000}, reps, seed, 4)
+		}
 		tables = append(tables, t)
 	}
 	return tables
 }
 
-func findRows(of []system, reps int, seed uint64, fewer int) (rows [][]string) {
+func findRows(of []system, budgets, bisections []int, reps int, seed uint64, fewer int) (rows [][]string) {
 	for _, s := range of {
-		for _, budget := range []int{10_000, 20_000, 40_000, 80_000, 160_000} {
-			rows = append(rows, findRow(s, budget, reps, seed))
+		for _, budget := range budgets {
+			rows = append(rows, piece(fmt.Sprintf("find %s %v %d %d %d", s.about, s.capacity, budget, reps, seed), func() []string { return findRow(s, budget, reps, seed) }))
 		}
-		for _, n := range []int{10_000, 30_000} {
-			rows = append(rows, bisectionRow(s, n, max(1, reps/fewer), seed))
+		for _, n := range bisections {
+			rows = append(rows, piece(fmt.Sprintf("bisection %s %v %d %d %d", s.about, s.capacity, n, reps, seed), func() []string { return bisectionRow(s, n, max(1, reps/fewer), seed) }))
 		}
 	}
 	return rows

@@ -116,6 +116,9 @@ func (c *comparison) group() {
 			lengths = append(lengths, computed(q))
 		}
 	}
+	if len(lengths) == 0 {
+		return
+	}
 	slices.Sort(lengths)
 	low, high := lengths[len(lengths)/3], lengths[len(lengths)*2/3]
 	for i := range c.run.Requests {

@@ -51,9 +51,11 @@ func along(d *deploy.Deployment, direction map[string]float64) *deploy.Deploymen
 }
 
 // widening is by how much an error is larger where a load is beyond what was fitted
-// by a factor of e. It was chosen on simulated servers, and others said how often the
-// errors hold (bench/fit).
-const widening = 0.5
+// by a factor of e, and openness how many standard deviations of what the runs leave open
+// it counts: these are rather too large, and a part of them is in the error of loads
+// within. Both were chosen on simulated servers, and others said how often the errors
+// hold (bench/fit).
+const widening, openness = 0.25, 0.4
 
 // ErrorAt is the error to expect of the predictions of a fitted deployment for a load:
 // as of those that were left out of the fit where it is within what was fitted, and
@@ -80,12 +82,11 @@ func ErrorAt(d *deploy.Deployment, load deploy.Range, predicted func(*deploy.Dep
 		add(&tpot, there.TPOT, here.TPOT)
 		add(&e2e, there.E2E, here.E2E)
 	}
-	const fourOfFive = 1.28 // of a normal distribution lie within so many standard deviations
 	for _, y := range []struct {
 		pct      *float64
 		variance float64
 	}{{&x.TTFTPct, ttft}, {&x.TPOTPct, tpot}, {&x.E2EPct, e2e}} {
-		*y.pct = (1 + widening*beyond) * math.Hypot(*y.pct, 100*fourOfFive*math.Sqrt(y.variance))
+		*y.pct = (1 + widening*beyond) * math.Hypot(*y.pct, 100*openness*math.Sqrt(y.variance))
 	}
 	return &x
 }

@@ -550,3 +550,15 @@ func TestHost(t *testing.T) {
 		t.Error("an unknown host was taken")
 	}
 }
+
+// What is set of the weights' kernels holds for those of experts in proportion.
+func TestExpertsFollowEfficiencies(t *testing.T) {
+	usual := must(t, "qwen3-30b-a3b@h100")
+	slower := must(t, fmt.Sprintf("qwen3-30b-a3b@h100?bandwidth_efficiency=%v&compute_efficiency=%v", usual.Efficiency.Bandwidth/2, usual.Efficiency.Compute/2))
+	few, many := twin.Batch{Requests: 1, Tokens: 1, Logits: 1, Decodes: 1}, twin.Batch{Requests: 1, Tokens: 8192, Logits: 1, Prefills: []twin.Chunk{{New: 8192}}}
+	for _, b := range []*twin.Batch{&few, &many} {
+		if a, b := usual.Parts(b).Experts, slower.Parts(b).Experts; b < 1.2*a || b > 2*a {
+			t.Errorf("experts take %v s, with half of the efficiencies %v s", a, b)
+		}
+	}
+}

@@ -394,9 +394,11 @@ func (d *Deployment) hardware() *hardware {
 		if d.expertType() == "mxfp4" {
 			peak = wide // unpacked
 		}
+		// What is set or fitted of the weights' type holds for experts in proportion too.
+		bandwidth, compute := k.experts.Bandwidth*e.Bandwidth/k.product.Bandwidth, k.experts.Compute*e.Compute/k.product.Compute
 		h.expert = experts{
 			n: moe, floor: k.experts.Floor * 1e-6, count: float64(m.Experts) / own, perToken: float64(m.ExpertsPerToken) / own, each: k.experts.PerExpert * 1e-6,
-			read: one * weight / (datasheet * k.experts.Bandwidth), compute: 2 * float64(m.ExpertsPerToken) / own * one / (peak * k.experts.Compute),
+			read: one * weight / (datasheet * bandwidth), compute: 2 * float64(m.ExpertsPerToken) / own * one / (peak * compute),
 			move: 2 * float64(m.ExpertsPerToken) / own * (2*hidden + 3*float64(m.MoEIntermediate)/whole) / (datasheet * k.experts.Activations),
 		}
 		if own > 1 { // the largest of as many normal numbers (Blom, 1958)

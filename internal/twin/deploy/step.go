@@ -217,8 +217,8 @@ type look struct {
 	compute float64 // s for each of them, to compute with it
 	row     float64 // s for each row, states that are read and written
 
-	prompt  float64 // s, of a step with prompts
-	apart   bool    // kernels of their own compute them, beside those of answers
+	prompt  float64 // s, of a step with prompts alone, of any with prompts where
+	apart   bool    // kernels of their own compute them
 	perPair float64 // s for each pair of tokens
 	perNew  float64 // s for each token of a prompt
 	serial  float64 // s for each token of the longest stretch of a prompt, where that is what is waited for
@@ -484,15 +484,14 @@ func (h *hardware) parts(b *twin.Batch) Parts {
 	p.Activation = h.other.floor + t*h.other.perToken
 	for i := range h.looks {
 		l := &h.looks[i]
-		together := 0.0 // what prompts do not take again
 		if b.Decodes > 0 {
 			p.Decode += l.answers(float64(b.Decodes), float64(b.DecodeContext))
-			if !l.apart {
-				together = l.decode
-			}
 		}
 		if len(b.Prefills) > 0 {
-			p.Prefill += max(l.prompt-together, 0) + l.states(b.Prefills)
+			p.Prefill += l.states(b.Prefills)
+			if b.Decodes == 0 || l.apart {
+				p.Prefill += l.prompt
+			}
 		}
 		for _, c := range b.Prefills {
 			p.Prefill += l.stretch(float64(c.New), float64(c.Context))

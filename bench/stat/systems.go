@@ -43,7 +43,7 @@ func systems() []system {
 		bursty.system("bursty", 86.64, 0.25),
 		slots.system("32 slots", 59.39, 0.25),
 		served{spec: "qwen3-32b@h100", input: 1024, output: 32, burst: 1, ttft: 1900 * time.Millisecond}.system("heavy", 6.998, 0.8),
-		served{spec: "llama-3.1-8b@l4", input: 128, output: 128, burst: 1, ttft: 400 * time.Millisecond, tpot: 95 * time.Millisecond}.system("long output", 8.28, 8),
+		served{spec: "llama-3.1-8b@l4", input: 128, output: 128, burst: 1, ttft: 400 * time.Millisecond, tpot: 95 * time.Millisecond}.system("long output", 8.464, 8),
 	}
 }
 

@@ -176,9 +176,25 @@ func bestOf(c *result.Capacity) (parts []string) {
 		parts = append(parts, sure("capacity at most "+load(*most)))
 	}
 	if len(parts) == 0 {
-		parts = append(parts, "nothing is known of the capacity")
+		parts = append(parts, "no bound of the capacity is 95 % sure yet")
+		if p := quietest(c); p != nil {
+			parts = append(parts, fmt.Sprintf("none of %s violated at %s", say.Plural(p.Requests, "request"), load(p.Load)))
+		}
 	}
 	return parts
+}
+
+// quietest is the highest load below all violations at which none was seen: what was
+// measured, and no bound. It is nil where there is none.
+func quietest(c *result.Capacity) (at *result.CapacityProbe) {
+	for i := range c.Trail {
+		p := &c.Trail[i]
+		below := func(o result.CapacityProbe) bool { return o.Load <= p.Load && slices.Max(append(o.Violations, 0)) > 0 }
+		if !p.Excluded && p.Requests > 0 && (at == nil || p.Load > at.Load) && !slices.ContainsFunc(c.Trail, below) {
+			at = p
+		}
+	}
+	return at
 }
 
 // floorCause says why requests violate a limit however low the load.

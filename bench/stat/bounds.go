@@ -1,10 +1,8 @@
 package main
 
 import (
-	"context"
 	"fmt"
 	"math"
-	"math/rand/v2"
 	"time"
 
 	"pitot/bench/stat/queue"
@@ -104,17 +102,7 @@ type boundCount struct {
 }
 
 func (b *boundCount) search(s system, budget, reps int, seed uint64) {
-	found := make([]search.Capacity, reps)
-	together(reps, func(r int) {
-		rng := rand.New(rand.NewPCG(seed, uint64(r)))
-		c, err := search.Find(context.Background(), search.FindConfig{
-			Eps: s.eps(), Residence: s.residence, Budget: search.Budget{Requests: budget}, Seed: rng.Uint64(),
-		}, func(_ context.Context, p search.Probe) (search.Seen, error) { return s.probe(p, rng.Uint64()), nil })
-		if err != nil {
-			panic(err)
-		}
-		found[r] = c
-	})
+	found := searches(s, budget, reps, seed)
 	for i := range found {
 		b.count(s, &found[i])
 	}

@@ -59,7 +59,8 @@ func findRows(of []system, budgets, bisections []int, reps int, seed uint64, few
 	return rows
 }
 
-func findRow(s system, budget, reps int, seed uint64) []string {
+// searches does so many of a system, each with a budget of requests.
+func searches(s system, budget, reps int, seed uint64) []search.Capacity {
 	found := make([]search.Capacity, reps)
 	together(reps, func(r int) {
 		rng := rand.New(rand.NewPCG(seed, uint64(r)))
@@ -71,9 +72,13 @@ func findRow(s system, budget, reps int, seed uint64) []string {
 		}
 		found[r] = c
 	})
+	return found
+}
+
+func findRow(s system, budget, reps int, seed uint64) []string {
 	var answered, holds, quoted, high, tooHigh, bracket tally
 	var errs, widths, quotes, used []float64
-	for _, c := range found {
+	for _, c := range searches(s, budget, reps, seed) {
 		used = append(used, float64(c.Requests))
 		bracket.count(c.AtLeast <= s.capacity && (c.AtMost == 0 || s.capacity <= c.AtMost))
 		answered.count(c.Estimate > 0)

@@ -546,8 +546,8 @@ func TestHost(t *testing.T) {
 			t.Errorf("%s: %v a step, %v a row; it should be %v and %v", c.settings, e.PerStep, e.PerRequest, c.step, c.row)
 		}
 	}
-	if _, err := Parse("llama-3.1-8b@h100?host=slow"); err == nil {
-		t.Error("an unknown host was taken")
+	if _, err := Parse("llama-3.1-8b@h100?host=fsat"); err == nil || say.Hint(err) != "did you mean fast?" {
+		t.Errorf("an unknown host: %v, hint %q", err, say.Hint(err))
 	}
 }
 

@@ -243,7 +243,7 @@ func (d *Deployment) Set(name, value string) error {
 			continue
 		}
 		if err := s.set(d, value); err != nil {
-			return say.Errorf("setting %s: %v", key, err)
+			return say.Errorf("setting %s: %v", key, err).WithHint(say.Hint(err))
 		}
 		return nil
 	}

@@ -50,7 +50,7 @@ func (f *fitter) across(d *deploy.Deployment, gaps *regression, runs, shown []*R
 		if folds < len(loads) {
 			g = f.of(others)
 			slow := gaps.of(others).slowPhases()
-			slow.on(&g.d)
+			slow.applyTo(&g.d)
 		} else { // one of few: without it the fit is another
 			g, err = fitOf(d, shown, others)
 		}
@@ -81,7 +81,7 @@ func fitOf(d *deploy.Deployment, shown []*Recording, wanted func(run int) bool) 
 	if err != nil {
 		return nil, err
 	}
-	slow.on(&f.d)
+	slow.applyTo(&f.d)
 	return f, nil
 }
 

@@ -199,8 +199,8 @@ func FitFrom(d, from *deploy.Deployment, runs []*Recording) (*Fit, error) {
 	fit.LeftOut = f.across(d, gaps, runs, shown)
 	fit.Error = expectedError(fit.LeftOut)
 	fit.Open = f.directions(cov)
-	slow.on(&f.d)
-	fit.Range = nothing
+	slow.applyTo(&f.d)
+	fit.Range = emptyRange
 	for i, r := range runs {
 		fit.Runs = append(fit.Runs, r.residual(&f.d, shown[i]))
 		widen(&fit.Range, r)
@@ -322,8 +322,8 @@ func (f *fitter) choose(from ...deploy.Deployment) {
 	}
 }
 
-// on gives a deployment slow phases.
-func (s *slowness) on(d *deploy.Deployment) {
+// applyTo gives a deployment slow phases.
+func (s *slowness) applyTo(d *deploy.Deployment) {
 	if d.Settings.SlowCV = s.cv; s.cv > 0 {
 		d.Settings.SlowTime = time.Duration(s.time * 1e9)
 	}
@@ -401,13 +401,13 @@ func shownOf(runs []*Recording) []*Recording {
 
 // Range is what loads the recording is of.
 func (r *Recording) Range() deploy.Range {
-	g := nothing
+	g := emptyRange
 	widen(&g, r)
 	return g
 }
 
-// nothing is the range that every run widens.
-var nothing = deploy.Range{Input: [2]int{math.MaxInt, 0}, Output: [2]int{math.MaxInt, 0}, Running: [2]float64{math.MaxFloat64, 0}}
+// emptyRange is the range that every run widens.
+var emptyRange = deploy.Range{Input: [2]int{math.MaxInt, 0}, Output: [2]int{math.MaxInt, 0}, Running: [2]float64{math.MaxFloat64, 0}}
 
 // widen takes a run into the range.
 func widen(g *deploy.Range, r *Recording) {

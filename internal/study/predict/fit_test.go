@@ -176,7 +176,7 @@ func TestFitOfTheBody(t *testing.T) {
 		}
 	}
 	f, slow := calibrated(t, truth, runs...)
-	slow.on(&f.d)
+	slow.applyTo(&f.d)
 	other := simulated(t, truth, 0.3, 1000, 3)
 	a, b := slices.Sorted(slices.Values(other.Replay(&f.d).TTFT)), slices.Sorted(slices.Values(other.Recorded().TTFT))
 	for _, q := range []float64{.1, .5, .9} {
@@ -336,20 +336,18 @@ func TestFitFindsTheTail(t *testing.T) {
 		return quantities(all).P99
 	}
 	want := p99(truth)
-	var with, without []float64 // the phases of single runs may stand in for what requests cost
+	with, without := 0.0, 0.0
 	for seed := range uint64(seeds) {
 		f, slow := calibrated(t, start, simulated(t, truth, 1, 400, 10*seed+1), simulated(t, truth, 3, 1000, 10*seed+2))
-		slow.on(&f.d)
+		slow.applyTo(&f.d)
 		fitted, plain := &f.d, f.d
 		plain.Settings.SlowCV = 0
 		a, b := p99(fitted)/want-1, p99(&plain)/want-1
 		t.Logf("p99 of TPOT %+.1f %% with slow phases of %.3f over %v, %+.1f %% without", 100*a, fitted.Settings.SlowCV, fitted.Settings.SlowTime, 100*b)
-		with, without = append(with, a), append(without, b)
+		with, without = with+a/seeds, without+b/seeds
 	}
-	slices.Sort(with)
-	slices.Sort(without)
-	if a, b := with[seeds/2], without[seeds/2]; math.Abs(a) > 0.06 || b > -0.03 {
-		t.Errorf("p99 of TPOT is off by %.1f %% with slow phases and by %.1f %% without", 100*a, 100*b)
+	if math.Abs(with) > 0.06 || without > -0.05 {
+		t.Errorf("p99 of TPOT is off by %.1f %% with slow phases and by %.1f %% without", 100*with, 100*without)
 	}
 }
 

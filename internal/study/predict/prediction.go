@@ -42,6 +42,11 @@ type ErrorToExpect struct {
 	Of           string  `json:"of"`
 	Systems      int     `json:"systems"`
 	Measurements int     `json:"measurements"`
+	// KeptOut of the measurements are of systems on which nothing was chosen, the other two
+	// on how many percent of these the errors hold.
+	KeptOut      int     `json:"kept_out"`
+	TPOTHoldsPct float64 `json:"tpot_holds_pct"`
+	TTFTHoldsPct float64 `json:"ttft_holds_pct"`
 }
 
 // errorToExpect finds that of a deployment.
@@ -50,7 +55,8 @@ func errorToExpect(d *deploy.Deployment) *ErrorToExpect {
 	if !ok || d.Fitted != nil {
 		return nil
 	}
-	return &ErrorToExpect{TPOTPct: r.TPOT, TTFTPct: r.TTFT, Of: r.Name, Systems: r.Systems, Measurements: r.Rows}
+	return &ErrorToExpect{TPOTPct: r.TPOT, TTFTPct: r.TTFT, Of: r.Name, Systems: r.Systems, Measurements: r.Rows,
+		KeptOut: r.Kept, TPOTHoldsPct: r.TPOTHolds, TTFTHoldsPct: r.TTFTHolds}
 }
 
 // tail is what a draw of a length must lie beyond to be one in twenty at either

@@ -17,7 +17,8 @@ var update = flag.Bool("update", false, "write what the commands of docs print i
 
 // The commands in docs print what docs say. A block that begins with "$ pitot"
 // is run, line by line, in a directory that the blocks of a document share;
-// "…" at its end stands for output that is left out.
+// "…" at its end stands for output that is left out. Of the README's the predictions
+// are, where its reader is; the others measure a machine.
 func TestDocs(t *testing.T) {
 	if testing.Short() {
 		t.Skip("searches of hundreds of thousands of requests take minutes under the race detector")
@@ -26,7 +27,7 @@ func TestDocs(t *testing.T) {
 	if err != nil || len(docs) == 0 {
 		t.Fatalf("no docs: %v", err)
 	}
-	for _, path := range docs {
+	for _, path := range append(docs, "../../README.md") {
 		path, err := filepath.Abs(path)
 		if err != nil {
 			t.Fatal(err)
@@ -36,8 +37,12 @@ func TestDocs(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			t.Chdir(t.TempDir())
-			got := executed(t, string(text))
+			dir, commands := t.TempDir(), "$ pitot "
+			if filepath.Base(path) == "README.md" {
+				dir, commands = filepath.Dir(path), "$ pitot predict "
+			}
+			t.Chdir(dir)
+			got := executed(t, string(text), commands)
 			if *update {
 				if err := os.WriteFile(path, []byte(got), 0o644); err != nil {
 					t.Fatal(err)
@@ -51,12 +56,12 @@ func TestDocs(t *testing.T) {
 
 const fence = "```"
 
-// executed is a document with what its commands print now.
-func executed(t *testing.T, text string) string {
+// executed is a document with what those of its commands print now that begin so.
+func executed(t *testing.T, text, commands string) string {
 	parts := strings.Split(text, "\n"+fence)
 	for i := 1; i < len(parts); i += 2 { // every other part is a block
 		lines := strings.Split(parts[i], "\n")
-		if len(lines) < 2 || !strings.HasPrefix(lines[1], "$ pitot ") {
+		if len(lines) < 2 || !strings.HasPrefix(lines[1], commands) {
 			continue
 		}
 		out := []string{lines[0]}

@@ -91,7 +91,11 @@ func errorToExpect(x *predict.Prediction) string {
 	case x.Deployment.Fitted != nil:
 		return "Calibrated by its profile: pitot fit printed how far off it was on runs it did not see; on loads unlike those it may be further off."
 	case e != nil:
-		return fmt.Sprintf("An estimate, to be off by up to %.0f %% in TPOT and %.0f %% in TTFT: so near it was to four of five public measurements of %s with vLLM (%d, of %d systems).", e.TPOTPct, e.TTFTPct, e.Of, e.Measurements, e.Systems) + fit
+		near := fmt.Sprintf("An estimate: within %.0f %% in TPOT and %.0f %% in TTFT of four of five public measurements of %s with vLLM (%d, of %d systems)", e.TPOTPct, e.TTFTPct, e.Of, e.Measurements, e.Systems)
+		if e.KeptOut == 0 {
+			return near + ", on all of which constants were chosen: of another system it may be further off." + fit
+		}
+		return near + fmt.Sprintf(". Of the %d on which no constant was chosen it is that near to %.0f %% in TPOT and %.0f %% in TTFT.", e.KeptOut, e.TPOTHoldsPct, e.TTFTHoldsPct) + fit
 	}
 	return fmt.Sprintf("An estimate of unknown error: no measurement of such a system is public that it was held against (%s). It may be off by tens of percent, in TTFT more than in TPOT.", x.Deployment.Accelerator.Name) + fit
 }

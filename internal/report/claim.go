@@ -429,7 +429,7 @@ func cheapest(run *result.Run) (at int, usd float64) {
 // limited says what limits the target, as far as the run tells.
 func limited(run *result.Run) (list []string) {
 	addSentence := func(format string, args ...any) { list = append(list, fmt.Sprintf(format, args...)) }
-	if c := run.Capacity; c != nil && c.Binding != "" {
+	if c := run.Capacity; c != nil && severalLimits(c) {
 		addSentence("%s is reached before the other limits.", say.Plain(c.Binding))
 	}
 	if c := run.Curve; c != nil {

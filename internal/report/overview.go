@@ -97,7 +97,7 @@ func (o *Overview) capacity(c *result.Capacity, run *result.Run) {
 	if c.Estimate != nil || c.Bounds != nil {
 		addFact(say.Plain(c.Covers))
 	}
-	if c.Binding != "" {
+	if severalLimits(c) {
 		parts := []string{say.Plain(c.Binding) + " is reached first"}
 		for _, l := range c.Limits {
 			if l.Spec == c.Binding {
@@ -115,6 +115,10 @@ func (o *Overview) capacity(c *result.Capacity, run *result.Run) {
 	}
 	addFact(say.Plural(c.Requests, "request")+" measured", say.Seconds(c.Seconds))
 }
+
+// severalLimits says that one of several limits is known to be reached first: of one
+// alone there is nothing to say.
+func severalLimits(c *result.Capacity) bool { return c.Binding != "" && len(c.Limits) > 1 }
 
 // verifiedAlone says that one load was looked at, and none searched for.
 func verifiedAlone(c *result.Capacity) bool {

@@ -35,6 +35,7 @@ func rooms() []room {
 		{"clock", ""},           // monotonic nanoseconds, alarms
 		{"wire/stamp", "clock"}, // sockets, and when what is read from them arrived
 		{"stat", ""},            // percentiles, intervals, tests: pure functions
+		{"telemetry", ""},       // what servers and GPUs tell of themselves: the vocabulary, the names, the text format
 		{"data/result/v1", ""},  // run.json as version 1 had it
 		{"data/metric", "stat"}, // the catalogue of metrics
 		{"data/result", "data/result/v1 data/metric stat"}, // run.json and its schema: what it was

@@ -1,0 +1,401 @@
+package telemetry
+
+import (
+	"cmp"
+	"math"
+	"slices"
+)
+
+// Samples gathers what sources told of one load, in any order, for what it says of a
+// stretch of time. The zero value has none.
+type Samples struct {
+	series map[series]*track
+}
+
+// series is one signal as one source tells it.
+type series struct {
+	source string
+	signal Signal
+}
+
+// track is its samples.
+type track struct {
+	points []Sample
+	sorted bool
+}
+
+// Sample is a value and when it was, in nanoseconds since the load began.
+type Sample struct {
+	T     int64
+	Value float64
+}
+
+// Add takes in a sample. One that is no number is left out. A signal that is not in the
+// vocabulary, as of a later program's records, is taken for a gauge and for a counter:
+// a sum over its sources.
+func (s *Samples) Add(source string, signal Signal, t int64, value float64) {
+	if !number(value) {
+		return
+	}
+	if s.series == nil {
+		s.series = map[series]*track{}
+	}
+	key := series{source, signal}
+	of := s.series[key]
+	if of == nil {
+		of = &track{}
+		s.series[key] = of
+	}
+	of.points = append(of.points, Sample{t, value})
+	of.sorted = false
+}
+
+// sort puts the samples in the order of their times.
+func (t *track) sort() []Sample {
+	if !t.sorted {
+		slices.SortStableFunc(t.points, func(a, b Sample) int { return cmp.Compare(a.T, b.T) })
+		t.sorted = true
+	}
+	return t.points
+}
+
+// Window is what was told of a stretch of time: of gauges how they were distributed, of
+// counters what they grew by, of facts what they were. What was not told is not there,
+// which is another thing than 0.
+type Window struct {
+	T0, T1   int64 // nanoseconds since the load began
+	Gauges   map[Signal]Distribution
+	Counters map[Signal]float64
+	Facts    map[Signal]float64
+	Restarts []string // sources whose process began anew: their counters are left out
+	Sources  []string // that told anything
+}
+
+// Distribution is that of a gauge's samples within a window.
+type Distribution struct {
+	N                        int
+	Mean, Min, P50, P95, Max float64
+}
+
+// Seconds is how long the window is.
+func (w *Window) Seconds() float64 { return float64(w.T1-w.T0) / 1e9 }
+
+// Gauge is how a gauge was distributed; false if no sample of it is of the window.
+func (w *Window) Gauge(s Signal) (Distribution, bool) {
+	d, ok := w.Gauges[s]
+	return d, ok
+}
+
+// Growth is what a counter grew by; false where that is not known.
+func (w *Window) Growth(s Signal) (float64, bool) {
+	x, ok := w.Counters[s]
+	return x, ok
+}
+
+// Rate is what it grew by in a second.
+func (w *Window) Rate(s Signal) (float64, bool) {
+	x, ok := w.Counters[s]
+	return x / w.Seconds(), ok && w.T1 > w.T0
+}
+
+// Ratio is what one counter grew by for each that another grew by: of a sum and a
+// count the mean. It is not known where the other did not grow.
+func (w *Window) Ratio(part, whole Signal) (float64, bool) {
+	a, ok := w.Counters[part]
+	b, known := w.Counters[whole]
+	return a / b, ok && known && b > 0
+}
+
+// Fact is a value that does not change.
+func (w *Window) Fact(s Signal) (float64, bool) {
+	x, ok := w.Facts[s]
+	return x, ok
+}
+
+// Window is what the samples say of [t0, t1). Gauges are those of samples within it;
+// what a counter grew by is interpolated to its ends, between the samples around each.
+// A counter that has no sample within reach of both ends is not known: nothing is
+// extrapolated beyond the first sample and the last.
+func (s *Samples) Window(t0, t1 int64) Window {
+	w := Window{T0: t0, T1: t1}
+	restarted := map[string]bool{}
+	sources := map[string]bool{}
+	bySignal := map[Signal][]string{}
+	for key, of := range s.series {
+		sources[key.source] = true
+		bySignal[key.signal] = append(bySignal[key.signal], key.source)
+		if key.signal == ProcessStart && changes(of.points) {
+			restarted[key.source] = true
+		}
+	}
+	w.Sources = sorted(sources)
+	w.Restarts = sorted(restarted)
+	for signal, of := range bySignal {
+		slices.Sort(of) // sums do not depend on the order of a map
+		d, known := Define(signal)
+		if !known || d.Kind == Gauge {
+			if x, ok := s.gauge(d, of, t0, t1); ok {
+				put(&w.Gauges, signal, x)
+			}
+		}
+		if !known || d.Kind == Counter {
+			if x, ok := s.counter(d, of, t0, t1, restarted); ok {
+				put(&w.Counters, signal, x)
+			}
+		}
+		if d.Kind == Fact {
+			if x, ok := s.fact(d, of); ok {
+				put(&w.Facts, signal, x)
+			}
+		}
+	}
+	return w
+}
+
+func put[T any](m *map[Signal]T, s Signal, x T) {
+	if *m == nil {
+		*m = map[Signal]T{}
+	}
+	(*m)[s] = x
+}
+
+func sorted(set map[string]bool) (list []string) {
+	for name := range set {
+		list = append(list, name)
+	}
+	slices.Sort(list)
+	return list
+}
+
+// changes says that a process began more than once. Its start is written with a
+// precision of a fraction of a second, which may differ between two workers.
+func changes(points []Sample) bool {
+	if len(points) == 0 {
+		return false
+	}
+	least, most := points[0].Value, points[0].Value
+	for _, p := range points {
+		least, most = min(least, p.Value), max(most, p.Value)
+	}
+	return most-least > 1
+}
+
+// within are the samples of [t0, t1).
+func (t *track) within(t0, t1 int64) []Sample {
+	all := t.sort()
+	from, _ := slices.BinarySearchFunc(all, t0, func(p Sample, at int64) int { return cmp.Compare(p.T, at) })
+	to, _ := slices.BinarySearchFunc(all, t1, func(p Sample, at int64) int { return cmp.Compare(p.T, at) })
+	return all[from:max(from, to)]
+}
+
+// Between are the samples of a signal within [t0, t1), over all sources, as one series:
+// at the times of the source that tells most often, with the others as they were last
+// told.
+func (s *Samples) Between(signal Signal, t0, t1 int64) []Sample {
+	var of []string
+	for key := range s.series {
+		if key.signal == signal {
+			of = append(of, key.source)
+		}
+	}
+	slices.Sort(of)
+	if len(of) == 0 {
+		return nil
+	}
+	d, _ := Define(signal)
+	return s.together(d, of, t0, t1)
+}
+
+// together is what several sources say as one series.
+func (s *Samples) together(d Definition, of []string, t0, t1 int64) []Sample {
+	most := s.series[series{of[0], d.Signal}]
+	for _, source := range of[1:] {
+		if one := s.series[series{source, d.Signal}]; len(one.within(t0, t1)) > len(most.within(t0, t1)) {
+			most = one
+		}
+	}
+	own := most.within(t0, t1)
+	if len(of) == 1 {
+		return own
+	}
+	out := make([]Sample, 0, len(own))
+	values := make([]float64, 0, len(of))
+	for _, p := range own {
+		values = values[:0]
+		for _, source := range of {
+			if x, ok := s.series[series{source, d.Signal}].latest(p.T); ok {
+				values = append(values, x)
+			}
+		}
+		out = append(out, Sample{p.T, d.Across.combine(values)})
+	}
+	return out
+}
+
+// latest is what was told last by a time.
+func (t *track) latest(at int64) (float64, bool) {
+	all := t.sort()
+	i, _ := slices.BinarySearchFunc(all, at+1, func(p Sample, at int64) int { return cmp.Compare(p.T, at) })
+	if i == 0 {
+		return 0, false
+	}
+	return all[i-1].Value, true
+}
+
+// combine makes one value of several, of which there is at least one.
+func (a Across) combine(values []float64) float64 {
+	switch a {
+	case Highest:
+		return slices.Max(values)
+	case Lowest:
+		return slices.Min(values)
+	}
+	sum := 0.0
+	for _, x := range values {
+		sum += x
+	}
+	if a == Mean {
+		return sum / float64(len(values))
+	}
+	return sum
+}
+
+// gauge is how it was distributed.
+func (s *Samples) gauge(d Definition, of []string, t0, t1 int64) (out Distribution, ok bool) {
+	points := s.together(d, of, t0, t1)
+	if len(points) == 0 {
+		return out, false
+	}
+	values := make([]float64, len(points))
+	sum := 0.0
+	for i, p := range points {
+		values[i] = p.Value
+		sum += p.Value
+	}
+	slices.Sort(values)
+	n := len(values)
+	rank := func(p float64) float64 { return values[min(n-1, max(0, int(math.Ceil(p*float64(n)))-1))] } // X(⌈np⌉)
+	out = Distribution{N: n, Mean: sum / float64(n), Min: values[0], P50: rank(.5), P95: rank(.95), Max: values[n-1]}
+	return out, !math.IsInf(out.Mean, 0)
+}
+
+// counter is what it grew by, over all sources that know.
+func (s *Samples) counter(d Definition, of []string, t0, t1 int64, restarted map[string]bool) (float64, bool) {
+	var grown []float64
+	for _, source := range of {
+		if restarted[source] {
+			return 0, false // what the others grew by is not the whole
+		}
+		x, ok := s.series[series{source, d.Signal}].growth(t0, t1)
+		if !ok {
+			return 0, false
+		}
+		grown = append(grown, x)
+	}
+	x := d.Across.combine(grown)
+	return x, !math.IsInf(x, 0)
+}
+
+// growth is what a counter grew by within [t0, t1).
+func (t *track) growth(t0, t1 int64) (float64, bool) {
+	all := t.sort()
+	for i := 1; i < len(all); i++ {
+		if all[i].Value < all[i-1].Value && all[i].T > t0 && all[i-1].T < t1 { // it began anew
+			return 0, false
+		}
+	}
+	from, ok := interpolate(all, t0)
+	to, known := interpolate(all, t1)
+	return to - from, ok && known && to >= from
+}
+
+// slack is how far outside its samples a counter may be asked for: a load that begins
+// is sampled just before its time 0, and one that ends just behind its end, so that an
+// end of a window may lie a moment beyond.
+const slack = int64(50e6)
+
+// interpolate is what a counter was at a time, on the line between the samples around
+// it.
+func interpolate(all []Sample, at int64) (float64, bool) {
+	n := len(all)
+	i, exact := slices.BinarySearchFunc(all, at, func(p Sample, at int64) int { return cmp.Compare(p.T, at) })
+	switch {
+	case n == 0:
+		return 0, false
+	case exact:
+		for i+1 < n && all[i+1].T == at {
+			i++
+		}
+		return all[i].Value, true
+	case i == 0:
+		return all[0].Value, all[0].T-at <= slack
+	case i == n:
+		return all[n-1].Value, at-all[n-1].T <= slack
+	}
+	a, b := all[i-1], all[i]
+	return a.Value + (b.Value-a.Value)*float64(at-a.T)/float64(b.T-a.T), true
+}
+
+// Total is what a counter grew by from its first sample to its last: before the load
+// and after it, where nothing of it was under way.
+func (s *Samples) Total(signal Signal) (float64, bool) {
+	d, _ := Define(signal)
+	var of []string
+	restarted := map[string]bool{}
+	for key, t := range s.series {
+		switch {
+		case key.signal == signal:
+			of = append(of, key.source)
+		case key.signal == ProcessStart && changes(t.points):
+			restarted[key.source] = true
+		}
+	}
+	slices.Sort(of)
+	if len(of) == 0 {
+		return 0, false
+	}
+	first, last := int64(math.MaxInt64), int64(math.MinInt64)
+	for _, source := range of {
+		all := s.series[series{source, signal}].sort()
+		if len(all) < 2 {
+			return 0, false
+		}
+		first, last = min(first, all[0].T), max(last, all[len(all)-1].T)
+	}
+	var grown []float64
+	for _, source := range of {
+		all := s.series[series{source, signal}].sort()
+		x, ok := s.series[series{source, signal}].growth(all[0].T, all[len(all)-1].T)
+		if !ok || restarted[source] {
+			return 0, false
+		}
+		grown = append(grown, x)
+	}
+	x := d.Across.combine(grown)
+	return x, last > first && !math.IsInf(x, 0)
+}
+
+// fact is a value that does not change: as it was told last.
+func (s *Samples) fact(d Definition, of []string) (float64, bool) {
+	var values []float64
+	for _, source := range of {
+		if all := s.series[series{source, d.Signal}].sort(); len(all) > 0 {
+			values = append(values, all[len(all)-1].Value)
+		}
+	}
+	if len(values) == 0 {
+		return 0, false
+	}
+	x := d.Across.combine(values)
+	return x, !math.IsInf(x, 0)
+}
+
+// Combine makes one value of a signal of what several sources say; false where none
+// does.
+func Combine(signal Signal, values []float64) (float64, bool) {
+	if len(values) == 0 {
+		return 0, false
+	}
+	d, _ := Define(signal)
+	return d.Across.combine(values), true
+}

@@ -73,16 +73,18 @@ func rooms() []room {
 		{"run/search", "data/result stat data/metric"},                                                                                                              // which load next: decisions without clock, socket or file
 		{"run/estimate", "data/result plan run/search"},                                                                                                             // what a plan will send, take and cost
 		{"run", "plan load measure data/record data/marks data/spill data/rundir data/result slo wire wire/stamp workload workload/seed workload/token workload/arrival clock say target run/search stat data/metric wire/api measure/judge"},
-		{"study/predict", "plan run load data/record data/rundir data/result workload twin twin/catalogue twin/deploy twin/vllm stat say target data/metric measure"},
+		{"study/explain", "data/metric"}, // what limits a server: rules over facts
+		{"study/predict", "study/explain plan run load data/record data/rundir data/result workload twin twin/catalogue twin/deploy twin/vllm stat say target data/metric measure"},
+		{"study/inspect", "data/metric data/result say study/explain study/predict twin/deploy"},                          // a run as the evidence that explain weighs
 		{"study/calibrate", "plan run study/predict target twin/deploy workload data/record data/result data/rundir say"}, // a server's twin, by loads chosen for it
 		{"run/audit", "plan run measure twin/serve data/record data/result stat workload data/metric say"},
 		{"study/tools", "run/audit say data/result data/metric"},                      // what other tools wrote, read as what they say
 		{"study/compare", "study/tools data/rundir data/result stat say data/metric"}, // what changed between systems
 		// shown
 		{"report/export", "measure data/metric data/record data/result say stat wire/api data/spill"}, // a run in the formats of others
-		{"report", "slo data/record data/result run/audit study/compare study/tools study/predict twin/deploy stat say data/metric measure/judge"},
+		{"report", "study/explain study/inspect slo data/record data/result run/audit study/compare study/tools study/predict twin/deploy stat say data/metric measure/judge"},
 		{"report/page", "data/metric data/record data/result data/spill measure report say stat study/compare"}, // a run or a comparison as one HTML file, with charts
-		{"cli", "plan study/tools run run/search run/audit study/calibrate study/compare study/predict report data/record data/rundir data/result slo twin/deploy twin/serve say target report/export wire/api report/page run/estimate"},
+		{"cli", "plan study/inspect study/tools run run/search run/audit study/calibrate study/compare study/predict report data/record data/rundir data/result slo twin/deploy twin/serve say target report/export wire/api report/page run/estimate"},
 		{"cmd/pitot", "cli"},
 	}
 }
@@ -224,7 +226,7 @@ func TestRooms(t *testing.T) {
 // pure are the rooms that say that they have no clock, socket or file, and mean what
 // they stand on too.
 func pure() []string {
-	return []string{"stat", "data/result", "twin", "twin/vllm", "run/search", "workload/seed"}
+	return []string{"stat", "data/result", "twin", "twin/vllm", "run/search", "workload/seed", "study/explain"}
 }
 
 // What a pure room imports, however far down, is pure too.

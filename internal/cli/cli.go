@@ -57,6 +57,7 @@ func verbs() []verb {
 		{"run", "measure one load on one target", runVerb, runHelp, targetArgument},
 		{"sweep", "measure many loads: the curve, the knee, saturation", sweepVerb, sweepHelp, targetArgument},
 		{"find", "the highest load that meets an SLO, verified, with its interval", findVerb, findHelp, targetArgument},
+		{"explain", "what limits a run, with evidence, and the next thing to try", explainVerb, explainHelp, pathArguments},
 		{"report", "show a run again, finish one that was killed", reportVerb, reportHelp, pathArguments},
 		{"vllm-bench", "what vllm bench serve does, with its flags", vllmBenchVerb, vllmBenchHelp, noArguments},
 		{"mock", "serve the embedded target over HTTP", mockVerb, mockHelp, deploymentArgument},

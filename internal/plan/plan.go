@@ -151,6 +151,12 @@ type Fitting struct {
 	Format  string
 }
 
+// Explanation is what `pitot explain` has of its own.
+type Explanation struct {
+	Deployment string // MODEL@GPU[?settings] that the target was, as far as it is known
+	Format     string
+}
+
 // Calibration is what `pitot calibrate` has of its own.
 type Calibration struct {
 	Deployment string        // MODEL@GPU[?settings] that the target is, as far as it is known

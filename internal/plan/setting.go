@@ -21,6 +21,7 @@ const (
 	VerbCalibrate Verb = "calibrate"
 	VerbCompare   Verb = "compare"
 	VerbCheck     Verb = "check"
+	VerbExplain   Verb = "explain"
 )
 
 // Setting is one thing a user can set: a flag, a key in YAML and a PITOT_

@@ -83,6 +83,8 @@ type Recorded struct {
 	content  twin.Content // where it is not by hashes
 	measured bool         // counts; the others only load the engine
 	pause    float64      // s, in a closed loop since the answer that it followed
+	late     float64      // s, from when it could be sent to when it was
+	connect  float64      // s, of a TCP connect for it, 0 where a connection was there
 }
 
 // hashBlock is how many tokens a hash id is of.

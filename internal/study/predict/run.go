@@ -100,6 +100,10 @@ func recorded(row *record.Row, seen timing, times []float64, t0, t1 int64) (q Re
 		Input: input, Output: int(max(row.CompletionTokens, 1)),
 		Arrival: float64(row.Sent) / 1e9, stamp: row.Sent, cached: int(max(row.CachedTokens, 0)), seen: timing{sent: float64(row.Sent) / 1e9},
 	}
+	if row.Ready >= 0 {
+		q.late = float64(row.Sent-row.Ready) / 1e9
+	}
+	q.connect = float64(max(row.Connect, 0)) / 1e9
 	if row.CompletionTokens <= 0 { // it was cut: the engine worked on what was asked
 		q.Output = int(max(row.OutputPlanned, 1))
 	}

@@ -1,0 +1,83 @@
+// Command why judges the diagnosis of pitot explain on servers whose truth is known by
+// intervention: simulated ones that differ from the catalogue, with other people's load,
+// networks, proxies, throttled clocks and slow clients around them. The same schedule is
+// served again with each cause relieved alone: a rate a third higher, a limit twice as
+// high, a cost of the host or the way of nothing. The causes of a metric are those that
+// bring at least half of what the best brings, and a twentieth; else it has none.
+//
+// The diagnosis is given what a client records, the deployment as its owner states it, and
+// in the half "with telemetry" what a page of metrics shows when it is read each second.
+// A claim is right if its cause is among the true ones. The knob that it proposes is
+// turned on the true server.
+//
+//	go run ./bench/why [-cases DIR] [-from 0] [-to 20] [-seed 1 | -seed commit] [-again]
+//
+// What came of each case is kept in the directory, so that many can be gone through in
+// pieces; -again makes the diagnoses of those that are there anew, without a server.
+// Limits of the rules were chosen with seed 1; another seed shows how often they hold.
+package main
+
+import (
+	"encoding/json"
+	"flag"
+	"fmt"
+	"hash/fnv"
+	"log"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strconv"
+	"strings"
+)
+
+func main() {
+	log.SetFlags(0)
+	dir := flag.String("cases", filepath.Join(os.TempDir(), "pitot-why"), "where what came of each case is kept")
+	from, to := flag.Int("from", 0, "the first case"), flag.Int("to", 20, "the one behind the last")
+	seed := flag.String("seed", "1", "of the cases; commit: the hash of the commit")
+	again := flag.Bool("again", false, "only the cases that are there")
+	verbose := flag.Bool("v", false, "each claim that is wrong")
+	flag.Parse()
+	number := seedOf(*seed)
+	at := filepath.Join(*dir, fmt.Sprintf("%x", number))
+	if err := os.MkdirAll(at, 0o755); err != nil {
+		log.Fatal(err)
+	}
+	var results []*Result
+	for i := *from; i < *to; i++ {
+		file := filepath.Join(at, fmt.Sprintf("%04d.json", i))
+		x := new(Result)
+		b, err := os.ReadFile(file)
+		if err != nil || json.Unmarshal(b, x) != nil || x.Version != ResultVersion {
+			if *again {
+				continue
+			}
+			x = newCase(number, i).result()
+			if b, err = json.Marshal(x); err == nil {
+				err = os.WriteFile(file, b, 0o644)
+			}
+			if err != nil {
+				log.Fatal(err)
+			}
+		}
+		results = append(results, x)
+	}
+	report(results, *verbose)
+}
+
+// seedOf is a number, or made of the commit's hash.
+func seedOf(text string) uint64 {
+	if n, err := strconv.ParseUint(text, 10, 64); err == nil {
+		return n
+	}
+	if text == "commit" {
+		out, err := exec.Command("git", "rev-parse", "HEAD").Output()
+		if err != nil {
+			log.Fatalf("the commit's hash: %v", err)
+		}
+		text = strings.TrimSpace(string(out))
+	}
+	h := fnv.New64a()
+	h.Write([]byte(text))
+	return h.Sum64()
+}

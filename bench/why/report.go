@@ -1,0 +1,173 @@
+package main
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+
+	"pitot/internal/study/explain"
+)
+
+// truth is the set of true causes.
+func (o *Outcome) truth() (set []explain.Cause) {
+	most := 0.0
+	for _, g := range o.Gains {
+		most = max(most, g)
+	}
+	for _, cause := range causes {
+		if g := o.Gains[cause]; g >= explain.Least && g >= most/2 {
+			set = append(set, cause)
+		}
+	}
+	return set
+}
+
+// tally counts claims.
+type tally struct {
+	points, claims, right, sure, sureWrong int
+	of, found                              map[explain.Cause]int // points of which it is a cause; of these, named
+	named                                  map[[2]explain.Cause]int
+	knobs, better                          int
+	level                                  map[explain.Confidence][2]int
+}
+
+func newTally() *tally {
+	return &tally{of: map[explain.Cause]int{}, found: map[explain.Cause]int{}, named: map[[2]explain.Cause]int{}, level: map[explain.Confidence][2]int{}}
+}
+
+// add takes one diagnosis in, and says whether its claim was wrong.
+func (t *tally) add(o *Outcome, c *explain.Case) (explain.Diagnosis, bool) {
+	d := explain.Diagnose(c)
+	truth := o.truth()
+	t.points++
+	p := &d.Primary
+	right := slices.Contains(truth, p.Cause)
+	claimed := p.Cause != explain.Unknown
+	if claimed {
+		t.claims++
+		l := t.level[p.Confidence]
+		l[0]++
+		if right {
+			t.right++
+			l[1]++
+		}
+		t.level[p.Confidence] = l
+		if p.Confidence == explain.Sure {
+			t.sure++
+			if !right {
+				t.sureWrong++
+			}
+		}
+	}
+	leading := explain.Unknown
+	most := 0.0
+	for _, cause := range truth {
+		if g := o.Gains[cause]; g > most {
+			leading, most = cause, g
+		}
+	}
+	t.of[leading]++
+	if right || leading == explain.Unknown && !claimed {
+		t.found[leading]++
+	}
+	t.named[[2]explain.Cause{leading, p.Cause}]++
+	if p.Try != nil && claimed {
+		if g, ok := o.Knobs[p.Try.Knob+"="+p.Try.To]; ok {
+			t.knobs++
+			if g > 0 {
+				t.better++
+			}
+		}
+	}
+	return d, claimed && !right
+}
+
+func share(a, b int) string {
+	if b == 0 {
+		return "   –"
+	}
+	return fmt.Sprintf("%3.0f %%", 100*float64(a)/float64(b))
+}
+
+// report prints the tables.
+func report(results []*Result, verbose bool) {
+	for _, telemetry := range []bool{true, false} {
+		name := "without telemetry"
+		if telemetry {
+			name = "with telemetry"
+		}
+		all, by := newTally(), map[string]*tally{}
+		for _, r := range results {
+			for i := range r.Of {
+				o := &r.Of[i]
+				c := &o.Without
+				if telemetry {
+					c = &o.With
+				}
+				key := o.Symptom.String()
+				if by[key] == nil {
+					by[key] = newTally()
+				}
+				by[key].add(o, c)
+				if d, wrong := all.add(o, c); wrong && verbose {
+					off := -1.0
+					if c.Twin != nil {
+						off = c.Twin.Off
+					}
+					fmt.Printf("%4d %-11s %-11s claimed %s (%s, %.2f, truly %.2f), true %v, twins off %.2f\n", r.Number, r.Kind, o.Symptom, d.Primary.Cause, d.Primary.Confidence, d.Primary.Gain, o.Gains[d.Primary.Cause], gainsOf(o), off)
+				}
+			}
+		}
+		fmt.Printf("\n%s: %d cases\n\n%-12s %7s %8s %8s %6s %6s %12s\n", name, len(results), "", "points", "claimed", "right", "sure", "wrong", "knob better")
+		line := func(name string, t *tally) {
+			fmt.Printf("%-12s %7d %8s %8s %6d %6d %12s of %d\n", name, t.points, share(t.claims, t.points), share(t.right, t.claims), t.sure, t.sureWrong, share(t.better, t.knobs), t.knobs)
+		}
+		for _, s := range symptoms {
+			if t := by[s.String()]; t != nil {
+				line(s.String(), t)
+			}
+		}
+		line("all", all)
+		fmt.Printf("\n")
+		for _, l := range []explain.Confidence{explain.Sure, explain.Likely, explain.Possible} {
+			fmt.Printf("%-9s %4d, %s right\n", l, all.level[l][0], share(all.level[l][1], all.level[l][0]))
+		}
+		fmt.Printf("\n%-24s %6s %7s   claimed as\n", "leading cause", "points", "recall")
+		sum, n := 0.0, 0
+		for _, cause := range append(slices.Clone(causes), explain.Unknown) {
+			if all.of[cause] == 0 {
+				continue
+			}
+			label := string(cause)
+			if cause == explain.Unknown {
+				label = "none"
+			} else {
+				sum += float64(all.found[cause]) / float64(all.of[cause])
+				n++
+			}
+			fmt.Printf("%-24s %6d %7s  ", label, all.of[cause], share(all.found[cause], all.of[cause]))
+			as := map[explain.Cause]int{}
+			for pair, count := range all.named {
+				if pair[0] == cause {
+					as[pair[1]] += count
+				}
+			}
+			names := slices.SortedFunc(maps.Keys(as), func(a, b explain.Cause) int { return as[b] - as[a] })
+			for _, name := range names {
+				fmt.Printf(" %s %d;", name, as[name])
+			}
+			fmt.Println()
+		}
+		if n > 0 {
+			fmt.Printf("macro recall %.0f %%\n", 100*sum/float64(n))
+		}
+	}
+}
+
+// gainsOf are the true causes with what each brings.
+func gainsOf(o *Outcome) (list []string) {
+	for _, cause := range o.truth() {
+		list = append(list, fmt.Sprintf("%s %.2f", cause, o.Gains[cause]))
+	}
+	return list
+}

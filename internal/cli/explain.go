@@ -1,0 +1,53 @@
+package cli
+
+import (
+	"context"
+	"fmt"
+	"io"
+
+	"pitot/internal/plan"
+	"pitot/internal/report"
+	"pitot/internal/say"
+	"pitot/internal/study/inspect"
+)
+
+// explainVerb says what limits a run.
+func explainVerb(_ context.Context, e *Env) (int, error) {
+	var p plan.Explanation
+	dirs, err := plan.DecodeParts(plan.VerbExplain, e.Args, e.Environ, &p)
+	if err != nil {
+		return Usage, err
+	}
+	if len(dirs) != 1 {
+		return Usage, say.Errorf("explain takes one run, and %d are named", len(dirs)).WithHint("for example pitot explain runs/latest")
+	}
+	measured, err := openRun(dirs[0], e.Stderr)
+	if measured == nil {
+		return Usage, err
+	}
+	x, err := inspect.Run(dirs[0], measured, inspect.Options{Deployment: p.Deployment})
+	if err != nil {
+		return Usage, err
+	}
+	if p.Format == "json" {
+		return Done, report.JSON(e.Stdout, x)
+	}
+	return Done, report.WriteExplanation(e.Stdout, x, report.Style{Color: wantsColor(e.Stdout, e.Getenv)})
+}
+
+func explainHelp(w io.Writer) {
+	fmt.Fprint(w, `pitot explain RUN [--deployment MODEL@GPU[?settings]]
+
+Says what limits a run, load by load: the cause of each limit that was not met (of
+p90 TTFT, mean TPOT and p90 stall where all were), the numbers that speak for it
+and where they were read, what it is not, how sure that is, what would confirm it,
+and the one setting to try next.
+
+The client's own times are held against twins of the deployment, which serve the
+same requests with one cause relieved after the other. Of a server the deployment
+must be said; sim: and mock: have theirs in the target. Where it cannot be told,
+it says "not known", why, and what would tell. docs/why.md tells how to read it.
+
+`)
+	printSettings(w, plan.VerbExplain)
+}

@@ -1,0 +1,180 @@
+package report
+
+import (
+	"fmt"
+	"io"
+	"strings"
+
+	"pitot/internal/data/result"
+	"pitot/internal/say"
+	"pitot/internal/study/explain"
+	"pitot/internal/study/inspect"
+)
+
+// What limits a run, in words.
+
+// inWords is a cause with its article, as a sentence has it.
+func inWords(c explain.Cause) string { return string(c) }
+
+// symptomText is the symptom and how much of it there is.
+func symptomText(d *explain.Diagnosis) string {
+	return say.Plain(d.Symptom.Of + " " + strings.ToUpper(string(d.Symptom.Metric)) + " " + say.Quantity(d.Value) + " ms")
+}
+
+// evidenceText is a number with its unit and where it was read.
+func evidenceText(e *explain.Evidence) string {
+	v := say.Quantity(e.Value)
+	switch e.Unit {
+	case "":
+	case "share":
+		v = say.Percent(e.Value)
+	default:
+		v += " " + e.Unit
+	}
+	return fmt.Sprintf("%s %s (%s)", e.Signal, v, e.From)
+}
+
+// trialText is what to try.
+func trialText(t *explain.Trial) string {
+	s := t.Knob
+	switch {
+	case t.From != "" && t.To != "":
+		s += " " + t.From + " → " + t.To
+	case t.To != "":
+		s += ": " + t.To
+	}
+	if t.Gain > 0 {
+		return s + "; the twins expect " + say.Percent(t.Gain) + " less"
+	}
+	return s + "; no twin was asked"
+}
+
+// limitSentence is the sentence that an explanation is read for.
+func limitSentence(x *inspect.Explanation) string {
+	if len(x.Points) == 0 {
+		return "Nothing was measured."
+	}
+	at := worst(x)
+	if at == nil {
+		return "What limits it is " + notKnown + "."
+	}
+	d := &at.Symptoms[0]
+	if d.Primary.Cause == explain.Unknown {
+		return fmt.Sprintf("What limits %s at %s is %s.", symptomName(d.Symptom), at.Load, say.Plain(d.Primary.Claim))
+	}
+	return fmt.Sprintf("%s at %s is limited by %s (%s).", symptomName(d.Symptom), at.Load, inWords(d.Primary.Cause), d.Primary.Confidence)
+}
+
+func symptomName(s explain.Symptom) string { return s.Of + " " + strings.ToUpper(string(s.Metric)) }
+
+// worst is the first load that does not meet its objective, else the highest.
+func worst(x *inspect.Explanation) (at *inspect.Point) {
+	for i := range x.Points {
+		p := &x.Points[i]
+		if len(p.Symptoms) == 0 {
+			continue
+		}
+		if at = p; p.Met == result.No {
+			return at
+		}
+	}
+	return at
+}
+
+// WriteExplanation writes what limits a run for a terminal.
+func WriteExplanation(w io.Writer, x *inspect.Explanation, s Style) error {
+	p := &printer{w: w}
+	p.line("")
+	p.write(s, bold, "", limitSentence(x))
+	asked := "no twin was asked"
+	if x.Deployment != "" {
+		asked = "held against twins of " + x.Deployment
+	}
+	p.write(s, dim, "", "of "+say.Plain(x.Run), asked)
+	for _, n := range x.Notes {
+		p.write(s, "", "", say.Plain(n))
+	}
+	if len(x.Over) > 0 {
+		p.line("")
+		for _, r := range x.Over {
+			span := "at " + r.From
+			if r.To != r.From {
+				span = "from " + r.From + " to " + r.To
+			}
+			p.hanging(s, "", "  ", "    ", symptomName(r.Symptom)+" "+span+": "+inWords(r.Cause))
+		}
+	}
+	for i := range x.Points {
+		writePoint(p, s, &x.Points[i], len(x.Points) > 1)
+	}
+	return p.err
+}
+
+func writePoint(p *printer, s Style, x *inspect.Point, several bool) {
+	p.line("")
+	head := x.Load
+	switch x.Met {
+	case result.Yes:
+		head += ": the SLO is met, nothing has to be done; what it would gain from"
+	case result.No:
+		head += ": the SLO is not met"
+	}
+	p.write(s, bold, "", head)
+	if x.NoFinding != "" {
+		p.write(s, "", "  ", x.NoFinding)
+	}
+	for i := range x.Symptoms {
+		d := &x.Symptoms[i]
+		f := &d.Primary
+		p.hanging(s, bold, "  ", "    ", symptomText(d)+": ", say.Plain(f.Claim)+confidenceText(f))
+		if several && f.Cause != explain.Unknown {
+			writeRow(p, s, "try", trialOf(f))
+			continue
+		}
+		writeFinding(p, s, f)
+		for k := range d.Also {
+			a := &d.Also[k]
+			writeRow(p, s, "also", say.Plain(string(a.Cause)+": "+a.Claim), trialOf(a))
+		}
+	}
+}
+
+func confidenceText(f *explain.Finding) string {
+	if f.Confidence == "" {
+		return ""
+	}
+	return " (" + string(f.Confidence) + ")"
+}
+
+// trialOf is what a finding says to try, "" where it says nothing.
+func trialOf(f *explain.Finding) string {
+	if f.Try == nil {
+		return ""
+	}
+	return "try " + trialText(f.Try)
+}
+
+// writeRow writes what there is under a name.
+func writeRow(p *printer, s Style, name string, items ...string) {
+	if items = present(items...); len(items) > 0 {
+		if name == "try" {
+			items[0] = strings.TrimPrefix(items[0], "try ")
+		}
+		p.hanging(s, "", "    ", "      ", append([]string{name + ": " + items[0]}, items[1:]...)...)
+	}
+}
+
+// writeFinding writes one with all that speaks for it.
+func writeFinding(p *printer, s Style, f *explain.Finding) {
+	var evidence, excluded []string
+	for i := range f.Evidence {
+		evidence = append(evidence, evidenceText(&f.Evidence[i]))
+	}
+	for _, e := range f.Excluded {
+		excluded = append(excluded, string(e.Cause)+": "+e.Because)
+	}
+	writeRow(p, s, "because", evidence...)
+	writeRow(p, s, "not", excluded...)
+	writeRow(p, s, "confirm", f.Confirm)
+	writeRow(p, s, "try", trialOf(f))
+}

@@ -1,0 +1,263 @@
+// Package explain says what limits a server at a load: which cause, taken away, would
+// make a metric better, with the evidence, what was excluded and how, how sure that is,
+// what would confirm it and which setting to try. It works on facts that were read
+// elsewhere, at the client, in the server's metrics, on the twin, and never on what only an
+// engine knows. A fact that is not known is not there, which is something else than 0.
+// It has no clock, no file and no socket.
+package explain
+
+import (
+	"cmp"
+	"slices"
+
+	"pitot/internal/data/metric"
+)
+
+// Cause is what can limit: something that could be more, or cost nothing.
+type Cause string
+
+// The causes. Unknown is none of them.
+const (
+	Unknown     Cause = "not known"
+	Compute     Cause = "compute"
+	Bandwidth   Cause = "memory bandwidth"
+	Host        Cause = "host overhead"
+	Links       Cause = "links"
+	Seats       Cause = "max_num_seqs"
+	KVCache     Cause = "KV cache"
+	Budget      Cause = "max_num_batched_tokens"
+	PrefixCache Cause = "prefix cache"
+	Frontend    Cause = "API server"
+	Network     Cause = "network"
+	Proxy       Cause = "buffering proxy"
+	Throttling  Cause = "throttling"
+	Foreign     Cause = "other clients"
+	Client      Cause = "client"
+	Freezes     Cause = "freezes"
+)
+
+// Symptom is the statistic of a metric that is too large.
+type Symptom struct {
+	Metric metric.Name `json:"metric"`
+	Of     string      `json:"of"` // "mean", "p50", "p90", "p99"
+}
+
+// String is how it is written in an SLO: "p99 ttft".
+func (s Symptom) String() string { return s.Of + " " + string(s.Metric) }
+
+// Confidence is how sure a finding is. How often each is right on servers whose
+// truth is known `go run ./bench/why` says.
+type Confidence string
+
+// The three.
+const (
+	Sure     Confidence = "sure"
+	Likely   Confidence = "likely"
+	Possible Confidence = "possible"
+)
+
+// Finding is one cause of a symptom, with what speaks for it.
+type Finding struct {
+	Cause      Cause      `json:"regime"`
+	Claim      string     `json:"claim"`
+	Confidence Confidence `json:"confidence,omitempty"` // "" of what is not known
+	// Gain is the share of the symptom that would go if the cause were relieved: a rate a
+	// third higher, a limit twice as high, a cost of nothing.
+	Gain     float64    `json:"gain"`
+	Evidence []Evidence `json:"evidence"`
+	Excluded []Excluded `json:"excluded,omitempty"`
+	Confirm  string     `json:"confirm"` // a command, or what to look at
+	Try      *Trial     `json:"try,omitempty"`
+}
+
+// Evidence is a number and where it was read.
+type Evidence struct {
+	Signal Signal  `json:"signal"`
+	Value  float64 `json:"value"`
+	Unit   string  `json:"unit"`
+	From   string  `json:"from"`
+}
+
+// Excluded is a cause that it is not.
+type Excluded struct {
+	Cause   Cause  `json:"regime"`
+	Because string `json:"because"`
+}
+
+// Trial is a setting to change, and by what share the twin expects the symptom to fall.
+type Trial struct {
+	Knob string  `json:"knob"`
+	From string  `json:"from,omitempty"`
+	To   string  `json:"to,omitempty"`
+	Gain float64 `json:"expected_gain"` // 0: the twin was not asked
+}
+
+// Twin is what twins of the server, each as good a guess as the others, do with the
+// requests that were measured.
+type Twin struct {
+	Name    string            // "llama-3.1-8b@h100"
+	Value   float64           // ms, of the symptom: the median of them
+	Off     float64           // how far the best of them is from what was measured, the mean of |ln(twin ÷ measured)|
+	Slower  float64           // factor on the steps of the stated deployment that makes twins as slow as the server
+	Reliefs map[Cause]Relief  // of the causes that it models
+	Trials  map[Cause][]Trial // the best first
+}
+
+// Relief is what it brings to take a cause away.
+type Relief struct {
+	Gain  float64 // share of the symptom that goes, the median of the twins
+	Among float64 // share of the twins in which it is among the causes: at least half of the most that any brings, and at least [Least]
+}
+
+// Least is the gain from which on something is a cause.
+const Least = 0.05
+
+// Case is what is diagnosed.
+type Case struct {
+	Symptom Symptom
+	Value   float64 // ms, as measured
+	Facts   Facts
+	Twin    *Twin // nil where the server's model or accelerator is not known
+	Command string
+}
+
+// Diagnosis is what limits one symptom: the finding to act on, and others that matter
+// as well.
+type Diagnosis struct {
+	Symptom Symptom   `json:"symptom"`
+	Value   float64   `json:"value_ms"`
+	Primary Finding   `json:"primary"`
+	Also    []Finding `json:"also,omitempty"`
+}
+
+// candidate is a cause with all that is known for and against it.
+type candidate struct {
+	cause    Cause
+	gain     float64
+	among    float64 // of twins; 1 of what was measured
+	measured bool
+	evidence []Evidence
+	against  string // why it is none
+}
+
+// Diagnose weighs the causes of a case.
+func Diagnose(c *Case) Diagnosis {
+	d := Diagnosis{Symptom: c.Symptom, Value: c.Value}
+	all := candidates(c)
+	var excluded []Excluded
+	var open []candidate
+	most, misled := 0.0, false // what is left brings; the twins were led by what it is not
+	for _, x := range all {
+		switch {
+		case x.against != "":
+			excluded = append(excluded, Excluded{x.cause, x.against})
+			misled = misled || c.Twin != nil && c.Twin.Reliefs[x.cause].Gain >= Least
+		case x.gain >= Least:
+			open = append(open, x)
+			most = max(most, x.gain)
+		}
+	}
+	for i := range open {
+		if x := &open[i]; misled && x.gain >= most/2 {
+			x.among = max(x.among, 0.75)
+		}
+	}
+	slices.SortStableFunc(open, func(a, b candidate) int { return cmp.Compare(b.weight(), a.weight()) })
+	if why := doubt(c, open); why != "" {
+		d.Primary = notKnown(c, why, open)
+		d.Primary.Excluded = excluded
+		return d
+	}
+	d.Primary = c.finding(&open[0], confidence(c, open))
+	d.Primary.Excluded = excluded
+	for i := range open[1:] {
+		if x := &open[1+i]; x.gain >= open[0].gain/2 && x.among >= 0.5 {
+			d.Also = append(d.Also, c.finding(x, Possible))
+		}
+	}
+	return d
+}
+
+// weight orders causes: by what they bring, and by how many twins agree.
+func (x *candidate) weight() float64 { return x.gain * (0.25 + 0.75*x.among) }
+
+// candidates are all causes of which anything is known.
+func candidates(c *Case) (list []candidate) {
+	for _, cause := range causes {
+		x := candidate{cause: cause, gain: -1}
+		if c.Twin != nil {
+			if r, ok := c.Twin.Reliefs[cause]; ok {
+				x.gain, x.among = r.Gain, r.Among
+				x.evidence = append(x.evidence, Evidence{"gain on the twin", r.Gain, "share", "replays on " + c.Twin.Name})
+			}
+		}
+		for i := range rules {
+			r := &rules[i]
+			if r.cause != cause || !slices.Contains(r.of, c.Symptom.Metric) || !c.Facts.has(r.needs...) {
+				continue
+			}
+			gain := r.gain(c.Facts, c.Value)
+			switch {
+			case r.kind == atMost && gain <= 0:
+				x.gain, x.against = 0, r.says
+			case r.kind == atMost:
+				if x.gain > gain {
+					x.gain = gain
+					x.evidence = append(x.evidence, c.Facts.evidence(r.needs)...)
+				}
+			case r.kind == measured || x.gain < 0 && c.Twin == nil:
+				x.gain, x.among, x.measured = max(gain, 0), 1, r.kind == measured
+				x.evidence = c.Facts.evidence(r.needs)
+				if gain < Least {
+					x.against = r.says
+				}
+			default: // the twin knows better
+				x.evidence = append(x.evidence, c.Facts.evidence(r.needs)...)
+			}
+		}
+		if x.gain >= 0 || x.against != "" {
+			list = append(list, x)
+		}
+	}
+	return list
+}
+
+// finding puts a candidate into words.
+func (c *Case) finding(x *candidate, sure Confidence) Finding {
+	w := wording(x.cause, c.Symptom.Metric)
+	f := Finding{Cause: x.cause, Claim: w.claim, Confidence: sure, Gain: x.gain, Evidence: x.evidence, Confirm: w.confirm}
+	if c.Twin != nil {
+		for _, t := range c.Twin.Trials[x.cause] {
+			if t.Gain >= Least {
+				f.Try = &t
+				break
+			}
+		}
+	}
+	if f.Try == nil && w.knob != "" {
+		f.Try = &Trial{Knob: w.knob, To: w.to}
+	}
+	return f
+}
+
+// notKnown says why, and what would tell.
+func notKnown(c *Case, why string, open []candidate) Finding {
+	f := Finding{Cause: Unknown, Claim: "not known, because " + why, Confirm: tells(c)}
+	for i := range open[:min(len(open), 2)] {
+		f.Evidence = append(f.Evidence, open[i].evidence...)
+	}
+	return f
+}
+
+// tells is the measurement that would tell most.
+func tells(c *Case) string {
+	switch {
+	case c.Twin == nil && !c.Facts.has(Running):
+		return "say what serves with --deployment MODEL@GPU, or measure where the server's /metrics can be reached"
+	case c.Twin == nil:
+		return "say what serves with --deployment MODEL@GPU"
+	case !c.Facts.has(Running):
+		return "measure where the server's /metrics can be reached"
+	}
+	return "measure it at half the load and at one request at a time: pitot sweep"
+}

@@ -1,0 +1,229 @@
+package explain
+
+import (
+	"math"
+	"slices"
+	"testing"
+
+	"pitot/internal/data/metric"
+)
+
+var (
+	tail  = Symptom{metric.TTFT, "p90"}
+	token = Symptom{metric.TPOT, "mean"}
+	stall = Symptom{metric.Stall, "p90"}
+)
+
+// twin is one of which most would agree.
+func twin(gains map[Cause]float64) *Twin {
+	t := &Twin{Name: "twin", Value: 100, Off: 0.05, Slower: 1, Reliefs: map[Cause]Relief{}}
+	most := 0.0
+	for _, g := range gains {
+		most = max(most, g)
+	}
+	for cause, g := range gains {
+		r := Relief{Gain: g}
+		if g >= Least && g >= most/2 {
+			r.Among = 1
+		}
+		t.Reliefs[cause] = r
+	}
+	return t
+}
+
+// facts are pairs of a signal and its value.
+func facts(pairs ...any) Facts {
+	f := Facts{}
+	for i := 0; i < len(pairs); i += 2 {
+		f.Set(pairs[i].(Signal), pairs[i+1].(float64), "", FromServer)
+	}
+	return f
+}
+
+func TestDiagnose(t *testing.T) {
+	for _, c := range []struct {
+		name string
+		of   Case
+		want Cause
+	}{
+		{"nothing is known", Case{Symptom: tail, Value: 100}, Unknown},
+		{"the twins agree", Case{Symptom: tail, Value: 100, Twin: twin(map[Cause]float64{Seats: .6, Compute: .2})}, Seats},
+		{"the twins are far off", Case{Symptom: tail, Value: 100, Twin: func() *Twin {
+			x := twin(map[Cause]float64{Seats: .6})
+			x.Off = 1
+			return x
+		}()}, Unknown},
+		{"nothing helps", Case{Symptom: tail, Value: 100, Twin: twin(map[Cause]float64{Seats: 0, Compute: .02})}, Unknown},
+		{"seats were free", Case{Symptom: tail, Value: 100, Twin: twin(map[Cause]float64{Seats: .6, Compute: .2}),
+			Facts: facts(RunningMost, 3., MaxSeats, 8.)}, Compute},
+		{"how many ran is not known, which is not 0", Case{Symptom: tail, Value: 100, Twin: twin(map[Cause]float64{Seats: .6, Compute: .2}),
+			Facts: facts(MaxSeats, 8.)}, Seats},
+		{"the KV cache had room", Case{Symptom: tail, Value: 100, Twin: twin(map[Cause]float64{KVCache: .6, Bandwidth: .2}),
+			Facts: facts(KVMost, .4, Preempted, 0.)}, Bandwidth},
+		{"a long round trip", Case{Symptom: tail, Value: 100, Twin: twin(map[Cause]float64{Compute: .1}), Facts: facts(RoundTrip, 60.)}, Network},
+		{"a late client", Case{Symptom: tail, Value: 100, Twin: twin(map[Cause]float64{Compute: .1}), Facts: facts(LagInTail, 60.)}, Client},
+		{"a proxy", Case{Symptom: stall, Value: 200, Facts: facts(PerArrival, 8., Evenness, .05, GapMedian, 200., TPOTMean, 20.)}, Proxy},
+		{"chunks of several tokens are no proxy", Case{Symptom: stall, Value: 200, Facts: facts(PerArrival, 8., Evenness, .8, GapMedian, 200., TPOTMean, 20.)}, Unknown},
+		{"others", Case{Symptom: token, Value: 20, Twin: twin(map[Cause]float64{Bandwidth: .1}), Facts: facts(ForeignShare, .5)}, Foreign},
+		{"a clock held down", Case{Symptom: token, Value: 20, Twin: twin(map[Cause]float64{Bandwidth: .1}), Facts: facts(ClockShare, .6)}, Throttling},
+		{"too slow for any like it", Case{Symptom: token, Value: 20, Twin: func() *Twin {
+			x := twin(map[Cause]float64{Bandwidth: .2})
+			x.Slower = 2
+			return x
+		}()}, Unknown},
+		{"a queue before full seats, and no twin", Case{Symptom: tail, Value: 1000,
+			Facts: facts(QueueMean, 800., TTFTMean, 900., WaitingOften, .9, Running, 7.9, RunningMost, 8., KVMost, .5, Preempted, 0.)}, Seats},
+		{"a queue before a full cache, and no twin", Case{Symptom: tail, Value: 1000,
+			Facts: facts(QueueMean, 800., TTFTMean, 900., WaitingOften, .9, Running, 6., RunningMost, 8., KVUse, .97, KVMost, 1., Preempted, 0.)}, KVCache},
+		{"prompts alone, and no twin", Case{Symptom: tail, Value: 1000, Facts: facts(QueueMean, 10., PrefillMean, 850., TTFTMean, 900.)}, Compute},
+		{"most requests failed", Case{Symptom: tail, Value: 100, Twin: twin(map[Cause]float64{Seats: .6}), Facts: facts(Unanswered, .7)}, Unknown},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			if c.of.Facts == nil {
+				c.of.Facts = Facts{}
+			}
+			d := Diagnose(&c.of)
+			if p := d.Primary; p.Cause != c.want || p.Claim == "" || p.Confirm == "" || (p.Cause == Unknown) != (p.Confidence == "") {
+				t.Errorf("%+v, want %s", p, c.want)
+			}
+		})
+	}
+}
+
+// What a rule excludes is said, with the reason, and never claimed.
+func TestExcluded(t *testing.T) {
+	d := Diagnose(&Case{Symptom: tail, Value: 100, Facts: facts(RunningMost, 3., MaxSeats, 8.), Twin: twin(map[Cause]float64{Seats: .6})})
+	if !slices.ContainsFunc(d.Primary.Excluded, func(e Excluded) bool { return e.Cause == Seats && e.Because != "" }) || d.Primary.Cause != Unknown {
+		t.Errorf("%+v", d.Primary)
+	}
+}
+
+// The rules: each has a source, what it needs, and words for its cause.
+func TestRules(t *testing.T) {
+	for i, r := range rules {
+		if r.source == "" || r.says == "" || len(r.needs) == 0 || len(r.of) == 0 {
+			t.Errorf("rule %d, of %s, lacks a part", i, r.cause)
+		}
+	}
+	for _, cause := range causes {
+		for _, m := range every {
+			if w := wording(cause, m); w.claim == "" || w.confirm == "" {
+				t.Errorf("%s of %s has no words", cause, m)
+			}
+		}
+	}
+	if len(wordings) != len(causes) {
+		t.Errorf("%d wordings of %d causes", len(wordings), len(causes))
+	}
+}
+
+// stream is a request whose tokens come at times.
+func stream(due, sent float64, chunks ...float64) Request {
+	n := len(chunks)
+	r := Request{Due: due, Sent: sent, First: chunks[0], Last: chunks[n-1], Connect: math.NaN(), Input: 100, Output: n, Chunks: chunks, Measured: true}
+	r.TPOT = (r.Last - r.First) / float64(n-1)
+	s := r.longest()
+	r.Stall = s.to - s.from
+	return r
+}
+
+// steady is times a step apart, those that a change moves moved.
+func steady(from, step float64, n int, change func(float64) float64) (list []float64) {
+	for i := range n {
+		at := from + step*float64(i)
+		if change != nil {
+			at = change(at)
+		}
+		list = append(list, at)
+	}
+	return list
+}
+
+func TestObserveLag(t *testing.T) {
+	var list []Request
+	for i := range 50 {
+		lag := 0.0
+		if i%10 == 0 {
+			lag = .5
+		}
+		at := float64(i)
+		list = append(list, stream(at, at+lag, steady(at+lag+.1, .02, 20, nil)...))
+	}
+	f := Observe(Symptom{metric.TTFT, "p99"}, list)
+	if x := f.Get(LagInTail); x < 49 || x > 501 {
+		t.Errorf("lag %v ms in the tail", x)
+	}
+	if x, _ := Measure(Symptom{metric.TTFT, "p99"}, list); math.Abs(x-600) > 1 {
+		t.Errorf("p99 %v ms", x)
+	}
+}
+
+func TestObserveProxy(t *testing.T) {
+	flushed := func(at float64) float64 { return math.Ceil(at/.2-1e-9) * .2 }
+	var held, free []Request
+	for i := range 40 {
+		at := .137 * float64(i)
+		held = append(held, stream(at, at, steady(at+.1, .02, 60, flushed)...))
+		free = append(free, stream(at, at, steady(at+.1, .02, 60, nil)...))
+	}
+	if f := Observe(stall, held); !buffered(f) || f.Get(GapMedian) < 190 {
+		t.Errorf("a proxy is not seen: %v", f)
+	}
+	if f := Observe(stall, free); buffered(f) {
+		t.Errorf("a proxy is seen where there is none: %v", f)
+	}
+}
+
+func TestObserveFreezes(t *testing.T) {
+	frozen := func(at float64) float64 {
+		if in := math.Mod(at, 2); at > 2 && in < .4 {
+			return at - in + .4
+		}
+		return at
+	}
+	var stops, runs []Request
+	for i := range 80 {
+		at := .3 * float64(i)
+		stops = append(stops, stream(at, at, steady(at+.1, .02, 60, frozen)...))
+		runs = append(runs, stream(at, at, steady(at+.1, .02, 60, nil)...))
+	}
+	if f := Observe(stall, stops); f.Get(FrozenInTail) < 300 {
+		t.Errorf("standstills are not seen: %v", f)
+	}
+	if f := Observe(stall, runs); f.has(Standstill) {
+		t.Errorf("standstills are seen where there are none: %v", f)
+	}
+}
+
+// Where a prompt is in the way, the longest gaps end as its first token comes.
+func TestObserveInTheWay(t *testing.T) {
+	var list []Request
+	for i := range 60 {
+		at := .5 * float64(i)
+		chunks := steady(at+.1, .01, 100, nil)
+		for k := range chunks { // the step in which the next prompt is computed
+			if chunks[k] >= at+.505 {
+				chunks[k] += .095
+			}
+		}
+		list = append(list, stream(at, at, chunks...))
+	}
+	if f := Observe(stall, list); f.Get(AtFirsts) < .9 || f.Get(AtFirstsBy) > .3 {
+		t.Errorf("%v of the stalls at first tokens, %v by chance", f.Get(AtFirsts), f.Get(AtFirstsBy))
+	}
+}
+
+// What cannot be measured is not known, and nothing panics.
+func TestObserveNothing(t *testing.T) {
+	nan := math.NaN()
+	for _, list := range [][]Request{nil, {{}}, {{First: nan, TPOT: nan, Stall: nan, Connect: nan, Measured: true}}} {
+		for _, s := range []Symptom{tail, token, stall, {"nonsense", "p50"}} {
+			for signal, r := range Observe(s, list) {
+				if math.IsNaN(r.Value) || math.IsInf(r.Value, 0) {
+					t.Errorf("%s is %v", signal, r.Value)
+				}
+			}
+			Diagnose(&Case{Symptom: s, Facts: Observe(s, list)})
+		}
+	}
+}

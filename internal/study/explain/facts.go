@@ -1,0 +1,96 @@
+package explain
+
+// Signal names a fact.
+type Signal string
+
+// What a client sees.
+const (
+	TTFTMean     Signal = "ttft mean"              // ms, from sent
+	TTFTLeast    Signal = "ttft of the fastest"    // ms, the 5th percentile
+	TPOTMean     Signal = "tpot mean"              // ms
+	LagInTail    Signal = "send lag"               // ms, mean of the requests that have the symptom
+	RoundTrip    Signal = "round trip"             // ms, median time of a TCP connect
+	PerArrival   Signal = "tokens per arrival"     // mean, behind the first
+	Evenness     Signal = "gap evenness"           // interquartile range ÷ median of the gaps between arrivals of a stream
+	GapMedian    Signal = "gap median"             // ms, between arrivals of a stream
+	FrozenInTail Signal = "standstill in the tail" // ms of it in the symptom, mean of the requests that have it
+	Standstill   Signal = "standstill"             // ms, the median length of those that come by the clock
+	AtFirsts     Signal = "stalls at first tokens" // share of the longest gaps that end as another's first token comes
+	AtFirstsBy   Signal = "the same by chance"     // share that would by chance
+	InFlight     Signal = "requests in flight"     // mean
+	Unanswered   Signal = "requests not answered"  // share
+	Growing      Signal = "growth of the queue"    // share of the arrivals that are never served
+	PromptMean   Signal = "prompt tokens"          // mean
+	CachedShare  Signal = "prompt tokens cached"   // share, by the usage of answers
+)
+
+// What a server's metrics show, over the window.
+const (
+	Running      Signal = "running"                    // mean of the samples
+	RunningMost  Signal = "running at most"            // of the samples
+	Waiting      Signal = "waiting"                    // mean of the samples
+	WaitingOften Signal = "samples with a queue"       // share
+	KVUse        Signal = "KV cache use"               // mean of the samples
+	KVMost       Signal = "KV cache use at most"       // of the samples
+	Preempted    Signal = "preemptions"                // a request
+	QueueMean    Signal = "time in the server's queue" // ms, mean
+	PrefillMean  Signal = "time of prefill"            // ms, mean
+	DecodeMean   Signal = "time of decode"             // ms, mean
+	ForeignShare Signal = "tokens of others"           // share of the server's prompt and generation tokens
+	HitShare     Signal = "prefix cache hits"          // share of the tokens looked up
+	ClockShare   Signal = "GPU clock"                  // share of the highest
+	Throttled    Signal = "time throttled"             // share
+	MemoryBusy   Signal = "memory busy"                // share
+	TensorBusy   Signal = "tensor cores busy"          // share
+)
+
+// What is known of the server as it was started.
+const (
+	MaxSeats  Signal = "max_num_seqs"
+	MaxTokens Signal = "max_num_batched_tokens"
+)
+
+// Where a fact was read.
+const (
+	FromClient  = "client"
+	FromServer  = "server's metrics"
+	FromGPU     = "GPU's metrics"
+	FromStated  = "stated of the server"
+	FromRecords = "run.json"
+)
+
+// Reading is a fact's value, its unit ("ms", "share", "") and where it was read.
+type Reading struct {
+	Value float64
+	Unit  string
+	From  string
+}
+
+// Facts are those that are known.
+type Facts map[Signal]Reading
+
+// Get gives a value that is known, else 0.
+func (f Facts) Get(s Signal) float64 { return f[s].Value }
+
+// Set puts a fact in.
+func (f Facts) Set(s Signal, x float64, unit, from string) { f[s] = Reading{x, unit, from} }
+
+// has says that all are known.
+func (f Facts) has(all ...Signal) bool {
+	for _, s := range all {
+		if _, ok := f[s]; !ok {
+			return false
+		}
+	}
+	return true
+}
+
+// evidence are some of them.
+func (f Facts) evidence(of []Signal) (list []Evidence) {
+	for _, s := range of {
+		if r, ok := f[s]; ok {
+			list = append(list, Evidence{s, r.Value, r.Unit, r.From})
+		}
+	}
+	return list
+}

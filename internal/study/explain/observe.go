@@ -1,0 +1,340 @@
+package explain
+
+import (
+	"math"
+	"slices"
+
+	"pitot/internal/data/metric"
+)
+
+// Request is one request as its client saw it. Times are seconds on one clock; what is
+// not known is NaN.
+type Request struct {
+	Due, Sent, First, Last float64
+	Connect                float64 // a TCP connect for it, NaN where the connection was there
+	Input, Output          int     // tokens
+	Chunks                 []float64
+	TPOT, Stall            float64 // s, as measured
+	Measured               bool    // in the window
+}
+
+// ttft is counted from when it was due.
+func (r *Request) ttft() float64 { return r.First - r.Due }
+
+// value is the request's of a metric in seconds.
+func (r *Request) value(m metric.Name) float64 {
+	switch m {
+	case metric.TTFT:
+		return r.ttft()
+	case metric.TPOT:
+		return r.TPOT
+	case metric.Stall:
+		return r.Stall
+	case metric.E2E:
+		return r.Last - r.Due
+	}
+	return math.NaN()
+}
+
+// Measure gives the value of a symptom in milliseconds, ok false where no request has one.
+func Measure(s Symptom, list []Request) (float64, bool) {
+	var v []float64
+	for i := range list {
+		if x := list[i].value(s.Metric); list[i].Measured && !math.IsNaN(x) {
+			v = append(v, x*1e3)
+		}
+	}
+	return statistic(s.Of, v)
+}
+
+// statistic is the one of a name; it sorts v.
+func statistic(of string, v []float64) (float64, bool) {
+	if len(v) == 0 {
+		return 0, false
+	}
+	slices.Sort(v)
+	at := func(p float64) float64 { return v[min(max(int(math.Ceil(p*float64(len(v))-1e-9))-1, 0), len(v)-1)] }
+	switch of {
+	case "p50":
+		return at(.5), true
+	case "p90":
+		return at(.9), true
+	case "p95":
+		return at(.95), true
+	case "p99":
+		return at(.99), true
+	}
+	sum := 0.0
+	for _, x := range v {
+		sum += x
+	}
+	return sum / float64(len(v)), true
+}
+
+// Statistic is the mean or a percentile of values in any order.
+func Statistic(of string, v []float64) (float64, bool) { return statistic(of, slices.Clone(v)) }
+
+// Observe finds the facts that a client's own times tell of a symptom.
+func Observe(s Symptom, list []Request) Facts {
+	f := Facts{}
+	set := func(sig Signal, x float64, unit string) {
+		if !math.IsNaN(x) && !math.IsInf(x, 0) {
+			f.Set(sig, x, unit, FromClient)
+		}
+	}
+	var ttft, tpot, connects, input []float64
+	for i := range list {
+		r := &list[i]
+		if !r.Measured {
+			continue
+		}
+		if x := r.First - r.Sent; !math.IsNaN(x) {
+			ttft = append(ttft, x*1e3)
+		}
+		if !math.IsNaN(r.TPOT) {
+			tpot = append(tpot, r.TPOT*1e3)
+		}
+		input = append(input, float64(r.Input))
+	}
+	for i := range list {
+		if x := list[i].Connect; !math.IsNaN(x) && x > 0 {
+			connects = append(connects, x*1e3)
+		}
+	}
+	mean := func(sig Signal, v []float64, unit string) {
+		if x, ok := Statistic("mean", v); ok {
+			set(sig, x, unit)
+		}
+	}
+	mean(TTFTMean, ttft, "ms")
+	mean(TPOTMean, tpot, "ms")
+	mean(PromptMean, input, "")
+	if len(ttft) > 0 {
+		slices.Sort(ttft)
+		set(TTFTLeast, ttft[len(ttft)/20], "ms")
+	}
+	if x, ok := Statistic("p50", connects); ok && len(connects) >= 3 {
+		set(RoundTrip, x, "ms")
+	}
+	observeArrivals(list, set)
+	observeTail(s, list, set)
+	return f
+}
+
+// observeArrivals looks at the gaps between arrivals of each stream.
+func observeArrivals(list []Request, set func(Signal, float64, string)) {
+	var gaps []float64
+	tokens, arrivals := 0, 0
+	for i := range list {
+		r := &list[i]
+		if !r.Measured || len(r.Chunks) < 2 {
+			continue
+		}
+		for k := 1; k < len(r.Chunks); k++ {
+			if g := r.Chunks[k] - r.Chunks[k-1]; g > 0 {
+				gaps = append(gaps, g*1e3)
+				arrivals++
+			}
+		}
+		tokens += r.Output - 1
+	}
+	if arrivals < 20 {
+		return
+	}
+	slices.Sort(gaps)
+	q := func(p float64) float64 { return gaps[int(p*float64(len(gaps)-1))] }
+	set(PerArrival, float64(tokens)/float64(arrivals), "")
+	set(GapMedian, q(.5), "ms")
+	set(Evenness, (q(.75)-q(.25))/max(q(.5), 1e-9), "")
+}
+
+// span is a stretch of time.
+type span struct{ from, to float64 }
+
+// overlap is how much of a span lies in others, which are in order and apart.
+func (s span) overlap(of []span) (sum float64) {
+	for _, x := range of {
+		sum += max(min(s.to, x.to)-max(s.from, x.from), 0)
+	}
+	return sum
+}
+
+// observeTail looks at the requests that have the symptom: the slowest tenth where it is
+// a tail, else all.
+func observeTail(s Symptom, list []Request, set func(Signal, float64, string)) {
+	least := math.Inf(-1)
+	if s.Of != "mean" && s.Of != "p50" {
+		var v []float64
+		for i := range list {
+			if x := list[i].value(s.Metric); list[i].Measured && !math.IsNaN(x) {
+				v = append(v, x)
+			}
+		}
+		if x, ok := statistic("p90", v); ok {
+			least = x
+		}
+	}
+	frozen := standstills(list)
+	var lag, in, coincide []float64
+	var firsts []float64
+	begin, end := math.Inf(1), math.Inf(-1)
+	for i := range list {
+		if !math.IsNaN(list[i].First) {
+			firsts = append(firsts, list[i].First)
+			begin, end = min(begin, list[i].Due), max(end, list[i].Last)
+		}
+	}
+	slices.Sort(firsts)
+	chance := []float64{}
+	for i := range list {
+		r := &list[i]
+		if x := r.value(s.Metric); !r.Measured || math.IsNaN(x) || x < least {
+			continue
+		}
+		lag = append(lag, (r.Sent-r.Due)*1e3)
+		stall := r.longest()
+		of := stall
+		if s.Metric == metric.TTFT {
+			of = span{r.Sent, r.First}
+		}
+		in = append(in, of.overlap(frozen)*1e3)
+		if stall.to > stall.from {
+			const near = 1e-3 // s: tokens of one step leave the server one after the other
+			n := 0
+			k, _ := slices.BinarySearch(firsts, stall.from)
+			for ; k < len(firsts) && firsts[k] <= stall.to+near; k++ {
+				if firsts[k] != r.First {
+					n++
+				}
+			}
+			coincide = append(coincide, float64(min(n, 1)))
+			rate := float64(len(firsts)) / max(end-begin, 1e-9)
+			chance = append(chance, 1-math.Exp(-rate*(r.median()+near)))
+		}
+	}
+	mean := func(sig Signal, v []float64, unit string) {
+		if x, ok := Statistic("mean", v); ok {
+			set(sig, x, unit)
+		}
+	}
+	mean(LagInTail, lag, "ms")
+	mean(AtFirsts, coincide, "share")
+	mean(AtFirstsBy, chance, "share")
+	if len(frozen) > 0 {
+		mean(FrozenInTail, in, "ms")
+		var lengths []float64
+		for _, x := range frozen {
+			lengths = append(lengths, (x.to-x.from)*1e3)
+		}
+		if x, ok := Statistic("p50", lengths); ok {
+			set(Standstill, x, "ms")
+		}
+	}
+}
+
+// longest is the stretch of the request's longest gap.
+func (r *Request) longest() (s span) {
+	for k := 1; k < len(r.Chunks); k++ {
+		if r.Chunks[k]-r.Chunks[k-1] > s.to-s.from {
+			s = span{r.Chunks[k-1], r.Chunks[k]}
+		}
+	}
+	return s
+}
+
+// median is that of the request's gaps in seconds.
+func (r *Request) median() float64 {
+	var v []float64
+	for k := 1; k < len(r.Chunks); k++ {
+		v = append(v, r.Chunks[k]-r.Chunks[k-1])
+	}
+	x, _ := statistic("p50", v)
+	return x
+}
+
+const (
+	leastStandstill = 0.05 // s
+	fewStandstills  = 4
+	onTheBeat       = 0.06 // of the period
+)
+
+// standstills are the times at which nothing came from any stream while answers were
+// under way, again and again after the same time. Of silences that do not come by the
+// clock nothing is said: a long prompt makes them too.
+func standstills(list []Request) (out []span) {
+	var all []float64
+	type change struct {
+		at   float64
+		open int
+	}
+	var changes []change
+	for i := range list {
+		r := &list[i]
+		if len(r.Chunks) < 2 {
+			continue
+		}
+		all = append(all, r.Chunks...)
+		changes = append(changes, change{r.Chunks[0], 1}, change{r.Chunks[len(r.Chunks)-1], -1})
+	}
+	if len(all) < 50 {
+		return nil
+	}
+	slices.Sort(all)
+	slices.SortFunc(changes, func(a, b change) int {
+		switch {
+		case a.at < b.at:
+			return -1
+		case a.at > b.at:
+			return 1
+		}
+		return 0
+	})
+	var gaps []float64
+	for i := 1; i < len(all); i++ {
+		if g := all[i] - all[i-1]; g > 1e-4 {
+			gaps = append(gaps, g)
+		}
+	}
+	usual, ok := statistic("p50", gaps)
+	if !ok {
+		return nil
+	}
+	longer := max(leastStandstill, 4*usual)
+	open, at := 0, 0
+	for i := 1; i < len(all); i++ {
+		for at < len(changes) && changes[at].at <= all[i-1] {
+			open += changes[at].open
+			at++
+		}
+		if all[i]-all[i-1] > longer && open > 0 {
+			out = append(out, span{all[i-1], all[i]})
+		}
+	}
+	if len(out) < fewStandstills {
+		return nil
+	}
+	// Those of about one length are looked at: a freeze adds a little to its own.
+	var steps []float64
+	for i := 1; i < len(out); i++ {
+		steps = append(steps, out[i].to-out[i-1].to)
+	}
+	period, best := 0.0, 0.0
+	for _, p := range steps {
+		if p < 0.2 {
+			continue
+		}
+		on := 0.0
+		for _, x := range steps {
+			if n := math.Round(x / p); n >= 1 && math.Abs(x-n*p) <= onTheBeat*p {
+				on++
+			}
+		}
+		if on > best || on == best && p < period {
+			period, best = p, on
+		}
+	}
+	if best < 0.75*float64(len(steps)) || best < fewStandstills-1 {
+		return nil
+	}
+	return out
+}

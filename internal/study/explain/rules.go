@@ -1,0 +1,213 @@
+package explain
+
+import (
+	"math"
+
+	"pitot/internal/data/metric"
+)
+
+// The rules: what facts say for or against a cause, each with its source. A rule
+// speaks only where all that it needs is known. To add one, add an entry.
+
+// causes in the order in which they are asked: who measures first, then the way to the
+// server, then the server from the outside in.
+var causes = []Cause{Client, Network, Proxy, Foreign, Throttling, Freezes, Frontend, KVCache, Seats, Budget, PrefixCache, Host, Links, Compute, Bandwidth}
+
+// kind is what a rule says of the share of the symptom that its cause makes.
+type kind uint8
+
+const (
+	estimate kind = iota // about so much, where no twin knows better
+	measured             // so much: it was seen, and no twin has it
+	atMost               // no more than that; 0 excludes the cause
+)
+
+type rule struct {
+	cause  Cause
+	kind   kind
+	of     []metric.Name // the symptoms that it is about
+	needs  []Signal
+	gain   func(f Facts, value float64) float64 // share of the symptom; value is the symptom's in ms
+	says   string                               // why it is not the cause, where the share is nothing
+	source string
+}
+
+var (
+	first  = []metric.Name{metric.TTFT}
+	later  = []metric.Name{metric.TPOT, metric.Stall}
+	stalls = []metric.Name{metric.Stall}
+	every  = []metric.Name{metric.TTFT, metric.TPOT, metric.Stall, metric.E2E}
+	whole  = []metric.Name{metric.TTFT, metric.E2E}
+)
+
+// never says that a cause has no part.
+func never(Facts, float64) float64 { return 0 }
+
+// share is that of a part of the symptom in ms.
+func share(s Signal) func(Facts, float64) float64 {
+	return func(f Facts, value float64) float64 { return min(f.Get(s)/max(value, 1e-9), 1) }
+}
+
+// queued is the share of the time to the first token that requests wait in the server.
+func queued(f Facts) float64 { return min(f.Get(QueueMean)/max(f.Get(TTFTMean), 1e-9), 1) }
+
+// if0 gives 0 where a condition holds, else no limit.
+func if0(is func(f Facts) bool) func(Facts, float64) float64 {
+	return func(f Facts, _ float64) float64 {
+		if is(f) {
+			return 0
+		}
+		return 1
+	}
+}
+
+var rules = []rule{
+	// Who measures.
+	{Client, measured, first, []Signal{LagInTail}, share(LagInTail), "requests were sent in time",
+		"lag = sent − ready is the instrument's own (docs/measuring.md)"},
+
+	// The way to the server.
+	{Network, measured, whole, []Signal{RoundTrip}, share(RoundTrip), "a round trip is short beside it",
+		"a TCP connect takes one round trip (RFC 9293), a request and its first byte another"},
+	{Proxy, measured, stalls, []Signal{PerArrival, Evenness, GapMedian, TPOTMean}, func(f Facts, value float64) float64 {
+		if !buffered(f) {
+			return 0
+		}
+		return max(1-f.Get(TPOTMean)/max(value, 1e-9), 0)
+	}, "tokens come one by one, or as many at a time as the engine sends",
+		"a buffer that is flushed by the clock: even gaps with uneven numbers of tokens; vLLM itself sends one chunk a step (vllm/v1/engine/output_processor.py)"},
+	{Proxy, measured, first, []Signal{PerArrival, Evenness, GapMedian}, func(f Facts, value float64) float64 {
+		if !buffered(f) {
+			return 0
+		}
+		return min(f.Get(GapMedian)/2/max(value, 1e-9), 1) // a first token waits half a flush in the mean
+	}, "tokens come one by one, or as many at a time as the engine sends", "as of stalls"},
+
+	// Others, and the machine.
+	{Foreign, atMost, every, []Signal{ForeignShare}, if0(func(f Facts) bool { return f.Get(ForeignShare) < 0.02 }),
+		"the server's counters grew by what was sent", "requests and tokens of the server against the client's: found in no other tool (design)"},
+	{Foreign, measured, every, []Signal{ForeignShare}, func(f Facts, _ float64) float64 {
+		x := f.Get(ForeignShare)
+		if x < 0.02 {
+			return 0
+		}
+		return x
+	}, "the server's counters grew by what was sent", "as above; at a load in the steady state a share of the work is about that share of the time"},
+	{Throttling, measured, every, []Signal{ClockShare}, func(f Facts, _ float64) float64 { return max(1-f.Get(ClockShare)-0.03, 0) },
+		"the GPU's clock was near its highest", "DCGM_FI_DEV_SM_CLOCK: below nine tenths of the highest is throttled (NVIDIA DCGM)"},
+	{Freezes, measured, stalls, []Signal{FrozenInTail}, share(FrozenInTail), "nothing stood still by the clock",
+		"times at which nothing came from any stream, again and again after the same time (measure/judge/standstill.go)"},
+	{Freezes, measured, first, []Signal{FrozenInTail}, share(FrozenInTail), "nothing stood still by the clock", "as of stalls"},
+
+	// The server's front.
+	{Frontend, estimate, first, []Signal{QueueMean, PrefillMean, TTFTMean}, func(f Facts, _ float64) float64 {
+		return max(f.Get(TTFTMean)-f.Get(QueueMean)-f.Get(PrefillMean)-f.Get(RoundTrip), 0) / max(f.Get(TTFTMean), 1e-9)
+	}, "the engine's own times make up the client's", "client's TTFT less queue and prefill (vLLM issues 580, 8033, 12287)"},
+	{Frontend, atMost, first, []Signal{QueueMean, PrefillMean, TTFTMean}, func(f Facts, _ float64) float64 {
+		rest := max(f.Get(TTFTMean)-f.Get(QueueMean)-f.Get(PrefillMean)-f.Get(RoundTrip), 0) / max(f.Get(TTFTMean), 1e-9)
+		if rest < 0.03 {
+			return 0
+		}
+		return min(2*rest+0.1, 1)
+	}, "the engine's queue and prefill make up the client's time", "as above; means, while the symptom may be a tail"},
+
+	// Its limits.
+	{Seats, atMost, every, []Signal{RunningMost, MaxSeats}, if0(func(f Facts) bool { return f.Get(RunningMost) < 0.97*f.Get(MaxSeats) }),
+		"fewer requests ran than there are places", "num_requests_running against max_num_seqs (vllm/v1/core/sched/scheduler.py)"},
+	{Seats, atMost, every, []Signal{WaitingOften, QueueMean, TTFTMean}, if0(func(f Facts) bool { return f.Get(WaitingOften) == 0 && queued(f) < 0.1 }),
+		"no request waited", "num_requests_waiting"},
+	{KVCache, atMost, every, []Signal{KVMost, Preempted}, if0(func(f Facts) bool { return f.Get(KVMost) < 0.85 && f.Get(Preempted) == 0 }),
+		"the KV cache had room and nothing was preempted", "kv_cache_usage_perc, num_preemptions (vLLM, Optimization and Tuning)"},
+	{Seats, estimate, first, []Signal{QueueMean, TTFTMean, WaitingOften, Running, RunningMost, KVMost}, func(f Facts, _ float64) float64 {
+		if f.Get(WaitingOften) < 0.5 || f.Get(Running) < 0.9*f.Get(RunningMost) || f.Get(KVMost) > 0.9 || f.Get(Preempted) > 0 || f.Get(PrefillMean) > 0.2*f.Get(TTFTMean) {
+			return 0
+		}
+		return 0.7 * queued(f)
+	}, "no queue stood before full seats", "a queue while as many run as ever and the KV cache has room (research: p99 TTFT spikes, p50 healthy)"},
+	{KVCache, estimate, first, []Signal{QueueMean, TTFTMean, WaitingOften, KVUse, KVMost, Preempted}, func(f Facts, _ float64) float64 {
+		if f.Get(Preempted) == 0 && (f.Get(KVUse) < 0.85 || f.Get(WaitingOften) < 0.3) {
+			return 0
+		}
+		return 0.7 * queued(f)
+	}, "the KV cache had room and nothing was preempted", "KV cache use at 0.95 and more with a queue, or preemptions (vLLM, Optimization and Tuning)"},
+	{KVCache, estimate, later, []Signal{Preempted}, func(f Facts, _ float64) float64 {
+		if f.Get(Preempted) < 0.1 {
+			return 0
+		}
+		return 0.3
+	}, "nothing was preempted", "a preempted request is computed again from its start (Scheduler._preempt_request)"},
+
+	// Its work.
+	{Compute, estimate, first, []Signal{PrefillMean, QueueMean, TTFTMean}, func(f Facts, _ float64) float64 {
+		if queued(f) > 0.2 {
+			return 0
+		}
+		return 0.25 * f.Get(PrefillMean) / max(f.Get(TTFTMean), 1e-9)
+	}, "requests wait longer than their prompts take", "prompts are bound by computing above some hundred tokens (docs/curve.md)"},
+	{Compute, estimate, stalls, []Signal{AtFirsts, AtFirstsBy}, func(f Facts, _ float64) float64 {
+		if f.Get(AtFirsts) < 0.8 || f.Get(AtFirsts)-f.Get(AtFirstsBy) < 0.35 {
+			return 0
+		}
+		return 0.15
+	}, "the longest gaps do not end where others' first tokens come", "a prompt in a step makes it longer for all that decode (9 to 50 ms: chunked prefill)"},
+	{Bandwidth, atMost, every, []Signal{MemoryBusy}, if0(func(f Facts) bool { return f.Get(MemoryBusy) < 0.3 }),
+		"memory was idle most of the time", "DCGM_FI_PROF_DRAM_ACTIVE: slow tokens alone are no sign of the memory's limit"},
+	{Compute, atMost, every, []Signal{TensorBusy, MemoryBusy}, if0(func(f Facts) bool { return f.Get(TensorBusy) < 0.05 && f.Get(MemoryBusy) > 0.5 }),
+		"tensor cores were idle", "DCGM_FI_PROF_PIPE_TENSOR_ACTIVE"},
+	{PrefixCache, atMost, every, []Signal{HitShare}, if0(func(f Facts) bool { return f.Get(HitShare) > 0.9 }),
+		"nearly all that was looked up was there", "prefix_cache_hits ÷ prefix_cache_queries"},
+}
+
+// buffered says that something between holds tokens back and lets them go by the clock.
+func buffered(f Facts) bool {
+	return f.Get(PerArrival) > 1.5 && f.Get(Evenness) < 0.25
+}
+
+// Twins further off than this from what was measured are no evidence: most that is not
+// modelled (another engine, another deployment) is. The mean of |ln(twin ÷ measured)|.
+const farOff = 0.45
+
+// Steps that take so much longer than the catalogue says are those of a server that is
+// held down or shared, more likely than of one that is as it is: servers differ from it by
+// a tenth to four tenths in each constant, and less in their sum.
+const heldDown = 1.4
+
+// doubt says why none of the candidates is claimed, "" where the first is.
+func doubt(c *Case, open []candidate) string {
+	switch {
+	case c.Facts.has(Unanswered) && c.Facts.Get(Unanswered) > 0.2:
+		return "many requests were not answered"
+	case len(open) == 0 && c.Twin == nil:
+		return "no fact that is known points to a cause"
+	case len(open) == 0:
+		return "nothing that could be relieved would make it better by a twentieth"
+	case open[0].measured:
+		return ""
+	case c.Twin != nil && c.Twin.Off > farOff:
+		return "no twin of " + c.Twin.Name + " comes near what was measured"
+	case c.Twin != nil && c.Twin.Slower > heldDown && !c.Facts.has(ClockShare, ForeignShare):
+		return "its steps take far longer than those of any server like it: its clock may be held down, or others use it"
+	case c.Twin != nil && open[0].among < 0.5:
+		return "twins that all agree with the measurement name different causes"
+	}
+	return ""
+}
+
+// confidence is that of the first candidate. The limits were chosen on the design half of
+// `go run ./bench/why`.
+func confidence(c *Case, open []candidate) Confidence {
+	x := &open[0]
+	second := 0.0
+	for i := range open[1:] {
+		second = math.Max(second, open[1+i].gain)
+	}
+	switch {
+	case x.measured && x.gain > 0.3 && x.gain > 2*second:
+		return Sure
+	case c.Twin != nil && !x.measured && x.among >= 0.99 && c.Twin.Off < 0.12 && x.gain > 0.1 && x.gain > 1.25*second && c.Facts.has(Running):
+		return Sure
+	case x.measured && x.gain > second, c.Twin != nil && x.among >= 0.75:
+		return Likely
+	}
+	return Possible
+}

@@ -1,0 +1,60 @@
+package explain
+
+import "pitot/internal/data/metric"
+
+// words are how a cause is said of a symptom, and what is done about it where no twin was
+// asked.
+type words struct {
+	claim   string
+	confirm string // what would confirm or refute it
+	knob    string
+	to      string
+}
+
+// wording is that of a cause and a metric.
+func wording(cause Cause, of metric.Name) words {
+	w := wordings[cause]
+	switch {
+	case cause == Compute && of == metric.TTFT:
+		w.claim = "computing prompts takes the time, their own or those of requests before them"
+	case cause == Compute:
+		w.claim = "prompts in the way of answers: steps that compute others' prompts are long for all that decode"
+		w.knob, w.to = "max_num_batched_tokens", "half"
+	case cause == Bandwidth && of == metric.TTFT:
+		w.claim = "requests wait for steps that are bound by reading weights and KV cache"
+	}
+	return w
+}
+
+var wordings = map[Cause]words{
+	Client: {"the client itself is late: requests wait in it to be sent",
+		"pitot check measures this client", "", ""},
+	Network: {"the way to the server: a round trip of the network is a large part of it",
+		"measure from a machine beside the server", "", ""},
+	Proxy: {"something between holds tokens back and lets them go by the clock: a proxy that buffers the stream",
+		"measure the server's own port, without what stands in front of it", "proxy buffering", "off"},
+	Foreign: {"others use the server: it did work that was not asked for here",
+		"empty the server of other clients and measure again", "", ""},
+	Throttling: {"the GPU's clock is held down, by its power or its heat",
+		"nvidia-smi -q -d PERFORMANCE names the reason while the load lasts", "power limit", "higher"},
+	Freezes: {"the server stands still by the clock: for all streams at once, again and again after the same time",
+		"look at what runs on its machine with that period: a quota of the processor, a collector of garbage, a scrape", "", ""},
+	Frontend: {"the API server: requests wait in front of the engine or their tokens behind it, on its one thread",
+		"top -H on the server: one thread of the API server at 100 %", "api-server-count", "2"},
+	KVCache: {"the KV cache is full: requests wait for blocks, or are thrown out and computed again",
+		"vllm:kv_cache_usage_perc near 1, or vllm:num_preemptions that grows, at this load", "kv_cache_dtype", "fp8"},
+	Seats: {"requests wait for one of max_num_seqs places while memory would hold more",
+		"vllm:num_requests_running stands at max_num_seqs while vllm:num_requests_waiting is above 0", "max_num_seqs", "twice"},
+	Budget: {"the token budget of a step is too small: prompts take several steps and wait for them",
+		"TTFT at one user against the prompt's length: a stair of the budget's height", "max_num_batched_tokens", "twice"},
+	PrefixCache: {"prompts that were computed before are computed again: the prefix cache is off or loses them",
+		"usage.prompt_tokens_details.cached_tokens of a prompt that is sent twice", "enable_prefix_caching", "true"},
+	Host: {"the host: between the GPU's kernels a step waits for the processor",
+		"a profile of one step (torch profiler): gaps between kernels", "async_scheduling", "true"},
+	Links: {"the links between GPUs: all-reduces take a large part of a step",
+		"tensor parallelism of half as many GPUs at one user", "tensor_parallel_size", "half"},
+	Compute: {"computing: steps are so full that operations, not memory, take the time",
+		"half the load: what does not get better is not computing", "quantization", "fp8"},
+	Bandwidth: {"memory bandwidth: each token waits for weights and KV cache to be read",
+		"TPOT at one user beside bytes ÷ bandwidth (pitot predict)", "quantization", "fp8"},
+}

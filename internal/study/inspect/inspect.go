@@ -1,0 +1,240 @@
+// Package inspect reads a run as the evidence that package explain weighs: the times that
+// its client recorded, what its server told of itself, and the twins of what served, where
+// that is known. Of the embedded targets it takes what their owner states, MODEL@GPU and
+// settings, and no more than a client or a page of metrics would see.
+package inspect
+
+import (
+	"fmt"
+	"math"
+	"slices"
+	"strconv"
+	"strings"
+
+	"pitot/internal/data/metric"
+	"pitot/internal/data/result"
+	"pitot/internal/say"
+	"pitot/internal/study/explain"
+	"pitot/internal/study/predict"
+	"pitot/internal/twin/deploy"
+)
+
+// Schema is that of an explanation as JSON.
+const Schema = "pitot.explain/v1"
+
+// Explanation is what limits a run, point by point.
+type Explanation struct {
+	Schema     string   `json:"schema"`
+	Run        string   `json:"run"`
+	Deployment string   `json:"deployment,omitempty"` // whose twins were asked, "" for none
+	Points     []Point  `json:"points"`
+	Over       []Reign  `json:"over_load,omitempty"` // of several loads: what limits from which on
+	Notes      []string `json:"notes,omitempty"`
+}
+
+// Point is one load.
+type Point struct {
+	Index     int                 `json:"point"`
+	Load      string              `json:"load"`
+	Value     float64             `json:"value"` // of the load
+	Met       result.Met          `json:"slo_met,omitempty"`
+	Symptoms  []explain.Diagnosis `json:"diagnoses"`
+	NoFinding string              `json:"why_none,omitempty"`
+}
+
+// Reign is a stretch of loads at which a symptom has one cause.
+type Reign struct {
+	Symptom explain.Symptom `json:"symptom"`
+	Cause   explain.Cause   `json:"regime"`
+	From    string          `json:"from"`
+	To      string          `json:"to"`
+}
+
+// Options say more of a run than is in it.
+type Options struct {
+	Deployment string // MODEL@GPU[?settings], "" for that of an embedded target
+	// Asked bounds how many requests of a point the twins serve again.
+	Asked int
+}
+
+// asked is how many requests the twins serve again where nothing else is said.
+const asked = 300
+
+// Run explains a run that has its records in a directory. Errors are the user's.
+func Run(dir string, measured *result.Run, o Options) (*Explanation, error) {
+	x := &Explanation{Schema: Schema, Run: dir, Points: []Point{}}
+	d, note, err := deployment(measured, o.Deployment)
+	if err != nil {
+		return nil, err
+	}
+	if d != nil {
+		x.Deployment = d.Named()
+	}
+	if note != "" {
+		x.Notes = append(x.Notes, note)
+	}
+	for _, i := range measured.ByLoad() {
+		x.Points = append(x.Points, point(dir, measured, i, d, o))
+	}
+	x.Over = reigns(x.Points)
+	return x, nil
+}
+
+// deployment is what served, nil where that is not known, with the reason.
+func deployment(measured *result.Run, spec string) (*deploy.Deployment, string, error) {
+	if spec == "" {
+		_, name, embedded := strings.Cut(measured.Target.Spec, ":")
+		if measured.Target.Kind == "http" || !embedded {
+			return nil, "what served is not known: --deployment MODEL@GPU lets twins of it say what would help", nil
+		}
+		spec = name
+	} else if kind, name, ok := strings.Cut(spec, ":"); ok && (kind == "sim" || kind == "mock") {
+		spec = name
+	}
+	if fixed, _, _ := strings.Cut(spec, "?"); fixed == "" || fixed == "fixed" {
+		return nil, "fixed latencies have no hardware that could be short", nil
+	}
+	d, err := deploy.Parse(spec)
+	return d, "", err
+}
+
+// usual are the symptoms of a load that has no objective, or meets it.
+var usual = []explain.Symptom{{Metric: metric.TTFT, Of: "p90"}, {Metric: metric.TPOT, Of: "mean"}, {Metric: metric.Stall, Of: "p90"}}
+
+// symptoms are those of a point: the limits that it does not meet, else the usual ones.
+func symptoms(p *result.Point) (list []explain.Symptom) {
+	if p.SLO != nil && p.SLO.Met == result.No {
+		for _, l := range p.SLO.Limits {
+			if l.Met == result.Yes || !slices.Contains([]metric.Name{metric.TTFT, metric.TPOT, metric.Stall, metric.E2E}, l.Metric) {
+				continue
+			}
+			s := explain.Symptom{Metric: l.Metric, Of: "p90"}
+			switch {
+			case l.Percentile == 50, l.Percentile == 95, l.Percentile == 99:
+				s.Of = fmt.Sprintf("p%.0f", l.Percentile)
+			case l.Percentile > 95 || l.Percentile == 0:
+				s.Of = "p99"
+			}
+			if !slices.Contains(list, s) {
+				list = append(list, s)
+			}
+		}
+	}
+	if len(list) > 0 {
+		return list
+	}
+	return usual
+}
+
+// point explains one.
+func point(dir string, measured *result.Run, i int, d *deploy.Deployment, o Options) Point {
+	p := &measured.Points[i]
+	out := Point{Index: i, Load: say.Quantity(p.Load.Value()) + " " + p.Load.Unit(), Value: p.Load.Value(), Symptoms: []explain.Diagnosis{}}
+	if p.SLO != nil {
+		out.Met = p.SLO.Met
+	}
+	r, err := predict.ReadRun(dir, int32(i))
+	if err != nil {
+		out.NoFinding = "the records tell nothing: " + say.Plain(err.Error())
+		return out
+	}
+	n := o.Asked
+	if n <= 0 {
+		n = asked
+	}
+	seen := r.Seen()
+	known := explain.Facts{}
+	told(known, measured, p, d)
+	var what *predict.WhatIf
+	if d != nil {
+		what = r.First(n).WhatIf(d, known)
+	}
+	for _, s := range symptoms(p) {
+		c := explain.Case{Symptom: s, Facts: explain.Observe(s, seen)}
+		var ok bool
+		if c.Value, ok = explain.Measure(s, seen); !ok {
+			continue
+		}
+		for signal, reading := range known {
+			c.Facts[signal] = reading
+		}
+		if what != nil {
+			c.Twin = what.Of(s)
+		}
+		out.Symptoms = append(out.Symptoms, explain.Diagnose(&c))
+	}
+	if len(out.Symptoms) == 0 {
+		out.NoFinding = "no answer was streamed: times of tokens are not known"
+	}
+	return out
+}
+
+// told are the facts besides the client's own times.
+func told(f explain.Facts, measured *result.Run, p *result.Point, d *deploy.Deployment) {
+	if n := p.Requests.Due; n > 0 {
+		f.Set(explain.Unanswered, float64(n-p.Requests.OK)/float64(n), "share", explain.FromRecords)
+	}
+	if x, ok := p.Server["queue_ms"]; ok {
+		f.Set(explain.QueueMean, x, "ms", explain.FromServer)
+	}
+	if x, ok := p.Server["prefix_hit_share"]; ok {
+		f.Set(explain.HitShare, x, "share", explain.FromServer)
+	}
+	if x, ok := p.Window["cached_share"]; ok {
+		f.Set(explain.CachedShare, x, "share", explain.FromRecords)
+	}
+	if g := p.Growth; g != nil && g.Deficit > 0 {
+		f.Set(explain.Growing, g.Deficit, "share", explain.FromRecords)
+	}
+	number := func(name string) float64 {
+		x, err := strconv.ParseFloat(measured.Target.Server[name], 64)
+		if err != nil {
+			return math.NaN()
+		}
+		return x
+	}
+	seats, tokens := number("max_num_seqs"), number("max_num_batched_tokens")
+	if d != nil {
+		seats, tokens = float64(d.Settings.MaxNumSeqs), float64(d.Settings.MaxNumBatchedTokens)
+	}
+	if !math.IsNaN(seats) {
+		f.Set(explain.MaxSeats, seats, "", explain.FromStated)
+	}
+	if !math.IsNaN(tokens) {
+		f.Set(explain.MaxTokens, tokens, "", explain.FromStated)
+	}
+}
+
+// reigns are the stretches of loads, which are in order, at which a symptom has one
+// cause. Loads at which it is not known end none.
+func reigns(points []Point) (list []Reign) {
+	if len(points) < 2 {
+		return nil
+	}
+	var of []explain.Symptom
+	for i := range points {
+		for k := range points[i].Symptoms {
+			if s := points[i].Symptoms[k].Symptom; !slices.Contains(of, s) {
+				of = append(of, s)
+			}
+		}
+	}
+	for _, s := range of {
+		var last *Reign
+		for i := range points {
+			p := &points[i]
+			k := slices.IndexFunc(p.Symptoms, func(d explain.Diagnosis) bool { return d.Symptom == s })
+			if k < 0 || p.Symptoms[k].Primary.Cause == explain.Unknown {
+				continue
+			}
+			cause := p.Symptoms[k].Primary.Cause
+			if last != nil && last.Cause == cause {
+				last.To = p.Load
+				continue
+			}
+			list = append(list, Reign{s, cause, p.Load, p.Load})
+			last = &list[len(list)-1]
+		}
+	}
+	return list
+}

@@ -1,0 +1,180 @@
+package predict
+
+import (
+	"maps"
+	"slices"
+	"strconv"
+
+	"pitot/internal/study/explain"
+	"pitot/internal/twin/deploy"
+	"pitot/internal/twin/vllm"
+)
+
+// What taking a cause away makes of a deployment, and what turning a knob does.
+
+// speedup is how much speedup a relieved resource is: what it did takes a quarter less.
+const speedup = 4.0 / 3
+
+// Relieve gives the deployment with one cause relieved: a rate that is a third higher, a
+// limit twice as high, a cost of the host of nothing. ok is false of what the twin does
+// not model, or where there is nothing to relieve.
+func Relieve(d *deploy.Deployment, cause explain.Cause) (relieved *deploy.Deployment, ok bool) {
+	c := copied(d)
+	e, s := &c.Efficiency, &c.Settings
+	switch cause {
+	case explain.Compute:
+		for t := range c.Accelerator.TFLOPS {
+			c.Accelerator.TFLOPS[t] *= speedup
+		}
+	case explain.Bandwidth:
+		c.Accelerator.BandwidthGBs *= speedup
+	case explain.Host:
+		e.PerStep, e.PerRequest, e.PerPrefill, e.PerLayer = 0, 0, 0, 0
+	case explain.Links:
+		if c.TensorParallel < 2 {
+			return nil, false
+		}
+		e.CollectiveGBs *= speedup
+		e.Collective = e.Collective * 3 / 4
+	case explain.Seats:
+		s.MaxNumSeqs *= 2
+		s.MaxNumBatchedTokens = max(s.MaxNumBatchedTokens, s.MaxNumSeqs)
+	case explain.KVCache:
+		s.NumGPUBlocks *= 2
+	case explain.Budget:
+		s.MaxNumBatchedTokens *= 2
+	case explain.PrefixCache:
+		if s.EnablePrefixCaching {
+			return nil, false
+		}
+		s.EnablePrefixCaching = true
+	case explain.Frontend:
+		if s.Frontend == (vllm.Frontend{}) {
+			return nil, false
+		}
+		s.Frontend = vllm.Frontend{}
+	default:
+		return nil, false
+	}
+	return c, true
+}
+
+// modelled are the causes that the twin can be relieved of.
+var modelled = []explain.Cause{
+	explain.Compute, explain.Bandwidth, explain.Host, explain.Links, explain.Seats, explain.KVCache, explain.Budget, explain.PrefixCache, explain.Frontend,
+}
+
+// copied is a deployment that can be changed.
+func copied(d *deploy.Deployment) *deploy.Deployment {
+	c := *d
+	c.Accelerator.TFLOPS = maps.Clone(d.Accelerator.TFLOPS)
+	return &c
+}
+
+// knob is a setting of the server, and how it is turned.
+type knob struct {
+	name string
+	of   []explain.Cause // that it may help against
+	// turns gives the values to try, nil where it cannot be turned.
+	turns func(d *deploy.Deployment) []string
+	from  func(d *deploy.Deployment) string
+	set   func(d *deploy.Deployment, to string)
+}
+
+// multiples gives a whole number by factors, within bounds.
+func multiples(n, least, most int, factors ...float64) (list []string) {
+	for _, f := range factors {
+		if x := int(float64(n) * f); x != n && x >= least && x <= most {
+			list = append(list, strconv.Itoa(x))
+		}
+	}
+	return list
+}
+
+func number(to string) int {
+	n, _ := strconv.Atoi(to) // our own
+	return n
+}
+
+// knobs are in the order in which they are tried: what is free comes before what makes
+// another model of it.
+var knobs = []knob{
+	{"max_num_seqs", []explain.Cause{explain.Seats, explain.KVCache, explain.Bandwidth},
+		func(d *deploy.Deployment) []string {
+			return multiples(d.Settings.MaxNumSeqs, 1, d.Settings.MaxNumBatchedTokens, 2, 4, 0.5)
+		},
+		func(d *deploy.Deployment) string { return strconv.Itoa(d.Settings.MaxNumSeqs) },
+		func(d *deploy.Deployment, to string) { d.Settings.MaxNumSeqs = number(to) }},
+	{"max_num_batched_tokens", []explain.Cause{explain.Budget, explain.Compute, explain.Host, explain.Seats},
+		func(d *deploy.Deployment) []string {
+			return multiples(d.Settings.MaxNumBatchedTokens, max(d.Settings.MaxNumSeqs, 128), 1<<16, 2, 4, 0.5, 0.25)
+		},
+		func(d *deploy.Deployment) string { return strconv.Itoa(d.Settings.MaxNumBatchedTokens) },
+		func(d *deploy.Deployment, to string) { d.Settings.MaxNumBatchedTokens = number(to) }},
+	{"enable_prefix_caching", []explain.Cause{explain.PrefixCache},
+		func(d *deploy.Deployment) []string {
+			if d.Settings.EnablePrefixCaching {
+				return nil
+			}
+			return []string{"true"}
+		},
+		func(d *deploy.Deployment) string { return strconv.FormatBool(d.Settings.EnablePrefixCaching) },
+		func(d *deploy.Deployment, to string) { d.Settings.EnablePrefixCaching = to == "true" }},
+	{"kv_cache_dtype", []explain.Cause{explain.KVCache, explain.Bandwidth},
+		func(d *deploy.Deployment) []string {
+			if d.KVDType == "fp8" || d.Accelerator.TFLOPS["fp8"] == 0 {
+				return nil
+			}
+			return []string{"fp8"}
+		},
+		func(d *deploy.Deployment) string { return d.KVDType },
+		func(d *deploy.Deployment, to string) { // twice as many blocks fit
+			d.KVDType = to
+			d.Settings.NumGPUBlocks *= 2
+		}},
+	{"api_server_count", []explain.Cause{explain.Frontend},
+		func(*deploy.Deployment) []string { return []string{"2"} },
+		func(*deploy.Deployment) string { return "1" },
+		func(d *deploy.Deployment, _ string) { // each has half of the work
+			f := &d.Settings.Frontend
+			f.PerRequest, f.PerPromptToken, f.PerStep, f.PerChunk = f.PerRequest/2, f.PerPromptToken/2, f.PerStep/2, f.PerChunk/2
+		}},
+	{"stream_interval", []explain.Cause{explain.Frontend},
+		func(d *deploy.Deployment) []string { return multiples(max(d.Settings.StreamInterval, 1), 1, 64, 4) },
+		func(d *deploy.Deployment) string { return strconv.Itoa(max(d.Settings.StreamInterval, 1)) },
+		func(d *deploy.Deployment, to string) { d.Settings.StreamInterval = number(to) }},
+	{"quantization", []explain.Cause{explain.Compute, explain.Bandwidth, explain.Host, explain.Links},
+		func(d *deploy.Deployment) []string {
+			if (d.DType != "bf16" && d.DType != "fp16") || d.Accelerator.TFLOPS["fp8"] == 0 {
+				return nil
+			}
+			return []string{"fp8"}
+		},
+		func(d *deploy.Deployment) string { return d.DType },
+		func(d *deploy.Deployment, to string) { d.DType = to }},
+}
+
+// Turn gives the deployment with a knob turned as a trial says, ok false where it has no
+// such knob.
+func Turn(d *deploy.Deployment, t explain.Trial) (turned *deploy.Deployment, ok bool) {
+	for i := range knobs {
+		if k := &knobs[i]; k.name == t.Knob && slices.Contains(k.turns(d), t.To) {
+			c := copied(d)
+			k.set(c, t.To)
+			return c, true
+		}
+	}
+	return nil, false
+}
+
+// turns are the trials that may help against a cause.
+func turns(d *deploy.Deployment, cause explain.Cause) (list []explain.Trial) {
+	for i := range knobs {
+		if k := &knobs[i]; slices.Contains(k.of, cause) {
+			for _, to := range k.turns(d) {
+				list = append(list, explain.Trial{Knob: k.name, From: k.from(d), To: to})
+			}
+		}
+	}
+	return list
+}

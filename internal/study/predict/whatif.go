@@ -1,0 +1,373 @@
+package predict
+
+import (
+	"cmp"
+	"math"
+	"slices"
+	"time"
+
+	"pitot/internal/data/metric"
+	"pitot/internal/study/explain"
+	"pitot/internal/twin"
+	"pitot/internal/twin/deploy"
+)
+
+// What if: a server is never quite what the catalogue has. So twins are drawn that differ
+// from the stated deployment as servers do, those are kept that come nearest to what was
+// measured, and of each it is asked what it would do with one cause relieved. What they
+// all say does not hang on what is not known of the server (approximate Bayesian
+// computation by rejection: Pritchard et al., 1999; sequentially: Sisson et al., 2007).
+
+// WhatIf are the twins that a recording was served by as well as can be told.
+type WhatIf struct {
+	Name    string
+	of      *Recording
+	stated  *deploy.Deployment
+	members []member
+}
+
+// member is a twin and what it does.
+type member struct {
+	d        *deploy.Deployment
+	off      float64 // the mean of |ln(twin ÷ measured)| over statistics
+	base     Series
+	relieved map[explain.Cause]Series
+}
+
+const (
+	drawn, drawnNear = 15, 9 // twins in the first round, and around the best of it
+	kept             = 5
+)
+
+// Seen gives the recording's requests as its client saw them.
+func (r *Recording) Seen() []explain.Request {
+	nan := math.NaN()
+	known := func(x float64) float64 {
+		if x < 0 {
+			return nan
+		}
+		return x
+	}
+	list := make([]explain.Request, 0, len(r.Requests))
+	for i := range r.Requests {
+		q := &r.Requests[i]
+		if q.seen.e2e <= 0 {
+			continue
+		}
+		connect := q.connect
+		if connect == 0 {
+			connect = nan
+		}
+		list = append(list, explain.Request{
+			Due: q.Arrival - q.late, Sent: q.Arrival, First: q.Arrival + known(q.seen.ttft), Last: q.Arrival + q.seen.e2e, Connect: connect,
+			Input: q.Input, Output: q.Output, Chunks: q.times, TPOT: known(q.seen.tpot), Stall: known(q.seen.stall), Measured: q.measured,
+		})
+	}
+	return list
+}
+
+// WhatIf draws the twins of a deployment and asks them. Facts that the server's metrics
+// tell are held against the twins' own too. Constants of time, a way to the server that
+// takes so long and that no twin has, are taken off the recording first.
+func (r *Recording) WhatIf(d *deploy.Deployment, facts explain.Facts) *WhatIf {
+	w := &WhatIf{Name: d.Spec, of: r, stated: d}
+	seen := r.features(facts)
+	for i := range drawn {
+		w.members = append(w.members, w.member(perturbed(d, uint64(i), 1), seen))
+	}
+	w.best(kept)
+	near := w.members
+	for i := range drawnNear {
+		w.members = append(w.members, w.member(perturbed(near[i%len(near)].d, uint64(100+i), 0.4), seen))
+	}
+	w.best(kept)
+	for i := range w.members {
+		w.members[i].relieve(r)
+	}
+	return w
+}
+
+// best keeps the nearest.
+func (w *WhatIf) best(n int) {
+	slices.SortStableFunc(w.members, func(a, b member) int { return cmp.Compare(a.off, b.off) })
+	w.members = slices.Clip(w.members[:min(n, len(w.members))])
+}
+
+// member is a twin, made as fast as the tokens came.
+func (w *WhatIf) member(d *deploy.Deployment, seen []feature) member {
+	m := member{d: d}
+	for range 2 {
+		run := w.of.watched(m.d)
+		m.base = run.Series
+		m.off = distance(seen, &run)
+		is, known := explain.Statistic("p50", w.of.Recorded().TPOT)
+		has, modelled := explain.Statistic("p50", m.base.TPOT)
+		if !known || !modelled || math.Abs(math.Log(is/has)) < 0.02 {
+			break
+		}
+		faster := copied(m.d)
+		faster.Efficiency.Scale *= min(max(is/has, 0.3), 4)
+		again := w.of.watched(faster)
+		if off := distance(seen, &again); off < m.off {
+			m.d, m.base, m.off = faster, again.Series, off
+		} else {
+			break
+		}
+	}
+	return m
+}
+
+// relieve asks it.
+func (m *member) relieve(r *Recording) {
+	m.relieved = map[explain.Cause]Series{}
+	for _, cause := range modelled {
+		if d, ok := Relieve(m.d, cause); ok {
+			m.relieved[cause] = r.with(d)
+		}
+	}
+}
+
+// with replays the recording, gaps and all.
+func (r *Recording) with(d *deploy.Deployment) Series {
+	return r.series(r.serve(d, 1, func(int64, int64) bool { return true }), everyRequest)
+}
+
+// watched is a replay whose engine was looked into as a server's metrics show it.
+type watched struct {
+	Series
+	running, waiting, kv float64 // means over the time with steps
+	preempted            float64 // a request
+	queue, prefill       float64 // ms, means
+}
+
+// traced adds up what an engine tells of each request that ends, as its histograms do.
+type traced struct {
+	twin.Model
+	queue, prefill, n float64 // ns
+}
+
+// Step implements [twin.Engine].
+func (t *traced) Step(now int64) twin.Step {
+	st := t.Model.Step(now)
+	for i := range st.Out {
+		if x := st.Out[i].Trace; x != nil {
+			t.n++
+			t.queue += float64(x.Scheduled - x.Queued)
+			t.prefill += float64(x.First - x.Scheduled)
+		}
+	}
+	return st
+}
+
+// watched replays the recording and looks.
+func (r *Recording) watched(d *deploy.Deployment) (w watched) {
+	e := d.Engine(1)
+	busy := 0.0
+	e.Watch(func(i twin.StepInfo) {
+		t := float64(i.End - i.Start)
+		busy += t
+		w.running += t * float64(i.Running)
+		w.waiting += t * float64(i.Waiting)
+		w.kv += t * i.KVCacheUsage
+	})
+	t := &traced{Model: e}
+	w.Series = r.series(r.serveOn(t, func(int64, int64) bool { return true }), everyRequest)
+	w.queue, w.prefill = t.queue/max(t.n, 1)/1e6, t.prefill/max(t.n, 1)/1e6
+	if busy > 0 {
+		w.running, w.waiting, w.kv = w.running/busy, w.waiting/busy, w.kv/busy
+	}
+	w.preempted = float64(e.Stats().Preemptions) / float64(max(len(r.Requests), 1))
+	return w
+}
+
+// feature is a statistic that a twin should have too.
+type feature struct {
+	value float64
+	floor float64 // in its unit: what is below does not matter
+	of    func(*watched) float64
+}
+
+// features are those of the recording, and of the server's metrics as far as they are
+// known.
+func (r *Recording) features(facts explain.Facts) (list []feature) {
+	recorded := r.Recorded()
+	coalesced := facts[explain.PerArrival].Value > 1.5 // gaps are those of whatever holds tokens back
+	back := 0.0                                        // ms, of the way to the server, which no twin has
+	if x, ok := facts[explain.RoundTrip]; ok {
+		back = x.Value
+	}
+	for _, x := range []struct {
+		s    func(*Series) []float64
+		of   []string
+		ms   float64
+		gaps bool
+	}{
+		{func(s *Series) []float64 { return s.TTFT }, []string{"mean", "p50", "p90"}, back, false},
+		{func(s *Series) []float64 { return s.TPOT }, []string{"mean", "p90"}, 0, false},
+		{func(s *Series) []float64 { return s.Stall }, []string{"p50", "p90"}, 0, true},
+		{func(s *Series) []float64 { return s.E2E }, []string{"mean"}, back, false},
+	} {
+		for _, of := range x.of {
+			v, ok := explain.Statistic(of, x.s(&recorded))
+			if !ok || coalesced && x.gaps {
+				continue
+			}
+			list = append(list, feature{max(v-x.ms, 0), 1, func(w *watched) float64 {
+				v, _ := explain.Statistic(of, x.s(&w.Series))
+				return v
+			}})
+		}
+	}
+	for _, x := range []struct {
+		s     explain.Signal
+		floor float64
+		of    func(*watched) float64
+	}{
+		{explain.Running, 1, func(w *watched) float64 { return w.running }},
+		{explain.Waiting, 1, func(w *watched) float64 { return w.waiting }},
+		{explain.KVUse, 0.05, func(w *watched) float64 { return w.kv }},
+		{explain.Preempted, 0.05, func(w *watched) float64 { return w.preempted }},
+		{explain.QueueMean, 1, func(w *watched) float64 { return w.queue }},
+		{explain.PrefillMean, 1, func(w *watched) float64 { return w.prefill }},
+	} {
+		if v, ok := facts[x.s]; ok {
+			list = append(list, feature{v.Value, x.floor, x.of})
+		}
+	}
+	return list
+}
+
+// distance is the mean of |ln(twin ÷ measured)|.
+func distance(seen []feature, w *watched) float64 {
+	sum := 0.0
+	for i := range seen {
+		f := &seen[i]
+		sum += min(math.Abs(math.Log((f.of(w)+f.floor)/(f.value+f.floor))), 2)
+	}
+	return sum / float64(max(len(seen), 1))
+}
+
+// perturbed is a deployment that differs from another as servers differ from the
+// catalogue, times so much.
+func perturbed(d *deploy.Deployment, seed uint64, much float64) *deploy.Deployment {
+	c := copied(d)
+	n := uint64(0)
+	factor := func(sd float64) float64 {
+		n++
+		u := (float64(twin.Mix(twin.Mix(seed)^n)>>11) + 0.5) / (1 << 53)
+		v := (float64(twin.Mix(twin.Mix(seed+1<<32)^n)>>11) + 0.5) / (1 << 53)
+		return math.Exp(much * sd * math.Sqrt(-2*math.Log(u)) * math.Cos(2*math.Pi*v))
+	}
+	if seed == 0 && much == 1 {
+		return c // the stated one is the first guess
+	}
+	front := 1.0 // an API server that is short of processor is slower by far
+	if much == 1 && seed%3 == 2 {
+		front = 1 + float64(seed)
+	}
+	span := func(t *time.Duration, sd float64) { *t = time.Duration(float64(*t) * factor(sd)) }
+	compute := factor(0.2)
+	for t := range c.Accelerator.TFLOPS {
+		c.Accelerator.TFLOPS[t] *= compute
+	}
+	c.Accelerator.BandwidthGBs *= factor(0.15)
+	e, f := &c.Efficiency, &c.Settings.Frontend
+	e.PromptAttention = min(e.PromptAttention*factor(0.3), 1)
+	e.Attention *= factor(0.2)
+	e.CollectiveGBs *= factor(0.3)
+	span(&e.Collective, 0.3)
+	span(&e.PerStep, 0.4)
+	span(&e.PerRequest, 0.4)
+	span(&e.PerPrefill, 0.4)
+	span(&e.PerLayer, 0.3)
+	span(&f.Latency, 0.6)
+	for _, t := range []*time.Duration{&f.PerRequest, &f.PerPromptToken, &f.PerStep, &f.PerChunk} {
+		span(t, 0.7)
+		*t = time.Duration(front * float64(*t))
+	}
+	return c
+}
+
+// values are those of a symptom's metric.
+func (s *Series) values(m metric.Name) []float64 {
+	switch m {
+	case metric.TTFT:
+		return s.TTFT
+	case metric.TPOT:
+		return s.TPOT
+	case metric.Stall:
+		return s.Stall
+	case metric.E2E:
+		return s.E2E
+	}
+	return nil
+}
+
+// Of is what the twins say of a symptom, nil if nothing.
+func (w *WhatIf) Of(s explain.Symptom) *explain.Twin {
+	t := &explain.Twin{Name: w.Name, Off: math.Inf(1), Reliefs: map[explain.Cause]explain.Relief{}, Trials: map[explain.Cause][]explain.Trial{}}
+	gains := map[explain.Cause][]float64{}
+	among := map[explain.Cause]float64{}
+	var bases, scales []float64
+	for i := range w.members {
+		m := &w.members[i]
+		scales = append(scales, m.d.Efficiency.Scale/w.stated.Efficiency.Scale)
+		t.Off = min(t.Off, m.off)
+		base, ok := explain.Statistic(s.Of, m.base.values(s.Metric))
+		if !ok || base <= 0 {
+			return nil
+		}
+		bases = append(bases, base)
+		most, of := 0.0, map[explain.Cause]float64{}
+		for cause, series := range m.relieved {
+			x, ok := explain.Statistic(s.Of, series.values(s.Metric))
+			if !ok {
+				continue
+			}
+			of[cause] = 1 - x/base
+			most = max(most, of[cause])
+		}
+		for cause, g := range of {
+			gains[cause] = append(gains[cause], g)
+			if g >= explain.Least && g >= most/2 {
+				among[cause] += 1 / float64(len(w.members))
+			}
+		}
+	}
+	t.Value, _ = explain.Statistic("p50", bases)
+	t.Slower, _ = explain.Statistic("p50", scales)
+	for cause, list := range gains {
+		g, _ := explain.Statistic("p50", list)
+		t.Reliefs[cause] = explain.Relief{Gain: g, Among: among[cause]}
+	}
+	for _, cause := range modelled {
+		if r := t.Reliefs[cause]; r.Gain >= explain.Least && r.Among >= 0.5 {
+			t.Trials[cause] = w.trials(s, cause)
+		}
+	}
+	return t
+}
+
+// trials are what the nearest twins expect of the knobs against a cause, the best first.
+func (w *WhatIf) trials(s explain.Symptom, cause explain.Cause) []explain.Trial {
+	list := turns(w.members[0].d, cause)
+	const asked = 2 // twins
+	for i := range list {
+		least := 1.0
+		for k := range w.members[:min(asked, len(w.members))] {
+			m := &w.members[k]
+			d, ok := Turn(m.d, list[i])
+			base, known := explain.Statistic(s.Of, m.base.values(s.Metric))
+			if !ok || !known {
+				least = 0
+				break
+			}
+			series := w.of.with(d)
+			x, _ := explain.Statistic(s.Of, series.values(s.Metric))
+			least = min(least, 1-x/base)
+		}
+		list[i].Gain = least
+	}
+	slices.SortStableFunc(list, func(a, b explain.Trial) int { return cmp.Compare(b.Gain, a.Gain) })
+	return list
+}

@@ -1,0 +1,116 @@
+package predict
+
+import (
+	"math"
+	"testing"
+
+	"pitot/internal/data/metric"
+	"pitot/internal/study/explain"
+	"pitot/internal/twin/deploy"
+)
+
+func deployment(t *testing.T, spec string) *deploy.Deployment {
+	t.Helper()
+	d, err := deploy.Parse(spec)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return d
+}
+
+// Relieving changes the cause that is named and leaves the deployment as it was.
+func TestRelieve(t *testing.T) {
+	d := deployment(t, "llama-3.1-8b@2xa100?enable_prefix_caching=false")
+	before := d.Facts()
+	flops, overhead := d.Accelerator.TFLOPS["bf16"], d.Efficiency.PerStep
+	for _, cause := range modelled {
+		if _, ok := Relieve(d, cause); !ok {
+			t.Errorf("%s is modelled, and cannot be relieved", cause)
+		}
+	}
+	for _, cause := range []explain.Cause{explain.Network, explain.Client, explain.Unknown} {
+		if _, ok := Relieve(d, cause); ok {
+			t.Errorf("%s is relieved, and the twin has none", cause)
+		}
+	}
+	for k, v := range d.Facts() {
+		if before[k] != v {
+			t.Errorf("%s became %s, it was %s", k, v, before[k])
+		}
+	}
+	if d.Accelerator.TFLOPS["bf16"] != flops || d.Efficiency.PerStep != overhead {
+		t.Error("the deployment itself was relieved")
+	}
+	if _, ok := Relieve(deployment(t, "llama-3.1-8b@h100"), explain.Links); ok {
+		t.Error("one accelerator has no links")
+	}
+}
+
+// A knob turned by what was proposed changes the setting; another is none.
+func TestTurn(t *testing.T) {
+	d := deployment(t, "llama-3.1-8b@h100?max_num_seqs=8")
+	c, ok := Turn(d, explain.Trial{Knob: "max_num_seqs", To: "16"})
+	if !ok || c.Settings.MaxNumSeqs != 16 || d.Settings.MaxNumSeqs != 8 {
+		t.Errorf("%v", ok)
+	}
+	for _, x := range []explain.Trial{{Knob: "max_num_seqs", To: "17"}, {Knob: "colour", To: "red"}} {
+		if _, ok := Turn(d, x); ok {
+			t.Errorf("%+v is turned", x)
+		}
+	}
+}
+
+// Twins of the catalogue's deployment find what limits a server that differs from it.
+func TestWhatIf(t *testing.T) {
+	if testing.Short() {
+		t.Skip("some hundred replays")
+	}
+	for _, c := range []struct {
+		spec, stated string
+		load         Load
+		of           metric.Name
+		want         explain.Cause
+	}{
+		{"llama-3.1-8b@h100?max_num_seqs=4&scale=1.2", "llama-3.1-8b@h100?max_num_seqs=4", Load{Rate: 4, Input: [2]int{200, 400}, Output: [2]int{50, 150}, Requests: 120}, metric.TTFT, explain.Seats},
+		{"llama-3.1-8b@h100?scale=1.2", "llama-3.1-8b@h100", Load{Rate: 1, Input: [2]int{4000, 8000}, Output: [2]int{4, 8}, Requests: 60}, metric.TTFT, explain.Compute},
+		{"llama-3.1-8b@l4?scale=0.8", "llama-3.1-8b@l4", Load{Users: 2, Input: [2]int{50, 100}, Output: [2]int{50, 100}, Requests: 40}, metric.TPOT, explain.Bandwidth},
+	} {
+		s := explain.Symptom{Metric: c.of, Of: "p90"}
+		r := c.load.Serve(deployment(t, c.spec).Engine(3), 3)
+		seen := r.Seen()
+		value, _ := explain.Measure(s, seen)
+		facts := explain.Observe(s, seen)
+		d := explain.Diagnose(&explain.Case{Symptom: s, Value: value, Facts: facts, Twin: r.WhatIf(deployment(t, c.stated), facts).Of(s)})
+		p := d.Primary
+		if p.Cause != c.want || p.Gain <= explain.Least || len(p.Evidence) == 0 {
+			t.Errorf("%s: %+v, want %s", c.spec, p, c.want)
+		}
+		if p.Try != nil && p.Try.Gain != 0 {
+			turned, ok := Turn(deployment(t, c.spec), *p.Try)
+			if !ok {
+				t.Fatalf("%+v cannot be turned", *p.Try)
+			}
+			better, _ := explain.Measure(s, c.load.Serve(turned.Engine(3), 3).Seen())
+			if better >= value {
+				t.Errorf("%s: %+v makes it %v ms, from %v", c.spec, *p.Try, better, value)
+			}
+		}
+	}
+}
+
+// What a recording shows is what was measured of it.
+func TestSeen(t *testing.T) {
+	l := Load{Users: 4, Input: [2]int{100, 200}, Output: [2]int{1, 40}, Requests: 50}
+	r := l.Serve(deployment(t, "llama-3.1-8b@h100").Engine(1), 1)
+	recorded, seen := r.Recorded(), r.Seen()
+	for _, x := range []struct {
+		of metric.Name
+		v  []float64
+	}{{metric.TTFT, recorded.TTFT}, {metric.TPOT, recorded.TPOT}, {metric.Stall, recorded.Stall}, {metric.E2E, recorded.E2E}} {
+		is, ok := explain.Measure(explain.Symptom{Metric: x.of, Of: "mean"}, seen)
+		want, _ := explain.Statistic("mean", x.v)
+		if !ok || math.Abs(is/want-1) > 1e-9 {
+			t.Errorf("mean %s %v, recorded %v", x.of, is, want)
+		}
+	}
+}

@@ -271,21 +271,50 @@ func disturbed(p *result.Point) string {
 	return strings.Join(why, ", ")
 }
 
+// calmSlopes is how often a fit without slow phases works slopes out at most where there
+// may be some: it need only be near enough to tell what else lasts.
+const calmSlopes = 3
+
 // calibrate moves the parameters as far as the runs say, from where another fit has
-// them or from what the gaps say. The runs' slow phases it replays, and gives apart.
+// them or from what the gaps say. The runs' slow phases it replays, and gives apart:
+// where the gaps speak for some, a fit without them tells what of these is none.
 func calibrate(d, from *deploy.Deployment, shown []*Recording, most int) (*fitter, *regression, slowness, error) {
 	gaps, ok := gapsOf(shown)
 	if !ok {
 		return nil, nil, slowness{}, say.Errorf("the runs have too few chunks to read the duration of steps from").WithHint("measure longer, and with streaming")
 	}
 	slow := gaps.slowPhases()
+	if slow.cv == 0 {
+		f := newFitter(d, from, gaps, shown, &slow)
+		f.choose(f.d, f.usual)
+		f.polish(most)
+		return f, gaps, slow, nil
+	}
+	calm := newFitter(d, from, gaps, shown, &slowness{})
+	calm.choose(calm.d, calm.usual)
+	calm.polish(min(most, calmSlopes))
+	gaps.calm = calm.gaps()
+	if slow = gaps.slowPhases(); slow.cv == 0 {
+		calm.polish(most)
+		return calm, gaps, slow, nil
+	}
 	slow.goThrough(shown)
+	f := newFitter(d, from, gaps, shown, &slow)
+	f.choose(f.d, f.usual, calm.d)
+	f.polish(most)
+	return f, gaps, slow, nil
+}
+
+// newFitter begins a fit, from where another has the parameters or from what the gaps
+// say, whose replays go through the runs' courses of slow phases.
+func newFitter(d, from *deploy.Deployment, gaps *regression, shown []*Recording, slow *slowness) *fitter {
 	f := &fitter{}
 	f.parameters, f.usual = priors(d)
 	f.d = f.usual
 	f.d.Settings.SlowCV = 0
 	if from == nil {
-		gaps.begin(&f.d, shown, &slow)
+		gaps.sum(slow.courses)
+		gaps.begin(&f.d, shown, slow)
 	}
 	for i := range f.parameters {
 		p := &f.parameters[i]
@@ -302,9 +331,16 @@ func calibrate(d, from *deploy.Deployment, shown []*Recording, most int) (*fitte
 		c.pace = pace
 		f.runs = append(f.runs, c)
 	}
-	f.choose(f.d, f.usual)
-	f.polish(most)
-	return f, gaps, slow, nil
+	return f
+}
+
+// gaps are those of a replay of each run, as the regression takes them.
+func (f *fitter) gaps() [][]gap {
+	var g regression
+	for _, c := range f.runs {
+		g.addGaps(c.run.servedBy(&f.d, 1))
+	}
+	return g.gaps
 }
 
 // choose begins with the one of several deployments that is nearest to the runs.

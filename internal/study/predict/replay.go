@@ -40,6 +40,30 @@ func (r *Recording) serve(d *deploy.Deployment, seed uint64, chunk func(request,
 	return r.serveOn(e, chunk)
 }
 
+// servedBy is the run as a client would have recorded it of a deployment's twin.
+func (r *Recording) servedBy(d *deploy.Deployment, seed uint64) *Recording {
+	times := make([][]float64, len(r.Requests))
+	timings := r.serve(d, seed, func(request, at int64) bool {
+		times[request] = append(times[request], float64(at)/1e9)
+		return true
+	})
+	c := *r
+	c.Requests, c.until = nil, 0
+	for i, q := range r.Requests {
+		if len(times[i]) == 0 { // it was not sent any more
+			continue
+		}
+		if r.until > 0 && q.Arrival >= r.until && c.until == 0 {
+			c.until = timings[i].sent
+		}
+		if q.Arrival = timings[i].sent; len(q.times) > 0 {
+			q.seen, q.times = timings[i], times[i]
+		}
+		c.Requests = append(c.Requests, q)
+	}
+	return &c
+}
+
 // serveOn sends them to an engine.
 func (r *Recording) serveOn(e twin.Engine, chunk func(request, at int64) bool) []timing {
 	to := newStopwatch(len(r.Requests), chunk)

@@ -14,11 +14,17 @@ import (
 // residuals of neighbouring steps go together. Their autocovariance falls as
 // that of the engine's slow phases, an Ornstein-Uhlenbeck process: with the
 // lag l as sd²·exp(−l/time).
+//
+// What the regression lacks goes on in the next steps too: parts of a long prompt make
+// steps longer for seconds, and no column is of them. A replay without phases, on the
+// twin as a fit without phases has it, leaves the same over. Only what the run's
+// autocovariance has beyond the replay's is of phases.
 
 // slowness is what the residuals say of slow phases.
 type slowness struct {
 	cv, time float64  // the engine's SlowCV; SlowTime in s
 	fast     float64  // standard deviation of the logarithm of what is no phase
+	lacking  float64  // variance times time of what the regression lacks and lasts, s
 	cvSE     float64  // standard error of the logarithm of cv
 	timeSE   float64  // and of time
 	seconds  float64  // that were looked at
@@ -88,9 +94,10 @@ type covariances struct {
 	lag      []float64   // s, the mean of the bin
 	products [][]float64 // [stretch][bin]
 	pairs    [][]float64
-	span     float64 // s, of the shortest run
-	variance float64 // of single residuals
-	seconds  float64 // of all runs
+	calm     []float64 // covariance in each bin without phases, nil where it is not known
+	span     float64   // s, of the shortest run
+	variance float64   // of single residuals
+	seconds  float64   // of all runs
 
 	times  []float64   // s, correlation times to try
 	shapes [][]float64 // of each, what a variance of 1 gives each bin
@@ -99,11 +106,11 @@ type covariances struct {
 // autocovariances bins the lags of all runs' residuals: from three steps on,
 // for a chunk that is late makes its gap longer and the next one shorter, up to
 // a tenth of the shortest run, in bins that grow with the lag. The mean of a run
-// is that of its own phases: all covariances lack what it varies by.
-func autocovariances(runs [][]stepResidual) (v covariances, ok bool) {
+// is that of its own phases: all covariances lack what it varies by. calm are residuals
+// of replays without phases, nil for none.
+func autocovariances(runs, calm [][]stepResidual) (v covariances, ok bool) {
 	var between []float64
 	shortest := math.Inf(1)
-	n := 0.0
 	for _, list := range runs {
 		if len(list) < 100 {
 			continue
@@ -134,6 +141,28 @@ func autocovariances(runs [][]stepResidual) (v covariances, ok bool) {
 		v.lag[b] = cell * float64(edges[b]+edges[b+1]-1) / 2
 	}
 	v.span = shortest
+	v.addAll(runs, cell, edges)
+	for t := v.lag[0]; t < v.span/4; t *= 1.05 {
+		x := t / v.span
+		lost := 2 * x * (1 - x*(1-math.Exp(-1/x))) // the variance of the mean over that at a time
+		shape := make([]float64, bins)
+		for b, l := range v.lag {
+			shape[b] = math.Exp(-l/t) - lost
+		}
+		v.times, v.shapes = append(v.times, t), append(v.shapes, shape)
+	}
+	if calm != nil {
+		w := covariances{lag: v.lag}
+		w.addAll(calm, cell, edges)
+		v.calm = w.means(-1)
+	}
+	return v, true
+}
+
+// addAll adds the products of runs' residuals up, in bins of lags that are so many cells.
+func (v *covariances) addAll(runs [][]stepResidual, cell float64, edges []int) {
+	bins := len(v.lag)
+	n := 0.0
 	for _, list := range runs {
 		if len(list) < 100 {
 			continue
@@ -166,22 +195,12 @@ func autocovariances(runs [][]stepResidual) (v covariances, ok bool) {
 		}
 		v.products, v.pairs = append(v.products, products...), append(v.pairs, pairs...)
 	}
-	v.variance /= n
-	for t := v.lag[0]; t < v.span/4; t *= 1.05 {
-		x := t / v.span
-		lost := 2 * x * (1 - x*(1-math.Exp(-1/x))) // the variance of the mean over that at a time
-		shape := make([]float64, bins)
-		for b, l := range v.lag {
-			shape[b] = math.Exp(-l/t) - lost
-		}
-		v.times, v.shapes = append(v.times, t), append(v.shapes, shape)
-	}
-	return v, true
+	v.variance /= max(n, 1)
 }
 
-// fit finds variance and correlation time, with one stretch left out (none if
-// it is negative): for each time the variance follows by least squares.
-func (v *covariances) fit(out int) (variance, time float64) {
+// means is the covariance in each bin, with one stretch left out (none if it is
+// negative).
+func (v *covariances) means(out int) []float64 {
 	c := make([]float64, len(v.lag))
 	for b := range c {
 		p, n := 0.0, 0.0
@@ -194,6 +213,22 @@ func (v *covariances) fit(out int) (variance, time float64) {
 			c[b] = p / n
 		}
 	}
+	return c
+}
+
+// fit finds variance and correlation time of phases, with one stretch left out (none
+// if it is negative).
+func (v *covariances) fit(out int) (variance, time float64) {
+	c := v.means(out)
+	for b, x := range v.calm {
+		c[b] -= x
+	}
+	return v.fitTo(c)
+}
+
+// fitTo finds those of a process with these covariances: for each time the variance
+// follows by least squares.
+func (v *covariances) fitTo(c []float64) (variance, time float64) {
 	best := math.Inf(1)
 	for i, shape := range v.shapes {
 		gc, gg := 0.0, 0.0
@@ -255,7 +290,7 @@ func (s *slowness) draw(list []stepResidual) course {
 		}
 		x[k], v[k] = m, p
 		if counts[k] > 0 { // without jitter too the phases may be all there is
-			gain := p * counts[k] / (p*counts[k] + s.fast*s.fast)
+			gain := p / (p + s.fast*s.fast/counts[k] + 2*s.lacking/grain)
 			x[k], v[k] = m+gain*(sums[k]/counts[k]-mean-m), (1-gain)*p
 		}
 	}
@@ -345,17 +380,28 @@ func (g *regression) within() (c [columns]float64) {
 	return c
 }
 
-// slowPhases looks for them in the gaps of the runs, and leaves the regression
-// without them.
-func (g *regression) slowPhases() (s slowness) {
-	g.sum(nil)
+// residuals are those of the steps of each run, by the regression of all.
+func (g *regression) residuals() [][]stepResidual {
 	c := g.within()
 	runs := make([][]stepResidual, len(g.gaps))
 	for i, gaps := range g.gaps {
 		runs[i] = stepResiduals(gaps, &c)
 		winsorise(runs[i])
 	}
-	v, ok := autocovariances(runs)
+	return runs
+}
+
+// slowPhases looks for them in the gaps of the runs, and leaves the regression
+// without them. What replays without phases leave over too is taken for none, where
+// there are any.
+func (g *regression) slowPhases() (s slowness) {
+	g.sum(nil)
+	runs := g.residuals()
+	var calm [][]stepResidual
+	if g.calm != nil {
+		calm = (&regression{gaps: g.calm}).residuals()
+	}
+	v, ok := autocovariances(runs, calm)
 	if !ok {
 		return slowness{}
 	}
@@ -375,7 +421,14 @@ func (g *regression) slowPhases() (s slowness) {
 // Annals of Statistics 17, 1217, 1989).
 func (v *covariances) slowness() slowness {
 	variance, time := v.fit(-1)
-	s := slowness{cv: math.Sqrt(variance), time: time, fast: math.Sqrt(max(v.variance-variance, 0)), seconds: v.seconds}
+	s := slowness{cv: math.Sqrt(variance), time: time, seconds: v.seconds}
+	rest := v.variance - variance
+	if v.calm != nil {
+		lacking, lasts := v.fitTo(v.calm)
+		s.lacking = lacking * lasts
+		rest -= lacking
+	}
+	s.fast = math.Sqrt(max(rest, 0))
 	n := float64(len(v.products))
 	var logs [2][]float64
 	for out := range v.products {

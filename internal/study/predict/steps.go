@@ -42,6 +42,7 @@ type regression struct {
 
 	decode []float64 // gaps with nothing but answers, for the jitter
 	gaps   [][]gap   // of each run
+	calm   [][]gap   // of a replay of each without slow phases, nil where there is none
 }
 
 // event is so many tokens at a time.
@@ -204,6 +205,9 @@ func (g *regression) of(wanted func(run int) bool) *regression {
 	for i, gaps := range g.gaps {
 		if wanted(i) {
 			some.gaps = append(some.gaps, gaps)
+			if g.calm != nil {
+				some.calm = append(some.calm, g.calm[i])
+			}
 		}
 	}
 	return some

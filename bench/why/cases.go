@@ -6,6 +6,7 @@ import (
 	"maps"
 	"math"
 	"math/rand/v2"
+	"slices"
 	"time"
 
 	"pitot/internal/data/metric"
@@ -108,7 +109,8 @@ func newCase(seed uint64, number int) *aCase {
 	case "late client":
 		c.s.Lag = ms(20, 400)
 	}
-	if dice.IntN(3) == 0 && c.kind != "shared" && c.kind != "cache off" {
+	open := []string{"shared", "cache off", "network", "proxy", "freezes"} // what holds answers up holds up their users, which is not modelled
+	if dice.IntN(3) == 0 && !slices.Contains(open, c.kind) {
 		c.load.Users = max(int(use*float64(min(seats, 64))), 1)
 		c.load.Requests = max(c.load.Requests, 6*c.load.Users)
 	} else {
@@ -185,7 +187,7 @@ var causes = []explain.Cause{
 }
 
 // ResultVersion is that of the files; those of others are made anew.
-const ResultVersion = 2
+const ResultVersion = 4
 
 // Result is what came of a case.
 type Result struct {
@@ -222,16 +224,18 @@ func (c *aCase) result() *Result {
 		f.Set(explain.MaxSeats, float64(c.stated.Settings.MaxNumSeqs), "", explain.FromStated)
 		f.Set(explain.MaxTokens, float64(c.stated.Settings.MaxNumBatchedTokens), "", explain.FromStated)
 	}
+	server := explain.Facts{}
+	a.facts(server)
 	facts := func(s explain.Symptom, with bool) explain.Facts {
 		f := explain.Observe(s, seen)
 		stated(f)
 		if with {
-			a.facts(f)
+			maps.Copy(f, server)
 		}
 		return f
 	}
-	with := recording.WhatIf(c.stated, facts(symptoms[0], true))
-	without := recording.WhatIf(c.stated, facts(symptoms[0], false))
+	with := recording.WhatIf(c.stated, facts(symptoms[0], true), predict.Thorough)
+	without := recording.WhatIf(c.stated, facts(symptoms[0], false), predict.Thorough)
 	for _, s := range symptoms {
 		value, ok := explain.Measure(s, seen)
 		if !ok || value <= 0 {

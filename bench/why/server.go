@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"pitot/internal/study/explain"
+	"pitot/internal/telemetry"
 	"pitot/internal/twin"
 	"pitot/internal/twin/deploy"
 )
@@ -60,22 +61,23 @@ type around struct {
 // foreignIDs are those of requests of others.
 const foreignIDs = 1 << 40
 
-// page is what its metrics show.
+// page is what its metrics show, read each second.
 type page struct {
 	second               int64
 	running, waiting, kv float64 // of the latest step
 	until                int64   // its end
-	samples              [][3]float64
+	samples              telemetry.Samples
 	queue, prefill       float64 // s, sums
 	decode               float64
 	requests             float64
-	own, foreign         float64 // tokens of requests that ended
+	own, all             float64 // tokens of requests that ended
 	tokens               map[int64]int
+	stats                func() twin.Stats
 }
 
 func newAround(d *deploy.Deployment, s surroundings, seed uint64) *around {
 	a := &around{Model: d.Engine(seed), s: s, seed: seed, other: math.MaxInt64, id: foreignIDs}
-	a.page.tokens = map[int64]int{}
+	a.page.tokens, a.page.stats = map[int64]int{}, a.Model.Stats
 	if s.Slower > 1 {
 		a.Model.Pace(func(int64) float64 { return s.Slower })
 	}
@@ -143,17 +145,29 @@ func (a *around) delivered(at int64) int64 {
 	return at + int64(a.s.RoundTrip)/2
 }
 
-// step is read each second.
+// step lets the page be read at each second that has passed.
 func (p *page) step(i twin.StepInfo) {
 	for ; p.second <= i.Start; p.second += 1e9 {
-		switch {
-		case p.second <= p.until:
-			p.samples = append(p.samples, [3]float64{p.running, p.waiting, p.kv})
-		default: // idle
-			p.samples = append(p.samples, [3]float64{})
+		if p.second > p.until { // idle
+			p.running, p.waiting, p.kv = 0, 0, 0
 		}
+		p.read(p.second)
 	}
 	p.running, p.waiting, p.kv, p.until = float64(i.Running), float64(i.Waiting), i.KVCacheUsage, i.End
+}
+
+// read takes samples.
+func (p *page) read(at int64) {
+	st := p.stats()
+	for signal, x := range map[telemetry.Signal]float64{
+		telemetry.Running: p.running, telemetry.Waiting: p.waiting, telemetry.KVUse: p.kv,
+		telemetry.QueueSum: p.queue, telemetry.QueueCount: p.requests, telemetry.PrefillSum: p.prefill, telemetry.PrefillCount: p.requests,
+		telemetry.DecodeSum: p.decode, telemetry.DecodeCount: p.requests, telemetry.Requests: p.requests, telemetry.Preemptions: float64(st.Preemptions),
+		telemetry.PrefixQueries: float64(st.PrefixQueries), telemetry.PrefixHits: float64(st.PrefixHits),
+		telemetry.PromptTokens: p.all, telemetry.OutputTokens: 0, // together: their sum is what is asked of them
+	} {
+		p.samples.Add("server", signal, at, x)
+	}
 }
 
 // ended adds up the sums of histograms.
@@ -163,49 +177,20 @@ func (p *page) ended(e *twin.Emission, foreign bool) {
 	p.queue += float64(t.Scheduled-t.Queued) / 1e9
 	p.prefill += float64(t.First-t.Scheduled) / 1e9
 	p.decode += float64(t.Last-t.First) / 1e9
-	if foreign {
-		p.foreign += float64(p.tokens[e.ID])
-	} else {
-		p.own += float64(p.tokens[e.ID])
+	n := float64(p.tokens[e.ID])
+	if p.all += n; !foreign {
+		p.own += n
 	}
 	delete(p.tokens, e.ID)
 }
 
-// facts are what the page tells.
+// facts are what the page tells, and an exporter of the GPU's clock.
 func (a *around) facts(f explain.Facts) {
 	p := &a.page
-	set := func(s explain.Signal, x float64, unit string) { f.Set(s, x, unit, explain.FromServer) }
-	n, run, wait, kv, often := 0.0, 0.0, 0.0, 0.0, 0.0
-	mostRun, mostKV := 0.0, 0.0
-	for _, x := range p.samples {
-		if x[0] == 0 && x[1] == 0 {
-			continue
-		}
-		n++
-		run, wait, kv = run+x[0], wait+x[1], kv+x[2]
-		mostRun, mostKV = max(mostRun, x[0]), max(mostKV, x[2])
-		if x[1] > 0 {
-			often++
-		}
-	}
-	if n > 0 {
-		set(explain.Running, run/n, "")
-		set(explain.Waiting, wait/n, "")
-		set(explain.KVUse, kv/n, "share")
-		set(explain.RunningMost, mostRun, "")
-		set(explain.KVMost, mostKV, "share")
-		set(explain.WaitingOften, often/n, "share")
-	}
-	st := a.Model.Stats()
-	if p.requests > 0 {
-		set(explain.QueueMean, p.queue/p.requests*1e3, "ms")
-		set(explain.PrefillMean, p.prefill/p.requests*1e3, "ms")
-		set(explain.DecodeMean, p.decode/p.requests*1e3, "ms")
-		set(explain.Preempted, float64(st.Preemptions)/p.requests, "")
-		set(explain.ForeignShare, p.foreign/max(p.own+p.foreign, 1), "share")
-	}
-	if st.PrefixQueries > 0 {
-		set(explain.HitShare, float64(st.PrefixHits)/float64(st.PrefixQueries), "share")
-	}
-	f.Set(explain.ClockShare, 1/max(a.s.Slower, 1), "share", explain.FromGPU)
+	end := max(p.second, p.until) + 1
+	p.read(end)
+	p.samples.Add("gpu", telemetry.GPUClock, end/2, 2000/max(a.s.Slower, 1))
+	p.samples.Add("gpu", telemetry.GPUClockMost, end/2, 2000)
+	w := p.samples.Window(0, end)
+	f.AddServer(&w, explain.Own{Tokens: p.own, Known: true})
 }

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"io"
 
+	"pitot/internal/data/result"
 	"pitot/internal/plan"
 	"pitot/internal/report"
 	"pitot/internal/say"
@@ -33,6 +34,16 @@ func explainVerb(_ context.Context, e *Env) (int, error) {
 		return Done, report.JSON(e.Stdout, x)
 	}
 	return Done, report.WriteExplanation(e.Stdout, x, report.Style{Color: wantsColor(e.Stdout, e.Getenv)})
+}
+
+// buildModel is a run's model with what limits it, where an objective is not met. What
+// cannot be explained is no part of it.
+func buildModel(measured *result.Run, dir string) report.Model {
+	m := report.Build(measured, dir)
+	if x, err := inspect.Run(dir, measured, inspect.Options{Quick: true}); err == nil {
+		m.Explain(x)
+	}
+	return m
 }
 
 func explainHelp(w io.Writer) {

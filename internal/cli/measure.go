@@ -148,7 +148,7 @@ func show(e *Env, measured *result.Run, from shownFrom, format string) error {
 		}
 		return err
 	}
-	m := report.Build(measured, from.dir)
+	m := buildModel(measured, from.dir)
 	m.Page, m.Unsaved, m.Warnings = from.page, !from.saved, append(m.Warnings, from.missing...)
 	if format == "md" {
 		return m.WriteMarkdown(e.Stdout)

@@ -13,7 +13,6 @@ import (
 
 	"pitot/internal/data/result"
 	"pitot/internal/data/rundir"
-	"pitot/internal/report"
 	"pitot/internal/report/page"
 )
 
@@ -55,7 +54,7 @@ func makePage(run *result.Run, dir string) (html []byte, missing []string, err e
 		parts.Config = string(config)
 	}
 	var b bytes.Buffer
-	err = page.Write(&b, report.Build(run, dir), parts)
+	err = page.Write(&b, buildModel(run, dir), parts)
 	return b.Bytes(), missing, err
 }
 

@@ -473,9 +473,11 @@ func limited(run *result.Run) (list []string) {
 			addSentence("Nothing limited this load. How much more the server bears, one load cannot tell: pitot sweep and pitot find do.")
 		}
 	}
-	addSentence("Which resource of the server is short (compute, memory bandwidth, KV cache) is %s: the run has no samples of it.", notKnown)
-	return list
+	return append(list, shortUnknown)
 }
+
+// shortUnknown stands where nothing was explained.
+const shortUnknown = "Which resource of the server is short is " + notKnown + " from a report: pitot explain asks twins of the deployment about it."
 
 // byOrder says that an embedded target had its faults from the user.
 func byOrder(run *result.Run) string {

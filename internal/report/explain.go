@@ -5,6 +5,7 @@ import (
 	"io"
 	"strings"
 
+	"pitot/internal/data/metric"
 	"pitot/internal/data/result"
 	"pitot/internal/say"
 	"pitot/internal/study/explain"
@@ -79,6 +80,73 @@ func worst(x *inspect.Explanation) (at *inspect.Point) {
 		}
 	}
 	return at
+}
+
+// Explain puts what was found out about the causes into the model: in place of that
+// nothing is known of them.
+func (m *Model) Explain(x *inspect.Explanation) {
+	if x == nil || len(m.Limited) == 0 || m.Limited[len(m.Limited)-1] != shortUnknown {
+		return
+	}
+	var list []string
+	for i := range x.Points {
+		p := &x.Points[i]
+		for k := range p.Symptoms {
+			list = append(list, findingSentence(p, &p.Symptoms[k]))
+		}
+	}
+	if len(list) > 0 {
+		m.Limited = append(m.Limited[:len(m.Limited)-1:len(m.Limited)-1], list...)
+		m.Why = list[0]
+	}
+}
+
+// findingSentence is a diagnosis in a sentence or three.
+func findingSentence(p *inspect.Point, d *explain.Diagnosis) string {
+	f := &d.Primary
+	s := fmt.Sprintf("%s at %s: %s%s.", symptomName(d.Symptom), p.Load, say.Plain(f.Claim), confidenceText(f))
+	if path := pathOf(p, d); path != "" {
+		s += " The way there: " + path + "."
+	}
+	if f.Cause == explain.Unknown {
+		return s + " What would tell: " + say.Plain(f.Confirm) + "."
+	}
+	var evidence []string
+	for i := range f.Evidence {
+		evidence = append(evidence, evidenceText(&f.Evidence[i]))
+	}
+	if len(evidence) > 0 {
+		s += " Because: " + say.Plain(strings.Join(evidence, "; ")) + "."
+	}
+	if f.Try != nil {
+		s += " Try " + say.Plain(trialText(f.Try)) + "."
+	}
+	return s
+}
+
+// pathOf is the way through the questions that led there: which objective is not met, is
+// it the first token or the later ones, a long prompt or a queue, near the hardware's
+// bound or far from it.
+func pathOf(p *inspect.Point, d *explain.Diagnosis) string {
+	if p.Met != result.No || d.Primary.Cause == explain.Unknown {
+		return ""
+	}
+	path := []string{"the SLO is not met", symptomName(d.Symptom)}
+	switch c := d.Primary.Cause; {
+	case c == explain.Client, c == explain.Network, c == explain.Proxy:
+		path = append(path, "before the server")
+	case c == explain.Foreign, c == explain.Throttling, c == explain.Freezes:
+		path = append(path, "the server's surroundings")
+	case c == explain.Seats, c == explain.KVCache, c == explain.Budget:
+		path = append(path, "a queue before one of the server's limits")
+	case d.Symptom.Metric == metric.TTFT:
+		path = append(path, "the work of prompts")
+	case c == explain.Bandwidth, c == explain.Compute:
+		path = append(path, "near what the hardware can do")
+	default:
+		path = append(path, "far from what the hardware can do")
+	}
+	return strings.Join(append(path, inWords(d.Primary.Cause)), " → ")
 }
 
 // WriteExplanation writes what limits a run for a terminal.

@@ -31,6 +31,7 @@ type Model struct {
 	Claim      Claim
 	Figures    []Figure // of the claim
 	Limited    []string // what limits the target, as far as is known
+	Why        string   // the first of what was explained of it, "" for nothing
 	Conditions []Condition
 	Run        *result.Run // what it is made of
 }

@@ -83,6 +83,9 @@ func (m Model) WriteTerminal(w io.Writer, s Style) error {
 		}
 		m.Points[i].writeTerminal(p, s)
 	}
+	if m.Why != "" {
+		p.hanging(s, "", "", "  ", "What limits it: "+m.Why)
+	}
 	switch {
 	case m.Dir == "":
 	case m.Unsaved:

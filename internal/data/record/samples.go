@@ -1,5 +1,11 @@
 package record
 
+import (
+	"iter"
+
+	"pitot/internal/data/rundir"
+)
+
 // Names under which the instrument reports on itself, as samples of source
 // "client": the share of the available cores used over the last second, for
 // how many seconds of it the collector paused everything, a step of the wall
@@ -29,3 +35,40 @@ const (
 // SourceServer is of what the server tells of itself, before the load and after it,
 // under the names that the table of signals in room data/metric has.
 const SourceServer = "server"
+
+// Samples yields the samples alone of what [Frames] does.
+func Samples(dir string) iter.Seq2[Sample, error] {
+	return func(yield func(Sample, error) bool) {
+		if hasJournal(dir) {
+			for f, err := range Since(dir, 0) {
+				if err != nil {
+					yield(Sample{}, err)
+					return
+				}
+				for _, s := range f.Samples {
+					if !yield(s, nil) {
+						return
+					}
+				}
+			}
+			return
+		}
+		samples, err := openLines(dir, rundir.Telemetry, sampleFields)
+		if err != nil {
+			yield(Sample{}, err)
+			return
+		}
+		defer samples.close()
+		for {
+			s, err := samples.peek()
+			if err != nil {
+				yield(Sample{}, err)
+				return
+			}
+			if s == nil || !yield(s.Sample, nil) {
+				return
+			}
+			samples.drop()
+		}
+	}
+}

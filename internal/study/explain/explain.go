@@ -8,6 +8,7 @@ package explain
 
 import (
 	"cmp"
+	"maps"
 	"slices"
 
 	"pitot/internal/data/metric"
@@ -183,6 +184,13 @@ func (x *candidate) weight() float64 { return x.gain * (0.25 + 0.75*x.among) }
 
 // candidates are all causes of which anything is known.
 func candidates(c *Case) (list []candidate) {
+	facts := maps.Clone(c.Facts)
+	if facts == nil {
+		facts = Facts{}
+	}
+	if c.Twin != nil && c.Twin.Value > 0 && c.Twin.Off < farOff {
+		facts.Set(OnTwins, c.Twin.Value, "ms", FromTwins)
+	}
 	for _, cause := range causes {
 		x := candidate{cause: cause, gain: -1}
 		if c.Twin != nil {
@@ -193,26 +201,26 @@ func candidates(c *Case) (list []candidate) {
 		}
 		for i := range rules {
 			r := &rules[i]
-			if r.cause != cause || !slices.Contains(r.of, c.Symptom.Metric) || !c.Facts.has(r.needs...) {
+			if r.cause != cause || !slices.Contains(r.of, c.Symptom.Metric) || !facts.has(r.needs...) {
 				continue
 			}
-			gain := r.gain(c.Facts, c.Value)
+			gain := r.gain(facts, c.Value)
 			switch {
 			case r.kind == atMost && gain <= 0:
 				x.gain, x.against = 0, r.says
 			case r.kind == atMost:
 				if x.gain > gain {
 					x.gain = gain
-					x.evidence = append(x.evidence, c.Facts.evidence(r.needs)...)
+					x.evidence = append(x.evidence, facts.evidence(r.needs)...)
 				}
 			case r.kind == measured || x.gain < 0 && c.Twin == nil:
 				x.gain, x.among, x.measured = max(gain, 0), 1, r.kind == measured
-				x.evidence = c.Facts.evidence(r.needs)
+				x.evidence = facts.evidence(r.needs)
 				if gain < Least {
 					x.against = r.says
 				}
 			default: // the twin knows better
-				x.evidence = append(x.evidence, c.Facts.evidence(r.needs)...)
+				x.evidence = append(x.evidence, facts.evidence(r.needs)...)
 			}
 		}
 		if x.gain >= 0 || x.against != "" {

@@ -50,6 +50,9 @@ const (
 	MaxTokens Signal = "max_num_batched_tokens"
 )
 
+// OnTwins is the symptom's value on twins, which have nothing around them.
+const OnTwins Signal = "the same on twins" // ms
+
 // Where a fact was read.
 const (
 	FromClient  = "client"
@@ -57,6 +60,7 @@ const (
 	FromGPU     = "GPU's metrics"
 	FromStated  = "stated of the server"
 	FromRecords = "run.json"
+	FromTwins   = "replays"
 )
 
 // Reading is a fact's value, its unit ("ms", "share", "") and where it was read.

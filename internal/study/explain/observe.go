@@ -255,7 +255,9 @@ func (r *Request) median() float64 {
 const (
 	leastStandstill = 0.05 // s
 	fewStandstills  = 4
-	onTheBeat       = 0.06 // of the period
+	onTheBeat       = 0.04 // of the period
+	leastPeriod     = 0.3  // s
+	mostPeriods     = 6    // between two: further apart any time is near a multiple
 )
 
 // standstills are the times at which nothing came from any stream while answers were
@@ -299,42 +301,46 @@ func standstills(list []Request) (out []span) {
 	if !ok {
 		return nil
 	}
-	longer := max(leastStandstill, 4*usual)
 	open, at := 0, 0
 	for i := 1; i < len(all); i++ {
 		for at < len(changes) && changes[at].at <= all[i-1] {
 			open += changes[at].open
 			at++
 		}
-		if all[i]-all[i-1] > longer && open > 0 {
+		if all[i]-all[i-1] > max(leastStandstill, 4*usual) && open > 0 {
 			out = append(out, span{all[i-1], all[i]})
 		}
 	}
-	if len(out) < fewStandstills {
-		return nil
-	}
-	// Those of about one length are looked at: a freeze adds a little to its own.
-	var steps []float64
-	for i := 1; i < len(out); i++ {
-		steps = append(steps, out[i].to-out[i-1].to)
-	}
-	period, best := 0.0, 0.0
-	for _, p := range steps {
-		if p < 0.2 {
-			continue
+	// Prompts make silences too, of other lengths: the longer ones are asked by themselves.
+	for len(out) >= fewStandstills {
+		if byTheClock(out) {
+			return out
 		}
-		on := 0.0
+		shortest := math.Inf(1)
+		for _, x := range out {
+			shortest = min(shortest, x.to-x.from)
+		}
+		out = slices.DeleteFunc(out, func(x span) bool { return x.to-x.from <= 1.15*shortest })
+	}
+	return nil
+}
+
+// byTheClock says that silences end again and again after the same time.
+func byTheClock(list []span) bool {
+	var steps []float64
+	for i := 1; i < len(list); i++ {
+		steps = append(steps, list[i].to-list[i-1].to)
+	}
+	for _, p := range steps {
+		on := 0
 		for _, x := range steps {
-			if n := math.Round(x / p); n >= 1 && math.Abs(x-n*p) <= onTheBeat*p {
+			if n := math.Round(x / p); p > leastPeriod && n >= 1 && n <= mostPeriods && math.Abs(x-n*p) <= onTheBeat*p {
 				on++
 			}
 		}
-		if on > best || on == best && p < period {
-			period, best = p, on
+		if on >= fewStandstills-1 && float64(on) >= 0.8*float64(len(steps)) {
+			return true
 		}
 	}
-	if best < 0.75*float64(len(steps)) || best < fewStandstills-1 {
-		return nil
-	}
-	return out
+	return false
 }

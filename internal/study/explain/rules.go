@@ -73,14 +73,14 @@ var rules = []rule{
 		if !buffered(f) {
 			return 0
 		}
-		return max(1-f.Get(TPOTMean)/max(value, 1e-9), 0)
+		return max(1-max(f.Get(TPOTMean), f.Get(OnTwins))/max(value, 1e-9), 0)
 	}, "tokens come one by one, or as many at a time as the engine sends",
 		"a buffer that is flushed by the clock: even gaps with uneven numbers of tokens; vLLM itself sends one chunk a step (vllm/v1/engine/output_processor.py)"},
 	{Proxy, measured, first, []Signal{PerArrival, Evenness, GapMedian}, func(f Facts, value float64) float64 {
 		if !buffered(f) {
 			return 0
 		}
-		return min(f.Get(GapMedian)/2/max(value, 1e-9), 1) // a first token waits half a flush in the mean
+		return min(0.6*f.Get(GapMedian)/max(value, 1e-9), 1) // a first token waits half a flush in the mean, in the tail longer
 	}, "tokens come one by one, or as many at a time as the engine sends", "as of stalls"},
 
 	// Others, and the machine.
@@ -95,11 +95,17 @@ var rules = []rule{
 	}, "the server's counters grew by what was sent", "as above; at a load in the steady state a share of the work is about that share of the time"},
 	{Throttling, measured, every, []Signal{ClockShare}, func(f Facts, _ float64) float64 { return max(1-f.Get(ClockShare)-0.03, 0) },
 		"the GPU's clock was near its highest", "DCGM_FI_DEV_SM_CLOCK: below nine tenths of the highest is throttled (NVIDIA DCGM)"},
-	{Freezes, measured, stalls, []Signal{FrozenInTail}, share(FrozenInTail), "nothing stood still by the clock",
+	{Throttling, atMost, every, []Signal{Throttled}, if0(func(f Facts) bool { return f.Get(Throttled) < 0.02 }),
+		"nothing held the GPU's clock down", "DCGM_FI_DEV_POWER_VIOLATION, DCGM_FI_DEV_THERMAL_VIOLATION: time in which clocks were held down"},
+	{Freezes, measured, stalls, []Signal{FrozenInTail}, func(f Facts, value float64) float64 {
+		return min(share(FrozenInTail)(f, value), 1-f.Get(OnTwins)/max(value, 1e-9))
+	}, "nothing stood still by the clock",
 		"times at which nothing came from any stream, again and again after the same time (measure/judge/standstill.go)"},
 	{Freezes, measured, first, []Signal{FrozenInTail}, share(FrozenInTail), "nothing stood still by the clock", "as of stalls"},
 
 	// The server's front.
+	{Frontend, atMost, every, []Signal{PerArrival, Evenness, GapMedian}, if0(buffered), "what something in front of it holds back is not its own",
+		"a twin has no proxy, and takes its time for the API server's"},
 	{Frontend, estimate, first, []Signal{QueueMean, PrefillMean, TTFTMean}, func(f Facts, _ float64) float64 {
 		return max(f.Get(TTFTMean)-f.Get(QueueMean)-f.Get(PrefillMean)-f.Get(RoundTrip), 0) / max(f.Get(TTFTMean), 1e-9)
 	}, "the engine's own times make up the client's", "client's TTFT less queue and prefill (vLLM issues 580, 8033, 12287)"},
@@ -165,7 +171,10 @@ func buffered(f Facts) bool {
 
 // Twins further off than this from what was measured are no evidence: most that is not
 // modelled (another engine, another deployment) is. The mean of |ln(twin ÷ measured)|.
-const farOff = 0.45
+const farOff = 0.2
+
+// agree is the share of twins that must name a cause.
+const agree = 0.7
 
 // Steps that take so much longer than the catalogue says are those of a server that is
 // held down or shared, more likely than of one that is as it is: servers differ from it by
@@ -183,11 +192,13 @@ func doubt(c *Case, open []candidate) string {
 		return "nothing that could be relieved would make it better by a twentieth"
 	case open[0].measured:
 		return ""
+	case c.Symptom.Metric == metric.Stall && c.Facts.has(PerArrival, Evenness, GapMedian) && buffered(c.Facts):
+		return "something between holds tokens back, and what stalls are behind it cannot be seen"
 	case c.Twin != nil && c.Twin.Off > farOff:
 		return "no twin of " + c.Twin.Name + " comes near what was measured"
-	case c.Twin != nil && c.Twin.Slower > heldDown && !c.Facts.has(ClockShare, ForeignShare):
+	case c.Twin != nil && c.Twin.Slower > heldDown && !(c.Facts.has(ForeignShare) && (c.Facts.has(ClockShare) || c.Facts.has(Throttled))):
 		return "its steps take far longer than those of any server like it: its clock may be held down, or others use it"
-	case c.Twin != nil && open[0].among < 0.5:
+	case c.Twin != nil && open[0].among < agree:
 		return "twins that all agree with the measurement name different causes"
 	}
 	return ""
@@ -204,7 +215,7 @@ func confidence(c *Case, open []candidate) Confidence {
 	switch {
 	case x.measured && x.gain > 0.3 && x.gain > 2*second:
 		return Sure
-	case c.Twin != nil && !x.measured && x.among >= 0.99 && c.Twin.Off < 0.12 && x.gain > 0.1 && x.gain > 1.25*second && c.Facts.has(Running):
+	case c.Twin != nil && !x.measured && x.among >= 0.99 && c.Twin.Off < 0.1 && x.gain > 0.1 && x.gain > 1.25*second && c.Facts.has(Running) && (c.Symptom.Metric != metric.Stall || x.gain > 0.3): // one stall hangs on the step it falls into
 		return Sure
 	case x.measured && x.gain > second, c.Twin != nil && x.among >= 0.75:
 		return Likely

@@ -12,10 +12,12 @@ import (
 	"strings"
 
 	"pitot/internal/data/metric"
+	"pitot/internal/data/record"
 	"pitot/internal/data/result"
 	"pitot/internal/say"
 	"pitot/internal/study/explain"
 	"pitot/internal/study/predict"
+	"pitot/internal/telemetry"
 	"pitot/internal/twin/deploy"
 )
 
@@ -53,12 +55,17 @@ type Reign struct {
 // Options say more of a run than is in it.
 type Options struct {
 	Deployment string // MODEL@GPU[?settings], "" for that of an embedded target
-	// Asked bounds how many requests of a point the twins serve again.
-	Asked int
+	// Quick asks few twins about few requests of few loads: for a report that nobody
+	// asked to explain.
+	Quick bool
 }
 
-// asked is how many requests the twins serve again where nothing else is said.
-const asked = 300
+// How many requests the twins serve again, and of how many tokens.
+const (
+	asked, askedTokens          = 300, 120_000
+	askedQuickly, tokensQuickly = 100, 12_000
+	loadsQuickly                = 2
+)
 
 // Run explains a run that has its records in a directory. Errors are the user's.
 func Run(dir string, measured *result.Run, o Options) (*Explanation, error) {
@@ -73,11 +80,56 @@ func Run(dir string, measured *result.Run, o Options) (*Explanation, error) {
 	if note != "" {
 		x.Notes = append(x.Notes, note)
 	}
-	for _, i := range measured.ByLoad() {
-		x.Points = append(x.Points, point(dir, measured, i, d, o))
+	loads := measured.ByLoad()
+	if o.Quick {
+		loads = telling(measured)
+	}
+	if len(loads) == 0 {
+		return x, nil
+	}
+	samples := samplesOf(dir)
+	for _, i := range loads {
+		x.Points = append(x.Points, point(dir, measured, i, samples[int32(i)], d, o))
 	}
 	x.Over = reigns(x.Points)
 	return x, nil
+}
+
+// telling are the points of a run that its reader asks about: the first by load that does
+// not meet its objective, or is more than what is served. Of a load that is served within
+// its objective nothing has to be explained.
+func telling(measured *result.Run) (list []int) {
+	for _, i := range measured.ByLoad() {
+		p := &measured.Points[i]
+		if p.Verdict == result.Invalid || p.Requests.OK == 0 {
+			continue
+		}
+		if p.SLO != nil && p.SLO.Met == result.No || p.SLO == nil && p.Outcome == result.Unstable {
+			if list = append(list, i); len(list) == loadsQuickly {
+				return list
+			}
+		}
+	}
+	return list
+}
+
+// samplesOf are what a run's records have of its server and its GPUs, by points. What
+// cannot be read is not known.
+func samplesOf(dir string) map[int32]*telemetry.Samples {
+	of := map[int32]*telemetry.Samples{}
+	for x, err := range record.Samples(dir) {
+		if err != nil {
+			break
+		}
+		if x.Source == record.SourceClient || x.Source == record.SourceHost {
+			continue
+		}
+		if of[x.Point] == nil {
+			of[x.Point] = new(telemetry.Samples)
+		}
+		of[x.Point].Add(x.Source, telemetry.Signal(x.Name), x.T, x.Value)
+	}
+	return of
 }
 
 // deployment is what served, nil where that is not known, with the reason.
@@ -127,7 +179,7 @@ func symptoms(p *result.Point) (list []explain.Symptom) {
 }
 
 // point explains one.
-func point(dir string, measured *result.Run, i int, d *deploy.Deployment, o Options) Point {
+func point(dir string, measured *result.Run, i int, samples *telemetry.Samples, d *deploy.Deployment, o Options) Point {
 	p := &measured.Points[i]
 	out := Point{Index: i, Load: say.Quantity(p.Load.Value()) + " " + p.Load.Unit(), Value: p.Load.Value(), Symptoms: []explain.Diagnosis{}}
 	if p.SLO != nil {
@@ -138,16 +190,17 @@ func point(dir string, measured *result.Run, i int, d *deploy.Deployment, o Opti
 		out.NoFinding = "the records tell nothing: " + say.Plain(err.Error())
 		return out
 	}
-	n := o.Asked
-	if n <= 0 {
-		n = asked
+	n, tokens, effort := asked, askedTokens, predict.Thorough
+	if o.Quick {
+		n, tokens, effort = askedQuickly, tokensQuickly, predict.Brief
 	}
 	seen := r.Seen()
 	known := explain.Facts{}
 	told(known, measured, p, d)
+	toldByServer(known, p, samples)
 	var what *predict.WhatIf
 	if d != nil {
-		what = r.First(n).WhatIf(d, known)
+		what = r.First(few(seen, n, tokens)).WhatIf(d, known, effort)
 	}
 	for _, s := range symptoms(p) {
 		c := explain.Case{Symptom: s, Facts: explain.Observe(s, seen)}
@@ -167,6 +220,34 @@ func point(dir string, measured *result.Run, i int, d *deploy.Deployment, o Opti
 		out.NoFinding = "no answer was streamed: times of tokens are not known"
 	}
 	return out
+}
+
+// few is how many measured requests have at most so many tokens of answers, at most n.
+func few(seen []explain.Request, n, tokens int) (count int) {
+	for i := range seen {
+		if !seen[i].Measured {
+			continue
+		}
+		if tokens -= seen[i].Output; count == n || tokens < 0 && count >= 20 {
+			break
+		}
+		count++
+	}
+	return max(count, 1)
+}
+
+// toldByServer are the facts of its metrics within the window.
+func toldByServer(f explain.Facts, p *result.Point, samples *telemetry.Samples) {
+	if samples == nil {
+		return
+	}
+	t0 := int64(p.Seconds.Warmup * 1e9)
+	w := samples.Window(t0, t0+int64(p.Seconds.Window*1e9))
+	own := explain.Own{}
+	if in, out := p.Throughput.InputTokensPerS, p.Throughput.OutputTokensPerS; in != nil && out != nil && p.Throughput.Why == "" {
+		own = explain.Own{Tokens: (*in + *out) * p.Seconds.Window, Known: true}
+	}
+	f.AddServer(&w, own)
 }
 
 // told are the facts besides the client's own times.

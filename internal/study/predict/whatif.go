@@ -34,9 +34,15 @@ type member struct {
 	relieved map[explain.Cause]Series
 }
 
-const (
-	drawn, drawnNear = 15, 9 // twins in the first round, and around the best of it
-	kept             = 5
+// Effort is how many twins are drawn, how many around the best of them, and how many are
+// asked.
+type Effort struct{ drawn, near, kept int }
+
+// Thorough takes some seconds of a processor, Brief a tenth of that. How often a
+// diagnosis is right ./bench/why says, of the thorough one.
+var (
+	Thorough = Effort{15, 9, 5}
+	Brief    = Effort{5, 2, 3}
 )
 
 // Seen gives the recording's requests as its client saw them.
@@ -69,22 +75,37 @@ func (r *Recording) Seen() []explain.Request {
 // WhatIf draws the twins of a deployment and asks them. Facts that the server's metrics
 // tell are held against the twins' own too. Constants of time, a way to the server that
 // takes so long and that no twin has, are taken off the recording first.
-func (r *Recording) WhatIf(d *deploy.Deployment, facts explain.Facts) *WhatIf {
+func (r *Recording) WhatIf(d *deploy.Deployment, facts explain.Facts, effort Effort) *WhatIf {
+	r = r.farther(facts[explain.RoundTrip].Value / 1e3)
 	w := &WhatIf{Name: d.Spec, of: r, stated: d}
 	seen := r.features(facts)
-	for i := range drawn {
+	for i := range effort.drawn {
 		w.members = append(w.members, w.member(perturbed(d, uint64(i), 1), seen))
 	}
-	w.best(kept)
+	w.best(effort.kept)
 	near := w.members
-	for i := range drawnNear {
+	for i := range effort.near {
 		w.members = append(w.members, w.member(perturbed(near[i%len(near)].d, uint64(100+i), 0.4), seen))
 	}
-	w.best(kept)
+	w.best(effort.kept)
 	for i := range w.members {
 		w.members[i].relieve(r)
 	}
 	return w
+}
+
+// farther is the recording of users who are a way from the server that no twin has: they
+// send again when the answer has come all the way.
+func (r *Recording) farther(seconds float64) *Recording {
+	if r.users == 0 || seconds <= 0 {
+		return r
+	}
+	c := *r
+	c.Requests = slices.Clone(r.Requests)
+	for i := range c.Requests {
+		c.Requests[i].pause += seconds
+	}
+	return &c
 }
 
 // best keeps the nearest.
@@ -135,7 +156,7 @@ func (r *Recording) with(d *deploy.Deployment) Series {
 // watched is a replay whose engine was looked into as a server's metrics show it.
 type watched struct {
 	Series
-	running, waiting, kv float64 // means over the time with steps
+	running, waiting, kv float64 // means over time
 	preempted            float64 // a request
 	queue, prefill       float64 // ms, means
 }
@@ -162,10 +183,13 @@ func (t *traced) Step(now int64) twin.Step {
 // watched replays the recording and looks.
 func (r *Recording) watched(d *deploy.Deployment) (w watched) {
 	e := d.Engine(1)
-	busy := 0.0
+	begin, end := int64(-1), int64(0)
 	e.Watch(func(i twin.StepInfo) {
 		t := float64(i.End - i.Start)
-		busy += t
+		if begin < 0 {
+			begin = i.Start
+		}
+		end = i.End
 		w.running += t * float64(i.Running)
 		w.waiting += t * float64(i.Waiting)
 		w.kv += t * i.KVCacheUsage
@@ -173,7 +197,7 @@ func (r *Recording) watched(d *deploy.Deployment) (w watched) {
 	t := &traced{Model: e}
 	w.Series = r.series(r.serveOn(t, func(int64, int64) bool { return true }), everyRequest)
 	w.queue, w.prefill = t.queue/max(t.n, 1)/1e6, t.prefill/max(t.n, 1)/1e6
-	if busy > 0 {
+	if busy := float64(end - begin); busy > 0 { // and idle, as samples by the clock
 		w.running, w.waiting, w.kv = w.running/busy, w.waiting/busy, w.kv/busy
 	}
 	w.preempted = float64(e.Stats().Preemptions) / float64(max(len(r.Requests), 1))

@@ -80,7 +80,7 @@ func TestWhatIf(t *testing.T) {
 		seen := r.Seen()
 		value, _ := explain.Measure(s, seen)
 		facts := explain.Observe(s, seen)
-		d := explain.Diagnose(&explain.Case{Symptom: s, Value: value, Facts: facts, Twin: r.WhatIf(deployment(t, c.stated), facts).Of(s)})
+		d := explain.Diagnose(&explain.Case{Symptom: s, Value: value, Facts: facts, Twin: r.WhatIf(deployment(t, c.stated), facts, Thorough).Of(s)})
 		p := d.Primary
 		if p.Cause != c.want || p.Gain <= explain.Least || len(p.Evidence) == 0 {
 			t.Errorf("%s: %+v, want %s", c.spec, p, c.want)

@@ -1,0 +1,78 @@
+package explain
+
+import "pitot/internal/telemetry"
+
+// Own is what the client itself had of the server in a window.
+type Own struct {
+	Tokens float64 // of prompts and answers
+	Known  bool
+}
+
+// AddServer puts in what a server and its GPUs told of themselves in a window. Of times
+// there are means alone, and of all requests: a percentile of a client's is never taken
+// apart by them.
+func (f Facts) AddServer(w *telemetry.Window, own Own) {
+	gauge := func(of telemetry.Signal, set func(d telemetry.Distribution)) {
+		if d, ok := w.Gauge(of); ok {
+			set(d)
+		}
+	}
+	gauge(telemetry.Running, func(d telemetry.Distribution) {
+		f.Set(Running, d.Mean, "", FromServer)
+		f.Set(RunningMost, d.Max, "", FromServer)
+	})
+	gauge(telemetry.Waiting, func(d telemetry.Distribution) {
+		f.Set(Waiting, d.Mean, "", FromServer)
+		f.Set(WaitingOften, often(&d), "share", FromServer)
+	})
+	gauge(telemetry.KVUse, func(d telemetry.Distribution) {
+		f.Set(KVUse, d.Mean, "share", FromServer)
+		f.Set(KVMost, d.Max, "share", FromServer)
+	})
+	mean := func(to Signal, sum, count telemetry.Signal) {
+		if x, ok := w.Ratio(sum, count); ok {
+			f.Set(to, x*1e3, "ms", FromServer)
+		}
+	}
+	mean(QueueMean, telemetry.QueueSum, telemetry.QueueCount)
+	mean(PrefillMean, telemetry.PrefillSum, telemetry.PrefillCount)
+	mean(DecodeMean, telemetry.DecodeSum, telemetry.DecodeCount)
+	if x, ok := w.Ratio(telemetry.Preemptions, telemetry.Requests); ok {
+		f.Set(Preempted, x, "", FromServer)
+	}
+	if x, ok := w.Ratio(telemetry.PrefixHits, telemetry.PrefixQueries); ok {
+		f.Set(HitShare, x, "share", FromServer)
+	}
+	prompt, p := w.Growth(telemetry.PromptTokens)
+	output, o := w.Growth(telemetry.OutputTokens)
+	if all := prompt + output; p && o && own.Known && all > 0 {
+		f.Set(ForeignShare, max(1-own.Tokens/all, 0), "share", FromServer)
+	}
+	clock, is := w.Gauge(telemetry.GPUClock)
+	most, known := w.Gauge(telemetry.GPUClockMost)
+	if is && known && most.Max > 0 {
+		f.Set(ClockShare, min(clock.Mean/most.Max, 1), "share", FromGPU)
+	}
+	power, byPower := w.Rate(telemetry.GPUThrottledPower)
+	heat, byHeat := w.Rate(telemetry.GPUThrottledHeat)
+	if gpus, ok := w.Fact(telemetry.GPUs); ok && gpus > 0 && (byPower || byHeat) {
+		f.Set(Throttled, min((power+heat)/gpus, 1), "share", FromGPU)
+	}
+	gauge(telemetry.GPUMemoryActive, func(d telemetry.Distribution) { f.Set(MemoryBusy, d.Mean, "share", FromGPU) })
+	gauge(telemetry.GPUTensorActive, func(d telemetry.Distribution) { f.Set(TensorBusy, d.Mean, "share", FromGPU) })
+}
+
+// often is about the share of samples above 0.
+func often(d *telemetry.Distribution) float64 {
+	switch {
+	case d.Min > 0:
+		return 1
+	case d.P50 > 0:
+		return 0.6
+	case d.P95 > 0:
+		return 0.2
+	case d.Max > 0:
+		return 0.04
+	}
+	return 0
+}

@@ -11,6 +11,7 @@ import (
 	"pitot/internal/say"
 	"pitot/internal/study/predict"
 	"pitot/internal/twin/deploy"
+	"pitot/internal/workload"
 )
 
 // predictVerb predicts a deployment, or compares the twin with a recording or a run.
@@ -47,6 +48,9 @@ func predictVerb(ctx context.Context, e *Env) (int, error) {
 	}
 	if good.GPUPrice > 0 {
 		d.USDPerHour = good.GPUPrice
+	}
+	if preset, _ := workload.PresetNamed(ask.Workload); preset.Prefix > 0 {
+		return Usage, say.Errorf("%s has a prefix, and predict reckons without one", preset.Name).WithHint("run it on the twin: pitot sweep sim:" + spec + " --workload " + preset.Name)
 	}
 	x, err := predict.Predict(d, ask.Input, ask.Output)
 	if err != nil {

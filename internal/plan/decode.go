@@ -90,6 +90,9 @@ func Recorded(path string) (Plan, error) {
 	}
 	spec, err := d.readFile(path)
 	p.Spec = spec
+	if err == nil {
+		err = d.takePreset()
+	}
 	return p, err
 }
 
@@ -104,6 +107,9 @@ func (d *decoder) decode(argv, environ []string) (args []string, err error) {
 	defer func() {
 		if err == nil {
 			err = d.refuseHidden()
+		}
+		if err == nil {
+			err = d.takePreset()
 		}
 	}()
 	for _, name := range d.sortedNames() {

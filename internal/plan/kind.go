@@ -202,6 +202,30 @@ func optional[T any](k kind[T]) kind[*T] {
 		}}
 }
 
+// workloadName is a preset's name, or that of a file.
+func workloadName() kind[string] {
+	k := filePath()
+	k.choices = presetChoices
+	return k
+}
+
+// presetName is a preset's name.
+func presetName() kind[string] {
+	return kind[string]{write: unchanged, choices: presetChoices, parse: func(v string) (string, error) {
+		if _, ok := workload.PresetNamed(v); !ok && v != RandomWorkload {
+			return "", workload.UnknownPreset(v)
+		}
+		return v, nil
+	}}
+}
+
+func presetChoices() (out []Choice) {
+	for _, p := range workload.Presets() {
+		out = append(out, Choice{p.Name, p.About})
+	}
+	return out
+}
+
 // lengths is a distribution of lengths in tokens.
 func lengths() kind[workload.Lengths] {
 	return kind[workload.Lengths]{parse: workload.ParseLengths, write: workload.Lengths.String}

@@ -49,7 +49,7 @@ type Target struct {
 
 // Ask is what is asked: the workload.
 type Ask struct {
-	Workload      string // file, [RandomWorkload] for generated prompts
+	Workload      string // name of a preset or of a file, [RandomWorkload] for generated prompts
 	Input, Output workload.Lengths
 	Prefix        int     // tokens
 	PrefixShare   float64 // of the requests, where there is a prefix
@@ -234,7 +234,7 @@ const (
 	FixedITL  = 10 * time.Millisecond
 )
 
-// RandomWorkload stands for generated prompts in place of a file.
+// RandomWorkload stands for generated prompts of lengths that are set.
 const RandomWorkload = "random"
 
 // Default is the plan when nothing is set.
@@ -317,4 +317,20 @@ func (t *Target) Kind() string {
 func (l *Load) Open() bool { return l.Rate > 0 }
 
 // Generated says whether prompts are generated.
-func (a *Ask) Generated() bool { return a.Workload == RandomWorkload }
+func (a *Ask) Generated() bool { return a.Workload == RandomWorkload || a.Preset() != "" }
+
+// Preset is the name of the preset that was asked for, "" for none.
+func (a *Ask) Preset() string {
+	p, _ := workload.PresetNamed(a.Workload)
+	return p.Name
+}
+
+// WholePreset is the name of the preset that is asked as it is, "" where other settings
+// changed it.
+func (a *Ask) WholePreset() string {
+	p, ok := workload.PresetNamed(a.Workload)
+	if !ok || a.Input.String() != p.Input || a.Output.String() != p.Output || a.Prefix != p.Prefix || p.Prefix > 0 && a.PrefixShare != p.PrefixShare {
+		return ""
+	}
+	return p.Name
+}

@@ -58,6 +58,9 @@ func (d *decoder) checkConflicts(kind string) error {
 	return nil
 }
 
+// anyFile is the value of a condition that --workload names a file.
+const anyFile = "FILE"
+
 // conditionHolds evaluates a condition: NAME holds if the setting was given and differs
 // from its default; NAME=VALUE if it has that value, or is a list with such a value or
 // key.
@@ -67,6 +70,9 @@ func (d *decoder) conditionHolds(condition string) bool {
 	switch {
 	case s == nil:
 		return false
+	case valued && value == anyFile:
+		a := findPart[Ask](d.parts)
+		return d.given[name] > 0 && a != nil && !a.Generated()
 	case valued:
 		return slices.ContainsFunc(s.written(d.parts), func(v string) bool {
 			key, _, keyed := strings.Cut(v, "=")

@@ -172,7 +172,11 @@ func (p *Plan) YAML(v Verb) []byte {
 			continue
 		}
 		var kept []string
-		for _, value := range s.values(parts) {
+		values := s.values(parts)
+		if p.unlikePreset(&s, parts) {
+			values = s.written(parts)
+		}
+		for _, value := range values {
 			if s.Public != nil {
 				public := s.Public(value)
 				hidden = append(hidden, public.Hidden...)

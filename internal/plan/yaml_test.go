@@ -101,6 +101,17 @@ func drawn(t *rapid.T) Plan {
 	if rapid.Bool().Draw(t, "from a file") {
 		text(&p.Workload)("workload")
 	} else {
+		maybe("preset", func(name string) {
+			preset := rapid.SampledFrom(workload.Presets()).Draw(t, name)
+			p.Workload = preset.Name
+			p.Input, _ = workload.ParseLengths(preset.Input)
+			if rapid.Bool().Draw(t, "its output") {
+				p.Ask.Output, _ = workload.ParseLengths(preset.Output)
+			}
+			if preset.Prefix > 0 {
+				p.Prefix, p.PrefixShare = preset.Prefix, preset.PrefixShare
+			}
+		})
 		maybe("input", lengths(&p.Input))
 		maybe("prefix", func(n string) {
 			whole(&p.Prefix, 1, 4096)(n)

@@ -14,6 +14,7 @@ import (
 	"pitot/internal/data/metric"
 	"pitot/internal/data/result"
 	"pitot/internal/say"
+	"pitot/internal/workload"
 )
 
 // Model is what there is to show of a run.
@@ -106,6 +107,7 @@ func Build(run *result.Run, dir string) Model {
 // facts are what was asked of whom.
 func facts(run *result.Run) [][]string {
 	var w struct {
+		Preset        string
 		Input, Output string
 		Prefix        *struct {
 			Tokens int
@@ -132,6 +134,9 @@ func facts(run *result.Run) [][]string {
 		in = cmp.Or(w.Prefix.Prompt, w.Input+" + "+say.Count(w.Prefix.Tokens)) // older runs have the parts alone
 	}
 	asked := []string{tokens(in) + " tokens in, " + tokens(w.Output) + " out"}
+	if w.Preset != "" {
+		asked[0] = w.Preset + ": " + asked[0]
+	}
 	switch {
 	case w.File != nil:
 		asked = []string{say.Plural(w.File.Requests, "request") + " of " + w.File.Name}
@@ -187,10 +192,15 @@ func faults(run *result.Run) string {
 	return strings.Join(list, ", ")
 }
 
-// tokens writes a distribution of lengths: 1,024 or uniform(1,9).
+// tokens writes a distribution of lengths: 1,024 or uniform(1,9); of quantiles the
+// middle and the ends, for they are many.
 func tokens(lengths string) string {
 	if n, err := strconv.Atoi(lengths); err == nil {
 		return say.Count(n)
+	}
+	list, behind, _ := strings.Cut(lengths, ")")
+	if l, err := workload.ParseLengths(list + ")"); err == nil && strings.HasPrefix(list, "quantiles(") {
+		return fmt.Sprintf("%s to %s (median %s)%s", say.Count(l.Quantile(0)), say.Count(l.Quantile(1)), say.Count(l.Quantile(.5)), behind)
 	}
 	return lengths
 }

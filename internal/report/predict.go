@@ -129,7 +129,10 @@ func noFaster(b deploy.Bounds) string {
 
 // lengths writes a length, and of a distribution its mean too.
 func lengths(asked string, mean int) string {
-	if strings.Contains(asked, "(") {
+	switch {
+	case strings.HasPrefix(asked, "quantiles("):
+		return strings.TrimSuffix(tokens(asked), ")") + ", mean " + say.Count(mean) + ")"
+	case strings.Contains(asked, "("):
 		return fmt.Sprintf("%s (mean %s)", asked, say.Count(mean))
 	}
 	return say.Count(mean)

@@ -87,7 +87,11 @@ func Workload(p *plan.Ask, point int32) (src workload.Source, close func(), err 
 func unusable(path string, err error) error {
 	const formats = `a workload is ShareGPT JSON, OpenAI chat or batch JSONL, {"prompt": …} a line, or text with one prompt a line`
 	if at := (*fs.PathError)(nil); errors.As(err, &at) {
-		return say.Unreadable("--workload", path, err, formats+"; without --workload prompts are generated")
+		hint := "pitot workload list has the names there are; " + formats
+		if near := say.Nearest(path, workload.PresetNames()); near != "" {
+			hint = "did you mean " + near + "? " + hint
+		}
+		return say.Unreadable("--workload", path, err, hint)
 	}
 	return say.Errorf("--workload: %s", strings.TrimPrefix(err.Error(), "read workload ")).WithHint(formats)
 }

@@ -126,7 +126,7 @@ func headOf(p *plan.Plan, path string) result.Run {
 		kind = "mock"
 	}
 	workload := "random"
-	if p.Workload != plan.RandomWorkload {
+	if !p.Generated() {
 		workload = "file"
 	}
 	described, err := json.Marshal(map[string]any{"kind": workload, "sampling": map[string]any{}})

@@ -265,7 +265,8 @@ func newSource(p *plan.Ask, t *target.Target, point int32) (source, error) {
 	}
 	s := seed.Point(p.Seed, point)
 	w, err := workload.NewRandom(workload.RandomConfig{
-		Input: p.Input, Output: p.Output, Prefix: p.Prefix, PrefixShare: p.PrefixShare,
+		Preset: p.WholePreset(),
+		Input:  p.Input, Output: p.Output, Prefix: p.Prefix, PrefixShare: p.PrefixShare,
 		Seed: seed.At(s, seed.Workload, 0), Nonce: seed.At(s, seed.Nonce, 0), Calibration: t.Calibration,
 	})
 	if err != nil {

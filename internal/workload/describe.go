@@ -9,8 +9,9 @@ import (
 // Description is the workload section of run.json, as far as the workload
 // itself can tell it.
 type Description struct {
-	Kind        string                  `json:"kind"`            // "random" or "file"
-	Input       string                  `json:"input,omitempty"` // lengths in tokens, as ParseLengths reads them
+	Kind        string                  `json:"kind"`             // "random" or "file"
+	Preset      string                  `json:"preset,omitempty"` // name of the preset that lengths come from, where none was changed
+	Input       string                  `json:"input,omitempty"`  // lengths in tokens, as ParseLengths reads them
 	Output      string                  `json:"output,omitempty"`
 	Prefix      *PrefixDescription      `json:"prefix,omitempty"`
 	Vocabulary  *VocabularyDescription  `json:"vocabulary,omitempty"`
@@ -63,6 +64,7 @@ func (r *Random) Describe(v *token.Vocabulary) Description {
 	c := r.config
 	d := Description{
 		Kind:       "random",
+		Preset:     c.Preset,
 		Input:      c.Input.String(),
 		Output:     c.Output.String(),
 		Vocabulary: &VocabularyDescription{v.Name(), v.Size(), v.FirstSize()},

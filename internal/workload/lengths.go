@@ -19,8 +19,9 @@ const MaxLength = 16 << 20
 // Lengths is a distribution of lengths in tokens. The zero value is no
 // distribution at all. Lengths can be compared with ==.
 type Lengths struct {
-	kind lengthKind
-	a, b float64 // the numbers in the parentheses
+	kind  lengthKind
+	a, b  float64      // the numbers in the parentheses
+	shape *lengthShape // what is worked out of them, one for all that are equal; nil where they say it all
 }
 
 type lengthKind uint8
@@ -31,18 +32,23 @@ const (
 	uniform
 	normal
 	lognormal
+	gamma
+	zipf
+	quantiles
 )
 
-var lengthNames = [...]string{fixed: "fixed", uniform: "uniform", normal: "normal", lognormal: "lognormal"}
+var lengthNames = [...]string{fixed: "fixed", uniform: "uniform", normal: "normal", lognormal: "lognormal", gamma: "gamma", zipf: "zipf", quantiles: "quantiles"}
 
 // Fixed is n tokens each time, held to 1…MaxLength.
 func Fixed(n int) Lengths { return Lengths{kind: fixed, a: float64(min(max(n, 1), MaxLength))} }
 
-const lengthHint = "write a number of tokens as 1024, or uniform(a,b), normal(mean,sd), lognormal(mean,sd)"
+const lengthHint = "write a number of tokens as 1024, or uniform(a,b), normal(mean,sd), lognormal(mean,sd), gamma(mean,sd), zipf(exponent,most), quantiles(0:1,50:200,100:4000)"
 
 // ParseLengths reads "1024", "uniform(a,b)" with both ends included,
-// "normal(mean,sd)" or "lognormal(mean,sd)". The mean and the standard
-// deviation of lognormal are those of the length itself, not of its logarithm.
+// "normal(mean,sd)", "lognormal(mean,sd)", "gamma(mean,sd)", "zipf(exponent,most)"
+// or "quantiles(PERCENT:TOKENS,…)". The mean and the standard deviation are those of the
+// length itself, not of its logarithm. Of zipf a length of k tokens is as likely as
+// k^−exponent, up to the most. Between two quantiles the logarithm of the length is even.
 // Every error is a [say.Error].
 func ParseLengths(s string) (Lengths, error) {
 	fail := func(hint, format string, args ...any) (Lengths, error) {
@@ -61,12 +67,19 @@ func ParseLengths(s string) (Lengths, error) {
 		return Fixed(n), nil
 	}
 	kind := noLength
-	for k := uniform; k <= lognormal; k++ {
+	for k := uniform; k <= quantiles; k++ {
 		if strings.TrimSpace(name) == lengthNames[k] {
 			kind = k
 		}
 	}
 	inner, closed := strings.CutSuffix(inner, ")")
+	if kind == quantiles && closed {
+		shape, err := parseQuantiles(inner)
+		if err != nil {
+			return fail("for example quantiles(0:1,50:200,90:1500,100:4000)", "%v", err)
+		}
+		return Lengths{kind: quantiles, shape: shape}, nil
+	}
 	first, second, two := strings.Cut(inner, ",")
 	if kind == noLength || !closed || !two {
 		return fail(lengthHint, "not a length")
@@ -75,6 +88,16 @@ func ParseLengths(s string) (Lengths, error) {
 	b, errB := strconv.ParseFloat(strings.TrimSpace(second), 64)
 	if errA != nil || errB != nil || math.IsNaN(a) || math.IsNaN(b) {
 		return fail(lengthHint, "%q and %q are not two numbers", first, second)
+	}
+	if kind == zipf {
+		switch {
+		case a < 0 || a > 10:
+			return fail("", "the exponent is %g, want 0 to 10", a)
+		case b != math.Trunc(b) || b < 1 || b > MaxLength:
+			return fail("", "the most is %g, want a whole number of 1 to %d tokens", b, MaxLength)
+		}
+		a += 0
+		return Lengths{zipf, a, b, sharedShape("zipf("+say.Exact(a)+")", func() *lengthShape { return zipfShape(a) })}, nil
 	}
 	if a < 1 || a > MaxLength {
 		return fail("", "the first number is %g, want 1 to %d tokens", a, MaxLength)
@@ -89,7 +112,7 @@ func ParseLengths(s string) (Lengths, error) {
 	case kind == uniform && b > MaxLength:
 		return fail("", "the second number is %g, want at most %d tokens", b, MaxLength)
 	}
-	return Lengths{kind, a, b + 0}, nil // + 0 makes a plain zero of -0
+	return Lengths{kind: kind, a: a, b: b + 0}, nil // + 0 makes a plain zero of -0
 }
 
 // IsZero tells that there is no distribution.
@@ -109,20 +132,26 @@ func (l Lengths) Draw(u uint64) int {
 		i, _ := bits.Mul64(u, uint64(l.b-l.a)+1)
 		return int(l.a) + int(i)
 	case normal:
-		return tokens(l.a + float64(l.b*quantile(u)))
+		return tokens(l.a + float64(l.b*normalQuantile(u)))
 	case lognormal:
 		// Moments of the log-normal distribution, solved for its parameters:
 		// σ² = ln(1 + sd²/m²), μ = ln m − σ²/2.
 		ratio := l.b / l.a
 		variance := math.Log1p(float64(ratio * ratio))
 		mu := math.Log(l.a) - float64(variance/2)
-		return tokens(math.Exp(mu + float64(math.Sqrt(variance)*quantile(u))))
+		return tokens(math.Exp(mu + float64(math.Sqrt(variance)*normalQuantile(u))))
+	case gamma:
+		return tokens(gammaQuantile(seed.Float(u), l.a, l.b))
+	case zipf:
+		return l.shape.zipfQuantile(seed.Float(u), l.a, l.b)
+	case quantiles:
+		return tokens(l.shape.quantile(seed.Float(u)))
 	}
 	return Unknown
 }
 
-// quantile is that of the standard normal distribution.
-func quantile(u uint64) float64 {
+// normalQuantile is that of the standard normal distribution.
+func normalQuantile(u uint64) float64 {
 	return math.Sqrt2 * math.Erfinv(float64(2*seed.Float(u))-1)
 }
 
@@ -137,8 +166,17 @@ func (l Lengths) Mean() float64 {
 		return math.NaN()
 	case uniform:
 		return (l.a + l.b) / 2
+	case zipf:
+		return zipfShape(l.a-1).harmonic(l.a-1, l.b) / l.shape.harmonic(l.a, l.b)
+	case quantiles:
+		return l.shape.mean()
 	}
 	return l.a
+}
+
+// Quantile is the length that a share p of the requests does not exceed, 0 < p < 1.
+func (l Lengths) Quantile(p float64) int {
+	return l.Draw(uint64(min(max(p, 0), math.Nextafter(1, 0)) * (1 << 63) * 2))
 }
 
 // String writes the lengths so that ParseLengths reads them back.
@@ -148,6 +186,8 @@ func (l Lengths) String() string {
 		return ""
 	case fixed:
 		return strconv.Itoa(int(l.a))
+	case quantiles:
+		return l.shape.written
 	}
 	return lengthNames[l.kind] + "(" + say.Exact(l.a) + "," + say.Exact(l.b) + ")"
 }

@@ -51,6 +51,7 @@ func (c Calibration) tokens(words int) int {
 
 // RandomConfig describes a Random workload.
 type RandomConfig struct {
+	Preset string  // name of the [Preset] that lengths come from, "" for none
 	Input  Lengths // prompt tokens, without the prefix
 	Output Lengths // tokens to ask for
 

@@ -1,0 +1,49 @@
+package plan
+
+import (
+	"strconv"
+
+	"pitot/internal/say"
+	"pitot/internal/workload"
+)
+
+// presetValues are what a preset says, by the names of the settings.
+func presetValues(p workload.Preset) map[string]string {
+	values := map[string]string{"input": p.Input, "output": p.Output}
+	if p.Prefix > 0 {
+		values["prefix"], values["prefix-share"] = strconv.Itoa(p.Prefix), say.Exact(p.PrefixShare)
+	}
+	return values
+}
+
+// takePreset sets what the preset of --workload says and nobody has set.
+func (d *decoder) takePreset() error {
+	a := findPart[Ask](d.parts)
+	if a == nil || d.given["workload"] == 0 {
+		return nil
+	}
+	p, ok := workload.PresetNamed(a.Workload)
+	if !ok {
+		return nil
+	}
+	for name, v := range presetValues(p) {
+		if s := d.known[name]; s != nil && d.given[name] == 0 {
+			if err := s.parseInto(d.parts, v); err != nil {
+				return say.Errorf("--workload %s: %s: %v", a.Workload, name, err)
+			}
+			d.given[name] = d.given["workload"]
+		}
+	}
+	return nil
+}
+
+// unlikePreset says that a setting has another value than the preset gives it: then it is
+// written even where it is the default.
+func (p *Plan) unlikePreset(s *Setting, parts []any) bool {
+	preset, ok := workload.PresetNamed(p.Workload)
+	if !ok {
+		return false
+	}
+	v, has := presetValues(preset)[s.Name]
+	return has && s.usual(v) != s.written(parts)[0]
+}

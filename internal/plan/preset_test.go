@@ -1,0 +1,42 @@
+package plan
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"pitot/internal/workload"
+)
+
+// A preset says what is asked where no one else does.
+func TestPreset(t *testing.T) {
+	rag, _ := workload.PresetNamed("rag")
+	for args, want := range map[string][4]string{
+		"--workload rag":                             {rag.Input, rag.Output, "1024", "1"},
+		"--workload rag --output 7":                  {rag.Input, "7", "1024", "1"},
+		"--workload rag --prefix 0":                  {rag.Input, rag.Output, "0", "1"},
+		"--workload rag --prefix-share 0.5":          {rag.Input, rag.Output, "1024", "0.5"},
+		"--workload rag --input 1024 --output 128":   {"1024", "128", "1024", "1"}, // as the defaults are, and asked for
+		"--workload matrix-a":                        {"256", "128", "0", "1"},
+		"--workload matrix-e-cold":                   {"1024", "256", "3072", "0"},
+		"--workload 1k8k --concurrency 4 --repeat 2": {"1024", "8192", "0", "1"},
+	} {
+		p, _, err := Decode(VerbRun, strings.Fields("sim:fixed "+args), nil)
+		if err != nil {
+			t.Errorf("%s: %v", args, err)
+			continue
+		}
+		set := settingsOf(VerbRun)
+		var got [4]string
+		for i, name := range []string{"input", "output", "prefix", "prefix-share"} {
+			got[i] = set[name].written(p.parts())[0]
+		}
+		if d := cmp.Diff(want, got); d != "" {
+			t.Errorf("%s: %s", args, d)
+		}
+		if !p.Generated() {
+			t.Errorf("%s is taken for a file", args)
+		}
+	}
+}

@@ -1,0 +1,42 @@
+package workload
+
+import (
+	"math"
+	"testing"
+)
+
+// Every preset can be asked; the means of those that are of public data are those of the
+// data, within what eleven quantiles say of them.
+func TestPresets(t *testing.T) {
+	means := map[string][2]float64{ // of all requests of the data
+		"chat":                {1155, 211},
+		"code-completion":     {2048, 28},
+		"rag":                 {2944 - 1024, 283},
+		"summarization":       {2588, 291},
+		"long-context":        {12035, 343},
+		"tools-and-documents": {15325, 149},
+		"reasoning":           {1268, 1527},
+		"api-many-clients":    {914, 155},
+	}
+	seen := map[string]bool{}
+	for _, p := range Presets() {
+		in, out := lengths(t, p.Input), lengths(t, p.Output)
+		if seen[p.Name] || p.About == "" || p.Stresses == "" || p.Source == "" || in.String() != p.Input || out.String() != p.Output {
+			t.Errorf("preset %+v", p)
+		}
+		seen[p.Name] = true
+		want, known := means[p.Name]
+		if !known {
+			continue
+		}
+		delete(means, p.Name)
+		for i, l := range []Lengths{in, out} {
+			if r := l.Mean() / want[i]; math.Abs(r-1) > 0.12 {
+				t.Errorf("%s: mean %.0f, of the data %.0f", p.Name, l.Mean(), want[i])
+			}
+		}
+	}
+	if len(means) > 0 {
+		t.Errorf("no presets: %v", means)
+	}
+}

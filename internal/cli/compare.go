@@ -54,7 +54,7 @@ func compareVerb(_ context.Context, e *Env) (int, error) {
 		return Done, err
 	}
 	switch {
-	case c.NotJudged():
+	case c.NotJudged(), c.ComparedNothing():
 		return Invalid, nil
 	case c.Fired():
 		return Fired, nil
@@ -209,8 +209,12 @@ never judged.
       "p99 ttft", "mean e2e" and the like; output tok/s, req/s, goodput, attained,
       errors, capacity. For attained and errors, by is in points
 
-Exit codes: 6 if a condition fired, 4 if one could not be judged. Markdown is
-appended to the file that GITHUB_STEP_SUMMARY names.
+Two searches for a capacity (pitot find) are compared by what they found: the
+capacity of each side with its interval or bounds, the difference with its own, the
+limit that is reached first, and what good output costs there.
+
+Exit codes: 6 if a condition fired, 4 if one could not be judged or nothing could
+be compared. Markdown is appended to the file that GITHUB_STEP_SUMMARY names.
 `)
 	printSettings(w, plan.VerbCompare)
 }

@@ -48,6 +48,7 @@ type Fold struct {
 	incomplete int // requests of any time whose chunks are not all there, for damage
 	flow       flow
 	output     tally // events and their tokens
+	extent     Extent
 	arrivals   judge.Arrivals
 	conf       confidence
 	probe      *judge.Probe
@@ -124,9 +125,23 @@ func (f *Fold) catalogue() (list metric.Catalogue) {
 	return list
 }
 
+// Extent is how much was recorded of a point at any time, its warm-up included.
+type Extent struct {
+	Requests, Events int64
+	Prompt           int64 // tokens, as far as they were counted or planned
+}
+
+// Extent says how much was taken in.
+func (f *Fold) Extent() Extent { return f.extent }
+
 // Add takes in one frame and keeps nothing of it.
 func (f *Fold) Add(fr record.Frame) {
 	f.streams.Add(&fr)
+	f.extent.Requests += int64(len(fr.Rows))
+	f.extent.Events += int64(len(fr.Chunks))
+	for i := range fr.Rows {
+		f.extent.Prompt += int64(max(fr.Rows[i].PromptTokens, fr.Rows[i].InputPlanned, 0))
+	}
 	for i := range fr.Samples {
 		f.probe.Sample(&fr.Samples[i])
 		f.server.countSample(&fr.Samples[i])

@@ -47,6 +47,9 @@ func (f *Fold) Point() result.Point {
 	p.SLO = objective
 	if objective != nil {
 		p.Goodput = f.goodput(good)
+		if p.Stage == result.StageCurve {
+			objective.Violations = f.inBlocks()
+		}
 	}
 	p.Cost = f.cost(&p)
 	f.window(&p)

@@ -1,6 +1,9 @@
 package measure
 
-import "pitot/internal/slo"
+import (
+	"pitot/internal/data/result"
+	"pitot/internal/slo"
+)
 
 // Violations counts the requests of the cohort that violate claims. Failed,
 // cut and unsent requests violate every claim.
@@ -40,4 +43,21 @@ func (f *Fold) Violations(claims []slo.Claim, blocks int) Violations {
 		}
 	}
 	return v
+}
+
+// windowBlocks is into how many blocks a window's violations are divided.
+const windowBlocks = 10
+
+// inBlocks are the violations of each claim of the objective, none where it has a limit
+// that is no claim on requests.
+func (f *Fold) inBlocks() (list []result.Violations) {
+	claims, err := f.setup.SLO.Claims()
+	if err != nil {
+		return nil
+	}
+	v := f.Violations(claims, windowBlocks)
+	for i, c := range claims {
+		list = append(list, result.Violations{Spec: c.Spec, Allowed: c.Share, Blocks: v.Blocks[i]})
+	}
+	return list
 }

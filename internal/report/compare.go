@@ -148,6 +148,9 @@ func valueTexts(d compare.Difference) (parts []string) {
 }
 
 func buildPair(c *compare.Comparison, p *compare.Pair) PairModel {
+	if p.Capacity != nil {
+		return buildCapacities(c, p)
+	}
 	m := PairModel{Title: []string{say.Plain(p.What)}, Why: say.Plain(p.Why)}
 	if len(c.Sides) > 2 {
 		m.Title = []string{say.Plain(p.B + " against " + p.A), say.Plain(p.What)}
@@ -379,6 +382,11 @@ func answer(c *compare.Comparison, v compare.Verdict) AnswerModel {
 	default:
 		m.Claim, m.Basis = b+" is "+v.Word+" than "+a, strings.Join(changes, ", ")
 	}
+	for i := range c.Pairs {
+		if p := &c.Pairs[i]; p.B == v.B && p.Capacity != nil && c.Primary == "" {
+			m.capacities(p, v)
+		}
+	}
 	if c.Primary != "" {
 		m.primary(c, v, changes)
 	}
@@ -506,10 +514,21 @@ func verdictWordColor(word string) string {
 	return bold + ";" + yellow
 }
 
-// WriteTerminal writes the comparison for a terminal: what differs between the sides, a
-// table for each load, the conditions, the verdict.
+// WriteTerminal writes the comparison for a terminal: the verdict and the conditions,
+// what differs between the sides, a table for each load.
 func (m ComparisonModel) WriteTerminal(w io.Writer, s Style) error {
 	p := &printer{w: w}
+	p.line("")
+	for _, a := range m.Answers {
+		p.write(s, verdictWordColor(a.Word), "", append([]string{a.Sentence()}, a.More...)...)
+	}
+	for _, c := range m.Clauses {
+		code := map[string]string{compare.Fired: bold + ";" + red, compare.RuledOut: green}[c.State]
+		if code == "" {
+			code = yellow
+		}
+		p.hanging(Style{}, "", s.paint(code, fmt.Sprintf("%-10s", c.State))+"  ", strings.Repeat(" ", 12), c.Text)
+	}
 	p.line("")
 	p.write(s, bold, "", m.Title)
 	p.write(s, "", "", m.Sides...)
@@ -539,17 +558,6 @@ func (m ComparisonModel) WriteTerminal(w io.Writer, s Style) error {
 		for _, n := range pair.Notes {
 			p.write(s, "", "", n)
 		}
-	}
-	p.line("")
-	for _, c := range m.Clauses {
-		code := map[string]string{compare.Fired: bold + ";" + red, compare.RuledOut: green}[c.State]
-		if code == "" {
-			code = yellow
-		}
-		p.hanging(Style{}, "", s.paint(code, fmt.Sprintf("%-10s", c.State))+"  ", strings.Repeat(" ", 12), c.Text)
-	}
-	for _, a := range m.Answers {
-		p.write(s, verdictWordColor(a.Word), "", append([]string{a.Sentence()}, a.More...)...)
 	}
 	return p.err
 }

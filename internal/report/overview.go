@@ -3,6 +3,7 @@ package report
 import (
 	"cmp"
 	"fmt"
+	"math"
 	"slices"
 	"strings"
 
@@ -88,7 +89,10 @@ func (o *Overview) capacity(c *result.Capacity, run *result.Run) {
 		}
 		addFact(word+load(v.Load), s)
 	}
-	if usd := costAt(c, run); usd != nil {
+	if f := c.Forecast; f != nil {
+		addFact(forecastText(f), cameOut(c))
+	}
+	if usd := run.CapacityCost(); usd != nil {
 		addFact(fmt.Sprintf("$%s per million output tokens within the SLO, at %s", say.Quantity(*usd), load(*c.Load)))
 	}
 	if c.Why != "" && c.Floor == nil && !(alone && c.Verified.Refuted) { // the headline says that
@@ -114,6 +118,29 @@ func (o *Overview) capacity(c *result.Capacity, run *result.Run) {
 		addFact(parts...)
 	}
 	addFact(say.Plural(c.Requests, "request")+" measured", say.Seconds(c.Seconds))
+}
+
+// forecastText is what a search said that it would come to.
+func forecastText(f *result.Forecast) string {
+	what := "bounds alone"
+	if f.HalfWidth != nil {
+		what = "about ±" + say.Percent(math.Round(100**f.HalfWidth)/100)
+	}
+	if f.HalfWidth == nil {
+		return "forecast: " + what
+	}
+	return fmt.Sprintf("forecast for %s: %s", say.Plural(f.Requests, "request"), what)
+}
+
+// cameOut is what came of it.
+func cameOut(c *result.Capacity) string {
+	switch {
+	case c.Estimate != nil && c.CI95 != nil:
+		return "it came out at ±" + say.Percent(math.Round(1000*(c.CI95[1]-c.CI95[0])/2 / *c.Estimate)/1000)
+	case c.Floor != nil || c.Bounds == nil:
+		return ""
+	}
+	return "it came to bounds"
 }
 
 // severalLimits says that one of several limits is known to be reached first: of one
@@ -212,20 +239,6 @@ func floorCause(f *result.Floor) string {
 	return "they took longer than the limit without waiting for others: they are too long for it"
 }
 
-// costAt is what good output costs at the load to quote, nil where that is not known.
-func costAt(c *result.Capacity, run *result.Run) *float64 {
-	if c.Load == nil {
-		return nil
-	}
-	for i := range c.Trail {
-		p := &c.Trail[len(c.Trail)-1-i]
-		if p.Load == *c.Load && !p.Excluded && p.Point >= 0 && p.Point < len(run.Points) && run.Points[p.Point].Cost != nil {
-			return run.Points[p.Point].Cost.USDPerMGoodOutput
-		}
-	}
-	return nil
-}
-
 // curve tells what the loads of a sweep show.
 func (o *Overview) curve(c *result.Curve, run *result.Run) {
 	load := func(x float64) string { return say.Quantity(x) + LoadSuffix(c.Over) }
@@ -233,6 +246,7 @@ func (o *Overview) curve(c *result.Curve, run *result.Run) {
 	if met := highestMet(run, c.Over); met != "" {
 		o.Answer = []string{met}
 	}
+	o.crossing(c)
 	saturation := ""
 	if s := c.Saturation; s != nil {
 		saturation = fmt.Sprintf("saturates at %s req/s", say.Quantity(s.RequestsPerS))
@@ -279,6 +293,34 @@ func (o *Overview) curve(c *result.Curve, run *result.Run) {
 		}
 		addFact(fmt.Sprintf("lowest cost $%s per million %s, at %s", say.Quantity(usd), tokens, load(p.Load.Value())))
 	}
+}
+
+// crossing says what the loads tell of the capacity, as far as they do.
+func (o *Overview) crossing(c *result.Curve) {
+	x := c.Crossing
+	if x == nil {
+		return
+	}
+	load := func(x float64) string { return say.Quantity(x) + LoadSuffix(c.Over) }
+	sure := " (" + say.Percent(x.Level) + ")"
+	var parts []string
+	switch {
+	case x.AtLeast != nil && x.AtMost != nil:
+		parts = append(parts, fmt.Sprintf("capacity at least %s, at most %s%s", load(*x.AtLeast), load(*x.AtMost), sure))
+	case x.AtLeast != nil:
+		parts = append(parts, "capacity at least "+load(*x.AtLeast)+sure)
+	case x.AtMost != nil:
+		parts = append(parts, "capacity at most "+load(*x.AtMost)+sure)
+	}
+	if x.Estimate != nil {
+		parts = append(parts, load(*x.Estimate)+" by interpolation")
+		if x.Binding != "" && x.Binding != x.SLO {
+			parts = append(parts, say.Plain(x.Binding)+" is reached first")
+		}
+	} else if x.Why != "" {
+		parts = append(parts, "no capacity by interpolation: "+say.Plain(x.Why))
+	}
+	o.Facts = append(o.Facts, present(parts...))
 }
 
 // loads is the table, by load.

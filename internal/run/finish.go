@@ -135,6 +135,7 @@ func finish(dir string, incomplete bool, store *spill.Store) (*result.Run, error
 	}
 	if o.found != nil {
 		run.Capacity = o.found
+		run.Capacity.USDPerMGoodOutput = run.CapacityCost()
 	}
 	var file *fs.PathError
 	var name *os.LinkError

@@ -34,6 +34,9 @@ type Searcher struct {
 
 	died     error   // the target answered nothing at all
 	served   float64 // requests per second, at the last load
+	forecast *result.Forecast
+	work     float64 // that simulating took, of so many requests
+	sent     int
 	spent    float64 // seconds
 	budget   float64 // seconds, 0 if there is none
 	low, top float64 // highest load within all limits, lowest over one; 0 if none
@@ -68,12 +71,14 @@ func (s *Searcher) Probe(ctx context.Context, p search.Probe) (search.Seen, erro
 		return search.Seen{}, err
 	}
 	s.indices = append(s.indices, m.Index)
+	s.work, s.sent = s.work+search.WorkOf(m.Extent.Requests, m.Extent.Events, m.Extent.Prompt), s.sent+int(m.Extent.Requests)
 	v := m.Violations(s.claims, p.Blocks)
 	seen := search.Seen{
 		Load: p.Load, N: v.N, Violations: v.Of, Joint: v.Any,
 		Errors:  m.Requests.Due - m.Requests.OK,
 		Seconds: m.Seconds.Warmup + m.Seconds.Window + m.Seconds.Drain,
-		Blocks:  v.Blocks, JointBlock: v.InAny,
+		Work:    search.WorkOf(m.Extent.Requests, m.Extent.Events, m.Extent.Prompt), Sent: int(m.Extent.Requests),
+		Blocks: v.Blocks, JointBlock: v.InAny,
 		Stability: stat.Stability(m.Stability),
 		Failed:    m.Requests.OK == 0 || gone(&m.Point),
 		Invalid:   m.Verdict == result.Invalid,
@@ -168,6 +173,16 @@ func (s *Searcher) line(p search.Probe, seen *search.Seen) string {
 	return line
 }
 
+// inRequests is a budget of work as one of requests, as far as what one takes is known.
+func (s *Searcher) inRequests(b search.Budget) search.Budget {
+	if b.Work > 0 && s.work > 0 {
+		if n := int(b.Work / s.work * float64(s.sent)); b.Requests == 0 || n < b.Requests {
+			b.Requests = n
+		}
+	}
+	return b
+}
+
 // level is with which bounds and intervals of a search hold.
 const level = 0.95
 
@@ -176,7 +191,7 @@ func (s *Searcher) Result(c search.Capacity, objective slo.Spec) *result.Capacit
 	r := &result.Capacity{
 		Over: search.Over(s.closed), SLO: objective.String(), Covers: c.Label,
 		Estimate: search.Known(c.Estimate), CI95: search.CI(c.Interval), Lower: search.Known(c.Lower), Load: search.Known(c.Quote),
-		Requests: c.Requests, Seconds: c.Seconds, Why: c.Reason,
+		Requests: c.Requests, Seconds: c.Seconds, Why: c.Reason, Forecast: s.forecast,
 		Limits: []result.CapacityLimit{}, Trail: []result.CapacityProbe{},
 	}
 	if c.AtLeast > 0 || c.AtMost > 0 {
@@ -236,7 +251,7 @@ func (s *Searcher) Find(ctx context.Context, what Goal) (*result.Capacity, error
 		Level: level, Budget: search.Budget{Seconds: s.budget}, Seed: what.Seed,
 	}
 	if s.budget == 0 {
-		cfg.Budget.Requests = search.EnoughRequests
+		cfg.Budget.Requests, cfg.Budget.Work = search.EnoughRequests, search.EnoughWork
 	}
 	if what.Verify > 0 {
 		c, err := search.Verify(ctx, cfg, what.Verify, s.Probe)
@@ -248,12 +263,20 @@ func (s *Searcher) Find(ctx context.Context, what Goal) (*result.Capacity, error
 		}
 		return s.Result(c, what.Objective), err
 	}
-	s.view.ShowLine("budget: " + search.Forecast(cfg.Residence, 0, cfg.Budget).String())
+	outlook := func() search.Outlook { return search.Forecast(cfg.Residence, s.served, s.inRequests(cfg.Budget)) }
+	s.view.ShowLine("budget: " + outlook().String())
 	centred := false
 	c, err := search.Find(ctx, cfg, func(ctx context.Context, p search.Probe) (search.Seen, error) {
 		if p.Stage == search.Centre && !centred {
 			centred = true
-			s.view.ShowLine("budget: " + search.Forecast(p.Residence, s.served, cfg.Budget).String())
+			rate := p.Load
+			if s.closed {
+				rate /= p.Residence
+			}
+			outlook = func() search.Outlook { return search.ForecastNear(p.Residence, rate, s.inRequests(cfg.Budget)) }
+			o := outlook()
+			s.forecast = &result.Forecast{Requests: o.Requests, HalfWidth: search.Known(o.HalfWidth)}
+			s.view.ShowLine("budget: " + o.String())
 		}
 		return s.Probe(ctx, p)
 	})
@@ -265,7 +288,7 @@ func (s *Searcher) Find(ctx context.Context, what Goal) (*result.Capacity, error
 	}
 	r := s.Result(c, what.Objective)
 	if c.More {
-		r.Why += "; " + search.Forecast(cfg.Residence, s.served, cfg.Budget).String()
+		r.Why += "; " + outlook().String()
 	}
 	return r, err
 }

@@ -85,6 +85,7 @@ type earlier struct {
 type Measured struct {
 	result.Point
 	Index  int
+	Extent measure.Extent // of all that was recorded of it
 	claims func([]slo.Claim, int) measure.Violations
 }
 
@@ -319,7 +320,7 @@ func (s *Session) Measure(ctx context.Context, l Load) (*Measured, error) {
 }
 
 func (s *Session) measured(fold *measure.Fold, index int32) *Measured {
-	m := &Measured{fold.Point(), int(index), fold.Violations}
+	m := &Measured{fold.Point(), int(index), fold.Extent(), fold.Violations}
 	if e := m.Metrics.SummaryOf(metric.E2E); e != nil && e.Mean != nil {
 		if took := int64(*e.Mean * 1e6); s.light == 0 || took < s.light {
 			s.light = took

@@ -5,14 +5,29 @@ import "pitot/internal/stat"
 // Curve is what the points of a sweep say together. Points are named by their
 // index in the run.
 type Curve struct {
-	Over         string      `json:"over"`          // "rate" or "concurrency": what Load is
-	Points       []int       `json:"points"`        // by load
-	Knee         *Knee       `json:"knee"`          // null: there is none, see NoKnee
-	NoKnee       string      `json:"no_knee"`       // why there is no knee, "" if there is one
-	Saturation   *Saturation `json:"saturation"`    // null if no point reached it
-	UnstableFrom *float64    `json:"unstable_from"` // lowest load at which the backlog grew, null if at none
+	Over         string      `json:"over"`               // "rate" or "concurrency": what Load is
+	Points       []int       `json:"points"`             // by load
+	Knee         *Knee       `json:"knee"`               // null: there is none, see NoKnee
+	NoKnee       string      `json:"no_knee"`            // why there is no knee, "" if there is one
+	Saturation   *Saturation `json:"saturation"`         // null if no point reached it
+	UnstableFrom *float64    `json:"unstable_from"`      // lowest load at which the backlog grew, null if at none
+	Crossing     *Crossing   `json:"crossing,omitempty"` // where the loads stop to meet the SLO
 	Pareto       Pareto      `json:"pareto"`
 	Repeats      []Repeated  `json:"repeats,omitempty"` // loads that were measured more than once
+}
+
+// StageCurve is the stage of a sweep's points.
+const StageCurve = "curve"
+
+// Crossing is what the loads of a sweep say of the highest load at which the SLO holds.
+type Crossing struct {
+	SLO      string   `json:"slo"`
+	AtLeast  *float64 `json:"at_least"`      // a load that was measured and is not above the capacity; null: none is known to be
+	AtMost   *float64 `json:"at_most"`       // likewise, and not below it
+	Level    float64  `json:"level"`         // with which both hold; each by itself is wrong half as often as that leaves
+	Estimate *float64 `json:"estimate"`      // between the highest load that met it and the next, by the shares that violate it; null unless both bounds are known
+	Binding  string   `json:"binding"`       // the limit that is reached first there
+	Why      string   `json:"why,omitempty"` // what is missing for an estimate
 }
 
 // LoadUnit is what loads are counted in, by what a curve or a capacity is over.
@@ -76,6 +91,9 @@ type Capacity struct {
 	Lower    *float64    `json:"lower"`    // one-sided 95 % limit
 	Covers   string      `json:"covers"`   // what the interval is an interval of
 	Verified *Verified   `json:"verified"`
+	// USDPerMGoodOutput is what a million output tokens within the objective cost at Load.
+	USDPerMGoodOutput *float64  `json:"usd_per_m_good_output,omitempty"`
+	Forecast          *Forecast `json:"forecast,omitempty"`
 	// Bracket is the load that was verified, and one above the capacity: Bounds says how
 	// sure they are. Programs before it wrote the highest load that seemed to hold and the
 	// lowest that did not, which are bounds of no level.
@@ -88,6 +106,13 @@ type Capacity struct {
 	Seconds  float64         `json:"seconds"`
 	Why      string          `json:"why,omitempty"` // why there is no load, or no more than a bracket
 	Trail    []CapacityProbe `json:"trail"`
+}
+
+// Forecast is what a search said that it would come to, when the capacity was roughly
+// known and before the loads that are fitted were measured.
+type Forecast struct {
+	Requests  int      `json:"requests"`   // that the budget was to pay
+	HalfWidth *float64 `json:"half_width"` // of the 95 % interval, relative to the estimate; null: bounds alone
 }
 
 // Bounds is how sure the two ends of a bracket are.

@@ -354,6 +354,16 @@ type SLO struct {
 	Deciding   string      `json:"deciding,omitempty"` // the limit that decided, where one by itself did
 	Why        string      `json:"why,omitempty"`
 	Limits     []Limit     `json:"limits"`
+
+	Violations []Violations `json:"violations,omitempty"` // of a sweep's loads: what its bounds of the capacity are made of
+}
+
+// Violations are the requests that violate one claim of an SLO, in the order in which
+// they were due.
+type Violations struct {
+	Spec    string  `json:"spec"`    // of the claim: a limit on a percentile, on errors, or all joint ones
+	Allowed float64 `json:"allowed"` // share of the requests that may violate it
+	Blocks  []int   `json:"blocks"`  // how many do, in equal consecutive parts of the requests due
 }
 
 // Limit is one limit of an SLO.

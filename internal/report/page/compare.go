@@ -465,6 +465,9 @@ func (m *comparisonView) changesSection(at int) section {
 	}
 	if len(pairs) == 0 {
 		s.Absent = "Nothing could be compared."
+		if m.Of.Verdicts[at].Word != compare.NotCompared {
+			s.Absent = "Bounds of the capacities alone were found: the table has them."
+		}
 		return s
 	}
 	alike := len(slices.Compact(slices.Sorted(slices.Values(names)))) < len(names) // of several workloads, say

@@ -81,6 +81,28 @@ func Comparisons(t testing.TB) map[string]*compare.Comparison {
 	}
 	addComparison("unstable", compare.Options{Clauses: clauses[:1]}, Launches("a", 6, 1, heavy("stable")), Launches("b", 6, 1, heavy("unstable")))
 	addComparison("many", compare.Options{}, Launches("a", 5, 1, nil), Launches("b", 5, 0.8, newer), Launches("c|<b>", 5, 1.1, func(run *result.Run, _ int) { run.Target.Model = "another-model" }))
+	searched := func(least, at, most, usd float64) func(*result.Run, int) {
+		return func(run *result.Run, i int) {
+			c := &result.Capacity{Over: "rate", SLO: "p99 ttft<500ms, p99 tpot<40ms", Why: "the budget is too small for an estimate"}
+			c.Bounds = &result.Bounds{Level: 0.95}
+			c.Load, c.Bracket, c.USDPerMGoodOutput = &least, &[2]*float64{&least, &most}, &usd
+			if x := at * (1 + 0.01*float64(i%3)); at > 0 {
+				c.Estimate, c.CI95, c.Binding, c.Why = &x, &[2]float64{0.95 * x, 1.04 * x}, "p99 tpot<40ms", ""
+			}
+			if most == 0 {
+				c.Load, c.Bracket, c.Bounds, c.USDPerMGoodOutput = nil, nil, nil, nil
+			}
+			if least < 0 {
+				c.Floor = &result.Floor{Spec: "p99 ttft<500ms", Load: 0.1, Requests: 900, Violations: 40, Lower: 0.03, Allowed: 0.01}
+			}
+			run.Points, run.Capacity = nil, c
+		}
+	}
+	addComparison("capacities", compare.Options{}, Launches("4xa100", 1, 1, searched(0.75, 0.835, 0.95, 8.1)), Launches("4xh100", 1, 1, searched(5.2, 5.72, 6, 2.66)))
+	addComparison("capacity-bounds", compare.Options{}, Launches("4xa100", 1, 1, searched(0.5, 0, 1.1, 8.1)), Launches("4xh100", 1, 1, searched(3.3, 0, 8.72, 3.66)))
+	addComparison("capacity-launches", compare.Options{}, Launches("main", 4, 1, searched(20, 22, 24, 2.1)), Launches("candidate", 4, 1, searched(24, 26, 28, 1.8)))
+	addComparison("capacity-none", compare.Options{}, Launches("a", 1, 1, searched(20, 22, 24, 2.1)), Launches("b", 1, 1, searched(0, 0, 0, 0)))
+	addComparison("capacity-floor", compare.Options{}, Launches("a", 1, 1, searched(20, 22, 24, 2.1)), Launches("b", 1, 1, searched(-1, 0, 0, 0)))
 	service := func(run *result.Run, _ int) {
 		m := &run.Points[0].Metrics
 		m.SetSummary(metric.ServiceTTFT, m.SummaryOf(metric.TTFT))

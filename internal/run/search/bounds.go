@@ -280,6 +280,9 @@ func (f *search) spent() float64 {
 	if b := f.cfg.Budget.Seconds; b > 0 {
 		share = max(share, f.cap.Seconds/b)
 	}
+	if b := f.cfg.Budget.Work; b > 0 {
+		share = max(share, f.cap.Work/b)
+	}
 	return share
 }
 

@@ -10,6 +10,7 @@ const (
 	bracketRequests = 500 // of a probe of the bracket, at most
 	bracketShare    = 1.0 / 60
 	bracketWindow   = 15 // residence times of such a probe, if fewer requests
+	bracketWarmup   = 5  // and of its warm-up: means are settled by then, and it claims nothing
 	bisections      = 3  // that narrow the bracket from a factor of 2 to 9 %
 	maxDoublings    = 30
 	maxHalvings     = 4
@@ -93,7 +94,7 @@ func (f *search) tryBracket(stage string, load float64, n int) (Seen, bool) {
 		f.cap.Reason = "the budget ended while the limit was being bracketed"
 		return Seen{}, false
 	}
-	return f.look(Probe{Load: load, Requests: n, Stage: stage})
+	return f.look(Probe{Load: load, Requests: n, Residences: bracketWarmup, Stage: stage})
 }
 
 // descend halves a load that is too high from one request at a time on: a server of one

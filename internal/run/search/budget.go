@@ -7,19 +7,36 @@ import (
 	"time"
 )
 
-// Budget is what a search may spend: requests in windows, seconds in all, or
-// whichever ends first of both. 0 does not bound.
+// Budget is what a search may spend: requests in windows, seconds in all, work, or
+// whichever ends first. 0 does not bound.
 type Budget struct {
 	Requests int
 	Seconds  float64
+	// Work bounds what a simulation takes of a processor. It is counted in what is
+	// simulated, and not in time, so that the same search gives the same answer on every
+	// machine and under any load of it.
+	Work float64
 }
 
+// WorkOf is what simulating so many requests takes, in events: an event of an answer
+// counts as one, the rest of a request as much as requestWork of them, and a prompt as
+// one for every promptWork tokens. On one core of 2023 a million takes a little less than a second,
+// from the engine's steps to the page of the run: `go run ./bench/stat -only catalogue`.
+func WorkOf(requests, events, prompt int64) float64 {
+	return float64(events) + requestWork*float64(requests) + float64(prompt)/promptWork
+}
+
+const requestWork, promptWork = 8, 64
+
 const (
-	// ClaimRequests is how many requests mostly give an estimate; with fewer there
-	// are bounds, and not always one.
-	ClaimRequests = 20_000
-	// EnoughRequests is a budget that gives an interval of about ±6 %.
-	EnoughRequests = 80_000
+	// ClaimRequests is how many requests mostly give an estimate (of ten systems in 24 to
+	// 100 % of searches, `go run ./bench/stat -only bounds`); with fewer there are bounds,
+	// and not always one.
+	ClaimRequests = 10_000
+	// EnoughRequests is a budget that gives an interval of about ±5 %.
+	EnoughRequests = 145_000
+	// EnoughWork is what a search on a simulated target may take of a processor.
+	EnoughWork = 9e6
 	// Warmup is the length of a warm-up in mean residence times: the share of
 	// violations needs 8 to 12 of them from empty, longer than means do.
 	Warmup = 10
@@ -57,7 +74,22 @@ func (f *search) afford(loads []float64, spare float64) int {
 		}
 		n = min(n, left/each)
 	}
+	if each := f.work(); f.cfg.Budget.Work > 0 && each > 0 {
+		left := (f.cfg.Budget.Work*(1-spare) - f.cap.Work) / each
+		for _, load := range loads {
+			left -= f.around(load)
+		}
+		n = min(n, left/float64(len(loads)))
+	}
 	return int(max(0, min(n, math.MaxInt32)))
+}
+
+// work is what simulating a request takes, 0 while that is not known.
+func (f *search) work() float64 { return f.cap.Work / float64(max(f.sent, 1)) }
+
+// around is about how many requests come before and after a window at a load.
+func (f *search) around(load float64) float64 {
+	return (Warmup + drain) * f.residenceAt(load) * f.rate(load)
 }
 
 // total is about how many requests the whole budget pays near a load.
@@ -69,6 +101,10 @@ func (f *search) total(load float64) float64 {
 	if b := f.cfg.Budget.Seconds; b > 0 {
 		left := b - f.cap.Seconds - probes*f.seconds(load, 0)
 		n = min(n, float64(f.cap.Requests)+max(0, left)*f.rate(load))
+	}
+	if each := f.work(); f.cfg.Budget.Work > 0 && each > 0 {
+		left := (f.cfg.Budget.Work-f.cap.Work)/each - probes*f.around(load)
+		n = min(n, float64(f.cap.Requests)+max(0, left))
 	}
 	return n
 }
@@ -99,11 +135,20 @@ const ownError, perRequest = 0.02, 17.3
 
 // Forecast says what a search will take and what a budget can give, from the
 // residence time of a request alone in seconds, and a guess of the capacity as
-// requests a second (0 if there is none). Ask it before the start, and again
-// when a first probe has shown more.
+// requests a second (0 if there is none). Ask it before the start.
 func Forecast(residence, rate float64, b Budget) Outlook {
+	return forecast((Warmup+drain)*residence*(roughProbes+loaded*probes), rate, b)
+}
+
+// ForecastNear is the same when the capacity is roughly known: rate is about it, and
+// residence how long a request takes there.
+func ForecastNear(residence, rate float64, b Budget) Outlook {
+	return forecast((Warmup+drain)*residence*(roughProbes/loaded+probes), rate, b)
+}
+
+// forecast is for so many seconds that are no windows.
+func forecast(overhead, rate float64, b Budget) Outlook {
 	o := Outlook{Budget: b}
-	overhead := (Warmup + drain) * residence * (roughProbes + loaded*probes)
 	for _, goal := range []float64{0.09, 0.06, 0.04} {
 		n := max(ClaimRequests, perRequest*perRequest/(goal*goal-ownError*ownError))
 		p := Precision{HalfWidth: goal, Requests: int(math.Ceil(n/5000)) * 5000}

@@ -37,7 +37,7 @@ func Complete(measured *result.Run) bool {
 }
 
 // CurveStage is the stage of a sweep's points.
-const CurveStage = "curve"
+const CurveStage = result.StageCurve
 
 // Over names what a load counts: users in a closed loop, else a rate.
 func Over(closed bool) string {

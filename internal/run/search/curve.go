@@ -136,6 +136,7 @@ func CurveOf(points []result.Point) *result.Curve {
 		}
 	}
 	c.Pareto.UserSpeed, c.Pareto.TTFT = fronts(sorted)
+	c.Crossing = CrossingOf(points)
 	return c
 }
 

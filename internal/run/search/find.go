@@ -57,6 +57,8 @@ type Seen struct {
 	Errors     int     // requests that did not end well: they violate every limit
 	Residence  float64 // seconds, mean end-to-end time
 	Seconds    float64 // that it took in all, warm-up and drain included
+	Work       float64 // that simulating it took, see [Budget.Work]; 0 where it was not simulated
+	Sent       int     // requests in all, warm-up included, that Work is of
 	Blocks     [][]int // violations of each limit in equal consecutive blocks
 	JointBlock []int   // of Joint, likewise
 	Stability  stat.Stability
@@ -153,7 +155,7 @@ func (c *FindConfig) check() error {
 	switch {
 	case !(c.Residence > 0):
 		return fmt.Errorf("find capacity: a residence time of %v s", c.Residence)
-	case c.MaxLoad < 0 || c.Level < 0 || c.Level >= 1 || c.Budget.Requests < 0 || c.Budget.Seconds < 0:
+	case c.MaxLoad < 0 || c.Level < 0 || c.Level >= 1 || c.Budget.Requests < 0 || c.Budget.Seconds < 0 || c.Budget.Work < 0:
 		return fmt.Errorf("find capacity: a setting is out of range")
 	}
 	return nil
@@ -183,6 +185,7 @@ type Capacity struct {
 	Claims   []ClaimLimit // one for each claim
 	Requests int          // in windows
 	Seconds  float64      // in all
+	Work     float64      // in all
 	Reason   string       // why there is no estimate, or no quote; empty if there are both
 	More     bool         // there is no estimate, and a larger budget may give one
 	Label    string       // what the interval covers
@@ -263,6 +266,7 @@ type search struct {
 	lo, hi    float64 // highest load that seemed to hold, lowest that did not; 0 if none
 	died      bool
 	centred   float64 // the middle of the staircases
+	sent      int     // requests that Capacity.Work is of
 }
 
 // again is how often a load is measured again whose window was INVALID.
@@ -305,6 +309,8 @@ func (f *search) lookOnce(p Probe) (s Seen, ok bool) {
 	f.cap.Trail = append(f.cap.Trail, Step{p, s})
 	f.cap.Requests += s.N
 	f.cap.Seconds += s.Seconds
+	f.cap.Work += s.Work
+	f.sent += s.Sent
 	if s.Failed {
 		f.died = true
 		f.cap.Reason = fmt.Sprintf("the target failed at a load of %.4g", p.Load)
@@ -362,16 +368,26 @@ func (f *search) allowed(load float64) float64 {
 
 // residenceAt is the mean residence time at the nearest load measured. In an
 // open loop one far beyond a limit has none: requests took as long as its
-// window let them.
+// window let them. Where the nearest is above, and took clearly longer than the one
+// below, it is between both: a warm-up as long as beyond saturation is wasted below it.
 func (f *search) residenceAt(load float64) float64 {
-	w, nearest := f.residence, math.Inf(1)
+	w, nearest, above := f.residence, math.Inf(1), false
+	under, below := f.residence, math.Inf(1)
 	for _, s := range f.cap.Trail {
-		if !f.cfg.Closed && f.hot(&s.Seen) && s.Seen.Residence > saturated*f.residence {
+		hot := !f.cfg.Closed && f.hot(&s.Seen)
+		if s.Seen.Residence <= 0 || hot && s.Seen.Residence > saturated*f.residence {
 			continue
 		}
-		if d := math.Abs(math.Log(s.Load / load)); d < nearest && s.Seen.Residence > 0 {
-			w, nearest = s.Seen.Residence, d
+		d := math.Log(s.Load / load)
+		if math.Abs(d) < nearest {
+			w, nearest, above = s.Seen.Residence, math.Abs(d), hot && d > 0
 		}
+		if d <= 0 && -d < below && !hot {
+			under, below = s.Seen.Residence, -d
+		}
+	}
+	if above && w > 2*under {
+		return math.Sqrt(w * under)
 	}
 	return w
 }

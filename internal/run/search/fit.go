@@ -43,7 +43,8 @@ func (f *search) measure() bool {
 	width, many := f.width(f.centred), mainLoads
 	loads := f.spread(f.centred, width, many)
 	n := f.afford(loads, spareVerify)
-	for ; n < leastMain && many > fewestMain; n = f.afford(loads, spareVerify) {
+	// Where warm-ups would take more than windows, fewer loads are known better.
+	for ; (n < leastMain || float64(n) < f.around(f.centred)) && many > fewestMain; n = f.afford(loads, spareVerify) {
 		many -= 2
 		loads = f.spread(f.centred, width, many)
 	}

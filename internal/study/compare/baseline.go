@@ -67,7 +67,7 @@ func stripped(run *result.Run) result.Run {
 	out.Command, out.Curve, out.Points = []string{}, nil, []result.Point{}
 	if run.Capacity != nil {
 		c := *run.Capacity
-		c.Trail = []result.CapacityProbe{}
+		c.Trail, c.USDPerMGoodOutput = []result.CapacityProbe{}, run.CapacityCost()
 		out.Capacity = &c
 	}
 	for _, p := range points(run) {

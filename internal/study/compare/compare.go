@@ -74,6 +74,8 @@ type Pair struct {
 	Notes       []string  `json:"notes"`         // points that were left out; what numbers of other instruments mean
 	Why         string    `json:"why,omitempty"` // why nothing is compared
 
+	Capacity *CapacityPair `json:"capacity,omitempty"` // what searches found, where that is what is compared
+
 	failed     bool   // only B cannot be compared
 	searchMore string // what to do where a search gave no capacity
 }
@@ -220,6 +222,11 @@ func Compare(sides []Side, o Options) (*Comparison, error) {
 	return c, nil
 }
 
+// ComparedNothing says that no side could be compared with the first in anything.
+func (c *Comparison) ComparedNothing() bool {
+	return !slices.ContainsFunc(c.Verdicts, func(v Verdict) bool { return v.Word != NotCompared })
+}
+
 // pair compares two sides load by load.
 func (c *Comparison) pair(a, b *measured, o Options, tokens string) error {
 	if len(a.others)+len(b.others) > 0 {
@@ -253,6 +260,17 @@ func (c *Comparison) pair(a, b *measured, o Options, tokens string) error {
 
 // apart says why two sides have nothing in common.
 func apart(a, b *measured) error {
+	switch {
+	case len(a.searches) > 0 && len(b.searches) > 0:
+		return unlikeSearches(a, b)
+	case len(a.searches)+len(b.searches) > 0 && len(a.others)+len(b.others) == 0:
+		found, other := a, b
+		if len(a.searches) == 0 {
+			found, other = b, a
+		}
+		return say.Errorf("%s holds a search for a capacity and %s loads that were chosen: a capacity is compared with a capacity", found.name, other.name).
+			WithHint("search both with pitot find and one SLO, or measure both with pitot sweep at the same --loads")
+	}
 	if len(a.order) == 0 || len(b.order) == 0 {
 		return say.Errorf("%s and %s have nothing in common: %s, and %s", a.name, b.name, a.contents(), b.contents()).WithHint("compare runs with runs, searches with searches of one SLO")
 	}

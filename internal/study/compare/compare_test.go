@@ -651,8 +651,70 @@ func TestCapacities(t *testing.T) {
 		t.Errorf("%+v", v)
 	}
 	_, err := Compare([]Side{found("a", 10), side("b", 8, 100)}, Options{Within: 0.05})
-	if err == nil || !strings.Contains(err.Error(), "a has the capacity under p99 ttft<500ms over rate, and b has points") {
+	if err == nil || !strings.Contains(err.Error(), "a holds a search for a capacity and b loads that were chosen") {
 		t.Errorf("%v", err)
+	}
+}
+
+// Bounds are compared too: what they leave of the change holds at 95 % each. Where a
+// side says nothing, nothing was compared, and that is said.
+func TestBoundsOfCapacities(t *testing.T) {
+	bounded := func(name string, low, high, usd float64) Side {
+		r := runOf(name)
+		r.Capacity = &result.Capacity{Over: "rate", SLO: "p99 ttft<500ms", Why: "the budget is too small for an estimate"}
+		if low > 0 {
+			r.Capacity.Load, r.Capacity.Bracket, r.Capacity.Bounds = &low, &[2]*float64{&low, &high}, &result.Bounds{Level: 0.95}
+			r.Capacity.USDPerMGoodOutput = &usd
+		}
+		return Side{Name: name, Runs: []Source{{name, r}}}
+	}
+	c := mustCompare(t, Options{}, bounded("a", 1, 2, 4), bounded("b", 5, 8, 1))
+	p := c.Pairs[0].Capacity
+	if p == nil || *p.ChangeAtLeast != 1.5 || *p.ChangeAtMost != 7 || *p.A.AtMost != 2 || *p.B.USDPerMOutput != 1 || p.A.Level != 0.95 {
+		t.Fatalf("%+v", p)
+	}
+	if v := c.Verdicts[0]; v.Word != Undistinguished || v.Why != "one launch each" || c.ComparedNothing() {
+		t.Errorf("%+v", v)
+	}
+	c = mustCompare(t, Options{}, bounded("a", 1, 2, 4), bounded("b", 0, 0, 0))
+	if v := c.Verdicts[0]; v.Word != NotCompared || !c.ComparedNothing() {
+		t.Errorf("%+v", v)
+	}
+	none := bounded("b", 0, 0, 0)
+	none.Runs[0].Run.Capacity.Floor = &result.Floor{Spec: "p99 ttft<500ms", Lower: 0.1}
+	c = mustCompare(t, Options{}, bounded("a", 1, 2, 4), none)
+	if p := c.Pairs[0].Capacity; !p.B.NoLoad || c.ComparedNothing() {
+		t.Errorf("%+v", p)
+	}
+	// A baseline keeps what the comparison takes, the cost included.
+	b, err := NewBaseline([]Side{bounded("a", 1, 2, 4)})
+	if err != nil || *b.Runs[0].CapacityCost() != 4 {
+		t.Errorf("%+v, %v", b, err)
+	}
+}
+
+// Searches of other SLOs or other workloads are not compared.
+func TestSearchesApart(t *testing.T) {
+	searched := func(name, slo string, input float64) Side {
+		r, x := runOf(name), 5.
+		r.Workload = json.RawMessage(fmt.Sprintf(`{"input": {"mean": %v}}`, input))
+		r.Capacity = &result.Capacity{Over: "rate", SLO: slo, Estimate: &x}
+		return Side{Name: name, Runs: []Source{{name, r}}}
+	}
+	for _, c := range []struct {
+		b    Side
+		want string
+	}{
+		{searched("b", "p99 tpot<50ms", 100), "a and b were searched for different SLOs: p99 ttft<1s, and p99 tpot<50ms"},
+		{searched("b", "p99 ttft<1s", 200), "a and b ask different things"},
+	} {
+		_, err := Compare([]Side{searched("a", "p99 ttft<1s", 100), c.b}, Options{Within: 0.05})
+		if err == nil || !strings.Contains(err.Error(), c.want) || say.Hint(err) == "" {
+			t.Errorf("%v, not %q", err, c.want)
+		}
+	}
+	if _, err := Compare([]Side{searched("a", "p99 ttft<1s", 100), searched("b", "p99 ttft<1s", 200)}, Options{Within: 0.05, Workloads: true}); err != nil {
+		t.Error(err)
 	}
 }
 

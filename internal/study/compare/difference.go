@@ -246,8 +246,10 @@ func (r *Row) needed(asked float64) {
 func (r *Row) worse() bool { return (r.Change < 0) == r.metric.more }
 
 // fewLaunches says why there is no verdict on systems, "" if there may be one.
-func (r *Row) fewLaunches() string {
-	switch a, b := r.launches[0], r.launches[1]; {
+func (r *Row) fewLaunches() string { return fewLaunches(r.launches[0], r.launches[1]) }
+
+func fewLaunches(a, b int) string {
+	switch {
 	case a == 1 && b == 1:
 		return "one launch each"
 	case min(a, b) >= enough:

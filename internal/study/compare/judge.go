@@ -7,7 +7,6 @@ import (
 	"slices"
 	"strings"
 
-	"pitot/internal/data/result"
 	"pitot/internal/stat"
 )
 
@@ -291,6 +290,14 @@ func (c *Comparison) verdict(b string) Verdict {
 		}
 	}
 	v.Equivalent, v.Undistinguished = rows[Equivalent], rows[Undistinguished]
+	if few == "" && wordOf(rows) == NotCompared { // bounds of capacities say something, and are no estimates
+		for i := range c.Pairs {
+			if p := &c.Pairs[i]; p.B == b && p.Capacity != nil && p.Capacity.told() {
+				rows[Undistinguished]++
+				few = cmp.Or(fewLaunches(p.Launches[0], p.Launches[1]), "bounds alone were found")
+			}
+		}
+	}
 	if c.Primary != "" {
 		v.Primary = wordOf(primary)
 	}
@@ -316,98 +323,4 @@ func wordOf(rows map[string]int) string {
 		}
 	}
 	return NotCompared
-}
-
-// capacities compares what searches of one objective found, and says how many
-// there were to compare.
-func (c *Comparison) capacities(a, b *measured, o Options) (n int) {
-	type objective struct{ over, slo string }
-	var known []objective
-	for _, s := range a.searches {
-		for _, x := range s.capacities {
-			k := objective{x.Over, x.SLO}
-			if !slices.Contains(known, k) && b.searched(k.over, k.slo) {
-				known = append(known, k)
-			}
-		}
-	}
-	for _, k := range known {
-		m, _ := parseMetric(capacity) // a name of ours
-		in := "requests per second"
-		if k.over == "concurrency" {
-			m.unit, in = "users", "users"
-		}
-		p := Pair{A: a.name, B: b.name, What: "capacity in " + in + ", " + k.slo, Instruments: [2]string{Pitot, Pitot}, Rows: []Row{}, Left: []Left{}, Notes: []string{}}
-		sa, whyA := a.capacity(k.over, k.slo)
-		sb, whyB := b.capacity(k.over, k.slo)
-		p.Launches = [2]int{len(sa.values), len(sb.values)}
-		p.Within = p.Launches[0] == 1 || p.Launches[1] == 1
-		if why := join(whyA, whyB); why != "" {
-			p.Left = append(p.Left, Left{m.name, why, whyA == ""})
-			switch {
-			case whyA != "" && whyB != "":
-				p.searchMore = "the searches of both gave no capacity: search again with a larger --budget"
-			case whyA != "":
-				p.searchMore = "the search of " + a.name + " gave no capacity: search again with a larger --budget"
-			default:
-				p.searchMore = "the search of " + b.name + " gave no capacity: search again with a larger --budget"
-			}
-			p.Notes = append(p.Notes, a.brackets(k.over, k.slo)...)
-			p.Notes = append(p.Notes, b.brackets(k.over, k.slo)...)
-		} else {
-			p.addTested(m, sa, sb, o)
-		}
-		c.Pairs = append(c.Pairs, p)
-	}
-	return len(known)
-}
-
-func (m *measured) searched(over, slo string) bool {
-	return slices.ContainsFunc(m.searches, func(s search) bool {
-		return slices.ContainsFunc(s.capacities, func(c *result.Capacity) bool { return c.Over == over && c.SLO == slo })
-	})
-}
-
-// brackets say between what the searches took the capacity to lie that gave none.
-func (m *measured) brackets(over, slo string) (notes []string) {
-	for _, l := range m.searches {
-		for _, c := range l.capacities {
-			if c.Over != over || c.SLO != slo || c.Estimate != nil || c.Bracket == nil {
-				continue
-			}
-			switch low, high := c.Bracket[0], c.Bracket[1]; {
-			case low != nil && high != nil:
-				notes = append(notes, fmt.Sprintf("%s: taken to lie between %.4g and %.4g", m.name, *low, *high))
-			case low != nil:
-				notes = append(notes, fmt.Sprintf("%s: met at %.4g", m.name, *low))
-			case high != nil:
-				notes = append(notes, fmt.Sprintf("%s: over the limits at %.4g", m.name, *high))
-			}
-		}
-	}
-	return notes
-}
-
-// capacity gives the estimate of each launch, or why not.
-func (m *measured) capacity(over, slo string) (s sample, why string) {
-	s.side = m.name
-	for _, l := range m.searches {
-		var vs []value
-		for _, c := range l.capacities {
-			if c.Over != over || c.SLO != slo {
-				continue
-			}
-			if c.Estimate == nil {
-				if why = m.name + ": no estimate"; c.Why != "" {
-					why = m.name + ": " + c.Why
-				}
-				return s, why
-			}
-			vs = append(vs, value{x: *c.Estimate, ci: c.CI95})
-		}
-		if len(vs) > 0 {
-			s.addRepeats(vs)
-		}
-	}
-	return s, ""
 }

@@ -46,8 +46,8 @@ type launch struct {
 
 // search is the capacities that runs of one launch found.
 type search struct {
-	id         string
-	capacities []*result.Capacity
+	id  string
+	all []foundCapacity
 }
 
 // points are those of a run that can be compared: not those of a search, which
@@ -73,12 +73,16 @@ func measure(s *Side, anyWorkload bool) *measured {
 	m := &measured{name: s.Name, info: SideInfo{Name: s.Name, Instrument: Pitot, Launches: []LaunchInfo{}}, warnings: warnings, measuredAt: map[string]*loadOfSide{}}
 	for _, id := range ids {
 		info := LaunchInfo{ID: id}
-		var found []*result.Capacity
+		var found []foundCapacity
 		for _, r := range runs[id] {
 			info.Runs = append(info.Runs, r.Path)
 			m.warn(r)
 			if r.Run.Capacity != nil {
-				found = append(found, r.Run.Capacity)
+				f := foundCapacity{Capacity: r.Run.Capacity, source: r, workload: asked(r.Run)}
+				if anyWorkload {
+					f.workload = ""
+				}
+				found = append(found, f)
 			}
 			m.run(id, r, anyWorkload)
 		}
@@ -313,7 +317,7 @@ func (m *measured) contents() string {
 	if len(m.order)+len(m.others) > 0 {
 		return m.name + " has points"
 	}
-	c := m.searches[0].capacities[0]
+	c := m.searches[0].all[0]
 	return fmt.Sprintf("%s has the capacity under %s over %s", m.name, c.SLO, c.Over)
 }
 

@@ -46,23 +46,10 @@ func Spreads(s Side) (out []Spread) {
 		}
 		out = append(out, d)
 	}
-	type objective struct{ over, slo string }
-	var known []objective
-	for _, l := range m.searches {
-		for _, c := range l.capacities {
-			if k := (objective{c.Over, c.SLO}); !slices.Contains(known, k) {
-				known = append(known, k)
-			}
-		}
-	}
-	for _, k := range known {
-		f, _ := parseMetric(capacity) // a name of ours
-		if k.over == "concurrency" {
-			f.unit = "users"
-		}
-		values, why := m.capacity(k.over, k.slo)
-		d := Spread{What: "capacity, " + k.slo, Launches: len(m.searches), Values: []SpreadValue{}, Left: []Left{}, Notes: m.brackets(k.over, k.slo)}
-		d.addFigure(f, values, why)
+	for _, k := range m.objectives() {
+		values, why := m.capacity(k)
+		d := Spread{What: "capacity, " + k.slo, Launches: len(m.searches), Values: []SpreadValue{}, Left: []Left{}, Notes: m.brackets(k)}
+		d.addFigure(k.figure(), values, why)
 		out = append(out, d)
 	}
 	return out

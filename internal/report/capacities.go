@@ -1,0 +1,185 @@
+package report
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"pitot/internal/say"
+	"pitot/internal/study/compare"
+)
+
+// What searches for a capacity found on two sides, next to each other.
+
+// buildCapacities is the table of one objective: a line for each thing that is known.
+func buildCapacities(c *compare.Comparison, p *compare.Pair) PairModel {
+	m := PairModel{Title: []string{say.Plain(p.What)}}
+	if len(c.Sides) > 2 {
+		m.Title = []string{say.Plain(p.B + " against " + p.A), say.Plain(p.What)}
+	}
+	for _, n := range p.Notes {
+		m.Notes = append(m.Notes, say.Plain(n))
+	}
+	few := p.FewLaunches()
+	switch {
+	case few != "":
+		m.Title = append(m.Title, "no verdict ("+few+")")
+	case p.Launches[0] == p.Launches[1]:
+		m.Title = append(m.Title, fmt.Sprintf("%d launches each", p.Launches[0]))
+	default:
+		m.Title = append(m.Title, fmt.Sprintf("%d and %d launches", p.Launches[0], p.Launches[1]))
+	}
+	a, b := &p.Capacity.A, &p.Capacity.B
+	if len(p.Rows) > 0 {
+		m.table(p, few == "")
+	} else {
+		x, y := heads(say.Plain(p.A), say.Plain(p.B))
+		m.Table.Head = []string{"", x, y, "change"}
+	}
+	add := func(name, x, y, change string) {
+		if x == say.Unknown && y == say.Unknown {
+			return
+		}
+		row := make([]string, len(m.Table.Head))
+		copy(row, []string{name, x, y, change})
+		m.Table.Rows = append(m.Table.Rows, row)
+	}
+	if len(p.Rows) == 0 {
+		add("estimate", say.Optional(a.Estimate), say.Optional(b.Estimate), "")
+	}
+	add("95 % interval", intervalText(a.CI95), intervalText(b.CI95), "")
+	least, most := "", ""
+	if len(p.Rows) == 0 { // else the estimates say more
+		least, most = boundText("at least ", p.Capacity.ChangeAtLeast), boundText("at most ", p.Capacity.ChangeAtMost)
+	}
+	add("at least, verified", foundText(a, a.AtLeast), foundText(b, b.AtLeast), least)
+	add("at most", foundText(a, a.AtMost), foundText(b, b.AtMost), most)
+	dearer := ""
+	if x, y := a.USDPerMOutput, b.USDPerMOutput; x != nil && y != nil {
+		dearer = say.Change(*y / *x - 1, false)
+	}
+	add("$ per M tokens", say.Optional(a.USDPerMOutput), say.Optional(b.USDPerMOutput), dearer)
+	if len(m.Table.Rows) == 0 {
+		m.Table = Table{}
+	} else if a.AtLeast != nil || b.AtLeast != nil || a.AtMost != nil || b.AtMost != nil {
+		m.Legend = append(m.Legend, "at least and at most: both hold at "+say.Percent(max(a.Level, b.Level)))
+		if least+most != "" {
+			m.Legend = append(m.Legend, "their changes: each at 95 %")
+		}
+	}
+	if a.USDPerMOutput != nil || b.USDPerMOutput != nil {
+		m.Legend = append(m.Legend, "$ per million output tokens within the SLO, at the load that was verified")
+	}
+	for _, s := range []struct {
+		name string
+		of   *compare.Found
+	}{{p.A, a}, {p.B, b}} {
+		if s.of.Binding != "" && s.of.Binding != p.Capacity.SLO {
+			m.Notes = append(m.Notes, say.Plain(s.name)+": "+say.Plain(s.of.Binding)+" is reached first")
+		}
+	}
+	for _, l := range p.Left {
+		m.Notes = append(m.Notes, "no estimate: "+say.Plain(l.Why))
+	}
+	told := *p
+	told.Left = nil
+	m.legend(c, &told)
+	return m
+}
+
+func intervalText(v *[2]float64) string {
+	if v == nil {
+		return say.Unknown
+	}
+	return say.Quantity(v[0]) + "…" + say.Quantity(v[1])
+}
+
+func foundText(f *compare.Found, x *float64) string {
+	if f.NoLoad {
+		return "no load"
+	}
+	return say.Optional(x)
+}
+
+func boundText(word string, x *float64) string {
+	if x == nil {
+		return ""
+	}
+	return word + say.Change(*x, false)
+}
+
+// capacities makes the answer of what searches found, where no verdict on the systems
+// says it.
+func (m *AnswerModel) capacities(p *compare.Pair, v compare.Verdict) {
+	a, b := &p.Capacity.A, &p.Capacity.B
+	unit := LoadSuffix(p.Capacity.Over)
+	if v.Word == compare.NotCompared {
+		m.Basis = noCapacity(p)
+		return
+	}
+	word := ": capacity "
+	if b.NoLoad {
+		word = ": "
+	}
+	said := fmt.Sprintf("%s%s%s; %s: %s", say.Plain(p.B), word, capacityText(b, unit), say.Plain(p.A), capacityText(a, unit))
+	change := ""
+	switch at := slices.IndexFunc(p.Rows, func(r compare.Row) bool { return r.Metric == "capacity" }); {
+	case at >= 0:
+		r := &p.Rows[at]
+		change = say.Change(r.Change, false)
+		if r.CI95 != nil {
+			change += fmt.Sprintf(" (95 %% interval %s…%s)", say.Signed(r.CI95[0], false), say.Signed(r.CI95[1], false))
+		}
+	case p.Capacity.ChangeAtLeast != nil && *p.Capacity.ChangeAtLeast > 0:
+		change = "at least " + say.Change(*p.Capacity.ChangeAtLeast, false) + " (95 %)"
+	case p.Capacity.ChangeAtMost != nil && *p.Capacity.ChangeAtMost < 0:
+		change = "at most " + say.Change(*p.Capacity.ChangeAtMost, false) + " (95 %)"
+	case p.Capacity.ChangeAtLeast != nil && p.Capacity.ChangeAtMost != nil:
+		change = fmt.Sprintf("between %s and %s (90 %%)", say.Change(*p.Capacity.ChangeAtLeast, false), say.Change(*p.Capacity.ChangeAtMost, false))
+	}
+	if v.Word == compare.Undistinguished && v.Why != "" {
+		m.Claim, m.Basis, m.Aside, m.More = said, "", false, nil
+		if change != "" {
+			m.Claim += ": " + change
+		}
+		m.More = append(m.More, "no verdict on the systems ("+say.Plain(v.Why)+")")
+	} else {
+		m.More = append(m.More, said)
+	}
+	if x, y := a.USDPerMOutput, b.USDPerMOutput; x != nil && y != nil {
+		m.More = append(m.More, fmt.Sprintf("$%s against $%s per million output tokens within the SLO", say.Quantity(*y), say.Quantity(*x)))
+	}
+}
+
+// capacityText is the best that is known of a capacity.
+func capacityText(f *compare.Found, unit string) string {
+	switch {
+	case f.NoLoad:
+		return "no load meets the SLO"
+	case f.Estimate != nil && f.CI95 != nil:
+		return fmt.Sprintf("%s%s (%s to %s)", say.Quantity(*f.Estimate), unit, say.Quantity(f.CI95[0]), say.Quantity(f.CI95[1]))
+	case f.Estimate != nil:
+		return say.Quantity(*f.Estimate) + unit
+	case f.AtLeast != nil && f.AtMost != nil:
+		return fmt.Sprintf("at least %s, at most %s%s (%s)", say.Quantity(*f.AtLeast), say.Quantity(*f.AtMost), unit, say.Percent(f.Level))
+	case f.AtLeast != nil:
+		return fmt.Sprintf("at least %s%s (%s)", say.Quantity(*f.AtLeast), unit, say.Percent(f.Level))
+	case f.AtMost != nil:
+		return fmt.Sprintf("at most %s%s (%s)", say.Quantity(*f.AtMost), unit, say.Percent(f.Level))
+	}
+	return say.Unknown
+}
+
+// noCapacity says why searches were not compared, and what to do.
+func noCapacity(p *compare.Pair) string {
+	var without []string
+	for _, s := range []struct {
+		name string
+		of   *compare.Found
+	}{{p.A, &p.Capacity.A}, {p.B, &p.Capacity.B}} {
+		if !s.of.Says() {
+			without = append(without, say.Plain(s.name))
+		}
+	}
+	return "nothing is known of the capacity of " + strings.Join(without, " and ") + ": search again with a larger --budget"
+}

@@ -1,0 +1,212 @@
+package search
+
+import (
+	"context"
+	"fmt"
+	"math"
+	"slices"
+
+	"pitot/internal/data/result"
+	"pitot/internal/stat"
+)
+
+// CrossingOf says what the loads of a sweep tell of the highest load at which the SLO
+// holds: bounds from single loads, as those of a search, and between them an estimate.
+// nil without an SLO that is a claim on requests.
+//
+// A bound is a load that was measured. The lower one is asked from the lightest load up
+// and the upper one from the highest down, and the first load that does not tell ends it:
+// so the chance of a wrong one is that of a single test, 2.5 % each. How often both hold
+// is shown by `go run ./bench/stat -only curve`.
+func CrossingOf(points []result.Point) *result.Crossing {
+	f, specs := searched(points)
+	if f == nil {
+		return nil
+	}
+	c := &result.Crossing{Level: f.cfg.Level}
+	for i := range points {
+		if points[i].SLO != nil {
+			c.SLO = points[i].SLO.Spec
+		}
+	}
+	least, most := f.holding(), f.refuted()
+	if least > 0 && most > 0 && most <= least { // two tests that contradict each other: neither is believed
+		c.Why = fmt.Sprintf("at %.4g the SLO was clearly met and at %.4g, which is no more, clearly not: more load does not always violate it more", least, most)
+		return c
+	}
+	c.AtLeast, c.AtMost = Known(least), Known(most)
+	met, next := f.neighbours()
+	switch {
+	case next == 0:
+		c.Why = "no load missed it: measure higher ones"
+	case most == 0:
+		c.Why = fmt.Sprintf("no load is surely above the capacity: at %.4g there are too few violations, or too few bursts of them, to be sure; measure it longer, or higher loads", next)
+	case met == 0:
+		c.Why = "no load met it: measure lighter ones"
+	case least == 0:
+		c.Why = fmt.Sprintf("no load is surely below the capacity: that takes %d requests at a load that hardly violates it, or a lighter one", f.leastLow())
+	default:
+		at, claim := f.between(met, next)
+		if at < least || at > most {
+			c.Why = fmt.Sprintf("the loads between %.4g and %.4g contradict each other: measure longer windows", met, next)
+			break
+		}
+		c.Estimate, c.Binding = &at, specs[claim]
+	}
+	return c
+}
+
+// searched is a sweep as a search sees it; nil where its points do not count the same
+// claims.
+func searched(points []result.Point) (f *search, specs []string) {
+	var cfg FindConfig
+	for i := range points {
+		if s := points[i].SLO; s != nil && len(specs) == 0 {
+			for _, v := range s.Violations {
+				specs, cfg.Eps = append(specs, v.Spec), append(cfg.Eps, v.Allowed)
+			}
+			cfg.Closed = points[i].Load.Concurrency != nil
+		}
+	}
+	if len(specs) == 0 {
+		return nil, nil
+	}
+	f = newSearch(context.Background(), cfg, nil)
+	for i := range points {
+		p := &points[i]
+		s := Seen{Load: p.Load.Value(), N: p.Requests.Due, Stability: p.Stability, Failed: p.Requests.OK == 0 || p.EndedEarly != "", Invalid: p.Verdict == result.Invalid,
+			Errors: p.Requests.Due - p.Requests.OK, Violations: make([]int, len(specs)), Blocks: make([][]int, len(specs))}
+		if p.SLO == nil || len(p.SLO.Violations) != len(specs) {
+			continue // a damaged run
+		}
+		for k, v := range p.SLO.Violations {
+			if v.Spec != specs[k] {
+				return nil, nil
+			}
+			s.Blocks[k] = v.Blocks
+			for _, n := range v.Blocks {
+				s.Violations[k] += n
+			}
+		}
+		f.cap.Trail = append(f.cap.Trail, Step{Probe{Load: s.Load, Stage: CurveStage}, s})
+	}
+	return f, specs
+}
+
+// loads are those with a window that counts, each once, ascending.
+func (f *search) loads() (list []float64) {
+	for _, s := range f.cap.Trail {
+		if s.Seen.counts() {
+			list = append(list, s.Load)
+		}
+	}
+	slices.Sort(list)
+	return slices.Compact(list)
+}
+
+// holding is the highest load that is known not to be above the capacity, 0 if none is.
+// Loads with too few requests to tell whatever they show are passed over.
+func (f *search) holding() (highest float64) {
+	for _, load := range f.loads() {
+		switch held, enough := f.heldAt(load); {
+		case held:
+			highest = load
+		case enough:
+			return highest
+		}
+	}
+	return highest
+}
+
+// heldAt says that no more requests violate any limit at a load than may, and whether its
+// windows have the requests to say so. How much violations cluster is told by the windows
+// not far above too: where there is none, more is assumed.
+func (f *search) heldAt(load float64) (held, enough bool) {
+	held, enough = true, true
+	for _, claim := range f.cfg.claims() {
+		bad, n, phi, flanked := 0, 0, float64(lowPhi), false
+		for i := range f.cap.Trail {
+			s := &f.cap.Trail[i].Seen
+			above := math.Log(f.cap.Trail[i].Load / load)
+			if !s.counts() || above < 0 || above > bursty {
+				continue
+			}
+			phi = max(phi, widestPhi(s.blocks(claim), s.N, f.half()))
+			if above > 0 {
+				flanked = true
+				continue
+			}
+			bad, n = bad+s.violations(claim), n+s.N
+			held = held && s.Stability != stat.Unstable
+		}
+		least := float64(lowPhi)
+		if !flanked {
+			least, phi = lowPhi*unflanked, phi*unflanked
+		}
+		upper := func(bad int, phi float64) float64 {
+			return stat.ClopperPearson(bad, n, phi, stat.OneSided(f.half())).Hi
+		}
+		enough = enough && n > 0 && upper(0, least) <= f.cfg.eps(claim)
+		held = held && n > 0 && upper(bad, phi) <= f.cfg.eps(claim)
+	}
+	return held && enough, enough
+}
+
+// neighbours are the lowest load whose share of violations is above what is allowed, or
+// whose queue grew, and the highest below it; 0 where there is none.
+func (f *search) neighbours() (met, next float64) {
+	for _, load := range f.loads() {
+		over := false
+		for _, claim := range f.cfg.claims() {
+			over = over || f.shareAt(load, claim) > f.cfg.eps(claim)
+		}
+		for _, s := range f.cap.Trail {
+			over = over || s.Load == load && s.Seen.Stability == stat.Unstable
+		}
+		if over {
+			return met, load
+		}
+		met = load
+	}
+	return met, 0
+}
+
+// shareAt is the share of a claim's violations at a load, over all its windows.
+func (f *search) shareAt(load float64, claim int) float64 {
+	bad, n := 0, 0
+	for _, s := range f.cap.Trail {
+		if s.Load == load && s.Seen.counts() {
+			bad, n = bad+s.Seen.violations(claim), n+s.Seen.N
+		}
+	}
+	return float64(bad) / float64(max(n, 1))
+}
+
+// between is where the first claim is reached between two neighbours: the odds of
+// violating it rise by a power of the load. A share of none, or all, counts as half a
+// request's.
+func (f *search) between(met, next float64) (at float64, binding int) {
+	logit := func(load float64, claim int) float64 {
+		n := 0
+		for _, s := range f.cap.Trail {
+			if s.Load == load && s.Seen.counts() {
+				n += s.Seen.N
+			}
+		}
+		half := 0.5 / float64(max(n, 1))
+		p := min(max(f.shareAt(load, claim), half), 1-half)
+		return math.Log(p / (1 - p))
+	}
+	at, binding = next, f.cfg.claims()[0]
+	for _, claim := range f.cfg.claims() {
+		eps := f.cfg.eps(claim)
+		low, high, goal := logit(met, claim), logit(next, claim), math.Log(eps/(1-eps))
+		if high <= goal || high <= low {
+			continue
+		}
+		if x := met * math.Pow(next/met, max(0, (goal-low)/(high-low))); x < at {
+			at, binding = x, claim
+		}
+	}
+	return at, binding
+}

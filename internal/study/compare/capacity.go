@@ -1,0 +1,266 @@
+package compare
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"pitot/internal/data/result"
+	"pitot/internal/say"
+)
+
+// CapacityPair is what the searches of two sides found, under one objective and of one
+// workload.
+type CapacityPair struct {
+	Over string `json:"over"` // what loads count: "rate" (req/s) or "concurrency" (users)
+	SLO  string `json:"slo"`
+	A    Found  `json:"a"`
+	B    Found  `json:"b"`
+	// What the bounds say of the change from A to B, as in a [Row]: each holds at 95 %.
+	ChangeAtLeast *float64 `json:"change_at_least"` // B's lower bound over A's upper one; null where one is not known
+	ChangeAtMost  *float64 `json:"change_at_most"`  // B's upper bound over A's lower one
+}
+
+// Found is what the searches of a side came to.
+type Found struct {
+	Launches      int         `json:"launches"`                   // that were searched
+	Estimate      *float64    `json:"estimate"`                   // geometric mean over the launches, null where one of them has none
+	CI95          *[2]float64 `json:"ci95"`                       // of it: the search's own of one launch, else by their spread
+	AtLeast       *float64    `json:"at_least"`                   // a load that was verified; of one launch alone
+	AtMost        *float64    `json:"at_most"`                    // of one launch alone
+	Level         float64     `json:"level,omitempty"`            // with which both bounds hold
+	NoLoad        bool        `json:"no_load_meets_it,omitempty"` // requests violate the SLO however low the load
+	Binding       string      `json:"binding,omitempty"`          // the limit that is reached first, where the launches agree
+	USDPerMOutput *float64    `json:"usd_per_m_good_output"`      // what a million output tokens within the SLO cost at the load that was verified; mean over the launches
+	Why           string      `json:"why,omitempty"`              // why there is no estimate
+}
+
+// Says says whether anything is known of the capacity.
+func (f *Found) Says() bool {
+	return f.Estimate != nil || f.AtLeast != nil || f.AtMost != nil || f.NoLoad
+}
+
+// told says that something can be said of both, next to each other.
+func (p *CapacityPair) told() bool { return p.A.Says() && p.B.Says() }
+
+// foundCapacity is one search.
+type foundCapacity struct {
+	*result.Capacity
+	source   Source
+	workload string
+}
+
+// objective is what searches have in common that are compared.
+type objective struct{ over, slo, workload string }
+
+func (f *foundCapacity) objective() objective { return objective{f.Over, f.SLO, f.workload} }
+
+// figure is the capacity under it.
+func (k objective) figure() figure {
+	f, _ := parseMetric(capacity) // a name of ours
+	if k.over == "concurrency" {
+		f.unit = "users"
+	}
+	return f
+}
+
+// objectives are those that were searched for, each once.
+func (m *measured) objectives() (known []objective) {
+	for _, l := range m.searches {
+		for i := range l.all {
+			if k := l.all[i].objective(); !slices.Contains(known, k) {
+				known = append(known, k)
+			}
+		}
+	}
+	return known
+}
+
+// under are the searches of each launch for an objective.
+func (m *measured) under(k objective) (launches [][]foundCapacity) {
+	for _, l := range m.searches {
+		var these []foundCapacity
+		for _, f := range l.all {
+			if f.objective() == k {
+				these = append(these, f)
+			}
+		}
+		if len(these) > 0 {
+			launches = append(launches, these)
+		}
+	}
+	return launches
+}
+
+// capacities compares what searches of one objective found, and says how many
+// there were to compare.
+func (c *Comparison) capacities(a, b *measured, o Options) (n int) {
+	of := b.objectives()
+	for _, k := range a.objectives() {
+		if !slices.Contains(of, k) {
+			continue
+		}
+		n++
+		f, in := k.figure(), "requests per second"
+		if k.over == "concurrency" {
+			in = "users"
+		}
+		p := Pair{A: a.name, B: b.name, What: "capacity in " + in + ", " + k.slo, Instruments: [2]string{Pitot, Pitot}, Rows: []Row{}, Left: []Left{}, Notes: []string{}}
+		sa, whyA := a.capacity(k)
+		sb, whyB := b.capacity(k)
+		p.Capacity = &CapacityPair{Over: k.over, SLO: k.slo, A: a.found(k, sa, whyA), B: b.found(k, sb, whyB)}
+		p.Capacity.bound()
+		p.Launches = [2]int{p.Capacity.A.Launches, p.Capacity.B.Launches}
+		p.Within = p.Launches[0] == 1 || p.Launches[1] == 1
+		if why := join(whyA, whyB); why != "" {
+			p.Left = append(p.Left, Left{f.name, why, whyA == ""})
+			switch {
+			case whyA != "" && whyB != "":
+				p.searchMore = "the searches of both gave no capacity: search again with a larger --budget"
+			case whyA != "":
+				p.searchMore = "the search of " + a.name + " gave no capacity: search again with a larger --budget"
+			default:
+				p.searchMore = "the search of " + b.name + " gave no capacity: search again with a larger --budget"
+			}
+			p.Notes = append(p.Notes, a.brackets(k)...)
+			p.Notes = append(p.Notes, b.brackets(k)...)
+		} else {
+			p.addTested(f, sa, sb, o)
+		}
+		c.Pairs = append(c.Pairs, p)
+	}
+	return n
+}
+
+// bound says what the bounds of both sides leave of the change. Each of them is wrong in
+// 2.5 % of searches, so that either of these is in 5 %.
+func (p *CapacityPair) bound() {
+	if p.A.AtMost != nil && p.B.AtLeast != nil {
+		x := *p.B.AtLeast / *p.A.AtMost - 1
+		p.ChangeAtLeast = &x
+	}
+	if p.A.AtLeast != nil && p.B.AtMost != nil {
+		x := *p.B.AtMost / *p.A.AtLeast - 1
+		p.ChangeAtMost = &x
+	}
+}
+
+// found is what a side's searches came to; its estimates are in s unless why says why
+// there is none.
+func (m *measured) found(k objective, s sample, why string) Found {
+	launches := m.under(k)
+	f := Found{Launches: len(launches), Why: why, NoLoad: true}
+	if why == "" {
+		var d Spread
+		d.addFigure(k.figure(), s, "")
+		f.Estimate, f.CI95 = &d.Values[0].Value, d.Values[0].CI95
+	}
+	var costs []float64
+	for i, searches := range launches {
+		for k, one := range searches {
+			f.NoLoad = f.NoLoad && one.Floor != nil
+			if i+k == 0 {
+				f.Binding = one.Binding
+			} else if f.Binding != one.Binding {
+				f.Binding = ""
+			}
+		}
+		one := middleSearch(searches)
+		if usd := one.source.Run.CapacityCost(); usd != nil {
+			costs = append(costs, *usd)
+		}
+		if len(launches) > 1 {
+			continue
+		}
+		f.CI95 = one.CI95
+		if one.Bounds != nil && one.Floor == nil {
+			f.AtLeast, f.Level = one.Load, one.Bounds.Level
+			if one.Bracket != nil {
+				f.AtMost = one.Bracket[1]
+			}
+		}
+	}
+	if n := len(costs); n > 0 && n == len(launches) {
+		sum := 0.
+		for _, x := range costs {
+			sum += x
+		}
+		sum /= float64(n)
+		f.USDPerMOutput = &sum
+	}
+	return f
+}
+
+// middleSearch is the one of a launch's searches whose estimate is in the middle.
+func middleSearch(searches []foundCapacity) foundCapacity {
+	var known []foundCapacity
+	for _, s := range searches {
+		if s.Estimate != nil {
+			known = append(known, s)
+		}
+	}
+	if len(known) < len(searches) {
+		return searches[0]
+	}
+	slices.SortStableFunc(known, func(a, b foundCapacity) int {
+		if *a.Estimate < *b.Estimate {
+			return -1
+		}
+		return 1
+	})
+	return known[(len(known)-1)/2]
+}
+
+// brackets say between what the searches took the capacity to lie that gave none: of
+// programs whose bounds have no level.
+func (m *measured) brackets(k objective) (notes []string) {
+	for _, c := range slices.Concat(m.under(k)...) {
+		if c.Estimate != nil || c.Bracket == nil || c.Bounds != nil {
+			continue
+		}
+		switch low, high := c.Bracket[0], c.Bracket[1]; {
+		case low != nil && high != nil:
+			notes = append(notes, fmt.Sprintf("%s: taken to lie between %.4g and %.4g", m.name, *low, *high))
+		case low != nil:
+			notes = append(notes, fmt.Sprintf("%s: met at %.4g", m.name, *low))
+		case high != nil:
+			notes = append(notes, fmt.Sprintf("%s: over the limits at %.4g", m.name, *high))
+		}
+	}
+	return notes
+}
+
+// capacity gives the estimate of each launch, or why not.
+func (m *measured) capacity(k objective) (s sample, why string) {
+	s.side = m.name
+	for _, searches := range m.under(k) {
+		var vs []value
+		for _, c := range searches {
+			if c.Estimate == nil {
+				if why = m.name + ": no estimate"; c.Why != "" {
+					reason, _, _ := strings.Cut(c.Why, "; ±") // behind it stands what more budget would buy
+					why = m.name + ": " + reason
+				}
+				return s, why
+			}
+			vs = append(vs, value{x: *c.Estimate, ci: c.CI95})
+		}
+		s.addRepeats(vs)
+	}
+	return s, ""
+}
+
+// unlikeSearches says why the searches of two sides have nothing in common.
+func unlikeSearches(a, b *measured) error {
+	x, y := a.searches[0].all[0], b.searches[0].all[0]
+	switch {
+	case x.SLO != y.SLO:
+		return say.Errorf("%s and %s were searched for different SLOs: %s, and %s", a.name, b.name, x.SLO, y.SLO).WithHint("search both for one: pitot find --slo")
+	case x.Over != y.Over:
+		return say.Errorf("%s and %s were searched over different loads: %s, and %s", a.name, b.name, x.Over, y.Over).WithHint("search both --over rate, or both --over concurrency")
+	}
+	return say.Errorf("%s and %s ask different things: %s", a.name, b.name, unlike(x.source.Run, y.source.Run)).WithHint("--allow workloads compares them all the same")
+}
+
+// FewLaunches says why there is no verdict on systems, "" if there may be one.
+func (p *Pair) FewLaunches() string { return fewLaunches(p.Launches[0], p.Launches[1]) }

@@ -202,7 +202,7 @@ func writePoint(p *printer, s Style, x *inspect.Point, several bool) {
 		writeFinding(p, s, f)
 		for k := range d.Also {
 			a := &d.Also[k]
-			writeRow(p, s, "also", say.Plain(string(a.Cause)+": "+a.Claim), trialOf(a))
+			writeRow(p, s, "also", say.Plain(a.Claim), trialOf(a))
 		}
 	}
 }

@@ -196,7 +196,7 @@ func candidates(c *Case) (list []candidate) {
 		if c.Twin != nil {
 			if r, ok := c.Twin.Reliefs[cause]; ok {
 				x.gain, x.among = r.Gain, r.Among
-				x.evidence = append(x.evidence, Evidence{"gain on the twin", r.Gain, "share", "replays on " + c.Twin.Name})
+				x.evidence = append(x.evidence, Evidence{"gain without " + Signal(cause), r.Gain, "share", "replays on " + c.Twin.Name})
 			}
 		}
 		for i := range rules {
@@ -250,7 +250,7 @@ func (c *Case) finding(x *candidate, sure Confidence) Finding {
 
 // notKnown says why, and what would tell.
 func notKnown(c *Case, why string, open []candidate) Finding {
-	f := Finding{Cause: Unknown, Claim: "not known, because " + why, Confirm: tells(c)}
+	f := Finding{Cause: Unknown, Claim: "not known, because " + why, Confirm: tells(c, open)}
 	for i := range open[:min(len(open), 2)] {
 		f.Evidence = append(f.Evidence, open[i].evidence...)
 	}
@@ -258,8 +258,10 @@ func notKnown(c *Case, why string, open []candidate) Finding {
 }
 
 // tells is the measurement that would tell most.
-func tells(c *Case) string {
+func tells(c *Case, open []candidate) string {
 	switch {
+	case c.Twin != nil && c.Twin.Off <= farOff && len(open) == 0:
+		return "nothing: it is as it has to be; a smaller model, fewer bits or another GPU would change it"
 	case c.Twin == nil && !c.Facts.has(Running):
 		return "say what serves with --deployment MODEL@GPU, or measure where the server's /metrics can be reached"
 	case c.Twin == nil:

@@ -1,6 +1,7 @@
 package explain
 
 import (
+	"fmt"
 	"math"
 
 	"pitot/internal/data/metric"
@@ -76,7 +77,7 @@ var rules = []rule{
 		return max(1-max(f.Get(TPOTMean), f.Get(OnTwins))/max(value, 1e-9), 0)
 	}, "tokens come one by one, or as many at a time as the engine sends",
 		"a buffer that is flushed by the clock: even gaps with uneven numbers of tokens; vLLM itself sends one chunk a step (vllm/v1/engine/output_processor.py)"},
-	{Proxy, measured, first, []Signal{PerArrival, Evenness, GapMedian}, func(f Facts, value float64) float64 {
+	{Proxy, measured, first, []Signal{PerArrival, Evenness, GapMedian, TPOTMean}, func(f Facts, value float64) float64 {
 		if !buffered(f) {
 			return 0
 		}
@@ -104,7 +105,7 @@ var rules = []rule{
 	{Freezes, measured, first, []Signal{FrozenInTail}, share(FrozenInTail), "nothing stood still by the clock", "as of stalls"},
 
 	// The server's front.
-	{Frontend, atMost, every, []Signal{PerArrival, Evenness, GapMedian}, if0(buffered), "what something in front of it holds back is not its own",
+	{Frontend, atMost, every, []Signal{PerArrival, Evenness, GapMedian, TPOTMean}, if0(buffered), "what something in front of it holds back is not its own",
 		"a twin has no proxy, and takes its time for the API server's"},
 	{Frontend, estimate, first, []Signal{QueueMean, PrefillMean, TTFTMean}, func(f Facts, _ float64) float64 {
 		return max(f.Get(TTFTMean)-f.Get(QueueMean)-f.Get(PrefillMean)-f.Get(RoundTrip), 0) / max(f.Get(TTFTMean), 1e-9)
@@ -164,9 +165,11 @@ var rules = []rule{
 		"nearly all that was looked up was there", "prefix_cache_hits ÷ prefix_cache_queries"},
 }
 
-// buffered says that something between holds tokens back and lets them go by the clock.
+// buffered says that something between holds tokens back and lets them go by the clock:
+// gaps are even and about as long as the tokens that come with them take. A server that
+// now and then hands on several tokens at once has gaps of a token.
 func buffered(f Facts) bool {
-	return f.Get(PerArrival) > 1.5 && f.Get(Evenness) < 0.25
+	return f.Get(PerArrival) > 1.5 && f.Get(Evenness) < 0.25 && f.Get(GapMedian) > 0.75*f.Get(PerArrival)*f.Get(TPOTMean)
 }
 
 // Twins further off than this from what was measured are no evidence: most that is not
@@ -192,16 +195,26 @@ func doubt(c *Case, open []candidate) string {
 		return "nothing that could be relieved would make it better by a twentieth"
 	case open[0].measured:
 		return ""
-	case c.Symptom.Metric == metric.Stall && c.Facts.has(PerArrival, Evenness, GapMedian) && buffered(c.Facts):
+	case c.Symptom.Metric == metric.Stall && c.Facts.has(PerArrival, Evenness, GapMedian, TPOTMean) && buffered(c.Facts):
 		return "something between holds tokens back, and what stalls are behind it cannot be seen"
 	case c.Twin != nil && c.Twin.Off > farOff:
 		return "no twin of " + c.Twin.Name + " comes near what was measured"
 	case c.Twin != nil && c.Twin.Slower > heldDown && !(c.Facts.has(ForeignShare) && (c.Facts.has(ClockShare) || c.Facts.has(Throttled))):
 		return "its steps take far longer than those of any server like it: its clock may be held down, or others use it"
 	case c.Twin != nil && open[0].among < agree:
-		return "twins that all agree with the measurement name different causes"
+		return "twins that all agree with the measurement name different causes" + named(open)
 	}
 	return ""
+}
+
+// named are the causes that twins name.
+func named(open []candidate) (text string) {
+	for i := range open[:min(len(open), 3)] {
+		if x := &open[i]; x.among > 0 {
+			text += fmt.Sprintf("%s%s (%.0f of 100)", map[bool]string{true: ": ", false: ", "}[text == ""], x.cause, 100*x.among)
+		}
+	}
+	return text
 }
 
 // confidence is that of the first candidate. The limits were chosen on the design half of

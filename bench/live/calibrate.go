@@ -8,9 +8,8 @@ import (
 	"path/filepath"
 	"slices"
 
-	"go.yaml.in/yaml/v3"
-
 	"pitot/internal/stat"
+	"pitot/internal/study/predict"
 	"pitot/internal/twin/deploy"
 )
 
@@ -54,18 +53,15 @@ func (e *engine) judgeCalibrations(calibrations, rounds int) {
 		}
 		fmt.Fprintf(os.Stderr, "round %d of %d\n", i+1, max(calibrations, rounds))
 	}
-	errors := make([]deploy.ExpectedError, len(profiles))
-	for i, p := range profiles {
-		errors[i] = expectedError(p)
-	}
 	fmt.Printf("%d calibrations, and %d runs of %d s of each load; predicted ÷ measured, geometric mean over the runs, of each calibration\n", len(profiles), rounds, e.seconds)
 	fmt.Printf("spread: how far apart the runs of the load are, largest ÷ smallest; good: within 10 %% (p99: 20 %%), or within 1.5 times the spread where that is more\n\n")
 	fmt.Printf("%-16s %-9s %10s %7s  %s\n", "load", "of", "measured", "spread", "predicted ÷ measured by each calibration")
 	good, strict, all, held, said := 0, 0, 0, 0, 0
 	apart := 1.0
 	for _, l := range unlike {
-		var is [3][3][]float64 // latency, quantity: logarithm of each round's
-		var by [3][3][]float64 // and of each profile's, over the rounds
+		errors := make([]deploy.ExpectedError, len(profiles)) // that each says to expect of the load
+		var is [3][3][]float64                                // latency, quantity: logarithm of each round's
+		var by [3][3][]float64                                // and of each profile's, over the rounds
 		for round, run := range found[l.name] {
 			var m series
 			m.read(run.dir)
@@ -76,6 +72,9 @@ func (e *engine) judgeCalibrations(calibrations, rounds int) {
 				}
 			}
 			for i, profile := range profiles {
+				if round == 0 {
+					errors[i] = expectedError(e.profiled(profile), run.dir)
+				}
 				var p series
 				p.predict(e.profiled(profile), run.dir, uint64(round))
 				for k := range p.of {
@@ -138,17 +137,21 @@ func (e *engine) calibrate(i int) (profile string) {
 	return profile
 }
 
-// expectedError is the error that a profile says to expect.
-func expectedError(profile string) (e deploy.ExpectedError) {
-	data, err := os.ReadFile(profile)
+// expectedError is the error that the twin with a profile says to expect of a run's load,
+// as predict prints it.
+func expectedError(spec, dir string) deploy.ExpectedError {
+	d, err := deploy.Parse(spec)
 	if err != nil {
 		log.Fatal(err)
 	}
-	var p struct {
-		Error deploy.ExpectedError `yaml:"error_to_expect"`
-	}
-	if err := yaml.Unmarshal(data, &p); err != nil {
+	runs, err := predict.ReadRuns(dir)
+	if err != nil {
 		log.Fatal(err)
 	}
-	return p.Error
+	r := runs[0]
+	x := predict.ErrorAt(d, r.Range(), func(d *deploy.Deployment) predict.Metrics { return r.Replay(d).Metrics() })
+	if x == nil {
+		log.Fatalf("%s says no error to expect", spec)
+	}
+	return *x
 }

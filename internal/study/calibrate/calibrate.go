@@ -142,7 +142,7 @@ func (s *series) fit(ctx context.Context, slots int) (*predict.Fit, error) {
 func (s *series) choose(d *deploy.Deployment, n int) []predict.DesignLoad {
 	taken := *d
 	if s.tooLong > 0 {
-		taken.Settings.MaxModelLen = min(taken.Settings.MaxModelLen, 2*s.tooLong)
+		taken.Settings.MaxModelLen = min(taken.Settings.MaxModelLen, s.tooLong*3/2) // three fifths of it are asked for
 	}
 	return predict.Choose(&taken, s.recordings, n, s.Each.Seconds())
 }

@@ -60,9 +60,9 @@ var parameters = []parameter{
 	{"step_overhead", 10e-6, 1, 2e-3, [2]float64{0.7, 1.2}, "s", nil, func(d *deploy.Deployment) *time.Duration { return &d.Efficiency.PerStep }, false},
 	{"row_overhead", 0.1e-6, 0.1, 20e-6, [2]float64{0.7, 1.2}, "s", nil, func(d *deploy.Deployment) *time.Duration { return &d.Efficiency.PerRequest }, false},
 	{"prefill_overhead", 1e-6, 1, 300e-6, [2]float64{1, 1.5}, "s", nil, func(d *deploy.Deployment) *time.Duration { return &d.Efficiency.PerPrefill }, false},
-	{"compute_efficiency", 1e-5, 1, 0.6, [2]float64{0.4, 2}, "", func(d *deploy.Deployment) *float64 { return &d.Efficiency.Compute }, nil, false},
+	{computeEfficiency, 1e-5, 1, 0.6, [2]float64{0.4, 2}, "", func(d *deploy.Deployment) *float64 { return &d.Efficiency.Compute }, nil, false},
 	{"attention_efficiency", 1e-6, 1, 1, [2]float64{0.6, 2}, "", func(d *deploy.Deployment) *float64 { return &d.Efficiency.Attention }, nil, false},
-	{"prompt_attention_efficiency", 1e-6, 1, 0.5, [2]float64{0.7, 2}, "", func(d *deploy.Deployment) *float64 { return &d.Efficiency.PromptAttention }, nil, false},
+	{promptAttention, 1e-6, 1, 0.5, [2]float64{0.7, 2}, "", func(d *deploy.Deployment) *float64 { return &d.Efficiency.PromptAttention }, nil, false},
 	{"allreduce_latency", 0.1e-6, 0.1, 6e-6, [2]float64{0.7, 1.2}, "s", nil, func(d *deploy.Deployment) *time.Duration { return &d.Efficiency.Collective }, true},
 	{"allreduce_gb_per_s", 0.01, 1e5, 100, [2]float64{0.5, 1.2}, "", func(d *deploy.Deployment) *float64 { return &d.Efficiency.CollectiveGBs }, nil, true},
 	{"frontend_latency", 10e-6, 10, 3e-3, [2]float64{1.2, 1.2}, "s", nil, func(d *deploy.Deployment) *time.Duration { return &d.Settings.Frontend.Latency }, false},
@@ -80,6 +80,25 @@ type prior struct {
 	*parameter
 	centre float64
 	sd     float64 // of the logarithm
+}
+
+// The attention of prompts is computed on the same units as their products.
+const computeEfficiency, promptAttention = "compute_efficiency", "prompt_attention_efficiency"
+
+// alike moves the centre of the prior of prompts' attention where no kernels were
+// measured: an accelerator that is so much slower at the products of prompts than the
+// catalogue has it (fewer cores, no units for matrices) is so at their attention too,
+// which only long prompts tell.
+func (f *fitter) alike(d *deploy.Deployment) {
+	if d.Measured() {
+		return
+	}
+	slower := f.d.Efficiency.Compute / f.usual.Efficiency.Compute
+	for i := range f.parameters {
+		if p := &f.parameters[i]; p.name == promptAttention {
+			p.centre = min(max(p.centre*slower, p.lo), p.hi)
+		}
+	}
 }
 
 // priors are those of a deployment, and the deployment at their centre: from
@@ -197,7 +216,8 @@ func FitFrom(d, from *deploy.Deployment, runs []*Recording) (*Fit, error) {
 	known, cov := f.uncertainty()
 	fit := &Fit{Schema: FitSchema, Deployment: d.Spec, Parameters: append(known, slow.parameters()...), Next: f.next(cov)}
 	fit.LeftOut = f.across(d, gaps, runs, shown)
-	fit.Error = expectedError(fit.LeftOut)
+	fit.PacePct = 100 * paceOf(runs)
+	fit.Error = elsewhen(expectedError(fit.LeftOut), fit.PacePct)
 	fit.Open = f.directions(cov)
 	slow.applyTo(&f.d)
 	fit.Range = emptyRange
@@ -211,7 +231,6 @@ func FitFrom(d, from *deploy.Deployment, runs []*Recording) (*Fit, error) {
 		}
 	}
 	fit.Notes = notesOf(d, runs)
-	fit.PacePct = 100 * paceOf(runs)
 	fit.Fitted = &f.d // as its profile would have it
 	f.d.Fitted, f.d.FittedOn, f.d.FittedError, f.d.FittedOpen = &fit.Range, fit.Origins, fit.Error, fit.Open
 	return fit, nil
@@ -323,8 +342,12 @@ func newFitter(d, from *deploy.Deployment, gaps *regression, shown []*Recording,
 			continue
 		}
 		within := 2 * p.sd // the gaps tell what is small badly
+		if p.name == computeEfficiency && !d.Measured() {
+			within = math.Inf(1) // of a single core of a CPU it is far off, and no small part
+		}
 		p.setValue(&f.d, p.centre*math.Exp(min(max(math.Log(p.value(&f.d)/p.centre), -within), within)))
 	}
+	f.alike(d)
 	pace := paceOf(shown)
 	for _, r := range shown {
 		c := compare(r.thinned(replayedTokens/len(shown)), &f.d)

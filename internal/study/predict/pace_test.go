@@ -40,3 +40,44 @@ func TestPaceIsThatOfRunsOfOneLoad(t *testing.T) {
 		t.Errorf("of runs that differ by their requests alone the pace is %v", got)
 	}
 }
+
+// Of a server whose speed differs from sitting to sitting as much as from run to run, the
+// error to expect holds for four of five runs of another sitting; that of the loads
+// left out alone holds for fewer.
+func TestErrorHoldsAtAnotherTime(t *testing.T) {
+	const servers, loads, pace, lacking = 400, 10, 0.1, 0.05
+	dice := rand.New(rand.NewPCG(3, 4))
+	alone, held, n := 0, 0, 0
+	for range servers {
+		var left []LeftOut
+		for range loads { // each measured twice; the twin lacks something of each
+			off := lacking * dice.NormFloat64()
+			size := 0.0
+			for range 2 {
+				size += 100 * math.Abs(off+pace*dice.NormFloat64()) / 2
+			}
+			m := Metrics{TTFT: Quantities{Mean: size, P50: size}, TPOT: Quantities{Mean: size, P50: size}, E2E: Quantities{Mean: size, P50: size}}
+			left = append(left, LeftOut{AbsErrorPct: &m})
+		}
+		e := expectedError(left)
+		wide := elsewhen(e, 100*pace)
+		sitting := pace * dice.NormFloat64()
+		for range loads {
+			off := 100 * math.Abs(sitting+lacking*dice.NormFloat64()+pace*dice.NormFloat64())
+			n++
+			if off <= e.TPOTPct {
+				alone++
+			}
+			if off <= wide.TPOTPct {
+				held++
+			}
+		}
+	}
+	t.Logf("of %d the error to expect holds of %d, without the pace of %d", n, held, alone)
+	if held < n*78/100 || held > n*90/100 || alone > n*75/100 {
+		t.Errorf("of %d the error to expect holds of %d, without the pace of %d", n, held, alone)
+	}
+	if elsewhen(nil, 10) != nil {
+		t.Error("an error to expect where there is none")
+	}
+}

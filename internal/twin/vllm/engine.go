@@ -88,6 +88,7 @@ func (e *Engine) Add(now int64, j twin.Job) {
 	j.Output = max(j.Output, 1)
 	r := &request{job: j, trace: twin.Trace{Arrived: now, Queued: -1, Scheduled: -1, First: -1, Last: -1}}
 	e.byID[j.ID] = r
+	e.front.beside = len(e.flight) > 0
 	e.contend(e.front.request(now, r, e.frontFactor(r)))
 }
 

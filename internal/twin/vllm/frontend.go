@@ -11,11 +11,12 @@ import (
 // answers out in the order in which they come to it (vllm/v1/engine/async_llm.py,
 // output_processor.py).
 type front struct {
-	cost Frontend
-	free int64 // when it will have done all it has
-	last int64 // when the latest request reaches the engine: none overtakes another
-	in   fifo  // requests on their way to the engine
-	out  fifo  // answers on their way to the client
+	cost   Frontend
+	free   int64 // when it will have done all it has
+	last   int64 // when the latest request reaches the engine: none overtakes another
+	beside bool  // the engine computes meanwhile
+	in     fifo  // requests on their way to the engine
+	out    fifo  // answers on their way to the client
 }
 
 // passing is a request and when it will be through.
@@ -55,8 +56,12 @@ func (f *fifo) pop() passing {
 	return p
 }
 
-// work lets the thread do something that comes to it at a time.
+// work lets the thread do something that comes to it at a time. On a core that it shares
+// fairly with an engine that computes, each has what the other leaves.
 func (f *front) work(at int64, d time.Duration) int64 {
+	if f.beside {
+		d += time.Duration(f.cost.Contention * float64(d))
+	}
 	f.free = max(f.free, at) + int64(d)
 	return f.free
 }

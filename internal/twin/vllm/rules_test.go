@@ -618,6 +618,22 @@ func TestFrontendLags(t *testing.T) {
 	}
 }
 
+// Where they share a core, the front end takes time from a step that runs, and its own
+// work takes longer meanwhile.
+func TestFrontendSharesACore(t *testing.T) {
+	s := rules()
+	s.Frontend = Frontend{PerRequest: 100, PerChunk: 10, Contention: 0.5}
+	b := newBench(s)
+	b.add(0, twin.Job{ID: 0, Prompt: 4, Output: 2})
+	b.add(200, twin.Job{ID: 1, Prompt: 4, Output: 1})
+	b.finish()
+	// Job 0 comes to an idle engine. Job 1 takes half as long again, and so much of step 1.
+	same(t, "queued", []int64{b.trace(t, 0).Queued, b.trace(t, 1).Queued}, []int64{100, 350})
+	// Step 1 is from 100 to 1150, step 2 to 2150. When job 0 ends, job 1 is not yet taken out.
+	same(t, "chunks of 0", b.emissions(0), "1.165+1 2.165+1length")
+	same(t, "chunks of 1", b.emissions(1), "2.18+1length")
+}
+
 func TestStepJitter(t *testing.T) {
 	s := rules()
 	s.StepJitter, s.Seed, s.MaxModelLen, s.NumGPUBlocks = 0.2, 3, 20_000, 6_000

@@ -363,6 +363,7 @@ func (e *Engine) updateFromOutput(p *plan) {
 			e.freeRequest(r)
 		}
 		if outputs == 0 {
+			e.front.beside = len(e.running) > 0 || e.waiting.len() > 0
 			e.front.step(p.end)
 		}
 		outputs++

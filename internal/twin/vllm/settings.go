@@ -82,8 +82,9 @@ type Frontend struct {
 	// collections of garbage, a core that is busy.
 	Jitter float64
 	// Contention is how much of the time that a new request takes is missing
-	// to the engine, because both want the same cores: 0 on a machine with
-	// cores to spare, up to 1.
+	// to the engine, because both want the same cores, and how much longer the
+	// thread's work takes while the engine computes: 0 on a machine with cores to
+	// spare, 1 where the two share one.
 	Contention float64
 }
 

@@ -11,6 +11,7 @@ import (
 
 	"pitot/internal/plan"
 	"pitot/internal/run/estimate"
+	"pitot/internal/run/search"
 	"pitot/internal/say"
 	"pitot/internal/target"
 )
@@ -100,6 +101,9 @@ func writeDryRun(w io.Writer, v plan.Verb, p *plan.Plan, further ...string) erro
 		"output    " + about(e.Output, " tokens"),
 		"time      " + timeText(&e, p.Kind() == plan.KindSim),
 	}
+	if v == plan.VerbFind && p.Verify == 0 {
+		lines = append(lines, "gives     "+outlookText(p))
+	}
 	if n := e.Probes; n.Requests > 0 {
 		lines = slices.Insert(lines, 5, fmt.Sprintf("probes    %s, %s tokens in and %s out besides, to find out what the target takes",
 			say.Plural(n.Requests, "request"), say.Count(int64(math.Round(n.Input))), say.Count(int64(math.Round(n.Output)))))
@@ -127,7 +131,7 @@ func timeText(e *estimate.Estimate, simulated bool) string {
 	takes := "about " + say.Span(e.Time.Round(unit))
 	switch {
 	case e.Time == 0 && e.AtMost:
-		return "as long as a capacity takes, simulated"
+		return "some seconds, simulated"
 	case e.Time == 0:
 		return "until all requests are answered"
 	case e.AtMost:
@@ -138,6 +142,32 @@ func timeText(e *estimate.Estimate, simulated bool) string {
 		return fmt.Sprintf("at least %s; where a request alone takes over 1.8 s, its time is the measure of the windows: up to about %s", takes, say.Span(e.Longest.Round(10*time.Minute)))
 	}
 	return takes + ", and until the last answer has ended"
+}
+
+// outlookText says what a search will come to, by what the capacity is: that is not
+// known before something is sent.
+func outlookText(p *plan.Plan) string {
+	limit := p.SearchTime()
+	if limit == 0 {
+		return "the capacity to about ±5 %, or what a few seconds of a processor simulate"
+	}
+	var known, bounds []string
+	for _, rate := range []float64{1, 3, 10, 30, 100} {
+		o := search.Forecast(1, rate, search.Budget{Seconds: limit.Seconds()})
+		if o.HalfWidth == 0 {
+			bounds = append(bounds, givenNumber(rate))
+			continue
+		}
+		known = append(known, fmt.Sprintf("±%.0f %% at %s", 100*o.HalfWidth, givenNumber(rate)))
+	}
+	var parts []string
+	if len(bounds) > 0 {
+		parts = append(parts, "bounds alone of a capacity of up to about "+bounds[len(bounds)-1]+" requests/s")
+	}
+	if len(known) > 0 {
+		parts = append(parts, "about "+strings.Join(known, ", ")+" requests/s")
+	}
+	return strings.Join(parts, "; ") + ", where a request alone takes a second"
 }
 
 // givenNumber writes a number as it was given.

@@ -193,8 +193,8 @@ type TokenPrice struct{ Input, Output float64 }
 // AutoDuration is the --duration of a sweep whose windows are chosen.
 const AutoDuration time.Duration = -1
 
-// AutoBudget is --budget auto: no limit where time costs nothing (sim:), usualBudget on
-// a server.
+// AutoBudget is --budget auto: no limit of time where it is virtual (sim:), usualBudget
+// on a server.
 const (
 	AutoBudget  time.Duration = -1
 	usualBudget               = 20 * time.Minute

@@ -195,7 +195,7 @@ func Settings() []Setting {
 			Help:  "how many loads to choose",
 			value: field(wholeNumber(4, 100), func(s *Search) *int { return &s.Points })},
 		{Name: "budget", Verbs: verbs(VerbFind), Group: groupSearch, Arg: "TIME", Default: "auto",
-			Help:  "how long the search may take; auto: 20 minutes, and as long as a capacity takes on sim: targets, whose time is free",
+			Help:  "how long the search may take; auto: 20 minutes, and on sim: targets, whose time is virtual, what a few seconds of a processor simulate",
 			value: field(orAuto(AutoBudget, time.Second), func(s *Search) *time.Duration { return &s.Budget })},
 		{Name: "budget", Verbs: verbs(VerbRun), Group: groupSearch, Arg: "TIME", Default: "20m",
 			Help:  "how long the window may become with --until",

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"maps"
 	"slices"
+	"strings"
 	"time"
 
 	"pitot/internal/data/metric"
@@ -175,7 +176,10 @@ func (s *Searcher) line(p search.Probe, seen *search.Seen) string {
 
 // inRequests is a budget of work as one of requests, as far as what one takes is known.
 func (s *Searcher) inRequests(b search.Budget) search.Budget {
-	if b.Work > 0 && s.work > 0 {
+	switch {
+	case b.Work > 0 && s.work == 0:
+		b.Requests = 0 // how many that is follows from the first of them
+	case b.Work > 0:
 		if n := int(b.Work / s.work * float64(s.sent)); b.Requests == 0 || n < b.Requests {
 			b.Requests = n
 		}
@@ -265,15 +269,14 @@ func (s *Searcher) Find(ctx context.Context, what Goal) (*result.Capacity, error
 	}
 	outlook := func() search.Outlook { return search.Forecast(cfg.Residence, s.served, s.inRequests(cfg.Budget)) }
 	s.view.ShowLine("budget: " + outlook().String())
-	centred := false
+	centred, near := false, search.Probe{}
 	c, err := search.Find(ctx, cfg, func(ctx context.Context, p search.Probe) (search.Seen, error) {
 		if p.Stage == search.Centre && !centred {
 			centred = true
-			rate := p.Load
-			if s.closed {
-				rate /= p.Residence
+			if near = p; s.closed {
+				near.Load /= p.Residence // a rate
 			}
-			outlook = func() search.Outlook { return search.ForecastNear(p.Residence, rate, s.inRequests(cfg.Budget)) }
+			outlook = func() search.Outlook { return search.ForecastNear(near.Residence, near.Load, s.inRequests(cfg.Budget)) }
 			o := outlook()
 			s.forecast = &result.Forecast{Requests: o.Requests, HalfWidth: search.Known(o.HalfWidth)}
 			s.view.ShowLine("budget: " + o.String())
@@ -288,6 +291,13 @@ func (s *Searcher) Find(ctx context.Context, what Goal) (*result.Capacity, error
 	}
 	r := s.Result(c, what.Objective)
 	if c.More {
+		if cfg.Budget.Work > 0 { // nobody asked for so little: it is said how to have more
+			r.Why = strings.Replace(r.Why, "the budget is", "what a few seconds simulate is", 1)
+			if centred {
+				r.Why += "; with --budget, of virtual time: " + search.ForecastNear(near.Residence, near.Load, search.Budget{}).String()
+			}
+			return r, err
+		}
 		r.Why += "; " + outlook().String()
 	}
 	return r, err

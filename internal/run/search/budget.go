@@ -197,7 +197,10 @@ func (o Outlook) String() string {
 	if o.Budget.Seconds > 0 {
 		within = append(within, minutes(o.Budget.Seconds))
 	}
-	if o.Budget.Requests > 0 {
+	switch {
+	case o.Budget.Work > 0:
+		within = append(within, "what a few seconds simulate")
+	case o.Budget.Requests > 0:
 		within = append(within, fmt.Sprintf("%d requests", o.Budget.Requests))
 	}
 	switch {

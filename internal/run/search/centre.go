@@ -36,7 +36,11 @@ func (f *search) centre() bool {
 			if round > 0 {
 				break
 			}
-			if n = f.afford(loads, spareVerify) / 2; n < leastStair {
+			most := f.afford(loads, spareVerify) / 2
+			if f.cfg.Budget.Work > 0 { // where warm-ups take most of it, the main loads are to have the rest
+				most = min(most, max(n, int(f.around(f.centred)/4)))
+			}
+			if n = most; n < leastStair {
 				f.cap.Reason = tooSmall
 				return false
 			}

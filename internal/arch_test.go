@@ -31,13 +31,13 @@ type room struct {
 func rooms() []room {
 	return []room{
 		// leaves
-		{"say", ""},             // what is said to a user who got something wrong
-		{"clock", ""},           // monotonic nanoseconds, alarms
-		{"wire/stamp", "clock"}, // sockets, and when what is read from them arrived
-		{"stat", ""},            // percentiles, intervals, tests: pure functions
-		{"telemetry", ""},       // what servers and GPUs tell of themselves: the vocabulary, the names, the text format
-		{"data/result/v1", ""},  // run.json as version 1 had it
-		{"data/metric", "stat"}, // the catalogue of metrics
+		{"say", ""},                       // what is said to a user who got something wrong
+		{"clock", ""},                     // monotonic nanoseconds, alarms
+		{"wire/stamp", "clock"},           // sockets, and when what is read from them arrived
+		{"stat", ""},                      // percentiles, intervals, tests: pure functions
+		{"telemetry", ""},                 // what servers and GPUs tell of themselves: the vocabulary, the names, the text format
+		{"data/result/v1", ""},            // run.json as version 1 had it
+		{"data/metric", "stat telemetry"}, // the catalogue of metrics
 		{"data/result", "data/result/v1 data/metric stat"}, // run.json and its schema: what it was
 		{"data/rundir", "data/result say"},                 // names, state and result of a run directory
 		{"data/record", "data/rundir"},                     // rows, chunks, journal, Parquet: what happened
@@ -66,13 +66,14 @@ func rooms() []room {
 		// measured
 		{"wire/api", "workload workload/token data/record"}, // the dialects of targets, one file each
 		{"wire", "wire/stamp data/record clock wire/api"},
-		{"load", "workload workload/seed wire wire/stamp twin data/record clock wire/api"},
+		{"telemetry/scrape", "clock data/record telemetry wire wire/api"}, // pages of metrics, asked again and again
+		{"load", "workload workload/seed wire wire/stamp twin data/record clock wire/api telemetry"},
 		{"measure/judge", "data/record data/spill data/result stat data/metric"}, // what a measurement is worth: checks, balance, steady state
-		{"measure", "measure/judge data/record data/spill data/result slo stat data/metric"},
-		{"target", "plan wire wire/stamp twin twin/deploy twin/serve data/record data/result workload workload/seed workload/token clock say data/metric wire/api"}, // what is measured: opened, asked, adapted to
-		{"run/search", "data/result stat data/metric"},                                                                                                              // which load next: decisions without clock, socket or file
-		{"run/estimate", "data/result plan run/search"},                                                                                                             // what a plan will send, take and cost
-		{"run", "plan load measure data/record data/marks data/spill data/rundir data/result slo wire wire/stamp workload workload/seed workload/token workload/arrival clock say target run/search stat data/metric wire/api measure/judge"},
+		{"measure", "measure/judge data/record data/spill data/result slo stat data/metric telemetry"},
+		{"target", "plan wire wire/stamp twin twin/deploy twin/serve data/record data/result workload workload/seed workload/token clock say data/metric wire/api telemetry telemetry/scrape"}, // what is measured: opened, asked, adapted to
+		{"run/search", "data/result stat data/metric"},  // which load next: decisions without clock, socket or file
+		{"run/estimate", "data/result plan run/search"}, // what a plan will send, take and cost
+		{"run", "plan load measure data/record data/marks data/spill data/rundir data/result slo wire wire/stamp workload workload/seed workload/token workload/arrival clock say target run/search stat data/metric wire/api measure/judge telemetry telemetry/scrape"},
 		{"study/explain", "data/metric telemetry"}, // what limits a server: rules over facts
 		{"study/predict", "study/explain plan run load data/record data/rundir data/result workload twin twin/catalogue twin/deploy twin/vllm stat say target data/metric measure"},
 		{"study/inspect", "data/metric data/result say study/explain study/predict twin/deploy data/record telemetry"},    // a run as the evidence that explain weighs
@@ -83,7 +84,7 @@ func rooms() []room {
 		// shown
 		{"report/export", "measure data/metric data/record data/result say stat wire/api data/spill"}, // a run in the formats of others
 		{"report", "study/explain study/inspect slo data/record data/result run/audit study/compare study/tools study/predict twin/deploy stat say data/metric measure/judge workload"},
-		{"report/page", "data/metric data/record data/result data/spill measure report say stat study/compare"}, // a run or a comparison as one HTML file, with charts
+		{"report/page", "data/metric data/record data/result data/spill measure report say stat study/compare telemetry"}, // a run or a comparison as one HTML file, with charts
 		{"cli", "plan study/inspect study/tools run run/search run/audit study/calibrate study/compare study/predict report data/record data/rundir data/result slo twin/deploy twin/serve say target report/export wire/api report/page run/estimate workload"},
 		{"cmd/pitot", "cli"},
 	}

@@ -172,6 +172,12 @@ func countsText(s run.Status) []string {
 	if s.Held > 0 {
 		out = append(out, say.Count(s.Held)+" held back")
 	}
+	if s.Waiting != nil {
+		out = append(out, say.Quantity(*s.Waiting)+" waiting in the server")
+	}
+	if s.KVUse != nil {
+		out = append(out, "KV cache "+say.Percent(*s.KVUse))
+	}
 	return out
 }
 

@@ -19,6 +19,7 @@ type Virtual struct {
 	busy    bool
 	running ring
 	events  []Event
+	told    *telling // nil: nobody asks
 }
 
 // VirtualConfig is what the virtual world needs to know.
@@ -37,6 +38,10 @@ type VirtualConfig struct {
 	// Thaw says when what the server does at a time can happen: then, or at
 	// the end of a freeze. nil: always then.
 	Thaw func(at int64) int64
+	// Tell is told what the server tells of itself, every so many nanoseconds; nil: nobody
+	// asks it.
+	Tell  Tell
+	Every int64
 }
 
 // NewVirtual gives a world at time 0.
@@ -44,7 +49,19 @@ func NewVirtual(cfg VirtualConfig) *Virtual {
 	if cfg.Content == nil {
 		cfg.Content = func(_ int64, r *workload.Request, prompt int) twin.Content { return Content(r, prompt) }
 	}
-	return &Virtual{cfg: cfg, running: make(ring, 64)}
+	v := &Virtual{cfg: cfg, running: make(ring, 64)}
+	if cfg.Tell != nil && cfg.Every > 0 {
+		v.told = newTelling(cfg.Engine, cfg.Every, cfg.Tell)
+	}
+	return v
+}
+
+// Told has the server tell of now once more, at the end of a load.
+func (v *Virtual) Told() {
+	if v.told != nil {
+		v.told.reach(v.now)
+		v.told.snapshot(v.now)
+	}
 }
 
 // thaw is when what the server does at a time happens.
@@ -115,6 +132,9 @@ func (v *Virtual) start(a Action) {
 		}
 	}
 	v.running.insert(&job{row: r, prompt: int32(prompt)})
+	if v.told != nil {
+		v.told.running++
+	}
 	v.cfg.Engine.Add(v.thaw(v.now), twin.Job{ID: a.ID, Prompt: prompt, Output: output, Content: v.cfg.Content(a.Item, &req, prompt)})
 }
 
@@ -179,6 +199,9 @@ func (r ring) remove(id int64) {
 // end records a request that has ended and makes its event.
 func (v *Virtual) end(r *record.Row) {
 	r.Done = v.now
+	if v.told != nil && v.running.find(r.ID) != nil {
+		v.told.running--
+	}
 	v.running.remove(r.ID)
 	v.cfg.Sink.Done(r)
 	v.events = append(v.events, Event{ID: r.ID, At: v.now, Failed: r.Outcome == record.Failed})
@@ -197,6 +220,9 @@ func (v *Virtual) Wait(ctx context.Context, until int64) []Event {
 		at := min(step.End, until)
 		if at == math.MaxInt64 {
 			break // nothing will ever happen again
+		}
+		if v.told != nil {
+			v.told.reach(max(v.now, at))
 		}
 		if v.now = max(v.now, at); step.End > until {
 			v.step, v.busy = step, !step.Idle
@@ -225,6 +251,9 @@ func (v *Virtual) emit(out []twin.Emission) {
 		}
 		if e.Role {
 			continue
+		}
+		if v.told != nil {
+			v.told.emission(j, e, r.FirstToken < 0, at)
 		}
 		if r.FirstToken < 0 {
 			r.FirstToken, r.FirstAnswer, r.FirstTokens = at, at, int32(e.Tokens)

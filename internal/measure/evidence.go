@@ -6,6 +6,7 @@ import (
 	"pitot/internal/data/metric"
 	"pitot/internal/data/result"
 	"pitot/internal/measure/judge"
+	"pitot/internal/telemetry"
 )
 
 // What measure/judge is given of a point.
@@ -19,8 +20,11 @@ func (f *Fold) evidence(all *part, p *result.Point) *judge.Evidence {
 		Asked: f.asked, Duplicates: f.duplicates, Incomplete: f.incomplete,
 		Streams: streams.requests, Counted: known.requests, Expected: f.flow.expected, Seen: f.flow.observed,
 	}
-	if n, known := f.server.total(metric.RequestsServed); known {
+	if n, known := f.server.total(telemetry.Requests); known {
 		e.Served = &judge.Served{Counted: n, Answered: float64(f.answered), Sent: float64(f.asked) * float64(max(f.choices, 1))}
+	}
+	if x, known := f.server.foreign(); known {
+		e.Foreign = &x
 	}
 	if e.Headline == metric.E2E {
 		e.Values = all.outline.e2e.n

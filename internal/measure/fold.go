@@ -176,6 +176,7 @@ func (f *Fold) row(r *record.Row, s *Stream) {
 		f.duplicates++
 		return
 	}
+	f.server.countRow(r)
 	if r.Outcome != record.Unsent {
 		f.asked++
 		f.choices = max(f.choices, r.Choices)

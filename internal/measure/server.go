@@ -5,72 +5,95 @@ import (
 
 	"pitot/internal/data/metric"
 	"pitot/internal/data/record"
+	"pitot/internal/telemetry"
 )
 
-// server gathers what the server reports of itself, by the names of the samples.
+// server gathers what servers and GPUs tell of themselves, and what of the requests it
+// is held against.
 type server struct {
 	t0, t1  int64 // the window
-	samples map[string]*signalSamples
+	samples telemetry.Samples
+	ours    ours
 }
 
-// signalSamples are the samples of one name. What a counter grew by is taken from as close
-// around the window as it was asked for: from the last time before it, or at its
-// beginning, to the first time at its end or behind it.
-type signalSamples struct {
-	before, after     float64
-	beforeAt, afterAt int64 // Unset: there is none
-
-	n                int64 // within the window
-	sum, least, most float64
-	lowest, highest  float64 // of any time
+// ours is what was sent and answered, as far as it is held against what the server
+// counts.
+type ours struct {
+	ended, ttft int64 // requests with a first token that ended within the window, and their TTFT from sent: the sum, nanoseconds
+	tokens      int64 // of prompts and answers, at any time
+	uncounted   bool  // there were more, and it is not known how many
+	last        int64 // when the last request of any time was done
 }
 
 // countSample takes in a sample of any time.
 func (s *server) countSample(x *record.Sample) {
-	if x.Source != record.SourceServer || math.IsNaN(x.Value) || math.IsInf(x.Value, 0) {
-		return
-	}
-	if s.samples == nil {
-		s.samples = map[string]*signalSamples{}
-	}
-	of := s.samples[x.Name]
-	if of == nil {
-		of = &signalSamples{beforeAt: record.Unset, afterAt: record.Unset, least: math.Inf(1), most: math.Inf(-1), lowest: x.Value, highest: x.Value}
-		s.samples[x.Name] = of
-	}
-	of.lowest, of.highest = min(of.lowest, x.Value), max(of.highest, x.Value)
-	switch {
-	case x.T <= s.t0:
-		if x.T >= of.beforeAt {
-			of.before, of.beforeAt = x.Value, x.T
-		}
-	case x.T >= s.t1:
-		if of.afterAt < 0 || x.T < of.afterAt {
-			of.after, of.afterAt = x.Value, x.T
-		}
-	default:
-		of.n++
-		of.sum += x.Value
-		of.least, of.most = min(of.least, x.Value), max(of.most, x.Value)
+	if x.Source != record.SourceClient && x.Source != record.SourceHost {
+		s.samples.Add(x.Source, telemetry.Signal(x.Name), x.T, x.Value)
 	}
 }
 
-// restarted says that the server's process began more than once.
-func (s *server) restarted() bool {
-	start := s.samples[metric.ProcessStart]
-	return start != nil && start.highest-start.lowest > 1
+// countRow takes in a request of any time. Of one that was not answered no more is known
+// than what it may have taken.
+func (s *server) countRow(r *record.Row) {
+	o := &s.ours
+	if r.Outcome == record.Unsent {
+		return
+	}
+	o.last = max(o.last, r.Done)
+	prompt, output := int64(r.PromptTokens), int64(r.CompletionTokens)
+	if r.Outcome != record.OK {
+		prompt, output = max(prompt, int64(r.InputPlanned)), max(output, int64(r.OutputPlanned))
+	}
+	o.uncounted = o.uncounted || prompt < 0 || output < 0 || r.Choices > 1 // engines count the prompt of each choice
+	o.tokens += max(prompt, 0) + max(output, 0)
+	if r.Outcome == record.OK && r.FirstToken >= 0 && r.Sent >= 0 && r.LastToken >= s.t0 && r.LastToken < s.t1 {
+		o.ended++
+		o.ttft += r.FirstToken - r.Sent
+	}
 }
+
+// told is what a [metric.Derived] one follows from.
+type told struct {
+	*telemetry.Window
+	*server
+}
+
+// derived are the metrics that have a function of their own; false where what they need
+// is not known.
+var derived = map[metric.Name]func(told) (float64, bool){
+	metric.ServerClientTTFT: func(t told) (float64, bool) {
+		_, queue := t.Ratio(telemetry.QueueSum, telemetry.QueueCount)
+		_, prefill := t.Ratio(telemetry.PrefillSum, telemetry.PrefillCount)
+		return t.ours.meanTTFT(), queue && prefill && t.ours.ended > 0
+	},
+	metric.ServerFront: func(t told) (float64, bool) {
+		queue, known := t.Ratio(telemetry.QueueSum, telemetry.QueueCount)
+		prefill, also := t.Ratio(telemetry.PrefillSum, telemetry.PrefillCount)
+		x := t.ours.meanTTFT() - 1e3*(queue+prefill)
+		return x, known && also && t.ours.ended > 0 && x >= 0
+	},
+	metric.ServerPrefillRate: func(t told) (float64, bool) {
+		return t.Ratio(telemetry.ComputedTokens, telemetry.PrefillSum)
+	},
+	metric.ServerForeign: func(t told) (float64, bool) { return t.foreign() },
+	metric.ServerCPU:     func(t told) (float64, bool) { return t.Rate(telemetry.ProcessCPU) },
+	metric.ServerSamples: func(t told) (float64, bool) {
+		g, ok := t.Gauge(telemetry.Running)
+		return float64(g.N), ok
+	},
+}
+
+// meanTTFT is that of the requests that ended within the window, in milliseconds.
+func (o *ours) meanTTFT() float64 { return float64(o.ttft) / float64(o.ended) / 1e6 }
 
 // values are the metrics that follow from the samples, by their fields; nil without
 // any. Counters of a server that was restarted say nothing.
 func (s *server) values(signals []metric.Signal) map[string]float64 {
 	var values map[string]float64
+	window := s.samples.Window(s.t0, s.t1)
 	for i := range signals {
 		d := &signals[i]
-		if d.Metric == nil {
-			continue
-		}
-		x, ok := s.value(d)
+		x, ok := s.value(d, &window)
 		if d.Scale != 0 {
 			x *= d.Scale
 		}
@@ -85,44 +108,41 @@ func (s *server) values(signals []metric.Signal) map[string]float64 {
 	return values
 }
 
-// value is that of one signal, in the engine's unit.
-func (s *server) value(d *metric.Signal) (float64, bool) {
-	of := s.samples[d.From.Record]
-	if of == nil {
-		return 0, false
-	}
+// value is that of one signal, in its own unit.
+func (s *server) value(d *metric.Signal, w *telemetry.Window) (float64, bool) {
 	switch d.Combine {
 	case metric.Growth:
-		return s.growth(d.From.Record)
+		return w.Growth(d.From)
 	case metric.Ratio:
-		part, ok := s.growth(d.From.Record)
-		whole, known := s.growth(d.Per.Record)
-		return part / whole, ok && known && whole > 0
+		return w.Ratio(d.From, d.Per)
+	case metric.Total:
+		return s.total(d.From)
+	case metric.Derived:
+		if of := derived[d.Name]; of != nil {
+			return of(told{w, s})
+		}
+		return 0, false
+	}
+	g, ok := w.Gauge(d.From)
+	switch d.Combine {
 	case metric.Average:
-		return of.sum / float64(of.n), of.n > 0
+		return g.Mean, ok
 	case metric.Most:
-		return of.most, of.n > 0
-	case metric.Least:
-		return of.least, of.n > 0
+		return g.Max, ok
 	}
-	return 0, false
+	return g.Min, ok
 }
 
-// total is what a counter grew by from the first time that it was asked for to the
-// last: before the load and after it.
-func (s *server) total(name string) (float64, bool) {
-	of := s.samples[name]
-	if of == nil || of.beforeAt < 0 || of.afterAt < 0 || of.after < of.before || s.restarted() {
-		return 0, false
-	}
-	return of.highest - of.lowest, true
+// total is what a counter grew by from before the load to after it.
+func (s *server) total(signal telemetry.Signal) (float64, bool) {
+	return s.samples.Total(signal, s.ours.last)
 }
 
-// growth is what a counter grew by around the window.
-func (s *server) growth(name string) (float64, bool) {
-	of := s.samples[name]
-	if of == nil || of.beforeAt < 0 || of.afterAt < 0 || of.after < of.before || s.restarted() {
-		return 0, false
-	}
-	return of.after - of.before, true
+// foreign is the share of the tokens that the server counted over the load that were
+// not this run's.
+func (s *server) foreign() (float64, bool) {
+	prompt, known := s.total(telemetry.PromptTokens)
+	output, also := s.total(telemetry.OutputTokens)
+	all := prompt + output
+	return max(0, all-float64(s.ours.tokens)) / all, known && also && all > 0 && !s.ours.uncounted
 }

@@ -367,6 +367,34 @@ func proxyURL() kind[string] {
 	}}
 }
 
+// metricsPage is NAME=URL. Messages do not repeat the URL, which may hold a password.
+func metricsPage() kind[string] {
+	const example = "for example dcgm=http://gpu-host:9400/metrics"
+	return kind[string]{write: unchanged, parse: func(v string) (string, error) {
+		name, page, ok := strings.Cut(v, "=")
+		if !ok || !isToken(name) || name == "" {
+			return "", say.Errorf("not NAME=URL").WithHint(example)
+		}
+		switch name {
+		case "server", "client", "host":
+			return "", say.Errorf("%s is a name of Pitot's own", name).WithHint(example)
+		}
+		if strings.HasPrefix(page, "unix:///") {
+			return v, nil
+		}
+		u, err := url.Parse(page)
+		if err != nil || u.Scheme != "http" && u.Scheme != "https" || u.Hostname() == "" || strings.ContainsFunc(page, func(r rune) bool { return r <= ' ' || r == 0x7f }) {
+			return "", say.Errorf("what %s names is not the URL of a page", name).WithHint(example)
+		}
+		for parameter := range u.Query() {
+			if IsSecret(parameter) {
+				return "", say.Errorf("the URL of %s holds a secret, %s", name, parameter).WithHint("give it with --scrape-header NAME=VALUE, or as user and password of the URL")
+			}
+		}
+		return v, nil
+	}}
+}
+
 func variableName() kind[string] {
 	return kind[string]{write: unchanged, parse: func(v string) (string, error) {
 		for i, c := range []byte(v) {

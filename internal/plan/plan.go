@@ -45,6 +45,11 @@ type Target struct {
 	Launches int    // of an embedded target, measured one after the other
 
 	PublicHeaders []string // NAME=VALUE, of which the user says that they are no secrets
+
+	Scrape         []string      // NAME=URL, pages of metrics besides the target's own
+	ScrapeHeaders  []string      // NAME=VALUE, for those
+	NoScrape       bool          // ask for no metrics
+	ScrapeInterval time.Duration // between two questions
 }
 
 // Ask is what is asked: the workload.

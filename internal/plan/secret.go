@@ -138,6 +138,29 @@ func publicURL(v string) Public {
 	return Public{Shown: public, Kept: public, Hidden: []string{"user and password of the proxy"}}
 }
 
+// publicPage is NAME=URL without the password.
+func publicPage(v string) Public {
+	name, page, _ := strings.Cut(v, "=")
+	if !strings.Contains(page, "@") {
+		return Public{Shown: v, Kept: v}
+	}
+	u, err := url.Parse(page)
+	if err != nil || u.User == nil {
+		return Public{Shown: v, Kept: v}
+	}
+	u.User = url.User(redacted)
+	public := name + "=" + strings.Replace(u.String(), url.PathEscape(redacted), redacted, 1)
+	return Public{Shown: public, Kept: public, Hidden: []string{"user and password of " + name}}
+}
+
+// lostPage names the page whose password was hidden when it was kept.
+func lostPage(v string) []string {
+	if name, page, _ := strings.Cut(v, "="); strings.Contains(page, redacted+"@") {
+		return []string{"user and password of " + name}
+	}
+	return nil
+}
+
 // withoutSecrets takes the values of the secret fields out of a JSON object and
 // names the fields.
 func withoutSecrets(object string) (public string, hidden []string) {

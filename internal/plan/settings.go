@@ -49,6 +49,7 @@ func Settings() []Setting {
 		justThese  = "give --requests N --warmup 0s: whatever is sent is then counted"
 		noPage     = "--save-baseline compares nothing: compare with the baseline afterwards"
 		eachLaunch = "each launch has its own: "
+		ownMetrics = "--no-scrape asks for no metrics at all: leave one of them out"
 		aLimit     = `a limit is written --slo "p99 ttft<200ms"`
 	)
 	return []Setting{
@@ -100,6 +101,22 @@ func Settings() []Setting {
 		{Name: "wait-ready", Verbs: connecting, Group: groupTarget, Arg: "TIME", Default: "0s",
 			Help:  "how long to wait for the target to answer at all",
 			value: field(span(0), func(t *Target) *time.Duration { return &t.Wait })},
+
+		{Name: "scrape", Verbs: measuring, Group: groupTarget, Arg: "NAME=URL", Public: publicPage, Lost: lostPage, Key: headerName, Targets: SocketTargets, OtherTarget: "leave it out: in virtual time there is nobody else to ask",
+			Clashes: []Clash{{"no-scrape", ownMetrics}},
+			Help:    "page of metrics to read while the load goes on, besides the target's own, which is found: of a GPU exporter, a machine, a further replica",
+			value:   list(metricsPage(), func(t *Target) *[]string { return &t.Scrape })},
+		{Name: "scrape-header", Verbs: measuring, Group: groupTarget, Arg: "NAME=VALUE", Public: publicHeader, Lost: lostHeader, Key: headerName,
+			Needs: []Need{{AnyOf: "scrape", Hint: "it is for the pages of --scrape NAME=URL: the target's own is asked with the headers of its requests"}},
+			Help:  "header to ask for the pages of --scrape with; its value is neither stored nor shown",
+			value: list(headerLine(), func(t *Target) *[]string { return &t.ScrapeHeaders })},
+		{Name: "scrape-interval", Verbs: measuring, Group: groupTarget, Arg: "TIME", Default: "1s",
+			Clashes: []Clash{{"no-scrape", ownMetrics}},
+			Help:    "how often pages of metrics are read",
+			value:   field(span(100*time.Millisecond), func(t *Target) *time.Duration { return &t.ScrapeInterval })},
+		{Name: "no-scrape", Verbs: measuring, Group: groupTarget,
+			Help:  "ask nobody for metrics: the server's own numbers are not known then",
+			value: field(toggle(), func(t *Target) *bool { return &t.NoScrape })},
 
 		{Name: "input", Verbs: verbs(VerbRun, VerbSweep, VerbFind, VerbPredict), Group: groupWorkload, Arg: "TOKENS", Default: "1024",
 			Clashes: []Clash{{"workload=" + anyFile, ownPrompts}},

@@ -286,6 +286,12 @@ func checkWords() map[string]sayings {
 			limit: always("as many as were sent, within 1 %"), advice: "Measure while no one else uses the server: these are the numbers of this load and of another.",
 			or: map[string]string{result.CaseFewer: "Find out whether several servers answer behind this address: its metrics are those of one."},
 		},
+		result.CheckServedTokens: {
+			value: func(c *result.Check) string {
+				return say.Percent(number(c.Value)) + " of the tokens that the server counted were not this run's"
+			},
+			limit: always("1 %"), advice: "Measure while no one else uses the server: these are the numbers of this load and of another.",
+		},
 		result.CheckPrompts:     {advice: "Choose the tokenizer of the model, or calibrate the prompt lengths."},
 		result.CheckOutputs:     {advice: "Make the server ignore the end of sequence, or compare tokens, not requests."},
 		result.CheckEarlyStops:  {advice: "Make the server ignore the end of sequence, or compare tokens, not requests."},

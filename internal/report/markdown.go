@@ -120,7 +120,9 @@ func (m *PointModel) writeMarkdown(p *printer) {
 	for _, r := range m.Remarks {
 		p.item(inMarkdown(r))
 	}
-	p.item(m.Server...)
+	for _, parts := range m.Server {
+		p.item(parts...)
+	}
 	p.item(m.Instrument...)
 	for _, c := range m.NotPassed {
 		p.item(fmt.Sprintf("**%s** %s", c.Status, inMarkdown(strings.TrimSpace(fmt.Sprintf("%s: %s (limit %s). %s", c.Name, c.Value, c.Limit, c.Advice)))))

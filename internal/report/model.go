@@ -50,10 +50,10 @@ type PointModel struct {
 	Latencies  Table
 	Intervals  *Table
 	Classes    *Table
-	Legend     []string // of the marks in the tables, those that occur
-	ViewsAgree bool     // counted from when they were due and from when they were sent, latencies are the same
-	Remarks    []string // what a reader must know of the numbers
-	Server     []string // what the server reports of itself
+	Legend     []string   // of the marks in the tables, those that occur
+	ViewsAgree bool       // counted from when they were due and from when they were sent, latencies are the same
+	Remarks    []string   // what a reader must know of the numbers
+	Server     [][]string // what servers and GPUs report of themselves, a line each
 	Instrument []string
 	NotPassed  []CheckModel
 	Passed     int
@@ -310,26 +310,20 @@ func (m *PointModel) headline(p *result.Point) {
 }
 
 // further shows the metrics that have no figure of their own here: those of the window
-// next to its others, those of the server by themselves.
+// next to its others; those of the server have sentences of their own.
 func (m *PointModel) further(run *result.Run, p *result.Point) {
 	for _, x := range run.Further() {
 		v, _, _ := p.Figure(x)
-		if v == nil || x.Show == metric.Data || *v == 0 && x.Name == metric.CachedShare { // a check says where there should be some, or none
+		if v == nil || x.Of == metric.Server || x.Show == metric.Data || *v == 0 && x.Name == metric.CachedShare { // a check says where there should be some, or none
 			continue
 		}
 		text := x.Label + " " + written(x.Unit)(*v)
 		if x.Unit != metric.Share && x.Unit != metric.Count {
 			text += " " + string(x.Unit)
 		}
-		if x.Of == metric.Server {
-			m.Server = append(m.Server, text)
-		} else {
-			m.Headline = append(m.Headline, text)
-		}
+		m.Headline = append(m.Headline, text)
 	}
-	if len(m.Server) > 0 {
-		m.Server[0] = "over the whole load: " + m.Server[0]
-	}
+	m.server(run, p)
 }
 
 func (m *PointModel) instrument(run *result.Run, p *result.Point) {

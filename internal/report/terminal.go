@@ -158,7 +158,9 @@ func (m *PointModel) writeTerminal(p *printer, s Style) {
 	for _, r := range m.Remarks {
 		p.write(s, "", "", r)
 	}
-	p.write(s, "", "", m.Server...)
+	for _, parts := range m.Server {
+		p.write(s, "", "", parts...)
+	}
 	p.write(s, "", "", m.Instrument...)
 	for i := range m.NotPassed {
 		m.NotPassed[i].writeTerminal(p, s)

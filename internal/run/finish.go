@@ -2,6 +2,7 @@ package run
 
 import (
 	"bytes"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -20,6 +21,7 @@ import (
 	"pitot/internal/measure/judge"
 	"pitot/internal/run/search"
 	"pitot/internal/say"
+	"pitot/internal/workload"
 )
 
 // outline is what a first pass over the records finds.
@@ -122,6 +124,7 @@ func finish(dir string, incomplete bool, store *spill.Store) (*result.Run, error
 		counted := slices.DeleteFunc(slices.Clone(p.Checks), func(c result.Check) bool { return p.Excused(&c) })
 		run.Verdict = worse(run.Verdict, judge.Verdict(counted))
 	}
+	plannedHits(&run)
 	pooled := together(points, folds, run.Points)
 	for _, i := range points {
 		if err := folds[i].Err(); err != nil {
@@ -146,6 +149,29 @@ func finish(dir string, incomplete bool, store *spill.Store) (*result.Run, error
 		return &run, unsaved(dir, written)
 	}
 	return &run, written
+}
+
+// plannedHits notes what share of the prompts' tokens an unlimited prefix cache would
+// have, beside the share that the server's had, as far as the workload tells: of a prefix
+// that requests share. The first request that has it is not counted for.
+func plannedHits(run *result.Run) {
+	var w workload.Description
+	if json.Unmarshal(run.Workload, &w) != nil || w.Kind != "random" {
+		return
+	}
+	share := 0.
+	if w.Prefix != nil {
+		lengths, err := workload.ParseLengths(w.Input)
+		if err != nil {
+			return
+		}
+		share = w.Prefix.Share * float64(w.Prefix.Tokens) / (float64(w.Prefix.Tokens) + lengths.Mean())
+	}
+	for i := range run.Points {
+		if of := run.Points[i].Server; of["prefix_hit_share"] > 0 || share > 0 && of != nil {
+			of["planned_hit_share"] = share
+		}
+	}
 }
 
 // excluded says that a point was INVALID and that what a search claims rests on others:

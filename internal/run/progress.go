@@ -10,6 +10,8 @@ import (
 	"pitot/internal/data/record"
 	"pitot/internal/load"
 	"pitot/internal/measure"
+	"pitot/internal/telemetry"
+	"pitot/internal/telemetry/scrape"
 )
 
 // tap passes records on and keeps a little for the live view.
@@ -71,6 +73,7 @@ type reporting struct {
 	load.World
 	core *load.Core
 	tap  *tap
+	told *scrape.Watch
 	to   Progress
 	next int64
 	sent int64
@@ -120,5 +123,11 @@ func (r *reporting) report(now int64) {
 	r.tap.mu.Lock()
 	s.OK, s.Failed, s.TTFT, s.TPOT = r.tap.ok, r.tap.failed, r.tap.ttft.median(), r.tap.tpot.median()
 	r.tap.mu.Unlock()
+	if x, ok := r.told.Latest(telemetry.Waiting); ok {
+		s.Waiting = &x
+	}
+	if x, ok := r.told.Latest(telemetry.KVUse); ok {
+		s.KVUse = &x
+	}
 	r.to.Update(s)
 }

@@ -27,6 +27,8 @@ import (
 	"pitot/internal/plan"
 	"pitot/internal/say"
 	"pitot/internal/target"
+	"pitot/internal/telemetry"
+	"pitot/internal/telemetry/scrape"
 	"pitot/internal/wire"
 	"pitot/internal/wire/stamp"
 	"pitot/internal/workload"
@@ -68,6 +70,7 @@ type Status struct {
 	InFlight, Held   int64
 	Chunks           int64
 	TTFT, TPOT       time.Duration // medians of the last requests, 0 if there were none
+	Waiting, KVUse   *float64      // requests that wait in the server, and the share of its KV cache in use, as it told last; nil where it does not
 }
 
 // Run does the whole of a plan and gives its result and directory. An error
@@ -329,10 +332,14 @@ func (s *Session) point(ctx context.Context, l *plan.Load, index int32, what Loa
 	core := load.NewCore(cfg)
 	tap := newTap(j)
 	stop := func() {}
+	told, tellLast := new(scrape.Watch), func() {}
 	var world load.World
 	if t.Kind == "sim" {
 		s.begins(index, &setup)
-		world = virtual(p, t, src, tap, index)
+		sim := virtual(p, t, src, tap, index, func(at int64, signal telemetry.Signal, x float64) {
+			j.Sample(record.Sample{Point: index, T: at, Source: record.SourceServer, Name: string(signal), Value: x})
+		})
+		world, tellLast = sim, sim.Told
 	} else {
 		wall, err := s.wall(ctx, l, src, tap, index)
 		if ctx.Err() != nil && err != nil {
@@ -342,9 +349,10 @@ func (s *Session) point(ctx context.Context, l *plan.Load, index int32, what Loa
 			return nil, err
 		}
 		defer wall.Close()
-		s.askServer(ctx, index, 0)
+		told = scrape.Begin(ctx, t.Sources, p.ScrapeInterval, index, j.Sample)
 		s.begins(index, &setup)
 		wall.Begin(5 * time.Millisecond)
+		told.Start(ctx, wall.Origin())
 		begin, cpu := time.Now(), cpuTime()
 		if r.Loaded != nil {
 			defer func() { r.Loaded(Spent{wall.Origin(), cpuTime() - cpu, time.Since(begin)}) }()
@@ -354,10 +362,11 @@ func (s *Session) point(ctx context.Context, l *plan.Load, index int32, what Loa
 		world = wall
 	}
 	if r.Progress != nil && t.Kind != "sim" {
-		world = &reporting{World: world, core: core, tap: tap, to: r.Progress}
+		world = &reporting{World: world, core: core, tap: tap, told: told, to: r.Progress}
 	}
 	load.Run(ctx, core, world)
 	stop()
+	tellLast()
 	t0, t1 := core.Window()
 	end := marks.Window{T1: t1, Ended: world.Now(), GaveUp: core.GaveUp()}
 	if t0 != setup.T0 { // the users of a closed loop took longer to begin
@@ -371,19 +380,15 @@ func (s *Session) point(ctx context.Context, l *plan.Load, index int32, what Loa
 	}
 	mark(j, marks.NamePoint, index, pointMark(&setup).Encode())
 	mark(j, marks.NameWindow, index, end.Encode())
-	s.askServer(ctx, index, end.Ended)
+	told.End(ctx)
+	for _, sentence := range told.Sentences() {
+		r.showLine("note: " + sentence)
+	}
 	if err := j.Err(); err != nil {
 		return nil, &RecordsError{err}
 	}
 	setup = ended(setup, end)
 	return &setup, nil
-}
-
-// askServer notes what the server tells of itself, before a load and after it.
-func (s *Session) askServer(ctx context.Context, index int32, now int64) {
-	if problem := s.Target.Sample(ctx, s.journal.Sample, index, now); problem != "" {
-		s.runner.showLine("note: " + problem)
-	}
 }
 
 // plannedPoint is what a point's records are to be read with, as far as its plan
@@ -404,14 +409,19 @@ func plannedPoint(p *plan.Plan, t *target.Target, l *plan.Load, src *source, cfg
 	return setup
 }
 
-// virtual is the world of a simulated target.
-func virtual(p *plan.Plan, t *target.Target, src source, sink record.Sink, index int32) *load.Virtual {
-	overhead := 0
+// virtual is the world of a simulated target; tell takes what its server tells of itself,
+// nil for nothing.
+func virtual(p *plan.Plan, t *target.Target, src source, sink record.Sink, index int32, tell load.Tell) *load.Virtual {
+	overhead, every := 0, int64(cmp.Or(p.ScrapeInterval, time.Second))
+	if p.NoScrape {
+		tell = nil
+	}
 	if t.API.Messages(t.Options) {
 		overhead = target.ChatOverhead
 	}
 	return load.NewVirtual(load.VirtualConfig{
 		Overhead: overhead, Engine: t.Engine(seed.Point(p.Seed, index)), Source: src, Sink: sink, Point: index, Thaw: t.Thaw, Count: token.Universal().Count,
+		Tell: tell, Every: every,
 	})
 }
 

@@ -59,7 +59,7 @@ func (r *Runner) simulate(ctx context.Context, p *plan.Plan, t *target.Target, l
 		cfg.Extend = look.extend
 	}
 	core := load.NewCore(cfg)
-	world := virtual(p, t, src, kept, index)
+	world := virtual(p, t, src, kept, index, nil)
 	load.Run(ctx, core, world)
 	t0, t1 := core.Window()
 	setup = ended(setup, marks.Window{T0: &t0, T1: t1, Ended: world.Now(), GaveUp: core.GaveUp()})

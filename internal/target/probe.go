@@ -107,7 +107,7 @@ func (t *Target) probe(ctx context.Context, p Wanted) error {
 	if err := t.needsModel(); err != nil {
 		return err
 	}
-	t.findMetrics(ctx)
+	t.findMetrics(ctx, p.Target)
 	if err := t.adapt(ctx); err != nil {
 		return err
 	}

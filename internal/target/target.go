@@ -11,6 +11,7 @@ import (
 
 	"pitot/internal/plan"
 	"pitot/internal/say"
+	"pitot/internal/telemetry/scrape"
 	"pitot/internal/twin"
 	"pitot/internal/twin/deploy"
 	"pitot/internal/wire"
@@ -36,27 +37,24 @@ type Target struct {
 	Options     api.Options
 	Server      map[string]string // facts that the server reports about itself
 	Calibration workload.Calibration
-	Timeout     time.Duration // for one request
-	Residence   time.Duration // how long one request alone takes, 0 if not asked
-	Notes       []string      // findings of the probing that the user should know
-	GPUs        int           // that serve an embedded target; 0 if not known
-	GPUPrice    float64       // dollars an hour of each, its list price; 0 if not known
+	Timeout     time.Duration    // for one request
+	Residence   time.Duration    // how long one request alone takes, 0 if not asked
+	Notes       []string         // findings of the probing that the user should know
+	Sources     []*scrape.Source // pages of metrics to ask for while a load goes on, the server's own first
+	GPUs        int              // that serve an embedded target; 0 if not known
+	GPUPrice    float64          // dollars an hour of each, its list price; 0 if not known
 
-	URL              string
-	Engine           func(seed uint64) twin.Engine // of a sim: target, a fresh one
-	Thaw             func(at int64) int64          // when something due at a time happens, given its freezes
-	key              string                        // sent as the API wants it
-	userHeaders      []api.Header                  // that the user gave
-	keySources       []string                      // where the keys that are sent came from
-	certificate      bool                          // a client certificate is used
-	modelsAnswer     string                        // error text in place of a list of models, "" if there was none
-	hasModelList     bool                          // it listed its models
-	began            float64                       // start of the server's process, Unix seconds, 0 if not known
-	hasMetrics       bool                          // it serves metrics
-	failedScrapes    int                           // failed scrapes in a row
-	scrapeErrorNoted bool
-	fullRoute        bool // the user gave the whole route
-	apiGuessed       bool // the API was chosen by default, not by the user or the route
+	URL          string
+	Engine       func(seed uint64) twin.Engine // of a sim: target, a fresh one
+	Thaw         func(at int64) int64          // when something due at a time happens, given its freezes
+	key          string                        // sent as the API wants it
+	userHeaders  []api.Header                  // that the user gave
+	keySources   []string                      // where the keys that are sent came from
+	certificate  bool                          // a client certificate is used
+	modelsAnswer string                        // error text in place of a list of models, "" if there was none
+	hasModelList bool                          // it listed its models
+	fullRoute    bool                          // the user gave the whole route
+	apiGuessed   bool                          // the API was chosen by default, not by the user or the route
 	// departures lists where loads leave the range that an embedded target was fitted
 	// on, nil if it was not fitted; reportedDepartures are those already reported.
 	departures         func(seen deploy.Range) []deploy.Departure
@@ -69,6 +67,9 @@ type Target struct {
 func (t *Target) Close() {
 	if t.close != nil {
 		t.close()
+	}
+	for _, s := range t.Sources {
+		s.Close()
 	}
 	if t.Dialer != nil {
 		t.Dialer.Readers.Close()
@@ -133,6 +134,9 @@ func Open(ctx context.Context, p Wanted, notef func(string)) (_ *Target, err err
 		return nil, err
 	}
 	if err := t.useAPI(a, route); err != nil {
+		return nil, err
+	}
+	if err := t.sourcesNamed(p.Target); err != nil {
 		return nil, err
 	}
 	if err := t.waitReady(ctx, p.Wait, notef); err != nil {

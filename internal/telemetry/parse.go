@@ -34,8 +34,8 @@ func (l labels) value(name string) (string, bool) {
 }
 
 // lines calls see with each line that has a series: its name, and what stands behind
-// it, for [parseSeries]. quoted says that the name was found among the labels. It stops
-// where OpenMetrics ends.
+// it, for [parseSeries]; where the name is quoted that is the whole line. It stops where
+// OpenMetrics ends.
 func lines(page []byte, see func(name, rest []byte)) {
 	for len(page) > 0 {
 		var line []byte
@@ -78,6 +78,9 @@ func quotedName(line []byte) ([]byte, bool) {
 	}
 	end := bytes.IndexByte(s[1:], '"')
 	if end < 0 || bytes.IndexByte(s[1:1+end], '\\') >= 0 {
+		return nil, false
+	}
+	if after := trimSpace(s[2+end:]); len(after) == 0 || after[0] != ',' && after[0] != '}' { // JSON begins so too
 		return nil, false
 	}
 	return s[1 : 1+end], true

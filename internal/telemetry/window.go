@@ -336,9 +336,9 @@ func interpolate(all []Sample, at int64) (float64, bool) {
 	return a.Value + (b.Value-a.Value)*float64(at-a.T)/float64(b.T-a.T), true
 }
 
-// Total is what a counter grew by from its first sample to its last: before the load
-// and after it, where nothing of it was under way.
-func (s *Samples) Total(signal Signal) (float64, bool) {
+// Total is what a counter grew by over a load that was over at a time: from before it to
+// after it, where nothing of it was under way.
+func (s *Samples) Total(signal Signal, over int64) (float64, bool) {
 	d, _ := Define(signal)
 	var of []string
 	restarted := map[string]bool{}
@@ -354,25 +354,19 @@ func (s *Samples) Total(signal Signal) (float64, bool) {
 	if len(of) == 0 {
 		return 0, false
 	}
-	first, last := int64(math.MaxInt64), int64(math.MinInt64)
-	for _, source := range of {
-		all := s.series[series{source, signal}].sort()
-		if len(all) < 2 {
-			return 0, false
-		}
-		first, last = min(first, all[0].T), max(last, all[len(all)-1].T)
-	}
 	var grown []float64
 	for _, source := range of {
-		all := s.series[series{source, signal}].sort()
-		x, ok := s.series[series{source, signal}].growth(all[0].T, all[len(all)-1].T)
-		if !ok || restarted[source] {
+		t := s.series[series{source, signal}]
+		all := t.sort()
+		first, last := all[0].T, all[len(all)-1].T
+		x, ok := t.growth(first, last)
+		if !ok || first == last || first > slack || last < over || restarted[source] {
 			return 0, false
 		}
 		grown = append(grown, x)
 	}
 	x := d.Across.combine(grown)
-	return x, last > first && !math.IsInf(x, 0)
+	return x, !math.IsInf(x, 0)
 }
 
 // fact is a value that does not change: as it was told last.

@@ -114,7 +114,7 @@ func TestResets(t *testing.T) {
 	if x, ok := w.Growth(Requests); ok || len(w.Restarts) != 1 {
 		t.Errorf("another process: %v, %q", x, w.Restarts)
 	}
-	if x, ok := s.Total(Requests); ok {
+	if x, ok := s.Total(Requests, 0); ok {
 		t.Errorf("another process, in total: %v", x)
 	}
 	s = at(5, 6, 7)
@@ -124,8 +124,11 @@ func TestResets(t *testing.T) {
 	if x, ok := w.Growth(Requests); !ok || x != 2 {
 		t.Errorf("the same process: %v %v", x, ok)
 	}
-	if x, ok := s.Total(Requests); !ok || x != 2 {
+	if x, ok := s.Total(Requests, 2*second); !ok || x != 2 {
 		t.Errorf("in total: %v %v", x, ok)
+	}
+	if x, ok := s.Total(Requests, 3*second); ok {
+		t.Errorf("in total of a load that was not over: %v", x)
 	}
 }
 

@@ -53,24 +53,31 @@ func (d *Dialer) Fetch(ctx context.Context, method, path string, headers []api.H
 		return Answer{}, err
 	}
 	defer c.Abort()
+	a, _, err := d.ask(ctx, c, method, path, headers, body, secret, maxFetch)
+	return a, err
+}
+
+// ask sends one request on a connection and reads its answer, of at most so many bytes.
+// keep says that the connection can carry another.
+func (d *Dialer) ask(ctx context.Context, c *Conn, method, path string, headers []api.Header, body []byte, secret string, most int64) (a Answer, keep bool, err error) {
 	stop := context.AfterFunc(ctx, c.Abort)
 	defer stop()
+	a = Answer{secret: secret}
 	req := AppendHead(nil, method, d.Endpoint.Host, path, headers, len(body))
 	if _, err := c.conn.Write(append(req, body...)); err != nil {
 		if ctx.Err() != nil { // the reason why the connection was closed
 			err = ctx.Err()
 		}
-		return Answer{}, fmt.Errorf("send request: %w", err)
+		return a, false, fmt.Errorf("send request: %w", err)
 	}
 	var r response
-	a := Answer{secret: secret}
 	var z gunzip
 	defer z.close()
 	r.secret = a.secret
 	r.reset()
 	plain := func(b []byte) error {
-		if len(a.Body)+len(b) > maxFetch {
-			return oversized("bytes", maxFetch)
+		if int64(len(a.Body)+len(b)) > most {
+			return oversized("bytes", most)
 		}
 		a.Body = append(a.Body, b...)
 		return nil
@@ -84,23 +91,25 @@ func (d *Dialer) Fetch(ctx context.Context, method, path string, headers []api.H
 	buf := make([]byte, readSize)
 	for {
 		n, _, err := c.src.read(buf)
+		used := 0
 		if n > 0 {
-			if _, err := r.feed(buf[:n], feedBody); err != nil {
-				return a, err
+			var malformed error
+			if used, malformed = r.feed(buf[:n], feedBody); malformed != nil {
+				return a, false, malformed
 			}
 		}
 		a.Status = r.status
 		if r.state == ended {
-			return a, nil
+			return a, err == nil && !r.close && used == n, nil
 		}
 		if err != nil {
 			if r.connectionClosed(err == io.EOF) {
-				return a, nil
+				return a, false, nil
 			}
 			if ctx.Err() != nil {
 				err = ctx.Err()
 			}
-			return a, fmt.Errorf("read answer: %w", err)
+			return a, false, fmt.Errorf("read answer: %w", err)
 		}
 	}
 }

@@ -80,6 +80,10 @@ const (
 	Share         Unit = "share" // of 1
 	USDPerMTokens Unit = "$ per M tokens"
 	Count         Unit = "count" // of events
+	Watts         Unit = "W"
+	Joules        Unit = "J"
+	Megahertz     Unit = "MHz"
+	Celsius       Unit = "°C"
 )
 
 // Better says which way is better.

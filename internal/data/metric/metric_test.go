@@ -1,6 +1,7 @@
 package metric
 
 import (
+	"pitot/internal/telemetry"
 	"strings"
 	"testing"
 )
@@ -50,18 +51,18 @@ func TestCatalogue(t *testing.T) {
 	}
 }
 
-// Each signal is recorded under a name of its own, and makes a metric or none.
+// Each metric of the server follows from signals of the vocabulary, as they are.
 func TestSignals(t *testing.T) {
-	names := map[string]bool{}
+	kinds := map[Combine]telemetry.Kind{Growth: telemetry.Counter, Ratio: telemetry.Counter, Total: telemetry.Counter,
+		Average: telemetry.Gauge, Most: telemetry.Gauge, Least: telemetry.Gauge}
 	for _, s := range Signals() {
-		if (s.Metric == nil) != (s.Combine == Recorded) || (s.Combine == Ratio) != (s.Per.Record != "") || s.Scale < 0 {
-			t.Errorf("%+v", s)
+		if s.Of != Server || s.Label == "" || s.Help == "" || s.Unit == "" || s.Scale < 0 || (s.Combine == Ratio) != (s.Per != "") || (s.Combine == Derived) != (s.From == "") {
+			t.Errorf("%+v %+v", s, s.Metric)
 		}
-		for _, from := range s.Sources() {
-			if from.Record == "" || len(from.Series) == 0 || names[from.Record] {
-				t.Errorf("%q is there twice, or nothing is asked for it", from.Record)
+		for _, from := range []telemetry.Signal{s.From, s.Per} {
+			if d, ok := telemetry.Define(from); from != "" && (!ok || d.Kind != kinds[s.Combine]) {
+				t.Errorf("%s follows from %q, a %s", s.Key, from, d.Kind)
 			}
-			names[from.Record] = true
 		}
 	}
 }

@@ -1,94 +1,120 @@
 package metric
 
-// Signal is something a server tells of itself in its metrics: how it is asked for,
-// and the metric that follows from the samples before, during and after a load.
+import "pitot/internal/telemetry"
+
+// Signal is a metric that follows from what servers and GPUs tell of themselves: from
+// which signals of the vocabulary, and how.
 //
-// To add one, add an entry to signals.
+// To add one, add an entry to signals; what engines call its signals stands in
+// telemetry/names.go. One that is [Derived] has a function in package measure.
 type Signal struct {
-	*Metric        // of a [Server]; nil for what is only recorded
-	Tells   string // what that is, and what it is used for
+	*Metric
 
-	From    Source
-	Per     Source // of a [Ratio]
-	Combine Combine
-	Scale   float64 // from the engine's unit to the metric's, 0 for 1
-}
-
-// Source is a series of a server's metrics.
-type Source struct {
-	Record string   // the name of its samples in the records, of source "server"
-	Series []string // what engines call it, in Prometheus' text format: the first that is there
-	Across Across   // how one value comes of several, of replicas behind one address
+	From, Per telemetry.Signal // Per of a [Ratio]
+	Combine   Combine
+	Scale     float64 // from the signal's unit to the metric's, 0 for 1
 }
 
 // Combine is how the samples of a point become one value.
 type Combine uint8
 
 const (
-	Recorded Combine = iota // not at all
-	Growth                  // of a counter: what it grew by
-	Ratio                   // of two counters: what one grew by for each that the other grew by
-	Average                 // of a gauge, over its samples within the window
-	Most                    // the largest of those
-	Least                   // the smallest
+	Growth  Combine = iota // of a counter: what it grew by over the window
+	Ratio                  // of two counters: what one grew by for each that the other grew by
+	Average                // of a gauge, over its samples within the window
+	Most                   // the largest of those
+	Least                  // the smallest
+	Total                  // of a counter: what it grew by over the whole load, warm-up and drain included
+	Derived                // by a function of its own
 )
 
 // String is the word for it.
 func (c Combine) String() string {
-	return [...]string{"recorded", "growth", "ratio", "average", "most", "least"}[c]
+	return [...]string{"growth", "ratio", "average", "most", "least", "growth over the whole load", "derived"}[c]
 }
 
-// Across is how one value comes of the series of one name.
-type Across uint8
+// ProcessStart is when a server's process began, in seconds since 1970.
+const ProcessStart = string(telemetry.ProcessStart)
 
+// Metrics that have a function in package measure.
 const (
-	Sum Across = iota
-	Highest
-	Lowest
+	ServerClientTTFT  Name = "client ttft mean"
+	ServerFront       Name = "network and front end"
+	ServerPrefillRate Name = "server prefill rate"
+	ServerForeign     Name = "foreign tokens"
+	ServerPlannedHits Name = "planned prefix hits"
+	ServerCPU         Name = "server cpu"
 )
 
-// String is the word for it.
-func (a Across) String() string { return [...]string{"sum", "highest", "lowest"}[a] }
+// Metrics that reports show in sentences of their own.
+const (
+	ServerRunning     Name = "server running"
+	ServerRunningMost Name = "server running max"
+	ServerWaiting     Name = "server waiting"
+	ServerWaitingMost Name = "server waiting max"
+	ServerKVUse       Name = "kv cache"
+	ServerKVUseMost   Name = "kv cache max"
+	ServerPreemptions Name = "preemptions"
+	ServerStepTokens  Name = "tokens a step"
+	ServerQueue       Name = "server queue"
+	ServerPrefill     Name = "server prefill"
+	ServerTTFT        Name = "server ttft"
+	ServerDecode      Name = "server decode"
+	ServerHits        Name = "prefix hits"
+	ServerAccepted    Name = "accepted drafts"
+	ServerRequests    Name = "requests counted"
+	ServerPrompt      Name = "prompt tokens counted"
+	ServerOutput      Name = "output tokens counted"
+	ServerSamples     Name = "server samples"
+	GPUActive         Name = "gpu busy"
+	GPUMemory         Name = "gpu memory busy"
+	GPUTensor         Name = "gpu tensor busy"
+	GPUPower          Name = "gpu power"
+	GPUEnergy         Name = "gpu energy"
+	GPUClock          Name = "gpu clock"
+	GPUHeat           Name = "gpu temperature"
+)
 
-// ProcessStart is when a server's process began, in seconds since 1970.
-const ProcessStart = "process_start_time_seconds"
-
-// RequestsServed counts the requests that a server ended, whoever sent them.
-const RequestsServed = "requests_served"
+// told is a metric that the server tells. None is compared or limited by itself: which
+// way is better is clear of few.
+func told(name Name, key, label, help string, unit Unit, better Better, show Show) *Metric {
+	return &Metric{Name: name, Key: "server." + key, Label: label, Help: help, Of: Server, Unit: unit, Better: better, Show: show}
+}
 
 // signals are in the order in which they are shown.
 var signals = []Signal{
-	{
-		Tells: "when its process began, else when the first of its counters was made; it tells a restart",
-		From:  Source{ProcessStart, []string{ProcessStart}, Lowest},
-	},
-	{
-		Tells: "how many requests it ended, whoever sent them; it tells other traffic",
-		From:  Source{RequestsServed, []string{"vllm:request_success_total", "sglang:num_requests_total", "tgi_request_success"}, Sum},
-	},
-	{
-		Metric: &Metric{Name: "server queue", Key: "server.queue_ms", Label: "server queue", Help: "how long a request waited in the server to be scheduled, on average",
-			Of: Server, Unit: Milliseconds, Better: Lower, Show: Row},
-		From:    Source{"queue_s_sum", []string{"vllm:request_queue_time_seconds_sum", "sglang:queue_time_seconds_sum", "tgi_request_queue_duration_sum"}, Sum},
-		Per:     Source{"queue_s_count", []string{"vllm:request_queue_time_seconds_count", "sglang:queue_time_seconds_count", "tgi_request_queue_duration_count"}, Sum},
-		Combine: Ratio, Scale: 1e3,
-	},
-	{
-		Metric: &Metric{Name: "prefix hits", Key: "server.prefix_hit_share", Label: "prefix cache hits", Help: "share of the tokens looked up in the prefix cache that were there",
-			Of: Server, Unit: Share, Better: Higher, Show: Row},
-		From:    Source{"prefix_cache_hits", []string{"vllm:prefix_cache_hits_total", "vllm:gpu_prefix_cache_hits_total"}, Sum},
-		Per:     Source{"prefix_cache_queries", []string{"vllm:prefix_cache_queries_total", "vllm:gpu_prefix_cache_queries_total"}, Sum},
-		Combine: Ratio,
-	},
+	{told(ServerRunning, "running", "running", "requests in the server's batch, on average", Count, Neither, Data), telemetry.Running, "", Average, 0},
+	{told(ServerRunningMost, "running_max", "running max", "the most of them in a sample", Count, Neither, Data), telemetry.Running, "", Most, 0},
+	{told(ServerWaiting, "waiting", "waiting", "requests that waited in the server to be scheduled, on average", Count, Lower, Data), telemetry.Waiting, "", Average, 0},
+	{told(ServerWaitingMost, "waiting_max", "waiting max", "the most of them in a sample", Count, Lower, Data), telemetry.Waiting, "", Most, 0},
+	{told(ServerKVUse, "kv_use", "KV cache", "share of the KV cache in use, on average, of the fullest replica", Share, Neither, Data), telemetry.KVUse, "", Average, 0},
+	{told(ServerKVUseMost, "kv_use_max", "KV cache max", "the most of it in a sample", Share, Neither, Data), telemetry.KVUse, "", Most, 0},
+	{told(ServerPreemptions, "preemptions", "preemptions", "requests that had to give back their KV within the window", Count, Lower, Data), telemetry.Preemptions, "", Growth, 0},
+	{told(ServerStepTokens, "step_tokens", "tokens a step", "tokens that went through a step of the engine, on average", Tokens, Neither, Data), telemetry.StepTokens, telemetry.Steps, Ratio, 0},
+	{told(ServerClientTTFT, "client_ttft_ms", "client TTFT", "mean TTFT, from when a request was sent, of the requests that ended within the window: the sum of the next three", Milliseconds, Lower, Data), "", "", Derived, 0},
+	{told(ServerFront, "front_ms", "network and front end", "what is left of that beside the server's queue and prefill: the network, the API server, the client", Milliseconds, Lower, Data), "", "", Derived, 0},
+	{told(ServerQueue, "queue_ms", "server queue", "how long a request waited in the server to be scheduled, on average", Milliseconds, Lower, Row), telemetry.QueueSum, telemetry.QueueCount, Ratio, 1e3},
+	{told(ServerPrefill, "prefill_ms", "server prefill", "from its first step to its first token, on average", Milliseconds, Lower, Data), telemetry.PrefillSum, telemetry.PrefillCount, Ratio, 1e3},
+	{told(ServerTTFT, "ttft_ms", "server TTFT", "mean TTFT as the server counts it, of the requests whose first token came within the window", Milliseconds, Lower, Data), telemetry.TTFTSum, telemetry.TTFTCount, Ratio, 1e3},
+	{told(ServerDecode, "decode_ms", "server decode", "from a request's first token to its last, on average", Milliseconds, Lower, Data), telemetry.DecodeSum, telemetry.DecodeCount, Ratio, 1e3},
+	{told(ServerPrefillRate, "prefill_tokens_per_s", "server prefill rate", "prompt tokens that no cache had by the time from a request's first step to its first token: without the queue", TokensPerS, Higher, Data), "", "", Derived, 0},
+	{told(ServerHits, "prefix_hit_share", "prefix cache hits", "share of the tokens looked up in the prefix cache that were there", Share, Higher, Row), telemetry.PrefixHits, telemetry.PrefixQueries, Ratio, 0},
+	{told(ServerPlannedHits, "planned_hit_share", "planned prefix hits", "share of the prompts' tokens that an unlimited cache would have, as far as the workload tells", Share, Neither, Data), "", "", Derived, 0},
+	{told(ServerAccepted, "accepted_share", "accepted drafts", "share of the drafted tokens that were accepted", Share, Higher, Data), telemetry.AcceptedTokens, telemetry.DraftTokens, Ratio, 0},
+	{told(ServerRequests, "requests", "requests counted", "requests that the server ended over the whole load, whoever sent them", Count, Neither, Data), telemetry.Requests, "", Total, 0},
+	{told(ServerPrompt, "prompt_tokens", "prompt tokens counted", "tokens of prompts that it counted over the whole load", Tokens, Neither, Data), telemetry.PromptTokens, "", Total, 0},
+	{told(ServerOutput, "output_tokens", "output tokens counted", "tokens that it generated over the whole load", Tokens, Neither, Data), telemetry.OutputTokens, "", Total, 0},
+	{told(ServerForeign, "foreign_share", "foreign tokens", "share of both that were not this run's", Share, Lower, Data), "", "", Derived, 0},
+	{told(ServerCPU, "cpu_cores", "server CPU", "cores that the process that answers took, on average", Count, Lower, Data), "", "", Derived, 0},
+	{told(GPUActive, "gpu_active_share", "GPU busy", "share of the time in which anything ran on the GPUs", Share, Neither, Data), telemetry.GPUActive, "", Average, 0},
+	{told(GPUTensor, "gpu_tensor_share", "GPU matrix units busy", "share of the time in which their matrix units worked", Share, Neither, Data), telemetry.GPUTensorActive, "", Average, 0},
+	{told(GPUMemory, "gpu_memory_share", "GPU memory busy", "share of the time in which their memory was read or written", Share, Neither, Data), telemetry.GPUMemoryActive, "", Average, 0},
+	{told(GPUPower, "gpu_power_w", "GPU power", "power of all GPUs that tell, on average", Watts, Lower, Data), telemetry.GPUPower, "", Average, 0},
+	{told(GPUEnergy, "gpu_energy_j", "GPU energy", "energy of all GPUs that tell, over the window", Joules, Lower, Data), telemetry.GPUEnergy, "", Growth, 0},
+	{told(GPUClock, "gpu_clock_mhz", "GPU clock", "clock of the slowest GPU, on average", Megahertz, Higher, Data), telemetry.GPUClock, "", Average, 0},
+	{told(GPUHeat, "gpu_temperature_c", "GPU temperature", "temperature of the hottest GPU, the most in a sample", Celsius, Lower, Data), telemetry.GPUTemperature, "", Most, 0},
+	{told(ServerSamples, "samples", "server samples", "times within the window that the server told how many requests run", Count, Neither, Data), "", "", Derived, 0},
 }
 
-// Signals are what servers are asked for.
+// Signals are the metrics that follow from what servers and GPUs tell.
 func Signals() []Signal { return append([]Signal(nil), signals...) }
-
-// Sources are the series that they take.
-func (s *Signal) Sources() []Source {
-	if s.Combine == Ratio {
-		return []Source{s.From, s.Per}
-	}
-	return []Source{s.From}
-}

@@ -53,6 +53,7 @@ const (
 	CheckRestarts     = "server restarts"
 	CheckGone         = "server went away"
 	CheckServed       = "served requests"
+	CheckServedTokens = "served tokens"
 	CheckPrompts      = "prompt lengths"
 	CheckOutputs      = "output lengths"
 	CheckEarlyStops   = "early stops"
@@ -136,6 +137,7 @@ func Checks() []CheckKind {
 		{CheckRestarts, "connections", "was its process restarted, or did all connections break at once?", "if so", ""},
 		{CheckGone, s, "did it refuse every connection from some time on?", "if so", ""},
 		{CheckServed, share, "did the server count as many requests as it was sent, by its own metrics? More is other traffic on it", "over 1 % more than were sent, or fewer than were answered", ""},
+		{CheckServedTokens, share, "share of the tokens that the server counted over the load, by its own metrics, that were not this run's", "over 1 %", ""},
 		{CheckPrompts, share, "were prompts as long as planned, by the server's count?", "over 1 % not", ""},
 		{CheckOutputs, share, "were answers as long as asked for?", "over 1 % not", ""},
 		{CheckEarlyStops, share, "answers that the model ended before the length asked for", "over 1 %", ""},

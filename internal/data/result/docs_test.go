@@ -70,18 +70,16 @@ func metricsTable() string {
 
 func signalsTable() string {
 	var b strings.Builder
-	b.WriteString("| samples | of the server's | across replicas | |\n|---|---|---|---|\n")
+	b.WriteString("| in run.json | from the samples | how |\n|---|---|---|\n")
 	for _, s := range metric.Signals() {
-		for i, from := range s.Sources() {
-			about := s.Tells
-			switch {
-			case s.Metric != nil && i == 0:
-				about = s.Key + ": " + s.Combine.String()
-			case s.Metric != nil:
-				about = "what that is a ratio to"
-			}
-			fmt.Fprintf(&b, "| `%s` | `%s` | %s | %s |\n", from.Record, strings.Join(from.Series, "`, `"), from.Across, about)
+		from := "`" + string(s.From) + "`"
+		if s.Per != "" {
+			from += " / `" + string(s.Per) + "`"
 		}
+		if s.From == "" {
+			from = "several"
+		}
+		fmt.Fprintf(&b, "| %s | %s | %s |\n", s.Key, from, s.Combine)
 	}
 	return b.String()
 }

@@ -50,7 +50,8 @@ type Evidence struct {
 	Duplicates int // of them that came twice
 	Incomplete int // of them whose chunks are not all there, for damage
 
-	Served *Served // nil where the server does not tell
+	Served  *Served  // nil where the server does not tell
+	Foreign *float64 // share of the tokens that it counted that were not of these requests; nil where that is not known
 
 	Streams, Counted int64 // streams with gaps, and those of them whose tokens are known
 	Expected, Seen   int64 // tokens by usage and by chunks, where both are known
@@ -118,6 +119,13 @@ func (e *Evidence) Checks() []result.Check {
 	}
 	if s := e.Served; s != nil && s.Sent > 0 && !b.Damaged() {
 		out = append(out, checkServed(s))
+	}
+	if e.Foreign != nil && !b.Damaged() {
+		foreign := result.NewCheck(result.CheckServedTokens, *e.Foreign, .01)
+		if *e.Foreign > .01 {
+			foreign.Status = result.Flag
+		}
+		out = append(out, foreign)
 	}
 	if b.promptKnown > 0 {
 		out = append(out, checkShare(result.CheckPrompts, int64(b.otherPrompt), int64(b.promptKnown), .01))

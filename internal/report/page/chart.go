@@ -575,11 +575,26 @@ func timeCharts(prefix string, s *Series) []*chart {
 		d := s.Errors[class]
 		errors.Series = append(errors.Series, drawn{Name: say.Plain(cmp.Or(class, "no class")), Kind: "dots", Tone: k%5 + 1, Shape: min(k/5, 2), X: d.X, Y: d.Y})
 	}
+	told := func(id, title, unit, note string, most float64, series ...drawn) *chart {
+		for i := range series {
+			series[i].Kind = "line"
+		}
+		y := axis{Name: title, Unit: unit, Min: &none}
+		if most > 0 {
+			y.Max = &most
+		}
+		return &chart{ID: prefix + id, Title: title, Note: note, X: x, Y: y, Marks: shades, Group: prefix + "time", Low: true, Wide: true, Series: series}
+	}
 	return drawable(
 		step("flow", "Requests due and served", "req/s", per, drawn{Name: "due", Tone: 5, Y: s.Due}, drawn{Name: "served", Tone: 1, Y: s.Served}, lost),
 		step("flight", "Requests in flight", "requests", "Time means, from due to done.", drawn{Name: "in flight", Tone: 3, Y: s.InFlight}),
 		step("rate", "Output tokens", "tok/s", "By when they came.", drawn{Name: "output", Tone: 1, Y: s.Tokens}),
 		dots, errors,
+		told("batch", "Requests in the server", "requests", "As the server told: in its batch, and waiting for a place there.", 0,
+			drawn{Name: "running", Tone: 1, X: s.Running.X, Y: s.Running.Y}, drawn{Name: "waiting", Tone: 2, X: s.Waiting.X, Y: s.Waiting.Y}),
+		told("kv", "KV cache in use", "", "As the server told, of its fullest replica; 1 is all of it.", 1, drawn{Name: "in use", Tone: 3, X: s.KVUse.X, Y: s.KVUse.Y}),
+		told("steps", "Tokens a step", "tokens", "As the server told, on average since the time before.", 0, drawn{Name: "tokens a step", Tone: 1, X: s.StepTokens.X, Y: s.StepTokens.Y}),
+		told("power", "Power", "W", "Of all GPUs that tell.", 0, drawn{Name: "power", Tone: 2, X: s.Power.X, Y: s.Power.Y}),
 	)
 }
 

@@ -54,7 +54,7 @@ func further() (metrics []measure.Definition, signals []metric.Signal) {
 				return int64(r.PromptTokens)
 			}},
 		}, []metric.Signal{
-			{Metric: prompts, From: metric.Source{Record: "prompts", Series: []string{"prompts_total"}}, Combine: metric.Growth},
+			{Metric: prompts, From: "prompts", Combine: metric.Growth},
 		}
 }
 

@@ -15,6 +15,7 @@ import (
 	"pitot/internal/data/spill"
 	"pitot/internal/measure"
 	"pitot/internal/stat"
+	"pitot/internal/telemetry"
 )
 
 // Series is what happened at a point in a form that can be drawn. Its size is
@@ -34,6 +35,10 @@ type Series struct {
 
 	First  Dots            // TTFT by when the request was due, of any time
 	Errors map[string]Dots // by error class: when it was reported, and how long after due
+
+	// What the server and its GPUs told, by when: requests that run and that wait, the
+	// share of the KV cache in use, tokens a step since the time before, watts.
+	Running, Waiting, KVUse, StepTokens, Power Dots
 
 	// Cumulative distributions over the cohort, by the name that the summary
 	// has in run.json.
@@ -183,6 +188,7 @@ type gather struct {
 	heat   heat
 	slow   top
 	random top
+	told   telemetry.Samples // what servers and GPUs told
 }
 
 type dot struct{ x, y int64 }
@@ -277,6 +283,11 @@ func (g *gather) inWindow(t int64) bool { return t >= g.t0 && t < g.t1 }
 func (g *gather) addFrame(f *record.Frame) {
 	g.chunks += int64(len(f.Chunks))
 	g.streams.Add(f)
+	for i := range f.Samples {
+		if x := &f.Samples[i]; x.Source != record.SourceClient && x.Source != record.SourceHost {
+			g.told.Add(x.Source, telemetry.Signal(x.Name), x.T, x.Value)
+		}
+	}
 }
 
 // addRow takes in a request with its chunks.
@@ -446,10 +457,46 @@ func (g *gather) series() *Series {
 			s.Spread[name] = x.spread(g.size.ranks)
 		}
 	}
+	g.toldSeries(s)
 	s.Input, s.Output = lengthsOf(g.in), lengthsOf(g.out)
 	s.Heat = g.heat.result()
 	s.Slow, s.Random = g.slow.traces(g.size.stamps), g.random.traces(g.size.stamps)
 	return s
+}
+
+// toldSeries is what the server told.
+func (g *gather) toldSeries(s *Series) {
+	most := 4 * g.size.bins
+	gauge := func(signal telemetry.Signal, digits int) Dots {
+		return course(g.told.Between(signal, 0, g.end+1), most, digits)
+	}
+	s.Running, s.Waiting, s.KVUse = gauge(telemetry.Running, 2), gauge(telemetry.Waiting, 2), gauge(telemetry.KVUse, 4)
+	s.Power = gauge(telemetry.GPUPower, 1)
+	tokens, steps := g.told.Between(telemetry.StepTokens, 0, g.end+1), g.told.Between(telemetry.Steps, 0, g.end+1)
+	var each []telemetry.Sample
+	for i := 1; i < min(len(tokens), len(steps)); i++ {
+		n, of := tokens[i].Value-tokens[i-1].Value, steps[i].Value-steps[i-1].Value
+		if tokens[i].T == steps[i].T && of > 0 && n >= 0 {
+			each = append(each, telemetry.Sample{T: tokens[i].T, Value: n / of})
+		}
+	}
+	s.StepTokens = course(each, most, 1)
+}
+
+// course are samples over time; of too many each so many are one, their mean.
+func course(samples []telemetry.Sample, most, digits int) (d Dots) {
+	d.Of = len(samples)
+	each := (len(samples) + most - 1) / max(most, 1)
+	for len(samples) > 0 {
+		n := min(each, len(samples))
+		sum := 0.
+		for _, x := range samples[:n] {
+			sum += x.Value
+		}
+		d.X, d.Y = append(d.X, roundTo(float64(samples[n-1].T)/1e9, 3)), append(d.Y, roundTo(sum/float64(n), digits))
+		samples = samples[n:]
+	}
+	return d
 }
 
 func roundTo(x float64, digits int) float64 {

@@ -1,0 +1,96 @@
+package report
+
+import (
+	"fmt"
+	"strings"
+
+	"pitot/internal/data/metric"
+	"pitot/internal/data/result"
+	"pitot/internal/say"
+)
+
+// server says what servers and GPUs told of themselves: what the batch was like, what
+// TTFT is made of, what the prefix cache and the GPUs did. A figure that is not known is
+// left out.
+func (m *PointModel) server(run *result.Run, p *result.Point) {
+	all := run.Metrics()
+	value := func(name metric.Name) (float64, bool) {
+		d := all.Find(name)
+		if d == nil {
+			return 0, false
+		}
+		x, ok := p.Server[d.Field()]
+		return x, ok
+	}
+	amount := func(name metric.Name) string {
+		x, ok := value(name)
+		if !ok {
+			return ""
+		}
+		return written(all.Find(name).Unit)(x)
+	}
+	with := func(before string, name metric.Name, after string) string {
+		if s := amount(name); s != "" {
+			return before + s + after
+		}
+		return ""
+	}
+	line := func(head string, parts ...string) {
+		if parts = present(parts...); len(parts) > 0 {
+			parts[0] = head + parts[0]
+			m.Server = append(m.Server, parts)
+		}
+	}
+	most := func(name, most metric.Name, word string) string {
+		if amount(name) == "" {
+			return ""
+		}
+		return amount(name) + word + with(" (at most ", most, ")")
+	}
+	preemptions := with("", metric.ServerPreemptions, " preemptions")
+	switch x, ok := value(metric.ServerPreemptions); {
+	case ok && x < .5:
+		preemptions = ""
+	case ok:
+		preemptions = say.Plural(int(x+.5), "preemption")
+	}
+	kv := most(metric.ServerKVUse, metric.ServerKVUseMost, "")
+	if kv != "" {
+		kv = "KV cache " + kv
+	}
+	line("the server's own numbers: ", most(metric.ServerRunning, metric.ServerRunningMost, " running"),
+		most(metric.ServerWaiting, metric.ServerWaitingMost, " waiting"), kv, preemptions, with("", metric.ServerStepTokens, " tokens a step"))
+	queue, prefill, front := amount(metric.ServerQueue), amount(metric.ServerPrefill), amount(metric.ServerFront)
+	switch {
+	case front != "":
+		line("", fmt.Sprintf("TTFT %s ms on average = %s network and front end + %s queue + %s prefill", amount(metric.ServerClientTTFT), front, queue, prefill))
+	case queue != "":
+		scope := ""
+		if _, sampled := value(metric.ServerSamples); !sampled { // it was asked before the load and after it alone
+			scope = "over the whole load: "
+		}
+		line(scope, "server queue "+queue+" ms", with("prefill ", metric.ServerPrefill, " ms"))
+	}
+	naive := ""
+	if s := p.Metrics.SummaryOf(metric.PrefillRate); s != nil && s.Mean != nil {
+		naive = " (" + say.Quantity(*s.Mean) + " by TTFT)"
+	}
+	line("", with("prefill ", metric.ServerPrefillRate, " tok/s without the queue"+naive),
+		with("prefix cache hits ", metric.ServerHits, with(", ", metric.ServerPlannedHits, " planned")), with("accepted drafts ", metric.ServerAccepted, ""))
+	line("GPUs: ", with("busy ", metric.GPUActive, ""), with("matrix units ", metric.GPUTensor, ""), with("memory ", metric.GPUMemory, ""),
+		with("", metric.GPUPower, " W"), with("", metric.GPUEnergy, " J"), with("", metric.GPUClock, " MHz"), with("", metric.GPUHeat, " °C"))
+	if x, ok := value(metric.ServerForeign); ok && x > .01 {
+		line("", say.Percent(x)+" of the tokens that the server counted were not this run's")
+	}
+	var others []string // of a catalogue that has more
+	for _, d := range all {
+		if x, ok := p.Server[d.Field()]; ok && d.Of == metric.Server && d.Show != metric.Data && !strings.HasPrefix(string(d.Name), "server ") && d.Name != metric.ServerHits {
+			text := d.Label + " " + written(d.Unit)(x)
+			if d.Unit != metric.Share && d.Unit != metric.Count {
+				text += " " + string(d.Unit)
+			}
+			others = append(others, text)
+		}
+	}
+	line("", others...)
+}

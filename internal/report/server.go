@@ -27,6 +27,9 @@ func (m *PointModel) server(run *result.Run, p *result.Point) {
 		if !ok {
 			return ""
 		}
+		if all.Find(name).Unit == metric.Count {
+			return say.Decimal(x, 1)
+		}
 		return written(all.Find(name).Unit)(x)
 	}
 	with := func(before string, name metric.Name, after string) string {

@@ -242,7 +242,18 @@ func toldByServer(f explain.Facts, p *result.Point, samples *telemetry.Samples) 
 		return
 	}
 	t0 := int64(p.Seconds.Warmup * 1e9)
-	w := samples.Window(t0, t0+int64(p.Seconds.Window*1e9))
+	t1 := t0 + int64(p.Seconds.Window*1e9)
+	w := samples.Window(t0, t1)
+	// What twins are held against is of the whole load, which they replay.
+	whole := samples.Window(0, t1+int64(p.Seconds.Drain*1e9))
+	for signal := range w.Gauges {
+		w.Gauges[signal] = whole.Gauges[signal]
+	}
+	for _, signal := range []telemetry.Signal{telemetry.QueueSum, telemetry.QueueCount, telemetry.PrefillSum, telemetry.PrefillCount, telemetry.Preemptions, telemetry.Requests} {
+		if x, ok := whole.Growth(signal); ok && w.Counters != nil {
+			w.Counters[signal] = x
+		}
+	}
 	own := explain.Own{}
 	if in, out := p.Throughput.InputTokensPerS, p.Throughput.OutputTokensPerS; in != nil && out != nil && p.Throughput.Why == "" {
 		own = explain.Own{Tokens: (*in + *out) * p.Seconds.Window, Known: true}

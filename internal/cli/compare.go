@@ -14,6 +14,7 @@ import (
 	"pitot/internal/run"
 	"pitot/internal/say"
 	"pitot/internal/study/compare"
+	"pitot/internal/study/inspect"
 )
 
 // compareVerb says whether something changed between the sides, or saves a
@@ -47,6 +48,7 @@ func compareVerb(_ context.Context, e *Env) (int, error) {
 		return Usage, err
 	}
 	m := report.BuildComparison(c)
+	m.Limiters(changedLimiters(c, sides))
 	if err := writeComparison(e, m, &p); err != nil { // first: whoever reads the answer may stop early
 		return Usage, err
 	}
@@ -60,6 +62,24 @@ func compareVerb(_ context.Context, e *Env) (int, error) {
 		return Fired, nil
 	}
 	return Done, nil
+}
+
+// changedLimiters says what limits other sides than the first otherwise, where something
+// changed and a run of each can be looked into.
+func changedLimiters(c *compare.Comparison, sides []compare.Side) map[string][]inspect.Change {
+	of := map[string][]inspect.Change{}
+	for i := range c.Verdicts {
+		switch c.Verdicts[i].Word {
+		case compare.Undistinguished, compare.Equivalent, compare.NotCompared, compare.OtherInstrument:
+			continue
+		}
+		for k := range sides {
+			if a, b := sides[0].Runs, sides[k].Runs; sides[k].Name == c.Verdicts[i].B && k > 0 && len(a) > 0 && len(b) > 0 {
+				of[sides[k].Name] = inspect.Changed(a[0].Path, a[0].Run, b[0].Path, b[0].Run)
+			}
+		}
+	}
+	return of
 }
 
 func compareOptions(p *plan.Comparison) (o compare.Options, err error) {

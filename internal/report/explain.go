@@ -3,6 +3,8 @@ package report
 import (
 	"fmt"
 	"io"
+	"maps"
+	"slices"
 	"strings"
 
 	"pitot/internal/data/metric"
@@ -92,12 +94,31 @@ func (m *Model) Explain(x *inspect.Explanation) {
 	for i := range x.Points {
 		p := &x.Points[i]
 		for k := range p.Symptoms {
-			list = append(list, findingSentence(p, &p.Symptoms[k]))
+			d := &p.Symptoms[k]
+			list = append(list, findingSentence(p, d))
+			if f := &d.Primary; m.Why == "" && f.Cause != explain.Unknown {
+				m.Why = fmt.Sprintf("%s at %s: %s%s.", symptomName(d.Symptom), p.Load, say.Plain(f.Claim), confidenceText(f))
+				if f.Try != nil {
+					m.Why += " Try " + say.Plain(trialText(f.Try)) + "."
+				}
+			}
 		}
 	}
 	if len(list) > 0 {
 		m.Limited = append(m.Limited[:len(m.Limited)-1:len(m.Limited)-1], list...)
-		m.Why = list[0]
+	}
+}
+
+// Limiters puts into a comparison what limits a side otherwise than the first.
+func (m *ComparisonModel) Limiters(of map[string][]inspect.Change) {
+	for _, side := range slices.Sorted(maps.Keys(of)) {
+		var parts []string
+		for _, x := range of[side] {
+			parts = append(parts, fmt.Sprintf("%s at %s: %s → %s", symptomName(x.Symptom), x.Load, x.From, x.To))
+		}
+		if len(parts) > 0 {
+			m.Differs = append(m.Differs, [2]string{"what limits " + say.Plain(side), strings.Join(parts, "; ")})
+		}
 	}
 }
 

@@ -97,7 +97,7 @@ type Trial struct {
 // requests that were measured.
 type Twin struct {
 	Name    string            // "llama-3.1-8b@h100"
-	Value   float64           // ms, of the symptom: the median of them
+	Value   float64           // ms, of the symptom: the median of them; 0 where they were asked for another tail
 	Off     float64           // how far the best of them is from what was measured, the mean of |ln(twin ÷ measured)|
 	Slower  float64           // factor on the steps of the stated deployment that makes twins as slow as the server
 	Reliefs map[Cause]Relief  // of the causes that it models

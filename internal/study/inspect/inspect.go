@@ -330,3 +330,51 @@ func reigns(points []Point) (list []Reign) {
 	}
 	return list
 }
+
+// Changed says what limits the second of two runs otherwise than the first, at the loads
+// that both measured. What is not known of either is no change. Runs whose deployment is
+// not known, or whose records are gone, tell nothing.
+func Changed(dirA string, a *result.Run, dirB string, b *result.Run) (list []Change) {
+	for _, d := range []*result.Run{a, b} {
+		if known, _, err := deployment(d, ""); known == nil || err != nil {
+			return nil
+		}
+	}
+	both := 0
+	for _, i := range a.ByLoad() {
+		k := slices.IndexFunc(b.Points, func(p result.Point) bool {
+			return p.Load.Loop == a.Points[i].Load.Loop && p.Load.Value() == a.Points[i].Load.Value()
+		})
+		if k < 0 {
+			continue
+		}
+		if both++; both > loadsQuickly {
+			break
+		}
+		of := [2]Point{}
+		for side, x := range []struct {
+			dir string
+			run *result.Run
+			at  int
+		}{{dirA, a, i}, {dirB, b, k}} {
+			d, _, _ := deployment(x.run, "")
+			of[side] = point(x.dir, x.run, x.at, samplesOf(x.dir)[int32(x.at)], d, Options{Quick: true})
+		}
+		for _, was := range of[0].Symptoms {
+			for _, is := range of[1].Symptoms {
+				from, to := was.Primary.Cause, is.Primary.Cause
+				if was.Symptom == is.Symptom && from != to && from != explain.Unknown && to != explain.Unknown {
+					list = append(list, Change{was.Symptom, of[0].Load, from, to})
+				}
+			}
+		}
+	}
+	return list
+}
+
+// Change is a symptom that another cause limits than before.
+type Change struct {
+	Symptom  explain.Symptom
+	Load     string
+	From, To explain.Cause
+}

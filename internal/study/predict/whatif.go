@@ -327,8 +327,21 @@ func (s *Series) values(m metric.Name) []float64 {
 	return nil
 }
 
+// supported is the symptom that so many requests tell: of a p99 of few, which hangs on
+// one or two of them, the tail is asked that ten of them have.
+func supported(s explain.Symptom, n int) explain.Symptom {
+	if (s.Of == "p99" || s.Of == "p95") && n < 1000 {
+		s.Of = "p90"
+	}
+	return s
+}
+
 // Of is what the twins say of a symptom, nil if nothing.
 func (w *WhatIf) Of(s explain.Symptom) *explain.Twin {
+	asked := s
+	if len(w.members) > 0 {
+		s = supported(s, len(w.members[0].base.values(s.Metric)))
+	}
 	t := &explain.Twin{Name: w.Name, Off: math.Inf(1), Reliefs: map[explain.Cause]explain.Relief{}, Trials: map[explain.Cause][]explain.Trial{}}
 	gains := map[explain.Cause][]float64{}
 	among := map[explain.Cause]float64{}
@@ -358,7 +371,9 @@ func (w *WhatIf) Of(s explain.Symptom) *explain.Twin {
 			}
 		}
 	}
-	t.Value, _ = explain.Statistic("p50", bases)
+	if s == asked {
+		t.Value, _ = explain.Statistic("p50", bases)
+	}
 	t.Slower, _ = explain.Statistic("p50", scales)
 	for cause, list := range gains {
 		g, _ := explain.Statistic("p50", list)

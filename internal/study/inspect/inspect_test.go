@@ -1,0 +1,67 @@
+package inspect
+
+import (
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"pitot/internal/data/metric"
+	"pitot/internal/data/result"
+	"pitot/internal/study/explain"
+)
+
+// A cause reigns over neighbouring loads; one at which it is not known ends none.
+func TestReigns(t *testing.T) {
+	s := explain.Symptom{Metric: metric.TTFT, Of: "p90"}
+	var points []Point
+	for i, cause := range []explain.Cause{explain.Compute, explain.Unknown, explain.Compute, explain.Seats, explain.Seats} {
+		points = append(points, Point{Load: string(rune('a' + i)), Symptoms: []explain.Diagnosis{{Symptom: s, Primary: explain.Finding{Cause: cause}}}})
+	}
+	want := []Reign{{s, explain.Compute, "a", "c"}, {s, explain.Seats, "d", "e"}}
+	if diff := cmp.Diff(want, reigns(points)); diff != "" {
+		t.Error(diff)
+	}
+	if reigns(points[:1]) != nil {
+		t.Error("one load has no stretch")
+	}
+}
+
+// The limits that are not met are looked at; where all are met, the usual figures.
+func TestSymptoms(t *testing.T) {
+	limit := func(m metric.Name, p float64, met result.Met) result.Limit {
+		return result.Limit{Metric: m, Percentile: p, Met: met}
+	}
+	p := &result.Point{SLO: &result.SLO{Met: result.No, Limits: []result.Limit{limit(metric.TTFT, 99, result.No), limit(metric.TPOT, 50, result.Yes), limit(metric.Errors, 0, result.No)}}}
+	if diff := cmp.Diff([]explain.Symptom{{Metric: metric.TTFT, Of: "p99"}}, symptoms(p)); diff != "" {
+		t.Error(diff)
+	}
+	p.SLO.Met = result.Yes
+	if diff := cmp.Diff(usual, symptoms(p)); diff != "" {
+		t.Error(diff)
+	}
+}
+
+// A server is what its owner says, an embedded target what its name says, and fixed
+// latencies are no hardware.
+func TestDeployment(t *testing.T) {
+	for _, c := range []struct{ kind, spec, said, want string }{
+		{"http", "http://host:8000", "", ""},
+		{"http", "http://host:8000", "llama-3.1-8b@h100", "llama-3.1-8b@h100"},
+		{"http", "http://host:8000", "sim:llama-3.1-8b@h100", "llama-3.1-8b@h100"},
+		{"sim", "sim:llama-3.1-8b@h100?max_num_seqs=8", "", "llama-3.1-8b@h100?max_num_seqs=8"},
+		{"sim", "sim:fixed", "", ""},
+		{"mock", "mock:", "", ""},
+	} {
+		d, note, err := deployment(&result.Run{Target: result.Target{Kind: c.kind, Spec: c.spec}}, c.said)
+		named := ""
+		if d != nil {
+			named = d.Named()
+		}
+		if err != nil || named != c.want || (d == nil) != (note != "") {
+			t.Errorf("%+v: %q, %q, %v", c, named, note, err)
+		}
+	}
+	if _, _, err := deployment(&result.Run{}, "nonsense"); err == nil {
+		t.Error("nonsense is taken")
+	}
+}

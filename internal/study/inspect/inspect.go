@@ -65,6 +65,9 @@ const (
 	asked, askedTokens          = 300, 120_000
 	askedQuickly, tokensQuickly = 100, 12_000
 	loadsQuickly                = 2
+	// mostQuickly is how many tokens each twin may have to serve, warm-up included, for a
+	// report that nobody asked to explain: beyond, twins of a search took minutes.
+	mostQuickly = 60_000
 )
 
 // Run explains a run that has its records in a directory. Errors are the user's.
@@ -199,8 +202,8 @@ func point(dir string, measured *result.Run, i int, samples *telemetry.Samples, 
 	told(known, measured, p, d)
 	toldByServer(known, p, samples)
 	var what *predict.WhatIf
-	if d != nil {
-		what = r.First(few(seen, n, tokens)).WhatIf(d, known, effort)
+	if first := few(seen, n, tokens); d != nil && !(o.Quick && through(seen, first) > mostQuickly) {
+		what = r.First(first).WhatIf(d, known, effort)
 	}
 	for _, s := range symptoms(p) {
 		c := explain.Case{Symptom: s, Facts: explain.Observe(s, seen)}
@@ -220,6 +223,20 @@ func point(dir string, measured *result.Run, i int, samples *telemetry.Samples, 
 		out.NoFinding = "no answer was streamed: times of tokens are not known"
 	}
 	return out
+}
+
+// through is how many tokens of answers there are up to so many measured requests, those
+// of the warm-up included: what each twin has to serve.
+func through(seen []explain.Request, measured int) (tokens int) {
+	for i := range seen {
+		if seen[i].Measured {
+			if measured--; measured < 0 {
+				break
+			}
+		}
+		tokens += seen[i].Output
+	}
+	return tokens
 }
 
 // few is how many measured requests have at most so many tokens of answers, at most n.

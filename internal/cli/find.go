@@ -5,6 +5,7 @@ import (
 
 	"pitot/internal/plan"
 	"pitot/internal/run"
+	"pitot/internal/study/predict"
 )
 
 func findVerb(ctx context.Context, e *Env) (int, error) {
@@ -22,11 +23,18 @@ func measureCapacity(ctx context.Context, s *run.Session, p *plan.Plan, view *pr
 		return err
 	}
 	in := run.NewSearcher(s, claims, p.Over == "concurrency", view)
-	alone, err := s.Alone(ctx)
-	if err != nil {
+	goal := run.Goal{Objective: p.SLO, Budget: p.SearchTime(), MaxLoad: p.MaxLoad, Verify: p.Verify, Seed: p.Seed}
+	if p.Twin != "" {
+		twin, err := predict.NewSearched(deploymentOf(p.Twin), p, claims, s.Dir, in.Probed)
+		if err != nil {
+			return err
+		}
+		goal.Twin, goal.TwinSpec = twin, p.Twin
+	}
+	if goal.Alone, err = s.Alone(ctx); err != nil {
 		return err
 	}
-	c, err := in.Find(ctx, run.Goal{Objective: p.SLO, Budget: p.SearchTime(), MaxLoad: p.MaxLoad, Alone: alone, Verify: p.Verify, Seed: p.Seed})
+	c, err := in.Find(ctx, goal)
 	s.Found(c)
 	return err
 }

@@ -88,6 +88,7 @@ type Search struct {
 	Budget  time.Duration // for the search, or for the window of Load.Until
 	Verify  float64       // the load to verify, 0 to search
 	MaxLoad float64       // 0 for no limit
+	Twin    string        // MODEL@GPU that a search is replayed on, "" for none
 }
 
 // Good is what is good, and what it costs.

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"maps"
+	"math"
 	"slices"
 	"strings"
 	"time"
@@ -31,7 +32,7 @@ type Searcher struct {
 	claims  []slo.Claim
 	closed  bool
 	view    View
-	indices []int // of the run's points, by probe
+	probed  []Probed // by probe
 
 	died     error   // the target answered nothing at all
 	served   float64 // requests per second, at the last load
@@ -42,6 +43,16 @@ type Searcher struct {
 	budget   float64 // seconds, 0 if there is none
 	low, top float64 // highest load within all limits, lowest over one; 0 if none
 }
+
+// Probed is where a probe is in the run: its point, and its window in nanoseconds since
+// the point's load began.
+type Probed struct {
+	Point  int32
+	T0, T1 int64
+}
+
+// Probed are the probes so far.
+func (s *Searcher) Probed() []Probed { return s.probed }
 
 // NewSearcher measures in s. Loads are requests per second, or users where
 // closed is true.
@@ -71,8 +82,9 @@ func (s *Searcher) Probe(ctx context.Context, p search.Probe) (search.Seen, erro
 	if err != nil {
 		return search.Seen{}, err
 	}
-	s.indices = append(s.indices, m.Index)
 	s.work, s.sent = s.work+search.WorkOf(m.Extent.Requests, m.Extent.Events, m.Extent.Prompt), s.sent+int(m.Extent.Requests)
+	t0 := int64(math.Round(m.Seconds.Warmup * 1e9))
+	s.probed = append(s.probed, Probed{int32(m.Index), t0, t0 + int64(math.Round(m.Seconds.Window*1e9))})
 	v := m.Violations(s.claims, p.Blocks)
 	seen := search.Seen{
 		Load: p.Load, N: v.N, Violations: v.Of, Joint: v.Any,
@@ -141,7 +153,7 @@ func (s *Searcher) note(seen *search.Seen) {
 
 // about is a search in one line, while it measures a probe.
 func (s *Searcher) about(p search.Probe) string {
-	line := fmt.Sprintf("%s %s · load %d", p.Stage, s.named(p.Load), len(s.indices)+1)
+	line := fmt.Sprintf("%s %s · load %d", p.Stage, s.named(p.Load), len(s.probed)+1)
 	switch bracketed := s.low > 0 && (s.top == 0 || s.low < s.top); {
 	case p.Estimate > 0:
 		line += fmt.Sprintf(" · estimate %.4g, %.4g to %.4g", p.Estimate, p.Interval.Lo, p.Interval.Hi)
@@ -220,10 +232,22 @@ func (s *Searcher) Result(c search.Capacity, objective slo.Spec) *result.Capacit
 	}
 	for i, step := range c.Trail {
 		r.Trail = append(r.Trail, result.CapacityProbe{
-			Point: s.indices[i], Stage: step.Stage, Load: step.Load, Requests: step.Seen.N,
+			Point: int(s.probed[i].Point), Stage: step.Stage, Load: step.Load, Requests: step.Seen.N,
 			Violations: step.Seen.Violations, Stability: step.Seen.Stability, Excluded: step.Seen.Invalid,
 		})
 	}
+	return r
+}
+
+// replayOf is what a replay says as run.json has it.
+func (s *Searcher) replayOf(x *search.Replayed, spec string) *result.Replay {
+	r := &result.Replay{Twin: spec, Why: x.Reason, Windows: x.Windows, Requests: x.Requests, Violations: x.Violations, Errors: x.Errors}
+	if x.Reason != "" {
+		return r
+	}
+	r.Spec, r.Estimate, r.K, r.Rho, r.Phi = s.claims[max(x.Claim, 0)].Spec, search.Known(x.Estimate), search.Known(x.K), &x.Rho, search.Known(x.Phi)
+	r.Interval = &[2]*float64{search.Known(x.Interval.Lo), search.Known(x.Interval.Hi)}
+	r.StandardErrors = &result.ReplayErrors{Chance: x.Chance, Twin: x.TwinError, Model: x.ModelError, Drift: x.Drift}
 	return r
 }
 
@@ -243,6 +267,8 @@ type Goal struct {
 	Alone     time.Duration // about how long one request takes on an idle target
 	Verify    float64       // the load to look at; 0: the highest is searched for
 	Seed      uint64
+	Twin      search.Twin // that the search is replayed on, nil for none
+	TwinSpec  string      // MODEL@GPU of it
 }
 
 // Find searches for the capacity of a session's target, or verifies a load. It
@@ -252,7 +278,7 @@ func (s *Searcher) Find(ctx context.Context, what Goal) (*result.Capacity, error
 	s.budget = what.Budget.Seconds()
 	cfg := search.FindConfig{
 		Eps: shares(s.claims), Closed: s.closed, MaxLoad: what.MaxLoad, Residence: what.Alone.Seconds(),
-		Level: level, Budget: search.Budget{Seconds: s.budget}, Seed: what.Seed,
+		Level: level, Budget: search.Budget{Seconds: s.budget}, Seed: what.Seed, Twin: what.Twin,
 	}
 	if s.budget == 0 {
 		cfg.Budget.Requests, cfg.Budget.Work = search.EnoughRequests, search.EnoughWork
@@ -290,6 +316,9 @@ func (s *Searcher) Find(ctx context.Context, what Goal) (*result.Capacity, error
 		return nil, say.Errorf("nothing can be measured: %s", c.Reason).WithHint("raise --budget or --max-load")
 	}
 	r := s.Result(c, what.Objective)
+	if x := c.Replayed; x != nil {
+		r.Replay = s.replayOf(x, what.TwinSpec)
+	}
 	if c.More {
 		if cfg.Budget.Work > 0 { // nobody asked for so little: it is said how to have more
 			r.Why = strings.Replace(r.Why, "the budget is", "what a few seconds simulate is", 1)

@@ -61,6 +61,34 @@ func (s Spec) Claims() ([]Claim, error) {
 	return claims, nil
 }
 
+// Times is by how many times what the claim allows a request took: at 1 and above it
+// violates it. It is +Inf of one that did not end well.
+func (c Claim) Times(r Request) float64 {
+	if c.limit != nil {
+		return c.limit.times(r)
+	}
+	most := 0.0
+	for _, l := range c.spec.Limits {
+		if l.Joint() {
+			most = max(most, l.times(r))
+		}
+	}
+	return most
+}
+
+// On says which metrics the claim is about.
+func (c Claim) On() (names []metric.Name) {
+	if c.limit != nil {
+		return []metric.Name{c.limit.Metric}
+	}
+	for _, l := range c.spec.Limits {
+		if l.Joint() {
+			names = append(names, l.Metric)
+		}
+	}
+	return names
+}
+
 // Violates says that a request counts against the claim.
 func (c Claim) Violates(r Request) bool {
 	if c.limit != nil {

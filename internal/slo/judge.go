@@ -1,6 +1,10 @@
 package slo
 
-import "pitot/internal/data/metric"
+import (
+	"math"
+
+	"pitot/internal/data/metric"
+)
 
 // Request is what limits are judged on.
 type Request interface {
@@ -19,6 +23,20 @@ func (l Limit) Meets(r Request) bool {
 		return r.OK()
 	}
 	return !(r.Value(l.Metric) >= float64(l.Max))
+}
+
+// times is by how many times the limit's maximum a request took.
+func (l Limit) times(r Request) float64 {
+	switch {
+	case !r.OK():
+		return math.Inf(1)
+	case l.Metric == metric.Errors || l.Metric.Pooled():
+		return 0
+	}
+	if x := r.Value(l.Metric) / float64(l.Max); x > 0 {
+		return x
+	}
+	return 0 // undefined, which is not over any limit
 }
 
 // Good says that a request meets every limit.

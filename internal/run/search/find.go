@@ -117,6 +117,7 @@ type FindConfig struct {
 	Residence float64
 	Budget    Budget
 	Seed      uint64 // of the random orders
+	Twin      Twin   // that the search is replayed on, nil for none
 }
 
 // claims are the indices of what is claimed.
@@ -190,6 +191,7 @@ type Capacity struct {
 	More     bool         // there is no estimate, and a larger budget may give one
 	Label    string       // what the interval covers
 	Trail    []Step       // all that was measured, in order
+	Replayed *Replayed    // what a replay on the twin says, nil without one
 }
 
 // ClaimLimit is the load at which one claim stops to hold.
@@ -241,6 +243,7 @@ func Find(ctx context.Context, c FindConfig, probe func(context.Context, Probe) 
 	case f.cap.Reason == "":
 		f.cap.Reason = "no load near the limit was verified"
 	}
+	f.replay()
 	return f.conclude(), f.err
 }
 

@@ -1,0 +1,509 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"math"
+	"math/rand/v2"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	"pitot/internal/data/metric"
+	"pitot/internal/data/record"
+	"pitot/internal/load"
+	"pitot/internal/measure"
+	"pitot/internal/run/search"
+	"pitot/internal/slo"
+	"pitot/internal/stat"
+	"pitot/internal/study/predict"
+	"pitot/internal/twin/deploy"
+	"pitot/internal/workload"
+)
+
+// server is a deployment that is not quite what the catalogue's twin of it is: other
+// kernels, overheads, limits of the scheduler, slow phases, and chances of its own. Its
+// twin is that of the spec without them.
+type server struct {
+	twin          string // MODEL@GPU?settings as a user would name it
+	off           string // the settings of the server
+	input, output float64
+	spread        float64 // coefficient of variation of the lengths
+	shape         float64 // of the gamma law of gaps
+	slo           string
+	claims        []slo.Claim
+	fails         float64 // share that is refused at once
+	capacity      float64
+	residence     float64
+	only          bool // no load behind a window
+	long          longRuns
+}
+
+func (s *server) about() string {
+	return fmt.Sprintf("%s with %s, %.0f in, %.0f out, cv %g, gamma %g, %s, %g fail", s.twin, s.off, s.input, s.output, s.spread, s.shape, s.slo, s.fails)
+}
+
+// deployment of a spec, with settings in place of its own.
+func deployment(spec, settings string) *deploy.Deployment {
+	if settings != "" {
+		spec, _, _ = strings.Cut(spec, "?")
+		spec += "?" + settings
+	}
+	d, err := deploy.Parse(spec)
+	if err != nil {
+		panic(fmt.Sprintf("%s: %v", spec, err))
+	}
+	return d
+}
+
+const longestPrompt = 30_000
+
+// law is what is asked.
+func (s *server) law(rate float64, seed uint64) (interface{ Next() int64 }, func(int64) (int, int)) {
+	rng := rand.New(rand.NewPCG(seed, 1))
+	input, output := lognormal(s.input, s.spread), lognormal(s.output, s.spread)
+	return &gaps{rng: rand.New(rand.NewPCG(seed, 2)), rate: rate, shape: s.shape}, func(int64) (int, int) {
+		return min(input(rng), longestPrompt), min(output(rng), longestPrompt)
+	}
+}
+
+// did is what a window of the server came to.
+type did struct {
+	schedule predict.Schedule
+	times    [][]float64 // of each claim, by how many times the limit, in the order of the window
+	failed   []bool
+	longest  float64 // seconds, from the begin to the last token
+	counted
+}
+
+// put puts a load on it: a warm-up, a window of n requests, and load to the end of them.
+func (s *server) put(rate float64, n int, warmup float64, seed uint64) *did {
+	d := deployment(s.twin, s.off)
+	arrivals, tokens := s.law(rate, seed)
+	out := &did{times: make([][]float64, len(s.claims))}
+	source := &noting{tokens: tokens}
+	to := &timed{did: out, server: s, from: int64(warmup * 1e9), rows: map[int64]record.Row{}}
+	cfg := load.Config{Arrivals: arrivals, Warmup: to.from, Requests: int64(n)}
+	if s.only {
+		cfg.Total = cfg.Requests
+	}
+	core := load.NewCore(cfg)
+	fails := rand.New(rand.NewPCG(seed, 3))
+	load.Run(context.Background(), core, load.NewVirtual(load.VirtualConfig{Engine: d.Engine(seed), Source: source, Sink: to}))
+	_, end := core.Window()
+	out.seconds = float64(end) / 1e9
+	out.schedule.From = -1
+	for id := range int64(len(source.asked)) {
+		r, a := to.rows[id], source.asked[id]
+		out.schedule.Asked = append(out.schedule.Asked, predict.Asked{At: r.Due, Input: int32(a[0]), Output: int32(a[1])})
+		if r.Due < to.from || int(id)-out.schedule.From >= n && out.schedule.From >= 0 {
+			continue
+		}
+		if out.schedule.From < 0 {
+			out.schedule.From, out.schedule.To = int(id), int(id)+n
+		}
+		one := judged{measure.LatencyOf(&r, &measure.Events{}), r.Outcome == record.OK}
+		failed := s.fails > 0 && fails.Float64() < s.fails
+		for c := range s.claims {
+			x := s.claims[c].Times(&one)
+			if failed {
+				x = math.Inf(1)
+			}
+			out.times[c] = append(out.times[c], x)
+		}
+		out.failed = append(out.failed, failed)
+		out.longest = max(out.longest, float64(r.LastToken)/1e9)
+		out.residence += float64(r.LastToken-r.Due) / 1e9 / float64(n)
+	}
+	return out
+}
+
+// judged is a request of the server for its limits.
+type judged struct {
+	measure.Latency
+	ok bool
+}
+
+func (j *judged) OK() bool { return j.ok }
+
+func (j *judged) Value(of metric.Name) float64 {
+	var x float64
+	var state measure.State
+	switch of {
+	case metric.TTFT:
+		x, state = j.TTFT(measure.Response, 0)
+	case metric.E2E:
+		x, state = j.E2E(measure.Response, 0)
+	default:
+		x, state = j.TPOT(0)
+	}
+	if state != measure.Known {
+		return math.NaN()
+	}
+	return x
+}
+
+// noting is a source that keeps what it drew; it is asked in order.
+type noting struct {
+	tokens func(int64) (int, int)
+	asked  [][2]int
+}
+
+// At implements [workload.Source].
+func (n *noting) At(i int64) (workload.Request, error) {
+	input, output := n.tokens(i)
+	n.asked = append(n.asked, [2]int{input, output})
+	return workload.Request{ID: i, Input: input, Output: output, Exact: true, Session: workload.Unknown}, nil
+}
+
+// timed is a sink that keeps the rows.
+type timed struct {
+	*did
+	server *server
+	from   int64
+	rows   map[int64]record.Row
+}
+
+// Chunk implements [record.Sink].
+func (*timed) Chunk(record.Chunk) {}
+
+// Done implements [record.Sink].
+func (t *timed) Done(r *record.Row) { t.rows[r.ID] = *r }
+
+// seen is a window as a search sees it.
+func (d *did) seen(p search.Probe) search.Seen {
+	s := search.Seen{Load: p.Load, N: len(d.failed), Violations: make([]int, len(d.times)), Residence: d.residence, Seconds: d.seconds, Stability: stat.Undecided}
+	blocks := max(1, p.Blocks)
+	s.Blocks, s.JointBlock = make([][]int, len(d.times)), make([]int, blocks)
+	for c := range s.Blocks {
+		s.Blocks[c] = make([]int, blocks)
+	}
+	for i := range d.failed {
+		if d.failed[i] {
+			s.Errors++
+		}
+		any := false
+		for c := range d.times {
+			if d.times[c][i] >= 1 {
+				s.Violations[c]++
+				s.Blocks[c][i*blocks/s.N]++
+				any = true
+			}
+		}
+		if any {
+			s.Joint++
+			s.JointBlock[i*blocks/s.N]++
+		}
+	}
+	return s
+}
+
+// eps is what may violate each claim.
+func (s *server) eps() (list []float64) {
+	for _, c := range s.claims {
+		list = append(list, c.Share)
+	}
+	return list
+}
+
+// drawServer draws a server whose twin is not it. The same seed is the same server. Its
+// limits are what it violates as often as may be at about some share of what it can serve.
+func drawServer(seed uint64) *server {
+	rng := rand.New(rand.NewPCG(seed, 0x7365727665))
+	pick := func(list ...string) string { return list[rng.IntN(len(list))] }
+	one := func(list ...float64) float64 { return list[rng.IntN(len(list))] }
+	within := func(lo, hi float64) float64 { return lo + (hi-lo)*rng.Float64() }
+	s := &server{
+		twin:  pick("llama-3.1-8b@h100?max_num_seqs=16", "llama-3.1-8b@h100?max_num_seqs=48", "llama-3.1-8b@l4", "qwen3-14b@l40s", "qwen3-32b@h100", "llama-3.1-70b@4xh100", "mistral-7b@a10g", "gpt-oss-20b@h100?max_num_seqs=64"),
+		input: one(256, 512, 1024, 2000), output: one(16, 32, 64), spread: one(0.3, 0.5, 0.5, 1.5), shape: one(0.25, 0.5, 1, 1, 1),
+	}
+	d := deployment(s.twin, "")
+	e, set := &d.Efficiency, &d.Settings
+	more := []string{
+		fmt.Sprintf("bandwidth_efficiency=%.3f", e.Bandwidth*within(0.7, 1)),
+		fmt.Sprintf("compute_efficiency=%.3f", e.Compute*within(0.6, 1)),
+		fmt.Sprintf("step_overhead=%v", time.Duration(float64(e.PerStep)*within(1, 3)).Round(time.Microsecond)),
+		fmt.Sprintf("step_jitter=%.3f", within(0, 0.1)),
+		fmt.Sprintf("max_num_batched_tokens=%d", int(float64(set.MaxNumBatchedTokens)*one(0.25, 0.5, 1, 1))),
+		fmt.Sprintf("max_num_seqs=%d", int(float64(set.MaxNumSeqs)*one(0.75, 1, 1))),
+	}
+	if slow := one(0, 0, 0.1, 0.2); slow > 0 {
+		more = append(more, fmt.Sprintf("slow_cv=%.2f&slow_time=%.1fs", slow, within(0.5, 5)))
+	}
+	s.off = strings.Join(more, "&")
+	kind, share := pick("ttft", "ttft", "tpot", "e2e", "joint"), one(0.01, 0.01, 0.01, 0.05, 0.1)
+	if s.fails = one(0, 0, 0, 0.3) * share; s.fails > 0 {
+		s.fails = math.Round(s.fails*1e4) / 1e4
+	}
+	at := within(0.6, 0.9)
+	s.claims = claims("p50 ttft<1s, p50 tpot<1s, p50 e2e<1s")
+	const burst = 1500
+	s.only = true
+	served := float64(burst) / s.put(1e4, burst, 0, seed).longest
+	s.only = false
+	s.capacity = at * served
+	s.residence = s.put(served/50, 50, 0, seed).residence
+	d1 := s.put(s.capacity, 8_000, 20*s.residence, seed)
+	limit := func(c int, share float64) float64 { // seconds
+		x := slices.Clone(d1.times[c])
+		slices.Sort(x)
+		return x[int(float64(len(x))*(1-share))]
+	}
+	spare := share - s.fails
+	p := fmt.Sprintf("p%.4g", 100*(1-share))
+	switch kind {
+	case "ttft":
+		s.slo = fmt.Sprintf("%s ttft<%.4gms", p, 1e3*limit(0, spare))
+	case "tpot":
+		s.slo = fmt.Sprintf("%s tpot<%.4gms", p, 1e3*limit(1, spare))
+	case "e2e":
+		s.slo = fmt.Sprintf("%s e2e<%.4gms", p, 1e3*limit(2, spare))
+	default:
+		s.slo = fmt.Sprintf("ttft<%.4gms, tpot<%.4gms @%.4g%%", 1e3*limit(0, 0.6*spare), 1e3*limit(1, 0.6*spare), 100*(1-share))
+	}
+	s.claims = claims(s.slo)
+	return s
+}
+
+func claims(text string) []slo.Claim {
+	spec, err := slo.Parse(text)
+	if err != nil {
+		panic(err)
+	}
+	list, err := spec.Claims()
+	if err != nil {
+		panic(err)
+	}
+	return list
+}
+
+// system is the server as one whose capacity can be measured.
+func (s *server) system() system {
+	return system{about: s.about(), capacity: s.capacity, residence: s.residence, limits: len(s.claims), allowed: s.claims[0].Share,
+		measure: func(p search.Probe, seed uint64) counted {
+			d := s.put(p.Load, p.Requests, p.Residences*p.Residence, seed)
+			d.violations = make([]uint8, p.Requests)
+			for i := range d.violations {
+				for c := range d.times {
+					if d.times[c][i] >= 1 {
+						d.violations[i] |= 1 << c
+					}
+				}
+			}
+			return d.counted
+		}}
+}
+
+// find searches for its capacity with so many requests, and replays the search.
+func (s *server) find(budget int, seed uint64) (c search.Capacity, sent int) {
+	rng := rand.New(rand.NewPCG(seed, 7))
+	var schedules []*predict.Schedule
+	twin := &kept{long: &s.long, Rehearsal: &predict.Rehearsal{Deployment: deployment(s.twin, ""), Claims: s.claims, Alone: true,
+		Schedule: func(step int) (*predict.Schedule, error) { return schedules[step], nil },
+		Law: func(rate float64, seed uint64) (interface{ Next() int64 }, func(int64) predict.Asked, error) {
+			arrivals, tokens := s.law(rate, seed)
+			return arrivals, func(i int64) predict.Asked {
+				input, output := tokens(i)
+				return predict.Asked{Input: int32(input), Output: int32(output)}
+			}, nil
+		}}}
+	cfg := search.FindConfig{Eps: s.eps(), Residence: s.residence, Budget: search.Budget{Requests: budget}, Seed: rng.Uint64(), Twin: twin}
+	c, err := search.Find(context.Background(), cfg, func(_ context.Context, p search.Probe) (search.Seen, error) {
+		d := s.put(p.Load, p.Requests, p.Residences*p.Residence, rng.Uint64())
+		schedules = append(schedules, &d.schedule)
+		sent += len(d.schedule.Asked)
+		return d.seen(p), nil
+	})
+	if err != nil {
+		panic(err)
+	}
+	return c, sent
+}
+
+// kept is a twin whose long runs are made once for all searches of a system.
+type kept struct {
+	*predict.Rehearsal
+	long *longRuns
+}
+
+// Long implements [search.Twin].
+func (c *kept) Long(ctx context.Context, loads []float64, n int) (all [][][]float64, err error) {
+	for _, load := range loads {
+		x, err := c.long.of([2]float64{load, float64(n)}, func() ([][]float64, error) {
+			one, err := c.Rehearsal.Long(ctx, []float64{load}, n)
+			return one[0], err
+		})
+		if err != nil {
+			return nil, err
+		}
+		all = append(all, x)
+	}
+	return all, nil
+}
+
+// longRuns are those of a system's twin, by load and requests.
+type longRuns struct {
+	sync.Mutex
+	runs map[[2]float64][][]float64
+}
+
+func (l *longRuns) of(key [2]float64, run func() ([][]float64, error)) ([][]float64, error) {
+	l.Lock()
+	defer l.Unlock()
+	if had := l.runs[key]; had != nil {
+		return had, nil
+	}
+	x, err := run()
+	if l.runs == nil {
+		l.runs = map[[2]float64][][]float64{}
+	}
+	l.runs[key] = x
+	return x, err
+}
+
+const replayAbout = "What a replay of a search on a twin adds to it (`pitot find --twin`), next to the regression of the same searches. The twin is not the server: " +
+	"other kernels, overheads, limits of the scheduler, slow phases and chances. All searches that were started count. Sent: median of the requests, warm-ups included. " +
+	"Given: there is an interval. Error: median of |estimate ÷ truth − 1|, half-width: median, of those with an interval. Holds: of them, the interval holds the truth. Wrong: of all searches, an interval that does not. " +
+	"ρ: median correlation. Half: design was looked at while the method was made, reported never."
+
+func replayHeader() []string {
+	return []string{"system", "half", "budget", "sent", "regression given", "error", "half-width", "holds", "replay given", "error", "half-width", "holds", "wrong", "ρ"}
+}
+
+// replays is by queues that batch, which take no time.
+func replays() table {
+	return table{
+		name: "replay", about: replayAbout + " Servers and twins are queues for seats.", slow: true, reps: 12, header: replayHeader(),
+		rows: func(reps int, seed uint64) [][]string {
+			const systems = 12
+			var list []replaySystem
+			for _, half := range []string{"design", "reported"} {
+				from := uint64(0)
+				if half == "reported" {
+					from = seed * 1000
+				}
+				for i := uint64(0); i < systems; i++ {
+					r := piece(fmt.Sprintf("rival %d", from+i), func() *rival { return drawRival(from + i) })
+					if r == nil || r.Capacity == 0 || r.SE > 0.01 {
+						continue // its truth is not known well enough
+					}
+					list = append(list, replaySystem{r.about(), half, r.Capacity, r.find})
+				}
+			}
+			return replayRows(list, reps, seed)
+		},
+	}
+}
+
+// replayTwins is by twins of the catalogue.
+func replayTwins() table {
+	return table{
+		name: "replay-twin", about: replayAbout + " Servers and twins are deployments in virtual time.", slow: true, reps: 6, header: replayHeader(),
+		rows: func(reps int, seed uint64) [][]string {
+			const systems, requests = 6, 30_000
+			var list []replaySystem
+			for i := range uint64(systems) {
+				s := drawServer(seed*1000 + i)
+				m := piece(fmt.Sprintf("server %s %d", s.about(), requests), func() *float64 {
+					at, _ := s.system().measuredCapacity(requests, seed+1<<32)
+					return &at.Load
+				})
+				if m == nil || *m == 0 {
+					continue
+				}
+				list = append(list, replaySystem{s.about(), "reported", *m, s.find})
+			}
+			return replayRows(list, reps, seed)
+		},
+	}
+}
+
+// replaySystem is one whose searches are replayed.
+type replaySystem struct {
+	about, half string
+	capacity    float64
+	find        func(budget int, seed uint64) (search.Capacity, int)
+}
+
+// replayCount is how searches came out.
+type replayCount struct {
+	Given, Holds, Replayed, ReplayHolds, Wrong            tally
+	Errors, Widths, ReplayErrors, ReplayWidths, Rho, Sent []float64
+}
+
+func replayRows(list []replaySystem, reps int, seed uint64) (rows [][]string) {
+	budgets := []int{3_000, 10_000}
+	all := map[string]*replayCount{}
+	for _, s := range list {
+		for _, budget := range budgets {
+			c := piece(fmt.Sprintf("replay %s %v %d %d %d", s.about, s.capacity, budget, reps, seed), func() *replayCount {
+				c := &replayCount{}
+				for rep := range reps {
+					x, sent := s.find(budget, seed<<32+uint64(rep))
+					c.count(&x, sent, s.capacity)
+				}
+				return c
+			})
+			if c == nil {
+				continue
+			}
+			rows = append(rows, append([]string{s.about, s.half, fmt.Sprint(budget)}, c.row()...))
+			key := s.half + fmt.Sprint(budget)
+			if all[key] == nil {
+				all[key] = &replayCount{}
+			}
+			all[key].merge(c)
+		}
+	}
+	for _, half := range []string{"design", "reported"} {
+		for _, budget := range budgets {
+			if c := all[half+fmt.Sprint(budget)]; c != nil {
+				rows = append(rows, append([]string{"all", half, fmt.Sprint(budget)}, c.row()...))
+			}
+		}
+	}
+	return rows
+}
+
+func (c *replayCount) count(x *search.Capacity, sent int, truth float64) {
+	c.Sent = append(c.Sent, float64(sent))
+	c.Given.count(x.Estimate > 0)
+	if x.Estimate > 0 {
+		c.Holds.count(x.Interval.Holds(truth))
+		c.Errors = append(c.Errors, math.Abs(x.Estimate/truth-1))
+		c.Widths = append(c.Widths, (x.Interval.Hi-x.Interval.Lo)/2/x.Estimate)
+	}
+	r := x.Replayed
+	given := r != nil && r.Reason == ""
+	c.Replayed.count(given)
+	if !given {
+		c.Wrong.count(false)
+		return
+	}
+	holds := r.Interval.Lo <= truth && (r.Interval.Hi == 0 || truth <= r.Interval.Hi)
+	c.ReplayHolds.count(holds)
+	c.Wrong.count(!holds)
+	c.ReplayErrors, c.Rho = append(c.ReplayErrors, math.Abs(r.Estimate/truth-1)), append(c.Rho, r.Rho)
+	if r.Interval.Lo > 0 && r.Interval.Hi > 0 {
+		c.ReplayWidths = append(c.ReplayWidths, (r.Interval.Hi-r.Interval.Lo)/2/r.Estimate)
+	}
+}
+
+func (c *replayCount) merge(o *replayCount) {
+	for _, t := range [][2]*tally{{&c.Given, &o.Given}, {&c.Holds, &o.Holds}, {&c.Replayed, &o.Replayed}, {&c.ReplayHolds, &o.ReplayHolds}, {&c.Wrong, &o.Wrong}} {
+		t[0].Held, t[0].Of = t[0].Held+t[1].Held, t[0].Of+t[1].Of
+	}
+	for _, l := range [][2]*[]float64{{&c.Errors, &o.Errors}, {&c.Widths, &o.Widths}, {&c.ReplayErrors, &o.ReplayErrors}, {&c.ReplayWidths, &o.ReplayWidths}, {&c.Rho, &o.Rho}, {&c.Sent, &o.Sent}} {
+		*l[0] = append(*l[0], *l[1]...)
+	}
+}
+
+func (c *replayCount) row() []string {
+	rho := "none"
+	if len(c.Rho) > 0 {
+		rho = fmt.Sprintf("%.2f", median(c.Rho))
+	}
+	return []string{fmt.Sprintf("%.0f", median(c.Sent)), c.Given.String(), percent(c.Errors), percent(c.Widths), c.Holds.String(),
+		c.Replayed.String(), percent(c.ReplayErrors), percent(c.ReplayWidths), c.ReplayHolds.String(), c.Wrong.String(), rho}
+}

@@ -1,0 +1,208 @@
+package search
+
+import (
+	"context"
+	"errors"
+	"math"
+	"math/rand/v2"
+	"slices"
+	"testing"
+
+	"pgregory.net/rapid"
+
+	"pitot/internal/stat"
+)
+
+// lognormals is an engine without a queue: a request takes (load/10)³ times a lognormal
+// time that it draws, and a window shares a part of it. Slowed by k, everything comes k
+// times as fast and takes k times as long.
+type lognormals struct {
+	k       float64 // how much slower than the twin the server is
+	unlike  float64 // the part of a request's luck that the twin does not share
+	windows []lognormalWindow
+	fails   float64
+	err     error
+}
+
+type lognormalWindow struct {
+	load float64
+	n    int
+	seed uint64
+}
+
+const lognormalSpread = 0.5
+
+// luck of the requests of a window: alone is what the twin does not have.
+func (e *lognormals) luck(seed uint64, n int) (shared, alone []float64) {
+	rng := rand.New(rand.NewPCG(seed, 1))
+	window := 0.3 * rng.NormFloat64()
+	own := 0.3 * rng.NormFloat64()
+	for range n {
+		shared = append(shared, window+rng.NormFloat64())
+		alone = append(alone, own+rng.NormFloat64())
+	}
+	return shared, alone
+}
+
+// takes is by how many times the limit a request of such luck takes.
+func takes(load, luck float64) float64 {
+	return math.Pow(load/10, 3) * math.Exp(lognormalSpread*luck)
+}
+
+func (e *lognormals) probe(_ context.Context, p Probe, seed uint64) (Seen, error) {
+	e.windows = append(e.windows, lognormalWindow{p.Load, p.Requests, seed})
+	s := Seen{Load: p.Load, N: p.Requests, Violations: []int{0}, Residence: 0.1, Seconds: float64(p.Requests) / p.Load, Stability: stat.Undecided,
+		Blocks: [][]int{make([]int, max(1, p.Blocks))}, JointBlock: make([]int, max(1, p.Blocks))}
+	shared, alone := e.luck(seed, p.Requests)
+	rng := rand.New(rand.NewPCG(seed, 2))
+	for i := range shared {
+		luck := math.Sqrt(1-e.unlike)*shared[i] + math.Sqrt(e.unlike)*alone[i]
+		failed := rng.Float64() < e.fails
+		if failed {
+			s.Errors++
+		}
+		if failed || e.k*takes(e.k*p.Load, luck) >= 1 {
+			s.Violations[0]++
+			s.Blocks[0][i*len(s.Blocks[0])/p.Requests]++
+		}
+	}
+	s.Joint, s.JointBlock = s.Violations[0], s.Blocks[0]
+	return s, nil
+}
+
+// Again implements [Twin].
+func (e *lognormals) Again(_ context.Context, steps []int, k float64) (counts [][]int, _ error) {
+	for _, i := range steps {
+		w := e.windows[i]
+		shared, _ := e.luck(w.seed, w.n)
+		n := 0
+		for _, luck := range shared {
+			if k*takes(k*w.load, luck) >= 1 {
+				n++
+			}
+		}
+		counts = append(counts, []int{n, n})
+	}
+	return counts, e.err
+}
+
+// Long implements [Twin].
+func (e *lognormals) Long(_ context.Context, loads []float64, n int) (all [][][]float64, _ error) {
+	for _, load := range loads {
+		rng := rand.New(rand.NewPCG(math.Float64bits(load), 3))
+		times := make([]float64, n)
+		for i := range times { // the luck of windows has its spread, of many of them
+			times[i] = takes(load, math.Sqrt(1.09)*rng.NormFloat64())
+		}
+		all = append(all, [][]float64{times})
+	}
+	return all, e.err
+}
+
+// capacity is where a share eps violates.
+func (e *lognormals) capacity(eps float64) float64 {
+	z := stat.NormalQuantile(1 - eps)
+	// k·(k·load/10)³·exp(spread·√1.09·z) = 1
+	return 10 * math.Pow(math.Exp(-lognormalSpread*math.Sqrt(1.09)*z)/e.k, 1./3) / e.k
+}
+
+func (e *lognormals) find(t testing.TB, eps float64, budget int, seed uint64) Capacity {
+	rng := rand.New(rand.NewPCG(seed, 9))
+	c, err := Find(t.Context(), FindConfig{Eps: []float64{eps}, Residence: 0.5, Budget: Budget{Requests: budget}, Seed: seed, Twin: e},
+		func(ctx context.Context, p Probe) (Seen, error) { return e.probe(ctx, p, rng.Uint64()) })
+	if err != nil {
+		t.Fatal(err)
+	}
+	return c
+}
+
+// Where the twin has the schedule's luck, the interval of a small search holds the truth,
+// about as often as it says, whatever the server's speed.
+func TestReplayHoldsTheTruth(t *testing.T) {
+	const searches = 60
+	held, known := 0, 0
+	var off []float64
+	for i := range searches {
+		e := &lognormals{k: 0.5 * math.Pow(4, float64(i)/searches), unlike: 0.1}
+		c := e.find(t, 0.05, 4_000, uint64(i))
+		r := c.Replayed
+		if r == nil || r.Reason != "" {
+			continue
+		}
+		truth := e.capacity(0.05)
+		if known++; r.Interval.Holds(truth) {
+			held++
+		}
+		off = append(off, math.Abs(r.Estimate/truth-1))
+		if math.Abs(math.Log(r.K/e.k)) > 0.15 {
+			t.Errorf("a server %.3g times as slow is taken for %.3g", e.k, r.K)
+		}
+	}
+	slices.Sort(off)
+	if known < searches*9/10 || held < known*85/100 || off[len(off)/2] > 0.03 {
+		t.Errorf("of %d searches %d have an interval, %d hold; half are within %.3g", searches, known, held, off[len(off)/2])
+	}
+}
+
+// What the schedule explains is known: much where the twin shares the luck, nothing where
+// it does not.
+func TestReplayRho(t *testing.T) {
+	for _, x := range []struct{ unlike, lo, hi float64 }{{0, 0.9, 1}, {1, -0.6, 0.6}} {
+		e := &lognormals{k: 1.3, unlike: x.unlike}
+		if r := e.find(t, 0.05, 10_000, 3).Replayed; r == nil || r.Reason != "" || r.Rho < x.lo || r.Rho > x.hi {
+			t.Errorf("unlike %v: %+v", x.unlike, r)
+		}
+	}
+}
+
+// Errors are not the twin's: they are taken from the violations and from what may violate.
+func TestReplayErrors(t *testing.T) {
+	e := &lognormals{k: 1.2, unlike: 0.1, fails: 0.02}
+	r := e.find(t, 0.06, 10_000, 5).Replayed
+	truth := (&lognormals{k: 1.2}).capacity((0.06 - 0.02) / 0.98)
+	if r == nil || r.Reason != "" || r.Errors == 0 || math.Abs(r.Estimate/truth-1) > 0.05 {
+		t.Errorf("%+v, truth %.4g", r, truth)
+	}
+}
+
+// A twin that is nowhere near the server gives a reason, and so does one that fails, or a
+// search without violations.
+func TestReplayKnowsWhatItCannot(t *testing.T) {
+	if r := (&lognormals{k: 6}).find(t, 0.05, 4_000, 1).Replayed; r != nil && r.Reason == "" && (r.Interval.Lo > 0 && r.Interval.Hi > 0) {
+		t.Errorf("six times as slow: %+v", r)
+	}
+	if r := (&lognormals{k: 1, err: errors.New("no records")}).find(t, 0.05, 4_000, 1).Replayed; r == nil || r.Reason == "" || r.Estimate != 0 {
+		t.Errorf("a twin that fails: %+v", r)
+	}
+	r := newReplayer(t.Context(), &lognormals{k: 1}, &FindConfig{Eps: []float64{0.01}, Level: 0.95})
+	if got, ok := r.calibrate(0, []Step{{Probe{Load: 1}, Seen{Load: 1, N: 100, Violations: []int{0}}}}); ok || got.Reason == "" {
+		t.Errorf("no violation: %+v", got)
+	}
+}
+
+func TestRising(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		xs := rapid.SliceOfN(rapid.Float64Range(0, 1e6), 1, 40).Draw(t, "xs")
+		got := rising(xs)
+		var a, b float64
+		for i := range xs {
+			a, b = a+xs[i], b+got[i]
+		}
+		if len(got) != len(xs) || !slices.IsSorted(got) || math.Abs(a-b) > 1e-6*(1+a) {
+			t.Fatalf("%v of %v", got, xs)
+		}
+	})
+}
+
+// Beyond the ends of the lattice no k is known, and none is cut off to be one.
+func TestReachHasNoEnds(t *testing.T) {
+	p := profile{at: []int{-slowest, 0, slowest}, raw: []float64{2, 10, 50}, rising: []float64{2, 10, 50}}
+	for want, end := range map[float64]int{1: -1, 2: -1, 50: 1, 51: 1} {
+		if lo, hi := p.reach(want); !math.IsInf(lo, end) && !math.IsInf(hi, end) {
+			t.Errorf("%v is reached from %v to %v", want, lo, hi)
+		}
+	}
+	if lo, hi := p.reach(10); lo != 0 || hi != 0 {
+		t.Errorf("%v to %v", lo, hi)
+	}
+}

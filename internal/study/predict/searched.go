@@ -1,0 +1,201 @@
+package predict
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"slices"
+
+	"pitot/internal/data/metric"
+	"pitot/internal/data/record"
+	"pitot/internal/load"
+	"pitot/internal/plan"
+	"pitot/internal/run"
+	"pitot/internal/say"
+	"pitot/internal/slo"
+	"pitot/internal/twin/deploy"
+	"pitot/internal/workload"
+	"pitot/internal/workload/arrival"
+)
+
+// Searched is a search under way in a run's directory, whose loads a twin is sent again.
+type Searched struct {
+	Rehearsal
+	dir    string
+	plan   *plan.Plan
+	probed func() []run.Probed
+
+	schedules []*Schedule // of the steps that were read
+	served    []Asked     // requests that were answered, for their lengths
+	template  []int       // of them, tokens of the prompt beyond those planned
+	exact     int         // of them, answers as long as planned
+	cached    int64       // prompt tokens that the server had cached
+}
+
+// rehearsable are the metrics whose limits a rehearsal knows.
+var rehearsable = []metric.Name{metric.TTFT, metric.TTFA, metric.TPOT, metric.E2E, metric.Generation, metric.Errors}
+
+// NewSearched prepares the rehearsal of a search on the twin of a deployment. probed says
+// which points its steps are, as far as it has come. Errors say why there is none, and are
+// the user's where he asked for one.
+func NewSearched(spec string, p *plan.Plan, claims []slo.Claim, dir string, probed func() []run.Probed) (*Searched, error) {
+	d, err := deploy.Parse(spec)
+	if err != nil {
+		return nil, err
+	}
+	for _, c := range claims {
+		for _, name := range c.On() {
+			if !slices.Contains(rehearsable, name) {
+				return nil, say.Errorf("a replay does not know %s", name).WithHint("leave --twin out, or limit ttft, tpot or e2e")
+			}
+		}
+	}
+	switch {
+	case p.Over == "concurrency":
+		return nil, say.Errorf("users who wait for their answers have no schedule to replay").WithHint("leave --twin out, or search over rates")
+	case p.MaxInFlight > 0:
+		return nil, say.Errorf("a replay does not hold requests back").WithHint("leave --twin or --max-in-flight out")
+	}
+	s := &Searched{dir: dir, plan: p, probed: probed}
+	s.Rehearsal = Rehearsal{Deployment: d, Claims: claims, Schedule: s.schedule, Law: s.law}
+	return s, nil
+}
+
+// schedule of a step, from the records.
+func (s *Searched) schedule(step int) (*Schedule, error) {
+	if step >= len(s.schedules) {
+		if err := s.read(); err != nil {
+			return nil, err
+		}
+	}
+	if step >= len(s.schedules) || len(s.schedules[step].Asked) == 0 {
+		return nil, fmt.Errorf("load %d has no records", step+1)
+	}
+	return s.schedules[step], nil
+}
+
+// read takes in the steps that are new.
+func (s *Searched) read() error {
+	steps := s.probed()
+	rows := map[int32][]record.Row{}
+	for _, p := range steps[len(s.schedules):] {
+		rows[p.Point] = nil
+	}
+	for f, err := range record.Frames(s.dir) {
+		if err != nil {
+			return fmt.Errorf("read records: %w", err)
+		}
+		if of, wanted := rows[f.Point]; wanted {
+			rows[f.Point] = append(of, f.Rows...)
+		}
+	}
+	for _, p := range steps[len(s.schedules):] {
+		x, err := s.scheduleOf(p, rows[p.Point])
+		if err != nil {
+			return err
+		}
+		s.schedules = append(s.schedules, x)
+	}
+	return nil
+}
+
+// scheduleOf is what was sent of a point.
+func (s *Searched) scheduleOf(p run.Probed, rows []record.Row) (*Schedule, error) {
+	var src workload.Source
+	if s.plan.Prefix > 0 { // else nothing is shared
+		from, done, err := run.Workload(&s.plan.Ask, p.Point)
+		if err != nil {
+			return nil, err
+		}
+		defer done()
+		src = from
+	}
+	slices.SortStableFunc(rows, func(a, b record.Row) int { return int(min(1, max(-1, a.Due-b.Due))) })
+	x := &Schedule{From: -1}
+	for i := range rows {
+		r := &rows[i]
+		q, ok := recorded(r, timing{sent: float64(r.Sent) / 1e9}, nil, p.T0, p.T1)
+		if !ok {
+			continue
+		}
+		a := Asked{At: r.Due, Input: int32(q.Input), Output: int32(q.Output)}
+		if src != nil {
+			asked, err := src.At(r.ID)
+			if err != nil {
+				return nil, err
+			}
+			a.Content = load.Content(&asked, q.Input)
+		}
+		if r.Due >= p.T0 && r.Due < p.T1 {
+			if x.From < 0 {
+				x.From = len(x.Asked)
+			}
+			x.To = len(x.Asked) + 1
+		}
+		x.Asked = append(x.Asked, a)
+		if r.Outcome == record.OK && r.CompletionTokens > 0 {
+			s.serve(r, a)
+		}
+	}
+	x.From = max(x.From, 0)
+	return x, nil
+}
+
+// serve notes how long an answered request was.
+func (s *Searched) serve(r *record.Row, a Asked) {
+	a.Content = nil
+	s.served = append(s.served, a)
+	if r.InputPlanned > 0 {
+		s.template = append(s.template, int(a.Input-r.InputPlanned))
+	}
+	if a.Output == r.OutputPlanned {
+		s.exact++
+	}
+	s.cached += int64(max(r.CachedTokens, 0))
+}
+
+// law is what a long run asks: what the plan does, with answers as long as the server's.
+func (s *Searched) law(rate float64, seed uint64) (interface{ Next() int64 }, func(int64) Asked, error) {
+	arrivals, err := arrival.Parse(s.plan.Arrival, rate, seed)
+	switch {
+	case err != nil:
+		return nil, nil, err
+	case len(s.served) == 0:
+		return nil, nil, fmt.Errorf("no request was answered")
+	}
+	rng := rand.New(rand.NewPCG(seed, 0x6c656e67746873))
+	drawn := func() Asked { return s.served[rng.IntN(len(s.served))] }
+	if !s.plan.Generated() {
+		var prompts int64
+		for _, a := range s.served {
+			prompts += int64(a.Input)
+		}
+		if s.cached > prompts/20 {
+			return nil, nil, fmt.Errorf("prompts of a file share what the server had cached")
+		}
+		return arrivals, func(int64) Asked { return drawn() }, nil
+	}
+	src, _, err := run.Workload(&s.plan.Ask, int32(seed%(1<<30))+1<<30)
+	if err != nil {
+		return nil, nil, err
+	}
+	beyond := 0
+	if len(s.template) > 0 {
+		slices.Sort(s.template)
+		beyond = s.template[len(s.template)/2]
+	}
+	asPlanned := float64(s.exact) >= 0.99*float64(len(s.served))
+	return arrivals, func(i int64) Asked {
+		q, err := src.At(i)
+		if err != nil {
+			return drawn()
+		}
+		a := Asked{Input: int32(max(1, q.Input+beyond)), Output: int32(max(1, q.Output))}
+		if !asPlanned {
+			a.Output = drawn().Output
+		}
+		if s.plan.Prefix > 0 {
+			a.Content = load.Content(&q, int(a.Input))
+		}
+		return a
+	}, nil
+}

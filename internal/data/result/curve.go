@@ -100,7 +100,8 @@ type Capacity struct {
 	Bracket  *[2]*float64    `json:"bracket"`
 	Bounds   *Bounds         `json:"bounds,omitempty"`
 	Floor    *Floor          `json:"floor,omitempty"` // why no load meets the objective
-	Binding  string          `json:"binding"`         // the limit that is reached first
+	Replay   *Replay         `json:"replay,omitempty"`
+	Binding  string          `json:"binding"` // the limit that is reached first
 	Limits   []CapacityLimit `json:"limits"`
 	Requests int             `json:"requests"` // measured in all
 	Seconds  float64         `json:"seconds"`
@@ -113,6 +114,36 @@ type Capacity struct {
 type Forecast struct {
 	Requests  int      `json:"requests"`   // that the budget was to pay
 	HalfWidth *float64 `json:"half_width"` // of the 95 % interval, relative to the estimate; null: bounds alone
+}
+
+// Replay is what a search says when its schedule is replayed on a twin, slowed until as
+// many requests violate the limit: an estimate of its own, on which no bound rests.
+type Replay struct {
+	Twin string `json:"twin"`           // MODEL@GPU, as it was named
+	Spec string `json:"spec,omitempty"` // the limit that is reached first by it
+	// Estimate is the capacity of the slowed twin. It and what follows are null where Why
+	// says why there is none.
+	Estimate *float64     `json:"estimate"`
+	Interval *[2]*float64 `json:"interval"` // nominally 95 %; an end is null that is not known
+	K        *float64     `json:"k"`        // how much slower than the twin the server is
+	Rho      *float64     `json:"rho"`      // correlation of what both violate beyond what is expected
+	Phi      *float64     `json:"phi"`      // over-dispersion of what the replay leaves unexplained
+	// What calibrates: windows near the limit.
+	Windows        int           `json:"windows"`
+	Requests       int           `json:"requests"`
+	Violations     int           `json:"violations"` // without errors
+	Errors         int           `json:"errors"`     // that the twin does not make
+	StandardErrors *ReplayErrors `json:"standard_errors"`
+	Why            string        `json:"why,omitempty"`
+}
+
+// ReplayErrors are the parts of a replay's error, as standard errors of the estimate's
+// logarithm.
+type ReplayErrors struct {
+	Chance float64 `json:"chance"` // of what the schedule does not explain
+	Twin   float64 `json:"twin"`   // of the twin's own capacity, and of the share of errors
+	Model  float64 `json:"model"`  // by how the twin's shape is not the server's
+	Drift  float64 `json:"drift"`  // 0 where none was found
 }
 
 // Bounds is how sure the two ends of a bracket are.

@@ -76,6 +76,9 @@ level. Where no load meets the SLO the answer says why, and the exit code is 5.
 The load of --over rate is requests per second at times of their own; that of
 --over concurrency is users who wait for their answers.
 
+With --twin MODEL@GPU the search is replayed on the twin of what is measured, slowed
+until as many requests violate the limits: another estimate, on which no bound rests.
+
 `)
 	fmt.Fprintln(w, "Presets for --slo")
 	for _, p := range slo.Presets() {

@@ -48,7 +48,13 @@ func (f *search) measure() bool {
 		many -= 2
 		loads = f.spread(f.centred, width, many)
 	}
-	if n < leastMain {
+	forReplay := n < leastMain && f.cfg.Twin != nil && !f.cfg.Closed
+	if forReplay {
+		many = replayedMain
+		loads = f.spread(f.centred, width, many)
+		n = f.afford(loads, spareVerify)
+	}
+	if n < leastMain && (!forReplay || n < leastReplayed) {
 		f.cap.Reason = tooSmall
 		return false
 	}
@@ -68,6 +74,10 @@ func (f *search) measure() bool {
 				loads = f.spread(f.centred*math.Exp(min(most, max(-most, shift))), max(width, now), many)
 			}
 		}
+	}
+	if forReplay { // nothing else is read off windows as short
+		f.cap.Reason = tooSmall
+		return false
 	}
 	return f.fit()
 }

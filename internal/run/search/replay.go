@@ -92,6 +92,10 @@ func newReplayer(ctx context.Context, twin Twin, cfg *FindConfig) *replayer {
 	return &replayer{ctx: ctx, twin: twin, cfg: cfg, long: twinLong, again: map[[2]int][]int{}, runs: map[[2]int][][]float64{}}
 }
 
+// With a twin main windows may be short, for their edges are replayed with them: where the
+// budget pays no longer ones there are replayedMain of them, of leastReplayed requests or more.
+const replayedMain, leastReplayed = 12, 40
+
 // leastRho is from which correlation on a replay explains enough of a search to be given.
 const leastRho = 0.5
 

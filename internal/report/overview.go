@@ -128,19 +128,9 @@ func replayText(x *result.Replay, load func(float64) string) []string {
 	if x.Estimate == nil || x.K == nil || x.Rho == nil {
 		return []string{"no estimate by replay on " + say.Plain(x.Twin) + ": " + say.Plain(x.Why)}
 	}
-	text := "estimate " + load(*x.Estimate)
-	if i := x.Interval; i != nil {
-		switch {
-		case i[0] != nil && i[1] != nil:
-			text += fmt.Sprintf(" (%s to %s, nominally 95 %%)", say.Quantity(*i[0]), say.Quantity(*i[1]))
-		case i[0] != nil:
-			text += fmt.Sprintf(" (above %s, nominally 95 %%)", say.Quantity(*i[0]))
-		case i[1] != nil:
-			text += fmt.Sprintf(" (below %s, nominally 95 %%)", say.Quantity(*i[1]))
-		}
-	}
-	return []string{text, fmt.Sprintf("by replay of %s near the limit on the twin of %s, slowed k = %s, ρ = %s; no bound rests on it",
-		say.Plural(x.Requests, "request"), say.Plain(x.Twin), say.Quantity(*x.K), say.Decimal(*x.Rho, 2))}
+	return []string{"estimate " + load(*x.Estimate) + " by replay, without an interval that holds",
+		fmt.Sprintf("%s near the limit on the twin of %s, slowed k = %s, ρ = %s; no bound rests on it",
+			say.Plural(x.Requests, "request"), say.Plain(x.Twin), say.Quantity(*x.K), say.Decimal(*x.Rho, 2))}
 }
 
 // forecastText is what a search said that it would come to.

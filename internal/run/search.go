@@ -246,7 +246,6 @@ func (s *Searcher) replayOf(x *search.Replayed, spec string) *result.Replay {
 		return r
 	}
 	r.Spec, r.Estimate, r.K, r.Rho, r.Phi = s.claims[max(x.Claim, 0)].Spec, search.Known(x.Estimate), search.Known(x.K), &x.Rho, search.Known(x.Phi)
-	r.Interval = &[2]*float64{search.Known(x.Interval.Lo), search.Known(x.Interval.Hi)}
 	r.StandardErrors = &result.ReplayErrors{Chance: x.Chance, Twin: x.TwinError, Model: x.ModelError, Drift: x.Drift}
 	return r
 }

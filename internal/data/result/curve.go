@@ -123,11 +123,10 @@ type Replay struct {
 	Spec string `json:"spec,omitempty"` // the limit that is reached first by it
 	// Estimate is the capacity of the slowed twin. It and what follows are null where Why
 	// says why there is none.
-	Estimate *float64     `json:"estimate"`
-	Interval *[2]*float64 `json:"interval"` // nominally 95 %; an end is null that is not known
-	K        *float64     `json:"k"`        // how much slower than the twin the server is
-	Rho      *float64     `json:"rho"`      // correlation of what both violate beyond what is expected
-	Phi      *float64     `json:"phi"`      // over-dispersion of what the replay leaves unexplained
+	Estimate *float64 `json:"estimate"`
+	K        *float64 `json:"k"`   // how much slower than the twin the server is
+	Rho      *float64 `json:"rho"` // correlation of what both violate beyond what is expected
+	Phi      *float64 `json:"phi"` // over-dispersion of what the replay leaves unexplained
 	// What calibrates: windows near the limit.
 	Windows        int           `json:"windows"`
 	Requests       int           `json:"requests"`

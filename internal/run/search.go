@@ -320,7 +320,7 @@ func (s *Searcher) Find(ctx context.Context, what Goal) (*result.Capacity, error
 	}
 	if c.More {
 		if cfg.Budget.Work > 0 { // nobody asked for so little: it is said how to have more
-			r.Why = strings.Replace(r.Why, "the budget is", "what a few seconds simulate is", 1)
+			r.Why = strings.Replace(r.Why, "the budget is too small", "what a few seconds simulate is too little", 1)
 			if centred {
 				r.Why += "; with --budget, of virtual time: " + search.ForecastNear(near.Residence, near.Load, search.Budget{}).String()
 			}

@@ -36,7 +36,7 @@ const (
 	// EnoughRequests is a budget that gives an interval of about ±5 %.
 	EnoughRequests = 145_000
 	// EnoughWork is what a search on a simulated target may take of a processor.
-	EnoughWork = 9e6
+	EnoughWork = 7.5e6
 	// Warmup is the length of a warm-up in mean residence times: the share of
 	// violations needs 8 to 12 of them from empty, longer than means do.
 	Warmup = 10

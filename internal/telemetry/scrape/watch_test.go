@@ -5,8 +5,12 @@ import (
 	"fmt"
 	"io"
 	"net"
+	"net/http"
+	"net/http/httptest"
+	"os"
 	"slices"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -151,21 +155,21 @@ func TestHostilePages(t *testing.T) {
 				t.Errorf("%s: it is asked for ever", name)
 			}
 			// And from some time on.
-			turned := false
+			var turned atomic.Bool
 			s = from(func(conn net.Conn) {
-				if turned {
+				if turned.Load() {
 					c.serve(conn)
 					return
 				}
 				defer conn.Close()
 				for {
-					if _, err := conn.Read(make([]byte, 1<<16)); err != nil || turned {
+					if _, err := conn.Read(make([]byte, 1<<16)); err != nil || turned.Load() {
 						return
 					}
 					_, _ = io.WriteString(conn, ok("vllm:num_requests_running 1\n"))
 				}
 			})
-			time.AfterFunc(5500*time.Millisecond, func() { turned = true })
+			time.AfterFunc(5500*time.Millisecond, func() { turned.Store(true) })
 			samples, sentences = watched(t, 20, s)
 			s.Close()
 			if len(samples) < 5 || len(samples) > 7 || len(sentences) != 1 {
@@ -235,4 +239,25 @@ func TestPaths(t *testing.T) {
 		}
 		none.Close()
 	})
+}
+
+// What one question costs over a loopback socket, the server's part too.
+func BenchmarkAsk(b *testing.B) {
+	page, err := os.ReadFile("../testdata/vllm-0.32.prom")
+	if err != nil {
+		b.Fatal(err)
+	}
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { _, _ = w.Write(page) }))
+	defer server.Close()
+	e, _, err := wire.ParseTarget(server.URL)
+	if err != nil {
+		b.Fatal(err)
+	}
+	s := NewSource("server", "", &wire.Dialer{Endpoint: e}, nil, "", "/metrics")
+	defer s.Close()
+	for b.Loop() {
+		if _, err := s.Ask(b.Context()); err != nil {
+			b.Fatal(err)
+		}
+	}
 }

@@ -66,7 +66,11 @@ func (m *PointModel) server(run *result.Run, p *result.Point) {
 	queue, prefill, front := amount(metric.ServerQueue), amount(metric.ServerPrefill), amount(metric.ServerFront)
 	switch {
 	case front != "":
-		line("", fmt.Sprintf("TTFT %s ms on average = %s network and front end + %s queue + %s prefill", amount(metric.ServerClientTTFT), front, queue, prefill))
+		while := ""
+		if ttft := p.Metrics.SummaryOf(metric.TTFT); ttft != nil && ttft.NoSteadyState() != "" {
+			while = ", while the queue grew"
+		}
+		line("", fmt.Sprintf("mean TTFT %s ms = %s network and front end + %s queue + %s prefill%s", amount(metric.ServerClientTTFT), front, queue, prefill, while))
 	case queue != "":
 		scope := ""
 		if _, sampled := value(metric.ServerSamples); !sampled { // it was asked before the load and after it alone

@@ -199,21 +199,16 @@ func (b *comparison) deployment() (*deploy.Deployment, error) {
 	if !strings.HasPrefix(model, "gpt-oss") { // they come in one type
 		settings += "&dtype=" + cmp.Or(b.dtype, "bf16")
 	}
-	if b.varied() { // the recipes of InferenceMAX
-		settings += fmt.Sprintf("&max_num_seqs=%d&max_num_batched_tokens=8192&gpu_memory_utilization=0.9", b.users)
-		if strings.HasPrefix(b.dtype, "fp") {
-			settings += "&kv_dtype=fp8" // their checkpoints, by modelopt, ask for it
-		}
+	if b.varied() {
+		settings += b.recipe()
 	} else if b.engine != "sglang" {
 		// AIConfigurator asks for this budget (generator/rule_plugin/benchmark/vllm.rule).
 		settings += fmt.Sprintf("&max_num_seqs=%d&max_num_batched_tokens=%d", b.users, b.users+b.input+1500)
-		if b.engine == "vllm" && older(b.version, 0, 14) {
-			// Asynchronous scheduling became the default with 0.14 (vLLM's pull request
-			// 27614), more than 0.9 of the memory later.
+		if b.serial() { // more than 0.9 of the memory became the default later
 			settings += "&async_scheduling=false&gpu_memory_utilization=0.9"
 		}
 	}
-	if b.ep {
+	if b.ep || b.divided() {
 		settings += "&enable_expert_parallel=true"
 	}
 	if need := b.input + b.output + 256; need > 0 {
@@ -224,6 +219,11 @@ func (b *comparison) deployment() (*deploy.Deployment, error) {
 	}
 	return deploy.Parse(fmt.Sprintf("%s@%dx%s%s", strings.ToLower(model), b.tp, b.accelerator, settings))
 }
+
+// serial says that a row's server planned its steps one after the other: asynchronous
+// scheduling became the default with vLLM 0.14 (its pull request 27614), and
+// InferenceMAX asked for it before.
+func (r *row) serial() bool { return !r.varied() && r.engine == "vllm" && older(r.version, 0, 14) }
 
 // closed is the source of a row's requests, and the sink of their times.
 type closed struct {

@@ -505,10 +505,10 @@ func reduce(k *catalogue.Kernels, a *catalogue.Accelerator, t *columns) error {
 			if _, ok := k.Reduce[n]; ok || n > 8 {
 				continue
 			}
-			p, of := leastSquares(f.list(), []float64{5e-6, 1e11, 1}, func(p []float64, x *kernel) float64 {
-				return p[0] + catalogue.Message/p[1]*math.Pow(x.move/catalogue.Message, p[2])
+			p, of := leastSquares(f.list(), []float64{5e-6, 1e11, 1, 2e11}, func(p []float64, x *kernel) float64 {
+				return p[0] + catalogue.Message/p[1]*math.Pow(min(x.move/catalogue.Message, 1), p[2]) + max(x.move-catalogue.Message, 0)/p[3]
 			})
-			k.Reduce[n] = catalogue.Reduce{Latency: round(p[0] * 1e6), GBs: round(p[1] / 1e9), Growth: round(p[2]), Of: of}
+			k.Reduce[n] = catalogue.Reduce{Latency: round(p[0] * 1e6), GBs: round(p[1] / 1e9), Growth: round(p[2]), Large: round(p[3] / 1e9), Of: of}
 		}
 	}
 	return nil

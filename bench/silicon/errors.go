@@ -14,16 +14,26 @@ import (
 	"pitot/internal/twin/catalogue"
 )
 
-// regimes are the kinds of systems that an error is expected of: what they
-// have in common is the generation of the accelerator, whether the model has
-// experts, and whether those are in MXFP4.
-var regimes = []catalogue.Regime{
-	{Name: "dense models on Hopper", Accelerators: []string{"h100", "h200"}},
-	{Name: "dense models on Blackwell", Accelerators: []string{"b200", "b300", "gb200", "gb300"}},
-	{Name: "mixtures of experts on Hopper", Accelerators: []string{"h100", "h200"}, Experts: true},
-	{Name: "mixtures of experts on Blackwell", Accelerators: []string{"b200", "b300", "gb200", "gb300"}, Experts: true},
-	{Name: "mixtures of MXFP4 experts on Hopper", Accelerators: []string{"h100", "h200"}, Experts: true, MXFP4: true},
-	{Name: "mixtures of MXFP4 experts on Blackwell", Accelerators: []string{"b200", "b300", "gb200", "gb300"}, Experts: true, MXFP4: true},
+// regimes are the kinds of systems that an error is expected of: what they have in
+// common is the generation of the accelerator, whether the model has experts, whether
+// those are in MXFP4, and whether steps are planned one after the other.
+func regimes() (list []catalogue.Regime) {
+	for _, serial := range []bool{false, true} {
+		for _, kind := range []catalogue.Regime{{Name: "dense models"}, {Name: "mixtures of experts", Experts: true}, {Name: "mixtures of MXFP4 experts", Experts: true, MXFP4: true}} {
+			for _, on := range []struct {
+				name         string
+				accelerators []string
+			}{{"Hopper", []string{"h100", "h200"}}, {"Blackwell", []string{"b200", "b300", "gb200", "gb300"}}} {
+				r := kind
+				r.Name, r.Accelerators, r.Serial = r.Name+" on "+on.name, on.accelerators, serial
+				if serial {
+					r.Name += " with async_scheduling off"
+				}
+				list = append(list, r)
+			}
+		}
+	}
+	return list
 }
 
 // covered is the share of a new system's loads that the errors to expect are to
@@ -33,30 +43,33 @@ const covered = 0.8
 // shrunk is how many systems all of a kind count beside a regime's own.
 const shrunk = 4
 
-// of says that a load is of a regime's kind, on whatever accelerator.
-func (b *comparison) of(r *catalogue.Regime) bool {
+// kin says that a load is of a regime's kind of model, on whatever accelerator and
+// however its steps are planned.
+func (b *comparison) kin(r *catalogue.Regime) bool {
 	return b.engine == "vllm" && !strings.Contains(b.kind(), "unexplained") && r.Experts == (b.kind() == "MoE") && r.MXFP4 == strings.Contains(b.model, "gpt-oss")
 }
 
-// limit is the error to expect of a regime, in percent: that of its systems but
-// the one left out, shrunk towards that of all of their kind, for few systems tell
-// little. 0 where the regime has none.
+// of says that a load is of a regime.
+func (b *comparison) of(r *catalogue.Regime) bool {
+	return b.kin(r) && r.Serial == b.serial() && slices.Contains(r.Accelerators, b.accelerator)
+}
+
+// limit is the error to expect of a regime, of the logarithm: that of the systems that
+// constants were chosen on but for the one left out, shrunk towards that of all of their
+// kind, for few systems tell little. 0 where none is left.
 func limit(list []comparison, r *catalogue.Regime, out string, each func(*comparison) float64) float64 {
 	own, all := map[string][]float64{}, map[string][]float64{}
 	for i := range list {
 		b := &list[i]
 		name := b.system()
-		if !b.of(r) || name == out {
+		if !b.kin(r) || name == out || held(name) {
 			continue
 		}
 		e := math.Abs(math.Log1p(each(b)))
 		all[name] = append(all[name], e)
-		if slices.Contains(r.Accelerators, b.accelerator) {
+		if b.of(r) {
 			own[name] = append(own[name], e)
 		}
-	}
-	if len(own) == 0 {
-		return 0
 	}
 	errors := func(of map[string][]float64) (list [][]float64) {
 		for _, name := range slices.Sorted(maps.Keys(of)) {
@@ -64,51 +77,84 @@ func limit(list []comparison, r *catalogue.Regime, out string, each func(*compar
 		}
 		return list
 	}
-	k := float64(len(own))
-	return math.Ceil(100 * math.Expm1((k*expected(errors(own))+shrunk*expected(errors(all)))/(k+shrunk)))
+	switch k := float64(len(own)); {
+	case len(all) == 0:
+		return 0
+	case k == 0:
+		return expected(errors(all))
+	default:
+		return (k*expected(errors(own)) + shrunk*expected(errors(all))) / (k + shrunk)
+	}
 }
 
-// writeErrors works out the errors to expect of each regime from all of its
-// systems, and says on how many of the loads of those that were kept out of every
-// choice of a constant they would have held, each of these systems left out of them.
+// tally counts on how many loads an error holds.
+type tally struct{ held, of int }
+
+func (s *tally) count(holds bool) {
+	s.of++
+	if holds {
+		s.held++
+	}
+}
+
+func (s tally) pct() float64 { return math.Round(100 * float64(s.held) / float64(max(s.of, 1))) }
+
+// writeErrors works out the errors to expect of each regime from the systems that
+// constants were chosen on, prints on how many of their loads such errors hold if the
+// system is left out, and says the same of those that were kept out of every choice.
 func writeErrors(path string, list []comparison) error {
 	var known []catalogue.Regime
-	for _, r := range regimes {
+	left, kept := map[string]*tally{}, map[string]*tally{}
+	for _, r := range regimes() {
 		systems := map[string]bool{}
-		var kept []*comparison
 		for i := range list {
 			b := &list[i]
-			if !b.of(&r) || !slices.Contains(r.Accelerators, b.accelerator) {
+			if !b.of(&r) {
+				continue
+			}
+			if held(b.system()) {
+				r.Kept++
 				continue
 			}
 			r.Rows++
 			systems[b.system()] = true
-			if held(b.system()) {
-				kept = append(kept, b)
-			}
 		}
-		r.Systems, r.Kept = len(systems), len(kept)
-		if r.Rows < 30 {
+		r.Systems = len(systems)
+		if r.Rows < 15 {
 			continue
 		}
-		of := func(each func(*comparison) float64) (limitPct, holds float64) {
+		of := func(latency string, each func(*comparison) float64) (limitPct, holds float64) {
+			key := fmt.Sprintf("%s, experts: %v", latency, r.Experts)
+			if left[key] == nil {
+				left[key], kept[key] = &tally{}, &tally{}
+			}
+			limitPct = math.Ceil(100 * math.Expm1(limit(list, &r, "", each)))
 			without := map[string]float64{}
-			n := 0
-			for _, b := range kept {
-				name := b.system()
-				if _, ok := without[name]; !ok {
-					without[name] = limit(list, &r, name, each)
-				}
-				if math.Abs(math.Log1p(each(b))) <= math.Log1p(without[name]/100) {
-					n++
+			for name := range systems {
+				without[name] = limit(list, &r, name, each)
+			}
+			var here tally
+			for i := range list {
+				b := &list[i]
+				e := math.Abs(math.Log1p(each(b)))
+				switch name := b.system(); {
+				case !b.of(&r):
+				case held(name):
+					here.count(e <= math.Log1p(limitPct/100))
+					kept[key].count(e <= math.Log1p(limitPct/100))
+				default:
+					left[key].count(e <= without[name])
 				}
 			}
-			return limit(list, &r, "", each), math.Round(100 * float64(n) / float64(max(len(kept), 1)))
+			return limitPct, here.pct()
 		}
-		r.TPOT, r.TPOTHolds = of(func(b *comparison) float64 { return b.tpotError })
-		r.TTFT, r.TTFTHolds = of(func(b *comparison) float64 { return b.ttftError })
-		fmt.Printf("%s: TPOT ±%.0f %%, holds on %.0f %% of those kept out; TTFT ±%.0f %%, on %.0f %%; %d loads of %d systems, %d kept out\n", r.Name, r.TPOT, r.TPOTHolds, r.TTFT, r.TTFTHolds, r.Rows, r.Systems, r.Kept)
+		r.TPOT, r.TPOTHolds = of("TPOT", func(b *comparison) float64 { return b.tpotError })
+		r.TTFT, r.TTFTHolds = of("TTFT", func(b *comparison) float64 { return b.ttftError })
+		fmt.Printf("%s: TPOT ±%.0f %%, TTFT ±%.0f %%, of %d loads of %d systems; of %d kept out they hold on %.0f and %.0f %%\n", r.Name, r.TPOT, r.TTFT, r.Rows, r.Systems, r.Kept, r.TPOTHolds, r.TTFTHolds)
 		known = append(known, r)
+	}
+	for _, key := range slices.Sorted(maps.Keys(left)) {
+		fmt.Printf("%s: each left out of it, an error holds on %.0f %% of the loads chosen on; on %.0f %% of the %d kept out\n", key, left[key].pct(), kept[key].pct(), kept[key].of)
 	}
 	b, err := yaml.Marshal(known)
 	if err != nil {
@@ -123,11 +169,11 @@ func writeErrors(path string, list []comparison) error {
 // expected is the error, of the logarithm, that a further system's loads stay
 // within four times of five. The systems are the sample, each with the same
 // weight, and not their loads, whose neighbours are like them. With k of them the
-// quantile is that of (1 + 1/4k) times the level, which holds on 80 to 84 % of the
+// quantile is that of (1 + 1/2k) times the level, which holds on 80 to 88 % of the
 // loads of a further system in simulations (TestExpectedHolds); 1 + 1/k, which is
 // never too low (Dunn, Wasserman and Ramdas, JASA 2023), holds on up to 95 %.
 func expected(systems [][]float64) float64 {
-	return quantile(systems, covered*(1+0.25/float64(len(systems))))
+	return quantile(systems, min(covered*(1+0.5/float64(len(systems))), 1))
 }
 
 // quantile is that of the errors of all systems, each system of the same weight;

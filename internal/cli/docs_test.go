@@ -68,7 +68,7 @@ func executed(t *testing.T, text, commands string) string {
 		for at := 1; at < len(lines); {
 			command := lines[at]
 			next := at + 1
-			for next < len(lines) && !strings.HasPrefix(lines[next], "$ ") {
+			for next < len(lines) && !strings.HasPrefix(lines[next], "$ pitot ") {
 				next++
 			}
 			documented := lines[at+1 : next]

@@ -91,11 +91,11 @@ func errorToExpect(x *predict.Prediction) string {
 	case x.Deployment.Fitted != nil:
 		return "Calibrated by its profile: pitot fit printed how far off it was on runs it did not see; on loads unlike those it may be further off."
 	case e != nil:
-		near := fmt.Sprintf("An estimate: within %.0f %% in TPOT and %.0f %% in TTFT of four of five public measurements of %s with vLLM (%d, of %d systems)", e.TPOTPct, e.TTFTPct, e.Of, e.Measurements, e.Systems)
+		near := fmt.Sprintf("An estimate: of another system four of five measurements should be within %.0f %% in TPOT and %.0f %% in TTFT, by %d public ones of %d systems, %s with vLLM", e.TPOTPct, e.TTFTPct, e.Measurements, e.Systems, e.Of)
 		if e.KeptOut == 0 {
-			return near + ", on all of which constants were chosen: of another system it may be further off." + fit
+			return near + ", on all of which constants were chosen." + fit
 		}
-		return near + fmt.Sprintf(". Of the %d on which no constant was chosen it is that near to %.0f %% in TPOT and %.0f %% in TTFT.", e.KeptOut, e.TPOTHoldsPct, e.TTFTHoldsPct) + fit
+		return near + fmt.Sprintf(". Of %d others, on which nothing was chosen, %.0f %% are in TPOT and %.0f %% in TTFT.", e.KeptOut, e.TPOTHoldsPct, e.TTFTHoldsPct) + fit
 	}
 	return fmt.Sprintf("An estimate of unknown error: no measurement of such a system is public that it was held against (%s). It may be off by tens of percent, in TTFT more than in TPOT.", x.Deployment.Accelerator.Name) + fit
 }

@@ -42,8 +42,8 @@ type ErrorToExpect struct {
 	Of           string  `json:"of"`
 	Systems      int     `json:"systems"`
 	Measurements int     `json:"measurements"`
-	// KeptOut of the measurements are of systems on which nothing was chosen, the other two
-	// on how many percent of these the errors hold.
+	// KeptOut are further measurements, of systems on which nothing was chosen, the other
+	// two on how many percent of these the errors hold.
 	KeptOut      int     `json:"kept_out"`
 	TPOTHoldsPct float64 `json:"tpot_holds_pct"`
 	TTFTHoldsPct float64 `json:"ttft_holds_pct"`
@@ -51,7 +51,7 @@ type ErrorToExpect struct {
 
 // errorToExpect finds that of a deployment.
 func errorToExpect(d *deploy.Deployment) *ErrorToExpect {
-	r, ok := catalogue.RegimeOf(d.Accelerator.Name, &d.Model)
+	r, ok := catalogue.RegimeOf(d.Accelerator.Name, &d.Model, !d.Settings.AsyncScheduling)
 	if !ok || d.Fitted != nil {
 		return nil
 	}

@@ -22,7 +22,7 @@ const (
 	colRow            // requests that were answering
 	colContext        // tokens that these looked back on
 	colToken          // prompt tokens computed in the gap: those of requests whose first token ends it
-	colPrefill        // how many such requests
+	colPrefill        // whether there are such requests
 	colArrival        // requests that were sent during the gap
 	columns
 )
@@ -115,7 +115,7 @@ func (g *regression) addGaps(r *Recording) {
 			}
 			for _, e := range prompts[after(prompts, from+smear):after(prompts, to+smear)] {
 				x[colToken] += e.tokens
-				x[colPrefill]++
+				x[colPrefill] = 1
 			}
 			x[colArrival] = float64(before(sents, to) - before(sents, from))
 			g.n++

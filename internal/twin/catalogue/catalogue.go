@@ -78,6 +78,8 @@ type Accelerator struct {
 	TFLOPS       map[string]float64 `yaml:"tflops"`         // dense, by data type; 10¹² operations/s
 	Link         Link               `yaml:"link"`
 	PowerW       float64            `yaml:"power_w"`
+	// Host is the class of the machines that it is in, "" for the usual one.
+	Host string `yaml:"host"`
 	// Attention is what vLLM takes by default to compute it where that costs the host
 	// more than others do: "flashinfer", "" for the others.
 	Attention string `yaml:"attention"`

@@ -12,14 +12,15 @@ type Regime struct {
 	Name         string   `yaml:"name"`
 	Accelerators []string `yaml:"accelerators,flow"`
 	Experts      bool     `yaml:"experts"`
-	MXFP4        bool     `yaml:"mxfp4"` // its experts are in it
+	MXFP4        bool     `yaml:"mxfp4"`  // its experts are in it
+	Serial       bool     `yaml:"serial"` // its steps are planned one after the other: async_scheduling is off
 
 	TPOT    float64 `yaml:"tpot_pct"`
 	TTFT    float64 `yaml:"ttft_pct"`
 	Systems int     `yaml:"systems"` // model, data type, accelerator, tensor parallelism
-	Rows    int     `yaml:"rows"`    // measurements
-	// Kept is how many of them were kept out of every choice of a constant, the
-	// other two on how many percent of those the errors hold.
+	Rows    int     `yaml:"rows"`    // measurements of them
+	// Kept is how many others there are, of systems that were kept out of every choice of
+	// a constant and of the errors, the other two on how many percent of those they hold.
 	Kept      int     `yaml:"kept_out"`
 	TPOTHolds float64 `yaml:"tpot_holds_pct"`
 	TTFTHolds float64 `yaml:"ttft_holds_pct"`
@@ -31,11 +32,11 @@ var errorFile []byte
 // Regimes gives all that were measured.
 var Regimes = sync.OnceValue(func() []Regime { return load[Regime](errorFile) })
 
-// RegimeOf gives that of an accelerator and a model, false where no such system
-// was measured.
-func RegimeOf(accelerator string, m *Model) (Regime, bool) {
+// RegimeOf gives that of an accelerator, a model and a way to plan steps, false where no
+// such system was measured.
+func RegimeOf(accelerator string, m *Model, serial bool) (Regime, bool) {
 	for _, r := range Regimes() {
-		if slices.Contains(r.Accelerators, accelerator) && r.Experts == (m.Experts > 0) && r.MXFP4 == (m.ExpertDType == "mxfp4") {
+		if slices.Contains(r.Accelerators, accelerator) && r.Experts == (m.Experts > 0) && r.MXFP4 == (m.ExpertDType == "mxfp4") && r.Serial == serial {
 			return r, true
 		}
 	}

@@ -101,11 +101,13 @@ type Delta struct {
 	Of              `yaml:",inline"`
 }
 
-// Reduce is an all-reduce: Latency + 16 MiB ÷ GBs · (the message's bytes ÷ 16 MiB)^Growth.
+// Reduce is an all-reduce: Latency + 16 MiB ÷ GBs · (the message's bytes ÷ 16 MiB)^Growth,
+// and of a message beyond 16 MiB the rest ÷ Large.
 type Reduce struct {
 	Latency float64 `yaml:"latency_us"`
 	GBs     float64 `yaml:"gb_per_s"` // of a message of 16 MiB
 	Growth  float64 `yaml:"growth"`
+	Large   float64 `yaml:"large_gb_per_s"`
 	Of      `yaml:",inline"`
 }
 

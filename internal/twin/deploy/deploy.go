@@ -32,6 +32,7 @@ type Deployment struct {
 	Memory            Memory
 	Efficiency        Efficiency
 	Settings          vllm.Settings
+	graphs            graphs
 	host              catalogue.Host       // what a step costs besides kernels
 	LaunchCV          float64              // coefficient of variation of step times over launches
 	USDPerHour        float64              // of one accelerator
@@ -53,12 +54,12 @@ const auto = -1
 // New gives a deployment with vLLM's defaults for the accelerator; set what
 // differs and call Complete.
 func New(m catalogue.Model, a catalogue.Accelerator, tp int) *Deployment {
-	host, _ := catalogue.FindHost("")
+	host, _ := catalogue.FindHost(a.Host)
 	d := &Deployment{
 		host:  host,
 		Model: m, Accelerator: a, TensorParallel: tp,
-		DType: m.DType, KVDType: "auto", MemoryUtilization: 0.92,
-		Efficiency: Efficiency{Attention: 1, Scale: 1, PerStep: open, PerRequest: open, PerPrefill: open, PerLayer: defaultPerLayer}, Settings: vllm.Default(), USDPerHour: a.USDPerHour,
+		DType: m.DType, KVDType: "auto", MemoryUtilization: 0.92, graphs: graphModes["full_and_piecewise"],
+		Efficiency: Efficiency{Attention: 1, Scale: 1, PerStep: open, PerRequest: open, PerPrefill: open, PerLaunch: open, PerLayer: defaultPerLayer}, Settings: vllm.Default(), USDPerHour: a.USDPerHour,
 	}
 	d.Settings.MaxNumBatchedTokens, d.Settings.MaxNumSeqs = open, open
 	d.Settings.AcceptanceRate = open
@@ -243,7 +244,7 @@ func (d *Deployment) checkKnobs() error {
 		v, most time.Duration
 	}{
 		{"step_overhead", e.PerStep, time.Minute}, {"row_overhead", e.PerRequest, time.Minute}, {"prefill_overhead", e.PerPrefill, time.Minute},
-		{"layer_overhead", e.PerLayer, time.Second}, {"allreduce_latency", e.Collective, time.Second},
+		{"layer_overhead", e.PerLayer, time.Second}, {"launch_overhead", e.PerLaunch, time.Second}, {"allreduce_latency", e.Collective, time.Second},
 		{"frontend_latency", f.Latency, time.Minute}, {"frontend_request", f.PerRequest, time.Minute}, {"frontend_prompt_token", f.PerPromptToken, time.Second},
 		{"frontend_step", f.PerStep, time.Minute}, {"frontend_chunk", f.PerChunk, time.Minute}, {"slow_time", s.SlowTime, 24 * time.Hour},
 	} {

@@ -147,6 +147,18 @@ var settings = []setting{
 	}},
 	{[]string{"num_speculative_tokens"}, integer(func(d *Deployment) *int { return &d.Settings.NumSpeculativeTokens })},
 	{[]string{"acceptance_rate"}, number(func(d *Deployment) *float64 { return &d.Settings.AcceptanceRate })},
+	{[]string{"cudagraph_mode"}, (*Deployment).setGraphs},
+	{[]string{"max_cudagraph_capture_size"}, positive(func(d *Deployment) *int { return &d.graphs.size })},
+	{[]string{"enforce_eager"}, func(d *Deployment, v string) error {
+		no, err := strconv.ParseBool(v)
+		if err != nil {
+			return fmt.Errorf("%q is neither true nor false", v)
+		}
+		if no {
+			return d.setGraphs("none")
+		}
+		return nil
+	}},
 	{[]string{"stream_interval"}, integer(func(d *Deployment) *int { return &d.Settings.StreamInterval })},
 	{[]string{"scale"}, number(func(d *Deployment) *float64 { return &d.Efficiency.Scale })},
 	{[]string{"step_jitter"}, number(func(d *Deployment) *float64 { return &d.Settings.StepJitter })},
@@ -161,6 +173,7 @@ var settings = []setting{
 	{[]string{"row_overhead"}, duration(func(d *Deployment) *time.Duration { return &d.Efficiency.PerRequest })},
 	{[]string{"prefill_overhead"}, duration(func(d *Deployment) *time.Duration { return &d.Efficiency.PerPrefill })},
 	{[]string{"layer_overhead"}, duration(func(d *Deployment) *time.Duration { return &d.Efficiency.PerLayer })},
+	{[]string{"launch_overhead"}, duration(func(d *Deployment) *time.Duration { return &d.Efficiency.PerLaunch })},
 	{[]string{"allreduce_latency"}, duration(func(d *Deployment) *time.Duration { return &d.Efficiency.Collective })},
 	{[]string{"allreduce_gb_per_s"}, number(func(d *Deployment) *float64 { return &d.Efficiency.CollectiveGBs })},
 	{[]string{"bandwidth_efficiency"}, share(func(d *Deployment) *float64 { return &d.Efficiency.Bandwidth })},

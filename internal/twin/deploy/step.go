@@ -21,7 +21,8 @@ type Efficiency struct {
 	Scale         float64       // factor on everything below and above, 1 unless fitted
 	PerStep       time.Duration // sampling, the host's part that nothing hides; negative until filled in from the host's class
 	PerRequest    time.Duration // of a step, for each row; likewise
-	PerPrefill    time.Duration // of a step, for each stretch of a prompt in it
+	PerPrefill    time.Duration // of a step with stretches of prompts
+	PerLaunch     time.Duration // of a layer that is in no CUDA graph: the host launches its kernels one by one, which they hide if they take longer
 	PerLayer      time.Duration // of a layer, kernels that are neither products, attention nor collectives
 	Collective    time.Duration // latency of one all-reduce
 	CollectiveGBs float64       // 10⁹ bytes of a message in a second of an all-reduce
@@ -54,10 +55,18 @@ const (
 	usualPCIeLatency     = 3.5  // µs, for each accelerator in the group
 
 	defaultPerLayer = 10 * time.Microsecond
-	// A step with a prompt is not one CUDA graph: for each layer the host launches
-	// attention and what lies between. FlashInfer makes plans besides.
-	launchesPerLayer   = 50 * time.Microsecond
+	// What a step with prompts takes more of each layer. FlashInfer makes plans besides.
+	promptsPerLayer    = 50 * time.Microsecond
 	flashInferPerLayer = 200 * time.Microsecond
+	// The host's launches of a layer's kernels one by one, and of its attention alone.
+	launchPerLayer     = 500 * time.Microsecond
+	moreLaunchPerLayer = 800 * time.Microsecond // with FlashInfer, or experts
+	attentionLaunch    = 0.2                    // of those
+
+	fixedScales = 0.5 // of the time to quantise activations, where the largest need not be found first
+
+	elementwise           = 0.8 // share of the bandwidth that what lies between products reaches
+	blackwellsElementwise = 0.45
 )
 
 // Measured says whether the kernels of the accelerator were measured, or what is
@@ -162,12 +171,21 @@ func (d *Deployment) fillEfficiency() {
 	if e.PerRequest < 0 {
 		e.PerRequest = perRow
 	}
+	each, launch := promptsPerLayer, launchPerLayer
+	if d.Accelerator.Attention == catalogue.FlashInfer {
+		each, launch = flashInferPerLayer, moreLaunchPerLayer
+	}
+	if d.Model.Experts > 0 {
+		launch = moreLaunchPerLayer
+	}
 	if e.PerPrefill < 0 {
-		each := launchesPerLayer
-		if d.Accelerator.Attention == catalogue.FlashInfer {
-			each = flashInferPerLayer
-		}
 		e.PerPrefill = time.Duration(d.Model.Layers) * each
+	}
+	if e.PerLaunch < 0 {
+		e.PerLaunch = launch
+		if d.Accelerator.Name == "cpu" {
+			e.PerLaunch = 0 // what is launched runs there
+		}
 	}
 	e.Collective = cmp.Or(e.Collective, time.Duration(k.reduce.Latency*1e3))
 	e.CollectiveGBs = cmp.Or(e.CollectiveGBs, k.reduce.GBs)
@@ -203,9 +221,12 @@ type hardware struct {
 	expert   experts
 	looks    []look // the layers by how they look back
 	layers   float64
-	other    struct{ floor, perToken float64 }                  // of all layers
-	reduce   struct{ n, floor, message, share, growth float64 } // how many, s each, s of 16 MiB, a token's share of that
-	drafts   float64                                            // num_speculative_tokens
+	other    struct{ floor, perToken float64 }                         // of all layers
+	reduce   struct{ n, floor, message, share, growth, large float64 } // how many, s each, s of 16 MiB, a token's share of that, s of each further 16 MiB
+	drafts   float64                                                   // num_speculative_tokens
+
+	graphs graphs
+	launch float64 // s of the host to launch a step's kernels one by one
 }
 
 // look is the attention of all layers of a kind.
@@ -262,10 +283,11 @@ func (l *look) states(prompts []twin.Chunk) float64 {
 
 // product is a matrix product: n of them in a step.
 type product struct {
-	n       float64
-	floor   float64 // s
-	read    float64 // s, the weights
-	compute float64 // s, for each row
+	n        float64
+	floor    float64 // s
+	read     float64 // s, the weights
+	compute  float64 // s, for each row
+	quantise float64 // s, for each row, where a kernel of its own does so
 }
 
 // time is what all of them take for so many rows.
@@ -273,7 +295,7 @@ func (p *product) time(rows float64) float64 {
 	if p.n == 0 {
 		return 0
 	}
-	return p.n * (p.floor + cubic(p.read, p.compute*rows))
+	return p.n * (p.floor + cubic(p.read, p.compute*rows) + p.quantise*rows)
 }
 
 // experts are those of all layers.
@@ -330,14 +352,17 @@ func (d *Deployment) hardware() *hardware {
 
 	// What is set or fitted of the weights' type holds for 16 bits in proportion.
 	weight, peak := bytesOf[d.DType], d.peak()
-	// Activations are quantised with the norm before, or with the product of gate
-	// and up; those of four bits only with the latter.
-	floor := k.wide.Floor
-	if d.DType == "fp4" {
-		floor = (k.wide.Floor + k.product.Floor) / 2
+	floor, quantise := k.wide.Floor, 0.0
+	switch blackwell := d.Accelerator.Attention == catalogue.FlashInfer; {
+	case d.DType == "fp4": // with the product of gate and up, or by a kernel of its own
+		floor, quantise = (k.wide.Floor+k.product.Floor)/2, 3/(k.product.Quantise*datasheet)
+	case d.DType == "fp8" && blackwell: // with the all-reduce and the norm before, of small messages
+		quantise = fixedScales * 3 / (k.product.Quantise * datasheet)
+	case d.DType == "fp8", d.DType == "fp8_block":
+		floor = k.product.Floor
 	}
 	narrow := func(n, rows, columns float64) product {
-		return product{n: n, floor: floor * 1e-6, read: rows * columns * weight / (datasheet * e.Bandwidth), compute: 2 * rows * columns / (peak * e.Compute)}
+		return product{n: n, floor: floor * 1e-6, read: rows * columns * weight / (datasheet * e.Bandwidth), compute: 2 * rows * columns / (peak * e.Compute), quantise: quantise * columns}
 	}
 	broad := func(n, rows, columns float64) product {
 		bandwidth, compute := k.wide.Bandwidth*e.Bandwidth/k.product.Bandwidth, k.wide.Compute*e.Compute/k.product.Compute
@@ -409,11 +434,23 @@ func (d *Deployment) hardware() *hardware {
 	h.head = broad(1, float64(m.Vocab)/tp, hidden)
 	h.draft = broad(1, d.drafter()/tp, 1)
 
+	h.graphs, h.launch = d.graphs, layers*e.PerLaunch.Seconds()
+	if h.graphs.size == 0 {
+		h.graphs.size = d.graphSize()
+	}
 	h.other.floor = layers * e.PerLayer.Seconds()
-	h.other.perToken = layers * (28*hidden + 6*width/tp) / (datasheet * 0.8)
+	between := elementwise
+	if d.Accelerator.Link.Kind == "nvlink5" {
+		between = blackwellsElementwise
+	}
+	h.other.perToken = layers * (28*hidden + 6*width/tp) / (datasheet * between)
 	if tp > 1 { // two all-reduces in each layer
 		h.reduce.n, h.reduce.floor = 2*layers, e.Collective.Seconds()
 		h.reduce.message, h.reduce.share, h.reduce.growth = catalogue.Message/(e.CollectiveGBs*1e9), 2*hidden/catalogue.Message, k.reduce.Growth
+		h.reduce.large = h.reduce.message
+		if k.reduce.Large > 0 {
+			h.reduce.large *= k.reduce.GBs / k.reduce.Large
+		}
 	}
 	return h
 }
@@ -498,10 +535,15 @@ func (h *hardware) parts(b *twin.Batch) Parts {
 		}
 	}
 	if r := &h.reduce; r.n > 0 {
-		p.Collective = r.n * (r.floor + r.message*math.Pow(t*r.share, r.growth))
+		size := t * r.share
+		p.Collective = r.n * (r.floor + r.message*math.Pow(min(size, 1), r.growth) + r.large*max(size-1, 0))
 	}
 	p.Draft = h.drafting(t, float64(b.Requests), (p.Decode+p.Prefill+p.Collective)/h.layers, p.Head)
-	p.Overhead = h.e.PerStep.Seconds() + float64(b.Requests)*h.e.PerRequest.Seconds() + float64(len(b.Prefills))*h.e.PerPrefill.Seconds()
+	kernels := p.Total()
+	p.Overhead = h.e.PerStep.Seconds() + float64(b.Requests)*h.e.PerRequest.Seconds() + max(h.launching(b)-kernels, 0)
+	if len(b.Prefills) > 0 {
+		p.Overhead += h.e.PerPrefill.Seconds()
+	}
 	return p.times(h.e.Scale)
 }
 

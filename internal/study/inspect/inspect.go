@@ -6,6 +6,7 @@ package inspect
 
 import (
 	"fmt"
+	"maps"
 	"math"
 	"slices"
 	"strconv"
@@ -203,7 +204,11 @@ func point(dir string, measured *result.Run, i int, samples *telemetry.Samples, 
 	toldByServer(known, p, samples)
 	var what *predict.WhatIf
 	if first := few(seen, n, tokens); d != nil && !(o.Quick && through(seen, first) > mostQuickly) {
-		what = r.First(first).WhatIf(d, known, effort)
+		held := known
+		if first < measuredOf(seen) { // twins that see a part of the load are not held against the server's means of all of it: of a queue that grows they are others
+			held = clientsOf(known)
+		}
+		what = r.First(first).WhatIf(d, held, effort)
 	}
 	for _, s := range symptoms(p) {
 		c := explain.Case{Symptom: s, Facts: explain.Observe(s, seen)}
@@ -251,6 +256,27 @@ func few(seen []explain.Request, n, tokens int) (count int) {
 		count++
 	}
 	return max(count, 1)
+}
+
+// measuredOf is how many requests are of the window.
+func measuredOf(seen []explain.Request) (n int) {
+	for i := range seen {
+		if seen[i].Measured {
+			n++
+		}
+	}
+	return n
+}
+
+// clientsOf are the facts that no server told.
+func clientsOf(f explain.Facts) explain.Facts {
+	return maps.Collect(func(yield func(explain.Signal, explain.Reading) bool) {
+		for signal, reading := range f {
+			if reading.From != explain.FromServer && !yield(signal, reading) {
+				return
+			}
+		}
+	})
 }
 
 // toldByServer are the facts of its metrics within the window.

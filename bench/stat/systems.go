@@ -39,11 +39,11 @@ func systems() []system {
 	slots.spec += "?max_num_seqs=32"
 	return []system{
 		{name: "M/G/32", about: "TTFT under one mean service time", capacity: 32 * queue.Capacity, residence: 1, limits: 1, allowed: epsilon, measure: queued{servers: 32, law: queue.Usual, ttft: limit}.measure},
-		light.system("light", 91.87, 0.25),
-		bursty.system("bursty", 86.64, 0.25),
-		slots.system("32 slots", 59.39, 0.25),
-		served{spec: "qwen3-32b@h100", input: 1024, output: 32, burst: 1, ttft: 1900 * time.Millisecond}.system("heavy", 6.998, 0.8),
-		served{spec: "llama-3.1-8b@l4", input: 128, output: 128, burst: 1, ttft: 400 * time.Millisecond, tpot: 95 * time.Millisecond}.system("long output", 8.464, 8),
+		light.system("light", 121.2, 0.25),
+		bursty.system("bursty", 121.1, 0.25),
+		slots.system("32 slots", 52.11, 0.25),
+		served{spec: "qwen3-32b@h100", input: 1024, output: 32, burst: 1, ttft: 1900 * time.Millisecond}.system("heavy", 7.176, 0.8),
+		served{spec: "llama-3.1-8b@l4", input: 128, output: 128, burst: 1, ttft: 400 * time.Millisecond, tpot: 95 * time.Millisecond}.system("long output", 8.614, 8),
 	}
 }
 

@@ -46,6 +46,9 @@ func trialText(t *explain.Trial) string {
 	case t.To != "":
 		s += ": " + t.To
 	}
+	if t.ChangesAnswers {
+		s += " (another model: judge its answers again)"
+	}
 	if t.Gain > 0 {
 		return s + "; the twins expect " + say.Percent(t.Gain) + " less"
 	}

@@ -91,6 +91,9 @@ type Trial struct {
 	From string  `json:"from,omitempty"`
 	To   string  `json:"to,omitempty"`
 	Gain float64 `json:"expected_gain"` // 0: the twin was not asked
+	// ChangesAnswers says that it makes another model of it, whose answers have to be
+	// judged again.
+	ChangesAnswers bool `json:"changes_answers,omitempty"`
 }
 
 // Twin is what twins of the server, each as good a guess as the others, do with the

@@ -79,6 +79,9 @@ type knob struct {
 	turns func(d *deploy.Deployment) []string
 	from  func(d *deploy.Deployment) string
 	set   func(d *deploy.Deployment, to string)
+	// changesAnswers says that it makes another model of it, whose answers have to be
+	// judged again.
+	changesAnswers bool
 }
 
 // multiples gives a whole number by factors, within bounds.
@@ -104,13 +107,13 @@ var knobs = []knob{
 			return multiples(d.Settings.MaxNumSeqs, 1, d.Settings.MaxNumBatchedTokens, 2, 4, 0.5)
 		},
 		func(d *deploy.Deployment) string { return strconv.Itoa(d.Settings.MaxNumSeqs) },
-		func(d *deploy.Deployment, to string) { d.Settings.MaxNumSeqs = number(to) }},
+		func(d *deploy.Deployment, to string) { d.Settings.MaxNumSeqs = number(to) }, false},
 	{"max_num_batched_tokens", []explain.Cause{explain.Budget, explain.Compute, explain.Host, explain.Seats},
 		func(d *deploy.Deployment) []string {
 			return multiples(d.Settings.MaxNumBatchedTokens, max(d.Settings.MaxNumSeqs, 128), 1<<16, 2, 4, 0.5, 0.25)
 		},
 		func(d *deploy.Deployment) string { return strconv.Itoa(d.Settings.MaxNumBatchedTokens) },
-		func(d *deploy.Deployment, to string) { d.Settings.MaxNumBatchedTokens = number(to) }},
+		func(d *deploy.Deployment, to string) { d.Settings.MaxNumBatchedTokens = number(to) }, false},
 	{"enable_prefix_caching", []explain.Cause{explain.PrefixCache},
 		func(d *deploy.Deployment) []string {
 			if d.Settings.EnablePrefixCaching {
@@ -119,7 +122,7 @@ var knobs = []knob{
 			return []string{"true"}
 		},
 		func(d *deploy.Deployment) string { return strconv.FormatBool(d.Settings.EnablePrefixCaching) },
-		func(d *deploy.Deployment, to string) { d.Settings.EnablePrefixCaching = to == "true" }},
+		func(d *deploy.Deployment, to string) { d.Settings.EnablePrefixCaching = to == "true" }, false},
 	{"kv_cache_dtype", []explain.Cause{explain.KVCache, explain.Bandwidth},
 		func(d *deploy.Deployment) []string {
 			if d.KVDType == "fp8" || d.Accelerator.TFLOPS["fp8"] == 0 {
@@ -131,18 +134,18 @@ var knobs = []knob{
 		func(d *deploy.Deployment, to string) { // twice as many blocks fit
 			d.KVDType = to
 			d.Settings.NumGPUBlocks *= 2
-		}},
+		}, true},
 	{"api_server_count", []explain.Cause{explain.Frontend},
 		func(*deploy.Deployment) []string { return []string{"2"} },
 		func(*deploy.Deployment) string { return "1" },
 		func(d *deploy.Deployment, _ string) { // each has half of the work
 			f := &d.Settings.Frontend
 			f.PerRequest, f.PerPromptToken, f.PerStep, f.PerChunk = f.PerRequest/2, f.PerPromptToken/2, f.PerStep/2, f.PerChunk/2
-		}},
+		}, false},
 	{"stream_interval", []explain.Cause{explain.Frontend},
 		func(d *deploy.Deployment) []string { return multiples(max(d.Settings.StreamInterval, 1), 1, 64, 4) },
 		func(d *deploy.Deployment) string { return strconv.Itoa(max(d.Settings.StreamInterval, 1)) },
-		func(d *deploy.Deployment, to string) { d.Settings.StreamInterval = number(to) }},
+		func(d *deploy.Deployment, to string) { d.Settings.StreamInterval = number(to) }, false},
 	{"quantization", []explain.Cause{explain.Compute, explain.Bandwidth, explain.Host, explain.Links},
 		func(d *deploy.Deployment) []string {
 			if (d.DType != "bf16" && d.DType != "fp16") || d.Accelerator.TFLOPS["fp8"] == 0 {
@@ -151,7 +154,7 @@ var knobs = []knob{
 			return []string{"fp8"}
 		},
 		func(d *deploy.Deployment) string { return d.DType },
-		func(d *deploy.Deployment, to string) { d.DType = to }},
+		func(d *deploy.Deployment, to string) { d.DType = to }, true},
 }
 
 // Turn gives the deployment with a knob turned as a trial says, ok false where it has no
@@ -172,7 +175,7 @@ func turns(d *deploy.Deployment, cause explain.Cause) (list []explain.Trial) {
 	for i := range knobs {
 		if k := &knobs[i]; slices.Contains(k.of, cause) {
 			for _, to := range k.turns(d) {
-				list = append(list, explain.Trial{Knob: k.name, From: k.from(d), To: to})
+				list = append(list, explain.Trial{Knob: k.name, From: k.from(d), To: to, ChangesAnswers: k.changesAnswers})
 			}
 		}
 	}

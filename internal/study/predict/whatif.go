@@ -407,6 +407,15 @@ func (w *WhatIf) trials(s explain.Symptom, cause explain.Cause) []explain.Trial 
 		}
 		list[i].Gain = least
 	}
-	slices.SortStableFunc(list, func(a, b explain.Trial) int { return cmp.Compare(b.Gain, a.Gain) })
+	slices.SortStableFunc(list, func(a, b explain.Trial) int { return cmp.Compare(worth(&b), worth(&a)) })
 	return list
+}
+
+// worth is what a trial gains: half of it where answers have to be judged again, for a
+// setting that leaves the model as it is costs a restart and no more.
+func worth(t *explain.Trial) float64 {
+	if t.ChangesAnswers {
+		return t.Gain / 2
+	}
+	return t.Gain
 }

@@ -37,9 +37,12 @@ func explainVerb(_ context.Context, e *Env) (int, error) {
 }
 
 // buildModel is a run's model with what limits it, where an objective is not met. What
-// cannot be explained is no part of it.
-func buildModel(measured *result.Run, dir string) report.Model {
-	m := report.Build(measured, dir)
+// cannot be explained is no part of it. Of no run it is empty.
+func buildModel(measured *result.Run, dir string) (m report.Model) {
+	if measured == nil {
+		return m
+	}
+	m = report.Build(measured, dir)
 	if x, err := inspect.Run(dir, measured, inspect.Options{Quick: true}); err == nil {
 		m.Explain(x)
 	}

@@ -106,10 +106,11 @@ func (v *measuring) carryOut(ctx context.Context, e *Env, p *plan.Plan, view *pr
 // conclude shows the result of a measurement and gives the exit code. Whatever went
 // wrong, what was measured is shown.
 func conclude(ctx context.Context, e *Env, measured *result.Run, dir, format string, exports []export.Export, err error) (int, error) {
-	page, missing := writePage(e.Stderr, measured, dir) // first: whoever reads the answer may stop early, and that ends the process
+	model := buildModel(measured, dir)
+	page, missing := writePage(e.Stderr, measured, model, dir) // first: whoever reads the answer may stop early, and that ends the process
 	saved := measured == nil || run.Saved(dir, measured)
 	if measured != nil {
-		shown := show(e, measured, shownFrom{dir, saved, page, missing}, format)
+		shown := show(e, measured, shownFrom{model, dir, saved, page, missing}, format)
 		if exported := writeExports(e, exports, measured, dir); err == nil {
 			err = errors.Join(shown, exported)
 		}
@@ -128,6 +129,7 @@ func conclude(ctx context.Context, e *Env, measured *result.Run, dir, format str
 
 // shownFrom is where a run that is shown is, and what of it.
 type shownFrom struct {
+	model   report.Model
 	dir     string
 	saved   bool     // its result is there, and not only its records
 	page    string   // path of its page, "" if it could not be written
@@ -142,13 +144,13 @@ func show(e *Env, measured *result.Run, from shownFrom, format string) error {
 	case "csv":
 		return export.CSV(e.Stdout, measured)
 	case "html":
-		page, _, err := makePage(measured, from.dir)
+		page, _, err := makePage(measured, from.model, from.dir)
 		if err == nil {
 			_, err = e.Stdout.Write(page)
 		}
 		return err
 	}
-	m := buildModel(measured, from.dir)
+	m := from.model
 	m.Page, m.Unsaved, m.Warnings = from.page, !from.saved, append(m.Warnings, from.missing...)
 	if format == "md" {
 		return m.WriteMarkdown(e.Stdout)

@@ -13,17 +13,18 @@ import (
 
 	"pitot/internal/data/result"
 	"pitot/internal/data/rundir"
+	"pitot/internal/report"
 	"pitot/internal/report/page"
 )
 
 // writePage writes a run's page into its directory and gives its path, and what of
 // the records cannot be read. The page is made from the results and no part of
 // them: that it cannot be written is a note, and the path "".
-func writePage(stderr io.Writer, run *result.Run, dir string) (path string, missing []string) {
+func writePage(stderr io.Writer, run *result.Run, m report.Model, dir string) (path string, missing []string) {
 	if run == nil || dir == "" {
 		return "", nil
 	}
-	html, missing, err := makePage(run, dir)
+	html, missing, err := makePage(run, m, dir)
 	if err == nil {
 		err = rundir.WriteFile(dir, rundir.Page, html)
 	}
@@ -41,7 +42,7 @@ func writePage(stderr io.Writer, run *result.Run, dir string) (path string, miss
 
 // makePage makes it from the result and what can be read of the records, and says
 // what cannot.
-func makePage(run *result.Run, dir string) (html []byte, missing []string, err error) {
+func makePage(run *result.Run, m report.Model, dir string) (html []byte, missing []string, err error) {
 	series, err := page.ReadSeries(dir, run)
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
@@ -54,7 +55,7 @@ func makePage(run *result.Run, dir string) (html []byte, missing []string, err e
 		parts.Config = string(config)
 	}
 	var b bytes.Buffer
-	err = page.Write(&b, buildModel(run, dir), parts)
+	err = page.Write(&b, m, parts)
 	return b.Bytes(), missing, err
 }
 

@@ -50,8 +50,9 @@ func reportVerb(_ context.Context, e *Env) (int, error) {
 		}
 		unsaved = errors.Join(unsaved, failed)
 		sideBySide.Run(measured, dir)
-		page, missing := writePage(e.Stderr, measured, dir)
-		if err := errors.Join(show(e, measured, shownFrom{dir, failed == nil, page, missing}, p.Format), writeExports(e, exports, measured, dir)); err != nil {
+		model := buildModel(measured, dir)
+		page, missing := writePage(e.Stderr, measured, model, dir)
+		if err := errors.Join(show(e, measured, shownFrom{model, dir, failed == nil, page, missing}, p.Format), writeExports(e, exports, measured, dir)); err != nil {
 			return Done, err
 		}
 		if path := filepath.Join(dir, rundir.Page); p.ShowPage && isFile(path) { // where this one could not be written it is an earlier one, as a note says

@@ -8,6 +8,7 @@ import (
 	"net"
 	"net/http"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -20,7 +21,8 @@ import (
 // meanwhile, and takes no more than it is told to.
 func TestPoller(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		connections, closing := 0, false
+		connections := 0
+		var closing atomic.Bool // the server closes behind each answer
 		serve := func(c net.Conn) {
 			defer c.Close()
 			in := bufio.NewReader(c)
@@ -36,8 +38,8 @@ func TestPoller(t *testing.T) {
 				if r.URL.Path == "/huge" {
 					body = strings.Repeat("x", 300)
 				}
-				resp := http.Response{StatusCode: 200, ProtoMajor: 1, ProtoMinor: 1, Body: io.NopCloser(strings.NewReader(body)), ContentLength: int64(len(body)), Close: closing}
-				if resp.Write(c) != nil || closing {
+				resp := http.Response{StatusCode: 200, ProtoMajor: 1, ProtoMinor: 1, Body: io.NopCloser(strings.NewReader(body)), ContentLength: int64(len(body)), Close: closing.Load()}
+				if resp.Write(c) != nil || closing.Load() {
 					return
 				}
 				time.Sleep(time.Second)
@@ -68,10 +70,10 @@ func TestPoller(t *testing.T) {
 		time.Sleep(10 * time.Second)
 		get("/", 3) // idle for so long it may be
 		time.Sleep(1500 * time.Millisecond)
-		closing = true
+		closing.Store(true)
 		get("/", 3)
 		get("/", 4)
-		closing = false
+		closing.Store(false)
 		var most *api.OversizedError
 		if _, err := p.Get(t.Context(), "/huge"); !errors.As(err, &most) {
 			t.Errorf("too much: %v", err)

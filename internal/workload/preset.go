@@ -23,8 +23,8 @@ const (
 	ours      = "chosen here; no public data of it is known"
 )
 
-// Presets lists them, the one to begin with first. Quantiles are those of the named data;
-// `pitot workload stats FILE` works them out of a trace.
+// Presets lists them, the one to begin with first. Quantiles are the values of that rank
+// in the named data, of all its requests.
 func Presets() []Preset {
 	const all = 1.0 // requests share the prefix
 	return []Preset{

@@ -86,7 +86,7 @@ var rules = []rule{
 
 	// Others, and the machine.
 	{Foreign, atMost, every, []Signal{ForeignShare}, if0(func(f Facts) bool { return f.Get(ForeignShare) < 0.02 }),
-		"the server's counters grew by what was sent", "requests and tokens of the server against the client's: found in no other tool (design)"},
+		"the server's counters grew by what was sent", "what the server counted, against what was sent and answered"},
 	{Foreign, measured, every, []Signal{ForeignShare}, func(f Facts, _ float64) float64 {
 		x := f.Get(ForeignShare)
 		if x < 0.02 {
@@ -130,7 +130,7 @@ var rules = []rule{
 			return 0
 		}
 		return 0.7 * queued(f)
-	}, "no queue stood before full seats", "a queue while as many run as ever and the KV cache has room (research: p99 TTFT spikes, p50 healthy)"},
+	}, "no queue stood before full seats", "a queue while as many run as ever and the KV cache has room: p99 TTFT rises where p50 stays"},
 	{KVCache, estimate, first, []Signal{QueueMean, TTFTMean, WaitingOften, KVUse, KVMost, Preempted}, func(f Facts, _ float64) float64 {
 		if f.Get(Preempted) == 0 && (f.Get(KVUse) < 0.85 || f.Get(WaitingOften) < 0.3) {
 			return 0

@@ -394,11 +394,6 @@ func (s *slowTwin) expect(load float64) float64 {
 	return 1 / (1 + math.Exp(-(s.A + s.B*math.Log(load/s.Centre))))
 }
 
-// at is the load at which a share is expected.
-func (s *slowTwin) at(share float64) float64 {
-	return s.Centre * math.Exp((math.Log(share/(1-share))-s.A)/s.B)
-}
-
 // places are the loads of long runs that lie around where the twin slowed by k violates
 // a claim as often as may be.
 func (r *replayer) places(claim int, eps, lnk, near float64) []int {
@@ -508,7 +503,7 @@ func (r *replayer) agree(claim int) (out Replayed, ok bool) {
 		use[i].weigh(use[i].seen/float64(use[i].n), r.cfg.eps(claim))
 	}
 	for range weighings {
-		if p, eps, lnk, ok = r.fitted(claim, use, &out); !ok {
+		if _, eps, lnk, ok = r.fitted(claim, use, &out); !ok {
 			return out, false
 		}
 		if twin, ok = r.curve(claim, eps, lnk, r.places(claim, eps, lnk, first), guessLong); !ok {

@@ -41,9 +41,6 @@ var (
 	whole  = []metric.Name{metric.TTFT, metric.E2E}
 )
 
-// never says that a cause has no part.
-func never(Facts, float64) float64 { return 0 }
-
 // share is that of a part of the symptom in ms.
 func share(s Signal) func(Facts, float64) float64 {
 	return func(f Facts, value float64) float64 { return min(f.Get(s)/max(value, 1e-9), 1) }

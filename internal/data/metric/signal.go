@@ -75,45 +75,45 @@ const (
 	GPUHeat           Name = "gpu temperature"
 )
 
-// told is a metric that the server tells. None is compared or limited by itself: which
+// serverMetric is a metric that the server tells. None is compared or limited by itself: which
 // way is better is clear of few.
-func told(name Name, key, label, help string, unit Unit, better Better, show Show) *Metric {
+func serverMetric(name Name, key, label, help string, unit Unit, better Better, show Show) *Metric {
 	return &Metric{Name: name, Key: "server." + key, Label: label, Help: help, Of: Server, Unit: unit, Better: better, Show: show}
 }
 
 // signals are in the order in which they are shown.
 var signals = []Signal{
-	{told(ServerRunning, "running", "running", "requests in the server's batch, on average", Count, Neither, Data), telemetry.Running, "", Average, 0},
-	{told(ServerRunningMost, "running_max", "running max", "the most of them in a sample", Count, Neither, Data), telemetry.Running, "", Most, 0},
-	{told(ServerWaiting, "waiting", "waiting", "requests that waited in the server to be scheduled, on average", Count, Lower, Data), telemetry.Waiting, "", Average, 0},
-	{told(ServerWaitingMost, "waiting_max", "waiting max", "the most of them in a sample", Count, Lower, Data), telemetry.Waiting, "", Most, 0},
-	{told(ServerKVUse, "kv_use", "KV cache", "share of the KV cache in use, on average, of the fullest replica", Share, Neither, Data), telemetry.KVUse, "", Average, 0},
-	{told(ServerKVUseMost, "kv_use_max", "KV cache max", "the most of it in a sample", Share, Neither, Data), telemetry.KVUse, "", Most, 0},
-	{told(ServerPreemptions, "preemptions", "preemptions", "requests that had to give back their KV within the window", Count, Lower, Data), telemetry.Preemptions, "", Growth, 0},
-	{told(ServerStepTokens, "step_tokens", "tokens a step", "tokens that went through a step of the engine, on average", Tokens, Neither, Data), telemetry.StepTokens, telemetry.Steps, Ratio, 0},
-	{told(ServerClientTTFT, "client_ttft_ms", "client TTFT", "mean TTFT, from when a request was sent, of the requests that ended within the window: the sum of the next three", Milliseconds, Lower, Data), "", "", Derived, 0},
-	{told(ServerFront, "front_ms", "network and front end", "what is left of that beside the server's queue and prefill: the network, the API server, the client", Milliseconds, Lower, Data), "", "", Derived, 0},
-	{told(ServerQueue, "queue_ms", "server queue", "how long a request waited in the server to be scheduled, on average", Milliseconds, Lower, Row), telemetry.QueueSum, telemetry.QueueCount, Ratio, 1e3},
-	{told(ServerPrefill, "prefill_ms", "server prefill", "from its first step to its first token, on average", Milliseconds, Lower, Data), telemetry.PrefillSum, telemetry.PrefillCount, Ratio, 1e3},
-	{told(ServerTTFT, "ttft_ms", "server TTFT", "mean TTFT as the server counts it, of the requests whose first token came within the window", Milliseconds, Lower, Data), telemetry.TTFTSum, telemetry.TTFTCount, Ratio, 1e3},
-	{told(ServerDecode, "decode_ms", "server decode", "from a request's first token to its last, on average", Milliseconds, Lower, Data), telemetry.DecodeSum, telemetry.DecodeCount, Ratio, 1e3},
-	{told(ServerPrefillRate, "prefill_tokens_per_s", "server prefill rate", "prompt tokens that no cache had by the time from a request's first step to its first token: without the queue", TokensPerS, Higher, Data), "", "", Derived, 0},
-	{told(ServerHits, "prefix_hit_share", "prefix cache hits", "share of the tokens looked up in the prefix cache that were there", Share, Higher, Row), telemetry.PrefixHits, telemetry.PrefixQueries, Ratio, 0},
-	{told(ServerPlannedHits, "planned_hit_share", "planned prefix hits", "share of the prompts' tokens that an unlimited cache would have, as far as the workload tells", Share, Neither, Data), "", "", Derived, 0},
-	{told(ServerAccepted, "accepted_share", "accepted drafts", "share of the drafted tokens that were accepted", Share, Higher, Data), telemetry.AcceptedTokens, telemetry.DraftTokens, Ratio, 0},
-	{told(ServerRequests, "requests", "requests counted", "requests that the server ended over the whole load, whoever sent them", Count, Neither, Data), telemetry.Requests, "", Total, 0},
-	{told(ServerPrompt, "prompt_tokens", "prompt tokens counted", "tokens of prompts that it counted over the whole load", Tokens, Neither, Data), telemetry.PromptTokens, "", Total, 0},
-	{told(ServerOutput, "output_tokens", "output tokens counted", "tokens that it generated over the whole load", Tokens, Neither, Data), telemetry.OutputTokens, "", Total, 0},
-	{told(ServerForeign, "foreign_share", "foreign tokens", "share of both that were not this run's", Share, Lower, Data), "", "", Derived, 0},
-	{told(ServerCPU, "cpu_cores", "server CPU", "cores that the process that answers took, on average", Count, Lower, Data), "", "", Derived, 0},
-	{told(GPUActive, "gpu_active_share", "GPU busy", "share of the time in which anything ran on the GPUs", Share, Neither, Data), telemetry.GPUActive, "", Average, 0},
-	{told(GPUTensor, "gpu_tensor_share", "GPU matrix units busy", "share of the time in which their matrix units worked", Share, Neither, Data), telemetry.GPUTensorActive, "", Average, 0},
-	{told(GPUMemory, "gpu_memory_share", "GPU memory busy", "share of the time in which their memory was read or written", Share, Neither, Data), telemetry.GPUMemoryActive, "", Average, 0},
-	{told(GPUPower, "gpu_power_w", "GPU power", "power of all GPUs that tell, on average", Watts, Lower, Data), telemetry.GPUPower, "", Average, 0},
-	{told(GPUEnergy, "gpu_energy_j", "GPU energy", "energy of all GPUs that tell, over the window", Joules, Lower, Data), telemetry.GPUEnergy, "", Growth, 0},
-	{told(GPUClock, "gpu_clock_mhz", "GPU clock", "clock of the slowest GPU, on average", Megahertz, Higher, Data), telemetry.GPUClock, "", Average, 0},
-	{told(GPUHeat, "gpu_temperature_c", "GPU temperature", "temperature of the hottest GPU, the most in a sample", Celsius, Lower, Data), telemetry.GPUTemperature, "", Most, 0},
-	{told(ServerSamples, "samples", "server samples", "times within the window that the server told how many requests run", Count, Neither, Data), "", "", Derived, 0},
+	{serverMetric(ServerRunning, "running", "running", "requests in the server's batch, on average", Count, Neither, Data), telemetry.Running, "", Average, 0},
+	{serverMetric(ServerRunningMost, "running_max", "running max", "the most of them in a sample", Count, Neither, Data), telemetry.Running, "", Most, 0},
+	{serverMetric(ServerWaiting, "waiting", "waiting", "requests that waited in the server to be scheduled, on average", Count, Lower, Data), telemetry.Waiting, "", Average, 0},
+	{serverMetric(ServerWaitingMost, "waiting_max", "waiting max", "the most of them in a sample", Count, Lower, Data), telemetry.Waiting, "", Most, 0},
+	{serverMetric(ServerKVUse, "kv_use", "KV cache", "share of the KV cache in use, on average, of the fullest replica", Share, Neither, Data), telemetry.KVUse, "", Average, 0},
+	{serverMetric(ServerKVUseMost, "kv_use_max", "KV cache max", "the most of it in a sample", Share, Neither, Data), telemetry.KVUse, "", Most, 0},
+	{serverMetric(ServerPreemptions, "preemptions", "preemptions", "requests that had to give back their KV within the window", Count, Lower, Data), telemetry.Preemptions, "", Growth, 0},
+	{serverMetric(ServerStepTokens, "step_tokens", "tokens a step", "tokens that went through a step of the engine, on average", Tokens, Neither, Data), telemetry.StepTokens, telemetry.Steps, Ratio, 0},
+	{serverMetric(ServerClientTTFT, "client_ttft_ms", "client TTFT", "mean TTFT, from when a request was sent, of the requests that ended within the window: the sum of the next three", Milliseconds, Lower, Data), "", "", Derived, 0},
+	{serverMetric(ServerFront, "front_ms", "network and front end", "what is left of that beside the server's queue and prefill: the network, the API server, the client", Milliseconds, Lower, Data), "", "", Derived, 0},
+	{serverMetric(ServerQueue, "queue_ms", "server queue", "how long a request waited in the server to be scheduled, on average", Milliseconds, Lower, Row), telemetry.QueueSum, telemetry.QueueCount, Ratio, 1e3},
+	{serverMetric(ServerPrefill, "prefill_ms", "server prefill", "from its first step to its first token, on average", Milliseconds, Lower, Data), telemetry.PrefillSum, telemetry.PrefillCount, Ratio, 1e3},
+	{serverMetric(ServerTTFT, "ttft_ms", "server TTFT", "mean TTFT as the server counts it, of the requests whose first token came within the window", Milliseconds, Lower, Data), telemetry.TTFTSum, telemetry.TTFTCount, Ratio, 1e3},
+	{serverMetric(ServerDecode, "decode_ms", "server decode", "from a request's first token to its last, on average", Milliseconds, Lower, Data), telemetry.DecodeSum, telemetry.DecodeCount, Ratio, 1e3},
+	{serverMetric(ServerPrefillRate, "prefill_tokens_per_s", "server prefill rate", "prompt tokens that no cache had by the time from a request's first step to its first token: without the queue", TokensPerS, Higher, Data), "", "", Derived, 0},
+	{serverMetric(ServerHits, "prefix_hit_share", "prefix cache hits", "share of the tokens looked up in the prefix cache that were there", Share, Higher, Row), telemetry.PrefixHits, telemetry.PrefixQueries, Ratio, 0},
+	{serverMetric(ServerPlannedHits, "planned_hit_share", "planned prefix hits", "share of the prompts' tokens that an unlimited cache would have, as far as the workload tells", Share, Neither, Data), "", "", Derived, 0},
+	{serverMetric(ServerAccepted, "accepted_share", "accepted drafts", "share of the drafted tokens that were accepted", Share, Higher, Data), telemetry.AcceptedTokens, telemetry.DraftTokens, Ratio, 0},
+	{serverMetric(ServerRequests, "requests", "requests counted", "requests that the server ended over the whole load, whoever sent them", Count, Neither, Data), telemetry.Requests, "", Total, 0},
+	{serverMetric(ServerPrompt, "prompt_tokens", "prompt tokens counted", "tokens of prompts that it counted over the whole load", Tokens, Neither, Data), telemetry.PromptTokens, "", Total, 0},
+	{serverMetric(ServerOutput, "output_tokens", "output tokens counted", "tokens that it generated over the whole load", Tokens, Neither, Data), telemetry.OutputTokens, "", Total, 0},
+	{serverMetric(ServerForeign, "foreign_share", "foreign tokens", "share of both that were not this run's", Share, Lower, Data), "", "", Derived, 0},
+	{serverMetric(ServerCPU, "cpu_cores", "server CPU", "cores that the process that answers took, on average", Count, Lower, Data), "", "", Derived, 0},
+	{serverMetric(GPUActive, "gpu_active_share", "GPU busy", "share of the time in which anything ran on the GPUs", Share, Neither, Data), telemetry.GPUActive, "", Average, 0},
+	{serverMetric(GPUTensor, "gpu_tensor_share", "GPU matrix units busy", "share of the time in which their matrix units worked", Share, Neither, Data), telemetry.GPUTensorActive, "", Average, 0},
+	{serverMetric(GPUMemory, "gpu_memory_share", "GPU memory busy", "share of the time in which their memory was read or written", Share, Neither, Data), telemetry.GPUMemoryActive, "", Average, 0},
+	{serverMetric(GPUPower, "gpu_power_w", "GPU power", "power of all GPUs that tell, on average", Watts, Lower, Data), telemetry.GPUPower, "", Average, 0},
+	{serverMetric(GPUEnergy, "gpu_energy_j", "GPU energy", "energy of all GPUs that tell, over the window", Joules, Lower, Data), telemetry.GPUEnergy, "", Growth, 0},
+	{serverMetric(GPUClock, "gpu_clock_mhz", "GPU clock", "clock of the slowest GPU, on average", Megahertz, Higher, Data), telemetry.GPUClock, "", Average, 0},
+	{serverMetric(GPUHeat, "gpu_temperature_c", "GPU temperature", "temperature of the hottest GPU, the most in a sample", Celsius, Lower, Data), telemetry.GPUTemperature, "", Most, 0},
+	{serverMetric(ServerSamples, "samples", "server samples", "times within the window that the server told how many requests run", Count, Neither, Data), "", "", Derived, 0},
 }
 
 // Signals are the metrics that follow from what servers and GPUs tell.

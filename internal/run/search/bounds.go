@@ -145,9 +145,8 @@ func (f *search) leastLow() int {
 	return least
 }
 
-// lookLow looks at half the load at which violations were first seen, where no load
-// near the limit could be verified.
-func (f *search) lookLow() {
+// low is half the load at which violations were first seen, 0 where none were.
+func (f *search) low() float64 {
 	first := math.Inf(1)
 	for _, s := range f.cap.Trail {
 		if s.Seen.counts() && (f.exceeds(&s.Seen, 1) || s.Seen.Stability == stat.Unstable || s.Load == f.hi) {
@@ -158,7 +157,16 @@ func (f *search) lookLow() {
 	if f.cfg.Closed {
 		load = math.Floor(load)
 	}
-	if math.IsInf(first, 1) || !(load > 0) {
+	if math.IsInf(first, 1) {
+		return 0
+	}
+	return load
+}
+
+// lookLow looks there, where no load near the limit could be verified.
+func (f *search) lookLow() {
+	load := f.low()
+	if !(load > 0) {
 		return
 	}
 	n := f.afford([]float64{load}, 0)

@@ -77,7 +77,7 @@ func Statistic(of string, v []float64) (float64, bool) { return statistic(of, sl
 // Observe finds the facts that a client's own times tell of a symptom.
 func Observe(s Symptom, list []Request) Facts {
 	f := Facts{}
-	set := func(sig Signal, x float64, unit string) {
+	var set setter = func(sig Signal, x float64, unit string) {
 		if !math.IsNaN(x) && !math.IsInf(x, 0) {
 			f.Set(sig, x, unit, FromClient)
 		}
@@ -101,14 +101,9 @@ func Observe(s Symptom, list []Request) Facts {
 			connects = append(connects, x*1e3)
 		}
 	}
-	mean := func(sig Signal, v []float64, unit string) {
-		if x, ok := Statistic("mean", v); ok {
-			set(sig, x, unit)
-		}
-	}
-	mean(TTFTMean, ttft, "ms")
-	mean(TPOTMean, tpot, "ms")
-	mean(PromptMean, input, "")
+	set.mean(TTFTMean, ttft, "ms")
+	set.mean(TPOTMean, tpot, "ms")
+	set.mean(PromptMean, input, "")
 	if len(ttft) > 0 {
 		slices.Sort(ttft)
 		set(TTFTLeast, ttft[len(ttft)/20], "ms")
@@ -121,8 +116,18 @@ func Observe(s Symptom, list []Request) Facts {
 	return f
 }
 
+// setter takes a fact of the client's.
+type setter func(s Signal, x float64, unit string)
+
+// mean sets that of some values, where there are any.
+func (set setter) mean(s Signal, v []float64, unit string) {
+	if x, ok := Statistic("mean", v); ok {
+		set(s, x, unit)
+	}
+}
+
 // observeArrivals looks at the gaps between arrivals of each stream.
-func observeArrivals(list []Request, set func(Signal, float64, string)) {
+func observeArrivals(list []Request, set setter) {
 	var gaps []float64
 	tokens, arrivals := 0, 0
 	for i := range list {
@@ -161,7 +166,7 @@ func (s span) overlap(of []span) (sum float64) {
 
 // observeTail looks at the requests that have the symptom: the slowest tenth where it is
 // a tail, else all.
-func observeTail(s Symptom, list []Request, set func(Signal, float64, string)) {
+func observeTail(s Symptom, list []Request, set setter) {
 	least := math.Inf(-1)
 	if s.Of != "mean" && s.Of != "p50" {
 		var v []float64
@@ -212,16 +217,11 @@ func observeTail(s Symptom, list []Request, set func(Signal, float64, string)) {
 			chance = append(chance, 1-math.Exp(-rate*(r.median()+near)))
 		}
 	}
-	mean := func(sig Signal, v []float64, unit string) {
-		if x, ok := Statistic("mean", v); ok {
-			set(sig, x, unit)
-		}
-	}
-	mean(LagInTail, lag, "ms")
-	mean(AtFirsts, coincide, "share")
-	mean(AtFirstsBy, chance, "share")
+	set.mean(LagInTail, lag, "ms")
+	set.mean(AtFirsts, coincide, "share")
+	set.mean(AtFirstsBy, chance, "share")
 	if len(frozen) > 0 {
-		mean(FrozenInTail, in, "ms")
+		set.mean(FrozenInTail, in, "ms")
 		var lengths []float64
 		for _, x := range frozen {
 			lengths = append(lengths, (x.to-x.from)*1e3)

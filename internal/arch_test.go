@@ -48,7 +48,7 @@ func rooms() []room {
 		{"workload/seed", ""},
 		{"workload/token", "workload/seed"},
 		{"workload/arrival", "workload/seed say"},
-		{"workload", "workload/seed workload/token say"},
+		{"workload", "workload/seed workload/token say workload/arrival"},
 		// engine
 		{"twin", ""},
 		{"twin/vllm", "twin"},
@@ -75,7 +75,7 @@ func rooms() []room {
 		{"run/estimate", "data/result plan run/search"}, // what a plan will send, take and cost
 		{"run", "plan load measure data/record data/marks data/spill data/rundir data/result slo wire wire/stamp workload workload/seed workload/token workload/arrival clock say target run/search stat data/metric wire/api measure/judge telemetry telemetry/scrape"},
 		{"study/explain", "data/metric telemetry"}, // what limits a server: rules over facts
-		{"study/predict", "study/explain plan run load data/record data/rundir data/result workload twin twin/catalogue twin/deploy twin/vllm stat say target data/metric measure slo workload/arrival"},
+		{"study/predict", "study/explain plan run load data/record data/rundir data/result workload twin twin/catalogue twin/deploy twin/vllm stat say target data/metric measure slo"},
 		{"study/inspect", "data/metric data/result say study/explain study/predict twin/deploy data/record telemetry"},    // a run as the evidence that explain weighs
 		{"study/calibrate", "plan run study/predict target twin/deploy workload data/record data/result data/rundir say"}, // a server's twin, by loads chosen for it
 		{"run/audit", "plan run measure twin/serve data/record data/result stat workload data/metric say"},

@@ -10,6 +10,8 @@ import (
 	"time"
 
 	"pitot/internal/plan"
+	"pitot/internal/report"
+	"pitot/internal/run"
 	"pitot/internal/run/estimate"
 	"pitot/internal/run/search"
 	"pitot/internal/say"
@@ -107,6 +109,11 @@ func writeDryRun(w io.Writer, v plan.Verb, p *plan.Plan, further ...string) erro
 	if n := e.Probes; n.Requests > 0 {
 		lines = slices.Insert(lines, 5, fmt.Sprintf("probes    %s, %s tokens in and %s out besides, to find out what the target takes",
 			say.Plural(n.Requests, "request"), say.Count(int64(math.Round(n.Input))), say.Count(int64(math.Round(n.Output)))))
+	}
+	if v == plan.VerbRun && p.Open() {
+		if x := report.ArrivalsText(run.ExpectedArrivals(&p.Load)); x != "" {
+			lines = slices.Insert(lines, 2, "arrivals  "+strings.TrimPrefix(x, "arrivals expected: "))
+		}
 	}
 	if from := p.Provenance(); from != "" {
 		lines = append(lines, "settings  "+from)

@@ -51,10 +51,14 @@ func (f *Fold) confidence(all *part, stability stat.Stability, took judge.Answer
 		c.why = "nothing was answered in a window"
 	case f.setup.Gone != nil:
 		c.why = judge.WentAway
+	case f.setup.Load.Varies():
+		c.why = judge.RateVaries
 	case stability == stat.Unstable:
 		c.why = "the queue grew"
 	case f.setup.Settling != nil && f.setup.Settling.Why != "":
 		c.why = judge.NotSettled
+	case f.conditions.FewBursts() != "":
+		c.why = f.conditions.FewBursts()
 	case window < intervalResidences*light:
 		c.why = f.conditions.TooShort(window/light, intervalResidences, light)
 	case all.tally.due() < intervalRequests:

@@ -18,11 +18,11 @@ func (p *Plan) Check(v Verb) error {
 	checks := []func() error{p.checkTarget}
 	switch v {
 	case VerbFind:
-		checks = append(checks, p.checkFind, p.checkLoads)
+		checks = append(checks, p.checkFind, p.checkLoads, p.checkSteady)
 	case VerbSweep:
-		checks = append(checks, p.checkLoads)
+		checks = append(checks, p.checkLoads, p.checkSteady)
 	default:
-		checks = append(checks, p.checkLoad, p.checkUntil)
+		checks = append(checks, p.checkLoad, p.checkUntil, p.checkArrival)
 	}
 	for _, check := range append(checks, p.checkWorkload, p.checkTargets, p.checkFaults, p.checkObjective) {
 		if err := check(); err != nil {

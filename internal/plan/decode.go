@@ -59,6 +59,9 @@ func DecodeWith(v Verb, argv, environ []string, more ...any) (p Plan, args []str
 	}
 	p.Spec, args = d.takeTarget(args, variables(environ))
 	p.Origins = d.origins
+	if err := p.takeOwnRate(v); err != nil {
+		return p, nil, err
+	}
 	if d.given["duration"] == 0 && !p.Until.None() {
 		p.Duration = min(p.Duration, p.Budget/firstLook)
 	}

@@ -245,10 +245,21 @@ func answerLength() kind[int] {
 }
 
 func arrivals() kind[string] {
-	return kind[string]{write: unchanged, choices: choicesNamed("poisson", "constant", "gamma(0.5)"), parse: func(v string) (string, error) {
-		_, err := arrival.Parse(v, 1, 0)
+	return kind[string]{write: unchanged, choices: lawChoices, parse: func(v string) (string, error) {
+		// Files are read when the law is: a run's plan can be read without them.
+		_, err := arrival.ParseLaw(v, arrival.Files{
+			Times: func(string) ([]int64, error) { return []int64{0, 0, 0, 1e9}, nil },
+			Rates: func(string) ([]float64, []float64, error) { return []float64{0, 1}, []float64{1}, nil },
+		})
 		return v, err
 	}}
+}
+
+func lawChoices() (out []Choice) {
+	for _, f := range arrival.Forms() {
+		out = append(out, Choice{Name: f[0], About: f[1]})
+	}
+	return out
 }
 
 func requestCount() kind[int64] {

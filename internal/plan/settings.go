@@ -163,7 +163,7 @@ func Settings() []Setting {
 			value: field(wholeNumber(1, mostUsers), func(l *Load) *int { return &l.Concurrency })},
 		{Name: "arrival", Verbs: measuring, Group: groupLoad, Arg: "NAME", Default: "poisson",
 			Clashes: []Clash{{"concurrency", ownTimes + "--rate"}, {"over=concurrency", ownTimes + "--over rate"}},
-			Help:    "poisson, constant, or gamma(SHAPE): bursts below 1, more even above",
+			Help:    "poisson, constant, gamma(0.5), on-off(5s,20s), mmpp(0.5:60s,4:10s), step(3,30s), ramp(0.5,2,60s), sinusoid(0.5,60s), diurnal(10m), piecewise(FILE), trace(FILE), clients(20,1.1,gamma(0.1)), or a sum as 0.8*poisson + 0.2*on-off(5s,20s): docs/workloads.md",
 			value:   field(arrivals(), func(l *Load) *string { return &l.Arrival })},
 		{Name: "think", Verbs: measuring, Group: groupLoad, Arg: "TIME", Default: "0s",
 			Clashes: []Clash{{"rate", ownThink + "--concurrency"}, {"over=rate", ownThink + "--over concurrency"}},

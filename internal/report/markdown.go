@@ -107,7 +107,7 @@ func (m *PointModel) writeMarkdown(p *printer) {
 		p.line("")
 		m.Latencies.writeMarkdown(p)
 	}
-	for _, t := range []*Table{m.Intervals, m.Classes} {
+	for _, t := range []*Table{m.Intervals, m.Classes, m.OverTime} {
 		if t != nil {
 			p.line("")
 			t.writeMarkdown(p)

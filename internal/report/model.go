@@ -50,6 +50,7 @@ type PointModel struct {
 	Latencies  Table
 	Intervals  *Table
 	Classes    *Table
+	OverTime   *Table     // blocks of the window, of a load that changes or comes in bursts
 	Legend     []string   // of the marks in the tables, those that occur
 	ViewsAgree bool       // counted from when they were due and from when they were sent, latencies are the same
 	Remarks    []string   // what a reader must know of the numbers
@@ -222,6 +223,7 @@ func buildPoint(run *result.Run, p *result.Point) PointModel {
 	m.failures(p)
 	m.Objective = objective(p)
 	m.backlog(p)
+	m.overTime(p)
 	m.until(p)
 	m.tables(p)
 	m.ViewsAgree = viewsAgree(&p.Metrics)

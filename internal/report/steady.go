@@ -40,6 +40,7 @@ func (m *PointModel) backlog(p *result.Point) {
 		m.Remarks = append(m.Remarks, standsStill(s))
 	}
 	switch e2e := p.Metrics.SummaryOf(metric.E2E); {
+	case p.Load.Varies(): // said of the arrivals
 	case p.Stability == stat.Undecided && p.StabilityWhy != "":
 		m.Remarks = append(m.Remarks, "stability undecided: "+say.Plain(p.StabilityWhy))
 	case p.Stability == stat.Unstable && p.Growth != nil:

@@ -21,7 +21,7 @@ func mark(j *record.Journal, name string, point int32, data []byte) {
 // pointMark is a setup as it is written when its point begins.
 func pointMark(s *measure.Setup) marks.Point {
 	p := marks.Point{
-		T0: s.T0, Load: marks.Load(s.Load), SLO: s.SLO.String(), GPUs: s.GPUs, GPUPrice: s.GPUPrice, Stamps: s.Stamps,
+		T0: s.T0, Load: loadMark(s.Load), SLO: s.SLO.String(), GPUs: s.GPUs, GPUPrice: s.GPUPrice, Stamps: s.Stamps,
 		Planned: s.Planned, Exact: s.Exact, Requests: s.Requests, Cold: s.Cold, Seeded: s.Seeded, Prompts: s.Prompts, Stage: s.Stage,
 		Residence: s.Residence, AutoWarmup: s.AutoWarmup,
 	}
@@ -34,7 +34,7 @@ func pointMark(s *measure.Setup) marks.Point {
 // setupOf is the setup that was written.
 func setupOf(p marks.Point) (measure.Setup, error) {
 	s := measure.Setup{
-		T0: p.T0, T1: math.MaxInt64, Load: result.Load(p.Load), GPUs: p.GPUs, GPUPrice: p.GPUPrice, Stamps: p.Stamps,
+		T0: p.T0, T1: math.MaxInt64, Load: loadOf(p.Load), GPUs: p.GPUs, GPUPrice: p.GPUPrice, Stamps: p.Stamps,
 		Planned: p.Planned, Exact: p.Exact, Requests: p.Requests, Cold: p.Cold, Seeded: p.Seeded, Prompts: p.Prompts, Stage: p.Stage,
 		Residence: p.Residence, AutoWarmup: p.AutoWarmup,
 	}
@@ -47,6 +47,16 @@ func setupOf(p marks.Point) (measure.Setup, error) {
 	var err error
 	s.SLO, err = slo.Parse(p.SLO)
 	return s, err
+}
+
+func loadMark(l result.Load) marks.Load {
+	return marks.Load{Loop: l.Loop, Rate: l.Rate, Arrival: l.Arrival, Concurrency: l.Concurrency, ThinkMS: l.ThinkMS, MaxInFlight: l.MaxInFlight,
+		Expected: (*marks.Arrivals)(l.Expected)}
+}
+
+func loadOf(l marks.Load) result.Load {
+	return result.Load{Loop: l.Loop, Rate: l.Rate, Arrival: l.Arrival, Concurrency: l.Concurrency, ThinkMS: l.ThinkMS, MaxInFlight: l.MaxInFlight,
+		Expected: (*result.Arrivals)(l.Expected)}
 }
 
 // ended is a setup with what is known at the end of its window.

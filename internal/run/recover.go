@@ -12,6 +12,7 @@ import (
 	"pitot/internal/data/spill"
 	"pitot/internal/load"
 	"pitot/internal/measure"
+	"pitot/internal/workload"
 	"pitot/internal/workload/arrival"
 	"pitot/internal/workload/seed"
 )
@@ -257,7 +258,11 @@ func (m *remains) scheduled(s measure.Setup, runSeed uint64, point int32, until,
 		return nil, false
 	}
 	schedule := func() (arrival.Process, error) {
-		return arrival.Parse(s.Load.Arrival, *s.Load.Rate, arrivalSeed(runSeed, point))
+		law, err := workload.Arrivals(s.Load.Arrival)
+		if err != nil {
+			return nil, err
+		}
+		return law.Process(*s.Load.Rate, arrivalSeed(runSeed, point), s.T0)
 	}
 	if _, err := schedule(); err != nil {
 		return nil, false

@@ -14,6 +14,7 @@ import (
 	"maps"
 	"math"
 	"runtime/debug"
+	"strconv"
 	"strings"
 	"time"
 
@@ -403,6 +404,9 @@ func plannedPoint(p *plan.Plan, t *target.Target, l *plan.Load, src *source, cfg
 		Exact: t.Options.IgnoreEOS && p.Generated(), Prompts: src.prompts,
 		Stage: what.Stage, Residence: cmp.Or(light, int64(t.Residence)), AutoWarmup: l.Warmup == plan.AutoWarmup,
 	}
+	if setup.Load.Varies() {
+		setup.AutoWarmup = false // it does not settle
+	}
 	if cfg.Requests > 0 {
 		setup.T1, setup.Requests = load.Never, cfg.Requests
 	}
@@ -492,9 +496,13 @@ func schedule(l *plan.Load, t *target.Target, seed uint64) (load.Config, error) 
 		}
 	}
 	if l.Rate > 0 {
-		a, err := arrival.Parse(l.Arrival, l.Rate, seed)
+		law, err := l.Law()
 		if err != nil {
-			return cfg, say.Errorf("%v", err)
+			return cfg, err
+		}
+		a, err := law.Process(l.Rate, seed, cfg.Warmup)
+		if err != nil {
+			return cfg, say.Errorf("%v", err).WithHint(say.Hint(err))
 		}
 		cfg.Arrivals = a
 	}
@@ -510,10 +518,34 @@ func schedule(l *plan.Load, t *target.Target, seed uint64) (load.Config, error) 
 // process, shorter than one that loads a model.
 const goneAfter = 5 * time.Second
 
+// ExpectedArrivals is what the arrival process of an open loop makes one expect; nil of a
+// Poisson process, of which everyone expects the same.
+func ExpectedArrivals(l *plan.Load) *result.Arrivals {
+	law, err := l.Law()
+	if err != nil || law.String() == "poisson" {
+		return nil
+	}
+	e := law.Expect(l.Rate)
+	a := &result.Arrivals{Varies: e.Varies, CycleS: e.Cycle, ChangesS: e.Changes}
+	if !math.IsNaN(e.CV) {
+		a.CV = &e.CV
+	}
+	for i, t := range arrival.Scales {
+		if x := e.Dispersion[i]; !math.IsNaN(x) {
+			if a.Dispersion == nil {
+				a.Dispersion = map[string]float64{}
+			}
+			a.Dispersion[strconv.Itoa(int(t))] = x
+		}
+	}
+	return a
+}
+
 func describeLoad(l *plan.Load) result.Load {
 	d := result.Load{Loop: "closed"}
 	if l.Open() {
 		d.Loop, d.Rate, d.Arrival = "open", &l.Rate, l.Arrival
+		d.Expected = ExpectedArrivals(l)
 	} else {
 		d.Concurrency = &l.Concurrency
 		if l.Think > 0 {

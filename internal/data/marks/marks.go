@@ -59,6 +59,17 @@ type Load struct {
 	Concurrency *int     `json:"concurrency"`
 	ThinkMS     *float64 `json:"think_ms"`
 	MaxInFlight *int     `json:"max_in_flight"`
+
+	Expected *Arrivals `json:"expected"`
+}
+
+// Arrivals is what the arrival process of a load makes one expect.
+type Arrivals struct {
+	CV         *float64           `json:"cv"`
+	Dispersion map[string]float64 `json:"dispersion"`
+	Varies     bool               `json:"varies"`
+	CycleS     float64            `json:"cycle_s"`
+	ChangesS   []float64          `json:"changes_s"`
 }
 
 // Window is how a point ended. Times are nanoseconds since its load began.

@@ -58,7 +58,7 @@ func pointV1(data []byte) (Point, error) {
 	var o oldPoint
 	err := json.Unmarshal(data, &o)
 	p := Point{
-		Version: Version, T0: o.T0, Load: Load(o.Load), SLO: o.SLO.spec(), GPUs: o.GPUs, GPUPrice: o.GPUPrice, Stamps: o.Stamps,
+		Version: Version, T0: o.T0, Load: loadV1(o.Load), SLO: o.SLO.spec(), GPUs: o.GPUs, GPUPrice: o.GPUPrice, Stamps: o.Stamps,
 		Planned: o.Planned, Exact: o.Exact, Requests: o.Requests, Cold: o.Cold, Seeded: o.Seeded, Prompts: o.Prompts, Stage: o.Stage,
 		Residence: o.Residence, AutoWarmup: o.AutoWarmup,
 	}
@@ -97,4 +97,8 @@ func endV1(data []byte) (End, error) {
 	}
 	err := json.Unmarshal(data, &o)
 	return End{Version, o.Ended, o.Interrupted}, err
+}
+
+func loadV1(l v1.Load) Load {
+	return Load{Loop: l.Loop, Rate: l.Rate, Arrival: l.Arrival, Concurrency: l.Concurrency, ThinkMS: l.ThinkMS, MaxInFlight: l.MaxInFlight}
 }

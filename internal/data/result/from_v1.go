@@ -44,7 +44,7 @@ func maybe[A, B any](p *A, convert func(A) B) *B {
 
 func pointFromV1(p v1.Point) Point {
 	return Point{
-		Stage: p.Stage, Load: Load(p.Load), Seconds: Seconds(p.Seconds), Requests: Requests(p.Requests),
+		Stage: p.Stage, Load: LoadFromV1(p.Load), Seconds: Seconds(p.Seconds), Requests: Requests(p.Requests),
 		Throughput: throughputFromV1(p.Throughput),
 		Cost:       maybe(p.Cost, func(c v1.Cost) Cost { return Cost(c) }),
 		Metrics:    metricsFromV1(p.Metrics),
@@ -64,7 +64,9 @@ func pointFromV1(p v1.Point) Point {
 func UntilFromV1(u v1.Until) Until { return Until(u) }
 
 // LoadFromV1 is for marks too: what was planned of a point has one.
-func LoadFromV1(l v1.Load) Load { return Load(l) }
+func LoadFromV1(l v1.Load) Load {
+	return Load{Loop: l.Loop, Rate: l.Rate, Arrival: l.Arrival, Concurrency: l.Concurrency, ThinkMS: l.ThinkMS, MaxInFlight: l.MaxInFlight}
+}
 
 func throughputFromV1(t v1.Throughput) Throughput {
 	return Throughput{

@@ -121,6 +121,7 @@ type Point struct {
 	// StabilityWhy says what it rests on, or what would decide it.
 	StabilityWhy string           `json:"stability_why,omitempty"`
 	InFlight     []float64        `json:"in_flight,omitempty"`   // time means in equal blocks of the window, of requests between due and done
+	OverTime     *OverTime        `json:"over_time,omitempty"`   // of a load that changes or comes in bursts
 	Growth       *Growth          `json:"growth,omitempty"`      // of the requests in flight; none in a closed loop
 	Standstills  *Standstills     `json:"standstills,omitempty"` // that come by the clock, null if none do
 	EndedEarly   string           `json:"ended_early,omitempty"` // why the window is shorter than was asked for
@@ -151,6 +152,39 @@ type Standstills struct {
 	N      int     `json:"n"`      // that were seen
 }
 
+// OverTime is what became of a load over its window: equal blocks of time, by when
+// requests were due.
+type OverTime struct {
+	BlockS float64 `json:"block_s"`
+	Blocks []Block `json:"blocks"`
+	// Metric is what the reactions are of: "ttft", or "e2e" where nothing streams.
+	Metric    string     `json:"metric"`
+	Reactions []Reaction `json:"reactions,omitempty"`
+}
+
+// Block is a stretch of the window.
+type Block struct {
+	DuePerS  float64  `json:"due_per_s"`
+	InFlight *float64 `json:"in_flight"` // mean
+	P50      *float64 `json:"p50_ms"`    // of the metric, over the requests due in it
+	P90      *float64 `json:"p90_ms"`
+	Max      *float64 `json:"max_ms"`
+}
+
+// Reaction is how the metric followed a jump of the rate: by the median of eleven requests
+// that were due one after the other. Its level is the median over the last third of the
+// time to the next jump, or to the end of the window.
+type Reaction struct {
+	AtS    float64  `json:"at_s"`      // of the window
+	Before *float64 `json:"before_ms"` // the level that it left
+	After  *float64 `json:"after_ms"`  // the level that it came to
+	Peak   *float64 `json:"peak_ms"`   // the highest median
+	PeakS  float64  `json:"peak_s"`    // behind the jump
+	// SettledS is after how long it stayed within a fifth of its level, or within what it
+	// varied by over that third; null where that third has no level.
+	SettledS *float64 `json:"settled_s"`
+}
+
 // Growth is the trend of the requests in flight over the window: the median
 // slope between its blocks.
 type Growth struct {
@@ -177,7 +211,22 @@ type Load struct {
 	Concurrency *int     `json:"concurrency"`
 	ThinkMS     *float64 `json:"think_ms,omitempty"` // mean
 	MaxInFlight *int     `json:"max_in_flight,omitempty"`
+
+	Expected *Arrivals `json:"expected,omitempty"` // what the arrival process makes one expect; none in a closed loop
 }
+
+// Arrivals is what an arrival process makes one expect of its due times. What it does not
+// tell is not there.
+type Arrivals struct {
+	CV         *float64           `json:"cv,omitempty"`         // of the gaps
+	Dispersion map[string]float64 `json:"dispersion,omitempty"` // of counts in so many seconds: variance over mean
+	Varies     bool               `json:"varies,omitempty"`     // the rate changes with time: there is no steady state, and the others are those about the rate
+	CycleS     float64            `json:"cycle_s,omitempty"`    // from burst to burst on average, or the period
+	ChangesS   []float64          `json:"changes_s,omitempty"`  // seconds of the window at which the rate jumps
+}
+
+// Varies says that the rate of the load changes with time, so that it has no steady state.
+func (l *Load) Varies() bool { return l.Expected != nil && l.Expected.Varies }
 
 // Value is the load as a number: requests a second, or users; 0 if neither is
 // known.

@@ -45,7 +45,9 @@ func (e *Evidence) checkConditions() (out []result.Check) {
 	if s.Open() {
 		judge(e.checkArrivals())
 		judge(e.checkOffered())
-		judge(e.checkAchieved())
+		if !s.Load.Varies() { // what is in flight follows the rate
+			judge(e.checkAchieved())
+		}
 	}
 	return out
 }
@@ -224,17 +226,26 @@ func (e *Evidence) checkLittle() (c result.Check, applies bool) {
 }
 
 // checkOffered flags a window in which far more or fewer requests came due than
-// its rate brings: 5 % and 3.5 standard deviations of a Poisson count, which
+// its rate brings: 5 % and 3.5 standard deviations of a count of its arrival process, which
 // chance gives once in 2,000 windows. A warm-up that ends where it was quiet does
 // too.
 func (e *Evidence) checkOffered() (c result.Check, applies bool) {
 	l := &e.conditions().Load
-	if l.Rate == nil || l.Arrival != "poisson" || e.conditions().Requests > 0 {
+	dispersion := 1.0
+	if x := l.Expected; x != nil {
+		for _, d := range x.Dispersion {
+			dispersion = max(dispersion, d)
+		}
+		if x.Varies || len(x.Dispersion) == 0 || e.conditions().FewBursts() != "" {
+			return c, false
+		}
+	}
+	if l.Rate == nil || l.Arrival != "poisson" && l.Expected == nil || e.conditions().Requests > 0 {
 		return c, false
 	}
 	due, asked := float64(e.Queue.members), *l.Rate*e.conditions().Seconds()
 	c = result.NewCheck(result.CheckOffered, due/e.conditions().Seconds(), *l.Rate)
-	if d := math.Abs(due - asked); d > .05*asked && d > 3.5*math.Sqrt(asked) {
+	if d := math.Abs(due - asked); d > .05*asked && d > 3.5*math.Sqrt(dispersion*asked) {
 		c.Status = result.Flag
 	}
 	return c, true

@@ -10,6 +10,7 @@
 package judge
 
 import (
+	"fmt"
 	"math"
 
 	"pitot/internal/data/result"
@@ -50,6 +51,8 @@ const (
 
 	// WentAway is why a load tells little of a server that was there for a part of it.
 	WentAway = "the server went away"
+	// RateVaries is why a load has no steady state that was asked to change with time.
+	RateVaries = "the rate changes with time, as was asked: there is no steady state"
 	// NotSettled is why a point has no steady state by its warm-up; the check of
 	// that name says more.
 	NotSettled = "the load had not settled"
@@ -63,6 +66,20 @@ func (c *Conditions) Ended() bool { return c.T1 > c.T0 && c.T1 < math.MaxInt64 }
 
 // Seconds is the length of the window.
 func (c *Conditions) Seconds() float64 { return float64(c.T1-c.T0) / 1e9 }
+
+// leastCycles is how many bursts a window must have for its numbers to be about the load:
+// two for each batch.
+const leastCycles = 2 * Batches
+
+// FewBursts says how many bursts a window has where these are too few for an interval, and
+// what gives enough; "" where there are enough.
+func (c *Conditions) FewBursts() string {
+	e := c.Load.Expected
+	if e == nil || e.CycleS <= 0 || c.Seconds() >= leastCycles*e.CycleS {
+		return ""
+	}
+	return fmt.Sprintf("about %.0f bursts; %d needed: %s", c.Seconds()/e.CycleS, leastCycles, c.longer(leastCycles*e.CycleS))
+}
 
 // Holds says that a stamp lies in the window.
 func (c *Conditions) Holds(t int64) bool { return t >= c.T0 && t < c.T1 }

@@ -57,6 +57,10 @@ func (q *Queue) Stability(p *result.Point, took Answers, until int64) {
 		p.Stability, p.StabilityWhy = stat.Stable, "a closed loop: its users bound what is in flight"
 		return
 	}
+	if c.Load.Varies() {
+		p.StabilityWhy = RateVaries
+		return
+	}
 	window := c.Seconds()
 	rate := float64(q.members) / window
 	if light <= 0 || rate <= 0 {

@@ -235,7 +235,11 @@ func pointSections(prefix string, p *result.Point, m *report.PointModel, s *Seri
 		tables = nil
 	}
 	addSection("spread", "Distributions", "", spreads, absent, tables...)
-	addSection("time", "Time line", "", times, unread)
+	var course []captioned
+	if m.OverTime != nil {
+		course = append(course, captioned{"Blocks of the window, by when requests were due", *m.OverTime})
+	}
+	addSection("time", "Time line", "", times, unread, course...)
 	addSection("raster", "Requests and their tokens", "", rasters, absent)
 	text := ""
 	if s != nil {

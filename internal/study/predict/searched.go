@@ -14,7 +14,6 @@ import (
 	"pitot/internal/slo"
 	"pitot/internal/twin/deploy"
 	"pitot/internal/workload"
-	"pitot/internal/workload/arrival"
 )
 
 // Searched is a search under way in a run's directory, whose loads a twin is sent again.
@@ -155,7 +154,11 @@ func (s *Searched) serve(r *record.Row, a Asked) {
 
 // law is what a long run asks: what the plan does, with answers as long as the server's.
 func (s *Searched) law(rate float64, seed uint64) (interface{ Next() int64 }, func(int64) Asked, error) {
-	arrivals, err := arrival.Parse(s.plan.Arrival, rate, seed)
+	law, err := s.plan.Law()
+	if err != nil {
+		return nil, nil, err
+	}
+	arrivals, err := law.Process(rate, seed, 0)
 	switch {
 	case err != nil:
 		return nil, nil, err

@@ -5,10 +5,6 @@ package arrival
 import (
 	"fmt"
 	"math"
-	"strconv"
-	"strings"
-
-	"pitot/internal/say"
 )
 
 // Process is a stream of due times that never ends.
@@ -25,48 +21,21 @@ const (
 	MaxRate = 1e9
 )
 
-// maker makes one kind of process.
-type maker struct {
-	name string
-	make func(rate float64, seed uint64) (Process, error)
-}
-
-// makers is the one list of the kinds there are, in the order of the help.
-func makers() []maker {
-	return []maker{
-		{"poisson", NewPoisson},
-		{"constant", func(rate float64, _ uint64) (Process, error) { return NewConstant(rate) }},
-	}
-}
-
-// Names are the names that Parse knows.
-func Names() []string {
-	var names []string
-	for _, m := range makers() {
-		names = append(names, m.name)
+// Names are the names of all laws.
+func Names() (names []string) {
+	for _, f := range families() {
+		names = append(names, f.name)
 	}
 	return names
 }
 
-// Parse makes the process of that name with so many requests per second. The
-// hint of an unknown name tells the nearest one there is.
-//
-// gamma(SHAPE) is a family of kinds.
+// Parse makes the process of a law that needs no file, with so many requests per second.
 func Parse(name string, rate float64, seed uint64) (Process, error) {
-	if rest, ok := strings.CutPrefix(name, "gamma"); ok {
-		number, closed := strings.CutSuffix(strings.TrimPrefix(rest, "("), ")")
-		shape, err := strconv.ParseFloat(number, 64)
-		if err != nil || !closed || !strings.HasPrefix(rest, "(") {
-			return nil, say.Errorf("%.60q wants its shape", name).WithHint("for example gamma(0.5): gaps with a coefficient of variation of 1/√shape")
-		}
-		return NewGamma(rate, shape, seed)
+	l, err := ParseLaw(name, Files{})
+	if err != nil {
+		return nil, err
 	}
-	for _, m := range makers() {
-		if m.name == name {
-			return m.make(rate, seed)
-		}
-	}
-	return nil, say.Errorf("unknown arrival process %.60q", name).WithHint(say.Known(name, Names()))
+	return l.Process(rate, seed, 0)
 }
 
 func checkRate(rate float64) error {

@@ -61,13 +61,13 @@ func TestGammaEnds(t *testing.T) {
 		t.Errorf("last of 20,000 at one in 12 days is due at %d", due[len(due)-1])
 	}
 	for name, want := range map[string]string{
-		"gamma":      "wants its shape",
-		"gamma()":    "wants its shape",
-		"gamma(x)":   "wants its shape",
-		"gamma(1":    "wants its shape",
-		"gamma(0)":   "out of range",
-		"gamma(NaN)": "out of range",
-		"gamma(1e9)": "out of range",
+		"gamma":      "wants its numbers",
+		"gamma()":    "no number",
+		"gamma(x)":   "no number",
+		"gamma(1":    "a parenthesis is missing",
+		"gamma(0)":   "want 0.01 to 1000",
+		"gamma(NaN)": "no number",
+		"gamma(1e9)": "want 0.01 to 1000",
 	} {
 		p, err := Parse(name, 1, 0)
 		if p != nil || err == nil || !strings.Contains(err.Error()+say.Hint(err), want) {

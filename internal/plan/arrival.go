@@ -1,0 +1,62 @@
+package plan
+
+import (
+	"pitot/internal/say"
+	"pitot/internal/workload"
+	"pitot/internal/workload/arrival"
+)
+
+// Law is the arrival process, with the files that it is read from.
+func (l *Load) Law() (*arrival.Law, error) { return workload.Arrivals(l.Arrival) }
+
+// takeOwnRate takes the rate that the arrival process has itself, as a trace does, where
+// no load was asked for.
+func (p *Plan) takeOwnRate(v Verb) error {
+	if v != VerbRun || p.Rate > 0 || p.Concurrency > 0 || p.Arrival == Default().Arrival {
+		return nil
+	}
+	law, err := p.Law()
+	if err != nil {
+		return arrivalError(err)
+	}
+	p.Rate = law.OwnRate()
+	return nil
+}
+
+func arrivalError(err error) error {
+	return say.Errorf("--arrival: %v", err).WithHint(say.Hint(err))
+}
+
+// checkArrival asks whether the arrival process can be had at its rate. Where its rate
+// changes there is no steady state to wait for.
+func (p *Plan) checkArrival() error {
+	if !p.Open() {
+		return nil
+	}
+	law, err := p.Law()
+	if err == nil {
+		_, err = law.Process(p.Rate, 0, 0)
+	}
+	switch {
+	case err != nil:
+		return arrivalError(err)
+	case law.Varies() && !p.Until.None():
+		return say.Errorf("--until needs a steady state, and the rate of %s changes with time", p.Arrival).WithHint("leave --until out, and give the window by --duration")
+	}
+	return nil
+}
+
+// checkSteady refuses arrival processes whose rate changes where loads are compared by it.
+func (p *Plan) checkSteady() error {
+	if p.Over == "concurrency" {
+		return nil
+	}
+	law, err := p.Law()
+	switch {
+	case err != nil:
+		return arrivalError(err)
+	case law.Varies():
+		return say.Errorf("the rate of %s changes with time, so that no load of it has a steady state to find a capacity or a curve in", p.Arrival).WithHint("measure it with pitot run, or search with poisson, gamma(…), on-off(…), mmpp(…) or clients(…)")
+	}
+	return nil
+}

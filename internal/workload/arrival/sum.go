@@ -1,0 +1,154 @@
+package arrival
+
+import (
+	"container/heap"
+	"math"
+	"slices"
+	"strings"
+
+	"pitot/internal/say"
+	"pitot/internal/workload/seed"
+)
+
+// sum is several processes at once, independent of each other.
+type sum struct {
+	parts  []law
+	shares []float64 // of the rate, 1 in all
+}
+
+func parseSum(terms []string, files Files, depth int) (law, float64, error) {
+	s := sum{}
+	total := 0.0
+	for _, term := range terms {
+		share, inner, ok := strings.Cut(term, "*")
+		if !ok || strings.Contains(share, "(") {
+			return nil, 0, say.Errorf("%.60q has no share of the rate", term).WithHint("for example 0.8*poisson + 0.2*on-off(5s,20s)")
+		}
+		a := arguments{}
+		w := a.value(strings.TrimSpace(share), "share", 1e-6, 1)
+		if a.err != nil {
+			return nil, 0, a.err
+		}
+		l, _, err := parseLaw(strings.TrimSpace(inner), files, depth-1)
+		if err != nil {
+			return nil, 0, err
+		}
+		s.parts, s.shares, total = append(s.parts, l), append(s.shares, w), total+w
+	}
+	if math.Abs(total-1) > 1e-9 {
+		return nil, 0, say.Errorf("the shares come to %s, not to 1", say.Decimal(total, 6))
+	}
+	return s, 0, nil
+}
+
+// mostClients bounds those of one law.
+const mostClients = 1000
+
+func parseClients(args []string, files Files, depth int) (law, float64, error) {
+	a := arguments{list: args}
+	a.want(3, 3)
+	n := a.number(0, "number of clients", 1, mostClients)
+	exponent := a.number(1, "exponent", 0, 10)
+	if n != math.Trunc(n) {
+		a.fail("clients come whole, not %s", args[0])
+	}
+	if a.err != nil {
+		return nil, 0, say.Errorf("clients: %v", a.err).WithHint("for example clients(20,1.1,gamma(0.1))")
+	}
+	l, _, err := parseLaw(args[2], files, depth-1)
+	if err != nil {
+		return nil, 0, err
+	}
+	s := sum{}
+	total := 0.0
+	for k := range int(n) {
+		w := math.Pow(float64(k+1), -exponent)
+		s.parts, s.shares, total = append(s.parts, l), append(s.shares, w), total+w
+	}
+	for k := range s.shares {
+		s.shares[k] /= total
+	}
+	return s, 0, nil
+}
+
+func (s sum) process(rate float64, start uint64, from int64, _ bool) (Process, error) {
+	m := &merged{}
+	for i, l := range s.parts {
+		r := rate * s.shares[i]
+		if r < MinRate {
+			return nil, say.Errorf("the rate of one of the clients is %s, want %s requests per second at least", say.Exact(r), say.Exact(MinRate))
+		}
+		p, err := l.process(r, seed.At(start, streamClients, uint64(i)), from, true)
+		if err != nil {
+			return nil, err
+		}
+		m.list = append(m.list, coming{p.Next(), i, p})
+	}
+	heap.Init(m)
+	return m, nil
+}
+
+// coming is what is due next of a client.
+type coming struct {
+	due int64
+	i   int
+	of  Process
+}
+
+// merged is a heap of clients by when they are due.
+type merged struct{ list []coming }
+
+func (m *merged) Len() int { return len(m.list) }
+func (m *merged) Less(i, k int) bool {
+	a, b := &m.list[i], &m.list[k]
+	return a.due < b.due || a.due == b.due && a.i < b.i
+}
+func (m *merged) Swap(i, k int) { m.list[i], m.list[k] = m.list[k], m.list[i] }
+func (m *merged) Push(any)      {}
+func (m *merged) Pop() any      { return nil }
+
+func (m *merged) Next() int64 {
+	first := &m.list[0]
+	due := first.due
+	first.due = first.of.Next()
+	heap.Fix(m, 0)
+	return due
+}
+
+func (s sum) shape() (e Expected) {
+	for _, l := range s.parts {
+		of := l.shape()
+		e.Varies, e.Cycle = e.Varies || of.Varies, max(e.Cycle, of.Cycle)
+		for _, t := range of.Changes {
+			if !slices.Contains(e.Changes, t) {
+				e.Changes = append(e.Changes, t)
+			}
+		}
+	}
+	slices.Sort(e.Changes)
+	return e
+}
+
+func (s sum) cv(rate float64) float64 {
+	if s.shape().Varies {
+		return math.NaN()
+	}
+	return cvOf(s, rate)
+}
+
+func (s sum) none(rate, x float64) float64 {
+	p := 1.0
+	for i, l := range s.parts {
+		if p *= l.none(rate*s.shares[i], x); p < 1e-15 {
+			return 0
+		}
+	}
+	return p
+}
+
+func (s sum) variance(rate, x float64) (v float64) {
+	for i, l := range s.parts {
+		v += l.variance(rate*s.shares[i], x)
+	}
+	return v
+}

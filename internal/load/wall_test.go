@@ -174,11 +174,11 @@ func TestWallKeepsSpareConnections(t *testing.T) {
 			waited++
 		}
 	}
-	if waited > 3 { // none, unless the machine is very busy
-		t.Errorf("%d of %d requests had to wait for a connection", waited, len(s.rows))
-	}
-	if n.dials.Load() < 6 {
-		t.Errorf("%d connections were made", n.dials.Load())
+	// None has to, unless the machine is busy. Without spares each connection beyond the
+	// first three was made for one that waited.
+	made := int(n.dials.Load())
+	if made < 6 || waited >= made-3 {
+		t.Errorf("%d of %d requests had to wait for a connection, %d were made", waited, len(s.rows), made)
 	}
 }
 
@@ -253,13 +253,16 @@ func TestWallRefusedInMidRun(t *testing.T) {
 		t.Fatal(err)
 	}
 	w.Begin(time.Millisecond)
-	c := NewCore(Config{Arrivals: &every{gap: 2 * millisecond}, Window: 200 * millisecond, Timeout: 5000 * millisecond})
-	time.AfterFunc(80*time.Millisecond, func() {
-		n.refuse.Store(true)
+	// However late things happen, at most ten are under way when it goes.
+	c := NewCore(Config{Arrivals: &every{gap: 2 * millisecond}, Cap: 10, Window: 200 * millisecond, Timeout: 5000 * millisecond})
+	s.on = func(rows int) {
+		if rows < 30 || n.refuse.Swap(true) {
+			return
+		}
 		ctx, cancel := context.WithCancel(context.Background())
 		cancel()
 		_ = srv.Shutdown(ctx)
-	})
+	}
 	Run(t.Context(), c, w)
 	ok, refused := ordered(t, s), 0
 	for id, r := range s.rows {
@@ -296,8 +299,9 @@ func TestWallInterrupted(t *testing.T) {
 	before := runtime.NumGoroutine()
 	w, s := wall(t, n, nil)
 	w.Begin(time.Millisecond)
-	ctx, cancel := context.WithTimeout(t.Context(), 60*time.Millisecond)
+	ctx, cancel := context.WithCancel(t.Context())
 	defer cancel()
+	s.on = func(int) { cancel() } // with the first token
 	c := NewCore(Config{Users: 8, Cap: 5, Window: 60_000 * millisecond, Timeout: 600_000 * millisecond})
 	begin := time.Now()
 	Run(ctx, c, w)

@@ -56,6 +56,7 @@ type shelf struct {
 	rows   map[int64]record.Row
 	order  []int64 // in which rows came
 	chunks map[int64][]record.Chunk
+	on     func(rows int) // if not nil, called for what comes, with how many rows there are
 }
 
 func newShelf() *shelf {
@@ -66,6 +67,9 @@ func (s *shelf) Chunk(c record.Chunk) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.chunks[c.Request] = append(s.chunks[c.Request], c)
+	if s.on != nil {
+		s.on(len(s.rows))
+	}
 }
 
 func (s *shelf) Done(r *record.Row) {
@@ -76,6 +80,9 @@ func (s *shelf) Done(r *record.Row) {
 	}
 	s.rows[r.ID] = *r
 	s.order = append(s.order, r.ID)
+	if s.on != nil {
+		s.on(len(s.rows))
+	}
 }
 
 // diary writes down what a world is told to do, and when.

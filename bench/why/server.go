@@ -192,5 +192,8 @@ func (a *around) facts(f explain.Facts) {
 	p.samples.Add("gpu", telemetry.GPUClock, end/2, 2000/max(a.s.Slower, 1))
 	p.samples.Add("gpu", telemetry.GPUClockMost, end/2, 2000)
 	w := p.samples.Window(0, end)
-	f.AddServer(&w, explain.Own{Tokens: p.own, Known: true})
+	f.AddServer(&w)
+	if p.all > 0 {
+		f.Set(explain.ForeignShare, 1-p.own/p.all, "share", explain.FromServer)
+	}
 }

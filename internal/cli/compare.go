@@ -65,16 +65,19 @@ func compareVerb(_ context.Context, e *Env) (int, error) {
 }
 
 // changedLimiters says what limits other sides than the first otherwise, where something
-// changed and a run of each can be looked into.
+// changed and a run of each can be looked into, or has it with it.
 func changedLimiters(c *compare.Comparison, sides []compare.Side) map[string][]inspect.Change {
 	of := map[string][]inspect.Change{}
 	for i := range c.Verdicts {
 		switch c.Verdicts[i].Word {
-		case compare.Undistinguished, compare.Equivalent, compare.NotCompared, compare.OtherInstrument:
+		case compare.Equivalent, compare.OtherInstrument:
 			continue
 		}
 		for k := range sides {
 			if a, b := sides[0].Runs, sides[k].Runs; sides[k].Name == c.Verdicts[i].B && k > 0 && len(a) > 0 && len(b) > 0 {
+				if judged := c.Verdicts[i].Word; (judged == compare.NotCompared || judged == compare.Undistinguished) && (a[0].Run.Findings == nil || b[0].Run.Findings == nil) {
+					continue
+				}
 				of[sides[k].Name] = inspect.Changed(a[0].Path, a[0].Run, b[0].Path, b[0].Run)
 			}
 		}

@@ -8,6 +8,7 @@ import (
 	"pitot/internal/data/result"
 	"pitot/internal/plan"
 	"pitot/internal/report"
+	"pitot/internal/run"
 	"pitot/internal/say"
 	"pitot/internal/study/inspect"
 )
@@ -30,6 +31,12 @@ func explainVerb(_ context.Context, e *Env) (int, error) {
 	if err != nil {
 		return Usage, err
 	}
+	if p.Save {
+		measured.Findings = x.Findings(versionOf().Version, false)
+		if err := run.Save(dirs[0], measured); err != nil {
+			return Done, err
+		}
+	}
 	if p.Format == "json" {
 		return Done, report.JSON(e.Stdout, x)
 	}
@@ -43,8 +50,24 @@ func buildModel(measured *result.Run, dir string) (m report.Model) {
 		return m
 	}
 	m = report.Build(measured, dir)
-	if x, err := inspect.Run(dir, measured, inspect.Options{Quick: true}); err == nil {
-		m.Explain(x)
+	x := inspect.Stored(dir, measured)
+	if x == nil || measured.Findings.By != versionOf().Version {
+		brief, err := inspect.Run(dir, measured, inspect.Options{Quick: true})
+		if err == nil && len(brief.Points) > 0 {
+			x, measured.Findings = brief, brief.Findings(versionOf().Version, true)
+		}
+	}
+	m.Explain(x)
+	return m
+}
+
+// concludedModel is the model of a run that was just measured. What limits it is kept
+// with it.
+func concludedModel(measured *result.Run, dir string) report.Model {
+	kept := measured != nil && run.Saved(dir, measured)
+	m := buildModel(measured, dir)
+	if kept && measured.Findings != nil && run.Save(dir, measured) != nil {
+		measured.Findings = nil // the result is there as it was
 	}
 	return m
 }
@@ -61,6 +84,9 @@ The client's own times are held against twins of the deployment, which serve the
 same requests with one cause relieved after the other. Of a server the deployment
 must be said; sim: and mock: have theirs in the target. Where it cannot be told,
 it says "not known", why, and what would tell. docs/why.md tells how to read it.
+
+A run that does not meet its --slo has this in run.json, in short; with --save all
+of it is put there, and report and compare go by it.
 
 `)
 	printSettings(w, plan.VerbExplain)

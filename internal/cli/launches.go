@@ -79,7 +79,7 @@ func (v *measuring) eachLaunch(ctx context.Context, e *Env, p *plan.Plan) (int, 
 		one := launchPlan(p, parent, n)
 		view.ShowLine(fmt.Sprintf("launch %d of %d, seed %s", n, p.Launches, seedText(one)))
 		measured, dir, err := v.carryOut(ctx, e, one, view)
-		writePage(e.Stderr, measured, buildModel(measured, dir), dir)
+		writePage(e.Stderr, measured, concludedModel(measured, dir), dir)
 		switch {
 		case measured == nil:
 		case measured.Interrupted:

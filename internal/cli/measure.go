@@ -106,7 +106,7 @@ func (v *measuring) carryOut(ctx context.Context, e *Env, p *plan.Plan, view *pr
 // conclude shows the result of a measurement and gives the exit code. Whatever went
 // wrong, what was measured is shown.
 func conclude(ctx context.Context, e *Env, measured *result.Run, dir, format string, exports []export.Export, err error) (int, error) {
-	model := buildModel(measured, dir)
+	model := concludedModel(measured, dir)
 	page, missing := writePage(e.Stderr, measured, model, dir) // first: whoever reads the answer may stop early, and that ends the process
 	saved := measured == nil || run.Saved(dir, measured)
 	if measured != nil {

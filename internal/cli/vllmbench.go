@@ -73,7 +73,7 @@ func vllmBenchVerb(ctx context.Context, e *Env) (int, error) {
 	defer stop()
 	measured, dir, err := v.carryOut(ctx, e, p, view)
 	if measured != nil && len(measured.Points) > 0 {
-		writePage(e.Stderr, measured, buildModel(measured, dir), dir)
+		writePage(e.Stderr, measured, concludedModel(measured, dir), dir)
 		err = errors.Join(err, b.writeResult(e, measured, dir))
 		has := "has the run"
 		if !run.Saved(dir, measured) {

@@ -237,6 +237,9 @@ func (c *Core) opened() int64 {
 // begun, its end not before a window that counts requests has had them all.
 func (c *Core) Window() (t0, t1 int64) { return c.t0, c.t1 }
 
+// Begun is how many items came by themselves so far: those of lower numbers.
+func (c *Core) Begun() int64 { return c.nextItem }
+
 // InFlight is how many requests have been sent and have not ended.
 func (c *Core) InFlight() int { return len(c.running) }
 

@@ -58,7 +58,7 @@ func (f *Fold) Point() result.Point {
 	if signals == nil {
 		signals = metric.Signals()
 	}
-	p.Server = f.server.values(signals)
+	p.Server, p.ServerMissing = f.server.values(signals), f.setup.Missing
 	p.Outcome = outcome(judge.Lost(p.Requests))
 	for i, c := range classes {
 		if p.Classes == nil {

@@ -39,6 +39,9 @@ type Setup struct {
 	GaveUp bool          // the window ended early because there was no use in going on, see [judge.Hopeless]
 	Gone   *int64        // since when a target that went away refused every connection, nanoseconds; the load ended then
 	Until  *result.Until // how the looks at the window came out
+
+	PlannedHits *float64 // share of the prompts that an unlimited prefix cache would have, where the workload tells it by its prompts alone
+	Missing     []string // pages of metrics that were given up, and why
 }
 
 // conditions are what judging the point takes of it.

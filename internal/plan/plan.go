@@ -160,6 +160,7 @@ type Fitting struct {
 // Explanation is what `pitot explain` has of its own.
 type Explanation struct {
 	Deployment string // MODEL@GPU[?settings] that the target was, as far as it is known
+	Save       bool   // what was found is put into run.json
 	Format     string
 }
 

@@ -125,6 +125,11 @@ func finish(dir string, incomplete bool, store *spill.Store) (*result.Run, error
 		run.Verdict = worse(run.Verdict, judge.Verdict(counted))
 	}
 	plannedHits(&run)
+	for k, i := range points {
+		if of := run.Points[k].Server; of != nil && o.setups[i].PlannedHits != nil {
+			of["planned_hit_share"] = *o.setups[i].PlannedHits
+		}
+	}
 	pooled := together(points, folds, run.Points)
 	for _, i := range points {
 		if err := folds[i].Err(); err != nil {
@@ -144,7 +149,7 @@ func finish(dir string, incomplete bool, store *spill.Store) (*result.Run, error
 	var name *os.LinkError
 	switch {
 	case written == nil, incomplete: // as far as the disk allows
-		return &run, save(dir, &run)
+		return &run, Save(dir, &run)
 	case errors.As(written, &file), errors.As(written, &name):
 		return &run, unsaved(dir, written)
 	}
@@ -196,7 +201,8 @@ func together(order []int32, folds map[int32]*measure.Fold, points []result.Poin
 }
 
 // save writes run.json, once and whole.
-func save(dir string, run *result.Run) error {
+// Save writes run.json anew.
+func Save(dir string, run *result.Run) error {
 	data, err := rundir.EncodeResult(run)
 	if err != nil {
 		return fmt.Errorf("write %s: %w", rundir.Result, err)

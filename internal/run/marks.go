@@ -65,6 +65,7 @@ func ended(s measure.Setup, w marks.Window) measure.Setup {
 		s.T0 = *w.T0
 	}
 	s.T1, s.GaveUp, s.Gone, s.Until = max(w.T1, s.T0), w.GaveUp, w.Gone, nil
+	s.PlannedHits, s.Missing = w.PlannedHits, w.Missing
 	if w.Until != nil {
 		u := result.Until(*w.Until)
 		s.Until = &u

@@ -379,6 +379,10 @@ func (s *Session) point(ctx context.Context, l *plan.Load, index int32, what Loa
 	if look != nil {
 		end.Until = until(look.until())
 	}
+	if !p.Generated() {
+		end.PlannedHits = repeated(src, core.Begun())
+	}
+	end.Missing = told.Missing()
 	mark(j, marks.NamePoint, index, pointMark(&setup).Encode())
 	mark(j, marks.NameWindow, index, end.Encode())
 	told.End(ctx)

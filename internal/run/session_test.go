@@ -167,7 +167,7 @@ func TestSessionRefusedKeepsTheResult(t *testing.T) {
 		t.Fatal(err)
 	}
 	run.Curve = &result.Curve{Over: "rate", Points: []int{0, 1}}
-	if err := save(dir, run); err != nil {
+	if err := Save(dir, run); err != nil {
 		t.Fatal(err)
 	}
 	before, _ := os.ReadFile(filepath.Join(dir, "run.json"))

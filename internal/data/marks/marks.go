@@ -81,6 +81,9 @@ type Window struct {
 	GaveUp  bool   `json:"gave_up"`
 	Gone    *int64 `json:"gone_ns"` // since when the target refused every connection, null if it did not
 	Until   *Until `json:"until"`   // of a window that was to end when a value is known well enough
+
+	PlannedHits *float64 `json:"planned_hits"` // share of the prompts that an unlimited prefix cache would have, null: the workload does not tell
+	Missing     []string `json:"missing"`      // pages of metrics that were given up, and why
 }
 
 // Until is how a window came to its end that was to last until a value is known.

@@ -33,6 +33,7 @@ type Run struct {
 	Repeats     *Repeated         `json:"repeats,omitempty"`  // of one load that was measured several times
 	Curve       *Curve            `json:"curve,omitempty"`    // of a sweep
 	Capacity    *Capacity         `json:"capacity,omitempty"` // of a search
+	Findings    *Findings         `json:"findings,omitempty"` // what limits it, null where it was not worked out
 	Sent        *Sent             `json:"sent,omitempty"`     // all that went to the server: what its own counters grew by, where no one else sent it requests
 	Verdict     Verdict           `json:"verdict"`
 	Interrupted bool              `json:"interrupted,omitempty"` // stopped by the user
@@ -111,13 +112,16 @@ type Point struct {
 	// Window and Server are other metrics of the window, and what the server reports of
 	// itself over the load, by their names in the catalogue behind "window." and
 	// "server.". One that is not known is not here.
-	Window    map[string]float64 `json:"window,omitempty"`
-	Server    map[string]float64 `json:"server,omitempty"`
-	Cost      *Cost              `json:"cost"`
-	Metrics   Metrics            `json:"metrics"`
-	SLO       *SLO               `json:"slo"`
-	Goodput   *Goodput           `json:"goodput"`
-	Stability stat.Stability     `json:"stability"`
+	Window map[string]float64 `json:"window,omitempty"`
+	Server map[string]float64 `json:"server,omitempty"`
+	// ServerMissing are pages of metrics that were given up under the load, each with why.
+	ServerMissing []string `json:"server_missing,omitempty"`
+
+	Cost      *Cost          `json:"cost"`
+	Metrics   Metrics        `json:"metrics"`
+	SLO       *SLO           `json:"slo"`
+	Goodput   *Goodput       `json:"goodput"`
+	Stability stat.Stability `json:"stability"`
 	// StabilityWhy says what it rests on, or what would decide it.
 	StabilityWhy string           `json:"stability_why,omitempty"`
 	InFlight     []float64        `json:"in_flight,omitempty"`   // time means in equal blocks of the window, of requests between due and done

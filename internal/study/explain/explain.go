@@ -116,6 +116,10 @@ type Relief struct {
 // Least is the gain from which on something is a cause.
 const Least = 0.05
 
+// wellSeen is the gain from which on a cause that was measured goes before those that are
+// reckoned, where no twin was asked.
+const wellSeen = 0.2
+
 // Case is what is diagnosed.
 type Case struct {
 	Symptom Symptom
@@ -166,7 +170,17 @@ func Diagnose(c *Case) Diagnosis {
 			x.among = max(x.among, 0.75)
 		}
 	}
-	slices.SortStableFunc(open, func(a, b candidate) int { return cmp.Compare(b.weight(), a.weight()) })
+	// What is reckoned of the server from means of the client's times has the client's own
+	// delays in it: what was seen goes before.
+	seen := func(x *candidate) int {
+		if c.Twin == nil && x.measured && x.gain >= wellSeen {
+			return 1
+		}
+		return 0
+	}
+	slices.SortStableFunc(open, func(a, b candidate) int {
+		return cmp.Or(cmp.Compare(seen(&b), seen(&a)), cmp.Compare(b.weight(), a.weight()))
+	})
 	if why := doubt(c, open); why != "" {
 		d.Primary = notKnown(c, why, open)
 		d.Primary.Excluded = excluded
@@ -235,7 +249,7 @@ func candidates(c *Case) (list []candidate) {
 
 // finding puts a candidate into words.
 func (c *Case) finding(x *candidate, sure Confidence) Finding {
-	w := wording(x.cause, c.Symptom.Metric)
+	w := wording(x.cause, c.Symptom.Metric, c.Facts)
 	f := Finding{Cause: x.cause, Claim: w.claim, Confidence: sure, Gain: x.gain, Evidence: x.evidence, Confirm: w.confirm}
 	if c.Twin != nil {
 		for _, t := range c.Twin.Trials[x.cause] {

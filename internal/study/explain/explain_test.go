@@ -76,6 +76,20 @@ func TestDiagnose(t *testing.T) {
 			Facts: facts(QueueMean, 800., TTFTMean, 900., WaitingOften, .9, Running, 7.9, RunningMost, 8., KVMost, .5, Preempted, 0.)}, Seats},
 		{"a queue before a full cache, and no twin", Case{Symptom: tail, Value: 1000,
 			Facts: facts(QueueMean, 800., TTFTMean, 900., WaitingOften, .9, Running, 6., RunningMost, 8., KVUse, .97, KVMost, 1., Preempted, 0.)}, KVCache},
+		{"a queue before full seats, a late client, and no twin", Case{Symptom: tail, Value: 1000,
+			Facts: facts(LagInTail, 300., QueueMean, 800., TTFTMean, 900., WaitingOften, .9, Running, 7.9, RunningMost, 8., KVMost, .5, Preempted, 0.)}, Client},
+		{"prefixes that the cache loses, and no twin", Case{Symptom: tail, Value: 1000,
+			Facts: facts(PlannedHits, .9, HitShare, .3, QueueMean, 10., PrefillMean, 700., TTFTMean, 900.)}, PrefixCache},
+		{"prefixes that the cache has, and no twin", Case{Symptom: tail, Value: 1000,
+			Facts: facts(PlannedHits, .9, HitShare, .89, QueueMean, 10., PrefillMean, 850., TTFTMean, 900.)}, Compute},
+		{"tokens that the engine had long ago, and no twin", Case{Symptom: token, Value: 20,
+			Facts: facts(AnswerMean, 2000., DecodeMean, 900., PerArrival, 1., Evenness, .8, GapMedian, 20., TPOTMean, 20.)}, Frontend},
+		{"requests that the engine has not, and no twin", Case{Symptom: tail, Value: 5000,
+			Facts: facts(InFlight, 40., Running, 1., Waiting, 0., Samples, 9., TTFTMean, 4000., AnswerMean, 500., Evenness, .8)}, Frontend},
+		{"stalls while others' prompts are computed in several steps", Case{Symptom: stall, Value: 300,
+			Facts: facts(AtFirsts, .3, AtFirstsBy, .02, Beside, .9, BesideBy, .1)}, Compute},
+		{"others' prompts are always there", Case{Symptom: stall, Value: 300,
+			Facts: facts(AtFirsts, .3, AtFirstsBy, .02, Beside, .9, BesideBy, .9)}, Unknown},
 		{"prompts alone, and no twin", Case{Symptom: tail, Value: 1000, Facts: facts(QueueMean, 10., PrefillMean, 850., TTFTMean, 900.)}, Compute},
 		{"most requests failed", Case{Symptom: tail, Value: 100, Twin: twin(map[Cause]float64{Seats: .6}), Facts: facts(Unanswered, .7)}, Unknown},
 	} {
@@ -108,7 +122,7 @@ func TestRules(t *testing.T) {
 	}
 	for _, cause := range causes {
 		for _, m := range every {
-			if w := wording(cause, m); w.claim == "" || w.confirm == "" {
+			if w := wording(cause, m, Facts{}); w.claim == "" || w.confirm == "" {
 				t.Errorf("%s of %s has no words", cause, m)
 			}
 		}

@@ -8,6 +8,7 @@ const (
 	TTFTMean     Signal = "ttft mean"              // ms, from sent
 	TTFTLeast    Signal = "ttft of the fastest"    // ms, the 5th percentile
 	TPOTMean     Signal = "tpot mean"              // ms
+	AnswerMean   Signal = "time of answers"        // ms, mean from a first token to the last
 	LagInTail    Signal = "send lag"               // ms, mean of the requests that have the symptom
 	RoundTrip    Signal = "round trip"             // ms, median time of a TCP connect
 	PerArrival   Signal = "tokens per arrival"     // mean, behind the first
@@ -17,7 +18,9 @@ const (
 	Standstill   Signal = "standstill"             // ms, the median length of those that come by the clock
 	AtFirsts     Signal = "stalls at first tokens" // share of the longest gaps that end as another's first token comes
 	AtFirstsBy   Signal = "the same by chance"     // share that would by chance
-	InFlight     Signal = "requests in flight"     // mean
+	Beside       Signal = "stalls beside prompts"  // share of the longest gaps that lie between another request and its first token
+	BesideBy     Signal = "so by chance"           // share that would by chance
+	InFlight     Signal = "requests in flight"     // mean, over the load
 	Unanswered   Signal = "requests not answered"  // share
 	Growing      Signal = "growth of the queue"    // share of the arrivals that are never served
 	PromptMean   Signal = "prompt tokens"          // mean
@@ -26,8 +29,9 @@ const (
 
 // What a server's metrics show, over the window.
 const (
-	Running      Signal = "running"                    // mean of the samples
-	RunningMost  Signal = "running at most"            // of the samples
+	Running      Signal = "running"         // mean of the samples
+	RunningMost  Signal = "running at most" // of the samples
+	Samples      Signal = "samples of the server"
 	Waiting      Signal = "waiting"                    // mean of the samples
 	WaitingOften Signal = "samples with a queue"       // share
 	KVUse        Signal = "KV cache use"               // mean of the samples
@@ -38,6 +42,7 @@ const (
 	DecodeMean   Signal = "time of decode"             // ms, mean
 	ForeignShare Signal = "tokens of others"           // share of the server's prompt and generation tokens
 	HitShare     Signal = "prefix cache hits"          // share of the tokens looked up
+	PlannedHits  Signal = "prompts begin alike"        // share of the prompts that an unlimited prefix cache would have
 	ClockShare   Signal = "GPU clock"                  // share of the highest
 	Throttled    Signal = "time throttled"             // share
 	MemoryBusy   Signal = "memory busy"                // share

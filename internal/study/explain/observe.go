@@ -82,7 +82,7 @@ func Observe(s Symptom, list []Request) Facts {
 			f.Set(sig, x, unit, FromClient)
 		}
 	}
-	var ttft, tpot, connects, input []float64
+	var ttft, tpot, answers, connects, input []float64
 	for i := range list {
 		r := &list[i]
 		if !r.Measured {
@@ -94,6 +94,9 @@ func Observe(s Symptom, list []Request) Facts {
 		if !math.IsNaN(r.TPOT) {
 			tpot = append(tpot, r.TPOT*1e3)
 		}
+		if x := r.Last - r.First; !math.IsNaN(x) {
+			answers = append(answers, x*1e3)
+		}
 		input = append(input, float64(r.Input))
 	}
 	for i := range list {
@@ -103,6 +106,7 @@ func Observe(s Symptom, list []Request) Facts {
 	}
 	set.mean(TTFTMean, ttft, "ms")
 	set.mean(TPOTMean, tpot, "ms")
+	set.mean(AnswerMean, answers, "ms")
 	set.mean(PromptMean, input, "")
 	if len(ttft) > 0 {
 		slices.Sort(ttft)
@@ -111,6 +115,7 @@ func Observe(s Symptom, list []Request) Facts {
 	if x, ok := Statistic("p50", connects); ok && len(connects) >= 3 {
 		set(RoundTrip, x, "ms")
 	}
+	observeFlight(list, set)
 	observeArrivals(list, set)
 	observeTail(s, list, set)
 	return f
@@ -126,24 +131,33 @@ func (set setter) mean(s Signal, v []float64, unit string) {
 	}
 }
 
-// observeArrivals looks at the gaps between arrivals of each stream.
+// piece is the time within which what comes of a stream is one arrival in several pieces:
+// no engine makes two tokens of a stream in less.
+const piece = 0.5e-3 // s
+
+// observeArrivals looks at the gaps between arrivals of each stream. The last one of a
+// stream is not looked at, for what is held back is let go when the answer ends.
 func observeArrivals(list []Request, set setter) {
-	var gaps []float64
+	var gaps, inner []float64
 	tokens, arrivals := 0, 0
 	for i := range list {
 		r := &list[i]
 		if !r.Measured || len(r.Chunks) < 2 {
 			continue
 		}
-		for k := 1; k < len(r.Chunks); k++ {
-			if g := r.Chunks[k] - r.Chunks[k-1]; g > 0 {
-				gaps = append(gaps, g*1e3)
-				arrivals++
+		inner = inner[:0]
+		at := r.Chunks[0]
+		for _, t := range r.Chunks[1:] {
+			if t-at > piece {
+				inner = append(inner, (t-at)*1e3)
 			}
+			at = t
 		}
+		arrivals += len(inner)
+		gaps = append(gaps, inner[:max(len(inner)-1, 0)]...)
 		tokens += r.Output - 1
 	}
-	if arrivals < 20 {
+	if arrivals < 20 || len(gaps) < 10 {
 		return
 	}
 	slices.Sort(gaps)
@@ -151,6 +165,19 @@ func observeArrivals(list []Request, set setter) {
 	set(PerArrival, float64(tokens)/float64(arrivals), "")
 	set(GapMedian, q(.5), "ms")
 	set(Evenness, (q(.75)-q(.25))/max(q(.5), 1e-9), "")
+}
+
+// observeFlight counts how many requests were under way in the mean.
+func observeFlight(list []Request, set setter) {
+	begin, end, sum := math.Inf(1), math.Inf(-1), 0.0
+	for i := range list {
+		if r := &list[i]; !math.IsNaN(r.Sent) && !math.IsNaN(r.Last) {
+			begin, end, sum = min(begin, r.Sent), max(end, r.Last), sum+r.Last-r.Sent
+		}
+	}
+	if end > begin {
+		set(InFlight, sum/(end-begin), "")
+	}
 }
 
 // span is a stretch of time.
@@ -180,7 +207,7 @@ func observeTail(s Symptom, list []Request, set setter) {
 		}
 	}
 	frozen := standstills(list)
-	var lag, in, coincide []float64
+	var lag, in, coincide, beside, besideBy []float64
 	var firsts []float64
 	begin, end := math.Inf(1), math.Inf(-1)
 	for i := range list {
@@ -213,6 +240,8 @@ func observeTail(s Symptom, list []Request, set setter) {
 				}
 			}
 			coincide = append(coincide, float64(min(n, 1)))
+			was, by := besidePrompts(i, stall, list, max(end-begin, 1e-9))
+			beside, besideBy = append(beside, was), append(besideBy, by)
 			rate := float64(len(firsts)) / max(end-begin, 1e-9)
 			chance = append(chance, 1-math.Exp(-rate*(r.median()+near)))
 		}
@@ -220,6 +249,8 @@ func observeTail(s Symptom, list []Request, set setter) {
 	set.mean(LagInTail, lag, "ms")
 	set.mean(AtFirsts, coincide, "share")
 	set.mean(AtFirstsBy, chance, "share")
+	set.mean(Beside, beside, "share")
+	set.mean(BesideBy, besideBy, "share")
 	if len(frozen) > 0 {
 		set.mean(FrozenInTail, in, "ms")
 		var lengths []float64
@@ -230,6 +261,25 @@ func observeTail(s Symptom, list []Request, set setter) {
 			set(Standstill, x, "ms")
 		}
 	}
+}
+
+// besidePrompts is 1 where a gap of a request lies between another request and its first
+// token, as it does while that one's prompt is computed in several steps, else 0; and how
+// often a gap of its length would by chance. A gap that begins first is not made by it:
+// where all stands still, first tokens stand still too.
+func besidePrompts(of int, gap span, list []Request, took float64) (was, by float64) {
+	length := gap.to - gap.from
+	for k := range list {
+		r := &list[k]
+		if k == of || math.IsNaN(r.First) {
+			continue
+		}
+		if r.Sent <= gap.from+0.1*length && r.First >= gap.to-0.1*length {
+			was = 1
+		}
+		by += max(r.First-r.Sent-0.8*length, 0) / took
+	}
+	return was, 1 - math.Exp(-by)
 }
 
 // longest is the stretch of the request's longest gap.

@@ -46,8 +46,20 @@ func share(s Signal) func(Facts, float64) float64 {
 	return func(f Facts, value float64) float64 { return min(f.Get(s)/max(value, 1e-9), 1) }
 }
 
+// frozen is the share of the symptom in which the server stood still, of what twins, which
+// never do, have not by themselves: silences before a queue of long prompts are theirs too.
+func frozen(f Facts, value float64) float64 {
+	return min(share(FrozenInTail)(f, value), 1-f.Get(OnTwins)/max(value, 1e-9))
+}
+
 // queued is the share of the time to the first token that requests wait in the server.
 func queued(f Facts) float64 { return min(f.Get(QueueMean)/max(f.Get(TTFTMean), 1e-9), 1) }
+
+// lost is the share of the prompts' work that an unlimited prefix cache would have saved
+// and the server's did not.
+func lost(f Facts) float64 {
+	return max(f.Get(PlannedHits)-f.Get(HitShare), 0) / max(1-f.Get(HitShare), 1e-9)
+}
 
 // if0 gives 0 where a condition holds, else no limit.
 func if0(is func(f Facts) bool) func(Facts, float64) float64 {
@@ -95,11 +107,9 @@ var rules = []rule{
 		"the GPU's clock was near its highest", "DCGM_FI_DEV_SM_CLOCK: below nine tenths of the highest is throttled (NVIDIA DCGM)"},
 	{Throttling, atMost, every, []Signal{Throttled}, if0(func(f Facts) bool { return f.Get(Throttled) < 0.02 }),
 		"nothing held the GPU's clock down", "DCGM_FI_DEV_POWER_VIOLATION, DCGM_FI_DEV_THERMAL_VIOLATION: time in which clocks were held down"},
-	{Freezes, measured, stalls, []Signal{FrozenInTail}, func(f Facts, value float64) float64 {
-		return min(share(FrozenInTail)(f, value), 1-f.Get(OnTwins)/max(value, 1e-9))
-	}, "nothing stood still by the clock",
+	{Freezes, measured, stalls, []Signal{FrozenInTail}, frozen, "nothing stood still by the clock",
 		"times at which nothing came from any stream, again and again after the same time (measure/judge/standstill.go)"},
-	{Freezes, measured, first, []Signal{FrozenInTail}, share(FrozenInTail), "nothing stood still by the clock", "as of stalls"},
+	{Freezes, measured, first, []Signal{FrozenInTail}, frozen, "nothing stood still by the clock", "as of stalls"},
 
 	// The server's front.
 	{Frontend, atMost, every, []Signal{PerArrival, Evenness, GapMedian, TPOTMean}, if0(buffered), "what something in front of it holds back is not its own",
@@ -114,6 +124,21 @@ var rules = []rule{
 		}
 		return min(2*rest+0.1, 1)
 	}, "the engine's queue and prefill make up the client's time", "as above; means, while the symptom may be a tail"},
+
+	{Frontend, estimate, first, []Signal{InFlight, Running, Waiting, Samples, TTFTMean, AnswerMean, Evenness}, func(f Facts, _ float64) float64 {
+		if f.Get(Samples) < 5 || buffered(f) {
+			return 0
+		}
+		outside := max(f.Get(InFlight)-f.Get(Running)-f.Get(Waiting), 0) / max(f.Get(InFlight), 1e-9) * (f.Get(TTFTMean) + f.Get(AnswerMean))
+		return min(max(outside-f.Get(RoundTrip), 0)/max(f.Get(TTFTMean), 1e-9), 1)
+	}, "what is under way is in the engine", "Little's law: requests in flight at the client, less num_requests_running and num_requests_waiting"},
+	{Frontend, estimate, []metric.Name{metric.TPOT}, []Signal{AnswerMean, DecodeMean, PerArrival, Evenness, GapMedian, TPOTMean}, func(f Facts, _ float64) float64 {
+		if f.Get(ForeignShare) > 0.02 { // the server's mean is of others' answers too
+			return 0
+		}
+		return max(f.Get(AnswerMean)-f.Get(DecodeMean), 0) / max(f.Get(AnswerMean), 1e-9)
+	}, "the engine's own time of answers makes up the client's",
+		"the engine stamps its tokens itself, before the API server has them (vllm/v1/engine: EngineCoreOutput, FinishedRequestStats.decode_time)"},
 
 	// Its limits.
 	{Seats, atMost, every, []Signal{RunningMost, MaxSeats}, if0(func(f Facts) bool { return f.Get(RunningMost) < 0.97*f.Get(MaxSeats) }),
@@ -148,16 +173,25 @@ var rules = []rule{
 		}
 		return 0.25 * f.Get(PrefillMean) / max(f.Get(TTFTMean), 1e-9)
 	}, "requests wait longer than their prompts take", "prompts are bound by computing above some hundred tokens (docs/curve.md)"},
-	{Compute, estimate, stalls, []Signal{AtFirsts, AtFirstsBy}, func(f Facts, _ float64) float64 {
-		if f.Get(AtFirsts) < 0.8 || f.Get(AtFirsts)-f.Get(AtFirstsBy) < 0.35 {
+	{Compute, estimate, stalls, []Signal{AtFirsts, AtFirstsBy, Beside, BesideBy}, func(f Facts, _ float64) float64 {
+		if !(f.Get(AtFirsts) > 0.8 && f.Get(AtFirsts)-f.Get(AtFirstsBy) > 0.35) && !(f.Get(Beside) > 0.7 && f.Get(Beside)-f.Get(BesideBy) > 0.35) {
 			return 0
 		}
 		return 0.15
-	}, "the longest gaps do not end where others' first tokens come", "a prompt in a step makes it longer for all that decode (9 to 50 ms: chunked prefill)"},
+	}, "the longest gaps are not where others' prompts are computed", "a prompt in a step makes it longer for all that decode (9 to 50 ms: chunked prefill)"},
 	{Bandwidth, atMost, every, []Signal{MemoryBusy}, if0(func(f Facts) bool { return f.Get(MemoryBusy) < 0.3 }),
 		"memory was idle most of the time", "DCGM_FI_PROF_DRAM_ACTIVE: slow tokens alone are no sign of the memory's limit"},
 	{Compute, atMost, every, []Signal{TensorBusy, MemoryBusy}, if0(func(f Facts) bool { return f.Get(TensorBusy) < 0.05 && f.Get(MemoryBusy) > 0.5 }),
 		"tensor cores were idle", "DCGM_FI_PROF_PIPE_TENSOR_ACTIVE"},
+	{PrefixCache, estimate, first, []Signal{PlannedHits, HitShare, PrefillMean, QueueMean, TTFTMean}, func(f Facts, _ float64) float64 {
+		work := f.Get(PrefillMean)
+		if f.Get(WaitingOften) < 0.5 || f.Get(KVMost) < 0.9 { // else what waits may wait for memory
+			work += f.Get(QueueMean)
+		}
+		return lost(f) * min(work/max(f.Get(TTFTMean), 1e-9), 1)
+	}, "what prompts share was found, or they take no time", "what the prompts have in common, against prefix_cache_hits ÷ prefix_cache_queries; a token that is found is not computed"},
+	{PrefixCache, atMost, every, []Signal{PlannedHits, HitShare}, if0(func(f Facts) bool { return lost(f) < 0.02 }),
+		"as much was found as prompts have in common", "as above"},
 	{PrefixCache, atMost, every, []Signal{HitShare}, if0(func(f Facts) bool { return f.Get(HitShare) > 0.9 }),
 		"nearly all that was looked up was there", "prefix_cache_hits ÷ prefix_cache_queries"},
 }
@@ -180,6 +214,10 @@ const agree = 0.7
 // held down or shared, more likely than of one that is as it is: servers differ from it by
 // a tenth to four tenths in each constant, and less in their sum.
 const heldDown = 1.4
+
+// muchSlower is how much slower steps have to be than those of a server like it for others
+// to be sure to hold them up.
+const muchSlower = 1.5
 
 // doubt says why none of the candidates is claimed, "" where the first is.
 func doubt(c *Case, open []candidate) string {
@@ -223,6 +261,8 @@ func confidence(c *Case, open []candidate) Confidence {
 		second = math.Max(second, open[1+i].gain)
 	}
 	switch {
+	case x.cause == Foreign && c.Twin != nil && c.Twin.Slower < muchSlower:
+		return Likely // a share of the work is no share of the time: batches have room
 	case x.measured && x.gain > 0.3 && x.gain > 2*second:
 		return Sure
 	case c.Twin != nil && !x.measured && x.among >= 0.99 && c.Twin.Off < 0.1 && x.gain > 0.1 && x.gain > 1.25*second && c.Facts.has(Running) && (c.Symptom.Metric != metric.Stall || x.gain > 0.3): // one stall hangs on the step it falls into

@@ -2,16 +2,10 @@ package explain
 
 import "pitot/internal/telemetry"
 
-// Own is what the client itself had of the server in a window.
-type Own struct {
-	Tokens float64 // of prompts and answers
-	Known  bool
-}
-
 // AddServer puts in what a server and its GPUs told of themselves in a window. Of times
 // there are means alone, and of all requests: a percentile of a client's is never taken
 // apart by them.
-func (f Facts) AddServer(w *telemetry.Window, own Own) {
+func (f Facts) AddServer(w *telemetry.Window) {
 	gauge := func(of telemetry.Signal, set func(d telemetry.Distribution)) {
 		if d, ok := w.Gauge(of); ok {
 			set(d)
@@ -20,6 +14,7 @@ func (f Facts) AddServer(w *telemetry.Window, own Own) {
 	gauge(telemetry.Running, func(d telemetry.Distribution) {
 		f.Set(Running, d.Mean, "", FromServer)
 		f.Set(RunningMost, d.Max, "", FromServer)
+		f.Set(Samples, float64(d.N), "", FromServer)
 	})
 	gauge(telemetry.Waiting, func(d telemetry.Distribution) {
 		f.Set(Waiting, d.Mean, "", FromServer)
@@ -42,11 +37,6 @@ func (f Facts) AddServer(w *telemetry.Window, own Own) {
 	}
 	if x, ok := w.Ratio(telemetry.PrefixHits, telemetry.PrefixQueries); ok {
 		f.Set(HitShare, x, "share", FromServer)
-	}
-	prompt, p := w.Growth(telemetry.PromptTokens)
-	output, o := w.Growth(telemetry.OutputTokens)
-	if all := prompt + output; p && o && own.Known && all > 0 {
-		f.Set(ForeignShare, max(1-own.Tokens/all, 0), "share", FromServer)
 	}
 	clock, is := w.Gauge(telemetry.GPUClock)
 	most, known := w.Gauge(telemetry.GPUClockMost)

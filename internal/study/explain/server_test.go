@@ -12,7 +12,7 @@ func TestAddServer(t *testing.T) {
 	var none telemetry.Samples
 	w := none.Window(0, 10e9)
 	f := Facts{}
-	f.AddServer(&w, Own{Tokens: 100, Known: true})
+	f.AddServer(&w)
 	if len(f) != 0 {
 		t.Errorf("facts of nothing: %v", f)
 	}
@@ -32,22 +32,17 @@ func TestAddServer(t *testing.T) {
 		s.Add("gpu", telemetry.GPUClockMost, at*1e9, 2000)
 	}
 	w = s.Window(0, 10e9)
-	f.AddServer(&w, Own{Tokens: 1500, Known: true})
+	f.AddServer(&w)
 	for signal, want := range map[Signal]float64{
-		Running: 4, RunningMost: 4, WaitingOften: .6, KVMost: .9, QueueMean: 150, Preempted: 0, ForeignShare: .25, ClockShare: .6,
+		Running: 4, RunningMost: 4, WaitingOften: .6, KVMost: .9, QueueMean: 150, Preempted: 0, Samples: 10, ClockShare: .6,
 	} {
 		if r, ok := f[signal]; !ok || math.Abs(r.Value-want) > 1e-9 {
 			t.Errorf("%s is %v (%v), want %v", signal, r.Value, ok, want)
 		}
 	}
-	for _, signal := range []Signal{PrefillMean, HitShare, Throttled, MemoryBusy} {
+	for _, signal := range []Signal{PrefillMean, HitShare, ForeignShare, Throttled, MemoryBusy} {
 		if f.has(signal) {
 			t.Errorf("%s is known, and nothing told it", signal)
 		}
-	}
-	without := Facts{}
-	without.AddServer(&w, Own{})
-	if without.has(ForeignShare) {
-		t.Error("others are counted, and it is not known what is one's own")
 	}
 }

@@ -12,9 +12,13 @@ type words struct {
 }
 
 // wording is that of a cause and a metric.
-func wording(cause Cause, of metric.Name) words {
+func wording(cause Cause, of metric.Name, f Facts) words {
 	w := wordings[cause]
 	switch {
+	case cause == PrefixCache && f.Get(HitShare) > 0.01: // it is on
+		w.claim = "prompts that were computed before are computed again: the prefix cache does not hold all that they have in common"
+		w.confirm = "half as many different prefixes at this load: hits ÷ queries of vllm:prefix_cache grow"
+		w.knob, w.to = "gpu_memory_utilization", "higher"
 	case cause == Compute && of == metric.TTFT:
 		w.claim = "computing prompts takes the time, their own or those of requests before them"
 	case cause == Compute:

@@ -185,10 +185,7 @@ func symptoms(p *result.Point) (list []explain.Symptom) {
 // point explains one.
 func point(dir string, measured *result.Run, i int, samples *telemetry.Samples, d *deploy.Deployment, o Options) Point {
 	p := &measured.Points[i]
-	out := Point{Index: i, Load: say.Quantity(p.Load.Value()) + " " + p.Load.Unit(), Value: p.Load.Value(), Symptoms: []explain.Diagnosis{}}
-	if p.SLO != nil {
-		out.Met = p.SLO.Met
-	}
+	out := pointOf(measured, i)
 	r, err := predict.ReadRun(dir, int32(i))
 	if err != nil {
 		out.NoFinding = "the records tell nothing: " + say.Plain(err.Error())
@@ -297,11 +294,10 @@ func toldByServer(f explain.Facts, p *result.Point, samples *telemetry.Samples) 
 			w.Counters[signal] = x
 		}
 	}
-	own := explain.Own{}
-	if in, out := p.Throughput.InputTokensPerS, p.Throughput.OutputTokensPerS; in != nil && out != nil && p.Throughput.Why == "" {
-		own = explain.Own{Tokens: (*in + *out) * p.Seconds.Window, Known: true}
+	if x, ok := p.Server["foreign_share"]; ok { // of the whole load: what crosses the window's edges is in both counts
+		f.Set(explain.ForeignShare, x, "share", explain.FromServer)
 	}
-	f.AddServer(&w, own)
+	f.AddServer(&w)
 }
 
 // told are the facts besides the client's own times.
@@ -314,6 +310,9 @@ func told(f explain.Facts, measured *result.Run, p *result.Point, d *deploy.Depl
 	}
 	if x, ok := p.Server["prefix_hit_share"]; ok {
 		f.Set(explain.HitShare, x, "share", explain.FromServer)
+	}
+	if x, ok := p.Server["planned_hit_share"]; ok {
+		f.Set(explain.PlannedHits, x, "share", explain.FromRecords)
 	}
 	if x, ok := p.Window["cached_share"]; ok {
 		f.Set(explain.CachedShare, x, "share", explain.FromRecords)
@@ -375,14 +374,9 @@ func reigns(points []Point) (list []Reign) {
 }
 
 // Changed says what limits the second of two runs otherwise than the first, at the loads
-// that both measured. What is not known of either is no change. Runs whose deployment is
-// not known, or whose records are gone, tell nothing.
+// that both measured: as the runs have it with them, else as it is worked out. What is not
+// known of either is no change, and runs whose records are gone tell nothing.
 func Changed(dirA string, a *result.Run, dirB string, b *result.Run) (list []Change) {
-	for _, d := range []*result.Run{a, b} {
-		if known, _, err := deployment(d, ""); known == nil || err != nil {
-			return nil
-		}
-	}
 	both := 0
 	for _, i := range a.ByLoad() {
 		k := slices.IndexFunc(b.Points, func(p result.Point) bool {
@@ -400,8 +394,7 @@ func Changed(dirA string, a *result.Run, dirB string, b *result.Run) (list []Cha
 			run *result.Run
 			at  int
 		}{{dirA, a, i}, {dirB, b, k}} {
-			d, _, _ := deployment(x.run, "")
-			of[side] = point(x.dir, x.run, x.at, samplesOf(x.dir)[int32(x.at)], d, Options{Quick: true})
+			of[side] = known(x.dir, x.run, x.at)
 		}
 		for _, was := range of[0].Symptoms {
 			for _, is := range of[1].Symptoms {
@@ -413,6 +406,22 @@ func Changed(dirA string, a *result.Run, dirB string, b *result.Run) (list []Cha
 		}
 	}
 	return list
+}
+
+// known is what limits one load: as the run has it with it, else as it is worked out.
+func known(dir string, run *result.Run, at int) Point {
+	if x := Stored(dir, run); x != nil {
+		for i := range x.Points {
+			if x.Points[i].Index == at {
+				return x.Points[i]
+			}
+		}
+	}
+	d, _, err := deployment(run, "")
+	if err != nil {
+		return pointOf(run, at)
+	}
+	return point(dir, run, at, samplesOf(dir)[int32(at)], d, Options{Quick: true})
 }
 
 // Change is a symptom that another cause limits than before.

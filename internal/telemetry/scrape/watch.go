@@ -3,6 +3,7 @@ package scrape
 import (
 	"cmp"
 	"context"
+	"slices"
 	"sync"
 	"time"
 
@@ -26,6 +27,7 @@ type Watch struct {
 	mu        sync.Mutex // guards what follows
 	latest    map[string]telemetry.Reading
 	sentences []string
+	missing   []string
 }
 
 // Begin asks every source once, before a load. note takes the samples of the point. A
@@ -139,10 +141,21 @@ func (w *Watch) fail(ctx context.Context, s *Source, err error) {
 	s.Close()
 	w.mu.Lock()
 	defer w.mu.Unlock()
+	sentence := s.what + " are missing: " + err.Error()
+	if !slices.Contains(w.missing, sentence) {
+		w.missing = append(w.missing, sentence)
+	}
 	if !s.heard {
 		s.heard = true
-		w.sentences = append(w.sentences, s.what+" are missing: "+err.Error())
+		w.sentences = append(w.sentences, sentence)
 	}
+}
+
+// Missing are the sources that were given up under this load, each with why.
+func (w *Watch) Missing() []string {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return slices.Clone(w.missing)
 }
 
 // Sentences are for the user, each once: what was given up, and why.

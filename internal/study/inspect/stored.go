@@ -1,0 +1,110 @@
+package inspect
+
+import (
+	"math"
+
+	"pitot/internal/data/result"
+	"pitot/internal/say"
+	"pitot/internal/study/explain"
+)
+
+// What was found is put into run.json, and taken from there, field by field.
+
+// Findings are an explanation as run.json has it; by is the version of the program.
+func (x *Explanation) Findings(by string, brief bool) *result.Findings {
+	f := &result.Findings{Version: result.FindingsVersion, By: by, Deployment: x.Deployment, Brief: brief, Points: []result.PointFindings{}, Notes: x.Notes}
+	for i := range x.Points {
+		p := &x.Points[i]
+		out := result.PointFindings{Point: p.Index, Diagnoses: []result.Diagnosis{}, WhyNone: p.NoFinding}
+		for k := range p.Symptoms {
+			d := &p.Symptoms[k]
+			to := result.Diagnosis{Metric: d.Symptom.Metric, Of: d.Symptom.Of, ValueMS: finite(d.Value), Primary: stored(&d.Primary)}
+			for j := range d.Also {
+				to.Also = append(to.Also, stored(&d.Also[j]))
+			}
+			out.Diagnoses = append(out.Diagnoses, to)
+		}
+		f.Points = append(f.Points, out)
+	}
+	for _, r := range x.Over {
+		f.OverLoad = append(f.OverLoad, result.Reign{Metric: r.Symptom.Metric, Of: r.Symptom.Of, Cause: string(r.Cause), From: r.From, To: r.To})
+	}
+	return f
+}
+
+// finite is a number that JSON can have.
+func finite(x float64) float64 {
+	if math.IsNaN(x) || math.IsInf(x, 0) {
+		return 0
+	}
+	return x
+}
+
+func stored(f *explain.Finding) result.Finding {
+	out := result.Finding{Cause: string(f.Cause), Claim: f.Claim, Confidence: string(f.Confidence), Gain: finite(f.Gain), Evidence: []result.Evidence{}, Confirm: f.Confirm}
+	for _, e := range f.Evidence {
+		out.Evidence = append(out.Evidence, result.Evidence{Signal: string(e.Signal), Value: finite(e.Value), Unit: e.Unit, From: e.From})
+	}
+	for _, e := range f.Excluded {
+		out.Excluded = append(out.Excluded, result.Excluded{Cause: string(e.Cause), Because: e.Because})
+	}
+	if t := f.Try; t != nil {
+		out.Try = &result.Trial{Knob: t.Knob, From: t.From, To: t.To, ExpectedGain: finite(t.Gain), ChangesAnswers: t.ChangesAnswers}
+	}
+	return out
+}
+
+// Stored is the explanation that a run has with it, nil where it has none that is known
+// here.
+func Stored(dir string, run *result.Run) *Explanation {
+	f := run.Findings
+	if f == nil || f.Version != result.FindingsVersion {
+		return nil
+	}
+	x := &Explanation{Schema: Schema, Run: dir, Deployment: f.Deployment, Points: []Point{}, Notes: f.Notes}
+	for i := range f.Points {
+		from := &f.Points[i]
+		if from.Point < 0 || from.Point >= len(run.Points) {
+			continue
+		}
+		p := pointOf(run, from.Point)
+		p.NoFinding = from.WhyNone
+		for k := range from.Diagnoses {
+			d := &from.Diagnoses[k]
+			to := explain.Diagnosis{Symptom: explain.Symptom{Metric: d.Metric, Of: d.Of}, Value: d.ValueMS, Primary: found(&d.Primary)}
+			for j := range d.Also {
+				to.Also = append(to.Also, found(&d.Also[j]))
+			}
+			p.Symptoms = append(p.Symptoms, to)
+		}
+		x.Points = append(x.Points, p)
+	}
+	for _, r := range f.OverLoad {
+		x.Over = append(x.Over, Reign{explain.Symptom{Metric: r.Metric, Of: r.Of}, explain.Cause(r.Cause), r.From, r.To})
+	}
+	return x
+}
+
+func found(f *result.Finding) explain.Finding {
+	out := explain.Finding{Cause: explain.Cause(f.Cause), Claim: f.Claim, Confidence: explain.Confidence(f.Confidence), Gain: f.Gain, Confirm: f.Confirm}
+	for _, e := range f.Evidence {
+		out.Evidence = append(out.Evidence, explain.Evidence{Signal: explain.Signal(e.Signal), Value: e.Value, Unit: e.Unit, From: e.From})
+	}
+	for _, e := range f.Excluded {
+		out.Excluded = append(out.Excluded, explain.Excluded{Cause: explain.Cause(e.Cause), Because: e.Because})
+	}
+	if t := f.Try; t != nil {
+		out.Try = &explain.Trial{Knob: t.Knob, From: t.From, To: t.To, Gain: t.ExpectedGain, ChangesAnswers: t.ChangesAnswers}
+	}
+	return out
+}
+
+// pointOf is a point of which nothing was found yet.
+func pointOf(run *result.Run, i int) Point {
+	p := &run.Points[i]
+	out := Point{Index: i, Load: say.Quantity(p.Load.Value()) + " " + p.Load.Unit(), Value: p.Load.Value(), Symptoms: []explain.Diagnosis{}}
+	if p.SLO != nil {
+		out.Met = p.SLO.Met
+	}
+	return out
+}

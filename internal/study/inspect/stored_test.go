@@ -1,0 +1,112 @@
+package inspect
+
+import (
+	"encoding/json"
+	"math"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"pitot/internal/data/metric"
+	"pitot/internal/data/result"
+	"pitot/internal/study/explain"
+)
+
+// measuredAt is a run with points at rates, all of which miss their objective.
+func measuredAt(rates ...float64) *result.Run {
+	run := &result.Run{Schema: result.Schema, Target: result.Target{Kind: "http"}}
+	for _, r := range rates {
+		run.Points = append(run.Points, result.Point{Load: result.Load{Loop: "open", Rate: &r}, SLO: &result.SLO{Met: result.No}})
+	}
+	return run
+}
+
+// explained is an explanation with one diagnosis a point.
+func explained(run *result.Run, causes ...explain.Cause) *Explanation {
+	x := &Explanation{Schema: Schema, Run: "dir", Deployment: "model@gpu", Points: []Point{}, Notes: []string{"a note"}}
+	for i, cause := range causes {
+		p := pointOf(run, i)
+		p.Symptoms = append(p.Symptoms, explain.Diagnosis{
+			Symptom: explain.Symptom{Metric: metric.TTFT, Of: "p90"}, Value: 120,
+			Primary: explain.Finding{Cause: cause, Claim: "it is", Confidence: explain.Likely, Gain: .4, Confirm: "look",
+				Evidence: []explain.Evidence{{Signal: explain.Running, Value: 4, From: explain.FromServer}},
+				Excluded: []explain.Excluded{{Cause: explain.Client, Because: "sent in time"}},
+				Try:      &explain.Trial{Knob: "max_num_seqs", From: "4", To: "8", Gain: .3, ChangesAnswers: true}},
+			Also: []explain.Finding{{Cause: explain.Compute, Claim: "too", Confidence: explain.Possible, Gain: .2, Confirm: "look there"}},
+		})
+		x.Points = append(x.Points, p)
+	}
+	x.Over = reigns(x.Points)
+	return x
+}
+
+// What was found comes back from run.json as it was.
+func TestFindingsComeBack(t *testing.T) {
+	run := measuredAt(1, 2)
+	want := explained(run, explain.Seats, explain.KVCache)
+	run.Findings = want.Findings("v1", true)
+	data, err := json.Marshal(run.Findings)
+	if err != nil {
+		t.Fatal(err)
+	}
+	run.Findings = nil
+	if err := json.Unmarshal(data, &run.Findings); err != nil {
+		t.Fatal(err)
+	}
+	if d := cmp.Diff(want, Stored("dir", run)); d != "" {
+		t.Errorf("put in (-), taken out (+):\n%s", d)
+	}
+	if f := run.Findings; f.By != "v1" || !f.Brief || f.Version != result.FindingsVersion {
+		t.Errorf("%+v", f)
+	}
+}
+
+// What no program like this wrote, or speaks of points that are not there, is not taken.
+func TestFindingsOfOthers(t *testing.T) {
+	run := measuredAt(1)
+	if Stored("dir", run) != nil {
+		t.Error("a run without any has some")
+	}
+	x := explained(run, explain.Seats)
+	x.Points[0].Symptoms[0].Value = math.NaN()
+	run.Findings = x.Findings("v1", false)
+	if _, err := json.Marshal(run.Findings); err != nil {
+		t.Errorf("a figure that is none: %v", err)
+	}
+	for _, at := range []int{-1, 1} {
+		run.Findings.Points[0].Point = at
+		if got := Stored("dir", run); len(got.Points) != 0 {
+			t.Errorf("point %d of one: %+v", at, got.Points)
+		}
+	}
+	run.Findings.Version++
+	if Stored("dir", run) != nil {
+		t.Error("findings of a later version are taken for known ones")
+	}
+}
+
+// A comparison says which cause took the place of which, at loads that both measured.
+func TestChanged(t *testing.T) {
+	kept := func(rates []float64, causes ...explain.Cause) *result.Run {
+		run := measuredAt(rates...)
+		run.Findings = explained(run, causes...).Findings("v1", true)
+		return run
+	}
+	symptom := explain.Symptom{Metric: metric.TTFT, Of: "p90"}
+	for _, c := range []struct {
+		name string
+		a, b *result.Run
+		want []Change
+	}{
+		{"another cause", kept([]float64{4}, explain.Seats), kept([]float64{4}, explain.KVCache), []Change{{symptom, "4.00 req/s", explain.Seats, explain.KVCache}}},
+		{"the same", kept([]float64{4}, explain.Seats), kept([]float64{4}, explain.Seats), nil},
+		{"not known of one", kept([]float64{4}, explain.Seats), kept([]float64{4}, explain.Unknown), nil},
+		{"another load", kept([]float64{4}, explain.Seats), kept([]float64{5}, explain.KVCache), nil},
+		{"one of two loads", kept([]float64{1, 4}, explain.Compute, explain.Seats), kept([]float64{1, 4}, explain.Compute, explain.KVCache), []Change{{symptom, "4.00 req/s", explain.Seats, explain.KVCache}}},
+		{"records that are gone", measuredAt(4), kept([]float64{4}, explain.KVCache), nil},
+	} {
+		if d := cmp.Diff(c.want, Changed("no such a", c.a, "no such b", c.b)); d != "" {
+			t.Errorf("%s: want (-), got (+):\n%s", c.name, d)
+		}
+	}
+}

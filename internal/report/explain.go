@@ -7,7 +7,6 @@ import (
 	"slices"
 	"strings"
 
-	"pitot/internal/data/metric"
 	"pitot/internal/data/result"
 	"pitot/internal/say"
 	"pitot/internal/study/explain"
@@ -90,6 +89,7 @@ func worst(x *inspect.Explanation) (at *inspect.Point) {
 // Explain puts what was found out about the causes into the model: in place of that
 // nothing is known of them.
 func (m *Model) Explain(x *inspect.Explanation) {
+	m.Decision = decide(m.Run, x)
 	if x == nil || len(m.Limited) == 0 || m.Limited[len(m.Limited)-1] != shortUnknown {
 		return
 	}
@@ -155,21 +155,7 @@ func pathOf(p *inspect.Point, d *explain.Diagnosis) string {
 	if p.Met != result.No || d.Primary.Cause == explain.Unknown {
 		return ""
 	}
-	path := []string{"the SLO is not met", symptomName(d.Symptom)}
-	switch c := d.Primary.Cause; {
-	case c == explain.Client, c == explain.Network, c == explain.Proxy:
-		path = append(path, "before the server")
-	case c == explain.Foreign, c == explain.Throttling, c == explain.Freezes:
-		path = append(path, "the server's surroundings")
-	case c == explain.Seats, c == explain.KVCache, c == explain.Budget:
-		path = append(path, "a queue before one of the server's limits")
-	case d.Symptom.Metric == metric.TTFT:
-		path = append(path, "the work of prompts")
-	case c == explain.Bandwidth, c == explain.Compute:
-		path = append(path, "near what the hardware can do")
-	default:
-		path = append(path, "far from what the hardware can do")
-	}
+	path := []string{"the SLO is not met", symptomName(d.Symptom), branchOf(d.Primary.Cause, d.Symptom.Metric)}
 	return strings.Join(append(path, inWords(d.Primary.Cause)), " → ")
 }
 

@@ -30,9 +30,10 @@ type Model struct {
 	Page     string // path of the run's page, "" if it could not be written
 
 	Claim      Claim
-	Figures    []Figure // of the claim
-	Limited    []string // what limits the target, as far as is known
-	Why        string   // the first of what was explained of it, "" for nothing
+	Figures    []Figure  // of the claim
+	Limited    []string  // what limits the target, as far as is known
+	Decision   *Decision // from the objective to what to do, nil without one
+	Why        string    // the first of what was explained of it, "" for nothing
 	Conditions []Condition
 	Run        *result.Run // what it is made of
 }

@@ -1,0 +1,179 @@
+package report
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"pitot/internal/data/metric"
+	"pitot/internal/data/result"
+	"pitot/internal/say"
+	"pitot/internal/stat"
+	"pitot/internal/study/explain"
+	"pitot/internal/study/inspect"
+)
+
+// Decision is the way from an objective to what to do: which target failed, of the first
+// token a long input or a queue, of the later ones near the bound or not, is the load
+// served, at what cost. Whoever passes all of it stops.
+type Decision struct {
+	Load  string // that it was decided at
+	Steps []DecisionStep
+}
+
+// DecisionStep is a question with its answer.
+type DecisionStep struct {
+	Name     string // "TTFT"
+	State    string // "pass", "miss", "open" where it is not known, "none" where nothing was asked
+	Says     string
+	Branches []Branch // what it may come of, where it is missed
+	Then     string   // the cause that was found
+}
+
+// Branch is one way on, and whether it was taken.
+type Branch struct {
+	Text  string
+	Taken bool
+}
+
+// Where causes are.
+const (
+	branchBefore = "before the server"
+	branchAround = "the server's surroundings"
+	branchQueue  = "a queue before one of the server's limits"
+	branchPrompt = "the work of prompts"
+	branchNear   = "near what the hardware can do"
+	branchFar    = "far from what the hardware can do"
+)
+
+// branchOf is where a cause of a metric is.
+func branchOf(c explain.Cause, of metric.Name) string {
+	switch c {
+	case explain.Unknown:
+		return ""
+	case explain.Client, explain.Network, explain.Proxy:
+		return branchBefore
+	case explain.Foreign, explain.Throttling, explain.Freezes:
+		return branchAround
+	case explain.Seats, explain.KVCache, explain.Budget:
+		return branchQueue
+	}
+	switch {
+	case of == metric.TTFT:
+		return branchPrompt
+	case c == explain.Bandwidth, c == explain.Compute:
+		return branchNear
+	}
+	return branchFar
+}
+
+// decide draws the way at the first load that does not meet its objective, else at the
+// highest; nil where there is no objective. x may be nil: nothing was found out then.
+func decide(run *result.Run, x *inspect.Explanation) *Decision {
+	at := -1
+	for _, i := range run.ByLoad() {
+		if s := run.Points[i].SLO; s != nil {
+			if at = i; s.Met == result.No {
+				break
+			}
+		}
+	}
+	if at < 0 {
+		return nil
+	}
+	p := &run.Points[at]
+	var found *inspect.Point
+	if x != nil {
+		if i := slices.IndexFunc(x.Points, func(f inspect.Point) bool { return f.Index == at }); i >= 0 {
+			found = &x.Points[i]
+		}
+	}
+	first := func(m metric.Name) bool { return m == metric.TTFT }
+	later := func(m metric.Name) bool { return m != metric.TTFT }
+	d := &Decision{Load: say.Quantity(p.Load.Value()) + " " + p.Load.Unit()}
+	d.Steps = append(d.Steps,
+		target("TTFT", "a long input, or a queue?", p.SLO, found, first, branchBefore, branchAround, branchQueue, branchPrompt),
+		target("TPOT and all that comes later", "near the bound, or far from it?", p.SLO, found, later, branchBefore, branchAround, branchQueue, branchNear, branchFar),
+		served(p), cost(p))
+	last := DecisionStep{Name: "All pass", State: "pass", Says: "stop: nothing has to be changed"}
+	for i := range d.Steps {
+		switch d.Steps[i].State {
+		case "miss":
+			last.State, last.Says = "none", "not yet: change one thing, and measure it again"
+		case "open":
+			if last.State == "pass" {
+				last.State, last.Says = "open", "not decided yet: measure longer"
+			}
+		}
+	}
+	d.Steps = append(d.Steps, last)
+	return d
+}
+
+// target is the question of some of an objective's limits.
+func target(name, question string, s *result.SLO, found *inspect.Point, of func(metric.Name) bool, branches ...string) DecisionStep {
+	step := DecisionStep{Name: name, State: "none", Says: "no limit"}
+	var missed []string
+	for _, l := range s.Limits {
+		if !of(l.Metric) {
+			continue
+		}
+		switch {
+		case l.Met == result.No:
+			step.State = "miss"
+			missed = append(missed, l.Spec)
+		case l.Met != result.Yes && step.State != "miss":
+			step.State, step.Says = "open", "not decided"
+		case step.State == "none":
+			step.State, step.Says = "pass", "within its limit"
+		}
+	}
+	if step.State != "miss" {
+		return step
+	}
+	step.Says = "missed: " + say.Plain(strings.Join(missed, ", ")) + ". " + strings.ToUpper(question[:1]) + question[1:]
+	taken := ""
+	if found != nil {
+		if i := slices.IndexFunc(found.Symptoms, func(d explain.Diagnosis) bool { return of(d.Symptom.Metric) }); i >= 0 {
+			f := &found.Symptoms[i].Primary
+			taken = branchOf(f.Cause, found.Symptoms[i].Symptom.Metric)
+			if f.Cause == explain.Unknown {
+				step.Then = "Not known. What would tell: " + say.Plain(f.Confirm) + "."
+			} else {
+				step.Then = say.Plain(string(f.Cause)) + confidenceText(f) + "."
+				if f.Try != nil {
+					step.Then += " Try " + say.Plain(trialText(f.Try)) + "."
+				}
+			}
+		}
+	}
+	for _, b := range branches {
+		step.Branches = append(step.Branches, Branch{b, b == taken})
+	}
+	return step
+}
+
+// served is the question of throughput.
+func served(p *result.Point) DecisionStep {
+	step := DecisionStep{Name: "Throughput", State: "open", Says: "whether the load is served is not decided"}
+	rate := ""
+	if x := p.Throughput.RequestsPerS; x != nil {
+		rate = ": " + say.Quantity(*x) + " req/s answered"
+	}
+	switch {
+	case p.Stability == stat.Unstable:
+		step.State, step.Says = "miss", "more comes than is served"+rate+". pitot find has the load that is"
+	case p.Stability == stat.Stable, p.Load.Loop == "closed":
+		step.State, step.Says = "pass", "what comes is served"+rate
+	}
+	return step
+}
+
+// cost is what it takes; no limit is put to it.
+func cost(p *result.Point) DecisionStep {
+	step := DecisionStep{Name: "Cost", State: "none", Says: "not known: --gpus and --gpu-price tell it"}
+	if c := p.Cost; c != nil && c.USDPerMOutput != nil {
+		step.State, step.Says = "pass", fmt.Sprintf("$%s per million output tokens", say.Quantity(*c.USDPerMOutput))
+	}
+	return step
+}

@@ -4,11 +4,15 @@ import (
 	"context"
 	"fmt"
 	"io"
+	"slices"
+	"strconv"
+	"strings"
 
 	"pitot/internal/plan"
 	"pitot/internal/report"
 	"pitot/internal/say"
 	"pitot/internal/workload"
+	"pitot/internal/workload/token"
 )
 
 // workloadAction is one thing that pitot workload does.
@@ -21,6 +25,8 @@ func workloadActions() []workloadAction {
 	return []workloadAction{
 		{"list", "the workloads that have a name", listWorkloads},
 		{"show", "one of them: its lengths, and where the numbers come from", showWorkload},
+		{"stats", "what the requests of one, of a trace or of a file of prompts are like", workloadStats},
+		{"lint", "what is odd about it; --arrival LAW: that its times are said to follow, --max-model-len N", lintWorkload},
 	}
 }
 
@@ -65,6 +71,73 @@ func showWorkload(e *Env, args []string) error {
 	return nil
 }
 
+// lookedAt are workloads that are looked at, and what for.
+type lookedAt struct {
+	names      []string
+	conditions workload.Conditions
+}
+
+// parseLook reads names and the flags of lint.
+func parseLook(action string, args []string) (l lookedAt, err error) {
+	for len(args) > 0 {
+		name, value, valued := strings.Cut(args[0], "=")
+		args = args[1:]
+		if !strings.HasPrefix(name, "--") {
+			l.names = append(l.names, name)
+			continue
+		}
+		if !valued && len(args) > 0 {
+			value, args = args[0], args[1:]
+		}
+		switch name {
+		case "--arrival":
+			if l.conditions.Law, err = workload.Arrivals(value); err != nil {
+				return l, say.Errorf("--arrival: %v", err).WithHint(say.Hint(err))
+			}
+		case "--max-model-len":
+			if l.conditions.Limit, err = strconv.Atoi(value); err != nil || l.conditions.Limit < 1 {
+				return l, say.Errorf("--max-model-len: %q is not a number of tokens", value)
+			}
+		default:
+			return l, say.Errorf("unknown flag %s", name).WithHint(say.Known(name, []string{"--arrival", "--max-model-len"}))
+		}
+	}
+	if len(l.names) == 0 {
+		return l, say.Errorf("no workload named").WithHint("for example pitot workload " + action + " trace.jsonl, or pitot workload " + action + " chat")
+	}
+	return l, nil
+}
+
+// look reads each of the workloads and hands it on with what is odd about it.
+func look(action string, args []string, then func(name string, t *workload.Trace, found []workload.Finding) error) error {
+	l, err := parseLook(action, args)
+	if err != nil {
+		return err
+	}
+	for _, name := range l.names {
+		t, err := workload.Look(name, token.Universal().Count)
+		if err != nil {
+			return err
+		}
+		if err := then(name, t, t.Lint(l.conditions)); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func workloadStats(e *Env, args []string) error {
+	return look("stats", args, func(name string, t *workload.Trace, found []workload.Finding) error {
+		return report.WorkloadStats(e.Stdout, name, t, found, report.Style{Color: wantsColor(e.Stdout, e.Getenv)})
+	})
+}
+
+func lintWorkload(e *Env, args []string) error {
+	return look("lint", args, func(name string, _ *workload.Trace, found []workload.Finding) error {
+		return report.WorkloadLint(e.Stdout, name, found, report.Style{Color: wantsColor(e.Stdout, e.Getenv)})
+	})
+}
+
 func workloadHelp(w io.Writer) {
 	fmt.Fprint(w, "pitot workload ACTION\n\nWhat can be asked of a target with --workload NAME.\n\n")
 	for _, a := range workloadActions() {
@@ -79,7 +152,8 @@ func workloadArguments(args []string, _ string) (found completion) {
 		for _, a := range workloadActions() {
 			found.words = append(found.words, plan.Choice{Name: a.name, About: a.about})
 		}
-	case args[0] == "show":
+	case slices.Contains([]string{"show", "stats", "lint"}, args[0]):
+		found.files = args[0] != "show"
 		for _, p := range workload.Presets() {
 			found.words = append(found.words, plan.Choice{Name: p.Name, About: p.About})
 		}

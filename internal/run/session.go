@@ -142,6 +142,13 @@ func (r *Runner) Open(ctx context.Context, p *plan.Plan) (_ *Session, err error)
 	for _, n := range t.Notes {
 		r.showLine("note: " + n)
 	}
+	for _, f := range Lint(p, t) {
+		line := "note: " + f.Name + ": " + f.Text
+		if f.Hint != "" {
+			line += " (" + f.Hint + ")"
+		}
+		r.showLine(line)
+	}
 	if src.Source == nil {
 		if src, err = newSource(&p.Ask, t, 0); err != nil {
 			return nil, err

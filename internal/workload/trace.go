@@ -35,6 +35,12 @@ type Trace struct {
 	Rejected map[string]int // reason: rows
 	First    map[string]int // reason: the line of the first of them
 	Unsorted int            // rows that came before the one above them
+
+	// Of a file of prompts:
+	Counted  bool // lengths of prompts are what is counted here, not what a server does
+	Same     int  // prompts that were there before
+	Empty    int  // requests without a prompt, left out
+	Thinking int  // prompts with the reasoning of earlier answers
 }
 
 // mostRejected is how many rows may be left out, as a share: a file of which more cannot
@@ -120,7 +126,11 @@ func readTrace(in *bufio.Reader) (*Trace, error) {
 func (t *Trace) reasons() string {
 	var b strings.Builder
 	for _, reason := range slices.Sorted(maps.Keys(t.Rejected)) {
-		fmt.Fprintf(&b, "; line %d: %s", t.First[reason], reason)
+		if line := t.First[reason]; line > 0 {
+			fmt.Fprintf(&b, "; line %d: %s", line, reason)
+		} else {
+			fmt.Fprintf(&b, "; %d: %s", t.Rejected[reason], reason)
+		}
 	}
 	return b.String()
 }

@@ -68,6 +68,15 @@ func (l *Law) String() string { return l.written }
 // can be asked of alone.
 func (l *Law) OwnRate() float64 { return l.own }
 
+// Rounding is the step, in seconds, of a trace's stamps that are rounded and not spread; 0
+// of any other law.
+func (l *Law) Rounding() float64 {
+	if t, ok := l.law.(*trace); ok && t.spread == 0 {
+		return float64(Rounding(t.stamps)) / 1e9
+	}
+	return 0
+}
+
 // Expect is what due times of that rate look like.
 func (l *Law) Expect(rate float64) Expected { return expected(l.law, rate) }
 

@@ -64,15 +64,18 @@ func parseTrace(args []string, files Files) (law, float64, error) {
 	return l, l.own, nil
 }
 
-// Rounding is the step of stamps that are rounded, in nanoseconds: the greatest that all are
-// multiples of, where most requests share their stamp with the one before; 0 where they are
-// not rounded.
+// Rounding is the step of stamps that are rounded, in nanoseconds, where most requests share
+// their stamp with the one before: the gap that nearly all others are near, else the
+// greatest time that all gaps are multiples of; 0 where they are not rounded.
 func Rounding(stamps []int64) int64 {
 	same, step := 0, int64(0)
+	var gaps []int64
 	for i := 1; i < len(stamps); i++ {
 		gap := stamps[i] - stamps[i-1]
 		if gap == 0 {
 			same++
+		} else {
+			gaps = append(gaps, gap)
 		}
 		for a, b := gap, step; ; a, b = b%a, a {
 			if a == 0 {
@@ -81,7 +84,17 @@ func Rounding(stamps []int64) int64 {
 			}
 		}
 	}
-	if 2*same < len(stamps) || step < 1e6 {
+	if 2*same < len(stamps) || len(gaps) == 0 {
+		return 0
+	}
+	slices.Sort(gaps)
+	median := gaps[len(gaps)/2]
+	low, _ := slices.BinarySearch(gaps, median-median/20)
+	high, _ := slices.BinarySearch(gaps, median+median/20+1)
+	if 10*(high-low) >= 8*len(gaps) {
+		step = max(step, median)
+	}
+	if step < 1e6 {
 		return 0
 	}
 	return step

@@ -1,0 +1,75 @@
+package run
+
+import (
+	"fmt"
+	"os"
+	"strconv"
+
+	"pitot/internal/plan"
+	"pitot/internal/say"
+	"pitot/internal/target"
+	"pitot/internal/workload"
+	"pitot/internal/workload/token"
+)
+
+// mostRead is the largest file of prompts that is looked through before a run.
+const mostRead = 16 << 20
+
+// Lint tells what is odd about what a plan asks of a target, as far as that is known before
+// anything is sent: the findings of [workload.Trace.Lint], and those of generated lengths
+// and of arrivals.
+func Lint(p *plan.Plan, t *target.Target) (list []workload.Finding) {
+	c := workload.Conditions{}
+	c.Limit, _ = strconv.Atoi(t.Server["max_model_len"]) // 0 where it is not told
+	if p.Requests == 0 && p.Duration > 0 && t.Residence > 0 && p.Generated() {
+		c.Seconds = p.Duration.Seconds()
+		c.Slowest = t.Residence.Seconds() * float64(p.Ask.Output.Quantile(.999)) / max(p.Ask.Output.Mean(), 1)
+	}
+	switch {
+	case p.Generated():
+		list = lintLengths(&p.Ask, c)
+	default:
+		if info, err := os.Stat(p.Workload); err == nil && info.Size() <= mostRead {
+			if look, err := workload.Look(p.Workload, token.Universal().Count); err == nil {
+				list = look.Lint(c)
+			}
+		}
+	}
+	if law, err := p.Law(); err == nil && p.Open() {
+		if step := law.Rounding(); step > 0 {
+			list = append(list, workload.Finding{Name: workload.LintRounded,
+				Text: fmt.Sprintf("times of %s are rounded to %s: most requests come at once with others", p.Arrival, say.Seconds(step)),
+				Hint: "trace(FILE,spread) lets each come anywhere in the time that its stamp stands for"})
+		}
+	}
+	return list
+}
+
+// lintLengths looks at many ranks of the distributions.
+func lintLengths(a *plan.Ask, c workload.Conditions) (list []workload.Finding) {
+	if c.Seconds > 0 && c.Seconds < 3*c.Slowest {
+		list = append(list, workload.Finding{Name: workload.LintShort,
+			Text: fmt.Sprintf("the window of %s is shorter than three of its slowest requests, which take about %s alone", say.Seconds(c.Seconds), say.Seconds(c.Slowest)),
+			Hint: fmt.Sprintf("--duration %.0fs", 10*c.Slowest)})
+	}
+	if c.Limit == 0 {
+		return list
+	}
+	const ranks = 200
+	over := 0
+	for i := range ranks {
+		in := a.Prefix + a.Input.Quantile((float64(i)+.5)/ranks)
+		for k := range ranks {
+			if in+a.Output.Quantile((float64(k)+.5)/ranks) > c.Limit {
+				over += ranks - k
+				break
+			}
+		}
+	}
+	if over > 0 {
+		list = append(list, workload.Finding{Name: workload.LintLimit,
+			Text: fmt.Sprintf("%s of the requests take more than the %s tokens of the model, prompt and answer together", say.Percent(float64(over)/(ranks*ranks)), say.Count(c.Limit)),
+			Hint: "shorten --input or --output, or serve the model with a longer context"})
+	}
+	return list
+}

@@ -1,0 +1,298 @@
+package workload
+
+import (
+	"fmt"
+	"math"
+	"slices"
+	"strings"
+
+	"pitot/internal/say"
+	"pitot/internal/workload/arrival"
+)
+
+// Finding is what is odd about a workload, and what to do about it.
+type Finding struct {
+	Name string // one of [LintNames]
+	Text string
+	Hint string
+}
+
+// Conditions are what a workload is judged for. Zero is what is not known.
+type Conditions struct {
+	Limit   int          // tokens of prompt and answer that the model takes at most
+	Law     *arrival.Law // that due times are said to follow
+	Seconds float64      // of the window
+	Slowest float64      // seconds that the slowest request takes
+}
+
+// Names of findings.
+const (
+	LintRepeated  = "repeated prompts"
+	LintAtOnce    = "all at once"
+	LintLimit     = "beyond the model's limit"
+	LintTruncated = "truncated answers"
+	LintRounded   = "rounded times"
+	LintLaw       = "another arrival law"
+	LintEmpty     = "empty prompts"
+	LintClient    = "one client"
+	LintShort     = "short run"
+	LintReasoning = "hidden reasoning"
+	LintBlocks    = "block ids"
+	LintUnsorted  = "unsorted rows"
+	LintRejected  = "rows left out"
+)
+
+const (
+	// manyRepeated is from what share of repeated prompts on a cache decides.
+	manyRepeated = 0.01
+	// manyCut is from what share of answers of the greatest length on that length is taken
+	// for a limit.
+	manyCut  = 0.01
+	leastCut = 10
+	// otherLaw is by how many times a dispersion may differ from its law's.
+	otherLaw = 1.5
+	// leastForLaw is how many times it takes to judge a law.
+	leastForLaw = 200
+)
+
+// Lint tells what is odd about a workload.
+func (t *Trace) Lint(c Conditions) (list []Finding) {
+	found := func(name, hint, format string, args ...any) {
+		list = append(list, Finding{name, fmt.Sprintf(format, args...), hint})
+	}
+	n := t.Requests()
+	if n == 0 {
+		return nil
+	}
+	share := func(k int) string { return say.Percent(float64(k) / float64(n)) }
+	if k := t.repeated(); float64(k) > manyRepeated*float64(n) {
+		found(LintRepeated, "a server's prefix cache answers these for nothing; take each once, or say that it is meant", "%s of the %s prompts were there before", share(k), say.Count(n))
+	}
+	if len(t.At) > 1 {
+		if t.At[len(t.At)-1] == t.At[0] {
+			found(LintAtOnce, "replay it as a batch (--concurrency), or give it a law (--arrival poisson)", "all %s requests come at the same time", say.Count(n))
+		} else if step := arrival.Rounding(t.At); step > 0 {
+			found(LintRounded, "trace(FILE,spread) lets each come anywhere in the time that its stamp stands for", "times are rounded to %s: most requests come at once with others", say.Seconds(float64(step)/1e9))
+		}
+	}
+	if c.Limit > 0 {
+		over := 0
+		for i := range n {
+			if t.at(t.Input, i)+max(t.at(t.Output, i), 1) > c.Limit {
+				over++
+			}
+		}
+		if over > 0 {
+			found(LintLimit, "leave them out, or serve the model with a longer context", "%s of the requests (%d) take more than the %s tokens of the model, prompt and answer together", share(over), over, say.Count(c.Limit))
+		}
+	}
+	if most, k := t.mostOutput(); k >= leastCut && float64(k) >= manyCut*float64(n) {
+		found(LintTruncated, "answers that a limit cut would have been longer: a run that lets them end takes more", "%s of the answers have exactly the %s tokens of the longest: they were cut there", share(k), say.Count(most))
+	}
+	if c.Law != nil && len(t.At) >= leastForLaw {
+		if text := t.otherThan(c.Law); text != "" {
+			found(LintLaw, "replay the times themselves with trace(FILE), or take a law with such bursts", "%s", text)
+		}
+	}
+	empty := t.Empty
+	for _, x := range t.Input {
+		if x == 0 {
+			empty++
+		}
+	}
+	if empty > 0 {
+		found(LintEmpty, "servers refuse them, or answer what nobody asked", "%s without a prompt", say.Plural(empty, "request"))
+	}
+	if client, k := t.topClient(); 2*k > n && len(t.Clients) > 1 {
+		found(LintClient, "what is measured is mostly this client's", "%s of the requests are of %.40q", share(k), client)
+	}
+	if c.Seconds > 0 && c.Slowest > 0 && c.Seconds < 3*c.Slowest {
+		found(LintShort, fmt.Sprintf("--duration %.0fs", math.Ceil(10*c.Slowest)), "the window of %s is shorter than three of its slowest requests, which take about %s", say.Seconds(c.Seconds), say.Seconds(c.Slowest))
+	}
+	if t.Thinking > 0 {
+		found(LintReasoning, "clients leave reasoning out of the history that they send back", "%s of the prompts hold the reasoning of earlier answers", share(t.Thinking))
+	}
+	if size, k := t.BlockSize(); k > 0 {
+		found(LintBlocks, "ids stand for blocks of as many tokens each, the last one not full", "%s of the rows have another number of hash_ids than their input_length has blocks of %d tokens", share(k), size)
+	}
+	if t.Unsorted > 0 {
+		found(LintUnsorted, "", "%s came before the one above: they are put in order", say.Plural(t.Unsorted, "row"))
+	}
+	if k := t.Records - n; k > 0 {
+		found(LintRejected, "", "%s of %s%s", say.Plural(k, "row"), say.Count(t.Records), t.reasons())
+	}
+	return list
+}
+
+func (t *Trace) at(column []int32, i int) int {
+	if column == nil || column[i] < 0 {
+		return 0
+	}
+	return int(column[i])
+}
+
+// repeated is how many prompts were there before: those that are known to be the same.
+func (t *Trace) repeated() (k int) {
+	if t.Same > 0 {
+		return t.Same
+	}
+	seen := map[string]bool{}
+	for i, blocks := range t.Blocks {
+		if len(blocks) == 0 {
+			continue
+		}
+		key := fmt.Sprint(t.at(t.Input, i), blocks)
+		if seen[key] {
+			k++
+		}
+		seen[key] = true
+	}
+	return k
+}
+
+// mostOutput is the longest answer, and how many pile up at its length: none where all have
+// it, or where about as many have each of the lengths below.
+func (t *Trace) mostOutput() (most, k int) {
+	if len(t.Output) == 0 || slices.Min(t.Output) == slices.Max(t.Output) {
+		return 0, 0
+	}
+	top := slices.Max(t.Output)
+	below := 0 // within the ten lengths below
+	for _, x := range t.Output {
+		switch {
+		case x == top:
+			k++
+		case x >= top-10:
+			below++
+		}
+	}
+	if 10*k < 5*below { // no more than other lengths have
+		return int(top), 0
+	}
+	return int(top), k
+}
+
+// otherThan says by what times do not follow a law, "" where they do.
+func (t *Trace) otherThan(law *arrival.Law) string {
+	got := arrival.Observed(t.At)
+	want := law.Expect(min(max(got.Rate, arrival.MinRate), arrival.MaxRate))
+	var parts []string
+	compare := func(what string, got, want float64) {
+		if !math.IsNaN(got) && !math.IsNaN(want) && (got > otherLaw*want+.05 || want > otherLaw*got+.05) {
+			parts = append(parts, fmt.Sprintf("%s is %s, not %s", what, say.Decimal(got, 2), say.Decimal(want, 2)))
+		}
+	}
+	compare("the CV of the gaps", got.CV, want.CV)
+	for i, s := range arrival.Scales {
+		if span := float64(t.At[len(t.At)-1]-t.At[0]) / 1e9; span > 30*s { // else there are too few windows
+			compare(fmt.Sprintf("the dispersion at %g s", s), got.Dispersion[i], want.Dispersion[i])
+		}
+	}
+	if len(parts) == 0 {
+		return ""
+	}
+	return "they do not come as " + law.String() + ": " + strings.Join(parts, ", ")
+}
+
+func (t *Trace) topClient() (name string, most int) {
+	counts := map[string]int{}
+	for _, c := range t.Clients {
+		if c != "" {
+			counts[c]++
+		}
+	}
+	for c, k := range counts {
+		if k > most || k == most && c < name {
+			name, most = c, k
+		}
+	}
+	return name, most
+}
+
+// blockSizes are those of the traces that are known, in tokens.
+var blockSizes = []int{512, 16, 64, 128, 256, 1024, 32}
+
+// BlockSize is of how many tokens the ids of blocks are: the size that fits most rows; and
+// how many it does not fit. 0 where there are no ids.
+func (t *Trace) BlockSize() (size, misfits int) {
+	if t.Blocks == nil || t.Input == nil {
+		return 0, 0
+	}
+	misfits = math.MaxInt
+	for _, b := range blockSizes {
+		k := 0
+		for i, blocks := range t.Blocks {
+			if n := t.at(t.Input, i); blocks != nil && len(blocks) != (n+b-1)/b {
+				k++
+			}
+		}
+		if k < misfits {
+			size, misfits = b, k
+		}
+	}
+	return size, misfits
+}
+
+// Sharing is what the prompts of a trace share by the ids of their blocks: the share of
+// blocks, and of tokens, that a request finds where one before it left them, in a cache
+// that forgets nothing. ok is false where there are no ids.
+func (t *Trace) Sharing() (blocks, tokens float64, ok bool) {
+	size, _ := t.BlockSize()
+	if size == 0 {
+		return 0, 0, false
+	}
+	seen := map[int64]bool{}
+	var all, hits, prompt, cached int
+	for i, ids := range t.Blocks {
+		k := 0
+		for k < len(ids) && seen[ids[k]] {
+			k++
+		}
+		for _, id := range ids {
+			seen[id] = true
+		}
+		n := t.at(t.Input, i)
+		all, hits, prompt, cached = all+len(ids), hits+k, prompt+n, cached+min(k*size, n)
+	}
+	if all == 0 || prompt == 0 {
+		return 0, 0, false
+	}
+	return float64(hits) / float64(all), float64(cached) / float64(prompt), true
+}
+
+// Correlation is Spearman's of prompts' and answers' lengths, NaN where one is not known or
+// all are equal.
+func (t *Trace) Correlation() float64 {
+	if t.Input == nil || t.Output == nil {
+		return math.NaN()
+	}
+	a, b := ranks(t.Input), ranks(t.Output)
+	n := float64(len(a))
+	var sum, sa, sb, mean float64
+	mean = (n + 1) / 2
+	for i := range a {
+		sum, sa, sb = sum+(a[i]-mean)*(b[i]-mean), sa+(a[i]-mean)*(a[i]-mean), sb+(b[i]-mean)*(b[i]-mean)
+	}
+	return sum / math.Sqrt(sa*sb)
+}
+
+// ranks are from 1 on; equal values share their mean rank.
+func ranks(x []int32) []float64 {
+	order := make([]int, len(x))
+	for i := range order {
+		order[i] = i
+	}
+	slices.SortFunc(order, func(i, k int) int { return int(x[i]) - int(x[k]) })
+	out := make([]float64, len(x))
+	for from := 0; from < len(order); {
+		to := from
+		for to < len(order) && x[order[to]] == x[order[from]] {
+			to++
+		}
+		for _, i := range order[from:to] {
+			out[i] = float64(from+1+to) / 2
+		}
+		from = to
+	}
+	return out
+}

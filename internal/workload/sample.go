@@ -1,0 +1,118 @@
+package workload
+
+import (
+	"errors"
+	"hash/maphash"
+	"io/fs"
+	"slices"
+	"strings"
+
+	"pitot/internal/say"
+)
+
+// sampled is how many requests of a workload without an end are looked at.
+const sampled = 20_000
+
+// Look reads what there is to know of the requests of a preset, a trace or a file of
+// prompts, without asking them. Lengths of prompts in a file are counted by count.
+func Look(name string, count func(text []byte) int) (*Trace, error) {
+	if p, ok := PresetNamed(name); ok {
+		return lookPreset(p)
+	}
+	t, err := ReadTrace(name)
+	if err == nil {
+		return t, nil
+	}
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, say.Errorf("read %s: no such file", name).WithHint(say.Known(name, PresetNames()))
+	}
+	f, fileErr := Open(name, FileOptions{})
+	if fileErr != nil {
+		if strings.Contains(fileErr.Error(), "no request in") || strings.Contains(err.Error(), "is no trace") {
+			err = fileErr
+		}
+		return nil, userError(name, err)
+	}
+	defer f.Close()
+	return lookFile(f, count)
+}
+
+// lookPreset draws of one.
+func lookPreset(p Preset) (*Trace, error) {
+	in, err := ParseLengths(p.Input)
+	if err != nil {
+		return nil, err
+	}
+	out, err := ParseLengths(p.Output)
+	if err != nil {
+		return nil, err
+	}
+	r, err := NewRandom(RandomConfig{Preset: p.Name, Input: in, Output: out, Prefix: p.Prefix, PrefixShare: p.PrefixShare})
+	if err != nil {
+		return nil, err
+	}
+	t := &Trace{Format: "preset", Records: sampled}
+	for i := range int64(sampled) {
+		q, err := r.At(i)
+		if err != nil {
+			return nil, err
+		}
+		t.Input, t.Output = append(t.Input, int32(q.Input)), append(t.Output, int32(q.Output))
+	}
+	return t, nil
+}
+
+// lookFile reads all prompts of one.
+func lookFile(f *File, count func(text []byte) int) (*Trace, error) {
+	s := f.Stats()
+	t := &Trace{Format: f.format.name, Records: s.Records, Rejected: s.Skipped, First: map[string]int{}, Counted: true}
+	t.Empty = s.Skipped[skipEmpty]
+	seed := maphash.MakeSeed()
+	seen := map[uint64]bool{}
+	known := false
+	for i := range int64(len(f.entries)) {
+		q, err := f.At(i)
+		if err != nil {
+			return nil, err
+		}
+		var text []byte
+		for _, m := range q.Messages {
+			for _, s := range m.Segments {
+				text = append(text, s.Text...)
+				text = append(text, '\n')
+			}
+		}
+		h := maphash.Bytes(seed, text)
+		if seen[h] {
+			t.Same++
+		}
+		seen[h] = true
+		if strings.Contains(string(text), "<think>") {
+			t.Thinking++
+		}
+		t.Input = append(t.Input, int32(min(count(text), MaxLength)))
+		t.Output = append(t.Output, int32(q.Output))
+		known = known || q.Output != Unknown
+	}
+	if !known {
+		t.Output = nil
+	}
+	return t, nil
+}
+
+// Quantiles are the lengths of a column at shares of its rows, and their mean; rows that do
+// not say are left out.
+func Quantiles(column []int32, shares ...float64) (at []int, mean float64) {
+	known := slices.DeleteFunc(slices.Clone(column), func(x int32) bool { return x < 0 })
+	if len(known) == 0 {
+		return nil, 0
+	}
+	slices.Sort(known)
+	for _, x := range known {
+		mean += float64(x) / float64(len(known))
+	}
+	for _, p := range shares {
+		at = append(at, int(known[min(int(p*float64(len(known))), len(known)-1)]))
+	}
+	return at, mean
+}

@@ -50,7 +50,7 @@ func damages(data []byte, n int) (list []damaged) {
 // stays as it was, and a point that lost records is INVALID. One that was cut is
 // that of a run that was killed earlier.
 func TestDamagedJournals(t *testing.T) {
-	n := 24
+	n := 16
 	if testing.Short() {
 		n = 8
 	}

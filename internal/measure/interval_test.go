@@ -50,7 +50,7 @@ func TestIntervalsHoldTheTruth(t *testing.T) {
 		t.Skip("a simulation on one goroutine, which the race detector only slows down")
 	}
 	t.Parallel()
-	const utilisation, runs = .5, 60
+	const utilisation, runs = .5, 40
 	long := queued(utilisation, 20_000, 0, 7)
 	var e2e []float64
 	for _, r := range long {

@@ -70,7 +70,7 @@ func TestSettlingOfAStationaryLoad(t *testing.T) {
 		t.Skip("a simulation on one goroutine, which the race detector only slows down")
 	}
 	t.Parallel()
-	const seconds, runs = 300, 60
+	const seconds, runs = 300, 30
 	for _, c := range []struct {
 		utilisation float64
 		objective   string

@@ -327,7 +327,7 @@ func TestFitFindsTheTail(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	const seeds = 3
+	const seeds = 2
 	// A run has few phases that are that slow: one alone has them by chance.
 	p99 := func(d *deploy.Deployment) float64 {
 		var all []float64

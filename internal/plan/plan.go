@@ -58,6 +58,7 @@ type Ask struct {
 	Input, Output workload.Lengths
 	Prefix        int     // tokens
 	PrefixShare   float64 // of the requests, where there is a prefix
+	Correlation   float64 // Spearman's, of the lengths of prompts and answers
 	Body          string  // JSON object
 	NoStream      bool
 	Seed          uint64
@@ -336,7 +337,7 @@ func (a *Ask) Preset() string {
 // changed it.
 func (a *Ask) WholePreset() string {
 	p, ok := workload.PresetNamed(a.Workload)
-	if !ok || a.Input.String() != p.Input || a.Output.String() != p.Output || a.Prefix != p.Prefix || p.Prefix > 0 && a.PrefixShare != p.PrefixShare {
+	if !ok || a.Input.String() != p.Input || a.Output.String() != p.Output || a.Prefix != p.Prefix || p.Prefix > 0 && a.PrefixShare != p.PrefixShare || a.Correlation != 0 {
 		return ""
 	}
 	return p.Name

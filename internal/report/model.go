@@ -111,6 +111,7 @@ func facts(run *result.Run) [][]string {
 	var w struct {
 		Preset        string
 		Input, Output string
+		Correlation   float64
 		Prefix        *struct {
 			Tokens int
 			Share  float64
@@ -151,6 +152,9 @@ func facts(run *result.Run) [][]string {
 			who = "the same for " + say.Percent(w.Prefix.Share) + " of the requests, of their own for the others"
 		}
 		asked = append(asked, fmt.Sprintf("%s of them a prefix, %s", say.Count(w.Prefix.Tokens), who))
+	}
+	if w.Correlation != 0 {
+		asked = append(asked, "rank correlation of the lengths "+say.Decimal(w.Correlation, 3))
 	}
 	asked = append(asked, fmt.Sprintf("seed %d", run.Seed))
 	if run.Launch != "" {

@@ -270,7 +270,7 @@ func newSource(p *plan.Ask, t *target.Target, point int32) (source, error) {
 	s := seed.Point(p.Seed, point)
 	w, err := workload.NewRandom(workload.RandomConfig{
 		Preset: p.WholePreset(),
-		Input:  p.Input, Output: p.Output, Prefix: p.Prefix, PrefixShare: p.PrefixShare,
+		Input:  p.Input, Output: p.Output, Prefix: p.Prefix, PrefixShare: p.PrefixShare, Correlation: p.Correlation,
 		Seed: seed.At(s, seed.Workload, 0), Nonce: seed.At(s, seed.Nonce, 0), Calibration: t.Calibration,
 	})
 	if err != nil {

@@ -13,6 +13,7 @@ type Description struct {
 	Preset      string                  `json:"preset,omitempty"` // name of the preset that lengths come from, where none was changed
 	Input       string                  `json:"input,omitempty"`  // lengths in tokens, as ParseLengths reads them
 	Output      string                  `json:"output,omitempty"`
+	Correlation float64                 `json:"correlation,omitempty"` // Spearman's, of the lengths of prompts and answers
 	Prefix      *PrefixDescription      `json:"prefix,omitempty"`
 	Vocabulary  *VocabularyDescription  `json:"vocabulary,omitempty"`
 	Calibration *CalibrationDescription `json:"calibration,omitempty"`
@@ -63,10 +64,10 @@ type FileDescription struct {
 func (r *Random) Describe(v *token.Vocabulary) Description {
 	c := r.config
 	d := Description{
-		Kind:       "random",
-		Preset:     c.Preset,
-		Input:      c.Input.String(),
-		Output:     c.Output.String(),
+		Kind:   "random",
+		Preset: c.Preset,
+		Input:  c.Input.String(),
+		Output: c.Output.String(), Correlation: c.Correlation,
 		Vocabulary: &VocabularyDescription{v.Name(), v.Size(), v.FirstSize()},
 	}
 	if c.Prefix > 0 {

@@ -66,6 +66,10 @@ type RandomConfig struct {
 	// has seen.
 	Seed, Nonce uint64
 
+	// Correlation is Spearman's between the lengths of a prompt, without its prefix, and of
+	// its answer: -1 to 1, 0 for lengths that have nothing to do with each other.
+	Correlation float64
+
 	Calibration Calibration
 }
 
@@ -90,6 +94,8 @@ func NewRandom(c RandomConfig) (*Random, error) {
 		return nil, fmt.Errorf("random workload: prefix is %d, want 0 to %d tokens", c.Prefix, MaxLength)
 	case !(c.PrefixShare >= 0 && c.PrefixShare <= 1):
 		return nil, fmt.Errorf("random workload: prefix share is %g, want 0 to 1", c.PrefixShare)
+	case !(c.Correlation >= -1 && c.Correlation <= 1):
+		return nil, fmt.Errorf("random workload: the correlation of lengths is %g, want -1 to 1", c.Correlation)
 	case k.known() && !(k.PerWord >= 0.1 && k.PerWord <= 100 && math.Abs(k.Overhead) <= MaxLength):
 		return nil, fmt.Errorf("random workload: %g + %g × words is no number of tokens", k.Overhead, k.PerWord)
 	}
@@ -131,10 +137,25 @@ func (r *Random) At(i int64) (Request, error) {
 		Class:    class,
 		Messages: []Message{{Role: "user", Segments: segments}},
 		Input:    c.Calibration.tokens(words),
-		Output:   c.Output.Draw(seed.At(c.Seed, streamOutput, at)),
+		Output:   c.Output.Draw(c.answerDraw(at)),
 		Exact:    true,
 		Session:  Unknown,
 	}, nil
+}
+
+// answerDraw is what the length of an answer is drawn by. With a correlation it follows the
+// prompt's by a Gaussian copula, whose rank correlation ρ has the parameter 2·sin(πρ/6)
+// (Kruskal, Ordinal measures of association, JASA 53, 1958): each length keeps its own
+// distribution. Without one it is a draw of its own.
+func (c *RandomConfig) answerDraw(at uint64) uint64 {
+	u := seed.At(c.Seed, streamOutput, at)
+	if c.Correlation == 0 {
+		return u
+	}
+	r := 2 * math.Sin(math.Pi*c.Correlation/6)
+	z := float64(r*normalQuantile(seed.At(c.Seed, streamInput, at))) + float64(math.Sqrt(max(0, 1-float64(r*r)))*normalQuantile(u))
+	p := math.Erfc(-z/math.Sqrt2) / 2
+	return uint64(min(max(p, 0), math.Nextafter(1, 0)) * (1 << 63) * 2)
 }
 
 // shares tells whether request i begins with the common prefix.

@@ -314,14 +314,7 @@ func (f *fault) check(t *testing.T) {
 		}
 		return
 	}
-	data, err := os.ReadFile(filepath.Join(dir, "run.json"))
-	if err != nil {
-		t.Fatal(err)
-	}
-	run, err := validRun(data)
-	if err != nil {
-		t.Fatal(err)
-	}
+	run := validRunIn(t, dir)
 	if _, err := os.Stat(filepath.Join(dir, "report.html")); err != nil {
 		t.Error(err)
 	}

@@ -87,6 +87,20 @@ func load(dir string) []string {
 		"--ttft", "5ms", "--itl", "2ms", "--output", "16", "--input", "20", "--header", "X-Api-Key=hd-secret-1", "--out", dir}
 }
 
+// validRunIn is the result in a run's directory, as the schema has it.
+func validRunIn(t *testing.T, dir string) *result.Run {
+	t.Helper()
+	data, err := os.ReadFile(filepath.Join(dir, "run.json"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	run, err := validRun(data)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return run
+}
+
 // written reads a run's result and looks for secrets in all of its files.
 func written(t *testing.T, dir string) *result.Run {
 	t.Helper()
@@ -100,16 +114,9 @@ func written(t *testing.T, dir string) *result.Run {
 			t.Errorf("%s holds a secret, or %v", f, err)
 		}
 	}
-	data, err := os.ReadFile(filepath.Join(dir, "run.json"))
-	if err != nil {
-		t.Fatal(err)
-	}
-	run, err := validRun(data)
-	if err != nil {
-		t.Fatal(err)
-	}
+	run := validRunIn(t, dir)
 	if len(run.Points) != 1 || run.Points[0].Requests.OK == 0 {
-		t.Fatalf("nothing that was measured is there: %s", data)
+		t.Fatalf("nothing that was measured is there: %+v", run)
 	}
 	return run
 }

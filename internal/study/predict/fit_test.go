@@ -92,9 +92,11 @@ func TestFitFindsTheTruth(t *testing.T) {
 			t.Errorf("a value beyond its range: %+v", p)
 		}
 	}
-	for _, r := range fit.Runs {
-		if r.Held == 0 || worst(r.ErrorPct) > 12 {
-			t.Errorf("held back: %+v", r)
+	for _, r := range fit.Runs { // of the few that are held back, tails tell nothing
+		for _, q := range []Quantities{r.ErrorPct.TTFT, r.ErrorPct.TPOT, r.ErrorPct.E2E} {
+			if r.Held == 0 || math.Abs(q.Mean) > 4 || math.Abs(q.P50) > 4 {
+				t.Errorf("held back: %+v", r)
+			}
 		}
 	}
 	if len(fit.LeftOut) != 2 {
@@ -233,6 +235,7 @@ func TestSlowPhasesAreFound(t *testing.T) {
 			}
 			logCV, logTime = logCV+math.Log(s.cv/c.cv)/seeds, logTime+math.Log(s.time/c.time)/seeds
 		}
+		// The mean of three scatters by 0.13 where a phase takes 3 s.
 		if math.Abs(logCV) > 0.1 || math.Abs(logTime) > 0.35 {
 			t.Errorf("slow_cv %v and slow_time %v s, found %.2f and %.2f times as large in the mean", c.cv, c.time, math.Exp(logCV), math.Exp(logTime))
 		}

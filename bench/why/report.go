@@ -28,6 +28,7 @@ type tally struct {
 	of, found                              map[explain.Cause]int // points of which it is a cause; of these, named
 	named                                  map[[2]explain.Cause]int
 	knobs, better                          int
+	several, both                          int // points with several causes; of these, two of them named
 	level                                  map[explain.Confidence][2]int
 }
 
@@ -57,6 +58,18 @@ func (t *tally) add(o *Outcome, c *explain.Case) (explain.Diagnosis, bool) {
 			if !right {
 				t.sureWrong++
 			}
+		}
+	}
+	if len(truth) > 1 {
+		t.several++
+		n := 0
+		for _, f := range append([]explain.Finding{*p}, d.Also...) {
+			if slices.Contains(truth, f.Cause) {
+				n++
+			}
+		}
+		if n > 1 {
+			t.both++
 		}
 	}
 	leading := explain.Unknown
@@ -132,6 +145,7 @@ func report(results []*Result, verbose bool) {
 		for _, l := range []explain.Confidence{explain.Sure, explain.Likely, explain.Possible} {
 			fmt.Printf("%-9s %4d, %s right\n", l, all.level[l][0], share(all.level[l][1], all.level[l][0]))
 		}
+		fmt.Printf("%d points have several causes; of %s of them two are named\n", all.several, share(all.both, all.several))
 		fmt.Printf("\n%-24s %6s %7s   claimed as\n", "leading cause", "points", "recall")
 		sum, n := 0.0, 0
 		for _, cause := range append(slices.Clone(causes), explain.Unknown) {

@@ -250,7 +250,7 @@ func candidates(c *Case) (list []candidate) {
 // finding puts a candidate into words.
 func (c *Case) finding(x *candidate, sure Confidence) Finding {
 	w := wording(x.cause, c.Symptom.Metric, c.Facts)
-	f := Finding{Cause: x.cause, Claim: w.claim, Confidence: sure, Gain: x.gain, Evidence: x.evidence, Confirm: w.confirm}
+	f := Finding{Cause: x.cause, Claim: w.claim, Confidence: sure, Gain: x.gain, Evidence: once(x.evidence), Confirm: w.confirm}
 	if c.Twin != nil {
 		for _, t := range c.Twin.Trials[x.cause] {
 			if t.Gain >= Least {
@@ -263,6 +263,16 @@ func (c *Case) finding(x *candidate, sure Confidence) Finding {
 		f.Try = &Trial{Knob: w.knob, To: w.to}
 	}
 	return f
+}
+
+// once leaves out what stands there already: several rules may rest on one fact.
+func once(list []Evidence) (out []Evidence) {
+	for _, e := range list {
+		if !slices.ContainsFunc(out, func(o Evidence) bool { return o.Signal == e.Signal }) {
+			out = append(out, e)
+		}
+	}
+	return out
 }
 
 // notKnown says why, and what would tell.

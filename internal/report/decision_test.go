@@ -1,0 +1,71 @@
+package report
+
+import (
+	"strings"
+	"testing"
+
+	"pitot/internal/data/metric"
+	"pitot/internal/data/result"
+	"pitot/internal/stat"
+	"pitot/internal/study/explain"
+	"pitot/internal/study/inspect"
+)
+
+// The way to decide goes through the same questions always, and takes the branch of the
+// cause that was found.
+func TestDecision(t *testing.T) {
+	point := func(rate float64, ttft, tpot result.Met, stability stat.Stability) result.Point {
+		met := result.Yes
+		if ttft == result.No || tpot == result.No {
+			met = result.No
+		}
+		return result.Point{Load: result.Load{Loop: "open", Rate: &rate}, Stability: stability, SLO: &result.SLO{Met: met, Limits: []result.Limit{
+			{Spec: "p90 ttft<200ms", Metric: metric.TTFT, Met: ttft}, {Spec: "p90 tpot<7ms", Metric: metric.TPOT, Met: tpot},
+		}}}
+	}
+	found := func(at int, m metric.Name, c explain.Cause) *inspect.Explanation {
+		return &inspect.Explanation{Points: []inspect.Point{{Index: at, Symptoms: []explain.Diagnosis{{
+			Symptom: explain.Symptom{Metric: m, Of: "p90"}, Primary: explain.Finding{Cause: c, Confidence: explain.Likely, Confirm: "look"},
+		}}}}}
+	}
+	for _, c := range []struct {
+		name   string
+		points []result.Point
+		x      *inspect.Explanation
+		at     string
+		states string // of the steps
+		taken  string
+	}{
+		{"all pass", []result.Point{point(1, result.Yes, result.Yes, stat.Stable), point(4, result.Yes, result.Yes, stat.Stable)}, nil, "4.00 req/s", "pass pass pass none pass", ""},
+		{"the first that fails", []result.Point{point(4, result.No, result.No, stat.Unstable), point(2, result.No, result.Yes, stat.Stable), point(1, result.Yes, result.Yes, stat.Stable)},
+			found(1, metric.TTFT, explain.Seats), "2.00 req/s", "miss pass pass none none", branchQueue},
+		{"tokens near the bound", []result.Point{point(1, result.Yes, result.No, stat.Stable)}, found(0, metric.TPOT, explain.Bandwidth), "1.00 req/s", "pass miss pass none none", branchNear},
+		{"tokens far from it", []result.Point{point(1, result.Yes, result.No, stat.Stable)}, found(0, metric.TPOT, explain.Host), "1.00 req/s", "pass miss pass none none", branchFar},
+		{"a client that is late", []result.Point{point(1, result.No, result.Yes, stat.Stable)}, found(0, metric.TTFT, explain.Client), "1.00 req/s", "miss pass pass none none", branchBefore},
+		{"not known", []result.Point{point(1, result.No, result.Yes, stat.Stable)}, found(0, metric.TTFT, explain.Unknown), "1.00 req/s", "miss pass pass none none", ""},
+		{"nothing was found out", []result.Point{point(1, result.No, result.Yes, stat.Stable)}, nil, "1.00 req/s", "miss pass pass none none", ""},
+		{"more than is served", []result.Point{point(1, result.Yes, result.Yes, stat.Unstable)}, nil, "1.00 req/s", "pass pass miss none none", ""},
+		{"not decided", []result.Point{point(1, result.Undecided, result.Yes, stat.Stable)}, nil, "1.00 req/s", "open pass pass none open", ""},
+	} {
+		d := decide(&result.Run{Points: c.points}, c.x)
+		if d == nil {
+			t.Fatalf("%s: no way", c.name)
+		}
+		var states []string
+		taken := ""
+		for _, s := range d.Steps {
+			states = append(states, s.State)
+			for _, b := range s.Branches {
+				if b.Taken {
+					taken += b.Text
+				}
+			}
+		}
+		if got := strings.Join(states, " "); got != c.states || taken != c.taken || d.Load != c.at {
+			t.Errorf("%s: at %s %s, taken %q; want at %s %s, %q", c.name, d.Load, got, taken, c.at, c.states, c.taken)
+		}
+	}
+	if decide(&result.Run{Points: []result.Point{{}}}, nil) != nil {
+		t.Error("a run without an objective has a way to decide")
+	}
+}

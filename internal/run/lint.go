@@ -3,6 +3,7 @@ package run
 import (
 	"fmt"
 	"os"
+	"slices"
 	"strconv"
 
 	"pitot/internal/plan"
@@ -56,15 +57,15 @@ func lintLengths(a *plan.Ask, c workload.Conditions) (list []workload.Finding) {
 		return list
 	}
 	const ranks = 200
+	var out [ranks]int // they rise
+	for k := range out {
+		out[k] = a.Output.Quantile((float64(k) + .5) / ranks)
+	}
 	over := 0
 	for i := range ranks {
 		in := a.Prefix + a.Input.Quantile((float64(i)+.5)/ranks)
-		for k := range ranks {
-			if in+a.Output.Quantile((float64(k)+.5)/ranks) > c.Limit {
-				over += ranks - k
-				break
-			}
-		}
+		k, _ := slices.BinarySearch(out[:], c.Limit-in+1)
+		over += ranks - k
 	}
 	if over > 0 {
 		list = append(list, workload.Finding{Name: workload.LintLimit,

@@ -9,7 +9,7 @@ import (
 )
 
 // How fast requests are made on one core: due time, lengths and the text of the prompt.
-// Words are drawn singly, one number of the seed each.
+// Words are drawn one by one, four from each number of the seed.
 //
 //	go test -run XXX -bench 'Requests|Start' ./internal/workload
 func BenchmarkRequests(b *testing.B) {

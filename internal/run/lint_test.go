@@ -1,0 +1,40 @@
+package run
+
+import (
+	"testing"
+
+	"pitot/internal/plan"
+	"pitot/internal/target"
+	"pitot/internal/workload"
+)
+
+// Generated lengths beyond the model's limit are told before a run, with their share; lengths
+// within it are not. So are rounded times, and a window for which requests take too long.
+func TestLintOfPlans(t *testing.T) {
+	for _, c := range []struct {
+		input, output, arrival string
+		limit                  string
+		want                   string
+	}{
+		{"1000", "200", "poisson", "1200", ""},
+		{"1000", "200", "poisson", "1199", workload.LintLimit},
+		{"1000", "200", "poisson", "", ""},
+		{"uniform(1,1000)", "1", "poisson", "501", workload.LintLimit},
+	} {
+		p := plan.Default()
+		p.Rate, p.Arrival = 1, c.arrival
+		p.Input, _ = workload.ParseLengths(c.input)
+		p.Ask.Output, _ = workload.ParseLengths(c.output)
+		found := Lint(&p, &target.Target{Server: map[string]string{"max_model_len": c.limit}})
+		got := ""
+		for _, f := range found {
+			got += f.Name
+		}
+		if got != c.want {
+			t.Errorf("%+v: %+v", c, found)
+		}
+		if c.input == "uniform(1,1000)" && found[0].Text[:4] != "50 %" {
+			t.Errorf("half of them are beyond: %s", found[0].Text)
+		}
+	}
+}

@@ -39,6 +39,7 @@ func TestServerCountsWhatWasSent(t *testing.T) {
 		{"no probes", []string{"run", "URL", "--no-probe", "--model", "fixed", "--concurrency", "2", "--requests", "20", "--exactly", "--warmup", "0s", "--output", "4"}},
 	} {
 		t.Run(c.name, func(t *testing.T) {
+			t.Parallel() // each waits, and little else
 			dir := t.TempDir()
 			truth := filepath.Join(dir, "truth.jsonl")
 			var out bytes.Buffer

@@ -57,6 +57,7 @@ func TestScripts(t *testing.T) {
 		Dir: "testdata",
 		Setup: func(e *testscript.Env) error {
 			e.Setenv(raceExit())
+			e.Setenv(seldomCollected())
 			return nil
 		},
 		Cmds: map[string]func(ts *testscript.TestScript, neg bool, args []string){
@@ -69,6 +70,10 @@ func TestScripts(t *testing.T) {
 // raceExit keeps the race detector, where there is one, from its second of
 // sleep at the end of each process.
 func raceExit() (name, value string) { return "GORACE", "atexit_sleep_ms=0" }
+
+// seldomCollected has short-lived processes collect their garbage less often than
+// those of users, who may have little memory: it is a sixth of what they compute.
+func seldomCollected() (name, value string) { return "GOGC", "400" }
 
 func exitcode(ts *testscript.TestScript, neg bool, args []string) {
 	if neg || len(args) < 2 {

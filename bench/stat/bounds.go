@@ -47,7 +47,7 @@ func twinBounds() table { return boundsOf("bounds-twin", boundedTwins()) }
 func boundsOf(name string, systems []system) table {
 	return table{
 		name: name, slow: true, reps: 100,
-		about: "Every bound that `pitot find` prints, over systems of many kinds, a budget of requests in windows. All searches that were started count. " +
+		about: "Every bound that `pitot find` prints, over systems of many kinds, a budget of requests in windows; of sim: is that of a simulated target, whose main loads are counted and not recorded. All searches that were started count. " +
 			"At least, at most: the share that has the bound, and of all searches the share whose bound holds or that have none. Both: neither is wrong, and no floor is named where there is none, nor an estimate given where there is one. " +
 			"Interval: the share with an estimate, and of these the share whose interval holds the truth. Too high: of all, a verified load over 2 % above the truth. " +
 			"Wide: median of at most ÷ at least where there are both. Floor: the share of searches that say that no load meets the limit. " +
@@ -60,7 +60,7 @@ func boundsOf(name string, systems []system) table {
 func boundRows(systems []system, halved bool, reps int, seed uint64) (rows [][]string) {
 	// halves are the systems of each, by budget.
 	halves := map[string][]*boundCount{}
-	budgets := []int{3_000, 10_000, 40_000}
+	budgets := []int{3_000, 10_000, 40_000, ofWork}
 	for i, s := range systems {
 		half := "reported"
 		if halved && i%2 == 0 {
@@ -75,7 +75,7 @@ func boundRows(systems []system, halved bool, reps int, seed uint64) (rows [][]s
 			if c == nil { // there was no time for it
 				continue
 			}
-			rows = append(rows, append([]string{s.name, half, fmt.Sprint(budget)}, c.row()...))
+			rows = append(rows, append([]string{s.name, half, budgetName(budget)}, c.row()...))
 			key := half + fmt.Sprint(budget)
 			halves[key] = append(halves[key], c)
 		}
@@ -89,10 +89,18 @@ func boundRows(systems []system, halved bool, reps int, seed uint64) (rows [][]s
 			for _, c := range halves[half+fmt.Sprint(budget)] {
 				all.merge(c)
 			}
-			rows = append(rows, append([]string{"all", half, fmt.Sprint(budget)}, all.row()...))
+			rows = append(rows, append([]string{"all", half, budgetName(budget)}, all.row()...))
 		}
 	}
 	return rows
+}
+
+// budgetName is a budget as tables have it.
+func budgetName(budget int) string {
+	if budget == ofWork {
+		return "of sim:"
+	}
+	return fmt.Sprint(budget)
 }
 
 // boundCount is how the searches of a system came out.

@@ -60,13 +60,26 @@ func findRows(of []system, budgets, bisections []int, reps int, seed uint64, few
 }
 
 // searches does so many of a system, each with a budget of requests.
+// ofWork stands for the budget of a search on sim:, in which the loads that are fitted are
+// counted and not recorded; workRequests is how many requests it pays to record.
+const ofWork, workRequests = -1, 40_000
+
 func searches(s system, budget, reps int, seed uint64) []search.Capacity {
 	found := make([]search.Capacity, reps)
 	together(reps, func(r int) {
 		rng := rand.New(rand.NewPCG(seed, uint64(r)))
-		c, err := search.Find(context.Background(), search.FindConfig{
-			Eps: s.eps(), Residence: s.residence, Budget: search.Budget{Requests: budget}, Seed: rng.Uint64(),
-		}, func(_ context.Context, p search.Probe) (search.Seen, error) { return s.probe(p, rng.Uint64()), nil })
+		cfg := search.FindConfig{Eps: s.eps(), Residence: s.residence, Budget: search.Budget{Requests: budget}, Seed: rng.Uint64()}
+		if budget == ofWork { // that of sim:, where recording a request takes 1
+			cfg.Budget, cfg.Count = search.Budget{Requests: search.EnoughRequests, Work: workRequests}, true
+		}
+		c, err := search.Find(context.Background(), cfg, func(_ context.Context, p search.Probe) (search.Seen, error) {
+			seen := s.probe(p, rng.Uint64())
+			sent := float64(p.Requests) + (p.Residences+search.Drain)*p.Residence*p.Load
+			if seen.Sent, seen.Work = int(sent), sent; p.Counted {
+				seen.Work *= search.CountedWork
+			}
+			return seen, nil
+		})
 		if err != nil {
 			panic(err)
 		}

@@ -287,7 +287,11 @@ func (m *Model) capacityFigures(k *result.Capacity) {
 		word := map[bool]string{true: "Verified", false: "Not verified"}[v.Passed]
 		addFigure(word, &v.Load, "at most "+say.Percent(v.Upper)+" violate it")
 	}
-	m.Figures = append(m.Figures, Figure{Name: "Measured", Value: say.Count(k.Requests), Unit: "requests", Note: say.Seconds(k.Seconds)})
+	measured := say.Seconds(k.Seconds)
+	if n := countedAlone(k); n > 0 {
+		measured = say.Count(n) + " of them counted alone · " + measured
+	}
+	m.Figures = append(m.Figures, Figure{Name: "Measured", Value: say.Count(k.Requests), Unit: "requests", Note: measured})
 }
 
 func (m *Model) curveFigures(k *result.Curve, run *result.Run) {

@@ -120,7 +120,21 @@ func (o *Overview) capacity(c *result.Capacity, run *result.Run) {
 		}
 		addFact(parts...)
 	}
-	addFact(say.Plural(c.Requests, "request")+" measured", say.Seconds(c.Seconds))
+	measured := say.Plural(c.Requests, "request") + " measured"
+	if n := countedAlone(c); n > 0 {
+		measured += ", " + say.Count(n) + " of them counted and not recorded"
+	}
+	addFact(measured, say.Seconds(c.Seconds))
+}
+
+// countedAlone is how many requests of a search are in no record.
+func countedAlone(c *result.Capacity) (n int) {
+	for i := range c.Trail {
+		if c.Trail[i].Counted {
+			n += c.Trail[i].Requests
+		}
+	}
+	return n
 }
 
 // replayText is what a replay on a twin says, or why it says nothing.

@@ -78,11 +78,17 @@ const leastWarmup = time.Second
 func (s *Searcher) Probe(ctx context.Context, p search.Probe) (search.Seen, error) {
 	s.view.About(s.about(p))
 	warmup := max(time.Duration(p.Residences*p.Residence*float64(time.Second)), leastWarmup)
-	m, err := s.session.Measure(ctx, s.load(p.Load, p.Requests, warmup.Round(time.Millisecond), p.Stage))
+	measure := s.session.Measure
+	if p.Counted {
+		measure = s.session.Count
+	}
+	m, err := measure(ctx, s.load(p.Load, p.Requests, warmup.Round(time.Millisecond), p.Stage))
 	if err != nil {
 		return search.Seen{}, err
 	}
-	s.work, s.sent = s.work+search.WorkOf(m.Extent.Requests, m.Extent.Events, m.Extent.Prompt), s.sent+int(m.Extent.Requests)
+	if !p.Counted {
+		s.work, s.sent = s.work+search.WorkOf(m.Extent.Requests, m.Extent.Events, m.Extent.Prompt, false), s.sent+int(m.Extent.Requests)
+	}
 	t0 := int64(math.Round(m.Seconds.Warmup * 1e9))
 	s.probed = append(s.probed, Probed{int32(m.Index), t0, t0 + int64(math.Round(m.Seconds.Window*1e9))})
 	v := m.Violations(s.claims, p.Blocks)
@@ -90,11 +96,11 @@ func (s *Searcher) Probe(ctx context.Context, p search.Probe) (search.Seen, erro
 		Load: p.Load, N: v.N, Violations: v.Of, Joint: v.Any,
 		Errors:  m.Requests.Due - m.Requests.OK,
 		Seconds: m.Seconds.Warmup + m.Seconds.Window + m.Seconds.Drain,
-		Work:    search.WorkOf(m.Extent.Requests, m.Extent.Events, m.Extent.Prompt), Sent: int(m.Extent.Requests),
+		Work:    search.WorkOf(m.Extent.Requests, m.Extent.Events, m.Extent.Prompt, p.Counted), Sent: int(m.Extent.Requests),
 		Blocks: v.Blocks, JointBlock: v.InAny,
 		Stability: stat.Stability(m.Stability),
 		Failed:    m.Requests.OK == 0 || gone(&m.Point),
-		Invalid:   m.Verdict == result.Invalid,
+		Invalid:   m.Verdict == result.Invalid && !p.Counted, // the instrument of a count cannot fail
 	}
 	if e := m.Metrics.SummaryOf(metric.E2E); e != nil && e.Mean != nil {
 		seen.Residence = *e.Mean / 1e3
@@ -186,17 +192,28 @@ func (s *Searcher) line(p search.Probe, seen *search.Seen) string {
 	return line
 }
 
-// inRequests is a budget of work as one of requests, as far as what one takes is known.
-func (s *Searcher) inRequests(b search.Budget) search.Budget {
+// outlook is what a budget can give, as far as what a request takes is known; near is a
+// load around the capacity, the zero one where none is known yet.
+func (s *Searcher) outlook(cfg *search.FindConfig, near search.Probe) search.Outlook {
+	b, paid, rate := cfg.Budget, 0, near.Load
+	if s.closed && near.Residence > 0 {
+		rate /= near.Residence
+	}
 	switch {
 	case b.Work > 0 && s.work == 0:
 		b.Requests = 0 // how many that is follows from the first of them
 	case b.Work > 0:
-		if n := int(b.Work / s.work * float64(s.sent)); b.Requests == 0 || n < b.Requests {
-			b.Requests = n
-		}
+		around := (search.Warmup + search.Drain) * near.Residence * rate
+		paid, b.Requests = b.InRequests(s.work/float64(s.sent), around, cfg.Count)
 	}
-	return b
+	o := search.Forecast(cfg.Residence, s.served, b)
+	if near.Load > 0 {
+		o = search.ForecastNear(near.Residence, rate, b)
+	}
+	if paid > 0 {
+		o.Requests = paid
+	}
+	return o
 }
 
 // level is with which bounds and intervals of a search hold.
@@ -233,7 +250,7 @@ func (s *Searcher) Result(c search.Capacity, objective slo.Spec) *result.Capacit
 	for i, step := range c.Trail {
 		r.Trail = append(r.Trail, result.CapacityProbe{
 			Point: int(s.probed[i].Point), Stage: step.Stage, Load: step.Load, Requests: step.Seen.N,
-			Violations: step.Seen.Violations, Stability: step.Seen.Stability, Excluded: step.Seen.Invalid,
+			Violations: step.Seen.Violations, Stability: step.Seen.Stability, Excluded: step.Seen.Invalid, Counted: step.Counted,
 		})
 	}
 	return r
@@ -281,6 +298,7 @@ func (s *Searcher) Find(ctx context.Context, what Goal) (*result.Capacity, error
 	}
 	if s.budget == 0 {
 		cfg.Budget.Requests, cfg.Budget.Work = search.EnoughRequests, search.EnoughWork
+		cfg.Count = what.Twin == nil && what.Verify == 0 && s.session.Target.Kind == plan.KindSim && !slices.ContainsFunc(what.Objective.Limits, func(l slo.Limit) bool { return l.Metric == metric.Stall })
 	}
 	if what.Verify > 0 {
 		c, err := search.Verify(ctx, cfg, what.Verify, s.Probe)
@@ -292,17 +310,13 @@ func (s *Searcher) Find(ctx context.Context, what Goal) (*result.Capacity, error
 		}
 		return s.Result(c, what.Objective), err
 	}
-	outlook := func() search.Outlook { return search.Forecast(cfg.Residence, s.served, s.inRequests(cfg.Budget)) }
-	s.view.ShowLine("budget: " + outlook().String())
+	s.view.ShowLine("budget: " + s.outlook(&cfg, search.Probe{}).String())
 	centred, near := false, search.Probe{}
 	c, err := search.Find(ctx, cfg, func(ctx context.Context, p search.Probe) (search.Seen, error) {
 		if p.Stage == search.Centre && !centred {
 			centred = true
-			if near = p; s.closed {
-				near.Load /= p.Residence // a rate
-			}
-			outlook = func() search.Outlook { return search.ForecastNear(near.Residence, near.Load, s.inRequests(cfg.Budget)) }
-			o := outlook()
+			near = p
+			o := s.outlook(&cfg, near)
 			s.forecast = &result.Forecast{Requests: o.Requests, HalfWidth: search.Known(o.HalfWidth)}
 			s.view.ShowLine("budget: " + o.String())
 		}
@@ -322,11 +336,11 @@ func (s *Searcher) Find(ctx context.Context, what Goal) (*result.Capacity, error
 		if cfg.Budget.Work > 0 { // nobody asked for so little: it is said how to have more
 			r.Why = strings.Replace(r.Why, "the budget is too small", "what a few seconds simulate is too little", 1)
 			if centred {
-				r.Why += "; with --budget, of virtual time: " + search.ForecastNear(near.Residence, near.Load, search.Budget{}).String()
+				r.Why += "; with --budget, of virtual time: " + s.outlook(&search.FindConfig{Residence: cfg.Residence}, near).String()
 			}
 			return r, err
 		}
-		r.Why += "; " + outlook().String()
+		r.Why += "; " + s.outlook(&cfg, near).String()
 	}
 	return r, err
 }

@@ -55,6 +55,7 @@ type Session struct {
 	head      []byte // what is known of the run before its load, as a mark
 	headless  bool   // of a session that goes on that is lost
 	next      int32
+	counted   int32     // loads of which nothing is recorded
 	latest    int32     // index of the point whose load began last
 	earlier   []earlier // by index
 	alone     time.Duration
@@ -325,6 +326,32 @@ func (s *Session) Measure(ctx context.Context, l Load) (*Measured, error) {
 	}
 	return s.measured(fold, index), nil
 }
+
+// firstCounted is the index of the first load that is counted: points have lower ones, and
+// loads of one index have the same arrivals and prompts.
+const firstCounted = 1 << 24
+
+// Count measures a load of a simulated target of which nothing is recorded: its
+// requests are counted, and what limits on requests need is known of each but for its
+// gaps. That takes a fraction of the work. What a session that goes on had counted is
+// counted again.
+func (s *Session) Count(ctx context.Context, l Load) (*Measured, error) {
+	index := firstCounted + s.counted
+	s.counted++
+	hard := s.plan.Load
+	hard.Rate, hard.Concurrency, hard.Requests, hard.Duration, hard.Warmup = l.Rate, l.Concurrency, l.Requests, l.Duration, l.Warmup
+	kept := &keptRecords{point: index, rows: true}
+	fold, err := s.runner.inMemory(ctx, s.plan, s.Target, &hard, index, kept, plannedAs{what: l, light: s.light, store: s.memory()})
+	if err != nil {
+		return nil, err
+	}
+	m := s.measured(fold, index)
+	m.Index, m.Extent.Events = Unrecorded, kept.chunks
+	return m, ctx.Err()
+}
+
+// Unrecorded is the index of a load of which nothing is.
+const Unrecorded = -1
 
 func (s *Session) measured(fold *measure.Fold, index int32) *Measured {
 	m := &Measured{fold.Point(), int(index), fold.Extent(), fold.Violations}

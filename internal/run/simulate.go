@@ -11,6 +11,7 @@ import (
 	"pitot/internal/data/marks"
 	"pitot/internal/data/record"
 	"pitot/internal/data/result"
+	"pitot/internal/data/spill"
 	"pitot/internal/load"
 	"pitot/internal/measure"
 	"pitot/internal/plan"
@@ -41,18 +42,36 @@ func (r *Runner) Simulate(ctx context.Context, p *plan.Plan, loads []plan.Load) 
 }
 
 func (r *Runner) simulate(ctx context.Context, p *plan.Plan, t *target.Target, l *plan.Load, index int32) (result.Point, error) {
-	src, err := newSource(&p.Ask, t, index)
+	store := memory(os.TempDir())
+	defer store.Close()
+	fold, err := r.inMemory(ctx, p, t, l, index, &keptRecords{point: index}, plannedAs{store: store})
 	if err != nil {
 		return result.Point{}, err
+	}
+	return fold.Point(), fold.Err()
+}
+
+// plannedAs is what a load in memory has beside its plan.
+type plannedAs struct {
+	what  Load
+	light int64 // see [plannedPoint]
+	store *spill.Store
+}
+
+// inMemory puts a load on a simulated target and keeps what was due, sent and answered
+// in memory.
+func (r *Runner) inMemory(ctx context.Context, p *plan.Plan, t *target.Target, l *plan.Load, index int32, kept *keptRecords, as plannedAs) (*measure.Fold, error) {
+	defer kept.remove()
+	src, err := newSource(&p.Ask, t, index)
+	if err != nil {
+		return nil, err
 	}
 	defer src.close()
 	cfg, err := schedule(l, t, arrivalSeed(p.Seed, index))
 	if err != nil {
-		return result.Point{}, err
+		return nil, err
 	}
-	setup := plannedPoint(p, t, l, &src, &cfg, Load{}, 0)
-	kept := &keptRecords{point: index}
-	defer kept.remove()
+	setup := plannedPoint(p, t, l, &src, &cfg, as.what, as.light)
 	var look *looker
 	if setup.Requests == 0 && (setup.AutoWarmup && p.SpendLimit == 0 || !l.Until.None()) {
 		look = &looker{want: l.Until, longest: int64(p.Budget), inTime: true, records: kept.records, index: index, setup: setup, say: r.showLine}
@@ -65,26 +84,26 @@ func (r *Runner) simulate(ctx context.Context, p *plan.Plan, t *target.Target, l
 	setup = ended(setup, marks.Window{T0: &t0, T1: t1, Ended: world.Now(), GaveUp: core.GaveUp()})
 	frames, err := kept.records()
 	if err != nil {
-		return result.Point{}, err
+		return nil, err
 	}
 	setups := map[int32]measure.Setup{index: setup}
 	measure.Settle(setups, frames)
-	store := memory(os.TempDir())
-	defer store.Close()
-	fold := measure.NewFoldIn(store, setups[index])
+	fold := measure.NewFoldIn(as.store, setups[index])
 	for f, err := range frames {
 		if err != nil {
-			return result.Point{}, fmt.Errorf("read records: %w", err)
+			return nil, fmt.Errorf("read records: %w", err)
 		}
 		fold.Add(f)
 	}
-	return fold.Point(), fold.Err()
+	return fold, fold.Err()
 }
 
 // keptRecords are the records of a point: in memory, and from so many on in a
 // journal, in a directory that is removed in the end.
 type keptRecords struct {
 	point   int32
+	rows    bool  // alone: chunks are counted and not kept
+	chunks  int64 // that were counted
 	frames  []record.Frame
 	size    int // bytes of what is in memory
 	journal *record.Journal
@@ -111,6 +130,10 @@ func (k *keptRecords) last() *record.Frame {
 
 // Chunk implements [record.Sink].
 func (k *keptRecords) Chunk(c record.Chunk) {
+	if k.rows {
+		k.chunks++
+		return
+	}
 	if k.journal != nil {
 		k.journal.Chunk(c)
 		k.keepUp()

@@ -1,11 +1,60 @@
 package run
 
 import (
+	"context"
+	"path/filepath"
 	"slices"
 	"testing"
 
+	"github.com/google/go-cmp/cmp"
+
 	"pitot/internal/data/record"
+	"pitot/internal/plan"
+	"pitot/internal/slo"
+	"pitot/internal/workload"
 )
+
+// A load that is counted violates what one does that is recorded, request by request; its
+// rows are all that is kept.
+func TestCountIsAsRecorded(t *testing.T) {
+	objective, err := slo.Parse("p90 ttft<45ms, p90 tpot<9ms, p90 e2e<700ms, p90 ttfa<45ms")
+	if err != nil {
+		t.Fatal(err)
+	}
+	claims, err := objective.Claims()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, l := range []Load{{Rate: 12, Requests: 400}, {Concurrency: 9, Requests: 300}} {
+		p := plan.Default()
+		p.Spec, p.Out, p.Seed, p.SeedSet = "sim:llama-3.1-8b@h100", filepath.Join(t.TempDir(), "run"), 5, true
+		p.Input, p.Ask.Output = lengths(t, "uniform(100,900)"), lengths(t, "uniform(20,120)")
+		s := open(t, &p)
+		recorded, err := s.Measure(context.Background(), l)
+		if err != nil {
+			t.Fatal(err)
+		}
+		s.counted = -firstCounted // the same arrivals and prompts
+		counted, err := s.Count(context.Background(), l)
+		if err != nil {
+			t.Fatal(err)
+		}
+		want, got := recorded.Violations(claims, 10), counted.Violations(claims, 10)
+		if d := cmp.Diff(want, got); d != "" {
+			t.Error(d)
+		}
+		if slices.Contains(want.Of, 0) || slices.Max(want.Of) == want.N {
+			t.Errorf("limits that tell nothing: %d of %d", want.Of, want.N)
+		}
+		if counted.Extent != recorded.Extent || counted.Stability != recorded.Stability || counted.Index != Unrecorded {
+			t.Errorf("%+v and %+v, %s and %s", counted.Extent, recorded.Extent, counted.Stability, recorded.Stability)
+		}
+		run, err := s.Close(false, nil)
+		if err != nil || len(run.Points) != 1 {
+			t.Errorf("%d points: %v", len(run.Points), err)
+		}
+	}
+}
 
 // Records that do not fit into memory come back from the disk as they were, and
 // leave nothing behind.
@@ -51,4 +100,13 @@ func TestKeptRecords(t *testing.T) {
 	if exists(dir) {
 		t.Error("the directory is still there")
 	}
+}
+
+func lengths(t *testing.T, s string) workload.Lengths {
+	t.Helper()
+	l, err := workload.ParseLengths(s)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return l
 }

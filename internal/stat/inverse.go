@@ -14,7 +14,7 @@ const (
 // fewBursts is by how much the standard error is larger where the violations make
 // few independent bursts: 1 + fewBursts ÷ their number. Chosen on the systems that
 // `go run ./bench/stat -only bounds` does not report.
-const fewBursts = 2
+const fewBursts = 1
 
 // leastBursts is how many of them are too few to tell their spread.
 const leastBursts = 5

@@ -6,6 +6,9 @@ import "math"
 type Share struct {
 	Load          float64
 	Violations, N int
+	// Less is how much less than its requests say it counts, from 0 for as much as they
+	// say to 1 for nothing.
+	Less float64
 }
 
 // Prior is a normal prior on a slope. No spread means no prior.
@@ -137,8 +140,8 @@ func (f *Logistic) residualOf(p Share) (x, variance, residual float64) {
 	x = math.Log(p.Load / f.Centre)
 	eta := f.A + f.B*x
 	yes, no := sigmoid(eta), sigmoid(-eta)
-	v, rest := float64(p.Violations), float64(p.N-p.Violations)
-	return x, float64(p.N) * yes * no, v*no - rest*yes
+	v, rest, weight := float64(p.Violations), float64(p.N-p.Violations), 1-p.Less
+	return x, weight * float64(p.N) * yes * no, weight * (v*no - rest*yes)
 }
 
 // posterior is φ times its logarithm.
@@ -147,7 +150,7 @@ func (f *Logistic) posterior(points []Share, slope Prior) float64 {
 	sum := -f.Phi * slope.precision() * d * d / 2
 	for _, p := range points {
 		eta := f.A + f.B*math.Log(p.Load/f.Centre)
-		sum += float64(p.Violations)*logSigmoid(eta) + float64(p.N-p.Violations)*logSigmoid(-eta)
+		sum += (1 - p.Less) * (float64(p.Violations)*logSigmoid(eta) + float64(p.N-p.Violations)*logSigmoid(-eta))
 	}
 	return sum
 }
@@ -178,7 +181,7 @@ func (f *Logistic) information(points []Share, slope Prior) Covariance {
 // spread takes φ and the covariances from the residuals.
 func (f *Logistic) spread(points []Share, slope Prior) {
 	bread := f.information(points, slope).inverse()
-	var pearson float64
+	var pearson, weights float64
 	var meat Covariance
 	for _, p := range points {
 		x, w, r := f.residualOf(p)
@@ -186,12 +189,13 @@ func (f *Logistic) spread(points []Share, slope Prior) {
 			continue // so far from the limit that the model leaves no chance
 		}
 		pearson += r * r / w
+		weights += 1 - p.Less
 		u := r / max(1-w*bread.varianceAt(x), 1e-9) // a leverage of 1 but for rounding
 		meat.AA += u * u
 		meat.AB += u * u * x
 		meat.BB += u * u * x * x
 	}
-	f.Phi = max(1, pearson/float64(f.DF))
+	f.Phi = max(1, pearson/weights*float64(len(points))/float64(f.DF))
 	f.Model = Covariance{f.Phi * bread.AA, f.Phi * bread.AB, f.Phi * bread.BB}
 	f.Robust = bread.sandwich(meat)
 }
@@ -202,6 +206,9 @@ func (c Covariance) sandwich(m Covariance) Covariance {
 	ba, bb := c.AB*m.AA+c.BB*m.AB, c.AB*m.AB+c.BB*m.BB
 	return Covariance{aa*c.AA + ab*c.AB, aa*c.AB + ab*c.BB, ba*c.AB + bb*c.BB}
 }
+
+// ShareAt is the share of violations that the fit expects at a load.
+func (f *Logistic) ShareAt(load float64) float64 { return sigmoid(f.A + f.B*math.Log(load/f.Centre)) }
 
 func sigmoid(x float64) float64 { return 1 / (1 + math.Exp(-x)) }
 

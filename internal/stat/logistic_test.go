@@ -95,7 +95,7 @@ func TestCapacityOfAQueue(t *testing.T) {
 // statsmodels' binomial GLM, with χ²/(m−2) and HC3 by their definitions in
 // NumPy, and Fieller's limits by his formula.
 func TestLogistic(t *testing.T) {
-	points := []Share{{9, 2, 1000}, {10, 15, 1000}, {11, 21, 900}, {12, 80, 1100}, {13, 170, 1000}}
+	points := []Share{{9, 2, 1000, 0}, {10, 15, 1000, 0}, {11, 21, 900, 0}, {12, 80, 1100, 0}, {13, 170, 1000, 0}}
 	f := FitLogistic(points, Prior{})
 	v := f.LoadAt(.01, .95, .05)
 	for _, c := range []struct {
@@ -105,8 +105,8 @@ func TestLogistic(t *testing.T) {
 		{"A", f.A, -3.61201559}, {"B", f.B, 11.44044634}, {"centre", f.Centre, 10.908171530655386},
 		{"φ", f.Phi, 1.3575361443127445}, {"AA", f.Model.AA, .01849526}, {"AB", f.Model.AB, -.10910592}, {"BB", f.Model.BB, .90657406},
 		{"robust AA", f.Robust.AA, .03433611}, {"robust AB", f.Robust.AB, -.22608933}, {"robust BB", f.Robust.BB, 1.79614442},
-		{"load", v.Load, 10.0099525770909}, {"standard error", v.SE, .02780414821419349},
-		{"lower end", v.Lo, 8.750342977551464}, {"upper end", v.Hi, 10.720786353880586}, {"lower limit", v.Lower, 9.175639364330303},
+		{"load", v.Load, 10.0099525770909}, {"standard error", v.SE, .027691141773730086},
+		{"lower end", v.Lo, 8.75857197672226}, {"upper end", v.Hi, 10.718791126152764}, {"lower limit", v.Lower, 9.180386567739982},
 	} {
 		if !near(c.got, c.want, 2e-5) { // the limits are those of 400 slopes
 			t.Errorf("%s = %.9g, want %.9g", c.name, c.got, c.want)
@@ -115,7 +115,7 @@ func TestLogistic(t *testing.T) {
 	// The unit of the load does not matter.
 	scaled := make([]Share, len(points))
 	for i, p := range points {
-		scaled[i] = Share{60 * p.Load, p.Violations, p.N}
+		scaled[i] = Share{60 * p.Load, p.Violations, p.N, 0}
 	}
 	if u := FitLogistic(scaled, Prior{}).LoadAt(.01, .95, .05); !near(u.Load, 60*v.Load, 1e-9) || !near(u.Hi, 60*v.Hi, 1e-9) || !near(u.SE, v.SE, 1e-7) {
 		t.Errorf("%+v in other units is %+v", v, u)
@@ -127,7 +127,7 @@ func TestLogistic(t *testing.T) {
 
 // Where the data say little, the prior does.
 func TestPriorOnTheSlope(t *testing.T) {
-	points := []Share{{9.9, 1, 100}, {10, 0, 100}, {10.1, 2, 100}}
+	points := []Share{{9.9, 1, 100, 0}, {10, 0, 100, 0}, {10.1, 2, 100, 0}}
 	strong := FitLogistic(points, Prior{25, .01})
 	if math.Abs(strong.B-25) > .01 {
 		t.Errorf("a strong prior of 25 gives %g", strong.B)
@@ -139,25 +139,25 @@ func TestPriorOnTheSlope(t *testing.T) {
 }
 
 func TestNoLoad(t *testing.T) {
-	rising := []Share{{9, 2, 1000}, {10, 15, 1000}, {11, 21, 900}, {12, 80, 1100}, {13, 170, 1000}}
+	rising := []Share{{9, 2, 1000, 0}, {10, 15, 1000, 0}, {11, 21, 900, 0}, {12, 80, 1100, 0}, {13, 170, 1000, 0}}
 	for _, c := range []struct {
 		points []Share
 		eps    float64
 		reason string
 	}{
 		{nil, .01, "fewer than three loads"},
-		{[]Share{{9, 1, 10}, {9, 2, 10}, {10, 3, 10}}, .01, "fewer than three loads"},
-		{[]Share{{9, 0, 10}, {10, 0, 10}, {11, 0, 10}}, .01, "no violation"},
-		{[]Share{{9, 10, 10}, {10, 10, 10}, {11, 10, 10}}, .01, "every request violates"},
-		{[]Share{{9, 1, 10}, {10, 11, 10}, {11, 3, 10}}, .01, "out of range"},
-		{[]Share{{0, 1, 10}, {10, 1, 10}, {11, 3, 10}}, .01, "out of range"},
-		{[]Share{{math.NaN(), 1, 10}, {10, 1, 10}, {11, 3, 10}}, .01, "out of range"},
-		{[]Share{{9, 300, 1000}, {10, 100, 1000}, {11, 20, 1000}, {12, 5, 1000}}, .05, "do not rise"},
+		{[]Share{{9, 1, 10, 0}, {9, 2, 10, 0}, {10, 3, 10, 0}}, .01, "fewer than three loads"},
+		{[]Share{{9, 0, 10, 0}, {10, 0, 10, 0}, {11, 0, 10, 0}}, .01, "no violation"},
+		{[]Share{{9, 10, 10, 0}, {10, 10, 10, 0}, {11, 10, 10, 0}}, .01, "every request violates"},
+		{[]Share{{9, 1, 10, 0}, {10, 11, 10, 0}, {11, 3, 10, 0}}, .01, "out of range"},
+		{[]Share{{0, 1, 10, 0}, {10, 1, 10, 0}, {11, 3, 10, 0}}, .01, "out of range"},
+		{[]Share{{math.NaN(), 1, 10, 0}, {10, 1, 10, 0}, {11, 3, 10, 0}}, .01, "out of range"},
+		{[]Share{{9, 300, 1000, 0}, {10, 100, 1000, 0}, {11, 20, 1000, 0}, {12, 5, 1000, 0}}, .05, "do not rise"},
 		{rising, .0001, "outside the loads"},
 		{rising, .5, "outside the loads"},
 		{rising, 0, "between 0 and 1"},
 		{rising, math.NaN(), "between 0 and 1"},
-		{[]Share{{1, 3, 10}, {2, 0, 10}, {3, 2, 10}, {4, 4, 10}}, .2, "25 %"},
+		{[]Share{{1, 3, 10, 0}, {2, 0, 10, 0}, {3, 2, 10, 0}, {4, 4, 10, 0}}, .2, "25 %"},
 	} {
 		v := FitLogistic(c.points, Prior{}).LoadAt(c.eps, .95, .05)
 		if !strings.Contains(v.Reason, c.reason) || v.Lower != 0 || v.Interval != (Interval{}) {

@@ -187,11 +187,12 @@ type Verified struct {
 
 // CapacityProbe is one point of the search.
 type CapacityProbe struct {
-	Point      int            `json:"point"` // index in the run
+	Point      int            `json:"point"` // index in the run, −1 for one that is not there
 	Stage      string         `json:"stage"`
 	Load       float64        `json:"load"`
 	Requests   int            `json:"requests"`
 	Violations []int          `json:"violations"` // of each limit
 	Stability  stat.Stability `json:"stability"`
 	Excluded   bool           `json:"excluded,omitempty"` // the point was INVALID: nothing rests on it
+	Counted    bool           `json:"counted,omitempty"`  // of a simulated target: its violations were counted and nothing was recorded
 }

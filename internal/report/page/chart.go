@@ -325,7 +325,7 @@ func violationsChart(run *result.Run, over axis, marks []mark) *chart {
 				name := fmt.Sprintf("limit %d", i+1)
 				if i < len(k.Limits) {
 					name = say.Plain(k.Limits[i].Spec)
-				} else if probe.Point < len(run.Points) && run.Points[probe.Point].SLO != nil && i < len(run.Points[probe.Point].SLO.Limits) {
+				} else if probe.Point >= 0 && probe.Point < len(run.Points) && run.Points[probe.Point].SLO != nil && i < len(run.Points[probe.Point].SLO.Limits) {
 					name = say.Plain(run.Points[probe.Point].SLO.Limits[i].Spec)
 				}
 				list = append(list, drawn{Name: name, Kind: "line", Tone: i%4 + 1})

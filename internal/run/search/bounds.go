@@ -194,6 +194,9 @@ func (f *search) lookLow() {
 	f.cap.Verified = v
 	if f.cap.Reason = reason; v.Passed {
 		f.cap.Quote = load
+		if f.cap.Estimate > 0 && f.cap.Lower < load { // the look says more than the fit
+			f.cap.Lower, f.cap.Margin = load, 1-load/f.cap.Estimate
+		}
 	}
 }
 

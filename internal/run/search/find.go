@@ -40,7 +40,8 @@ type Probe struct {
 	Residence  float64 // seconds, what the mean residence time is expected to be
 	Blocks     int     // into how many blocks Seen.Blocks divides the window
 	Stage      string
-	Leg        int // launches, where they can be had, change with it
+	Leg        int  // launches, where they can be had, change with it
+	Counted    bool // its violations are counted, and nothing of it is recorded
 
 	// Estimate and Interval are what the search would say by now, 0 while it
 	// could not. They are for whoever watches: no load follows from them.
@@ -118,6 +119,9 @@ type FindConfig struct {
 	Budget    Budget
 	Seed      uint64 // of the random orders
 	Twin      Twin   // that the search is replayed on, nil for none
+	// Count has the loads that are fitted counted alone, as can be had where they are
+	// simulated: that takes a fraction of the work, and the budget pays more requests.
+	Count bool
 }
 
 // claims are the indices of what is claimed.
@@ -271,7 +275,8 @@ type search struct {
 	lo, hi    float64 // highest load that seemed to hold, lowest that did not; 0 if none
 	died      bool
 	centred   float64 // the middle of the staircases
-	sent      int     // requests that Capacity.Work is of
+	sent      int     // requests that were recorded, and what they took
+	worked    float64
 }
 
 // again is how often a load is measured again whose window was INVALID.
@@ -315,7 +320,9 @@ func (f *search) lookOnce(p Probe) (s Seen, ok bool) {
 	f.cap.Requests += s.N
 	f.cap.Seconds += s.Seconds
 	f.cap.Work += s.Work
-	f.sent += s.Sent
+	if !p.Counted {
+		f.sent, f.worked = f.sent+s.Sent, f.worked+s.Work
+	}
 	if s.Failed {
 		f.died = true
 		f.cap.Reason = fmt.Sprintf("the target failed at a load of %.4g", p.Load)

@@ -229,20 +229,33 @@ func TestFindIsInterrupted(t *testing.T) {
 
 // Users are whole, also few of them.
 func TestFindClosed(t *testing.T) {
+	const searches = 5
+	hold := 0
 	for _, capacity := range []float64{3.4, 12.5, 180} {
-		of := truthAt(capacity)
-		of.closed, of.slope = true, 12
-		c := search80k()
-		c.Closed = true
-		got, err := Find(t.Context(), c, func(ctx context.Context, p Probe) (Seen, error) {
-			if p.Load != math.Trunc(p.Load) || p.Load < 1 {
-				t.Errorf("%v users", p.Load)
+		near := 0
+		for seed := range uint64(searches) {
+			of := truthAt(capacity)
+			of.closed, of.slope, of.rng = true, 12, rand.New(rand.NewPCG(4, seed))
+			c := search80k()
+			c.Closed, c.Seed = true, seed
+			got, err := Find(t.Context(), c, func(ctx context.Context, p Probe) (Seen, error) {
+				if p.Load != math.Trunc(p.Load) || p.Load < 1 {
+					t.Errorf("%v users", p.Load)
+				}
+				return of.probe(ctx, p)
+			})
+			if err != nil || got.Quote != math.Trunc(got.Quote) || got.Quote > capacity {
+				t.Errorf("capacity %v: %v, quote %v, %v, at most %v, %q", capacity, err, got.Quote, got.Interval, got.AtMost, got.Reason)
 			}
-			return of.probe(ctx, p)
-		})
-		if err != nil || got.Quote != math.Trunc(got.Quote) || got.Quote > capacity || got.Quote < 0.7*capacity-1 || !got.Interval.Holds(capacity) {
-			t.Errorf("capacity %v: %v, quote %v, %v, at most %v, %q", capacity, err, got.Quote, got.Interval, got.AtMost, got.Reason)
+			count(&near, got.Quote >= 0.7*capacity-1)
+			count(&hold, got.Interval.Holds(capacity))
 		}
+		if near <= searches/2 {
+			t.Errorf("capacity %v: %d of %d quotes come near", capacity, near, searches)
+		}
+	}
+	if all := 3 * searches; hold < all-2 {
+		t.Errorf("%d of %d intervals hold", hold, all)
 	}
 }
 

@@ -38,6 +38,15 @@ func TestSetupComesBack(t *testing.T) {
 			v.SetFloat(1.5)
 		case reflect.Int, reflect.Int64:
 			v.SetInt(3)
+		case reflect.Slice:
+			v.Set(reflect.MakeSlice(v.Type(), 1, 1))
+			fill(v.Index(0))
+		case reflect.Map:
+			key, value := reflect.New(v.Type().Key()).Elem(), reflect.New(v.Type().Elem()).Elem()
+			fill(key)
+			fill(value)
+			v.Set(reflect.MakeMap(v.Type()))
+			v.SetMapIndex(key, value)
 		default:
 			t.Fatalf("no value for %s", v.Type())
 		}

@@ -330,6 +330,9 @@ func TestGoldenFinished(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
+			if want.Findings == nil { // a program before they were kept: what limits the run is worked out now
+				shown.Findings = nil
+			}
 			if d := cmp.Diff(want, shown, rounded); d != "" {
 				t.Errorf("kept (-), shown (+):\n%s", d)
 			}

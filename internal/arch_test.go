@@ -37,6 +37,7 @@ func rooms() []room {
 		{"stat", ""},                      // percentiles, intervals, tests: pure functions
 		{"telemetry", ""},                 // what servers and GPUs tell of themselves: the vocabulary, the names, the text format
 		{"data/result/v1", ""},            // run.json as version 1 had it
+		{"cost", "say"},                   // prices and what they make of rates: pure functions
 		{"data/metric", "stat telemetry"}, // the catalogue of metrics
 		{"data/result", "data/result/v1 data/metric stat"}, // run.json and its schema: what it was
 		{"data/rundir", "data/result say"},                 // names, state and result of a run directory
@@ -62,20 +63,20 @@ func rooms() []room {
 		{"twin/serve/dialect", "twin twin/serve/lm twin/serve/prom"},
 		{"twin/serve/vllmapi", "twin twin/serve/dialect twin/serve/example twin/serve/lm twin/serve/prom"},
 		{"twin/serve", "twin twin/serve/dialect twin/serve/lm twin/serve/prom twin/serve/vllmapi wire/stamp clock say"},
-		{"plan", "workload workload/arrival slo say data/rundir"},
+		{"plan", "workload workload/arrival slo say data/rundir cost"},
 		// measured
 		{"wire/api", "workload workload/token data/record"}, // the dialects of targets, one file each
 		{"wire", "wire/stamp data/record clock wire/api"},
 		{"telemetry/scrape", "clock data/record telemetry wire wire/api"}, // pages of metrics, asked again and again
 		{"load", "workload workload/seed wire wire/stamp twin data/record clock wire/api telemetry"},
 		{"measure/judge", "data/record data/spill data/result stat data/metric"}, // what a measurement is worth: checks, balance, steady state
-		{"measure", "measure/judge data/record data/spill data/result slo stat data/metric telemetry"},
+		{"measure", "measure/judge data/record data/spill data/result slo stat data/metric telemetry cost"},
 		{"target", "plan wire wire/stamp twin twin/deploy twin/serve data/record data/result workload workload/seed workload/token clock say data/metric wire/api telemetry telemetry/scrape"}, // what is measured: opened, asked, adapted to
-		{"run/search", "data/result stat data/metric"},  // which load next: decisions without clock, socket or file
-		{"run/estimate", "data/result plan run/search"}, // what a plan will send, take and cost
-		{"run", "plan load measure data/record data/marks data/spill data/rundir data/result slo wire wire/stamp workload workload/seed workload/token workload/arrival clock say target run/search stat data/metric wire/api measure/judge telemetry telemetry/scrape"},
+		{"run/search", "data/result stat data/metric"}, // which load next: decisions without clock, socket or file
+		{"run/estimate", "plan run/search"},            // what a plan will send, take and cost
+		{"run", "plan load measure data/record data/marks data/spill data/rundir data/result slo wire wire/stamp workload workload/seed workload/token workload/arrival clock say target run/search stat data/metric wire/api measure/judge telemetry telemetry/scrape cost"},
 		{"study/explain", "data/metric telemetry"}, // what limits a server: rules over facts
-		{"study/predict", "study/explain plan run load data/record data/rundir data/result workload twin twin/catalogue twin/deploy twin/vllm stat say target data/metric measure slo"},
+		{"study/predict", "study/explain plan run load data/record data/rundir data/result workload twin twin/catalogue twin/deploy twin/vllm stat say target data/metric measure slo cost"},
 		{"study/inspect", "data/metric data/result say study/explain study/predict twin/deploy data/record telemetry"},    // a run as the evidence that explain weighs
 		{"study/calibrate", "plan run study/predict target twin/deploy workload data/record data/result data/rundir say"}, // a server's twin, by loads chosen for it
 		{"run/audit", "plan run measure twin/serve data/record data/result stat workload data/metric say"},

@@ -121,7 +121,7 @@ func writeDryRun(w io.Writer, v plan.Verb, p *plan.Plan, further ...string) erro
 	switch {
 	case e.NoPrice == "":
 		lines = append(lines, "price     about "+usd(e.USD))
-	case p.TokenPrice != plan.TokenPrice{} || p.GPUPrice > 0:
+	case !p.Price().None():
 		lines = append(lines, "price     "+e.NoPrice)
 	}
 	lines = append(lines, further...)

@@ -46,8 +46,8 @@ func predictVerb(ctx context.Context, e *Env) (int, error) {
 	if err != nil {
 		return Usage, err
 	}
-	if good.GPUPrice > 0 {
-		d.USDPerHour = good.GPUPrice
+	if !good.GPUPrice.None() {
+		d.USDPerHour = good.GPUPrice.Hourly(nil)
 	}
 	if preset, _ := workload.PresetNamed(ask.Workload); preset.Prefix > 0 {
 		return Usage, say.Errorf("%s has a prefix, and predict reckons without one", preset.Name).WithHint("run it on the twin: pitot sweep sim:" + spec + " --workload " + preset.Name)

@@ -8,6 +8,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"pitot/internal/cost"
 	"pitot/internal/data/metric"
 	"pitot/internal/data/record"
 	"pitot/internal/data/result"
@@ -188,7 +189,7 @@ func TestNotStreaming(t *testing.T) {
 
 // Only requests due in the window are the cohort; throughput goes by stamp.
 func TestWindow(t *testing.T) {
-	s := Setup{T0: 1000 * ms, T1: 2000 * ms, GPUs: 2, GPUPrice: 3.6, Stamps: "kernel"}
+	s := Setup{T0: 1000 * ms, T1: 2000 * ms, GPUs: 2, Price: cost.Price{GPU: cost.GPU{Hour: 3.6}}, Stamps: "kernel"}
 	before := answer{id: 0, due: 900, stamps: []int64{950, 1050, 1100, 1150}, usage: 8, first: Unset}.frame()
 	within := answer{id: 1, due: 1000, stamps: []int64{1500, 1900, 2000, 2100}, tokens: []int32{1, 2, 1, 1}, usage: 5, first: 1}.frame()
 	after := answer{id: 2, due: 2000, stamps: []int64{2050, 2100}, usage: 2, first: 1}.frame()

@@ -52,13 +52,14 @@ func (f *Fold) Point() result.Point {
 			objective.Violations = f.inBlocks()
 		}
 	}
-	p.Cost = f.cost(&p)
 	f.window(&p)
 	signals := f.setup.Signals
 	if signals == nil {
 		signals = metric.Signals()
 	}
 	p.Server, p.ServerMissing = f.server.values(signals), f.setup.Missing
+	p.Energy = f.energy(&p)
+	p.Cost = f.cost(&p)
 	p.Outcome = outcome(judge.Lost(p.Requests))
 	for i, c := range classes {
 		if p.Classes == nil {
@@ -167,28 +168,6 @@ func (f *Fold) goodput(good *judgement) *result.Goodput {
 	x := float64(good.output) / s
 	g.OutputTokensPerS = &x
 	return g
-}
-
-// cost is the price of the GPUs for the time a million tokens take.
-func (f *Fold) cost(p *result.Point) *result.Cost {
-	if f.setup.GPUs <= 0 || f.setup.GPUPrice <= 0 {
-		return nil
-	}
-	per := func(rate *float64) *float64 {
-		if rate == nil {
-			return nil
-		}
-		usd, ok := result.USDPerMillion(f.setup.GPUs, f.setup.GPUPrice, *rate)
-		if !ok {
-			return nil
-		}
-		return &usd
-	}
-	c := &result.Cost{USDPerGPUHour: f.setup.GPUPrice, USDPerMOutput: per(p.Throughput.OutputTokensPerS)}
-	if p.Goodput != nil {
-		c.USDPerMGoodOutput = per(p.Goodput.OutputTokensPerS)
-	}
-	return c
 }
 
 // outcome is the server's side: what share of the requests it answered.

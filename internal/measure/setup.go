@@ -5,6 +5,7 @@
 package measure
 
 import (
+	"pitot/internal/cost"
 	"pitot/internal/data/metric"
 	"pitot/internal/data/result"
 	"pitot/internal/measure/judge"
@@ -18,15 +19,16 @@ type Setup struct {
 	Load     result.Load
 	SLO      slo.Spec // zero for none
 	GPUs     int      // that serve the target, 0 if not known
-	GPUPrice float64  // dollars for one GPU for an hour, 0 if not known
-	Stamps   string   // source of the chunk times: "kernel", "user" or "virtual"
-	Planned  int      // requests due in the window by the schedule; 0 while not all have ended, or if only the run can tell
-	Exact    bool     // output lengths are held to the planned ones
-	Requests int64    // the window ends when the request after so many of it is due, and T1 knows no better; 0 if T1 does
-	Cold     bool     // prompts are planned to hit no prefix cache
-	Seeded   bool     // a run before this one may have asked the server for the same prompts
-	Prompts  int      // distinct prompts there are, 0 for no end of them
-	Stage    string   // what the point is for in a sweep or a search, "" for nothing special
+	Price    cost.Price
+	Listed   bool   // the price is the list price of a GPU that is simulated
+	Stamps   string // source of the chunk times: "kernel", "user" or "virtual"
+	Planned  int    // requests due in the window by the schedule; 0 while not all have ended, or if only the run can tell
+	Exact    bool   // output lengths are held to the planned ones
+	Requests int64  // the window ends when the request after so many of it is due, and T1 knows no better; 0 if T1 does
+	Cold     bool   // prompts are planned to hit no prefix cache
+	Seeded   bool   // a run before this one may have asked the server for the same prompts
+	Prompts  int    // distinct prompts there are, 0 for no end of them
+	Stage    string // what the point is for in a sweep or a search, "" for nothing special
 
 	Residence  int64           // what a request takes at a light load, nanoseconds, 0 if not known
 	AutoWarmup bool            // the window may begin later than T0, where the load settles later: see [Settle]

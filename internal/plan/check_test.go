@@ -26,6 +26,7 @@ func TestCheck(t *testing.T) {
 		"http://x --rate 1 --no-stream --slo tpot<1s@9%":                     "cannot be judged",
 		"http://x --rate 1 --timeout 1s --slo e2e<2s@9%":                     "lies beyond the timeout of 1 s",
 		"http://x --rate 1 --gpu-price 2":                                    "--gpu-price without --gpus",
+		"http://x --rate 1 --gpus 1 --gpu-price 2 --token-price 1/2":         "--token-price has no meaning with --gpu-price",
 		"http://x --rate 1 --spend-limit 2":                                  "--spend-limit without --token-price or --gpu-price",
 		"http://x --rate 1 --ttft 200ms":                                     "--ttft describes the embedded target, and http://x is none",
 		"http://x --rate 1 --slots 3":                                        "--slots describes the embedded target",

@@ -11,6 +11,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"pitot/internal/cost"
 	"pitot/internal/say"
 	"pitot/internal/workload"
 )
@@ -115,7 +116,7 @@ func TestFlags(t *testing.T) {
 		"--warmup auto":                            func(*Plan) {},
 		"--warmup 0s":                              func(p *Plan) { p.Warmup = 0 },
 		"--model=--rate":                           func(p *Plan) { p.Model = "--rate" },
-		"--token-price 0.15/0.60":                  func(p *Plan) { p.TokenPrice = TokenPrice{.15, .6} },
+		"--token-price 0.15/0.60":                  func(p *Plan) { p.TokenPrice = cost.Tokens{Input: .15, Output: .6} },
 		"--output lognormal(200,50)":               func(p *Plan) { p.Ask.Output, _ = workload.ParseLengths("lognormal(200,50)") },
 		"--seed 18446744073709551615":              func(p *Plan) { p.Seed, p.SeedSet = 1<<64-1, true },
 		"--rate -0 --concurrency 1":                nil,
@@ -190,6 +191,9 @@ func TestMistakes(t *testing.T) {
 		{sources{args: "--slo ttft<200"}, `--slo: limit "200" without a unit`, "write 200ms or 200s"},
 		{sources{args: "--body [1]"}, "--body: not a JSON object: cannot unmarshal array into Go value of type map[string]json.RawMessage", `for example --body '{"top_p":0.9}'`},
 		{sources{args: "--body null"}, "--body: not a JSON object: null", `for example --body '{"top_p":0.9}'`},
+		{sources{args: "--gpu-price 5kr"}, `--gpu-price: "5kr" is no price of a GPU and hour`, "give USD, as 2.49, or what it costs its owner: owned:30000,4y,700W,0.12/kWh"},
+		{sources{args: "--gpu-price owned:5,4"}, `--gpu-price: "4" is not years, as 4y`, "for example owned:30000,4y,700W,0.12/kWh: purchase in USD, years, power and USD for a kilowatt-hour"},
+		{sources{args: "--discount 100%"}, `--discount: "100%" is no share below 100%`, "for example 30%"},
 		{sources{args: "--token-price 5"}, `--token-price: "5" is not IN/OUT`, "for example 0.15/0.60"},
 		{sources{args: "--header sk-secret"}, "--header: not NAME=VALUE", ""},
 		{sources{args: "--header Host=x"}, "--header: header Host is Pitot's own to set", ""},

@@ -10,6 +10,7 @@ import (
 	"strings"
 	"time"
 
+	"pitot/internal/cost"
 	"pitot/internal/say"
 	"pitot/internal/slo"
 	"pitot/internal/workload"
@@ -307,23 +308,15 @@ func jsonObject() kind[string] {
 	}}
 }
 
-func tokenPrice() kind[TokenPrice] {
-	return kind[TokenPrice]{
-		parse: func(v string) (TokenPrice, error) {
-			in, out, ok := strings.Cut(v, "/")
-			a, err1 := strconv.ParseFloat(in, 64)
-			b, err2 := strconv.ParseFloat(out, 64)
-			if !ok || err1 != nil || err2 != nil || !(a >= 0) || !(b >= 0) || a > 1e6 || b > 1e6 {
-				return TokenPrice{}, say.Errorf("%q is not IN/OUT", v).WithHint("for example 0.15/0.60")
-			}
-			return TokenPrice{a, b}, nil
-		},
-		write: func(p TokenPrice) string {
-			if p == (TokenPrice{}) {
-				return ""
-			}
-			return say.Exact(p.Input) + "/" + say.Exact(p.Output)
-		}}
+func gpuPrice() kind[cost.GPU] { return kind[cost.GPU]{parse: cost.ParseGPU, write: cost.GPU.String} }
+
+func tokenPrice() kind[cost.Tokens] {
+	return kind[cost.Tokens]{parse: cost.ParseTokens, write: cost.Tokens.String}
+}
+
+// partOf is a share that is less than the whole, as it is written: 30%.
+func partOf() kind[float64] {
+	return kind[float64]{parse: cost.ParseShare, write: say.Exact}
 }
 
 // commas is a list with commas between its values.

@@ -7,6 +7,7 @@ import (
 	"strings"
 	"time"
 
+	"pitot/internal/cost"
 	"pitot/internal/slo"
 	"pitot/internal/workload"
 )
@@ -95,9 +96,11 @@ type Search struct {
 // Good is what is good, and what it costs.
 type Good struct {
 	SLO        slo.Spec
-	GPUs       int     // 0 where it is not known
-	GPUPrice   float64 // USD per GPU and hour
-	TokenPrice TokenPrice
+	GPUs       int // 0 where it is not known
+	GPUPrice   cost.GPU
+	TokenPrice cost.Tokens
+	Discount   float64 // share of the price that is taken off
+	Headroom   float64 // share of a capacity that is kept idle
 	SpendLimit float64 // USD, 0 for none
 }
 
@@ -195,8 +198,10 @@ type Audit struct {
 	Format    string
 }
 
-// TokenPrice is what a hosted API asks, USD per million tokens.
-type TokenPrice struct{ Input, Output float64 }
+// Price is what is paid for the target, as far as the user says.
+func (g *Good) Price() cost.Price {
+	return cost.Price{GPU: g.GPUPrice, Tokens: g.TokenPrice, Discount: g.Discount}
+}
 
 // AutoDuration is the --duration of a sweep whose windows are chosen.
 const AutoDuration time.Duration = -1

@@ -3,6 +3,7 @@ package plan
 import (
 	"time"
 
+	"pitot/internal/cost"
 	"pitot/internal/slo"
 	"pitot/internal/workload"
 )
@@ -251,11 +252,18 @@ func Settings() []Setting {
 			value: field(wholeNumber(1, many), func(g *Good) *int { return &g.GPUs })},
 		{Name: "gpu-price", Verbs: verbs(VerbRun, VerbSweep, VerbFind, VerbPredict), Group: groupJudge, Arg: "USD",
 			Needs: []Need{{AnyOf: "gpus", Hint: "say how many there are: --gpus 1", Targets: ServerTargets}},
-			Help:  "price of a GPU and hour",
-			value: field(numberWithin(0, 1e6), func(g *Good) *float64 { return &g.GPUPrice })},
+			Help:  "price of a GPU and hour; of an owned one purchase, years, power and price of electricity: owned:30000,4y,700W,0.12/kWh",
+			value: field(gpuPrice(), func(g *Good) *cost.GPU { return &g.GPUPrice })},
 		{Name: "token-price", Verbs: measuring, Group: groupJudge, Arg: "IN/OUT",
-			Help:  "price of a million input and output tokens, USD",
-			value: field(tokenPrice(), func(g *Good) *TokenPrice { return &g.TokenPrice })},
+			Clashes: []Clash{{"gpu-price", "GPUs are paid by the hour or their tokens by the million: leave one of them out"}},
+			Help:    "price of a million input and output tokens, USD",
+			value:   field(tokenPrice(), func(g *Good) *cost.Tokens { return &g.TokenPrice })},
+		{Name: "discount", Verbs: measuring, Group: groupJudge, Arg: "SHARE", Default: "0%",
+			Help:  "share of the price that is taken off, as 50% for a batch window",
+			value: field(partOf(), func(g *Good) *float64 { return &g.Discount })},
+		{Name: "headroom", Verbs: verbs(VerbFind), Group: groupJudge, Arg: "SHARE", Default: "30%",
+			Help:  "share of the capacity that is kept idle for peaks: its cost is told with it and without",
+			value: field(partOf(), func(g *Good) *float64 { return &g.Headroom })},
 		{Name: "spend-limit", Verbs: measuring, Group: groupJudge, Arg: "USD",
 			Needs: []Need{{AnyOf: "token-price gpu-price", Hint: "give --token-price 0.15/0.60 (USD per million input/output tokens) or --gpus with --gpu-price"}},
 			Help:  "do not start what is expected to cost more",

@@ -12,6 +12,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"pgregory.net/rapid"
 
+	"pitot/internal/cost"
 	"pitot/internal/say"
 	"pitot/internal/slo"
 	"pitot/internal/workload"
@@ -143,9 +144,19 @@ func drawn(t *rapid.T) Plan {
 	})
 	maybe("gpus", func(n string) {
 		whole(&p.GPUs, 1, many)(n)
-		maybe("gpu-price", real(&p.GPUPrice, 0, 1e6))
+		maybe("gpu-price", func(n string) {
+			if rapid.Bool().Draw(t, "owned") {
+				p.GPUPrice.Owned = cost.Owned{Purchase: 30000, Years: 4, Watts: 700, KWh: .12}
+			} else {
+				real(&p.GPUPrice.Hour, 1e-6, 1e6)(n)
+			}
+		})
 	})
+	maybe("discount", func(string) { p.Discount = rapid.Float64Range(0, .999).Draw(t, "discount") })
 	maybe("token-price", func(n string) {
+		if !p.GPUPrice.None() { // they exclude each other
+			return
+		}
 		real(&p.TokenPrice.Input, 1e-3, 1e6)(n)
 		real(&p.TokenPrice.Output, 0, 1e6)(n)
 		maybe("spend-limit", real(&p.SpendLimit, 0, 1e9))

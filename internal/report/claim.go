@@ -173,11 +173,14 @@ func pointFigures(p *result.Point) (list []Figure) {
 		list = append(list, Figure{Name: d.Metric.Label + " p50", Value: cell(d.Summary, "p50"), Unit: unit, Note: "p99 " + cell(d.Summary, "p99") + " " + unit})
 	}
 	if c := p.Cost; c != nil && c.USDPerMOutput != nil {
-		f := Figure{Name: "Cost", Value: "$" + say.Quantity(*c.USDPerMOutput), Unit: "per M output tokens", Note: fmt.Sprintf("at $%s a GPU hour", say.Dollars(c.USDPerGPUHour))}
-		if c.USDPerMGoodOutput != nil && p.SLO != nil {
-			f.Note += " · $" + say.Quantity(*c.USDPerMGoodOutput) + " within the SLO"
+		f := Figure{Name: "Cost", Value: "$" + say.Quantity(*c.USDPerMOutput), Unit: "per M output tokens", Note: priceText(c)}
+		if c.USDPerMGoodOutput != nil && meets(p) {
+			f.Note = "$" + say.Quantity(*c.USDPerMGoodOutput) + " within the SLO · " + f.Note
 		}
 		list = append(list, f)
+	}
+	if e := p.Energy; e != nil && e.JoulesPerOutputToken != nil {
+		list = append(list, Figure{Name: "Energy", Value: say.Quantity(*e.JoulesPerOutputToken), Unit: "J per output token", Note: energyError(e)})
 	}
 	return list
 }
@@ -580,8 +583,8 @@ func conditions(run *result.Run, m *Model) (list []Condition) {
 	}
 	price := ""
 	for i := range run.Points {
-		if c := run.Points[i].Cost; c != nil && c.USDPerGPUHour > 0 {
-			price = fmt.Sprintf("$%s an hour and GPU", say.Dollars(c.USDPerGPUHour))
+		if c := run.Points[i].Cost; c != nil {
+			price = strings.TrimPrefix(priceText(c), "at ")
 		}
 	}
 	addCondition("Price", price)

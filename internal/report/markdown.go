@@ -3,6 +3,7 @@ package report
 import (
 	"fmt"
 	"io"
+	"slices"
 	"strings"
 )
 
@@ -120,7 +121,7 @@ func (m *PointModel) writeMarkdown(p *printer) {
 	for _, r := range m.Remarks {
 		p.item(inMarkdown(r))
 	}
-	for _, parts := range m.Server {
+	for _, parts := range slices.Concat(m.Cost, m.Server) {
 		p.item(parts...)
 	}
 	p.item(m.Instrument...)

@@ -56,6 +56,7 @@ type PointModel struct {
 	ViewsAgree bool       // counted from when they were due and from when they were sent, latencies are the same
 	Remarks    []string   // what a reader must know of the numbers
 	Server     [][]string // what servers and GPUs report of themselves, a line each
+	Cost       [][]string // what serving costs, in dollars and in energy, a line each
 	Instrument []string
 	NotPassed  []CheckModel
 	Passed     int
@@ -298,12 +299,6 @@ func (m *PointModel) headline(p *result.Point) {
 	if g := t.PerGPU; g != nil && g.GPUs > 1 && g.OutputTokensPerS != nil {
 		addSentence("%s output tok/s per GPU", say.Quantity(*g.OutputTokensPerS))
 	}
-	if c := p.Cost; c != nil && c.USDPerMOutput != nil {
-		addSentence("$%s per million output tokens at $%s a GPU hour", say.Quantity(*c.USDPerMOutput), say.Dollars(c.USDPerGPUHour))
-		if p.SLO != nil && c.USDPerMGoodOutput != nil {
-			addSentence("$%s per million within the SLO", say.Quantity(*c.USDPerMGoodOutput))
-		}
-	}
 	if b := balance(p); b != "" {
 		m.Headline = append(m.Headline, b)
 	}
@@ -331,6 +326,7 @@ func (m *PointModel) further(run *result.Run, p *result.Point) {
 		m.Headline = append(m.Headline, text)
 	}
 	m.server(run, p)
+	m.cost(p)
 }
 
 func (m *PointModel) instrument(run *result.Run, p *result.Point) {

@@ -10,7 +10,7 @@ func written(unit metric.Unit) func(float64) string {
 	switch unit {
 	case metric.Share:
 		return say.Percent
-	case metric.USDPerMTokens:
+	case metric.USDPerMTokens, metric.USDPerRequest:
 		return say.Dollars
 	}
 	return say.Quantity

@@ -95,9 +95,7 @@ func (o *Overview) capacity(c *result.Capacity, run *result.Run) {
 	if f := c.Forecast; f != nil {
 		addFact(forecastText(f), cameOut(c))
 	}
-	if usd := run.CapacityCost(); usd != nil {
-		addFact(fmt.Sprintf("$%s per million output tokens within the SLO, at %s", say.Quantity(*usd), load(*c.Load)))
-	}
+	addFact(capacityCost(run, load)...)
 	if c.Why != "" && c.Floor == nil && !(alone && c.Verified.Refuted) { // the headline says that
 		addFact(say.Plain(c.Why))
 	}
@@ -370,7 +368,12 @@ func (o *Overview) loads(run *result.Run) {
 			spare = append(spare, at+1, at)
 		}
 	}
-	o.Loads.Head = append(o.Loads.Head, "in SLO", "")
+	o.Loads.Head = append(o.Loads.Head, "in SLO", costHead, energyHead, "")
+	costAt := len(o.Loads.Head) - 3
+	spare = slices.Insert(spare, 0, costAt+1)
+	if len(run.Points) > 0 && run.Points[0].Cost != nil && run.Points[0].Cost.Basis == result.ListPrice { // nobody asked for it
+		spare = slices.Insert(spare, 1, costAt)
+	}
 	o.Loads.Spare = append([]int{}, spare...)
 	if n := len(spare); n > 0 {
 		o.Loads.Spare = slices.Insert(o.Loads.Spare, n-1, 3, 4)
@@ -408,7 +411,7 @@ func (o *Overview) loads(run *result.Run) {
 				row = append(row, marks.cell(p.Metrics.SummaryOf(m.Name), key))
 			}
 		}
-		o.Loads.Rows = append(o.Loads.Rows, append(row, within, mark))
+		o.Loads.Rows = append(o.Loads.Rows, append(append(append(row, within), costColumns(p)...), mark))
 	}
 	o.Loads = o.Loads.without(func(column int) bool {
 		return len(o.Loads.Rows) > 0 && !slices.ContainsFunc(o.Loads.Rows, func(r []string) bool { return r[column] != "" })
@@ -421,6 +424,9 @@ func (o *Overview) loads(run *result.Run) {
 	}
 	if hopeless {
 		o.Legend = append(o.Legend, "hopeless: ended early, the queue only grew")
+	}
+	if slices.Contains(o.Loads.Head, costHead) {
+		o.Legend = append(o.Legend, costLegend(run))
 	}
 	o.Legend = append(o.Legend, "times in ms")
 }

@@ -158,7 +158,7 @@ func (m *PointModel) writeTerminal(p *printer, s Style) {
 	for _, r := range m.Remarks {
 		p.write(s, "", "", r)
 	}
-	for _, parts := range m.Server {
+	for _, parts := range slices.Concat(m.Cost, m.Server) {
 		p.write(s, "", "", parts...)
 	}
 	p.write(s, "", "", m.Instrument...)

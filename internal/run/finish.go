@@ -12,6 +12,7 @@ import (
 	"slices"
 	"time"
 
+	"pitot/internal/cost"
 	"pitot/internal/data/marks"
 	"pitot/internal/data/record"
 	"pitot/internal/data/result"
@@ -144,6 +145,9 @@ func finish(dir string, incomplete bool, store *spill.Store) (*result.Run, error
 	if o.found != nil {
 		run.Capacity = o.found
 		run.Capacity.USDPerMGoodOutput = run.CapacityCost()
+		if i := run.QuotableIndex(); i >= 0 {
+			run.Capacity.Cost = quoted(run.Capacity.Cost, &run.Points[i], o.setups[points[i]].Price)
+		}
 	}
 	var file *fs.PathError
 	var name *os.LinkError
@@ -154,6 +158,19 @@ func finish(dir string, incomplete bool, store *spill.Store) (*result.Run, error
 		return &run, unsaved(dir, written)
 	}
 	return &run, written
+}
+
+// quoted is what the load of a search costs that is quoted, as far as it is known: the
+// share that is to be kept idle is noted when the search ends.
+func quoted(asked *result.Quoted, p *result.Point, price cost.Price) *result.Quoted {
+	if asked == nil || p.Cost == nil {
+		return nil
+	}
+	q := &result.Quoted{AtCapacity: *p.Cost, Headroom: asked.Headroom}
+	spare := price.Idle(measure.Bill(p.Cost), q.Headroom)
+	q.WithHeadroom = measure.Cost(price, p.Cost.Basis == result.ListPrice, spare)
+	q.WithHeadroom.Electricity = p.Cost.Electricity
+	return q
 }
 
 // plannedHits notes what share of the prompts' tokens an unlimited prefix cache would

@@ -3,6 +3,7 @@ package run
 import (
 	"math"
 
+	"pitot/internal/cost"
 	"pitot/internal/data/marks"
 	"pitot/internal/data/record"
 	"pitot/internal/data/result"
@@ -21,7 +22,7 @@ func mark(j *record.Journal, name string, point int32, data []byte) {
 // pointMark is a setup as it is written when its point begins.
 func pointMark(s *measure.Setup) marks.Point {
 	p := marks.Point{
-		T0: s.T0, Load: loadMark(s.Load), SLO: s.SLO.String(), GPUs: s.GPUs, GPUPrice: s.GPUPrice, Stamps: s.Stamps,
+		T0: s.T0, Load: loadMark(s.Load), SLO: s.SLO.String(), GPUs: s.GPUs, GPUPrice: s.Price.GPU.Hour, Price: priceMark(s), Stamps: s.Stamps,
 		Planned: s.Planned, Exact: s.Exact, Requests: s.Requests, Cold: s.Cold, Seeded: s.Seeded, Prompts: s.Prompts, Stage: s.Stage,
 		Residence: s.Residence, AutoWarmup: s.AutoWarmup,
 	}
@@ -34,12 +35,19 @@ func pointMark(s *measure.Setup) marks.Point {
 // setupOf is the setup that was written.
 func setupOf(p marks.Point) (measure.Setup, error) {
 	s := measure.Setup{
-		T0: p.T0, T1: math.MaxInt64, Load: loadOf(p.Load), GPUs: p.GPUs, GPUPrice: p.GPUPrice, Stamps: p.Stamps,
+		T0: p.T0, T1: math.MaxInt64, Load: loadOf(p.Load), GPUs: p.GPUs, Price: cost.Price{GPU: cost.GPU{Hour: p.GPUPrice}}, Stamps: p.Stamps,
 		Planned: p.Planned, Exact: p.Exact, Requests: p.Requests, Cold: p.Cold, Seeded: p.Seeded, Prompts: p.Prompts, Stage: p.Stage,
 		Residence: p.Residence, AutoWarmup: p.AutoWarmup,
 	}
 	if p.T1 != nil {
 		s.T1 = *p.T1
+	}
+	if m := p.Price; m != nil {
+		var err error
+		if s.Price, err = priceOf(m); err != nil {
+			return s, err
+		}
+		s.Listed = m.Listed
 	}
 	if p.SLO == "" {
 		return s, nil
@@ -57,6 +65,15 @@ func loadMark(l result.Load) marks.Load {
 func loadOf(l marks.Load) result.Load {
 	return result.Load{Loop: l.Loop, Rate: l.Rate, Arrival: l.Arrival, Concurrency: l.Concurrency, ThinkMS: l.ThinkMS, MaxInFlight: l.MaxInFlight,
 		Expected: (*result.Arrivals)(l.Expected)}
+}
+
+// priceMark is what is paid for the target, as it is written.
+func priceMark(s *measure.Setup) *marks.Price {
+	m := marks.Price{GPU: s.Price.GPU.String(), Tokens: s.Price.Tokens.String(), Discount: s.Price.Discount, Listed: s.Listed}
+	if m == (marks.Price{}) {
+		return nil
+	}
+	return &m
 }
 
 // ended is a setup with what is known at the end of its window.
@@ -80,4 +97,16 @@ func until(u *result.Until) *marks.Until {
 	}
 	w := marks.Until(*u)
 	return &w
+}
+
+// priceOf is the price that was written.
+func priceOf(m *marks.Price) (p cost.Price, err error) {
+	p.Discount = m.Discount
+	if m.GPU != "" {
+		p.GPU, err = cost.ParseGPU(m.GPU)
+	}
+	if m.Tokens != "" && err == nil {
+		p.Tokens, err = cost.ParseTokens(m.Tokens)
+	}
+	return p, err
 }

@@ -18,6 +18,7 @@ import (
 	"strings"
 	"time"
 
+	"pitot/internal/cost"
 	"pitot/internal/data/marks"
 	"pitot/internal/data/record"
 	"pitot/internal/data/result"
@@ -402,7 +403,7 @@ func (s *Session) point(ctx context.Context, l *plan.Load, index int32, what Loa
 func plannedPoint(p *plan.Plan, t *target.Target, l *plan.Load, src *source, cfg *load.Config, what Load, light int64) measure.Setup {
 	setup := measure.Setup{
 		T0: cfg.Warmup, T1: cfg.Warmup + cfg.Window, Load: describeLoad(l), SLO: p.SLO,
-		GPUs: cmp.Or(p.GPUs, t.GPUs), GPUPrice: cmp.Or(p.GPUPrice, t.GPUPrice), Stamps: stamps(t),
+		GPUs: cmp.Or(p.GPUs, t.GPUs), Price: p.Price(), Stamps: stamps(t),
 		// An embedded target starts fresh with every run and remembers no prompt.
 		Cold: src.cold, Seeded: p.SeedSet && t.Kind == "http",
 		Exact: t.Options.IgnoreEOS && p.Generated(), Prompts: src.prompts,
@@ -413,6 +414,9 @@ func plannedPoint(p *plan.Plan, t *target.Target, l *plan.Load, src *source, cfg
 	}
 	if cfg.Requests > 0 {
 		setup.T1, setup.Requests = load.Never, cfg.Requests
+	}
+	if setup.Price.None() && t.GPUPrice > 0 {
+		setup.Price.GPU, setup.Listed = cost.GPU{Hour: t.GPUPrice}, true
 	}
 	return setup
 }

@@ -226,6 +226,7 @@ func (s *Searcher) Result(c search.Capacity, objective slo.Spec) *result.Capacit
 		Estimate: search.Known(c.Estimate), CI95: search.CI(c.Interval), Lower: search.Known(c.Lower), Load: search.Known(c.Quote),
 		Requests: c.Requests, Seconds: c.Seconds, Why: c.Reason, Forecast: s.forecast,
 		Limits: []result.CapacityLimit{}, Trail: []result.CapacityProbe{},
+		Cost: &result.Quoted{Headroom: s.session.plan.Headroom},
 	}
 	if c.AtLeast > 0 || c.AtMost > 0 {
 		r.Bracket = &[2]*float64{search.Known(c.AtLeast), search.Known(c.AtMost)}

@@ -309,6 +309,47 @@ func (t *track) growth(t0, t1 int64) (float64, bool) {
 	return to - from, ok && known && to >= from
 }
 
+// GrowthBounds are the least and the most that a counter can have grown by within
+// [t0, t1), since it never falls. A source may tell what it collected a while before, so
+// that at an end the counter had at least what was told last, and at most what was told
+// after the next telling that is more than that: only this was surely collected later.
+// Where no more was told, it may have grown by as much as it ever did from one telling to
+// the next. n is how many times within the window it was told to have grown.
+func (s *Samples) GrowthBounds(signal Signal, t0, t1 int64) (least, most float64, n int) {
+	for key, of := range s.series {
+		if key.signal != signal || len(of.points) == 0 {
+			continue
+		}
+		from, fromMost := of.around(t0)
+		to, toMost := of.around(t1)
+		least, most = least+max(0, to-fromMost), most+toMost-from
+		for i, inside := 1, of.within(t0, t1); i < len(inside); i++ {
+			if inside[i].Value > inside[i-1].Value {
+				n++
+			}
+		}
+	}
+	return least, most, n
+}
+
+// around is what a counter was at least, and at most, at a time.
+func (t *track) around(at int64) (least, most float64) {
+	all := t.sort()
+	i, _ := slices.BinarySearchFunc(all, at+1, func(p Sample, at int64) int { return cmp.Compare(p.T, at) })
+	least = all[max(0, i-1)].Value
+	step := 0.
+	for i := 1; i < len(all); i++ {
+		step = max(step, all[i].Value-all[i-1].Value)
+	}
+	next := all[min(i, len(all)-1)].Value
+	for ; i < len(all); i++ {
+		if all[i].Value > next {
+			return least, all[i].Value
+		}
+	}
+	return least, next + step
+}
+
 // slack is how far outside its samples a counter may be asked for: a load that begins
 // is sampled just before its time 0, and one that ends just behind its end, so that an
 // end of a window may lie a moment beyond.

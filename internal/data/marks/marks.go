@@ -37,7 +37,8 @@ type Point struct {
 	Load     Load    `json:"load"`
 	SLO      string  `json:"slo"` // as written, "" for none
 	GPUs     int     `json:"gpus"`
-	GPUPrice float64 `json:"gpu_price_usd_per_hour"`
+	GPUPrice float64 `json:"gpu_price_usd_per_hour"` // of a rented one
+	Price    *Price  `json:"price"`                  // what more there is to say of it
 	Stamps   string  `json:"stamps"`
 	Planned  int     `json:"planned"` // requests due in the window by the schedule, 0 if not known
 	Exact    bool    `json:"exact_output"`
@@ -49,6 +50,14 @@ type Point struct {
 
 	Residence  int64 `json:"residence_ns"`
 	AutoWarmup bool  `json:"auto_warmup"`
+}
+
+// Price is what is paid for the target, as it was written.
+type Price struct {
+	GPU      string  `json:"gpu"`    // of one GPU and hour
+	Tokens   string  `json:"tokens"` // of a million input and output tokens
+	Discount float64 `json:"discount"`
+	Listed   bool    `json:"listed"` // it is the list price of a GPU that is simulated
 }
 
 // Load is how hard a point is loaded.

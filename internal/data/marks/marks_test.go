@@ -44,7 +44,7 @@ func TestMarksComeBack(t *testing.T) {
 // Every field has a name of its own in JSON, and is always there.
 func TestNamesInJSON(t *testing.T) {
 	plain := regexp.MustCompile(`^[a-z0-9]+(_[a-z0-9]+)*$`)
-	for _, typ := range []reflect.Type{reflect.TypeFor[Point](), reflect.TypeFor[Load](), reflect.TypeFor[Arrivals](), reflect.TypeFor[Window](), reflect.TypeFor[Until](), reflect.TypeFor[Alone](), reflect.TypeFor[End]()} {
+	for _, typ := range []reflect.Type{reflect.TypeFor[Point](), reflect.TypeFor[Price](), reflect.TypeFor[Load](), reflect.TypeFor[Arrivals](), reflect.TypeFor[Window](), reflect.TypeFor[Until](), reflect.TypeFor[Alone](), reflect.TypeFor[End]()} {
 		for f := range typ.Fields() {
 			if !plain.MatchString(f.Tag.Get("json")) {
 				t.Errorf("%s.%s is %q", typ, f.Name, f.Tag.Get("json"))

@@ -34,6 +34,12 @@ const (
 	Errors         Name = "errors"
 	OutputCost     Name = "cost"
 	GoodOutputCost Name = "good cost"
+	InputCost      Name = "input cost"
+	TokenCost      Name = "blended cost"
+	RequestCost    Name = "request cost"
+	OutputEnergy   Name = "energy"
+	GoodEnergy     Name = "good energy"
+	PowerRate      Name = "tok/s by power"
 	Capacity       Name = "capacity"
 )
 
@@ -94,6 +100,12 @@ var all = Catalogue{
 	{Name: CachedShare, Key: "window.cached_share", Label: "prompt tokens cached", Help: "share of the tokens of answered prompts that came from the server's prefix cache, by the usage of the answers; one that tells none had none, where others tell", Of: Window, Unit: Share, Better: Higher, Show: Row},
 	{Name: OutputCost, Key: "cost.usd_per_m_output", Label: "cost", Help: "dollars for a million output tokens", Of: Window, Unit: USDPerMTokens, PerToken: true, Better: Lower},
 	{Name: GoodOutputCost, Key: "cost.usd_per_m_good_output", Label: "cost within the SLO", Help: "dollars for a million output tokens of requests within the SLO", Of: Window, Unit: USDPerMTokens, PerToken: true, Better: Lower},
+	{Name: InputCost, Key: "cost.usd_per_m_input", Label: "cost of input", Help: "dollars for a million input tokens: all that is paid, by them", Of: Window, Unit: USDPerMTokens, PerToken: true, Better: Lower},
+	{Name: TokenCost, Key: "cost.usd_per_m_tokens", Label: "blended cost", Help: "dollars for a million tokens, input and output together", Of: Window, Unit: USDPerMTokens, PerToken: true, Better: Lower},
+	{Name: RequestCost, Key: "cost.usd_per_request", Label: "cost of a request", Help: "dollars for a request that was answered", Of: Window, Unit: USDPerRequest, Better: Lower},
+	{Name: OutputEnergy, Key: "energy.joules_per_output_token", Label: "energy", Help: "joules of the GPUs for an output token", Of: Window, Unit: JoulesPerToken, PerToken: true, Better: Lower},
+	{Name: GoodEnergy, Key: "energy.joules_per_good_token", Label: "energy within the SLO", Help: "joules of the GPUs for an output token of requests within the SLO", Of: Window, Unit: JoulesPerToken, PerToken: true, Better: Lower},
+	{Name: PowerRate, Key: "energy.output_tokens_per_s_per_mw", Label: "output by power", Help: "output tokens a second by a megawatt of the GPUs' power", Of: Window, Unit: TokensPerSPerMW, PerToken: true, Better: Higher},
 	{Name: Capacity, Key: "capacity.load", Label: "capacity", Help: "the highest load at which the SLO holds", Of: Search, Unit: RequestsPerS, Better: Higher},
 }
 

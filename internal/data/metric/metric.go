@@ -84,6 +84,10 @@ const (
 	Joules        Unit = "J"
 	Megahertz     Unit = "MHz"
 	Celsius       Unit = "°C"
+
+	USDPerRequest   Unit = "$ per request"
+	JoulesPerToken  Unit = "J per token"
+	TokensPerSPerMW Unit = "tok/s per MW"
 )
 
 // Better says which way is better.

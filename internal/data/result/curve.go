@@ -93,6 +93,7 @@ type Capacity struct {
 	Verified *Verified   `json:"verified"`
 	// USDPerMGoodOutput is what a million output tokens within the objective cost at Load.
 	USDPerMGoodOutput *float64  `json:"usd_per_m_good_output,omitempty"`
+	Cost              *Quoted   `json:"cost,omitempty"` // what Load costs, with headroom and without
 	Forecast          *Forecast `json:"forecast,omitempty"`
 	// Bracket is the load that was verified, and one above the capacity: Bounds says how
 	// sure they are. Programs before it wrote the highest load that seemed to hold and the

@@ -61,20 +61,14 @@ func (p *Point) Figure(m *metric.Metric) (value *float64, ci95 *[2]float64, why 
 		}
 		x := float64(p.Requests.Due-p.Requests.OK) / float64(p.Requests.Due)
 		return &x, nil, ""
-	case metric.OutputCost:
-		if p.Cost == nil {
-			return nil, nil, "no price was given"
-		}
-		return rate(p.Cost.USDPerMOutput, "")
-	case metric.GoodOutputCost:
-		if p.Cost == nil {
-			return nil, nil, "no price was given"
-		}
-		return rate(p.Cost.USDPerMGoodOutput, "")
 	}
 	group, _, _ := strings.Cut(m.Key, ".")
 	from, why := map[string]float64(nil), "of a search alone"
 	switch {
+	case group == "cost":
+		return p.Cost.figure(m.Field(), unknown)
+	case group == "energy":
+		return p.Energy.figure(m.Field())
 	case group == "window":
 		from, why = p.Window, "not measured"
 	case group == "server":
@@ -84,4 +78,53 @@ func (p *Point) Figure(m *metric.Metric) (value *float64, ci95 *[2]float64, why 
 		return &x, nil, ""
 	}
 	return nil, nil, why
+}
+
+// figure is a cost by its key in run.json.
+func (c *Cost) figure(key, unknown string) (value *float64, ci95 *[2]float64, why string) {
+	if c == nil {
+		return nil, nil, "no price was given"
+	}
+	switch key {
+	case "usd_per_m_input":
+		value = c.USDPerMInput
+	case "usd_per_m_output":
+		value = c.USDPerMOutput
+	case "usd_per_m_tokens":
+		value = c.USDPerMTokens
+	case "usd_per_m_good_output":
+		value = c.USDPerMGoodOutput
+	case "usd_per_request":
+		value = c.USDPerRequest
+	}
+	if value == nil {
+		return nil, nil, unknown
+	}
+	if ci, ok := c.CI95[key]; ok {
+		ci95 = &ci
+	}
+	return value, ci95, ""
+}
+
+// figure is an energy by its key in run.json.
+func (e *Energy) figure(key string) (value *float64, ci95 *[2]float64, why string) {
+	if e == nil {
+		return nil, nil, "no power was told"
+	}
+	switch key {
+	case "joules_per_output_token":
+		value = e.JoulesPerOutputToken
+	case "joules_per_good_token":
+		value = e.JoulesPerGoodToken
+	case "output_tokens_per_s_per_mw":
+		value = e.TokensPerSPerMW
+	}
+	switch {
+	case value != nil:
+	case e.Why != "":
+		why = e.Why
+	default:
+		why = "the output tokens are not known"
+	}
+	return value, nil, why
 }

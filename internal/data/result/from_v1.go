@@ -46,7 +46,7 @@ func pointFromV1(p v1.Point) Point {
 	return Point{
 		Stage: p.Stage, Load: LoadFromV1(p.Load), Seconds: Seconds(p.Seconds), Requests: Requests(p.Requests),
 		Throughput: throughputFromV1(p.Throughput),
-		Cost:       maybe(p.Cost, func(c v1.Cost) Cost { return Cost(c) }),
+		Cost:       maybe(p.Cost, costFromV1),
 		Metrics:    metricsFromV1(p.Metrics),
 		SLO:        maybe(p.SLO, sloFromV1),
 		Goodput:    maybe(p.Goodput, func(g v1.Goodput) Goodput { return Goodput(g) }),
@@ -58,6 +58,10 @@ func pointFromV1(p v1.Point) Point {
 		Outcome: Outcome(p.Outcome), Classes: classesFromV1(p.Classes),
 		Checks: each(p.Checks, checkFromV1), Verdict: Verdict(p.Verdict),
 	}
+}
+
+func costFromV1(c v1.Cost) Cost {
+	return Cost{USDPerGPUHour: &c.USDPerGPUHour, USDPerMOutput: c.USDPerMOutput, USDPerMGoodOutput: c.USDPerMGoodOutput}
 }
 
 // UntilFromV1 is for marks too: the end of a window has one.

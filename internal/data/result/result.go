@@ -117,6 +117,7 @@ type Point struct {
 	// ServerMissing are pages of metrics that were given up under the load, each with why.
 	ServerMissing []string `json:"server_missing,omitempty"`
 
+	Energy    *Energy        `json:"energy,omitempty"`
 	Cost      *Cost          `json:"cost"`
 	Metrics   Metrics        `json:"metrics"`
 	SLO       *SLO           `json:"slo"`
@@ -313,13 +314,6 @@ type PerGPU struct {
 	GPUs             int      `json:"gpus"`
 	RequestsPerS     float64  `json:"requests_per_s"`
 	OutputTokensPerS *float64 `json:"output_tokens_per_s"`
-}
-
-// Cost is the price of a million output tokens at this load.
-type Cost struct {
-	USDPerGPUHour     float64  `json:"usd_per_gpu_hour"`
-	USDPerMOutput     *float64 `json:"usd_per_m_output"`
-	USDPerMGoodOutput *float64 `json:"usd_per_m_good_output"`
 }
 
 // Summary is one distribution. Percentiles are exact order statistics

@@ -91,7 +91,9 @@ func Runs() map[string]*result.Run {
 	addRun("clean", 12_345, func(run *result.Run, p *result.Point) {
 		run.Notes = map[string]string{"launch": "3", "gpu": "H100 SXM"}
 		p.Throughput.PerGPU = &result.PerGPU{GPUs: 2, OutputTokensPerS: float(287.95)}
-		p.Cost = &result.Cost{USDPerGPUHour: 2.5, USDPerMOutput: float(2.4021)}
+		p.Cost = &result.Cost{USDPerGPUHour: float(2.5), USDPerHour: float(5), Basis: result.Owned, Price: "owned:85000,4y,700W,0.12/kWh", USDPerMInput: float(.31), USDPerMOutput: float(2.4021),
+			USDPerMTokens: float(.2746), USDPerRequest: float(.000307), Electricity: &result.Electricity{USDPerGPUHour: .0735, WattsPerGPU: 612.4, Measured: true}, CI95: map[string][2]float64{"usd_per_m_output": {2.33, 2.48}}}
+		p.Energy = &result.Energy{From: result.EnergyCounter, Joules: 734_880, Error: 2500, Watts: 1224.8, GPUs: whole(2), IdleWatts: float(141.2), Samples: 600, JoulesPerOutputToken: float(2.127), TokensPerSPerMW: float(470_200)}
 	})
 	addRun("flags", 2700, func(run *result.Run, p *result.Point) {
 		p.Verdict = result.ValidWithFlags
@@ -121,7 +123,7 @@ func Runs() map[string]*result.Run {
 			{Spec: "tpot<50ms", Metric: "tpot", Value: float(15.98), Attained: float(1), Met: "yes"},
 			{Spec: "errors<1%", Metric: "errors", Value: float(0), Attained: float(1), Met: "yes"}}}
 		p.Goodput = &result.Goodput{RequestsPerS: 3.655, OutputTokensPerS: float(467.8)}
-		p.Cost = &result.Cost{USDPerGPUHour: 2.5, USDPerMOutput: float(2.4021), USDPerMGoodOutput: float(2.957)}
+		p.Cost = &result.Cost{USDPerGPUHour: float(2.5), USDPerMOutput: float(2.4021), USDPerMGoodOutput: float(2.957)}
 	})
 	addRun("slo-undecided", 85, func(run *result.Run, p *result.Point) {
 		why := "85 requests are too few for the claim, it needs 100"

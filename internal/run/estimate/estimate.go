@@ -5,7 +5,6 @@ package estimate
 import (
 	"time"
 
-	"pitot/internal/data/result"
 	"pitot/internal/plan"
 	"pitot/internal/run/search"
 )
@@ -136,7 +135,8 @@ func (p Parts) price(e Estimate) Estimate {
 		e.Output = e.Requests * p.Ask.Output.Mean()
 	}
 	e.Probes = p.Probes
-	byToken, byTime := p.Good.TokenPrice != plan.TokenPrice{}, p.Good.GPUPrice > 0
+	price := p.Good.Price()
+	byToken, byTime := !price.Tokens.None(), !price.GPU.None()
 	switch {
 	case e.AtLeast && (byToken || byTime):
 		e.NoPrice = "how long the windows have to be is found out at the start; bound them with --duration"
@@ -153,8 +153,7 @@ func (p Parts) price(e Estimate) Estimate {
 	case !byToken && !byTime:
 		e.NoPrice = "no price was given"
 	default:
-		e.USD = (e.Input+e.Probes.Input)/1e6*p.Good.TokenPrice.Input + (e.Output+e.Probes.Output)/1e6*p.Good.TokenPrice.Output +
-			result.USDOfGPUs(p.GPUs, p.Good.GPUPrice, e.Time.Seconds())
+		e.USD = price.OfTokens(e.Input+e.Probes.Input, e.Output+e.Probes.Output) + price.OfTime(p.GPUs, e.Time.Seconds())
 	}
 	return e
 }

@@ -6,6 +6,7 @@ import (
 	"testing"
 	"time"
 
+	"pitot/internal/cost"
 	"pitot/internal/plan"
 	"pitot/internal/slo"
 	"pitot/internal/workload"
@@ -39,8 +40,8 @@ func TestRun(t *testing.T) {
 		"repeats":        {func(p *plan.Plan) { p.Rate, p.Repeat = 2, 3 }, 360, 3 * time.Minute, 0, "no price"},
 		"auto":           {func(p *plan.Plan) { p.Rate, p.Warmup = 2, plan.AutoWarmup }, 110, 55 * time.Second, 0, "no price"},
 		"until":          {func(p *plan.Plan) { p.Rate, p.Until = 2, precise }, 1220, 610 * time.Second, 0, "no price"},
-		"price of GPUs":  {func(p *plan.Plan) { p.Rate, p.GPUPrice = 2, 3 }, 120, time.Minute, .1, ""},
-		"price of token": {func(p *plan.Plan) { p.Rate = 2; p.TokenPrice = plan.TokenPrice{Input: 1, Output: 10} }, 120, time.Minute, .24, ""},
+		"price of GPUs":  {func(p *plan.Plan) { p.Rate, p.GPUPrice.Hour = 2, 3 }, 120, time.Minute, .1, ""},
+		"price of token": {func(p *plan.Plan) { p.Rate = 2; p.TokenPrice = cost.Tokens{Input: 1, Output: 10} }, 120, time.Minute, .24, ""},
 		"of a file":      {func(p *plan.Plan) { p.Rate, p.Workload = 2, "f"; p.TokenPrice.Input = 1 }, 120, time.Minute, 0, "how many tokens"},
 	} {
 		from, _ := parts(c.edit)
@@ -63,7 +64,7 @@ func TestSweepAndFind(t *testing.T) {
 	if e := from.Sweep(&p.Search); e.Requests != 60 || e.Time != 60*time.Second {
 		t.Errorf("%+v", e)
 	}
-	p.Requests, p.Loads, p.Duration, p.Points, p.GPUPrice = 0, nil, plan.AutoDuration, 12, 2
+	p.Requests, p.Loads, p.Duration, p.Points, p.GPUPrice = 0, nil, plan.AutoDuration, 12, cost.GPU{Hour: 2}
 	if e := from.Sweep(&p.Search); !e.AtLeast || e.Requests != 0 || e.Time != 14*time.Minute || e.Longest != 122*time.Minute || e.NoPrice == "" {
 		t.Errorf("%+v", e)
 	}

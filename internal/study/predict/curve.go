@@ -5,8 +5,8 @@ import (
 	"math"
 	"time"
 
+	"pitot/internal/cost"
 	"pitot/internal/data/record"
-	"pitot/internal/data/result"
 	"pitot/internal/load"
 	"pitot/internal/measure"
 	"pitot/internal/twin"
@@ -185,7 +185,10 @@ func (s *simulation) expected() Expected {
 	x.TTFT, x.TPOT, x.E2E = quantities(ttft), quantities(tpot), quantities(e2e)
 	if seconds := float64(t1-t0) / 1e9; seconds > 0 {
 		x.RequestsPerS, x.OutputTokens = shares/seconds, tokens/seconds
-		x.USDPerMOutput, _ = result.USDPerMillion(s.d.TensorParallel, s.d.USDPerHour, x.OutputTokens)
+		price := cost.Price{GPU: cost.GPU{Hour: s.d.USDPerHour}}
+		if bill, ok := price.Bill(s.d.TensorParallel, nil, cost.Rates{Output: &x.OutputTokens}); ok && bill.MOutput != nil {
+			x.USDPerMOutput = *bill.MOutput
+		}
 	}
 	if s.steps > 0 {
 		x.Running, x.Waiting, x.KVUsage = s.running/s.busy, s.waiting/s.busy, s.kv/s.busy

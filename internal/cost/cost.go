@@ -1,0 +1,116 @@
+package cost
+
+// Rates are what a deployment serves in a second; nil where it is not known. A request
+// is good that is within the limits of the objective, and so are its tokens.
+type Rates struct {
+	Requests, Input, Output  *float64
+	GoodRequests, GoodOutput *float64
+}
+
+// Bill is what a deployment costs at a load, all in USD and after the discount. What is
+// not known is nil.
+//
+// Each figure carries all that is paid: the dollars of a second by the requests or the
+// millions of tokens of a second. So those of input and of output tokens are not to be
+// added: they are one bill, shared out in two ways.
+type Bill struct {
+	PerHour    float64  // of the deployment
+	PerGPUHour *float64 // of one GPU, nil where tokens are paid
+
+	MInput      *float64 // by a million input tokens
+	MOutput     *float64 // by a million output tokens
+	MTokens     *float64 // by a million of both: blended
+	MGoodOutput *float64 // by a million output tokens of good requests
+	Request     *float64 // by a request that was answered
+	GoodRequest *float64 // by a good request
+}
+
+// Bill is what so many GPUs, or the tokens of these rates, cost. watts is the mean power
+// of one GPU where it was measured, else nil. ok is false where the price, or what it is
+// paid for, is not known.
+func (p Price) Bill(gpus int, watts *float64, r Rates) (b Bill, ok bool) {
+	switch {
+	case !p.GPU.None():
+		if gpus <= 0 {
+			return Bill{}, false
+		}
+		each := p.GPU.Hourly(watts) * (1 - p.Discount)
+		b.PerGPUHour, b.PerHour = &each, each*float64(gpus)
+	case !p.Tokens.None():
+		if r.Input == nil && p.Tokens.Input > 0 || r.Output == nil && p.Tokens.Output > 0 {
+			return Bill{}, false
+		}
+		b.PerHour = 3600 * p.OfTokens(or0(r.Input), or0(r.Output))
+	default:
+		return Bill{}, false
+	}
+	second := b.PerHour / 3600
+	b.MInput, b.MOutput, b.MGoodOutput = by(second, r.Input, 1e6), by(second, r.Output, 1e6), by(second, r.GoodOutput, 1e6)
+	if r.Input != nil && r.Output != nil {
+		both := *r.Input + *r.Output
+		b.MTokens = by(second, &both, 1e6)
+	}
+	b.Request, b.GoodRequest = by(second, r.Requests, 1), by(second, r.GoodRequests, 1)
+	return b, true
+}
+
+// by is what n of something cost of which there are rate a second; nil where there are
+// none or it is not known how many.
+func by(second float64, rate *float64, n float64) *float64 {
+	if rate == nil || !(*rate > 0) {
+		return nil
+	}
+	x := second / *rate * n
+	return &x
+}
+
+func or0(x *float64) float64 {
+	if x == nil {
+		return 0
+	}
+	return *x
+}
+
+// OfTokens is what a provider asks for so many tokens, USD, after the discount.
+func (p Price) OfTokens(input, output float64) float64 {
+	return (input*p.Tokens.Input + output*p.Tokens.Output) / 1e6 * (1 - p.Discount)
+}
+
+// OfTime is what so many GPUs cost for a time in seconds, USD, after the discount.
+func (p Price) OfTime(gpus int, seconds float64) float64 {
+	return float64(gpus) * p.GPU.Hourly(nil) * (1 - p.Discount) * seconds / 3600
+}
+
+// Idle is the bill of a deployment of which a share is kept idle, as for peaks: what is
+// paid by the hour stays, and is shared by so many fewer requests and tokens. Tokens that
+// a provider sells cost the same at any load.
+func (p Price) Idle(b Bill, headroom float64) Bill {
+	if p.GPU.None() {
+		return b
+	}
+	for _, x := range []**float64{&b.MInput, &b.MOutput, &b.MTokens, &b.MGoodOutput, &b.Request, &b.GoodRequest} {
+		if *x != nil {
+			dearer := **x / (1 - headroom)
+			*x = &dearer
+		}
+	}
+	return b
+}
+
+// Interval is that of a cost that follows from the interval of a rate: what is paid by
+// the hour does not depend on the rate, so that the ends change places. ok is false where
+// the cost does not fall as the rate grows, as of tokens that a provider sells, and where
+// the rate may be nothing.
+func (p Price) Interval(usd, rate float64, ci [2]float64) (of [2]float64, ok bool) {
+	if p.GPU.None() || !(ci[0] > 0) {
+		return of, false
+	}
+	return [2]float64{usd * rate / ci[1], usd * rate / ci[0]}, true
+}
+
+// JoulesPer is the energy by a token, of tokens that come at a rate while power is drawn.
+func JoulesPer(watts, tokensPerS float64) float64 { return watts / tokensPerS }
+
+// TokensPerMegawatt are the tokens of a second by a megawatt of power. It is a million by
+// the joules of a token.
+func TokensPerMegawatt(watts, tokensPerS float64) float64 { return tokensPerS / watts * 1e6 }

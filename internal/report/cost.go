@@ -1,0 +1,157 @@
+package report
+
+import (
+	"fmt"
+
+	"pitot/internal/data/result"
+	"pitot/internal/say"
+)
+
+// cost says what serving costs at a load and what it takes of energy, a line each.
+func (m *PointModel) cost(p *result.Point) {
+	line := func(head string, parts ...string) {
+		if parts = present(parts...); len(parts) > 0 {
+			parts[0] = head + parts[0]
+			m.Cost = append(m.Cost, parts)
+		}
+	}
+	if c := p.Cost; c != nil && c.USDPerMOutput != nil {
+		first := fmt.Sprintf("$%s per million output tokens", say.Quantity(*c.USDPerMOutput))
+		if ci, ok := c.CI95["usd_per_m_output"]; ok {
+			first += fmt.Sprintf(" (%s to %s)", say.Quantity(ci[0]), say.Quantity(ci[1]))
+		}
+		within := ""
+		if c.USDPerMGoodOutput != nil && meets(p) {
+			within = fmt.Sprintf("$%s within the SLO", say.Quantity(*c.USDPerMGoodOutput))
+		}
+		line("cost: ", first, within, dollars(c.USDPerMTokens, 1, "per million in and out"), dollars(c.USDPerRequest, 1000, "per 1,000 requests"), priceText(c))
+	}
+	e := p.Energy
+	if e == nil {
+		return
+	}
+	idle := ""
+	if e.IdleWatts != nil {
+		idle = fmt.Sprintf("%s W before the load", say.Quantity(*e.IdleWatts))
+	}
+	gpus := "the GPUs"
+	if e.GPUs != nil {
+		gpus = say.Plural(*e.GPUs, "GPU")
+	}
+	drew := fmt.Sprintf("%s drew %s W", gpus, say.Quantity(e.Watts))
+	if e.JoulesPerOutputToken == nil {
+		line("energy: ", drew, idle, "none by token: "+say.Plain(orNotKnown(e.Why)))
+		return
+	}
+	each := fmt.Sprintf("%s J per output token (%s)", say.Quantity(*e.JoulesPerOutputToken), energyError(e))
+	good := ""
+	if e.JoulesPerGoodToken != nil && meets(p) {
+		good = fmt.Sprintf("%s J within the SLO", say.Quantity(*e.JoulesPerGoodToken))
+	}
+	line("energy: ", each, good, fmt.Sprintf("%s tok/s per MW", say.Quantity(*e.TokensPerSPerMW)), drew, idle)
+}
+
+// energyError says how far off the energy may be, and what it follows from.
+func energyError(e *result.Energy) string {
+	off := say.Percent(e.Error / e.Joules)
+	if e.From == result.EnergyCounter {
+		return "±" + off + " at most, by the GPUs' counter"
+	}
+	return fmt.Sprintf("±%s at 95 %%, by %s of power", off, say.Plural(e.Samples, "sample"))
+}
+
+func orNotKnown(why string) string {
+	if why == "" {
+		return "the output tokens are not known"
+	}
+	return why
+}
+
+// dollars is what n of something cost, "" where it is not known.
+func dollars(usd *float64, n float64, of string) string {
+	if usd == nil {
+		return ""
+	}
+	return fmt.Sprintf("$%s %s", say.Quantity(n**usd), of)
+}
+
+// priceText says what is paid: "at $3.99 a GPU hour".
+func priceText(c *result.Cost) (text string) {
+	hour := ""
+	if c.USDPerGPUHour != nil {
+		hour = fmt.Sprintf("$%s a GPU hour", say.Dollars(*c.USDPerGPUHour))
+	}
+	switch c.Basis {
+	case result.TokenPrice:
+		text = "at $" + say.Plain(c.Price) + " per million tokens in/out"
+	case result.ListPrice:
+		text = "at the list price of " + hour
+	case result.Owned:
+		text = "owned, at " + hour
+		if e := c.Electricity; e != nil {
+			how := "as given"
+			if e.Measured {
+				how = "measured"
+			}
+			text += fmt.Sprintf(", $%s of it electricity (%s W, %s)", say.Dollars(e.USDPerGPUHour), say.Quantity(e.WattsPerGPU), how)
+		}
+	default:
+		text = "at " + hour
+	}
+	if c.Discount > 0 {
+		text += ", " + say.Percent(c.Discount) + " off"
+	}
+	return text
+}
+
+// capacityCost says what the capacity costs, and what it costs with a part of it idle.
+func capacityCost(run *result.Run, load func(float64) string) []string {
+	usd := run.CapacityCost()
+	if usd == nil {
+		return nil
+	}
+	parts := []string{fmt.Sprintf("$%s per million output tokens within the SLO, at %s", say.Quantity(*usd), load(*run.Capacity.Load))}
+	if q := run.Capacity.Cost; q != nil {
+		if x := q.WithHeadroom.USDPerMGoodOutput; x != nil && q.Headroom > 0 && q.AtCapacity.Basis != result.TokenPrice {
+			parts = append(parts, fmt.Sprintf("$%s with %s headroom, at %s", say.Quantity(*x), say.Percent(q.Headroom), load(*run.Capacity.Load*(1-q.Headroom))))
+		}
+		parts = append(parts, priceText(&q.AtCapacity))
+	}
+	return parts
+}
+
+// costColumns are what the table of loads has of cost and energy: dollars for a million
+// output tokens, where there is an SLO those within it at loads that met it, and joules
+// for one. A column that is empty is left out of the table.
+func costColumns(p *result.Point) []string {
+	usd, joules := "", ""
+	if c := p.Cost; c != nil {
+		usd = say.Unknown
+		switch {
+		case p.SLO == nil && c.USDPerMOutput != nil:
+			usd = say.Quantity(*c.USDPerMOutput)
+		case p.SLO != nil && meets(p) && c.USDPerMGoodOutput != nil:
+			usd = say.Quantity(*c.USDPerMGoodOutput)
+		}
+	}
+	if e := p.Energy; e != nil {
+		joules = say.Optional(e.JoulesPerOutputToken)
+	}
+	return []string{usd, joules}
+}
+
+// Heads of those columns.
+const (
+	costHead   = "$/M"
+	energyHead = "J/tok"
+)
+
+// costLegend explains the column of costs.
+func costLegend(run *result.Run) string {
+	for i := range run.Points {
+		if run.Points[i].SLO != nil {
+			return costHead + ": for a million output tokens within the SLO, where it was met"
+		}
+	}
+	return costHead + ": for a million output tokens"
+}

@@ -222,6 +222,9 @@ func withoutNewMetrics(earlier, run *result.Run) {
 	for i := range min(len(earlier.Points), len(run.Points)) {
 		was, now := &earlier.Points[i], &run.Points[i]
 		of(&was.Metrics, &now.Metrics)
+		if old := was.Cost; old != nil && now.Cost != nil && old.Basis == "" { // of a program that knew rents alone, and what output costs
+			now.Cost = &result.Cost{USDPerGPUHour: now.Cost.USDPerGPUHour, USDPerMOutput: now.Cost.USDPerMOutput, USDPerMGoodOutput: now.Cost.USDPerMGoodOutput}
+		}
 		if was.SLO != nil && now.SLO != nil && was.SLO.Violations == nil {
 			now.SLO.Violations = nil
 		}

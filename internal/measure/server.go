@@ -76,7 +76,13 @@ var derived = map[metric.Name]func(told) (float64, bool){
 		return t.Ratio(telemetry.ComputedTokens, telemetry.PrefillSum)
 	},
 	metric.ServerForeign: func(t told) (float64, bool) { return t.foreign() },
-	metric.ServerCPU:     func(t told) (float64, bool) { return t.Rate(telemetry.ProcessCPU) },
+	metric.ServerCPU: func(t told) (float64, bool) {
+		if x, ok := t.Rate(telemetry.ProcessCPU); ok {
+			return x, true
+		}
+		return t.Rate(telemetry.ListenerCPU)
+	},
+	metric.ServerAllCPU: func(t told) (float64, bool) { return t.Rate(telemetry.ServerCPU) },
 	metric.ServerSamples: func(t told) (float64, bool) {
 		g, ok := t.Gauge(telemetry.Running)
 		return float64(g.N), ok

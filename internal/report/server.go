@@ -84,6 +84,21 @@ func (m *PointModel) server(run *result.Run, p *result.Point) {
 	}
 	line("", with("prefill ", metric.ServerPrefillRate, " tok/s without the queue"+naive),
 		with("prefix cache hits ", metric.ServerHits, with(", ", metric.ServerPlannedHits, " planned")), with("accepted drafts ", metric.ServerAccepted, ""))
+	cores := func(name metric.Name, of string) string {
+		x, ok := value(name)
+		if !ok {
+			return ""
+		}
+		return say.Quantity(x) + " cores" + of
+	}
+	if n, ok := value(metric.ServerProcesses); ok {
+		of := " in " + say.Plural(int(n+.5), "process")
+		all, one := cores(metric.ServerAllCPU, of), cores(metric.ServerCPU, " the one that answers")
+		if n < 1.5 {
+			one = ""
+		}
+		line("CPU of the server: ", all, one)
+	}
 	line("GPUs: ", with("busy ", metric.GPUActive, ""), with("matrix units ", metric.GPUTensor, ""), with("memory ", metric.GPUMemory, ""),
 		with("", metric.GPUPower, " W"), with("", metric.GPUEnergy, " J"), with("", metric.GPUClock, " MHz"), with("", metric.GPUHeat, " °C"))
 	if x, ok := value(metric.ServerForeign); ok && x > .01 {

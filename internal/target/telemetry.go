@@ -1,18 +1,23 @@
 package target
 
 import (
+	"cmp"
 	"context"
 	"encoding/base64"
 	"errors"
 	"net/url"
+	"os"
+	"runtime"
 	"slices"
 	"strings"
+	"time"
 
 	"pitot/internal/data/metric"
 	"pitot/internal/data/record"
 	"pitot/internal/plan"
 	"pitot/internal/say"
 	"pitot/internal/telemetry"
+	"pitot/internal/telemetry/local"
 	"pitot/internal/telemetry/scrape"
 	"pitot/internal/wire"
 	"pitot/internal/wire/api"
@@ -91,6 +96,7 @@ func (t *Target) findMetrics(ctx context.Context, p *plan.Target) {
 		return
 	}
 	e := t.Dialer.Endpoint
+	t.askMachine(p)
 	var paths []string
 	for _, path := range scrape.Paths() {
 		paths = append(paths, e.Base+path)
@@ -114,5 +120,37 @@ func (t *Target) findMetrics(ctx context.Context, p *plan.Target) {
 	// A replica that the user names is not asked twice.
 	if !slices.ContainsFunc(t.Sources, func(s *scrape.Source) bool { return s.URL() == own.URL() }) {
 		t.Sources = slices.Insert(t.Sources, 0, own)
+	}
+}
+
+// Sources of the machine itself, where the user names no exporter.
+const (
+	kernelFiles = "/proc"
+	driverFiles = "/sys"
+)
+
+// askMachine has the machine tell of the target's processes and of its GPUs, where the
+// target is on this one and no exporter is named that would.
+func (t *Target) askMachine(p *plan.Target) {
+	e := t.Dialer.Endpoint
+	if t.Kind != "http" || len(p.Scrape) > 0 || e.Proxy != nil || !e.Unix && !local.Here(e.Addr) {
+		return
+	}
+	proc := os.DirFS(kernelFiles)
+	processes, err := local.FindProcesses(proc, e.Addr, e.Unix)
+	switch {
+	case errors.Is(err, local.ErrElsewhere), errors.Is(err, local.ErrOwn):
+		return
+	case err == nil:
+		t.Sources = append(t.Sources, scrape.NewTeller(local.SourceProc, "the server's processes", processes))
+	case runtime.GOOS == "linux":
+		t.Notes = append(t.Notes, "the processor time of the server's processes is missing: "+err.Error())
+	}
+	spent := func(pid int) (time.Duration, bool) { return local.Spent(proc, pid) }
+	if n := local.StartNVIDIA(cmp.Or(p.ScrapeInterval, time.Second), processes.IDs(), spent); n != nil {
+		t.Sources = append(t.Sources, scrape.NewTeller(local.SourceNVIDIA, "the GPUs' figures of nvidia-smi", n))
+	}
+	if a := local.FindAMD(os.DirFS(driverFiles)); a != nil {
+		t.Sources = append(t.Sources, scrape.NewTeller(local.SourceAMD, "the GPUs' figures of amdgpu", a))
 	}
 }

@@ -63,6 +63,12 @@ const (
 	ProcessStart  Signal = "process_start_time_seconds" // Unix seconds; of several, of the one that began first
 	ProcessCPU    Signal = "process_cpu_s"              // seconds of cores
 	ProcessMemory Signal = "process_memory_bytes"
+
+	// As the kernel of its machine has them.
+	ServerCPU       Signal = "server_cpu_s"    // seconds of cores that all processes of the server took
+	ListenerCPU     Signal = "listener_cpu_s"  // likewise one that listens, on average
+	ListenerWait    Signal = "listener_wait_s" // seconds for which the first thread of one that listens waited for a core, on average
+	ServerProcesses Signal = "server_processes"
 )
 
 // Of the GPUs of a machine, all of them.
@@ -184,6 +190,10 @@ var definitions = []Definition{
 	{ProcessStart, Process, Fact, Lowest, "s", "when the process began, else when the first of its counters was made: Unix seconds"},
 	{ProcessCPU, Process, Counter, Sum, "s", "time of cores that the process took"},
 	{ProcessMemory, Process, Gauge, Sum, "B", "memory of the process"},
+	{ServerCPU, Process, Counter, Sum, "s", "time of cores that all processes of the server took since they were found, by the kernel"},
+	{ListenerCPU, Process, Counter, Sum, "s", "likewise a process that listens at its address, on average"},
+	{ListenerWait, Process, Counter, Sum, "s", "time for which the first thread of such a process was ready and waited for a core, on average"},
+	{ServerProcesses, Process, Gauge, Sum, "", "how many processes the server has"},
 	{GPUs, GPU, Fact, Sum, "", "GPUs that tell of themselves"},
 	{GPUActive, GPU, Gauge, Mean, "share", "share of the time in which anything ran"},
 	{GPUTensorActive, GPU, Gauge, Mean, "share", "share of the time in which the matrix units worked"},

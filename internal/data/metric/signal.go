@@ -44,6 +44,7 @@ const (
 	ServerForeign     Name = "foreign tokens"
 	ServerPlannedHits Name = "planned prefix hits"
 	ServerCPU         Name = "server cpu"
+	ServerAllCPU      Name = "server cpu all"
 )
 
 // Metrics that reports show in sentences of their own.
@@ -66,6 +67,7 @@ const (
 	ServerPrompt      Name = "prompt tokens counted"
 	ServerOutput      Name = "output tokens counted"
 	ServerSamples     Name = "server samples"
+	ServerProcesses   Name = "server processes"
 	GPUActive         Name = "gpu busy"
 	GPUMemory         Name = "gpu memory busy"
 	GPUTensor         Name = "gpu tensor busy"
@@ -106,6 +108,8 @@ var signals = []Signal{
 	{serverMetric(ServerOutput, "output_tokens", "output tokens counted", "tokens that it generated over the whole load", Tokens, Neither, Data), telemetry.OutputTokens, "", Total, 0},
 	{serverMetric(ServerForeign, "foreign_share", "foreign tokens", "share of both that were not this run's", Share, Lower, Data), "", "", Derived, 0},
 	{serverMetric(ServerCPU, "cpu_cores", "server CPU", "cores that the process that answers took, on average", Count, Lower, Data), "", "", Derived, 0},
+	{serverMetric(ServerAllCPU, "cpu_all_cores", "CPU of all its processes", "cores that all processes of the server took, on average, where it runs on this machine", Count, Lower, Data), "", "", Derived, 0},
+	{serverMetric(ServerProcesses, "processes", "processes", "of the server, on average", Count, Neither, Data), telemetry.ServerProcesses, "", Average, 0},
 	{serverMetric(GPUActive, "gpu_active_share", "GPU busy", "share of the time in which anything ran on the GPUs", Share, Neither, Data), telemetry.GPUActive, "", Average, 0},
 	{serverMetric(GPUTensor, "gpu_tensor_share", "GPU matrix units busy", "share of the time in which their matrix units worked", Share, Neither, Data), telemetry.GPUTensorActive, "", Average, 0},
 	{serverMetric(GPUMemory, "gpu_memory_share", "GPU memory busy", "share of the time in which their memory was read or written", Share, Neither, Data), telemetry.GPUMemoryActive, "", Average, 0},

@@ -47,6 +47,8 @@ const (
 	Throttled    Signal = "time throttled"             // share
 	MemoryBusy   Signal = "memory busy"                // share
 	TensorBusy   Signal = "tensor cores busy"          // share
+	FrontBusy    Signal = "API server busy"            // cores that a process that listens took
+	FrontWaits   Signal = "API server waits"           // share of the time in which it waited for a core
 )
 
 // What is known of the server as it was started.
@@ -63,6 +65,7 @@ const (
 	FromClient  = "client"
 	FromServer  = "server's metrics"
 	FromGPU     = "GPU's metrics"
+	FromKernel  = "kernel of the server's machine"
 	FromStated  = "stated of the server"
 	FromRecords = "run.json"
 	FromTwins   = "replays"

@@ -114,6 +114,8 @@ var rules = []rule{
 	// The server's front.
 	{Frontend, atMost, every, []Signal{PerArrival, Evenness, GapMedian, TPOTMean}, if0(buffered), "what something in front of it holds back is not its own",
 		"a twin has no proxy, and takes its time for the API server's"},
+	{Frontend, atMost, every, []Signal{FrontBusy, FrontWaits}, if0(func(f Facts) bool { return f.Get(FrontBusy)+f.Get(FrontWaits) < 0.2 }), "its process slept four fifths of the time, and waited for no core",
+		"/proc/PID/stat and schedstat of what listens (proc(5)): one thread of Python serves, with at most a core"},
 	{Frontend, estimate, first, []Signal{QueueMean, PrefillMean, TTFTMean}, func(f Facts, _ float64) float64 {
 		return max(f.Get(TTFTMean)-f.Get(QueueMean)-f.Get(PrefillMean)-f.Get(RoundTrip), 0) / max(f.Get(TTFTMean), 1e-9)
 	}, "the engine's own times make up the client's", "client's TTFT less queue and prefill (vLLM issues 580, 8033, 12287)"},

@@ -38,6 +38,12 @@ func (f Facts) AddServer(w *telemetry.Window) {
 	if x, ok := w.Ratio(telemetry.PrefixHits, telemetry.PrefixQueries); ok {
 		f.Set(HitShare, x, "share", FromServer)
 	}
+	if x, ok := w.Rate(telemetry.ListenerCPU); ok {
+		f.Set(FrontBusy, x, "", FromKernel)
+	}
+	if x, ok := w.Rate(telemetry.ListenerWait); ok {
+		f.Set(FrontWaits, x, "share", FromKernel)
+	}
 	clock, is := w.Gauge(telemetry.GPUClock)
 	most, known := w.Gauge(telemetry.GPUClockMost)
 	if is && known && most.Max > 0 {

@@ -1,5 +1,5 @@
 // Package scrape asks servers, GPUs and machines what they tell of themselves while a
-// load goes on: each page again and again, on a connection of its own. It never delays
+// load goes on: each again and again, pages of metrics on a connection of their own. It never delays
 // or fails a measurement: a page that is slow, dead, too large or no page of metrics is
 // given up with one sentence, and one that takes long to read is read less often.
 package scrape
@@ -36,15 +36,38 @@ func Paths() []string { return []string{"/metrics", "/prometheus/metrics", "/v1/
 // ErrNone says that there are no metrics at any of the paths.
 var ErrNone = errors.New("the server has no metrics")
 
-// Source is one page that is asked again and again. It is not safe for concurrent use.
+// Teller tells what it knows when it is asked: a page over HTTP, a tool of this machine,
+// its kernel. It is not safe for concurrent use.
+type Teller interface {
+	// Tell tells once. An error that more questions would bring again is a [Final].
+	Tell(ctx context.Context) (Asked, error)
+	Close()
+}
+
+// Final is why a teller will tell nothing more.
+type Final struct{ Err error }
+
+// Error says why.
+func (f Final) Error() string { return f.Err.Error() }
+
+// Unwrap gives the cause.
+func (f Final) Unwrap() error { return f.Err }
+
+// Asked is one answer: what was told, and when, in nanoseconds of [clock.Now]. The time of
+// a page is the middle of the question: it is off by at most half of how long that took.
+type Asked struct {
+	telemetry.Reading
+	At   int64
+	Took time.Duration
+	Work time.Duration // processor time that reading it took here
+}
+
+// Source is a teller that is asked again and again. It is not safe for concurrent use.
 type Source struct {
 	Name string // of its samples in the records
 
-	poller *wire.Poller
-	paths  []string // where the page may be
-	path   string   // where it is, "" while that is not known
-	what   string   // whose it is, for messages
-	url    string
+	teller Teller
+	what   string // whose it is, for messages
 
 	rest    time.Time // not before it is asked again
 	began   float64   // when the server's process did, 0 while that is not known
@@ -55,52 +78,76 @@ type Source struct {
 	reading telemetry.Reading
 }
 
+// NewTeller is a source that is not a page. what says what it tells: "the GPUs' figures of
+// nvidia-smi".
+func NewTeller(name, what string, teller Teller) *Source {
+	return &Source{Name: name, what: what, teller: teller}
+}
+
 // NewSource is a page at one of some paths of an endpoint. what says whose metrics they
 // are: "the server's own metrics".
 func NewSource(name, what string, d *wire.Dialer, headers []api.Header, secret string, paths ...string) *Source {
-	return &Source{Name: name, what: what, paths: paths, url: d.Endpoint.URL(paths[0]),
-		poller: &wire.Poller{Dialer: d, Headers: headers, Secret: secret, Most: largest}}
+	return NewTeller(name, what, &page{paths: paths, url: d.Endpoint.URL(paths[0]),
+		poller: &wire.Poller{Dialer: d, Headers: headers, Secret: secret, Most: largest}})
 }
 
 // Close ends its connection.
-func (s *Source) Close() { s.poller.Close() }
+func (s *Source) Close() { s.teller.Close() }
 
-// URL is where the page is.
-func (s *Source) URL() string { return s.url }
-
-// Reading is what the page said last.
-func (s *Source) Reading() telemetry.Reading { return s.reading }
-
-// Asked is one answer: what the page said, and when, in nanoseconds of [clock.Now]. The
-// time is the middle of the question: it is off by at most half of how long that took.
-type Asked struct {
-	telemetry.Reading
-	At   int64
-	Took time.Duration
+// URL is where the page is, "" of a source that is none.
+func (s *Source) URL() string {
+	if p, ok := s.teller.(*page); ok {
+		return p.url
+	}
+	return ""
 }
 
-// Ask asks once. The first time it finds out at which of its paths the page is; none of
-// them is [ErrNone].
+// Reading is what was told last.
+func (s *Source) Reading() telemetry.Reading { return s.reading }
+
+// Ask asks once. A page is found at one of its paths the first time; none of them is
+// [ErrNone].
 func (s *Source) Ask(ctx context.Context) (Asked, error) {
 	ctx, cancel := context.WithTimeout(ctx, timeout)
 	defer cancel()
-	paths := s.paths
-	if s.path != "" {
-		paths = []string{s.path}
+	a, err := s.teller.Tell(ctx)
+	s.rest = time.Now().Add(thrift * a.Work)
+	if err != nil {
+		return Asked{}, err
+	}
+	s.reading = a.Reading
+	if s.began == 0 {
+		s.began = a.Values[telemetry.ProcessStart]
+	}
+	return a, nil
+}
+
+// page is a page of metrics.
+type page struct {
+	poller *wire.Poller
+	paths  []string // where it may be
+	path   string   // where it is, "" while that is not known
+	url    string
+}
+
+// Close ends its connection.
+func (p *page) Close() { p.poller.Close() }
+
+// Tell asks for it. The first time it finds out at which of its paths it is.
+func (p *page) Tell(ctx context.Context) (Asked, error) {
+	paths := p.paths
+	if p.path != "" {
+		paths = []string{p.path}
 	}
 	err := ErrNone
 	for _, path := range paths {
-		a, one := s.ask(ctx, path)
+		a, one := p.ask(ctx, path)
 		switch {
 		case one == nil:
-			s.path, s.url = path, s.poller.Dialer.Endpoint.URL(path)
-			s.reading = a.Reading
-			if s.began == 0 {
-				s.began = a.Values[telemetry.ProcessStart]
-			}
+			p.path, p.url = path, p.poller.Dialer.Endpoint.URL(path)
 			return a, nil
 		case !elsewhere(one):
-			return Asked{}, one
+			return a, one
 		case len(paths) == 1:
 			err = one
 		}
@@ -113,6 +160,12 @@ type statusError int
 
 func (e statusError) Error() string { return fmt.Sprintf("it answers %d", int(e)) }
 
+// final says that more questions would bring an error again.
+func final(err error) bool {
+	var f Final
+	return errors.As(err, &f) || elsewhere(err)
+}
+
 // elsewhere says that a page may be at another path.
 func elsewhere(err error) bool {
 	var status statusError
@@ -120,9 +173,9 @@ func elsewhere(err error) bool {
 }
 
 // ask asks at one path.
-func (s *Source) ask(ctx context.Context, path string) (Asked, error) {
+func (p *page) ask(ctx context.Context, path string) (Asked, error) {
 	begin := clock.Now()
-	answer, err := s.poller.Get(ctx, path)
+	answer, err := p.poller.Get(ctx, path)
 	end := clock.Now()
 	switch {
 	case errors.Is(err, context.DeadlineExceeded):
@@ -136,9 +189,9 @@ func (s *Source) ask(ctx context.Context, path string) (Asked, error) {
 		return Asked{}, statusError(answer.Status)
 	}
 	reading, err := telemetry.Read(answer.Body)
-	s.rest = time.Now().Add(thrift * time.Duration(clock.Now()-end))
+	work := time.Duration(clock.Now() - end)
 	if err != nil {
-		return Asked{}, err
+		return Asked{Work: work}, err
 	}
-	return Asked{Reading: reading, At: begin + (end-begin)/2, Took: time.Duration(end - begin)}, nil
+	return Asked{Reading: reading, At: begin + (end-begin)/2, Took: time.Duration(end - begin), Work: work}, nil
 }

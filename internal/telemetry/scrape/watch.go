@@ -134,7 +134,7 @@ func (w *Watch) fail(ctx context.Context, s *Source, err error) {
 		return
 	}
 	s.failed++
-	s.gone = s.gone || elsewhere(err)
+	s.gone = s.gone || final(err)
 	if s.failed < mostFailed && !s.gone {
 		return
 	}

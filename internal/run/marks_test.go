@@ -57,6 +57,7 @@ func TestSetupComesBack(t *testing.T) {
 		}
 	}
 	s.SLO = spec
+	s.Price.GPU.Hour = 0 // a GPU is rented or owned
 	p, err := marks.DecodePoint(pointMark(&s).Encode())
 	if err != nil {
 		t.Fatal(err)

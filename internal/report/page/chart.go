@@ -62,6 +62,7 @@ type drawn struct {
 	Dash   int      `json:"dash,omitempty"`  // its pattern, 0 for none
 	Shape  int      `json:"shape,omitempty"` // of dots: 0 round, 1 a cross, 2 a diamond
 	Faint  bool     `json:"faint,omitempty"` // the line; its points are not
+	Plain  bool     `json:"plain,omitempty"` // a line without points
 	Aside  bool     `json:"aside,omitempty"` // dots behind the others, which have no name in the key
 }
 

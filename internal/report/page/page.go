@@ -176,6 +176,9 @@ func viewOf(m report.Model, with Extra) *pageView {
 		if c := paretoCharts(run); len(c) > 0 {
 			v.Sections = append(v.Sections, section{ID: "pareto", Title: "Pareto front", Charts: c})
 		}
+		if c := costCharts(run); len(c) > 0 {
+			v.Sections = append(v.Sections, section{ID: "cost", Title: "Cost", Charts: c})
+		}
 		if c := attainmentChart(run); len(c) > 0 {
 			v.Sections = append(v.Sections, section{ID: "slo", Title: "SLO attainment over load", Charts: c})
 		}

@@ -386,7 +386,7 @@
         svg('path', {d: bars, class: 'interval ' + tone}, g);
       }
       svg('path', {d, class: 'line ' + tone + (s.dash ? ' dash' + s.dash : '') + (s.faint ? ' faint' : '')}, g);
-      if (s.kind === 'line' && n < 80) {
+      if (s.kind === 'line' && n < 80 && !s.plain) {
         let dots = '';
         for (let i = 0; i < n; i++) if (has(i) && !few(s, i)) dots += `M${px(x(s.px[i]))} ${px(y(s.py[i]))}h0`;
         svg('path', {d: dots, class: 'dots big ' + tone}, g);
@@ -412,7 +412,7 @@
 
     // labelValues writes next to each value what it is of, where there is room.
     labelValues(series) {
-      const at = series.flatMap(s => s.px.map((v, i) => [this.x(v), this.y(s.py[i]), s.labels[i]])).filter(([a, b]) => known(a) && known(b));
+      const at = series.filter(s => s.labels).flatMap(s => s.px.map((v, i) => [this.x(v), this.y(s.py[i]), s.labels[i]])).filter(([a, b]) => known(a) && known(b));
       const taken = at.map(([a, b]) => [a - 5, b - 5, a + 5, b + 5]);
       for (const [a, b, text] of at) {
         const wide = text.length * 6.4;

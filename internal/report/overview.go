@@ -26,6 +26,7 @@ type Overview struct {
 	Clean   int // points of which every check passed
 	Aside   int // points with flags that are to be expected, and none else
 	Points  int
+	costs   string // what the column of costs has, for the legend
 }
 
 // FailedCheck is a check that did not pass at some points.
@@ -425,9 +426,7 @@ func (o *Overview) loads(run *result.Run) {
 	if hopeless {
 		o.Legend = append(o.Legend, "hopeless: ended early, the queue only grew")
 	}
-	if slices.Contains(o.Loads.Head, costHead) {
-		o.Legend = append(o.Legend, costLegend(run))
-	}
+	o.costs = costLegend(run)
 	o.Legend = append(o.Legend, "times in ms")
 }
 
@@ -441,7 +440,11 @@ func (o *Overview) LoadsLegend(t Table) (list []string) {
 			list = append(list, h[0]+": "+h[1])
 		}
 	}
-	return append(list, o.Legend...)
+	list = append(list, o.Legend...)
+	if slices.Contains(t.Head, costHead) {
+		list = append(list, o.costs)
+	}
+	return list
 }
 
 // spread is the table of repeated loads: the least and the most of each value.

@@ -44,13 +44,17 @@ func reportVerb(_ context.Context, e *Env) (int, error) {
 			}
 			continue
 		}
+		build := buildModel
+		if rundir.Look(dir) == rundir.Measured { // it is finished now
+			build = concludedModel
+		}
 		measured, failed := openRun(dir, e.Stderr)
 		if measured == nil {
 			return Usage, failed
 		}
 		unsaved = errors.Join(unsaved, failed)
 		sideBySide.Run(measured, dir)
-		model := buildModel(measured, dir)
+		model := build(measured, dir)
 		page, missing := writePage(e.Stderr, measured, model, dir)
 		if err := errors.Join(show(e, measured, shownFrom{model, dir, failed == nil, page, missing}, p.Format), writeExports(e, exports, measured, dir)); err != nil {
 			return Done, err

@@ -9,6 +9,7 @@ const (
 	TTFTLeast    Signal = "ttft of the fastest"    // ms, the 5th percentile
 	TPOTMean     Signal = "tpot mean"              // ms
 	AnswerMean   Signal = "time of answers"        // ms, mean from a first token to the last
+	AnswerError  Signal = "error of that mean"     // ms, its standard error
 	LagInTail    Signal = "send lag"               // ms, mean of the requests that have the symptom
 	RoundTrip    Signal = "round trip"             // ms, median time of a TCP connect
 	PerArrival   Signal = "tokens per arrival"     // mean, behind the first

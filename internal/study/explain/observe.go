@@ -107,6 +107,14 @@ func Observe(s Symptom, list []Request) Facts {
 	set.mean(TTFTMean, ttft, "ms")
 	set.mean(TPOTMean, tpot, "ms")
 	set.mean(AnswerMean, answers, "ms")
+	if mean, ok := Statistic("mean", answers); ok && len(answers) > 1 {
+		squares := 0.0
+		for _, x := range answers {
+			squares += (x - mean) * (x - mean)
+		}
+		n := float64(len(answers))
+		set(AnswerError, math.Sqrt(squares/(n-1)/n), "ms")
+	}
 	set.mean(PromptMean, input, "")
 	if len(ttft) > 0 {
 		slices.Sort(ttft)

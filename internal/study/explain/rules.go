@@ -134,11 +134,15 @@ var rules = []rule{
 		outside := max(f.Get(InFlight)-f.Get(Running)-f.Get(Waiting), 0) / max(f.Get(InFlight), 1e-9) * (f.Get(TTFTMean) + f.Get(AnswerMean))
 		return min(max(outside-f.Get(RoundTrip), 0)/max(f.Get(TTFTMean), 1e-9), 1)
 	}, "what is under way is in the engine", "Little's law: requests in flight at the client, less num_requests_running and num_requests_waiting"},
-	{Frontend, estimate, []metric.Name{metric.TPOT}, []Signal{AnswerMean, DecodeMean, PerArrival, Evenness, GapMedian, TPOTMean}, func(f Facts, _ float64) float64 {
+	{Frontend, estimate, []metric.Name{metric.TPOT}, []Signal{AnswerMean, AnswerError, DecodeMean, PerArrival, Evenness, GapMedian, TPOTMean}, func(f Facts, _ float64) float64 {
 		if f.Get(ForeignShare) > 0.02 { // the server's mean is of others' answers too
 			return 0
 		}
-		return max(f.Get(AnswerMean)-f.Get(DecodeMean), 0) / max(f.Get(AnswerMean), 1e-9)
+		apart := f.Get(AnswerMean) - f.Get(DecodeMean)
+		if apart < cohorts*f.Get(AnswerError) {
+			return 0
+		}
+		return max(apart, 0) / max(f.Get(AnswerMean), 1e-9)
 	}, "the engine's own time of answers makes up the client's",
 		"the engine stamps its tokens itself, before the API server has them (vllm/v1/engine: EngineCoreOutput, FinishedRequestStats.decode_time)"},
 
@@ -197,6 +201,10 @@ var rules = []rule{
 	{PrefixCache, atMost, every, []Signal{HitShare}, if0(func(f Facts) bool { return f.Get(HitShare) > 0.9 }),
 		"nearly all that was looked up was there", "prefix_cache_hits ÷ prefix_cache_queries"},
 }
+
+// cohorts is how many standard errors means of answers must be apart: the client's is of the
+// requests that began in the window, the server's of those that ended in it.
+const cohorts = 3
 
 // buffered says that something between holds tokens back and lets them go by the clock:
 // gaps are even and about as long as the tokens that come with them take. A server that

@@ -94,11 +94,15 @@ func (m *Model) Explain(x *inspect.Explanation) {
 		return
 	}
 	var list []string
+	open := ""
 	for i := range x.Points {
 		p := &x.Points[i]
 		for k := range p.Symptoms {
 			d := &p.Symptoms[k]
 			list = append(list, findingSentence(p, d))
+			if open == "" {
+				open = fmt.Sprintf("%s at %s: not known. What would tell: %s.", symptomName(d.Symptom), p.Load, say.Plain(d.Primary.Confirm))
+			}
 			if f := &d.Primary; m.Why == "" && f.Cause != explain.Unknown {
 				m.Why = fmt.Sprintf("%s at %s: %s%s.", symptomName(d.Symptom), p.Load, say.Plain(f.Claim), confidenceText(f))
 				if f.Try != nil {
@@ -106,6 +110,9 @@ func (m *Model) Explain(x *inspect.Explanation) {
 				}
 			}
 		}
+	}
+	if m.Why == "" {
+		m.Why = open
 	}
 	if len(list) > 0 {
 		m.Limited = append(m.Limited[:len(m.Limited)-1:len(m.Limited)-1], list...)

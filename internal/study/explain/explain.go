@@ -125,7 +125,8 @@ type Case struct {
 	Symptom Symptom
 	Value   float64 // ms, as measured
 	Facts   Facts
-	Twin    *Twin // nil where the server's model or accelerator is not known
+	Twin    *Twin // nil where the server's model or accelerator is not known, or no twin was asked
+	Unasked bool  // twins could be asked, and were not: it takes longer
 	Command string
 }
 
@@ -289,6 +290,8 @@ func tells(c *Case, open []candidate) string {
 	switch {
 	case c.Twin != nil && c.Twin.Off <= farOff && len(open) == 0:
 		return "nothing: it is as it has to be; a smaller model, fewer bits or another GPU would change it"
+	case c.Twin == nil && c.Unasked:
+		return "pitot explain with this run, which asks twins of the deployment and may take minutes"
 	case c.Twin == nil && !c.Facts.has(Running):
 		return "say what serves with --deployment MODEL@GPU, or measure where the server's /metrics can be reached"
 	case c.Twin == nil:

@@ -208,7 +208,7 @@ func point(dir string, measured *result.Run, i int, samples *telemetry.Samples, 
 		what = r.First(first).WhatIf(d, held, effort)
 	}
 	for _, s := range symptoms(p) {
-		c := explain.Case{Symptom: s, Facts: explain.Observe(s, seen)}
+		c := explain.Case{Symptom: s, Facts: explain.Observe(s, seen), Unasked: d != nil && what == nil}
 		var ok bool
 		if c.Value, ok = explain.Measure(s, seen); !ok {
 			continue

@@ -46,6 +46,13 @@ type scripted struct {
 	seen []map[string]any
 }
 
+// asked is how many requests it was sent: one may still be under way.
+func (s *scripted) asked() int {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return len(s.seen)
+}
+
 func (s *scripted) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	if r.URL.Path == "/v1/models" {
 		if s.models == "" {
@@ -333,8 +340,8 @@ func TestTrustedCertificate(t *testing.T) {
 func TestNoProbe(t *testing.T) {
 	h := &scripted{models: oneModel}
 	target, err := opened(t, h, "--no-probe", "--model", "x")
-	if err != nil || len(h.seen) > 0 || target.Options.Model != "x" || target.Residence != 0 {
-		t.Errorf("%v, asked %d times, %+v", err, len(h.seen), target)
+	if err != nil || h.asked() > 0 || target.Options.Model != "x" || target.Residence != 0 {
+		t.Errorf("%v, asked %d times, %+v", err, h.asked(), target)
 	}
 }
 
@@ -444,8 +451,8 @@ func TestAPIWithoutModels(t *testing.T) {
 		if err := target.probe(t.Context(), planned(t, "http://h", "--rate", "1")); err != nil {
 			t.Errorf("%q: %v", route, err)
 		}
-		if target.modelsPath() != "" || target.Options.Model != "" || len(s.seen) == 0 || target.Options.MaxField != "max_tokens" {
-			t.Errorf("%q: %q, %+v, %d requests", route, target.modelsPath(), target.Options, len(s.seen))
+		if target.modelsPath() != "" || target.Options.Model != "" || s.asked() == 0 || target.Options.MaxField != "max_tokens" {
+			t.Errorf("%q: %q, %+v, %d requests", route, target.modelsPath(), target.Options, s.asked())
 		}
 		if got, want := target.curlCommand(), "curl "+target.Dialer.Endpoint.URL("/"); got != want {
 			t.Errorf("%s, want %s", got, want)

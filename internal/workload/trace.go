@@ -228,12 +228,16 @@ func (t *Trace) readCSV(in io.Reader) (rows []row, err error) {
 		if err == io.EOF {
 			break
 		}
+		var broken *csv.ParseError
+		if err != nil && !errors.As(err, &broken) { // it would come again for ever
+			return nil, err
+		}
 		t.Records++
-		line, _ := r.FieldPos(0)
 		if err != nil {
-			t.reject(line, "broken quotes")
+			t.reject(broken.StartLine, "broken quotes")
 			continue
 		}
+		line, _ := r.FieldPos(0)
 		q, reason := row{input: Unknown, output: Unknown, line: line}, ""
 		length := func(i int) int32 {
 			if i < 0 || reason != "" {

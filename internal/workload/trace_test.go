@@ -4,6 +4,7 @@ import (
 	"bufio"
 	"bytes"
 	"compress/gzip"
+	"io"
 	"os"
 	"path/filepath"
 	"slices"
@@ -103,10 +104,26 @@ func TestTraceGzipped(t *testing.T) {
 	}
 }
 
+// What cannot be read any further ends it.
+func TestReadTraceEnds(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "t.csv.gz")
+	var b bytes.Buffer
+	z := gzip.NewWriter(&b)
+	_, _ = io.WriteString(z, "timestamp,input_tokens\n"+strings.Repeat("1,2\n", 20_000))
+	_ = z.Close()
+	if err := os.WriteFile(path, b.Bytes()[:b.Len()/2], 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := ReadTrace(path); err == nil {
+		t.Error("half a file was read")
+	}
+}
+
 func FuzzReadTrace(f *testing.F) {
 	f.Add("TIMESTAMP,ContextTokens,GeneratedTokens\n2023-11-16 18:15:46.6805900,374,44\n")
 	f.Add("{\"timestamp\": 27482, \"input_length\": 6955, \"output_length\": 52, \"hash_ids\": [46, 47]}\n")
 	f.Add("0\n1.5\n")
+	f.Add(",GeneratedTokens\n\"") // ends within quotes
 	f.Fuzz(func(t *testing.T, text string) {
 		got, err := traceOf(text)
 		if err != nil {

@@ -141,6 +141,7 @@ func TestListeners(t *testing.T) {
 func FuzzProc(f *testing.F) {
 	f.Add([]byte("1 (a) b) S 1 1 1 0 -1 0 0 0 0 0 5 6 0 0 20 0 1 0 9 1 1"), []byte(tcpHead+tcp("0100007F:1F40", "0A", 777)))
 	f.Add([]byte(") ("), []byte("a b c 0A e f g h i j\n:1F40"))
+	f.Add([]byte("()0 0 0 0 0 0 0 0 0 0 0 0 922700000000 0 0 0 0 0 0 0"), []byte{})
 	f.Fuzz(func(t *testing.T, line, table []byte) {
 		if s, err := parseStat(line); err == nil && s.spent < 0 {
 			t.Errorf("%q: %+v", line, s)

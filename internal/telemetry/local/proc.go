@@ -231,7 +231,7 @@ func parseStat(data []byte) (s stat, err error) {
 	if err = errors.Join(err, err1, err2, err3); err != nil {
 		return stat{}, err
 	}
-	const most = 1 << 40 // ticks: three centuries of a core
+	const most = 1 << 38 // ticks: 87 years of a core, and two of them fit a Duration
 	s.spent = time.Duration(min(user, most)+min(system, most)) * tick
 	return s, nil
 }

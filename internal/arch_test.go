@@ -48,8 +48,8 @@ func rooms() []room {
 		// asked
 		{"workload/seed", ""},
 		{"workload/token", "workload/seed"},
-		{"workload/arrival", "workload/seed say"},
-		{"workload", "workload/seed workload/token say workload/arrival"},
+		{"workload/arrival", "workload/seed say stat"},
+		{"workload", "workload/seed workload/token say workload/arrival stat"},
 		// engine
 		{"twin", ""},
 		{"twin/vllm", "twin"},

@@ -8,6 +8,7 @@ import (
 	"sync"
 
 	"pitot/internal/say"
+	"pitot/internal/stat"
 )
 
 // lengthShape is what is worked out once of a distribution of lengths.
@@ -144,7 +145,7 @@ func gammaQuantile(p, mean, sd float64) float64 {
 	if shape > 1e8 { // the normal distribution, by then
 		return mean + float64(sd*math.Sqrt2*math.Erfinv(2*p-1))
 	}
-	if incompleteGamma(shape, 0.5/scale) >= p { // below the shortest there is
+	if stat.IncompleteGamma(shape, 0.5/scale) >= p { // below the shortest there is
 		return 0.5
 	}
 	c := 1 / (9 * shape)
@@ -156,7 +157,7 @@ func gammaQuantile(p, mean, sd float64) float64 {
 	// Newton's steps in ln x, kept between what is known to be too small and too large.
 	low, high := 0.0, math.Inf(1)
 	for range 100 {
-		q := incompleteGamma(shape, x)
+		q := stat.IncompleteGamma(shape, x)
 		if q < p {
 			low = x
 		} else {
@@ -183,40 +184,3 @@ func gammaQuantile(p, mean, sd float64) float64 {
 }
 
 func lgamma(x float64) float64 { v, _ := math.Lgamma(x); return v }
-
-// incompleteGamma is the regularised P(k, x): the series below k+1, and the
-// continued fraction above (Numerical Recipes 6.2).
-func incompleteGamma(k, x float64) float64 {
-	front := math.Exp(float64(k*math.Log(x)) - x - lgamma(k))
-	if x < k+1 {
-		term := 1 / k
-		sum := term
-		for i := 1; i < 10_000 && term > sum*1e-15; i++ {
-			term *= x / (k + float64(i))
-			sum += term
-		}
-		return front * sum
-	}
-	const tiny = 1e-300
-	b := x + 1 - k
-	c, d := 1/tiny, 1/b
-	h := d
-	for i := 1; i < 10_000; i++ {
-		a := -float64(i) * (float64(i) - k)
-		b += 2
-		d = a*d + b
-		if math.Abs(d) < tiny {
-			d = tiny
-		}
-		c = b + a/c
-		if math.Abs(c) < tiny {
-			c = tiny
-		}
-		d = 1 / d
-		h *= d * c
-		if math.Abs(d*c-1) < 1e-15 {
-			break
-		}
-	}
-	return 1 - front*h
-}

@@ -3,6 +3,7 @@ package arrival
 import (
 	"math"
 
+	"pitot/internal/stat"
 	"pitot/internal/workload/seed"
 )
 
@@ -104,7 +105,7 @@ func (l gammaLaw) cv(float64) float64 { return 1 / math.Sqrt(l.k) }
 // none is the integral of the gaps' survival beyond x: λ·∫(1−F).
 func (l gammaLaw) none(rate, x float64) float64 {
 	k, y := l.k, x*rate*l.k
-	return max(0, 1-incompleteGamma(k+1, y)-float64(x*rate)*(1-incompleteGamma(k, y)))
+	return max(0, 1-stat.IncompleteGamma(k+1, y)-float64(x*rate)*(1-stat.IncompleteGamma(k, y)))
 }
 
 // asymptotic is from how many expected requests on only the leading terms of a variance
@@ -123,51 +124,12 @@ func (l gammaLaw) variance(rate, x float64) float64 {
 	sum := 0.0
 	for n := 1.0; ; n++ {
 		// ∫₀ˣFₙ = x·P(nk, y) − nk·θ·P(nk+1, y), here times λ.
-		p := incompleteGamma(n*k, y)
-		term := mean*p - n*incompleteGamma(n*k+1, y)
+		p := stat.IncompleteGamma(n*k, y)
+		term := mean*p - n*stat.IncompleteGamma(n*k+1, y)
 		sum += term
 		if term < 1e-12 && n*k > y {
 			break
 		}
 	}
 	return mean + 2*sum - mean*mean
-}
-
-// incompleteGamma is the regularised P(k, x): the series below k+1, and the continued
-// fraction above (Numerical Recipes 6.2).
-func incompleteGamma(k, x float64) float64 {
-	if x <= 0 {
-		return 0
-	}
-	lg, _ := math.Lgamma(k)
-	front := math.Exp(float64(k*math.Log(x)) - x - lg)
-	if x < k+1 {
-		term := 1 / k
-		sum := term
-		for i := 1; i < 100_000 && term > sum*1e-15; i++ {
-			term *= x / (k + float64(i))
-			sum += term
-		}
-		return front * sum
-	}
-	const tiny = 1e-300
-	b := x + 1 - k
-	c, d := 1/tiny, 1/b
-	h := d
-	for i := 1; i < 100_000; i++ {
-		a := -float64(i) * (float64(i) - k)
-		b += 2
-		if d = a*d + b; math.Abs(d) < tiny {
-			d = tiny
-		}
-		if c = b + a/c; math.Abs(c) < tiny {
-			c = tiny
-		}
-		d = 1 / d
-		h *= d * c
-		if math.Abs(d*c-1) < 1e-15 {
-			break
-		}
-	}
-	return 1 - front*h
 }

@@ -28,12 +28,13 @@ type Config struct {
 	Begun    int64                     // closed loop: all users have begun by then, whatever requests take; 0 for no such time
 	Think    func(id int64) int64      // closed loop: a user's pause after request id, nil for none
 	// Follow says what follows a request that ended: the next turn of a
-	// conversation, the step that an agent takes next. item is what was asked.
-	// What comes by itself, an arrival or a user's next request, is item 0, 1, 2, …
-	// of the source; what follows has items of its own. ok is false where nothing
-	// follows: a user then goes on with what comes next. Nil for requests that
-	// stand alone.
-	Follow   func(item int64, e Event) (next Ask, ok bool)
+	// conversation, the steps that an agent takes next, several where it does some at
+	// once. item is what was asked. What comes by itself, an arrival or a user's next
+	// request, is item 0, 1, 2, … of the source and begins a session; what follows has
+	// items of its own. A session is over when nothing of it is under way or to come: a
+	// user then goes on with what comes next. Nil for requests that stand alone.
+	// [Followed] gives that of a source.
+	Follow   func(item int64, e Event) []Ask
 	Cap      int   // most requests in flight, 0 for no limit
 	Warmup   int64 // the window begins here; with Settle not before the users have begun
 	Settle   bool  // closed loop: the window waits for them, and for some requests' time more
@@ -78,6 +79,12 @@ const (
 type Ask struct {
 	Due  int64
 	Item int64 // of the source
+	// Join is how many requests of its session name the item before it comes: it is due
+	// at the latest of the times that they give. 0 and 1 are one.
+	Join int
+
+	session *session // it belongs to, nil for one that begins by itself
+	after   int64    // request that it waited for longest
 }
 
 // next stands in an [Ask] for the item that comes next by itself.
@@ -91,6 +98,7 @@ const (
 	Cancel              // stop following request ID, because of Class
 	Drop                // request ID was due, but will never be sent, because of Class
 	Prepare             // Item will be asked, and is not among those that come by themselves
+	Forget              // session Session is over: nothing that was answered in it is handed back any more
 )
 
 // Action is one decision.
@@ -98,6 +106,8 @@ type Action struct {
 	Kind     Kind
 	ID       int64
 	Item     int64 // what request ID asks: which of the source
+	Session  int64 // request that its session began with, [record.Unset] where requests stand alone
+	After    int64 // request whose end it waited for, [record.Unset] if it came by itself
 	Due      int64
 	Eligible int64
 	Class    string
@@ -108,6 +118,7 @@ type Event struct {
 	ID     int64
 	At     int64
 	Failed bool // with a definite error
+	Cut    bool // it was no longer followed, or never sent
 
 	Refused bool // no connection could be made
 }
@@ -184,6 +195,22 @@ type pending struct {
 	due      int64
 	eligible int64
 	cohort   bool
+	session  *session // nil where requests stand alone
+	after    int64    // request that it followed
+}
+
+// session is what follows from one request that came by itself.
+type session struct {
+	first int64           // that request
+	left  int             // of its requests: due, sent or to come
+	joins map[int64]*join // by item
+}
+
+// join is an item that waits for several requests.
+type join struct {
+	left  int // requests that have yet to name it
+	due   int64
+	after int64 // whose time that is
 }
 
 // refusals are the requests that were refused since one was not.
@@ -439,7 +466,7 @@ func (c *Core) admit(now int64) {
 			c.floor = c.latest + 1
 			continue
 		}
-		p := pending{id: c.nextID, item: next, due: c.due()}
+		p := pending{id: c.nextID, item: next, due: c.due(), after: record.Unset}
 		c.nextID++
 		if c.look > 0 {
 			c.backlog.changeBy(p.due, 1)
@@ -450,12 +477,19 @@ func (c *Core) admit(now int64) {
 		case c.arrives():
 			c.nextDue = c.cfg.Arrivals.Next()
 		default:
-			p.item = c.later[0].Item
+			ask := c.later[0]
 			c.later = c.later[1:]
+			p.item, p.session = ask.Item, ask.session
+			if p.session != nil {
+				p.after = ask.after
+			}
 		}
 		if p.item == next {
 			p.item = c.nextItem
 			c.nextItem++
+			if c.cfg.Follow != nil {
+				p.session = &session{first: p.id, left: 1}
+			}
 		}
 		switch {
 		case p.due < c.t0 || p.due >= c.t1:
@@ -504,11 +538,20 @@ func (c *Core) start(p pending, eligible int64) {
 	p.eligible = eligible
 	c.running[p.id] = p
 	c.expiry = append(c.expiry, p)
-	c.out = append(c.out, Action{Kind: Start, ID: p.id, Item: p.item, Due: p.due, Eligible: eligible})
+	c.out = append(c.out, p.action(Action{Kind: Start, Eligible: eligible}))
 }
 
-// end takes a request out; its slot goes to whoever waits longest, its user
-// thinks about the next.
+// action says of an action which request it is about.
+func (p *pending) action(a Action) Action {
+	a.ID, a.Item, a.Due, a.After, a.Session = p.id, p.item, p.due, p.after, record.Unset
+	if p.session != nil {
+		a.Session = p.session.first
+	}
+	return a
+}
+
+// end takes a request out; its slot goes to whoever waits longest, and what
+// follows it is to come.
 func (c *Core) end(e Event) {
 	p, ok := c.running[e.ID]
 	if !ok {
@@ -533,13 +576,8 @@ func (c *Core) end(e Event) {
 	if c.draining {
 		return
 	}
-	switch again := c.follow(p.item, e); {
-	case c.cfg.Arrivals != nil:
-	case !again:
-		due := c.think(e)
-		if !e.Failed && c.cfg.Stagger > 0 {
-			c.stagger.took = due - p.due
-		}
+	if due, thinks := c.goOn(p, e); thinks && !e.Failed && c.cfg.Stagger > 0 {
+		c.stagger.took = due - p.due
 	}
 	if len(c.waiting) > 0 && len(c.running) < c.cfg.Cap && !c.stop {
 		next := c.waiting[0]
@@ -548,21 +586,59 @@ func (c *Core) end(e Event) {
 	}
 }
 
-// follow takes up what follows a request, and says whether anything does.
-func (c *Core) follow(item int64, e Event) bool {
-	if c.cfg.Follow == nil {
+// goOn takes up what follows a request that ended. When its session is over a user
+// thinks about the next: it says until when.
+func (c *Core) goOn(p pending, e Event) (due int64, thinks bool) {
+	if s := p.session; s != nil {
+		c.follow(p, e)
+		if s.left--; s.left > 0 {
+			return 0, false
+		}
+		c.out = append(c.out, Action{Kind: Forget, ID: record.Unset, Item: record.Unset, Session: s.first, After: record.Unset})
+	}
+	if c.cfg.Arrivals != nil {
+		return 0, false
+	}
+	return c.think(e), true
+}
+
+// follow takes up what follows a request of a session.
+func (c *Core) follow(p pending, e Event) {
+	s := p.session
+	for _, ask := range c.cfg.Follow(p.item, e) {
+		ask.Due = max(ask.Due, e.At)
+		if e.Failed {
+			ask.Due = max(ask.Due, e.At+pause)
+		}
+		ask.session, ask.after = s, p.id
+		if ask.Join > 1 && !s.joined(&ask) {
+			continue
+		}
+		s.left++
+		c.schedule(ask)
+		c.out = append(c.out, Action{Kind: Prepare, ID: record.Unset, Item: ask.Item, Session: s.first, After: ask.after, Due: ask.Due})
+	}
+}
+
+// joined says that the last of the requests that an item waits for has named it, and
+// gives it the latest of their times.
+func (s *session) joined(ask *Ask) bool {
+	j := s.joins[ask.Item]
+	if j == nil {
+		j = &join{left: ask.Join, due: ask.Due, after: ask.after}
+		if s.joins == nil {
+			s.joins = map[int64]*join{}
+		}
+		s.joins[ask.Item] = j
+	}
+	if ask.Due > j.due {
+		j.due, j.after = ask.Due, ask.after
+	}
+	if j.left--; j.left > 0 {
 		return false
 	}
-	ask, ok := c.cfg.Follow(item, e)
-	if !ok {
-		return false
-	}
-	ask.Due = max(ask.Due, e.At)
-	if e.Failed {
-		ask.Due = max(ask.Due, e.At+pause)
-	}
-	c.schedule(ask)
-	c.out = append(c.out, Action{Kind: Prepare, Item: ask.Item, Due: ask.Due})
+	delete(s.joins, ask.Item)
+	ask.Due, ask.after = j.due, j.after
 	return true
 }
 
@@ -608,9 +684,9 @@ func (c *Core) drop(p pending, class string) {
 	if p.cohort {
 		c.unended--
 	}
-	c.out = append(c.out, Action{Kind: Drop, ID: p.id, Item: p.item, Due: p.due, Class: class})
-	if c.cfg.Arrivals == nil && !c.draining { // its user goes on
-		c.think(Event{ID: p.id, At: c.after(p.due)})
+	c.out = append(c.out, p.action(Action{Kind: Drop, Class: class}))
+	if !c.draining {
+		c.goOn(p, Event{ID: p.id, At: c.after(p.due), Cut: true})
 	}
 }
 

@@ -143,6 +143,12 @@ func TestAnyWorld(t *testing.T) {
 				cfg.Think = func(id int64) int64 { return 1 + (id*7)%think }
 			}
 		}
+		switch rapid.IntRange(0, 2).Draw(t, "sessions") {
+		case 1:
+			cfg.Follow = Followed(talks{})
+		case 2:
+			cfg.Follow = Followed(fans{})
+		}
 		slow, loss, late := small("slowest", 1, 400), small("loss %", 0, 40), small("late", 0, 5)
 		j := &judge{t: t, cfg: cfg, jitter: small("jitter", 0, 3), running: map[int64]bool{}, ended: map[int64]bool{}}
 		j.draw = func() (int64, int64) {
@@ -197,7 +203,11 @@ func (j *judge) verdict(interrupted bool) {
 	next := int64(0)
 	var cohort int64
 	cancels := map[int64]int{}
+	j.sessions()
 	for _, a := range j.acts {
+		if a.Kind == Prepare || a.Kind == Forget {
+			continue
+		}
 		if a.Kind == Cancel {
 			if cancels[a.ID]++; cancels[a.ID] > 2 {
 				t.Fatalf("request %d was cancelled %d times", a.ID, cancels[a.ID])
@@ -223,5 +233,50 @@ func (j *judge) verdict(interrupted bool) {
 		}
 	} else if !interrupted && t1 != t0+j.cfg.Window {
 		t.Fatalf("the window is [%d, %d)", t0, t1)
+	}
+}
+
+// sessions looks at what follows what: an item is asked once, after the end of the one
+// it waited for, as part of its session, and nothing of a session comes when it is over.
+func (j *judge) sessions() {
+	t := j.t
+	asked, over, alive := map[int64]Action{}, map[int64]bool{}, map[int64]bool{}
+	items := map[int64]bool{}
+	for _, a := range j.acts {
+		switch a.Kind {
+		case Cancel:
+			continue
+		case Forget:
+			if over[a.Session] || !alive[a.Session] {
+				t.Fatalf("session %d is over twice, or never began", a.Session)
+			}
+			over[a.Session] = true
+			delete(alive, a.Session)
+			continue
+		}
+		if over[a.Session] {
+			t.Fatalf("session %d is over, and then %+v", a.Session, a)
+		}
+		if (a.Session == record.Unset) != (j.cfg.Follow == nil) {
+			t.Fatalf("no session, or one where there is none: %+v", a)
+		}
+		if a.After != record.Unset {
+			if before, ok := asked[a.After]; !ok || before.Session != a.Session || !j.ended[a.After] || a.Due < before.Due {
+				t.Fatalf("%+v follows %+v", a, before)
+			}
+		}
+		if a.Kind == Prepare {
+			continue
+		}
+		if items[a.Item] {
+			t.Fatalf("item %d is asked twice", a.Item)
+		}
+		items[a.Item], asked[a.ID] = true, a
+		if a.Session == a.ID {
+			alive[a.ID] = true
+		}
+		if n := len(alive); j.cfg.Arrivals == nil && n > j.cfg.Users {
+			t.Fatalf("%d sessions of %d users", n, j.cfg.Users)
+		}
 	}
 }

@@ -204,7 +204,7 @@ func (v *Virtual) end(r *record.Row) {
 	}
 	v.running.remove(r.ID)
 	v.cfg.Sink.Done(r)
-	v.events = append(v.events, Event{ID: r.ID, At: v.now, Failed: r.Outcome == record.Failed})
+	v.events = append(v.events, Event{ID: r.ID, At: v.now, Failed: r.Outcome == record.Failed, Cut: r.Outcome == record.Cut})
 }
 
 // Wait implements [World]: it lets the engine work until something ends or

@@ -364,7 +364,7 @@ func (w *Wall) ended(c *wire.Conn, x *wire.Exchange, reusable bool) {
 func (w *Wall) finish(f *flight) {
 	w.cfg.Sink.Done(&f.x.Row)
 	w.mu.Lock()
-	w.events = append(w.events, Event{ID: f.id, At: f.x.Row.Done, Failed: f.x.Row.Outcome == record.Failed, Refused: f.x.Row.Error == record.ErrConnect})
+	w.events = append(w.events, Event{ID: f.id, At: f.x.Row.Done, Failed: f.x.Row.Outcome == record.Failed, Cut: f.x.Row.Outcome == record.Cut, Refused: f.x.Row.Error == record.ErrConnect})
 	delete(w.flights, f.id)
 	w.free = append(w.free, f)
 	w.mu.Unlock()

@@ -31,23 +31,43 @@ func (a asks) At(i int64) (workload.Request, error) {
 	}, nil
 }
 
-// turn is one step in the numbers of items: those of a session lie so far apart.
-const turn = int64(1) << 32
-
-// talks is a workload of conversations: item s begins session s, and s + n·turn
-// is what is said in it n turns later.
+// talks is a workload of conversations of three turns, with a pause before each that
+// depends on the session.
 type talks struct{ asks }
 
 func (a talks) At(item int64) (workload.Request, error) {
-	r, err := a.asks.At(item % turn)
-	r.ID, r.Session, r.Turn = item, item%turn, int32(item/turn)
+	s, turn := workload.SplitItem(item)
+	r, err := a.asks.At(s)
+	r.ID, r.Session, r.Turn = item, s, turn
 	return r, err
 }
 
-// threeTurns has each answer followed by the next turn of its session after a
-// pause, until there have been three.
-func threeTurns(item int64, e Event) (Ask, bool) {
-	return Ask{Due: e.At + 2_000_003 + item%turn*1009, Item: item + turn}, item/turn < 2
+func (talks) Follow(item int64, answered bool) []workload.Next {
+	s, turn := workload.SplitItem(item)
+	if turn == 2 || !answered {
+		return nil
+	}
+	return []workload.Next{{Item: workload.TurnItem(s, turn+1), After: time.Duration(2_000_003 + s*1009)}}
+}
+
+// fans is a workload of agents: each asks, lets two others do a part of the work, one of
+// them in two steps, and asks again when both are done.
+type fans struct{ talks }
+
+func (fans) Follow(item int64, answered bool) []workload.Next {
+	s, turn := workload.SplitItem(item)
+	next := func(turn int32, join int) workload.Next {
+		return workload.Next{Item: workload.TurnItem(s, turn), After: time.Duration(1_000_003*int64(turn) + s*1009), Join: join}
+	}
+	switch {
+	case !answered || turn == 4:
+		return nil
+	case turn == 0:
+		return []workload.Next{next(1, 0), next(2, 1)}
+	case turn == 2:
+		return []workload.Next{next(3, 0)}
+	}
+	return []workload.Next{next(4, 2)}
 }
 
 // shelf is a sink that keeps everything.
@@ -233,10 +253,17 @@ func TestBothWorldsDecideAlike(t *testing.T) {
 		{"closed, timeout", with(closed(5), func(c *Config) {
 			c.Timeout, c.Think = 80*ms+7, func(id int64) int64 { return id * 1009 }
 		}), engine, 5},
-		{"open, conversations", with(poisson(25), func(c *Config) { c.Follow = threeTurns }), engine, 16},
-		{"open, conversations, capped", with(poisson(25), func(c *Config) { c.Follow, c.Cap = threeTurns, 4 }), engine, 4},
-		{"open, conversations, requests", with(poisson(25), func(c *Config) { c.Follow, c.Window, c.Requests = threeTurns, 0, 40 }), engine, 16},
-		{"closed, conversations", with(closed(5), func(c *Config) { c.Follow = threeTurns }), engine, 5},
+		{"open, conversations", with(poisson(25), func(c *Config) { c.Follow = Followed(talks{}) }), engine, 16},
+		{"open, conversations, capped", with(poisson(25), func(c *Config) { c.Follow, c.Cap = Followed(talks{}), 4 }), engine, 4},
+		{"open, conversations, requests", with(poisson(25), func(c *Config) { c.Follow, c.Window, c.Requests = Followed(talks{}), 0, 40 }), engine, 16},
+		{"open, conversations, timeout", with(poisson(25), func(c *Config) { c.Follow, c.Timeout = Followed(talks{}), 150*ms+7 }), engine, 16},
+		{"closed, conversations", with(closed(5), func(c *Config) { c.Follow = Followed(talks{}) }), engine, 5},
+		{"open, agents", with(poisson(15), func(c *Config) { c.Follow = Followed(fans{}) }), engine, 24},
+		{"open, agents, capped", with(poisson(15), func(c *Config) { c.Follow, c.Cap = Followed(fans{}), 4 }), engine, 4},
+		{"closed, agents", with(closed(5), func(c *Config) { c.Follow = Followed(fans{}) }), engine, 10},
+		{"closed, agents, timeout", with(closed(5), func(c *Config) {
+			c.Follow, c.Timeout, c.Think = Followed(fans{}), 150*ms+7, func(id int64) int64 { return id * 1009 }
+		}), engine, 10},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			src := talks{asks{most: 20}}
@@ -285,7 +312,7 @@ func TestConversations(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		cfg := Config{Arrivals: a, Window: 3e9, Timeout: 6e10, Follow: threeTurns}
+		cfg := Config{Arrivals: a, Window: 3e9, Timeout: 6e10, Follow: Followed(talks{})}
 		if users > 0 {
 			cfg.Arrivals, cfg.Users = nil, users
 		}
@@ -317,6 +344,49 @@ func TestConversations(t *testing.T) {
 		}
 		if later < 60 {
 			t.Errorf("%d users: %d turns", users, later)
+		}
+	}
+}
+
+// An agent goes on when all have ended whom it waits for, a pause after the last.
+func TestJoin(t *testing.T) {
+	for _, users := range []int{0, 4} {
+		a, err := arrival.Parse("poisson", 10, 5)
+		if err != nil {
+			t.Fatal(err)
+		}
+		cfg := Config{Arrivals: a, Window: 3e9, Timeout: 6e10, Follow: Followed(fans{})}
+		if users > 0 {
+			cfg.Arrivals, cfg.Users = nil, users
+		}
+		s := newShelf()
+		Run(context.Background(), NewCore(cfg), NewVirtual(VirtualConfig{
+			Engine: twin.NewFixed(twin.FixedConfig{TTFT: 20 * time.Millisecond, ITL: 5 * time.Millisecond}), Source: fans{talks{asks{20}}}, Sink: s,
+		}))
+		type place struct {
+			session int64
+			turn    int32
+		}
+		rows := map[place]record.Row{}
+		for _, r := range s.rows {
+			rows[place{r.Session, r.Turn}] = r
+		}
+		joins := 0
+		for at, r := range rows {
+			if at.turn != 4 {
+				continue
+			}
+			joins++
+			one, other := rows[place{at.session, 1}], rows[place{at.session, 3}]
+			if other.Done > one.Done {
+				one = other
+			}
+			if want := one.Done + 4*1_000_003 + at.session*1009; r.Due != want {
+				t.Errorf("%d users: session %d goes on at %d, want %d after request %d", users, at.session, r.Due, want, one.ID)
+			}
+		}
+		if joins < 10 {
+			t.Errorf("%d users: %d joins", users, joins)
 		}
 	}
 }

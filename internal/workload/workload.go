@@ -35,6 +35,11 @@ type Segment struct {
 	Text  string
 	Seed  uint64
 	Words int
+	// Served says that the visible answer to Item, an earlier one of the same session,
+	// stands here as the server gave it. What else the segment says is what was planned
+	// for it, and stands in its place where no answer is known.
+	Served bool
+	Item   int64
 }
 
 // Source gives the requests of a point. Items 0, 1, 2, … come by themselves, as

@@ -136,14 +136,14 @@ func (r *Recording) plan() load.Config {
 	cfg := load.Config{Arrivals: &recordedArrivals{requests: r.Requests[:alone]}, Requests: int64(n), Total: int64(n)}
 	if alone < n {
 		next, due := alone, r.Requests[alone-1].sent()
-		cfg.Follow = func(_ int64, e load.Event) (load.Ask, bool) {
+		cfg.Follow = func(_ int64, e load.Event) []load.Ask {
 			if next == n || r.lasts > 0 && float64(e.At) > r.lasts*1e9 {
-				return load.Ask{}, false
+				return nil
 			}
 			q := &r.Requests[next]
 			due = max(due, e.At+int64(q.pause*1e9)) // they keep their order
 			next++
-			return load.Ask{Due: due, Item: int64(next - 1)}, true
+			return []load.Ask{{Due: due, Item: int64(next - 1)}}
 		}
 	}
 	return cfg

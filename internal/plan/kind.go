@@ -481,3 +481,47 @@ func (f seeded) reset(parts []any, _ string) {
 	a := part[Ask](parts)
 	a.Seed, a.SeedSet = 0, false
 }
+
+// prefixed is a prefix of so many tokens, or a tree of prefixes.
+type prefixed struct{ one[Ask, int] }
+
+func prefixField() value {
+	k := wholeNumber(0, many)
+	number := k.parse
+	k.parse = func(v string) (int, error) {
+		n, err := number(v)
+		if _, notNumber := strconv.Atoi(v); notNumber != nil && !errors.Is(notNumber, strconv.ErrRange) {
+			err = say.Errorf("%q is neither a number of tokens nor a tree", v).WithHint("write --prefix 2048, or --prefix 'tree(8x1024 zipf(1.1), 64x256)'")
+		}
+		return n, err
+	}
+	return prefixed{one[Ask, int]{k, func(a *Ask) *int { return &a.Prefix }}}
+}
+
+func (f prefixed) parseInto(parts []any, v string) error {
+	a := part[Ask](parts)
+	if strings.ContainsAny(v, "(*") {
+		t, err := workload.ParseTree(v)
+		if err == nil {
+			a.Prefix, a.Tree = 0, t
+		}
+		return err
+	}
+	err := f.one.parseInto(parts, v)
+	if err == nil {
+		a.Tree = nil
+	}
+	return err
+}
+
+func (f prefixed) written(parts []any) []string {
+	if t := part[Ask](parts).Tree; t != nil {
+		return []string{t.String()}
+	}
+	return f.one.written(parts)
+}
+
+func (f prefixed) reset(parts []any, written string) {
+	f.one.reset(parts, written)
+	part[Ask](parts).Tree = nil
+}

@@ -57,10 +57,11 @@ type Target struct {
 type Ask struct {
 	Workload      string // name of a preset or of a file, [RandomWorkload] for generated prompts
 	Input, Output workload.Lengths
-	Prefix        int     // tokens
-	PrefixShare   float64 // of the requests, where there is a prefix
-	Correlation   float64 // Spearman's, of the lengths of prompts and answers
-	Body          string  // JSON object
+	Prefix        int            // tokens
+	Tree          *workload.Tree // that prompts begin with the texts of, in place of Prefix; nil for none
+	PrefixShare   float64        // of the requests, where there is a prefix
+	Correlation   float64        // Spearman's, of the lengths of prompts and answers
+	Body          string         // JSON object
 	NoStream      bool
 	Seed          uint64
 	SeedSet       bool // it was asked for
@@ -332,6 +333,9 @@ func (l *Load) Open() bool { return l.Rate > 0 }
 // Generated says whether prompts are generated.
 func (a *Ask) Generated() bool { return a.Workload == RandomWorkload || a.Preset() != "" }
 
+// PrefixMean is the mean length of what prompts begin with besides their input, in tokens.
+func (a *Ask) PrefixMean() float64 { return float64(a.Prefix) + a.Tree.Mean() }
+
 // Preset is the name of the preset that was asked for, "" for none.
 func (a *Ask) Preset() string {
 	p, _ := workload.PresetNamed(a.Workload)
@@ -342,7 +346,7 @@ func (a *Ask) Preset() string {
 // changed it.
 func (a *Ask) WholePreset() string {
 	p, ok := workload.PresetNamed(a.Workload)
-	if !ok || a.Input.String() != p.Input || a.Output.String() != p.Output || a.Prefix != p.Prefix || p.Prefix > 0 && a.PrefixShare != p.PrefixShare || a.Correlation != 0 {
+	if !ok || a.Input.String() != p.Input || a.Output.String() != p.Output || a.Prefix != p.Prefix || a.Tree != nil || p.Prefix > 0 && a.PrefixShare != p.PrefixShare || a.Correlation != 0 {
 		return ""
 	}
 	return p.Name

@@ -117,6 +117,7 @@ func facts(run *result.Run) [][]string {
 			Tokens int
 			Share  float64
 			Prompt string
+			Tree   string
 		}
 		File *struct {
 			Name     string
@@ -146,11 +147,14 @@ func facts(run *result.Run) [][]string {
 		asked = []string{say.Plural(w.File.Requests, "request") + " of " + w.File.Name}
 	case w.Prefix != nil:
 		who := "the same for all requests"
+		if w.Prefix.Tree != "" {
+			who = "the texts of a tree for all requests"
+		}
 		switch {
 		case w.Prefix.Share == 0:
 			who = "of its own for each request"
 		case w.Prefix.Share < 1:
-			who = "the same for " + say.Percent(w.Prefix.Share) + " of the requests, of their own for the others"
+			who = strings.TrimSuffix(who, "all requests") + say.Percent(w.Prefix.Share) + " of the requests, of their own for the others"
 		}
 		asked = append(asked, fmt.Sprintf("%s of them a prefix, %s", say.Count(w.Prefix.Tokens), who))
 	}

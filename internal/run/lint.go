@@ -63,7 +63,7 @@ func lintLengths(a *plan.Ask, c workload.Conditions) (list []workload.Finding) {
 	}
 	over := 0
 	for i := range ranks {
-		in := a.Prefix + a.Input.Quantile((float64(i)+.5)/ranks)
+		in := int(a.PrefixMean()) + a.Input.Quantile((float64(i)+.5)/ranks)
 		k, _ := slices.BinarySearch(out[:], c.Limit-in+1)
 		over += ranks - k
 	}

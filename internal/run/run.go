@@ -271,13 +271,13 @@ func newSource(p *plan.Ask, t *target.Target, point int32) (source, error) {
 	s := seed.Point(p.Seed, point)
 	w, err := workload.NewRandom(workload.RandomConfig{
 		Preset: p.WholePreset(),
-		Input:  p.Input, Output: p.Output, Prefix: p.Prefix, PrefixShare: p.PrefixShare, Correlation: p.Correlation,
+		Input:  p.Input, Output: p.Output, Prefix: p.Prefix, PrefixShare: p.PrefixShare, Tree: p.Tree, Correlation: p.Correlation,
 		Seed: seed.At(s, seed.Workload, 0), Nonce: seed.At(s, seed.Nonce, 0), Calibration: t.Calibration,
 	})
 	if err != nil {
 		return source{}, say.Errorf("%v", err)
 	}
-	return source{Source: w, about: w.Describe(t.Options.Vocab), cold: p.Prefix == 0, close: func() {}}, nil
+	return source{Source: w, about: w.Describe(t.Options.Vocab), cold: p.Prefix == 0 && p.Tree == nil, close: func() {}}, nil
 }
 
 // point measures one point and gives what its records are to be read with; nil
@@ -457,7 +457,7 @@ func (s *Session) wall(ctx context.Context, l *plan.Load, src source, sink recor
 	conns = min(conns, 20_000)
 	// Requests are prepared ahead in about 64 MiB, a token taken for 8 bytes, but
 	// enough of them that long prompts too are sent in time.
-	ahead := min(max(conns, 64), int(max(8, 64<<20/(8*(p.Input.Mean()+float64(p.Prefix))))))
+	ahead := min(max(conns, 64), int(max(8, 64<<20/(8*(p.Input.Mean()+p.PrefixMean())))))
 	w := load.NewWall(context.WithoutCancel(ctx), load.WallConfig{
 		Dialer: t.Dialer, API: t.API, Route: t.Route, Options: t.Options, Headers: t.Headers, Secret: t.Secret, Memory: t.Memory,
 		Source: src, Sink: sink, Point: index, Ahead: ahead, Spare: spare,

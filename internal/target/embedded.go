@@ -98,7 +98,7 @@ func openEngine(p Wanted) (engine, error) {
 			"enable_prefix_caching":  map[bool]string{true: "True", false: "False"}[d.Settings.EnablePrefixCaching], // as Python writes it
 		},
 		residence: func(a *plan.Ask) time.Duration {
-			return d.Residence(a.Prefix+int(a.Input.Mean()), int(a.Output.Mean()), 1)
+			return d.Residence(int(a.PrefixMean()+a.Input.Mean()), int(a.Output.Mean()), 1)
 		},
 		outside: d.Outside,
 	}, nil

@@ -22,9 +22,9 @@ func wantedRange(p Wanted) (r deploy.Range) {
 			const tail = math.MaxUint64 / 20 // one in twenty is beyond either end
 			return [2]int{l.Draw(tail), prefix + l.Draw(math.MaxUint64-tail)}
 		}
-		r.Input, r.Output = ends(p.Input, p.Prefix), ends(p.Output, 0)
-		if p.Prefix > 0 && p.PrefixShare == 1 {
-			r.Input[0] += p.Prefix
+		r.Input, r.Output = ends(p.Input, int(p.PrefixMean())), ends(p.Output, 0)
+		if p.PrefixShare == 1 {
+			r.Input[0] += int(p.PrefixMean())
 		}
 	}
 	n := float64(p.Users)

@@ -128,7 +128,7 @@ func (t *Target) checkContextLength(p *plan.Ask) error {
 	if err != nil || !p.Generated() {
 		return nil
 	}
-	in, out := int(p.Input.Mean())+p.Prefix, int(p.Output.Mean())
+	in, out := int(p.Input.Mean()+p.PrefixMean()), int(p.Output.Mean())
 	if in+out <= limit {
 		return nil
 	}

@@ -92,7 +92,7 @@ func ProbingOf(p Wanted) (requests int, input, output float64) {
 		requests += 2 * calibrations
 		input += calibrations * (shortWords + longWords)
 		output += 2 * calibrations
-		input += Primings * (p.Input.Mean() + float64(p.Prefix))
+		input += Primings * (p.Input.Mean() + p.PrefixMean())
 	}
 	return requests, input, output + Primings*p.Output.Mean()
 }

@@ -1,6 +1,7 @@
 package workload
 
 import (
+	"math"
 	"strconv"
 
 	"pitot/internal/workload/token"
@@ -23,9 +24,10 @@ type Description struct {
 // PrefixDescription is what prompts begin with. Each is so many tokens longer than
 // the workload's input says.
 type PrefixDescription struct {
-	Tokens int     `json:"tokens"`
-	Share  float64 `json:"share"`  // of the requests, that begin with the same; the others have one of their own
-	Prompt string  `json:"prompt"` // lengths of whole prompts: input and prefix
+	Tokens int     `json:"tokens"`         // of a tree its mean
+	Share  float64 `json:"share"`          // of the requests, that begin with the same; the others have one of their own
+	Prompt string  `json:"prompt"`         // lengths of whole prompts: input and prefix
+	Tree   string  `json:"tree,omitempty"` // that they begin with the texts of, as ParseTree reads it
 }
 
 // withPrefix writes lengths of prompts with a prefix: "640", or "uniform(1,8) + 512".
@@ -71,7 +73,10 @@ func (r *Random) Describe(v *token.Vocabulary) Description {
 		Vocabulary: &VocabularyDescription{v.Name(), v.Size(), v.FirstSize()},
 	}
 	if c.Prefix > 0 {
-		d.Prefix = &PrefixDescription{c.Prefix, c.PrefixShare, withPrefix(c.Input.String(), c.Prefix)}
+		d.Prefix = &PrefixDescription{c.Prefix, c.PrefixShare, withPrefix(c.Input.String(), c.Prefix), ""}
+	}
+	if t := c.Tree; t != nil {
+		d.Prefix = &PrefixDescription{int(math.Round(t.Mean())), c.PrefixShare, c.Input.String() + " + " + t.String(), t.String()}
 	}
 	if k := c.Calibration; k.known() {
 		d.Calibration = &CalibrationDescription{k.Overhead, k.PerWord}

@@ -21,6 +21,7 @@ const (
 const (
 	SharedPrefix = "shared prefix"
 	OwnPrefix    = "own prefix"
+	NoPrefix     = "no prefix"
 )
 
 // Calibration is what a server makes of generated words: its prompt_tokens =
@@ -60,6 +61,8 @@ type RandomConfig struct {
 	// their own: the share changes what a cache can do, and nothing else.
 	Prefix      int     // tokens, 0 for none
 	PrefixShare float64 // 0 to 1
+	// Or they begin with the texts of a tree, which come on top of Input just so; nil for none.
+	Tree *Tree
 
 	// Seed draws lengths and who shares the prefix. Nonce draws the words
 	// alone: a new nonce asks for the same lengths with prompts that no cache
@@ -90,6 +93,8 @@ func NewRandom(c RandomConfig) (*Random, error) {
 	switch k := c.Calibration; {
 	case c.Input.IsZero() || c.Output.IsZero():
 		return nil, fmt.Errorf("random workload: input and output lengths are missing")
+	case c.Prefix > 0 && c.Tree != nil:
+		return nil, fmt.Errorf("random workload: a prefix and a tree of prefixes")
 	case c.Prefix < 0 || c.Prefix > MaxLength:
 		return nil, fmt.Errorf("random workload: prefix is %d, want 0 to %d tokens", c.Prefix, MaxLength)
 	case !(c.PrefixShare >= 0 && c.PrefixShare <= 1):
@@ -116,21 +121,35 @@ func (r *Random) At(i int64) (Request, error) {
 		return Request{}, fmt.Errorf("random workload: no request %d", i)
 	}
 	c, at := &r.config, uint64(i)
+	prefix, common, class := c.Prefix, []Segment(nil), ""
+	if c.Tree != nil {
+		prefix, common = r.way(at)
+	} else if c.Prefix > 0 {
+		common = []Segment{r.prefix}
+	}
+	begins := 0 // words
+	for _, s := range common {
+		begins += s.Words
+	}
 	// At least one word is the request's own, even where the template alone is
 	// longer than the input asked for.
-	words := c.Calibration.words(c.Prefix + c.Input.Draw(seed.At(c.Seed, streamInput, at)))
-	words = max(words, r.prefix.Words+1)
+	words := c.Calibration.words(prefix + c.Input.Draw(seed.At(c.Seed, streamInput, at)))
+	words = max(words, begins+1)
 	own := Segment{Seed: seed.At(c.Nonce, streamContent, at), Words: words}
-	segments, class := []Segment{own}, ""
-	if s := c.PrefixShare; c.Prefix > 0 && s > 0 && s < 1 {
+	shares := r.shares(at)
+	switch s := c.PrefixShare; {
+	case c.Prefix == 0 && c.Tree == nil || s == 0 || s == 1 && !c.Tree.some():
+	case prefix == 0:
+		class = NoPrefix
+	case shares:
+		class = SharedPrefix
+	default:
 		class = OwnPrefix
 	}
-	if r.shares(at) {
-		own.Words -= r.prefix.Words
-		segments = []Segment{r.prefix, own}
-		if class != "" {
-			class = SharedPrefix
-		}
+	segments := []Segment{own}
+	if shares && begins > 0 {
+		own.Words -= begins
+		segments = append(common, own)
 	}
 	return Request{
 		ID:       i,
@@ -141,6 +160,17 @@ func (r *Random) At(i int64) (Request, error) {
 		Exact:    true,
 		Session:  Unknown,
 	}, nil
+}
+
+// way is what request i comes by in the tree: its tokens, and the texts.
+func (r *Random) way(i uint64) (tokens int, texts []Segment) {
+	c := &r.config
+	perWord := Calibration{PerWord: c.Calibration.PerWord}
+	for _, n := range c.Tree.path(c.Seed, c.Seed, i) {
+		tokens += n.tokens
+		texts = append(texts, Segment{Seed: seed.At(c.Nonce, streamNodeText, n.key), Words: max(1, perWord.words(n.tokens))})
+	}
+	return tokens, texts
 }
 
 // answerDraw is what the length of an answer is drawn by. With a correlation it follows the
@@ -160,5 +190,5 @@ func (c *RandomConfig) answerDraw(at uint64) uint64 {
 
 // shares tells whether request i begins with the common prefix.
 func (r *Random) shares(i uint64) bool {
-	return r.prefix.Words > 0 && seed.Float(seed.At(r.config.Seed, streamShare, i)) < r.config.PrefixShare
+	return (r.prefix.Words > 0 || r.config.Tree != nil) && seed.Float(seed.At(r.config.Seed, streamShare, i)) < r.config.PrefixShare
 }

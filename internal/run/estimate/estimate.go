@@ -129,7 +129,7 @@ func (e Estimate) times(n int) Estimate {
 func (p Parts) price(e Estimate) Estimate {
 	random := p.Ask.Generated()
 	if random {
-		e.Input = e.Requests * (p.Ask.Input.Mean() + float64(p.Ask.Prefix))
+		e.Input = e.Requests * (p.Ask.Input.Mean() + p.Ask.PrefixMean())
 	}
 	if random || p.Ask.Output != plan.Default().Ask.Output {
 		e.Output = e.Requests * p.Ask.Output.Mean()

@@ -100,7 +100,7 @@ func (s *Searched) read() error {
 // scheduleOf is what was sent of a point.
 func (s *Searched) scheduleOf(p run.Probed, rows []record.Row) (*Schedule, error) {
 	var src workload.Source
-	if s.plan.Prefix > 0 { // else nothing is shared
+	if s.plan.Prefix > 0 || s.plan.Tree != nil { // else nothing is shared
 		from, done, err := run.Workload(&s.plan.Ask, p.Point)
 		if err != nil {
 			return nil, err
@@ -196,7 +196,7 @@ func (s *Searched) law(rate float64, seed uint64) (interface{ Next() int64 }, fu
 		if !asPlanned {
 			a.Output = drawn().Output
 		}
-		if s.plan.Prefix > 0 {
+		if s.plan.Prefix > 0 || s.plan.Tree != nil {
 			a.Content = load.Content(&q, int(a.Input))
 		}
 		return a

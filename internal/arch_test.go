@@ -49,7 +49,8 @@ func rooms() []room {
 		{"workload/seed", ""},
 		{"workload/token", "workload/seed"},
 		{"workload/arrival", "workload/seed say stat"},
-		{"workload", "workload/seed workload/token say workload/arrival stat"},
+		{"workload/plain", ""}, // files as plain text, whatever they are packed in
+		{"workload", "workload/seed workload/token say workload/arrival stat workload/plain"},
 		// engine
 		{"twin", ""},
 		{"twin/vllm", "twin"},
@@ -112,8 +113,8 @@ func dependencies() []dependency {
 		{"golang.org/x/sys", "kernel stamps, socket options and clocks that package syscall does not have", "clock wire wire/stamp data/rundir run"},
 		{"golang.org/x/term", "is it a terminal, and how wide", "cli"},
 		{"go.yaml.in/yaml/v3", "config files, with the line of a mistake", "plan twin/catalogue twin/deploy"},
-		{"github.com/parquet-go/parquet-go", "requests, chunks and telemetry in the format that notebooks read", "data/record report/export"},
-		{"github.com/klauspost/compress", "the compression of those, within the memory that a page needs; parquet-go has it anyway", "data/record"},
+		{"github.com/parquet-go/parquet-go", "requests, chunks and telemetry in the format that notebooks read", "data/record report/export workload/plain"},
+		{"github.com/klauspost/compress", "the compression of those, within the memory that a page needs; parquet-go has it anyway; workloads in Zstandard", "data/record workload/plain"},
 		{"github.com/rogpeppe/go-internal", "scripts of the command line", ""},
 		{"github.com/google/go-cmp", "differences that can be read", ""},
 		{"pgregory.net/rapid", "properties, with counterexamples made small", ""},

@@ -8,12 +8,14 @@ import (
 	"fmt"
 	"hash/crc32"
 	"io"
+	"io/fs"
 	"maps"
+	"math"
 	"math/bits"
-	"os"
 	"slices"
 	"strings"
 
+	"pitot/internal/workload/plain"
 	"pitot/internal/workload/seed"
 )
 
@@ -36,7 +38,7 @@ type FileStats struct {
 // It keeps 16 bytes a request in memory and reads the prompts when they are
 // asked for. It is safe for concurrent use.
 type File struct {
-	file    *os.File
+	file    *plain.File
 	path    string
 	sha256  string
 	format  format
@@ -70,9 +72,12 @@ var castagnoli = crc32.MakeTable(crc32.Castagnoli)
 // asked are skipped and counted; anything else is an error that names file and
 // line. The caller closes the File.
 func Open(path string, o FileOptions) (*File, error) {
-	file, err := os.Open(path)
-	if err != nil {
+	file, err := plain.Open(path)
+	if _, system := errors.AsType[*fs.PathError](err); system {
 		return nil, fmt.Errorf("open workload: %w", err)
+	}
+	if err != nil {
+		return nil, fmt.Errorf("read workload %s: %w", path, err)
 	}
 	f := &File{file: file, path: path, options: o, stats: FileStats{Skipped: map[string]int{}}}
 	if err := f.index(); err != nil {
@@ -84,15 +89,8 @@ func Open(path string, o FileOptions) (*File, error) {
 
 // index reads the whole file once and keeps where its requests are.
 func (f *File) index() error {
-	info, err := f.file.Stat()
-	if err != nil {
-		return fmt.Errorf("read workload: %w", err)
-	}
-	if !info.Mode().IsRegular() {
-		return fmt.Errorf("read workload %s: want a regular file, prompts are read from it more than once", f.path)
-	}
 	hash := sha256.New()
-	err = scan(io.TeeReader(f.file, hash), func(kind container, offset int64, raw []byte) error {
+	err := scan(io.TeeReader(io.NewSectionReader(f.file, 0, math.MaxInt64), hash), func(kind container, offset int64, raw []byte) error {
 		f.stats.Records++
 		if f.format.parse == nil {
 			format, err := detect(kind, raw)

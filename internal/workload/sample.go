@@ -19,18 +19,18 @@ func Look(name string, count func(text []byte) int) (*Trace, error) {
 	if p, ok := PresetNamed(name); ok {
 		return lookPreset(p)
 	}
-	t, err := ReadTrace(name)
-	if err == nil {
-		return t, nil
-	}
-	if errors.Is(err, fs.ErrNotExist) {
+	kind, err := Identify(name)
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
 		return nil, say.Errorf("read %s: no such file", name).WithHint(say.Known(name, PresetNames()))
+	case err != nil:
+		return nil, userError(name, err)
+	case kind == Recorded:
+		t, err := ReadTrace(name)
+		return t, userError(name, err)
 	}
-	f, fileErr := Open(name, FileOptions{})
-	if fileErr != nil {
-		if strings.Contains(fileErr.Error(), "no request in") || strings.Contains(err.Error(), "is no trace") {
-			err = fileErr
-		}
+	f, err := Open(name, FileOptions{})
+	if err != nil {
 		return nil, userError(name, err)
 	}
 	defer f.Close()

@@ -2,23 +2,18 @@ package workload
 
 import (
 	"bufio"
-	"bytes"
-	"compress/gzip"
-	"encoding/csv"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
 	"maps"
-	"math"
 	"os"
 	"slices"
 	"strconv"
 	"strings"
-	"time"
 
 	"pitot/internal/say"
 	"pitot/internal/workload/arrival"
+	"pitot/internal/workload/plain"
 )
 
 // Trace is what a file tells of requests without their text: when they came, how long they
@@ -56,67 +51,33 @@ var (
 	clientColumns = []string{"session id", "session_id", "client", "client_id", "user", "user_id", "conversation_id", "tenant"}
 )
 
-// row is one request as its line has it.
-type row struct {
-	at            int64
-	input, output int32
-	client        string
-	blocks        []int64
-	line          int
-}
-
-// ReadTrace reads times, lengths and shared blocks of a file: JSON lines as Mooncake's
-// ("timestamp" in ms, "input_length", "output_length", "hash_ids"), Qwen-Bailian's and
-// RAGPulse's (in seconds); CSV with a header as Azure's and BurstGPT's; or a time in seconds
-// a line. What it is shows in its contents; it may be gzipped.
+// ReadTrace reads times, lengths and shared blocks of a file: JSON lines or an array as
+// Mooncake's ("timestamp" in ms, "input_length", "output_length", "hash_ids"), and in seconds
+// as Qwen-Bailian's, RAGPulse's and vLLM's timed traces; CSV with a header as Azure's and
+// BurstGPT's; or a time in seconds a line. What it is shows in its contents; it may be packed
+// as [plain.Open] knows.
 func ReadTrace(path string) (*Trace, error) {
-	f, err := os.Open(path)
+	f, err := plain.Open(path)
 	if err != nil {
-		return nil, fmt.Errorf("open trace: %w", err)
+		return nil, fmt.Errorf("open trace %s: %w", path, err)
 	}
 	defer f.Close()
-	in := bufio.NewReaderSize(f, 64<<10)
-	if magic, _ := in.Peek(2); bytes.Equal(magic, []byte{0x1f, 0x8b}) {
-		plain, err := gzip.NewReader(in)
-		if err != nil {
-			return nil, fmt.Errorf("read trace %s: %w", path, err)
-		}
-		in = bufio.NewReaderSize(plain, 64<<10)
-	}
-	t, err := readTrace(in)
+	t, err := readTrace(f.Text())
 	if err != nil {
 		return nil, fmt.Errorf("read trace %s: %w", path, err)
 	}
 	return t, nil
 }
 
-func readTrace(in *bufio.Reader) (*Trace, error) {
-	if mark, _ := in.Peek(3); bytes.Equal(mark, []byte("\xef\xbb\xbf")) {
-		_, _ = in.Discard(3)
-	}
-	head, err := in.Peek(4096)
-	if err != nil && err != io.EOF && !errors.Is(err, bufio.ErrBufferFull) {
-		return nil, err
-	}
-	t := &Trace{Rejected: map[string]int{}, First: map[string]int{}}
+func readTrace(in io.Reader) (*Trace, error) {
 	var rows []row
-	switch first, _, _ := strings.Cut(strings.TrimLeft(string(head), " \t\r\n"), "\n"); {
-	case strings.TrimSpace(first) == "":
-		return nil, errors.New("it is empty")
-	case first[0] == '{':
-		rows, err = t.readLines(in)
-	case strings.Contains(first, ",") && !isNumber(strings.Split(first, ",")[0]):
-		rows, err = t.readCSV(in)
-	case isNumber(strings.TrimSpace(first)):
-		rows, err = t.readTimes(in)
-	default:
-		return nil, say.Errorf("%.40q is no trace", first).WithHint("JSON lines with timestamp, input_length and output_length, CSV with a header, or a time in seconds a line")
-	}
+	t, err := scanRows(in, func(q *row, _ int64, _ []byte) {
+		own := *q
+		own.blocks = slices.Clone(q.blocks)
+		rows = append(rows, own)
+	})
 	if err != nil {
 		return nil, err
-	}
-	if n := t.Records - len(rows); float64(n) > mostRejected*float64(t.Records) || len(rows) == 0 {
-		return nil, fmt.Errorf("%d of %d rows cannot be read%s", n, t.Records, t.reasons())
 	}
 	t.take(rows)
 	return t, nil
@@ -139,220 +100,6 @@ func (t *Trace) reject(line int, reason string) {
 	if t.Rejected[reason]++; t.Rejected[reason] == 1 {
 		t.First[reason] = line
 	}
-}
-
-func isNumber(s string) bool {
-	_, err := strconv.ParseFloat(strings.TrimSpace(s), 64)
-	return err == nil
-}
-
-// nanoseconds of so many seconds, as they are written: exact to the nanosecond.
-func nanoseconds(text string) (int64, bool) {
-	text = strings.TrimSpace(text)
-	whole, fraction, _ := strings.Cut(text, ".")
-	if n, err := strconv.ParseInt(whole, 10, 64); err == nil && len(fraction) <= 9 && n >= 0 && n < math.MaxInt64/1_000_000_000-1 {
-		f := int64(0)
-		if fraction != "" {
-			var err error
-			if f, err = strconv.ParseInt(fraction+"000000000"[len(fraction):], 10, 64); err != nil || f < 0 {
-				return 0, false
-			}
-		}
-		return n*1e9 + f, true
-	}
-	x, err := strconv.ParseFloat(text, 64)
-	if err != nil || !(x >= 0 && x < math.MaxInt64/1e9) {
-		return 0, false
-	}
-	return int64(math.Round(x * 1e9)), true
-}
-
-func (t *Trace) readTimes(in io.Reader) (rows []row, err error) {
-	t.Format, t.Unit = "times", "s"
-	lines := bufio.NewScanner(in)
-	for line := 1; lines.Scan(); line++ {
-		text := strings.TrimSpace(lines.Text())
-		if text == "" {
-			continue
-		}
-		t.Records++
-		if at, ok := nanoseconds(text); ok {
-			rows = append(rows, row{at: at, input: Unknown, output: Unknown, line: line})
-		} else {
-			t.reject(line, "no time in seconds")
-		}
-	}
-	return rows, lines.Err()
-}
-
-// dateForms are how times of day are written.
-var dateForms = []string{"2006-01-02 15:04:05.999999999", "2006-01-02 15:04:05.999999999Z07:00", time.RFC3339Nano, "2006-01-02T15:04:05.999999999"}
-
-func stampOf(text string) (at int64, ok bool) {
-	if at, ok := nanoseconds(text); ok {
-		return at, ok
-	}
-	for _, form := range dateForms {
-		if when, err := time.Parse(form, strings.TrimSpace(text)); err == nil && when.Year() > 1970 && when.Year() < 2200 {
-			return when.UnixNano(), true
-		}
-	}
-	return 0, false
-}
-
-func (t *Trace) readCSV(in io.Reader) (rows []row, err error) {
-	t.Format, t.Unit = "csv", "s"
-	r := csv.NewReader(in)
-	r.FieldsPerRecord, r.ReuseRecord = -1, true
-	head, err := r.Read()
-	if err != nil {
-		return nil, err
-	}
-	column := func(names []string) int {
-		for _, name := range names {
-			for i, h := range head {
-				if strings.ToLower(strings.TrimSpace(h)) == name {
-					return i
-				}
-			}
-		}
-		return -1
-	}
-	at, input, output, client := column(timeColumns), column(inputColumns), column(outputColumns), column(clientColumns)
-	if at < 0 && input < 0 && output < 0 {
-		return nil, say.Errorf("no column of its header is known: %.200s", strings.Join(head, ", ")).WithHint("name them timestamp, input_tokens, output_tokens")
-	}
-	width := len(head)
-	for {
-		fields, err := r.Read()
-		if err == io.EOF {
-			break
-		}
-		var broken *csv.ParseError
-		if err != nil && !errors.As(err, &broken) { // it would come again for ever
-			return nil, err
-		}
-		t.Records++
-		if err != nil {
-			t.reject(broken.StartLine, "broken quotes")
-			continue
-		}
-		line, _ := r.FieldPos(0)
-		q, reason := row{input: Unknown, output: Unknown, line: line}, ""
-		length := func(i int) int32 {
-			if i < 0 || reason != "" {
-				return Unknown
-			}
-			x, err := strconv.ParseFloat(strings.TrimSpace(fields[i]), 64)
-			if err != nil || x < 0 || x > MaxLength || x != math.Trunc(x) {
-				reason = fmt.Sprintf("column %s is no number of tokens", head0(head, i))
-				return Unknown
-			}
-			return int32(x)
-		}
-		if len(fields) != width {
-			reason = "another number of columns than the header"
-		}
-		q.input, q.output = length(input), length(output)
-		if at >= 0 && reason == "" {
-			var ok bool
-			if q.at, ok = stampOf(fields[at]); !ok {
-				reason = "no time that is known"
-			}
-		}
-		if client >= 0 && reason == "" {
-			q.client = strings.Clone(fields[client])
-		}
-		if reason != "" {
-			t.reject(line, reason)
-			continue
-		}
-		rows = append(rows, q)
-	}
-	if at < 0 {
-		t.Unit = ""
-	}
-	return rows, nil
-}
-
-func head0(head []string, i int) string { return strconv.Itoa(i + 1) }
-
-// jsonRow is a line of the traces that are known. Numbers may be strings.
-type jsonRow struct {
-	Timestamp json.RawMessage `json:"timestamp"`
-	Input     *float64        `json:"input_length"`
-	Output    *float64        `json:"output_length"`
-	Hashes    json.RawMessage `json:"hash_ids"`
-	Chat      json.RawMessage `json:"chat_id"`
-	Session   string          `json:"session_id"`
-}
-
-func (t *Trace) readLines(in io.Reader) (rows []row, err error) {
-	t.Format, t.Unit = "mooncake", "ms"
-	lines := bufio.NewScanner(in)
-	lines.Buffer(nil, maxRecord)
-	timed := 0
-	for line := 1; lines.Scan(); line++ {
-		text := bytes.TrimSpace(lines.Bytes())
-		if len(text) == 0 {
-			continue
-		}
-		t.Records++
-		var j jsonRow
-		if json.Unmarshal(text, &j) != nil {
-			t.reject(line, "no JSON object with timestamp, input_length and output_length")
-			continue
-		}
-		q, reason := row{input: Unknown, output: Unknown, line: line, client: j.Session}, ""
-		length := func(x *float64) int32 {
-			if x == nil {
-				return Unknown
-			}
-			if *x < 0 || *x > MaxLength || *x != math.Trunc(*x) {
-				reason = "a length that is no number of tokens"
-				return Unknown
-			}
-			return int32(*x)
-		}
-		q.input, q.output = length(j.Input), length(j.Output)
-		if stamp := strings.TrimSpace(string(j.Timestamp)); stamp != "" && stamp != "null" && reason == "" {
-			text, quoted := strings.CutPrefix(stamp, `"`)
-			switch {
-			case quoted: // RAGPulse
-				t.Format, t.Unit = "ragpulse", "s"
-			case j.Chat != nil: // Qwen-Bailian
-				t.Format, t.Unit = "bailian", "s"
-			}
-			at, ok := nanoseconds(strings.TrimSuffix(text, `"`))
-			if !ok {
-				reason = "no time that is known"
-			}
-			q.at, timed = at, timed+1
-		}
-		if reason == "" && len(j.Hashes) > 0 && j.Hashes[0] == '[' && json.Unmarshal(j.Hashes, &q.blocks) != nil {
-			reason = "hash_ids is no list of numbers"
-		}
-		if reason == "" && q.input == Unknown && q.output == Unknown && len(j.Timestamp) == 0 {
-			reason = "none of timestamp, input_length and output_length"
-		}
-		if reason != "" {
-			t.reject(line, reason)
-			continue
-		}
-		rows = append(rows, q)
-	}
-	if errors.Is(lines.Err(), bufio.ErrTooLong) {
-		return nil, fmt.Errorf("want lines of at most %d MiB", maxRecord>>20)
-	}
-	if timed == 0 {
-		t.Unit = ""
-	}
-	if t.Unit == "ms" {
-		for i := range rows {
-			rows[i].at /= 1000
-		}
-	}
-	return rows, lines.Err()
 }
 
 // take puts rows into columns, in the order of their times.
@@ -386,7 +133,7 @@ func (t *Trace) take(rows []row) {
 			t.Clients = append(t.Clients, rows[i].client)
 		}
 	}
-	if has(func(q *row) bool { return q.blocks != nil }) {
+	if t.Format != ragPulseForm && has(func(q *row) bool { return q.blocks != nil }) {
 		for i := range rows {
 			t.Blocks = append(t.Blocks, rows[i].blocks)
 		}

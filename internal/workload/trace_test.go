@@ -1,7 +1,6 @@
 package workload
 
 import (
-	"bufio"
 	"bytes"
 	"compress/gzip"
 	"io"
@@ -14,7 +13,7 @@ import (
 	"pitot/internal/workload/arrival"
 )
 
-func traceOf(text string) (*Trace, error) { return readTrace(bufio.NewReader(strings.NewReader(text))) }
+func traceOf(text string) (*Trace, error) { return readTrace(strings.NewReader(text)) }
 
 // Traces of all kinds, each as its tool writes it.
 func TestReadTrace(t *testing.T) {

@@ -1,0 +1,169 @@
+package workload
+
+import (
+	"bytes"
+	"fmt"
+	"slices"
+	"strings"
+
+	"pitot/internal/workload/plain"
+)
+
+// Kind is what a file is for a workload.
+type Kind string
+
+// Kinds of files.
+const (
+	Prompts  Kind = "prompts" // texts, asked as they stand: [Open]
+	Recorded Kind = "trace"   // times, lengths and shared blocks of requests, without text: [ReadTrace]
+)
+
+// headBytes are looked at to tell what a file is.
+const headBytes = 64 << 10
+
+// Head is how a file begins, as plain text: unpacked, in UTF-8, without a byte order mark.
+type Head struct {
+	Text    []byte   // not more than some 64 KiB
+	Keys    []string // of the first JSON object: the file's only one, the first line's, or an array's first
+	Columns []string // of a header of CSV, in lower case
+}
+
+// Line is its first line that is not blank.
+func (h *Head) Line() string {
+	line, _, _ := strings.Cut(strings.TrimLeft(string(h.Text), " \t\r\n"), "\n")
+	return strings.TrimRight(line, " \t\r")
+}
+
+// Has says that the first object has one of these keys.
+func (h *Head) Has(keys ...string) bool {
+	return slices.ContainsFunc(keys, func(key string) bool { return slices.Contains(h.Keys, key) })
+}
+
+// HasColumn says that there is a header with one of these columns.
+func (h *Head) HasColumn(names ...string) bool {
+	return slices.ContainsFunc(names, func(name string) bool { return slices.Contains(h.Columns, name) })
+}
+
+// kinds are the files that there are, in the order in which they are asked for: here each
+// is found out by how it begins, whatever it is called. What none of them is is text.
+func kinds() []struct {
+	kind Kind
+	is   func(h *Head) bool
+} {
+	return []struct {
+		kind Kind
+		is   func(h *Head) bool
+	}{
+		{Recorded, isTrace},
+	}
+}
+
+// Identify says what kind of workload a file is by how it begins. The error is that of
+// opening or unpacking it.
+func Identify(path string) (Kind, error) {
+	h, err := headOf(path)
+	if err != nil {
+		return "", err
+	}
+	return h.kind(), nil
+}
+
+func headOf(path string) (*Head, error) {
+	text, err := plain.Head(path, headBytes)
+	if err != nil {
+		return nil, fmt.Errorf("open workload: %w", err)
+	}
+	return newHead(text), nil
+}
+
+func (h *Head) kind() Kind {
+	for _, k := range kinds() {
+		if k.is(h) {
+			return k.kind
+		}
+	}
+	return Prompts
+}
+
+// newHead looks at how a text begins.
+func newHead(text []byte) *Head {
+	h := &Head{Text: text}
+	switch containerOf(text) {
+	case jsonLines:
+		first := bytes.TrimLeft(text, " \t\r\n")
+		if end := valueEnd(first, 0); end > 0 {
+			first = first[:end]
+		}
+		h.takeKeys(first)
+	case jsonArray:
+		first := bytes.TrimLeft(text, " \t\r\n")[1:]
+		first = first[blank(first, 0):]
+		if end := valueEnd(first, 0); end > 0 {
+			first = first[:end]
+		}
+		h.takeKeys(first)
+	default:
+		if line, separator := h.Line(), h.separator(); strings.IndexByte(line, separator) >= 0 {
+			for name := range strings.SplitSeq(line, string(separator)) {
+				h.Columns = append(h.Columns, strings.ToLower(strings.Trim(strings.TrimSpace(name), `"`)))
+			}
+		}
+	}
+	return h
+}
+
+// separator is what stands between the cells of a header: a comma, else a semicolon or a tab.
+func (h *Head) separator() byte {
+	line := h.Line()
+	for _, c := range []byte{',', ';', '\t'} {
+		if strings.IndexByte(line, c) >= 0 {
+			return c
+		}
+	}
+	return ','
+}
+
+// takeKeys takes the keys of an object, as far as it is there. Those of null are none.
+func (h *Head) takeKeys(raw []byte) {
+	_ = fields(raw, func(key, value []byte) {
+		if string(value) != "null" {
+			h.Keys = append(h.Keys, string(key))
+		}
+	})
+}
+
+// textKeys are those of records that hold a prompt.
+var textKeys = []string{"messages", "conversations", "conversation", "prompt", "text", "text_input", "body", "payload", "turns", "texts"}
+
+// isTrace tells a trace: JSON lines with lengths and without text, CSV with columns that
+// are known, or a time a line.
+func isTrace(h *Head) bool {
+	switch {
+	case h.Has("input_length", "output_length", "hash_ids", "timestamp"):
+		return !h.Has(textKeys...)
+	case h.Columns != nil:
+		return h.HasColumn(timeColumns...) && !h.HasColumn(promptColumns...) || h.HasColumn(inputColumns...) || h.HasColumn(outputColumns...) && !h.HasColumn(promptColumns...)
+	case h.Keys == nil:
+		return h.isNumbers()
+	}
+	return false
+}
+
+// isNumbers says that each line is a number, as far as they are seen.
+func (h *Head) isNumbers() bool {
+	n := 0
+	for line := range bytes.Lines(h.Text) {
+		switch {
+		case len(bytes.TrimSpace(line)) == 0:
+		case isNumber(string(line)):
+			n++
+		case n > 0 && line[len(line)-1] != '\n' && len(h.Text) >= headBytes: // the head cut it
+		default:
+			return false
+		}
+	}
+	return n > 0
+}
+
+// promptColumns are those of CSV, and keys of JSON, that hold a prompt.
+var promptColumns = []string{"prompt", "question", "text", "text_input", "instruction", "input_text", "content", "query"}

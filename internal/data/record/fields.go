@@ -10,7 +10,7 @@ type field[T any] struct {
 	at    func(*T) any // *int64, *int32, *float64, *bool, *string, or *uint8 for a word
 	null  null
 	words [][]byte // what the values of a *uint8 are called
-	later bool     // a file of an older program may lack the column: then it is 0
+	later bool     // a file of an older program may lack the column: then it is null, or 0
 }
 
 // null says which value of a number is stored as null in Parquet.
@@ -84,6 +84,11 @@ var rowFields = []field[Row]{
 	{name: "outcome", at: func(r *Row) any { return (*uint8)(&r.Outcome) }, words: outcomeWords},
 	{name: "error", at: func(r *Row) any { return &r.Error }},
 	{name: "detail", at: func(r *Row) any { return &r.Detail }},
+
+	// Since version 2, and not in every file of it.
+	{name: "after", at: func(r *Row) any { return &r.After }, null: ifUnset, later: true},
+	{name: "turns", at: func(r *Row) any { return &r.Turns }, null: ifUnset, later: true},
+	{name: "history", at: func(r *Row) any { return &r.History }, null: ifUnset, later: true},
 }
 
 // rowFieldsV1 is how many of them version 1 of the journal had.
@@ -107,6 +112,7 @@ func (r *requestRow) part() part {
 func (r *requestRow) row() Row {
 	row := r.Row
 	_, row.ID = splitID(r.ID)
+	_, row.After = splitID(r.After)
 	return row
 }
 
@@ -117,7 +123,7 @@ func requestOf(rows []field[Row]) []field[requestRow] {
 	var out []field[requestRow]
 	for _, f := range rows {
 		pointer := func(r *requestRow) any { return f.at(&r.Row) }
-		out = append(out, field[requestRow]{name: f.name, at: pointer, null: f.null, words: f.words})
+		out = append(out, field[requestRow]{name: f.name, at: pointer, null: f.null, words: f.words, later: f.later})
 	}
 	return out
 }

@@ -107,7 +107,8 @@ func (l *lines[T]) fill() error {
 	}
 	rows := l.batch[:min(int64(len(l.batch)), l.left)]
 	for i := range l.fields {
-		if l.at[i] == absent { // and 0 in all rows of the batch
+		if l.at[i] == absent {
+			l.fields[i].clear(rows)
 			continue
 		}
 		if err := readColumn(&l.columns[i], &l.fields[i], &l.words, rows); err != nil {
@@ -252,6 +253,13 @@ func (f *field[T]) decode(row *T, v parquet.Value, words *decoder) bool {
 		return false
 	}
 	return true
+}
+
+// clear makes the field null, or 0, in all rows.
+func (f *field[T]) clear(rows []T) {
+	for i := range rows {
+		f.decode(&rows[i], parquet.NullValue(), nil)
+	}
 }
 
 // guard runs f and makes an error of a panic: a damaged Parquet file can

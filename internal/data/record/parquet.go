@@ -157,6 +157,9 @@ func (w *parquetWriter) writeFrame(f Frame) {
 		row.Point = f.Point
 		delete(ends, row.ID)
 		row.ID = globalID(f.Worker, row.ID)
+		if row.After >= 0 {
+			row.After = globalID(f.Worker, row.After)
+		}
 		w.requests.appendRow(row)
 	}
 	for _, s := range f.Samples {

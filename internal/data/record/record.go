@@ -41,6 +41,9 @@ type Row struct {
 	Point   int32  // index of the point in its run, or Probing
 	Session int64  // session it belongs to, Unset if none
 	Turn    int32  // turn in the session, from 0
+	Turns   int32  // requests that its session has in all, Unset where that is not known
+	After   int64  // request whose end it waited for: the time it was due counts from there; Unset if it came by itself
+	History int32  // tokens of its prompt that were asked or answered before in its session, Unset where that is not known
 	Class   string // class given by the workload, "" if none
 
 	Due         int64 // intended start
@@ -100,8 +103,8 @@ type Row struct {
 func BlankRow() Row {
 	const u = Unset
 	return Row{
-		Session: u,
-		Due:     u, Eligible: u, Ready: u, Sent: u, Headers: u, FirstEvent: u, FirstToken: u, FirstAnswer: u, LastToken: u, Done: u,
+		Session: u, Turns: u, After: u, History: u,
+		Due: u, Eligible: u, Ready: u, Sent: u, Headers: u, FirstEvent: u, FirstToken: u, FirstAnswer: u, LastToken: u, Done: u,
 		DNS: u, Connect: u, TLS: u,
 		InputPlanned: u, OutputPlanned: u, PromptTokens: u, CachedTokens: u, CompletionTokens: u, ReasoningTokens: u, FirstTokens: u,
 		Status: u, RetryAfter: u,

@@ -123,6 +123,7 @@ func drawSteps(t *rapid.T) []step {
 		case 4, 5:
 			r := rapid.Make[Row]().Draw(t, "row")
 			r.ID, r.Outcome, r.Point = rapid.Int64Range(0, 9).Draw(t, "id"), r.Outcome&3, point
+			r.After = max(r.After&(1<<workerShift-1), Unset)
 			if rapid.Bool().Draw(t, "unset") {
 				r.FirstToken, r.Session, r.PromptTokens = Unset, Unset, Unset
 			}

@@ -1,18 +1,16 @@
 package record
 
 import (
-	"bytes"
-	"flag"
 	"fmt"
 	"os"
 	"path/filepath"
 	"slices"
 	"testing"
 
+	"github.com/google/go-cmp/cmp"
+
 	"pitot/internal/data/rundir"
 )
-
-var update = flag.Bool("update", false, "write the golden files")
 
 // workerJournal is the journal of one of several workers: two requests, which have the
 // ids that those of the others have.
@@ -135,23 +133,23 @@ func TestWorkers(t *testing.T) {
 // worker that was kept is read for ever.
 func TestGoldenWorkers(t *testing.T) {
 	const golden = "../testdata"
-	path := filepath.Join(golden, "v2", "worker", rundir.Journal)
-	if *update {
-		if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
-			t.Fatal(err)
-		}
-		if err := os.WriteFile(path, workerJournal(5), 0o644); err != nil {
-			t.Fatal(err)
-		}
+	fresh := t.TempDir()
+	if err := os.WriteFile(filepath.Join(fresh, rundir.Journal), workerJournal(5), 0o644); err != nil {
+		t.Fatal(err)
 	}
-	if data, err := os.ReadFile(path); err != nil || !bytes.Equal(data, workerJournal(5)) {
-		t.Errorf("a journal is written otherwise than it was: %v", err)
+	if d := cmp.Diff(framesOf(t, filepath.Join(golden, "v2", "worker")), framesOf(t, fresh)); d != "" {
+		t.Errorf("the journal that was kept (-) and one of today (+):\n%s", d)
 	}
 	for dir, worker := range map[string]int32{"v1/run": 0, "v1/killed-run": 0, "v2/run": 0, "v2/killed-run": 0, "v2/worker": 5} {
 		rows := 0
 		for _, f := range framesOf(t, filepath.Join(golden, filepath.FromSlash(dir))) {
 			if rows += len(f.Rows); f.Worker != worker {
 				t.Errorf("%s: worker %d", dir, f.Worker)
+			}
+			for i := range f.Rows { // fields that came later
+				if r := &f.Rows[i]; r.After != Unset || r.Turns != Unset || r.History != Unset {
+					t.Errorf("%s: request %d follows %d as one of %d turns, with %d tokens of history", dir, r.ID, r.After, r.Turns, r.History)
+				}
 			}
 		}
 		if rows == 0 {

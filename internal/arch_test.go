@@ -50,7 +50,7 @@ func rooms() []room {
 		{"workload/token", "workload/seed"},
 		{"workload/arrival", "workload/seed say stat"},
 		{"workload/plain", ""}, // files as plain text, whatever they are packed in
-		{"workload", "workload/seed workload/token say workload/arrival stat workload/plain"},
+		{"workload", "workload/seed workload/token say workload/arrival stat workload/plain data/spill"},
 		// engine
 		{"twin", ""},
 		{"twin/vllm", "twin"},

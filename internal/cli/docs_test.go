@@ -39,6 +39,9 @@ func TestDocs(t *testing.T) {
 				t.Fatal(err)
 			}
 			dir, commands := t.TempDir(), "$ pitot "
+			if err := os.CopyFS(filepath.Join(dir, "traces"), os.DirFS("../workload/testdata")); err != nil {
+				t.Fatal(err)
+			}
 			if filepath.Base(path) == "README.md" {
 				dir, commands = filepath.Dir(path), "$ pitot predict "
 			}

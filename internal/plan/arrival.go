@@ -1,6 +1,8 @@
 package plan
 
 import (
+	"strings"
+
 	"pitot/internal/say"
 	"pitot/internal/workload"
 	"pitot/internal/workload/arrival"
@@ -8,6 +10,27 @@ import (
 
 // Law is the arrival process, with the files that it is read from.
 func (l *Load) Law() (*arrival.Law, error) { return workload.Arrivals(l.Arrival) }
+
+// takeOwnTimes takes the due times that the requests of a trace have, where the workload is
+// one and nobody has asked for others.
+func (d *decoder) takeOwnTimes(v Verb, p *Plan) error {
+	if v != VerbRun || d.given["arrival"] > 0 || p.Concurrency > 0 || p.Generated() {
+		return nil
+	}
+	kind, err := workload.Identify(p.Workload)
+	if err != nil || kind != workload.Recorded {
+		return nil // what is wrong with the file is said when it is opened
+	}
+	rows, err := workload.OpenRows(p.Workload)
+	if err != nil || !rows.Timed() {
+		return nil
+	}
+	if strings.ContainsAny(p.Workload, ",()") {
+		return say.Errorf("the name of %s has a comma or a parenthesis in it, which --arrival cannot hold", p.Workload).WithHint("give the file another name")
+	}
+	p.Arrival = "trace(" + p.Workload + ")"
+	return nil
+}
 
 // takeOwnRate takes the rate that the arrival process has itself, as a trace does, where
 // no load was asked for.

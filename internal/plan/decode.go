@@ -59,6 +59,9 @@ func DecodeWith(v Verb, argv, environ []string, more ...any) (p Plan, args []str
 	}
 	p.Spec, args = d.takeTarget(args, variables(environ))
 	p.Origins = d.origins
+	if err := d.takeOwnTimes(v, &p); err != nil {
+		return p, nil, err
+	}
 	if err := p.takeOwnRate(v); err != nil {
 		return p, nil, err
 	}

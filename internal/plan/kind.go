@@ -249,7 +249,7 @@ func arrivals() kind[string] {
 	return kind[string]{write: unchanged, choices: lawChoices, parse: func(v string) (string, error) {
 		// Files are read when the law is: a run's plan can be read without them.
 		_, err := arrival.ParseLaw(v, arrival.Files{
-			Times: func(string) ([]int64, error) { return []int64{0, 0, 0, 1e9}, nil },
+			Times: func(string) (arrival.Stamps, error) { return arrival.StampList{0, 0, 0, 1e9}, nil },
 			Rates: func(string) ([]float64, []float64, error) { return []float64{0, 1}, []float64{1}, nil },
 		})
 		return v, err

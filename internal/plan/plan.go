@@ -336,6 +336,29 @@ func (a *Ask) Generated() bool { return a.Workload == RandomWorkload || a.Preset
 // PrefixMean is the mean length of what prompts begin with besides their input, in tokens.
 func (a *Ask) PrefixMean() float64 { return float64(a.Prefix) + a.Tree.Mean() }
 
+// GeneratedWords says whether what is asked is made of generated words: where prompts are
+// generated, and where the requests of a trace are asked.
+func (a *Ask) GeneratedWords() bool {
+	if a.Generated() {
+		return true
+	}
+	kind, _ := workload.Identify(a.Workload)
+	return kind == workload.Recorded
+}
+
+// RecordedMeans are the mean lengths of the requests of a trace, in tokens, where the workload
+// is one and its rows say them all.
+func (a *Ask) RecordedMeans() (input, output float64, ok bool) {
+	if a.Generated() || !a.GeneratedWords() {
+		return 0, 0, false
+	}
+	rows, err := workload.OpenRows(a.Workload)
+	if err != nil {
+		return 0, 0, false
+	}
+	return rows.Means()
+}
+
 // Preset is the name of the preset that was asked for, "" for none.
 func (a *Ask) Preset() string {
 	p, _ := workload.PresetNamed(a.Workload)

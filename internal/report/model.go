@@ -110,6 +110,7 @@ func Build(run *result.Run, dir string) Model {
 // facts are what was asked of whom.
 func facts(run *result.Run) [][]string {
 	var w struct {
+		Kind          string
 		Preset        string
 		Input, Output string
 		Correlation   float64
@@ -145,6 +146,9 @@ func facts(run *result.Run) [][]string {
 	switch {
 	case w.File != nil:
 		asked = []string{say.Plural(w.File.Requests, "request") + " of " + w.File.Name}
+		if w.Kind == "trace" {
+			asked = append(asked, "replayed with generated words")
+		}
 	case w.Prefix != nil:
 		who := "the same for all requests"
 		if w.Prefix.Tree != "" {

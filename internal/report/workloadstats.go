@@ -41,7 +41,7 @@ func WorkloadStats(w io.Writer, name string, t *workload.Trace, findings []workl
 		p.line("arrivals %s/s over %s, CV of the gaps %s", say.Quantity(e.Rate), say.Seconds(span), say.Decimal(e.CV, 2))
 		p.line("         dispersion of counts %s (1 of a Poisson process)", dispersions(e))
 		if step := arrival.Rounding(t.At); step > 0 {
-			if law, err := arrival.ParseLaw("trace(x,spread)", arrival.Files{Times: func(string) ([]int64, error) { return t.At, nil }}); err == nil {
+			if law, err := arrival.ParseLaw("trace(x,spread)", arrival.Files{Times: func(string) (arrival.Stamps, error) { return arrival.StampList(t.At), nil }}); err == nil {
 				if process, err := law.Process(law.OwnRate(), 1, 0); err == nil {
 					due := make([]int64, len(t.At))
 					for i := range due {

@@ -11,6 +11,7 @@ import (
 	"pitot/internal/target"
 	"pitot/internal/wire/api"
 	"pitot/internal/workload"
+	"pitot/internal/workload/arrival"
 	"pitot/internal/workload/seed"
 	"pitot/internal/workload/token"
 )
@@ -28,7 +29,7 @@ func Check(p *plan.Plan) error {
 	if err := plannedFiles(p); err != nil {
 		return err
 	}
-	src, err := fromFile(&p.Ask, 0)
+	src, err := fromFile(&p.Ask, nobody(), 0)
 	if err != nil {
 		return err
 	}
@@ -60,9 +61,16 @@ func notEmpty(dir string) error {
 
 // fromFile opens a workload file for one of the points. For
 // generated prompts, which need the target, it gives a source of nothing.
-func fromFile(p *plan.Ask, point int32) (source, error) {
+func fromFile(p *plan.Ask, t *target.Target, point int32) (source, error) {
 	if p.Generated() {
 		return source{close: func() {}}, nil
+	}
+	kind, err := workload.Identify(p.Workload)
+	if err != nil {
+		return source{}, unusable(p.Workload, err)
+	}
+	if kind == workload.Recorded {
+		return fromTrace(p, t, point)
 	}
 	o := workload.FileOptions{Seed: seed.At(seed.Point(p.Seed, point), seed.Workload, 0)}
 	if p.Output != plan.Default().Ask.Output {
@@ -79,13 +87,47 @@ func fromFile(p *plan.Ask, point int32) (source, error) {
 // the target: lengths and what prompts share, not how many words the target
 // makes of a token. Call close when done.
 func Workload(p *plan.Ask, point int32) (src workload.Source, close func(), err error) {
-	s, err := newSource(p, &target.Target{Options: api.Options{Vocab: token.Universal()}}, point)
+	s, err := newSource(p, nobody(), point)
 	return s, s.close, err
+}
+
+// nobody is a target that nothing is known of.
+func nobody() *target.Target { return &target.Target{Options: api.Options{Vocab: token.Universal()}} }
+
+// fromTrace asks the requests of a trace with words that are new for each of the points.
+func fromTrace(p *plan.Ask, t *target.Target, point int32) (source, error) {
+	rows, err := workload.OpenRows(p.Workload)
+	if err != nil {
+		return source{}, unusable(p.Workload, err)
+	}
+	s := seed.Point(p.Seed, point)
+	c := workload.ReplayConfig{Seed: seed.At(s, seed.Workload, 0), Nonce: seed.At(s, seed.Nonce, 0), Calibration: t.Calibration}
+	if p.Output != plan.Default().Ask.Output {
+		c.Output = p.Output
+	}
+	w, err := rows.Replay(c)
+	if err != nil {
+		return source{}, say.Errorf("--workload: %v", err).WithHint(say.Hint(err))
+	}
+	return source{Source: w, about: w.Describe(t.Options.Vocab), exact: true, close: func() {}}, nil
+}
+
+// align has the requests of a trace asked at the times of their own rows, where due times
+// begin in the middle of it: the load before the window is the end of the trace.
+func align(src *source, arrivals arrival.Process) {
+	requests, ok := src.Source.(*workload.Replay)
+	times, from := arrivals.(interface{ Row() int64 })
+	if ok && from {
+		requests.Begin(times.Row())
+	}
 }
 
 // unusable says why a workload file cannot be asked.
 func unusable(path string, err error) error {
-	const formats = `a workload is ShareGPT JSON, OpenAI chat or batch JSONL, {"prompt": …} a line, or text with one prompt a line`
+	if strings.HasPrefix(err.Error(), "read trace ") {
+		return say.Errorf("--workload: %s", strings.TrimPrefix(err.Error(), "read trace ")).WithHint(say.Hint(err))
+	}
+	const formats = `a workload is ShareGPT JSON, OpenAI chat or batch JSONL, {"prompt": …} a line, text with one prompt a line, or a trace`
 	if at := (*fs.PathError)(nil); errors.As(err, &at) {
 		hint := "pitot workload list has the names there are; " + formats
 		if near := say.Nearest(path, workload.PresetNames()); near != "" {

@@ -37,7 +37,8 @@ func Lint(p *plan.Plan, t *target.Target) (list []workload.Finding) {
 		}
 	}
 	if law, err := p.Law(); err == nil && p.Open() {
-		if step := law.Rounding(); step > 0 {
+		told := slices.ContainsFunc(list, func(f workload.Finding) bool { return f.Name == workload.LintRounded })
+		if step := law.Rounding(); step > 0 && !told {
 			list = append(list, workload.Finding{Name: workload.LintRounded,
 				Text: fmt.Sprintf("times of %s are rounded to %s: most requests come at once with others", p.Arrival, say.Seconds(step)),
 				Hint: "trace(FILE,spread) lets each come anywhere in the time that its stamp stands for"})

@@ -259,14 +259,15 @@ type source struct {
 	workload.Source
 	about   workload.Description
 	cold    bool
-	prompts int // distinct ones, 0 for no end of them
+	prompts int  // distinct ones, 0 for no end of them
+	exact   bool // output lengths are held to
 	close   func()
 }
 
 // newSource gives the workload of a point: new words and a new order for each.
 func newSource(p *plan.Ask, t *target.Target, point int32) (source, error) {
 	if !p.Generated() {
-		return fromFile(p, point)
+		return fromFile(p, t, point)
 	}
 	s := seed.Point(p.Seed, point)
 	w, err := workload.NewRandom(workload.RandomConfig{
@@ -302,6 +303,7 @@ func (s *Session) point(ctx context.Context, l *plan.Load, index int32, what Loa
 	if err != nil {
 		return nil, err
 	}
+	align(&src, cfg.Arrivals)
 	setup := plannedPoint(p, t, l, &src, &cfg, what, s.light)
 	// A load that leaves no trace, or one that something interferes with, is not
 	// worth going on with.
@@ -406,7 +408,7 @@ func plannedPoint(p *plan.Plan, t *target.Target, l *plan.Load, src *source, cfg
 		GPUs: cmp.Or(p.GPUs, t.GPUs), Price: p.Price(), Stamps: stamps(t),
 		// An embedded target starts fresh with every run and remembers no prompt.
 		Cold: src.cold, Seeded: p.SeedSet && t.Kind == "http",
-		Exact: t.Options.IgnoreEOS && p.Generated(), Prompts: src.prompts,
+		Exact: t.Options.IgnoreEOS && (p.Generated() || src.exact), Prompts: src.prompts,
 		Stage: what.Stage, Residence: cmp.Or(light, int64(t.Residence)), AutoWarmup: l.Warmup == plan.AutoWarmup,
 	}
 	if setup.Load.Varies() {

@@ -126,7 +126,7 @@ func (r *Runner) Open(ctx context.Context, p *plan.Plan) (_ *Session, err error)
 	if err := plannedFiles(p); err != nil {
 		return nil, err
 	}
-	src, err := fromFile(&p.Ask, 0)
+	src, err := fromFile(&p.Ask, nobody(), 0)
 	if err != nil {
 		return nil, err
 	}

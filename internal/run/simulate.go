@@ -71,6 +71,7 @@ func (r *Runner) inMemory(ctx context.Context, p *plan.Plan, t *target.Target, l
 	if err != nil {
 		return nil, err
 	}
+	align(&src, cfg.Arrivals)
 	setup := plannedPoint(p, t, l, &src, &cfg, as.what, as.light)
 	var look *looker
 	if setup.Requests == 0 && (setup.AutoWarmup && p.SpendLimit == 0 || !l.Until.None()) {

@@ -114,7 +114,7 @@ func (t *Target) probe(ctx context.Context, p Wanted) error {
 	if err := t.checkContextLength(p.Ask); err != nil {
 		return err
 	}
-	if p.Generated() {
+	if p.GeneratedWords() {
 		if err := t.calibrate(ctx); err != nil {
 			return err
 		}

@@ -88,10 +88,12 @@ func ProbingOf(p Wanted) (requests int, input, output float64) {
 		return 0, 0, 0
 	}
 	requests, input, output = 1+Primings, greetingWords, 1
-	if p.Generated() {
+	if p.GeneratedWords() {
 		requests += 2 * calibrations
 		input += calibrations * (shortWords + longWords)
 		output += 2 * calibrations
+	}
+	if p.Generated() {
 		input += Primings * (p.Input.Mean() + p.PrefixMean())
 	}
 	return requests, input, output + Primings*p.Output.Mean()

@@ -10,7 +10,7 @@ import (
 // Description is the workload section of run.json, as far as the workload
 // itself can tell it.
 type Description struct {
-	Kind        string                  `json:"kind"`             // "random" or "file"
+	Kind        string                  `json:"kind"`             // "random", "file" or "trace"
 	Preset      string                  `json:"preset,omitempty"` // name of the preset that lengths come from, where none was changed
 	Input       string                  `json:"input,omitempty"`  // lengths in tokens, as ParseLengths reads them
 	Output      string                  `json:"output,omitempty"`
@@ -58,8 +58,9 @@ type FileDescription struct {
 	Format          string         `json:"format"`
 	Records         int            `json:"records"` // lines, or elements of the array
 	Requests        int            `json:"requests"`
-	Skipped         map[string]int `json:"skipped"`          // reason: records
-	OutputEstimated bool           `json:"output_estimated"` // recorded answers of unknown length, taken for 4/3 tokens a word
+	Skipped         map[string]int `json:"skipped"`                // reason: records
+	BlockTokens     int            `json:"block_tokens,omitempty"` // of a trace whose rows have the ids of blocks
+	OutputEstimated bool           `json:"output_estimated"`       // recorded answers of unknown length, taken for 4/3 tokens a word
 }
 
 // Describe describes the workload when it is rendered with v.

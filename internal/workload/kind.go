@@ -2,7 +2,9 @@ package workload
 
 import (
 	"bytes"
+	"errors"
 	"fmt"
+	"io/fs"
 	"slices"
 	"strings"
 
@@ -70,8 +72,11 @@ func Identify(path string) (Kind, error) {
 
 func headOf(path string) (*Head, error) {
 	text, err := plain.Head(path, headBytes)
-	if err != nil {
+	if _, system := errors.AsType[*fs.PathError](err); system {
 		return nil, fmt.Errorf("open workload: %w", err)
+	}
+	if err != nil {
+		return nil, fmt.Errorf("read workload %s: %w", path, err)
 	}
 	return newHead(text), nil
 }

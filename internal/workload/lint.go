@@ -40,6 +40,7 @@ const (
 	LintBlocks    = "block ids"
 	LintUnsorted  = "unsorted rows"
 	LintRejected  = "rows left out"
+	LintFailed    = "answers of no tokens"
 )
 
 const (
@@ -102,6 +103,15 @@ func (t *Trace) Lint(c Conditions) (list []Finding) {
 	}
 	if empty > 0 {
 		found(LintEmpty, "servers refuse them, or answer what nobody asked", "%s without a prompt", say.Plural(empty, "request"))
+	}
+	failed := 0
+	for _, x := range t.Output {
+		if x == 0 {
+			failed++
+		}
+	}
+	if failed > 0 {
+		found(LintFailed, "as BurstGPT has them of requests that failed; replayed, they are asked for one token", "%s of the answers (%d) have no tokens", share(failed), failed)
 	}
 	if client, k := t.topClient(); 2*k > n && len(t.Clients) > 1 {
 		found(LintClient, "what is measured is mostly this client's", "%s of the requests are of %.40q", share(k), client)

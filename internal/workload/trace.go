@@ -152,15 +152,15 @@ func (t *Trace) Requests() int {
 // Arrivals reads the law of arrivals that --arrival names, with the files that it is of.
 func Arrivals(text string) (*arrival.Law, error) {
 	return arrival.ParseLaw(text, arrival.Files{
-		Times: func(name string) ([]int64, error) {
-			t, err := ReadTrace(name)
+		Times: func(name string) (arrival.Stamps, error) {
+			r, err := OpenRows(name)
 			if err != nil {
 				return nil, userError(name, err)
 			}
-			if t.At == nil {
+			if !r.Timed() {
 				return nil, say.Errorf("%s has no times", name).WithHint("a column or a key timestamp, or a time in seconds a line")
 			}
-			return t.At, nil
+			return r, nil
 		},
 		Rates: func(name string) (times, rates []float64, err error) {
 			times, rates, err = readRates(name)

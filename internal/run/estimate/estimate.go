@@ -131,7 +131,9 @@ func (p Parts) price(e Estimate) Estimate {
 	if random {
 		e.Input = e.Requests * (p.Ask.Input.Mean() + p.Ask.PrefixMean())
 	}
-	if random || p.Ask.Output != plan.Default().Ask.Output {
+	if in, out, ok := p.Ask.RecordedMeans(); ok {
+		e.Input, e.Output = e.Requests*in, e.Requests*out
+	} else if random || p.Ask.Output != plan.Default().Ask.Output {
 		e.Output = e.Requests * p.Ask.Output.Mean()
 	}
 	e.Probes = p.Probes

@@ -55,8 +55,8 @@ var Scales = [3]float64{1, 10, 60}
 
 // Files gives what a law reads from files: the contents by name.
 type Files struct {
-	// Times are time stamps in nanoseconds, in order.
-	Times func(name string) ([]int64, error)
+	// Times are time stamps.
+	Times func(name string) (Stamps, error)
 	// Rates are rates and the seconds from which on they hold; the last time is the end.
 	Rates func(name string) (times, rates []float64, err error)
 }
@@ -72,7 +72,7 @@ func (l *Law) OwnRate() float64 { return l.own }
 // of any other law.
 func (l *Law) Rounding() float64 {
 	if t, ok := l.law.(*trace); ok && t.spread == 0 {
-		return float64(Rounding(t.stamps)) / 1e9
+		return float64(Rounding(t.look)) / 1e9
 	}
 	return 0
 }

@@ -13,7 +13,7 @@ import (
 // testFiles stands for files.
 func testFiles() Files {
 	return Files{
-		Times: func(string) ([]int64, error) { return []int64{5e9, 6e9, 6e9, 6e9, 9e9, 9e9, 9e9, 12e9}, nil },
+		Times: func(string) (Stamps, error) { return StampList{5e9, 6e9, 6e9, 6e9, 9e9, 9e9, 9e9, 12e9}, nil },
 		Rates: func(string) ([]float64, []float64, error) { return []float64{0, 10, 25, 30}, []float64{2, 0, 7}, nil },
 	}
 }
@@ -276,10 +276,10 @@ func TestLawErrors(t *testing.T) {
 			t.Errorf("%s: %v (%v), want %q", text, err, say.Hint(err), want)
 		}
 	}
-	if _, err := ParseLaw("trace(x)", Files{Times: func(string) ([]int64, error) { return []int64{1, 1}, nil }}); err == nil || !strings.Contains(err.Error(), "2 times") {
+	if _, err := ParseLaw("trace(x)", Files{Times: func(string) (Stamps, error) { return StampList{1, 1}, nil }}); err == nil || !strings.Contains(err.Error(), "2 times") {
 		t.Errorf("a trace of one time: %v", err)
 	}
-	if _, err := ParseLaw("trace(x)", Files{Times: func(string) ([]int64, error) { return nil, os.ErrNotExist }}); err == nil {
+	if _, err := ParseLaw("trace(x)", Files{Times: func(string) (Stamps, error) { return nil, os.ErrNotExist }}); err == nil {
 		t.Error("a file that is not there")
 	}
 }

@@ -1,20 +1,43 @@
 package arrival
 
 import (
+	"container/heap"
 	"math"
 	"slices"
+	"sort"
 	"strings"
 
 	"pitot/internal/say"
 	"pitot/internal/workload/seed"
 )
 
+// Stamps are recorded times in nanoseconds, in order: not all of them need to be in memory.
+type Stamps interface {
+	Len() int64
+	Times(to []int64, from int64) // those from the from-th on, as many as fit
+}
+
+// StampList is stamps in memory.
+type StampList []int64
+
+// Len is how many there are.
+func (l StampList) Len() int64 { return int64(len(l)) }
+
+// Times implements [Stamps].
+func (l StampList) Times(to []int64, from int64) { copy(to, l[from:]) }
+
+// mostLooked is of how many stamps it is worked out what a trace is like.
+const mostLooked = 1 << 20
+
 // trace is due times as they were recorded, again from the beginning at their end.
 type trace struct {
-	stamps []int64 // nanoseconds since the first
-	own    float64 // rate at which they came, by --speed
-	speed  float64
-	spread int64 // nanoseconds that each stamp stands for, 0 for itself alone
+	stamps      Stamps
+	n           int64
+	begin, last int64   // the first and the last
+	look        []int64 // the first of them, since the first
+	own         float64 // rate at which they came, by --speed
+	speed       float64
+	spread      int64 // nanoseconds that each stamp stands for, 0 for itself alone
 }
 
 func parseTrace(args []string, files Files) (law, float64, error) {
@@ -46,22 +69,33 @@ func parseTrace(args []string, files Files) (law, float64, error) {
 	if err != nil {
 		return nil, 0, err
 	}
-	n := len(stamps)
-	if n < 2 || stamps[n-1] == stamps[0] {
-		return nil, 0, say.Errorf("%s has %s in it", args[0], say.Plural(n, "time")).WithHint("two different ones at least make a rate")
+	n := stamps.Len()
+	if l.stamps, l.n = stamps, n; n > 0 {
+		l.begin, l.last = l.stamp(0), l.stamp(n-1)
+	}
+	if n < 2 || l.last == l.begin {
+		return nil, 0, say.Errorf("%s has %s in it", args[0], say.Plural(int(n), "time")).WithHint("two different ones at least make a rate")
+	}
+	l.look = make([]int64, min(n, mostLooked))
+	stamps.Times(l.look, 0)
+	for i := range l.look {
+		l.look[i] -= l.begin
 	}
 	if auto {
-		if spread = Rounding(stamps); spread == 0 {
+		if spread = Rounding(l.look); spread == 0 {
 			return nil, 0, say.Errorf("the stamps of %s are not rounded", args[0]).WithHint("leave spread out, or say what a stamp stands for: spread=1s")
 		}
 	}
 	l.spread = spread
-	l.stamps = make([]int64, n)
-	for i, s := range stamps {
-		l.stamps[i] = s - stamps[0]
-	}
-	l.own = float64(n-1) / float64(l.stamps[n-1]) * 1e9 * l.speed
+	l.own = float64(n-1) / float64(l.last-l.begin) * 1e9 * l.speed
 	return l, l.own, nil
+}
+
+// stamp is the i-th.
+func (l *trace) stamp(i int64) int64 {
+	var one [1]int64
+	l.stamps.Times(one[:], i)
+	return one[0]
 }
 
 // Rounding is the step of stamps that are rounded, in nanoseconds, where most requests share
@@ -106,7 +140,7 @@ func (l *trace) shape() Expected {
 
 // length is the time after which it begins again, in seconds, with a mean gap behind the
 // last.
-func (l *trace) length() float64 { return float64(len(l.stamps)) / l.own }
+func (l *trace) length() float64 { return float64(l.n) / l.own }
 
 // scaled is a stamp at a rate. At the trace's own it is the stamp itself.
 func (l *trace) scaled(stamp int64, rate float64) int64 {
@@ -119,38 +153,48 @@ func (l *trace) scaled(stamp int64, rate float64) int64 {
 
 // What a trace is like is what was observed.
 func (l *trace) seen(rate float64) Expected {
-	due := make([]int64, len(l.stamps))
-	for i, s := range l.stamps {
+	return Observed(l.looked(rate))
+}
+
+func (l *trace) looked(rate float64) []int64 {
+	due := make([]int64, len(l.look))
+	for i, s := range l.look {
 		due[i] = l.scaled(s, rate)
 	}
-	return Observed(due)
+	return due
 }
 
 func (l *trace) cv(rate float64) float64      { return l.seen(rate).CV }
 func (l *trace) none(rate, x float64) float64 { return math.NaN() }
 func (l *trace) variance(rate, x float64) float64 {
-	due := make([]int64, len(l.stamps))
-	for i, s := range l.stamps {
-		due[i] = l.scaled(s, rate)
-	}
-	return DispersionOf(due, x) * rate * x
+	return DispersionOf(l.looked(rate), x) * rate * x
 }
 
 func (l *trace) process(rate float64, start uint64, from int64, _ bool) (Process, error) {
-	due := make([]int64, len(l.stamps))
-	for i, s := range l.stamps {
-		if l.spread > 0 {
-			u := seed.Float(seed.At(start, streamSpread, uint64(i)))
-			s += int64(u * float64(l.spread))
+	p := &replayed{trace: l, rate: rate, start: start, origin: from}
+	end := l.scaled(l.last-l.begin, rate)
+	if l.spread > 0 { // the latest is among those that stand for a time with the last
+		for i := l.n - 1; i >= 0; i-- {
+			s := l.stamp(i) - l.begin
+			if s+l.spread < l.last-l.begin {
+				break
+			}
+			end = max(end, p.dueOf(s, i))
 		}
-		due[i] = l.scaled(s, rate)
 	}
-	slices.Sort(due)
-	length := int64(math.Round(float64(len(due)) / rate * 1e9))
-	p := &replayed{due: due, length: max(length, due[len(due)-1]), origin: from}
+	p.length = max(int64(math.Round(float64(l.n)/rate*1e9)), end)
 	if from > 0 { // before it begins, what comes at its end
 		back := (from + p.length - 1) / p.length
 		p.origin -= back * p.length
+		// Those that are due before the load begins are stepped over; of spread ones those
+		// that may be due within it are looked at one by one.
+		p.next = int64(sort.Search(int(l.n), func(i int) bool {
+			return p.origin+l.scaled(l.stamp(int64(i))-l.begin+l.spread, rate) >= 0
+		}))
+		p.row = p.next
+		if p.next == l.n {
+			p.again()
+		}
 		for p.Peek() < 0 {
 			p.Next()
 		}
@@ -160,27 +204,88 @@ func (l *trace) process(rate float64, start uint64, from int64, _ bool) (Process
 
 // replayed gives recorded times again and again.
 type replayed struct {
-	due            []int64
+	trace          *trace
+	rate           float64
+	start          uint64
 	length, origin int64
-	i              int
+	next           int64   // of the stamps that are read
+	row            int64   // that is given next
+	read           []int64 // stamps from next on
+	due            dues    // of those that were read and not given: the least on top
 }
+
+const stampsRead = 1024
+
+// dueOf is when the i-th is due, whose stamp is s since the first.
+func (p *replayed) dueOf(s, i int64) int64 {
+	if p.trace.spread > 0 {
+		u := seed.Float(seed.At(p.start, streamSpread, uint64(i)))
+		s += int64(u * float64(p.trace.spread))
+	}
+	return p.trace.scaled(s, p.rate)
+}
+
+// fill reads until what is due first is known: no stamp behind has an earlier time.
+func (p *replayed) fill() {
+	for p.next < p.trace.n {
+		if len(p.read) == 0 {
+			p.read = slices.Grow(p.read[:0], stampsRead)[:min(stampsRead, p.trace.n-p.next)]
+			p.trace.stamps.Times(p.read, p.next)
+		}
+		s := p.read[0] - p.trace.begin
+		if len(p.due) > 0 && p.trace.scaled(s, p.rate) >= p.due[0] {
+			return
+		}
+		heap.Push(&p.due, p.dueOf(s, p.next))
+		p.read, p.next = p.read[1:], p.next+1
+	}
+}
+
+// again begins from the beginning.
+func (p *replayed) again() {
+	p.next, p.row, p.read = 0, 0, nil
+	if p.origin > math.MaxInt64-p.length {
+		p.origin = math.MaxInt64
+	} else {
+		p.origin += p.length
+	}
+}
+
+// Row is which of the stamps, in order, is given next.
+func (p *replayed) Row() int64 { return p.row }
 
 // Peek is what Next will give.
 func (p *replayed) Peek() int64 {
-	if p.due[p.i] > math.MaxInt64-max(p.origin, 0) {
+	p.fill()
+	if p.due[0] > math.MaxInt64-max(p.origin, 0) {
 		return math.MaxInt64
 	}
-	return p.origin + p.due[p.i]
+	return p.origin + p.due[0]
 }
 
 func (p *replayed) Next() int64 {
 	due := p.Peek()
-	if p.i++; p.i == len(p.due) {
-		if p.i = 0; p.origin > math.MaxInt64-p.length {
-			p.origin = math.MaxInt64
-		} else {
-			p.origin += p.length
-		}
+	heap.Pop(&p.due)
+	if p.row++; p.row == p.trace.n {
+		p.again()
 	}
 	return due
+}
+
+// dues is a heap of times.
+type dues []int64
+
+func (d dues) Len() int           { return len(d) }
+func (d dues) Less(i, k int) bool { return d[i] < d[k] }
+func (d dues) Swap(i, k int)      { d[i], d[k] = d[k], d[i] }
+
+// Push implements [heap.Interface].
+func (d *dues) Push(x any) { *d = append(*d, x.(int64)) }
+
+// Pop implements [heap.Interface].
+func (d *dues) Pop() any {
+	last := len(*d) - 1
+	x := (*d)[last]
+	*d = (*d)[:last]
+	return x
 }

@@ -35,13 +35,9 @@ const mostWindow = 128 << 20
 // Open opens a file. A packed one is unpacked into a file where the system keeps its
 // temporary ones.
 func Open(path string) (*File, error) {
-	f, err := os.Open(path)
+	f, err := open(path)
 	if err != nil {
 		return nil, err
-	}
-	if info, err := f.Stat(); err == nil && info.IsDir() {
-		_ = f.Close()
-		return nil, errors.New("want a regular file")
 	}
 	r, packed, err := unpack(f)
 	if err != nil {
@@ -63,6 +59,18 @@ func Open(path string) (*File, error) {
 	}
 	copied.Packed = packed
 	return copied, nil
+}
+
+func open(path string) (*os.File, error) {
+	f, err := os.Open(path)
+	if err != nil {
+		return nil, err
+	}
+	if info, err := f.Stat(); err == nil && info.IsDir() {
+		_ = f.Close()
+		return nil, errors.New("want a regular file")
+	}
+	return f, nil
 }
 
 // Copy keeps what is read in a file without a name.
@@ -104,7 +112,7 @@ func (f *File) Text() io.Reader {
 
 // Head is how the text of a file begins: so many bytes at most.
 func Head(path string, most int) ([]byte, error) {
-	f, err := os.Open(path)
+	f, err := open(path)
 	if err != nil {
 		return nil, err
 	}

@@ -1,0 +1,147 @@
+package workload
+
+import (
+	"encoding/json"
+	"fmt"
+	"os"
+	"path/filepath"
+
+	"pitot/internal/workload/plain"
+	"pitot/internal/workload/seed"
+	"pitot/internal/workload/token"
+)
+
+// ReplayConfig says how the requests of a trace are asked.
+type ReplayConfig struct {
+	Seed uint64 // of the lengths of answers that rows do not say
+	// Nonce draws the words. A block of a nonce is the same words wherever its id stands.
+	Nonce  uint64
+	Output Lengths // for rows that say none; zero leaves it to the server
+
+	Calibration Calibration
+}
+
+// Streams of a nonce, beside those of [Random].
+const (
+	streamBlock = 0x626c6f636b + iota
+	streamPass
+)
+
+// Replay asks the requests of a trace, in the order of their times, with generated words:
+// prompts of the recorded lengths that share what the ids of their blocks say, and answers of
+// the recorded lengths. From the beginning again at its end, with other words. It is safe for
+// concurrent use.
+//
+// A block has as many tokens as fit most rows, the last of a prompt what remains. What the
+// ids of a row leave over is the row's own; ids for which there are no tokens left are left
+// out. An answer of no tokens, as of a request that failed, is asked for one.
+type Replay struct {
+	rows   *Rows
+	config ReplayConfig
+	first  int64 // row that item 0 asks
+}
+
+// Replay makes the workload.
+func (r *Rows) Replay(c ReplayConfig) (*Replay, error) {
+	if err := r.askable(); err != nil {
+		return nil, err
+	}
+	return &Replay{rows: r, config: c}, nil
+}
+
+// Begin says which row item 0 asks: where due times begin in the middle of a trace.
+func (r *Replay) Begin(row int64) { r.first = row }
+
+// Requests is how many there are before they begin again.
+func (r *Replay) Requests() int { return int(r.rows.Len()) }
+
+// At gives the i-th request.
+func (r *Replay) At(i int64) (Request, error) {
+	if i < 0 {
+		return Request{}, fmt.Errorf("trace %s: no request %d", r.rows.path, i)
+	}
+	n := r.rows.Len()
+	number, nonce := (i+r.first)%n, seed.At(r.config.Nonce, streamPass, uint64((i+r.first)/n))
+	q := Request{ID: i, Session: Unknown}
+	err := r.rows.at(number, func(x *row) { r.fill(&q, x, nonce, number) })
+	return q, err
+}
+
+// fill makes the request of a row.
+func (r *Replay) fill(q *Request, x *row, nonce uint64, i int64) {
+	c := r.config.Calibration
+	words := max(c.words(int(x.input)), 1)
+	inside := Calibration{PerWord: c.PerWord} // the template's tokens belong to the prompt as a whole
+	segments := make([]Segment, 0, len(x.blocks)+1)
+	left := words
+	for _, id := range x.blocks {
+		size := r.rows.block
+		if r.rows.form.name == ragPulseForm {
+			size = r.rows.parts[id]
+		}
+		size = min(inside.words(size), left)
+		if size <= 0 {
+			continue
+		}
+		segments = append(segments, Segment{Seed: seed.At(nonce, streamBlock, uint64(id)), Words: size})
+		left -= size
+	}
+	if left > 0 {
+		segments = append(segments, Segment{Seed: seed.At(nonce, streamContent, uint64(i)), Words: left})
+	}
+	q.Messages = []Message{{Role: "user", Segments: segments}}
+	q.Input = c.tokens(words)
+	switch {
+	case x.output != Unknown:
+		q.Output = max(int(x.output), 1)
+	default:
+		q.Output = r.config.Output.Draw(seed.At(r.config.Seed, streamOutput, uint64(i)))
+	}
+	q.Exact = q.Output != Unknown
+}
+
+// Describe describes the workload when it is rendered with v.
+func (r *Replay) Describe(v *token.Vocabulary) Description {
+	d := r.rows.describe()
+	d.Output = r.config.Output.String()
+	d.Vocabulary = &VocabularyDescription{v.Name(), v.Size(), v.FirstSize()}
+	if k := r.config.Calibration; k.known() {
+		d.Calibration = &CalibrationDescription{k.Overhead, k.PerWord}
+	}
+	return d
+}
+
+// partFiles are where RAGPulse says how many tokens a component has, and the key of its id.
+var partFiles = []struct{ pattern, key string }{
+	{"*sys_prompt*.jsonl", "sys_prompt_id"}, {"*passages*.jsonl", "passage_id"}, {"*history*.jsonl", "history_id"},
+	{"*web_search*.jsonl", "web_search_id"}, {"*user_input*.jsonl", "user_input_id"},
+}
+
+// readParts reads the lengths of components beside a trace, as far as they are there.
+func readParts(dir string) (map[int64]int, error) {
+	parts := map[int64]int{}
+	for k, f := range partFiles {
+		names, err := filepath.Glob(filepath.Join(dir, f.pattern))
+		if err != nil || len(names) == 0 {
+			continue
+		}
+		file, err := plain.Open(names[0])
+		if err != nil {
+			return nil, fmt.Errorf("read %s: %w", names[0], err)
+		}
+		lines := json.NewDecoder(file.Text())
+		for lines.More() {
+			var o map[string]int64
+			if lines.Decode(&o) != nil {
+				break // what cannot be read has no length: the row's own words stand there
+			}
+			if n := o["token_length"]; n > 0 && n <= MaxLength {
+				parts[o[f.key]+int64(k+1)<<component] = int(n)
+			}
+		}
+		if err := file.Close(); err != nil && !os.IsNotExist(err) {
+			return nil, err
+		}
+	}
+	return parts, nil
+}

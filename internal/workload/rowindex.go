@@ -1,0 +1,278 @@
+package workload
+
+import (
+	"crypto/sha256"
+	"encoding/binary"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"hash/crc32"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+	"sync"
+	"time"
+
+	"pitot/internal/data/spill"
+	"pitot/internal/say"
+	"pitot/internal/workload/plain"
+)
+
+// Rows is a trace on disk, its rows in the order of their times. Where they lie takes 24
+// bytes a row, in memory up to rowsInMemory and in a file beyond; they are read when they are
+// asked for. It is safe for concurrent use.
+type Rows struct {
+	path   string
+	sha256 string
+	form   rowForm
+	count  *Trace // without columns
+	tokens struct {
+		input, output int64 // sums
+		none, unsaid  int   // rows that say nothing of prompts, of answers
+		failed        int   // answers of no tokens
+	}
+	block   int           // tokens of a block
+	misfits int           // rows with another number of ids
+	parts   map[int64]int // tokens of RAGPulse's components, by id
+
+	mu     sync.Mutex
+	file   *plain.File
+	store  *spill.Store
+	places *spill.Column[place]
+	raw    []byte
+	ahead  []place // from the first-th on
+	first  int64
+}
+
+// place is where a row lies.
+type place struct {
+	due, offset int64
+	length, sum uint32 // bytes, and their CRC-32C: a file may change under a run
+}
+
+const (
+	rowsInMemory = 16 << 20
+	placesAhead  = 1024
+)
+
+// opened is the trace that was opened last. A plan asks for one many times, for its rate, its
+// due times, its requests, and a large one takes seconds to read.
+var opened struct {
+	sync.Mutex
+	key  string
+	rows *Rows
+}
+
+// OpenRows opens a trace: it is read once, and not again while it is the last that was opened
+// and has not changed.
+func OpenRows(path string) (*Rows, error) {
+	key := path
+	if info, err := os.Stat(path); err == nil {
+		whole, _ := filepath.Abs(path)
+		key = fmt.Sprint(whole, info.Size(), info.ModTime().Format(time.RFC3339Nano))
+	}
+	opened.Lock()
+	defer opened.Unlock()
+	if opened.key == key && opened.rows != nil {
+		return opened.rows, nil
+	}
+	r, err := openRows(path)
+	if err != nil {
+		return nil, err
+	}
+	opened.key, opened.rows = key, r
+	return r, nil
+}
+
+func openRows(path string) (*Rows, error) {
+	file, err := plain.Open(path)
+	if _, system := errors.AsType[*fs.PathError](err); system {
+		return nil, fmt.Errorf("open trace: %w", err)
+	}
+	if err != nil {
+		return nil, fmt.Errorf("read trace %s: %w", path, err)
+	}
+	r := &Rows{path: path, file: file, store: spill.New("", rowsInMemory)}
+	if err := r.index(); err != nil {
+		return nil, errors.Join(fmt.Errorf("read trace %s: %w", path, err), file.Close(), r.store.Close())
+	}
+	return r, nil
+}
+
+// index reads all of it once.
+func (r *Rows) index() (err error) {
+	head := make([]byte, headBytes)
+	n, err := r.file.ReadAt(head, r.file.Start())
+	if err != nil && err != io.EOF {
+		return err
+	}
+	if r.form, err = rowFormOf(newHead(head[:n])); err != nil {
+		return err
+	}
+	r.places = spill.NewColumn[place](r.store)
+	misfits := make([]int, len(blockSizes))
+	last, unsorted, blocks := int64(0), 0, false
+	hash := sha256.New()
+	r.count, err = scanRows(io.TeeReader(r.file.Text(), hash), func(q *row, offset int64, raw []byte) {
+		if q.at < last {
+			unsorted++
+		}
+		last = q.at
+		r.places.Append(place{q.at, r.file.Start() + offset, uint32(len(raw)), crc32.Checksum(raw, castagnoli)})
+		if r.tokens.input += int64(max(q.input, 0)); q.input == Unknown {
+			r.tokens.none++
+		}
+		if r.tokens.output += int64(max(q.output, 0)); q.output == Unknown {
+			r.tokens.unsaid++
+		} else if q.output == 0 {
+			r.tokens.failed++
+		}
+		if q.blocks != nil && r.form.name != ragPulseForm {
+			blocks = true
+			for i, size := range blockSizes {
+				if len(q.blocks) != (int(max(q.input, 0))+size-1)/size {
+					misfits[i]++
+				}
+			}
+		}
+	})
+	if err != nil {
+		return err
+	}
+	if err := r.store.Err(); err != nil {
+		return err
+	}
+	r.sha256 = hex.EncodeToString(hash.Sum(nil))
+	if blocks {
+		best := slices.Index(misfits, slices.Min(misfits))
+		r.block, r.misfits = blockSizes[best], misfits[best]
+	}
+	if r.count.Unsorted = unsorted; unsorted > 0 && r.form.unit != "" {
+		r.sort()
+	}
+	if r.form.name == ragPulseForm {
+		if r.parts, err = readParts(filepath.Dir(r.path)); err != nil {
+			return err
+		}
+	}
+	return r.store.Err()
+}
+
+// sort puts rows in the order of their times; equal ones stay as they stood.
+func (r *Rows) sort() {
+	sorted := spill.NewSorted(r.store.Scratch(), spill.Codec[place]{
+		Key:    func(p *place) (int64, int64) { return p.due, p.offset },
+		Append: appendPlace, Decode: decodePlace, Most: placeBytes,
+	})
+	defer sorted.Free()
+	for p := range r.places.All() {
+		sorted.Add(&p)
+	}
+	r.places.Free()
+	r.places = spill.NewColumn[place](r.store)
+	for p := range sorted.All() {
+		r.places.Append(*p)
+	}
+}
+
+// Len is how many requests there are.
+func (r *Rows) Len() int64 { return r.places.Len() }
+
+// Timed says that rows have times.
+func (r *Rows) Timed() bool { return r.form.unit != "" }
+
+// Means are the mean lengths of prompts and answers, in tokens, where all rows say them.
+func (r *Rows) Means() (input, output float64, ok bool) {
+	n := float64(r.Len())
+	return float64(r.tokens.input) / n, float64(r.tokens.output) / n, r.tokens.none == 0 && r.tokens.unsaid == 0
+}
+
+// placeOf is where the i-th row lies.
+func (r *Rows) placeOf(i int64) place {
+	if k := i - r.first; k < 0 || k >= int64(len(r.ahead)) {
+		n := min(placesAhead, r.places.Len()-i)
+		if r.ahead == nil {
+			r.ahead = make([]place, placesAhead)
+		}
+		r.ahead = r.ahead[:n]
+		r.places.ReadAt(r.ahead, i)
+		r.first = i
+	}
+	return r.ahead[i-r.first]
+}
+
+// at reads the i-th row; use is called before it is read over.
+func (r *Rows) at(i int64, use func(q *row)) error {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	p := r.placeOf(i)
+	r.raw = slices.Grow(r.raw[:0], int(p.length))[:p.length]
+	if _, err := r.file.ReadAt(r.raw, p.offset); err != nil {
+		return fmt.Errorf("read trace %s: %w", r.path, err)
+	}
+	q := row{input: Unknown, output: Unknown}
+	if crc32.Checksum(r.raw, castagnoli) != p.sum || r.form.parse(r.raw, &q) != "" {
+		return fmt.Errorf("read trace %s: the file has changed since the run began", r.path)
+	}
+	use(&q)
+	return r.store.Err()
+}
+
+// Times reads due times from the i-th row on, in nanoseconds, in order.
+func (r *Rows) Times(to []int64, i int64) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	var some [placesAhead]place
+	for len(to) > 0 {
+		n := min(len(to), len(some))
+		r.places.ReadAt(some[:n], i)
+		for k := range n {
+			to[k] = some[k].due
+		}
+		to, i = to[n:], i+int64(n)
+	}
+}
+
+// askable says why the requests of a trace cannot be asked, nil where they can.
+func (r *Rows) askable() error {
+	switch n := r.Len(); {
+	case int64(r.tokens.none) == n:
+		return say.Errorf("%s has times and no lengths of prompts", r.path).WithHint("its times alone: --arrival 'trace(" + r.path + ")' with --input and --output")
+	case r.tokens.none > 0:
+		return say.Errorf("%d of the %d rows of %s do not say how long the prompt is", r.tokens.none, n, r.path).WithHint("give each an input_length, or leave those rows out")
+	}
+	return nil
+}
+
+// describe describes the requests of a trace.
+func (r *Rows) describe() Description {
+	skipped := map[string]int{}
+	for reason, n := range r.count.Rejected {
+		skipped[reason] = n
+	}
+	return Description{
+		Kind: "trace",
+		File: &FileDescription{Name: r.path, SHA256: r.sha256, Format: r.form.name, Records: r.count.Records, Requests: int(r.Len()), Skipped: skipped, BlockTokens: r.block},
+	}
+}
+
+// placeBytes are those of a place on disk.
+const placeBytes = 24
+
+func appendPlace(to []byte, p *place) []byte {
+	to = binary.LittleEndian.AppendUint64(to, uint64(p.due))
+	to = binary.LittleEndian.AppendUint64(to, uint64(p.offset))
+	to = binary.LittleEndian.AppendUint32(to, p.length)
+	return binary.LittleEndian.AppendUint32(to, p.sum)
+}
+
+func decodePlace(from []byte, p *place) int {
+	if len(from) < placeBytes {
+		return 0
+	}
+	p.due, p.offset = int64(binary.LittleEndian.Uint64(from)), int64(binary.LittleEndian.Uint64(from[8:]))
+	p.length, p.sum = binary.LittleEndian.Uint32(from[16:]), binary.LittleEndian.Uint32(from[20:])
+	return placeBytes
+}

@@ -76,7 +76,8 @@ func rooms() []room {
 		{"target", "plan wire wire/stamp twin twin/deploy twin/serve data/record data/result workload workload/seed workload/token clock say data/metric wire/api telemetry telemetry/scrape telemetry/local"}, // what is measured: opened, asked, adapted to
 		{"run/search", "data/result stat data/metric"}, // which load next: decisions without clock, socket or file
 		{"run/estimate", "plan run/search"},            // what a plan will send, take and cost
-		{"run", "plan load measure data/record data/marks data/spill data/rundir data/result slo wire wire/stamp workload workload/seed workload/token workload/arrival clock say target run/search stat data/metric wire/api measure/judge telemetry telemetry/scrape cost"},
+		{"run/hits", "twin twin/vllm"},                 // what a prefix cache is expected to have of a load's prompts
+		{"run", "plan load measure data/record data/marks data/spill data/rundir data/result slo wire wire/stamp workload workload/seed workload/token workload/arrival clock say target run/search stat data/metric wire/api measure/judge telemetry telemetry/scrape cost run/hits twin"},
 		{"study/explain", "data/metric telemetry"}, // what limits a server: rules over facts
 		{"study/predict", "study/explain plan run load data/record data/rundir data/result workload twin twin/catalogue twin/deploy twin/vllm stat say target data/metric measure slo cost"},
 		{"study/inspect", "data/metric data/result say study/explain study/predict twin/deploy data/record telemetry"},    // a run as the evidence that explain weighs

@@ -115,6 +115,11 @@ func writeDryRun(w io.Writer, v plan.Verb, p *plan.Plan, further ...string) erro
 			lines = slices.Insert(lines, 2, "arrivals  "+strings.TrimPrefix(x, "arrivals expected: "))
 		}
 	}
+	if v == plan.VerbRun {
+		if text := report.ExpectedCacheText(run.ExpectedHits(p, int64(e.Requests))); text != "" {
+			lines = slices.Insert(lines, len(lines)-1, "cache     expected to have "+text)
+		}
+	}
 	if from := p.Provenance(); from != "" {
 		lines = append(lines, "settings  "+from)
 	}

@@ -119,6 +119,12 @@ func Definitions() []Definition {
 		}
 		return float64(cached) / float64(prompt), ""
 	}}
+	of[metric.ExpectedCachedShare] = Definition{Window: func(_ *Fold, p *result.Point) (float64, string) {
+		if p.PrefixCache == nil {
+			return 0, "what requests share is not known"
+		}
+		return p.PrefixCache.Expected, ""
+	}}
 	var list []Definition
 	for _, m := range metric.All() {
 		if d, ok := of[m.Name]; ok {

@@ -16,11 +16,13 @@ func (f *Fold) Point() result.Point {
 	all := f.part(f.groups.list, scratch)
 	all.look()
 	p := result.Point{
-		Stage:      f.setup.Stage,
-		Load:       f.setup.Load,
-		Seconds:    f.seconds(),
-		Requests:   all.account(),
-		Throughput: f.throughput(all.tally.due()),
+		Stage: f.setup.Stage,
+		Load:  f.setup.Load,
+
+		PrefixCache: f.setup.PrefixCache(),
+		Seconds:     f.seconds(),
+		Requests:    all.account(),
+		Throughput:  f.throughput(all.tally.due()),
 	}
 	took := all.answers()
 	p.Seconds.Residence = f.queue.Residence(took)

@@ -82,8 +82,11 @@ func (m *PointModel) server(run *result.Run, p *result.Point) {
 	if s := p.Metrics.SummaryOf(metric.PrefillRate); s != nil && s.Mean != nil {
 		naive = " (" + say.Quantity(*s.Mean) + " by TTFT)"
 	}
-	line("", with("prefill ", metric.ServerPrefillRate, " tok/s without the queue"+naive),
-		with("prefix cache hits ", metric.ServerHits, with(", ", metric.ServerPlannedHits, " planned")), with("accepted drafts ", metric.ServerAccepted, ""))
+	hits := with("prefix cache hits ", metric.ServerHits, with(", ", metric.ServerPlannedHits, " planned"))
+	if figures, _ := CacheText(p.PrefixCache); figures != "" {
+		hits = "" // it has a line of its own
+	}
+	line("", with("prefill ", metric.ServerPrefillRate, " tok/s without the queue"+naive), hits, with("accepted drafts ", metric.ServerAccepted, ""))
 	cores := func(name metric.Name, of string) string {
 		x, ok := value(name)
 		if !ok {
@@ -115,4 +118,5 @@ func (m *PointModel) server(run *result.Run, p *result.Point) {
 		}
 	}
 	line("", others...)
+	m.cache(p)
 }

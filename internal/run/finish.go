@@ -131,6 +131,18 @@ func finish(dir string, incomplete bool, store *spill.Store) (*result.Run, error
 			of["planned_hit_share"] = *o.setups[i].PlannedHits
 		}
 	}
+	for k := range run.Points { // what requests share, counted, is better than reckoned
+		p := &run.Points[k]
+		if p.Server == nil || p.PrefixCache == nil {
+			continue
+		}
+		if p.PrefixCache.Endless > 0.0005 {
+			p.Server["planned_hit_share"] = p.PrefixCache.Endless
+		}
+		if x, ok := p.Server["prefix_hit_share"]; ok && p.PrefixCache.Served == nil {
+			p.PrefixCache.Served, p.PrefixCache.ByMetrics = &x, true
+		}
+	}
 	pooled := together(points, folds, run.Points)
 	for _, i := range points {
 		if err := folds[i].Err(); err != nil {

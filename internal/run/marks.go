@@ -83,11 +83,24 @@ func ended(s measure.Setup, w marks.Window) measure.Setup {
 	}
 	s.T1, s.GaveUp, s.Gone, s.Until = max(w.T1, s.T0), w.GaveUp, w.Gone, nil
 	s.PlannedHits, s.Missing = w.PlannedHits, w.Missing
+	s.Reuse = reuseOf(w.PrefixCache)
 	if w.Until != nil {
 		u := result.Until(*w.Until)
 		s.Until = &u
 	}
 	return s
+}
+
+// reuseOf is what was written of a prefix cache.
+func reuseOf(m *marks.PrefixCache) *measure.Reuse {
+	if m == nil {
+		return nil
+	}
+	u := &measure.Reuse{PrefixCache: result.PrefixCache{All: m.All, BlockSize: m.BlockSize, Assumed: m.Assumed, Tokens: m.Tokens, Off: m.Off, Asked: m.Asked, Mode: m.Mode}}
+	for _, p := range m.Parts {
+		u.Parts = append(u.Parts, measure.ReusePart{From: p.From, Requests: p.Requests, Told: p.Told, Prompt: p.Prompt, Expected: p.Expected, Late: p.Late, Endless: p.Endless, Served: p.Served})
+	}
+	return u
 }
 
 // until is how the looks at a window came out, as it is written.

@@ -21,6 +21,7 @@ type tap struct {
 	mu         sync.Mutex
 	ok, failed int64
 	ttft, tpot ring
+	sent       reused
 }
 
 // ring keeps the latest values.
@@ -40,7 +41,7 @@ func (r *ring) median() time.Duration {
 	return time.Duration(s[(k-1)/2])
 }
 
-func newTap(s record.Sink) *tap { return &tap{Sink: s} }
+func newTap(s record.Sink) *tap { return &tap{Sink: s, sent: reused{all: true}} }
 
 // Chunk implements [record.Sink].
 func (t *tap) Chunk(c record.Chunk) {
@@ -64,6 +65,7 @@ func (t *tap) Done(r *record.Row) {
 	case record.Failed:
 		t.failed++
 	}
+	t.sent.keep(r)
 	t.mu.Unlock()
 	t.Sink.Done(r)
 }

@@ -294,7 +294,7 @@ func (s *Session) point(ctx context.Context, l *plan.Load, index int32, what Loa
 		if r.Progress != nil {
 			r.Progress.Update(Status{Phase: "priming"})
 		}
-		t.Prime(ctx, src, target.Primings)
+		s.primed = append(s.primed, t.Prime(ctx, src, target.Primings)...)
 		if ctx.Err() != nil {
 			return nil, nil
 		}
@@ -368,7 +368,8 @@ func (s *Session) point(ctx context.Context, l *plan.Load, index int32, what Loa
 	if r.Progress != nil && t.Kind != "sim" {
 		world = &reporting{World: world, core: core, tap: tap, told: told, to: r.Progress}
 	}
-	load.Run(ctx, core, world)
+	items := &itemized{World: world, items: map[int64]int64{}}
+	load.Run(ctx, core, items)
 	stop()
 	tellLast()
 	t0, t1 := core.Window()
@@ -385,6 +386,7 @@ func (s *Session) point(ctx context.Context, l *plan.Load, index int32, what Loa
 	if !p.Generated() {
 		end.PlannedHits = repeated(src, core.Begun())
 	}
+	end.PrefixCache = s.reuse(src, &tap.sent, items, t0, t1)
 	end.Missing = told.Missing()
 	mark(j, marks.NamePoint, index, pointMark(&setup).Encode())
 	mark(j, marks.NameWindow, index, end.Encode())

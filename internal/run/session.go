@@ -20,9 +20,11 @@ import (
 	"pitot/internal/data/spill"
 	"pitot/internal/measure"
 	"pitot/internal/plan"
+	"pitot/internal/run/hits"
 	"pitot/internal/say"
 	"pitot/internal/slo"
 	"pitot/internal/target"
+	"pitot/internal/workload"
 )
 
 // Load is what one point of a session has of its own; all else is the plan's.
@@ -59,12 +61,14 @@ type Session struct {
 	latest    int32     // index of the point whose load began last
 	earlier   []earlier // by index
 	alone     time.Duration
-	began     string       // when the server's process did, as an earlier session heard it
-	light     int64        // shortest mean E2E of a point so far, nanoseconds
-	made      made         // what of the directory is this session's own making
-	loaded    bool         // some load has begun
-	probed    int64        // requests that an earlier session sent besides the load
-	store     *spill.Store // of the points, see [Session.memory]
+	began     string             // when the server's process did, as an earlier session heard it
+	light     int64              // shortest mean E2E of a point so far, nanoseconds
+	made      made               // what of the directory is this session's own making
+	loaded    bool               // some load has begun
+	probed    int64              // requests that an earlier session sent besides the load
+	store     *spill.Store       // of the points, see [Session.memory]
+	cache     *hits.Simulation   // what the target's prefix cache is taken to hold, nil before the first load
+	primed    []workload.Request // that were asked and that it has not had yet
 }
 
 // made is what a session has made of a directory.

@@ -45,6 +45,38 @@ type engine struct {
 	outside func(seen deploy.Range) []deploy.Departure
 }
 
+// kv is what its KV cache is like.
+func (e *engine) kv() (kv KVCache) {
+	kv.BlockSize, _ = strconv.Atoi(e.cache["block_size"])
+	kv.Blocks, _ = strconv.Atoi(e.cache["num_gpu_blocks"])
+	kv.None = kv.BlockSize == 0 || e.cache["enable_prefix_caching"] == "False"
+	return kv
+}
+
+// KVCacheOf is that of an embedded target; nothing is known of another's before it is asked.
+func KVCacheOf(p Wanted) (kv KVCache) {
+	if p.Kind() == plan.KindServer {
+		return kv
+	}
+	e, err := openEngine(p)
+	if err != nil {
+		return kv // the error is reported when it is opened
+	}
+	return e.kv()
+}
+
+// ResidenceOf is about how long a request takes an embedded target; 0 of another.
+func ResidenceOf(p Wanted) time.Duration {
+	if p.Kind() == plan.KindServer {
+		return 0
+	}
+	e, err := openEngine(p)
+	if err != nil {
+		return 0
+	}
+	return e.residence(p.Ask)
+}
+
 // cacheDType is the type of the KV cache as vLLM's flag has it: auto is the
 // model's own.
 func cacheDType(d *deploy.Deployment) string {
@@ -270,7 +302,7 @@ func (t *Target) noteEmbedded(about string, p Wanted, e engine) {
 	for k, v := range e.server {
 		t.Server[k] = v
 	}
-	t.GPUs, t.GPUPrice = e.gpus, e.gpuPrice
+	t.GPUs, t.GPUPrice, t.KV = e.gpus, e.gpuPrice, e.kv()
 	t.Notes = append(t.Notes, e.notes...)
 	if e.outside != nil {
 		t.departures = e.outside

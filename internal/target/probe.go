@@ -307,21 +307,24 @@ func (t *Target) fitCalibration(ctx context.Context) (workload.Calibration, erro
 }
 
 // Prime sends n requests of the workload one after the other: they warm caches and
-// compiled kernels, and their time is the residence time of a request alone.
-func (t *Target) Prime(ctx context.Context, src workload.Source, n int) {
+// compiled kernels, and their time is the residence time of a request alone. It gives those
+// that were answered.
+func (t *Target) Prime(ctx context.Context, src workload.Source, n int) (answered []workload.Request) {
 	for i := range n {
 		// Indices from the far end, which the load never reaches.
 		req, err := src.At(math.MaxInt32 - int64(i))
 		if err != nil {
-			return
+			return answered
 		}
 		begin := time.Now()
 		row := t.askOnce(ctx, req, req.Output)
 		if row.Outcome != record.OK || ctx.Err() != nil {
-			return
+			return answered
 		}
 		t.Residence = time.Since(begin)
+		answered = append(answered, req)
 	}
+	return answered
 }
 
 // askWithRetries asks up to three times where the error may be temporary (rate limit,

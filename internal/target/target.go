@@ -37,6 +37,7 @@ type Target struct {
 	Options     api.Options
 	Server      map[string]string // facts that the server reports about itself
 	Calibration workload.Calibration
+	KV          KVCache          // as far as it is known
 	Timeout     time.Duration    // for one request
 	Residence   time.Duration    // how long one request alone takes, 0 if not asked
 	Notes       []string         // findings of the probing that the user should know
@@ -61,6 +62,12 @@ type Target struct {
 	reportedDepartures []string
 	probes             probes
 	close              func()
+}
+
+// KVCache is what is known of a server's KV cache.
+type KVCache struct {
+	BlockSize, Blocks int  // 0 where it is not known
+	None              bool // there is none, or it keeps no prefix
 }
 
 // Close stops an embedded target.

@@ -117,6 +117,10 @@ func (t *Target) findMetrics(ctx context.Context, p *plan.Target) {
 	if at, ok := told.Values[telemetry.ProcessStart]; ok {
 		t.Server[metric.ProcessStart] = say.Exact(at)
 	}
+	if block := int(told.Values[telemetry.KVBlock]); block > 0 {
+		t.KV.BlockSize = block
+		t.KV.Blocks = int(told.Values[telemetry.KVTokens]) / block
+	}
 	// A replica that the user names is not asked twice.
 	if !slices.ContainsFunc(t.Sources, func(s *scrape.Source) bool { return s.URL() == own.URL() }) {
 		t.Sources = slices.Insert(t.Sources, 0, own)

@@ -61,6 +61,7 @@ var sources = []Source{
 		{Signal: KVUse, Series: "vllm:gpu_cache_usage_perc", Rank: 1},
 		{Signal: KVTokens, Series: "vllm:cache_config_info", From: "kv_cache_size_tokens"},
 		{Signal: KVTokens, Series: "vllm:cache_config_info", From: "num_gpu_blocks*block_size", Rank: 1},
+		{Signal: KVBlock, Series: "vllm:cache_config_info", From: "block_size"},
 		{Signal: Requests, Series: "vllm:request_success_total"},
 		{Signal: Rejections, Series: "vllm:admission_rejections_total"},
 		{Signal: Preemptions, Series: "vllm:num_preemptions_total"},

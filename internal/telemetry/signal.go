@@ -20,6 +20,7 @@ const (
 	Swapped         Signal = "swapped"          // requests whose KV is in the host's memory
 	KVUse           Signal = "kv_use"           // share of the KV cache in use, of the fullest replica
 	KVTokens        Signal = "kv_tokens"        // tokens that fit the KV cache
+	KVBlock         Signal = "kv_block"         // tokens of one of its blocks
 	OutputRate      Signal = "output_rate"      // tokens a second, as the engine reckons it itself
 	HitShare        Signal = "hit_share"        // share of prompt tokens found in the prefix cache, likewise
 
@@ -154,6 +155,7 @@ var definitions = []Definition{
 	{Swapped, Engine, Gauge, Sum, "", "requests whose KV is in the host's memory"},
 	{KVUse, Engine, Gauge, Highest, "share", "share of the KV cache in use, of the fullest replica"},
 	{KVTokens, Engine, Fact, Sum, "", "tokens that fit the KV cache"},
+	{KVBlock, Engine, Fact, Mean, "", "tokens of one of its blocks"},
 	{OutputRate, Engine, Gauge, Sum, "1/s", "output tokens a second, as the engine reckons them itself"},
 	{HitShare, Engine, Gauge, Mean, "share", "share of prompt tokens found in the prefix cache, as the engine reckons it itself"},
 	{Requests, Engine, Counter, Sum, "", "requests that ended, whoever sent them"},

@@ -93,6 +93,34 @@ type Window struct {
 
 	PlannedHits *float64 `json:"planned_hits"` // share of the prompts that an unlimited prefix cache would have, null: the workload does not tell
 	Missing     []string `json:"missing"`      // pages of metrics that were given up, and why
+
+	PrefixCache *PrefixCache `json:"prefix_cache"` // null: not known
+}
+
+// PrefixCache is what the server's prefix cache was expected to have of the prompts of the
+// window, and had.
+type PrefixCache struct {
+	All       bool        `json:"all"` // not only the first requests were looked at
+	BlockSize int         `json:"block_size"`
+	Assumed   bool        `json:"assumed"` // the size of blocks is not known
+	Tokens    int         `json:"tokens"`  // that it holds, 0: not known
+	Off       bool        `json:"off"`
+	Asked     int         `json:"asked_before"`
+	Mode      string      `json:"mode"`
+	Parts     []CachePart `json:"parts"`
+}
+
+// CachePart is of the requests that were due from a time on, until the next part begins.
+// Figures are tokens of their prompts.
+type CachePart struct {
+	From     int64 `json:"from_ns"`
+	Requests int   `json:"requests"`
+	Prompt   int64 `json:"prompt"`
+	Expected int64 `json:"expected"`
+	Late     int64 `json:"late"`
+	Endless  int64 `json:"endless"`
+	Served   int64 `json:"served"`
+	Told     int   `json:"told"` // requests of which the server said it
 }
 
 // Until is how a window came to its end that was to last until a value is known.

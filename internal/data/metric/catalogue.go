@@ -31,16 +31,18 @@ const (
 	GoodOutputRate Name = "good tok/s"
 	Attained       Name = "attained"
 	CachedShare    Name = "cached share"
-	Errors         Name = "errors"
-	OutputCost     Name = "cost"
-	GoodOutputCost Name = "good cost"
-	InputCost      Name = "input cost"
-	TokenCost      Name = "blended cost"
-	RequestCost    Name = "request cost"
-	OutputEnergy   Name = "energy"
-	GoodEnergy     Name = "good energy"
-	PowerRate      Name = "tok/s by power"
-	Capacity       Name = "capacity"
+
+	ExpectedCachedShare Name = "expected cached share"
+	Errors              Name = "errors"
+	OutputCost          Name = "cost"
+	GoodOutputCost      Name = "good cost"
+	InputCost           Name = "input cost"
+	TokenCost           Name = "blended cost"
+	RequestCost         Name = "request cost"
+	OutputEnergy        Name = "energy"
+	GoodEnergy          Name = "good energy"
+	PowerRate           Name = "tok/s by power"
+	Capacity            Name = "capacity"
 )
 
 // all is the catalogue. Entries are never changed.
@@ -98,6 +100,7 @@ var all = Catalogue{
 	{Name: Attained, Key: "slo.attained", Label: "in SLO", Help: "share of all due that ended well within every limit", Of: Window, Unit: Share, Better: Higher, Compared: []string{Value}, Show: Row},
 	{Name: Errors, Key: "errors", Label: "errors", Help: "share of all due that did not end well: 1 − requests.ok / requests.due", Of: Window, Unit: Share, Better: Lower, Limit: true, Also: []Name{"error rate"}, Compared: []string{Value}},
 	{Name: CachedShare, Key: "window.cached_share", Label: "prompt tokens cached", Help: "share of the tokens of answered prompts that came from the server's prefix cache, by the usage of the answers; one that tells none had none, where others tell", Of: Window, Unit: Share, Better: Higher, Show: Row},
+	{Name: ExpectedCachedShare, Key: "window.expected_cached_share", Label: "expected from the cache", Help: "share of the tokens of answered prompts that a cache of that block size and capacity has, by what requests share and when they came", Of: Window, Unit: Share, Show: Data},
 	{Name: OutputCost, Key: "cost.usd_per_m_output", Label: "cost", Help: "dollars for a million output tokens", Of: Window, Unit: USDPerMTokens, PerToken: true, Better: Lower},
 	{Name: GoodOutputCost, Key: "cost.usd_per_m_good_output", Label: "cost within the SLO", Help: "dollars for a million output tokens of requests within the SLO", Of: Window, Unit: USDPerMTokens, PerToken: true, Better: Lower},
 	{Name: InputCost, Key: "cost.usd_per_m_input", Label: "cost of input", Help: "dollars for a million input tokens: all that is paid, by them", Of: Window, Unit: USDPerMTokens, PerToken: true, Better: Lower},

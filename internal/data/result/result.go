@@ -114,6 +114,9 @@ type Point struct {
 	// "server.". One that is not known is not here.
 	Window map[string]float64 `json:"window,omitempty"`
 	Server map[string]float64 `json:"server,omitempty"`
+	// PrefixCache is what the server's prefix cache was expected to have of the prompts,
+	// beside what it had.
+	PrefixCache *PrefixCache `json:"prefix_cache,omitempty"`
 	// ServerMissing are pages of metrics that were given up under the load, each with why.
 	ServerMissing []string `json:"server_missing,omitempty"`
 
@@ -136,6 +139,25 @@ type Point struct {
 	Classes      map[string]Class `json:"classes,omitempty"`
 	Checks       []Check          `json:"checks"`
 	Verdict      Verdict          `json:"verdict"`
+}
+
+// PrefixCache is what a server's prefix cache was expected to have of the prompts of the
+// window, and what it had. Shares are of the prompts' tokens. The requests were put to
+// vLLM's cache at the times at which they were sent and answered.
+type PrefixCache struct {
+	Expected  float64  `json:"expected_share"`      // where a prompt can be found from when its prefill begins
+	Late      float64  `json:"expected_late_share"` // where it can be found only behind its first token
+	Endless   float64  `json:"endless_share"`       // of a cache that forgets nothing
+	Served    *float64 `json:"served_share"`        // by the usage of the answers; null: it does not tell
+	ByMetrics bool     `json:"served_by_metrics"`   // answers do not tell it, and the server\'s own counters do, of the whole load
+	Requests  int      `json:"requests"`            // that both are of
+	All       bool     `json:"all"`                 // not only the first of the load were looked at
+	BlockSize int      `json:"block_size"`          // tokens
+	Assumed   bool     `json:"block_size_assumed"`  // the server does not tell it
+	Tokens    int      `json:"capacity_tokens"`     // 0: not known, a cache that forgets nothing was taken
+	Off       bool     `json:"off"`                 // the server keeps no prefixes
+	Asked     int      `json:"asked_before"`        // requests that asked for shared prefixes before the load, and are in no figure
+	Mode      string   `json:"mode,omitempty"`      // what --cache asked for: "cold", "warm", "60%"
 }
 
 // Until is how a window came to its end that was to last until a value is known

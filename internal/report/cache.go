@@ -1,0 +1,113 @@
+package report
+
+import (
+	"fmt"
+	"math"
+
+	"pitot/internal/data/result"
+	"pitot/internal/say"
+)
+
+// unlikeExpected is from what distance on a served share of hits is not as expected, and
+// spread from what on the two expected shares are told apart.
+const (
+	unlikeExpected = 0.02
+	spread         = 0.01
+	least          = 0.0005 // that is worth a line
+)
+
+// CacheText says what a prefix cache had of the prompts and what was expected of it, and
+// what follows where these differ. Both are empty where nothing was expected and nothing had.
+func CacheText(c *result.PrefixCache) (figures, difference string) {
+	if c == nil || c.Expected < least && c.Endless < least && (c.Served == nil || *c.Served < least) {
+		return "", ""
+	}
+	served := "prefix cache: the server does not tell what it served"
+	if c.Served != nil {
+		served = "prefix cache: " + percent(*c.Served) + " % of prompt tokens served from it"
+		if c.ByMetrics {
+			served += " over the whole load, by its metrics"
+		}
+	}
+	figures = served + "; " + expectedShare(c) + " % expected" + expectedFor(c)
+	if c.Asked > 0 {
+		figures += "; " + say.Plural(c.Asked, "request") + " asked for what is shared before the load, outside of all figures"
+	}
+	if c.Served != nil {
+		difference = unexpected(c, *c.Served)
+	}
+	return figures, difference
+}
+
+// ExpectedCacheText says what a prefix cache is expected to have of the prompts of a load that
+// is not sent yet, "" for nothing.
+func ExpectedCacheText(c *result.PrefixCache) string {
+	if c == nil || c.Endless < least {
+		return ""
+	}
+	return expectedShare(c) + " % of the prompts' tokens" + expectedFor(c)
+}
+
+// expectedShare is the share in percent, from a late to a prompt insertion where that makes
+// a difference.
+func expectedShare(c *result.PrefixCache) string {
+	if c.Expected-c.Late > spread {
+		return percent(c.Late) + " to " + percent(c.Expected)
+	}
+	return percent(c.Expected)
+}
+
+// expectedFor says of what cache that is.
+func expectedFor(c *result.PrefixCache) string {
+	text := fmt.Sprintf(" at %d-token blocks", c.BlockSize)
+	if c.Assumed {
+		text = fmt.Sprintf(" if blocks are of %d tokens", c.BlockSize)
+	}
+	switch {
+	case c.Off:
+		return ", as the target keeps no prefixes"
+	case c.Tokens > 0:
+		text += fmt.Sprintf(" and %s tokens of cache", say.Count(c.Tokens))
+	default:
+		text += " and a cache that forgets nothing"
+	}
+	if c.Tokens > 0 && c.Endless-c.Expected > unlikeExpected {
+		text += ", " + percent(c.Endless) + " % if it forgot nothing"
+	}
+	if !c.All {
+		text += ", of the first " + say.Count(c.Requests) + " requests"
+	}
+	return text
+}
+
+func percent(share float64) string { return say.Decimal(100*share, 1) }
+
+// unexpected says why a served share may not be the expected one.
+func unexpected(c *result.PrefixCache, served float64) string {
+	apart := " by " + say.Decimal(100*math.Abs(served-c.Expected), 1) + " points"
+	switch {
+	case served > c.Expected+unlikeExpected && c.Tokens == 0 && !c.Off:
+		return "more than expected" + apart + ": the server may have had these prompts before, by an earlier run of the same seed or file, or its blocks are smaller"
+	case served > c.Expected+unlikeExpected:
+		return "more than expected" + apart + ": the server may have had these prompts before, by an earlier run of the same seed or file, or has a cache besides that on the GPU"
+	case served >= c.Late-unlikeExpected:
+		return ""
+	case served == 0:
+		return "less than expected" + apart + ": the server's prefix cache may be off, or its blocks longer than what is shared"
+	case c.Tokens == 0:
+		return "less than expected" + apart + ": the cache may be too small to keep what is shared, a router may spread requests over several, or others use the server"
+	}
+	return "less than expected" + apart + ": others may use the server, a router may spread requests over several caches, or part of the cache is not there for prefixes"
+}
+
+// cache shows it.
+func (m *PointModel) cache(p *result.Point) {
+	figures, difference := CacheText(p.PrefixCache)
+	if figures == "" {
+		return
+	}
+	m.Server = append(m.Server, []string{figures})
+	if difference != "" {
+		m.Server = append(m.Server, []string{difference})
+	}
+}

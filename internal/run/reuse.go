@@ -1,0 +1,295 @@
+package run
+
+import (
+	"math"
+	"time"
+
+	"pitot/internal/data/marks"
+	"pitot/internal/data/record"
+	"pitot/internal/data/result"
+	"pitot/internal/load"
+	"pitot/internal/measure"
+	"pitot/internal/plan"
+	"pitot/internal/run/hits"
+	"pitot/internal/target"
+	"pitot/internal/twin"
+	"pitot/internal/workload"
+)
+
+// What a server's prefix cache is expected to have of the prompts: when the load has ended
+// its requests are put to the engine's own cache, at the times at which they were sent and
+// answered. It takes no time of a load.
+
+// mostReused is how many requests of a point are kept for it, of some 60 bytes each.
+const mostReused = 200_000
+
+// sentRequest is what is kept of a request.
+type sentRequest struct {
+	id                     int64
+	due, sent, first, done int64
+	prompt, answer, cached int32
+	ok                     bool
+}
+
+// reused keeps what was sent for [Session.reuse].
+type reused struct {
+	list []sentRequest
+	all  bool
+}
+
+func (u *reused) keep(r *record.Row) {
+	if r.Sent < 0 || r.Outcome == record.Unsent {
+		return
+	}
+	if len(u.list) == mostReused {
+		u.all = false
+		return
+	}
+	x := sentRequest{id: r.ID, due: r.Due, sent: r.Sent, first: r.FirstToken, done: r.Done, prompt: r.PromptTokens, answer: max(r.CompletionTokens, 0), cached: r.CachedTokens, ok: r.Outcome == record.OK}
+	if x.prompt < 0 {
+		x.prompt = r.InputPlanned
+	}
+	if x.first < 0 { // it came as a whole, or not at all
+		x.first = x.sent
+		if !x.ok {
+			return
+		}
+	}
+	u.list = append(u.list, x)
+}
+
+// itemized notes which item each request asks where its id does not say it.
+type itemized struct {
+	load.World
+	items map[int64]int64
+}
+
+// Do implements [load.World].
+func (w *itemized) Do(a load.Action) {
+	if a.Kind == load.Start && a.Item != a.ID && len(w.items) < mostReused {
+		w.items[a.ID] = a.Item
+	}
+	w.World.Do(a)
+}
+
+func (w *itemized) item(id int64) int64 {
+	if item, ok := w.items[id]; ok {
+		return item
+	}
+	return id
+}
+
+// templateTail is how many tokens of a chat's template come behind the prompt: what ends
+// the user's turn and begins the assistant's, 4 or 5 in the usual ones.
+const templateTail = 5
+
+// laying is how segments become tokens on a target.
+type laying struct {
+	simulated bool
+	head      int
+	perWord   float64
+}
+
+// layingOf is that of a target; texts whose tokens are not known are taken to have so many
+// a word.
+func layingOf(t *target.Target, perWord float64) laying {
+	l := laying{simulated: t.Kind == plan.KindSim, perWord: perWord}
+	if c := t.Calibration; c.PerWord > 0 {
+		l.perWord, l.head = c.PerWord, max(int(math.Round(c.Overhead))-templateTail, 0)
+	}
+	return l
+}
+
+func (l laying) content(r *workload.Request, prompt int) twin.Content {
+	if l.simulated {
+		return load.Content(r, prompt)
+	}
+	return load.Laid(r, l.head, l.perWord)
+}
+
+// cacheOf is what is known of a target's cache.
+func cacheOf(kv target.KVCache) hits.Cache {
+	return hits.Cache{BlockSize: kv.BlockSize, Blocks: kv.Blocks}
+}
+
+// reuse says what the prefix cache of the target is expected to have had of a point's
+// prompts, nil where that cannot be known. A simulated target begins with an empty cache;
+// another one has what earlier points left there.
+func (s *Session) reuse(src workload.Source, sent *reused, items *itemized, t0, t1 int64) *marks.PrefixCache {
+	t := s.Target
+	if s.cache == nil || t.Kind == plan.KindSim {
+		s.cache = hits.New(cacheOf(t.KV))
+	}
+	perWord := 1.
+	if !s.plan.Generated() {
+		perWord = tokensBySize(src, sent.list, items)
+	}
+	lay := layingOf(t, perWord)
+	for i := range s.primed {
+		s.cache.Ask(lay.tokens(&s.primed[i]), lay.content(&s.primed[i], s.primed[i].Input))
+	}
+	s.primed = nil
+	known := true
+	width := max((t1-t0)/reuseParts, 1)
+	part := func(x *sentRequest) int {
+		if !x.ok || x.due < t0 || x.due >= t1 {
+			return -1
+		}
+		return int(min((x.due-t0)/width, reuseParts-1))
+	}
+	list := make([]hits.Request, 0, len(sent.list))
+	for i := range sent.list {
+		x := &sent.list[i]
+		if x.prompt < 1 {
+			continue
+		}
+		list = append(list, hits.Request{
+			Sent: x.sent, First: max(x.first, x.sent), Done: max(x.done, x.first, x.sent), Prompt: int(x.prompt), Answer: int(x.answer),
+			Part: part(x), Served: int(x.cached),
+			Content: func() twin.Content {
+				r, err := src.At(items.item(x.id))
+				if err != nil {
+					known = false // the file is gone or another one
+					return nil
+				}
+				return lay.content(&r, int(x.prompt))
+			},
+		})
+	}
+	parts, all := s.cache.Run(list, reuseParts)
+	if !known {
+		return nil
+	}
+	m := cacheMark(parts, t.KV, all && sent.all)
+	for i := range m.Parts {
+		m.Parts[i].From = t0 + int64(i)*width
+	}
+	return m
+}
+
+// reuseParts is in how many parts a window is looked at, since it may turn out to begin
+// later.
+const reuseParts = 200
+
+// cacheMark is what came of it, as it is written.
+func cacheMark(parts []hits.Part, kv target.KVCache, all bool) *marks.PrefixCache {
+	m := &marks.PrefixCache{All: all, BlockSize: kv.BlockSize, Tokens: max(kv.Blocks-1, 0) * kv.BlockSize, Off: kv.None}
+	if kv.BlockSize == 0 {
+		m.BlockSize, m.Assumed = hits.UsualBlock, !kv.None
+	}
+	for _, p := range parts {
+		if kv.None {
+			p.Expected, p.Late = 0, 0
+		}
+		m.Parts = append(m.Parts, marks.CachePart{Requests: p.Requests, Told: p.Told, Prompt: p.Prompt, Expected: p.Expected, Late: p.Late, Endless: p.Endless, Served: p.Served})
+	}
+	return m
+}
+
+// tokens is how many a request's prompt has, as far as that is known before it is sent.
+func (l laying) tokens(r *workload.Request) int {
+	if r.Input > 0 {
+		return r.Input
+	}
+	return l.head + int(float64(load.Size(r))*l.perWord)
+}
+
+// tokensBySize is how many tokens there are to a word, or to four bytes of text, of what
+// was answered first.
+func tokensBySize(src workload.Source, list []sentRequest, items *itemized) float64 {
+	const enough = 500
+	tokens, units := 0., 0.
+	for i := range list[:min(len(list), enough)] {
+		r, err := src.At(items.item(list[i].id))
+		if err != nil || list[i].prompt < 1 {
+			continue
+		}
+		tokens, units = tokens+float64(list[i].prompt), units+float64(load.Size(&r))
+	}
+	if units == 0 {
+		return 1
+	}
+	return tokens / units
+}
+
+// expectedAlone stands for how long a request takes where that is not known.
+const expectedAlone = time.Second
+
+// mostForeseen is how many requests of a plan are looked at before it is carried out.
+const mostForeseen = 20_000
+
+// ExpectedHits is what a plan's requests are expected to find in the prefix cache, before
+// anything is sent: due times as planned, each held for as long as one takes alone. n is
+// how many there will be, 0 where that is not known. nil where it cannot be known. A
+// shared prefix that is asked for while it is computed for the first time is found, in
+// Expected; in Late it is not, until that request has ended.
+func ExpectedHits(p *plan.Plan, n int64) *result.PrefixCache {
+	t := &target.Target{Kind: p.Kind(), KV: target.KVCacheOf(target.WantedBy(p)), Residence: expectedAlone}
+	if r := target.ResidenceOf(target.WantedBy(p)); r > 0 {
+		t.Residence = r
+	}
+	src, close, err := Workload(&p.Ask, 0)
+	if err != nil {
+		return nil
+	}
+	defer close()
+	if n <= 0 {
+		n = 1000
+	}
+	due, err := dueTimes(p, t, int(min(n, mostForeseen)))
+	if err != nil {
+		return nil
+	}
+	lay := layingOf(t, 1)
+	at := func(late bool) (hits.Part, bool) {
+		list, known := make([]hits.Request, len(due)), true
+		for i := range list {
+			r, err := src.At(int64(i))
+			if err != nil {
+				return hits.Part{}, false
+			}
+			first, done := due[i], due[i]+int64(t.Residence)
+			if late {
+				first = done
+			}
+			list[i] = hits.Request{Sent: due[i], First: first, Done: done, Prompt: lay.tokens(&r), Answer: max(r.Output, 1), Served: -1,
+				Content: func() twin.Content {
+					r, err := src.At(int64(i))
+					known = known && err == nil
+					return lay.content(&r, lay.tokens(&r))
+				}}
+		}
+		found, _ := hits.New(cacheOf(t.KV)).Run(list, 1)
+		return found[0], known
+	}
+	got, known := at(false)
+	late, knownToo := at(true)
+	if !known || !knownToo || got.Requests == 0 {
+		return nil
+	}
+	got.Late = min(late.Late, got.Expected)
+	m := cacheMark([]hits.Part{got}, t.KV, n <= mostForeseen)
+	return (&measure.Setup{Reuse: reuseOf(m)}).PrefixCache()
+}
+
+// dueTimes are those of the first n requests of a plan, as far as answers have no part in
+// them: users who wait are taken to have their answers after the time of a request alone.
+func dueTimes(p *plan.Plan, t *target.Target, n int) ([]int64, error) {
+	due := make([]int64, n)
+	if p.Rate == 0 {
+		users := max(p.Concurrency, 1)
+		each := int64(t.Residence + p.Think)
+		for i := range due {
+			due[i] = int64(i/users)*each + int64(i%users)*each/int64(users)
+		}
+		return due, nil
+	}
+	cfg, err := schedule(&p.Load, t, arrivalSeed(p.Seed, 0))
+	if err != nil {
+		return nil, err
+	}
+	for i := range due {
+		due[i] = cfg.Arrivals.Next()
+	}
+	return due, nil
+}

@@ -1,0 +1,66 @@
+package vllm
+
+import "pitot/internal/twin"
+
+// Cache is the engine's KV cache without the engine: its blocks, its prefix cache and the
+// order in which it forgets. When requests begin and end is for the caller to say.
+type Cache struct{ e *Engine }
+
+// NewCache gives an empty cache of so many blocks, the null block included, of so many
+// tokens each.
+func NewCache(blocks, blockSize int) *Cache {
+	s := Default()
+	s.NumGPUBlocks, s.BlockSize = max(blocks, 2), max(blockSize, 1)
+	return &Cache{New(s, nil)}
+}
+
+// Held is a request that has blocks.
+type Held struct{ r *request }
+
+// Find is how many tokens at the front of a job's prompt are cached; nothing changes.
+func (c *Cache) Find(j twin.Job) int {
+	return c.e.findLongestCacheHit(&request{job: j}) * c.e.set.BlockSize
+}
+
+// Begin gives a job the blocks of its prompt, and says how many of its tokens were cached
+// before. All of the prompt can be found from then on, as when its step is planned. Where
+// blocks are short it has as many as there are: a server would have let it wait.
+func (c *Cache) Begin(j twin.Job) (h *Held, cached int) {
+	r := &request{job: j}
+	hits := c.e.findLongestCacheHit(r)
+	for _, hash := range r.hashes[:hits] {
+		b := c.e.pool.cached(hash)
+		c.e.pool.touch(b)
+		r.blocks = append(r.blocks, b)
+	}
+	r.listed = hits
+	h = &Held{r}
+	c.fill(h)
+	return h, hits * c.e.set.BlockSize
+}
+
+// fill gives a request the blocks of the tokens that it has, as far as there are any.
+func (c *Cache) fill(h *Held) {
+	r := h.r
+	c.e.grow(r, min(c.e.blocksFor(r.tokens())-len(r.blocks), c.e.pool.free), 0)
+	c.e.cacheBlocks(r, min(r.tokens(), len(r.blocks)*c.e.set.BlockSize))
+}
+
+// Grow says how many tokens of its answer a request has by now: they take blocks too.
+func (c *Cache) Grow(h *Held, answer int) {
+	if answer > h.r.output {
+		h.r.output = answer
+		c.fill(h)
+	}
+}
+
+// End frees the blocks of a request. What they hold can be found until they are needed for
+// something else.
+func (c *Cache) End(h *Held) {
+	c.e.pool.freeBlocks(h.r.blocks)
+	h.r.blocks = nil
+}
+
+// Used is how many blocks ever held something: of a cache that has more of them none was
+// ever forgotten.
+func (c *Cache) Used() int { return len(c.e.pool.ref) - 1 }

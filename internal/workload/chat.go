@@ -33,9 +33,12 @@ func parseChat(raw []byte) (record, string, error) {
 	if empty {
 		return record{}, skipEmpty, nil
 	}
-	r.output, err = o.tokens("max_completion_tokens", "max_tokens")
+	r.output, err = o.tokens("max_completion_tokens", "max_tokens", "output_length")
 	if err != nil || r.output == 0 {
 		return record{}, skipNoOutput, err
+	}
+	for _, key := range []string{"timestamp", "delay", "session_id", "input_length", "output_length", "hash_ids", "group_id", "is_restart", "message_mode"} {
+		delete(o, key) // AIPerf's
 	}
 	if allPlain {
 		delete(o, "messages")

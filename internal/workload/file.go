@@ -97,7 +97,10 @@ func (f *File) index() error {
 			if err != nil {
 				return err
 			}
-			f.format = format
+			if f.format = format; format.header {
+				f.stats.Records--
+				return nil
+			}
 		}
 		_, skip, err := f.format.parse(raw)
 		if err != nil {

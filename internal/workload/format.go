@@ -1,9 +1,13 @@
 package workload
 
 import (
+	"bytes"
+	"cmp"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"maps"
+	"math"
 	"slices"
 	"strings"
 	"unicode/utf8"
@@ -15,6 +19,7 @@ type format struct {
 	estimated bool     // output lengths are estimated
 	keys      []string // an object that has one of these is such a record
 	parse     parser
+	header    bool // the first record is none, but the names of columns
 }
 
 // parser reads a record. skip says why a well-formed record cannot be asked.
@@ -31,17 +36,23 @@ type record struct {
 func formats() []format {
 	return []format{
 		{name: "openai-batch", keys: []string{"custom_id", "body"}, parse: parseBatch},
+		{name: "payloads", keys: []string{"payload", "payloads"}, parse: parsePayload},
+		{name: "aiperf-multi-turn", keys: []string{"turns"}, parse: parseMultiTurn},
 		{name: "openai-chat", keys: []string{"messages"}, parse: parseChat},
 		{name: "sharegpt", keys: []string{"conversations", "conversation"}, parse: parseShareGPT, estimated: true},
 		{name: "vllm-custom", keys: []string{"prompt"}, parse: parseCustom},
+		{name: "guidellm", keys: []string{"prompt_0", "question", "instruction", "input_text"}, parse: parseAliased},
 		{name: "aiperf-single-turn", keys: []string{"text", "text_input"}, parse: parseSingleTurn},
 	}
 }
 
 // detect tells the format of a file by its first record.
 func detect(kind container, raw []byte) (format, error) {
-	if kind == textLines {
+	switch kind {
+	case textLines:
 		return format{name: "text", parse: parseText}, nil
+	case csvRows:
+		return tableFormat(raw), nil
 	}
 	o, err := parseObject(raw)
 	if err != nil {
@@ -94,11 +105,27 @@ func parseCustom(raw []byte) (record, string, error) {
 	if err != nil {
 		return record{}, "", err
 	}
-	text, err := o.stringOf("prompt")
+	return customOf(o, "prompt")
+}
+
+// parseAliased reads a question under any of the names that people give it.
+func parseAliased(raw []byte) (record, string, error) {
+	o, err := parseObject(raw)
 	if err != nil {
 		return record{}, "", err
 	}
-	output, err := o.tokens("output_tokens", "max_tokens")
+	return customOf(o, aliases...)
+}
+
+var aliases = append([]string{"prompt_0"}, promptColumns...)
+
+// customOf is a question and how long its answer is to be.
+func customOf(o object, keys ...string) (record, string, error) {
+	text, err := o.stringOf(keys...)
+	if err != nil {
+		return record{}, "", err
+	}
+	output, err := o.tokens(answerKeys...)
 	if err != nil || output == 0 {
 		return record{}, skipNoOutput, err
 	}
@@ -119,7 +146,7 @@ func parseSingleTurn(raw []byte) (record, string, error) {
 	if err != nil {
 		return record{}, "", err
 	}
-	output, err := o.tokens("output_length")
+	output, err := o.tokens(answerKeys...)
 	if err != nil || output == 0 {
 		return record{}, skipNoOutput, err
 	}
@@ -134,6 +161,106 @@ func parseSingleTurn(raw []byte) (record, string, error) {
 		}
 	}
 	return r, skip, err
+}
+
+// answerKeys say how long an answer is to be: as vLLM, GuideLLM, AIPerf and people write them.
+var answerKeys = []string{"output_tokens", "output_tokens_count", "output_length", "max_completion_tokens", "max_tokens", "completion_tokens", "generated_tokens"}
+
+// parsePayload asks the first request of genai-perf's and AIPerf's inputs.json.
+func parsePayload(raw []byte) (record, string, error) {
+	o, err := parseObject(raw)
+	if err != nil {
+		return record{}, "", err
+	}
+	key, value := "payloads", o["payloads"]
+	if value == nil {
+		key, value = "payload", o["payload"]
+	}
+	var list []json.RawMessage
+	if json.Unmarshal(value, &list) != nil {
+		list = []json.RawMessage{value}
+	}
+	if len(list) == 0 {
+		return record{}, skipEmpty, nil
+	}
+	parse := parseCustom
+	if inner, err := parseObject(list[0]); err == nil && inner["messages"] != nil {
+		parse = parseChat
+	}
+	r, skip, err := parse(list[0])
+	if err != nil {
+		return record{}, "", fmt.Errorf("%s: %w", key, err)
+	}
+	return r, skip, nil
+}
+
+// parseMultiTurn asks the first question of AIPerf's sessions, behind what its system says.
+func parseMultiTurn(raw []byte) (record, string, error) {
+	var c struct {
+		Turns []struct {
+			Role, Text string
+			Texts      []string
+			Output     *float64 `json:"output_length"`
+		}
+	}
+	if json.Unmarshal(raw, &c) != nil || len(c.Turns) == 0 {
+		return record{}, "", errors.New("turns: want an array of one or more objects with a text")
+	}
+	r := record{output: Unknown}
+	for _, t := range c.Turns {
+		if t.Text == "" && len(t.Texts) > 0 {
+			t.Text = t.Texts[0]
+		}
+		role := cmp.Or(t.Role, "user")
+		r.messages = append(r.messages, Message{Role: role, Segments: []Segment{{Text: t.Text}}})
+		if role != "user" {
+			continue
+		}
+		if strings.TrimSpace(t.Text) == "" {
+			return record{}, skipEmpty, nil
+		}
+		if x := t.Output; x != nil {
+			if !(*x >= 0 && *x <= MaxLength) || *x != math.Trunc(*x) {
+				return record{}, "", fmt.Errorf("output_length: want a whole number of tokens, 0 to %d", MaxLength)
+			}
+			if r.output = int(*x); r.output == 0 {
+				return record{}, skipNoOutput, nil
+			}
+		}
+		return r, "", nil
+	}
+	return record{}, skipNoHuman, nil
+}
+
+// tableFormat reads CSV by its header.
+func tableFormat(header []byte) format {
+	h := newHead(header)
+	parse := func(raw []byte) (record, string, error) {
+		cells, ok := splitCells(nil, bytes.TrimRight(raw, "\r\n"), h.separator())
+		if !ok {
+			return record{}, "", errors.New("broken quotes")
+		}
+		if len(cells) != len(h.Columns) {
+			return record{}, "", fmt.Errorf("want %d columns as in the header, found %d", len(h.Columns), len(cells))
+		}
+		o := object{}
+		for i, name := range h.Columns {
+			text := strings.ToValidUTF8(string(cells[i]), "\uFFFD")
+			if slices.Contains(answerKeys, name) {
+				if text = strings.TrimSpace(text); text != "" {
+					o[name] = json.RawMessage(text)
+				}
+				continue
+			}
+			quoted, err := json.Marshal(text)
+			if err != nil {
+				return record{}, "", err
+			}
+			o[name] = quoted
+		}
+		return customOf(o, aliases...)
+	}
+	return format{name: "csv", parse: parse, header: true}
 }
 
 func parseBatch(raw []byte) (record, string, error) {

@@ -101,7 +101,8 @@ func newHead(text []byte) *Head {
 		}
 		h.takeKeys(first)
 	case jsonArray:
-		first := bytes.TrimLeft(text, " \t\r\n")[1:]
+		first := bytes.TrimLeft(text, " \t\r\n")
+		first = first[bytes.IndexByte(first, '[')+1:]
 		first = first[blank(first, 0):]
 		if end := valueEnd(first, 0); end > 0 {
 			first = first[:end]
@@ -153,6 +154,9 @@ func isTrace(h *Head) bool {
 	}
 	return false
 }
+
+// isTable says that it is CSV with a header of which a column holds prompts.
+func (h *Head) isTable() bool { return len(h.Columns) > 1 && h.HasColumn(promptColumns...) }
 
 // isNumbers says that each line is a number, as far as they are seen.
 func (h *Head) isNumbers() bool {

@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"regexp"
 )
 
 // container is how the records of a file are held together.
@@ -15,7 +16,8 @@ type container uint8
 const (
 	textLines container = iota // one prompt a line
 	jsonLines                  // one object a line
-	jsonArray                  // one array of objects
+	jsonArray                  // one array of objects, perhaps under the key "data" of an object
+	csvRows                    // a header, and a row each
 )
 
 // maxRecord is the most bytes that a record may have.
@@ -38,8 +40,11 @@ func scan(r io.Reader, visit visitor) error {
 		return err
 	}
 	kind := containerOf(head)
-	if kind == jsonArray {
+	switch {
+	case kind == jsonArray:
 		return scanArray(in, start, visit)
+	case kind == textLines && newHead(head).isTable():
+		kind = csvRows
 	}
 	return scanLines(in, kind, start, visit)
 }
@@ -52,6 +57,9 @@ func containerOf(head []byte) container {
 	}
 	switch head[0] {
 	case '{':
+		if data.Match(head) {
+			return jsonArray
+		}
 		return jsonLines
 	case '[':
 		// A prompt may begin with a bracket, as in "[INST] Hello".
@@ -62,12 +70,20 @@ func containerOf(head []byte) container {
 	return textLines
 }
 
+// data is how a JSON object begins whose records are under the key data, as genai-perf and
+// AIPerf write inputs.json.
+var data = regexp.MustCompile(`^\{\s*"data"\s*:\s*\[`)
+
 func scanLines(r io.Reader, kind container, start int64, visit visitor) error {
 	lines := bufio.NewScanner(r)
 	lines.Buffer(nil, maxRecord)
 	end := start
 	lines.Split(func(data []byte, atEOF bool) (int, []byte, error) {
-		advance, line, err := bufio.ScanLines(data, atEOF)
+		split := bufio.ScanLines
+		if kind == csvRows {
+			split = splitRows
+		}
+		advance, line, err := split(data, atEOF)
 		end += int64(advance)
 		return advance, line, err
 	})
@@ -88,6 +104,23 @@ func scanLines(r io.Reader, kind container, start int64, visit visitor) error {
 	return nil
 }
 
+// splitRows is a [bufio.SplitFunc] of CSV: a quoted cell may have lines of its own.
+func splitRows(data []byte, atEOF bool) (int, []byte, error) {
+	quoted := false
+	for i, c := range data {
+		switch {
+		case c == '"':
+			quoted = !quoted
+		case c == '\n' && !quoted:
+			return i + 1, bytes.TrimSuffix(data[:i], []byte("\r")), nil
+		}
+	}
+	if atEOF && len(data) > 0 {
+		return len(data), data, nil
+	}
+	return 0, nil, nil
+}
+
 func scanArray(r io.Reader, start int64, visit visitor) error {
 	in := json.NewDecoder(r)
 	// fail places an error of the decoder, which counts from the first byte.
@@ -100,7 +133,14 @@ func scanArray(r io.Reader, start int64, visit visitor) error {
 		}
 		return err
 	}
-	if _, err := in.Token(); err != nil {
+	first, err := in.Token()
+	inside := first == json.Delim('{') // {"data": [ … ]}, as its beginning has said
+	for range 2 {
+		if err == nil && inside {
+			_, err = in.Token()
+		}
+	}
+	if err != nil {
 		return fail(err)
 	}
 	var raw json.RawMessage
@@ -118,6 +158,9 @@ func scanArray(r io.Reader, start int64, visit visitor) error {
 	}
 	if _, err := in.Token(); err != nil {
 		return fail(err)
+	}
+	if inside {
+		return nil // what stands behind is no request
 	}
 	if _, err := in.Token(); err == nil {
 		return &recordError{start + in.InputOffset(), errors.New("want nothing after the JSON array")}

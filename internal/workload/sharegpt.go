@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"slices"
 	"unicode"
 )
 
@@ -57,6 +58,11 @@ func parseShareGPT(raw []byte) (record, string, error) {
 	}
 	if len(*turns) < 2 {
 		return record{}, skipOneTurn, nil
+	}
+	if !slices.ContainsFunc(*turns, func(t turn) bool { return t.From+t.Role != "" }) { // SGLang's: they take turns
+		for i := range *turns {
+			(*turns)[i].Role = [2]string{"user", "assistant"}[i%2]
+		}
 	}
 	for i, t := range *turns {
 		if !t.human() {

@@ -12,8 +12,8 @@ import (
 // that is asked without a socket: its prompt's segments, stretched to the
 // number of tokens it counts, and an answer of its own.
 type content struct {
-	id    uint64
-	parts []part
+	answer uint64 // key of what is answered
+	parts  []part
 }
 
 // part is a stretch of the prompt that ends at a token.
@@ -24,7 +24,7 @@ type part struct {
 
 // Content lays a request's segments over so many prompt tokens.
 func Content(r *workload.Request, tokens int) twin.Content {
-	c := &content{id: uint64(r.ID)}
+	c := &content{answer: answerKey(r.ID)}
 	words := 0
 	for _, m := range r.Messages {
 		for _, s := range m.Segments {
@@ -37,7 +37,10 @@ func Content(r *workload.Request, tokens int) twin.Content {
 		for _, s := range m.Segments {
 			at += size(s)
 			key := seed.Mix(s.Seed ^ role)
-			if s.Words == 0 {
+			switch {
+			case s.Served:
+				key = answerKey(s.Item)
+			case s.Words == 0:
 				key = seed.Mix(hash(s.Text) ^ role)
 			}
 			c.parts = append(c.parts, part{key, int(int64(tokens) * int64(at) / int64(max(words, 1)))})
@@ -67,10 +70,14 @@ func (c *content) Tokens(from, to int) uint64 {
 		begin = p.end
 	}
 	if from < to {
-		h = seed.At(h, ^c.id, uint64(from)<<32|uint64(to))
+		h = seed.At(h, c.answer, uint64(from-begin)<<32|uint64(to-from))
 	}
 	return h
 }
+
+// answerKey is what the tokens of the answer to an item are known by, where they are
+// generated and where a later prompt repeats them.
+func answerKey(item int64) uint64 { return seed.Mix(^uint64(item)) }
 
 // hash is the FNV-1a hash of a text.
 func hash(s string) uint64 {

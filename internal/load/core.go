@@ -202,6 +202,7 @@ type pending struct {
 // session is what follows from one request that came by itself.
 type session struct {
 	first int64           // that request
+	due   int64           // when it was
 	left  int             // of its requests: due, sent or to come
 	joins map[int64]*join // by item
 }
@@ -488,7 +489,7 @@ func (c *Core) admit(now int64) {
 			p.item = c.nextItem
 			c.nextItem++
 			if c.cfg.Follow != nil {
-				p.session = &session{first: p.id, left: 1}
+				p.session = &session{first: p.id, due: p.due, left: 1}
 			}
 		}
 		switch {
@@ -576,8 +577,12 @@ func (c *Core) end(e Event) {
 	if c.draining {
 		return
 	}
+	begun := p.due
+	if p.session != nil {
+		begun = p.session.due
+	}
 	if due, thinks := c.goOn(p, e); thinks && !e.Failed && c.cfg.Stagger > 0 {
-		c.stagger.took = due - p.due
+		c.stagger.took = due - begun
 	}
 	if len(c.waiting) > 0 && len(c.running) < c.cfg.Cap && !c.stop {
 		next := c.waiting[0]

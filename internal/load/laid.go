@@ -13,7 +13,7 @@ import (
 // each word, or for each four bytes of text. Texts that begin alike are alike as far as
 // they do, to 64 bytes. What comes behind the segments is the request's own.
 func Laid(r *workload.Request, head int, perWord float64) twin.Content {
-	c := &content{id: uint64(r.ID)}
+	c := &content{answer: answerKey(r.ID)}
 	end := 0.
 	add := func(key uint64, units int) {
 		end += float64(units) * perWord
@@ -25,6 +25,10 @@ func Laid(r *workload.Request, head int, perWord float64) twin.Content {
 	for _, m := range r.Messages {
 		role := hash(m.Role)
 		for _, s := range m.Segments {
+			if s.Served {
+				add(answerKey(s.Item), s.Words)
+				continue
+			}
 			if s.Words > 0 {
 				add(seed.Mix(s.Seed^role), s.Words)
 				continue

@@ -18,6 +18,7 @@ type Virtual struct {
 	step    twin.Step // the one that is running, when busy
 	busy    bool
 	running ring
+	history *history // nil where nothing follows anything
 	events  []Event
 	told    *telling // nil: nobody asks
 }
@@ -49,7 +50,7 @@ func NewVirtual(cfg VirtualConfig) *Virtual {
 	if cfg.Content == nil {
 		cfg.Content = func(_ int64, r *workload.Request, prompt int) twin.Content { return Content(r, prompt) }
 	}
-	v := &Virtual{cfg: cfg, running: make(ring, 64)}
+	v := &Virtual{cfg: cfg, running: make(ring, 64), history: newHistory(cfg.Source)}
 	if cfg.Tell != nil && cfg.Every > 0 {
 		v.told = newTelling(cfg.Engine, cfg.Every, cfg.Tell)
 	}
@@ -91,7 +92,14 @@ func (v *Virtual) Do(a Action) {
 		r := v.row(a)
 		r.Eligible, r.Ready, r.Sent = record.Unset, record.Unset, record.Unset
 		r.Outcome, r.Error, r.Done = record.Unsent, a.Class, v.now
+		if v.history != nil {
+			if req, err := v.cfg.Source.At(a.Item); err == nil {
+				place(r, &req)
+			}
+		}
 		v.cfg.Sink.Done(r)
+	case Forget:
+		v.history.forget(a.Session)
 	}
 }
 
@@ -99,7 +107,20 @@ func (v *Virtual) row(a Action) *record.Row {
 	r := record.BlankRow()
 	r.ID, r.Point, r.Stream, r.Reused = a.ID, v.cfg.Point, true, true
 	r.Due, r.Eligible, r.Ready, r.Sent = a.Due, a.Eligible, a.Eligible, v.now
+	r.After = a.After
 	return &r
+}
+
+// place says in a row where its request stands in the workload.
+func place(r *record.Row, req *workload.Request) {
+	r.Session, r.Turn, r.Class = req.Session, req.Turn, req.Class
+	if req.Session != workload.Unknown {
+		r.History = int32(req.History)
+		if req.Turns > 0 {
+			r.Turns = req.Turns
+		}
+	}
+	r.InputPlanned, r.OutputPlanned = int32(req.Input), int32(req.Output)
 }
 
 func (v *Virtual) start(a Action) {
@@ -110,8 +131,8 @@ func (v *Virtual) start(a Action) {
 		v.end(r)
 		return
 	}
-	r.Session, r.Turn, r.Class = req.Session, req.Turn, req.Class
-	r.InputPlanned, r.OutputPlanned = int32(req.Input), int32(req.Output)
+	v.history.fill(&req, a.Session, false)
+	place(r, &req)
 	prompt, output := max(req.Input, 1), req.Output
 	if req.Input < 0 && v.cfg.Count != nil {
 		prompt = max(v.counted(&req)+v.cfg.Overhead, 1)
@@ -131,7 +152,7 @@ func (v *Virtual) start(a Action) {
 			return
 		}
 	}
-	v.running.insert(&job{row: r, prompt: int32(prompt)})
+	v.running.insert(&job{row: r, prompt: int32(prompt), item: a.Item, session: a.Session})
 	if v.told != nil {
 		v.told.running++
 	}
@@ -161,6 +182,7 @@ const unasked = 128
 type job struct {
 	row            *record.Row
 	prompt, tokens int32
+	item, session  int64
 }
 
 // ring finds the jobs that run by their ids. Ids are given in turn, so those
@@ -269,6 +291,7 @@ func (v *Virtual) emit(out []twin.Emission) {
 			if e.Trace != nil {
 				r.CachedTokens = int32(e.Trace.Cached)
 			}
+			v.history.note(j.session, j.item, r, nil)
 			v.end(r)
 		}
 	}

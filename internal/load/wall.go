@@ -18,16 +18,17 @@ import (
 // goroutine that calls Do and Wait is the pacer, and writes the requests
 // itself; each connection has a reader.
 type Wall struct {
-	cfg    WallConfig
-	origin int64
-	alarm  clock.Alarm
-	wake   chan struct{}
-	made   chan *flight           // requests prepared ahead, in order
-	follow map[int64]chan *flight // by item: those that do not come by themselves; of who calls Do alone
-	stop   context.CancelFunc
-	ctx    context.Context
-	own    sync.WaitGroup // goroutines of no request: preparing, opening ahead
-	bodies sync.Pool      // *[]byte, of requests that are being prepared
+	cfg     WallConfig
+	origin  int64
+	alarm   clock.Alarm
+	wake    chan struct{}
+	made    chan *flight           // requests prepared ahead, in order
+	follow  map[int64]chan *flight // by item: those that do not come by themselves; of who calls Do alone
+	stop    context.CancelFunc
+	ctx     context.Context
+	own     sync.WaitGroup // goroutines of no request: preparing, opening ahead
+	bodies  sync.Pool      // *[]byte, of requests that are being prepared
+	history *history       // nil where nothing follows anything
 
 	mu      sync.Mutex
 	events  []Event
@@ -57,17 +58,18 @@ type WallConfig struct {
 
 // flight is a request with its exchange and, once sent, its connection.
 type flight struct {
-	x      *wire.Exchange
-	id     int64
-	err    error // it could not be built
-	conn   *wire.Conn
-	class  string
-	cancel context.CancelFunc // of the connection being made for it
+	x             *wire.Exchange
+	id            int64
+	item, session int64
+	err           error // it could not be built
+	conn          *wire.Conn
+	class         string
+	cancel        context.CancelFunc // of the connection being made for it
 }
 
 // NewWall prepares a world. Open connects; the load's origin is set by Begin.
 func NewWall(ctx context.Context, cfg WallConfig) *Wall {
-	w := &Wall{cfg: cfg, alarm: cfg.Alarm, wake: make(chan struct{}, 1), flights: map[int64]*flight{}, follow: map[int64]chan *flight{}}
+	w := &Wall{cfg: cfg, alarm: cfg.Alarm, wake: make(chan struct{}, 1), flights: map[int64]*flight{}, follow: map[int64]chan *flight{}, history: newHistory(cfg.Source)}
 	if w.alarm == nil {
 		w.alarm = clock.NewAlarm()
 	}
@@ -80,7 +82,7 @@ func NewWall(ctx context.Context, cfg WallConfig) *Wall {
 // renderAhead prepares requests in order, as far ahead as made has room.
 func (w *Wall) renderAhead() {
 	for item := int64(0); ; item++ {
-		f := w.build(item)
+		f := w.build(item, record.Unset)
 		select {
 		case w.made <- f:
 		case <-w.ctx.Done():
@@ -89,8 +91,9 @@ func (w *Wall) renderAhead() {
 	}
 }
 
-// build renders an item of the source, all but its id and its stamps.
-func (w *Wall) build(item int64) *flight {
+// build renders an item of the source, all but its id and its stamps; session is whose
+// answers it may repeat.
+func (w *Wall) build(item, session int64) *flight {
 	f := w.newFlight()
 	body, _ := w.bodies.Get().(*[]byte)
 	if body == nil {
@@ -102,13 +105,14 @@ func (w *Wall) build(item int64) *flight {
 	if err != nil {
 		req = workload.Request{Session: workload.Unknown, Input: workload.Unknown, Output: workload.Unknown}
 	} else {
+		w.history.fill(&req, session, true)
 		*body, err = w.cfg.API.Body(*body, &req, w.cfg.Options)
 	}
 	f.err = err
 	row := record.BlankRow()
-	row.Point, row.Session, row.Turn, row.Class = w.cfg.Point, req.Session, req.Turn, req.Class
+	row.Point, row.Stream = w.cfg.Point, w.cfg.Options.Stream
+	place(&row, &req)
 	f.x.Asked = w.cfg.API.Asked(&req, w.cfg.Options)
-	row.InputPlanned, row.OutputPlanned, row.Stream = int32(req.Input), int32(req.Output), w.cfg.Options.Stream
 	f.x.Begin(row)
 	headers := append(w.cfg.Headers[:len(w.cfg.Headers):len(w.cfg.Headers)],
 		api.Header{Name: "X-Request-Id", Value: w.cfg.Nonce + "-" + strconv.FormatInt(item, 10)})
@@ -128,7 +132,7 @@ func (w *Wall) newFlight() *flight {
 	}
 	x := wire.NewExchange(w.cfg.API)
 	x.Sink, x.Kernel = w.cfg.Sink, w.cfg.Dialer.Stamps && stamp.Kernel
-	x.Secret, x.Memory = w.cfg.Secret, w.cfg.Memory
+	x.Secret, x.Memory, x.Keep = w.cfg.Secret, w.cfg.Memory, w.history != nil
 	return &flight{x: x}
 }
 
@@ -217,7 +221,9 @@ func (w *Wall) Do(a Action) {
 			c.Abort()
 		}
 	case Prepare:
-		w.prepare(a.Item)
+		w.prepare(a)
+	case Forget:
+		w.history.forget(a.Session)
 	case Drop:
 		f := w.prepared(a)
 		f.x.Row.Due, f.x.Row.Eligible, f.x.Row.Ready = a.Due, record.Unset, record.Unset
@@ -228,10 +234,10 @@ func (w *Wall) Do(a Action) {
 }
 
 // prepare renders an item that does not come by itself, while its user thinks.
-func (w *Wall) prepare(item int64) {
+func (w *Wall) prepare(a Action) {
 	done := make(chan *flight, 1)
-	w.follow[item] = done
-	w.own.Go(func() { done <- w.build(item) })
+	w.follow[a.Item] = done
+	w.own.Go(func() { done <- w.build(a.Item, a.Session) })
 }
 
 // prepared gives the request that an action is about. Core asks for every item
@@ -243,7 +249,8 @@ func (w *Wall) prepared(a Action) *flight {
 	}
 	delete(w.follow, a.Item)
 	f := <-done
-	f.id, f.x.Row.ID = a.ID, a.ID
+	f.id, f.item, f.session = a.ID, a.Item, a.Session
+	f.x.Row.ID, f.x.Row.After = a.ID, a.After
 	return f
 }
 
@@ -362,6 +369,7 @@ func (w *Wall) ended(c *wire.Conn, x *wire.Exchange, reusable bool) {
 
 // finish records a request that has ended and tells the pacer.
 func (w *Wall) finish(f *flight) {
+	w.history.note(f.session, f.item, &f.x.Row, f.x.Text())
 	w.cfg.Sink.Done(&f.x.Row)
 	w.mu.Lock()
 	w.events = append(w.events, Event{ID: f.id, At: f.x.Row.Done, Failed: f.x.Row.Outcome == record.Failed, Cut: f.x.Row.Outcome == record.Cut, Refused: f.x.Row.Error == record.ErrConnect})

@@ -61,6 +61,8 @@ func (f *Fold) confidence(all *part, stability stat.Stability, took judge.Answer
 		c.why = f.conditions.FewBursts()
 	case window < intervalResidences*light:
 		c.why = f.conditions.TooShort(window/light, intervalResidences, light)
+	case window < intervalResidences*f.setup.Load.SessionSeconds(light):
+		c.why = f.conditions.TooShortForSessions(intervalResidences, f.setup.Load.SessionSeconds(light))
 	case all.tally.due() < intervalRequests:
 		c.why = f.conditions.TooFew(all.tally.due(), intervalRequests)
 	default:

@@ -94,7 +94,10 @@ func TestChoices(t *testing.T) {
 	}
 }
 
-var compareLengths = cmp.Comparer(func(a, b workload.Lengths) bool { return a == b })
+var compareLengths = cmp.Options{
+	cmp.Comparer(func(a, b workload.Lengths) bool { return a == b }),
+	cmp.Comparer(func(a, b workload.Pause) bool { return a == b }),
+}
 
 func TestFlags(t *testing.T) {
 	for args, want := range map[string]func(p *Plan){

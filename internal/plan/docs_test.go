@@ -83,7 +83,11 @@ func (s *Setting) relations() string {
 		out = append(out, "or --"+s.Alternative.To)
 	}
 	for _, c := range s.Clashes {
-		out = append(out, "not with --"+asFlag(c.With))
+		not := "not with --" + asFlag(c.With)
+		if s.Unless != "" {
+			not += " but for --" + asFlag(s.Unless)
+		}
+		out = append(out, not)
 	}
 	for _, n := range s.Needs {
 		out = append(out, "only with "+alternatives(n.AnyOf))

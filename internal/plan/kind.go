@@ -232,6 +232,11 @@ func lengths() kind[workload.Lengths] {
 	return kind[workload.Lengths]{parse: workload.ParseLengths, write: workload.Lengths.String}
 }
 
+// pauses is a distribution of pauses.
+func pauses() kind[workload.Pause] {
+	return kind[workload.Pause]{parse: workload.ParsePause, write: workload.Pause.String}
+}
+
 // answerLength is one length for all answers.
 func answerLength() kind[int] {
 	k := wholeNumber(1, many)

@@ -57,11 +57,16 @@ type Target struct {
 type Ask struct {
 	Workload      string // name of a preset or of a file, [RandomWorkload] for generated prompts
 	Input, Output workload.Lengths
-	Prefix        int            // tokens
-	Tree          *workload.Tree // that prompts begin with the texts of, in place of Prefix; nil for none
-	PrefixShare   float64        // of the requests, where there is a prefix
-	Correlation   float64        // Spearman's, of the lengths of prompts and answers
-	Body          string         // JSON object
+	Prefix        int              // tokens
+	Tree          *workload.Tree   // that prompts begin with the texts of, in place of Prefix; nil for none
+	PrefixShare   float64          // of the requests, where there is a prefix
+	Correlation   float64          // Spearman's, of the lengths of prompts and answers
+	Turns         workload.Lengths // requests of a conversation
+	TurnInput     workload.Lengths // tokens that each further turn adds; zero: as Input
+	System        int              // tokens of a system prompt
+	History       string           // what conversations repeat of their answers: HistoryServed or HistoryPlanned
+	Think         workload.Pause   // of users: between the turns of a conversation, and in a closed loop before what they ask next
+	Body          string           // JSON object
 	NoStream      bool
 	Seed          uint64
 	SeedSet       bool // it was asked for
@@ -73,7 +78,6 @@ type Load struct {
 	Arrival     string
 	MaxInFlight int // 0 for no limit
 	Concurrency int // closed loop, users
-	Think       time.Duration
 
 	Duration time.Duration // of the window, AutoDuration for auto
 	Requests int64         // of the window, 0: it lasts Duration
@@ -329,6 +333,32 @@ func (t *Target) Kind() string {
 
 // Open says whether the load is an open loop.
 func (l *Load) Open() bool { return l.Rate > 0 }
+
+// What conversations repeat of their answers.
+const (
+	HistoryServed  = "served"  // what the server answered
+	HistoryPlanned = "planned" // generated words in its place
+)
+
+// Conversing says whether requests come in conversations: a rate is then one of their
+// begins, and a user holds one after the other.
+func (a *Ask) Conversing() bool { return a.Turns != workload.Fixed(1) }
+
+// MeanTurns is how many requests come of each that comes by itself, on average.
+func (a *Ask) MeanTurns() float64 {
+	if !a.Conversing() {
+		return 1
+	}
+	return workload.MeanTurns(a.Turns)
+}
+
+// FurtherInput is how much each further turn of a conversation adds to its prompt.
+func (a *Ask) FurtherInput() workload.Lengths {
+	if a.TurnInput.IsZero() {
+		return a.Input
+	}
+	return a.TurnInput
+}
 
 // Generated says whether prompts are generated.
 func (a *Ask) Generated() bool { return a.Workload == RandomWorkload || a.Preset() != "" }

@@ -39,6 +39,7 @@ type Setting struct {
 
 	Alternative *Alternative // the setting that says the same in another way
 	Clashes     []Clash      // settings with which it has no meaning
+	Unless      string       // condition in which it goes together with them all, "" for none
 	Needs       []Need       // settings without which it has no meaning
 	Targets     Targets      // the kinds of target that it is for
 	OtherTarget string       // what to do where the target is of another kind, "" for the usual

@@ -46,7 +46,8 @@ func Settings() []Setting {
 		ownPrompts = "a file brings its own prompts"
 		ownTimes   = "users send when they have their answer: use --arrival with "
 		ownLimit   = "users wait for their answers, so there are never more requests than users"
-		ownThink   = "think time belongs to users: use it with "
+		ownThink   = "think time belongs to users and to conversations (--turns 4): use it with "
+		conversed  = "say how long conversations are: --turns 4"
 		justThese  = "give --requests N --warmup 0s: whatever is sent is then counted"
 		noPage     = "--save-baseline compares nothing: compare with the baseline afterwards"
 		eachLaunch = "each launch has its own: "
@@ -145,6 +146,26 @@ func Settings() []Setting {
 		{Name: "workload", Verbs: verbs(VerbPredict), Group: groupWorkload, Arg: "NAME", Default: RandomWorkload,
 			Help:  "a workload with a name, as chat, for the lengths: pitot workload list",
 			value: field(presetName(), func(a *Ask) *string { return &a.Workload })},
+		{Name: "turns", Verbs: measuring, Group: groupWorkload, Arg: "N", Default: "1",
+			Clashes: []Clash{{"workload=" + anyFile, ownPrompts}},
+			Help:    "conversations of so many requests, as lengths are written: each repeats what was said before and adds to it. --rate then counts the conversations that begin, and a user of --concurrency holds one after the other",
+			value:   field(lengths(), func(a *Ask) *workload.Lengths { return &a.Turns })},
+		{Name: "turn-input", Verbs: measuring, Group: groupWorkload, Arg: "TOKENS", Unset: "as --input",
+			Needs: []Need{{AnyOf: "turns", Hint: conversed}},
+			Help:  "tokens that each further turn of a conversation adds to the prompt, besides the answer before it",
+			value: field(lengths(), func(a *Ask) *workload.Lengths { return &a.TurnInput })},
+		{Name: "system", Verbs: measuring, Group: groupWorkload, Arg: "TOKENS", Default: "0",
+			Needs: []Need{{AnyOf: "turns", Hint: conversed}},
+			Help:  "tokens of a system prompt that all conversations share, besides --input",
+			value: field(wholeNumber(0, workload.MaxLength), func(a *Ask) *int { return &a.System })},
+		{Name: "history", Verbs: measuring, Group: groupWorkload, Arg: "NAME", Default: HistoryServed,
+			Needs: []Need{{AnyOf: "turns", Hint: conversed}},
+			Help:  "what conversations repeat of their answers: served, what the server answered without its reasoning; or planned, generated words of the length that was asked for",
+			value: field(oneOf("history", HistoryServed, HistoryPlanned), func(a *Ask) *string { return &a.History })},
+		{Name: "think", Verbs: measuring, Group: groupWorkload, Arg: "TIME", Default: "0s",
+			Clashes: []Clash{{"rate", ownThink + "--concurrency"}, {"over=rate", ownThink + "--over concurrency"}}, Unless: "turns",
+			Help:  "pause of a user between an answer and the next request: 5s, uniform(1s,10s), exponential(10s) or lognormal(45s,40s); in conversations, and in a closed loop",
+			value: field(pauses(), func(a *Ask) *workload.Pause { return &a.Think })},
 		{Name: "body", Verbs: connecting, Group: groupWorkload, Arg: "JSON", Public: publicBody, Lost: lostFields,
 			Help:  "merged over each request's body: objects field by field, null takes one away",
 			value: field(jsonObject(), func(a *Ask) *string { return &a.Body })},
@@ -170,10 +191,6 @@ func Settings() []Setting {
 			Clashes: []Clash{{"concurrency", ownTimes + "--rate"}, {"over=concurrency", ownTimes + "--over rate"}},
 			Help:    "poisson, constant, gamma(0.5), on-off(5s,20s), mmpp(0.5:60s,4:10s), step(3,30s), ramp(0.5,2,60s), sinusoid(0.5,60s), diurnal(10m), piecewise(FILE), trace(FILE), clients(20,1.1,gamma(0.1)), or a sum as 0.8*poisson + 0.2*on-off(5s,20s): docs/workloads.md",
 			value:   field(arrivals(), func(l *Load) *string { return &l.Arrival })},
-		{Name: "think", Verbs: measuring, Group: groupLoad, Arg: "TIME", Default: "0s",
-			Clashes: []Clash{{"rate", ownThink + "--concurrency"}, {"over=rate", ownThink + "--over concurrency"}},
-			Help:    "closed loop: pause of a user between answer and next request",
-			value:   field(span(0), func(l *Load) *time.Duration { return &l.Think })},
 		{Name: "max-in-flight", Verbs: measuring, Group: groupLoad, Arg: "N", Unset: "none",
 			Clashes: []Clash{{"concurrency", ownLimit + ": lower --concurrency"}, {"over=concurrency", ownLimit}},
 			Help:    "most requests at once; the others wait, and their wait counts",

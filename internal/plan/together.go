@@ -23,12 +23,15 @@ func (d *decoder) overruled(name string, from source) bool {
 		}
 	}
 	for _, c := range d.known[name].Clashes {
-		if stronger(c.With) {
+		if stronger(c.With) && !d.together(d.known[name]) {
 			return true
 		}
 	}
 	return false
 }
+
+// together says that a setting goes with those that it clashes with otherwise.
+func (d *decoder) together(s *Setting) bool { return s.Unless != "" && d.conditionHolds(s.Unless) }
 
 // checkConflicts refuses settings that exclude each other or lack what they require,
 // for a kind of target; "" where the verb has no target.
@@ -45,7 +48,7 @@ func (d *decoder) checkConflicts(kind string) error {
 			continue // as it is without being given
 		}
 		for _, c := range s.Clashes {
-			if d.conditionHolds(c.With) {
+			if d.conditionHolds(c.With) && !d.together(s) {
 				return say.Errorf("--%s has no meaning with --%s", name, asFlag(c.With)).WithHint(c.Hint)
 			}
 		}

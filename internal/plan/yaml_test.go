@@ -118,6 +118,12 @@ func drawn(t *rapid.T) Plan {
 			whole(&p.Prefix, 1, 4096)(n)
 			maybe("prefix-share", real(&p.PrefixShare, 0, 1))
 		})
+		maybe("turns", func(n string) {
+			p.Turns, _ = workload.ParseLengths("uniform(1,9)")
+			maybe("turn-input", lengths(&p.TurnInput))
+			maybe("system", whole(&p.System, 1, 4096))
+			maybe("history", func(string) { p.History = HistoryPlanned })
+		})
 	}
 	maybe("body", func(string) {
 		p.Body = rapid.SampledFrom([]string{`{}`, `{"top_p":0.9}`, `{"stop":["a\n","\u0000"], "max_tokens": 7}`, "{\n}"}).Draw(t, "body")
@@ -130,7 +136,9 @@ func drawn(t *rapid.T) Plan {
 		maybe("max-in-flight", whole(&p.MaxInFlight, 1, many))
 	} else {
 		whole(&p.Concurrency, 1, mostUsers)("concurrency")
-		maybe("think", length(&p.Think, 0))
+	}
+	if p.Concurrency > 0 || p.Conversing() {
+		maybe("think", func(string) { p.Think = workload.FixedPause(time.Duration(rapid.Int64Range(0, 1e12).Draw(t, "think"))) })
 	}
 	if rapid.Bool().Draw(t, "by time") {
 		length(&p.Duration, time.Millisecond)("duration")

@@ -71,7 +71,11 @@ func (m *Model) conclude(run *result.Run) {
 func atLoad(p *result.Point) string {
 	switch {
 	case p.Load.Rate != nil:
-		return "At " + say.Decimal(*p.Load.Rate, 3) + " requests per second"
+		of := "requests"
+		if p.Load.Turns != nil {
+			of = "conversations"
+		}
+		return "At " + say.Decimal(*p.Load.Rate, 3) + " " + of + " per second"
 	case p.Load.Concurrency != nil:
 		return "With " + say.Plural(*p.Load.Concurrency, "concurrent user")
 	}

@@ -272,14 +272,20 @@ func loadText(p *result.Point) []string {
 	switch {
 	case l.Rate != nil:
 		s = fmt.Sprintf("open loop, %s, asked %s/s", l.Arrival, say.Decimal(*l.Rate, 6))
+		if l.Turns != nil {
+			s = fmt.Sprintf("open loop, %s, asked %s conversations/s of %s turns on average, %s requests/s", l.Arrival, say.Decimal(*l.Rate, 6), say.Decimal(*l.Turns, 2), say.Quantity(*l.Rate**l.Turns))
+		}
 		if due := p.Throughput.DuePerS; due != nil {
 			s += ", came due " + say.Quantity(*due) + "/s"
 		}
 	case l.Concurrency != nil:
 		s = "closed loop, " + say.Plural(*l.Concurrency, "user")
-		if l.ThinkMS != nil {
-			s += ", thinking " + say.Seconds(*l.ThinkMS/1e3)
+		if l.Turns != nil {
+			s += fmt.Sprintf(", each in one conversation after the other of %s turns on average", say.Decimal(*l.Turns, 2))
 		}
+	}
+	if l.ThinkMS != nil {
+		s += ", thinking " + say.Seconds(*l.ThinkMS/1e3)
 	}
 	if l.MaxInFlight != nil {
 		s += fmt.Sprintf(", at most %s in flight", say.Plural(*l.MaxInFlight, "request"))

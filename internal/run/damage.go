@@ -144,7 +144,7 @@ func headOf(p *plan.Plan, path string) result.Run {
 // plannedSetup is that of a point of a single load, as far as the plan tells.
 func plannedSetup(p *plan.Plan, stamps string) measure.Setup {
 	s := measure.Setup{
-		T0: int64(p.Warmup), Load: describeLoad(&p.Load), SLO: p.SLO, GPUs: p.GPUs, Price: p.Price(),
+		T0: int64(p.Warmup), Load: describeLoad(&p.Ask, &p.Load), SLO: p.SLO, GPUs: p.GPUs, Price: p.Price(),
 		Stamps: stamps, Requests: p.Requests, AutoWarmup: p.Warmup == plan.AutoWarmup,
 	}
 	if s.AutoWarmup {

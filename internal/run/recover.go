@@ -254,7 +254,7 @@ func (m *remains) underWay(point int32, s measure.Setup, runSeed uint64, last, l
 // to an id: when they were due follows from the seed. It fails when that is not
 // what the rows say.
 func (m *remains) scheduled(s measure.Setup, runSeed uint64, point int32, until, upTo int64) (_ iter.Seq[dueRequest], ok bool) {
-	if s.Load.Rate == nil {
+	if s.Load.Rate == nil || s.Load.Turns != nil { // what follows an answer has no schedule
 		return nil, false
 	}
 	schedule := func() (arrival.Process, error) {

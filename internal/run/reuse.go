@@ -224,6 +224,9 @@ const mostForeseen = 20_000
 // shared prefix that is asked for while it is computed for the first time is found, in
 // Expected; in Late it is not, until that request has ended.
 func ExpectedHits(p *plan.Plan, n int64) *result.PrefixCache {
+	if p.Conversing() { // when later turns come depends on the answers
+		return nil
+	}
 	t := &target.Target{Kind: p.Kind(), KV: target.KVCacheOf(target.WantedBy(p)), Residence: expectedAlone}
 	if r := target.ResidenceOf(target.WantedBy(p)); r > 0 {
 		t.Residence = r
@@ -278,13 +281,13 @@ func dueTimes(p *plan.Plan, t *target.Target, n int) ([]int64, error) {
 	due := make([]int64, n)
 	if p.Rate == 0 {
 		users := max(p.Concurrency, 1)
-		each := int64(t.Residence + p.Think)
+		each := int64(t.Residence + p.Think.Mean())
 		for i := range due {
 			due[i] = int64(i/users)*each + int64(i%users)*each/int64(users)
 		}
 		return due, nil
 	}
-	cfg, err := schedule(&p.Load, t, arrivalSeed(p.Seed, 0))
+	cfg, err := schedule(p, &p.Load, t, &source{}, 0)
 	if err != nil {
 		return nil, err
 	}

@@ -278,7 +278,19 @@ func newSource(p *plan.Ask, t *target.Target, point int32) (source, error) {
 	if err != nil {
 		return source{}, say.Errorf("%v", err)
 	}
-	return source{Source: w, about: w.Describe(t.Options.Vocab), cold: p.Prefix == 0 && p.Tree == nil, close: func() {}}, nil
+	src := source{Source: w, about: w.Describe(t.Options.Vocab), cold: p.Prefix == 0 && p.Tree == nil, close: func() {}}
+	if !p.Conversing() {
+		return src, nil
+	}
+	v, err := workload.NewConversations(workload.ConversationConfig{
+		First: w, Turns: p.Turns, Input: p.FurtherInput(), Output: p.Output, Think: p.Think, System: p.System, Planned: p.History == plan.HistoryPlanned,
+		Seed: seed.At(s, seed.Workload, 0), Nonce: seed.At(s, seed.Nonce, 0), Calibration: t.Calibration,
+	})
+	if err != nil {
+		return source{}, say.Errorf("%v", err)
+	}
+	src.Source, src.about.Conversations, src.cold = v, v.Describe(), false
+	return src, nil
 }
 
 // point measures one point and gives what its records are to be read with; nil
@@ -299,7 +311,7 @@ func (s *Session) point(ctx context.Context, l *plan.Load, index int32, what Loa
 			return nil, nil
 		}
 	}
-	cfg, err := schedule(l, t, arrivalSeed(p.Seed, index))
+	cfg, err := schedule(p, l, t, &src, index)
 	if err != nil {
 		return nil, err
 	}
@@ -328,9 +340,9 @@ func (s *Session) point(ctx context.Context, l *plan.Load, index int32, what Loa
 	}
 	if what.GiveUp && l.Rate > 0 {
 		light := float64(setup.Residence) / 1e9
-		cfg.Expect = cmp.Or(cfg.Window, int64(float64(l.Requests)/l.Rate*1e9))
+		cfg.Expect = cmp.Or(cfg.Window, int64(float64(l.Requests)/(l.Rate*p.MeanTurns())*1e9))
 		cfg.GiveUp = func(elapsed int64, underWay []float64) bool {
-			return judge.Hopeless(underWay, float64(elapsed)/1e9, l.Rate, light)
+			return judge.Hopeless(underWay, float64(elapsed)/1e9, l.Rate*p.MeanTurns(), light)
 		}
 	}
 	core := load.NewCore(cfg)
@@ -406,7 +418,7 @@ func (s *Session) point(ctx context.Context, l *plan.Load, index int32, what Loa
 // not known yet.
 func plannedPoint(p *plan.Plan, t *target.Target, l *plan.Load, src *source, cfg *load.Config, what Load, light int64) measure.Setup {
 	setup := measure.Setup{
-		T0: cfg.Warmup, T1: cfg.Warmup + cfg.Window, Load: describeLoad(l), SLO: p.SLO,
+		T0: cfg.Warmup, T1: cfg.Warmup + cfg.Window, Load: describeLoad(&p.Ask, l), SLO: p.SLO,
 		GPUs: cmp.Or(p.GPUs, t.GPUs), Price: p.Price(), Stamps: stamps(t),
 		// An embedded target starts fresh with every run and remembers no prompt.
 		Cold: src.cold, Seeded: p.SeedSet && t.Kind == "http",
@@ -436,7 +448,7 @@ func virtual(p *plan.Plan, t *target.Target, src source, sink record.Sink, index
 		overhead = target.ChatOverhead
 	}
 	return load.NewVirtual(load.VirtualConfig{
-		Overhead: overhead, Engine: t.Engine(seed.Point(p.Seed, index)), Source: src, Sink: sink, Point: index, Thaw: t.Thaw, Count: token.Universal().Count,
+		Overhead: overhead, Engine: t.Engine(seed.Point(p.Seed, index)), Source: src.Source, Sink: sink, Point: index, Thaw: t.Thaw, Count: token.Universal().Count,
 		Tell: tell, Every: every,
 	})
 }
@@ -448,7 +460,7 @@ func (s *Session) wall(ctx context.Context, l *plan.Load, src source, sink recor
 	spare := 0
 	if l.Rate > 0 {
 		// As many as a load of this rate keeps busy, and some for its bursts.
-		busy := l.Rate * max(t.Residence, 100*time.Millisecond).Seconds()
+		busy := l.Rate * p.MeanTurns() * max(t.Residence, 100*time.Millisecond).Seconds()
 		conns = int(busy+4*math.Sqrt(busy)) + 4
 		spare = 4 + conns/16
 	}
@@ -464,7 +476,7 @@ func (s *Session) wall(ctx context.Context, l *plan.Load, src source, sink recor
 	ahead := min(max(conns, 64), int(max(8, 64<<20/(8*(p.Input.Mean()+p.PrefixMean())))))
 	w := load.NewWall(context.WithoutCancel(ctx), load.WallConfig{
 		Dialer: t.Dialer, API: t.API, Route: t.Route, Options: t.Options, Headers: t.Headers, Secret: t.Secret, Memory: t.Memory,
-		Source: src, Sink: sink, Point: index, Ahead: ahead, Spare: spare,
+		Source: src.Source, Sink: sink, Point: index, Ahead: ahead, Spare: spare,
 		Nonce: fmt.Sprintf("pitot-%x-%d", p.Seed, index),
 	})
 	if p.NoProbe {
@@ -482,9 +494,15 @@ func (s *Session) wall(ctx context.Context, l *plan.Load, src source, sink recor
 }
 
 // schedule makes the decisions' input of a load.
-func schedule(l *plan.Load, t *target.Target, seed uint64) (load.Config, error) {
+func schedule(p *plan.Plan, l *plan.Load, t *target.Target, src *source, point int32) (load.Config, error) {
+	lasts := t.Residence // what comes by itself, with what follows it
+	if p.Conversing() && lasts > 0 {
+		d := describeLoad(&p.Ask, l)
+		lasts = time.Duration(d.SessionSeconds(lasts.Seconds()) * 1e9)
+	}
 	cfg := load.Config{
-		Users: l.Concurrency, Cap: l.MaxInFlight, Warmup: int64(l.WarmupFor(t.Residence)),
+		Follow: load.Followed(src.Source),
+		Users:  l.Concurrency, Cap: l.MaxInFlight, Warmup: int64(l.WarmupFor(lasts)),
 		Window: int64(l.Duration), Requests: l.Requests, Timeout: int64(t.Timeout), Gone: int64(goneAfter),
 	}
 	if l.Requests > 0 {
@@ -504,7 +522,7 @@ func schedule(l *plan.Load, t *target.Target, seed uint64) (load.Config, error) 
 			cfg.Begun = cfg.Warmup / 2
 		}
 		if cfg.Begun > 0 {
-			cfg.Stagger = int64(cmp.Or(t.Residence, unknownResidence) + l.Think)
+			cfg.Stagger = int64(cmp.Or(lasts, unknownResidence) + p.Think.Mean())
 		}
 	}
 	if l.Rate > 0 {
@@ -512,18 +530,22 @@ func schedule(l *plan.Load, t *target.Target, seed uint64) (load.Config, error) 
 		if err != nil {
 			return cfg, err
 		}
-		a, err := law.Process(l.Rate, seed, cfg.Warmup)
+		a, err := law.Process(l.Rate, arrivalSeed(p.Seed, point), cfg.Warmup)
 		if err != nil {
 			return cfg, say.Errorf("%v", err).WithHint(say.Hint(err))
 		}
 		cfg.Arrivals = a
 	}
-	if l.Think > 0 {
-		think := int64(l.Think)
-		cfg.Think = func(int64) int64 { return think }
+	if !p.Think.None() && l.Rate == 0 {
+		of := seed.At(seed.Point(p.Seed, point), seed.Workload, 0)
+		cfg.Think = func(id int64) int64 { return int64(p.Think.Draw(seed.At(of, betweenRequests, uint64(id)))) }
 	}
 	return cfg, nil
 }
+
+// betweenRequests is the stream of a workload's seed that the pauses of users are drawn
+// from between requests that do not follow one another.
+const betweenRequests = 0x7061_7573_0000_0000
 
 // goneAfter is how long a target refuses every connection until it is taken to
 // have gone away: longer than one takes that hands its socket on to another
@@ -553,17 +575,21 @@ func ExpectedArrivals(l *plan.Load) *result.Arrivals {
 	return a
 }
 
-func describeLoad(l *plan.Load) result.Load {
+func describeLoad(a *plan.Ask, l *plan.Load) result.Load {
 	d := result.Load{Loop: "closed"}
 	if l.Open() {
 		d.Loop, d.Rate, d.Arrival = "open", &l.Rate, l.Arrival
 		d.Expected = ExpectedArrivals(l)
 	} else {
 		d.Concurrency = &l.Concurrency
-		if l.Think > 0 {
-			ms := l.Think.Seconds() * 1e3
-			d.ThinkMS = &ms
-		}
+	}
+	if !a.Think.None() {
+		ms := a.Think.Mean().Seconds() * 1e3
+		d.ThinkMS = &ms
+	}
+	if a.Conversing() {
+		turns := a.MeanTurns()
+		d.Turns = &turns
 	}
 	if l.MaxInFlight > 0 {
 		d.MaxInFlight = &l.MaxInFlight

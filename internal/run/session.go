@@ -295,7 +295,7 @@ func (s *Session) Measure(ctx context.Context, l Load) (*Measured, error) {
 	hard.Rate, hard.Concurrency, hard.Requests, hard.Duration, hard.Warmup = l.Rate, l.Concurrency, l.Requests, l.Duration, l.Warmup
 	if int(index) < len(s.earlier) {
 		e := s.earlier[index]
-		if had, want := e.setup.Load, describeLoad(&hard); !sameLoad(had, want) || e.setup.Stage != l.Stage || e.setup.Requests != l.Requests {
+		if had, want := e.setup.Load, describeLoad(&s.plan.Ask, &hard); !sameLoad(had, want) || e.setup.Stage != l.Stage || e.setup.Requests != l.Requests {
 			return nil, say.Errorf("the run in %s cannot be resumed: its point %d had another load", s.Dir, index+1).WithHint("start again with another --out")
 		}
 		return s.measured(e.fold, index), nil

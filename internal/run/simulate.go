@@ -67,7 +67,7 @@ func (r *Runner) inMemory(ctx context.Context, p *plan.Plan, t *target.Target, l
 		return nil, err
 	}
 	defer src.close()
-	cfg, err := schedule(l, t, arrivalSeed(p.Seed, index))
+	cfg, err := schedule(p, l, t, &src, index)
 	if err != nil {
 		return nil, err
 	}

@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"math"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -118,8 +119,41 @@ func (t *Target) probe(ctx context.Context, p Wanted) error {
 		if err := t.calibrate(ctx); err != nil {
 			return err
 		}
+		if p.Conversing() {
+			return t.calibrateTurns(ctx)
+		}
 	}
 	return nil
+}
+
+// calibrateTurns finds out what the chat template adds to a conversation for each further
+// turn, and for a system prompt. Where the server does not tell, they are taken for
+// nothing.
+func (t *Target) calibrateTurns(ctx context.Context) error {
+	c := &t.Calibration
+	if c.PerWord == 0 || !t.API.Messages(t.Options) {
+		return nil
+	}
+	seed := uint64(time.Now().UnixNano())
+	besides := func(roles ...string) float64 { // the request of one message, tokens
+		r := requestOfWords(greetingWords, seed)
+		one := r.Messages[0].Segments
+		r.Messages = nil
+		for i, role := range roles {
+			segments := slices.Clone(one)
+			segments[0].Seed += uint64(i)
+			r.Messages = append(r.Messages, workload.Message{Role: role, Segments: segments})
+		}
+		row := t.askWithRetries(ctx, r, 1)
+		if row.PromptTokens < 0 {
+			return 0
+		}
+		words := float64(greetingWords * len(roles))
+		return float64(row.PromptTokens) - c.Overhead - float64(c.PerWord*words)
+	}
+	c.Turn = besides("user", "assistant", "user")
+	c.System = besides("system", "user")
+	return ctx.Err()
 }
 
 // checkContextLength refuses lengths that exceed the context the server reports.

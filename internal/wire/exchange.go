@@ -36,6 +36,7 @@ type Exchange struct {
 	Request []byte      // the request as it goes on the wire
 	Secret  string      // what must not be in any record, one secret a line
 	Asked   api.Asked   // bounds the answer
+	Keep    bool        // what the answer says is wanted: see [Exchange.Text]
 	Memory  *Memory     // what all exchanges together may hold, nil for no end of it
 	Owner   any         // of the caller
 
@@ -120,7 +121,15 @@ func (x *Exchange) resetAnswer() {
 	x.last, x.prev, x.lastToken, x.more = 0, 0, record.Unset, false
 	x.perEvent, x.completion, x.reasoning, x.choices = false, 0, false, 0
 	x.answered, x.err, x.fault, x.done = false, nil, nil, false
+	x.delta.Keep, x.delta.Text = x.Keep, x.delta.Text[:0]
+	if cap(x.delta.Text) > api.MaxKept {
+		x.delta.Text = nil
+	}
 }
+
+// Text is what the answer says, without reasoning, refusals and calls: what a client
+// hands back with the next turn. It is valid until the exchange begins again.
+func (x *Exchange) Text() []byte { return x.delta.Text }
 
 // Sent stamps the request as sent at a clock reading.
 func (x *Exchange) Sent(at int64) {
@@ -225,7 +234,7 @@ func (x *Exchange) takePlain(b []byte) error {
 	}
 	if x.isStream() {
 		err := x.frames.Feed(b, x.onEvent)
-		if x.frames.Partial()+len(x.fresh) > unaccounted && err == nil {
+		if x.frames.Partial()+len(x.fresh)+len(x.delta.Text) > unaccounted && err == nil {
 			err = x.accountMemory()
 		}
 		return err
@@ -262,7 +271,7 @@ func (x *Exchange) accountMemory() error {
 
 // bufferBytes is how many bytes its buffers take.
 func (x *Exchange) bufferBytes() int64 {
-	return int64(cap(x.whole)+x.frames.Held()) + int64(cap(x.fresh))*int64(unsafe.Sizeof(record.Chunk{}))
+	return int64(cap(x.whole)+x.frames.Held()+cap(x.delta.Text)) + int64(cap(x.fresh))*int64(unsafe.Sizeof(record.Chunk{}))
 }
 
 // shrinkBuffers gives large buffers back when the answer has ended.

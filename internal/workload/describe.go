@@ -10,15 +10,17 @@ import (
 // Description is the workload section of run.json, as far as the workload
 // itself can tell it.
 type Description struct {
-	Kind        string                  `json:"kind"`             // "random", "file" or "trace"
-	Preset      string                  `json:"preset,omitempty"` // name of the preset that lengths come from, where none was changed
-	Input       string                  `json:"input,omitempty"`  // lengths in tokens, as ParseLengths reads them
-	Output      string                  `json:"output,omitempty"`
-	Correlation float64                 `json:"correlation,omitempty"` // Spearman's, of the lengths of prompts and answers
-	Prefix      *PrefixDescription      `json:"prefix,omitempty"`
-	Vocabulary  *VocabularyDescription  `json:"vocabulary,omitempty"`
-	Calibration *CalibrationDescription `json:"calibration,omitempty"`
-	File        *FileDescription        `json:"file,omitempty"`
+	Kind        string  `json:"kind"`             // "random", "file" or "trace"
+	Preset      string  `json:"preset,omitempty"` // name of the preset that lengths come from, where none was changed
+	Input       string  `json:"input,omitempty"`  // lengths in tokens, as ParseLengths reads them
+	Output      string  `json:"output,omitempty"`
+	Correlation float64 `json:"correlation,omitempty"` // Spearman's, of the lengths of prompts and answers
+	// Conversations is what follows a request, nil where requests stand alone.
+	Conversations *ConversationDescription `json:"conversations,omitempty"`
+	Prefix        *PrefixDescription       `json:"prefix,omitempty"`
+	Vocabulary    *VocabularyDescription   `json:"vocabulary,omitempty"`
+	Calibration   *CalibrationDescription  `json:"calibration,omitempty"`
+	File          *FileDescription         `json:"file,omitempty"`
 }
 
 // PrefixDescription is what prompts begin with. Each is so many tokens longer than
@@ -28,6 +30,26 @@ type PrefixDescription struct {
 	Share  float64 `json:"share"`          // of the requests, that begin with the same; the others have one of their own
 	Prompt string  `json:"prompt"`         // lengths of whole prompts: input and prefix
 	Tree   string  `json:"tree,omitempty"` // that they begin with the texts of, as ParseTree reads it
+}
+
+// ConversationDescription is a [ConversationConfig], as far as the request that begins a
+// conversation does not say it.
+type ConversationDescription struct {
+	Turns   string `json:"turns"`   // lengths, as ParseLengths reads them
+	Input   string `json:"input"`   // tokens that a further turn adds, besides the answer before it
+	Think   string `json:"think"`   // pause before a further turn, as ParsePause reads it
+	System  int    `json:"system"`  // tokens of the system prompt
+	History string `json:"history"` // of what the answers are repeated: "served" or "planned"
+}
+
+// Describe describes what follows the first turn.
+func (v *Conversations) Describe() *ConversationDescription {
+	c := &v.config
+	d := &ConversationDescription{c.Turns.String(), c.Input.String(), c.Think.String(), c.System, "served"}
+	if c.Planned {
+		d.History = "planned"
+	}
+	return d
 }
 
 // withPrefix writes lengths of prompts with a prefix: "640", or "uniform(1,8) + 512".
@@ -49,6 +71,8 @@ type VocabularyDescription struct {
 type CalibrationDescription struct {
 	OverheadTokens float64 `json:"overhead_tokens"`
 	TokensPerWord  float64 `json:"tokens_per_word"`
+	TurnTokens     float64 `json:"turn_tokens,omitempty"`   // that a further turn of a conversation brings besides its words
+	SystemTokens   float64 `json:"system_tokens,omitempty"` // that a system prompt does
 }
 
 // FileDescription is the file that prompts come from.
@@ -80,7 +104,7 @@ func (r *Random) Describe(v *token.Vocabulary) Description {
 		d.Prefix = &PrefixDescription{int(math.Round(t.Mean())), c.PrefixShare, c.Input.String() + " + " + t.String(), t.String()}
 	}
 	if k := c.Calibration; k.known() {
-		d.Calibration = &CalibrationDescription{k.Overhead, k.PerWord}
+		d.Calibration = &CalibrationDescription{k.Overhead, k.PerWord, k.Turn, k.System}
 	}
 	return d
 }

@@ -30,6 +30,10 @@ const (
 // template comes on top.
 type Calibration struct {
 	Overhead, PerWord float64 // tokens
+
+	// What a chat's template adds besides: to a conversation for each further turn, which
+	// is an answer and a message of the user, and for a system prompt.
+	Turn, System float64
 }
 
 func (c Calibration) known() bool { return c != Calibration{} }

@@ -156,7 +156,7 @@ func TestCalibration(t *testing.T) {
 		{10, 1.5, 100, 30, 80, 130, 20},
 		{-2, 1, 100, 0, 102, 100, 0},
 	} {
-		r := random(t, RandomConfig{Input: Fixed(c.input), Output: Fixed(1), Prefix: c.prefix, PrefixShare: 1, Calibration: Calibration{c.overhead, c.perWord}})
+		r := random(t, RandomConfig{Input: Fixed(c.input), Output: Fixed(1), Prefix: c.prefix, PrefixShare: 1, Calibration: Calibration{Overhead: c.overhead, PerWord: c.perWord}})
 		q := requestAt(t, r, 0)
 		segments := q.Messages[0].Segments
 		words, shared := 0, 0
@@ -181,7 +181,7 @@ func TestNewRandomErrors(t *testing.T) {
 		"prefix share is 1.5":      func(c *RandomConfig) { c.PrefixShare = 1.5 },
 		"0 + NaN × words":          func(c *RandomConfig) { c.Calibration.PerWord = math.NaN() },
 		"12 + 0 × words":           func(c *RandomConfig) { c.Calibration.Overhead = 12 },
-		"+Inf + 1 × words is no n": func(c *RandomConfig) { c.Calibration = Calibration{math.Inf(1), 1} },
+		"+Inf + 1 × words is no n": func(c *RandomConfig) { c.Calibration = Calibration{Overhead: math.Inf(1), PerWord: 1} },
 	} {
 		c := ok
 		spoil(&c)
@@ -195,7 +195,7 @@ func TestNewRandomErrors(t *testing.T) {
 }
 
 func TestRandomDescribe(t *testing.T) {
-	r := random(t, RandomConfig{Input: Fixed(1024), Output: lengths(t, "uniform(1,8)"), Prefix: 64, PrefixShare: 0.5, Calibration: Calibration{11, 1}})
+	r := random(t, RandomConfig{Input: Fixed(1024), Output: lengths(t, "uniform(1,8)"), Prefix: 64, PrefixShare: 0.5, Calibration: Calibration{Overhead: 11, PerWord: 1}})
 	got, err := json.Marshal(r.Describe(token.Universal()))
 	const want = `{"kind":"random","input":"1024","output":"uniform(1,8)","prefix":{"tokens":64,"share":0.5,"prompt":"1088"},` +
 		`"vocabulary":{"name":"universal","words":8192,"first_words":2048},"calibration":{"overhead_tokens":11,"tokens_per_word":1}}`

@@ -106,7 +106,7 @@ func (r *Replay) Describe(v *token.Vocabulary) Description {
 	d.Output = r.config.Output.String()
 	d.Vocabulary = &VocabularyDescription{v.Name(), v.Size(), v.FirstSize()}
 	if k := r.config.Calibration; k.known() {
-		d.Calibration = &CalibrationDescription{k.Overhead, k.PerWord}
+		d.Calibration = &CalibrationDescription{k.Overhead, k.PerWord, k.Turn, k.System}
 	}
 	return d
 }

@@ -17,8 +17,10 @@ type Request struct {
 	Exact    bool      // hold the engine to Output tokens where it can be (ignore_eos, min_tokens)
 	Class    string    // class for reports, "" for one by length
 	Session  int64     // Unknown if none
-	Turn     int32
-	Body     []byte // JSON object merged over the API's body, nil if none
+	Turn     int32     // in the session, from 0
+	Turns    int32     // requests that its session has in all, 0 where that is not known
+	History  int       // planned tokens of the prompt that were asked or answered before in its session
+	Body     []byte    // JSON object merged over the API's body, nil if none
 }
 
 // Message is one message of a chat; completion APIs send the texts of all

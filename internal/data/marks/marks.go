@@ -70,6 +70,7 @@ type Load struct {
 	MaxInFlight *int     `json:"max_in_flight"`
 
 	Expected *Arrivals `json:"expected"`
+	Turns    *float64  `json:"turns"`
 }
 
 // Arrivals is what the arrival process of a load makes one expect.

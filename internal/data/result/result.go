@@ -238,6 +238,9 @@ type Load struct {
 	Concurrency *int     `json:"concurrency"`
 	ThinkMS     *float64 `json:"think_ms,omitempty"` // mean
 	MaxInFlight *int     `json:"max_in_flight,omitempty"`
+	// Requests of a conversation, on average: the rate then counts the conversations that
+	// begin, and a user holds one after the other. None where requests stand alone.
+	Turns *float64 `json:"turns,omitempty"`
 
 	Expected *Arrivals `json:"expected,omitempty"` // what the arrival process makes one expect; none in a closed loop
 }
@@ -250,6 +253,19 @@ type Arrivals struct {
 	Varies     bool               `json:"varies,omitempty"`     // the rate changes with time: there is no steady state, and the others are those about the rate
 	CycleS     float64            `json:"cycle_s,omitempty"`    // from burst to burst on average, or the period
 	ChangesS   []float64          `json:"changes_s,omitempty"`  // seconds of the window at which the rate jumps
+}
+
+// SessionSeconds is about how long a conversation lasts whose requests take so many
+// seconds; 0 where requests stand alone.
+func (l *Load) SessionSeconds(request float64) float64 {
+	if l.Turns == nil {
+		return 0
+	}
+	s := *l.Turns * request
+	if l.ThinkMS != nil {
+		s += max(*l.Turns-1, 0) * *l.ThinkMS / 1e3
+	}
+	return s
 }
 
 // Varies says that the rate of the load changes with time, so that it has no steady state.

@@ -240,7 +240,7 @@ func (e *Evidence) checkOffered() (c result.Check, applies bool) {
 			return c, false
 		}
 	}
-	if l.Rate == nil || l.Arrival != "poisson" && l.Expected == nil || e.conditions().Requests > 0 {
+	if l.Rate == nil || l.Turns != nil || l.Arrival != "poisson" && l.Expected == nil || e.conditions().Requests > 0 {
 		return c, false
 	}
 	due, asked := float64(e.Queue.members), *l.Rate*e.conditions().Seconds()

@@ -123,6 +123,12 @@ func (c *Conditions) TooShort(has float64, needs int, residence float64) string 
 	return fmt.Sprintf("%.0f %s; %d needed: %s", has, unit, needs, c.longer(float64(needs)*residence))
 }
 
+// TooShortForSessions says the same of conversations: the requests of one are alike, so it
+// is as one request that stays in the system for so long.
+func (c *Conditions) TooShortForSessions(needs int, session float64) string {
+	return fmt.Sprintf("turns of a conversation are alike: %.0f times a conversation's length; %d needed: %s", math.Floor(c.Seconds()/session), needs, c.longer(float64(needs)*session))
+}
+
 // TooFew says how many requests a window has, how many it needs, and what gives
 // them.
 func (c *Conditions) TooFew(has int64, needs int) string {

@@ -49,14 +49,15 @@ func (p Parts) warmup() time.Duration { return p.Load.WarmupFor(expectedResidenc
 // Run is for one load.
 func (p Parts) Run(budget time.Duration) Estimate {
 	l, warm := p.Load, p.warmup()
+	rate := l.Rate * p.Ask.MeanTurns() // of requests, where conversations begin at a rate
 	var e Estimate
 	switch {
 	case l.Rate > 0 && l.Requests > 0:
-		e.Time = seconds(float64(l.Requests)/l.Rate) + warm
-		e.Requests = l.Rate * e.Time.Seconds()
+		e.Time = seconds(float64(l.Requests)/rate) + warm
+		e.Requests = rate * e.Time.Seconds()
 	case l.Rate > 0:
 		e.Time = l.Duration + warm
-		e.Requests = l.Rate * e.Time.Seconds()
+		e.Requests = rate * e.Time.Seconds()
 	case l.Exactly:
 		e.Requests = float64(l.Requests)
 	case l.Requests > 0:
@@ -67,7 +68,7 @@ func (p Parts) Run(budget time.Duration) Estimate {
 	if !l.Until.None() { // the window is doubled for as long as it may be
 		e.AtMost = true
 		e.Time = budget + warm
-		e.Requests = l.Rate * e.Time.Seconds()
+		e.Requests = rate * e.Time.Seconds()
 	}
 	return p.price(e.times(l.Repeat))
 }
@@ -88,10 +89,10 @@ func (p Parts) Sweep(s *plan.Search) Estimate {
 		case l.Requests > 0:
 			e.Requests += float64(l.Requests)
 		case !closed: // else it is not known
-			e.Requests += x * (window + p.warmup()).Seconds()
+			e.Requests += x * p.Ask.MeanTurns() * (window + p.warmup()).Seconds()
 		}
 		if l.Requests > 0 && !closed {
-			e.Time += seconds(float64(l.Requests)/x) + p.warmup()
+			e.Time += seconds(float64(l.Requests)/(x*p.Ask.MeanTurns())) + p.warmup()
 		}
 	}
 	if l.Requests == 0 {
@@ -125,11 +126,27 @@ func (e Estimate) times(n int) Estimate {
 	return e
 }
 
+// history is what a request of a conversation has beyond its first turn's, on average, in
+// tokens.
+func (p Parts) history() float64 {
+	if !p.Ask.Conversing() {
+		return 0
+	}
+	const draws = 1024
+	requests, tokens := 0.0, 0.0
+	for i := range draws {
+		n := float64(p.Ask.Turns.Quantile((float64(i) + 0.5) / draws))
+		requests += n
+		tokens += n * (n - 1) / 2 // that many times a turn is in a later prompt
+	}
+	return float64(p.Ask.System) + tokens/requests*(p.Ask.Output.Mean()+p.Ask.FurtherInput().Mean())
+}
+
 // price fills in the tokens and what all costs.
 func (p Parts) price(e Estimate) Estimate {
 	random := p.Ask.Generated()
 	if random {
-		e.Input = e.Requests * (p.Ask.Input.Mean() + p.Ask.PrefixMean())
+		e.Input = e.Requests * (p.history() + p.Ask.Input.Mean() + p.Ask.PrefixMean())
 	}
 	if in, out, ok := p.Ask.RecordedMeans(); ok {
 		e.Input, e.Output = e.Requests*in, e.Requests*out

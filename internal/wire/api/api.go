@@ -119,6 +119,9 @@ type Delta struct {
 	Usage  Usage
 	Fault  *Fault // an error in place of an answer
 
+	Keep bool   // the text of the answer is wanted; not cleared
+	Text []byte // with Keep: of choice 0, without reasoning, refusals and calls, in one piece with that of earlier events; not cleared
+
 	Most   int  // parts that there may be, 0 for any number; not cleared
 	Excess bool // there were more: the rest was not read
 }

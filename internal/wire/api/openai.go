@@ -280,7 +280,7 @@ func (o *openaiDecoder) Whole(data []byte, d *Delta) error {
 // choice reads one element of choices.
 func (o *openaiDecoder) choice(d *Delta) bool {
 	s := &o.s
-	first := len(d.Parts)
+	first, text := len(d.Parts), len(d.Text)
 	var index, tokens int32
 	var finish []byte
 	ok := s.object(func(key []byte) bool {
@@ -313,6 +313,9 @@ func (o *openaiDecoder) choice(d *Delta) bool {
 	}
 	if index == Impossible {
 		index = math.MaxInt32
+	}
+	if index != 0 {
+		d.Text = d.Text[:text]
 	}
 	parts := d.Parts[first:]
 	for i := range parts {
@@ -406,6 +409,9 @@ func (o *openaiDecoder) addPart(d *Delta, kind record.Kind) bool {
 		return ok
 	}
 	o.texts, o.from, o.to = o.texts+1, from, o.s.i-1
+	if d.Keep && kind == record.Answer {
+		d.Text = appendUnquoted(d.Text, o.s.b[from:o.s.i-1])
+	}
 	for i := len(d.Parts) - 1; i >= 0 && d.Parts[i].Choice == -1; i-- {
 		if p := &d.Parts[i]; p.Kind == kind {
 			if kind == record.Reasoning {

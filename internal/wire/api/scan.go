@@ -382,5 +382,13 @@ func unquote(raw []byte) string {
 	return string(bytes.ToValidUTF8(raw, []byte("\uFFFD")))
 }
 
+// appendUnquoted appends the text of a raw JSON string, as [unquote] gives it.
+func appendUnquoted(b, raw []byte) []byte {
+	if bytes.IndexByte(raw, '\\') < 0 && utf8.Valid(raw) {
+		return append(b, raw...)
+	}
+	return append(b, unquote(raw)...)
+}
+
 // atEnd says whether nothing but space is left.
 func (s *scanner) atEnd() bool { return s.peek() == 0 && s.i >= len(s.b) }

@@ -1,6 +1,10 @@
 package api
 
-import "bytes"
+import (
+	"bytes"
+
+	"pitot/internal/data/record"
+)
 
 // textReader is a decoder that says where the text of the event it read last
 // stands in it: behind its opening quote, to its closing one. ok is false unless
@@ -51,6 +55,9 @@ func (f *fast) Event(name, data []byte, d *Delta) error {
 	if raw, usage, ok := f.matches(data); ok {
 		p := f.part
 		p.Bytes = int32(textLen(raw))
+		if d.Keep && p.Kind == record.Answer && p.Choice == 0 {
+			d.Text = appendUnquoted(d.Text, raw)
+		}
 		d.Parts = append(d.Parts, p)
 		d.Usage = usage
 		return nil

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"io"
+	"os"
 	"slices"
 	"strconv"
 	"strings"
@@ -27,6 +28,7 @@ func workloadActions() []workloadAction {
 		{"show", "one of them: its lengths, and where the numbers come from", showWorkload},
 		{"stats", "what the requests of one, of a trace or of a file of prompts are like", workloadStats},
 		{"lint", "what is odd about it; --arrival LAW: that its times are said to follow, --max-model-len N", lintWorkload},
+		{"convert", "its requests in another format: pitot workload convert IN --to pitot|mooncake|timed_trace|aiperf|openai [-o OUT]", convertWorkload},
 	}
 }
 
@@ -138,6 +140,72 @@ func lintWorkload(e *Env, args []string) error {
 	})
 }
 
+// convertWorkload writes the requests of a file in another format.
+func convertWorkload(e *Env, args []string) error {
+	var in, to, out string
+	for len(args) > 0 {
+		name, value, valued := strings.Cut(args[0], "=")
+		args = args[1:]
+		if !strings.HasPrefix(name, "-") {
+			if in != "" {
+				return say.Errorf("one file at a time: %q and %q", in, name)
+			}
+			in = name
+			continue
+		}
+		if !valued {
+			if len(args) == 0 {
+				return say.Errorf("%s wants a value", name)
+			}
+			value, args = args[0], args[1:]
+		}
+		switch name {
+		case "--to":
+			to = value
+		case "-o", "--out":
+			out = value
+		default:
+			return say.Errorf("unknown flag %s", name).WithHint(say.Known(name, []string{"--to", "-o"}))
+		}
+	}
+	switch {
+	case in == "":
+		return say.Errorf("no file named").WithHint("for example pitot workload convert trace.csv --to mooncake -o trace.jsonl")
+	case to == "":
+		return say.Errorf("no format named").WithHint("--to " + strings.Join(workload.ConvertTo(), "|"))
+	}
+	w := e.Stdout
+	if out != "" {
+		if a, err := os.Stat(out); err == nil {
+			if b, err := os.Stat(in); err == nil && os.SameFile(a, b) {
+				return say.Errorf("%s is the file that is read", out).WithHint("write to another with -o")
+			}
+		}
+		f, err := os.Create(out)
+		if err != nil {
+			return say.Errorf("write %s: %v", out, err).WithHint("choose another file with -o")
+		}
+		defer f.Close()
+		w = f
+	}
+	n, lost, err := workload.Convert(w, in, to)
+	if err != nil {
+		return err
+	}
+	if f, ok := w.(*os.File); ok && out != "" {
+		if err := f.Close(); err != nil {
+			return say.Errorf("write %s: %v", out, err).WithHint("choose another file with -o")
+		}
+	}
+	for _, sentence := range lost {
+		fmt.Fprintln(e.Stderr, "note: "+sentence)
+	}
+	if out != "" {
+		fmt.Fprintln(e.Stdout, say.Plural(n, "request")+" in "+out)
+	}
+	return nil
+}
+
 func workloadHelp(w io.Writer) {
 	fmt.Fprint(w, "pitot workload ACTION\n\nWhat can be asked of a target with --workload NAME.\n\n")
 	for _, a := range workloadActions() {
@@ -152,7 +220,7 @@ func workloadArguments(args []string, _ string) (found completion) {
 		for _, a := range workloadActions() {
 			found.words = append(found.words, plan.Choice{Name: a.name, About: a.about})
 		}
-	case slices.Contains([]string{"show", "stats", "lint"}, args[0]):
+	case slices.Contains([]string{"show", "stats", "lint", "convert"}, args[0]):
 		found.files = args[0] != "show"
 		for _, p := range workload.Presets() {
 			found.words = append(found.words, plan.Choice{Name: p.Name, About: p.About})

@@ -224,3 +224,18 @@ func anyNumber(value []byte) (int64, bool) {
 	}
 	return wholeNumber(value)
 }
+
+// unquoted is the text of a JSON string, or another value as it stands.
+func unquoted(value []byte) string {
+	if len(value) < 2 || value[0] != '"' {
+		return string(value)
+	}
+	if bytes.IndexByte(value, '\\') < 0 {
+		return string(value[1 : len(value)-1])
+	}
+	var s string
+	if json.Unmarshal(value, &s) != nil {
+		return string(value)
+	}
+	return s
+}

@@ -21,9 +21,10 @@ import (
 
 // FileOptions say how the requests of a file are asked.
 type FileOptions struct {
-	Seed   uint64  // order
-	Output Lengths // for requests that say none themselves; zero leaves it to the server
-	Exact  bool    // hold the engine to the known output lengths
+	Seed    uint64  // order
+	Output  Lengths // for requests that say none themselves; zero leaves it to the server
+	InOrder bool    // as they stand in the file, not as the seed draws
+	Exact   bool    // hold the engine to the known output lengths
 }
 
 // FileStats count what was in a file.
@@ -83,7 +84,9 @@ func Open(path string, o FileOptions) (*File, error) {
 	if err := f.index(); err != nil {
 		return nil, errors.Join(err, file.Close())
 	}
-	f.shuffle()
+	if !o.InOrder {
+		f.shuffle()
+	}
 	return f, nil
 }
 

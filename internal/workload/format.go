@@ -58,6 +58,9 @@ func detect(kind container, raw []byte) (format, error) {
 	if err != nil {
 		return format{}, err
 	}
+	if newHead(raw).isRequests("prompts") {
+		return format{name: "pitot", parse: parseRequest, header: true}, nil
+	}
 	var want []string
 	for _, f := range formats() {
 		for _, key := range f.keys {

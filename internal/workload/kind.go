@@ -145,6 +145,8 @@ var textKeys = []string{"messages", "conversations", "conversation", "prompt", "
 // are known, or a time a line.
 func isTrace(h *Head) bool {
 	switch {
+	case h.isRequests("lengths"):
+		return true
 	case h.Has("input_length", "output_length", "hash_ids", "timestamp"):
 		return !h.Has(textKeys...)
 	case h.Columns != nil:

@@ -145,7 +145,10 @@ func (r *Rows) index() (err error) {
 		return err
 	}
 	r.sha256 = hex.EncodeToString(hash.Sum(nil))
-	if blocks {
+	switch {
+	case r.form.block > 0:
+		r.block = r.form.block
+	case blocks:
 		best := slices.Index(misfits, slices.Min(misfits))
 		r.block, r.misfits = blockSizes[best], misfits[best]
 	}

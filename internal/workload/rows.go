@@ -35,6 +35,7 @@ type rowForm struct {
 	name   string
 	unit   string // of times, "" where there are none
 	header bool   // the first line is none
+	block  int    // tokens of a block, where the file says it
 	array  bool   // the rows are the elements of a JSON array
 	parse  func(raw []byte, q *row) (reason string)
 }
@@ -142,6 +143,8 @@ func rowFormOf(h *Head) (rowForm, error) {
 	switch {
 	case strings.TrimSpace(line) == "":
 		return rowForm{}, errors.New("it is empty")
+	case h.isRequests("lengths"):
+		return requestsForm(h), nil
 	case h.Keys != nil || line[0] == '{':
 		return jsonForm(h), nil
 	case h.Columns != nil && !isNumber(h.Columns[0]):
@@ -184,11 +187,11 @@ func jsonForm(h *Head) rowForm {
 	case !timed && !h.Has("timestamp"):
 		f.unit = ""
 	}
-	per := int64(1) // of what nanoseconds reads
+	unit := int64(1e9)
 	if f.unit == "ms" {
-		per = 1000
+		unit = 1e6
 	}
-	f.parse = func(raw []byte, q *row) string { return parseJSONRow(raw, q, per, f.unit != "") }
+	f.parse = func(raw []byte, q *row) string { return parseJSONRow(raw, q, unit, f.unit != "") }
 	return f
 }
 
@@ -198,7 +201,7 @@ var components = []string{"sys_prompt", "passages_ids", "history", "web_search",
 // component is where the part of an id stands.
 const component = 56
 
-func parseJSONRow(raw []byte, q *row, per int64, timed bool) (reason string) {
+func parseJSONRow(raw []byte, q *row, unit int64, timed bool) (reason string) {
 	at, fail := false, func(why string) {
 		if reason == "" {
 			reason = why
@@ -219,17 +222,17 @@ func parseJSONRow(raw []byte, q *row, per int64, timed bool) (reason string) {
 		switch string(key) {
 		case "timestamp":
 			text, _ := strings.CutPrefix(string(value), `"`)
-			stamp, ok := nanoseconds(strings.TrimSuffix(text, `"`))
+			stamp, ok := timeIn(strings.TrimSuffix(text, `"`), unit)
 			if !ok {
 				fail("no time that is known")
 			}
-			q.at, at = stamp/per, true
+			q.at, at = stamp, true
 		case "input_length":
 			q.input = length(value)
 		case "output_length":
 			q.output = length(value)
 		case "session_id":
-			q.client = strings.Trim(string(value), `"`)
+			q.client = unquoted(value)
 		case "hash_ids":
 			switch value[0] {
 			case '[':
@@ -353,10 +356,13 @@ func isNumber(s string) bool {
 }
 
 // nanoseconds of so many seconds, as they are written: exact to the nanosecond.
-func nanoseconds(text string) (int64, bool) {
+func nanoseconds(text string) (int64, bool) { return timeIn(text, 1e9) }
+
+// timeIn is a time in nanoseconds that is written in a unit of so many of them.
+func timeIn(text string, unit int64) (int64, bool) {
 	text = strings.TrimSpace(text)
 	whole, fraction, _ := strings.Cut(text, ".")
-	if n, err := strconv.ParseInt(whole, 10, 64); err == nil && len(fraction) <= 9 && n >= 0 && n < math.MaxInt64/1_000_000_000-1 {
+	if n, err := strconv.ParseInt(whole, 10, 64); err == nil && len(fraction) <= 9 && n >= 0 && n < math.MaxInt64/unit-1 {
 		f := int64(0)
 		if fraction != "" {
 			var err error
@@ -364,13 +370,13 @@ func nanoseconds(text string) (int64, bool) {
 				return 0, false
 			}
 		}
-		return n*1e9 + f, true
+		return n*unit + f/(1e9/unit), true
 	}
 	x, err := strconv.ParseFloat(text, 64)
-	if err != nil || !(x >= 0 && x < math.MaxInt64/1e9) {
+	if err != nil || !(x >= 0 && x < math.MaxInt64/float64(unit)) {
 		return 0, false
 	}
-	return int64(math.Round(x * 1e9)), true
+	return int64(math.Round(x * float64(unit))), true
 }
 
 // dateForms are how times of day are written.

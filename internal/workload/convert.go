@@ -1,0 +1,430 @@
+package workload
+
+import (
+	"bufio"
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"io"
+	"math"
+	"slices"
+	"strconv"
+
+	"pitot/internal/say"
+	"pitot/internal/workload/token"
+)
+
+// requestsSchema is what the first line of Pitot's own format says. Its types are those of
+// this file; docs/workloads.md has what they mean.
+const requestsSchema = "pitot.requests/v1"
+
+// requestsHead is the first line.
+type requestsHead struct {
+	Schema      string `json:"schema"`
+	Holds       string `json:"holds"`                  // "lengths" or "prompts"
+	BlockTokens int    `json:"block_tokens,omitempty"` // of the blocks that ids stand for
+}
+
+// requestsRow is each line behind it.
+type requestsRow struct {
+	DueNS    *int64             `json:"due_ns,omitempty"` // nanoseconds since the first
+	Input    *int64             `json:"input_tokens,omitempty"`
+	Output   *int64             `json:"output_tokens,omitempty"`
+	Blocks   []int64            `json:"blocks,omitempty"`
+	Client   string             `json:"client,omitempty"`
+	Messages *[]requestsMessage `json:"messages,omitempty"`
+	Body     json.RawMessage    `json:"body,omitempty"` // sent along
+}
+
+type requestsMessage struct {
+	Role    string `json:"role"`
+	Content string `json:"content"`
+}
+
+// asking is a request as any of the formats may hold it.
+type asking struct {
+	due           int64
+	timed         bool
+	input, output int
+	blocks        []int64
+	client        string
+	messages      []Message
+	body          []byte
+}
+
+// ConvertTo are the formats that [Convert] writes.
+func ConvertTo() []string { return []string{"pitot", "mooncake", "timed_trace", "aiperf", "openai"} }
+
+// Losses are what a conversion could not keep, a sentence each.
+type Losses []string
+
+// Convert writes the requests of a trace or of a file of prompts in another format, in the
+// order of their times, else in that of the file, and tells what that cannot hold.
+func Convert(w io.Writer, path, to string) (n int, lost Losses, err error) {
+	if !slices.Contains(ConvertTo(), to) {
+		return 0, nil, say.Errorf("--to %s is no format that can be written", to).WithHint(say.Known(to, ConvertTo()))
+	}
+	kind, err := Identify(path)
+	if err != nil {
+		return 0, nil, userError(path, err)
+	}
+	out := bufio.NewWriterSize(w, 256<<10)
+	c := &converter{to: to, out: out}
+	switch kind {
+	case Recorded:
+		err = c.trace(path)
+	case Prompts:
+		err = c.prompts(path)
+	default:
+		return 0, nil, say.Errorf("%s is a %s, of which requests are drawn: there are none in it to convert", path, kind)
+	}
+	if err == nil {
+		err = out.Flush()
+	}
+	return c.n, c.losses(), err
+}
+
+// converter writes requests, and counts what it leaves out.
+type converter struct {
+	to    string
+	out   *bufio.Writer
+	buf   []byte // of a line
+	words []byte // of a prompt
+	n     int
+	block int // tokens of a block, 0 where there are none
+	first int64
+
+	times, rounded, clients, blocks, texts, bodies, rejected int
+	vocabulary                                               *token.Vocabulary
+}
+
+// trace converts the rows of one.
+func (c *converter) trace(path string) error {
+	rows, err := OpenRows(path)
+	if err != nil {
+		return userError(path, err)
+	}
+	c.block, c.vocabulary, c.rejected = rows.block, token.Universal(), rows.count.Records-int(rows.Len())
+	var replay *Replay
+	if c.to != "pitot" {
+		if replay, err = rows.Replay(ReplayConfig{Nonce: 1}); err != nil {
+			return err
+		}
+	}
+	if err := c.head("lengths"); err != nil {
+		return err
+	}
+	for i := range rows.Len() {
+		var e asking
+		err := rows.at(i, func(q *row) {
+			e = asking{due: q.at, timed: rows.Timed(), input: int(q.input), output: int(q.output), blocks: slices.Clone(q.blocks), client: q.client}
+		})
+		if err != nil {
+			return err
+		}
+		if rows.form.name == ragPulseForm { // its components are no blocks
+			c.blocks += min(len(e.blocks), 1)
+			e.blocks = nil
+		}
+		if i == 0 {
+			c.first = e.due
+		}
+		if c.to == "openai" {
+			q, err := replay.At(i)
+			if err != nil {
+				return err
+			}
+			e.messages = q.Messages
+		}
+		if err := c.write(&e); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// prompts converts the records of a file.
+func (c *converter) prompts(path string) error {
+	f, err := Open(path, FileOptions{InOrder: true})
+	if err != nil {
+		return userError(path, err)
+	}
+	defer f.Close()
+	c.vocabulary, c.rejected = token.Universal(), f.stats.Records-f.stats.Requests
+	if err := c.head("prompts"); err != nil {
+		return err
+	}
+	for i := range int64(f.stats.Requests) {
+		q, err := f.At(i)
+		if err != nil {
+			return err
+		}
+		if err := c.write(&asking{input: Unknown, output: q.Output, messages: q.Messages, body: q.Body}); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (c *converter) head(holds string) error {
+	if c.to != "pitot" {
+		return nil
+	}
+	return c.line(requestsHead{requestsSchema, holds, c.block})
+}
+
+func (c *converter) line(x any) error {
+	line := json.NewEncoder(c.out) // which ends it
+	line.SetEscapeHTML(false)
+	return line.Encode(x)
+}
+
+// text is what messages say.
+func (c *converter) text(messages []Message) (list []requestsMessage) {
+	for _, m := range messages {
+		c.words = m.Append(c.words[:0], c.vocabulary)
+		list = append(list, requestsMessage{m.Role, string(c.words)})
+	}
+	return list
+}
+
+func known(n int) *int64 {
+	if n == Unknown {
+		return nil
+	}
+	x := int64(n)
+	return &x
+}
+
+// write writes one request.
+func (c *converter) write(e *asking) error {
+	c.n++
+	due := e.due - c.first
+	switch c.to {
+	case "pitot":
+		r := requestsRow{Input: known(e.input), Output: known(e.output), Blocks: e.blocks, Client: e.client, Body: e.body}
+		if e.timed {
+			r.DueNS = &due
+		}
+		if e.messages != nil {
+			texts := c.text(e.messages)
+			r.Messages = &texts
+		}
+		return c.line(r)
+	case "openai":
+		return c.openAI(e)
+	}
+	b := append(c.buf[:0], '{')
+	add := func(key string) {
+		if len(b) > 1 {
+			b = append(b, ", "...)
+		}
+		b = append(append(append(b, '"'), key...), `": `...)
+	}
+	if e.timed {
+		add("timestamp")
+		if c.to == "timed_trace" {
+			b = appendSeconds(b, due)
+		} else {
+			if due%1e6 != 0 {
+				c.rounded++
+			}
+			b = strconv.AppendInt(b, (due+5e5)/1e6, 10)
+		}
+	}
+	if e.client != "" {
+		if c.to == "aiperf" {
+			add("session_id")
+			name, _ := json.Marshal(e.client)
+			b = append(b, name...)
+		} else {
+			c.clients++
+		}
+	}
+	if e.messages != nil && c.to == "aiperf" {
+		add("messages")
+		list, err := json.Marshal(c.text(e.messages))
+		if err != nil {
+			return fmt.Errorf("convert: %w", err)
+		}
+		b = append(b, list...)
+		if e.body != nil {
+			add("extra")
+			b = append(b, bytes.TrimSpace(e.body)...)
+		}
+	} else {
+		if e.messages != nil {
+			c.texts++
+			e.input = 0
+			for _, m := range c.text(e.messages) {
+				e.input += token.Universal().Count([]byte(m.Content))
+			}
+		}
+		if e.body != nil {
+			c.bodies++
+		}
+		add("input_length")
+		b = strconv.AppendInt(b, int64(max(e.input, 0)), 10)
+	}
+	if e.output != Unknown {
+		add("output_length")
+		b = strconv.AppendInt(b, int64(e.output), 10)
+	}
+	if e.blocks != nil {
+		add("hash_ids")
+		b = append(b, '[')
+		for i, id := range e.blocks {
+			if i > 0 {
+				b = append(b, ", "...)
+			}
+			b = strconv.AppendInt(b, id, 10)
+		}
+		b = append(b, ']')
+	}
+	b = append(b, "}\n"...)
+	c.buf = b
+	_, err := c.out.Write(b)
+	return err
+}
+
+// openAI writes a chat request.
+func (c *converter) openAI(e *asking) error {
+	if e.timed {
+		c.times++
+	}
+	if e.client != "" {
+		c.clients++
+	}
+	o := map[string]any{}
+	if e.body != nil {
+		if err := json.Unmarshal(e.body, &o); err != nil {
+			return fmt.Errorf("convert: %w", err)
+		}
+	}
+	if o["messages"] == nil {
+		o["messages"] = c.text(e.messages)
+	}
+	if e.output != Unknown {
+		o["max_tokens"] = max(e.output, 1)
+	}
+	return c.line(o)
+}
+
+// appendSeconds writes nanoseconds as seconds, with a decimal point always.
+func appendSeconds(b []byte, ns int64) []byte {
+	b = strconv.AppendInt(b, ns/1e9, 10)
+	fraction := fmt.Sprintf(".%09d", ns%1e9)
+	for len(fraction) > 2 && fraction[len(fraction)-1] == '0' {
+		fraction = fraction[:len(fraction)-1]
+	}
+	return append(b, fraction...)
+}
+
+// losses tells what was left out.
+func (c *converter) losses() (list Losses) {
+	say1 := func(k int, format string, args ...any) {
+		if k > 0 {
+			list = append(list, fmt.Sprintf(format, args...))
+		}
+	}
+	name := map[string]string{"mooncake": "Mooncake's trace", "timed_trace": "vLLM's timed trace", "aiperf": "AIPerf's trace", "openai": "OpenAI JSONL"}[c.to]
+	say1(c.rejected, "%s of the file left out, which cannot be asked: pitot workload lint tells why", say.Plural(c.rejected, "record"))
+	say1(c.times, "%s has no times: %s left out", name, say.Plural(c.times, "due time"))
+	say1(c.rounded, "%s has whole milliseconds: %s rounded", name, say.Plural(c.rounded, "due time"))
+	say1(c.clients, "%s has no clients: those of %s left out", name, say.Plural(c.clients, "request"))
+	say1(c.texts, "%s has no text: that of %s left out, lengths are as counted here", name, say.Plural(c.texts, "prompt"))
+	say1(c.bodies, "%s has no other fields: those of %s left out", name, say.Plural(c.bodies, "request"))
+	say1(c.blocks, "components of prompts are no blocks: those of %s left out", say.Plural(c.blocks, "request"))
+	if c.block > 0 && (c.to == "timed_trace" || c.block != 512 && (c.to == "mooncake" || c.to == "aiperf")) {
+		list = append(list, fmt.Sprintf("%s does not say how long its blocks are: tell its reader %d tokens", name, c.block))
+	}
+	return list
+}
+
+// requestsForm reads the rows of Pitot's own format.
+func requestsForm(h *Head) rowForm {
+	f := rowForm{name: "pitot", header: true}
+	var head requestsHead
+	_ = json.Unmarshal([]byte(h.Line()), &head)
+	f.block = head.BlockTokens
+	for line := range bytes.Lines(h.Text) {
+		_ = fields(bytes.TrimSpace(line), func(key, _ []byte) {
+			if string(key) == "due_ns" {
+				f.unit = "ns"
+			}
+		})
+	}
+	f.parse = func(raw []byte, q *row) (reason string) {
+		at := false
+		number := func(value []byte, most int64) int64 {
+			n, err := strconv.ParseInt(string(value), 10, 64)
+			if err != nil || n < 0 || n > most {
+				reason = "a length or a time that is none"
+			}
+			return n
+		}
+		err := fields(raw, func(key, value []byte) {
+			switch string(key) {
+			case "due_ns":
+				q.at, at = number(value, math.MaxInt64/2), true
+			case "input_tokens":
+				q.input = int32(number(value, MaxLength))
+			case "output_tokens":
+				q.output = int32(number(value, MaxLength))
+			case "client":
+				q.client = unquoted(value)
+			case "blocks":
+				var ok bool
+				if q.blocks, ok = appendNumbers(q.blocks, value); !ok {
+					reason = "blocks is no list of numbers"
+				}
+			}
+		})
+		switch {
+		case err != nil:
+			return "no JSON object"
+		case reason == "" && f.unit != "" && !at:
+			return "no due_ns, which others have"
+		}
+		return reason
+	}
+	return f
+}
+
+// isRequests tells Pitot's own format, with lengths or with prompts.
+func (h *Head) isRequests(holds string) bool {
+	if !h.Has("schema") {
+		return false
+	}
+	var head requestsHead
+	return json.Unmarshal([]byte(h.Line()), &head) == nil && head.Schema == requestsSchema && head.Holds == holds
+}
+
+// parseRequest reads a prompt in Pitot's own format.
+func parseRequest(raw []byte) (record, string, error) {
+	var q requestsRow
+	if err := json.Unmarshal(raw, &q); err != nil {
+		return record{}, "", fmt.Errorf("want a request of %s: %w", requestsSchema, err)
+	}
+	r := record{output: Unknown, body: q.Body}
+	if string(q.Body) == "null" {
+		r.body = nil
+	} else if q.Body != nil && bytes.TrimSpace(q.Body)[0] != '{' {
+		return record{}, "", fmt.Errorf("body: want a JSON object")
+	}
+	if q.Output != nil {
+		if *q.Output < 0 || *q.Output > MaxLength {
+			return record{}, "", fmt.Errorf("output_tokens: want a whole number of tokens, 0 to %d", MaxLength)
+		}
+		if r.output = int(*q.Output); r.output == 0 {
+			return record{}, skipNoOutput, nil
+		}
+	}
+	if q.Messages == nil || len(*q.Messages) == 0 {
+		return record{}, skipEmpty, nil
+	}
+	for _, m := range *q.Messages {
+		r.messages = append(r.messages, Message{Role: m.Role, Segments: []Segment{{Text: m.Content}}})
+	}
+	return r, "", nil
+}

@@ -125,6 +125,8 @@ type judged struct {
 	ok bool
 }
 
+func (j *judged) Class() string { return "" }
+
 func (j *judged) OK() bool { return j.ok }
 
 func (j *judged) Value(of metric.Name) float64 {

@@ -13,6 +13,9 @@ import (
 // maxClasses is how many parts of a cohort a report shows.
 const maxClasses = 6
 
+// maxNamed is how many it shows of those that the workload names.
+const maxNamed = 12
+
 // groups holds what is pooled while records come in, by the class the
 // workload gave or else by the power of four that the input length reaches.
 // Which of them become classes is decided when the point is asked for.
@@ -58,6 +61,22 @@ func (g *groups) groupOf(r *record.Row) *group {
 	p.n++
 	p.low, p.high = min(p.low, length), max(p.high, length)
 	return p
+}
+
+// of are the groups of a class that the workload gave.
+func (g *groups) of(class string) (list []*group) {
+	if i, ok := g.names[groupKey{name: class}]; ok {
+		list = append(list, g.list[i])
+	}
+	return list
+}
+
+// due is how many requests of a class there are.
+func (g *groups) due(class string) (n int) {
+	for _, p := range g.of(class) {
+		n += p.n
+	}
+	return n
 }
 
 // bucket is the least b with length ≤ 4^b.
@@ -109,7 +128,7 @@ func byName(list []*group) []class {
 	slices.SortFunc(out, func(a, b class) int {
 		return cmp.Or(cmp.Compare(b.n, a.n), cmp.Compare(a.name, b.name))
 	})
-	for len(out) > maxClasses || len(out) == maxClasses && rest.n > 0 {
+	for len(out) > maxNamed || len(out) == maxNamed && rest.n > 0 {
 		last := out[len(out)-1]
 		rest.groups, rest.n = append(rest.groups, last.groups...), rest.n+last.n
 		out = out[:len(out)-1]

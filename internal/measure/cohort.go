@@ -19,7 +19,8 @@ import (
 // part is a cohort, or a class of it, ready to be asked.
 type part struct {
 	cohort *spill.Sorted[Request]
-	in     []bool // by group: whether it belongs to the part; nil for all
+	in     []bool  // by group: whether it belongs to the part; nil for all
+	groups *groups // of the cohort
 	tally  requestTally
 	sets   []*gapSet
 	until  int64 // end of the records
@@ -129,7 +130,7 @@ func (f *Fold) part(list []*group, scratch *spill.Store) *part {
 	slices.SortFunc(list, func(a, b *group) int {
 		return cmp.Or(cmp.Compare(a.key.name, b.key.name), cmp.Compare(a.key.bucket, b.key.bucket))
 	})
-	c := &part{cohort: f.cohort, until: f.end, conf: &f.conf, oneEach: f.flow.oneEach(), definitions: f.definitions, takes: f.takes, scratch: scratch}
+	c := &part{cohort: f.cohort, groups: &f.groups, until: f.end, conf: &f.conf, oneEach: f.flow.oneEach(), definitions: f.definitions, takes: f.takes, scratch: scratch}
 	if len(list) < len(f.groups.list) {
 		c.in = make([]bool, len(f.groups.list))
 	}
@@ -142,6 +143,9 @@ func (f *Fold) part(list []*group, scratch *spill.Store) *part {
 	}
 	return c
 }
+
+// classOf is the class that the workload gave a request, "" for none.
+func (c *part) classOf(q *Request) string { return c.groups.list[q.group].key.name }
 
 // requests yields them in the order in which they were due. One is not to be kept
 // longer than until the next.

@@ -511,8 +511,8 @@ func TestClasses(t *testing.T) {
 	if p := build([]int32{1, 4, 16, 64, 256, 1024, 4096, 16384, 65536, 262144}, nil); len(p.Classes) != maxClasses {
 		t.Errorf("%d classes", len(p.Classes))
 	}
-	p = build(make([]int32, 40), func(i int) string { return fmt.Sprint("c", i%8) })
-	if len(p.Classes) != maxClasses || p.Classes["other"].Requests.Due != 15 || p.Classes["c0"].Requests.Due != 5 {
+	p = build(make([]int32, 70), func(i int) string { return fmt.Sprint("c", i%14) })
+	if len(p.Classes) != maxNamed || p.Classes["other"].Requests.Due != 15 || p.Classes["c0"].Requests.Due != 5 {
 		t.Errorf("%d classes, other %d", len(p.Classes), p.Classes["other"].Requests.Due)
 	}
 }

@@ -7,6 +7,7 @@ import (
 
 	"pitot/internal/data/metric"
 	"pitot/internal/data/result"
+	"pitot/internal/data/spill"
 	"pitot/internal/slo"
 	"pitot/internal/stat"
 )
@@ -117,6 +118,43 @@ func (c *part) objective(s slo.Spec) (*result.SLO, *judgement) {
 		}
 	}
 	return out, all
+}
+
+// ofClasses judges the objectives of classes of requests, and what follows for that of all.
+func (f *Fold) ofClasses(s slo.Spec, out *result.SLO, scratch *spill.Store) map[string]*result.ClassSLO {
+	list := map[string]*result.ClassSLO{}
+	nobodys := 0 // requests whose class a killed run did not record
+	for _, g := range f.groups.list {
+		if g.key.name == "" {
+			nobodys += g.n
+		}
+	}
+	for _, class := range s.Classes {
+		own, _ := f.part(f.groups.of(class.Name), scratch).objective(class.Spec)
+		if own.Met == yes && nobodys > 0 {
+			own.Met, own.Deciding, own.Why = undecided, "", fmt.Sprintf("of %d requests it is not known which class they are of", nobodys)
+		}
+		list[class.Name] = &result.ClassSLO{Spec: own.Spec, Attained: own.Attained, Met: own.Met}
+		for _, l := range own.Limits {
+			l.Class, l.Spec = class.Name, class.Prefix()+l.Spec
+			out.Limits = append(out.Limits, l)
+		}
+		switch {
+		case own.Met != yes:
+			deciding := own.Deciding
+			if deciding != "" {
+				deciding = class.Prefix() + deciding
+			}
+			why := own.Why
+			if why != "" && deciding == "" {
+				why = class.Prefix() + why
+			}
+			settle(out, own.Met, deciding, why)
+		case out.Met == yes && out.Why == "":
+			out.Why = own.Why
+		}
+	}
+	return list
 }
 
 // judge says whether the objective is met by so many; values are those of its

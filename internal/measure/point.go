@@ -46,6 +46,10 @@ func (f *Fold) Point() result.Point {
 		p.Requests.ErrorExamples[class] = e.detail
 	}
 	objective, good := all.objective(f.setup.SLO)
+	var ofClasses map[string]*result.ClassSLO
+	if objective != nil {
+		ofClasses = f.ofClasses(f.setup.SLO, objective, scratch)
+	}
 	all.attained(objective, good)
 	p.SLO = objective
 	if objective != nil {
@@ -67,7 +71,7 @@ func (f *Fold) Point() result.Point {
 		if p.Classes == nil {
 			p.Classes = map[string]result.Class{}
 		}
-		p.Classes[c.name] = result.Class{Requests: parts[i+1].account(), Metrics: metrics[i+1]}
+		p.Classes[c.name] = result.Class{Requests: parts[i+1].account(), Metrics: metrics[i+1], SLO: ofClasses[c.name]}
 	}
 	judge.Withhold(&p, &f.conditions)
 	p.Standstills = f.arrivals.Standstills(&f.conditions, all.times())

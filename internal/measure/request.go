@@ -184,6 +184,9 @@ type judged struct {
 // OK implements [slo.Request].
 func (j *judged) OK() bool { return j.q.outcome == record.OK }
 
+// Class implements [slo.Request].
+func (j *judged) Class() string { return j.classOf(j.q) }
+
 // Value implements [slo.Request].
 func (j *judged) Value(name metric.Name) float64 {
 	take := j.takes[name]

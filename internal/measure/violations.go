@@ -6,40 +6,48 @@ import (
 )
 
 // Violations counts the requests of the cohort that violate claims. Failed,
-// cut and unsent requests violate every claim.
+// cut and unsent requests violate every claim that is about them.
 type Violations struct {
 	N      int     // requests due
 	Any    int     // that violate some claim
-	Of     []int   // each claim
-	Blocks [][]int // of each claim, in equal blocks of consecutive requests by due time
-	InAny  []int   // of Any, likewise
+	Due    []int   // requests that each claim is about
+	Of     []int   // of them, that violate it
+	Blocks [][]int // likewise, in equal blocks of consecutive requests that it is about, by due time
+	InAny  []int   // of Any, in such blocks of all requests
 }
 
 // Violations counts them; at most as many blocks as there are requests.
 func (f *Fold) Violations(claims []slo.Claim, blocks int) Violations {
 	all := f.part(f.groups.list, nil)
-	v := Violations{N: int(all.tally.due()), Of: make([]int, len(claims)), Blocks: make([][]int, len(claims))}
-	blocks = min(blocks, v.N)
-	for i := range v.Blocks {
-		v.Blocks[i] = make([]int, blocks)
+	n := int(all.tally.due())
+	v := Violations{N: n, Due: make([]int, len(claims)), Of: make([]int, len(claims)), Blocks: make([][]int, len(claims)), InAny: make([]int, min(blocks, n))}
+	for i, c := range claims {
+		v.Due[i] = n
+		if c.Class != "" {
+			v.Due[i] = f.groups.due(c.Class)
+		}
+		v.Blocks[i] = make([]int, min(blocks, v.Due[i]))
 	}
-	v.InAny = make([]int, blocks)
 	one := &judged{part: all}
-	k := -1
+	k, of := -1, make([]int, len(claims)) // requests so far
 	for q := range all.requests() {
 		one.q = q
 		k++
 		any := false
 		for i, c := range claims {
+			if !c.IsAbout(one) {
+				continue
+			}
 			if c.Violates(one) {
 				v.Of[i]++
-				v.Blocks[i][k*blocks/v.N]++
+				v.Blocks[i][of[i]*len(v.Blocks[i])/v.Due[i]]++
 				any = true
 			}
+			of[i]++
 		}
 		if any {
 			v.Any++
-			v.InAny[k*blocks/v.N]++
+			v.InAny[k*len(v.InAny)/n]++
 		}
 	}
 	return v
@@ -57,7 +65,11 @@ func (f *Fold) inBlocks() (list []result.Violations) {
 	}
 	v := f.Violations(claims, windowBlocks)
 	for i, c := range claims {
-		list = append(list, result.Violations{Spec: c.Spec, Allowed: c.Share, Blocks: v.Blocks[i]})
+		one := result.Violations{Spec: c.Spec, Allowed: c.Share, Blocks: v.Blocks[i]}
+		if c.Class != "" {
+			one.Due = &v.Due[i]
+		}
+		list = append(list, one)
 	}
 	return list
 }

@@ -35,7 +35,14 @@ func (d *decoder) takeOwnTimes(v Verb, p *Plan) error {
 // takeOwnRate takes the rate that the arrival process has itself, as a trace does, where
 // no load was asked for.
 func (p *Plan) takeOwnRate(v Verb) error {
-	if v != VerbRun || p.Rate > 0 || p.Concurrency > 0 || p.Arrival == Default().Arrival {
+	if v != VerbRun || p.Rate > 0 || p.Concurrency > 0 {
+		return nil
+	}
+	if p.Mix != nil && p.Mix.Rate() > 0 {
+		p.Rate = p.Mix.Rate()
+		return nil
+	}
+	if p.Arrival == Default().Arrival {
 		return nil
 	}
 	law, err := p.Law()

@@ -65,8 +65,13 @@ func (p *Plan) checkFind() error {
 		}
 		return say.Errorf("no SLO given").WithHint(hint)
 	}
-	_, err := p.SLO.Claims()
-	return err
+	if _, err := p.SLO.Claims(); err != nil {
+		return err
+	}
+	if p.Twin != "" && len(p.SLO.Classes) > 0 {
+		return say.Errorf("a search with limits of classes cannot be replayed on --twin").WithHint("leave --twin out, or give limits of all requests by --slo")
+	}
+	return nil
 }
 
 func (p *Plan) checkTarget() error {
@@ -143,13 +148,32 @@ func (p *Plan) checkFaults() error {
 }
 
 func (p *Plan) checkObjective() error {
+	for _, c := range p.SLO.Classes {
+		if names := p.classNames(); names != nil && !slices.Contains(names, c.Name) {
+			return say.Errorf("--slo has limits of class %s, and %s has none", c.Name, p.Workload).WithHint(say.Known(c.Name, names))
+		}
+		if p.classNames() == nil && p.Generated() {
+			return say.Errorf("--slo has limits of class %s, and --workload %s has no classes", c.Name, p.Workload).WithHint("name a file of classes with --workload: docs/workloads.md")
+		}
+	}
 	if p.NoStream && p.SLO.NeedsStream() {
 		return say.Errorf("an answer that is not streamed has no ttft, tpot or itl, so %q cannot be judged", p.SLO.String()).WithHint("measure with streaming, or set a limit on e2e")
 	}
-	for _, l := range p.SLO.Limits {
+	for _, l := range p.SLO.All() {
 		if l.Max > 0 && l.Max >= p.Timeout {
 			return say.Errorf("the limit %q lies beyond the timeout of %s: it could never be seen to fail", l.String(), say.Span(p.Timeout)).WithHint("raise --timeout above the limit")
 		}
 	}
 	return nil
+}
+
+// classNames are the classes that the requests are known to have, nil where that is not
+// known.
+func (p *Plan) classNames() (names []string) {
+	if p.Mix != nil {
+		for i := range p.Mix.Classes {
+			names = append(names, p.Mix.Classes[i].Name)
+		}
+	}
+	return names
 }

@@ -10,6 +10,7 @@ import (
 
 	"pitot/internal/data/rundir"
 	"pitot/internal/say"
+	"pitot/internal/workload"
 )
 
 // Sources of settings, in order of precedence: the highest wins.
@@ -97,7 +98,9 @@ func Recorded(path string) (Plan, error) {
 	spec, err := d.readFile(path)
 	p.Spec = spec
 	if err == nil {
-		err = d.takePreset()
+		if _, preset := workload.PresetNamed(p.Workload); preset { // a file may be gone, and another by now
+			err = d.takePreset()
+		}
 	}
 	return p, err
 }

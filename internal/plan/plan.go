@@ -4,6 +4,7 @@
 package plan
 
 import (
+	"slices"
 	"strings"
 	"time"
 
@@ -56,6 +57,7 @@ type Target struct {
 // Ask is what is asked: the workload.
 type Ask struct {
 	Workload      string // name of a preset or of a file, [RandomWorkload] for generated prompts
+	Mix           *Mix   // what the file says, where it is one of classes; Input and Output are then those of all together
 	Input, Output workload.Lengths
 	Prefix        int              // tokens
 	Tree          *workload.Tree   // that prompts begin with the texts of, in place of Prefix; nil for none
@@ -361,7 +363,22 @@ func (a *Ask) FurtherInput() workload.Lengths {
 }
 
 // Generated says whether prompts are generated.
-func (a *Ask) Generated() bool { return a.Workload == RandomWorkload || a.Preset() != "" }
+func (a *Ask) Generated() bool {
+	if a.Mix != nil {
+		all, _ := a.Mix.generates()
+		return all
+	}
+	return a.Workload == RandomWorkload || a.Preset() != ""
+}
+
+// SomeGenerated says whether prompts are generated, if only those of some classes.
+func (a *Ask) SomeGenerated() bool {
+	if a.Mix != nil {
+		_, some := a.Mix.generates()
+		return some
+	}
+	return a.Generated()
+}
 
 // PrefixMean is the mean length of what prompts begin with besides their input, in tokens.
 func (a *Ask) PrefixMean() float64 { return float64(a.Prefix) + a.Tree.Mean() }
@@ -371,6 +388,9 @@ func (a *Ask) PrefixMean() float64 { return float64(a.Prefix) + a.Tree.Mean() }
 func (a *Ask) GeneratedWords() bool {
 	if a.Generated() {
 		return true
+	}
+	if a.Mix != nil {
+		return slices.ContainsFunc(a.Mix.Classes, func(c MixClass) bool { return c.Ask.GeneratedWords() })
 	}
 	kind, _ := workload.Identify(a.Workload)
 	return kind == workload.Recorded

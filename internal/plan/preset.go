@@ -24,7 +24,7 @@ func (d *decoder) takePreset() error {
 	}
 	p, ok := workload.PresetNamed(a.Workload)
 	if !ok {
-		return nil
+		return d.takeMix(a)
 	}
 	for name, v := range presetValues(p) {
 		if s := d.known[name]; s != nil && d.given[name] == 0 {

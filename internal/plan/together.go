@@ -75,7 +75,7 @@ func (d *decoder) conditionHolds(condition string) bool {
 		return false
 	case valued && value == anyFile:
 		a := findPart[Ask](d.parts)
-		return d.given[name] > 0 && a != nil && !a.Generated()
+		return d.given[name] > 0 && a != nil && a.Mix == nil && !a.Generated()
 	case valued:
 		return slices.ContainsFunc(s.written(d.parts), func(v string) bool {
 			key, _, keyed := strings.Cut(v, "=")

@@ -168,7 +168,7 @@ func (p *Plan) YAML(v Verb) []byte {
 	}
 	parts := p.parts()
 	for _, s := range Settings() {
-		if s.NotKept != "" || !s.For(v) {
+		if s.NotKept != "" || !s.For(v) || p.Mix != nil && (s.Name == "input" || s.Name == "output") {
 			continue
 		}
 		var kept []string

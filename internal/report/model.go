@@ -124,6 +124,13 @@ func facts(run *result.Run) [][]string {
 			Name     string
 			Requests int
 		}
+		Mix *struct {
+			Name    string
+			Classes []struct {
+				Name  string
+				Share float64
+			}
+		}
 		Sampling struct{ Stream bool }
 	}
 	_ = json.Unmarshal(run.Workload, &w) // what is not there is not shown
@@ -144,6 +151,11 @@ func facts(run *result.Run) [][]string {
 		asked[0] = w.Preset + ": " + asked[0]
 	}
 	switch {
+	case w.Mix != nil:
+		asked = []string{say.Plain(w.Mix.Name)}
+		for _, c := range w.Mix.Classes {
+			asked = append(asked, say.Percent(c.Share)+" "+say.Plain(c.Name))
+		}
 	case w.File != nil:
 		asked = []string{say.Plural(w.File.Requests, "request") + " of " + w.File.Name}
 		if w.Kind == "trace" {

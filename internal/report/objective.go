@@ -1,6 +1,8 @@
 package report
 
 import (
+	"maps"
+	"slices"
 	"strings"
 
 	"pitot/internal/data/result"
@@ -15,15 +17,18 @@ func objective(p *result.Point) *Objective {
 		return nil
 	}
 	o := &Objective{Met: s.Met, Facts: []string{"SLO " + say.Plain(s.Spec) + ": " + metText(s.Met, "NOT met")}}
-	several, share := len(s.Limits) > 1, jointShare(s.Spec)
+	several, share := len(s.Limits) > 1, jointShares(s.Spec)
 	for _, l := range s.Limits {
 		if several {
-			o.Limits = append(o.Limits, append([]string{say.Plain(l.Spec) + ": " + metText(l.Met, "not met")}, limitFacts(l, share)...))
+			o.Limits = append(o.Limits, append([]string{say.Plain(l.Spec) + ": " + metText(l.Met, "not met")}, limitFacts(l, share(l.Class))...))
 		} else {
-			o.Facts = append(o.Facts, limitFacts(l, share)...)
+			o.Facts = append(o.Facts, limitFacts(l, share(l.Class))...)
 		}
 	}
-	o.Table = limitsTable(s)
+	for _, c := range classesJointly(p) {
+		o.Limits = append(o.Limits, []string{c[0] + ": " + c[1], c[2]})
+	}
+	o.Table = limitsTable(p)
 	// A reason that concerns one limit is shown next to that limit.
 	if s.Why != "" && s.Deciding == "" {
 		o.Facts = append(o.Facts, say.Plain(s.Why))
@@ -49,10 +54,14 @@ func objective(p *result.Point) *Objective {
 }
 
 // limitsTable has a row for each limit, and one for all of them.
-func limitsTable(s *result.SLO) Table {
-	t, share := Table{Head: []string{"Limit", "Met", "Measured"}}, jointShare(s.Spec)
+func limitsTable(p *result.Point) Table {
+	s := p.SLO
+	t, share := Table{Head: []string{"Limit", "Met", "Measured"}}, jointShares(s.Spec)
 	for _, l := range s.Limits {
-		t.Rows = append(t.Rows, []string{say.Plain(l.Spec), metText(l.Met, "not met"), strings.Join(limitFacts(l, share), " · ")})
+		t.Rows = append(t.Rows, []string{say.Plain(l.Spec), metText(l.Met, "not met"), strings.Join(limitFacts(l, share(l.Class)), " · ")})
+	}
+	for _, c := range classesJointly(p) {
+		t.Rows = append(t.Rows, c[:])
 	}
 	joint := say.Unknown
 	if s.Attained != nil {
@@ -60,6 +69,27 @@ func limitsTable(s *result.SLO) Table {
 	}
 	t.Rows = append(t.Rows, []string{"jointly", metText(s.Met, "not met"), joint})
 	return t
+}
+
+// classesJointly says of each class with several limits of its own whether they are met,
+// and by how many of its requests together.
+func classesJointly(p *result.Point) (list [][3]string) {
+	limits := map[string]int{}
+	for _, l := range p.SLO.Limits {
+		limits[l.Class]++
+	}
+	for _, name := range slices.Sorted(maps.Keys(p.Classes)) {
+		c := p.Classes[name]
+		if c.SLO == nil || limits[name] < 2 {
+			continue
+		}
+		within := say.Unknown
+		if c.SLO.Attained != nil {
+			within = say.Percent(*c.SLO.Attained) + " of its " + say.Plural(c.Requests.Due, "request") + " within each of its limits"
+		}
+		list = append(list, [3]string{say.Plain(name) + " jointly", metText(c.SLO.Met, "not met"), within})
+	}
+	return list
 }
 
 // heldAgainst says of which limits the requests are counted that attained them: a
@@ -90,20 +120,27 @@ func metText(met result.Met, no string) string {
 	return map[result.Met]string{result.Yes: "met", result.No: no, result.Undecided: string(result.Undecided)}[met]
 }
 
-// jointShare is the share of requests that must be within the joint limits of an
-// objective, 0 where it has none.
-func jointShare(spec string) float64 {
+// jointShares gives the share of requests that must be within the joint limits of an
+// objective, or of those of a class, 0 where it has none.
+func jointShares(spec string) func(class string) float64 {
 	s, err := slo.Parse(spec)
-	if err != nil {
-		return 0
+	return func(class string) float64 {
+		if err != nil {
+			return 0
+		}
+		for _, c := range s.Classes {
+			if c.Name == class {
+				return c.Spec.Share()
+			}
+		}
+		return s.Share()
 	}
-	return s.Share()
 }
 
 // attained is the share of requests that were good, written so that it stands on the
 // side of what is asked for that it is on: 98.96 % is not 99 % where 99 % are asked.
 func attained(s *result.SLO) string {
-	share := jointShare(s.Spec)
+	share := jointShares(s.Spec)("")
 	if len(s.Limits) == 1 && s.Limits[0].Percentile > 0 {
 		share = s.Limits[0].Percentile / 100
 	}
@@ -134,7 +171,11 @@ func limitFacts(l result.Limit, share float64) (facts []string) {
 		if share > 0 {
 			within = say.PercentNear(*l.Attained, share)
 		}
-		facts = append(facts, within+" of all due requests within")
+		of := " of all due requests within"
+		if l.Class != "" {
+			of = " of its requests within"
+		}
+		facts = append(facts, within+of)
 	}
 	if l.Why != "" {
 		facts = append(facts, say.Plain(l.Why))

@@ -62,6 +62,14 @@ func notEmpty(dir string) error {
 // fromFile opens a workload file for one of the points. For
 // generated prompts, which need the target, it gives a source of nothing.
 func fromFile(p *plan.Ask, t *target.Target, point int32) (source, error) {
+	if p.Mix != nil {
+		src, err := fromMix(p, point, func(one *plan.Ask, point int32) (source, error) { return fromFile(one, t, point) })
+		if err == nil && p.SomeGenerated() {
+			src.close()
+			return source{close: func() {}}, nil
+		}
+		return src, err
+	}
 	if p.Generated() {
 		return source{close: func() {}}, nil
 	}

@@ -266,6 +266,9 @@ type source struct {
 
 // newSource gives the workload of a point: new words and a new order for each.
 func newSource(p *plan.Ask, t *target.Target, point int32) (source, error) {
+	if p.Mix != nil {
+		return fromMix(p, point, func(one *plan.Ask, point int32) (source, error) { return newSource(one, t, point) })
+	}
 	if !p.Generated() {
 		return fromFile(p, t, point)
 	}
@@ -316,6 +319,9 @@ func (s *Session) point(ctx context.Context, l *plan.Load, index int32, what Loa
 		return nil, err
 	}
 	align(&src, cfg.Arrivals)
+	if err := src.arrive(&p.Ask, l, arrivalSeed(p.Seed, index), cfg.Warmup); err != nil {
+		return nil, err
+	}
 	setup := plannedPoint(p, t, l, &src, &cfg, what, s.light)
 	// A load that leaves no trace, or one that something interferes with, is not
 	// worth going on with.

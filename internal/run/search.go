@@ -93,7 +93,7 @@ func (s *Searcher) Probe(ctx context.Context, p search.Probe) (search.Seen, erro
 	s.probed = append(s.probed, Probed{int32(m.Index), t0, t0 + int64(math.Round(m.Seconds.Window*1e9))})
 	v := m.Violations(s.claims, p.Blocks)
 	seen := search.Seen{
-		Load: p.Load, N: v.N, Violations: v.Of, Joint: v.Any,
+		Load: p.Load, N: v.N, Due: v.Due, Violations: v.Of, Joint: v.Any,
 		Errors:  m.Requests.Due - m.Requests.OK,
 		Seconds: m.Seconds.Warmup + m.Seconds.Window + m.Seconds.Drain,
 		Work:    search.WorkOf(m.Extent.Requests, m.Extent.Events, m.Extent.Prompt, p.Counted), Sent: int(m.Extent.Requests),
@@ -146,8 +146,8 @@ func (s *Searcher) note(seen *search.Seen) {
 	s.spent += seen.Seconds
 	within, over := true, seen.Stability == stat.Unstable
 	for i, c := range s.claims {
-		within = within && float64(seen.Violations[i]) <= c.Share*float64(seen.N)
-		over = over || stat.ClopperPearson(seen.Violations[i], seen.N, 1, stat.OneSided(.95)).Lo > c.Share // few violations of few requests may be chance
+		within = within && float64(seen.Violations[i]) <= c.Share*float64(seen.Due[i])
+		over = over || seen.Due[i] > 0 && stat.ClopperPearson(seen.Violations[i], seen.Due[i], 1, stat.OneSided(.95)).Lo > c.Share // few violations of few requests may be chance
 	}
 	switch {
 	case over && (s.top == 0 || seen.Load < s.top):
@@ -181,7 +181,7 @@ func (s *Searcher) about(p search.Probe) string {
 func (s *Searcher) line(p search.Probe, seen *search.Seen) string {
 	line := fmt.Sprintf("%-9s %9s  %6d requests", p.Stage, s.named(p.Load), seen.N)
 	for i, c := range s.claims {
-		line += fmt.Sprintf(", %.3g %% over %s", 100*float64(seen.Violations[i])/float64(max(seen.N, 1)), c.Spec)
+		line += fmt.Sprintf(", %.3g %% over %s", 100*float64(seen.Violations[i])/float64(max(seen.Due[i], 1)), c.Spec)
 	}
 	if seen.Stability == stat.Unstable {
 		line += ", unstable"
@@ -248,10 +248,15 @@ func (s *Searcher) Result(c search.Capacity, objective slo.Spec) *result.Capacit
 			Spec: s.claims[l.Claim].Spec, Allowed: l.Eps, Estimate: search.Known(l.Load), CI95: search.CI(l.Interval), Why: l.Reason,
 		})
 	}
+	ofClasses := slices.ContainsFunc(s.claims, func(c slo.Claim) bool { return c.Class != "" })
 	for i, step := range c.Trail {
+		var due []int
+		if ofClasses {
+			due = step.Seen.Due
+		}
 		r.Trail = append(r.Trail, result.CapacityProbe{
 			Point: int(s.probed[i].Point), Stage: step.Stage, Load: step.Load, Requests: step.Seen.N,
-			Violations: step.Seen.Violations, Stability: step.Seen.Stability, Excluded: step.Seen.Invalid, Counted: step.Counted,
+			Violations: step.Seen.Violations, Due: due, Stability: step.Seen.Stability, Excluded: step.Seen.Invalid, Counted: step.Counted,
 		})
 	}
 	return r
@@ -276,6 +281,22 @@ func shares(claims []slo.Claim) (eps []float64) {
 	return eps
 }
 
+// of is about which share of the requests each claim is about, nil where each is about all.
+func (s *Searcher) of() (list []float64) {
+	some := false
+	for _, c := range s.claims {
+		share := 1.
+		if c.Class != "" {
+			some, share = true, s.session.plan.Ask.ShareOf(c.Class)
+		}
+		list = append(list, share)
+	}
+	if !some {
+		return nil
+	}
+	return list
+}
+
 // Goal says what a search looks for.
 type Goal struct {
 	Objective slo.Spec
@@ -294,12 +315,12 @@ type Goal struct {
 func (s *Searcher) Find(ctx context.Context, what Goal) (*result.Capacity, error) {
 	s.budget = what.Budget.Seconds()
 	cfg := search.FindConfig{
-		Eps: shares(s.claims), Closed: s.closed, MaxLoad: what.MaxLoad, Residence: what.Alone.Seconds(),
+		Eps: shares(s.claims), Of: s.of(), Closed: s.closed, MaxLoad: what.MaxLoad, Residence: what.Alone.Seconds(),
 		Level: level, Budget: search.Budget{Seconds: s.budget}, Seed: what.Seed, Twin: what.Twin,
 	}
 	if s.budget == 0 {
 		cfg.Budget.Requests, cfg.Budget.Work = search.EnoughRequests, search.EnoughWork
-		cfg.Count = what.Twin == nil && what.Verify == 0 && s.session.Target.Kind == plan.KindSim && !slices.ContainsFunc(what.Objective.Limits, func(l slo.Limit) bool { return l.Metric == metric.Stall })
+		cfg.Count = what.Twin == nil && what.Verify == 0 && s.session.Target.Kind == plan.KindSim && !slices.ContainsFunc(what.Objective.All(), func(l slo.Limit) bool { return l.Metric == metric.Stall })
 	}
 	if what.Verify > 0 {
 		c, err := search.Verify(ctx, cfg, what.Verify, s.Probe)

@@ -72,6 +72,9 @@ func (r *Runner) inMemory(ctx context.Context, p *plan.Plan, t *target.Target, l
 		return nil, err
 	}
 	align(&src, cfg.Arrivals)
+	if err := src.arrive(&p.Ask, l, arrivalSeed(p.Seed, index), cfg.Warmup); err != nil {
+		return nil, err
+	}
 	setup := plannedPoint(p, t, l, &src, &cfg, as.what, as.light)
 	var look *looker
 	if setup.Requests == 0 && (setup.AutoWarmup && p.SpendLimit == 0 || !l.Until.None()) {

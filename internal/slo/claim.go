@@ -10,7 +10,8 @@ import (
 // together are one, a limit on errors is one.
 type Claim struct {
 	Spec  string
-	Share float64 // that may violate it, over 0
+	Class string  // of requests that it is about, "" for all
+	Share float64 // of these that may violate it, over 0
 
 	limit *Limit // nil for the joint limits
 	spec  *Spec
@@ -58,12 +59,28 @@ func (s Spec) Claims() ([]Claim, error) {
 			return nil, err
 		}
 	}
+	for _, class := range s.Classes {
+		own, err := class.Spec.Claims()
+		if err != nil {
+			return nil, say.Errorf("%s%v", class.Prefix(), err).WithHint(say.Hint(err))
+		}
+		for _, c := range own {
+			c.Spec, c.Class = class.Prefix()+c.Spec, class.Name
+			claims = append(claims, c)
+		}
+	}
 	return claims, nil
 }
+
+// IsAbout says that a request is one of those that the claim is about.
+func (c Claim) IsAbout(r Request) bool { return c.Class == "" || c.Class == r.Class() }
 
 // Times is by how many times what the claim allows a request took: at 1 and above it
 // violates it. It is +Inf of one that did not end well.
 func (c Claim) Times(r Request) float64 {
+	if !c.IsAbout(r) {
+		return 0
+	}
 	if c.limit != nil {
 		return c.limit.times(r)
 	}
@@ -91,6 +108,9 @@ func (c Claim) On() (names []metric.Name) {
 
 // Violates says that a request counts against the claim.
 func (c Claim) Violates(r Request) bool {
+	if !c.IsAbout(r) {
+		return false
+	}
 	if c.limit != nil {
 		return !c.limit.Meets(r)
 	}

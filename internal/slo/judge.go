@@ -13,6 +13,8 @@ type Request interface {
 	// Value is one of its metrics, in nanoseconds. NaN is undefined, which is
 	// not over any limit; +Inf is a value that never came, which is.
 	Value(metric.Name) float64
+	// Class is the class of requests that it belongs to, "" for none.
+	Class() string
 }
 
 // Meets says that a request ended well and is within the limit. Of errors and
@@ -39,17 +41,22 @@ func (l Limit) times(r Request) float64 {
 	return 0 // undefined, which is not over any limit
 }
 
-// Good says that a request meets every limit.
+// Good says that a request meets every limit, also those of its class.
 func (s Spec) Good(r Request) bool {
 	for _, l := range s.Limits {
 		if !l.Meets(r) {
 			return false
 		}
 	}
+	for _, c := range s.Classes {
+		if c.Name == r.Class() && !c.Spec.Good(r) {
+			return false
+		}
+	}
 	return r.OK()
 }
 
-// MeetsJoint says that a request meets every joint limit.
+// MeetsJoint says that a request meets every joint limit, apart from those of classes.
 func (s Spec) MeetsJoint(r Request) bool {
 	for _, l := range s.Limits {
 		if l.Joint() && !l.Meets(r) {

@@ -1,7 +1,9 @@
 package slo
 
 import (
+	"fmt"
 	"math"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -21,18 +23,70 @@ type Grammar struct{ Metrics metric.Catalogue }
 // Parse reads an objective on the metrics of the catalogue, see [Grammar.Parse].
 func Parse(text string) (Spec, error) { return Grammar{metric.All()}.Parse(text) }
 
-// Parse reads an objective, or the name of one of the [Presets]. Upper and lower
+// Parse reads an objective, or the name of one of the [Presets], of all requests or of
+// classes of them. Upper and lower
 // case and white space do not matter. Every error is a [say.Error].
 func (g Grammar) Parse(text string) (Spec, error) {
-	if spec, ok := preset(strings.ToLower(strings.TrimSpace(text))); ok {
-		text = spec
-	}
 	if len(text) > maxLength {
 		return Spec{}, say.Errorf("objective longer than %d bytes", maxLength)
 	}
 	plain := withoutSpace(text)
 	if plain == "" {
 		return Spec{}, say.Errorf("empty objective").WithHint("write for example \"p99 ttft<200ms, p99 tpot<50ms\"")
+	}
+	var s Spec
+	for _, part := range strings.Split(plain, ";") {
+		class, limits, named := strings.Cut(part, ":")
+		if named && g.limitable().Find(metric.Name(class)) != nil { // ttft:200ms, which has no <
+			limits, named = part, false
+		}
+		if !named {
+			limits = part
+		}
+		if limits == "" {
+			return Spec{}, say.Errorf("a part without limits: %.60q", part).WithHint(classHint)
+		}
+		own, err := g.parsePart(limits)
+		switch {
+		case err != nil:
+			return Spec{}, err
+		case named && CheckClass(class) != nil:
+			return Spec{}, CheckClass(class)
+		case named && slices.ContainsFunc(s.Classes, func(c Class) bool { return c.Name == class }):
+			return Spec{}, say.Errorf("the limits of class %s are given twice", class).WithHint("a comma separates limits of one class: " + class + ": p99 ttft<200ms, p99 tpot<50ms")
+		case named:
+			s.Classes = append(s.Classes, Class{class, own})
+		case len(s.Limits) > 0:
+			return Spec{}, say.Errorf("limits of all requests are given twice").WithHint(classHint)
+		default:
+			s.Limits, s.SharePercent = own.Limits, own.SharePercent
+		}
+	}
+	return s, nil
+}
+
+const classHint = "limits of all requests, then those of classes: \"errors<1%; chat: p99 ttft<200ms; batch: p99 e2e<60s\""
+
+// longestClass bounds the name of a class, in bytes.
+const longestClass = 40
+
+// CheckClass refuses the name of a class of requests that an objective could not hold.
+func CheckClass(name string) error {
+	ok := name != "" && len(name) <= longestClass
+	for i, r := range name {
+		letter := r >= 'a' && r <= 'z' || r >= '0' && r <= '9'
+		ok = ok && (letter || i > 0 && (r == '-' || r == '_' || r == '.'))
+	}
+	if !ok {
+		return say.Errorf("%.60q is no name of a class", name).WithHint(fmt.Sprintf("write lower-case letters, digits and -_. inside, at most %d of them: chat, rag-eu", longestClass))
+	}
+	return nil
+}
+
+// parsePart reads the limits of all requests, or those of a class, without white space.
+func (g Grammar) parsePart(plain string) (Spec, error) {
+	if spec, ok := preset(plain); ok {
+		plain = withoutSpace(spec)
 	}
 	var s Spec
 	for _, term := range strings.Split(plain, ",") {

@@ -4,9 +4,11 @@
 //	p99 ttft<200ms, p99 tpot<50ms     each on a percentile
 //	ttft<200ms, tpot<50ms @99%        joint: both, for 99 % of the requests
 //	p50 e2e<2s, errors<1%             any mix
+//	chat: p99 ttft<200ms; batch: p99 e2e<60s     of classes of requests, each its own
 package slo
 
 import (
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -48,16 +50,36 @@ type Spec struct {
 	// SharePercent of all due requests must meet every joint limit; 0 when
 	// there is no joint limit.
 	SharePercent float64
+	// Classes are objectives that single classes of requests have besides.
+	Classes []Class
+}
+
+// Class is the objective of the requests of one class. It has no classes itself.
+type Class struct {
+	Name string
+	Spec Spec
 }
 
 // None says that there is no objective.
-func (s Spec) None() bool { return len(s.Limits) == 0 }
+func (s Spec) None() bool { return len(s.Limits) == 0 && len(s.Classes) == 0 }
+
+// All are the limits, those of classes too.
+func (s Spec) All() []Limit {
+	list := slices.Clone(s.Limits)
+	for _, c := range s.Classes {
+		list = append(list, c.Spec.Limits...)
+	}
+	return list
+}
+
+// Prefix is what stands in front of a class's limits: "chat: ".
+func (c Class) Prefix() string { return c.Name + ": " }
 
 // Share is SharePercent as a fraction.
 func (s Spec) Share() float64 { return s.SharePercent / 100 }
 
 // String is the canonical spelling: percentile limits first, then joint ones
-// with their share, then errors. It parses to an equal objective.
+// with their share, then errors, then those of classes. It parses to an equal objective.
 func (s Spec) String() string {
 	var percentile, joint, errors []string
 	for _, l := range s.Limits {
@@ -73,12 +95,19 @@ func (s Spec) String() string {
 	if len(joint) > 0 {
 		joint[len(joint)-1] += " @" + say.Exact(s.SharePercent) + "%"
 	}
-	return strings.Join(append(append(percentile, joint...), errors...), ", ")
+	var parts []string
+	if own := append(append(percentile, joint...), errors...); len(own) > 0 {
+		parts = append(parts, strings.Join(own, ", "))
+	}
+	for _, c := range s.Classes {
+		parts = append(parts, c.Prefix()+c.Spec.String())
+	}
+	return strings.Join(parts, "; ")
 }
 
 // NeedsStream says that the objective cannot be judged without streaming.
 func (s Spec) NeedsStream() bool {
-	for _, l := range s.Limits {
+	for _, l := range s.All() {
 		if l.Metric.Streamed() {
 			return true
 		}

@@ -116,9 +116,11 @@ type values map[metric.Name]float64
 type request struct {
 	ok     bool
 	values values
+	class  string
 }
 
-func (r request) OK() bool { return r.ok }
+func (r request) Class() string { return r.class }
+func (r request) OK() bool      { return r.ok }
 func (r request) Value(n metric.Name) float64 {
 	if x, ok := r.values[n]; ok {
 		return x

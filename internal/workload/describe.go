@@ -10,7 +10,7 @@ import (
 // Description is the workload section of run.json, as far as the workload
 // itself can tell it.
 type Description struct {
-	Kind        string  `json:"kind"`             // "random", "file" or "trace"
+	Kind        string  `json:"kind"`             // "random", "file", "trace" or "mix"
 	Preset      string  `json:"preset,omitempty"` // name of the preset that lengths come from, where none was changed
 	Input       string  `json:"input,omitempty"`  // lengths in tokens, as ParseLengths reads them
 	Output      string  `json:"output,omitempty"`
@@ -21,6 +21,23 @@ type Description struct {
 	Vocabulary    *VocabularyDescription   `json:"vocabulary,omitempty"`
 	Calibration   *CalibrationDescription  `json:"calibration,omitempty"`
 	File          *FileDescription         `json:"file,omitempty"`
+	Mix           *MixDescription          `json:"mix,omitempty"`
+}
+
+// MixDescription is what classes of requests there are.
+type MixDescription struct {
+	Name    string             `json:"name"` // path as given
+	SHA256  string             `json:"sha256"`
+	Classes []ClassDescription `json:"classes"`
+}
+
+// ClassDescription is a class of requests of a mix.
+type ClassDescription struct {
+	Name     string      `json:"name"`
+	Share    float64     `json:"share"`             // of the requests
+	Arrival  string      `json:"arrival,omitempty"` // law of its own
+	SLO      string      `json:"slo,omitempty"`     // limits of its own, as the file has them
+	Workload Description `json:"workload"`
 }
 
 // PrefixDescription is what prompts begin with. Each is so many tokens longer than

@@ -192,7 +192,8 @@ type CapacityProbe struct {
 	Stage      string         `json:"stage"`
 	Load       float64        `json:"load"`
 	Requests   int            `json:"requests"`
-	Violations []int          `json:"violations"` // of each limit
+	Violations []int          `json:"violations"`    // of each limit
+	Due        []int          `json:"due,omitempty"` // requests that each limit is about, where they are not all
 	Stability  stat.Stability `json:"stability"`
 	Excluded   bool           `json:"excluded,omitempty"` // the point was INVALID: nothing rests on it
 	Counted    bool           `json:"counted,omitempty"`  // of a simulated target: its violations were counted and nothing was recorded

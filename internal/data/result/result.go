@@ -446,19 +446,21 @@ type SLO struct {
 // Violations are the requests that violate one claim of an SLO, in the order in which
 // they were due.
 type Violations struct {
-	Spec    string  `json:"spec"`    // of the claim: a limit on a percentile, on errors, or all joint ones
-	Allowed float64 `json:"allowed"` // share of the requests that may violate it
-	Blocks  []int   `json:"blocks"`  // how many do, in equal consecutive parts of the requests due
+	Spec    string  `json:"spec"`          // of the claim: a limit on a percentile, on errors, or all joint ones
+	Allowed float64 `json:"allowed"`       // share of the requests that may violate it
+	Blocks  []int   `json:"blocks"`        // how many do, in equal consecutive parts of the requests due
+	Due     *int    `json:"due,omitempty"` // requests that it is about, of a claim about a class of them; Blocks are then parts of these
 }
 
 // Limit is one limit of an SLO.
 type Limit struct {
-	Spec       string      `json:"spec"`                 // "p99 ttft<200ms"
+	Spec       string      `json:"spec"`                 // "p99 ttft<200ms", or "chat: p99 ttft<200ms"
+	Class      string      `json:"class,omitempty"`      // of the requests that it is about; all of them where it is not here
 	Percentile float64     `json:"percentile,omitempty"` // in percent; none of a limit on single requests, and of errors
 	Metric     metric.Name `json:"metric"`               // "ttft"
 	Value      *float64    `json:"value"`                // what was measured at its percentile, in the limit's unit
 	Limit      float64     `json:"limit"`                // milliseconds, or a share for errors
-	Attained   *float64    `json:"attained"`             // share of all due that ended well and not over the limit; null where single requests have no such value
+	Attained   *float64    `json:"attained"`             // share of all due that it is about that ended well and not over the limit; null where single requests have no such value
 	Met        Met         `json:"met"`
 	Why        string      `json:"why,omitempty"`
 }
@@ -471,6 +473,15 @@ type Goodput struct {
 
 // Class is a part of the cohort.
 type Class struct {
-	Requests Requests `json:"requests"`
-	Metrics  Metrics  `json:"metrics"`
+	Requests Requests  `json:"requests"`
+	Metrics  Metrics   `json:"metrics"`
+	SLO      *ClassSLO `json:"slo,omitempty"` // of a class that has limits of its own
+}
+
+// ClassSLO is how the requests of a class did by the limits of their own; the limits
+// themselves are among those of the point.
+type ClassSLO struct {
+	Spec     string   `json:"spec"`
+	Attained *float64 `json:"attained"` // share of its requests due that ended well within each of them
+	Met      Met      `json:"met"`
 }

@@ -60,6 +60,11 @@ func endedEarly(p *result.Point, c *Conditions) {
 		for i := range p.SLO.Limits {
 			p.SLO.Limits[i].Attained = nil
 		}
+		for _, c := range p.Classes {
+			if c.SLO != nil {
+				c.SLO.Attained = nil
+			}
+		}
 	}
 }
 
@@ -113,20 +118,29 @@ func unsteady(p *result.Point, concerned func(*metric.Metric) bool, why string, 
 	if p.SLO == nil {
 		return
 	}
-	doubtful, sure := false, false
+	type doubt struct{ doubtful, sure bool }
+	all, classes := doubt{}, map[string]doubt{}
 	for i := range p.SLO.Limits {
 		l := &p.SLO.Limits[i]
+		of := classes[l.Class]
 		if !concerned(catalogue.Find(l.Metric)) {
-			sure = sure || l.Met == result.No
-			continue
+			of.sure = of.sure || l.Met == result.No
+		} else {
+			l.Value = nil
+			if slices.Contains(doubts, l.Met) {
+				l.Met, l.Why = result.Undecided, why
+			}
+			of.doubtful = true
 		}
-		l.Value = nil
-		if slices.Contains(doubts, l.Met) {
-			l.Met, l.Why = result.Undecided, why
-		}
-		doubtful = true
+		classes[l.Class] = of
+		all = doubt{all.doubtful || of.doubtful, all.sure || of.sure}
 	}
-	if doubtful && !sure && slices.Contains(doubts, p.SLO.Met) {
+	if all.doubtful && !all.sure && slices.Contains(doubts, p.SLO.Met) {
 		p.SLO.Met, p.SLO.Deciding, p.SLO.Why = result.Undecided, "", why
+	}
+	for name, c := range p.Classes {
+		if of := classes[name]; c.SLO != nil && of.doubtful && !of.sure && slices.Contains(doubts, c.SLO.Met) {
+			c.SLO.Met = result.Undecided
+		}
 	}
 }

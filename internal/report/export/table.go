@@ -2,9 +2,11 @@ package export
 
 import (
 	"encoding/csv"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
+	"maps"
 	"reflect"
 	"slices"
 	"strconv"
@@ -265,11 +267,28 @@ func CSV(w io.Writer, run *result.Run) error {
 	for _, m := range further {
 		head = append(head, m.Column())
 	}
+	mixed := ofClasses(run)
+	if mixed {
+		head = append(head, "class")
+	}
 	if err := out.Write(head); err != nil {
 		return err
 	}
 	for i := range run.Points {
 		p := &run.Points[i]
+		summaries := func(of *result.Metrics) (cells []string) {
+			for _, m := range metrics {
+				s, n := of.SummaryOf(m.Name), ""
+				if s != nil {
+					n = cellOf(&s.N)
+				}
+				cells = append(cells, n)
+				for _, figure := range figures {
+					cells = append(cells, cellOf(s.Value(figure)))
+				}
+			}
+			return cells
+		}
 		line := []string{plainCell(run.Target.Model), strconv.Itoa(i), p.Stage, p.Load.Loop, cellOf(p.Load.Rate), cellOf(p.Load.Concurrency), cellOf(p.Load.MaxInFlight),
 			cellOf(&p.Seconds.Window), cellOf(&p.Requests.Due), cellOf(&p.Requests.OK), cellOf(&p.Requests.Failed), cellOf(&p.Requests.Cut), cellOf(&p.Requests.Unsent),
 			cellOf(p.Throughput.DuePerS), cellOf(p.Throughput.RequestsPerS), cellOf(p.Throughput.InputTokensPerS), cellOf(p.Throughput.OutputTokensPerS)}
@@ -281,26 +300,44 @@ func CSV(w io.Writer, run *result.Run) error {
 			attained, met = cellOf(p.SLO.Attained), string(p.SLO.Met)
 		}
 		line = append(line, good, goodTokens, attained, met, string(p.Stability), string(p.Outcome), string(p.Verdict))
-		for _, m := range metrics {
-			s, n := p.Metrics.SummaryOf(m.Name), ""
-			if s != nil {
-				n = cellOf(&s.N)
-			}
-			line = append(line, n)
-			for _, figure := range figures {
-				line = append(line, cellOf(s.Value(figure)))
-			}
-		}
+		line = append(line, summaries(&p.Metrics)...)
 		for _, m := range further {
 			x, _, _ := p.Figure(m)
 			line = append(line, cellOf(x))
 		}
+		if mixed {
+			line = append(line, "")
+		}
 		if err := out.Write(line); err != nil {
 			return err
+		}
+		for _, name := range slices.Sorted(maps.Keys(p.Classes)) {
+			if !mixed {
+				break
+			}
+			c := p.Classes[name]
+			attained, met := "", ""
+			if c.SLO != nil {
+				attained, met = cellOf(c.SLO.Attained), string(c.SLO.Met)
+			}
+			line := []string{plainCell(run.Target.Model), strconv.Itoa(i), p.Stage, p.Load.Loop, cellOf(p.Load.Rate), cellOf(p.Load.Concurrency), cellOf(p.Load.MaxInFlight),
+				cellOf(&p.Seconds.Window), cellOf(&c.Requests.Due), cellOf(&c.Requests.OK), cellOf(&c.Requests.Failed), cellOf(&c.Requests.Cut), cellOf(&c.Requests.Unsent),
+				"", "", "", "", "", "", attained, met, "", "", ""}
+			line = append(append(line, summaries(&c.Metrics)...), make([]string, len(further))...)
+			if err := out.Write(append(line, plainCell(name))); err != nil {
+				return err
+			}
 		}
 	}
 	out.Flush()
 	return out.Error()
+}
+
+// ofClasses says that a run's requests are of classes that it was told of: then each has a
+// row of its own behind that of its point.
+func ofClasses(run *result.Run) bool {
+	var w struct{ Kind string }
+	return json.Unmarshal(run.Workload, &w) == nil && w.Kind == "mix"
 }
 
 func writeCSV(w io.Writer, run *result.Run, _ string) error { return CSV(w, run) }

@@ -332,8 +332,12 @@ func violationsChart(run *result.Run, over axis, marks []mark) *chart {
 				list = append(list, drawn{Name: name, Kind: "line", Tone: i%4 + 1})
 			}
 			y := math.NaN()
-			if n > 0 && probe.Requests > 0 {
-				y = 100 * float64(n) / float64(probe.Requests)
+			due := probe.Requests
+			if i < len(probe.Due) {
+				due = probe.Due[i]
+			}
+			if n > 0 && due > 0 {
+				y = 100 * float64(n) / float64(due)
 			}
 			list[i].X, list[i].Y = append(list[i].X, probe.Load), append(list[i].Y, y)
 		}

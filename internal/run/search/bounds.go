@@ -102,9 +102,9 @@ func (f *search) violatedAt(load float64) bool {
 			if !s.counts() || below < 0 || below > bursty {
 				continue
 			}
-			phi = max(phi, widestPhi(s.blocks(claim), s.N, f.half()))
+			phi = max(phi, widestPhi(s.blocks(claim), s.due(claim), f.half()))
 			if below <= band {
-				bad, n = bad+s.violations(claim), n+s.N
+				bad, n = bad+s.violations(claim), n+s.due(claim)
 			}
 		}
 		level := 1 - (1-f.half())/float64(len(claims))
@@ -140,7 +140,7 @@ func (f *search) leastLow() int {
 	least := leastLowLook
 	for _, claim := range f.cfg.claims() {
 		alpha := (1 - f.half()) / float64(len(f.cfg.claims()))
-		least = max(least, int(math.Ceil(-math.Log(alpha)*lowPhi/f.cfg.eps(claim)))+lowPhi)
+		least = max(least, int(math.Ceil(f.cfg.requests(-math.Log(alpha)*lowPhi/f.cfg.eps(claim), claim)))+lowPhi)
 	}
 	return least
 }
@@ -181,11 +181,14 @@ func (f *search) lookLow() {
 	v := Verification{Load: load, N: s.N, Passed: s.counts() && s.Stability != stat.Unstable, Attempts: 1}
 	claims, worst := f.cfg.claims(), math.Inf(-1)
 	for _, claim := range claims {
-		phi := max(lowPhi, widestPhi(s.blocks(claim), s.N, f.half()))
-		upper := stat.ClopperPearson(s.violations(claim), s.N, phi, stat.OneSided(f.half())).Hi
+		upper, due := 1., s.due(claim) // of none that the claim is about nothing is known
+		if due > 0 {
+			phi := max(lowPhi, widestPhi(s.blocks(claim), due, f.half()))
+			upper = stat.ClopperPearson(s.violations(claim), due, phi, stat.OneSided(f.half())).Hi
+		}
 		v.Passed = v.Passed && upper <= f.cfg.eps(claim)
 		if x := upper / f.cfg.eps(claim); x > worst {
-			worst, v.Violations, v.Upper = x, s.violations(claim), upper
+			worst, v.N, v.Violations, v.Upper = x, due, s.violations(claim), upper
 			if f.cap.Estimate == 0 {
 				f.cap.Binding = claim
 			}
@@ -256,6 +259,7 @@ func (f *search) floor() bool {
 		case worst < suspectFloor, at.N > 4*few && worst < likelyFloor, look == floorLooks:
 			want = 0
 		}
+		want = int(f.cfg.requests(float64(want), at.Claim))
 		n := min(want, f.afford([]float64{at.Load}, 1-share-f.spent()), f.afford([]float64{at.Load}, 0))
 		if n < leastFloor {
 			break
@@ -309,8 +313,11 @@ func (f *search) floorBelow(top float64) (at FloorOf, worst float64) {
 				continue
 			}
 			c.Load = max(c.Load, s.Load)
-			c.N, c.Violations, c.Errors = c.N+s.N, c.Violations+s.violations(claim), c.Errors+s.Errors
-			phi = max(phi, blocksPhi(s.blocks(claim), s.N))
+			c.N, c.Violations = c.N+s.due(claim), c.Violations+s.violations(claim)
+			if s.due(claim) == s.N { // how many of a class failed is not known
+				c.Errors += s.Errors
+			}
+			phi = max(phi, blocksPhi(s.blocks(claim), s.due(claim)))
 		}
 		if c.N == 0 {
 			continue

@@ -75,7 +75,7 @@ func searched(points []result.Point) (f *search, specs []string) {
 	for i := range points {
 		p := &points[i]
 		s := Seen{Load: p.Load.Value(), N: p.Requests.Due, Stability: p.Stability, Failed: p.Requests.OK == 0 || p.EndedEarly != "", Invalid: p.Verdict == result.Invalid,
-			Errors: p.Requests.Due - p.Requests.OK, Violations: make([]int, len(specs)), Blocks: make([][]int, len(specs))}
+			Errors: p.Requests.Due - p.Requests.OK, Due: make([]int, len(specs)), Violations: make([]int, len(specs)), Blocks: make([][]int, len(specs))}
 		if p.SLO == nil || len(p.SLO.Violations) != len(specs) {
 			continue // a damaged run
 		}
@@ -83,7 +83,10 @@ func searched(points []result.Point) (f *search, specs []string) {
 			if v.Spec != specs[k] {
 				return nil, nil
 			}
-			s.Blocks[k] = v.Blocks
+			s.Blocks[k], s.Due[k] = v.Blocks, p.Requests.Due
+			if v.Due != nil {
+				s.Due[k] = *v.Due
+			}
 			for _, n := range v.Blocks {
 				s.Violations[k] += n
 			}
@@ -131,12 +134,12 @@ func (f *search) heldAt(load float64) (held, enough bool) {
 			if !s.counts() || above < 0 || above > bursty {
 				continue
 			}
-			phi = max(phi, widestPhi(s.blocks(claim), s.N, f.half()))
+			phi = max(phi, widestPhi(s.blocks(claim), s.due(claim), f.half()))
 			if above > 0 {
 				flanked = true
 				continue
 			}
-			bad, n = bad+s.violations(claim), n+s.N
+			bad, n = bad+s.violations(claim), n+s.due(claim)
 			held = held && s.Stability != stat.Unstable
 		}
 		least := float64(lowPhi)
@@ -176,7 +179,7 @@ func (f *search) shareAt(load float64, claim int) float64 {
 	bad, n := 0, 0
 	for _, s := range f.cap.Trail {
 		if s.Load == load && s.Seen.counts() {
-			bad, n = bad+s.Seen.violations(claim), n+s.Seen.N
+			bad, n = bad+s.Seen.violations(claim), n+s.Seen.due(claim)
 		}
 	}
 	return float64(bad) / float64(max(n, 1))
@@ -190,7 +193,7 @@ func (f *search) between(met, next float64) (at float64, binding int) {
 		n := 0
 		for _, s := range f.cap.Trail {
 			if s.Load == load && s.Seen.counts() {
-				n += s.Seen.N
+				n += s.Seen.due(claim)
 			}
 		}
 		half := 0.5 / float64(max(n, 1))

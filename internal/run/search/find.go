@@ -53,6 +53,7 @@ type Probe struct {
 type Seen struct {
 	Load       float64 // as Probe.Load
 	N          int     // requests due in the window
+	Due        []int   // of them, that each limit is about; nil: all
 	Violations []int   // of each limit
 	Joint      int     // requests that violate any limit
 	Errors     int     // requests that did not end well: they violate every limit
@@ -60,7 +61,7 @@ type Seen struct {
 	Seconds    float64 // that it took in all, warm-up and drain included
 	Work       float64 // that simulating it took, see [Budget.Work]; 0 where it was not simulated
 	Sent       int     // requests in all, warm-up included, that Work is of
-	Blocks     [][]int // violations of each limit in equal consecutive blocks
+	Blocks     [][]int // violations of each limit in equal consecutive blocks of the requests that it is about
 	JointBlock []int   // of Joint, likewise
 	Stability  stat.Stability
 	Failed     bool // the target died
@@ -89,8 +90,18 @@ func (s *Seen) violations(claim int) int {
 	return s.Violations[claim]
 }
 
+// due is how many requests a claim is about.
+func (s *Seen) due(claim int) int {
+	if claim == Joint || claim >= len(s.Due) {
+		return s.N
+	}
+	return s.Due[claim]
+}
+
 // share of a claim's violations.
-func (s *Seen) share(claim int) float64 { return float64(s.violations(claim)) / float64(max(s.N, 1)) }
+func (s *Seen) share(claim int) float64 {
+	return float64(s.violations(claim)) / float64(max(s.due(claim), 1))
+}
 
 // Step is a probe and what it showed.
 type Step struct {
@@ -104,6 +115,9 @@ type FindConfig struct {
 	// on a p99. 0 makes no claim of a limit by itself, as where the SLO is
 	// joint.
 	Eps []float64
+	// Of is about which share of the requests each limit is about, over 0; nil: all of them
+	// each.
+	Of []float64
 	// Joint is the share that may violate any limit; 0 makes no such claim.
 	Joint float64
 	// Level of the interval; a one-sided limit is wrong with probability
@@ -148,6 +162,14 @@ func (c *FindConfig) eps(claim int) float64 {
 	return c.Eps[claim]
 }
 
+// requests is how many requests are due until so many are that a claim is about.
+func (c *FindConfig) requests(n float64, claim int) float64 {
+	if claim == Joint || claim >= len(c.Of) {
+		return n
+	}
+	return n / c.Of[claim]
+}
+
 func (c *FindConfig) check() error {
 	if len(c.claims()) == 0 {
 		return fmt.Errorf("find capacity: no limit is claimed")
@@ -155,6 +177,9 @@ func (c *FindConfig) check() error {
 	for _, claim := range c.claims() {
 		if eps := c.eps(claim); !(eps < 1) {
 			return fmt.Errorf("find capacity: a share of %v may violate a limit", eps)
+		}
+		if n := c.requests(1, claim); !(n >= 1 && n < 1e9) {
+			return fmt.Errorf("find capacity: a limit is about one in %v requests", n)
 		}
 	}
 	switch {
@@ -415,8 +440,8 @@ func (f *search) rate(load float64) float64 {
 // shares are a claim's violations in the steps of some stages.
 func (f *search) shares(claim int, stages ...string) (list []stat.Share) {
 	for _, s := range f.cap.Trail {
-		if slices.Contains(stages, s.Stage) && s.Seen.counts() {
-			list = append(list, stat.Share{Load: s.Load, Violations: s.Seen.violations(claim), N: s.Seen.N})
+		if slices.Contains(stages, s.Stage) && s.Seen.counts() && s.Seen.due(claim) > 0 {
+			list = append(list, stat.Share{Load: s.Load, Violations: s.Seen.violations(claim), N: s.Seen.due(claim)})
 		}
 	}
 	return list

@@ -25,7 +25,7 @@ const (
 func (f *search) leastVerify() int {
 	least := leastVerify
 	for _, claim := range f.cfg.claims() {
-		least = max(least, int(10/f.cfg.eps(claim)))
+		least = max(least, int(f.cfg.requests(10/f.cfg.eps(claim), claim)))
 	}
 	return least
 }
@@ -70,12 +70,12 @@ func (f *search) verify() {
 		if !ok {
 			return
 		}
-		v := Verification{Load: load, N: s.N, Violations: s.violations(binding), Attempts: attempt + 1}
+		v := Verification{Load: load, N: s.due(binding), Violations: s.violations(binding), Attempts: attempt + 1}
 		level := 1 - (1-f.cfg.Level)/2/attempts
 		// Blocks that all are alike have no spread; so many requests still leave
 		// room for some violations.
-		v.Upper = max(blocksUpper(s.blocks(binding), s.N, level), stat.ClopperPearson(v.Violations, s.N, 1, stat.OneSided(level)).Hi)
-		v.Passed = v.Upper <= f.cfg.eps(binding) && !f.exceeds(&s, 1) && s.Stability != stat.Unstable && s.counts()
+		v.Upper = max(blocksUpper(s.blocks(binding), v.N, level), stat.ClopperPearson(v.Violations, v.N, 1, stat.OneSided(level)).Hi)
+		v.Passed = v.N > 0 && v.Upper <= f.cfg.eps(binding) && !f.exceeds(&s, 1) && s.Stability != stat.Unstable && s.counts()
 		f.cap.Verified = v
 		if v.Passed {
 			f.cap.Quote = load
@@ -191,13 +191,16 @@ func (f *search) judge(load float64, s *Seen, phi float64) {
 	v := Verification{Load: load, N: s.N, Passed: true, Attempts: 1}
 	worst := math.Inf(-1)
 	for _, claim := range claims {
-		n, eps := s.violations(claim), f.cfg.eps(claim)
-		upper := stat.ClopperPearson(n, s.N, phi, stat.OneSided(1-alpha)).Hi
+		n, due, eps := s.violations(claim), s.due(claim), f.cfg.eps(claim)
+		upper := 1. // of none that the claim is about nothing is known
+		if due > 0 {
+			upper = stat.ClopperPearson(n, due, phi, stat.OneSided(1-alpha)).Hi
+			v.Refuted = v.Refuted || stat.ClopperPearson(n, due, phi, stat.OneSided(1-alpha/float64(len(claims)))).Lo > eps
+		}
 		v.Passed = v.Passed && upper <= eps
-		v.Refuted = v.Refuted || stat.ClopperPearson(n, s.N, phi, stat.OneSided(1-alpha/float64(len(claims)))).Lo > eps
 		if upper/eps > worst {
 			worst = upper / eps
-			v.Violations, v.Upper, f.cap.Binding = n, upper, claim
+			v.N, v.Violations, v.Upper, f.cap.Binding = due, n, upper, claim
 		}
 	}
 	grows := s.Stability == stat.Unstable

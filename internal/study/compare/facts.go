@@ -242,6 +242,24 @@ func workloadOf(run *result.Run) map[string]string {
 					addText("file "+k, x)
 				}
 			}
+		case "mix":
+			list, _ := inner["classes"].([]any)
+			for _, x := range list {
+				class, _ := x.(map[string]any)
+				name := fmt.Sprint(class["name"])
+				for k, v := range class {
+					if asked, ok := v.(map[string]any); ok {
+						delete(asked, "vocabulary")
+						delete(asked, "calibration")
+						if file, ok := asked["file"].(map[string]any); ok {
+							delete(file, "name")
+						}
+					}
+					if k != "name" && k != "slo" { // what is good is no part of what is asked
+						addText("class "+name+" "+k, v)
+					}
+				}
+			}
 		case "sampling", "prefix":
 			for k, x := range inner {
 				if k != "stream_options" { // what the server reports with an answer, not what is asked for
@@ -266,6 +284,15 @@ func brief(run *result.Run) string {
 	w := workloadOf(run)
 	if sum := w["file sha256"]; sum != "" {
 		return "file " + sum[:min(8, len(sum))]
+	}
+	var classes []string
+	for _, k := range slices.Sorted(maps.Keys(w)) {
+		if name, ok := strings.CutPrefix(k, "class "); ok && strings.HasSuffix(name, " share") {
+			classes = append(classes, strings.TrimSuffix(name, " share")+" "+w[k])
+		}
+	}
+	if len(classes) > 0 {
+		return "classes " + strings.Join(classes, ", ")
 	}
 	s := w["input"] + " tokens in, " + w["output"] + " out"
 	if n := w["prefix tokens"]; n != "" {

@@ -199,6 +199,9 @@ type judgedRow struct {
 // OK implements [slo.Request].
 func (j *judgedRow) OK() bool { return j.ok }
 
+// Class implements [slo.Request]: a search with limits of classes is not replayed.
+func (j *judgedRow) Class() string { return "" }
+
 // Value implements [slo.Request]. What the twin does not do is undefined.
 func (j *judgedRow) Value(of metric.Name) float64 {
 	x, state := 0.0, measure.Missing

@@ -41,6 +41,13 @@ func parseSum(terms []string, files Files, depth int) (law, float64, error) {
 	return s, 0, nil
 }
 
+// Superposed is a process of several at once: that of a sum of laws, and of clients.
+type Superposed interface {
+	Process
+	// NextOf is the next due time, and which of them it is of, in the order of the law.
+	NextOf() (due int64, part int)
+}
+
 // mostClients bounds those of one law.
 const mostClients = 1000
 
@@ -108,11 +115,17 @@ func (m *merged) Push(any)      {}
 func (m *merged) Pop() any      { return nil }
 
 func (m *merged) Next() int64 {
+	due, _ := m.NextOf()
+	return due
+}
+
+// NextOf implements [Superposed].
+func (m *merged) NextOf() (due int64, part int) {
 	first := &m.list[0]
-	due := first.due
+	due, part = first.due, first.i
 	first.due = first.of.Next()
 	heap.Fix(m, 0)
-	return due
+	return due, part
 }
 
 func (s sum) shape() (e Expected) {

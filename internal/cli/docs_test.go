@@ -17,7 +17,8 @@ var update = flag.Bool("update", false, "write what the commands of docs print i
 
 // The commands in docs print what docs say. A block that begins with "$ pitot"
 // is run, line by line, in a directory that the blocks of a document share;
-// "…" at its end stands for output that is left out. Of the README's the predictions
+// "…" at its end stands for output that is left out. A block whose first line has a name behind
+// its language is a file of that directory. Of the README's the predictions
 // are, where its reader is; the others measure a machine.
 func TestDocs(t *testing.T) {
 	if testing.Short() {
@@ -64,6 +65,11 @@ func executed(t *testing.T, dir, text, commands string) string {
 	parts := strings.Split(text, "\n"+fence)
 	for i := 1; i < len(parts); i += 2 { // every other part is a block
 		lines := strings.Split(parts[i], "\n")
+		if _, name, ok := strings.Cut(lines[0], " "); ok { // a file that commands name, as yaml mix.yaml
+			if err := os.WriteFile(filepath.Join(dir, filepath.Base(name)), []byte(strings.Join(lines[1:], "\n")+"\n"), 0o644); err != nil {
+				t.Fatal(err)
+			}
+		}
 		if len(lines) < 2 || !strings.HasPrefix(lines[1], commands) {
 			continue
 		}

@@ -91,7 +91,7 @@ func Recorded(path string) (Plan, error) {
 	var p Plan
 	d := newDecoder("", p.parts())
 	for _, s := range Settings() {
-		if s.isIn(d.parts) {
+		if s.isIn(d.parts) && d.known[s.Name] == nil { // those of verbs that measure come first
 			d.known[s.Name] = &s
 		}
 	}

@@ -1,16 +1,13 @@
 package plan
 
 import (
-	"bytes"
 	"cmp"
 	"crypto/sha256"
 	"encoding/hex"
 	"errors"
 	"fmt"
-	"io"
 	"math"
 	"os"
-	"regexp"
 	"slices"
 	"strconv"
 	"strings"
@@ -144,19 +141,13 @@ func (a *Ask) ShareOf(class string) float64 {
 	return 1
 }
 
-// mixKey is the key that tells a mix from any other file.
-var mixKey = regexp.MustCompile(`(?m)^classes[ \t]*:`)
-
-// isMix says whether a file is a mix, by its beginning; false where it cannot be read.
+// isMix says whether a file is a mix; false where it cannot be read.
 func isMix(path string) bool {
-	f, err := os.Open(path)
-	if err != nil {
+	if path == RandomWorkload {
 		return false
 	}
-	defer f.Close()
-	head, err := io.ReadAll(io.LimitReader(f, 64<<10))
-	head = bytes.TrimLeft(head, " \t\r\n")
-	return err == nil && !bytes.HasPrefix(head, []byte("{")) && !bytes.HasPrefix(head, []byte("[")) && mixKey.Match(head)
+	kind, err := workload.Identify(path)
+	return err == nil && kind == workload.Classes
 }
 
 // mostMix bounds the file of a mix, in bytes.
@@ -461,7 +452,7 @@ func (m *Mix) lengths() (in, out workload.Lengths) {
 		}
 		return l
 	}
-	in = mixed(func(a *Ask, p float64) int { return a.Prefix + a.Input.Quantile(p) })
+	in = mixed(func(a *Ask, p float64) int { return int(a.PrefixMean()) + a.Input.Quantile(p) })
 	out = mixed(func(a *Ask, p float64) int { return a.Output.Quantile(p) })
 	if in.IsZero() {
 		return Default().Input, Default().Ask.Output

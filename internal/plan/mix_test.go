@@ -90,7 +90,7 @@ func TestMixOfRates(t *testing.T) {
 func TestMixMistakes(t *testing.T) {
 	class := func(lines string) string { return "version: 1\nclasses:\n  - name: a\n    share: 1\n" + lines }
 	for text, want := range map[string]string{
-		"classes:\n - name: a\n":                                                              "neither share nor rate",
+		"version: 1\nclasses:\n - name: a\n":                                                  "neither share nor rate",
 		"version: 1\nclasses: []\n":                                                           "want a list",
 		"version: 2\nclasses:\n  - {name: a, share: 1}\n":                                     `version "2" is not known`,
 		"classes:\n  - {name: a, share: 1}\n":                                                 "no version",

@@ -5,6 +5,7 @@ import (
 
 	"pitot/internal/plan"
 	"pitot/internal/workload"
+	"pitot/internal/workload/arrival"
 	"pitot/internal/workload/seed"
 )
 
@@ -38,14 +39,14 @@ func fromMix(p *plan.Ask, point int32, open func(p *plan.Ask, point int32) (sour
 	if err != nil {
 		return source{}, errors.Join(err, func() error { out.close(); return nil }())
 	}
-	out.Source, out.about = mixed, workload.Description{Kind: "mix", Mix: &about}
+	out.Source, out.about = mixed.Sessions(), workload.Description{Kind: "mix", Mix: &about}
 	return out, nil
 }
 
 // arrive says to a workload whose classes arrive by laws of their own which arrivals a load
 // has.
 func (s *source) arrive(p *plan.Ask, l *plan.Load, begin uint64, warmup int64) error {
-	m, ok := s.Source.(*workload.Mixed)
+	m, ok := s.Source.(interface{ Arrive(arrival.Process) })
 	if !ok || !l.Open() || len(p.Mix.Classes) < 2 || p.Mix.Law() == "" || p.Mix.Law() != l.Arrival {
 		return nil
 	}

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"regexp"
 	"slices"
 	"strings"
 
@@ -17,6 +18,7 @@ type Kind string
 // Kinds of files.
 const (
 	Prompts  Kind = "prompts" // texts, asked as they stand: [Open]
+	Classes  Kind = "mix"     // YAML of several classes of requests, which the plan reads
 	Recorded Kind = "trace"   // times, lengths and shared blocks of requests, without text: [ReadTrace]
 )
 
@@ -56,6 +58,7 @@ func kinds() []struct {
 		kind Kind
 		is   func(h *Head) bool
 	}{
+		{Classes, isMix},
 		{Recorded, isTrace},
 	}
 }
@@ -140,6 +143,15 @@ func (h *Head) takeKeys(raw []byte) {
 
 // textKeys are those of records that hold a prompt.
 var textKeys = []string{"messages", "conversations", "conversation", "prompt", "text", "text_input", "body", "payload", "turns", "texts"}
+
+// mixKeys are those of the YAML of classes: its list of them, and a key of the file or of a
+// class.
+var mixKeys = [2]*regexp.Regexp{regexp.MustCompile(`(?m)^classes[ \t]*:`), regexp.MustCompile(`(?m)^version[ \t]*:|^[ \t]*-[ \t]*\{?[ \t]*(name|share|rate)[ \t]*:`)}
+
+// isMix tells the YAML of classes of requests.
+func isMix(h *Head) bool {
+	return h.Keys == nil && mixKeys[0].Match(h.Text) && mixKeys[1].Match(h.Text)
+}
 
 // isTrace tells a trace: JSON lines with lengths and without text, CSV with columns that
 // are known, or a time a line.

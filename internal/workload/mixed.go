@@ -3,6 +3,7 @@ package workload
 import (
 	"fmt"
 	"math"
+	"slices"
 	"sync"
 
 	"pitot/internal/workload/arrival"
@@ -106,17 +107,69 @@ func (m *Mixed) find(item int64) ofClass {
 	return m.placed[item]
 }
 
-// At gives the i-th request.
+// At gives the i-th request, or a turn of the session that the i-th request begins.
 func (m *Mixed) At(i int64) (Request, error) {
 	if i < 0 {
 		return Request{}, fmt.Errorf("mixed workload: no request %d", i)
 	}
-	at := m.find(i)
+	session, turn := SplitItem(i)
+	at := m.find(session)
 	c := &m.classes[at.class]
-	r, err := c.Source.At(int64(at.rank))
+	r, err := c.Source.At(TurnItem(int64(at.rank), turn))
 	if err != nil {
 		return Request{}, fmt.Errorf("class %s: %w", c.Name, err)
 	}
 	r.ID, r.Class = i, c.Name
+	if r.Session != Unknown {
+		r.Session = session
+	}
 	return r, nil
+}
+
+// Sessions gives the workload with what follows its items, where that of a class has any;
+// else as it is.
+func (m *Mixed) Sessions() Source {
+	for _, c := range m.classes {
+		if _, ok := c.Source.(Sessions); ok {
+			return mixedSessions{m}
+		}
+	}
+	return m
+}
+
+// mixedSessions are classes of which some have sessions.
+type mixedSessions struct{ *Mixed }
+
+// At gives the i-th request: answers that it repeats are those of its own session.
+func (m mixedSessions) At(i int64) (Request, error) {
+	r, err := m.Mixed.At(i)
+	session, _ := SplitItem(i)
+	messages := slices.Clone(r.Messages)
+	for k := range messages {
+		messages[k].Segments = slices.Clone(messages[k].Segments)
+		for j := range messages[k].Segments {
+			if s := &messages[k].Segments[j]; s.Served {
+				_, turn := SplitItem(s.Item)
+				s.Item = TurnItem(session, turn)
+			}
+		}
+	}
+	r.Messages = messages
+	return r, err
+}
+
+// Follow implements [Sessions].
+func (m mixedSessions) Follow(item int64, answered bool) []Next {
+	session, turn := SplitItem(item)
+	at := m.find(session)
+	s, ok := m.classes[at.class].Source.(Sessions)
+	if !ok {
+		return nil
+	}
+	list := slices.Clone(s.Follow(TurnItem(int64(at.rank), turn), answered))
+	for i := range list {
+		_, turn := SplitItem(list[i].Item)
+		list[i].Item = TurnItem(session, turn)
+	}
+	return list
 }

@@ -125,3 +125,60 @@ func TestNewMixedRefuses(t *testing.T) {
 		}
 	}
 }
+
+// talk is a source of sessions of three turns; each repeats the answer before.
+type talk struct{}
+
+func (talk) At(item int64) (Request, error) {
+	session, turn := SplitItem(item)
+	segments := []Segment{{Seed: uint64(item), Words: 3}}
+	if turn > 0 {
+		segments = append(segments, Segment{Served: true, Item: TurnItem(session, turn-1), Words: 5})
+	}
+	return Request{Session: session, Turn: turn, Messages: []Message{{Role: "user", Segments: segments}}}, nil
+}
+
+func (talk) Follow(item int64, answered bool) []Next {
+	session, turn := SplitItem(item)
+	if !answered || turn == 2 {
+		return nil
+	}
+	return []Next{{Item: TurnItem(session, turn+1)}}
+}
+
+// The sessions of a class go on within it.
+func TestMixedSessions(t *testing.T) {
+	m, err := NewMixed([]ClassOf{{"talk", .5, talk{}}, {"single", .5, numbered{}}}, 1)
+	if err != nil {
+		t.Fatal(err)
+	}
+	src, ok := m.Sessions().(Sessions)
+	if !ok {
+		t.Fatal("nothing follows")
+	}
+	if _, ok := mixedOf(t, 1, 1).Sessions().(Sessions); ok {
+		t.Error("single requests have sessions")
+	}
+	talks := 0
+	for i := range int64(100) {
+		first, _ := src.At(i)
+		next := src.Follow(i, true)
+		if first.Class == "single" {
+			if next != nil {
+				t.Fatalf("%+v follows", next)
+			}
+			continue
+		}
+		if len(next) != 1 || next[0].Item != TurnItem(i, 1) || src.Follow(i, false) != nil || src.Follow(TurnItem(i, 2), true) != nil {
+			t.Fatalf("%+v", next)
+		}
+		second, err := src.At(next[0].Item)
+		if err != nil || second.Class != "talk" || second.Session != i || second.Messages[0].Segments[1].Item != i || second.Messages[0].Segments[0].Seed != uint64(TurnItem(int64(talks), 1)) {
+			t.Fatalf("%+v, %v", second, err)
+		}
+		talks++
+	}
+	if talks == 0 {
+		t.Error("no session")
+	}
+}

@@ -64,7 +64,7 @@ func rooms() []room {
 		{"twin/serve/dialect", "twin twin/serve/lm twin/serve/prom"},
 		{"twin/serve/vllmapi", "twin twin/serve/dialect twin/serve/example twin/serve/lm twin/serve/prom"},
 		{"twin/serve", "twin twin/serve/dialect twin/serve/lm twin/serve/prom twin/serve/vllmapi wire/stamp clock say"},
-		{"plan", "workload workload/arrival slo say data/rundir cost"},
+		{"plan", "workload workload/arrival slo say data/rundir cost workload/seed"},
 		// measured
 		{"wire/api", "workload workload/token data/record"}, // the dialects of targets, one file each
 		{"wire", "wire/stamp data/record clock wire/api"},

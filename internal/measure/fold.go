@@ -41,9 +41,10 @@ type Fold struct {
 
 	server     server
 	seen       idSet
-	asked      int   // requests of any time
-	answered   int   // of them
-	choices    int32 // the most of one answer
+	asked      int      // requests of any time
+	answered   int      // of them
+	choices    int32    // the most of one answer
+	talks      sessions // where requests follow one another
 	duplicates int
 	incomplete int // requests of any time whose chunks are not all there, for damage
 	flow       flow
@@ -189,6 +190,7 @@ func (f *Fold) row(r *record.Row, s *Stream) {
 		s.Reset()
 	}
 	f.queue.Add(r)
+	f.talks.add(r)
 	visible := s.visible(r)
 	f.flow.count(r, s, &f.conditions)
 	for i := range f.others {

@@ -28,6 +28,7 @@ func (f *Fold) Point() result.Point {
 	p.Seconds.Residence = f.queue.Residence(took)
 	f.queue.Stability(&p, took, f.end)
 	p.OverTime = f.overTime(all, &p)
+	p.Sessions = f.sessionsOf()
 	f.conf = f.confidence(all, p.Stability, took, p.Seconds.Residence)
 	f.rates(&p.Throughput, f.conf)
 	p.Throughput.Late = f.late(p.Throughput.OutputTokensPerS)

@@ -108,7 +108,7 @@ func (m *PointModel) writeMarkdown(p *printer) {
 		p.line("")
 		m.Latencies.writeMarkdown(p)
 	}
-	for _, t := range []*Table{m.Intervals, m.Classes, m.OverTime} {
+	for _, t := range []*Table{m.Intervals, m.Classes, m.OverTime, m.Turns, m.Histories} {
 		if t != nil {
 			p.line("")
 			t.writeMarkdown(p)

@@ -52,6 +52,8 @@ type PointModel struct {
 	Intervals  *Table
 	Classes    *Table
 	OverTime   *Table     // blocks of the window, of a load that changes or comes in bursts
+	Turns      *Table     // requests by their turn, of conversations
+	Histories  *Table     // and by how much of the prompt was said before
 	Legend     []string   // of the marks in the tables, those that occur
 	ViewsAgree bool       // counted from when they were due and from when they were sent, latencies are the same
 	Remarks    []string   // what a reader must know of the numbers
@@ -250,6 +252,7 @@ func buildPoint(run *result.Run, p *result.Point) PointModel {
 	m.Objective = objective(p)
 	m.backlog(p)
 	m.overTime(p)
+	m.sessions(p)
 	m.until(p)
 	m.tables(p)
 	m.ViewsAgree = viewsAgree(&p.Metrics)

@@ -143,7 +143,7 @@ func (m *PointModel) writeTerminal(p *printer, s Style) {
 	if len(m.Latencies.Rows) > 0 {
 		m.Latencies.writeTerminal(p, s)
 	}
-	for _, t := range []*Table{m.Intervals, m.Classes, m.OverTime} {
+	for _, t := range []*Table{m.Intervals, m.Classes, m.OverTime, m.Turns, m.Histories} {
 		if t != nil {
 			p.line("")
 			t.writeTerminal(p, s)

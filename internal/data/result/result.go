@@ -130,6 +130,7 @@ type Point struct {
 	StabilityWhy string           `json:"stability_why,omitempty"`
 	InFlight     []float64        `json:"in_flight,omitempty"`   // time means in equal blocks of the window, of requests between due and done
 	OverTime     *OverTime        `json:"over_time,omitempty"`   // of a load that changes or comes in bursts
+	Sessions     *Sessions        `json:"sessions,omitempty"`    // where requests follow one another
 	Growth       *Growth          `json:"growth,omitempty"`      // of the requests in flight; none in a closed loop
 	Standstills  *Standstills     `json:"standstills,omitempty"` // that come by the clock, null if none do
 	EndedEarly   string           `json:"ended_early,omitempty"` // why the window is shorter than was asked for
@@ -177,6 +178,42 @@ type Standstills struct {
 	EveryS float64 `json:"every_s"`
 	ForMS  float64 `json:"for_ms"` // the median
 	N      int     `json:"n"`      // that were seen
+}
+
+// Sessions is what became of the conversations that began in the window, followed for as
+// long as the load went on, and of the window's requests by where they stood in theirs.
+// The turns of a conversation are alike, so no value here has an interval of its own.
+type Sessions struct {
+	Begun      int `json:"begun"`       // = finished + ended early + going on
+	Finished   int `json:"finished"`    // all their requests were answered
+	EndedEarly int `json:"ended_early"` // a request was not, and so the next was never asked
+	GoingOn    int `json:"going_on"`    // when the load ended
+	NeverAsked int `json:"never_asked"` // requests of those that ended early
+
+	FinalS       Ranks    `json:"final_s"`       // from when the first request was due to the end of the last answer
+	RereadTokens *float64 `json:"reread_tokens"` // of the prompts of a finished one, that were asked or answered in it before; mean
+	PromptTokens *float64 `json:"prompt_tokens"` // of the prompts of a finished one; mean
+
+	ByTurn    []Placed `json:"by_turn"`    // from 1
+	ByHistory []Placed `json:"by_history"` // tokens of the prompt that were asked or answered before
+}
+
+// Ranks are two order statistics, null where no more is known than that the value is
+// longer than it was followed.
+type Ranks struct {
+	P50 *float64 `json:"p50"`
+	P90 *float64 `json:"p90"`
+}
+
+// Placed is the requests of the window that stand in a range of places of their
+// conversations.
+type Placed struct {
+	From          int64    `json:"from"`
+	To            int64    `json:"to"`
+	Requests      int      `json:"requests"`
+	TTFT          Ranks    `json:"ttft_ms"`
+	CachedShare   *float64 `json:"cached_share"`   // of the prompt tokens, as the server tells; null where it does not
+	HistoryTokens float64  `json:"history_tokens"` // mean
 }
 
 // OverTime is what became of a load over its window: equal blocks of time, by when

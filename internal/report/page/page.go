@@ -239,6 +239,9 @@ func pointSections(prefix string, p *result.Point, m *report.PointModel, s *Seri
 	}
 	addSection("spread", "Distributions", "", spreads, absent, tables...)
 	var course []captioned
+	if m.Turns != nil {
+		course = append(course, captioned{"Requests by their turn in the conversation", *m.Turns}, captioned{"Requests by how many tokens of the prompt were said before", *m.Histories})
+	}
 	if m.OverTime != nil {
 		course = append(course, captioned{"Blocks of the window, by when requests were due", *m.OverTime})
 	}

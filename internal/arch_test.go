@@ -64,7 +64,8 @@ func rooms() []room {
 		{"twin/serve/dialect", "twin twin/serve/lm twin/serve/prom"},
 		{"twin/serve/vllmapi", "twin twin/serve/dialect twin/serve/example twin/serve/lm twin/serve/prom"},
 		{"twin/serve", "twin twin/serve/dialect twin/serve/lm twin/serve/prom twin/serve/vllmapi wire/stamp clock say"},
-		{"plan", "workload workload/arrival slo say data/rundir cost workload/seed"},
+		{"plan", "workload workload/arrival slo say data/rundir cost workload/seed workload/profile"},
+		{"workload/profile", "say workload workload/arrival workload/plain workload/seed workload/token"}, // what a log was like, without text: logs, the profile, the workload of one
 		// measured
 		{"wire/api", "workload workload/token data/record"}, // the dialects of targets, one file each
 		{"wire", "wire/stamp data/record clock wire/api"},
@@ -77,7 +78,7 @@ func rooms() []room {
 		{"run/search", "data/result stat data/metric"}, // which load next: decisions without clock, socket or file
 		{"run/estimate", "plan run/search"},            // what a plan will send, take and cost
 		{"run/hits", "twin twin/vllm"},                 // what a prefix cache is expected to have of a load's prompts
-		{"run", "plan load measure data/record data/marks data/spill data/rundir data/result slo wire wire/stamp workload workload/seed workload/token workload/arrival clock say target run/search stat data/metric wire/api measure/judge telemetry telemetry/scrape cost run/hits twin"},
+		{"run", "plan load measure data/record data/marks data/spill data/rundir data/result slo wire wire/stamp workload workload/seed workload/token workload/arrival clock say target run/search stat data/metric wire/api measure/judge telemetry telemetry/scrape cost run/hits twin workload/profile"},
 		{"study/explain", "data/metric telemetry"}, // what limits a server: rules over facts
 		{"study/predict", "study/explain plan run load data/record data/rundir data/result workload twin twin/catalogue twin/deploy twin/vllm stat say target data/metric measure slo cost"},
 		{"study/inspect", "data/metric data/result say study/explain study/predict twin/deploy data/record telemetry"},    // a run as the evidence that explain weighs
@@ -87,9 +88,9 @@ func rooms() []room {
 		{"study/compare", "study/tools data/rundir data/result stat say data/metric"}, // what changed between systems
 		// shown
 		{"report/export", "measure data/metric data/record data/result say stat wire/api data/spill"}, // a run in the formats of others
-		{"report", "study/explain study/inspect slo data/record data/result run/audit study/compare study/tools study/predict twin/deploy stat say data/metric measure/judge workload workload/arrival"},
+		{"report", "study/explain study/inspect slo data/record data/result run/audit study/compare study/tools study/predict twin/deploy stat say data/metric measure/judge workload workload/arrival workload/profile"},
 		{"report/page", "data/metric data/record data/result data/spill measure report say stat study/compare telemetry"}, // a run or a comparison as one HTML file, with charts
-		{"cli", "plan study/inspect study/tools run run/search run/audit study/calibrate study/compare study/predict report data/record data/rundir data/result slo twin/deploy twin/serve say target report/export wire/api report/page run/estimate workload workload/token"},
+		{"cli", "plan study/inspect study/tools run run/search run/audit study/calibrate study/compare study/predict report data/record data/rundir data/result slo twin/deploy twin/serve say target report/export wire/api report/page run/estimate workload workload/token workload/profile"},
 		{"cmd/pitot", "cli"},
 	}
 }
@@ -113,7 +114,7 @@ func dependencies() []dependency {
 	return []dependency{
 		{"golang.org/x/sys", "kernel stamps, socket options and clocks that package syscall does not have", "clock wire wire/stamp data/rundir run"},
 		{"golang.org/x/term", "is it a terminal, and how wide", "cli"},
-		{"go.yaml.in/yaml/v3", "config files, with the line of a mistake", "plan twin/catalogue twin/deploy"},
+		{"go.yaml.in/yaml/v3", "config files, with the line of a mistake", "plan twin/catalogue twin/deploy workload/profile"},
 		{"github.com/parquet-go/parquet-go", "requests, chunks and telemetry in the format that notebooks read", "data/record report/export workload/plain"},
 		{"github.com/klauspost/compress", "the compression of those, within the memory that a page needs; parquet-go has it anyway; workloads in Zstandard", "data/record workload/plain"},
 		{"github.com/rogpeppe/go-internal", "scripts of the command line", ""},

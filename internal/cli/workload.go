@@ -27,6 +27,7 @@ func workloadActions() []workloadAction {
 		{"list", "the workloads that have a name", listWorkloads},
 		{"show", "one of them: its lengths, and where the numbers come from", showWorkload},
 		{"stats", "what the requests of one, of a trace or of a file of prompts are like", workloadStats},
+		{"profile", "a profile without text of logs: LOG… -o FILE; told is what --k requests of --clients clients say", profileWorkload},
 		{"lint", "what is odd about it; --arrival LAW: that its times are said to follow, --max-model-len N", lintWorkload},
 		{"convert", "its requests in another format: pitot workload convert IN --to pitot|mooncake|timed_trace|aiperf|openai [-o OUT]", convertWorkload},
 	}
@@ -93,7 +94,7 @@ func parseLook(action string, args []string) (l lookedAt, err error) {
 		}
 		switch name {
 		case "--arrival":
-			if l.conditions.Law, err = workload.Arrivals(value); err != nil {
+			if l.conditions.Law, err = plan.Arrivals(value); err != nil {
 				return l, say.Errorf("--arrival: %v", err).WithHint(say.Hint(err))
 			}
 		case "--max-model-len":
@@ -220,7 +221,7 @@ func workloadArguments(args []string, _ string) (found completion) {
 		for _, a := range workloadActions() {
 			found.words = append(found.words, plan.Choice{Name: a.name, About: a.about})
 		}
-	case slices.Contains([]string{"show", "stats", "lint", "convert"}, args[0]):
+	case slices.Contains([]string{"show", "stats", "lint", "profile", "convert"}, args[0]):
 		found.files = args[0] != "show"
 		for _, p := range workload.Presets() {
 			found.words = append(found.words, plan.Choice{Name: p.Name, About: p.About})

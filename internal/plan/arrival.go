@@ -6,10 +6,18 @@ import (
 	"pitot/internal/say"
 	"pitot/internal/workload"
 	"pitot/internal/workload/arrival"
+	"pitot/internal/workload/profile"
 )
 
 // Law is the arrival process, with the files that it is read from.
-func (l *Load) Law() (*arrival.Law, error) { return workload.Arrivals(l.Arrival) }
+func (l *Load) Law() (*arrival.Law, error) { return Arrivals(l.Arrival) }
+
+// Arrivals reads a law of arrivals, with the files that it is of.
+func Arrivals(text string) (*arrival.Law, error) {
+	files := workload.ArrivalFiles()
+	files.Profile = profile.Arrivals
+	return arrival.ParseLaw(text, files)
+}
 
 // takeOwnTimes takes the due times that the requests of a trace have, where the workload is
 // one and nobody has asked for others.

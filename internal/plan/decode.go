@@ -63,6 +63,9 @@ func DecodeWith(v Verb, argv, environ []string, more ...any) (p Plan, args []str
 	if err := d.takeOwnTimes(v, &p); err != nil {
 		return p, nil, err
 	}
+	if err := d.takeProfile(v, &p); err != nil {
+		return p, nil, err
+	}
 	if err := p.takeOwnRate(v); err != nil {
 		return p, nil, err
 	}

@@ -254,8 +254,9 @@ func arrivals() kind[string] {
 	return kind[string]{write: unchanged, choices: lawChoices, parse: func(v string) (string, error) {
 		// Files are read when the law is: a run's plan can be read without them.
 		_, err := arrival.ParseLaw(v, arrival.Files{
-			Times: func(string) (arrival.Stamps, error) { return arrival.StampList{0, 0, 0, 1e9}, nil },
-			Rates: func(string) ([]float64, []float64, error) { return []float64{0, 1}, []float64{1}, nil },
+			Times:   func(string) (arrival.Stamps, error) { return arrival.StampList{0, 0, 0, 1e9}, nil },
+			Rates:   func(string) ([]float64, []float64, error) { return []float64{0, 1}, []float64{1}, nil },
+			Profile: func(string) (*arrival.Law, error) { return arrival.ParseLaw("poisson", arrival.Files{}) },
 		})
 		return v, err
 	}}

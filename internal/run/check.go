@@ -80,6 +80,9 @@ func fromFile(p *plan.Ask, t *target.Target, point int32) (source, error) {
 	if kind == workload.Recorded {
 		return fromTrace(p, t, point)
 	}
+	if kind == workload.Profiled {
+		return fromProfile(p, t, point)
+	}
 	o := workload.FileOptions{Seed: seed.At(seed.Point(p.Seed, point), seed.Workload, 0)}
 	if p.Output != plan.Default().Ask.Output {
 		o.Output = p.Output

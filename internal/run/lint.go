@@ -10,6 +10,7 @@ import (
 	"pitot/internal/say"
 	"pitot/internal/target"
 	"pitot/internal/workload"
+	"pitot/internal/workload/profile"
 	"pitot/internal/workload/token"
 )
 
@@ -29,6 +30,7 @@ func Lint(p *plan.Plan, t *target.Target) (list []workload.Finding) {
 	switch {
 	case p.Generated():
 		list = lintLengths(&p.Ask, c)
+	case profile.IsFile(p.Workload): // what was odd was told when it was made
 	default:
 		if info, err := os.Stat(p.Workload); err == nil && info.Size() <= mostRead {
 			if look, err := workload.Look(p.Workload, token.Universal().Count); err == nil {

@@ -12,7 +12,7 @@ import (
 	"pitot/internal/data/spill"
 	"pitot/internal/load"
 	"pitot/internal/measure"
-	"pitot/internal/workload"
+	"pitot/internal/plan"
 	"pitot/internal/workload/arrival"
 	"pitot/internal/workload/seed"
 )
@@ -258,7 +258,7 @@ func (m *remains) scheduled(s measure.Setup, runSeed uint64, point int32, until,
 		return nil, false
 	}
 	schedule := func() (arrival.Process, error) {
-		law, err := workload.Arrivals(s.Load.Arrival)
+		law, err := plan.Arrivals(s.Load.Arrival)
 		if err != nil {
 			return nil, err
 		}

@@ -19,6 +19,7 @@ type Kind string
 const (
 	Prompts  Kind = "prompts" // texts, asked as they stand: [Open]
 	Classes  Kind = "mix"     // YAML of several classes of requests, which the plan reads
+	Profiled Kind = "profile" // what a log was like, without text: workload/profile
 	Recorded Kind = "trace"   // times, lengths and shared blocks of requests, without text: [ReadTrace]
 )
 
@@ -58,6 +59,7 @@ func kinds() []struct {
 		kind Kind
 		is   func(h *Head) bool
 	}{
+		{Profiled, isProfile},
 		{Classes, isMix},
 		{Recorded, isTrace},
 	}
@@ -139,6 +141,12 @@ func (h *Head) takeKeys(raw []byte) {
 			h.Keys = append(h.Keys, string(key))
 		}
 	})
+}
+
+// isProfile tells a profile by the name of its schema.
+func isProfile(h *Head) bool {
+	line := strings.TrimLeft(h.Line(), "{ ")
+	return strings.HasPrefix(strings.Trim(line, `"`), "schema") && strings.Contains(line, "pitot.workload-profile/") || strings.Contains(string(h.Text[:min(len(h.Text), 200)]), `"schema": "pitot.workload-profile/`)
 }
 
 // textKeys are those of records that hold a prompt.

@@ -150,8 +150,11 @@ func (t *Trace) Requests() int {
 }
 
 // Arrivals reads the law of arrivals that --arrival names, with the files that it is of.
-func Arrivals(text string) (*arrival.Law, error) {
-	return arrival.ParseLaw(text, arrival.Files{
+func Arrivals(text string) (*arrival.Law, error) { return arrival.ParseLaw(text, ArrivalFiles()) }
+
+// ArrivalFiles reads what laws of arrivals want of files of times and of rates.
+func ArrivalFiles() arrival.Files {
+	return arrival.Files{
 		Times: func(name string) (arrival.Stamps, error) {
 			r, err := OpenRows(name)
 			if err != nil {
@@ -166,7 +169,7 @@ func Arrivals(text string) (*arrival.Law, error) {
 			times, rates, err = readRates(name)
 			return times, rates, userError(name, err)
 		},
-	})
+	}
 }
 
 // userError makes of an error one for users.

@@ -12,10 +12,15 @@ import "math"
 func expected(l law, rate float64) Expected {
 	e := l.shape()
 	e.Rate, e.CV = rate, l.cv(rate)
-	for i, t := range Scales {
-		e.Dispersion[i] = l.variance(rate, t) / (rate * t)
-	}
+	e.Dispersion = dispersion(l, rate)
 	return e
+}
+
+func dispersion(l law, rate float64) (d [3]float64) {
+	for i, t := range Scales {
+		d[i] = l.variance(rate, t) / (rate * t)
+	}
+	return d
 }
 
 // cvOf is the coefficient of variation of a law's gaps by its none, integrated by

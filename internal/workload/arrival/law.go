@@ -59,6 +59,8 @@ type Files struct {
 	Times func(name string) (Stamps, error)
 	// Rates are rates and the seconds from which on they hold; the last time is the end.
 	Rates func(name string) (times, rates []float64, err error)
+	// Profile is the law of a profile's arrivals.
+	Profile func(name string) (*Law, error)
 }
 
 // String is the law as it was written.
@@ -79,6 +81,9 @@ func (l *Law) Rounding() float64 {
 
 // Expect is what due times of that rate look like.
 func (l *Law) Expect(rate float64) Expected { return expected(l.law, rate) }
+
+// Dispersion is the one of [Expected] alone, which takes less to work out.
+func (l *Law) Dispersion(rate float64) [3]float64 { return dispersion(l.law, rate) }
 
 // Varies says that the rate changes with time, so that there is no steady state.
 func (l *Law) Varies() bool { return l.law.shape().Varies }
@@ -112,6 +117,7 @@ func families() []family {
 		{"diurnal", "diurnal(10m)", "a day's rates within 10 minutes", parseDiurnal},
 		{"piecewise", "piecewise(FILE)", "rates from a file: SECONDS RATE a line, again from the beginning at its end", parsePiecewise},
 		{"trace", "trace(FILE)", "times from a file, at their own rate or stretched to --rate; trace(FILE,speed=2), trace(FILE,spread) where stamps are rounded", parseTrace},
+		{"profile", "profile(FILE)", "as in the log that a profile was made of, at its own rate or stretched to --rate", parseProfile},
 		{"clients", "clients(20,1.1,gamma(0.1))", "20 clients of their own, the k-th with a share as k^-1.1", nil}, // parseClients, which comes back here
 	}
 }

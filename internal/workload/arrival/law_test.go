@@ -15,6 +15,9 @@ func testFiles() Files {
 	return Files{
 		Times: func(string) (Stamps, error) { return StampList{5e9, 6e9, 6e9, 6e9, 9e9, 9e9, 9e9, 12e9}, nil },
 		Rates: func(string) ([]float64, []float64, error) { return []float64{0, 10, 25, 30}, []float64{2, 0, 7}, nil },
+		Profile: func(string) (*Law, error) {
+			return Recorded(&Cascade{Requests: 10, Every: 8, Spans: []float64{1.5, 2}, Slopes: []float64{0.1}, Splits: []Split{{Level: 0, Gap: -4, Logits: []float64{-1, 0, 2}}}})
+		},
 	}
 }
 

@@ -128,6 +128,23 @@ func Head(path string, most int) ([]byte, error) {
 	return head, nil
 }
 
+// Stream reads a file once, from its beginning to its end, without a copy of it anywhere.
+func Stream(path string) (io.ReadCloser, error) {
+	f, err := os.Open(path)
+	if err != nil {
+		return nil, err
+	}
+	r, _, err := unpack(f)
+	if err != nil {
+		_ = f.Close()
+		return nil, err
+	}
+	return struct {
+		io.Reader
+		io.Closer
+	}{r, f}, nil
+}
+
 // unpack reads a file as plain text, and says what it was packed in.
 func unpack(f *os.File) (io.Reader, []string, error) {
 	var packed []string

@@ -1,0 +1,24 @@
+package run
+
+import (
+	"pitot/internal/plan"
+	"pitot/internal/target"
+	"pitot/internal/workload/profile"
+	"pitot/internal/workload/seed"
+)
+
+// fromProfile asks what is like the traffic of a profile: other words for each point.
+func fromProfile(p *plan.Ask, t *target.Target, point int32) (source, error) {
+	known, err := profile.Open(p.Workload)
+	if err != nil {
+		return source{}, err
+	}
+	s := seed.Point(p.Seed, point)
+	src, err := profile.NewSource(known, profile.Config{Seed: seed.At(s, seed.Workload, 0), Nonce: seed.At(s, seed.Nonce, 0), Calibration: t.Calibration})
+	if err != nil {
+		return source{}, err
+	}
+	v := t.Options.Vocab
+	about := profile.Describe(known, p.Workload, t.Calibration, v)
+	return source{Source: src, about: about, cold: known.Prefixes == nil && known.Sessions == nil, close: func() {}}, nil
+}

@@ -1,0 +1,576 @@
+package arrival
+
+import (
+	"math"
+	"math/bits"
+	"slices"
+	"sort"
+	"strconv"
+
+	"pitot/internal/say"
+	"pitot/internal/workload/seed"
+)
+
+// Cascade is how requests of a log came, told by sums: when every so many of them had come,
+// and how the time between two such knots is divided. The gaps between two knots are halved
+// by number again and again; which part of the time the first half takes is drawn from what
+// it was in the log, by how many gaps they are and how short they are in the mean. Such a
+// multiplicative cascade has the log's gaps and the log's variance at every scale, and none of
+// its times (Riedi, Crouse, Ribeiro and Baraniuk, A multifractal wavelet model with
+// application to network traffic, IEEE Transactions on Information Theory 45, 1999, halve
+// time; here it is the number, so that single gaps are what the halving ends with).
+type Cascade struct {
+	Requests int       // of the log
+	Every    int       // gaps between two knots; the last two have the rest between them
+	Spans    []float64 // seconds from knot to knot; behind the last the log begins again
+	// Slopes say by level how much of the difference of what is around some gaps, ln of the
+	// mean gap on their left over that on their right, their two halves show.
+	Slopes []float64
+	Splits []Split
+	// Gaps corrects the gaps that the halving ends with.
+	Gaps Correction
+}
+
+// Correction makes of gaps of one distribution those of another, by quantiles of both at the
+// same shares, in seconds and rising: where a log's gaps have peaks, such as at the time of a
+// clock that sends, the halving alone blurs them.
+type Correction struct {
+	From, To []float64
+}
+
+// Split is how times of gaps are divided, of so many gaps and so short.
+type Split struct {
+	Level int // 2^(Level+1) gaps are halved
+	Gap   int // octave of the mean gap: 2^Gap seconds to twice that
+	// Logits are quantiles of ln(p/(1−p)), p being the part of the first half, without what
+	// the slope makes of it: those of the middles of even steps.
+	Logits []float64
+}
+
+const (
+	// mostKnots bounds a cascade; longer logs have more requests between two knots.
+	mostKnots = 4096
+	// mostSteps is how many steps the quantiles of a split have.
+	mostSteps = 64
+	// furthestLogit stands for a half that takes no time.
+	furthestLogit = 20
+	// Octaves of the mean gap: from a nanosecond to a year.
+	pieces                = 4
+	lowestGap, highestGap = -30 * pieces, 25 * pieces
+)
+
+// NewCascade makes one of the times of a log, in nanoseconds and in order, of which each knot
+// and each step of a quantile has least at the least.
+func NewCascade(due []int64, least int) (*Cascade, bool) {
+	n := len(due)
+	least = max(least, 1)
+	if n < 2*least || n < 16 || due[n-1] <= due[0] {
+		return nil, false
+	}
+	c := &Cascade{Requests: n, Every: 1 << bits.Len(uint(max(least, 8, n/mostKnots)-1))}
+	at := make([]float64, n+1)
+	for i := range due {
+		at[i] = float64(due[i]-due[0]) / 1e9
+	}
+	at[n] = at[n-1] + at[n-1]/float64(n-1) // the log begins again a mean gap behind its last request
+	var knots []int
+	for from := 0; from < n; from += c.Every {
+		if n-from < least { // too few to be a group of their own
+			break
+		}
+		knots = append(knots, from)
+	}
+	knots = append(knots, n)
+	var seen []observed
+	for g := range len(knots) - 1 {
+		from, to := knots[g], knots[g+1]
+		span, err := strconv.ParseFloat(strconv.FormatFloat(at[to]-at[from], 'g', 4, 64), 64)
+		if err != nil {
+			return nil, false
+		}
+		c.Spans = append(c.Spans, span)
+		own := (at[to] - at[from]) / float64(to-from)
+		left, right := own, own
+		if g > 0 {
+			left = (at[from] - at[knots[g-1]]) / float64(from-knots[g-1])
+		}
+		if g+2 < len(knots) {
+			right = (at[knots[g+2]] - at[to]) / float64(knots[g+2]-to)
+		}
+		seen = observe(seen, at, from, to, left, right)
+	}
+	c.Slopes = slopesOf(seen)
+	samples := map[[2]int][]float64{}
+	for _, o := range seen {
+		key := [2]int{o.level, o.gap}
+		samples[key] = append(samples[key], o.logit-float64(c.Slopes[o.level]*o.around))
+	}
+	keys := make([][2]int, 0, len(samples))
+	for k := range samples {
+		keys = append(keys, k)
+	}
+	slices.SortFunc(keys, func(a, b [2]int) int { return slices.Compare(a[:], b[:]) })
+	// What too few tell is told together with what is a little longer.
+	var rest []float64
+	for i, k := range keys {
+		list := append(rest, samples[k]...)
+		rest = nil
+		last := i+1 == len(keys) || keys[i+1][0] != k[0]
+		if len(list) < 8*least {
+			if !last {
+				rest = list
+				continue
+			}
+			if m := len(c.Splits); m > 0 && c.Splits[m-1].Level == k[0] {
+				continue // so few that those of shorter ones stand for them
+			}
+			if len(list) < 2*least {
+				continue
+			}
+		}
+		c.Splits = append(c.Splits, Split{Level: k[0], Gap: k[1], Logits: quantilesOf(list, min(mostSteps, len(list)/least))})
+	}
+	c.correct(at, least)
+	return c, true
+}
+
+// half is how many of so many gaps are in the first half.
+func half(gaps int) int { return (gaps + 1) / 2 }
+
+func levelOf(gaps int) int { return bits.Len(uint(gaps-1)) - 1 }
+
+// octaveOf is that of a mean gap in seconds.
+func octaveOf(gap float64) int {
+	return min(max(int(math.Floor(pieces*math.Log2(gap))), lowestGap), highestGap)
+}
+
+// around is ln of the mean gap on the left over that on the right, within bounds.
+func around(left, right float64) float64 {
+	const most = 6
+	return min(max(math.Log((left+noGap)/(right+noGap)), -most), most)
+}
+
+// observed is a division of gaps as it was.
+type observed struct {
+	level, gap    int
+	logit, around float64
+}
+
+func observe(seen []observed, at []float64, from, to int, left, right float64) []observed {
+	gaps := to - from
+	whole := at[to] - at[from]
+	if gaps < 2 || whole <= 0 {
+		return seen
+	}
+	mid := from + half(gaps)
+	one, two := (at[mid]-at[from])/float64(mid-from), (at[to]-at[mid])/float64(to-mid)
+	logit := min(max(math.Log((at[mid]-at[from])/(at[to]-at[mid])), -furthestLogit), furthestLogit)
+	seen = append(seen, observed{levelOf(gaps), octaveOf(whole / float64(gaps)), logit, around(left, right)})
+	seen = observe(seen, at, from, mid, left, two)
+	return observe(seen, at, mid, to, one, right)
+}
+
+// slopesOf is the regression through the origin of halves on what is around them, by level.
+func slopesOf(seen []observed) []float64 {
+	var xy, xx []float64
+	for _, o := range seen {
+		for len(xy) <= o.level {
+			xy, xx = append(xy, 0), append(xx, 0)
+		}
+		xy[o.level] += o.around * o.logit
+		xx[o.level] += o.around * o.around
+	}
+	out := make([]float64, len(xy))
+	for i := range out {
+		if xx[i] > 0 {
+			out[i] = math.Round(min(max(xy[i]/xx[i], 0), 1)*1000) / 1000
+		}
+	}
+	return out
+}
+
+const (
+	// mostPeaks is how many quantiles a correction has at most.
+	mostPeaks = 256
+	// corrections is how often it is made better: correcting one gap of a group moves others.
+	corrections = 8
+	// mostCorrected is how many gaps are made to find it.
+	mostCorrected = 1 << 18
+	// noGap is a gap that is none, in seconds.
+	noGap = 1e-9
+)
+
+// correct finds the correction under which the gaps are the log's.
+func (c *Cascade) correct(at []float64, least int) {
+	n := min(c.Requests, mostCorrected)
+	steps := min(mostPeaks, n/least)
+	if steps < 2 {
+		return
+	}
+	quantiles := func(gaps []float64) []float64 {
+		slices.Sort(gaps)
+		out := make([]float64, steps)
+		for i := range out {
+			out[i] = max(gaps[int((float64(i)+.5)/float64(steps)*float64(len(gaps)))], noGap)
+		}
+		return out
+	}
+	made := func(seed uint64) []float64 {
+		p := &cascading{c: c, by: 1e9, seed: seed}
+		var gaps []float64
+		for len(gaps) < n {
+			p.fill()
+			gaps = append(gaps, p.gaps...)
+		}
+		return gaps
+	}
+	// The last gap is not the log's.
+	log := make([]float64, 0, len(at))
+	for i := range len(at) - 2 {
+		log = append(log, at[i+1]-at[i])
+	}
+	want := quantiles(log)
+	from := quantiles(made(correctionSeed))
+	to := slices.Clone(want)
+	short := func(list []float64) []float64 {
+		out := make([]float64, len(list))
+		for i, x := range list {
+			out[i], _ = strconv.ParseFloat(strconv.FormatFloat(x, 'g', 4, 64), 64)
+		}
+		return out
+	}
+	best, near := Correction{}, distance(want, from)
+	for range corrections {
+		c.Gaps = Correction{short(from), short(to)}
+		got := quantiles(made(correctionSeed))
+		if d := distance(want, got); d < near {
+			best, near = c.Gaps, d
+		}
+		for i := range to {
+			to[i] = max(to[i]*math.Sqrt(want[i]/got[i]), noGap)
+			if i > 0 {
+				to[i] = max(to[i], to[i-1])
+			}
+		}
+	}
+	c.Gaps = best
+}
+
+const correctionSeed = 0x6a09e667f3bcc908 // of no run
+
+// distance is Kolmogorov and Smirnov's of two lists of as many quantiles.
+func distance(a, b []float64) (most float64) {
+	i, k := 0, 0
+	for i < len(a) && k < len(b) {
+		x := min(a[i], b[k])
+		for i < len(a) && a[i] <= x {
+			i++
+		}
+		for k < len(b) && b[k] <= x {
+			k++
+		}
+		most = max(most, math.Abs(float64(i-k))/float64(len(a)))
+	}
+	return most
+}
+
+// apply corrects gaps that come to whole, and still do then: what is left over goes to the
+// longest of them, or to all where that is too short.
+func (r *Correction) apply(gaps []float64, whole float64) {
+	if len(r.From) == 0 || len(gaps) < 2 || whole <= 0 {
+		return
+	}
+	sum, longest := 0.0, 0
+	for i, x := range gaps {
+		if x > 0 {
+			gaps[i] = r.of(x)
+		}
+		if sum += gaps[i]; gaps[i] > gaps[longest] {
+			longest = i
+		}
+	}
+	if rest := whole - sum; gaps[longest]+rest >= gaps[longest]/2 {
+		gaps[longest] += rest
+		return
+	}
+	for i := range gaps {
+		gaps[i] *= whole / sum
+	}
+}
+
+// of is a gap corrected: straight between quantiles, in proportion beyond them.
+func (r *Correction) of(x float64) float64 {
+	n := len(r.From)
+	i := sort.SearchFloat64s(r.From, x)
+	switch {
+	case i == 0:
+		return x * r.To[0] / r.From[0]
+	case i == n:
+		return x * r.To[n-1] / r.From[n-1]
+	case r.From[i] == r.From[i-1]:
+		return r.To[i]
+	}
+	part := (x - r.From[i-1]) / (r.From[i] - r.From[i-1])
+	return r.To[i-1] + float64(part*(r.To[i]-r.To[i-1]))
+}
+
+// quantilesOf are those of so many even steps. Of each step's values it takes the middle one,
+// and none of the ends.
+func quantilesOf(list []float64, steps int) []float64 {
+	slices.Sort(list)
+	steps = max(steps, 1)
+	out := make([]float64, steps)
+	for i := range out {
+		k := int((float64(i) + .5) / float64(steps) * float64(len(list)))
+		out[i] = math.Round(min(max(list[k], -furthestLogit), furthestLogit)*100) / 100
+	}
+	return out
+}
+
+// Check says what makes no law of it, "" if nothing does.
+func (c *Cascade) Check() string {
+	n := len(c.Spans)
+	switch {
+	case c.Requests < 2 || c.Requests > 1<<40:
+		return "the number of requests"
+	case c.Every < 1 || c.Every > 1<<30:
+		return "the number of requests between two knots"
+	case n < 1 || n > (c.Requests+c.Every-1)/c.Every || (n-1)*c.Every >= c.Requests || c.Requests-(n-1)*c.Every > 2*c.Every:
+		return "the number of spans"
+	}
+	for _, s := range c.Spans {
+		if !(s >= 0 && s <= 100*longestTime.Seconds()) {
+			return "a span"
+		}
+	}
+	for _, s := range c.Slopes {
+		if !(s >= 0 && s <= 1) {
+			return "a slope"
+		}
+	}
+	for i, s := range c.Splits {
+		if len(s.Logits) == 0 || s.Level < 0 || s.Level > 40 || s.Gap < lowestGap || s.Gap > highestGap {
+			return "a split"
+		}
+		if i > 0 && (s.Level < c.Splits[i-1].Level || s.Level == c.Splits[i-1].Level && s.Gap <= c.Splits[i-1].Gap) {
+			return "the order of splits"
+		}
+		for k, x := range s.Logits {
+			if !(math.Abs(x) <= furthestLogit) || k > 0 && x < s.Logits[k-1] {
+				return "a split's quantiles"
+			}
+		}
+	}
+	if len(c.Gaps.From) != len(c.Gaps.To) {
+		return "the correction of gaps"
+	}
+	for i, x := range c.Gaps.From {
+		y := c.Gaps.To[i]
+		if !(x > 0 && y > 0 && x <= longestTime.Seconds() && y <= longestTime.Seconds()) || i > 0 && (x < c.Gaps.From[i-1] || y < c.Gaps.To[i-1]) {
+			return "the correction of gaps"
+		}
+	}
+	if r := c.rate(); !(r >= MinRate && r <= MaxRate) {
+		return "the rate"
+	}
+	return ""
+}
+
+// length is the time of the log in seconds, up to where it begins again.
+func (c *Cascade) length() (sum float64) {
+	for _, s := range c.Spans {
+		sum += s
+	}
+	return sum
+}
+
+// rate is that of the log, per second.
+func (c *Cascade) rate() float64 { return float64(c.Requests) / c.length() }
+
+// gaps are how many there are between a knot and the next.
+func (c *Cascade) gaps(group int) int {
+	if group == len(c.Spans)-1 {
+		return c.Requests - group*c.Every
+	}
+	return c.Every
+}
+
+// splitOf is how so many gaps of such a mean are divided: as the longest that are no longer,
+// or the shortest; nil where none is known.
+func (c *Cascade) splitOf(level int, gap int) *Split {
+	i := sort.Search(len(c.Splits), func(i int) bool {
+		s := &c.Splits[i]
+		return s.Level > level || s.Level == level && s.Gap >= gap
+	})
+	// An entry stands for its octave and those below it that have none of their own.
+	if i < len(c.Splits) && c.Splits[i].Level == level {
+		return &c.Splits[i]
+	}
+	if i > 0 && c.Splits[i-1].Level == level {
+		return &c.Splits[i-1]
+	}
+	return nil
+}
+
+// parseProfile reads the name of a profile.
+func parseProfile(args []string, files Files) (law, float64, error) {
+	a := arguments{list: args}
+	a.want(1, 1)
+	if a.err != nil {
+		return nil, 0, a.err
+	}
+	if files.Profile == nil {
+		return nil, 0, say.Errorf("no file can be read here")
+	}
+	l, err := files.Profile(args[0])
+	if err != nil {
+		return nil, 0, err
+	}
+	return l.law, l.own, nil
+}
+
+// Recorded is the law of a cascade.
+func Recorded(c *Cascade) (*Law, error) {
+	if what := c.Check(); what != "" {
+		return nil, say.Errorf("the arrivals of the profile: %s makes no law", what)
+	}
+	return &Law{"profile", cascadeLaw{c}, c.rate()}, nil
+}
+
+// Owned is a law with a rate of its own, which it has where none is asked for.
+func (l *Law) Owned(rate float64) *Law { return &Law{l.written, l.law, rate} }
+
+type cascadeLaw struct{ *Cascade }
+
+func (l cascadeLaw) shape() Expected {
+	return Expected{Varies: true, Period: l.length(), Peak: math.NaN()}
+}
+
+// mostSeen bounds how many due times are made to tell what they look like.
+const mostSeen = 1 << 20
+
+func (l cascadeLaw) seen(rate float64) []int64 {
+	p, err := l.process(rate, 1, 0, false)
+	if err != nil {
+		return nil
+	}
+	due := make([]int64, min(l.Requests, mostSeen))
+	for i := range due {
+		due[i] = p.Next()
+	}
+	return due
+}
+
+func (l cascadeLaw) cv(rate float64) float64      { return Observed(l.seen(rate)).CV }
+func (l cascadeLaw) none(rate, x float64) float64 { return math.NaN() }
+func (l cascadeLaw) variance(rate, x float64) float64 {
+	return DispersionOf(l.seen(rate), x) * rate * x
+}
+
+func (l cascadeLaw) process(rate float64, start uint64, from int64, _ bool) (Process, error) {
+	p := &cascading{c: l.Cascade, by: l.rate() / rate * 1e9, seed: start, at: float64(from)}
+	if from > 0 { // before it begins, what comes at its end
+		length := l.length() * p.by
+		p.at -= math.Ceil(float64(from)/length) * length
+		for p.group+1 < len(l.Spans) && p.at+float64(l.Spans[p.group]*p.by) < 0 {
+			p.at += l.Spans[p.group] * p.by
+			p.group++
+		}
+		for p.Peek() < 0 {
+			p.Next()
+		}
+	}
+	return p, nil
+}
+
+// cascading goes from knot to knot.
+type cascading struct {
+	c     *Cascade
+	by    float64 // nanoseconds for one second of the log
+	seed  uint64
+	at    float64 // ns, of the knot of the next group
+	round uint64
+	group int
+	gaps  []float64
+	due   []int64 // of the group, those that are left
+}
+
+// Peek is what Next will give.
+func (p *cascading) Peek() int64 {
+	if len(p.due) == 0 {
+		p.fill()
+	}
+	return p.due[0]
+}
+
+func (p *cascading) Next() int64 {
+	due := p.Peek()
+	p.due = p.due[1:]
+	return due
+}
+
+// fill draws the due times of a group.
+func (p *cascading) fill() {
+	c, g := p.c, p.group
+	n := c.gaps(g)
+	mean := func(g int) float64 { return c.Spans[g] / float64(c.gaps(g)) }
+	left, right := mean(max(g-1, 0)), mean(min(g+1, len(c.Spans)-1))
+	if g == 0 {
+		left = mean(g)
+	}
+	p.gaps = append(p.gaps[:0], make([]float64, n)...)
+	draws := seed.Rand(seed.At(p.seed, p.round, uint64(g)))
+	c.divide(p.gaps, c.Spans[g], left, right, &draws)
+	c.Gaps.apply(p.gaps, c.Spans[g])
+	p.due = make([]int64, n)
+	into := 0.0
+	for i, gap := range p.gaps {
+		if t := math.Floor(p.at + float64(into*p.by)); t < math.MaxInt64 {
+			p.due[i] = int64(t)
+		} else {
+			p.due[i] = math.MaxInt64
+		}
+		into += gap
+	}
+	p.at += c.Spans[g] * p.by
+	if p.group++; p.group == len(c.Spans) {
+		p.group, p.round = 0, p.round+1
+	}
+}
+
+// divide draws gaps that come to a time, beside such mean gaps.
+func (c *Cascade) divide(gaps []float64, whole, left, right float64, draws *seed.Rand) {
+	n := len(gaps)
+	if whole <= 0 {
+		return
+	}
+	if n == 1 {
+		gaps[0] = whole
+		return
+	}
+	u := seed.Float(draws.Uint64())
+	k := half(n)
+	level, logit := levelOf(n), 0.0
+	if s := c.splitOf(level, octaveOf(whole/float64(n))); s != nil {
+		logit = s.logit(u)
+	}
+	if level < len(c.Slopes) {
+		logit += float64(c.Slopes[level] * around(left, right))
+	}
+	first := whole / (1 + math.Exp(-logit))
+	if math.Abs(logit) > furthestLogit-1 { // at the same time
+		first = math.Round(first/whole) * whole
+	}
+	second := whole - first
+	c.divide(gaps[:k], first, left, second/float64(n-k), draws)
+	c.divide(gaps[k:], second, first/float64(k), right, draws)
+}
+
+// logit is the quantile of a share: straight between the middles of the steps.
+func (s *Split) logit(u float64) float64 {
+	x := u*float64(len(s.Logits)) - .5
+	i := min(max(int(math.Floor(x)), 0), len(s.Logits)-1)
+	k := min(i+1, len(s.Logits)-1)
+	part := min(max(x-float64(i), 0), 1)
+	return s.Logits[i] + float64(part*(s.Logits[k]-s.Logits[i]))
+}

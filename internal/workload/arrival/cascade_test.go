@@ -1,0 +1,181 @@
+package arrival
+
+import (
+	"math"
+	"slices"
+	"testing"
+
+	"pgregory.net/rapid"
+)
+
+// gapsApart is Kolmogorov and Smirnov's distance of the gaps of two lists of times.
+func gapsApart(a, b []int64) (most float64) {
+	gaps := func(due []int64) (out []float64) {
+		for i := 1; i < len(due); i++ {
+			out = append(out, float64(due[i]-due[i-1]))
+		}
+		slices.Sort(out)
+		return out
+	}
+	x, y := gaps(a), gaps(b)
+	for i, k := 0, 0; i < len(x) && k < len(y); {
+		v := min(x[i], y[k])
+		for i < len(x) && x[i] <= v {
+			i++
+		}
+		for k < len(y) && y[k] <= v {
+			k++
+		}
+		most = max(most, math.Abs(float64(i)/float64(len(x))-float64(k)/float64(len(y))))
+	}
+	return most
+}
+
+func drawTimes(t testing.TB, l *Law, rate float64, seed uint64, n int) []int64 {
+	t.Helper()
+	p, err := l.Process(rate, seed, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	due := make([]int64, n)
+	for i := range due {
+		due[i] = p.Next()
+	}
+	return due
+}
+
+// What sums make of a log has its gaps and its dispersions, whatever it is like: the laws
+// here and their numbers have no part in how the constants were chosen.
+func TestCascadeIsLikeItsLog(t *testing.T) {
+	for _, text := range []string{"poisson", "gamma(0.2)", "on-off(3s,9s)", "mmpp(1:40s,6:5s)", "clients(10,1,gamma(0.2))", "sinusoid(0.9,600s)"} {
+		due := drawTimes(t, law1(t, text), 6, 11, 12_000)
+		c, ok := NewCascade(due, 5)
+		if !ok {
+			t.Fatalf("%s: none", text)
+		}
+		l, err := Recorded(c)
+		if err != nil {
+			t.Fatalf("%s: %v", text, err)
+		}
+		want := Observed(due)
+		if r := l.OwnRate(); math.Abs(r/want.Rate-1) > 0.001 {
+			t.Errorf("%s: rate %g, want %g", text, r, want.Rate)
+		}
+		for seed := range uint64(3) {
+			again := drawTimes(t, l, l.OwnRate(), seed, len(due))
+			if d := gapsApart(due, again); d > 0.02 {
+				t.Errorf("%s: gaps are %.4f apart", text, d)
+			}
+			got := Observed(again)
+			for i := range Scales {
+				if r := got.Dispersion[i] / want.Dispersion[i]; math.Abs(r-1) > 0.1 {
+					t.Errorf("%s: the dispersion at %g s is %.3g, want %.3g", text, Scales[i], got.Dispersion[i], want.Dispersion[i])
+				}
+			}
+			if slices.Equal(again, due) {
+				t.Errorf("%s: the log's own times", text)
+			}
+		}
+	}
+}
+
+// A longer log has more between two knots, and is told all the same.
+func TestCascadeOfALongLog(t *testing.T) {
+	due := drawTimes(t, law1(t, "mmpp(1:20s,6:5s)"), 20, 3, 80_000)
+	c, ok := NewCascade(due, 5)
+	if !ok || len(c.Spans) > mostKnots+1 || c.Every < 16 {
+		t.Fatalf("%v, %d spans of %d", ok, len(c.Spans), c.Every)
+	}
+	l, err := Recorded(c)
+	if err != nil {
+		t.Fatal(err)
+	}
+	again := drawTimes(t, l, l.OwnRate(), 1, len(due))
+	if d := gapsApart(due, again); d > 0.02 {
+		t.Errorf("gaps are %.4f apart", d)
+	}
+	got, want := Observed(again), Observed(due)
+	for i := range Scales {
+		if r := got.Dispersion[i] / want.Dispersion[i]; math.Abs(r-1) > 0.1 {
+			t.Errorf("the dispersion at %g s is %.3g, want %.3g", Scales[i], got.Dispersion[i], want.Dispersion[i])
+		}
+	}
+}
+
+// Nothing that few requests say is told: a span holds as many as were asked for, and so does
+// each step of a quantile.
+func TestCascadeTellsOfMany(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		n, least := rapid.IntRange(2, 300).Draw(t, "n"), rapid.IntRange(1, 40).Draw(t, "least")
+		due := make([]int64, n)
+		for i := 1; i < n; i++ {
+			due[i] = due[i-1] + rapid.SampledFrom([]int64{0, 1, 1e3, 1e6, 1e9, 3e9, 3600e9}).Draw(t, "gap")
+		}
+		c, ok := NewCascade(due, least)
+		if !ok {
+			return
+		}
+		if what := c.Check(); what != "" {
+			t.Fatalf("%s makes no law", what)
+		}
+		for g := range c.Spans {
+			if c.gaps(g) < least {
+				t.Fatalf("span %d is of %d requests", g, c.gaps(g))
+			}
+		}
+		steps := 0
+		for _, s := range c.Splits {
+			steps += len(s.Logits)
+		}
+		if steps*least > n*40 { // each gap is in one split of each level
+			t.Fatalf("%d steps of %d requests", steps, n)
+		}
+		l, err := Recorded(c)
+		if err != nil {
+			t.Fatal(err)
+		}
+		p, err := l.Process(l.OwnRate(), 1, rapid.Int64Range(0, 1e13).Draw(t, "from"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		for last, k := int64(0), 0; k < 3*n; k++ {
+			due := p.Next()
+			if due < last {
+				t.Fatalf("goes back from %d to %d", last, due)
+			}
+			last = due
+		}
+	})
+}
+
+// What a file may say of one does no harm.
+func TestCascadeThatMakesNoLaw(t *testing.T) {
+	good := func() *Cascade {
+		return &Cascade{Requests: 16, Every: 8, Spans: []float64{1, 2}, Slopes: []float64{0}, Splits: []Split{{0, 0, []float64{0}}}}
+	}
+	if _, err := Recorded(good()); err != nil {
+		t.Fatal(err)
+	}
+	for i, spoil := range []func(c *Cascade){
+		func(c *Cascade) { c.Requests = 0 },
+		func(c *Cascade) { c.Every = 0 },
+		func(c *Cascade) { c.Spans = nil },
+		func(c *Cascade) { c.Spans = []float64{1, 2, 3} },
+		func(c *Cascade) { c.Requests, c.Spans = 40, []float64{1} },
+		func(c *Cascade) { c.Spans = []float64{1, math.NaN()} },
+		func(c *Cascade) { c.Spans = []float64{1, -1} },
+		func(c *Cascade) { c.Spans = []float64{0, 0} },
+		func(c *Cascade) { c.Slopes = []float64{2} },
+		func(c *Cascade) { c.Splits[0].Logits = nil },
+		func(c *Cascade) { c.Splits[0].Logits = []float64{1, 0} },
+		func(c *Cascade) { c.Splits = append(c.Splits, c.Splits[0]) },
+		func(c *Cascade) { c.Gaps = Correction{From: []float64{1}} },
+		func(c *Cascade) { c.Gaps = Correction{From: []float64{0}, To: []float64{1}} },
+	} {
+		c := good()
+		spoil(c)
+		if _, err := Recorded(c); err == nil {
+			t.Errorf("case %d is a law", i)
+		}
+	}
+}

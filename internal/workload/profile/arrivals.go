@@ -1,0 +1,294 @@
+package profile
+
+import (
+	"fmt"
+	"math"
+	"slices"
+	"strconv"
+	"time"
+
+	"pitot/internal/say"
+	"pitot/internal/workload/arrival"
+	"pitot/internal/workload/seed"
+)
+
+// How near a law of the grammar has to come to be taken for the one of a log.
+const (
+	nearDistance   = 0.02
+	nearDispersion = 0.10
+)
+
+// arrivalOf tells how times came, in nanoseconds and in order: by a law of the grammar where
+// one is near, else by sums (see [arrival.Cascade]). nil where all came at once.
+func arrivalOf(times []int64, least int) (*Arrival, error) {
+	due := make([]int64, len(times))
+	for i := range times {
+		due[i] = times[i] - times[0]
+	}
+	rounded := spread(due)
+	e := arrival.Observed(due)
+	if math.IsNaN(e.Rate) || !(e.Rate >= arrival.MinRate && e.Rate <= arrival.MaxRate) {
+		return nil, nil
+	}
+	a := &Arrival{Rate: short(e.Rate, 6), CV: short(e.CV, 4), Rounded: rounded}
+	for i, d := range e.Dispersion {
+		if !math.IsNaN(d) {
+			a.Dispersion[i] = short(d, 4)
+		}
+	}
+	law, steady := nearest(due, e)
+	if law != "" {
+		a.Law = law
+		l, err := arrival.ParseLaw(law, arrival.Files{})
+		if err != nil {
+			return nil, err
+		}
+		a.Distance = short(distance(l, e.Rate, due), 3)
+		return a, nil
+	}
+	c, ok := arrival.NewCascade(due, least)
+	if !ok { // so few that nothing more is told of them
+		a.Law = "poisson"
+		if l, err := arrival.ParseLaw(a.Law, arrival.Files{}); err == nil {
+			a.Distance = short(distance(l, e.Rate, due), 3)
+		}
+		return a, nil
+	}
+	a.Steady = steady
+	a.Cascade = &Cascade{Requests: c.Requests, Every: c.Every, Spans: c.Spans, Slopes: c.Slopes, From: c.Gaps.From, To: c.Gaps.To}
+	for _, s := range c.Splits {
+		a.Cascade.Splits = append(a.Cascade.Splits, Split{s.Level, s.Gap, s.Logits})
+	}
+	l, err := arrival.Recorded(c)
+	if err != nil {
+		return nil, err
+	}
+	a.Distance = short(distance(l, l.OwnRate(), due), 3)
+	return a, nil
+}
+
+func short(x float64, digits int) float64 {
+	if math.IsNaN(x) || math.IsInf(x, 0) {
+		return 0
+	}
+	y, _ := strconv.ParseFloat(strconv.FormatFloat(x, 'g', digits, 64), 64)
+	return y
+}
+
+// spread lets each time come anywhere in what its stamp stands for, where stamps are rounded,
+// and says to how many seconds.
+func spread(due []int64) float64 {
+	step := arrival.Rounding(due)
+	if step == 0 {
+		for _, at := range due { // the greatest time that all are multiples of
+			for a, b := at, step; ; a, b = b%a, a {
+				if a == 0 {
+					step = b
+					break
+				}
+			}
+		}
+		if step < 1e6 || step == due[len(due)-1] {
+			return 0
+		}
+	}
+	for i := range due {
+		due[i] += int64(seed.Float(seed.At(spreadSeed, 0, uint64(i))) * float64(step))
+	}
+	slices.Sort(due)
+	first := due[0]
+	for i := range due {
+		due[i] -= first
+	}
+	return float64(step) / 1e9
+}
+
+// Spread gives the times of a log from its first on, in order, and spread where they are
+// rounded: what a profile is held against.
+func Spread(times []int64) []int64 {
+	due := slices.Clone(times)
+	slices.Sort(due)
+	for i, first := len(due)-1, due[0]; i >= 0; i-- {
+		due[i] -= first
+	}
+	spread(due)
+	return due
+}
+
+// ArrivalLaw is the law of arrivals that a profile tells, of all requests.
+func ArrivalLaw(a *Arrival) (*arrival.Law, error) { return a.law() }
+
+const spreadSeed = 0x3c6ef372fe94f82b // of no run
+
+// nearest looks for a law of the grammar. law is one that is near enough, "" for none; steady
+// is the nearest by dispersion.
+func nearest(due []int64, e arrival.Expected) (law, steady string) {
+	type candidate struct {
+		text string
+		off  float64
+	}
+	off := func(text string) float64 {
+		l, err := arrival.ParseLaw(text, arrival.Files{})
+		if err != nil {
+			return math.Inf(1)
+		}
+		if _, err := l.Process(e.Rate, 1, 0); err != nil {
+			return math.Inf(1)
+		}
+		sum := 0.0
+		for i, d := range l.Dispersion(e.Rate) {
+			if !math.IsNaN(e.Dispersion[i]) && e.Dispersion[i] > 0 {
+				sum = max(sum, math.Abs(math.Log(max(d, 1e-3)/e.Dispersion[i])))
+			}
+		}
+		return sum
+	}
+	list := []candidate{{text: "poisson"}}
+	if e.CV < 0.02 {
+		list = append(list, candidate{text: "constant"})
+	}
+	if k := 1 / (e.CV * e.CV); k >= arrival.MinShape && k <= arrival.MaxShape {
+		list = append(list, candidate{text: "gamma(" + say.Exact(short(k, 3)) + ")"})
+	}
+	for i := range list {
+		list[i].off = off(list[i].text)
+		if list[i].text == "constant" {
+			list[i].off = 0
+		}
+	}
+	if text := fitModulated(off, due, e); text != "" {
+		list = append(list, candidate{text, off(text)})
+	}
+	best := list[0]
+	for _, c := range list[1:] {
+		if c.off < best.off {
+			best = c
+		}
+	}
+	for _, c := range list {
+		if c.off > math.Log(1+nearDispersion) {
+			continue
+		}
+		l, err := arrival.ParseLaw(c.text, arrival.Files{})
+		if err == nil && distance(l, e.Rate, due) < nearDistance && repeats(l, e, len(due)) {
+			return c.text, c.text
+		}
+	}
+	return "", best.text
+}
+
+// repeats says whether what a law makes of as many times is like the log not in the mean
+// alone: of a short log a law has too much chance for that, and sums tell more.
+func repeats(l *arrival.Law, e arrival.Expected, n int) bool {
+	const replays = 5
+	var squares [3]float64
+	for k := range replays {
+		p, err := l.Process(e.Rate, uint64(k), 0)
+		if err != nil {
+			return false
+		}
+		due := make([]int64, min(n, mostCompared))
+		for i := range due {
+			due[i] = p.Next()
+		}
+		for i, d := range arrival.Observed(due).Dispersion {
+			if x := math.Log(max(d, 1e-3) / max(e.Dispersion[i], 1e-3)); !math.IsNaN(x) {
+				squares[i] += x * x / replays
+			}
+		}
+	}
+	for _, s := range squares {
+		if math.Sqrt(s) > math.Log(1+nearDispersion) {
+			return false
+		}
+	}
+	return true
+}
+
+// fitModulated looks for a Poisson process of two rates with these dispersions, by going
+// along one number after the other with ever smaller steps.
+func fitModulated(off func(string) float64, due []int64, e arrival.Expected) string {
+	if !(e.Dispersion[0] > 1.05) && !(e.Dispersion[1] > 1.05) && !(e.Dispersion[2] > 1.05) {
+		return ""
+	}
+	longest := float64(due[len(due)-1]) / 1e9
+	text := func(x [3]float64) string {
+		d := func(s float64) string {
+			return time.Duration(min(max(s, 0.001), max(longest, 0.002)) * 1e9).Round(time.Millisecond).String()
+		}
+		return fmt.Sprintf("mmpp(1:%s,%s:%s)", d(math.Exp(x[1])), say.Exact(short(math.Exp(x[0]), 3)), d(math.Exp(x[2])))
+	}
+	best, at, found := math.Inf(1), [3]float64{}, false
+	for _, ratio := range []float64{3, 30} {
+		for _, low := range []float64{2, 20, 200} {
+			for _, high := range []float64{0.3, 3, 30} {
+				x := [3]float64{math.Log(ratio), math.Log(low), math.Log(high)}
+				if o := off(text(x)); o < best {
+					best, at, found = o, x, true
+				}
+			}
+		}
+	}
+	for step := 0.8; step > 0.02 && found; step /= 2 {
+		for moved, tries := true, 0; moved && tries < 6; tries++ {
+			moved = false
+			for i := range at {
+				for _, by := range []float64{-step, step} {
+					x := at
+					x[i] += by
+					if o := off(text(x)); o < best {
+						best, at, moved = o, x, true
+					}
+				}
+			}
+		}
+	}
+	if !found {
+		return ""
+	}
+	return text(at)
+}
+
+// mostCompared is how many gaps of a law are made to compare it.
+const mostCompared = 1 << 17
+
+// distance is Kolmogorov and Smirnov's of a law's gaps from those that were.
+func distance(l *arrival.Law, rate float64, due []int64) float64 {
+	p, err := l.Process(rate, 7, 0)
+	if err != nil {
+		return 1
+	}
+	made := make([]int64, max(min(len(due), mostCompared), 1<<15))
+	for i := range made {
+		made[i] = p.Next()
+	}
+	return GapDistance(due, made)
+}
+
+// GapDistance is Kolmogorov and Smirnov's distance of the gaps of two lists of times.
+func GapDistance(a, b []int64) float64 {
+	gaps := func(due []int64) []int64 {
+		out := make([]int64, 0, len(due))
+		for i := 1; i < len(due); i++ {
+			out = append(out, due[i]-due[i-1])
+		}
+		slices.Sort(out)
+		return out
+	}
+	x, y := gaps(a), gaps(b)
+	if len(x) == 0 || len(y) == 0 {
+		return 1
+	}
+	most, i, k := 0.0, 0, 0
+	for i < len(x) && k < len(y) {
+		v := min(x[i], y[k])
+		for i < len(x) && x[i] <= v {
+			i++
+		}
+		for k < len(y) && y[k] <= v {
+			k++
+		}
+		most = max(most, math.Abs(float64(i)/float64(len(x))-float64(k)/float64(len(y))))
+	}
+	return most
+}

@@ -1,0 +1,233 @@
+package profile
+
+import (
+	"bufio"
+	"bytes"
+	"errors"
+	"fmt"
+	"io"
+	"maps"
+	"math"
+	"slices"
+	"strings"
+
+	"pitot/internal/say"
+	"pitot/internal/workload"
+	"pitot/internal/workload/plain"
+)
+
+// Log is what was read of a log.
+type Log struct {
+	Format   string
+	Requests int
+	Rejected map[string]int // reason: lines that are no request
+	First    map[string]int // reason: the line of the first of them
+	Says     string         // what such a log does not tell, "" for nothing of importance
+}
+
+// mostLine is the most bytes that a line of a log may have.
+const mostLine = 64 << 20
+
+// Logs are the forms of logs, for help and documents.
+func Logs() [][2]string {
+	return [][2]string{
+		{"openai", "OpenAI's requests and answers, one JSON object a line, with usage and times"},
+		{"litellm", "LiteLLM's StandardLoggingPayload"},
+		{"otel", "OpenTelemetry's GenAI spans, as OTLP/JSON or a flat object a line"},
+		{"vllm", "what vLLM prints with --enable-log-requests"},
+		{"sglang", "what SGLang prints with --log-requests, as text or JSON"},
+		{"trace", "any trace that pitot workload stats reads"},
+	}
+}
+
+const logHint = "logs that are read: OpenAI-style JSON lines, LiteLLM, OpenTelemetry GenAI spans, vLLM's and SGLang's request logs, and the traces that pitot workload stats takes"
+
+// ReadLog hands on the requests of a log, whatever it is packed in, one after the other. What it is
+// shows in its contents. What is handed on must not be kept.
+func ReadLog(name string, take func(q *Request) bool) (*Log, error) {
+	f, err := plain.Stream(name)
+	if err != nil {
+		return nil, say.Unreadable("pitot workload profile", name, plain.Cut(err), logHint)
+	}
+	defer f.Close()
+	in := bufio.NewReaderSize(f, 256<<10)
+	head, _ := in.Peek(64 << 10)
+	if !isLog(head) {
+		return readTrace(name, take)
+	}
+	l, err := readLog(in, take)
+	if err != nil {
+		return nil, say.Errorf("%s:%v", name, err).WithHint(say.Hint(err))
+	}
+	if l.Requests == 0 {
+		return nil, say.Errorf("%s: no request in it%s", name, l.Reasons()).WithHint(logHint)
+	}
+	return l, nil
+}
+
+// Reasons tells why lines were left out, with the line of the first of each.
+func (l *Log) Reasons() string {
+	var b strings.Builder
+	for _, reason := range slices.Sorted(maps.Keys(l.Rejected)) {
+		fmt.Fprintf(&b, "; %s, the first at line %d: %s", say.Plural(l.Rejected[reason], "line"), l.First[reason], reason)
+	}
+	return b.String()
+}
+
+// LeftOut is how many lines were left out.
+func (l *Log) LeftOut() (n int) {
+	for _, k := range l.Rejected {
+		n += k
+	}
+	return n
+}
+
+func (l *Log) reject(line int, reason string) {
+	if l.Rejected[reason]++; l.Rejected[reason] == 1 {
+		l.First[reason] = line
+	}
+}
+
+// readTrace hands on the rows of a trace.
+func readTrace(name string, take func(q *Request) bool) (*Log, error) {
+	t, err := workload.ReadTrace(name)
+	if err != nil {
+		if u, ok := errors.AsType[*say.Error](err); ok {
+			return nil, say.Errorf("%s: %v", name, u).WithHint(logHint)
+		}
+		return nil, say.Errorf("%v", err).WithHint(logHint)
+	}
+	l := &Log{Format: t.Format, Requests: t.Requests(), Rejected: t.Rejected, First: t.First}
+	size, _ := t.BlockSize()
+	q := Request{}
+	for i := range t.Requests() {
+		q = Request{At: unknown, End: unknown, Input: unknown, Output: unknown, TTFT: unknown}
+		if t.At != nil {
+			q.At = t.At[i]
+		}
+		if t.Input != nil {
+			q.Input = int(t.Input[i])
+		}
+		if t.Output != nil {
+			q.Output = int(t.Output[i])
+		}
+		if t.Clients != nil {
+			q.Session = t.Clients[i]
+		}
+		if t.Blocks != nil {
+			q.Blocks, q.BlockTokens = t.Blocks[i], size
+		}
+		take(&q)
+	}
+	if t.Blocks == nil && t.Clients == nil {
+		l.Says = "the trace does not tell what prompts share, nor sessions"
+	}
+	return l, nil
+}
+
+// isLog tells a log of requests from a trace.
+func isLog(head []byte) bool {
+	for line := range bytes.Lines(head) {
+		line = bytes.TrimSpace(bytes.TrimPrefix(line, []byte("\xef\xbb\xbf")))
+		if len(line) == 0 {
+			continue
+		}
+		if line[0] == '{' || line[0] == '[' && len(line) < 3 {
+			for _, key := range []string{`"hash_ids"`, `"input_length"`, `"num_prefill_tokens"`} {
+				if bytes.Contains(line, []byte(key)) {
+					return false
+				}
+			}
+			return true
+		}
+		break
+	}
+	return engineOf(head) != ""
+}
+
+// readLog reads lines of JSON or of an engine.
+func readLog(in *bufio.Reader, take func(q *Request) bool) (*Log, error) {
+	l := &Log{Rejected: map[string]int{}, First: map[string]int{}}
+	head, _ := in.Peek(64 << 10)
+	hand := func(q *Request) {
+		take(q)
+		l.Requests++
+	}
+	if engine := engineOf(head); engine != "" {
+		return l, l.readEngine(engine, in, hand)
+	}
+	whole, rest := wholeJSON(head), io.Reader(in)
+	if whole { // one value over many lines
+		data, err := io.ReadAll(io.LimitReader(in, mostLine+1))
+		if err != nil {
+			return l, fmt.Errorf("1: %w", err)
+		}
+		if len(data) > mostLine {
+			return l, say.Errorf("1: one JSON value of over %d MiB", mostLine>>20).WithHint("write it as lines: jq -c '.[]' FILE")
+		}
+		values := splitJSON(data)
+		for i, v := range values {
+			l.line(i+1, v, hand)
+		}
+		return l, nil
+	}
+	lines := bufio.NewScanner(rest)
+	lines.Buffer(make([]byte, 0, 256<<10), mostLine)
+	line := 0
+	for lines.Scan() {
+		line++
+		text := bytes.TrimSpace(lines.Bytes())
+		if len(text) == 0 || len(text) == 1 && (text[0] == '[' || text[0] == ']') {
+			continue
+		}
+		l.line(line, bytes.TrimSuffix(text, []byte(",")), hand)
+	}
+	switch err := lines.Err(); {
+	case errors.Is(err, bufio.ErrTooLong):
+		return l, say.Errorf("%d: a line of over %d MiB", line+1, mostLine>>20).WithHint("split it, or leave its bodies out")
+	case err != nil:
+		return l, say.Errorf("%d: it cannot be read on: %v", line+1, plain.Cut(err))
+	}
+	return l, nil
+}
+
+// wholeJSON tells a value that is written over many lines: the first line is none.
+func wholeJSON(head []byte) bool {
+	head = bytes.TrimLeft(head, " \t\r\n")
+	first, more, ok := bytes.Cut(head, []byte("\n"))
+	first = bytes.TrimSpace(first)
+	if len(first) > 2 && first[0] == '[' {
+		return true // an array in a line
+	}
+	return ok && len(bytes.TrimSpace(more)) > 0 && len(first) < 200 && (bytes.HasSuffix(first, []byte("{")) || bytes.HasSuffix(first, []byte("[")))
+}
+
+// splitJSON gives the elements of arrays, and values that follow each other. What is broken
+// at the end is a value too, for the reader to refuse.
+func splitJSON(data []byte) (out [][]byte) {
+	for len(bytes.TrimSpace(data)) > 0 {
+		d := jsonDecoder(data)
+		var raw jsonRaw
+		if d.Decode(&raw) != nil {
+			return append(out, data)
+		}
+		data = data[d.InputOffset():]
+		var list []jsonRaw
+		if raw[0] == '[' && unmarshal(raw, &list) == nil {
+			for _, x := range list {
+				out = append(out, x)
+			}
+			continue
+		}
+		out = append(out, raw)
+	}
+	return out
+}
+
+// tokensOf is a number of tokens that is written in some way.
+func tokensOf(x float64) int {
+	if math.IsNaN(x) || x < 0 || x > workload.MaxLength {
+		return unknown
+	}
+	return int(x)
+}

@@ -1,0 +1,410 @@
+package profile
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"fmt"
+	"math"
+	"math/bits"
+	"sort"
+	"time"
+
+	"pitot/internal/say"
+	"pitot/internal/workload"
+	"pitot/internal/workload/seed"
+	"pitot/internal/workload/token"
+)
+
+// Streams of a seed, one for each thing that is drawn.
+const (
+	streamClass = 1 + iota
+	streamLengths
+	streamNode
+	streamAgain
+	streamTurns
+	streamCarried
+	streamPause
+	streamOwn  // of the nonce: words of a request's own
+	streamStem // words of a node
+)
+
+// Config says how a profile is asked.
+type Config struct {
+	// Seed draws lengths and what is shared, Nonce the words alone.
+	Seed, Nonce uint64
+	Calibration workload.Calibration
+}
+
+// Source asks what is like the traffic of a profile. It is pure in the seeds and the item,
+// and safe for concurrent use.
+type Source struct {
+	config  Config
+	classes []*drawn
+	names   []string
+	sums    []int // of requests by class
+	stems   []stem
+	uses    [25]uses // by octave of the prompt
+	again   *drawn
+	repeats float64 // share of the requests that begin as one before
+	turns   *sessions
+}
+
+// stem is what prompts begin with, from the root to a node.
+type stem struct {
+	segments []workload.Segment
+	tokens   int
+}
+
+// uses are nodes by how many prompts of an octave end their common part with them.
+type uses struct {
+	nodes []int // stems, -1 for none
+	sums  []int
+}
+
+type sessions struct {
+	count               []int // sums
+	turns               [][3]int
+	first, added, later *drawn
+	carried             float64
+	pauses              []float64
+}
+
+// NewSource makes a workload of a profile: one with sessions where the profile has some.
+func NewSource(p *Profile, c Config) (workload.Source, error) {
+	s, err := newSource(p, c)
+	switch {
+	case err != nil:
+		return nil, err
+	case s.turns != nil:
+		return Conversations{s}, nil
+	}
+	return s, nil
+}
+
+// Conversations is a Source whose items have turns that follow them.
+type Conversations struct{ *Source }
+
+func newSource(p *Profile, c Config) (*Source, error) {
+	s := &Source{config: c}
+	sum := 0
+	for i := range p.Classes {
+		if p.Classes[i].Lengths == nil {
+			continue
+		}
+		sum += p.Classes[i].Requests
+		s.classes, s.sums = append(s.classes, drawnLengths(p.Classes[i].Lengths)), append(s.sums, sum)
+		s.names = append(s.names, p.Classes[i].Name)
+	}
+	if len(s.classes) == 0 {
+		return nil, errNoLengths
+	}
+	if len(s.names) == 1 {
+		s.names[0] = ""
+	}
+	s.takePrefixes(p.Prefixes)
+	if t := p.Sessions; t != nil {
+		s.turns = &sessions{turns: t.Turns, carried: t.Carried, pauses: t.Pauses, first: drawnLengths(t.First), added: drawnLengths(t.Added), later: drawnLengths(t.Later)}
+		n := 0
+		for _, x := range t.Turns {
+			n += x[2]
+			s.turns.count = append(s.turns.count, n)
+		}
+	}
+	return s, nil
+}
+
+var errNoLengths = say.Errorf("the profile has no lengths: its log does not say how long prompts and answers were").WithHint("take its arrivals alone, with --arrival 'profile(FILE)', and give --input and --output")
+
+func (s *Source) takePrefixes(x *Prefixes) {
+	if x == nil {
+		return
+	}
+	for i, n := range x.Nodes {
+		var t stem
+		if n[0] > 0 {
+			up := s.stems[n[0]-1]
+			t = stem{append([]workload.Segment(nil), up.segments...), up.tokens}
+		}
+		words := max(1, s.words(n[1]))
+		t.segments = append(t.segments, workload.Segment{Seed: seed.At(s.config.Nonce, streamStem, uint64(i)), Words: words})
+		t.tokens += words
+		s.stems = append(s.stems, t)
+	}
+	total := s.byOctave()
+	for _, u := range x.Uses {
+		o := &s.uses[u[0]]
+		n := u[2]
+		if len(o.sums) > 0 {
+			n += o.sums[len(o.sums)-1]
+		}
+		o.nodes, o.sums = append(o.nodes, u[1]-1), append(o.sums, n)
+	}
+	// Of an octave those that are left have nothing in common.
+	all := s.sums[len(s.sums)-1]
+	for k := range s.uses {
+		o := &s.uses[k]
+		if len(o.sums) == 0 {
+			continue
+		}
+		used := o.sums[len(o.sums)-1]
+		want := int(math.Round(total[k] / float64(all) * float64(x.Requests)))
+		o.nodes, o.sums = append(o.nodes, -1), append(o.sums, max(used, want))
+	}
+	if len(x.Again) > 0 {
+		s.again = newDrawn(x.Again)
+		s.repeats = min(float64(s.again.sums[len(s.again.sums)-1])/float64(x.Requests), 0.95)
+	}
+}
+
+// byOctave is how many requests have a prompt of an octave, by the buckets.
+func (s *Source) byOctave() (n [25]float64) {
+	for _, c := range s.classes {
+		for _, b := range c.buckets {
+			low, high := math.Log2(float64(b[0])), math.Log2(float64(b[1]))
+			for k := int(low); k <= int(high) && k < len(n); k++ {
+				from, to := max(low, float64(k)), min(high, float64(k+1))
+				if high-low < 1e-9 {
+					n[k] += float64(b[4])
+				} else if to > from {
+					n[k] += float64(b[4]) * (to - from) / (high - low)
+				}
+			}
+		}
+	}
+	return n
+}
+
+// words are so many tokens of text.
+func (s *Source) words(tokens int) int {
+	if p := s.config.Calibration.PerWord; p > 0 {
+		return max(int(math.Round(float64(tokens)/p)), 0)
+	}
+	return tokens
+}
+
+// prompt is how many words a prompt of so many tokens has, the template's left out.
+func (s *Source) prompt(tokens int) int {
+	return max(s.words(tokens-int(math.Round(s.config.Calibration.Overhead))), 1)
+}
+
+// shape is what is drawn of a request before its words.
+type shape struct {
+	class         int
+	input, output int // tokens
+	words         int // of the prompt
+	stem          int // -1 for none
+	back          int64
+	depth         int // words that are those of the request so far back
+}
+
+// draw is the shape of an item that comes by itself.
+func (s *Source) draw(item int64) (h shape) {
+	at := uint64(item)
+	k, _ := bits.Mul64(seed.At(s.config.Seed, streamClass, at), uint64(s.sums[len(s.sums)-1]))
+	h.class = sort.SearchInts(s.sums, int(k)+1)
+	from := s.classes[h.class]
+	if s.turns != nil {
+		from = s.turns.first
+	}
+	h.input, h.output = from.draw(seed.At(s.config.Seed, streamLengths, at))
+	s.place(&h, at)
+	return h
+}
+
+// place draws what a prompt has in common with others.
+func (s *Source) place(h *shape, at uint64) {
+	h.words, h.stem = s.prompt(h.input), -1
+	if o := &s.uses[min(bits.Len(uint(h.input))-1, len(s.uses)-1)]; len(o.sums) > 0 && o.sums[len(o.sums)-1] > 0 {
+		k, _ := bits.Mul64(seed.At(s.config.Seed, streamNode, at), uint64(o.sums[len(o.sums)-1]))
+		if h.stem = o.nodes[sort.SearchInts(o.sums, int(k)+1)]; h.stem >= 0 && s.stems[h.stem].tokens > h.words {
+			h.stem = -1
+		}
+	}
+	if s.again == nil || item(at) == 0 {
+		return
+	}
+	r := seed.Rand(seed.At(s.config.Seed, streamAgain, at))
+	if seed.Float(r.Uint64()) >= s.repeats {
+		return
+	}
+	// The first of a few draws that there is room for.
+	for range 16 {
+		tokens, back := s.again.draw(r.Uint64())
+		if words := s.words(tokens); words <= h.words && int64(back) <= item(at) && (h.stem < 0 || words > s.stems[h.stem].tokens) {
+			h.depth, h.back = words, int64(back)
+			return
+		}
+	}
+}
+
+// item is the number of what comes by itself of a key that draws.
+func item(at uint64) int64 { s, _ := workload.SplitItem(int64(at)); return s }
+
+// mostEchoes bounds how often a prompt begins as one that begins as one.
+const mostEchoes = 64
+
+// begin is the first so many words of an item's prompt.
+func (s *Source) begin(at int64, h shape, words, left int) []workload.Segment {
+	if h.depth > 0 && left > 0 {
+		before := at - h.back
+		if words <= h.depth {
+			return s.beginOf(before, words, left-1)
+		}
+		list := s.beginOf(before, h.depth, left-1)
+		return s.fill(list, at, words)
+	}
+	if h.stem >= 0 {
+		return s.fill(cut(s.stems[h.stem].segments, words), at, words)
+	}
+	return s.fill(nil, at, words)
+}
+
+func (s *Source) beginOf(at int64, words, left int) []workload.Segment {
+	h := s.draw(at)
+	return s.begin(at, h, min(words, h.words), left)
+}
+
+// fill adds words of an item's own.
+func (s *Source) fill(list []workload.Segment, at int64, words int) []workload.Segment {
+	for _, x := range list {
+		words -= x.Words
+	}
+	if words > 0 {
+		list = append(list, workload.Segment{Seed: seed.At(s.config.Nonce, streamOwn, uint64(at)), Words: words})
+	}
+	return list
+}
+
+// cut is the first so many words.
+func cut(list []workload.Segment, words int) (out []workload.Segment) {
+	for _, x := range list {
+		if words <= 0 {
+			break
+		}
+		x.Words = min(x.Words, words)
+		words -= x.Words
+		out = append(out, x)
+	}
+	return out
+}
+
+// At gives a request.
+func (s *Source) At(at int64) (workload.Request, error) {
+	if at < 0 {
+		return workload.Request{}, fmt.Errorf("profile: no request %d", at)
+	}
+	session, turn := int64(workload.Unknown), int32(0)
+	if s.turns != nil {
+		session, turn = workload.SplitItem(at)
+	}
+	if turn > 0 {
+		return s.later(at, session, turn)
+	}
+	h := s.draw(at)
+	return workload.Request{
+		ID: at, Class: s.names[h.class], Input: h.input, Output: h.output, Exact: true, Session: session,
+		Messages: []workload.Message{{Role: "user", Segments: s.begin(at, h, h.words, mostEchoes)}},
+	}, nil
+}
+
+// later is a turn that follows others: with the history since its session began afresh, or
+// without any.
+func (s *Source) later(at, session int64, turn int32) (workload.Request, error) {
+	first := turn
+	for first > 0 && s.carries(workload.TurnItem(session, first)) {
+		first--
+	}
+	r := workload.Request{ID: at, Exact: true, Session: session, Turn: turn}
+	for t := first; t <= turn; t++ {
+		item := workload.TurnItem(session, t)
+		h := s.turn(item, t, t > first)
+		own := []workload.Segment{{Seed: seed.At(s.config.Nonce, streamOwn, uint64(item)), Words: max(h.words, 1)}}
+		if t == first {
+			own = s.begin(item, h, h.words, mostEchoes)
+			r.Class = s.names[h.class]
+		}
+		r.Messages = append(r.Messages, workload.Message{Role: "user", Segments: own})
+		r.Input += h.input
+		if r.Output = h.output; t < turn {
+			r.Input += h.output
+			r.Messages = append(r.Messages, workload.Message{Role: "assistant", Segments: []workload.Segment{{
+				Seed: seed.At(s.config.Nonce, streamOwn, uint64(item)|1<<63), Words: max(s.words(h.output), 1), Served: true, Item: item,
+			}}})
+		}
+	}
+	return r, nil
+}
+
+// turn is the shape of what a turn asks, without the history that it carries.
+func (s *Source) turn(item int64, turn int32, carried bool) shape {
+	if turn == 0 {
+		return s.draw(item)
+	}
+	h := shape{stem: -1, class: s.draw(session(item)).class}
+	from := s.turns.later
+	if carried || from == nil {
+		from = s.turns.added
+	}
+	h.input, h.output = from.draw(seed.At(s.config.Seed, streamLengths, uint64(item)))
+	if carried {
+		h.words = max(s.words(h.input), 1)
+		return h
+	}
+	s.place(&h, uint64(item))
+	return h
+}
+
+func session(at int64) int64 { s, _ := workload.SplitItem(at); return s }
+
+func (s *Source) carries(item int64) bool {
+	return seed.Float(seed.At(s.config.Seed, streamCarried, uint64(item))) < s.turns.carried
+}
+
+// length is how many turns a session has.
+func (s *Source) length(session int64) int32 {
+	r := seed.Rand(seed.At(s.config.Seed, streamTurns, uint64(session)))
+	k, _ := bits.Mul64(r.Uint64(), uint64(s.turns.count[len(s.turns.count)-1]))
+	b := s.turns.turns[sort.SearchInts(s.turns.count, int(k)+1)]
+	return int32(even(b[0], b[1], seed.Float(r.Uint64())))
+}
+
+// Follow is the next turn of a session.
+func (s Conversations) Follow(item int64, answered bool) []workload.Next {
+	if !answered {
+		return nil
+	}
+	session, turn := workload.SplitItem(item)
+	if turn+1 >= s.length(session) {
+		return nil
+	}
+	next := workload.TurnItem(session, turn+1)
+	return []workload.Next{{Item: next, After: s.pause(next)}}
+}
+
+func (s *Source) pause(item int64) time.Duration {
+	n := len(s.turns.pauses)
+	if n == 0 {
+		return 0
+	}
+	x := seed.Float(seed.At(s.config.Seed, streamPause, uint64(item)))*float64(n) - .5
+	i := min(max(int(math.Floor(x)), 0), n-1)
+	k := min(i+1, n-1)
+	part := min(max(x-float64(i), 0), 1)
+	return time.Duration((s.turns.pauses[i] + float64(part*(s.turns.pauses[k]-s.turns.pauses[i]))) * 1e9)
+}
+
+// Describe is the workload as run.json has it, rendered with v.
+func Describe(p *Profile, path string, k workload.Calibration, v *token.Vocabulary) workload.Description {
+	sum := sha256.New()
+	if data, err := p.Encode(); err == nil {
+		sum.Write(data)
+	}
+	d := workload.Description{Kind: "profile", File: &workload.FileDescription{
+		Name: path, SHA256: hex.EncodeToString(sum.Sum(nil)), Format: "profile", Records: p.Requests, Requests: p.Requests, Skipped: map[string]int{},
+	}}
+	d.Vocabulary = &workload.VocabularyDescription{Name: v.Name(), Words: v.Size(), FirstWords: v.FirstSize()}
+	if k != (workload.Calibration{}) {
+		d.Calibration = &workload.CalibrationDescription{OverheadTokens: k.Overhead, TokensPerWord: k.PerWord}
+	}
+	return d
+}

@@ -1,0 +1,270 @@
+package profile
+
+import (
+	"math/bits"
+	"slices"
+)
+
+// tree counts what prompts begin with, by keyed hashes, in bounded memory: where there are
+// too many beginnings those that the fewest had are forgotten (after Manku and Motwani,
+// Approximate frequency counts over data streams, VLDB 2002).
+type tree struct {
+	enough enough
+	nodes  map[uint64]*node
+	again  *grid // of beginnings that were there before: tokens, requests back
+	n      int   // requests
+	seen   []ended
+}
+
+// node is a block and all before it.
+type node struct {
+	before  uint64
+	count   int32
+	last    int32 // request that had it last
+	clients [2]uint64
+	session uint64 // of the request that had it last
+	tokens  float32
+}
+
+// ended is a request as the tree needs it when all are known: a few of its nodes.
+type ended struct {
+	input int32
+	again int32 // tokens that one before began with too, 0 for none
+	back  int32
+	node  uint64 // the deepest one that several had by then, 0 for none
+	who   uint64
+}
+
+const (
+	// mostNodes bounds the tree.
+	mostNodes = 1 << 20
+	// mostEnded bounds the requests whose place in it is told.
+	mostEnded = 1 << 20
+)
+
+func newTree(e enough) *tree {
+	return &tree{enough: e, nodes: map[uint64]*node{}}
+}
+
+func (t *tree) add(chain []uint64, tokens float64, input int, client, session uint64) {
+	if len(t.seen) >= mostEnded {
+		return
+	}
+	hits := 0
+	for hits < len(chain) && t.nodes[chain[hits]] != nil {
+		hits++
+	}
+	e := ended{input: int32(input), who: client}
+	if hits > 0 {
+		n := t.nodes[chain[hits-1]]
+		if session == 0 || n.session != session { // one's own history is no sharing
+			e.again, e.back = int32(min(float64(hits)*tokens, float64(input))), int32(t.n)-n.last
+		}
+	}
+	before := uint64(0)
+	for i, h := range chain {
+		n := t.nodes[h]
+		if n == nil {
+			if len(t.nodes) >= mostNodes {
+				t.forget()
+			}
+			n = &node{before: before, tokens: float32(tokens * float64(i+1))}
+			t.nodes[h] = n
+		}
+		n.count++
+		n.last, n.session = int32(t.n), session
+		switch {
+		case n.clients[0] == 0:
+			n.clients[0] = client
+		case n.clients[1] == 0 && n.clients[0] != client:
+			n.clients[1] = client
+		}
+		before = h
+	}
+	// Where the request ends in the common part is told once all are known; until then its
+	// deepest node that has been there before, or its first, stands for it.
+	e.node = chain[max(hits, 1)-1]
+	t.seen = append(t.seen, e)
+	t.n++
+}
+
+// forget drops the nodes that the fewest requests had, and of these the older ones.
+func (t *tree) forget() {
+	for most := int32(1); len(t.nodes) > mostNodes/2; most++ {
+		for h, n := range t.nodes {
+			if n.count <= most && n.last < int32(t.n)-1 {
+				delete(t.nodes, h)
+			}
+		}
+	}
+}
+
+func (n *node) has(e enough) bool {
+	clients := 0
+	for _, c := range n.clients {
+		if c != 0 {
+			clients++
+		}
+	}
+	return int(n.count) >= e.requests && clients >= min(e.clients, len(n.clients))
+}
+
+// prefixes is the tree of what enough prompts begin with. nil where there is nothing in common.
+func (t *tree) prefixes(e enough) *Prefixes {
+	if len(t.seen) < e.requests {
+		return nil
+	}
+	public := func(h uint64) uint64 { // the deepest node of its line that enough have
+		for h != 0 {
+			n := t.nodes[h]
+			if n == nil {
+				return 0
+			}
+			if n.has(e) {
+				return h
+			}
+			h = n.before
+		}
+		return 0
+	}
+	// Uses by octave of the prompt and deepest public node; what too few are goes up to the
+	// node before.
+	type use struct {
+		octave int
+		node   uint64
+	}
+	uses := map[use]*cell{}
+	again := newGrid()
+	for i := range t.seen {
+		s := &t.seen[i]
+		u := use{bits.Len32(uint32(s.input)) - 1, public(s.node)}
+		if uses[u] == nil {
+			uses[u] = &cell{}
+		}
+		uses[u].n++
+		uses[u].clients = join(uses[u].clients, []uint64{s.who}, max(e.clients, 1))
+		depth := float32(0)
+		if u.node != 0 {
+			depth = t.nodes[u.node].tokens
+		}
+		if s.again > 0 && float32(s.again) > depth+0.5 {
+			again.add(int(s.again), int(max(s.back, 1)), s.who, max(e.clients, 1))
+		}
+	}
+	// Deepest first, so that what goes up is seen once more.
+	var order []use
+	for u := range uses {
+		order = append(order, u)
+	}
+	for len(order) > 0 {
+		slices.SortFunc(order, func(a, b use) int {
+			switch x, y := t.tokens(a.node), t.tokens(b.node); {
+			case x > y:
+				return -1
+			case x < y:
+				return 1
+			}
+			return 0
+		})
+		var next []use
+		for _, u := range order {
+			c := uses[u]
+			if c == nil || u.node == 0 || e.has(c.n, len(c.clients)) {
+				continue
+			}
+			up := use{u.octave, t.nodes[u.node].before}
+			if up.node != 0 {
+				up.node = public(up.node)
+			}
+			if uses[up] == nil {
+				uses[up] = &cell{}
+				next = append(next, up)
+			}
+			uses[up].n += c.n
+			uses[up].clients = join(uses[up].clients, c.clients, max(e.clients, 1))
+			delete(uses, u)
+			if !slices.Contains(next, up) && up.node != 0 {
+				next = append(next, up)
+			}
+		}
+		order = next
+	}
+	p := &Prefixes{Requests: len(t.seen)}
+	t.write(p, func(yield func(octave int, h uint64, n int)) {
+		var list []use
+		for u, c := range uses {
+			if u.node != 0 && e.has(c.n, len(c.clients)) {
+				list = append(list, u)
+			}
+		}
+		slices.SortFunc(list, func(a, b use) int {
+			if d := uses[b].n - uses[a].n; d != 0 {
+				return d
+			}
+			if a.octave != b.octave {
+				return a.octave - b.octave
+			}
+			if a.node < b.node {
+				return -1
+			}
+			return 1
+		})
+		for _, u := range list[:min(len(list), mostUses)] {
+			yield(u.octave, u.node, uses[u].n)
+		}
+	})
+	p.Again = again.buckets(e)
+	if len(p.Nodes) == 0 && len(p.Again) == 0 {
+		return nil
+	}
+	return p
+}
+
+// mostUses bounds the entries of a profile.
+const mostUses = 8192
+
+func (t *tree) tokens(h uint64) float32 {
+	if h == 0 {
+		return 0
+	}
+	return t.nodes[h].tokens
+}
+
+// write numbers the nodes that are used, and those where the lines of two of them part; what
+// lies between is one stretch.
+func (t *tree) write(p *Prefixes, each func(func(octave int, h uint64, n int))) {
+	wanted := map[uint64]bool{}
+	children := map[uint64]map[uint64]bool{}
+	each(func(_ int, h uint64, _ int) {
+		wanted[h] = true
+		for h != 0 {
+			n := t.nodes[h]
+			if children[n.before] == nil {
+				children[n.before] = map[uint64]bool{}
+			}
+			children[n.before][h] = true
+			h = n.before
+		}
+	})
+	for h, c := range children {
+		if h != 0 && len(c) > 1 {
+			wanted[h] = true
+		}
+	}
+	number := map[uint64]int{}
+	var put func(h uint64) int
+	put = func(h uint64) int {
+		if h == 0 || number[h] > 0 {
+			return number[h]
+		}
+		up := t.nodes[h].before
+		for up != 0 && !wanted[up] {
+			up = t.nodes[up].before
+		}
+		from := put(up)
+		p.Nodes = append(p.Nodes, [2]int{from, max(int(t.nodes[h].tokens-t.tokens(up)+.5), 1)})
+		number[h] = len(p.Nodes)
+		return number[h]
+	}
+	each(func(octave int, h uint64, n int) { p.Uses = append(p.Uses, [3]int{octave, put(h), n}) })
+}

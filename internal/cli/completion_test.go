@@ -41,7 +41,7 @@ func TestCompletion(t *testing.T) {
 		"run http://h --no-stream --n": {"--note", "--no-probe", "--no-scrape"},
 		"run http://h --note a=b --no": {"--no-stream", "--note", "--no-probe", "--no-scrape"},
 		"run --insecure mo":            {"mock:"},
-		"run --arrival p":              {"piecewise(FILE)", "poisson"},
+		"run --arrival p":              {"piecewise(FILE)", "poisson", "profile(FILE)"},
 		"sweep --over ":                {"rate", "concurrency"},
 		"find http://h --slo ch":       {"chat"},
 		"run --api openai-ch":          {"openai-chat"},

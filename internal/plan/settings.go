@@ -141,7 +141,7 @@ func Settings() []Setting {
 			Help:    "share of requests that begin with the same prefix, 0 to 1",
 			value:   field(numberWithin(0, 1), func(a *Ask) *float64 { return &a.PrefixShare })},
 		{Name: "workload", Verbs: measuring, Group: groupWorkload, Arg: "NAME", Default: RandomWorkload,
-			Help:  "a workload with a name, as chat, whose lengths --input and the like change: pitot workload list. Or a file: a trace, whose requests are asked at their times (Mooncake, Azure, BurstGPT, …), prompts (ShareGPT JSON, OpenAI chat JSONL, one per line), or classes of requests (YAML)",
+			Help:  "a workload with a name, as chat, whose lengths --input and the like change: pitot workload list. Or a file: a profile of logs (pitot workload profile), a trace, whose requests are asked at their times (Mooncake, Azure, BurstGPT, …), prompts (ShareGPT JSON, OpenAI chat JSONL, one per line), or classes of requests (YAML)",
 			value: field(workloadName(), func(a *Ask) *string { return &a.Workload })},
 		{Name: "workload", Verbs: verbs(VerbPredict), Group: groupWorkload, Arg: "NAME", Default: RandomWorkload,
 			Help:  "a workload with a name, as chat, for the lengths: pitot workload list",

@@ -348,7 +348,7 @@ func (a *Ask) Conversing() bool { return a.Turns != workload.Fixed(1) }
 
 // MeanTurns is how many requests come of each that comes by itself, on average.
 func (a *Ask) MeanTurns() float64 {
-	if !a.Conversing() {
+	if !a.Conversing() || !a.Generated() { // how many a file's have is known when it is open
 		return 1
 	}
 	return workload.MeanTurns(a.Turns)

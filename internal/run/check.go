@@ -62,6 +62,9 @@ func notEmpty(dir string) error {
 // fromFile opens a workload file for one of the points. For
 // generated prompts, which need the target, it gives a source of nothing.
 func fromFile(p *plan.Ask, t *target.Target, point int32) (source, error) {
+	if p.Mix != nil && p.Conversing() {
+		return source{}, say.Errorf("--turns: the classes of %s say which of them have conversations", p.Workload).WithHint("leave --turns out")
+	}
 	if p.Mix != nil {
 		src, err := fromMix(p, point, func(one *plan.Ask, point int32) (source, error) { return fromFile(one, t, point) })
 		if err == nil && p.SomeGenerated() {
@@ -91,7 +94,18 @@ func fromFile(p *plan.Ask, t *target.Target, point int32) (source, error) {
 	if err != nil {
 		return source{}, unusable(p.Workload, err)
 	}
-	return source{Source: f, about: f.Describe(), prompts: f.Stats().Requests, close: func() { f.Close() }}, nil
+	src := source{Source: f, about: f.Describe(), prompts: f.Stats().Requests, close: func() { f.Close() }}
+	if !p.Conversing() {
+		return src, nil
+	}
+	v, err := f.Conversations(workload.RecordedConfig{Turns: p.Turns, Think: p.Think, Recorded: p.History == plan.HistoryPlanned, Seed: o.Seed})
+	if err != nil {
+		src.close()
+		return source{}, say.Errorf("--turns: %v", err).WithHint(say.Hint(err))
+	}
+	src.Source, src.about.Conversations, src.turns = v, v.Describe(), v.MeanTurns()
+	src.prompts = int(float64(src.prompts) * src.turns) // each turn is another
+	return src, nil
 }
 
 // Workload gives what a run's point asked, as far as it is known without
@@ -107,6 +121,9 @@ func nobody() *target.Target { return &target.Target{Options: api.Options{Vocab:
 
 // fromTrace asks the requests of a trace with words that are new for each of the points.
 func fromTrace(p *plan.Ask, t *target.Target, point int32) (source, error) {
+	if p.Conversing() {
+		return source{}, say.Errorf("--turns: the rows of a trace are whole requests, not the turns of conversations").WithHint("leave --turns out")
+	}
 	rows, err := workload.OpenRows(p.Workload)
 	if err != nil {
 		return source{}, unusable(p.Workload, err)

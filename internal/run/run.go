@@ -259,10 +259,14 @@ type source struct {
 	workload.Source
 	about   workload.Description
 	cold    bool
-	prompts int  // distinct ones, 0 for no end of them
-	exact   bool // output lengths are held to
+	prompts int     // distinct ones, 0 for no end of them
+	exact   bool    // output lengths are held to
+	turns   float64 // of a file's conversations on average, 0 where the plan says it
 	close   func()
 }
+
+// meanTurns is how many requests come of each that comes by itself, on average.
+func (s *source) meanTurns(p *plan.Ask) float64 { return cmp.Or(s.turns, p.MeanTurns()) }
 
 // newSource gives the workload of a point: new words and a new order for each.
 func newSource(p *plan.Ask, t *target.Target, point int32) (source, error) {
@@ -346,9 +350,9 @@ func (s *Session) point(ctx context.Context, l *plan.Load, index int32, what Loa
 	}
 	if what.GiveUp && l.Rate > 0 {
 		light := float64(setup.Residence) / 1e9
-		cfg.Expect = cmp.Or(cfg.Window, int64(float64(l.Requests)/(l.Rate*p.MeanTurns())*1e9))
+		cfg.Expect = cmp.Or(cfg.Window, int64(float64(l.Requests)/(l.Rate*src.meanTurns(&p.Ask))*1e9))
 		cfg.GiveUp = func(elapsed int64, underWay []float64) bool {
-			return judge.Hopeless(underWay, float64(elapsed)/1e9, l.Rate*p.MeanTurns(), light)
+			return judge.Hopeless(underWay, float64(elapsed)/1e9, l.Rate*src.meanTurns(&p.Ask), light)
 		}
 	}
 	core := load.NewCore(cfg)
@@ -431,6 +435,9 @@ func plannedPoint(p *plan.Plan, t *target.Target, l *plan.Load, src *source, cfg
 		Exact: t.Options.IgnoreEOS && (p.Generated() || src.exact), Prompts: src.prompts,
 		Stage: what.Stage, Residence: cmp.Or(light, int64(t.Residence)), AutoWarmup: l.Warmup == plan.AutoWarmup,
 	}
+	if src.turns > 0 {
+		setup.Load.Turns = &src.turns
+	}
 	if setup.Load.Varies() {
 		setup.AutoWarmup = false // it does not settle
 	}
@@ -466,7 +473,7 @@ func (s *Session) wall(ctx context.Context, l *plan.Load, src source, sink recor
 	spare := 0
 	if l.Rate > 0 {
 		// As many as a load of this rate keeps busy, and some for its bursts.
-		busy := l.Rate * p.MeanTurns() * max(t.Residence, 100*time.Millisecond).Seconds()
+		busy := l.Rate * src.meanTurns(&p.Ask) * max(t.Residence, 100*time.Millisecond).Seconds()
 		conns = int(busy+4*math.Sqrt(busy)) + 4
 		spare = 4 + conns/16
 	}

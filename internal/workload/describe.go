@@ -53,7 +53,7 @@ type PrefixDescription struct {
 // conversation does not say it.
 type ConversationDescription struct {
 	Turns   string `json:"turns"`   // lengths, as ParseLengths reads them
-	Input   string `json:"input"`   // tokens that a further turn adds, besides the answer before it
+	Input   string `json:"input"`   // "" of a file's; tokens that a further turn adds, besides the answer before it
 	Think   string `json:"think"`   // pause before a further turn, as ParsePause reads it
 	System  int    `json:"system"`  // tokens of the system prompt
 	History string `json:"history"` // of what the answers are repeated: "served" or "planned"

@@ -31,6 +31,7 @@ type FileOptions struct {
 type FileStats struct {
 	Records  int            // lines or array elements, those that were skipped included
 	Requests int            // those that can be asked
+	Later    int            // of these, conversations with more than their first turn
 	Skipped  map[string]int // reason: count
 }
 
@@ -105,13 +106,16 @@ func (f *File) index() error {
 				return nil
 			}
 		}
-		_, skip, err := f.format.parse(raw)
+		r, skip, err := f.format.parse(raw)
 		if err != nil {
 			return err
 		}
 		if skip != "" {
 			f.stats.Skipped[skip]++
 			return nil
+		}
+		if len(r.later) > 0 {
+			f.stats.Later++
 		}
 		f.entries = append(f.entries, entry{offset, uint32(len(raw)), crc32.Checksum(raw, castagnoli)})
 		return nil
@@ -157,18 +161,32 @@ func (f *File) At(i int64) (Request, error) {
 	if i < 0 {
 		return Request{}, fmt.Errorf("workload %s: no request %d", f.path, i)
 	}
+	r, err := f.read(i)
+	if err != nil {
+		return Request{}, err
+	}
+	return f.request(i, r), nil
+}
+
+// read reads the record of the i-th request.
+func (f *File) read(i int64) (record, error) {
 	e := f.entries[i%int64(len(f.entries))]
 	raw := make([]byte, e.length)
 	if _, err := f.file.ReadAt(raw, e.offset); err != nil {
-		return Request{}, fmt.Errorf("read workload %s: %w", f.path, err)
+		return record{}, fmt.Errorf("read workload %s: %w", f.path, err)
 	}
 	if crc32.Checksum(raw, castagnoli) != e.sum {
-		return Request{}, fmt.Errorf("read workload %s: the file has changed since the run began", f.path)
+		return record{}, fmt.Errorf("read workload %s: the file has changed since the run began", f.path)
 	}
 	r, _, err := f.format.parse(raw)
 	if err != nil {
-		return Request{}, fmt.Errorf("read workload %s: %w", f.path, err)
+		return record{}, fmt.Errorf("read workload %s: %w", f.path, err)
 	}
+	return r, nil
+}
+
+// request is what the i-th asks.
+func (f *File) request(i int64, r record) Request {
 	if r.output == Unknown {
 		r.output = f.options.Output.Draw(seed.At(f.options.Seed, streamOutput, uint64(i)))
 	}
@@ -180,7 +198,7 @@ func (f *File) At(i int64) (Request, error) {
 		Exact:    f.options.Exact && r.output != Unknown,
 		Session:  Unknown,
 		Body:     r.body,
-	}, nil
+	}
 }
 
 // Stats count what was in the file.

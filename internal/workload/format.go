@@ -10,6 +10,7 @@ import (
 	"math"
 	"slices"
 	"strings"
+	"time"
 	"unicode/utf8"
 )
 
@@ -30,6 +31,15 @@ type record struct {
 	messages []Message
 	output   int // Unknown if it does not say
 	body     []byte
+	later    []further // what its conversation goes on with
+}
+
+// further is a turn of a conversation behind its first.
+type further struct {
+	answer string // to the turn before, "" where it is not recorded
+	text   string
+	output int           // Unknown if it does not say
+	after  time.Duration // of the answer, Unknown if it does not say
 }
 
 // formats are the kinds of objects, in the order in which they are tried.
@@ -132,7 +142,18 @@ func customOf(o object, keys ...string) (record, string, error) {
 	if err != nil || output == 0 {
 		return record{}, skipNoOutput, err
 	}
-	return prompt(text, output)
+	r, skip, err := prompt(text, output)
+	for k := 1; o["prompt_0"] != nil && o[fmt.Sprint("prompt_", k)] != nil && err == nil && skip == ""; k++ { // GuideLLM's turns
+		next := further{output: output, after: Unknown}
+		if next.text, err = o.stringOf(fmt.Sprint("prompt_", k)); err == nil && o[fmt.Sprint("output_tokens_count_", k)] != nil {
+			next.output, err = o.tokens(fmt.Sprint("output_tokens_count_", k))
+		}
+		if next.output == 0 {
+			return record{}, skipNoOutput, err
+		}
+		r.later = append(r.later, next)
+	}
+	return r, skip, err
 }
 
 func parseSingleTurn(raw []byte) (record, string, error) {
@@ -204,35 +225,55 @@ func parseMultiTurn(raw []byte) (record, string, error) {
 			Role, Text string
 			Texts      []string
 			Output     *float64 `json:"output_length"`
+			Delay      *float64 // milliseconds
 		}
 	}
 	if json.Unmarshal(raw, &c) != nil || len(c.Turns) == 0 {
 		return record{}, "", errors.New("turns: want an array of one or more objects with a text")
 	}
 	r := record{output: Unknown}
+	asked := false
 	for _, t := range c.Turns {
 		if t.Text == "" && len(t.Texts) > 0 {
 			t.Text = t.Texts[0]
 		}
 		role := cmp.Or(t.Role, "user")
-		r.messages = append(r.messages, Message{Role: role, Segments: []Segment{{Text: t.Text}}})
 		if role != "user" {
+			if !asked {
+				r.messages = append(r.messages, Message{Role: role, Segments: []Segment{{Text: t.Text}}})
+			}
 			continue
 		}
 		if strings.TrimSpace(t.Text) == "" {
 			return record{}, skipEmpty, nil
 		}
+		output := Unknown
 		if x := t.Output; x != nil {
 			if !(*x >= 0 && *x <= MaxLength) || *x != math.Trunc(*x) {
 				return record{}, "", fmt.Errorf("output_length: want a whole number of tokens, 0 to %d", MaxLength)
 			}
-			if r.output = int(*x); r.output == 0 {
+			if output = int(*x); output == 0 {
 				return record{}, skipNoOutput, nil
 			}
 		}
-		return r, "", nil
+		after := time.Duration(Unknown)
+		if x := t.Delay; x != nil {
+			if !(*x >= 0 && *x <= 1e9) {
+				return record{}, "", errors.New("delay: want milliseconds, 0 to a thousand million")
+			}
+			after = time.Duration(*x * 1e6)
+		}
+		if asked {
+			r.later = append(r.later, further{text: t.Text, output: output, after: after})
+			continue
+		}
+		asked, r.output = true, output
+		r.messages = append(r.messages, Message{Role: role, Segments: []Segment{{Text: t.Text}}})
 	}
-	return record{}, skipNoHuman, nil
+	if !asked {
+		return record{}, skipNoHuman, nil
+	}
+	return r, "", nil
 }
 
 // tableFormat reads CSV by its header.

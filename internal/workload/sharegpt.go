@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"strings"
 	"unicode"
 )
 
@@ -75,7 +76,16 @@ func parseShareGPT(raw []byte) (record, string, error) {
 		if output == 0 {
 			return record{}, skipNoAnswer, nil
 		}
-		return prompt(t.content(), output)
+		r, skip, err := prompt(t.content(), output)
+		for k := i + 1; k+2 < len(*turns) && err == nil && skip == ""; k += 2 {
+			answer, next, last := (*turns)[k], (*turns)[k+1], (*turns)[k+2]
+			output := estimate(last.content())
+			if !next.human() || !last.answers() || output == 0 || strings.TrimSpace(next.content()) == "" {
+				break // what goes on otherwise is not asked
+			}
+			r.later = append(r.later, further{answer: answer.content(), text: next.content(), output: output, after: Unknown})
+		}
+		return r, skip, err
 	}
 	return record{}, skipNoHuman, nil
 }

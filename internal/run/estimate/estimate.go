@@ -129,7 +129,7 @@ func (e Estimate) times(n int) Estimate {
 // history is what a request of a conversation has beyond its first turn's, on average, in
 // tokens.
 func (p Parts) history() float64 {
-	if !p.Ask.Conversing() {
+	if !p.Ask.Conversing() || !p.Ask.Generated() {
 		return 0
 	}
 	const draws = 1024

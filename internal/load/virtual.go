@@ -137,7 +137,14 @@ func (v *Virtual) start(a Action) {
 	if req.Input < 0 && v.cfg.Count != nil {
 		prompt = max(v.counted(&req)+v.cfg.Overhead, 1)
 	}
-	if output < 0 {
+	limit := 0
+	switch {
+	case req.Ends > 0: // with "stop", unless it comes to the limit first
+		if limit = output; limit < 0 {
+			limit = req.Ends + 1
+		}
+		output = req.Ends
+	case output < 0:
 		output = unasked
 	}
 	output = max(output, 1)
@@ -156,7 +163,7 @@ func (v *Virtual) start(a Action) {
 	if v.told != nil {
 		v.told.running++
 	}
-	v.cfg.Engine.Add(v.thaw(v.now), twin.Job{ID: a.ID, Prompt: prompt, Output: output, Content: v.cfg.Content(a.Item, &req, prompt)})
+	v.cfg.Engine.Add(v.thaw(v.now), twin.Job{ID: a.ID, Prompt: prompt, Output: output, Limit: limit, Content: v.cfg.Content(a.Item, &req, prompt)})
 }
 
 // counted is how many tokens the texts of a prompt are, as a server would count

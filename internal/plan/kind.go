@@ -237,6 +237,13 @@ func pauses() kind[workload.Pause] {
 	return kind[workload.Pause]{parse: workload.ParsePause, write: workload.Pause.String}
 }
 
+// stops is where answers end.
+func stops() kind[workload.Stop] {
+	return kind[workload.Stop]{parse: workload.ParseStop, write: workload.Stop.String, choices: func() []Choice {
+		return []Choice{{"forced", "at the lengths of --output"}, {"natural", "where the model ends them"}, {"natural(2048)", "likewise, with max_tokens"}}
+	}}
+}
+
 // answerLength is one length for all answers.
 func answerLength() kind[int] {
 	k := wholeNumber(1, many)

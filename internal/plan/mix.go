@@ -382,8 +382,11 @@ func (d *decoder) takeMix(a *Ask) error {
 		return err
 	}
 	a.Mix = m
-	for _, name := range []string{"input", "output", "correlation", "prefix", "prefix-share"} {
+	for _, name := range []string{"input", "output", "correlation", "prefix", "prefix-share", "turns"} {
 		if s := d.known[name]; s != nil && d.given[name] > 0 {
+			if name == "turns" {
+				return say.Errorf("--turns has no meaning with the classes of %s, whose requests stand alone", m.Path).WithHint("converse without classes")
+			}
 			return say.Errorf("--%s has no meaning with the classes of %s, which have their own", name, m.Path).WithHint("write " + name + " in the class that is to have it")
 		}
 	}

@@ -68,6 +68,7 @@ type Ask struct {
 	System        int              // tokens of a system prompt
 	History       string           // what conversations repeat of their answers: HistoryServed or HistoryPlanned
 	Think         workload.Pause   // of users: between the turns of a conversation, and in a closed loop before what they ask next
+	Stop          workload.Stop    // where answers end
 	Body          string           // JSON object
 	NoStream      bool
 	Seed          uint64

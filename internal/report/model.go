@@ -133,7 +133,11 @@ func facts(run *result.Run) [][]string {
 				Share float64
 			}
 		}
-		Sampling struct{ Stream bool }
+		Sampling struct {
+			Stream    bool
+			Stop      any // natural, or what --body says
+			MaxTokens any `json:"max_tokens"`
+		}
 	}
 	_ = json.Unmarshal(run.Workload, &w) // what is not there is not shown
 	how := run.Target.API + ", not streaming"
@@ -149,6 +153,9 @@ func facts(run *result.Run) [][]string {
 		in = cmp.Or(w.Prefix.Prompt, w.Input+" + "+say.Count(w.Prefix.Tokens)) // older runs have the parts alone
 	}
 	asked := []string{tokens(in) + " tokens in, " + tokens(w.Output) + " out"}
+	if w.Sampling.Stop == "natural" && run.Target.Kind == "http" { // nobody told it how many
+		asked = []string{tokens(in) + " tokens in"}
+	}
 	if w.Preset != "" {
 		asked[0] = w.Preset + ": " + asked[0]
 	}
@@ -179,6 +186,13 @@ func facts(run *result.Run) [][]string {
 	if w.Correlation != 0 {
 		asked = append(asked, "rank correlation of the lengths "+say.Decimal(w.Correlation, 3))
 	}
+	if w.Sampling.Stop == "natural" {
+		ends := "answers end by themselves"
+		if most, ok := w.Sampling.MaxTokens.(float64); ok {
+			ends += ", at most " + say.Count(int64(most)) + " tokens"
+		}
+		asked = append(asked, ends)
+	}
 	asked = append(asked, fmt.Sprintf("seed %d", run.Seed))
 	if run.Launch != "" {
 		asked = append(asked, "launch "+run.Launch)
@@ -188,6 +202,15 @@ func facts(run *result.Run) [][]string {
 		notes = append(notes, k+"="+run.Notes[k])
 	}
 	out := [][]string{present(how, engine), present(asked...)}
+	if w.Sampling.Stop == "natural" {
+		text := "answers have no length that was asked for: E2E, tok/s and cost compare only with runs whose answers are as long"
+		if len(run.Points) > 0 {
+			if mean := run.Points[0].Metrics.SummaryOf(metric.OutputTokens).Value(metric.Mean); mean != nil {
+				text += ", " + say.Quantity(*mean) + " tokens on average"
+			}
+		}
+		out = append(out, present(text))
+	}
 	if set := ordered(run); len(set) > 0 {
 		out = append(out, present("settings: "+strings.Join(set, ", ")))
 	}

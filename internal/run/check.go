@@ -143,7 +143,7 @@ func fromTrace(p *plan.Ask, t *target.Target, point int32) (source, error) {
 // align has the requests of a trace asked at the times of their own rows, where due times
 // begin in the middle of it: the load before the window is the end of the trace.
 func align(src *source, arrivals arrival.Process) {
-	requests, ok := src.Source.(*workload.Replay)
+	requests, ok := workload.Plain(src.Source).(*workload.Replay)
 	times, from := arrivals.(interface{ Row() int64 })
 	if ok && from {
 		requests.Begin(times.Row())

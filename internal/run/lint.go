@@ -38,6 +38,13 @@ func Lint(p *plan.Plan, t *target.Target) (list []workload.Finding) {
 			}
 		}
 	}
+	if most := p.Stop.Most; most > 0 && p.Generated() {
+		if over := above(p.Ask.Output, most); over > manyTruncated {
+			list = append(list, workload.Finding{Name: workload.LintTruncated,
+				Text: fmt.Sprintf("about %s of the answers are planned to be longer than the %s tokens of --stop %s", say.Percent(over), say.Count(most), p.Stop),
+				Hint: "raise it, or leave it out: what is cut short is no answer of the model's own length"})
+		}
+	}
 	if law, err := p.Law(); err == nil && p.Open() {
 		told := slices.ContainsFunc(list, func(f workload.Finding) bool { return f.Name == workload.LintRounded })
 		if step := law.Rounding(); step > 0 && !told {
@@ -76,4 +83,19 @@ func lintLengths(a *plan.Ask, c workload.Conditions) (list []workload.Finding) {
 			Hint: "shorten --input or --output, or serve the model with a longer context"})
 	}
 	return list
+}
+
+// manyTruncated is from what share of planned answers that are cut short on a run says so.
+const manyTruncated = 0.01
+
+// above is about the share of lengths that are more than so many tokens.
+func above(l workload.Lengths, tokens int) float64 {
+	const ranks = 1000
+	n := 0
+	for i := range ranks {
+		if l.Quantile((float64(i)+.5)/ranks) > tokens {
+			n++
+		}
+	}
+	return float64(n) / ranks
 }

@@ -46,7 +46,7 @@ func fromMix(p *plan.Ask, point int32, open func(p *plan.Ask, point int32) (sour
 // arrive says to a workload whose classes arrive by laws of their own which arrivals a load
 // has.
 func (s *source) arrive(p *plan.Ask, l *plan.Load, begin uint64, warmup int64) error {
-	m, ok := s.Source.(interface{ Arrive(arrival.Process) })
+	m, ok := workload.Plain(s.Source).(interface{ Arrive(arrival.Process) })
 	if !ok || !l.Open() || len(p.Mix.Classes) < 2 || p.Mix.Law() == "" || p.Mix.Law() != l.Arrival {
 		return nil
 	}

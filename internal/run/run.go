@@ -221,11 +221,18 @@ func (r *Runner) describe(p *plan.Plan, t *target.Target, s source) described {
 	if t.Options.NoTemperature {
 		delete(d.Sampling, "temperature")
 	}
-	if t.Options.IgnoreEOS {
-		d.Sampling["ignore_eos"] = true
-	}
-	if t.Options.MinTokens {
-		d.Sampling["min_tokens"] = "output"
+	switch {
+	case p.Stop.Natural:
+		if d.Sampling["stop"] = "natural"; p.Stop.Most > 0 {
+			d.Sampling["max_tokens"] = p.Stop.Most
+		}
+	default:
+		if t.Options.IgnoreEOS {
+			d.Sampling["ignore_eos"] = true
+		}
+		if t.Options.MinTokens {
+			d.Sampling["min_tokens"] = "output"
+		}
 	}
 	if t.Options.RunningUsage && t.Options.Stream && !t.Options.NoUsage {
 		d.Sampling["stream_options"] = map[string]bool{"include_usage": true, "continuous_usage_stats": true}
@@ -270,6 +277,15 @@ func (s *source) meanTurns(p *plan.Ask) float64 { return cmp.Or(s.turns, p.MeanT
 
 // newSource gives the workload of a point: new words and a new order for each.
 func newSource(p *plan.Ask, t *target.Target, point int32) (source, error) {
+	src, err := sourceOf(p, t, point)
+	if err == nil && p.Stop.Natural {
+		src.Source, src.exact = p.Stop.Of(src.Source), false
+	}
+	return src, err
+}
+
+// sourceOf is the workload with answers as long as they are planned.
+func sourceOf(p *plan.Ask, t *target.Target, point int32) (source, error) {
 	if p.Mix != nil {
 		return fromMix(p, point, func(one *plan.Ask, point int32) (source, error) { return newSource(one, t, point) })
 	}
@@ -432,7 +448,7 @@ func plannedPoint(p *plan.Plan, t *target.Target, l *plan.Load, src *source, cfg
 		GPUs: cmp.Or(p.GPUs, t.GPUs), Price: p.Price(), Stamps: stamps(t),
 		// An embedded target starts fresh with every run and remembers no prompt.
 		Cold: src.cold, Seeded: p.SeedSet && t.Kind == "http",
-		Exact: t.Options.IgnoreEOS && (p.Generated() || src.exact), Prompts: src.prompts,
+		Exact: t.Options.IgnoreEOS && !p.Stop.Natural && (p.Generated() || src.exact), Prompts: src.prompts,
 		Stage: what.Stage, Residence: cmp.Or(light, int64(t.Residence)), AutoWarmup: l.Warmup == plan.AutoWarmup,
 	}
 	if src.turns > 0 {

@@ -44,6 +44,7 @@ type Fixed struct {
 
 // fixedJob is a job in its slot or waiting for one.
 type fixedJob struct {
+	finish string // how it will end
 	Job
 	arrived int64
 	next    int64 // when its next emission is due
@@ -76,7 +77,14 @@ func (f *Fixed) Add(now int64, j Job) {
 		return
 	}
 	j.Output = max(j.Output, 1)
-	job := &fixedJob{Job: j, arrived: now, place: -1}
+	finish := "length"
+	switch {
+	case j.Limit > j.Output:
+		finish = "stop"
+	case j.Limit > 0:
+		j.Output = j.Limit
+	}
+	job := &fixedJob{Job: j, finish: finish, arrived: now, place: -1}
 	f.byID[j.ID] = job
 	if f.free() && len(f.waiting) == 0 {
 		f.start(now, job)
@@ -170,7 +178,7 @@ func (f *Fixed) emit(job *fixedJob) {
 		job.k++
 	}
 	if job.sent == job.Output {
-		e.Finish = "length"
+		e.Finish = job.finish
 		delete(f.byID, job.ID)
 		heap.Pop(&f.running)
 		f.fill(e.At)

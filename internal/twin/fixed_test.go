@@ -1,6 +1,7 @@
 package twin
 
 import (
+	"maps"
 	"math"
 	"slices"
 	"testing"
@@ -220,5 +221,23 @@ func BenchmarkFixedEmission(b *testing.B) {
 		}
 		s := e.Step(now)
 		now, n = max(now, s.End), max(len(s.Out)-1, 0)
+	}
+}
+
+// An answer ends by itself below its limit, and at it by length.
+func TestFixedLimit(t *testing.T) {
+	f := NewFixed(FixedConfig{TTFT: time.Millisecond, ITL: time.Millisecond})
+	jobs := []Job{{ID: 1, Output: 5}, {ID: 2, Output: 5, Limit: 9}, {ID: 3, Output: 5, Limit: 5}, {ID: 4, Output: 5, Limit: 2}}
+	for _, j := range jobs {
+		f.Add(0, j)
+	}
+	tokens, finish := map[int64]int{}, map[int64]string{}
+	for _, e := range f.Step(int64(time.Second)).Out {
+		tokens[e.ID] += e.Tokens
+		finish[e.ID] += e.Finish
+	}
+	want := map[int64]string{1: "length", 2: "stop", 3: "length", 4: "length"}
+	if !maps.Equal(finish, want) || !maps.Equal(tokens, map[int64]int{1: 5, 2: 5, 3: 5, 4: 2}) {
+		t.Errorf("%v, %v", finish, tokens)
 	}
 }

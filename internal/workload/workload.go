@@ -14,6 +14,7 @@ type Request struct {
 	Messages []Message // at least one
 	Input    int       // planned prompt tokens, Unknown if not known
 	Output   int       // tokens to ask for at most, Unknown leaves it to the server
+	Ends     int       // tokens at which a simulated model ends the answer by itself, 0 where it takes Output
 	Exact    bool      // hold the engine to Output tokens where it can be (ignore_eos, min_tokens)
 	Class    string    // class for reports, "" for one by length
 	Session  int64     // Unknown if none

@@ -10,6 +10,7 @@ import (
 
 	"pitot/internal/say"
 	"pitot/internal/slo"
+	"pitot/internal/workload"
 )
 
 // Check reports what is wrong with the plan of a verb that measures, apart from
@@ -24,7 +25,7 @@ func (p *Plan) Check(v Verb) error {
 	default:
 		checks = append(checks, p.checkLoad, p.checkUntil, p.checkArrival)
 	}
-	for _, check := range append(checks, p.checkWorkload, p.checkTargets, p.checkFaults, p.checkObjective) {
+	for _, check := range append(checks, p.checkWorkload, func() error { return p.checkCache(v) }, p.checkTargets, p.checkFaults, p.checkObjective) {
 		if err := check(); err != nil {
 			return err
 		}
@@ -118,6 +119,27 @@ func (p *Plan) checkUntil() error {
 		return say.Errorf("--until %s needs a stream", p.Until).WithHint("take e2e, or leave --no-stream out")
 	case p.Duration > p.Budget:
 		return say.Errorf("the first window, --duration %s, is longer than --budget %s", p.Duration, p.Budget).WithHint("raise --budget")
+	}
+	return nil
+}
+
+// checkCache requires something that is shared, or nothing where a share of its own is.
+func (p *Plan) checkCache(v Verb) error {
+	shared := p.Prefix > 0 || p.Tree != nil
+	warm := p.Cache == CacheWarm || p.Cache == CacheBoth
+	switch {
+	case warm && (!shared || p.PrefixShare == 0):
+		return say.Errorf("--cache %s, and requests share nothing", p.Cache).WithHint("say what they begin with: --prefix 2048, or --prefix 'tree(8x1024 zipf(1.1), 64x256)'")
+	case warm && p.Tree.Leaves() > workload.MostShared:
+		return say.Errorf("--cache %s asks for each of %s prefixes before the load, which are too many", p.Cache, say.Count(p.Tree.Leaves())).WithHint("at most " + say.Count(workload.MostShared) + ": let the warm-up ask for them, with --warmup")
+	case p.Conversing() && p.Cache != "" && p.Cache != CacheCold:
+		return say.Errorf("--cache %s is for requests that stand alone: what the turns of a conversation share follows from their history", p.Cache).WithHint("leave --turns out; the warm-up asks for the system prompt before the window begins")
+	case p.Cache == CacheBoth && p.Repeat > 1:
+		return say.Errorf("--cache both is two loads, and --repeat %d several of one", p.Repeat).WithHint("leave --repeat out: a longer --duration has more pairs")
+	case p.Cache == CacheBoth && v != VerbRun:
+		return say.Errorf("--cache both compares two points of one load").WithHint("use it with pitot run, or " + string(v) + " with --cache warm and without")
+	case p.Reused() > 0 && shared:
+		return say.Errorf("--cache %s shares a part of the prompts, and --prefix another", p.Cache).WithHint("keep one of them")
 	}
 	return nil
 }

@@ -495,6 +495,28 @@ func (f seeded) reset(parts []any, _ string) {
 	a.Seed, a.SeedSet = 0, false
 }
 
+// cacheMode is what a prefix cache finds: a word, or a share of the prompts' tokens.
+func cacheMode() kind[string] {
+	words := oneOf("state of the cache", CacheCold, CacheWarm, CacheBoth)
+	word := words.parse
+	words.parse = func(v string) (string, error) {
+		share, percent := strings.CutSuffix(v, "%")
+		if !percent {
+			s, err := word(v)
+			if err != nil {
+				err = say.Errorf("unknown state of the cache %.20q", v).WithHint("write cold, warm, both, or the share of the prompts' tokens that is shared, as 60%")
+			}
+			return s, err
+		}
+		x, err := strconv.ParseFloat(share, 64)
+		if err != nil || !(x > 0 && x < 100) {
+			return "", fmt.Errorf("%.20s is not between 0%% and 100%%", v)
+		}
+		return say.Exact(x) + "%", nil
+	}
+	return words
+}
+
 // prefixed is a prefix of so many tokens, or a tree of prefixes.
 type prefixed struct{ one[Ask, int] }
 

@@ -5,6 +5,7 @@ package plan
 
 import (
 	"slices"
+	"strconv"
 	"strings"
 	"time"
 
@@ -61,6 +62,7 @@ type Ask struct {
 	Input, Output workload.Lengths
 	Prefix        int              // tokens
 	Tree          *workload.Tree   // that prompts begin with the texts of, in place of Prefix; nil for none
+	Cache         string           // what a prefix cache finds: "" and CacheCold, CacheWarm, CacheBoth, or a share as "60%"
 	PrefixShare   float64          // of the requests, where there is a prefix
 	Correlation   float64          // Spearman's, of the lengths of prompts and answers
 	Turns         workload.Lengths // requests of a conversation
@@ -379,6 +381,22 @@ func (a *Ask) SomeGenerated() bool {
 		return some
 	}
 	return a.Generated()
+}
+
+// What a prefix cache finds of the prompts.
+const (
+	CacheCold = "cold" // what requests share is asked for by them first
+	CacheWarm = "warm" // each shared prefix is asked for once before
+	CacheBoth = "both" // two points: the same lengths with nothing shared, and warm
+)
+
+// Reused is the share of the prompts' tokens that --cache asks for, 0 where it asks for none.
+func (a *Ask) Reused() float64 {
+	x, err := strconv.ParseFloat(strings.TrimSuffix(a.Cache, "%"), 64)
+	if err != nil {
+		return 0
+	}
+	return x / 100
 }
 
 // PrefixMean is the mean length of what prompts begin with besides their input, in tokens.

@@ -111,3 +111,20 @@ func (m *PointModel) cache(p *result.Point) {
 		m.Server = append(m.Server, []string{difference})
 	}
 }
+
+// effectText says what a warm cache makes of TTFT, "" of a run that does not tell.
+func effectText(e *result.CacheEffect) string {
+	if e == nil {
+		return ""
+	}
+	times := ""
+	if e.WarmMS > 0 && e.ColdMS > 0 {
+		times = fmt.Sprintf(", %s %% of it", say.Decimal(100*e.WarmMS/e.ColdMS, 1))
+	}
+	interval := "too few for an interval"
+	if e.CI95 != nil {
+		interval = fmt.Sprintf("95 %% interval %s to %s ms", say.Quantity(e.CI95[0]), say.Quantity(e.CI95[1]))
+	}
+	return fmt.Sprintf("warm cache: mean TTFT %s ms where a cold one takes %s ms%s: a difference of %s ms (%s), by %s of requests of the same lengths and due times",
+		say.Quantity(e.WarmMS), say.Quantity(e.ColdMS), times, say.Quantity(e.DifferenceMS), interval, say.Plural(e.Pairs, "pair"))
+}

@@ -102,6 +102,9 @@ func Build(run *result.Run, dir string) Model {
 		p := buildPoint(run, &run.Points[i])
 		if n := len(run.Points); n > 1 {
 			p.Ordinal = fmt.Sprintf("point %d of %d", i+1, n)
+			if s := run.Points[i].Stage; s == result.StageCold || s == result.StageWarm {
+				p.Ordinal += ", " + s
+			}
 		}
 		m.Points = append(m.Points, p)
 	}
@@ -122,7 +125,8 @@ func facts(run *result.Run) [][]string {
 			Prompt string
 			Tree   string
 		}
-		File *struct {
+		Cache string
+		File  *struct {
 			Name     string
 			Requests int
 		}
@@ -183,6 +187,14 @@ func facts(run *result.Run) [][]string {
 		}
 		asked = append(asked, fmt.Sprintf("%s of them a prefix, %s", say.Count(w.Prefix.Tokens), who))
 	}
+	switch {
+	case w.Cache == "warm":
+		asked = append(asked, "cache warm: what is shared was asked for before the load")
+	case w.Cache == "both":
+		asked = append(asked, "first with nothing shared, then with what is shared asked for before")
+	case strings.HasSuffix(w.Cache, "%"):
+		asked = append(asked, strings.TrimSuffix(w.Cache, "%")+" % of the prompts' tokens shared by all")
+	}
 	if w.Correlation != 0 {
 		asked = append(asked, "rank correlation of the lengths "+say.Decimal(w.Correlation, 3))
 	}
@@ -219,6 +231,9 @@ func facts(run *result.Run) [][]string {
 	}
 	if len(notes) > 0 {
 		out = append(out, present(notes...))
+	}
+	if effect := effectText(run.CacheEffect); effect != "" {
+		out = append(out, present(effect))
 	}
 	return out
 }

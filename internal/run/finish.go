@@ -82,8 +82,10 @@ func finish(dir string, incomplete bool, store *spill.Store) (*result.Run, error
 		folds[point] = measure.NewFoldIn(store, s)
 	}
 	var sent sent
+	paired := newPairs(o.setups)
 	written := record.Finish(dir, frames, func(f record.Frame) {
 		sent.countFrame(&f)
+		paired.add(&f)
 		if fold := folds[f.Point]; fold != nil {
 			fold.Add(f)
 		} else if f.Point >= 0 {
@@ -91,6 +93,7 @@ func finish(dir string, incomplete bool, store *spill.Store) (*result.Run, error
 		}
 	})
 	run.Sent = sent.traffic()
+	run.CacheEffect = paired.effect()
 	run.Points = []result.Point{}
 	run.Verdict = result.Valid
 	if len(folds) == 0 {
@@ -136,7 +139,7 @@ func finish(dir string, incomplete bool, store *spill.Store) (*result.Run, error
 		if p.Server == nil || p.PrefixCache == nil {
 			continue
 		}
-		if p.PrefixCache.Endless > 0.0005 {
+		if p.PrefixCache.Endless > 0.0005 || p.Stage == result.StageCold {
 			p.Server["planned_hit_share"] = p.PrefixCache.Endless
 		}
 		if x, ok := p.Server["prefix_hit_share"]; ok && p.PrefixCache.Served == nil {

@@ -9,6 +9,7 @@ import (
 
 	"pitot/internal/data/marks"
 	"pitot/internal/data/record"
+	"pitot/internal/data/result"
 	"pitot/internal/data/spill"
 	"pitot/internal/load"
 	"pitot/internal/measure"
@@ -262,7 +263,7 @@ func (m *remains) scheduled(s measure.Setup, runSeed uint64, point int32, until,
 		if err != nil {
 			return nil, err
 		}
-		return law.Process(*s.Load.Rate, arrivalSeed(runSeed, point), s.T0)
+		return law.Process(*s.Load.Rate, arrivalSeed(runSeed, pairedWith(s.Stage, point)), s.T0)
 	}
 	if _, err := schedule(); err != nil {
 		return nil, false
@@ -346,6 +347,15 @@ func interrupted(id int64, point int32, due, last int64) record.Row {
 	r.ID, r.Point, r.Due, r.Done = id, point, due, max(last, due)
 	r.Outcome, r.Error, r.Detail = record.Cut, record.ErrInterrupted, "the run was killed while it was under way"
 	return r
+}
+
+// pairedWith is the point whose lengths and due times a point has: its own, but for the warm
+// one of two.
+func pairedWith(stage string, point int32) int32 {
+	if stage == result.StageWarm {
+		return point - 1
+	}
+	return point
 }
 
 // arrivalSeed is the seed of a point's arrivals.

@@ -1,7 +1,6 @@
 package run
 
 import (
-	"math"
 	"time"
 
 	"pitot/internal/data/marks"
@@ -14,6 +13,7 @@ import (
 	"pitot/internal/target"
 	"pitot/internal/twin"
 	"pitot/internal/workload"
+	"pitot/internal/workload/token"
 )
 
 // What a server's prefix cache is expected to have of the prompts: when the load has ended
@@ -79,10 +79,6 @@ func (w *itemized) item(id int64) int64 {
 	return id
 }
 
-// templateTail is how many tokens of a chat's template come behind the prompt: what ends
-// the user's turn and begins the assistant's, 4 or 5 in the usual ones.
-const templateTail = 5
-
 // laying is how segments become tokens on a target.
 type laying struct {
 	simulated bool
@@ -95,7 +91,7 @@ type laying struct {
 func layingOf(t *target.Target, perWord float64) laying {
 	l := laying{simulated: t.Kind == plan.KindSim, perWord: perWord}
 	if c := t.Calibration; c.PerWord > 0 {
-		l.perWord, l.head = c.PerWord, max(int(math.Round(c.Overhead))-templateTail, 0)
+		l.perWord, l.head = c.PerWord, c.Head()
 	}
 	return l
 }
@@ -161,6 +157,8 @@ func (s *Session) reuse(src workload.Source, sent *reused, items *itemized, t0, 
 		return nil
 	}
 	m := cacheMark(parts, t.KV, all && sent.all)
+	m.Asked, m.Mode = s.warmed, s.plan.Cache
+	s.warmed = 0
 	for i := range m.Parts {
 		m.Parts[i].From = t0 + int64(i)*width
 	}
@@ -231,11 +229,16 @@ func ExpectedHits(p *plan.Plan, n int64) *result.PrefixCache {
 	if r := target.ResidenceOf(target.WantedBy(p)); r > 0 {
 		t.Residence = r
 	}
-	src, close, err := Workload(&p.Ask, 0)
+	point := int32(0)
+	if p.Cache == plan.CacheBoth {
+		point = 1 // of the cold one nothing is expected
+	}
+	t.Options.Vocab = token.Universal()
+	src, err := newSource(&p.Ask, t, point)
 	if err != nil {
 		return nil
 	}
-	defer close()
+	defer src.close()
 	if n <= 0 {
 		n = 1000
 	}
@@ -262,7 +265,11 @@ func ExpectedHits(p *plan.Plan, n int64) *result.PrefixCache {
 					return lay.content(&r, lay.tokens(&r))
 				}}
 		}
-		found, _ := hits.New(cacheOf(t.KV)).Run(list, 1)
+		cache := hits.New(cacheOf(t.KV))
+		for i := range src.shared {
+			cache.Ask(lay.tokens(&src.shared[i]), lay.content(&src.shared[i], lay.tokens(&src.shared[i])))
+		}
+		found, _ := cache.Run(list, 1)
 		return found[0], known
 	}
 	got, known := at(false)
@@ -272,6 +279,7 @@ func ExpectedHits(p *plan.Plan, n int64) *result.PrefixCache {
 	}
 	got.Late = min(late.Late, got.Expected)
 	m := cacheMark([]hits.Part{got}, t.KV, n <= mostForeseen)
+	m.Asked = len(src.shared)
 	return (&measure.Setup{Reuse: reuseOf(m)}).PrefixCache()
 }
 

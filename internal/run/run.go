@@ -27,10 +27,12 @@ import (
 	"pitot/internal/measure"
 	"pitot/internal/measure/judge"
 	"pitot/internal/plan"
+	"pitot/internal/run/hits"
 	"pitot/internal/say"
 	"pitot/internal/target"
 	"pitot/internal/telemetry"
 	"pitot/internal/telemetry/scrape"
+	"pitot/internal/twin"
 	"pitot/internal/wire"
 	"pitot/internal/wire/stamp"
 	"pitot/internal/workload"
@@ -266,9 +268,10 @@ type source struct {
 	workload.Source
 	about   workload.Description
 	cold    bool
-	prompts int     // distinct ones, 0 for no end of them
-	exact   bool    // output lengths are held to
-	turns   float64 // of a file's conversations on average, 0 where the plan says it
+	shared  []workload.Request // that ask for what is shared, once, before the load
+	prompts int                // distinct ones, 0 for no end of them
+	exact   bool               // output lengths are held to
+	turns   float64            // of a file's conversations on average, 0 where the plan says it
 	close   func()
 }
 
@@ -292,16 +295,32 @@ func sourceOf(p *plan.Ask, t *target.Target, point int32) (source, error) {
 	if !p.Generated() {
 		return fromFile(p, t, point)
 	}
-	s := seed.Point(p.Seed, point)
+	stage := cacheStage(p, point)
+	s := seed.Point(p.Seed, pairedWith(stage, point))
+	reuse := workload.Reuse{Share: p.Reused(), Block: cmp.Or(t.KV.BlockSize, hits.UsualBlock)}
 	w, err := workload.NewRandom(workload.RandomConfig{
+		Reuse: reuse, Cold: stage == result.StageCold,
 		Preset: p.WholePreset(),
 		Input:  p.Input, Output: p.Output, Prefix: p.Prefix, PrefixShare: p.PrefixShare, Tree: p.Tree, Correlation: p.Correlation,
-		Seed: seed.At(s, seed.Workload, 0), Nonce: seed.At(s, seed.Nonce, 0), Calibration: t.Calibration,
+		Seed: seed.At(s, seed.Workload, 0), Nonce: seed.At(seed.Point(p.Seed, point), seed.Nonce, 0), Calibration: t.Calibration,
 	})
 	if err != nil {
 		return source{}, say.Errorf("%v", err)
 	}
-	src := source{Source: w, about: w.Describe(t.Options.Vocab), cold: p.Prefix == 0 && p.Tree == nil, close: func() {}}
+	var shared []workload.Request
+	if p.Cache == plan.CacheWarm || stage == result.StageWarm || reuse.Share > 0 {
+		most := workload.MaxLength
+		if limit, err := strconv.Atoi(t.Server["max_model_len"]); err == nil {
+			most = limit - 1
+		}
+		if shared, err = w.Shared(most); err != nil {
+			return source{}, say.Errorf("%v", err)
+		}
+	}
+	cold := p.Prefix == 0 && p.Tree == nil && reuse.Share == 0 || stage == result.StageCold
+	about := w.Describe(t.Options.Vocab)
+	about.Cache = p.Cache
+	src := source{Source: w, about: about, cold: cold, shared: shared, close: func() {}}
 	if !p.Conversing() {
 		return src, nil
 	}
@@ -314,6 +333,25 @@ func sourceOf(p *plan.Ask, t *target.Target, point int32) (source, error) {
 	}
 	src.Source, src.about.Conversations, src.cold = v, v.Describe(), false
 	return src, nil
+}
+
+// cacheStage is which of the two points with --cache both a point is, "" without.
+func cacheStage(p *plan.Ask, point int32) string {
+	if p.Cache != plan.CacheBoth {
+		return ""
+	}
+	return []string{result.StageCold, result.StageWarm}[point%2]
+}
+
+// warm puts what requests share into the cache of an engine in virtual time.
+func warm(e twin.Engine, shared []workload.Request) twin.Engine {
+	if w, ok := e.(twin.Warmable); ok {
+		for i := range shared {
+			prompt := max(shared[i].Input, 1)
+			w.Warm(twin.Job{Prompt: prompt, Content: load.Content(&shared[i], prompt)})
+		}
+	}
+	return e
 }
 
 // point measures one point and gives what its records are to be read with; nil
@@ -333,6 +371,23 @@ func (s *Session) point(ctx context.Context, l *plan.Load, index int32, what Loa
 		if ctx.Err() != nil {
 			return nil, nil
 		}
+	}
+	if len(src.shared) > 0 {
+		answered := src.shared
+		if t.Kind != plan.KindSim {
+			if r.Progress != nil {
+				r.Progress.Update(Status{Phase: "priming"})
+			}
+			answered = t.Warm(ctx, src.shared)
+			if ctx.Err() != nil {
+				return nil, nil
+			}
+			if n := len(src.shared) - len(answered); n > 0 {
+				r.showLine(fmt.Sprintf("note: %s of %d that ask for what is shared failed: the cache is not as warm as was asked for", say.Plural(n, "request"), len(src.shared)))
+			}
+		}
+		s.primed = append(s.primed, answered...)
+		s.warmed = len(answered)
 	}
 	cfg, err := schedule(p, l, t, &src, index)
 	if err != nil {
@@ -477,7 +532,7 @@ func virtual(p *plan.Plan, t *target.Target, src source, sink record.Sink, index
 		overhead = target.ChatOverhead
 	}
 	return load.NewVirtual(load.VirtualConfig{
-		Overhead: overhead, Engine: t.Engine(seed.Point(p.Seed, index)), Source: src.Source, Sink: sink, Point: index, Thaw: t.Thaw, Count: token.Universal().Count,
+		Overhead: overhead, Engine: warm(t.Engine(seed.Point(p.Seed, pairedWith(cacheStage(&p.Ask, index), index))), src.shared), Source: src.Source, Sink: sink, Point: index, Thaw: t.Thaw, Count: token.Universal().Count,
 		Tell: tell, Every: every,
 	})
 }
@@ -524,6 +579,7 @@ func (s *Session) wall(ctx context.Context, l *plan.Load, src source, sink recor
 
 // schedule makes the decisions' input of a load.
 func schedule(p *plan.Plan, l *plan.Load, t *target.Target, src *source, point int32) (load.Config, error) {
+	point = pairedWith(cacheStage(&p.Ask, point), point)
 	lasts := t.Residence // what comes by itself, with what follows it
 	if p.Conversing() && lasts > 0 {
 		d := describeLoad(&p.Ask, l)

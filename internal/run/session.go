@@ -69,6 +69,7 @@ type Session struct {
 	store     *spill.Store       // of the points, see [Session.memory]
 	cache     *hits.Simulation   // what the target's prefix cache is taken to hold, nil before the first load
 	primed    []workload.Request // that were asked and that it has not had yet
+	warmed    int                // of them, to warm it
 }
 
 // made is what a session has made of a directory.
@@ -243,8 +244,12 @@ func StillGoingOn(dir string) error {
 // Repeat measures the plan's own load, as often as it says. It is for sessions
 // that measure nothing else.
 func (s *Session) Repeat(ctx context.Context) error {
-	for i := range s.plan.Repeat {
-		setup, err := s.point(ctx, &s.plan.Load, int32(i), Load{})
+	n := s.plan.Repeat
+	if s.plan.Cache == plan.CacheBoth {
+		n = 2
+	}
+	for i := range n {
+		setup, err := s.point(ctx, &s.plan.Load, int32(i), Load{Stage: cacheStage(&s.plan.Ask, int32(i))})
 		if err != nil || ctx.Err() != nil {
 			return err
 		}

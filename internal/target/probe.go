@@ -361,6 +361,20 @@ func (t *Target) Prime(ctx context.Context, src workload.Source, n int) (answere
 	return answered
 }
 
+// Warm asks for what requests share, one after the other, before the load. It gives those
+// that were answered.
+func (t *Target) Warm(ctx context.Context, shared []workload.Request) (answered []workload.Request) {
+	for _, req := range shared {
+		if row := t.askWithRetries(ctx, req, req.Output); row.Outcome == record.OK {
+			answered = append(answered, req)
+		}
+		if ctx.Err() != nil {
+			break
+		}
+	}
+	return answered
+}
+
 // askWithRetries asks up to three times where the error may be temporary (rate limit,
 // reset, 5xx), so that a busy server does not end the run before its load.
 func (t *Target) askWithRetries(ctx context.Context, req workload.Request, output int) record.Row {

@@ -96,5 +96,21 @@ func ProbingOf(p Wanted) (requests int, input, output float64) {
 	if p.Generated() {
 		input += Primings * (p.Input.Mean() + p.PrefixMean())
 	}
-	return requests, input, output + Primings*p.Output.Mean()
+	output += Primings * p.Output.Mean()
+	if n := sharedPrefixes(p.Ask); n > 0 {
+		requests, output = requests+n, output+float64(n)
+		input += float64(n) * max(p.PrefixMean(), p.Input.Mean()*p.Reused())
+	}
+	return requests, input, output
+}
+
+// sharedPrefixes is how many requests ask for what is shared before a load.
+func sharedPrefixes(a *plan.Ask) int {
+	switch {
+	case a.Reused() > 0:
+		return 1
+	case a.Cache != plan.CacheWarm && a.Cache != plan.CacheBoth:
+		return 0
+	}
+	return max(a.Tree.Leaves(), 1)
 }

@@ -22,6 +22,12 @@ type Model interface {
 // answer. Whoever stands in front of it refuses longer requests.
 type Limited interface{ MaxModelLen() int }
 
+// Warmable is an engine with a prefix cache.
+type Warmable interface {
+	// Warm puts a prompt into the cache, as a request would have that ended before.
+	Warm(j Job)
+}
+
 // Stats are an engine's state and its counts since the start.
 type Stats struct {
 	Running, Waiting int

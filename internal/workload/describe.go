@@ -18,6 +18,7 @@ type Description struct {
 	// Conversations is what follows a request, nil where requests stand alone.
 	Conversations *ConversationDescription `json:"conversations,omitempty"`
 	Prefix        *PrefixDescription       `json:"prefix,omitempty"`
+	Cache         string                   `json:"cache,omitempty"` // what --cache asked for
 	Vocabulary    *VocabularyDescription   `json:"vocabulary,omitempty"`
 	Calibration   *CalibrationDescription  `json:"calibration,omitempty"`
 	File          *FileDescription         `json:"file,omitempty"`

@@ -67,6 +67,11 @@ type RandomConfig struct {
 	PrefixShare float64 // 0 to 1
 	// Or they begin with the texts of a tree, which come on top of Input just so; nil for none.
 	Tree *Tree
+	// Or a share of their tokens is the same, with no token on top of Input.
+	Reuse Reuse
+	// Cold asks for the same lengths with nothing in common: what would be shared is each
+	// request's own.
+	Cold bool
 
 	// Seed draws lengths and who shares the prefix. Nonce draws the words
 	// alone: a new nonce asks for the same lengths with prompts that no cache
@@ -103,12 +108,20 @@ func NewRandom(c RandomConfig) (*Random, error) {
 		return nil, fmt.Errorf("random workload: prefix is %d, want 0 to %d tokens", c.Prefix, MaxLength)
 	case !(c.PrefixShare >= 0 && c.PrefixShare <= 1):
 		return nil, fmt.Errorf("random workload: prefix share is %g, want 0 to 1", c.PrefixShare)
+	case !(c.Reuse.Share >= 0 && c.Reuse.Share < 1) || c.Reuse.Share > 0 && c.Reuse.Block < 1:
+		return nil, fmt.Errorf("random workload: a share of %g in blocks of %d tokens is none", c.Reuse.Share, c.Reuse.Block)
+	case c.Reuse.Share > 0 && (c.Prefix > 0 || c.Tree != nil):
+		return nil, fmt.Errorf("random workload: a prefix and a share of shared tokens")
 	case !(c.Correlation >= -1 && c.Correlation <= 1):
 		return nil, fmt.Errorf("random workload: the correlation of lengths is %g, want -1 to 1", c.Correlation)
 	case k.known() && !(k.PerWord >= 0.1 && k.PerWord <= 100 && math.Abs(k.Overhead) <= MaxLength):
 		return nil, fmt.Errorf("random workload: %g + %g × words is no number of tokens", k.Overhead, k.PerWord)
 	}
 	r := &Random{config: c}
+	if c.Reuse.Share > 0 {
+		r.config.Reuse = c.Reuse.reaching(c.Calibration, c.Input)
+		r.prefix = Segment{Seed: seed.At(c.Nonce, streamPrefix, 0)} // as long as each request has it
+	}
 	if c.Prefix > 0 {
 		// The template's tokens belong to the prompt as a whole: the prefix is
 		// Prefix tokens of text.
@@ -140,8 +153,13 @@ func (r *Random) At(i int64) (Request, error) {
 	words := c.Calibration.words(prefix + c.Input.Draw(seed.At(c.Seed, streamInput, at)))
 	words = max(words, begins+1)
 	own := Segment{Seed: seed.At(c.Nonce, streamContent, at), Words: words}
-	shares := r.shares(at)
+	if c.Reuse.Share > 0 {
+		begins = c.Reuse.words(c.Calibration, words, seed.Float(seed.At(c.Seed, streamReuse, at)))
+		common = []Segment{{Seed: r.prefix.Seed, Words: begins}}
+	}
+	shares := !c.Cold && (c.Reuse.Share > 0 || r.shares(at))
 	switch s := c.PrefixShare; {
+	case c.Cold:
 	case c.Prefix == 0 && c.Tree == nil || s == 0 || s == 1 && !c.Tree.some():
 	case prefix == 0:
 		class = NoPrefix
@@ -168,13 +186,20 @@ func (r *Random) At(i int64) (Request, error) {
 
 // way is what request i comes by in the tree: its tokens, and the texts.
 func (r *Random) way(i uint64) (tokens int, texts []Segment) {
-	c := &r.config
-	perWord := Calibration{PerWord: c.Calibration.PerWord}
-	for _, n := range c.Tree.path(c.Seed, c.Seed, i) {
+	way := r.config.Tree.path(r.config.Seed, r.config.Seed, i)
+	for _, n := range way {
 		tokens += n.tokens
-		texts = append(texts, Segment{Seed: seed.At(c.Nonce, streamNodeText, n.key), Words: max(1, perWord.words(n.tokens))})
 	}
-	return tokens, texts
+	return tokens, r.texts(way)
+}
+
+// texts are those of a way through the tree.
+func (r *Random) texts(way []node) (texts []Segment) {
+	perWord := Calibration{PerWord: r.config.Calibration.PerWord}
+	for _, n := range way {
+		texts = append(texts, Segment{Seed: seed.At(r.config.Nonce, streamNodeText, n.key), Words: max(1, perWord.words(n.tokens))})
+	}
+	return texts
 }
 
 // answerDraw is what the length of an answer is drawn by. With a correlation it follows the

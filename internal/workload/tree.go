@@ -2,6 +2,7 @@ package workload
 
 import (
 	"math"
+	"slices"
 	"sort"
 	"strconv"
 	"strings"
@@ -246,6 +247,9 @@ func (t *Tree) longest() (most int) {
 
 // Leaves is how many ways down there are in all; it is at most what an int holds.
 func (t *Tree) Leaves() int {
+	if t == nil {
+		return 0
+	}
 	sum := 0.
 	for _, b := range t.branches {
 		n := 0.
@@ -282,14 +286,45 @@ type node struct {
 func (t *Tree) path(chosen, lengths, request uint64) (nodes []node) {
 	u := seed.Float(seed.At(chosen, streamBranch, request))
 	k := sort.Search(len(t.branches)-1, func(k int) bool { return u < t.branches[k].upTo })
-	key := seed.Mix(uint64(k) + 1)
+	key := root(k)
 	for i := range t.branches[k].levels {
 		l := &t.branches[k].levels[i]
-		which := l.draw(seed.Float(seed.At(chosen, streamStep+uint64(i), request)))
-		key = seed.At(key, uint64(i)+1, uint64(which))
-		nodes = append(nodes, node{key, l.length.Draw(seed.At(lengths, streamNodeLength, key))})
+		n := l.node(key, i, l.draw(seed.Float(seed.At(chosen, streamStep+uint64(i), request))), lengths)
+		key, nodes = n.key, append(nodes, n)
 	}
 	return nodes
+}
+
+// root is the key of the k-th tree.
+func root(k int) uint64 { return seed.Mix(uint64(k) + 1) }
+
+// node is one of the siblings of level i below a place.
+func (l *level) node(above uint64, i, which int, lengths uint64) node {
+	key := seed.At(above, uint64(i)+1, uint64(which))
+	return node{key, l.length.Draw(seed.At(lengths, streamNodeLength, key))}
+}
+
+// ways are all that there are, the less popular first.
+func (t *Tree) ways(lengths uint64) (all [][]node) {
+	for k := len(t.branches) - 1; k >= 0; k-- {
+		levels := t.branches[k].levels
+		var down func(key uint64, so []node)
+		down = func(key uint64, so []node) {
+			i := len(so)
+			if i == len(levels) {
+				if i > 0 {
+					all = append(all, slices.Clone(so))
+				}
+				return
+			}
+			for which := levels[i].siblings - 1; which >= 0; which-- {
+				n := levels[i].node(key, i, which, lengths)
+				down(n.key, append(so, n))
+			}
+		}
+		down(root(k), nil)
+	}
+	return all
 }
 
 // draw is which of the siblings a number of (0, 1) stands for, the most popular first.

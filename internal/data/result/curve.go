@@ -16,6 +16,13 @@ type Curve struct {
 	Repeats      []Repeated  `json:"repeats,omitempty"` // loads that were measured more than once
 }
 
+// Stages of the two points that a cache is compared by: the same lengths, asked at the same
+// times, with nothing shared, and with every shared prefix asked for before.
+const (
+	StageCold = "cold cache"
+	StageWarm = "warm cache"
+)
+
 // StageCurve is the stage of a sweep's points.
 const StageCurve = "curve"
 

@@ -157,7 +157,7 @@ func TestFromV1IsWhole(t *testing.T) {
 	old.Points[0].SLO.Limits[0].Spec, old.Points[0].SLO.Why = "p99 x", "p99 x: y" // as version 1 named the limit that decided
 	run := FromV1(old)
 	// What version 1 had not: its checks were words.
-	since := []string{".ServerMissing", "run.Findings", ".Energy", ".Cost", ".Basis", ".Price", ".Discount", ".USDPerHour", ".USDPerMInput", ".USDPerMTokens", ".USDPerRequest", ".USDPerGoodRequest", ".Electricity", "Cost.CI95", ".Bounds", ".SLO.Violations", ".Crossing", ".USDPerMGoodOutput", ".Forecast", ".Floor", ".Replay", ".Excluded", ".Counted", ".Window", ".Server", "run.Damage", "run.Unplanned", "run.Sent", ".Pooled", ".Checks[0].Value", ".Checks[0].Limit", ".Checks[0].Unit", ".Checks[0].Case", ".Checks[0].Detail", ".Load.Expected", ".Load.Turns", ".OverTime", ".Sessions", ".PrefixCache", ".Limits[0].Class", ".Classes[key].SLO", ".Trail[0].Due"}
+	since := []string{".ServerMissing", "run.Findings", ".Energy", ".Cost", ".Basis", ".Price", ".Discount", ".USDPerHour", ".USDPerMInput", ".USDPerMTokens", ".USDPerRequest", ".USDPerGoodRequest", ".Electricity", "Cost.CI95", ".Bounds", ".SLO.Violations", ".Crossing", ".USDPerMGoodOutput", ".Forecast", ".Floor", ".Replay", ".Excluded", ".Counted", ".Window", ".Server", "run.Damage", "run.Unplanned", "run.Sent", ".Pooled", ".Checks[0].Value", ".Checks[0].Limit", ".Checks[0].Unit", ".Checks[0].Case", ".Checks[0].Detail", ".Load.Expected", ".Load.Turns", ".OverTime", ".Sessions", ".PrefixCache", ".CacheEffect", ".Limits[0].Class", ".Classes[key].SLO", ".Trail[0].Due"}
 	for _, field := range empty("run", reflect.ValueOf(run)) {
 		if slices.ContainsFunc(since, func(s string) bool { return strings.HasSuffix(field, s) }) {
 			continue

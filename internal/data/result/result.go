@@ -30,11 +30,12 @@ type Run struct {
 	Notes       map[string]string `json:"notes"`
 	Launch      string            `json:"launch,omitempty"` // which start of the server: the unit of replication
 	Points      []Point           `json:"points"`
-	Repeats     *Repeated         `json:"repeats,omitempty"`  // of one load that was measured several times
-	Curve       *Curve            `json:"curve,omitempty"`    // of a sweep
-	Capacity    *Capacity         `json:"capacity,omitempty"` // of a search
-	Findings    *Findings         `json:"findings,omitempty"` // what limits it, null where it was not worked out
-	Sent        *Sent             `json:"sent,omitempty"`     // all that went to the server: what its own counters grew by, where no one else sent it requests
+	Repeats     *Repeated         `json:"repeats,omitempty"`      // of one load that was measured several times
+	CacheEffect *CacheEffect      `json:"cache_effect,omitempty"` // of a load that was measured with a cold and with a warm cache
+	Curve       *Curve            `json:"curve,omitempty"`        // of a sweep
+	Capacity    *Capacity         `json:"capacity,omitempty"`     // of a search
+	Findings    *Findings         `json:"findings,omitempty"`     // what limits it, null where it was not worked out
+	Sent        *Sent             `json:"sent,omitempty"`         // all that went to the server: what its own counters grew by, where no one else sent it requests
 	Verdict     Verdict           `json:"verdict"`
 	Interrupted bool              `json:"interrupted,omitempty"` // stopped by the user
 	Recovered   bool              `json:"recovered,omitempty"`   // finished from the journal of a run that died
@@ -140,6 +141,19 @@ type Point struct {
 	Classes      map[string]Class `json:"classes,omitempty"`
 	Checks       []Check          `json:"checks"`
 	Verdict      Verdict          `json:"verdict"`
+}
+
+// CacheEffect is what a warm prefix cache makes of TTFT, by pairs of requests of the same
+// lengths and due times: one of the point in which nothing is shared, one of that in which
+// every shared prefix had been asked for before.
+type CacheEffect struct {
+	Cold         int         `json:"cold"` // index of the point
+	Warm         int         `json:"warm"`
+	Pairs        int         `json:"pairs"`        // that were answered in both windows
+	ColdMS       float64     `json:"cold_ttft_ms"` // means of the pairs
+	WarmMS       float64     `json:"warm_ttft_ms"`
+	DifferenceMS float64     `json:"difference_ms"` // warm less cold
+	CI95         *[2]float64 `json:"ci95_ms"`       // of the difference, by the means of batches of pairs; null: too few of them
 }
 
 // PrefixCache is what a server's prefix cache was expected to have of the prompts of the
@@ -260,7 +274,7 @@ type Growth struct {
 // the point only found out where to look, or is beyond what the target serves, which
 // is what it is there to show; or it has few samples, which its tables mark.
 func (p *Point) Excused(c *Check) bool {
-	if c.Status != Flag || p.Stage == "" {
+	if c.Status != Flag || p.Stage == "" || p.Stage == StageCold || p.Stage == StageWarm {
 		return false
 	}
 	return slices.Contains([]string{"light", "bracket", "centre"}, p.Stage) || p.Stability == stat.Unstable || c.Name == CheckSamples

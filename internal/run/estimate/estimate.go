@@ -70,7 +70,11 @@ func (p Parts) Run(budget time.Duration) Estimate {
 		e.Time = budget + warm
 		e.Requests = rate * e.Time.Seconds()
 	}
-	return p.price(e.times(l.Repeat))
+	n := l.Repeat
+	if p.Ask.Cache == plan.CacheBoth {
+		n = 2
+	}
+	return p.price(e.times(n))
 }
 
 // Sweep is for the loads of a curve.

@@ -15,6 +15,9 @@ func Complete(measured *result.Run) bool {
 		measured.Repeats = Repeats(measured.Points)
 		return measured.Repeats != nil
 	}
+	if measured.Points[0].Stage == result.StageCold {
+		return false
+	}
 	if measured.Points[0].Stage == CurveStage {
 		measured.Curve = CurveOf(measured.Points)
 		return true

@@ -14,6 +14,13 @@ func NewCache(blocks, blockSize int) *Cache {
 	return &Cache{New(s, nil)}
 }
 
+// Warm implements [twin.Warmable].
+func (e *Engine) Warm(j twin.Job) {
+	c := Cache{e}
+	h, _ := c.Begin(j)
+	c.End(h)
+}
+
 // Held is a request that has blocks.
 type Held struct{ r *request }
 

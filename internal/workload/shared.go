@@ -1,0 +1,126 @@
+package workload
+
+import (
+	"fmt"
+	"math"
+
+	"pitot/internal/workload/seed"
+)
+
+// templateTail is how many tokens of a chat's template come behind the prompt: what ends
+// the user's turn and begins the assistant's, 4 or 5 in the usual ones.
+const templateTail = 5
+
+// Head is how many tokens of a chat's template come before the first word, as far as that
+// is known: prompts have them in common.
+func (c Calibration) Head() int { return max(int(math.Round(c.Overhead))-templateTail, 0) }
+
+// Reuse is a share of the prompts' tokens that all requests begin with, within the lengths
+// that the input says. A prefix cache has whole blocks: each request shares as many as make
+// the share come out right on average, and never its last token, which has to be computed.
+type Reuse struct {
+	Share float64 // of all prompt tokens, 0 for none
+	Block int     // tokens of the server's blocks
+}
+
+const streamReuse = 0x7265_7573_6500_0000 // how a request's blocks are rounded
+
+// words is how many of a prompt's words are those that all share.
+func (u Reuse) words(c Calibration, words int, draw float64) int {
+	perWord := c.PerWord
+	if !c.known() {
+		perWord = 1
+	}
+	own := 1.
+	head, block := float64(c.Head()), float64(u.Block)
+	blocks := math.Floor(u.Share*float64(c.tokens(words))/block + draw)
+	blocks = min(blocks, math.Floor((head+(float64(words)-own)*perWord)/block))
+	if blocks < 1 {
+		return 0
+	}
+	// Half a block more, so that a head of another length than is thought takes no block away.
+	return int(min(max(math.Ceil((blocks*block+math.Floor(block/2)-head)/perWord), 0), float64(words)-own))
+}
+
+// reaching is the share to aim at so that the share comes out right over prompts of such
+// lengths, where the short ones have no whole block to share; as far as that can be.
+func (u Reuse) reaching(c Calibration, input Lengths) Reuse {
+	const ranks = 1000
+	var words [ranks]int
+	tokens := 0.
+	for k := range words {
+		words[k] = max(c.words(input.Quantile((float64(k)+.5)/ranks)), 1)
+		tokens += float64(c.tokens(words[k]))
+	}
+	perWord := c.PerWord
+	if !c.known() {
+		perWord = 1
+	}
+	got := func(share float64) (sum float64) {
+		for _, w := range words {
+			x := share * float64(c.tokens(w)) / float64(u.Block)
+			most := max(math.Floor((float64(c.Head())+float64(w-1)*perWord)/float64(u.Block)), 0)
+			low := math.Floor(x)
+			least := math.Floor(float64(c.Head()) / float64(u.Block)) // which all have in common anyway
+			sum += max(least, min(low, most))*(low+1-x) + max(least, min(low+1, most))*(x-low)
+		}
+		return sum * float64(u.Block) / tokens
+	}
+	if math.Abs(got(u.Share)-u.Share) < 1e-9 {
+		return u
+	}
+	low, high := 0., 16.
+	for range 40 {
+		if mid := (low + high) / 2; got(mid) < u.Share {
+			low = mid
+		} else {
+			high = mid
+		}
+	}
+	if got(high) < u.Share-1e-6 {
+		high = 16 // as much as there are blocks
+	}
+	u.Share = high
+	return u
+}
+
+// MostShared is how many prefixes are asked for before a load, at most.
+const MostShared = 4096
+
+// Shared gives requests that ask once for all that requests have in common, the least
+// popular first; none where nothing is. No prompt has more than so many tokens.
+func (r *Random) Shared(most int) (list []Request, err error) {
+	c := &r.config
+	add := func(texts []Segment) {
+		k := int64(len(list))
+		own := Segment{Seed: seed.At(c.Nonce, streamContent, math.MaxUint64-uint64(k)), Words: 1}
+		words := own.Words
+		for _, s := range texts {
+			words += s.Words
+		}
+		list = append(list, Request{
+			ID: math.MaxInt32 - k, Messages: []Message{{Role: "user", Segments: append(texts, own)}},
+			Input: c.Calibration.tokens(words), Output: 1, Exact: true, Session: Unknown,
+		})
+	}
+	switch {
+	case c.Cold:
+	case c.Reuse.Share > 0:
+		const rare = 1e-5 // of the prompts are longer
+		longest := min(c.Input.Quantile(1-rare)+c.Reuse.Block, most-templateTail)
+		text := r.prefix
+		text.Words = max(c.Reuse.words(c.Calibration, max(c.Calibration.words(longest), 2), 1), 1)
+		add([]Segment{text})
+	case c.PrefixShare == 0:
+	case c.Prefix > 0:
+		add([]Segment{r.prefix})
+	case c.Tree != nil:
+		if n := c.Tree.Leaves(); n > MostShared {
+			return nil, fmt.Errorf("%d prefixes are too many to ask for each before the load, want at most %d", n, MostShared)
+		}
+		for _, way := range c.Tree.ways(c.Seed) {
+			add(r.texts(way))
+		}
+	}
+	return list, nil
+}

@@ -42,11 +42,12 @@ var lengthNames = [...]string{fixed: "fixed", uniform: "uniform", normal: "norma
 // Fixed is n tokens each time, held to 1…MaxLength.
 func Fixed(n int) Lengths { return Lengths{kind: fixed, a: float64(min(max(n, 1), MaxLength))} }
 
-const lengthHint = "write a number of tokens as 1024, or uniform(a,b), normal(mean,sd), lognormal(mean,sd), gamma(mean,sd), zipf(exponent,most), quantiles(0:1,50:200,100:4000)"
+const lengthHint = "write a number of tokens as 1024, or uniform(a,b), normal(mean,sd), lognormal(mean,sd), gamma(mean,sd), zipf(exponent,most), quantiles(0:1,50:200,100:4000) or quantiles(FILE,input)"
 
 // ParseLengths reads "1024", "uniform(a,b)" with both ends included,
 // "normal(mean,sd)", "lognormal(mean,sd)", "gamma(mean,sd)", "zipf(exponent,most)"
-// or "quantiles(PERCENT:TOKENS,…)". The mean and the standard deviation are those of the
+// or "quantiles(PERCENT:TOKENS,…)", or "quantiles(FILE,input)" and "quantiles(FILE,output)" for
+// those of a trace or a file of prompts, which are read at once. The mean and the standard deviation are those of the
 // length itself, not of its logarithm. Of zipf a length of k tokens is as likely as
 // k^−exponent, up to the most. Between two quantiles the logarithm of the length is even.
 // Every error is a [say.Error].
@@ -73,6 +74,9 @@ func ParseLengths(s string) (Lengths, error) {
 		}
 	}
 	inner, closed := strings.CutSuffix(inner, ")")
+	if name, which, ok := columnOf(s); kind == quantiles && closed && ok {
+		return quantilesOf(name, which)
+	}
 	if kind == quantiles && closed {
 		shape, err := parseQuantiles(inner)
 		if err != nil {

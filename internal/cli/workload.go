@@ -25,7 +25,7 @@ type workloadAction struct {
 func workloadActions() []workloadAction {
 	return []workloadAction{
 		{"list", "the workloads that have a name", listWorkloads},
-		{"show", "one of them: its lengths, and where the numbers come from", showWorkload},
+		{"show", "one of them, or a file, drawn: its lengths, the gaps between arrivals, where the numbers come from", showWorkload},
 		{"stats", "what the requests of one, of a trace or of a file of prompts are like", workloadStats},
 		{"profile", "a profile without text of logs: LOG… -o FILE; told is what --k requests of --clients clients say", profileWorkload},
 		{"lint", "what is odd about it; --arrival LAW: that its times are said to follow, --max-model-len N", lintWorkload},
@@ -63,15 +63,63 @@ func showWorkload(e *Env, args []string) error {
 		return say.Errorf("no workload named").WithHint("for example pitot workload show chat; pitot workload list has their names")
 	}
 	for _, name := range args {
-		p, ok := workload.PresetNamed(name)
-		if !ok {
-			return workload.UnknownPreset(name)
-		}
-		if err := report.Preset(e.Stdout, p, report.Style{Color: wantsColor(e.Stdout, e.Getenv)}); err != nil {
+		if err := showOne(e, name, report.Style{Color: wantsColor(e.Stdout, e.Getenv)}); err != nil {
 			return err
 		}
 	}
 	return nil
+}
+
+// showOne draws a preset, a mix of classes, or what a file tells of its requests.
+func showOne(e *Env, name string, s report.Style) error {
+	if p, ok := workload.PresetNamed(name); ok {
+		return report.Preset(e.Stdout, p, s)
+	}
+	m, err := plan.ReadMix(name)
+	switch {
+	case err != nil:
+		return err
+	case m != nil:
+		return report.Mix(e.Stdout, m.Path, m.About, classesOf(m), s)
+	case !fileExists(name):
+		return workload.UnknownPreset(name)
+	}
+	t, err := workload.Look(name, token.Universal().Count)
+	if err != nil {
+		return err
+	}
+	return report.Drawn(e.Stdout, name, t, s)
+}
+
+func fileExists(name string) bool {
+	_, err := os.Stat(name)
+	return err == nil
+}
+
+// classesOf are the classes of a mix as they are shown.
+func classesOf(m *plan.Mix) (list []report.MixedClass) {
+	for i := range m.Classes {
+		c := &m.Classes[i]
+		what := say.Percent(c.Share) + " of the requests"
+		if c.Rate > 0 {
+			what = say.Exact(c.Rate) + " requests/s"
+		}
+		if c.Ask.Workload != plan.RandomWorkload {
+			what += ", " + c.Ask.Workload
+		}
+		if c.Arrival != "" {
+			what += ", " + c.Arrival
+		}
+		if !c.SLO.None() {
+			what += "; " + c.SLO.String()
+		}
+		one := report.MixedClass{Name: c.Name, What: what}
+		if c.Ask.Generated() {
+			one.Input, one.Output, one.Prefix = c.Ask.Input, c.Ask.Output, int(c.Ask.PrefixMean())
+		}
+		list = append(list, one)
+	}
+	return list
 }
 
 // lookedAt are workloads that are looked at, and what for.
@@ -222,7 +270,7 @@ func workloadArguments(args []string, _ string) (found completion) {
 			found.words = append(found.words, plan.Choice{Name: a.name, About: a.about})
 		}
 	case slices.Contains([]string{"show", "stats", "lint", "profile", "convert"}, args[0]):
-		found.files = args[0] != "show"
+		found.files = true
 		for _, p := range workload.Presets() {
 			found.words = append(found.words, plan.Choice{Name: p.Name, About: p.About})
 		}

@@ -438,7 +438,7 @@ func (a *Ask) Preset() string {
 // changed it.
 func (a *Ask) WholePreset() string {
 	p, ok := workload.PresetNamed(a.Workload)
-	if !ok || a.Input.String() != p.Input || a.Output.String() != p.Output || a.Prefix != p.Prefix || a.Tree != nil || p.Prefix > 0 && a.PrefixShare != p.PrefixShare || a.Correlation != 0 {
+	if !ok || a.Input.String() != p.Input || a.Output.String() != p.Output || a.Prefix != p.Prefix || a.Tree != nil || p.Prefix > 0 && a.PrefixShare != p.PrefixShare || a.Correlation != p.Correlation {
 		return ""
 	}
 	return p.Name

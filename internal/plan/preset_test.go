@@ -9,6 +9,21 @@ import (
 	"pitot/internal/workload"
 )
 
+// A preset whose lengths belong together asks for them so, unless another correlation is
+// given.
+func TestPresetCorrelation(t *testing.T) {
+	for args, want := range map[string]float64{"--workload translation": .95, "--workload translation --correlation 0": 0, "--workload chat": 0} {
+		p, _, err := Decode(VerbRun, strings.Fields("sim:fixed "+args), nil)
+		if err != nil || p.Correlation != want || (p.WholePreset() != "") != (!strings.Contains(args, "correlation")) {
+			t.Errorf("%s: %g, %v", args, p.Correlation, err)
+		}
+		again, _, err := Decode(VerbRun, []string{"--config", mixFile(t, string(p.YAML(VerbRun)))}, nil)
+		if err != nil || again.Correlation != want {
+			t.Errorf("%s, again: %g, %v", args, again.Correlation, err)
+		}
+	}
+}
+
 // A preset says what is asked where no one else does.
 func TestPreset(t *testing.T) {
 	rag, _ := workload.PresetNamed("rag")

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"io"
 	"math"
+	"slices"
 	"strings"
 
 	"pitot/internal/say"
@@ -16,8 +17,8 @@ import (
 func Presets(w io.Writer, s Style) error {
 	p := &printer{w: w}
 	p.line("")
-	const row = "%-20s %9s %9s %9s %9s %8s  %s"
-	p.line(row, "", "in p50", "p99", "out p50", "p99", "shared", "hardest on")
+	const row = "%-19s %6s %7s %7s %6s %6s  %-29s %s"
+	p.line(row, "", "in p50", "p99", "out p50", "p99", "shared", "hardest on", "from")
 	for _, preset := range workload.Presets() {
 		in, out := presetLengths(preset)
 		shared := ""
@@ -25,10 +26,10 @@ func Presets(w io.Writer, s Style) error {
 			shared = say.Count(preset.Prefix)
 		}
 		p.line(row, preset.Name, say.Count(preset.Prefix+in.Quantile(.5)), say.Count(preset.Prefix+in.Quantile(.99)),
-			say.Count(out.Quantile(.5)), say.Count(out.Quantile(.99)), shared, preset.Stresses)
+			say.Count(out.Quantile(.5)), say.Count(out.Quantile(.99)), shared, preset.Stresses, preset.From)
 	}
 	p.line("")
-	p.write(s, dim, "", "in, out: tokens of a prompt and of an answer; shared: tokens that all prompts begin with")
+	p.write(s, dim, "", "in, out: tokens of a prompt and of an answer; shared: tokens that all prompts begin with", "arrivals: poisson, unless --arrival says otherwise")
 	p.line("")
 	p.line("pitot workload show NAME    its lengths, and where the numbers come from")
 	p.line("pitot run TARGET --rate 4 --workload NAME")
@@ -59,6 +60,9 @@ func Preset(w io.Writer, preset workload.Preset, s Style) error {
 	case preset.Prefix > 0:
 		p.write(s, "", "", fmt.Sprintf("%s tokens in front of every prompt, of its own; the lengths below come behind them", say.Count(preset.Prefix)))
 	}
+	if preset.Correlation != 0 {
+		p.write(s, "", "", "rank correlation of prompts and answers "+say.Decimal(preset.Correlation, 2))
+	}
 	p.line("")
 	p.line("prompt tokens")
 	histogram(p, s, in)
@@ -72,29 +76,139 @@ func Preset(w io.Writer, preset workload.Preset, s Style) error {
 	if preset.Prefix > 0 {
 		p.line("  --prefix %d --prefix-share %s", preset.Prefix, say.Exact(preset.PrefixShare))
 	}
+	if preset.Correlation != 0 {
+		p.line("  --correlation %s", say.Exact(preset.Correlation))
+	}
 	return p.err
 }
 
-// histogram draws a distribution of lengths: shares of the requests in stretches of
-// which each is twice as long as the one before.
+// MixedClass is a class of requests as it is shown.
+type MixedClass struct {
+	Name, What    string // and what it asks in one line
+	Input, Output workload.Lengths
+	Prefix        int // tokens, on average, besides Input
+}
+
+// Mix draws the classes of a workload: of those with prompts from a file the one line.
+func Mix(w io.Writer, name, about string, classes []MixedClass, s Style) error {
+	p := &printer{w: w}
+	p.line("")
+	p.write(s, bold, "", strings.TrimSuffix(name+": "+say.Plain(about), ": "))
+	for _, c := range classes {
+		p.line("")
+		p.write(s, bold, "", c.Name+": "+say.Plain(c.What))
+		if c.Input.IsZero() {
+			continue
+		}
+		if c.Prefix > 0 {
+			p.write(s, "", "", say.Count(c.Prefix)+" tokens on average in front of the prompts below")
+		}
+		p.line("prompt tokens")
+		histogram(p, s, c.Input)
+		p.line("answer tokens")
+		histogram(p, s, c.Output)
+	}
+	return p.err
+}
+
+// Drawn draws what is known of the requests of a file: lengths, and the gaps between their
+// times.
+func Drawn(w io.Writer, name string, t *workload.Trace, s Style) error {
+	p := &printer{w: w}
+	p.line("")
+	p.write(s, bold, "", name+": "+say.Plural(t.Requests(), "request")+" ("+t.Format+")")
+	draw := func(label string, column []int32) {
+		var known []float64
+		for _, x := range column {
+			if x >= 0 {
+				known = append(known, float64(x))
+			}
+		}
+		if len(known) == 0 {
+			return
+		}
+		slices.Sort(known)
+		p.line("")
+		p.line("%s", label)
+		bars(p, s, known, func(x float64) string { return say.Count(int64(math.Round(x))) })
+	}
+	prompts := "prompt tokens"
+	if t.Counted {
+		prompts += ", as counted here: a server's tokenizer may differ"
+	}
+	draw(prompts, t.Input)
+	draw("answer tokens", t.Output)
+	if n := len(t.At); n > 1 {
+		gaps := make([]float64, n-1)
+		for i := range gaps {
+			gaps[i] = float64(t.At[i+1]-t.At[i]) / 1e6
+		}
+		slices.Sort(gaps)
+		p.line("")
+		p.line("gaps between arrivals, ms")
+		bars(p, s, gaps, say.Quantity)
+	}
+	return p.err
+}
+
+// histogram draws a distribution of lengths.
 func histogram(p *printer, s Style, l workload.Lengths) {
-	const cells, width = 4096, 40
+	const cells = 4096
 	if l.Quantile(0) == l.Quantile(1) {
 		p.line("  %s each", say.Count(l.Quantile(.5)))
 		return
 	}
 	p.write(s, "", "  ", fmt.Sprintf("mean %s", say.Count(int64(math.Round(l.Mean())))),
 		fmt.Sprintf("p50 %s", say.Count(l.Quantile(.5))), fmt.Sprintf("p90 %s", say.Count(l.Quantile(.9))), fmt.Sprintf("p99 %s", say.Count(l.Quantile(.99))))
+	values := make([]float64, cells)
+	for i := range values {
+		values[i] = float64(l.Quantile((float64(i) + 0.5) / cells))
+	}
+	octaves(p, values)
+}
+
+// bars draws values, in order, that are there: what they come to, and their histogram.
+func bars(p *printer, s Style, values []float64, written func(float64) string) {
+	n := len(values)
+	at := func(share float64) string { return written(values[min(int(share*float64(n)), n-1)]) }
+	if values[0] == values[n-1] {
+		p.line("  %s each", at(0))
+		return
+	}
+	mean := 0.
+	for _, x := range values {
+		mean += x / float64(n)
+	}
+	p.write(s, "", "  ", "mean "+written(mean), "p50 "+at(.5), "p90 "+at(.9), "p99 "+at(.99))
+	octaves(p, values)
+}
+
+// octaves draws shares of values in stretches of which each is twice as long as the one
+// before; below 1 is one of its own.
+func octaves(p *printer, values []float64) {
+	const width = 40
 	counts := map[int]int{}
-	least, most, tallest := math.MaxInt, 0, 0
-	for i := range cells {
-		k := int(math.Log2(float64(l.Quantile((float64(i) + 0.5) / cells))))
+	least, most, tallest := math.MaxInt, math.MinInt, 0
+	for _, x := range values {
+		k := -1
+		if x >= 1 {
+			k = int(math.Log2(x))
+		}
 		counts[k]++
 		least, most, tallest = min(least, k), max(most, k), max(tallest, counts[k])
 	}
-	label := len(say.Count(1 << (most + 1)))
+	label := len(say.Count(int64(1) << (most + 1)))
 	for k := least; k <= most; k++ {
 		bar := strings.Repeat("█", (counts[k]*width+tallest/2)/tallest)
-		p.line("  %*s to %-*s %6s  %s", label, say.Count(int64(1)<<k), label, say.Count(int64(1)<<(k+1)-1), say.Percent(float64(counts[k])/cells), bar)
+		share := say.Percent(float64(counts[k]) / float64(len(values)))
+		if k < 0 {
+			p.line("  %-*s %6s  %s", 2*label+4, "below 1", share, bar)
+			continue
+		}
+		if k == 0 {
+			p.line("  %*s    %*s %6s  %s", label, "1", label, "", share, bar)
+			continue
+		}
+		p.line("  %*s to %-*s %6s  %s", label, say.Count(int64(1)<<k), label, say.Count(int64(1)<<(k+1)-1), share, bar)
 	}
 }

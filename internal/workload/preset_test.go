@@ -21,7 +21,7 @@ func TestPresets(t *testing.T) {
 	seen := map[string]bool{}
 	for _, p := range Presets() {
 		in, out := lengths(t, p.Input), lengths(t, p.Output)
-		if seen[p.Name] || p.About == "" || p.Stresses == "" || p.Source == "" || in.String() != p.Input || out.String() != p.Output {
+		if seen[p.Name] || p.About == "" || p.Stresses == "" || p.Source == "" || p.From == "" || in.String() != p.Input || out.String() != p.Output {
 			t.Errorf("preset %+v", p)
 		}
 		seen[p.Name] = true

@@ -25,6 +25,8 @@ func Look(name string, count func(text []byte) int) (*Trace, error) {
 		return nil, say.Errorf("read %s: no such file", name).WithHint(say.Known(name, PresetNames()))
 	case err != nil:
 		return nil, userError(name, err)
+	case kind == Classes:
+		return nil, say.Errorf("%s has classes of requests, each with lengths of its own", name).WithHint("pitot workload show " + name + " draws them")
 	case kind == Recorded:
 		t, err := ReadTrace(name)
 		return t, userError(name, err)
@@ -47,7 +49,7 @@ func lookPreset(p Preset) (*Trace, error) {
 	if err != nil {
 		return nil, err
 	}
-	r, err := NewRandom(RandomConfig{Preset: p.Name, Input: in, Output: out, Prefix: p.Prefix, PrefixShare: p.PrefixShare})
+	r, err := NewRandom(RandomConfig{Preset: p.Name, Input: in, Output: out, Prefix: p.Prefix, PrefixShare: p.PrefixShare, Correlation: p.Correlation})
 	if err != nil {
 		return nil, err
 	}

@@ -142,6 +142,11 @@ func dispatch(ctx context.Context, e *Env, args []string) (int, error) {
 			return Done, nil
 		}
 	}
+	var remove func()
+	if e.Args, remove, err = fromStdin(name, e.Args, e.Stdin); err != nil {
+		return Usage, err
+	}
+	defer remove()
 	return v.run(ctx, e)
 }
 

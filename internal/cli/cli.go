@@ -28,7 +28,7 @@ const (
 	TargetFailed = 3
 	Invalid      = 4
 	SLOMissed    = 5 // or, of a search, not met at any load
-	Fired        = 6 // a condition of --fail-if
+	Fired        = 6 // a condition of --fail-if, or workloads that differ
 	Interrupted  = 130
 )
 

@@ -58,7 +58,7 @@ func WorkloadProfile(w io.Writer, p *profile.Profile, logs []ProfiledLog, file s
 		}
 		again := 0
 		for _, a := range x.Again {
-			again += a[4]
+			again += a[5]
 		}
 		out.hanging(Style{}, "", "shared    ", "          ", fmt.Sprintf("%s of the prompts begin as many do, in %s; %s more begin as one before", say.Percent(float64(used)/float64(x.Requests)), say.Plural(len(x.Nodes), "stretch"), say.Percent(float64(again)/float64(x.Requests))))
 	}

@@ -204,8 +204,8 @@ const (
 	mostLengths = 1 << 15
 	// spikeShare is what share of the requests a length has to have, and spikeOver of its
 	// quarter octave, to be told.
-	spikeShare = 0.002
-	spikeOver  = 0.05
+	spikeShare = 0.0005
+	spikeOver  = 0.01
 )
 
 func newSpikes() *spikes { return &spikes{map[int]*cell{}} }

@@ -66,6 +66,8 @@ type Builder struct {
 	sessions map[uint64]*conversation
 	turns    struct {
 		first, added, later *grid
+		every               *grid     // later turns, whether or not they carry the history
+		read                bool      // whether they do was told by their texts
 		pauses              []float64 // seconds, a sample
 		seen                int
 		carried, followed   int
@@ -102,7 +104,7 @@ func NewBuilder(o Options) (*Builder, error) {
 	b.mac = hmac.New(sha256.New, b.key[:])
 	b.others = newClassCount()
 	b.tree = newTree(b.enough)
-	b.turns.first, b.turns.added, b.turns.later = newGrid(), newGrid(), newGrid()
+	b.turns.first, b.turns.added, b.turns.later, b.turns.every = newGrid(), newGrid(), newGrid(), newGrid()
 	b.turns.fromEnd = true
 	return b, nil
 }
@@ -277,8 +279,9 @@ func (b *Builder) converse(q *Request, session, client uint64, chain []uint64, s
 		// The history is there where the prompt before is, and its answer as well.
 		carried := q.Input > int(s.input)+int(s.output)*3/4
 		if carried && s.chain != 0 && len(chain) > 0 {
-			carried = slices.Contains(chain, s.chain)
+			carried, b.turns.read = slices.Contains(chain, s.chain), true
 		}
+		b.turns.every.add(q.Input, q.Output, client, b.enough.clients)
 		if carried {
 			b.turns.carried++
 			b.turns.added.add(max(q.Input-int(s.input)-int(s.output), 1), q.Output, client, b.enough.clients)
@@ -519,6 +522,10 @@ func (l *latencies) times(e enough) *Times {
 	return &Times{l.n, at(.5), at(.9), at(.99)}
 }
 
+// allCarried is what share of the turns has to be longer than history and answer, where
+// nothing but lengths is known, to be taken for turns that carry them.
+const allCarried = 0.9
+
 func (b *Builder) takeSessions(p *Profile, e enough) error {
 	followed := b.turns.followed
 	if len(b.sessions) < e.requests || followed < e.requests {
@@ -534,6 +541,9 @@ func (b *Builder) takeSessions(p *Profile, e enough) error {
 	}
 	s.Carried = math.Round(float64(b.turns.carried)/float64(followed)*1000) / 1000
 	s.First, s.Added, s.Later = b.turns.first.lengths(e), b.turns.added.lengths(e), b.turns.later.lengths(e)
+	if !b.turns.read && s.Carried < allCarried { // prompts are longer than those before by chance
+		s.Carried, s.Added, s.Later = 0, nil, b.turns.every.lengths(e)
+	}
 	switch {
 	case s.Added == nil && s.Later == nil || s.First == nil || s.Turns == nil:
 		return nil

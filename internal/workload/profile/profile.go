@@ -123,11 +123,13 @@ type Prefixes struct {
 	// Uses say of prompts by their length, as its octave: so many ended their common part
 	// with a node: octave, node, requests.
 	Uses [][3]int `yaml:"uses,flow,omitempty"`
-	// Again is what else prompts began with that one before had begun with: tokens from,
-	// below, requests back from, below, and how many requests did.
-	Again [][5]int `yaml:"again,flow,omitempty"`
-	// Requests are those whose beginnings are known.
-	Requests int `yaml:"requests"`
+	// Again is what else prompts began with that one before had begun with: octave of the
+	// prompt, tokens from, below, requests back from, below, and how many requests did.
+	Again [][6]int `yaml:"again,flow,omitempty"`
+	// Requests are those whose beginnings are known, Prompts how many of them are of which
+	// octave.
+	Requests int      `yaml:"requests"`
+	Prompts  [][2]int `yaml:"prompts,flow"`
 }
 
 // Sessions are how conversations went.
@@ -320,6 +322,11 @@ func (x *Prefixes) check() string {
 	if x.Requests < 1 || len(x.Nodes) > mostEntries || len(x.Uses) > mostEntries || len(x.Again) > mostEntries {
 		return "their number"
 	}
+	for _, n := range x.Prompts {
+		if n[0] < 0 || n[0] > 24 || n[1] < 1 || n[1] > x.Requests {
+			return "the prompts of an octave"
+		}
+	}
 	for i, n := range x.Nodes {
 		if n[0] < 0 || n[0] > i || n[1] < 1 || n[1] > workload.MaxLength {
 			return "a node"
@@ -330,8 +337,10 @@ func (x *Prefixes) check() string {
 			return "a use"
 		}
 	}
-	if len(x.Again) > 0 && !bucketsFit(x.Again, 1<<40) {
-		return "a bucket"
+	for _, a := range x.Again {
+		if a[0] < 0 || a[0] > 24 || !bucketsFit([][5]int{{a[1], a[2], a[3], a[4], a[5]}}, 1<<40) {
+			return "a bucket"
+		}
 	}
 	return ""
 }

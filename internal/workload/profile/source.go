@@ -43,9 +43,8 @@ type Source struct {
 	names   []string
 	sums    []int // of requests by class
 	stems   []stem
-	uses    [25]uses // by octave of the prompt
-	again   *drawn
-	repeats float64 // share of the requests that begin as one before
+	uses    [25]uses  // by octave of the prompt
+	again   [25]again // by octave of the prompt
 	turns   *sessions
 }
 
@@ -59,6 +58,12 @@ type stem struct {
 type uses struct {
 	nodes []int // stems, -1 for none
 	sums  []int
+}
+
+// again is how prompts of an octave begin as one before them did.
+type again struct {
+	share   float64 // of them
+	buckets *drawn  // tokens, requests back
 }
 
 type sessions struct {
@@ -130,7 +135,10 @@ func (s *Source) takePrefixes(x *Prefixes) {
 		t.tokens += words
 		s.stems = append(s.stems, t)
 	}
-	total := s.byOctave()
+	var total [25]int
+	for _, n := range x.Prompts {
+		total[n[0]] = n[1]
+	}
 	for _, u := range x.Uses {
 		o := &s.uses[u[0]]
 		n := u[2]
@@ -140,38 +148,25 @@ func (s *Source) takePrefixes(x *Prefixes) {
 		o.nodes, o.sums = append(o.nodes, u[1]-1), append(o.sums, n)
 	}
 	// Of an octave those that are left have nothing in common.
-	all := s.sums[len(s.sums)-1]
 	for k := range s.uses {
 		o := &s.uses[k]
 		if len(o.sums) == 0 {
 			continue
 		}
 		used := o.sums[len(o.sums)-1]
-		want := int(math.Round(total[k] / float64(all) * float64(x.Requests)))
-		o.nodes, o.sums = append(o.nodes, -1), append(o.sums, max(used, want))
+		o.nodes, o.sums = append(o.nodes, -1), append(o.sums, max(used, total[k]))
 	}
-	if len(x.Again) > 0 {
-		s.again = newDrawn(x.Again)
-		s.repeats = min(float64(s.again.sums[len(s.again.sums)-1])/float64(x.Requests), 0.95)
+	list := [25][][5]int{}
+	for _, a := range x.Again {
+		list[a[0]] = append(list[a[0]], [5]int{a[1], a[2], a[3], a[4], a[5]})
 	}
-}
-
-// byOctave is how many requests have a prompt of an octave, by the buckets.
-func (s *Source) byOctave() (n [25]float64) {
-	for _, c := range s.classes {
-		for _, b := range c.buckets {
-			low, high := math.Log2(float64(b[0])), math.Log2(float64(b[1]))
-			for k := int(low); k <= int(high) && k < len(n); k++ {
-				from, to := max(low, float64(k)), min(high, float64(k+1))
-				if high-low < 1e-9 {
-					n[k] += float64(b[4])
-				} else if to > from {
-					n[k] += float64(b[4]) * (to - from) / (high - low)
-				}
-			}
+	for k, buckets := range list {
+		if len(buckets) == 0 {
+			continue
 		}
+		d := newDrawn(buckets)
+		s.again[k] = again{min(float64(d.sums[len(d.sums)-1])/float64(max(total[k], 1)), 0.98), d}
 	}
-	return n
 }
 
 // words are so many tokens of text.
@@ -192,13 +187,20 @@ type shape struct {
 	class         int
 	input, output int // tokens
 	words         int // of the prompt
-	stem          int // -1 for none
+	stem          int // what it begins with, -1 for nothing
 	back          int64
 	depth         int // words that are those of the request so far back
 }
 
 // draw is the shape of an item that comes by itself.
-func (s *Source) draw(item int64) (h shape) {
+func (s *Source) draw(item int64) shape {
+	h := s.sized(item)
+	s.place(&h, uint64(item))
+	return h
+}
+
+// sized is the same without what it has in common with others.
+func (s *Source) sized(item int64) (h shape) {
 	at := uint64(item)
 	k, _ := bits.Mul64(seed.At(s.config.Seed, streamClass, at), uint64(s.sums[len(s.sums)-1]))
 	h.class = sort.SearchInts(s.sums, int(k)+1)
@@ -207,32 +209,44 @@ func (s *Source) draw(item int64) (h shape) {
 		from = s.turns.first
 	}
 	h.input, h.output = from.draw(seed.At(s.config.Seed, streamLengths, at))
-	s.place(&h, at)
+	h.words, h.stem = s.prompt(h.input), -1
 	return h
 }
 
 // place draws what a prompt has in common with others.
 func (s *Source) place(h *shape, at uint64) {
-	h.words, h.stem = s.prompt(h.input), -1
-	if o := &s.uses[min(bits.Len(uint(h.input))-1, len(s.uses)-1)]; len(o.sums) > 0 && o.sums[len(o.sums)-1] > 0 {
+	octave := min(bits.Len(uint(h.input))-1, len(s.uses)-1)
+	if o := &s.uses[octave]; len(o.sums) > 0 && o.sums[len(o.sums)-1] > 0 {
 		k, _ := bits.Mul64(seed.At(s.config.Seed, streamNode, at), uint64(o.sums[len(o.sums)-1]))
-		if h.stem = o.nodes[sort.SearchInts(o.sums, int(k)+1)]; h.stem >= 0 && s.stems[h.stem].tokens > h.words {
-			h.stem = -1
-		}
-	}
-	if s.again == nil || item(at) == 0 {
-		return
+		h.stem = o.nodes[sort.SearchInts(o.sums, int(k)+1)] // a shorter prompt is the first part of it
 	}
 	r := seed.Rand(seed.At(s.config.Seed, streamAgain, at))
-	if seed.Float(r.Uint64()) >= s.repeats {
+	known := &s.again[octave]
+	if known.buckets == nil || item(at) == 0 || seed.Float(r.Uint64()) >= known.share {
 		return
 	}
-	// The first of a few draws that there is room for.
-	for range 16 {
-		tokens, back := s.again.draw(r.Uint64())
-		if words := s.words(tokens); words <= h.words && int64(back) <= item(at) && (h.stem < 0 || words > s.stems[h.stem].tokens) {
-			h.depth, h.back = words, int64(back)
+	k, _ := bits.Mul64(r.Uint64(), uint64(known.buckets.sums[len(known.buckets.sums)-1]))
+	b := known.buckets.buckets[sort.SearchInts(known.buckets.sums, int(k)+1)]
+	words := min(s.words(even(b[0], b[1], seed.Float(r.Uint64()))), h.words)
+	least := 0
+	if h.stem >= 0 {
+		least = s.stems[h.stem].tokens
+	}
+	// Of the requests about as far back one that is as long; long prompts are few, and looked
+	// for further back where there is none; else the longest that was seen.
+	below := b[3]
+	for k := range 96 {
+		back := int64(even(b[2], below, seed.Float(r.Uint64())))
+		if back <= item(at) {
+			if there := min(s.sized(item(at)-back).words, words); there > max(h.depth, least) {
+				h.depth, h.back = there, back
+			}
+		}
+		if h.depth == words {
 			return
+		}
+		if k%16 == 15 {
+			below = min(3*below, 1<<40)
 		}
 	}
 }
@@ -350,6 +364,7 @@ func (s *Source) turn(item int64, turn int32, carried bool) shape {
 		h.words = max(s.words(h.input), 1)
 		return h
 	}
+	h.words = s.prompt(h.input)
 	s.place(&h, uint64(item))
 	return h
 }

@@ -79,7 +79,7 @@ func TestSourceIsLikeItsLog(t *testing.T) {
 func TestSharedBeginnings(t *testing.T) {
 	p := &Profile{Schema: Schema, Requests: 100, Anonymity: Anonymity{5, 0},
 		Classes:  []Class{{Name: "class-1", Requests: 100, Lengths: &Lengths{Buckets: [][5]int{{512, 1024, 10, 20, 100}}}}},
-		Prefixes: &Prefixes{Requests: 100, Nodes: [][2]int{{0, 100}, {1, 200}}, Uses: [][3]int{{9, 1, 40}, {9, 2, 60}}, Again: [][5]int{{400, 420, 1, 4, 50}}},
+		Prefixes: &Prefixes{Requests: 100, Prompts: [][2]int{{9, 100}}, Nodes: [][2]int{{0, 100}, {1, 200}}, Uses: [][3]int{{9, 1, 40}, {9, 2, 60}}, Again: [][6]int{{9, 400, 420, 1, 4, 50}}},
 	}
 	if err := p.Check(); err != nil {
 		t.Fatal(err)

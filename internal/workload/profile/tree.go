@@ -11,8 +11,7 @@ import (
 type tree struct {
 	enough enough
 	nodes  map[uint64]*node
-	again  *grid // of beginnings that were there before: tokens, requests back
-	n      int   // requests
+	n      int // requests
 	seen   []ended
 }
 
@@ -134,7 +133,7 @@ func (t *tree) prefixes(e enough) *Prefixes {
 		node   uint64
 	}
 	uses := map[use]*cell{}
-	again := newGrid()
+	ends := make([]use, len(t.seen))
 	for i := range t.seen {
 		s := &t.seen[i]
 		u := use{bits.Len32(uint32(s.input)) - 1, public(s.node)}
@@ -143,15 +142,10 @@ func (t *tree) prefixes(e enough) *Prefixes {
 		}
 		uses[u].n++
 		uses[u].clients = join(uses[u].clients, []uint64{s.who}, max(e.clients, 1))
-		depth := float32(0)
-		if u.node != 0 {
-			depth = t.nodes[u.node].tokens
-		}
-		if s.again > 0 && float32(s.again) > depth+0.5 {
-			again.add(int(s.again), int(max(s.back, 1)), s.who, max(e.clients, 1))
-		}
+		ends[i] = u
 	}
 	// Deepest first, so that what goes up is seen once more.
+	moved := map[use]use{}
 	var order []use
 	for u := range uses {
 		order = append(order, u)
@@ -183,13 +177,41 @@ func (t *tree) prefixes(e enough) *Prefixes {
 			uses[up].n += c.n
 			uses[up].clients = join(uses[up].clients, c.clients, max(e.clients, 1))
 			delete(uses, u)
+			moved[u] = up
 			if !slices.Contains(next, up) && up.node != 0 {
 				next = append(next, up)
 			}
 		}
 		order = next
 	}
+	// What else was there before is told by sums.
+	again := map[int]*grid{} // by octave: tokens, requests back
+	for i := range t.seen {
+		s, u := &t.seen[i], ends[i]
+		for {
+			up, ok := moved[u]
+			if !ok {
+				break
+			}
+			u = up
+		}
+		if s.again > 0 && float32(s.again) > t.tokens(u.node)+0.5 {
+			if again[u.octave] == nil {
+				again[u.octave] = newGrid()
+			}
+			again[u.octave].add(int(s.again), int(max(s.back, 1)), s.who, max(e.clients, 1))
+		}
+	}
 	p := &Prefixes{Requests: len(t.seen)}
+	var octaves [25]int
+	for i := range t.seen {
+		octaves[bits.Len32(uint32(t.seen[i].input))-1]++
+	}
+	for k, n := range octaves {
+		if n >= e.requests { // of fewer it is not told that there are any
+			p.Prompts = append(p.Prompts, [2]int{k, n})
+		}
+	}
 	t.write(p, func(yield func(octave int, h uint64, n int)) {
 		var list []use
 		for u, c := range uses {
@@ -213,7 +235,14 @@ func (t *tree) prefixes(e enough) *Prefixes {
 			yield(u.octave, u.node, uses[u].n)
 		}
 	})
-	p.Again = again.buckets(e)
+	for octave := range 25 {
+		if again[octave] == nil {
+			continue
+		}
+		for _, a := range again[octave].buckets(e) {
+			p.Again = append(p.Again, [6]int{octave, a[0], a[1], a[2], a[3], a[4]})
+		}
+	}
 	if len(p.Nodes) == 0 && len(p.Again) == 0 {
 		return nil
 	}

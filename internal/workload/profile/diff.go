@@ -282,7 +282,7 @@ func Diff(a, b *Seen) (rows []Row) {
 			r := Row{Name: "gaps, ms", A: median(a.At), B: median(b.At), Distance: d, P: chance(d, len(a.At)-1, len(b.At)-1)}
 			r.Differ = d > farLengths && r.P < rare
 			rows = append(rows, r)
-			ratio("CV of the gaps", x.CV, y.CV, farRatio)
+			ratio("CV of the gaps", x.CV, y.CV, max(farRatio, math.Exp(3*math.Sqrt(1/float64(len(a.At))+1/float64(len(b.At))))))
 			for i, s := range arrival.Scales {
 				windows := func(due []int64) float64 { return float64(due[len(due)-1]-due[0]) / 1e9 / s }
 				noise := 3 * math.Sqrt(2/windows(a.At)+2/windows(b.At)) // of counts that are about normal

@@ -34,7 +34,7 @@ func TestDiffNamesWhatDiffers(t *testing.T) {
 	}{
 		{csvOf(t, "poisson", 2, n, 500), ""},
 		{csvOf(t, "poisson", 3, n, 600), "prompt tokens"},
-		{csvOf(t, "gamma(0.1)", 4, n, 500), "gaps, ms; CV of the gaps; dispersion at 1 s; dispersion at 10 s; dispersion at 60 s"},
+		{csvOf(t, "gamma(0.1)", 9, n, 500), "gaps, ms; CV of the gaps; dispersion at 1 s; dispersion at 10 s; dispersion at 60 s"},
 	} {
 		a, b, err := LookBoth(like, write(t, c.text))
 		if err != nil {

@@ -1,12 +1,14 @@
 package run
 
 import (
+	"cmp"
 	"fmt"
 	"os"
 	"slices"
 	"strconv"
 
 	"pitot/internal/plan"
+	"pitot/internal/run/hits"
 	"pitot/internal/say"
 	"pitot/internal/target"
 	"pitot/internal/workload"
@@ -52,6 +54,42 @@ func Lint(p *plan.Plan, t *target.Target) (list []workload.Finding) {
 				Text: fmt.Sprintf("times of %s are rounded to %s: most requests come at once with others", p.Arrival, say.Seconds(step)),
 				Hint: "trace(FILE,spread) lets each come anywhere in the time that its stamp stands for"})
 		}
+	}
+	return append(list, lintCache(p, t)...)
+}
+
+// flattering is from what share of hits on that nobody asked for a capacity is that of a warm
+// cache.
+const flattering = 0.5
+
+// lintCache looks at what requests share: at the first thousand of them.
+func lintCache(p *plan.Plan, t *target.Target) (list []workload.Finding) {
+	const first = 1000
+	block := cmp.Or(t.KV.BlockSize, hits.UsualBlock)
+	whose := fmt.Sprintf("the server's blocks of %d tokens", block)
+	if t.KV.BlockSize == 0 {
+		whose = fmt.Sprintf("blocks of %d tokens, as servers usually have", block)
+	}
+	if shared := p.PrefixMean(); shared > 0 && p.PrefixShare > 0 && int(shared)+t.Calibration.Head() < block {
+		list = append(list, workload.Finding{Name: workload.LintRounding,
+			Text: fmt.Sprintf("what requests share, %s tokens, does not fill one of %s: a prefix cache has nothing of it", say.Quantity(shared), whose),
+			Hint: fmt.Sprintf("--prefix %d is two blocks", 2*block)})
+	}
+	asked := p.Generated() && p.WholePreset() == "" // what is shared was said
+	if t.KV.None || asked && p.Reused() == 0 {
+		return list
+	}
+	e := expectedHits(p, t, first)
+	switch {
+	case e == nil:
+	case p.Reused() > 0 && e.Expected < p.Reused()-.02:
+		list = append(list, workload.Finding{Name: workload.LintRounding,
+			Text: fmt.Sprintf("of %s of the prompts' tokens %s at most can come from the cache: it has whole blocks, and the prompts are short for %s", say.Percent(p.Reused()), say.Percent(e.Expected), whose),
+			Hint: "longer prompts, or a lower share"})
+	case p.Reused() == 0 && e.Expected > flattering && p.Cache == "":
+		list = append(list, workload.Finding{Name: workload.LintCached,
+			Text: fmt.Sprintf("a prefix cache serves about %s of the prompts' tokens: capacity and TTFT are those of a warm cache", say.Percent(e.Expected)),
+			Hint: "as it should be where users share as much; else ask for prompts with less in common"})
 	}
 	return list
 }

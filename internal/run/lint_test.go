@@ -5,7 +5,9 @@ import (
 
 	"pitot/internal/plan"
 	"pitot/internal/target"
+	"pitot/internal/wire/api"
 	"pitot/internal/workload"
+	"pitot/internal/workload/token"
 )
 
 // Generated lengths beyond the model's limit are told before a run, with their share; lengths
@@ -35,6 +37,35 @@ func TestLintOfPlans(t *testing.T) {
 		}
 		if c.input == "uniform(1,1000)" && found[0].Text[:4] != "50 %" {
 			t.Errorf("half of them are beyond: %s", found[0].Text)
+		}
+	}
+}
+
+// A share of hits that nobody asked for is told, and a prefix of which no block is whole; what
+// was asked for is not.
+func TestLintOfTheCache(t *testing.T) {
+	for _, c := range []struct {
+		args []string
+		want string
+	}{
+		{[]string{"--prefix", "2000"}, ""},
+		{[]string{"--prefix", "12"}, workload.LintRounding},
+		{[]string{"--prefix", "tree(1x4, 8x9)"}, workload.LintRounding},
+		{[]string{"--prefix", "tree(1x9, 8x9)"}, ""},
+		{[]string{"--workload", "matrix-e"}, workload.LintCached},
+		{[]string{"--workload", "matrix-e", "--cache", "warm"}, ""},
+		{[]string{"--workload", "matrix-e-cold"}, ""},
+		{[]string{"--workload", "chat"}, ""},
+		{[]string{"--cache", "60%"}, ""},
+		{[]string{"--cache", "95%", "--input", "20"}, workload.LintRounding},
+	} {
+		p := planned(t, append([]string{"http://localhost:1", "--rate", "10", "--seed", "1"}, c.args...)...)
+		got := ""
+		for _, f := range Lint(p, &target.Target{Server: map[string]string{}, Kind: plan.KindServer, Options: api.Options{Vocab: token.Universal()}}) {
+			got += f.Name
+		}
+		if got != c.want {
+			t.Errorf("%v: %q, want %q", c.args, got, c.want)
 		}
 	}
 }

@@ -1,6 +1,7 @@
 package run
 
 import (
+	"cmp"
 	"time"
 
 	"pitot/internal/data/marks"
@@ -222,27 +223,33 @@ const mostForeseen = 20_000
 // shared prefix that is asked for while it is computed for the first time is found, in
 // Expected; in Late it is not, until that request has ended.
 func ExpectedHits(p *plan.Plan, n int64) *result.PrefixCache {
+	t := &target.Target{Kind: p.Kind(), KV: target.KVCacheOf(target.WantedBy(p)), Residence: target.ResidenceOf(target.WantedBy(p))}
+	t.Options.Vocab = token.Universal()
+	return expectedHits(p, t, n)
+}
+
+// expectedHits is that of a target of which some is known.
+func expectedHits(p *plan.Plan, t *target.Target, n int64) *result.PrefixCache {
 	if p.Conversing() { // when later turns come depends on the answers
 		return nil
 	}
-	t := &target.Target{Kind: p.Kind(), KV: target.KVCacheOf(target.WantedBy(p)), Residence: expectedAlone}
-	if r := target.ResidenceOf(target.WantedBy(p)); r > 0 {
-		t.Residence = r
-	}
+	alone := cmp.Or(t.Residence, expectedAlone)
 	point := int32(0)
 	if p.Cache == plan.CacheBoth {
 		point = 1 // of the cold one nothing is expected
 	}
-	t.Options.Vocab = token.Universal()
 	src, err := newSource(&p.Ask, t, point)
 	if err != nil {
 		return nil
 	}
 	defer src.close()
+	if _, turns := src.Source.(workload.Sessions); turns {
+		return nil
+	}
 	if n <= 0 {
 		n = 1000
 	}
-	due, err := dueTimes(p, t, int(min(n, mostForeseen)))
+	due, err := dueTimes(p, t, alone, int(min(n, mostForeseen)))
 	if err != nil {
 		return nil
 	}
@@ -254,7 +261,7 @@ func ExpectedHits(p *plan.Plan, n int64) *result.PrefixCache {
 			if err != nil {
 				return hits.Part{}, false
 			}
-			first, done := due[i], due[i]+int64(t.Residence)
+			first, done := due[i], due[i]+int64(alone)
 			if late {
 				first = done
 			}
@@ -285,11 +292,11 @@ func ExpectedHits(p *plan.Plan, n int64) *result.PrefixCache {
 
 // dueTimes are those of the first n requests of a plan, as far as answers have no part in
 // them: users who wait are taken to have their answers after the time of a request alone.
-func dueTimes(p *plan.Plan, t *target.Target, n int) ([]int64, error) {
+func dueTimes(p *plan.Plan, t *target.Target, alone time.Duration, n int) ([]int64, error) {
 	due := make([]int64, n)
 	if p.Rate == 0 {
 		users := max(p.Concurrency, 1)
-		each := int64(t.Residence + p.Think.Mean())
+		each := int64(alone + p.Think.Mean())
 		for i := range due {
 			due[i] = int64(i/users)*each + int64(i%users)*each/int64(users)
 		}

@@ -40,6 +40,8 @@ const (
 	LintBlocks    = "block ids"
 	LintUnsorted  = "unsorted rows"
 	LintRejected  = "rows left out"
+	LintCached    = "served from the cache"
+	LintRounding  = "no whole block is shared"
 	LintFailed    = "answers of no tokens"
 )
 

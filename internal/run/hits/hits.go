@@ -112,6 +112,7 @@ func (s *Simulation) Run(list []Request, parts int) (found []Part, all bool) {
 		h, cached := s.cache.Begin(job(r, content))
 		run.add(h, r)
 		e, ever := s.endless.Begin(job(r, content))
+		s.endless.Grow(e, r.Answer-1)
 		s.endless.End(e)
 		if r.Part < 0 {
 			continue
@@ -174,7 +175,7 @@ func (r *running) until(at int64) {
 			heap.Fix(r, 0)
 			continue
 		}
-		r.cache.Grow(x.h, x.of.Answer)
+		r.cache.Grow(x.h, x.of.Answer-1) // nothing follows the last, so it is never computed on
 		r.cache.End(x.h)
 		heap.Pop(r)
 	}

@@ -179,3 +179,42 @@ func TestRequestsV1(t *testing.T) {
 		t.Errorf("%q", got)
 	}
 }
+
+// Whatever is in a file, what can be read of it is written in each format or refused with a
+// reason, and Pitot's own holds as many requests.
+func FuzzConvert(f *testing.F) {
+	for _, name := range []string{"mooncake_head100.jsonl", "burstgpt_v3_rows_example.csv", "sharegpt_sample.json", "bailian_format_example.jsonl"} {
+		data, err := os.ReadFile(filepath.Join("testdata", name))
+		if err != nil {
+			f.Fatal(err)
+		}
+		f.Add(data[:min(len(data), 600)])
+	}
+	f.Add([]byte(`{"schema":"pitot.requests/v1","holds":"prompts"}` + "\n" + `{"messages":[{"role":"user","content":"q"}],"body":[]}`))
+	f.Add([]byte(`{"schema":"pitot.requests/v1","holds":"lengths","block_tokens":-1}` + "\n" + `{"due_ns":1,"input_tokens":5,"blocks":[1]}`))
+	dir := f.TempDir()
+	f.Fuzz(func(t *testing.T, data []byte) {
+		path := filepath.Join(dir, "in")
+		if err := os.WriteFile(path, data, 0o600); err != nil {
+			t.Fatal(err)
+		}
+		trace, err := ReadTrace(path)
+		for _, to := range ConvertTo() {
+			if to == "openai" && err == nil && (trace.Input == nil || slices.Max(trace.Input) > 1e4) {
+				continue // millions of words take their time
+			}
+			var b bytes.Buffer
+			n, _, err := Convert(&b, path, to)
+			if err != nil || to != "pitot" || n == 0 {
+				continue
+			}
+			own := filepath.Join(dir, "own")
+			if err := os.WriteFile(own, b.Bytes(), 0o600); err != nil {
+				t.Fatal(err)
+			}
+			if again, _, err := Convert(&bytes.Buffer{}, own, "pitot"); err != nil || again != n {
+				t.Fatalf("%q: %d requests, then %d: %v\n%s", data, n, again, err, b.Bytes())
+			}
+		}
+	})
+}

@@ -382,10 +382,10 @@ func (d *decoder) takeMix(a *Ask) error {
 		return err
 	}
 	a.Mix = m
-	for _, name := range []string{"input", "output", "correlation", "prefix", "prefix-share", "turns"} {
+	for _, name := range []string{"input", "output", "correlation", "prefix", "prefix-share", "turns", "cache"} {
 		if s := d.known[name]; s != nil && d.given[name] > 0 {
-			if name == "turns" {
-				return say.Errorf("--turns has no meaning with the classes of %s, whose requests stand alone", m.Path).WithHint("converse without classes")
+			if name == "turns" || name == "cache" {
+				return say.Errorf("--%s has no meaning with the classes of %s", name, m.Path).WithHint("leave it out: classes ask single requests, with the prefixes that they have")
 			}
 			return say.Errorf("--%s has no meaning with the classes of %s, which have their own", name, m.Path).WithHint("write " + name + " in the class that is to have it")
 		}

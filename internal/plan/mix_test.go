@@ -128,6 +128,8 @@ func TestMixMistakes(t *testing.T) {
 	for flags, want := range map[string]string{
 		"--input 5":              "--input has no meaning with the classes",
 		"--output 5":             "--output has no meaning with the classes",
+		"--turns 3":              "--turns has no meaning with the classes",
+		"--cache warm":           "--cache has no meaning with the classes",
 		"--prefix 5":             "--prefix has no meaning with the classes",
 		"--arrival constant":     "both say when requests are due",
 		"--concurrency 5":        "arrive by laws of their own",

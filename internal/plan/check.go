@@ -59,6 +59,9 @@ func (p *Plan) checkLoads() error {
 
 // checkFind requires an SLO that can be searched for.
 func (p *Plan) checkFind() error {
+	if p.Conversing() {
+		return say.Errorf("a search does not know conversations: the turns of one are alike, and its intervals would not hold").WithHint("measure loads of them with pitot sweep --loads 1,2,4, or search without --turns")
+	}
 	if p.SLO.None() {
 		hint := "write one, or take one of these:"
 		for _, s := range slo.Presets() {
@@ -145,6 +148,9 @@ func (p *Plan) checkCache(v Verb) error {
 }
 
 func (p *Plan) checkWorkload() error {
+	if p.Mix != nil && p.Conversing() {
+		return say.Errorf("--turns has no meaning with --workload %s, a file of classes", p.Workload).WithHint("classes have no conversations: leave one of them out")
+	}
 	var body map[string]json.RawMessage
 	_ = json.Unmarshal([]byte(p.Body), &body) // "" or an object
 	for field, instead := range map[string]string{"stream": "use --no-stream for whole answers", "model": "use --model"} {

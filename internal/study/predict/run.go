@@ -50,7 +50,7 @@ func ReadRun(dir string, index int32) (*Recording, error) {
 				return
 			}
 			if src != nil {
-				if asked, err := src.At(row.ID); err == nil {
+				if asked, err := src.At(itemOf(row)); err == nil {
 					q.content = load.Content(&asked, q.Input)
 				}
 			}
@@ -162,6 +162,14 @@ func (r *Recording) takeTurns(users int) {
 		q.pause = max(q.pause, 0)
 	}
 	r.users = users
+}
+
+// itemOf is which item of its source a request asked.
+func itemOf(r *record.Row) int64 {
+	if r.Session >= 0 && r.Turns >= 0 {
+		return workload.TurnItem(r.Session, r.Turn)
+	}
+	return r.ID
 }
 
 // asked is what the run asked, nil if its plan cannot be read any more.

@@ -16,7 +16,7 @@ import (
 // Check reports what is wrong with the plan of a verb that measures, apart from
 // conflicts between settings, which are reported when they are decoded.
 func (p *Plan) Check(v Verb) error {
-	checks := []func() error{p.checkTarget}
+	checks := []func() error{p.checkTarget, p.readSessions}
 	switch v {
 	case VerbFind:
 		checks = append(checks, p.checkFind, p.checkLoads, p.checkSteady)
@@ -144,6 +144,31 @@ func (p *Plan) checkCache(v Verb) error {
 	case p.Reused() > 0 && shared:
 		return say.Errorf("--cache %s shares a part of the prompts, and --prefix another", p.Cache).WithHint("keep one of them")
 	}
+	return nil
+}
+
+// readSessions finds out what recorded sessions are like, where the workload is some.
+func (p *Plan) readSessions() error {
+	kind := workload.Prompts
+	if !p.Generated() && p.Mix == nil {
+		kind, _ = workload.Identify(p.Workload) // what is wrong with it is reported when it is opened
+	}
+	if kind != workload.Sessioned {
+		if p.Start != (workload.StartShare{}) || p.MaxThink > 0 {
+			name := "--start"
+			if p.MaxThink > 0 {
+				name = "--max-think"
+			}
+			return say.Errorf("%s without recorded sessions", name).WithHint("it is for --workload with sessions of agents: docs/workloads.md")
+		}
+		return nil
+	}
+	t, err := workload.OpenTrajectories(p.Workload)
+	if err != nil {
+		return say.Errorf("--workload: %v", err).WithHint("recorded sessions are Weka's JSON files, a directory or a tar archive of them")
+	}
+	shape := t.Shape(workload.TrajectoryConfig{Start: p.Start, MaxThink: p.MaxThink})
+	p.Recorded = &shape
 	return nil
 }
 

@@ -244,6 +244,34 @@ func stops() kind[workload.Stop] {
 	}}
 }
 
+// startShares is a share or a range of them: 25% or 25%-75%.
+func startShares() kind[workload.StartShare] {
+	return kind[workload.StartShare]{
+		parse: func(v string) (x workload.StartShare, err error) {
+			low, high, two := strings.Cut(v, "-")
+			if !two {
+				high = low
+			}
+			for i, at := range []*float64{&x.Least, &x.Most} {
+				text, percent := strings.CutSuffix(strings.TrimSpace([]string{low, high}[i]), "%")
+				if *at, err = strconv.ParseFloat(text, 64); err != nil || !percent || !(*at >= 0 && *at <= 100) {
+					return x, say.Errorf("%q is no share", v).WithHint("write it as 25% or 25%-75%")
+				}
+				*at /= 100
+			}
+			if x.Most < x.Least {
+				return x, say.Errorf("%q ends before it begins", v).WithHint("write the smaller share first: 25%-75%")
+			}
+			return x, nil
+		},
+		write: func(x workload.StartShare) string {
+			if x.Least == x.Most {
+				return say.Exact(100*x.Least) + "%"
+			}
+			return say.Exact(100*x.Least) + "%-" + say.Exact(100*x.Most) + "%"
+		}}
+}
+
 // answerLength is one length for all answers.
 func answerLength() kind[int] {
 	k := wholeNumber(1, many)

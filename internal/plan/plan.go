@@ -60,18 +60,21 @@ type Ask struct {
 	Workload      string // name of a preset or of a file, [RandomWorkload] for generated prompts
 	Mix           *Mix   // what the file says, where it is one of classes; Input and Output are then those of all together
 	Input, Output workload.Lengths
-	Prefix        int              // tokens
-	Tree          *workload.Tree   // that prompts begin with the texts of, in place of Prefix; nil for none
-	Cache         string           // what a prefix cache finds: "" and CacheCold, CacheWarm, CacheBoth, or a share as "60%"
-	PrefixShare   float64          // of the requests, where there is a prefix
-	Correlation   float64          // Spearman's, of the lengths of prompts and answers
-	Turns         workload.Lengths // requests of a conversation
-	TurnInput     workload.Lengths // tokens that each further turn adds; zero: as Input
-	System        int              // tokens of a system prompt
-	History       string           // what conversations repeat of their answers: HistoryServed or HistoryPlanned
-	Think         workload.Pause   // of users: between the turns of a conversation, and in a closed loop before what they ask next
-	Stop          workload.Stop    // where answers end
-	Body          string           // JSON object
+	Prefix        int                 // tokens
+	Tree          *workload.Tree      // that prompts begin with the texts of, in place of Prefix; nil for none
+	Cache         string              // what a prefix cache finds: "" and CacheCold, CacheWarm, CacheBoth, or a share as "60%"
+	PrefixShare   float64             // of the requests, where there is a prefix
+	Correlation   float64             // Spearman's, of the lengths of prompts and answers
+	Recorded      *workload.Shape     // of the sessions that the workload is a file of, found out by Check; nil where it is none
+	Start         workload.StartShare // how far into recorded sessions the load begins
+	MaxThink      time.Duration       // longest pause of recorded sessions, 0 for as they were
+	Turns         workload.Lengths    // requests of a conversation
+	TurnInput     workload.Lengths    // tokens that each further turn adds; zero: as Input
+	System        int                 // tokens of a system prompt
+	History       string              // what conversations repeat of their answers: HistoryServed or HistoryPlanned
+	Think         workload.Pause      // of users: between the turns of a conversation, and in a closed loop before what they ask next
+	Stop          workload.Stop       // where answers end
+	Body          string              // JSON object
 	NoStream      bool
 	Seed          uint64
 	SeedSet       bool // it was asked for
@@ -347,14 +350,25 @@ const (
 
 // Conversing says whether requests come in conversations: a rate is then one of their
 // begins, and a user holds one after the other.
-func (a *Ask) Conversing() bool { return a.Turns != workload.Fixed(1) }
+func (a *Ask) Conversing() bool { return a.Turns != workload.Fixed(1) || a.Recorded != nil }
 
 // MeanTurns is how many requests come of each that comes by itself, on average.
 func (a *Ask) MeanTurns() float64 {
+	if a.Recorded != nil {
+		return a.Recorded.Turns
+	}
 	if !a.Conversing() || !a.Generated() { // how many a file's have is known when it is open
 		return 1
 	}
 	return workload.MeanTurns(a.Turns)
+}
+
+// MeanThink is the mean pause between the requests of a conversation, or of a user.
+func (a *Ask) MeanThink() time.Duration {
+	if a.Recorded != nil {
+		return a.Recorded.Think
+	}
+	return a.Think.Mean()
 }
 
 // FurtherInput is how much each further turn of a conversation adds to its prompt.
@@ -403,7 +417,7 @@ func (a *Ask) Reused() float64 {
 func (a *Ask) PrefixMean() float64 { return float64(a.Prefix) + a.Tree.Mean() }
 
 // GeneratedWords says whether what is asked is made of generated words: where prompts are
-// generated, and where the requests of a trace are asked.
+// generated, and where the requests of a trace or of recorded sessions are asked.
 func (a *Ask) GeneratedWords() bool {
 	if a.Generated() {
 		return true
@@ -412,13 +426,13 @@ func (a *Ask) GeneratedWords() bool {
 		return slices.ContainsFunc(a.Mix.Classes, func(c MixClass) bool { return c.Ask.GeneratedWords() })
 	}
 	kind, _ := workload.Identify(a.Workload)
-	return kind == workload.Recorded
+	return kind == workload.Recorded || kind == workload.Sessioned
 }
 
 // RecordedMeans are the mean lengths of the requests of a trace, in tokens, where the workload
 // is one and its rows say them all.
 func (a *Ask) RecordedMeans() (input, output float64, ok bool) {
-	if a.Generated() || !a.GeneratedWords() {
+	if a.Generated() || a.Recorded != nil || !a.GeneratedWords() {
 		return 0, 0, false
 	}
 	rows, err := workload.OpenRows(a.Workload)

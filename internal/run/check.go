@@ -80,8 +80,11 @@ func fromFile(p *plan.Ask, t *target.Target, point int32) (source, error) {
 	if err != nil {
 		return source{}, unusable(p.Workload, err)
 	}
-	if kind == workload.Recorded {
+	switch kind {
+	case workload.Recorded:
 		return fromTrace(p, t, point)
+	case workload.Sessioned:
+		return fromSessions(p, t, point)
 	}
 	if kind == workload.Profiled {
 		return fromProfile(p, t, point)
@@ -137,6 +140,19 @@ func fromTrace(p *plan.Ask, t *target.Target, point int32) (source, error) {
 	if err != nil {
 		return source{}, say.Errorf("--workload: %v", err).WithHint(say.Hint(err))
 	}
+	return source{Source: w, about: w.Describe(t.Options.Vocab), exact: true, close: func() {}}, nil
+}
+
+// fromSessions asks recorded sessions with words that are new for each of the points.
+func fromSessions(p *plan.Ask, t *target.Target, point int32) (source, error) {
+	sessions, err := workload.OpenTrajectories(p.Workload)
+	if err != nil {
+		return source{}, say.Errorf("--workload: %v", err)
+	}
+	s := seed.Point(p.Seed, point)
+	w := sessions.Agents(workload.TrajectoryConfig{
+		Start: p.Start, MaxThink: p.MaxThink, Seed: seed.At(s, seed.Workload, 0), Nonce: seed.At(s, seed.Nonce, 0), Calibration: t.Calibration,
+	})
 	return source{Source: w, about: w.Describe(t.Options.Vocab), exact: true, close: func() {}}, nil
 }
 

@@ -115,3 +115,41 @@ func TestConversationsEndEarly(t *testing.T) {
 		}
 	}
 }
+
+// Recorded sessions of agents are asked again, sub-agents at once, in virtual time and over
+// sockets: every request of a session that is over once, and each behind what it waited for.
+func TestRecordedSessions(t *testing.T) {
+	for _, target := range []string{"sim:llama-3.1-8b@h100", "mock:llama-3.1-8b@h100"} {
+		_, dir := mustMeasure(t, target, "--concurrency", "2", "--workload", "../workload/testdata/weka", "--max-think", "20ms",
+			"--requests", "40", "--warmup", "0s", "--seed", "5")
+		over, joins := 0, 0
+		for s, rows := range sessions(t, dir) {
+			if s < 0 || len(rows) < int(rows[0].Turns) {
+				continue // still going on
+			}
+			over++
+			byID := map[int64]record.Row{}
+			for _, r := range rows {
+				byID[r.ID] = r
+			}
+			for k, r := range rows {
+				if int(r.Turn) != k || r.PromptTokens != r.InputPlanned || r.CompletionTokens != r.OutputPlanned && r.Outcome == record.OK {
+					t.Errorf("%s: session %d, request %d: turn %d, %d tokens of %d, %d of %d", target, s, k, r.Turn, r.PromptTokens, r.InputPlanned, r.CompletionTokens, r.OutputPlanned)
+				}
+				if k == 0 {
+					continue
+				}
+				before, ok := byID[r.After]
+				if !ok || r.Due < before.Done || r.Due > before.Done+20_000_000 {
+					t.Errorf("%s: session %d, request %d was due at %d, %d ended at %d", target, s, k, r.Due, r.After, before.Done)
+				}
+				if rows[0].Turns == 8 && k == 6 && before.Turn == 5 || before.Turn == 3 && k == 6 {
+					joins++
+				}
+			}
+		}
+		if over < 3 || joins == 0 {
+			t.Errorf("%s: %d sessions are over, with %d joins", target, over, joins)
+		}
+	}
+}

@@ -668,8 +668,8 @@ func describeLoad(a *plan.Ask, l *plan.Load) result.Load {
 	} else {
 		d.Concurrency = &l.Concurrency
 	}
-	if !a.Think.None() {
-		ms := a.Think.Mean().Seconds() * 1e3
+	if pause := a.MeanThink(); pause > 0 {
+		ms := pause.Seconds() * 1e3
 		d.ThinkMS = &ms
 	}
 	if a.Conversing() {

@@ -119,7 +119,7 @@ func (t *Target) probe(ctx context.Context, p Wanted) error {
 		if err := t.calibrate(ctx); err != nil {
 			return err
 		}
-		if p.Conversing() {
+		if p.Conversing() && p.Generated() {
 			return t.calibrateTurns(ctx)
 		}
 	}

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"os"
 	"regexp"
 	"slices"
 	"strings"
@@ -17,10 +18,11 @@ type Kind string
 
 // Kinds of files.
 const (
-	Prompts  Kind = "prompts" // texts, asked as they stand: [Open]
-	Classes  Kind = "mix"     // YAML of several classes of requests, which the plan reads
-	Profiled Kind = "profile" // what a log was like, without text: workload/profile
-	Recorded Kind = "trace"   // times, lengths and shared blocks of requests, without text: [ReadTrace]
+	Prompts   Kind = "prompts"  // texts, asked as they stand: [Open]
+	Classes   Kind = "mix"      // YAML of several classes of requests, which the plan reads
+	Profiled  Kind = "profile"  // what a log was like, without text: workload/profile
+	Recorded  Kind = "trace"    // times, lengths and shared blocks of requests, without text: [ReadTrace]
+	Sessioned Kind = "sessions" // recorded sessions of agents, in a file, a directory or an archive: [OpenTrajectories]
 )
 
 // headBytes are looked at to tell what a file is.
@@ -60,6 +62,7 @@ func kinds() []struct {
 		is   func(h *Head) bool
 	}{
 		{Profiled, isProfile},
+		{Sessioned, isTrajectory},
 		{Classes, isMix},
 		{Recorded, isTrace},
 	}
@@ -68,6 +71,9 @@ func kinds() []struct {
 // Identify says what kind of workload a file is by how it begins. The error is that of
 // opening or unpacking it.
 func Identify(path string) (Kind, error) {
+	if info, err := os.Stat(path); err == nil && info.IsDir() {
+		return Sessioned, nil
+	}
 	h, err := headOf(path)
 	if err != nil {
 		return "", err

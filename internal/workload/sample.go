@@ -27,6 +27,8 @@ func Look(name string, count func(text []byte) int) (*Trace, error) {
 		return nil, userError(name, err)
 	case kind == Classes:
 		return nil, say.Errorf("%s has classes of requests, each with lengths of its own", name).WithHint("pitot workload show " + name + " draws them")
+	case kind == Sessioned:
+		return nil, say.Errorf("%s holds recorded sessions, which are asked and not counted here", name).WithHint("pitot run TARGET --workload " + name + " --dry-run")
 	case kind == Recorded:
 		t, err := ReadTrace(name)
 		return t, userError(name, err)

@@ -40,11 +40,15 @@ func boundedTwins() []system {
 	return []system{seventy.system("70B, long prompts", 2.4, 2), eight.system("8B, bursts, two limits", 6, 0.7)}
 }
 
-func bounds() table { return boundsOf("bounds", bounded()) }
+func bounds() table { return boundsOf("bounds", bounded(), 3_000, 10_000, 40_000, ofWork) }
 
-func twinBounds() table { return boundsOf("bounds-twin", boundedTwins()) }
+func simBounds() table { return boundsOf("bounds-sim", bounded(), ofWork) }
 
-func boundsOf(name string, systems []system) table {
+func twinBounds() table {
+	return boundsOf("bounds-twin", boundedTwins(), 3_000, 10_000, 40_000, ofWork)
+}
+
+func boundsOf(name string, systems []system, budgets ...int) table {
 	return table{
 		name: name, slow: true, reps: 100,
 		about: "Every bound that `pitot find` prints, over systems of many kinds, a budget of requests in windows; of sim: is that of a simulated target, whose main loads are counted and not recorded. All searches that were started count. " +
@@ -53,14 +57,15 @@ func boundsOf(name string, systems []system) table {
 			"Wide: median of at most ÷ at least where there are both. Floor: the share of searches that say that no load meets the limit. " +
 			"Half: whether constants were chosen on it.",
 		header: []string{"system", "half", "budget", "at least", "holds", "at most", "holds", "both", "interval", "holds", "too high", "wide", "floor"},
-		rows:   func(reps int, seed uint64) [][]string { return boundRows(systems, name == "bounds", reps, seed) },
+		rows: func(reps int, seed uint64) [][]string {
+			return boundRows(systems, budgets, name != "bounds-twin", reps, seed)
+		},
 	}
 }
 
-func boundRows(systems []system, halved bool, reps int, seed uint64) (rows [][]string) {
+func boundRows(systems []system, budgets []int, halved bool, reps int, seed uint64) (rows [][]string) {
 	// halves are the systems of each, by budget.
 	halves := map[string][]*boundCount{}
-	budgets := []int{3_000, 10_000, 40_000, ofWork}
 	for i, s := range systems {
 		half := "reported"
 		if halved && i%2 == 0 {

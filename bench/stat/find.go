@@ -72,13 +72,23 @@ func searches(s system, budget, reps int, seed uint64) []search.Capacity {
 		if budget == ofWork { // that of sim:, where recording a request takes 1
 			cfg.Budget, cfg.Count = search.Budget{Requests: search.EnoughRequests, Work: workRequests}, true
 		}
-		c, err := search.Find(context.Background(), cfg, func(_ context.Context, p search.Probe) (search.Seen, error) {
-			seen := s.probe(p, rng.Uint64())
-			sent := float64(p.Requests) + (p.Residences+search.Drain)*p.Residence*p.Load
+		took := func(p search.Probe, seen search.Seen, drain float64) search.Seen {
+			sent := float64(p.Requests) + (p.Residences+drain)*p.Residence*p.Load
 			if seen.Sent, seen.Work = int(sent), sent; p.Counted {
 				seen.Work *= search.CountedWork
 			}
-			return seen, nil
+			return seen
+		}
+		if cfg.Count && s.along != nil {
+			cfg.Along = func(_ context.Context, probes []search.Probe) (list []search.Seen, err error) {
+				for i, c := range s.along(probes, rng.Uint64()) {
+					list = append(list, took(probes[i], s.seen(probes[i], c), 0))
+				}
+				return list, nil
+			}
+		}
+		c, err := search.Find(context.Background(), cfg, func(_ context.Context, p search.Probe) (search.Seen, error) {
+			return took(p, s.probe(p, rng.Uint64()), search.Drain), nil
 		})
 		if err != nil {
 			panic(err)

@@ -19,6 +19,7 @@ type system struct {
 	limits    int
 	allowed   float64 // share that may violate each limit
 	measure   func(p search.Probe, seed uint64) counted
+	along     func(probes []search.Probe, seed uint64) []counted // one after the other, without emptying it; nil: it cannot
 }
 
 // counted is what one load did to the requests of its window, in order of
@@ -38,7 +39,8 @@ func systems() []system {
 	bursty.burst, bursty.ttft = 4, 300*time.Millisecond
 	slots.spec += "?max_num_seqs=32"
 	return []system{
-		{name: "M/G/32", about: "TTFT under one mean service time", capacity: 32 * queue.Capacity, residence: 1, limits: 1, allowed: epsilon, measure: queued{servers: 32, law: queue.Usual, ttft: limit}.measure},
+		{name: "M/G/32", about: "TTFT under one mean service time", capacity: 32 * queue.Capacity, residence: 1, limits: 1, allowed: epsilon,
+			measure: queued{servers: 32, law: queue.Usual, ttft: limit}.measure, along: queued{servers: 32, law: queue.Usual, ttft: limit}.along},
 		light.system("light", 121.2, 0.25),
 		bursty.system("bursty", 121.1, 0.25),
 		slots.system("32 slots", 52.11, 0.25),
@@ -62,7 +64,7 @@ func (s served) system(name string, capacity, residence float64) system {
 	}
 	return system{name, about, capacity, residence, limits, epsilon, func(p search.Probe, seed uint64) counted {
 		return s.run(p.Load, p.Requests, p.Residences*p.Residence, seed)
-	}}
+	}, nil}
 }
 
 // queued is an M/G/c queue with a limit, in which a mean service takes a second. It
@@ -88,14 +90,27 @@ func (s queued) system(name string, capacity, allowed float64) system {
 	if s.fails > 0 {
 		about += fmt.Sprintf(", %g %% fail", 100*s.fails)
 	}
-	return system{name, about, capacity, 1, 1, allowed, s.measure}
+	return system{name, about, capacity, 1, 1, allowed, s.measure, s.along}
 }
 
-func (s queued) measure(p search.Probe, seed uint64) (c counted) {
-	q := queue.NewOf(s.law, s.servers, p.Load/float64(s.servers), seed)
+func (s queued) measure(p search.Probe, seed uint64) counted {
+	return s.window(queue.NewOf(s.law, s.servers, p.Load/float64(s.servers), seed), &p, rand.New(rand.NewPCG(seed, 3)))
+}
+
+func (s queued) along(probes []search.Probe, seed uint64) (list []counted) {
+	q, fails := queue.NewOf(s.law, s.servers, 1, seed), rand.New(rand.NewPCG(seed, 3))
+	for i := range probes {
+		q.Rate = probes[i].Load
+		q.Rest()
+		list = append(list, s.window(q, &probes[i], fails))
+	}
+	return list
+}
+
+// window is a warm-up and what comes due behind it.
+func (s queued) window(q *queue.Queue, p *search.Probe, fails *rand.Rand) (c counted) {
 	q.Warm(p.Residences * p.Residence)
 	c.violations = make([]uint8, p.Requests)
-	fails := rand.New(rand.NewPCG(seed, 3))
 	for i := range c.violations {
 		j := q.Next()
 		failed := s.fails > 0 && fails.Float64() < s.fails
@@ -113,7 +128,11 @@ func (s queued) measure(p search.Probe, seed uint64) (c counted) {
 
 // probe measures a load as sweep wants it.
 func (s system) probe(p search.Probe, seed uint64) search.Seen {
-	c := s.measure(p, seed)
+	return s.seen(p, s.measure(p, seed))
+}
+
+// seen is a load as a search sees it.
+func (s system) seen(p search.Probe, c counted) search.Seen {
 	seen := search.Seen{Load: p.Load, N: p.Requests, Violations: make([]int, s.limits), Residence: c.residence, Seconds: c.seconds, Errors: c.errors, Stability: stat.Undecided}
 	seen.JointBlock, seen.Blocks = make([]int, p.Blocks), make([][]int, s.limits)
 	for l := range seen.Blocks {

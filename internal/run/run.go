@@ -419,13 +419,7 @@ func (s *Session) point(ctx context.Context, l *plan.Load, index int32, what Loa
 		}
 		cfg.Extend = look.extend
 	}
-	if what.GiveUp && l.Rate > 0 {
-		light := float64(setup.Residence) / 1e9
-		cfg.Expect = cmp.Or(cfg.Window, int64(float64(l.Requests)/(l.Rate*src.meanTurns(&p.Ask))*1e9))
-		cfg.GiveUp = func(elapsed int64, underWay []float64) bool {
-			return judge.Hopeless(underWay, float64(elapsed)/1e9, l.Rate*src.meanTurns(&p.Ask), light)
-		}
-	}
+	giveUp(&cfg, what, l, setup.Residence, src.meanTurns(&p.Ask))
 	core := load.NewCore(cfg)
 	tap := newTap(j)
 	stop := func() {}
@@ -492,6 +486,20 @@ func (s *Session) point(ctx context.Context, l *plan.Load, index int32, what Loa
 	}
 	setup = ended(setup, end)
 	return &setup, nil
+}
+
+// giveUp lets a hopeless load of an open loop end early, where that is wanted; light is
+// what a request takes at a light load, in nanoseconds, and turns how many requests each
+// arrival brings.
+func giveUp(cfg *load.Config, what Load, l *plan.Load, light int64, turns float64) {
+	if !what.GiveUp || l.Rate == 0 {
+		return
+	}
+	rate := l.Rate * turns
+	cfg.Expect = cmp.Or(cfg.Window, int64(float64(l.Requests)/rate*1e9))
+	cfg.GiveUp = func(elapsed int64, underWay []float64) bool {
+		return judge.Hopeless(underWay, float64(elapsed)/1e9, rate, float64(light)/1e9)
+	}
 }
 
 // plannedPoint is what a point's records are to be read with, as far as its plan

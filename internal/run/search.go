@@ -1,6 +1,7 @@
 package run
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"maps"
@@ -77,15 +78,57 @@ const leastWarmup = time.Second
 // Probe measures one load of a search.
 func (s *Searcher) Probe(ctx context.Context, p search.Probe) (search.Seen, error) {
 	s.view.About(s.about(p))
-	warmup := max(time.Duration(p.Residences*p.Residence*float64(time.Second)), leastWarmup)
 	measure := s.session.Measure
 	if p.Counted {
 		measure = s.session.Count
 	}
-	m, err := measure(ctx, s.load(p.Load, p.Requests, warmup.Round(time.Millisecond), p.Stage))
+	m, err := measure(ctx, s.asked(p))
 	if err != nil {
 		return search.Seen{}, err
 	}
+	return s.seen(p, m), ctx.Err() // a point that was cut short is no datum
+}
+
+// Along counts loads one after the other, as [Session.CountAlong] does.
+func (s *Searcher) Along(ctx context.Context, probes []search.Probe) ([]search.Seen, error) {
+	s.view.About(s.about(probes[0]))
+	loads := make([]Load, len(probes))
+	for i, p := range probes {
+		loads[i] = s.asked(p)
+	}
+	list, err := s.session.CountAlong(ctx, loads)
+	if err != nil {
+		return nil, err
+	}
+	seen := make([]search.Seen, len(list))
+	for i, m := range list {
+		seen[i] = s.seen(probes[i], m)
+	}
+	return seen, nil
+}
+
+// asked is a probe as a load of the session.
+func (s *Searcher) asked(p search.Probe) Load {
+	warmup := max(seconds(p.Residences*p.Residence), leastWarmup)
+	l := s.load(p.Load, p.Requests, warmup.Round(time.Millisecond), p.Stage)
+	if p.Decided != nil && s.alone() {
+		l.Claims, l.Decided = s.claims, p.Decided
+	}
+	return l
+}
+
+// alone says that each request comes by itself and is like the others: none follows
+// another's answer, or is of a class with arrivals of its own.
+func (s *Searcher) alone() bool {
+	p := s.session.plan
+	return p.Mix == nil && p.Generated() && !p.Conversing()
+}
+
+// seconds is a length of time.
+func seconds(x float64) time.Duration { return time.Duration(x * float64(time.Second)) }
+
+// seen is what a probe showed.
+func (s *Searcher) seen(p search.Probe, m *Measured) search.Seen {
 	if !p.Counted {
 		s.work, s.sent = s.work+search.WorkOf(m.Extent.Requests, m.Extent.Events, m.Extent.Prompt, false), s.sent+int(m.Extent.Requests)
 	}
@@ -105,6 +148,13 @@ func (s *Searcher) Probe(ctx context.Context, p search.Probe) (search.Seen, erro
 	if e := m.Metrics.SummaryOf(metric.E2E); e != nil && e.Mean != nil {
 		seen.Residence = *e.Mean / 1e3
 	}
+	if w := m.window; w != nil {
+		seen.Residence = cmp.Or(seen.Residence, w.residence()) // no mean is known where some were not followed to their end
+		if w.decided {
+			seen.Partial, seen.Stability, seen.Violations, seen.N = true, stat.Undecided, w.violations, max(w.due, 1)
+			seen.Due = slices.Repeat([]int{seen.N}, len(s.claims))
+		}
+	}
 	if seen.Failed {
 		s.died = s.wentAway(p.Load, &m.Point)
 	}
@@ -113,7 +163,7 @@ func (s *Searcher) Probe(ctx context.Context, p search.Probe) (search.Seen, erro
 	}
 	s.note(&seen)
 	s.view.ShowLine(s.line(p, &seen))
-	return seen, ctx.Err() // a point that was cut short is no datum
+	return seen
 }
 
 // gone says that connections for a good part of the requests were refused: that is no load too
@@ -204,7 +254,7 @@ func (s *Searcher) outlook(cfg *search.FindConfig, near search.Probe) search.Out
 		b.Requests = 0 // how many that is follows from the first of them
 	case b.Work > 0:
 		around := (search.Warmup + search.Drain) * near.Residence * rate
-		paid, b.Requests = b.InRequests(s.work/float64(s.sent), around, cfg.Count)
+		paid, b.Requests = b.InRequests(s.work/float64(s.sent), around, cfg.Count, cfg.Along != nil)
 	}
 	o := search.Forecast(cfg.Residence, s.served, b)
 	if near.Load > 0 {
@@ -256,7 +306,7 @@ func (s *Searcher) Result(c search.Capacity, objective slo.Spec) *result.Capacit
 		}
 		r.Trail = append(r.Trail, result.CapacityProbe{
 			Point: int(s.probed[i].Point), Stage: step.Stage, Load: step.Load, Requests: step.Seen.N,
-			Violations: step.Seen.Violations, Due: due, Stability: step.Seen.Stability, Excluded: step.Seen.Invalid, Counted: step.Counted,
+			Violations: step.Seen.Violations, Due: due, Stability: step.Seen.Stability, Excluded: step.Seen.Invalid || step.Seen.Partial, Counted: step.Counted,
 		})
 	}
 	return r
@@ -321,6 +371,9 @@ func (s *Searcher) Find(ctx context.Context, what Goal) (*result.Capacity, error
 	if s.budget == 0 {
 		cfg.Budget.Requests, cfg.Budget.Work = search.EnoughRequests, search.EnoughWork
 		cfg.Count = what.Twin == nil && what.Verify == 0 && s.session.Target.Kind == plan.KindSim && !slices.ContainsFunc(what.Objective.All(), func(l slo.Limit) bool { return l.Metric == metric.Stall })
+		if s.alone() {
+			cfg.Along = s.Along
+		}
 	}
 	if what.Verify > 0 {
 		c, err := search.Verify(ctx, cfg, what.Verify, s.Probe)
@@ -334,14 +387,23 @@ func (s *Searcher) Find(ctx context.Context, what Goal) (*result.Capacity, error
 	}
 	s.view.ShowLine("budget: " + s.outlook(&cfg, search.Probe{}).String())
 	centred, near := false, search.Probe{}
-	c, err := search.Find(ctx, cfg, func(ctx context.Context, p search.Probe) (search.Seen, error) {
-		if p.Stage == search.Centre && !centred {
-			centred = true
-			near = p
-			o := s.outlook(&cfg, near)
-			s.forecast = &result.Forecast{Requests: o.Requests, HalfWidth: search.Known(o.HalfWidth)}
-			s.view.ShowLine("budget: " + o.String())
+	tell := func(p search.Probe) { // what it can give, once it is known about where the limit is
+		if p.Stage != search.Centre || centred {
+			return
 		}
+		centred, near = true, p
+		o := s.outlook(&cfg, near)
+		s.forecast = &result.Forecast{Requests: o.Requests, HalfWidth: search.Known(o.HalfWidth)}
+		s.view.ShowLine("budget: " + o.String())
+	}
+	if along := cfg.Along; along != nil {
+		cfg.Along = func(ctx context.Context, p []search.Probe) ([]search.Seen, error) {
+			tell(p[len(p)/2])
+			return along(ctx, p)
+		}
+	}
+	c, err := search.Find(ctx, cfg, func(ctx context.Context, p search.Probe) (search.Seen, error) {
+		tell(p)
 		return s.Probe(ctx, p)
 	})
 	switch {

@@ -36,6 +36,11 @@ type Load struct {
 	Warmup      time.Duration // before it; plan.AutoWarmup for auto
 	Stage       string        // what the point is for, "" for nothing special
 	GiveUp      bool          // an open loop that is hopeless may end early
+
+	// Decided ends a load that is counted, see [search.Probe]; Claims are those whose
+	// violations it is told.
+	Claims  []slo.Claim
+	Decided func(violations []int, left int) bool
 }
 
 // Session is a run directory to which points are added one after the other,
@@ -91,6 +96,7 @@ type earlier struct {
 type Measured struct {
 	result.Point
 	Index  int
+	window *windowSeen    // of a load that was looked at while it went on, nil of others
 	Extent measure.Extent // of all that was recorded of it
 	claims func([]slo.Claim, int) measure.Violations
 }
@@ -350,12 +356,21 @@ func (s *Session) Count(ctx context.Context, l Load) (*Measured, error) {
 	hard := s.plan.Load
 	hard.Rate, hard.Concurrency, hard.Requests, hard.Duration, hard.Warmup = l.Rate, l.Concurrency, l.Requests, l.Duration, l.Warmup
 	kept := &keptRecords{point: index, rows: true}
-	fold, err := s.runner.inMemory(ctx, s.plan, s.Target, &hard, index, kept, plannedAs{what: l, light: s.light, store: s.memory()})
+	inner, stop := context.WithCancel(ctx)
+	defer stop()
+	var seen *windowSeen
+	if l.Decided != nil && l.Rate > 0 {
+		hard.Requests, hard.Duration = 0, seconds(float64(l.Requests)/l.Rate)
+		seen = l.watched(int64(l.Warmup), int64(l.Warmup+hard.Duration))
+		seen.stop = stop
+		kept.windows = []*windowSeen{seen}
+	}
+	fold, err := s.runner.inMemory(inner, s.plan, s.Target, &hard, index, kept, plannedAs{what: l, light: s.light, store: s.memory()})
 	if err != nil {
 		return nil, err
 	}
 	m := s.measured(fold, index)
-	m.Index, m.Extent.Events = Unrecorded, kept.chunks
+	m.Index, m.Extent.Events, m.window = Unrecorded, kept.chunks, seen
 	return m, ctx.Err()
 }
 
@@ -363,7 +378,7 @@ func (s *Session) Count(ctx context.Context, l Load) (*Measured, error) {
 const Unrecorded = -1
 
 func (s *Session) measured(fold *measure.Fold, index int32) *Measured {
-	m := &Measured{fold.Point(), int(index), fold.Extent(), fold.Violations}
+	m := &Measured{Point: fold.Point(), Index: int(index), Extent: fold.Extent(), claims: fold.Violations}
 	if e := m.Metrics.SummaryOf(metric.E2E); e != nil && e.Mean != nil {
 		if took := int64(*e.Mean * 1e6); s.light == 0 || took < s.light {
 			s.light = took

@@ -81,6 +81,10 @@ func (r *Runner) inMemory(ctx context.Context, p *plan.Plan, t *target.Target, l
 		look = &looker{want: l.Until, longest: int64(p.Budget), inTime: true, records: kept.records, index: index, setup: setup, say: r.showLine}
 		cfg.Extend = look.extend
 	}
+	giveUp(&cfg, as.what, l, setup.Residence, src.meanTurns(&p.Ask))
+	for _, w := range kept.windows {
+		w.arrivals, cfg.Arrivals = cfg.Arrivals, w
+	}
 	core := load.NewCore(cfg)
 	world := virtual(p, t, src, kept, index, nil)
 	load.Run(ctx, core, world)
@@ -106,8 +110,9 @@ func (r *Runner) inMemory(ctx context.Context, p *plan.Plan, t *target.Target, l
 // journal, in a directory that is removed in the end.
 type keptRecords struct {
 	point   int32
-	rows    bool  // alone: chunks are counted and not kept
-	chunks  int64 // that were counted
+	rows    bool          // alone: chunks are counted and not kept
+	chunks  int64         // that were counted
+	windows []*windowSeen // that are looked at as their requests end
 	frames  []record.Frame
 	size    int // bytes of what is in memory
 	journal *record.Journal
@@ -150,6 +155,9 @@ func (k *keptRecords) Chunk(c record.Chunk) {
 
 // Done implements [record.Sink].
 func (k *keptRecords) Done(r *record.Row) {
+	for _, w := range k.windows {
+		w.end(r)
+	}
 	if k.journal != nil {
 		k.journal.Done(r)
 		k.keepUp()

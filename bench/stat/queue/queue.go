@@ -121,6 +121,14 @@ func (q *Queue) Warm(until float64) {
 	}
 }
 
+// Rest lets time count from the last arrival on; who is being served stays so.
+func (q *Queue) Rest() {
+	for i := range q.free {
+		q.free[i] -= q.now
+	}
+	q.Closed, q.now = q.Closed-q.now, 0
+}
+
 // TTFTs are those of the next n jobs.
 func (q *Queue) TTFTs(n int) []float64 {
 	out := make([]float64, n)

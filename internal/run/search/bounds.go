@@ -149,7 +149,7 @@ func (f *search) leastLow() int {
 func (f *search) low() float64 {
 	first := math.Inf(1)
 	for _, s := range f.cap.Trail {
-		if s.Seen.counts() && (f.exceeds(&s.Seen, 1) || s.Seen.Stability == stat.Unstable || s.Load == f.hi) {
+		if s.Load == f.hi || s.Seen.counts() && (f.exceeds(&s.Seen, 1) || s.Seen.Stability == stat.Unstable) {
 			first = min(first, s.Load)
 		}
 	}
@@ -169,12 +169,13 @@ func (f *search) lookLow() {
 	if !(load > 0) {
 		return
 	}
-	n := f.afford([]float64{load}, 0)
-	if n < f.leastLow() {
+	p := f.looking(load)
+	if p.Requests < f.leastLow() {
 		return
 	}
 	reason := f.cap.Reason
-	s, ok := f.look(Probe{Load: load, Requests: min(n, 3*f.leastLow()), Stage: Verifying})
+	p.Requests = min(p.Requests, 3*f.leastLow())
+	s, ok := f.look(p)
 	if !ok {
 		return
 	}
@@ -200,6 +201,7 @@ func (f *search) lookLow() {
 		if f.cap.Estimate > 0 && f.cap.Lower < load { // the look says more than the fit
 			f.cap.Lower, f.cap.Margin = load, 1-load/f.cap.Estimate
 		}
+		f.show(&p)
 	}
 }
 
@@ -238,12 +240,24 @@ func (f *search) floor() bool {
 	for _, s := range f.cap.Trail {
 		lightest = min(lightest, s.Load)
 	}
-	reason := f.cap.Reason
+	reason, above := f.cap.Reason, FloorOf{}
 	for look := range floorLooks + 1 {
 		at, worst := f.floorBelow(top)
 		if at.N == 0 { // what is known is of higher loads
 			at, worst = f.floorBelow(lightest)
 			at.Load, at.N, at.Lower = top, 0, 0
+		}
+		// A single server has a queue at a load that leaves it idle mostly: where it costs
+		// little, a lighter one is to show the same.
+		if at.Lower > f.cfg.eps(at.Claim) && f.cfg.Count && above.N == 0 {
+			above, top = at, f.whole(top/4)
+			continue
+		}
+		if above.N > 0 && float64(at.N) >= 20/f.cfg.eps(at.Claim) { // so many tell 2 % from 1
+			if worst < 1 {
+				break // the load has a part in it
+			}
+			at = above
 		}
 		if at.Lower > f.cfg.eps(at.Claim) {
 			f.cap.Floor = at
@@ -260,11 +274,12 @@ func (f *search) floor() bool {
 			want = 0
 		}
 		want = int(f.cfg.requests(float64(want), at.Claim))
-		n := min(want, f.afford([]float64{at.Load}, 1-share-f.spent()), f.afford([]float64{at.Load}, 0))
-		if n < leastFloor {
+		p := Probe{Load: at.Load, Stage: Floor, Counted: f.costly(at.Load, want, Warmup)}
+		p.Requests = min(want, f.affordProbe(&p, 1-share-f.spent()), f.affordProbe(&p, 0))
+		if p.Requests < leastFloor {
 			break
 		}
-		if _, ok := f.look(Probe{Load: at.Load, Requests: n, Stage: Floor}); !ok {
+		if _, ok := f.look(p); !ok {
 			return false
 		}
 	}

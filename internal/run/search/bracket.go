@@ -64,7 +64,11 @@ func (f *search) bracket() bool {
 		f.cap.Reason = "the limits hold at every load tried"
 		return false
 	}
-	for range bisections {
+	times := bisections
+	if f.cfg.along() { // a staircase costs less than a bisection
+		times--
+	}
+	for range times {
 		middle := f.whole(math.Sqrt(f.lo * f.hi))
 		if middle <= f.lo || middle >= f.hi {
 			break
@@ -90,11 +94,32 @@ func (f *search) bracketRequests(load float64) int {
 
 // tryBracket measures a load if the budget pays it.
 func (f *search) tryBracket(stage string, load float64, n int) (Seen, bool) {
-	if f.afford([]float64{load}, 0) < n {
+	p := Probe{Load: load, Requests: n, Residences: bracketWarmup, Stage: stage, Counted: f.costly(load, n, bracketWarmup)}
+	if p.Counted {
+		p.Decided = func(violations []int, left int) bool { return f.decided(violations, left, n) }
+	}
+	if f.affordProbe(&p, 0) < n {
 		f.cap.Reason = "the budget ended while the limit was being bracketed"
 		return Seen{}, false
 	}
-	return f.look(Probe{Load: load, Requests: n, Residences: bracketWarmup, Stage: stage})
+	return f.look(p)
+}
+
+// decided says that it is known whether a window of about n requests is far beyond a limit:
+// those that have not ended are too few to change it.
+func (f *search) decided(violations []int, left, n int) bool {
+	not := left >= 0 && f.cfg.Joint == 0
+	for i, eps := range f.cfg.Eps {
+		if eps == 0 {
+			continue
+		}
+		most := odds(eps, beyond) * float64(n)
+		if float64(violations[i]) > most+1 {
+			return true
+		}
+		not = not && float64(violations[i]+left) <= most-1
+	}
+	return not
 }
 
 // descend halves a load that is too high from one request at a time on: a server of one

@@ -45,10 +45,14 @@ const (
 	// EnoughRequests is a budget that gives an interval of about ±5 %.
 	EnoughRequests = 145_000
 	// EnoughWork is what a search on a simulated target may take of a processor.
-	EnoughWork = 7.5e6
+	EnoughWork = 1e7
 	// Warmup is the length of a warm-up in mean residence times: the share of
 	// violations needs 8 to 12 of them from empty, longer than means do.
 	Warmup = 10
+	// alongWarmup is that of a load that follows a lighter one near it on a system that was
+	// not emptied, and firstWarmup that of the first, which is below the limit: shares are
+	// then as after Warmup, see TestCountAlong.
+	alongWarmup, firstWarmup = 3, 6
 	// Blocks is into how many blocks a window is divided.
 	Blocks = 10
 	// Drain is about how long a window's last requests are followed, in
@@ -74,13 +78,62 @@ func (f *search) afford(loads []float64, spare float64) int {
 	return f.affordAt(f.work(), loads, spare)
 }
 
+// affordProbe is how many requests the budget pays of a probe, with a share of the whole
+// left over.
+func (f *search) affordProbe(p *Probe, spare float64) int {
+	each := f.work()
+	if p.Counted {
+		each *= CountedWork
+	}
+	return f.affordAt(each, []float64{p.Load}, spare)
+}
+
+// looking is a long look at a load, of all requests that the budget pays: counted where
+// that can be, for what it says of the load hangs on how many they are.
+func (f *search) looking(load float64) Probe {
+	p := Probe{Load: load, Stage: Verifying, Counted: f.cfg.Count}
+	if p.Counted {
+		p.Requests = f.affordProbe(&p, shownShare)
+	} else {
+		p.Requests = f.affordProbe(&p, 0)
+	}
+	return p
+}
+
+// shownShare is the share of a budget of work that is kept for some requests to be recorded
+// at the load that is quoted, where the look at it was counted; mostShown is how many at most.
+const shownShare, mostShown = 0.1, 3000
+
+// show records them.
+func (f *search) show(look *Probe) {
+	if !look.Counted || f.work() == 0 {
+		return
+	}
+	n := shownShare*f.cfg.Budget.Work/f.work() - (bracketWarmup+Drain)*f.residenceAt(look.Load)*f.rate(look.Load)
+	f.look(Probe{Load: look.Load, Requests: int(min(mostShown, max(lightRequests, n))), Residences: bracketWarmup, Stage: Shown})
+}
+
 // affordMain is the same of the loads that are fitted.
 func (f *search) affordMain(loads []float64) int {
 	if f.cfg.Count {
-		return f.affordAt(f.work()*CountedWork, loads, spareCounted)
+		return f.affordAt(f.counting(), loads, spareCounted)
 	}
 	return f.afford(loads, spareVerify)
 }
+
+// costly says that recording a probe would take more than its share of a budget of work,
+// where it may be counted instead.
+func (f *search) costly(load float64, requests int, residences float64) bool {
+	if !f.cfg.Count || f.cfg.Budget.Work == 0 {
+		return false
+	}
+	around := (residences + Drain) * f.residenceAt(load) * f.rate(load)
+	return f.work()*(float64(requests)+around) > recordedShare*f.cfg.Budget.Work
+}
+
+// recordedShare is the share of a budget of work that a probe that only shows the way may
+// take to be recorded.
+const recordedShare = 0.02
 
 // affordAt is for requests of so much work each.
 func (f *search) affordAt(each float64, loads []float64, spare float64) int {
@@ -98,16 +151,35 @@ func (f *search) affordAt(each float64, loads []float64, spare float64) int {
 	}
 	if f.cfg.Budget.Work > 0 && each > 0 {
 		left := (f.cfg.Budget.Work*(1-spare) - f.cap.Work) / each
-		for _, load := range loads {
-			left -= f.around(load)
+		for i, load := range loads {
+			left -= f.around(load) * f.lead(i, len(loads))
 		}
 		n = min(n, left/float64(len(loads)))
 	}
 	return int(max(0, min(n, math.MaxInt32)))
 }
 
+// lead is what share of a whole warm-up and drain the i-th of some loads has.
+func (f *search) lead(i, loads int) float64 {
+	switch {
+	case !f.cfg.along() || loads == 1:
+		return 1
+	case i == 0:
+		return float64(firstWarmup+Drain) / (Warmup + Drain) // all are drained once
+	}
+	return float64(alongWarmup) / (Warmup + Drain)
+}
+
 // work is what simulating and recording a request takes, 0 while that is not known.
 func (f *search) work() float64 { return f.worked / float64(max(f.sent, 1)) }
+
+// counting is what simulating a request takes that is fitted: it is counted where it may be.
+func (f *search) counting() float64 {
+	if f.cfg.Count {
+		return f.work() * CountedWork
+	}
+	return f.work()
+}
 
 // around is about how many requests come before and after a window at a load.
 func (f *search) around(load float64) float64 {
@@ -118,12 +190,16 @@ func (f *search) around(load float64) float64 {
 // and around is how many come before and after a window; worth is as how many recorded
 // ones they are to the interval, where those of the loads that are fitted are counted
 // alone. Both are bounded by Budget.Requests.
-func (b Budget) InRequests(each, around float64, counted bool) (paid, worth int) {
+func (b Budget) InRequests(each, around float64, counted, along bool) (paid, worth int) {
 	n := b.Work/each - probes*around
 	worths := n
 	if counted {
-		fitted := (1-spareCounted-beforeMain)*b.Work/each/CountedWork - mainLoads*around
-		n = fitted + (spareCounted+beforeMain)*b.Work/each - (probes-mainLoads)*around
+		warmups := float64(mainLoads)
+		if along {
+			warmups = mainAlong
+		}
+		fitted := (1-spareCounted-beforeMain)*b.Work/each/CountedWork - warmups*around
+		n = fitted + spareCounted*b.Work/each/CountedWork
 		worths = fitted / (1 - spareVerify - beforeMain)
 	}
 	most := math.Inf(1)
@@ -147,12 +223,27 @@ func (f *search) total(load float64) float64 {
 		left := b - f.cap.Seconds - probes*f.seconds(load, 0)
 		n = min(n, float64(f.cap.Requests)+max(0, left)*f.rate(load))
 	}
-	if each := f.work(); f.cfg.Budget.Work > 0 && each > 0 {
-		left := (f.cfg.Budget.Work-f.cap.Work)/each - probes*f.around(load)
+	if each := f.counting(); f.cfg.Budget.Work > 0 && each > 0 {
+		left := (f.cfg.Budget.Work-f.cap.Work)/each - f.probes()*f.around(load)
 		n = min(n, float64(f.cap.Requests)+max(0, left))
 	}
 	return n
 }
+
+// probes is about how many warm-ups there are from the staircases on.
+func (f *search) probes() float64 {
+	if f.cfg.along() {
+		return probesAlong
+	}
+	return probes
+}
+
+// probesAlong is that number where only the first of a staircase and of a leg begins with
+// an empty system.
+const (
+	probesAlong = 1 + (2*(firstWarmup+Drain)+2*(stairs-1)*alongWarmup)/float64(Warmup+Drain) + mainAlong
+	mainAlong   = (legs*(firstWarmup+Drain) + (mainLoads-legs)*alongWarmup) / float64(Warmup+Drain)
+)
 
 // Outlook is what a budget can give, as far as it is known beforehand.
 type Outlook struct {

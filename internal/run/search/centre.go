@@ -32,13 +32,15 @@ func (f *search) centre() bool {
 	for round := range maxRounds {
 		width := f.width(f.centred)
 		loads := f.staircase(width)
-		if f.afford(loads, spareMain+spareVerify) < n {
+		if f.affordAt(f.counting(), loads, spareMain+spareVerify) < n {
 			if round > 0 {
 				break
 			}
-			most := f.afford(loads, spareVerify) / 2
+			most := f.affordAt(f.counting(), loads, spareVerify) / 2
 			if f.cfg.Budget.Work > 0 { // where warm-ups take most of it, the main loads are to have the rest
-				most = min(most, max(n, int(f.around(f.centred)/4)))
+				if most = min(most, max(n, int(f.around(f.centred)/4))); f.cfg.along() {
+					most = min(most, n)
+				}
 			}
 			if n = most; n < leastStair {
 				f.cap.Reason = tooSmall
@@ -46,10 +48,9 @@ func (f *search) centre() bool {
 			}
 		}
 		from := len(f.cap.Trail)
-		for _, i := range f.rng.Perm(len(loads)) {
-			if _, ok := f.look(Probe{Load: loads[i], Requests: n, Stage: Centre}); !ok {
-				return false
-			}
+		step := Probe{Requests: n, Stage: Centre, Counted: f.cfg.Count}
+		if !f.lookAt(f.shuffled(loads), step) {
+			return false
 		}
 		shift := f.shift(f.cap.Trail[from:], width)
 		f.centred *= math.Exp(shift)

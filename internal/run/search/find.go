@@ -27,6 +27,7 @@ const (
 	Centre    = "centre"    // staircases around the limit
 	Main      = "main"      // the loads that are fitted
 	Verifying = "verifying" // a long look at the load to be quoted
+	Shown     = "shown"     // some requests at the load to be quoted, where the long look is counted alone
 	Flank     = "flank"     // loads above one that is only verified
 	Floor     = "floor"     // a light load, where violations have another cause than the load
 )
@@ -42,6 +43,11 @@ type Probe struct {
 	Stage      string
 	Leg        int  // launches, where they can be had, change with it
 	Counted    bool // its violations are counted, and nothing of it is recorded
+	// Decided says that the probe may end, by the violations of each limit so far, and by
+	// how many requests of its window have not ended, -1 while more of them are to come.
+	// What ends so is no evidence. Of loads that are counted along it is asked at the end of
+	// each window, and says that those behind it need not be looked at. nil: never.
+	Decided func(violations []int, left int) bool
 
 	// Estimate and Interval are what the search would say by now, 0 while it
 	// could not. They are for whoever watches: no load follows from them.
@@ -66,10 +72,11 @@ type Seen struct {
 	Stability  stat.Stability
 	Failed     bool // the target died
 	Invalid    bool // the instrument failed: the window says nothing of the target
+	Partial    bool // it ended as soon as [Probe.Decided] said so: it showed the way, and is no evidence
 }
 
 // counts says that a window is evidence.
-func (s *Seen) counts() bool { return s.N > 0 && !s.Failed && !s.Invalid }
+func (s *Seen) counts() bool { return s.N > 0 && !s.Failed && !s.Invalid && !s.Partial }
 
 // blocks of a claim's violations.
 func (s *Seen) blocks(claim int) []int {
@@ -136,7 +143,13 @@ type FindConfig struct {
 	// Count has the loads that are fitted counted alone, as can be had where they are
 	// simulated: that takes a fraction of the work, and the budget pays more requests.
 	Count bool
+	// Along counts loads one after the other on a system that is not emptied between, so
+	// that only the first needs a whole warm-up. nil: each begins with an empty one.
+	Along func(context.Context, []Probe) ([]Seen, error)
 }
+
+// along says that loads may be counted one after the other.
+func (c *FindConfig) along() bool { return c.Count && c.Along != nil && !c.Closed }
 
 // claims are the indices of what is claimed.
 func (c *FindConfig) claims() (list []int) {
@@ -300,7 +313,7 @@ type search struct {
 	lo, hi    float64 // highest load that seemed to hold, lowest that did not; 0 if none
 	died      bool
 	centred   float64 // the middle of the staircases
-	sent      int     // requests that were recorded, and what they took
+	sent      int     // requests, and what they took or would have, had all been recorded
 	worked    float64
 }
 
@@ -315,7 +328,7 @@ func (f *search) look(p Probe) (s Seen, ok bool) {
 		if s, ok = f.lookOnce(p); !ok || !s.Invalid || i == again {
 			return s, ok
 		}
-		if f.afford([]float64{p.Load}, 0) < p.Requests {
+		if f.affordProbe(&p, 0) < p.Requests {
 			return s, ok
 		}
 	}
@@ -338,6 +351,55 @@ func (f *search) lookOnce(p Probe) (s Seen, ok bool) {
 	if err != nil {
 		return s, f.stop(err)
 	}
+	return f.take(p, s)
+}
+
+// lookAt measures loads of a stage, in that order where they are counted along.
+func (f *search) lookAt(loads []float64, p Probe) bool {
+	if !f.cfg.along() || len(loads) == 1 {
+		for _, load := range loads {
+			p.Load = load
+			if _, ok := f.look(p); !ok {
+				return false
+			}
+		}
+		return true
+	}
+	if err := f.ctx.Err(); err != nil {
+		return f.stop(err)
+	}
+	probes := make([]Probe, len(loads))
+	for i, load := range loads {
+		p.Load, p.Blocks, p.Residence, p.Residences = load, Blocks, f.residenceAt(load), alongWarmup
+		if i == 0 {
+			p.Residences = firstWarmup
+		}
+		probes[i] = p
+	}
+	for i := range probes {
+		probes[i].Decided = func(violations []int, _ int) bool {
+			for k, eps := range f.cfg.Eps {
+				if eps > 0 && float64(violations[k]) > odds(eps, pointless)*float64(p.Requests) {
+					return true
+				}
+			}
+			return false
+		}
+	}
+	seen, err := f.cfg.Along(f.ctx, probes)
+	if err != nil {
+		return f.stop(err)
+	}
+	for i := range seen { // of the first of them at least
+		if _, ok := f.take(probes[i], seen[i]); !ok {
+			return false
+		}
+	}
+	return true
+}
+
+// take keeps what a probe showed. ok is false when nothing more can be measured.
+func (f *search) take(p Probe, s Seen) (_ Seen, ok bool) {
 	if s.Load == 0 {
 		s.Load = p.Load
 	}
@@ -345,9 +407,11 @@ func (f *search) lookOnce(p Probe) (s Seen, ok bool) {
 	f.cap.Requests += s.N
 	f.cap.Seconds += s.Seconds
 	f.cap.Work += s.Work
-	if !p.Counted {
-		f.sent, f.worked = f.sent+s.Sent, f.worked+s.Work
+	worked := s.Work
+	if p.Counted {
+		worked /= CountedWork
 	}
+	f.sent, f.worked = f.sent+s.Sent, f.worked+worked
 	if s.Failed {
 		f.died = true
 		f.cap.Reason = fmt.Sprintf("the target failed at a load of %.4g", p.Load)
@@ -372,10 +436,17 @@ func (f *search) stop(err error) bool {
 // odds is the share whose odds are so many times those of eps.
 func odds(eps, times float64) float64 { return times * eps / (1 - eps + times*eps) }
 
+// beyond is how many times the odds that may violate a limit are far beyond it.
+const beyond = 5
+
+// pointless is from how many times the odds on loads that are higher tell nothing more of
+// where the limit is.
+const pointless = 15
+
 // hot says that a probe is far beyond a limit.
 func (f *search) hot(s *Seen) bool {
 	for _, claim := range f.cfg.claims() {
-		if s.share(claim) > odds(f.cfg.eps(claim), 5) {
+		if s.share(claim) > odds(f.cfg.eps(claim), beyond) {
 			return true
 		}
 	}

@@ -16,6 +16,9 @@ const (
 	// 70 % of searches of 80,000 requests ended with a quote, with 60 % nearly
 	// all, and quotes were too high as rarely.
 	firstLook = 0.6
+	// mostVerify is how many times the least a look takes at the most where nobody set a
+	// budget: it passes or not.
+	mostVerify = 8
 	// stepDown is what a failed look lowers the load by at least.
 	stepDown = 0.98
 )
@@ -53,20 +56,23 @@ type Verification struct {
 // others, and the next is at least 2 % lower.
 func (f *search) verify() {
 	for attempt := range attempts {
-		load := tidyBelow(f.cap.Lower)
-		if f.cfg.Closed {
-			load = max(1, math.Floor(f.cap.Lower))
+		load := f.below(f.cap.Lower)
+		p := f.looking(load) // should all of these fail, a look far below is left
+		p.Requests -= f.leastLow()
+		if attempt < attempts-1 && firstLook*float64(p.Requests) >= float64(f.leastVerify()) {
+			p.Requests = int(firstLook * float64(p.Requests))
 		}
-		n := f.afford([]float64{load}, 0) - f.leastLow() // should all of these fail, a look far below is left
-		if attempt < attempts-1 && firstLook*float64(n) >= float64(f.leastVerify()) {
-			n = int(firstLook * float64(n))
-		}
-		if n < f.leastVerify() {
+		if p.Requests < f.leastVerify() {
 			f.cap.Reason = "the budget ended before a look at the lower limit passed"
 			return
 		}
+		if f.cfg.Count {
+			p.Requests = min(p.Requests, mostVerify*f.leastVerify())
+			load = f.below(min(f.cap.Lower, f.passable(p.Requests)))
+			p.Load = load
+		}
 		binding, before := f.cap.Binding, f.cap.Lower
-		s, ok := f.look(Probe{Load: load, Requests: n, Stage: Verifying})
+		s, ok := f.look(p)
 		if !ok {
 			return
 		}
@@ -79,6 +85,7 @@ func (f *search) verify() {
 		f.cap.Verified = v
 		if v.Passed {
 			f.cap.Quote = load
+			f.show(&p)
 			return
 		}
 		if f.fit(); f.cap.Estimate == 0 {
@@ -88,6 +95,30 @@ func (f *search) verify() {
 		f.cap.Margin = 1 - f.cap.Lower/f.cap.Estimate
 	}
 	f.cap.Reason = fmt.Sprintf("%d looks at the lower limit failed", attempts)
+}
+
+// below is a load that can be put and is not above one.
+func (f *search) below(load float64) float64 {
+	if f.cfg.Closed {
+		return max(1, math.Floor(load))
+	}
+	return tidyBelow(load)
+}
+
+// passable is the load at which a look of so many requests passes mostly, by the fit of
+// the limit that binds: few requests show less of a share than many.
+func (f *search) passable(requests int) float64 {
+	fit, eps := f.curveOf(f.cap.Binding, Centre, Main, Verifying), f.cfg.eps(f.cap.Binding)
+	if fit.Reason != "" || !(fit.B > 0) {
+		return f.cap.Lower
+	}
+	// share + k·√share = eps, where k is what the limit of the blocks takes in standard
+	// errors, and one more of them.
+	level := 1 - (1-f.cfg.Level)/2/attempts
+	k := (stat.StudentQuantile(level, Blocks-1) + 1) * math.Sqrt(fit.Phi/float64(requests))
+	root := (math.Sqrt(k*k+4*eps) - k) / 2
+	share := root * root
+	return f.cap.Estimate * math.Exp((math.Log(share/(1-share))-math.Log(eps/(1-eps)))/fit.B)
 }
 
 // blocksUpper is a one-sided upper limit of a share by the spread of its

@@ -1,0 +1,49 @@
+package measure
+
+import (
+	"math"
+
+	"pitot/internal/data/metric"
+	"pitot/internal/data/record"
+	"pitot/internal/slo"
+)
+
+// OfRow is a request that has ended as an objective sees it, by its row alone: its gaps
+// are not known.
+func OfRow(r *record.Row) slo.Request {
+	return &ended{r.Outcome == record.OK, r.Class, LatencyOf(r, &Events{})}
+}
+
+// ended is such a request.
+type ended struct {
+	ok      bool
+	class   string
+	latency Latency
+}
+
+// Class implements [slo.Request].
+func (e *ended) Class() string { return e.class }
+
+// OK implements [slo.Request].
+func (e *ended) OK() bool { return e.ok }
+
+// Value implements [slo.Request].
+func (e *ended) Value(name metric.Name) float64 {
+	x, st := 0., Known
+	switch name {
+	case metric.TTFT:
+		x, st = e.latency.TTFT(Response, record.Unset)
+	case metric.TTFA:
+		x, st = e.latency.TTFA(Response, record.Unset)
+	case metric.TPOT:
+		x, st = e.latency.TPOT(record.Unset)
+	case metric.E2E:
+		x, st = e.latency.E2E(Response, record.Unset)
+	default:
+		return math.NaN()
+	}
+	if st != Known {
+		return math.NaN()
+	}
+	return x
+}

@@ -1,0 +1,70 @@
+package run
+
+import (
+	"pitot/internal/data/record"
+	"pitot/internal/measure"
+	"pitot/internal/slo"
+)
+
+// windowSeen is a window of an open loop that is looked at while its requests come due and
+// end. It stands before the arrivals of its load.
+type windowSeen struct {
+	t0, t1     int64 // nanoseconds
+	arrivals   interface{ Next() int64 }
+	claims     []slo.Claim
+	violations []int // of each claim, so far
+	decide     func(violations []int, left int) bool
+	stop       func() // ends the load once it is decided; nil: it is asked for elsewhere
+
+	due, ended int
+	complete   bool  // all of its requests are known
+	took       int64 // nanoseconds, of those that ended
+	decided    bool
+}
+
+// watched is the window of a load as it is looked at.
+func (l *Load) watched(t0, t1 int64) *windowSeen {
+	return &windowSeen{t0: t0, t1: t1, claims: l.Claims, violations: make([]int, len(l.Claims)), decide: l.Decided}
+}
+
+// Next gives the next arrival.
+func (w *windowSeen) Next() int64 {
+	at := w.arrivals.Next()
+	switch {
+	case at >= w.t1:
+		w.complete = true
+	case at >= w.t0:
+		w.due++
+	}
+	return at
+}
+
+// end takes in a request that has ended.
+func (w *windowSeen) end(r *record.Row) {
+	if r.Due < w.t0 || r.Due >= w.t1 || w.decided {
+		return
+	}
+	w.ended++
+	w.took += r.Done - r.Due
+	request := measure.OfRow(r)
+	for i, c := range w.claims {
+		if c.Violates(request) {
+			w.violations[i]++
+		}
+	}
+	if w.stop != nil && w.decide(w.violations, w.left()) {
+		w.decided = true
+		w.stop()
+	}
+}
+
+// left is how many of its requests have not ended, -1 while more are to come.
+func (w *windowSeen) left() int {
+	if !w.complete {
+		return -1
+	}
+	return w.due - w.ended
+}
+
+// residence is how long those that ended took, in seconds.
+func (w *windowSeen) residence() float64 { return float64(w.took) / float64(max(w.ended, 1)) / 1e9 }

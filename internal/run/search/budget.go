@@ -45,7 +45,7 @@ const (
 	// EnoughRequests is a budget that gives an interval of about ±5 %.
 	EnoughRequests = 145_000
 	// EnoughWork is what a search on a simulated target may take of a processor.
-	EnoughWork = 1e7
+	EnoughWork = 6.5e6
 	// Warmup is the length of a warm-up in mean residence times: the share of
 	// violations needs 8 to 12 of them from empty, longer than means do.
 	Warmup = 10
@@ -110,8 +110,22 @@ func (f *search) show(look *Probe) {
 		return
 	}
 	n := shownShare*f.cfg.Budget.Work/f.work() - (bracketWarmup+Drain)*f.residenceAt(look.Load)*f.rate(look.Load)
-	f.look(Probe{Load: look.Load, Requests: int(min(mostShown, max(lightRequests, n))), Residences: bracketWarmup, Stage: Shown})
+	if _, ok := f.look(Probe{Load: look.Load, Requests: int(min(mostShown, max(lightRequests, n))), Residences: bracketWarmup, Stage: Shown}); !ok {
+		return
+	}
+	for i := range f.cap.Trail {
+		if s := &f.cap.Trail[i]; !s.Counted && f.exceeds(&s.Seen, 1) {
+			return
+		}
+	}
+	if over := f.whole(max(f.hi, overLimit*f.cap.Estimate)); over > look.Load { // what limits it is told by a load that is beyond
+		f.look(Probe{Load: over, Requests: overRequests, Residences: bracketWarmup, Stage: Beyond})
+	}
 }
+
+// overLimit is how far above the estimate a load is recorded that is beyond the limit, and
+// overRequests how many requests of it.
+const overLimit, overRequests = 1.1, 100
 
 // affordMain is the same of the loads that are fitted.
 func (f *search) affordMain(loads []float64) int {

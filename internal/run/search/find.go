@@ -28,6 +28,7 @@ const (
 	Main      = "main"      // the loads that are fitted
 	Verifying = "verifying" // a long look at the load to be quoted
 	Shown     = "shown"     // some requests at the load to be quoted, where the long look is counted alone
+	Beyond    = "beyond"    // some requests beyond the limit, where none of such a load were recorded
 	Flank     = "flank"     // loads above one that is only verified
 	Floor     = "floor"     // a light load, where violations have another cause than the load
 )

@@ -187,7 +187,13 @@ func Diagnose(c *Case) Diagnosis {
 		d.Primary.Excluded = excluded
 		return d
 	}
-	d.Primary = c.finding(&open[0], confidence(c, open))
+	sure := confidence(c, open)
+	if c.Unasked && sure == Possible && !open[0].measured { // a guess beside twins that would know
+		d.Primary = notKnown(c, "what the client saw fits several causes, and no twin was asked", open)
+		d.Primary.Excluded = excluded
+		return d
+	}
+	d.Primary = c.finding(&open[0], sure)
 	d.Primary.Excluded = excluded
 	for i := range open[1:] {
 		if x := &open[1+i]; x.gain >= open[0].gain/2 && x.among >= 0.5 {

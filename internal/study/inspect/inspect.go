@@ -63,12 +63,12 @@ type Options struct {
 
 // How many requests the twins serve again, and of how many tokens.
 const (
-	asked, askedTokens          = 300, 120_000
+	mostAsked, askedTokens      = 300, 120_000
 	askedQuickly, tokensQuickly = 100, 12_000
 	loadsQuickly                = 2
-	// mostQuickly is how many tokens each twin may have to serve, warm-up included, for a
-	// report that nobody asked to explain: beyond, twins of a search took minutes.
-	mostQuickly = 60_000
+	// mostQuickly is how many tokens of all its loads each twin may have to serve, warm-ups
+	// included, for a report that nobody asked to explain: that takes about three seconds.
+	mostQuickly = 150_000
 )
 
 // Run explains a run that has its records in a directory. Errors are the user's.
@@ -92,8 +92,13 @@ func Run(dir string, measured *result.Run, o Options) (*Explanation, error) {
 		return x, nil
 	}
 	samples := samplesOf(dir)
+	left := mostQuickly
 	for _, i := range loads {
-		x.Points = append(x.Points, point(dir, measured, i, samples[int32(i)], d, o))
+		p, asked := point(dir, measured, i, samples[int32(i)], d, o, &left)
+		if len(x.Points) > 0 && !asked && d != nil && o.Quick {
+			break // the first tells what there is to tell quickly
+		}
+		x.Points = append(x.Points, p)
 	}
 	x.Over = reigns(x.Points)
 	return x, nil
@@ -182,16 +187,17 @@ func symptoms(p *result.Point) (list []explain.Symptom) {
 	return usual
 }
 
-// point explains one.
-func point(dir string, measured *result.Run, i int, samples *telemetry.Samples, d *deploy.Deployment, o Options) Point {
+// point explains one; left is how many tokens twins may still have to serve quickly. asked
+// says whether any were.
+func point(dir string, measured *result.Run, i int, samples *telemetry.Samples, d *deploy.Deployment, o Options, left *int) (_ Point, asked bool) {
 	p := &measured.Points[i]
 	out := pointOf(measured, i)
 	r, err := predict.ReadRun(dir, int32(i))
 	if err != nil {
 		out.NoFinding = "the records tell nothing: " + say.Plain(err.Error())
-		return out
+		return out, false
 	}
-	n, tokens, effort := asked, askedTokens, predict.Thorough
+	n, tokens, effort := mostAsked, askedTokens, predict.Thorough
 	if o.Quick {
 		n, tokens, effort = askedQuickly, tokensQuickly, predict.Brief
 	}
@@ -200,7 +206,8 @@ func point(dir string, measured *result.Run, i int, samples *telemetry.Samples, 
 	told(known, measured, p, d)
 	toldByServer(known, p, samples)
 	var what *predict.WhatIf
-	if first := few(seen, n, tokens); d != nil && !(o.Quick && through(seen, first) > mostQuickly) {
+	if first := few(seen, n, tokens); d != nil && !(o.Quick && through(seen, first) > *left) {
+		*left -= through(seen, first)
 		held := known
 		if first < measuredOf(seen) { // twins that see a part of the load are not held against the server's means of all of it: of a queue that grows they are others
 			held = clientsOf(known)
@@ -224,7 +231,7 @@ func point(dir string, measured *result.Run, i int, samples *telemetry.Samples, 
 	if len(out.Symptoms) == 0 {
 		out.NoFinding = "no answer was streamed: times of tokens are not known"
 	}
-	return out
+	return out, what != nil
 }
 
 // through is how many tokens of answers there are up to so many measured requests, those
@@ -421,7 +428,9 @@ func known(dir string, run *result.Run, at int) Point {
 	if err != nil {
 		return pointOf(run, at)
 	}
-	return point(dir, run, at, samplesOf(dir)[int32(at)], d, Options{Quick: true})
+	left := mostQuickly
+	p, _ := point(dir, run, at, samplesOf(dir)[int32(at)], d, Options{Quick: true}, &left)
+	return p
 }
 
 // Change is a symptom that another cause limits than before.

@@ -36,6 +36,9 @@ func estimated(v plan.Verb, p *plan.Plan) (e estimate.Estimate) {
 // loadText says which loads a verb's plan has.
 func loadText(v plan.Verb, p *plan.Plan) (text string) {
 	kind := " requests/s, " + p.Arrival
+	if p.Conversing() {
+		kind = " conversations/s, " + p.Arrival
+	}
 	if p.Over == "concurrency" || v == plan.VerbRun && !p.Open() {
 		kind = " users who wait for their answers"
 	}
@@ -187,8 +190,14 @@ func givenNumber(x float64) string {
 	if x == math.Trunc(x) {
 		return say.Count(int64(x))
 	}
-	return say.Exact(x)
+	if s := say.Exact(x); len(s) <= mostGiven {
+		return s
+	}
+	return say.Quantity(x) // nobody wrote so many digits: it is a recording's own rate
 }
+
+// mostGiven is how long a number is that somebody may have written.
+const mostGiven = 10
 
 // usd writes a price to the cent.
 func usd(x float64) string {

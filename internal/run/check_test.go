@@ -39,7 +39,7 @@ func TestCheck(t *testing.T) {
 		{[]string{"http://x", "--key-file", "sk-very-secret-key-0123"}, "there is no such file", "--key-env"},
 		{[]string{"http://x", "--workload", filepath.Join(dir, "god.txt")}, "god.txt: no such file or directory", "did you mean " + good},
 		{[]string{"http://x", "--workload", "/nowhere/x"}, "read --workload /nowhere/x: no such file or directory", "ShareGPT JSON"},
-		{[]string{"http://x", "--workload", dir}, "want a regular file", "ShareGPT JSON"},
+		{[]string{"http://x", "--workload", dir}, "the directory has no .json files", ""},
 		{[]string{"http://x", "--workload", empty}, "empty: no request", "ShareGPT JSON"},
 		{[]string{"http://x", "--workload", odd}, "odd.jsonl:1: want an object with one of the keys", "ShareGPT JSON"},
 	} {

@@ -15,6 +15,9 @@ import (
 // itself after a warm-up three times as long as a search takes: a short one is enough where
 // the engine comes from a load near it.
 func TestCountAlong(t *testing.T) {
+	if testing.Short() {
+		t.Skip("simulated requests are slow under the race detector")
+	}
 	objective, err := slo.Parse("p90 ttft<60ms, p90 tpot<12ms")
 	if err != nil {
 		t.Fatal(err)

@@ -44,6 +44,9 @@ func TestLintOfPlans(t *testing.T) {
 // A share of hits that nobody asked for is told, and a prefix of which no block is whole; what
 // was asked for is not.
 func TestLintOfTheCache(t *testing.T) {
+	if testing.Short() {
+		t.Skip("simulated requests are slow under the race detector")
+	}
 	for _, c := range []struct {
 		args []string
 		want string

@@ -63,6 +63,9 @@ const traces = "../workload/testdata/"
 // behind a warm-up, which is its end; --rate stretches the times; a run of the plan that was
 // kept asks the same.
 func TestTraceIsReplayed(t *testing.T) {
+	if testing.Short() {
+		t.Skip("simulated requests are slow under the race detector")
+	}
 	for name, args := range map[string][]string{
 		"mooncake_head100.jsonl": nil,
 		"azure_conv_head200.csv": {"--warmup", "0s"},
@@ -121,6 +124,9 @@ func TestReplayOnSockets(t *testing.T) {
 // its blocks say were there before: those in front of the first that was not, but for the
 // last token of a prompt, which is always computed.
 func TestReplayHits(t *testing.T) {
+	if testing.Short() {
+		t.Skip("simulated requests are slow under the race detector")
+	}
 	rows := recordedIn(t, traces+"mooncake_head100.jsonl")[:60]
 	_, dir := mustMeasure(t, "sim:llama-3.2-1b@h200?block_size=16&max_model_len=131072", "--workload", traces+"mooncake_head100.jsonl", "--concurrency", "1", "--requests", "60", "--warmup", "0s", "--seed", "3")
 	seen := map[int64]bool{}

@@ -272,9 +272,11 @@ func (s *scanner) begin() {
 // step goes on behind a damaged frame, of which the header may be known.
 func (s *scanner) step(h header) {
 	end := s.offset + h.size() + h.length
-	next := end
-	if !h.sound || end >= s.size || !s.headerAt(end) {
-		next = s.find(s.offset + 1)
+	next := s.find(s.offset + 1)
+	// A frame that was cut may have whole ones in the place of its payload, even such as
+	// end where it would have.
+	if h.sound && end < s.size && s.headerAt(end) && (next < 0 || next > end) {
+		next = end
 	}
 	switch {
 	case next < 0 && s.torn():

@@ -3,6 +3,7 @@ package workload
 import (
 	"strings"
 	"testing"
+	"unicode/utf8"
 )
 
 // What a file is shows in how it begins.
@@ -40,14 +41,14 @@ func FuzzFields(f *testing.F) {
 		got := map[string]string{}
 		err := fields(raw, func(key, value []byte) { got[string(key)] = string(value) })
 		want, wantErr := parseObject(raw)
-		if wantErr != nil {
-			return // what is no JSON may pass: no more is looked at than where values end
+		if wantErr != nil || !utf8.Valid(raw) {
+			return // what is no JSON may pass, no more is looked at than where values end; broken names are read as they are
 		}
 		if err != nil {
 			t.Fatalf("%q: %v", raw, err)
 		}
 		for key, value := range want {
-			if strings.ToValidUTF8(key, "") == key && got[key] != string(value) {
+			if got[key] != string(value) {
 				t.Fatalf("%q: %s is %q, want %q", raw, key, got[key], value)
 			}
 		}

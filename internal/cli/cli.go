@@ -12,6 +12,7 @@ import (
 	"slices"
 	"strings"
 	"syscall"
+	"time"
 
 	"pitot/internal/plan"
 	"pitot/internal/run"
@@ -40,6 +41,7 @@ type Env struct {
 	Stdout, Stderr io.Writer
 	Environ        []string // NAME=VALUE
 	Getenv         func(string) string
+	Late           func(point int32) time.Duration // see [run.Runner]; nil but where a test starves the client
 }
 
 // verb is one word of the command line.

@@ -87,7 +87,7 @@ func (v *measuring) carryOut(ctx context.Context, e *Env, p *plan.Plan, view *pr
 	if from := p.Provenance(); from != "" {
 		view.ShowLine("settings: " + from)
 	}
-	r := run.Runner{Verb: v.verb, Command: e.Command, Version: versionOf(), Progress: view}
+	r := run.Runner{Verb: v.verb, Command: e.Command, Version: versionOf(), Progress: view, Late: e.Late}
 	s, err := r.Open(ctx, p)
 	if err != nil {
 		return nil, "", err

@@ -26,7 +26,9 @@ type Overview struct {
 	Clean   int // points of which every check passed
 	Aside   int // points with flags that are to be expected, and none else
 	Points  int
-	costs   string // what the column of costs has, for the legend
+	Invalid int      // points that were INVALID and on which nothing rests
+	Why     []string // names of the checks that failed there
+	costs   string   // what the column of costs has, for the legend
 }
 
 // FailedCheck is a check that did not pass at some points.
@@ -513,6 +515,15 @@ func (o *Overview) checks(run *result.Run) {
 	}
 	at := map[check]int{}
 	for i := range run.Points {
+		if run.Capacity != nil && run.Points[i].Verdict == result.Invalid && run.Capacity.Excludes(i) {
+			o.Invalid++
+			for _, c := range run.Points[i].Checks {
+				if c.Status == result.Fail && !slices.Contains(o.Why, c.Name) {
+					o.Why = append(o.Why, c.Name)
+				}
+			}
+			continue
+		}
 		clean, aside := true, false
 		for k := range run.Points[i].Checks {
 			c := &run.Points[i].Checks[k]
@@ -552,7 +563,19 @@ func (o *Overview) passed() string {
 	if o.Aside > 0 {
 		text += fmt.Sprintf("; flags at %d that only showed the way, or lie beyond what is served, are left out", o.Aside)
 	}
+	if o.Invalid > 0 {
+		text += "; " + o.Discarded()
+	}
 	return text
+}
+
+// Discarded says how many windows of a search were INVALID and carry nothing, and why.
+func (o *Overview) Discarded() string {
+	was := "were"
+	if o.Invalid == 1 {
+		was = "was"
+	}
+	return fmt.Sprintf("%s %s INVALID (%s): nothing rests on that", say.Plural(o.Invalid, "window"), was, strings.Join(o.Why, ", "))
 }
 
 func (f *FailedCheck) sentence() string {

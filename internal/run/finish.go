@@ -122,7 +122,7 @@ func finish(dir string, incomplete bool, store *spill.Store) (*result.Run, error
 		p.Seconds.Warmup = float64(s.T0) / 1e9
 		p.Seconds.Window = float64(s.T1-s.T0) / 1e9
 		p.Seconds.Drain = float64(max(0, o.last[i]-s.T1)) / 1e9
-		if o.found != nil && excluded(o.found, k) {
+		if o.found != nil && o.found.Excludes(k) {
 			continue
 		}
 		counted := slices.DeleteFunc(slices.Clone(p.Checks), func(c result.Check) bool { return p.Excused(&c) })
@@ -209,15 +209,6 @@ func plannedHits(run *result.Run) {
 			of["planned_hit_share"] = share
 		}
 	}
-}
-
-// excluded says that a point was INVALID and that what a search claims rests on others:
-// its load was measured again, or only showed the way.
-func excluded(c *result.Capacity, point int) bool {
-	if c.Load == nil && c.Estimate == nil && c.Bounds == nil && c.Floor == nil {
-		return false
-	}
-	return slices.ContainsFunc(c.Trail, func(p result.CapacityProbe) bool { return p.Point == point && p.Excluded })
 }
 
 // together are percentiles over all points, where they are repeats of one load.

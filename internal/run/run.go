@@ -48,6 +48,9 @@ type Runner struct {
 	Version  result.Version
 	Progress Progress    // nil for none
 	Loaded   func(Spent) // called with what each load took, may be nil
+	// Late is by how much the client of a simulated target is late with each request of a
+	// point, and with what it reads; nil: never. So a starved client is simulated.
+	Late func(point int32) time.Duration
 }
 
 // verb is what config.yaml is for.
@@ -427,7 +430,11 @@ func (s *Session) point(ctx context.Context, l *plan.Load, index int32, what Loa
 	var world load.World
 	if t.Kind == "sim" {
 		s.begins(index, &setup)
-		sim := virtual(p, t, src, tap, index, func(at int64, signal telemetry.Signal, x float64) {
+		var sink record.Sink = tap
+		if r.Late != nil {
+			sink = &late{tap, int64(r.Late(index))}
+		}
+		sim := virtual(p, t, src, sink, index, func(at int64, signal telemetry.Signal, x float64) {
 			j.Sample(record.Sample{Point: index, T: at, Source: record.SourceServer, Name: string(signal), Value: x})
 		})
 		world, tellLast = sim, sim.Told

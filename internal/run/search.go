@@ -194,6 +194,9 @@ func example(examples map[string]string) string {
 // note remembers what the live view tells of a probe.
 func (s *Searcher) note(seen *search.Seen) {
 	s.spent += seen.Seconds
+	if seen.Invalid {
+		return
+	}
 	within, over := true, seen.Stability == stat.Unstable
 	for i, c := range s.claims {
 		within = within && float64(seen.Violations[i]) <= c.Share*float64(seen.Due[i])

@@ -1,6 +1,10 @@
 package result
 
-import "pitot/internal/stat"
+import (
+	"slices"
+
+	"pitot/internal/stat"
+)
 
 // Curve is what the points of a sweep say together. Points are named by their
 // index in the run.
@@ -191,6 +195,19 @@ type Verified struct {
 	Passed     bool    `json:"passed"`
 	Refuted    bool    `json:"refuted"` // neither: undecided
 	Attempts   int     `json:"attempts"`
+}
+
+// Excludes says that a point was INVALID and that nothing rests on it: the search has an
+// answer that others carry, or its load was measured again and that counts. A search that
+// claims nothing, and has no other window at a load, stands and falls with it.
+func (c *Capacity) Excludes(point int) bool {
+	claims := c.Load != nil || c.Estimate != nil || c.Bounds != nil || c.Floor != nil
+	for i := range c.Trail {
+		if p := &c.Trail[i]; p.Point == point && p.Excluded {
+			return claims || slices.ContainsFunc(c.Trail, func(o CapacityProbe) bool { return o.Load == p.Load && !o.Excluded && o.Requests > 0 })
+		}
+	}
+	return false
 }
 
 // CapacityProbe is one point of the search.

@@ -179,6 +179,10 @@ func (f *search) lookLow() {
 	if !ok {
 		return
 	}
+	if s.Invalid {
+		f.cap.Reason = fmt.Sprintf("%s; all windows at %.4g were INVALID", reason, load)
+		return
+	}
 	v := Verification{Load: load, N: s.N, Passed: s.counts() && s.Stability != stat.Unstable, Attempts: 1}
 	claims, worst := f.cfg.claims(), math.Inf(-1)
 	for _, claim := range claims {

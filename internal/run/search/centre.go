@@ -99,7 +99,7 @@ func (f *search) shift(steps []Step, width float64) float64 {
 		return min(maxShift, max(-maxShift, math.Log(at/f.centred)))
 	}
 	for _, s := range steps {
-		if f.exceeds(&s.Seen, 2) {
+		if s.Seen.counts() && f.exceeds(&s.Seen, 2) {
 			return -maxShift / 2
 		}
 	}
@@ -120,6 +120,9 @@ func (f *search) exceeds(s *Seen, times float64) bool {
 func (f *search) straddles(steps []Step) bool {
 	above, below := false, false
 	for _, s := range steps {
+		if !s.Seen.counts() {
+			continue
+		}
 		above = above || f.exceeds(&s.Seen, 2)
 		below = below || !f.exceeds(&s.Seen, 1)
 	}

@@ -571,9 +571,31 @@ func (f *search) conclude() Capacity {
 	case f.cap.Estimate == 0:
 		f.cap.AtMost = f.refuted()
 	}
-	f.cap.More = f.cap.Estimate == 0 && f.err == nil && !f.died && f.hi > 0 && f.cap.Floor.Lower == 0 && f.grows() == 0
+	invalid := f.invalid()
+	if invalid != "" && f.err == nil && !f.died && f.cap.Floor.Lower == 0 {
+		f.cap.Reason = invalid
+	}
+	f.cap.More = invalid == "" && f.cap.Estimate == 0 && f.err == nil && !f.died && f.hi > 0 && f.cap.Floor.Lower == 0 && f.grows() == 0
 	f.cap.Dominant = f.dominant()
 	return f.cap
+}
+
+// invalid says that there is no estimate for want of windows that count, "" where that is
+// not why.
+func (f *search) invalid() string {
+	windows, invalid := 0, 0
+	for i := range f.cap.Trail {
+		if s := &f.cap.Trail[i]; s.Load >= f.lo {
+			windows++
+			if s.Seen.Invalid {
+				invalid++
+			}
+		}
+	}
+	if f.cap.Estimate > 0 || 2*invalid <= windows {
+		return ""
+	}
+	return fmt.Sprintf("%d of %d windows from %.4g on were INVALID: they say nothing of the target", invalid, windows, f.lo)
 }
 
 // dominant is the limit violated most at the load nearest the estimate.
@@ -588,7 +610,7 @@ func (f *search) dominant() int {
 	const near = 0.09 // in ln
 	most := make([]int, len(f.cfg.Eps))
 	for _, s := range f.cap.Trail {
-		if s.Seen.Failed || math.Abs(math.Log(s.Load/at)) > near {
+		if s.Seen.Failed || s.Seen.Invalid || math.Abs(math.Log(s.Load/at)) > near {
 			continue
 		}
 		for i, v := range s.Seen.Violations {

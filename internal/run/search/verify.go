@@ -76,6 +76,10 @@ func (f *search) verify() {
 		if !ok {
 			return
 		}
+		if s.Invalid { // it says nothing of the target, and the load is as good as before
+			f.cap.Reason = fmt.Sprintf("all windows at %.4g, the lower limit, were INVALID", load)
+			continue
+		}
 		v := Verification{Load: load, N: s.due(binding), Violations: s.violations(binding), Attempts: attempt + 1}
 		level := 1 - (1-f.cfg.Level)/2/attempts
 		// Blocks that all are alike have no spread; so many requests still leave
@@ -94,7 +98,9 @@ func (f *search) verify() {
 		f.cap.Lower = min(f.cap.Lower, stepDown*before)
 		f.cap.Margin = 1 - f.cap.Lower/f.cap.Estimate
 	}
-	f.cap.Reason = fmt.Sprintf("%d looks at the lower limit failed", attempts)
+	if f.cap.Verified.N > 0 {
+		f.cap.Reason = fmt.Sprintf("%d looks at the lower limit failed", attempts)
+	}
 }
 
 // below is a load that can be put and is not above one.

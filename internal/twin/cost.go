@@ -8,6 +8,7 @@ type Batch struct {
 	Requests int // rows of the batch
 	Tokens   int // that go through the model
 	Logits   int // rows of which the next token is computed
+	Drafts   int // tokens that are drafted for each row when the model is done
 	// Decodes and DecodeContext are the requests that go on with their
 	// answer, and the tokens they look back on in all.
 	Decodes       int

@@ -226,7 +226,7 @@ func (s *simulation) limit(x *Expected) deploy.Limit {
 	}
 	rows := int(math.Round(s.served / max(float64(s.steps), 1)))
 	tokens := int(math.Round(x.MeanStepTokens))
-	batch := twin.Batch{Requests: rows, Tokens: tokens, Logits: rows, Decodes: rows, DecodeContext: int64(float64(rows) * s.context())}
+	batch := twin.Batch{Requests: rows, Tokens: tokens, Logits: rows, Decodes: rows, DecodeContext: int64(float64(rows) * s.context()), Drafts: s.d.Settings.DraftsFor(rows)}
 	if tokens > rows {
 		batch.Prefills = []twin.Chunk{{New: tokens - rows}}
 	}

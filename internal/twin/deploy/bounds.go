@@ -49,17 +49,18 @@ func (d *Deployment) Bounds() Bounds {
 // DecodeFloor is the shortest mean time from one token to the next for n
 // sequences with so much context each, in seconds. In a step weights and KV
 // cache are read once, or the operations done at the peak rate, whichever takes
-// longer; with drafts a step computes them too and gives TokensPerStep tokens.
+// longer; with drafts a step computes them too and gives more tokens.
 // Making drafts is left out.
 func (d *Deployment) DecodeFloor(n int, context float64) float64 {
 	b, h := d.Bounds(), d.hardware()
-	tokens := float64(n) * (1 + h.drafts)
+	drafts := d.Settings.DraftsFor(n)
+	tokens := float64(n) * float64(1+drafts)
 	weights := b.FullFloor
 	if x := &h.expert; x.count > 0 {
 		weights = b.StepFloor + (b.FullFloor-b.StepFloor)*max(x.touched(tokens)-x.perToken, 0)/max(x.count-x.perToken, 1)
 	}
 	read := weights + float64(n)*context*b.KVPerToken/b.Bandwidth
-	return max(read, tokens*b.PrefillToken) / b.Tokens
+	return max(read, tokens*b.PrefillToken) / d.tokensOf(drafts)
 }
 
 // Sequences is how many sequences of a length fit into the KV cache, and how

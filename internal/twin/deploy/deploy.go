@@ -33,6 +33,7 @@ type Deployment struct {
 	Efficiency        Efficiency
 	Settings          vllm.Settings
 	graphs            graphs
+	parallelDrafts    bool                 // parallel_drafting
 	host              catalogue.Host       // what a step costs besides kernels
 	LaunchCV          float64              // coefficient of variation of step times over launches
 	USDPerHour        float64              // of one accelerator
@@ -165,8 +166,8 @@ func (d *Deployment) checkStep() error {
 	n := s.MaxNumSeqs
 	prompt := min(s.MaxNumBatchedTokens, s.MaxModelLen)
 	for _, fullest := range []twin.Batch{
-		{Requests: n, Tokens: s.MaxNumBatchedTokens, Logits: n, Decodes: n, DecodeContext: int64(d.KVTokens())},
-		{Requests: 1, Tokens: prompt, Logits: 1, Prefills: []twin.Chunk{{New: prompt, Context: s.MaxModelLen - prompt}}},
+		{Requests: n, Tokens: s.MaxNumBatchedTokens, Logits: n, Decodes: n, DecodeContext: int64(d.KVTokens()), Drafts: s.NumSpeculativeTokens},
+		{Requests: 1, Tokens: prompt, Logits: 1, Drafts: s.NumSpeculativeTokens, Prefills: []twin.Chunk{{New: prompt, Context: s.MaxModelLen - prompt}}},
 	} {
 		if t := d.hardware().Step(&fullest); t >= longestStep {
 			return say.Errorf("the fullest step of this deployment takes a day or more").WithHint("look at scale and at the efficiencies")
@@ -267,7 +268,10 @@ func (d *Deployment) caveats() {
 		note("weights in %s: %s", d.DType, d.Model.Quantised)
 	}
 	d.Notes = append(d.Notes, d.Model.Caveats...)
-	if k := d.Settings.NumSpeculativeTokens; k > 0 {
+	switch k := d.Settings.NumSpeculativeTokens; {
+	case k > 0 && !d.hasDrafter():
+		note("%d drafts a step by n-grams at an acceptance rate of %v give %.2f tokens a step: each request is taken to have them in every step, and looking them up to take no time. Held against no engine", k, d.Settings.AcceptanceRate, d.TokensPerStep())
+	case k > 0:
 		note("%d drafts a step at an acceptance rate of %v give %.2f tokens a step; the drafter is taken to be one more layer and the model's head, as in EAGLE, whose passes, weights and KV cache are counted. Held against no engine", k, d.Settings.AcceptanceRate, d.TokensPerStep())
 	}
 	if d.ExpertParallel && d.TensorParallel > 1 {

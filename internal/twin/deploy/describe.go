@@ -56,10 +56,10 @@ func (d *Deployment) Residence(input, output, n int) time.Duration {
 	prefill := 0.0
 	for done := 0; done < input; {
 		c := min(input-done, d.Settings.MaxNumBatchedTokens)
-		prefill += h.parts(&twin.Batch{Requests: 1, Tokens: c, Logits: 1, Prefills: []twin.Chunk{{New: c, Context: done}}}).Total()
+		prefill += h.parts(&twin.Batch{Requests: 1, Tokens: c, Logits: 1, Drafts: d.Settings.DraftsFor(1), Prefills: []twin.Chunk{{New: c, Context: done}}}).Total()
 		done += c
 	}
-	decode := h.parts(&twin.Batch{Requests: n, Tokens: n, Logits: n, Decodes: n, DecodeContext: int64(n) * int64(input+output/2)}).Total()
+	decode := h.parts(&twin.Batch{Requests: n, Tokens: n, Logits: n, Decodes: n, DecodeContext: int64(n) * int64(input+output/2), Drafts: d.Settings.DraftsFor(n)}).Total()
 	// While others run, their prompts share the steps.
 	seconds := prefill + float64(output)*(decode+prefill*float64(n-1)/float64(output+1))
 	return time.Duration(min(seconds, 1e9) * 1e9) // of what has an end at all

@@ -1,18 +1,28 @@
 package deploy
 
 import (
+	"fmt"
+	"strconv"
+	"strings"
+
 	"pitot/internal/say"
+	"pitot/internal/twin"
+	"pitot/internal/twin/vllm"
 )
 
 // Speculative decoding: what it gains and what it costs.
 
-// TokensPerStep is how many tokens a step gives a running request in the mean.
+// TokensPerStep is how many tokens a step gives a running request in the mean, where as
+// many are drafted as ever are.
 // With k drafts of which each is accepted with the probability a if those
 // before it were, it is 1 + a + a² + … + a^k (Leviathan, Kalman and Matias,
 // ICML 2023, equation 1); without drafts it is 1.
-func (d *Deployment) TokensPerStep() float64 {
+func (d *Deployment) TokensPerStep() float64 { return d.tokensOf(d.Settings.NumSpeculativeTokens) }
+
+// tokensOf is the same of so many drafts.
+func (d *Deployment) tokensOf(drafts int) float64 {
 	n, power := 1.0, 1.0
-	for range d.Settings.NumSpeculativeTokens {
+	for range drafts {
 		power *= d.Settings.AcceptanceRate
 		n += power
 	}
@@ -28,6 +38,18 @@ func (d *Deployment) checkDrafts() error {
 	case s.AcceptanceRate == open:
 		return say.Errorf("num_speculative_tokens needs acceptance_rate: all that drafts gain depends on it").WithHint("give it as in &acceptance_rate=0.7: the share of first drafts that are accepted, in vLLM's metrics vllm:spec_decode_num_accepted_tokens_per_pos of position 0 ÷ vllm:spec_decode_num_drafts")
 	}
+	if d.parallelDrafts {
+		if s.Drafter == vllm.NGram {
+			return say.Errorf("parallel_drafting needs a drafter, and n-grams have none").WithHint("leave one of the two out")
+		}
+		s.Drafter = vllm.Parallel
+	}
+	if s.Drafter == vllm.NGram && s.NumSpeculativeTokens > 0 { // VllmConfig.__post_init__
+		if asked, _ := strconv.ParseBool(d.Given["async_scheduling"]); asked {
+			return say.Errorf("vLLM does not schedule asynchronously with drafts by n-grams").WithHint("leave async_scheduling out")
+		}
+		s.AsyncScheduling = false
+	}
 	const most = 256
 	if s.NumSpeculativeTokens > most {
 		return say.Errorf("num_speculative_tokens is %d, it must be at most %d", s.NumSpeculativeTokens, most).WithHint("vLLM's drafters make up to about 16")
@@ -35,12 +57,17 @@ func (d *Deployment) checkDrafts() error {
 	return nil
 }
 
+// hasDrafter says that a model of its own makes drafts.
+func (d *Deployment) hasDrafter() bool {
+	return d.Settings.NumSpeculativeTokens > 0 && d.Settings.Drafter != vllm.NGram
+}
+
 // drafter is the number of weights of the drafter that is assumed: one decoder
 // layer with dense feed-forward, in addition to the model's own embedding and head
 // (EAGLE: Li et al., ICML 2024). None without drafts.
 func (d *Deployment) drafter() float64 {
 	m := &d.Model
-	if d.Settings.NumSpeculativeTokens == 0 {
+	if !d.hasDrafter() {
 		return 0
 	}
 	width := m.Intermediate
@@ -53,11 +80,53 @@ func (d *Deployment) drafter() float64 {
 // drafting is the time of all drafts of a step, in seconds: the first pass takes
 // every token of the step, for the drafter has a KV cache too, the others a
 // token for each row. rows is the number of requests, layer what attention and
-// collectives of one layer of the model take, head the time in which the head
-// gives each row a token.
-func (h *hardware) drafting(tokens, rows, layer, head float64) float64 {
-	if h.drafts == 0 {
+// collectives of one layer of the model take. A parallel drafter has all of them in one
+// pass. Without a drafter, and where nothing is drafted, it is 0.
+func (h *hardware) drafting(b *twin.Batch, layer float64) float64 {
+	if h.drafter == vllm.NGram || b.Drafts == 0 {
 		return 0
 	}
-	return h.draft.time(tokens) + (h.drafts-1)*h.draft.time(rows) + h.drafts*(head+layer)
+	tokens, rows, drafts := float64(b.Tokens), float64(b.Requests), float64(b.Drafts)
+	if h.drafter == vllm.Parallel {
+		return h.draft.time(tokens+(drafts-1)*rows) + h.head.time(drafts*rows) + layer
+	}
+	return h.draft.time(tokens) + (drafts-1)*h.draft.time(rows) + drafts*(h.head.time(rows)+layer)
+}
+
+// setMethod sets the drafter by vLLM's name of its method.
+func (d *Deployment) setMethod(v string) error {
+	switch strings.ToLower(v) {
+	case "eagle", "eagle3", "mtp":
+		d.Settings.Drafter = vllm.Sequential
+	case "ngram":
+		d.Settings.Drafter = vllm.NGram
+	default:
+		return say.Errorf("drafts by %q are not modelled", v).WithHint("modelled are eagle, eagle3, mtp and ngram")
+	}
+	return nil
+}
+
+// setParallel sets whether all drafts are made in one pass.
+func (d *Deployment) setParallel(v string) error {
+	yes, err := strconv.ParseBool(v)
+	if err != nil {
+		return fmt.Errorf("%q is neither true nor false", v)
+	}
+	d.parallelDrafts = yes
+	return nil
+}
+
+// setSchedule reads ranges such as 1-16:3,17-64:1 in place of vLLM's
+// [[1, 16, 3], [17, 64, 1]].
+func (d *Deployment) setSchedule(v string) error {
+	var list []vllm.DraftRange
+	for part := range strings.SplitSeq(v, ",") {
+		var r vllm.DraftRange
+		if n, err := fmt.Sscanf(part, "%d-%d:%d", &r.From, &r.To, &r.Tokens); n != 3 || err != nil || fmt.Sprintf("%d-%d:%d", r.From, r.To, r.Tokens) != part {
+			return say.Errorf("%q is no range of requests and its drafts", part).WithHint("for example 1-16:3,17-64:1: three drafts in steps of up to 16 requests, then one")
+		}
+		list = append(list, r)
+	}
+	d.Settings.SpeculativeSchedule = list
+	return nil
 }

@@ -47,7 +47,7 @@ func TestTokensPerStep(t *testing.T) {
 func TestDraftsCost(t *testing.T) {
 	plain := must(t, "llama-3.1-8b@h100")
 	batch := func(n, k int) *twin.Batch {
-		return &twin.Batch{Requests: n, Tokens: n * (1 + k), Logits: n * (1 + k), Decodes: n, DecodeContext: int64(1000 * n)}
+		return &twin.Batch{Requests: n, Tokens: n * (1 + k), Logits: n * (1 + k), Decodes: n, DecodeContext: int64(1000 * n), Drafts: k}
 	}
 	last := 0.0
 	for _, k := range []int{1, 4, 16, 100} {
@@ -89,12 +89,41 @@ func TestWhatADraftCosts(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		return d.Parts(&twin.Batch{Requests: 1, Tokens: 1 + drafts, Logits: 1 + drafts, Decodes: 1}).Draft
+		return d.Parts(&twin.Batch{Requests: 1, Tokens: 1 + drafts, Logits: 1 + drafts, Decodes: 1, Drafts: drafts}).Draft
 	}
 	want := 2 * (layer + head) / rate // seconds
 	for drafts := 1; drafts <= 8; drafts *= 2 {
 		if got := one(drafts) / float64(drafts); got < want || got > want*1.06 { // computing and launching take a little too
 			t.Errorf("one of %d drafts takes %.3f ms, want %.3f", drafts, got*1e3, want*1e3)
+		}
+	}
+}
+
+// N-grams cost neither memory nor accelerator time; drafts made in one pass read the
+// drafter once; fewer are drafted where the ranges say so.
+func TestDrafters(t *testing.T) {
+	const k = 4
+	plain, eagle := must(t, "llama-3.1-8b@h100"), drafting(t, k, 0.7)
+	spec := fmt.Sprintf("llama-3.1-8b@h100?num_speculative_tokens=%d&acceptance_rate=0.7", k)
+	grams, once := must(t, spec+"&speculative_method=ngram"), must(t, spec+"&parallel_drafting=true")
+	fewer := must(t, spec+"&num_speculative_tokens_per_batch_size=1-16:4,17-64:1")
+	batch := func(d *Deployment, n int) *twin.Batch {
+		drafts := d.Settings.DraftsFor(n)
+		return &twin.Batch{Requests: n, Tokens: n * (1 + drafts), Logits: n * (1 + drafts), Decodes: n, DecodeContext: int64(1000 * n), Drafts: drafts}
+	}
+	if grams.KVTokens() != plain.KVTokens() || grams.Parts(batch(grams, 8)).Draft != 0 || grams.Settings.AsyncScheduling {
+		t.Errorf("n-grams: %d KV tokens, without %d; %v s of drafts; asynchronous: %v", grams.KVTokens(), plain.KVTokens(), grams.Parts(batch(grams, 8)).Draft, grams.Settings.AsyncScheduling)
+	}
+	if one, all := once.Parts(batch(once, 1)).Draft, eagle.Parts(batch(eagle, 1)).Draft; one > all/k*1.1 || one < all/k*0.9 {
+		t.Errorf("%d drafts in one pass take %v s, one after another %v", k, one, all)
+	}
+	if few, many := fewer.Parts(batch(fewer, 16)).Draft, fewer.Parts(batch(fewer, 17)).Draft; few < 3*many {
+		t.Errorf("drafts of 16 requests take %v s, of 17 with a quarter of them %v", few, many)
+	}
+	for _, wrong := range []string{"&speculative_method=medusa", "&speculative_method=ngram&parallel_drafting=true", "&speculative_method=ngram&async_scheduling=1",
+		"&num_speculative_tokens_per_batch_size=1-4", "&num_speculative_tokens_per_batch_size=2-4:1"} {
+		if _, err := Parse(spec + wrong); err == nil {
+			t.Errorf("%s is taken", wrong)
 		}
 	}
 }

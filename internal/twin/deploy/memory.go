@@ -139,7 +139,7 @@ func (d *Deployment) kept(a *catalogue.Attention) float64 {
 // included.
 func (d *Deployment) kvBytes() float64 {
 	token := d.kvPerToken()
-	if d.Settings.NumSpeculativeTokens > 0 {
+	if d.hasDrafter() {
 		layers := 0
 		for _, a := range d.Model.Growing() {
 			layers += a.Layers

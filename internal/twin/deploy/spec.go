@@ -146,6 +146,9 @@ var settings = []setting{
 		return nil
 	}},
 	{[]string{"num_speculative_tokens"}, integer(func(d *Deployment) *int { return &d.Settings.NumSpeculativeTokens })},
+	{[]string{"num_speculative_tokens_per_batch_size"}, (*Deployment).setSchedule},
+	{[]string{"speculative_method"}, (*Deployment).setMethod},
+	{[]string{"parallel_drafting"}, (*Deployment).setParallel},
 	{[]string{"acceptance_rate"}, number(func(d *Deployment) *float64 { return &d.Settings.AcceptanceRate })},
 	{[]string{"cudagraph_mode"}, (*Deployment).setGraphs},
 	{[]string{"max_cudagraph_capture_size"}, positive(func(d *Deployment) *int { return &d.graphs.size })},

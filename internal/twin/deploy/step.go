@@ -7,6 +7,7 @@ import (
 
 	"pitot/internal/twin"
 	"pitot/internal/twin/catalogue"
+	"pitot/internal/twin/vllm"
 )
 
 // Efficiency is what of its datasheet an accelerator gives, and what a step
@@ -223,7 +224,7 @@ type hardware struct {
 	layers   float64
 	other    struct{ floor, perToken float64 }                         // of all layers
 	reduce   struct{ n, floor, message, share, growth, large float64 } // how many, s each, s of 16 MiB, a token's share of that, s of each further 16 MiB
-	drafts   float64                                                   // num_speculative_tokens
+	drafter  vllm.Drafter
 
 	graphs graphs
 	launch float64 // s of the host to launch a step's kernels one by one
@@ -348,7 +349,7 @@ func (d *Deployment) hardware() *hardware {
 	datasheet := d.Accelerator.BandwidthGBs * 1e9
 	wide := d.Accelerator.TFLOPS["bf16"] * 1e12 // operations/s in 16 bits
 	hidden := float64(m.Hidden)
-	h := &hardware{e: e, tp: tp, layers: layers, drafts: float64(d.Settings.NumSpeculativeTokens)}
+	h := &hardware{e: e, tp: tp, layers: layers, drafter: d.Settings.Drafter}
 
 	// What is set or fitted of the weights' type holds for 16 bits in proportion.
 	weight, peak := bytesOf[d.DType], d.peak()
@@ -538,7 +539,7 @@ func (h *hardware) parts(b *twin.Batch) Parts {
 		size := t * r.share
 		p.Collective = r.n * (r.floor + r.message*math.Pow(min(size, 1), r.growth) + r.large*max(size-1, 0))
 	}
-	p.Draft = h.drafting(t, float64(b.Requests), (p.Decode+p.Prefill+p.Collective)/h.layers, p.Head)
+	p.Draft = h.drafting(b, (p.Decode+p.Prefill+p.Collective)/h.layers)
 	kernels := p.Total()
 	p.Overhead = h.e.PerStep.Seconds() + float64(b.Requests)*h.e.PerRequest.Seconds() + max(h.launching(b)-kernels, 0)
 	if len(b.Prefills) > 0 {

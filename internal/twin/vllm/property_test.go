@@ -41,8 +41,11 @@ func drawScene(t *rapid.T) scene {
 		StepJitter: float64(in("jitter", 0, 2)) / 4,
 		SlowCV:     float64(in("slow", 0, 2)) / 4, SlowTime: 5 * time.Microsecond,
 	}
+	if s.set.Drafter = Drafter(in("drafter", 0, 2)); some("drafts by batch size") {
+		s.set.SpeculativeSchedule = []DraftRange{{1, in("few", 1, 3), in("drafts of few", 0, 4)}, {4, in("many", 4, 6), in("drafts of many", 0, 4)}}
+	}
 	s.set.LongPrefillTokenThreshold = min(s.set.LongPrefillTokenThreshold, s.set.MaxModelLen)
-	s.set.MaxNumBatchedTokens = s.set.MaxNumSeqs + in("budget", 0, 40)
+	s.set.MaxNumBatchedTokens = s.set.MaxNumSeqs + in("budget", 0, 40) + s.set.draftSlots()
 	if !s.set.EnableChunkedPrefill {
 		s.set.MaxNumBatchedTokens += s.set.MaxModelLen
 	}
@@ -157,13 +160,13 @@ func checkPlan(t *rapid.T, e *Engine, i twin.StepInfo) {
 	tokens := 0
 	seen := map[*request]bool{}
 	for _, it := range e.flight[len(e.flight)-1].items {
-		if it.tokens < 1 || seen[it.r] || it.r.status != running {
-			t.Fatalf("step %d: job %d has %d tokens, status %d", i.Number, it.r.job.ID, it.tokens, it.r.status)
+		if it.tokens < 1 || seen[it.r] || it.r.status != running || it.r.stale > 0 {
+			t.Fatalf("step %d: job %d has %d tokens, status %d, %d stale steps", i.Number, it.r.job.ID, it.tokens, it.r.status, it.r.stale)
 		}
 		seen[it.r] = true
 		tokens += it.tokens
 	}
-	if tokens != i.Tokens || tokens > e.set.MaxNumBatchedTokens || i.Requests != len(seen) || i.Running > e.set.MaxNumSeqs {
+	if tokens != i.Tokens || tokens+len(seen)*e.set.draftSlots() > e.set.MaxNumBatchedTokens || i.Requests != len(seen) || i.Running > e.set.MaxNumSeqs {
 		t.Fatalf("step %+v has %d tokens of %d requests", i, tokens, len(seen))
 	}
 }

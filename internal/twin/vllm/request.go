@@ -19,12 +19,13 @@ type request struct {
 	status  status
 	arrived int64
 
-	output       int // tokens of the answer
-	computed     int // num_computed_tokens: in the KV cache when all planned steps have run
-	placeholders int // num_output_placeholders: tokens that planned steps will give
-	drafts       int // draft tokens to verify in the next step
-	inFlight     int // steps that are planned and not done
-	stale        int // of these, planned before the last preemption
+	output       int  // tokens of the answer
+	computed     int  // num_computed_tokens: in the KV cache when all planned steps have run
+	placeholders int  // num_output_placeholders: tokens that planned steps will give
+	drafts       int  // draft tokens to verify in the next step
+	inFlight     int  // steps that are planned and not done
+	stale        int  // of these, planned before the last preemption
+	inPrompt     bool // the last step it is in is a part of its prompt (is_prefill_chunk)
 
 	blocks []int32
 	beside []int32  // blocks of layers that do not keep all tokens

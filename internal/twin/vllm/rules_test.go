@@ -572,6 +572,98 @@ func TestSpeculativeAcceptance(t *testing.T) {
 	}
 }
 
+// A request of which all but the last token is cached starts with as many rows as those
+// that verify drafts, so that all are equally long; they are no drafts, and none is
+// accepted (Scheduler.schedule, pad_spec_decode).
+func TestSpeculativePadding(t *testing.T) {
+	settings := func(change func(*Settings)) Settings {
+		s := rules()
+		s.MaxNumBatchedTokens, s.EnablePrefixCaching = 16, true
+		s.Drafter, s.NumSpeculativeTokens, s.AcceptanceRate = NGram, 3, 1
+		change(&s)
+		return s
+	}
+	run := func(change func(*Settings), second twin.Job) []string {
+		b := newBench(settings(change))
+		b.add(0, twin.Job{ID: 0, Prompt: 5, Output: 20, Content: shared})
+		b.add(3*step/2, second)
+		b.finish()
+		return b.steps
+	}
+	late := twin.Job{ID: 1, Prompt: 5, Output: 2, Content: shared}
+	none := func(*Settings) {}
+	// Both had their prompts' first block cached; job 1 gets one token of its four rows,
+	// and the last with its drafts.
+	same(t, "padded", run(none, late)[:4], []string{"0:5", "0:4", "0:4 1:4", "0:4 1:4"})
+	same(t, "two tokens to compute", run(none, twin.Job{ID: 1, Prompt: 6, Output: 2, Content: shared})[2], "0:4 1:2")
+	same(t, "no room in the budget", run(func(s *Settings) { s.MaxNumBatchedTokens = 7 }, late)[:7],
+		[]string{"0:5", "0:4", "0:4", "0:4", "0:4", "0:4", "1:4"})
+	same(t, "drafts by batch size", run(func(s *Settings) { s.SpeculativeSchedule = []DraftRange{{1, 4, 3}} }, late)[2], "0:4 1:1")
+	same(t, "no room in the context", run(func(s *Settings) { s.MaxModelLen = 8 }, late)[2], "1:1")
+	b := newBench(settings(none))
+	b.add(0, twin.Job{ID: 0, Prompt: 5, Output: 1, Content: shared})
+	b.add(2*step, twin.Job{ID: 2, Prompt: 40, Output: 1})
+	b.add(5*step/2, late)
+	b.finish()
+	same(t, "beside a prompt that goes on", b.steps[:4], []string{"0:5", "2:16", "2:16", "2:8 1:1"})
+}
+
+// All drafts in one pass take a slot of the budget each but the first, for every request
+// of a step (SpeculativeConfig.max_num_new_slots_for_drafting).
+func TestDraftSlots(t *testing.T) {
+	s := rules()
+	s.MaxNumBatchedTokens, s.NumSpeculativeTokens, s.Drafter = 10, 3, Parallel
+	b := newBench(s)
+	b.add(0, twin.Job{ID: 0, Prompt: 6, Output: 2})
+	b.add(0, twin.Job{ID: 1, Prompt: 2, Output: 2})
+	b.finish()
+	// 10 − (6+2) leaves the second no token beside its slots; 10 − (4+2) leaves it two.
+	same(t, "steps", b.steps, []string{"0:6", "0:4 1:2", "1:4"})
+}
+
+// How many are drafted follows the requests of the step before, whose end drafts them
+// (num_speculative_tokens_per_batch_size).
+func TestDraftsByBatchSize(t *testing.T) {
+	schedule := []DraftRange{{1, 1, 3}, {3, 4, 1}}
+	for _, async := range []bool{false, true} {
+		s := rules()
+		s.MaxNumBatchedTokens, s.AsyncScheduling = 20, async
+		s.NumSpeculativeTokens, s.SpeculativeSchedule = 2, append(schedule, DraftRange{6, 8, 0})
+		b := newBench(s)
+		b.add(0, twin.Job{ID: 0, Prompt: 2, Output: 6})
+		b.add(step/2, twin.Job{ID: 1, Prompt: 2, Output: 3})
+		b.add(step/2, twin.Job{ID: 2, Prompt: 2, Output: 3})
+		b.finish()
+		if !async {
+			// At most 2; three requests have 1 each from the step on that follows theirs.
+			same(t, "steps", b.steps, []string{"0:2", "0:3 1:2 2:2", "0:2 1:2 2:2", "0:2 1:2 2:2", "0:2", "0:3"})
+		}
+		for n, want := range []int{0, 2, 2, 1, 1, 1, 0, 0, 0, 0} {
+			if n > 0 {
+				number(t, fmt.Sprintf("drafts of %d requests", n), s.DraftsFor(n), want)
+			}
+		}
+	}
+	for _, wrong := range [][]DraftRange{{{2, 3, 1}}, {{1, 3, 1}, {3, 4, 1}}, {{1, 0, 1}}, {{1, 2, -1}}} {
+		s := rules()
+		if s.SpeculativeSchedule = wrong; s.Check() == nil {
+			t.Errorf("%v is taken", wrong)
+		}
+	}
+}
+
+// N-grams have no drafter: none of its slots is reserved, and no block is computed
+// again for its sake.
+func TestNGramPrefixHit(t *testing.T) {
+	s := rules()
+	s.MaxNumBatchedTokens, s.EnablePrefixCaching, s.NumSpeculativeTokens, s.Drafter = 16, true, 2, NGram
+	b := newBench(s)
+	b.add(0, twin.Job{ID: 0, Prompt: 12, Output: 1, Content: shared})
+	b.add(10*step, twin.Job{ID: 1, Prompt: 13, Output: 1, Content: shared})
+	b.finish()
+	number(t, "cached tokens", b.trace(t, 1).Cached, 12)
+}
+
 // The last block that hits is computed again for a drafter's sake.
 func TestSpeculativePrefixHit(t *testing.T) {
 	s := rules()

@@ -11,6 +11,7 @@ type entry struct {
 	r       *request
 	tokens  int
 	drafts  int  // of the tokens
+	padded  bool // drafts are there for the step's shape alone: none is accepted
 	samples bool // the step gives it a token
 }
 
@@ -20,6 +21,8 @@ type plan struct {
 	end    int64
 	items  []entry
 	batch  twin.Batch
+
+	prefilling bool // one that ran before goes on with its prompt
 }
 
 // schedule plans a step (Scheduler.schedule): those that run first, then
@@ -39,6 +42,7 @@ func (e *Engine) schedule() *plan {
 	}
 	e.steps++
 	p.number = e.steps
+	p.batch.Drafts = e.set.DraftsFor(len(p.items))
 	for i := range p.items {
 		e.updateAfterSchedule(p, &p.items[i])
 	}
@@ -57,7 +61,8 @@ func (e *Engine) longPrefillThreshold() int {
 // scheduleRunning is the first part of Scheduler.schedule. It says whether
 // anything was preempted: then nothing that waits may start.
 func (e *Engine) scheduleRunning(p *plan, budget *int, threshold int) (preempting bool) {
-	for i := 0; i < len(e.running) && *budget > 0; i++ {
+	slots := e.set.draftSlots()
+	for i := 0; i < len(e.running) && *budget > slots; i++ {
 		r := e.running[i]
 		if r.lastTokenPlanned() {
 			continue
@@ -66,7 +71,7 @@ func (e *Engine) scheduleRunning(p *plan, budget *int, threshold int) (preemptin
 		if 0 < threshold && threshold < n {
 			n = threshold
 		}
-		n = min(n, *budget, e.set.MaxModelLen-r.computed-1)
+		n = min(n, *budget-slots, e.set.MaxModelLen-r.computed-1)
 		if n <= 0 {
 			continue
 		}
@@ -76,7 +81,7 @@ func (e *Engine) scheduleRunning(p *plan, budget *int, threshold int) (preemptin
 			victim := e.victim()
 			if j := e.stopRunning(victim); j < i { // only by priority
 				i--
-				*budget += p.removeRequest(victim)
+				*budget += p.removeRequest(victim, slots)
 			}
 			e.preempt(victim)
 			if victim == r {
@@ -87,8 +92,9 @@ func (e *Engine) scheduleRunning(p *plan, budget *int, threshold int) (preemptin
 		if !fits {
 			break
 		}
+		p.prefilling = p.prefilling || r.inPrompt
 		p.items = append(p.items, entry{r: r, tokens: n, drafts: r.plannedDrafts(n)})
-		*budget -= n
+		*budget -= n + slots
 	}
 	return preempting
 }
@@ -109,13 +115,14 @@ func (r *request) plannedDrafts(n int) int {
 	return d
 }
 
-// removeRequest removes a request from a plan and gives back its tokens.
-func (p *plan) removeRequest(r *request) int {
+// removeRequest removes a request from a plan and gives back its tokens and the slots
+// that it took besides.
+func (p *plan) removeRequest(r *request, slots int) int {
 	for i := range p.items {
 		if p.items[i].r == r {
 			n := p.items[i].tokens
 			p.items = slices.Delete(p.items, i, i+1)
-			return n
+			return n + slots
 		}
 	}
 	return 0
@@ -164,19 +171,34 @@ func (e *Engine) preempt(r *request) {
 
 // scheduleWaiting is the second part of Scheduler.schedule: the first that
 // waits and does not fit holds up all behind it.
+//
+// vLLM passes over one whose output is still to come from a step before it was
+// preempted. With the two steps that are in flight here there is none: a step that
+// preempts starts nobody, and before the next is planned the step before it is done
+// (TestInvariants).
 func (e *Engine) scheduleWaiting(p *plan, budget *int, threshold int) {
-	for e.waiting.len() > 0 && *budget > 0 && len(e.running) < e.set.MaxNumSeqs {
+	slots := e.set.draftSlots()
+	ran := len(p.items) > 0
+	for e.waiting.len() > 0 && *budget > slots && len(e.running) < e.set.MaxNumSeqs {
 		r := e.waiting.peek()
 		hits := e.findLongestCacheHit(r)
 		cached := hits * e.set.BlockSize
 		n := r.tokens() - cached
-		if 0 < threshold && threshold < n {
+		drafts := 0
+		if n == 1 && !p.prefilling && (ran || cached > 0) {
+			drafts = e.padding(cached)
+		}
+		if drafts > 0 {
+			if n += drafts; n > *budget-slots {
+				return // rather later than in a shape of its own
+			}
+		} else if 0 < threshold && threshold < n {
 			n = threshold
 		}
-		if !e.set.EnableChunkedPrefill && n > *budget {
+		if !e.set.EnableChunkedPrefill && n > *budget-slots {
 			return
 		}
-		n = min(n, *budget)
+		n = min(n, *budget-slots)
 		if !e.admit(r, hits, n) {
 			return
 		}
@@ -185,9 +207,21 @@ func (e *Engine) scheduleWaiting(p *plan, budget *int, threshold int) {
 		r.computed = cached
 		r.status = running
 		e.running = append(e.running, r)
-		p.items = append(p.items, entry{r: r, tokens: n})
-		*budget -= n
+		p.items = append(p.items, entry{r: r, tokens: n, drafts: drafts, padded: drafts > 0})
+		*budget -= n + slots
 	}
+}
+
+// padding is how many drafts that are none a request has which starts with its last
+// token alone, all before it being cached: so the step's rows stay equally long, as the
+// CUDA graphs of steps with drafts need them. 0 where the number of drafts varies, or
+// where context or budget have no room for them.
+func (e *Engine) padding(cached int) int {
+	k := e.set.NumSpeculativeTokens
+	if e.set.SpeculativeSchedule != nil || cached+k+2 > e.set.MaxModelLen || 1+k > e.set.MaxNumBatchedTokens-e.set.draftSlots() {
+		return 0
+	}
+	return k
 }
 
 // findLongestCacheHit is the number of blocks at the front of a request that
@@ -206,7 +240,7 @@ func (e *Engine) findLongestCacheHit(r *request) int {
 	for hits < most && e.pool.cached(r.hashes[hits]) != null {
 		hits++
 	}
-	if hits > 0 && e.set.NumSpeculativeTokens > 0 {
+	if hits > 0 && e.set.lookahead() > 0 {
 		hits--
 	}
 	return hits
@@ -242,7 +276,7 @@ func (e *Engine) admit(r *request, hits, n int) bool {
 	if whole := min(r.tokens(), e.set.MaxModelLen); e.set.SchedulerReserveFullISL && e.blocksFor(whole)-hits+e.set.BlocksBeside(whole) > free {
 		return false
 	}
-	upTo := min(hits*e.set.BlockSize+n+e.set.NumSpeculativeTokens, e.set.MaxModelLen)
+	upTo := min(hits*e.set.BlockSize+n+e.set.lookahead(), e.set.MaxModelLen)
 	need, beside := e.blocksFor(upTo)-hits, e.set.BlocksBeside(upTo)
 	if need+beside > free {
 		return false
@@ -261,7 +295,7 @@ func (e *Engine) admit(r *request, hits, n int) bool {
 // allocateSlots gives a running request room for n more tokens
 // (KVCacheManager.allocate_slots).
 func (e *Engine) allocateSlots(r *request, n int) bool {
-	upTo := min(r.computed+n+e.set.NumSpeculativeTokens, e.set.MaxModelLen)
+	upTo := min(r.computed+n+e.set.lookahead(), e.set.MaxModelLen)
 	need, beside := max(e.blocksFor(upTo)-len(r.blocks), 0), max(e.set.BlocksBeside(upTo)-len(r.beside), 0)
 	if need+beside > e.pool.free {
 		return false
@@ -312,7 +346,7 @@ func (e *Engine) updateAfterSchedule(p *plan, it *entry) {
 	b.Requests++
 	b.Tokens += it.tokens
 	b.Logits += 1 + it.drafts
-	if answer := r.computed >= r.tokens()+r.placeholders-1 && r.output+r.placeholders > 0; answer {
+	if answer := it.padded || r.computed >= r.tokens()+r.placeholders-1 && r.output+r.placeholders > 0; answer {
 		b.Decodes++
 		b.DecodeContext += int64(r.computed + it.tokens)
 	} else {
@@ -321,12 +355,13 @@ func (e *Engine) updateAfterSchedule(p *plan, it *entry) {
 	}
 	r.computed += it.tokens
 	r.inFlight++
-	if r.computed-it.drafts < r.tokens()+r.placeholders {
-		return // a part of a prompt
+	r.inPrompt = r.computed-it.drafts < r.tokens()+r.placeholders
+	if r.inPrompt {
+		return
 	}
 	it.samples = true
 	r.placeholders += 1 + it.drafts
-	r.drafts = e.set.NumSpeculativeTokens
+	r.drafts = b.Drafts
 }
 
 // updateFromOutput applies what a step gave (Scheduler.update_from_output).
@@ -343,7 +378,10 @@ func (e *Engine) updateFromOutput(p *plan) {
 		if r.status == finished || !it.samples {
 			continue
 		}
-		accepted := e.accepted(r, it.drafts)
+		accepted := 0
+		if !it.padded {
+			accepted = e.accepted(r, it.drafts)
+		}
 		e.stats.Verify(it.drafts, accepted)
 		n, finish := e.checkStop(r, 1+accepted)
 		r.output += n

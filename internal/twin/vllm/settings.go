@@ -35,12 +35,15 @@ type Settings struct {
 	Priority bool
 	// AsyncScheduling plans a step while the one before it runs.
 	AsyncScheduling bool
-	// NumSpeculativeTokens is how many tokens are drafted for each token
-	// sampled, by a drafter with a KV cache that reads the model's hidden
-	// states (EAGLE, MTP). AcceptanceRate is the probability that one is
-	// accepted, given that those before it were.
+	// NumSpeculativeTokens is how many tokens the Drafter makes for each token
+	// sampled. AcceptanceRate is the probability that one is accepted, given that
+	// those before it were.
 	NumSpeculativeTokens int
 	AcceptanceRate       float64
+	Drafter              Drafter
+	// SpeculativeSchedule drafts fewer where more requests are in a step
+	// (num_speculative_tokens_per_batch_size), ascending; nil: always as many.
+	SpeculativeSchedule []DraftRange
 	// StreamInterval is how many tokens go into one chunk of an answer, after
 	// the first.
 	StreamInterval int
@@ -144,10 +147,16 @@ func (s *Settings) Check() error {
 	case s.MaxNumBatchedTokens < s.MaxNumSeqs:
 		// SchedulerConfig refuses it: a step could not decode all that run.
 		return fmt.Errorf("max_num_batched_tokens (%d) is smaller than max_num_seqs (%d)", s.MaxNumBatchedTokens, s.MaxNumSeqs)
+	case s.MaxNumBatchedTokens <= s.draftSlots():
+		// Every step needs room for the slots of one request and a token.
+		return fmt.Errorf("max_num_batched_tokens (%d) leaves no token beside the %d slots that parallel_drafting takes for each request", s.MaxNumBatchedTokens, s.draftSlots())
 	case s.LongPrefillTokenThreshold > s.MaxModelLen: // SchedulerConfig.verify_max_model_len
 		return fmt.Errorf("long_prefill_token_threshold (%d) is greater than max_model_len (%d)", s.LongPrefillTokenThreshold, s.MaxModelLen)
-	case !s.EnableChunkedPrefill && s.MaxNumBatchedTokens < s.MaxModelLen:
-		return fmt.Errorf("max_num_batched_tokens (%d) is smaller than max_model_len (%d), and chunked prefill is off", s.MaxNumBatchedTokens, s.MaxModelLen)
+	case !s.EnableChunkedPrefill && s.MaxNumBatchedTokens < s.MaxModelLen+s.draftSlots():
+		return fmt.Errorf("max_num_batched_tokens (%d) is smaller than max_model_len (%d), and chunked prefill is off", s.MaxNumBatchedTokens, s.MaxModelLen+s.draftSlots())
+	}
+	if err := s.checkSchedule(); err != nil {
+		return err
 	}
 	if tokens := (s.NumGPUBlocks - 1 - s.BlocksBeside(s.MaxModelLen)) * s.BlockSize; tokens < s.MaxModelLen {
 		return fmt.Errorf("the KV cache holds %d tokens, which is less than max_model_len (%d)", tokens, s.MaxModelLen)

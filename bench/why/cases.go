@@ -178,6 +178,16 @@ func (c *aCase) serve(d *deploy.Deployment, s surroundings) (*predict.Recording,
 	return r, seen, a
 }
 
+// facts are what is known of a symptom: by the client, by what is stated of the server, and
+// by its metrics.
+func (c *aCase) facts(s explain.Symptom, seen []explain.Request, server explain.Facts) explain.Facts {
+	f := explain.Observe(s, seen)
+	f.Set(explain.MaxSeats, float64(c.stated.Settings.MaxNumSeqs), "", explain.FromStated)
+	f.Set(explain.MaxTokens, float64(c.stated.Settings.MaxNumBatchedTokens), "", explain.FromStated)
+	maps.Copy(f, server)
+	return f
+}
+
 var symptoms = []explain.Symptom{{Metric: metric.TTFT, Of: "p90"}, {Metric: metric.TPOT, Of: "mean"}, {Metric: metric.Stall, Of: "p90"}}
 
 // causes are those that are relieved.
@@ -187,7 +197,7 @@ var causes = []explain.Cause{
 }
 
 // ResultVersion is that of the files; those of others are made anew.
-const ResultVersion = 4
+const ResultVersion = 5
 
 // Result is what came of a case.
 type Result struct {
@@ -220,19 +230,13 @@ func (c *aCase) result() *Result {
 			_, relieved[cause], _ = c.serve(c.truth, s)
 		}
 	}
-	stated := func(f explain.Facts) {
-		f.Set(explain.MaxSeats, float64(c.stated.Settings.MaxNumSeqs), "", explain.FromStated)
-		f.Set(explain.MaxTokens, float64(c.stated.Settings.MaxNumBatchedTokens), "", explain.FromStated)
-	}
 	server := explain.Facts{}
 	a.facts(server)
 	facts := func(s explain.Symptom, with bool) explain.Facts {
-		f := explain.Observe(s, seen)
-		stated(f)
 		if with {
-			maps.Copy(f, server)
+			return c.facts(s, seen, server)
 		}
-		return f
+		return c.facts(s, seen, nil)
 	}
 	with := recording.WhatIf(c.stated, facts(symptoms[0], true), predict.Thorough)
 	without := recording.WhatIf(c.stated, facts(symptoms[0], false), predict.Thorough)

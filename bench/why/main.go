@@ -11,6 +11,7 @@
 // turned on the true server.
 //
 //	go run ./bench/why [-cases DIR] [-from 0] [-to 20] [-seed 1 | -seed commit] [-again]
+//	go run ./bench/why -sockets 40
 //
 // What came of each case is kept in the directory, so that many can be gone through in
 // pieces; -again makes the diagnoses of those that are there anew, without a server.
@@ -37,8 +38,13 @@ func main() {
 	seed := flag.String("seed", "1", "of the cases; commit: the hash of the commit")
 	again := flag.Bool("again", false, "only the cases that are there")
 	verbose := flag.Bool("v", false, "each claim that is wrong")
+	overSockets := flag.Int("sockets", 0, "serve so many cases over real sockets instead: ten minutes for 40")
 	flag.Parse()
 	number := seedOf(*seed)
+	if *overSockets > 0 {
+		sockets(number, *overSockets)
+		return
+	}
 	at := filepath.Join(*dir, fmt.Sprintf("%x", number))
 	if err := os.MkdirAll(at, 0o755); err != nil {
 		log.Fatal(err)

@@ -270,12 +270,13 @@ func confidence(c *Case, open []candidate) Confidence {
 	for i := range open[1:] {
 		second = math.Max(second, open[1+i].gain)
 	}
+	stall := c.Symptom.Metric == metric.Stall // one stall hangs on the step it falls into
 	switch {
-	case x.cause == Foreign && c.Twin != nil && c.Twin.Slower < muchSlower:
+	case x.cause == Foreign && (stall || c.Twin != nil && c.Twin.Slower < muchSlower):
 		return Likely // a share of the work is no share of the time: batches have room
 	case x.measured && x.gain > 0.3 && x.gain > 2*second:
 		return Sure
-	case c.Twin != nil && !x.measured && x.among >= 0.99 && c.Twin.Off < 0.1 && x.gain > 0.1 && x.gain > 1.25*second && c.Facts.has(Running) && (c.Symptom.Metric != metric.Stall || x.gain > 0.3): // one stall hangs on the step it falls into
+	case c.Twin != nil && !stall && !x.measured && x.among >= 0.99 && c.Twin.Off < 0.1 && x.gain > 0.1 && x.gain > 1.25*second && c.Facts.has(Running):
 		return Sure
 	case x.measured && x.gain > second, c.Twin != nil && x.among >= 0.75:
 		return Likely

@@ -3,9 +3,7 @@ package predict
 import (
 	"fmt"
 	"math"
-	"runtime"
 	"slices"
-	"sync"
 
 	"pitot/internal/twin/deploy"
 )
@@ -127,16 +125,7 @@ func (f *fitter) informs(l DesignLoad, seconds float64) informed {
 // informsAll works it out for each load of a list.
 func (f *fitter) informsAll(list []DesignLoad, seconds float64) []informed {
 	all := make([]informed, len(list))
-	var wait sync.WaitGroup
-	seats := make(chan struct{}, runtime.GOMAXPROCS(0))
-	for i, l := range list {
-		seats <- struct{}{}
-		wait.Go(func() {
-			all[i] = f.informs(l, seconds)
-			<-seats
-		})
-	}
-	wait.Wait()
+	inParallel(len(list), func(i int) { all[i] = f.informs(list[i], seconds) })
 	return all
 }
 

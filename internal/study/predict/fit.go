@@ -3,11 +3,9 @@ package predict
 import (
 	"fmt"
 	"math"
-	"runtime"
 	"slices"
 	"strconv"
 	"strings"
-	"sync"
 	"time"
 
 	"pitot/internal/data/result"
@@ -549,19 +547,14 @@ type trial struct {
 // residuals are those of all runs, for each trial.
 func (f *fitter) residuals(trials []trial) [][]float64 {
 	parts := make([][][]float64, len(trials))
-	var all sync.WaitGroup
-	seats := make(chan struct{}, runtime.GOMAXPROCS(0))
-	for t := range trials {
-		parts[t] = make([][]float64, len(f.runs))
-		for i, c := range f.runs {
-			seats <- struct{}{}
-			all.Go(func() {
-				parts[t][i] = c.residuals(c.momentsOf(c.replayed(&trials[t].d, trials[t].seed)))
-				<-seats
-			})
-		}
+	runs := len(f.runs)
+	for t := range parts {
+		parts[t] = make([][]float64, runs)
 	}
-	all.Wait()
+	inParallel(len(trials)*runs, func(k int) {
+		t, c := k/runs, f.runs[k%runs]
+		parts[t][k%runs] = c.residuals(c.momentsOf(c.replayed(&trials[t].d, trials[t].seed)))
+	})
 	out := make([][]float64, len(trials))
 	for t := range out {
 		out[t] = slices.Concat(parts[t]...)

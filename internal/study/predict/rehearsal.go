@@ -4,8 +4,6 @@ import (
 	"context"
 	"errors"
 	"math"
-	"runtime"
-	"sync"
 
 	"pitot/internal/data/metric"
 	"pitot/internal/data/record"
@@ -111,19 +109,11 @@ func (r *Rehearsal) put(ctx context.Context, core *load.Core, asked func(int64) 
 
 // each calls do for 0 to n−1, on all processors unless it is alone.
 func (r *Rehearsal) each(n int, do func(i int)) {
-	workers := min(n, runtime.GOMAXPROCS(0))
 	if r.Alone {
-		workers = 1
+		inParallelOn(1, n, do)
+		return
 	}
-	var group sync.WaitGroup
-	for w := range workers {
-		group.Go(func() {
-			for i := w; i < n; i += workers {
-				do(i)
-			}
-		})
-	}
-	group.Wait()
+	inParallel(n, do)
 }
 
 // rehearsalSeed decides the twin's chances. They are none of the server's.

@@ -29,7 +29,7 @@ func Relieve(d *deploy.Deployment, cause explain.Cause) (relieved *deploy.Deploy
 	case explain.Bandwidth:
 		c.Accelerator.BandwidthGBs *= speedup
 	case explain.Host:
-		e.PerStep, e.PerRequest, e.PerPrefill, e.PerLayer = 0, 0, 0, 0
+		e.PerStep, e.PerRequest, e.PerPrefill, e.PerLayer, e.PerLaunch = 0, 0, 0, 0, 0
 	case explain.Links:
 		if c.TensorParallel < 2 {
 			return nil, false
@@ -37,6 +37,7 @@ func Relieve(d *deploy.Deployment, cause explain.Cause) (relieved *deploy.Deploy
 		e.CollectiveGBs *= speedup
 		e.Collective = e.Collective * 3 / 4
 	case explain.Seats:
+		c.SetGraphSize(d.GraphSize()) // which grows with the seats: of launching kernels this is no relief
 		s.MaxNumSeqs *= 2
 		s.MaxNumBatchedTokens = max(s.MaxNumBatchedTokens, s.MaxNumSeqs)
 	case explain.KVCache:
@@ -114,6 +115,10 @@ var knobs = []knob{
 		},
 		func(d *deploy.Deployment) string { return strconv.Itoa(d.Settings.MaxNumBatchedTokens) },
 		func(d *deploy.Deployment, to string) { d.Settings.MaxNumBatchedTokens = number(to) }, false},
+	{"max_cudagraph_capture_size", []explain.Cause{explain.Host},
+		func(d *deploy.Deployment) []string { return multiples(d.GraphSize(), 1, 8192, 2, 4) },
+		func(d *deploy.Deployment) string { return strconv.Itoa(d.GraphSize()) },
+		func(d *deploy.Deployment, to string) { d.SetGraphSize(number(to)) }, false},
 	{"enable_prefix_caching", []explain.Cause{explain.PrefixCache},
 		func(d *deploy.Deployment) []string {
 			if d.Settings.EnablePrefixCaching {

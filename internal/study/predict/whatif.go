@@ -79,18 +79,16 @@ func (r *Recording) WhatIf(d *deploy.Deployment, facts explain.Facts, effort Eff
 	r = r.farther(facts[explain.RoundTrip].Value / 1e3)
 	w := &WhatIf{Name: d.Spec, of: r, stated: d}
 	seen := r.features(facts)
-	for i := range effort.drawn {
-		w.members = append(w.members, w.member(perturbed(d, uint64(i), 1), seen))
-	}
+	w.members = make([]member, effort.drawn)
+	inParallel(effort.drawn, func(i int) { w.members[i] = w.member(perturbed(d, uint64(i), 1), seen) })
 	w.best(effort.kept)
-	near := w.members
-	for i := range effort.near {
-		w.members = append(w.members, w.member(perturbed(near[i%len(near)].d, uint64(100+i), 0.4), seen))
-	}
+	near := make([]member, effort.near)
+	inParallel(effort.near, func(i int) {
+		near[i] = w.member(perturbed(w.members[i%len(w.members)].d, uint64(100+i), 0.4), seen)
+	})
+	w.members = append(w.members, near...)
 	w.best(effort.kept)
-	for i := range w.members {
-		w.members[i].relieve(r)
-	}
+	inParallel(len(w.members), func(i int) { w.members[i].relieve(r) })
 	return w
 }
 

@@ -18,34 +18,6 @@ func deployment(t *testing.T, spec string) *deploy.Deployment {
 	return d
 }
 
-// Relieving changes the cause that is named and leaves the deployment as it was.
-func TestRelieve(t *testing.T) {
-	d := deployment(t, "llama-3.1-8b@2xa100?enable_prefix_caching=false")
-	before := d.Facts()
-	flops, overhead := d.Accelerator.TFLOPS["bf16"], d.Efficiency.PerStep
-	for _, cause := range modelled {
-		if _, ok := Relieve(d, cause); !ok {
-			t.Errorf("%s is modelled, and cannot be relieved", cause)
-		}
-	}
-	for _, cause := range []explain.Cause{explain.Network, explain.Client, explain.Unknown} {
-		if _, ok := Relieve(d, cause); ok {
-			t.Errorf("%s is relieved, and the twin has none", cause)
-		}
-	}
-	for k, v := range d.Facts() {
-		if before[k] != v {
-			t.Errorf("%s became %s, it was %s", k, v, before[k])
-		}
-	}
-	if d.Accelerator.TFLOPS["bf16"] != flops || d.Efficiency.PerStep != overhead {
-		t.Error("the deployment itself was relieved")
-	}
-	if _, ok := Relieve(deployment(t, "llama-3.1-8b@h100"), explain.Links); ok {
-		t.Error("one accelerator has no links")
-	}
-}
-
 // A knob turned by what was proposed changes the setting; another is none.
 func TestTurn(t *testing.T) {
 	d := deployment(t, "llama-3.1-8b@h100?max_num_seqs=8")

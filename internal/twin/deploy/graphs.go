@@ -41,16 +41,23 @@ func (d *Deployment) setGraphs(v string) error {
 	return nil
 }
 
-// graphSize is the size of the largest graph that vLLM 0.32 takes where nothing else
-// is asked for (VllmConfig._set_cudagraph_sizes): twice the sequences that run at once,
-// and 512 tokens at most, on Blackwell for servers 1,024.
-func (d *Deployment) graphSize() int {
+// GraphSize is that of the largest graph in tokens. Where nothing else is asked for it is
+// what vLLM 0.32 takes (VllmConfig._set_cudagraph_sizes): twice the sequences that run at
+// once, and 512 tokens at most, on Blackwell for servers 1,024.
+func (d *Deployment) GraphSize() int {
+	if d.graphs.size > 0 {
+		return d.graphs.size
+	}
 	most := 512
 	if strings.HasPrefix(d.Accelerator.Link.Kind, "nvlink5") {
 		most = 1024
 	}
 	return min(2*d.Settings.MaxNumSeqs*(1+d.Settings.NumSpeculativeTokens), most)
 }
+
+// SetGraphSize sets that of the largest graph in tokens, which then no longer follows from
+// the sequences that run at once.
+func (d *Deployment) SetGraphSize(tokens int) { d.graphs.size = tokens }
 
 // captured is what of a step is in a graph.
 func (g *graphs) captured(b *twin.Batch) capture {

@@ -436,9 +436,7 @@ func (d *Deployment) hardware() *hardware {
 	h.draft = broad(1, d.drafter()/tp, 1)
 
 	h.graphs, h.launch = d.graphs, layers*e.PerLaunch.Seconds()
-	if h.graphs.size == 0 {
-		h.graphs.size = d.graphSize()
-	}
+	h.graphs.size = d.GraphSize()
 	h.other.floor = layers * e.PerLayer.Seconds()
 	between := elementwise
 	if d.Accelerator.Link.Kind == "nvlink5" {

@@ -1,0 +1,25 @@
+package predict
+
+import (
+	"runtime"
+	"sync"
+	"sync/atomic"
+)
+
+// inParallel calls do for 0 to n−1, each once, on all processors. What do writes must be
+// of its number alone: which call comes first is open.
+func inParallel(n int, do func(i int)) { inParallelOn(runtime.GOMAXPROCS(0), n, do) }
+
+// inParallelOn does it on so many processors at most.
+func inParallelOn(workers, n int, do func(i int)) {
+	var next atomic.Int64
+	var all sync.WaitGroup
+	for range min(n, workers) {
+		all.Go(func() {
+			for i := int(next.Add(1)) - 1; i < n; i = int(next.Add(1)) - 1 {
+				do(i)
+			}
+		})
+	}
+	all.Wait()
+}

@@ -1,0 +1,69 @@
+package predict
+
+import (
+	"testing"
+
+	"pitot/internal/study/explain"
+	"pitot/internal/twin/deploy"
+)
+
+// Relieving changes the cause that is named and leaves the deployment as it was.
+func TestRelieve(t *testing.T) {
+	d := deployment(t, "llama-3.1-8b@2xa100?enable_prefix_caching=false")
+	before := d.Facts()
+	flops, overhead := d.Accelerator.TFLOPS["bf16"], d.Efficiency.PerStep
+	for _, cause := range modelled {
+		if _, ok := Relieve(d, cause); !ok {
+			t.Errorf("%s is modelled, and cannot be relieved", cause)
+		}
+	}
+	for _, cause := range []explain.Cause{explain.Network, explain.Client, explain.Unknown} {
+		if _, ok := Relieve(d, cause); ok {
+			t.Errorf("%s is relieved, and the twin has none", cause)
+		}
+	}
+	for k, v := range d.Facts() {
+		if before[k] != v {
+			t.Errorf("%s became %s, it was %s", k, v, before[k])
+		}
+	}
+	if d.Accelerator.TFLOPS["bf16"] != flops || d.Efficiency.PerStep != overhead {
+		t.Error("the deployment itself was relieved")
+	}
+	if _, ok := Relieve(deployment(t, "llama-3.1-8b@h100"), explain.Links); ok {
+		t.Error("one accelerator has no links")
+	}
+}
+
+// vLLM captures graphs of twice max_num_seqs tokens: more seats make larger ones, and
+// prompts that fit into one are launched sooner. Of an idle server it is the host that is
+// relieved so, not a queue for seats.
+func TestSeatsAreNoLaunches(t *testing.T) {
+	d := deployment(t, "qwen2.5-0.5b@h100?max_num_seqs=32")
+	alone := Load{Users: 1, Input: [2]int{90, 90}, Output: [2]int{8, 8}, Requests: 5}
+	ttft := func(d *deploy.Deployment) float64 {
+		v, _ := explain.Measure(explain.Symptom{Metric: "ttft", Of: "mean"}, alone.Serve(d.Engine(1), 1).Seen())
+		return v
+	}
+	relieved := func(of explain.Cause) float64 {
+		r, ok := Relieve(d, of)
+		if !ok {
+			t.Fatalf("%s cannot be relieved", of)
+		}
+		return ttft(r)
+	}
+	is := ttft(d)
+	if x := relieved(explain.Seats); x < 0.999*is {
+		t.Errorf("TTFT of one user %.3f ms, with twice the seats %.3f", is, x)
+	}
+	if x := relieved(explain.Host); x > 0.8*is {
+		t.Errorf("TTFT of one user %.3f ms, without the host %.3f", is, x)
+	}
+	larger, ok := Turn(d, explain.Trial{Knob: "max_cudagraph_capture_size", To: "128"})
+	if !ok {
+		t.Fatal("the size of graphs is no knob")
+	}
+	if x := ttft(larger); x > 0.95*is {
+		t.Errorf("TTFT of one user %.3f ms, in a graph %.3f", is, x)
+	}
+}

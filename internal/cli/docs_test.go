@@ -40,8 +40,10 @@ func TestDocs(t *testing.T) {
 				t.Fatal(err)
 			}
 			dir, commands := t.TempDir(), "$ pitot "
-			if err := os.CopyFS(filepath.Join(dir, "traces"), os.DirFS("../workload/testdata")); err != nil {
-				t.Fatal(err)
+			for name, of := range map[string]string{"traces": "../workload/testdata", "recordings": "../study/predict/testdata"} {
+				if err := os.CopyFS(filepath.Join(dir, name), os.DirFS(of)); err != nil {
+					t.Fatal(err)
+				}
 			}
 			if filepath.Base(path) == "README.md" {
 				dir, commands = filepath.Dir(path), "$ pitot predict "

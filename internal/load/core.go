@@ -53,6 +53,12 @@ type Config struct {
 	GiveUp func(elapsed int64, underWay []float64) bool
 	Expect int64 // about how long the window will be, for GiveUp
 
+	// Retry says whether a request is sent again whose attempt failed in a way that
+	// clients try again, and after how long; earlier is how many attempts there were
+	// before that one. To its end the request stays in flight: its due time, its slot and
+	// its timeout are those of all its attempts. Nil for never.
+	Retry func(id int64, earlier int, e Event) (wait int64, again bool)
+
 	// Gone ends the load of a target that went away: for this long every
 	// connection was refused, and no request is under way that was sent before.
 	// What an open loop has yet to come due in the window is then due unsent. 0
@@ -99,6 +105,8 @@ const (
 	Drop                // request ID was due, but will never be sent, because of Class
 	Prepare             // Item will be asked, and is not among those that come by themselves
 	Forget              // session Session is over: nothing that was answered in it is handed back any more
+	Again               // send request ID, whose attempt failed, once more
+	Settle              // request ID ends as its attempt did: it is not sent again
 )
 
 // Action is one decision.
@@ -121,6 +129,11 @@ type Event struct {
 	Cut    bool // it was no longer followed, or never sent
 
 	Refused bool // no connection could be made
+
+	// Retriable: it failed as clients try again. The world keeps the request until it is
+	// told whether to: by Again, Settle or Cancel.
+	Retriable  bool
+	RetryAfter int64 // nanoseconds that the server asked to wait, 0 if it did not
 }
 
 // pause is the least time between a failed request of a user and the next: a
@@ -173,6 +186,7 @@ type Core struct {
 	waiting []pending         // due and held back by the cap, in order
 	running map[int64]pending // sent
 	expiry  []pending         // running ones by deadline; ended ones are passed over
+	backoff []attempt         // running ones that are to be sent again, by time
 	unended int               // requests of the cohort that have not ended
 
 	backlog backlog // with GiveUp
@@ -197,7 +211,11 @@ type pending struct {
 	cohort   bool
 	session  *session // nil where requests stand alone
 	after    int64    // request that it followed
+	earlier  int      // attempts that failed
 }
+
+// attempt is when a request is sent again.
+type attempt struct{ id, at int64 }
 
 // session is what follows from one request that came by itself.
 type session struct {
@@ -288,6 +306,9 @@ func (c *Core) Wake() int64 {
 	}
 	if len(c.waiting) > 0 {
 		at = min(at, c.after(c.waiting[0].due))
+	}
+	if len(c.backoff) > 0 {
+		at = min(at, c.backoff[0].at)
 	}
 	if c.t1 != Never && c.unended == 0 {
 		again := c.t1
@@ -449,12 +470,45 @@ func (c *Core) enough(now int64) bool {
 
 // pass lets time go by: requests become due, and held ones are given up.
 func (c *Core) pass(now int64) {
+	c.sendAgain(now)
 	c.admit(now)
 	for len(c.waiting) > 0 && c.after(c.waiting[0].due) <= now && !c.stop {
 		c.drop(c.waiting[0], record.ErrTimeout)
 		c.waiting = c.waiting[1:]
 		c.admit(now)
 	}
+}
+
+// sendAgain sends what failed and has waited.
+func (c *Core) sendAgain(now int64) {
+	for !c.draining && len(c.backoff) > 0 && c.backoff[0].at <= now {
+		a := c.backoff[0]
+		c.backoff = c.backoff[1:]
+		if p, ok := c.running[a.id]; ok { // else it was cancelled meanwhile
+			c.out = append(c.out, p.action(Action{Kind: Again, Eligible: a.at}))
+		}
+	}
+}
+
+// retries says whether a request that failed is sent again, and notes when.
+func (c *Core) retries(p pending, e Event) bool {
+	if !e.Retriable {
+		return false
+	}
+	if c.cfg.Retry != nil && !c.draining && !c.stop {
+		if wait, again := c.cfg.Retry(p.id, p.earlier, e); again {
+			p.earlier++
+			c.running[p.id] = p
+			a := attempt{p.id, e.At + wait}
+			i, _ := slices.BinarySearchFunc(c.backoff, a, func(b, a attempt) int {
+				return cmp.Or(cmp.Compare(b.at, a.at), cmp.Compare(b.id, a.id))
+			})
+			c.backoff = slices.Insert(c.backoff, i, a)
+			return true
+		}
+	}
+	c.out = append(c.out, p.action(Action{Kind: Settle}))
+	return false
 }
 
 // admit takes up every request that is due by now.
@@ -558,7 +612,6 @@ func (c *Core) end(e Event) {
 	if !ok {
 		return
 	}
-	delete(c.running, e.ID)
 	switch {
 	case c.gone:
 	case !e.Refused:
@@ -568,6 +621,10 @@ func (c *Core) end(e Event) {
 	default:
 		c.refused.n++
 	}
+	if c.retries(p, e) {
+		return
+	}
+	delete(c.running, e.ID)
 	if p.cohort {
 		c.unended--
 	}

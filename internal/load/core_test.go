@@ -71,7 +71,7 @@ func (s script) over() {
 }
 
 func words(a Action, now int64) string {
-	w := fmt.Sprintf("%s %d", [...]string{"start", "cancel", "drop"}[a.Kind], a.ID)
+	w := fmt.Sprintf("%s %d", [...]string{"start", "cancel", "drop", "prepare", "forget", "again", "settle"}[a.Kind], a.ID)
 	if a.Kind != Cancel && a.Due != now {
 		w += fmt.Sprintf(" due %d", a.Due)
 	}

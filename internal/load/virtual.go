@@ -4,6 +4,8 @@ import (
 	"context"
 	"fmt"
 	"math"
+	"net/http"
+	"time"
 
 	"pitot/internal/data/record"
 	"pitot/internal/twin"
@@ -20,7 +22,9 @@ type Virtual struct {
 	running ring
 	history *history // nil where nothing follows anything
 	events  []Event
-	told    *telling // nil: nobody asks
+	told    *telling              // nil: nobody asks
+	asked   int64                 // requests that the server had
+	failed  map[int64]*record.Row // whose attempts have, and that wait for what is decided
 }
 
 // VirtualConfig is what the virtual world needs to know.
@@ -39,6 +43,11 @@ type VirtualConfig struct {
 	// Thaw says when what the server does at a time can happen: then, or at
 	// the end of a freeze. nil: always then.
 	Thaw func(at int64) int64
+	// Refuse gives the status of a server's error in place of an answer to its n-th
+	// request, which came at a time, and after how many nanoseconds it asks to be asked
+	// again, 0 for not saying; 0 for an answer. nil: it answers all.
+	Refuse func(n, at int64) (status int, retryAfter int64)
+	Retry  bool // requests are sent again, where the core says so
 	// Tell is told what the server tells of itself, every so many nanoseconds; nil: nobody
 	// asks it.
 	Tell  Tell
@@ -50,7 +59,7 @@ func NewVirtual(cfg VirtualConfig) *Virtual {
 	if cfg.Content == nil {
 		cfg.Content = func(_ int64, r *workload.Request, prompt int) twin.Content { return Content(r, prompt) }
 	}
-	v := &Virtual{cfg: cfg, running: make(ring, 64), history: newHistory(cfg.Source)}
+	v := &Virtual{cfg: cfg, failed: map[int64]*record.Row{}, running: make(ring, 64), history: newHistory(cfg.Source)}
 	if cfg.Tell != nil && cfg.Every > 0 {
 		v.told = newTelling(cfg.Engine, cfg.Every, cfg.Tell)
 	}
@@ -80,9 +89,26 @@ func (v *Virtual) Now() int64 { return v.now }
 func (v *Virtual) Do(a Action) {
 	switch a.Kind {
 	case Start:
-		v.start(a)
+		v.start(a, v.row(a))
+	case Again, Settle:
+		r := v.failed[a.ID]
+		if r == nil { // it was cancelled meanwhile
+			return
+		}
+		delete(v.failed, a.ID)
+		if a.Kind == Settle {
+			v.cfg.Sink.Done(r)
+			return
+		}
+		r.NextAttempt(a.Eligible - r.Done)
+		r.Ready, r.Sent, r.Reused = a.Eligible, v.now, true
+		v.start(a, r)
 	case Cancel:
-		if j := v.running.find(a.ID); j != nil {
+		if r := v.failed[a.ID]; r != nil {
+			delete(v.failed, a.ID)
+			giveUp(r, v.now, a.Class)
+			v.end(r)
+		} else if j := v.running.find(a.ID); j != nil {
 			v.cfg.Engine.Abort(a.ID)
 			r := j.row
 			r.Outcome, r.Error = record.Cut, a.Class
@@ -123,8 +149,7 @@ func place(r *record.Row, req *workload.Request) {
 	r.InputPlanned, r.OutputPlanned = int32(req.Input), int32(req.Output)
 }
 
-func (v *Virtual) start(a Action) {
-	r := v.row(a)
+func (v *Virtual) start(a Action, r *record.Row) {
 	req, err := v.cfg.Source.At(a.Item)
 	if err != nil {
 		r.Outcome, r.Error, r.Detail = record.Failed, record.ErrBug, err.Error()
@@ -133,6 +158,9 @@ func (v *Virtual) start(a Action) {
 	}
 	v.history.fill(&req, a.Session, false)
 	place(r, &req)
+	if v.refuses(r) {
+		return
+	}
 	prompt, output := max(req.Input, 1), req.Output
 	if req.Input < 0 && v.cfg.Count != nil {
 		prompt = max(v.counted(&req)+v.cfg.Overhead, 1)
@@ -164,6 +192,27 @@ func (v *Virtual) start(a Action) {
 		v.told.running++
 	}
 	v.cfg.Engine.Add(v.thaw(v.now), twin.Job{ID: a.ID, Prompt: prompt, Output: output, Limit: limit, Content: v.cfg.Content(a.Item, &req, prompt)})
+}
+
+// refuses ends a request that the server answers with an error.
+func (v *Virtual) refuses(r *record.Row) bool {
+	if v.cfg.Refuse == nil {
+		return false
+	}
+	status, after := v.cfg.Refuse(v.asked, v.now)
+	v.asked++
+	if status == 0 {
+		return false
+	}
+	r.Outcome, r.Status, r.Headers = record.Failed, int32(status), v.now
+	if r.Error = record.ErrRateLimited; status >= http.StatusInternalServerError {
+		r.Error = record.ServerError(status)
+	}
+	if after > 0 {
+		r.RetryAfter = int32(after / int64(time.Second))
+	}
+	v.end(r)
+	return true
 }
 
 // counted is how many tokens the texts of a prompt are, as a server would count
@@ -232,6 +281,11 @@ func (v *Virtual) end(r *record.Row) {
 		v.told.running--
 	}
 	v.running.remove(r.ID)
+	if v.cfg.Retry && retriable(r, nil) {
+		v.failed[r.ID] = r
+		v.events = append(v.events, failed(r, int64(max(r.RetryAfter, 0))*int64(time.Second)))
+		return
+	}
 	v.cfg.Sink.Done(r)
 	v.events = append(v.events, Event{ID: r.ID, At: v.now, Failed: r.Outcome == record.Failed, Cut: r.Outcome == record.Cut})
 }

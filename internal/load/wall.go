@@ -54,6 +54,7 @@ type WallConfig struct {
 	Spare   int         // idle connections to keep ahead of need
 	Nonce   string      // of this point, in front of each request's id
 	Alarm   clock.Alarm // nil for the platform's best
+	Retry   bool        // requests are sent again, where the core says so
 }
 
 // flight is a request with its exchange and, once sent, its connection.
@@ -65,6 +66,8 @@ type flight struct {
 	conn          *wire.Conn
 	class         string
 	cancel        context.CancelFunc // of the connection being made for it
+	failed        bool               // its attempt has, and it waits for what is decided
+	eligible      int64              // when the attempt was to be sent
 }
 
 // NewWall prepares a world. Open connects; the load's origin is set by Begin.
@@ -209,7 +212,11 @@ func (w *Wall) Do(a Action) {
 		w.mu.Lock()
 		f := w.flights[a.ID]
 		var c *wire.Conn
-		if f != nil {
+		between := f != nil && f.failed
+		switch {
+		case between:
+			f.failed = false
+		case f != nil:
 			f.x.Abandon(a.Class)
 			f.class, c = a.Class, f.conn
 			if f.cancel != nil {
@@ -217,8 +224,21 @@ func (w *Wall) Do(a Action) {
 			}
 		}
 		w.mu.Unlock()
+		if between {
+			giveUp(&f.x.Row, w.Now(), a.Class)
+			w.settle(f)
+		}
 		if c != nil { // not under the lock: it waits for the reader, which may be in ended
 			c.Abort()
+		}
+	case Again:
+		if f := w.released(a.ID); f != nil {
+			f.x.Retry(a.Eligible - f.x.Row.Done)
+			w.launch(f, a.Eligible)
+		}
+	case Settle:
+		if f := w.released(a.ID); f != nil {
+			w.settle(f)
 		}
 	case Prepare:
 		w.prepare(a)
@@ -266,8 +286,27 @@ func (w *Wall) start(a Action) {
 		w.finish(f)
 		return
 	}
+	w.launch(f, a.Eligible)
+}
+
+// released gives a request whose attempt failed and that waited for what is decided of it;
+// nil if it was cancelled meanwhile.
+func (w *Wall) released(id int64) *flight {
 	w.mu.Lock()
-	w.flights[a.ID] = f
+	defer w.mu.Unlock()
+	f := w.flights[id]
+	if f == nil || !f.failed {
+		return nil
+	}
+	f.failed = false
+	return f
+}
+
+// launch sends an attempt that was to be sent at a time.
+func (w *Wall) launch(f *flight, eligible int64) {
+	f.eligible, f.x.Row.Ready = eligible, eligible
+	w.mu.Lock()
+	w.flights[f.id] = f
 	c := w.pop()
 	more := c != nil && len(w.idle)+w.opening < w.cfg.Spare
 	if more {
@@ -331,7 +370,7 @@ func (w *Wall) connect(f *flight) {
 		c.Abort()
 	}
 	// What it took to connect; how late that began is the instrument's lag.
-	f.x.Row.Ready = f.x.Row.Eligible + clock.Now() - begun
+	f.x.Row.Ready = f.eligible + clock.Now() - begun
 	w.send(f, c)
 }
 
@@ -367,8 +406,24 @@ func (w *Wall) ended(c *wire.Conn, x *wire.Exchange, reusable bool) {
 	w.finish(f)
 }
 
-// finish records a request that has ended and tells the pacer.
+// finish ends an attempt: the request with it, unless it may be sent again.
 func (w *Wall) finish(f *flight) {
+	if w.cfg.Retry && f.err == nil {
+		after, hint := f.x.RetryHints()
+		if w.mu.Lock(); f.class == "" && retriable(&f.x.Row, hint) {
+			f.failed = true
+			w.events = append(w.events, failed(&f.x.Row, after))
+			w.mu.Unlock()
+			w.notify()
+			return
+		}
+		w.mu.Unlock()
+	}
+	w.settle(f)
+}
+
+// settle records a request that has ended and tells the pacer.
+func (w *Wall) settle(f *flight) {
 	w.history.note(f.session, f.item, &f.x.Row, f.x.Text())
 	w.cfg.Sink.Done(&f.x.Row)
 	w.mu.Lock()
@@ -376,6 +431,11 @@ func (w *Wall) finish(f *flight) {
 	delete(w.flights, f.id)
 	w.free = append(w.free, f)
 	w.mu.Unlock()
+	w.notify()
+}
+
+// notify wakes the pacer.
+func (w *Wall) notify() {
 	select {
 	case w.wake <- struct{}{}:
 	default:
@@ -391,12 +451,7 @@ func (w *Wall) recycle(f *flight) {
 
 // Wait implements [World].
 func (w *Wall) Wait(ctx context.Context, until int64) []Event {
-	stop := context.AfterFunc(ctx, func() {
-		select {
-		case w.wake <- struct{}{}:
-		default:
-		}
-	})
+	stop := context.AfterFunc(ctx, w.notify)
 	defer stop()
 	for {
 		if events := w.takeEvents(); len(events) > 0 || ctx.Err() != nil {

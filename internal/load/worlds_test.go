@@ -131,13 +131,18 @@ type times5 struct {
 	Outcome                        record.Outcome
 	Error, Finish                  string
 	Output                         int32
+
+	Earlier       int32
+	EarlierErrors string
+	Backoff       int64
 }
 
 func saw(d *diary, c *Core, s *shelf) seen {
 	out := seen{Acts: d.acts, When: d.when, Rows: map[int64]times5{}}
 	out.T0, out.T1 = c.Window()
 	for id, r := range s.rows {
-		f := times5{Due: r.Due, Eligible: r.Eligible, TTFT: -1, E2E: -1, Done: r.Done, Outcome: r.Outcome, Error: r.Error, Finish: r.Finish, Output: r.CompletionTokens}
+		f := times5{Due: r.Due, Eligible: r.Eligible, TTFT: -1, E2E: -1, Done: r.Done, Outcome: r.Outcome, Error: r.Error, Finish: r.Finish, Output: r.CompletionTokens,
+			Earlier: r.Earlier, EarlierErrors: r.EarlierErrors, Backoff: r.Backoff}
 		if r.FirstToken >= 0 {
 			f.TTFT = r.FirstToken - r.Due
 		}
@@ -152,10 +157,21 @@ func saw(d *diary, c *Core, s *shelf) seen {
 	return out
 }
 
+// failing is what both servers answer with errors.
+var failing = serve.Faults{{Name: "503", Rate: .3}, {Name: "429", Rate: .15, For: time.Second}, {Name: "500", Rate: .1}}
+
 // virtually carries a load out in the virtual world.
 func virtually(cfg Config, engine twin.FixedConfig, src workload.Source) seen {
 	s, c := newShelf(), NewCore(cfg)
-	d := &diary{World: NewVirtual(VirtualConfig{Engine: twin.NewFixed(engine), Source: src, Sink: s})}
+	world := VirtualConfig{Engine: twin.NewFixed(engine), Source: src, Sink: s}
+	if cfg.Retry != nil {
+		world.Retry = true
+		world.Refuse = func(n, at int64) (int, int64) {
+			status, after := failing.Refusal(0, n, time.Duration(at))
+			return status, int64(after)
+		}
+	}
+	d := &diary{World: NewVirtual(world)}
 	Run(context.Background(), c, d)
 	return saw(d, c, s)
 }
@@ -164,7 +180,11 @@ func virtually(cfg Config, engine twin.FixedConfig, src workload.Source) seen {
 // synctest moves, over pipes to the mock server with the same engine.
 func really(t *testing.T, cfg Config, engine twin.FixedConfig, src workload.Source, conns int) (out seen) {
 	synctest.Test(t, func(t *testing.T) {
-		srv := serve.New(serve.Config{Engine: twin.NewFixed(engine), Alarm: clock.TimerAlarm{}, Grain: -1})
+		var faults serve.Faults
+		if cfg.Retry != nil {
+			faults = failing
+		}
+		srv := serve.New(serve.Config{Engine: twin.NewFixed(engine), Alarm: clock.TimerAlarm{}, Grain: -1, Faults: faults})
 		e, route, err := wire.ParseTarget("http://twin.test/v1/chat/completions")
 		if err != nil {
 			t.Fatal(err)
@@ -176,7 +196,7 @@ func really(t *testing.T, cfg Config, engine twin.FixedConfig, src workload.Sour
 		}}
 		s, c := newShelf(), NewCore(cfg)
 		w := NewWall(t.Context(), WallConfig{
-			Dialer: dialer, API: api.Chat{}, Route: route, Source: src, Sink: s, Ahead: 8, Nonce: "n", Alarm: clock.TimerAlarm{},
+			Dialer: dialer, API: api.Chat{}, Route: route, Source: src, Sink: s, Ahead: 8, Nonce: "n", Alarm: clock.TimerAlarm{}, Retry: cfg.Retry != nil,
 			Headers: []api.Header{{Name: "Content-Type", Value: "application/json"}},
 			Options: api.Options{Model: "mock", Stream: true, Vocab: token.Universal(), IgnoreEOS: true, MaxField: "max_tokens"},
 		})
@@ -195,12 +215,18 @@ func really(t *testing.T, cfg Config, engine twin.FixedConfig, src workload.Sour
 		}
 		out = saw(d, c, s)
 		for id, r := range s.rows {
-			if r.Outcome != record.Unsent && (r.Due > r.Eligible || r.Eligible > r.Ready || r.Ready > r.Sent) {
+			between := r.Outcome == record.Cut && r.Earlier > 0 && r.Sent < 0
+			if r.Outcome != record.Unsent && !between && (r.Due > r.Eligible || r.Eligible > r.Ready || r.Ready > r.Sent) {
 				t.Errorf("request %d: due %d, eligible %d, ready %d, sent %d", id, r.Due, r.Eligible, r.Ready, r.Sent)
 			}
 		}
 	})
 	return out
+}
+
+// doubling sends a request again twice at most, after times that no two share.
+func doubling(id int64, earlier int, e Event) (int64, bool) {
+	return int64(20*time.Millisecond)<<earlier + id*1009 + e.RetryAfter/10, earlier < 2
 }
 
 // The guard of the architecture: one plan in both worlds takes the same
@@ -245,6 +271,13 @@ func TestBothWorldsDecideAlike(t *testing.T) {
 		{"open, timeout between tokens", with(poisson(60), func(c *Config) { c.Timeout = 90*ms + 7 }), engine, 16},
 		{"open, some tokens at a time", poisson(60), chunks, 16},
 		{"closed", closed(5), engine, 5},
+		{"open, retries", with(poisson(60), func(c *Config) { c.Retry = doubling }), engine, 16},
+		{"open, retries, capped", with(poisson(60), func(c *Config) { c.Retry, c.Cap = doubling, 4 }), engine, 4},
+		{"open, retries, timeout", with(poisson(60), func(c *Config) { c.Retry, c.Timeout = doubling, 150*ms+7 }), engine, 16},
+		{"closed, retries", with(closed(5), func(c *Config) {
+			c.Retry, c.Think = doubling, func(id int64) int64 { return id * 1009 }
+		}), engine, 5},
+		{"open, conversations, retries", with(poisson(25), func(c *Config) { c.Follow, c.Retry = Followed(talks{}), doubling }), engine, 16},
 		{"closed, think", with(closed(5), func(c *Config) { c.Think = func(id int64) int64 { return 3*ms + id*1009 } }), engine, 5},
 		{"closed, requests", with(closed(5), func(c *Config) { c.Window, c.Requests = 0, 33 }), engine, 5},
 		{"closed, capped", with(closed(6), func(c *Config) { c.Cap = 2 }), engine, 2},

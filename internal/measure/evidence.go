@@ -21,7 +21,7 @@ func (f *Fold) evidence(all *part, p *result.Point) *judge.Evidence {
 		Streams: streams.requests, Counted: known.requests, Expected: f.flow.expected, Seen: f.flow.observed,
 	}
 	if n, known := f.server.total(telemetry.Requests); known {
-		e.Served = &judge.Served{Counted: n, Answered: float64(f.answered), Sent: float64(f.asked) * float64(max(f.choices, 1))}
+		e.Served = &judge.Served{Counted: n, Answered: float64(f.answered), Sent: float64(f.asked+f.earlier) * float64(max(f.choices, 1))}
 	}
 	if x, known := f.server.foreign(); known {
 		e.Foreign = &x

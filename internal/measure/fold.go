@@ -39,9 +39,11 @@ type Fold struct {
 	examples map[string]example // of the cohort: error classes
 	finish   map[string]int     // of the cohort: finish reasons of answers that ended well
 
+	retried    retries
 	server     server
 	seen       idSet
 	asked      int      // requests of any time
+	earlier    int      // attempts at them before the last
 	answered   int      // of them
 	choices    int32    // the most of one answer
 	talks      sessions // where requests follow one another
@@ -180,6 +182,7 @@ func (f *Fold) row(r *record.Row, s *Stream) {
 	f.server.countRow(r)
 	if r.Outcome != record.Unsent {
 		f.asked++
+		f.earlier += int(r.Earlier)
 		f.choices = max(f.choices, r.Choices)
 	}
 	if r.Outcome == record.OK {
@@ -242,6 +245,7 @@ func (f *Fold) member(r *record.Row, s *Stream, visible int64) {
 			f.examples[r.Error] = example{r.ID, r.Detail}
 		}
 	}
+	f.retried.add(r)
 	f.probe.Row(r, s.Count)
 	g := f.groups.groupOf(r)
 	q.group = g.index

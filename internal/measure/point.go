@@ -40,6 +40,9 @@ func (f *Fold) Point() result.Point {
 	metrics := metricsOf(parts)
 	p.Metrics = metrics[0]
 	p.Requests.Errors, p.Requests.Finish = clone(f.errors), clone(f.finish)
+	if f.setup.Load.Retry != "" {
+		p.Retries = f.retried.result()
+	}
 	for class, e := range f.examples {
 		if p.Requests.ErrorExamples == nil {
 			p.Requests.ErrorExamples = map[string]string{}

@@ -78,6 +78,9 @@ func (g *Gatherer) Request(s *Stream, r *record.Row) Request {
 		marker:      s.marker(r),
 		interrupted: r.Error == record.ErrInterrupted,
 	}
+	if r.Earlier > 0 { // the last attempt's, while it was eligible before the first
+		q.ready = record.Unset
+	}
 	if s.Count == 0 {
 		q.chunks, s.own = r.Chunks, nothingOwn
 	} else if s.firstLo < s.first && q.first >= 0 {

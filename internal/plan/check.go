@@ -186,15 +186,18 @@ func (p *Plan) checkWorkload() error {
 	return nil
 }
 
-// checkFaults refuses faults of sockets where there is no socket. A freeze of the
-// whole server is possible without one.
+// checkFaults refuses faults of sockets where there is no socket. The whole server can
+// freeze without one, and an error can stand in place of an answer.
 func (p *Plan) checkFaults() error {
 	if p.Kind() != KindSim {
 		return nil
 	}
 	for fault := range strings.SplitSeq(strings.Join(p.Faults, ","), ",") {
-		if fault = strings.TrimSpace(fault); fault != "" && !strings.HasPrefix(fault, "freeze:") {
-			return say.Errorf("--faults needs the embedded target behind a socket, and %s has none", p.Spec).WithHint("use mock: in place of sim:")
+		name, _, _ := strings.Cut(strings.TrimSpace(fault), ":")
+		switch name {
+		case "", "freeze", "429", "500", "503", "html":
+		default:
+			return say.Errorf("--faults needs the embedded target behind a socket, and %s has none", p.Spec).WithHint("use mock: in place of sim:; of sim: it can be freeze, 429, 500, 503 and html")
 		}
 	}
 	return nil

@@ -244,6 +244,13 @@ func stops() kind[workload.Stop] {
 	}}
 }
 
+// retries is how failed requests are sent again.
+func retries() kind[Retry] {
+	return kind[Retry]{parse: ParseRetry, write: Retry.String, choices: func() []Choice {
+		return []Choice{{"2", "as OpenAI's clients do"}, {"3,exponential(500ms,8s)", "with other waits"}, {"3,constant(1s)", "each after a second"}}
+	}}
+}
+
 // startShares is a share or a range of them: 25% or 25%-75%.
 func startShares() kind[workload.StartShare] {
 	return kind[workload.StartShare]{

@@ -85,6 +85,7 @@ type Load struct {
 	Rate        float64 // open loop, requests per second
 	Arrival     string
 	MaxInFlight int // 0 for no limit
+	Retry       Retry
 	Concurrency int // closed loop, users
 
 	Duration time.Duration // of the window, AutoDuration for auto

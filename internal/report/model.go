@@ -290,6 +290,7 @@ func buildPoint(run *result.Run, p *result.Point) PointModel {
 	m.Objective = objective(p)
 	m.backlog(p)
 	m.overTime(p)
+	m.retries(p)
 	m.sessions(p)
 	m.until(p)
 	m.tables(p)
@@ -342,6 +343,9 @@ func loadText(p *result.Point) []string {
 	}
 	if l.MaxInFlight != nil {
 		s += fmt.Sprintf(", at most %s in flight", say.Plural(*l.MaxInFlight, "request"))
+	}
+	if l.Retry != "" {
+		s += ", failed requests sent again as --retry " + l.Retry
 	}
 	span := say.Seconds(p.Seconds.Window)
 	if p.Seconds.Warmup > 0 {

@@ -419,6 +419,9 @@ func (o *Overview) loads(run *result.Run) {
 	o.Loads = o.Loads.without(func(column int) bool {
 		return len(o.Loads.Rows) > 0 && !slices.ContainsFunc(o.Loads.Rows, func(r []string) bool { return r[column] != "" })
 	})
+	if text := mostRetried(run); text != "" {
+		o.Legend = append(o.Legend, text)
+	}
 	if marks.seen[fewSamples] {
 		o.Legend = append(o.Legend, "~ few independent samples")
 	}

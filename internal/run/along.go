@@ -82,7 +82,7 @@ func (s *Session) CountAlong(ctx context.Context, loads []Load) ([]*Measured, er
 	s.counted += int32(len(loads)) - 1 // their arrivals are theirs alone
 	due := &stages{left: all}
 	cfg.Arrivals, cfg.Window = due, at-cfg.Warmup
-	world := virtual(p, t, src, kept, index, nil)
+	world := virtual(p, &p.Load, t, src, kept, index, nil)
 	load.Run(ctx, load.NewCore(cfg), world)
 	frames, err := kept.records()
 	if err != nil {

@@ -434,7 +434,7 @@ func (s *Session) point(ctx context.Context, l *plan.Load, index int32, what Loa
 		if r.Late != nil {
 			sink = &late{tap, int64(r.Late(index))}
 		}
-		sim := virtual(p, t, src, sink, index, func(at int64, signal telemetry.Signal, x float64) {
+		sim := virtual(p, l, t, src, sink, index, func(at int64, signal telemetry.Signal, x float64) {
 			j.Sample(record.Sample{Point: index, T: at, Source: record.SourceServer, Name: string(signal), Value: x})
 		})
 		world, tellLast = sim, sim.Told
@@ -538,7 +538,7 @@ func plannedPoint(p *plan.Plan, t *target.Target, l *plan.Load, src *source, cfg
 
 // virtual is the world of a simulated target; tell takes what its server tells of itself,
 // nil for nothing.
-func virtual(p *plan.Plan, t *target.Target, src source, sink record.Sink, index int32, tell load.Tell) *load.Virtual {
+func virtual(p *plan.Plan, l *plan.Load, t *target.Target, src source, sink record.Sink, index int32, tell load.Tell) *load.Virtual {
 	overhead, every := 0, int64(cmp.Or(p.ScrapeInterval, time.Second))
 	if p.NoScrape {
 		tell = nil
@@ -546,9 +546,14 @@ func virtual(p *plan.Plan, t *target.Target, src source, sink record.Sink, index
 	if t.API.Messages(t.Options) {
 		overhead = target.ChatOverhead
 	}
+	own := seed.Point(p.Seed, pairedWith(cacheStage(&p.Ask, index), index))
+	var refuse func(n, at int64) (int, int64)
+	if t.Refuse != nil {
+		refuse = func(n, at int64) (int, int64) { return t.Refuse(own, n, at) }
+	}
 	return load.NewVirtual(load.VirtualConfig{
-		Overhead: overhead, Engine: warm(t.Engine(seed.Point(p.Seed, pairedWith(cacheStage(&p.Ask, index), index))), src.shared), Source: src.Source, Sink: sink, Point: index, Thaw: t.Thaw, Count: token.Universal().Count,
-		Tell: tell, Every: every,
+		Overhead: overhead, Engine: warm(t.Engine(own), src.shared), Source: src.Source, Sink: sink, Point: index, Thaw: t.Thaw, Count: token.Universal().Count,
+		Tell: tell, Every: every, Refuse: refuse, Retry: l.Retry.Times > 0,
 	})
 }
 
@@ -576,7 +581,7 @@ func (s *Session) wall(ctx context.Context, l *plan.Load, src source, sink recor
 	w := load.NewWall(context.WithoutCancel(ctx), load.WallConfig{
 		Dialer: t.Dialer, API: t.API, Route: t.Route, Options: t.Options, Headers: t.Headers, Secret: t.Secret, Memory: t.Memory,
 		Source: src.Source, Sink: sink, Point: index, Ahead: ahead, Spare: spare,
-		Nonce: fmt.Sprintf("pitot-%x-%d", p.Seed, index),
+		Nonce: fmt.Sprintf("pitot-%x-%d", p.Seed, index), Retry: l.Retry.Times > 0,
 	})
 	if p.NoProbe {
 		conns = min(conns, 8)
@@ -604,6 +609,13 @@ func schedule(p *plan.Plan, l *plan.Load, t *target.Target, src *source, point i
 		Follow: load.Followed(src.Source),
 		Users:  l.Concurrency, Cap: l.MaxInFlight, Warmup: int64(l.WarmupFor(lasts)),
 		Window: int64(l.Duration), Requests: l.Requests, Timeout: int64(t.Timeout), Gone: int64(goneAfter),
+	}
+	if l.Retry.Times > 0 {
+		of := seed.At(seed.Point(p.Seed, point), seed.Workload, retryDraws)
+		cfg.Retry = func(id int64, earlier int, e load.Event) (int64, bool) {
+			wait, again := l.Retry.Wait(earlier, time.Duration(e.RetryAfter), seed.Float(seed.At(of, uint64(earlier), uint64(id))))
+			return int64(wait), again
+		}
 	}
 	if l.Requests > 0 {
 		cfg.Window = 0
@@ -646,6 +658,9 @@ func schedule(p *plan.Plan, l *plan.Load, t *target.Target, src *source, point i
 // betweenRequests is the stream of a workload's seed that the pauses of users are drawn
 // from between requests that do not follow one another.
 const betweenRequests = 0x7061_7573_0000_0000
+
+// retryDraws is where the jitter of retries begins in a workload's seed.
+const retryDraws = 0x7265_7472_7900_0000
 
 // goneAfter is how long a target refuses every connection until it is taken to
 // have gone away: longer than one takes that hands its socket on to another
@@ -693,6 +708,9 @@ func describeLoad(a *plan.Ask, l *plan.Load) result.Load {
 	}
 	if l.MaxInFlight > 0 {
 		d.MaxInFlight = &l.MaxInFlight
+	}
+	if l.Retry.Times > 0 {
+		d.Retry = l.Retry.String()
 	}
 	return d
 }

@@ -25,7 +25,8 @@ func (s *sent) countFrame(f *record.Frame) {
 }
 
 func count(to *result.Traffic, r *record.Row) {
-	to.Requests++
+	to.Requests += 1 + int64(r.Earlier)
+	to.Untold += int64(r.Earlier)
 	if r.Outcome == record.OK {
 		to.OK++
 	}

@@ -86,7 +86,7 @@ func (r *Runner) inMemory(ctx context.Context, p *plan.Plan, t *target.Target, l
 		w.arrivals, cfg.Arrivals = cfg.Arrivals, w
 	}
 	core := load.NewCore(cfg)
-	world := virtual(p, t, src, kept, index, nil)
+	world := virtual(p, l, t, src, kept, index, nil)
 	load.Run(ctx, core, world)
 	t0, t1 := core.Window()
 	setup = ended(setup, marks.Window{T0: &t0, T1: t1, Ended: world.Now(), GaveUp: core.GaveUp()})

@@ -283,6 +283,12 @@ func (t *Target) openSim(p Wanted) error {
 		return err
 	}
 	t.Engine, t.Thaw = e.make, faults.Thaw
+	if len(faults) > 0 {
+		t.Refuse = func(seed uint64, n, at int64) (int, int64) {
+			status, after := faults.Refusal(seed, n, time.Duration(at))
+			return status, int64(after)
+		}
+	}
 	t.API = api.Chat{}
 	t.Options.Model = e.model
 	t.noteEmbedded("pitot sim, "+e.about, p, e)

@@ -431,6 +431,29 @@ func (x *Exchange) Again() {
 	x.resetAnswer()
 }
 
+// Retry prepares for a further attempt at a request that failed, after so many
+// nanoseconds of waiting.
+func (x *Exchange) Retry(waited int64) {
+	x.Row.NextAttempt(waited)
+	x.resetAnswer()
+}
+
+// RetryHints is what the server said of trying again: after how many nanoseconds
+// (Retry-After and Retry-After-Ms, 0 if it did not say), and by X-Should-Retry whether to at
+// all, nil if it did not say.
+func (x *Exchange) RetryHints() (after int64, hint *bool) {
+	h := &x.http
+	switch {
+	case !h.headersDone():
+		return 0, nil
+	case h.retryAfterMS > 0:
+		after = h.retryAfterMS * 1e6
+	case h.retryAfter > 0:
+		after = int64(h.retryAfter) * 1e9
+	}
+	return after, h.shouldRetry
+}
+
 // Abandon says that the exchange is no longer followed, by our own decision:
 // timeout or interruption. Its connection must then be aborted; Close does
 // the rest. It is the only method that another goroutine may call.

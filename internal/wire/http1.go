@@ -23,13 +23,16 @@ type response struct {
 	close      bool // the server closes afterwards
 	document   bool // the body is JSON or HTML, by its type: no stream of events
 	retryAfter int32
-	status     int
-	left       int64  // bytes left of the chunk or body
-	head       int    // bytes of headers (interim answers' too), of a chunk's framing or of trailers so far
-	line       []byte // an incomplete line carried over from the last read
-	length     int64  // Content-Length, -1 if none
-	location   string
-	secret     string // what no message may repeat
+
+	retryAfterMS int64 // 0 if none
+	shouldRetry  *bool // nil: not said
+	status       int
+	left         int64  // bytes left of the chunk or body
+	head         int    // bytes of headers (interim answers' too), of a chunk's framing or of trailers so far
+	line         []byte // an incomplete line carried over from the last read
+	length       int64  // Content-Length, -1 if none
+	location     string
+	secret       string // what no message may repeat
 }
 
 type state uint8
@@ -197,6 +200,14 @@ func (r *response) takeHeader(line []byte) error {
 	case "retry-after":
 		if n, err := strconv.Atoi(v); err == nil && n >= 0 {
 			r.retryAfter = int32(min(n, 1<<30))
+		}
+	case "retry-after-ms": // OpenAI's and Azure's
+		if n, err := strconv.ParseFloat(v, 64); err == nil && n >= 0 && n < 1e9 {
+			r.retryAfterMS = int64(n)
+		}
+	case "x-should-retry":
+		if is, err := strconv.ParseBool(v); err == nil {
+			r.shouldRetry = &is
 		}
 	case "location":
 		r.location = v

@@ -71,6 +71,7 @@ type Load struct {
 
 	Expected *Arrivals `json:"expected"`
 	Turns    *float64  `json:"turns"`
+	Retry    string    `json:"retry"` // as --retry is written, "" for none
 }
 
 // Arrivals is what the arrival process of a load makes one expect.

@@ -89,6 +89,10 @@ var rowFields = []field[Row]{
 	{name: "after", at: func(r *Row) any { return &r.After }, null: ifUnset, later: true},
 	{name: "turns", at: func(r *Row) any { return &r.Turns }, null: ifUnset, later: true},
 	{name: "history", at: func(r *Row) any { return &r.History }, null: ifUnset, later: true},
+	{name: "earlier_attempts", at: func(r *Row) any { return &r.Earlier }, later: true},
+	{name: "earlier_errors", at: func(r *Row) any { return &r.EarlierErrors }, later: true},
+	{name: "first_sent_ns", at: func(r *Row) any { return &r.FirstSent }, null: ifUnset, later: true},
+	{name: "backoff_ns", at: func(r *Row) any { return &r.Backoff }, later: true},
 }
 
 // rowFieldsV1 is how many of them version 1 of the journal had.

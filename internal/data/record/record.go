@@ -6,6 +6,8 @@
 // its load started). [Unset] marks a stamp that never came.
 package record
 
+import "strings"
+
 // Unset is a stamp that never came, or a count that was not reported.
 const Unset = -1
 
@@ -66,6 +68,15 @@ type Row struct {
 	Reused  bool  // the connection had carried a request before
 	Retried int32 // times it was sent again because a reused connection turned out closed
 
+	// A request whose attempt failed is sent again where the load has retries, as users'
+	// clients do (not the Retried above, of which the server knew nothing). It stays one
+	// request and one row: the stamps up to Eligible are of the request, Ready and
+	// all that follow of its last attempt, and this is what went before.
+	Earlier       int32  // attempts before the last
+	EarlierErrors string // their error classes in order, joined by commas
+	FirstSent     int64  // when the first of them was sent, Unset without one or where it never was
+	Backoff       int64  // nanoseconds that were waited between attempts, in all
+
 	InputPlanned     int32 // tokens, Unset if the workload does not know
 	OutputPlanned    int32 // tokens asked for, Unset if left to the server
 	PromptTokens     int32 // usage.prompt_tokens
@@ -105,10 +116,45 @@ func BlankRow() Row {
 	return Row{
 		Session: u, Turns: u, After: u, History: u,
 		Due: u, Eligible: u, Ready: u, Sent: u, Headers: u, FirstEvent: u, FirstToken: u, FirstAnswer: u, LastToken: u, Done: u,
-		DNS: u, Connect: u, TLS: u,
+		DNS: u, Connect: u, TLS: u, FirstSent: u,
 		InputPlanned: u, OutputPlanned: u, PromptTokens: u, CachedTokens: u, CompletionTokens: u, ReasoningTokens: u, FirstTokens: u,
 		Status: u, RetryAfter: u,
 	}
+}
+
+// NextAttempt makes the row of a failed attempt that of the next, after so many
+// nanoseconds of waiting.
+func (r *Row) NextAttempt(waited int64) {
+	next := BlankRow()
+	next.ID, next.Point, next.Session, next.Turn, next.Turns, next.After, next.History, next.Class =
+		r.ID, r.Point, r.Session, r.Turn, r.Turns, r.After, r.History, r.Class
+	next.Due, next.Eligible, next.Stream = r.Due, r.Eligible, r.Stream
+	next.InputPlanned, next.OutputPlanned = r.InputPlanned, r.OutputPlanned
+	next.Earlier, next.Backoff, next.FirstSent = r.Earlier+1, r.Backoff+waited, r.FirstSent
+	if next.EarlierErrors = r.Error; r.Earlier > 0 {
+		next.EarlierErrors = r.EarlierErrors + "," + r.Error
+	} else {
+		next.FirstSent = r.Sent
+	}
+	*r = next
+}
+
+// Attempts is how often the request was sent, or the connection for it was refused: 0
+// where it never came to that.
+func (r *Row) Attempts() int32 {
+	if r.Outcome == Unsent || r.Outcome == Cut && r.Sent < 0 {
+		return r.Earlier
+	}
+	return r.Earlier + 1
+}
+
+// FirstError is the error class of the first attempt, "" where it was answered.
+func (r *Row) FirstError() string {
+	if r.Earlier > 0 {
+		first, _, _ := strings.Cut(r.EarlierErrors, ",")
+		return first
+	}
+	return r.Error
 }
 
 // Chunk is one event that carried tokens.

@@ -118,6 +118,8 @@ type Point struct {
 	// PrefixCache is what the server's prefix cache was expected to have of the prompts,
 	// beside what it had.
 	PrefixCache *PrefixCache `json:"prefix_cache,omitempty"`
+	// Retries is what became of failed requests that were sent again; nil without --retry.
+	Retries *Retries `json:"retries,omitempty"`
 	// ServerMissing are pages of metrics that were given up under the load, each with why.
 	ServerMissing []string `json:"server_missing,omitempty"`
 
@@ -173,6 +175,18 @@ type PrefixCache struct {
 	Off       bool     `json:"off"`                 // the server keeps no prefixes
 	Asked     int      `json:"asked_before"`        // requests that asked for shared prefixes before the load, and are in no figure
 	Mode      string   `json:"mode,omitempty"`      // what --cache asked for: "cold", "warm", "60%"
+}
+
+// Retries is what became of the window's requests where failed ones are sent again. All
+// shares of it are of the requests due: first_ok + later_ok is ok of requests, and what
+// was sent again is in no other count.
+type Retries struct {
+	Attempts      int            `json:"attempts"`      // sent, or refused a connection, for the requests due in the window
+	Amplification *float64       `json:"amplification"` // attempts for each request that was sent; null: none was
+	FirstOK       int            `json:"first_ok"`      // requests that the first attempt answered
+	LaterOK       int            `json:"later_ok"`      // that a later one did
+	FirstErrors   map[string]int `json:"first_errors"`  // error class of the first attempt: count, of all others
+	BackoffMS     *float64       `json:"backoff_ms"`    // mean wait between attempts of the requests that were sent again; null: none was
 }
 
 // Until is how a window came to its end that was to last until a value is known
@@ -292,6 +306,7 @@ type Load struct {
 	// Requests of a conversation, on average: the rate then counts the conversations that
 	// begin, and a user holds one after the other. None where requests stand alone.
 	Turns *float64 `json:"turns,omitempty"`
+	Retry string   `json:"retry,omitempty"` // how failed requests are sent again, as --retry is written
 
 	Expected *Arrivals `json:"expected,omitempty"` // what the arrival process makes one expect; none in a closed loop
 }

@@ -196,7 +196,7 @@ func (q *Queue) member(v *visit, r *record.Row) {
 	if r.Eligible < 0 || float64(r.Eligible-r.Due) > onTime {
 		q.held++
 	}
-	if r.Eligible >= 0 && float64(r.Ready-r.Eligible) > onTime {
+	if r.Eligible >= 0 && r.Earlier == 0 && float64(r.Ready-r.Eligible) > onTime {
 		q.waited++
 	}
 }

@@ -63,6 +63,18 @@ func (fs Faults) draw(seed uint64, n int64, age time.Duration) (got []Fault, nam
 	return got, names
 }
 
+// Refusal is the status of the error that request n is answered with, so long after the
+// server's start, and what its Retry-After says; 0 for an answer.
+func (fs Faults) Refusal(seed uint64, n int64, age time.Duration) (status int, retryAfter time.Duration) {
+	got, _ := fs.draw(seed, n, age)
+	for _, f := range got {
+		if row := faultRow(f.Name); row.status > 0 {
+			return row.status, f.For
+		}
+	}
+	return 0, 0
+}
+
 // Thaw is when what falls so many nanoseconds after the server's start can
 // happen: then, or at the end of a freeze of the whole server.
 func (fs Faults) Thaw(age int64) int64 {

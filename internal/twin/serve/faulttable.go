@@ -24,22 +24,23 @@ const (
 
 // fault is one row of the table.
 type fault struct {
-	name  string
-	about string
-	when  when
-	lasts time.Duration // default of Fault.For; 0: it takes no duration
-	k     int           // default of Fault.K; 0: it takes no number
-	retry bool          // Fault.For, in whole seconds, is sent as Retry-After; 0 is not
-	ends  bool          // it ends the answer or stands in its place: a request has at most one such
-	apply func(*stream, Fault)
+	name   string
+	about  string
+	when   when
+	lasts  time.Duration // default of Fault.For; 0: it takes no duration
+	k      int           // default of Fault.K; 0: it takes no number
+	retry  bool          // Fault.For, in whole seconds, is sent as Retry-After; 0 is not
+	ends   bool          // it ends the answer or stands in its place: a request has at most one such
+	status int           // of the error that stands in place of an answer, 0: there is none
+	apply  func(*stream, Fault)
 }
 
 // The names are also what the truth log and the flags say.
 var faultTable = [...]fault{
-	{name: "429", about: "too many requests, with Retry-After (1s unless given)", lasts: time.Second, retry: true, ends: true, apply: tooMany},
-	{name: "500", about: "internal server error, with Retry-After if given", retry: true, ends: true, apply: serverError},
-	{name: "503", about: "service unavailable, with Retry-After (1s unless given)", lasts: time.Second, retry: true, ends: true, apply: unavailable},
-	{name: "html", about: "a gateway's 502 page in HTML, with Retry-After if given", retry: true, ends: true, apply: htmlPage},
+	{name: "429", about: "too many requests, with Retry-After (1s unless given)", lasts: time.Second, retry: true, ends: true, status: http.StatusTooManyRequests, apply: tooMany},
+	{name: "500", about: "internal server error, with Retry-After if given", retry: true, ends: true, status: http.StatusInternalServerError, apply: serverError},
+	{name: "503", about: "service unavailable, with Retry-After (1s unless given)", lasts: time.Second, retry: true, ends: true, status: http.StatusServiceUnavailable, apply: unavailable},
+	{name: "html", about: "a gateway's 502 page in HTML, with Retry-After if given", retry: true, ends: true, status: http.StatusBadGateway, apply: htmlPage},
 	{name: "slow", about: "the engine hears of the request late", lasts: 2 * time.Second, apply: slow},
 	{name: "hang", about: "a header and then nothing, ever", ends: true, apply: hang},
 	{name: "stall", about: "a pause in the middle; then what piled up at once", when: inside, lasts: 2 * time.Second, apply: stall},

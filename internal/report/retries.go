@@ -1,0 +1,68 @@
+package report
+
+import (
+	"cmp"
+	"fmt"
+	"maps"
+	"slices"
+
+	"pitot/internal/data/result"
+	"pitot/internal/say"
+)
+
+// retries remarks on requests that were sent again: what that made of the load, and what
+// the first attempts alone would have been.
+func (m *PointModel) retries(p *result.Point) {
+	x, due := p.Retries, p.Requests.Due
+	if x == nil || due == 0 {
+		return
+	}
+	failed := 0
+	for _, n := range x.FirstErrors {
+		failed += n
+	}
+	share := func(n int) string { return say.Percent(float64(n) / float64(due)) }
+	if failed == 0 {
+		m.Remarks = append(m.Remarks, "no request had to be sent again: the first attempt answered all")
+		return
+	}
+	text := fmt.Sprintf("of %s the first attempt answered %s and a later one %s", say.Plural(due, "request"), share(x.FirstOK), share(x.LaterOK))
+	if left := due - x.FirstOK - x.LaterOK; left > 0 {
+		text += ", " + share(left) + " were not answered"
+	}
+	m.Remarks = append(m.Remarks, text)
+	text = "first attempts failed: " + share(failed) + " of the requests"
+	classes := slices.SortedFunc(maps.Keys(x.FirstErrors), func(a, b string) int {
+		return cmp.Or(cmp.Compare(x.FirstErrors[b], x.FirstErrors[a]), cmp.Compare(a, b))
+	})
+	for i, class := range classes {
+		if i == maxClasses {
+			text += ", …"
+			break
+		}
+		text += fmt.Sprintf(", %s %s", say.Count(x.FirstErrors[class]), say.Plain(class))
+	}
+	m.Remarks = append(m.Remarks, text)
+	if x.Amplification != nil {
+		text = fmt.Sprintf("retries made the load %s times what was asked: %s for %s", say.Decimal(*x.Amplification, 3), say.Plural(x.Attempts, "attempt"), say.Plural(due, "request"))
+		if x.BackoffMS != nil {
+			text += ", each retried one waiting " + say.Seconds(*x.BackoffMS/1e3) + " between them"
+		}
+		m.Remarks = append(m.Remarks, text)
+	}
+}
+
+// mostRetried says at which load of a run retries added most to it, "" where they added
+// nothing to any.
+func mostRetried(run *result.Run) string {
+	var at *result.Point
+	for i := range run.Points {
+		if x := run.Points[i].Retries; x != nil && x.Amplification != nil && *x.Amplification > 1 && (at == nil || *x.Amplification > *at.Retries.Amplification) {
+			at = &run.Points[i]
+		}
+	}
+	if at == nil {
+		return ""
+	}
+	return fmt.Sprintf("retries made the load up to %s times what was asked, at %s %s", say.Decimal(*at.Retries.Amplification, 3), say.Decimal(at.Load.Value(), 3), at.Load.Unit())
+}

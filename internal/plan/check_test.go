@@ -31,7 +31,7 @@ func TestCheck(t *testing.T) {
 		"http://x --rate 1 --ttft 200ms":                                     "--ttft describes the embedded target, and http://x is none",
 		"http://x --rate 1 --slots 3":                                        "--slots describes the embedded target",
 		"http://x --rate 1 --truth f":                                        "--truth describes the embedded target",
-		"sim:fixed --rate 1 --faults reset:1%":                                 "--faults needs the embedded target behind a socket",
+		"sim:fixed --rate 1 --faults reset:1%":                               "--faults needs the embedded target behind a socket",
 		"sim:fixed --rate 1 --faults freeze:every:2s,cut:1%":                 "--faults needs the embedded target behind a socket",
 		"sim:fixed --rate 1 --faults freeze:1s":                              "",
 		"sim:fixed --rate 1 --truth f":                                       "--truth needs the embedded target behind a socket",

@@ -50,10 +50,7 @@ func damages(data []byte, n int) (list []damaged) {
 // stays as it was, and a point that lost records is INVALID. One that was cut is
 // that of a run that was killed earlier.
 func TestDamagedJournals(t *testing.T) {
-	n := 16
-	if testing.Short() {
-		n = 8
-	}
+	const n = 8
 	for version, names := range map[string][]string{"v1": {"killed-run", "killed-sweep"}, "v2": {"killed-run", "ended-run"}} {
 		for _, name := range names {
 			t.Run(version+"/"+name, func(t *testing.T) {

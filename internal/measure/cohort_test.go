@@ -31,7 +31,7 @@ func TestBudgetDoesNotMatter(t *testing.T) {
 	dir := t.TempDir()
 	rapid.Check(t, func(t *rapid.T) {
 		rng := rand.New(rand.NewPCG(rapid.Uint64().Draw(t, "seed"), 1))
-		frames := crowd(rng, rapid.IntRange(0, 250).Draw(t, "n"))
+		frames := crowd(rng, rapid.IntRange(0, 120).Draw(t, "n"))
 		for i := range frames {
 			for k := range frames[i].Rows {
 				r := &frames[i].Rows[k]
@@ -56,7 +56,7 @@ func TestBudgetDoesNotMatter(t *testing.T) {
 		for i, fr := range frames {
 			memory.Add(fr)
 			file.Add(fr)
-			if i == 100 {
+			if i == 50 {
 				file.Point() // looking changes nothing
 			}
 		}

@@ -50,8 +50,8 @@ func TestIntervalsHoldTheTruth(t *testing.T) {
 		t.Skip("a simulation on one goroutine, which the race detector only slows down")
 	}
 	t.Parallel()
-	const utilisation, runs = .5, 40
-	long := queued(utilisation, 20_000, 0, 7)
+	const utilisation, runs = .5, 20
+	long := queued(utilisation, 10_000, 0, 7)
 	var e2e []float64
 	for _, r := range long {
 		e2e = append(e2e, float64(r.LastToken-r.Due)/1e6)
@@ -91,7 +91,7 @@ func TestIntervalsHoldTheTruth(t *testing.T) {
 	for key, n := range shown {
 		share := float64(held[key]) / float64(n)
 		t.Logf("%s: shown in %d of %d, holds in %.1f %%", key, n, runs, 100*share)
-		if n < runs*9/10 || share < .88 {
+		if n < runs*9/10 || share < .85 {
 			t.Errorf("%s: shown in %d of %d, holds in %.1f %%", key, n, runs, 100*share)
 		}
 	}

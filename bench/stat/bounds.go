@@ -58,7 +58,7 @@ func boundsOf(name string, systems []system, budgets ...int) table {
 			"Half: whether constants were chosen on it.",
 		header: []string{"system", "half", "budget", "at least", "holds", "at most", "holds", "both", "interval", "holds", "too high", "wide", "floor"},
 		rows: func(reps int, seed uint64) [][]string {
-			return boundRows(systems, budgets, name != "bounds-twin", reps, seed)
+			return boundRows(systems, budgets, name == "bounds" || name == "bounds-sim", reps, seed)
 		},
 	}
 }

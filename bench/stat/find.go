@@ -68,12 +68,12 @@ func searches(s system, budget, reps int, seed uint64) []search.Capacity {
 	found := make([]search.Capacity, reps)
 	together(reps, func(r int) {
 		rng := rand.New(rand.NewPCG(seed, uint64(r)))
-		cfg := search.FindConfig{Eps: s.eps(), Residence: s.residence, Budget: search.Budget{Requests: budget}, Seed: rng.Uint64()}
+		cfg := search.FindConfig{Eps: s.eps(), Residence: s.residence, Sessions: s.sessions, Budget: search.Budget{Requests: budget}, Seed: rng.Uint64()}
 		if budget == ofWork { // that of sim:, where recording a request takes 1
 			cfg.Budget, cfg.Count = search.Budget{Requests: search.EnoughRequests, Work: workRequests}, true
 		}
 		took := func(p search.Probe, seen search.Seen, drain float64) search.Seen {
-			sent := float64(p.Requests) + (p.Residences+drain)*p.Residence*p.Load
+			sent := float64(p.Requests) + (p.Residences+drain)*p.Residence*cfg.Rate(p.Load, p.Takes)
 			if seen.Sent, seen.Work = int(sent), sent; p.Counted {
 				seen.Work *= search.CountedWork
 			}
@@ -235,7 +235,7 @@ func (s system) measuredCapacity(n int, seed uint64) (_ stat.Inverse, fit stat.L
 		loads, seen := make([]float64, 9), make([]search.Seen, 9)
 		together(len(loads), func(i int) {
 			loads[i] = centre * math.Exp(step*float64(i-4))
-			seen[i] = s.probe(search.Probe{Load: loads[i], Requests: requests, Residences: 50, Residence: s.residence, Blocks: 1}, seed+uint64(100*round+i))
+			seen[i] = s.probe(search.Probe{Load: loads[i], Requests: requests, Residences: 50, Residence: (&search.FindConfig{Sessions: s.sessions}).Memory(s.residence), Blocks: 1}, seed+uint64(100*round+i))
 		})
 		at, over := stat.Inverse{}, false // of the limit that is reached first
 		for l := range s.limits {

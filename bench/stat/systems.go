@@ -20,12 +20,14 @@ type system struct {
 	allowed   float64 // share that may violate each limit
 	measure   func(p search.Probe, seed uint64) counted
 	along     func(probes []search.Probe, seed uint64) []counted // one after the other, without emptying it; nil: it cannot
+	sessions  search.Sessions
 }
 
 // counted is what one load did to the requests of its window, in order of
 // their arrival.
 type counted struct {
 	violations []uint8 // a bit for each limit violated
+	of         []int   // the session of each, nil where they stand alone
 	errors     int     // of them, by requests that failed
 	residence  float64 // seconds, mean
 	seconds    float64
@@ -64,7 +66,7 @@ func (s served) system(name string, capacity, residence float64) system {
 	}
 	return system{name, about, capacity, residence, limits, epsilon, func(p search.Probe, seed uint64) counted {
 		return s.run(p.Load, p.Requests, p.Residences*p.Residence, seed)
-	}, nil}
+	}, nil, search.Sessions{}}
 }
 
 // queued is an M/G/c queue with a limit, in which a mean service takes a second. It
@@ -90,7 +92,7 @@ func (s queued) system(name string, capacity, allowed float64) system {
 	if s.fails > 0 {
 		about += fmt.Sprintf(", %g %% fail", 100*s.fails)
 	}
-	return system{name, about, capacity, 1, 1, allowed, s.measure, s.along}
+	return system{name, about, capacity, 1, 1, allowed, s.measure, s.along, search.Sessions{}}
 }
 
 func (s queued) measure(p search.Probe, seed uint64) counted {
@@ -138,11 +140,15 @@ func (s system) seen(p search.Probe, c counted) search.Seen {
 	for l := range seen.Blocks {
 		seen.Blocks[l] = make([]int, p.Blocks)
 	}
+	in := func(i, blocks int) int { return i * blocks / p.Requests }
+	if c.of != nil {
+		in, seen.Cluster = bySession(c.of)
+	}
 	for i, v := range c.violations {
 		if v == 0 {
 			continue
 		}
-		block := i * p.Blocks / p.Requests
+		block := in(i, p.Blocks)
 		for l := range seen.Violations {
 			seen.Violations[l] += int(v >> l & 1)
 			seen.Blocks[l][block] += int(v >> l & 1)

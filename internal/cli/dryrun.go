@@ -39,7 +39,7 @@ func loadText(v plan.Verb, p *plan.Plan) (text string) {
 	if p.Conversing() {
 		kind = " conversations/s, " + p.Arrival
 	}
-	if p.Over == "concurrency" || v == plan.VerbRun && !p.Open() {
+	if p.Closed() || v == plan.VerbRun && !p.Open() {
 		kind = " users who wait for their answers"
 	}
 	var loads []string

@@ -22,7 +22,7 @@ func measureCapacity(ctx context.Context, s *run.Session, p *plan.Plan, view *pr
 	if err != nil {
 		return err
 	}
-	in := run.NewSearcher(s, claims, p.Over == "concurrency", view)
+	in := run.NewSearcher(s, claims, p.Closed(), view)
 	goal := run.Goal{Objective: p.SLO, Budget: p.SearchTime(), MaxLoad: p.MaxLoad, Verify: p.Verify, Seed: p.Seed}
 	if p.Twin != "" {
 		twin, err := predict.NewSearched(deploymentOf(p.Twin), p, claims, s.Dir, in.Probed)

@@ -14,7 +14,7 @@ func sweepVerb(ctx context.Context, e *Env) (int, error) {
 }
 
 func measureCurve(ctx context.Context, s *run.Session, p *plan.Plan, view *progress) error {
-	closed := p.Over == "concurrency"
+	closed := p.Closed()
 	alone, err := s.Alone(ctx)
 	if err != nil {
 		return err

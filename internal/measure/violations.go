@@ -1,6 +1,8 @@
 package measure
 
 import (
+	"slices"
+
 	"pitot/internal/data/result"
 	"pitot/internal/slo"
 )
@@ -14,6 +16,10 @@ type Violations struct {
 	Of     []int   // of them, that violate it
 	Blocks [][]int // likewise, in equal blocks of consecutive requests that it is about, by due time
 	InAny  []int   // of Any, in such blocks of all requests
+	// Cluster is how many requests the session has in the cohort that one of them is of, on
+	// average; 0 where requests stand alone. Blocks are then of whole sessions, in the order
+	// in which they began, and of about as many requests.
+	Cluster float64
 }
 
 // Violations counts them; at most as many blocks as there are requests.
@@ -28,6 +34,8 @@ func (f *Fold) Violations(claims []slo.Claim, blocks int) Violations {
 		}
 		v.Blocks[i] = make([]int, min(blocks, v.Due[i]))
 	}
+	in := f.sessionBlocks(n)
+	v.Cluster = in.cluster()
 	one := &judged{part: all}
 	k, of := -1, make([]int, len(claims)) // requests so far
 	for q := range all.requests() {
@@ -40,17 +48,73 @@ func (f *Fold) Violations(claims []slo.Claim, blocks int) Violations {
 			}
 			if c.Violates(one) {
 				v.Of[i]++
-				v.Blocks[i][of[i]*len(v.Blocks[i])/v.Due[i]]++
+				v.Blocks[i][in.block(q, of[i], v.Due[i], len(v.Blocks[i]))]++
 				any = true
 			}
 			of[i]++
 		}
 		if any {
 			v.Any++
-			v.InAny[k*len(v.InAny)/n]++
+			v.InAny[in.block(q, k, n, len(v.InAny))]++
 		}
 	}
 	return v
+}
+
+// sessionBlocks says where each request of a cohort stands when whole sessions are put one
+// behind the other; nil where requests stand alone, or are too many to be kept.
+type sessionBlocks struct {
+	before map[int64]int // by request: how many are of sessions that began before its own
+	sizes  []int         // of sessions
+	alone  int           // requests that are of none; blocks are of time then
+}
+
+func (f *Fold) sessionBlocks(n int) *sessionBlocks {
+	if len(f.talks.list) == 0 || f.talks.dropped {
+		return nil
+	}
+	sizes, sessions := map[int64]int{}, []int64{}
+	for i := range f.talks.list {
+		if q := &f.talks.list[i]; f.conditions.Holds(q.due) {
+			if sizes[q.session] == 0 {
+				sessions = append(sessions, q.session)
+			}
+			sizes[q.session]++
+		}
+	}
+	slices.Sort(sessions)
+	b, at, before := &sessionBlocks{before: make(map[int64]int, n)}, 0, make(map[int64]int, len(sessions))
+	for _, s := range sessions {
+		before[s], at = at, at+sizes[s]
+		b.sizes = append(b.sizes, sizes[s])
+	}
+	for i := range f.talks.list {
+		if q := &f.talks.list[i]; f.conditions.Holds(q.due) {
+			b.before[q.id] = before[q.session]
+		}
+	}
+	b.alone = max(n-len(b.before), 0)
+	return b
+}
+
+// block is the one of so many that a request belongs to, which is the k-th of n.
+func (b *sessionBlocks) block(q *Request, k, n, blocks int) int {
+	if b != nil && b.alone == 0 {
+		k, n = b.before[q.id], len(b.before)
+	}
+	return min(k*blocks/max(n, 1), blocks-1)
+}
+
+// cluster is the mean size of the session that a request is of.
+func (b *sessionBlocks) cluster() float64 {
+	if b == nil {
+		return 0
+	}
+	sum, squares := float64(b.alone), float64(b.alone)
+	for _, n := range b.sizes {
+		sum, squares = sum+float64(n), squares+float64(n)*float64(n)
+	}
+	return squares / max(sum, 1)
 }
 
 // windowBlocks is into how many blocks a window's violations are divided.

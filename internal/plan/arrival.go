@@ -86,7 +86,7 @@ func (p *Plan) checkArrival() error {
 
 // checkSteady refuses arrival processes whose rate changes where loads are compared by it.
 func (p *Plan) checkSteady() error {
-	if p.Over == "concurrency" {
+	if p.Closed() {
 		return nil
 	}
 	law, err := p.Law()

@@ -46,9 +46,12 @@ func (p *Plan) CheckTarget() error {
 
 // checkLoads checks the loads of a sweep or a search for --over rate or concurrency.
 func (p *Plan) checkLoads() error {
+	if p.Over == OverAgents && !p.Conversing() {
+		return say.Errorf("--over agents without sessions: each request stands alone").WithHint("say what an agent does: --workload agentic-coding, recorded sessions, or --turns 20; users who ask one thing after the other are --over concurrency")
+	}
 	for _, x := range append([]float64{p.Verify, p.MaxLoad}, p.Loads...) {
-		if p.Over == "concurrency" && x != math.Trunc(x) {
-			return say.Errorf("%s is no number of users", say.Exact(x)).WithHint("users come whole: --over concurrency takes whole numbers")
+		if p.Closed() && x != math.Trunc(x) {
+			return say.Errorf("%s is no number of users", say.Exact(x)).WithHint("users come whole: --over " + p.Over + " takes whole numbers")
 		}
 		if p.MaxLoad > 0 && x > p.MaxLoad {
 			return say.Errorf("the load %s is above --max-load %s", say.Exact(x), say.Exact(p.MaxLoad)).WithHint("raise --max-load, or leave the load out")
@@ -59,9 +62,6 @@ func (p *Plan) checkLoads() error {
 
 // checkFind requires an SLO that can be searched for.
 func (p *Plan) checkFind() error {
-	if p.Conversing() {
-		return say.Errorf("a search does not know conversations: the turns of one are alike, and its intervals would not hold").WithHint("measure loads of them with pitot sweep --loads 1,2,4, or search without --turns")
-	}
 	if p.SLO.None() {
 		hint := "write one, or take one of these:"
 		for _, s := range slo.Presets() {
@@ -71,6 +71,9 @@ func (p *Plan) checkFind() error {
 	}
 	if _, err := p.SLO.Claims(); err != nil {
 		return err
+	}
+	if p.Twin != "" && p.Conversing() {
+		return say.Errorf("a search over conversations cannot be replayed on --twin: when their turns come hangs on the answers").WithHint("leave --twin out")
 	}
 	if p.Twin != "" && len(p.SLO.Classes) > 0 {
 		return say.Errorf("a search with limits of classes cannot be replayed on --twin").WithHint("leave --twin out, or give limits of all requests by --slo")

@@ -394,7 +394,7 @@ func (d *decoder) takeMix(a *Ask) error {
 	if law := m.Law(); law != "" && d.known["arrival"] != nil {
 		l := findPart[Load](d.parts)
 		switch {
-		case d.conditionHolds("concurrency") || d.conditionHolds("over=concurrency"):
+		case d.conditionHolds("concurrency") || d.conditionHolds("over=concurrency"), d.conditionHolds("over=agents"):
 			return say.Errorf("the classes of %s arrive by laws of their own, and users who wait for their answers do not", m.Path).WithHint("take a rate, or leave arrival out of the classes")
 		case d.given["arrival"] > 0 && l.Arrival != law:
 			return say.Errorf("--arrival %s and the arrivals of the classes of %s both say when requests are due", l.Arrival, m.Path).WithHint("leave --arrival out, or leave arrival out of the classes")

@@ -98,7 +98,7 @@ type Load struct {
 
 // Search is which loads are measured.
 type Search struct {
-	Over    string        // "rate" or "concurrency"
+	Over    string        // [OverRate], [OverConcurrency] or [OverAgents]
 	Loads   []float64     // to measure; none: Points of them are chosen
 	Points  int           // how many
 	Budget  time.Duration // for the search, or for the window of Load.Until
@@ -340,6 +340,16 @@ func (t *Target) Kind() string {
 	return KindServer
 }
 
+// What loads are of which several are measured.
+const (
+	OverRate        = "rate"        // requests a second, or conversations that begin
+	OverConcurrency = "concurrency" // users
+	OverAgents      = "agents"      // the same, who hold one session after the other
+)
+
+// Closed says that loads are numbers of users.
+func (s *Search) Closed() bool { return s.Over == OverConcurrency || s.Over == OverAgents }
+
 // Open says whether the load is an open loop.
 func (l *Load) Open() bool { return l.Rate > 0 }
 
@@ -362,6 +372,17 @@ func (a *Ask) MeanTurns() float64 {
 		return 1
 	}
 	return workload.MeanTurns(a.Turns)
+}
+
+// MeanCluster is how many requests the conversation has that a request is of, on average.
+func (a *Ask) MeanCluster() float64 {
+	if a.Recorded != nil {
+		return a.Recorded.Cluster
+	}
+	if !a.Conversing() {
+		return 1
+	}
+	return workload.ClusterOf(a.Turns)
 }
 
 // MeanThink is the mean pause between the requests of a conversation, or of a user.

@@ -11,7 +11,7 @@ import (
 // asked for others: as they were for run; the nearest law with a steady state where loads are
 // compared.
 func (d *decoder) takeProfile(v Verb, p *Plan) error {
-	if v != VerbRun && v != VerbSweep && v != VerbFind || d.given["arrival"] > 0 || p.Concurrency > 0 || p.Over == "concurrency" || p.Generated() || !profile.IsFile(p.Workload) {
+	if v != VerbRun && v != VerbSweep && v != VerbFind || d.given["arrival"] > 0 || p.Concurrency > 0 || p.Closed() || p.Generated() || !profile.IsFile(p.Workload) {
 		return nil
 	}
 	known, err := profile.Open(p.Workload)

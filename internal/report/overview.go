@@ -58,16 +58,21 @@ func overview(run *result.Run) *Overview {
 // LoadSuffix is what follows a load where there is little room, by what the loads are
 // over.
 func LoadSuffix(over string) string {
-	if over == "concurrency" {
-		return " users"
+	if over == result.OverRate {
+		return "/s"
 	}
-	return "/s"
+	return " " + result.LoadUnit(over)
 }
 
 // capacity tells the highest load that meets the SLO, as far as it is known: first the
 // best that can be said of it, then what that rests on.
 func (o *Overview) capacity(c *result.Capacity, run *result.Run) {
-	load := func(x float64) string { return say.Quantity(x) + LoadSuffix(c.Over) }
+	load := func(x float64) string {
+		if result.Closed(c.Over) && x == math.Trunc(x) { // users come whole
+			return say.Count(int(x)) + LoadSuffix(c.Over)
+		}
+		return say.Quantity(x) + LoadSuffix(c.Over)
+	}
 	addFact := func(parts ...string) { o.Facts = append(o.Facts, present(parts...)) }
 	alone := verifiedAlone(c)
 	switch {
@@ -85,7 +90,7 @@ func (o *Overview) capacity(c *result.Capacity, run *result.Run) {
 			say.Plain(f.Spec), say.Percent(f.Lower), say.Percent(level(c)), say.Percent(f.Allowed)), floorCause(f))
 	}
 	if v := c.Verified; v != nil {
-		s := fmt.Sprintf("%s of %s violate, upper limit %s by blocks of time; %s may", say.Count(v.Violations), say.Plural(v.Requests, "request"), say.PercentNear(v.Upper, v.Allowed), say.Percent(v.Allowed))
+		s := fmt.Sprintf("%s of %s violate, upper limit %s by blocks of %s; %s may", say.Count(v.Violations), say.Plural(v.Requests, "request"), say.PercentNear(v.Upper, v.Allowed), blocksOf(run), say.Percent(v.Allowed))
 		word := "did not pass at "
 		if v.Passed {
 			word = "verified at "
@@ -98,6 +103,7 @@ func (o *Overview) capacity(c *result.Capacity, run *result.Run) {
 	if f := c.Forecast; f != nil {
 		addFact(forecastText(f), cameOut(c))
 	}
+	addFact(density(c)...)
 	addFact(capacityCost(run, load)...)
 	if c.Why != "" && c.Floor == nil && !(alone && c.Verified.Refuted) { // the headline says that
 		addFact(say.Plain(c.Why))
@@ -126,6 +132,25 @@ func (o *Overview) capacity(c *result.Capacity, run *result.Run) {
 		measured += ", " + say.Count(n) + " of them counted and not recorded"
 	}
 	addFact(measured, say.Seconds(c.Seconds))
+}
+
+// density tells how many users a GPU and a megawatt of the GPUs' power have.
+func density(c *result.Capacity) (parts []string) {
+	if c.PerGPU != nil {
+		parts = append(parts, say.Quantity(*c.PerGPU)+" "+result.LoadUnit(c.Over)+" a GPU")
+	}
+	if c.PerMW != nil {
+		parts = append(parts, say.Quantity(*c.PerMW)+" "+result.LoadUnit(c.Over)+" a megawatt of the GPUs' power")
+	}
+	return parts
+}
+
+// blocksOf is what the blocks are of by whose spread a load is verified.
+func blocksOf(run *result.Run) string {
+	if len(run.Points) > 0 && run.Points[0].Load.Turns != nil {
+		return "whole conversations"
+	}
+	return "time"
 }
 
 // countedAlone is how many requests of a search are in no record.

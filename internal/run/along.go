@@ -66,7 +66,7 @@ func (s *Session) CountAlong(ctx context.Context, loads []Load) ([]*Measured, er
 	for i, l := range loads {
 		hard := p.Load
 		hard.Rate, hard.Concurrency, hard.Warmup = l.Rate, 0, l.Warmup
-		hard.Requests, hard.Duration = 0, seconds(float64(l.Requests)/l.Rate)
+		hard.Requests, hard.Duration = 0, seconds(float64(l.Requests)/l.Rate/src.meanTurns(&p.Ask))
 		c, err := schedule(p, &hard, t, &src, index+int32(i))
 		if err != nil {
 			return nil, err

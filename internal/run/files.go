@@ -61,7 +61,7 @@ func plannedFiles(p *plan.Plan) error {
 		return nil
 	}
 	users := p.Concurrency
-	if p.Over == "concurrency" {
+	if p.Closed() {
 		for _, x := range append([]float64{p.Verify}, p.Loads...) {
 			users = max(users, int(x))
 		}

@@ -160,6 +160,7 @@ func finish(dir string, incomplete bool, store *spill.Store) (*result.Run, error
 	if o.found != nil {
 		run.Capacity = o.found
 		run.Capacity.USDPerMGoodOutput = run.CapacityCost()
+		run.Capacity.PerGPU, run.Capacity.PerMW = density(&run)
 		if i := run.QuotableIndex(); i >= 0 {
 			run.Capacity.Cost = quoted(run.Capacity.Cost, &run.Points[i], o.setups[points[i]].Price)
 		}
@@ -173,6 +174,24 @@ func finish(dir string, incomplete bool, store *spill.Store) (*result.Run, error
 		return &run, unsaved(dir, written)
 	}
 	return &run, written
+}
+
+// density is how many of the users of a capacity there are for a GPU, and for a megawatt
+// that the GPUs drew at the load that is quoted; nil where that is not known.
+func density(run *result.Run) (perGPU, perMW *float64) {
+	p := run.Quotable()
+	if p == nil || !result.Closed(run.Capacity.Over) {
+		return nil, nil
+	}
+	if g := p.Throughput.PerGPU; g != nil && g.GPUs > 0 {
+		x := *run.Capacity.Load / float64(g.GPUs)
+		perGPU = &x
+	}
+	if e := p.Energy; e != nil && e.TokensPerSPerMW != nil && e.Watts > 0 { // where power is sure enough for figures by token
+		x := *run.Capacity.Load / e.Watts * 1e6
+		perMW = &x
+	}
+	return perGPU, perMW
 }
 
 // quoted is what the load of a search costs that is quoted, as far as it is known: the

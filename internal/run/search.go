@@ -140,7 +140,7 @@ func (s *Searcher) seen(p search.Probe, m *Measured) search.Seen {
 		Errors:  m.Requests.Due - m.Requests.OK,
 		Seconds: m.Seconds.Warmup + m.Seconds.Window + m.Seconds.Drain,
 		Work:    search.WorkOf(m.Extent.Requests, m.Extent.Events, m.Extent.Prompt, p.Counted), Sent: int(m.Extent.Requests),
-		Blocks: v.Blocks, JointBlock: v.InAny,
+		Blocks: v.Blocks, JointBlock: v.InAny, Cluster: v.Cluster,
 		Stability: stat.Stability(m.Stability),
 		Failed:    m.Requests.OK == 0 || gone(&m.Point),
 		Invalid:   m.Verdict == result.Invalid && !p.Counted, // the instrument of a count cannot fail
@@ -248,10 +248,7 @@ func (s *Searcher) line(p search.Probe, seen *search.Seen) string {
 // outlook is what a budget can give, as far as what a request takes is known; near is a
 // load around the capacity, the zero one where none is known yet.
 func (s *Searcher) outlook(cfg *search.FindConfig, near search.Probe) search.Outlook {
-	b, paid, rate := cfg.Budget, 0, near.Load
-	if s.closed && near.Residence > 0 {
-		rate /= near.Residence
-	}
+	b, paid, rate := cfg.Budget, 0, cfg.Rate(near.Load, near.Takes)
 	switch {
 	case b.Work > 0 && s.work == 0:
 		b.Requests = 0 // how many that is follows from the first of them
@@ -259,7 +256,7 @@ func (s *Searcher) outlook(cfg *search.FindConfig, near search.Probe) search.Out
 		around := (search.Warmup + search.Drain) * near.Residence * rate
 		paid, b.Requests = b.InRequests(s.work/float64(s.sent), around, cfg.Count, cfg.Along != nil)
 	}
-	o := search.Forecast(cfg.Residence, s.served, b)
+	o := search.Forecast(cfg.Memory(cfg.Residence), s.served, b)
 	if near.Load > 0 {
 		o = search.ForecastNear(near.Residence, rate, b)
 	}
@@ -275,7 +272,7 @@ const level = 0.95
 // Result is a capacity as run.json has it.
 func (s *Searcher) Result(c search.Capacity, objective slo.Spec) *result.Capacity {
 	r := &result.Capacity{
-		Over: search.Over(s.closed), SLO: objective.String(), Covers: c.Label,
+		Over: s.over(), SLO: objective.String(), Covers: c.Label,
 		Estimate: search.Known(c.Estimate), CI95: search.CI(c.Interval), Lower: search.Known(c.Lower), Load: search.Known(c.Quote),
 		Requests: c.Requests, Seconds: c.Seconds, Why: c.Reason, Forecast: s.forecast,
 		Limits: []result.CapacityLimit{}, Trail: []result.CapacityProbe{},
@@ -371,22 +368,26 @@ func (s *Searcher) Find(ctx context.Context, what Goal) (*result.Capacity, error
 		Eps: shares(s.claims), Of: s.of(), Closed: s.closed, MaxLoad: what.MaxLoad, Residence: what.Alone.Seconds(),
 		Level: level, Budget: search.Budget{Seconds: s.budget}, Seed: what.Seed, Twin: what.Twin,
 	}
+	var err error
+	if cfg.Sessions, err = s.session.sessions(s.closed); err != nil {
+		return nil, err
+	}
 	if s.budget == 0 {
 		cfg.Budget.Requests, cfg.Budget.Work = search.EnoughRequests, search.EnoughWork
 		cfg.Count = what.Twin == nil && what.Verify == 0 && s.session.Target.Kind == plan.KindSim && !slices.ContainsFunc(what.Objective.All(), func(l slo.Limit) bool { return l.Metric == metric.Stall })
-		if s.alone() {
+		if s.session.plan.Mix == nil {
 			cfg.Along = s.Along
 		}
 	}
 	if what.Verify > 0 {
-		c, err := search.Verify(ctx, cfg, what.Verify, s.Probe)
-		if err == nil && len(c.Trail) == 0 {
-			return nil, say.Errorf("%s cannot be verified: %s", s.named(what.Verify), c.Reason).WithHint("raise --budget")
+		v, err := search.Verify(ctx, cfg, what.Verify, s.Probe)
+		if err == nil && len(v.Trail) == 0 {
+			return nil, say.Errorf("%s cannot be verified: %s", s.named(what.Verify), v.Reason).WithHint("raise --budget")
 		}
 		if err == nil {
 			err = s.died
 		}
-		return s.Result(c, what.Objective), err
+		return s.Result(v, what.Objective), err
 	}
 	s.view.ShowLine("budget: " + s.outlook(&cfg, search.Probe{}).String())
 	centred, near := false, search.Probe{}
@@ -405,25 +406,25 @@ func (s *Searcher) Find(ctx context.Context, what Goal) (*result.Capacity, error
 			return along(ctx, p)
 		}
 	}
-	c, err := search.Find(ctx, cfg, func(ctx context.Context, p search.Probe) (search.Seen, error) {
+	found, err := search.Find(ctx, cfg, func(ctx context.Context, p search.Probe) (search.Seen, error) {
 		tell(p)
 		return s.Probe(ctx, p)
 	})
 	switch {
 	case err == nil && s.died != nil:
 		err = s.died
-	case err == nil && len(c.Trail) == 0:
-		return nil, say.Errorf("nothing can be measured: %s", c.Reason).WithHint("raise --budget or --max-load")
+	case err == nil && len(found.Trail) == 0:
+		return nil, say.Errorf("nothing can be measured: %s", found.Reason).WithHint("raise --budget or --max-load")
 	}
-	r := s.Result(c, what.Objective)
-	if x := c.Replayed; x != nil {
+	r := s.Result(found, what.Objective)
+	if x := found.Replayed; x != nil {
 		r.Replay = s.replayOf(x, what.TwinSpec)
 	}
-	if c.More {
+	if found.More {
 		if cfg.Budget.Work > 0 { // nobody asked for so little: it is said how to have more
 			r.Why = strings.Replace(r.Why, "the budget is too small", "what a few seconds simulate is too little", 1)
 			if centred {
-				r.Why += "; with --budget, of virtual time: " + s.outlook(&search.FindConfig{Residence: cfg.Residence}, near).String()
+				r.Why += "; with --budget, of virtual time: " + s.outlook(&search.FindConfig{Residence: cfg.Residence, Sessions: cfg.Sessions, Closed: cfg.Closed}, near).String()
 			}
 			return r, err
 		}
@@ -481,10 +482,23 @@ func shown(x float64) string {
 	return fmt.Sprintf("%.4g", x)
 }
 
+// over is what loads are.
+func (s *Searcher) over() string {
+	switch {
+	case s.session.plan.Over == plan.OverAgents:
+		return result.OverAgents
+	case s.closed:
+		return result.OverConcurrency
+	case s.session.plan.Conversing():
+		return result.OverSessions
+	}
+	return result.OverRate
+}
+
 // named is a load with its unit.
 func (s *Searcher) named(x float64) string {
 	if s.closed {
-		return fmt.Sprintf("%.0f users", x)
+		return fmt.Sprintf("%.0f %s", x, result.LoadUnit(s.over()))
 	}
 	return fmt.Sprintf("%.4g/s", x)
 }

@@ -21,6 +21,7 @@ import (
 	"pitot/internal/measure"
 	"pitot/internal/plan"
 	"pitot/internal/run/hits"
+	"pitot/internal/run/search"
 	"pitot/internal/say"
 	"pitot/internal/slo"
 	"pitot/internal/target"
@@ -292,6 +293,29 @@ func (s *Session) Alone(ctx context.Context) (time.Duration, error) {
 	s.noteProbes()
 	mark(s.journal, marks.NameAlone, 0, marks.Alone{Took: int64(s.alone)}.Encode())
 	return s.alone, ctx.Err()
+}
+
+// sessions is what a load of the plan brings where requests follow one another.
+func (s *Session) sessions(closed bool) (search.Sessions, error) {
+	a := &s.plan.Ask
+	if !a.Conversing() {
+		return search.Sessions{}, nil
+	}
+	x := search.Sessions{Turns: a.MeanTurns(), Cluster: a.MeanCluster()}
+	if !a.Generated() && a.Recorded == nil { // how long a file's conversations are is known when it is open
+		src, err := newSource(a, s.Target, 0)
+		if err != nil {
+			return x, err
+		}
+		defer src.close()
+		x.Turns = src.meanTurns(a)
+		x.Cluster = max(x.Turns, min(x.Cluster, 2*x.Turns))
+	}
+	x.Pause = max(x.Turns-1, 0) * a.MeanThink().Seconds()
+	if closed {
+		x.Pause += a.Think.Mean().Seconds()
+	}
+	return x, nil
 }
 
 // unknownResidence stands for how long a request takes where none may be sent to find out.

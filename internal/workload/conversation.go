@@ -119,12 +119,26 @@ func (v *Conversations) MeanTurns() float64 { return MeanTurns(v.config.Turns) }
 
 // MeanTurns is the mean of turns that are drawn from lengths.
 func MeanTurns(turns Lengths) float64 {
+	mean, _ := turnsOf(turns)
+	return mean
+}
+
+// ClusterOf is how many requests the conversation has that a request is of, on average,
+// where turns are drawn from lengths: more than conversations have on average, since more
+// requests are of long ones.
+func ClusterOf(turns Lengths) float64 {
+	_, cluster := turnsOf(turns)
+	return cluster
+}
+
+func turnsOf(turns Lengths) (mean, cluster float64) {
 	const draws = 1024
-	sum := 0
+	sum, squares := 0., 0.
 	for i := range draws {
-		sum += min(turns.Quantile((float64(i)+0.5)/draws), MostTurns)
+		n := float64(min(turns.Quantile((float64(i)+0.5)/draws), MostTurns))
+		sum, squares = sum+n, squares+n*n
 	}
-	return float64(sum) / draws
+	return sum / draws, squares / sum
 }
 
 // besides is how many words come nearest to so many tokens of a message that has an

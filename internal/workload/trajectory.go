@@ -444,6 +444,7 @@ func (a *Agents) Follow(item int64, answered bool) []Next {
 type Shape struct {
 	Sessions int
 	Turns    float64       // requests of a session from where it begins, mean
+	Cluster  float64       // requests of the session that a request is of, mean
 	Think    time.Duration // mean pause between them
 	Longest  int           // tokens of prompt and answer
 }
@@ -451,14 +452,15 @@ type Shape struct {
 // Shape is that of the sessions as they are asked.
 func (t *Trajectories) Shape(c TrajectoryConfig) Shape {
 	x := Shape{Sessions: len(t.list)}
-	var requests, pauses, sum float64
+	var requests, squares, pauses, sum float64
 	const draws = 16
 	for i := range t.list {
 		one := &t.list[i]
 		for k := range draws {
 			share := c.Start.Least + (float64(k)+.5)/draws*(c.Start.Most-c.Start.Least)
 			first := one.firstAt(share)
-			requests += float64(one.left(first)) / draws
+			left := float64(one.left(first))
+			requests, squares = requests+left/draws, squares+left*left/draws
 		}
 		for k := range one.steps {
 			q := &one.steps[k]
@@ -473,7 +475,7 @@ func (t *Trajectories) Shape(c TrajectoryConfig) Shape {
 			}
 		}
 	}
-	x.Turns = requests / float64(len(t.list))
+	x.Turns, x.Cluster = requests/float64(len(t.list)), squares/max(requests, 1)
 	if pauses > 0 {
 		x.Think = time.Duration(sum / pauses * 1e9)
 	}

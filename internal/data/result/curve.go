@@ -9,7 +9,7 @@ import (
 // Curve is what the points of a sweep say together. Points are named by their
 // index in the run.
 type Curve struct {
-	Over         string      `json:"over"`               // "rate" or "concurrency": what Load is
+	Over         string      `json:"over"`               // what Load is: "rate", "sessions" or "concurrency"
 	Points       []int       `json:"points"`             // by load
 	Knee         *Knee       `json:"knee"`               // null: there is none, see NoKnee
 	NoKnee       string      `json:"no_knee"`            // why there is no knee, "" if there is one
@@ -41,12 +41,39 @@ type Crossing struct {
 	Why      string   `json:"why,omitempty"` // what is missing for an estimate
 }
 
+// What the loads of a curve or a capacity are.
+const (
+	OverRate        = "rate"        // requests a second
+	OverSessions    = "sessions"    // conversations that begin a second
+	OverConcurrency = "concurrency" // users
+	OverAgents      = "agents"      // users who hold one session after the other
+)
+
+// Closed says that loads are numbers of users.
+func Closed(over string) bool { return over == OverConcurrency || over == OverAgents }
+
 // LoadUnit is what loads are counted in, by what a curve or a capacity is over.
 func LoadUnit(over string) string {
-	if over == "concurrency" {
+	switch over {
+	case OverConcurrency:
 		return "users"
+	case OverAgents:
+		return "agents"
+	case OverSessions:
+		return "conversations/s"
 	}
 	return "req/s"
+}
+
+// Over is what the load is, of several loads like it.
+func (l *Load) Over() string {
+	switch {
+	case l.Concurrency != nil:
+		return OverConcurrency
+	case l.Turns != nil:
+		return OverSessions
+	}
+	return OverRate
 }
 
 // Repeated is a load that was measured more than once.
@@ -94,7 +121,7 @@ type Pareto struct {
 
 // Capacity is the highest load at which an objective holds.
 type Capacity struct {
-	Over     string      `json:"over"`     // "rate" or "concurrency"
+	Over     string      `json:"over"`     // "rate", "sessions", "concurrency" or "agents"
 	SLO      string      `json:"slo"`      // as written
 	Load     *float64    `json:"load"`     // the load to quote: it was measured for long and passed
 	Estimate *float64    `json:"estimate"` // where the fitted share of violations reaches what the objective allows
@@ -102,6 +129,10 @@ type Capacity struct {
 	Lower    *float64    `json:"lower"`    // one-sided 95 % limit
 	Covers   string      `json:"covers"`   // what the interval is an interval of
 	Verified *Verified   `json:"verified"`
+	// PerGPU and PerMW are Load by the GPUs and by the megawatts that they drew at it, where
+	// it is a number of users or of agents and these are known.
+	PerGPU *float64 `json:"per_gpu,omitempty"`
+	PerMW  *float64 `json:"per_mw,omitempty"`
 	// USDPerMGoodOutput is what a million output tokens within the objective cost at Load.
 	USDPerMGoodOutput *float64  `json:"usd_per_m_good_output,omitempty"`
 	Cost              *Quoted   `json:"cost,omitempty"` // what Load costs, with headroom and without

@@ -351,10 +351,7 @@ func (l *Load) Value() float64 {
 
 // Unit is what the load is counted in.
 func (l *Load) Unit() string {
-	if l.Concurrency != nil {
-		return LoadUnit("concurrency")
-	}
-	return LoadUnit("rate")
+	return LoadUnit(l.Over())
 }
 
 // ByLoad gives the points of a run by their loads; where a load was measured several
@@ -507,6 +504,7 @@ type SLO struct {
 	Limits     []Limit     `json:"limits"`
 
 	Violations []Violations `json:"violations,omitempty"` // of a sweep's loads: what its bounds of the capacity are made of
+	Cluster    *float64     `json:"cluster,omitempty"`    // of conversations: requests of the window in the one that a request is of, on average
 }
 
 // Violations are the requests that violate one claim of an SLO, in the order in which
@@ -514,7 +512,7 @@ type SLO struct {
 type Violations struct {
 	Spec    string  `json:"spec"`          // of the claim: a limit on a percentile, on errors, or all joint ones
 	Allowed float64 `json:"allowed"`       // share of the requests that may violate it
-	Blocks  []int   `json:"blocks"`        // how many do, in equal consecutive parts of the requests due
+	Blocks  []int   `json:"blocks"`        // how many do, in equal consecutive parts of the requests due; of conversations, in parts of whole ones
 	Due     *int    `json:"due,omitempty"` // requests that it is about, of a claim about a class of them; Blocks are then parts of these
 }
 

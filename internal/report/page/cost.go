@@ -63,10 +63,7 @@ func frontOfCost(run *result.Run, usd axis) *chart {
 		few  bool
 	}
 	var all []place
-	overLoad := "rate"
-	if run.Points[0].Load.Concurrency != nil {
-		overLoad = "concurrency"
-	}
+	overLoad := run.Points[0].Load.Over()
 	for _, i := range run.ByLoad() {
 		p := &run.Points[i]
 		s := p.Metrics.SummaryOf(name)

@@ -79,7 +79,7 @@ func (p Parts) Run(budget time.Duration) Estimate {
 
 // Sweep is for the loads of a curve.
 func (p Parts) Sweep(s *plan.Search) Estimate {
-	l, closed, n := p.Load, s.Over == "concurrency", s.Points
+	l, closed, n := p.Load, s.Closed(), s.Points
 	var e Estimate
 	window := l.Duration
 	if window == plan.AutoDuration && l.Requests == 0 {

@@ -134,13 +134,13 @@ func (f *search) outgrown() float64 {
 	return loads[1]
 }
 
-// leastLow is how many requests a look far below the limit takes: so many that none
+// leastLow is how many requests a look at a load far below the limit takes: so many that none
 // violating says enough.
-func (f *search) leastLow() int {
-	least := leastLowLook
+func (f *search) leastLow(load float64) int {
+	least := max(leastLowLook, f.wholeSessions(load))
 	for _, claim := range f.cfg.claims() {
 		alpha := (1 - f.half()) / float64(len(f.cfg.claims()))
-		least = max(least, int(math.Ceil(f.cfg.requests(-math.Log(alpha)*lowPhi/f.cfg.eps(claim), claim)))+lowPhi)
+		least = max(least, int(math.Ceil(f.cfg.requests(-math.Log(alpha)*lowPhi*f.unseen()/f.cfg.eps(claim), claim)))+lowPhi)
 	}
 	return least
 }
@@ -170,11 +170,11 @@ func (f *search) lookLow() {
 		return
 	}
 	p := f.looking(load)
-	if p.Requests < f.leastLow() {
+	if p.Requests < f.leastLow(load) {
 		return
 	}
 	reason := f.cap.Reason
-	p.Requests = min(p.Requests, 3*f.leastLow())
+	p.Requests = min(p.Requests, 3*f.leastLow(load))
 	s, ok := f.look(p)
 	if !ok {
 		return
@@ -188,7 +188,7 @@ func (f *search) lookLow() {
 	for _, claim := range claims {
 		upper, due := 1., s.due(claim) // of none that the claim is about nothing is known
 		if due > 0 {
-			phi := max(lowPhi, widestPhi(s.blocks(claim), due, f.half()))
+			phi := max(lowPhi*s.unseen(claim), widestPhi(s.blocks(claim), due, f.half()))
 			upper = stat.ClopperPearson(s.violations(claim), due, phi, stat.OneSided(f.half())).Hi
 		}
 		v.Passed = v.Passed && upper <= f.cfg.eps(claim)

@@ -69,7 +69,7 @@ const (
 
 // seconds is about what a probe takes.
 func (f *search) seconds(load float64, requests int) float64 {
-	return (Warmup+Drain)*f.residenceAt(load) + float64(requests)/f.rate(load)
+	return (Warmup+Drain)*f.memoryAt(load) + float64(requests)/f.rate(load)
 }
 
 // afford is how many requests the budget pays at each of the loads, with a
@@ -109,7 +109,7 @@ func (f *search) show(look *Probe) {
 	if !look.Counted || f.work() == 0 {
 		return
 	}
-	n := shownShare*f.cfg.Budget.Work/f.work() - (bracketWarmup+Drain)*f.residenceAt(look.Load)*f.rate(look.Load)
+	n := shownShare*f.cfg.Budget.Work/f.work() - (bracketWarmup+Drain)*f.memoryAt(look.Load)*f.rate(look.Load)
 	if _, ok := f.look(Probe{Load: look.Load, Requests: int(min(mostShown, max(lightRequests, n))), Residences: bracketWarmup, Stage: Shown}); !ok {
 		return
 	}
@@ -141,7 +141,7 @@ func (f *search) costly(load float64, requests int, residences float64) bool {
 	if !f.cfg.Count || f.cfg.Budget.Work == 0 {
 		return false
 	}
-	around := (residences + Drain) * f.residenceAt(load) * f.rate(load)
+	around := (residences + Drain) * f.memoryAt(load) * f.rate(load)
 	return f.work()*(float64(requests)+around) > recordedShare*f.cfg.Budget.Work
 }
 
@@ -197,7 +197,7 @@ func (f *search) counting() float64 {
 
 // around is about how many requests come before and after a window at a load.
 func (f *search) around(load float64) float64 {
-	return (Warmup + Drain) * f.residenceAt(load) * f.rate(load)
+	return (Warmup + Drain) * f.memoryAt(load) * f.rate(load)
 }
 
 // InRequests is how many requests a budget of work pays, where recording one takes each

@@ -22,7 +22,7 @@ func Complete(measured *result.Run) bool {
 		measured.Curve = CurveOf(measured.Points)
 		return true
 	}
-	c := &result.Capacity{Over: Over(measured.Points[0].Load.Concurrency != nil), Covers: ThisLaunch,
+	c := &result.Capacity{Over: measured.Points[0].Load.Over(), Covers: ThisLaunch,
 		Why:    "the search was killed before its end: the same command with --resume goes on",
 		Limits: []result.CapacityLimit{}, Trail: []result.CapacityProbe{}}
 	for i := range measured.Points {
@@ -41,14 +41,6 @@ func Complete(measured *result.Run) bool {
 
 // CurveStage is the stage of a sweep's points.
 const CurveStage = result.StageCurve
-
-// Over names what a load counts: users in a closed loop, else a rate.
-func Over(closed bool) string {
-	if closed {
-		return "concurrency"
-	}
-	return "rate"
-}
 
 // Known is a number that may be missing.
 func Known(x float64) *float64 {

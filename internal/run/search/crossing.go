@@ -44,7 +44,7 @@ func CrossingOf(points []result.Point) *result.Crossing {
 	case met == 0:
 		c.Why = "no load met it: measure lighter ones"
 	case least == 0:
-		c.Why = fmt.Sprintf("no load is surely below the capacity: that takes %d requests at a load that hardly violates it, or a lighter one", f.leastLow())
+		c.Why = fmt.Sprintf("no load is surely below the capacity: that takes %d requests at a load that hardly violates it, or a lighter one", f.leastLow(0))
 	default:
 		at, claim := f.between(met, next)
 		if at < least || at > most {
@@ -91,6 +91,10 @@ func searched(points []result.Point) (f *search, specs []string) {
 				s.Violations[k] += n
 			}
 		}
+		if c := p.SLO.Cluster; c != nil {
+			s.Cluster = *c
+			f.cfg.Sessions.Cluster = max(f.cfg.Sessions.Cluster, s.Cluster)
+		}
 		f.cap.Trail = append(f.cap.Trail, Step{Probe{Load: s.Load, Stage: CurveStage}, s})
 	}
 	return f, specs
@@ -127,14 +131,15 @@ func (f *search) holding() (highest float64) {
 func (f *search) heldAt(load float64) (held, enough bool) {
 	held, enough = true, true
 	for _, claim := range f.cfg.claims() {
-		bad, n, phi, flanked := 0, 0, float64(lowPhi), false
+		bad, n, violations, phi, cluster, flanked := 0, 0, 0, float64(lowPhi), 1., false
 		for i := range f.cap.Trail {
 			s := &f.cap.Trail[i].Seen
 			above := math.Log(f.cap.Trail[i].Load / load)
 			if !s.counts() || above < 0 || above > bursty {
 				continue
 			}
-			phi = max(phi, widestPhi(s.blocks(claim), s.due(claim), f.half()))
+			phi, cluster = max(phi, widestPhi(s.blocks(claim), s.due(claim), f.half())), max(cluster, s.Cluster)
+			violations += s.violations(claim)
 			if above > 0 {
 				flanked = true
 				continue
@@ -143,8 +148,12 @@ func (f *search) heldAt(load float64) (held, enough bool) {
 			held = held && s.Stability != stat.Unstable
 		}
 		least := float64(lowPhi)
+		if violations < telling {
+			least *= cluster
+		}
+		phi = max(phi, least)
 		if !flanked {
-			least, phi = lowPhi*unflanked, phi*unflanked
+			least, phi = least*unflanked, phi*unflanked
 		}
 		upper := func(bad int, phi float64) float64 {
 			return stat.ClopperPearson(bad, n, phi, stat.OneSided(f.half())).Hi

@@ -105,7 +105,7 @@ func CurveOf(points []result.Point) *result.Curve {
 	for i := range points {
 		seen[i] = PointOf(i, &points[i])
 	}
-	c := &result.Curve{Over: Over(points[0].Load.Concurrency != nil), Points: []int{}}
+	c := &result.Curve{Over: points[0].Load.Over(), Points: []int{}}
 	for _, p := range byLoad(seen) {
 		c.Points = append(c.Points, p.Index)
 	}
@@ -127,7 +127,7 @@ func CurveOf(points []result.Point) *result.Curve {
 			Others: map[string]*float64{"kneedle": Known(k.Kneedle)},
 		}
 	}
-	if s := saturation(sorted, c.Over == Over(true)); s != nil {
+	if s := saturation(sorted, result.Closed(c.Over)); s != nil {
 		c.Saturation = &result.Saturation{Load: s.Load, RequestsPerS: s.RequestsPerS, OutputTokensPerS: Known(s.OutputTokensPerS)}
 		if ci := s.LateCI95; ci != nil && s.TokensPerAnswer > 0 && ci[0] > 0 {
 			// Both the output and what an answer has of it are known only so well.

@@ -36,10 +36,11 @@ const (
 // Probe asks for a load to be measured. Every probe draws new arrivals and new
 // prompts.
 type Probe struct {
-	Load       float64 // requests a second; in a closed loop, users
+	Load       float64 // requests that come by themselves a second; in a closed loop, users
 	Requests   int     // of the window
 	Residences float64 // of the warm-up, in mean residence times
-	Residence  float64 // seconds, what the mean residence time is expected to be
+	Residence  float64 // seconds, what the mean residence time is expected to be, see [FindConfig.Memory]
+	Takes      float64 // seconds, what a request is expected to take
 	Blocks     int     // into how many blocks Seen.Blocks divides the window
 	Stage      string
 	Leg        int  // launches, where they can be had, change with it
@@ -68,8 +69,9 @@ type Seen struct {
 	Seconds    float64 // that it took in all, warm-up and drain included
 	Work       float64 // that simulating it took, see [Budget.Work]; 0 where it was not simulated
 	Sent       int     // requests in all, warm-up included, that Work is of
-	Blocks     [][]int // violations of each limit in equal consecutive blocks of the requests that it is about
+	Blocks     [][]int // violations of each limit in equal consecutive blocks of the requests that it is about; of whole sessions, where requests follow one another
 	JointBlock []int   // of Joint, likewise
+	Cluster    float64 // requests of the window in the session that one of them is of, on average; 0 where they stand alone
 	Stability  stat.Stability
 	Failed     bool // the target died
 	Invalid    bool // the instrument failed: the window says nothing of the target
@@ -138,6 +140,7 @@ type FindConfig struct {
 	MaxLoad float64
 	// Residence is about how long one request alone takes, in seconds.
 	Residence float64
+	Sessions  Sessions // where requests follow one another
 	Budget    Budget
 	Seed      uint64 // of the random orders
 	Twin      Twin   // that the search is replayed on, nil for none
@@ -166,7 +169,7 @@ func (c *FindConfig) claims() (list []int) {
 }
 
 // light is about one request at a time, in requests a second.
-func (c *FindConfig) light() float64 { return 1 / c.Residence }
+func (c *FindConfig) light() float64 { return 1 / c.Residence / c.turns() }
 
 // eps is the share that may violate a claim.
 func (c *FindConfig) eps(claim int) float64 {
@@ -342,7 +345,7 @@ func (f *search) lookOnce(p Probe) (s Seen, ok bool) {
 	if p.Residences == 0 {
 		p.Residences = Warmup
 	}
-	p.Blocks, p.Residence = Blocks, f.residenceAt(p.Load)
+	p.Blocks, p.Residence, p.Takes = Blocks, f.memoryAt(p.Load), f.residenceAt(p.Load)
 	if p.Stage == Main || p.Stage == Verifying {
 		if v := f.crossingOf(f.probable(), Centre, Main, Verifying); v.Reason == "" {
 			p.Estimate, p.Interval = v.Load, v.Interval
@@ -371,7 +374,7 @@ func (f *search) lookAt(loads []float64, p Probe) bool {
 	}
 	probes := make([]Probe, len(loads))
 	for i, load := range loads {
-		p.Load, p.Blocks, p.Residence, p.Residences = load, Blocks, f.residenceAt(load), alongWarmup
+		p.Load, p.Blocks, p.Residence, p.Takes, p.Residences = load, Blocks, f.memoryAt(load), f.residenceAt(load), alongWarmup
 		if i == 0 {
 			p.Residences = firstWarmup
 		}
@@ -503,10 +506,7 @@ func (f *search) residenceAt(load float64) float64 {
 
 // rate is the requests a second at a load.
 func (f *search) rate(load float64) float64 {
-	if f.cfg.Closed {
-		return load / f.residenceAt(load)
-	}
-	return load
+	return f.cfg.Rate(load, f.residenceAt(load))
 }
 
 // shares are a claim's violations in the steps of some stages.

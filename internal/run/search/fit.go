@@ -53,17 +53,17 @@ func (f *search) measure() bool {
 	loads := f.spread(f.centred, width, many)
 	n := f.affordMain(loads)
 	// Where warm-ups would take more than windows, fewer loads are known better.
-	for ; (n < leastMain || float64(n) < f.around(f.centred)) && many > fewestMain; n = f.affordMain(loads) {
+	for ; (n < f.leastMain() || float64(n) < f.around(f.centred)) && many > fewestMain; n = f.affordMain(loads) {
 		many -= 2
 		loads = f.spread(f.centred, width, many)
 	}
-	forReplay := n < leastMain && f.cfg.Twin != nil && !f.cfg.Closed
+	forReplay := n < f.leastMain() && f.cfg.Twin != nil && !f.cfg.Closed
 	if forReplay {
 		many = replayedMain
 		loads = f.spread(f.centred, width, many)
 		n = f.afford(loads, spareVerify)
 	}
-	if n < leastMain && (!forReplay || n < leastReplayed) {
+	if n < f.leastMain() && (!forReplay || n < leastReplayed) {
 		f.cap.Reason = tooSmall
 		return false
 	}
@@ -94,7 +94,7 @@ func (f *search) measure() bool {
 			middle *= math.Exp(min(most, max(-most, math.Log(x/middle))))
 		}
 		these := f.spread(middle, f.width(middle), legLoads)
-		if n = min(n, f.affordAt(f.work()*CountedWork, these, spareLooks)); n < leastMain {
+		if n = min(n, f.affordAt(f.work()*CountedWork, these, spareLooks)); n < f.leastMain() {
 			break
 		}
 		if !f.lookAt(f.shuffled(these), Probe{Requests: n, Stage: Main, Leg: leg, Counted: true}) {

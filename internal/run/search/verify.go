@@ -23,10 +23,10 @@ const (
 	stepDown = 0.98
 )
 
-// leastVerify is how many requests a look takes: where a limit allows very few
+// leastVerify is how many requests a look at a load takes: where a limit allows very few
 // violations, none at all must say enough.
-func (f *search) leastVerify() int {
-	least := leastVerify
+func (f *search) leastVerify(load float64) int {
+	least := max(leastVerify, f.wholeSessions(load))
 	for _, claim := range f.cfg.claims() {
 		least = max(least, int(f.cfg.requests(10/f.cfg.eps(claim), claim)))
 	}
@@ -58,16 +58,16 @@ func (f *search) verify() {
 	for attempt := range attempts {
 		load := f.below(f.cap.Lower)
 		p := f.looking(load) // should all of these fail, a look far below is left
-		p.Requests -= f.leastLow()
-		if attempt < attempts-1 && firstLook*float64(p.Requests) >= float64(f.leastVerify()) {
+		p.Requests -= f.leastLow(f.low())
+		if attempt < attempts-1 && firstLook*float64(p.Requests) >= float64(f.leastVerify(load)) {
 			p.Requests = int(firstLook * float64(p.Requests))
 		}
-		if p.Requests < f.leastVerify() {
+		if p.Requests < f.leastVerify(load) {
 			f.cap.Reason = "the budget ended before a look at the lower limit passed"
 			return
 		}
 		if f.cfg.Count {
-			p.Requests = min(p.Requests, mostVerify*f.leastVerify())
+			p.Requests = min(p.Requests, mostVerify*f.leastVerify(load))
 			load = f.below(min(f.cap.Lower, f.passable(p.Requests)))
 			p.Load = load
 		}
@@ -84,7 +84,7 @@ func (f *search) verify() {
 		level := 1 - (1-f.cfg.Level)/2/attempts
 		// Blocks that all are alike have no spread; so many requests still leave
 		// room for some violations.
-		v.Upper = max(blocksUpper(s.blocks(binding), v.N, level), stat.ClopperPearson(v.Violations, v.N, 1, stat.OneSided(level)).Hi)
+		v.Upper = max(blocksUpper(s.blocks(binding), v.N, level), stat.ClopperPearson(v.Violations, v.N, s.unseen(binding), stat.OneSided(level)).Hi)
 		v.Passed = v.N > 0 && v.Upper <= f.cfg.eps(binding) && !f.exceeds(&s, 1) && s.Stability != stat.Unstable && s.counts()
 		f.cap.Verified = v
 		if v.Passed {
@@ -187,7 +187,7 @@ func (f *search) verifyAlone(load float64) {
 	if f.cfg.Budget.Seconds > 0 { // two more warm-ups
 		total -= int(float64(len(flanks)) * f.seconds(load, 0) * f.rate(load))
 	}
-	if least := f.leastVerify(); total < least {
+	if least := f.leastVerify(load); total < least {
 		f.cap.Reason = fmt.Sprintf("the budget is too small to verify a load: it takes %d requests at least", least)
 		return
 	}
@@ -199,7 +199,7 @@ func (f *search) verifyAlone(load float64) {
 	if !ok {
 		return
 	}
-	phis := []float64{blocksPhi(s.blocks(counted), s.N)}
+	phis := []float64{blocksPhi(s.blocks(counted), s.N), s.unseen(counted)}
 	for _, above := range flanks {
 		at := f.whole(load * above)
 		if f.cfg.Closed && at == load {

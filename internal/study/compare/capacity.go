@@ -58,8 +58,8 @@ func (f *foundCapacity) objective() objective { return objective{f.Over, f.SLO, 
 // figure is the capacity under it.
 func (k objective) figure() figure {
 	f, _ := parseMetric(capacity) // a name of ours
-	if k.over == "concurrency" {
-		f.unit = "users"
+	if k.over != result.OverRate {
+		f.unit = result.LoadUnit(k.over)
 	}
 	return f
 }
@@ -102,8 +102,8 @@ func (c *Comparison) capacities(a, b *measured, o Options) (n int) {
 		}
 		n++
 		f, in := k.figure(), "requests per second"
-		if k.over == "concurrency" {
-			in = "users"
+		if k.over != result.OverRate {
+			in = result.LoadUnit(k.over)
 		}
 		p := Pair{A: a.name, B: b.name, What: "capacity in " + in + ", " + k.slo, Instruments: [2]string{Pitot, Pitot}, Rows: []Row{}, Left: []Left{}, Notes: []string{}}
 		sa, whyA := a.capacity(k)
@@ -257,7 +257,7 @@ func unlikeSearches(a, b *measured) error {
 	case x.SLO != y.SLO:
 		return say.Errorf("%s and %s were searched for different SLOs: %s, and %s", a.name, b.name, x.SLO, y.SLO).WithHint("search both for one: pitot find --slo")
 	case x.Over != y.Over:
-		return say.Errorf("%s and %s were searched over different loads: %s, and %s", a.name, b.name, x.Over, y.Over).WithHint("search both --over rate, or both --over concurrency")
+		return say.Errorf("%s and %s were searched over different loads: %s, and %s", a.name, b.name, x.Over, y.Over).WithHint("search both with the same --over")
 	}
 	return say.Errorf("%s and %s ask different things: %s", a.name, b.name, unlike(x.source.Run, y.source.Run)).WithHint("--allow workloads compares them all the same")
 }

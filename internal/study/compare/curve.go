@@ -103,7 +103,7 @@ func curves(sides []Side, all []*measured, o Options) []Curve {
 	}
 	out := []Curve{}
 	for _, k := range kinds {
-		c := Curve{What: k.load, Over: "rate"}
+		c := Curve{What: k.load}
 		points := make([][]*loadOfSide, len(all)) // of each side, by load
 		for i, m := range all {
 			for _, key := range m.order {
@@ -113,9 +113,7 @@ func curves(sides []Side, all []*measured, o Options) []Curve {
 			}
 		}
 		first := slices.Concat(points...)[0]
-		if first.load.Concurrency != nil {
-			c.Over = "concurrency"
-		}
+		c.Over = first.load.Over()
 		if len(workloads) > 1 {
 			c.What += ", " + brief(first.source.Run)
 		}

@@ -49,7 +49,7 @@ func NewSearched(spec string, p *plan.Plan, claims []slo.Claim, dir string, prob
 		}
 	}
 	switch {
-	case p.Over == "concurrency":
+	case p.Closed():
 		return nil, say.Errorf("users who wait for their answers have no schedule to replay").WithHint("leave --twin out, or search over rates")
 	case p.MaxInFlight > 0:
 		return nil, say.Errorf("a replay does not hold requests back").WithHint("leave --twin or --max-in-flight out")

@@ -1,0 +1,85 @@
+package search
+
+import "math"
+
+// Sessions is what a load brings where requests follow one another: in an open loop each
+// arrival begins a session, in a closed one each user holds one after the other. The zero
+// value says that requests stand alone.
+//
+// The requests of a session are alike, and how many sessions are under way changes only as
+// slowly as they end. So the fit, which rests on how much whole windows differ, has warm-ups
+// of sessions' lengths; and bounds, which rest on the blocks of a window, have blocks of
+// whole sessions, in windows that last several of them, and take all requests of a session
+// for one where too few violate to show how alike they are.
+type Sessions struct {
+	Turns   float64 // requests of one, on average
+	Cluster float64 // requests of the session that a request is of, on average: E[turns²]/E[turns]
+	Pause   float64 // seconds of pauses in one on average; of a user, and behind it
+}
+
+const (
+	// sessionWarmup is how many times a session's length a whole warm-up is: of sessions
+	// that all begin at once few are in step any more.
+	sessionWarmup = 5
+	// sessionLook is how many times that length a window is that bounds rest on.
+	sessionLook = 5
+	// sessionMain is how many times that length a window is at least that is fitted.
+	sessionMain = 2
+	// telling is how many violations show by themselves how they cluster.
+	telling = 20
+)
+
+// turns is how many requests come of what a load counts.
+func (c *FindConfig) turns() float64 { return max(1, c.Sessions.Turns) }
+
+// Memory is for how long what a load does hangs on what was there before, in units of which
+// a whole warm-up has [Warmup]: as long as a request takes; where requests follow one
+// another, a part of how long a session lasts.
+func (c *FindConfig) Memory(residence float64) float64 {
+	if c.Sessions.Turns == 0 {
+		return residence
+	}
+	return c.lasts(residence) * sessionWarmup / Warmup
+}
+
+// lasts is how long a session does whose requests take so long, in seconds.
+func (c *FindConfig) lasts(residence float64) float64 {
+	return c.turns()*residence + c.Sessions.Pause
+}
+
+// Rate is the requests a second of a load whose requests take so long.
+func (c *FindConfig) Rate(load, residence float64) float64 {
+	if c.Closed {
+		return load * c.turns() / c.lasts(residence)
+	}
+	return load * c.turns()
+}
+
+// memoryAt is [FindConfig.Memory] at a load.
+func (f *search) memoryAt(load float64) float64 { return f.cfg.Memory(f.residenceAt(load)) }
+
+// wholeSessions is how many requests come in the time that a window must have which bounds
+// rest on.
+func (f *search) wholeSessions(load float64) int {
+	if f.cfg.Sessions.Turns == 0 || !(load > 0) {
+		return 0
+	}
+	return int(math.Ceil(sessionLook * f.cfg.lasts(f.residenceAt(load)) * f.rate(load)))
+}
+
+// leastMain is how many requests each of the loads has at least that are fitted.
+func (f *search) leastMain() int {
+	return max(leastMain, f.wholeSessions(f.centred)*sessionMain/sessionLook)
+}
+
+// unseen is how much violations are taken to cluster at least: as all requests of a session
+// do, where too few violate to show it.
+func (s *Seen) unseen(claim int) float64 {
+	if s.violations(claim) >= telling {
+		return 1
+	}
+	return max(1, s.Cluster)
+}
+
+// unseen is the same before a load is looked at.
+func (f *search) unseen() float64 { return max(1, f.cfg.Sessions.Cluster) }

@@ -179,6 +179,9 @@ func (p *Plan) checkWorkload() error {
 	if p.Mix != nil && p.Conversing() {
 		return say.Errorf("--turns has no meaning with --workload %s, a file of classes", p.Workload).WithHint("classes have no conversations: leave one of them out")
 	}
+	if p.Correlation != 0 && p.Ask.Input.Pairs(p.Ask.Output) {
+		return say.Errorf("--correlation has no meaning with lengths that are drawn in pairs: they have that of their file").WithHint("leave it out, or give the lengths apart with quantiles(FILE,input)")
+	}
 	var body map[string]json.RawMessage
 	_ = json.Unmarshal([]byte(p.Body), &body) // "" or an object
 	for field, instead := range map[string]string{"stream": "use --no-stream for whole answers", "model": "use --model"} {

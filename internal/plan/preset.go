@@ -13,6 +13,9 @@ func presetValues(p workload.Preset) map[string]string {
 	if p.Prefix > 0 {
 		values["prefix"], values["prefix-share"] = strconv.Itoa(p.Prefix), say.Exact(p.PrefixShare)
 	}
+	if p.SLO != "" {
+		values["slo"] = p.SLO
+	}
 	if p.Correlation != 0 {
 		values["correlation"] = say.Exact(p.Correlation)
 	}

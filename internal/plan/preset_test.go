@@ -11,6 +11,18 @@ import (
 
 // A preset whose lengths belong together asks for them so, unless another correlation is
 // given.
+// A preset's limits hold where no others are given, and config.yaml keeps them.
+func TestPresetLimits(t *testing.T) {
+	p, _, err := Decode(VerbFind, []string{"sim:fixed", "--workload", "mlperf-llama2-70b"}, nil)
+	if err != nil || p.SLO.String() != "p99 ttft<2s, p99 tpot<200ms" || p.WholePreset() != "mlperf-llama2-70b" {
+		t.Errorf("%v %q, %v", p, p.SLO, err)
+	}
+	p, _, err = Decode(VerbRun, []string{"sim:fixed", "--rate", "1", "--workload", "mlperf-llama2-70b", "--slo", "mlperf-llama2-70b-interactive"}, nil)
+	if err != nil || p.SLO.String() != "p99 ttft<450ms, p99 tpot<40ms" {
+		t.Errorf("%v %q, %v", p, p.SLO, err)
+	}
+}
+
 func TestPresetCorrelation(t *testing.T) {
 	for args, want := range map[string]float64{"--workload translation": .95, "--workload translation --correlation 0": 0, "--workload chat": 0} {
 		p, _, err := Decode(VerbRun, strings.Fields("sim:fixed "+args), nil)

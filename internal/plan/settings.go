@@ -122,7 +122,7 @@ func Settings() []Setting {
 
 		{Name: "input", Verbs: verbs(VerbRun, VerbSweep, VerbFind, VerbPredict), Group: groupWorkload, Arg: "TOKENS", Default: "1024",
 			Clashes: []Clash{{"workload=" + anyFile, ownPrompts}},
-			Help:    "prompt length: 1024, uniform(a,b), normal(mean,sd), lognormal(mean,sd), gamma(mean,sd), zipf(exponent,most), quantiles(0:1,50:200,100:4000), or quantiles(FILE,input), those of a trace",
+			Help:    "prompt length: 1024, uniform(a,b), normal(mean,sd), lognormal(mean,sd), gamma(mean,sd), zipf(exponent,most), quantiles(0:1,50:200,100:4000), or quantiles(FILE,input), those of a trace; pairs(FILE,input) with --output pairs(FILE,output) draws both of the same request",
 			value:   field(lengths(), func(a *Ask) *workload.Lengths { return &a.Input })},
 		{Name: "output", Verbs: verbs(VerbRun, VerbSweep, VerbFind, VerbPredict), Group: groupWorkload, Arg: "TOKENS", Default: "128",
 			Help:  "answer length, likewise",

@@ -162,6 +162,9 @@ func facts(run *result.Run) [][]string {
 	}
 	if w.Preset != "" {
 		asked[0] = w.Preset + ": " + asked[0]
+		if p, _ := workload.PresetNamed(w.Preset); p.SLO != "" && len(run.Points) > 0 && run.Points[0].SLO != nil && run.Points[0].SLO.Spec == objectiveNamed(p.SLO) {
+			asked = append(asked, "judged by its own limits")
+		}
 	}
 	switch {
 	case w.Mix != nil:

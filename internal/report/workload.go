@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"pitot/internal/say"
+	"pitot/internal/slo"
 	"pitot/internal/workload"
 )
 
@@ -17,7 +18,7 @@ import (
 func Presets(w io.Writer, s Style) error {
 	p := &printer{w: w}
 	p.line("")
-	const row = "%-19s %6s %7s %7s %6s %6s  %-29s %s"
+	const row = "%-20s %6s %7s %7s %6s %6s  %-28s %s"
 	p.line(row, "", "in p50", "p99", "out p50", "p99", "shared", "hardest on", "from")
 	for _, preset := range workload.Presets() {
 		in, out := presetLengths(preset)
@@ -63,6 +64,16 @@ func Preset(w io.Writer, preset workload.Preset, s Style) error {
 	if preset.Correlation != 0 {
 		p.write(s, "", "", "rank correlation of prompts and answers "+say.Decimal(preset.Correlation, 2))
 	}
+	if preset.SLO != "" {
+		p.write(s, "", "", "judged by --slo "+preset.SLO+" where no other is given: "+objectiveNamed(preset.SLO))
+		if tighter := objectiveNamed(preset.SLO + "-interactive"); tighter != "" {
+			p.write(s, "", "", "or by --slo "+preset.SLO+"-interactive: "+tighter)
+		}
+	}
+	if a := preset.Arrivals; a.Law != "" {
+		p.write(s, "", "", fmt.Sprintf("in the data %s requests/s came, their counts in 1, 10 and 60 s with dispersion %s, %s and %s: --arrival '%s' is near that at this rate",
+			say.Decimal(a.Rate, 2), say.Decimal(a.Dispersion[0], 2), say.Decimal(a.Dispersion[1], 1), say.Decimal(a.Dispersion[2], 1), a.Law))
+	}
 	p.line("")
 	p.line("prompt tokens")
 	histogram(p, s, in)
@@ -80,6 +91,16 @@ func Preset(w io.Writer, preset workload.Preset, s Style) error {
 		p.line("  --correlation %s", say.Exact(preset.Correlation))
 	}
 	return p.err
+}
+
+// objectiveNamed is what the limits of a name are, "" if none has it.
+func objectiveNamed(name string) string {
+	for _, o := range slo.Presets() {
+		if o.Name == name {
+			return o.Spec
+		}
+	}
+	return ""
 }
 
 // MixedClass is a class of requests as it is shown.

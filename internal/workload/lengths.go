@@ -35,19 +35,21 @@ const (
 	gamma
 	zipf
 	quantiles
+	pairs
 )
 
-var lengthNames = [...]string{fixed: "fixed", uniform: "uniform", normal: "normal", lognormal: "lognormal", gamma: "gamma", zipf: "zipf", quantiles: "quantiles"}
+var lengthNames = [...]string{fixed: "fixed", uniform: "uniform", normal: "normal", lognormal: "lognormal", gamma: "gamma", zipf: "zipf", quantiles: "quantiles", pairs: "pairs"}
 
 // Fixed is n tokens each time, held to 1…MaxLength.
 func Fixed(n int) Lengths { return Lengths{kind: fixed, a: float64(min(max(n, 1), MaxLength))} }
 
-const lengthHint = "write a number of tokens as 1024, or uniform(a,b), normal(mean,sd), lognormal(mean,sd), gamma(mean,sd), zipf(exponent,most), quantiles(0:1,50:200,100:4000) or quantiles(FILE,input)"
+const lengthHint = "write a number of tokens as 1024, or uniform(a,b), normal(mean,sd), lognormal(mean,sd), gamma(mean,sd), zipf(exponent,most), quantiles(0:1,50:200,100:4000) quantiles(FILE,input), or pairs(FILE,input) with pairs(FILE,output)"
 
 // ParseLengths reads "1024", "uniform(a,b)" with both ends included,
 // "normal(mean,sd)", "lognormal(mean,sd)", "gamma(mean,sd)", "zipf(exponent,most)"
 // or "quantiles(PERCENT:TOKENS,…)", or "quantiles(FILE,input)" and "quantiles(FILE,output)" for
-// those of a trace or a file of prompts, which are read at once. The mean and the standard deviation are those of the
+// those of a trace or a file of prompts, which are read at once. "pairs(FILE,input)" and
+// "pairs(FILE,output)" are those of the same requests of it, see [Lengths.Pairs]. The mean and the standard deviation are those of the
 // length itself, not of its logarithm. Of zipf a length of k tokens is as likely as
 // k^−exponent, up to the most. Between two quantiles the logarithm of the length is even.
 // Every error is a [say.Error].
@@ -68,7 +70,7 @@ func ParseLengths(s string) (Lengths, error) {
 		return Fixed(n), nil
 	}
 	kind := noLength
-	for k := uniform; k <= quantiles; k++ {
+	for k := uniform; k <= pairs; k++ {
 		if strings.TrimSpace(name) == lengthNames[k] {
 			kind = k
 		}
@@ -76,6 +78,13 @@ func ParseLengths(s string) (Lengths, error) {
 	inner, closed := strings.CutSuffix(inner, ")")
 	if name, which, ok := columnOf(s); kind == quantiles && closed && ok {
 		return quantilesOf(name, which)
+	}
+	if kind == pairs && closed {
+		name, which, ok := columnOf(s)
+		if !ok {
+			return fail("for example --input 'pairs(lengths.csv,input)' --output 'pairs(lengths.csv,output)'", "which file, and input or output of it?")
+		}
+		return pairsOf(name, which)
 	}
 	if kind == quantiles && closed {
 		shape, err := parseQuantiles(inner)
@@ -150,6 +159,8 @@ func (l Lengths) Draw(u uint64) int {
 		return l.shape.zipfQuantile(seed.Float(u), l.a, l.b)
 	case quantiles:
 		return tokens(l.shape.quantile(seed.Float(u)))
+	case pairs:
+		return l.shape.pair(u)[int(l.a)]
 	}
 	return Unknown
 }
@@ -174,12 +185,18 @@ func (l Lengths) Mean() float64 {
 		return zipfShape(l.a-1).harmonic(l.a-1, l.b) / l.shape.harmonic(l.a, l.b)
 	case quantiles:
 		return l.shape.mean()
+	case pairs:
+		return l.shape.sorted[int(l.a)].mean()
 	}
 	return l.a
 }
 
 // Quantile is the length that a share p of the requests does not exceed, 0 < p < 1.
 func (l Lengths) Quantile(p float64) int {
+	if l.kind == pairs {
+		column := l.shape.sorted[int(l.a)]
+		return column[min(int(max(p, 0)*float64(len(column))), len(column)-1)]
+	}
 	return l.Draw(uint64(min(max(p, 0), math.Nextafter(1, 0)) * (1 << 63) * 2))
 }
 
@@ -192,6 +209,8 @@ func (l Lengths) String() string {
 		return strconv.Itoa(int(l.a))
 	case quantiles:
 		return l.shape.written
+	case pairs:
+		return "pairs(" + l.shape.written + "," + pairColumns[int(l.a)] + ")"
 	}
 	return lengthNames[l.kind] + "(" + say.Exact(l.a) + "," + say.Exact(l.b) + ")"
 }

@@ -16,6 +16,9 @@ type lengthShape struct {
 	written string // quantiles(…), as it is read back
 	// Of quantiles: shares from 0 to 1 and the lengths there, in tokens.
 	shares, lengths []float64
+	// Of pairs: the prompt and the answer of each request, and each of the two by itself.
+	rows   [][2]int
+	sorted [2]column
 	// Of zipf: the sum of k^−exponent over the first few k.
 	sums [zipfFew]float64
 }

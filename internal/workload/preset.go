@@ -10,9 +10,22 @@ type Preset struct {
 	Correlation   float64 // Spearman's, of the two
 	Prefix        int     // tokens in front of every prompt
 	PrefixShare   float64 // of the requests, that have the same in front
-	Stresses      string  // what of a server it is hardest on
-	Source        string  // where the numbers come from
-	From          string  // the same in a word or two
+	// SLO is the objective that it is judged by where none is given, a preset's name as
+	// --slo takes it; "" for none.
+	SLO string
+	// Arrivals are what the times in the data are like; zero where they are not known.
+	Arrivals DataArrivals
+	Stresses string // what of a server it is hardest on
+	Source   string // where the numbers come from
+	From     string // the same in a word or two
+}
+
+// DataArrivals is what the arrivals of public data are like. Nothing asks for it: a preset's
+// requests come as --arrival says.
+type DataArrivals struct {
+	Rate       float64    // requests/s
+	Dispersion [3]float64 // of counts in 1, 10 and 60 s
+	Law        string     // that is near it at that rate, as --arrival takes it
 }
 
 // Where the numbers come from.
@@ -20,6 +33,7 @@ const (
 	azure     = "Azure LLM inference trace 2023 (CC BY 4.0; Patel et al., Splitwise, ISCA 2024), "
 	mooncake  = "Mooncake trace of FAST 2025 (Apache-2.0; Qin et al.), "
 	serveGen  = "ServeGen (Apache-2.0; Xiang et al., arXiv 2505.09999), "
+	mlperf    = "limits: MLPerf Inference rules, datacenter, server (mlcommons/inference_policies at ac93e89); lengths: "
 	inference = "the fixed shapes of InferenceMAX v1"
 	matrix    = "chosen here, to tell one cost from another: compare with "
 	ours      = "chosen here; no public data of it is known"
@@ -31,13 +45,15 @@ func Presets() []Preset {
 	const all = 1.0 // requests share the prefix
 	return []Preset{
 		{Name: "chat", About: "a chat's turns, each with its history", Stresses: "both prompts and answers",
-			Input:  "quantiles(0:2,1:29,5:181,10:207,25:396,50:1020,75:1189,90:2735,95:4083,99:4142,99.9:6212,100:14050)",
-			Output: "quantiles(0:7,1:16,5:41,10:54,25:85,50:129,75:395,90:424,95:451,99:601,99.9:954,100:1000)",
-			From:   "Azure 2023", Source: azure + "conversation: 19,366 requests"},
+			Input:    "quantiles(0:2,1:29,5:181,10:207,25:396,50:1020,75:1189,90:2735,95:4083,99:4142,99.9:6212,100:14050)",
+			Output:   "quantiles(0:7,1:16,5:41,10:54,25:85,50:129,75:395,90:424,95:451,99:601,99.9:954,100:1000)",
+			Arrivals: DataArrivals{5.53, [3]float64{1.39, 3.87, 16.4}, "mmpp(5:300s,3:200s)"},
+			From:     "Azure 2023", Source: azure + "conversation: 19,366 requests"},
 		{Name: "code-completion", About: "code to go on with: much to read, little to write", Stresses: "prompts: TTFT",
-			Input:  "quantiles(0:3,1:17,5:75,10:147,25:578,50:1469,75:2745,90:5194,95:7315,99:7436,99.9:7437,100:7437)",
-			Output: "quantiles(0:6,1:6,5:6,10:7,25:9,50:13,75:24,90:55,95:90,99:252,99.9:831,100:1899)",
-			From:   "Azure 2023", Source: azure + "code: 8,819 requests"},
+			Input:    "quantiles(0:3,1:17,5:75,10:147,25:578,50:1469,75:2745,90:5194,95:7315,99:7436,99.9:7437,100:7437)",
+			Output:   "quantiles(0:6,1:6,5:6,10:7,25:9,50:13,75:24,90:55,95:90,99:252,99.9:831,100:1899)",
+			Arrivals: DataArrivals{2.57, [3]float64{13.2, 71.9, 167}, "on-off(10s,45s)"},
+			From:     "Azure 2023", Source: azure + "code: 8,819 requests"},
 		{Name: "rag", About: "questions over passages that a search found, behind a system prompt", Stresses: "prompts; the prefix cache",
 			Input:  "quantiles(0:28,1:28,5:31,10:86,25:1730,50:2115,75:2413,90:2935,95:3401,99:4415,99.9:5410,100:6688)",
 			Output: "quantiles(0:7,1:36,5:66,10:83,25:131,50:234,75:385,90:563,95:670,99:891,99.9:1183,100:2183)",
@@ -69,6 +85,16 @@ func Presets() []Preset {
 			Stresses: "both; long with long", From: "Pitot", Source: ours},
 		{Name: "batch", About: "work that nobody waits for", Input: "lognormal(800,600)", Output: "lognormal(400,300)",
 			Stresses: "throughput", From: "Pitot", Source: ours},
+
+		{Name: "mlperf-llama2-70b", About: "MLPerf's questions and answers, with its limits", Input: "lognormal(300,180)", Output: "lognormal(294,180)",
+			SLO: "mlperf-llama2-70b", Stresses: "both; its limits", From: "MLPerf",
+			Source: mlperf + "answers of OpenOrca have 294.45 tokens on average there (24,576 samples); prompts, and how both spread, are chosen here"},
+		{Name: "mlperf-llama3.1-8b", About: "MLPerf's news to sum up, with its limits", Input: "lognormal(800,400)", Output: "128",
+			SLO: "mlperf-llama3.1-8b", Stresses: "prompts; its limits", From: "MLPerf",
+			Source: mlperf + "answers to CNN-DailyMail have at most 128 tokens there (13,368 samples); prompts are chosen here"},
+		{Name: "mlperf-llama3.1-405b", About: "MLPerf's long documents, with its limits", Input: "lognormal(9400,7000)", Output: "lognormal(685,500)",
+			SLO: "mlperf-llama3.1-405b", Stresses: "prompts; its limits", From: "MLPerf",
+			Source: mlperf + "answers have 684.68 tokens on average there (8,313 samples); prompts, and how both spread, are chosen here"},
 
 		{Name: "matrix-a", About: "short prompt, short answer", Input: "256", Output: "128",
 			Stresses: "overheads", From: "Pitot", Source: "chosen here, as what the others are compared with: one user"},

@@ -3,6 +3,8 @@ package workload
 import (
 	"math"
 	"testing"
+
+	"pitot/internal/workload/arrival"
 )
 
 // Every preset can be asked; the means of those that are of public data are those of the
@@ -38,5 +40,27 @@ func TestPresets(t *testing.T) {
 	}
 	if len(means) > 0 {
 		t.Errorf("no presets: %v", means)
+	}
+}
+
+// The law beside a preset's data has about the dispersion of the data, at its rate.
+func TestPresetArrivals(t *testing.T) {
+	n := 0
+	for _, p := range Presets() {
+		if a := p.Arrivals; a.Law != "" {
+			n++
+			law, err := arrival.ParseLaw(a.Law, arrival.Files{})
+			if err != nil {
+				t.Fatal(err)
+			}
+			for i, got := range law.Expect(a.Rate).Dispersion {
+				if r := got / a.Dispersion[i]; !(r > .85 && r < 1.15) {
+					t.Errorf("%s: dispersion %.2f of %s, the data has %.2f", p.Name, got, a.Law, a.Dispersion[i])
+				}
+			}
+		}
+	}
+	if n < 2 {
+		t.Errorf("%d presets with arrivals", n)
 	}
 }

@@ -114,6 +114,8 @@ func NewRandom(c RandomConfig) (*Random, error) {
 		return nil, fmt.Errorf("random workload: a prefix and a share of shared tokens")
 	case !(c.Correlation >= -1 && c.Correlation <= 1):
 		return nil, fmt.Errorf("random workload: the correlation of lengths is %g, want -1 to 1", c.Correlation)
+	case c.Correlation != 0 && c.Input.Pairs(c.Output):
+		return nil, fmt.Errorf("random workload: lengths of pairs have the correlation that they have in their file")
 	case k.known() && !(k.PerWord >= 0.1 && k.PerWord <= 100 && math.Abs(k.Overhead) <= MaxLength):
 		return nil, fmt.Errorf("random workload: %g + %g × words is no number of tokens", k.Overhead, k.PerWord)
 	}
@@ -207,6 +209,9 @@ func (r *Random) texts(way []node) (texts []Segment) {
 // (Kruskal, Ordinal measures of association, JASA 53, 1958): each length keeps its own
 // distribution. Without one it is a draw of its own.
 func (c *RandomConfig) answerDraw(at uint64) uint64 {
+	if c.Input.Pairs(c.Output) {
+		return seed.At(c.Seed, streamInput, at)
+	}
 	u := seed.At(c.Seed, streamOutput, at)
 	if c.Correlation == 0 {
 		return u

@@ -22,8 +22,17 @@ func measureCapacity(ctx context.Context, s *run.Session, p *plan.Plan, view *pr
 	if err != nil {
 		return err
 	}
+	var earlier *run.Continued
+	if p.Continue != "" {
+		if earlier, err = run.Continue(p); err != nil {
+			return err
+		}
+		if err := earlier.Launched(s); err != nil {
+			return err
+		}
+	}
 	in := run.NewSearcher(s, claims, p.Closed(), view)
-	goal := run.Goal{Objective: p.SLO, Budget: p.SearchTime(), MaxLoad: p.MaxLoad, Verify: p.Verify, Seed: p.Seed}
+	goal := run.Goal{Objective: p.SLO, Budget: p.SearchTime(), MaxLoad: p.MaxLoad, Verify: p.Verify, Seed: p.Seed, Continued: earlier}
 	if p.Twin != "" {
 		twin, err := predict.NewSearched(deploymentOf(p.Twin), p, claims, s.Dir, in.Probed)
 		if err != nil {

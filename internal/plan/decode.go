@@ -143,7 +143,15 @@ func (d *decoder) decode(argv, environ []string) (args []string, err error) {
 	}
 	if config == "" {
 		if config = d.resumedConfig(); config == "" {
-			return args, nil
+			if config = d.continuedConfig(); config == "" {
+				return args, nil
+			}
+			if !fileExists(config) {
+				return nil, say.Errorf("--continue: there is no run in %s", filepath.Dir(config)).WithHint("name the directory of a run of pitot find")
+			}
+			for _, own := range []string{"seed", "launch"} { // each search has its own
+				delete(d.known, own)
+			}
 		}
 		d.resumed = true
 	}
@@ -169,6 +177,14 @@ func (d *decoder) resumedConfig() string {
 	}
 	if path := filepath.Join(o.Out, rundir.Config); fileExists(path) {
 		return path
+	}
+	return ""
+}
+
+// continuedConfig is that of the run that --continue names.
+func (d *decoder) continuedConfig() string {
+	if s := findPart[Search](d.parts); s != nil && s.Continue != "" {
+		return filepath.Join(s.Continue, rundir.Config)
 	}
 	return ""
 }

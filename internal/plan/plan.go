@@ -105,6 +105,8 @@ type Search struct {
 	Verify  float64       // the load to verify, 0 to search
 	MaxLoad float64       // 0 for no limit
 	Twin    string        // MODEL@GPU that a search is replayed on, "" for none
+	// Continue is the directory of the search to go on with, "" for none.
+	Continue string
 }
 
 // Good is what is good, and what it costs.

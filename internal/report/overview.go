@@ -132,6 +132,13 @@ func (o *Overview) capacity(c *result.Capacity, run *result.Run) {
 		measured += ", " + say.Count(n) + " of them counted and not recorded"
 	}
 	addFact(measured, say.Seconds(c.Seconds))
+	if x := c.Continued; x != nil {
+		of := "on the same start of the server"
+		if x.Restart {
+			of = "on another start of it"
+		}
+		addFact("goes on with "+say.Plain(x.Run)+", "+of, say.Plural(x.Requests, "request")+" measured there", say.Seconds(x.Seconds))
+	}
 }
 
 // density tells how many users a GPU and a megawatt of the GPUs' power have.
@@ -156,7 +163,7 @@ func blocksOf(run *result.Run) string {
 // countedAlone is how many requests of a search are in no record.
 func countedAlone(c *result.Capacity) (n int) {
 	for i := range c.Trail {
-		if c.Trail[i].Counted {
+		if c.Trail[i].Counted && !c.Trail[i].Earlier {
 			n += c.Trail[i].Requests
 		}
 	}

@@ -300,12 +300,21 @@ func (s *Searcher) Result(c search.Capacity, objective slo.Spec) *result.Capacit
 	}
 	ofClasses := slices.ContainsFunc(s.claims, func(c slo.Claim) bool { return c.Class != "" })
 	for i, step := range c.Trail {
+		point := Unrecorded
+		if earlier := len(c.Trail) - len(s.probed); i >= earlier {
+			point = int(s.probed[i-earlier].Point)
+		}
 		var due []int
 		if ofClasses {
 			due = step.Seen.Due
 		}
+		var seen *result.Counts
+		if step.Seen.Counts() {
+			seen = search.CountsOf(&step.Seen)
+		}
 		r.Trail = append(r.Trail, result.CapacityProbe{
-			Point: int(s.probed[i].Point), Stage: step.Stage, Load: step.Load, Requests: step.Seen.N,
+			Launch: step.Launch, Earlier: step.Earlier, Seen: seen,
+			Point: point, Stage: step.Stage, Load: step.Load, Requests: step.Seen.N,
 			Violations: step.Seen.Violations, Due: due, Stability: step.Seen.Stability, Excluded: step.Seen.Invalid || step.Seen.Partial, Counted: step.Counted,
 		})
 	}
@@ -357,6 +366,7 @@ type Goal struct {
 	Seed      uint64
 	Twin      search.Twin // that the search is replayed on, nil for none
 	TwinSpec  string      // MODEL@GPU of it
+	Continued *Continued  // what it goes on with, nil for nothing
 }
 
 // Find searches for the capacity of a session's target, or verifies a load. It
@@ -371,6 +381,10 @@ func (s *Searcher) Find(ctx context.Context, what Goal) (*result.Capacity, error
 	var err error
 	if cfg.Sessions, err = s.session.sessions(s.closed); err != nil {
 		return nil, err
+	}
+	if x := what.Continued; x != nil {
+		x.into(&cfg)
+		s.view.ShowLine(x.line())
 	}
 	if s.budget == 0 {
 		cfg.Budget.Requests, cfg.Budget.Work = search.EnoughRequests, search.EnoughWork
@@ -413,10 +427,13 @@ func (s *Searcher) Find(ctx context.Context, what Goal) (*result.Capacity, error
 	switch {
 	case err == nil && s.died != nil:
 		err = s.died
-	case err == nil && len(found.Trail) == 0:
+	case err == nil && len(found.Trail) == len(cfg.Earlier):
 		return nil, say.Errorf("nothing can be measured: %s", found.Reason).WithHint("raise --budget or --max-load")
 	}
 	r := s.Result(found, what.Objective)
+	if x := what.Continued; x != nil {
+		r.Continued = x.as()
+	}
 	if x := found.Replayed; x != nil {
 		r.Replay = s.replayOf(x, what.TwinSpec)
 	}

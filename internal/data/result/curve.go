@@ -140,16 +140,17 @@ type Capacity struct {
 	// Bracket is the load that was verified, and one above the capacity: Bounds says how
 	// sure they are. Programs before it wrote the highest load that seemed to hold and the
 	// lowest that did not, which are bounds of no level.
-	Bracket  *[2]*float64    `json:"bracket"`
-	Bounds   *Bounds         `json:"bounds,omitempty"`
-	Floor    *Floor          `json:"floor,omitempty"` // why no load meets the objective
-	Replay   *Replay         `json:"replay,omitempty"`
-	Binding  string          `json:"binding"` // the limit that is reached first
-	Limits   []CapacityLimit `json:"limits"`
-	Requests int             `json:"requests"` // measured in all
-	Seconds  float64         `json:"seconds"`
-	Why      string          `json:"why,omitempty"` // why there is no load, or no more than a bracket
-	Trail    []CapacityProbe `json:"trail"`
+	Bracket   *[2]*float64    `json:"bracket"`
+	Bounds    *Bounds         `json:"bounds,omitempty"`
+	Floor     *Floor          `json:"floor,omitempty"` // why no load meets the objective
+	Replay    *Replay         `json:"replay,omitempty"`
+	Continued *Continued      `json:"continued,omitempty"` // what it went on with
+	Binding   string          `json:"binding"`             // the limit that is reached first
+	Limits    []CapacityLimit `json:"limits"`
+	Requests  int             `json:"requests"` // measured in all
+	Seconds   float64         `json:"seconds"`
+	Why       string          `json:"why,omitempty"` // why there is no load, or no more than a bracket
+	Trail     []CapacityProbe `json:"trail"`
 }
 
 // Forecast is what a search said that it would come to, when the capacity was roughly
@@ -252,4 +253,25 @@ type CapacityProbe struct {
 	Stability  stat.Stability `json:"stability"`
 	Excluded   bool           `json:"excluded,omitempty"` // the point was INVALID: nothing rests on it
 	Counted    bool           `json:"counted,omitempty"`  // of a simulated target: its violations were counted and nothing was recorded
+	Launch     int            `json:"launch,omitempty"`   // which of the starts of the server that a search went on over, from 0
+	Earlier    bool           `json:"earlier,omitempty"`  // of the run that this one went on with
+	Seen       *Counts        `json:"seen,omitempty"`     // what a later search needs of it; programs before wrote none
+}
+
+// Counts is what a search needs to know of a window besides, to go on from it.
+type Counts struct {
+	Blocks      [][]int `json:"blocks"` // violations of each limit in equal consecutive blocks
+	Errors      int     `json:"errors"`
+	ResidenceMS float64 `json:"residence_ms"`      // mean, 0 where it is not known
+	Cluster     float64 `json:"cluster,omitempty"` // requests of the session that one of them is of, where they follow one another
+}
+
+// Continued is what a search went on with.
+type Continued struct {
+	Run      string  `json:"run"`      // directory, as it was named
+	Launches int     `json:"launches"` // starts of the server that were measured, this one included
+	Restart  bool    `json:"restart"`  // this search measured another start of it
+	Told     string  `json:"told"`     // how that is known, or why it is taken to be so
+	Requests int     `json:"requests"` // that earlier searches measured
+	Seconds  float64 `json:"seconds"`
 }

@@ -72,8 +72,8 @@ func (f *search) half() float64 { return (1 + f.cfg.Level) / 2 }
 // chance of naming one that holds is that of a single test.
 func (f *search) refuted() float64 {
 	var loads []float64
-	for _, s := range f.cap.Trail {
-		if s.Seen.counts() {
+	for _, s := range f.ofLaunch() {
+		if s.Seen.Counts() {
 			loads = append(loads, s.Load)
 		}
 	}
@@ -99,7 +99,7 @@ func (f *search) violatedAt(load float64) bool {
 		for i := range f.cap.Trail {
 			s := &f.cap.Trail[i].Seen
 			below := math.Log(load / f.cap.Trail[i].Load)
-			if !s.counts() || below < 0 || below > bursty {
+			if !s.Counts() || below < 0 || below > bursty || f.cap.Trail[i].Launch != f.launch {
 				continue
 			}
 			phi = max(phi, widestPhi(s.blocks(claim), s.due(claim), f.half()))
@@ -123,8 +123,8 @@ func (f *search) outgrown() float64 {
 		return 0
 	}
 	var loads []float64
-	for _, s := range f.cap.Trail {
-		if s.Seen.counts() && s.Seen.Stability == stat.Unstable && s.Load >= from {
+	for _, s := range f.ofLaunch() {
+		if s.Seen.Counts() && s.Seen.Stability == stat.Unstable && s.Load >= from {
 			loads = append(loads, s.Load)
 		}
 	}
@@ -149,7 +149,7 @@ func (f *search) leastLow(load float64) int {
 func (f *search) low() float64 {
 	first := math.Inf(1)
 	for _, s := range f.cap.Trail {
-		if s.Load == f.hi || s.Seen.counts() && (f.exceeds(&s.Seen, 1) || s.Seen.Stability == stat.Unstable) {
+		if s.Load == f.hi || s.Seen.Counts() && (f.exceeds(&s.Seen, 1) || s.Seen.Stability == stat.Unstable) {
 			first = min(first, s.Load)
 		}
 	}
@@ -183,7 +183,7 @@ func (f *search) lookLow() {
 		f.cap.Reason = fmt.Sprintf("%s; all windows at %.4g were INVALID", reason, load)
 		return
 	}
-	v := Verification{Load: load, N: s.N, Passed: s.counts() && s.Stability != stat.Unstable, Attempts: 1}
+	v := Verification{Load: load, N: s.N, Passed: s.Counts() && s.Stability != stat.Unstable, Attempts: 1}
 	claims, worst := f.cfg.claims(), math.Inf(-1)
 	for _, claim := range claims {
 		upper, due := 1., s.due(claim) // of none that the claim is about nothing is known
@@ -328,7 +328,7 @@ func (f *search) floorBelow(top float64) (at FloorOf, worst float64) {
 		c, phi := FloorOf{Claim: claim}, 1.0
 		for i := range f.cap.Trail {
 			s := &f.cap.Trail[i].Seen
-			if !s.counts() || s.Load > top {
+			if !s.Counts() || s.Load > top {
 				continue
 			}
 			c.Load = max(c.Load, s.Load)

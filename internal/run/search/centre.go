@@ -28,6 +28,11 @@ func Slope() stat.Prior { return stat.Prior{Mean: 25, SD: 25} }
 // one load is above 2ε and one below ε.
 func (f *search) centre() bool {
 	f.centred = math.Sqrt(f.lo * f.hi)
+	if at, sure := f.earlierCentre(); at > 0 {
+		if f.centred = at; sure {
+			return true
+		}
+	}
 	n := int(min(mostStair, max(leastStair, f.total(f.centred)*stairShare)))
 	for round := range maxRounds {
 		width := f.width(f.centred)
@@ -99,7 +104,7 @@ func (f *search) shift(steps []Step, width float64) float64 {
 		return min(maxShift, max(-maxShift, math.Log(at/f.centred)))
 	}
 	for _, s := range steps {
-		if s.Seen.counts() && f.exceeds(&s.Seen, 2) {
+		if s.Seen.Counts() && f.exceeds(&s.Seen, 2) {
 			return -maxShift / 2
 		}
 	}
@@ -120,7 +125,7 @@ func (f *search) exceeds(s *Seen, times float64) bool {
 func (f *search) straddles(steps []Step) bool {
 	above, below := false, false
 	for _, s := range steps {
-		if !s.Seen.counts() {
+		if !s.Seen.Counts() {
 			continue
 		}
 		above = above || f.exceeds(&s.Seen, 2)

@@ -95,7 +95,7 @@ func searched(points []result.Point) (f *search, specs []string) {
 			s.Cluster = *c
 			f.cfg.Sessions.Cluster = max(f.cfg.Sessions.Cluster, s.Cluster)
 		}
-		f.cap.Trail = append(f.cap.Trail, Step{Probe{Load: s.Load, Stage: CurveStage}, s})
+		f.cap.Trail = append(f.cap.Trail, Step{Probe: Probe{Load: s.Load, Stage: CurveStage}, Seen: s})
 	}
 	return f, specs
 }
@@ -103,7 +103,7 @@ func searched(points []result.Point) (f *search, specs []string) {
 // loads are those with a window that counts, each once, ascending.
 func (f *search) loads() (list []float64) {
 	for _, s := range f.cap.Trail {
-		if s.Seen.counts() {
+		if s.Seen.Counts() {
 			list = append(list, s.Load)
 		}
 	}
@@ -135,7 +135,7 @@ func (f *search) heldAt(load float64) (held, enough bool) {
 		for i := range f.cap.Trail {
 			s := &f.cap.Trail[i].Seen
 			above := math.Log(f.cap.Trail[i].Load / load)
-			if !s.counts() || above < 0 || above > bursty {
+			if !s.Counts() || above < 0 || above > bursty {
 				continue
 			}
 			phi, cluster = max(phi, widestPhi(s.blocks(claim), s.due(claim), f.half())), max(cluster, s.Cluster)
@@ -187,7 +187,7 @@ func (f *search) neighbours() (met, next float64) {
 func (f *search) shareAt(load float64, claim int) float64 {
 	bad, n := 0, 0
 	for _, s := range f.cap.Trail {
-		if s.Load == load && s.Seen.counts() {
+		if s.Load == load && s.Seen.Counts() {
 			bad, n = bad+s.Seen.violations(claim), n+s.Seen.due(claim)
 		}
 	}
@@ -201,7 +201,7 @@ func (f *search) between(met, next float64) (at float64, binding int) {
 	logit := func(load float64, claim int) float64 {
 		n := 0
 		for _, s := range f.cap.Trail {
-			if s.Load == load && s.Seen.counts() {
+			if s.Load == load && s.Seen.Counts() {
 				n += s.Seen.due(claim)
 			}
 		}

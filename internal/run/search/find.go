@@ -78,8 +78,8 @@ type Seen struct {
 	Partial    bool // it ended as soon as [Probe.Decided] said so: it showed the way, and is no evidence
 }
 
-// counts says that a window is evidence.
-func (s *Seen) counts() bool { return s.N > 0 && !s.Failed && !s.Invalid && !s.Partial }
+// Counts says that a window is evidence.
+func (s *Seen) Counts() bool { return s.N > 0 && !s.Failed && !s.Invalid && !s.Partial }
 
 // blocks of a claim's violations.
 func (s *Seen) blocks(claim int) []int {
@@ -116,7 +116,9 @@ func (s *Seen) share(claim int) float64 {
 // Step is a probe and what it showed.
 type Step struct {
 	Probe
-	Seen Seen
+	Seen    Seen
+	Launch  int  // start of the server that it is of, from 0
+	Earlier bool // it is of an earlier search
 }
 
 // FindConfig says what is searched for.
@@ -144,6 +146,12 @@ type FindConfig struct {
 	Budget    Budget
 	Seed      uint64 // of the random orders
 	Twin      Twin   // that the search is replayed on, nil for none
+	// Earlier is what earlier searches for the same measured, in order. The budget does not
+	// count it. Launch is which start of the server this search measures, of those from 0
+	// that Earlier is of, or the next one; Held is what was verified on this launch.
+	Earlier []Step
+	Launch  int
+	Held    Verification
 	// Count has the loads that are fitted counted alone, as can be had where they are
 	// simulated: that takes a fraction of the work, and the budget pays more requests.
 	Count bool
@@ -236,6 +244,7 @@ type Capacity struct {
 	Reason   string       // why there is no estimate, or no quote; empty if there are both
 	More     bool         // there is no estimate, and a larger budget may give one
 	Label    string       // what the interval covers
+	Launches int          // that Estimate is of
 	Trail    []Step       // all that was measured, in order
 	Replayed *Replayed    // what a replay on the twin says, nil without one
 }
@@ -245,6 +254,7 @@ type ClaimLimit struct {
 	Claim int
 	Eps   float64
 	stat.Inverse
+	Launches int // that it is of
 }
 
 // ThisLaunch says what an interval from one launch of a server covers.
@@ -273,7 +283,7 @@ func Find(ctx context.Context, c FindConfig, probe func(context.Context, Probe) 
 	if f.cfg.Budget == (Budget{}) {
 		f.cfg.Budget.Requests = EnoughRequests
 	}
-	bracketed := f.bracket()
+	bracketed := f.bracketed() || f.bracket()
 	if f.floor() {
 		return f.conclude(), f.err
 	}
@@ -282,7 +292,7 @@ func Find(ctx context.Context, c FindConfig, probe func(context.Context, Probe) 
 	if bracketed && f.centre() && f.measure() && f.cap.Lower >= f.low() {
 		f.verify()
 	}
-	if f.cap.Quote == 0 && f.err == nil && !f.died {
+	if f.cap.Quote == 0 && f.err == nil && !f.died && !f.held() {
 		f.lookLow()
 	}
 	switch {
@@ -301,6 +311,7 @@ func newSearch(ctx context.Context, c FindConfig, probe func(context.Context, Pr
 	}
 	f := &search{ctx: ctx, cfg: c, probe: probe, rng: rand.New(rand.NewPCG(c.Seed, 0x66696e64)), residence: c.Residence}
 	f.cap.Label = ThisLaunch
+	f.launch, f.begun, f.cap.Trail = c.Launch, len(c.Earlier), slices.Clone(c.Earlier)
 	return f
 }
 
@@ -312,6 +323,9 @@ type search struct {
 	rng   *rand.Rand
 	cap   Capacity
 	err   error
+
+	launch int // start of the server that is measured, or asked about
+	begun  int // steps of earlier searches
 
 	residence float64 // seconds, at light load
 	lo, hi    float64 // highest load that seemed to hold, lowest that did not; 0 if none
@@ -407,7 +421,7 @@ func (f *search) take(p Probe, s Seen) (_ Seen, ok bool) {
 	if s.Load == 0 {
 		s.Load = p.Load
 	}
-	f.cap.Trail = append(f.cap.Trail, Step{p, s})
+	f.cap.Trail = append(f.cap.Trail, Step{Probe: p, Seen: s, Launch: f.launch})
 	f.cap.Requests += s.N
 	f.cap.Seconds += s.Seconds
 	f.cap.Work += s.Work
@@ -512,7 +526,7 @@ func (f *search) rate(load float64) float64 {
 // shares are a claim's violations in the steps of some stages.
 func (f *search) shares(claim int, stages ...string) (list []stat.Share) {
 	for _, s := range f.cap.Trail {
-		if slices.Contains(stages, s.Stage) && s.Seen.counts() && s.Seen.due(claim) > 0 {
+		if s.Launch == f.launch && slices.Contains(stages, s.Stage) && s.Seen.Counts() && s.Seen.due(claim) > 0 {
 			list = append(list, stat.Share{Load: s.Load, Violations: s.Seen.violations(claim), N: s.Seen.due(claim)})
 		}
 	}
@@ -532,8 +546,8 @@ func (f *search) grows() float64 {
 	}
 	var seen []verdict
 	unstable := 0
-	for _, s := range f.cap.Trail {
-		if !s.Seen.counts() {
+	for _, s := range f.ofLaunch() {
+		if !s.Seen.Counts() {
 			continue
 		}
 		if v := s.Seen.Stability; v == stat.Stable || v == stat.Unstable {
@@ -585,7 +599,7 @@ func (f *search) conclude() Capacity {
 func (f *search) invalid() string {
 	windows, invalid := 0, 0
 	for i := range f.cap.Trail {
-		if s := &f.cap.Trail[i]; s.Load >= f.lo {
+		if s := &f.cap.Trail[i]; s.Load >= f.lo && !s.Earlier {
 			windows++
 			if s.Seen.Invalid {
 				invalid++

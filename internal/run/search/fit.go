@@ -233,7 +233,8 @@ func (f *search) fit() bool {
 	var binding ClaimLimit
 	lower, reason := math.Inf(1), ""
 	for _, claim := range f.cfg.claims() {
-		l := ClaimLimit{claim, f.cfg.eps(claim), f.crossingOf(claim, Centre, Main, Verifying)}
+		l := ClaimLimit{Claim: claim, Eps: f.cfg.eps(claim)}
+		l.Inverse, l.Launches = f.acrossLaunches(claim, f.crossingOf(claim, Centre, Main, Verifying), Centre, Main, Verifying)
 		limits = append(limits, l)
 		if l.Load > 0 && (binding.Load == 0 || l.Load < binding.Load) {
 			binding = l
@@ -265,5 +266,6 @@ func (f *search) fit() bool {
 	f.cap.Claims, f.cap.Binding = limits, binding.Claim
 	f.cap.Estimate, f.cap.Interval, f.cap.Lower = binding.Load, binding.Interval, lower
 	f.cap.Margin = 1 - lower/binding.Load
+	f.cap.Label, f.cap.Launches = covers(binding.Launches), binding.Launches
 	return true
 }

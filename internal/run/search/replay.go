@@ -108,7 +108,7 @@ func (f *search) replay() {
 	r := newReplayer(f.ctx, f.cfg.Twin, &f.cfg)
 	best, known := Replayed{Estimate: math.Inf(1)}, false
 	for _, claim := range f.cfg.claims() {
-		c, ok := r.calibrate(claim, f.cap.Trail)
+		c, ok := r.calibrate(claim, f.cap.Trail[f.begun:])
 		if ok && c.Estimate < best.Estimate || !ok && !known {
 			best, known = c, ok
 		}
@@ -144,7 +144,7 @@ func (w *window) weigh(share, eps float64) {
 func (r *replayer) windows(claim int) (list []window) {
 	for i := range r.trail {
 		s := &r.trail[i].Seen
-		if s.counts() {
+		if s.Counts() {
 			list = append(list, window{i, r.trail[i].Load, s.N, float64(max(0, s.violations(claim)-s.Errors)), s.Errors, 1})
 		}
 	}

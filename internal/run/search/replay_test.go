@@ -175,7 +175,7 @@ func TestReplayKnowsWhatItCannot(t *testing.T) {
 		t.Errorf("a twin that fails: %+v", r)
 	}
 	r := newReplayer(t.Context(), &lognormals{k: 1}, &FindConfig{Eps: []float64{0.01}, Level: 0.95})
-	if got, ok := r.calibrate(0, []Step{{Probe{Load: 1}, Seen{Load: 1, N: 100, Violations: []int{0}}}}); ok || got.Reason == "" {
+	if got, ok := r.calibrate(0, []Step{{Probe: Probe{Load: 1}, Seen: Seen{Load: 1, N: 100, Violations: []int{0}}}}); ok || got.Reason == "" {
 		t.Errorf("no violation: %+v", got)
 	}
 }

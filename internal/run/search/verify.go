@@ -85,7 +85,7 @@ func (f *search) verify() {
 		// Blocks that all are alike have no spread; so many requests still leave
 		// room for some violations.
 		v.Upper = max(blocksUpper(s.blocks(binding), v.N, level), stat.ClopperPearson(v.Violations, v.N, s.unseen(binding), stat.OneSided(level)).Hi)
-		v.Passed = v.N > 0 && v.Upper <= f.cfg.eps(binding) && !f.exceeds(&s, 1) && s.Stability != stat.Unstable && s.counts()
+		v.Passed = v.N > 0 && v.Upper <= f.cfg.eps(binding) && !f.exceeds(&s, 1) && s.Stability != stat.Unstable && s.Counts()
 		f.cap.Verified = v
 		if v.Passed {
 			f.cap.Quote = load
@@ -209,7 +209,7 @@ func (f *search) verifyAlone(load float64) {
 		if !ok {
 			break // what is known is judged
 		}
-		if !o.counts() {
+		if !o.Counts() {
 			continue
 		}
 		phis = append(phis, blocksPhi(o.blocks(counted), o.N))
@@ -241,7 +241,7 @@ func (f *search) judge(load float64, s *Seen, phi float64) {
 		}
 	}
 	grows := s.Stability == stat.Unstable
-	v.Passed, v.Refuted = v.Passed && !grows && s.counts(), v.Refuted && s.counts()
+	v.Passed, v.Refuted = v.Passed && !grows && s.Counts(), v.Refuted && s.Counts()
 	f.cap.Verified = v
 	switch {
 	case s.Invalid:

@@ -1,0 +1,164 @@
+package search
+
+import (
+	"fmt"
+	"math"
+	"slices"
+
+	"pitot/internal/data/result"
+	"pitot/internal/stat"
+)
+
+// A search goes on with what an earlier one measured of the same. On the same launch of
+// the server its windows are as good as new ones. After a restart they are of another
+// server: launches of one configuration differ, by 3 % and more, which no number of
+// requests to one of them tells. So each launch is fitted by itself, and the capacity is
+// that of launches like these: the mean over them, as sure as their spread allows.
+
+const (
+	// launchSpread is about how far launches of one server are apart, as a standard
+	// deviation of the logarithm, and launchKnown how many launches that knowledge is worth:
+	// two or three of them tell little of their spread.
+	launchSpread, launchKnown = 0.035, 3
+)
+
+// EarlierOf gives the windows of a run's search, and of those that it went on with, as
+// far as they are evidence; launches is how many of the server they are of. Programs
+// before it kept no blocks of them, so that it is not known how their violations cluster:
+// they are left out.
+func EarlierOf(run *result.Run) (list []Step, launches int) {
+	c := run.Capacity
+	if c == nil {
+		return nil, 0
+	}
+	for i := range c.Trail {
+		p := &c.Trail[i]
+		s := Step{Probe: Probe{Load: p.Load, Requests: p.Requests, Stage: p.Stage, Blocks: Blocks, Counted: p.Counted}, Launch: p.Launch, Earlier: true}
+		s.Seen = Seen{Load: p.Load, N: p.Requests, Violations: p.Violations, Due: p.Due, Stability: p.Stability}
+		if p.Excluded || p.Seen == nil || len(p.Seen.Blocks) != len(p.Violations) {
+			continue
+		}
+		s.Seen.Blocks, s.Seen.Errors, s.Seen.Residence = p.Seen.Blocks, p.Seen.Errors, p.Seen.ResidenceMS/1e3
+		s.Seen.Cluster = p.Seen.Cluster
+		launches = max(launches, s.Launch+1)
+		list = append(list, s)
+	}
+	return list, launches
+}
+
+// CountsOf is what a later search needs of a window.
+func CountsOf(s *Seen) *result.Counts {
+	return &result.Counts{Blocks: s.Blocks, Errors: s.Errors, ResidenceMS: s.Residence * 1e3, Cluster: s.Cluster}
+}
+
+// bracketed takes the bracket from what an earlier search measured.
+func (f *search) bracketed() bool {
+	lo, hi := 0., math.Inf(1)
+	for _, s := range f.cap.Trail {
+		if s.Stage == Light && s.Seen.Residence > 0 {
+			f.residence = s.Seen.Residence
+		}
+		if s.Seen.Counts() && (f.hot(&s.Seen) || s.Seen.Residence > saturated*f.residence) {
+			hi = min(hi, s.Load)
+		}
+	}
+	for _, s := range f.cap.Trail {
+		if s.Seen.Counts() && s.Load < hi {
+			lo = max(lo, s.Load)
+		}
+	}
+	const apart = 2.5 // the bracket doubles, and rounds
+	if !(lo > 0) || math.IsInf(hi, 1) || hi > apart*lo {
+		return false
+	}
+	f.lo, f.hi = lo, hi
+	return true
+}
+
+// earlierCentre is where an earlier search leads to expect the capacity, 0 where it does
+// not. sure says that it is known of this launch.
+func (f *search) earlierCentre() (at float64, sure bool) {
+	if f.begun == 0 {
+		return 0, false
+	}
+	sure = true
+	for _, claim := range f.cfg.claims() {
+		sure = sure && f.crossingOf(claim, Centre, Main, Verifying).Reason == ""
+	}
+	if sure {
+		return f.crossing(Centre, Main, Verifying), true
+	}
+	now := f.launch
+	defer func() { f.launch = now }()
+	for f.launch = now; f.launch >= 0; f.launch-- {
+		if at := f.crossing(Centre, Main, Verifying); at > 0 {
+			return at, false
+		}
+	}
+	return 0, false
+}
+
+// acrossLaunches is where a claim stops to hold on launches like those seen, by each that
+// tells: the mean of their logarithms. own is what this launch tells.
+//
+// The variance of a launch's value about the mean is that among them, pooled with what is
+// known beforehand as if launchKnown more had shown it (a scaled inverse χ² prior); t has
+// as many degrees of freedom as both together. One launch that is this one is as it is.
+func (f *search) acrossLaunches(claim int, own stat.Inverse, stages ...string) (stat.Inverse, int) {
+	var values, variances []float64
+	tells := func(v stat.Inverse) {
+		if v.Reason == "" {
+			values, variances = append(values, math.Log(v.Load)), append(variances, v.SE*v.SE)
+		}
+	}
+	now := f.launch
+	for f.launch = range now {
+		tells(f.crossingOf(claim, stages...))
+	}
+	f.launch = now
+	if len(values) == 0 {
+		return own, 1
+	}
+	tells(own)
+	n := float64(len(values))
+	mean, sd := values[0], 0.
+	if n > 1 {
+		mean, sd = stat.Moments(values)
+	}
+	within, _ := stat.Moments(variances)
+	each := (launchKnown*(launchSpread*launchSpread+within) + (n-1)*sd*sd) / (launchKnown + n - 1)
+	v := stat.Inverse{Load: math.Exp(mean), SE: math.Sqrt(each / n)}
+	alpha := (1 - f.cfg.Level) / 2 / float64(len(f.cfg.claims()))
+	t := func(level float64) float64 { return stat.StudentQuantile(level, launchKnown+n-1) * v.SE }
+	wide, low := t((1+f.cfg.Level)/2), t(1-alpha)
+	v.Interval = stat.Interval{Lo: v.Load * math.Exp(-wide), Hi: v.Load * math.Exp(wide)}
+	v.Lower = v.Load * math.Exp(-low)
+	return v, len(values)
+}
+
+// covers is what an interval of so many launches covers.
+func covers(launches int) string {
+	if launches == 1 {
+		return ThisLaunch
+	}
+	return fmt.Sprintf("the mean of launches like these %d", launches)
+}
+
+// held quotes what an earlier search verified on this launch, where this one verified
+// nothing and nothing that is known by now speaks against it.
+func (f *search) held() bool {
+	v := f.cfg.Held
+	if !v.Passed || f.cap.Estimate > 0 && v.Load > f.cap.Lower {
+		return false
+	}
+	f.cap.Quote, f.cap.Verified = v.Load, v
+	return true
+}
+
+// ofLaunch are the steps of the launch that is measured.
+func (f *search) ofLaunch() []Step {
+	if f.launch == 0 {
+		return f.cap.Trail
+	}
+	return slices.DeleteFunc(slices.Clone(f.cap.Trail), func(s Step) bool { return s.Launch != f.launch })
+}

@@ -86,11 +86,13 @@ func rooms() []room {
 		{"run/audit", "plan run measure twin/serve data/record data/result stat workload data/metric say"},
 		{"study/tools", "run/audit say data/result data/metric"},                      // what other tools wrote, read as what they say
 		{"study/compare", "study/tools data/rundir data/result stat say data/metric"}, // what changed between systems
+		{"experiment/decide", "stat"}, // what launches say together: who carries how much, what is given up, when there is enough
+		{"experiment", "plan slo workload/seed twin/deploy target run study/explain study/inspect experiment/decide data/metric data/result data/rundir cost stat say"}, // from a contract to a decision: the plan, its launches, the record
 		// shown
 		{"report/export", "measure data/metric data/record data/result say stat wire/api data/spill"}, // a run in the formats of others
-		{"report", "study/explain study/inspect slo data/record data/result run/audit study/compare study/tools study/predict twin/deploy stat say data/metric measure/judge workload workload/arrival workload/profile"},
-		{"report/page", "data/metric data/record data/result data/spill measure report say stat study/compare telemetry"}, // a run or a comparison as one HTML file, with charts
-		{"cli", "plan study/inspect study/tools run run/search run/audit study/calibrate study/compare study/predict report data/record data/rundir data/result slo twin/deploy twin/serve say target report/export wire/api report/page run/estimate workload workload/token workload/profile"},
+		{"report", "study/explain study/inspect slo data/record data/result run/audit study/compare study/tools study/predict twin/deploy stat say data/metric measure/judge workload workload/arrival workload/profile experiment"},
+		{"report/page", "data/metric data/record data/result data/spill measure report say stat study/compare telemetry experiment"}, // a run or a comparison as one HTML file, with charts
+		{"cli", "plan study/inspect study/tools run run/search run/audit study/calibrate study/compare study/predict report data/record data/rundir data/result slo twin/deploy twin/serve say target report/export wire/api report/page run/estimate workload workload/token workload/profile experiment"},
 		{"cmd/pitot", "cli"},
 	}
 }
@@ -114,7 +116,7 @@ func dependencies() []dependency {
 	return []dependency{
 		{"golang.org/x/sys", "kernel stamps, socket options and clocks that package syscall does not have", "clock wire wire/stamp data/rundir run"},
 		{"golang.org/x/term", "is it a terminal, and how wide", "cli"},
-		{"go.yaml.in/yaml/v3", "config files, with the line of a mistake", "plan twin/catalogue twin/deploy workload/profile"},
+		{"go.yaml.in/yaml/v3", "config files, with the line of a mistake", "plan twin/catalogue twin/deploy workload/profile experiment"},
 		{"github.com/parquet-go/parquet-go", "requests, chunks and telemetry in the format that notebooks read", "data/record report/export workload/plain"},
 		{"github.com/klauspost/compress", "the compression of those, within the memory that a page needs; parquet-go has it anyway; workloads in Zstandard", "data/record workload/plain"},
 		{"github.com/rogpeppe/go-internal", "scripts of the command line", ""},
@@ -232,7 +234,7 @@ func TestRooms(t *testing.T) {
 // pure are the rooms that say that they have no clock, socket or file, and mean what
 // they stand on too.
 func pure() []string {
-	return []string{"stat", "data/result", "twin", "twin/vllm", "run/search", "workload/seed", "study/explain"}
+	return []string{"stat", "data/result", "twin", "twin/vllm", "run/search", "workload/seed", "study/explain", "experiment/decide"}
 }
 
 // What a pure room imports, however far down, is pure too.

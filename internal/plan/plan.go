@@ -204,6 +204,13 @@ type Comparison struct {
 	ShowPage     bool   // in a browser
 }
 
+// Experimenting is what `pitot experiment` has of its own.
+type Experimenting struct {
+	Out    string // directory of the experiment; of a new plan its file
+	Format string
+	Quiet  bool
+}
+
 // Audit is what `pitot check` has of its own.
 type Audit struct {
 	Client    string // another client, a shell command

@@ -22,6 +22,8 @@ const (
 	VerbCompare   Verb = "compare"
 	VerbCheck     Verb = "check"
 	VerbExplain   Verb = "explain"
+
+	VerbExperiment Verb = "experiment"
 )
 
 // Setting is one thing a user can set: a flag, a key in YAML and a PITOT_

@@ -10,6 +10,7 @@ import (
 
 	"pitot/internal/data/metric"
 	"pitot/internal/data/result"
+	"pitot/internal/experiment"
 	"pitot/internal/report"
 	"pitot/internal/say"
 	"pitot/internal/stat"
@@ -105,9 +106,9 @@ func sentenceOf(claim, name string) string {
 // chipClass is the class of a verdict or of how a condition came out.
 func chipClass(word string) string {
 	switch word {
-	case compare.Slower, compare.Worse, compare.Mixed, compare.Fired:
+	case compare.Slower, compare.Worse, compare.Mixed, compare.Fired, experiment.AnswerNone:
 		return "bad"
-	case compare.Faster, compare.Better, compare.Equivalent, compare.RuledOut:
+	case compare.Faster, compare.Better, compare.Equivalent, compare.RuledOut, experiment.AnswerAccepted:
 		return "good"
 	}
 	return "warn"

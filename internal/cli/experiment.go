@@ -1,0 +1,265 @@
+package cli
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+
+	"pitot/internal/data/rundir"
+	"pitot/internal/experiment"
+	"pitot/internal/plan"
+	"pitot/internal/report"
+	"pitot/internal/report/page"
+	"pitot/internal/say"
+)
+
+// experimentAction is one thing that pitot experiment does.
+type experimentAction struct {
+	name, args, about string
+	run               func(ctx context.Context, e *Env, p *plan.Experimenting, args []string) (int, error)
+}
+
+func experimentActions() []experimentAction {
+	return []experimentAction{
+		{"new", "[chat|rag|batch|mixed]", "write a commented plan to standard output, or to --out FILE", newExperiment},
+		{"check", "PLAN", "what is wrong with it; what it takes, part by part", checkExperiment},
+		{"run", "PLAN", "measure, or go on measuring, until there is enough", runExperiment},
+		{"status", "PLAN", "how far it came, and what is known by now", statusExperiment},
+		{"report", "PLAN", "the decision record again", reportExperiment},
+		{"schema", "", "the JSON Schema of plans, for editors", schemaExperiment},
+	}
+}
+
+// experimentVerb takes a contract to a decision.
+func experimentVerb(ctx context.Context, e *Env) (int, error) {
+	var names []string
+	for _, a := range experimentActions() {
+		names = append(names, a.name)
+	}
+	if len(e.Args) == 0 {
+		return Usage, say.Errorf("what of the experiment?").WithHint("pitot experiment new chat > plan.yaml writes a plan, pitot experiment run plan.yaml carries it out")
+	}
+	for _, a := range experimentActions() {
+		if a.name != e.Args[0] {
+			continue
+		}
+		var p plan.Experimenting
+		args, err := plan.DecodeParts(plan.VerbExperiment, e.Args[1:], e.Environ, &p)
+		if err != nil {
+			return Usage, err
+		}
+		return a.run(ctx, e, &p, args)
+	}
+	hint := say.Known(e.Args[0], names)
+	if fileExists(e.Args[0]) {
+		hint = "pitot experiment run " + e.Args[0]
+	}
+	return Usage, say.Errorf("unknown action %q", e.Args[0]).WithHint(hint)
+}
+
+// planned is the one plan that an action takes, and the directory of its experiment.
+func planned(action string, o *plan.Experimenting, args []string) (p *experiment.Plan, source []byte, dir string, err error) {
+	if len(args) != 1 {
+		return nil, nil, "", say.Errorf("%s takes one plan, and %d are named", action, len(args)).WithHint("for example pitot experiment " + action + " plan.yaml")
+	}
+	path := args[0]
+	if info, e := os.Stat(path); e == nil && info.IsDir() && experiment.Begun(path) { // its directory has the plan
+		o.Out, path = path, filepath.Join(path, "plan.yaml")
+	}
+	if p, err = experiment.Read(path); err != nil {
+		return nil, nil, "", err
+	}
+	if source, err = os.ReadFile(path); err != nil {
+		return nil, nil, "", say.Unreadable("plan", path, err, "")
+	}
+	if dir = o.Out; dir == "" {
+		dir = filepath.Join("experiments", p.Name())
+	}
+	return p, source, dir, nil
+}
+
+func newExperiment(_ context.Context, e *Env, o *plan.Experimenting, args []string) (int, error) {
+	kind := experiment.Kinds()[0]
+	switch {
+	case len(args) > 1:
+		return Usage, say.Errorf("new takes one kind of traffic, and %d are named", len(args))
+	case len(args) == 1:
+		kind = args[0]
+	}
+	text, err := experiment.Template(kind)
+	if err != nil {
+		return Usage, err
+	}
+	if o.Out == "" {
+		_, err = e.Stdout.Write(text)
+		return Done, err
+	}
+	f, err := os.OpenFile(o.Out, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o644)
+	if err != nil {
+		return Usage, say.Errorf("--out: %v", err).WithHint("choose a file that is not there yet")
+	}
+	_, err = f.Write(text)
+	if closed := f.Close(); err == nil {
+		err = closed
+	}
+	return Done, err
+}
+
+func checkExperiment(_ context.Context, e *Env, o *plan.Experimenting, args []string) (int, error) {
+	p, _, dir, err := planned("check", o, args)
+	if err != nil {
+		return Usage, err
+	}
+	x, err := experiment.Load(p, dir)
+	if err != nil {
+		return Usage, err
+	}
+	return Done, report.WriteForecast(e.Stdout, x.Forecast(), report.Style{Color: wantsColor(e.Stdout, e.Getenv)})
+}
+
+func runExperiment(ctx context.Context, e *Env, o *plan.Experimenting, args []string) (int, error) {
+	p, source, dir, err := planned("run", o, args)
+	if err != nil {
+		return Usage, err
+	}
+	view := newProgress(e.Stderr, o.Quiet, e.Getenv)
+	ctx, stop := interruptible(ctx, view)
+	defer stop()
+	x, err := experiment.Measure(ctx, p, source, dir, versionOf(), view)
+	view.close()
+	if x == nil {
+		return Usage, err
+	}
+	code, shown := showRecord(e, x, o.Format, true)
+	switch {
+	case err != nil:
+		return Done, err
+	case shown != nil:
+		return Done, shown
+	case ctx.Err() != nil:
+		return Interrupted, nil
+	}
+	return code, nil
+}
+
+func statusExperiment(_ context.Context, e *Env, o *plan.Experimenting, args []string) (int, error) {
+	return lookAt("status", e, o, args)
+}
+
+func reportExperiment(_ context.Context, e *Env, o *plan.Experimenting, args []string) (int, error) {
+	return lookAt("report", e, o, args)
+}
+
+// lookAt shows what is known; status in short.
+func lookAt(action string, e *Env, o *plan.Experimenting, args []string) (int, error) {
+	p, _, dir, err := planned(action, o, args)
+	if err != nil {
+		return Usage, err
+	}
+	if !experiment.Begun(dir) {
+		return Usage, say.Errorf("nothing is measured of %s in %s", p.Path, dir).WithHint("pitot experiment run " + p.Path + " begins it; --out names the directory of one that is elsewhere")
+	}
+	x, err := experiment.Load(p, dir)
+	if err != nil {
+		return Usage, err
+	}
+	x.Version = versionOf()
+	if action == "status" {
+		return Done, report.WriteStatus(e.Stdout, x.Status(), report.BuildDecision(x.Record()), report.Style{Color: wantsColor(e.Stdout, e.Getenv)})
+	}
+	_, err = showRecord(e, x, o.Format, true)
+	return Done, err
+}
+
+// showRecord writes the record into the experiment's directory, and shows it.
+func showRecord(e *Env, x *experiment.Experiment, format string, keep bool) (int, error) {
+	r := x.Record()
+	m := report.BuildDecision(r)
+	if keep {
+		if err := writeRecord(x.Dir, r, m); err != nil {
+			return Done, err
+		}
+	}
+	var err error
+	switch format {
+	case "json":
+		err = report.JSON(e.Stdout, r)
+	case "md":
+		err = m.WriteMarkdown(e.Stdout)
+	case "html":
+		err = page.WriteDecision(e.Stdout, m)
+	default:
+		if err = m.WriteTerminal(e.Stdout, report.Style{Color: wantsColor(e.Stdout, e.Getenv)}); err == nil {
+			_, err = fmt.Fprintf(e.Stdout, "\nsaved in %s: %s, %s and the page %s\n", x.Dir, experiment.RecordMarkdown, experiment.RecordJSON, experiment.RecordPage)
+		}
+	}
+	code := Done
+	if r.Answer == experiment.AnswerNone {
+		code = SLOMissed
+	}
+	return code, err
+}
+
+// writeRecord writes the three forms of the record.
+func writeRecord(dir string, r *experiment.Record, m report.DecisionModel) error {
+	if err := r.WriteJSON(dir); err != nil {
+		return err
+	}
+	var md, html bytes.Buffer
+	if err := m.WriteMarkdown(&md); err != nil {
+		return err
+	}
+	if err := page.WriteDecision(&html, m); err != nil {
+		return err
+	}
+	if err := rundir.WriteFile(dir, experiment.RecordMarkdown, md.Bytes()); err != nil {
+		return err
+	}
+	return rundir.WriteFile(dir, experiment.RecordPage, html.Bytes())
+}
+
+func schemaExperiment(_ context.Context, e *Env, _ *plan.Experimenting, _ []string) (int, error) {
+	text, err := experiment.JSONSchema()
+	if err == nil {
+		_, err = e.Stdout.Write(text)
+	}
+	return Done, err
+}
+
+func experimentHelp(w io.Writer) {
+	fmt.Fprint(w, `pitot experiment ACTION PLAN [flags]
+
+From a contract to a decision record. A plan says what must be served within which
+limits, what is measured, which settings of the engine are tried, one at a time,
+and what is expected of them. Each configuration is started several times, in an
+order drawn at random, and measured; what the launches say together is kept as
+decision.md, decision.json and a page.
+
+`)
+	for _, a := range experimentActions() {
+		fmt.Fprintf(w, "  pitot experiment %-28s %s\n", a.name+" "+a.args, a.about)
+	}
+	fmt.Fprint(w, `
+What was measured is not measured again: run goes on after Ctrl-C or a kill. What a
+changed plan has no use for is kept in void. docs/experiments.md tells how to write
+a plan and read a record.
+
+Exit codes: 5 if it is established that no configuration meets the contract.
+`)
+	printSettings(w, plan.VerbExperiment)
+}
+
+// experimentArguments are its actions, and behind them files.
+func experimentArguments(args []string, _ string) (found completion) {
+	if len(args) > 0 {
+		found.files = true
+		return found
+	}
+	for _, a := range experimentActions() {
+		found.words = append(found.words, plan.Choice{Name: a.name, About: a.about})
+	}
+	return found
+}

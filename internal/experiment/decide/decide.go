@@ -1,0 +1,295 @@
+// Package decide says what the launches of an experiment say together: which
+// configuration carries how much, whether the contract is met, what is given up, which is
+// accepted, and when there is enough. It has no clock, socket or file.
+//
+// The unit is the launch. Each block has one launch of every configuration that is not
+// given up, in an order drawn at random; so what drifts from block to block is no part of
+// a difference, and what drifts within one is chance. After each block from the second on
+// the launches are looked at. All looks together are wrong as often as the plan allows:
+// each has its share, see [Share].
+package decide
+
+import (
+	"math"
+	"slices"
+
+	"pitot/internal/stat"
+)
+
+// Problem is what was measured so far, and what is asked. Configuration 0 is the baseline.
+type Problem struct {
+	Carries    [][]float64 // by configuration and block: the load at which the limits are reached; NaN where that was not measured
+	Wanted     float64     // load
+	Planned    int         // blocks
+	Confidence float64     // 0.95
+	Precision  float64     // how much more another may carry and not be looked for
+	Early      bool        // stop, and give up, as soon as the launches allow it
+}
+
+// What is known of a configuration and the contract.
+const (
+	Meets     = "meets"     // it is established that it carries what is wanted
+	Misses    = "misses"    // that it does not
+	Undecided = "undecided" // neither
+)
+
+// Why a configuration was given up.
+const (
+	GivenUpMisses = "misses the contract"
+	GivenUpLess   = "carries less than the baseline"
+)
+
+// Standing is where a configuration stands.
+type Standing struct {
+	Launches int
+	Carries  float64        // geometric mean over launches
+	Interval *stat.Interval // of it, at the confidence asked for, by itself; nil: too few launches
+	Sure     stat.Interval  // bounds that hold for all configurations and looks together, 0 and +Inf where there are none
+	Contract string         // Meets, Misses or Undecided
+	Change   *stat.Difference
+	Adjusted float64 // p of no change, corrected for the configurations and the looks; 1 where there is none
+	Left     int     // the block after which it was given up, 0 if it was not
+	Why      string  // it was given up
+	// Decides is how many launches of each would decide about the contract, if all goes on
+	// as it did; 0 where that is not known or it is decided.
+	Decides int
+}
+
+// Decision is what follows.
+type Decision struct {
+	Of       []Standing
+	Accepted int     // configuration, -1 for none
+	SD       float64 // between launches, of ln of the load; 0 where it is not known
+	More     float64 // another that was not given up carries more than the accepted one by at most this share
+	Blocks   int     // that were looked at
+	Enough   bool    // nothing is left to be measured
+	Why      string  // there is enough: one of the Stop constants
+}
+
+// Why an experiment is over.
+const (
+	StopAccepted = "accepted"  // one meets the contract, and no other carries much more
+	StopNone     = "none"      // all miss the contract
+	StopLaunches = "launches"  // all that were planned are measured
+	StopNothing  = "too early" // it is not over
+)
+
+// early is the share of all errors that looks before the last may make together.
+const early = 0.2
+
+// capacityPart is what the question of who carries more may make of all false differences;
+// the effects on other metrics may make the rest.
+const capacityPart = 0.5
+
+// Share is the part of the errors allowed that a look after a block may make: those before
+// the last planned one have a fifth together, the last has the rest.
+func Share(block, planned int) float64 {
+	switch {
+	case block >= planned:
+		if planned <= 2 {
+			return 1
+		}
+		return 1 - early
+	case block < 2:
+		return 0
+	}
+	return early / float64(planned-2)
+}
+
+// Decide looks after each block at what had been measured by then, as the experiment did.
+func Decide(p Problem) Decision {
+	k := len(p.Carries)
+	d := Decision{Of: make([]Standing, k), Accepted: -1, More: math.Inf(1), Why: StopNothing}
+	blocks := 0
+	for i := range d.Of {
+		blocks = max(blocks, len(p.Carries[i]))
+		d.Of[i] = Standing{Contract: Undecided, Adjusted: 1, Sure: stat.Interval{Lo: 0, Hi: math.Inf(1)}}
+	}
+	for b := 1; b <= blocks && !d.Enough; b++ {
+		last := b >= p.Planned
+		if !p.Early && !last && b < blocks {
+			continue
+		}
+		d.look(&p, b, b == blocks)
+	}
+	return d
+}
+
+// look is what is known after a block.
+func (d *Decision) look(p *Problem, block int, final bool) {
+	logs := make([][]float64, len(p.Carries))
+	for i, row := range p.Carries {
+		n := min(block, len(row))
+		if s := &d.Of[i]; s.Left > 0 {
+			n = min(n, s.Left)
+		}
+		for _, x := range row[:n] {
+			logs[i] = append(logs[i], math.Log(x))
+		}
+		d.Of[i].describe(logs[i])
+	}
+	d.Blocks = block
+	fit, ok := stat.Blocks(logs)
+	share := Share(block, p.Planned)
+	if !p.Early && block >= p.Planned {
+		share = 1
+	}
+	if ok && share > 0 {
+		d.SD = fit.SD
+		d.judge(p, fit, block, share, final)
+	}
+	d.choose(p, fit, ok && share > 0, share)
+	if block >= p.Planned && !d.Enough {
+		d.Enough, d.Why = true, StopLaunches
+	}
+}
+
+// describe counts the launches of a configuration.
+func (s *Standing) describe(logs []float64) {
+	n, sum := 0, 0.0
+	for _, x := range logs {
+		if !math.IsNaN(x) {
+			n, sum = n+1, sum+x
+		}
+	}
+	s.Launches = n
+	if n > 0 {
+		s.Carries = math.Exp(sum / float64(n))
+	}
+}
+
+// judge tests each configuration that was not given up: against what is wanted, and
+// against the baseline.
+func (d *Decision) judge(p *Problem, fit stat.Blocked, block int, share float64, final bool) {
+	alpha := (1 - p.Confidence) * share
+	var alive []int
+	var differs []float64
+	changes := map[int]*stat.Difference{}
+	for i := range d.Of {
+		s := &d.Of[i]
+		if s.Left > 0 {
+			continue
+		}
+		alive = append(alive, i)
+		if l, ok := fit.Level(i, p.Confidence); ok {
+			s.Interval = &stat.Interval{Lo: math.Exp(l.Lo), Hi: math.Exp(l.Hi)}
+		}
+	}
+	for _, i := range alive {
+		s := &d.Of[i]
+		bound := fit.Bound(i, alpha, len(alive))
+		s.Sure = stat.Interval{Lo: max(s.Sure.Lo, s.Carries*math.Exp(-bound)), Hi: min(s.Sure.Hi, s.Carries*math.Exp(bound))}
+		switch {
+		case s.Contract != Undecided: // an earlier look has said it
+		case s.Sure.Lo > p.Wanted:
+			s.Contract = Meets
+		case s.Sure.Hi < p.Wanted:
+			s.Contract = Misses
+		}
+		if s.Decides = 0; s.Contract == Undecided && final {
+			s.Decides = decides(bound, math.Abs(math.Log(s.Carries/p.Wanted)), float64(s.Launches))
+		}
+		if i == 0 {
+			continue
+		}
+		c, ok := fit.Difference(0, i, p.Confidence)
+		if !ok {
+			continue
+		}
+		changes[i] = &c
+		differs = append(differs, c.P)
+	}
+	differs = stat.Holm(differs)
+	n := 0
+	for i := range d.Of {
+		c, ok := changes[i]
+		if !ok {
+			continue
+		}
+		s := &d.Of[i]
+		s.Change = c
+		s.Adjusted = min(s.Adjusted, differs[n]/share/capacityPart)
+		n++
+	}
+	if !p.Early || block >= p.Planned {
+		return
+	}
+	for _, i := range alive {
+		s := &d.Of[i]
+		switch {
+		case i == 0: // what the others are compared with
+		case s.Contract == Misses:
+			s.Left, s.Why = block, GivenUpMisses
+		case s.Change != nil && s.Change.Estimate < 0 && s.Adjusted < 1-p.Confidence:
+			s.Left, s.Why = block, GivenUpLess
+		}
+	}
+}
+
+// decides is about how many launches would bring a bound that so many gave within a
+// distance, 0 where it takes more than anyone would start.
+func decides(bound, away, n float64) int {
+	const most = 200
+	now := stat.StudentQuantile(0.98, n-1) // of the blocks, which tell the least
+	for k := n + 1; k <= most; k++ {
+		if bound*math.Sqrt(n/k) < away && bound*stat.StudentQuantile(0.98, k-1)/now*math.Sqrt(n/k) < away {
+			return int(k)
+		}
+	}
+	return 0
+}
+
+// choose accepts a configuration: the baseline, if it meets the contract and no other that
+// does is established to carry more; else the one that carries most of those that meet it.
+func (d *Decision) choose(p *Problem, fit stat.Blocked, known bool, share float64) {
+	d.Accepted, d.More = -1, math.Inf(1)
+	alpha := 1 - p.Confidence
+	best := -1
+	for i := range d.Of {
+		if s := &d.Of[i]; s.Contract == Meets && s.Left == 0 && (best < 0 || s.Carries > d.Of[best].Carries) {
+			best = i
+		}
+	}
+	if best < 0 {
+		if !slices.ContainsFunc(d.Of, func(s Standing) bool { return s.Contract != Misses && s.Why != GivenUpLess }) {
+			d.Enough, d.Why = true, StopNone
+		}
+		return
+	}
+	if d.Of[0].Contract == Meets && best > 0 && d.Of[best].Adjusted >= alpha {
+		established := 0
+		for i := range d.Of {
+			s := &d.Of[i]
+			if s.Contract == Meets && s.Left == 0 && s.Change != nil && s.Change.Estimate > 0 && s.Adjusted < alpha && (established == 0 || s.Carries > d.Of[established].Carries) {
+				established = i
+			}
+		}
+		best = established
+	}
+	d.Accepted = best
+	if !known {
+		return
+	}
+	// How much more another may carry, by bounds that hold for all of them together.
+	most, others := 0.0, 0
+	for i := range d.Of {
+		if i != best && d.Of[i].Left == 0 && d.Of[i].Contract != Misses {
+			others++
+		}
+	}
+	for i := range d.Of {
+		if i == best || d.Of[i].Left > 0 || d.Of[i].Contract == Misses {
+			continue
+		}
+		c, ok := fit.Difference(best, i, p.Confidence)
+		if !ok {
+			return
+		}
+		t := stat.StudentQuantile(1-alpha*share/float64(others), c.DF)
+		most = max(most, c.Estimate+t*c.SE)
+	}
+	d.More = math.Expm1(most)
+	if p.Early && d.More <= p.Precision {
+		d.Enough, d.Why = true, StopAccepted
+	}
+}

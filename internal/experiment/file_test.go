@@ -1,0 +1,160 @@
+package experiment
+
+import (
+	"bytes"
+	"encoding/json"
+	"flag"
+	"os"
+	"strings"
+	"testing"
+
+	"github.com/santhosh-tekuri/jsonschema/v6"
+	"go.yaml.in/yaml/v3"
+
+	"pitot/internal/say"
+)
+
+var update = flag.Bool("update", false, "write the schema of plans")
+
+const small = `contract: {limits: "p95 ttft<500ms, p95 tpot<30ms, errors<1%", capacity: 10/s}
+target: sim:llama-3.1-8b@h100?launch_cv=0.03
+rows:
+  A:
+  F: {requests: 60, workload: random, input: 512, output: 16, hypothesis: p95 ttft of F < 5s}
+knobs: {max_num_seqs: [4]}
+launches: 2
+`
+
+func TestPlan(t *testing.T) {
+	p, err := Parse("small.yaml", []byte(small))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if p.Name() != "small" || len(p.Configurations()) != 2 || p.Contract.Row != "F" || p.Row("A").Question == "" || p.Judged().Plan.Rate != 10 || p.Judged().Plan.Requests != 60 {
+		t.Errorf("%+v", p)
+	}
+	if got := p.Spec(p.Configurations()[1]); got != "sim:llama-3.1-8b@h100?launch_cv=0.03&max_num_seqs=4" {
+		t.Error(got)
+	}
+	p.Target += "&max_num_seqs=8"
+	if got := p.Spec(p.Configurations()[1]); got != "sim:llama-3.1-8b@h100?launch_cv=0.03&max_num_seqs=4" {
+		t.Errorf("the baseline's value stays: %s", got)
+	}
+	for _, kind := range Kinds() {
+		text, err := Template(kind)
+		if err == nil {
+			p, err = Parse(kind+".yaml", text)
+		}
+		if err != nil || p.Contract.Kind != kind || p.Row("E-cold") == nil {
+			t.Errorf("%s: %v", kind, err)
+		}
+	}
+}
+
+// What is wrong with a plan is said with its line, and what to do.
+func TestMistakes(t *testing.T) {
+	for _, c := range []struct{ from, to, want, hint string }{
+		{"capacity: 10/s", "capacty: 10/s", `small.yaml:1: unknown key "capacty" in contract`, "capacity"},
+		{"capacity: 10/s", "capacity: 10", `no rate of requests`, "12/s"},
+		{", capacity: 10/s", "", "rejects nothing", "capacity"},
+		{`limits: "p95 ttft<500ms, p95 tpot<30ms, errors<1%", `, "", "has no limits", "p95"},
+		{"p95 ttft<500ms", "p95 ttft<500", "small.yaml:1: limits:", "ms"},
+		{"max_num_seqs: [4]", "max_num_seq: [4]", "max_num_seq", "max_num_seqs"},
+		{"max_num_seqs: [4]", "max_num_seqs: [4, 4]", "twice", "once"},
+		{"max_num_seqs: [4]", "launch_cv: [0.03]", "has already", "baseline"},
+		{"requests: 60", "request: 60", `unknown key "request"`, "requests"},
+		{"requests: 60", "requests: sixty", "row F", ""},
+		{"requests: 60", "rate: 3", "is its capacity", "leave"},
+		{"p95 ttft of F < 5s", "p95 ttft of G < 5s", "no row G", "rows are"},
+		{"p95 ttft of F < 5s", "ttft of F < 5s", "of which requests", "p50 ttft"},
+		{"p95 ttft of F < 5s", "p95 ttft of F < 5", "another unit", "ms"},
+		{"p95 ttft of F < 5s", "p95 tfft of F < 5s", "no metric", "ttft"},
+		{"launches: 2", "launches: 1", "number of launches", "3 is usual"},
+		{"  A:\n", "  A:\n  A:\n", "", ""},
+		{"sim:llama-3.1-8b@h100?launch_cv=0.03", "http://localhost:8000", "is a server", "sim:"},
+		{"knobs: {max_num_seqs: [4]}\n", "", "no knobs", "max_num_seqs"},
+		{small, "", "is empty", "new"},
+		{small, "- a\n", "a plan has keys", "contract"},
+		{small, "\t", "", ""},
+	} {
+		_, err := Parse("small.yaml", []byte(strings.Replace(small, c.from, c.to, 1)))
+		if err == nil || !strings.Contains(err.Error(), c.want) || !strings.Contains(say.Hint(err), c.hint) {
+			t.Errorf("%.40q: %v (%s)", c.to, err, say.Hint(err))
+		}
+	}
+}
+
+func FuzzParse(f *testing.F) {
+	f.Add([]byte(small))
+	text, _ := Template("rag")
+	f.Add(text)
+	f.Fuzz(func(t *testing.T, data []byte) {
+		if bytes.Contains(data, []byte("@.")) || bytes.Contains(data, []byte("/")) && bytes.Contains(data, []byte("workload")) {
+			t.Skip("names of files")
+		}
+		p, err := Parse("x.yaml", data)
+		if err == nil && (p.Judged() == nil || len(p.Configurations()) < 2) {
+			t.Errorf("%+v", p)
+		}
+	})
+}
+
+func FuzzHypothesis(f *testing.F) {
+	for _, s := range []string{"p50 ttft of B > 3 x p50 ttft of A", "p50 tpot of C within 15% of 7.2ms", "errors of F < 1%", "capacity of F with a=1 > 12/s"} {
+		f.Add(s)
+	}
+	f.Fuzz(func(t *testing.T, text string) {
+		h, err := ParseHypothesis(text)
+		if err != nil {
+			return
+		}
+		if again, err := ParseHypothesis(h.Text); err != nil || again.Text != h.Text {
+			t.Errorf("%q becomes %q: %v", text, h.Text, err)
+		}
+	})
+}
+
+// The schema is what is written beside this test, and takes the plans that are written.
+func TestSchema(t *testing.T) {
+	got, err := JSONSchema()
+	if err != nil {
+		t.Fatal(err)
+	}
+	const path = "plan.schema.json"
+	if *update {
+		if err := os.WriteFile(path, got, 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	want, err := os.ReadFile(path)
+	if err != nil || !bytes.Equal(got, want) {
+		t.Errorf("%v; go test ./internal/experiment -update writes it anew", err)
+	}
+	schema, err := jsonschema.UnmarshalJSON(bytes.NewReader(got))
+	if err != nil {
+		t.Fatal(err)
+	}
+	c := jsonschema.NewCompiler()
+	if err := c.AddResource("plan.json", schema); err != nil {
+		t.Fatal(err)
+	}
+	compiled, err := c.Compile("plan.json")
+	if err != nil {
+		t.Fatal(err)
+	}
+	text, _ := Template("batch")
+	for _, source := range []string{small, string(text)} {
+		var v any
+		if err := yaml.Unmarshal([]byte(source), &v); err != nil {
+			t.Fatal(err)
+		}
+		data, _ := json.Marshal(v)
+		v, _ = jsonschema.UnmarshalJSON(bytes.NewReader(data))
+		if err := compiled.Validate(v); err != nil {
+			t.Error(err)
+		}
+	}
+	if err := compiled.Validate(map[string]any{"contrat": 1}); err == nil {
+		t.Error("the schema takes what the reader refuses")
+	}
+}

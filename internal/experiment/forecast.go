@@ -1,0 +1,168 @@
+package experiment
+
+import (
+	"strings"
+
+	"pitot/internal/cost"
+	"pitot/internal/say"
+	"pitot/internal/twin/deploy"
+)
+
+// Forecast is what a plan takes, part by part.
+type Forecast struct {
+	Plan           *Plan
+	Configurations int
+	Rows           []RowForecast
+	Launches       int // starts of the engine, of all configurations
+	Seconds, USD   float64
+	Requests       float64
+	Done, Parts    int      // runs that are there already, of all
+	Void           []string // runs that the plan has no use for any more
+	Over           []string // what of the budget it is over
+}
+
+// RowForecast is one launch of one configuration in one row.
+type RowForecast struct {
+	Row           *Row
+	Load          string
+	Requests      float64
+	Input, Output float64 // tokens
+	Seconds       float64
+}
+
+const (
+	// climbs is about how many loads the contract's row takes in a launch: those of the
+	// first block are more, of later ones fewer.
+	climbs = 3.5
+	// leadIn is about how long a row warms up, in seconds.
+	leadIn = 8
+)
+
+// Forecast works it out. What a closed loop takes is the twin's expectation.
+func (x *Experiment) Forecast() *Forecast {
+	p := x.Plan
+	f := &Forecast{Plan: p, Configurations: len(p.Configurations())}
+	f.Launches = f.Configurations * p.Launches
+	_, spec, _ := strings.Cut(p.Target, ":")
+	d, _ := deploy.Parse(spec)
+	for _, row := range p.Rows {
+		one := &row.Plan
+		in, out := one.Input.Mean()+one.PrefixMean(), one.Ask.Output.Mean()
+		r := RowForecast{Row: row, Requests: float64(one.Requests)}
+		seconds := one.Duration.Seconds()
+		switch {
+		case row.Name == p.Contract.Row:
+			if one.Requests > 0 {
+				seconds = float64(one.Requests) / one.Rate
+			} else {
+				r.Requests = one.Rate * seconds
+			}
+			r.Load = "around " + say.Exact(one.Rate) + "/s"
+			seconds, r.Requests = climbs*(seconds+leadIn), climbs*r.Requests
+		case one.Rate > 0:
+			if one.Requests > 0 {
+				seconds = float64(one.Requests) / one.Rate
+			} else {
+				r.Requests = one.Rate * seconds
+			}
+			r.Load = say.Exact(one.Rate) + "/s"
+			seconds += leadIn
+		default:
+			r.Load = say.Plural(one.Concurrency, "user")
+			if d != nil {
+				each := d.Residence(int(in), int(out), one.Concurrency).Seconds()
+				if one.Requests > 0 {
+					seconds = each * r.Requests / float64(one.Concurrency)
+				} else if each > 0 {
+					r.Requests = seconds / each * float64(one.Concurrency)
+				}
+				seconds += 5 * each // warm-up
+			}
+			seconds += leadIn
+		}
+		r.Seconds, r.Input, r.Output = seconds, r.Requests*in, r.Requests*out
+		f.Rows = append(f.Rows, r)
+		f.Seconds += seconds * float64(f.Launches)
+		f.Requests += r.Requests * float64(f.Launches)
+	}
+	f.USD = x.hourly(d) * f.Seconds / 3600
+	for _, c := range p.Configurations() {
+		for block := 1; block <= p.Launches; block++ {
+			for _, part := range p.parts(c, block) {
+				f.Parts++
+				if x.finished(&part) != nil {
+					f.Done++
+				} else if x.voided(&part) {
+					f.Void = append(f.Void, part.Configuration.Name+", row "+part.Row.Name+", launch "+say.Count(part.Block))
+				}
+			}
+		}
+	}
+	if b := p.Budget; b.Time > 0 && f.Seconds > b.Time.Seconds() {
+		f.Over = append(f.Over, "time: "+say.Seconds(f.Seconds)+" of "+say.Span(b.Time))
+	}
+	if b := p.Budget; b.USD > 0 && f.USD > b.USD {
+		f.Over = append(f.Over, "money: "+"$"+say.Dollars(f.USD)+" of $"+say.Dollars(b.USD))
+	}
+	return f
+}
+
+// hourly is what the target costs an hour, 0 where that is not known.
+func (x *Experiment) hourly(d *deploy.Deployment) float64 {
+	one := &x.Plan.Judged().Plan
+	gpus := one.GPUs
+	if gpus == 0 && d != nil {
+		gpus = d.TensorParallel
+	}
+	if one.GPUPrice != (cost.GPU{}) {
+		return one.Price().OfTime(gpus, 3600)
+	}
+	if d != nil {
+		return d.USDPerHour * float64(gpus)
+	}
+	return 0
+}
+
+// Status is how far an experiment came.
+type Status struct {
+	Plan           *Plan
+	Dir            string
+	Blocks         int
+	Launches, Left int // starts that are complete, and those that are still planned
+	Configurations []ConfigurationStatus
+}
+
+// ConfigurationStatus is that of one of them.
+type ConfigurationStatus struct {
+	Name    string
+	Parts   int // runs that are there
+	Of      int
+	GivenUp int // after so many launches, 0 if it is not
+}
+
+// Status says how far it came.
+func (x *Experiment) Status() Status {
+	p, d := x.Plan, x.decision()
+	s := Status{Plan: p, Dir: x.Dir, Blocks: x.blocks()}
+	for i, c := range p.Configurations() {
+		one := ConfigurationStatus{Name: c.Name, GivenUp: d.Of[i].Left}
+		for block := 1; block <= p.Launches; block++ {
+			all := true
+			for _, part := range p.parts(c, block) {
+				one.Of++
+				if x.finished(&part) != nil {
+					one.Parts++
+				} else {
+					all = false
+				}
+			}
+			if all {
+				s.Launches++
+			} else if !d.Enough && one.GivenUp == 0 {
+				s.Left++
+			}
+		}
+		s.Configurations = append(s.Configurations, one)
+	}
+	return s
+}

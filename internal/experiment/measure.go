@@ -1,0 +1,390 @@
+package experiment
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"math"
+	"os"
+	"path/filepath"
+	"slices"
+	"time"
+
+	"pitot/internal/data/result"
+	"pitot/internal/data/rundir"
+	"pitot/internal/experiment/decide"
+	"pitot/internal/plan"
+	"pitot/internal/run"
+)
+
+// View shows how an experiment goes on.
+type View interface {
+	run.Progress
+	About(line string) // what is being measured
+}
+
+// Experiment is a plan and what was measured of it.
+type Experiment struct {
+	Plan    *Plan
+	Dir     string
+	Version result.Version
+	Void    []string // parts that a changed plan has no use for: why
+
+	state *state
+	runs  map[string]*result.Run // of finished parts, by directory; nil of others
+}
+
+// Load reads what was measured of a plan.
+func Load(p *Plan, dir string) (*Experiment, error) {
+	x := &Experiment{Plan: p, Dir: dir, runs: map[string]*result.Run{}}
+	var err error
+	x.state, err = readState(dir)
+	return x, err
+}
+
+// Why a sitting ended.
+const (
+	endDone        = "done"
+	endInterrupted = "interrupted"
+	endBudget      = "the budget was spent"
+	endFailed      = "failed"
+)
+
+// Measure goes on until there is enough, the budget is spent or ctx ends. What was
+// measured before is not measured again.
+func Measure(ctx context.Context, p *Plan, source []byte, dir string, version result.Version, view View) (*Experiment, error) {
+	s, release, err := open(dir, p)
+	if err != nil {
+		return nil, err
+	}
+	defer release()
+	x := &Experiment{Plan: p, Dir: dir, Version: version, state: s, runs: map[string]*result.Run{}}
+	s.Seed = p.Seed
+	s.Sittings = append(s.Sittings, sitting{Pitot: version.Version, Began: now()})
+	if err := errors.Join(rundir.WriteFile(dir, planFile, source), s.write(dir)); err != nil {
+		return nil, err
+	}
+	why, err := x.measure(ctx, view)
+	if err != nil && ctx.Err() == nil {
+		why = endFailed
+	}
+	last := &s.Sittings[len(s.Sittings)-1]
+	last.Ended, last.Why = now(), why
+	return x, errors.Join(err, s.write(dir))
+}
+
+func now() string { return time.Now().Format(time.RFC3339) }
+
+// measure goes from block to block.
+func (x *Experiment) measure(ctx context.Context, view View) (why string, err error) {
+	p := x.Plan
+	configurations := p.Configurations()
+	for block := 1; block <= p.Launches; block++ {
+		d := x.decision()
+		if d.Enough {
+			return endDone, nil
+		}
+		for n, i := range p.order(block) {
+			if d.Of[i].Left > 0 {
+				continue
+			}
+			c := configurations[i]
+			head := fmt.Sprintf("launch %d of %d, %d of %d: %s", block, p.Launches, n+1, len(configurations), c.Name)
+			if x.spent() {
+				return endBudget, nil
+			}
+			fresh, err := x.launch(ctx, c, block, head, view)
+			if ctx.Err() != nil {
+				return endInterrupted, nil
+			}
+			if err != nil {
+				return endFailed, err
+			}
+			if fresh {
+				view.ShowLine(head + x.launchText(c, block))
+			}
+		}
+	}
+	return endDone, nil
+}
+
+// launchText says what a launch carried.
+func (x *Experiment) launchText(c Configuration, block int) string {
+	measured := x.finished(&Part{c, x.Plan.Judged(), block})
+	if measured == nil {
+		return ""
+	}
+	climbed, ok := climb(measured, x.Plan.Contract.Capacity, x.Plan.Contract.Limits)
+	if !ok {
+		return ""
+	}
+	bound := ""
+	if climbed.AtLeast {
+		bound = "at least "
+	} else if climbed.AtMost {
+		bound = "less than "
+	}
+	return fmt.Sprintf(" carries %s%.4g/s", bound, climbed.Load)
+}
+
+// launch measures what is not yet there of one launch. fresh says that there was something.
+func (x *Experiment) launch(ctx context.Context, c Configuration, block int, head string, view View) (fresh bool, err error) {
+	for _, part := range x.Plan.parts(c, block) {
+		if x.finished(&part) != nil {
+			continue
+		}
+		fresh = true
+		view.About(head + ", row " + part.Row.Name)
+		if err := x.part(ctx, &part, view); err != nil {
+			return fresh, err
+		}
+		if ctx.Err() != nil {
+			return fresh, ctx.Err()
+		}
+	}
+	return fresh, nil
+}
+
+// finished is the run of a part that is all there and of this plan, nil of others.
+func (x *Experiment) finished(part *Part) *result.Run {
+	dir := part.dir(x.Dir)
+	if measured, known := x.runs[dir]; known {
+		return measured
+	}
+	x.runs[dir] = nil
+	if rundir.Look(dir) != rundir.Finished || !x.sameplan(part) {
+		return nil
+	}
+	measured, err := rundir.ReadResult(dir)
+	if err != nil || measured.Interrupted || measured.Recovered || !x.whole(part, measured) {
+		return nil
+	}
+	x.runs[dir] = measured
+	return measured
+}
+
+// sameplan says that the run in a part's directory is of this plan.
+func (x *Experiment) sameplan(part *Part) bool {
+	dir := part.dir(x.Dir)
+	was, err := os.ReadFile(filepath.Join(dir, rundir.Config))
+	return err == nil && bytes.Equal(was, x.Plan.partPlan(part, x.Dir).YAML(plan.VerbRun))
+}
+
+// whole says that nothing is left to measure of a part.
+func (x *Experiment) whole(part *Part, measured *result.Run) bool {
+	if part.Row.Name != x.Plan.Contract.Row {
+		return len(measured.Points) > 0
+	}
+	c, ok := climb(measured, x.Plan.Contract.Capacity, x.Plan.Contract.Limits)
+	if !ok {
+		return false
+	}
+	_, more := decide.Next(x.Plan.Contract.Capacity, x.near(part), c.rungs)
+	return !more
+}
+
+// near is where the limits were reached before: in the last launch of the same
+// configuration, else in this one's of the baseline, 0 where neither was measured.
+func (x *Experiment) near(part *Part) float64 {
+	for block := part.Block - 1; block >= 1; block-- {
+		if measured := x.finished(&Part{part.Configuration, part.Row, block}); measured != nil {
+			if c, ok := climb(measured, x.Plan.Contract.Capacity, x.Plan.Contract.Limits); ok {
+				return c.Load
+			}
+		}
+	}
+	return 0
+}
+
+// part measures one part, or the rest of it.
+func (x *Experiment) part(ctx context.Context, part *Part, view View) (err error) {
+	dir := part.dir(x.Dir)
+	one := x.Plan.partPlan(part, x.Dir)
+	switch rundir.Look(dir) {
+	case rundir.Planned: // nothing had been measured
+		if err := os.Remove(filepath.Join(dir, rundir.Config)); err != nil {
+			return fmt.Errorf("begin %s again: %w", dir, err)
+		}
+	case rundir.Nothing:
+	default:
+		if !x.sameplan(part) {
+			if err := putAway(x.Dir, part); err != nil {
+				return err
+			}
+			line := fmt.Sprintf("row %s of %s, launch %d, was planned otherwise: it is kept in %s and measured anew", part.Row.Name, part.Configuration.Name, part.Block, void)
+			x.Void = append(x.Void, line)
+			view.ShowLine("note: " + line)
+			break
+		}
+		one.Resume = true
+	}
+	if err := os.MkdirAll(dir, 0o755); err != nil {
+		return fmt.Errorf("make %s: %w", dir, err)
+	}
+	r := run.Runner{Verb: plan.VerbRun, Command: command(one, part.Row, x.Plan), Version: x.Version, Progress: quietly{view}}
+	session, err := r.Open(ctx, one)
+	if err != nil {
+		return err
+	}
+	err = x.loads(ctx, session, part, one)
+	if errors.Is(err, context.Canceled) {
+		err = nil // the run says that it was interrupted
+	}
+	measured, err := session.Close(ctx.Err() != nil, err)
+	delete(x.runs, dir)
+	if err == nil && ctx.Err() == nil && x.finished(part) == nil {
+		return fmt.Errorf("measure %s: the run has %d points and is not finished", dir, len(measured.Points))
+	}
+	return err
+}
+
+// loads measures the loads of a part.
+func (x *Experiment) loads(ctx context.Context, s *run.Session, part *Part, one *plan.Plan) error {
+	l := run.Load{Rate: one.Rate, Concurrency: one.Concurrency, Requests: one.Requests, Duration: one.Duration, Warmup: one.Warmup}
+	if part.Row.Name != x.Plan.Contract.Row {
+		_, err := s.Measure(ctx, l)
+		return err
+	}
+	l.Stage = result.StageCurve
+	wanted, near := x.Plan.Contract.Capacity, x.near(part)
+	var rungs []decide.Rung
+	for {
+		load, more := decide.Next(wanted, near, rungs)
+		if !more {
+			return nil
+		}
+		l.Rate, l.GiveUp = load, load > wanted
+		m, err := s.Measure(ctx, l)
+		if err != nil || ctx.Err() != nil {
+			return err
+		}
+		rung, _ := rungOf(&m.Point, x.Plan.Contract.Limits)
+		rung.Load = load
+		rungs = append(rungs, rung)
+	}
+}
+
+// quietly leaves out what runs say of themselves: there are hundreds.
+type quietly struct{ View }
+
+// ShowLine implements [run.Progress].
+func (quietly) ShowLine(string) {}
+
+// blocks is how many are all there: each configuration that was not given up by then has
+// all its parts.
+func (x *Experiment) blocks() (n int) {
+	for block := 1; block <= x.Plan.Launches; block++ {
+		d := x.decideBy(block - 1)
+		if d.Enough {
+			return block - 1
+		}
+		for i, c := range x.Plan.Configurations() {
+			if d.Of[i].Left == 0 && slices.ContainsFunc(x.Plan.parts(c, block), func(part Part) bool { return x.finished(&part) == nil }) {
+				return block - 1
+			}
+		}
+	}
+	return x.Plan.Launches
+}
+
+// decision is what follows from the blocks that are all there.
+func (x *Experiment) decision() decide.Decision { return x.decideBy(x.blocks()) }
+
+func (x *Experiment) decideBy(blocks int) decide.Decision { return decide.Decide(x.problem(blocks)) }
+
+// problem is what the first blocks say of the capacities.
+func (x *Experiment) problem(blocks int) decide.Problem {
+	p := x.Plan
+	q := decide.Problem{Wanted: p.Contract.Capacity, Planned: p.Launches, Confidence: p.Stop.Confidence, Precision: p.Stop.Precision, Early: p.Stop.Early}
+	q.Carries = x.values(blocks, func(c Configuration, block int) float64 {
+		measured := x.finished(&Part{c, p.Judged(), block})
+		if measured == nil {
+			return math.NaN()
+		}
+		climbed, ok := climb(measured, p.Contract.Capacity, p.Contract.Limits)
+		if !ok {
+			return math.NaN()
+		}
+		return climbed.Load
+	})
+	if wanted := x.wantedForCost(blocks); wanted > q.Wanted {
+		q.Wanted = wanted
+	}
+	return q
+}
+
+// values are something of each configuration and block.
+func (x *Experiment) values(blocks int, of func(c Configuration, block int) float64) (out [][]float64) {
+	for _, c := range x.Plan.Configurations() {
+		var row []float64
+		for block := 1; block <= blocks; block++ {
+			row = append(row, of(c, block))
+		}
+		out = append(out, row)
+	}
+	return out
+}
+
+// wantedForCost is the load that must be carried for the tokens to be as cheap as the
+// contract wants, 0 where it does not say.
+func (x *Experiment) wantedForCost(blocks int) float64 {
+	p := x.Plan
+	if p.Contract.Cost == 0 {
+		return 0
+	}
+	sum, n := 0.0, 0.0
+	for _, c := range p.Configurations() {
+		for block := 1; block <= blocks; block++ {
+			measured := x.finished(&Part{c, p.Judged(), block})
+			if measured == nil {
+				continue
+			}
+			if climbed, ok := climb(measured, p.Contract.Capacity, p.Contract.Limits); ok && !math.IsNaN(climbed.cost()) {
+				sum, n = sum+math.Log(climbed.cost()*climbed.Load), n+1 // dollars a second, over tokens a request
+			}
+		}
+	}
+	if n == 0 {
+		return 0
+	}
+	return math.Exp(sum/n) / p.Contract.Cost
+}
+
+// took is the time that was measured, and what it cost at the price of the GPUs.
+func (x *Experiment) took() (seconds, usd float64) {
+	for _, c := range x.Plan.Configurations() {
+		for block := 1; block <= x.Plan.Launches; block++ {
+			for _, part := range x.Plan.parts(c, block) {
+				measured := x.finished(&part)
+				if measured == nil {
+					continue
+				}
+				for i := range measured.Points {
+					p := &measured.Points[i]
+					s := p.Seconds.Warmup + p.Seconds.Window + p.Seconds.Drain
+					seconds += s
+					if p.Cost != nil && p.Cost.USDPerHour != nil {
+						usd += *p.Cost.USDPerHour * s / 3600
+					}
+				}
+			}
+		}
+	}
+	return seconds, usd
+}
+
+// spent says that the budget is.
+func (x *Experiment) spent() bool {
+	b := x.Plan.Budget
+	if b == (Budget{}) {
+		return false
+	}
+	seconds, usd := x.took()
+	return b.Time > 0 && seconds >= b.Time.Seconds() || b.USD > 0 && usd >= b.USD
+}
+
+// voided says that something was measured of a part that the plan has no use for.
+func (x *Experiment) voided(part *Part) bool {
+	return rundir.Look(part.dir(x.Dir)) >= rundir.Measured && !x.sameplan(part)
+}

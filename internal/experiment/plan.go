@@ -1,0 +1,128 @@
+// Package experiment takes a contract to a decision: a plan in a file says what must be
+// served within which limits, what is measured, which settings of the engine are tried
+// and what is expected of them; the launches that it takes are measured one after the
+// other, and what they say together is kept as a record.
+package experiment
+
+import (
+	"path/filepath"
+	"strings"
+	"time"
+
+	"pitot/internal/plan"
+	"pitot/internal/slo"
+)
+
+// Plan is an experiment as its file says.
+type Plan struct {
+	Path     string // of the file
+	Contract Contract
+	Budget   Budget
+	Target   string    // sim: or mock:, of the baseline, or a URL
+	Common   []Setting // of all rows
+	Rows     []*Row
+	Knobs    []Knob
+	Launches int // of each configuration
+	Seed     uint64
+	Stop     Stop
+}
+
+// Name is the plan's, from its file: chat.yaml is chat.
+func (p *Plan) Name() string {
+	return strings.TrimSuffix(filepath.Base(p.Path), filepath.Ext(p.Path))
+}
+
+// Contract is what a deployment is accepted for.
+type Contract struct {
+	Kind     string   // of traffic, one of Kinds
+	Limits   slo.Spec // that requests are answered within
+	Capacity float64  // requests per second that are to be carried within them
+	Cost     float64  // USD per million output tokens within the limits, at most; 0 for no limit
+	Row      string   // that the contract is judged by
+}
+
+// Budget bounds an experiment; zero for no bound.
+type Budget struct {
+	Time time.Duration // of measured load
+	USD  float64       // what that costs
+}
+
+// Setting is one of those of pitot run, by its name there.
+type Setting struct {
+	Name   string
+	Values []string
+	line   int // of the file, 0 of a preset
+}
+
+// Row is one workload at one load, or, of the contract's, at as many as show where the
+// limits are reached.
+type Row struct {
+	Name       string
+	Question   string
+	Hypotheses []Hypothesis
+	Settings   []Setting // its own
+	Plan       plan.Plan // of one run, for the baseline; no directory, no seed
+	line       int
+}
+
+// Knob is a setting of the engine that is tried at some values, one at a time.
+type Knob struct {
+	Name   string
+	Values []string
+	line   int
+}
+
+// Stop says when there is enough.
+type Stop struct {
+	Confidence float64 // of what is claimed
+	Precision  float64 // how much more another configuration may carry and not be looked for
+	Early      bool    // give up configurations, and end, as soon as the launches allow it
+}
+
+// Configuration is the engine with its settings. The first of a plan is the baseline.
+type Configuration struct {
+	Name        string // "baseline", or "max_num_seqs=64"
+	Knob, Value string // "" of the baseline
+}
+
+// Baseline is the name of the configuration that others are compared with.
+const Baseline = "baseline"
+
+// Configurations are the baseline and each value of each knob.
+func (p *Plan) Configurations() []Configuration {
+	list := []Configuration{{Name: Baseline}}
+	for _, k := range p.Knobs {
+		for _, v := range k.Values {
+			list = append(list, Configuration{Name: k.Name + "=" + v, Knob: k.Name, Value: v})
+		}
+	}
+	return list
+}
+
+// Row gives the row of a name, nil if there is none.
+func (p *Plan) Row(name string) *Row {
+	for _, r := range p.Rows {
+		if r.Name == name {
+			return r
+		}
+	}
+	return nil
+}
+
+// Spec is the target with the settings of a configuration.
+func (p *Plan) Spec(c Configuration) string {
+	if c.Knob == "" {
+		return p.Target
+	}
+	name, query, _ := strings.Cut(p.Target, "?")
+	var kept []string
+	for part := range strings.SplitSeq(query, "&") {
+		if key, _, _ := strings.Cut(part, "="); part != "" && key != c.Knob {
+			kept = append(kept, part)
+		}
+	}
+	return name + "?" + strings.Join(append(kept, c.Knob+"="+c.Value), "&")
+}
+
+// Judged is the row of the contract.
+func (p *Plan) Judged() *Row { return p.Row(p.Contract.Row) }

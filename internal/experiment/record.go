@@ -1,0 +1,598 @@
+package experiment
+
+import (
+	"encoding/json"
+	"fmt"
+	"math"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"pitot/internal/data/metric"
+	"pitot/internal/data/result"
+	"pitot/internal/data/rundir"
+	"pitot/internal/experiment/decide"
+	"pitot/internal/say"
+	"pitot/internal/stat"
+	"pitot/internal/study/explain"
+	"pitot/internal/study/inspect"
+)
+
+// RecordSchema names the version of decision.json.
+const RecordSchema = "pitot.decision/v1"
+
+// Files of the record, in the experiment's directory.
+const (
+	RecordJSON     = "decision.json"
+	RecordMarkdown = "decision.md"
+	RecordPage     = "decision.html"
+)
+
+// What an experiment comes to.
+const (
+	AnswerAccepted  = "accepted"  // a configuration meets the contract
+	AnswerNone      = "none"      // it is established that none does
+	AnswerUndecided = "undecided" // neither
+)
+
+// Record is what was decided, and what it rests on.
+type Record struct {
+	Schema     string          `json:"schema"`
+	Experiment string          `json:"experiment"`
+	Pitot      result.Version  `json:"pitot"`
+	Target     string          `json:"target"`
+	Contract   ContractRecord  `json:"contract"`
+	Answer     string          `json:"answer"`
+	Accepted   string          `json:"accepted,omitempty"` // configuration
+	Settings   string          `json:"settings,omitempty"` // the target with its settings
+	Standings  []Standing      `json:"configurations"`     // the baseline first
+	Hypotheses []Tested        `json:"hypotheses"`
+	Effects    []EffectRecord  `json:"effects"`
+	Corrected  int             `json:"corrected"` // effects that were corrected for their number
+	Limiter    *Limiter        `json:"limits_it,omitempty"`
+	Spread     *float64        `json:"between_launches"`  // coefficient of variation of what launches carry, about blocks and configurations
+	More       *float64        `json:"others_carry_more"` // at most by this share, at the confidence
+	Launches   LaunchesRecord  `json:"launches"`
+	Stopped    string          `json:"why_it_stopped"`
+	Next       []string        `json:"next"`
+	Spent      Spent           `json:"spent"`
+	Void       []string        `json:"void,omitempty"`
+	Repeat     []string        `json:"repeat"` // commands
+	Machine    *MachineRecord  `json:"machine,omitempty"`
+	Sittings   []SittingRecord `json:"sittings"`
+}
+
+// ContractRecord is the contract as it was judged.
+type ContractRecord struct {
+	Kind       string   `json:"kind"`
+	Limits     string   `json:"limits"`
+	Capacity   float64  `json:"capacity"`           // requests per second
+	USDPerM    *float64 `json:"usd_per_m_good"`     // at most; null: it does not say
+	ForCost    *float64 `json:"capacity_for_cost"`  // that must be carried to be as cheap
+	Row        string   `json:"row"`                //
+	Workload   string   `json:"workload,omitempty"` //
+	Confidence float64  `json:"confidence"`
+}
+
+// Standing is what was found of one configuration.
+type Standing struct {
+	Name      string      `json:"name"`
+	Launches  int         `json:"launches"`
+	Carries   *float64    `json:"carries"`         // requests per second within the limits, geometric mean over launches
+	Interval  *[2]float64 `json:"interval"`        // by itself
+	Sure      *[2]float64 `json:"sure"`            // bounds that hold for all configurations and looks together
+	Bound     string      `json:"bound,omitempty"` // "at least" or "at most", where loads ended before the limit was found
+	First     string      `json:"reached_first,omitempty"`
+	Contract  string      `json:"contract"` // "meets", "misses" or "undecided"
+	Change    *float64    `json:"change"`   // of what is carried, against the baseline
+	Change95  *[2]float64 `json:"change_interval"`
+	PAdjusted *float64    `json:"p_adjusted"`
+	USDPerM   *float64    `json:"usd_per_m_good"`
+	GivenUp   int         `json:"given_up_after,omitempty"` // launches
+	Rejected  string      `json:"rejected,omitempty"`       // the number that rejected it
+	Decides   int         `json:"launches_that_would_decide,omitempty"`
+	Ladder    []Rung      `json:"ladder"` // loads, over all launches
+}
+
+// Rung is a load of the contract's row, over all launches of a configuration.
+type Rung struct {
+	Load     float64 `json:"load"`
+	Launches int     `json:"launches"`
+	Within   int     `json:"within"`         // launches whose requests kept to all limits
+	Violated float64 `json:"violated"`       // share of the requests that violated the limit that is reached first
+	Limit    string  `json:"limit"`          // it
+	Value    float64 `json:"value,omitzero"` // that was measured of it, mean
+	Requests int     `json:"requests"`
+}
+
+// EffectRecord is what a configuration does to a metric of a row, against the baseline.
+type EffectRecord struct {
+	Row           string      `json:"row"`
+	Metric        string      `json:"metric"`
+	Unit          string      `json:"unit"`
+	Configuration string      `json:"configuration"`
+	Baseline      float64     `json:"baseline"`
+	Value         float64     `json:"value"`
+	Change        float64     `json:"change"` // ratio less 1, or the difference of shares
+	OfShare       bool        `json:"of_share"`
+	Interval      *[2]float64 `json:"interval"`
+	PAdjusted     float64     `json:"p_adjusted"`
+	Verdict       string      `json:"verdict"` // "better", "worse", "the same" or "?"
+	Launches      int         `json:"launches"`
+}
+
+// Verdicts on an effect.
+const (
+	Better       = "better"
+	Worse        = "worse"
+	Alike        = "the same"
+	NotDiscerned = "?"
+)
+
+// Limiter is what limits the accepted configuration, or the baseline.
+type Limiter struct {
+	Configuration string `json:"configuration"`
+	Sentence      string `json:"sentence"`
+	Try           string `json:"try,omitempty"`
+	Run           string `json:"run"` // directory
+}
+
+// LaunchesRecord counts them.
+type LaunchesRecord struct {
+	Planned int `json:"planned"`
+	Blocks  int `json:"blocks"`
+	Done    int `json:"done"`
+}
+
+// Spent is what was measured.
+type Spent struct {
+	Seconds  float64 `json:"seconds"`
+	Virtual  bool    `json:"virtual"`
+	USD      float64 `json:"usd"`
+	Requests int     `json:"requests"`
+	Runs     int     `json:"runs"`
+}
+
+// MachineRecord is the client's.
+type MachineRecord struct {
+	CPU    string `json:"cpu"`
+	Cores  int    `json:"cores"`
+	Kernel string `json:"kernel"`
+}
+
+// SittingRecord is one time that somebody measured.
+type SittingRecord struct {
+	Pitot string `json:"pitot"`
+	Began string `json:"began"`
+	Ended string `json:"ended"`
+	Why   string `json:"why"`
+}
+
+func known(x float64) *float64 {
+	if math.IsNaN(x) || math.IsInf(x, 0) {
+		return nil
+	}
+	return &x
+}
+
+func interval(v *stat.Interval) *[2]float64 {
+	if v == nil || math.IsInf(v.Hi, 0) || math.IsNaN(v.Lo+v.Hi) {
+		return nil
+	}
+	return &[2]float64{v.Lo, v.Hi}
+}
+
+// Record works out what is known by now.
+func (x *Experiment) Record() *Record {
+	p := x.Plan
+	blocks := x.blocks()
+	q := x.problem(blocks)
+	d := decide.Decide(q)
+	r := &Record{
+		Schema: RecordSchema, Experiment: p.Name(), Pitot: x.Version, Target: p.Target, Answer: AnswerUndecided,
+		Contract: ContractRecord{Kind: p.Contract.Kind, Limits: p.Contract.Limits.String(), Capacity: p.Contract.Capacity, Row: p.Contract.Row,
+			Workload: p.Judged().Plan.Workload, Confidence: p.Stop.Confidence},
+		Hypotheses: []Tested{}, Effects: []EffectRecord{}, Next: []string{}, Sittings: []SittingRecord{}, Void: x.Void,
+		Launches: LaunchesRecord{Planned: p.Launches, Blocks: blocks},
+	}
+	if p.Contract.Cost > 0 {
+		r.Contract.USDPerM = &p.Contract.Cost
+		if q.Wanted > p.Contract.Capacity {
+			r.Contract.ForCost = known(q.Wanted)
+		}
+	}
+	for i, c := range p.Configurations() {
+		r.Standings = append(r.Standings, x.standing(c, &d.Of[i], blocks))
+	}
+	switch {
+	case d.Accepted >= 0:
+		r.Answer, r.Accepted = AnswerAccepted, p.Configurations()[d.Accepted].Name
+		r.Settings = p.Spec(p.Configurations()[d.Accepted])
+		r.More = known(d.More)
+	case d.Why == decide.StopNone:
+		r.Answer = AnswerNone
+	}
+	for i := range r.Standings {
+		s := &r.Standings[i]
+		if s.Name != r.Accepted {
+			s.Rejected = x.rejected(r, s, &d.Of[i])
+		}
+	}
+	if d.SD > 0 {
+		r.Spread = known(math.Sqrt(math.Expm1(d.SD * d.SD)))
+	}
+	for _, row := range p.Rows {
+		for i := range row.Hypotheses {
+			r.Hypotheses = append(r.Hypotheses, x.judge(row, &row.Hypotheses[i], blocks))
+		}
+	}
+	x.effects(r, d, q, blocks)
+	x.counts(r)
+	r.Limiter = x.limiter(r, blocks)
+	r.Stopped = x.stopped(r, &d)
+	r.Next = x.next(r, &d)
+	r.Repeat = x.repeat(r)
+	return r
+}
+
+// standing is what was found of a configuration.
+func (x *Experiment) standing(c Configuration, s *decide.Standing, blocks int) Standing {
+	p := x.Plan
+	out := Standing{Name: c.Name, Launches: s.Launches, Contract: s.Contract, GivenUp: s.Left, Decides: s.Decides, Ladder: []Rung{}}
+	if s.Launches > 0 {
+		out.Carries, out.Interval = known(s.Carries), interval(s.Interval)
+	}
+	if s.Sure.Lo > 0 && !math.IsInf(s.Sure.Hi, 0) {
+		out.Sure = &[2]float64{s.Sure.Lo, s.Sure.Hi}
+	}
+	if s.Change != nil {
+		out.Change = known(math.Expm1(s.Change.Estimate))
+		out.Change95 = &[2]float64{math.Expm1(s.Change.Lo), math.Expm1(s.Change.Hi)}
+		out.PAdjusted = known(s.Adjusted)
+	}
+	if s.Left > 0 {
+		blocks = min(blocks, s.Left)
+	}
+	costs, n := 0.0, 0
+	first := map[string]int{}
+	ladder := map[float64]*Rung{}
+	for block := 1; block <= blocks; block++ {
+		measured := x.finished(&Part{c, p.Judged(), block})
+		if measured == nil {
+			continue
+		}
+		climbed, ok := climb(measured, p.Contract.Capacity, p.Contract.Limits)
+		if !ok {
+			continue
+		}
+		switch {
+		case climbed.AtLeast:
+			out.Bound = "at least"
+		case climbed.AtMost:
+			out.Bound = "at most"
+		}
+		if climbed.Claim >= 0 {
+			first[climbed.claims[climbed.Claim]]++
+		}
+		if usd := climbed.cost(); !math.IsNaN(usd) {
+			costs, n = costs+math.Log(usd), n+1
+		}
+		for k := range climbed.rungs {
+			addRung(ladder, &climbed.rungs[k], climbed.claims, &measured.Points[k])
+		}
+	}
+	if n > 0 {
+		out.USDPerM = known(math.Exp(costs / float64(n)))
+	}
+	for claim, n := range first {
+		if n > first[out.First] || n == first[out.First] && claim < out.First {
+			out.First = claim
+		}
+	}
+	for _, rung := range ladder {
+		n := float64(rung.Launches)
+		rung.Violated, rung.Value = rung.Violated/n, rung.Value/n
+		out.Ladder = append(out.Ladder, *rung)
+	}
+	slices.SortFunc(out.Ladder, func(a, b Rung) int { return int(math.Copysign(1, a.Load-b.Load)) })
+	return out
+}
+
+// addRung adds a launch's point to the ladder of its configuration.
+func addRung(ladder map[float64]*Rung, rung *decide.Rung, claims []string, p *result.Point) {
+	if len(claims) == 0 {
+		return
+	}
+	worst := 0
+	for i, v := range rung.Claims {
+		if v.Share/v.Allowed > rung.Claims[worst].Share/rung.Claims[worst].Allowed {
+			worst = i
+		}
+	}
+	key := math.Round(rung.Load*1e6) / 1e6
+	at := ladder[key]
+	if at == nil {
+		at = &Rung{Load: rung.Load, Limit: claims[worst]}
+		ladder[key] = at
+	}
+	at.Launches++
+	at.Requests += p.Requests.Due
+	if rung.Within() {
+		at.Within++
+	}
+	for i, claim := range claims {
+		if claim == at.Limit {
+			at.Violated += rung.Claims[i].Share
+		}
+	}
+	for _, l := range p.SLO.Limits {
+		if l.Spec == at.Limit && l.Value != nil {
+			at.Value += *l.Value
+		}
+	}
+}
+
+// rejected is the number that speaks against a configuration.
+func (x *Experiment) rejected(r *Record, s *Standing, d *decide.Standing) string {
+	wanted := x.Plan.Contract.Capacity
+	if r.Contract.ForCost != nil {
+		wanted = *r.Contract.ForCost
+	}
+	atWanted := func() string {
+		for _, rung := range s.Ladder {
+			if rung.Load == x.Plan.Contract.Capacity && rung.Within < rung.Launches {
+				return fmt.Sprintf("; at %s/s %s of the requests violate %s", say.Decimal(rung.Load, 3), say.Percent(rung.Violated), rung.Limit)
+			}
+		}
+		return ""
+	}
+	switch {
+	case s.Launches == 0:
+		return "not measured"
+	case s.Contract == decide.Misses:
+		most := ""
+		if s.Sure != nil {
+			most = fmt.Sprintf(" (at most %s)", say.Decimal(s.Sure[1], 3))
+		}
+		return fmt.Sprintf("carries %s/s%s of %s/s wanted%s", say.Decimal(*s.Carries, 3), most, say.Decimal(wanted, 3), atWanted())
+	case d.Why == decide.GivenUpLess, s.Change != nil && s.PAdjusted != nil && *s.PAdjusted < 1-r.Contract.Confidence && *s.Change < 0:
+		return fmt.Sprintf("carries %s less than the baseline", say.Percent(-*s.Change))
+	case s.Contract == decide.Undecided && r.Answer != AnswerUndecided:
+		return fmt.Sprintf("not shown to carry %s/s%s", say.Decimal(wanted, 3), atWanted())
+	case r.Answer != AnswerAccepted:
+		return ""
+	case r.Accepted == Baseline:
+		return "not shown to carry more than the baseline"
+	}
+	return "carries less than " + r.Accepted + ", by the estimate"
+}
+
+// effects are those on all lines.
+func (x *Experiment) effects(r *Record, d decide.Decision, q decide.Problem, blocks int) {
+	p := x.Plan
+	configurations := p.Configurations()
+	type source struct {
+		row *Row
+		f   Figure
+	}
+	var from []source
+	var lines []decide.Line
+	for _, row := range p.Rows {
+		for _, f := range p.figuresOf(row) {
+			values := x.values(blocks, func(c Configuration, block int) float64 { return x.figure(f, row.Name, c.Name, block) })
+			from, lines = append(from, source{row, f}), append(lines, decide.Line{Values: values, Share: f.Share()})
+		}
+	}
+	if blocks == 0 {
+		return
+	}
+	for _, e := range decide.Effects(lines, d, q) {
+		f := from[e.Line].f
+		out := EffectRecord{
+			Row: from[e.Line].row.Name, Metric: f.Name, Unit: string(f.Metric.Unit), Configuration: configurations[e.Configuration].Name,
+			Baseline: e.Baseline, Value: e.Value, Change: e.Change, OfShare: f.Share(), Interval: e.Interval, PAdjusted: e.Adjusted, Verdict: NotDiscerned, Launches: e.Launches,
+		}
+		switch {
+		case e.Same:
+			out.Verdict = Alike
+		case e.Adjusted < 1-p.Stop.Confidence && (e.Change > 0) == (f.Metric.Better == metric.Higher):
+			out.Verdict = Better
+		case e.Adjusted < 1-p.Stop.Confidence:
+			out.Verdict = Worse
+		}
+		if !e.Same {
+			r.Corrected++
+		}
+		r.Effects = append(r.Effects, out)
+	}
+}
+
+// counts says how much was measured.
+func (x *Experiment) counts(r *Record) {
+	p := x.Plan
+	r.Spent.Seconds, r.Spent.USD = x.took()
+	r.Spent.Virtual = strings.HasPrefix(p.Target, "sim:")
+	for _, c := range p.Configurations() {
+		for block := 1; block <= p.Launches; block++ {
+			all := true
+			for _, part := range p.parts(c, block) {
+				measured := x.finished(&part)
+				if measured == nil {
+					all = false
+					continue
+				}
+				r.Spent.Runs++
+				for i := range measured.Points {
+					r.Spent.Requests += measured.Points[i].Requests.Due
+				}
+				if r.Machine == nil {
+					r.Machine = &MachineRecord{measured.Environment.CPU, measured.Environment.Cores, measured.Environment.Kernel}
+				}
+			}
+			if all {
+				r.Launches.Done++
+			}
+		}
+	}
+	if x.state != nil {
+		for _, s := range x.state.Sittings {
+			r.Sittings = append(r.Sittings, SittingRecord(s))
+		}
+	}
+}
+
+// limiter says what limits the accepted configuration, else the one that carries most: by
+// the first launch's load beyond its limits.
+func (x *Experiment) limiter(r *Record, blocks int) *Limiter {
+	name := r.Accepted
+	if name == "" {
+		most := 0.0
+		for _, s := range r.Standings {
+			if s.Carries != nil && *s.Carries > most {
+				name, most = s.Name, *s.Carries
+			}
+		}
+	}
+	if blocks == 0 || name == "" {
+		return nil
+	}
+	for _, c := range x.Plan.Configurations() {
+		if c.Name != name {
+			continue
+		}
+		var l *Limiter
+		for block := 1; block <= blocks; block++ { // the first launch that tells
+			if l = x.limiterOf(&Part{c, x.Plan.Judged(), block}); l != nil && l.Sentence != notKnown {
+				break
+			}
+		}
+		return l
+	}
+	return nil
+}
+
+// notKnown stands where no cause is found.
+const notKnown = "what limits it is not known"
+
+// limiterOf says what limits one launch, nil where it was not measured.
+func (x *Experiment) limiterOf(part *Part) *Limiter {
+	measured := x.finished(part)
+	if measured == nil {
+		return nil
+	}
+	dir := part.dir(x.Dir)
+	l := &Limiter{Configuration: part.Configuration.Name, Run: dir, Sentence: notKnown}
+	found, err := inspect.Run(dir, measured, inspect.Options{Quick: true})
+	if err != nil {
+		return l
+	}
+	for i := range found.Points {
+		at := &found.Points[i]
+		if len(at.Symptoms) == 0 || at.Met != result.No {
+			continue
+		}
+		d := &at.Symptoms[0]
+		if d.Primary.Cause == explain.Unknown {
+			continue
+		}
+		l.Sentence = fmt.Sprintf("%s %s at %s: %s (%s)", d.Symptom.Of, strings.ToUpper(string(d.Symptom.Metric)), at.Load, d.Primary.Claim, d.Primary.Confidence)
+		if t := d.Primary.Try; t != nil {
+			l.Try = strings.TrimSpace(t.Knob + " " + t.From)
+			if t.To != "" {
+				l.Try += " → " + t.To
+			}
+			if t.ChangesAnswers {
+				l.Try += " (another model: judge its answers again)"
+			}
+		}
+		return l
+	}
+	return l
+}
+
+// stopped says why the experiment is over, or that it is not.
+func (x *Experiment) stopped(r *Record, d *decide.Decision) string {
+	done := fmt.Sprintf("%d of %d launches of each configuration are measured", r.Launches.Blocks, r.Launches.Planned)
+	switch d.Why {
+	case decide.StopAccepted:
+		return fmt.Sprintf("no other configuration can carry %s more (%s confidence); %s", say.Percent(x.Plan.Stop.Precision), say.Percent(x.Plan.Stop.Confidence), done)
+	case decide.StopNone:
+		return "every configuration was given up; " + done
+	case decide.StopLaunches:
+		return "all launches that were planned are measured"
+	}
+	if n := len(r.Sittings); n > 0 && r.Sittings[n-1].Why != "" && r.Sittings[n-1].Why != endDone {
+		return "it is not over: " + r.Sittings[n-1].Why + "; " + done
+	}
+	return "it is not over; " + done
+}
+
+// next is what would be tried now.
+func (x *Experiment) next(r *Record, d *decide.Decision) (list []string) {
+	if !d.Enough {
+		list = append(list, "go on: pitot experiment run "+say.ShellLine([]string{x.Plan.Path}))
+	}
+	if r.Answer == AnswerUndecided && d.Enough {
+		least := 0
+		for _, s := range r.Standings {
+			if s.Decides > 0 && (least == 0 || s.Decides < least) {
+				least = s.Decides
+			}
+		}
+		if least > 0 {
+			list = append(list, fmt.Sprintf("launches: %d would decide, if all goes on as it did; what is measured stays", least))
+		}
+	}
+	if l := r.Limiter; l != nil && l.Try != "" {
+		list = append(list, "try "+l.Try+", which the diagnosis names")
+	}
+	if k := x.edge(r); k != "" {
+		list = append(list, k)
+	}
+	return list
+}
+
+// edge is a knob whose best value is the last that was tried.
+func (x *Experiment) edge(r *Record) string {
+	for _, k := range x.Plan.Knobs {
+		n := len(k.Values)
+		if r.Accepted == k.Name+"="+k.Values[n-1] && n > 1 {
+			return fmt.Sprintf("try %s beyond %s: the accepted value is the last that was tried", k.Name, k.Values[n-1])
+		}
+	}
+	return ""
+}
+
+// repeat are commands that do parts again.
+func (x *Experiment) repeat(r *Record) (list []string) {
+	p := x.Plan
+	plan := filepath.Join(x.Dir, planFile)
+	list = append(list, say.ShellLine([]string{"pitot", "experiment", "run", plan, "--out", x.Dir + "-again"}))
+	name := r.Accepted
+	if name == "" {
+		name = Baseline
+	}
+	for _, c := range p.Configurations() {
+		if c.Name != name {
+			continue
+		}
+		for _, row := range p.Rows {
+			part := Part{c, row, 1}
+			list = append(list, say.ShellLine(command(p.partPlan(&part, x.Dir), row, p)))
+		}
+	}
+	if name != Baseline {
+		side := func(c string) string { return filepath.Join(x.Dir, "runs", c, p.Contract.Row) }
+		list = append(list, say.ShellLine([]string{"pitot", "compare", "baseline=" + side(Baseline), strings.ReplaceAll(name, "=", "-") + "=" + side(name)}))
+	}
+	return list
+}
+
+// WriteJSON puts the record into the experiment's directory.
+func (r *Record) WriteJSON(dir string) error {
+	data, err := json.MarshalIndent(r, "", "  ")
+	if err != nil {
+		return fmt.Errorf("write %s: %w", RecordJSON, err)
+	}
+	return rundir.WriteFile(dir, RecordJSON, append(data, '\n'))
+}

@@ -1,0 +1,83 @@
+package experiment
+
+import (
+	"math/rand/v2"
+	"path/filepath"
+	"strconv"
+
+	"pitot/internal/plan"
+	"pitot/internal/run"
+	"pitot/internal/say"
+	"pitot/internal/workload/seed"
+)
+
+// Each block has one launch of every configuration, in an order of its own: whatever
+// drifts over the hours hits all of them alike, and what drifts within a block hits each
+// by chance.
+
+// streamOrder is the random stream of the plan's seed that orders blocks.
+const streamOrder = 0x6f72646572
+
+// order is that of the configurations in a block, counted from 1.
+func (p *Plan) order(block int) []int {
+	r := rand.New(rand.NewPCG(seed.At(p.Seed, streamOrder, uint64(block)), 0))
+	return r.Perm(len(p.Configurations()))
+}
+
+// Part is one row in one launch of one configuration: what is measured at once, in a run
+// directory of its own.
+type Part struct {
+	Configuration Configuration
+	Row           *Row
+	Block         int // from 1; the launch is named after it
+}
+
+// dir is the part's run directory below that of the experiment. The directories of all
+// launches of a configuration lie next to each other, so that they are a side of a
+// comparison.
+func (part *Part) dir(below string) string {
+	return filepath.Join(below, "runs", part.Configuration.Name, part.Row.Name, strconv.Itoa(part.Block))
+}
+
+// plan is that of its run. The launches of a block ask the same at the same times,
+// whatever the configuration.
+func (p *Plan) partPlan(part *Part, below string) *plan.Plan {
+	one := part.Row.Plan
+	one.Spec = p.Spec(part.Configuration)
+	one.Launch = strconv.Itoa(part.Block)
+	one.Seed, one.SeedSet = run.LaunchSeed(p.Seed, part.Block), true
+	one.Out = part.dir(below)
+	one.Notes = append(append([]string(nil), one.Notes...), "configuration="+part.Configuration.Name, "row="+part.Row.Name)
+	return &one
+}
+
+// command is what measures the part's first load by itself.
+func command(one *plan.Plan, row *Row, p *Plan) []string {
+	out := []string{"pitot", "run", one.Spec}
+	for _, s := range merged(presetSettings(row.Name, p.Contract.Kind), p.Common, row.Settings) {
+		for _, v := range s.Values {
+			if v == "true" {
+				out = append(out, "--"+s.Name)
+				continue
+			}
+			out = append(out, "--"+s.Name, v)
+		}
+	}
+	if one.Rate > 0 && row.Name == p.Contract.Row {
+		out = append(out, "--rate", say.Exact(one.Rate), "--slo", one.SLO.String())
+	}
+	return append(out, "--launch", one.Launch, "--seed", strconv.FormatUint(one.Seed, 10))
+}
+
+// parts are those of one launch, in the order in which they are measured: that of the
+// rows, the same for all configurations. The contract's row is first: a configuration that
+// is given up has been judged.
+func (p *Plan) parts(c Configuration, block int) (list []Part) {
+	list = append(list, Part{c, p.Judged(), block})
+	for _, r := range p.Rows {
+		if r.Name != p.Contract.Row {
+			list = append(list, Part{c, r, block})
+		}
+	}
+	return list
+}

@@ -1,0 +1,88 @@
+package experiment
+
+import (
+	"encoding/json"
+
+	"pitot/internal/plan"
+)
+
+// The schema of a plan, for editors, is made of the tables that read it.
+
+func stringSchema(example string) map[string]any {
+	s := map[string]any{"type": "string"}
+	if example != "" {
+		s["examples"] = []string{example}
+	}
+	return s
+}
+
+// objectSchema is that of a part.
+func objectSchema(keys []key) map[string]any {
+	properties := map[string]any{}
+	for _, k := range keys {
+		s := map[string]any{}
+		for name, v := range k.schema {
+			s[name] = v
+		}
+		s["description"] = k.about
+		properties[k.name] = s
+	}
+	return map[string]any{"type": "object", "properties": properties, "additionalProperties": false}
+}
+
+// plainValue is the schema of what a setting takes: YAML has types of its own.
+func plainValue() map[string]any {
+	return map[string]any{"type": []string{"string", "number", "boolean"}}
+}
+
+func runProperties() map[string]any {
+	properties := map[string]any{}
+	for _, name := range runSettings() {
+		for _, s := range plan.Settings() {
+			if s.Name == name && s.For(plan.VerbRun) {
+				value := plainValue()
+				if s.Many() {
+					value = map[string]any{"anyOf": []any{plainValue(), map[string]any{"type": "array", "items": plainValue()}}}
+				}
+				value["description"] = s.Help
+				properties[name] = value
+			}
+		}
+	}
+	return properties
+}
+
+func runSchema() map[string]any {
+	return map[string]any{"type": []string{"object", "null"}, "properties": runProperties(), "additionalProperties": false}
+}
+
+func rowsSchema() map[string]any {
+	properties := runProperties()
+	for _, k := range rowKeys() {
+		properties[k.name] = k.schema
+	}
+	row := map[string]any{"type": []string{"object", "null"}, "properties": properties, "additionalProperties": false}
+	var names []string
+	for _, p := range presets() {
+		names = append(names, p.name)
+	}
+	return map[string]any{"anyOf": []any{
+		map[string]any{"type": "object", "patternProperties": map[string]any{word.String(): row}, "additionalProperties": false},
+		map[string]any{"type": "array", "items": map[string]any{"enum": names}},
+	}}
+}
+
+func knobsSchema() map[string]any {
+	values := map[string]any{"anyOf": []any{plainValue(), map[string]any{"type": "array", "items": plainValue(), "minItems": 1}}}
+	return map[string]any{"type": "object", "additionalProperties": values}
+}
+
+// JSONSchema is the schema of a plan.
+func JSONSchema() ([]byte, error) {
+	s := objectSchema(planKeys())
+	s["$schema"] = "https://json-schema.org/draft/2020-12/schema"
+	s["title"] = "a plan of pitot experiment"
+	s["required"] = []string{"contract", "target", "knobs"}
+	data, err := json.MarshalIndent(s, "", "  ")
+	return append(data, '\n'), err
+}

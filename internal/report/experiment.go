@@ -1,0 +1,374 @@
+package report
+
+import (
+	"fmt"
+	"io"
+	"strings"
+
+	"pitot/internal/experiment"
+	"pitot/internal/say"
+)
+
+// What an experiment came to, in words: the answer first, then what it rests on.
+
+// DecisionModel is what there is to show of an experiment.
+type DecisionModel struct {
+	Word     string   // of the answer: "accepted", "none", "undecided"
+	Claim    string   // the sentence to quote
+	Basis    []string // what it rests on
+	Sections []DecisionSection
+	Of       *experiment.Record
+}
+
+// DecisionSection is one part of the record.
+type DecisionSection struct {
+	ID, Title string
+	Table     Table
+	Brief     Table // for a terminal, in place of Table
+	Lines     []string
+	Commands  []string
+}
+
+// BuildDecision makes the model of a record.
+func BuildDecision(r *experiment.Record) DecisionModel {
+	m := DecisionModel{Word: r.Answer, Of: r}
+	m.Claim = decisionClaim(r)
+	m.Basis = decisionBasis(r)
+	for _, s := range []DecisionSection{configurationSection(r), hypothesisSection(r), effectSection(r), limiterSection(r), spreadSection(r), ladderSection(r), nextSection(r), repeatSection(r)} {
+		if len(s.Table.Rows)+len(s.Lines)+len(s.Commands) > 0 {
+			m.Sections = append(m.Sections, s)
+		}
+	}
+	return m
+}
+
+// usdText is an amount with its unit.
+func usdText(x float64) string { return "$" + say.Dollars(x) }
+
+func perS(x float64) string { return say.Quantity(x) + "/s" }
+
+// rangeText is an interval in words.
+func rangeText(v *[2]float64) string {
+	if v == nil {
+		return ""
+	}
+	return " (" + say.Quantity(v[0]) + " to " + say.Quantity(v[1]) + ")"
+}
+
+func standingOf(r *experiment.Record, name string) *experiment.Standing {
+	for i := range r.Standings {
+		if r.Standings[i].Name == name {
+			return &r.Standings[i]
+		}
+	}
+	return nil
+}
+
+// most is the configuration that carries most, nil where none was measured.
+func most(r *experiment.Record) (best *experiment.Standing) {
+	for i := range r.Standings {
+		if s := &r.Standings[i]; s.Carries != nil && (best == nil || *s.Carries > *best.Carries) {
+			best = s
+		}
+	}
+	return best
+}
+
+func contractLoad(r *experiment.Record) string {
+	text := perS(r.Contract.Capacity)
+	if c := r.Contract.ForCost; c != nil {
+		text = fmt.Sprintf("%s, for at most %s per million tokens,", perS(*c), usdText(*r.Contract.USDPerM))
+	}
+	return text
+}
+
+func decisionClaim(r *experiment.Record) string {
+	if s := standingOf(r, r.Accepted); s != nil && s.Carries != nil {
+		verb := "accept " + s.Name
+		if s.Name == experiment.Baseline {
+			verb = "keep the baseline"
+		}
+		return fmt.Sprintf("%s: it carries %s%s%s, %s wanted", verb, boundMark(s), perS(*s.Carries), rangeText(s.Interval), contractLoad(r))
+	}
+	best := most(r)
+	switch {
+	case best == nil:
+		return "undecided: no launch is complete"
+	case r.Answer == experiment.AnswerNone:
+		return fmt.Sprintf("no configuration meets the contract: %s carries most, %s%s%s of %s wanted", best.Name, boundMark(best), perS(*best.Carries), rangeText(best.Interval), contractLoad(r))
+	}
+	return fmt.Sprintf("undecided: %s carries most, %s%s%s, %s wanted", best.Name, boundMark(best), perS(*best.Carries), rangeText(best.Interval), contractLoad(r))
+}
+
+func boundMark(s *experiment.Standing) string {
+	if s.Bound == "" {
+		return ""
+	}
+	return s.Bound + " "
+}
+
+func decisionBasis(r *experiment.Record) (list []string) {
+	list = append(list, say.Plain(r.Contract.Limits)+" · "+say.Plain(r.Contract.Workload)+", row "+r.Contract.Row)
+	if s := standingOf(r, r.Accepted); s != nil {
+		var parts []string
+		if s.Sure != nil {
+			parts = append(parts, fmt.Sprintf("at least %s (%s, corrected for all looks and configurations)", perS(s.Sure[0]), say.Percent(r.Contract.Confidence)))
+		}
+		if s.Carries != nil {
+			parts = append(parts, fmt.Sprintf("%s above what is wanted", say.Percent(*s.Carries/r.Contract.Capacity-1)))
+		}
+		if s.USDPerM != nil {
+			text := usdText(*s.USDPerM) + " per million output tokens within the limits"
+			if limit := r.Contract.USDPerM; limit != nil {
+				text += ", " + usdText(*limit) + " allowed"
+			}
+			parts = append(parts, text)
+		}
+		list = append(list, strings.Join(parts, " · "))
+		switch {
+		case s.Change != nil:
+			list = append(list, fmt.Sprintf("%s against the baseline%s", say.Change(*s.Change, false), changeInterval(s.Change95, false)))
+		case len(r.Standings) > 1:
+			list = append(list, "no other configuration that meets the contract is established to carry more")
+		}
+		if r.More != nil {
+			list = append(list, fmt.Sprintf("another configuration carries at most %s more (%s)", say.Percent(*r.More), say.Percent(r.Contract.Confidence)))
+		}
+	}
+	return append(list, fmt.Sprintf("%s of each of %s · %s", say.Plural(r.Launches.Blocks, "launch"), say.Plural(len(r.Standings), "configuration"), say.Plain(r.Stopped)))
+}
+
+func changeInterval(v *[2]float64, share bool) string {
+	if v == nil {
+		return ""
+	}
+	return " (" + say.Signed(v[0], share) + " to " + say.Signed(v[1], share) + ")"
+}
+
+func configurationSection(r *experiment.Record) DecisionSection {
+	s := DecisionSection{ID: "configurations", Title: "Configurations"}
+	s.Table.Head = []string{"", "launches", "carries", "95 % interval", "against it", "95 % interval", "$ per M", "contract"}
+	s.Table.Head[3] = say.Percent(r.Contract.Confidence) + " interval"
+	s.Table.Head[5] = s.Table.Head[3]
+	s.Table.Head[4] = "change"
+	for i := range r.Standings {
+		c := &r.Standings[i]
+		row := []string{c.Name, say.Count(c.Launches), say.Optional(c.Carries), say.Unknown, say.Unknown, say.Unknown, say.Unknown, c.Contract}
+		if c.Carries != nil && c.Bound != "" {
+			row[2] = map[string]string{"at least": "≥ ", "at most": "≤ "}[c.Bound] + row[2]
+		}
+		if v := c.Interval; v != nil {
+			row[3] = say.Quantity(v[0]) + "…" + say.Quantity(v[1])
+		}
+		if c.Change != nil {
+			row[4] = say.Change(*c.Change, false)
+			row[5] = say.Signed(c.Change95[0], false) + "…" + say.Signed(c.Change95[1], false)
+		}
+		if c.USDPerM != nil {
+			row[6] = usdText(*c.USDPerM)
+		}
+		switch {
+		case c.Name == r.Accepted:
+			row[7] = "accepted"
+		case c.GivenUp > 0 && c.Contract == experiment.Undecided:
+			row[7] = "given up"
+		}
+		s.Table.Rows = append(s.Table.Rows, row)
+	}
+	s.Brief = s.Table.without(func(column int) bool { return column == 5 })
+	s.Lines = append(s.Lines, "carries: requests per second within the limits, geometric mean over launches; change: of that, against the baseline, by launches of the same block; intervals are of each line alone")
+	var reasons []string // each with those that it rejects
+	names := map[string][]string{}
+	for i := range r.Standings {
+		c := &r.Standings[i]
+		if c.Rejected == "" {
+			continue
+		}
+		why := c.Rejected
+		if c.GivenUp > 0 && c.GivenUp < r.Launches.Planned {
+			why += fmt.Sprintf("; given up after %s", say.Plural(c.GivenUp, "launch"))
+		}
+		if names[why] == nil {
+			reasons = append(reasons, why)
+		}
+		names[why] = append(names[why], c.Name)
+	}
+	for _, why := range reasons {
+		s.Lines = append(s.Lines, say.Plain(strings.Join(names[why], ", ")+": "+why))
+	}
+	return s
+}
+
+func hypothesisSection(r *experiment.Record) DecisionSection {
+	s := DecisionSection{ID: "hypotheses", Title: "Hypotheses"}
+	for _, h := range r.Hypotheses {
+		text := fmt.Sprintf("%s: %s", h.Outcome, say.Plain(h.Text))
+		if h.Launches > 0 {
+			text += fmt.Sprintf(": %s against %s", say.Quantity(h.Left), say.Quantity(h.Right))
+			if h.Ratio != nil {
+				text += ", " + say.Quantity(*h.Ratio) + " times" + rangeText(h.Interval)
+			} else if h.Interval != nil {
+				text += ", a difference of " + say.Signed(h.Interval[0], true) + " to " + say.Signed(h.Interval[1], true)
+			}
+		}
+		if h.Why != "" {
+			text += " (" + h.Why + ")"
+		}
+		s.Lines = append(s.Lines, text)
+	}
+	if len(s.Lines) > 0 {
+		s.Lines = append(s.Lines, fmt.Sprintf("each by itself, at %s, by launches", say.Percent(r.Contract.Confidence)))
+	}
+	return s
+}
+
+func effectSection(r *experiment.Record) DecisionSection {
+	s := DecisionSection{ID: "effects", Title: "What each knob does"}
+	head := []string{"", "row", "metric", "baseline", "with it", "change", say.Percent(r.Contract.Confidence) + " interval", ""}
+	s.Table.Head, s.Brief.Head = head, head
+	open, same := 0, 0
+	for _, e := range r.Effects {
+		write := say.Quantity
+		if e.OfShare {
+			write = say.Percent
+		}
+		ci := say.Unknown
+		if e.Interval != nil {
+			ci = say.Signed(e.Interval[0], e.OfShare) + "…" + say.Signed(e.Interval[1], e.OfShare)
+		}
+		row := []string{e.Configuration, e.Row, e.Metric, write(e.Baseline), write(e.Value), say.Change(e.Change, e.OfShare), ci, e.Verdict}
+		s.Table.Rows = append(s.Table.Rows, row)
+		switch e.Verdict {
+		case experiment.NotDiscerned:
+			open++
+		case experiment.Alike:
+			same++
+		default:
+			s.Brief.Rows = append(s.Brief.Rows, row)
+		}
+	}
+	if len(r.Effects) == 0 {
+		return DecisionSection{}
+	}
+	s.Lines = append(s.Lines, fmt.Sprintf("%s of %d effects established, corrected for their number and for the looks; %d not distinguishable, %d the same in every launch", say.Count(len(s.Brief.Rows)), len(r.Effects), open, same))
+	return s
+}
+
+func limiterSection(r *experiment.Record) DecisionSection {
+	s := DecisionSection{ID: "limits", Title: "What limits it"}
+	if l := r.Limiter; l != nil {
+		s.Lines = append(s.Lines, say.Plain(l.Configuration+": "+l.Sentence))
+		if l.Try != "" {
+			s.Lines = append(s.Lines, "try "+say.Plain(l.Try))
+		}
+		s.Lines = append(s.Lines, "in full: pitot explain "+say.ShellLine([]string{l.Run}))
+	}
+	return s
+}
+
+func spreadSection(r *experiment.Record) DecisionSection {
+	s := DecisionSection{ID: "launches", Title: "Launches and time"}
+	if r.Spread != nil {
+		s.Lines = append(s.Lines, fmt.Sprintf("launches of one configuration differ by %s in what they carry (coefficient of variation, within a block)", say.Percent(*r.Spread)))
+	}
+	kind := ""
+	if r.Spent.Virtual {
+		kind = " of virtual time"
+	}
+	text := fmt.Sprintf("%s in %s, %s%s", say.Plural(r.Spent.Requests, "request"), say.Plural(r.Spent.Runs, "run"), say.Seconds(r.Spent.Seconds), kind)
+	if r.Spent.USD > 0 {
+		text += ", " + usdText(r.Spent.USD) + " at the price of the GPUs"
+	}
+	s.Lines = append(s.Lines, text)
+	for _, v := range r.Void {
+		s.Lines = append(s.Lines, say.Plain(v))
+	}
+	return s
+}
+
+func ladderSection(r *experiment.Record) DecisionSection {
+	s := DecisionSection{ID: "curves", Title: "What was measured around the limits"}
+	s.Table.Head = []string{"", "load", "launches", "within", "requests", "violate", "the limit"}
+	for _, c := range r.Standings {
+		for _, l := range c.Ladder {
+			s.Table.Rows = append(s.Table.Rows, []string{c.Name, perS(l.Load), say.Count(l.Launches), say.Count(l.Within), say.Count(l.Requests), say.Percent(l.Violated), say.Plain(l.Limit)})
+		}
+	}
+	s.Brief = Table{Head: s.Table.Head}
+	return s
+}
+
+func nextSection(r *experiment.Record) DecisionSection {
+	s := DecisionSection{ID: "next", Title: "What next"}
+	for _, n := range r.Next {
+		s.Lines = append(s.Lines, say.Plain(n))
+	}
+	return s
+}
+
+func repeatSection(r *experiment.Record) DecisionSection {
+	return DecisionSection{ID: "again", Title: "To do it again", Commands: r.Repeat}
+}
+
+// answerColor is that of an answer.
+func answerColor(word string) string {
+	return bold + ";" + map[string]string{experiment.AnswerAccepted: green, experiment.AnswerNone: red, experiment.AnswerUndecided: yellow}[word]
+}
+
+// WriteTerminal writes it for a terminal: the whole is in the files.
+func (m DecisionModel) WriteTerminal(w io.Writer, s Style) error {
+	p := &printer{w: w}
+	p.line("")
+	p.write(s, answerColor(m.Word), "", m.Claim)
+	for _, b := range m.Basis {
+		p.write(s, "", "", b)
+	}
+	for _, part := range m.Sections {
+		table := part.Table
+		if len(part.Brief.Head) > 0 {
+			table = part.Brief
+		}
+		if len(part.Commands) > 0 || len(table.Rows)+len(part.Lines) == 0 {
+			continue // in the files
+		}
+		p.line("")
+		p.write(s, bold, "", part.Title)
+		if len(table.Rows) > 0 {
+			table.writeTerminal(p, s)
+		}
+		for _, l := range part.Lines {
+			p.hanging(s, "", "", "  ", l)
+		}
+	}
+	return p.err
+}
+
+// WriteMarkdown writes the record.
+func (m DecisionModel) WriteMarkdown(w io.Writer) error {
+	p := &printer{w: w}
+	p.line("# %s", inMarkdown(say.Sentence(m.Claim)))
+	p.line("")
+	for _, b := range m.Basis {
+		p.item(inMarkdown(b))
+	}
+	for _, part := range m.Sections {
+		p.line("")
+		p.line("## %s", part.Title)
+		p.line("")
+		if len(part.Table.Rows) > 0 {
+			part.Table.writeMarkdown(p)
+			p.line("")
+		}
+		for _, l := range part.Lines {
+			p.item(inMarkdown(l))
+		}
+		if len(part.Commands) > 0 {
+			p.line("```")
+			for _, c := range part.Commands {
+				p.line("%s", c)
+			}
+			p.line("```")
+		}
+	}
+	return p.err
+}

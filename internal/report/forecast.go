@@ -1,0 +1,89 @@
+package report
+
+import (
+	"fmt"
+	"io"
+	"math"
+	"strings"
+
+	"pitot/internal/experiment"
+	"pitot/internal/say"
+)
+
+// WriteForecast says what a plan takes.
+func WriteForecast(w io.Writer, f *experiment.Forecast, s Style) error {
+	p := &printer{w: w}
+	about := func(x float64) string { return say.Count(int64(math.Round(x))) }
+	kind := ""
+	if strings.HasPrefix(f.Plan.Target, "sim:") {
+		kind = " of virtual time"
+	}
+	head := fmt.Sprintf("%s: about %s%s", f.Plan.Name(), say.Seconds(f.Seconds), kind)
+	if f.USD > 0 {
+		head += ", " + usdText(f.USD)
+	}
+	p.write(s, bold, "", head, fmt.Sprintf("%s of %s", say.Plural(f.Launches, "launch"), say.Plural(f.Configurations, "configuration")), "about "+about(f.Requests)+" requests")
+	c := &f.Plan.Contract
+	p.write(s, "", "", "contract: "+c.Limits.String()+" at "+say.Exact(c.Capacity)+"/s, by row "+c.Row)
+	p.line("")
+	t := Table{Head: []string{"one launch", "load", "requests", "tokens in", "out", "time", "question"}}
+	var seconds, requests, in, out float64
+	for _, r := range f.Rows {
+		t.Rows = append(t.Rows, []string{r.Row.Name, r.Load, about(r.Requests), about(r.Input), about(r.Output), say.Seconds(r.Seconds), ""})
+		seconds, requests, in, out = seconds+r.Seconds, requests+r.Requests, in+r.Input, out+r.Output
+	}
+	t.Rows = append(t.Rows, []string{"all rows", "", about(requests), about(in), about(out), say.Seconds(seconds), ""})
+	t = t.without(func(column int) bool { return column == 6 })
+	t.writeTerminal(p, s)
+	for _, r := range f.Rows {
+		if r.Row.Question != "" {
+			p.hanging(s, "", "", "  ", r.Row.Name+": "+say.Plain(r.Row.Question))
+		}
+	}
+	p.line("")
+	p.write(s, "", "", "each launch is a start of the engine of its own, with one of:")
+	for _, c := range f.Plan.Configurations() {
+		p.line("  %s", c.Name)
+	}
+	p.line("")
+	if f.Done > 0 {
+		p.write(s, "", "", fmt.Sprintf("%s of %s runs are measured already", say.Count(f.Done), say.Count(f.Parts)))
+	}
+	for _, v := range f.Void {
+		p.write(s, yellow, "", "void, planned otherwise: "+say.Plain(v))
+	}
+	for _, o := range f.Over {
+		p.write(s, yellow, "", "over the budget: "+o)
+	}
+	if f.Plan.Stop.Early {
+		p.write(s, "", "", "less, where configurations are given up or the answer is clear after two launches")
+	}
+	return p.err
+}
+
+// WriteStatus says how far an experiment came, and what is known by now.
+func WriteStatus(w io.Writer, x experiment.Status, m DecisionModel, s Style) error {
+	p := &printer{w: w}
+	p.line("")
+	p.write(s, answerColor(m.Word), "", m.Claim)
+	p.write(s, "", "", fmt.Sprintf("%s complete, %s at most to go", say.Plural(x.Launches, "launch"), say.Count(x.Left)), say.Plain(m.Of.Stopped))
+	p.line("")
+	t := Table{Head: []string{"", "runs", "of", "carries", "contract"}}
+	for i, c := range x.Configurations {
+		st := &m.Of.Standings[i]
+		state := st.Contract
+		if c.GivenUp > 0 {
+			state = "given up after " + say.Plural(c.GivenUp, "launch")
+		}
+		t.Rows = append(t.Rows, []string{c.Name, say.Count(c.Parts), say.Count(c.Of), say.Optional(st.Carries), state})
+	}
+	t.writeTerminal(p, s)
+	for _, section := range m.Sections {
+		if section.ID == "next" {
+			for _, l := range section.Lines {
+				p.write(s, "", "", l)
+			}
+		}
+	}
+	return p.err
+}

@@ -1,0 +1,75 @@
+package page
+
+import (
+	"fmt"
+	"io"
+	"math"
+
+	"pitot/internal/experiment"
+	"pitot/internal/report"
+	"pitot/internal/say"
+)
+
+// decisionView is what the template of a decision gets.
+type decisionView struct {
+	report.DecisionModel
+	shell
+	Sentence string
+	Parts    []section
+	Commands []string
+}
+
+// WriteDecision writes the page of an experiment's record.
+func WriteDecision(w io.Writer, m report.DecisionModel) error {
+	v := &decisionView{DecisionModel: m, Sentence: say.Sentence(m.Claim)}
+	for _, part := range m.Sections {
+		if len(part.Commands) > 0 {
+			v.Commands = part.Commands
+			continue
+		}
+		s := section{ID: part.ID, Title: part.Title, Notes: part.Lines, Top: true}
+		if len(part.Table.Rows) > 0 {
+			s.Tables = []captioned{{part.Title, part.Table}}
+		}
+		if part.ID == "configurations" {
+			if c := carriedChart(m.Of); c != nil {
+				s.Charts = []*chart{c}
+			}
+		}
+		v.Parts = append(v.Parts, s)
+	}
+	var err error
+	if v.shell, err = newShell(m.Of.Experiment+" · "+m.Word, v.Parts); err != nil {
+		return err
+	}
+	return writePage(w, "decision.html", v)
+}
+
+// carriedChart draws what configurations carry against the baseline, nil where nothing is
+// known.
+func carriedChart(r *experiment.Record) *chart {
+	g := changeGroup{title: "What is carried, against the baseline", rowsAre: "Configuration", in: "ratio"}
+	for i := range r.Standings {
+		s := &r.Standings[i]
+		if s.Change == nil {
+			continue
+		}
+		percent := func(x float64) float64 { return roundTo(100*math.Max(math.Min(x, 1e7), -1), 6) }
+		lo, hi := percent(s.Change95[0]), percent(s.Change95[1])
+		out := row{Name: s.Name, At: percent(*s.Change), Lo: &lo, Hi: &hi, Band: &[2]float64{}, Look: "open", Text: say.Change(*s.Change, false), Word: s.Contract}
+		if s.PAdjusted != nil && *s.PAdjusted < 1-r.Contract.Confidence {
+			if out.Look = "good"; *s.Change < 0 {
+				out.Look = "bad"
+			}
+		}
+		out.Say = []string{fmt.Sprintf("carries %s/s", say.Optional(s.Carries)), "contract: " + s.Contract}
+		g.rows = append(g.rows, out)
+	}
+	if len(g.rows) == 0 {
+		return nil
+	}
+	k := g.chart()
+	k.ID, k.Group, k.Wide = "carried", "carried", true
+	k.Note = "A hollow dot: no change is established. Bars are intervals of each configuration alone."
+	return k
+}

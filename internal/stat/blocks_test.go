@@ -1,0 +1,81 @@
+package stat
+
+import (
+	"math"
+	"math/rand/v2"
+	"testing"
+)
+
+// A complete design gives the textbook's fit; values that are missing, or a drift of the
+// blocks, do not move a difference.
+func TestBlocks(t *testing.T) {
+	nan := math.NaN()
+	drift := []float64{0, 5, -3, 11}
+	values := [][]float64{{1, 2, 3, 4}, {3, 4, 5, 6}, {1.5, 2.5, nan, nan}}
+	for _, row := range values {
+		for b := range row {
+			row[b] += drift[b]
+		}
+	}
+	values[0][0] += .1 // the only error there is
+	fit, ok := Blocks(values)
+	if !ok || fit.DF != 10-(3+4-1) {
+		t.Fatalf("%+v", fit)
+	}
+	d, ok := fit.Difference(0, 1, .95)
+	if !ok || math.Abs(d.Estimate-(2-.025)) > 1e-9 || d.DF != fit.DF {
+		t.Errorf("%+v", d)
+	}
+	if _, ok := Blocks([][]float64{{1, 2, 3}}); ok {
+		t.Error("one treatment has no spread besides that of the blocks")
+	}
+	if _, ok := Blocks([][]float64{{1, nan}, {nan, 2}}); ok {
+		t.Error("no block has two treatments")
+	}
+}
+
+// Of treatments that are alike, in blocks that drift and of which some are bad, few
+// differences are called real; and the interval of a level holds.
+func TestBlocksHold(t *testing.T) {
+	r := rand.New(rand.NewPCG(1, 2))
+	const runs, treatments, blocks = 1500, 5, 3
+	differ, outside, beyond := 0, 0, 0
+	for range runs {
+		values := make([][]float64, treatments)
+		levels := make([]float64, blocks)
+		for b := range levels {
+			levels[b] = .06 * r.NormFloat64()
+		}
+		for k := range values {
+			for b := range blocks {
+				values[k] = append(values[k], levels[b]+.035*r.NormFloat64())
+			}
+		}
+		fit, ok := Blocks(values)
+		if !ok {
+			t.Fatal("no fit")
+		}
+		d, _ := fit.Difference(0, 1, .95)
+		if d.P < .05 {
+			differ++
+		}
+		if l, ok := fit.Level(0, .95); !ok || l.Lo > 0 || l.Hi < 0 {
+			outside++
+		}
+		for k := range values {
+			if l, ok := fit.Level(k, .95); ok && l.Estimate > fit.Bound(k, .05, treatments) {
+				beyond++
+				break
+			}
+		}
+	}
+	if share := float64(differ) / runs; share > .07 {
+		t.Errorf("%.3f of equal treatments differ", share)
+	}
+	if share := float64(outside) / runs; share > .07 {
+		t.Errorf("%.3f of levels lie outside of their interval", share)
+	}
+	if share := float64(beyond) / runs; share > .05 {
+		t.Errorf("some level is beyond its bound in %.3f", share)
+	}
+}

@@ -10,6 +10,7 @@ import (
 	"pgregory.net/rapid"
 
 	"pitot/internal/say"
+	"pitot/internal/stat"
 )
 
 func firstDues(t testing.TB, n int, name string, rate float64, seed uint64) []int64 {
@@ -96,6 +97,9 @@ func TestConstantDoesNotDrift(t *testing.T) {
 	}
 }
 
+// exponentialCDF is the share of values up to x of the exponential distribution with mean 1.
+func exponentialCDF(x float64) float64 { return 1 - math.Exp(-x) }
+
 // Gaps of a Poisson process: mean 1/rate, standard deviation the same, and
 // the exponential distribution (Kolmogorov-Smirnov).
 func TestPoissonDistribution(t *testing.T) {
@@ -114,11 +118,7 @@ func TestPoissonDistribution(t *testing.T) {
 		t.Errorf("gaps have mean %.4f and standard deviation %.4f, want 1 and 1", mean, sd)
 	}
 	slices.Sort(gaps)
-	worst := 0.0
-	for i, g := range gaps {
-		f := 1 - math.Exp(-g)
-		worst = max(worst, math.Abs(f-float64(i)/n), math.Abs(f-float64(i+1)/n))
-	}
+	worst := stat.DistanceFrom(gaps, exponentialCDF)
 	if limit := 1.63 / math.Sqrt(n); worst > limit { // 1 %
 		t.Errorf("distance to the exponential distribution %.5f, want below %.5f", worst, limit)
 	}

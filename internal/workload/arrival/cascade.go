@@ -8,6 +8,7 @@ import (
 	"strconv"
 
 	"pitot/internal/say"
+	"pitot/internal/stat"
 	"pitot/internal/workload/seed"
 )
 
@@ -239,11 +240,11 @@ func (c *Cascade) correct(at []float64, least int) {
 		}
 		return out
 	}
-	best, near := Correction{}, distance(want, from)
+	best, near := Correction{}, stat.Distance(want, from)
 	for range corrections {
 		c.Gaps = Correction{short(from), short(to)}
 		got := quantiles(made(correctionSeed))
-		if d := distance(want, got); d < near {
+		if d := stat.Distance(want, got); d < near {
 			best, near = c.Gaps, d
 		}
 		for i := range to {
@@ -257,22 +258,6 @@ func (c *Cascade) correct(at []float64, least int) {
 }
 
 const correctionSeed = 0x6a09e667f3bcc908 // of no run
-
-// distance is Kolmogorov and Smirnov's of two lists of as many quantiles.
-func distance(a, b []float64) (most float64) {
-	i, k := 0, 0
-	for i < len(a) && k < len(b) {
-		x := min(a[i], b[k])
-		for i < len(a) && a[i] <= x {
-			i++
-		}
-		for k < len(b) && b[k] <= x {
-			k++
-		}
-		most = max(most, math.Abs(float64(i-k))/float64(len(a)))
-	}
-	return most
-}
 
 // apply corrects gaps that come to whole, and still do then: what is left over goes to the
 // longest of them, or to all where that is too short.

@@ -6,10 +6,12 @@ import (
 	"testing"
 
 	"pgregory.net/rapid"
+
+	"pitot/internal/stat"
 )
 
 // gapsApart is Kolmogorov and Smirnov's distance of the gaps of two lists of times.
-func gapsApart(a, b []int64) (most float64) {
+func gapsApart(a, b []int64) float64 {
 	gaps := func(due []int64) (out []float64) {
 		for i := 1; i < len(due); i++ {
 			out = append(out, float64(due[i]-due[i-1]))
@@ -17,18 +19,7 @@ func gapsApart(a, b []int64) (most float64) {
 		slices.Sort(out)
 		return out
 	}
-	x, y := gaps(a), gaps(b)
-	for i, k := 0, 0; i < len(x) && k < len(y); {
-		v := min(x[i], y[k])
-		for i < len(x) && x[i] <= v {
-			i++
-		}
-		for k < len(y) && y[k] <= v {
-			k++
-		}
-		most = max(most, math.Abs(float64(i)/float64(len(x))-float64(k)/float64(len(y))))
-	}
-	return most
+	return stat.Distance(gaps(a), gaps(b))
 }
 
 func drawTimes(t testing.TB, l *Law, rate float64, seed uint64, n int) []int64 {

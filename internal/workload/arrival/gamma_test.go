@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"pitot/internal/say"
+	"pitot/internal/stat"
 )
 
 // Gaps have mean 1/rate and coefficient of variation 1/√shape, and of shape 1
@@ -32,11 +33,7 @@ func TestGammaDistribution(t *testing.T) {
 			continue
 		}
 		slices.Sort(gaps)
-		worst := 0.0
-		for i, g := range gaps {
-			f := 1 - math.Exp(-g)
-			worst = max(worst, math.Abs(f-float64(i)/n), math.Abs(f-float64(i+1)/n))
-		}
+		worst := stat.DistanceFrom(gaps, exponentialCDF)
 		if limit := 1.63 / math.Sqrt(n); worst > limit { // 1 %
 			t.Errorf("distance to the exponential distribution %.5f, want below %.5f", worst, limit)
 		}

@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"pitot/internal/say"
+	"pitot/internal/stat"
 )
 
 // testFiles stands for files.
@@ -88,12 +89,8 @@ func TestStationaryLawsAreTheirOwn(t *testing.T) {
 			waits = append(waits, float64(due[i]-at)/1e9)
 		}
 		slices.Sort(waits)
-		worst, n := 0.0, float64(len(waits))
-		for i, x := range waits {
-			f := 1 - l.law.none(rate, x)
-			worst = max(worst, math.Abs(f-float64(i)/n), math.Abs(f-float64(i+1)/n))
-		}
-		if limit := 1.95 / math.Sqrt(n); worst > limit { // 0.1 %
+		worst := stat.DistanceFrom(waits, func(x float64) float64 { return 1 - l.law.none(rate, x) })
+		if limit := 1.95 / math.Sqrt(float64(len(waits))); worst > limit { // 0.1 %
 			t.Errorf("%s: distance of waits %.5f, want below %.5f", text, worst, limit)
 		}
 	}

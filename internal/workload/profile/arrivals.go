@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"pitot/internal/say"
+	"pitot/internal/stat"
 	"pitot/internal/workload/arrival"
 	"pitot/internal/workload/seed"
 )
@@ -279,16 +280,5 @@ func GapDistance(a, b []int64) float64 {
 	if len(x) == 0 || len(y) == 0 {
 		return 1
 	}
-	most, i, k := 0.0, 0, 0
-	for i < len(x) && k < len(y) {
-		v := min(x[i], y[k])
-		for i < len(x) && x[i] <= v {
-			i++
-		}
-		for k < len(y) && y[k] <= v {
-			k++
-		}
-		most = max(most, math.Abs(float64(i)/float64(len(x))-float64(k)/float64(len(y))))
-	}
-	return most
+	return stat.Distance(x, y)
 }

@@ -8,6 +8,8 @@ import (
 	"pitot/internal/workload"
 	"pitot/internal/workload/arrival"
 	"pitot/internal/workload/token"
+
+	"pitot/internal/stat"
 )
 
 // Seen is what is known of the requests of a workload.
@@ -249,8 +251,8 @@ func Diff(a, b *Seen) (rows []Row) {
 			return
 		}
 		r := Row{Name: name, A: float64(x[len(x)/2]), B: float64(y[len(y)/2])}
-		r.Distance = apart(x, y)
-		r.P = chance(r.Distance, len(x), len(y))
+		r.Distance = stat.Distance(x, y)
+		r.P = stat.DistanceP(r.Distance, len(x), len(y))
 		r.Differ = r.Distance > farLengths && r.P < rare
 		rows = append(rows, r)
 	}
@@ -279,7 +281,7 @@ func Diff(a, b *Seen) (rows []Row) {
 			}
 			ratio("requests/s", x.Rate, y.Rate, max(farRatio, math.Exp(3*math.Sqrt(scatter(x, len(a.At))+scatter(y, len(b.At))))))
 			d := GapDistance(a.At, b.At)
-			r := Row{Name: "gaps, ms", A: median(a.At), B: median(b.At), Distance: d, P: chance(d, len(a.At)-1, len(b.At)-1)}
+			r := Row{Name: "gaps, ms", A: median(a.At), B: median(b.At), Distance: d, P: stat.DistanceP(d, len(a.At)-1, len(b.At)-1)}
 			r.Differ = d > farLengths && r.P < rare
 			rows = append(rows, r)
 			ratio("CV of the gaps", x.CV, y.CV, max(farRatio, math.Exp(3*math.Sqrt(1/float64(len(a.At))+1/float64(len(b.At))))))
@@ -337,41 +339,4 @@ func median(due []int64) float64 {
 	}
 	slices.Sort(gaps)
 	return float64(gaps[len(gaps)/2]) / 1e6
-}
-
-// apart is Kolmogorov and Smirnov's distance of two sorted lists.
-func apart(x, y []int32) (most float64) {
-	for i, k := 0, 0; i < len(x) && k < len(y); {
-		v := min(x[i], y[k])
-		for i < len(x) && x[i] <= v {
-			i++
-		}
-		for k < len(y) && y[k] <= v {
-			k++
-		}
-		most = max(most, math.Abs(float64(i)/float64(len(x))-float64(k)/float64(len(y))))
-	}
-	return most
-}
-
-// chance is the probability of such a distance where both come of one distribution and their
-// values are independent: Kolmogorov's limit, with Stephens' correction (Stephens, Use of the
-// Kolmogorov-Smirnov, Cramér-von Mises and related statistics, JRSS B 32, 1970).
-func chance(d float64, n, m int) float64 {
-	e := math.Sqrt(float64(n) * float64(m) / float64(n+m))
-	x := (e + 0.12 + 0.11/e) * d
-	if x < 0.2 {
-		return 1
-	}
-	sum := 0.0
-	for k := 1.0; k < 101; k++ {
-		term := math.Exp(-2 * k * k * x * x)
-		if int(k)%2 == 0 {
-			term = -term
-		}
-		if sum += 2 * term; math.Abs(term) < 1e-12 {
-			break
-		}
-	}
-	return min(max(sum, 0), 1)
 }

@@ -276,7 +276,7 @@ func confidence(c *Case, open []candidate) Confidence {
 		return Likely // a share of the work is no share of the time: batches have room
 	case x.measured && x.gain > 0.3 && x.gain > 2*second:
 		return Sure
-	case c.Twin != nil && !stall && !x.measured && x.among >= 0.99 && c.Twin.Off < 0.1 && x.gain > 0.1 && x.gain > 1.25*second && c.Facts.has(Running):
+	case c.Twin != nil && !stall && !x.measured && x.among >= 0.99 && c.Twin.Off < 0.12 && x.gain > 0.1 && x.gain > 1.1*second && c.Facts.has(Running):
 		return Sure
 	case x.measured && x.gain > second, c.Twin != nil && x.among >= 0.75:
 		return Likely

@@ -71,18 +71,32 @@ func stripped(run *result.Run) result.Run {
 		out.Capacity = &c
 	}
 	for _, p := range points(run) {
-		p.InFlight, p.Growth, p.Until, p.Classes, p.Checks, p.StabilityWhy = nil, nil, nil, nil, []result.Check{}, ""
+		p.InFlight, p.Growth, p.Until, p.Checks, p.StabilityWhy = nil, nil, nil, []result.Check{}, ""
 		p.Requests.ErrorExamples = nil
-		kept := result.Metrics{Undefined: p.Metrics.Undefined}
-		for _, d := range p.Metrics.List {
-			if !d.Client {
-				kept.List = append(kept.List, result.Distribution{Metric: d.Metric, Summary: bare(d.Summary)})
-			}
+		p.Metrics = servers(p.Metrics)
+		classes := map[string]result.Class{}
+		for name, c := range p.Classes {
+			c.Requests.ErrorExamples = nil
+			c.Metrics = servers(c.Metrics)
+			classes[name] = c
 		}
-		p.Metrics = kept
+		if p.Classes = nil; len(classes) > 0 {
+			p.Classes = classes
+		}
 		out.Points = append(out.Points, p)
 	}
 	return out
+}
+
+// servers are the metrics that are the server's.
+func servers(m result.Metrics) result.Metrics {
+	kept := result.Metrics{Undefined: m.Undefined}
+	for _, d := range m.List {
+		if !d.Client {
+			kept.List = append(kept.List, result.Distribution{Metric: d.Metric, Summary: bare(d.Summary)})
+		}
+	}
+	return kept
 }
 
 // bare is a summary without what a comparison does not look at.

@@ -90,7 +90,8 @@ type Left struct {
 
 // Row is one metric on two sides.
 type Row struct {
-	Metric      string     `json:"metric"`                // "p99 ttft", "output tok/s"; against another tool "p99 service ttft", "p99 tpot_n1"
+	Metric      string     `json:"metric"`                // "p99 ttft", "output tok/s"; of a class of requests "chat: p99 ttft"; against another tool "p99 service ttft", "p99 tpot_n1"
+	Class       string     `json:"class,omitempty"`       // of requests, whose metric it is
 	Unit        string     `json:"unit"`                  // of A and B: "ms", "/s" or "share"
 	ChangeIn    string     `json:"change_in"`             // "ratio": Change is B/A − 1; "share": it is B − A
 	Instruments *[2]string `json:"instruments,omitempty"` // that measured A and B; only where one is not Pitot: then there is no verdict
@@ -295,9 +296,17 @@ func comparePoints(a, b *measured, key string, o Options, tokens string) Pair {
 		return p
 	}
 	p.Within = p.Launches[0] == 1 || p.Launches[1] == 1
-	for _, m := range metricsOf(x, y, o) {
+	for _, m := range slices.Concat(metricsOf(x, y, o), classFigures(x, y)) {
 		if m.name == capacity {
 			continue
+		}
+		if m.class != "" && m.of == nil { // what it attained
+			if specs := limitsOfClass(m.class, x, y); len(specs) > 1 {
+				p.Left = append(p.Left, Left{Metric: m.name, Why: "the SLOs differ"})
+				continue
+			} else if specs[0] == "" {
+				continue
+			}
 		}
 		if m.token && tokens != "" {
 			p.Left = append(p.Left, Left{Metric: m.name, Why: tokens})

@@ -127,7 +127,7 @@ func untested(m figure, a, b sample, within float64) (r Row, why string) {
 	mx, _ := stat.Moments(s.transform(a.values))
 	my, _ := stat.Moments(s.transform(b.values))
 	r = Row{
-		Metric: m.name, Unit: m.unit, ChangeIn: s.in, A: s.mean(mx), B: s.mean(my), Change: s.change(my - mx),
+		Metric: m.name, Class: m.class, Unit: m.unit, ChangeIn: s.in, A: s.mean(mx), B: s.mean(my), Change: s.change(my - mx),
 		Margin: [2]float64{s.change(-s.margin), s.change(s.margin)},
 		Few:    a.few || b.few, Verdict: Undistinguished,
 		metric: m, scale: s, launches: [2]int{len(a.values), len(b.values)},

@@ -19,6 +19,7 @@ type figure struct {
 	token bool   // counted in tokens, which are not the same of two tokenizers
 	of    *metric.Metric
 	value func(*result.Point) value
+	class string // of whose requests it is, "" for all
 }
 
 // value is a figure of one point.

@@ -1,0 +1,77 @@
+package compare
+
+import (
+	"maps"
+	"slices"
+
+	"pitot/internal/data/result"
+)
+
+// classFigures are the figures of each class of requests that every point of both sides has:
+// what a comparison has of all requests, as far as a class has it. They are among all
+// that is corrected for its number.
+func classFigures(x, y *loadOfSide) (out []figure) {
+	all := compared(catalogueOf(x, y), x.load)
+	for _, name := range classesOf(x, y) {
+		for _, f := range all {
+			if f.of.Distribution() && f.of.Instead == "" || f.name == failures {
+				out = append(out, f.ofClass(name))
+			}
+		}
+		out = append(out, figure{name: name + ": " + attained, class: name, more: true, share: true, of: nil, value: func(p *result.Point) value {
+			c := p.Classes[name]
+			if c.SLO == nil || c.SLO.Attained == nil {
+				return value{why: result.NoSLO}
+			}
+			return value{x: *c.SLO.Attained, of: int64(c.Requests.Due)}
+		}})
+	}
+	return out
+}
+
+// ofClass is the figure of a class's requests alone.
+func (f figure) ofClass(name string) figure {
+	whole := f.value
+	f.name, f.class = name+": "+f.name, name
+	f.value = func(p *result.Point) value {
+		c := p.Classes[name]
+		return whole(&result.Point{Requests: c.Requests, Metrics: c.Metrics})
+	}
+	return f
+}
+
+// classesOf are the classes that every point of both sides has, in order.
+func classesOf(all ...*loadOfSide) (names []string) {
+	first := true
+	for _, x := range all {
+		for _, l := range x.launches {
+			for _, p := range l.points {
+				if first {
+					names, first = slices.Sorted(maps.Keys(p.Classes)), false
+					continue
+				}
+				names = slices.DeleteFunc(names, func(name string) bool { _, ok := p.Classes[name]; return !ok })
+			}
+		}
+	}
+	return names
+}
+
+// limitsOfClass are the limits of a class that points were held against, each once; "" for
+// none.
+func limitsOfClass(name string, all ...*loadOfSide) (specs []string) {
+	for _, x := range all {
+		for _, l := range x.launches {
+			for _, p := range l.points {
+				spec := ""
+				if s := p.Classes[name].SLO; s != nil {
+					spec = s.Spec
+				}
+				if !slices.Contains(specs, spec) {
+					specs = append(specs, spec)
+				}
+			}
+		}
+	}
+	return specs
+}

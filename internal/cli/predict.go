@@ -49,8 +49,12 @@ func predictVerb(ctx context.Context, e *Env) (int, error) {
 	if !good.GPUPrice.None() {
 		d.USDPerHour = good.GPUPrice.Hourly(nil)
 	}
-	if preset, _ := workload.PresetNamed(ask.Workload); preset.Prefix > 0 {
-		return Usage, say.Errorf("%s has a prefix, and predict reckons without one", preset.Name).WithHint("run it on the twin: pitot sweep sim:" + spec + " --workload " + preset.Name)
+	if preset, _ := workload.PresetNamed(ask.Workload); preset.Prefix > 0 || preset.Turns != "" {
+		has := "a prefix, and predict reckons without one"
+		if preset.Turns != "" {
+			has = "conversations, and predict reckons with single requests"
+		}
+		return Usage, say.Errorf("%s has %s", preset.Name, has).WithHint("run it on the twin: pitot sweep sim:" + spec + " --workload " + preset.Name)
 	}
 	x, err := predict.Predict(d, ask.Input, ask.Output)
 	if err != nil {

@@ -330,6 +330,9 @@ func parseClass(path string, n *yaml.Node) (c MixClass, err error) {
 	case isMix(c.Ask.Workload):
 		return c, inClass(say.Errorf("%s is a mix itself", c.Ask.Workload).WithHint("put its classes here"))
 	}
+	if p, ok := workload.PresetNamed(findPart[Ask](d.parts).Workload); ok && p.Turns != "" {
+		return c, inClass(say.Errorf("%s is of conversations, which classes have not", p.Name).WithHint("run it by itself: --workload " + p.Name))
+	}
 	if err := d.takePreset(); err != nil {
 		return c, inClass(err)
 	}

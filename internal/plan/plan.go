@@ -473,6 +473,12 @@ func (a *Ask) RecordedMeans() (input, output float64, ok bool) {
 	return rows.Means()
 }
 
+// samePause says that a pause is the one that is written so.
+func samePause(p workload.Pause, written string) bool {
+	q, err := workload.ParsePause(written)
+	return err == nil && p == q
+}
+
 // Preset is the name of the preset that was asked for, "" for none.
 func (a *Ask) Preset() string {
 	p, _ := workload.PresetNamed(a.Workload)
@@ -484,6 +490,9 @@ func (a *Ask) Preset() string {
 func (a *Ask) WholePreset() string {
 	p, ok := workload.PresetNamed(a.Workload)
 	if !ok || a.Input.String() != p.Input || a.Output.String() != p.Output || a.Prefix != p.Prefix || a.Tree != nil || p.Prefix > 0 && a.PrefixShare != p.PrefixShare || a.Correlation != p.Correlation {
+		return ""
+	}
+	if turns, _ := workload.ParseLengths(p.Turns); a.Conversing() && (a.Turns != turns || a.TurnInput.String() != p.TurnInput || a.System != p.System || !samePause(a.Think, p.Think)) || !a.Conversing() && p.Turns != "" {
 		return ""
 	}
 	return p.Name

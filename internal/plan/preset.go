@@ -19,6 +19,9 @@ func presetValues(p workload.Preset) map[string]string {
 	if p.Correlation != 0 {
 		values["correlation"] = say.Exact(p.Correlation)
 	}
+	if p.Turns != "" {
+		values["turns"], values["turn-input"], values["think"], values["system"] = p.Turns, p.TurnInput, p.Think, strconv.Itoa(p.System)
+	}
 	return values
 }
 
@@ -51,5 +54,6 @@ func (p *Plan) unlikePreset(s *Setting, parts []any) bool {
 		return false
 	}
 	v, has := presetValues(preset)[s.Name]
-	return has && s.usual(v) != s.written(parts)[0]
+	written := s.written(parts)
+	return has && len(written) > 0 && s.usual(v) != written[0]
 }

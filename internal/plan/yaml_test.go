@@ -112,6 +112,12 @@ func drawn(t *rapid.T) Plan {
 			if preset.Prefix > 0 {
 				p.Prefix, p.PrefixShare = preset.Prefix, preset.PrefixShare
 			}
+			if preset.Turns != "" {
+				p.Turns, _ = workload.ParseLengths(preset.Turns)
+				p.TurnInput, _ = workload.ParseLengths(preset.TurnInput)
+				p.Think, _ = workload.ParsePause(preset.Think)
+				p.System = preset.System
+			}
 		})
 		maybe("input", lengths(&p.Input))
 		maybe("prefix", func(n string) {

@@ -23,14 +23,14 @@ func Presets(w io.Writer, s Style) error {
 	for _, preset := range workload.Presets() {
 		in, out := presetLengths(preset)
 		shared := ""
-		if preset.PrefixShare > 0 {
-			shared = say.Count(preset.Prefix)
+		if n := preset.System + preset.Prefix; preset.PrefixShare > 0 || preset.System > 0 {
+			shared = say.Count(n)
 		}
-		p.line(row, preset.Name, say.Count(preset.Prefix+in.Quantile(.5)), say.Count(preset.Prefix+in.Quantile(.99)),
+		p.line(row, preset.Name, say.Count(preset.System+preset.Prefix+in.Quantile(.5)), say.Count(preset.System+preset.Prefix+in.Quantile(.99)),
 			say.Count(out.Quantile(.5)), say.Count(out.Quantile(.99)), shared, preset.Stresses, preset.From)
 	}
 	p.line("")
-	p.write(s, dim, "", "in, out: tokens of a prompt and of an answer; shared: tokens that all prompts begin with", "arrivals: poisson, unless --arrival says otherwise")
+	p.write(s, dim, "", "in, out: tokens of a prompt and of an answer; shared: tokens that all prompts begin with", "of agents: their first prompt, and each further one repeats what was said", "arrivals: poisson, unless --arrival says otherwise")
 	p.line("")
 	p.line("pitot workload show NAME    its lengths, and where the numbers come from")
 	p.line("pitot run TARGET --rate 4 --workload NAME")
@@ -39,12 +39,24 @@ func Presets(w io.Writer, s Style) error {
 
 // presetLengths are those of a preset, which a test reads.
 func presetLengths(p workload.Preset) (in, out workload.Lengths) {
-	in, errIn := workload.ParseLengths(p.Input)
-	out, errOut := workload.ParseLengths(p.Output)
-	if errIn != nil || errOut != nil {
-		panic(fmt.Sprintf("report: preset %s: %v, %v", p.Name, errIn, errOut))
+	return lengthsOf(p, p.Input), lengthsOf(p, p.Output)
+}
+
+func lengthsOf(p workload.Preset, written string) workload.Lengths {
+	l, err := workload.ParseLengths(written)
+	if err != nil {
+		panic(fmt.Sprintf("report: preset %s: %v", p.Name, err))
 	}
-	return in, out
+	return l
+}
+
+// thinks is the pause of a preset's conversations.
+func thinks(p workload.Preset) workload.Pause {
+	x, err := workload.ParsePause(p.Think)
+	if err != nil {
+		panic(fmt.Sprintf("report: preset %s: %v", p.Name, err))
+	}
+	return x
 }
 
 // Preset draws one of them.
@@ -74,9 +86,20 @@ func Preset(w io.Writer, preset workload.Preset, s Style) error {
 		p.write(s, "", "", fmt.Sprintf("in the data %s requests/s came, their counts in 1, 10 and 60 s with dispersion %s, %s and %s: --arrival '%s' is near that at this rate",
 			say.Decimal(a.Rate, 2), say.Decimal(a.Dispersion[0], 2), say.Decimal(a.Dispersion[1], 1), say.Decimal(a.Dispersion[2], 1), a.Law))
 	}
+	if preset.Turns != "" {
+		p.write(s, "", "", fmt.Sprintf("conversations: each request repeats what was said, behind %s tokens of a system prompt that all share; %s pass before the next on average", say.Count(preset.System), say.Span(thinks(preset).Mean())))
+	}
 	p.line("")
 	p.line("prompt tokens")
 	histogram(p, s, in)
+	if preset.Turns != "" {
+		p.line("")
+		p.line("tokens that each further request adds")
+		histogram(p, s, lengthsOf(preset, preset.TurnInput))
+		p.line("")
+		p.line("requests")
+		histogram(p, s, lengthsOf(preset, preset.Turns))
+	}
 	p.line("")
 	p.line("answer tokens")
 	histogram(p, s, out)
@@ -89,6 +112,11 @@ func Preset(w io.Writer, preset workload.Preset, s Style) error {
 	}
 	if preset.Correlation != 0 {
 		p.line("  --correlation %s", say.Exact(preset.Correlation))
+	}
+	if preset.Turns != "" {
+		p.line("  --turns '%s'", preset.Turns)
+		p.line("  --turn-input '%s'", preset.TurnInput)
+		p.line("  --think '%s' --system %d", preset.Think, preset.System)
 	}
 	return p.err
 }

@@ -10,6 +10,11 @@ type Preset struct {
 	Correlation   float64 // Spearman's, of the two
 	Prefix        int     // tokens in front of every prompt
 	PrefixShare   float64 // of the requests, that have the same in front
+	// Of conversations, whose first request Input and Output are about; "" where requests
+	// stand alone: requests, tokens that each further one adds, and the pause before it, as
+	// settings are written; and tokens of the system prompt that all share.
+	Turns, TurnInput, Think string
+	System                  int
 	// SLO is the objective that it is judged by where none is given, a preset's name as
 	// --slo takes it; "" for none.
 	SLO string
@@ -34,6 +39,8 @@ const (
 	mooncake  = "Mooncake trace of FAST 2025 (Apache-2.0; Qin et al.), "
 	serveGen  = "ServeGen (Apache-2.0; Xiang et al., arXiv 2505.09999), "
 	mlperf    = "limits: MLPerf Inference rules, datacenter, server (mlcommons/inference_policies at ac93e89); lengths: "
+	weka      = "Weka's sessions of coding agents (Apache-2.0; callanjfox/kv-cache-tester), 60 of 739, "
+	agentPerf = "the shape that Artificial Analysis tells of AA-AgentPerf (prompts of 5k to 131k tokens, 27k on average; answers of 150 tokens, 2k at p95; tools take 1 s): the laws of it are "
 	inference = "the fixed shapes of InferenceMAX v1"
 	matrix    = "chosen here, to tell one cost from another: compare with "
 	ours      = "chosen here; no public data of it is known"
@@ -79,6 +86,16 @@ func Presets() []Preset {
 			Input:  "quantiles(0:1,1:60,5:64,10:74,25:262,50:601,75:1073,90:2371,95:2404,99:5452,99.9:12730,100:12730)",
 			Output: "quantiles(0:1,1:1,5:1,10:1,25:8,50:53,75:208,90:461,95:539,99:872,99.9:1595,100:1595)",
 			From:   "ServeGen", Source: serveGen + "m-large: clients weighted by their rates, up to the 99.9th percentile"},
+		{Name: "agentic-coding", About: "coding agents: many steps, each behind all that was said", Stresses: "the prefix cache; KV cache",
+			Input:  "quantiles(0:477,5:487,10:502,25:1685,50:3539,75:4555,90:6318,95:10739,99:23089,100:23089)",
+			Output: "quantiles(0:36,5:86,10:99,25:132,50:182,75:314,90:629,95:1017,99:3560,100:6531)",
+			Turns:  "quantiles(0:1,5:1,10:3,25:6,50:15,75:34,90:38,95:50,99:71,100:71)", System: 14526,
+			TurnInput: "quantiles(0:1,5:1,10:1,25:31,50:257,75:1143,90:3389,95:7410,99:16230,100:29058)", Think: "lognormal(16s,19s)",
+			From: "Weka", Source: weka + "32 that begin below 40k tokens: 670 requests as far as prompt and answer stay within 64k; tools and system prompt are one text of their mean length; pauses over 60 s are cut to it, and are of a lognormal law with their mean and standard deviation"},
+		{Name: "agents", About: "agents that call tools, up to 60 steps", Stresses: "the prefix cache; decoding",
+			Input: "lognormal(1000,500)", Output: "quantiles(0:20,50:150,95:2000,100:8000)",
+			Turns: "uniform(10,60)", System: 4096, TurnInput: "lognormal(550,800)", Think: "lognormal(1.65s,2.16s)",
+			From: "AA-AgentPerf", Source: agentPerf + ours},
 		{Name: "classification", About: "one token of answer", Input: "lognormal(500,400)", Output: "1",
 			Stresses: "prompts alone: TTFT is E2E", From: "Pitot", Source: ours},
 		{Name: "translation", About: "texts, and as long again in another language", Input: "lognormal(400,350)", Output: "lognormal(420,370)", Correlation: .95,

@@ -27,6 +27,16 @@ func TestPresets(t *testing.T) {
 			t.Errorf("preset %+v", p)
 		}
 		seen[p.Name] = true
+		if p.Turns != "" { // prompts stay below what servers of 131,072 tokens take
+			think, err := ParsePause(p.Think)
+			turns, later := lengths(t, p.Turns), lengths(t, p.TurnInput)
+			if err != nil || think.String() != p.Think || later.String() != p.TurnInput {
+				t.Errorf("preset %+v: %v", p, err)
+			}
+			if most := float64(p.System) + in.Mean() + float64(turns.Quantile(.9))*(later.Mean()+out.Mean()); most > 131_072 {
+				t.Errorf("%s: nine of ten have up to %.0f tokens", p.Name, most)
+			}
+		}
 		want, known := means[p.Name]
 		if !known {
 			continue

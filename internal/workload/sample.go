@@ -17,6 +17,9 @@ const sampled = 20_000
 // prompts, without asking them. Lengths of prompts in a file are counted by count.
 func Look(name string, count func(text []byte) int) (*Trace, error) {
 	if p, ok := PresetNamed(name); ok {
+		if p.Turns != "" {
+			return nil, say.Errorf("%s is of conversations, which are asked and not counted here", name).WithHint("pitot workload show " + name + " draws their lengths")
+		}
 		return lookPreset(p)
 	}
 	kind, err := Identify(name)

@@ -56,7 +56,7 @@ func decided(t *testing.T, r *Record) string {
 	return string(data)
 }
 
-// An experiment that is stopped under way, and one that is killed, go on to the record of
+// An experiment that is stopped under way, or whose budget is spent, and one that is killed, go on to the record of
 // one that was not; what is there is not measured again, what is planned otherwise is put
 // away.
 func TestGoesOn(t *testing.T) {
@@ -87,6 +87,11 @@ func TestGoesOn(t *testing.T) {
 
 	// Stopped while a part is measured, again and again.
 	stopped := filepath.Join(dir, "stopped")
+	v = &lines{}
+	r = measured(t, t.Context(), small+"budget: {time: 1s}\n", stopped, v)
+	if v.parts != 2 || r.Answer != AnswerUndecided || !strings.Contains(r.Stopped, endBudget) {
+		t.Errorf("a budget for one launch: %d parts, %s, %s", v.parts, r.Answer, r.Stopped)
+	}
 	for n := range 3 {
 		ctx, cancel := context.WithCancel(t.Context())
 		v := &lines{begin: func(part int) {

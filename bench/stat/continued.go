@@ -20,7 +20,7 @@ func continued() table {
 			"Width: median of the interval's half-width. At least: the share that has the bound, and of all those whose bound holds or that have none, of the truth. Half: whether constants were chosen on it.",
 		header: []string{"spread", "half", "searches", "interval", "holds", "worst", "width", "at least", "holds"},
 		rows: func(reps int, seed uint64) (rows [][]string) {
-			for _, spread := range []float64{0, 0.035, 0.05} {
+			for _, spread := range []float64{0, 0.035} {
 				var halves [2][]continuedCount // of each half's systems, by number of searches
 				for i, s := range bounded() {
 					if s.capacity == 0 {

@@ -28,8 +28,8 @@ func Slope() stat.Prior { return stat.Prior{Mean: 25, SD: 25} }
 // one load is above 2ε and one below ε.
 func (f *search) centre() bool {
 	f.centred = math.Sqrt(f.lo * f.hi)
-	if at, sure := f.earlierCentre(); at > 0 {
-		if f.centred = at; sure {
+	if at, own := f.earlierEstimate(); at > 0 {
+		if f.centred = at; own {
 			return true
 		}
 	}

@@ -51,51 +51,66 @@ func CountsOf(s *Seen) *result.Counts {
 	return &result.Counts{Blocks: s.Blocks, Errors: s.Errors, ResidenceMS: s.Residence * 1e3, Cluster: s.Cluster}
 }
 
-// bracketed takes the bracket from what an earlier search measured.
+// bracketed takes the bracket from an estimate that earlier searches lead to. Without one it
+// is sought anew: a single window of theirs is beyond a limit by chance now and then, and a
+// fit that says nothing of how sure it is may be far off.
 func (f *search) bracketed() bool {
-	lo, hi := 0., math.Inf(1)
+	at, _ := f.earlierEstimate()
+	if at == 0 {
+		return false
+	}
+	f.lo, f.hi = 0, math.Inf(1)
 	for _, s := range f.cap.Trail {
 		if s.Stage == Light && s.Seen.Residence > 0 {
 			f.residence = s.Seen.Residence
 		}
-		if s.Seen.Counts() && (f.hot(&s.Seen) || s.Seen.Residence > saturated*f.residence) {
-			hi = min(hi, s.Load)
+		switch hot := f.hot(&s.Seen); {
+		case !s.Seen.Counts():
+		case hot && s.Load > at:
+			f.hi = min(f.hi, s.Load)
+		case !hot && s.Load < at:
+			f.lo = max(f.lo, s.Load)
 		}
 	}
-	for _, s := range f.cap.Trail {
-		if s.Seen.Counts() && s.Load < hi {
-			lo = max(lo, s.Load)
-		}
-	}
-	const apart = 2.5 // the bracket doubles, and rounds
-	if !(lo > 0) || math.IsInf(hi, 1) || hi > apart*lo {
+	if f.lo == 0 || math.IsInf(f.hi, 1) {
+		f.lo, f.hi = 0, 0
 		return false
 	}
-	f.lo, f.hi = lo, hi
 	return true
 }
 
-// earlierCentre is where an earlier search leads to expect the capacity, 0 where it does
-// not. sure says that it is known of this launch.
-func (f *search) earlierCentre() (at float64, sure bool) {
+// earlierEstimate is the capacity by what earlier searches measured, 0 where there is no
+// interval of it. own says that it is of this launch.
+func (f *search) earlierEstimate() (at float64, own bool) {
 	if f.begun == 0 {
 		return 0, false
-	}
-	sure = true
-	for _, claim := range f.cfg.claims() {
-		sure = sure && f.crossingOf(claim, Centre, Main, Verifying).Reason == ""
-	}
-	if sure {
-		return f.crossing(Centre, Main, Verifying), true
 	}
 	now := f.launch
 	defer func() { f.launch = now }()
 	for f.launch = now; f.launch >= 0; f.launch-- {
-		if at := f.crossing(Centre, Main, Verifying); at > 0 {
-			return at, false
+		lowest := math.Inf(1)
+		for _, claim := range f.cfg.claims() {
+			v := f.crossingOf(claim, Centre, Main, Verifying)
+			if v.Reason == "" {
+				lowest = min(lowest, v.Load)
+			}
+		}
+		if !math.IsInf(lowest, 1) {
+			return lowest, f.launch == now
 		}
 	}
 	return 0, false
+}
+
+// lowestFitted is the lowest load of this launch that was put for a fit.
+func (f *search) lowestFitted() float64 {
+	lowest := math.Inf(1)
+	for i := range f.cap.Trail {
+		if s := &f.cap.Trail[i]; s.Launch == f.launch && (s.Stage == Centre || s.Stage == Main) && s.Seen.Counts() {
+			lowest = min(lowest, s.Load)
+		}
+	}
+	return lowest
 }
 
 // acrossLaunches is where a claim stops to hold on launches like those seen, by each that

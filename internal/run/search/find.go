@@ -312,6 +312,9 @@ func newSearch(ctx context.Context, c FindConfig, probe func(context.Context, Pr
 	f := &search{ctx: ctx, cfg: c, probe: probe, rng: rand.New(rand.NewPCG(c.Seed, 0x66696e64)), residence: c.Residence}
 	f.cap.Label = ThisLaunch
 	f.launch, f.begun, f.cap.Trail = c.Launch, len(c.Earlier), slices.Clone(c.Earlier)
+	for i := range f.cap.Trail {
+		f.cap.Trail[i].Earlier = true
+	}
 	return f
 }
 
@@ -525,7 +528,13 @@ func (f *search) rate(load float64) float64 {
 
 // shares are a claim's violations in the steps of some stages.
 func (f *search) shares(claim int, stages ...string) (list []stat.Share) {
+	lowest := f.lowestFitted()
 	for _, s := range f.cap.Trail {
+		// A look far below all that is fitted, and what is far above, make a curve of which
+		// nothing between them is known.
+		if s.Earlier && s.Stage == Verifying && s.Load < lowest*math.Exp(-bursty) {
+			continue
+		}
 		if s.Launch == f.launch && slices.Contains(stages, s.Stage) && s.Seen.Counts() && s.Seen.due(claim) > 0 {
 			list = append(list, stat.Share{Load: s.Load, Violations: s.Seen.violations(claim), N: s.Seen.due(claim)})
 		}

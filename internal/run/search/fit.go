@@ -183,7 +183,7 @@ func (f *search) crossingOf(claim int, stages ...string) stat.Inverse {
 // curveOf is that fit.
 func (f *search) curveOf(claim int, stages ...string) stat.Logistic {
 	shares, eps, local := f.shares(claim, stages...), f.cfg.eps(claim), localOdds
-	if f.cfg.Count {
+	if f.cfg.Count || f.begun > 0 { // the loads of several searches lie further apart too
 		local = localOddsCounted
 	}
 	fit := stat.FitLogistic(shares, Slope())

@@ -43,10 +43,11 @@ const covered = 0.8
 // shrunk is how many systems all of a kind count beside a regime's own.
 const shrunk = 4
 
-// kin says that a load is of a regime's kind of model, on whatever accelerator and
-// however its steps are planned.
+// kin says that a load is of a regime's kind of model, on whatever accelerator. Systems
+// that plan their steps one after the other are an old version of vLLM with kernels of its
+// own: others tell of them, they do not tell of others.
 func (b *comparison) kin(r *catalogue.Regime) bool {
-	return b.engine == "vllm" && !strings.Contains(b.kind(), "unexplained") && r.Experts == (b.kind() == "MoE") && r.MXFP4 == strings.Contains(b.model, "gpt-oss")
+	return b.engine == "vllm" && (r.Serial || !b.serial()) && !strings.Contains(b.kind(), "unexplained") && r.Experts == (b.kind() == "MoE") && r.MXFP4 == strings.Contains(b.model, "gpt-oss")
 }
 
 // of says that a load is of a regime.
@@ -81,9 +82,9 @@ func limit(list []comparison, r *catalogue.Regime, out string, each func(*compar
 	case len(all) == 0:
 		return 0
 	case k == 0:
-		return expected(errors(all))
-	default:
-		return (k*expected(errors(own)) + shrunk*expected(errors(all))) / (k + shrunk)
+		return expected(errors(all), len(all))
+	default: // which rests on those too that it is shrunk towards
+		return (k*expected(errors(own), len(own)+shrunk) + shrunk*expected(errors(all), len(all))) / (k + shrunk)
 	}
 }
 
@@ -168,12 +169,12 @@ func writeErrors(path string, list []comparison) error {
 
 // expected is the error, of the logarithm, that a further system's loads stay
 // within four times of five. The systems are the sample, each with the same
-// weight, and not their loads, whose neighbours are like them. With k of them the
+// weight, and not their loads, whose neighbours are like them. Where k of them tell, the
 // quantile is that of (1 + 1/2k) times the level, which holds on 80 to 88 % of the
 // loads of a further system in simulations (TestExpectedHolds); 1 + 1/k, which is
 // never too low (Dunn, Wasserman and Ramdas, JASA 2023), holds on up to 95 %.
-func expected(systems [][]float64) float64 {
-	return quantile(systems, min(covered*(1+0.5/float64(len(systems))), 1))
+func expected(systems [][]float64, k int) float64 {
+	return quantile(systems, min(covered*(1+0.5/float64(k)), 1))
 }
 
 // quantile is that of the errors of all systems, each system of the same weight;

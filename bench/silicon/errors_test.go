@@ -26,7 +26,7 @@ func TestExpectedHolds(t *testing.T) {
 				for range k {
 					known = append(known, draw())
 				}
-				limit, next, n := expected(known), draw(), 0
+				limit, next, n := expected(known, k), draw(), 0
 				for _, v := range next {
 					if v <= limit {
 						n++

@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"bytes"
 	"context"
 	"fmt"
 	"io"
@@ -11,6 +12,7 @@ import (
 
 	"pitot/internal/plan"
 	"pitot/internal/report"
+	"pitot/internal/report/page"
 	"pitot/internal/say"
 	"pitot/internal/workload"
 	"pitot/internal/workload/token"
@@ -25,7 +27,7 @@ type workloadAction struct {
 func workloadActions() []workloadAction {
 	return []workloadAction{
 		{"list", "the workloads that have a name", listWorkloads},
-		{"show", "one of them, or a file, drawn: its lengths, the gaps between arrivals, where the numbers come from", showWorkload},
+		{"show", "one of them, or a file, drawn: its lengths, the gaps between arrivals, where the numbers come from; --html FILE writes a page with plots", showWorkload},
 		{"stats", "what the requests of one, of a trace or of a file of prompts are like", workloadStats},
 		{"profile", "a profile without text of logs: LOG… -o FILE; told is what --k requests of --clients clients say", profileWorkload},
 		{"diff", "how near two are: pitot workload diff A B [--format text|json|md]; exit code 6 where they differ", diffWorkloads},
@@ -66,12 +68,81 @@ func showWorkload(e *Env, args []string) error {
 	if len(args) == 0 {
 		return say.Errorf("no workload named").WithHint("for example pitot workload show chat; pitot workload list has their names")
 	}
+	path, args, err := takePage(args)
+	if err != nil {
+		return err
+	}
+	if path != "" {
+		return drawOne(e, args[0], path)
+	}
 	for _, name := range args {
 		if err := showOne(e, name, report.Style{Color: wantsColor(e.Stdout, e.Getenv)}); err != nil {
 			return err
 		}
 	}
 	return nil
+}
+
+// takePage takes --html FILE out of what a workload is shown with.
+func takePage(args []string) (path string, names []string, err error) {
+	for i := 0; i < len(args); i++ {
+		name, value, given := strings.Cut(args[i], "=")
+		switch {
+		case name == "--html" && !given && i+1 < len(args):
+			i++
+			path = args[i]
+		case name == "--html" && value != "":
+			path = value
+		case name == "--html":
+			return "", nil, say.Errorf("--html names no file").WithHint("for example pitot workload show chat --html chat.html")
+		case strings.HasPrefix(name, "-") && name != "-":
+			return "", nil, say.Errorf("unknown flag %s", name).WithHint(say.Known(name, []string{"--html"}))
+		default:
+			names = append(names, args[i])
+		}
+	}
+	if path != "" && len(names) != 1 {
+		return "", nil, say.Errorf("a page shows one workload, and %s are named", say.Count(len(names))).WithHint("for example pitot workload show chat --html chat.html")
+	}
+	return path, names, nil
+}
+
+// drawOne writes the page of a workload.
+func drawOne(e *Env, name, path string) error {
+	d, err := drawingOf(name)
+	if err != nil {
+		return err
+	}
+	var b bytes.Buffer
+	if err := page.WriteWorkload(&b, d, []string{"pitot", "workload", "show", name, "--html", path}); err != nil {
+		return err
+	}
+	if err := os.WriteFile(path, b.Bytes(), 0o644); err != nil {
+		return say.Errorf("--html: %v", err).WithHint("choose another place")
+	}
+	fmt.Fprintf(e.Stdout, "%s\n", say.Plain("open "+path))
+	return nil
+}
+
+// drawingOf is what there is to draw of a workload.
+func drawingOf(name string) (d report.Drawing, err error) {
+	if p, ok := workload.PresetNamed(name); ok {
+		return report.DrawPreset(p), nil
+	}
+	m, err := plan.ReadMix(name)
+	switch {
+	case err != nil:
+		return d, err
+	case m != nil:
+		return report.DrawMix(m.Path, m.About, classesOf(m)), nil
+	case !fileExists(name):
+		return d, workload.UnknownPreset(name)
+	}
+	t, err := workload.Look(name, token.Universal().Count)
+	if err != nil {
+		return d, err
+	}
+	return report.DrawFile(name, t), nil
 }
 
 // showOne draws a preset, a mix of classes, or what a file tells of its requests.

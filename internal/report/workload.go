@@ -65,26 +65,8 @@ func Preset(w io.Writer, preset workload.Preset, s Style) error {
 	in, out := presetLengths(preset)
 	p.line("")
 	p.write(s, bold, "", preset.Name+": "+preset.About)
-	p.write(s, "", "", "hardest on "+preset.Stresses)
-	p.write(s, "", "", "from "+preset.Source)
-	switch {
-	case preset.Prefix > 0 && preset.PrefixShare > 0:
-		p.write(s, "", "", fmt.Sprintf("%s tokens in front of every prompt, the same for %s of the requests; the lengths below come behind them", say.Count(preset.Prefix), say.Percent(preset.PrefixShare)))
-	case preset.Prefix > 0:
-		p.write(s, "", "", fmt.Sprintf("%s tokens in front of every prompt, of its own; the lengths below come behind them", say.Count(preset.Prefix)))
-	}
-	if preset.Correlation != 0 {
-		p.write(s, "", "", "rank correlation of prompts and answers "+say.Decimal(preset.Correlation, 2))
-	}
-	if preset.SLO != "" {
-		p.write(s, "", "", "judged by --slo "+preset.SLO+" where no other is given: "+objectiveNamed(preset.SLO))
-		if tighter := objectiveNamed(preset.SLO + "-interactive"); tighter != "" {
-			p.write(s, "", "", "or by --slo "+preset.SLO+"-interactive: "+tighter)
-		}
-	}
-	if a := preset.Arrivals; a.Law != "" {
-		p.write(s, "", "", fmt.Sprintf("in the data %s requests/s came, their counts in 1, 10 and 60 s with dispersion %s, %s and %s: --arrival '%s' is near that at this rate",
-			say.Decimal(a.Rate, 2), say.Decimal(a.Dispersion[0], 2), say.Decimal(a.Dispersion[1], 1), say.Decimal(a.Dispersion[2], 1), a.Law))
+	for _, fact := range presetFacts(preset) {
+		p.write(s, "", "", fact)
 	}
 	if preset.Turns != "" {
 		p.write(s, "", "", fmt.Sprintf("conversations: each request repeats what was said, behind %s tokens of a system prompt that all share; %s pass before the next on average", say.Count(preset.System), say.Span(thinks(preset).Mean())))
@@ -105,13 +87,8 @@ func Preset(w io.Writer, preset workload.Preset, s Style) error {
 	histogram(p, s, out)
 	p.line("")
 	p.line("the same as")
-	p.line("  --input '%s'", preset.Input)
-	p.line("  --output '%s'", preset.Output)
-	if preset.Prefix > 0 {
-		p.line("  --prefix %d --prefix-share %s", preset.Prefix, say.Exact(preset.PrefixShare))
-	}
-	if preset.Correlation != 0 {
-		p.line("  --correlation %s", say.Exact(preset.Correlation))
+	for _, setting := range presetSettings(preset) {
+		p.line("  %s", setting)
 	}
 	if preset.Turns != "" {
 		p.line("  --turns '%s'", preset.Turns)

@@ -96,6 +96,10 @@ func (f *Fold) sessionsOf() *result.Sessions {
 		}
 		finals = append(finals, math.Inf(1))
 	}
+	if n := x.Finished + x.EndedEarly; n > 0 {
+		share := float64(x.EndedEarly) / float64(n)
+		x.FailedShare = &share
+	}
 	x.FinalS.P50, x.FinalS.P90 = ranks(finals)
 	if n := float64(x.Finished); n > 0 {
 		again, read = again/n, read/n

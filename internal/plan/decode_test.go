@@ -188,7 +188,7 @@ func TestMistakes(t *testing.T) {
 		{sources{args: "--seed -1"}, `--seed: "-1" is not a whole number`, ""},
 		{sources{args: "--arrival poison"}, `--arrival: unknown arrival process "poison"`, "did you mean poisson?"},
 		{sources{args: "--format xml"}, `--format: unknown format "xml"`, "known: csv, html, json, md, text"},
-		{sources{args: "--input 1k"}, `--input: length "1k": not a length`, "write a number of tokens as 1024, or uniform(a,b), normal(mean,sd), lognormal(mean,sd), gamma(mean,sd), zipf(exponent,most), quantiles(0:1,50:200,100:4000) or quantiles(FILE,input)"},
+		{sources{args: "--input 1k"}, `--input: length "1k": not a length`, "write a number of tokens as 1024, or uniform(a,b), normal(mean,sd), lognormal(mean,sd), gamma(mean,sd), zipf(exponent,most), quantiles(0:1,50:200,100:4000) quantiles(FILE,input), or pairs(FILE,input) with pairs(FILE,output)"},
 		{sources{args: "--input uniform(9,1)"}, `--input: length "uniform(9,1)": the ends of uniform are the wrong way round`, "did you mean uniform(1,9)?"},
 		{sources{args: "--slo p99ttff<1s"}, `--slo: unknown metric "ttff"`, "did you mean ttft?"},
 		{sources{args: "--slo ttft<200"}, `--slo: limit "200" without a unit`, "write 200ms or 200s"},

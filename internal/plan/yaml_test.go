@@ -112,6 +112,9 @@ func drawn(t *rapid.T) Plan {
 			if preset.Prefix > 0 {
 				p.Prefix, p.PrefixShare = preset.Prefix, preset.PrefixShare
 			}
+			if preset.SLO != "" {
+				p.SLO, _ = slo.Parse(preset.SLO)
+			}
 			if preset.Turns != "" {
 				p.Turns, _ = workload.ParseLengths(preset.Turns)
 				p.TurnInput, _ = workload.ParseLengths(preset.TurnInput)

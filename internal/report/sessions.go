@@ -9,6 +9,10 @@ import (
 
 // What became of conversations.
 
+// mostFailed is the share of failed sessions up to which InferenceX's AgentX takes a run
+// (SemiAnalysisAI/InferenceX, pull request 1393).
+const mostFailed = 0.05
+
 // sessions makes the tables by turn and by history, and remarks on how conversations ended.
 func (m *PointModel) sessions(p *result.Point) {
 	x := p.Sessions
@@ -23,6 +27,15 @@ func (m *PointModel) sessions(p *result.Point) {
 		text += fmt.Sprintf(", %s still going on when the load ended", say.Count(x.GoingOn))
 	}
 	m.Remarks = append(m.Remarks, text)
+	if x.FailedShare != nil && x.EndedEarly > 0 {
+		text := say.Percent(*x.FailedShare) + " of those that came to an end ended early, "
+		if *x.FailedShare > mostFailed {
+			text += "more than the " + say.Percent(mostFailed) + " up to which AgentX takes a run"
+		} else {
+			text += "within the " + say.Percent(mostFailed) + " up to which AgentX takes a run"
+		}
+		m.Remarks = append(m.Remarks, text)
+	}
 	final := func(s *float64) string {
 		if s == nil {
 			return "longer than they were followed"

@@ -218,6 +218,8 @@ type Sessions struct {
 	GoingOn    int `json:"going_on"`    // when the load ended
 	NeverAsked int `json:"never_asked"` // requests of those that ended early
 
+	FailedShare *float64 `json:"failed_share,omitempty"` // of those that came to an end, that ended early; null where none did
+
 	FinalS       Ranks    `json:"final_s"`       // from when the first request was due to the end of the last answer
 	RereadTokens *float64 `json:"reread_tokens"` // of the prompts of a finished one, that were asked or answered in it before; mean
 	PromptTokens *float64 `json:"prompt_tokens"` // of the prompts of a finished one; mean

@@ -42,7 +42,7 @@ func TestCompletion(t *testing.T) {
 		"run http://h --note a=b --no": {"--no-stream", "--note", "--no-probe", "--no-scrape"},
 		"run --insecure mo":            {"mock:"},
 		"run --arrival p":              {"piecewise(FILE)", "poisson", "profile(FILE)"},
-		"sweep --over ":                {"rate", "concurrency"},
+		"sweep --over ":                {"rate", "concurrency", "agents"},
 		"find http://h --slo ch":       {"chat"},
 		"run --api openai-ch":          {"openai-chat"},
 		"report x --export vl":         {"vllm=", "vllm-detailed="},

@@ -20,7 +20,7 @@ const small = `contract: {limits: "p95 ttft<500ms, p95 tpot<30ms, errors<1%", ca
 target: sim:llama-3.1-8b@h100?launch_cv=0.03
 rows:
   A:
-  F: {requests: 60, workload: random, input: 512, output: 16, hypothesis: p95 ttft of F < 5s}
+  F: {requests: 30, workload: random, input: 512, output: 8, hypothesis: p95 ttft of F < 5s}
 knobs: {max_num_seqs: [4]}
 launches: 2
 `
@@ -30,7 +30,7 @@ func TestPlan(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if p.Name() != "small" || len(p.Configurations()) != 2 || p.Contract.Row != "F" || p.Row("A").Question == "" || p.Judged().Plan.Rate != 10 || p.Judged().Plan.Requests != 60 {
+	if p.Name() != "small" || len(p.Configurations()) != 2 || p.Contract.Row != "F" || p.Row("A").Question == "" || p.Judged().Plan.Rate != 10 || p.Judged().Plan.Requests != 30 {
 		t.Errorf("%+v", p)
 	}
 	if got := p.Spec(p.Configurations()[1]); got != "sim:llama-3.1-8b@h100?launch_cv=0.03&max_num_seqs=4" {
@@ -62,9 +62,9 @@ func TestMistakes(t *testing.T) {
 		{"max_num_seqs: [4]", "max_num_seq: [4]", "max_num_seq", "max_num_seqs"},
 		{"max_num_seqs: [4]", "max_num_seqs: [4, 4]", "twice", "once"},
 		{"max_num_seqs: [4]", "launch_cv: [0.03]", "has already", "baseline"},
-		{"requests: 60", "request: 60", `unknown key "request"`, "requests"},
-		{"requests: 60", "requests: sixty", "row F", ""},
-		{"requests: 60", "rate: 3", "is its capacity", "leave"},
+		{"requests: 30", "request: 60", `unknown key "request"`, "requests"},
+		{"requests: 30", "requests: sixty", "row F", ""},
+		{"requests: 30", "rate: 3", "is its capacity", "leave"},
 		{"p95 ttft of F < 5s", "p95 ttft of G < 5s", "no row G", "rows are"},
 		{"p95 ttft of F < 5s", "ttft of F < 5s", "of which requests", "p50 ttft"},
 		{"p95 ttft of F < 5s", "p95 ttft of F < 5", "another unit", "ms"},

@@ -2,6 +2,8 @@ package experiment
 
 import (
 	"encoding/json"
+	"maps"
+	"sync"
 
 	"pitot/internal/plan"
 )
@@ -35,7 +37,10 @@ func plainValue() map[string]any {
 	return map[string]any{"type": []string{"string", "number", "boolean"}}
 }
 
-func runProperties() map[string]any {
+func runProperties() map[string]any { return maps.Clone(settingSchemas()) }
+
+// settingSchemas are those of the settings of pitot run, which are made once.
+var settingSchemas = sync.OnceValue(func() map[string]any {
 	properties := map[string]any{}
 	for _, name := range runSettings() {
 		for _, s := range plan.Settings() {
@@ -50,7 +55,7 @@ func runProperties() map[string]any {
 		}
 	}
 	return properties
-}
+})
 
 func runSchema() map[string]any {
 	return map[string]any{"type": []string{"object", "null"}, "properties": runProperties(), "additionalProperties": false}

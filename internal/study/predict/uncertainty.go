@@ -122,6 +122,11 @@ func (f *fitter) uncertainty() (list []Fitted, cov [][]float64) {
 			x.Factor = 1 + t*math.Sqrt(total)*p.centre/v
 		}
 		x.Low, x.High = max(v/x.Factor, p.lo), min(v*x.Factor, p.hi)
+		if total > p.sd*p.sd/2 { // the runs tell little of it: it may as well be anywhere that the catalogue allows
+			usual := math.Exp(t * p.sd)
+			x.Low, x.High = min(x.Low, max(p.centre/usual, p.lo)), max(x.High, min(p.centre*usual, p.hi))
+			x.Factor = max(x.High/v, v/x.Low)
+		}
 		x.Identified = x.Factor < 2 && total < p.sd*p.sd/2 // by the runs: what was known before does not count
 		if !x.Identified {
 			x.StandIn = f.standIn(inv, info, i)

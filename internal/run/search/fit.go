@@ -240,6 +240,9 @@ func (f *search) fit() bool {
 			binding = l
 		}
 		if l.Reason == "" {
+			if f.cfg.Count {
+				l.Lower = max(l.Lower, f.metUpTo(claim))
+			}
 			lower = min(lower, l.Lower)
 		} else if reason == "" {
 			reason = l.Reason

@@ -182,6 +182,7 @@ func Diagnose(c *Case) Diagnosis {
 	slices.SortStableFunc(open, func(a, b candidate) int {
 		return cmp.Or(cmp.Compare(seen(&b), seen(&a)), cmp.Compare(b.weight(), a.weight()))
 	})
+	limitFirst(open)
 	if why := doubt(c, open); why != "" {
 		d.Primary = notKnown(c, why, open)
 		d.Primary.Excluded = excluded
@@ -202,6 +203,29 @@ func Diagnose(c *Case) Diagnosis {
 	}
 	return d
 }
+
+// limitFirst puts a limit that a setting lifts before the host's costs, where both are
+// causes: the host is relieved of all it costs, which no server can be, and a limit only
+// doubled.
+func limitFirst(open []candidate) {
+	if len(open) == 0 || open[0].cause != Host {
+		return
+	}
+	for i := range open {
+		if x := open[i]; slices.Contains(limits, x.cause) && x.gain >= nearly*open[0].gain && x.among >= agree {
+			copy(open[1:i+1], open[:i])
+			open[0] = x
+			return
+		}
+	}
+}
+
+// limits are the causes that a setting lifts.
+var limits = []Cause{Seats, KVCache, Budget, PrefixCache}
+
+// nearly is the share of the host's gain from which on a limit is put before it: half
+// would be as true, and is more often taken for it by chance.
+const nearly = 0.6
 
 // weight orders causes: by what they bring, and by how many twins agree.
 func (x *candidate) weight() float64 { return x.gain * (0.25 + 0.75*x.among) }

@@ -54,6 +54,8 @@ func TestDiagnose(t *testing.T) {
 			return x
 		}()}, Unknown},
 		{"nothing helps", Case{Symptom: tail, Value: 100, Twin: twin(map[Cause]float64{Seats: 0, Compute: .02})}, Unknown},
+		{"a limit goes before the host, which no server is rid of", Case{Symptom: tail, Value: 100, Twin: twin(map[Cause]float64{Host: .6, Budget: .5})}, Budget},
+		{"a limit that matters less does not", Case{Symptom: tail, Value: 100, Twin: twin(map[Cause]float64{Host: .6, Budget: .32})}, Host},
 		{"seats were free", Case{Symptom: tail, Value: 100, Twin: twin(map[Cause]float64{Seats: .6, Compute: .2}),
 			Facts: facts(RunningMost, 3., MaxSeats, 8.)}, Compute},
 		{"how many ran is not known, which is not 0", Case{Symptom: tail, Value: 100, Twin: twin(map[Cause]float64{Seats: .6, Compute: .2}),

@@ -2,6 +2,7 @@ package cli
 
 import (
 	"bufio"
+	"bytes"
 	"context"
 	"encoding/json"
 	"errors"
@@ -54,7 +55,7 @@ func TestMain(m *testing.M) {
 //	                        that measures there
 func TestScripts(t *testing.T) {
 	testscript.Run(t, testscript.Params{
-		Dir: "testdata",
+		Files: scripts(t),
 		Setup: func(e *testscript.Env) error {
 			e.Setenv(raceExit())
 			e.Setenv(seldomCollected())
@@ -65,6 +66,27 @@ func TestScripts(t *testing.T) {
 			"serve": serveMock, "ask": ask, "hold": hold,
 		},
 	})
+}
+
+// scripts are those of testdata. In a short test, which is one for races, they are those of
+// which something goes through a socket: what is simulated runs in one goroutine, as in the
+// tests of its own room, and takes ten times as long there.
+func scripts(t *testing.T) (list []string) {
+	all, err := filepath.Glob("testdata/*.txtar")
+	if err != nil || len(all) == 0 {
+		t.Fatalf("no scripts: %v", err)
+	}
+	for _, path := range all {
+		text, err := os.ReadFile(path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if testing.Short() && bytes.Contains(text, []byte("sim:")) && !bytes.Contains(text, []byte("mock")) && !bytes.Contains(text, []byte("http:")) {
+			continue
+		}
+		list = append(list, path)
+	}
+	return list
 }
 
 // raceExit keeps the race detector, where there is one, from its second of

@@ -153,7 +153,7 @@ func configurationSection(r *experiment.Record) DecisionSection {
 	s.Table.Head[4] = "change"
 	for i := range r.Standings {
 		c := &r.Standings[i]
-		row := []string{c.Name, say.Count(c.Launches), say.Optional(c.Carries), say.Unknown, say.Unknown, say.Unknown, say.Unknown, c.Contract}
+		row := []string{c.Name, say.Count(c.Launches), say.Optional(c.Carries), say.Unknown, say.Unknown, say.Unknown, say.Unknown, Standing(r, c)}
 		if c.Carries != nil && c.Bound != "" {
 			row[2] = map[string]string{"at least": "≥ ", "at most": "≤ "}[c.Bound] + row[2]
 		}
@@ -166,12 +166,6 @@ func configurationSection(r *experiment.Record) DecisionSection {
 		}
 		if c.USDPerM != nil {
 			row[6] = usdText(*c.USDPerM)
-		}
-		switch {
-		case c.Name == r.Accepted:
-			row[7] = "accepted"
-		case c.GivenUp > 0 && c.Contract == experiment.Undecided:
-			row[7] = "given up"
 		}
 		s.Table.Rows = append(s.Table.Rows, row)
 	}
@@ -197,6 +191,18 @@ func configurationSection(r *experiment.Record) DecisionSection {
 		s.Lines = append(s.Lines, say.Plain(strings.Join(names[why], ", ")+": "+why))
 	}
 	return s
+}
+
+// Standing is a configuration's in a word: "accepted", "given up", or as it stands to the
+// contract.
+func Standing(r *experiment.Record, c *experiment.Standing) string {
+	switch {
+	case c.Name == r.Accepted:
+		return "accepted"
+	case c.GivenUp > 0 && c.Contract == experiment.Undecided:
+		return "given up"
+	}
+	return c.Contract
 }
 
 func hypothesisSection(r *experiment.Record) DecisionSection {

@@ -28,7 +28,12 @@ func WriteDecision(w io.Writer, m report.DecisionModel) error {
 			continue
 		}
 		s := section{ID: part.ID, Title: part.Title, Notes: part.Lines, Top: true}
-		if len(part.Table.Rows) > 0 {
+		switch {
+		case len(part.Table.Rows) == 0:
+		case part.ID == "effects": // most of them are none
+			s.Tables = []captioned{{"Effects that are established", part.Brief}}
+			s.Folded = []captioned{{"All of them", part.Table}}
+		default:
 			s.Tables = []captioned{{part.Title, part.Table}}
 		}
 		if part.ID == "configurations" {
@@ -56,13 +61,13 @@ func carriedChart(r *experiment.Record) *chart {
 		}
 		percent := func(x float64) float64 { return roundTo(100*math.Max(math.Min(x, 1e7), -1), 6) }
 		lo, hi := percent(s.Change95[0]), percent(s.Change95[1])
-		out := row{Name: s.Name, At: percent(*s.Change), Lo: &lo, Hi: &hi, Band: &[2]float64{}, Look: "open", Text: say.Change(*s.Change, false), Word: s.Contract}
+		out := row{Name: s.Name, At: percent(*s.Change), Lo: &lo, Hi: &hi, Band: &[2]float64{}, Look: "open", Text: say.Change(*s.Change, false), Word: report.Standing(r, s)}
 		if s.PAdjusted != nil && *s.PAdjusted < 1-r.Contract.Confidence {
 			if out.Look = "good"; *s.Change < 0 {
 				out.Look = "bad"
 			}
 		}
-		out.Say = []string{fmt.Sprintf("carries %s/s", say.Optional(s.Carries)), "contract: " + s.Contract}
+		out.Say = []string{fmt.Sprintf("carries %s/s", say.Optional(s.Carries)), "contract: " + report.Standing(r, s)}
 		g.rows = append(g.rows, out)
 	}
 	if len(g.rows) == 0 {

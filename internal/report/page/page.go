@@ -41,9 +41,10 @@ type section struct {
 	ID, Title, Text string
 	Charts          []*chart
 	Tables          []captioned
-	Notes           []string // below the tables
-	Absent          string   // why there is nothing
-	Top             bool     // of the page, not of one of many points
+	Folded          []captioned // below them, opened by the reader
+	Notes           []string    // below the tables
+	Absent          string      // why there is nothing
+	Top             bool        // of the page, not of one of many points
 }
 
 // captioned is a table with a caption.

@@ -191,7 +191,7 @@
         this.tall = small ? 40 : 25;
         this.texts = Math.max(widest(r => r.text) * 7.2, 40);
         this.box = small ? {l: 10, r: 10, t: 8, b: 36}
-          : {l: Math.min(Math.max(widest(r => r.name) * 7.2 + 14, 60), 230), r: this.texts + 24 + widest(r => r.word || '') * 7, t: 8, b: 36};
+          : {l: Math.min(Math.max(widest(r => r.name) * 7.6 + 14, 60), 250), r: this.texts + 24 + widest(r => r.word || '') * 8, t: 8, b: 36};
         if (spec.marks) this.box.t = 24;
       }
       this.height = spec.kind === 'rows' ? spec.rows.length * this.tall + this.box.t + this.box.b + 2 : spec.kind === 'traces' ? Math.min(560, spec.traces.list.length * (small ? 2 : 2.6) + 90)

@@ -12,6 +12,9 @@ import (
 // Whatever a result says follows from what is kept beside it: one that is gone, as
 // after a kill at the last moment, is made again to the byte.
 func TestResultMadeAgain(t *testing.T) {
+	if testing.Short() {
+		t.Skip("simulated, and slow under the race detector")
+	}
 	for name, args := range map[string][]string{
 		"run":      {"run", "sim:fixed", "--rate", "20", "--duration", "3s", "--warmup", "1s"},
 		"repeated": {"run", "sim:fixed", "--rate", "20", "--duration", "3s", "--warmup", "1s", "--repeat", "3"},

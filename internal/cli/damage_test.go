@@ -50,6 +50,9 @@ func damages(data []byte, n int) (list []damaged) {
 // stays as it was, and a point that lost records is INVALID. One that was cut is
 // that of a run that was killed earlier.
 func TestDamagedJournals(t *testing.T) {
+	if testing.Short() {
+		t.Skip("slow under the race detector, and has nothing at the same time")
+	}
 	const n = 8
 	for version, names := range map[string][]string{"v1": {"killed-run", "killed-sweep"}, "v2": {"killed-run", "ended-run"}} {
 		for _, name := range names {

@@ -465,6 +465,9 @@ func TestGoldenPredicted(t *testing.T) {
 
 // A run of version 1 goes on: its points are kept, the others measured.
 func TestGoldenResumed(t *testing.T) {
+	if testing.Short() {
+		t.Skip("simulated, and slow under the race detector")
+	}
 	for name, verb := range map[string]string{"sweep": "sweep", "find": "find", "killed-sweep": "sweep"} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

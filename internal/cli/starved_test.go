@@ -14,6 +14,9 @@ import (
 // A search beside a client that is late at times: what it claims rests on loads that were
 // measured well, and its exit code follows from these.
 func TestFindWithStarvedClient(t *testing.T) {
+	if testing.Short() {
+		t.Skip("simulated, and slow under the race detector")
+	}
 	const lag = 300 * time.Millisecond // a good part of the limit
 	search := func(t *testing.T, late func(point int32) bool) (code int, stdout, stderr string, run *result.Run) {
 		dir := filepath.Join(t.TempDir(), "found")

@@ -11,7 +11,7 @@
 // turned on the true server.
 //
 //	go run ./bench/why [-cases DIR] [-from 0] [-to 20] [-seed 1 | -seed commit] [-again]
-//	go run ./bench/why -sockets 40
+//	go run ./bench/why [-from 0] -sockets 40
 //
 // What came of each case is kept in the directory, so that many can be gone through in
 // pieces; -again makes the diagnoses of those that are there anew, without a server.
@@ -38,11 +38,11 @@ func main() {
 	seed := flag.String("seed", "1", "of the cases; commit: the hash of the commit")
 	again := flag.Bool("again", false, "only the cases that are there")
 	verbose := flag.Bool("v", false, "each claim that is wrong")
-	overSockets := flag.Int("sockets", 0, "serve so many cases over real sockets instead: ten minutes for 40")
+	overSockets := flag.Int("sockets", 0, "serve so many cases from -from on over real sockets instead: about a minute each")
 	flag.Parse()
 	number := seedOf(*seed)
 	if *overSockets > 0 {
-		sockets(number, *overSockets)
+		sockets(number, *from, *overSockets)
 		return
 	}
 	at := filepath.Join(*dir, fmt.Sprintf("%x", number))

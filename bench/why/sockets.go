@@ -25,12 +25,12 @@ import (
 // times. It sets beside each what is said of the case's virtual run. Cases have nothing
 // around the server, come at a rate and share no prefixes, which is what a file of lengths
 // can ask for and one machine can serve.
-func sockets(seed uint64, many int) {
+func sockets(seed uint64, from, many int) {
 	dir, remove := setup.Dir()
 	defer remove()
 	pitot := setup.Build(dir)
 	same, among, all, cases := 0, 0, 0, 0
-	for i := 0; cases < many; i++ {
+	for i := from; cases < many; i++ {
 		c := newCase(seed, i)
 		plain := surroundings{Slower: 1}
 		if c.s != plain || c.load.Rate == 0 || c.load.Prefix > 0 {

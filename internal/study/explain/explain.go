@@ -318,6 +318,8 @@ func notKnown(c *Case, why string, open []candidate) Finding {
 // tells is the measurement that would tell most.
 func tells(c *Case, open []candidate) string {
 	switch {
+	case sentAgain(c):
+		return "why first attempts failed, in the server's log; the same load without --retry has the latency of the others"
 	case c.Twin != nil && c.Twin.Off <= farOff && len(open) == 0:
 		return "nothing: it is as it has to be; a smaller model, fewer bits or another GPU would change it"
 	case c.Twin == nil && c.Unasked:

@@ -95,6 +95,9 @@ func TestDiagnose(t *testing.T) {
 		{"others' prompts are always there", Case{Symptom: stall, Value: 300,
 			Facts: facts(AtFirsts, .3, AtFirstsBy, .02, Beside, .9, BesideBy, .9)}, Unknown},
 		{"prompts alone, and no twin", Case{Symptom: tail, Value: 1000, Facts: facts(QueueMean, 10., PrefillMean, 850., TTFTMean, 900.)}, Compute},
+		{"requests were sent again", Case{Symptom: Symptom{metric.TTFT, "p99"}, Value: 100, Twin: twin(map[Cause]float64{Seats: .6}), Facts: facts(SentAgain, .02)}, Unknown},
+		{"some of them, far beyond the median", Case{Symptom: Symptom{metric.TTFT, "p50"}, Value: 100, Twin: twin(map[Cause]float64{Seats: .6}), Facts: facts(SentAgain, .02)}, Seats},
+		{"sent again, of tokens", Case{Symptom: token, Value: 100, Twin: twin(map[Cause]float64{Seats: .6}), Facts: facts(SentAgain, .5)}, Seats},
 		{"most requests failed", Case{Symptom: tail, Value: 100, Twin: twin(map[Cause]float64{Seats: .6}), Facts: facts(Unanswered, .7)}, Unknown},
 	} {
 		t.Run(c.name, func(t *testing.T) {

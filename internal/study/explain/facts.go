@@ -5,27 +5,28 @@ type Signal string
 
 // What a client sees.
 const (
-	TTFTMean     Signal = "ttft mean"              // ms, from sent
-	TTFTLeast    Signal = "ttft of the fastest"    // ms, the 5th percentile
-	TPOTMean     Signal = "tpot mean"              // ms
-	AnswerMean   Signal = "time of answers"        // ms, mean from a first token to the last
-	AnswerError  Signal = "error of that mean"     // ms, its standard error
-	LagInTail    Signal = "send lag"               // ms, mean of the requests that have the symptom
-	RoundTrip    Signal = "round trip"             // ms, median time of a TCP connect
-	PerArrival   Signal = "tokens per arrival"     // mean, behind the first
-	Evenness     Signal = "gap evenness"           // interquartile range ÷ median of the gaps between arrivals of a stream
-	GapMedian    Signal = "gap median"             // ms, between arrivals of a stream
-	FrozenInTail Signal = "standstill in the tail" // ms of it in the symptom, mean of the requests that have it
-	Standstill   Signal = "standstill"             // ms, the median length of those that come by the clock
-	AtFirsts     Signal = "stalls at first tokens" // share of the longest gaps that end as another's first token comes
-	AtFirstsBy   Signal = "the same by chance"     // share that would by chance
-	Beside       Signal = "stalls beside prompts"  // share of the longest gaps that lie between another request and its first token
-	BesideBy     Signal = "so by chance"           // share that would by chance
-	InFlight     Signal = "requests in flight"     // mean, over the load
-	Unanswered   Signal = "requests not answered"  // share
-	Growing      Signal = "growth of the queue"    // share of the arrivals that are never served
-	PromptMean   Signal = "prompt tokens"          // mean
-	CachedShare  Signal = "prompt tokens cached"   // share, by the usage of answers
+	TTFTMean     Signal = "ttft mean"                   // ms, from sent
+	TTFTLeast    Signal = "ttft of the fastest"         // ms, the 5th percentile
+	TPOTMean     Signal = "tpot mean"                   // ms
+	AnswerMean   Signal = "time of answers"             // ms, mean from a first token to the last
+	AnswerError  Signal = "error of that mean"          // ms, its standard error
+	LagInTail    Signal = "send lag"                    // ms, mean of the requests that have the symptom
+	RoundTrip    Signal = "round trip"                  // ms, median time of a TCP connect
+	PerArrival   Signal = "tokens per arrival"          // mean, behind the first
+	Evenness     Signal = "gap evenness"                // interquartile range ÷ median of the gaps between arrivals of a stream
+	GapMedian    Signal = "gap median"                  // ms, between arrivals of a stream
+	FrozenInTail Signal = "standstill in the tail"      // ms of it in the symptom, mean of the requests that have it
+	Standstill   Signal = "standstill"                  // ms, the median length of those that come by the clock
+	AtFirsts     Signal = "stalls at first tokens"      // share of the longest gaps that end as another's first token comes
+	AtFirstsBy   Signal = "the same by chance"          // share that would by chance
+	Beside       Signal = "stalls beside prompts"       // share of the longest gaps that lie between another request and its first token
+	BesideBy     Signal = "so by chance"                // share that would by chance
+	InFlight     Signal = "requests in flight"          // mean, over the load
+	Unanswered   Signal = "requests not answered"       // share
+	SentAgain    Signal = "answered by a later attempt" // share of the requests
+	Growing      Signal = "growth of the queue"         // share of the arrivals that are never served
+	PromptMean   Signal = "prompt tokens"               // mean
+	CachedShare  Signal = "prompt tokens cached"        // share, by the usage of answers
 )
 
 // What a server's metrics show, over the window.

@@ -3,6 +3,7 @@ package explain
 import (
 	"fmt"
 	"math"
+	"slices"
 
 	"pitot/internal/data/metric"
 )
@@ -234,6 +235,8 @@ func doubt(c *Case, open []candidate) string {
 	switch {
 	case c.Facts.has(Unanswered) && c.Facts.Get(Unanswered) > 0.2:
 		return "many requests were not answered"
+	case sentAgain(c):
+		return "failed requests that were sent again are in it, with their wait between attempts"
 	case len(open) == 0 && c.Twin == nil:
 		return "no fact that is known points to a cause"
 	case len(open) == 0:
@@ -250,6 +253,13 @@ func doubt(c *Case, open []candidate) string {
 		return "twins that all agree with the measurement name different causes" + named(open)
 	}
 	return ""
+}
+
+// sentAgain says that a symptom that counts from when requests were due is of those that
+// failed at first: half as many as its tail has are enough.
+func sentAgain(c *Case) bool {
+	tail := map[string]float64{"p50": .5, "p90": .1, "p95": .05, "p99": .01, "mean": .02}[c.Symptom.Of]
+	return slices.Contains(whole, c.Symptom.Metric) && c.Facts.has(SentAgain) && c.Facts.Get(SentAgain) >= tail/2
 }
 
 // named are the causes that twins name.

@@ -312,6 +312,9 @@ func told(f explain.Facts, measured *result.Run, p *result.Point, d *deploy.Depl
 	if n := p.Requests.Due; n > 0 {
 		f.Set(explain.Unanswered, float64(n-p.Requests.OK)/float64(n), "share", explain.FromRecords)
 	}
+	if r := p.Retries; r != nil && p.Requests.OK > 0 {
+		f.Set(explain.SentAgain, float64(r.LaterOK)/float64(p.Requests.OK), "share", explain.FromRecords)
+	}
 	if x, ok := p.Server["queue_ms"]; ok {
 		f.Set(explain.QueueMean, x, "ms", explain.FromServer)
 	}

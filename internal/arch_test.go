@@ -55,7 +55,8 @@ func rooms() []room {
 		{"twin", ""},
 		{"twin/vllm", "twin"},
 		{"twin/catalogue", "say"},
-		{"twin/deploy", "twin twin/catalogue twin/vllm say"},
+		{"twin/fleet", "twin"},
+		{"twin/deploy", "twin twin/catalogue twin/fleet twin/vllm say"},
 		// the server in front of it: never imports wire, since an instrument and its
 		// reference must not make the same mistake
 		{"twin/serve/prom", ""},

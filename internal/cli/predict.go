@@ -119,7 +119,8 @@ and compute in the open, and the twin's curve over concurrency.
 
 MODEL     a name (pitot predict --list), or a directory with a Hugging Face
           config.json
-GPU       a name (--list); 2xa100 for two, with tensor parallelism
+GPU       a name (--list); 2xa100 for two, with tensor parallelism;
+          8xa100?data_parallel_size=4 for four engines of two behind a router
 settings  of the engine, as in ?max_num_seqs=64&kv_cache_dtype=fp8
 
 pitot predict [MODEL@GPU] --replay DIR [flags]

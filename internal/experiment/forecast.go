@@ -112,7 +112,7 @@ func (x *Experiment) hourly(d *deploy.Deployment) float64 {
 	one := &x.Plan.Judged().Plan
 	gpus := one.GPUs
 	if gpus == 0 && d != nil {
-		gpus = d.TensorParallel
+		gpus = d.GPUs()
 	}
 	if one.GPUPrice != (cost.GPU{}) {
 		return one.Price().OfTime(gpus, 3600)

@@ -42,13 +42,16 @@ func (t *telling) reach(at int64) {
 
 // snapshot tells of a time.
 func (t *telling) snapshot(at int64) {
-	ended := 0
-	for ended < len(t.steps) && t.steps[ended].End <= at {
+	going := t.steps[:0]
+	for _, s := range t.steps { // of several engines their ends are in no order
+		if s.End > at {
+			going = append(going, s)
+			continue
+		}
 		t.count[telemetry.Steps]++
-		t.count[telemetry.StepTokens] += float64(t.steps[ended].Tokens)
-		ended++
+		t.count[telemetry.StepTokens] += float64(s.Tokens)
 	}
-	t.steps = t.steps[:copy(t.steps, t.steps[ended:])]
+	t.steps = going
 	values := map[telemetry.Signal]float64{telemetry.Running: float64(t.running)}
 	for _, signal := range counted[:] {
 		values[signal] = t.count[signal]

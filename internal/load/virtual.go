@@ -191,7 +191,10 @@ func (v *Virtual) start(a Action, r *record.Row) {
 	if v.told != nil {
 		v.told.running++
 	}
-	v.cfg.Engine.Add(v.thaw(v.now), twin.Job{ID: a.ID, Prompt: prompt, Output: output, Limit: limit, Content: v.cfg.Content(a.Item, &req, prompt)})
+	v.cfg.Engine.Add(v.thaw(v.now), twin.Job{
+		ID: a.ID, Prompt: prompt, Output: output, Limit: limit, Content: v.cfg.Content(a.Item, &req, prompt),
+		Session: uint64(req.Session - workload.Unknown), // from 1 on
+	})
 }
 
 // refuses ends a request that the server answers with an error.

@@ -29,8 +29,12 @@ func Prediction(w io.Writer, x *predict.Prediction, s Style) error {
 		p.write(s, dim, "", n)
 	}
 	each := ""
-	if d.TensorParallel > 1 {
+	if d.GPUs() > 1 {
 		each = " of each"
+	}
+	engine := ""
+	if d.Replicated() {
+		engine = " into each engine"
 	}
 	p.line("")
 	p.line("the arithmetic, by the datasheet")
@@ -42,7 +46,7 @@ func Prediction(w io.Writer, x *predict.Prediction, s Style) error {
 	}
 	rows = append(rows,
 		[]string{"prompts", fmt.Sprintf("2 × %.2f G weights × %s tokens ÷ %s TFLOPS = %s: no TTFT is shorter", float64(d.Model.Active()-d.Model.Embedding())/1e9/float64(d.TensorParallel), say.Count(x.Input), say.Quantity(b.Peak/1e12), ms(b.PrefillToken*float64(x.Input)))},
-		[]string{"KV cache", fmt.Sprintf("%s KB a token; %s tokens fit, or %s requests of this length", say.Quantity(b.KVPerToken/1e3), say.Count(x.KVTokens), say.Count(x.Fit))},
+		[]string{"KV cache", fmt.Sprintf("%s KB a token; %s tokens fit%s, or %s requests of this length", say.Quantity(b.KVPerToken/1e3), say.Count(x.KVTokens), engine, say.Count(x.Fit))},
 		[]string{"balance", fmt.Sprintf("from %s tokens in a step on, computing takes longer than reading weights", say.Count(int64(b.ComputeBatch)))},
 		[]string{"memory", memory(x.Memory) + each},
 	)

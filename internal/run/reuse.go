@@ -110,10 +110,13 @@ func cacheOf(kv target.KVCache) hits.Cache {
 }
 
 // reuse says what the prefix cache of the target is expected to have had of a point's
-// prompts, nil where that cannot be known. A simulated target begins with an empty cache;
+// prompts, nil where that cannot be known, as of several engines. A simulated target begins with an empty cache;
 // another one has what earlier points left there.
 func (s *Session) reuse(src workload.Source, sent *reused, items *itemized, t0, t1 int64) *marks.PrefixCache {
 	t := s.Target
+	if t.KV.Several {
+		return nil
+	}
 	if s.cache == nil || t.Kind == plan.KindSim {
 		s.cache = hits.New(cacheOf(t.KV))
 	}

@@ -37,7 +37,8 @@ type engine struct {
 	cache       map[string]string // of its KV cache, in its metrics
 	vocab       int               // size of the model's vocabulary, 0 where it has none
 	gpus        int               // 0 where it has none
-	gpuPrice    float64           // dollars an hour of each, by the catalogue
+	engines     int
+	gpuPrice    float64 // dollars an hour of each, by the catalogue
 	// residence is about how long a request takes.
 	residence func(a *plan.Ask) time.Duration
 	// outside says in what loads leave what the engine was fitted on; nil: it has
@@ -49,6 +50,7 @@ type engine struct {
 func (e *engine) kv() (kv KVCache) {
 	kv.BlockSize, _ = strconv.Atoi(e.cache["block_size"])
 	kv.Blocks, _ = strconv.Atoi(e.cache["num_gpu_blocks"])
+	kv.Several = e.engines > 1
 	kv.None = kv.BlockSize == 0 || e.cache["enable_prefix_caching"] == "False"
 	return kv
 }
@@ -120,7 +122,8 @@ func openEngine(p Wanted) (engine, error) {
 		maxModelLen: d.Settings.MaxModelLen,
 		notes:       append(d.Notes, launchNotes(d.LaunchCV, launchNumber(p, name))...),
 		server:      d.Facts(),
-		gpus:        d.TensorParallel,
+		gpus:        d.GPUs(),
+		engines:     d.DataParallel,
 		gpuPrice:    d.USDPerHour,
 		vocab:       d.Model.Vocab,
 		cache: map[string]string{

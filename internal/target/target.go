@@ -69,6 +69,7 @@ type Target struct {
 type KVCache struct {
 	BlockSize, Blocks int  // 0 where it is not known
 	None              bool // there is none, or it keeps no prefix
+	Several           bool // engines with a cache each: what one has depends on where requests are sent
 }
 
 // Close stops an embedded target.

@@ -7,6 +7,12 @@ type Observable interface {
 	Watch(f func(StepInfo))
 }
 
+// Replicated is an engine that is several, each with steps and counts of its own.
+type Replicated interface {
+	// Replicas gives them in the order of the numbers that emissions and steps have.
+	Replicas() []Observable
+}
+
 // Model is an engine of hardware that can be looked into: what a deployment
 // makes, whichever scheduler it runs.
 type Model interface {
@@ -69,4 +75,5 @@ type StepInfo struct {
 	Running      int
 	Waiting      int
 	KVCacheUsage float64 // 0 to 1
+	Engine       int     // of several that are one; all the above is of this one alone
 }

@@ -17,6 +17,9 @@ type Job struct {
 	Content Content
 	// Priority is the request's priority; a smaller number is more urgent.
 	Priority int
+	// Session is the number of the conversation that it is part of, for a router that
+	// keeps these together; 0 is none.
+	Session uint64
 }
 
 // Content tells the tokens of requests apart. Two stretches are equal tokens
@@ -35,6 +38,7 @@ type Emission struct {
 	Role   bool   // a chunk that only names the role
 	Finish string // "" until the last: "stop" or "length"
 	Trace  *Trace // with the last, what the engine did; nil if it does not tell
+	Engine int    // of several that are one, which gave it; 0 where there is one
 }
 
 // Trace is what an engine did with one job. Times are nanoseconds on the

@@ -339,7 +339,7 @@ func told(f explain.Facts, measured *result.Run, p *result.Point, d *deploy.Depl
 	}
 	seats, tokens := number("max_num_seqs"), number("max_num_batched_tokens")
 	if d != nil {
-		seats, tokens = float64(d.Settings.MaxNumSeqs), float64(d.Settings.MaxNumBatchedTokens)
+		seats, tokens = float64(d.DataParallel*d.Settings.MaxNumSeqs), float64(d.Settings.MaxNumBatchedTokens)
 	}
 	if !math.IsNaN(seats) {
 		f.Set(explain.MaxSeats, seats, "", explain.FromStated)

@@ -45,7 +45,7 @@ func Ladder(d *deploy.Deployment, input, output int) []int {
 	var l []int
 	for n := 1; n <= 1<<12; n *= 2 {
 		l = append(l, n)
-		if n >= run {
+		if n >= run*d.DataParallel {
 			break
 		}
 	}
@@ -186,12 +186,16 @@ func (s *simulation) expected() Expected {
 	if seconds := float64(t1-t0) / 1e9; seconds > 0 {
 		x.RequestsPerS, x.OutputTokens = shares/seconds, tokens/seconds
 		price := cost.Price{GPU: cost.GPU{Hour: s.d.USDPerHour}}
-		if bill, ok := price.Bill(s.d.TensorParallel, nil, cost.Rates{Output: &x.OutputTokens}); ok && bill.MOutput != nil {
+		if bill, ok := price.Bill(s.d.GPUs(), nil, cost.Rates{Output: &x.OutputTokens}); ok && bill.MOutput != nil {
 			x.USDPerMOutput = *bill.MOutput
 		}
 	}
 	if s.steps > 0 {
-		x.Running, x.Waiting, x.KVUsage = s.running/s.busy, s.waiting/s.busy, s.kv/s.busy
+		while := s.busy
+		if s.d.Replicated() { // of all engines together, over all the time
+			while = float64(t1 - t0)
+		}
+		x.Running, x.Waiting, x.KVUsage = s.running/while, s.waiting/while, s.kv/s.busy
 		x.MeanStep, x.MeanStepTokens = s.busy/float64(s.steps)/1e6, s.through/float64(s.steps)
 	}
 	s.bound(&x)
@@ -205,19 +209,22 @@ func (s *simulation) context() float64 { return float64(s.input) + float64(s.out
 
 // bound is what no engine could do better with as many requests at once.
 func (s *simulation) bound(x *Expected) {
-	x.BoundTPOT = s.d.DecodeFloor(int(math.Round(max(x.Running, 1))), s.context()) * 1e3
+	engines := float64(min(s.d.DataParallel, s.users)) // that have something to do at best
+	each := int(math.Round(max(x.Running/engines, 1)))
+	x.BoundTPOT = s.d.DecodeFloor(each, s.context()) * 1e3
 	// A request costs computing for its prompt and its answer, and its share
 	// of what the steps of its answer read; the first token comes of the prompt.
 	// The two may overlap, so the longer of them is what no engine can avoid.
 	compute := float64(s.input+s.output-1) * s.d.Bounds().PrefillToken
-	read := float64(s.output-1) * s.d.DecodeFloor(s.users, s.context()) / float64(s.users)
-	x.BoundRequests = 1 / max(compute, read)
+	users := float64(s.users) / engines
+	read := float64(s.output-1) * s.d.DecodeFloor(int(math.Round(users)), s.context()) / users
+	x.BoundRequests = engines / max(compute, read)
 }
 
 // limit says what holds the deployment back.
 func (s *simulation) limit(x *Expected) deploy.Limit {
 	switch {
-	case x.Waiting >= 1 && x.Running > 0.97*float64(s.d.Settings.MaxNumSeqs):
+	case x.Waiting >= 1 && x.Running > 0.97*float64(s.d.DataParallel*s.d.Settings.MaxNumSeqs):
 		return deploy.Seats
 	case x.Waiting >= 1 && x.KVUsage > 0.85 || x.Preemptions > int64(s.count/50):
 		return deploy.KVCapacity
@@ -233,7 +240,8 @@ func (s *simulation) limit(x *Expected) deploy.Limit {
 	return s.d.Bound(&batch)
 }
 
-// frontend is the share of its time that the API server works.
+// frontend is the share of its time that the API server works, of several engines that of
+// each.
 func (s *simulation) frontend(x *Expected) float64 {
 	f := s.d.Settings.Frontend
 	request := f.PerRequest + time.Duration(s.input)*f.PerPromptToken + time.Duration(s.output)*f.PerChunk
@@ -241,5 +249,5 @@ func (s *simulation) frontend(x *Expected) float64 {
 	if x.MeanStep > 0 {
 		steps = 1e3 / x.MeanStep
 	}
-	return x.RequestsPerS*request.Seconds() + steps*f.PerStep.Seconds()
+	return x.RequestsPerS/float64(s.d.DataParallel)*request.Seconds() + steps*f.PerStep.Seconds()
 }

@@ -196,7 +196,7 @@ func (r *Recording) watched(d *deploy.Deployment) (w watched) {
 	w.Series = r.series(r.serveOn(t, func(int64, int64) bool { return true }), everyRequest)
 	w.queue, w.prefill = t.queue/max(t.n, 1)/1e6, t.prefill/max(t.n, 1)/1e6
 	if busy := float64(end - begin); busy > 0 { // and idle, as samples by the clock
-		w.running, w.waiting, w.kv = w.running/busy, w.waiting/busy, w.kv/busy
+		w.running, w.waiting, w.kv = w.running/busy, w.waiting/busy, w.kv/busy/float64(d.DataParallel)
 	}
 	w.preempted = float64(e.Stats().Preemptions) / float64(max(len(r.Requests), 1))
 	return w

@@ -12,6 +12,7 @@ import (
 	"pitot/internal/say"
 	"pitot/internal/twin"
 	"pitot/internal/twin/catalogue"
+	"pitot/internal/twin/fleet"
 	"pitot/internal/twin/vllm"
 )
 
@@ -23,10 +24,12 @@ type Deployment struct {
 	Counted        bool              // the spec says how many accelerators
 	Model          catalogue.Model
 	Accelerator    catalogue.Accelerator
-	TensorParallel int
-	ExpertParallel bool   // each accelerator of the group has experts of its own, instead of a part of each
-	DType          string // of the weights
-	KVDType        string // of the KV cache
+	TensorParallel int          // accelerators of an engine
+	DataParallel   int          // engines
+	Routing        fleet.Config // how several share the requests
+	ExpertParallel bool         // each accelerator of the group has experts of its own, instead of a part of each
+	DType          string       // of the weights
+	KVDType        string       // of the KV cache
 
 	MemoryUtilization float64 // share of the memory that the server may use
 	Memory            Memory
@@ -58,7 +61,7 @@ func New(m catalogue.Model, a catalogue.Accelerator, tp int) *Deployment {
 	host, _ := catalogue.FindHost(a.Host)
 	d := &Deployment{
 		host:  host,
-		Model: m, Accelerator: a, TensorParallel: tp,
+		Model: m, Accelerator: a, TensorParallel: tp, DataParallel: 1, Routing: fleet.Defaults(0),
 		DType: m.DType, KVDType: "auto", MemoryUtilization: 0.92, graphs: graphModes["full_and_piecewise"],
 		Efficiency: Efficiency{Attention: 1, Scale: 1, PerStep: open, PerRequest: open, PerPrefill: open, PerLaunch: open, PerLayer: defaultPerLayer}, Settings: vllm.Default(), USDPerHour: a.USDPerHour,
 	}
@@ -117,8 +120,17 @@ var DefaultFrontend = vllm.Frontend{
 	PerStep: 50 * time.Microsecond, PerChunk: 30 * time.Microsecond,
 }
 
-// Where names the accelerators: "2×h100".
+// Where names the accelerators, and of several engines how many there are: "2×h100",
+// "4 engines of 2×h100".
 func (d *Deployment) Where() string {
+	if d.Replicated() {
+		return fmt.Sprintf("%d engines of %s", d.DataParallel, d.group())
+	}
+	return d.group()
+}
+
+// group names the accelerators of one engine.
+func (d *Deployment) group() string {
 	if d.TensorParallel > 1 {
 		return fmt.Sprintf("%d×%s", d.TensorParallel, d.Accelerator.Name)
 	}
@@ -140,7 +152,7 @@ func (d *Deployment) Complete() error {
 		return err
 	}
 	d.fillEfficiency()
-	for _, check := range []func() error{d.checkParallel, d.checkKnobs, d.checkDrafts} {
+	for _, check := range []func() error{d.checkParallel, d.checkRouting, d.checkKnobs, d.checkDrafts} {
 		if err := check(); err != nil {
 			return err
 		}
@@ -317,14 +329,6 @@ func (d *Deployment) Launch(launch uint64) *Deployment {
 	one := *d
 	one.Efficiency.Scale *= twin.LaunchFactor(d.LaunchCV, launch)
 	return &one
-}
-
-// Engine makes the engine of a launch that is like the mean of all; the seed
-// decides its chances.
-func (d *Deployment) Engine(seed uint64) twin.Model {
-	s := d.Settings
-	s.Seed = seed
-	return vllm.New(s, d.hardware())
 }
 
 // Cost is how long its steps take.

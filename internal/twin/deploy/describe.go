@@ -18,8 +18,8 @@ func (d *Deployment) Describe() string {
 	if d.KVDType != "bf16" {
 		kv = ", KV cache in " + d.KVDType
 	}
-	return fmt.Sprintf("vLLM V1 as modelled: %s in %s on %s, %s KV tokens%s, max_num_seqs %d, max_num_batched_tokens %s",
-		d.Model.Name, d.DType, d.Where(), say.Count(d.KVTokens()), kv, d.Settings.MaxNumSeqs, say.Count(d.Settings.MaxNumBatchedTokens))
+	return fmt.Sprintf("vLLM V1 as modelled: %s%s in %s on %s, %s KV tokens%s, max_num_seqs %d, max_num_batched_tokens %s",
+		d.engines(), d.Model.Name, d.DType, d.group(), say.Count(d.KVTokens()), kv, d.Settings.MaxNumSeqs, say.Count(d.Settings.MaxNumBatchedTokens))
 }
 
 // Named is the deployment with the settings that were given, as it is written.
@@ -34,24 +34,26 @@ func (d *Deployment) Named() string {
 	return d.Spec + "?" + strings.Join(given, "&")
 }
 
-// KVTokens is how many tokens the KV cache holds.
+// KVTokens is how many tokens the KV cache of an engine holds.
 func (d *Deployment) KVTokens() int { return (d.Settings.NumGPUBlocks - 1) * d.Settings.BlockSize }
 
 // Facts are what such a server would tell of itself, for the record of a run.
 func (d *Deployment) Facts() map[string]string {
 	s := &d.Settings
-	return map[string]string{
+	facts := map[string]string{
 		"model": d.Model.Name, "accelerator": d.Where(), "dtype": d.DType, "kv_cache_dtype": d.KVDType,
 		"max_model_len": strconv.Itoa(s.MaxModelLen), "max_num_seqs": strconv.Itoa(s.MaxNumSeqs),
 		"max_num_batched_tokens": strconv.Itoa(s.MaxNumBatchedTokens), "num_gpu_blocks": strconv.Itoa(s.NumGPUBlocks),
 		"block_size": strconv.Itoa(s.BlockSize), "scale": strconv.FormatFloat(d.Efficiency.Scale, 'g', 6, 64),
 	}
+	d.routingFacts(facts)
+	return facts
 }
 
-// Residence is about how long a request takes while n run: its prompt
-// computed alone, then its tokens in a batch of n. Queueing is left out.
+// Residence is about how long a request takes while n run, on several engines evenly:
+// its prompt computed alone, then its tokens in a batch of n. Queueing is left out.
 func (d *Deployment) Residence(input, output, n int) time.Duration {
-	input, output, n = max(input, 1), max(output, 1), min(max(n, 1), d.Settings.MaxNumSeqs)
+	input, output, n = max(input, 1), max(output, 1), min(max((n+d.DataParallel-1)/d.DataParallel, 1), d.Settings.MaxNumSeqs)
 	h := d.hardware()
 	prefill := 0.0
 	for done := 0; done < input; {

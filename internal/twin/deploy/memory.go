@@ -200,7 +200,7 @@ func (d *Deployment) fitMemory() error {
 		}
 		d.Settings.NumGPUBlocks = int(d.Memory.KV / block)
 	case d.Settings.NumGPUBlocks > most:
-		return say.Errorf("%s KV blocks of %s on %s take %.1f GiB, and %.1f GiB of its %.1f GiB are left after the weights", say.Count(d.Settings.NumGPUBlocks), d.Model.Name, d.Where(),
+		return say.Errorf("%s KV blocks of %s on %s take %.1f GiB, and %.1f GiB of its %.1f GiB are left after the weights", say.Count(d.Settings.NumGPUBlocks), d.Model.Name, d.group(),
 			block*float64(d.Settings.NumGPUBlocks)/gib, (d.Memory.Total-d.Memory.Weights)/gib, d.Memory.Total/gib).WithHint(fmt.Sprintf("leave num_gpu_blocks_override out: about %s blocks fit", say.Count(max(int(d.Memory.KV/block), 0))))
 	default:
 		d.Memory.KV = block * float64(d.Settings.NumGPUBlocks)
@@ -216,7 +216,7 @@ func (d *Deployment) fitMemory() error {
 	case asked <= 0:
 		d.Settings.MaxModelLen = d.Model.MaxPosition
 	case asked > holds:
-		return say.Errorf("%s on %s: the KV cache holds %s tokens, which is less than max_model_len (%s)", d.Model.Name, d.Where(), say.Count(holds), say.Count(asked)).WithHint(fmt.Sprintf("set max_model_len to %d or less, or %s", holds, d.moreMemory()))
+		return say.Errorf("%s on %s: the KV cache holds %s tokens, which is less than max_model_len (%s)", d.Model.Name, d.group(), say.Count(holds), say.Count(asked)).WithHint(fmt.Sprintf("set max_model_len to %d or less, or %s", holds, d.moreMemory()))
 	}
 	return nil
 }
@@ -232,7 +232,7 @@ func (d *Deployment) shortened(holds int) string {
 func (d *Deployment) tooBig(block float64) error {
 	short := (4*block - d.Memory.KV) / gib
 	return say.Errorf("%s in %s does not fit on %s: its weights take %.1f GiB and the rest %.1f GiB of the %.1f GiB that may be used of each, %.1f GiB too much",
-		d.Model.Name, d.DType, d.Where(), d.Memory.Weights/gib, (d.Memory.Activations+d.Memory.Other)/gib, d.Memory.Requested/gib, short).WithHint(d.moreMemory())
+		d.Model.Name, d.DType, d.group(), d.Memory.Weights/gib, (d.Memory.Activations+d.Memory.Other)/gib, d.Memory.Requested/gib, short).WithHint(d.moreMemory())
 }
 
 // moreMemory finds what would fit: a smaller batch, fewer bits, or more

@@ -17,7 +17,8 @@ import (
 )
 
 // Parse understands MODEL@GPU, MODEL@2xGPU and either with settings behind
-// a question mark: llama-3.1-8b@2xh100?max_num_seqs=64&kv_dtype=fp8. The
+// a question mark: llama-3.1-8b@2xh100?max_num_seqs=64&kv_dtype=fp8. The number
+// before the accelerator is of all engines: 8xh100?data_parallel_size=4 is four of two. The
 // model is a name of the catalogue or a directory with a config.json. The
 // names of the settings are vLLM's. Errors are the user's.
 func Parse(spec string) (*Deployment, error) { return ParseWith(spec, nil) }
@@ -76,6 +77,9 @@ func ParseWith(spec string, configure func(*Deployment) error) (*Deployment, err
 			return nil, err
 		}
 	}
+	if err := d.divide(tp); err != nil {
+		return nil, err
+	}
 	return d, d.Complete()
 }
 
@@ -125,6 +129,15 @@ var settings = []setting{
 	{[]string{"num_gpu_blocks_override", "num_gpu_blocks"}, positive(func(d *Deployment) *int { return &d.Settings.NumGPUBlocks })},
 	{[]string{"gpu_memory_utilization"}, number(func(d *Deployment) *float64 { return &d.MemoryUtilization })},
 	{[]string{"tensor_parallel_size", "tp"}, integer(func(d *Deployment) *int { return &d.TensorParallel })},
+	{[]string{"data_parallel_size", "dp"}, integer(func(d *Deployment) *int { return &d.DataParallel })},
+	{[]string{"router"}, func(d *Deployment, v string) error {
+		d.Routing.Router = strings.ReplaceAll(strings.ToLower(v), "-", "_")
+		return nil
+	}},
+	{[]string{"api_server_count"}, positive(func(d *Deployment) *int { return &d.Routing.Frontends })},
+	{[]string{"cache_threshold"}, number(func(d *Deployment) *float64 { return &d.Routing.CacheThreshold })},
+	{[]string{"balance_abs_threshold"}, integer(func(d *Deployment) *int { return &d.Routing.BalanceAbsThreshold })},
+	{[]string{"balance_rel_threshold"}, number(func(d *Deployment) *float64 { return &d.Routing.BalanceRelThreshold })},
 	{[]string{"enable_expert_parallel"}, boolean(func(d *Deployment) *bool { return &d.ExpertParallel })},
 	{[]string{"dtype"}, (*Deployment).setDType},
 	{[]string{"quantization"}, (*Deployment).setQuantization},

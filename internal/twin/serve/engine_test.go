@@ -19,6 +19,7 @@ import (
 
 	"pitot/internal/clock"
 	"pitot/internal/twin"
+	"pitot/internal/twin/fleet"
 	"pitot/internal/twin/serve/dialect"
 	"pitot/internal/twin/vllm"
 )
@@ -442,4 +443,28 @@ func TestIdleStreamsAreSmall(t *testing.T) {
 		t.Errorf("%d bytes a stream", each)
 	}
 	t.Logf("%d bytes a stream", each)
+}
+
+// Of several engines each has its own series, and what they tell adds up.
+func TestMetricsOfSeveralEngines(t *testing.T) {
+	c := fleet.Defaults(1)
+	c.Router = "round_robin"
+	one := func() twin.Model { return continuous(t, nil) }
+	inVirtual(t, Config{Engine: fleet.New(c, []twin.Model{one(), one(), one()})}, func(t *testing.T, s *Server) {
+		for range 4 {
+			over(t, s, post("/v1/completions", `{"prompt":"a b c","max_tokens":10}`))
+		}
+		page := values(t, over(t, s, "GET /metrics HTTP/1.1\r\nHost: x\r\n\r\n"))
+		for name, want := range map[string][3]float64{
+			"generation_tokens_total": {20, 10, 10}, "time_to_first_token_seconds_count": {2, 1, 1}, "num_requests_running": {},
+			"iteration_tokens_total_sum": {26, 13, 13}, "request_queue_time_seconds_count": {2, 1, 1}, "prompt_tokens_total": {6, 3, 3},
+		} {
+			for i, want := range want {
+				series := fmt.Sprintf(`vllm:%s{engine="%d",model_name="mock"}`, name, i)
+				if got, there := page[series]; !there || got != want {
+					t.Errorf("%s is %v, want %v (%v)", series, got, want, there)
+				}
+			}
+		}
+	})
 }

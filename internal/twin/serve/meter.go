@@ -9,28 +9,48 @@ import (
 	"pitot/internal/twin/serve/prom"
 )
 
-// meter makes of the engine's emissions what the metrics count. It belongs to
-// the engine's goroutine.
+// meter makes of the engine's emissions what the metrics count, of several engines by
+// itself for each. It belongs to the engine's goroutine.
 type meter struct {
-	to        dialect.Metrics
+	to      dialect.Metrics
+	engines []gauge
+}
+
+// gauge is of one engine.
+type gauge struct {
+	to        dialect.Counter
 	look      twin.Observable // nil: the engine tells nothing
 	ends      []int64         // of the steps whose tokens have not come yet
 	iterating int             // tokens of the last step that gave any
 	cached    int64           // tokens of prompts that were found in the prefix cache
 }
 
-// newMeter watches an engine, if it lets itself be watched.
-func newMeter(to dialect.Metrics, look twin.Observable) *meter {
-	m := &meter{to: to, look: look}
-	if look != nil {
-		look.Watch(func(step twin.StepInfo) { m.ends = append(m.ends, step.End) })
+// observables are the engines that tell of themselves: those of several, or the one; nil
+// for one that tells nothing.
+func observables(e twin.Engine) []twin.Observable {
+	if several, ok := e.(twin.Replicated); ok {
+		return several.Replicas()
+	}
+	look, _ := e.(twin.Observable)
+	return []twin.Observable{look}
+}
+
+// newMeter watches engines, as far as they let themselves be watched.
+func newMeter(to dialect.Metrics, engines []twin.Observable) *meter {
+	m := &meter{to: to, engines: make([]gauge, len(engines))}
+	for i, look := range engines {
+		g := &m.engines[i]
+		g.to, g.look = to.Of(i), look
+		if look != nil {
+			look.Watch(func(step twin.StepInfo) { g.ends = append(g.ends, step.End) })
+		}
 	}
 	return m
 }
 
 // iteration ends the count of a step's tokens: those computed of prompts that
 // got their first token, and those generated.
-func (m *meter) iteration() {
+func (m *gauge) iteration() {
 	if m.iterating > 0 {
 		m.to.Step(m.iterating)
 		m.iterating = 0
@@ -40,13 +60,19 @@ func (m *meter) iteration() {
 // stepped is called after what an engine gave at once: of an engine without
 // steps to watch that is a step.
 func (m *meter) stepped() {
-	if m.look == nil {
-		m.iteration()
+	for i := range m.engines {
+		if g := &m.engines[i]; g.look == nil {
+			g.iteration()
+		}
 	}
 }
 
-// emission counts what the engine gave a choice. now is the real time.
+// emission counts what an engine gave a choice. now is the real time.
 func (m *meter) emission(s *Server, c *choice, e twin.Emission, now int64) {
+	m.engines[e.Engine].emission(s, c, e, now)
+}
+
+func (m *gauge) emission(s *Server, c *choice, e twin.Emission, now int64) {
 	if e.Role {
 		return
 	}
@@ -77,7 +103,7 @@ func (m *meter) emission(s *Server, c *choice, e twin.Emission, now int64) {
 // firstToken counts a prompt that is done with. An engine tells of the tokens
 // it found cached when it admits a request; they are set off against the
 // prompts in the order in which these are done, so that the counts agree.
-func (m *meter) firstToken(c *choice, now int64) {
+func (m *gauge) firstToken(c *choice, now int64) {
 	cached := 0
 	if m.look != nil {
 		cached = int(min(m.look.Stats().PrefixHits-m.cached, int64(c.job.Prompt)))
@@ -88,7 +114,7 @@ func (m *meter) firstToken(c *choice, now int64) {
 }
 
 // finished counts a choice that has run to its end.
-func (m *meter) finished(s *Server, c *choice, e twin.Emission, now int64) {
+func (m *gauge) finished(s *Server, c *choice, e twin.Emission, now int64) {
 	t := twin.Trace{Arrived: s.scale.engine(c.st.truth.ArrivalNS), First: c.began, Last: e.At}
 	t.Queued, t.Scheduled = t.Arrived, t.Arrived
 	if e.Trace != nil {
@@ -117,11 +143,15 @@ func seconds(ns int64) float64 { return float64(max(ns, 0)) / 1e9 }
 // page gives what writes the page of metrics of now. It is asked for by the
 // engine's goroutine, between two steps.
 func (s *Server) page() func() []byte {
-	engine := twin.Stats{Running: len(s.jobs)}
-	if s.meter.look != nil {
-		engine = s.meter.look.Stats()
+	readings := make([]dialect.Reading, len(s.meter.engines))
+	for i := range readings {
+		g := &s.meter.engines[i]
+		readings[i] = dialect.Reading{Stats: twin.Stats{Running: len(s.jobs)}, InStep: g.iterating}
+		if g.look != nil {
+			readings[i].Stats = g.look.Stats()
+		}
 	}
-	return s.meter.to.Page(engine, s.meter.iterating, &s.web)
+	return s.meter.to.Page(readings, &s.web)
 }
 
 // metrics answers /metrics.

@@ -1,6 +1,8 @@
 package serve
 
 import (
+	"hash/fnv"
+	"io"
 	"net/http"
 	"net/url"
 	"slices"
@@ -72,6 +74,13 @@ func (s *Server) generate(c *conn, route dialect.Route, asked *dialect.Request, 
 	call, refused := route.Generate(asked)
 	if refused == nil {
 		t.PromptTokens = call.Prompt
+		if id := asked.Header.Get("X-Session-Id"); id != "" {
+			h := fnv.New64a()
+			_, _ = io.WriteString(h, id)
+			for i := range call.Jobs {
+				call.Jobs[i].Session = h.Sum64() | 1 // 0 is none
+			}
+		}
 		st := newStream(c, call, t)
 		for _, f := range st.faults {
 			if row := faultRow(f.Name); row.when == before && st.refused == nil {

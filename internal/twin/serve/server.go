@@ -12,7 +12,6 @@ import (
 	"time"
 
 	"pitot/internal/clock"
-	"pitot/internal/twin"
 	"pitot/internal/twin/serve/dialect"
 	"pitot/internal/twin/serve/prom"
 	"pitot/internal/wire/stamp"
@@ -75,15 +74,15 @@ func New(c Config) *Server {
 			s.wedgeAt = min(s.wedgeAt, s.start+int64(f.From))
 		}
 	}
-	look, _ := s.cfg.Engine.(twin.Observable)
-	served := s.cfg.served(look != nil, time.Now(), func() int64 { return s.Stats().Active })
+	engines := observables(s.cfg.Engine)
+	served := s.cfg.served(engines[0] != nil, time.Now(), func() int64 { return s.Stats().Active })
 	s.blockSize = served.BlockSize
 	s.dialect = openDialect(s.cfg.Dialect, served)
 	s.routes = make(map[string]dialect.Route)
 	for _, r := range s.dialect.Routes() {
 		s.routes[r.Path] = r
 	}
-	s.meter = newMeter(s.dialect.Metrics(), look)
+	s.meter = newMeter(s.dialect.Metrics(len(engines)), engines)
 	if s.alarm == nil {
 		s.alarm = clock.NewAlarm()
 	}

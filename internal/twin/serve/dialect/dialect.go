@@ -40,8 +40,9 @@ type Dialect interface {
 	Guarded(path string) bool
 	// Refuse is what the server answers by itself when it cannot go on.
 	Refuse(Problem) Reply
-	// Metrics counts what /metrics tells; the server asks for it once.
-	Metrics() Metrics
+	// Metrics counts what /metrics tells of so many engines; the server asks for it
+	// once.
+	Metrics(engines int) Metrics
 }
 
 // Problem is why a server does not let a request through to its route, or why
@@ -158,9 +159,23 @@ type Writer interface {
 	Whole(b []byte, parts []Part, c Counts) []byte
 }
 
-// Metrics counts what /metrics tells of the engine. It belongs to one
-// goroutine; times are seconds.
+// Metrics counts what /metrics tells. It belongs to one goroutine; times are seconds.
 type Metrics interface {
+	// Of counts what an engine does, by its number.
+	Of(engine int) Counter
+	// Page gives what writes the page of now, of all engines. It may be called on
+	// another goroutine, later.
+	Page(engines []Reading, web *prom.HTTP) func() []byte
+}
+
+// Reading is what an engine tells of itself.
+type Reading struct {
+	twin.Stats
+	InStep int // tokens of a step that is not over
+}
+
+// Counter counts what one engine does.
+type Counter interface {
 	// FirstToken counts a prompt that is done with.
 	FirstToken(ttft float64, prompt, cached int)
 	// Tokens counts what an output gave, the first one too, NextTokens the time
@@ -173,9 +188,6 @@ type Metrics interface {
 	Finished(Finished)
 	// BatchFinished counts that all n answers to one prompt have.
 	BatchFinished(n, longest int)
-	// Page gives what writes the page of now. It may be called on another
-	// goroutine, later. inStep is the tokens of a step that is not over.
-	Page(engine twin.Stats, inStep int, web *prom.HTTP) func() []byte
 }
 
 // Finished is what metrics tell of a choice that has run to its end.

@@ -117,7 +117,7 @@ func (w *HTTP) Expose(x *Page) {
 		}
 		created(s.name, s.help, w.handlers)
 	}
-	x.Histogram("http_request_duration_highr_seconds", "Time from a request to the end of its answer.", fineBuckets, &w.duration)
+	x.Histogram("http_request_duration_highr_seconds", "Time from a request to the end of its answer.", fineBuckets, Distribution{Histogram: &w.duration})
 	help = "The same by route, in few buckets."
 	x.Head("http_request_duration_seconds", "histogram", help)
 	for _, f := range w.methods {

@@ -86,12 +86,22 @@ func (p *Page) Counter(name, help string, all ...Series) {
 	}
 }
 
-// Histogram writes a family of one histogram, with when it began.
-func (p *Page) Histogram(name, help string, limits []float64, h *Histogram) {
+// Distribution is one histogram of a family, and its own labels.
+type Distribution struct {
+	*Histogram
+	Labels []string // name, value, …
+}
+
+// Histogram writes a family of histograms, with when they began.
+func (p *Page) Histogram(name, help string, limits []float64, all ...Distribution) {
 	p.Head(name, "histogram", help)
-	p.buckets(name, nil, limits, h)
+	for _, h := range all {
+		p.buckets(name, h.Labels, limits, h.Histogram)
+	}
 	p.Head(name+"_created", "gauge", help)
-	p.Line(name+"_created", nil, p.Created)
+	for _, h := range all {
+		p.Line(name+"_created", h.Labels, p.Created)
+	}
 }
 
 // buckets writes the lines of one histogram.

@@ -24,7 +24,7 @@ func TestPage(t *testing.T) {
 	for _, v := range []float64{1, 2, 11} {
 		h.Observe(limits, v)
 	}
-	p.Histogram("h", "Spread.", limits, &h)
+	p.Histogram("h", "Spread.", limits, Distribution{Histogram: &h})
 	const want = `# HELP c_total Counted.
 # TYPE c_total counter
 c_total{a="2",model="a\"b\\\n",z="1"} 2.0

@@ -34,9 +34,14 @@ func tokenBuckets(longest int) []float64 {
 var finishReasons = [...]string{"stop", "length", "abort", "error", "repetition"}
 
 // metrics counts what vLLM's Prometheus logger counts (vllm/v1/metrics/stats.py,
-// loggers.py).
+// loggers.py), of each engine by itself.
 type metrics struct {
-	api         *api
+	api     *api
+	engines []counter
+}
+
+// counter is of one engine.
+type counter struct {
 	tokenLimits []float64
 	tally
 }
@@ -53,29 +58,36 @@ type tally struct {
 }
 
 // Metrics implements [dialect.Dialect].
-func (a *api) Metrics() dialect.Metrics {
-	return &metrics{api: a, tokenLimits: tokenBuckets(a.MaxModelLen)}
+func (a *api) Metrics(engines int) dialect.Metrics {
+	m := &metrics{api: a, engines: make([]counter, engines)}
+	for i := range m.engines {
+		m.engines[i].tokenLimits = tokenBuckets(a.MaxModelLen)
+	}
+	return m
 }
 
-// FirstToken implements [dialect.Metrics].
-func (m *metrics) FirstToken(ttft float64, prompt, cached int) {
+// Of implements [dialect.Metrics].
+func (m *metrics) Of(engine int) dialect.Counter { return &m.engines[engine] }
+
+// FirstToken implements [dialect.Counter].
+func (m *counter) FirstToken(ttft float64, prompt, cached int) {
 	m.ttft.Observe(ttftBuckets, ttft)
 	m.promptTokens += int64(prompt)
 	m.cachedTokens += int64(cached)
 }
 
-// Tokens implements [dialect.Metrics].
-func (m *metrics) Tokens(n int) { m.generationTokens += int64(n) }
+// Tokens implements [dialect.Counter].
+func (m *counter) Tokens(n int) { m.generationTokens += int64(n) }
 
-// NextTokens implements [dialect.Metrics].
-func (m *metrics) NextTokens(gap float64) { m.itl.Observe(itlBuckets, gap) }
+// NextTokens implements [dialect.Counter].
+func (m *counter) NextTokens(gap float64) { m.itl.Observe(itlBuckets, gap) }
 
-// Step implements [dialect.Metrics].
-func (m *metrics) Step(tokens int) { m.iteration.Observe(iterationBuckets, float64(tokens)) }
+// Step implements [dialect.Counter].
+func (m *counter) Step(tokens int) { m.iteration.Observe(iterationBuckets, float64(tokens)) }
 
-// Finished implements [dialect.Metrics]. Of those that were aborted vLLM counts
+// Finished implements [dialect.Counter]. Of those that were aborted vLLM counts
 // nothing.
-func (m *metrics) Finished(f dialect.Finished) {
+func (m *counter) Finished(f dialect.Finished) {
 	for i, reason := range finishReasons {
 		if reason == f.Reason {
 			m.success[i]++
@@ -94,24 +106,27 @@ func (m *metrics) Finished(f dialect.Finished) {
 	m.paramsMaxTokens.Observe(m.tokenLimits, float64(f.Limit))
 }
 
-// BatchFinished implements [dialect.Metrics].
-func (m *metrics) BatchFinished(n, longest int) {
+// BatchFinished implements [dialect.Counter].
+func (m *counter) BatchFinished(n, longest int) {
 	m.paramsN.Observe(paramsNBuckets, float64(n))
 	m.maxOutput.Observe(m.tokenLimits, float64(longest))
 }
 
 // Page implements [dialect.Metrics].
-func (m *metrics) Page(engine twin.Stats, inStep int, web *prom.HTTP) func() []byte {
-	r := reading{tally: m.tally, engine: engine, tokenLimits: m.tokenLimits}
-	if inStep > 0 {
-		r.iteration.Observe(iterationBuckets, float64(inStep))
+func (m *metrics) Page(engines []dialect.Reading, web *prom.HTTP) func() []byte {
+	all := make([]reading, len(engines))
+	for i := range all {
+		all[i] = reading{tally: m.engines[i].tally, engine: engines[i].Stats}
+		if n := engines[i].InStep; n > 0 {
+			all[i].iteration.Observe(iterationBuckets, float64(n))
+		}
 	}
-	return func() []byte { return m.api.expose(&r, web) }
+	limits := m.engines[0].tokenLimits
+	return func() []byte { return m.api.expose(all, limits, web) }
 }
 
-// reading is everything that /metrics shows of the engine.
+// reading is everything that /metrics shows of an engine.
 type reading struct {
 	tally
-	engine      twin.Stats
-	tokenLimits []float64
+	engine twin.Stats
 }

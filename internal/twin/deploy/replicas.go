@@ -1,0 +1,121 @@
+package deploy
+
+import (
+	"fmt"
+	"strconv"
+
+	"pitot/internal/say"
+	"pitot/internal/twin"
+	"pitot/internal/twin/fleet"
+	"pitot/internal/twin/vllm"
+)
+
+// GPUs is how many accelerators there are in all: tensor parallelism times data
+// parallelism.
+func (d *Deployment) GPUs() int { return d.TensorParallel * max(d.DataParallel, 1) }
+
+// Replicated says whether there are several engines.
+func (d *Deployment) Replicated() bool { return d.DataParallel > 1 }
+
+// Engine makes the engine of a launch that is like the mean of all, of several one
+// behind their router; the seed decides its chances.
+func (d *Deployment) Engine(seed uint64) twin.Model {
+	if !d.Replicated() {
+		return d.one(seed)
+	}
+	engines := make([]twin.Model, d.DataParallel)
+	for i := range engines {
+		engines[i] = d.one(d.replicaSeed(seed, i))
+	}
+	c := d.Routing
+	c.Seed = seed
+	return fleet.New(c, engines)
+}
+
+// replicaSeed is of an engine's own chances; the first has those of an engine alone.
+func (d *Deployment) replicaSeed(seed uint64, i int) uint64 {
+	if i == 0 {
+		return seed
+	}
+	return twin.Mix(seed ^ twin.Mix(uint64(i)))
+}
+
+// one makes one engine.
+func (d *Deployment) one(seed uint64) twin.Model {
+	s := d.Settings
+	s.Seed = seed
+	return vllm.New(s, d.hardware())
+}
+
+// mostEngines is how many engines a deployment may have.
+const mostEngines = 1024
+
+// divide divides the accelerators that the spec counts among the engines: of 8 in 4
+// engines each has 2.
+func (d *Deployment) divide(counted int) error {
+	n := d.DataParallel
+	if n < 1 || n > mostEngines {
+		return say.Errorf("data_parallel_size is %d, it must be between 1 and %d", n, mostEngines)
+	}
+	if n == 1 || !d.Counted {
+		return nil
+	}
+	given := d.Given["tensor_parallel_size"] + d.Given["tp"]
+	switch {
+	case given == "" && counted%n != 0:
+		return say.Errorf("%d accelerators cannot be divided among %d engines", counted, n).WithHint(fmt.Sprintf("take %dx%s, or data_parallel_size=%d", (counted+n-1)/n*n, d.Accelerator.Name, divisor(counted, n)))
+	case given == "":
+		d.TensorParallel = counted / n
+	case d.TensorParallel*n != counted:
+		return say.Errorf("%d engines of %d accelerators each are %d, not %d", n, d.TensorParallel, d.TensorParallel*n, counted).WithHint(fmt.Sprintf("write %dx%s, or leave the number out", d.TensorParallel*n, d.Accelerator.Name))
+	}
+	return nil
+}
+
+// divisor is the largest divisor of n that is at most d.
+func divisor(n, d int) int {
+	for d = min(d, n); d > 1 && n%d != 0; d-- {
+	}
+	return max(d, 1)
+}
+
+// checkRouting refuses a router that there is not, and one without engines to choose
+// from.
+func (d *Deployment) checkRouting() error {
+	if !d.Replicated() {
+		for _, name := range routing {
+			if _, given := d.Given[name]; given {
+				return say.Errorf("%s is for several engines, and this is one", name).WithHint("write data_parallel_size=2, or more")
+			}
+		}
+		return nil
+	}
+	if d.Routing.Frontends == 0 { // as vllm serve has it
+		d.Routing.Frontends = d.DataParallel
+	}
+	if err := d.Routing.Check(); err != nil {
+		if fleet.About(d.Routing.Router) == "" {
+			return say.Errorf("there is no router %q", d.Routing.Router).WithHint(say.Known(d.Routing.Router, fleet.Routers()))
+		}
+		return say.Errorf("impossible router: %v", err)
+	}
+	return nil
+}
+
+// routing are the settings that mean something to several engines alone.
+var routing = []string{"router", "api_server_count", "cache_threshold", "balance_abs_threshold", "balance_rel_threshold"}
+
+// engines says how many there are and how they share the requests, "" of one.
+func (d *Deployment) engines() string {
+	if !d.Replicated() {
+		return ""
+	}
+	return fmt.Sprintf("%d engines behind the router %s, each ", d.DataParallel, d.Routing.Router)
+}
+
+// routingFacts are what the record of a run says of several engines.
+func (d *Deployment) routingFacts(to map[string]string) {
+	if d.Replicated() {
+		to["data_parallel_size"], to["tensor_parallel_size"], to["router"] = strconv.Itoa(d.DataParallel), strconv.Itoa(d.TensorParallel), d.Routing.Router
+	}
+}

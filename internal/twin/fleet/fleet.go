@@ -1,0 +1,245 @@
+// Package fleet makes one engine of several behind a router: the replicas of a
+// deployment, or the engines of vLLM's data parallelism. A job goes to one of them
+// when it arrives and stays there; each has its own steps, its own KV cache and its own
+// prefix cache, and none waits for another. It has no goroutine, no clock and no I/O.
+package fleet
+
+import (
+	"container/heap"
+	"math"
+	"slices"
+
+	"pitot/internal/twin"
+)
+
+// Fleet is a [twin.Model] of several.
+type Fleet struct {
+	of     []member
+	open   []int // those that take new jobs, ascending
+	due    []int // all, as a heap by when each is to be stepped
+	router router
+	where  map[int64]int // which of them has a job
+	now    int64         // no engine was stepped later
+	out    []twin.Emission
+}
+
+// member is an engine of a fleet.
+type member struct {
+	twin.Model
+	jobs  int   // that were sent there and have not ended
+	next  int64 // when it is to be stepped
+	place int   // in the heap
+	busy  bool  // a step runs until then, which gives what is held
+	held  []twin.Emission
+}
+
+// New puts engines without jobs behind a router. There must be at least one; they must
+// take requests of the same length. The configuration must pass Check.
+func New(c Config, engines []twin.Model) *Fleet {
+	f := &Fleet{where: make(map[int64]int)}
+	for i, e := range engines {
+		f.of = append(f.of, member{Model: e, next: math.MaxInt64, place: i})
+		f.due, f.open = append(f.due, i), append(f.open, i)
+	}
+	f.router = c.open(f)
+	return f
+}
+
+// Add implements [twin.Engine]: the job goes where the router sends it.
+func (f *Fleet) Add(now int64, j twin.Job) {
+	if _, known := f.where[j.ID]; known {
+		return
+	}
+	i := f.router.route(now, &j)
+	f.where[j.ID] = i
+	f.of[i].jobs++
+	f.of[i].Add(now, j)
+	f.wake(i, now)
+}
+
+// Abort implements [twin.Engine].
+func (f *Fleet) Abort(id int64) {
+	i, known := f.where[id]
+	if !known {
+		return
+	}
+	f.forget(id, i)
+	f.of[i].Abort(id)
+	f.wake(i, f.now)
+}
+
+// forget takes a job out of the books.
+func (f *Fleet) forget(id int64, i int) {
+	delete(f.where, id)
+	f.of[i].jobs--
+	f.router.ended(id, i)
+}
+
+// wake has an engine stepped at a time, unless it is busy or would be sooner.
+func (f *Fleet) wake(i int, at int64) {
+	if m := &f.of[i]; !m.busy && at < m.next {
+		f.wait(i, at)
+	}
+}
+
+func (f *Fleet) wait(i int, until int64) {
+	f.of[i].next = until
+	heap.Fix((*order)(f), f.of[i].place)
+}
+
+// Step implements [twin.Engine]: it steps those that are due by now in the order of
+// their times.
+func (f *Fleet) Step(now int64) twin.Step {
+	f.out = f.out[:0]
+	for {
+		i := f.due[0]
+		m := &f.of[i]
+		if m.next > now {
+			break
+		}
+		f.now = max(f.now, m.next)
+		f.router.passes(f.now)
+		if m.busy {
+			m.busy = false
+			m.held = slices.DeleteFunc(m.held, func(e twin.Emission) bool { _, there := f.where[e.ID]; return !there })
+			f.hand(i, m.held)
+		}
+		s := m.Step(f.now)
+		if m.busy = !s.Idle && s.End > f.now; m.busy {
+			m.held = append(m.held[:0], s.Out...)
+		} else {
+			f.hand(i, s.Out)
+		}
+		f.wait(i, s.End)
+	}
+	if len(f.out) > 0 {
+		return twin.Step{End: now, Out: f.out}
+	}
+	return twin.Step{End: f.of[f.due[0]].next, Idle: true}
+}
+
+// hand hands on what an engine gave.
+func (f *Fleet) hand(i int, out []twin.Emission) {
+	for _, e := range out {
+		if e.Finish != "" {
+			if _, known := f.where[e.ID]; known {
+				f.forget(e.ID, i)
+			}
+		}
+		e.Engine = i
+		f.out = append(f.out, e)
+	}
+}
+
+// Replicas implements [twin.Replicated].
+func (f *Fleet) Replicas() []twin.Observable {
+	list := make([]twin.Observable, len(f.of))
+	for i := range f.of {
+		list[i] = f.of[i].Model
+	}
+	return list
+}
+
+// Stats implements [twin.Observable]: the sum of all, and the KV cache that is fullest.
+func (f *Fleet) Stats() (sum twin.Stats) {
+	for i := range f.of {
+		s := f.of[i].Stats()
+		sum.Running += s.Running
+		sum.Waiting += s.Waiting
+		sum.KVCacheUsage = max(sum.KVCacheUsage, s.KVCacheUsage)
+		sum.Steps += s.Steps
+		sum.Preemptions += s.Preemptions
+		sum.PrefixQueries += s.PrefixQueries
+		sum.PrefixHits += s.PrefixHits
+		sum.GenerationTokens += s.GenerationTokens
+		sum.Drafts += s.Drafts
+		sum.DraftTokens += s.DraftTokens
+		sum.AcceptedTokens += s.AcceptedTokens
+		for len(sum.AcceptedPerPosition) < len(s.AcceptedPerPosition) {
+			sum.AcceptedPerPosition = append(sum.AcceptedPerPosition, 0)
+		}
+		for k, n := range s.AcceptedPerPosition {
+			sum.AcceptedPerPosition[k] += n
+		}
+	}
+	return sum
+}
+
+// Watch implements [twin.Observable]. Of a step that is planned it tells which engine's
+// it is; steps of different engines overlap, so their ends are in no order.
+func (f *Fleet) Watch(watch func(twin.StepInfo)) {
+	for i := range f.of {
+		if watch == nil {
+			f.of[i].Watch(nil)
+			continue
+		}
+		f.of[i].Watch(func(s twin.StepInfo) {
+			s.Engine = i
+			watch(s)
+		})
+	}
+}
+
+// MaxModelLen implements [twin.Limited].
+func (f *Fleet) MaxModelLen() int { return f.of[0].MaxModelLen() }
+
+// Pace implements [twin.Model].
+func (f *Fleet) Pace(pace func(start int64) float64) {
+	for i := range f.of {
+		f.of[i].Pace(pace)
+	}
+}
+
+// Warm implements [twin.Warmable]: a prompt that many asked before is in the cache of
+// each.
+func (f *Fleet) Warm(j twin.Job) {
+	for i := range f.of {
+		if w, ok := f.of[i].Model.(twin.Warmable); ok {
+			w.Warm(j)
+		}
+	}
+}
+
+// order is the fleet as a heap of engines by when they are to be stepped, then by their
+// numbers.
+type order Fleet
+
+func (o *order) Len() int { return len(o.due) }
+
+func (o *order) Less(a, b int) bool {
+	i, j := o.due[a], o.due[b]
+	if s, t := o.of[i].next, o.of[j].next; s != t {
+		return s < t
+	}
+	return i < j
+}
+
+func (o *order) Swap(a, b int) {
+	o.due[a], o.due[b] = o.due[b], o.due[a]
+	o.of[o.due[a]].place, o.of[o.due[b]].place = a, b
+}
+
+// Push and Pop implement [heap.Interface]; the engines of a heap stay the same.
+func (o *order) Push(any) {}
+func (o *order) Pop() any { return nil }
+
+// fewest is the first of the engines that take jobs, from a place on and around, with
+// the least of something.
+func (f *Fleet) fewest(from int, of func(i int) int) int {
+	best, least := -1, 0
+	for k := range f.open {
+		i := f.open[(from+k)%len(f.open)]
+		if n := of(i); best < 0 || n < least {
+			best, least = i, n
+		}
+	}
+	return best
+}
+
+func (f *Fleet) jobs(i int) int { return f.of[i].jobs }
+
+// takes says whether an engine takes new jobs.
+func (f *Fleet) takes(i int) bool {
+	_, found := slices.BinarySearch(f.open, i)
+	return found
+}

@@ -11,6 +11,7 @@ import (
 	"fmt"
 	"math"
 	"math/rand/v2"
+	"slices"
 
 	"pitot/internal/experiment/decide"
 )
@@ -48,7 +49,7 @@ func truths(r *rand.Rand, k kind) []float64 {
 
 // carriedOut measures a plan, and says how many launches that took.
 func carriedOut(r *rand.Rand, truth []float64, k kind, planned int) (d decide.Decision, p decide.Problem, launches int) {
-	p = decide.Problem{Carries: make([][]float64, len(truth)), Wanted: 10, Planned: planned, Confidence: .95, Precision: .04, Early: true}
+	p = decide.Problem{Carries: make([][]float64, len(truth)), Looked: looked, Wanted: 10, Planned: planned, Confidence: .95, Precision: .04, Early: true}
 	for b := range planned {
 		for place, i := range r.Perm(len(truth)) {
 			x := math.NaN()
@@ -109,6 +110,7 @@ func main() {
 		{name: "launches differ", helps: true},
 		{name: "and the machine drifts", drift: .02, helps: true},
 		{name: "and one launch in five is bad", bad: .2, helps: true},
+		{name: "both", drift: .02, bad: .2, helps: true},
 	} {
 		accepted, lost, violates, undecided, launches, fixed := 0, 0, 0, 0, 0, 0
 		bound := 0.0
@@ -116,14 +118,11 @@ func main() {
 			truth := truths(r, k)
 			d, _, n := carriedOut(r, truth, k, *planned)
 			launches, fixed = launches+n, fixed+*planned*len(truth)
-			best := 0.0
-			for _, x := range truth {
-				best = max(best, x)
-			}
+			best := slices.Max(truth)
 			switch {
 			case d.Accepted >= 0:
 				accepted++
-				bound += d.More
+				bound += min(d.More, 1)
 				if best/truth[d.Accepted]-1 > max(.02, d.More) {
 					lost++
 				}
@@ -138,7 +137,7 @@ func main() {
 	}
 	fmt.Printf("\n* another carries more by over 2 %% and over the bound that was stated; bound: its mean;\nviolates: accepted, and carries less than 98 %% of what is wanted; launches: of all that were planned\n")
 	fmt.Printf("\n%-34s %9s\n", "knobs that do nothing", "claimed")
-	for _, k := range []kind{{name: "launches differ"}, {name: "and the machine drifts", drift: .02}, {name: "and one launch in five is bad", bad: .2}} {
+	for _, k := range []kind{{name: "launches differ"}, {name: "and the machine drifts", drift: .02}, {name: "and one launch in five is bad", bad: .2}, {name: "both", drift: .02, bad: .2}} {
 		n := 0
 		for range *plans {
 			d, p, _ := carriedOut(r, truths(r, k), k, *planned)

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"math"
 
+	"pitot/internal/experiment/decide"
 	"pitot/internal/stat"
 )
 
@@ -30,13 +31,18 @@ type Tested struct {
 // judge holds a hypothesis against the launches: by a t interval of the logarithm of left
 // over right, of each launch, or of their difference where they are shares. A hypothesis
 // was written down before: each is judged by itself at the confidence asked for.
-func (x *Experiment) judge(row *Row, h *Hypothesis, blocks int) Tested {
+func (x *Experiment) judge(row *Row, h *Hypothesis, d *decide.Decision, blocks int) Tested {
 	t := Tested{Row: row.Name, Text: h.Text, Outcome: Undecided}
 	p := x.Plan
 	difference := h.Left.Metric.Share()
 	side := func(s Side, block int) float64 {
 		if s.Row == "" {
 			return s.Times
+		}
+		for i, c := range p.Configurations() {
+			if (c.Name == s.Configuration || i == 0 && s.Configuration == "") && d.IsBad(i, block-1) {
+				return math.NaN()
+			}
 		}
 		return s.Times * x.figure(s.Metric, s.Row, s.Configuration, block)
 	}
@@ -55,7 +61,7 @@ func (x *Experiment) judge(row *Row, h *Hypothesis, blocks int) Tested {
 	n := float64(len(ds))
 	t.Launches = len(ds)
 	if n == 0 {
-		t.Why = "no launch has both sides, in a steady state"
+		t.Why = "no launch has both sides, in a steady state, that counts"
 		return t
 	}
 	t.Left, t.Right = left/n, right/n

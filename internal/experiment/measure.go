@@ -297,6 +297,7 @@ func (x *Experiment) decideBy(blocks int) decide.Decision { return decide.Decide
 func (x *Experiment) problem(blocks int) decide.Problem {
 	p := x.Plan
 	q := decide.Problem{Wanted: p.Contract.Capacity, Planned: p.Launches, Confidence: p.Stop.Confidence, Precision: p.Stop.Precision, Early: p.Stop.Early}
+	looked, rungs := 0.0, 0.0
 	q.Carries = x.values(blocks, func(c Configuration, block int) float64 {
 		measured := x.finished(&Part{c, p.Judged(), block})
 		if measured == nil {
@@ -306,8 +307,16 @@ func (x *Experiment) problem(blocks int) decide.Problem {
 		if !ok {
 			return math.NaN()
 		}
+		if at := climbed.Claim; at >= 0 {
+			for _, r := range climbed.rungs {
+				looked, rungs = looked+decide.Looked(r.Claims[at].N, r.Claims[at].Allowed), rungs+1
+			}
+		}
 		return climbed.Load
 	})
+	if rungs > 0 {
+		q.Looked = looked / rungs
+	}
 	if wanted := x.wantedForCost(blocks); wanted > q.Wanted {
 		q.Wanted = wanted
 	}

@@ -50,7 +50,9 @@ type Record struct {
 	Effects    []EffectRecord  `json:"effects"`
 	Corrected  int             `json:"corrected"` // effects that were corrected for their number
 	Limiter    *Limiter        `json:"limits_it,omitempty"`
-	Spread     *float64        `json:"between_launches"`  // coefficient of variation of what launches carry, about blocks and configurations
+	Spread     *float64        `json:"between_launches"`  // coefficient of variation of what launches that count carry, about blocks and configurations
+	Bad        []BadRecord     `json:"not_counted"`       // launches
+	Drift      *DriftRecord    `json:"drift"`             // null: too few blocks
 	More       *float64        `json:"others_carry_more"` // at most by this share, at the confidence
 	Launches   LaunchesRecord  `json:"launches"`
 	Stopped    string          `json:"why_it_stopped"`
@@ -74,14 +76,31 @@ type ContractRecord struct {
 	Confidence float64  `json:"confidence"`
 }
 
+// BadRecord is a launch that does not count: it carries much less than its configuration
+// and its block make one expect.
+type BadRecord struct {
+	Configuration string  `json:"configuration"`
+	Launch        int     `json:"launch"`
+	Less          float64 `json:"less"` // share
+}
+
+// DriftRecord is how what is carried changes from block to block.
+type DriftRecord struct {
+	PerBlock float64    `json:"per_block"` // share
+	Interval [2]float64 `json:"interval"`
+	Slower   bool       `json:"slower"` // established: what is sure is said of the last block
+}
+
 // Standing is what was found of one configuration.
 type Standing struct {
 	Name      string      `json:"name"`
-	Launches  int         `json:"launches"`
-	Carries   *float64    `json:"carries"`         // requests per second within the limits, geometric mean over launches
-	Interval  *[2]float64 `json:"interval"`        // by itself
-	Sure      *[2]float64 `json:"sure"`            // bounds that hold for all configurations and looks together
-	Bound     string      `json:"bound,omitempty"` // "at least" or "at most", where loads ended before the limit was found
+	Launches  int         `json:"launches"` // that count
+	Bad       int         `json:"not_counted,omitempty"`
+	Uneven    bool        `json:"uneven,omitempty"` // most launches carry much less than the others: all count
+	Carries   *float64    `json:"carries"`          // requests per second within the limits, geometric mean over launches that count
+	Interval  *[2]float64 `json:"interval"`         // by itself
+	Sure      *[2]float64 `json:"sure"`             // two bounds, each holds for all configurations and looks together
+	Bound     string      `json:"bound,omitempty"`  // "at least" or "at most", where loads ended before the limit was found
 	First     string      `json:"reached_first,omitempty"`
 	Contract  string      `json:"contract"` // "meets", "misses" or "undecided"
 	Change    *float64    `json:"change"`   // of what is carried, against the baseline
@@ -192,7 +211,7 @@ func (x *Experiment) Record() *Record {
 		Schema: RecordSchema, Experiment: p.Name(), Pitot: x.Version, Target: p.Target, Answer: AnswerUndecided,
 		Contract: ContractRecord{Kind: p.Contract.Kind, Limits: p.Contract.Limits.String(), Capacity: p.Contract.Capacity, Row: p.Contract.Row,
 			Workload: p.Judged().Plan.Workload, Confidence: p.Stop.Confidence},
-		Hypotheses: []Tested{}, Effects: []EffectRecord{}, Next: []string{}, Sittings: []SittingRecord{}, Void: x.Void,
+		Hypotheses: []Tested{}, Bad: []BadRecord{}, Effects: []EffectRecord{}, Next: []string{}, Sittings: []SittingRecord{}, Void: x.Void,
 		Launches: LaunchesRecord{Planned: p.Launches, Blocks: blocks},
 	}
 	if p.Contract.Cost > 0 {
@@ -202,7 +221,7 @@ func (x *Experiment) Record() *Record {
 		}
 	}
 	for i, c := range p.Configurations() {
-		r.Standings = append(r.Standings, x.standing(c, &d.Of[i], blocks))
+		r.Standings = append(r.Standings, x.standing(c, i, &d, blocks))
 	}
 	switch {
 	case d.Accepted >= 0:
@@ -218,17 +237,23 @@ func (x *Experiment) Record() *Record {
 			s.Rejected = x.rejected(r, s, &d.Of[i])
 		}
 	}
+	for _, b := range d.Bad {
+		r.Bad = append(r.Bad, BadRecord{p.Configurations()[b.Configuration].Name, b.Block + 1, b.Less})
+	}
+	if t := d.Drift; t != nil {
+		r.Drift = &DriftRecord{math.Expm1(t.Estimate), [2]float64{math.Expm1(t.Lo), math.Expm1(t.Hi)}, d.Slower}
+	}
 	if d.SD > 0 {
 		r.Spread = known(math.Sqrt(math.Expm1(d.SD * d.SD)))
 	}
 	for _, row := range p.Rows {
 		for i := range row.Hypotheses {
-			r.Hypotheses = append(r.Hypotheses, x.judge(row, &row.Hypotheses[i], blocks))
+			r.Hypotheses = append(r.Hypotheses, x.judge(row, &row.Hypotheses[i], &d, blocks))
 		}
 	}
 	x.effects(r, d, q, blocks)
 	x.counts(r)
-	r.Limiter = x.limiter(r, blocks)
+	r.Limiter = x.limiter(r, &d, blocks)
 	r.Stopped = x.stopped(r, &d)
 	r.Next = x.next(r, &d)
 	r.Repeat = x.repeat(r)
@@ -236,9 +261,9 @@ func (x *Experiment) Record() *Record {
 }
 
 // standing is what was found of a configuration.
-func (x *Experiment) standing(c Configuration, s *decide.Standing, blocks int) Standing {
-	p := x.Plan
-	out := Standing{Name: c.Name, Launches: s.Launches, Contract: s.Contract, GivenUp: s.Left, Decides: s.Decides, Ladder: []Rung{}}
+func (x *Experiment) standing(c Configuration, i int, d *decide.Decision, blocks int) Standing {
+	p, s := x.Plan, &d.Of[i]
+	out := Standing{Name: c.Name, Launches: s.Launches, Bad: s.Bad, Uneven: s.Uneven, Contract: s.Contract, GivenUp: s.Left, Decides: s.Decides, Ladder: []Rung{}}
 	if s.Launches > 0 {
 		out.Carries, out.Interval = known(s.Carries), interval(s.Interval)
 	}
@@ -258,7 +283,7 @@ func (x *Experiment) standing(c Configuration, s *decide.Standing, blocks int) S
 	ladder := map[float64]*Rung{}
 	for block := 1; block <= blocks; block++ {
 		measured := x.finished(&Part{c, p.Judged(), block})
-		if measured == nil {
+		if measured == nil || d.IsBad(i, block-1) {
 			continue
 		}
 		climbed, ok := climb(measured, p.Contract.Capacity, p.Contract.Limits)
@@ -443,7 +468,7 @@ func (x *Experiment) counts(r *Record) {
 
 // limiter says what limits the accepted configuration, else the one that carries most: by
 // the first launch's load beyond its limits.
-func (x *Experiment) limiter(r *Record, blocks int) *Limiter {
+func (x *Experiment) limiter(r *Record, d *decide.Decision, blocks int) *Limiter {
 	name := r.Accepted
 	if name == "" {
 		most := 0.0
@@ -456,12 +481,15 @@ func (x *Experiment) limiter(r *Record, blocks int) *Limiter {
 	if blocks == 0 || name == "" {
 		return nil
 	}
-	for _, c := range x.Plan.Configurations() {
+	for i, c := range x.Plan.Configurations() {
 		if c.Name != name {
 			continue
 		}
 		var l *Limiter
 		for block := 1; block <= blocks; block++ { // the first launch that tells
+			if d.IsBad(i, block-1) {
+				continue
+			}
 			if l = x.limiterOf(&Part{c, x.Plan.Judged(), block}); l != nil && l.Sentence != notKnown {
 				break
 			}

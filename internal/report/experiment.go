@@ -135,7 +135,11 @@ func decisionBasis(r *experiment.Record) (list []string) {
 			list = append(list, fmt.Sprintf("another configuration carries at most %s more (%s)", say.Percent(*r.More), say.Percent(r.Contract.Confidence)))
 		}
 	}
-	return append(list, fmt.Sprintf("%s of each of %s · %s", say.Plural(r.Launches.Blocks, "launch"), say.Plural(len(r.Standings), "configuration"), say.Plain(r.Stopped)))
+	uncounted := ""
+	if n := len(r.Bad); n > 0 {
+		uncounted = fmt.Sprintf(", %d bad ones not counted", n)
+	}
+	return append(list, fmt.Sprintf("%s of each of %s%s · %s", say.Plural(r.Launches.Blocks, "launch"), say.Plural(len(r.Standings), "configuration"), uncounted, say.Plain(r.Stopped)))
 }
 
 func changeInterval(v *[2]float64, share bool) string {
@@ -153,7 +157,7 @@ func configurationSection(r *experiment.Record) DecisionSection {
 	s.Table.Head[4] = "change"
 	for i := range r.Standings {
 		c := &r.Standings[i]
-		row := []string{c.Name, say.Count(c.Launches), say.Optional(c.Carries), say.Unknown, say.Unknown, say.Unknown, say.Unknown, Standing(r, c)}
+		row := []string{c.Name, launchesText(c), say.Optional(c.Carries), say.Unknown, say.Unknown, say.Unknown, say.Unknown, Standing(r, c)}
 		if c.Carries != nil && c.Bound != "" {
 			row[2] = map[string]string{"at least": "≥ ", "at most": "≤ "}[c.Bound] + row[2]
 		}
@@ -191,6 +195,14 @@ func configurationSection(r *experiment.Record) DecisionSection {
 		s.Lines = append(s.Lines, say.Plain(strings.Join(names[why], ", ")+": "+why))
 	}
 	return s
+}
+
+// launchesText are those of a configuration: "6", or "5 of 6" where one does not count.
+func launchesText(c *experiment.Standing) string {
+	if c.Bad == 0 {
+		return say.Count(c.Launches)
+	}
+	return fmt.Sprintf("%d of %d", c.Launches, c.Launches+c.Bad)
 }
 
 // Standing is a configuration's in a word: "accepted", "given up", or as it stands to the
@@ -277,6 +289,14 @@ func spreadSection(r *experiment.Record) DecisionSection {
 	if r.Spread != nil {
 		s.Lines = append(s.Lines, fmt.Sprintf("launches of one configuration differ by %s in what they carry (coefficient of variation, within a block)", say.Percent(*r.Spread)))
 	}
+	s.Lines = append(s.Lines, badLines(r)...)
+	if d := r.Drift; d != nil && (d.Slower || d.Interval[0] > 0) {
+		text := "the machine gets faster from launch to launch: " + say.Signed(d.PerBlock, false) + changeInterval(&d.Interval, false)
+		if d.Slower {
+			text = "the machine gets slower from launch to launch: " + say.Signed(d.PerBlock, false) + changeInterval(&d.Interval, false) + "; what is sure to be carried is said of the last one, and nothing of later ones"
+		}
+		s.Lines = append(s.Lines, text)
+	}
 	kind := ""
 	if r.Spent.Virtual {
 		kind = " of virtual time"
@@ -290,6 +310,28 @@ func spreadSection(r *experiment.Record) DecisionSection {
 		s.Lines = append(s.Lines, say.Plain(v))
 	}
 	return s
+}
+
+// badLines name the launches that do not count.
+func badLines(r *experiment.Record) (list []string) {
+	all := 0
+	for _, c := range r.Standings {
+		all += c.Launches + c.Bad
+		if c.Uneven {
+			list = append(list, say.Plain(c.Name)+": most of its launches carry much less than its others; all count, and nothing is said of it that bad launches would explain")
+		}
+	}
+	if len(r.Bad) == 0 {
+		return list
+	}
+	var names []string
+	less := 0.0
+	for _, b := range r.Bad {
+		names = append(names, fmt.Sprintf("%s %d (%s)", say.Plain(b.Configuration), b.Launch, say.Signed(-b.Less, false)))
+		less += b.Less / float64(len(r.Bad))
+	}
+	verb := map[bool]string{true: "is not", false: "are not"}[len(r.Bad) == 1]
+	return append(list, fmt.Sprintf("%d of %s %s counted: %s less than configuration and block make one expect: %s; expect as many bad ones, and start those again", len(r.Bad), say.Plural(all, "launch"), verb, say.Percent(less), strings.Join(names, ", ")))
 }
 
 func ladderSection(r *experiment.Record) DecisionSection {

@@ -9,10 +9,11 @@ type Blocked struct {
 	SD float64 // of the errors
 	DF float64 // of SD
 
-	values        [][]float64
-	treatments    float64 // of a block, on average
-	blockVariance float64 // of the blocks' means: of a block, and of so many errors
-	blockDF       float64
+	Levels []float64 // of the blocks, the treatments' effects taken out; their mean is 0
+
+	values     [][]float64
+	effects    []float64
+	treatments float64 // of a block, on average
 }
 
 // Blocks fits values by treatment and block; NaN is one that was not measured. For ratios
@@ -66,17 +67,20 @@ func Blocks(values [][]float64) (fit Blocked, ok bool) {
 		return fit, false
 	}
 	fit.SD = math.Sqrt(squares / fit.DF)
-	var levels []float64
+	fit.Levels, fit.effects = level, effect
+	used, mean := 0.0, 0.0
 	for b := range level {
-		for t := range values {
-			if known(t, b) {
-				levels = append(levels, level[b])
-				break
-			}
+		if fit.of(b) > 0 {
+			used, mean = used+1, mean+level[b]
 		}
 	}
-	_, sd := Moments(levels)
-	fit.treatments, fit.blockVariance, fit.blockDF = float64(n)/float64(len(levels)), sd*sd, float64(len(levels)-1)
+	fit.treatments = float64(n) / used
+	for b := range level {
+		level[b] -= mean / used
+	}
+	for t := range effect {
+		effect[t] += mean / used
+	}
 	return fit, fit.SD > 0
 }
 
@@ -163,58 +167,80 @@ func (f Blocked) Difference(a, b int, level float64) (d Difference, ok bool) {
 // fisherBeyond is P(F > x) of Fisher's distribution with n and m degrees of freedom.
 func fisherBeyond(x, n, m float64) float64 { return IncompleteBeta(m/(m+n*x), m/2, n/2) }
 
-// Level is the mean of one treatment over all blocks there could be, with a t interval. Its
-// values are independent, block by block, but those of other treatments in the same blocks
-// are not independent of them: so their spread helps to know this one's, and the degrees
-// of freedom remain those of its own values, which is on the safe side.
-func (f Blocked) Level(of int, level float64) (d Difference, ok bool) {
-	squares, df := 0.0, 0.0
+// Mean is that of one treatment over the blocks in which it was measured, with a t
+// interval. What is common to a block is part of it: nothing is said of other blocks. Its
+// standard error is that of the whole design, unless its own errors vary by more than that
+// explains: then it is their own.
+func (f Blocked) Mean(of int, level float64) (d Difference, ok bool) {
 	var own []float64
-	for t, row := range f.values {
-		var xs []float64
-		for _, x := range row {
-			if !math.IsNaN(x) {
-				xs = append(xs, x)
-			}
-		}
-		if len(xs) > 1 {
-			_, sd := Moments(xs)
-			squares, df = squares+sd*sd*float64(len(xs)-1), df+float64(len(xs)-1)
-		}
-		if t == of {
-			own = xs
+	squares := 0.0
+	for b, x := range f.values[of] {
+		if !math.IsNaN(x) {
+			r := x - f.effects[of] - f.Levels[b]
+			own, squares = append(own, x), squares+r*r
 		}
 	}
-	if len(own) < 2 || !(squares > 0) {
+	n := float64(len(own))
+	if n == 0 || !(f.SD > 0) {
 		return Difference{}, false
 	}
-	mean, itself := Moments(own)
-	n := float64(len(own))
-	sd := math.Sqrt(squares / df)
-	if ratio := itself * itself / (sd * sd); ratio > 1 && df > n-1 && fisherBeyond(ratio, n-1, df-n+1) < suspicious {
-		sd = itself
+	mean, _ := Moments(own)
+	sd, df := f.SD, f.DF
+	if itself := squares / ((n - 1) * (1 - 1/f.treatments)); n > 1 && itself > sd*sd && fisherBeyond(itself/(sd*sd), n-1, f.DF) < suspicious {
+		sd, df = math.Sqrt(itself), n-1
 	}
-	d = Difference{Estimate: mean, SE: sd / math.Sqrt(n), DF: n - 1, P: math.NaN()}
-	d.Interval = studentInterval(mean, d.SE, d.DF, level)
+	d = Difference{Estimate: mean, SE: sd / math.Sqrt(n), DF: df, P: math.NaN()}
+	d.Interval = studentInterval(mean, d.SE, df, level)
 	return d, true
 }
 
-// Bound is how far the mean of a treatment over all blocks there could be lies from what
-// was measured, to either side: further with a probability of at most tail for any of
-// those that are asked about together, of whom there are so many. It is how far all lie
-// together, by the blocks' means, and how far each lies from those, by the errors; each
-// has half of the tail.
-func (f Blocked) Bound(of int, tail float64, together int) float64 {
-	n := 0.0
-	for _, x := range f.values[of] {
-		if !math.IsNaN(x) {
+// Trend is how much more each block has than the one before, by a line through the blocks'
+// levels, with a t interval. Its standard error is that of the errors, or of the blocks
+// about the line where they vary by more. ok is false for fewer than four blocks: three lie
+// near a line by chance.
+func (f Blocked) Trend(level float64) (d Difference, ok bool) {
+	var at, ys, weights []float64
+	for b, y := range f.Levels {
+		if n := f.of(b); n > 0 {
+			at, ys, weights = append(at, float64(b)), append(ys, y), append(weights, n)
+		}
+	}
+	const least = 4
+	if len(ys) < least {
+		return d, false
+	}
+	sum, mean, top, bottom := 0.0, 0.0, 0.0, 0.0
+	for i, w := range weights {
+		sum, mean = sum+w, mean+w*at[i]
+	}
+	mean /= sum
+	middle := 0.0
+	for i, w := range weights {
+		x := at[i] - mean
+		top, bottom, middle = top+w*x*ys[i], bottom+w*x*x, middle+w*ys[i]/sum
+	}
+	d.Estimate = top / bottom
+	squares := 0.0
+	for i, w := range weights {
+		r := ys[i] - middle - d.Estimate*(at[i]-mean)
+		squares += w * r * r
+	}
+	sd, df := f.SD, f.DF
+	if about := squares / float64(len(ys)-2); about > sd*sd {
+		sd, df = math.Sqrt(about), float64(len(ys)-2)
+	}
+	d.SE, d.DF = sd/math.Sqrt(bottom), df
+	d.P = 2 * StudentCDF(-math.Abs(d.Estimate)/d.SE, df)
+	d.Interval = studentInterval(d.Estimate, d.SE, df, level)
+	return d, true
+}
+
+// of is how many treatments a block has.
+func (f Blocked) of(block int) (n float64) {
+	for _, row := range f.values {
+		if block < len(row) && !math.IsNaN(row[block]) {
 			n++
 		}
 	}
-	if n < 2 || !(f.blockDF >= 1) {
-		return math.Inf(1)
-	}
-	common := StudentQuantile(1-tail/2, f.blockDF) * math.Sqrt(f.blockVariance/(f.blockDF+1))
-	own := StudentQuantile(1-tail/2/float64(together), f.DF) * f.SD * math.Sqrt(max(0, 1-1/f.treatments)/n)
-	return common + own
+	return n
 }

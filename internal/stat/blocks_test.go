@@ -26,6 +26,10 @@ func TestBlocks(t *testing.T) {
 	if !ok || math.Abs(d.Estimate-(2-.025)) > 1e-9 || d.DF != fit.DF {
 		t.Errorf("%+v", d)
 	}
+	line, ok := fit.Trend(.95)
+	if !ok || math.Abs(line.Estimate-(1+2.6)) > .4 || line.P < .05 { // blocks go 0, 5, −3, 11, and 1 up in each
+		t.Errorf("%+v", line)
+	}
 	if _, ok := Blocks([][]float64{{1, 2, 3}}); ok {
 		t.Error("one treatment has no spread besides that of the blocks")
 	}
@@ -35,11 +39,12 @@ func TestBlocks(t *testing.T) {
 }
 
 // Of treatments that are alike, in blocks that drift and of which some are bad, few
-// differences are called real; and the interval of a level holds.
+// differences are called real; and the interval of a mean holds
+// what it was in these blocks.
 func TestBlocksHold(t *testing.T) {
 	r := rand.New(rand.NewPCG(1, 2))
-	const runs, treatments, blocks = 1500, 5, 3
-	differ, outside, beyond := 0, 0, 0
+	const runs, treatments, blocks = 1500, 5, 4
+	differ, outside, drifts := 0, 0, 0
 	for range runs {
 		values := make([][]float64, treatments)
 		levels := make([]float64, blocks)
@@ -59,14 +64,12 @@ func TestBlocksHold(t *testing.T) {
 		if d.P < .05 {
 			differ++
 		}
-		if l, ok := fit.Level(0, .95); !ok || l.Lo > 0 || l.Hi < 0 {
+		hours, _ := Moments(levels)
+		if m, ok := fit.Mean(0, .95); !ok || !m.Holds(hours) {
 			outside++
 		}
-		for k := range values {
-			if l, ok := fit.Level(k, .95); ok && l.Estimate > fit.Bound(k, .05, treatments) {
-				beyond++
-				break
-			}
+		if d, ok := fit.Trend(.95); ok && d.P < .01 {
+			drifts++
 		}
 	}
 	if share := float64(differ) / runs; share > .07 {
@@ -75,7 +78,7 @@ func TestBlocksHold(t *testing.T) {
 	if share := float64(outside) / runs; share > .07 {
 		t.Errorf("%.3f of levels lie outside of their interval", share)
 	}
-	if share := float64(beyond) / runs; share > .05 {
-		t.Errorf("some level is beyond its bound in %.3f", share)
+	if share := float64(drifts) / runs; share > .05 {
+		t.Errorf("a trend of blocks that have none is seen in %.3f", share)
 	}
 }

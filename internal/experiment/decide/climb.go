@@ -129,6 +129,14 @@ func Reached(rungs []Rung) (c Carried, ok bool) {
 	return c, true
 }
 
+// Looked is about how far ln of the load at which limits are reached is off, where so many
+// requests are asked at a load and so many of them may violate the limit: as a share
+// varies whose violations come in bursts, over how steeply it rises with the load.
+func Looked(requests int, allowed float64) float64 {
+	const bursts, steepness, most = 5, 8, 0.15
+	return min(math.Sqrt(bursts/(float64(requests)*allowed+1))/steepness, most)
+}
+
 // excess is ln of the violations over those that may be; one half is added to the count,
 // so that none has a logarithm too.
 func excess(v Violated) float64 {

@@ -4,9 +4,11 @@
 //
 // The unit is the launch. Each block has one launch of every configuration that is not
 // given up, in an order drawn at random; so what drifts from block to block is no part of
-// a difference, and what drifts within one is chance. After each block from the second on
-// the launches are looked at. All looks together are wrong as often as the plan allows:
-// each has its share, see [Share].
+// a difference, and what drifts within one is chance. Launches that are bad are not
+// counted, see [Bad]. What a configuration carries is meant of the hours in which it was
+// measured: blocks are not drawn from others that there might be. After each block from
+// the second on the launches are looked at. All looks together are wrong as often as the
+// plan allows: each has its share, see [Share].
 package decide
 
 import (
@@ -19,6 +21,7 @@ import (
 // Problem is what was measured so far, and what is asked. Configuration 0 is the baseline.
 type Problem struct {
 	Carries    [][]float64 // by configuration and block: the load at which the limits are reached; NaN where that was not measured
+	Looked     float64     // how far ln of it is off for the requests of a launch being few
 	Wanted     float64     // load
 	Planned    int         // blocks
 	Confidence float64     // 0.95
@@ -41,11 +44,16 @@ const (
 
 // Standing is where a configuration stands.
 type Standing struct {
-	Launches int
-	Carries  float64        // geometric mean over launches
+	Launches int            // that count
+	Bad      int            // that do not
+	Uneven   bool           // most of its launches carry much less than its others: all count, and nothing is claimed of it that bad launches would explain
+	Carries  float64        // geometric mean over launches that count
 	Interval *stat.Interval // of it, at the confidence asked for, by itself; nil: too few launches
-	Sure     stat.Interval  // bounds that hold for all configurations and looks together, 0 and +Inf where there are none
-	Contract string         // Meets, Misses or Undecided
+	// Sure are two bounds, each of which holds for all configurations and looks together; 0
+	// and +Inf where there are none. Where the machine gets slower they are for the last
+	// block, else for all in which it was measured.
+	Sure     stat.Interval
+	Contract string // Meets, Misses or Undecided
 	Change   *stat.Difference
 	Adjusted float64 // p of no change, corrected for the configurations and the looks; 1 where there is none
 	Left     int     // the block after which it was given up, 0 if it was not
@@ -58,12 +66,15 @@ type Standing struct {
 // Decision is what follows.
 type Decision struct {
 	Of       []Standing
-	Accepted int     // configuration, -1 for none
-	SD       float64 // between launches, of ln of the load; 0 where it is not known
-	More     float64 // another that was not given up carries more than the accepted one by at most this share
-	Blocks   int     // that were looked at
-	Enough   bool    // nothing is left to be measured
-	Why      string  // there is enough: one of the Stop constants
+	Accepted int              // configuration, -1 for none
+	SD       float64          // between launches that count, of ln of the load; 0 where it is not known
+	Bad      []Bad            // launches that do not count, by configuration
+	Drift    *stat.Difference // of ln of the load, from block to block; nil: too few blocks
+	Slower   bool             // it is established that the machine gets slower
+	More     float64          // another that was not given up carries more than the accepted one by at most this share
+	Blocks   int              // that were looked at
+	Enough   bool             // nothing is left to be measured
+	Why      string           // there is enough: one of the Stop constants
 }
 
 // Why an experiment is over.
@@ -126,9 +137,20 @@ func (d *Decision) look(p *Problem, block int, final bool) {
 		for _, x := range row[:n] {
 			logs[i] = append(logs[i], math.Log(x))
 		}
-		d.Of[i].describe(logs[i])
 	}
 	d.Blocks = block
+	var uneven []bool
+	d.Bad, uneven = badOf(logs, p.Looked)
+	for i := range d.Of {
+		d.Of[i].Bad, d.Of[i].Uneven = 0, uneven[i]
+	}
+	for _, bad := range d.Bad {
+		logs[bad.Configuration][bad.Block] = math.NaN()
+		d.Of[bad.Configuration].Bad++
+	}
+	for i := range d.Of {
+		d.Of[i].describe(logs[i])
+	}
 	fit, ok := stat.Blocks(logs)
 	share := Share(block, p.Planned)
 	if !p.Early && block >= p.Planned {
@@ -136,6 +158,8 @@ func (d *Decision) look(p *Problem, block int, final bool) {
 	}
 	if ok && share > 0 {
 		d.SD = fit.SD
+		d.Drift = trend(fit, p.Confidence)
+		d.Slower = d.Drift != nil && d.Drift.Estimate < 0 && d.Drift.P < drifts
 		d.judge(p, fit, block, share, final)
 	}
 	d.choose(p, fit, ok && share > 0, share)
@@ -166,28 +190,34 @@ func (d *Decision) judge(p *Problem, fit stat.Blocked, block int, share float64,
 	var differs []float64
 	changes := map[int]*stat.Difference{}
 	for i := range d.Of {
-		s := &d.Of[i]
-		if s.Left > 0 {
-			continue
-		}
-		alive = append(alive, i)
-		if l, ok := fit.Level(i, p.Confidence); ok {
-			s.Interval = &stat.Interval{Lo: math.Exp(l.Lo), Hi: math.Exp(l.Hi)}
+		if d.Of[i].Left == 0 {
+			alive = append(alive, i)
 		}
 	}
+	// What is true of a configuration and the contract can be missed on one side only: so
+	// each side has all of the errors that are allowed.
+	tail := alpha / float64(len(alive))
 	for _, i := range alive {
 		s := &d.Of[i]
-		bound := fit.Bound(i, alpha, len(alive))
-		s.Sure = stat.Interval{Lo: max(s.Sure.Lo, s.Carries*math.Exp(-bound)), Hi: min(s.Sure.Hi, s.Carries*math.Exp(bound))}
+		s.Contract, s.Sure, s.Decides = Undecided, stat.Interval{Hi: math.Inf(1)}, 0
+		m, ok := fit.Mean(i, p.Confidence)
+		if !ok || s.Launches < 2 {
+			continue
+		}
+		s.Interval = &stat.Interval{Lo: math.Exp(m.Lo), Hi: math.Exp(m.Hi)}
+		d.ahead(&m, p.Carries[i], i)
+		s.Sure.Lo = math.Exp(m.Estimate - stat.StudentQuantile(1-tail, m.DF)*m.SE)
+		if tail := tail - d.allBad(i)*badBeyond(math.Log(p.Wanted)-m.Estimate); tail > 0 {
+			s.Sure.Hi = math.Exp(m.Estimate + stat.StudentQuantile(1-tail, m.DF)*m.SE)
+		}
 		switch {
-		case s.Contract != Undecided: // an earlier look has said it
 		case s.Sure.Lo > p.Wanted:
 			s.Contract = Meets
 		case s.Sure.Hi < p.Wanted:
 			s.Contract = Misses
 		}
-		if s.Decides = 0; s.Contract == Undecided && final {
-			s.Decides = decides(bound, math.Abs(math.Log(s.Carries/p.Wanted)), float64(s.Launches))
+		if s.Contract == Undecided && final {
+			s.Decides = decides(m, tail, math.Abs(m.Estimate-math.Log(p.Wanted)), float64(s.Launches))
 		}
 		if i == 0 {
 			continue
@@ -197,7 +227,7 @@ func (d *Decision) judge(p *Problem, fit stat.Blocked, block int, share float64,
 			continue
 		}
 		changes[i] = &c
-		differs = append(differs, c.P)
+		differs = append(differs, min(1, c.P+d.mistaken(i, c.Estimate)))
 	}
 	differs = stat.Holm(differs)
 	n := 0
@@ -226,13 +256,63 @@ func (d *Decision) judge(p *Problem, fit stat.Blocked, block int, share float64,
 	}
 }
 
-// decides is about how many launches would bring a bound that so many gave within a
-// distance, 0 where it takes more than anyone would start.
-func decides(bound, away, n float64) int {
+// drifts is how unlikely it is that a machine whose speed stays the same looks as if it got
+// slower, where it is said to.
+const drifts = 0.01
+
+// ahead takes the mean of what a configuration carries to the last block, where it is
+// established that the machine gets slower: what it carried before is not promised then.
+func (d *Decision) ahead(m *stat.Difference, carries []float64, i int) {
+	if !d.Slower {
+		return
+	}
+	sum, n := 0.0, 0.0
+	for b, x := range carries[:min(d.Blocks, len(carries))] {
+		if !math.IsNaN(x) && !d.IsBad(i, b) {
+			sum, n = sum+float64(b), n+1
+		}
+	}
+	blocks := float64(d.Blocks-1) - sum/n
+	m.Estimate += d.Drift.Estimate * blocks
+	m.SE, m.DF = math.Hypot(m.SE, d.Drift.SE*blocks), min(m.DF, d.Drift.DF)
+}
+
+// IsBad says that a launch does not count; blocks are counted from 0.
+func (d *Decision) IsBad(configuration, block int) bool {
+	return slices.ContainsFunc(d.Bad, func(b Bad) bool { return b.Configuration == configuration && b.Block == block })
+}
+
+// launches are all that were measured.
+func (d *Decision) launches() (n int) {
+	for i := range d.Of {
+		n += d.Of[i].Launches + d.Of[i].Bad
+	}
+	return n
+}
+
+// mistaken is how likely a difference to the baseline is one of launches that are all bad
+// on the side that has less, and are counted because they are all alike.
+func (d *Decision) mistaken(i int, difference float64) float64 {
+	if difference > 0 {
+		i = 0
+	}
+	return d.allBad(i) * badBeyond(math.Abs(difference))
+}
+
+// allBad is how likely the launches of a configuration that count are all bad.
+func (d *Decision) allBad(i int) float64 {
+	if d.Of[i].Uneven {
+		return 1
+	}
+	return allBad(d.Of[i].Launches, len(d.Bad), d.launches())
+}
+
+// decides is about how many launches would tell a mean from something that is so far away,
+// 0 where it takes more than anyone would start.
+func decides(m stat.Difference, tail, away, n float64) int {
 	const most = 200
-	now := stat.StudentQuantile(0.98, n-1) // of the blocks, which tell the least
 	for k := n + 1; k <= most; k++ {
-		if bound*math.Sqrt(n/k) < away && bound*stat.StudentQuantile(0.98, k-1)/now*math.Sqrt(n/k) < away {
+		if stat.StudentQuantile(1-tail, m.DF*k/n)*m.SE*math.Sqrt(n/k) < away {
 			return int(k)
 		}
 	}
@@ -285,8 +365,15 @@ func (d *Decision) choose(p *Problem, fit stat.Blocked, known bool, share float6
 		if !ok {
 			return
 		}
-		t := stat.StudentQuantile(1-alpha*share/float64(others), c.DF)
-		most = max(most, c.Estimate+t*c.SE)
+		tail := alpha*share/float64(others) - d.allBad(i)
+		if tail <= 0 {
+			return
+		}
+		most = max(most, c.Estimate+stat.StudentQuantile(1-tail, c.DF)*c.SE)
+	}
+	const stated = 1 // beyond twice as much it says nothing
+	if most > stated {
+		return
 	}
 	d.More = math.Expm1(most)
 	if p.Early && d.More <= p.Precision {

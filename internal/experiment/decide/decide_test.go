@@ -136,3 +136,70 @@ func TestClimb(t *testing.T) {
 		t.Errorf("%+v", c)
 	}
 }
+
+// Launches that carry a quarter less are named, whatever the blocks do; what is common to
+// a configuration or a block, and what is within the spread, is not.
+func TestBad(t *testing.T) {
+	r := rand.New(rand.NewPCG(11, 4))
+	named, bad, wrong, launches := 0, 0, 0, 0
+	for range 100 {
+		is := map[[2]int]bool{}
+		logs := make([][]float64, 5)
+		for i := range logs {
+			for b := range 6 {
+				x := .2*float64(i) - .02*float64(b) + .04*r.NormFloat64()
+				if r.Float64() < .2 {
+					x -= .28
+					is[[2]int{i, b}] = true
+				}
+				logs[i] = append(logs[i], x)
+				launches++
+			}
+		}
+		list, _ := badOf(logs, .02)
+		bad += len(is)
+		for _, b := range list {
+			if is[[2]int{b.Configuration, b.Block}] {
+				named++
+			} else {
+				wrong++
+			}
+		}
+	}
+	if named < bad*80/100 || wrong > launches/200 {
+		t.Errorf("of %d bad launches %d are named, of %d others %d", bad, named, launches-bad, wrong)
+	}
+	if list, uneven := badOf([][]float64{{0, .01, 0}, {0, -.01, .01}, {-.3, -.29, 0}}, .02); len(list) != 0 || !uneven[2] {
+		t.Errorf("most launches of one configuration: %v, %v", list, uneven)
+	}
+	if list, _ := badOf([][]float64{{0, .01, 0}, {0, -.01, .01}, {-.2, 0, 0}}, .1); len(list) != 0 {
+		t.Errorf("few requests: %v", list)
+	}
+	if list, _ := badOf([][]float64{{0, math.NaN()}, {math.NaN(), -1}}, .02); len(list) != 0 {
+		t.Errorf("too little is known: %v", list)
+	}
+	// Launches that are all bad look like a configuration that carries less: that two are is
+	// not so unlikely where a fifth of the others is bad, nor that they are half of it.
+	p := Problem{Carries: [][]float64{{10, 7.5}, {10, 10}, {7.4, 10}, {10, 10.1}, {7.5, 7.6}}, Wanted: 5, Planned: 2, Confidence: .95, Precision: .04, Early: true}
+	d := Decide(p)
+	if len(d.Bad) != 2 || d.Of[0].Bad != 1 || d.Of[0].Launches != 1 || d.Of[4].Adjusted < .05 || !d.IsBad(0, 1) {
+		t.Errorf("%+v", d)
+	}
+	if p.Carries[4] = []float64{2, 2.1}; Decide(p).Of[4].Contract != Misses {
+		t.Errorf("far below: %+v", Decide(p).Of[4])
+	}
+}
+
+// A machine that gets slower: what is sure is said of its last block.
+func TestSlower(t *testing.T) {
+	p := Problem{Carries: make([][]float64, 4), Wanted: 8, Planned: 6, Confidence: .95, Precision: .04}
+	for i := range p.Carries {
+		for b := range 6 {
+			p.Carries[i] = append(p.Carries[i], 10*math.Exp(-.03*float64(b)+.01*float64((i+b)%3-1)))
+		}
+	}
+	d := Decide(p)
+	if !d.Slower || math.Abs(d.Drift.Estimate+.03) > .005 || d.Of[0].Sure.Hi > d.Of[0].Carries {
+		t.Errorf("%+v of %+v", d.Of[0], d.Drift)
+	}
+}

@@ -24,7 +24,8 @@ type Effect struct {
 }
 
 // Effects works out what each configuration does to each line. What was given up is taken
-// as it stood when it was, with the errors that that look may make.
+// as it stood when it was, with the errors that that look may make. Launches that are bad
+// do not count here either.
 func Effects(lines []Line, d Decision, p Problem) (list []Effect) {
 	var ps []float64
 	var at []int
@@ -37,8 +38,10 @@ func Effects(lines []Line, d Decision, p Problem) (list []Effect) {
 			}
 			values[i] = make([]float64, most)
 			for b, x := range row[:most] {
-				values[i][b] = x
-				if !line.Share {
+				switch values[i][b] = x; {
+				case d.IsBad(i, b):
+					values[i][b] = math.NaN()
+				case !line.Share:
 					values[i][b] = math.Log(x)
 				}
 			}
@@ -64,7 +67,7 @@ func Effects(lines []Line, d Decision, p Problem) (list []Effect) {
 					share = Share(block, p.Planned)
 				}
 				if share > 0 {
-					ps, at = append(ps, min(1, c.P/share)), append(at, len(list))
+					ps, at = append(ps, min(1, (c.P+d.allBad(i)+d.allBad(0))/share)), append(at, len(list))
 				}
 			}
 			list = append(list, e)

@@ -47,6 +47,71 @@ func (s *sessions) add(r *record.Row) {
 	})
 }
 
+// Session is what its requests say of a session. They are added in any order.
+type Session struct {
+	Begun    bool  // its first request is among them
+	Due      int64 // of the first
+	End      int64 // of the last answer
+	Planned  int   // requests that it has in all
+	Asked    int
+	Answered int
+	History  int64 // tokens of the prompts that were asked or answered in it before
+	Prompt   int64 // tokens of the prompts
+
+	failed bool // a request was not answered, and not for the end of the load
+}
+
+// Turn is a request of a session. A length is below 0 where it is not known.
+type Turn struct {
+	First           bool // it came by itself, the others after it
+	Due, Done       int64
+	Turn, Turns     int32
+	History, Prompt int32
+	OK              bool
+	Stopped         bool // the load ended before it did
+}
+
+// Add takes in a request.
+func (s *Session) Add(q Turn) {
+	if q.First {
+		s.Begun, s.Due, s.Planned = true, q.Due, int(q.Turns-q.Turn)
+	}
+	s.Asked++
+	switch {
+	case q.OK:
+		s.Answered++
+		s.End = max(s.End, q.Done)
+	case !q.Stopped:
+		s.failed = true
+	}
+	s.History, s.Prompt = s.History+int64(max(q.History, 0)), s.Prompt+int64(max(q.Prompt, 0))
+}
+
+func (s *Session) add(q *turn) {
+	s.Add(Turn{First: q.began, Due: q.due, Done: q.done, Turn: q.turn, Turns: q.turns, History: q.history, Prompt: q.prompt, OK: q.ok, Stopped: q.stopped})
+}
+
+// How sessions end.
+const (
+	SessionFinished   = "finished"    // all its requests were answered
+	SessionEndedEarly = "ended early" // one was not, and so the next was never asked
+	SessionGoingOn    = "going on"    // when the load ended
+)
+
+// Outcome is how a session that has begun ended.
+func (s *Session) Outcome() string {
+	switch {
+	case s.Answered == s.Asked && s.Asked >= s.Planned:
+		return SessionFinished
+	case s.failed:
+		return SessionEndedEarly
+	}
+	return SessionGoingOn
+}
+
+// NeverAsked is how many requests of one that ended early were never made.
+func (s *Session) NeverAsked() int { return max(s.Planned-s.Asked, 0) }
+
 // sessions is what became of the sessions that began in the window, and of the window's
 // requests by where they stood in theirs; nil where requests stand alone.
 func (f *Fold) sessionsOf() *result.Sessions {
@@ -59,38 +124,25 @@ func (f *Fold) sessionsOf() *result.Sessions {
 	var finals []float64 // seconds; +Inf: it had not come when the session was last followed
 	var again, read float64
 	for from := 0; from < len(list); {
-		to := from + 1
-		for to < len(list) && list[to].session == list[from].session {
-			to++
+		one := Session{}
+		to := from
+		for ; to < len(list) && list[to].session == list[from].session; to++ {
+			one.add(&list[to])
 		}
-		of := list[from:to]
 		from = to
-		if !of[0].began || !f.conditions.Holds(of[0].due) {
+		if !one.Begun || !f.conditions.Holds(one.Due) {
 			continue
 		}
 		x.Begun++
-		asked, answered, early, end := len(of), 0, false, int64(0)
-		history, prompts := 0., 0.
-		for i := range of {
-			q := &of[i]
-			if q.ok {
-				answered++
-				end = max(end, q.done)
-			} else if !q.stopped {
-				early = true
-			}
-			history, prompts = history+float64(max(q.history, 0)), prompts+float64(max(q.prompt, 0))
-		}
-		planned := int(of[0].turns - of[0].turn)
-		switch {
-		case answered == asked && asked >= planned:
+		switch one.Outcome() {
+		case SessionFinished:
 			x.Finished++
-			finals = append(finals, float64(end-of[0].due)/1e9)
-			again, read = again+history, read+prompts
+			finals = append(finals, float64(one.End-one.Due)/1e9)
+			again, read = again+float64(one.History), read+float64(one.Prompt)
 			continue
-		case early:
+		case SessionEndedEarly:
 			x.EndedEarly++
-			x.NeverAsked += max(planned-asked, 0)
+			x.NeverAsked += one.NeverAsked()
 		default:
 			x.GoingOn++
 		}

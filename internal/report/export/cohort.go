@@ -52,6 +52,9 @@ type request struct {
 	events                            int32
 	status                            int32
 	from, to                          int64 // its gaps, one between each two events
+	session                           int64 // below 0 where it stands alone
+	turn, turns, history              int32 // of it; history in tokens
+	follows                           bool  // another request of its session
 	outcome                           record.Outcome
 	stream                            bool
 	class, finish, errorClass, detail string
@@ -218,6 +221,7 @@ func (g *gathering) takeRow(r *record.Row, fl *flight) {
 			first: r.FirstToken, last: r.LastToken, done: r.Done,
 			inputPlanned: r.InputPlanned, input: r.PromptTokens, cached: r.CachedTokens,
 			events: int32(fl.stream.Count), status: r.Status,
+			session: r.Session, turn: r.Turn, turns: r.Turns, history: r.History, follows: r.After != record.Unset,
 			from: int64(len(g.c.gaps)), outcome: r.Outcome, stream: r.Stream,
 			class: r.Class, finish: r.Finish, errorClass: r.Error, detail: r.Detail,
 		}

@@ -2,6 +2,7 @@ package export
 
 import (
 	"bytes"
+	"errors"
 	"flag"
 	"fmt"
 	"os"
@@ -32,12 +33,14 @@ func TestDocsHaveEveryColumn(t *testing.T) {
 	}
 	run, dir := sampleRun(t)
 	table := filepath.Join(t.TempDir(), "table.parquet")
-	if err := (Export{"parquet", table}).Write(run, dir); err != nil {
+	ofSessions := filepath.Join(t.TempDir(), "sessions.parquet")
+	if err := errors.Join((Export{"parquet", table}).Write(run, dir), (Export{"parquet-sessions", ofSessions}).Write(run, dir)); err != nil {
 		t.Fatal(err)
 	}
 	for head, path := range map[string]string{
 		"requests.parquet": filepath.Join(dir, "requests.parquet"), "chunks.parquet": filepath.Join(dir, "chunks.parquet"),
 		"telemetry.parquet": filepath.Join(dir, "telemetry.parquet"), "One table with the latencies in it": table,
+		"One table of conversations": ofSessions,
 	} {
 		data, err := os.ReadFile(path)
 		if err != nil {
@@ -63,12 +66,18 @@ func TestDocsHaveEveryColumn(t *testing.T) {
 
 var update = flag.Bool("update", false, "write docs/data.md anew")
 
-// The table of requests is explained by what its columns say of themselves.
-func TestDocsExplainTheTableOfRequests(t *testing.T) {
+// The tables of requests and of sessions are explained by what their columns say of
+// themselves.
+func TestDocsExplainTheTables(t *testing.T) {
+	explain(t, "columns", columns())
+	explain(t, "sessions", sessionColumns())
+}
+
+func explain[T any](t *testing.T, section string, list []column[T]) {
 	const path = "../../../docs/data.md"
 	var b strings.Builder
 	b.WriteString("| column | type | |\n|---|---|---|\n")
-	for _, c := range columns() {
+	for _, c := range list {
 		kind := map[reflect.Kind]string{reflect.String: "STRING", reflect.Bool: "BOOLEAN", reflect.Int32: "INT32", reflect.Int64: "INT64", reflect.Float64: "DOUBLE"}[reflect.TypeOf(c.kind).Kind()]
 		b.WriteString(strings.ReplaceAll(fmt.Sprintf("| %s | %s | %s |\n", c.name, kind, c.about), "|  |", "| |"))
 	}
@@ -76,14 +85,15 @@ func TestDocsExplainTheTableOfRequests(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	before, rest, begun := strings.Cut(string(text), "<!-- columns -->\n")
+	begin := "<!-- " + section + " -->\n"
+	before, rest, begun := strings.Cut(string(text), begin)
 	has, after, ended := strings.Cut(rest, "<!-- end -->\n")
 	if !begun || !ended {
-		t.Fatal("docs/data.md has no section columns")
+		t.Fatalf("docs/data.md has no section %s", section)
 	}
 	if *update {
 		has = b.String()
-		if err := os.WriteFile(path, []byte(before+"<!-- columns -->\n"+has+"<!-- end -->\n"+after), 0o644); err != nil {
+		if err := os.WriteFile(path, []byte(before+begin+has+"<!-- end -->\n"+after), 0o644); err != nil {
 			t.Fatal(err)
 		}
 	}

@@ -38,7 +38,9 @@ func Formats() []Format {
 		{"perfetto", "trace events of requests, for ui.perfetto.dev", writePerfetto},
 		{"csv", "one line for each point: what --format csv prints", writeCSV},
 		{"csv-requests", "one line for each request, with its latencies", writeCSVRequests},
+		{"csv-sessions", "one line for each conversation or session of an agent, and what became of it", writeCSVSessions},
 		{"parquet", "the same table as csv-requests", writeParquet},
+		{"parquet-sessions", "the same table as csv-sessions", writeParquetSessions},
 	}
 }
 

@@ -32,9 +32,12 @@ func requestCodec() spill.Codec[request] {
 			for _, x := range q.counts() {
 				to = binary.AppendVarint(to, int64(*x))
 			}
-			kind := int64(q.outcome) << 1
+			kind := int64(q.outcome) << 2
 			if q.stream {
 				kind |= 1
+			}
+			if q.follows {
+				kind |= 2
 			}
 			to = binary.AppendVarint(to, kind)
 			for _, s := range q.words() {
@@ -62,7 +65,7 @@ func requestCodec() spill.Codec[request] {
 				*x = int32(number())
 			}
 			kind := number()
-			q.outcome, q.stream = record.Outcome(kind>>1), kind&1 != 0
+			q.outcome, q.stream, q.follows = record.Outcome(kind>>2), kind&1 != 0, kind&2 != 0
 			for _, s := range q.words() {
 				length, n := binary.Uvarint(from[at:])
 				if n <= 0 || length > uint64(len(from)-at-n) {
@@ -80,16 +83,16 @@ func requestCodec() spill.Codec[request] {
 			}
 			return at
 		},
-		Most: measured.Most + 16*binary.MaxVarintLen64 + 4*(longestWord+binary.MaxVarintLen32),
+		Most: measured.Most + 20*binary.MaxVarintLen64 + 4*(longestWord+binary.MaxVarintLen32),
 	}
 }
 
-func (q *request) stamps() [10]*int64 {
-	return [...]*int64{&q.id, &q.due, &q.eligible, &q.ready, &q.sent, &q.first, &q.last, &q.done, &q.from, &q.to}
+func (q *request) stamps() [11]*int64 {
+	return [...]*int64{&q.id, &q.due, &q.eligible, &q.ready, &q.sent, &q.first, &q.last, &q.done, &q.from, &q.to, &q.session}
 }
 
-func (q *request) counts() [5]*int32 {
-	return [...]*int32{&q.inputPlanned, &q.input, &q.cached, &q.events, &q.status}
+func (q *request) counts() [8]*int32 {
+	return [...]*int32{&q.inputPlanned, &q.input, &q.cached, &q.events, &q.status, &q.turn, &q.turns, &q.history}
 }
 
 func (q *request) words() [4]*string {

@@ -79,6 +79,7 @@ func TestRequestCodec(t *testing.T) {
 		q := request{
 			measured: gatherer.Request(&stream, &row), id: row.ID, due: row.Due, eligible: stamp(), ready: stamp(), sent: row.Sent,
 			first: row.FirstToken, last: row.LastToken, done: row.Done, inputPlanned: 7, input: -1, cached: 3, events: int32(stream.Count), status: 200,
+			session: stamp(), turn: int32(r.IntN(9)), turns: 9, history: int32(r.IntN(900)) - 1, follows: r.IntN(2) == 0,
 			outcome: row.Outcome, stream: row.Stream, class: row.Class, finish: row.Finish, errorClass: row.Error, detail: row.Detail,
 		}
 		data := codec.Append(nil, &q)
@@ -89,6 +90,9 @@ func TestRequestCodec(t *testing.T) {
 			if want, has := list[i].of(c, &q), list[i].of(c, &got); want != has {
 				t.Errorf("%s: %v, not %v", list[i].name, has, want)
 			}
+		}
+		if got.turns != q.turns || got.follows != q.follows {
+			t.Errorf("turns %d and follows %v, not %d and %v", got.turns, got.follows, q.turns, q.follows)
 		}
 		for n := range data { // cut short anywhere it is told
 			var cut request

@@ -23,47 +23,66 @@ import (
 // Tables for spreadsheets and data frames. What is not known is empty in CSV
 // and null in Parquet.
 
-// column is one of the table of requests. A value is nil where it is not known,
-// else of the type of kind: string, bool, int32, int64 or float64.
-type column struct {
+// column is one of a table of requests or of sessions. A value is nil where it is not
+// known, else of the type of kind: string, bool, int32, int64 or float64.
+type column[T any] struct {
 	name string
 	kind any // a value of its type
 	// always says that every request has a value.
 	always bool
 	about  string // what it is
-	of     func(c *cohort, q *request) any
+	of     func(c *cohort, x *T) any
+}
+
+// table is one with a row for each T.
+type table[T any] struct {
+	columns []column[T]
+	rows    func(run *result.Run, dir string, take func(*cohort, *T) error) error
+}
+
+// ofPoint are the columns that say which load a row is of.
+func ofPoint[T any]() []column[T] {
+	return []column[T]{
+		{"point", int32(0), true, "index of the point", func(c *cohort, _ *T) any { return int32(c.index) }},
+		{"rate", 0., false, "req/s asked of the point", func(c *cohort, _ *T) any {
+			if r := c.point.Load.Rate; r != nil {
+				return *r
+			}
+			return nil
+		}},
+		{"concurrency", int64(0), false, "users of the point", func(c *cohort, _ *T) any {
+			if n := c.point.Load.Concurrency; n != nil {
+				return int64(*n)
+			}
+			return nil
+		}},
+	}
+}
+
+func known(n int32) any {
+	if n < 0 {
+		return nil
+	}
+	return int64(n)
 }
 
 // columns are the facts of a request, and each of its metrics: in the unit of
 // its name, by the definition that run.json follows, and only where the request
 // has a definite value.
-func columns() []column {
-	known := func(n int32) any {
-		if n < 0 {
-			return nil
-		}
-		return int64(n)
-	}
+func columns() []column[request] {
 	textOrNull := func(s string) any {
 		if s == "" {
 			return nil
 		}
 		return s
 	}
-	list := []column{
-		{"point", int32(0), true, "index of the point", func(c *cohort, _ *request) any { return int32(c.index) }},
-		{"rate", 0., false, "req/s asked of the point", func(c *cohort, _ *request) any {
-			if r := c.point.Load.Rate; r != nil {
-				return *r
-			}
+	inSession := func(x any, q *request) any {
+		if q.session < 0 {
 			return nil
-		}},
-		{"concurrency", int64(0), false, "users of the point", func(c *cohort, _ *request) any {
-			if n := c.point.Load.Concurrency; n != nil {
-				return int64(*n)
-			}
-			return nil
-		}},
+		}
+		return x
+	}
+	list := append(ofPoint[request](), []column[request]{
 		{"id", int64(0), true, "of the request", func(_ *cohort, q *request) any { return q.id }},
 		{"class", "", false, "", func(_ *cohort, q *request) any { return textOrNull(q.class) }},
 		{"in_window", false, true, "it belongs to the cohort", func(c *cohort, q *request) any { return q.due >= c.t0 && q.due < c.t1 }},
@@ -77,13 +96,16 @@ func columns() []column {
 		{"cached_tokens", int64(0), false, "", func(_ *cohort, q *request) any { return known(q.cached) }},
 		{"output_tokens", int64(0), false, "by the server's count, else by the events'", func(_ *cohort, q *request) any { return known(q.measured.OutputTokens()) }},
 		{"chunks", int64(0), true, "events that carried tokens", func(_ *cohort, q *request) any { return int64(q.events) }},
-	}
+		{"session", int64(0), false, "that the request is of, where requests follow one another", func(_ *cohort, q *request) any { return inSession(q.session, q) }},
+		{"turn", int64(0), false, "in its session, from 1", func(_ *cohort, q *request) any { return inSession(int64(q.turn)+1, q) }},
+		{"history_tokens", int64(0), false, "of the prompt, that were asked or answered before in its session", func(_ *cohort, q *request) any { return inSession(known(q.history), q) }},
+	}...)
 	for _, d := range measure.Definitions() {
-		taken := slices.ContainsFunc(list, func(c column) bool { return c.name == d.Column() })
+		taken := slices.ContainsFunc(list, func(c column[request]) bool { return c.name == d.Column() })
 		if d.Request == nil || taken {
 			continue
 		}
-		list = append(list, column{d.Column(), 0., false, d.Help, func(_ *cohort, q *request) any {
+		list = append(list, column[request]{d.Column(), 0., false, d.Help, func(_ *cohort, q *request) any {
 			if x, ok := d.Value(&q.measured); ok {
 				return x
 			}
@@ -142,7 +164,7 @@ func linesOf(g *gathering, run *result.Run, dir string, take func(*cohort, *requ
 }
 
 // schemaOf is the Parquet schema of columns, in their order.
-func schemaOf(list []column) *parquet.Schema {
+func schemaOf[T any](list []column[T]) *parquet.Schema {
 	var fields []reflect.StructField
 	for i, c := range list {
 		t, tag := reflect.TypeOf(c.kind), c.name
@@ -155,14 +177,22 @@ func schemaOf(list []column) *parquet.Schema {
 }
 
 func writeParquet(w io.Writer, run *result.Run, dir string) error {
+	return table[request]{columns(), lines}.parquet(w, run, dir)
+}
+
+func writeCSVRequests(w io.Writer, run *result.Run, dir string) error {
+	return table[request]{columns(), lines}.csv(w, run, dir)
+}
+
+func (t table[T]) parquet(w io.Writer, run *result.Run, dir string) error {
 	const group = 1 << 16 // rows that are in memory before they are written
-	list := columns()
+	list := t.columns
 	p := parquet.NewGenericWriter[any](w, schemaOf(list), parquet.Compression(&zstd.Codec{Level: zstd.SpeedFastest}), parquet.CreatedBy("pitot", "1", ""), parquet.MaxRowsPerRowGroup(group))
 	row := make(parquet.Row, len(list))
-	err := lines(run, dir, func(c *cohort, q *request) error {
+	err := t.rows(run, dir, func(c *cohort, one *T) error {
 		for i := range list {
 			level := 0
-			if x := list[i].of(c, q); x == nil {
+			if x := list[i].of(c, one); x == nil {
 				row[i] = parquet.NullValue().Level(0, 0, i)
 			} else {
 				if !list[i].always {
@@ -183,9 +213,9 @@ func writeParquet(w io.Writer, run *result.Run, dir string) error {
 	return err
 }
 
-func writeCSVRequests(w io.Writer, run *result.Run, dir string) error {
+func (t table[T]) csv(w io.Writer, run *result.Run, dir string) error {
 	out := csv.NewWriter(w)
-	list := columns()
+	list := t.columns
 	cells := make([]string, len(list))
 	for i := range list {
 		cells[i] = list[i].name
@@ -193,9 +223,9 @@ func writeCSVRequests(w io.Writer, run *result.Run, dir string) error {
 	if err := out.Write(cells); err != nil {
 		return err
 	}
-	err := lines(run, dir, func(c *cohort, q *request) error {
+	err := t.rows(run, dir, func(c *cohort, one *T) error {
 		for i := range list {
-			switch x := list[i].of(c, q).(type) {
+			switch x := list[i].of(c, one).(type) {
 			case nil:
 				cells[i] = ""
 			case bool:

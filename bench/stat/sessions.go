@@ -33,14 +33,23 @@ func (s conversed) turns() (mean, cluster float64) {
 	return sum / n, squares / sum
 }
 
+// Conversations of a few turns and agents of many, whose services are drawn for each or are
+// all of a session alike.
+var (
+	chats       = conversed{servers: 16, least: 2, most: 6, pause: 5, ttft: 1}
+	chatsE2E    = conversed{servers: 16, least: 2, most: 6, pause: 5, alike: .7, e2e: 6}
+	agents      = conversed{servers: 8, least: 20, pause: 2, ttft: 2}
+	agentsAlike = conversed{servers: 8, least: 20, pause: 2, alike: .5, ttft: 3}
+)
+
 // sessioned are systems whose requests come in sessions. Their true capacities, in sessions
 // a second, are from `-only truth-sessions`.
 func sessioned() []system {
 	return []system{
-		conversed{servers: 16, least: 2, most: 6, pause: 5, ttft: 1}.system("chats", 3.185, .01),
-		conversed{servers: 16, least: 2, most: 6, pause: 5, alike: .7, e2e: 6}.system("chats, E2E", 3.742, .05),
-		conversed{servers: 8, least: 20, pause: 2, ttft: 2}.system("agents", 0.3074, .01),
-		conversed{servers: 8, least: 20, pause: 2, alike: .5, ttft: 3}.system("agents, alike", 0.3494, .05),
+		chats.system("chats", 3.185, .01),
+		chatsE2E.system("chats, E2E", 3.742, .05),
+		agents.system("agents", 0.3074, .01),
+		agentsAlike.system("agents, alike", 0.3494, .05),
 	}
 }
 

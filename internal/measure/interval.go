@@ -19,6 +19,14 @@ const (
 	// By what it takes under this load would be to choose the runs that met no
 	// slow period.
 	intervalResidences, intervalRequests = 100, 300
+	// intervalSessions is how many times the length of a conversation it must have, whose
+	// turns are alike: the server has as many of them at once as began within that. Medians
+	// of whole conversations need fewer lengths than those of requests; what both do is the
+	// table of `go run ./bench/stat -only intervals-sessions`.
+	intervalSessions, intervalWholeSessions = 40, 20
+	// cautionSessions is by how much an interval is wider, times the length of a
+	// conversation over the window: batches of requests are no whole conversations.
+	cautionSessions = 40
 )
 
 // Why a value has no interval.
@@ -33,6 +41,10 @@ const (
 type confidence struct {
 	why    string // none has, because; "" if means and medians have one
 	pooled Pooled // what other percentiles rest on
+
+	// Of whole conversations, why medians have none; and ofTime for them.
+	whySessions    string
+	ofTimeSessions float64
 
 	ofTime float64 // by how much intervals are wider for what the window may have missed
 	memory float64 // how long the queue remembers, as a share of the window
@@ -61,15 +73,28 @@ func (f *Fold) confidence(all *part, stability stat.Stability, took judge.Answer
 		c.why = f.conditions.FewBursts()
 	case window < intervalResidences*light:
 		c.why = f.conditions.TooShort(window/light, intervalResidences, light)
-	case window < intervalResidences*f.setup.Load.SessionSeconds(light):
-		c.why = f.conditions.TooShortForSessions(intervalResidences, f.setup.Load.SessionSeconds(light))
-	case all.tally.due() < intervalRequests:
-		c.why = f.conditions.TooFew(all.tally.due(), intervalRequests)
-	default:
-		c.ofTime = stat.CautionOfTime(window/took.Mean, all.outline.variation())
-		c.memory = all.outline.course.Memory()
-		c.missed = 1e9 * stat.MissedWait(took.Mean, window/took.Mean, all.outline.variation())
 	}
+	c.whySessions = c.why
+	session := f.setup.Load.SessionSeconds(light)
+	short := func(lengths float64) string {
+		switch n := all.tally.due(); {
+		case window < lengths*session:
+			return f.conditions.TooShortForSessions(int(lengths), session)
+		case n < intervalRequests:
+			return f.conditions.TooFew(n, intervalRequests)
+		}
+		return ""
+	}
+	if c.why == "" {
+		c.why, c.whySessions = short(intervalSessions), short(intervalWholeSessions)
+	}
+	if c.whySessions != "" {
+		return c
+	}
+	c.ofTimeSessions = stat.CautionOfTime(window/took.Mean, all.outline.variation())
+	c.ofTime = max(c.ofTimeSessions, 1+cautionSessions*session/window)
+	c.memory = all.outline.course.Memory()
+	c.missed = 1e9 * stat.MissedWait(took.Mean, window/took.Mean, all.outline.variation())
 	return c
 }
 

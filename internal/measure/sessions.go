@@ -7,6 +7,7 @@ import (
 
 	"pitot/internal/data/record"
 	"pitot/internal/data/result"
+	"pitot/internal/stat"
 )
 
 // sessions keeps what is needed of requests that follow one another.
@@ -121,6 +122,7 @@ func (f *Fold) sessionsOf() *result.Sessions {
 	}
 	slices.SortFunc(list, func(a, b turn) int { return cmp.Or(cmp.Compare(a.session, b.session), cmp.Compare(a.id, b.id)) })
 	x := &result.Sessions{}
+	var early []float64  // of those that came to an end: 1 where early
 	var finals []float64 // seconds; +Inf: it had not come when the session was last followed
 	var again, read float64
 	for from := 0; from < len(list); {
@@ -137,11 +139,13 @@ func (f *Fold) sessionsOf() *result.Sessions {
 		switch one.Outcome() {
 		case SessionFinished:
 			x.Finished++
+			early = append(early, 0)
 			finals = append(finals, float64(one.End-one.Due)/1e9)
 			again, read = again+float64(one.History), read+float64(one.Prompt)
 			continue
 		case SessionEndedEarly:
 			x.EndedEarly++
+			early = append(early, 1)
 			x.NeverAsked += one.NeverAsked()
 		default:
 			x.GoingOn++
@@ -151,8 +155,13 @@ func (f *Fold) sessionsOf() *result.Sessions {
 	if n := x.Finished + x.EndedEarly; n > 0 {
 		share := float64(x.EndedEarly) / float64(n)
 		x.FailedShare = &share
+		if phi, ok := stat.DispersionOf(early, level); ok && f.conf.whySessions == "" {
+			caution := f.caution()
+			v := stat.ClopperPearson(x.EndedEarly, n, phi*caution*caution, level)
+			x.FailedShareCI95 = &[2]float64{v.Lo, v.Hi}
+		}
 	}
-	x.FinalS.P50, x.FinalS.P90 = ranks(finals)
+	x.FinalS = f.ranks(finals)
 	if n := float64(x.Finished); n > 0 {
 		again, read = again/n, read/n
 		x.RereadTokens, x.PromptTokens = &again, &read
@@ -212,7 +221,7 @@ func (f *Fold) placed(of func(*turn) int64) (out []result.Placed) {
 		if k == 0 {
 			p.From = 1
 		}
-		p.TTFT.P50, p.TTFT.P90 = ranks(g.ttft)
+		p.TTFT = f.ranks(g.ttft)
 		if g.told > 0 {
 			share := g.cached / g.prompt
 			p.CachedShare = &share
@@ -222,18 +231,40 @@ func (f *Fold) placed(of func(*turn) int64) (out []result.Placed) {
 	return out
 }
 
-// ranks are the order statistics X(⌈np⌉) at a half and at nine tenths, nil where that is
-// one of which no more is known than that it is longer.
-func ranks(values []float64) (p50, p90 *float64) {
-	slices.Sort(values)
-	at := func(share float64) *float64 {
-		if len(values) == 0 {
-			return nil
-		}
-		if x := values[max(int(math.Ceil(share*float64(len(values))))-1, 0)]; !math.IsInf(x, 1) {
+// caution is by how much intervals of whole sessions must be wider than they say.
+func (f *Fold) caution() float64 { return stat.Caution(f.conf.ofTimeSessions, f.conf.memory) }
+
+// ranks are the order statistics X(⌈np⌉) at a half and at nine tenths of values that stand
+// in the order of their sessions, with the interval of the median.
+func (f *Fold) ranks(values []float64) (r result.Ranks) {
+	n := int64(len(values))
+	if n == 0 {
+		return r
+	}
+	sorted := slices.Clone(values)
+	stat.SortFloat64(sorted)
+	at := func(rank int64) *float64 { // nil where no more is known than that it is longer
+		if x := sorted[rank-1]; !math.IsInf(x, 1) {
 			return &x
 		}
 		return nil
 	}
-	return at(.5), at(.9)
+	rank := func(share float64) int64 { return max(int64(math.Ceil(share*float64(n))), 1) }
+	r.P50, r.P90 = at(rank(.5)), at(rank(.9))
+	if f.conf.whySessions != "" || r.P50 == nil {
+		return r
+	}
+	phi, ok := stat.DispersionOf(stat.Exceeding(values, *r.P50), level)
+	if !ok {
+		return r
+	}
+	caution := f.caution()
+	lo, hi := stat.EffectiveRankInterval(n, float64(n)/(phi*caution*caution), .5, level)
+	if lo < 1 || hi > n {
+		return r
+	}
+	if low, high := at(lo), at(hi); high != nil {
+		r.P50CI95 = &[2]float64{*low, *high}
+	}
+	return r
 }

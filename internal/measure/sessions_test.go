@@ -1,6 +1,8 @@
 package measure
 
 import (
+	"math"
+	"math/rand/v2"
 	"testing"
 
 	"pitot/internal/data/record"
@@ -88,5 +90,50 @@ func TestNoSessions(t *testing.T) {
 	f.Add(record.Frame{Rows: []record.Row{r}})
 	if p := f.Point(); p.Sessions != (*result.Sessions)(nil) {
 		t.Errorf("%+v", p.Sessions)
+	}
+}
+
+// The median of values in the order of their sessions has an interval where the window is
+// long enough for it, wider where neighbours are alike, and none where they are too few or
+// were not followed so far.
+func TestRanksInterval(t *testing.T) {
+	rng := rand.New(rand.NewPCG(1, 1))
+	values := func(n, alike int) (list []float64) {
+		for len(list) < n {
+			x := rng.Float64()
+			for range alike {
+				list = append(list, x+.001*rng.Float64())
+			}
+		}
+		return list
+	}
+	f := &Fold{conf: confidence{ofTimeSessions: 1}}
+	width := func(r result.Ranks) float64 {
+		if r.P50CI95 == nil {
+			return 0
+		}
+		return r.P50CI95[1] - r.P50CI95[0]
+	}
+	free, bound := width(f.ranks(values(400, 1))), width(f.ranks(values(400, 20)))
+	if !(free > 0 && bound > 1.5*free) {
+		t.Errorf("widths %g of independent values and %g of alike ones", free, bound)
+	}
+	if w := width(f.ranks(values(12, 1))); w != 0 {
+		t.Errorf("12 values have an interval of %g", w)
+	}
+	cut := values(400, 1)
+	for i := range cut {
+		if i%5 < 2 {
+			cut[i] = math.Inf(1)
+		}
+	}
+	if r := f.ranks(cut); r.P50 == nil || r.P90 != nil {
+		t.Errorf("of cut values %+v", r)
+	} else if v := r.P50CI95; v != nil && math.IsInf(v[1], 1) {
+		t.Errorf("the interval %v ends nowhere", v)
+	}
+	f.conf.whySessions = "too short"
+	if w := width(f.ranks(values(400, 1))); w != 0 {
+		t.Errorf("a short window has an interval of %g", w)
 	}
 }

@@ -2,6 +2,7 @@ package report
 
 import (
 	"fmt"
+	"slices"
 
 	"pitot/internal/data/result"
 	"pitot/internal/say"
@@ -34,6 +35,9 @@ func (m *PointModel) sessions(p *result.Point) {
 		} else {
 			text += "within the " + say.Percent(mostFailed) + " up to which AgentX takes a run"
 		}
+		if v := x.FailedShareCI95; v != nil {
+			text += fmt.Sprintf(" (95 %% interval %s to %s)", say.Percent(v[0]), say.Percent(v[1]))
+		}
 		m.Remarks = append(m.Remarks, text)
 	}
 	final := func(s *float64) string {
@@ -43,7 +47,11 @@ func (m *PointModel) sessions(p *result.Point) {
 		return say.Seconds(*s)
 	}
 	if x.Begun > 0 && x.FinalS.P50 != nil {
-		m.Remarks = append(m.Remarks, fmt.Sprintf("from the first request to the end of the last answer: p50 %s, p90 %s", final(x.FinalS.P50), final(x.FinalS.P90)))
+		text := "from the first request to the end of the last answer: p50 " + final(x.FinalS.P50)
+		if v := x.FinalS.P50CI95; v != nil {
+			text += fmt.Sprintf(" (95 %% interval %s to %s)", say.Seconds(v[0]), say.Seconds(v[1]))
+		}
+		m.Remarks = append(m.Remarks, text+", p90 "+final(x.FinalS.P90))
 	}
 	if x.RereadTokens != nil && x.PromptTokens != nil {
 		m.Remarks = append(m.Remarks, fmt.Sprintf("a finished conversation had %s prompt tokens, %s of them said in it before", say.Quantity(*x.PromptTokens), say.Quantity(*x.RereadTokens)))
@@ -57,6 +65,10 @@ func placedTable(head string, list []result.Placed) *Table {
 		return nil
 	}
 	t := &Table{Head: []string{head, "TTFT p50, ms", "p90", "cached", "history", "n"}, Spare: []int{4}}
+	intervals := slices.ContainsFunc(list, func(p result.Placed) bool { return p.TTFT.P50CI95 != nil })
+	if intervals {
+		t.Head, t.Spare = slices.Insert(t.Head, 2, "95 %"), []int{5}
+	}
 	number := func(x *float64) string {
 		if x == nil {
 			return "–"
@@ -72,7 +84,15 @@ func placedTable(head string, list []result.Placed) *Table {
 		if p.CachedShare != nil {
 			cached = say.Decimal(100**p.CachedShare, 1) + " %"
 		}
-		t.Rows = append(t.Rows, []string{place, number(p.TTFT.P50), number(p.TTFT.P90), cached, say.Quantity(p.HistoryTokens), say.Count(p.Requests)})
+		row := []string{place, number(p.TTFT.P50), number(p.TTFT.P90), cached, say.Quantity(p.HistoryTokens), say.Count(p.Requests)}
+		if intervals {
+			cell := "–"
+			if v := p.TTFT.P50CI95; v != nil {
+				cell = say.Quantity(v[0]) + "–" + say.Quantity(v[1])
+			}
+			row = slices.Insert(row, 2, cell)
+		}
+		t.Rows = append(t.Rows, row)
 	}
 	return t
 }

@@ -65,6 +65,24 @@ func (b *Batches) WidestDispersion(level float64) (phi float64, ok bool) {
 	return phi, true
 }
 
+// DispersionOf is [Batches.WidestDispersion] of 0s and 1s that are in memory, from as many
+// batches of it as have two values each. ok is false for fewer than two such numbers of
+// batches, and for values that are all alike.
+func DispersionOf(hits []float64, level float64) (phi float64, ok bool) {
+	phi = 1
+	n := 0
+	for _, k := range spreads {
+		own, ok := batchesOf(hits, k).Overdispersion()
+		if !ok {
+			continue
+		}
+		n++
+		t := StudentQuantile(1-tail(level), float64(k-1)) / NormalQuantile(1-tail(level))
+		phi = max(phi, own*t*t)
+	}
+	return phi, n > 1
+}
+
 // WidestOf is the half-width of [Batches.Widest] for counts in equal blocks of
 // time, a multiple of 20 of them, of their mean.
 func WidestOf(counts []float64, level float64) (mean, half float64) {

@@ -210,7 +210,7 @@ type Standstills struct {
 
 // Sessions is what became of the conversations that began in the window, followed for as
 // long as the load went on, and of the window's requests by where they stood in theirs.
-// The turns of a conversation are alike, so no value here has an interval of its own.
+// The turns of a conversation are alike, so intervals here are of whole conversations.
 type Sessions struct {
 	Begun      int `json:"begun"`       // = finished + ended early + going on
 	Finished   int `json:"finished"`    // all their requests were answered
@@ -218,7 +218,8 @@ type Sessions struct {
 	GoingOn    int `json:"going_on"`    // when the load ended
 	NeverAsked int `json:"never_asked"` // requests of those that ended early
 
-	FailedShare *float64 `json:"failed_share,omitempty"` // of those that came to an end, that ended early; null where none did
+	FailedShare     *float64    `json:"failed_share,omitempty"`      // of those that came to an end, that ended early; null where none did
+	FailedShareCI95 *[2]float64 `json:"failed_share_ci95,omitempty"` // by batches of whole conversations; null where there is none
 
 	FinalS       Ranks    `json:"final_s"`       // from when the first request was due to the end of the last answer
 	RereadTokens *float64 `json:"reread_tokens"` // of the prompts of a finished one, that were asked or answered in it before; mean
@@ -233,6 +234,9 @@ type Sessions struct {
 type Ranks struct {
 	P50 *float64 `json:"p50"`
 	P90 *float64 `json:"p90"`
+
+	// Of the median, by batches of whole conversations; null where there is none.
+	P50CI95 *[2]float64 `json:"p50_ci95,omitempty"`
 }
 
 // Placed is the requests of the window that stand in a range of places of their

@@ -53,7 +53,7 @@ type Record struct {
 	Spread     *float64        `json:"between_launches"`  // coefficient of variation of what launches that count carry, about blocks and configurations
 	Bad        []BadRecord     `json:"not_counted"`       // launches
 	Drift      *DriftRecord    `json:"drift"`             // null: too few blocks
-	More       *float64        `json:"others_carry_more"` // at most by this share, at the confidence
+	More       *float64        `json:"others_carry_more"` // than the one accepted, else than the one that carries most: at most by this share, at the confidence
 	Launches   LaunchesRecord  `json:"launches"`
 	Stopped    string          `json:"why_it_stopped"`
 	Next       []string        `json:"next"`
@@ -227,7 +227,6 @@ func (x *Experiment) Record() *Record {
 	case d.Accepted >= 0:
 		r.Answer, r.Accepted = AnswerAccepted, p.Configurations()[d.Accepted].Name
 		r.Settings = p.Spec(p.Configurations()[d.Accepted])
-		r.More = known(d.More)
 	case d.Why == decide.StopNone:
 		r.Answer = AnswerNone
 	}
@@ -242,6 +241,9 @@ func (x *Experiment) Record() *Record {
 	}
 	if t := d.Drift; t != nil {
 		r.Drift = &DriftRecord{math.Expm1(t.Estimate), [2]float64{math.Expm1(t.Lo), math.Expm1(t.Hi)}, d.Slower}
+	}
+	if r.Answer != AnswerNone {
+		r.More = known(d.More)
 	}
 	if d.SD > 0 {
 		r.Spread = known(math.Sqrt(math.Expm1(d.SD * d.SD)))

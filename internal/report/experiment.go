@@ -127,13 +127,17 @@ func decisionBasis(r *experiment.Record) (list []string) {
 		list = append(list, strings.Join(parts, " · "))
 		switch {
 		case s.Change != nil:
-			list = append(list, fmt.Sprintf("%s against the baseline%s", say.Change(*s.Change, false), changeInterval(s.Change95, false)))
+			text := fmt.Sprintf("%s against the baseline%s", say.Change(*s.Change, false), changeInterval(s.Change95, false))
+			if s.PAdjusted != nil && *s.PAdjusted >= 1-r.Contract.Confidence {
+				text += ", which is not established; but the baseline may lose more"
+			}
+			list = append(list, text)
 		case len(r.Standings) > 1:
 			list = append(list, "no other configuration that meets the contract is established to carry more")
 		}
-		if r.More != nil {
-			list = append(list, fmt.Sprintf("another configuration carries at most %s more (%s)", say.Percent(*r.More), say.Percent(r.Contract.Confidence)))
-		}
+	}
+	if r.More != nil && len(r.Standings) > 1 {
+		list = append(list, fmt.Sprintf("another configuration carries at most %s more (%s)", say.Percent(*r.More), say.Percent(r.Contract.Confidence)))
 	}
 	uncounted := ""
 	if n := len(r.Bad); n > 0 {

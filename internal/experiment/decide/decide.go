@@ -67,11 +67,12 @@ type Standing struct {
 type Decision struct {
 	Of       []Standing
 	Accepted int              // configuration, -1 for none
+	Leads    int              // the accepted one, else that which carries most of those not given up; -1 where none was measured
 	SD       float64          // between launches that count, of ln of the load; 0 where it is not known
 	Bad      []Bad            // launches that do not count, by configuration
 	Drift    *stat.Difference // of ln of the load, from block to block; nil: too few blocks
 	Slower   bool             // it is established that the machine gets slower
-	More     float64          // another that was not given up carries more than the accepted one by at most this share
+	More     float64          // another that was not given up carries more than the one that leads by at most this share
 	Blocks   int              // that were looked at
 	Enough   bool             // nothing is left to be measured
 	Why      string           // there is enough: one of the Stop constants
@@ -110,7 +111,7 @@ func Share(block, planned int) float64 {
 // Decide looks after each block at what had been measured by then, as the experiment did.
 func Decide(p Problem) Decision {
 	k := len(p.Carries)
-	d := Decision{Of: make([]Standing, k), Accepted: -1, More: math.Inf(1), Why: StopNothing}
+	d := Decision{Of: make([]Standing, k), Accepted: -1, Leads: -1, More: math.Inf(1), Why: StopNothing}
 	blocks := 0
 	for i := range d.Of {
 		blocks = max(blocks, len(p.Carries[i]))
@@ -123,6 +124,16 @@ func Decide(p Problem) Decision {
 		}
 		d.look(&p, b, b == blocks)
 	}
+	return d
+}
+
+// GoOn looks after one block more than d did: it is Decide of all of them.
+func (d Decision) GoOn(p Problem) Decision {
+	if d.Of == nil {
+		return Decide(p)
+	}
+	d.Of = slices.Clone(d.Of)
+	d.look(&p, d.Blocks+1, true)
 	return d
 }
 
@@ -321,8 +332,10 @@ func decides(m stat.Difference, tail, away, n float64) int {
 
 // choose accepts a configuration: the baseline, if it meets the contract and no other that
 // does is established to carry more; else the one that carries most of those that meet it.
+// Where the one chosen may lose more than the precision that is asked for, and of another
+// it is established that it does not, that other is accepted.
 func (d *Decision) choose(p *Problem, fit stat.Blocked, known bool, share float64) {
-	d.Accepted, d.More = -1, math.Inf(1)
+	d.Accepted, d.Leads, d.More = -1, -1, math.Inf(1)
 	alpha := 1 - p.Confidence
 	best := -1
 	for i := range d.Of {
@@ -331,8 +344,15 @@ func (d *Decision) choose(p *Problem, fit stat.Blocked, known bool, share float6
 		}
 	}
 	if best < 0 {
+		for i := range d.Of {
+			if s := &d.Of[i]; s.Left == 0 && s.Launches > 0 && (d.Leads < 0 || s.Carries > d.Of[d.Leads].Carries) {
+				d.Leads = i
+			}
+		}
 		if !slices.ContainsFunc(d.Of, func(s Standing) bool { return s.Contract != Misses && s.Why != GivenUpLess }) {
 			d.Enough, d.Why = true, StopNone
+		} else if known {
+			d.more(p, fit, share)
 		}
 		return
 	}
@@ -346,37 +366,49 @@ func (d *Decision) choose(p *Problem, fit stat.Blocked, known bool, share float6
 		}
 		best = established
 	}
-	d.Accepted = best
+	d.Accepted, d.Leads = best, best
 	if !known {
 		return
 	}
-	// How much more another may carry, by bounds that hold for all of them together.
-	most, others := 0.0, 0
-	for i := range d.Of {
-		if i != best && d.Of[i].Left == 0 && d.Of[i].Contract != Misses {
-			others++
+	if d.more(p, fit, share); d.More > p.Precision { // another may be known to lose less
+		kept := *d
+		for i := range d.Of {
+			if s := &d.Of[i]; s.Contract != Meets || s.Left > 0 || i == best {
+				continue
+			}
+			other := kept
+			other.Accepted, other.Leads = i, i
+			if other.more(p, fit, share); other.More <= p.Precision && other.More < d.More {
+				*d = other
+			}
 		}
 	}
+	if p.Early && d.More <= p.Precision {
+		d.Enough, d.Why = true, StopAccepted
+	}
+}
+
+// more says how much more another may carry than the one that leads, by bounds that hold
+// for all of them together.
+func (d *Decision) more(p *Problem, fit stat.Blocked, share float64) {
+	d.More = math.Inf(1)
+	var others []int
 	for i := range d.Of {
-		if i == best || d.Of[i].Left > 0 || d.Of[i].Contract == Misses {
-			continue
+		if s := &d.Of[i]; i != d.Leads && s.Left == 0 && (d.Accepted < 0 || s.Contract != Misses) {
+			others = append(others, i)
 		}
-		c, ok := fit.Difference(best, i, p.Confidence)
-		if !ok {
-			return
-		}
-		tail := alpha*share/float64(others) - d.allBad(i)
-		if tail <= 0 {
+	}
+	most := 0.0
+	for _, i := range others {
+		c, ok := fit.Difference(d.Leads, i, p.Confidence)
+		tail := (1-p.Confidence)*share/float64(len(others)) - d.allBad(i)
+		if !ok || tail <= 0 {
 			return
 		}
 		most = max(most, c.Estimate+stat.StudentQuantile(1-tail, c.DF)*c.SE)
 	}
 	const stated = 1 // beyond twice as much it says nothing
-	if most > stated {
-		return
-	}
-	d.More = math.Expm1(most)
-	if p.Early && d.More <= p.Precision {
-		d.Enough, d.Why = true, StopAccepted
+	if most <= stated {
+		d.More = math.Expm1(most)
 	}
 }

@@ -87,8 +87,9 @@ func rooms() []room {
 		{"run/audit", "plan run measure twin/serve data/record data/result stat workload data/metric say"},
 		{"study/tools", "run/audit say data/result data/metric"},                      // what other tools wrote, read as what they say
 		{"study/compare", "study/tools data/rundir data/result stat say data/metric"}, // what changed between systems
-		{"experiment/decide", "stat"}, // what launches say together: who carries how much, what is given up, when there is enough
-		{"experiment", "plan slo workload/seed twin/deploy target run study/explain study/inspect experiment/decide data/metric data/result data/rundir cost stat say"}, // from a contract to a decision: the plan, its launches, the record
+		{"experiment/decide", "stat"},            // what launches say together: who carries how much, what is given up, when there is enough
+		{"experiment/server", "say data/rundir"}, // a server that a command starts, and what it tells of its settings
+		{"experiment", "experiment/server plan slo workload/seed twin/deploy target run study/explain study/inspect experiment/decide data/metric data/result data/rundir cost stat say"}, // from a contract to a decision: the plan, its launches, the record
 		// shown
 		{"report/export", "measure data/metric data/record data/result say stat wire/api data/spill"}, // a run in the formats of others
 		{"report", "study/explain study/inspect slo data/record data/result run/audit study/compare study/tools study/predict twin/deploy stat say data/metric measure/judge workload workload/arrival workload/profile experiment"},

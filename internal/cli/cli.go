@@ -30,6 +30,7 @@ const (
 	Invalid      = 4
 	SLOMissed    = 5 // or, of a search, not met at any load
 	Fired        = 6 // a condition of --fail-if, or workloads that differ
+	ByHand       = 7 // an experiment waits for a launch that is made by hand
 	Interrupted  = 130
 )
 

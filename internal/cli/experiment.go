@@ -8,6 +8,8 @@ import (
 	"os"
 	"path/filepath"
 
+	"golang.org/x/term"
+
 	"pitot/internal/data/rundir"
 	"pitot/internal/experiment"
 	"pitot/internal/plan"
@@ -120,6 +122,62 @@ func checkExperiment(_ context.Context, e *Env, o *plan.Experimenting, args []st
 	return Done, report.WriteForecast(e.Stdout, x.Forecast(), report.Style{Color: wantsColor(e.Stdout, e.Getenv)})
 }
 
+// hands are those of the user at the terminal: the live view, and the answers to it.
+type hands struct {
+	*progress
+	launched bool
+	stdin    io.Reader // nil where nobody is there
+}
+
+// Launched implements [experiment.Hands].
+func (h *hands) Launched() (yes bool) {
+	yes, h.launched = h.launched, false
+	return yes
+}
+
+// Ask implements [experiment.Hands].
+func (h *hands) Ask(ctx context.Context, w *experiment.Waiting) bool {
+	if h.stdin == nil {
+		return false
+	}
+	if w.Why != "" {
+		fmt.Fprintf(h, "%s\n", w.Why)
+	}
+	fmt.Fprintf(h, "%s (%s, launch %d), then press Enter\n", w.Sentence(), w.Configuration, w.Launch)
+	read := make(chan error, 1)
+	go func() {
+		var one [1]byte
+		for {
+			if n, err := h.stdin.Read(one[:]); err != nil || n > 0 && one[0] == '\n' {
+				read <- err
+				return
+			}
+		}
+	}()
+	select {
+	case err := <-read:
+		return err == nil
+	case <-ctx.Done():
+		return false
+	}
+}
+
+// showWaiting says which launch is to be made by hand.
+func showWaiting(e *Env, w *experiment.Waiting, path, format string) error {
+	if format == "json" {
+		return report.JSON(e.Stdout, map[string]*experiment.Waiting{"waits": w})
+	}
+	again := say.ShellLine([]string{"pitot", "experiment", "run", path})
+	_, err := fmt.Fprintf(e.Stdout, "%s, and go on: %s\n%s, launch %d\n", w.Sentence(), again, w.Configuration, w.Launch)
+	if w.Why != "" && err == nil {
+		_, err = fmt.Fprintln(e.Stdout, w.Why)
+	}
+	if err == nil {
+		_, err = fmt.Fprintf(e.Stdout, "where the server does not tell when it began, %s --launched says that it is made\n", again)
+	}
+	return err
+}
+
 func runExperiment(ctx context.Context, e *Env, o *plan.Experimenting, args []string) (int, error) {
 	p, source, dir, err := planned("run", o, args)
 	if err != nil {
@@ -128,10 +186,25 @@ func runExperiment(ctx context.Context, e *Env, o *plan.Experimenting, args []st
 	view := newProgress(e.Stderr, o.Quiet, e.Getenv)
 	ctx, stop := interruptible(ctx, view)
 	defer stop()
-	x, err := experiment.Measure(ctx, p, source, dir, versionOf(), view)
+	by := &hands{progress: view, launched: o.Launched}
+	if f, ok := e.Stdin.(*os.File); ok && term.IsTerminal(int(f.Fd())) {
+		by.stdin = f
+	}
+	if p.Server != nil {
+		for _, n := range p.Server.Notes {
+			view.ShowLine("note: " + n)
+		}
+	}
+	x, err := experiment.Measure(ctx, p, source, dir, versionOf(), by)
 	view.close()
 	if x == nil {
 		return Usage, err
+	}
+	if w := x.Waits(); w != nil && err == nil && ctx.Err() == nil {
+		if err := writeRecord(x.Dir, x.Record(), report.BuildDecision(x.Record())); err != nil {
+			return Done, err
+		}
+		return ByHand, showWaiting(e, w, args[0], o.Format)
 	}
 	code, shown := showRecord(e, x, o.Format, true)
 	switch {
@@ -247,7 +320,11 @@ What was measured is not measured again: run goes on after Ctrl-C or a kill. Wha
 changed plan has no use for is kept in void. docs/experiments.md tells how to write
 a plan and read a record.
 
-Exit codes: 5 if it is established that no configuration meets the contract.
+Only run executes commands of a plan. A server that it cannot start is started by
+hand: run says with which flags, and waits for Enter, or ends with exit code 7.
+
+Exit codes: 5 if it is established that no configuration meets the contract, 7 if a
+launch is to be made by hand.
 `)
 	printSettings(w, plan.VerbExperiment)
 }

@@ -9,6 +9,7 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
+	"net"
 	"net/http"
 	"net/http/httptest"
 	"os"
@@ -51,6 +52,7 @@ func TestMain(m *testing.M) {
 //	ask PATH [FILE]         gets a path under URL, or posts the file to it as JSON;
 //	                        standard output is the status, then the body
 //	absent TEXT PATH…       wants no file under the paths to hold the text
+//	port                    sets PORT to one that is free
 //	hold DIR                has the run in a directory from then on, as a pitot has
 //	                        that measures there
 func TestScripts(t *testing.T) {
@@ -63,7 +65,7 @@ func TestScripts(t *testing.T) {
 		},
 		Cmds: map[string]func(ts *testscript.TestScript, neg bool, args []string){
 			"exitcode": exitcode, "validrun": validrun, "server": server, "served": served, "absent": absent,
-			"serve": serveMock, "ask": ask, "hold": hold,
+			"serve": serveMock, "ask": ask, "hold": hold, "port": freePort,
 		},
 	})
 }
@@ -96,6 +98,15 @@ func raceExit() (name, value string) { return "GORACE", "atexit_sleep_ms=0" }
 // seldomCollected has short-lived processes collect their garbage less often than
 // those of users, who may have little memory: it is a sixth of what they compute.
 func seldomCollected() (name, value string) { return "GOGC", "400" }
+
+// freePort is for servers whose address a plan has to name.
+func freePort(ts *testscript.TestScript, neg bool, args []string) {
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	ts.Check(err)
+	_, port, err := net.SplitHostPort(l.Addr().String())
+	ts.Check(errors.Join(err, l.Close()))
+	ts.Setenv("PORT", port)
+}
 
 func exitcode(ts *testscript.TestScript, neg bool, args []string) {
 	if neg || len(args) < 2 {

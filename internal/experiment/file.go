@@ -149,10 +149,7 @@ func planKeys() []key {
 				return err
 			}),
 		}),
-		text("target", "the baseline: sim:MODEL@GPU?settings or mock:MODEL@GPU?settings", stringSchema("sim:llama-3.1-8b@h100"), func(p *Plan, v string) error {
-			p.Target = v
-			return nil
-		}),
+		{"target", "the baseline: sim:MODEL@GPU?settings, mock:MODEL@GPU?settings, or the URL of a server, alone or with how it is started", targetSchema(), (*reader).target},
 		{"common", "settings of pitot run for all rows", runSchema(), func(r *reader, n *yaml.Node) (err error) {
 			r.plan.Common, err = r.settings(n, nil)
 			return err
@@ -438,9 +435,8 @@ func (r *reader) complete() error {
 	case c.Kind == "":
 		c.Kind = Kinds()[0]
 	}
-	embedded := strings.HasPrefix(p.Target, "sim:") || strings.HasPrefix(p.Target, "mock:")
-	if !embedded {
-		return none("target "+p.Target+" is a server, which this version cannot start with other settings", "describe it as sim:MODEL@GPU?settings; a server itself is measured with pitot run --launch and pitot compare")
+	if err := r.checkServer(); err != nil {
+		return err
 	}
 	if c.Row == "" {
 		c.Row = contractRow
@@ -469,6 +465,9 @@ func (r *reader) checkKnobs() error {
 	p := r.plan
 	if len(p.Knobs) == 0 {
 		return say.Errorf("%s: no knobs are given: there is nothing to decide between", r.path).WithHint("for example knobs: {max_num_seqs: [64, 256]}; pitot find says what one configuration carries")
+	}
+	if p.Server != nil {
+		return r.checkNames()
 	}
 	_, query, _ := strings.Cut(p.Target, "?")
 	for _, c := range p.Configurations()[1:] {

@@ -5,8 +5,10 @@ import (
 	"encoding/json"
 	"flag"
 	"os"
+	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/santhosh-tekuri/jsonschema/v6"
 	"go.yaml.in/yaml/v3"
@@ -51,6 +53,34 @@ func TestPlan(t *testing.T) {
 	}
 }
 
+const simTarget = "sim:llama-3.1-8b@h100?launch_cv=0.03"
+
+// A target that is a server may say how it is started; a knob that its engine does not
+// know is a mistake of the plan.
+func TestServerTarget(t *testing.T) {
+	const commands = `{url: "http://localhost:8000/v1", start: "vllm serve m {flags}", ready: "true", ready_within: 3m, describe: "cat x", stop: "kill x", tries: 5, twin: sim:llama-3.1-8b@h100}`
+	p, err := Parse("small.yaml", []byte(strings.Replace(small, simTarget, commands, 1)))
+	if err != nil {
+		t.Fatal(err)
+	}
+	s := p.Server
+	if p.Target != "http://localhost:8000/v1" || s.Engine != "vllm" || s.Commands.Within != 3*time.Minute || s.Tries != 5 || s.Twin != "llama-3.1-8b@h100" || len(s.Notes) > 0 || p.ByHand() {
+		t.Errorf("%+v", s)
+	}
+	c := p.Configurations()[1]
+	if p.Spec(c) != p.Target || p.Flags(c) != "--max-num-seqs 4" || p.settings(c) != "http://localhost:8000/v1 --max-num-seqs 4" {
+		t.Errorf("%s, %s", p.Spec(c), p.Flags(c))
+	}
+	one := p.partPlan(&Part{c, p.Judged(), 1}, "x")
+	if !slices.ContainsFunc(one.Notes, func(n string) bool { return strings.HasPrefix(n, "start=") }) {
+		t.Errorf("what is started otherwise is another system: %q", one.Notes)
+	}
+	p, err = Parse("small.yaml", []byte(strings.Replace(small, simTarget, "http://localhost:8000", 1)))
+	if err != nil || !p.ByHand() || len(p.Server.Notes) != 1 || p.order(1)[0].Name != Baseline {
+		t.Errorf("by hand: %v", err)
+	}
+}
+
 // What is wrong with a plan is said with its line, and what to do.
 func TestMistakes(t *testing.T) {
 	for _, c := range []struct{ from, to, want, hint string }{
@@ -71,7 +101,15 @@ func TestMistakes(t *testing.T) {
 		{"p95 ttft of F < 5s", "p95 tfft of F < 5s", "no metric", "ttft"},
 		{"launches: 2", "launches: 1", "number of launches", "3 is usual"},
 		{"  A:\n", "  A:\n  A:\n", "", ""},
-		{"sim:llama-3.1-8b@h100?launch_cv=0.03", "http://localhost:8000", "is a server", "sim:"},
+		{simTarget, "http://", "target", ""},
+		{simTarget, "{url: http://localhost:8000, strat: x}", `small.yaml:2: unknown key "strat" in target`, "start"},
+		{simTarget, "{start: vllm serve m}", "no url", "url:"},
+		{simTarget, "{url: sim:llama-3.1-8b@h100, start: x}", "is no server", "target: sim:"},
+		{simTarget, "{url: http://localhost:8000, stop: x}", "stop is given, and start is not", "by hand"},
+		{simTarget, "{url: http://localhost:8000, ready_within: 10}", "no length of time", "30m"},
+		{simTarget, "{url: http://localhost:8000, engine: vlm}", "unknown engine", "vllm"},
+		{simTarget, "{url: http://localhost:8000, twin: llama@h100}", "is no twin", "sim:"},
+		{simTarget, "{url: http://localhost:8000, tries: 0}", "number of tries", ""},
 		{"knobs: {max_num_seqs: [4]}\n", "", "no knobs", "max_num_seqs"},
 		{small, "", "is empty", "new"},
 		{small, "- a\n", "a plan has keys", "contract"},

@@ -19,6 +19,34 @@ type Forecast struct {
 	Done, Parts    int      // runs that are there already, of all
 	Void           []string // runs that the plan has no use for any more
 	Over           []string // what of the budget it is over
+	Start          float64  // seconds that a start and a stop of a server take
+	StartKnown     bool     // by those that were made; else it is a guess
+	Unknown        []string // rows whose time is not known
+	Notes          []string
+}
+
+// usualStart is what a start and a stop of a server are taken for before there was one, in
+// seconds.
+const usualStart = 90
+
+// start is how long a start and a stop take: the mean of those that were made.
+func (x *Experiment) start() (seconds float64, known bool) {
+	n := 0
+	for _, c := range x.Plan.planned() {
+		for block := 1; block <= x.Plan.Launches; block++ {
+			if rec, err := x.readLaunch(c, block); err == nil {
+				for _, s := range rec.Starts {
+					if len(s.Rows) > 0 && s.Starting > 0 {
+						seconds, n = seconds+s.Starting+s.Stopping, n+1
+					}
+				}
+			}
+		}
+	}
+	if n == 0 {
+		return usualStart, false
+	}
+	return seconds / float64(n), true
 }
 
 // RowForecast is one launch of one configuration in one row.
@@ -43,8 +71,7 @@ func (x *Experiment) Forecast() *Forecast {
 	p := x.Plan
 	f := &Forecast{Plan: p, Configurations: len(p.Configurations())}
 	f.Launches = f.Configurations * p.Launches
-	_, spec, _ := strings.Cut(p.Target, ":")
-	d, _ := deploy.Parse(spec)
+	d, _ := deploy.Parse(p.TwinSpec())
 	for _, row := range p.Rows {
 		one := &row.Plan
 		in, out := one.Input.Mean()+one.PrefixMean(), one.Ask.Output.Mean()
@@ -69,7 +96,10 @@ func (x *Experiment) Forecast() *Forecast {
 			seconds += leadIn
 		default:
 			r.Load = say.Plural(one.Concurrency, "user")
-			if d != nil {
+			switch {
+			case d == nil && one.Requests > 0: // how long answers take is not known
+				f.Unknown, seconds = append(f.Unknown, row.Name), 0
+			case d != nil:
 				each := d.Residence(int(in), int(out), one.Concurrency).Seconds()
 				if one.Requests > 0 {
 					seconds = each * r.Requests / float64(one.Concurrency)
@@ -84,6 +114,14 @@ func (x *Experiment) Forecast() *Forecast {
 		f.Rows = append(f.Rows, r)
 		f.Seconds += seconds * float64(f.Launches)
 		f.Requests += r.Requests * float64(f.Launches)
+	}
+	if p.Server != nil {
+		f.Start, f.StartKnown = x.start()
+		f.Seconds += f.Start * float64(f.Launches)
+		f.Notes = append(f.Notes, p.Server.Notes...)
+		if len(f.Unknown) > 0 {
+			f.Notes = append(f.Notes, "how long answers take is not known, and the time of rows with users is not counted ("+strings.Join(f.Unknown, ", ")+"): target: twin: sim:MODEL@GPU tells it")
+		}
 	}
 	f.USD = x.hourly(d) * f.Seconds / 3600
 	for _, c := range p.Configurations() {

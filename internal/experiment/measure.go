@@ -14,6 +14,7 @@ import (
 	"pitot/internal/data/result"
 	"pitot/internal/data/rundir"
 	"pitot/internal/experiment/decide"
+	"pitot/internal/experiment/server"
 	"pitot/internal/plan"
 	"pitot/internal/run"
 )
@@ -39,7 +40,9 @@ type Experiment struct {
 func Load(p *Plan, dir string) (*Experiment, error) {
 	x := &Experiment{Plan: p, Dir: dir, runs: map[string]*result.Run{}}
 	var err error
-	x.state, err = readState(dir)
+	if x.state, err = readState(dir); err == nil {
+		x.leaveOut()
+	}
 	return x, err
 }
 
@@ -49,6 +52,7 @@ const (
 	endInterrupted = "interrupted"
 	endBudget      = "the budget was spent"
 	endFailed      = "failed"
+	endWaits       = "a launch is to be made by hand"
 )
 
 // Measure goes on until there is enough, the budget is spent or ctx ends. What was
@@ -60,7 +64,15 @@ func Measure(ctx context.Context, p *Plan, source []byte, dir string, version re
 	}
 	defer release()
 	x := &Experiment{Plan: p, Dir: dir, Version: version, state: s, runs: map[string]*result.Run{}}
-	s.Seed = p.Seed
+	s.Seed, s.Failed = p.Seed, nil // what could not be started is tried again
+	x.leaveOut()
+	left, err := server.StopLeft(dir)
+	if left != "" {
+		view.ShowLine("note: " + left)
+	}
+	if err != nil {
+		return nil, err
+	}
 	s.Sittings = append(s.Sittings, sitting{Pitot: version.Version, Began: now()})
 	if err := errors.Join(rundir.WriteFile(dir, planFile, source), s.write(dir)); err != nil {
 		return nil, err
@@ -79,24 +91,30 @@ func now() string { return time.Now().Format(time.RFC3339) }
 // measure goes from block to block.
 func (x *Experiment) measure(ctx context.Context, view View) (why string, err error) {
 	p := x.Plan
-	configurations := p.Configurations()
 	for block := 1; block <= p.Launches; block++ {
 		d := x.decision()
 		if d.Enough {
 			return endDone, nil
 		}
-		for n, i := range p.order(block) {
-			if d.Of[i].Left > 0 {
+		left := map[string]bool{}
+		for i, c := range p.Configurations() {
+			left[c.Name] = d.Of[i].Left > 0
+		}
+		order := p.order(block)
+		for n, c := range order {
+			if left[c.Name] || p.left[c.Name] {
 				continue
 			}
-			c := configurations[i]
-			head := fmt.Sprintf("launch %d of %d, %d of %d: %s", block, p.Launches, n+1, len(configurations), c.Name)
+			head := fmt.Sprintf("launch %d of %d, %d of %d: %s", block, p.Launches, n+1, len(order), c.Name)
 			if x.spent() {
 				return endBudget, nil
 			}
 			fresh, err := x.launch(ctx, c, block, head, view)
 			if ctx.Err() != nil {
 				return endInterrupted, nil
+			}
+			if errors.Is(err, errWaits) {
+				return endWaits, nil
 			}
 			if err != nil {
 				return endFailed, err
@@ -130,6 +148,9 @@ func (x *Experiment) launchText(c Configuration, block int) string {
 
 // launch measures what is not yet there of one launch. fresh says that there was something.
 func (x *Experiment) launch(ctx context.Context, c Configuration, block int, head string, view View) (fresh bool, err error) {
+	if x.Plan.Server != nil {
+		return x.launchServer(ctx, c, block, head, view)
+	}
 	for _, part := range x.Plan.parts(c, block) {
 		if x.finished(&part) != nil {
 			continue
@@ -157,7 +178,7 @@ func (x *Experiment) finished(part *Part) *result.Run {
 		return nil
 	}
 	measured, err := rundir.ReadResult(dir)
-	if err != nil || measured.Interrupted || measured.Recovered || !x.whole(part, measured) {
+	if err != nil || measured.Interrupted || measured.Recovered || x.Plan.Server != nil && brokenOff(measured) || !x.whole(part, measured) {
 		return nil
 	}
 	x.runs[dir] = measured
@@ -208,11 +229,18 @@ func (x *Experiment) part(ctx context.Context, part *Part, view View) (err error
 		}
 	case rundir.Nothing:
 	default:
-		if !x.sameplan(part) {
+		why := ""
+		switch {
+		case !x.sameplan(part):
+			why = "was planned otherwise"
+		case x.Plan.Server != nil:
+			why = "had begun on another start of the server"
+		}
+		if why != "" {
 			if err := putAway(x.Dir, part); err != nil {
 				return err
 			}
-			line := fmt.Sprintf("row %s of %s, launch %d, was planned otherwise: it is kept in %s and measured anew", part.Row.Name, part.Configuration.Name, part.Block, void)
+			line := fmt.Sprintf("row %s of %s, launch %d, %s: it is kept in %s and measured anew", part.Row.Name, part.Configuration.Name, part.Block, why, void)
 			x.Void = append(x.Void, line)
 			view.ShowLine("note: " + line)
 			break
@@ -378,6 +406,13 @@ func (x *Experiment) took() (seconds, usd float64) {
 					}
 				}
 			}
+		}
+	}
+	if x.Plan.Server != nil { // its starts take time too
+		price := x.Plan.Judged().Plan
+		s := x.starting()
+		if seconds += s; price.GPUs > 0 {
+			usd += price.Price().OfTime(price.GPUs, s)
 		}
 	}
 	return seconds, usd

@@ -6,6 +6,7 @@ package experiment
 
 import (
 	"path/filepath"
+	"slices"
 	"strings"
 	"time"
 
@@ -19,12 +20,15 @@ type Plan struct {
 	Contract Contract
 	Budget   Budget
 	Target   string    // sim: or mock:, of the baseline, or a URL
+	Server   *Server   // of a URL: how it is started; nil of others
 	Common   []Setting // of all rows
 	Rows     []*Row
 	Knobs    []Knob
 	Launches int // of each configuration
 	Seed     uint64
 	Stop     Stop
+
+	left map[string]bool // configurations that could not be started
 }
 
 // Name is the plan's, from its file: chat.yaml is chat.
@@ -88,8 +92,8 @@ type Configuration struct {
 // Baseline is the name of the configuration that others are compared with.
 const Baseline = "baseline"
 
-// Configurations are the baseline and each value of each knob.
-func (p *Plan) Configurations() []Configuration {
+// planned are the baseline and each value of each knob.
+func (p *Plan) planned() []Configuration {
 	list := []Configuration{{Name: Baseline}}
 	for _, k := range p.Knobs {
 		for _, v := range k.Values {
@@ -97,6 +101,11 @@ func (p *Plan) Configurations() []Configuration {
 		}
 	}
 	return list
+}
+
+// Configurations are those of the plan, but for what could not be started.
+func (p *Plan) Configurations() []Configuration {
+	return slices.DeleteFunc(p.planned(), func(c Configuration) bool { return p.left[c.Name] })
 }
 
 // Row gives the row of a name, nil if there is none.
@@ -111,7 +120,7 @@ func (p *Plan) Row(name string) *Row {
 
 // Spec is the target with the settings of a configuration.
 func (p *Plan) Spec(c Configuration) string {
-	if c.Knob == "" {
+	if c.Knob == "" || p.Server != nil {
 		return p.Target
 	}
 	name, query, _ := strings.Cut(p.Target, "?")

@@ -46,6 +46,7 @@ type Record struct {
 	Accepted   string          `json:"accepted,omitempty"` // configuration
 	Settings   string          `json:"settings,omitempty"` // the target with its settings
 	Standings  []Standing      `json:"configurations"`     // the baseline first
+	NotStarted []Failure       `json:"not_started,omitempty"`
 	Hypotheses []Tested        `json:"hypotheses"`
 	Effects    []EffectRecord  `json:"effects"`
 	Corrected  int             `json:"corrected"` // effects that were corrected for their number
@@ -220,13 +221,14 @@ func (x *Experiment) Record() *Record {
 			r.Contract.ForCost = known(q.Wanted)
 		}
 	}
+	r.NotStarted = x.NotStarted()
 	for i, c := range p.Configurations() {
 		r.Standings = append(r.Standings, x.standing(c, i, &d, blocks))
 	}
 	switch {
 	case d.Accepted >= 0:
 		r.Answer, r.Accepted = AnswerAccepted, p.Configurations()[d.Accepted].Name
-		r.Settings = p.Spec(p.Configurations()[d.Accepted])
+		r.Settings = p.settings(p.Configurations()[d.Accepted])
 	case d.Why == decide.StopNone:
 		r.Answer = AnswerNone
 	}

@@ -3,6 +3,7 @@ package experiment
 import (
 	"math/rand/v2"
 	"path/filepath"
+	"slices"
 	"strconv"
 
 	"pitot/internal/plan"
@@ -18,10 +19,19 @@ import (
 // streamOrder is the random stream of the plan's seed that orders blocks.
 const streamOrder = 0x6f72646572
 
-// order is that of the configurations in a block, counted from 1.
-func (p *Plan) order(block int) []int {
+// order is that of the configurations in a block, counted from 1. Of a server that is
+// started by hand the first block begins with the baseline, as which it is there.
+func (p *Plan) order(block int) (list []Configuration) {
+	all := p.planned()
 	r := rand.New(rand.NewPCG(seed.At(p.Seed, streamOrder, uint64(block)), 0))
-	return r.Perm(len(p.Configurations()))
+	for _, i := range r.Perm(len(all)) {
+		if p.ByHand() && block == 1 && i == 0 {
+			list = slices.Insert(list, 0, all[i])
+			continue
+		}
+		list = append(list, all[i])
+	}
+	return list
 }
 
 // Part is one row in one launch of one configuration: what is measured at once, in a run
@@ -48,6 +58,9 @@ func (p *Plan) partPlan(part *Part, below string) *plan.Plan {
 	one.Seed, one.SeedSet = run.LaunchSeed(p.Seed, part.Block), true
 	one.Out = part.dir(below)
 	one.Notes = append(append([]string(nil), one.Notes...), "configuration="+part.Configuration.Name, "row="+part.Row.Name)
+	if mark := p.Server.mark(); mark != "" {
+		one.Notes = append(one.Notes, mark)
+	}
 	return &one
 }
 

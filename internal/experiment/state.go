@@ -31,6 +31,9 @@ type state struct {
 	Schema   string    `json:"schema"`
 	Seed     uint64    `json:"seed"`
 	Sittings []sitting `json:"sittings"`
+	Failed   []Failure `json:"not_started,omitempty"` // configurations that are left out
+	Waits    *Waiting  `json:"waits,omitempty"`       // for a launch by hand
+	Mark     string    `json:"launch_mark,omitempty"` // of the launch by hand that was measured last
 }
 
 // sitting is one time that somebody measured.

@@ -14,7 +14,10 @@ const (
 	targetVariable  = "OPENAI_BASE_URL"  // as OpenAI's own clients read it
 )
 
-const ours = "PITOT_"
+const (
+	ours   = "PITOT_"
+	served = ours + "SERVER_" // what commands of an experiment get, which may be pitot's own
+)
 
 func envName(name string) string {
 	return ours + strings.ToUpper(strings.ReplaceAll(name, "-", "_"))
@@ -61,7 +64,7 @@ func strangers(env map[string]string) error {
 	}
 	var unknown []string
 	for name := range env {
-		if strings.HasPrefix(name, ours) && !slices.Contains(known, name) {
+		if strings.HasPrefix(name, ours) && !strings.HasPrefix(name, served) && !slices.Contains(known, name) {
 			unknown = append(unknown, name)
 		}
 	}

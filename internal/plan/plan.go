@@ -206,9 +206,10 @@ type Comparison struct {
 
 // Experimenting is what `pitot experiment` has of its own.
 type Experimenting struct {
-	Out    string // directory of the experiment; of a new plan its file
-	Format string
-	Quiet  bool
+	Out      string // directory of the experiment; of a new plan its file
+	Format   string
+	Quiet    bool
+	Launched bool // the launch that was waited for is made
 }
 
 // Audit is what `pitot check` has of its own.

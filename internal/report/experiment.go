@@ -198,6 +198,9 @@ func configurationSection(r *experiment.Record) DecisionSection {
 	for _, why := range reasons {
 		s.Lines = append(s.Lines, say.Plain(strings.Join(names[why], ", ")+": "+why))
 	}
+	for i := range r.NotStarted {
+		s.Lines = append(s.Lines, notStarted(&r.NotStarted[i])...)
+	}
 	return s
 }
 
@@ -207,6 +210,22 @@ func launchesText(c *experiment.Standing) string {
 		return say.Count(c.Launches)
 	}
 	return fmt.Sprintf("%d of %d", c.Launches, c.Launches+c.Bad)
+}
+
+// notStarted says why a configuration is not among the others.
+func notStarted(f *experiment.Failure) []string {
+	times := map[int]string{1: "", 2: " (twice in a row)"}[f.Tries]
+	if f.Tries > 2 {
+		times = fmt.Sprintf(" (%d times in a row)", f.Tries)
+	}
+	lines := []string{say.Plain(f.Configuration + " is left out: " + f.Why + times)}
+	if f.Log != "" {
+		lines = append(lines, say.Plain("its log "+f.Log+" ends with"))
+	}
+	for _, l := range f.Last {
+		lines = append(lines, "  "+say.Plain(l))
+	}
+	return lines
 }
 
 // Standing is a configuration's in a word: "accepted", "given up", or as it stands to the

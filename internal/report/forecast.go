@@ -43,7 +43,26 @@ func WriteForecast(w io.Writer, f *experiment.Forecast, s Style) error {
 	p.line("")
 	p.write(s, "", "", "each launch is a start of the engine of its own, with one of:")
 	for _, c := range f.Plan.Configurations() {
-		p.line("  %s", c.Name)
+		line := c.Name
+		if f.Plan.Server != nil {
+			if flags := f.Plan.Flags(c); flags != "" {
+				line += ": " + flags
+			}
+		}
+		p.line("  %s", say.Plain(line))
+	}
+	if f.Start > 0 {
+		by := "as those that were made"
+		if !f.StartKnown {
+			by = "assumed, until one is made"
+		}
+		if f.Plan.ByHand() {
+			by += "; they are made by hand: run says when, and with which flags"
+		}
+		p.write(s, "", "", fmt.Sprintf("a start and a stop of the server: %s, %s", say.Seconds(f.Start), by))
+	}
+	for _, n := range f.Notes {
+		p.write(s, yellow, "", "note: "+say.Plain(n))
 	}
 	p.line("")
 	if f.Done > 0 {

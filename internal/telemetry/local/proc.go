@@ -314,6 +314,19 @@ func (p *Processes) IDs() (list []int) {
 	return list
 }
 
+// Mark names this start of the server: numbers of the processes that listen, and when they
+// began, in ticks since the machine did.
+func (p *Processes) Mark() string {
+	var list []string
+	for _, pid := range p.roots {
+		if k := p.known[pid]; k != nil {
+			list = append(list, fmt.Sprintf("%d:%d", pid, k.started))
+		}
+	}
+	slices.Sort(list)
+	return strings.Join(list, " ")
+}
+
 // Tell says how much processor time they took since they were found: a count that only
 // grows, whichever of them end and begin.
 func (p *Processes) Tell(context.Context) (scrape.Asked, error) {

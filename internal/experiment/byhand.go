@@ -1,0 +1,148 @@
+package experiment
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"strconv"
+
+	"pitot/internal/experiment/server"
+	"pitot/internal/target"
+)
+
+// Launches that somebody else makes: which is wanted is said, and it is waited for. That
+// one was made is seen by the process that answers, where the server tells when it began;
+// else the user says so.
+
+// Waiting is a launch that is to be made by hand.
+type Waiting struct {
+	Configuration string `json:"configuration"`
+	Launch        int    `json:"launch"`
+	Flags         string `json:"flags"`           // that the baseline's get besides
+	After         string `json:"after,omitempty"` // mark of the launch before, which is not it
+	Why           string `json:"why,omitempty"`   // what answers is not it
+}
+
+// Sentence says what to do.
+func (w *Waiting) Sentence() string {
+	if w.Flags == "" {
+		return "start the server anew as the baseline, without any flag of the knobs"
+	}
+	return "start the server anew with " + w.Flags
+}
+
+// Hands are those of a user who makes launches. A [View] that has them is asked.
+type Hands interface {
+	// Launched says, once, that the launch that was waited for is made.
+	Launched() bool
+	// Ask shows what to do and waits until it is done; false where nobody is there.
+	Ask(ctx context.Context, w *Waiting) bool
+}
+
+// errWaits ends a sitting in which nobody makes the launch.
+var errWaits = errors.New(endWaits)
+
+// Waits is the launch that is waited for, nil where none is.
+func (x *Experiment) Waits() *Waiting {
+	if x.state == nil {
+		return nil
+	}
+	return x.state.Waits
+}
+
+// launchByHand measures what is missing of a launch that somebody else makes.
+func (x *Experiment) launchByHand(ctx context.Context, c Configuration, block int, head string, view View) error {
+	hands, _ := view.(Hands)
+	rec, err := x.readLaunch(c, block)
+	if err != nil {
+		return err
+	}
+	dir := x.launchDir(c, block)
+	if err := os.MkdirAll(dir, 0o755); err != nil {
+		return fmt.Errorf("make %s: %w", dir, err)
+	}
+	asked := &server.Asked{Configuration: c.Name, Settings: settingsOf(c), Flags: x.Plan.Flags(c), URL: x.Plan.Target}
+	made := x.state.Waits != nil && x.state.Waits.Configuration == c.Name && x.state.Waits.Launch == block // it was asked for
+	said := made && hands != nil && hands.Launched()
+	for {
+		before := x.state.Mark
+		first := before == "" && c.Name == Baseline && block == 1 && len(rec.Starts) == 0
+		s := startRecord{Began: now(), Rows: []string{}}
+		told, err := target.Tell(ctx, x.wanted())
+		if ctx.Err() != nil {
+			return ctx.Err()
+		}
+		why := ""
+		same := err == nil && told.Began != "" && told.Began == before
+		switch {
+		case err != nil:
+			why = "it does not answer: " + err.Error()
+		case same && len(rec.Starts) > 0 && rec.Starts[len(rec.Starts)-1].Mark == before: // the launch goes on
+			s = rec.Starts[len(rec.Starts)-1]
+			s.Began, s.Ended, s.Why, s.Rows = now(), "", "", []string{}
+		case same:
+			why = "what answers there is still the launch before"
+		case first, said, made && told.Began != "":
+			name := "start-" + strconv.Itoa(len(rec.Starts)+1)
+			err := x.described(ctx, &s, asked, dir, name, func(ctx context.Context) (string, error) {
+				return server.Describe(ctx, x.Plan.Server.Commands, asked)
+			})
+			var failed *server.Failed
+			if errors.As(err, &failed) {
+				why = failed.Msg
+			} else if err != nil {
+				return err
+			}
+		case made:
+			why = "the server does not tell when it began: say that it is started anew, with Enter or --launched"
+		}
+		if why == "" && (same || made || first) {
+			return x.measureByHand(ctx, rec, &s, c, block, head, view)
+		}
+		x.state.Waits = &Waiting{Configuration: c.Name, Launch: block, Flags: asked.Flags, After: before, Why: why}
+		if err := x.state.write(x.Dir); err != nil {
+			return err
+		}
+		if hands == nil || !hands.Ask(ctx, x.state.Waits) {
+			if ctx.Err() != nil {
+				return ctx.Err()
+			}
+			return errWaits
+		}
+		made, said = true, true
+	}
+}
+
+// measureByHand measures on a launch that is there.
+func (x *Experiment) measureByHand(ctx context.Context, rec *launchRecord, s *startRecord, c Configuration, block int, head string, view View) error {
+	dir := x.launchDir(c, block)
+	x.state.Waits, x.state.Mark = nil, s.Mark
+	if x.state.Mark == "" {
+		x.state.Mark = "launch " + strconv.Itoa(block) + " of " + c.Name
+	}
+	if err := x.state.write(x.Dir); err != nil {
+		return err
+	}
+	rec.Starts = append(rec.Starts, *s)
+	s = &rec.Starts[len(rec.Starts)-1]
+	if err := rec.write(dir); err != nil {
+		return err
+	}
+	view.ShowLine(head + ": measuring what answers" + s.about())
+	err := x.onStart(ctx, s, c, block, head, view, nil)
+	s.Ended, s.Why = now(), endDone
+	if err != nil {
+		s.Why = err.Error()
+	}
+	var failed *server.Failed
+	if errors.As(err, &failed) && ctx.Err() == nil { // it went away: somebody must start it again
+		x.state.Waits = &Waiting{Configuration: c.Name, Launch: block, Flags: rec.Flags, After: s.Mark, Why: failed.Msg}
+		view.ShowLine(head + ": " + failed.Msg)
+		if err := errors.Join(x.state.write(x.Dir), rec.write(dir)); err != nil {
+			return err
+		}
+		return errWaits
+	}
+	return errors.Join(err, rec.write(dir))
+}

@@ -1,0 +1,428 @@
+package experiment
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"time"
+
+	"pitot/internal/data/result"
+	"pitot/internal/data/rundir"
+	"pitot/internal/experiment/server"
+	"pitot/internal/say"
+	"pitot/internal/target"
+)
+
+// A launch of a server is one start of it with the settings of one configuration. What it
+// told of itself, its log and the rows that were measured on it are kept. One that dies is
+// made again: what was being measured is put away, what had been measured stays.
+
+// LaunchSchema names the version of launch.json.
+const LaunchSchema = "pitot.launch/v1"
+
+const (
+	launchesDir = "launches"
+	launchFile  = "launch.json"
+)
+
+// launchRecord is launch.json: the starts that one launch took.
+type launchRecord struct {
+	Schema        string        `json:"schema"`
+	Configuration string        `json:"configuration"`
+	Launch        int           `json:"launch"`
+	Flags         string        `json:"flags"`
+	Starts        []startRecord `json:"starts"`
+}
+
+// startRecord is one start of the server.
+type startRecord struct {
+	Began       string            `json:"began"`                  // RFC 3339
+	Ended       string            `json:"ended,omitempty"`        // "" where pitot was killed
+	Starting    float64           `json:"starting_s"`             // until it was ready, or failed
+	Stopping    float64           `json:"stopping_s"`             //
+	Engine      string            `json:"engine,omitempty"`       // as it tells
+	Version     string            `json:"version,omitempty"`      //
+	Model       string            `json:"model,omitempty"`        //
+	Mark        string            `json:"process_mark,omitempty"` // of this start, by which another is told from it
+	Reported    map[string]string `json:"reported,omitempty"`     // settings, by name
+	NotReported []string          `json:"not_reported,omitempty"` // that were asked for, and nothing tells
+	Log         string            `json:"log,omitempty"`          // file, beside this one
+	Description string            `json:"description,omitempty"`  // file: what describe printed
+	Rows        []string          `json:"rows"`                   // that were measured on it
+	Why         string            `json:"why,omitempty"`          // it ended
+}
+
+// Failure is a configuration of which no launch could be made.
+type Failure struct {
+	Configuration string   `json:"configuration"`
+	Launch        int      `json:"launch"`
+	Tries         int      `json:"tries"` // in a row
+	Why           string   `json:"why"`
+	Log           string   `json:"log,omitempty"`
+	Last          []string `json:"last_lines,omitempty"` // of the log
+}
+
+func (x *Experiment) launchDir(c Configuration, block int) string {
+	return filepath.Join(x.Dir, launchesDir, c.Name, strconv.Itoa(block))
+}
+
+// readLaunch reads what is kept of a launch, an empty record where there is nothing.
+func (x *Experiment) readLaunch(c Configuration, block int) (*launchRecord, error) {
+	rec := &launchRecord{Schema: LaunchSchema, Configuration: c.Name, Launch: block, Flags: x.Plan.Flags(c)}
+	path := filepath.Join(x.launchDir(c, block), launchFile)
+	data, err := os.ReadFile(path)
+	if errors.Is(err, fs.ErrNotExist) {
+		return rec, nil
+	}
+	var was launchRecord
+	if err == nil {
+		err = json.Unmarshal(data, &was)
+	}
+	if err == nil && was.Schema != LaunchSchema {
+		err = fmt.Errorf("it is of version %.60q", was.Schema)
+	}
+	if err != nil {
+		return nil, say.Errorf("%s: %v", path, err).WithHint("move it away: what was measured is in runs")
+	}
+	rec.Starts = was.Starts
+	return rec, nil
+}
+
+func (rec *launchRecord) write(dir string) error {
+	data, err := json.MarshalIndent(rec, "", "  ")
+	if err == nil {
+		err = rundir.WriteFile(dir, launchFile, append(data, '\n'))
+	}
+	if err != nil {
+		return fmt.Errorf("write %s: %w", filepath.Join(dir, launchFile), err)
+	}
+	return nil
+}
+
+// starting is the time that starts and stops of servers took, in seconds.
+func (x *Experiment) starting() (seconds float64) {
+	for _, c := range x.Plan.planned() {
+		for block := 1; block <= x.Plan.Launches; block++ {
+			rec, err := x.readLaunch(c, block)
+			if err != nil {
+				continue
+			}
+			for _, s := range rec.Starts {
+				seconds += s.Starting + s.Stopping
+			}
+		}
+	}
+	return seconds
+}
+
+// leaveOut takes configurations out of the plan that could not be started.
+func (x *Experiment) leaveOut() {
+	x.Plan.left = map[string]bool{}
+	if x.state == nil {
+		return
+	}
+	for _, f := range x.state.Failed {
+		x.Plan.left[f.Configuration] = f.Configuration != Baseline
+	}
+}
+
+// NotStarted are the configurations of which no launch could be made.
+func (x *Experiment) NotStarted() []Failure {
+	if x.state == nil {
+		return nil
+	}
+	return x.state.Failed
+}
+
+// brokenOff says that the server went away, or was started again, while it was measured.
+func brokenOff(measured *result.Run) bool {
+	for i := range measured.Points {
+		p := &measured.Points[i]
+		if p.WentAway != nil {
+			return true
+		}
+		for _, c := range p.Checks {
+			if c.Name == result.CheckRestarts && c.Status != result.Pass {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+// missing are the parts of a launch that are still to be measured.
+func (x *Experiment) missing(c Configuration, block int) (list []Part) {
+	for _, part := range x.Plan.parts(c, block) {
+		if x.finished(&part) == nil {
+			list = append(list, part)
+		}
+	}
+	return list
+}
+
+// launchServer measures what is not yet there of one launch of a server.
+func (x *Experiment) launchServer(ctx context.Context, c Configuration, block int, head string, view View) (fresh bool, err error) {
+	if len(x.missing(c, block)) == 0 {
+		return false, nil
+	}
+	if x.Plan.ByHand() {
+		return true, x.launchByHand(ctx, c, block, head, view)
+	}
+	for try := 1; ; try++ {
+		before := len(x.missing(c, block))
+		err := x.oneStart(ctx, c, block, head, view)
+		var failed *server.Failed
+		if ctx.Err() != nil || !errors.As(err, &failed) {
+			return true, err
+		}
+		if len(x.missing(c, block)) < before { // not in a row: it served some of it
+			try = 1
+		}
+		ignored := errors.Is(err, errIgnored) // which another try would be too
+		view.ShowLine(fmt.Sprintf("%s: %s (try %d of %d)", head, failed.Msg, try, x.Plan.Server.Tries))
+		for _, line := range failed.Last {
+			view.ShowLine("  " + line)
+		}
+		if try < x.Plan.Server.Tries && !ignored {
+			continue
+		}
+		f := Failure{Configuration: c.Name, Launch: block, Tries: try, Why: failed.Msg, Log: filepath.Join(x.launchDir(c, block), filepath.Base(failed.Log)), Last: failed.Last}
+		x.state.Failed = append(x.state.Failed, f)
+		x.leaveOut()
+		if c.Name == Baseline {
+			return true, say.Errorf("the baseline cannot be started: %s (tries in a row: %d)", failed.Msg, try).WithHint("its log is " + f.Log)
+		}
+		view.ShowLine(fmt.Sprintf("note: %s is left out: %s; the others go on", c.Name, failed.Msg))
+		return false, x.state.write(x.Dir)
+	}
+}
+
+// errIgnored says that a server reports other settings than it was asked for.
+var errIgnored = errors.New("a setting was ignored")
+
+// ignored is such a launch.
+type ignored struct{ *server.Failed }
+
+func (i ignored) Unwrap() []error { return []error{i.Failed, errIgnored} }
+
+// freeWithin is how long an address may still answer after a server was stopped.
+const freeWithin = 30 * time.Second
+
+// oneStart starts the server, measures what is missing, and stops it. Errors are
+// [server.Failed] where the server is at fault.
+func (x *Experiment) oneStart(ctx context.Context, c Configuration, block int, head string, view View) (err error) {
+	p := x.Plan
+	rec, err := x.readLaunch(c, block)
+	if err != nil {
+		return err
+	}
+	dir := x.launchDir(c, block)
+	if err := os.MkdirAll(dir, 0o755); err != nil {
+		return fmt.Errorf("make %s: %w", dir, err)
+	}
+	n := len(rec.Starts) + 1
+	name := "start-" + strconv.Itoa(n)
+	log, err := filepath.Abs(filepath.Join(dir, name+".log"))
+	if err != nil {
+		return fmt.Errorf("start server: %w", err)
+	}
+	view.About(head + ", starting")
+	if err := x.vacated(ctx); err != nil {
+		return err
+	}
+	asked := &server.Asked{Configuration: c.Name, Settings: settingsOf(c), Flags: p.Flags(c), URL: p.Target, Log: log}
+	began := time.Now()
+	proc, err := server.Start(x.Dir, p.Server.Commands, asked)
+	if err != nil {
+		return err
+	}
+	rec.Starts = append(rec.Starts, startRecord{Began: began.Format(time.RFC3339), Log: name + ".log", Rows: []string{}})
+	s := &rec.Starts[n-1]
+	defer func() {
+		stopped := time.Now()
+		stop := proc.Stop(x.Dir)
+		s.Stopping, s.Ended = time.Since(stopped).Seconds(), now()
+		switch {
+		case ctx.Err() != nil:
+			s.Why = endInterrupted
+		case err != nil:
+			s.Why = err.Error()
+		default:
+			s.Why = endDone
+		}
+		if stop != nil { // another start beside it would be no launch
+			err = stop
+		}
+		err = errors.Join(err, rec.write(dir))
+	}()
+	if err := rec.write(dir); err != nil {
+		return err
+	}
+	err = proc.Ready(ctx, x.answers)
+	s.Starting = time.Since(began).Seconds()
+	if err != nil {
+		return err
+	}
+	if err := x.described(ctx, s, asked, dir, name, func(ctx context.Context) (string, error) { return proc.Describe(ctx) }); err != nil {
+		return err
+	}
+	view.ShowLine(fmt.Sprintf("%s: ready after %s%s", head, say.Seconds(s.Starting), s.about()))
+	return x.onStart(ctx, s, c, block, head, view, proc)
+}
+
+// about says what the server is, for a line.
+func (s *startRecord) about() string {
+	out := strings.TrimSpace(s.Engine + " " + s.Version)
+	if out != "" {
+		out = ", " + out
+	}
+	if len(s.NotReported) > 0 {
+		out += "; it does not report " + strings.Join(s.NotReported, ", ")
+	}
+	return out
+}
+
+// answers says whether the server's URL does, as a server that is ready.
+func (x *Experiment) answers(ctx context.Context) error {
+	_, err := target.Tell(ctx, x.wanted())
+	return err
+}
+
+func (x *Experiment) wanted() target.Wanted {
+	one := x.Plan.Judged().Plan
+	one.Spec = x.Plan.Target
+	return target.WantedBy(&one)
+}
+
+// vacated waits until nothing answers any more: what would is not the launch that is to be
+// measured. Where a command says what is ready, something else may well answer.
+func (x *Experiment) vacated(ctx context.Context) error {
+	if x.Plan.Server.Commands.Ready != "" {
+		return nil
+	}
+	for until := time.Now().Add(freeWithin); ; {
+		if x.answers(ctx) != nil || ctx.Err() != nil {
+			return ctx.Err()
+		}
+		if time.Now().After(until) {
+			return say.Errorf("something answers at %s before the server is started", x.Plan.Target).WithHint("stop it; or give target: a ready command, if a gateway stands there")
+		}
+		time.Sleep(500 * time.Millisecond)
+	}
+}
+
+// described asks a server that is ready what it is, and holds what it reports against
+// what was asked.
+func (x *Experiment) described(ctx context.Context, s *startRecord, asked *server.Asked, dir, name string, describe func(context.Context) (string, error)) error {
+	told, err := target.Tell(ctx, x.wanted())
+	if err != nil {
+		return server.Fail(asked.Log, "the server is ready, and does not answer at %s: %v", x.Plan.Target, err)
+	}
+	s.Engine, s.Version, s.Model, s.Mark = told.Engine, told.Version, told.Model, told.Began
+	s.Reported = server.Read(told.Page)
+	merge := func(more map[string]string) {
+		for name, v := range more {
+			s.Reported[name] = v
+		}
+	}
+	if asked.Log != "" {
+		if data, err := os.ReadFile(asked.Log); err == nil {
+			merge(server.ReadLog(string(data)))
+		}
+	}
+	if x.Plan.Server.Commands.Describe != "" {
+		text, err := describe(ctx)
+		if err != nil {
+			return server.Fail(asked.Log, "describe: %v", err)
+		}
+		s.Description = name + ".describe"
+		if err := rundir.WriteFile(dir, s.Description, []byte(server.Redact(text))); err != nil {
+			return fmt.Errorf("write %s: %w", s.Description, err)
+		}
+		more := server.Read(text)
+		merge(more)
+		for _, to := range []struct {
+			name string
+			to   *string
+		}{{"version", &s.Version}, {"engine", &s.Engine}} {
+			if v := more[to.name]; v != "" {
+				*to.to = v
+			}
+		}
+	}
+	wrong, silent := server.Compare(asked.Settings, s.Reported)
+	s.NotReported = silent
+	if len(wrong) > 0 {
+		return ignored{server.Fail(asked.Log, "%s", wrong[0])}
+	}
+	return nil
+}
+
+// onStart measures what is missing of a launch on a start of the server. proc is nil where
+// somebody else started it.
+func (x *Experiment) onStart(ctx context.Context, s *startRecord, c Configuration, block int, head string, view View, proc *server.Process) error {
+	log := ""
+	if proc != nil {
+		log = proc.Log
+	}
+	for _, part := range x.missing(c, block) {
+		view.About(head + ", row " + part.Row.Name)
+		err := x.whileAlive(ctx, proc, func(ctx context.Context) error { return x.part(ctx, &part, view) })
+		if ctx.Err() != nil {
+			return ctx.Err()
+		}
+		if proc != nil {
+			if how, died := proc.Died(); died {
+				return server.Fail(log, "the server died while row %s was measured (%s)", part.Row.Name, how)
+			}
+		}
+		var refused *target.Error
+		switch measured, e := rundir.ReadResult(part.dir(x.Dir)); {
+		case errors.As(err, &refused):
+			return server.Fail(log, "row %s: %v", part.Row.Name, err)
+		case err != nil && e == nil && brokenOff(measured):
+			return server.Fail(log, "the server went away while row %s was measured", part.Row.Name)
+		case err != nil:
+			return err
+		}
+		s.Rows = append(s.Rows, part.Row.Name)
+	}
+	return nil
+}
+
+// settling is how long the end of a process may take to be seen after its sockets closed.
+const settling = 2 * time.Second
+
+// whileAlive does something that ends when the server does.
+func (x *Experiment) whileAlive(ctx context.Context, proc *server.Process, do func(context.Context) error) error {
+	if proc == nil {
+		return do(ctx)
+	}
+	within, cancel := context.WithCancel(ctx)
+	defer cancel()
+	done := make(chan struct{})
+	go func() {
+		select {
+		case <-proc.Ended():
+			if _, died := proc.Died(); died {
+				cancel()
+			}
+		case <-done:
+		}
+	}()
+	err := do(within)
+	close(done)
+	if err != nil && within.Err() == nil {
+		select {
+		case <-proc.Ended():
+		case <-time.After(settling):
+		}
+	}
+	return err
+}

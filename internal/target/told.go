@@ -1,0 +1,118 @@
+package target
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"os"
+	"strings"
+
+	"pitot/internal/data/metric"
+	"pitot/internal/telemetry/local"
+	"pitot/internal/telemetry/scrape"
+)
+
+// Told is what a server says of itself, without anything being generated.
+type Told struct {
+	Engine, Version, Model string // "" where it does not tell
+	// Began is a mark of this start of the server that no other start of it has: when its
+	// process began, "" where nothing tells.
+	Began string
+	Page  string // that tells the engine's settings, JSON or labels of a metric; "" where there is none
+}
+
+// Tell asks a server what it is. An error says that it does not answer, or not as a server
+// does that is ready.
+func Tell(ctx context.Context, p Wanted) (*Told, error) {
+	unprobed := *p.Target
+	unprobed.NoProbe, unprobed.Wait = true, 0
+	p.Target = &unprobed
+	t, err := Open(ctx, p, func(string) {})
+	if err != nil {
+		return nil, err
+	}
+	defer t.Close()
+	return t.tell(ctx)
+}
+
+func (t *Target) tell(ctx context.Context) (*Told, error) {
+	a, err := t.fetch(ctx, "GET", t.greetingPath(), nil)
+	if err != nil {
+		return nil, err
+	}
+	if a.Status >= 500 || a.Status == 404 && t.modelsPath() != "" {
+		return nil, fmt.Errorf("%s answers %d", t.Dialer.Endpoint.URL(t.greetingPath()), a.Status)
+	}
+	if a.Status == 200 && t.modelsPath() != "" {
+		for _, m := range t.API.List(a.Body) {
+			if t.Options.Model == "" || t.Options.Model == m.Name {
+				t.Options.Model = m.Name
+				if err := t.noteEngine(ctx, m.Engine); err != nil {
+					return nil, err
+				}
+				break
+			}
+		}
+	}
+	told := &Told{Engine: t.Server["engine"], Version: t.Server["version"], Model: t.Options.Model}
+	metrics := t.metricsPage(ctx)
+	for line := range strings.Lines(metrics) {
+		if rest, ok := strings.CutPrefix(line, metric.ProcessStart); ok && (rest[0] == ' ' || rest[0] == '{') {
+			if f := strings.Fields(rest); len(f) > 0 && (told.Began == "" || f[len(f)-1] < told.Began) { // of several the first
+				told.Began = f[len(f)-1]
+			}
+		}
+	}
+	if told.Began == "" {
+		told.Began = t.localProcess()
+	}
+	told.Page = t.settingsPage(ctx, metrics)
+	return told, nil
+}
+
+// metricsPage is the text of the server's own metrics, "" where it has none.
+func (t *Target) metricsPage(ctx context.Context) string {
+	for _, path := range scrape.Paths() {
+		for _, base := range []string{t.Dialer.Endpoint.Base, ""} {
+			if a, err := t.fetch(ctx, "GET", base+path, nil); err == nil && a.Status == 200 {
+				return string(a.Body)
+			}
+			if t.Dialer.Endpoint.Base == "" {
+				break
+			}
+		}
+	}
+	return ""
+}
+
+// localProcess is a mark of the process of this machine that listens, "" where none does
+// that can be seen.
+func (t *Target) localProcess() string {
+	e := t.Dialer.Endpoint
+	if e.Proxy != nil || !e.Unix && !local.Here(e.Addr) {
+		return ""
+	}
+	p, err := local.FindProcesses(os.DirFS(kernelFiles), e.Addr, e.Unix)
+	if err != nil {
+		return ""
+	}
+	return p.Mark()
+}
+
+// settingsPage is where the engine tells its settings: SGLang's /get_server_info, vLLM's
+// /server_info where it is in development mode, and else the labels of
+// vllm:cache_config_info. "" where there is none of them.
+func (t *Target) settingsPage(ctx context.Context, metrics string) string {
+	for _, path := range []string{"/get_server_info", "/server_info?config_format=json"} {
+		a, err := t.fetch(ctx, "GET", t.Dialer.Endpoint.Base+path, nil)
+		if err == nil && a.Status == 200 && json.Valid(a.Body) {
+			return string(a.Body)
+		}
+	}
+	for line := range strings.Lines(metrics) {
+		if labels, ok := strings.CutPrefix(line, "vllm:cache_config_info"); ok && strings.HasPrefix(labels, "{") {
+			return labels
+		}
+	}
+	return ""
+}

@@ -175,9 +175,16 @@ func fileExists(name string) bool {
 func classesOf(m *plan.Mix) (list []report.MixedClass) {
 	for i := range m.Classes {
 		c := &m.Classes[i]
-		what := say.Percent(c.Share) + " of the requests"
+		of := "requests"
+		if c.Ask.Conversing() {
+			of = "conversations of " + say.Decimal(c.Ask.MeanTurns(), 2) + " turns"
+		}
+		what := say.Percent(c.Share) + " of the " + of
+		if m.Conversing() {
+			what = say.Percent(c.Share) + " of what begins: " + of
+		}
 		if c.Rate > 0 {
-			what = say.Exact(c.Rate) + " requests/s"
+			what = say.Exact(c.Rate) + " " + of + "/s"
 		}
 		if c.Ask.Workload != plan.RandomWorkload {
 			what += ", " + c.Ask.Workload
@@ -187,6 +194,12 @@ func classesOf(m *plan.Mix) (list []report.MixedClass) {
 		}
 		if !c.SLO.None() {
 			what += "; " + c.SLO.String()
+		}
+		if c.Ask.System > 0 {
+			what += "; a system prompt of " + say.Plural(c.Ask.System, "token")
+		}
+		if pause := c.Ask.Think; !pause.None() {
+			what += "; " + pause.String() + " before each further turn"
 		}
 		one := report.MixedClass{Name: c.Name, What: what}
 		if c.Ask.Generated() {

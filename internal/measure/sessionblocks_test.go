@@ -31,7 +31,7 @@ func TestSessionBlocks(t *testing.T) {
 	if got, want := b.cluster(), (5*16.+5*4)/30; got != want {
 		t.Errorf("cluster %v, want %v", got, want)
 	}
-	if b = f.sessionBlocks(31); b.block(&Request{id: 1}, 30, 31, 5) != 4 { // one stands alone: blocks are of time
-		t.Error("requests that stand alone among sessions are not put by time")
+	if b = f.sessionBlocks(31); b.block(&Request{id: 99}, 30, 31, 5) != 4 || b.block(&Request{id: 9}, 1, 31, 5) != 4 || b.alone != 1 {
+		t.Error("a request that stands alone among sessions is not put by its time, or others are")
 	}
 }

@@ -18,7 +18,7 @@ type Violations struct {
 	InAny  []int   // of Any, in such blocks of all requests
 	// Cluster is how many requests the session has in the cohort that one of them is of, on
 	// average; 0 where requests stand alone. Blocks are then of whole sessions, in the order
-	// in which they began, and of about as many requests.
+	// in which they began, of the requests that stand alone meanwhile, and of about as many.
 	Cluster float64
 }
 
@@ -66,7 +66,7 @@ func (f *Fold) Violations(claims []slo.Claim, blocks int) Violations {
 type sessionBlocks struct {
 	before map[int64]int // by request: how many are of sessions that began before its own
 	sizes  []int         // of sessions
-	alone  int           // requests that are of none; blocks are of time then
+	alone  int           // requests that are of none
 }
 
 func (f *Fold) sessionBlocks(n int) *sessionBlocks {
@@ -97,10 +97,13 @@ func (f *Fold) sessionBlocks(n int) *sessionBlocks {
 	return b
 }
 
-// block is the one of so many that a request belongs to, which is the k-th of n.
+// block is the one of so many that a request belongs to, which is the k-th of n. One that
+// stands alone among sessions is put by its time.
 func (b *sessionBlocks) block(q *Request, k, n, blocks int) int {
-	if b != nil && b.alone == 0 {
-		k, n = b.before[q.id], len(b.before)
+	if b != nil {
+		if before, ok := b.before[q.id]; ok {
+			k, n = before, len(b.before)
+		}
 	}
 	return min(k*blocks/max(n, 1), blocks-1)
 }

@@ -151,10 +151,17 @@ func (p *Plan) checkCache(v Verb) error {
 }
 
 // readSessions finds out what recorded sessions are like, where the workload is some.
-func (p *Plan) readSessions() error {
+func (p *Ask) readSessions() error {
 	kind := workload.Prompts
 	if !p.Generated() && p.Mix == nil {
 		kind, _ = workload.Identify(p.Workload) // what is wrong with it is reported when it is opened
+	}
+	if p.Mix != nil {
+		for i := range p.Mix.Classes {
+			if err := p.Mix.Classes[i].Ask.readSessions(); err != nil {
+				return say.Errorf("class %s: %v", p.Mix.Classes[i].Name, err).WithHint(say.Hint(err))
+			}
+		}
 	}
 	if kind != workload.Sessioned {
 		if p.Start != (workload.StartShare{}) || p.MaxThink > 0 {
@@ -176,9 +183,6 @@ func (p *Plan) readSessions() error {
 }
 
 func (p *Plan) checkWorkload() error {
-	if p.Mix != nil && p.Conversing() {
-		return say.Errorf("--turns has no meaning with --workload %s, a file of classes", p.Workload).WithHint("classes have no conversations: leave one of them out")
-	}
 	if p.Correlation != 0 && p.Ask.Input.Pairs(p.Ask.Output) {
 		return say.Errorf("--correlation has no meaning with lengths that are drawn in pairs: they have that of their file").WithHint("leave it out, or give the lengths apart with quantiles(FILE,input)")
 	}

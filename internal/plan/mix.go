@@ -53,7 +53,7 @@ type Mix struct {
 // MixClass is one of them.
 type MixClass struct {
 	Name    string
-	Share   float64 // of the requests; the shares of all come to 1
+	Share   float64 // of the requests, or of conversations that begin; the shares of all come to 1
 	Rate    float64 // requests per second of its own, 0 where none is given
 	Arrival string  // its own law, "" for none
 	SLO     slo.Spec
@@ -109,6 +109,11 @@ func (m *Mix) Shares() (list []float64) {
 	return list
 }
 
+// Conversing says whether a class has conversations.
+func (m *Mix) Conversing() bool {
+	return slices.ContainsFunc(m.Classes, func(c MixClass) bool { return c.Ask.Conversing() })
+}
+
 // generates says whether all classes have generated prompts, and whether some have.
 func (m *Mix) generates() (all, some bool) {
 	all = true
@@ -134,7 +139,7 @@ func (a *Ask) ShareOf(class string) float64 {
 	if a.Mix != nil {
 		for i := range a.Mix.Classes {
 			if c := &a.Mix.Classes[i]; c.Name == class {
-				return c.Share
+				return c.Share * c.Ask.MeanTurns() / a.MeanTurns()
 			}
 		}
 	}
@@ -277,7 +282,7 @@ func eachKey(path string, n *yaml.Node, known []string, do func(at string, k, v 
 
 // classSettings are the settings that a class can have of its own.
 func classSettings() []string {
-	return []string{"workload", "input", "output", "correlation", "prefix", "prefix-share", "arrival", "slo"}
+	return []string{"workload", "input", "output", "correlation", "prefix", "prefix-share", "turns", "turn-input", "system", "think", "history", "arrival", "slo"}
 }
 
 func parseClass(path string, n *yaml.Node) (c MixClass, err error) {
@@ -330,14 +335,14 @@ func parseClass(path string, n *yaml.Node) (c MixClass, err error) {
 	case isMix(c.Ask.Workload):
 		return c, inClass(say.Errorf("%s is a mix itself", c.Ask.Workload).WithHint("put its classes here"))
 	}
-	if p, ok := workload.PresetNamed(findPart[Ask](d.parts).Workload); ok && p.Turns != "" {
-		return c, inClass(say.Errorf("%s is of conversations, which classes have not", p.Name).WithHint("run it by itself: --workload " + p.Name))
-	}
 	if err := d.takePreset(); err != nil {
 		return c, inClass(err)
 	}
 	if err := d.checkConflicts(""); err != nil {
 		return c, inClass(errors.New(strings.ReplaceAll(err.Error(), "--", "")))
+	}
+	if d.given["think"] > 0 && !c.Ask.Conversing() {
+		return c, inClass(say.Errorf("think is the pause between the turns of a conversation, and its requests stand alone").WithHint("say how many turns: turns: 4"))
 	}
 	if c.SLO = g.SLO; len(c.SLO.Classes) > 0 {
 		return c, inClass(say.Errorf("slo: it names a class itself").WithHint("its limits are those of this class: p99 ttft<500ms"))
@@ -385,10 +390,10 @@ func (d *decoder) takeMix(a *Ask) error {
 		return err
 	}
 	a.Mix = m
-	for _, name := range []string{"input", "output", "correlation", "prefix", "prefix-share", "turns", "cache"} {
+	for _, name := range []string{"input", "output", "correlation", "prefix", "prefix-share", "turns", "turn-input", "system", "history", "cache"} {
 		if s := d.known[name]; s != nil && d.given[name] > 0 {
-			if name == "turns" || name == "cache" {
-				return say.Errorf("--%s has no meaning with the classes of %s", name, m.Path).WithHint("leave it out: classes ask single requests, with the prefixes that they have")
+			if name == "cache" {
+				return say.Errorf("--cache has no meaning with the classes of %s", m.Path).WithHint("leave it out: classes share the prefixes that they have, and the warm-up asks for them")
 			}
 			return say.Errorf("--%s has no meaning with the classes of %s, which have their own", name, m.Path).WithHint("write " + name + " in the class that is to have it")
 		}

@@ -7,6 +7,7 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+	"time"
 
 	"pitot/internal/say"
 )
@@ -84,6 +85,19 @@ func TestMixOfRates(t *testing.T) {
 	}
 	if p, _, err = Decode(VerbRun, []string{"sim:fixed", "--workload", path, "--concurrency", "8"}, nil); err != nil || p.Rate != 0 {
 		t.Errorf("%+v, %v", p, err)
+	}
+}
+
+// Of a class with conversations each begin brings several requests: limits of the class are
+// about all of them, and how long conversations are is that of the longest.
+func TestMixOfConversations(t *testing.T) {
+	path := mixFile(t, "version: 1\nclasses:\n  - {name: a, share: 0.5}\n  - {name: b, share: 0.5, turns: 3, think: 2s}\n")
+	p, _, err := Decode(VerbRun, []string{"sim:fixed", "--workload", path, "--rate", "4"}, nil)
+	if err == nil {
+		err = p.Check(VerbRun)
+	}
+	if err != nil || !p.Conversing() || !p.GeneratedTurns() || p.MeanTurns() != 2 || p.LongestTurns() != 3 || p.ShareOf("b") != .75 || p.MeanThink() != 2*time.Second || p.MeanCluster() != .25+.75*3 {
+		t.Errorf("%g turns on average, %g at most, share %g, %s, %g, %v", p.MeanTurns(), p.LongestTurns(), p.ShareOf("b"), p.MeanThink(), p.MeanCluster(), err)
 	}
 }
 

@@ -370,11 +370,33 @@ const (
 )
 
 // Conversing says whether requests come in conversations: a rate is then one of their
-// begins, and a user holds one after the other.
-func (a *Ask) Conversing() bool { return a.Turns != workload.Fixed(1) || a.Recorded != nil }
+// begins, and a user holds one after the other. Of classes it is enough that one has
+// conversations.
+func (a *Ask) Conversing() bool {
+	if a.Mix != nil {
+		return a.Mix.Conversing()
+	}
+	return a.Turns != workload.Fixed(1) || a.Recorded != nil
+}
+
+// GeneratedTurns says whether the turns of some conversations are generated.
+func (a *Ask) GeneratedTurns() bool {
+	if a.Mix != nil {
+		return slices.ContainsFunc(a.Mix.Classes, func(c MixClass) bool { return c.Ask.GeneratedTurns() })
+	}
+	return a.Conversing() && a.Generated()
+}
 
 // MeanTurns is how many requests come of each that comes by itself, on average.
 func (a *Ask) MeanTurns() float64 {
+	if a.Mix != nil {
+		sum := 0.
+		for i := range a.Mix.Classes {
+			c := &a.Mix.Classes[i]
+			sum += c.Share * c.Ask.MeanTurns()
+		}
+		return sum
+	}
 	if a.Recorded != nil {
 		return a.Recorded.Turns
 	}
@@ -386,6 +408,14 @@ func (a *Ask) MeanTurns() float64 {
 
 // MeanCluster is how many requests the conversation has that a request is of, on average.
 func (a *Ask) MeanCluster() float64 {
+	if a.Mix != nil {
+		sum := 0.
+		for i := range a.Mix.Classes {
+			c := &a.Mix.Classes[i]
+			sum += c.Share * c.Ask.MeanTurns() / a.MeanTurns() * c.Ask.MeanCluster()
+		}
+		return sum
+	}
 	if a.Recorded != nil {
 		return a.Recorded.Cluster
 	}
@@ -395,8 +425,33 @@ func (a *Ask) MeanCluster() float64 {
 	return workload.ClusterOf(a.Turns)
 }
 
-// MeanThink is the mean pause between the requests of a conversation, or of a user.
+// LongestTurns is [Ask.MeanTurns], of classes that of the one whose conversations have most.
+func (a *Ask) LongestTurns() float64 {
+	if c := a.longest(); c != nil {
+		return c.MeanTurns()
+	}
+	return a.MeanTurns()
+}
+
+// longest is the class whose conversations have most turns, nil where no class has any.
+func (a *Ask) longest() (of *Ask) {
+	if a.Mix == nil {
+		return nil
+	}
+	for i := range a.Mix.Classes {
+		if c := &a.Mix.Classes[i].Ask; c.Conversing() && (of == nil || c.MeanTurns() > of.MeanTurns()) {
+			of = c
+		}
+	}
+	return of
+}
+
+// MeanThink is the mean pause between the requests of a conversation, or of a user; of
+// classes that of the one whose conversations have most turns.
 func (a *Ask) MeanThink() time.Duration {
+	if c := a.longest(); c != nil {
+		return c.MeanThink()
+	}
 	if a.Recorded != nil {
 		return a.Recorded.Think
 	}

@@ -62,9 +62,6 @@ func notEmpty(dir string) error {
 // fromFile opens a workload file for one of the points. For
 // generated prompts, which need the target, it gives a source of nothing.
 func fromFile(p *plan.Ask, t *target.Target, point int32) (source, error) {
-	if p.Mix != nil && p.Conversing() {
-		return source{}, say.Errorf("--turns: the classes of %s say which of them have conversations", p.Workload).WithHint("leave --turns out")
-	}
 	if p.Mix != nil {
 		src, err := fromMix(p, point, func(one *plan.Ask, point int32) (source, error) { return fromFile(one, t, point) })
 		if err == nil && p.SomeGenerated() {

@@ -28,6 +28,9 @@ func fromMix(p *plan.Ask, point int32, open func(p *plan.Ask, point int32) (sour
 		out.close = func() { src.close(); others() }
 		out.cold = out.cold && src.cold
 		out.prompts += src.prompts
+		if p.Conversing() {
+			out.turns += c.Share * src.meanTurns(&ask)
+		}
 		endless = endless || src.prompts == 0
 		about.Classes = append(about.Classes, workload.ClassDescription{Name: c.Name, Share: c.Share, Arrival: c.Arrival, SLO: c.SLO.String(), Workload: src.about})
 		classes = append(classes, workload.ClassOf{Name: c.Name, Share: c.Share, Source: src.Source})

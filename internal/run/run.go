@@ -705,6 +705,9 @@ func describeLoad(a *plan.Ask, l *plan.Load) result.Load {
 	if a.Conversing() {
 		turns := a.MeanTurns()
 		d.Turns = &turns
+		if longest := a.LongestTurns(); longest != turns {
+			d.LongestTurns = &longest
+		}
 	}
 	if l.MaxInFlight > 0 {
 		d.MaxInFlight = &l.MaxInFlight

@@ -119,7 +119,7 @@ func (t *Target) probe(ctx context.Context, p Wanted) error {
 		if err := t.calibrate(ctx); err != nil {
 			return err
 		}
-		if p.Conversing() && p.Generated() {
+		if p.GeneratedTurns() {
 			return t.calibrateTurns(ctx)
 		}
 	}

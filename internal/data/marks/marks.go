@@ -71,7 +71,9 @@ type Load struct {
 
 	Expected *Arrivals `json:"expected"`
 	Turns    *float64  `json:"turns"`
-	Retry    string    `json:"retry"` // as --retry is written, "" for none
+
+	LongestTurns *float64 `json:"longest_turns"` // of the class whose conversations have most, where classes differ in that
+	Retry        string   `json:"retry"`         // as --retry is written, "" for none
 }
 
 // Arrivals is what the arrival process of a load makes one expect.

@@ -312,7 +312,11 @@ type Load struct {
 	// Requests of a conversation, on average: the rate then counts the conversations that
 	// begin, and a user holds one after the other. None where requests stand alone.
 	Turns *float64 `json:"turns,omitempty"`
-	Retry string   `json:"retry,omitempty"` // how failed requests are sent again, as --retry is written
+	// Likewise of the class whose conversations have most, where classes differ in that.
+	// ThinkMS is then of this class.
+	LongestTurns *float64 `json:"longest_turns,omitempty"`
+
+	Retry string `json:"retry,omitempty"` // how failed requests are sent again, as --retry is written
 
 	Expected *Arrivals `json:"expected,omitempty"` // what the arrival process makes one expect; none in a closed loop
 }
@@ -328,14 +332,18 @@ type Arrivals struct {
 }
 
 // SessionSeconds is about how long a conversation lasts whose requests take so many
-// seconds; 0 where requests stand alone.
+// seconds, of the class with the longest ones; 0 where requests stand alone.
 func (l *Load) SessionSeconds(request float64) float64 {
 	if l.Turns == nil {
 		return 0
 	}
-	s := *l.Turns * request
+	turns := *l.Turns
+	if l.LongestTurns != nil {
+		turns = *l.LongestTurns
+	}
+	s := turns * request
 	if l.ThinkMS != nil {
-		s += max(*l.Turns-1, 0) * *l.ThinkMS / 1e3
+		s += max(turns-1, 0) * *l.ThinkMS / 1e3
 	}
 	return s
 }

@@ -130,33 +130,53 @@ func (e Estimate) times(n int) Estimate {
 	return e
 }
 
+// means are those of a request's prompt and answer in tokens, 0 for what is not known.
+func means(a *plan.Ask) (in, out float64) {
+	if a.Mix != nil && a.Conversing() { // each class has turns of its own
+		for i := range a.Mix.Classes {
+			c := &a.Mix.Classes[i]
+			x, y := means(&c.Ask)
+			if x == 0 || y == 0 {
+				return 0, 0
+			}
+			share := a.ShareOf(c.Name)
+			in, out = in+share*x, out+share*y
+		}
+		return in, out
+	}
+	if in, out, ok := a.RecordedMeans(); ok {
+		return in, out
+	}
+	random := a.Generated()
+	if random {
+		in = history(a) + a.Input.Mean() + a.PrefixMean()
+	}
+	if random || a.Output != plan.Default().Ask.Output {
+		out = a.Output.Mean()
+	}
+	return in, out
+}
+
 // history is what a request of a conversation has beyond its first turn's, on average, in
 // tokens.
-func (p Parts) history() float64 {
-	if !p.Ask.Conversing() || !p.Ask.Generated() {
+func history(a *plan.Ask) float64 {
+	if !a.GeneratedTurns() {
 		return 0
 	}
 	const draws = 1024
 	requests, tokens := 0.0, 0.0
 	for i := range draws {
-		n := float64(p.Ask.Turns.Quantile((float64(i) + 0.5) / draws))
+		n := float64(a.Turns.Quantile((float64(i) + 0.5) / draws))
 		requests += n
 		tokens += n * (n - 1) / 2 // that many times a turn is in a later prompt
 	}
-	return float64(p.Ask.System) + tokens/requests*(p.Ask.Output.Mean()+p.Ask.FurtherInput().Mean())
+	return float64(a.System) + tokens/requests*(a.Output.Mean()+a.FurtherInput().Mean())
 }
 
 // price fills in the tokens and what all costs.
 func (p Parts) price(e Estimate) Estimate {
-	random := p.Ask.Generated()
-	if random {
-		e.Input = e.Requests * (p.history() + p.Ask.Input.Mean() + p.Ask.PrefixMean())
-	}
-	if in, out, ok := p.Ask.RecordedMeans(); ok {
-		e.Input, e.Output = e.Requests*in, e.Requests*out
-	} else if random || p.Ask.Output != plan.Default().Ask.Output {
-		e.Output = e.Requests * p.Ask.Output.Mean()
-	}
+	in, out := means(p.Ask)
+	e.Input, e.Output = e.Requests*in, e.Requests*out
 	e.Probes = p.Probes
 	price := p.Good.Price()
 	byToken, byTime := !price.Tokens.None(), !price.GPU.None()

@@ -89,7 +89,7 @@ func rooms() []room {
 		{"study/compare", "study/tools data/rundir data/result stat say data/metric"}, // what changed between systems
 		{"experiment/decide", "stat"},            // what launches say together: who carries how much, what is given up, when there is enough
 		{"experiment/server", "say data/rundir"}, // a server that a command starts, and what it tells of its settings
-		{"experiment", "experiment/server plan slo workload/seed twin/deploy target run study/explain study/inspect experiment/decide data/metric data/result data/rundir cost stat say"}, // from a contract to a decision: the plan, its launches, the record
+		{"experiment", "experiment/server plan slo workload/seed twin/deploy twin/catalogue target run study/explain study/inspect study/predict experiment/decide data/metric data/result data/rundir cost stat say"}, // from a contract to a decision: the plan, its launches, the record
 		// shown
 		{"report/export", "measure data/metric data/record data/result say stat wire/api data/spill"}, // a run in the formats of others
 		{"report", "study/explain study/inspect slo data/record data/result run/audit study/compare study/tools study/predict twin/deploy stat say data/metric measure/judge workload workload/arrival workload/profile experiment"},

@@ -17,6 +17,7 @@ import (
 //	p50 ttft of B > 3 x p50 ttft of A
 //	p95 tpot of F with max_num_seqs=64 < p95 tpot of F
 //	p50 tpot of C within 15% of 7.2ms
+//	p50 tpot of C within 15% of the bandwidth bound
 //
 // It is about the baseline where no configuration is named.
 
@@ -35,6 +36,7 @@ type Side struct {
 	Metric        Figure
 	Row           string // "" of a number
 	Configuration string // "" for the baseline
+	Bound         string // "bandwidth" or "compute": that of the other side's metric in its row; else ""
 	unit          string // of a number: "ms", "%", or "" for none
 }
 
@@ -83,6 +85,7 @@ var (
 	within  = regexp.MustCompile(`^(.+?)\s+within\s+([0-9.]+)\s*%\s+of\s+(.+)$`)
 	factor  = regexp.MustCompile(`^([0-9.]+)\s*(?:x|×|\*)\s*(.+)$`)
 	aNumber = regexp.MustCompile(`^([0-9.]+)\s*(ms|s|us|%|/s|)$`)
+	aBound  = regexp.MustCompile(`^(?:the\s+)?(bandwidth|compute)\s+bound(?:\s+of\s+(\S+))?$`)
 	ofRow   = regexp.MustCompile(`^(.+?)\s+of\s+(\S+)(?:\s+with\s+(\S+))?$`)
 )
 
@@ -114,6 +117,16 @@ func ParseHypothesis(text string) (h Hypothesis, err error) {
 	if h.Right, err = parseSide(right); err != nil {
 		return h, err
 	}
+	for _, pair := range [][2]*Side{{&h.Left, &h.Right}, {&h.Right, &h.Left}} {
+		if bound, other := pair[0], pair[1]; bound.Bound != "" {
+			if other.Row == "" || other.Bound != "" {
+				return h, say.Errorf("a bound is held against METRIC of ROW").WithHint(hypothesisForm)
+			}
+			if bound.Metric = other.Metric; bound.Row == "" {
+				bound.Row = other.Row
+			}
+		}
+	}
 	switch {
 	case h.Left.Row == "" && h.Right.Row == "":
 		return h, say.Errorf("both sides are numbers").WithHint(hypothesisForm)
@@ -142,6 +155,10 @@ func parseSide(text string) (s Side, err error) {
 			return s, say.Errorf("%.40q is no number above 0", m[1]).WithHint(hypothesisForm)
 		}
 		text = m[2]
+	}
+	if m := aBound.FindStringSubmatch(text); m != nil {
+		s.Bound, s.Row = m[1], m[2]
+		return s, nil
 	}
 	m := ofRow.FindStringSubmatch(text)
 	if m == nil {
@@ -190,6 +207,11 @@ func (p *Plan) checkHypothesis(h *Hypothesis) error {
 		if s.Metric.Metric.Name == metric.Capacity && s.Row != p.Contract.Row {
 			return say.Errorf("row %s has one load, and so no capacity", s.Row).WithHint("the capacity is that of row " + p.Contract.Row)
 		}
+		if s.Bound != "" {
+			if err := p.checkBound(&s); err != nil {
+				return err
+			}
+		}
 		if s.Configuration == "" {
 			continue
 		}
@@ -210,6 +232,9 @@ func (s Side) String() string {
 		return fmt.Sprintf("%g%s", s.Times, s.unit)
 	}
 	text := s.Metric.Name + " of " + s.Row
+	if s.Bound != "" {
+		text = s.Bound + " bound of " + s.Row
+	}
 	if s.Configuration != "" {
 		text += " with " + s.Configuration
 	}

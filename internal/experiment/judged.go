@@ -26,6 +26,7 @@ type Tested struct {
 	Interval *[2]float64 `json:"interval"` // of the ratio, or of left less right; null: too few launches, or all alike
 	Launches int         `json:"launches"`
 	Why      string      `json:"why,omitempty"`
+	Expected string      `json:"expected,omitempty"` // it is the twin's, for the row has none: how near that is
 }
 
 // judge holds a hypothesis against the launches: by a t interval of the logarithm of left
@@ -38,6 +39,9 @@ func (x *Experiment) judge(row *Row, h *Hypothesis, d *decide.Decision, blocks i
 	side := func(s Side, block int) float64 {
 		if s.Row == "" {
 			return s.Times
+		}
+		if s.Bound != "" {
+			return s.Times * p.bound(s.Bound, p.Row(s.Row))
 		}
 		for i, c := range p.Configurations() {
 			if (c.Name == s.Configuration || i == 0 && s.Configuration == "") && d.IsBad(i, block-1) {

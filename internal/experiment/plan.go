@@ -12,6 +12,7 @@ import (
 
 	"pitot/internal/plan"
 	"pitot/internal/slo"
+	"pitot/internal/study/predict"
 )
 
 // Plan is an experiment as its file says.
@@ -64,8 +65,9 @@ type Row struct {
 	Name       string
 	Question   string
 	Hypotheses []Hypothesis
-	Settings   []Setting // its own
-	Plan       plan.Plan // of one run, for the baseline; no directory, no seed
+	Settings   []Setting         // its own
+	Plan       plan.Plan         // of one run, for the baseline; no directory, no seed
+	expected   *predict.Expected // of the twin, where it was asked
 	line       int
 }
 

@@ -254,6 +254,12 @@ func (x *Experiment) Record() *Record {
 		for i := range row.Hypotheses {
 			r.Hypotheses = append(r.Hypotheses, x.judge(row, &row.Hypotheses[i], &d, blocks))
 		}
+		stand, note := p.Expected(row)
+		for i := range stand {
+			t := x.judge(row, &stand[i], &d, blocks)
+			t.Expected = note
+			r.Hypotheses = append(r.Hypotheses, t)
+		}
 	}
 	x.effects(r, d, q, blocks)
 	x.counts(r)

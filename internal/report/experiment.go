@@ -255,6 +255,9 @@ func hypothesisSection(r *experiment.Record) DecisionSection {
 		if h.Why != "" {
 			text += " (" + h.Why + ")"
 		}
+		if h.Expected != "" {
+			text += "; " + say.Plain(h.Expected)
+		}
 		s.Lines = append(s.Lines, text)
 	}
 	if len(s.Lines) > 0 {

@@ -40,6 +40,12 @@ func WriteForecast(w io.Writer, f *experiment.Forecast, s Style) error {
 			p.hanging(s, "", "", "  ", r.Row.Name+": "+say.Plain(r.Row.Question))
 		}
 	}
+	for _, r := range f.Rows {
+		expected, note := f.Plan.Expected(r.Row)
+		for _, h := range expected {
+			p.hanging(s, "", "", "  ", "hypothesis: "+h.Text+" ("+note+")")
+		}
+	}
 	p.line("")
 	p.write(s, "", "", "each launch is a start of the engine of its own, with one of:")
 	for _, c := range f.Plan.Configurations() {

@@ -187,6 +187,11 @@ func (v *Virtual) start(a Action, r *record.Row) {
 			return
 		}
 	}
+	if d, ok := v.cfg.Engine.(twin.Deserted); ok && !d.Serves(v.thaw(v.now)) {
+		r.Outcome, r.Status, r.Headers, r.Error = record.Failed, http.StatusServiceUnavailable, v.now, record.ServerError(http.StatusServiceUnavailable)
+		v.end(r)
+		return
+	}
 	v.running.insert(&job{row: r, prompt: int32(prompt), item: a.Item, session: a.Session})
 	if v.told != nil {
 		v.told.running++
@@ -336,6 +341,11 @@ func (v *Virtual) emit(out []twin.Emission) {
 			r.Headers, r.FirstEvent, r.Status = at, at, 200
 		}
 		if e.Role {
+			continue
+		}
+		if e.Finish == twin.Lost {
+			r.Outcome, r.Error = record.Failed, record.ErrClosed
+			v.end(r)
 			continue
 		}
 		if v.told != nil {

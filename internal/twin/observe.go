@@ -13,6 +13,13 @@ type Replicated interface {
 	Replicas() []Observable
 }
 
+// Deserted is an engine that may have nobody who takes a job: whoever stands in front
+// of it asks before it adds one.
+type Deserted interface {
+	// Serves says whether a job may be added at a time.
+	Serves(now int64) bool
+}
+
 // Model is an engine of hardware that can be looked into: what a deployment
 // makes, whichever scheduler it runs.
 type Model interface {
@@ -50,6 +57,28 @@ type Stats struct {
 	DraftTokens         int64
 	AcceptedTokens      int64
 	AcceptedPerPosition []int64 // one for each token that is drafted at once; none: nothing is drafted
+}
+
+// Add adds another engine's: all but the usage of the KV cache are sums, of which the
+// fuller counts.
+func (s *Stats) Add(t *Stats) {
+	s.Running += t.Running
+	s.Waiting += t.Waiting
+	s.KVCacheUsage = max(s.KVCacheUsage, t.KVCacheUsage)
+	s.Steps += t.Steps
+	s.Preemptions += t.Preemptions
+	s.PrefixQueries += t.PrefixQueries
+	s.PrefixHits += t.PrefixHits
+	s.GenerationTokens += t.GenerationTokens
+	s.Drafts += t.Drafts
+	s.DraftTokens += t.DraftTokens
+	s.AcceptedTokens += t.AcceptedTokens
+	for i, n := range t.AcceptedPerPosition {
+		if i == len(s.AcceptedPerPosition) {
+			s.AcceptedPerPosition = append(s.AcceptedPerPosition, 0)
+		}
+		s.AcceptedPerPosition[i] += n
+	}
 }
 
 // Verify counts one verification of drafts, of which there are at most as many

@@ -36,10 +36,14 @@ type Emission struct {
 	At     int64  // ns on the engine's clock
 	Tokens int    // new tokens, at least 1 except for a role-only chunk
 	Role   bool   // a chunk that only names the role
-	Finish string // "" until the last: "stop" or "length"
+	Finish string // "" until the last: "stop" or "length", or [Lost]
 	Trace  *Trace // with the last, what the engine did; nil if it does not tell
 	Engine int    // of several that are one, which gave it; 0 where there is one
 }
+
+// Lost ends a job whose engine has gone: its last emission, without tokens and without
+// a trace.
+const Lost = "lost"
 
 // Trace is what an engine did with one job. Times are nanoseconds on the
 // engine's clock, -1 for what did not happen.

@@ -35,6 +35,7 @@ type Deployment struct {
 	Memory            Memory
 	Efficiency        Efficiency
 	Settings          vllm.Settings
+	events            string // replica_events
 	graphs            graphs
 	parallelDrafts    bool                 // parallel_drafting
 	host              catalogue.Host       // what a step costs besides kernels

@@ -3,6 +3,7 @@ package deploy
 import (
 	"fmt"
 	"strconv"
+	"time"
 
 	"pitot/internal/say"
 	"pitot/internal/twin"
@@ -29,6 +30,11 @@ func (d *Deployment) Engine(seed uint64) twin.Model {
 	}
 	c := d.Routing
 	c.Seed = seed
+	lives := make([]uint64, d.DataParallel)
+	c.Again = func(i int) twin.Model {
+		lives[i]++
+		return d.one(twin.Mix(d.replicaSeed(seed, i) + lives[i]))
+	}
 	return fleet.New(c, engines)
 }
 
@@ -99,11 +105,25 @@ func (d *Deployment) checkRouting() error {
 		}
 		return say.Errorf("impossible router: %v", err)
 	}
+	return d.checkEvents()
+}
+
+// checkEvents reads who comes and goes, and notes when nobody is left.
+func (d *Deployment) checkEvents() (err error) {
+	if d.events == "" {
+		return nil
+	}
+	if d.Routing.Changes, err = fleet.ParseChanges(d.events, d.DataParallel); err != nil {
+		return say.Errorf("replica_events: %v", err).WithHint("for example replica_events=30s:die:2,60s:add:2,90s:drain:0")
+	}
+	if at, ever := fleet.Deserted(d.Routing.Changes, d.DataParallel); ever {
+		d.Notes = append(d.Notes, fmt.Sprintf("from %v on no engine takes requests: all are refused with status 503", time.Duration(at)))
+	}
 	return nil
 }
 
 // routing are the settings that mean something to several engines alone.
-var routing = []string{"router", "api_server_count", "cache_threshold", "balance_abs_threshold", "balance_rel_threshold"}
+var routing = []string{"router", "api_server_count", "cache_threshold", "balance_abs_threshold", "balance_rel_threshold", "replica_events"}
 
 // engines says how many there are and how they share the requests, "" of one.
 func (d *Deployment) engines() string {
@@ -117,5 +137,8 @@ func (d *Deployment) engines() string {
 func (d *Deployment) routingFacts(to map[string]string) {
 	if d.Replicated() {
 		to["data_parallel_size"], to["tensor_parallel_size"], to["router"] = strconv.Itoa(d.DataParallel), strconv.Itoa(d.TensorParallel), d.Routing.Router
+		if d.events != "" {
+			to["replica_events"] = d.events
+		}
 	}
 }

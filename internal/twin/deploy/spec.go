@@ -138,6 +138,10 @@ var settings = []setting{
 	{[]string{"cache_threshold"}, number(func(d *Deployment) *float64 { return &d.Routing.CacheThreshold })},
 	{[]string{"balance_abs_threshold"}, integer(func(d *Deployment) *int { return &d.Routing.BalanceAbsThreshold })},
 	{[]string{"balance_rel_threshold"}, number(func(d *Deployment) *float64 { return &d.Routing.BalanceRelThreshold })},
+	{[]string{"replica_events"}, func(d *Deployment, v string) error {
+		d.events = v
+		return nil
+	}},
 	{[]string{"enable_expert_parallel"}, boolean(func(d *Deployment) *bool { return &d.ExpertParallel })},
 	{[]string{"dtype"}, (*Deployment).setDType},
 	{[]string{"quantization"}, (*Deployment).setQuantization},

@@ -20,6 +20,10 @@ type Fleet struct {
 	router router
 	where  map[int64]int // which of them has a job
 	now    int64         // no engine was stepped later
+	coming []Change
+	lost   []twin.Emission // of jobs whose engine has died
+	again  func(engine int) twin.Model
+	pace   func(start int64) float64
 	out    []twin.Emission
 }
 
@@ -31,23 +35,34 @@ type member struct {
 	place int   // in the heap
 	busy  bool  // a step runs until then, which gives what is held
 	held  []twin.Emission
+	dead  bool
+	watch func(twin.StepInfo)
+	past  twin.Stats // what engines counted that were in its place before
 }
 
 // New puts engines without jobs behind a router. There must be at least one; they must
 // take requests of the same length. The configuration must pass Check.
 func New(c Config, engines []twin.Model) *Fleet {
-	f := &Fleet{where: make(map[int64]int)}
+	f := &Fleet{where: make(map[int64]int), coming: c.Changes, again: c.Again}
 	for i, e := range engines {
 		f.of = append(f.of, member{Model: e, next: math.MaxInt64, place: i})
-		f.due, f.open = append(f.due, i), append(f.open, i)
+		f.due = append(f.due, i)
+		if there(c.Changes, i) {
+			f.open = append(f.open, i)
+		}
 	}
 	f.router = c.open(f)
 	return f
 }
 
-// Add implements [twin.Engine]: the job goes where the router sends it.
+// Add implements [twin.Engine]: the job goes where the router sends it. Where no engine
+// takes jobs it is lost.
 func (f *Fleet) Add(now int64, j twin.Job) {
 	if _, known := f.where[j.ID]; known {
+		return
+	}
+	if !f.Serves(now) {
+		f.lost = append(f.lost, twin.Emission{ID: j.ID, At: max(now, f.now), Finish: twin.Lost})
 		return
 	}
 	i := f.router.route(now, &j)
@@ -92,6 +107,9 @@ func (f *Fleet) wait(i int, until int64) {
 func (f *Fleet) Step(now int64) twin.Step {
 	f.out = f.out[:0]
 	for {
+		f.change(min(f.of[f.due[0]].next, now))
+		f.out = append(f.out, f.lost...)
+		f.lost = f.lost[:0]
 		i := f.due[0]
 		m := &f.of[i]
 		if m.next > now {
@@ -115,7 +133,7 @@ func (f *Fleet) Step(now int64) twin.Step {
 	if len(f.out) > 0 {
 		return twin.Step{End: now, Out: f.out}
 	}
-	return twin.Step{End: f.of[f.due[0]].next, Idle: true}
+	return twin.Step{End: min(f.of[f.due[0]].next, f.changes()), Idle: true}
 }
 
 // hand hands on what an engine gave.
@@ -135,32 +153,45 @@ func (f *Fleet) hand(i int, out []twin.Emission) {
 func (f *Fleet) Replicas() []twin.Observable {
 	list := make([]twin.Observable, len(f.of))
 	for i := range f.of {
-		list[i] = f.of[i].Model
+		list[i] = place{f, i}
 	}
 	return list
+}
+
+// place is where an engine is, and others in its place after it.
+type place struct {
+	f *Fleet
+	i int
+}
+
+// Stats implements [twin.Observable].
+func (p place) Stats() twin.Stats { return p.f.of[p.i].stats() }
+
+// Watch implements [twin.Observable].
+func (p place) Watch(watch func(twin.StepInfo)) {
+	m := &p.f.of[p.i]
+	m.watch = nil
+	if watch != nil {
+		m.watch = func(s twin.StepInfo) {
+			s.Engine = p.i
+			watch(s)
+		}
+	}
+	m.Model.Watch(m.watch)
+}
+
+// stats are an engine's and those that it was before.
+func (m *member) stats() twin.Stats {
+	s := m.Model.Stats()
+	s.Add(&m.past)
+	return s
 }
 
 // Stats implements [twin.Observable]: the sum of all, and the KV cache that is fullest.
 func (f *Fleet) Stats() (sum twin.Stats) {
 	for i := range f.of {
-		s := f.of[i].Stats()
-		sum.Running += s.Running
-		sum.Waiting += s.Waiting
-		sum.KVCacheUsage = max(sum.KVCacheUsage, s.KVCacheUsage)
-		sum.Steps += s.Steps
-		sum.Preemptions += s.Preemptions
-		sum.PrefixQueries += s.PrefixQueries
-		sum.PrefixHits += s.PrefixHits
-		sum.GenerationTokens += s.GenerationTokens
-		sum.Drafts += s.Drafts
-		sum.DraftTokens += s.DraftTokens
-		sum.AcceptedTokens += s.AcceptedTokens
-		for len(sum.AcceptedPerPosition) < len(s.AcceptedPerPosition) {
-			sum.AcceptedPerPosition = append(sum.AcceptedPerPosition, 0)
-		}
-		for k, n := range s.AcceptedPerPosition {
-			sum.AcceptedPerPosition[k] += n
-		}
+		s := f.of[i].stats()
+		sum.Add(&s)
 	}
 	return sum
 }
@@ -169,14 +200,7 @@ func (f *Fleet) Stats() (sum twin.Stats) {
 // it is; steps of different engines overlap, so their ends are in no order.
 func (f *Fleet) Watch(watch func(twin.StepInfo)) {
 	for i := range f.of {
-		if watch == nil {
-			f.of[i].Watch(nil)
-			continue
-		}
-		f.of[i].Watch(func(s twin.StepInfo) {
-			s.Engine = i
-			watch(s)
-		})
+		place{f, i}.Watch(watch)
 	}
 }
 
@@ -185,6 +209,7 @@ func (f *Fleet) MaxModelLen() int { return f.of[0].MaxModelLen() }
 
 // Pace implements [twin.Model].
 func (f *Fleet) Pace(pace func(start int64) float64) {
+	f.pace = pace
 	for i := range f.of {
 		f.of[i].Pace(pace)
 	}

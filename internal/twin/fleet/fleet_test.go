@@ -273,7 +273,9 @@ type spying struct {
 
 func (s spying) Add(now int64, j twin.Job) {
 	s.Fleet.Add(now, j)
-	s.where[j.ID] = s.Fleet.where[j.ID]
+	if i, sent := s.Fleet.where[j.ID]; sent {
+		s.where[j.ID] = i
+	}
 }
 
 func BenchmarkReplicas64(b *testing.B) {

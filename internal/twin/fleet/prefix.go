@@ -140,6 +140,15 @@ func (r *cacheAware) forget(i int) {
 	}
 }
 
+// gone forgets all that was sent to an engine.
+func (r *cacheAware) gone(i int) {
+	m := &r.memory[i]
+	for m.old < len(m.sent) {
+		r.forget(i)
+	}
+	*m = memory{times: m.times}
+}
+
 // without is a list in its order without one of its numbers.
 func without(list []int, i int) []int {
 	for k, x := range list {

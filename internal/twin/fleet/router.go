@@ -19,6 +19,10 @@ type Config struct {
 	CacheThreshold      float64
 	BalanceAbsThreshold int
 	BalanceRelThreshold float64
+	// Changes is who comes and goes, in the order of their times; Again makes an engine in
+	// the place of one that died.
+	Changes []Change
+	Again   func(engine int) twin.Model
 }
 
 // Defaults are vLLM's own balancing, and what SGLang's router has unless it is told
@@ -33,6 +37,8 @@ type router interface {
 	route(now int64, j *twin.Job) int
 	// ended says that a job is no longer with the engine that it was sent to.
 	ended(id int64, engine int)
+	// gone says that an engine has died, with all that it had in its cache.
+	gone(engine int)
 	// passes says that time passes: nothing happens any more before now.
 	passes(now int64)
 }
@@ -41,6 +47,7 @@ type router interface {
 type idle struct{}
 
 func (idle) ended(int64, int) {}
+func (idle) gone(int)         {}
 func (idle) passes(int64)     {}
 
 // routers are all, the first is vLLM's default.

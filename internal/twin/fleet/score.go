@@ -47,7 +47,7 @@ func (r *score) passes(now int64) {
 	}
 	r.told = now - now%every + every
 	for i := range r.f.of {
-		s := r.f.of[i].Stats()
+		s := r.f.of[i].Model.Stats()
 		for k := range r.clients {
 			r.clients[k].counts[i] = counts{s.Waiting, s.Running, s.KVCacheUsage}
 		}
@@ -87,5 +87,8 @@ func (c *client) choose(clients int, open []int) int {
 	c.from = (c.from + 1) % len(open)
 	return best
 }
+
+// gone implements router: what is in flight has been told to end already.
+func (r *score) gone(int) {}
 
 func (r *score) ended(id int64, i int) { r.client(id).inFlight[i]-- }

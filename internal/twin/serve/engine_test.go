@@ -468,3 +468,31 @@ func TestMetricsOfSeveralEngines(t *testing.T) {
 		}
 	})
 }
+
+// An engine that dies breaks its streams off; where none is left requests are refused.
+func TestEnginesThatDie(t *testing.T) {
+	c := fleet.Defaults(1)
+	c.Router = "round_robin"
+	var err error
+	if c.Changes, err = fleet.ParseChanges("55ms:die:0,65ms:die:1", 2); err != nil {
+		t.Fatal(err)
+	}
+	inVirtual(t, Config{Engine: fleet.New(c, []twin.Model{continuous(t, nil), continuous(t, nil)})}, func(t *testing.T, s *Server) {
+		broken, whole := make(chan string, 1), make(chan string, 1)
+		go func() {
+			broken <- over(t, s, post("/v1/completions", `{"prompt":"a b c","max_tokens":10,"stream":true}`))
+		}()
+		time.Sleep(time.Millisecond)
+		go func() { whole <- over(t, s, post("/v1/completions", `{"prompt":"a b c","max_tokens":10}`)) }()
+		if got := <-broken; strings.Count(got, "data: ") != 5 || strings.Contains(got, "[DONE]") {
+			t.Errorf("the stream is\n%s", got)
+		}
+		if got := <-whole; !strings.HasPrefix(got, "HTTP/1.1 503") {
+			t.Errorf("the answer is\n%s", got)
+		}
+		time.Sleep(20 * time.Millisecond)
+		if got := over(t, s, post("/v1/completions", `{"prompt":"a b c","max_tokens":10,"stream":true}`)); !strings.HasPrefix(got, "HTTP/1.1 503") || !strings.Contains(got, "No engine is available.") {
+			t.Errorf("afterwards the answer is\n%s", got)
+		}
+	})
+}

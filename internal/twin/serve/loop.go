@@ -7,6 +7,7 @@ import (
 
 	"pitot/internal/clock"
 	"pitot/internal/twin"
+	"pitot/internal/twin/serve/dialect"
 )
 
 // message is what connections tell the engine's goroutine.
@@ -108,7 +109,11 @@ func (s *Server) loop() {
 			s.alarm.Wait(now+maxWait, s.inbox.wake)
 			continue
 		}
-		step := s.cfg.Engine.Step(s.scale.engine(now))
+		at := s.scale.engine(now)
+		step := s.cfg.Engine.Step(at)
+		if d, ok := s.cfg.Engine.(twin.Deserted); ok {
+			s.deserted.Store(!d.Serves(at))
+		}
 		end := s.scale.real(step.End)
 		if step.Idle && len(step.Out) == 0 {
 			until := min(max(end, wrote+grain), now+maxWait, s.wedgeAt)
@@ -122,7 +127,9 @@ func (s *Server) loop() {
 			s.alarm.Wait(until, nil)
 		}
 		for _, e := range step.Out {
-			if c := s.jobs[e.ID]; c != nil {
+			if c := s.jobs[e.ID]; c != nil && e.Finish == twin.Lost {
+				s.lose(c)
+			} else if c != nil {
 				s.meter.emission(s, c, e, wrote)
 				s.deliver(c, e)
 			}
@@ -188,6 +195,23 @@ func (s *Server) deliver(c *choice, e twin.Emission) {
 	default:
 		st.emit(c, e)
 	}
+}
+
+// lose ends the answer of a choice whose engine has gone, as a router does: a stream
+// breaks off, what has not begun is an error.
+func (s *Server) lose(c *choice) {
+	st := c.st
+	if st.ended {
+		return
+	}
+	st.took("lost")
+	st.last = true
+	if !st.streamed {
+		r := s.dialect.Refuse(dialect.NoEngine)
+		st.truth.Status, st.truth.DoneNS = r.Status, clock.Now()
+		st.conn.answer(&r, st.last, false)
+	}
+	st.end(false)
 }
 
 // drop ends what is still there when the server ends.

@@ -72,6 +72,10 @@ func (s *Server) generate(c *conn, route dialect.Route, asked *dialect.Request, 
 		ArrivalNS: arrival,
 	}
 	call, refused := route.Generate(asked)
+	if refused == nil && s.deserted.Load() {
+		r := s.dialect.Refuse(dialect.NoEngine)
+		refused = &r
+	}
 	if refused == nil {
 		t.PromptTokens = call.Prompt
 		if id := asked.Header.Get("X-Session-Id"); id != "" {

@@ -41,6 +41,7 @@ type Server struct {
 	started sync.Once
 	stopped chan struct{} // closed when the engine's goroutine has ended
 
+	deserted  atomic.Bool // no engine takes requests
 	closing   atomic.Bool
 	mu        sync.Mutex
 	listeners map[net.Listener]struct{}

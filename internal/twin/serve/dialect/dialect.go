@@ -61,6 +61,7 @@ const (
 	TooMany      // requests of this client
 	EngineFailed
 	Overloaded
+	NoEngine // of several that are behind a router
 )
 
 // Route is one path. It either answers at once, or has an answer generated.

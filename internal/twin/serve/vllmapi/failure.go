@@ -29,6 +29,8 @@ func (a *api) Refuse(p dialect.Problem) dialect.Reply {
 		return failure(http.StatusTooManyRequests, "Rate limit reached. Please try again later.")
 	case dialect.EngineFailed:
 		return failure(http.StatusInternalServerError, engineFailed)
+	case dialect.NoEngine:
+		return failure(http.StatusServiceUnavailable, "No engine is available.")
 	case dialect.Overloaded:
 		return failure(http.StatusServiceUnavailable, "The server is overloaded.")
 	}

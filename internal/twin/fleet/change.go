@@ -1,0 +1,188 @@
+package fleet
+
+import (
+	"cmp"
+	"errors"
+	"fmt"
+	"math"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"pitot/internal/twin"
+)
+
+// Change is what happens to an engine of a fleet at a time.
+type Change struct {
+	At     int64 // ns on the engine's clock
+	What   What
+	Engine int
+}
+
+// What happens to an engine.
+type What string
+
+// An engine that dies loses its jobs at once; one that is drained ends them and takes no
+// more. One that is added takes jobs from then on, with empty caches if it had died. One
+// that is added before anything else happens to it was not there at the beginning.
+const (
+	Die   What = "die"
+	Drain What = "drain"
+	Add   What = "add"
+)
+
+// ParseChanges reads changes as they are written, TIME:WHAT:ENGINE joined by commas:
+// 30s:die:2,60s:add:2. They are of so many engines, and come back in the order of their
+// times.
+func ParseChanges(s string, engines int) ([]Change, error) {
+	var list []Change
+	for _, one := range strings.Split(s, ",") {
+		parts := strings.Split(strings.TrimSpace(one), ":")
+		if len(parts) != 3 {
+			return nil, fmt.Errorf("%q is not TIME:WHAT:ENGINE, as 30s:die:2", one)
+		}
+		at, err := time.ParseDuration(parts[0])
+		if err != nil || at < 0 {
+			return nil, fmt.Errorf("%q is not a time such as 30s", parts[0])
+		}
+		what := What(parts[1])
+		if what != Die && what != Drain && what != Add {
+			return nil, fmt.Errorf("%q is neither die nor drain nor add", parts[1])
+		}
+		engine, err := strconv.Atoi(parts[2])
+		if err != nil || engine < 0 || engine >= engines {
+			return nil, fmt.Errorf("there is no engine %q: they are 0 to %d", parts[2], engines-1)
+		}
+		list = append(list, Change{int64(at), what, engine})
+	}
+	slices.SortStableFunc(list, func(a, b Change) int { return cmp.Compare(a.At, b.At) })
+	here := make([]bool, engines)
+	for i := range here {
+		here[i] = there(list, i)
+	}
+	if !slices.Contains(here, true) {
+		return nil, errors.New("no engine is there at the beginning")
+	}
+	draining := make([]bool, engines)
+	for _, c := range list {
+		i := c.Engine
+		switch {
+		case c.What == Add && here[i]:
+			return nil, fmt.Errorf("engine %d is added at %v, and is there already", i, time.Duration(c.At))
+		case c.What == Drain && !here[i], c.What == Die && !here[i] && !draining[i]:
+			return nil, fmt.Errorf("engine %d is to %s at %v, and is not there", i, c.What, time.Duration(c.At))
+		}
+		here[i], draining[i] = c.What == Add, c.What == Drain
+	}
+	return list, nil
+}
+
+// there says whether an engine takes jobs at the beginning.
+func there(list []Change, engine int) bool {
+	for _, c := range list {
+		if c.Engine == engine {
+			return c.What != Add
+		}
+	}
+	return true
+}
+
+// Deserted is the first time at which changes leave no engine that takes jobs, false if
+// there is none.
+func Deserted(list []Change, engines int) (at int64, ever bool) {
+	left := 0
+	for i := range engines {
+		if there(list, i) {
+			left++
+		}
+	}
+	here := make([]bool, engines)
+	for i := range here {
+		here[i] = there(list, i)
+	}
+	for _, c := range list {
+		switch {
+		case c.What == Add:
+			left++
+		case here[c.Engine]: // or it was being drained
+			left--
+		}
+		here[c.Engine] = c.What == Add
+		if left == 0 {
+			return c.At, true
+		}
+	}
+	return 0, false
+}
+
+// Serves implements [twin.Deserted]: whether any engine takes a job at a time.
+func (f *Fleet) Serves(now int64) bool {
+	f.change(now)
+	return len(f.open) > 0
+}
+
+// changes is when the next engine comes or goes.
+func (f *Fleet) changes() int64 {
+	if len(f.coming) == 0 {
+		return math.MaxInt64
+	}
+	return f.coming[0].At
+}
+
+// change lets happen what is to happen by a time.
+func (f *Fleet) change(now int64) {
+	for f.changes() <= now {
+		c := f.coming[0]
+		f.coming = f.coming[1:]
+		f.now = max(f.now, c.At)
+		i := c.Engine
+		f.open = slices.DeleteFunc(f.open, func(k int) bool { return k == i })
+		switch c.What {
+		case Add:
+			if m := &f.of[i]; m.dead {
+				m.dead = false
+				f.renew(i)
+			}
+			f.open = append(f.open, i)
+			slices.Sort(f.open)
+		case Die:
+			f.die(i)
+		}
+	}
+}
+
+// die takes an engine's jobs away from it and tells that they are lost.
+func (f *Fleet) die(i int) {
+	var lost []int64
+	for id, at := range f.where {
+		if at == i {
+			lost = append(lost, id)
+		}
+	}
+	slices.Sort(lost)
+	for _, id := range lost {
+		f.forget(id, i)
+		f.of[i].Abort(id)
+		f.lost = append(f.lost, twin.Emission{ID: id, At: f.now, Finish: twin.Lost, Engine: i})
+	}
+	f.of[i].dead = true
+	f.router.gone(i)
+	f.wake(i, f.now)
+}
+
+// renew puts a new engine in the place of one that died. What the old one counted stays.
+func (f *Fleet) renew(i int) {
+	m := &f.of[i]
+	if f.again == nil {
+		return
+	}
+	m.past = m.stats()
+	m.past.Running, m.past.Waiting, m.past.KVCacheUsage = 0, 0, 0
+	m.Model.Watch(nil)
+	m.Model = f.again(i)
+	m.Model.Watch(m.watch)
+	m.Model.Pace(f.pace)
+	m.busy, m.held = false, nil
+	f.wait(i, math.MaxInt64)
+}

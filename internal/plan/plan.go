@@ -171,6 +171,18 @@ type Prediction struct {
 	Format      string
 }
 
+// Choosing is what `pitot choose` has of its own.
+type Choosing struct {
+	Model    string   // to deploy
+	GPUs     []string // NAME, NAME:MOST or NAME:MOST@USD
+	DTypes   []string // of weights; none: the published one, and fp8 where it is computed in
+	Settings string   // of every engine, as behind a deployment's question mark
+	Rate     float64  // requests/s that are to be carried, 0: as many as an engine carries
+	Page     string   // file, "" for none
+	Seed     uint64   // of arrivals and lengths, the same for all
+	Format   string
+}
+
 // Fitting is what `pitot fit` has of its own.
 type Fitting struct {
 	Profile string // file

@@ -24,6 +24,7 @@ const (
 	VerbExplain   Verb = "explain"
 
 	VerbExperiment Verb = "experiment"
+	VerbChoose     Verb = "choose"
 )
 
 // Setting is one thing a user can set: a flag, a key in YAML and a PITOT_

@@ -18,13 +18,14 @@ const (
 	groupRun      = "The run"
 	groupMock     = "The embedded target"
 	groupPredict  = "The prediction"
+	groupChoose   = "What can be had"
 	groupCompare  = "The comparison"
 	groupCheck    = "The check"
 )
 
 // Groups lists the groups of settings in the order of the help.
 func Groups() []string {
-	return []string{groupTarget, groupWorkload, groupLoad, groupSearch, groupJudge, groupRun, groupMock, groupPredict, groupCompare, groupCheck}
+	return []string{groupTarget, groupWorkload, groupLoad, groupSearch, groupJudge, groupRun, groupMock, groupPredict, groupChoose, groupCompare, groupCheck}
 }
 
 // Why a setting is not in config.yaml, which does a run again.
@@ -40,6 +41,7 @@ const (
 func Settings() []Setting {
 	verbs := func(v ...Verb) []Verb { return v }
 	measuring := verbs(VerbRun, VerbSweep, VerbFind)
+	asking := verbs(VerbRun, VerbSweep, VerbFind, VerbChoose)
 	connecting := verbs(VerbRun, VerbSweep, VerbFind, VerbCalibrate)
 	embedded := verbs(VerbRun, VerbSweep, VerbFind, VerbMock)
 	const (
@@ -120,22 +122,22 @@ func Settings() []Setting {
 			Help:  "ask nobody for metrics: the server's own numbers are not known then",
 			value: field(toggle(), func(t *Target) *bool { return &t.NoScrape })},
 
-		{Name: "input", Verbs: verbs(VerbRun, VerbSweep, VerbFind, VerbPredict), Group: groupWorkload, Arg: "TOKENS", Default: "1024",
+		{Name: "input", Verbs: verbs(VerbRun, VerbSweep, VerbFind, VerbPredict, VerbChoose), Group: groupWorkload, Arg: "TOKENS", Default: "1024",
 			Clashes: []Clash{{"workload=" + anyFile, ownPrompts}},
 			Help:    "prompt length: 1024, uniform(a,b), normal(mean,sd), lognormal(mean,sd), gamma(mean,sd), zipf(exponent,most), quantiles(0:1,50:200,100:4000), or quantiles(FILE,input), those of a trace; pairs(FILE,input) with --output pairs(FILE,output) draws both of the same request",
 			value:   field(lengths(), func(a *Ask) *workload.Lengths { return &a.Input })},
-		{Name: "output", Verbs: verbs(VerbRun, VerbSweep, VerbFind, VerbPredict), Group: groupWorkload, Arg: "TOKENS", Default: "128",
+		{Name: "output", Verbs: verbs(VerbRun, VerbSweep, VerbFind, VerbPredict, VerbChoose), Group: groupWorkload, Arg: "TOKENS", Default: "128",
 			Help:  "answer length, likewise",
 			value: field(lengths(), func(a *Ask) *workload.Lengths { return &a.Output })},
-		{Name: "correlation", Verbs: measuring, Group: groupWorkload, Arg: "R", Default: "0",
+		{Name: "correlation", Verbs: asking, Group: groupWorkload, Arg: "R", Default: "0",
 			Clashes: []Clash{{"workload=" + anyFile, ownPrompts}},
 			Help:    "rank correlation of the lengths of prompts and answers, -1 to 1: each keeps its distribution",
 			value:   field(numberWithin(-1, 1), func(a *Ask) *float64 { return &a.Correlation })},
-		{Name: "prefix", Verbs: measuring, Group: groupWorkload, Arg: "TOKENS", Default: "0",
+		{Name: "prefix", Verbs: asking, Group: groupWorkload, Arg: "TOKENS", Default: "0",
 			Clashes: []Clash{{"workload=" + anyFile, ownPrompts}},
 			Help:    "tokens in front of every prompt, besides --input: the same for the requests of --prefix-share, of their own for the others. Or texts that fork, each shared by some: tree(1x512, 8x1024 zipf(1.1)): docs/workloads.md",
 			value:   prefixField()},
-		{Name: "prefix-share", Verbs: measuring, Group: groupWorkload, Arg: "SHARE", Default: "1",
+		{Name: "prefix-share", Verbs: asking, Group: groupWorkload, Arg: "SHARE", Default: "1",
 			Clashes: []Clash{{"workload=" + anyFile, ownPrompts}},
 			Needs:   []Need{{AnyOf: "prefix", Hint: "say how long it is: --prefix 2048"}},
 			Help:    "share of requests that begin with the same prefix, 0 to 1",
@@ -144,7 +146,7 @@ func Settings() []Setting {
 			Clashes: []Clash{{"workload=" + anyFile, ownPrompts}},
 			Help:    "what a prefix cache finds: cold; warm, each shared prefix is asked for once before the load; 60%, that share of the prompts' tokens is shared, in the lengths of --input; both, with nothing shared and then warm, compared request by request",
 			value:   field(cacheMode(), func(a *Ask) *string { return &a.Cache })},
-		{Name: "workload", Verbs: measuring, Group: groupWorkload, Arg: "NAME", Default: RandomWorkload,
+		{Name: "workload", Verbs: asking, Group: groupWorkload, Arg: "NAME", Default: RandomWorkload,
 			Help:  "a workload with a name, as chat, whose lengths --input and the like change: pitot workload list. Or a file: a profile of logs (pitot workload profile), a trace, whose requests are asked at their times (Mooncake, Azure, BurstGPT, …), prompts (ShareGPT JSON, OpenAI chat JSONL, one per line), or classes of requests (YAML)",
 			value: field(workloadName(), func(a *Ask) *string { return &a.Workload })},
 		{Name: "workload", Verbs: verbs(VerbPredict), Group: groupWorkload, Arg: "NAME", Default: RandomWorkload,
@@ -201,7 +203,7 @@ func Settings() []Setting {
 		{Name: "concurrency", Verbs: verbs(VerbRun), Group: groupLoad, Arg: "N",
 			Help:  "closed loop: users who each wait for their answer",
 			value: field(wholeNumber(1, mostUsers), func(l *Load) *int { return &l.Concurrency })},
-		{Name: "arrival", Verbs: measuring, Group: groupLoad, Arg: "NAME", Default: "poisson",
+		{Name: "arrival", Verbs: asking, Group: groupLoad, Arg: "NAME", Default: "poisson",
 			Clashes: []Clash{{"concurrency", ownTimes + "--rate"}, {"over=concurrency", ownTimes + "--over rate"}, {"over=agents", ownTimes + "--over rate"}},
 			Help:    "poisson, constant, gamma(0.5), on-off(5s,20s), mmpp(0.5:60s,4:10s), step(3,30s), ramp(0.5,2,60s), sinusoid(0.5,60s), diurnal(10m), piecewise(FILE), trace(FILE), clients(20,1.1,gamma(0.1)), or a sum as 0.8*poisson + 0.2*on-off(5s,20s): docs/workloads.md",
 			value:   field(arrivals(), func(l *Load) *string { return &l.Arrival })},
@@ -282,7 +284,7 @@ func Settings() []Setting {
 			Help:  "try no higher load",
 			value: field(numberWithin(1e-6, 1e6), func(s *Search) *float64 { return &s.MaxLoad })},
 
-		{Name: "slo", Verbs: measuring, Group: groupJudge, Arg: "LIMITS",
+		{Name: "slo", Verbs: asking, Group: groupJudge, Arg: "LIMITS",
 			Help:  `for example "p99 ttft<200ms, p99 tpot<50ms" or "ttft<200ms, tpot<50ms @99%"; or a preset: chat, mlperf-llama3.1-8b, …`,
 			value: field(objective(), func(g *Good) *slo.Spec { return &g.SLO })},
 		{Name: "gpus", Verbs: measuring, Group: groupJudge, Arg: "N",
@@ -326,6 +328,30 @@ func Settings() []Setting {
 		{Name: "format", Verbs: verbs(VerbCompare), Group: groupRun, Arg: "NAME", Default: "text", NotKept: noRun,
 			Help:  "what standard output gets: text, json, md or html",
 			value: field(oneOf("format", "text", "json", "md", "html"), func(c *Comparison) *string { return &c.Format })},
+		{Name: "model", Verbs: verbs(VerbChoose), Group: groupChoose, Arg: "MODEL", NotKept: noRun,
+			Help:  "model to deploy: a name (pitot predict --list), or a directory with a Hugging Face config.json",
+			value: field(nonEmptyWord(), func(c *Choosing) *string { return &c.Model })},
+		{Name: "gpus", Verbs: verbs(VerbChoose), Group: groupChoose, Arg: "LIST", NotKept: noRun,
+			Help:  "GPUs that can be had: h100,a100,l40s:4@1.10, where 4 is how many there are in a machine (8 by default) and 1.10 what one costs in an hour, USD (by default a public price: pitot predict --list)",
+			value: field(words(), func(c *Choosing) *[]string { return &c.GPUs })},
+		{Name: "dtypes", Verbs: verbs(VerbChoose), Group: groupChoose, Arg: "LIST", Unset: "as published, and fp8", NotKept: noRun,
+			Help:  "data types of the weights to try, as bf16,fp8: quantised weights may answer otherwise",
+			value: field(words(), func(c *Choosing) *[]string { return &c.DTypes })},
+		{Name: "settings", Verbs: verbs(VerbChoose), Group: groupChoose, Arg: "SETTINGS", Unset: "none", NotKept: noRun,
+			Help:  "settings that every engine has, as behind a deployment's question mark: kv_cache_dtype=fp8&gpu_memory_utilization=0.95",
+			value: field(nonEmptyWord(), func(c *Choosing) *string { return &c.Settings })},
+		{Name: "html", Verbs: verbs(VerbChoose), Group: groupRun, Arg: "FILE", NotKept: noRun,
+			Help:  "write a page with charts here too: cost with its error bars, tokens for a GPU against tokens for a user",
+			value: field(filePath(), func(c *Choosing) *string { return &c.Page })},
+		{Name: "rate", Verbs: verbs(VerbChoose), Group: groupLoad, Arg: "R", Unset: "what one engine carries", NotKept: noRun,
+			Help:  "requests per second to be carried, at times of their own",
+			value: field(requestRate(), func(c *Choosing) *float64 { return &c.Rate })},
+		{Name: "seed", Verbs: verbs(VerbChoose), Group: groupWorkload, Arg: "N", Default: "1", NotKept: noRun,
+			Help:  "seed of arrivals and lengths, the same for all deployments",
+			value: field(seedNumber(), func(c *Choosing) *uint64 { return &c.Seed })},
+		{Name: "format", Verbs: verbs(VerbChoose), Group: groupRun, Arg: "NAME", Default: "text", NotKept: noRun,
+			Help:  "what standard output gets: text, json or kubernetes, the manifest of the first deployment",
+			value: field(oneOf("format", "text", "json", "kubernetes"), func(c *Choosing) *string { return &c.Format })},
 		{Name: "format", Verbs: verbs(VerbPredict), Group: groupRun, Arg: "NAME", Default: "text", NotKept: noRun,
 			Help:  "what standard output gets: text or json",
 			value: field(oneOf("format", "text", "json"), func(p *Prediction) *string { return &p.Format })},

@@ -125,7 +125,7 @@ func (f *fitter) informs(l DesignLoad, seconds float64) informed {
 // informsAll works it out for each load of a list.
 func (f *fitter) informsAll(list []DesignLoad, seconds float64) []informed {
 	all := make([]informed, len(list))
-	inParallel(len(list), func(i int) { all[i] = f.informs(list[i], seconds) })
+	InParallel(len(list), func(i int) { all[i] = f.informs(list[i], seconds) })
 	return all
 }
 

@@ -551,7 +551,7 @@ func (f *fitter) residuals(trials []trial) [][]float64 {
 	for t := range parts {
 		parts[t] = make([][]float64, runs)
 	}
-	inParallel(len(trials)*runs, func(k int) {
+	InParallel(len(trials)*runs, func(k int) {
 		t, c := k/runs, f.runs[k%runs]
 		parts[t][k%runs] = c.residuals(c.momentsOf(c.replayed(&trials[t].d, trials[t].seed)))
 	})

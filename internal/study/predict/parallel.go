@@ -6,9 +6,9 @@ import (
 	"sync/atomic"
 )
 
-// inParallel calls do for 0 to n−1, each once, on all processors. What do writes must be
+// InParallel calls do for 0 to n−1, each once, on all processors. What do writes must be
 // of its number alone: which call comes first is open.
-func inParallel(n int, do func(i int)) { inParallelOn(runtime.GOMAXPROCS(0), n, do) }
+func InParallel(n int, do func(i int)) { inParallelOn(runtime.GOMAXPROCS(0), n, do) }
 
 // inParallelOn does it on so many processors at most.
 func inParallelOn(workers, n int, do func(i int)) {

@@ -49,8 +49,9 @@ type ErrorToExpect struct {
 	TTFTHoldsPct float64 `json:"ttft_holds_pct"`
 }
 
-// errorToExpect finds that of a deployment.
-func errorToExpect(d *deploy.Deployment) *ErrorToExpect {
+// UnfittedError finds that of a deployment that is not fitted; nil where no such system was
+// measured.
+func UnfittedError(d *deploy.Deployment) *ErrorToExpect {
 	r, ok := catalogue.RegimeOf(d.Accelerator.Name, &d.Model, !d.Settings.AsyncScheduling)
 	if !ok || d.Fitted != nil {
 		return nil
@@ -93,7 +94,7 @@ func Predict(d *deploy.Deployment, in, out workload.Lengths) (*Prediction, error
 		Schema: Schema, Deployment: d, Facts: d.Facts(), Input: input, Output: output,
 		Lengths: [2]string{in.String(), out.String()},
 		Bounds:  d.Bounds(), Memory: d.Memory, KVTokens: d.KVTokens(), Fit: fit,
-		Curve: curve, Error: errorToExpect(d), Notes: notes,
+		Curve: curve, Error: UnfittedError(d), Notes: notes,
 	}, nil
 }
 

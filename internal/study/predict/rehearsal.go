@@ -113,7 +113,7 @@ func (r *Rehearsal) each(n int, do func(i int)) {
 		inParallelOn(1, n, do)
 		return
 	}
-	inParallel(n, do)
+	InParallel(n, do)
 }
 
 // rehearsalSeed decides the twin's chances. They are none of the server's.
@@ -174,10 +174,16 @@ func (l *longer) Done(r *record.Row) {
 	if r.ID < l.from || r.ID >= l.to {
 		return
 	}
-	one := judgedRow{measure.LatencyOf(r, &measure.Events{}), r.Outcome == record.OK}
+	one := Judged(r)
 	for c := range l.claims {
-		l.times[c][r.ID-l.from] = l.claims[c].Times(&one)
+		l.times[c][r.ID-l.from] = l.claims[c].Times(one)
 	}
+}
+
+// Judged is a request of the twin as claims judge it. Limits of classes know it as one of
+// no class.
+func Judged(r *record.Row) slo.Request {
+	return &judgedRow{measure.LatencyOf(r, &measure.Events{}), r.Outcome == record.OK}
 }
 
 // judgedRow is a request of the twin for its limits.

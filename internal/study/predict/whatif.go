@@ -80,15 +80,15 @@ func (r *Recording) WhatIf(d *deploy.Deployment, facts explain.Facts, effort Eff
 	w := &WhatIf{Name: d.Spec, of: r, stated: d}
 	seen := r.features(facts)
 	w.members = make([]member, effort.drawn)
-	inParallel(effort.drawn, func(i int) { w.members[i] = w.member(perturbed(d, uint64(i), 1), seen) })
+	InParallel(effort.drawn, func(i int) { w.members[i] = w.member(perturbed(d, uint64(i), 1), seen) })
 	w.best(effort.kept)
 	near := make([]member, effort.near)
-	inParallel(effort.near, func(i int) {
+	InParallel(effort.near, func(i int) {
 		near[i] = w.member(perturbed(w.members[i%len(w.members)].d, uint64(100+i), 0.4), seen)
 	})
 	w.members = append(w.members, near...)
 	w.best(effort.kept)
-	inParallel(len(w.members), func(i int) { w.members[i].relieve(r) })
+	InParallel(len(w.members), func(i int) { w.members[i].relieve(r) })
 	return w
 }
 

@@ -1,0 +1,164 @@
+package cli
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"io"
+	"net/url"
+	"os"
+	"strconv"
+	"strings"
+
+	"pitot/internal/plan"
+	"pitot/internal/report"
+	"pitot/internal/report/page"
+	"pitot/internal/say"
+	"pitot/internal/study/choose"
+	"pitot/internal/twin/catalogue"
+	"pitot/internal/workload"
+)
+
+// chooseVerb finds the deployment that carries a load within limits for the least money.
+func chooseVerb(ctx context.Context, e *Env) (int, error) {
+	var own plan.Choosing
+	var ask plan.Ask
+	var hard plan.Load
+	var good plan.Good
+	args, err := plan.DecodeParts(plan.VerbChoose, e.Args, e.Environ, &own, &ask, &hard, &good)
+	switch {
+	case err != nil:
+		return Usage, err
+	case own.Model == "" && len(args) == 1:
+		own.Model = args[0]
+	case len(args) > 0:
+		return Usage, say.Errorf("choose takes no arguments: %q", args[0]).WithHint("name the model with --model")
+	}
+	if preset, _ := workload.PresetNamed(ask.Workload); preset.Turns != "" {
+		return Usage, say.Errorf("%s has conversations, and deployments are chosen by single requests", preset.Name).WithHint("try deployments one by one: pitot find sim:" + own.Model + "@GPU --workload " + preset.Name + " --over agents")
+	}
+	w, err := wanted(e, &own, &ask, &hard, &good)
+	if err != nil {
+		return Usage, err
+	}
+	view := newProgress(e.Stderr, own.Format != "text", e.Getenv)
+	ctx, stop := interruptible(ctx, view)
+	defer stop()
+	x, err := choose.Choose(ctx, w)
+	view.close()
+	if err != nil {
+		return Done, err
+	}
+	code := Done
+	if len(x.Options) == 0 {
+		code = SLOMissed
+	}
+	m := report.BuildChoice(x)
+	if own.Page != "" {
+		var b bytes.Buffer
+		if err := page.WriteChoice(&b, m, e.Command); err != nil {
+			return Bug, err
+		}
+		if err := os.WriteFile(own.Page, b.Bytes(), 0o644); err != nil {
+			return Usage, say.Errorf("--html: %v", err).WithHint("choose another place")
+		}
+	}
+	switch {
+	case own.Format == "json":
+		return code, report.JSON(e.Stdout, x)
+	case own.Format == "kubernetes" && code == Done:
+		_, err := io.WriteString(e.Stdout, x.Options[0].Manifest())
+		return code, err
+	}
+	return code, m.WriteTerminal(e.Stdout, report.Style{Color: wantsColor(e.Stdout, e.Getenv)})
+}
+
+// wanted is what the flags say, by the catalogue.
+func wanted(e *Env, own *plan.Choosing, ask *plan.Ask, hard *plan.Load, good *plan.Good) (w choose.Wanted, err error) {
+	switch {
+	case own.Model == "":
+		return w, say.Errorf("no model given").WithHint("for example --model llama-3.1-8b: pitot predict --list has those with a name")
+	case len(own.GPUs) == 0:
+		return w, say.Errorf("no GPUs given").WithHint("say which can be had: --gpus h100,a100,l40s:4")
+	}
+	ask.Seed = own.Seed
+	w = choose.Wanted{Model: own.Model, DTypes: own.DTypes, Ask: ask, Arrival: hard.Arrival, SLO: good.SLO, Rate: own.Rate, Asked: workloadFlags(e.Args)}
+	for _, text := range own.GPUs {
+		o, err := offer(text)
+		if err != nil {
+			return w, err
+		}
+		w.Offers = append(w.Offers, o)
+	}
+	values, err := url.ParseQuery(own.Settings)
+	if err != nil {
+		return w, say.Errorf("--settings %s: %v", own.Settings, err)
+	}
+	for _, pair := range strings.FieldsFunc(own.Settings, func(r rune) bool { return r == '&' }) {
+		name, _, _ := strings.Cut(pair, "=")
+		w.Settings = append(w.Settings, choose.Set{Name: name, Value: values.Get(name)})
+	}
+	return w, nil
+}
+
+// workloadFlags are those of the arguments that say what is asked and when, as they were
+// given.
+func workloadFlags(args []string) (list []string) {
+	known := map[string]bool{}
+	for _, s := range plan.Settings() {
+		if s.For(plan.VerbChoose) && s.For(plan.VerbFind) && s.Name != "slo" {
+			known[s.Name] = true
+		}
+	}
+	for i := 0; i < len(args); i++ {
+		name, _, inline := strings.Cut(strings.TrimLeft(args[i], "-"), "=")
+		if !strings.HasPrefix(args[i], "-") {
+			continue
+		}
+		if known[name] {
+			list = append(list, args[i])
+		}
+		if !inline && i+1 < len(args) {
+			i++
+			if known[name] {
+				list = append(list, args[i])
+			}
+		}
+	}
+	return list
+}
+
+// offer reads a GPU that can be had: h100, h100:4 or h100:4@2.49.
+func offer(text string) (o choose.Offer, err error) {
+	name, price, priced := strings.Cut(text, "@")
+	name, most, counted := strings.Cut(name, ":")
+	if o.Accelerator, err = catalogue.FindAccelerator(name); err != nil {
+		return o, err
+	}
+	o.Most, o.USDPerHour = 8, o.Accelerator.USDPerHour
+	if counted {
+		if o.Most, err = strconv.Atoi(most); err != nil || o.Most < 1 {
+			return o, say.Errorf("--gpus %s: %q is not a number of GPUs", text, most).WithHint("write h100:4 for machines with four of them")
+		}
+	}
+	if priced {
+		if o.USDPerHour, err = strconv.ParseFloat(strings.TrimPrefix(price, "$"), 64); err != nil || o.USDPerHour <= 0 {
+			return o, say.Errorf("--gpus %s: %q is not a price", text, price).WithHint("write h100@2.49 for 2.49 USD an hour")
+		}
+	}
+	return o, nil
+}
+
+func chooseHelp(w io.Writer) {
+	fmt.Fprint(w, `pitot choose --model MODEL --gpus LIST --slo LIMITS [--rate R] [flags]
+
+Which deployment carries this load within its limits for the least money: every one
+that exists on the GPUs that can be had (tensor parallelism, data type of the
+weights, batch settings, how many of them), by the bounds of bandwidth and compute
+and by the twin in virtual time. Each with its error bar, how likely it is the
+cheapest, and the lines that start and verify it.
+
+pitot choose --model llama-3.1-8b --gpus h100,a100,l40s --workload chat --slo "p99 ttft<500ms, p99 tpot<40ms" --rate 20
+`)
+	printSettings(w, plan.VerbChoose)
+}

@@ -1,0 +1,324 @@
+package report
+
+import (
+	"fmt"
+	"io"
+	"slices"
+	"strings"
+
+	"pitot/internal/say"
+	"pitot/internal/study/choose"
+)
+
+// How a choice of deployments is told: the cheapest first, and what may be as cheap.
+
+// ChoiceModel is what there is to tell of a choice.
+type ChoiceModel struct {
+	Answer  string     // which deployment, for how much
+	Facts   [][]string // of it, a line each
+	Options Table
+	Legend  []string
+	Remarks []string // what a reader must know of the numbers
+	Start   []string // commands, a line each
+	Verify  []string
+	Choice  *choose.Choice
+}
+
+// BuildChoice makes the model.
+func BuildChoice(x *choose.Choice) ChoiceModel {
+	m := ChoiceModel{Choice: x}
+	asked := fmt.Sprintf("%s · %s · %s tokens in and %s out on average", x.Model, x.SLO, say.Count(int(x.Input+0.5)), say.Count(int(x.Output+0.5)))
+	if len(x.Options) == 0 {
+		m.Answer = "no deployment meets the limits, however light the load"
+		m.Facts = [][]string{strings.Split(asked, " · ")}
+		m.Remarks = append(failing(x), candidatesLooked(x))
+		return m
+	}
+	best := &x.Options[0]
+	m.Answer = "take " + deployed(best)
+	if best.PerHour > 0 {
+		price := fmt.Sprintf(": $%s an hour, $%s per million output tokens", say.Dollars(best.PerHour), say.Dollars(best.PerMillion))
+		if x.Rate == 0 {
+			price = fmt.Sprintf(": $%s per million output tokens, at $%s an hour", say.Dollars(best.PerMillion), say.Dollars(best.PerHour))
+		}
+		m.Answer += price
+	}
+	if x.Rate > 0 {
+		carried := best.Capacity * float64(best.Engines)
+		m.Facts = append(m.Facts, []string{
+			fmt.Sprintf("carries %s/s (%s to %s, 80 %%)", say.Quantity(carried), say.Quantity(best.Interval[0]*float64(best.Engines)), say.Quantity(best.Interval[1]*float64(best.Engines))),
+			fmt.Sprintf("%s/s wanted", say.Quantity(x.Rate)), best.Claim + " is reached first",
+		})
+		loss := "without it nothing is carried"
+		if best.Engines > 1 {
+			loss = fmt.Sprintf("without one of its engines %.0f %% of what is wanted is carried", 100*min(best.AfterLoss, 9.99))
+		}
+		sureOf := ""
+		if best.EnginesFor[1] > best.Engines {
+			sureOf = fmt.Sprintf("%s carry it even where the twin is as wrong as that", say.Plural(best.EnginesFor[1], "engine"))
+		}
+		m.Facts = append(m.Facts, present(loss, sureOf))
+		if w := best.Whole; w != nil && w.Router != "" {
+			nearest := 0
+			for i, t := range w.Times {
+				if t > w.Times[nearest] {
+					nearest = i
+				}
+			}
+			m.Facts = append(m.Facts, []string{fmt.Sprintf("all %d together at %s/s, shared out by %s: %s with %s of it taken", best.Engines, say.Quantity(x.Rate), routerName(w.Router), x.Claims[nearest], say.PercentNear(w.Times[nearest], 1))})
+		}
+	} else {
+		m.Facts = append(m.Facts, []string{
+			fmt.Sprintf("an engine carries %s/s (%s to %s, 80 %%)", say.Quantity(best.Capacity), say.Quantity(best.Interval[0]), say.Quantity(best.Interval[1])), best.Claim + " is reached first",
+		})
+	}
+	m.Facts = append(m.Facts, howSure(x), strings.Split(asked, " · "))
+	if o := asPublished(x); o != nil {
+		m.Facts = append(m.Facts, []string{fmt.Sprintf("%s weights may answer otherwise than the published ones: with %s it is %s%s", best.DType, o.DType, deployed(o), perHour(o))})
+	}
+	m.Options, m.Legend = options(x)
+	m.Remarks = append(errorsToExpect(x), failing(x)...)
+	m.Remarks = append(m.Remarks, candidatesLooked(x))
+	m.Start = []string{say.ShellLine(best.Serve())}
+	verify := x.Verify(best)
+	m.Verify = []string{
+		say.ShellLine(append([]string{"pitot", "find", "http://HOST:8000"}, verify...)),
+		say.ShellLine(append([]string{"pitot", "find", best.Target()}, append([]string{"--slo", x.SLO}, x.Asked...)...)),
+	}
+	return m
+}
+
+// deployed names an option: "2 engines of 2×h100 each, fp8 weights".
+func deployed(o *choose.Option) string {
+	on := "one " + o.Accelerator
+	if o.TensorParallel > 1 {
+		on = fmt.Sprintf("%d×%s", o.TensorParallel, o.Accelerator)
+	}
+	if o.Engines == 1 {
+		return fmt.Sprintf("one engine on %s, %s weights", on, o.DType)
+	}
+	return fmt.Sprintf("%d engines on %s each, %s weights", o.Engines, on, o.DType)
+}
+
+// routerName says who shares requests out.
+func routerName(router string) string {
+	switch router {
+	case "vllm":
+		return "vLLM itself"
+	case "least_requests":
+		return "a proxy, to the engine with the fewest requests"
+	}
+	return router
+}
+
+func perHour(o *choose.Option) string {
+	if o.PerHour <= 0 {
+		return ""
+	}
+	return fmt.Sprintf(", $%s an hour", say.Dollars(o.PerHour))
+}
+
+// apart is how likely another must at least be the cheapest not to be told apart.
+const apart = 0.1
+
+// howSure says how sure it is, and what may be as cheap.
+func howSure(x *choose.Choice) []string {
+	best := &x.Options[0]
+	var others []string
+	for i := range x.Options[1:] {
+		if o := &x.Options[1+i]; o.Cheapest >= apart {
+			others = append(others, fmt.Sprintf("%s (%.0f %%)", deployed(o), 100*o.Cheapest))
+		}
+	}
+	first := fmt.Sprintf("the cheapest with a probability of %.0f %%, by the errors to expect of the twin", 100*best.Cheapest)
+	if len(others) == 0 {
+		return []string{first}
+	}
+	return []string{first, "not told apart from it: " + strings.Join(others, ", ")}
+}
+
+// asPublished is the cheapest option with the published weights, where the first has others.
+func asPublished(x *choose.Choice) *choose.Option {
+	if !x.Options[0].Quantised {
+		return nil
+	}
+	for i := range x.Options {
+		if !x.Options[i].Quantised {
+			return &x.Options[i]
+		}
+	}
+	return nil
+}
+
+// options are a line each.
+func options(x *choose.Choice) (t Table, legend []string) {
+	priced := x.Options[0].PerHour > 0
+	t.Head = []string{"engine", "n", "each carries", "80 %"}
+	if priced {
+		t.Head = append(t.Head, "$/h", "$/M out", "80 %")
+	}
+	t.Head = append(t.Head, "cheapest", "first limit")
+	for i := range x.Options {
+		o := &x.Options[i]
+		if priced && o.PerHour > farDearer*x.Options[0].PerHour && x.Rate > 0 {
+			break
+		}
+		row := []string{EngineName(o), say.Count(o.Engines), say.Quantity(o.Capacity), say.Quantity(o.Interval[0]) + "…" + say.Quantity(o.Interval[1])}
+		if priced {
+			hour, million, interval := say.Unknown, say.Unknown, say.Unknown
+			if o.PerHour > 0 {
+				hour, million = say.Dollars(o.PerHour), say.Quantity(o.PerMillion)
+				interval = say.Quantity(o.Million80[0]) + "…" + say.Quantity(o.Million80[1])
+			}
+			row = append(row, hour, million, interval)
+		}
+		t.Rows = append(t.Rows, append(row, fmt.Sprintf("%.0f %%", 100*o.Cheapest), limitName(o.Claim)))
+	}
+	legend = []string{"n: engines", "carries: requests per second of one engine within the limits", "80 %: four of five such predictions should be within", "cheapest: how likely it is, by these errors"}
+	for i := range t.Rows {
+		if o := &x.Options[i]; len(o.Settings) > 0 {
+			var list []string
+			for _, s := range o.Settings {
+				list = append(list, s.Name+" "+s.Value)
+			}
+			legend = append(legend, fmt.Sprintf("%s with %s", t.Rows[i][0], strings.Join(list, ", ")))
+		}
+	}
+	if n := len(x.Options) - len(t.Rows); n > 0 {
+		legend = append(legend, fmt.Sprintf("%s more cost over %d times as much", say.Count(n), farDearer))
+	}
+	return t, legend
+}
+
+// limitName is a limit without its value: "p99 ttft".
+func limitName(claim string) string {
+	name, _, _ := strings.Cut(claim, "<")
+	return name
+}
+
+// farDearer is by how many times the cheapest an option may cost to have a line.
+const farDearer = 3
+
+// EngineName is what an engine runs on and in: "2×h100 fp8".
+func EngineName(o *choose.Option) string {
+	name := o.Accelerator + " " + o.DType
+	if o.TensorParallel > 1 {
+		name = fmt.Sprintf("%d×%s", o.TensorParallel, name)
+	}
+	return name
+}
+
+// errorsToExpect says how far off the twin may be, for each kind of systems.
+func errorsToExpect(x *choose.Choice) (list []string) {
+	var unknown []string
+	seen := map[string]bool{}
+	var worst choose.Expected
+	for i := range x.Options {
+		o := &x.Options[i]
+		switch {
+		case o.Error.Of == "":
+			worst = o.Error
+			if !slices.Contains(unknown, o.Accelerator) {
+				unknown = append(unknown, o.Accelerator)
+			}
+		case !seen[o.Error.Of]:
+			seen[o.Error.Of] = true
+			list = append(list, fmt.Sprintf("%s: four of five predictions are within %.0f %% in TPOT and %.0f %% in TTFT", o.Error.Of, o.Error.TPOTPct, o.Error.TTFTPct))
+		}
+	}
+	if len(unknown) > 0 {
+		list = append(list, fmt.Sprintf("of %s no measurement of such a system is public: taken to be as far off as the worst that is known, %.0f %% in TPOT and %.0f %% in TTFT", strings.Join(unknown, ", "), worst.TPOTPct, worst.TTFTPct))
+	}
+	return list
+}
+
+// failing says where the limits cannot be met, for each accelerator what came nearest.
+func failing(x *choose.Choice) (list []string) {
+	best := map[string]choose.Failing{}
+	var order []string
+	for _, f := range x.Failing {
+		b, seen := best[f.Accelerator]
+		if !seen {
+			order = append(order, f.Accelerator)
+		}
+		if !seen || f.Times > 0 && (b.Times == 0 || f.Times < b.Times) {
+			best[f.Accelerator] = f
+		}
+	}
+	for _, name := range order {
+		f := best[name]
+		if slices.ContainsFunc(x.Options, func(o choose.Option) bool { return o.Accelerator == name }) {
+			continue
+		}
+		why := "by the datasheet alone"
+		if f.Times > 0 {
+			why = fmt.Sprintf("at best %s times the limit, when idle", say.QuantityNear(f.Times, 1))
+		}
+		list = append(list, fmt.Sprintf("%s does not meet %s: %s", name, f.Claim, why))
+	}
+	return list
+}
+
+// candidatesLooked says what became of all.
+func candidatesLooked(x *choose.Choice) string {
+	n := x.Counts
+	parts := []string{fmt.Sprintf("%s candidates", say.Count(n.All))}
+	for _, r := range x.Refused {
+		parts = append(parts, fmt.Sprintf("%s cannot exist (%s)", say.Count(r.Count), r.Why))
+	}
+	if n.Bounded > 0 {
+		parts = append(parts, fmt.Sprintf("%s on hardware that cannot meet the limits", say.Count(n.Bounded)))
+	}
+	if n.Dearer > 0 {
+		parts = append(parts, fmt.Sprintf("%s dearer by more than any error", say.Count(n.Dearer)))
+	}
+	return strings.Join(append(parts, fmt.Sprintf("%s simulated", say.Count(n.Simulated))), ", ")
+}
+
+// startTitle says what the command starts.
+func (m ChoiceModel) startTitle() string {
+	if best := &m.Choice.Options[0]; best.Engines == 1 || best.InOneMachine() {
+		return "start it"
+	}
+	return "start each engine, and a proxy in front that sends each request to the one with the fewest"
+}
+
+// WriteTerminal writes the model for a terminal.
+func (m ChoiceModel) WriteTerminal(w io.Writer, s Style) error {
+	p := &printer{w: w}
+	code := bold + ";" + green
+	if len(m.Choice.Options) == 0 {
+		code = bold + ";" + red
+	}
+	p.write(s, code, "", m.Answer)
+	for _, f := range m.Facts {
+		p.write(s, "", "", f...)
+	}
+	if len(m.Options.Rows) > 0 {
+		p.line("")
+		m.Options.writeTerminal(p, s)
+		for _, l := range m.Legend {
+			p.hanging(s, dim, "", "  ", l)
+		}
+	}
+	p.line("")
+	for _, r := range m.Remarks {
+		p.hanging(s, "", "", "  ", r)
+	}
+	for _, part := range []struct {
+		title string
+		lines []string
+	}{{"start", m.Start}, {"verify it, on the machine and in virtual time", m.Verify}} {
+		if len(part.lines) > 0 {
+			if part.title == "start" {
+				part.title = m.startTitle()
+			}
+			p.line("")
+			p.line("%s", s.dim(part.title))
+			for _, l := range part.lines {
+				p.line("  %s", l)
+			}
+		}
+	}
+	return p.err
+}

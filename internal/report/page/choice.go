@@ -1,0 +1,96 @@
+package page
+
+import (
+	"fmt"
+	"io"
+
+	"pitot/internal/report"
+	"pitot/internal/say"
+	"pitot/internal/study/choose"
+)
+
+// choiceView is what the template of a choice gets.
+type choiceView struct {
+	report.ChoiceModel
+	shell
+	Sentence string
+	Parts    []section
+	Command  string
+}
+
+// WriteChoice writes the page of a choice of deployments. command is what made it.
+func WriteChoice(w io.Writer, m report.ChoiceModel, command []string) error {
+	v := &choiceView{ChoiceModel: m, Sentence: say.Sentence(m.Answer), Command: say.ShellLine(command)}
+	options := section{ID: "options", Title: "What there is to choose from", Top: true, Notes: append(m.Legend, m.Remarks...)}
+	if len(m.Options.Rows) > 0 {
+		options.Tables = []captioned{{"Deployments, the cheapest first", m.Options}}
+		options.Charts = drawable(costChart(m), frontChart(m))
+	}
+	v.Parts = []section{options}
+	var err error
+	if v.shell, err = newShell(m.Choice.Model+" · choice", v.Parts); err != nil {
+		return err
+	}
+	return writePage(w, "choice.html", v)
+}
+
+// mostDrawn is how many options have a line of their own in a chart.
+const mostDrawn = 6
+
+// frontChart draws what a GPU gives against what each user gets: up and to the right is
+// better, and no deployment is both.
+func frontChart(m report.ChoiceModel) *chart {
+	c := &chart{ID: "front", Title: "Tokens for a GPU against tokens for a user", Wide: true,
+		X:    axis{Name: "Each user gets", Unit: "output tokens/s", Min: new(float64)},
+		Y:    axis{Name: "Each GPU gives", Unit: "output tokens/s", Min: new(float64)},
+		Note: "Each dot is a load of one engine; up and to the right is better. A cross: the limits are not met."}
+	for i := range m.Choice.Options[:min(mostDrawn, len(m.Choice.Options))] {
+		o := &m.Choice.Options[i]
+		name := report.EngineName(o)
+		met := drawn{Name: name, Kind: "line", Tone: i + 1}
+		not := drawn{Name: name + ", limits not met", Kind: "dots", Tone: i + 1, Shape: 1, Aside: true}
+		for _, p := range o.Points {
+			of := &met
+			if !p.Met {
+				of = &not
+			}
+			of.X, of.Y = append(of.X, roundTo(p.PerUser, 5)), append(of.Y, roundTo(p.PerGPU, 5))
+		}
+		c.Series = append(c.Series, met)
+		if len(not.X) > 0 {
+			c.Series = append(c.Series, not)
+		}
+	}
+	return c
+}
+
+// costChart is what each option costs, with its interval; nil where no prices are known.
+func costChart(m report.ChoiceModel) *chart {
+	c := &chart{ID: "cost", Title: "Cost of a million output tokens", Kind: "rows", Wide: true, X: axis{Name: "Cost", Unit: "$ per million output tokens", Scale: "log"},
+		Note: "Bars: by the errors to expect of the twin, four of five."}
+	for i := range m.Choice.Options {
+		o := &m.Choice.Options[i]
+		if o.PerHour <= 0 {
+			continue
+		}
+		lo, hi := o.Million80[0], o.Million80[1]
+		look := "open"
+		if i == 0 {
+			look = "good"
+		}
+		c.Rows = append(c.Rows, row{Name: report.EngineName(o), At: o.PerMillion, Lo: &lo, Hi: &hi, Look: look,
+			Text: "$" + say.Dollars(o.PerMillion), Word: fmt.Sprintf("%s, $%s an hour", say.Plural(o.Engines, "engine"), say.Dollars(o.PerHour)), Say: choiceSays(o)})
+	}
+	if len(c.Rows) == 0 {
+		return nil
+	}
+	return c
+}
+
+func choiceSays(o *choose.Option) []string {
+	return []string{
+		fmt.Sprintf("an engine carries %s/s", say.Quantity(o.Capacity)),
+		o.Claim + " is reached first",
+		fmt.Sprintf("the cheapest in %.0f %%", 100*o.Cheapest),
+	}
+}

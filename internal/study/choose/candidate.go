@@ -1,0 +1,228 @@
+package choose
+
+import (
+	"cmp"
+	"errors"
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+
+	"pitot/internal/say"
+	"pitot/internal/twin/catalogue"
+	"pitot/internal/twin/deploy"
+)
+
+// Offer is an accelerator that can be had.
+type Offer struct {
+	Accelerator catalogue.Accelerator
+	Most        int     // of them, in one machine: an engine's tensor parallelism ends there
+	USDPerHour  float64 // of one; 0 where it is not known
+}
+
+// Set is one setting of an engine, by vLLM's name.
+type Set struct {
+	Name  string `json:"name"`
+	Value string `json:"value"`
+}
+
+// Candidate is an engine that can be deployed, of which a deployment has one or more.
+type Candidate struct {
+	Offer          Offer
+	TensorParallel int
+	DType          string // of the weights
+	Settings       []Set  // other than the engine's defaults
+	Spec           string // MODEL@GPU?settings
+	Deployment     *deploy.Deployment
+
+	common []Set // settings that all candidates have
+	curve  curve
+}
+
+// hardware is what candidates that differ in their settings alone have in common.
+func (c *Candidate) hardware() string {
+	return fmt.Sprintf("%s %d %s", c.Offer.Accelerator.Name, c.TensorParallel, c.DType)
+}
+
+// PerHour is what an engine costs in an hour, USD.
+func (c *Candidate) PerHour() float64 { return float64(c.TensorParallel) * c.Offer.USDPerHour }
+
+// Refused is why deployments cannot exist, and how many.
+type Refused struct {
+	Why   string `json:"why"`
+	Count int    `json:"count"`
+	first string // the first of them
+}
+
+// tensorParallel are the groups of accelerators that engines run on.
+var tensorParallel = []int{1, 2, 4, 8}
+
+// batchSettings are the values that are tried besides the defaults.
+var batchSettings = []struct {
+	name   string
+	values []int
+}{
+	{"max_num_seqs", []int{64, 128, 512}},
+	{"max_num_batched_tokens", []int{2048, 4096, 16384}},
+}
+
+// candidates lists what a model can be deployed as, the default settings of each hardware
+// before others, and counts what cannot be: too little memory, heads that do not divide.
+func candidates(w *Wanted) (list []*Candidate, refused []Refused, err error) {
+	counts := map[string]*Refused{}
+	refuse := func(spec string, n int, err error) {
+		why := reason(err)
+		r := counts[why]
+		if r == nil {
+			r = &Refused{Why: why, first: spec}
+			counts[why] = r
+		}
+		r.Count += n
+	}
+	variants := settingsTried()
+	var last error
+	for _, offer := range w.Offers {
+		for _, tp := range tensorParallel {
+			if tp > offer.Most {
+				continue
+			}
+			for _, dtype := range w.dtypesOn(offer.Accelerator) {
+				for i, settings := range variants {
+					c, err := w.candidate(offer, tp, dtype, settings)
+					switch {
+					case err != nil && i == 0: // with others it cannot be either
+						refuse(offer.Accelerator.Name, len(variants), err)
+						last = err
+					case err != nil:
+						refuse(offer.Accelerator.Name, 1, err)
+						continue
+					default:
+						if i == 0 || !c.isDefault(list) {
+							list = append(list, c)
+						}
+						continue
+					}
+					break
+				}
+			}
+		}
+	}
+	for _, r := range counts {
+		refused = append(refused, *r)
+	}
+	slices.SortFunc(refused, func(a, b Refused) int { return cmp.Or(cmp.Compare(b.Count, a.Count), cmp.Compare(a.Why, b.Why)) })
+	if len(list) == 0 {
+		return nil, refused, fmt.Errorf("no deployment of %s exists on what is offered: %w", w.Model, last)
+	}
+	return list, refused, nil
+}
+
+// settingsTried are all combinations, the defaults first.
+func settingsTried() [][]Set {
+	all := [][]Set{nil}
+	for _, b := range batchSettings {
+		for _, before := range slices.Clone(all) {
+			for _, v := range b.values {
+				all = append(all, append(slices.Clone(before), Set{b.name, strconv.Itoa(v)}))
+			}
+		}
+	}
+	return all
+}
+
+// candidate makes one.
+func (w *Wanted) candidate(offer Offer, tp int, dtype string, settings []Set) (*Candidate, error) {
+	spec := w.spec(offer, tp, 1, dtype, settings)
+	d, err := deploy.Parse(spec)
+	if err != nil {
+		// The model's whole context may not fit where all that is asked does.
+		settings = append(slices.Clone(settings), Set{"max_model_len", strconv.Itoa(w.context)})
+		spec = w.spec(offer, tp, 1, dtype, settings)
+		var again error
+		if d, again = deploy.Parse(spec); again != nil {
+			return nil, err
+		}
+	}
+	return &Candidate{Offer: offer, TensorParallel: tp, DType: d.DType, Settings: settings, Spec: spec, Deployment: d, common: w.Settings}, nil
+}
+
+// spec writes so many engines, each on tp accelerators, as a deployment is written.
+func (w *Wanted) spec(offer Offer, tp, engines int, dtype string, settings []Set) string {
+	var query []string
+	with := func(name, value string) { query = append(query, name+"="+value) }
+	if engines > 1 {
+		with("tensor_parallel_size", strconv.Itoa(tp))
+		with("data_parallel_size", strconv.Itoa(engines))
+		if router := routerOf(offer, tp, engines); router != "" {
+			with("router", router)
+		}
+	}
+	if dtype != w.published() {
+		with("dtype", dtype)
+	}
+	for _, s := range slices.Concat(settings, w.Settings) {
+		with(s.Name, s.Value)
+	}
+	where := offer.Accelerator.Name
+	if n := tp * engines; n > 1 {
+		where = fmt.Sprintf("%dx%s", n, where)
+	}
+	spec := w.Model + "@" + where
+	if len(query) > 0 {
+		spec += "?" + strings.Join(query, "&")
+	}
+	return spec
+}
+
+// routerOf is who shares the requests out: in one machine vLLM itself, for which nothing
+// needs to be said, and between machines a proxy that knows how many requests each has.
+func routerOf(offer Offer, tp, engines int) string {
+	if tp*engines <= offer.Most {
+		return ""
+	}
+	return "least_requests"
+}
+
+// isDefault says that the settings are those of a candidate on the same hardware that
+// leaves them out.
+func (c *Candidate) isDefault(list []*Candidate) bool {
+	return slices.ContainsFunc(list, func(o *Candidate) bool {
+		a, b := &o.Deployment.Settings, &c.Deployment.Settings
+		return o.hardware() == c.hardware() && a.MaxNumSeqs == b.MaxNumSeqs && a.MaxNumBatchedTokens == b.MaxNumBatchedTokens
+	})
+}
+
+// published is the data type of the model's weights as they are published.
+func (w *Wanted) published() string { return w.model.DType }
+
+// dtypesOn are the data types of weights that are tried on an accelerator: those asked for,
+// or the published one and fp8 where it computes in that.
+func (w *Wanted) dtypesOn(a catalogue.Accelerator) []string {
+	if len(w.DTypes) > 0 {
+		return w.DTypes
+	}
+	list := []string{w.published()}
+	if a.TFLOPS["fp8"] > 0 && w.published() != "fp8" && wide(w.published()) {
+		list = append(list, "fp8")
+	}
+	return list
+}
+
+func wide(dtype string) bool { return dtype == "bf16" || dtype == "fp16" || dtype == "fp32" }
+
+// reason is why a deployment cannot be, in few words that many have in common.
+func reason(err error) string {
+	var mistake *say.Error
+	if !errors.As(err, &mistake) {
+		return err.Error()
+	}
+	text := mistake.Error()
+	for _, known := range []struct{ has, why string }{
+		{"memory", "too little memory"}, {"GiB", "too little memory"}, {"heads", "heads that cannot be divided"},
+	} {
+		if strings.Contains(text, known.has) {
+			return known.why
+		}
+	}
+	return text
+}

@@ -1,0 +1,189 @@
+package choose
+
+import (
+	"context"
+	"math"
+	"slices"
+
+	"pitot/internal/slo"
+)
+
+// curve is what a candidate makes of loads, in ascending order.
+type curve []*served
+
+func (c curve) with(x *served) curve {
+	i, _ := slices.BinarySearchFunc(c, x.Rate, func(s *served, rate float64) int {
+		switch {
+		case s.Rate < rate:
+			return -1
+		case s.Rate > rate:
+			return 1
+		}
+		return 0
+	})
+	return slices.Insert(slices.Clone(c), i, x)
+}
+
+// crossing is the load at which a claim's requests take so many times what is allowed:
+// where the curve passes it first, straight between two loads in logarithms. known is
+// false where it lies beyond the loads that were tried; the rate is then the last of them.
+func (c curve) crossing(claim int, times float64, of func(*served) []float64) (rate float64, known bool) {
+	for i, x := range c {
+		y := of(x)[claim]
+		switch {
+		case y < times:
+			continue
+		case i == 0:
+			return 0, true
+		}
+		before := of(c[i-1])[claim]
+		if before <= 0 || math.IsInf(y, 1) {
+			return c[i-1].Rate, true
+		}
+		share := math.Log(times/before) / math.Log(y/before)
+		return c[i-1].Rate * math.Exp(share*math.Log(x.Rate/c[i-1].Rate)), true
+	}
+	if len(c) == 0 {
+		return 0, false
+	}
+	return c[len(c)-1].Rate, false
+}
+
+func worstOf(s *served) []float64 { return s.Worst }
+
+// capacity is the highest load at which all claims hold, if all takes slow times as long as
+// the twin says, a factor for each claim. An engine that is slow by k does at a rate r what
+// it would do at k·r with its limits divided by k: time is counted in other units.
+func (c curve) capacity(claims int, slow []float64, of func(*served) []float64) (rate float64, claim int, known bool) {
+	rate = math.Inf(1)
+	for i := range claims {
+		r, ok := c.crossing(i, 1/slow[i], of)
+		if r /= slow[i]; r < rate {
+			rate, claim, known = r, i, ok
+		}
+	}
+	return rate, claim, known
+}
+
+// blocks is into how many parts a window is cut for the error of a capacity.
+const blocks = 10
+
+// noise is the standard deviation of the logarithm of a capacity that comes of the requests
+// that were drawn: the jackknife over blocks of them, each left out at all loads at once,
+// for it is the same requests at each (Efron and Stein, Annals of Statistics 9, 1981).
+func (c curve) noise(claims []slo.Claim) float64 {
+	ones := make([]float64, len(claims))
+	for i := range ones {
+		ones[i] = 1
+	}
+	var logs []float64
+	for b := range blocks {
+		without := map[*served][]float64{}
+		for _, x := range c {
+			for j := range claims {
+				n := len(x.times[j])
+				rest := slices.Concat(x.times[j][:n*b/blocks], x.times[j][n*(b+1)/blocks:])
+				without[x] = append(without[x], rankOf(rest, claims[j].Share))
+			}
+		}
+		r, _, _ := c.capacity(len(claims), ones, func(s *served) []float64 { return without[s] })
+		if r <= 0 { // without these requests the lightest load violates a claim: nearly anything may be
+			return math.Inf(1)
+		}
+		logs = append(logs, math.Log(r))
+	}
+	mean, sum := 0.0, 0.0
+	for _, x := range logs {
+		mean += x / blocks
+	}
+	for _, x := range logs {
+		sum += (x - mean) * (x - mean)
+	}
+	return math.Sqrt(sum * (blocks - 1) / blocks)
+}
+
+// mostLoads is how many loads a search tries.
+const mostLoads = 20
+
+// climb finds where the limits of a candidate are reached: it tries loads around a guess
+// until one within and one beyond are near each other. The curve has the loads that were
+// tried; where the lightest violates a claim no load meets it. After an earlier look, with
+// the curve of that, the guess is a good one and the lightest load need not be tried again.
+func (s *schedule) climb(ctx context.Context, x *Candidate, claims []slo.Claim, guess float64, e *effort) (c curve, err error) {
+	alone := s.alone(x)
+	try := func(rate float64) (float64, error) {
+		// A warm-up lets the engine fill: as many requests as come while one is under way
+		// in a full engine, twice.
+		y, err := s.serve(ctx, x.Deployment, claims, rate, max(int(2*rate*s.full(x)), 20), e)
+		if err != nil {
+			return 0, err
+		}
+		c = c.with(y)
+		_, times := y.worst()
+		return times, nil
+	}
+	step := 2.0
+	if len(x.curve) > 0 {
+		c, step = curve{x.curve[0]}, e.within
+	} else if light, err := try(lightest / alone); err != nil || light >= 1 {
+		return c, err
+	}
+	lo, hi, atHi := c[0].Rate, 0.0, 0.0
+	_, atLo := c[0].worst()
+	rate := max(guess, lo*1.5)
+	for range mostLoads {
+		times, err := try(rate)
+		if err != nil {
+			return c, err
+		}
+		if times < 1 {
+			lo, atLo = rate, times
+		} else {
+			hi, atHi = rate, times
+		}
+		switch {
+		case hi == 0:
+			rate *= min(max(1.05, 0.9/atLo), step) // the nearer the limit, the smaller a step
+			step = min(step*step, 2)
+			continue
+		case hi/lo <= e.within*1.001:
+			if len(x.curve) > 0 {
+				for _, share := range flanks {
+					if _, err = try(share * lo); err != nil {
+						break
+					}
+				}
+			}
+			return c, err
+		case len(x.curve) > 0 && lo == c[0].Rate:
+			rate = max(rate/step, 1.5*lo)
+			step = min(step*step, 2)
+			continue
+		}
+		// Between the two where a straight line of logarithms passes 1, kept away from both.
+		share := 0.5
+		if atLo > 0 && !math.IsInf(atHi, 1) {
+			share = math.Log(1/atLo) / math.Log(atHi/atLo)
+		}
+		rate = lo * math.Exp(min(max(share, 0.2), 0.8)*math.Log(hi/lo))
+	}
+	return c, nil
+}
+
+// flanks are loads below the capacity, as shares of it, that are looked at closely too: for
+// an engine that is slower than the twin says, and for what users get of lighter loads.
+var flanks = []float64{0.85, 0.5}
+
+// lightest is the lightest load that is tried, in requests under way on average.
+const lightest = 0.02
+
+// alone is how long a request takes that has the engine for itself, in seconds, and full in
+// an engine that is full.
+func (s *schedule) alone(x *Candidate) float64 {
+	return x.Deployment.Residence(int(s.input), int(s.output), 1).Seconds()
+}
+
+func (s *schedule) full(x *Candidate) float64 {
+	_, run := x.Deployment.Sequences(int(s.input + s.output))
+	return x.Deployment.Residence(int(s.input), int(s.output), max(run/2, 1)).Seconds()
+}

@@ -1,0 +1,76 @@
+package choose
+
+import (
+	"math"
+	"testing"
+
+	"pitot/internal/slo"
+)
+
+// aCurve is one whose claims take so many times what is allowed at each load.
+func aCurve(of ...func(rate float64) float64) (c curve) {
+	for rate := 1.0; rate < 40; rate *= 1.1 {
+		x := &served{Rate: rate}
+		for _, f := range of {
+			x.Worst = append(x.Worst, f(rate))
+		}
+		c = c.with(x)
+	}
+	return c
+}
+
+// A claim that grows as a power of the load is crossed where the power says, also between
+// the loads that were tried, and the first claim to be crossed is the capacity.
+func TestCapacity(t *testing.T) {
+	c := aCurve(func(r float64) float64 { return math.Pow(r/20, 2) }, func(r float64) float64 { return math.Pow(r/12.5, 5) })
+	rate, claim, known := c.capacity(2, []float64{1, 1}, worstOf)
+	if math.Abs(rate-12.5) > 1e-6 || claim != 1 || !known {
+		t.Errorf("capacity %v by claim %d (known %v), want 12.5 by claim 1", rate, claim, known)
+	}
+	// An engine that is slow by k does at r what it would do at k·r with limits divided by
+	// k: of a power p the capacity falls by k^(1+1/p).
+	for _, k := range []float64{0.8, 1.25} {
+		rate, _, _ := c.capacity(2, []float64{1, k}, worstOf)
+		if want := min(12.5*math.Pow(k, -1-1./5), 20); math.Abs(rate/want-1) > 1e-6 {
+			t.Errorf("slow by %v: capacity %v, want %v", k, rate, want)
+		}
+	}
+	if _, _, known := c.capacity(1, []float64{0.1}, worstOf); known {
+		t.Error("a load beyond all that were tried is said to be known")
+	}
+	if rate, _, _ := aCurve(func(float64) float64 { return 2 }).capacity(1, []float64{1}, worstOf); rate != 0 {
+		t.Errorf("where the lightest load violates the claim the capacity is %v, not 0", rate)
+	}
+}
+
+func TestRank(t *testing.T) {
+	times := []float64{5, 1, 4, 2, 3}
+	for share, want := range map[float64]float64{0.2: 4, 0.01: 5, 0.5: 3} {
+		if got := rankOf(times, share); got != want {
+			t.Errorf("of five, with %v violating, the rank is at %v, want %v", share, got, want)
+		}
+	}
+	if got := rankOf(nil, 0.1); !math.IsInf(got, 1) {
+		t.Errorf("of nothing the rank is at %v", got)
+	}
+}
+
+// A curve that rests on few different requests is less well known than one of many.
+func TestNoise(t *testing.T) {
+	claims := []slo.Claim{{Share: 0.1}}
+	of := func(n int) (c curve) {
+		for _, rate := range []float64{1, 10, 12} {
+			x := &served{Rate: rate, times: [][]float64{nil}}
+			for i := range n {
+				x.times[0] = append(x.times[0], rate/11*(0.5+float64(i*7919%n)/float64(n)))
+			}
+			x.Worst = []float64{rankOf(x.times[0], 0.1)}
+			c = c.with(x)
+		}
+		return c
+	}
+	few, many := of(50).noise(claims), of(5000).noise(claims)
+	if !(few > many) || many > 0.02 {
+		t.Errorf("the error of few requests is %v, of many %v", few, many)
+	}
+}

@@ -1,0 +1,573 @@
+// Package choose finds the deployment of a model that carries what is asked within its
+// limits for the least money: what can be deployed on the accelerators that are offered,
+// what bounds leave of it, and what the twin makes of the rest; in virtual time, without
+// clock, socket or file.
+package choose
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"math"
+	"math/rand/v2"
+	"slices"
+
+	"pitot/internal/cost"
+	"pitot/internal/data/metric"
+	"pitot/internal/plan"
+	"pitot/internal/say"
+	"pitot/internal/slo"
+	"pitot/internal/stat"
+	"pitot/internal/study/predict"
+	"pitot/internal/twin/catalogue"
+)
+
+// Schema is the schema of a choice as JSON.
+const Schema = "pitot.choice/v1"
+
+// Wanted is what is to be deployed, for what, and on what it can be.
+type Wanted struct {
+	Model    string
+	Offers   []Offer
+	DTypes   []string // of weights, none: the published one, and fp8 where it is computed in
+	Settings []Set    // that all have
+	Asked    []string // the flags of the workload and of the arrivals, as the user gave them
+	Ask      *plan.Ask
+	Arrival  string
+	SLO      slo.Spec
+	Rate     float64 // requests/s that are to be carried, 0: as many as an engine carries
+
+	model   catalogue.Model
+	context int // tokens of the longest request, and some more
+}
+
+// Choice is what there is to choose from, the cheapest first.
+type Choice struct {
+	Schema  string   `json:"schema"`
+	Model   string   `json:"model"`
+	SLO     string   `json:"slo"`
+	Rate    float64  `json:"rate,omitempty"` // requests/s wanted, 0: as many as an engine carries
+	Arrival string   `json:"arrival"`
+	Input   float64  `json:"mean_input_tokens"`
+	Output  float64  `json:"mean_output_tokens"`
+	Claims  []string `json:"limits"`
+	Asked   []string `json:"asked,omitempty"` // the flags of the workload, for the command that verifies
+
+	Options []Option  `json:"options"`
+	Failing []Failing `json:"failing,omitempty"` // hardware on which no load meets the limits
+	Refused []Refused `json:"refused,omitempty"`
+	Counts  Counts    `json:"candidates"`
+	Seed    uint64    `json:"seed"`
+}
+
+// Counts say what became of all candidates.
+type Counts struct {
+	All       int `json:"all"`
+	Refused   int `json:"cannot_exist"`
+	Bounded   int `json:"excluded_by_bounds"` // no engine could meet the limits there
+	Dearer    int `json:"dearer"`             // than another by more than what is not known of either
+	Simulated int `json:"simulated"`
+}
+
+// Failing is hardware on which the limits are not met however light the load.
+type Failing struct {
+	Spec        string  `json:"spec"`
+	Accelerator string  `json:"accelerator"`
+	Claim       string  `json:"limit"`
+	Times       float64 `json:"times_the_limit"` // 0 where bounds exclude it, without a simulation
+}
+
+// Option is one deployment: the best settings of its hardware.
+type Option struct {
+	Spec           string  `json:"spec"` // of an engine
+	Accelerator    string  `json:"accelerator"`
+	TensorParallel int     `json:"tensor_parallel_size"`
+	DType          string  `json:"dtype"`
+	Quantised      bool    `json:"quantised"` // to fewer bits than the published weights have: answers may differ
+	Settings       []Set   `json:"settings,omitempty"`
+	Capacity       float64 `json:"capacity"` // requests/s that one engine carries
+	// Interval holds the capacity of four of five such engines, if the twin is as far off
+	// as it was where measurements of such systems are public.
+	Interval [2]float64 `json:"interval_80"`
+	Error    Expected   `json:"error_to_expect"`
+	Noise    float64    `json:"noise_pct"` // standard deviation of the capacity that comes of the requests that were drawn, percent
+	Claim    string     `json:"limit"`     // that is reached first
+
+	Engines    int        `json:"engines"` // that carry the wanted rate
+	EnginesFor [2]int     `json:"engines_80"`
+	GPUs       int        `json:"gpus"`
+	PerHour    float64    `json:"usd_per_hour"`
+	PerMillion float64    `json:"usd_per_m_output"` // output tokens, at the wanted rate
+	Million80  [2]float64 `json:"usd_per_m_output_80"`
+	Cheapest   float64    `json:"cheapest"`         // share of what the errors allow in which it is the cheapest
+	AfterLoss  float64    `json:"share_after_loss"` // of the wanted rate that is carried without one of the engines
+
+	Points []Point `json:"points"`
+	Whole  *Whole  `json:"whole,omitempty"` // of the first options, where a rate is wanted
+
+	candidate *Candidate
+	sd        float64 // of the logarithm of the capacity
+}
+
+// Point is a load of an engine: for each GPU and for each user.
+type Point struct {
+	Rate    float64 `json:"rate"`
+	PerGPU  float64 `json:"output_tokens_per_s_per_gpu"`
+	PerUser float64 `json:"output_tokens_per_s_per_user"`
+	Met     bool    `json:"met"` // the limits
+}
+
+// Expected is by how many percent four of five predictions of such a system were off at
+// most.
+type Expected struct {
+	TPOTPct float64 `json:"tpot_pct"`
+	TTFTPct float64 `json:"ttft_pct"`
+	Of      string  `json:"of"` // kind of systems; "" where none was measured
+}
+
+// Choose finds out what carries what is wanted, and for how much. Errors are the user's.
+func Choose(ctx context.Context, w Wanted) (*Choice, error) {
+	m, err := catalogue.FindModel(w.Model)
+	if err != nil {
+		return nil, err
+	}
+	w.model = m
+	claims, err := w.claims()
+	if err != nil {
+		return nil, err
+	}
+	if w.Ask.Conversing() {
+		return nil, say.Errorf("conversations are not chosen by: their requests depend on answers").WithHint("take a workload of single requests, as chat, or try deployments one by one: pitot find sim:MODEL@GPU --workload agents")
+	}
+	law, err := plan.Arrivals(w.Arrival)
+	if err != nil {
+		return nil, err
+	}
+	if law.Varies() {
+		return nil, say.Errorf("--arrival %s has no steady load that a deployment could be chosen for", w.Arrival).WithHint("take poisson or gamma(0.5), at the rate of the busiest hour")
+	}
+	s, err := newSchedule(w.Ask, law, drawn)
+	if err != nil {
+		return nil, err
+	}
+	w.context = s.longest()
+	list, refused, err := candidates(&w)
+	if err != nil {
+		return nil, err
+	}
+	r := &race{wanted: &w, schedule: s, claims: claims, first: s.effort(400, 1.25), close: s.effort(3000, 1.06), closer: s.effort(drawn, 1.04), choice: &Choice{
+		Schema: Schema, Model: m.Name, SLO: w.SLO.String(), Rate: w.Rate, Arrival: w.Arrival,
+		Input: s.input, Output: s.output, Asked: w.Asked, Refused: refused, Seed: w.Ask.Seed,
+	}}
+	for _, c := range claims {
+		r.choice.Claims = append(r.choice.Claims, c.Spec)
+	}
+	n := &r.choice.Counts
+	for _, x := range refused {
+		n.Refused += x.Count
+	}
+	n.All = n.Refused + len(list)
+	if err := r.run(ctx, list); err != nil {
+		return nil, err
+	}
+	if len(r.choice.Options) == 0 {
+		return r.choice, nil
+	}
+	r.rank()
+	if err := r.together(ctx); err != nil {
+		return nil, err
+	}
+	r.sort() // one that its router makes larger may cost more now
+	return r.choice, nil
+}
+
+// claims are those of the objective, as far as the twin knows their metrics.
+func (w *Wanted) claims() ([]slo.Claim, error) {
+	if w.SLO.None() {
+		return nil, say.Errorf("no limits given").WithHint(`say what is to hold: --slo "p99 ttft<500ms, p99 tpot<40ms"`)
+	}
+	claims, err := w.SLO.Claims()
+	if err != nil {
+		return nil, err
+	}
+	for _, c := range claims {
+		if c.Class != "" {
+			return nil, say.Errorf("limits of classes are not chosen by: %s", c.Spec).WithHint("give one objective for all requests")
+		}
+	}
+	return claims, nil
+}
+
+// drawn is how many requests are drawn of the workload.
+const drawn = 12_000
+
+// race is a choice under way.
+type race struct {
+	wanted   *Wanted
+	schedule *schedule
+	claims   []slo.Claim
+	choice   *Choice
+	// How closely a candidate is looked at: all of them, those that may be chosen, and
+	// those of which that leaves much open.
+	first, close, closer effort
+}
+
+// group is the candidates on one hardware, the default settings first.
+type group struct {
+	list  []*Candidate
+	bound float64 // requests/s that no engine on it exceeds
+	error Expected
+
+	plain, best *Candidate // with the default settings, and with those that carry the most
+}
+
+// run looks at all hardware, then at the settings of what may be the cheapest, then
+// closely at what of these is the best.
+func (r *race) run(ctx context.Context, list []*Candidate) error {
+	var groups []*group
+	of := map[string]*group{}
+	for _, c := range list {
+		g := of[c.hardware()]
+		if g == nil {
+			g = &group{error: errorOf(c)}
+			of[c.hardware()] = g
+			groups = append(groups, g)
+		}
+		g.list = append(g.list, c)
+	}
+	groups = slices.DeleteFunc(groups, func(g *group) bool {
+		claim, possible := r.possible(g.list[0])
+		if g.bound = r.bound(g.list[0]); possible {
+			return false
+		}
+		r.choice.Counts.Bounded += len(g.list)
+		r.choice.Failing = append(r.choice.Failing, Failing{g.list[0].Spec, g.list[0].Offer.Accelerator.Name, claim, 0})
+		return true
+	})
+	slices.SortStableFunc(groups, func(a, b *group) int {
+		return cmp.Compare(r.price(a.list[0], a.bound), r.price(b.list[0], b.bound))
+	})
+	best := math.Inf(1) // what an option costs that is all but sure to carry what is wanted
+	var looked []*group
+	for len(groups) > 0 {
+		// So many at once, however many processors there are: the choice does not depend
+		// on them.
+		const together = 8
+		next := groups[:min(together, len(groups))]
+		groups = groups[len(next):]
+		next = slices.DeleteFunc(next, func(g *group) bool {
+			dearer := r.price(g.list[0], g.bound) > best
+			if dearer {
+				r.choice.Counts.Dearer += len(g.list)
+			}
+			return dearer
+		})
+		if err := r.lookAt(ctx, len(next), func(i int) (*Candidate, float64, *effort) {
+			return next[i].list[0], 0.3 * next[i].bound, &r.first
+		}); err != nil {
+			return err
+		}
+		for _, g := range next {
+			c := g.list[0]
+			carried, claim := r.carried(c)
+			if carried > 0 {
+				looked = append(looked, g)
+				best = min(best, r.price(c, r.interval(c, g, sure)[0]))
+				continue
+			}
+			_, times := c.curve[0].worst()
+			r.choice.Failing = append(r.choice.Failing, Failing{c.Spec, c.Offer.Accelerator.Name, r.claims[claim].Spec, times})
+			r.choice.Counts.Simulated--
+			r.choice.Counts.Bounded += len(g.list)
+		}
+	}
+	// Settings may bring something, and the twin may be wrong in its favour.
+	may := func(g *group) bool {
+		return r.price(g.list[0], settingsBring*r.interval(g.list[0], g, sure)[1]) <= best
+	}
+	var others []*Candidate
+	guess := map[*Candidate]float64{}
+	for _, g := range looked {
+		if !may(g) {
+			r.choice.Counts.Dearer += len(g.list) - 1
+			g.list = g.list[:1]
+		}
+		carried, _ := r.carried(g.list[0])
+		for _, c := range g.list[1:] {
+			others = append(others, c)
+			guess[c] = carried
+		}
+	}
+	if err := r.lookAt(ctx, len(others), func(i int) (*Candidate, float64, *effort) { return others[i], guess[others[i]], &r.first }); err != nil {
+		return err
+	}
+	return r.settle(ctx, looked)
+}
+
+// How far a first look is believed: sure is the share that an interval is to hold, and
+// settingsBring by how much other settings may raise what an engine carries.
+const (
+	sure          = 0.98
+	settingsBring = 1.3
+)
+
+// settle looks closely at the best of each group and at its default settings, and more
+// closely still where that leaves much open. Settings are proposed that bring more than
+// what is drawn by chance, else the defaults. Groups that cost far more than the cheapest
+// keep their first look.
+func (r *race) settle(ctx context.Context, groups []*group) error {
+	least := math.Inf(1)
+	for _, g := range groups {
+		least = min(least, r.estimate(g.list[0]))
+	}
+	var finals []*Candidate
+	guess := map[*Candidate]float64{}
+	for _, g := range groups {
+		g.plain = g.list[0]
+		g.best = slices.MaxFunc(g.list, func(a, b *Candidate) int {
+			x, _ := r.carried(a)
+			y, _ := r.carried(b)
+			return cmp.Compare(x, y)
+		})
+		if r.estimate(g.best) > farDearer*least {
+			g.best = g.plain
+			continue
+		}
+		for _, c := range slices.Compact([]*Candidate{g.plain, g.best}) {
+			finals = append(finals, c)
+			guess[c], _ = r.carried(c)
+		}
+	}
+	for _, e := range []*effort{&r.close, &r.closer} {
+		if err := r.lookAt(ctx, len(finals), func(i int) (*Candidate, float64, *effort) { return finals[i], guess[finals[i]], e }); err != nil {
+			return err
+		}
+		r.choice.Counts.Simulated -= len(finals) // once more
+		finals = slices.DeleteFunc(finals, func(c *Candidate) bool {
+			return c.curve.noise(r.claims) < wellKnown || r.estimate(c) > nearlyChosen*least
+		})
+	}
+	for _, g := range groups {
+		usual, _ := r.carried(g.plain)
+		if tuned, _ := r.carried(g.best); tuned < usual*(1+worthSetting) {
+			g.best = g.plain
+		}
+		if carried, _ := r.carried(g.best); carried > 0 {
+			r.choice.Options = append(r.choice.Options, r.option(g.best, g))
+		}
+	}
+	return nil
+}
+
+const (
+	worthSetting = 0.03 // by how much an engine must carry more for settings other than its defaults to be proposed
+	farDearer    = 3    // times the cheapest, and not worth a closer look
+	nearlyChosen = 1.5  // times the cheapest, and still worth the closest look
+	wellKnown    = 0.03 // error of a capacity by what was drawn, below which it is not looked at again
+)
+
+// lookAt simulates n candidates, each around a guess of what it carries.
+func (r *race) lookAt(ctx context.Context, n int, which func(i int) (*Candidate, float64, *effort)) error {
+	r.choice.Counts.Simulated += n
+	errs := make([]error, n)
+	predict.InParallel(n, func(i int) {
+		c, guess, e := which(i)
+		c.curve, errs[i] = r.schedule.climb(ctx, c, r.claims, guess, e)
+	})
+	return errors.Join(append(errs, ctx.Err())...)
+}
+
+// carried is what the twin says that an engine carries.
+func (r *race) carried(c *Candidate) (rate float64, claim int) {
+	rate, claim, _ = c.curve.capacity(len(r.claims), r.slow(Expected{}, 1), worstOf)
+	return rate, claim
+}
+
+// slow are the factors of claims for an engine that is as much slower than the twin as the
+// errors to expect say, or faster where sign is -1.
+func (r *race) slow(e Expected, sign float64) []float64 {
+	list := make([]float64, len(r.claims))
+	for i, c := range r.claims {
+		list[i] = 1
+		for _, name := range c.On() {
+			pct := e.TPOTPct
+			if name == metric.TTFT || name == metric.TTFA {
+				pct = e.TTFTPct
+			}
+			list[i] = max(list[i], 1+pct/100)
+		}
+		if sign < 0 {
+			list[i] = 1 / list[i]
+		}
+	}
+	return list
+}
+
+// interval holds the capacity with a probability: by the error to expect of the twin, which
+// is that of four in five, and by what was drawn.
+func (r *race) interval(c *Candidate, g *group, holds float64) [2]float64 {
+	rate, _ := r.carried(c)
+	sd := r.spread(c, g)
+	z := stat.NormalQuantile((1 + holds) / 2)
+	return [2]float64{rate * math.Exp(-z*sd), rate * math.Exp(z*sd)}
+}
+
+// spread is the standard deviation of the logarithm of a capacity.
+func (r *race) spread(c *Candidate, g *group) float64 {
+	low, _, _ := c.curve.capacity(len(r.claims), r.slow(g.error, 1), worstOf)
+	high, _, _ := c.curve.capacity(len(r.claims), r.slow(g.error, -1), worstOf)
+	rate, _ := r.carried(c)
+	model := widest
+	if low > 0 && rate > 0 {
+		model = math.Log(max(high, rate)/low) / 2 / stat.NormalQuantile(0.9)
+	}
+	noise := c.curve.noise(r.claims)
+	if math.IsInf(noise, 0) || math.IsNaN(noise) {
+		noise = widest
+	}
+	return math.Min(math.Hypot(model, noise), widest)
+}
+
+// widest is the largest standard deviation of a logarithm that is reckoned with.
+const widest = 0.7
+
+// errorOf is the error to expect of a candidate.
+func errorOf(c *Candidate) Expected {
+	d := c.Deployment
+	if f := d.FittedError; f != nil {
+		return Expected{f.TPOTPct, f.TTFTPct, "its profile"}
+	}
+	if e := predict.UnfittedError(d); e != nil {
+		return Expected{e.TPOTPct, e.TTFTPct, e.Of}
+	}
+	var x Expected // as the worst that is known
+	for _, regime := range catalogue.Regimes() {
+		x.TPOTPct, x.TTFTPct = max(x.TPOTPct, regime.TPOT), max(x.TTFTPct, regime.TTFT)
+	}
+	return x
+}
+
+// price is what carries the wanted rate costs in an hour, of engines that carry so much
+// each; where no rate is wanted, what a request of each second does.
+func (r *race) price(c *Candidate, each float64) float64 {
+	if each <= 0 {
+		return math.Inf(1)
+	}
+	if r.wanted.Rate == 0 {
+		return r.hourly(c) / each
+	}
+	return float64(r.engines(each)) * r.hourly(c)
+}
+
+// hourly is what an engine costs, or where no prices are known its GPUs.
+func (r *race) hourly(c *Candidate) float64 {
+	if p := c.PerHour(); p > 0 {
+		return p
+	}
+	return float64(c.TensorParallel)
+}
+
+func (r *race) engines(each float64) int {
+	if r.wanted.Rate == 0 {
+		return 1
+	}
+	return int(math.Ceil(r.wanted.Rate/each - 1e-9))
+}
+
+func (r *race) estimate(c *Candidate) float64 {
+	rate, _ := r.carried(c)
+	return r.price(c, rate)
+}
+
+// option is what a candidate comes to.
+func (r *race) option(c *Candidate, g *group) Option {
+	rate, claim := r.carried(c)
+	o := Option{
+		Spec: c.Spec, Accelerator: c.Offer.Accelerator.Name, TensorParallel: c.TensorParallel, DType: c.DType, Settings: c.Settings,
+		Quantised: wide(r.wanted.published()) && !wide(c.DType),
+		Capacity:  rate, Interval: r.interval(c, g, 0.8), Error: g.error, Noise: 100 * c.curve.noise(r.claims), Claim: r.claims[claim].Spec,
+		candidate: c, sd: r.spread(c, g),
+	}
+	r.count(&o, r.engines(rate))
+	for _, x := range c.curve {
+		if x.TPOT > 0 {
+			_, times := x.worst()
+			o.Points = append(o.Points, Point{x.Rate, x.Tokens / float64(c.TensorParallel), 1 / x.TPOT, times < 1})
+		}
+	}
+	return o
+}
+
+// count makes an option of so many engines, and says what they cost.
+func (r *race) count(o *Option, engines int) {
+	c := o.candidate
+	o.Engines = engines
+	o.EnginesFor = [2]int{r.engines(o.Interval[1]), max(r.engines(o.Interval[0]), engines)}
+	o.GPUs = engines * c.TensorParallel
+	o.PerHour = float64(engines) * c.PerHour()
+	carried := r.wanted.Rate
+	if carried == 0 {
+		carried = o.Capacity
+	} else {
+		o.AfterLoss = float64(engines-1) * o.Capacity / carried
+	}
+	perMillion := func(engines int, rate float64) float64 {
+		tokens := rate * r.schedule.output
+		bill, ok := (cost.Price{GPU: cost.GPU{Hour: c.Offer.USDPerHour}}).Bill(engines*c.TensorParallel, nil, cost.Rates{Output: &tokens})
+		if !ok || bill.MOutput == nil {
+			return 0
+		}
+		return *bill.MOutput
+	}
+	o.PerMillion = perMillion(engines, carried)
+	if r.wanted.Rate == 0 {
+		o.Million80 = [2]float64{perMillion(1, o.Interval[1]), perMillion(1, o.Interval[0])}
+	} else {
+		o.Million80 = [2]float64{perMillion(o.EnginesFor[0], carried), perMillion(o.EnginesFor[1], carried)}
+	}
+}
+
+// rank sorts the options, the cheapest first, and says how sure that is: their capacities
+// are drawn anew, as the errors allow, and in each draw one is the cheapest. Errors of
+// systems on the same accelerator have a part in common.
+func (r *race) rank() {
+	list := r.choice.Options
+	draws := 4000
+	rng := rand.New(rand.NewPCG(r.choice.Seed, 0x63686f6f7365))
+	for range draws {
+		common := map[string]float64{}
+		best, least := 0, math.Inf(1)
+		for i := range list {
+			o := &list[i]
+			if _, ok := common[o.Accelerator]; !ok {
+				common[o.Accelerator] = rng.NormFloat64()
+			}
+			z := math.Sqrt(alike)*common[o.Accelerator] + math.Sqrt(1-alike)*rng.NormFloat64()
+			each := o.Capacity * math.Exp(o.sd*z)
+			// Among equal prices the one that has the most to spare.
+			p := r.price(o.candidate, each) * (1 - 1e-6*math.Atan(each*float64(r.engines(each))/max(r.wanted.Rate, 1e-9)))
+			if p < least {
+				best, least = i, p
+			}
+		}
+		list[best].Cheapest += 1 / float64(draws)
+	}
+	r.sort()
+}
+
+// sort puts the cheapest first, of those that cost the same the one that carries the most.
+func (r *race) sort() {
+	price := func(o *Option) float64 {
+		if r.wanted.Rate == 0 {
+			return r.price(o.candidate, o.Capacity)
+		}
+		return float64(o.Engines) * r.hourly(o.candidate)
+	}
+	slices.SortStableFunc(r.choice.Options, func(a, b Option) int {
+		return cmp.Or(cmp.Compare(price(&a), price(&b)), cmp.Compare(b.Capacity*float64(b.Engines), a.Capacity*float64(a.Engines)))
+	})
+}
+
+// alike is the share of the variance of errors that systems on one accelerator have in
+// common.
+const alike = 0.5

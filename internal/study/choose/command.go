@@ -1,0 +1,136 @@
+package choose
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"pitot/internal/say"
+)
+
+// The lines that start a deployment and verify what was said of it.
+
+// Serve is the command that starts one engine of the option, or all of them where one
+// machine holds them.
+func (o *Option) Serve() []string {
+	d := o.candidate.Deployment
+	name := d.Model.HF
+	if name == "" {
+		name = d.Model.Name
+	}
+	line := []string{"vllm", "serve", name}
+	flag := func(name, value string) {
+		line = append(line, "--"+strings.ReplaceAll(name, "_", "-"), value)
+	}
+	if o.TensorParallel > 1 {
+		flag("tensor_parallel_size", fmt.Sprint(o.TensorParallel))
+	}
+	if o.InOneMachine() {
+		flag("data_parallel_size", fmt.Sprint(o.Engines))
+	}
+	if o.Quantised {
+		flag("quantization", o.DType)
+	}
+	for _, s := range slices.Concat(o.Settings, o.candidate.common) {
+		switch s.Value {
+		case "true": // as vLLM's parser has it
+			line = append(line, "--"+strings.ReplaceAll(s.Name, "_", "-"))
+		case "false":
+			line = append(line, "--no-"+strings.ReplaceAll(s.Name, "_", "-"))
+		default:
+			flag(s.Name, s.Value)
+		}
+	}
+	return line
+}
+
+// InOneMachine says that there are several engines, which one machine holds.
+func (o *Option) InOneMachine() bool {
+	return o.Engines > 1 && o.GPUs <= o.candidate.Offer.Most
+}
+
+// Target is the option on the twin: all its engines, as pitot find takes it.
+func (o *Option) Target() string {
+	if o.Whole != nil {
+		return "sim:" + o.Whole.Spec
+	}
+	return "sim:" + o.Spec
+}
+
+// Verify are the flags of pitot find that measure what was reckoned with.
+func (x *Choice) Verify(o *Option) []string {
+	line := append([]string{"--slo", x.SLO}, x.Asked...)
+	if o.PerHour > 0 {
+		line = append(line, "--gpus", fmt.Sprint(o.GPUs), "--gpu-price", say.Exact(o.candidate.Offer.USDPerHour))
+	}
+	return line
+}
+
+// Manifest is a Kubernetes Deployment of the option's engines, behind a Service.
+func (o *Option) Manifest() string {
+	var b strings.Builder
+	name := "vllm-" + strings.NewReplacer(".", "-", "_", "-", "/", "-").Replace(o.candidate.Deployment.Model.Name)
+	name = strings.Trim(strings.ToLower(name[:min(len(name), 50)]), "-")
+	replicas, gpus := o.Engines, o.TensorParallel
+	if o.InOneMachine() {
+		replicas, gpus = 1, o.GPUs
+	}
+	fmt.Fprintf(&b, `apiVersion: apps/v1
+kind: Deployment
+metadata:
+  name: %[1]s
+spec:
+  replicas: %[2]d
+  selector:
+    matchLabels: {app: %[1]s}
+  template:
+    metadata:
+      labels: {app: %[1]s}
+    spec:
+      containers:
+        - name: vllm
+          image: vllm/vllm-openai:latest # take the version that you verify
+          command:
+`, name, replicas)
+	for _, word := range o.Serve() {
+		fmt.Fprintf(&b, "            - %q\n", word)
+	}
+	fmt.Fprintf(&b, `          ports:
+            - {name: http, containerPort: 8000}
+          resources:
+            limits: {%s: %d}
+          readinessProbe:
+            httpGet: {path: /health, port: http}
+            periodSeconds: 5
+          startupProbe: # loading weights takes minutes
+            httpGet: {path: /health, port: http}
+            periodSeconds: 10
+            failureThreshold: 180
+          volumeMounts:
+            - {name: shm, mountPath: /dev/shm} # of the workers of one engine
+      volumes:
+        - name: shm
+          emptyDir: {medium: Memory, sizeLimit: 8Gi}
+---
+apiVersion: v1
+kind: Service
+metadata:
+  name: %s
+spec:
+  selector: {app: %[3]s}
+  ports:
+    - {name: http, port: 8000, targetPort: http}
+`, resourceOf(o.candidate.Offer.Accelerator.Vendor), gpus, name)
+	return b.String()
+}
+
+// resourceOf is what Kubernetes calls an accelerator of a maker.
+func resourceOf(vendor string) string {
+	switch strings.ToLower(vendor) {
+	case "amd":
+		return "amd.com/gpu"
+	case "intel":
+		return "gpu.intel.com/xe"
+	}
+	return "nvidia.com/gpu"
+}

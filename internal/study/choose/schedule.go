@@ -1,0 +1,250 @@
+package choose
+
+import (
+	"cmp"
+	"context"
+	"math"
+	"math/rand/v2"
+	"slices"
+
+	"pitot/internal/data/record"
+	"pitot/internal/load"
+	"pitot/internal/measure"
+	"pitot/internal/plan"
+	"pitot/internal/run"
+	"pitot/internal/slo"
+	"pitot/internal/study/predict"
+	"pitot/internal/twin"
+	"pitot/internal/twin/deploy"
+	"pitot/internal/workload"
+	"pitot/internal/workload/arrival"
+)
+
+// schedule is what all candidates are asked: the same requests with the same random
+// numbers behind their times, so that what tells two of them apart is not what was drawn.
+type schedule struct {
+	asked  []predict.Asked // whose times are not used, by their prompts' length
+	law    *arrival.Law
+	seed   uint64
+	input  float64 // tokens, means
+	output float64
+	own    float64 // of the input, tokens that surely no other request has: a bound is to hold for a warm cache
+}
+
+// newSchedule draws n requests of a workload.
+func newSchedule(ask *plan.Ask, law *arrival.Law, n int) (*schedule, error) {
+	src, done, err := run.Workload(ask, 0)
+	if err != nil {
+		return nil, err
+	}
+	defer done()
+	s := &schedule{asked: make([]predict.Asked, n), law: law, seed: ask.Seed}
+	for i := range s.asked {
+		q, err := src.At(int64(i))
+		if err != nil {
+			return nil, err
+		}
+		a := &s.asked[i]
+		a.Input, a.Output = int32(max(1, q.Input)), int32(max(1, q.Output))
+		if ask.Prefix > 0 || ask.Tree != nil || !ask.Generated() { // else nothing is shared
+			a.Content = load.Content(&q, q.Input)
+		}
+		s.input += float64(a.Input) / float64(n)
+		s.output += float64(a.Output) / float64(n)
+	}
+	switch {
+	case ask.Tree != nil || !ask.Generated():
+	case ask.Prefix > 0:
+		s.own = max(s.input-float64(ask.Prefix), 0)
+	default:
+		s.own = s.input
+	}
+	slices.SortStableFunc(s.asked, func(a, b predict.Asked) int { return cmp.Compare(a.Input, b.Input) })
+	return s, nil
+}
+
+// longest is what a context must hold: the longest request, and a quarter more.
+func (s *schedule) longest() int {
+	most := 0
+	for _, a := range s.asked {
+		most = max(most, int(a.Input+a.Output))
+	}
+	const whole = 1024
+	return (most*5/4 + whole - 1) / whole * whole
+}
+
+// sample is n requests of the schedule in a random order, one of each of n parts of equal
+// size that have prompts of like length: so few of them have the tails of all.
+func (s *schedule) sample(n int, stream uint64) []predict.Asked {
+	rng := rand.New(rand.NewPCG(s.seed, stream))
+	list := make([]predict.Asked, n)
+	for i := range list {
+		from, to := len(s.asked)*i/n, len(s.asked)*(i+1)/n
+		list[i] = s.asked[from+rng.IntN(max(to-from, 1))]
+	}
+	rng.Shuffle(n, func(i, j int) { list[i], list[j] = list[j], list[i] })
+	return list
+}
+
+// effort is how much is simulated of a candidate: requests of a load, those before them
+// that settle it, and the factor between a load within the limits and one beyond them at
+// which the search ends.
+type effort struct {
+	requests, before []predict.Asked
+	within           float64
+}
+
+func (s *schedule) effort(n int, within float64) effort {
+	return effort{s.sample(n, 1), s.sample(n, 2), within}
+}
+
+// served is what a deployment made of a load.
+type served struct {
+	Rate float64 `json:"rate"` // requests/s
+	// Worst is, of each claim, by how many times what it allows the request took whose
+	// rank the claim is about: at 1 and above the claim is violated.
+	Worst []float64 `json:"times_the_limit"`
+	// TPOT is the mean time of an output token, in seconds, and Tokens how many come in a
+	// second.
+	TPOT   float64 `json:"tpot_s"`
+	Tokens float64 `json:"output_tokens_per_s"`
+
+	times [][]float64 // of each claim and request of the window
+}
+
+// worst is the claim that is the nearest to being violated, or the most violated.
+func (s *served) worst() (claim int, times float64) {
+	for c, x := range s.Worst {
+		if x > times || c == 0 {
+			claim, times = c, x
+		}
+	}
+	return claim, times
+}
+
+// serve puts a load to a deployment in virtual time: so many requests of the schedule, the
+// first of which are a warm-up. It ends early where a claim is violated beyond doubt.
+func (s *schedule) serve(ctx context.Context, d *deploy.Deployment, claims []slo.Claim, rate float64, warm int, e *effort) (*served, error) {
+	arrivals, err := s.law.Process(rate, s.seed, 0)
+	if err != nil {
+		return nil, err
+	}
+	n := len(e.requests)
+	warm = min(warm, n)
+	t := &tally{claims: claims, from: int64(warm), left: make([]int, len(claims)), times: make([][]float64, len(claims))}
+	for c := range claims {
+		t.times[c] = make([]float64, 0, n)
+		t.left[c] = int(beyondDoubt*claims[c].Share*float64(n)) + 10
+	}
+	total := int64(warm + n)
+	core := load.NewCore(load.Config{Arrivals: &bounded{arrivals, t}, Requests: total, Total: total})
+	asks := &asking{requests: slices.Concat(e.before[n-warm:], e.requests)}
+	load.Run(ctx, core, load.NewVirtual(load.VirtualConfig{
+		Engine: d.Engine(s.seed), Source: asks, Sink: t, Content: asks.content,
+	}))
+	if err := ctx.Err(); err != nil {
+		return nil, err
+	}
+	x := &served{Rate: rate, times: t.times}
+	for c := range claims {
+		x.Worst = append(x.Worst, t.rank(c))
+	}
+	if t.tpots > 0 {
+		x.TPOT = t.tpot / t.tpots
+	}
+	if t.last > t.first && t.first > 0 {
+		x.Tokens = t.tokens / (float64(t.last-t.first) / 1e9)
+	}
+	return x, nil
+}
+
+// beyondDoubt is by how many times a claim's share is to be violated for a load to end
+// early.
+const beyondDoubt = 4
+
+// bounded are arrivals that end where more of them are of no use.
+type bounded struct {
+	arrival.Process
+	tally *tally
+}
+
+// Next gives the next due time.
+func (b *bounded) Next() int64 {
+	if b.tally.hopeless {
+		return load.Never
+	}
+	return b.Process.Next()
+}
+
+// asking is requests as a source of them.
+type asking struct {
+	requests []predict.Asked
+	latest   twin.Content // of the request that was asked for last
+}
+
+// At implements [workload.Source]. The virtual world asks what it starts, and at once for
+// the content of it.
+func (a *asking) At(i int64) (workload.Request, error) {
+	x := &a.requests[i]
+	a.latest = x.Content
+	return workload.Request{ID: i, Input: int(x.Input), Output: int(x.Output), Exact: true, Session: workload.Unknown}, nil
+}
+
+func (a *asking) content(int64, *workload.Request, int) twin.Content { return a.latest }
+
+// tally is a sink that keeps what claims say of the requests behind a warm-up.
+type tally struct {
+	claims   []slo.Claim
+	from     int64
+	times    [][]float64
+	left     []int // violations of each claim until it is beyond doubt
+	hopeless bool
+
+	tpot, tpots, tokens float64 // s, requests, tokens
+	first, last         int64   // ns: the first is due, the last is done
+}
+
+// Chunk implements [record.Sink].
+func (*tally) Chunk(record.Chunk) {}
+
+// Done implements [record.Sink].
+func (t *tally) Done(r *record.Row) {
+	if r.ID < t.from {
+		return
+	}
+	one := predict.Judged(r)
+	for c := range t.claims {
+		x := t.claims[c].Times(one)
+		t.times[c] = append(t.times[c], x)
+		if x >= 1 {
+			if t.left[c]--; t.left[c] < 0 {
+				t.hopeless = true
+			}
+		}
+	}
+	if r.Outcome != record.OK {
+		return
+	}
+	if t.first == 0 || r.Due < t.first {
+		t.first = r.Due
+	}
+	t.last = max(t.last, r.LastToken)
+	t.tokens += float64(r.CompletionTokens)
+	of := measure.LatencyOf(r, &measure.Events{})
+	if x, state := of.TPOT(0); state == measure.Known {
+		t.tpot += x / 1e9
+		t.tpots++
+	}
+}
+
+// rank is the value of a claim's rank: of n requests the ⌈(1 − share)·n⌉th.
+func (t *tally) rank(c int) float64 { return rankOf(t.times[c], t.claims[c].Share) }
+
+func rankOf(times []float64, share float64) float64 {
+	if len(times) == 0 {
+		return math.Inf(1)
+	}
+	sorted := slices.Clone(times)
+	slices.Sort(sorted)
+	return sorted[min(max(int(math.Ceil((1-share)*float64(len(sorted)))), 1), len(sorted))-1]
+}

@@ -28,6 +28,7 @@ func experimentActions() []experimentAction {
 	return []experimentAction{
 		{"new", "[chat|rag|batch|mixed]", "write a commented plan to standard output, or to --out FILE", newExperiment},
 		{"check", "PLAN", "what is wrong with it; what it takes, part by part", checkExperiment},
+		{"rehearse", "PLAN", "on the twin, in seconds: what each row could tell, what each knob is expected to do", rehearseExperiment},
 		{"run", "PLAN", "measure, or go on measuring, until there is enough", runExperiment},
 		{"status", "PLAN", "how far it came, and what is known by now", statusExperiment},
 		{"report", "PLAN", "the decision record again", reportExperiment},
@@ -83,7 +84,7 @@ func planned(action string, o *plan.Experimenting, args []string) (p *experiment
 	return p, source, dir, nil
 }
 
-func newExperiment(_ context.Context, e *Env, o *plan.Experimenting, args []string) (int, error) {
+func newExperiment(ctx context.Context, e *Env, o *plan.Experimenting, args []string) (int, error) {
 	kind := experiment.Kinds()[0]
 	switch {
 	case len(args) > 1:
@@ -92,6 +93,13 @@ func newExperiment(_ context.Context, e *Env, o *plan.Experimenting, args []stri
 		kind = args[0]
 	}
 	text, err := experiment.Template(kind)
+	if err == nil && o.GPU != "" {
+		view := newProgress(e.Stderr, o.Quiet, e.Getenv)
+		within, stop := interruptible(ctx, view)
+		text, err = experiment.TemplateFor(within, kind, o.GPU, versionOf(), quiet{view})
+		stop()
+		view.close()
+	}
 	if err != nil {
 		return Usage, err
 	}
@@ -121,6 +129,32 @@ func checkExperiment(_ context.Context, e *Env, o *plan.Experimenting, args []st
 	}
 	return Done, report.WriteForecast(e.Stdout, x.Forecast(), report.Style{Color: wantsColor(e.Stdout, e.Getenv)})
 }
+
+// rehearseExperiment carries a plan out on the twin.
+func rehearseExperiment(ctx context.Context, e *Env, o *plan.Experimenting, args []string) (int, error) {
+	p, _, _, err := planned("rehearse", o, args)
+	if err != nil {
+		return Usage, err
+	}
+	view := newProgress(e.Stderr, o.Quiet, e.Getenv)
+	ctx, stop := interruptible(ctx, view)
+	defer stop()
+	r, err := experiment.Rehearse(ctx, p, versionOf(), quiet{view})
+	view.close()
+	switch {
+	case err != nil:
+		return Usage, err
+	case o.Format == "json":
+		return Done, report.JSON(e.Stdout, r)
+	}
+	return Done, report.WriteRehearsal(e.Stdout, r, report.Style{Color: wantsColor(e.Stdout, e.Getenv)})
+}
+
+// quiet is a live view without lines of its own.
+type quiet struct{ *progress }
+
+// ShowLine implements [run.Progress].
+func (quiet) ShowLine(string) {}
 
 // hands are those of the user at the terminal: the live view, and the answers to it.
 type hands struct {

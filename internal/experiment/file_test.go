@@ -81,6 +81,25 @@ func TestServerTarget(t *testing.T) {
 	}
 }
 
+// What the twin expects stands in a new plan as hypotheses and comments.
+func TestTemplateExpects(t *testing.T) {
+	s := starts()[2]
+	s.Target = "sim:llama-3.1-8b@l4"
+	s.Expects = map[string][]string{"A": {"p50 ttft of A within 25% of 14.8ms"}, "B": {"p50 ttft of B within 25% of 53.6ms"}}
+	s.Of = map[string]string{"max_num_seqs": "the twin expects of 32: what F carries -12 %"}
+	text, err := s.write()
+	if err != nil {
+		t.Fatal(err)
+	}
+	p, err := Parse("x.yaml", text)
+	if err != nil || len(p.Row("A").Hypotheses) != 1 || len(p.Row("B").Hypotheses) != 2 || p.Target != s.Target {
+		t.Errorf("%v\n%s", err, text)
+	}
+	if !strings.Contains(string(text), "  # the twin expects of 32: what F carries -12 %\n  max_num_seqs: [32, 128]\n") {
+		t.Errorf("%s", text)
+	}
+}
+
 // What is wrong with a plan is said with its line, and what to do.
 func TestMistakes(t *testing.T) {
 	for _, c := range []struct{ from, to, want, hint string }{

@@ -2,24 +2,50 @@ package experiment
 
 import (
 	"bytes"
+	"context"
+	"fmt"
+	"math"
 	"slices"
+	"strconv"
+	"strings"
 	"text/template"
 
+	"pitot/internal/data/result"
 	"pitot/internal/say"
+	"pitot/internal/twin/deploy"
 )
 
 // start is what a new plan of a kind of traffic says first; each value is there to be
 // changed.
 type start struct {
 	Kind, Limits, Capacity, Hypothesis string
+
+	Target  string
+	Expects map[string][]string // by row, what the twin expects: hypotheses; nil where it was not asked
+	Of      map[string]string   // by knob, the same in words
+}
+
+// Expected are the hypotheses of a row, with the one that its preset has.
+func (s start) Expected(row, usual string) string {
+	all := s.Expects[row]
+	if usual != "" {
+		all = append([]string{usual}, all...)
+	}
+	switch len(all) {
+	case 0:
+		return ""
+	case 1:
+		return "\n    hypothesis: " + all[0]
+	}
+	return "\n    hypothesis:\n      - " + strings.Join(all, "\n      - ")
 }
 
 func starts() []start {
 	return []start{
-		{"chat", "p95 ttft<500ms, p95 tpot<40ms, errors<1%", "12/s", "p95 ttft of F < 500ms"},
-		{"rag", "p95 ttft<1s, p95 tpot<50ms, errors<1%", "8/s", "p50 ttft of E < 0.5 x p50 ttft of E-cold"},
-		{"batch", "p95 e2e<60s, errors<1%", "15/s", "output tok/s of D-full > 2 x output tok/s of D"},
-		{"mixed", "p95 ttft<1s, p95 tpot<60ms, errors<1%", "10/s", "p95 ttft of F < 1s"},
+		{Kind: "chat", Limits: "p95 ttft<500ms, p95 tpot<40ms, errors<1%", Capacity: "12/s", Hypothesis: "p95 ttft of F < 500ms"},
+		{Kind: "rag", Limits: "p95 ttft<1s, p95 tpot<50ms, errors<1%", Capacity: "8/s", Hypothesis: "p50 ttft of E < 0.5 x p50 ttft of E-cold"},
+		{Kind: "batch", Limits: "p95 e2e<60s, errors<1%", Capacity: "15/s", Hypothesis: "output tok/s of D-full > 2 x output tok/s of D"},
+		{Kind: "mixed", Limits: "p95 ttft<1s, p95 tpot<60ms, errors<1%", Capacity: "10/s", Hypothesis: "p95 ttft of F < 1s"},
 	}
 }
 
@@ -46,36 +72,44 @@ contract:
 
 # The baseline. sim: is the twin in virtual time; launch_cv is how far its launches differ,
 # as those of servers do.
-target: sim:llama-3.1-8b@h100?launch_cv=0.03
+target: {{.Target}}
 
 # Rows are workloads, each with a load and a question. A to E tell one cost from another;
 # F is what is really asked, at the contract's capacity and around the load where its limits
 # are reached. Put your own traffic in its place: pitot workload profile LOG -o profile.yaml
 rows:
   A:                        # one user, 256 tokens in, 128 out: overheads
+{{- .Expected "A" ""}}
   B:                        # 2,048 in, 128 out: what a prompt costs
-    hypothesis: p50 ttft of B > 2 x p50 ttft of A
+{{- .Expected "B" "p50 ttft of B > 2 x p50 ttft of A"}}
   C:                        # 256 in, 1,024 out: what a token costs
-    hypothesis: p50 tpot of C within 15% of p50 tpot of A
+{{- .Expected "C" "p50 tpot of C within 15% of p50 tpot of A"}}
   D:                        # 2,048 in, 1,024 out, 8 users: prompts in the way of answers
+{{- .Expected "D" ""}}
   E:                        # a warm prefix of 3,072 tokens, 16 users; its cold twin E-cold comes with it
-    hypothesis: p50 ttft of E < 0.5 x p50 ttft of E-cold
+{{- .Expected "E" "p50 ttft of E < 0.5 x p50 ttft of E-cold"}}
 {{- if eq .Kind "batch"}}
   D-full:                   # D with 64 users: what is served at most
-    hypothesis: {{.Hypothesis}}
+{{- .Expected "D-full" .Hypothesis}}
 {{- end}}
   F:
     # workload: profile.yaml
     requests: 500           # at each load
-{{- if and (ne .Kind "rag") (ne .Kind "batch")}}
-    hypothesis: {{.Hypothesis}}
-{{- end}}
+{{- if and (ne .Kind "rag") (ne .Kind "batch")}}{{.Expected "F" .Hypothesis}}{{else}}{{.Expected "F" ""}}{{end}}
 
 # Settings of the engine, each value tried alone against the baseline.
 knobs:
+{{- with index .Of "max_num_seqs"}}
+  # {{.}}{{end}}
   max_num_seqs: [32, 128]
+{{- with index .Of "max_num_batched_tokens"}}
+  # {{.}}{{end}}
   max_num_batched_tokens: [2048, 16384]
+{{- with index .Of "gpu_memory_utilization"}}
+  # {{.}}{{end}}
   gpu_memory_utilization: [0.8]
+{{- with index .Of "enable_prefix_caching"}}
+  # {{.}}{{end}}
   enable_prefix_caching: [false]
 
 launches: 3                 # of each configuration, one in each block, in an order drawn at random
@@ -94,7 +128,91 @@ func Template(kind string) ([]byte, error) {
 	if at < 0 {
 		return nil, say.Errorf("unknown kind of traffic %q", kind).WithHint(say.Known(kind, Kinds()))
 	}
+	all[at].Target = "sim:llama-3.1-8b@h100?launch_cv=0.03"
+	return all[at].write()
+}
+
+func (s start) write() ([]byte, error) {
 	var b bytes.Buffer
-	err := planTemplate.Execute(&b, all[at])
+	err := planTemplate.Execute(&b, s)
 	return b.Bytes(), err
+}
+
+// usualModel is the one of a new plan that names a GPU alone.
+const usualModel = "llama-3.1-8b"
+
+// Share of what the twin carries that a new plan asks for, and how far a server may be from
+// the twin for its expectation to hold.
+const (
+	askedOfTwin = 0.8
+	nearTwin    = "25%"
+)
+
+// TemplateFor is Template for a model on a GPU, with what the twin expects: hypotheses with
+// numbers, and what each knob is expected to do. gpu is MODEL@GPU, or a GPU alone.
+func TemplateFor(ctx context.Context, kind, gpu string, version result.Version, view View) ([]byte, error) {
+	if !strings.Contains(gpu, "@") {
+		gpu = usualModel + "@" + gpu
+	}
+	if strings.Contains(gpu, "?") {
+		return nil, say.Errorf("--gpu %s has settings", gpu).WithHint("name the model and the GPU alone; settings of the baseline stand in the plan, at target")
+	}
+	if _, err := deploy.Parse(gpu); err != nil {
+		return nil, say.Errorf("--gpu: %v", err).WithHint(say.Hint(err))
+	}
+	all := starts()
+	at := slices.IndexFunc(all, func(s start) bool { return s.Kind == kind })
+	if at < 0 {
+		return Template(kind)
+	}
+	s := all[at]
+	s.Target = "sim:" + gpu + "?launch_cv=0.03"
+	text, err := s.write()
+	if err != nil {
+		return nil, err
+	}
+	p, err := Parse("new.yaml", bytes.Replace(text, []byte("requests: 500"), []byte("requests: 150"), 1)) // enough to see what matters
+	if err != nil {
+		return nil, err
+	}
+	r, err := Rehearse(ctx, p, version, view)
+	if err != nil {
+		return nil, err
+	}
+	s.Capacity = strconv.FormatFloat(r.Carries*askedOfTwin, 'g', 2, 64) + "/s"
+	if x := r.Carries * askedOfTwin; x >= 100 {
+		s.Capacity = say.Exact(math.Round(x)) + "/s"
+	}
+	s.Expects, s.Of = map[string][]string{}, map[string]string{}
+	for _, l := range r.Lines {
+		of := map[string]string{"A": "p50 ttft", "B": "p50 ttft", "C": "p50 tpot", "D": "p50 tpot", "E": "p50 ttft", "D-full": "output tok/s"}[l.Row]
+		if l.Metric != of {
+			continue
+		}
+		unit := ""
+		if l.Unit == "ms" {
+			unit = "ms"
+		}
+		s.Expects[l.Row] = append(s.Expects[l.Row], fmt.Sprintf("%s of %s within %s of %s%s", l.Metric, l.Row, nearTwin, strings.ReplaceAll(say.Quantity(l.Baseline), ",", ""), unit))
+	}
+	for _, k := range r.Knobs {
+		name, value, _ := strings.Cut(k.Configuration, "=")
+		text := value + ": nothing that " + say.Plural(r.Launches, "launch") + " would tell"
+		if len(k.Effects) > 0 {
+			e := k.Effects[0]
+			for _, other := range k.Effects {
+				if other.Metric == "capacity" {
+					e = other
+				}
+			}
+			text = fmt.Sprintf("%s: %s %s", value, e.Of(), say.Change(e.Change, e.OfShare))
+		}
+		if s.Of[name] != "" {
+			text = s.Of[name] + "; " + text
+		} else {
+			text = "the twin expects of " + text
+		}
+		s.Of[name] = text
+	}
+	return s.write()
 }

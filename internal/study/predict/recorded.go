@@ -165,7 +165,7 @@ func (r *Recording) sameHardware(d *deploy.Deployment, tp json.RawMessage) (bool
 	}
 	given := d.Given["tensor_parallel_size"] + d.Given["tp"]
 	if d.Counted {
-		given = strconv.Itoa(d.TensorParallel)
+		given = strconv.Itoa(d.TensorParallel / max(d.DataParallel, 1))
 	}
 	if given == "" {
 		if err := d.Set("tensor_parallel_size", s); err != nil {
@@ -179,18 +179,17 @@ func (r *Recording) sameHardware(d *deploy.Deployment, tp json.RawMessage) (bool
 	return same && given == s, nil
 }
 
-// refuse refuses recordings of several engines, or of one that schedules in
-// another way.
+// refuse refuses recordings of engines that share layers or contexts, or of one that
+// schedules in another way.
 func refuse(d *deploy.Deployment, configured fields) error {
 	for _, c := range []struct{ name, is string }{
-		{"data_parallel_size", "so many engines shared the requests"},
 		{"pipeline_parallel_size", "the layers ran in so many stages"},
 		{"decode_context_parallel_size", "contexts were divided among accelerators"},
 		{"prefill_context_parallel_size", "contexts were divided among accelerators"},
 	} {
 		if many(configured[c.name]) {
 			s, _ := commandLineValue(configured[c.name])
-			return say.Errorf("meta.json: %s is %s: %s, which is not modelled", c.name, s, c.is).WithHint("the twin is one engine with tensor parallelism; take a recording of such a one")
+			return say.Errorf("meta.json: %s is %s: %s, which is not modelled", c.name, s, c.is).WithHint("the twin has tensor, data and expert parallelism; take a recording of such a one")
 		}
 	}
 	if s, ok := commandLineValue(configured["speculative_config"]); ok && s != "{}" && d.Given["num_speculative_tokens"] == "" {
@@ -209,7 +208,7 @@ func refuse(d *deploy.Deployment, configured fields) error {
 // fields say.
 var silent = []string{
 	"model", "seed", "tokenizer", "tokenizer_mode", "tokenizer_revision", "skip_tokenizer_init", "revision", "code_revision", "trust_remote_code",
-	"served_model_name", "download_dir", "load_format", "distributed_executor_backend", "disable_log_stats", "disable_log_requests", "host", "port",
+	"served_model_name", "download_dir", "data_parallel_size_local", "data_parallel_rank", "data_parallel_backend", "load_format", "distributed_executor_backend", "disable_log_stats", "disable_log_requests", "host", "port",
 	"runner", "runner_type", "policy", "speculative_config", "encoder_cache_size", "max_num_encoder_input_tokens", "is_multimodal_model", "limit_mm_per_prompt",
 }
 
@@ -223,7 +222,7 @@ func unmodelled(m *Meta, configured fields) []string {
 			if neutral || deploy.Settable(name) || slices.Contains(silent, name) || slices.ContainsFunc(names, func(n string) bool { return strings.HasPrefix(n, name) }) {
 				continue
 			}
-			if name == "enable_expert_parallel" && !many(configured["tensor_parallel_size"]) {
+			if name == "enable_expert_parallel" && !many(configured["tensor_parallel_size"]) && !many(configured["data_parallel_size"]) {
 				continue // one accelerator has all experts
 			}
 			if len(s) <= 20 {

@@ -36,7 +36,6 @@ const (
 // engine resolved.
 func TestRecordingsOfOtherEngines(t *testing.T) {
 	for meta, want := range map[string]string{
-		`"engine_kwargs":{"data_parallel_size":2,"enable_expert_parallel":true}`:                "data_parallel_size is 2",
 		`"engine_kwargs":{"pipeline_parallel_size":2}`:                                          "pipeline_parallel_size is 2",
 		`"resolved_config":{"parallel_config":{"prefill_context_parallel_size":2}}`:             "prefill_context_parallel_size is 2",
 		`"engine_kwargs":{"speculative_config":{"method":"eagle3","num_speculative_tokens":3}}`: "decoded speculatively",
@@ -77,6 +76,10 @@ func TestWhatARecordingSays(t *testing.T) {
 		"eager": {`"model":"llama-3.1-8b","engine_kwargs":{"enforce_eager":true,"compilation_config":{"mode":0,"pass_config":{"x":1}}}`, "", nil, "not modelled: compilation_config"},
 		"experts": {`"model":"Qwen/Qwen3-30B-A3B","engine_kwargs":{"tensor_parallel_size":2,"enable_expert_parallel":true}`, "",
 			func(d *deploy.Deployment) bool { return d.TensorParallel == 2 && d.ExpertParallel }, "experts are divided among the accelerators"},
+		"engines": {`"model":"llama-3.1-8b","engine_kwargs":{"data_parallel_size":4,"tensor_parallel_size":2}`, "llama-3.1-8b@8xh100",
+			func(d *deploy.Deployment) bool { return d.DataParallel == 4 && d.TensorParallel == 2 && !d.Lockstep() }, ""},
+		"engines in lock step": {`"model":"Qwen/Qwen3-30B-A3B","engine_kwargs":{"data_parallel_size":2,"enable_expert_parallel":true}`, "",
+			func(d *deploy.Deployment) bool { return d.DataParallel == 2 && d.TensorParallel == 1 && d.Lockstep() }, "engines that share experts"},
 		"experts of one": {`"model":"Qwen/Qwen3-30B-A3B","engine_kwargs":{"enable_expert_parallel":true}`, "", nil, ""},
 		"quantization":   {`"model":"llama-3.1-8b","engine_kwargs":{"quantization":"fp8"}`, "", func(d *deploy.Deployment) bool { return d.DType == "fp8" }, ""},
 		"resolved quantization": {`"model":"llama-3.1-8b","resolved_config":{"model_config":{"quantization":"awq_marlin","max_model_len":9000}}`, "",

@@ -29,8 +29,8 @@ func (d *Deployment) Bounds() Bounds {
 	routed := float64(m.Active() - m.Embedding() - m.Dense()) // that a token goes through
 	head := float64(m.Embedding()) * max(bytesOf[d.DType], 2)
 	b := Bounds{
-		WeightBytes: dense + (float64(m.Routed())*x+head)/tp,
-		ActiveBytes: dense + (routed*x+head)/tp,
+		WeightBytes: dense + float64(m.Routed())*x/d.sharing() + head/tp,
+		ActiveBytes: dense + routed*x/d.sharing() + head/tp,
 		Bandwidth:   d.Accelerator.BandwidthGBs * 1e9,
 		Peak:        d.peak(),
 		KVPerToken:  d.kvPerToken(),
@@ -55,9 +55,10 @@ func (d *Deployment) DecodeFloor(n int, context float64) float64 {
 	b, h := d.Bounds(), d.hardware()
 	drafts := d.Settings.DraftsFor(n)
 	tokens := float64(n) * float64(1+drafts)
+	all := tokens * max(h.engines, 1) // that the experts have
 	weights := b.FullFloor
 	if x := &h.expert; x.count > 0 {
-		weights = b.StepFloor + (b.FullFloor-b.StepFloor)*max(x.touched(tokens)-x.perToken, 0)/max(x.count-x.perToken, 1)
+		weights = b.StepFloor + (b.FullFloor-b.StepFloor)*max(x.touched(all)-x.perToken, 0)/max(x.count-x.perToken, 1)
 	}
 	read := weights + float64(n)*context*b.KVPerToken/b.Bandwidth
 	return max(read, tokens*b.PrefillToken) / d.tokensOf(drafts)
@@ -93,7 +94,8 @@ func (d *Deployment) Bound(b *twin.Batch) Limit {
 	p := h.parts(b)
 	t := float64(b.Tokens)
 	x := &h.expert
-	read, compute := x.n*x.touched(t)*x.read, x.n*x.compute*t
+	all := t * max(h.engines, 1) // tokens that the experts have
+	read, compute := x.n*x.touched(all)*x.read, x.n*x.compute*all
 	for _, k := range h.products {
 		read += k.n * k.read
 		compute += k.n * k.compute * t

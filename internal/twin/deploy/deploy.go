@@ -290,7 +290,13 @@ func (d *Deployment) caveats() {
 	if d.ExpertParallel && d.TensorParallel > 1 {
 		note("experts are divided among the accelerators as if tokens chose them independently; a router that is less even makes the others wait longer")
 	}
-	switch n := d.TensorParallel; {
+	switch {
+	case d.Lockstep():
+		note("held against no measured deployment: engines that share experts, whose exchange of tokens is taken to be an all-reduce in two halves")
+	case d.Replicated() && d.Model.Experts > 0:
+		note("each engine is taken to be a server of its own with all experts; vllm serve --data-parallel-size divides them among all engines: enable_expert_parallel=true")
+	}
+	switch n := int(d.sharing()); {
 	case n > machine:
 		note("%d accelerators are more than one machine; the twin knows no network between machines: it is too fast", n)
 	case n > 1:

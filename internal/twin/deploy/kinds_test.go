@@ -129,3 +129,42 @@ func TestExpertParallel(t *testing.T) {
 		t.Errorf("an expert is read in %v s whole, a fourth in %v s", own.read, parts.read)
 	}
 }
+
+// Engines in lock step have a part of the experts each, and a step is as long as the slowest
+// with the tokens of all.
+func TestLockstepCost(t *testing.T) {
+	one := must(t, "qwen3-30b-a3b@8xh200?data_parallel_size=8")
+	all := must(t, "qwen3-30b-a3b@8xh200?data_parallel_size=8&enable_expert_parallel=true")
+	if one.Lockstep() || !all.Lockstep() || all.GPUs() != 8 || all.TensorParallel != 1 {
+		t.Fatalf("%+v", all)
+	}
+	routed := float64(all.Model.Routed()) * 2
+	if got := one.Memory.Weights - all.Memory.Weights; math.Abs(got-routed*7/8) > 1 {
+		t.Errorf("weights are smaller by %.0f bytes, not by %.0f", got, routed*7/8)
+	}
+	answers := func(n int) *twin.Batch {
+		return &twin.Batch{Requests: n, Tokens: n, Logits: n, Decodes: n, DecodeContext: int64(n) * 1000}
+	}
+	h := all.hardware()
+	even := h.joint([]*twin.Batch{answers(8), answers(8), answers(8), answers(8), answers(8), answers(8), answers(8), answers(8)})
+	if alike := h.Step(answers(8)); even != alike {
+		t.Errorf("eight like batches take %v, a step of one takes %v", even, alike)
+	}
+	dummies := []*twin.Batch{answers(64)}
+	for range 7 {
+		dummies = append(dummies, answers(1))
+	}
+	odd := h.joint(dummies)
+	if slowest := lasting(h.partsAmong(answers(64), 71).Total()); odd != slowest {
+		t.Errorf("a batch among dummies takes %v, not %v", odd, slowest)
+	}
+	if p := h.partsAmong(answers(8), 64); p.Collective <= 0 || h.reduce.n != 0 || h.exchange != float64(all.Model.Layers) {
+		t.Errorf("%+v, %v all-reduces and exchanges in %v layers", p, h.reduce.n, h.exchange)
+	}
+	if dense := must(t, "llama-3.1-8b@2xh100?data_parallel_size=2&enable_expert_parallel=true"); dense.Lockstep() {
+		t.Error("a model without experts is in lock step")
+	}
+	if _, err := Parse("qwen3-30b-a3b@2xh200?data_parallel_size=2&enable_expert_parallel=true&replica_events=1s:die:0"); err == nil {
+		t.Error("an engine in lock step may die alone")
+	}
+}

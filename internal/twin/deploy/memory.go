@@ -76,10 +76,10 @@ func (d *Deployment) memory() Memory {
 	m, tp := &d.Model, float64(d.TensorParallel)
 	mem := Memory{Total: d.Accelerator.MemoryGiB * gib}
 	mem.Requested = d.MemoryUtilization * mem.Total
-	mem.Weights = d.denseBytes() + (float64(m.Routed())*bytesOf[d.expertType()]+d.unquantised()+2*d.drafter())/tp
+	mem.Weights = d.denseBytes() + float64(m.Routed())*bytesOf[d.expertType()]/d.sharing() + (d.unquantised()+2*d.drafter())/tp
 	mem.Activations = d.activations()
 	mem.Other = otherAlone
-	if tp > 1 {
+	if d.sharing() > 1 {
 		mem.Other = otherTogether
 	}
 	mem.KV = mem.Requested - mem.Weights - mem.Activations - mem.Other
@@ -259,10 +259,13 @@ func (d *Deployment) moreMemory() string {
 			break
 		}
 	}
+	if d.Replicated() && d.Model.Experts > 0 && !d.ExpertParallel {
+		try(func(c *Deployment) { c.ExpertParallel = true }, "enable_expert_parallel=true")
+	}
 	for n := d.TensorParallel * 2; n <= machine; n *= 2 {
 		wider := *d
 		wider.TensorParallel = n
-		if wider.checkParallel() == nil && try(func(c *Deployment) { c.TensorParallel = n }, fmt.Sprintf("@%dx%s", n, d.Accelerator.Name)) {
+		if wider.checkParallel() == nil && try(func(c *Deployment) { c.TensorParallel = n }, fmt.Sprintf("@%dx%s", n*d.DataParallel, d.Accelerator.Name)) {
 			break
 		}
 	}

@@ -30,6 +30,14 @@ func (d *Deployment) Engine(seed uint64) twin.Model {
 	}
 	c := d.Routing
 	c.Seed = seed
+	if d.Lockstep() {
+		list := make([]*vllm.Engine, len(engines))
+		for i, e := range engines {
+			list[i] = e.(*vllm.Engine)
+		}
+		c.Steps = vllm.Together(list, d.hardware().joint).Steps
+		return fleet.New(c, engines)
+	}
 	lives := make([]uint64, d.DataParallel)
 	c.Again = func(i int) twin.Model {
 		lives[i]++
@@ -51,6 +59,34 @@ func (d *Deployment) one(seed uint64) twin.Model {
 	s := d.Settings
 	s.Seed = seed
 	return vllm.New(s, d.hardware())
+}
+
+// Lockstep says whether the engines share the experts of a model: then each has a part of
+// these, and a step takes all engines.
+func (d *Deployment) Lockstep() bool {
+	return d.Replicated() && d.ExpertParallel && d.Model.Experts > 0
+}
+
+// sharing is how many accelerators share the experts.
+func (d *Deployment) sharing() float64 {
+	if d.Lockstep() {
+		return float64(d.GPUs())
+	}
+	return float64(d.TensorParallel)
+}
+
+// joint is how long a step takes in which every engine computes its batch, and the experts
+// the tokens of all: as long as the slowest takes.
+func (h *hardware) joint(batches []*twin.Batch) time.Duration {
+	tokens := 0
+	for _, b := range batches {
+		tokens += b.Tokens
+	}
+	most := 0.0
+	for _, b := range batches {
+		most = max(most, h.partsAmong(b, float64(tokens)).Total())
+	}
+	return lasting(most)
 }
 
 // mostEngines is how many engines a deployment may have.
@@ -113,6 +149,9 @@ func (d *Deployment) checkEvents() (err error) {
 	if d.events == "" {
 		return nil
 	}
+	if d.Lockstep() {
+		return say.Errorf("replica_events: engines that share experts take every step together, so none can come or go alone").WithHint("leave enable_expert_parallel out: then each has all experts")
+	}
 	if d.Routing.Changes, err = fleet.ParseChanges(d.events, d.DataParallel); err != nil {
 		return say.Errorf("replica_events: %v", err).WithHint("for example replica_events=30s:die:2,60s:add:2,90s:drain:0")
 	}
@@ -129,6 +168,9 @@ var routing = []string{"router", "api_server_count", "cache_threshold", "balance
 func (d *Deployment) engines() string {
 	if !d.Replicated() {
 		return ""
+	}
+	if d.Lockstep() {
+		return fmt.Sprintf("%d engines in lock step with experts divided among all, behind the router %s, each ", d.DataParallel, d.Routing.Router)
 	}
 	return fmt.Sprintf("%d engines behind the router %s, each ", d.DataParallel, d.Routing.Router)
 }

@@ -139,7 +139,7 @@ func (d *Deployment) kernels() (k kernels) {
 // reduce gives the constants of all-reduces in the deployment's group: those
 // of the next larger group that was measured, else what is usual for the link.
 func (d *Deployment) reduce(measured map[int]catalogue.Reduce) catalogue.Reduce {
-	n := d.TensorParallel
+	n := int(d.sharing())
 	for size := n; size <= machine; size++ {
 		if r, ok := measured[size]; ok {
 			return r
@@ -225,6 +225,8 @@ type hardware struct {
 	other    struct{ floor, perToken float64 }                         // of all layers
 	reduce   struct{ n, floor, message, share, growth, large float64 } // how many, s each, s of 16 MiB, a token's share of that, s of each further 16 MiB
 	drafter  vllm.Drafter
+	engines  float64 // that share the experts, 0 of one
+	exchange float64 // layers in which they exchange tokens
 
 	graphs graphs
 	launch float64 // s of the host to launch a step's kernels one by one
@@ -413,7 +415,7 @@ func (d *Deployment) hardware() *hardware {
 		one, weight, peak := float64(m.Expert())/tp, bytesOf[d.expertType()], peak
 		whole, own := 1.0, 1.0 // accelerators that share an expert, and parts that the experts are divided into
 		if d.ExpertParallel {
-			one, own = float64(m.Expert()), tp
+			one, own = float64(m.Expert()), d.sharing()
 		} else {
 			whole = tp
 		}
@@ -443,8 +445,14 @@ func (d *Deployment) hardware() *hardware {
 		between = blackwellsElementwise
 	}
 	h.other.perToken = layers * (28*hidden + 6*width/tp) / (datasheet * between)
-	if tp > 1 { // two all-reduces in each layer
-		h.reduce.n, h.reduce.floor = 2*layers, e.Collective.Seconds()
+	if d.Lockstep() {
+		h.engines, h.exchange = float64(d.DataParallel), layers-dense
+	}
+	if tp > 1 || h.exchange > 0 {
+		if tp > 1 { // two all-reduces in each layer, where experts are exchanged one
+			h.reduce.n = 2*layers - h.exchange
+		}
+		h.reduce.floor = e.Collective.Seconds()
 		h.reduce.message, h.reduce.share, h.reduce.growth = catalogue.Message/(e.CollectiveGBs*1e9), 2*hidden/catalogue.Message, k.reduce.Growth
 		h.reduce.large = h.reduce.message
 		if k.reduce.Large > 0 {
@@ -509,13 +517,19 @@ func lasting(seconds float64) time.Duration {
 // that [catalogue.Kernels] has constants of, and what the host takes. Attention
 // of answers reads their whole KV cache, of prompts it computes 4·heads·dim
 // operations for each pair of tokens; one kernel does both.
+// Of engines in lock step it is a step in which all have such a batch.
 func (h *hardware) parts(b *twin.Batch) Parts {
+	return h.partsAmong(b, float64(b.Tokens)*max(h.engines, 1))
+}
+
+// partsAmong are those of one engine, while its experts have so many tokens of all.
+func (h *hardware) partsAmong(b *twin.Batch, all float64) Parts {
 	t := float64(b.Tokens)
 	var p Parts
 	for i := range h.products {
 		p.Weights += h.products[i].time(t)
 	}
-	p.Experts = h.expert.time(t)
+	p.Experts = h.expert.time(all)
 	p.Head = h.head.time(float64(b.Logits))
 	p.Activation = h.other.floor + t*h.other.perToken
 	for i := range h.looks {
@@ -533,10 +547,7 @@ func (h *hardware) parts(b *twin.Batch) Parts {
 			p.Prefill += l.stretch(float64(c.New), float64(c.Context))
 		}
 	}
-	if r := &h.reduce; r.n > 0 {
-		size := t * r.share
-		p.Collective = r.n * (r.floor + r.message*math.Pow(min(size, 1), r.growth) + r.large*max(size-1, 0))
-	}
+	p.Collective = h.reduce.n*h.collective(t) + h.exchange*h.swapping(all)
 	p.Draft = h.drafting(b, (p.Decode+p.Prefill+p.Collective)/h.layers)
 	kernels := p.Total()
 	p.Overhead = h.e.PerStep.Seconds() + float64(b.Requests)*h.e.PerRequest.Seconds() + max(h.launching(b)-kernels, 0)
@@ -544,6 +555,23 @@ func (h *hardware) parts(b *twin.Batch) Parts {
 		p.Overhead += h.e.PerPrefill.Seconds()
 	}
 	return p.times(h.e.Scale)
+}
+
+// collective is the time of an all-reduce of so many tokens.
+func (h *hardware) collective(tokens float64) float64 {
+	r := &h.reduce
+	size := tokens * r.share
+	return r.floor + r.message*math.Pow(min(size, 1), r.growth) + r.large*max(size-1, 0)
+}
+
+// swapping is the time of the two collectives of a layer whose experts are divided among
+// engines: tokens are gathered from all and given back, which is an all-reduce in two halves,
+// each with its latency.
+func (h *hardware) swapping(tokens float64) float64 {
+	if h.exchange == 0 {
+		return 0
+	}
+	return h.collective(tokens) + h.reduce.floor
 }
 
 func (p Parts) times(f float64) Parts {

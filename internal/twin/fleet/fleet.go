@@ -23,6 +23,8 @@ type Fleet struct {
 	coming []Change
 	lost   []twin.Emission // of jobs whose engine has died
 	again  func(engine int) twin.Model
+	steps  func() int64 // of engines that step together
+	taken  int64
 	pace   func(start int64) float64
 	out    []twin.Emission
 }
@@ -43,7 +45,7 @@ type member struct {
 // New puts engines without jobs behind a router. There must be at least one; they must
 // take requests of the same length. The configuration must pass Check.
 func New(c Config, engines []twin.Model) *Fleet {
-	f := &Fleet{where: make(map[int64]int), coming: c.Changes, again: c.Again}
+	f := &Fleet{where: make(map[int64]int), coming: c.Changes, again: c.Again, steps: c.Steps}
 	for i, e := range engines {
 		f.of = append(f.of, member{Model: e, next: math.MaxInt64, place: i})
 		f.due = append(f.due, i)
@@ -129,11 +131,24 @@ func (f *Fleet) Step(now int64) twin.Step {
 			f.hand(i, s.Out)
 		}
 		f.wait(i, s.End)
+		if f.steps != nil {
+			f.together()
+		}
 	}
 	if len(f.out) > 0 {
 		return twin.Step{End: now, Out: f.out}
 	}
 	return twin.Step{End: min(f.of[f.due[0]].next, f.changes()), Idle: true}
+}
+
+// together has all engines say when they are due, after a step of all has begun.
+func (f *Fleet) together() {
+	if n := f.steps(); n != f.taken {
+		f.taken = n
+		for i := range f.of {
+			f.wake(i, f.now)
+		}
+	}
 }
 
 // hand hands on what an engine gave.

@@ -23,6 +23,8 @@ type Config struct {
 	// the place of one that died.
 	Changes []Change
 	Again   func(engine int) twin.Model
+	// Steps counts steps that all engines take together; nil: each has its own.
+	Steps func() int64
 }
 
 // Defaults are vLLM's own balancing, and what SGLang's router has unless it is told

@@ -18,12 +18,14 @@ import (
 
 // Engine is a [twin.Engine] that behaves as vLLM V1.
 type Engine struct {
-	set   Settings
-	cost  twin.Cost
-	sigma float64 // of the logarithm of a step's jitter
-	slow  phases
-	pace  func(at int64) float64
-	watch func(twin.StepInfo)
+	set     Settings
+	cost    twin.Cost
+	sigma   float64 // of the logarithm of a step's jitter
+	slow    phases
+	pace    func(at int64) float64
+	watch   func(twin.StepInfo)
+	lock    *Lockstep // nil: its steps are its own
+	planned bool      // in lock step, what comes after the step that has ended
 
 	now     int64
 	pool    *pool
@@ -96,7 +98,7 @@ func (e *Engine) Add(now int64, j twin.Job) {
 // from the cores they run on.
 func (e *Engine) contend(d time.Duration) {
 	lost := int64(e.set.Frontend.Contention * float64(d))
-	if lost <= 0 || len(e.flight) == 0 {
+	if lost <= 0 || len(e.flight) == 0 || e.lock != nil {
 		return
 	}
 	for _, p := range e.flight {
@@ -202,6 +204,13 @@ func (e *Engine) finishStep() {
 // fill plans steps until enough are in flight: one, or with asynchronous
 // scheduling the next one behind the one that runs.
 func (e *Engine) fill() {
+	e.plan()
+	if e.lock != nil {
+		e.lock.planned(e)
+	}
+}
+
+func (e *Engine) plan() {
 	depth := 1
 	if e.set.AsyncScheduling {
 		depth = 2
@@ -215,25 +224,35 @@ func (e *Engine) fill() {
 			}
 			return
 		}
+		if e.lock != nil {
+			p.end = unknown
+			e.flight = append(e.flight, p)
+			continue
+		}
 		start := max(e.now, e.free)
-		p.end = start + e.duration(p, start)
+		p.end = start + e.stretched(float64(e.cost.Step(&p.batch)), p.number, start)
 		e.free = p.end
 		e.flight = append(e.flight, p)
-		if e.watch != nil {
-			e.watch(twin.StepInfo{
-				Number: p.number, Start: start, End: p.end, Requests: p.batch.Requests, Tokens: p.batch.Tokens,
-				Running: len(e.running), Waiting: e.waiting.len(), KVCacheUsage: e.pool.usage(),
-			})
-		}
+		e.tell(p, start)
 	}
 }
 
-// duration is how long a step that starts at a time takes, at least a
-// nanosecond.
-func (e *Engine) duration(p *plan, start int64) int64 {
-	d := float64(e.cost.Step(&p.batch))
+// tell tells of a step whose times are known.
+func (e *Engine) tell(p *plan, start int64) {
+	if e.watch == nil {
+		return
+	}
+	e.watch(twin.StepInfo{
+		Number: p.number, Start: start, End: p.end, Requests: p.batch.Requests, Tokens: p.batch.Tokens,
+		Running: len(e.running), Waiting: e.waiting.len(), KVCacheUsage: e.pool.usage(),
+	})
+}
+
+// stretched is how long a step that starts at a time takes by chance, which takes so many
+// nanoseconds by its cost: at least one.
+func (e *Engine) stretched(d float64, number, start int64) int64 {
 	if e.sigma > 0 {
-		d *= math.Exp(e.sigma*e.normal(uint64(p.number), 1, 2) - e.sigma*e.sigma/2)
+		d *= math.Exp(e.sigma*e.normal(uint64(number), 1, 2) - e.sigma*e.sigma/2)
 	}
 	if e.slow.sigma > 0 {
 		d *= e.slowFactor(start)

@@ -20,8 +20,9 @@ import (
 type truth struct {
 	capacity  []float64 // of each limit, at 1 %
 	slope     float64
-	burst     float64 // mean length
-	residence float64 // seconds, alone; it doubles up to the first capacity
+	slopes    []float64 // of each limit, nil for slope
+	burst     float64   // mean length
+	residence float64   // seconds, alone; it doubles up to the first capacity
 	closed    bool
 	fails     float64 // share of the requests, whatever the load
 	dies      float64 // load from which the target dies, 0 for none
@@ -33,7 +34,11 @@ func truthAt(capacity ...float64) *truth {
 }
 
 func (t *truth) share(limit int, load float64) float64 {
-	return 1 / (1 + math.Exp(-(math.Log(0.01/0.99) + t.slope*math.Log(load/t.capacity[limit]))))
+	slope := t.slope
+	if t.slopes != nil {
+		slope = t.slopes[limit]
+	}
+	return 1 / (1 + math.Exp(-(math.Log(0.01/0.99) + slope*math.Log(load/t.capacity[limit]))))
 }
 
 func (t *truth) probe(_ context.Context, p Probe) (Seen, error) {
@@ -271,6 +276,27 @@ func TestFindBinds(t *testing.T) {
 	got, err = Find(t.Context(), c, truthAt(37, 60).probe)
 	if err != nil || got.Binding != Joint || got.Dominant != 0 || !got.Interval.Holds(37) || len(got.Claims) != 1 {
 		t.Errorf("%v, %+v", err, got.Claims)
+	}
+}
+
+// A second limit that is reached a little later and then at once, beyond the loads that are
+// measured, does not keep the first from having an estimate where windows are counted.
+func TestFindBesideASteepLimit(t *testing.T) {
+	answered, holds := 0, 0
+	for r := range 20 {
+		c := search80k()
+		c.Eps, c.Count, c.Seed, c.Budget = []float64{0.01, 0.01}, true, uint64(r), Budget{Requests: 150_000}
+		of := truthAt(37, 42.5)
+		of.slopes, of.burst, of.rng = []float64{25, 150}, 10, rand.New(rand.NewPCG(3, uint64(r)))
+		got, err := Find(t.Context(), c, of.probe)
+		if err != nil {
+			t.Fatal(err)
+		}
+		count(&answered, got.Estimate > 0 && got.Binding == 0)
+		count(&holds, got.Interval.Holds(37))
+	}
+	if answered < 19 || holds < 17 {
+		t.Errorf("of 20 searches %d have an estimate, and %d intervals hold", answered, holds)
 	}
 }
 

@@ -222,6 +222,12 @@ func (f *search) probable() int {
 // and in 93 % with 1.5.
 const localOdds, localOddsCounted = 2.5, 1.5
 
+// metBeyond says that a claim is known to hold up to a load at least: where windows are
+// counted they have the requests to tell by themselves, wherever the claim's own crossing is.
+func (f *search) metBeyond(claim int, load float64) bool {
+	return f.cfg.Count && load > 0 && f.metUpTo(claim) >= load
+}
+
 // rivals are claims whose crossings are so near that either may be the lowest.
 const rivals = 1.2
 
@@ -252,7 +258,7 @@ func (f *search) fit() bool {
 		reason = binding.Reason
 	}
 	for _, l := range limits { // one that may be reached earlier, for all that is known
-		if reason == "" && l.Reason != "" && l.Load > 0 && l.Load < rivals*binding.Load {
+		if reason == "" && l.Reason != "" && l.Load > 0 && l.Load < rivals*binding.Load && !f.metBeyond(l.Claim, binding.Hi) {
 			reason = l.Reason
 		}
 	}

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"slices"
 	"strings"
 
 	"pitot/internal/plan"
@@ -31,6 +32,9 @@ func compareVerb(_ context.Context, e *Env) (int, error) {
 	}
 	if len(args) == 0 {
 		return Usage, say.Errorf("no runs given").WithHint("for example pitot compare runs/before runs/after")
+	}
+	if slices.ContainsFunc(args, isRecord) {
+		return compareRecords(e, args, &p)
 	}
 	var sides []compare.Side
 	for _, arg := range args {

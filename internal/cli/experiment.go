@@ -32,6 +32,7 @@ func experimentActions() []experimentAction {
 		{"run", "PLAN", "measure, or go on measuring, until there is enough", runExperiment},
 		{"status", "PLAN", "how far it came, and what is known by now", statusExperiment},
 		{"report", "PLAN", "the decision record again", reportExperiment},
+		{"trend", "DIR...", "what many records say: from when on something is otherwise", trendExperiment},
 		{"schema", "", "the JSON Schema of plans, for editors", schemaExperiment},
 	}
 }
@@ -71,6 +72,15 @@ func planned(action string, o *plan.Experimenting, args []string) (p *experiment
 	path := args[0]
 	if info, e := os.Stat(path); e == nil && info.IsDir() && experiment.Begun(path) { // its directory has the plan
 		o.Out, path = path, filepath.Join(path, "plan.yaml")
+	}
+	if filepath.Base(path) == experiment.RecordJSON { // a record holds its plan
+		if p, source, err = experiment.PlanOfRecord(path); err != nil {
+			return nil, nil, "", err
+		}
+		if dir = o.Out; dir == "" {
+			dir = filepath.Join("experiments", p.Name()+"-again")
+		}
+		return p, source, dir, nil
 	}
 	if p, err = experiment.Read(path); err != nil {
 		return nil, nil, "", err
@@ -217,6 +227,9 @@ func runExperiment(ctx context.Context, e *Env, o *plan.Experimenting, args []st
 	if err != nil {
 		return Usage, err
 	}
+	if _, _, err := readRecords(o.Against); err != nil { // before hours of measuring
+		return Usage, err
+	}
 	view := newProgress(e.Stderr, o.Quiet, e.Getenv)
 	ctx, stop := interruptible(ctx, view)
 	defer stop()
@@ -240,7 +253,7 @@ func runExperiment(ctx context.Context, e *Env, o *plan.Experimenting, args []st
 		}
 		return ByHand, showWaiting(e, w, args[0], o.Format)
 	}
-	code, shown := showRecord(e, x, o.Format, true)
+	code, shown := showRecord(e, x, o)
 	switch {
 	case err != nil:
 		return Done, err
@@ -277,21 +290,25 @@ func lookAt(action string, e *Env, o *plan.Experimenting, args []string) (int, e
 	if action == "status" {
 		return Done, report.WriteStatus(e.Stdout, x.Status(), report.BuildDecision(x.Record()), report.Style{Color: wantsColor(e.Stdout, e.Getenv)})
 	}
-	_, err = showRecord(e, x, o.Format, true)
-	return Done, err
+	code, err := showRecord(e, x, o)
+	if len(o.Against) == 0 {
+		code = Done
+	}
+	return code, err
 }
 
 // showRecord writes the record into the experiment's directory, and shows it.
-func showRecord(e *Env, x *experiment.Experiment, format string, keep bool) (int, error) {
+func showRecord(e *Env, x *experiment.Experiment, o *plan.Experimenting) (int, error) {
 	r := x.Record()
+	if err := against(r, x.Dir, o.Against); err != nil {
+		return Usage, err
+	}
 	m := report.BuildDecision(r)
-	if keep {
-		if err := writeRecord(x.Dir, r, m); err != nil {
-			return Done, err
-		}
+	if err := writeRecord(x.Dir, r, m); err != nil {
+		return Done, err
 	}
 	var err error
-	switch format {
+	switch o.Format {
 	case "json":
 		err = report.JSON(e.Stdout, r)
 	case "md":
@@ -304,8 +321,11 @@ func showRecord(e *Env, x *experiment.Experiment, format string, keep bool) (int
 		}
 	}
 	code := Done
-	if r.Answer == experiment.AnswerNone {
+	switch {
+	case r.Answer == experiment.AnswerNone:
 		code = SLOMissed
+	case r.Since != nil && r.Since.Worse > 0:
+		code = Fired
 	}
 	return code, err
 }
@@ -357,7 +377,8 @@ a plan and read a record.
 Only run executes commands of a plan. A server that it cannot start is started by
 hand: run says with which flags, and waits for Enter, or ends with exit code 7.
 
-Exit codes: 5 if it is established that no configuration meets the contract, 7 if a
+Exit codes: 5 if it is established that no configuration meets the contract, 6 if
+something got worse since the record that --against names, 7 if a
 launch is to be made by hand.
 `)
 	printSettings(w, plan.VerbExperiment)

@@ -51,7 +51,7 @@ func Read(path string) (*Plan, error) {
 
 // Parse is Read of a file's contents.
 func Parse(path string, data []byte) (*Plan, error) {
-	p := &Plan{Path: path, Launches: 3, Seed: 1, Stop: Stop{Confidence: 0.95, Precision: 0.04, Early: true}}
+	p := &Plan{Path: path, source: string(data), Launches: 3, Seed: 1, Stop: Stop{Confidence: 0.95, Precision: 0.04, Early: true}}
 	r := &reader{plan: p, path: path}
 	in := yaml.NewDecoder(bytes.NewReader(data))
 	var root, second yaml.Node

@@ -71,7 +71,7 @@ func TestGoesOn(t *testing.T) {
 		}
 	}}
 	r := measured(t, t.Context(), small, whole, v)
-	if r.Answer != AnswerUndecided && r.Answer != AnswerAccepted || r.Launches.Blocks != 2 || len(r.Hypotheses) != 1 || r.Hypotheses[0].Outcome != Held || r.Standings[0].Carries == nil {
+	if r.Answer != AnswerUndecided && r.Answer != AnswerAccepted || r.Launches.Blocks != 2 || len(r.Hypotheses) != 3 || r.Hypotheses[2].Outcome != Held || r.Standings[0].Carries == nil {
 		t.Errorf("%+v", r)
 	}
 	first = v.parts

@@ -29,6 +29,8 @@ type Plan struct {
 	Seed     uint64
 	Stop     Stop
 
+	source string // of the file
+
 	left map[string]bool // configurations that could not be started
 }
 

@@ -37,32 +37,38 @@ const (
 
 // Record is what was decided, and what it rests on.
 type Record struct {
-	Schema     string          `json:"schema"`
-	Experiment string          `json:"experiment"`
-	Pitot      result.Version  `json:"pitot"`
-	Target     string          `json:"target"`
-	Contract   ContractRecord  `json:"contract"`
-	Answer     string          `json:"answer"`
-	Accepted   string          `json:"accepted,omitempty"` // configuration
-	Settings   string          `json:"settings,omitempty"` // the target with its settings
-	Standings  []Standing      `json:"configurations"`     // the baseline first
-	NotStarted []Failure       `json:"not_started,omitempty"`
-	Hypotheses []Tested        `json:"hypotheses"`
-	Effects    []EffectRecord  `json:"effects"`
-	Corrected  int             `json:"corrected"` // effects that were corrected for their number
-	Limiter    *Limiter        `json:"limits_it,omitempty"`
-	Spread     *float64        `json:"between_launches"`  // coefficient of variation of what launches that count carry, about blocks and configurations
-	Bad        []BadRecord     `json:"not_counted"`       // launches
-	Drift      *DriftRecord    `json:"drift"`             // null: too few blocks
-	More       *float64        `json:"others_carry_more"` // than the one accepted, else than the one that carries most: at most by this share, at the confidence
-	Launches   LaunchesRecord  `json:"launches"`
-	Stopped    string          `json:"why_it_stopped"`
-	Next       []string        `json:"next"`
-	Spent      Spent           `json:"spent"`
-	Void       []string        `json:"void,omitempty"`
-	Repeat     []string        `json:"repeat"` // commands
-	Machine    *MachineRecord  `json:"machine,omitempty"`
-	Sittings   []SittingRecord `json:"sittings"`
+	Schema     string            `json:"schema"`
+	Experiment string            `json:"experiment"`
+	Pitot      result.Version    `json:"pitot"`
+	Target     string            `json:"target"`
+	Contract   ContractRecord    `json:"contract"`
+	Answer     string            `json:"answer"`
+	Accepted   string            `json:"accepted,omitempty"` // configuration
+	Settings   string            `json:"settings,omitempty"` // the target with its settings
+	Standings  []Standing        `json:"configurations"`     // the baseline first
+	NotStarted []Failure         `json:"not_started,omitempty"`
+	Hypotheses []Tested          `json:"hypotheses"`
+	Effects    []EffectRecord    `json:"effects"`
+	Corrected  int               `json:"corrected"` // effects that were corrected for their number
+	Limiter    *Limiter          `json:"limits_it,omitempty"`
+	Spread     *float64          `json:"between_launches"`  // coefficient of variation of what launches that count carry, about blocks and configurations
+	Bad        []BadRecord       `json:"not_counted"`       // launches
+	Drift      *DriftRecord      `json:"drift"`             // null: too few blocks
+	More       *float64          `json:"others_carry_more"` // than the one accepted, else than the one that carries most: at most by this share, at the confidence
+	Launches   LaunchesRecord    `json:"launches"`
+	Stopped    string            `json:"why_it_stopped"`
+	Next       []string          `json:"next"`
+	Spent      Spent             `json:"spent"`
+	Void       []string          `json:"void,omitempty"`
+	Repeat     []string          `json:"repeat"` // commands
+	Machine    *MachineRecord    `json:"machine,omitempty"`
+	Server     map[string]string `json:"server,omitempty"` // what the baseline's tells of itself: engine, version, settings
+	Sittings   []SittingRecord   `json:"sittings"`
+	Rows       []RowRecord       `json:"rows"`
+	Lines      []LineRecord      `json:"measured"` // by launch
+	Plan       string            `json:"plan"`     // its file
+	Since      *Since            `json:"since,omitempty"`
+	Trend      *Trend            `json:"trend,omitempty"`
 }
 
 // ContractRecord is the contract as it was judged.
@@ -212,7 +218,7 @@ func (x *Experiment) Record() *Record {
 		Schema: RecordSchema, Experiment: p.Name(), Pitot: x.Version, Target: p.Target, Answer: AnswerUndecided,
 		Contract: ContractRecord{Kind: p.Contract.Kind, Limits: p.Contract.Limits.String(), Capacity: p.Contract.Capacity, Row: p.Contract.Row,
 			Workload: p.Judged().Plan.Workload, Confidence: p.Stop.Confidence},
-		Hypotheses: []Tested{}, Bad: []BadRecord{}, Effects: []EffectRecord{}, Next: []string{}, Sittings: []SittingRecord{}, Void: x.Void,
+		Hypotheses: []Tested{}, Bad: []BadRecord{}, Rows: []RowRecord{}, Lines: []LineRecord{}, Plan: p.source, Effects: []EffectRecord{}, Next: []string{}, Sittings: []SittingRecord{}, Void: x.Void,
 		Launches: LaunchesRecord{Planned: p.Launches, Blocks: blocks},
 	}
 	if p.Contract.Cost > 0 {
@@ -406,6 +412,21 @@ func (x *Experiment) rejected(r *Record, s *Standing, d *decide.Standing) string
 func (x *Experiment) effects(r *Record, d decide.Decision, q decide.Problem, blocks int) {
 	p := x.Plan
 	configurations := p.Configurations()
+	for _, row := range p.Rows {
+		asks := ""
+		for _, s := range merged(presetSettings(row.Name, p.Contract.Kind), p.Common, row.Settings) {
+			asks += s.Name + "=" + strings.Join(s.Values, ",") + " "
+		}
+		if row.Name == p.Contract.Row {
+			asks += "at " + say.Exact(p.Contract.Capacity) + "/s within " + p.Contract.Limits.String()
+		}
+		r.Rows = append(r.Rows, RowRecord{row.Name, row.Question, strings.TrimSpace(asks)})
+		if row.Name == p.Contract.Row {
+			if f, err := parseFigure("capacity"); err == nil {
+				r.addLines(row, f, configurations, q.Carries)
+			}
+		}
+	}
 	type source struct {
 		row *Row
 		f   Figure
@@ -415,6 +436,7 @@ func (x *Experiment) effects(r *Record, d decide.Decision, q decide.Problem, blo
 	for _, row := range p.Rows {
 		for _, f := range p.figuresOf(row) {
 			values := x.values(blocks, func(c Configuration, block int) float64 { return x.figure(f, row.Name, c.Name, block) })
+			r.addLines(row, f, configurations, values)
 			from, lines = append(from, source{row, f}), append(lines, decide.Line{Values: values, Share: f.Share()})
 		}
 	}
@@ -442,6 +464,17 @@ func (x *Experiment) effects(r *Record, d decide.Decision, q decide.Problem, blo
 	}
 }
 
+// addLines keeps what launches measured of a metric.
+func (r *Record) addLines(row *Row, f Figure, configurations []Configuration, values [][]float64) {
+	for i, c := range configurations {
+		l := LineRecord{Row: row.Name, Metric: f.Name, Unit: string(f.Metric.Unit), Configuration: c.Name, Higher: f.Metric.Better == metric.Higher, OfShare: f.Share(), Values: []*float64{}}
+		for _, v := range values[i] {
+			l.Values = append(l.Values, known(v))
+		}
+		r.Lines = append(r.Lines, l)
+	}
+}
+
 // counts says how much was measured.
 func (x *Experiment) counts(r *Record) {
 	p := x.Plan
@@ -459,6 +492,9 @@ func (x *Experiment) counts(r *Record) {
 				r.Spent.Runs++
 				for i := range measured.Points {
 					r.Spent.Requests += measured.Points[i].Requests.Due
+				}
+				if r.Server == nil {
+					r.Server = measured.Target.Server
 				}
 				if r.Machine == nil {
 					r.Machine = &MachineRecord{measured.Environment.CPU, measured.Environment.Cores, measured.Environment.Kernel}

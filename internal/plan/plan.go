@@ -221,8 +221,9 @@ type Experimenting struct {
 	Out      string // directory of the experiment; of a new plan its file
 	Format   string
 	Quiet    bool
-	Launched bool   // the launch that was waited for is made
-	GPU      string // of a new plan: MODEL@GPU, or a GPU
+	Launched bool     // the launch that was waited for is made
+	GPU      string   // of a new plan: MODEL@GPU, or a GPU
+	Against  []string // earlier records, directories of experiments
 }
 
 // Audit is what `pitot check` has of its own.

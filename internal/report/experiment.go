@@ -34,7 +34,7 @@ func BuildDecision(r *experiment.Record) DecisionModel {
 	m := DecisionModel{Word: r.Answer, Of: r}
 	m.Claim = decisionClaim(r)
 	m.Basis = decisionBasis(r)
-	for _, s := range []DecisionSection{configurationSection(r), hypothesisSection(r), effectSection(r), limiterSection(r), spreadSection(r), ladderSection(r), nextSection(r), repeatSection(r)} {
+	for _, s := range []DecisionSection{configurationSection(r), hypothesisSection(r), effectSection(r), limiterSection(r), sinceSection(r), trendSection(r.Trend), spreadSection(r), ladderSection(r), nextSection(r), repeatSection(r)} {
 		if len(s.Table.Rows)+len(s.Lines)+len(s.Commands) > 0 {
 			m.Sections = append(m.Sections, s)
 		}

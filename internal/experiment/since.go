@@ -1,0 +1,510 @@
+package experiment
+
+import (
+	"cmp"
+	"encoding/json"
+	"fmt"
+	"maps"
+	"math"
+	"os"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+
+	"pitot/internal/say"
+	"pitot/internal/stat"
+)
+
+// Has the system changed since a record? Two records of the same plan are held against
+// each other line by line, by their launches; many, in the order of their dates, for the
+// points from which on something is otherwise. Records alone tell: the runs may be gone.
+
+// LineRecord is a metric of a row in a configuration, with a value of each launch.
+type LineRecord struct {
+	Row           string     `json:"row"`
+	Metric        string     `json:"metric"`
+	Unit          string     `json:"unit"`
+	Configuration string     `json:"configuration"`
+	Higher        bool       `json:"higher_is_better"`
+	OfShare       bool       `json:"of_share"`
+	Values        []*float64 `json:"values"` // by launch, from the first; null: not measured, or not in a steady state
+}
+
+// RowRecord is what a row asks.
+type RowRecord struct {
+	Name     string `json:"name"`
+	Question string `json:"question,omitempty"`
+	Asks     string `json:"asks"` // settings of pitot run
+}
+
+// ReadRecord reads that of an experiment's directory, or a file. Errors are the user's.
+func ReadRecord(path string) (*Record, error) {
+	if info, err := os.Stat(path); err == nil && info.IsDir() {
+		if path = filepath.Join(path, RecordJSON); !fileThere(path) {
+			return nil, say.Errorf("%s holds no record of an experiment", filepath.Dir(path)).WithHint("pitot experiment report " + filepath.Dir(path) + " writes " + RecordJSON + " where launches are measured")
+		}
+	}
+	data, err := os.ReadFile(path)
+	if err != nil {
+		return nil, say.Unreadable("record", path, err, "name the directory of an experiment, or its "+RecordJSON)
+	}
+	return parseRecord(path, data)
+}
+
+func fileThere(path string) bool {
+	_, err := os.Stat(path)
+	return err == nil
+}
+
+// parseRecord is ReadRecord of a file's contents.
+func parseRecord(path string, data []byte) (*Record, error) {
+	var head struct {
+		Schema string `json:"schema"`
+	}
+	if err := json.Unmarshal(data, &head); err != nil {
+		return nil, say.Errorf("%s: %v", path, err).WithHint("pitot experiment report writes a record anew from its runs")
+	}
+	if head.Schema != RecordSchema {
+		return nil, say.Errorf("%s is of version %.60q, which this program does not know", path, head.Schema).WithHint("a newer pitot wrote it, or it is no record of an experiment")
+	}
+	r := new(Record)
+	if err := json.Unmarshal(data, r); err != nil {
+		return nil, say.Errorf("%s: %v", path, err).WithHint("pitot experiment report writes a record anew from its runs")
+	}
+	return r, nil
+}
+
+// PlanOfRecord is the plan that a record holds: with it the experiment is done again.
+func PlanOfRecord(path string) (*Plan, []byte, error) {
+	r, err := ReadRecord(path)
+	if err != nil {
+		return nil, nil, err
+	}
+	if r.Plan == "" {
+		return nil, nil, say.Errorf("%s holds no plan", path).WithHint("an older pitot wrote it: the plan lies beside it, " + planFile)
+	}
+	p, err := Parse(r.Experiment+".yaml", []byte(r.Plan))
+	return p, []byte(r.Plan), err
+}
+
+// When is when it was begun, RFC 3339; "" where that is not known.
+func (r *Record) When() string {
+	if len(r.Sittings) == 0 {
+		return ""
+	}
+	return r.Sittings[0].Began
+}
+
+// logsOf are the values of a line, in launches that count, as logarithms but for shares.
+func (r *Record) logsOf(l *LineRecord) []float64 {
+	out := make([]float64, len(l.Values))
+	for i, v := range l.Values {
+		out[i] = math.NaN()
+		if v == nil || slices.ContainsFunc(r.Bad, func(b BadRecord) bool { return b.Configuration == l.Configuration && b.Launch == i+1 }) {
+			continue
+		}
+		if out[i] = *v; !l.OfShare {
+			out[i] = math.Log(*v)
+		}
+		if math.IsInf(out[i], 0) {
+			out[i] = math.NaN()
+		}
+	}
+	return out
+}
+
+// withoutNaN leaves out what is not known.
+func withoutNaN(xs []float64) []float64 {
+	return slices.DeleteFunc(slices.Clone(xs), math.IsNaN)
+}
+
+// Since is what changed from one record to another.
+type Since struct {
+	Record    string      `json:"record"` // directory of the earlier one
+	When      string      `json:"when"`   // it was begun
+	Changed   []string    `json:"changed"`
+	Left      []string    `json:"not_compared,omitempty"` // rows, and why
+	Lines     []SinceLine `json:"lines"`
+	Corrected int         `json:"corrected"` // lines that were corrected for their number
+	Worse     int         `json:"worse"`     // that are established
+	Better    int         `json:"better"`
+	Was       string      `json:"was_accepted"`
+	Now       string      `json:"now_accepted"`
+	Answers   [2]string   `json:"answers"`
+}
+
+// SinceLine is one metric of a row in a configuration, before and now.
+type SinceLine struct {
+	Configuration string      `json:"configuration"` // "" for all of them together
+	Row           string      `json:"row"`
+	Metric        string      `json:"metric"`
+	Unit          string      `json:"unit"`
+	OfShare       bool        `json:"of_share"`
+	Was           float64     `json:"was"`
+	Now           float64     `json:"now"`
+	Change        float64     `json:"change"`
+	Interval      *[2]float64 `json:"interval"`
+	PAdjusted     float64     `json:"p_adjusted"`
+	Verdict       string      `json:"verdict"`
+	Launches      [2]int      `json:"launches"`
+	higher        bool
+}
+
+// Compare says what changed from then, which lies in a directory, to now: each line by the
+// spread of launches about their configuration in both records, all configurations
+// together by their means over blocks; corrected for the number of lines (Holm).
+func Compare(dir string, then, now *Record) *Since {
+	s := &Since{Record: dir, When: then.When(), Changed: differences(then, now), Lines: []SinceLine{}, Was: then.Accepted, Now: now.Accepted, Answers: [2]string{then.Answer, now.Answer}}
+	asks := map[string]string{}
+	for _, row := range then.Rows {
+		asks[row.Name] = row.Asks
+	}
+	for _, row := range now.Rows {
+		was, ok := asks[row.Name]
+		switch {
+		case !ok:
+			s.Left = append(s.Left, "row "+row.Name+" is new")
+		case was != row.Asks:
+			s.Left = append(s.Left, "row "+row.Name+" asks something else")
+		default:
+			s.row(row.Name, then, now)
+		}
+	}
+	var ps []float64
+	var at []int
+	for i, l := range s.Lines {
+		if l.Verdict != Alike && l.Interval != nil {
+			ps, at = append(ps, l.PAdjusted), append(at, i)
+		}
+	}
+	s.Corrected = len(ps)
+	alpha := 1 - now.Contract.Confidence
+	for n, p := range stat.Holm(ps) {
+		l := &s.Lines[at[n]]
+		l.PAdjusted = p
+		switch {
+		case p >= alpha:
+		case (l.Change > 0) == l.higher:
+			l.Verdict = Better
+			s.Better++
+		default:
+			l.Verdict = Worse
+			s.Worse++
+		}
+	}
+	return s
+}
+
+// row compares the lines of one.
+func (s *Since) row(name string, then, now *Record) {
+	level := now.Contract.Confidence
+	var metrics []string
+	for _, l := range now.Lines {
+		if l.Row == name && !slices.Contains(metrics, l.Metric) {
+			metrics = append(metrics, l.Metric)
+		}
+	}
+	for _, metric := range metrics {
+		var pairs [][2]*LineRecord
+		for i := range now.Lines {
+			b := &now.Lines[i]
+			for k := range then.Lines {
+				if a := &then.Lines[k]; a.Row == name && b.Row == name && a.Metric == metric && b.Metric == metric && a.Configuration == b.Configuration {
+					pairs = append(pairs, [2]*LineRecord{a, b})
+				}
+			}
+		}
+		squares, df := 0.0, 0.0
+		for _, pair := range pairs {
+			for side, r := range []*Record{then, now} {
+				if xs := withoutNaN(r.logsOf(pair[side])); len(xs) > 1 {
+					_, sd := stat.Moments(xs)
+					squares, df = squares+sd*sd*float64(len(xs)-1), df+float64(len(xs)-1)
+				}
+			}
+		}
+		if len(pairs) > 1 {
+			together := func(r *Record, side int) (means []float64) {
+				for b := 0; ; b++ {
+					sum, n, more := 0.0, 0, false
+					for _, pair := range pairs {
+						if xs := r.logsOf(pair[side]); b < len(xs) {
+							if more = true; !math.IsNaN(xs[b]) {
+								sum, n = sum+xs[b], n+1
+							}
+						}
+					}
+					if !more {
+						return means
+					}
+					if n == len(pairs) {
+						means = append(means, sum/float64(n))
+					}
+				}
+			}
+			a, b := together(then, 0), together(now, 1)
+			l := lineOf(pairs[0][1], a, b)
+			l.Configuration = ""
+			if d, ok := stat.Welch(a, b, level); ok {
+				l.by(d)
+			}
+			if len(a) > 0 && len(b) > 0 {
+				s.Lines = append(s.Lines, l)
+			}
+		}
+		for _, pair := range pairs {
+			a, b := withoutNaN(then.logsOf(pair[0])), withoutNaN(now.logsOf(pair[1]))
+			if len(a) == 0 || len(b) == 0 {
+				continue
+			}
+			l := lineOf(pair[1], a, b)
+			if df > 0 && squares > 0 {
+				d := stat.Difference{Estimate: l.Change, SE: math.Sqrt(squares / df * (1/float64(len(a)) + 1/float64(len(b)))), DF: df}
+				d.P = 2 * stat.StudentCDF(-math.Abs(d.Estimate)/d.SE, df)
+				half := stat.StudentQuantile((1+level)/2, df) * d.SE
+				d.Interval = stat.Interval{Lo: d.Estimate - half, Hi: d.Estimate + half}
+				l.by(d)
+			}
+			s.Lines = append(s.Lines, l)
+		}
+	}
+}
+
+// lineOf has the means of both sides; its change is that of what was averaged.
+func lineOf(of *LineRecord, a, b []float64) SinceLine {
+	was, _ := stat.Moments(a)
+	now, _ := stat.Moments(b)
+	l := SinceLine{Configuration: of.Configuration, Row: of.Row, Metric: of.Metric, Unit: of.Unit, OfShare: of.OfShare, Was: was, Now: now, Change: now - was,
+		PAdjusted: 1, Verdict: NotDiscerned, Launches: [2]int{len(a), len(b)}, higher: of.Higher}
+	if slices.Equal(a, b) {
+		l.Verdict = Alike
+	}
+	if !l.OfShare {
+		l.Was, l.Now = math.Exp(was), math.Exp(now)
+	}
+	return l
+}
+
+// by takes over a test.
+func (l *SinceLine) by(d stat.Difference) {
+	if l.Verdict == Alike {
+		l.Change = 0
+		return
+	}
+	l.PAdjusted, l.Change, l.Interval = d.P, d.Estimate, &[2]float64{d.Lo, d.Hi}
+	if !l.OfShare {
+		l.Change, l.Interval = math.Expm1(d.Estimate), &[2]float64{math.Expm1(d.Lo), math.Expm1(d.Hi)}
+	}
+}
+
+// differences are those of the environment: versions, settings, machines, the contract.
+func differences(then, now *Record) (list []string) {
+	list = []string{}
+	differ := func(what, was, is string) {
+		if was != is {
+			list = append(list, fmt.Sprintf("%s: %s → %s", what, cmp.Or(was, "none"), cmp.Or(is, "none")))
+		}
+	}
+	differ("target", then.Target, now.Target)
+	for _, key := range slices.Sorted(maps.Keys(maps.Collect(func(yield func(string, bool) bool) {
+		for _, m := range []map[string]string{then.Server, now.Server} {
+			for k := range m {
+				if !yield(k, true) {
+					return
+				}
+			}
+		}
+	}))) {
+		if strings.HasPrefix(then.Server[key], "pitot ") || strings.HasPrefix(now.Server[key], "pitot ") {
+			continue // the twin's own description, whose settings are keys of their own
+		}
+		differ("server "+key, then.Server[key], now.Server[key])
+	}
+	differ("limits", then.Contract.Limits, now.Contract.Limits)
+	differ("capacity wanted", say.Exact(then.Contract.Capacity), say.Exact(now.Contract.Capacity))
+	differ("pitot", then.Pitot.Version, now.Pitot.Version)
+	if then.Machine != nil && now.Machine != nil {
+		differ("client CPU", then.Machine.CPU, now.Machine.CPU)
+		differ("client cores", strconv.Itoa(then.Machine.Cores), strconv.Itoa(now.Machine.Cores))
+		differ("client kernel", then.Machine.Kernel, now.Machine.Kernel)
+	}
+	return list
+}
+
+// Trend is what many records say, the oldest first.
+type Trend struct {
+	Records []TrendRecord `json:"records"`
+	Changes []ChangePoint `json:"changes"`
+	Lines   int           `json:"lines"` // that were looked at, each with enough records
+}
+
+// TrendRecord is one of them.
+type TrendRecord struct {
+	Record   string      `json:"record"` // directory
+	When     string      `json:"when"`
+	Pitot    string      `json:"pitot"`
+	Answer   string      `json:"answer"`
+	Accepted string      `json:"accepted,omitempty"`
+	Carries  *float64    `json:"carries"` // of the accepted configuration, else of the baseline
+	Interval *[2]float64 `json:"interval"`
+	Changed  []string    `json:"changed"` // since the one before
+}
+
+// ChangePoint is a record from which on a line is otherwise.
+type ChangePoint struct {
+	Configuration string     `json:"configuration"`
+	Row           string     `json:"row"`
+	Metric        string     `json:"metric"`
+	Unit          string     `json:"unit"`
+	OfShare       bool       `json:"of_share"`
+	From          int        `json:"from"` // index of the first record that is otherwise
+	When          string     `json:"when"`
+	Was           float64    `json:"was"`
+	Now           float64    `json:"now"`
+	Change        float64    `json:"change"`
+	Interval      [2]float64 `json:"interval"`
+	PAdjusted     float64    `json:"p_adjusted"`
+	Verdict       string     `json:"verdict"`
+	Records       [2]int     `json:"records"` // on both sides
+	Changed       []string   `json:"changed"` // in the environment, there
+}
+
+// leastRecords is how many it takes to see a point of change: the unit is the record, for
+// nights differ by more than launches of one night.
+const leastRecords = 4
+
+// TrendOf looks for points of change in each line, by splitting it where the means of the
+// two sides differ most, as long as that is established (binary segmentation: Scott and
+// Knott, Biometrics 30, 1974), corrected for the splits that there are and for the lines.
+func TrendOf(dirs []string, records []*Record) *Trend {
+	order := make([]int, len(records))
+	for i := range order {
+		order[i] = i
+	}
+	slices.SortStableFunc(order, func(a, b int) int { return cmp.Compare(records[a].When(), records[b].When()) })
+	t := &Trend{Records: []TrendRecord{}, Changes: []ChangePoint{}}
+	var sorted []*Record
+	for n, i := range order {
+		r := records[i]
+		sorted = append(sorted, r)
+		one := TrendRecord{Record: dirs[i], When: r.When(), Pitot: r.Pitot.Version, Answer: r.Answer, Accepted: r.Accepted, Changed: []string{}}
+		for _, s := range r.Standings {
+			if s.Name == cmp.Or(r.Accepted, Baseline) {
+				one.Carries, one.Interval = s.Carries, s.Interval
+			}
+		}
+		if n > 0 {
+			one.Changed = differences(sorted[n-1], r)
+		}
+		t.Records = append(t.Records, one)
+	}
+	type series struct {
+		of     LineRecord
+		at     []int // records
+		means  []float64
+		within []float64 // variance of the means by launches
+	}
+	var all []*series
+	for n, r := range sorted {
+		for i := range r.Lines {
+			l := &r.Lines[i]
+			xs := withoutNaN(r.logsOf(l))
+			if len(xs) == 0 {
+				continue
+			}
+			k := slices.IndexFunc(all, func(s *series) bool {
+				return s.of.Configuration == l.Configuration && s.of.Row == l.Row && s.of.Metric == l.Metric && asksOf(sorted[s.at[0]], l.Row) == asksOf(r, l.Row)
+			})
+			if k < 0 {
+				all, k = append(all, &series{of: *l}), len(all)
+			}
+			s := all[k]
+			mean, sd := stat.Moments(xs)
+			s.at, s.means = append(s.at, n), append(s.means, mean)
+			if len(xs) > 1 {
+				s.within = append(s.within, sd*sd/float64(len(xs)))
+			}
+		}
+	}
+	all = slices.DeleteFunc(all, func(s *series) bool { return len(s.means) < leastRecords })
+	t.Lines = len(all)
+	for _, s := range all {
+		least := 0.0
+		for _, v := range s.within {
+			least += v / float64(len(s.within))
+		}
+		for _, c := range changes(s.means, 0, len(s.means), least, float64(len(all))) {
+			r := sorted[s.at[c.at]]
+			p := ChangePoint{Configuration: s.of.Configuration, Row: s.of.Row, Metric: s.of.Metric, Unit: s.of.Unit, OfShare: s.of.OfShare, From: s.at[c.at], When: r.When(),
+				Was: c.was, Now: c.now, Change: c.d.Estimate, Interval: [2]float64{c.d.Lo, c.d.Hi}, PAdjusted: c.p, Verdict: Worse, Records: c.n, Changed: differences(sorted[s.at[c.at-1]], r)}
+			if !p.OfShare {
+				p.Was, p.Now, p.Change, p.Interval = math.Exp(p.Was), math.Exp(p.Now), math.Expm1(p.Change), [2]float64{math.Expm1(p.Interval[0]), math.Expm1(p.Interval[1])}
+			}
+			if (p.Change > 0) == s.of.Higher {
+				p.Verdict = Better
+			}
+			t.Changes = append(t.Changes, p)
+		}
+	}
+	slices.SortStableFunc(t.Changes, func(a, b ChangePoint) int { return cmp.Compare(a.From, b.From) })
+	return t
+}
+
+func asksOf(r *Record, row string) string {
+	for _, known := range r.Rows {
+		if known.Name == row {
+			return known.Asks
+		}
+	}
+	return ""
+}
+
+// split is where a series is otherwise from.
+type split struct {
+	at       int
+	was, now float64
+	d        stat.Difference
+	p        float64
+	n        [2]int
+}
+
+// changes are those of xs[from:to], in their order. least is the variance that launches
+// alone give a mean; tests is among how many lines they are looked for.
+func changes(xs []float64, from, to int, least, tests float64) (list []split) {
+	if to-from < leastRecords {
+		return nil
+	}
+	best := split{p: 1}
+	for k := from + 1; k < to; k++ {
+		a, b := xs[from:k], xs[k:to]
+		squares := 0.0
+		ma, sa := stat.Moments(a)
+		mb, sb := stat.Moments(b)
+		if len(a) > 1 {
+			squares += sa * sa * float64(len(a)-1)
+		}
+		if len(b) > 1 {
+			squares += sb * sb * float64(len(b)-1)
+		}
+		df := float64(to - from - 2)
+		variance := max(squares/df, least)
+		if !(variance > 0) {
+			continue
+		}
+		d := stat.Difference{Estimate: mb - ma, SE: math.Sqrt(variance * (1/float64(len(a)) + 1/float64(len(b)))), DF: df}
+		d.P = 2 * stat.StudentCDF(-math.Abs(d.Estimate)/d.SE, df)
+		if p := d.P * float64(to-from-1) * tests; p < best.p {
+			const level = 0.95
+			half := stat.StudentQuantile((1+level)/2, df) * d.SE
+			d.Interval = stat.Interval{Lo: d.Estimate - half, Hi: d.Estimate + half}
+			best = split{k, ma, mb, d, p, [2]int{len(a), len(b)}}
+		}
+	}
+	const established = 0.05
+	if best.p >= established {
+		return nil
+	}
+	list = append(changes(xs, from, best.at, least, tests), best)
+	return append(list, changes(xs, best.at, to, least, tests)...)
+}

@@ -1,0 +1,156 @@
+package report
+
+import (
+	"fmt"
+	"strings"
+	"time"
+
+	"pitot/internal/experiment"
+	"pitot/internal/say"
+)
+
+// What changed since a record, and over many of them.
+
+// dayOf is a date as people write it, of RFC 3339.
+func dayOf(when string) string {
+	if t, err := time.Parse(time.RFC3339, when); err == nil {
+		return t.Format("2006-01-02 15:04")
+	}
+	return "an unknown date"
+}
+
+// allOf is the name of a line over all configurations.
+func allOf(configuration string) string {
+	if configuration == "" {
+		return "all together"
+	}
+	return configuration
+}
+
+// sinceClaim is the answer.
+func sinceClaim(s *experiment.Since) string {
+	since := " since the record of " + dayOf(s.When)
+	switch {
+	case len(s.Lines) == 0:
+		return "nothing is compared with the record of " + dayOf(s.When) + ": no row asks the same"
+	case s.Worse > 0 && s.Better > 0:
+		return fmt.Sprintf("%s got worse%s, %d better", say.Plural(s.Worse, "metric"), since, s.Better)
+	case s.Worse > 0:
+		return say.Plural(s.Worse, "metric") + " got worse" + since
+	case s.Better > 0:
+		return say.Plural(s.Better, "metric") + " got better" + since + ", none worse"
+	}
+	return "no change is established" + since
+}
+
+// sinceSection is that of a record that is held against an earlier one.
+func sinceSection(r *experiment.Record) DecisionSection {
+	s := DecisionSection{ID: "since", Title: "Since the last record"}
+	if r.Since == nil {
+		return s
+	}
+	return sinceOf(r.Since, r.Contract.Confidence)
+}
+
+func sinceOf(x *experiment.Since, confidence float64) DecisionSection {
+	s := DecisionSection{ID: "since", Title: "Since the record of " + dayOf(x.When)}
+	head := []string{"", "row", "metric", "was", "is", "change", say.Percent(confidence) + " interval", ""}
+	s.Table.Head, s.Brief.Head = head, head
+	same := 0
+	for _, l := range x.Lines {
+		write := say.Quantity
+		if l.OfShare {
+			write = say.Percent
+		}
+		ci := say.Unknown
+		if l.Interval != nil {
+			ci = say.Signed(l.Interval[0], l.OfShare) + "…" + say.Signed(l.Interval[1], l.OfShare)
+		}
+		row := []string{allOf(l.Configuration), l.Row, l.Metric, write(l.Was), write(l.Now), say.Change(l.Change, l.OfShare), ci, l.Verdict}
+		s.Table.Rows = append(s.Table.Rows, row)
+		switch l.Verdict {
+		case experiment.Better, experiment.Worse:
+			s.Brief.Rows = append(s.Brief.Rows, row)
+		case experiment.Alike:
+			same++
+		}
+	}
+	s.Lines = append(s.Lines, fmt.Sprintf("%d of %d differences established, by launches, corrected for their number; %d the same in every launch", x.Worse+x.Better, len(x.Lines), same))
+	if x.Was != x.Now || x.Answers[0] != x.Answers[1] {
+		s.Lines = append(s.Lines, say.Plain(fmt.Sprintf("accepted: %s → %s", answerText(x.Answers[0], x.Was), answerText(x.Answers[1], x.Now))))
+	}
+	if len(x.Changed) > 0 {
+		s.Lines = append(s.Lines, say.Plain("what differs around them: "+strings.Join(x.Changed, "; ")))
+	} else {
+		s.Lines = append(s.Lines, "versions, settings and machines are the same, as far as they are known")
+	}
+	for _, l := range x.Left {
+		s.Lines = append(s.Lines, "not compared: "+say.Plain(l))
+	}
+	return s
+}
+
+// answerText is an answer in a word or two.
+func answerText(answer, accepted string) string {
+	if answer == experiment.AnswerAccepted {
+		return accepted
+	}
+	return answer
+}
+
+// BuildSince makes the model of two records alone.
+func BuildSince(x *experiment.Since, confidence float64) DecisionModel {
+	return DecisionModel{Word: x.Answers[1], Claim: sinceClaim(x), Sections: []DecisionSection{sinceOf(x, confidence)}}
+}
+
+// trendSection is that of many records.
+func trendSection(t *experiment.Trend) DecisionSection {
+	s := DecisionSection{ID: "trend", Title: "The last records"}
+	if t == nil {
+		return s
+	}
+	s.Table.Head = []string{"begun", "record", "pitot", "accepted", "carries", "95 % interval", "what is new"}
+	for _, r := range t.Records {
+		row := []string{dayOf(r.When), say.Plain(r.Record), r.Pitot, answerText(r.Answer, r.Accepted), say.Optional(r.Carries), say.Unknown, say.Plain(strings.Join(r.Changed, "; "))}
+		if v := r.Interval; v != nil {
+			row[5] = say.Quantity(v[0]) + "…" + say.Quantity(v[1])
+		}
+		s.Table.Rows = append(s.Table.Rows, row)
+	}
+	s.Brief = s.Table.without(func(column int) bool { return column == 6 })
+	for _, c := range t.Changes {
+		write := say.Quantity
+		if c.OfShare {
+			write = say.Percent
+		}
+		what := "nothing that is known"
+		if len(c.Changed) > 0 {
+			what = say.Plain(strings.Join(c.Changed, "; "))
+		}
+		s.Lines = append(s.Lines, fmt.Sprintf("%s from %s on: %s of %s, %s: %s → %s, %s%s, over %d records before and %d since; new there: %s", c.Verdict, dayOf(c.When), c.Metric, c.Row, say.Plain(c.Configuration),
+			write(c.Was), write(c.Now), say.Change(c.Change, c.OfShare), changeInterval(&c.Interval, c.OfShare), c.Records[0], c.Records[1], what))
+	}
+	switch {
+	case t.Lines == 0:
+		s.Lines = append(s.Lines, "points of change are looked for from four records of the same rows on")
+	case len(t.Changes) == 0:
+		s.Lines = append(s.Lines, fmt.Sprintf("no point of change is established in %s", say.Plural(t.Lines, "line")))
+	default:
+		s.Lines = append(s.Lines, fmt.Sprintf("the unit is the record; corrected for %s and for the records that each may change at", say.Plural(t.Lines, "line")))
+	}
+	return s
+}
+
+// BuildTrend makes the model of many records.
+func BuildTrend(t *experiment.Trend) DecisionModel {
+	m := DecisionModel{Sections: []DecisionSection{trendSection(t)}}
+	switch {
+	case t.Lines == 0:
+		m.Claim = fmt.Sprintf("%s are too few for a trend", say.Plural(len(t.Records), "record"))
+	case len(t.Changes) == 0:
+		m.Claim = fmt.Sprintf("no change is established over %s", say.Plural(len(t.Records), "record"))
+	default:
+		m.Claim = fmt.Sprintf("%s over %s, the last on %s", say.Plural(len(t.Changes), "change"), say.Plural(len(t.Records), "record"), dayOf(t.Changes[len(t.Changes)-1].When))
+	}
+	return m
+}

@@ -30,7 +30,8 @@ pitot VERB --help tells more. Every flag is also a key of the same name in
 
 Exit codes: 0 done · 1 bug · 2 usage · 3 target unreachable or failed ·
 4 measurement INVALID · 5 SLO given and not met, or by find not shown to be met
-at any load · 6 --fail-if fired · 130 interrupted
+at any load · 6 --fail-if fired · 7 an experiment waits for a launch made by
+hand · 130 interrupted
 `)
 }
 

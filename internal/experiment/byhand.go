@@ -130,6 +130,7 @@ func (x *Experiment) measureByHand(ctx context.Context, rec *launchRecord, s *st
 		return err
 	}
 	view.ShowLine(head + ": measuring what answers" + s.about())
+	x.sameServer(s, view)
 	err := x.onStart(ctx, s, c, block, head, view, nil)
 	s.Ended, s.Why = now(), endDone
 	if err != nil {

@@ -269,11 +269,26 @@ func (x *Experiment) oneStart(ctx context.Context, c Configuration, block int, h
 	if err != nil {
 		return err
 	}
+	if err := rec.write(dir); err != nil { // a kill leaves what the start took
+		return err
+	}
 	if err := x.described(ctx, s, asked, dir, name, func(ctx context.Context) (string, error) { return proc.Describe(ctx) }); err != nil {
 		return err
 	}
 	view.ShowLine(fmt.Sprintf("%s: ready after %s%s", head, say.Seconds(s.Starting), s.about()))
+	x.sameServer(s, view)
 	return x.onStart(ctx, s, c, block, head, view, proc)
+}
+
+// sameServer says where a launch is of another version or model than those before.
+func (x *Experiment) sameServer(s *startRecord, view View) {
+	now := strings.Join(strings.Fields(s.Engine+" "+s.Version+" "+s.Model), " ")
+	switch was := x.state.Server; {
+	case was == "":
+		x.state.Server = now
+	case now != "" && now != was:
+		view.ShowLine("note: the server is " + say.Plain(now) + " now, and was " + say.Plain(was) + " in the first launch: they are compared all the same")
+	}
 }
 
 // about says what the server is, for a line.

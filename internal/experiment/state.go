@@ -32,6 +32,7 @@ type state struct {
 	Seed     uint64    `json:"seed"`
 	Sittings []sitting `json:"sittings"`
 	Failed   []Failure `json:"not_started,omitempty"` // configurations that are left out
+	Server   string    `json:"server,omitempty"`      // engine, version and model of the first launch
 	Waits    *Waiting  `json:"waits,omitempty"`       // for a launch by hand
 	Mark     string    `json:"launch_mark,omitempty"` // of the launch by hand that was measured last
 }

@@ -73,6 +73,11 @@ contract:
 # The baseline. sim: is the twin in virtual time; launch_cv is how far its launches differ,
 # as those of servers do.
 target: {{.Target}}
+# A server has a URL, alone, or with how it is started; only run executes commands:
+# target:
+#   url: http://localhost:8000
+#   start: vllm serve MODEL --port 8000 {flags}
+#   twin: {{.Target}}
 
 # Rows are workloads, each with a load and a question. A to E tell one cost from another;
 # F is what is really asked, at the contract's capacity and around the load where its limits

@@ -137,6 +137,10 @@ func (d Decision) GoOn(p Problem) Decision {
 	return d
 }
 
+// resolution is how far a launch's load can be told, as a standard deviation of its
+// logarithm: launches that all came to the same load differ by that at most.
+const resolution = 0.02
+
 // look is what is known after a block.
 func (d *Decision) look(p *Problem, block int, final bool) {
 	logs := make([][]float64, len(p.Carries))
@@ -163,6 +167,9 @@ func (d *Decision) look(p *Problem, block int, final bool) {
 		d.Of[i].describe(logs[i])
 	}
 	fit, ok := stat.Blocks(logs)
+	if !ok && fit.DF >= 1 { // all are alike, as where each carries more than is looked for
+		fit.SD, ok = resolution, true
+	}
 	share := Share(block, p.Planned)
 	if !p.Early && block >= p.Planned {
 		share = 1

@@ -203,3 +203,16 @@ func TestSlower(t *testing.T) {
 		t.Errorf("%+v of %+v", d.Of[0], d.Drift)
 	}
 }
+
+// Launches that all come to the same load, as where each carries more than is looked for,
+// are decided on.
+func TestAllAlike(t *testing.T) {
+	p := Problem{Wanted: 2, Planned: 2, Confidence: 0.95, Precision: 0.04, Early: true, Carries: [][]float64{{18.7, 18.7}, {18.7, 18.7}}}
+	if d := Decide(p); d.Accepted != 0 || d.Of[0].Contract != Meets || !d.Enough {
+		t.Errorf("%+v", d)
+	}
+	p.Carries = [][]float64{{0.2, 0.2}, {0.2, 0.2}}
+	if d := Decide(p); d.Accepted != -1 || d.Of[0].Contract != Misses {
+		t.Errorf("%+v", d)
+	}
+}

@@ -181,7 +181,7 @@ func RequestCodec() spill.Codec[Request] {
 }
 
 // requestNumbers is how many numbers a request is.
-const requestNumbers = 21 + ownNumbers
+const requestNumbers = 22 + ownNumbers
 
 func appendRequest(to []byte, q *Request) []byte {
 	flags := int64(q.outcome)
@@ -194,7 +194,7 @@ func appendRequest(to []byte, q *Request) []byte {
 		q.due, q.id, q.eligible - q.due, q.ready - q.eligible, q.sent - q.ready, q.first - q.sent, q.firstLo - q.first, q.answer - q.first,
 		q.last - q.first, q.done - q.last, q.lastGap - q.last,
 		int64(q.visible), int64(q.firstTokens), int64(q.planned), int64(q.output) - int64(q.visible), int64(q.inputPlanned),
-		int64(q.prompt) - int64(q.inputPlanned), int64(q.cached), int64(q.chunks) - int64(q.visible), int64(q.group), flags,
+		int64(q.prompt) - int64(q.inputPlanned), int64(q.cached), int64(q.chunks) - int64(q.visible), int64(q.group), flags, q.again,
 	} {
 		to = binary.AppendVarint(to, x)
 	}
@@ -232,13 +232,13 @@ func decodeRequest(from []byte, q *Request) int {
 	q.visible, q.firstTokens, q.planned, q.output = int32(x[11]), int32(x[12]), int32(x[13]), int32(x[11]+x[14])
 	q.inputPlanned, q.prompt, q.cached = int32(x[15]), int32(x[15]+x[16]), int32(x[17])
 	q.chunks, q.group = int32(x[11]+x[18]), int32(x[19])
-	q.outcome = record.Outcome(x[20])
+	q.outcome, q.again = record.Outcome(x[20]), x[21]
 	for i, is := range q.flags() {
 		*is = x[20]&(256<<i) != 0
 	}
 	last := int64(0)
 	for i := range q.own {
-		last += x[21+i]
+		last += x[22+i]
 		q.own[i] = last
 	}
 	return at

@@ -45,7 +45,7 @@ func (c *part) headline() metric.Name {
 func (c *part) times() iter.Seq[judge.Times] {
 	return func(yield func(judge.Times) bool) {
 		for q := range c.requests() {
-			if !yield(judge.Times{Due: q.due, Sent: q.sent, First: q.first, Last: q.last, Done: q.done}) {
+			if !yield(judge.Times{Due: q.due, Sent: q.sent, Again: q.again, First: q.first, Last: q.last, Done: q.done}) {
 				return
 			}
 		}

@@ -86,6 +86,7 @@ func (e *Events) marker(r *record.Row) bool {
 // followed, to its end or to until, the end of the records, if it has none.
 type Latency struct {
 	due, sent                 int64
+	again                     int64 // how much later than the first attempt the one was sent that all this is of, 0 without another
 	first, answer, last, done int64
 	visible                   int32 // n_s: tokens that were streamed, Unset if not known
 	firstTokens               int32 // n_first; below 1 it is not known, and taken for 1
@@ -108,6 +109,9 @@ func LatencyOf(r *record.Row, e *Events) Latency {
 		outcome: r.Outcome, stream: r.Stream,
 		between:     r.HiddenTokens > 0 && r.FirstAnswer > r.FirstToken,
 		unreachable: r.Error == record.ErrConnect,
+	}
+	if r.Earlier > 0 && r.FirstSent >= 0 && r.Sent >= 0 {
+		l.again = r.Sent - r.FirstSent
 	}
 	switch {
 	case e.Count == 0:

@@ -129,6 +129,7 @@ func facts(run *result.Run) [][]string {
 		File  *struct {
 			Name     string
 			Requests int
+			Skipped  map[string]int // reason: records
 		}
 		Mix *struct {
 			Name    string
@@ -174,6 +175,13 @@ func facts(run *result.Run) [][]string {
 		}
 	case w.File != nil:
 		asked = []string{say.Plural(w.File.Requests, "request") + " of " + w.File.Name}
+		left := 0
+		for _, n := range w.File.Skipped {
+			left += n
+		}
+		if left > 0 {
+			asked = append(asked, say.Plural(left, "record")+" left out")
+		}
 		if w.Kind == "trace" {
 			asked = append(asked, "replayed with generated words")
 		}

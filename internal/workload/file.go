@@ -32,7 +32,36 @@ type FileStats struct {
 	Records  int            // lines or array elements, those that were skipped included
 	Requests int            // those that can be asked
 	Later    int            // of these, conversations with more than their first turn
-	Skipped  map[string]int // reason: count
+	Skipped  map[string]int // reason: count, of those that cannot be read too
+	First    map[string]int // reason: line of the first, of those that cannot be read
+}
+
+// mostReasons bounds the reasons that are told apart why records cannot be read.
+const mostReasons = 8
+
+// otherReasons are those beyond.
+const otherReasons = "other reasons"
+
+// unread are the records of a file that could not be read.
+type unread struct {
+	n     int
+	first error            // a *recordError
+	at    map[string]int64 // reason: where the first of them lies
+}
+
+// add takes in a record.
+func (u *unread) add(s *FileStats, offset int64, err error) {
+	if u.n++; u.n == 1 {
+		u.first, u.at = atOffset(offset, err), map[string]int64{}
+	}
+	reason := strings.ToValidUTF8(fmt.Sprintf("%.120s", err.Error()), "\uFFFD")
+	if _, known := u.at[reason]; !known && len(u.at) >= mostReasons {
+		reason = otherReasons
+	}
+	if _, known := u.at[reason]; !known {
+		u.at[reason] = offset
+	}
+	s.Skipped[reason]++
 }
 
 // File is a workload read from a file: literal prompts, in an order shuffled
@@ -71,8 +100,9 @@ var castagnoli = crc32.MakeTable(crc32.Castagnoli)
 //   - otherwise plain text, one prompt a line.
 //
 // Times in the file are not used. Records that are well formed but cannot be
-// asked are skipped and counted; anything else is an error that names file and
-// line. The caller closes the File.
+// asked, and those that cannot be read, are skipped and counted by reason. Where
+// the first cannot be read, or half of them, and where the JSON of an array is broken,
+// that is an error that names file and line. The caller closes the File.
 func Open(path string, o FileOptions) (*File, error) {
 	file, err := plain.Open(path)
 	if _, system := errors.AsType[*fs.PathError](err); system {
@@ -81,7 +111,7 @@ func Open(path string, o FileOptions) (*File, error) {
 	if err != nil {
 		return nil, fmt.Errorf("read workload %s: %w", path, err)
 	}
-	f := &File{file: file, path: path, options: o, stats: FileStats{Skipped: map[string]int{}}}
+	f := &File{file: file, path: path, options: o, stats: FileStats{Skipped: map[string]int{}, First: map[string]int{}}}
 	if err := f.index(); err != nil {
 		return nil, errors.Join(err, file.Close())
 	}
@@ -94,6 +124,7 @@ func Open(path string, o FileOptions) (*File, error) {
 // index reads the whole file once and keeps where its requests are.
 func (f *File) index() error {
 	hash := sha256.New()
+	var bad unread
 	err := scan(io.TeeReader(io.NewSectionReader(f.file, 0, math.MaxInt64), hash), func(kind container, offset int64, raw []byte) error {
 		f.stats.Records++
 		if f.format.parse == nil {
@@ -107,8 +138,12 @@ func (f *File) index() error {
 			}
 		}
 		r, skip, err := f.format.parse(raw)
+		if err != nil && f.stats.Records == 1 {
+			return err // another kind of file, perhaps
+		}
 		if err != nil {
-			return err
+			bad.add(&f.stats, offset, err)
+			return nil
 		}
 		if skip != "" {
 			f.stats.Skipped[skip]++
@@ -120,6 +155,16 @@ func (f *File) index() error {
 		f.entries = append(f.entries, entry{offset, uint32(len(raw)), crc32.Checksum(raw, castagnoli)})
 		return nil
 	})
+	if err == nil && float64(bad.n) >= mostRejected*float64(f.stats.Records) && bad.n > 0 {
+		err = bad.first
+	}
+	for reason, offset := range bad.at {
+		line, lineErr := lineAt(f.file, offset)
+		if lineErr != nil {
+			return fmt.Errorf("read workload %s: %w", f.path, lineErr)
+		}
+		f.stats.First[reason] = line
+	}
 	if at, ok := errors.AsType[*recordError](err); ok {
 		line, lineErr := lineAt(f.file, at.offset)
 		if lineErr != nil {
@@ -204,7 +249,7 @@ func (f *File) request(i int64, r record) Request {
 // Stats count what was in the file.
 func (f *File) Stats() FileStats {
 	s := f.stats
-	s.Skipped = maps.Clone(s.Skipped)
+	s.Skipped, s.First = maps.Clone(s.Skipped), maps.Clone(s.First)
 	return s
 }
 

@@ -9,6 +9,7 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"strconv"
 	"strings"
 	"testing"
 )
@@ -147,6 +148,50 @@ func TestSkipped(t *testing.T) {
 	}
 }
 
+// Records that cannot be read are left out and counted, with the line of the first of each
+// reason; reasons are told apart up to a number.
+func TestUnreadRecords(t *testing.T) {
+	f := open(t, written(t, "{\"prompt\":\"a\"}\n{\"prompt\":5}\n{\"prompt\":\"b\"}\n{\"prompt\":6}\n{\"prompt\":\"c\"}\n{\"prompt\":\"\"}\n{\"prompt\":\"d\",\"output_tokens\":-1}\n{\"prompt\":\"e\"}\n"), FileOptions{})
+	s := f.Stats()
+	if s.Records != 8 || s.Requests != 4 || !maps.Equal(s.Skipped, map[string]int{"prompt: want a string": 2, skipEmpty: 1, "output_tokens: want a whole number of tokens, 0 to 16777216": 1}) ||
+		s.First["prompt: want a string"] != 2 || len(s.First) != 2 {
+		t.Errorf("%+v", s)
+	}
+	var many strings.Builder
+	for i := range 30 {
+		fmt.Fprintf(&many, "{\"prompt\":\"a%d\"}\n{\"prompt\":\"b\"}\n{\"prompt\":\"c\"}\n%s\n", i, strings.Repeat("x", i+1)+strconv.Itoa(i))
+	}
+	many.WriteString("{\"prompt\":\"" + strings.Repeat("z", 300)) // cut short
+	if s = open(t, written(t, many.String()), FileOptions{}).Stats(); s.Requests != 90 || len(s.Skipped) > mostReasons+1 || s.Records != 121 {
+		t.Errorf("%+v", s)
+	}
+}
+
+// The turns of AIPerf's inputs.json and of SGLang's agentic traces follow their first.
+func TestLaterTurns(t *testing.T) {
+	for content, want := range map[string]string{
+		`{"data":[{"session_id":"s","payloads":[{"messages":[{"role":"user","content":"a"}],"max_tokens":7},{"messages":[{"role":"user","content":"a"},{"role":"assistant","content":"A"},{"role":"user","content":"b"}],"max_tokens":9}]}]}`: "a 7|b 9 A",
+		`{"conversations":[[{"messages":[{"role":"system","content":"s"},{"role":"user","content":"a"}],"prompt_tokens":4},{"messages":[{"role":"tool","content":"b"},{"role":"user","content":"c"}],"output_tokens":3}]]}`:                   "s a -1|b\n\nc 3 ",
+	} {
+		f := open(t, written(t, content), FileOptions{InOrder: true})
+		r, err := f.read(0)
+		if err != nil || f.Stats().Later != 1 {
+			t.Fatalf("%+v, %v", f.Stats(), err)
+		}
+		got := ""
+		for _, m := range r.messages {
+			got += m.Segments[0].Text + " "
+		}
+		got += strconv.Itoa(r.output)
+		for _, l := range r.later {
+			got += fmt.Sprintf("|%s %d %s", l.text, l.output, l.answer)
+		}
+		if got != want {
+			t.Errorf("%s: %q, want %q", content, got, want)
+		}
+	}
+}
+
 func conversation(from ...string) string {
 	var turns []string
 	for _, f := range from {
@@ -176,7 +221,7 @@ func TestOpenErrors(t *testing.T) {
 		"[\n{\"prompt\":\"a\"}]\n[":                      ":3: want nothing after the JSON array",
 		`["a","b"]`:                                      ":1: want a JSON object",
 		`[]`:                                             ": no request in 0 records",
-		"one\ntwo\n\xff\xfe":                             ":3: want UTF-8 text, one prompt a line",
+		"one\n\xff\xfe":                                  ":2: want UTF-8 text, one prompt a line",
 		`{"messages":[]}`:                                ":1: messages: want an array of one or more objects",
 		`{"messages":["a"]}`:                             ":1: messages: want an array of one or more objects",
 		`{"messages":[{"content":"a"}]}`:                 ":1: message 1: want the key role",
@@ -303,7 +348,9 @@ func FuzzOpen(f *testing.F) {
 		}
 		f.Add(content)
 	}
-	for _, s := range []string{"", "one\n\ntwo", "[INST] a", "[", "[{}", "[]x", "\ufeff[]", `{"messages":[{"role":"tool","content":[]}]}`,
+	for _, s := range []string{"", `{"conversations":[[{"messages":[{"role":"user","content":"a"}],"prompt_tokens":5},{"messages":[{"role":"tool","content":"b"}]}]]}`,
+		`{"data":[{"payloads":[{"messages":[{"role":"user","content":"a"}]},{"messages":[{"role":"assistant","content":"b"},{"role":"user","content":"c"}]}]}]}`,
+		"a\nb\n\xff\nc", "one\n\ntwo", "[INST] a", "[", "[{}", "[]x", "\ufeff[]", `{"messages":[{"role":"tool","content":[]}]}`,
 		`{"prompt":null}`, `{"text":"a","extra":null}`, "null", "[null]", `[{"conversations":null}]`, `{"custom_id":1,"body":[]}`} {
 		f.Add([]byte(s))
 	}
@@ -343,7 +390,7 @@ func FuzzParsers(f *testing.F) {
 		f.Add([]byte(s))
 	}
 	f.Fuzz(func(t *testing.T, raw []byte) {
-		for _, format := range append(formats(), format{name: "text", parse: parseText}) {
+		for _, format := range append(formats(), format{name: "text", parse: parseText}, agenticTrace()) {
 			before := bytes.Clone(raw)
 			r, skip, err := format.parse(raw)
 			if err == nil && skip == "" && len(r.messages) == 0 {

@@ -64,6 +64,9 @@ func detect(kind container, raw []byte) (format, error) {
 	case csvRows:
 		return tableFormat(raw), nil
 	}
+	if text := bytes.TrimLeft(raw, " \t\r\n"); kind == jsonArray && len(text) > 0 && text[0] == '[' {
+		return agenticTrace(), nil
+	}
 	o, err := parseObject(raw)
 	if err != nil {
 		return format{}, err
@@ -190,7 +193,8 @@ func parseSingleTurn(raw []byte) (record, string, error) {
 // answerKeys say how long an answer is to be: as vLLM, GuideLLM, AIPerf and people write them.
 var answerKeys = []string{"output_tokens", "output_tokens_count", "output_length", "max_completion_tokens", "max_tokens", "completion_tokens", "generated_tokens"}
 
-// parsePayload asks the first request of genai-perf's and AIPerf's inputs.json.
+// parsePayload asks the requests of a session in genai-perf's and AIPerf's inputs.json: the
+// first as it stands, of further ones what they ask last.
 func parsePayload(raw []byte) (record, string, error) {
 	o, err := parseObject(raw)
 	if err != nil {
@@ -207,15 +211,88 @@ func parsePayload(raw []byte) (record, string, error) {
 	if len(list) == 0 {
 		return record{}, skipEmpty, nil
 	}
-	parse := parseCustom
-	if inner, err := parseObject(list[0]); err == nil && inner["messages"] != nil {
-		parse = parseChat
+	parse := func(raw json.RawMessage) (record, string, error) {
+		if inner, err := parseObject(raw); err == nil && inner["messages"] != nil {
+			return parseChat(raw)
+		}
+		return parseCustom(raw)
 	}
 	r, skip, err := parse(list[0])
+	for k := 1; k < len(list) && err == nil && skip == ""; k++ {
+		var next record
+		if next, skip, err = parse(list[k]); err == nil && skip == "" {
+			r.later = append(r.later, next.last())
+		}
+	}
 	if err != nil {
 		return record{}, "", fmt.Errorf("%s: %w", key, err)
 	}
 	return r, skip, nil
+}
+
+// last is what a request asks behind all that was said before it: its last message, and the
+// answer in front of that.
+func (r *record) last() further {
+	n := len(r.messages)
+	t := further{text: r.messages[n-1].Segments[0].Text, output: r.output, after: Unknown}
+	if n > 1 && r.messages[n-2].Role == "assistant" {
+		t.answer = r.messages[n-2].Segments[0].Text
+	}
+	return t
+}
+
+// agenticTrace is SGLang's: each conversation is an array of turns with the messages that
+// each adds, and the answers are those that the server gives.
+func agenticTrace() format {
+	return format{name: "sglang-agentic-trace", parse: parseAgentic}
+}
+
+// parseAgentic asks the turns of one. What tools answered is asked as the user's.
+func parseAgentic(raw []byte) (record, string, error) {
+	var turns []object
+	if json.Unmarshal(raw, &turns) != nil || len(turns) == 0 {
+		return record{}, "", errors.New("want a conversation: an array of one or more turns with messages")
+	}
+	var all record
+	for k, o := range turns {
+		o.dropNulls()
+		var messages []object
+		if json.Unmarshal(o["messages"], &messages) != nil || len(messages) == 0 {
+			return record{}, "", fmt.Errorf("turn %d: messages: want an array of one or more objects", k+1)
+		}
+		output, err := o.tokens(answerKeys...)
+		if err != nil {
+			return record{}, "", fmt.Errorf("turn %d: %w", k+1, err)
+		}
+		if output == 0 {
+			return record{}, skipNoOutput, nil
+		}
+		var texts []string
+		var list []Message
+		for i, m := range messages {
+			message, _, err := parseMessage(m)
+			if err != nil {
+				return record{}, "", fmt.Errorf("turn %d, message %d: %w", k+1, i+1, err)
+			}
+			text := message.Segments[0].Text
+			if strings.TrimSpace(text) == "" || k > 0 && message.Role == "assistant" {
+				continue
+			}
+			if message.Role != "system" && message.Role != "assistant" {
+				message.Role = "user"
+			}
+			texts, list = append(texts, text), append(list, message)
+		}
+		switch {
+		case len(texts) == 0:
+			return record{}, skipEmpty, nil
+		case k == 0:
+			all.messages, all.output = list, output
+		default:
+			all.later = append(all.later, further{text: strings.Join(texts, "\n\n"), output: output, after: Unknown})
+		}
+	}
+	return all, "", nil
 }
 
 // parseMultiTurn asks the first question of AIPerf's sessions, behind what its system says.

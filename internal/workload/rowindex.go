@@ -131,11 +131,7 @@ func (r *Rows) index() (err error) {
 		}
 		if q.blocks != nil && r.form.name != ragPulseForm {
 			blocks = true
-			for i, size := range blockSizes {
-				if len(q.blocks) != (int(max(q.input, 0))+size-1)/size {
-					misfits[i]++
-				}
-			}
+			misfit(misfits, q)
 		}
 	})
 	if err != nil {

@@ -21,6 +21,28 @@ type row struct {
 	input, output int32
 	client        string
 	blocks        []int64 // in RAGPulse's traces with their component in the top byte
+	chat, parent  int64   // Qwen-Bailian's: the request, and the one before it in its conversation; below 0 for none
+}
+
+// chats finds the conversation of each of Qwen-Bailian's requests, which name the one before
+// theirs: that of the first.
+type chats map[int64]int64
+
+// mostChats bounds how many are kept: of further ones nothing goes on.
+const mostChats = 1 << 20
+
+func (c chats) of(q *row) string {
+	if q.chat < 0 {
+		return ""
+	}
+	root, ok := c[q.parent]
+	if !ok {
+		root = q.chat
+	}
+	if len(c) < mostChats {
+		c[q.chat] = root
+	}
+	return strconv.FormatInt(root, 10)
 }
 
 // Names of the forms of traces.
@@ -60,16 +82,20 @@ func scanRows(r io.Reader, take func(q *row, offset int64, raw []byte)) (*Trace,
 	}
 	t := &Trace{Format: form.name, Unit: form.unit, Rejected: map[string]int{}, First: map[string]int{}}
 	var q row
-	kept := 0
+	kept, conversations := 0, chats{}
 	visit := func(offset int64, line int, raw []byte) {
 		t.Records++
-		q = row{input: Unknown, output: Unknown, blocks: q.blocks[:0]}
+		q = row{input: Unknown, output: Unknown, blocks: q.blocks[:0], chat: Unknown, parent: Unknown}
 		if reason := form.parse(raw, &q); reason != "" {
 			t.reject(line, reason)
 			return
 		}
-		if len(q.blocks) == 0 {
-			take(&row{q.at, q.input, q.output, q.client, nil}, offset, raw)
+		if form.name == bailianForm {
+			q.client = conversations.of(&q)
+		}
+		if one := q; len(q.blocks) == 0 {
+			one.blocks = nil
+			take(&one, offset, raw)
 		} else {
 			take(&q, offset, raw)
 		}
@@ -233,6 +259,14 @@ func parseJSONRow(raw []byte, q *row, unit int64, timed bool) (reason string) {
 			q.output = length(value)
 		case "session_id":
 			q.client = unquoted(value)
+		case "chat_id":
+			if n, ok := wholeNumber(value); ok {
+				q.chat = n
+			}
+		case "parent_chat_id":
+			if n, ok := wholeNumber(value); ok {
+				q.parent = n
+			}
 		case "hash_ids":
 			switch value[0] {
 			case '[':

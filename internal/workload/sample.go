@@ -72,7 +72,7 @@ func lookPreset(p Preset) (*Trace, error) {
 // lookFile reads all prompts of one.
 func lookFile(f *File, count func(text []byte) int) (*Trace, error) {
 	s := f.Stats()
-	t := &Trace{Format: f.format.name, Records: s.Records, Rejected: s.Skipped, First: map[string]int{}, Counted: true}
+	t := &Trace{Format: f.format.name, Records: s.Records, Rejected: s.Skipped, First: s.First, Counted: true}
 	t.Empty = s.Skipped[skipEmpty]
 	seed := maphash.MakeSeed()
 	seen := map[uint64]bool{}

@@ -70,9 +70,10 @@ func containerOf(head []byte) container {
 	return textLines
 }
 
-// data is how a JSON object begins whose records are under the key data, as genai-perf and
-// AIPerf write inputs.json.
-var data = regexp.MustCompile(`^\{\s*"data"\s*:\s*\[`)
+// data is how a JSON object begins whose records are under a key: data, as genai-perf and
+// AIPerf write inputs.json, or conversations that are arrays themselves, as SGLang's
+// agentic traces have them.
+var data = regexp.MustCompile(`^\{\s*("data"\s*:\s*\[|"conversations"\s*:\s*\[\s*\[)`)
 
 func scanLines(r io.Reader, kind container, start int64, visit visitor) error {
 	lines := bufio.NewScanner(r)
@@ -134,7 +135,7 @@ func scanArray(r io.Reader, start int64, visit visitor) error {
 		return err
 	}
 	first, err := in.Token()
-	inside := first == json.Delim('{') // {"data": [ … ]}, as its beginning has said
+	inside := first == json.Delim('{') // {"data": [ … ]} or the like, as its beginning has said
 	for range 2 {
 		if err == nil && inside {
 			_, err = in.Token()

@@ -69,6 +69,66 @@ func ReadTrace(path string) (*Trace, error) {
 	return t, nil
 }
 
+// TraceRow is a request of a trace as its row has it; lengths are Unknown where it does not say
+// them.
+type TraceRow struct {
+	At            int64 // nanoseconds, Unknown where rows have no times
+	Input, Output int
+	Client        string
+	Blocks        []int64
+}
+
+// EachRow reads what [ReadTrace] does without keeping it: it hands on the rows in the order of
+// the file, and gives the trace without its columns. What is handed on is not to be kept.
+// block is of how many tokens the ids of blocks are, 0 where there are none.
+func EachRow(path string, take func(q TraceRow, block int)) (*Trace, error) {
+	scan := func(visit func(q *row)) (*Trace, error) {
+		f, err := plain.Open(path)
+		if err != nil {
+			return nil, fmt.Errorf("open trace %s: %w", path, err)
+		}
+		defer f.Close()
+		t, err := scanRows(f.Text(), func(q *row, _ int64, _ []byte) { visit(q) })
+		if err != nil {
+			return nil, fmt.Errorf("read trace %s: %w", path, err)
+		}
+		return t, nil
+	}
+	misfits, ids := make([]int, len(blockSizes)), false
+	t, err := scan(func(q *row) {
+		if q.blocks != nil {
+			ids = true
+			misfit(misfits, q)
+		}
+	})
+	if err != nil {
+		return nil, err
+	}
+	block := 0
+	if ids = ids && t.Format != ragPulseForm; ids {
+		block = blockSizes[slices.Index(misfits, slices.Min(misfits))]
+	}
+	return scan(func(q *row) {
+		one := TraceRow{At: q.at, Input: int(q.input), Output: int(q.output), Client: q.client}
+		if ids {
+			one.Blocks = q.blocks
+		}
+		if t.Unit == "" {
+			one.At = Unknown
+		}
+		take(one, block)
+	})
+}
+
+// misfit counts for each of the block sizes whether the ids of a row do not fit its length.
+func misfit(counts []int, q *row) {
+	for i, size := range blockSizes {
+		if len(q.blocks) != (int(max(q.input, 0))+size-1)/size {
+			counts[i]++
+		}
+	}
+}
+
 func readTrace(in io.Reader) (*Trace, error) {
 	var rows []row
 	t, err := scanRows(in, func(q *row, _ int64, _ []byte) {

@@ -110,9 +110,10 @@ func (e *Evidence) checkArrivals() (c result.Check, applies bool) {
 		if q.Sent < 0 {
 			continue
 		}
-		sent.Add(&q.Sent)
-		if q.Sent > q.Due+int64(onTime) {
-			late.Add(&q.Sent)
+		at := q.firstSent()
+		sent.Add(&at)
+		if at > q.Due+int64(onTime) {
+			late.Add(&at)
 		}
 	}
 	n := sent.Len()
@@ -161,7 +162,7 @@ func (e *Evidence) mostLate(sent *spill.Sorted[int64]) (most int64) {
 	late := int64(0)
 	for q := range e.Cohort { // as they were due
 		from := q.Due + int64(onTime)
-		if q.Sent <= from {
+		if q.firstSent() <= from {
 			continue
 		}
 		for more && *at <= from {

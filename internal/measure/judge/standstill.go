@@ -98,7 +98,13 @@ func (a *Arrivals) usual(bins int) int {
 
 // Times are when a request of the cohort was due, was sent, had its first token
 // and its last, and was done; negative where it never came to that.
-type Times struct{ Due, Sent, First, Last, Done int64 }
+type Times struct {
+	Due, Sent, First, Last, Done int64
+	Again                        int64 // how much later than its first attempt it was sent, 0 without another
+}
+
+// firstSent is when the first attempt was sent: another is later for the server's sake.
+func (t *Times) firstSent() int64 { return t.Sent - t.Again }
 
 // Standstills looks for standstills that come by the clock, nil if there are none;
 // cohort are the window's requests.

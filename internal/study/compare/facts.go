@@ -1,6 +1,7 @@
 package compare
 
 import (
+	"cmp"
 	"encoding/json"
 	"fmt"
 	"maps"
@@ -113,6 +114,7 @@ func facts(run *result.Run, workloads bool) []fact {
 		if p.SLO != nil {
 			out = append(out, fact{"SLO", p.SLO.Spec})
 		}
+		out = append(out, fact{"setting retry", cmp.Or(p.Load.Retry, "0")})
 		if g := p.Throughput.PerGPU; g != nil {
 			out = append(out, fact{"GPUs", say.Count(g.GPUs)})
 		}

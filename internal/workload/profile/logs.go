@@ -90,7 +90,15 @@ func (l *Log) reject(line int, reason string) {
 
 // readTrace hands on the rows of a trace.
 func readTrace(name string, take func(q *Request) bool) (*Log, error) {
-	t, err := workload.ReadTrace(name)
+	said := false // what prompts share, or sessions
+	t, err := workload.EachRow(name, func(row workload.TraceRow, block int) {
+		said = said || row.Client != "" || row.Blocks != nil
+		q := Request{At: row.At, End: unknown, Input: row.Input, Output: row.Output, TTFT: unknown, Session: row.Client}
+		if row.Blocks != nil {
+			q.Blocks, q.BlockTokens = row.Blocks, block
+		}
+		take(&q)
+	})
 	if err != nil {
 		if u, ok := errors.AsType[*say.Error](err); ok {
 			return nil, say.Errorf("%s: %v", name, u).WithHint(logHint)
@@ -98,28 +106,7 @@ func readTrace(name string, take func(q *Request) bool) (*Log, error) {
 		return nil, say.Errorf("%v", err).WithHint(logHint)
 	}
 	l := &Log{Format: t.Format, Requests: t.Requests(), Rejected: t.Rejected, First: t.First}
-	size, _ := t.BlockSize()
-	q := Request{}
-	for i := range t.Requests() {
-		q = Request{At: unknown, End: unknown, Input: unknown, Output: unknown, TTFT: unknown}
-		if t.At != nil {
-			q.At = t.At[i]
-		}
-		if t.Input != nil {
-			q.Input = int(t.Input[i])
-		}
-		if t.Output != nil {
-			q.Output = int(t.Output[i])
-		}
-		if t.Clients != nil {
-			q.Session = t.Clients[i]
-		}
-		if t.Blocks != nil {
-			q.Blocks, q.BlockTokens = t.Blocks[i], size
-		}
-		take(&q)
-	}
-	if t.Blocks == nil && t.Clients == nil {
+	if !said {
 		l.Says = "the trace does not tell what prompts share, nor sessions"
 	}
 	return l, nil

@@ -10,8 +10,8 @@ import (
 // Approximate frequency counts over data streams, VLDB 2002).
 type tree struct {
 	enough enough
-	nodes  map[uint64]*node
-	n      int // requests
+	nodes  map[uint64]node // by value: the collector need not look at a million of them
+	n      int             // requests
 	seen   []ended
 }
 
@@ -36,39 +36,41 @@ type ended struct {
 
 const (
 	// mostNodes bounds the tree.
-	mostNodes = 1 << 20
+	mostNodes = 1 << 19
 	// mostEnded bounds the requests whose place in it is told.
 	mostEnded = 1 << 20
 )
 
 func newTree(e enough) *tree {
-	return &tree{enough: e, nodes: map[uint64]*node{}}
+	return &tree{enough: e, nodes: map[uint64]node{}}
 }
 
 func (t *tree) add(chain []uint64, tokens float64, input int, client, session uint64) {
 	if len(t.seen) >= mostEnded {
 		return
 	}
-	hits := 0
-	for hits < len(chain) && t.nodes[chain[hits]] != nil {
-		hits++
+	hits, deepest := 0, node{}
+	for hits < len(chain) {
+		n, ok := t.nodes[chain[hits]]
+		if !ok {
+			break
+		}
+		hits, deepest = hits+1, n
 	}
 	e := ended{input: int32(input), who: client}
-	if hits > 0 {
-		n := t.nodes[chain[hits-1]]
+	if n := deepest; hits > 0 {
 		if session == 0 || n.session != session { // one's own history is no sharing
 			e.again, e.back = int32(min(float64(hits)*tokens, float64(input))), int32(t.n)-n.last
 		}
 	}
 	before := uint64(0)
 	for i, h := range chain {
-		n := t.nodes[h]
-		if n == nil {
+		n, ok := t.nodes[h]
+		if !ok {
 			if len(t.nodes) >= mostNodes {
 				t.forget()
 			}
-			n = &node{before: before, tokens: float32(tokens * float64(i+1))}
-			t.nodes[h] = n
+			n = node{before: before, tokens: float32(tokens * float64(i+1))}
 		}
 		n.count++
 		n.last, n.session = int32(t.n), session
@@ -78,6 +80,7 @@ func (t *tree) add(chain []uint64, tokens float64, input int, client, session ui
 		case n.clients[1] == 0 && n.clients[0] != client:
 			n.clients[1] = client
 		}
+		t.nodes[h] = n
 		before = h
 	}
 	// Where the request ends in the common part is told once all are known; until then its
@@ -115,8 +118,8 @@ func (t *tree) prefixes(e enough) *Prefixes {
 	}
 	public := func(h uint64) uint64 { // the deepest node of its line that enough have
 		for h != 0 {
-			n := t.nodes[h]
-			if n == nil {
+			n, ok := t.nodes[h]
+			if !ok {
 				return 0
 			}
 			if n.has(e) {

@@ -3,6 +3,7 @@ package experiment
 import (
 	"fmt"
 	"math"
+	"strings"
 
 	"pitot/internal/data/metric"
 	"pitot/internal/say"
@@ -45,6 +46,66 @@ func (p *Plan) bound(kind string, row *Row) float64 {
 		return in * d.Bounds().PrefillToken * 1e3
 	}
 	return d.DecodeFloor(row.Plan.Concurrency, in+out/2) * 1e3
+}
+
+// Distance is how far a configuration is from what the hardware's bounds allow, at the
+// highest load within the limits.
+type Distance struct {
+	Configuration string  `json:"configuration"`
+	Load          float64 `json:"load"`          // requests per second
+	Running       float64 `json:"mean_running"`  // requests at once in an engine, by Little's law
+	TPOT          float64 `json:"p50_tpot_ms"`   // measured
+	Floor         float64 `json:"floor_tpot_ms"` // with so many at once: weights and contexts are read once a step
+	Computing     float64 `json:"share_of_peak"` // of the operations that the accelerators can do in that time
+}
+
+// distance is that of a launch of a configuration, nil where the deployment, the lengths or
+// the measurement do not tell.
+func (x *Experiment) distance(c Configuration, block int) *Distance {
+	p := x.Plan
+	row := p.Judged()
+	measured := x.finished(&Part{c, row, block})
+	d, err := deploy.Parse(p.twinOf(c))
+	if measured == nil || err != nil || p.TwinSpec() == "" || row.Plan.Ask.Output.IsZero() || row.Plan.Input.IsZero() {
+		return nil
+	}
+	climbed, ok := climb(measured, p.Contract.Capacity, p.Contract.Limits)
+	if !ok || climbed.nearby == nil {
+		return nil
+	}
+	of := func(name string) float64 {
+		f, err := parseFigure(name)
+		if err != nil {
+			return math.NaN()
+		}
+		return f.value(climbed.nearby)
+	}
+	in, out := row.Plan.Input.Mean()+row.Plan.PrefixMean(), row.Plan.Ask.Output.Mean()
+	engines := float64(max(d.DataParallel, 1))
+	load := climbed.nearby.Load.Value()
+	o := &Distance{Configuration: c.Name, Load: load, Running: load * of("mean e2e") / 1e3 / engines, TPOT: of("p50 tpot")}
+	o.Computing = load / engines * (in + out - 1) * d.Bounds().PrefillToken
+	o.Floor = d.DecodeFloor(max(int(math.Round(o.Running)), 1), in+out/2) * 1e3
+	if !(o.Running > 0) || !(o.TPOT > 0) {
+		return nil
+	}
+	return o
+}
+
+// twinOf is a configuration as the twin has it.
+func (p *Plan) twinOf(c Configuration) string {
+	if c.Knob == "" || p.Server == nil {
+		_, spec, _ := strings.Cut(p.Spec(c), ":")
+		if p.Server != nil {
+			return p.TwinSpec()
+		}
+		return spec
+	}
+	joint := "?"
+	if strings.Contains(p.TwinSpec(), "?") {
+		joint = "&"
+	}
+	return p.TwinSpec() + joint + c.Knob + "=" + c.Value
 }
 
 // checkBound says whether a bound that a hypothesis names is known.

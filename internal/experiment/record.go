@@ -49,7 +49,9 @@ type Record struct {
 	NotStarted []Failure         `json:"not_started,omitempty"`
 	Hypotheses []Tested          `json:"hypotheses"`
 	Effects    []EffectRecord    `json:"effects"`
-	Corrected  int               `json:"corrected"` // effects that were corrected for their number
+	Corrected  int               `json:"corrected"`                      // effects that were corrected for their number
+	Distance   *Distance         `json:"distance_from_bounds,omitempty"` // of the configuration accepted, else of the one that carries most
+	Headroom   *[2]float64       `json:"headroom"`                       // of what is carried over what is wanted: by the estimate, and by what is sure; null: none is accepted
 	Limiter    *Limiter          `json:"limits_it,omitempty"`
 	Spread     *float64          `json:"between_launches"`  // coefficient of variation of what launches that count carry, about blocks and configurations
 	Bad        []BadRecord       `json:"not_counted"`       // launches
@@ -270,10 +272,30 @@ func (x *Experiment) Record() *Record {
 	x.effects(r, d, q, blocks)
 	x.counts(r)
 	r.Limiter = x.limiter(r, &d, blocks)
+	if d.Leads >= 0 {
+		for block := 1; block <= blocks && r.Distance == nil; block++ {
+			if !d.IsBad(d.Leads, block-1) {
+				r.Distance = x.distance(p.Configurations()[d.Leads], block)
+			}
+		}
+	}
+	if s := r.standing(r.Accepted); s != nil && s.Carries != nil && s.Sure != nil {
+		r.Headroom = &[2]float64{*s.Carries/q.Wanted - 1, s.Sure[0]/q.Wanted - 1}
+	}
 	r.Stopped = x.stopped(r, &d)
 	r.Next = x.next(r, &d)
 	r.Repeat = x.repeat(r)
 	return r
+}
+
+// standing is a configuration's by its name, nil of another.
+func (r *Record) standing(name string) *Standing {
+	for i := range r.Standings {
+		if r.Standings[i].Name == name {
+			return &r.Standings[i]
+		}
+	}
+	return nil
 }
 
 // standing is what was found of a configuration.
@@ -642,6 +664,7 @@ func (x *Experiment) repeat(r *Record) (list []string) {
 	p := x.Plan
 	plan := filepath.Join(x.Dir, planFile)
 	list = append(list, say.ShellLine([]string{"pitot", "experiment", "run", plan, "--out", x.Dir + "-again"}))
+	list = append(list, say.ShellLine([]string{"pitot", "experiment", "run", filepath.Join(x.Dir, RecordJSON)})+" # from the record alone")
 	name := r.Accepted
 	if name == "" {
 		name = Baseline

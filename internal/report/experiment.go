@@ -3,6 +3,8 @@ package report
 import (
 	"fmt"
 	"io"
+	"maps"
+	"slices"
 	"strings"
 
 	"pitot/internal/experiment"
@@ -27,6 +29,7 @@ type DecisionSection struct {
 	Brief     Table // for a terminal, in place of Table
 	Lines     []string
 	Commands  []string
+	InFiles   bool // not for a terminal
 }
 
 // BuildDecision makes the model of a record.
@@ -34,7 +37,7 @@ func BuildDecision(r *experiment.Record) DecisionModel {
 	m := DecisionModel{Word: r.Answer, Of: r}
 	m.Claim = decisionClaim(r)
 	m.Basis = decisionBasis(r)
-	for _, s := range []DecisionSection{configurationSection(r), hypothesisSection(r), effectSection(r), limiterSection(r), sinceSection(r), trendSection(r.Trend), spreadSection(r), ladderSection(r), nextSection(r), repeatSection(r)} {
+	for _, s := range []DecisionSection{configurationSection(r), hypothesisSection(r), effectSection(r), limiterSection(r), sinceSection(r), trendSection(r.Trend), spreadSection(r), ladderSection(r), environmentSection(r), nextSection(r), repeatSection(r)} {
 		if len(s.Table.Rows)+len(s.Lines)+len(s.Commands) > 0 {
 			m.Sections = append(m.Sections, s)
 		}
@@ -307,6 +310,35 @@ func limiterSection(r *experiment.Record) DecisionSection {
 		}
 		s.Lines = append(s.Lines, "in full: pitot explain "+say.ShellLine([]string{l.Run}))
 	}
+	if d := r.Distance; d != nil {
+		s.Lines = append(s.Lines, fmt.Sprintf("%s at %s, %s requests at once in an engine: p50 tpot is %s times its floor, at which weights and contexts are read once a step (%s of %s ms); computing takes %s of the peak", say.Plain(d.Configuration), perS(d.Load), say.Quantity(d.Running), say.Quantity(d.TPOT/d.Floor), say.Quantity(d.TPOT), say.Quantity(d.Floor), say.Percent(d.Computing)))
+	}
+	return s
+}
+
+// environmentSection is where and with what it was measured.
+func environmentSection(r *experiment.Record) DecisionSection {
+	s := DecisionSection{ID: "environment", Title: "Environment"}
+	s.Lines = append(s.Lines, "target: "+say.Plain(r.Target))
+	if len(r.Server) > 0 {
+		var facts []string
+		for _, key := range slices.Sorted(maps.Keys(r.Server)) {
+			facts = append(facts, key+" "+r.Server[key])
+		}
+		s.Lines = append(s.Lines, "server: "+say.Plain(strings.Join(facts, " · ")))
+	}
+	s.Lines = append(s.Lines, "pitot "+r.Pitot.Version)
+	if m := r.Machine; m != nil {
+		s.Lines = append(s.Lines, say.Plain(fmt.Sprintf("client: %s, %s, %s", m.CPU, say.Plural(m.Cores, "core"), m.Kernel)))
+	}
+	for _, x := range r.Sittings {
+		ended := "killed"
+		if x.Ended != "" {
+			ended = dayOf(x.Ended) + ", " + x.Why
+		}
+		s.Lines = append(s.Lines, say.Plain(fmt.Sprintf("measured with pitot %s: %s to %s", x.Pitot, dayOf(x.Began), ended)))
+	}
+	s.InFiles = true
 	return s
 }
 
@@ -402,7 +434,7 @@ func (m DecisionModel) WriteTerminal(w io.Writer, s Style) error {
 		if len(part.Brief.Head) > 0 {
 			table = part.Brief
 		}
-		if len(part.Commands) > 0 || len(table.Rows)+len(part.Lines) == 0 {
+		if len(part.Commands) > 0 || len(table.Rows)+len(part.Lines) == 0 || part.InFiles {
 			continue // in the files
 		}
 		p.line("")

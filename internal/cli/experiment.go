@@ -149,6 +149,12 @@ func rehearseExperiment(ctx context.Context, e *Env, o *plan.Experimenting, args
 	view := newProgress(e.Stderr, o.Quiet, e.Getenv)
 	ctx, stop := interruptible(ctx, view)
 	defer stop()
+	if o.GPU != "" {
+		if err := p.AssumeTwin(ctx, o.GPU); err != nil {
+			view.close()
+			return Usage, err
+		}
+	}
 	r, err := experiment.Rehearse(ctx, p, versionOf(), quiet{view})
 	view.close()
 	switch {

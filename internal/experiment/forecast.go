@@ -168,6 +168,8 @@ type Status struct {
 	Blocks         int
 	Launches, Left int // starts that are complete, and those that are still planned
 	Configurations []ConfigurationStatus
+	NotStarted     []Failure
+	Waits          *Waiting // for a launch by hand, nil if it does not
 }
 
 // ConfigurationStatus is that of one of them.
@@ -181,7 +183,7 @@ type ConfigurationStatus struct {
 // Status says how far it came.
 func (x *Experiment) Status() Status {
 	p, d := x.Plan, x.decision()
-	s := Status{Plan: p, Dir: x.Dir, Blocks: x.blocks()}
+	s := Status{Plan: p, Dir: x.Dir, Blocks: x.blocks(), NotStarted: x.NotStarted(), Waits: x.Waits()}
 	for i, c := range p.Configurations() {
 		one := ConfigurationStatus{Name: c.Name, GivenUp: d.Of[i].Left}
 		for block := 1; block <= p.Launches; block++ {

@@ -196,7 +196,7 @@ func (x *Experiment) launchServer(ctx context.Context, c Configuration, block in
 		x.state.Failed = append(x.state.Failed, f)
 		x.leaveOut()
 		if c.Name == Baseline {
-			return true, say.Errorf("the baseline cannot be started: %s (tries in a row: %d)", failed.Msg, try).WithHint("its log is " + f.Log)
+			return true, &target.Error{Msg: fmt.Sprintf("the baseline cannot be started: %s (tries in a row: %d)", failed.Msg, try), Hint: "its log is " + f.Log}
 		}
 		view.ShowLine(fmt.Sprintf("note: %s is left out: %s; the others go on", c.Name, failed.Msg))
 		return false, x.state.write(x.Dir)

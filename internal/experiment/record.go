@@ -179,6 +179,7 @@ type Spent struct {
 	USD      float64 `json:"usd"`
 	Requests int     `json:"requests"`
 	Runs     int     `json:"runs"`
+	Starting float64 `json:"starting_s,omitempty"` // of it, starts and stops of a server
 }
 
 // MachineRecord is the client's.
@@ -501,6 +502,9 @@ func (r *Record) addLines(row *Row, f Figure, configurations []Configuration, va
 func (x *Experiment) counts(r *Record) {
 	p := x.Plan
 	r.Spent.Seconds, r.Spent.USD = x.took()
+	if p.Server != nil {
+		r.Spent.Starting = x.starting()
+	}
 	r.Spent.Virtual = strings.HasPrefix(p.Target, "sim:")
 	for _, c := range p.Configurations() {
 		for block := 1; block <= p.Launches; block++ {

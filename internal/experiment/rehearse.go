@@ -88,11 +88,34 @@ func (e RehearsedEffect) Of() string {
 // scaleKnob is the twin's factor on the duration of steps.
 const scaleKnob = "scale"
 
+// AssumeTwin gives the plan of a server a twin: MODEL@GPU, or a GPU, of which the server is
+// asked for its model. Where the plan names one, that is left.
+func (p *Plan) AssumeTwin(ctx context.Context, gpu string) error {
+	switch {
+	case p.Server == nil:
+		return say.Errorf("--gpu %s: the target of %s is a twin already", gpu, p.Path).WithHint("leave --gpu out; what is rehearsed is target: " + p.Target)
+	case p.Server.Twin != "":
+		return say.Errorf("--gpu %s: %s names a twin already, sim:%s", gpu, p.Path, p.Server.Twin).WithHint("leave one of them out")
+	}
+	if !strings.Contains(gpu, "@") {
+		told, err := target.Tell(ctx, (&Experiment{Plan: p}).wanted())
+		if err != nil || told.Model == "" {
+			return say.Errorf("--gpu %s: the server does not tell its model", gpu).WithHint("name it too: --gpu llama-3.1-8b@" + gpu)
+		}
+		gpu = told.Model + "@" + gpu
+	}
+	if _, err := deploy.Parse(gpu); err != nil {
+		return say.Errorf("--gpu %s: %v", gpu, err).WithHint(say.Hint(err))
+	}
+	p.Server.Twin = gpu
+	return nil
+}
+
 // Rehearse carries a plan out on the twin, in a directory that is removed afterwards.
 func Rehearse(ctx context.Context, p *Plan, version result.Version, view View) (*Rehearsal, error) {
 	spec := p.TwinSpec()
 	if spec == "" {
-		return nil, say.Errorf("%s: it is not known what the server is", p.Path).WithHint("name its twin: target: {url: …, twin: sim:llama-3.1-8b@h100}")
+		return nil, say.Errorf("%s: it is not known what the server is", p.Path).WithHint("name its GPU with --gpu h100, or its twin in the plan: target: {url: …, twin: sim:llama-3.1-8b@h100}")
 	}
 	d, err := deploy.Parse(spec)
 	if err != nil {

@@ -360,6 +360,9 @@ func spreadSection(r *experiment.Record) DecisionSection {
 		kind = " of virtual time"
 	}
 	text := fmt.Sprintf("%s in %s, %s%s", say.Plural(r.Spent.Requests, "request"), say.Plural(r.Spent.Runs, "run"), say.Seconds(r.Spent.Seconds), kind)
+	if r.Spent.Starting > 0 {
+		text += " with " + say.Seconds(r.Spent.Starting) + " of starts and stops"
+	}
 	if r.Spent.USD > 0 {
 		text += ", " + usdText(r.Spent.USD) + " at the price of the GPUs"
 	}

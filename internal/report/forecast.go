@@ -103,6 +103,14 @@ func WriteStatus(w io.Writer, x experiment.Status, m DecisionModel, s Style) err
 		t.Rows = append(t.Rows, []string{c.Name, say.Count(c.Parts), say.Count(c.Of), say.Optional(st.Carries), state})
 	}
 	t.writeTerminal(p, s)
+	for i := range x.NotStarted {
+		for _, l := range notStarted(&x.NotStarted[i]) {
+			p.hanging(s, yellow, "", "  ", l)
+		}
+	}
+	if w := x.Waits; w != nil {
+		p.write(s, yellow, "", fmt.Sprintf("it waits: %s (%s, launch %d)", say.Plain(w.Sentence()), w.Configuration, w.Launch))
+	}
 	for _, section := range m.Sections {
 		if section.ID == "next" {
 			for _, l := range section.Lines {

@@ -26,37 +26,9 @@ type comparison struct {
 
 // compare prints bias and error of the twin over all rows that it can model.
 func compare(systems string, all, chosen bool, only, set, errors string) error {
-	rows, refused, err := read(filepath.Join(systems, "silicon_sample.csv"))
+	modelled, refused, err := simulated(systems, chosen, only, set)
 	if err != nil {
 		return err
-	}
-	list := make([]comparison, 0, len(rows))
-	for _, r := range rows {
-		if strings.Contains(r.system(), only) && !(chosen && held(r.system())) {
-			list = append(list, comparison{row: r, set: set})
-		}
-	}
-	var group sync.WaitGroup
-	next := make(chan *comparison)
-	for range 2 {
-		group.Go(func() {
-			for b := range next {
-				b.simulate()
-			}
-		})
-	}
-	for i := range list {
-		next <- &list[i]
-	}
-	close(next)
-	group.Wait()
-	modelled := list[:0]
-	for _, b := range list {
-		if b.why != "" {
-			refused[b.engine+": "+b.why]++
-			continue
-		}
-		modelled = append(modelled, b)
 	}
 	by := func(title string, of func(*comparison) string) {
 		table(modelled, "engine, "+title, func(b *comparison) string {
@@ -95,6 +67,44 @@ func compare(systems string, all, chosen bool, only, set, errors string) error {
 		fmt.Printf("%6d %s\n", refused[why], why)
 	}
 	return nil
+}
+
+// simulated are the rows that the twin can model, with what it makes of them, and how many
+// it cannot, by reason.
+func simulated(systems string, chosen bool, only, set string) (modelled []comparison, refused map[string]int, err error) {
+	rows, refused, err := read(filepath.Join(systems, "silicon_sample.csv"))
+	if err != nil {
+		return nil, nil, err
+	}
+	list := make([]comparison, 0, len(rows))
+	for _, r := range rows {
+		if strings.Contains(r.system(), only) && !(chosen && held(r.system())) {
+			list = append(list, comparison{row: r, set: set})
+		}
+	}
+	var group sync.WaitGroup
+	next := make(chan *comparison)
+	for range 2 {
+		group.Go(func() {
+			for b := range next {
+				b.simulate()
+			}
+		})
+	}
+	for i := range list {
+		next <- &list[i]
+	}
+	close(next)
+	group.Wait()
+	modelled = list[:0]
+	for _, b := range list {
+		if b.why != "" {
+			refused[b.engine+": "+b.why]++
+			continue
+		}
+		modelled = append(modelled, b)
+	}
+	return modelled, refused, nil
 }
 
 // counted is how many rows there are of each engine.

@@ -1,6 +1,7 @@
 // Command silicon holds the twin against public measurements of accelerators:
 //
 //	go run ./bench/silicon compare DIR   end-to-end measurements against the twin
+//	go run ./bench/silicon rank DIR      does the twin order deployments as they were measured?
 //	go run ./bench/silicon stages REPO   those of inference-sim/training
 //	go run ./bench/silicon derive DIR    kernels.yaml of the catalogue, from measured kernels
 //
@@ -23,7 +24,7 @@ func main() {
 	set := flag.String("set", "", "compare, stages: settings of every deployment, as row_overhead=20us&step_overhead=1ms")
 	errors := flag.String("errors", "", "compare: write the errors to expect to this file")
 	flag.Usage = func() {
-		fmt.Fprintln(os.Stderr, "usage: silicon [flags] compare|stages|derive DIR")
+		fmt.Fprintln(os.Stderr, "usage: silicon [flags] compare|rank|stages|derive DIR")
 		flag.PrintDefaults()
 	}
 	flag.Parse()
@@ -36,6 +37,8 @@ func main() {
 	switch flag.Arg(0) {
 	case "compare":
 		err = compare(systems, *all, *chosen, *only, *set, *errors)
+	case "rank":
+		err = rank(systems, *chosen, *only, *set)
 	case "stages":
 		err = stages(flag.Arg(1), *set)
 	case "derive":

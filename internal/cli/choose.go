@@ -90,6 +90,11 @@ func wanted(e *Env, own *plan.Choosing, ask *plan.Ask, hard *plan.Load, good *pl
 		}
 		w.Offers = append(w.Offers, o)
 	}
+	for _, o := range w.Offers {
+		if o.USDPerHour == 0 && len(w.Offers) > 1 {
+			return w, say.Errorf("no price of %s is known", o.Accelerator.Name).WithHint("give what one costs in an hour, to tell what is cheaper: --gpus " + o.Accelerator.Name + "@2.50")
+		}
+	}
 	values, err := url.ParseQuery(own.Settings)
 	if err != nil {
 		return w, say.Errorf("--settings %s: %v", own.Settings, err)

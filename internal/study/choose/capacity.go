@@ -112,9 +112,7 @@ const mostLoads = 20
 func (s *schedule) climb(ctx context.Context, x *Candidate, claims []slo.Claim, guess float64, e *effort) (c curve, err error) {
 	alone := s.alone(x)
 	try := func(rate float64) (float64, error) {
-		// A warm-up lets the engine fill: as many requests as come while one is under way
-		// in a full engine, twice.
-		y, err := s.serve(ctx, x.Deployment, claims, rate, max(int(2*rate*s.full(x)), 20), e)
+		y, err := s.at(ctx, x, claims, rate, e)
 		if err != nil {
 			return 0, err
 		}
@@ -168,6 +166,12 @@ func (s *schedule) climb(ctx context.Context, x *Candidate, claims []slo.Claim, 
 		rate = lo * math.Exp(min(max(share, 0.2), 0.8)*math.Log(hi/lo))
 	}
 	return c, nil
+}
+
+// at serves a load by a candidate. A warm-up lets the engine fill: as many requests as come
+// while one is under way in a full engine, twice.
+func (s *schedule) at(ctx context.Context, x *Candidate, claims []slo.Claim, rate float64, e *effort) (*served, error) {
+	return s.serve(ctx, x.Deployment, claims, rate, max(int(2*rate*s.full(x)), 20), e)
 }
 
 // flanks are loads below the capacity, as shares of it, that are looked at closely too: for

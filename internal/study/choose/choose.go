@@ -155,7 +155,7 @@ func Choose(ctx context.Context, w Wanted) (*Choice, error) {
 	if err != nil {
 		return nil, err
 	}
-	r := &race{wanted: &w, schedule: s, claims: claims, first: s.effort(400, 1.25), close: s.effort(3000, 1.06), closer: s.effort(drawn, 1.04), choice: &Choice{
+	r := &race{wanted: &w, schedule: s, claims: claims, first: s.effort(400, 1.25), close: s.effort(2500, 1.06), closer: s.effort(drawn, 1.04), choice: &Choice{
 		Schema: Schema, Model: m.Name, SLO: w.SLO.String(), Rate: w.Rate, Arrival: w.Arrival,
 		Input: s.input, Output: s.output, Asked: w.Asked, Refused: refused, Seed: w.Ask.Seed,
 	}}
@@ -199,7 +199,7 @@ func (w *Wanted) claims() ([]slo.Claim, error) {
 }
 
 // drawn is how many requests are drawn of the workload.
-const drawn = 12_000
+const drawn = 10_000
 
 // race is a choice under way.
 type race struct {
@@ -298,7 +298,30 @@ func (r *race) run(ctx context.Context, list []*Candidate) error {
 			guess[c] = carried
 		}
 	}
-	if err := r.lookAt(ctx, len(others), func(i int) (*Candidate, float64, *effort) { return others[i], guess[others[i]], &r.first }); err != nil {
+	// Most settings bring nothing: one load, a little above what the defaults carry, says so.
+	brings := make([]bool, len(others))
+	errs := make([]error, len(others))
+	predict.InParallel(len(others), func(i int) {
+		c := others[i]
+		guess[c] *= 1 + worthSetting
+		x, err := r.schedule.at(ctx, c, r.claims, guess[c], &r.first)
+		if errs[i] = err; err == nil {
+			_, times := x.worst()
+			brings[i] = times < 1
+		}
+	})
+	if err := errors.Join(append(errs, ctx.Err())...); err != nil {
+		return err
+	}
+	var more []*Candidate
+	for i, c := range others {
+		if brings[i] {
+			more = append(more, c)
+		} else {
+			r.choice.Counts.Simulated++
+		}
+	}
+	if err := r.lookAt(ctx, len(more), func(i int) (*Candidate, float64, *effort) { return more[i], 1.1 * guess[more[i]], &r.first }); err != nil {
 		return err
 	}
 	return r.settle(ctx, looked)

@@ -1,0 +1,274 @@
+package main
+
+import (
+	"cmp"
+	"fmt"
+	"math"
+	"math/rand/v2"
+	"slices"
+	"strings"
+
+	"pitot/internal/stat"
+)
+
+// Does the twin put deployments in the order in which they were measured? Two systems of
+// one model under the same requests are compared by what a GPU gives where users get
+// equally much: tokens per second and GPU at the same tokens per second and user.
+
+// frontier is a system's measured and predicted curve, over the logarithm of what a user
+// gets; the loads that both have.
+type frontier struct {
+	system, accelerator, model string
+	held                       bool
+	measured, twin             []place
+}
+
+// place is a load: logarithms of tokens/s and user, and of tokens/s and GPU.
+type place struct{ user, gpu float64 }
+
+// frontiers are the systems' curves by model and lengths.
+func frontiers(list []comparison) map[string][]*frontier {
+	groups := map[string]map[string]*frontier{}
+	for i := range list {
+		b := &list[i]
+		if b.output < 2 || b.tpot <= 0 || b.ttft <= 0 {
+			continue
+		}
+		model := b.model[strings.LastIndex(b.model, "/")+1:]
+		model = strings.NewReplacer("-NVFP4", "", "-FP8", "", "-Instruct", "").Replace(model)
+		key := fmt.Sprintf("%s %d/%d", model, b.input, b.output)
+		if groups[key] == nil {
+			groups[key] = map[string]*frontier{}
+		}
+		f := groups[key][b.system()]
+		if f == nil {
+			f = &frontier{system: b.system(), accelerator: b.accelerator, model: model, held: held(b.system())}
+			groups[key][b.system()] = f
+		}
+		at := func(ttft, tpot float64) place {
+			seconds := (ttft + tpot*float64(b.output-1)) / 1e3
+			return place{math.Log(1e3 / tpot), math.Log(float64(b.users*b.output) / seconds / float64(b.tp))}
+		}
+		f.measured = append(f.measured, at(b.ttft, b.tpot))
+		f.twin = append(f.twin, at(b.ttft*(1+b.ttftError), b.tpot*(1+b.tpotError)))
+	}
+	out := map[string][]*frontier{}
+	for key, g := range groups {
+		for _, f := range g {
+			for _, c := range [][]place{f.measured, f.twin} {
+				slices.SortFunc(c, func(a, b place) int { return cmp.Compare(a.user, b.user) })
+			}
+			if len(f.measured) > 1 {
+				out[key] = append(out[key], f)
+			}
+		}
+		slices.SortFunc(out[key], func(a, b *frontier) int { return cmp.Compare(a.system, b.system) })
+	}
+	return out
+}
+
+// at is what a GPU gives where users get so much, straight between loads; false outside.
+func at(c []place, user float64) (float64, bool) {
+	for i := 1; i < len(c); i++ {
+		if a, b := c[i-1], c[i]; user >= a.user && user <= b.user && b.user > a.user {
+			return a.gpu + (b.gpu-a.gpu)*(user-a.user)/(b.user-a.user), true
+		}
+	}
+	return 0, false
+}
+
+// pair is two systems' difference at one place: logarithms of ratios.
+type pair struct {
+	a, b           string // systems
+	measured, twin float64
+	held           bool // both were kept out
+	sameGPU        bool
+}
+
+// pairs compares all, at up to five places of what both curves of both cover.
+func pairs(groups map[string][]*frontier) (list []pair) {
+	for _, key := range slices.Sorted(keysOf(groups)) {
+		for i, a := range groups[key] {
+			for _, b := range groups[key][:i] {
+				low, high := math.Inf(-1), math.Inf(1)
+				for _, c := range [][]place{a.measured, a.twin, b.measured, b.twin} {
+					low, high = max(low, c[0].user), min(high, c[len(c)-1].user)
+				}
+				if high <= low {
+					continue
+				}
+				const places = 5
+				for k := range places {
+					user := low + (high-low)*(float64(k)+0.5)/places
+					am, ok1 := at(a.measured, user)
+					bm, ok2 := at(b.measured, user)
+					at1, ok3 := at(a.twin, user)
+					bt, ok4 := at(b.twin, user)
+					if ok1 && ok2 && ok3 && ok4 {
+						list = append(list, pair{a.system, b.system, am - bm, at1 - bt, a.held && b.held, a.accelerator == b.accelerator})
+					}
+				}
+			}
+		}
+	}
+	return list
+}
+
+func keysOf[T any](m map[string]T) func(func(string) bool) {
+	return func(yield func(string) bool) {
+		for k := range m {
+			if !yield(k) {
+				return
+			}
+		}
+	}
+}
+
+// tie is by how little the twin may tell two apart for that to count as a tie, as the
+// logarithm of a ratio.
+const tie = 0.03
+
+// rank prints how many pairs are ordered right, by how much they differ.
+func rank(systems string, chosen bool, only, set string) error {
+	list, _, err := simulated(systems, chosen, only, set)
+	if err != nil {
+		return err
+	}
+	groups := frontiers(list)
+	all := pairs(groups)
+	fmt.Printf("%-28s %-22s %7s %7s %7s %7s  %s\n", "systems", "differ by", "systems", "places", "right", "ties", "right of those told apart (95 %, by system)")
+	for _, part := range []struct {
+		name string
+		in   func(*pair) bool
+	}{
+		{"both kept out", func(p *pair) bool { return p.held }},
+		{"both kept out, same GPU", func(p *pair) bool { return p.held && p.sameGPU }},
+		{"both kept out, other GPUs", func(p *pair) bool { return p.held && !p.sameGPU }},
+		{"the others", func(p *pair) bool { return !p.held }},
+	} {
+		for _, size := range []struct {
+			name     string
+			from, to float64
+		}{{"under 10 %", 0, math.Log(1.1)}, {"10 to 20 %", math.Log(1.1), math.Log(1.2)}, {"over 20 %", math.Log(1.2), math.Inf(1)}} {
+			var some []pair
+			count := map[string]bool{}
+			for i := range all {
+				if d := math.Abs(all[i].measured); part.in(&all[i]) && d >= size.from && d < size.to {
+					some = append(some, all[i])
+					count[all[i].a], count[all[i].b] = true, true
+				}
+			}
+			right, ties := score(some, nil)
+			fmt.Printf("%-28s %-22s %7d %7d %7d %7d  %s\n", part.name, size.name, len(count), len(some), right, ties, shareRight(some, slices.Sorted(keysOf(count))))
+		}
+	}
+	alike(groups)
+	return nil
+}
+
+// score counts pairs that are ordered as measured, and those that the twin does not tell
+// apart; weights are of systems, nil for one each.
+func score(list []pair, weight map[string]float64) (right, ties int) {
+	for _, p := range list {
+		n := 1
+		if weight != nil {
+			n = int(weight[p.a] * weight[p.b])
+		}
+		switch {
+		case math.Abs(p.twin) < tie:
+			ties += n
+		case (p.twin > 0) == (p.measured > 0):
+			right += n
+		}
+	}
+	return right, ties
+}
+
+// shareRight is the share of pairs that are ordered right among those that are told apart, with an
+// interval by a bootstrap over systems.
+func shareRight(list []pair, systems []string) string {
+	right, ties := score(list, nil)
+	if len(list) == ties || len(systems) < 2 {
+		return "–"
+	}
+	rng := rand.New(rand.NewPCG(1, 2))
+	var shares []float64
+	for range 2000 {
+		weight := map[string]float64{}
+		for range systems {
+			weight[systems[rng.IntN(len(systems))]]++
+		}
+		n := 0
+		for _, p := range list {
+			n += int(weight[p.a] * weight[p.b])
+		}
+		if r, t := score(list, weight); n > t {
+			shares = append(shares, float64(r)/float64(n-t))
+		}
+	}
+	slices.Sort(shares)
+	return fmt.Sprintf("%.0f %% (%.0f to %.0f)", 100*float64(right)/float64(len(list)-ties), 100*stat.Percentile(shares, 0.025), 100*stat.Percentile(shares, 0.975))
+}
+
+// alike prints which share of the variance of errors is common to systems on one
+// accelerator, and to those of one model on it: a one-way analysis of variance of each
+// system's mean error in what a GPU gives (Searle, Casella and McCulloch, Variance
+// Components, 1992, section 3.6).
+func alike(groups map[string][]*frontier) {
+	errors := map[string][]float64{} // of each system
+	of := map[string]*frontier{}
+	for _, g := range groups {
+		for _, f := range g {
+			for _, m := range f.measured {
+				if t, ok := at(f.twin, m.user); ok && !f.held {
+					errors[f.system] = append(errors[f.system], t-m.gpu)
+					of[f.system] = f
+				}
+			}
+		}
+	}
+	fmt.Println()
+	for _, way := range []struct {
+		name  string
+		group func(*frontier) string
+	}{
+		{"an accelerator", func(f *frontier) string { return f.accelerator }},
+		{"a model on an accelerator", func(f *frontier) string { return f.model + " " + f.accelerator }},
+	} {
+		by := map[string][]float64{}
+		for _, s := range slices.Sorted(keysOf(errors)) {
+			key := way.group(of[s])
+			by[key] = append(by[key], average(errors[s]))
+		}
+		if common, sd, ok := components(by); ok {
+			fmt.Printf("of the variance of %d systems' errors %.0f %% is common to %s (none kept out; standard deviation %.0f %%)\n", len(errors), 100*common, way.name, 100*sd)
+		}
+	}
+}
+
+// components is the share of a variance that members of a group have in common, by the
+// method of moments, and the standard deviation of all; false where there are too few.
+func components(by map[string][]float64) (common, sd float64, ok bool) {
+	var sum, squares, within, between, total float64
+	for _, list := range by {
+		total += float64(len(list))
+		squares += float64(len(list) * len(list))
+		for _, x := range list {
+			sum += x
+		}
+	}
+	k := float64(len(by))
+	if k < 2 || total <= k {
+		return 0, 0, false
+	}
+	for _, list := range by {
+		m := average(list)
+		between += float64(len(list)) * (m - sum/total) * (m - sum/total)
+		for _, x := range list {
+			within += (x - m) * (x - m)
+		}
+	}
+	own := within / (total - k)
+	shared := max((between/(k-1)-own)/((total-squares/total)/(k-1)), 0)
+	return shared / (shared + own), math.Sqrt(shared + own), true
+}

@@ -56,7 +56,8 @@ func rooms() []room {
 		{"twin/vllm", "twin"},
 		{"twin/catalogue", "say"},
 		{"twin/fleet", "twin"},
-		{"twin/deploy", "twin twin/catalogue twin/fleet twin/vllm say"},
+		{"twin/sglang", "twin"},
+		{"twin/deploy", "twin twin/catalogue twin/fleet twin/sglang twin/vllm say"},
 		// the server in front of it: never imports wire, since an instrument and its
 		// reference must not make the same mistake
 		{"twin/serve/prom", ""},

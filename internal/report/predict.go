@@ -20,11 +20,11 @@ const gib = 1 << 30
 func Prediction(w io.Writer, x *predict.Prediction, s Style) error {
 	p := &printer{w: w}
 	d, b := x.Deployment, x.Bounds
+	limits := d.Limits()
 	p.line("")
 	p.write(s, bold, "", fmt.Sprintf("%s in %s on %s", d.Model.Name, d.DType, d.Where()))
 	p.write(s, "", "", fmt.Sprintf("%s tokens in, %s out", lengths(x.Lengths[0], x.Input), lengths(x.Lengths[1], x.Output)),
-		fmt.Sprintf("max_num_seqs %d", d.Settings.MaxNumSeqs), fmt.Sprintf("max_num_batched_tokens %s", say.Count(d.Settings.MaxNumBatchedTokens)),
-		fmt.Sprintf("max_model_len %s", say.Count(d.Settings.MaxModelLen)))
+		limits[0], limits[1], limits[2])
 	for _, n := range x.Notes {
 		p.write(s, dim, "", n)
 	}

@@ -38,6 +38,7 @@ type engine struct {
 	vocab       int               // size of the model's vocabulary, 0 where it has none
 	gpus        int               // 0 where it has none
 	engines     int
+	unspoken    bool    // there is no server that speaks as it does
 	gpuPrice    float64 // dollars an hour of each, by the catalogue
 	// residence is about how long a request takes.
 	residence func(a *plan.Ask) time.Duration
@@ -124,6 +125,7 @@ func openEngine(p Wanted) (engine, error) {
 		server:      d.Facts(),
 		gpus:        d.GPUs(),
 		engines:     d.DataParallel,
+		unspoken:    d.Software == deploy.SGLang,
 		gpuPrice:    d.USDPerHour,
 		vocab:       d.Model.Vocab,
 		cache: map[string]string{
@@ -339,6 +341,9 @@ func NewMock(s *plan.Serving, m *plan.Embedded, name string) (srv *serve.Server,
 
 // serve makes a server of the engine; chances is the seed of the engine.
 func (e *engine) serve(p Wanted, chances uint64) (*serve.Server, error) {
+	if e.unspoken {
+		return nil, say.Errorf("SGLang's engine has no socket yet: what the mock says and counts is vLLM's").WithHint("use sim: in place of mock:")
+	}
 	faults, err := parseFaults(p.Embedded)
 	if err != nil {
 		return nil, err

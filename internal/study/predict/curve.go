@@ -225,7 +225,7 @@ func (s *simulation) bound(x *Expected) {
 func (s *simulation) limit(x *Expected) deploy.Limit {
 	switch {
 	case x.Waiting >= 1 && x.Running > 0.97*float64(s.d.DataParallel*s.d.Settings.MaxNumSeqs):
-		return deploy.Seats
+		return s.d.SeatsLimit()
 	case x.Waiting >= 1 && x.KVUsage > 0.85 || x.Preemptions > int64(s.count/50):
 		return deploy.KVCapacity
 	case s.frontend(x) > 0.9:

@@ -52,6 +52,9 @@ type ErrorToExpect struct {
 // UnfittedError finds that of a deployment that is not fitted; nil where no such system was
 // measured.
 func UnfittedError(d *deploy.Deployment) *ErrorToExpect {
+	if !d.Alike() {
+		return nil
+	}
 	r, ok := catalogue.RegimeOf(d.Accelerator.Name, &d.Model, !d.Settings.AsyncScheduling)
 	if !ok || d.Fitted != nil {
 		return nil

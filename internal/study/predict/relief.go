@@ -177,6 +177,9 @@ func Turn(d *deploy.Deployment, t explain.Trial) (turned *deploy.Deployment, ok 
 
 // turns are the trials that may help against a cause.
 func turns(d *deploy.Deployment, cause explain.Cause) (list []explain.Trial) {
+	if d.Software == deploy.SGLang { // the knobs are vLLM's
+		return nil
+	}
 	for i := range knobs {
 		if k := &knobs[i]; slices.Contains(k.of, cause) {
 			for _, to := range k.turns(d) {

@@ -24,6 +24,7 @@ type Deployment struct {
 	Counted        bool              // the spec says how many accelerators
 	Model          catalogue.Model
 	Accelerator    catalogue.Accelerator
+	Software       string       // the engine: vllm or sglang
 	TensorParallel int          // accelerators of an engine
 	DataParallel   int          // engines
 	Routing        fleet.Config // how several share the requests
@@ -36,6 +37,7 @@ type Deployment struct {
 	Efficiency        Efficiency
 	Settings          vllm.Settings
 	events            string // replica_events
+	sglang            sglangSettings
 	graphs            graphs
 	parallelDrafts    bool                 // parallel_drafting
 	host              catalogue.Host       // what a step costs besides kernels
@@ -62,8 +64,9 @@ func New(m catalogue.Model, a catalogue.Accelerator, tp int) *Deployment {
 	host, _ := catalogue.FindHost(a.Host)
 	d := &Deployment{
 		host:  host,
-		Model: m, Accelerator: a, TensorParallel: tp, DataParallel: 1, Routing: fleet.Defaults(0),
-		DType: m.DType, KVDType: "auto", MemoryUtilization: 0.92, graphs: graphModes["full_and_piecewise"],
+		Model: m, Accelerator: a, TensorParallel: tp, DataParallel: 1, Routing: fleet.Defaults(0), Software: "vllm",
+		sglang: sglangSettings{policy: "fcfs", conservativeness: 1, maxPrefill: 16384},
+		DType:  m.DType, KVDType: "auto", MemoryUtilization: 0.92, graphs: graphModes["full_and_piecewise"],
 		Efficiency: Efficiency{Attention: 1, Scale: 1, PerStep: open, PerRequest: open, PerPrefill: open, PerLaunch: open, PerLayer: defaultPerLayer}, Settings: vllm.Default(), USDPerHour: a.USDPerHour,
 	}
 	d.Settings.MaxNumBatchedTokens, d.Settings.MaxNumSeqs = open, open
@@ -141,6 +144,9 @@ func (d *Deployment) group() string {
 // Complete works out what was left open and checks the whole; its errors are
 // the user's.
 func (d *Deployment) Complete() error {
+	if err := d.checkSoftware(); err != nil {
+		return err
+	}
 	if d.KVDType == "auto" {
 		d.KVDType = "bf16"
 		if d.DType == "fp32" {
@@ -158,6 +164,22 @@ func (d *Deployment) Complete() error {
 			return err
 		}
 	}
+	if d.isSGLang() {
+		if err := d.completeSGLang(); err != nil {
+			return err
+		}
+	} else if err := d.completeVLLM(); err != nil {
+		return err
+	}
+	if err := d.checkStep(); err != nil {
+		return err
+	}
+	d.caveats()
+	return nil
+}
+
+// completeVLLM works out memory and batch as vLLM does.
+func (d *Deployment) completeVLLM() error {
 	d.batchDefaults()
 	if err := d.fitMemory(); err != nil {
 		return err
@@ -165,10 +187,6 @@ func (d *Deployment) Complete() error {
 	if err := d.Settings.Check(); err != nil {
 		return say.Errorf("impossible engine settings: %v", err).WithHint("the settings are vLLM's; pitot predict --help lists them")
 	}
-	if err := d.checkStep(); err != nil {
-		return err
-	}
-	d.caveats()
 	return nil
 }
 

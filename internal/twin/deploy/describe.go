@@ -18,8 +18,12 @@ func (d *Deployment) Describe() string {
 	if d.KVDType != "bf16" {
 		kv = ", KV cache in " + d.KVDType
 	}
-	return fmt.Sprintf("vLLM V1 as modelled: %s%s in %s on %s, %s KV tokens%s, max_num_seqs %d, max_num_batched_tokens %s",
-		d.engines(), d.Model.Name, d.DType, d.group(), say.Count(d.KVTokens()), kv, d.Settings.MaxNumSeqs, say.Count(d.Settings.MaxNumBatchedTokens))
+	engine, limits := "vLLM V1", d.Limits()
+	if d.isSGLang() {
+		engine = "SGLang"
+	}
+	return fmt.Sprintf("%s as modelled: %s%s in %s on %s, %s KV tokens%s, %s, %s", engine,
+		d.engines(), d.Model.Name, d.DType, d.group(), say.Count(d.KVTokens()), kv, limits[0], limits[1])
 }
 
 // Named is the deployment with the settings that were given, as it is written.
@@ -47,6 +51,7 @@ func (d *Deployment) Facts() map[string]string {
 		"block_size": strconv.Itoa(s.BlockSize), "scale": strconv.FormatFloat(d.Efficiency.Scale, 'g', 6, 64),
 	}
 	d.routingFacts(facts)
+	d.sglangFacts(facts)
 	return facts
 }
 

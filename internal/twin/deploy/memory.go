@@ -77,7 +77,9 @@ func (d *Deployment) memory() Memory {
 	mem := Memory{Total: d.Accelerator.MemoryGiB * gib}
 	mem.Requested = d.MemoryUtilization * mem.Total
 	mem.Weights = d.denseBytes() + float64(m.Routed())*bytesOf[d.expertType()]/d.sharing() + (d.unquantised()+2*d.drafter())/tp
-	mem.Activations = d.activations()
+	if !d.isSGLang() { // which counts them with what it leaves free
+		mem.Activations = d.activations()
+	}
 	mem.Other = otherAlone
 	if d.sharing() > 1 {
 		mem.Other = otherTogether

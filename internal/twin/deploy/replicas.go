@@ -56,6 +56,9 @@ func (d *Deployment) replicaSeed(seed uint64, i int) uint64 {
 
 // one makes one engine.
 func (d *Deployment) one(seed uint64) twin.Model {
+	if d.isSGLang() {
+		return d.sglangOne(seed)
+	}
 	s := d.Settings
 	s.Seed = seed
 	return vllm.New(s, d.hardware())
@@ -102,7 +105,7 @@ func (d *Deployment) divide(counted int) error {
 	if n == 1 || !d.Counted {
 		return nil
 	}
-	given := d.Given["tensor_parallel_size"] + d.Given["tp"]
+	given := d.Given["tensor_parallel_size"] + d.Given["tp"] + d.Given["tp_size"]
 	switch {
 	case given == "" && counted%n != 0:
 		return say.Errorf("%d accelerators cannot be divided among %d engines", counted, n).WithHint(fmt.Sprintf("take %dx%s, or data_parallel_size=%d", (counted+n-1)/n*n, d.Accelerator.Name, divisor(counted, n)))

@@ -14,6 +14,7 @@ import (
 
 	"pitot/internal/say"
 	"pitot/internal/twin/catalogue"
+	"pitot/internal/twin/sglang"
 )
 
 // Parse understands MODEL@GPU, MODEL@2xGPU and either with settings behind
@@ -116,6 +117,13 @@ type setting struct {
 
 // settings are all, in the order in which help shows them.
 var settings = []setting{
+	{[]string{"engine"}, func(d *Deployment, v string) error {
+		if v = strings.ToLower(v); v != "vllm" && v != SGLang {
+			return say.Errorf("%q is not modelled", v).WithHint(say.Known(v, []string{"vllm", SGLang}))
+		}
+		d.Software = v
+		return nil
+	}},
 	{[]string{"max_num_seqs"}, integer(func(d *Deployment) *int { return &d.Settings.MaxNumSeqs })},
 	{[]string{"max_num_batched_tokens"}, integer(func(d *Deployment) *int { return &d.Settings.MaxNumBatchedTokens })},
 	{[]string{"max_model_len"}, func(d *Deployment, v string) error {
@@ -128,8 +136,8 @@ var settings = []setting{
 	{[]string{"block_size"}, integer(func(d *Deployment) *int { return &d.Settings.BlockSize })},
 	{[]string{"num_gpu_blocks_override", "num_gpu_blocks"}, positive(func(d *Deployment) *int { return &d.Settings.NumGPUBlocks })},
 	{[]string{"gpu_memory_utilization"}, number(func(d *Deployment) *float64 { return &d.MemoryUtilization })},
-	{[]string{"tensor_parallel_size", "tp"}, integer(func(d *Deployment) *int { return &d.TensorParallel })},
-	{[]string{"data_parallel_size", "dp"}, integer(func(d *Deployment) *int { return &d.DataParallel })},
+	{[]string{"tensor_parallel_size", "tp", "tp_size"}, integer(func(d *Deployment) *int { return &d.TensorParallel })},
+	{[]string{"data_parallel_size", "dp", "dp_size"}, integer(func(d *Deployment) *int { return &d.DataParallel })},
 	{[]string{"router"}, func(d *Deployment, v string) error {
 		d.Routing.Router = strings.ReplaceAll(strings.ToLower(v), "-", "_")
 		return nil
@@ -207,6 +215,23 @@ var settings = []setting{
 	{[]string{"frontend_chunk"}, duration(func(d *Deployment) *time.Duration { return &d.Settings.Frontend.PerChunk })},
 	{[]string{"frontend_jitter"}, number(func(d *Deployment) *float64 { return &d.Settings.Frontend.Jitter })},
 	{[]string{"frontend_contention"}, number(func(d *Deployment) *float64 { return &d.Settings.Frontend.Contention })},
+	{[]string{"max_running_requests"}, positive(func(d *Deployment) *int { return &d.Settings.MaxNumSeqs })},
+	{[]string{"chunked_prefill_size"}, positive(func(d *Deployment) *int { return &d.Settings.MaxNumBatchedTokens })},
+	{[]string{"max_prefill_tokens"}, positive(func(d *Deployment) *int { return &d.sglang.maxPrefill })},
+	{[]string{"context_length"}, positive(func(d *Deployment) *int { return &d.Settings.MaxModelLen })},
+	{[]string{"max_total_tokens"}, positive(func(d *Deployment) *int { return &d.Settings.NumGPUBlocks })},
+	{[]string{"mem_fraction_static"}, number(func(d *Deployment) *float64 { return &d.MemoryUtilization })},
+	{[]string{"schedule_policy"}, func(d *Deployment, v string) error {
+		if d.sglang.policy = strings.ToLower(v); !slices.Contains(sglang.Policies(), d.sglang.policy) {
+			return say.Errorf("%q is not modelled", v).WithHint(say.Known(v, sglang.Policies()))
+		}
+		return nil
+	}},
+	{[]string{"schedule_conservativeness"}, number(func(d *Deployment) *float64 { return &d.sglang.conservativeness })},
+	{[]string{"enable_mixed_chunk"}, boolean(func(d *Deployment) *bool { return &d.sglang.mixed })},
+	{[]string{"disable_overlap_schedule"}, not(func(d *Deployment) *bool { return &d.Settings.AsyncScheduling })},
+	{[]string{"disable_radix_cache"}, not(func(d *Deployment) *bool { return &d.Settings.EnablePrefixCaching })},
+	{[]string{"cuda_graph_max_bs"}, positive(func(d *Deployment) *int { return &d.graphs.size })},
 	{[]string{"usd_per_hour", "price"}, number(func(d *Deployment) *float64 { return &d.USDPerHour })},
 }
 
@@ -339,6 +364,18 @@ func boolean(p func(*Deployment) *bool) func(*Deployment, string) error {
 			return fmt.Errorf("%q is neither true nor false", v)
 		}
 		*p(d) = b
+		return nil
+	}
+}
+
+// not is a boolean that says the opposite.
+func not(p func(*Deployment) *bool) func(*Deployment, string) error {
+	set := boolean(p)
+	return func(d *Deployment, v string) error {
+		if err := set(d, v); err != nil {
+			return err
+		}
+		*p(d) = !*p(d)
 		return nil
 	}
 }

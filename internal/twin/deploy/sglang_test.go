@@ -1,0 +1,34 @@
+package deploy
+
+import (
+	"math"
+	"testing"
+)
+
+// What SGLang takes where nothing is said, by memory_hook.py and kv_cache_configurator.py.
+func TestSGLangsDefaults(t *testing.T) {
+	for spec, want := range map[string]struct {
+		chunk, graphs int
+		fraction      float64
+	}{
+		"llama-3.1-8b@h100": {8192, 256, (79.2 - 12.5) / 79.2}, "llama-3.1-8b@4xh100": {8192, 512, 0}, "llama-3.1-8b@l4": {4096, 48, 0},
+		"llama-3.1-8b@b200": {16384, 512, 0}, "llama-3.1-8b@l40s": {4096, 32, 0},
+	} {
+		d := must(t, spec+"?engine=sglang")
+		s := &d.Settings
+		if s.MaxNumBatchedTokens != want.chunk || d.graphs.size != want.graphs || s.MaxNumSeqs < 2048 || s.MaxNumSeqs > 4096 || s.MaxModelLen > d.KVTokens()-2 {
+			t.Errorf("%s: %+v, graphs up to %d", spec, s, d.graphs.size)
+		}
+		reserved := (1 - d.MemoryUtilization) * d.Accelerator.MemoryGiB
+		if d.Accelerator.MemoryGiB > 60 && reserved < 10-1e-9 || reserved < 0.5 {
+			t.Errorf("%s: %.2f GiB are left free", spec, reserved)
+		}
+		if left := d.Memory.Requested - d.Memory.Weights - d.Memory.Other - d.Memory.KV; math.Abs(left) > 1 {
+			t.Errorf("%s: %+v", spec, d.Memory)
+		}
+	}
+	d := must(t, "llama-3.1-8b@h100?engine=sglang&max_total_tokens=5000&context_length=9000&disable_radix_cache=true&disable_overlap_schedule=true")
+	if e := d.sglangEngine(1); e.MaxTotalTokens != 5000 || e.ContextLength != 4998 || !e.DisableRadixCache || !e.DisableOverlapSchedule {
+		t.Errorf("%+v", e)
+	}
+}

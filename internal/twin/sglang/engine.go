@@ -1,0 +1,447 @@
+// Package sglang is the scheduling behaviour of SGLang's engine: prompts come first, in
+// chunks, answers go on in steps of their own; a radix tree of what was computed; the order
+// of admission by what is found in it; memory that is promised by an estimate of how long
+// answers get, and taken back when it runs out; the next step planned while one runs. Names
+// are SGLang's. It knows no model and no hardware: how long a step takes is a [twin.Cost]. It
+// has no goroutine, no clock and no I/O.
+//
+// Source of the rules: sglang/srt/managers (scheduler.py, schedule_policy.py,
+// schedule_batch.py) and mem_cache/radix_cache.py of SGLang 0.5.23 (Apache-2.0), with pages
+// of one token; each is described, none is copied.
+package sglang
+
+import (
+	"math"
+	"time"
+
+	"pitot/internal/twin"
+)
+
+// Engine is a [twin.Engine] that behaves as SGLang.
+type Engine struct {
+	set   Settings
+	cost  twin.Cost
+	sigma float64
+	pace  func(at int64) float64
+	watch func(twin.StepInfo)
+
+	now     int64
+	tree    *tree
+	used    int // tokens of the KV cache that requests have for themselves
+	waiting []*request
+	running []*request // that go on with their answers
+	chunked *request   // whose prompt is computed in parts
+	full    bool       // nothing more is admitted until something ends (batch_is_full)
+	ratio   float64    // share of the rest of their answers that running requests are promised
+	byID    map[int64]*request
+	gone    []*request
+	front   front
+
+	flight []*plan // steps that run or are planned, the first runs
+	last   *plan   // the latest
+	free   int64   // when the last of them ends
+	steps  int64
+	stats  twin.Stats
+	out    []twin.Emission
+}
+
+// request is one request (Req).
+type request struct {
+	job      twin.Job
+	output   int // tokens of the answer
+	planned  int // tokens that steps in flight will give
+	computed int // tokens in the KV cache when these are done (prefix_len, then seq_len)
+	end      int // of the stretch of the prompt that is planned (extend_end)
+	shared   int // of computed, in the tree
+	own      int // of computed, its own
+	node     *node
+	life     int // counts retractions: what a step in flight gives to an earlier life is dropped
+	finished bool
+	queued   bool
+	limit    int
+	at       *node // where the policy found it in the tree, and how much
+	matched  int
+
+	unsent   int
+	streamed bool
+	trace    twin.Trace
+}
+
+// fill is the tokens that must be computed before the next is sampled.
+func (r *request) fill() int { return r.job.Prompt + r.output }
+
+// left is how many tokens the answer may still get, beside those of steps in flight.
+func (r *request) left() int { return r.limit - r.output - r.planned }
+
+// plan is one step (ScheduleBatch).
+type plan struct {
+	number     int64
+	start, end int64
+	extend     bool
+	merged     bool // its requests are among the running
+	items      []item
+	batch      twin.Batch
+}
+
+// item is a request's part in a step.
+type item struct {
+	r      *request
+	life   int
+	middle bool // a part of a prompt, which gives no token
+	decode bool
+}
+
+// New gives an engine without requests. The settings must pass Check.
+func New(s Settings, c twin.Cost) *Engine {
+	e := &Engine{set: s, cost: c, sigma: math.Sqrt(math.Log1p(s.StepJitter * s.StepJitter)), tree: newTree(), byID: make(map[int64]*request), front: front{cost: s.Frontend}}
+	e.ratio = e.firstRatio()
+	return e
+}
+
+// Watch implements [twin.Observable].
+func (e *Engine) Watch(f func(twin.StepInfo)) { e.watch = f }
+
+// Pace implements [twin.Model].
+func (e *Engine) Pace(f func(at int64) float64) { e.pace = f }
+
+// MaxModelLen implements [twin.Limited].
+func (e *Engine) MaxModelLen() int { return e.set.ContextLength }
+
+// Stats implements [twin.Observable].
+func (e *Engine) Stats() twin.Stats {
+	s := e.stats
+	s.Steps, s.Running, s.Waiting, s.KVCacheUsage = e.steps, e.runs(), len(e.waiting), e.usage()
+	return s
+}
+
+// runs is how many requests are computed.
+func (e *Engine) runs() int {
+	n := len(e.running)
+	if e.last != nil && e.last.extend && !e.last.merged {
+		for _, it := range e.last.items {
+			if !it.decode && !it.middle && !it.r.finished {
+				n++
+			}
+		}
+	}
+	if e.chunked != nil {
+		n++
+	}
+	return n
+}
+
+// usage is the share of the KV cache that requests hold (token_usage).
+func (e *Engine) usage() float64 {
+	return float64(e.used+e.tree.held) / float64(e.set.MaxTotalTokens)
+}
+
+// available is how many tokens have room, without evicting.
+func (e *Engine) available() int { return e.set.MaxTotalTokens - e.used - e.tree.tokens }
+
+// take gives a request room for so many tokens, which there is or can be made.
+func (e *Engine) take(r *request, tokens int) {
+	if short := tokens - e.available(); short > 0 {
+		e.tree.evict(short)
+	}
+	r.own += tokens
+	e.used += tokens
+}
+
+// Warm implements [twin.Warmable].
+func (e *Engine) Warm(j twin.Job) {
+	if j.Content == nil || e.set.DisableRadixCache || j.Prompt > e.available() {
+		return
+	}
+	e.tree.insert(j.Content, j.Prompt)
+}
+
+// Add implements [twin.Engine]. A job whose id is still known is ignored; a prompt that
+// leaves no room for an answer is cut.
+func (e *Engine) Add(now int64, j twin.Job) {
+	if e.byID[j.ID] != nil {
+		return
+	}
+	j.Prompt = min(max(j.Prompt, 1), e.set.ContextLength-1)
+	j.Output = max(j.Output, 1)
+	r := &request{job: j, limit: j.Output, trace: twin.Trace{Arrived: now, Queued: -1, Scheduled: -1, First: -1, Last: -1}}
+	if j.Limit > 0 {
+		r.limit = j.Limit
+	}
+	r.limit = max(min(r.limit, e.set.ContextLength-j.Prompt), 1)
+	e.byID[j.ID] = r
+	e.front.request(now, r)
+}
+
+// Abort implements [twin.Engine].
+func (e *Engine) Abort(id int64) {
+	r := e.byID[id]
+	if r == nil {
+		return
+	}
+	delete(e.byID, id)
+	e.gone = append(e.gone, r)
+}
+
+// Step implements [twin.Engine].
+func (e *Engine) Step(now int64) twin.Step {
+	e.out = e.out[:0]
+	if len(e.flight) == 0 {
+		e.abort()
+	}
+	for {
+		in, out, end := e.front.next(), e.front.given(), int64(math.MaxInt64)
+		if len(e.flight) > 0 {
+			end = e.flight[0].end
+		}
+		at := min(in, out, end)
+		if at > now {
+			if len(e.out) > 0 {
+				return twin.Step{End: now, Out: e.out}
+			}
+			return twin.Step{End: at, Idle: true}
+		}
+		e.now = max(e.now, at)
+		switch at {
+		case in:
+			if r := e.front.take(); e.byID[r.job.ID] == r {
+				r.trace.Queued, r.queued = e.now, true
+				e.waiting = append(e.waiting, r)
+			}
+			if len(e.flight) == 0 && e.front.next() > at {
+				e.launch()
+			}
+		case end:
+			p := e.flight[0]
+			e.flight = e.flight[:copy(e.flight, e.flight[1:])]
+			e.abort()
+			e.process(p)
+			e.launch()
+		default:
+			if em := e.front.give(); e.byID[em.ID] != nil {
+				if em.Finish != "" {
+					delete(e.byID, em.ID)
+				}
+				e.out = append(e.out, em)
+			}
+		}
+	}
+}
+
+// abort takes out those whose client has gone.
+func (e *Engine) abort() {
+	for _, r := range e.gone {
+		if r.finished {
+			continue
+		}
+		r.finished = true
+		if r.queued {
+			e.waiting = without(e.waiting, r)
+		}
+		if e.chunked == r {
+			e.chunked = nil
+		}
+		e.release(r)
+	}
+	clear(e.gone)
+	e.gone = e.gone[:0]
+}
+
+// launch plans steps until enough are in flight (event_loop_normal, event_loop_overlap).
+func (e *Engine) launch() {
+	depth := 2
+	if e.set.DisableOverlapSchedule {
+		depth = 1
+	}
+	for len(e.flight) < depth {
+		p := e.next()
+		if p == nil {
+			e.last = nil
+			if len(e.flight) == 0 && len(e.running) == 0 && len(e.waiting) == 0 && e.chunked == nil {
+				e.ratio = e.firstRatio() // on_idle
+			}
+			return
+		}
+		e.last = p
+		e.steps++
+		p.number, p.start = e.steps, max(e.now, e.free)
+		for _, it := range p.items {
+			t := &it.r.trace
+			if t.Scheduled < 0 {
+				t.Scheduled, t.FirstStep = e.now, p.number
+			}
+			t.Steps, t.LastStep = t.Steps+1, p.number
+		}
+		p.end = p.start + e.duration(p)
+		e.free = p.end
+		e.flight = append(e.flight, p)
+		if e.watch != nil {
+			e.watch(twin.StepInfo{
+				Number: p.number, Start: p.start, End: p.end, Requests: p.batch.Requests, Tokens: p.batch.Tokens,
+				Running: e.runs(), Waiting: len(e.waiting), KVCacheUsage: e.usage(),
+			})
+		}
+	}
+}
+
+func (e *Engine) duration(p *plan) int64 {
+	d := float64(e.cost.Step(&p.batch))
+	if e.sigma > 0 {
+		uniform := func(a uint64) float64 {
+			return float64(twin.Mix(twin.Mix(twin.Mix(e.set.Seed)^uint64(p.number))^a)>>11) / (1 << 53)
+		}
+		z := math.Sqrt(-2*math.Log(uniform(1)+0x1p-54)) * math.Cos(2*math.Pi*uniform(2)) // Box and Muller, 1958
+		d *= math.Exp(e.sigma*z - e.sigma*e.sigma/2)
+	}
+	if e.pace != nil {
+		d *= e.pace(p.start)
+	}
+	return max(int64(d), 1)
+}
+
+// process applies what a step gave (process_batch_result).
+func (e *Engine) process(p *plan) {
+	given := false
+	for _, it := range p.items {
+		r := it.r
+		if r.finished || it.life != r.life || it.middle {
+			continue
+		}
+		r.output++
+		r.planned--
+		if r.trace.First < 0 {
+			r.trace.First = p.end
+		}
+		r.trace.Last = p.end
+		e.stats.GenerationTokens++
+		finish := ""
+		switch {
+		case r.job.Output < r.limit && r.output >= r.job.Output:
+			finish = "stop"
+		case r.output >= r.limit:
+			finish = "length"
+		}
+		if finish != "" {
+			r.finished = true
+			e.share(r, r.fill()-1)
+			e.release(r)
+		} else if !it.decode {
+			e.share(r, r.computed) // cache_unfinished_req
+		}
+		if !given {
+			e.front.step(p.end)
+			given = true
+		}
+		r.unsent++
+		if finish == "" && r.streamed && r.unsent < e.set.StreamInterval {
+			continue
+		}
+		e.front.chunk(p.end, r, r.unsent, finish)
+		r.unsent, r.streamed = 0, true
+	}
+}
+
+// share puts the first n tokens of a request, which are computed, into the tree; what
+// others put there meanwhile it need not have twice.
+func (e *Engine) share(r *request, n int) {
+	if r.job.Content == nil || e.set.DisableRadixCache || n <= r.shared {
+		return
+	}
+	end, _ := e.tree.insert(r.job.Content, n)
+	e.tree.hold(end)
+	e.tree.free(r.node)
+	r.node = end
+	r.own -= n - r.shared
+	e.used -= n - r.shared
+	r.shared = n
+}
+
+// release gives back what a request holds.
+func (e *Engine) release(r *request) {
+	e.used -= r.own
+	e.tree.free(r.node)
+	r.own, r.shared, r.node = 0, 0, nil
+}
+
+// lose ends a request for which there is no memory, nor will be (FINISH_ABORT).
+func (e *Engine) lose(r *request) {
+	r.finished = true
+	e.release(r)
+	e.front.out = append(e.front.out, passing{at: e.front.work(e.now, 0), em: twin.Emission{ID: r.job.ID, At: e.front.free, Finish: twin.Lost}})
+}
+
+// without is a list without one of its requests, in its order.
+func without(list []*request, r *request) []*request {
+	for i, x := range list {
+		if x == r {
+			return append(list[:i], list[i+1:]...)
+		}
+	}
+	return list
+}
+
+// front is the processes before and behind the engine: one thread that works in the order
+// in which things come to it.
+type front struct {
+	cost Frontend
+	free int64
+	last int64
+	in   []passing
+	out  []passing
+}
+
+// passing is a request that comes to the engine at a time, or an emission that goes out.
+type passing struct {
+	at int64
+	r  *request
+	em twin.Emission
+}
+
+func (f *front) work(at int64, d time.Duration) int64 {
+	f.free = max(f.free, at) + int64(d)
+	return f.free
+}
+
+func (f *front) request(now int64, r *request) {
+	at := f.work(now, f.cost.PerRequest+time.Duration(r.job.Prompt)*f.cost.PerPromptToken) + int64(f.cost.Latency)
+	f.last = max(f.last, at)
+	f.in = append(f.in, passing{at: f.last, r: r})
+}
+
+func (f *front) step(at int64) { f.work(at, f.cost.PerStep) }
+
+func (f *front) chunk(at int64, r *request, tokens int, finish string) {
+	at = f.work(at, f.cost.PerChunk)
+	em := twin.Emission{ID: r.job.ID, At: at, Tokens: tokens, Finish: finish}
+	if finish != "" {
+		em.Trace = &r.trace
+	}
+	f.out = append(f.out, passing{at: at, em: em})
+}
+
+func when(list []passing) int64 {
+	if len(list) == 0 {
+		return math.MaxInt64
+	}
+	return list[0].at
+}
+
+func (f *front) next() int64  { return when(f.in) }
+func (f *front) given() int64 { return when(f.out) }
+
+func (f *front) take() *request {
+	r := f.in[0].r
+	f.in[0] = passing{}
+	if f.in = f.in[1:]; len(f.in) == 0 {
+		f.in = nil
+	}
+	return r
+}
+
+func (f *front) give() twin.Emission {
+	em := f.out[0].em
+	f.out[0] = passing{}
+	if f.out = f.out[1:]; len(f.out) == 0 {
+		f.out = nil
+	}
+	return em
+}

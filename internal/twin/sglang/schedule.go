@@ -1,0 +1,365 @@
+package sglang
+
+import (
+	"cmp"
+	"math"
+	"slices"
+
+	"pitot/internal/twin"
+)
+
+// Constants of SGLang (schedule_policy.py, environ.py).
+const (
+	clipMaxNewTokens = 4096 // of the estimate of an answer's rest
+	matchMost        = 128  // requests that wait: of more the tree is not asked
+	inBatch          = 32   // tokens found at most, and found among those that wait at least, for a request to stand back
+	initRatio        = 0.7
+	minRatioFactor   = 0.14
+	ratioDecaySteps  = 600
+	retractSteps     = 20 // tokens that each that stays is promised after a retraction
+)
+
+func (e *Engine) firstRatio() float64 { return min(initRatio*e.set.ScheduleConservativeness, 1) }
+
+// next plans a step: prompts that can begin or go on, else the answers of all that run
+// (get_next_batch_to_run). nil: there is nothing to do.
+func (e *Engine) next() *plan {
+	if c := e.chunked; c != nil && c.end > c.shared { // stash_chunked_request
+		e.share(c, c.computed)
+	}
+	if l := e.last; l != nil && l.extend && !l.merged {
+		l.merged = true
+		for _, it := range l.items {
+			if !it.decode && !it.middle && !it.r.finished && it.life == it.r.life {
+				e.running = append(e.running, it.r)
+			}
+		}
+	}
+	before := len(e.running)
+	e.running = slices.DeleteFunc(e.running, func(r *request) bool { return r.finished })
+	if len(e.running) < before {
+		e.full = false
+	}
+	if p := e.prefill(); p != nil {
+		return p
+	}
+	return e.decode()
+}
+
+// adder is what a step may still take (PrefillAdder).
+type adder struct {
+	e            *Engine
+	input, chunk int     // tokens of prompts
+	total, now   float64 // tokens that are promised, and that are taken at once, of what has room or can be evicted
+	p            *plan
+	takes        []int    // of the items, of the KV cache
+	began        *request // in part
+}
+
+func (a *adder) room() float64 { return float64(a.e.available() + a.e.tree.evictable()) }
+
+// prefill plans a step with prompts (get_new_batch_prefill).
+func (e *Engine) prefill() *plan {
+	if len(e.running) == 0 {
+		e.full = false
+	}
+	if (e.full || len(e.waiting) == 0) && e.chunked == nil {
+		return nil
+	}
+	places := e.set.MaxRunningRequests - len(e.running)
+	if places <= 0 && e.chunked == nil {
+		e.full = true
+		return nil
+	}
+	e.order()
+	a := &adder{e: e, input: e.set.MaxPrefillTokens, chunk: e.set.ChunkedPrefillSize, p: &plan{extend: true}}
+	if e.set.EnableMixedChunk {
+		a.chunk -= len(e.running)
+		a.total, a.now = float64(len(e.running)), float64(len(e.running))
+	}
+	for _, r := range e.running {
+		ratio := e.ratio
+		if r.job.Limit == 0 { // it ends by its length alone
+			ratio = 1
+		}
+		a.total += float64(min(r.limit-r.output, clipMaxNewTokens)) * ratio
+	}
+	if e.chunked != nil && a.goOn(e.chunked) {
+		e.chunked = nil
+	}
+	for _, r := range e.waiting {
+		if a.input <= 0 || a.chunk <= 0 {
+			break
+		}
+		if len(a.p.items) >= places {
+			e.full = true
+		}
+		if e.full {
+			break
+		}
+		added, fits := a.begin(r)
+		if !fits {
+			e.full = len(a.p.items) > 0 || len(e.running) > 0
+		}
+		if !added || !fits {
+			break
+		}
+	}
+	if len(a.p.items) == 0 {
+		return nil
+	}
+	for i, it := range a.p.items {
+		e.take(it.r, a.takes[i])
+	}
+	e.waiting = slices.DeleteFunc(e.waiting, func(r *request) bool { return !r.queued })
+	if a.began != nil {
+		e.chunked = a.began
+	}
+	if e.set.EnableMixedChunk {
+		e.mix(a.p)
+	}
+	return a.p
+}
+
+// goOn goes on with the prompt that is computed in parts, and says whether that is its end.
+func (a *adder) goOn(r *request) bool {
+	n := min(a.chunk, int(min(a.room()-a.total, a.room()-a.now)), r.fill()-r.computed)
+	if n <= 0 {
+		return false
+	}
+	a.put(r, n)
+	return r.end == r.fill()
+}
+
+// begin admits a request that waits, if there is room for it and for what it may answer;
+// added is false where a step has no room for it, fits where the KV cache has none, or none
+// for another.
+func (a *adder) begin(r *request) (added, fits bool) {
+	e := a.e
+	at, found := e.tree.root, 0
+	if r.job.Content != nil && !e.set.DisableRadixCache {
+		at, found = e.tree.match(r.job.Content, r.fill()-1)
+	}
+	e.tree.hold(at)
+	extend := r.fill() - found
+	most := min(r.limit-r.output, clipMaxNewTokens)
+	if float64(extend+most+1) >= a.room()-a.total {
+		e.tree.free(at)
+		return false, false
+	}
+	r.node, r.shared, r.computed, r.queued = at, found, found, false
+	if r.trace.Preemptions == 0 {
+		r.trace.Cached = found
+		e.stats.PrefixQueries += int64(r.fill())
+		e.stats.PrefixHits += int64(found)
+	}
+	a.put(r, min(extend, a.chunk))
+	if r.end < r.fill() {
+		a.began = r
+	}
+	return true, a.room()-a.total > 0 && a.room()-a.now > 0
+}
+
+// put takes so many tokens of a prompt into the step.
+func (a *adder) put(r *request, n int) {
+	b := &a.p.batch
+	r.end = r.computed + n
+	last := r.end == r.fill()
+	b.Requests++
+	b.Tokens += n
+	b.Prefills = append(b.Prefills, twin.Chunk{New: n, Context: r.computed})
+	b.PrefillContext += int64(r.computed)
+	a.p.items = append(a.p.items, item{r: r, life: r.life, middle: !last})
+	a.takes = append(a.takes, n)
+	r.computed = r.end
+	a.total += float64(n + 1) // a page more, for rounding
+	a.now += float64(n + 1)
+	if last {
+		a.total += float64(min(r.limit, clipMaxNewTokens))
+		b.Logits++
+		r.planned++
+	}
+	a.input -= n
+	a.chunk -= n
+}
+
+// mix lets answers go on in a step with prompts (mix_with_running).
+func (e *Engine) mix(p *plan) {
+	for _, r := range e.running {
+		if r.left() > 0 && e.available()+e.tree.evictable() > 0 {
+			e.goOn(p, r)
+		}
+	}
+}
+
+// goOn takes the next token of an answer into a step.
+func (e *Engine) goOn(p *plan, r *request) {
+	b := &p.batch
+	e.take(r, 1)
+	r.computed++
+	r.planned++
+	b.Requests++
+	b.Tokens++
+	b.Logits++
+	b.Decodes++
+	b.DecodeContext += int64(r.computed)
+	p.items = append(p.items, item{r: r, life: r.life, decode: true})
+}
+
+// decode plans a step of answers, and takes back memory where it is short
+// (update_running_batch).
+func (e *Engine) decode() *plan {
+	before := len(e.running)
+	going := slices.DeleteFunc(slices.Clone(e.running), func(r *request) bool { return r.left() <= 0 })
+	if len(going) == 0 {
+		return nil
+	}
+	if len(going) > e.available()+e.tree.evictable() {
+		if len(going) < before { // those that end free what they have first
+			e.full = false
+			return nil
+		}
+		going = e.retract(going)
+		e.full = false
+	} else {
+		first := e.firstRatio()
+		e.ratio = max(e.ratio-first*(1-minRatioFactor)/ratioDecaySteps, first*minRatioFactor)
+	}
+	if len(going) == 0 {
+		return nil
+	}
+	p := &plan{}
+	for _, r := range going {
+		e.goOn(p, r)
+	}
+	return p
+}
+
+// retract sends back to wait those with the shortest answers, of equals with the longest
+// prompts, until the others fit (retract_decode).
+func (e *Engine) retract(going []*request) []*request {
+	order := slices.Clone(going)
+	slices.SortStableFunc(order, func(a, b *request) int {
+		return cmp.Or(cmp.Compare(b.output, a.output), cmp.Compare(a.job.Prompt, b.job.Prompt))
+	})
+	for first := true; first || len(order) > e.available()+e.tree.evictable(); first = false {
+		if len(order) == 1 { // at least one goes on, or none ever will
+			if len(order) > e.available()+e.tree.evictable() {
+				e.lose(order[0])
+				return nil
+			}
+			break
+		}
+		r := order[len(order)-1]
+		order = order[:len(order)-1]
+		e.release(r)
+		r.life++
+		r.planned, r.computed, r.end = 0, 0, 0
+		r.trace.Preemptions++
+		e.stats.Preemptions++
+		r.queued = true
+		e.running = without(e.running, r)
+		e.waiting = append(e.waiting, r)
+	}
+	decoded, most := retractSteps*len(order), 1
+	for _, r := range order {
+		decoded += r.output
+		most += r.limit
+	}
+	e.ratio = min(float64(decoded)/float64(most), 1)
+	return slices.DeleteFunc(going, func(r *request) bool { return r.queued })
+}
+
+// order sorts those that wait (SchedulePolicy.calc_priority).
+func (e *Engine) order() {
+	policy := e.set.SchedulePolicy
+	if e.set.DisableRadixCache && policy != "lof" || policy == "lpm" && len(e.waiting) > matchMost {
+		policy = "fcfs"
+	}
+	switch policy {
+	case "lof":
+		slices.SortStableFunc(e.waiting, func(a, b *request) int { return cmp.Compare(b.limit, a.limit) })
+	case "lpm":
+		back := e.match()
+		e.sort(func(r *request) int {
+			if back[r] {
+				return math.MaxInt
+			}
+			return -r.matched
+		})
+	case "shortest-prefill-first":
+		back := e.match()
+		slices.SortStableFunc(e.waiting, func(a, b *request) int {
+			return cmp.Or(compareBool(back[a], back[b]), cmp.Compare(max(a.fill()-a.matched, 1), max(b.fill()-b.matched, 1)), cmp.Compare(a.trace.Queued, b.trace.Queued))
+		})
+	case "dfs-weight":
+		e.match()
+		e.depthFirst()
+	}
+}
+
+func compareBool(a, b bool) int {
+	switch {
+	case a == b:
+		return 0
+	case a:
+		return 1
+	}
+	return -1
+}
+
+func (e *Engine) sort(key func(*request) int) {
+	slices.SortStableFunc(e.waiting, func(a, b *request) int { return cmp.Compare(key(a), key(b)) })
+}
+
+// match asks the tree what it has of each that waits, and says which stand back: those of
+// which the tree has little, and another that waits has the same beginning.
+func (e *Engine) match() map[*request]bool {
+	back, among := map[*request]bool{}, newTree()
+	for _, r := range e.waiting {
+		r.at, r.matched = e.tree.root, 0
+		if r.job.Content == nil {
+			continue
+		}
+		r.at, r.matched = e.tree.match(r.job.Content, r.fill()-1)
+		if r.matched > inBatch {
+			continue
+		}
+		if _, found := among.match(r.job.Content, r.fill()); found >= inBatch {
+			back[r] = true
+		} else {
+			among.insert(r.job.Content, r.fill())
+		}
+	}
+	return back
+}
+
+// depthFirst orders those that wait as a walk through the tree finds their nodes, which goes
+// first to where most of them are.
+func (e *Engine) depthFirst() {
+	at, weight := map[*node][]*request{}, map[*node]int{}
+	for _, r := range e.waiting {
+		at[r.at] = append(at[r.at], r)
+		for n := r.at; n != nil; n = n.parent {
+			weight[n]++
+		}
+	}
+	e.waiting = e.waiting[:0]
+	var walk func(n *node)
+	walk = func(n *node) {
+		children := make([]*node, 0, len(n.children))
+		for _, c := range n.children {
+			if weight[c] > 0 {
+				children = append(children, c)
+			}
+		}
+		slices.SortFunc(children, func(a, b *node) int {
+			return cmp.Or(cmp.Compare(weight[b], weight[a]), cmp.Compare(a.born, b.born))
+		})
+		for _, c := range children {
+			walk(c)
+		}
+		e.waiting = append(e.waiting, at[n]...)
+	}
+	walk(e.tree.root)
+}

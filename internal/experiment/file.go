@@ -393,6 +393,12 @@ func (r *reader) knobs(n *yaml.Node) error {
 		if slices.ContainsFunc(r.plan.Knobs, func(o Knob) bool { return o.Name == k.Name }) {
 			return say.Errorf("%s%s is given twice", r.at(name.Line), k.Name).WithHint("one list has all its values")
 		}
+		if values.Kind == yaml.MappingNode {
+			var err error
+			if values, err = r.knobParts(&k, values); err != nil {
+				return err
+			}
+		}
 		nodes := []*yaml.Node{values}
 		if values.Kind == yaml.SequenceNode {
 			nodes = values.Content
@@ -416,6 +422,35 @@ func (r *reader) knobs(n *yaml.Node) error {
 		r.plan.Knobs = append(r.plan.Knobs, k)
 	}
 	return nil
+}
+
+// knobParts reads a knob that is more than its values: the rows that it can move.
+func (r *reader) knobParts(k *Knob, n *yaml.Node) (values *yaml.Node, err error) {
+	known := []string{"values", "rows"}
+	values = &yaml.Node{Kind: yaml.SequenceNode, Line: n.Line}
+	for i := 0; i+1 < len(n.Content); i += 2 {
+		name, v := n.Content[i], n.Content[i+1]
+		switch {
+		case name.Value == "values":
+			values = v
+		case name.Value != "rows":
+			return nil, say.Errorf("%sunknown key %.60q in knob %s", r.at(name.Line), name.Value, k.Name).WithHint(say.Known(name.Value, known))
+		default:
+			nodes := []*yaml.Node{v}
+			if v.Kind == yaml.SequenceNode {
+				nodes = v.Content
+			}
+			k.Rows = []string{}
+			for _, c := range nodes {
+				row, err := scalar(c)
+				if err != nil {
+					return nil, err
+				}
+				k.Rows = append(k.Rows, row)
+			}
+		}
+	}
+	return values, nil
 }
 
 // complete checks a plan as a whole.
@@ -454,6 +489,17 @@ func (r *reader) complete() error {
 		for i := range row.Hypotheses {
 			if err := p.checkHypothesis(&row.Hypotheses[i]); err != nil {
 				return say.Errorf("%shypothesis %q: %v", r.at(row.Hypotheses[i].line), row.Hypotheses[i].Text, err).WithHint(say.Hint(err))
+			}
+		}
+	}
+	for _, k := range p.Knobs {
+		for _, row := range k.Rows {
+			if p.Row(row) == nil {
+				var names []string
+				for _, known := range p.Rows {
+					names = append(names, known.Name)
+				}
+				return say.Errorf("%sthere is no row %s that %s could move", r.at(k.line), row, k.Name).WithHint(say.Known(row, names))
 			}
 		}
 	}

@@ -112,8 +112,8 @@ func (x *Experiment) Forecast() *Forecast {
 		}
 		r.Seconds, r.Input, r.Output = seconds, r.Requests*in, r.Requests*out
 		f.Rows = append(f.Rows, r)
-		f.Seconds += seconds * float64(f.Launches)
-		f.Requests += r.Requests * float64(f.Launches)
+		f.Seconds += seconds * p.measures(row)
+		f.Requests += r.Requests * p.measures(row)
 	}
 	if p.Server != nil {
 		f.Start, f.StartKnown = x.start()

@@ -77,6 +77,7 @@ type Row struct {
 type Knob struct {
 	Name   string
 	Values []string
+	Rows   []string // that it can move, besides the contract's; nil for all. Others are controls
 	line   int
 }
 

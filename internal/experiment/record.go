@@ -48,6 +48,7 @@ type Record struct {
 	Standings  []Standing        `json:"configurations"`     // the baseline first
 	NotStarted []Failure         `json:"not_started,omitempty"`
 	Hypotheses []Tested          `json:"hypotheses"`
+	Controls   []ControlRecord   `json:"controls,omitempty"` // rows that a knob is said not to move
 	Effects    []EffectRecord    `json:"effects"`
 	Corrected  int               `json:"corrected"`                      // effects that were corrected for their number
 	Distance   *Distance         `json:"distance_from_bounds,omitempty"` // of the configuration accepted, else of the one that carries most
@@ -460,14 +461,19 @@ func (x *Experiment) effects(r *Record, d decide.Decision, q decide.Problem, blo
 		for _, f := range p.figuresOf(row) {
 			values := x.values(blocks, func(c Configuration, block int) float64 { return x.figure(f, row.Name, c.Name, block) })
 			r.addLines(row, f, configurations, values)
+			r.Controls = append(r.Controls, x.controls(row, f, values, &d)...)
 			from, lines = append(from, source{row, f}), append(lines, decide.Line{Values: values, Share: f.Share()})
 		}
 	}
 	if blocks == 0 {
 		return
 	}
+	judgeControls(r.Controls, p.Stop.Confidence)
 	for _, e := range decide.Effects(lines, d, q) {
 		f := from[e.Line].f
+		if p.control(configurations[e.Configuration], from[e.Line].row) {
+			continue // judged as that
+		}
 		out := EffectRecord{
 			Row: from[e.Line].row.Name, Metric: f.Name, Unit: string(f.Metric.Unit), Configuration: configurations[e.Configuration].Name,
 			Baseline: e.Baseline, Value: e.Value, Change: e.Change, OfShare: f.Share(), Interval: e.Interval, PAdjusted: e.Adjusted, Verdict: NotDiscerned, Launches: e.Launches,

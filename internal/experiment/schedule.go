@@ -88,7 +88,7 @@ func command(one *plan.Plan, row *Row, p *Plan) []string {
 func (p *Plan) parts(c Configuration, block int) (list []Part) {
 	list = append(list, Part{c, p.Judged(), block})
 	for _, r := range p.Rows {
-		if r.Name != p.Contract.Row {
+		if r.Name != p.Contract.Row && (block == 1 || !p.control(c, r)) {
 			list = append(list, Part{c, r, block})
 		}
 	}

@@ -79,7 +79,11 @@ func rowsSchema() map[string]any {
 
 func knobsSchema() map[string]any {
 	values := map[string]any{"anyOf": []any{plainValue(), map[string]any{"type": "array", "items": plainValue(), "minItems": 1}}}
-	return map[string]any{"type": "object", "additionalProperties": values}
+	parts := map[string]any{"type": "object", "additionalProperties": false, "required": []string{"values"}, "properties": map[string]any{
+		"values": values,
+		"rows":   map[string]any{"description": "rows that it can move, besides the contract's; others are measured once, as controls that must not move", "anyOf": []any{stringSchema(""), map[string]any{"type": "array", "items": stringSchema("")}}},
+	}}
+	return map[string]any{"type": "object", "additionalProperties": map[string]any{"anyOf": []any{values, parts}}}
 }
 
 // JSONSchema is the schema of a plan.

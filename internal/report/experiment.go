@@ -37,7 +37,7 @@ func BuildDecision(r *experiment.Record) DecisionModel {
 	m := DecisionModel{Word: r.Answer, Of: r}
 	m.Claim = decisionClaim(r)
 	m.Basis = decisionBasis(r)
-	for _, s := range []DecisionSection{configurationSection(r), hypothesisSection(r), effectSection(r), limiterSection(r), sinceSection(r), trendSection(r.Trend), spreadSection(r), ladderSection(r), environmentSection(r), nextSection(r), repeatSection(r)} {
+	for _, s := range []DecisionSection{configurationSection(r), hypothesisSection(r), effectSection(r), controlSection(r), limiterSection(r), sinceSection(r), trendSection(r.Trend), spreadSection(r), ladderSection(r), environmentSection(r), nextSection(r), repeatSection(r)} {
 		if len(s.Table.Rows)+len(s.Lines)+len(s.Commands) > 0 {
 			m.Sections = append(m.Sections, s)
 		}
@@ -141,6 +141,11 @@ func decisionBasis(r *experiment.Record) (list []string) {
 	}
 	if r.More != nil && len(r.Standings) > 1 {
 		list = append(list, fmt.Sprintf("another configuration carries at most %s more (%s)", say.Percent(*r.More), say.Percent(r.Contract.Confidence)))
+	}
+	for _, c := range r.Controls {
+		if c.Moved {
+			list = append(list, say.Plain(fmt.Sprintf("a control moved: %s of %s with %s, %s", c.Metric, c.Row, c.Configuration, say.Change(c.Change, c.OfShare))))
+		}
 	}
 	uncounted := ""
 	if n := len(r.Bad); n > 0 {
@@ -298,6 +303,22 @@ func effectSection(r *experiment.Record) DecisionSection {
 		return DecisionSection{}
 	}
 	s.Lines = append(s.Lines, fmt.Sprintf("%s of %d effects established, corrected for their number and for the looks; %d not distinguishable, %d the same in every launch", say.Count(len(s.Brief.Rows)), len(r.Effects), open, same))
+	return s
+}
+
+// controlSection are the rows that a knob must not move.
+func controlSection(r *experiment.Record) DecisionSection {
+	s := DecisionSection{ID: "controls", Title: "Controls"}
+	moved := 0
+	for _, c := range r.Controls {
+		if c.Moved {
+			moved++
+			s.Lines = append(s.Lines, say.Plain(fmt.Sprintf("moved: %s of %s with %s, %s: the machine changed, or the knob does more than the plan says", c.Metric, c.Row, c.Configuration, say.Change(c.Change, c.OfShare))))
+		}
+	}
+	if n := len(r.Controls); n > 0 {
+		s.Lines = append(s.Lines, fmt.Sprintf("%d of %d metrics of rows that the plan says a knob does not move have moved, by its first launch, corrected for their number", moved, n))
+	}
 	return s
 }
 

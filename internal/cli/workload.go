@@ -254,6 +254,16 @@ func look(action string, args []string, then func(name string, t *workload.Trace
 		return err
 	}
 	for _, name := range l.names {
+		if kind, err := workload.Identify(name); action == "lint" && err == nil && kind == workload.Sessioned {
+			sessions, err := workload.OpenTrajectories(name)
+			if err != nil {
+				return say.Errorf("%v", err)
+			}
+			if err := then(name, nil, sessions.Lint(workload.TrajectoryConfig{}, l.conditions.Limit)); err != nil {
+				return err
+			}
+			continue
+		}
 		t, err := workload.Look(name, token.Universal().Count)
 		if err != nil {
 			return err

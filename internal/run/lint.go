@@ -3,6 +3,7 @@ package run
 import (
 	"cmp"
 	"fmt"
+	"math"
 	"os"
 	"slices"
 	"strconv"
@@ -32,6 +33,10 @@ func Lint(p *plan.Plan, t *target.Target) (list []workload.Finding) {
 	switch {
 	case p.Generated():
 		list = lintLengths(&p.Ask, c)
+	case p.Recorded != nil:
+		if sessions, err := workload.OpenTrajectories(p.Workload); err == nil {
+			list = sessions.Lint(workload.TrajectoryConfig{Start: p.Start, MaxThink: p.MaxThink}, c.Limit)
+		}
 	case profile.IsFile(p.Workload): // what was odd was told when it was made
 	default:
 		if info, err := os.Stat(p.Workload); err == nil && info.Size() <= mostRead {
@@ -109,6 +114,9 @@ func lintLengths(a *plan.Ask, c workload.Conditions) (list []workload.Finding) {
 	for k := range out {
 		out[k] = a.Output.Quantile((float64(k) + .5) / ranks)
 	}
+	if a.GeneratedTurns() && a.Mix == nil {
+		return append(list, lintHistory(a, c.Limit)...)
+	}
 	over := 0
 	for i := range ranks {
 		in := int(a.PrefixMean()) + a.Input.Quantile((float64(i)+.5)/ranks)
@@ -121,6 +129,30 @@ func lintLengths(a *plan.Ask, c workload.Conditions) (list []workload.Finding) {
 			Hint: "shorten --input or --output, or serve the model with a longer context"})
 	}
 	return list
+}
+
+// lintHistory looks at how long conversations of a number of turns come to be: with lengths
+// as they are on average, but for the first prompt.
+func lintHistory(a *plan.Ask, limit int) []workload.Finding {
+	const ranks = 200
+	over, ends := 0, 0.
+	each := a.Output.Mean() + a.FurtherInput().Mean()
+	for i := range ranks {
+		n := a.Turns.Quantile((float64(i) + .5) / ranks)
+		for k := range ranks {
+			begins := float64(a.System) + a.PrefixMean() + float64(a.Input.Quantile((float64(k)+.5)/ranks)) + a.Output.Mean()
+			if fits := math.Floor((float64(limit)-begins)/each) + 1; fits < float64(n) {
+				over++
+				ends += max(fits, 0)
+			}
+		}
+	}
+	if over == 0 {
+		return nil
+	}
+	return []workload.Finding{{Name: workload.LintHistory,
+		Text: fmt.Sprintf("about %s of the conversations come to more than the %s tokens of the model, behind %s turns on average: it refuses the next, and they end", say.Percent(float64(over)/(ranks*ranks)), say.Count(limit), say.Decimal(ends/float64(over), 1)),
+		Hint: "fewer --turns, a shorter --turn-input or --output, or serve the model with a longer context"}}
 }
 
 // manyTruncated is from what share of planned answers that are cut short on a run says so.

@@ -5,6 +5,7 @@ import (
 	"math"
 	"slices"
 	"strings"
+	"time"
 
 	"pitot/internal/say"
 	"pitot/internal/workload/arrival"
@@ -43,6 +44,10 @@ const (
 	LintCached    = "served from the cache"
 	LintRounding  = "no whole block is shared"
 	LintFailed    = "answers of no tokens"
+	LintHistory   = "conversations beyond the model's limit"
+	LintSingle    = "sessions of one request"
+	LintPauses    = "pauses all alike"
+	LintSession   = "one session"
 )
 
 const (
@@ -135,6 +140,58 @@ func (t *Trace) Lint(c Conditions) (list []Finding) {
 	}
 	return list
 }
+
+// Lint tells what is odd about recorded sessions as they are asked.
+func (t *Trajectories) Lint(c TrajectoryConfig, limit int) (list []Finding) {
+	found := func(name, hint, format string, args ...any) {
+		list = append(list, Finding{name, fmt.Sprintf(format, args...), hint})
+	}
+	n, requests := len(t.list), t.steps()
+	over, single, largest, pauses, usual := 0, 0, 0, 0, map[time.Duration]int{}
+	for i := range t.list {
+		one := &t.list[i]
+		first := one.firstAt((c.Start.Least + c.Start.Most) / 2)
+		if steps := one.steps[first:]; limit > 0 && slices.ContainsFunc(steps, func(q step) bool { return int(q.input)+int(q.output) > limit }) {
+			over++
+		}
+		if one.left(first) == 1 {
+			single++
+		}
+		largest = max(largest, len(one.steps))
+		for k := range one.steps {
+			if q := &one.steps[k]; q.join > 0 {
+				pauses++
+				usual[q.after]++
+			}
+		}
+	}
+	share := func(k int) string { return say.Percent(float64(k) / float64(n)) }
+	if over > 0 {
+		found(LintHistory, "serve the model with a longer context; a request that it refuses ends its session, and what was to follow is never asked", "%s of the sessions (%d of %d) come to requests of more than the %s tokens of the model", share(over), over, n, say.Count(limit))
+	}
+	if 2*single > n {
+		found(LintSingle, "begin earlier in them, with --start; else these are requests that stand alone", "%s of the sessions have one request left", share(single))
+	}
+	if n > 1 && 2*largest > requests {
+		found(LintSession, "what is measured is mostly this session's; take more of them", "one session has %s of the %s requests of all %d", say.Count(largest), say.Count(requests), n)
+	}
+	for pause, k := range usual {
+		if pauses >= leastPauses && k == pauses {
+			found(LintPauses, "recorded pauses of users and tools spread; a log that does not have them makes sessions that run in step", "all %s pauses are %s", say.Count(k), say.Seconds(pause.Seconds()))
+		}
+	}
+	if len(t.Left) > 0 {
+		left := 0
+		for _, l := range t.Left {
+			left += l.N
+		}
+		found(LintRejected, "", "%s of %d%s", say.Plural(left, "session"), left+n, strings.TrimSuffix(t.leftText(), ";"))
+	}
+	return list
+}
+
+// leastPauses is how many it takes to tell that all are alike.
+const leastPauses = 10
 
 func (t *Trace) at(column []int32, i int) int {
 	if column == nil || column[i] < 0 {

@@ -6,6 +6,7 @@ import (
 	"compress/gzip"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -237,4 +238,30 @@ func FuzzTrajectories(f *testing.F) {
 			}
 		}
 	})
+}
+
+// What is odd about recorded sessions is told of where the load begins with them.
+func TestTrajectoriesLint(t *testing.T) {
+	dir := t.TempDir()
+	one := `{"block_size":64,"requests":[` + strings.Repeat(`{"t":0,"type":"n","in":100,"out":5,"think_time":2,"api_time":1},`, 12) + `{"t":90,"type":"n","in":5000,"out":5,"think_time":2,"api_time":1}]}`
+	few := `{"block_size":64,"requests":[{"t":0,"type":"n","in":100,"out":5,"think_time":2,"api_time":1}]}`
+	for name, text := range map[string]string{"a": one, "b": few, "c": few, "d": `{"block_size":0,"requests":[]}`} {
+		if err := os.WriteFile(filepath.Join(dir, name+".json"), []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	sessions, err := OpenTrajectories(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var names []string
+	for _, f := range sessions.Lint(TrajectoryConfig{}, 4096) {
+		names = append(names, f.Name)
+	}
+	if want := []string{LintHistory, LintSingle, LintSession, LintPauses, LintRejected}; !slices.Equal(names, want) {
+		t.Errorf("%q, want %q", names, want)
+	}
+	if list := sessions.Lint(TrajectoryConfig{}, 0); slices.ContainsFunc(list, func(f Finding) bool { return f.Name == LintHistory }) {
+		t.Errorf("beyond a limit that is not known: %+v", list)
+	}
 }

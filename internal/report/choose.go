@@ -57,7 +57,11 @@ func BuildChoice(x *choose.Choice) ChoiceModel {
 		if best.EnginesFor[1] > best.Engines {
 			sureOf = fmt.Sprintf("%s carry it even where the twin is as wrong as that", say.Plural(best.EnginesFor[1], "engine"))
 		}
-		m.Facts = append(m.Facts, present(loss, sureOf))
+		missed := ""
+		if best.Missed > 0 {
+			missed = fmt.Sprintf("%s would carry it by the curve, and missed the limits when tried", say.Plural(best.Missed, "engine"))
+		}
+		m.Facts = append(m.Facts, present(loss, sureOf, missed))
 		if w := best.Whole; w != nil && w.Router != "" {
 			nearest := 0
 			for i, t := range w.Times {
@@ -127,14 +131,25 @@ func howSure(x *choose.Choice) []string {
 	var others []string
 	for i := range x.Options[1:] {
 		if o := &x.Options[1+i]; o.Cheapest >= apart {
-			others = append(others, fmt.Sprintf("%s (%.0f %%)", deployed(o), 100*o.Cheapest))
+			others = append(others, fmt.Sprintf("%s (%s)", deployed(o), likely(o.Cheapest)))
 		}
 	}
-	first := fmt.Sprintf("the cheapest with a probability of %.0f %%, by the errors to expect of the twin", 100*best.Cheapest)
+	first := fmt.Sprintf("the cheapest with a probability of %s, by the errors to expect of the twin", likely(best.Cheapest))
 	if len(others) == 0 {
 		return []string{first}
 	}
 	return []string{first, "not told apart from it: " + strings.Join(others, ", ")}
+}
+
+// likely writes a probability that was found out by drawing: none is certain.
+func likely(p float64) string {
+	switch {
+	case p > 0.99:
+		return "over 99 %"
+	case p < 0.01:
+		return "< 1 %"
+	}
+	return fmt.Sprintf("%.0f %%", 100*p)
 }
 
 // asPublished is the cheapest option with the published weights, where the first has others.
@@ -172,7 +187,7 @@ func options(x *choose.Choice) (t Table, legend []string) {
 			}
 			row = append(row, hour, million, interval)
 		}
-		t.Rows = append(t.Rows, append(row, fmt.Sprintf("%.0f %%", 100*o.Cheapest), limitName(o.Claim)))
+		t.Rows = append(t.Rows, append(row, likely(o.Cheapest), limitName(o.Claim)))
 	}
 	legend = []string{"n: engines", "carries: requests per second of one engine within the limits", "80 %: four of five such predictions should be within", "cheapest: how likely it is, by these errors"}
 	for i := range t.Rows {
@@ -210,24 +225,34 @@ func EngineName(o *choose.Option) string {
 
 // errorsToExpect says how far off the twin may be, for each kind of systems.
 func errorsToExpect(x *choose.Choice) (list []string) {
-	var unknown []string
+	type open struct {
+		kernels bool
+		error   choose.Expected
+	}
+	unknown := map[open][]string{}
+	var order []open
 	seen := map[string]bool{}
-	var worst choose.Expected
 	for i := range x.Options {
 		o := &x.Options[i]
-		switch {
+		switch key := (open{o.Error.Kernels, o.Error}); {
 		case o.Error.Of == "":
-			worst = o.Error
-			if !slices.Contains(unknown, o.Accelerator) {
-				unknown = append(unknown, o.Accelerator)
+			if unknown[key] == nil {
+				order = append(order, key)
+			}
+			if !slices.Contains(unknown[key], o.Accelerator) {
+				unknown[key] = append(unknown[key], o.Accelerator)
 			}
 		case !seen[o.Error.Of]:
 			seen[o.Error.Of] = true
 			list = append(list, fmt.Sprintf("%s: four of five predictions are within %.0f %% in TPOT and %.0f %% in TTFT", o.Error.Of, o.Error.TPOTPct, o.Error.TTFTPct))
 		}
 	}
-	if len(unknown) > 0 {
-		list = append(list, fmt.Sprintf("of %s no measurement of such a system is public: taken to be as far off as the worst that is known, %.0f %% in TPOT and %.0f %% in TTFT", strings.Join(unknown, ", "), worst.TPOTPct, worst.TTFTPct))
+	for _, key := range order {
+		known := "nor one of its kernels: taken to be as far off as the worst of all that is known"
+		if key.kernels {
+			known = "only of its kernels: taken to be as far off as the worst that is known of such models elsewhere"
+		}
+		list = append(list, fmt.Sprintf("of %s no measurement of such a system is public, %s, %.0f %% in TPOT and %.0f %% in TTFT", strings.Join(unknown[key], ", "), known, key.error.TPOTPct, key.error.TTFTPct))
 	}
 	return list
 }

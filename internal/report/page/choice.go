@@ -91,6 +91,6 @@ func choiceSays(o *choose.Option) []string {
 	return []string{
 		fmt.Sprintf("an engine carries %s/s", say.Quantity(o.Capacity)),
 		o.Claim + " is reached first",
-		fmt.Sprintf("the cheapest in %.0f %%", 100*o.Cheapest),
+		fmt.Sprintf("%.0f %% likely to be the cheapest", 100*o.Cheapest),
 	}
 }

@@ -103,7 +103,8 @@ type Option struct {
 	AfterLoss  float64    `json:"share_after_loss"` // of the wanted rate that is carried without one of the engines
 
 	Points []Point `json:"points"`
-	Whole  *Whole  `json:"whole,omitempty"` // of the first options, where a rate is wanted
+	Whole  *Whole  `json:"whole,omitempty"`  // of the first options, where a rate is wanted
+	Missed int     `json:"missed,omitempty"` // so many engines were put together and missed the limits
 
 	candidate *Candidate
 	sd        float64 // of the logarithm of the capacity
@@ -122,7 +123,8 @@ type Point struct {
 type Expected struct {
 	TPOTPct float64 `json:"tpot_pct"`
 	TTFTPct float64 `json:"ttft_pct"`
-	Of      string  `json:"of"` // kind of systems; "" where none was measured
+	Of      string  `json:"of"`                         // kind of systems; "" where none was measured
+	Kernels bool    `json:"kernels_measured,omitempty"` // where none was: at least the accelerator's kernels were
 }
 
 // Choose finds out what carries what is wanted, and for how much. Errors are the user's.
@@ -458,15 +460,19 @@ const widest = 0.7
 func errorOf(c *Candidate) Expected {
 	d := c.Deployment
 	if f := d.FittedError; f != nil {
-		return Expected{f.TPOTPct, f.TTFTPct, "its profile"}
+		return Expected{TPOTPct: f.TPOTPct, TTFTPct: f.TTFTPct, Of: "its profile"}
 	}
 	if e := predict.UnfittedError(d); e != nil {
-		return Expected{e.TPOTPct, e.TTFTPct, e.Of}
+		return Expected{TPOTPct: e.TPOTPct, TTFTPct: e.TTFTPct, Of: e.Of}
 	}
-	var x Expected // as the worst that is known
+	var x Expected // as the worst that is known, of its kind where its kernels were measured
 	for _, regime := range catalogue.Regimes() {
-		x.TPOTPct, x.TTFTPct = max(x.TPOTPct, regime.TPOT), max(x.TTFTPct, regime.TTFT)
+		kind := regime.Experts == (d.Model.Experts > 0) && regime.Serial == !d.Settings.AsyncScheduling
+		if kind || !d.Measured() {
+			x.TPOTPct, x.TTFTPct = max(x.TPOTPct, regime.TPOT), max(x.TTFTPct, regime.TTFT)
+		}
 	}
+	x.Kernels = d.Measured()
 	return x
 }
 

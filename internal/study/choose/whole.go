@@ -39,6 +39,7 @@ func (r *race) together(ctx context.Context) error {
 			if o.Whole, errs[i] = r.whole(ctx, o); errs[i] != nil || o.Whole.Met {
 				return
 			}
+			o.Missed = o.Engines
 			r.count(o, o.Engines+1)
 		}
 		if o.Engines <= mostJoined {

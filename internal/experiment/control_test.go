@@ -76,3 +76,26 @@ func TestControls(t *testing.T) {
 		}
 	}
 }
+
+// A limit in front of the server is one of the load: the target stays as it is.
+func TestLimitInFront(t *testing.T) {
+	text := strings.Replace(controlled, "max_num_batched_tokens: [2048]", "load.max-in-flight: [32]", 1)
+	p, err := Parse("plan.yaml", []byte(text))
+	if err != nil {
+		t.Fatal(err)
+	}
+	c := p.Configurations()[3]
+	part := Part{c, p.Judged(), 1}
+	one := p.partPlan(&part, "x")
+	if c.Name != "load.max-in-flight=32" || p.Spec(c) != p.Target || one.MaxInFlight != 32 || p.twinOf(c) != p.TwinSpec() {
+		t.Errorf("%+v, %s, %d", c, p.Spec(c), one.MaxInFlight)
+	}
+	if line := strings.Join(command(one, p.Judged(), p), " "); !strings.Contains(line, "--max-in-flight 32") {
+		t.Error(line)
+	}
+	for knob, want := range map[string]string{"load.max-in-flight: [0]": `"0" is no number of requests`, "load.rate: [3]": `"load.rate" is no knob of the load`} {
+		if _, err := Parse("plan.yaml", []byte(strings.Replace(text, "load.max-in-flight: [32]", knob, 1))); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%s: %v", knob, err)
+		}
+	}
+}

@@ -94,7 +94,7 @@ func (x *Experiment) distance(c Configuration, block int) *Distance {
 
 // twinOf is a configuration as the twin has it.
 func (p *Plan) twinOf(c Configuration) string {
-	if c.Knob == "" || p.Server == nil {
+	if c.Knob == "" || c.ofLoad() || p.Server == nil {
 		_, spec, _ := strings.Cut(p.Spec(c), ":")
 		if p.Server != nil {
 			return p.TwinSpec()

@@ -387,7 +387,11 @@ func (r *reader) knobs(n *yaml.Node) error {
 	for i := 0; i+1 < len(n.Content); i += 2 {
 		name, values := n.Content[i], n.Content[i+1]
 		k := Knob{Name: strings.ReplaceAll(name.Value, "-", "_"), line: name.Line}
-		if !word.MatchString(k.Name) {
+		if strings.HasPrefix(name.Value, "load.") {
+			if k.Name = name.Value; k.Name != limitInFront {
+				return say.Errorf("%s%.40q is no knob of the load", r.at(name.Line), name.Value).WithHint(limitInFront + ": [32, 64] is a limit in front of the server; another workload is a row of its own, another deployment an experiment of its own")
+			}
+		} else if !word.MatchString(k.Name) {
 			return say.Errorf("%s%.40q is no setting of an engine", r.at(name.Line), name.Value).WithHint("as the engine calls it: max_num_seqs")
 		}
 		if slices.ContainsFunc(r.plan.Knobs, func(o Knob) bool { return o.Name == k.Name }) {
@@ -410,6 +414,9 @@ func (r *reader) knobs(n *yaml.Node) error {
 			}
 			if strings.ContainsAny(v, "/&?\\ ") {
 				return say.Errorf("%s%.40q is no value of %s", r.at(c.Line), v, k.Name).WithHint("a plain value, as 64 or false")
+			}
+			if n, err := strconv.Atoi(v); k.Name == limitInFront && (err != nil || n < 1 || n > 1e6) {
+				return say.Errorf("%s%.40q is no number of requests", r.at(c.Line), v).WithHint("how many are sent at once at most, as 32")
 			}
 			if slices.Contains(k.Values, v) {
 				return say.Errorf("%s%s has %s twice", r.at(c.Line), k.Name, v).WithHint("each value is tried once")

@@ -123,9 +123,16 @@ func (p *Plan) Row(name string) *Row {
 	return nil
 }
 
+// limitInFront is the knob that is none of the engine: so many requests are sent at once,
+// and the others wait in front of the server, as behind a gateway with a limit.
+const limitInFront = "load.max-in-flight"
+
+// ofLoad says that a configuration is one of the load, with the engine as the baseline has it.
+func (c Configuration) ofLoad() bool { return c.Knob == limitInFront }
+
 // Spec is the target with the settings of a configuration.
 func (p *Plan) Spec(c Configuration) string {
-	if c.Knob == "" || p.Server != nil {
+	if c.Knob == "" || p.Server != nil || c.ofLoad() {
 		return p.Target
 	}
 	name, query, _ := strings.Cut(p.Target, "?")

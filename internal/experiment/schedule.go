@@ -54,6 +54,9 @@ func (part *Part) dir(below string) string {
 func (p *Plan) partPlan(part *Part, below string) *plan.Plan {
 	one := part.Row.Plan
 	one.Spec = p.Spec(part.Configuration)
+	if c := part.Configuration; c.ofLoad() {
+		one.MaxInFlight, _ = strconv.Atoi(c.Value) // checked when the plan was read
+	}
 	one.Launch = strconv.Itoa(part.Block)
 	one.Seed, one.SeedSet = run.LaunchSeed(p.Seed, part.Block), true
 	one.Out = part.dir(below)
@@ -78,6 +81,9 @@ func command(one *plan.Plan, row *Row, p *Plan) []string {
 	}
 	if one.Rate > 0 && row.Name == p.Contract.Row {
 		out = append(out, "--rate", say.Exact(one.Rate), "--slo", one.SLO.String())
+	}
+	if one.MaxInFlight != row.Plan.MaxInFlight {
+		out = append(out, "--max-in-flight", strconv.Itoa(one.MaxInFlight))
 	}
 	return append(out, "--launch", one.Launch, "--seed", strconv.FormatUint(one.Seed, 10))
 }

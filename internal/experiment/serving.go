@@ -42,7 +42,7 @@ func (p *Plan) ByHand() bool { return p.Server != nil && p.Server.Commands.Start
 
 // settingsOf are those that a configuration adds to the baseline.
 func settingsOf(c Configuration) (list []server.Setting) {
-	if c.Knob != "" {
+	if c.Knob != "" && !c.ofLoad() {
 		list = append(list, server.Setting{Name: c.Knob, Value: c.Value})
 	}
 	return list
@@ -183,6 +183,9 @@ func (r *reader) checkServer() error {
 func (r *reader) checkNames() error {
 	s := r.plan.Server
 	for _, k := range r.plan.Knobs {
+		if k.Name == limitInFront {
+			continue
+		}
 		note, err := server.CheckName(s.Engine, k.Name)
 		if err != nil {
 			return say.Errorf("%s%s: %v", r.at(k.line), k.Name, err).WithHint(say.Hint(err))

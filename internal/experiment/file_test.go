@@ -145,6 +145,7 @@ func FuzzParse(f *testing.F) {
 	f.Add([]byte(small))
 	text, _ := Template("rag")
 	f.Add(text)
+	f.Add([]byte(strings.Replace(small, simTarget, `{url: "http://localhost:8000", start: "vllm serve m {flags}", ready_within: 3m, tries: 5}`, 1)))
 	f.Fuzz(func(t *testing.T, data []byte) {
 		if bytes.Contains(data, []byte("@.")) || bytes.Contains(data, []byte("/")) && bytes.Contains(data, []byte("workload")) {
 			t.Skip("names of files")

@@ -135,7 +135,7 @@ func (d *Deployment) completeSGLang() error {
 	if err := x.Check(); err != nil {
 		return say.Errorf("impossible engine settings: %v", err).WithHint("the settings are SGLang's; schedule_policy is one of fcfs, lpm, dfs-weight, lof, shortest-prefill-first")
 	}
-	d.Notes = append(d.Notes, "SGLang's scheduler on the step times of vLLM's kernels and host, with pages of one token; held against no running SGLang")
+	d.Notes = append(d.Notes, "SGLang's scheduler on the step times of vLLM's kernels and host, with pages of one token; whom it admits is held against SGLang's code, its times against no running one")
 	return nil
 }
 

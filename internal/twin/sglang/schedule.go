@@ -74,7 +74,7 @@ func (e *Engine) prefill() *plan {
 	e.order()
 	a := &adder{e: e, input: e.set.MaxPrefillTokens, chunk: e.set.ChunkedPrefillSize, p: &plan{extend: true}}
 	if e.set.EnableMixedChunk {
-		a.chunk -= len(e.running)
+		a.input, a.chunk = a.input-len(e.running), a.chunk-len(e.running)
 		a.total, a.now = float64(len(e.running)), float64(len(e.running))
 	}
 	for _, r := range e.running {

@@ -518,7 +518,7 @@ func (a *Ask) Reused() float64 {
 func (a *Ask) PrefixMean() float64 { return float64(a.Prefix) + a.Tree.Mean() }
 
 // GeneratedWords says whether what is asked is made of generated words: where prompts are
-// generated, and where the requests of a trace or of recorded sessions are asked.
+// generated, and where the requests of a trace, of recorded sessions or of a profile are asked.
 func (a *Ask) GeneratedWords() bool {
 	if a.Generated() {
 		return true
@@ -527,7 +527,7 @@ func (a *Ask) GeneratedWords() bool {
 		return slices.ContainsFunc(a.Mix.Classes, func(c MixClass) bool { return c.Ask.GeneratedWords() })
 	}
 	kind, _ := workload.Identify(a.Workload)
-	return kind == workload.Recorded || kind == workload.Sessioned
+	return kind == workload.Recorded || kind == workload.Sessioned || kind == workload.Profiled
 }
 
 // RecordedMeans are the mean lengths of the requests of a trace, in tokens, where the workload

@@ -597,6 +597,6 @@ func (r *race) sort() {
 	})
 }
 
-// alike is the share of the variance of errors that systems on one accelerator have in
-// common.
+// alike is the share of the variance of errors that systems of one model on one accelerator
+// have in common: 47 % of 43 systems' (`go run ./bench/silicon -only vllm rank DIR`).
 const alike = 0.5

@@ -82,7 +82,7 @@ func wanted(e *Env, own *plan.Choosing, ask *plan.Ask, hard *plan.Load, good *pl
 		return w, say.Errorf("no GPUs given").WithHint("say which can be had: --gpus h100,a100,l40s:4")
 	}
 	ask.Seed = own.Seed
-	w = choose.Wanted{Model: own.Model, DTypes: own.DTypes, Ask: ask, Arrival: hard.Arrival, SLO: good.SLO, Rate: own.Rate, Asked: workloadFlags(e.Args)}
+	w = choose.Wanted{Model: own.Model, Engines: own.Engines, DTypes: own.DTypes, Ask: ask, Arrival: hard.Arrival, SLO: good.SLO, Rate: own.Rate, Asked: workloadFlags(e.Args)}
 	for _, text := range own.GPUs {
 		o, err := offer(text)
 		if err != nil {

@@ -175,6 +175,7 @@ type Prediction struct {
 type Choosing struct {
 	Model    string   // to deploy
 	GPUs     []string // NAME, NAME:MOST or NAME:MOST@USD
+	Engines  []string // none: vLLM
 	DTypes   []string // of weights; none: the published one, and fp8 where it is computed in
 	Settings string   // of every engine, as behind a deployment's question mark
 	Rate     float64  // requests/s that are to be carried, 0: as many as an engine carries

@@ -98,10 +98,14 @@ func deployed(o *choose.Option) string {
 	if o.TensorParallel > 1 {
 		on = fmt.Sprintf("%d×%s", o.TensorParallel, o.Accelerator)
 	}
-	if o.Engines == 1 {
-		return fmt.Sprintf("one engine on %s, %s weights", on, o.DType)
+	weights := o.DType + " weights"
+	if o.Engine != "vllm" {
+		weights += ", " + o.Engine
 	}
-	return fmt.Sprintf("%d engines on %s each, %s weights", o.Engines, on, o.DType)
+	if o.Engines == 1 {
+		return fmt.Sprintf("one engine on %s, %s", on, weights)
+	}
+	return fmt.Sprintf("%d engines on %s each, %s", o.Engines, on, weights)
 }
 
 // routerName says who shares requests out.
@@ -217,6 +221,9 @@ const farDearer = 3
 // EngineName is what an engine runs on and in: "2×h100 fp8".
 func EngineName(o *choose.Option) string {
 	name := o.Accelerator + " " + o.DType
+	if o.Engine != "vllm" {
+		name += " " + o.Engine
+	}
 	if o.TensorParallel > 1 {
 		name = fmt.Sprintf("%d×%s", o.TensorParallel, name)
 	}
@@ -227,6 +234,7 @@ func EngineName(o *choose.Option) string {
 func errorsToExpect(x *choose.Choice) (list []string) {
 	type open struct {
 		kernels bool
+		engine  string
 		error   choose.Expected
 	}
 	unknown := map[open][]string{}
@@ -234,7 +242,7 @@ func errorsToExpect(x *choose.Choice) (list []string) {
 	seen := map[string]bool{}
 	for i := range x.Options {
 		o := &x.Options[i]
-		switch key := (open{o.Error.Kernels, o.Error}); {
+		switch key := (open{o.Error.Kernels, o.Engine, o.Error}); {
 		case o.Error.Of == "":
 			if unknown[key] == nil {
 				order = append(order, key)
@@ -251,6 +259,10 @@ func errorsToExpect(x *choose.Choice) (list []string) {
 		known := "nor one of its kernels: taken to be as far off as the worst of all that is known"
 		if key.kernels {
 			known = "only of its kernels: taken to be as far off as the worst that is known of such models elsewhere"
+		}
+		if key.engine != "vllm" {
+			list = append(list, fmt.Sprintf("%s's scheduler was held against no running server: taken to be as far off as the worst of all that is known of vLLM, %.0f %% in TPOT and %.0f %% in TTFT", key.engine, key.error.TPOTPct, key.error.TTFTPct))
+			continue
 		}
 		list = append(list, fmt.Sprintf("of %s no measurement of such a system is public, %s, %.0f %% in TPOT and %.0f %% in TTFT", strings.Join(unknown[key], ", "), known, key.error.TPOTPct, key.error.TTFTPct))
 	}

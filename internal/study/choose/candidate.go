@@ -29,6 +29,7 @@ type Set struct {
 // Candidate is an engine that can be deployed, of which a deployment has one or more.
 type Candidate struct {
 	Offer          Offer
+	Engine         string // vllm or sglang
 	TensorParallel int
 	DType          string // of the weights
 	Settings       []Set  // other than the engine's defaults
@@ -41,7 +42,7 @@ type Candidate struct {
 
 // hardware is what candidates that differ in their settings alone have in common.
 func (c *Candidate) hardware() string {
-	return fmt.Sprintf("%s %d %s", c.Offer.Accelerator.Name, c.TensorParallel, c.DType)
+	return fmt.Sprintf("%s %d %s %s", c.Offer.Accelerator.Name, c.TensorParallel, c.DType, c.Engine)
 }
 
 // PerHour is what an engine costs in an hour, USD.
@@ -57,13 +58,46 @@ type Refused struct {
 // tensorParallel are the groups of accelerators that engines run on.
 var tensorParallel = []int{1, 2, 4, 8}
 
-// batchSettings are the values that are tried besides the defaults.
-var batchSettings = []struct {
+// software is an engine that is tried: what it calls its settings, and which values of
+// those are tried besides the defaults.
+type software struct {
+	name    string
+	batch   []batchSetting
+	context string // the setting of how long a request may be
+}
+
+type batchSetting struct {
 	name   string
 	values []int
-}{
-	{"max_num_seqs", []int{64, 128, 512}},
-	{"max_num_batched_tokens", []int{2048, 4096, 16384}},
+}
+
+var allSoftware = []software{
+	{"vllm", []batchSetting{{"max_num_seqs", []int{64, 128, 512}}, {"max_num_batched_tokens", []int{2048, 4096, 16384}}}, "max_model_len"},
+	{deploy.SGLang, []batchSetting{{"max_running_requests", []int{64, 128, 512}}, {"chunked_prefill_size", []int{2048, 4096, 16384}}}, "context_length"},
+}
+
+// Engines are those that can be asked for.
+func Engines() (names []string) {
+	for _, s := range allSoftware {
+		names = append(names, s.name)
+	}
+	return names
+}
+
+// engines are those that are tried: vLLM unless others were asked for.
+func (w *Wanted) engines() (list []software, err error) {
+	names := w.Engines
+	if len(names) == 0 {
+		names = []string{"vllm"}
+	}
+	for _, name := range names {
+		i := slices.IndexFunc(allSoftware, func(s software) bool { return s.name == name })
+		if i < 0 {
+			return nil, say.Errorf("engine %q is not modelled", name).WithHint(say.Known(name, Engines()))
+		}
+		list = append(list, allSoftware[i])
+	}
+	return list, nil
 }
 
 // candidates lists what a model can be deployed as, the default settings of each hardware
@@ -79,30 +113,34 @@ func candidates(w *Wanted) (list []*Candidate, refused []Refused, err error) {
 		}
 		r.Count += n
 	}
-	variants := settingsTried()
+	engines, err := w.engines()
+	if err != nil {
+		return nil, nil, err
+	}
 	var last error
+	each := func(offer Offer, engine software, tp int, dtype string) {
+		variants := engine.settingsTried()
+		for i, settings := range variants {
+			c, err := w.candidate(offer, engine, tp, dtype, settings)
+			switch {
+			case err != nil && i == 0: // with others it cannot be either
+				refuse(offer.Accelerator.Name, len(variants), err)
+				last = err
+				return
+			case err != nil:
+				refuse(offer.Accelerator.Name, 1, err)
+			case i == 0 || !c.isDefault(list):
+				list = append(list, c)
+			}
+		}
+	}
 	for _, offer := range w.Offers {
 		for _, tp := range tensorParallel {
-			if tp > offer.Most {
-				continue
-			}
 			for _, dtype := range w.dtypesOn(offer.Accelerator) {
-				for i, settings := range variants {
-					c, err := w.candidate(offer, tp, dtype, settings)
-					switch {
-					case err != nil && i == 0: // with others it cannot be either
-						refuse(offer.Accelerator.Name, len(variants), err)
-						last = err
-					case err != nil:
-						refuse(offer.Accelerator.Name, 1, err)
-						continue
-					default:
-						if i == 0 || !c.isDefault(list) {
-							list = append(list, c)
-						}
-						continue
+				for _, engine := range engines {
+					if tp <= offer.Most {
+						each(offer, engine, tp, dtype)
 					}
-					break
 				}
 			}
 		}
@@ -118,9 +156,9 @@ func candidates(w *Wanted) (list []*Candidate, refused []Refused, err error) {
 }
 
 // settingsTried are all combinations, the defaults first.
-func settingsTried() [][]Set {
+func (s *software) settingsTried() [][]Set {
 	all := [][]Set{nil}
-	for _, b := range batchSettings {
+	for _, b := range s.batch {
 		for _, before := range slices.Clone(all) {
 			for _, v := range b.values {
 				all = append(all, append(slices.Clone(before), Set{b.name, strconv.Itoa(v)}))
@@ -131,31 +169,34 @@ func settingsTried() [][]Set {
 }
 
 // candidate makes one.
-func (w *Wanted) candidate(offer Offer, tp int, dtype string, settings []Set) (*Candidate, error) {
-	spec := w.spec(offer, tp, 1, dtype, settings)
+func (w *Wanted) candidate(offer Offer, engine software, tp int, dtype string, settings []Set) (*Candidate, error) {
+	spec := w.spec(offer, engine.name, tp, 1, dtype, settings)
 	d, err := deploy.Parse(spec)
 	if err != nil {
 		// The model's whole context may not fit where all that is asked does.
-		settings = append(slices.Clone(settings), Set{"max_model_len", strconv.Itoa(w.context)})
-		spec = w.spec(offer, tp, 1, dtype, settings)
+		settings = append(slices.Clone(settings), Set{engine.context, strconv.Itoa(w.context)})
+		spec = w.spec(offer, engine.name, tp, 1, dtype, settings)
 		var again error
 		if d, again = deploy.Parse(spec); again != nil {
 			return nil, err
 		}
 	}
-	return &Candidate{Offer: offer, TensorParallel: tp, DType: d.DType, Settings: settings, Spec: spec, Deployment: d, common: w.Settings}, nil
+	return &Candidate{Offer: offer, Engine: engine.name, TensorParallel: tp, DType: d.DType, Settings: settings, Spec: spec, Deployment: d, common: w.Settings}, nil
 }
 
 // spec writes so many engines, each on tp accelerators, as a deployment is written.
-func (w *Wanted) spec(offer Offer, tp, engines int, dtype string, settings []Set) string {
+func (w *Wanted) spec(offer Offer, engine string, tp, engines int, dtype string, settings []Set) string {
 	var query []string
 	with := func(name, value string) { query = append(query, name+"="+value) }
 	if engines > 1 {
 		with("tensor_parallel_size", strconv.Itoa(tp))
 		with("data_parallel_size", strconv.Itoa(engines))
-		if router := routerOf(offer, tp, engines); router != "" {
+		if router := routerOf(offer, engine, tp, engines); router != "" {
 			with("router", router)
 		}
+	}
+	if engine != "vllm" {
+		with("engine", engine)
 	}
 	if dtype != w.published() {
 		with("dtype", dtype)
@@ -175,9 +216,9 @@ func (w *Wanted) spec(offer Offer, tp, engines int, dtype string, settings []Set
 }
 
 // routerOf is who shares the requests out: in one machine vLLM itself, for which nothing
-// needs to be said, and between machines a proxy that knows how many requests each has.
-func routerOf(offer Offer, tp, engines int) string {
-	if tp*engines <= offer.Most {
+// needs to be said, otherwise a proxy that knows how many requests each has.
+func routerOf(offer Offer, engine string, tp, engines int) string {
+	if engine == "vllm" && tp*engines <= offer.Most {
 		return ""
 	}
 	return "least_requests"

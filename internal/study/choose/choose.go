@@ -29,6 +29,7 @@ const Schema = "pitot.choice/v1"
 type Wanted struct {
 	Model    string
 	Offers   []Offer
+	Engines  []string // of [Engines], none: vLLM
 	DTypes   []string // of weights, none: the published one, and fp8 where it is computed in
 	Settings []Set    // that all have
 	Asked    []string // the flags of the workload and of the arrivals, as the user gave them
@@ -81,6 +82,7 @@ type Failing struct {
 type Option struct {
 	Spec           string  `json:"spec"` // of an engine
 	Accelerator    string  `json:"accelerator"`
+	Engine         string  `json:"engine"`
 	TensorParallel int     `json:"tensor_parallel_size"`
 	DType          string  `json:"dtype"`
 	Quantised      bool    `json:"quantised"` // to fewer bits than the published weights have: answers may differ
@@ -468,11 +470,11 @@ func errorOf(c *Candidate) Expected {
 	var x Expected // as the worst that is known, of its kind where its kernels were measured
 	for _, regime := range catalogue.Regimes() {
 		kind := regime.Experts == (d.Model.Experts > 0) && regime.Serial == !d.Settings.AsyncScheduling
-		if kind || !d.Measured() {
+		if kind || !d.Measured() || !d.Alike() {
 			x.TPOTPct, x.TTFTPct = max(x.TPOTPct, regime.TPOT), max(x.TTFTPct, regime.TTFT)
 		}
 	}
-	x.Kernels = d.Measured()
+	x.Kernels = d.Measured() && d.Alike()
 	return x
 }
 
@@ -512,7 +514,7 @@ func (r *race) estimate(c *Candidate) float64 {
 func (r *race) option(c *Candidate, g *group) Option {
 	rate, claim := r.carried(c)
 	o := Option{
-		Spec: c.Spec, Accelerator: c.Offer.Accelerator.Name, TensorParallel: c.TensorParallel, DType: c.DType, Settings: c.Settings,
+		Spec: c.Spec, Accelerator: c.Offer.Accelerator.Name, Engine: c.Engine, TensorParallel: c.TensorParallel, DType: c.DType, Settings: c.Settings,
 		Quantised: wide(r.wanted.published()) && !wide(c.DType),
 		Capacity:  rate, Interval: r.interval(c, g, 0.8), Error: g.error, Noise: 100 * c.curve.noise(r.claims), Claim: r.claims[claim].Spec,
 		candidate: c, sd: r.spread(c, g),

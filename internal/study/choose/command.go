@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"pitot/internal/say"
+	"pitot/internal/twin/deploy"
 )
 
 // The lines that start a deployment and verify what was said of it.
@@ -18,15 +19,18 @@ func (o *Option) Serve() []string {
 	if name == "" {
 		name = d.Model.Name
 	}
-	line := []string{"vllm", "serve", name}
+	line, tp, dp := []string{"vllm", "serve", name}, "tensor_parallel_size", "data_parallel_size"
+	if o.Engine == deploy.SGLang {
+		line, tp, dp = []string{"python", "-m", "sglang.launch_server", "--model-path", name, "--host", "0.0.0.0", "--port", "8000"}, "tp_size", "dp_size"
+	}
 	flag := func(name, value string) {
 		line = append(line, "--"+strings.ReplaceAll(name, "_", "-"), value)
 	}
 	if o.TensorParallel > 1 {
-		flag("tensor_parallel_size", fmt.Sprint(o.TensorParallel))
+		flag(tp, fmt.Sprint(o.TensorParallel))
 	}
 	if o.InOneMachine() {
-		flag("data_parallel_size", fmt.Sprint(o.Engines))
+		flag(dp, fmt.Sprint(o.Engines))
 	}
 	if o.Quantised {
 		flag("quantization", o.DType)
@@ -44,9 +48,10 @@ func (o *Option) Serve() []string {
 	return line
 }
 
-// InOneMachine says that there are several engines, which one machine holds.
+// InOneMachine says that there are several engines, which one machine holds and vLLM
+// itself shares the requests out to.
 func (o *Option) InOneMachine() bool {
-	return o.Engines > 1 && o.GPUs <= o.candidate.Offer.Most
+	return o.Engines > 1 && o.GPUs <= o.candidate.Offer.Most && o.Engine == "vllm"
 }
 
 // Target is the option on the twin: all its engines, as pitot find takes it.
@@ -69,7 +74,11 @@ func (x *Choice) Verify(o *Option) []string {
 // Manifest is a Kubernetes Deployment of the option's engines, behind a Service.
 func (o *Option) Manifest() string {
 	var b strings.Builder
-	name := "vllm-" + strings.NewReplacer(".", "-", "_", "-", "/", "-").Replace(o.candidate.Deployment.Model.Name)
+	image := "vllm/vllm-openai"
+	if o.Engine == deploy.SGLang {
+		image = "lmsysorg/sglang"
+	}
+	name := o.Engine + "-" + strings.NewReplacer(".", "-", "_", "-", "/", "-").Replace(o.candidate.Deployment.Model.Name)
 	name = strings.Trim(strings.ToLower(name[:min(len(name), 50)]), "-")
 	replicas, gpus := o.Engines, o.TensorParallel
 	if o.InOneMachine() {
@@ -88,10 +97,10 @@ spec:
       labels: {app: %[1]s}
     spec:
       containers:
-        - name: vllm
-          image: vllm/vllm-openai:latest # take the version that you verify
+        - name: %[3]s
+          image: %[4]s:latest # take the version that you verify
           command:
-`, name, replicas)
+`, name, replicas, o.Engine, image)
 	for _, word := range o.Serve() {
 		fmt.Fprintf(&b, "            - %q\n", word)
 	}

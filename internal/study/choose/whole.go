@@ -57,7 +57,7 @@ func (r *race) together(ctx context.Context) error {
 // whole serves the wanted rate by all engines of an option.
 func (r *race) whole(ctx context.Context, o *Option) (*Whole, error) {
 	c := o.candidate
-	spec := r.wanted.spec(c.Offer, c.TensorParallel, o.Engines, c.DType, c.Settings)
+	spec := r.wanted.spec(c.Offer, c.Engine, c.TensorParallel, o.Engines, c.DType, c.Settings)
 	d, err := deploy.Parse(spec)
 	if err != nil {
 		return nil, err

@@ -36,6 +36,7 @@ type Rehearsal struct {
 	Launches int             `json:"launches"`             // of each configuration: as many as the budget is enough for, those of the plan where that is fewer than two
 	Budgeted int             `json:"launches_budgeted"`    // that the budget is enough for
 	Carries  float64         `json:"baseline_carries"`     // requests per second within the limits
+	AtLeast  bool            `json:"at_least,omitempty"`   // more than that was not looked for
 	Lines    []RehearsedLine `json:"lines"`                //
 	Knobs    []RehearsedKnob `json:"knobs"`                // values, in the order of the plan
 	Unknown  []string        `json:"not_known,omitempty"`  // knobs that the twin does not have: why
@@ -255,6 +256,9 @@ func (r *Rehearsal) read(x *Experiment) {
 			}
 			if f.Name == "capacity" { // one step of the ladder may hide how it moves
 				r.Carries, l.sd = l.Baseline, max(l.sd, r.Spread)
+				if c, ok := climb(x.finished(&Part{all[0], row, 1}), x.Plan.Contract.Capacity, x.Plan.Contract.Limits); ok {
+					r.AtLeast = c.AtLeast
+				}
 			}
 			r.Lines = append(r.Lines, l)
 		}

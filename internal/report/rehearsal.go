@@ -54,7 +54,11 @@ func WriteRehearsal(w io.Writer, r *experiment.Rehearsal, s Style) error {
 		if r.Carries < wanted {
 			verb = "misses"
 		}
-		p.write(s, "", "", fmt.Sprintf("the baseline is expected to carry %s within the limits, and so %s the contract (%s)", perS(r.Carries), verb, perS(wanted)))
+		least := ""
+		if r.AtLeast {
+			least = "at least "
+		}
+		p.write(s, "", "", fmt.Sprintf("the baseline is expected to carry %s%s within the limits, and so %s the contract (%s)", least, perS(r.Carries), verb, perS(wanted)))
 	}
 	for _, u := range r.Unknown {
 		p.write(s, yellow, "", "not rehearsed: "+say.Plain(u))

@@ -34,11 +34,11 @@ func (p *Plan) control(c Configuration, row *Row) bool {
 		return false
 	}
 	for _, k := range p.Knobs {
-		if k.Name == c.Knob {
-			return k.Rows != nil && !slices.Contains(k.Rows, row.Name)
+		if (k.Name == c.Knob || k.Name == c.And[0]) && (k.Rows == nil || slices.Contains(k.Rows, row.Name)) {
+			return false
 		}
 	}
-	return false
+	return c.Knob != ""
 }
 
 // measures counts the launches that measure a row.

@@ -3,7 +3,6 @@ package experiment
 import (
 	"fmt"
 	"math"
-	"strings"
 
 	"pitot/internal/data/metric"
 	"pitot/internal/say"
@@ -94,18 +93,13 @@ func (x *Experiment) distance(c Configuration, block int) *Distance {
 
 // twinOf is a configuration as the twin has it.
 func (p *Plan) twinOf(c Configuration) string {
-	if c.Knob == "" || c.ofLoad() || p.Server == nil {
-		_, spec, _ := strings.Cut(p.Spec(c), ":")
-		if p.Server != nil {
-			return p.TwinSpec()
+	spec := p.TwinSpec()
+	for _, k := range c.knobs() {
+		if k[0] != limitInFront {
+			spec = withSetting(spec, k[0], k[1])
 		}
-		return spec
 	}
-	joint := "?"
-	if strings.Contains(p.TwinSpec(), "?") {
-		joint = "&"
-	}
-	return p.TwinSpec() + joint + c.Knob + "=" + c.Value
+	return spec
 }
 
 // checkBound says whether a bound that a hypothesis names is known.

@@ -25,7 +25,8 @@ type Plan struct {
 	Common   []Setting // of all rows
 	Rows     []*Row
 	Knobs    []Knob
-	Launches int // of each configuration
+	Cross    [][2]string // pairs of knobs whose values are tried together too
+	Launches int         // of each configuration
 	Seed     uint64
 	Stop     Stop
 
@@ -90,8 +91,19 @@ type Stop struct {
 
 // Configuration is the engine with its settings. The first of a plan is the baseline.
 type Configuration struct {
-	Name        string // "baseline", or "max_num_seqs=64"
-	Knob, Value string // "" of the baseline
+	Name        string    // "baseline", or "max_num_seqs=64"
+	Knob, Value string    // "" of the baseline
+	And         [2]string // a second knob and its value, of a crossing of two; else ""
+}
+
+// knobs are a configuration's, with their values.
+func (c Configuration) knobs() (list [][2]string) {
+	for _, k := range [][2]string{{c.Knob, c.Value}, c.And} {
+		if k[0] != "" {
+			list = append(list, k)
+		}
+	}
+	return list
 }
 
 // Baseline is the name of the configuration that others are compared with.
@@ -103,6 +115,15 @@ func (p *Plan) planned() []Configuration {
 	for _, k := range p.Knobs {
 		for _, v := range k.Values {
 			list = append(list, Configuration{Name: k.Name + "=" + v, Knob: k.Name, Value: v})
+		}
+	}
+	for _, pair := range p.Cross {
+		for _, a := range list[1:] {
+			for _, b := range list[1:] {
+				if a.Knob == pair[0] && b.Knob == pair[1] && a.And[0] == "" && b.And[0] == "" {
+					list = append(list, Configuration{Name: a.Name + "," + b.Name, Knob: a.Knob, Value: a.Value, And: [2]string{b.Knob, b.Value}})
+				}
+			}
 		}
 	}
 	return list
@@ -127,22 +148,30 @@ func (p *Plan) Row(name string) *Row {
 // and the others wait in front of the server, as behind a gateway with a limit.
 const limitInFront = "load.max-in-flight"
 
-// ofLoad says that a configuration is one of the load, with the engine as the baseline has it.
-func (c Configuration) ofLoad() bool { return c.Knob == limitInFront }
-
 // Spec is the target with the settings of a configuration.
 func (p *Plan) Spec(c Configuration) string {
-	if c.Knob == "" || p.Server != nil || c.ofLoad() {
+	if p.Server != nil {
 		return p.Target
 	}
-	name, query, _ := strings.Cut(p.Target, "?")
+	spec := p.Target
+	for _, k := range c.knobs() {
+		if k[0] != limitInFront {
+			spec = withSetting(spec, k[0], k[1])
+		}
+	}
+	return spec
+}
+
+// withSetting gives a target a setting, in place of what it has of it.
+func withSetting(spec, key, value string) string {
+	name, query, _ := strings.Cut(spec, "?")
 	var kept []string
 	for part := range strings.SplitSeq(query, "&") {
-		if key, _, _ := strings.Cut(part, "="); part != "" && key != c.Knob {
+		if has, _, _ := strings.Cut(part, "="); part != "" && has != key {
 			kept = append(kept, part)
 		}
 	}
-	return name + "?" + strings.Join(append(kept, c.Knob+"="+c.Value), "&")
+	return name + "?" + strings.Join(append(kept, key+"="+value), "&")
 }
 
 // Judged is the row of the contract.

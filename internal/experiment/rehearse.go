@@ -161,7 +161,7 @@ func (r *Rehearsal) quiet(d *deploy.Deployment) (*Plan, error) {
 	q.Server, q.Budget, q.left = nil, Budget{}, nil
 	q.Launches, q.Stop.Early = 1, false
 	q.Target = "sim:" + without(r.Twin, "launch_cv")
-	q.Knobs = nil
+	q.Knobs, q.Cross = nil, nil // what knobs do together is not told here
 	for _, k := range p.Knobs {
 		if k.Name == scaleKnob {
 			r.Unknown = append(r.Unknown, "scale: a rehearsal sets it itself")

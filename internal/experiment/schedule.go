@@ -54,8 +54,10 @@ func (part *Part) dir(below string) string {
 func (p *Plan) partPlan(part *Part, below string) *plan.Plan {
 	one := part.Row.Plan
 	one.Spec = p.Spec(part.Configuration)
-	if c := part.Configuration; c.ofLoad() {
-		one.MaxInFlight, _ = strconv.Atoi(c.Value) // checked when the plan was read
+	for _, k := range part.Configuration.knobs() {
+		if k[0] == limitInFront {
+			one.MaxInFlight, _ = strconv.Atoi(k[1]) // checked when the plan was read
+		}
 	}
 	one.Launch = strconv.Itoa(part.Block)
 	one.Seed, one.SeedSet = run.LaunchSeed(p.Seed, part.Block), true

@@ -128,6 +128,8 @@ type Case struct {
 	Twin    *Twin // nil where the server's model or accelerator is not known, or no twin was asked
 	Unasked bool  // twins could be asked, and were not: it takes longer
 	Command string
+	// Knob gives the server's name of a setting of vLLM's, "" where it has none; nil: it is vLLM.
+	Knob func(name string) string
 }
 
 // Diagnosis is what limits one symptom: the finding to act on, and others that matter
@@ -290,8 +292,12 @@ func (c *Case) finding(x *candidate, sure Confidence) Finding {
 			}
 		}
 	}
-	if f.Try == nil && w.knob != "" {
-		f.Try = &Trial{Knob: w.knob, To: w.to}
+	knob := w.knob
+	if c.Knob != nil {
+		knob = c.Knob(knob)
+	}
+	if f.Try == nil && knob != "" {
+		f.Try = &Trial{Knob: knob, To: w.to}
 	}
 	return f
 }

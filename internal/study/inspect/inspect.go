@@ -216,6 +216,9 @@ func point(dir string, measured *result.Run, i int, samples *telemetry.Samples, 
 	}
 	for _, s := range symptoms(p) {
 		c := explain.Case{Symptom: s, Facts: explain.Observe(s, seen), Unasked: d != nil && what == nil}
+		if d != nil {
+			c.Knob = d.Knob
+		}
 		var ok bool
 		if c.Value, ok = explain.Measure(s, seen); !ok {
 			continue

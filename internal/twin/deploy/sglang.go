@@ -75,6 +75,20 @@ func (d *Deployment) checkSoftware() error {
 // against: engines of vLLM that compute each for itself.
 func (d *Deployment) Alike() bool { return !d.isSGLang() && !d.Lockstep() }
 
+// Knob is the engine's name of a setting of vLLM's that means the same, "" where it has none.
+func (d *Deployment) Knob(name string) string {
+	if !d.isSGLang() {
+		return name
+	}
+	switch name {
+	case "max_num_seqs", "max_num_batched_tokens":
+		return vllmAlone[name]
+	case "kv_cache_dtype", "quantization", "tensor_parallel_size", "power limit":
+		return name
+	}
+	return ""
+}
+
 // completeSGLang works out what was left open as SGLang does (memory_hook.py,
 // kv_cache_configurator.py of 0.5.23), in place of memory and batch of vLLM.
 func (d *Deployment) completeSGLang() error {

@@ -32,3 +32,12 @@ func TestSGLangsDefaults(t *testing.T) {
 		t.Errorf("%+v", e)
 	}
 }
+
+func TestKnobsOfSGLang(t *testing.T) {
+	v, s := must(t, "llama-3.1-8b@h100"), must(t, "llama-3.1-8b@h100?engine=sglang")
+	for name, want := range map[string]string{"max_num_seqs": "max_running_requests", "quantization": "quantization", "async_scheduling": "", "api-server-count": ""} {
+		if v.Knob(name) != name || s.Knob(name) != want {
+			t.Errorf("%s is %q of vLLM, %q of SGLang", name, v.Knob(name), s.Knob(name))
+		}
+	}
+}

@@ -255,7 +255,8 @@ func (x *Experiment) Record() *Record {
 	if t := d.Drift; t != nil {
 		r.Drift = &DriftRecord{math.Expm1(t.Estimate), [2]float64{math.Expm1(t.Lo), math.Expm1(t.Hi)}, d.Slower}
 	}
-	if r.Answer != AnswerNone {
+	unbounded := slices.ContainsFunc(r.Standings, func(s Standing) bool { return s.Bound == "at least" && s.Name != r.Accepted })
+	if r.Answer != AnswerNone && !unbounded { // of one whose limits were not reached it is not known how much it carries
 		r.More = known(d.More)
 	}
 	if d.SD > 0 {

@@ -99,7 +99,9 @@ func Run(ctx context.Context, args []string, stdin io.Reader, stdout, stderr io.
 	case errors.As(err, &target):
 		code, hint = max(code, TargetFailed), target.Hint
 	case errors.As(err, &mistake):
-		code = Usage
+		if code != Interrupted {
+			code = Usage
+		}
 	case errors.Is(err, context.Canceled):
 		return Interrupted // the user knows
 	case code == Done:

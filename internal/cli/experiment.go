@@ -261,6 +261,8 @@ func runExperiment(ctx context.Context, e *Env, o *plan.Experimenting, args []st
 	}
 	code, shown := showRecord(e, x, o)
 	switch {
+	case err != nil && ctx.Err() != nil:
+		return Interrupted, err
 	case err != nil:
 		return Done, err
 	case shown != nil:

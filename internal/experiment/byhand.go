@@ -132,10 +132,7 @@ func (x *Experiment) measureByHand(ctx context.Context, rec *launchRecord, s *st
 	view.ShowLine(head + ": measuring what answers" + s.about())
 	x.sameServer(s, view)
 	err := x.onStart(ctx, s, c, block, head, view, nil)
-	s.Ended, s.Why = now(), endDone
-	if err != nil {
-		s.Why = err.Error()
-	}
+	s.Ended, s.Why = now(), endOf(ctx, err)
 	var failed *server.Failed
 	if errors.As(err, &failed) && ctx.Err() == nil { // it went away: somebody must start it again
 		x.state.Waits = &Waiting{Configuration: c.Name, Launch: block, Flags: rec.Flags, After: s.Mark, Why: failed.Msg}

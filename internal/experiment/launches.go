@@ -181,13 +181,17 @@ func (x *Experiment) launchServer(ctx context.Context, c Configuration, block in
 		if ctx.Err() != nil || !errors.As(err, &failed) {
 			return true, err
 		}
-		if len(x.missing(c, block)) < before { // not in a row: it served some of it
+		left := len(x.missing(c, block))
+		if left < before { // not in a row: it served some of it
 			try = 1
 		}
 		ignored := errors.Is(err, errIgnored) // which another try would be too
 		view.ShowLine(fmt.Sprintf("%s: %s (try %d of %d)", head, failed.Msg, try, x.Plan.Server.Tries))
 		for _, line := range failed.Last {
 			view.ShowLine("  " + line)
+		}
+		if left == 0 { // it died behind the last row
+			return true, nil
 		}
 		if try < x.Plan.Server.Tries && !ignored {
 			continue
@@ -210,6 +214,22 @@ var errIgnored = errors.New("a setting was ignored")
 type ignored struct{ *server.Failed }
 
 func (i ignored) Unwrap() []error { return []error{i.Failed, errIgnored} }
+
+// endOf is why a start ended.
+func endOf(ctx context.Context, err error) string {
+	switch {
+	case ctx.Err() != nil:
+		return endInterrupted
+	case err != nil:
+		return err.Error()
+	}
+	return endDone
+}
+
+// notStopped is a server that may still run, which a user must know who interrupts.
+type notStopped struct{ error }
+
+func (n notStopped) Unwrap() error { return n.error }
 
 // freeWithin is how long an address may still answer after a server was stopped.
 const freeWithin = 30 * time.Second
@@ -247,17 +267,9 @@ func (x *Experiment) oneStart(ctx context.Context, c Configuration, block int, h
 	defer func() {
 		stopped := time.Now()
 		stop := proc.Stop(x.Dir)
-		s.Stopping, s.Ended = time.Since(stopped).Seconds(), now()
-		switch {
-		case ctx.Err() != nil:
-			s.Why = endInterrupted
-		case err != nil:
-			s.Why = err.Error()
-		default:
-			s.Why = endDone
-		}
+		s.Stopping, s.Ended, s.Why = time.Since(stopped).Seconds(), now(), endOf(ctx, err)
 		if stop != nil { // another start beside it would be no launch
-			err = stop
+			err = notStopped{fmt.Errorf("the server of %s may still run: %w", c.Name, stop)}
 		}
 		err = errors.Join(err, rec.write(dir))
 	}()
@@ -389,12 +401,16 @@ func (x *Experiment) onStart(ctx context.Context, s *startRecord, c Configuratio
 	for _, part := range x.missing(c, block) {
 		view.About(head + ", row " + part.Row.Name)
 		err := x.whileAlive(ctx, proc, func(ctx context.Context) error { return x.part(ctx, &part, view) })
+		when := "while"
+		if x.finished(&part) != nil { // whatever came then
+			s.Rows, when = append(s.Rows, part.Row.Name), "after"
+		}
 		if ctx.Err() != nil {
 			return ctx.Err()
 		}
 		if proc != nil {
 			if how, died := proc.Died(); died {
-				return server.Fail(log, "the server died while row %s was measured (%s)", part.Row.Name, how)
+				return server.Fail(log, "the server died %s row %s was measured (%s)", when, part.Row.Name, how)
 			}
 		}
 		var refused *target.Error
@@ -406,7 +422,6 @@ func (x *Experiment) onStart(ctx context.Context, s *startRecord, c Configuratio
 		case err != nil:
 			return err
 		}
-		s.Rows = append(s.Rows, part.Row.Name)
 	}
 	return nil
 }
@@ -419,20 +434,9 @@ func (x *Experiment) whileAlive(ctx context.Context, proc *server.Process, do fu
 	if proc == nil {
 		return do(ctx)
 	}
-	within, cancel := context.WithCancel(ctx)
+	within, cancel := proc.WhileAlive(ctx)
 	defer cancel()
-	done := make(chan struct{})
-	go func() {
-		select {
-		case <-proc.Ended():
-			if _, died := proc.Died(); died {
-				cancel()
-			}
-		case <-done:
-		}
-	}()
 	err := do(within)
-	close(done)
 	if err != nil && within.Err() == nil {
 		select {
 		case <-proc.Ended():

@@ -111,6 +111,9 @@ func (x *Experiment) measure(ctx context.Context, view View) (why string, err er
 			}
 			fresh, err := x.launch(ctx, c, block, head, view)
 			if ctx.Err() != nil {
+				if left := (notStopped{}); errors.As(err, &left) {
+					return endInterrupted, left
+				}
 				return endInterrupted, nil
 			}
 			if errors.Is(err, errWaits) {

@@ -4,7 +4,9 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"math"
 	"os"
+	"strconv"
 	"strings"
 
 	"pitot/internal/data/metric"
@@ -54,20 +56,33 @@ func (t *Target) tell(ctx context.Context) (*Told, error) {
 			}
 		}
 	}
-	told := &Told{Engine: t.Server["engine"], Version: t.Server["version"], Model: t.Options.Model}
 	metrics := t.metricsPage(ctx)
-	for line := range strings.Lines(metrics) {
-		if rest, ok := strings.CutPrefix(line, metric.ProcessStart); ok && (rest[0] == ' ' || rest[0] == '{') {
-			if f := strings.Fields(rest); len(f) > 0 && (told.Began == "" || f[len(f)-1] < told.Began) { // of several the first
-				told.Began = f[len(f)-1]
-			}
-		}
-	}
+	told := &Told{Engine: t.Server["engine"], Version: t.Server["version"], Model: t.Options.Model, Began: processStart(metrics)}
 	if told.Began == "" {
 		told.Began = t.localProcess()
 	}
 	told.Page = t.settingsPage(ctx, metrics)
 	return told, nil
+}
+
+// processStart is when the first of the processes began that a page of metrics tells of, as
+// it is written there, "" where it tells of none. The page may be cut off.
+func processStart(page string) (began string) {
+	first := math.Inf(1)
+	for line := range strings.Lines(page) {
+		rest, ok := strings.CutPrefix(line, metric.ProcessStart)
+		if !ok || !strings.HasPrefix(rest, " ") && !strings.HasPrefix(rest, "{") {
+			continue
+		}
+		words := strings.Fields(rest[strings.LastIndexByte(rest, '}')+1:]) // behind the labels; a timestamp may follow
+		if len(words) == 0 {
+			continue
+		}
+		if at, err := strconv.ParseFloat(words[0], 64); err == nil && at < first {
+			first, began = at, words[0]
+		}
+	}
+	return began
 }
 
 // metricsPage is the text of the server's own metrics, "" where it has none.

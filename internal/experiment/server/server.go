@@ -163,6 +163,21 @@ func (p *Process) Died() (how string, died bool) {
 	return "exit status 0", true
 }
 
+// WhileAlive is a context that ends with the server, too. The function releases it.
+func (p *Process) WhileAlive(ctx context.Context) (context.Context, context.CancelFunc) {
+	within, cancel := context.WithCancel(ctx)
+	go func() {
+		select {
+		case <-p.ended:
+			if _, died := p.Died(); died {
+				cancel()
+			}
+		case <-within.Done():
+		}
+	}()
+	return within, cancel
+}
+
 // askEvery is how often a server is asked whether it is ready.
 const askEvery = 200 * time.Millisecond
 
@@ -171,13 +186,15 @@ const askEvery = 200 * time.Millisecond
 func (p *Process) Ready(ctx context.Context, ask func(ctx context.Context) error) error {
 	limit, cancel := context.WithTimeout(ctx, p.commands.Within)
 	defer cancel()
+	alive, stop := p.WhileAlive(limit)
+	defer stop()
 	why := ""
 	for {
 		var err error
 		if p.commands.Ready != "" {
-			_, err = p.run(limit, p.commands.Ready, time.Minute)
+			_, err = p.run(alive, p.commands.Ready, time.Minute)
 		} else {
-			err = ask(limit)
+			err = ask(alive)
 		}
 		if how, died := p.Died(); died {
 			hint := ""
@@ -262,8 +279,9 @@ const (
 )
 
 // Stop ends the server: by its command, then by signals to its group. dir is where it was
-// written down.
+// written down. Of a server that had died the command may find nothing to stop.
 func (p *Process) Stop(dir string) error {
+	_, died := p.Died()
 	var err error
 	if p.commands.Stop != "" {
 		_, err = p.run(context.Background(), p.commands.Stop, stopping)
@@ -272,7 +290,7 @@ func (p *Process) Stop(dir string) error {
 		return errors.Join(err, e)
 	}
 	<-p.ended
-	if err != nil {
+	if err != nil && !died {
 		return fmt.Errorf("stop server: %w", err)
 	}
 	return forget(dir)

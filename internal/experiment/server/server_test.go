@@ -84,6 +84,14 @@ func TestRead(t *testing.T) {
 	if told["max_num_seqs"] != "16" || told["enforce_eager"] != "True" || told["api_key"] != "" {
 		t.Errorf("%v", told)
 	}
+	if again := ReadLog(log + "\n" + strings.Replace(log, "16", "32", 1)); again["max_num_seqs"] != "32" {
+		t.Errorf("of two starts the last counts: %v", again)
+	}
+	for range 20 { // of maps, which have no order
+		if got := Read(`{"b":{"n":3,"deeper":{"n":4}},"a":{"n":2,"m":5},"n-1":1,"c":{"n_1":2}}`); !reflect.DeepEqual(got, map[string]string{"n": "3", "m": "5", "n_1": "1"}) {
+			t.Fatalf("of what is told twice: %v", got)
+		}
+	}
 	if got := Redact(log); strings.Contains(got, "sk-1") {
 		t.Error(got)
 	}
@@ -96,6 +104,28 @@ func TestCompare(t *testing.T) {
 	wrong, silent := Compare(asked, told)
 	if len(wrong) != 1 || wrong[0].String() != "max_num_seqs=16 was asked for, and the server reports 64" || !reflect.DeepEqual(silent, []string{"block_size", "quantization"}) {
 		t.Errorf("%v %v", wrong, silent)
+	}
+}
+
+// A ready command that waits is not waited for once the server has died, and a command that
+// finds nothing to stop is no failure then; while the server runs it is one.
+func TestDied(t *testing.T) {
+	dir := t.TempDir()
+	const stop = "echo no such container; exit 1"
+	p := started(t, dir, Commands{Start: "exit 3", Ready: "sleep 20", Stop: stop})
+	began := time.Now()
+	if err := p.Ready(t.Context(), never); err == nil || !strings.Contains(err.Error(), "exit status 3") || time.Since(began) > 10*time.Second {
+		t.Errorf("%v after %v", err, time.Since(began))
+	}
+	if err := p.Stop(dir); err != nil {
+		t.Error(err)
+	}
+	if _, err := os.Stat(filepath.Join(dir, leftFile)); err == nil {
+		t.Error("still written down")
+	}
+	p = started(t, dir, Commands{Start: "sleep 20", Stop: stop})
+	if err := p.Stop(dir); err == nil || !strings.Contains(err.Error(), "no such container") {
+		t.Error(err)
 	}
 }
 

@@ -3,7 +3,9 @@ package server
 import (
 	"encoding/json"
 	"fmt"
+	"maps"
 	"regexp"
+	"slices"
 	"strconv"
 	"strings"
 )
@@ -24,7 +26,8 @@ var counts = regexp.MustCompile(`(?i)(max|num|min|chunked|total)_.*tokens?$`)
 func hidden(name string) bool { return secret.MatchString(name) && !counts.MatchString(name) }
 
 // Read reads what a server tells of its settings, by their names with underscores. Of what
-// is told twice the last counts, as on a command line. Secrets are left out.
+// is told twice the last counts, as on a command line; in JSON what is less deep, and else
+// the last by the names of the objects around it. Secrets are left out.
 func Read(text string) map[string]string {
 	told := map[string]string{}
 	add := func(name, value string) {
@@ -36,7 +39,7 @@ func Read(text string) map[string]string {
 	}
 	var root any
 	if json.Unmarshal([]byte(text), &root) == nil {
-		flatten("", root, add, 0)
+		flatten(root, add)
 		return told
 	}
 	for _, m := range pairs.FindAllStringSubmatch(text, -1) {
@@ -69,22 +72,36 @@ var pairs = regexp.MustCompile(`(?:^|[\s{(,'"])([A-Za-z][A-Za-z0-9_]*)['"]?\s*(?
 // deepest is how far objects within objects are looked into.
 const deepest = 6
 
-func flatten(name string, v any, add func(name, value string), depth int) {
-	switch v := v.(type) {
-	case map[string]any:
-		for k, inner := range v {
-			if depth < deepest {
-				flatten(k, inner, add, depth+1)
+// flatten adds what is in objects within objects, the deepest first.
+func flatten(root any, add func(name, value string)) {
+	type member struct {
+		name string
+		v    any
+	}
+	levels := [][]member{{{"", root}}}
+	for depth := range deepest {
+		var next []member
+		for _, m := range levels[depth] {
+			object, _ := m.v.(map[string]any)
+			for _, name := range slices.Sorted(maps.Keys(object)) {
+				next = append(next, member{name, object[name]})
 			}
 		}
-	case string:
-		add(name, v)
-	case bool:
-		add(name, strconv.FormatBool(v))
-	case float64:
-		add(name, strconv.FormatFloat(v, 'f', -1, 64))
-	case nil:
-		add(name, "None")
+		levels = append(levels, next)
+	}
+	for _, level := range slices.Backward(levels) {
+		for _, m := range level {
+			switch v := m.v.(type) {
+			case string:
+				add(m.name, v)
+			case bool:
+				add(m.name, strconv.FormatBool(v))
+			case float64:
+				add(m.name, strconv.FormatFloat(v, 'f', -1, 64))
+			case nil:
+				add(m.name, "None")
+			}
+		}
 	}
 }
 
@@ -92,12 +109,14 @@ func flatten(name string, v any, add func(name, value string), depth int) {
 // SGLang's.
 var own = regexp.MustCompile(`non-default args: (\{.*\})|server_args=(ServerArgs\(.*\))`)
 
-// ReadLog reads the settings that an engine logged when it began.
+// ReadLog reads the settings that an engine logged when it began, the last time.
 func ReadLog(text string) map[string]string {
-	if m := own.FindStringSubmatch(text); m != nil {
-		return Read(m[1] + m[2])
+	starts := own.FindAllStringSubmatch(text, -1)
+	if len(starts) == 0 {
+		return map[string]string{}
 	}
-	return map[string]string{}
+	last := starts[len(starts)-1]
+	return Read(last[1] + last[2])
 }
 
 // others are names that engines have for the same setting.

@@ -299,7 +299,7 @@ func lookAt(action string, e *Env, o *plan.Experimenting, args []string) (int, e
 		return Done, report.WriteStatus(e.Stdout, x.Status(), report.BuildDecision(x.Record()), report.Style{Color: wantsColor(e.Stdout, e.Getenv)})
 	}
 	code, err := showRecord(e, x, o)
-	if len(o.Against) == 0 {
+	if err == nil && code != Fired { // what the contract came to is run's to say
 		code = Done
 	}
 	return code, err
@@ -330,10 +330,10 @@ func showRecord(e *Env, x *experiment.Experiment, o *plan.Experimenting) (int, e
 	}
 	code := Done
 	switch {
-	case r.Answer == experiment.AnswerNone:
-		code = SLOMissed
 	case r.Since != nil && r.Since.Worse > 0:
 		code = Fired
+	case r.Answer == experiment.AnswerNone:
+		code = SLOMissed
 	}
 	return code, err
 }

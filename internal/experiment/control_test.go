@@ -87,7 +87,7 @@ func TestLimitInFront(t *testing.T) {
 	c := p.Configurations()[3]
 	part := Part{c, p.Judged(), 1}
 	one := p.partPlan(&part, "x")
-	if c.Name != "load.max-in-flight=32" || p.Spec(c) != p.Target || one.MaxInFlight != 32 || p.twinOf(c) != p.TwinSpec() {
+	if c.Name != "load.max-in-flight=32" || p.Spec(c) != p.Target || one.MaxInFlight != 32 || c.on(p.TwinSpec()) != p.TwinSpec() {
 		t.Errorf("%+v, %s, %d", c, p.Spec(c), one.MaxInFlight)
 	}
 	if line := strings.Join(command(one, p.Judged(), p), " "); !strings.Contains(line, "--max-in-flight 32") {

@@ -64,7 +64,7 @@ func (x *Experiment) distance(c Configuration, block int) *Distance {
 	p := x.Plan
 	row := p.Judged()
 	measured := x.finished(&Part{c, row, block})
-	d, err := deploy.Parse(p.twinOf(c))
+	d, err := deploy.Parse(c.on(p.TwinSpec()))
 	if measured == nil || err != nil || p.TwinSpec() == "" || row.Plan.Ask.Output.IsZero() || row.Plan.Input.IsZero() {
 		return nil
 	}
@@ -89,17 +89,6 @@ func (x *Experiment) distance(c Configuration, block int) *Distance {
 		return nil
 	}
 	return o
-}
-
-// twinOf is a configuration as the twin has it.
-func (p *Plan) twinOf(c Configuration) string {
-	spec := p.TwinSpec()
-	for _, k := range c.knobs() {
-		if k[0] != limitInFront {
-			spec = withSetting(spec, k[0], k[1])
-		}
-	}
-	return spec
 }
 
 // checkBound says whether a bound that a hypothesis names is known.

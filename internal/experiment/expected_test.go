@@ -8,6 +8,22 @@ import (
 
 // A hypothesis against a bound is of a metric and a row that have it; of a row without a
 // hypothesis the twin's stands in, with its error.
+func TestSettings(t *testing.T) {
+	c := Configuration{Knob: "max_num_seqs", Value: "256", And: [2]string{"block_size", "32"}}
+	for spec, want := range map[string]string{
+		"m@h100":                  "m@h100?max_num_seqs=256&block_size=32",
+		"m@h100?max_num_seqs=128": "m@h100?max_num_seqs=256&block_size=32",
+		"m@h100?block_size=16&a=b&max_num_seqs=128": "m@h100?a=b&max_num_seqs=256&block_size=32",
+	} {
+		if got := c.on(spec); got != want {
+			t.Errorf("%s: %s, want %s", spec, got, want)
+		}
+	}
+	if got := without("m@h100?a=b", "a"); got != "m@h100" {
+		t.Error(got)
+	}
+}
+
 func TestExpected(t *testing.T) {
 	text := `
 contract: {limits: "p95 ttft<500ms, errors<1%", capacity: 10/s}

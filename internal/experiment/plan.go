@@ -153,7 +153,11 @@ func (p *Plan) Spec(c Configuration) string {
 	if p.Server != nil {
 		return p.Target
 	}
-	spec := p.Target
+	return c.on(p.Target)
+}
+
+// on is a target with the settings of a configuration.
+func (c Configuration) on(spec string) string {
 	for _, k := range c.knobs() {
 		if k[0] != limitInFront {
 			spec = withSetting(spec, k[0], k[1])
@@ -164,6 +168,16 @@ func (p *Plan) Spec(c Configuration) string {
 
 // withSetting gives a target a setting, in place of what it has of it.
 func withSetting(spec, key, value string) string {
+	spec = without(spec, key)
+	joint := "?"
+	if strings.Contains(spec, "?") {
+		joint = "&"
+	}
+	return spec + joint + key + "=" + value
+}
+
+// without is a target without one of its settings.
+func without(spec, key string) string {
 	name, query, _ := strings.Cut(spec, "?")
 	var kept []string
 	for part := range strings.SplitSeq(query, "&") {
@@ -171,7 +185,10 @@ func withSetting(spec, key, value string) string {
 			kept = append(kept, part)
 		}
 	}
-	return name + "?" + strings.Join(append(kept, key+"="+value), "&")
+	if len(kept) == 0 {
+		return name
+	}
+	return name + "?" + strings.Join(kept, "&")
 }
 
 // Judged is the row of the contract.

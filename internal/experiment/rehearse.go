@@ -1,6 +1,7 @@
 package experiment
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"math"
@@ -150,7 +151,9 @@ func Rehearse(ctx context.Context, p *Plan, version result.Version, view View) (
 		r.Tokens[1] += row.Output * float64(r.Forecast.Launches)
 	}
 	r.affordable()
-	r.read(x)
+	if err := r.read(x); err != nil {
+		return nil, err
+	}
 	return r, nil
 }
 
@@ -197,21 +200,6 @@ func (r *Rehearsal) quiet(d *deploy.Deployment) (*Plan, error) {
 	return &q, nil
 }
 
-// without is a spec without one of its settings.
-func without(spec, setting string) string {
-	name, query, _ := strings.Cut(spec, "?")
-	var kept []string
-	for part := range strings.SplitSeq(query, "&") {
-		if key, _, _ := strings.Cut(part, "="); part != "" && key != setting {
-			kept = append(kept, part)
-		}
-	}
-	if len(kept) == 0 {
-		return name
-	}
-	return name + "?" + strings.Join(kept, "&")
-}
-
 // affordable is how many launches the budget is enough for.
 func (r *Rehearsal) affordable() {
 	b, each := r.Plan.Budget, 1/float64(r.Plan.Launches)
@@ -228,13 +216,16 @@ func (r *Rehearsal) affordable() {
 }
 
 // read works out what was rehearsed.
-func (r *Rehearsal) read(x *Experiment) {
+func (r *Rehearsal) read(x *Experiment) error {
 	all := x.Plan.Configurations()
 	knobs, slow := all[1:len(all)-2], all[len(all)-2:]
 	capacity, err := parseFigure("capacity")
+	if err != nil {
+		return err
+	}
 	for _, row := range x.Plan.Rows {
 		figures := x.Plan.figuresOf(row)
-		if row.Name == x.Plan.Contract.Row && err == nil {
+		if row.Name == x.Plan.Contract.Row {
 			figures = slices.Insert(figures, 0, capacity)
 		}
 		for _, f := range figures {
@@ -304,7 +295,7 @@ func (r *Rehearsal) read(x *Experiment) {
 	for i := range r.Knobs {
 		k := &r.Knobs[i]
 		slices.SortStableFunc(k.Effects, func(a, b RehearsedEffect) int {
-			return int(math.Copysign(1, math.Abs(b.Change)-math.Abs(a.Change)))
+			return cmp.Compare(math.Abs(b.Change), math.Abs(a.Change))
 		})
 		if len(k.Effects) > 0 {
 			k.Would = 0
@@ -320,6 +311,7 @@ func (r *Rehearsal) read(x *Experiment) {
 		}
 	}
 	r.Lines = slices.DeleteFunc(r.Lines, func(l RehearsedLine) bool { return l.Smallest == nil && l.Most == nil })
+	return nil
 }
 
 // Asked says that a hypothesis is about a row.

@@ -244,7 +244,7 @@ func (s *Since) row(name string, then, now *Record) {
 				}
 			}
 			a, b := together(then, 0), together(now, 1)
-			l := lineOf(pairs[0][1], a, b)
+			l, _ := lineOf(pairs[0][1], a, b)
 			l.Configuration = ""
 			if d, ok := stat.Welch(a, b, level); ok {
 				l.by(d)
@@ -258,9 +258,9 @@ func (s *Since) row(name string, then, now *Record) {
 			if len(a) == 0 || len(b) == 0 {
 				continue
 			}
-			l := lineOf(pair[1], a, b)
+			l, change := lineOf(pair[1], a, b)
 			if df > 0 && squares > 0 {
-				d := stat.Difference{Estimate: l.Change, SE: math.Sqrt(squares / df * (1/float64(len(a)) + 1/float64(len(b)))), DF: df}
+				d := stat.Difference{Estimate: change, SE: math.Sqrt(squares / df * (1/float64(len(a)) + 1/float64(len(b)))), DF: df}
 				d.P = 2 * stat.StudentCDF(-math.Abs(d.Estimate)/d.SE, df)
 				half := stat.StudentQuantile((1+level)/2, df) * d.SE
 				d.Interval = stat.Interval{Lo: d.Estimate - half, Hi: d.Estimate + half}
@@ -271,19 +271,19 @@ func (s *Since) row(name string, then, now *Record) {
 	}
 }
 
-// lineOf has the means of both sides; its change is that of what was averaged.
-func lineOf(of *LineRecord, a, b []float64) SinceLine {
+// lineOf has the means of both sides; change is that of what was averaged.
+func lineOf(of *LineRecord, a, b []float64) (l SinceLine, change float64) {
 	was, _ := stat.Moments(a)
 	now, _ := stat.Moments(b)
-	l := SinceLine{Configuration: of.Configuration, Row: of.Row, Metric: of.Metric, Unit: of.Unit, OfShare: of.OfShare, Was: was, Now: now, Change: now - was,
+	l = SinceLine{Configuration: of.Configuration, Row: of.Row, Metric: of.Metric, Unit: of.Unit, OfShare: of.OfShare, Was: was, Now: now, Change: now - was,
 		PAdjusted: 1, Verdict: NotDiscerned, Launches: [2]int{len(a), len(b)}, higher: of.Higher}
 	if slices.Equal(a, b) {
 		l.Verdict = Alike
 	}
 	if !l.OfShare {
-		l.Was, l.Now = math.Exp(was), math.Exp(now)
+		l.Was, l.Now, l.Change = math.Exp(was), math.Exp(now), math.Expm1(now-was)
 	}
-	return l
+	return l, now - was
 }
 
 // by takes over a test.
@@ -307,15 +307,9 @@ func differences(then, now *Record) (list []string) {
 		}
 	}
 	differ("target", then.Target, now.Target)
-	for _, key := range slices.Sorted(maps.Keys(maps.Collect(func(yield func(string, bool) bool) {
-		for _, m := range []map[string]string{then.Server, now.Server} {
-			for k := range m {
-				if !yield(k, true) {
-					return
-				}
-			}
-		}
-	}))) {
+	keys := slices.AppendSeq(slices.Collect(maps.Keys(then.Server)), maps.Keys(now.Server))
+	slices.Sort(keys)
+	for _, key := range slices.Compact(keys) {
 		if strings.HasPrefix(then.Server[key], "pitot ") || strings.HasPrefix(now.Server[key], "pitot ") {
 			continue // the twin's own description, whose settings are keys of their own
 		}

@@ -60,6 +60,17 @@ func TestCompare(t *testing.T) {
 	if s := Compare("last", a, a); s.Worse+s.Better != 0 || s.Lines[0].Verdict != Alike {
 		t.Errorf("with itself: %+v", s.Lines)
 	}
+	one, two := 100., 200.
+	for of, want := range map[bool]float64{false: 1, true: 100} { // without a test there is a change all the same
+		a, b := recordOf(r, "2026-01-01T00:00:00Z", "1", 0, 1), recordOf(r, "2026-01-02T00:00:00Z", "1", 0, 1)
+		a.Lines, b.Lines = a.Lines[:1], b.Lines[:1]
+		for i, l := range []*LineRecord{&a.Lines[0], &b.Lines[0]} {
+			l.Values, l.OfShare = [][]*float64{{&one}, {&two}}[i], of
+		}
+		if s := Compare("last", a, b); len(s.Lines) != 1 || math.Abs(s.Lines[0].Change-want) > 1e-9 || s.Lines[0].Interval != nil {
+			t.Errorf("one launch each: %+v", s.Lines)
+		}
+	}
 	b.Rows[0].Asks = "workload=rag"
 	if s := Compare("last", a, b); len(s.Lines) != 0 || len(s.Left) != 1 {
 		t.Errorf("%+v", s)

@@ -31,7 +31,7 @@ func WriteRehearsal(w io.Writer, r *experiment.Rehearsal, s Style) error {
 	p.line("")
 	p.write(s, bold, "", fmt.Sprintf("%s: of %s, %d would be told from the baseline; %d of %s can tell something",
 		r.Plan.Name(), say.Plural(len(r.Knobs), "value")+" of knobs", told, len(tell), say.Plural(len(r.Forecast.Rows), "row")))
-	source := "assumed: launch_cv of the twin says it"
+	source := "assumed; launch_cv of the twin would say it"
 	if r.Stated {
 		source = "as the plan says"
 	}

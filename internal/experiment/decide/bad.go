@@ -203,8 +203,9 @@ func (m *mixture) weigh(logs [][]float64, share float64) {
 // shape 3, which leaves out what is hardly less and thins out beyond a half.
 func badDensity(r float64) float64 {
 	const never = 1e-12 // so that no launch is impossible
-	if x := -r / badScale; x > 0 {
-		return max(x*x/2*math.Exp(-x)/badScale, never)
+	x := -r / badScale
+	if density := x * x / 2 * math.Exp(-x) / badScale; x > 0 && density > never { // infinitely far it is none
+		return density
 	}
 	return never
 }

@@ -29,6 +29,10 @@ type Problem struct {
 	Early      bool        // stop, and give up, as soon as the launches allow it
 }
 
+// nearNothing is how little a launch carries at least, as a share of what is wanted: none
+// that carries nothing at all is infinitely far from the others.
+const nearNothing = 1e-3
+
 // What is known of a configuration and the contract.
 const (
 	Meets     = "meets"     // it is established that it carries what is wanted
@@ -150,7 +154,7 @@ func (d *Decision) look(p *Problem, block int, final bool) {
 			n = min(n, s.Left)
 		}
 		for _, x := range row[:n] {
-			logs[i] = append(logs[i], math.Log(x))
+			logs[i] = append(logs[i], math.Log(max(x, nearNothing*p.Wanted)))
 		}
 	}
 	d.Blocks = block

@@ -190,6 +190,21 @@ func TestBad(t *testing.T) {
 	}
 }
 
+// A launch that carries nothing at all is bad as any other, and keeps none from being named.
+func TestBadNothing(t *testing.T) {
+	p := Problem{Carries: [][]float64{{10, 10.1, 7}, {0, 10, 10.1}, {10.1, 9.9, 10}}, Wanted: 10, Planned: 3, Confidence: .95, Precision: .04}
+	if d := Decide(p); len(d.Bad) != 2 || !d.IsBad(0, 2) || !d.IsBad(1, 0) || math.IsNaN(d.Of[1].Adjusted) {
+		t.Errorf("%+v", d)
+	}
+	p.Carries[1] = []float64{0, 0, 0}
+	if d := Decide(p); d.Of[1].Bad != 0 || d.Of[1].Contract != Misses || !d.IsBad(0, 2) {
+		t.Errorf("nothing in each launch: %+v", d)
+	}
+	if math.IsNaN(badDensity(math.Inf(-1))) {
+		t.Error("infinitely far below")
+	}
+}
+
 // A machine that gets slower: what is sure is said of its last block.
 func TestSlower(t *testing.T) {
 	p := Problem{Carries: make([][]float64, 4), Wanted: 8, Planned: 6, Confidence: .95, Precision: .04}

@@ -2,6 +2,7 @@ package deploy
 
 import (
 	"fmt"
+	"math"
 	"strconv"
 	"time"
 
@@ -158,8 +159,12 @@ func (d *Deployment) checkEvents() (err error) {
 	if d.Routing.Changes, err = fleet.ParseChanges(d.events, d.DataParallel); err != nil {
 		return say.Errorf("replica_events: %v", err).WithHint("for example replica_events=30s:die:2,60s:add:2,90s:drain:0")
 	}
-	if at, ever := fleet.Deserted(d.Routing.Changes, d.DataParallel); ever {
-		d.Notes = append(d.Notes, fmt.Sprintf("from %v on no engine takes requests: all are refused with status 503", time.Duration(at)))
+	for _, span := range fleet.Deserted(d.Routing.Changes, d.DataParallel) {
+		until := "on"
+		if span[1] < math.MaxInt64 {
+			until = "to " + time.Duration(span[1]).String()
+		}
+		d.Notes = append(d.Notes, fmt.Sprintf("from %v %s no engine takes requests: all are refused with status 503", time.Duration(span[0]), until))
 	}
 	return nil
 }

@@ -88,32 +88,29 @@ func there(list []Change, engine int) bool {
 	return true
 }
 
-// Deserted is the first time at which changes leave no engine that takes jobs, false if
-// there is none.
-func Deserted(list []Change, engines int) (at int64, ever bool) {
-	left := 0
-	for i := range engines {
-		if there(list, i) {
-			left++
-		}
-	}
+// Deserted are the stretches of time, [from, until), in which changes leave no engine that
+// takes jobs; the last may end at math.MaxInt64.
+func Deserted(list []Change, engines int) (spans [][2]int64) {
 	here := make([]bool, engines)
 	for i := range here {
 		here[i] = there(list, i)
 	}
-	for _, c := range list {
-		switch {
-		case c.What == Add:
-			left++
-		case here[c.Engine]: // or it was being drained
-			left--
-		}
+	served := true
+	for n, c := range list {
 		here[c.Engine] = c.What == Add
-		if left == 0 {
-			return c.At, true
+		if n+1 < len(list) && list[n+1].At == c.At { // who comes and goes at one time does so together
+			continue
 		}
+		serves := slices.Contains(here, true)
+		switch {
+		case served && !serves:
+			spans = append(spans, [2]int64{c.At, math.MaxInt64})
+		case serves && !served:
+			spans[len(spans)-1][1] = c.At
+		}
+		served = serves
 	}
-	return 0, false
+	return spans
 }
 
 // Serves implements [twin.Deserted]: whether any engine takes a job at a time.
@@ -166,7 +163,7 @@ func (f *Fleet) die(i int) {
 		f.of[i].Abort(id)
 		f.lost = append(f.lost, twin.Emission{ID: id, At: f.now, Finish: twin.Lost, Engine: i})
 	}
-	f.of[i].dead = true
+	f.of[i].dead, f.of[i].held = true, nil
 	f.router.gone(i)
 	f.wake(i, f.now)
 }

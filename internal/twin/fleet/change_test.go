@@ -2,14 +2,15 @@ package fleet
 
 import (
 	"fmt"
+	"math"
 	"slices"
 	"strings"
 	"testing"
-	"time"
 
 	"pgregory.net/rapid"
 
 	"pitot/internal/twin"
+	"pitot/internal/twin/vllm"
 )
 
 // drawChanges draws what may happen to engines, and what does.
@@ -115,13 +116,16 @@ func TestParseChanges(t *testing.T) {
 			t.Errorf("%q: %v, want %q", text, err, problem)
 		}
 	}
-	for text, want := range map[string]time.Duration{"1s:die:0,2s:drain:1": 2 * time.Second, "1s:drain:0,2s:die:0,3s:add:0": -1, "0s:add:1,5s:die:0": -1} {
+	for text, want := range map[string][][2]int64{
+		"1s:die:0,2s:drain:1": {{2e9, math.MaxInt64}}, "1s:drain:0,2s:die:0,3s:add:0": nil, "0s:add:1,5s:die:0": nil,
+		"1s:die:0,2s:die:1,3s:add:0": {{2e9, 3e9}}, "1s:die:0,2s:die:1,2s:add:0": nil, "1s:die:0,1s:die:1,2s:add:1,3s:drain:1": {{1e9, 2e9}, {3e9, math.MaxInt64}},
+	} {
 		list, err := ParseChanges(text, 2)
 		if err != nil {
 			t.Fatal(err)
 		}
-		if at, ever := Deserted(list, 2); ever != (want >= 0) || ever && at != int64(want) {
-			t.Errorf("%q: deserted %v at %d, want %v", text, ever, at, want)
+		if got := Deserted(list, 2); !slices.Equal(got, want) {
+			t.Errorf("%q: deserted in %v, want %v", text, got, want)
 		}
 	}
 }
@@ -135,4 +139,39 @@ func FuzzParseChanges(f *testing.F) {
 			Deserted(list, engines)
 		}
 	})
+}
+
+// What an engine holds when it dies is not handed on as another's, to which its job went
+// then.
+func TestDiesHolding(t *testing.T) {
+	s := scene{n: 2, config: Defaults(1), set: vllm.Default(), blocks: true}
+	s.config.Router = "round_robin"
+	s.set.NumGPUBlocks, s.set.MaxModelLen = 100, 400
+	f := New(s.config, []twin.Model{s.engine(0), s.engine(1)})
+	job := twin.Job{ID: 1, Prompt: 10, Output: 1}
+	f.Add(0, job)
+	now, next := int64(0), int64(0)
+	for ; now < 1e6 && len(f.of[0].held) == 0; now = next {
+		next = f.Step(now).End
+	}
+	if f.where[1] != 0 || !f.of[0].busy {
+		t.Fatalf("%v, %+v", f.where, f.of[0])
+	}
+	died := now - 1 // next is when the step ends
+	f.coming = []Change{{died, Die, 0}}
+	if out := f.Step(died).Out; len(out) != 1 || out[0].Finish != Lost {
+		t.Fatalf("%+v", out)
+	}
+	f.Add(died, job)
+	ended := 0
+	for ; now < 1e7; now += 100 {
+		for _, e := range f.Step(now).Out {
+			if ended++; e.Engine != 1 {
+				t.Errorf("at %d %+v", now, e)
+			}
+		}
+	}
+	if ended != 1 {
+		t.Errorf("it ended %d times", ended)
+	}
 }

@@ -121,7 +121,7 @@ func (f *Fleet) Step(now int64) twin.Step {
 		f.router.passes(f.now)
 		if m.busy {
 			m.busy = false
-			m.held = slices.DeleteFunc(m.held, func(e twin.Emission) bool { _, there := f.where[e.ID]; return !there })
+			m.held = slices.DeleteFunc(m.held, func(e twin.Emission) bool { at, known := f.where[e.ID]; return !known || at != i })
 			f.hand(i, m.held)
 		}
 		s := m.Step(f.now)

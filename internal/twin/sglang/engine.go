@@ -366,7 +366,8 @@ func (e *Engine) release(r *request) {
 func (e *Engine) lose(r *request) {
 	r.finished = true
 	e.release(r)
-	e.front.out = append(e.front.out, passing{at: e.front.work(e.now, 0), em: twin.Emission{ID: r.job.ID, At: e.front.free, Finish: twin.Lost}})
+	at := e.front.work(e.now, 0)
+	e.front.out = append(e.front.out, passing{at: at, em: twin.Emission{ID: r.job.ID, At: at, Finish: twin.Lost}})
 }
 
 // without is a list without one of its requests, in its order.

@@ -7,6 +7,7 @@ import (
 	"io"
 	"net/url"
 	"os"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -37,7 +38,7 @@ func chooseVerb(ctx context.Context, e *Env) (int, error) {
 	if preset, _ := workload.PresetNamed(ask.Workload); preset.Turns != "" {
 		return Usage, say.Errorf("%s has conversations, and deployments are chosen by single requests", preset.Name).WithHint("try deployments one by one: pitot find sim:" + own.Model + "@GPU --workload " + preset.Name + " --over agents")
 	}
-	w, err := wanted(e, &own, &ask, &hard, &good)
+	w, err := wanted(&own, &ask, &hard, &good)
 	if err != nil {
 		return Usage, err
 	}
@@ -63,18 +64,21 @@ func chooseVerb(ctx context.Context, e *Env) (int, error) {
 			return Usage, say.Errorf("--html: %v", err).WithHint("choose another place")
 		}
 	}
+	out := e.Stdout
 	switch {
+	case own.Format == "kubernetes" && code != Done:
+		out = e.Stderr // there is no manifest
 	case own.Format == "json":
 		return code, report.JSON(e.Stdout, x)
 	case own.Format == "kubernetes" && code == Done:
 		_, err := io.WriteString(e.Stdout, x.Options[0].Manifest())
 		return code, err
 	}
-	return code, m.WriteTerminal(e.Stdout, report.Style{Color: wantsColor(e.Stdout, e.Getenv)})
+	return code, m.WriteTerminal(out, report.Style{Color: wantsColor(out, e.Getenv)})
 }
 
 // wanted is what the flags say, by the catalogue.
-func wanted(e *Env, own *plan.Choosing, ask *plan.Ask, hard *plan.Load, good *plan.Good) (w choose.Wanted, err error) {
+func wanted(own *plan.Choosing, ask *plan.Ask, hard *plan.Load, good *plan.Good) (w choose.Wanted, err error) {
 	switch {
 	case own.Model == "":
 		return w, say.Errorf("no model given").WithHint("for example --model llama-3.1-8b: pitot predict --list has those with a name")
@@ -82,13 +86,22 @@ func wanted(e *Env, own *plan.Choosing, ask *plan.Ask, hard *plan.Load, good *pl
 		return w, say.Errorf("no GPUs given").WithHint("say which can be had: --gpus h100,a100,l40s:4")
 	}
 	ask.Seed = own.Seed
-	w = choose.Wanted{Model: own.Model, Engines: own.Engines, DTypes: own.DTypes, Ask: ask, Arrival: hard.Arrival, SLO: good.SLO, Rate: own.Rate, Asked: workloadFlags(e.Args)}
+	w = choose.Wanted{Model: own.Model, Engines: own.Engines, DTypes: own.DTypes, Ask: ask, Arrival: hard.Arrival, SLO: good.SLO, Rate: own.Rate}
+	w.Asked = plan.FlagsOf(plan.VerbChoose, plan.VerbFind, ask, hard)
 	for _, text := range own.GPUs {
 		o, err := offer(text)
 		if err != nil {
 			return w, err
 		}
+		if slices.ContainsFunc(w.Offers, func(other choose.Offer) bool { return other.Accelerator.Name == o.Accelerator.Name }) {
+			return w, say.Errorf("--gpus names %s twice", o.Accelerator.Name).WithHint("leave one out; what two offers of it come to takes two choices")
+		}
 		w.Offers = append(w.Offers, o)
+	}
+	for name, list := range map[string][]string{"engines": own.Engines, "dtypes": own.DTypes} {
+		if sorted := slices.Sorted(slices.Values(list)); len(slices.Compact(sorted)) < len(list) {
+			return w, say.Errorf("--%s names one twice: %s", name, strings.Join(list, ",")).WithHint("name each once")
+		}
 	}
 	for _, o := range w.Offers {
 		if o.USDPerHour == 0 && len(w.Offers) > 1 {
@@ -106,33 +119,6 @@ func wanted(e *Env, own *plan.Choosing, ask *plan.Ask, hard *plan.Load, good *pl
 	return w, nil
 }
 
-// workloadFlags are those of the arguments that say what is asked and when, as they were
-// given.
-func workloadFlags(args []string) (list []string) {
-	known := map[string]bool{}
-	for _, s := range plan.Settings() {
-		if s.For(plan.VerbChoose) && s.For(plan.VerbFind) && s.Name != "slo" {
-			known[s.Name] = true
-		}
-	}
-	for i := 0; i < len(args); i++ {
-		name, _, inline := strings.Cut(strings.TrimLeft(args[i], "-"), "=")
-		if !strings.HasPrefix(args[i], "-") {
-			continue
-		}
-		if known[name] {
-			list = append(list, args[i])
-		}
-		if !inline && i+1 < len(args) {
-			i++
-			if known[name] {
-				list = append(list, args[i])
-			}
-		}
-	}
-	return list
-}
-
 // offer reads a GPU that can be had: h100, h100:4 or h100:4@2.49.
 func offer(text string) (o choose.Offer, err error) {
 	name, price, priced := strings.Cut(text, "@")
@@ -147,7 +133,7 @@ func offer(text string) (o choose.Offer, err error) {
 		}
 	}
 	if priced {
-		if o.USDPerHour, err = strconv.ParseFloat(strings.TrimPrefix(price, "$"), 64); err != nil || o.USDPerHour <= 0 {
+		if o.USDPerHour, err = strconv.ParseFloat(strings.TrimPrefix(price, "$"), 64); err != nil || !(o.USDPerHour > 0 && o.USDPerHour < 1e6) {
 			return o, say.Errorf("--gpus %s: %q is not a price", text, price).WithHint("write h100@2.49 for 2.49 USD an hour")
 		}
 	}

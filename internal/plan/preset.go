@@ -57,3 +57,27 @@ func (p *Plan) unlikePreset(s *Setting, parts []any) bool {
 	written := s.written(parts)
 	return has && len(written) > 0 && s.usual(v) != written[0]
 }
+
+// FlagsOf writes what parts of a plan say as flags that two verbs both take: what is not the
+// default, nor what the preset of --workload says. The seed is left out.
+func FlagsOf(of, to Verb, parts ...any) (flags []string) {
+	var preset map[string]string
+	if a := findPart[Ask](parts); a != nil {
+		if p, ok := workload.PresetNamed(a.Workload); ok {
+			preset = presetValues(p)
+		}
+	}
+	for _, s := range Settings() {
+		if !s.For(of) || !s.For(to) || !s.isIn(parts) || s.Name == "seed" {
+			continue
+		}
+		v, has := preset[s.Name]
+		for _, written := range s.written(parts) {
+			if has && s.usual(v) == written || !has && s.usual(s.Default) == written {
+				continue
+			}
+			flags = append(flags, "--"+s.Name, s.Shown(written))
+		}
+	}
+	return flags
+}

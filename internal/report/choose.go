@@ -44,36 +44,10 @@ func BuildChoice(x *choose.Choice) ChoiceModel {
 		m.Answer += price
 	}
 	if x.Rate > 0 {
-		carried := best.Capacity * float64(best.Engines)
-		m.Facts = append(m.Facts, []string{
-			fmt.Sprintf("carries %s/s (%s to %s, 80 %%)", say.Quantity(carried), say.Quantity(best.Interval[0]*float64(best.Engines)), say.Quantity(best.Interval[1]*float64(best.Engines))),
-			fmt.Sprintf("%s/s wanted", say.Quantity(x.Rate)), best.Claim + " is reached first",
-		})
-		loss := "without it nothing is carried"
-		if best.Engines > 1 {
-			loss = fmt.Sprintf("without one of its engines %.0f %% of what is wanted is carried", 100*min(best.AfterLoss, 9.99))
-		}
-		sureOf := ""
-		if best.EnginesFor[1] > best.Engines {
-			sureOf = fmt.Sprintf("%s carry it even where the twin is as wrong as that", say.Plural(best.EnginesFor[1], "engine"))
-		}
-		missed := ""
-		if best.Missed > 0 {
-			missed = fmt.Sprintf("%s would carry it by the curve, and missed the limits when tried", say.Plural(best.Missed, "engine"))
-		}
-		m.Facts = append(m.Facts, present(loss, sureOf, missed))
-		if w := best.Whole; w != nil && w.Router != "" {
-			nearest := 0
-			for i, t := range w.Times {
-				if t > w.Times[nearest] {
-					nearest = i
-				}
-			}
-			m.Facts = append(m.Facts, []string{fmt.Sprintf("all %d together at %s/s, shared out by %s: %s with %s of it taken", best.Engines, say.Quantity(x.Rate), routerName(w.Router), x.Claims[nearest], say.PercentNear(w.Times[nearest], 1))})
-		}
+		m.Facts = append(m.Facts, carriesTogether(x, best)...)
 	} else {
 		m.Facts = append(m.Facts, []string{
-			fmt.Sprintf("an engine carries %s/s (%s to %s, 80 %%)", say.Quantity(best.Capacity), say.Quantity(best.Interval[0]), say.Quantity(best.Interval[1])), best.Claim + " is reached first",
+			fmt.Sprintf("an engine carries %s/s (%s, 80 %%)", say.Quantity(best.Capacity), fromTo(best.Interval, 1)), best.Claim + " is reached first",
 		})
 	}
 	m.Facts = append(m.Facts, howSure(x), strings.Split(asked, " · "))
@@ -84,10 +58,13 @@ func BuildChoice(x *choose.Choice) ChoiceModel {
 	m.Remarks = append(errorsToExpect(x), failing(x)...)
 	m.Remarks = append(m.Remarks, candidatesLooked(x))
 	m.Start = []string{say.ShellLine(best.Serve())}
+	if best.Base() {
+		m.Remarks = append(m.Remarks, "the checkpoint in the line below is of the base model: for chats take the one that was trained for them, which is served alike")
+	}
 	verify := x.Verify(best)
 	m.Verify = []string{
 		say.ShellLine(append([]string{"pitot", "find", "http://HOST:8000"}, verify...)),
-		say.ShellLine(append([]string{"pitot", "find", best.Target()}, append([]string{"--slo", x.SLO}, x.Asked...)...)),
+		say.ShellLine(append([]string{"pitot", "find", best.Target()}, x.Verify(best)[:len(x.Verify(best))-priced(best)]...)),
 	}
 	return m
 }
@@ -108,6 +85,53 @@ func deployed(o *choose.Option) string {
 	return fmt.Sprintf("%d engines on %s each, %s", o.Engines, on, weights)
 }
 
+// carriesTogether says how sure it is that an option's engines carry what is wanted.
+func carriesTogether(x *choose.Choice, o *choose.Option) (facts [][]string) {
+	n := float64(o.Engines)
+	scale := n
+	if w := o.Whole; w != nil && w.Capacity > 0 {
+		scale = w.Capacity / o.Capacity
+	}
+	facts = append(facts, []string{
+		fmt.Sprintf("carries %s/s (%s, 80 %%)", say.Quantity(o.Capacity*scale), fromTo(o.Interval, scale)),
+		fmt.Sprintf("%s/s wanted", say.Quantity(x.Rate)),
+		fmt.Sprintf("enough with a probability of %s, by the errors to expect of the twin", likely(o.Enough)), o.Claim + " is reached first",
+	})
+	more := ""
+	switch {
+	case o.EnginesFor[1] == 0:
+		more = "where the twin is too fast by its error to expect no number of engines meets the limits"
+	case o.EnginesFor[1] > o.Engines:
+		more = fmt.Sprintf("%s carry it even where the twin is too fast by its error to expect", say.Plural(o.EnginesFor[1], "engine"))
+	}
+	loss := "if it fails nothing is left"
+	if o.Engines > 1 {
+		loss = fmt.Sprintf("if one engine fails the others carry %.0f %% of what is wanted", 100*min(o.AfterLoss, 9.99))
+	}
+	facts = append(facts, present(more, loss))
+	w := o.Whole
+	switch {
+	case w == nil:
+		facts = append(facts, []string{"its engines were not put together: their numbers are of each alone"})
+	case w.Router != "" && w.Met:
+		nearest := 0
+		for i, t := range w.Times {
+			if t > w.Times[nearest] {
+				nearest = i
+			}
+		}
+		facts = append(facts, []string{fmt.Sprintf("all %d together at %s/s, shared out by %s: %s at %s of the limit", o.Engines, say.Quantity(x.Rate), routerName(w.Router), limitName(x.Claims[nearest]), say.PercentNear(w.Times[nearest], 1))})
+	case !w.Met:
+		facts = append(facts, []string{fmt.Sprintf("tried together at %s/s they miss the limits: take more", say.Quantity(x.Rate))})
+	}
+	return facts
+}
+
+// fromTo writes an interval of one engine, scaled.
+func fromTo(v [2]float64, by float64) string {
+	return say.Quantity(v[0]*by) + " to " + say.Quantity(v[1]*by)
+}
+
 // routerName says who shares requests out.
 func routerName(router string) string {
 	switch router {
@@ -117,6 +141,14 @@ func routerName(router string) string {
 		return "a proxy, to the engine with the fewest requests"
 	}
 	return router
+}
+
+// priced is how many words of a command say what GPUs cost: the twin knows its own.
+func priced(o *choose.Option) int {
+	if o.PerHour > 0 {
+		return 4
+	}
+	return 0
 }
 
 func perHour(o *choose.Option) string {
@@ -187,7 +219,12 @@ func options(x *choose.Choice) (t Table, legend []string) {
 			hour, million, interval := say.Unknown, say.Unknown, say.Unknown
 			if o.PerHour > 0 {
 				hour, million = say.Dollars(o.PerHour), say.Quantity(o.PerMillion)
-				interval = say.Quantity(o.Million80[0]) + "…" + say.Quantity(o.Million80[1])
+				interval = say.Quantity(o.Million80[0]) + "…"
+				if o.Million80[1] > 0 {
+					interval += say.Quantity(o.Million80[1])
+				} else { // no number of engines
+					interval += "∞"
+				}
 			}
 			row = append(row, hour, million, interval)
 		}
@@ -291,6 +328,9 @@ func failing(x *choose.Choice) (list []string) {
 		if f.Times > 0 {
 			why = fmt.Sprintf("at best %s times the limit, when idle", say.QuantityNear(f.Times, 1))
 		}
+		if f.Within {
+			why += "; that is within the twin's error to expect, so one may do after all"
+		}
 		list = append(list, fmt.Sprintf("%s does not meet %s: %s", name, f.Claim, why))
 	}
 	return list
@@ -342,14 +382,14 @@ func (m ChoiceModel) WriteTerminal(w io.Writer, s Style) error {
 	for _, r := range m.Remarks {
 		p.hanging(s, "", "", "  ", r)
 	}
+	if len(m.Start) == 0 {
+		return p.err
+	}
 	for _, part := range []struct {
 		title string
 		lines []string
-	}{{"start", m.Start}, {"verify it, on the machine and in virtual time", m.Verify}} {
+	}{{m.startTitle(), m.Start}, {"verify it, on the machine and in virtual time", m.Verify}} {
 		if len(part.lines) > 0 {
-			if part.title == "start" {
-				part.title = m.startTitle()
-			}
 			p.line("")
 			p.line("%s", s.dim(part.title))
 			for _, l := range part.lines {

@@ -36,7 +36,8 @@ type Candidate struct {
 	Spec           string // MODEL@GPU?settings
 	Deployment     *deploy.Deployment
 
-	common []Set // settings that all candidates have
+	joined *deploy.Deployment // that serves in its place: all engines together
+	common []Set              // settings that all candidates have
 	curve  curve
 }
 
@@ -52,7 +53,6 @@ func (c *Candidate) PerHour() float64 { return float64(c.TensorParallel) * c.Off
 type Refused struct {
 	Why   string `json:"why"`
 	Count int    `json:"count"`
-	first string // the first of them
 }
 
 // tensorParallel are the groups of accelerators that engines run on.
@@ -104,14 +104,17 @@ func (w *Wanted) engines() (list []software, err error) {
 // before others, and counts what cannot be: too little memory, heads that do not divide.
 func candidates(w *Wanted) (list []*Candidate, refused []Refused, err error) {
 	counts := map[string]*Refused{}
-	refuse := func(spec string, n int, err error) {
+	refuse := func(n int, err error) {
 		why := reason(err)
-		r := counts[why]
-		if r == nil {
-			r = &Refused{Why: why, first: spec}
-			counts[why] = r
+		if counts[why] == nil {
+			counts[why] = &Refused{Why: why}
 		}
-		r.Count += n
+		counts[why].Count += n
+	}
+	for _, set := range w.Settings {
+		if !deploy.Settable(set.Name) {
+			return nil, nil, say.Errorf("unknown engine setting %q", set.Name).WithHint(say.Known(set.Name, deploy.SettingNames()))
+		}
 	}
 	engines, err := w.engines()
 	if err != nil {
@@ -119,17 +122,17 @@ func candidates(w *Wanted) (list []*Candidate, refused []Refused, err error) {
 	}
 	var last error
 	each := func(offer Offer, engine software, tp int, dtype string) {
-		variants := engine.settingsTried()
+		variants := engine.settingsTried(w.Settings)
 		for i, settings := range variants {
 			c, err := w.candidate(offer, engine, tp, dtype, settings)
 			switch {
 			case err != nil && i == 0: // with others it cannot be either
-				refuse(offer.Accelerator.Name, len(variants), err)
+				refuse(len(variants), err)
 				last = err
 				return
 			case err != nil:
-				refuse(offer.Accelerator.Name, 1, err)
-			case i == 0 || !c.isDefault(list):
+				refuse(1, err)
+			case i == 0 || !c.isKnown(list):
 				list = append(list, c)
 			}
 		}
@@ -155,10 +158,13 @@ func candidates(w *Wanted) (list []*Candidate, refused []Refused, err error) {
 	return list, refused, nil
 }
 
-// settingsTried are all combinations, the defaults first.
-func (s *software) settingsTried() [][]Set {
+// settingsTried are all combinations of those that are not given, the defaults first.
+func (s *software) settingsTried(given []Set) [][]Set {
 	all := [][]Set{nil}
 	for _, b := range s.batch {
+		if slices.ContainsFunc(given, func(g Set) bool { return g.Name == b.name }) {
+			continue
+		}
 		for _, before := range slices.Clone(all) {
 			for _, v := range b.values {
 				all = append(all, append(slices.Clone(before), Set{b.name, strconv.Itoa(v)}))
@@ -224,9 +230,8 @@ func routerOf(offer Offer, engine string, tp, engines int) string {
 	return "least_requests"
 }
 
-// isDefault says that the settings are those of a candidate on the same hardware that
-// leaves them out.
-func (c *Candidate) isDefault(list []*Candidate) bool {
+// isKnown says that a candidate on the same hardware comes to the same settings.
+func (c *Candidate) isKnown(list []*Candidate) bool {
 	return slices.ContainsFunc(list, func(o *Candidate) bool {
 		a, b := &o.Deployment.Settings, &c.Deployment.Settings
 		return o.hardware() == c.hardware() && a.MaxNumSeqs == b.MaxNumSeqs && a.MaxNumBatchedTokens == b.MaxNumBatchedTokens
@@ -259,7 +264,8 @@ func reason(err error) string {
 	}
 	text := mistake.Error()
 	for _, known := range []struct{ has, why string }{
-		{"memory", "too little memory"}, {"GiB", "too little memory"}, {"heads", "heads that cannot be divided"},
+		{"does not fit on", "too little memory"}, {"are left after the weights", "too little memory"}, {"the KV cache holds", "too little memory"},
+		{"tensor parallelism of", "heads that cannot be divided"},
 	} {
 		if strings.Contains(text, known.has) {
 			return known.why

@@ -107,11 +107,20 @@ const mostLoads = 20
 
 // climb finds where the limits of a candidate are reached: it tries loads around a guess
 // until one within and one beyond are near each other. The curve has the loads that were
-// tried; where the lightest violates a claim no load meets it. After an earlier look, with
+// tried; where the lightest violates a claim no load meets it, and above the bound none is
+// served. After an earlier look, with
 // the curve of that, the guess is a good one and the lightest load need not be tried again.
-func (s *schedule) climb(ctx context.Context, x *Candidate, claims []slo.Claim, guess float64, e *effort) (c curve, err error) {
+func (s *schedule) climb(ctx context.Context, x *Candidate, claims []slo.Claim, guess, bound float64, e *effort) (c curve, err error) {
 	alone := s.alone(x)
 	try := func(rate float64) (float64, error) {
+		if rate > bound { // no engine serves as much
+			y := &served{Rate: rate, Grows: true, times: make([][]float64, len(claims))}
+			for range claims {
+				y.Worst = append(y.Worst, math.Inf(1))
+			}
+			c = c.with(y)
+			return math.Inf(1), nil
+		}
 		y, err := s.at(ctx, x, claims, rate, e)
 		if err != nil {
 			return 0, err
@@ -153,7 +162,7 @@ func (s *schedule) climb(ctx context.Context, x *Candidate, claims []slo.Claim, 
 				}
 			}
 			return c, err
-		case len(x.curve) > 0 && lo == c[0].Rate:
+		case len(x.curve) > 0 && lo == c[0].Rate && rate > 1.5*lo:
 			rate = max(rate/step, 1.5*lo)
 			step = min(step*step, 2)
 			continue
@@ -171,7 +180,11 @@ func (s *schedule) climb(ctx context.Context, x *Candidate, claims []slo.Claim, 
 // at serves a load by a candidate. A warm-up lets the engine fill: as many requests as come
 // while one is under way in a full engine, twice.
 func (s *schedule) at(ctx context.Context, x *Candidate, claims []slo.Claim, rate float64, e *effort) (*served, error) {
-	return s.serve(ctx, x.Deployment, claims, rate, max(int(2*rate*s.full(x)), 20), e)
+	d := x.Deployment
+	if x.joined != nil {
+		d = x.joined
+	}
+	return s.serve(ctx, d, claims, rate, max(int(2*rate*s.full(x)), 20), e)
 }
 
 // flanks are loads below the capacity, as shares of it, that are looked at closely too: for

@@ -7,7 +7,6 @@ package choose
 import (
 	"cmp"
 	"context"
-	"errors"
 	"math"
 	"math/rand/v2"
 	"slices"
@@ -72,10 +71,12 @@ type Counts struct {
 
 // Failing is hardware on which the limits are not met however light the load.
 type Failing struct {
-	Spec        string  `json:"spec"`
-	Accelerator string  `json:"accelerator"`
-	Claim       string  `json:"limit"`
-	Times       float64 `json:"times_the_limit"` // 0 where bounds exclude it, without a simulation
+	Spec        string `json:"spec"`
+	Accelerator string `json:"accelerator"`
+	// Within says that the errors to expect of the twin are larger than what is missing.
+	Within bool    `json:"within_error,omitempty"`
+	Claim  string  `json:"limit"`
+	Times  float64 `json:"times_the_limit"` // 0 where bounds exclude it, without a simulation
 }
 
 // Option is one deployment: the best settings of its hardware.
@@ -102,14 +103,22 @@ type Option struct {
 	PerMillion float64    `json:"usd_per_m_output"` // output tokens, at the wanted rate
 	Million80  [2]float64 `json:"usd_per_m_output_80"`
 	Cheapest   float64    `json:"cheapest"`         // share of what the errors allow in which it is the cheapest
+	Enough     float64    `json:"enough"`           // and in which its engines carry the wanted rate
 	AfterLoss  float64    `json:"share_after_loss"` // of the wanted rate that is carried without one of the engines
 
 	Points []Point `json:"points"`
-	Whole  *Whole  `json:"whole,omitempty"`  // of the first options, where a rate is wanted
-	Missed int     `json:"missed,omitempty"` // so many engines were put together and missed the limits
+	Whole  *Whole  `json:"whole,omitempty"` // of the first options, where a rate is wanted
 
 	candidate *Candidate
-	sd        float64 // of the logarithm of the capacity
+}
+
+// pooled is by how many times what its engines carry alone they carry together: a router
+// evens out what comes to each.
+func (o *Option) pooled() float64 {
+	if o.Whole != nil && o.Whole.Capacity > 0 {
+		return o.Whole.Capacity / (o.Capacity * float64(o.Engines))
+	}
+	return 1
 }
 
 // Point is a load of an engine: for each GPU and for each user.
@@ -177,11 +186,11 @@ func Choose(ctx context.Context, w Wanted) (*Choice, error) {
 	if len(r.choice.Options) == 0 {
 		return r.choice, nil
 	}
-	r.rank()
+	r.sort()
 	if err := r.together(ctx); err != nil {
 		return nil, err
 	}
-	r.sort() // one that its router makes larger may cost more now
+	r.likely()
 	return r.choice, nil
 }
 
@@ -239,15 +248,18 @@ func (r *race) run(ctx context.Context, list []*Candidate) error {
 		}
 		g.list = append(g.list, c)
 	}
-	groups = slices.DeleteFunc(groups, func(g *group) bool {
+	all := groups
+	groups = nil
+	for _, g := range all {
 		claim, possible := r.possible(g.list[0])
-		if g.bound = r.bound(g.list[0]); possible {
-			return false
+		if possible {
+			g.bound = r.bound(g.list[0])
+			groups = append(groups, g)
+			continue
 		}
 		r.choice.Counts.Bounded += len(g.list)
-		r.choice.Failing = append(r.choice.Failing, Failing{g.list[0].Spec, g.list[0].Offer.Accelerator.Name, claim, 0})
-		return true
-	})
+		r.choice.Failing = append(r.choice.Failing, Failing{g.list[0].Spec, g.list[0].Offer.Accelerator.Name, false, claim, 0})
+	}
 	slices.SortStableFunc(groups, func(a, b *group) int {
 		return cmp.Compare(r.price(a.list[0], a.bound), r.price(b.list[0], b.bound))
 	})
@@ -257,15 +269,15 @@ func (r *race) run(ctx context.Context, list []*Candidate) error {
 		// So many at once, however many processors there are: the choice does not depend
 		// on them.
 		const together = 8
-		next := groups[:min(together, len(groups))]
-		groups = groups[len(next):]
-		next = slices.DeleteFunc(next, func(g *group) bool {
-			dearer := r.price(g.list[0], g.bound) > best
-			if dearer {
+		var next []*group
+		for _, g := range groups[:min(together, len(groups))] {
+			if r.price(g.list[0], g.bound) > best {
 				r.choice.Counts.Dearer += len(g.list)
+			} else {
+				next = append(next, g)
 			}
-			return dearer
-		})
+		}
+		groups = groups[min(together, len(groups)):]
 		if err := r.lookAt(ctx, len(next), func(i int) (*Candidate, float64, *effort) {
 			return next[i].list[0], 0.3 * next[i].bound, &r.first
 		}); err != nil {
@@ -280,7 +292,7 @@ func (r *race) run(ctx context.Context, list []*Candidate) error {
 				continue
 			}
 			_, times := c.curve[0].worst()
-			r.choice.Failing = append(r.choice.Failing, Failing{c.Spec, c.Offer.Accelerator.Name, r.claims[claim].Spec, times})
+			r.choice.Failing = append(r.choice.Failing, Failing{c.Spec, c.Offer.Accelerator.Name, times < r.slow(g.error)[claim], r.claims[claim].Spec, times})
 			r.choice.Counts.Simulated--
 			r.choice.Counts.Bounded += len(g.list)
 		}
@@ -314,7 +326,7 @@ func (r *race) run(ctx context.Context, list []*Candidate) error {
 			brings[i] = times < 1
 		}
 	})
-	if err := errors.Join(append(errs, ctx.Err())...); err != nil {
+	if err := firstOf(ctx, errs); err != nil {
 		return err
 	}
 	var more []*Candidate
@@ -356,7 +368,7 @@ func (r *race) settle(ctx context.Context, groups []*group) error {
 			y, _ := r.carried(b)
 			return cmp.Compare(x, y)
 		})
-		if r.estimate(g.best) > farDearer*least {
+		if r.estimate(g.best) > notLookedAt*least {
 			g.best = g.plain
 			continue
 		}
@@ -388,7 +400,7 @@ func (r *race) settle(ctx context.Context, groups []*group) error {
 
 const (
 	worthSetting = 0.03 // by how much an engine must carry more for settings other than its defaults to be proposed
-	farDearer    = 3    // times the cheapest, and not worth a closer look
+	notLookedAt  = 3    // times the cheapest, and not worth a closer look
 	nearlyChosen = 1.5  // times the cheapest, and still worth the closest look
 	wellKnown    = 0.03 // error of a capacity by what was drawn, below which it is not looked at again
 )
@@ -399,20 +411,30 @@ func (r *race) lookAt(ctx context.Context, n int, which func(i int) (*Candidate,
 	errs := make([]error, n)
 	predict.InParallel(n, func(i int) {
 		c, guess, e := which(i)
-		c.curve, errs[i] = r.schedule.climb(ctx, c, r.claims, guess, e)
+		c.curve, errs[i] = r.schedule.climb(ctx, c, r.claims, guess, r.bound(c), e)
 	})
-	return errors.Join(append(errs, ctx.Err())...)
+	return firstOf(ctx, errs)
+}
+
+// firstOf is the first error of many that were made at once.
+func firstOf(ctx context.Context, errs []error) error {
+	for _, err := range append(errs, ctx.Err()) {
+		if err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // carried is what the twin says that an engine carries.
 func (r *race) carried(c *Candidate) (rate float64, claim int) {
-	rate, claim, _ = c.curve.capacity(len(r.claims), r.slow(Expected{}, 1), worstOf)
+	rate, claim, _ = c.curve.capacity(len(r.claims), r.slow(Expected{}), worstOf)
 	return rate, claim
 }
 
 // slow are the factors of claims for an engine that is as much slower than the twin as the
-// errors to expect say, or faster where sign is -1.
-func (r *race) slow(e Expected, sign float64) []float64 {
+// errors to expect say.
+func (r *race) slow(e Expected) []float64 {
 	list := make([]float64, len(r.claims))
 	for i, c := range r.claims {
 		list[i] = 1
@@ -423,36 +445,54 @@ func (r *race) slow(e Expected, sign float64) []float64 {
 			}
 			list[i] = max(list[i], 1+pct/100)
 		}
-		if sign < 0 {
-			list[i] = 1 / list[i]
-		}
 	}
 	return list
 }
 
 // interval holds the capacity with a probability: by the error to expect of the twin, which
-// is that of four in five, and by what was drawn.
+// is that of four in five, and by what was drawn. The lower end is 0 where an engine that is
+// so much slower than the twin meets the limits at no load.
 func (r *race) interval(c *Candidate, g *group, holds float64) [2]float64 {
 	rate, _ := r.carried(c)
-	sd := r.spread(c, g)
 	z := stat.NormalQuantile((1 + holds) / 2)
-	return [2]float64{rate * math.Exp(-z*sd), rate * math.Exp(z*sd)}
+	low, high := r.off(c, g.error, z), r.off(c, g.error, -z)
+	noise := z * r.noise(c)
+	if low > 0 {
+		low = rate * math.Exp(-math.Hypot(math.Log(rate/low), noise))
+	}
+	return [2]float64{low, rate * math.Exp(math.Hypot(math.Log(max(high, rate)/rate), noise))}
 }
 
-// spread is the standard deviation of the logarithm of a capacity.
-func (r *race) spread(c *Candidate, g *group) float64 {
-	low, _, _ := c.curve.capacity(len(r.claims), r.slow(g.error, 1), worstOf)
-	high, _, _ := c.curve.capacity(len(r.claims), r.slow(g.error, -1), worstOf)
+// off is what an engine carries that is slower than the twin by so many standard deviations
+// of the error to expect, of which the error of four in five is 1.28; faster where z is
+// below 0. A faster one than any load that was tried tells is taken as far up as a slower
+// one is down.
+func (r *race) off(c *Candidate, e Expected, z float64) float64 {
+	slow := r.slow(e)
+	for i := range slow {
+		slow[i] = math.Pow(slow[i], z/stat.NormalQuantile(0.9))
+	}
+	rate, _, known := c.curve.capacity(len(r.claims), slow, worstOf)
+	if z < 0 && !known {
+		if down, usual := r.off(c, e, -z), r.rate(c); down > 0 {
+			return max(rate, usual*usual/down)
+		}
+	}
+	return rate
+}
+
+// rate is what the twin says that an engine carries.
+func (r *race) rate(c *Candidate) float64 {
 	rate, _ := r.carried(c)
-	model := widest
-	if low > 0 && rate > 0 {
-		model = math.Log(max(high, rate)/low) / 2 / stat.NormalQuantile(0.9)
+	return rate
+}
+
+// noise is the error of a capacity that comes of what was drawn, no more than widest.
+func (r *race) noise(c *Candidate) float64 {
+	if noise := c.curve.noise(r.claims); noise < widest {
+		return noise
 	}
-	noise := c.curve.noise(r.claims)
-	if math.IsInf(noise, 0) || math.IsNaN(noise) {
-		noise = widest
-	}
-	return math.Min(math.Hypot(model, noise), widest)
+	return widest
 }
 
 // widest is the largest standard deviation of a logarithm that is reckoned with.
@@ -498,9 +538,13 @@ func (r *race) hourly(c *Candidate) float64 {
 	return float64(c.TensorParallel)
 }
 
+// engines is how many carry the wanted rate, 0 where none does however many there are.
 func (r *race) engines(each float64) int {
-	if r.wanted.Rate == 0 {
+	switch {
+	case r.wanted.Rate == 0:
 		return 1
+	case each <= 0:
+		return 0
 	}
 	return int(math.Ceil(r.wanted.Rate/each - 1e-9))
 }
@@ -516,8 +560,8 @@ func (r *race) option(c *Candidate, g *group) Option {
 	o := Option{
 		Spec: c.Spec, Accelerator: c.Offer.Accelerator.Name, Engine: c.Engine, TensorParallel: c.TensorParallel, DType: c.DType, Settings: c.Settings,
 		Quantised: wide(r.wanted.published()) && !wide(c.DType),
-		Capacity:  rate, Interval: r.interval(c, g, 0.8), Error: g.error, Noise: 100 * c.curve.noise(r.claims), Claim: r.claims[claim].Spec,
-		candidate: c, sd: r.spread(c, g),
+		Capacity:  rate, Interval: r.interval(c, g, 0.8), Error: g.error, Noise: 100 * r.noise(c), Claim: r.claims[claim].Spec,
+		candidate: c,
 	}
 	r.count(&o, r.engines(rate))
 	for _, x := range c.curve {
@@ -533,16 +577,22 @@ func (r *race) option(c *Candidate, g *group) Option {
 func (r *race) count(o *Option, engines int) {
 	c := o.candidate
 	o.Engines = engines
-	o.EnginesFor = [2]int{r.engines(o.Interval[1]), max(r.engines(o.Interval[0]), engines)}
+	o.EnginesFor = [2]int{min(r.engines(o.Interval[1]*o.pooled()), engines), r.engines(o.Interval[0] * o.pooled())}
+	if o.EnginesFor[1] > 0 {
+		o.EnginesFor[1] = max(o.EnginesFor[1], engines)
+	}
 	o.GPUs = engines * c.TensorParallel
 	o.PerHour = float64(engines) * c.PerHour()
 	carried := r.wanted.Rate
 	if carried == 0 {
 		carried = o.Capacity
 	} else {
-		o.AfterLoss = float64(engines-1) * o.Capacity / carried
+		o.AfterLoss = float64(engines-1) * o.Capacity * o.pooled() / carried
 	}
-	perMillion := func(engines int, rate float64) float64 {
+	perMillion := func(engines int, rate float64) float64 { // 0 where it is not known, or of no number of engines
+		if tokens := rate * r.schedule.output; tokens <= 0 {
+			return 0
+		}
 		tokens := rate * r.schedule.output
 		bill, ok := (cost.Price{GPU: cost.GPU{Hour: c.Offer.USDPerHour}}).Bill(engines*c.TensorParallel, nil, cost.Rates{Output: &tokens})
 		if !ok || bill.MOutput == nil {
@@ -558,10 +608,10 @@ func (r *race) count(o *Option, engines int) {
 	}
 }
 
-// rank sorts the options, the cheapest first, and says how sure that is: their capacities
-// are drawn anew, as the errors allow, and in each draw one is the cheapest. Errors of
-// systems on the same accelerator have a part in common.
-func (r *race) rank() {
+// likely says how sure it is which option is the cheapest: their capacities are drawn anew,
+// as the errors allow, and in each draw one is. Errors of systems on the same accelerator
+// have a part in common.
+func (r *race) likely() {
 	list := r.choice.Options
 	draws := 4000
 	rng := rand.New(rand.NewPCG(r.choice.Seed, 0x63686f6f7365))
@@ -574,7 +624,10 @@ func (r *race) rank() {
 				common[o.Accelerator] = rng.NormFloat64()
 			}
 			z := math.Sqrt(alike)*common[o.Accelerator] + math.Sqrt(1-alike)*rng.NormFloat64()
-			each := o.Capacity * math.Exp(o.sd*z)
+			each := r.off(o.candidate, o.Error, z) * math.Exp(o.Noise/100*rng.NormFloat64()) * o.pooled()
+			if r.wanted.Rate > 0 && each*float64(o.Engines) >= r.wanted.Rate {
+				o.Enough += 1 / float64(draws)
+			}
 			// Among equal prices the one that has the most to spare.
 			p := r.price(o.candidate, each) * (1 - 1e-6*math.Atan(each*float64(r.engines(each))/max(r.wanted.Rate, 1e-9)))
 			if p < least {
@@ -583,7 +636,6 @@ func (r *race) rank() {
 		}
 		list[best].Cheapest += 1 / float64(draws)
 	}
-	r.sort()
 }
 
 // sort puts the cheapest first, of those that cost the same the one that carries the most.

@@ -9,6 +9,7 @@ import (
 
 	"pitot/internal/plan"
 	"pitot/internal/slo"
+	"pitot/internal/study/predict"
 	"pitot/internal/twin/catalogue"
 	"pitot/internal/workload"
 )
@@ -113,5 +114,68 @@ func TestRefused(t *testing.T) {
 		if _, err := Choose(context.Background(), w); err == nil || !strings.Contains(err.Error(), c.want) {
 			t.Errorf("error %v, want one of %q", err, c.want)
 		}
+	}
+}
+
+// A limit on the time of a token alone says nothing of those who wait: what an engine carries
+// is then where the queue begins to grow, and never above what bandwidth and compute allow.
+func TestQueueThatGrows(t *testing.T) {
+	w := wanted(t, "p99 tpot<5s", 0, "l4")
+	x := choice(t, w)
+	if len(x.Options) != 1 {
+		t.Fatalf("options %v, failing %v", x.Options, x.Failing)
+	}
+	o := x.Options[0]
+	r := &race{wanted: &w, schedule: &schedule{input: x.Input, output: x.Output, own: x.Input}}
+	if bound := r.bound(o.candidate); o.Capacity > bound {
+		t.Errorf("carries %v/s, above the bound of %v/s", o.Capacity, bound)
+	}
+	s, err := newSchedule(w.Ask, must(plan.Arrivals("poisson")), 2000)
+	if err != nil {
+		t.Fatal(err)
+	}
+	e := s.effort(2000, 1.06)
+	claims := must(w.SLO.Claims())
+	for _, c := range []struct {
+		of    float64
+		grows bool
+	}{{0.8, false}, {1.3, true}} {
+		y, err := s.at(context.Background(), o.candidate, claims, c.of*o.Capacity, &e)
+		if err != nil || y.Grows != c.grows {
+			t.Errorf("at %v times the capacity the queue grows: %v (error %v)", c.of, y.Grows, err)
+		}
+	}
+}
+
+func must[T any](x T, err error) T {
+	if err != nil {
+		panic(err)
+	}
+	return x
+}
+
+// Hardware is excluded by what more requests cannot meet than may violate a limit, and not by
+// what the mean of all cannot: a few long prompts lift that.
+func TestBoundOfSkewedPrompts(t *testing.T) {
+	w := wanted(t, "p90 ttft<145ms", 0, "l4")
+	c, err := w.candidate(w.Offers[0], allSoftware[0], 1, "bf16", nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	s := &schedule{own: 1300, input: 1300, output: 20}
+	for i := range 1000 {
+		a := predict.Asked{Input: 100, Output: 20}
+		if i >= 940 {
+			a.Input = 20_000
+		}
+		s.asked = append(s.asked, a)
+	}
+	r := &race{wanted: &w, schedule: s}
+	if claim, ok := r.possible(c); !ok {
+		t.Errorf("%s is said to be impossible, and 94 %% of the prompts are short", claim)
+	}
+	w.SLO = must(slo.Parse("p95 ttft<145ms"))
+	if _, ok := r.possible(c); ok {
+		t.Error("6 % of the prompts take longer than the limit on 5 % of them")
 	}
 }

@@ -19,6 +19,9 @@ func (o *Option) Serve() []string {
 	if name == "" {
 		name = d.Model.Name
 	}
+	if o.Quantised && o.DType != "fp8" { // engines make that of the published weights alone
+		name = "CHECKPOINT-OF-" + name + "-IN-" + strings.ToUpper(o.DType)
+	}
 	line, tp, dp := []string{"vllm", "serve", name}, "tensor_parallel_size", "data_parallel_size"
 	if o.Engine == deploy.SGLang {
 		line, tp, dp = []string{"python", "-m", "sglang.launch_server", "--model-path", name, "--host", "0.0.0.0", "--port", "8000"}, "tp_size", "dp_size"
@@ -32,20 +35,43 @@ func (o *Option) Serve() []string {
 	if o.InOneMachine() {
 		flag(dp, fmt.Sprint(o.Engines))
 	}
-	if o.Quantised {
-		flag("quantization", o.DType)
+	switch o.DType {
+	case d.Model.DType:
+	case "fp8":
+		flag("quantization", "fp8")
+	case "bf16":
+		flag("dtype", "bfloat16")
+	case "fp16":
+		flag("dtype", "float16")
+	case "fp32":
+		flag("dtype", "float32")
 	}
 	for _, s := range slices.Concat(o.Settings, o.candidate.common) {
-		switch s.Value {
-		case "true": // as vLLM's parser has it
-			line = append(line, "--"+strings.ReplaceAll(s.Name, "_", "-"))
-		case "false":
+		switch {
+		case deploy.OfTwin(s.Name):
+		case s.Value == "true" || s.Value == "false" && o.Engine == deploy.SGLang: // whose flags are only ever given
+			if s.Value == "true" {
+				line = append(line, "--"+strings.ReplaceAll(s.Name, "_", "-"))
+			}
+		case s.Value == "false":
 			line = append(line, "--no-"+strings.ReplaceAll(s.Name, "_", "-"))
 		default:
 			flag(s.Name, s.Value)
 		}
 	}
 	return line
+}
+
+// Base says that the checkpoint is of a model that was not trained for chats, as far as its
+// name tells.
+func (o *Option) Base() bool {
+	name := strings.ToLower(o.candidate.Deployment.Model.HF)
+	for _, mark := range []string{"instruct", "-it", "chat", "qwen3", "gpt-oss", "deepseek-v3", "minimax", "kimi"} {
+		if strings.Contains(name, mark) {
+			return false
+		}
+	}
+	return name != ""
 }
 
 // InOneMachine says that there are several engines, which one machine holds and vLLM
@@ -65,6 +91,9 @@ func (o *Option) Target() string {
 // Verify are the flags of pitot find that measure what was reckoned with.
 func (x *Choice) Verify(o *Option) []string {
 	line := append([]string{"--slo", x.SLO}, x.Asked...)
+	if x.Rate > 0 {
+		line = append(line, "--verify", say.Exact(x.Rate))
+	}
 	if o.PerHour > 0 {
 		line = append(line, "--gpus", fmt.Sprint(o.GPUs), "--gpu-price", say.Exact(o.candidate.Offer.USDPerHour))
 	}
@@ -84,6 +113,7 @@ func (o *Option) Manifest() string {
 	if o.InOneMachine() {
 		replicas, gpus = 1, o.GPUs
 	}
+	fmt.Fprintf(&b, "# %s: %d of %s\n", o.Spec, replicas, o.candidate.Offer.Accelerator.Name)
 	fmt.Fprintf(&b, `apiVersion: apps/v1
 kind: Deployment
 metadata:
@@ -96,6 +126,7 @@ spec:
     metadata:
       labels: {app: %[1]s}
     spec:
+      # nodeSelector: the label of your nodes with these GPUs
       containers:
         - name: %[3]s
           image: %[4]s:latest # take the version that you verify
@@ -104,7 +135,9 @@ spec:
 	for _, word := range o.Serve() {
 		fmt.Fprintf(&b, "            - %q\n", word)
 	}
-	fmt.Fprintf(&b, `          ports:
+	fmt.Fprintf(&b, `          env: # of models that ask for a licence
+            - {name: HF_TOKEN, valueFrom: {secretKeyRef: {name: hf-token, key: token, optional: true}}}
+          ports:
             - {name: http, containerPort: 8000}
           resources:
             limits: {%s: %d}
@@ -124,7 +157,7 @@ spec:
 apiVersion: v1
 kind: Service
 metadata:
-  name: %s
+  name: %s # it shares connections out: put a proxy in front that sends each request to the engine with the fewest
 spec:
   selector: {app: %[3]s}
   ports:

@@ -13,6 +13,7 @@ import (
 	"pitot/internal/plan"
 	"pitot/internal/run"
 	"pitot/internal/slo"
+	"pitot/internal/stat"
 	"pitot/internal/study/predict"
 	"pitot/internal/twin"
 	"pitot/internal/twin/deploy"
@@ -108,16 +109,23 @@ type served struct {
 	// second.
 	TPOT   float64 `json:"tpot_s"`
 	Tokens float64 `json:"output_tokens_per_s"`
+	// Grows says that the queue grew all through the window: the load is more than is
+	// served, whatever the limits say of requests that were answered in time.
+	Grows bool `json:"queue_grows,omitempty"`
 
 	times [][]float64 // of each claim and request of the window
 }
 
-// worst is the claim that is the nearest to being violated, or the most violated.
+// worst is the claim that is the nearest to being violated, or the most violated. All are
+// where the queue grows.
 func (s *served) worst() (claim int, times float64) {
 	for c, x := range s.Worst {
 		if x > times || c == 0 {
 			claim, times = c, x
 		}
+	}
+	if s.Grows {
+		times = math.Inf(1)
 	}
 	return claim, times
 }
@@ -131,12 +139,16 @@ func (s *schedule) serve(ctx context.Context, d *deploy.Deployment, claims []slo
 	}
 	n := len(e.requests)
 	warm = min(warm, n)
-	t := &tally{claims: claims, from: int64(warm), left: make([]int, len(claims)), times: make([][]float64, len(claims))}
+	t := &tally{claims: claims, from: int64(warm), begin: math.MaxInt64, left: make([]int, len(claims)), times: make([][]float64, len(claims))}
 	for c := range claims {
-		t.times[c] = make([]float64, 0, n)
+		t.times[c] = make([]float64, n)
+		for i := range t.times[c] {
+			t.times[c][i] = math.NaN() // not asked, or not answered by the end
+		}
 		t.left[c] = int(beyondDoubt*claims[c].Share*float64(n)) + 10
 	}
 	total := int64(warm + n)
+	t.spans = make([][2]int64, 0, total)
 	core := load.NewCore(load.Config{Arrivals: &bounded{arrivals, t}, Requests: total, Total: total})
 	asks := &asking{requests: slices.Concat(e.before[n-warm:], e.requests)}
 	load.Run(ctx, core, load.NewVirtual(load.VirtualConfig{
@@ -145,9 +157,12 @@ func (s *schedule) serve(ctx context.Context, d *deploy.Deployment, claims []slo
 	if err := ctx.Err(); err != nil {
 		return nil, err
 	}
-	x := &served{Rate: rate, times: t.times}
+	x := &served{Rate: rate, times: t.times, Grows: t.grows(rate)}
 	for c := range claims {
 		x.Worst = append(x.Worst, t.rank(c))
+		if x.Grows { // it would not hold for long
+			x.Worst[c] = math.Inf(1)
+		}
 	}
 	if t.tpots > 0 {
 		x.TPOT = t.tpot / t.tpots
@@ -196,12 +211,15 @@ func (a *asking) content(int64, *workload.Request, int) twin.Content { return a.
 type tally struct {
 	claims   []slo.Claim
 	from     int64
-	times    [][]float64
-	left     []int // violations of each claim until it is beyond doubt
+	times    [][]float64 // of each claim, by the number of the request in the window
+	left     []int       // violations of each claim until it is beyond doubt
 	hopeless bool
+
+	spans [][2]int64 // when each request was due and ended, ns, the warm-up's too
 
 	tpot, tpots, tokens float64 // s, requests, tokens
 	first, last         int64   // ns: the first is due, the last is done
+	begin, end          int64   // ns: the window, from the first request that is due in it to the last
 }
 
 // Chunk implements [record.Sink].
@@ -209,13 +227,15 @@ func (*tally) Chunk(record.Chunk) {}
 
 // Done implements [record.Sink].
 func (t *tally) Done(r *record.Row) {
+	t.spans = append(t.spans, [2]int64{r.Due, r.Done})
 	if r.ID < t.from {
 		return
 	}
+	t.begin, t.end = min(t.begin, r.Due), max(t.end, r.Due)
 	one := predict.Judged(r)
 	for c := range t.claims {
 		x := t.claims[c].Times(one)
-		t.times[c] = append(t.times[c], x)
+		t.times[c][r.ID-t.from] = x
 		if x >= 1 {
 			if t.left[c]--; t.left[c] < 0 {
 				t.hopeless = true
@@ -237,14 +257,31 @@ func (t *tally) Done(r *record.Row) {
 	}
 }
 
+// grows says that ever more requests are under way in the course of the window.
+func (t *tally) grows(rate float64) bool {
+	window := float64(t.end-t.begin) / stat.BacklogBlocks // ns, of a block
+	if window <= 0 {
+		return false
+	}
+	inFlight := make([]float64, stat.BacklogBlocks)
+	for _, s := range t.spans {
+		from, to := float64(s[0]-t.begin)/window, float64(s[1]-t.begin)/window
+		for b := max(int(from), 0); b < len(inFlight) && float64(b) < to; b++ {
+			inFlight[b] += max(min(to, float64(b+1))-max(from, float64(b)), 0)
+		}
+	}
+	return stat.JudgeBacklog(inFlight, window*stat.BacklogBlocks/1e9, rate, 0).Verdict == stat.Unstable
+}
+
 // rank is the value of a claim's rank: of n requests the ⌈(1 − share)·n⌉th.
 func (t *tally) rank(c int) float64 { return rankOf(t.times[c], t.claims[c].Share) }
 
+// rankOf is that of times, of which those are left out that are not known.
 func rankOf(times []float64, share float64) float64 {
-	if len(times) == 0 {
+	sorted := slices.DeleteFunc(slices.Clone(times), math.IsNaN)
+	if len(sorted) == 0 {
 		return math.Inf(1)
 	}
-	sorted := slices.Clone(times)
 	slices.Sort(sorted)
 	return sorted[min(max(int(math.Ceil((1-share)*float64(len(sorted)))), 1), len(sorted))-1]
 }

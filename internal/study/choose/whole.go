@@ -2,76 +2,142 @@ package choose
 
 import (
 	"context"
+	"math"
 
 	"pitot/internal/study/predict"
 	"pitot/internal/twin/deploy"
 )
 
-// Whole is all engines of an option at the wanted rate, behind their router.
+// Whole is all engines of an option behind their router, at the wanted rate.
 type Whole struct {
 	Spec   string `json:"spec"`
 	Router string `json:"router"` // "" of one engine
 	// Times is, of each limit, by how many times what it allows the request took whose rank
-	// it is about.
-	Times []float64 `json:"times_the_limit"`
+	// it is about; empty where the queue grows.
+	Times []float64 `json:"times_the_limit,omitempty"`
 	Met   bool      `json:"met"`
+	// Capacity is what all carry together, requests/s; 0 where it was not looked for.
+	Capacity float64 `json:"capacity,omitempty"`
 }
 
 const (
-	mostWhole  = 3  // options that are put together: those that may be taken
-	mostJoined = 64 // engines that are put together
+	mostWhole  = 3      // options that are put together: those that may be taken
+	mostJoined = 32     // engines that are put together
+	eachJoined = 1500   // requests for each of them
+	mostAsked  = 48_000 // requests in all
 )
 
-// together puts the first options together and asks them all that is wanted. Where a router
-// shares requests out less evenly than the engines' numbers have it, one engine is added.
+// together puts the first options together and asks them all that is wanted. A router evens
+// out what comes to each engine, so that fewer of them may do; or it shares requests out
+// less evenly than their numbers have it, and more are needed. So the least number is looked
+// for, from the one that engines alone make one expect; another option may be the cheapest
+// then.
 func (r *race) together(ctx context.Context) error {
 	if r.wanted.Rate == 0 {
 		return nil
 	}
 	list := r.choice.Options[:min(mostWhole, len(r.choice.Options))]
 	errs := make([]error, len(list))
-	predict.InParallel(len(list), func(i int) {
-		o := &list[i]
-		for range 2 {
-			if o.Engines > mostJoined {
-				return
-			}
-			if o.Whole, errs[i] = r.whole(ctx, o); errs[i] != nil || o.Whole.Met {
-				return
-			}
-			o.Missed = o.Engines
-			r.count(o, o.Engines+1)
+	predict.InParallel(len(list), func(i int) { errs[i] = r.least(ctx, &list[i]) })
+	if err := firstOf(ctx, errs); err != nil {
+		return err
+	}
+	r.sort()
+	best := &r.choice.Options[0]
+	if best.Whole == nil || best.Engines == 1 {
+		return nil
+	}
+	return r.pool(ctx, best)
+}
+
+// least finds the least number of an option's engines that carries the wanted rate together.
+func (r *race) least(ctx context.Context, o *Option) error {
+	n := o.Engines
+	if n > mostJoined {
+		return nil
+	}
+	x, err := r.whole(ctx, o, n)
+	if err != nil || x == nil {
+		return err
+	}
+	for tries := 0; tries < 4; tries++ {
+		next := n - 1
+		if !x.Met {
+			next = n + 1
 		}
-		if o.Engines <= mostJoined {
-			o.Whole, errs[i] = r.whole(ctx, o)
+		if next < 1 || next > mostJoined {
+			break
 		}
-	})
-	for _, err := range errs {
+		other, err := r.whole(ctx, o, next)
 		if err != nil {
 			return err
 		}
+		if other == nil || x.Met && !other.Met {
+			break
+		}
+		found := !x.Met && other.Met
+		n, x = next, other
+		if found {
+			break
+		}
 	}
+	o.Whole = x
+	r.count(o, n)
 	return nil
 }
 
-// whole serves the wanted rate by all engines of an option.
-func (r *race) whole(ctx context.Context, o *Option) (*Whole, error) {
+// whole serves the wanted rate by n engines of an option; nil where so many requests as
+// fill them are more than are simulated.
+func (r *race) whole(ctx context.Context, o *Option, n int) (*Whole, error) {
 	c := o.candidate
-	spec := r.wanted.spec(c.Offer, c.Engine, c.TensorParallel, o.Engines, c.DType, c.Settings)
-	d, err := deploy.Parse(spec)
+	w := &Whole{Spec: r.wanted.spec(c.Offer, c.Engine, c.TensorParallel, n, c.DType, c.Settings)}
+	d, err := deploy.Parse(w.Spec)
 	if err != nil {
 		return nil, err
 	}
-	warm := int(2 * r.wanted.Rate * r.schedule.full(c))
-	x, err := r.schedule.serve(ctx, d, r.claims, r.wanted.Rate, max(warm, 20), &r.closer)
+	e := r.joined(n)
+	warm := max(int(2*r.wanted.Rate*r.schedule.full(c)), 20)
+	if warm > len(e.before) {
+		return nil, nil
+	}
+	x, err := r.schedule.serve(ctx, d, r.claims, r.wanted.Rate, warm, e)
 	if err != nil {
 		return nil, err
 	}
-	w := &Whole{Spec: spec, Times: x.Worst}
 	_, times := x.worst()
-	w.Met = times < 1
+	if w.Met = times < 1; !math.IsInf(times, 1) {
+		w.Times = x.Worst
+	}
 	if d.Replicated() {
 		w.Router = d.Routing.Router
 	}
 	return w, nil
+}
+
+// joined is how much is asked of n engines.
+func (r *race) joined(n int) *effort {
+	many := min(max(len(r.closer.requests), eachJoined*n), mostAsked)
+	if many == len(r.closer.requests) {
+		return &r.closer
+	}
+	e := r.schedule.effort(many, r.close.within)
+	return &e
+}
+
+// pool finds what an option's engines carry together.
+func (r *race) pool(ctx context.Context, o *Option) error {
+	d, err := deploy.Parse(o.Whole.Spec)
+	if err != nil {
+		return err
+	}
+	c := *o.candidate
+	c.curve = curve{o.candidate.curve[0]}
+	c.joined = d
+	x, err := r.schedule.climb(ctx, &c, r.claims, o.Capacity*float64(o.Engines), r.bound(o.candidate)*float64(o.Engines), r.joined(o.Engines))
+	if err != nil {
+		return err
+	}
+	o.Whole.Capacity, _, _ = x.capacity(len(r.claims), r.slow(Expected{}), worstOf)
+	r.count(o, o.Engines)
+	return nil
 }

@@ -283,6 +283,16 @@ func Settable(name string) bool {
 	return slices.ContainsFunc(settings, func(s setting) bool { return slices.Contains(s.names, name) })
 }
 
+// OfTwin says that a setting is of the model alone: no engine has a flag for it.
+func OfTwin(name string) bool {
+	for _, part := range []string{"overhead", "frontend_", "efficiency", "allreduce_", "slow_"} {
+		if strings.Contains(name, part) {
+			return true
+		}
+	}
+	return slices.Contains([]string{"engine", "scale", "step_jitter", "launch_cv", "host", "acceptance_rate", "usd_per_hour", "price", "replica_events", "router", "cache_threshold", "balance_abs_threshold", "balance_rel_threshold"}, name)
+}
+
 // SettingNames gives the names of all settings, aliases left out.
 func SettingNames() []string {
 	names := make([]string, len(settings))

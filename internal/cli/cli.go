@@ -190,6 +190,10 @@ func verbsTaking(flag string) string {
 	return hint
 }
 
+// oneWish is within what time further signals are the same wish: timeout(1) sends one to a
+// process and one to its group.
+const oneWish = 500 * time.Millisecond
+
 // interruptible gives a context that the first Ctrl-C or SIGTERM ends, so
 // that what was measured is reported. A second one leaves at once; the
 // journal is on disk by then.
@@ -199,15 +203,20 @@ func interruptible(ctx context.Context, stderr io.Writer) (context.Context, func
 	signal.Notify(signals, os.Interrupt, syscall.SIGTERM)
 	quit := make(chan struct{})
 	go func() {
-		for n := 0; ; n++ {
+		var first time.Time
+		for {
 			select {
 			case <-quit:
 				return
 			case <-signals:
 			}
-			if n > 0 {
+			if !first.IsZero() {
+				if time.Since(first) < oneWish {
+					continue
+				}
 				os.Exit(Interrupted)
 			}
+			first = time.Now()
 			if stderr != nil {
 				fmt.Fprintln(stderr, "pitot: stopping; once more to leave at once")
 			}

@@ -269,6 +269,9 @@ func (x *Experiment) oneStart(ctx context.Context, c Configuration, block int, h
 		stop := proc.Stop(x.Dir)
 		s.Stopping, s.Ended, s.Why = time.Since(stopped).Seconds(), now(), endOf(ctx, err)
 		if stop != nil { // another start beside it would be no launch
+			if err != nil && ctx.Err() == nil {
+				view.ShowLine(head + ": " + err.Error())
+			}
 			err = notStopped{fmt.Errorf("the server of %s may still run: %w", c.Name, stop)}
 		}
 		err = errors.Join(err, rec.write(dir))

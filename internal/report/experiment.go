@@ -228,7 +228,11 @@ func notStarted(f *experiment.Failure) []string {
 	}
 	lines := []string{say.Plain(f.Configuration + " is left out: " + f.Why + times)}
 	if f.Log != "" {
-		lines = append(lines, say.Plain("its log "+f.Log+" ends with"))
+		verb := " ends with"
+		if len(f.Last) == 0 {
+			verb = " is empty"
+		}
+		lines = append(lines, say.Plain("its log "+f.Log+verb))
 	}
 	for _, l := range f.Last {
 		lines = append(lines, "  "+say.Plain(l))

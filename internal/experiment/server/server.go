@@ -291,7 +291,7 @@ func (p *Process) Stop(dir string) error {
 	}
 	<-p.ended
 	if err != nil && !died {
-		return fmt.Errorf("stop server: %w", err)
+		return say.Errorf("stop server: %v", err).WithHint("what start began has ended; look whether what the stop command was to end still runs")
 	}
 	return forget(dir)
 }

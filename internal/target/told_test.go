@@ -1,6 +1,11 @@
 package target
 
-import "testing"
+import (
+	"strings"
+	"testing"
+
+	"pitot/internal/data/metric"
+)
 
 // The beginning of the first process is read from whatever of a page has come.
 func TestProcessStart(t *testing.T) {
@@ -18,4 +23,13 @@ func TestProcessStart(t *testing.T) {
 			t.Errorf("%q: %q, want %q", page, got, want)
 		}
 	}
+}
+
+func FuzzProcessStart(f *testing.F) {
+	f.Add("process_start_time_seconds{a=\"b\"} 1.7e9 3\nprocess_start_time_seconds")
+	f.Fuzz(func(t *testing.T, page string) {
+		if began := processStart(page); began != "" && !strings.Contains(page, metric.ProcessStart) {
+			t.Errorf("%q", began)
+		}
+	})
 }

@@ -124,7 +124,11 @@ func offer(text string) (o choose.Offer, err error) {
 	name, price, priced := strings.Cut(text, "@")
 	name, most, counted := strings.Cut(name, ":")
 	if o.Accelerator, err = catalogue.FindAccelerator(name); err != nil {
-		return o, err
+		device, unknown := catalogue.FindDevice(name) // as its driver calls it
+		if unknown != nil {
+			return o, err
+		}
+		o.Accelerator = device
 	}
 	o.Most, o.USDPerHour = 8, o.Accelerator.USDPerHour
 	if counted {

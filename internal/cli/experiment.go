@@ -3,10 +3,12 @@ package cli
 import (
 	"bytes"
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"os"
 	"path/filepath"
+	"slices"
 
 	"golang.org/x/term"
 
@@ -52,6 +54,10 @@ func experimentVerb(ctx context.Context, e *Env) (int, error) {
 		}
 		var p plan.Experimenting
 		args, err := plan.DecodeParts(plan.VerbExperiment, e.Args[1:], e.Environ, &p)
+		var other *plan.OtherVerb
+		if errors.As(err, &other) && slices.Contains([]string{"launches", "seed", "budget"}, other.Flag) {
+			return Usage, say.Errorf("unknown flag --%s", other.Flag).WithHint("it is a key of the plan: write " + other.Flag + ": there")
+		}
 		if err != nil {
 			return Usage, err
 		}
@@ -133,6 +139,9 @@ func checkExperiment(_ context.Context, e *Env, o *plan.Experimenting, args []st
 	if err != nil {
 		return Usage, err
 	}
+	if err := p.CheckFiles(); err != nil {
+		return Usage, err
+	}
 	x, err := experiment.Load(p, dir)
 	if err != nil {
 		return Usage, err
@@ -144,6 +153,9 @@ func checkExperiment(_ context.Context, e *Env, o *plan.Experimenting, args []st
 func rehearseExperiment(ctx context.Context, e *Env, o *plan.Experimenting, args []string) (int, error) {
 	p, _, _, err := planned("rehearse", o, args)
 	if err != nil {
+		return Usage, err
+	}
+	if err := p.CheckFiles(); err != nil {
 		return Usage, err
 	}
 	view := newProgress(e.Stderr, o.Quiet, e.Getenv)
@@ -231,6 +243,9 @@ func showWaiting(e *Env, w *experiment.Waiting, path, format string) error {
 func runExperiment(ctx context.Context, e *Env, o *plan.Experimenting, args []string) (int, error) {
 	p, source, dir, err := planned("run", o, args)
 	if err != nil {
+		return Usage, err
+	}
+	if err := p.CheckFiles(); err != nil {
 		return Usage, err
 	}
 	if _, _, err := readRecords(o.Against); err != nil { // before hours of measuring
@@ -378,7 +393,8 @@ decision.md, decision.json and a page.
 		fmt.Fprintf(w, "  pitot experiment %-28s %s\n", a.name+" "+a.args, a.about)
 	}
 	fmt.Fprint(w, `
-What was measured is not measured again: run goes on after Ctrl-C or a kill. What a
+What was measured is not measured again: run goes on after Ctrl-C or a kill. Only the
+row of a server that was cut short is measured anew, on another start of it. What a
 changed plan has no use for is kept in void. docs/experiments.md tells how to write
 a plan and read a record.
 

@@ -238,6 +238,11 @@ func dollars(v string) (float64, error) {
 }
 
 func perSecond(v string) (float64, error) {
+	if n, ok := strings.CutSuffix(strings.ReplaceAll(v, " ", ""), "/min"); ok {
+		if x, err := strconv.ParseFloat(n, 64); err == nil && x > 0 {
+			return 0, say.Errorf("%.40q is no rate of requests per second", v).WithHint("write it per second: " + say.Decimal(x/60, 3) + "/s")
+		}
+	}
 	number, ok := strings.CutSuffix(strings.ReplaceAll(v, " ", ""), "/s")
 	x, err := strconv.ParseFloat(number, 64)
 	if err != nil || !ok || !(x > 0) || x > 1e6 {
@@ -561,6 +566,9 @@ func (r *reader) checkKnobs() error {
 		return say.Errorf("%s: no knobs are given: there is nothing to decide between", r.path).WithHint("for example knobs: {max_num_seqs: [64, 256]}; pitot find says what one configuration carries")
 	}
 	if p.Server != nil {
+		if err := r.checkReach(); err != nil {
+			return err
+		}
 		return r.checkNames()
 	}
 	_, query, _ := strings.Cut(p.Target, "?")

@@ -123,6 +123,7 @@ func TestMistakes(t *testing.T) {
 		{simTarget, "http://", "target", ""},
 		{simTarget, "{url: http://localhost:8000, strat: x}", `small.yaml:2: unknown key "strat" in target`, "start"},
 		{simTarget, "{start: vllm serve m}", "no url", "url:"},
+		{simTarget, `{url: "http://localhost:8000", start: vllm serve m}`, "cannot reach the server", "{flags}"},
 		{simTarget, "{url: sim:llama-3.1-8b@h100, start: x}", "is no server", "target: sim:"},
 		{simTarget, "{url: http://localhost:8000, stop: x}", "stop is given, and start is not", "by hand"},
 		{simTarget, "{url: http://localhost:8000, ready_within: 10}", "no length of time", "30m"},

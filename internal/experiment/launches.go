@@ -8,6 +8,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -140,6 +141,25 @@ func (x *Experiment) NotStarted() []Failure {
 	return x.state.Failed
 }
 
+// notReported are settings of a configuration that a start of it, on which something was
+// measured, did not tell.
+func (x *Experiment) notReported(c Configuration) (names []string) {
+	for block := 1; block <= x.Plan.Launches; block++ {
+		rec, err := x.readLaunch(c, block)
+		if err != nil {
+			continue
+		}
+		for _, s := range rec.Starts {
+			for _, name := range s.NotReported {
+				if len(s.Rows) > 0 && !slices.Contains(names, name) {
+					names = append(names, name)
+				}
+			}
+		}
+	}
+	return names
+}
+
 // brokenOff says that the server went away, or was started again, while it was measured.
 func brokenOff(measured *result.Run) bool {
 	for i := range measured.Points {
@@ -185,7 +205,7 @@ func (x *Experiment) launchServer(ctx context.Context, c Configuration, block in
 		if left < before { // not in a row: it served some of it
 			try = 1
 		}
-		ignored := errors.Is(err, errIgnored) // which another try would be too
+		ignored := errors.Is(err, errIgnored) || failed.Final // which another try would be too
 		view.ShowLine(fmt.Sprintf("%s: %s (try %d of %d)", head, failed.Msg, try, x.Plan.Server.Tries))
 		for _, line := range failed.Last {
 			view.ShowLine("  " + line)
@@ -253,7 +273,7 @@ func (x *Experiment) oneStart(ctx context.Context, c Configuration, block int, h
 		return fmt.Errorf("start server: %w", err)
 	}
 	view.About(head + ", starting")
-	if err := x.vacated(ctx); err != nil {
+	if err := x.vacated(ctx, head, view); err != nil {
 		return err
 	}
 	asked := &server.Asked{Configuration: c.Name, Settings: settingsOf(c), Flags: p.Flags(c), URL: p.Target, Log: log}
@@ -332,18 +352,21 @@ func (x *Experiment) wanted() target.Wanted {
 
 // vacated waits until nothing answers any more: what would is not the launch that is to be
 // measured. Where a command says what is ready, something else may well answer.
-func (x *Experiment) vacated(ctx context.Context) error {
+func (x *Experiment) vacated(ctx context.Context, head string, view View) error {
 	if x.Plan.Server.Commands.Ready != "" {
 		return nil
 	}
-	for until := time.Now().Add(freeWithin); ; {
+	for try, until := 0, time.Now().Add(freeWithin); ; try++ {
 		if x.answers(ctx) != nil || ctx.Err() != nil {
 			return ctx.Err()
 		}
 		if time.Now().After(until) {
 			return say.Errorf("something answers at %s before the server is started", x.Plan.Target).WithHint("stop it; or give target: a ready command, if a gateway stands there")
 		}
-		time.Sleep(500 * time.Millisecond)
+		if try == 1 { // a server that was just stopped is gone by now
+			view.ShowLine(fmt.Sprintf("%s: something answers at %s before the server is started: waiting up to %s for it to end", head, x.Plan.Target, say.Span(freeWithin)))
+		}
+		time.Sleep(400 * time.Millisecond)
 	}
 }
 
@@ -409,6 +432,9 @@ func (x *Experiment) onStart(ctx context.Context, s *startRecord, c Configuratio
 			s.Rows, when = append(s.Rows, part.Row.Name), "after"
 		}
 		if ctx.Err() != nil {
+			if x.finished(&part) == nil {
+				view.ShowLine(fmt.Sprintf("note: row %s of %s, launch %d, was cut short: it is measured anew when run goes on", part.Row.Name, c.Name, block))
+			}
 			return ctx.Err()
 		}
 		if proc != nil {

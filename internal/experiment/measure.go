@@ -17,6 +17,7 @@ import (
 	"pitot/internal/experiment/server"
 	"pitot/internal/plan"
 	"pitot/internal/run"
+	"pitot/internal/say"
 )
 
 // View shows how an experiment goes on.
@@ -79,7 +80,7 @@ func Measure(ctx context.Context, p *Plan, source []byte, dir string, version re
 	}
 	why, err := x.measure(ctx, view)
 	if err != nil && ctx.Err() == nil {
-		why = endFailed
+		why = endFailed + ": " + say.Plain(err.Error())
 	}
 	last := &s.Sittings[len(s.Sittings)-1]
 	last.Ended, last.Why = now(), why

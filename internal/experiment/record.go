@@ -121,7 +121,8 @@ type Standing struct {
 	GivenUp   int         `json:"given_up_after,omitempty"` // launches
 	Rejected  string      `json:"rejected,omitempty"`       // the number that rejected it
 	Decides   int         `json:"launches_that_would_decide,omitempty"`
-	Ladder    []Rung      `json:"ladder"` // loads, over all launches
+	Unknown   []string    `json:"not_reported,omitempty"` // settings that nothing told of the server: not known to be applied
+	Ladder    []Rung      `json:"ladder"`                 // loads, over all launches
 }
 
 // Rung is a load of the contract's row, over all launches of a configuration.
@@ -197,6 +198,11 @@ type SittingRecord struct {
 	Began string `json:"began"`
 	Ended string `json:"ended"`
 	Why   string `json:"why"`
+}
+
+// Failed gives the reason of a sitting that ended with an error.
+func (s *SittingRecord) Failed() (why string, failed bool) {
+	return strings.CutPrefix(s.Why, endFailed+": ")
 }
 
 func known(x float64) *float64 {
@@ -307,6 +313,9 @@ func (r *Record) standing(name string) *Standing {
 func (x *Experiment) standing(c Configuration, i int, d *decide.Decision, blocks int) Standing {
 	p, s := x.Plan, &d.Of[i]
 	out := Standing{Name: c.Name, Launches: s.Launches, Bad: s.Bad, Uneven: s.Uneven, Contract: s.Contract, GivenUp: s.Left, Decides: s.Decides, Ladder: []Rung{}}
+	if p.Server != nil {
+		out.Unknown = x.notReported(c)
+	}
 	if s.Launches > 0 {
 		out.Carries, out.Interval = known(s.Carries), interval(s.Interval)
 	}
@@ -629,6 +638,11 @@ func (x *Experiment) stopped(r *Record, d *decide.Decision) string {
 		return "every configuration was given up; " + done
 	case decide.StopLaunches:
 		return "all launches that were planned are measured"
+	}
+	if n := len(r.Sittings); n > 0 && r.Launches.Done == 0 {
+		if _, failed := r.Sittings[n-1].Failed(); failed { // the answer says why
+			return "it is not over: it failed; " + done
+		}
 	}
 	if n := len(r.Sittings); n > 0 && r.Sittings[n-1].Why != "" && r.Sittings[n-1].Why != endDone {
 		return "it is not over: " + r.Sittings[n-1].Why + "; " + done

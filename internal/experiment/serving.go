@@ -11,6 +11,7 @@ import (
 	"go.yaml.in/yaml/v3"
 
 	"pitot/internal/experiment/server"
+	"pitot/internal/run"
 	"pitot/internal/say"
 	"pitot/internal/twin/deploy"
 )
@@ -175,8 +176,46 @@ func (r *reader) checkServer() error {
 		s.Engine = ""
 		s.Notes = append(s.Notes, "the engine is not known: names of settings are not checked, and flags are written --name value; target: engine: vllm or sglang says it")
 	}
-	if c.Start != "" && !server.TakesFlags(c.Start) {
-		s.Notes = append(s.Notes, "start has neither {flags} nor PITOT_SERVER_FLAGS: the flags of configurations reach the server only if a script reads them from the environment")
+	return nil
+}
+
+// checkReach refuses knobs of the engine that a start command has no place for: every
+// configuration would be the baseline again.
+func (r *reader) checkReach() error {
+	s := r.plan.Server
+	if s.Commands.Start == "" || server.TakesFlags(s.Commands.Start) {
+		return nil
+	}
+	for _, k := range r.plan.Knobs {
+		if k.Name != limitInFront {
+			return say.Errorf("%s%s cannot reach the server: start has neither {flags} nor a PITOT_SERVER_ variable", r.at(s.line), k.Name).
+				WithHint("put {flags} at the end of the command; before a script that reads the environment itself: PITOT_SERVER_FLAGS=\"$PITOT_SERVER_FLAGS\" ./script")
+		}
+	}
+	return nil
+}
+
+// CheckFiles says which file that a row asks from is missing or cannot be used. Nothing is
+// sent. A plan whose measurements are only looked at does not need them.
+func (p *Plan) CheckFiles() error {
+	for _, row := range p.Rows {
+		one := row.Plan
+		one.Out = ""
+		if err := run.Check(&one); err != nil {
+			hint := say.Hint(err)
+			if hint == "did you mean "+p.Path+"?" {
+				hint = "paths count from the directory in which pitot is run"
+			}
+			line := row.line
+			for _, list := range [][]Setting{p.Common, row.Settings} {
+				for _, s := range list {
+					if s.Name == "workload" && s.line > 0 {
+						line = s.line
+					}
+				}
+			}
+			return say.Errorf("%srow %s: %v", (&reader{path: p.Path}).at(line), row.Name, err).WithHint(hint)
+		}
 	}
 	return nil
 }

@@ -92,6 +92,8 @@ func unknownFlag(name string, known map[string]*Setting) error {
 	slices.Sort(names)
 	hint := "see --help"
 	switch near := say.Nearest(name, names); {
+	case known[name+"s"] != nil:
+		hint = "did you mean --" + name + "s?"
 	case slices.ContainsFunc(Settings(), func(s Setting) bool { return s.Name == name }):
 		return &OtherVerb{name, say.Errorf("unknown flag --%s", name).WithHint("--" + name + " belongs to another verb")}
 	case elsewhere(name) != "":

@@ -109,6 +109,11 @@ func wholeNumber(least, most int) kind[int] {
 func numberWithin(least, most float64) kind[float64] {
 	return kind[float64]{write: say.Exact, parse: func(v string) (float64, error) {
 		x, err := strconv.ParseFloat(v, 64)
+		if n, perSecond := strings.CutSuffix(v, "/s"); perSecond {
+			if _, err := strconv.ParseFloat(n, 64); err == nil {
+				return 0, say.Errorf("%q is not a number", v).WithHint("write " + n)
+			}
+		}
 		if err != nil && !errors.Is(err, strconv.ErrRange) || math.IsNaN(x) {
 			return 0, fmt.Errorf("%q is not a number", v)
 		}
@@ -230,6 +235,25 @@ func presetChoices() (out []Choice) {
 // lengths is a distribution of lengths in tokens.
 func lengths() kind[workload.Lengths] {
 	return kind[workload.Lengths]{parse: workload.ParseLengths, write: workload.Lengths.String}
+}
+
+// turnCounts is a distribution of the turns of conversations.
+func turnCounts() kind[workload.Lengths] {
+	k := lengths()
+	k.parse = func(v string) (workload.Lengths, error) {
+		l, err := workload.ParseLengths(v)
+		if err == nil {
+			return l, nil
+		}
+		hint := strings.ReplaceAll(say.Hint(err), "token", "turn")
+		if a, b, ok := strings.Cut(v, "-"); ok {
+			if _, err := workload.ParseLengths("uniform(" + a + "," + b + ")"); err == nil {
+				hint = "write uniform(" + a + "," + b + ")"
+			}
+		}
+		return l, say.Errorf("%s", strings.ReplaceAll(err.Error(), "token", "turn")).WithHint(hint)
+	}
+	return k
 }
 
 // pauses is a distribution of pauses.

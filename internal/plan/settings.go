@@ -154,7 +154,7 @@ func Settings() []Setting {
 			value: field(presetName(), func(a *Ask) *string { return &a.Workload })},
 		{Name: "turns", Verbs: measuring, Group: groupWorkload, Arg: "N", Default: "1",
 			Help:  "conversations of so many requests, as lengths are written: each repeats what was said before and adds to it; of a file's conversations so many turns at most. --rate then counts the conversations that begin, and a user of --concurrency holds one after the other",
-			value: field(lengths(), func(a *Ask) *workload.Lengths { return &a.Turns })},
+			value: field(turnCounts(), func(a *Ask) *workload.Lengths { return &a.Turns })},
 		{Name: "turn-input", Verbs: measuring, Group: groupWorkload, Arg: "TOKENS", Unset: "as --input",
 			Needs:   []Need{{AnyOf: "turns", Hint: conversed}},
 			Clashes: []Clash{{"workload=" + anyFile, ownPrompts}},

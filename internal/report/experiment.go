@@ -96,11 +96,24 @@ func decisionClaim(r *experiment.Record) string {
 	best := most(r)
 	switch {
 	case best == nil:
-		return "undecided: no launch is complete"
+		return nothingYet(r)
 	case r.Answer == experiment.AnswerNone:
 		return fmt.Sprintf("no configuration meets the contract: %s carries most, %s%s%s of %s wanted", best.Name, boundMark(best), perS(*best.Carries), rangeText(best.Interval), contractLoad(r))
 	}
 	return fmt.Sprintf("undecided: %s carries most, %s%s%s, %s wanted", best.Name, boundMark(best), perS(*best.Carries), rangeText(best.Interval), contractLoad(r))
+}
+
+// nothingYet says why there is nothing to decide by.
+func nothingYet(r *experiment.Record) string {
+	if n := len(r.Sittings); n > 0 {
+		if why, failed := r.Sittings[n-1].Failed(); failed {
+			return "undecided: " + say.Plain(why)
+		}
+	}
+	if r.Launches.Done > 0 {
+		return fmt.Sprintf("undecided: %s complete, and not yet one of each configuration", say.Plural(r.Launches.Done, "launch"))
+	}
+	return "undecided: no launch is complete"
 }
 
 func boundMark(s *experiment.Standing) string {
@@ -187,6 +200,11 @@ func configurationSection(r *experiment.Record) DecisionSection {
 	}
 	s.Brief = s.Table.without(func(column int) bool { return column == 5 })
 	s.Lines = append(s.Lines, "carries: requests per second within the limits, geometric mean over launches; change: of that, against the baseline, by launches of the same block; intervals are of each line alone")
+	for i := range r.Standings {
+		if c := &r.Standings[i]; len(c.Unknown) > 0 {
+			s.Lines = append(s.Lines, say.Plain(fmt.Sprintf("%s: %s is not known to be applied: the server does not report it", c.Name, strings.Join(c.Unknown, ", "))))
+		}
+	}
 	var reasons []string // each with those that it rejects
 	names := map[string][]string{}
 	for i := range r.Standings {

@@ -18,14 +18,14 @@ const sampled = 20_000
 func Look(name string, count func(text []byte) int) (*Trace, error) {
 	if p, ok := PresetNamed(name); ok {
 		if p.Turns != "" {
-			return nil, say.Errorf("%s is of conversations, which are asked and not counted here", name).WithHint("pitot workload show " + name + " draws their lengths")
+			return nil, say.Errorf("%s is of conversations, which are asked and not counted here", name).WithHint("pitot workload show " + name + " draws their lengths; pitot workload sample " + name + " shows what is asked")
 		}
 		return lookPreset(p)
 	}
 	kind, err := Identify(name)
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
-		return nil, say.Errorf("read %s: no such file", name).WithHint(say.Known(name, PresetNames()))
+		return nil, say.Errorf("read %s: no such file", name).WithHint(missingHint(name))
 	case err != nil:
 		return nil, userError(name, err)
 	case kind == Classes:
@@ -42,6 +42,14 @@ func Look(name string, count func(text []byte) int) (*Trace, error) {
 	}
 	defer f.Close()
 	return lookFile(f, count)
+}
+
+// missingHint says what can be named in place of a file that is not there.
+func missingHint(name string) string {
+	if near := say.Nearest(name, PresetNames()); near != "" {
+		return "did you mean " + near + "?"
+	}
+	return "name a file that is there, or one of pitot workload list"
 }
 
 // lookPreset draws of one.

@@ -66,6 +66,8 @@ type Failed struct {
 	Msg  string
 	Log  string   // its file
 	Last []string // its last lines
+
+	Final bool // another try would fail alike
 }
 
 func (f *Failed) Error() string { return f.Msg }
@@ -178,6 +180,9 @@ func (p *Process) WhileAlive(ctx context.Context) (context.Context, context.Canc
 	return within, cancel
 }
 
+// commandNotFound is how a POSIX shell ends that does not find a command.
+const commandNotFound = "exit status 127"
+
 // askEvery is how often a server is asked whether it is ready.
 const askEvery = 200 * time.Millisecond
 
@@ -201,7 +206,12 @@ func (p *Process) Ready(ctx context.Context, ask func(ctx context.Context) error
 			if how == "exit status 0" {
 				hint = ": start is to run as long as the server does; one that leaves it in the background needs a stop command too"
 			}
-			return Fail(p.Log, "the server died while it started (%s)%s", how, hint)
+			if how == commandNotFound {
+				hint = ": a command was not found"
+			}
+			f := Fail(p.Log, "the server died while it started (%s)%s", how, hint)
+			f.Final = how == commandNotFound
+			return f
 		}
 		if err == nil {
 			return nil

@@ -325,6 +325,9 @@ func failing(x *choose.Choice) (list []string) {
 			continue
 		}
 		why := "by the datasheet alone"
+		if f.Refuses {
+			why = "more of the requests than may violate it do not fit into its KV cache"
+		}
 		if f.Times > 0 {
 			why = fmt.Sprintf("at best %s times the limit, when idle", say.QuantityNear(f.Times, 1))
 		}

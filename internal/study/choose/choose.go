@@ -74,9 +74,10 @@ type Failing struct {
 	Spec        string `json:"spec"`
 	Accelerator string `json:"accelerator"`
 	// Within says that the errors to expect of the twin are larger than what is missing.
-	Within bool    `json:"within_error,omitempty"`
-	Claim  string  `json:"limit"`
-	Times  float64 `json:"times_the_limit"` // 0 where bounds exclude it, without a simulation
+	Within  bool    `json:"within_error,omitempty"`
+	Refuses bool    `json:"refuses,omitempty"` // more requests than may violate the limit do not fit into its KV cache
+	Claim   string  `json:"limit"`
+	Times   float64 `json:"times_the_limit"` // 0 where bounds exclude it, without a simulation
 }
 
 // Option is one deployment: the best settings of its hardware.
@@ -258,7 +259,7 @@ func (r *race) run(ctx context.Context, list []*Candidate) error {
 			continue
 		}
 		r.choice.Counts.Bounded += len(g.list)
-		r.choice.Failing = append(r.choice.Failing, Failing{g.list[0].Spec, g.list[0].Offer.Accelerator.Name, false, claim, 0})
+		r.choice.Failing = append(r.choice.Failing, Failing{g.list[0].Spec, g.list[0].Offer.Accelerator.Name, false, false, claim, 0})
 	}
 	slices.SortStableFunc(groups, func(a, b *group) int {
 		return cmp.Compare(r.price(a.list[0], a.bound), r.price(b.list[0], b.bound))
@@ -292,7 +293,11 @@ func (r *race) run(ctx context.Context, list []*Candidate) error {
 				continue
 			}
 			_, times := c.curve[0].worst()
-			r.choice.Failing = append(r.choice.Failing, Failing{c.Spec, c.Offer.Accelerator.Name, times < r.slow(g.error)[claim], r.claims[claim].Spec, times})
+			refuses := math.IsInf(times, 1)
+			if refuses {
+				times = 0
+			}
+			r.choice.Failing = append(r.choice.Failing, Failing{c.Spec, c.Offer.Accelerator.Name, !refuses && times < r.slow(g.error)[claim], refuses, r.claims[claim].Spec, times})
 			r.choice.Counts.Simulated--
 			r.choice.Counts.Bounded += len(g.list)
 		}

@@ -21,10 +21,11 @@ type Whole struct {
 }
 
 const (
-	mostWhole  = 3      // options that are put together: those that may be taken
-	mostJoined = 32     // engines that are put together
-	eachJoined = 1500   // requests for each of them
-	mostAsked  = 48_000 // requests in all
+	mostWhole  = 3    // options that are put together: those that may be taken
+	mostJoined = 32   // engines that are put together
+	eachJoined = 1000 // requests for each of them
+	leastAsked = 5000 // requests in all
+	mostAsked  = 32_000
 )
 
 // together puts the first options together and asks them all that is wanted. A router evens
@@ -116,10 +117,7 @@ func (r *race) whole(ctx context.Context, o *Option, n int) (*Whole, error) {
 
 // joined is how much is asked of n engines.
 func (r *race) joined(n int) *effort {
-	many := min(max(len(r.closer.requests), eachJoined*n), mostAsked)
-	if many == len(r.closer.requests) {
-		return &r.closer
-	}
+	many := min(max(leastAsked, eachJoined*n), mostAsked)
 	e := r.schedule.effort(many, r.close.within)
 	return &e
 }

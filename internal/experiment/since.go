@@ -152,7 +152,8 @@ type SinceLine struct {
 }
 
 // Compare says what changed from then, which lies in a directory, to now: each line by the
-// spread of launches about their configuration in both records, all configurations
+// spread of launches about their configuration in both records, with as many degrees of
+// freedom as their blocks allow, which errs on the side of no change; all configurations
 // together by their means over blocks; corrected for the number of lines (Holm).
 func Compare(dir string, then, now *Record) *Since {
 	s := &Since{Record: dir, When: then.When(), Changed: differences(then, now), Lines: []SinceLine{}, Was: then.Accepted, Now: now.Accepted, Answers: [2]string{then.Answer, now.Answer}}
@@ -215,15 +216,17 @@ func (s *Since) row(name string, then, now *Record) {
 				}
 			}
 		}
-		squares, df := 0.0, 0.0
+		squares, n, blocks := 0.0, 0.0, [2]int{} // launches of a block are as far off together as it is: blocks are what there are many of
 		for _, pair := range pairs {
 			for side, r := range []*Record{then, now} {
 				if xs := withoutNaN(r.logsOf(pair[side])); len(xs) > 1 {
 					_, sd := stat.Moments(xs)
-					squares, df = squares+sd*sd*float64(len(xs)-1), df+float64(len(xs)-1)
+					squares, n = squares+sd*sd*float64(len(xs)-1), n+float64(len(xs)-1)
+					blocks[side] = max(blocks[side], len(xs))
 				}
 			}
 		}
+		df := float64(max(blocks[0]-1, 0) + max(blocks[1]-1, 0))
 		if len(pairs) > 1 {
 			together := func(r *Record, side int) (means []float64) {
 				for b := 0; ; b++ {
@@ -260,7 +263,7 @@ func (s *Since) row(name string, then, now *Record) {
 			}
 			l, change := lineOf(pair[1], a, b)
 			if df > 0 && squares > 0 {
-				d := stat.Difference{Estimate: change, SE: math.Sqrt(squares / df * (1/float64(len(a)) + 1/float64(len(b)))), DF: df}
+				d := stat.Difference{Estimate: change, SE: math.Sqrt(squares / n * (1/float64(len(a)) + 1/float64(len(b)))), DF: df}
 				d.P = 2 * stat.StudentCDF(-math.Abs(d.Estimate)/d.SE, df)
 				half := stat.StudentQuantile((1+level)/2, df) * d.SE
 				d.Interval = stat.Interval{Lo: d.Estimate - half, Hi: d.Estimate + half}

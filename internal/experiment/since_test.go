@@ -77,6 +77,38 @@ func TestCompare(t *testing.T) {
 	}
 }
 
+// Launches of a block that are off together are no change, however many configurations there
+// are.
+func TestCompareBlocks(t *testing.T) {
+	r := rand.New(rand.NewPCG(3, 8))
+	of := func() *Record {
+		out := recordOf(r, "2026-01-01T00:00:00Z", "1", 3, 1)
+		out.Lines = nil
+		for _, m := range strings.Fields("a b c d e f g h i j k l") {
+			blocks := []float64{r.NormFloat64(), r.NormFloat64(), r.NormFloat64()}
+			for _, c := range []string{Baseline, "a=1", "b=1", "c=1", "d=1"} {
+				l := LineRecord{Row: "F", Metric: m, Configuration: c}
+				for _, block := range blocks {
+					x := 100 * math.Exp(.05*block+.02*r.NormFloat64())
+					l.Values = append(l.Values, &x)
+				}
+				out.Lines = append(out.Lines, l)
+			}
+		}
+		return out
+	}
+	const pairs = 600
+	wrong := 0
+	for range pairs {
+		if s := Compare("last", of(), of()); s.Worse+s.Better > 0 {
+			wrong++
+		}
+	}
+	if wrong > pairs*7/100 {
+		t.Errorf("of %d pairs alike but for their blocks %d differ", pairs, wrong)
+	}
+}
+
 // A point of change is found with its date; nights that only differ have none.
 func TestTrend(t *testing.T) {
 	r := rand.New(rand.NewPCG(5, 1))

@@ -181,6 +181,9 @@ func (r *Runner) head(p *plan.Plan, t *target.Target, started time.Time) result.
 		Notes:  p.KeptNotes(),
 		Launch: p.Launch,
 	}
+	if t.Changes != "" {
+		run.Notes["replica_events"] = t.Changes + " (from the start of the load and its warm-up)"
+	}
 	run.Environment.Stamps = stamps(t)
 	return run
 }
@@ -524,7 +527,7 @@ func plannedPoint(p *plan.Plan, t *target.Target, l *plan.Load, src *source, cfg
 	if src.turns > 0 {
 		setup.Load.Turns = &src.turns
 	}
-	if setup.Load.Varies() {
+	if setup.Load.Varies() || t.FirstChange > 0 {
 		setup.AutoWarmup = false // it does not settle
 	}
 	if cfg.Requests > 0 {
@@ -623,12 +626,16 @@ func schedule(p *plan.Plan, l *plan.Load, t *target.Target, src *source, point i
 	if l.Exactly {
 		cfg.Total = l.Requests
 	}
+	change := l.Warmup == plan.AutoWarmup && t.FirstChange > 0 // which is to be measured, not warmed up over
+	if change {
+		cfg.Warmup = min(cfg.Warmup, int64(t.FirstChange))
+	}
 	if l.Rate == 0 {
 		// Users who begin at once stay in step where answers take equally long. A
 		// warm-up of a given length has half of it for them to begin in; another
 		// waits for them.
 		switch {
-		case l.Warmup == plan.AutoWarmup:
+		case l.Warmup == plan.AutoWarmup && !change:
 			cfg.Begun, cfg.Settle = int64(l.LongestWarmup()/2), true
 		case cfg.Warmup > 0:
 			cfg.Begun = cfg.Warmup / 2

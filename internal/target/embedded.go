@@ -38,8 +38,10 @@ type engine struct {
 	vocab       int               // size of the model's vocabulary, 0 where it has none
 	gpus        int               // 0 where it has none
 	engines     int
-	unspoken    bool    // there is no server that speaks as it does
-	gpuPrice    float64 // dollars an hour of each, by the catalogue
+	changes     string        // which of them come and go, in words
+	firstChange time.Duration // when, from its start
+	unspoken    bool          // there is no server that speaks as it does
+	gpuPrice    float64       // dollars an hour of each, by the catalogue
 	// residence is about how long a request takes.
 	residence func(a *plan.Ask) time.Duration
 	// outside says in what loads leave what the engine was fitted on; nil: it has
@@ -116,7 +118,9 @@ func openEngine(p Wanted) (engine, error) {
 		return engine{}, err
 	}
 	one := d.Launch(launchNumber(p, name))
+	changes, firstChange := d.Changes()
 	return engine{
+		changes: changes, firstChange: firstChange,
 		make:        func(seed uint64) twin.Engine { return one.Engine(seed) },
 		model:       servedName(d),
 		about:       d.Describe(),
@@ -314,6 +318,9 @@ func (t *Target) noteEmbedded(about string, p Wanted, e engine) {
 		t.Server[k] = v
 	}
 	t.GPUs, t.GPUPrice, t.KV = e.gpus, e.gpuPrice, e.kv()
+	if t.Kind == "sim" { // the clock of another begins before the load
+		t.Changes, t.FirstChange = e.changes, e.firstChange
+	}
 	t.Notes = append(t.Notes, e.notes...)
 	if e.outside != nil {
 		t.departures = e.outside

@@ -40,6 +40,8 @@ type Target struct {
 	KV          KVCache          // as far as it is known
 	Timeout     time.Duration    // for one request
 	Residence   time.Duration    // how long one request alone takes, 0 if not asked
+	Changes     string           // of a simulated one: which engines come and go while the load runs, in words
+	FirstChange time.Duration    // when the first does, from the start of the load; 0 for never
 	Notes       []string         // findings of the probing that the user should know
 	Sources     []*scrape.Source // pages of metrics to ask for while a load goes on, the server's own first
 	GPUs        int              // that serve an embedded target; 0 if not known

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"math"
 	"strconv"
+	"strings"
 	"time"
 
 	"pitot/internal/say"
@@ -167,6 +168,32 @@ func (d *Deployment) checkEvents() (err error) {
 		d.Notes = append(d.Notes, fmt.Sprintf("from %v %s no engine takes requests: all are refused with status 503", time.Duration(span[0]), until))
 	}
 	return nil
+}
+
+// Changes says in words which engines come and go and when none takes requests, and when
+// the first does, from the start of the engine; "" and 0 where all stay.
+func (d *Deployment) Changes() (told string, first time.Duration) {
+	if len(d.Routing.Changes) == 0 {
+		return "", 0
+	}
+	var list []string
+	gone := map[int]bool{}
+	for _, c := range d.Routing.Changes {
+		does := map[fleet.What]string{fleet.Die: "died", fleet.Drain: "was drained", fleet.Add: "was added"}[c.What]
+		if c.What == fleet.Add && gone[c.Engine] {
+			does = "came back"
+		}
+		gone[c.Engine] = c.What != fleet.Add
+		list = append(list, fmt.Sprintf("engine %d %s at %s", c.Engine, does, say.Span(time.Duration(c.At))))
+	}
+	for _, span := range fleet.Deserted(d.Routing.Changes, d.DataParallel) {
+		until := "on"
+		if span[1] < math.MaxInt64 {
+			until = "to " + say.Span(time.Duration(span[1]))
+		}
+		list = append(list, fmt.Sprintf("no engine took requests from %s %s", say.Span(time.Duration(span[0])), until))
+	}
+	return strings.Join(list, ", "), time.Duration(d.Routing.Changes[0].At)
 }
 
 // routing are the settings that mean something to several engines alone.

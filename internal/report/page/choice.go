@@ -68,7 +68,7 @@ func frontChart(m report.ChoiceModel) *chart {
 func costChart(m report.ChoiceModel) *chart {
 	c := &chart{ID: "cost", Title: "Cost of a million output tokens", Kind: "rows", Wide: true, X: axis{Name: "Cost", Unit: "$ per million output tokens", Scale: "log"},
 		Note: "Bars: by the errors to expect of the twin, four of five."}
-	for i := range m.Choice.Options {
+	for i := range m.Options.Rows { // what costs far more is left out there too
 		o := &m.Choice.Options[i]
 		if o.PerHour <= 0 {
 			continue

@@ -21,7 +21,7 @@ type Whole struct {
 }
 
 const (
-	mostWhole  = 3    // options that are put together: those that may be taken
+	mostWhole  = 5    // options that are put together: those that may be taken
 	mostJoined = 32   // engines that are put together
 	eachJoined = 1000 // requests for each of them
 	leastAsked = 5000 // requests in all

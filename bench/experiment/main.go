@@ -8,6 +8,7 @@
 package main
 
 import (
+	"cmp"
 	"flag"
 	"fmt"
 	"log"
@@ -24,6 +25,7 @@ type kind struct {
 	drift float64 // that the machine gets slower from block to block
 	bad   float64 // share of the launches that are bad
 	helps bool    // some knobs help
+	wide  float64 // spread of launches that differ by more than most, ln; 0: spread
 }
 
 const (
@@ -51,12 +53,13 @@ func truths(r *rand.Rand, k kind) []float64 {
 
 // carriedOut measures a plan, and says how many launches that took.
 func carriedOut(r *rand.Rand, truth []float64, k kind, planned int) (d decide.Decision, p decide.Problem, launches int) {
+	sd := math.Hypot(cmp.Or(k.wide, spread), looked)
 	p = decide.Problem{Carries: make([][]float64, len(truth)), Looked: looked, Wanted: 10, Planned: planned, Confidence: .95, Precision: .04, Early: true}
 	for b := range planned {
 		for place, i := range r.Perm(len(truth)) {
 			x := math.NaN()
 			if b == 0 || d.Of[i].Left == 0 {
-				x = math.Log(truth[i]) + math.Hypot(spread, looked)*r.NormFloat64() - k.drift*(float64(b)+float64(place)/float64(len(truth)))
+				x = math.Log(truth[i]) + sd*r.NormFloat64() - k.drift*(float64(b)+float64(place)/float64(len(truth)))
 				if r.Float64() < k.bad {
 					x -= badBy
 				}
@@ -70,6 +73,29 @@ func carriedOut(r *rand.Rand, truth []float64, k kind, planned int) (d decide.De
 		}
 	}
 	return d, p, launches
+}
+
+// below carries out plans of five configurations that all carry just less than is wanted, and
+// says how often one is accepted all the same, and how often an interval holds what its
+// configuration carries.
+func below(r *rand.Rand, k kind, plans, planned int) (accepted, holds float64) {
+	const carries = 9.99
+	truth := []float64{carries, carries, carries, carries, carries}
+	intervals := 0.0
+	for range plans {
+		d, _, _ := carriedOut(r, truth, k, planned)
+		if d.Accepted >= 0 {
+			accepted++
+		}
+		for _, s := range d.Of {
+			if s.Interval != nil {
+				if intervals++; s.Interval.Lo <= carries && carries <= s.Interval.Hi {
+					holds++
+				}
+			}
+		}
+	}
+	return accepted / float64(plans), holds / max(intervals, 1)
 }
 
 // claims says whether any difference is claimed.
@@ -156,7 +182,15 @@ func main() {
 		}
 		fmt.Printf("%-34s %8.1f%%\n", k.name, 100*float64(n)/float64(*plans))
 	}
+	fmt.Printf("\n%-34s %9s %9s\n", "all carry 0.1 % less than is wanted", "accepted", "intervals hold")
+	for _, sd := range wides {
+		accepted, holds := below(r, kind{wide: sd}, *plans, *planned)
+		fmt.Printf("%-34s %8.1f%% %8.1f%%\n", fmt.Sprintf("launches differ by %.1f %%", 100*sd), 100*accepted, 100*holds)
+	}
 }
+
+// wides are spreads of launches of which none is bad.
+var wides = []float64{spread, .06, .08, .1, .12}
 
 // printWholes carries whole plans out: plans of them with knobs that help, and half as many
 // with knobs that do nothing.

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"math/rand/v2"
 	"path/filepath"
 	"testing"
 )
@@ -35,5 +36,17 @@ func TestWholes(t *testing.T) {
 	}
 	if n := summarise(nothing).claims; n > 5 {
 		t.Errorf("a difference is claimed in %d of %d plans without one", n, len(nothing))
+	}
+}
+
+// Where launches differ much and none is bad, intervals hold and few configurations are
+// accepted that carry less than is wanted.
+func TestBelow(t *testing.T) {
+	for _, sd := range []float64{.06, .08, .1} {
+		const plans = 150
+		accepted, holds := below(rand.New(rand.NewPCG(4, 9)), kind{wide: sd}, plans, 3)
+		if accepted > .1 || holds < .92 { // 5 % and what chance adds to it
+			t.Errorf("launches that differ by %.0f %%: %.1f %% accepted, %.1f %% of intervals hold", 100*sd, 100*accepted, 100*holds)
+		}
 	}
 }

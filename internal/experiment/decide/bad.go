@@ -38,6 +38,12 @@ const (
 	spreadBefore, spreadWeight = 0.03, 4
 	// badSpreads is how many spreads below what is expected a bad launch is at least.
 	badSpreads = 3
+	// badGain is how much likelier bad launches make what was measured than good ones that
+	// differ by more would, in ln for each launch. Else the low ones of launches that differ
+	// much are taken for bad, and those left for surer than they are.
+	badGain = 0.4
+	// badEnough is so much of all launches together that there need not be more.
+	badEnough = 10
 	// blocksBefore is how far blocks are thought to differ: that most launches of a block
 	// are bad is not to look like a machine that is slow for an hour.
 	blocksBefore = 0.05
@@ -58,6 +64,7 @@ func badOf(logs [][]float64, looked float64) (list []Bad, uneven []bool) {
 	if math.IsInf(best.fit, -1) {
 		return nil, uneven
 	}
+	explained := best.explains(logs)
 	for i, row := range logs {
 		var own []Bad
 		n := 0
@@ -70,7 +77,7 @@ func badOf(logs [][]float64, looked float64) (list []Bad, uneven []bool) {
 				own = append(own, Bad{i, b, -math.Expm1(r)})
 			}
 		}
-		if uneven[i] = 2*len(own) > n; !uneven[i] {
+		if uneven[i] = 2*len(own) > n; explained && !uneven[i] {
 			list = append(list, own...)
 		}
 	}
@@ -258,6 +265,24 @@ func (m *mixture) spread(logs [][]float64) (sd, share float64) {
 	}
 	df := max(good-float64(len(m.effect)+len(m.level)-1), 0)
 	return math.Sqrt(squares / (df + spreadWeight)), (n - good + badBefore) / (n + badBefore + goodBefore)
+}
+
+// explains says whether the launches look as if some are bad, and not only as if all differ
+// by more: the ratio of the likelihoods, each with the spread that its good launches have.
+func (m *mixture) explains(logs [][]float64) bool {
+	squares, good, n := 0.0, 0.0, 0.0
+	for i, row := range logs {
+		for b, x := range row {
+			if !math.IsNaN(x) {
+				r := x - m.effect[i] - m.level[b]
+				squares, good, n = squares+m.good[i][b]*r*r, good+m.good[i][b], n+1
+			}
+		}
+	}
+	taken := float64(len(m.effect) + len(m.level) - 1)
+	sd := max(m.before, math.Sqrt(squares/max(good-taken, 1)))
+	all, _ := stat.Blocks(logs)
+	return (n-taken)*math.Log(all.SD/sd)-(n-good) > min(badGain*n, badEnough)
 }
 
 // allBad is how likely all counted launches of a configuration are bad ones, where bad of

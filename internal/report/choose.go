@@ -61,11 +61,7 @@ func BuildChoice(x *choose.Choice) ChoiceModel {
 	if best.Base() {
 		m.Remarks = append(m.Remarks, "the checkpoint in the line below is of the base model: for chats take the one that was trained for them, which is served alike")
 	}
-	verify := x.Verify(best)
-	m.Verify = []string{
-		say.ShellLine(append([]string{"pitot", "find", "http://HOST:8000"}, verify...)),
-		say.ShellLine(append([]string{"pitot", "find", best.Target()}, x.Verify(best)[:len(x.Verify(best))-priced(best)]...)),
-	}
+	m.Verify = []string{say.ShellLine(x.Verify(best, "http://HOST:8000")), say.ShellLine(x.Verify(best, ""))}
 	return m
 }
 
@@ -141,14 +137,6 @@ func routerName(router string) string {
 		return "a proxy, to the engine with the fewest requests"
 	}
 	return router
-}
-
-// priced is how many words of a command say what GPUs cost: the twin knows its own.
-func priced(o *choose.Option) int {
-	if o.PerHour > 0 {
-		return 4
-	}
-	return 0
 }
 
 func perHour(o *choose.Option) string {

@@ -88,13 +88,18 @@ func (o *Option) Target() string {
 	return "sim:" + o.Spec
 }
 
-// Verify are the flags of pitot find that measure what was reckoned with.
-func (x *Choice) Verify(o *Option) []string {
-	line := append([]string{"--slo", x.SLO}, x.Asked...)
+// Verify is the command that measures what was reckoned with: at a server, or on the twin,
+// which knows what its GPUs cost.
+func (x *Choice) Verify(o *Option, server string) []string {
+	target := server
+	if target == "" {
+		target = o.Target()
+	}
+	line := append([]string{"pitot", "find", target, "--slo", x.SLO}, x.Asked...)
 	if x.Rate > 0 {
 		line = append(line, "--verify", say.Exact(x.Rate))
 	}
-	if o.PerHour > 0 {
+	if server != "" && o.PerHour > 0 {
 		line = append(line, "--gpus", fmt.Sprint(o.GPUs), "--gpu-price", say.Exact(o.candidate.Offer.USDPerHour))
 	}
 	return line

@@ -129,7 +129,7 @@ type Case struct {
 	Unasked bool  // twins could be asked, and were not: it takes longer
 	Command string
 	// Knob gives the server's name of a setting of vLLM's, "" where it has none; nil: it is vLLM.
-	Knob func(name string) string
+	Knob func(name string) string `json:"-"`
 }
 
 // Diagnosis is what limits one symptom: the finding to act on, and others that matter

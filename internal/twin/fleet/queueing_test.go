@@ -14,7 +14,6 @@ type counter struct {
 	twin.Model
 	line []twin.Job
 	ends int64 // of the first in line
-	now  int64
 	out  [1]twin.Emission
 }
 

@@ -153,7 +153,11 @@ func decisionBasis(r *experiment.Record) (list []string) {
 		}
 	}
 	if r.More != nil && len(r.Standings) > 1 {
-		list = append(list, fmt.Sprintf("another configuration carries at most %s more (%s)", say.Percent(*r.More), say.Percent(r.Contract.Confidence)))
+		more := fmt.Sprintf("another configuration carries at most %s more (%s)", say.Percent(*r.More), say.Percent(r.Contract.Confidence))
+		if *r.More <= 0 {
+			more = fmt.Sprintf("no other configuration that is not rejected carries more (%s)", say.Percent(r.Contract.Confidence))
+		}
+		list = append(list, more)
 	}
 	for _, c := range r.Controls {
 		if c.Moved {

@@ -114,10 +114,17 @@ type Option struct {
 }
 
 // pooled is by how many times what its engines carry alone they carry together: a router
-// evens out what comes to each.
+// evens out what comes to each. Where it was not looked for what they carry, but the wanted
+// rate met the limits, it is at least that.
 func (o *Option) pooled() float64 {
-	if o.Whole != nil && o.Whole.Capacity > 0 {
-		return o.Whole.Capacity / (o.Capacity * float64(o.Engines))
+	alone := o.Capacity * float64(o.Engines)
+	switch {
+	case o.Whole == nil:
+		return 1
+	case o.Whole.Capacity > 0:
+		return o.Whole.Capacity / alone
+	case o.Whole.Met:
+		return max(1, o.Whole.Rate/alone)
 	}
 	return 1
 }
@@ -595,10 +602,10 @@ func (r *race) count(o *Option, engines int) {
 		o.AfterLoss = float64(engines-1) * o.Capacity * o.pooled() / carried
 	}
 	perMillion := func(engines int, rate float64) float64 { // 0 where it is not known, or of no number of engines
-		if tokens := rate * r.schedule.output; tokens <= 0 {
+		tokens := rate * r.schedule.output
+		if tokens <= 0 {
 			return 0
 		}
-		tokens := rate * r.schedule.output
 		bill, ok := (cost.Price{GPU: cost.GPU{Hour: c.Offer.USDPerHour}}).Bill(engines*c.TensorParallel, nil, cost.Rates{Output: &tokens})
 		if !ok || bill.MOutput == nil {
 			return 0
@@ -622,7 +629,7 @@ func (r *race) likely() {
 	rng := rand.New(rand.NewPCG(r.choice.Seed, 0x63686f6f7365))
 	for range draws {
 		common := map[string]float64{}
-		best, least := 0, math.Inf(1)
+		best, least := -1, math.Inf(1)
 		for i := range list {
 			o := &list[i]
 			if _, ok := common[o.Accelerator]; !ok {
@@ -639,7 +646,9 @@ func (r *race) likely() {
 				best, least = i, p
 			}
 		}
-		list[best].Cheapest += 1 / float64(draws)
+		if best >= 0 { // else none meets the limits in any number
+			list[best].Cheapest += 1 / float64(draws)
+		}
 	}
 }
 

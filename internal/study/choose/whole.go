@@ -10,8 +10,9 @@ import (
 
 // Whole is all engines of an option behind their router, at the wanted rate.
 type Whole struct {
-	Spec   string `json:"spec"`
-	Router string `json:"router"` // "" of one engine
+	Spec   string  `json:"spec"`
+	Router string  `json:"router"` // "" of one engine
+	Rate   float64 `json:"rate"`   // requests/s
 	// Times is, of each limit, by how many times what it allows the request took whose rank
 	// it is about; empty where the queue grows.
 	Times []float64 `json:"times_the_limit,omitempty"`
@@ -91,7 +92,7 @@ func (r *race) least(ctx context.Context, o *Option) error {
 // fill them are more than are simulated.
 func (r *race) whole(ctx context.Context, o *Option, n int) (*Whole, error) {
 	c := o.candidate
-	w := &Whole{Spec: r.wanted.spec(c.Offer, c.Engine, c.TensorParallel, n, c.DType, c.Settings)}
+	w := &Whole{Rate: r.wanted.Rate, Spec: r.wanted.spec(c.Offer, c.Engine, c.TensorParallel, n, c.DType, c.Settings)}
 	d, err := deploy.Parse(w.Spec)
 	if err != nil {
 		return nil, err

@@ -57,7 +57,7 @@ type Exchange struct {
 	completion int32  // visible tokens by the usage so far
 	more       bool   // the last read left bytes of its arrival behind
 	perEvent   bool   // usage comes with every event
-	reasoning  bool   // reasoning was streamed
+	reasoning  bool   // reasoning was streamed, not only its summary
 	answered   bool   // [DONE] has come
 	done       bool
 	fresh      []record.Chunk

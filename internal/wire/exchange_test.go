@@ -47,8 +47,13 @@ type read struct {
 // play gives reads to a new exchange and closes it with err unless the
 // answer is complete before. The request is sent at 0.
 func play(stream bool, err error, reads ...read) (*Exchange, []record.Chunk) {
+	return playAs(api.Chat{}, stream, err, reads...)
+}
+
+// playAs does so with an answer in another API.
+func playAs(a api.API, stream bool, err error, reads ...read) (*Exchange, []record.Chunk) {
 	sink := &kept{}
-	x := NewExchange(api.Chat{})
+	x := NewExchange(a)
 	x.Sink, x.Secret, x.Request, x.Asked = sink, testSecret, []byte("POST"), testAsked
 	x.Begin(blank(stream, false))
 	x.Sent(0)

@@ -113,7 +113,7 @@ func (x *Exchange) countTokens(d *api.Delta) {
 // several choices it is not known whose tokens a usage counts.
 func (x *Exchange) tokensByUsage(d *api.Delta) int32 {
 	for _, p := range d.Parts {
-		x.reasoning = x.reasoning || p.Kind == record.Reasoning
+		x.reasoning = x.reasoning || p.Kind == record.Reasoning && !d.Summarised
 	}
 	visible := d.Usage.Completion
 	if d.Usage.Reasoning > 0 && !x.reasoning {

@@ -105,6 +105,8 @@ type Options struct {
 	NoUsage       bool              // the server does not take stream_options
 	RunningUsage  bool              // the engine tells its usage with every event if asked to
 	NoTemperature bool              // the server does not take a temperature
+	NoStore       bool              // the server does not take store
+	LeastTokens   int               // the server wants to be asked for no fewer
 	MaxField      string            // name of the output limit: max_tokens or max_completion_tokens
 	Body          []byte            // JSON Merge Patch (RFC 7396) of every request, nil if none
 }
@@ -118,6 +120,9 @@ type Delta struct {
 	Done   bool   // the end mark, [DONE]
 	Usage  Usage
 	Fault  *Fault // an error in place of an answer
+	// Summarised says that the reasoning in this event sums up tokens that are
+	// themselves never shown.
+	Summarised bool
 
 	Keep bool   // the text of the answer is wanted; not cleared
 	Text []byte // with Keep: of choice 0, without reasoning, refusals and calls, in one piece with that of earlier events; not cleared
@@ -145,7 +150,7 @@ var Unsaid = Usage{record.Unset, record.Unset, record.Unset, record.Unset}
 
 // Clear empties a Delta for the next event.
 func (d *Delta) Clear() {
-	d.Parts, d.Empty, d.Finish, d.Ended, d.Done, d.Usage, d.Fault, d.Excess = d.Parts[:0], false, "", false, false, Unsaid, nil, false
+	d.Parts, d.Empty, d.Finish, d.Ended, d.Done, d.Usage, d.Fault, d.Summarised, d.Excess = d.Parts[:0], false, "", false, false, Unsaid, nil, false, false
 }
 
 // Fault is an error as a server tells it in a body or an event.
@@ -173,7 +178,7 @@ func (e *OversizedError) Error() string {
 
 // All lists the APIs there are. Of two routes with the same end the longer stands
 // first.
-func All() []API { return []API{Chat{}, Completions{}} }
+func All() []API { return []API{Chat{}, Completions{}, Responses{}, Anthropic{}} }
 
 // Default is the API of a server of which nothing is known yet.
 func Default() API { return Chat{} }

@@ -5,8 +5,10 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"pitot/internal/workload"
 	"slices"
+	"strings"
+
+	"pitot/internal/workload"
 )
 
 // What the bodies of several APIs have in common.
@@ -29,6 +31,30 @@ func appendMessages(dst []byte, r *workload.Request, o Options) []byte {
 		dst = append(dst, '"', '}')
 	}
 	return append(dst, ']')
+}
+
+// appendPrompt writes the texts of all messages as one.
+func appendPrompt(dst []byte, r *workload.Request, o Options) []byte {
+	dst = append(dst, '"')
+	at := len(dst)
+	dst = r.AppendPrompt(dst, o.Vocab)
+	if slices.ContainsFunc(r.Messages, func(m workload.Message) bool { return needsEscape(m.Segments) }) {
+		dst = appendEscaped(dst[:at], string(dst[at:]))
+	}
+	return append(dst, '"')
+}
+
+// concedeSampling leaves out what a server has refused of how tokens are chosen.
+func concedeSampling(low string, o *Options) string {
+	switch {
+	case !o.NoTemperature && strings.Contains(low, "temperature"):
+		o.NoTemperature = true
+		return "the server does not take a temperature"
+	case (o.IgnoreEOS || o.MinTokens) && (strings.Contains(low, "ignore_eos") || strings.Contains(low, "min_tokens")):
+		o.IgnoreEOS, o.MinTokens = false, false
+		return "the server does not take ignore_eos: answers may end early"
+	}
+	return ""
 }
 
 // withExtras lays what the workload and then the user add over the body that begins
@@ -116,6 +142,38 @@ func appendJSON(dst, text []byte) []byte {
 	dst = append(dst, '"')
 	dst = appendEscaped(dst, string(text))
 	return append(dst, '"')
+}
+
+// limitOf is the limit of tokens by the body as it is sent: what is laid over it under
+// one of the names rules.
+func limitOf(r *workload.Request, o Options, limit int64, names ...string) int64 {
+	return overNumber(r, o, max(limit, 0), names...)
+}
+
+// overNumber is a number that stands in what is laid over a body, n where it is not
+// there; null takes it away.
+func overNumber(r *workload.Request, o Options, n int64, names ...string) int64 {
+	for _, object := range [][]byte{r.Body, o.Body} {
+		var over map[string]json.RawMessage
+		if object == nil || json.Unmarshal(object, &over) != nil {
+			continue
+		}
+		for _, name := range names {
+			raw, there := over[name]
+			if !there {
+				continue
+			}
+			k := int32(Impossible)
+			s := scanner{b: raw}
+			switch {
+			case s.null():
+				n = 0
+			case s.countNumber(&k) && k >= 0:
+				n = int64(k)
+			}
+		}
+	}
+	return n
 }
 
 // finishReason gives a finish reason without an allocation for the usual ones.

@@ -50,6 +50,14 @@ func TestBodyGolden(t *testing.T) {
 			`{"model":"a\"b","messages":[{"role":"user","content":"` + words + `"}],"temperature":0}`},
 		{"merged", Chat{}, workload.Request{Messages: user(generated), Output: 5, Body: []byte(`{"top_p":0.5,"seed":1,"stream_options": null}`)}, with(func(o *Options) { o.Body = []byte(`{"temperature":null,"seed":2,"extra":{"a":[1]}}`) }),
 			`{"extra":{"a":[1]},"max_tokens":5,"messages":[{"role":"user","content":"` + words + `"}],"model":"m","seed":2,"stream":true,"top_p":0.5}`},
+		{"responses", Responses{}, workload.Request{Messages: user(generated), Output: 5, Exact: true}, with(func(o *Options) { o.IgnoreEOS = true }),
+			`{"model":"m","input":[{"role":"user","content":"` + words + `"}],"max_output_tokens":5,"ignore_eos":true,"temperature":0,"store":false,"stream":true}`},
+		{"responses, conceded", Responses{}, workload.Request{Messages: user(generated), Output: 5}, with(func(o *Options) { o.LeastTokens, o.NoStore, o.NoTemperature = 16, true, true }),
+			`{"model":"m","input":[{"role":"user","content":"` + words + `"}],"max_output_tokens":16,"stream":true}`},
+		{"messages", Anthropic{}, workload.Request{Messages: append([]workload.Message{{Role: "system", Segments: []workload.Segment{{Text: "be \"brief\""}}}}, user(generated)...), Output: 5, Exact: true}, base,
+			`{"model":"m","system":"be \"brief\"","messages":[{"role":"user","content":"` + words + `"}],"max_tokens":5,"temperature":0,"stream":true}`},
+		{"messages without a limit", Anthropic{}, workload.Request{Messages: user(generated), Output: workload.Unknown}, base,
+			`{"model":"m","messages":[{"role":"user","content":"` + words + `"}],"max_tokens":4096,"temperature":0,"stream":true}`},
 	} {
 		got, err := c.api.Body([]byte("kept"), &c.req, c.o)
 		if err != nil || string(got) != "kept"+c.want {

@@ -3,7 +3,6 @@ package api
 import (
 	"encoding/json"
 	"math"
-	"slices"
 	"strconv"
 	"strings"
 
@@ -87,12 +86,7 @@ func (openai) Headers(key string) []Header {
 
 // Fault implements [API].
 func (openai) Fault(body []byte) string {
-	var d Delta
-	d.Clear()
-	if new(openaiDecoder).Whole(body, &d) != nil || d.Fault == nil {
-		return ""
-	}
-	return d.Fault.Message
+	return faultOf(new(openaiDecoder), body)
 }
 
 // Concede implements [API].
@@ -108,14 +102,8 @@ func (openai) Concede(refusal string, o *Options) string {
 	case !o.NoUsage && strings.Contains(low, "stream_options"):
 		o.NoUsage = true
 		return "the server does not take stream_options: no usage in streams"
-	case !o.NoTemperature && strings.Contains(low, "temperature"):
-		o.NoTemperature = true
-		return "the server does not take a temperature"
-	case (o.IgnoreEOS || o.MinTokens) && (strings.Contains(low, "ignore_eos") || strings.Contains(low, "min_tokens")):
-		o.IgnoreEOS, o.MinTokens = false, false
-		return "the server does not take ignore_eos: answers may end early"
 	}
-	return ""
+	return concedeSampling(low, o)
 }
 
 // Asked implements [API].
@@ -170,13 +158,7 @@ func (Chat) Body(dst []byte, r *workload.Request, o Options) ([]byte, error) {
 // Body implements [API].
 func (Completions) Body(dst []byte, r *workload.Request, o Options) ([]byte, error) {
 	return openaiBody(dst, o, r, func(dst []byte) []byte {
-		dst = append(dst, `"prompt":"`...)
-		at := len(dst)
-		dst = r.AppendPrompt(dst, o.Vocab)
-		if slices.ContainsFunc(r.Messages, func(m workload.Message) bool { return needsEscape(m.Segments) }) {
-			dst = appendEscaped(dst[:at], string(dst[at:]))
-		}
-		return append(dst, '"')
+		return appendPrompt(append(dst, `"prompt":`...), r, o)
 	})
 }
 
@@ -219,45 +201,19 @@ func openaiBody(dst []byte, o Options, r *workload.Request, prompt func([]byte) 
 
 // openaiDecoder reads the events and answers of both APIs: a choice's text
 // is in delta (chat stream), message (chat) or text (completions).
-type openaiDecoder struct {
-	finish, done bool
-	s            scanner
-	texts        int // stretches of text in this event
-	from, to     int // where the latest of them stands
-
-	counts  [4]runningCount // of this event's usage
-	nCounts int
-}
-
-// Reset implements [Decoder].
-func (o *openaiDecoder) Reset() { o.finish, o.done = false, false }
-
-// Ended implements [Decoder].
-func (o *openaiDecoder) Ended() bool { return o.finish || o.done }
-
-// Remembered implements [Decoder].
-func (o *openaiDecoder) Remembered() []byte { return nil }
+type openaiDecoder struct{ reading }
 
 // Event implements [Decoder].
 func (o *openaiDecoder) Event(name, data []byte, d *Delta) error {
-	o.texts, o.nCounts = 0, 0
-	if string(data) == "[DONE]" {
-		d.Done, o.done = true, true
-		return nil
-	}
-	if string(name) == "error" && len(data) > 0 && data[0] != '{' {
-		d.Fault = &Fault{Message: string(data)}
+	if o.plain(name, data, d) {
 		return nil
 	}
 	return o.Whole(data, d)
 }
 
-// soleText implements [textReader].
-func (o *openaiDecoder) soleText() (from, to int, ok bool) { return o.from, o.to, o.texts == 1 }
-
 // Whole implements [Decoder].
 func (o *openaiDecoder) Whole(data []byte, d *Delta) error {
-	o.s, o.texts, o.nCounts = scanner{b: data}, 0, 0
+	o.begin(data)
 	s := &o.s
 	ok := s.object(func(key []byte) bool {
 		switch string(key) {
@@ -270,11 +226,7 @@ func (o *openaiDecoder) Whole(data []byte, d *Delta) error {
 		}
 		return s.skipValue()
 	})
-	if !ok || !s.atEnd() {
-		return errJSON
-	}
-	o.finish = o.finish || d.Ended
-	return nil
+	return o.end(ok, d)
 }
 
 // choice reads one element of choices.
@@ -288,7 +240,7 @@ func (o *openaiDecoder) choice(d *Delta) bool {
 		case "index":
 			return s.countNumber(&index)
 		case "text":
-			return o.addPart(d, record.Answer)
+			return o.text(d, record.Answer)
 		case "delta", "message":
 			return s.null() || o.delta(d)
 		case "finish_reason":
@@ -301,7 +253,7 @@ func (o *openaiDecoder) choice(d *Delta) bool {
 		case "logprobs":
 			return s.null() || o.logprobs(&tokens)
 		case "token_ids":
-			return s.null() || o.elements(&tokens)
+			return s.null() || o.count(&tokens)
 		}
 		return s.skipValue()
 	})
@@ -317,15 +269,7 @@ func (o *openaiDecoder) choice(d *Delta) bool {
 	if index != 0 {
 		d.Text = d.Text[:text]
 	}
-	parts := d.Parts[first:]
-	for i := range parts {
-		parts[i].Choice = index
-	}
-	if len(parts) == 0 {
-		d.Empty = true
-	} else {
-		parts[0].Tokens = tokens // the event's tokens, whatever kinds they are of
-	}
+	o.choose(d, first, index, tokens) // the event's tokens, whatever kinds they are of
 	return ok
 }
 
@@ -338,14 +282,14 @@ func (o *openaiDecoder) delta(d *Delta) bool {
 			if s.peek() == '[' { // content parts: count what is in them
 				return o.contentParts(d)
 			}
-			return o.addPart(d, record.Answer)
+			return o.text(d, record.Answer)
 		case "reasoning", "reasoning_content":
 			if s.peek() != '"' {
 				return s.skipValue()
 			}
-			return o.addPart(d, record.Reasoning)
+			return o.text(d, record.Reasoning)
 		case "refusal":
-			return o.addPart(d, record.Refusal)
+			return o.text(d, record.Refusal)
 		case "tool_calls":
 			return s.null() || s.array(func() bool { return o.toolCall(d) })
 		case "function_call":
@@ -364,7 +308,7 @@ func (o *openaiDecoder) contentParts(d *Delta) bool {
 		}
 		return s.object(func(key []byte) bool {
 			if string(key) == "text" && s.peek() == '"' {
-				return o.addPart(d, record.Answer)
+				return o.text(d, record.Answer)
 			}
 			return s.skipValue()
 		})
@@ -387,58 +331,15 @@ func (o *openaiDecoder) function(d *Delta) bool {
 	return s.object(func(key []byte) bool {
 		switch string(key) {
 		case "name":
-			return o.addPart(d, record.ToolCall)
+			return o.text(d, record.ToolCall)
 		case "arguments":
 			if s.peek() != '"' {
 				return s.skipValue()
 			}
-			return o.addPart(d, record.ToolCall)
+			return o.text(d, record.ToolCall)
 		}
 		return s.skipValue()
 	})
-}
-
-// addPart adds a text that is not empty; texts of the same kind in one delta (a
-// call's name and arguments) are one part. Reasoning under both of its names
-// is the same text twice.
-func (o *openaiDecoder) addPart(d *Delta, kind record.Kind) bool {
-	o.s.skipSpace()
-	from := o.s.i + 1
-	n, ok := o.s.textLength()
-	if !ok || n == 0 {
-		return ok
-	}
-	o.texts, o.from, o.to = o.texts+1, from, o.s.i-1
-	if d.Keep && kind == record.Answer {
-		d.Text = appendUnquoted(d.Text, o.s.b[from:o.s.i-1])
-	}
-	for i := len(d.Parts) - 1; i >= 0 && d.Parts[i].Choice == -1; i-- {
-		if p := &d.Parts[i]; p.Kind == kind {
-			if kind == record.Reasoning {
-				p.Bytes = max(p.Bytes, n)
-			} else {
-				p.Bytes += n
-			}
-			return true
-		}
-	}
-	if d.Most > 0 && len(d.Parts) >= d.Most {
-		d.Excess = true
-		return false
-	}
-	d.Parts = append(d.Parts, Part{Kind: kind, Bytes: n, Choice: -1})
-	return true
-}
-
-// elements counts the elements of an array.
-func (o *openaiDecoder) elements(n *int32) bool {
-	s := &o.s
-	var k int32
-	ok := s.array(func() bool { k++; return s.skipValue() })
-	if k > 0 {
-		*n = k
-	}
-	return ok
 }
 
 // logprobs counts tokens: content (chat) or tokens (completions).
@@ -449,7 +350,7 @@ func (o *openaiDecoder) logprobs(n *int32) bool {
 	}
 	return s.object(func(key []byte) bool {
 		if k := string(key); (k == "content" || k == "tokens") && s.peek() == '[' {
-			return o.elements(n)
+			return o.count(n)
 		}
 		return s.skipValue()
 	})
@@ -462,9 +363,9 @@ func (o *openaiDecoder) usage(d *Delta) bool {
 		case "prompt_tokens":
 			return s.countNumber(&d.Usage.Prompt)
 		case "completion_tokens":
-			return o.runningNumber(countedCompletion, &d.Usage.Completion)
+			return o.number(countedCompletion, &d.Usage.Completion)
 		case "total_tokens":
-			return o.runningNumber(countedTotal, nil)
+			return o.number(aNumber, nil)
 		case "prompt_tokens_details":
 			return s.null() || s.object(func(key []byte) bool {
 				if string(key) == "cached_tokens" {
@@ -475,56 +376,10 @@ func (o *openaiDecoder) usage(d *Delta) bool {
 		case "completion_tokens_details":
 			return s.null() || s.object(func(key []byte) bool {
 				if string(key) == "reasoning_tokens" {
-					return o.runningNumber(countedReasoning, &d.Usage.Reasoning)
+					return o.number(countedReasoning, &d.Usage.Reasoning)
 				}
 				return s.skipValue()
 			})
-		}
-		return s.skipValue()
-	})
-}
-
-// runningNumber reads a count that may go on from event to event, nil for one that
-// is not used, and notes where it stands if it is a plain number.
-func (o *openaiDecoder) runningNumber(of counted, into *int32) bool {
-	s := &o.s
-	s.skipSpace()
-	from := s.i
-	if into == nil && !s.skipValue() || into != nil && !s.countNumber(into) {
-		return false
-	}
-	if _, digits := plainNumber(s.b[from:s.i]); digits > 0 && digits == s.i-from && o.nCounts < len(o.counts) {
-		o.counts[o.nCounts] = runningCount{from: from, to: s.i, of: of}
-		o.nCounts++
-	}
-	return true
-}
-
-// runningCounts implements [textReader].
-func (o *openaiDecoder) runningCounts() []runningCount { return o.counts[:o.nCounts] }
-
-// fault reads an error: an object with a message, or a bare string.
-func (o *openaiDecoder) fault(d *Delta) bool {
-	s := &o.s
-	d.Fault = new(Fault)
-	if s.peek() == '"' {
-		raw, ok := s.rawString()
-		d.Fault.Message = unquote(raw)
-		return ok
-	}
-	if s.peek() != '{' {
-		return s.skipValue()
-	}
-	return s.object(func(key []byte) bool {
-		switch k := string(key); {
-		case (k == "message" || k == "type") && s.peek() == '"':
-			raw, ok := s.rawString()
-			if k == "message" {
-				d.Fault.Message = unquote(raw)
-			} else {
-				d.Fault.Type = unquote(raw)
-			}
-			return ok
 		}
 		return s.skipValue()
 	})

@@ -6,46 +6,49 @@ import (
 	"pitot/internal/data/record"
 )
 
-// textReader is a decoder that says where the text of the event it read last
-// stands in it: behind its opening quote, to its closing one. ok is false unless
-// there was one stretch of text.
-type textReader interface {
+// holeReader is a decoder that says where the event it read last differs from those
+// around it.
+type holeReader interface {
 	Decoder
-	soleText() (from, to int, ok bool)
-	// running are the counts of a usage that goes on from event to event, in the
-	// order in which they stand.
-	runningCounts() []runningCount
+	// holes are the stretches that may differ, in the order in which they stand;
+	// false where the event is not one of text like others.
+	holes() ([]hole, bool)
 }
 
-// runningCount is where a number stands in an event, and what it counts.
-type runningCount struct {
+// hole is a stretch of an event that differs from event to event: a number, or what
+// stands between the quotes of a string.
+type hole struct {
 	from, to int
 	of       counted
 }
 
-// counted is what a running count is of.
+// counted is what stands in a hole.
 type counted uint8
 
 const (
-	countedTotal counted = iota // which is not used
-	countedCompletion
+	aText             counted = iota // of the answer
+	aString                          // that is not used: filling, a time
+	aNumber                          // that is not used: a total, a number in sequence
+	countedCompletion                // so many tokens
 	countedReasoning
 )
 
+// maxHoles bounds the holes of one event; what has more is always scanned.
+const maxHoles = 8
+
 // fast is a decoder that reads most events by comparison. Nearly all events of a
-// stream equal one another but for their text, and for the counts of a usage
-// that comes with each of them; and what equals one around these means the same:
-// comparing is several times as fast as scanning.
+// stream equal one another but for their text, for a number in sequence, and for the
+// counts of a usage that comes with each of them; and what equals one around these
+// means the same: comparing is several times as fast as scanning.
 type fast struct {
-	textReader
-	event  []byte // without its text and its running counts
-	split  int    // where the text's opening quote ends, 0 before the first
-	part   Part
-	usage  Usage
-	counts []runningCount // from: where in event the number was
+	holeReader
+	event []byte // without its holes
+	holes []hole // from: where in event; none before the first
+	part  Part
+	usage Usage
 }
 
-func newFast(d textReader) Decoder { return &fast{textReader: d} }
+func newFast(d holeReader) Decoder { return &fast{holeReader: d} }
 
 // Remembered implements [Decoder].
 func (f *fast) Remembered() []byte { return f.event }
@@ -62,61 +65,67 @@ func (f *fast) Event(name, data []byte, d *Delta) error {
 		d.Usage = usage
 		return nil
 	}
-	err := f.textReader.Event(name, data, d)
-	if from, to, ok := f.soleText(); ok && err == nil && len(data) <= MaxKept && len(d.Parts) == 1 &&
-		!d.Ended && d.Fault == nil && d.Parts[0].Tokens == 0 {
-		f.learn(data, from, to, d)
+	err := f.holeReader.Event(name, data, d)
+	if err == nil && len(data) <= MaxKept && len(d.Parts) == 1 &&
+		!d.Ended && !d.Done && !d.Empty && !d.Summarised && d.Fault == nil && d.Parts[0].Tokens == 0 {
+		if holes, ok := f.holeReader.holes(); ok {
+			f.learn(data, holes, d)
+		}
 	}
 	return err
 }
 
-// learn takes an event for the template of those that follow. It must not have
-// counts before its text, which no server puts there.
-func (f *fast) learn(data []byte, from, to int, d *Delta) {
-	event, counts := append(f.event[:0], data[:from]...), f.counts[:0]
-	f.split = 0
-	for _, c := range f.runningCounts() {
-		if c.from < to {
-			return
-		}
-		event = append(event, data[to:c.from]...)
-		counts = append(counts, runningCount{from: len(event), of: c.of})
-		to = c.to
+// learn takes an event for the template of those that follow.
+func (f *fast) learn(data []byte, holes []hole, d *Delta) {
+	f.event, f.holes = f.event[:0], f.holes[:0]
+	at := 0
+	for _, h := range holes {
+		f.event = append(f.event, data[at:h.from]...)
+		f.holes = append(f.holes, hole{from: len(f.event), of: h.of})
+		at = h.to
 	}
-	f.event, f.counts = append(event, data[to:]...), counts
-	f.split, f.part, f.usage = from, d.Parts[0], d.Usage
+	f.event = append(f.event, data[at:]...)
+	f.part, f.usage = d.Parts[0], d.Usage
 }
 
-// matches gives the text and the usage of an event that differs in nothing else.
-func (f *fast) matches(data []byte) (raw []byte, usage Usage, ok bool) {
-	if f.split == 0 || !bytes.HasPrefix(data, f.event[:f.split]) {
+// matches gives the text and the usage of an event that differs in its holes alone.
+func (f *fast) matches(data []byte) (text []byte, usage Usage, ok bool) {
+	if len(f.holes) == 0 {
 		return nil, usage, false
 	}
-	s := scanner{b: data, i: f.split - 1}
-	raw, ok = s.rawString()
-	if !ok || len(raw) == 0 {
-		return nil, usage, false
-	}
-	rest, at := data[s.i-1:], f.split
 	usage = f.usage
-	for _, c := range f.counts {
-		literal := f.event[at:c.from]
-		if !bytes.HasPrefix(rest, literal) {
+	at, i := 0, 0 // in the template, in data
+	for _, h := range f.holes {
+		literal := f.event[at:h.from]
+		if !bytes.HasPrefix(data[i:], literal) {
 			return nil, usage, false
 		}
-		n, digits := plainNumber(rest[len(literal):])
+		i, at = i+len(literal), h.from
+		if h.of == aText || h.of == aString {
+			s := scanner{b: data, i: i - 1}
+			raw, ok := s.rawString()
+			if !ok {
+				return nil, usage, false
+			}
+			if h.of == aText {
+				text = raw
+			}
+			i = s.i - 1
+			continue
+		}
+		n, digits := plainNumber(data[i:])
 		if digits == 0 {
 			return nil, usage, false
 		}
-		switch c.of {
+		switch h.of {
 		case countedCompletion:
 			usage.Completion = n
 		case countedReasoning:
 			usage.Reasoning = n
 		}
-		rest, at = rest[len(literal)+digits:], c.from
+		i += digits
 	}
-	return raw, usage, bytes.Equal(rest, f.event[at:])
+	return text, usage, len(text) > 0 && bytes.Equal(data[i:], f.event[at:])
 }
 
 // plainNumber reads a number of a few digits and no more to it; digits is 0 where

@@ -31,29 +31,46 @@ func FuzzTemplate(f *testing.F) {
 	}
 	f.Add(fmt.Sprintf(chat, "a"), fmt.Sprintf(text, "a"))
 	f.Add(fmt.Sprintf(text, "a"), fmt.Sprintf(text, "a")+" ")
+	responses := `{"type":"response.output_text.delta","sequence_number":%d,"item_id":"m","delta":"%s","logprobs":[],"obfuscation":"%s"}`
+	for i, second := range []string{"xyz", "", `\n`, `"`, `x","delta":"y`} {
+		f.Add(fmt.Sprintf(responses, 9, "abc", "QW"), fmt.Sprintf(responses, 9+i, second, second))
+	}
+	messages := `{"type":"content_block_delta","index":0,"delta":{"type":"text_delta","text":"%s"}}`
+	f.Add(fmt.Sprintf(messages, "a"), fmt.Sprintf(messages, "bc"))
 	f.Fuzz(func(t *testing.T, first, second string) {
-		taught, fresh := newFast(new(openaiDecoder)), new(openaiDecoder)
-		d, want := Delta{Keep: true}, Delta{Keep: true}
-		for _, data := range []string{first, second, first} {
-			d.Clear()
-			want.Clear()
-			err := taught.Event(nil, []byte(data), &d)
-			*fresh = openaiDecoder{finish: fresh.finish, done: fresh.done}
-			wantErr := fresh.Event(nil, []byte(data), &want)
-			if (err == nil) != (wantErr == nil) {
-				t.Fatalf("%q after %q: %v, want %v", data, first, err, wantErr)
+		for _, a := range All() {
+			taught, ok := a.Decoder().(*fast)
+			if !ok {
+				continue
 			}
-			if err != nil {
-				d.Text, want.Text = nil, nil
-			} else if d.Text == nil && len(want.Text) == 0 || want.Text == nil && len(d.Text) == 0 {
-				d.Text, want.Text = nil, nil
-			}
-			if err == nil && !cmp.Equal(d, want) {
-				t.Fatalf("%q after %q: %s", data, first, cmp.Diff(want, d))
-			}
-			if taught.Ended() != fresh.Ended() {
-				t.Fatalf("%q: ended %v, want %v", data, taught.Ended(), fresh.Ended())
-			}
+			checkTemplate(t, taught, a.Decoder().(*fast).holeReader, first, second)
 		}
 	})
+}
+
+// checkTemplate holds a decoder that compares against one that scans.
+func checkTemplate(t *testing.T, taught *fast, fresh Decoder, first, second string) {
+	taught.Reset()
+	fresh.Reset()
+	d, want := Delta{Keep: true}, Delta{Keep: true}
+	for _, data := range []string{first, second, first} {
+		d.Clear()
+		want.Clear()
+		err := taught.Event(nil, []byte(data), &d)
+		wantErr := fresh.Event(nil, []byte(data), &want)
+		if (err == nil) != (wantErr == nil) {
+			t.Fatalf("%T: %q after %q: %v, want %v", fresh, data, first, err, wantErr)
+		}
+		if err != nil {
+			d.Text, want.Text = nil, nil
+		} else if d.Text == nil && len(want.Text) == 0 || want.Text == nil && len(d.Text) == 0 {
+			d.Text, want.Text = nil, nil
+		}
+		if err == nil && !cmp.Equal(d, want) {
+			t.Fatalf("%T: %q after %q: %s", fresh, data, first, cmp.Diff(want, d))
+		}
+		if taught.Ended() != fresh.Ended() {
+			t.Fatalf("%T: %q: ended %v, want %v", fresh, data, taught.Ended(), fresh.Ended())
+		}
+	}
 }

@@ -1,0 +1,272 @@
+package api
+
+import (
+	"strconv"
+	"strings"
+
+	"pitot/internal/data/record"
+	"pitot/internal/workload"
+)
+
+// Anthropic is Anthropic's Messages, as Anthropic, vLLM, llama.cpp and gateways serve
+// it.
+//
+// Not known from it: how many of the tokens that it counts are reasoning. It has no
+// field that holds an engine to a length either.
+type Anthropic struct{}
+
+// Name implements [API].
+func (Anthropic) Name() string          { return "anthropic" }
+func (Anthropic) Routes() []string      { return []string{"/v1/messages"} }
+func (Anthropic) Messages(Options) bool { return true }
+func (Anthropic) Models() string        { return "/v1/models" }
+func (Anthropic) KeyVariable() string   { return "ANTHROPIC_API_KEY" }
+func (Anthropic) Framing() Framing      { return EventStream }
+func (Anthropic) Decoder() Decoder      { return newFast(new(anthropicDecoder)) }
+func (Anthropic) Alias(tool string) string {
+	return map[string]string{"aiperf": "messages"}[tool]
+}
+
+// List implements [API]: Anthropic's list has what is read of OpenAI's.
+func (Anthropic) List(body []byte) []Model { return Chat{}.List(body) }
+
+// Prepare implements [API].
+func (Anthropic) Prepare(_ string, o *Options) error {
+	o.MaxField = "max_tokens"
+	return nil
+}
+
+// Headers implements [API].
+func (Anthropic) Headers(key string) []Header {
+	h := []Header{{"Accept", "text/event-stream, application/json"}, {"anthropic-version", "2023-06-01"}}
+	if key != "" {
+		h = append(h, Header{"x-api-key", key})
+	}
+	return h
+}
+
+// Fault implements [API].
+func (Anthropic) Fault(body []byte) string { return faultOf(new(anthropicDecoder), body) }
+
+// Concede implements [API].
+func (Anthropic) Concede(refusal string, o *Options) string {
+	return concedeSampling(strings.ToLower(refusal), o)
+}
+
+// messagesLimit is what is asked for where the length is left to the server: the API
+// wants a limit.
+const messagesLimit = 4096
+
+// Asked implements [API].
+func (Anthropic) Asked(r *workload.Request, o Options) Asked {
+	return Asked{Tokens: limitOf(r, o, int64(anthropicLimit(r)), "max_tokens")}
+}
+
+func anthropicLimit(r *workload.Request) int {
+	if r.Output > 0 {
+		return r.Output
+	}
+	return messagesLimit
+}
+
+// Body implements [API]. What a system says stands apart from the conversation.
+func (Anthropic) Body(dst []byte, r *workload.Request, o Options) ([]byte, error) {
+	start := len(dst)
+	dst = appendJSON(append(dst, `{"model":`...), []byte(o.Model))
+	rest, system := *r, workload.Request{}
+	rest.Messages = nil
+	for _, m := range r.Messages {
+		if m.Role == "system" {
+			system.Messages = append(system.Messages, m)
+		} else {
+			rest.Messages = append(rest.Messages, m)
+		}
+	}
+	if len(system.Messages) > 0 {
+		dst = appendPrompt(append(dst, `,"system":`...), &system, o)
+	}
+	dst = appendMessages(append(dst, `,"messages":`...), &rest, o)
+	dst = strconv.AppendInt(append(dst, `,"max_tokens":`...), int64(anthropicLimit(r)), 10)
+	if !o.NoTemperature {
+		dst = append(dst, `,"temperature":0`...)
+	}
+	if o.Stream {
+		dst = append(dst, `,"stream":true`...)
+	}
+	return withExtras(append(dst, '}'), start, r, o)
+}
+
+// anthropicDecoder reads events and whole messages.
+type anthropicDecoder struct {
+	reading
+	prompt, cached int32 // of the usage so far that counts the most of the prompt
+}
+
+// Reset implements [Decoder].
+func (x *anthropicDecoder) Reset() {
+	x.reading.Reset()
+	x.prompt, x.cached = record.Unset, record.Unset
+}
+
+// Event implements [Decoder].
+func (x *anthropicDecoder) Event(name, data []byte, d *Delta) error {
+	if x.plain(name, data, d) {
+		return nil
+	}
+	s := &x.s
+	kind := string(stringField(data, "type"))
+	ok := s.object(func(key []byte) bool {
+		switch k := string(key); {
+		case k == "message" && kind == "message_start":
+			return x.fields(func(key []byte) bool {
+				if string(key) == "usage" {
+					return s.null() || x.usage(d)
+				}
+				return s.skipValue()
+			})
+		case k == "content_block" && kind == "content_block_start":
+			return x.block(d)
+		case k == "delta" && kind == "content_block_delta":
+			return x.fields(func(key []byte) bool { return x.textField(key, d) })
+		case k == "delta" && kind == "message_delta":
+			return x.fields(func(key []byte) bool { return x.stopReason(key, d) })
+		case k == "usage" && kind == "message_delta":
+			return s.null() || x.usage(d)
+		case k == "error":
+			return s.null() || x.fault(d)
+		}
+		return s.skipValue()
+	})
+	switch kind {
+	case "message_start":
+		// What it counts of the answer is a beginning, and no count: some servers say 0,
+		// some 1.
+		d.Usage.Completion = record.Unset
+	case "message_stop":
+		d.Done, x.done = true, true
+	}
+	if x.choose(d, 0, 0, 0); len(d.Parts) == 0 {
+		d.Empty = false
+	}
+	return x.end(ok, d)
+}
+
+// Whole implements [Decoder].
+func (x *anthropicDecoder) Whole(data []byte, d *Delta) error {
+	x.Reset()
+	x.begin(data)
+	s := &x.s
+	ok := s.object(func(key []byte) bool {
+		switch string(key) {
+		case "content":
+			return x.each(func() bool { return x.block(d) })
+		case "usage":
+			return s.null() || x.usage(d)
+		case "error":
+			return s.null() || x.fault(d)
+		}
+		return x.stopReason(key, d)
+	})
+	x.choose(d, 0, 0, 0)
+	return x.end(ok, d)
+}
+
+// block reads a content block: what a stream's block begins with, or a whole one. Of
+// the call of a tool the name is text, and what is put into it.
+func (x *anthropicDecoder) block(d *Delta) bool {
+	s := &x.s
+	call := strings.HasSuffix(string(stringField(s.b[s.i:], "type")), "tool_use")
+	return x.fields(func(key []byte) bool {
+		switch k := string(key); {
+		case call && k == "name" && s.peek() == '"':
+			return x.text(d, record.ToolCall)
+		case call && k == "input":
+			from := s.i
+			if !s.skipValue() {
+				return false
+			}
+			if n := s.i - from; n > len("{}") {
+				return x.add(d, record.ToolCall, int32(n))
+			}
+			return true
+		case call:
+			return s.skipValue()
+		}
+		return x.textField(key, d)
+	})
+}
+
+// textField reads a field that may be text.
+func (x *anthropicDecoder) textField(key []byte, d *Delta) bool {
+	s := &x.s
+	if s.peek() != '"' {
+		return s.skipValue()
+	}
+	switch string(key) {
+	case "text":
+		return x.text(d, record.Answer)
+	case "thinking":
+		return x.text(d, record.Reasoning)
+	case "partial_json":
+		return x.text(d, record.ToolCall)
+	}
+	return s.skipValue()
+}
+
+// stopReason reads a field that may say why the answer ended, in the words of the
+// other APIs where they have one.
+func (x *anthropicDecoder) stopReason(key []byte, d *Delta) bool {
+	if string(key) != "stop_reason" {
+		return x.s.skipValue()
+	}
+	raw, ok := x.word()
+	if len(raw) == 0 {
+		return ok
+	}
+	d.Ended = true
+	switch string(raw) {
+	case "end_turn", "stop_sequence":
+		d.Finish = "stop"
+	case "max_tokens":
+		d.Finish = "length"
+	case "tool_use":
+		d.Finish = "tool_calls"
+	default:
+		d.Finish = finishReason(raw)
+	}
+	return ok
+}
+
+// usage reads a usage. The prompt is the sum of what was read from the cache, what was
+// stored there and the rest; of the usages of a stream, at its start and at its end, the
+// one that counts more of the prompt is taken: gateways may say 0 first, and vLLM
+// tells the share of the cache at the end alone.
+func (x *anthropicDecoder) usage(d *Delta) bool {
+	s := &x.s
+	rest, stored, cached := int32(record.Unset), int32(record.Unset), int32(record.Unset)
+	ok := x.fields(func(key []byte) bool {
+		switch string(key) {
+		case "input_tokens":
+			return s.countNumber(&rest)
+		case "cache_creation_input_tokens":
+			return s.countNumber(&stored)
+		case "cache_read_input_tokens":
+			return s.countNumber(&cached)
+		case "output_tokens":
+			return s.countNumber(&d.Usage.Completion)
+		}
+		return s.skipValue()
+	})
+	if min(rest, stored, cached) == Impossible {
+		d.Usage.Prompt = Impossible
+		return ok
+	}
+	if sum := int64(max(rest, 0)) + int64(max(stored, 0)) + int64(max(cached, 0)); rest != record.Unset && sum <= 1<<31-1 && int32(sum) >= x.prompt {
+		x.prompt = int32(sum)
+		if cached != record.Unset {
+			x.cached = cached
+		}
+		d.Usage.Prompt, d.Usage.Cached = x.prompt, x.cached
+	}
+	return ok
+}

@@ -1,0 +1,247 @@
+package api
+
+import (
+	"slices"
+
+	"pitot/internal/data/record"
+)
+
+// reading is what the decoders of all APIs have in common: a scanner over the event,
+// whether the stream may end, and where the event differs from others.
+type reading struct {
+	s            scanner
+	finish, done bool
+	texts        int // stretches of text in this event
+	found        [maxHoles]hole
+	nFound       int
+}
+
+// begin prepares for an event.
+func (r *reading) begin(data []byte) {
+	r.s, r.texts, r.nFound = scanner{b: data}, 0, 0
+}
+
+// plain prepares for an event of a stream, and reads the ones that are no JSON: the end
+// mark, and an error in words.
+func (r *reading) plain(name, data []byte, d *Delta) bool {
+	r.begin(data)
+	switch {
+	case string(data) == "[DONE]":
+		d.Done, r.done = true, true
+	case string(name) == "error" && len(data) > 0 && data[0] != '{':
+		d.Fault = &Fault{Message: string(data)}
+	default:
+		return false
+	}
+	return true
+}
+
+// end notes what a whole event has said, and whether it was one JSON document.
+func (r *reading) end(ok bool, d *Delta) error {
+	if !ok || !r.s.atEnd() {
+		return errJSON
+	}
+	r.finish = r.finish || d.Ended
+	return nil
+}
+
+// Reset implements [Decoder].
+func (r *reading) Reset() { r.finish, r.done = false, false }
+
+// Ended implements [Decoder].
+func (r *reading) Ended() bool { return r.finish || r.done }
+
+// Remembered implements [Decoder].
+func (r *reading) Remembered() []byte { return nil }
+
+// note keeps where a hole is. Of those that there are too many no template is made.
+func (r *reading) note(h hole) {
+	if r.nFound < maxHoles {
+		r.found[r.nFound] = h
+	}
+	r.nFound++
+}
+
+// holes implements [holeReader].
+func (r *reading) holes() ([]hole, bool) {
+	if r.texts != 1 || r.nFound > maxHoles {
+		return nil, false
+	}
+	holes := r.found[:r.nFound]
+	slices.SortFunc(holes, func(a, b hole) int { return a.from - b.from })
+	return holes, true
+}
+
+// text adds a text that is not empty; texts of the same kind in one event (a call's
+// name and arguments) are one part. It has no choice yet: [reading.choose] gives it
+// one.
+func (r *reading) text(d *Delta, kind record.Kind) bool {
+	s := &r.s
+	s.skipSpace()
+	from := s.i + 1
+	n, ok := s.textLength()
+	if !ok || n == 0 {
+		return ok
+	}
+	r.texts++
+	r.note(hole{from, s.i - 1, aText})
+	if d.Keep && kind == record.Answer {
+		d.Text = appendUnquoted(d.Text, s.b[from:s.i-1])
+	}
+	return r.add(d, kind, n)
+}
+
+// undecided is the choice of a part until the event has said which it is of.
+const undecided = -1
+
+// add adds n bytes of text to the event's part of a kind. Reasoning that is there
+// twice, under two names, is the same text.
+func (r *reading) add(d *Delta, kind record.Kind, n int32) bool {
+	for i := len(d.Parts) - 1; i >= 0 && d.Parts[i].Choice == undecided; i-- {
+		if p := &d.Parts[i]; p.Kind == kind {
+			if kind == record.Reasoning {
+				p.Bytes = max(p.Bytes, n)
+			} else {
+				p.Bytes += n
+			}
+			return true
+		}
+	}
+	if d.Most > 0 && len(d.Parts) >= d.Most {
+		d.Excess = true
+		return false
+	}
+	d.Parts = append(d.Parts, Part{Kind: kind, Bytes: n, Choice: undecided})
+	return true
+}
+
+// choose gives the parts from first on to a choice, and the tokens of all of them to
+// the first.
+func (r *reading) choose(d *Delta, first int, choice, tokens int32) {
+	parts := d.Parts[first:]
+	for i := range parts {
+		parts[i].Choice = choice
+	}
+	if len(parts) == 0 {
+		d.Empty = true
+	} else {
+		parts[0].Tokens = tokens
+	}
+}
+
+// number reads a count that may go on from event to event, nil for one that is not
+// used, and notes where it stands if it is a plain number.
+func (r *reading) number(of counted, into *int32) bool {
+	s := &r.s
+	s.skipSpace()
+	from := s.i
+	if into == nil && !s.skipValue() || into != nil && !s.countNumber(into) {
+		return false
+	}
+	if _, digits := plainNumber(s.b[from:s.i]); digits > 0 && digits == s.i-from {
+		r.note(hole{from, s.i, of})
+	}
+	return true
+}
+
+// passing reads a value that may differ from event to event and says nothing.
+func (r *reading) passing() bool {
+	s := &r.s
+	if s.peek() != '"' {
+		return r.number(aNumber, nil)
+	}
+	from := s.i + 1
+	if _, ok := s.rawString(); !ok {
+		return false
+	}
+	r.note(hole{from, s.i - 1, aString})
+	return true
+}
+
+// count counts the elements of an array.
+func (r *reading) count(n *int32) bool {
+	s := &r.s
+	if s.peek() != '[' {
+		return s.skipValue()
+	}
+	var k int32
+	ok := s.array(func() bool { k++; return s.skipValue() })
+	if k > 0 {
+		*n = k
+	}
+	return ok
+}
+
+// word reads a string that is one of a few, nil for anything else.
+func (r *reading) word() (raw []byte, ok bool) {
+	if r.s.peek() != '"' {
+		return nil, r.s.skipValue()
+	}
+	return r.s.rawString()
+}
+
+// fields reads an object, or passes over what is none.
+func (r *reading) fields(field func(key []byte) bool) bool {
+	if r.s.peek() != '{' {
+		return r.s.skipValue()
+	}
+	return r.s.object(field)
+}
+
+// each reads a list of objects, or passes over what is none.
+func (r *reading) each(element func() bool) bool {
+	if r.s.peek() != '[' {
+		return r.s.skipValue()
+	}
+	return r.s.array(element)
+}
+
+// fault reads an error: an object with a message, or a bare string.
+func (r *reading) fault(d *Delta) bool {
+	s := &r.s
+	d.Fault = new(Fault)
+	if s.peek() == '"' {
+		raw, ok := s.rawString()
+		d.Fault.Message = unquote(raw)
+		return ok
+	}
+	return r.fields(func(key []byte) bool {
+		k := string(key)
+		if k != "message" && k != "type" && k != "status" || s.peek() != '"' {
+			return s.skipValue()
+		}
+		raw, ok := s.rawString()
+		if k == "message" {
+			d.Fault.Message = unquote(raw)
+		} else {
+			d.Fault.Type = unquote(raw)
+		}
+		return ok
+	})
+}
+
+// stringField gives a field of an object as it stands between its quotes, nil where it
+// is not there or no string. It is for events whose kind has to be known before they
+// are read.
+func stringField(data []byte, name string) (value []byte) {
+	s := scanner{b: data}
+	s.object(func(key []byte) bool {
+		if value == nil && string(key) == name && s.peek() == '"' {
+			raw, ok := s.rawString()
+			value = raw
+			return ok
+		}
+		return s.skipValue()
+	})
+	return value
+}
+
+// faultOf is what the body of a refusal says to a decoder.
+func faultOf(dec Decoder, body []byte) string {
+	var d Delta
+	d.Clear()
+	if dec.Whole(body, &d) != nil || d.Fault == nil {
+		return ""
+	}
+	return d.Fault.Message
+}

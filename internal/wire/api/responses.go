@@ -1,0 +1,313 @@
+package api
+
+import (
+	"math"
+	"strconv"
+	"strings"
+
+	"pitot/internal/data/record"
+	"pitot/internal/workload"
+)
+
+// Responses is OpenAI's Responses, as OpenAI, vLLM, llama.cpp and gateways serve it.
+// What an event is, its JSON says: not every server names events, and names are not
+// looked at.
+type Responses struct{}
+
+// Name implements [API].
+func (Responses) Name() string          { return "openai-responses" }
+func (Responses) Routes() []string      { return []string{"/v1/responses"} }
+func (Responses) Messages(Options) bool { return true }
+func (Responses) Models() string        { return Chat{}.Models() }
+func (Responses) KeyVariable() string   { return Chat{}.KeyVariable() }
+func (Responses) Framing() Framing      { return EventStream }
+func (Responses) Decoder() Decoder      { return newFast(new(responsesDecoder)) }
+func (Responses) Alias(tool string) string {
+	return map[string]string{"aiperf": "responses"}[tool]
+}
+
+// List implements [API].
+func (Responses) List(body []byte) []Model { return Chat{}.List(body) }
+
+// Headers implements [API].
+func (Responses) Headers(key string) []Header { return Chat{}.Headers(key) }
+
+// Prepare implements [API].
+func (Responses) Prepare(engine string, o *Options) error {
+	switch engine {
+	case "":
+		o.MaxField = "max_output_tokens"
+	case "vllm", "pitot":
+		o.IgnoreEOS = true
+	}
+	return nil
+}
+
+// Fault implements [API].
+func (Responses) Fault(body []byte) string { return faultOf(new(responsesDecoder), body) }
+
+// leastResponse is how many tokens OpenAI wants to be asked for at least.
+const leastResponse = 16
+
+// Concede implements [API].
+func (Responses) Concede(refusal string, o *Options) string {
+	low := strings.ToLower(refusal)
+	switch {
+	case o.LeastTokens == 0 && strings.Contains(low, "max_output_tokens") && strings.Contains(low, ">= 16"):
+		o.LeastTokens = leastResponse
+		return "the server wants to be asked for 16 tokens or more: shorter answers are asked for as 16"
+	case !o.NoStore && strings.Contains(low, "store"):
+		o.NoStore = true
+		return "the server does not take store: it may keep what it answers"
+	}
+	return concedeSampling(low, o)
+}
+
+// Asked implements [API].
+func (Responses) Asked(r *workload.Request, o Options) Asked {
+	a := Asked{Tokens: limitOf(r, o, int64(limitAsked(r, o)), "max_output_tokens")}
+	a.Candidates = overNumber(r, o, 0, "top_logprobs")
+	return a
+}
+
+// Body implements [API].
+func (Responses) Body(dst []byte, r *workload.Request, o Options) ([]byte, error) {
+	start := len(dst)
+	dst = appendJSON(append(dst, `{"model":`...), []byte(o.Model))
+	dst = appendMessages(append(dst, `,"input":`...), r, o)
+	if n := limitAsked(r, o); n > 0 {
+		dst = strconv.AppendInt(append(dst, `,"max_output_tokens":`...), int64(n), 10)
+		if r.Exact && o.IgnoreEOS {
+			dst = append(dst, `,"ignore_eos":true`...)
+		}
+	}
+	if !o.NoTemperature {
+		dst = append(dst, `,"temperature":0`...)
+	}
+	if !o.NoStore { // OpenAI keeps answers for 30 days otherwise
+		dst = append(dst, `,"store":false`...)
+	}
+	if o.Stream {
+		dst = append(dst, `,"stream":true`...)
+	}
+	return withExtras(append(dst, '}'), start, r, o)
+}
+
+// responsesDecoder reads events, and whole answers, which are a response as the events
+// have it too.
+type responsesDecoder struct {
+	reading
+	called bool // a function
+}
+
+// Reset implements [Decoder].
+func (x *responsesDecoder) Reset() {
+	x.reading.Reset()
+	x.called = false
+}
+
+// Event implements [Decoder].
+func (x *responsesDecoder) Event(name, data []byte, d *Delta) error {
+	if x.plain(name, data, d) {
+		return nil
+	}
+	s := &x.s
+	kind := string(stringField(data, "type"))
+	of, isDelta := deltaKind(kind)
+	tokens := int32(0)
+	ok := s.object(func(key []byte) bool {
+		switch string(key) {
+		case "delta":
+			if !isDelta || s.peek() != '"' {
+				return s.skipValue()
+			}
+			return x.text(d, of)
+		case "sequence_number", "obfuscation":
+			return x.passing()
+		case "logprobs":
+			return x.count(&tokens)
+		case "item":
+			if kind != "response.output_item.added" {
+				return s.skipValue()
+			}
+			return x.item(d)
+		case "response":
+			return x.response(d, false)
+		case "error":
+			return s.null() || x.fault(d)
+		case "message":
+			if kind != "error" || s.peek() != '"' {
+				return s.skipValue()
+			}
+			raw, ok := s.rawString()
+			d.Fault = &Fault{Message: unquote(raw), Type: kind}
+			return ok
+		}
+		return s.skipValue()
+	})
+	switch kind {
+	case "error":
+		if d.Fault == nil {
+			d.Fault = &Fault{Type: kind}
+		}
+	case "response.failed":
+		if d.Fault == nil {
+			d.Fault = &Fault{Message: "the response failed", Type: kind}
+		}
+	case "response.completed", "response.incomplete":
+		d.Ended, d.Done, x.done = true, true, true
+	}
+	d.Summarised = len(d.Parts) > 0 && kind == "response.reasoning_summary_text.delta"
+	if x.choose(d, 0, 0, tokens); len(d.Parts) == 0 {
+		d.Empty = false
+	}
+	return x.end(ok, d)
+}
+
+// deltaKind is what the text of an event of a type is; false for one without text.
+func deltaKind(kind string) (record.Kind, bool) {
+	switch kind {
+	case "response.output_text.delta":
+		return record.Answer, true
+	case "response.reasoning_text.delta", "response.reasoning_summary_text.delta":
+		return record.Reasoning, true
+	case "response.refusal.delta":
+		return record.Refusal, true
+	case "response.function_call_arguments.delta", "response.custom_tool_call_input.delta",
+		"response.mcp_call_arguments.delta", "response.code_interpreter_call_code.delta":
+		return record.ToolCall, true
+	}
+	return 0, false
+}
+
+// Whole implements [Decoder].
+func (x *responsesDecoder) Whole(data []byte, d *Delta) error {
+	x.begin(data)
+	ok := x.response(d, true)
+	x.choose(d, 0, 0, 0)
+	return x.end(ok, d)
+}
+
+// response reads a response: how it ended, and its usage. Its output is read where
+// it has not come in events.
+func (x *responsesDecoder) response(d *Delta, whole bool) bool {
+	s := &x.s
+	var status, reason []byte
+	ok := x.fields(func(key []byte) (ok bool) {
+		switch string(key) {
+		case "status":
+			status, ok = x.word()
+			return ok
+		case "incomplete_details":
+			return x.fields(func(key []byte) (ok bool) {
+				if string(key) == "reason" {
+					reason, ok = x.word()
+					return ok
+				}
+				return s.skipValue()
+			})
+		case "usage":
+			return s.null() || x.usage(d)
+		case "error":
+			return s.null() || x.fault(d)
+		case "output":
+			if !whole {
+				return s.skipValue()
+			}
+			return x.each(func() bool { return x.item(d) })
+		}
+		return s.skipValue()
+	})
+	switch {
+	case string(reason) == "max_output_tokens":
+		d.Finish = "length"
+	case len(reason) > 0:
+		d.Finish = finishReason(reason)
+	case string(status) == "completed" && x.called:
+		d.Finish = "tool_calls"
+	case string(status) == "completed":
+		d.Finish = "stop"
+	case string(status) == "incomplete", string(status) == "cancelled":
+		d.Finish = finishReason(status)
+	}
+	d.Ended = d.Ended || d.Finish != ""
+	return ok
+}
+
+// item reads an element of the output: one that is added has at most the name of a
+// function, one of a whole answer has everything.
+func (x *responsesDecoder) item(d *Delta) bool {
+	s := &x.s
+	kind := string(stringField(s.b[s.i:], "type"))
+	of := record.Answer
+	switch {
+	case kind == "reasoning":
+		of = record.Reasoning
+	case strings.HasSuffix(kind, "_call"):
+		x.called = true
+		of = record.ToolCall
+	}
+	call := of == record.ToolCall
+	return x.fields(func(key []byte) bool {
+		switch k := string(key); {
+		case call && (k == "name" || k == "arguments" || k == "input"):
+			if s.peek() != '"' {
+				return s.skipValue()
+			}
+			return x.text(d, record.ToolCall)
+		case !call && (k == "content" || k == "summary"):
+			return x.each(func() bool { return x.contents(d, of, k == "summary") })
+		}
+		return s.skipValue()
+	})
+}
+
+// contents reads one part of an item's content.
+func (x *responsesDecoder) contents(d *Delta, of record.Kind, summary bool) bool {
+	s := &x.s
+	return x.fields(func(key []byte) bool {
+		k := string(key)
+		if k != "text" && k != "refusal" || s.peek() != '"' {
+			return s.skipValue()
+		}
+		kind := of
+		if k == "refusal" {
+			kind = record.Refusal
+		}
+		d.Summarised = d.Summarised || summary
+		return x.text(d, kind)
+	})
+}
+
+func (x *responsesDecoder) usage(d *Delta) bool {
+	s := &x.s
+	detail := func(name string, into *int32) bool {
+		return x.fields(func(key []byte) bool {
+			if string(key) == name {
+				return s.countNumber(into)
+			}
+			return s.skipValue()
+		})
+	}
+	return x.fields(func(key []byte) bool {
+		switch string(key) {
+		case "input_tokens":
+			return s.countNumber(&d.Usage.Prompt)
+		case "output_tokens":
+			return s.countNumber(&d.Usage.Completion)
+		case "input_tokens_details":
+			return detail("cached_tokens", &d.Usage.Cached)
+		case "output_tokens_details":
+			return detail("reasoning_tokens", &d.Usage.Reasoning)
+		}
+		return s.skipValue()
+	})
+}
+
+// limitAsked is the limit of tokens that a request names, 0 for none.
+func limitAsked(r *workload.Request, o Options) int {
+	if r.Output <= 0 {
+		return 0
+	}
+	return min(max(r.Output, o.LeastTokens), math.MaxInt32)
+}

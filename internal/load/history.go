@@ -36,7 +36,7 @@ func (h *history) note(session, item int64, r *record.Row, text []byte) {
 	}
 	a := answer{text: string(text), tokens: workload.Unknown}
 	if r.CompletionTokens >= 0 {
-		a.tokens = int(r.CompletionTokens - max(r.ReasoningTokens, 0))
+		a.tokens = int(r.CompletionTokens-max(r.ReasoningTokens, 0)) / int(max(r.Choices, 1))
 	}
 	h.mu.Lock()
 	defer h.mu.Unlock()

@@ -48,6 +48,9 @@ type VirtualConfig struct {
 	// again, 0 for not saying; 0 for an answer. nil: it answers all.
 	Refuse func(n, at int64) (status int, retryAfter int64)
 	Retry  bool // requests are sent again, where the core says so
+	// Choices is how many answers each request has, which the engine has a job each for; 0
+	// and 1 are one.
+	Choices int
 	// Tell is told what the server tells of itself, every so many nanoseconds; nil: nobody
 	// asks it.
 	Tell  Tell
@@ -109,7 +112,7 @@ func (v *Virtual) Do(a Action) {
 			giveUp(r, v.now, a.Class)
 			v.end(r)
 		} else if j := v.running.find(a.ID); j != nil {
-			v.cfg.Engine.Abort(a.ID)
+			v.abort(j)
 			r := j.row
 			r.Outcome, r.Error = record.Cut, a.Class
 			v.end(r)
@@ -192,14 +195,29 @@ func (v *Virtual) start(a Action, r *record.Row) {
 		v.end(r)
 		return
 	}
-	v.running.insert(&job{row: r, prompt: int32(prompt), item: a.Item, session: a.Session})
+	n := max(v.cfg.Choices, 1)
+	v.running.insert(&job{row: r, prompt: int32(prompt), item: a.Item, session: a.Session, left: int32(n), begun: make([]bool, n)})
 	if v.told != nil {
-		v.told.running++
+		v.told.running += n
 	}
-	v.cfg.Engine.Add(v.thaw(v.now), twin.Job{
-		ID: a.ID, Prompt: prompt, Output: output, Limit: limit, Content: v.cfg.Content(a.Item, &req, prompt),
-		Session: uint64(req.Session - workload.Unknown), // from 1 on
-	})
+	content := v.cfg.Content(a.Item, &req, prompt)
+	for choice := range n {
+		v.cfg.Engine.Add(v.thaw(v.now), twin.Job{
+			ID: a.ID + int64(choice)*nextChoice, Prompt: prompt, Output: output, Limit: limit, Content: content,
+			Session: uint64(req.Session - workload.Unknown), // from 1 on
+		})
+	}
+}
+
+// nextChoice is the distance of the engine's jobs for the answers to one request, the
+// first of which has the request's id.
+const nextChoice = int64(1) << 40
+
+// abort takes a request's answers out of the engine.
+func (v *Virtual) abort(j *job) {
+	for choice := range j.begun {
+		v.cfg.Engine.Abort(j.row.ID + int64(choice)*nextChoice)
+	}
 }
 
 // refuses ends a request that the server answers with an error.
@@ -247,6 +265,8 @@ type job struct {
 	row            *record.Row
 	prompt, tokens int32
 	item, session  int64
+	left           int32  // answers that have not ended
+	begun          []bool // answers that have a token
 }
 
 // ring finds the jobs that run by their ids. Ids are given in turn, so those
@@ -286,7 +306,7 @@ func (r ring) remove(id int64) {
 func (v *Virtual) end(r *record.Row) {
 	r.Done = v.now
 	if v.told != nil && v.running.find(r.ID) != nil {
-		v.told.running--
+		v.told.running -= int(v.running.find(r.ID).left)
 	}
 	v.running.remove(r.ID)
 	if v.cfg.Retry && retriable(r, nil) {
@@ -332,7 +352,8 @@ func (v *Virtual) Wait(ctx context.Context, until int64) []Event {
 func (v *Virtual) emit(out []twin.Emission) {
 	for i := range out {
 		e := &out[i]
-		j := v.running.find(e.ID)
+		choice := e.ID / nextChoice
+		j := v.running.find(e.ID % nextChoice)
 		if j == nil {
 			continue
 		}
@@ -344,12 +365,17 @@ func (v *Virtual) emit(out []twin.Emission) {
 			continue
 		}
 		if e.Finish == twin.Lost {
+			v.abort(j)
 			r.Outcome, r.Error = record.Failed, record.ErrClosed
 			v.end(r)
 			continue
 		}
 		if v.told != nil {
-			v.told.emission(j, e, r.FirstToken < 0, at)
+			v.told.emission(j, e, !j.begun[choice], at)
+		}
+		if !j.begun[choice] {
+			j.begun[choice] = true
+			r.Choices++
 		}
 		if r.FirstToken < 0 {
 			r.FirstToken, r.FirstAnswer, r.FirstTokens = at, at, int32(e.Tokens)
@@ -358,13 +384,22 @@ func (v *Virtual) emit(out []twin.Emission) {
 		j.tokens += int32(e.Tokens)
 		r.Chunks++
 		r.Arrivals++
-		r.Choices = 1
-		v.cfg.Sink.Chunk(record.Chunk{Request: e.ID, T: at, Earliest: at, Tokens: int32(e.Tokens)})
-		if e.Finish != "" {
-			r.Finish, r.PromptTokens, r.CompletionTokens = e.Finish, j.prompt, j.tokens
-			if e.Trace != nil {
-				r.CachedTokens = int32(e.Trace.Cached)
+		v.cfg.Sink.Chunk(record.Chunk{Request: r.ID, T: at, Earliest: at, Tokens: int32(e.Tokens), Choice: int32(choice)})
+		if e.Finish == "" {
+			continue
+		}
+		if choice == 0 {
+			r.Finish = e.Finish
+		}
+		if e.Trace != nil { // as vLLM tells it: what the answer found that ended last
+			r.CachedTokens = int32(e.Trace.Cached)
+		}
+		if j.left > 1 {
+			if j.left--; v.told != nil {
+				v.told.running--
 			}
+		} else {
+			r.PromptTokens, r.CompletionTokens = j.prompt, j.tokens
 			v.history.note(j.session, j.item, r, nil)
 			v.end(r)
 		}

@@ -181,7 +181,7 @@ func RequestCodec() spill.Codec[Request] {
 }
 
 // requestNumbers is how many numbers a request is.
-const requestNumbers = 22 + ownNumbers
+const requestNumbers = 24 + ownNumbers
 
 func appendRequest(to []byte, q *Request) []byte {
 	flags := int64(q.outcome)
@@ -195,6 +195,7 @@ func appendRequest(to []byte, q *Request) []byte {
 		q.last - q.first, q.done - q.last, q.lastGap - q.last,
 		int64(q.visible), int64(q.firstTokens), int64(q.planned), int64(q.output) - int64(q.visible), int64(q.inputPlanned),
 		int64(q.prompt) - int64(q.inputPlanned), int64(q.cached), int64(q.chunks) - int64(q.visible), int64(q.group), flags, q.again,
+		int64(q.choices) - 1, q.spans,
 	} {
 		to = binary.AppendVarint(to, x)
 	}
@@ -233,12 +234,13 @@ func decodeRequest(from []byte, q *Request) int {
 	q.inputPlanned, q.prompt, q.cached = int32(x[15]), int32(x[15]+x[16]), int32(x[17])
 	q.chunks, q.group = int32(x[11]+x[18]), int32(x[19])
 	q.outcome, q.again = record.Outcome(x[20]), x[21]
+	q.choices, q.spans = int32(x[22]+1), x[23]
 	for i, is := range q.flags() {
 		*is = x[20]&(256<<i) != 0
 	}
 	last := int64(0)
 	for i := range q.own {
-		last += x[22+i]
+		last += x[requestNumbers-ownNumbers+i]
 		q.own[i] = last
 	}
 	return at

@@ -37,6 +37,10 @@ type Events struct {
 	Tokens int64 // of all of them, as far as they reported it
 	Blind  bool  // some event did not report how many tokens it carried
 
+	choices int32 // that events belong to
+	spans   int64 // of several: from the first arrival to the last of each, together
+	firsts  int64 // and the tokens of their first arrivals, an event that did not report taken for one
+
 	first, last int64 // stamps of the first arrival and of the last
 	firstEvents int64 // events that share it
 	firstTokens int64 // their tokens, as far as they reported it
@@ -89,8 +93,10 @@ type Latency struct {
 	again                     int64 // how much later than the first attempt the one was sent that all this is of, 0 without another
 	first, answer, last, done int64
 	visible                   int32 // n_s: tokens that were streamed, Unset if not known
-	firstTokens               int32 // n_first; below 1 it is not known, and taken for 1
-	planned, output           int32 // tokens asked for; all that were counted
+	firstTokens               int32 // n_first; below 1 it is not known, and taken for 1 of each choice
+	planned, output           int32 // tokens asked for of a choice; all that were counted
+	choices                   int32 // answers that there are
+	spans                     int64 // of several: from the first token to the last of each, together
 	outcome                   record.Outcome
 	stream                    bool
 	between                   bool // tokens were hidden between visible ones
@@ -106,7 +112,7 @@ func LatencyOf(r *record.Row, e *Events) Latency {
 	l := Latency{
 		due: r.Due, sent: r.Sent, first: r.FirstToken, answer: r.FirstAnswer, last: r.LastToken, done: r.Done,
 		visible: int32(visible), firstTokens: r.FirstTokens, planned: r.OutputPlanned, output: r.CompletionTokens,
-		outcome: r.Outcome, stream: r.Stream,
+		outcome: r.Outcome, stream: r.Stream, choices: max(r.Choices, 1),
 		between:     r.HiddenTokens > 0 && r.FirstAnswer > r.FirstToken,
 		unreachable: r.Error == record.ErrConnect,
 	}
@@ -114,6 +120,13 @@ func LatencyOf(r *record.Row, e *Events) Latency {
 		l.again = r.Sent - r.FirstSent
 	}
 	switch {
+	case l.choices > 1:
+		l.firstTokens = record.Unset
+		if l.spans = e.spans; e.choices != l.choices { // its events are not known: all choices as long as the request
+			l.spans = int64(l.choices) * max(r.LastToken-r.FirstToken, 0)
+		} else if !e.Blind || visible == e.Count {
+			l.firstTokens = int32(e.firsts)
+		}
 	case e.Count == 0:
 	case !e.Blind:
 		l.firstTokens = int32(e.firstTokens)
@@ -156,11 +169,17 @@ func (l *Latency) Generation(until int64) (float64, State) {
 
 // TPOT is (last token − first token) / (n_s − n_first), nanoseconds a token.
 // Nothing is divided where n_s ≤ n_first or tokens were hidden between visible
-// ones.
+// ones. Of several choices it is the time of a token of one: what each took from its
+// first token to its last, together, by the tokens behind their first ones, together.
 func (l *Latency) TPOT(until int64) (float64, State) { return l.perToken(l.nFirst(), until) }
 
-// TPOTn1 is (last token − first token) / (n_s − 1): what other tools print.
-func (l *Latency) TPOTn1(until int64) (float64, State) { return l.perToken(1, until) }
+// TPOTn1 is (last token − first token) / (n_s − 1): what other tools print, of several
+// choices too.
+func (l *Latency) TPOTn1(until int64) (float64, State) {
+	one := *l
+	one.choices = 1
+	return one.perToken(1, until)
+}
 
 // start is the stamp that a view counts from.
 func (l *Latency) start(v View) int64 {
@@ -233,15 +252,27 @@ func (l *Latency) reached(v View, to, until int64) (float64, State) {
 	return l.since(from, to, until)
 }
 
-// nFirst is the number of tokens of the first arrival, 1 where it is not known.
-func (l *Latency) nFirst() int32 { return max(l.firstTokens, 1) }
+// nFirst is the number of tokens of the first arrival, 1 where it is not known; of several
+// choices those of all their first arrivals.
+func (l *Latency) nFirst() int32 {
+	if l.firstTokens >= 1 {
+		return l.firstTokens
+	}
+	return max(l.choices, 1)
+}
 
 // perToken is the generation divided by n_s − less.
 func (l *Latency) perToken(less int32, until int64) (float64, State) {
 	gen, st := l.Generation(until)
 	n := l.visible
-	if st == Longer {
+	switch {
+	case st == Longer:
 		n = l.planned // it cannot have become more tokens than asked for
+		if l.choices > 1 {
+			less = 1
+		}
+	case l.choices > 1:
+		gen = float64(l.spans)
 	}
 	switch {
 	case st > Longer:

@@ -408,9 +408,27 @@ func TestChoices(t *testing.T) {
 	for i := range fr.Chunks {
 		fr.Chunks[i].Choice = int32(i % 2)
 	}
+	fr.Rows[0].Choices = 2
 	m := fold(window(1), fr).Point().Metrics
 	near(t, "icl min", m.SummaryOf(metric.ICL).Min, 20)
 	near(t, "icl max", m.SummaryOf(metric.ICL).Max, 20)
+	near(t, "tpot", m.SummaryOf(metric.TPOT).Max, 20)
+
+	// One choice ends early, and the other one waits for 60 ms in the middle: 20 + 100 ms for
+	// four tokens behind the first ones.
+	fr = answer{stamps: []int64{100, 100, 120, 120, 180, 200}, usage: 6, first: Unset}.frame()
+	for i, choice := range []int32{0, 1, 0, 1, 1, 1} {
+		fr.Chunks[i].Choice, fr.Chunks[i].Tokens = choice, 0
+	}
+	fr.Rows[0].Choices = 2
+	m = fold(window(1), fr).Point().Metrics
+	near(t, "tpot of unequal choices", m.SummaryOf(metric.TPOT).Max, 30)
+	near(t, "stall", m.SummaryOf(metric.Stall).Max, 60)
+	near(t, "output tokens", m.SummaryOf(metric.OutputTokens).Max, 6)
+	alone := LatencyOf(&fr.Rows[0], &Events{}) // by its row: both as long as the request
+	if x, state := alone.TPOT(0); state != Known || x != 50e6 {
+		t.Errorf("tpot by the row alone is %v, %v", x, state)
+	}
 }
 
 func TestObjective(t *testing.T) {

@@ -78,6 +78,9 @@ func (g *Gatherer) Request(s *Stream, r *record.Row) Request {
 		marker:      s.marker(r),
 		interrupted: r.Error == record.ErrInterrupted,
 	}
+	if r.Choices > 1 { // it is told of one of them, which may have found what another computed
+		q.cached = record.Unset
+	}
 	if r.Earlier > 0 { // the last attempt's, while it was eligible before the first
 		q.ready = record.Unset
 	}

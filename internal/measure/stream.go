@@ -37,6 +37,9 @@ type lane struct {
 
 	prevT, prevLo int64 // end of the previous arrival: at most, at least
 
+	first       int64 // stamp of the first arrival
+	firstTokens int64 // that it brought, an event that did not say taken for one
+
 	begin  int64 // of this arrival, at least
 	t, lo  int64 // end of this arrival: at most, at least
 	events int32
@@ -144,6 +147,9 @@ func (s *Stream) end(l *lane) {
 	} else if l.events > 1 && l.open > 0 {
 		s.unseen = append(s.unseen, unseenGaps{hi: l.t - l.begin, parts: max(int64(l.events), l.tokens) - 1})
 	}
+	if !l.prev {
+		l.first, l.firstTokens = l.t, max(l.tokens, int64(l.events))
+	}
 	l.prev, l.prevT, l.prevLo = true, l.t, l.lo
 	l.begun = false
 }
@@ -201,7 +207,11 @@ func (s *Stream) gaps(r *record.Row, take func(ns int64, is State)) {
 
 // finish closes all lanes.
 func (s *Stream) finish() {
+	s.choices, s.spans, s.firsts = int32(len(s.lanes)), 0, 0
 	for i := range s.lanes {
-		s.end(&s.lanes[i])
+		l := &s.lanes[i]
+		s.end(l)
+		s.spans += l.prevT - l.first
+		s.firsts += l.firstTokens
 	}
 }

@@ -188,6 +188,9 @@ func (p *Plan) checkWorkload() error {
 	}
 	var body map[string]json.RawMessage
 	_ = json.Unmarshal([]byte(p.Body), &body) // "" or an object
+	if p.Choices > 1 && body["n"] != nil {
+		return say.Errorf("--n %d and the n of --body both say how many answers a request has", p.Choices).WithHint("keep one of them")
+	}
 	for field, instead := range map[string]string{"stream": "use --no-stream for whole answers", "model": "use --model"} {
 		if body[field] != nil {
 			return say.Errorf("--body sets %s, which is Pitot's own to set", field).WithHint(instead)

@@ -74,6 +74,7 @@ type Ask struct {
 	History       string              // what conversations repeat of their answers: HistoryServed or HistoryPlanned
 	Think         workload.Pause      // of users: between the turns of a conversation, and in a closed loop before what they ask next
 	Stop          workload.Stop       // where answers end
+	Choices       int                 // answers to each request
 	Body          string              // JSON object
 	NoStream      bool
 	Seed          uint64

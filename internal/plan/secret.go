@@ -90,9 +90,26 @@ func publicBody(v string) Public {
 	return p
 }
 
-// PublicBody is the body that is merged over each request's, without the values
-// of its secret fields.
-func (a *Ask) PublicBody() string { return publicBody(a.Body).Shown }
+// Fields is the JSON object that is merged over each request's body, "" for none: what
+// --body says, over what several answers to a request take. Engines refuse those at
+// temperature 0, where all are the same.
+func (a *Ask) Fields() string {
+	if a.Choices <= 1 {
+		return a.Body
+	}
+	over := fmt.Sprintf(`{"n":%d,"temperature":1`, a.Choices)
+	if inner := strings.TrimSpace(strings.TrimPrefix(strings.TrimSpace(a.Body), "{")); inner != "" && inner != "}" {
+		var body map[string]json.RawMessage
+		if json.Unmarshal([]byte(a.Body), &body) == nil && body["temperature"] != nil {
+			over = fmt.Sprintf(`{"n":%d`, a.Choices)
+		}
+		return over + "," + inner
+	}
+	return over + "}"
+}
+
+// PublicFields are [Ask.Fields] without the values of secret ones.
+func (a *Ask) PublicFields() string { return publicBody(a.Fields()).Shown }
 
 // Secrets are the values of the secret fields of the body: a server may repeat
 // them.

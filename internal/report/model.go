@@ -142,6 +142,7 @@ func facts(run *result.Run) [][]string {
 			Stream    bool
 			Stop      any // natural, or what --body says
 			MaxTokens any `json:"max_tokens"`
+			N         any // answers to each request
 		}
 	}
 	_ = json.Unmarshal(run.Workload, &w) // what is not there is not shown
@@ -208,6 +209,9 @@ func facts(run *result.Run) [][]string {
 	}
 	if w.Correlation != 0 {
 		asked = append(asked, "rank correlation of the lengths "+say.Decimal(w.Correlation, 3))
+	}
+	if n, ok := w.Sampling.N.(float64); ok && n > 1 {
+		asked = append(asked, say.Count(int64(n))+" answers to each request")
 	}
 	if w.Sampling.Stop == "natural" {
 		ends := "answers end by themselves"

@@ -29,6 +29,7 @@ type sentRequest struct {
 	id                     int64
 	due, sent, first, done int64
 	prompt, answer, cached int32
+	choices                int32
 	ok                     bool
 }
 
@@ -46,7 +47,10 @@ func (u *reused) keep(r *record.Row) {
 		u.all = false
 		return
 	}
-	x := sentRequest{id: r.ID, due: r.Due, sent: r.Sent, first: r.FirstToken, done: r.Done, prompt: r.PromptTokens, answer: max(r.CompletionTokens, 0), cached: r.CachedTokens, ok: r.Outcome == record.OK}
+	x := sentRequest{id: r.ID, due: r.Due, sent: r.Sent, first: r.FirstToken, done: r.Done, prompt: r.PromptTokens, answer: max(r.CompletionTokens, 0) / max(r.Choices, 1), choices: r.Choices, cached: r.CachedTokens, ok: r.Outcome == record.OK}
+	if x.choices > 1 { // it is told of one of them
+		x.cached = record.Unset
+	}
 	if x.prompt < 0 {
 		x.prompt = r.InputPlanned
 	}
@@ -144,7 +148,7 @@ func (s *Session) reuse(src workload.Source, sent *reused, items *itemized, t0, 
 			continue
 		}
 		list = append(list, hits.Request{
-			Sent: x.sent, First: max(x.first, x.sent), Done: max(x.done, x.first, x.sent), Prompt: int(x.prompt), Answer: int(x.answer),
+			Sent: x.sent, First: max(x.first, x.sent), Done: max(x.done, x.first, x.sent), Prompt: int(x.prompt), Answer: int(x.answer), Choices: int(x.choices),
 			Part: part(x), Served: int(x.cached),
 			Content: func() twin.Content {
 				r, err := src.At(items.item(x.id))

@@ -245,9 +245,9 @@ func (r *Runner) describe(p *plan.Plan, t *target.Target, s source) described {
 	if t.Options.RunningUsage && t.Options.Stream && !t.Options.NoUsage {
 		d.Sampling["stream_options"] = map[string]bool{"include_usage": true, "continuous_usage_stats": true}
 	}
-	if p.Body != "" {
+	if fields := p.PublicFields(); fields != "" {
 		var over map[string]any
-		if json.Unmarshal([]byte(p.PublicBody()), &over) == nil {
+		if json.Unmarshal([]byte(fields), &over) == nil {
 			maps.Copy(d.Sampling, over)
 		}
 	}
@@ -555,7 +555,7 @@ func virtual(p *plan.Plan, l *plan.Load, t *target.Target, src source, sink reco
 		refuse = func(n, at int64) (int, int64) { return t.Refuse(own, n, at) }
 	}
 	return load.NewVirtual(load.VirtualConfig{
-		Overhead: overhead, Engine: warm(t.Engine(own), src.shared), Source: src.Source, Sink: sink, Point: index, Thaw: t.Thaw, Count: token.Universal().Count,
+		Choices: p.Choices, Overhead: overhead, Engine: warm(t.Engine(own), src.shared), Source: src.Source, Sink: sink, Point: index, Thaw: t.Thaw, Count: token.Universal().Count,
 		Tell: tell, Every: every, Refuse: refuse, Retry: l.Retry.Times > 0,
 	})
 }

@@ -7,6 +7,7 @@ import (
 	"context"
 	"fmt"
 	"net"
+	"slices"
 	"time"
 
 	"pitot/internal/plan"
@@ -58,6 +59,7 @@ type Target struct {
 	modelsAnswer string                                                        // error text in place of a list of models, "" if there was none
 	hasModelList bool                                                          // it listed its models
 	fullRoute    bool                                                          // the user gave the whole route
+	choices      int                                                           // answers to each request
 	apiGuessed   bool                                                          // the API was chosen by default, not by the user or the route
 	// departures lists where loads leave the range that an embedded target was fitted
 	// on, nil if it was not fitted; reportedDepartures are those already reported.
@@ -109,8 +111,9 @@ func WantedBy(p *plan.Plan) Wanted { return Wanted{&p.Target, &p.Ask, &p.Embedde
 func Open(ctx context.Context, p Wanted, notef func(string)) (_ *Target, err error) {
 	t := &Target{Spec: p.Spec, Kind: p.Kind(), Timeout: p.Timeout, Server: map[string]string{}}
 	t.Options = api.Options{Model: p.Model, Stream: !p.NoStream, Vocab: token.Universal()}
-	if p.Body != "" {
-		t.Options.Body = []byte(p.Body)
+	t.choices = p.Choices
+	if fields := p.Fields(); fields != "" {
+		t.Options.Body = []byte(fields)
 	}
 	if t.Kind == "sim" {
 		return t, t.openSim(p)
@@ -182,9 +185,15 @@ func (t *Target) chooseAPI(p *plan.Target, route string) (api.API, error) {
 	return m.API, nil
 }
 
+// choosing are the APIs whose requests can have several answers.
+var choosing = []string{"openai-chat", "openai-completions"}
+
 // useAPI sets the API, its usual route if route is "", and the headers that it
 // needs; headers of the user replace them.
 func (t *Target) useAPI(a api.API, route string) error {
+	if t.choices > 1 && !slices.Contains(choosing, a.Name()) {
+		return say.Errorf("--n %d: a request of %s has one answer", t.choices, a.Name()).WithHint("ask by --api openai-chat or openai-completions, or leave --n out")
+	}
 	t.API, t.Route, t.fullRoute = a, route, route != ""
 	t.Options.Route = a.Routes()[0]
 	if m, ok := api.RouteOf(a, route); ok {

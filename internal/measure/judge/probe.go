@@ -137,16 +137,17 @@ func (p *Probe) Row(r *record.Row, chunks int64) {
 			p.otherPrompt++
 		}
 	}
-	if r.Finish == "stop" && r.OutputPlanned >= 0 && r.CompletionTokens < r.OutputPlanned {
+	planned := r.OutputPlanned * max(r.Choices, 1) // of each choice
+	if r.Finish == "stop" && r.OutputPlanned >= 0 && r.CompletionTokens < planned {
 		p.early++
-	} else if r.OutputPlanned >= 0 && r.CompletionTokens >= 0 && r.OutputPlanned != r.CompletionTokens {
+	} else if r.OutputPlanned >= 0 && r.CompletionTokens >= 0 && planned != r.CompletionTokens {
 		p.otherOutput++
 	}
 	if r.OutputPlanned >= 0 && r.CompletionTokens >= 0 {
 		p.outputKnown++
 	}
 	// Some servers tell of cached tokens only where there were some.
-	if r.PromptTokens >= 0 {
+	if r.PromptTokens >= 0 && r.Choices <= 1 { // of several answers it is told of one, which may have found what another computed
 		p.cachedKnown = p.cachedKnown || r.CachedTokens >= 0
 		p.cached += int64(max(r.CachedTokens, 0))
 		p.prompt += int64(r.PromptTokens)

@@ -176,6 +176,7 @@ func history(a *plan.Ask) float64 {
 // price fills in the tokens and what all costs.
 func (p Parts) price(e Estimate) Estimate {
 	in, out := means(p.Ask)
+	out *= float64(max(p.Ask.Choices, 1))
 	e.Input, e.Output = e.Requests*in, e.Requests*out
 	e.Probes = p.Probes
 	price := p.Good.Price()

@@ -34,8 +34,9 @@ const most = 16 << 20
 type Request struct {
 	Sent, First, Done int64
 	Prompt, Answer    int                 // tokens
+	Choices           int                 // answers of so many tokens, each of which asks for the prompt; 0 and 1 are one
 	Part              int                 // that it counts for, from 0; negative for none
-	Served            int                 // of its prompt, from the cache, as the server said; negative where it did not
+	Served            int                 // of its prompt, from the cache, as the server said; negative where it did not, or not of which choice
 	Content           func() twin.Content // what it consists of
 }
 
@@ -114,15 +115,22 @@ func (s *Simulation) Run(list []Request, parts int) (found []Part, all bool) {
 		e, ever := s.endless.Begin(job(r, content))
 		s.endless.Grow(e, r.Answer-1)
 		s.endless.End(e)
+		others := 0 // what the other choices find: the prompt that the first computes
+		for range r.Choices - 1 {
+			h, others = s.cache.Begin(job(r, content))
+			run.add(h, r)
+		}
 		if r.Part < 0 {
 			continue
 		}
 		p := &found[r.Part]
 		p.Requests++
-		p.Prompt += int64(r.Prompt)
-		p.Expected += int64(cached)
-		p.Late += int64(min(int(late[i]), cached))
-		p.Endless += int64(ever)
+		n := int64(max(r.Choices, 1))
+		again := (n - 1) * int64(others)
+		p.Prompt += n * int64(r.Prompt)
+		p.Expected += int64(cached) + again
+		p.Late += int64(min(int(late[i]), cached)) + again
+		p.Endless += int64(ever) + again
 		if r.Served >= 0 {
 			p.Told++
 			p.Served += int64(r.Served)

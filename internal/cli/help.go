@@ -103,10 +103,11 @@ vLLM, SGLang, AIPerf or GuideLLM is shown as what that tool says.
 func mockHelp(w io.Writer) {
 	fmt.Fprint(w, `pitot mock [MODEL@GPU[?settings]] [flags]
 
-Serves vLLM's routes over HTTP: chat completions, completions, models, tokenize,
-metrics, health. With MODEL@GPU the answers come when vLLM on that hardware
-would give them, as the twin has it. Alone, latencies are fixed: by default
-50 ms to the first token and 10 ms between tokens.
+Serves vLLM's routes over HTTP: chat completions, completions, OpenAI's
+Responses, Anthropic's Messages, models, tokenize, metrics, health. With
+MODEL@GPU the answers come when vLLM on that hardware would give them, as the
+twin has it. Alone, latencies are fixed: by default 50 ms to the first token and
+10 ms between tokens.
 
 Words mean nothing, but response_format and structured_outputs are kept to, and
 with temperature 0 or a seed the same prompt has the same answer. docs/mock.md has

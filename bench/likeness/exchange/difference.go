@@ -59,12 +59,18 @@ func firstLine(text string) string {
 func Skeleton(body string) (parts []string) {
 	lines := strings.Split(body, "\n")
 	slices.SortStableFunc(lines, func(a, b string) int { return cmp.Compare(choiceOf(a), choiceOf(b)) })
+	event := ""
 	for _, line := range lines {
+		if strings.HasPrefix(line, "event: ") { // the data follow
+			event = line + " "
+			continue
+		}
 		line = strings.TrimPrefix(line, "data: ")
 		if strings.HasPrefix(line, "{") && json.Valid([]byte(line)) {
 			d := json.NewDecoder(strings.NewReader(line))
 			d.UseNumber()
-			line = bones(d, "")
+			line = event + bones(d, "")
+			event = ""
 		}
 		if line != "" && (len(parts) == 0 || parts[len(parts)-1] != line) {
 			parts = append(parts, line)
@@ -95,8 +101,13 @@ func bones(d *json.Decoder, field string) string {
 		return compound(d, v, field)
 	case string:
 		switch field {
-		case "object", "finish_reason", "role", "type", "name", "model", "organization":
+		case "object", "finish_reason", "status", "reason", "role", "type", "name", "model", "organization":
 			return strconv.Quote(v)
+		case "stop_reason": // in other APIs it is the word at which an answer stopped
+			switch v {
+			case "end_turn", "max_tokens", "stop_sequence", "tool_use":
+				return strconv.Quote(v)
+			}
 		}
 		return "S"
 	case json.Number:

@@ -83,7 +83,7 @@ func (x *Request) httpRequest(url string) (*http.Request, error) {
 		body = *x.Raw
 	case x.Body != nil:
 		full := maps.Clone(x.Body)
-		for _, field := range []string{"prompt", "messages"} {
+		for _, field := range []string{"prompt", "messages", "input"} {
 			if v, ok := full[field].(map[string]any); ok {
 				full[field] = long(field, v)
 			}
@@ -122,7 +122,7 @@ func long(field string, of map[string]any) any {
 		return slices.Repeat([]int{5}, n)
 	}
 	text := strings.Repeat("hello ", length("words")) + strings.Repeat("e", length("letters"))
-	if field == "prompt" {
+	if field != "messages" {
 		return text
 	}
 	return []any{map[string]any{"role": "user", "content": text}}

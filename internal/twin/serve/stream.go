@@ -28,6 +28,7 @@ type stream struct {
 	kind     string // content type of the stream
 	comment  string // an event that says nothing
 	opening  int    // events before the first token
+	early    int    // so many of these come at once
 
 	// what goes wrong with it
 	faults      []Fault
@@ -60,7 +61,7 @@ type due struct {
 func newStream(c *conn, call *dialect.Call, t Truth) *stream {
 	s := c.s
 	st := &stream{
-		s: s, conn: c, writer: call.Writer, streamed: call.Stream, kind: call.Type, comment: call.Comment, opening: call.Opening,
+		s: s, conn: c, writer: call.Writer, streamed: call.Stream, kind: call.Type, comment: call.Comment, opening: call.Opening, early: call.Early,
 		truth: t, arrived: max(t.ArrivalNS, c.free), done: make(chan struct{}),
 	}
 	st.truth.ID = call.ID
@@ -79,6 +80,11 @@ func (st *stream) begin() {
 		st.conn.out.write(st.streamHead())
 		if st.distort != nil && st.distort.comment != "" {
 			st.writeEvent(append(make([]byte, frameSpace, 64), st.comment...))
+		}
+	}
+	if st.streamed {
+		for i := range st.early {
+			st.writeEvent(st.writer.Open(make([]byte, frameSpace, 1024), i))
 		}
 	}
 	inbox := &st.s.inbox
@@ -145,6 +151,7 @@ func (st *stream) emit(c *choice, e twin.Emission) {
 		}
 	}
 	if c.finish != "" {
+		st.truth.OutputTokens += c.unseen // the last had no event
 		delete(st.s.jobs, c.job.ID)
 		if st.left--; st.left == 0 {
 			st.finish()
@@ -156,13 +163,13 @@ func (st *stream) emit(c *choice, e twin.Emission) {
 // of a chat, one for each choice. An engine that has none of its own gets them
 // right before the first token, as in vLLM.
 func (st *stream) emitRole() {
-	if st.role || st.opening == 0 || !st.streamed {
+	if st.role || st.opening == st.early || !st.streamed {
 		return
 	}
 	st.role = true
 	st.truth.RoleNS = clock.Now()
-	for i := range st.opening {
-		st.s.buf = st.writer.Open(st.s.room(), i)
+	for i := range st.opening - st.early {
+		st.s.buf = st.writer.Open(st.s.room(), st.early+i)
 		st.writeEvent(st.s.buf)
 	}
 }
@@ -236,10 +243,15 @@ func (st *stream) finish() {
 // finishStream writes usage, end mark and the end of the body, each as vLLM
 // does in a write of its own.
 func (st *stream) finishStream() {
+	uncounted, inEnd := st.writer.(dialect.Uncounted)
+	if inEnd && st.noUsage {
+		uncounted.WithoutUsage()
+		st.took("no-usage")
+	}
 	usage := st.writer.Usage(st.s.room(), st.counts())
 	switch {
 	case len(usage) == frameSpace: // not asked for
-	case st.noUsage:
+	case st.noUsage && !inEnd:
 		st.took("no-usage")
 	default:
 		st.s.buf = usage

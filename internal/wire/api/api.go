@@ -178,7 +178,9 @@ func (e *OversizedError) Error() string {
 
 // All lists the APIs there are. Of two routes with the same end the longer stands
 // first.
-func All() []API { return []API{Chat{}, Completions{}, Responses{}, Anthropic{}} }
+func All() []API {
+	return []API{Chat{}, Completions{}, Responses{}, Anthropic{}, Ollama{}, SGLang{}, TGI{}, LlamaCpp{}}
+}
 
 // Default is the API of a server of which nothing is known yet.
 func Default() API { return Chat{} }

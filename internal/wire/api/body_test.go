@@ -58,6 +58,16 @@ func TestBodyGolden(t *testing.T) {
 			`{"model":"m","system":"be \"brief\"","messages":[{"role":"user","content":"` + words + `"}],"max_tokens":5,"temperature":0,"stream":true}`},
 		{"messages without a limit", Anthropic{}, workload.Request{Messages: user(generated), Output: workload.Unknown}, base,
 			`{"model":"m","messages":[{"role":"user","content":"` + words + `"}],"max_tokens":4096,"temperature":0,"stream":true}`},
+		{"sglang", SGLang{}, workload.Request{Messages: user(generated), Output: 5, Exact: true}, with(func(o *Options) { o.IgnoreEOS = true }),
+			`{"text":"` + words + `","sampling_params":{"temperature":0,"max_new_tokens":5,"ignore_eos":true},"stream":true}`},
+		{"tgi", TGI{}, workload.Request{Messages: user(generated), Output: 5}, base,
+			`{"inputs":"` + words + `","parameters":{"max_new_tokens":5,"do_sample":false,"details":true}}`},
+		{"ollama", Ollama{}, workload.Request{Messages: user(generated), Output: 5}, with(func(o *Options) { o.Route = "/api/chat" }),
+			`{"model":"m","messages":[{"role":"user","content":"` + words + `"}],"options":{"temperature":0,"num_predict":5}}`},
+		{"ollama, a prompt", Ollama{}, workload.Request{Messages: user(generated), Output: 5}, with(func(o *Options) { o.Route, o.Stream = "/api/generate", false }),
+			`{"model":"m","prompt":"` + words + `","options":{"temperature":0,"num_predict":5},"stream":false}`},
+		{"llamacpp", LlamaCpp{}, workload.Request{Messages: user(generated), Output: 5, Exact: true}, with(func(o *Options) { o.IgnoreEOS = true }),
+			`{"prompt":"` + words + `","temperature":0,"n_predict":5,"ignore_eos":true,"stream":true}`},
 	} {
 		got, err := c.api.Body([]byte("kept"), &c.req, c.o)
 		if err != nil || string(got) != "kept"+c.want {

@@ -143,6 +143,62 @@ var forms = []struct {
 	{Anthropic{}, "a usage that is none", []string{
 		`{"type":"message_delta","delta":{"stop_reason":"pause_turn"},"usage":{"input_tokens":-3,"output_tokens":2.5}}`,
 	}, "pause_turn -2/-1/-2/-1 ended"},
+
+	{SGLang{}, "texts that repeat those before them", []string{
+		`{"text":"Pa","output_ids":[1],"meta_info":{"id":"a","finish_reason":null,"prompt_tokens":7,"weight_version":"default","completion_tokens":1,"cached_tokens":3}}`,
+		`{"text":"Paris is","output_ids":[1,2,3],"meta_info":{"id":"a","finish_reason":null,"prompt_tokens":7,"completion_tokens":3,"cached_tokens":3}}`,
+		`{"text":"Paris is\n","output_ids":[1,2,3,4],"meta_info":{"id":"a","finish_reason":{"type":"length","length":4},"prompt_tokens":7,"completion_tokens":4,"cached_tokens":3,"e2e_latency":0.5}}`,
+		`[DONE]`,
+	}, `a2 a6 a1 length 7/3/4/-1 ended "Paris is\n"`},
+	{SGLang{}, "what is new alone (--incremental-streaming-output)", []string{
+		`{"text":"aa","output_ids":[1],"meta_info":{"prompt_tokens":7,"completion_tokens":1}}`,
+		`{"text":"aab","output_ids":[2],"meta_info":{"prompt_tokens":7,"completion_tokens":2}}`,
+		`{"text":"c","output_ids":[3],"meta_info":{"prompt_tokens":7,"completion_tokens":3,"finish_reason":{"type":"stop","matched":2}}}`,
+	}, `a2 a3 a1 stop 7/-1/3/-1 ended "aaaabc"`},
+	{SGLang{}, "without ids", []string{
+		`{"text":"ab","meta_info":{"completion_tokens":1}}`, `{"text":"abcd","meta_info":{"completion_tokens":2}}`,
+	}, `a2 a2 -1/-1/2/-1 "abcd"`},
+	{SGLang{}, "an unfinished character", []string{
+		`{"text":"a\ufffd","output_ids":[1],"meta_info":{"completion_tokens":1}}`, `{"text":"a\u00e9b","output_ids":[1,2],"meta_info":{"completion_tokens":2}}`,
+	}, `a4 a3 -1/-1/2/-1 "aéb"`},
+	{SGLang{}, "aborted", []string{
+		`{"text":"","meta_info":{"finish_reason":{"type":"abort","message":"out of memory","status_code":500},"completion_tokens":0}}`,
+	}, `fault out of memory abort -1/-1/0/-1 ended`},
+	{SGLang{}, "an error", []string{`{"error":{"message":"The input is too long"}}`}, "fault The input is too long"},
+
+	{TGI{}, "tokens", []string{
+		`{"index":1,"token":{"id":31,"text":" Hi","logprob":-0.3,"special":false},"generated_text":null,"details":null}`,
+		`{"index":2,"token":{"id":32,"text":"","logprob":-0.3,"special":false},"generated_text":null,"details":null}`,
+		`{"index":3,"token":{"id":33,"text":"\u00e9","logprob":-0.3,"special":false},"generated_text":null,"details":null}`,
+		`{"index":4,"token":{"id":2,"text":"</s>","logprob":-0.3,"special":true},"generated_text":" Hi\u00e9","details":{"finish_reason":"eos_token","generated_tokens":4,"input_length":9,"seed":null}}`,
+	}, `a3=1 a2=2 stop 9/-1/4/-1 ended " Hié"`},
+	{TGI{}, "an error", []string{`{"error":"Request failed during generation","error_type":"generation"}`}, "fault Request failed during generation"},
+
+	{Ollama{}, "a chat", []string{
+		`{"model":"m","created_at":"2026-11-23T08:00:00.1Z","message":{"role":"assistant","content":"","thinking":"Let"},"done":false}`,
+		`{"model":"m","created_at":"2026-11-23T08:00:00.2Z","message":{"role":"assistant","content":"The"},"done":false}`,
+		`{"model":"m","created_at":"2026-11-23T08:00:00.345Z","message":{"role":"assistant","content":" sky"},"done":false}`,
+		`{"model":"m","created_at":"2026-11-23T08:00:00.4Z","message":{"role":"assistant","content":""},"done":true,"done_reason":"length","total_duration":5,"prompt_eval_count":26,"eval_count":3}`,
+	}, `r3 a3 a4 length 26/-1/3/-1 ended "The sky"`},
+	{Ollama{}, "a prompt", []string{
+		`{"model":"m","response":"The","done":false}`, `{"model":"m","response":"","done":true,"context":[1,2],"eval_count":1}`,
+	}, `a3 stop -1/-1/1/-1 ended "The"`},
+	{Ollama{}, "a call", []string{
+		`{"message":{"role":"assistant","content":"","tool_calls":[{"function":{"name":"f","arguments":{"a":1}}}]},"done":false}`,
+	}, `t8`},
+	{Ollama{}, "an error", []string{`{"error":"an error was encountered while running the model"}`}, "fault an error was encountered while running the model"},
+
+	{LlamaCpp{}, "tokens so far", []string{
+		`{"index":0,"content":"","tokens":[],"stop":false,"id_slot":-1,"prompt_progress":{"total":9,"cache":0,"processed":3}}`,
+		`{"index":0,"content":" Hi","tokens":[],"stop":false,"id_slot":-1,"tokens_predicted":1,"tokens_evaluated":9}`,
+		`{"index":0,"content":" you","tokens":[],"stop":false,"id_slot":-1,"tokens_predicted":3,"tokens_evaluated":9}`,
+		`{"index":0,"content":"","tokens":[],"stop":true,"stop_type":"limit","tokens_predicted":3,"tokens_evaluated":9,"tokens_cached":11,"timings":{"cache_n":4,"prompt_n":5,"predicted_n":3}}`,
+	}, `a3 a4 length 9/4/3/-1 ended " Hi you"`},
+	{LlamaCpp{}, "an older server, with ids", []string{
+		`{"content":"x","tokens":[15,16],"stop":false}`,
+		`{"content":"","stop":true,"stop_type":"eos","tokens_predicted":2,"tokens_evaluated":9,"timings":{"prompt_n":2}}`,
+	}, `a1=2 stop 9/7/2/-1 ended "x"`},
+	{LlamaCpp{}, "an error", []string{`{"error":{"code":500,"message":"Context size has been exceeded.","type":"server_error"}}`}, "fault Context size has been exceeded."},
 }
 
 func TestForms(t *testing.T) {

@@ -12,13 +12,14 @@ type reading struct {
 	s            scanner
 	finish, done bool
 	texts        int // stretches of text in this event
+	added        int // what was taken for text, those included
 	found        [maxHoles]hole
 	nFound       int
 }
 
 // begin prepares for an event.
 func (r *reading) begin(data []byte) {
-	r.s, r.texts, r.nFound = scanner{b: data}, 0, 0
+	r.s, r.texts, r.added, r.nFound = scanner{b: data}, 0, 0, 0
 }
 
 // plain prepares for an event of a stream, and reads the ones that are no JSON: the end
@@ -64,7 +65,7 @@ func (r *reading) note(h hole) {
 
 // holes implements [holeReader].
 func (r *reading) holes() ([]hole, bool) {
-	if r.texts != 1 || r.nFound > maxHoles {
+	if r.texts != 1 || r.added != 1 || r.nFound > maxHoles {
 		return nil, false
 	}
 	holes := r.found[:r.nFound]
@@ -97,6 +98,7 @@ const undecided = -1
 // add adds n bytes of text to the event's part of a kind. Reasoning that is there
 // twice, under two names, is the same text.
 func (r *reading) add(d *Delta, kind record.Kind, n int32) bool {
+	r.added++
 	for i := len(d.Parts) - 1; i >= 0 && d.Parts[i].Choice == undecided; i-- {
 		if p := &d.Parts[i]; p.Kind == kind {
 			if kind == record.Reasoning {

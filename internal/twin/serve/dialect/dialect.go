@@ -118,7 +118,8 @@ type Call struct {
 	Stream  bool
 	Type    string // of a stream's content
 	Comment string // an event that says nothing, "" where there is none
-	Opening int    // events of a stream that come with its first token, before it
+	Opening int    // events of a stream before its first token, which they come with
+	Early   int    // so many of these do not wait for it
 	Prompt  int    // tokens of all prompts
 	Batch   int    // choices that answer one prompt, which follow each other
 	Jobs    []twin.Job
@@ -158,6 +159,12 @@ type Writer interface {
 	Malformed(b []byte) []byte
 	// Whole is the body of an answer that is not streamed.
 	Whole(b []byte, parts []Part, c Counts) []byte
+}
+
+// Uncounted is a [Writer] whose usage stands in an event that has to come.
+type Uncounted interface {
+	// WithoutUsage leaves the usage out of it.
+	WithoutUsage()
 }
 
 // Metrics counts what /metrics tells. It belongs to one goroutine; times are seconds.

@@ -96,6 +96,7 @@ type Answer struct {
 	stays   int    // of its text, which that cuts off
 	tail    []byte // text that may be the beginning of a stop string
 	written int    // length of the text before it
+	piece   []byte // see [Answer.Pieces]
 }
 
 // Begin is the answer whose words begin at first. The plan must stay as it is.

@@ -68,7 +68,8 @@ func TestRecordedErrors(t *testing.T) {
 // same order and with the same constants; texts and most numbers are its own.
 func TestRecordedAnswers(t *testing.T) {
 	stops := map[string]string{"careless": "of", "rl": "ir"} // words that either has
-	for _, x := range slices.Concat(recorded(t, "answers.json"), recorded(t, "small.json"), recorded(t, "structured.json")) {
+	for _, x := range slices.Concat(recorded(t, "answers.json"), recorded(t, "small.json"), recorded(t, "structured.json"),
+		recorded(t, "messages.json"), recorded(t, "responses.json")) {
 		t.Run(x.Name, func(t *testing.T) {
 			r := start(t, fast, serve.Config{Model: "tiny", MaxModelLen: 4096, PromptTokensDetails: true})
 			switch stop := x.Request.Body["stop"].(type) {
@@ -76,6 +77,10 @@ func TestRecordedAnswers(t *testing.T) {
 				x.Request.Body["stop"] = stops[stop]
 			case []any:
 				x.Request.Body["stop"] = stops[stop[0].(string)]
+			}
+			if many, ok := x.Request.Body["stop_sequences"].([]any); ok {
+				x.Request.Body["stop_sequences"] = []string{stops[many[0].(string)]}
+				delete(x.Request.Body, "temperature")
 			}
 			if x.Request.Body["stop"] != nil {
 				delete(x.Request.Body, "temperature") // so that the words are those
@@ -88,6 +93,16 @@ func TestRecordedAnswers(t *testing.T) {
 				t.Error(d)
 			}
 		})
+	}
+}
+
+// A model that does nothing but reason.
+func TestRecordedThinking(t *testing.T) {
+	for _, x := range recorded(t, "thinking.json") {
+		r := start(t, fast, serve.Config{Model: "tiny", MaxModelLen: 4096, PromptTokensDetails: true, Reasoning: 1})
+		if d := exchange.Difference(x.Answer, r.send(&x)); d != "" {
+			t.Errorf("%s:\n%s", x.Name, d)
+		}
 	}
 }
 

@@ -28,6 +28,9 @@ func (a *api) Routes() []dialect.Route {
 	return []dialect.Route{
 		{Path: "/v1/chat/completions", Methods: post, Generate: a.chat},
 		{Path: "/v1/completions", Methods: post, Generate: a.completion},
+		{Path: "/v1/responses", Methods: post, Generate: a.responses},
+		{Path: "/v1/messages", Methods: post, Generate: a.messages},
+		{Path: "/v1/messages/count_tokens", Methods: post, Reply: a.countTokens},
 		{Path: "/v1/chat/completions/render", Methods: post, Reply: disabled},
 		{Path: "/v1/completions/render", Methods: post, Reply: disabled},
 		{Path: "/v1/messages/render", Methods: post, Reply: disabled},

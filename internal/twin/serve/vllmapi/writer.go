@@ -18,6 +18,7 @@ const fingerprint = `,"system_fingerprint":"pitot-mock"`
 type writer struct {
 	ask
 	model   *lm.Model
+	served  string // name of the model
 	base    []byte // up to and with `"choices":[`
 	details bool   // cached tokens are reported
 	reasons bool   // reasoning tokens are reported
@@ -78,7 +79,7 @@ func (a *api) generate(req *dialect.Request, chat bool, prefix, whole, event str
 // newWriter encodes what the events of answer number n share.
 func (a *api) newWriter(asked ask, id, object string, n int64) *writer {
 	w := &writer{
-		ask: asked, model: a.model, parsing: &a.parsing, details: a.PromptTokensDetails, reasons: a.model.Reasons(),
+		ask: asked, model: a.model, served: a.Name, parsing: &a.parsing, details: a.PromptTokensDetails, reasons: a.model.Reasons(),
 		base: fmt.Appendf(nil, `{"id":%s,"object":"%s","created":%d,"model":%s,"choices":[`,
 			dialect.Marshal(id), object, time.Now().Unix(), dialect.Marshal(a.Name)),
 		choices: make([]choice, len(asked.prompts)*asked.n),

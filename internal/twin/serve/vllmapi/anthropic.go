@@ -1,0 +1,388 @@
+package vllmapi
+
+import (
+	"encoding/json"
+	"fmt"
+	"maps"
+	"net/http"
+	"slices"
+	"strconv"
+
+	"pitot/internal/twin"
+	"pitot/internal/twin/serve/dialect"
+	"pitot/internal/twin/serve/lm"
+)
+
+// Anthropic's Messages, which vLLM makes a chat of, and of whose answer it makes a
+// message.
+
+// messages begins the answer of /v1/messages.
+func (a *api) messages(req *dialect.Request) (*dialect.Call, *dialect.Reply) {
+	b, refused := readBody(req)
+	if refused != nil {
+		return nil, refused
+	}
+	chat, refused := b.chatOfMessages()
+	if refused != nil {
+		return nil, refused
+	}
+	call, refused := a.chat(withBody(req, chat))
+	if refused != nil {
+		return nil, anthropicFailure(refused)
+	}
+	w := &messagesWriter{writer: call.Writer.(*writer), id: call.ID}
+	call.Opening, call.Writer = 1, w
+	return call, nil
+}
+
+// withBody is a request with another body.
+func withBody(req *dialect.Request, body map[string]any) *dialect.Request {
+	other := *req
+	other.Body = dialect.Marshal(body)
+	return &other
+}
+
+// chatOfMessages is the chat that vLLM makes of a request for a message.
+func (b *body) chatOfMessages() (map[string]any, *dialect.Reply) {
+	for _, name := range []string{"model", "messages", "max_tokens"} {
+		if b.m[name] == nil {
+			b.missing(name)
+		}
+	}
+	if model, ok := b.str("model"); ok && model == "" {
+		b.complainWith("value_error", "body.model", "Value error, Model is required", b.m["model"], "'error': ValueError('Model is required')")
+	}
+	if n := b.integer("max_tokens", 1); n <= 0 {
+		b.complainWith("value_error", "body.max_tokens", "Value error, max_tokens must be positive", b.m["max_tokens"], "'error': ValueError('max_tokens must be positive')")
+	}
+	if refused := b.refused(); refused != nil {
+		return nil, refused
+	}
+	chat := b.only("model", "max_tokens", "temperature", "top_p", "top_k", "cache_salt")
+	chat["max_completion_tokens"] = b.m["max_tokens"]
+	if b.boolean("stream") {
+		chat["stream"] = true
+		chat["stream_options"] = map[string]bool{"include_usage": true}
+	}
+	if b.hasField("stop_sequences") {
+		chat["stop"] = b.m["stop_sequences"]
+	}
+	var list []map[string]json.RawMessage
+	if json.Unmarshal(b.m["messages"], &list) != nil {
+		chat["messages"] = b.m["messages"] // refused there
+		return chat, nil
+	}
+	if b.hasField("system") {
+		list = slices.Insert(list, 0, map[string]json.RawMessage{"role": []byte(`"system"`), "content": b.m["system"]})
+	}
+	for _, m := range list {
+		if blocks := textOfBlocks(m["content"]); blocks != nil {
+			m["content"] = dialect.Marshal(*blocks)
+		}
+	}
+	chat["messages"] = list
+	b.toolsOfMessages(chat)
+	return chat, nil
+}
+
+// only is so many of the fields that are there.
+func (b *body) only(names ...string) map[string]any {
+	some := map[string]any{}
+	for _, name := range names {
+		if raw, ok := b.m[name]; ok {
+			some[name] = raw
+		}
+	}
+	return some
+}
+
+// textOfBlocks is the text of a content in blocks, of results and calls of tools too;
+// nil where it is a plain string.
+func textOfBlocks(content json.RawMessage) *string {
+	var blocks []struct {
+		Text, Thinking string
+		Input, Content json.RawMessage
+	}
+	if json.Unmarshal(content, &blocks) != nil {
+		return nil
+	}
+	var text string
+	for _, b := range blocks {
+		text += b.Text + b.Thinking + string(b.Input)
+		var plain string
+		switch inner := textOfBlocks(b.Content); {
+		case inner != nil:
+			text += *inner
+		case json.Unmarshal(b.Content, &plain) == nil:
+			text += plain
+		}
+	}
+	return &text
+}
+
+// toolsOfMessages puts the tools, and which is to be called, in a chat's words.
+func (b *body) toolsOfMessages(chat map[string]any) {
+	var tools []struct {
+		Name        string          `json:"name"`
+		Description string          `json:"description,omitempty"`
+		Schema      json.RawMessage `json:"input_schema"`
+	}
+	if !b.hasField("tools") || json.Unmarshal(b.m["tools"], &tools) != nil {
+		return
+	}
+	var list []any
+	for _, t := range tools {
+		list = append(list, map[string]any{"type": "function", "function": map[string]any{
+			"name": t.Name, "description": t.Description, "parameters": t.Schema}})
+	}
+	chat["tools"], chat["tool_choice"] = list, "auto"
+	var choice struct{ Type, Name string }
+	_ = json.Unmarshal(b.m["tool_choice"], &choice)
+	switch choice.Type {
+	case "any":
+		chat["tool_choice"] = "required"
+	case "none":
+		chat["tool_choice"] = "none"
+	case "tool":
+		chat["tool_choice"] = map[string]any{"type": "function", "function": map[string]any{"name": choice.Name}}
+	}
+}
+
+// anthropicFailure is a refusal as this route words it: without its parameter.
+func anthropicFailure(r *dialect.Reply) *dialect.Reply {
+	var f failureBody
+	if json.Unmarshal(r.Body, &f) != nil || f.Error.Message == "" {
+		return r
+	}
+	other := *r
+	other.Body = anthropicError(f.Error.Type, f.Error.Message)
+	return &other
+}
+
+func anthropicError(kind, message string) []byte {
+	return fmt.Appendf(nil, `{"type":"error","error":{"type":%s,"message":%s}}`, dialect.Marshal(kind), dialect.Marshal(message))
+}
+
+// messagesWriter writes a message.
+type messagesWriter struct {
+	*writer
+	id      string
+	block   lm.Kind // of the content block that is open, if any is
+	open    bool
+	index   int // of that block
+	finish  string
+	noUsage bool
+}
+
+// event begins an event.
+func (w *messagesWriter) event(b []byte, kind string) []byte {
+	return fmt.Appendf(b, "event: %s\ndata: {\"type\":\"%s\"", kind, kind)
+}
+
+// Open implements [dialect.Writer].
+func (w *messagesWriter) Open(b []byte, _ int) []byte {
+	b = w.event(b, "message_start")
+	b = append(append(b, `,"message":{"id":`...), dialect.Marshal(w.id)...)
+	b = append(b, `,"type":"message","role":"assistant","content":[],"model":`...)
+	b = append(append(b, dialect.Marshal(w.served)...), `,"stop_reason":null,"stop_sequence":null,"usage":`...)
+	return append(appendInt(b, `{"input_tokens":`, w.prompt), ",\"output_tokens\":0}}}\n\n"...)
+}
+
+// Tokens implements [dialect.Writer].
+func (w *messagesWriter) Tokens(b []byte, index, from, to int, finish string) ([]byte, bool) {
+	c := &w.choices[index]
+	c.sent = to
+	if finish != "" {
+		w.finish = finish
+	}
+	shown := false
+	c.Pieces(from, to, finish != "", func(kind lm.Kind, text []byte) {
+		shown = true
+		b = w.openBlock(b, c, kind, text)
+		var field string
+		switch kind {
+		case lm.Text:
+			field = `"text_delta","text`
+		case lm.Thought:
+			field = `"thinking_delta","thinking`
+		case lm.CallArgs:
+			field = `"input_json_delta","partial_json`
+		default:
+			return
+		}
+		b = append(append(w.event(b, "content_block_delta"), `,"delta":{"type":`...), field...)
+		b = append(append(append(b, `":"`...), text...), `"},"index":`...)
+		b = append(strconv.AppendInt(b, int64(w.index), 10), "}\n\n"...)
+	})
+	return b, shown
+}
+
+// openBlock opens the content block that a piece belongs to, where another is open or
+// none.
+func (w *messagesWriter) openBlock(b []byte, c *choice, kind lm.Kind, text []byte) []byte {
+	block := kind
+	if kind == lm.CallArgs {
+		block = lm.CallName
+	}
+	if w.open && w.block == block {
+		return b
+	}
+	if w.open {
+		b = w.closeBlock(b)
+		w.index++
+	}
+	w.open, w.block = true, block
+	b = append(w.event(b, "content_block_start"), `,"content_block":{"type":`...)
+	switch block {
+	case lm.Text:
+		b = append(b, `"text","text":""`...)
+	case lm.Thought:
+		b = append(b, `"thinking","thinking":""`...)
+	default:
+		b = append(append(b, `"tool_use","id":"`...), c.callID()...)
+		b = append(append(append(b, `","name":"`...), text...), `","input":{}`...)
+	}
+	return append(appendInt(b, `},"index":`, w.index), "}\n\n"...)
+}
+
+// closeBlock ends the open block; what was thought is signed.
+func (w *messagesWriter) closeBlock(b []byte) []byte {
+	if w.block == lm.Thought {
+		b = append(append(w.event(b, "content_block_delta"), `,"delta":{"type":"signature_delta","signature":"`...), w.signature()...)
+		b = append(appendInt(b, `"},"index":`, w.index), "}\n\n"...)
+	}
+	return append(appendInt(w.event(b, "content_block_stop"), `,"index":`, w.index), "}\n\n"...)
+}
+
+// signature stands for one.
+func (w *messagesWriter) signature() string {
+	n := uint64(w.choices[0].number)
+	return fmt.Sprintf("%016x%016x", twin.Mix(n), twin.Mix(^n))
+}
+
+// stop is why an answer ended: the reason, and the stop sequence or null.
+func (w *messagesWriter) stop(finish string) (reason string, sequence []byte) {
+	c := &w.choices[0]
+	switch {
+	case finish == "length":
+		return "max_tokens", []byte("null")
+	case w.plan.Call != nil:
+		return "tool_use", []byte("null")
+	case c.Stop != "":
+		return "stop_sequence", dialect.Marshal(c.Stop)
+	}
+	return "end_turn", []byte("null")
+}
+
+// Usage implements [dialect.Writer]: the event that ends the message has it.
+func (w *messagesWriter) Usage(b []byte, n dialect.Counts) []byte {
+	if w.open {
+		b = w.closeBlock(b)
+	}
+	reason, sequence := w.stop(w.finish)
+	b = fmt.Appendf(w.event(b, "message_delta"), `,"delta":{"stop_reason":"%s","stop_sequence":%s},"usage":`, reason, sequence)
+	if w.noUsage {
+		b = append(b, "null"...)
+	} else {
+		b = w.counts(b, n)
+	}
+	return append(b, "}\n\n"...)
+}
+
+// WithoutUsage implements [dialect.Uncounted].
+func (w *messagesWriter) WithoutUsage() { w.noUsage = true }
+
+// counts appends the usage: of the prompt what is neither from the cache nor stored in
+// it is counted apart.
+func (w *messagesWriter) counts(b []byte, n dialect.Counts) []byte {
+	if !w.details {
+		b = appendInt(b, `{"input_tokens":`, w.prompt)
+		return append(appendInt(b, `,"output_tokens":`, n.Output), '}')
+	}
+	b = appendInt(b, `{"input_tokens":`, w.prompt-n.Cached-n.Stored)
+	b = appendInt(b, `,"output_tokens":`, n.Output)
+	b = appendInt(b, `,"cache_creation_input_tokens":`, n.Stored)
+	return append(appendInt(b, `,"cache_read_input_tokens":`, n.Cached), '}')
+}
+
+// Done implements [dialect.Writer].
+func (w *messagesWriter) Done(b []byte) []byte {
+	return append(w.event(b, "message_stop"), "}\n\n"...)
+}
+
+// Error implements [dialect.Writer].
+func (w *messagesWriter) Error(b []byte) []byte {
+	return fmt.Appendf(b, "event: error\ndata: %s\n\n", anthropicError("internal_error", engineFailed))
+}
+
+// Malformed implements [dialect.Writer].
+func (w *messagesWriter) Malformed(b []byte) []byte {
+	return append(w.event(b, "content_block_delta"), `,"delta":{"type":"text_del`+"\n\n"...)
+}
+
+// Whole implements [dialect.Writer].
+func (w *messagesWriter) Whole(b []byte, parts []dialect.Part, n dialect.Counts) []byte {
+	c, p := &w.choices[0], parts[0]
+	b = append(append(b, `{"id":`...), dialect.Marshal(w.id)...)
+	b = append(b, `,"type":"message","role":"assistant","content":[`...)
+	var blocks int
+	begin := func() {
+		if blocks++; blocks > 1 {
+			b = append(b, ',')
+		}
+	}
+	var args []byte
+	c.Pieces(0, p.Tokens, true, func(kind lm.Kind, text []byte) {
+		switch kind {
+		case lm.Text:
+			begin()
+			b = append(append(append(b, `{"type":"text","text":"`...), text...), `"}`...)
+		case lm.Thought:
+			begin()
+			b = append(append(append(b, `{"type":"thinking","thinking":"`...), text...), `","signature":"`...)
+			b = append(append(b, w.signature()...), `"}`...)
+		case lm.CallArgs:
+			args = []byte(w.plan.Call.Args)
+		case lm.CallName:
+			begin()
+			b = append(append(b, `{"type":"tool_use","id":"`...), c.callID()...)
+			b = append(append(append(b, `","name":"`...), text...), `","input":`...)
+		}
+	})
+	if args != nil {
+		if p.Tokens < w.plan.Call.Tokens() {
+			args = []byte("{}")
+		}
+		b = append(append(b, args...), '}')
+	}
+	if blocks == 0 {
+		b = append(b, `{"type":"text","text":""}`...)
+	}
+	reason, sequence := w.stop(p.Finish)
+	b = append(append(b, `],"model":`...), dialect.Marshal(w.served)...)
+	b = fmt.Appendf(b, `,"stop_reason":"%s"`, reason)
+	if string(sequence) != "null" {
+		b = append(append(b, `,"stop_sequence":`...), sequence...)
+	}
+	return append(w.counts(append(b, `,"usage":`...), n), '}')
+}
+
+// countTokens answers /v1/messages/count_tokens.
+func (a *api) countTokens(req *dialect.Request) dialect.Reply {
+	b, refused := readBody(req)
+	if refused != nil {
+		return *refused
+	}
+	b.m = maps.Clone(b.m)
+	b.m["max_tokens"] = []byte("1")
+	chat, refused := b.chatOfMessages()
+	if refused != nil {
+		return *refused
+	}
+	r, refused := a.read(withBody(req, chat), true)
+	if refused != nil {
+		return *anthropicFailure(refused)
+	}
+	return dialect.Reply{Status: http.StatusOK, Body: fmt.Appendf(nil,
+		`{"input_tokens":%d,"context_management":{"original_input_tokens":%d}}`, r.prompt, r.prompt)}
+}

@@ -1,0 +1,136 @@
+package api
+
+import (
+	"strings"
+
+	"pitot/internal/data/record"
+	"pitot/internal/workload"
+)
+
+// LlamaCpp is llama.cpp's own /completion: a bare prompt, and with each event the
+// tokens so far.
+type LlamaCpp struct{}
+
+// Name implements [API].
+func (LlamaCpp) Name() string          { return "llamacpp" }
+func (LlamaCpp) Routes() []string      { return []string{"/completion"} }
+func (LlamaCpp) Messages(Options) bool { return false }
+func (LlamaCpp) Models() string        { return "/v1/models" }
+func (LlamaCpp) KeyVariable() string   { return "LLAMA_API_KEY" }
+func (LlamaCpp) Framing() Framing      { return EventStream }
+func (LlamaCpp) Decoder() Decoder      { return newFast(new(llamacppDecoder)) }
+func (LlamaCpp) Alias(string) string   { return "" }
+
+// List implements [API].
+func (LlamaCpp) List(body []byte) []Model { return Chat{}.List(body) }
+
+// Headers implements [API].
+func (LlamaCpp) Headers(key string) []Header { return Chat{}.Headers(key) }
+
+// Prepare implements [API].
+func (LlamaCpp) Prepare(_ string, o *Options) error {
+	o.MaxField, o.IgnoreEOS = "n_predict", true
+	return nil
+}
+
+// Fault implements [API].
+func (LlamaCpp) Fault(body []byte) string { return faultOf(new(llamacppDecoder), body) }
+
+// Concede implements [API].
+func (LlamaCpp) Concede(refusal string, o *Options) string {
+	return concedeSampling(strings.ToLower(refusal), o)
+}
+
+// Asked implements [API].
+func (LlamaCpp) Asked(r *workload.Request, o Options) Asked {
+	return Asked{Tokens: limitOf(r, o, int64(r.Output), "n_predict", "max_tokens"), Candidates: overNumber(r, o, 0, "n_probs")}
+}
+
+// Body implements [API].
+func (LlamaCpp) Body(dst []byte, r *workload.Request, o Options) ([]byte, error) {
+	start := len(dst)
+	dst = append(appendPrompt(append(dst, `{"prompt":`...), r, o), ',')
+	at := len(dst)
+	if dst = o.appendLimit(dst, r, "n_predict", `"ignore_eos":true`); len(dst) > at {
+		dst = append(dst, ',')
+	}
+	if o.Stream {
+		dst = append(dst, `"stream":true`...)
+	} else {
+		dst = append(dst, `"stream":false`...)
+	}
+	return withExtras(append(dst, '}'), start, r, o)
+}
+
+// llamacppDecoder reads events, of which a whole answer is the last.
+type llamacppDecoder struct{ reading }
+
+// Event implements [Decoder].
+func (x *llamacppDecoder) Event(name, data []byte, d *Delta) error {
+	if x.plain(name, data, d) {
+		return nil
+	}
+	return x.Whole(data, d)
+}
+
+// Whole implements [Decoder].
+func (x *llamacppDecoder) Whole(data []byte, d *Delta) error {
+	x.begin(data)
+	s := &x.s
+	tokens, index := int32(0), int32(0)
+	prompt, cached, ended := int32(record.Unset), int32(record.Unset), false
+	ok := s.object(func(key []byte) bool {
+		switch string(key) {
+		case "content":
+			if s.peek() != '"' {
+				return s.skipValue()
+			}
+			return x.text(d, record.Answer)
+		case "tokens":
+			return x.count(&tokens)
+		case "index":
+			return s.countNumber(&index)
+		case "stop":
+			ended = s.peek() == 't'
+		case "stop_type":
+			raw, ok := x.word()
+			if d.Finish = ""; len(raw) > 0 && string(raw) != "none" {
+				if d.Finish = finishReason(raw); d.Finish == "limit" {
+					d.Finish = "length"
+				} else if d.Finish == "eos" || d.Finish == "word" {
+					d.Finish = "stop"
+				}
+			}
+			return ok
+		case "tokens_predicted":
+			return x.number(countedCompletion, &d.Usage.Completion)
+		case "tokens_evaluated":
+			return s.countNumber(&d.Usage.Prompt)
+		case "timings":
+			return x.fields(func(key []byte) bool {
+				switch string(key) {
+				case "prompt_n": // those that were computed
+					return s.countNumber(&prompt)
+				case "cache_n":
+					return s.countNumber(&cached)
+				}
+				return s.skipValue()
+			})
+		case "error":
+			return s.null() || x.fault(d)
+		}
+		return s.skipValue()
+	})
+	if d.Ended = d.Ended || ended; !d.Ended {
+		d.Finish = ""
+	} else if cached >= 0 {
+		d.Usage.Cached = cached
+	} else if p := d.Usage.Prompt; prompt >= 0 && p >= prompt { // older servers do not say it
+		d.Usage.Cached = p - prompt
+	}
+	if index == Impossible {
+		index = 0
+	}
+	x.choose(d, 0, index, tokens)
+	return x.end(ok, d)
+}

@@ -1,0 +1,252 @@
+package api
+
+import (
+	"bytes"
+	"strconv"
+	"strings"
+
+	"pitot/internal/data/record"
+	"pitot/internal/workload"
+)
+
+// SGLang is SGLang's own /generate: a bare prompt, and with each event the usage so
+// far. Its texts and token ids go on from event to event, each event repeating those
+// before it, unless the server is started to send what is new alone.
+type SGLang struct{}
+
+// Name implements [API].
+func (SGLang) Name() string             { return "sglang" }
+func (SGLang) Routes() []string         { return []string{"/generate"} }
+func (SGLang) Messages(Options) bool    { return false }
+func (SGLang) Models() string           { return "/v1/models" }
+func (SGLang) KeyVariable() string      { return "SGLANG_API_KEY" }
+func (SGLang) Framing() Framing         { return EventStream }
+func (SGLang) Decoder() Decoder         { return new(sglangDecoder) }
+func (SGLang) Alias(tool string) string { return map[string]string{"sglang": "sglang"}[tool] }
+
+// List implements [API].
+func (SGLang) List(body []byte) []Model { return Chat{}.List(body) }
+
+// Headers implements [API].
+func (SGLang) Headers(key string) []Header { return Chat{}.Headers(key) }
+
+// Prepare implements [API].
+func (SGLang) Prepare(_ string, o *Options) error {
+	o.MaxField, o.IgnoreEOS = "max_new_tokens", true
+	return nil
+}
+
+// Fault implements [API].
+func (SGLang) Fault(body []byte) string { return faultOf(new(sglangDecoder), body) }
+
+// Concede implements [API].
+func (SGLang) Concede(refusal string, o *Options) string {
+	return concedeSampling(strings.ToLower(refusal), o)
+}
+
+// Asked implements [API].
+func (SGLang) Asked(r *workload.Request, o Options) Asked {
+	return Asked{Tokens: limitOf(&workload.Request{Body: inner(r.Body, "sampling_params")},
+		Options{Body: inner(o.Body, "sampling_params")}, int64(r.Output), "max_new_tokens")}
+}
+
+// Body implements [API].
+func (SGLang) Body(dst []byte, r *workload.Request, o Options) ([]byte, error) {
+	start := len(dst)
+	dst = appendPrompt(append(dst, `{"text":`...), r, o)
+	dst = append(dst, `,"sampling_params":{`...)
+	dst = o.appendLimit(dst, r, "max_new_tokens", `"ignore_eos":true`)
+	dst = append(dst, '}')
+	if o.Stream {
+		dst = append(dst, `,"stream":true`...)
+	}
+	return withExtras(append(dst, '}'), start, r, o)
+}
+
+// appendLimit writes the temperature, the limit of tokens under a name and what holds
+// the engine to it, with commas between them.
+func (o *Options) appendLimit(dst []byte, r *workload.Request, name, forced string) []byte {
+	comma := ""
+	if !o.NoTemperature {
+		dst, comma = append(dst, `"temperature":0`...), ","
+	}
+	if r.Output > 0 {
+		dst = append(append(append(append(dst, comma...), '"'), name...), `":`...)
+		dst, comma = strconv.AppendInt(dst, int64(r.Output), 10), ","
+		if r.Exact && o.IgnoreEOS && forced != "" {
+			dst = append(append(dst, comma...), forced...)
+		}
+	}
+	return dst
+}
+
+// sglangDecoder reads events and whole answers.
+type sglangDecoder struct {
+	reading
+	tokens   int32  // so far
+	decided  bool   // whether texts repeat those before them is known
+	separate bool   // they do not
+	last     []byte // text, as it stood between its quotes
+}
+
+// Reset implements [Decoder].
+func (x *sglangDecoder) Reset() {
+	x.reading.Reset()
+	*x = sglangDecoder{reading: x.reading, last: x.last[:0]}
+}
+
+// Event implements [Decoder].
+func (x *sglangDecoder) Event(name, data []byte, d *Delta) error {
+	if x.plain(name, data, d) {
+		return nil
+	}
+	return x.event(data, d, true)
+}
+
+// Whole implements [Decoder].
+func (x *sglangDecoder) Whole(data []byte, d *Delta) error {
+	x.Reset()
+	x.begin(data)
+	return x.event(data, d, false)
+}
+
+func (x *sglangDecoder) event(data []byte, d *Delta, stream bool) error {
+	s := &x.s
+	var raw []byte
+	ids := int32(0)
+	ok := s.object(func(key []byte) (ok bool) {
+		switch string(key) {
+		case "text":
+			if s.peek() != '"' {
+				return s.skipValue()
+			}
+			raw, ok = s.rawString()
+			return ok
+		case "output_ids":
+			return x.count(&ids)
+		case "meta_info":
+			return x.fields(func(key []byte) bool { return x.meta(key, d) })
+		case "error":
+			return s.null() || x.fault(d)
+		}
+		return s.skipValue()
+	})
+	all := raw
+	if ok && stream && d.Fault == nil {
+		raw = x.news(raw, ids, d)
+	}
+	if n := int32(textLen(raw)); n > 0 && ok {
+		ok = x.add(d, record.Answer, n)
+		switch {
+		case !d.Keep:
+		case x.separate:
+			d.Text = appendUnquoted(d.Text, raw)
+		default:
+			d.Text = appendUnquoted(d.Text[:0], all)
+		}
+	}
+	if x.choose(d, 0, 0, 0); len(d.Parts) == 0 && d.Usage == Unsaid {
+		d.Empty = false
+	}
+	return x.end(ok, d)
+}
+
+// news gives what is new of an event's text. That texts repeat those before them shows
+// where the event has as many ids as tokens have come in all, or, without ids, where its
+// text begins with the last one.
+func (x *sglangDecoder) news(raw []byte, ids int32, d *Delta) []byte {
+	done := d.Usage.Completion
+	switch {
+	case x.decided || len(x.last) == 0:
+	case ids > 0 && done > x.tokens:
+		x.decided, x.separate = true, ids < done
+	case ids == 0 && len(raw) > 0:
+		x.decided, x.separate = true, !bytes.HasPrefix(raw, x.last)
+	}
+	before := x.last
+	if done > 0 {
+		x.tokens = done
+	}
+	if x.separate {
+		return raw
+	}
+	// What has come stays as it was; only its end may have been an unfinished
+	// character.
+	same := 0
+	if bytes.HasPrefix(raw, before) {
+		same = len(before)
+	} else {
+		for same < min(len(raw), len(before)) && raw[same] == before[same] {
+			same++
+		}
+	}
+	x.last = append(before[:0], raw...)
+	return wholeEscape(raw, same)
+}
+
+// wholeEscape is the rest of a raw JSON string from a place on that no escape spans.
+func wholeEscape(raw []byte, at int) []byte {
+	back := max(at-6, 0)
+	for i := back; i < at; i++ {
+		if raw[i] != '\\' {
+			continue
+		}
+		n := 2
+		if i+1 < len(raw) && raw[i+1] == 'u' {
+			n = 6
+		}
+		if i+n > at {
+			at = i
+			break
+		}
+		i += n - 1
+	}
+	return raw[at:]
+}
+
+// meta reads a field of meta_info.
+func (x *sglangDecoder) meta(key []byte, d *Delta) bool {
+	s := &x.s
+	switch string(key) {
+	case "prompt_tokens":
+		return s.countNumber(&d.Usage.Prompt)
+	case "completion_tokens":
+		return s.countNumber(&d.Usage.Completion)
+	case "cached_tokens":
+		return s.countNumber(&d.Usage.Cached)
+	case "reasoning_tokens":
+		return s.countNumber(&d.Usage.Reasoning)
+	case "finish_reason":
+		if s.null() {
+			return true
+		}
+		d.Ended = true
+		if s.peek() == '"' {
+			raw, ok := s.rawString()
+			d.Finish = finishReason(raw)
+			return ok
+		}
+		var message []byte
+		ok := x.fields(func(key []byte) (ok bool) {
+			var raw []byte
+			switch string(key) {
+			case "type":
+				raw, ok = x.word()
+				d.Finish = finishReason(raw)
+				return ok
+			case "message":
+				message, ok = x.word()
+				return ok
+			}
+			return s.skipValue()
+		})
+		if d.Finish == "abort" {
+			d.Fault = &Fault{Message: "aborted", Type: "abort"}
+			if len(message) > 0 {
+				d.Fault.Message = unquote(message)
+			}
+		}
+		return ok
+	}
+	return s.skipValue()
+}

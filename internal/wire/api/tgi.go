@@ -1,0 +1,235 @@
+package api
+
+import (
+	"strings"
+
+	"pitot/internal/data/record"
+	"pitot/internal/workload"
+)
+
+// TGI is Text Generation Inference's own /generate_stream: a bare prompt, and an event
+// for each token.
+//
+// Not known from it: tokens of the prompt that were cached. It cannot be held to a
+// length: answers may end early.
+type TGI struct{}
+
+// Name implements [API].
+func (TGI) Name() string          { return "tgi" }
+func (TGI) Routes() []string      { return []string{"/generate_stream"} }
+func (TGI) Messages(Options) bool { return false }
+func (TGI) Models() string        { return "/info" }
+func (TGI) KeyVariable() string   { return "HF_TOKEN" }
+func (TGI) Framing() Framing      { return EventStream }
+func (TGI) Decoder() Decoder      { return new(tgiDecoder) }
+func (TGI) Alias(tool string) string {
+	return map[string]string{"aiperf": "huggingface_generate"}[tool]
+}
+
+// List implements [API].
+func (TGI) List(body []byte) []Model {
+	name, context := "", int32(0)
+	s := scanner{b: body}
+	s.object(func(key []byte) bool {
+		switch string(key) {
+		case "model_id":
+			if s.peek() != '"' {
+				return s.skipValue()
+			}
+			raw, ok := s.rawString()
+			name = unquote(raw)
+			return ok
+		case "max_total_tokens":
+			return s.countNumber(&context)
+		}
+		return s.skipValue()
+	})
+	if name == "" {
+		return nil
+	}
+	return []Model{{name, "tgi", int(max(context, 0))}}
+}
+
+// Headers implements [API].
+func (TGI) Headers(key string) []Header { return Chat{}.Headers(key) }
+
+// Prepare implements [API].
+func (TGI) Prepare(_ string, o *Options) error {
+	o.MaxField = "max_new_tokens"
+	return nil
+}
+
+// Fault implements [API].
+func (TGI) Fault(body []byte) string { return faultOf(new(tgiDecoder), body) }
+
+// Concede implements [API].
+func (TGI) Concede(string, *Options) string { return "" }
+
+// Asked implements [API].
+func (TGI) Asked(r *workload.Request, o Options) Asked {
+	over := workload.Request{Body: inner(r.Body, "parameters")}
+	params := Options{Body: inner(o.Body, "parameters")}
+	a := Asked{Tokens: limitOf(&over, params, int64(r.Output), "max_new_tokens")}
+	a.Candidates = overNumber(&over, params, 0, "top_n_tokens")
+	return a
+}
+
+// Body implements [API]. Without sampling it takes the likeliest token; a temperature
+// of 0 it refuses.
+func (TGI) Body(dst []byte, r *workload.Request, o Options) ([]byte, error) {
+	start := len(dst)
+	dst = appendPrompt(append(dst, `{"inputs":`...), r, o)
+	o.NoTemperature = true
+	dst = append(dst, `,"parameters":{`...)
+	at := len(dst)
+	if dst = o.appendLimit(dst, r, "max_new_tokens", ""); len(dst) > at {
+		dst = append(dst, ',')
+	}
+	dst = append(dst, `"do_sample":false,"details":true}`...)
+	if !o.Stream {
+		dst = append(dst, `,"stream":false`...)
+	}
+	return withExtras(append(dst, '}'), start, r, o)
+}
+
+// tgiDecoder reads events and whole answers.
+type tgiDecoder struct {
+	reading
+	silent int32 // tokens whose text is part of the next one's
+}
+
+// Reset implements [Decoder].
+func (x *tgiDecoder) Reset() {
+	x.reading.Reset()
+	x.silent = 0
+}
+
+// Event implements [Decoder].
+func (x *tgiDecoder) Event(name, data []byte, d *Delta) error {
+	if x.plain(name, data, d) {
+		return nil
+	}
+	return x.event(d, false)
+}
+
+// Whole implements [Decoder]: an object, or a list with one in it.
+func (x *tgiDecoder) Whole(data []byte, d *Delta) error {
+	x.Reset()
+	x.begin(data)
+	return x.event(d, true)
+}
+
+func (x *tgiDecoder) event(d *Delta, whole bool) error {
+	s := &x.s
+	read := func() bool {
+		return s.object(func(key []byte) bool {
+			switch string(key) {
+			case "token":
+				return s.null() || x.token(d)
+			case "generated_text":
+				if s.null() {
+					return true
+				}
+				d.Ended = true
+				if whole && s.peek() == '"' {
+					return x.text(d, record.Answer)
+				}
+				return s.skipValue()
+			case "details":
+				return x.details(d)
+			case "error":
+				return s.null() || x.fault(d)
+			}
+			return s.skipValue()
+		})
+	}
+	ok := false
+	if s.peek() == '[' {
+		ok = s.array(read)
+	} else {
+		ok = read()
+	}
+	tokens := int32(0)
+	if len(d.Parts) > 0 && !whole {
+		tokens, x.silent = 1+x.silent, 0
+	}
+	x.choose(d, 0, 0, tokens)
+	return x.end(ok, d)
+}
+
+// token reads a token; a special one, such as the end of the answer, is no text.
+func (x *tgiDecoder) token(d *Delta) bool {
+	s := &x.s
+	special := false
+	parts, kept := len(d.Parts), len(d.Text)
+	ok := x.fields(func(key []byte) bool {
+		switch string(key) {
+		case "text":
+			if s.peek() != '"' {
+				return s.skipValue()
+			}
+			return x.text(d, record.Answer)
+		case "special":
+			special = s.peek() == 't'
+		}
+		return s.skipValue()
+	})
+	if special {
+		d.Parts, d.Text = d.Parts[:parts], d.Text[:kept]
+	} else if len(d.Parts) == parts {
+		x.silent++
+	}
+	return ok
+}
+
+// details reads how an answer ended, and its counts.
+func (x *tgiDecoder) details(d *Delta) bool {
+	s := &x.s
+	return x.fields(func(key []byte) bool {
+		switch string(key) {
+		case "finish_reason":
+			raw, ok := x.word()
+			if len(raw) == 0 {
+				return ok
+			}
+			d.Ended, d.Finish = true, finishReason(raw)
+			if f := d.Finish; f == "eos_token" || f == "stop_sequence" {
+				d.Finish = "stop"
+			}
+			return ok
+		case "generated_tokens":
+			return s.countNumber(&d.Usage.Completion)
+		case "input_length":
+			return s.countNumber(&d.Usage.Prompt)
+		case "prefill":
+			// It is a list of the prompt's tokens where they were asked for.
+			n := int32(0)
+			ok := x.count(&n)
+			if n > 0 && d.Usage.Prompt == record.Unset {
+				d.Usage.Prompt = n
+			}
+			return ok
+		}
+		return s.skipValue()
+	})
+}
+
+// inner is an object that stands in another under a name, nil where there is none.
+func inner(body []byte, name string) []byte {
+	if body == nil {
+		return nil
+	}
+	s, found := scanner{b: body}, []byte(nil)
+	s.object(func(key []byte) bool {
+		s.skipSpace()
+		from := s.i
+		if !s.skipValue() {
+			return false
+		}
+		if string(key) == name && strings.HasPrefix(string(s.b[from:s.i]), "{") {
+			found = s.b[from:s.i]
+		}
+		return true
+	})
+	return found
+}

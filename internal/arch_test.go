@@ -32,6 +32,7 @@ func rooms() []room {
 	return []room{
 		// leaves
 		{"say", ""},                       // what is said to a user who got something wrong
+		{"tokenizer", "say"},              // the tokenizers that models are published with
 		{"clock", ""},                     // monotonic nanoseconds, alarms
 		{"wire/stamp", "clock"},           // sockets, and when what is read from them arrived
 		{"stat", ""},                      // percentiles, intervals, tests: pure functions
@@ -119,6 +120,7 @@ type dependency struct {
 func dependencies() []dependency {
 	return []dependency{
 		{"golang.org/x/sys", "kernel stamps, socket options and clocks that package syscall does not have", "clock wire wire/stamp data/rundir run"},
+		{"golang.org/x/text", "Unicode's normalization forms, which tokenizers ask for", "tokenizer"},
 		{"golang.org/x/term", "is it a terminal, and how wide", "cli"},
 		{"go.yaml.in/yaml/v3", "config files, with the line of a mistake", "plan twin/catalogue twin/deploy workload/profile experiment"},
 		{"github.com/parquet-go/parquet-go", "requests, chunks and telemetry in the format that notebooks read", "data/record report/export workload/plain"},

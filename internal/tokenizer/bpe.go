@@ -1,0 +1,326 @@
+package tokenizer
+
+import (
+	"math"
+	"unicode/utf8"
+)
+
+// model makes ids of a piece of text.
+type model interface {
+	tokenize(e *Encoder, piece []byte)
+	id(token string) (uint32, bool)
+}
+
+// bpe is byte-pair encoding: a piece begins as its bytes or characters, and of
+// all pairs of neighbours that a merge is known for, the one of the lowest rank is merged,
+// the leftmost of equals, until none is left (Sennrich et al. 2016).
+type bpe struct {
+	vocab  map[string]uint32
+	merges *mergeTable
+	bytes  *[256]int32 // the token of each byte, -1: none; nil: pieces begin as characters
+	whole  bool        // a piece that is in the vocabulary is that token, whatever the merges say
+
+	prefix, suffix string // of characters that do not begin a word; of the one that ends it
+	fallback       *fallback
+	unknown        int32 // the token of what is not in the vocabulary, -1: it is left out
+	fuse           bool  // neighbours that are unknown are one token
+
+	mark   string        // ▁, where text is not taken apart beforehand
+	joined map[rune]bool // characters that a merge joins with a mark behind them
+}
+
+const none = int32(-1)
+
+// fallback has the token of each byte, for characters that are not in the vocabulary.
+type fallback [256]int32
+
+// has says that all bytes of a character have one.
+func (f *fallback) has(char []byte) bool {
+	if f == nil {
+		return false
+	}
+	for _, b := range char {
+		if f[b] == none {
+			return false
+		}
+	}
+	return true
+}
+
+// mergeTable is a hash table of pairs of ids with open addressing: of all that
+// encoding does, looking up pairs takes the longest.
+type mergeTable struct {
+	entries []mergeEntry
+	mask    uint64
+	shift   uint
+}
+
+type mergeEntry struct {
+	pair uint64 // both ids, and 1 more: 0 is an empty place
+	rank uint32
+	id   int32
+}
+
+func newMergeTable(n int) *mergeTable {
+	bits := uint(4)
+	for 1<<bits < 2*n {
+		bits++
+	}
+	return &mergeTable{entries: make([]mergeEntry, 1<<bits), mask: 1<<bits - 1, shift: 64 - bits}
+}
+
+func (m *mergeTable) slot(pair uint64) *mergeEntry {
+	for i := pair * 0x9E3779B97F4A7C15 >> m.shift; ; i++ {
+		e := &m.entries[i&m.mask]
+		if e.pair == pair || e.pair == 0 {
+			return e
+		}
+	}
+}
+
+func pairOf(a, b int32) uint64 { return (uint64(uint32(a))<<32 | uint64(uint32(b))) + 1 }
+
+func (m *mergeTable) add(a, b int32, rank uint32, id int32) {
+	*m.slot(pairOf(a, b)) = mergeEntry{pairOf(a, b), rank, id}
+}
+
+const never = math.MaxUint32
+
+// of gives the rank of merging two tokens and what becomes of them.
+func (m *mergeTable) of(a, b int32) (uint32, int32) {
+	e := m.slot(pairOf(a, b))
+	if e.pair == 0 {
+		return never, none
+	}
+	return e.rank, e.id
+}
+
+func (m *bpe) id(token string) (uint32, bool) { id, ok := m.vocab[token]; return id, ok }
+
+func (m *bpe) tokenize(e *Encoder, piece []byte) {
+	if m.mark == "" {
+		m.cached(e, piece)
+		return
+	}
+	// No merge crosses a mark behind a character that none joins it with, so that
+	// a long text comes apart into words without changing anything.
+	begin, previous := 0, rune(-1)
+	for i := 0; i < len(piece); {
+		r, n := utf8.DecodeRune(piece[i:])
+		if i > begin && r == '▁' && !m.joined[previous] {
+			m.cached(e, piece[begin:i])
+			begin = i
+		}
+		previous = r
+		i += n
+	}
+	m.cached(e, piece[begin:])
+}
+
+func (m *bpe) cached(e *Encoder, piece []byte) {
+	if e.remembered(piece) {
+		return
+	}
+	before := len(e.ids)
+	if id, ok := m.vocab[string(piece)]; ok && m.whole {
+		e.ids = append(e.ids, id)
+	} else {
+		m.merge(e, piece)
+	}
+	e.remember(piece, before)
+}
+
+func (m *bpe) merge(e *Encoder, piece []byte) {
+	e.symbols = m.begin(e.symbols[:0], piece)
+	if len(e.symbols) <= longPiece {
+		e.symbols = m.mergeShort(e, e.symbols)
+	} else {
+		e.symbols = m.mergeLong(e, e.symbols)
+	}
+	for _, id := range e.symbols {
+		e.ids = append(e.ids, uint32(id))
+	}
+}
+
+// begin appends the tokens that a piece begins as.
+func (m *bpe) begin(dst []int32, piece []byte) []int32 {
+	if m.bytes != nil {
+		for _, b := range piece {
+			switch id := m.bytes[b]; {
+			case id >= 0:
+				dst = append(dst, id)
+			case m.unknown >= 0 && !(m.fuse && len(dst) > 0 && dst[len(dst)-1] == m.unknown):
+				dst = append(dst, m.unknown)
+			}
+		}
+		return dst
+	}
+	unknown := false // the last one
+	for i := 0; i < len(piece); {
+		_, n := utf8.DecodeRune(piece[i:])
+		char := piece[i : i+n]
+		id, ok := m.vocab[string(char)]
+		if m.prefix != "" && i > 0 || m.suffix != "" && i+n == len(piece) {
+			whole := string(char)
+			if i > 0 {
+				whole = m.prefix + whole
+			}
+			if i+n == len(piece) {
+				whole += m.suffix
+			}
+			id, ok = m.vocab[whole]
+		}
+		i += n
+		if ok {
+			dst, unknown = append(dst, int32(id)), false
+			continue
+		}
+		if m.fallback.has(char) {
+			for _, b := range char {
+				dst = append(dst, m.fallback[b])
+			}
+			continue
+		}
+		if m.unknown >= 0 && !(m.fuse && unknown) {
+			dst = append(dst, m.unknown)
+		}
+		unknown = true
+	}
+	return dst
+}
+
+// longPiece is from where on a heap is faster than looking for the lowest rank.
+const longPiece = 96
+
+func (m *bpe) mergeShort(e *Encoder, ids []int32) []int32 {
+	n := len(ids)
+	if n < 2 {
+		return ids
+	}
+	ranks, into := e.ranks[:0], e.into[:0]
+	for i := 0; i+1 < n; i++ {
+		rank, id := m.merges.of(ids[i], ids[i+1])
+		ranks, into = append(ranks, rank), append(into, id)
+	}
+	e.ranks, e.into = ranks, into
+	for {
+		best, at := uint32(never), -1
+		for i, r := range ranks {
+			if r < best {
+				best, at = r, i
+			}
+		}
+		if at < 0 {
+			return ids
+		}
+		ids[at] = into[at]
+		copy(ids[at+1:], ids[at+2:])
+		ids = ids[:len(ids)-1]
+		if at+1 < len(ranks) {
+			copy(ranks[at+1:], ranks[at+2:])
+			copy(into[at+1:], into[at+2:])
+		}
+		ranks, into = ranks[:len(ranks)-1], into[:len(into)-1]
+		if at > 0 {
+			ranks[at-1], into[at-1] = m.merges.of(ids[at-1], ids[at])
+		}
+		if at < len(ranks) {
+			ranks[at], into[at] = m.merges.of(ids[at], ids[at+1])
+		}
+	}
+}
+
+// candidate is a pair that may be merged: its rank above its place, so that
+// the least of all is the leftmost of the lowest rank.
+type candidate struct {
+	order uint64
+	id    int32
+}
+
+func (m *bpe) mergeLong(e *Encoder, ids []int32) []int32 {
+	n := len(ids)
+	next, previous := make([]int32, n), make([]int32, n)
+	heap := make([]candidate, 0, n)
+	push := func(at int32) {
+		if to := next[at]; to < int32(n) {
+			if rank, id := m.merges.of(ids[at], ids[to]); id >= 0 {
+				heap = up(append(heap, candidate{uint64(rank)<<32 | uint64(at), id}))
+			}
+		}
+	}
+	for i := range ids {
+		next[i], previous[i] = int32(i+1), int32(i-1)
+	}
+	for i := range ids {
+		push(int32(i))
+	}
+	for len(heap) > 0 {
+		c := heap[0]
+		heap = down(heap)
+		at := int32(uint32(c.order))
+		if ids[at] == none || next[at] >= int32(n) {
+			continue
+		}
+		to := next[at]
+		if _, id := m.merges.of(ids[at], ids[to]); id != c.id {
+			continue // it was merged with another meanwhile
+		}
+		ids[at], ids[to] = c.id, none
+		next[at] = next[to]
+		if next[at] < int32(n) {
+			previous[next[at]] = at
+		}
+		if previous[at] >= 0 {
+			push(previous[at])
+		}
+		push(at)
+	}
+	out := ids[:0]
+	for _, id := range ids {
+		if id != none {
+			out = append(out, id)
+		}
+	}
+	return out
+}
+
+func up(h []candidate) []candidate {
+	i := len(h) - 1
+	c := h[i]
+	for i > 0 {
+		p := (i - 1) / 2
+		if h[p].order <= c.order {
+			break
+		}
+		h[i] = h[p]
+		i = p
+	}
+	h[i] = c
+	return h
+}
+
+// down takes the least one away.
+func down(h []candidate) []candidate {
+	n := len(h) - 1
+	c := h[n]
+	h = h[:n]
+	i := 0
+	for {
+		k := 2*i + 1
+		if k >= n {
+			break
+		}
+		if k+1 < n && h[k+1].order < h[k].order {
+			k++
+		}
+		if c.order <= h[k].order {
+			break
+		}
+		h[i] = h[k]
+		i = k
+	}
+	if n > 0 {
+		h[i] = c
+	}
+	return h
+}

@@ -1,0 +1,186 @@
+package tokenizer
+
+import (
+	"bytes"
+	"encoding/binary"
+	"unicode"
+	"unicode/utf8"
+)
+
+// charsmap is the normalization that a SentencePiece model has in it, made
+// beforehand: a trie of what is replaced, as a double array (Aoe 1989, in the form of
+// the library darts-clone), and the texts that take its place, each ended by a 0.
+type charsmap struct {
+	units []uint32
+	texts []byte
+	plain [utf8.RuneSelf]bool // ASCII that is not replaced
+}
+
+func parseCharsmap(data []byte) (*charsmap, error) {
+	if len(data) < 4 {
+		return nil, damaged("its charsmap ends too early")
+	}
+	size := binary.LittleEndian.Uint32(data)
+	if uint64(size) > uint64(len(data)-4) || size%4 != 0 || size == 0 {
+		return nil, damaged("its charsmap ends too early")
+	}
+	m := &charsmap{texts: data[4+size:]}
+	for rest := data[4 : 4+size]; len(rest) > 0; rest = rest[4:] {
+		m.units = append(m.units, binary.LittleEndian.Uint32(rest))
+	}
+	for b := range m.plain {
+		_, length := m.match([]byte{byte(b)}, false)
+		m.plain[b] = length == 0
+	}
+	return m, nil
+}
+
+// match gives what takes the place of the longest text that s begins with, or of the
+// shortest, and the length of that; 0 where there is none.
+func (m *charsmap) match(s []byte, longest bool) (text []byte, length int) {
+	at, found := uint32(0), -1
+	unit := m.units[0]
+	step := func() { at ^= unit >> 10 << (unit & (1 << 9) >> 6) }
+	step()
+	for i, b := range s {
+		if b == 0 {
+			break
+		}
+		at ^= uint32(b)
+		if at >= uint32(len(m.units)) {
+			break
+		}
+		unit = m.units[at]
+		if unit&(1<<31|0xFF) != uint32(b) {
+			break
+		}
+		step()
+		if unit>>8&1 == 1 && at < uint32(len(m.units)) {
+			found, length = int(m.units[at]&(1<<31-1)), i+1
+			if !longest {
+				break
+			}
+		}
+	}
+	if found < 0 || found > len(m.texts) {
+		return nil, 0
+	}
+	text = m.texts[found:]
+	if end := bytes.IndexByte(text, 0); end >= 0 {
+		text = text[:end]
+	}
+	return text, length
+}
+
+// graphemes is how Hugging Face's library goes over a text: a character as a
+// reader sees it, of less than 6 bytes, becomes what the first entry says that
+// it begins with; any other goes by code points, each in the same way.
+func (m *charsmap) graphemes() normalizer {
+	return change(func(t *classes, dst, s []byte) []byte {
+		i := 0
+		for i < len(s) && s[i] < utf8.RuneSelf && m.plain[s[i]] {
+			i++
+		}
+		if i == len(s) {
+			return nil
+		}
+		if i > 0 {
+			i--
+		}
+		dst = append(dst, s[:i]...)
+		for i < len(s) {
+			end := cluster(t, s, i)
+			if end-i < 6 {
+				if text, n := m.match(s[i:end], false); n > 0 {
+					dst = append(dst, text...)
+					i = end
+					continue
+				}
+			}
+			for i < end {
+				_, n := utf8.DecodeRune(s[i:])
+				if text, found := m.match(s[i:i+n], false); found > 0 {
+					dst = append(dst, text...)
+				} else {
+					dst = append(dst, s[i:i+n]...)
+				}
+				i += n
+			}
+		}
+		return dst
+	})
+}
+
+// cluster gives the end of the extended grapheme cluster that begins at i, as
+// far as clusters of less than 6 bytes go (UAX #29): sequences of flags, of Hangul and of emoji
+// are longer, and their parts are looked at one by one anyway.
+func cluster(t *classes, s []byte, i int) int {
+	r, n := utf8.DecodeRune(s[i:])
+	end := i + n
+	if r < utf8.RuneSelf && (end == len(s) || s[end] < utf8.RuneSelf) {
+		if r == '\r' && end < len(s) && s[end] == '\n' {
+			end++
+		}
+		return end
+	}
+	for prepended(r) && end < len(s) {
+		next, n := utf8.DecodeRune(s[end:])
+		if breaks(t, next) {
+			return end
+		}
+		r = next
+		end += n
+	}
+	if breaks(t, r) {
+		return end
+	}
+	for end < len(s) {
+		next, n := utf8.DecodeRune(s[end:])
+		if next < utf8.RuneSelf || !extends(t, next) {
+			break
+		}
+		end += n
+		if next == 0x200D && (r == '©' || r == '®') { // the two that emoji are made of and have 2 bytes
+			if after, n := utf8.DecodeRune(s[end:]); n > 2 && t[after]&symbol != 0 {
+				end += n
+			}
+		}
+	}
+	return end
+}
+
+// breaks says that a cluster ends before and behind a character.
+func breaks(t *classes, r rune) bool {
+	return t[r]&control != 0 && !extends(t, r) && !prepended(r) && !unicode.Is(unicode.Co, r) || r == 0x2028 || r == 0x2029
+}
+
+// extends says that a character belongs to the one before it: Extend, ZWJ, SpacingMark.
+func extends(t *classes, r rune) bool {
+	switch {
+	case t[r]&mark != 0:
+		return t[r]&nonspacing != 0 || !standsAlone(r)
+	case r == 0x200D, 0x1F3FB <= r && r <= 0x1F3FF, r == 0x0E33, r == 0x0EB3:
+		return true
+	}
+	return r >= 0x200C && unicode.Is(unicode.Other_Grapheme_Extend, r)
+}
+
+// standsAlone lists spacing marks that extend nothing.
+func standsAlone(r rune) bool {
+	for _, x := range [][2]rune{
+		{0x102B, 0x102C}, {0x1038, 0x1038}, {0x1062, 0x1064}, {0x1067, 0x106D}, {0x1083, 0x1083}, {0x1087, 0x108C},
+		{0x108F, 0x108F}, {0x109A, 0x109C}, {0x1A61, 0x1A61}, {0x1A63, 0x1A64}, {0xAA7B, 0xAA7B}, {0xAA7D, 0xAA7D}, {0x11720, 0x11721},
+	} {
+		if x[0] <= r && r <= x[1] {
+			return true
+		}
+	}
+	return false
+}
+
+// prepended says that a character belongs to the one behind it.
+func prepended(r rune) bool {
+	return 0x600 <= r && unicode.Is(unicode.Prepended_Concatenation_Mark, r) ||
+		r == 0x0D4E || r == 0x111C2 || r == 0x111C3 || r == 0x1193F || r == 0x11941 || r == 0x11A3A ||
+		0x11A84 <= r && r <= 0x11A89 || r == 0x11D46 || r == 0x11F02
+}

@@ -1,0 +1,600 @@
+package tokenizer
+
+import (
+	"strconv"
+	"strings"
+	"unicode"
+	"unicode/utf8"
+)
+
+// An expression that is not among the known ones is followed by backtracking, in
+// the syntax of Oniguruma, which Hugging Face's library has: alternatives in
+// their order, greedy, lazy and possessive repetition, lookahead, and
+// lookbehind at one character. What is beyond that is refused.
+
+// expression finds the matches of a pattern.
+type expression struct {
+	root node
+}
+
+// then goes on behind a match that ends at i: it gives the end of the whole, or -1.
+type then func(i int) int
+
+// node matches at i and goes on, or gives -1.
+type node interface {
+	match(t *classes, s []byte, i int, k then) int
+}
+
+func (x expression) find(t *classes, s []byte, from int) (int, int) {
+	for from < len(s) {
+		if end := x.root.match(t, s, from, func(i int) int { return i }); end > from {
+			return from, end
+		}
+		_, n := t.at(s, from)
+		from += n
+	}
+	return len(s), len(s)
+}
+
+// set is one character of a kind.
+type set func(t *classes, r rune) bool
+
+func (x set) match(t *classes, s []byte, i int, k then) int {
+	if i >= len(s) {
+		return -1
+	}
+	r, n := utf8.DecodeRune(s[i:])
+	if !x(t, r) {
+		return -1
+	}
+	return k(i + n)
+}
+
+type sequence []node
+
+func (x sequence) match(t *classes, s []byte, i int, k then) int {
+	if len(x) == 0 {
+		return k(i)
+	}
+	return x[0].match(t, s, i, func(i int) int { return x[1:].match(t, s, i, k) })
+}
+
+type alternatives []node
+
+func (x alternatives) match(t *classes, s []byte, i int, k then) int {
+	for _, a := range x {
+		if end := a.match(t, s, i, k); end >= 0 {
+			return end
+		}
+	}
+	return -1
+}
+
+// repeat is x{least,most}, most < 0 for no bound.
+type repeat struct {
+	of          node
+	least, most int
+	lazy        bool
+	possessive  bool
+}
+
+func (x repeat) match(t *classes, s []byte, i int, k then) int {
+	if x.possessive {
+		greedy := x
+		greedy.possessive = false
+		end := greedy.match(t, s, i, func(i int) int { return i })
+		if end < 0 {
+			return -1
+		}
+		return k(end)
+	}
+	if one, ok := x.of.(set); ok && !x.lazy { // the usual case, without recursion
+		n := 0
+		for at := i; x.most < 0 || n < x.most; n++ {
+			if at >= len(s) {
+				break
+			}
+			r, size := utf8.DecodeRune(s[at:])
+			if !one(t, r) {
+				break
+			}
+			at += size
+			i = at
+		}
+		for ; n >= x.least; n-- {
+			if end := k(i); end >= 0 {
+				return end
+			}
+			if n > x.least {
+				_, size := utf8.DecodeLastRune(s[:i])
+				i -= size
+			}
+		}
+		return -1
+	}
+	return x.from(t, s, i, 0, k)
+}
+
+// mostRepeats bounds how deep a repeated group goes.
+const mostRepeats = 1 << 16
+
+func (x repeat) from(t *classes, s []byte, i, n int, k then) int {
+	again := func() int {
+		if x.most >= 0 && n >= x.most || n >= mostRepeats {
+			return -1
+		}
+		return x.of.match(t, s, i, func(next int) int {
+			if next == i && n >= x.least {
+				return -1 // nothing more
+			}
+			return x.from(t, s, next, n+1, k)
+		})
+	}
+	if n < x.least {
+		return again()
+	}
+	if x.lazy {
+		if end := k(i); end >= 0 {
+			return end
+		}
+		return again()
+	}
+	if end := again(); end >= 0 {
+		return end
+	}
+	return k(i)
+}
+
+// look is a lookahead.
+type look struct {
+	of     node
+	absent bool
+}
+
+func (x look) match(t *classes, s []byte, i int, k then) int {
+	if found := x.of.match(t, s, i, func(i int) int { return i }) >= 0; found == x.absent {
+		return -1
+	}
+	return k(i)
+}
+
+// behind is a lookbehind at one character.
+type behind struct {
+	of     set
+	absent bool
+}
+
+func (x behind) match(t *classes, s []byte, i int, k then) int {
+	r, n := utf8.DecodeLastRune(s[:i])
+	if found := n > 0 && x.of(t, r); found == x.absent {
+		return -1
+	}
+	return k(i)
+}
+
+// atomic gives nothing back.
+type atomic struct{ of node }
+
+func (x atomic) match(t *classes, s []byte, i int, k then) int {
+	end := x.of.match(t, s, i, func(i int) int { return i })
+	if end < 0 {
+		return -1
+	}
+	return k(end)
+}
+
+// place is ^, $, \A, \z: something that stands between characters.
+type place func(s []byte, i int) bool
+
+func (x place) match(_ *classes, s []byte, i int, k then) int {
+	if !x(s, i) {
+		return -1
+	}
+	return k(i)
+}
+
+// parser reads an expression.
+type parser struct {
+	rest  string
+	depth int
+	fold  bool
+}
+
+type notUnderstood string
+
+// compile reads an expression.
+func compile(pattern string) (x expression, err error) {
+	defer func() {
+		if r := recover(); r != nil {
+			what, ok := r.(notUnderstood)
+			if !ok {
+				panic(r)
+			}
+			err = unsupported("the expression " + strconv.Quote(pattern) + " (" + string(what) + ")")
+		}
+	}()
+	p := &parser{rest: pattern}
+	x.root = p.alternatives()
+	if p.rest != "" {
+		p.fail("at " + strconv.Quote(p.rest))
+	}
+	return x, nil
+}
+
+func (p *parser) fail(what string) { panic(notUnderstood(what)) }
+
+func (p *parser) take(text string) bool {
+	rest, ok := strings.CutPrefix(p.rest, text)
+	p.rest = rest
+	return ok
+}
+
+func (p *parser) next() rune {
+	r, n := utf8.DecodeRuneInString(p.rest)
+	if n == 0 {
+		p.fail("it ends too early")
+	}
+	p.rest = p.rest[n:]
+	return r
+}
+
+func (p *parser) alternatives() node {
+	if p.depth++; p.depth > 100 {
+		p.fail("it is nested too deep")
+	}
+	defer func() { p.depth-- }()
+	fold := p.fold
+	defer func() { p.fold = fold }()
+	var list alternatives
+	for {
+		var s sequence
+		for p.rest != "" && p.rest[0] != '|' && p.rest[0] != ')' {
+			if n := p.repeated(); n != nil {
+				s = append(s, n)
+			}
+		}
+		list = append(list, s)
+		if !p.take("|") {
+			break
+		}
+	}
+	if len(list) == 1 {
+		return list[0]
+	}
+	return list
+}
+
+func (p *parser) repeated() node {
+	n := p.atom()
+	for n != nil && p.rest != "" {
+		r := repeat{of: n}
+		switch {
+		case p.take("*"):
+			r.most = -1
+		case p.take("+"):
+			r.least, r.most = 1, -1
+		case p.take("?"):
+			r.most = 1
+		case p.rest[0] == '{':
+			bounds, rest, ok := strings.Cut(p.rest[1:], "}")
+			low, high, both := strings.Cut(bounds, ",")
+			if !ok || low == "" && !both {
+				p.fail("a brace")
+			}
+			p.rest = rest
+			r.least = p.number(low)
+			switch {
+			case !both:
+				r.most = r.least
+			case high == "":
+				r.most = -1
+			default:
+				r.most = p.number(high)
+			}
+		default:
+			return n
+		}
+		if p.take("?") {
+			r.lazy = true
+		} else if p.take("+") {
+			r.possessive = true
+		}
+		n = r
+	}
+	return n
+}
+
+func (p *parser) number(text string) int {
+	if text == "" {
+		return 0
+	}
+	n, err := strconv.Atoi(text)
+	if err != nil || n < 0 || n > 1000 {
+		p.fail("a repetition of " + text)
+	}
+	return n
+}
+
+func (p *parser) atom() node {
+	switch {
+	case p.take("(?:"):
+		return p.closed(p.alternatives())
+	case p.take("(?="):
+		return look{of: p.closed(p.alternatives())}
+	case p.take("(?!"):
+		return look{of: p.closed(p.alternatives()), absent: true}
+	case p.take("(?<="):
+		return behind{of: p.single(p.closed(p.alternatives()))}
+	case p.take("(?<!"):
+		return behind{of: p.single(p.closed(p.alternatives())), absent: true}
+	case p.take("(?>"):
+		return atomic{p.closed(p.alternatives())}
+	case p.take("(?i:"):
+		before := p.fold
+		p.fold = true
+		n := p.closed(p.alternatives())
+		p.fold = before
+		return n
+	case p.take("(?i)"):
+		p.fold = true
+		return nil
+	case strings.HasPrefix(p.rest, "(?"):
+		p.fail("a group " + strconv.Quote(p.rest[:min(len(p.rest), 4)]))
+	case p.take("("):
+		return p.closed(p.alternatives())
+	case p.take("["):
+		return p.class()
+	case p.take("."):
+		return set(func(_ *classes, r rune) bool { return r != '\n' })
+	case p.take("^"):
+		return place(func(s []byte, i int) bool { return i == 0 || s[i-1] == '\n' })
+	case p.take("$"):
+		return place(func(s []byte, i int) bool { return i == len(s) || s[i] == '\n' })
+	case p.take(`\A`):
+		return place(func(_ []byte, i int) bool { return i == 0 })
+	case p.take(`\z`):
+		return place(func(s []byte, i int) bool { return i == len(s) })
+	case p.take(`\`):
+		return p.escape()
+	}
+	r := p.next()
+	if strings.ContainsRune("*+?{", r) {
+		p.fail("nothing before " + string(r))
+	}
+	return p.literal(r)
+}
+
+func (p *parser) closed(n node) node {
+	if !p.take(")") {
+		p.fail("a group is not closed")
+	}
+	return n
+}
+
+// single is the set that a group of one character is.
+func (p *parser) single(n node) set {
+	if s, ok := n.(sequence); ok && len(s) == 1 {
+		n = s[0]
+	}
+	x, ok := n.(set)
+	if !ok {
+		p.fail("a lookbehind at more than one character")
+	}
+	return x
+}
+
+func (p *parser) literal(r rune) set {
+	if !p.fold || unicode.SimpleFold(r) == r {
+		return func(_ *classes, x rune) bool { return x == r }
+	}
+	return func(_ *classes, x rune) bool {
+		for f := unicode.SimpleFold(r); ; f = unicode.SimpleFold(f) {
+			if f == x {
+				return true
+			}
+			if f == r {
+				return false
+			}
+		}
+	}
+}
+
+func ofClass(c class) set { return func(t *classes, r rune) bool { return t[r]&c != 0 } }
+func not(x set) set       { return func(t *classes, r rune) bool { return !x(t, r) } }
+func in(table *unicode.RangeTable) set {
+	return func(_ *classes, r rune) bool { return unicode.Is(table, r) }
+}
+
+// escape reads what stands behind a backslash.
+func (p *parser) escape() set {
+	r := p.next()
+	switch r {
+	case 's':
+		return ofClass(space)
+	case 'S':
+		return not(ofClass(space))
+	case 'd':
+		return in(unicode.Nd)
+	case 'D':
+		return not(in(unicode.Nd))
+	case 'w':
+		return ofClass(word)
+	case 'W':
+		return not(ofClass(word))
+	case 'p', 'P':
+		return p.property(r == 'P')
+	}
+	return p.literal(p.character(r))
+}
+
+// character reads an escaped character.
+func (p *parser) character(r rune) rune {
+	switch r {
+	case 'n':
+		return '\n'
+	case 'r':
+		return '\r'
+	case 't':
+		return '\t'
+	case 'f':
+		return '\f'
+	case 'v':
+		return '\v'
+	case 'x', 'u':
+		digits := 2
+		if r == 'u' {
+			digits = 4
+		}
+		text := p.rest[:min(digits, len(p.rest))]
+		if p.take("{") {
+			inner, rest, ok := strings.Cut(p.rest, "}")
+			if !ok {
+				p.fail("a brace")
+			}
+			text, p.rest = inner, rest
+		} else {
+			p.rest = p.rest[len(text):]
+		}
+		x, err := strconv.ParseUint(text, 16, 32)
+		if err != nil || x > unicode.MaxRune {
+			p.fail("the character " + text)
+		}
+		return rune(x)
+	}
+	if 'a' <= r && r <= 'z' || 'A' <= r && r <= 'Z' || '0' <= r && r <= '9' {
+		p.fail(`\` + string(r))
+	}
+	return r
+}
+
+// property reads \p{L}, \p{^L}, \p{Han}.
+func (p *parser) property(absent bool) set {
+	name := ""
+	if p.take("{") {
+		inner, rest, ok := strings.Cut(p.rest, "}")
+		if !ok {
+			p.fail("a brace")
+		}
+		name, p.rest = inner, rest
+	} else {
+		name = string(p.next())
+	}
+	name, negated := strings.CutPrefix(name, "^")
+	name = strings.TrimPrefix(strings.TrimPrefix(name, "Script="), "script=")
+	var x set
+	switch name {
+	case "L", "Letter":
+		x = ofClass(letter)
+	case "N":
+		x = ofClass(number)
+	case "M":
+		x = ofClass(mark)
+	case "P":
+		x = ofClass(punctuation)
+	case "S":
+		x = ofClass(symbol)
+	case "Ll":
+		x = ofClass(lower)
+	case "Mn":
+		x = ofClass(nonspacing)
+	default:
+		table := unicode.Categories[name]
+		if table == nil {
+			table = unicode.Scripts[name]
+		}
+		if table == nil {
+			p.fail(`\p{` + name + "}")
+		}
+		x = in(table)
+	}
+	if absent != negated {
+		return not(x)
+	}
+	return x
+}
+
+// class reads what stands in brackets: characters, ranges, properties, other
+// classes, and && between what has to hold together.
+func (p *parser) class() set {
+	if p.depth++; p.depth > 100 {
+		p.fail("it is nested too deep")
+	}
+	defer func() { p.depth-- }()
+	negated := p.take("^")
+	var all []set // what has to hold together
+	var any []set
+	join := func() {
+		list := any
+		all = append(all, func(t *classes, r rune) bool {
+			for _, x := range list {
+				if x(t, r) {
+					return true
+				}
+			}
+			return false
+		})
+		any = nil
+	}
+	for began := false; !p.take("]") || !began; began = true {
+		switch {
+		case p.take("&&"):
+			join()
+			continue
+		case p.take("["):
+			any = append(any, p.class())
+			continue
+		}
+		low := p.next()
+		if low == '\\' {
+			kind := p.rest
+			if kind != "" && strings.ContainsRune("sSdDwWpP", rune(kind[0])) {
+				any = append(any, p.escape())
+				continue
+			}
+			low = p.character(p.next())
+		}
+		high := low
+		if len(p.rest) > 1 && p.rest[0] == '-' && p.rest[1] != ']' {
+			p.rest = p.rest[1:]
+			if high = p.next(); high == '\\' {
+				high = p.character(p.next())
+			}
+		}
+		if low == high {
+			any = append(any, p.literal(low))
+		} else {
+			any = append(any, p.span(low, high))
+		}
+	}
+	join()
+	x := func(t *classes, r rune) bool {
+		for _, y := range all {
+			if !y(t, r) {
+				return false
+			}
+		}
+		return true
+	}
+	if negated {
+		return not(x)
+	}
+	return x
+}
+
+func (p *parser) span(low, high rune) set {
+	within := func(r rune) bool { return low <= r && r <= high }
+	if !p.fold {
+		return func(_ *classes, r rune) bool { return within(r) }
+	}
+	return func(_ *classes, r rune) bool {
+		if within(r) {
+			return true
+		}
+		for f := unicode.SimpleFold(r); f != r; f = unicode.SimpleFold(f) {
+			if within(f) {
+				return true
+			}
+		}
+		return false
+	}
+}

@@ -1,0 +1,165 @@
+package tokenizer
+
+import (
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"pgregory.net/rapid"
+)
+
+// Whatever a file holds, reading it ends in a tokenizer that can be used or in an error.
+func FuzzParse(f *testing.F) {
+	paths, _ := filepath.Glob("testdata/*")
+	for _, path := range paths {
+		if data, err := os.ReadFile(path); err == nil && !strings.HasSuffix(path, "ids.json") {
+			f.Add(data)
+		}
+	}
+	f.Fuzz(func(t *testing.T, data []byte) {
+		tok, err := Parse(data)
+		if err != nil {
+			return
+		}
+		e := tok.Encoder()
+		for _, id := range e.Append(nil, []byte("Hello  wörld\n\n12345 它🙂<s>")) {
+			tok.Text(id)
+		}
+	})
+}
+
+// Any bytes can be encoded, twice the same, and what ids stand for is the text again where the
+// tokenizer changes nothing.
+func FuzzEncode(f *testing.F) {
+	names, _ := filepath.Glob("testdata/*.json")
+	var encoders []*Encoder
+	for _, name := range names {
+		if strings.HasSuffix(name, "ids.json") || strings.HasSuffix(name, "texts.json") {
+			continue
+		}
+		tok, err := Open(name)
+		if err != nil {
+			f.Fatal(err)
+		}
+		encoders = append(encoders, tok.Encoder())
+	}
+	for _, s := range []string{"", "a b  c\r\n", "\xff\xc3\x28\xe2\x82", "e\u0301\u0301\u0301 中文 12345", "<|im_start|><mask> x"} {
+		f.Add([]byte(s))
+	}
+	f.Fuzz(func(t *testing.T, text []byte) {
+		for _, e := range encoders {
+			ids := e.Append(nil, text)
+			if again := e.Append(nil, text); !slices.Equal(ids, again) {
+				t.Fatalf("%s: %v, then %v", e.t.Name(), ids, again)
+			}
+			if e.t.lossless && len(e.t.normalizers) == 0 && e.t.lead == "" {
+				if got := strings.Join(spelt(e.t, ids), ""); got != strings.ToValidUTF8(string(repair(nil, text)), "") {
+					t.Fatalf("%s: %q became %q", e.t.Name(), text, got)
+				}
+			}
+		}
+	})
+}
+
+// The scanners split as their expressions say, which are followed by backtracking here.
+func TestScanners(t *testing.T) {
+	parts := []string{"a", "B", "é", "É", "中", "の", "ǅ", "ʰ", "\u0301", "\u093f", "1", "½", "٣", " ", "  ", "\t", "\n", "\r\n", "\u00a0", "'", "'s", "'LL", "'ſ", "!", "$", "/", "_", "🙂", "\u200d"}
+	table := classTable()
+	for pattern, scan := range scanners() {
+		if strings.Contains(pattern, `\s++$`) { // Oniguruma's $ is at each line break, tiktoken's at the end alone
+			pattern = strings.ReplaceAll(pattern, "$", `\z`)
+		}
+		x, err := compile(pattern)
+		if err != nil {
+			t.Fatal(err)
+		}
+		rapid.Check(t, func(t *rapid.T) {
+			s := []byte(strings.Join(rapid.SliceOfN(rapid.SampledFrom(parts), 0, 12).Draw(t, "text"), ""))
+			for i := 0; i < len(s); {
+				begin, end := x.find(table, s, i)
+				if b, e := scan.find(table, s, i); b != begin || e != end {
+					t.Fatalf("%s in %q from %d: scanner %d–%d, expression %d–%d", pattern, s, i, b, e, begin, end)
+				}
+				i = max(end, begin)
+			}
+		})
+	}
+}
+
+// The heap merges what looking for the lowest rank merges.
+func TestMergeLong(t *testing.T) {
+	tok, err := Open("testdata/llama3.json")
+	if err != nil {
+		t.Fatal(err)
+	}
+	m, e := tok.model.(*bpe), tok.Encoder()
+	rapid.Check(t, func(t *rapid.T) {
+		s := rapid.SliceOfN(rapid.SampledFrom([]byte("aabbtheingo ")), 0, 300).Draw(t, "text")
+		long := slices.Clone(m.mergeLong(e, m.begin(nil, s)))
+		if short := m.mergeShort(e, m.begin(nil, s)); !slices.Equal(short, long) {
+			t.Fatalf("%q: %v and %v", s, short, long)
+		}
+	})
+}
+
+// Marks in runs of any length are ordered and composed as the standard says.
+func TestForms(t *testing.T) {
+	long := "aaa" + strings.Repeat("\u0301", 40) + "\u0323b"
+	change := form(3)(classTable()) // NFKD
+	out, _ := change([]byte(long))
+	if want := "aaa\u0323" + strings.Repeat("\u0301", 40) + "b"; string(out) != want {
+		t.Errorf("%q", out)
+	}
+}
+
+// U+FFFD stands for each sequence that is cut short, as in Python: b.decode("utf-8", "replace").
+func TestRepair(t *testing.T) {
+	for in, want := range map[string]string{
+		"a\xffb": "a\uFFFDb", "\xe2\x82": "\uFFFD", "\xe2\x82\x41": "\uFFFDA", "\xf0\x9f\x98": "\uFFFD", "\xed\xa0\x80": "\uFFFD\uFFFD\uFFFD",
+		"\xc0\xaf": "\uFFFD\uFFFD", "\xf4\x90\x80\x80": "\uFFFD\uFFFD\uFFFD\uFFFD", "\xf0\x80\x80": "\uFFFD\uFFFD\uFFFD", "\xe0\x9f\x80": "\uFFFD\uFFFD\uFFFD", "\xc3\x28": "\uFFFD(",
+	} {
+		if got := string(repair(nil, []byte(in))); got != want {
+			t.Errorf("%q became %q, want %q", in, got, want)
+		}
+	}
+}
+
+func BenchmarkEncode(b *testing.B) {
+	texts, _ := readGolden(b)
+	for _, name := range []string{"llama3.json", "llama2.json", "bert.json", "unigram.json"} {
+		tok, err := Open("testdata/" + name)
+		if err != nil {
+			b.Fatal(err)
+		}
+		text := []byte(strings.Join(texts, "\n"))
+		b.Run(name, func(b *testing.B) {
+			e := tok.Encoder()
+			b.SetBytes(int64(len(text)))
+			b.ReportAllocs()
+			for b.Loop() {
+				e.Count(text)
+			}
+		})
+	}
+}
+
+// What is not understood is refused in one sentence that names it.
+func TestRefused(t *testing.T) {
+	for edit, want := range map[string]string{
+		`{"model":{"type":"BPE","dropout":0.1,"vocab":{},"merges":[]}}`:                                                    "dropout",
+		`{"model":{"type":"WordLevel","vocab":{}}}`:                                                                        `its model "WordLevel" is not supported`,
+		`{"model":{"type":"BPE","vocab":{"a":0},"merges":["a b"]}}`:                                                        `it merges "a" and "b"`,
+		`{"pre_tokenizer":{"type":"UnicodeScripts"},"model":{"type":"BPE"}}`:                                               `its pre-tokenizer "UnicodeScripts" is not supported`,
+		`{"pre_tokenizer":{"type":"Split","pattern":{"Regex":"(?<name>a)"},"behavior":"Isolated"},"model":{"type":"BPE"}}`: "the expression",
+		`{"normalizer":{"type":"Precompiled","precompiled_charsmap":"AAA"},"model":{"type":"BPE"}}`:                        "charsmap",
+		`{"bos_token":"<s>"}`: "it has no model",
+		`[]`:                  "not a tokenizer.json",
+	} {
+		_, err := Parse([]byte(edit))
+		if err == nil || !strings.Contains(err.Error(), want) || strings.Contains(err.Error(), "\n") {
+			t.Errorf("%s: %v, want %s", edit, err, want)
+		}
+	}
+}

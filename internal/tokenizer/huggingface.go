@@ -1,0 +1,762 @@
+package tokenizer
+
+import (
+	"bytes"
+	"encoding/base64"
+	"encoding/json"
+	"fmt"
+	"maps"
+	"slices"
+	"strconv"
+	"strings"
+	"unicode/utf8"
+
+	"golang.org/x/text/unicode/norm"
+
+	"pitot/internal/say"
+)
+
+// A tokenizer.json as Hugging Face's library writes it: each part is an
+// object whose type says what else it has. What a file asks for that is not
+// here is refused by name, since a count that is nearly right is worse than none.
+
+type hfFile struct {
+	Version       string          `json:"version"`
+	Added         []hfAdded       `json:"added_tokens"`
+	Normalizer    *hfPart         `json:"normalizer"`
+	PreTokenizer  *hfPart         `json:"pre_tokenizer"`
+	PostProcessor *hfPart         `json:"post_processor"`
+	Decoder       *hfPart         `json:"decoder"`
+	Model         json.RawMessage `json:"model"`
+}
+
+type hfAdded struct {
+	ID         uint32 `json:"id"`
+	Content    string `json:"content"`
+	SingleWord bool   `json:"single_word"`
+	Left       bool   `json:"lstrip"`
+	Right      bool   `json:"rstrip"`
+	Normalized bool   `json:"normalized"`
+	Special    bool   `json:"special"`
+}
+
+// hfPart has the fields of every normalizer, pre-tokenizer, post-processor and decoder.
+type hfPart struct {
+	Type string `json:"type"`
+
+	Normalizers   []hfPart `json:"normalizers"`
+	PreTokenizers []hfPart `json:"pretokenizers"`
+	Processors    []hfPart `json:"processors"`
+	Decoders      []hfPart `json:"decoders"`
+
+	Pattern     hfPattern `json:"pattern"`
+	Content     string    `json:"content"`
+	Prepend     string    `json:"prepend"`
+	StripLeft   bool      `json:"strip_left"`
+	StripRight  bool      `json:"strip_right"`
+	Charsmap    string    `json:"precompiled_charsmap"`
+	CleanText   bool      `json:"clean_text"`
+	Chinese     bool      `json:"handle_chinese_chars"`
+	Accents     *bool     `json:"strip_accents"`
+	Lowercase   bool      `json:"lowercase"`
+	Behavior    string    `json:"behavior"`
+	Invert      bool      `json:"invert"`
+	PrefixSpace *bool     `json:"add_prefix_space"`
+	UseRegex    *bool     `json:"use_regex"`
+	Replacement string    `json:"replacement"`
+	Scheme      string    `json:"prepend_scheme"`
+	Split       *bool     `json:"split"`
+	Individual  bool      `json:"individual_digits"`
+	Delimiter   string    `json:"delimiter"`
+	Length      int       `json:"length"`
+
+	Single  []map[string]hfPiece `json:"single"`
+	Special map[string]hfSpecial `json:"special_tokens"`
+	Sep     json.RawMessage      `json:"sep"`
+	Cls     json.RawMessage      `json:"cls"`
+}
+
+type hfPattern struct {
+	String *string `json:"String"`
+	Regex  *string `json:"Regex"`
+}
+
+type hfPiece struct {
+	ID json.RawMessage `json:"id"`
+}
+
+type hfSpecial struct {
+	IDs []uint32 `json:"ids"`
+}
+
+type hfModel struct {
+	Type         string          `json:"type"`
+	Vocab        json.RawMessage `json:"vocab"`
+	Merges       json.RawMessage `json:"merges"`
+	Dropout      *float64        `json:"dropout"`
+	UnkToken     string          `json:"unk_token"`
+	UnkID        *int            `json:"unk_id"`
+	Prefix       string          `json:"continuing_subword_prefix"`
+	Suffix       string          `json:"end_of_word_suffix"`
+	FuseUnk      bool            `json:"fuse_unk"`
+	ByteFallback bool            `json:"byte_fallback"`
+	IgnoreMerges bool            `json:"ignore_merges"`
+	LongestWord  int             `json:"max_input_chars_per_word"`
+}
+
+// damaged says that the file cannot be what it should be.
+func damaged(format string, args ...any) error {
+	return say.Errorf(format, args...).WithHint("it may be damaged: fetch it again")
+}
+
+// unsupported says that the file asks for something that is not here.
+func unsupported(what string) error {
+	return say.Errorf("%s is not supported", what).
+		WithHint("without --tokenizer Pitot counts by the server's own usage")
+}
+
+func huggingFace(data []byte) (*Tokenizer, error) {
+	var f hfFile
+	if err := json.Unmarshal(data, &f); err != nil {
+		return nil, damaged("it is not a tokenizer.json: %v", err)
+	}
+	if len(f.Model) == 0 {
+		return nil, say.Errorf("it has no model, so it is not a tokenizer.json").
+			WithHint("tokenizer_config.json and vocab.json lie beside the file that is meant, tokenizer.json")
+	}
+	var m hfModel
+	if err := json.Unmarshal(f.Model, &m); err != nil {
+		return nil, damaged("its model cannot be read: %v", err)
+	}
+	b := &builder{t: &Tokenizer{}}
+	if err := b.normalizer(f.Normalizer); err != nil {
+		return nil, err
+	}
+	if err := b.preTokenizer(f.PreTokenizer); err != nil {
+		return nil, err
+	}
+	if err := b.model(m); err != nil {
+		return nil, err
+	}
+	b.decoder(f.Decoder)
+	if err := b.added(f.Added); err != nil {
+		return nil, err
+	}
+	if err := b.postProcessor(f.PostProcessor); err != nil {
+		return nil, err
+	}
+	return b.finish(), nil
+}
+
+// builder puts a tokenizer together.
+type builder struct {
+	t          *Tokenizer
+	byteLevel  bool // text becomes bytes, in the alphabet of GPT-2
+	metaspace  string
+	vocabulary map[string]uint32
+	kind       string
+	lead       bool // a space is put before the text
+	fallback   bool
+}
+
+func (b *builder) normalizer(p *hfPart) error {
+	if p == nil {
+		return nil
+	}
+	add := func(n normalizer) { b.t.normalizers = append(b.t.normalizers, n) }
+	switch p.Type {
+	case "Sequence":
+		for i := range p.Normalizers {
+			if err := b.normalizer(&p.Normalizers[i]); err != nil {
+				return err
+			}
+		}
+	case "NFC":
+		add(form(norm.NFC))
+	case "NFD":
+		add(form(norm.NFD))
+	case "NFKC":
+		add(form(norm.NFKC))
+	case "NFKD":
+		add(form(norm.NFKD))
+	case "Lowercase":
+		add(lowercase)
+	case "StripAccents":
+		add(withoutMarks)
+	case "Nmt":
+		add(spaceless)
+	case "Strip":
+		add(strip(p.StripLeft, p.StripRight))
+	case "Prepend":
+		add(prepend(p.Prepend))
+		b.lead = true
+	case "Replace":
+		at, err := p.Pattern.finder()
+		if err != nil {
+			return err
+		}
+		if p.Content == "▁" {
+			b.metaspace = p.Content
+		}
+		add(replace(at, p.Content))
+	case "BertNormalizer":
+		if p.CleanText {
+			add(cleaned)
+		}
+		if p.Chinese {
+			add(spaced)
+		}
+		if p.Accents != nil && *p.Accents || p.Accents == nil && p.Lowercase {
+			add(form(norm.NFD))
+			add(withoutAccents)
+		}
+		if p.Lowercase {
+			add(lowercase)
+		}
+	case "Precompiled":
+		data, err := base64.StdEncoding.DecodeString(p.Charsmap)
+		if err != nil {
+			return damaged("its charsmap cannot be read: %v", err)
+		}
+		if len(data) == 0 {
+			return nil
+		}
+		m, err := parseCharsmap(data)
+		if err != nil {
+			return err
+		}
+		add(m.graphemes())
+	case "ByteLevel":
+		b.byteLevel = true
+	default:
+		return unsupported("its normalizer " + strconv.Quote(p.Type))
+	}
+	return nil
+}
+
+func (p hfPattern) finder() (finder, error) {
+	switch {
+	case p.String != nil:
+		return literal(*p.String), nil
+	case p.Regex != nil:
+		if scan, ok := scanners()[*p.Regex]; ok {
+			return scan, nil
+		}
+		return compile(*p.Regex)
+	}
+	return nil, damaged("a pattern is missing")
+}
+
+func behaviourOf(name string) (behaviour, error) {
+	names := []string{"Isolated", "Removed", "MergedWithPrevious", "MergedWithNext", "Contiguous"}
+	if i := slices.Index(names, name); i >= 0 {
+		return behaviour(i), nil
+	}
+	return 0, unsupported("its behaviour " + strconv.Quote(name))
+}
+
+func or(p *bool, otherwise bool) bool {
+	if p == nil {
+		return otherwise
+	}
+	return *p
+}
+
+func (b *builder) preTokenizer(p *hfPart) error {
+	if p == nil {
+		return nil
+	}
+	if b.byteLevel && p.Type != "Sequence" && len(b.t.steps) > 0 {
+		if _, last := b.t.steps[len(b.t.steps)-1].(byteLevel); last {
+			return unsupported("a pre-tokenizer behind ByteLevel")
+		}
+	}
+	add := func(s preTokenizer) { b.t.steps = append(b.t.steps, s) }
+	switch p.Type {
+	case "Sequence":
+		for i := range p.PreTokenizers {
+			if err := b.preTokenizer(&p.PreTokenizers[i]); err != nil {
+				return err
+			}
+		}
+	case "ByteLevel":
+		b.byteLevel = true
+		prefix := or(p.PrefixSpace, true)
+		b.lead = b.lead || prefix
+		add(byteLevel{prefix: prefix, words: or(p.UseRegex, true)})
+	case "Split":
+		at, err := p.Pattern.finder()
+		if err != nil {
+			return err
+		}
+		does, err := behaviourOf(p.Behavior)
+		if err != nil {
+			return err
+		}
+		add(split{at, does, p.Invert})
+	case "Whitespace":
+		add(split{scanner(wordsAndSigns), removed, true})
+	case "WhitespaceSplit":
+		add(split{characters(blank), removed, false})
+	case "BertPreTokenizer":
+		add(split{characters(blank), removed, false})
+		add(split{characters(punctuated), isolated, false})
+	case "Punctuation":
+		does := isolated
+		if p.Behavior != "" {
+			var err error
+			if does, err = behaviourOf(p.Behavior); err != nil {
+				return err
+			}
+		}
+		add(split{characters(punctuated), does, false})
+	case "Digits":
+		does := contiguous
+		if p.Individual {
+			does = isolated
+		}
+		add(split{characters(numeric), does, false})
+	case "CharDelimiterSplit":
+		add(split{literal(p.Delimiter), removed, false})
+	case "FixedLength":
+		n := p.Length
+		if n == 0 {
+			n = 5
+		}
+		if n < 0 {
+			return damaged("pieces of %d characters", n)
+		}
+		add(fixedLength(n))
+	case "Metaspace":
+		if utf8.RuneCountInString(p.Replacement) != 1 {
+			return damaged("its Metaspace stands for %q", p.Replacement)
+		}
+		scheme := p.Scheme
+		switch {
+		case p.PrefixSpace != nil && !*p.PrefixSpace:
+			scheme = "never"
+		case scheme == "":
+			scheme = "always"
+		}
+		b.metaspace = p.Replacement
+		b.lead = b.lead || scheme != "never"
+		add(metaspace{mark: p.Replacement, always: scheme == "always", first: scheme == "first", split: or(p.Split, true)})
+	default:
+		return unsupported("its pre-tokenizer " + strconv.Quote(p.Type))
+	}
+	return nil
+}
+
+func (b *builder) model(m hfModel) error {
+	if m.Type == "" { // files of old libraries
+		switch {
+		case len(m.Merges) > 0:
+			m.Type = "BPE"
+		case bytes.HasPrefix(bytes.TrimSpace(m.Vocab), []byte("[")):
+			m.Type = "Unigram"
+		case m.LongestWord > 0:
+			m.Type = "WordPiece"
+		}
+	}
+	b.fallback = m.ByteFallback
+	switch m.Type {
+	case "BPE":
+		return b.bpe(m)
+	case "WordPiece":
+		return b.wordPiece(m)
+	case "Unigram":
+		return b.unigram(m)
+	}
+	return unsupported("its model " + strconv.Quote(m.Type))
+}
+
+func (b *builder) read(vocab json.RawMessage) error {
+	if err := json.Unmarshal(vocab, &b.vocabulary); err != nil {
+		return damaged("its vocabulary cannot be read: %v", err)
+	}
+	for _, id := range b.vocabulary {
+		if id > mostIDs {
+			return damaged("it has the id %d", id)
+		}
+	}
+	return nil
+}
+
+// mostIDs bounds what is believed of a file.
+const mostIDs = 1 << 21
+
+// fallbackOf gives the tokens of bytes, none where one is missing.
+func fallbackOf(vocab map[string]uint32) *fallback {
+	var f fallback
+	for i := range f {
+		f[i] = none
+		if id, ok := vocab[fmt.Sprintf("<0x%02X>", i)]; ok {
+			f[i] = int32(id)
+		}
+	}
+	return &f
+}
+
+func (b *builder) bpe(m hfModel) error {
+	if m.Dropout != nil && *m.Dropout > 0 {
+		return unsupported("BPE with dropout, whose counts are random,")
+	}
+	if err := b.read(m.Vocab); err != nil {
+		return err
+	}
+	pairs, err := mergesOf(m.Merges)
+	if err != nil {
+		return err
+	}
+	p := &bpe{
+		vocab: b.vocabulary, merges: newMergeTable(len(pairs)), whole: m.IgnoreMerges,
+		prefix: m.Prefix, suffix: m.Suffix, unknown: none, fuse: m.FuseUnk, joined: map[rune]bool{},
+	}
+	if m.ByteFallback {
+		p.fallback = fallbackOf(p.vocab)
+	}
+	for rank, pair := range pairs {
+		left, okLeft := p.vocab[pair[0]]
+		right, okRight := p.vocab[pair[1]]
+		both, ok := p.vocab[pair[0]+strings.TrimPrefix(pair[1], m.Prefix)]
+		if !okLeft || !okRight || !ok {
+			return damaged("it merges %q and %q, which are not all in its vocabulary", pair[0], pair[1])
+		}
+		p.merges.add(int32(left), int32(right), uint32(rank), int32(both))
+		if strings.HasPrefix(pair[1], "▁") {
+			last, _ := utf8.DecodeLastRuneInString(pair[0])
+			p.joined[last] = true
+		}
+	}
+	if m.UnkToken != "" {
+		id, ok := p.vocab[m.UnkToken]
+		if !ok {
+			return damaged("its unknown token %q is not in its vocabulary", m.UnkToken)
+		}
+		p.unknown = int32(id)
+	}
+	b.kind = "BPE"
+	b.t.model = p
+	if b.byteLevel && m.Prefix == "" && m.Suffix == "" {
+		b.kind = "byte-level BPE"
+		b.inBytes(p)
+		return nil
+	}
+	if b.byteLevel {
+		return unsupported("byte-level BPE with a prefix or a suffix")
+	}
+	if len(b.t.steps) == 0 && b.metaspace == "▁" && (p.unknown < 0 || p.fallback != nil) {
+		p.mark = "▁"
+	}
+	return nil
+}
+
+// inBytes makes a model that works on the alphabet of GPT-2, a character for each byte, work on
+// bytes themselves.
+func (b *builder) inBytes(p *bpe) {
+	vocab := make(map[string]uint32, len(p.vocab))
+	for token, id := range p.vocab {
+		if raw, ok := fromAlphabet(token); ok {
+			vocab[raw] = id
+		}
+	}
+	p.vocab, p.bytes = vocab, new([256]int32)
+	for i := range p.bytes {
+		p.bytes[i] = none
+		if id, ok := vocab[string([]byte{byte(i)})]; ok {
+			p.bytes[i] = int32(id)
+		}
+	}
+}
+
+// alphabet is GPT-2's: visible characters of Latin-1 stand for themselves, the
+// other bytes for the characters from U+0100 on.
+func alphabet() (of map[rune]byte) {
+	of = map[rune]byte{}
+	next := rune(256)
+	for i := range rune(256) {
+		if '!' <= i && i <= '~' || 0xA1 <= i && i <= 0xAC || 0xAE <= i {
+			of[i] = byte(i)
+		} else {
+			of[next] = byte(i)
+			next++
+		}
+	}
+	return of
+}
+
+var bytesOf = alphabet()
+
+// fromAlphabet gives the bytes that a token in GPT-2's alphabet stands for.
+func fromAlphabet(token string) (string, bool) {
+	raw := make([]byte, 0, len(token))
+	for _, r := range token {
+		x, ok := bytesOf[r]
+		if !ok {
+			return "", false
+		}
+		raw = append(raw, x)
+	}
+	return string(raw), true
+}
+
+// mergesOf reads merges as they are written: "a b" in older files, ["a", "b"] in newer ones.
+func mergesOf(data json.RawMessage) ([][2]string, error) {
+	var pairs [][2]string
+	if json.Unmarshal(data, &pairs) == nil {
+		return pairs, nil
+	}
+	var lines []string
+	if err := json.Unmarshal(data, &lines); err != nil {
+		return nil, damaged("its merges cannot be read: %v", err)
+	}
+	pairs = make([][2]string, 0, len(lines))
+	for _, line := range lines {
+		if strings.HasPrefix(line, "#version") {
+			continue
+		}
+		a, z, ok := strings.Cut(line, " ")
+		if !ok || strings.Contains(z, " ") {
+			return nil, damaged("the merge %q is not of two tokens", line)
+		}
+		pairs = append(pairs, [2]string{a, z})
+	}
+	return pairs, nil
+}
+
+func (b *builder) wordPiece(m hfModel) error {
+	if err := b.read(m.Vocab); err != nil {
+		return err
+	}
+	unknown, ok := b.vocabulary[m.UnkToken]
+	if !ok {
+		return damaged("its unknown token %q is not in its vocabulary", m.UnkToken)
+	}
+	longest := m.LongestWord
+	if longest <= 0 {
+		longest = 100
+	}
+	bytes := 0
+	for token := range b.vocabulary {
+		bytes += len(token)
+	}
+	p := &wordPiece{begins: newTrie(bytes), goesOn: newTrie(bytes), vocab: b.vocabulary, unknown: unknown, longest: longest}
+	for token, id := range b.vocabulary {
+		p.begins.add(token, id)
+		if rest, ok := strings.CutPrefix(token, m.Prefix); ok && rest != "" {
+			p.goesOn.add(rest, id)
+		}
+	}
+	b.kind = "WordPiece"
+	b.t.model = p
+	return nil
+}
+
+func (b *builder) unigram(m hfModel) error {
+	var rows [][2]json.RawMessage
+	if err := json.Unmarshal(m.Vocab, &rows); err != nil {
+		return damaged("its vocabulary cannot be read: %v", err)
+	}
+	tokens, scores := make([]string, len(rows)), make([]float64, len(rows))
+	for i, row := range rows {
+		if json.Unmarshal(row[0], &tokens[i]) != nil || json.Unmarshal(row[1], &scores[i]) != nil {
+			return damaged("token %d of its vocabulary cannot be read", i)
+		}
+	}
+	unknown := int(none)
+	if m.UnkID != nil {
+		unknown = *m.UnkID
+		if unknown < 0 || unknown >= len(rows) {
+			return damaged("its unknown token %d is not in its vocabulary", unknown)
+		}
+	}
+	return b.unigramOf(tokens, scores, unknown, m.ByteFallback)
+}
+
+func (b *builder) unigramOf(tokens []string, scores []float64, unknown int, fallback bool) error {
+	b.vocabulary = make(map[string]uint32, len(tokens))
+	bytes := 0
+	p := &unigram{scores: scores, unknown: int32(unknown)}
+	for i, token := range tokens {
+		b.vocabulary[token] = uint32(i)
+		bytes += len(token)
+		p.penalty = min(p.penalty, scores[i])
+	}
+	if len(scores) > 0 {
+		p.penalty = slices.Min(scores)
+	}
+	p.penalty -= unknownPenalty
+	p.vocab, p.tokens = b.vocabulary, newTrie(bytes)
+	for i, token := range tokens {
+		if token != "" {
+			p.tokens.add(token, uint32(i)) // of two that are equal the later one
+		}
+	}
+	if fallback {
+		p.fallback = fallbackOf(p.vocab)
+	}
+	b.kind = "Unigram"
+	b.t.model = p
+	return nil
+}
+
+// added takes the tokens beside the vocabulary. As in Hugging Face's library, one that the vocabulary
+// has keeps the vocabulary's id.
+func (b *builder) added(tokens []hfAdded) error {
+	next := uint32(len(b.vocabulary))
+	for _, a := range tokens {
+		if a.ID > mostIDs {
+			return damaged("it has the id %d", a.ID)
+		}
+		next = max(next, a.ID)
+	}
+	var raw, normalized []added
+	t := &Tokenizer{class: classTable(), normalizers: b.t.normalizers}
+	change := t.changes()
+	for _, a := range tokens {
+		if a.Content == "" {
+			continue
+		}
+		id, ok := b.vocabulary[a.Content]
+		if !ok {
+			id = a.ID
+		}
+		b.put(id, a.Content)
+		x := added{id: id, content: a.Content, singleWord: a.SingleWord, left: a.Left, right: a.Right}
+		if !a.Normalized {
+			raw = append(raw, x)
+			continue
+		}
+		s := []byte(a.Content)
+		for _, c := range change {
+			s, _ = c(s)
+		}
+		if x.content = string(s); x.content != "" {
+			normalized = append(normalized, x)
+		}
+	}
+	b.t.raw, b.t.normalized = newAddedSet(raw), newAddedSet(normalized)
+	return nil
+}
+
+// put keeps what an id stands for.
+func (b *builder) put(id uint32, text string) {
+	if n := int(id) + 1 - len(b.t.text); n > 0 {
+		b.t.text = append(b.t.text, make([]string, n)...)
+	}
+	b.t.text[id] = text
+}
+
+// decoder finds out what ids stand for, one by one.
+func (b *builder) decoder(p *hfPart) {
+	joins, wordPieces := b.metaspace, false
+	var look func(p *hfPart)
+	look = func(p *hfPart) {
+		if p == nil {
+			return
+		}
+		switch p.Type {
+		case "Metaspace":
+			joins = p.Replacement
+		case "Replace":
+			if p.Pattern.String != nil && p.Content == " " {
+				joins = *p.Pattern.String
+			}
+		case "WordPiece":
+			wordPieces = true
+		}
+		for i := range p.Decoders {
+			look(&p.Decoders[i])
+		}
+	}
+	look(p)
+	_, pieces := b.t.model.(*wordPiece)
+	b.t.lossless = !pieces && !wordPieces
+	ids := slices.Sorted(maps.Values(b.vocabulary))
+	if len(ids) > 0 {
+		b.put(ids[len(ids)-1], "")
+	}
+	for token, id := range b.vocabulary {
+		text := token
+		if b.byteLevel {
+			if raw, ok := fromAlphabet(token); ok {
+				text = raw
+			}
+		} else {
+			if joins != "" {
+				text = strings.ReplaceAll(text, joins, " ")
+			}
+			if x, ok := byteToken(token); ok && b.fallback {
+				text = string([]byte{x})
+			}
+		}
+		b.put(id, text)
+	}
+	if b.lead {
+		b.t.lead = " "
+	}
+}
+
+// byteToken reads <0xAB>.
+func byteToken(token string) (byte, bool) {
+	if len(token) != 6 || !strings.HasPrefix(token, "<0x") || token[5] != '>' {
+		return 0, false
+	}
+	x, err := strconv.ParseUint(token[3:5], 16, 8)
+	return byte(x), err == nil
+}
+
+// postProcessor finds out what stands before and behind a text that is encoded alone.
+func (b *builder) postProcessor(p *hfPart) error {
+	if p == nil {
+		return nil
+	}
+	switch p.Type {
+	case "Sequence":
+		for i := range p.Processors {
+			if err := b.postProcessor(&p.Processors[i]); err != nil {
+				return err
+			}
+		}
+	case "ByteLevel":
+	case "TemplateProcessing":
+		text := false
+		for _, piece := range p.Single {
+			if s, ok := piece["SpecialToken"]; ok {
+				var name string
+				if json.Unmarshal(s.ID, &name) != nil {
+					return damaged("its template cannot be read")
+				}
+				if text {
+					b.t.after = append(b.t.after, p.Special[name].IDs...)
+				} else {
+					b.t.before = append(b.t.before, p.Special[name].IDs...)
+				}
+			}
+			if _, ok := piece["Sequence"]; ok {
+				text = true
+			}
+		}
+	case "BertProcessing", "RobertaProcessing":
+		for _, around := range []struct {
+			data json.RawMessage
+			to   *[]uint32
+		}{{p.Cls, &b.t.before}, {p.Sep, &b.t.after}} {
+			var pair [2]json.RawMessage
+			var id uint32
+			if json.Unmarshal(around.data, &pair) != nil || json.Unmarshal(pair[1], &id) != nil {
+				return damaged("its [CLS] and [SEP] cannot be read")
+			}
+			*around.to = append(*around.to, id)
+		}
+	default:
+		return unsupported("its post-processor " + strconv.Quote(p.Type))
+	}
+	return nil
+}
+
+func (b *builder) finish() *Tokenizer {
+	b.t.size = len(b.t.text)
+	b.t.name = fmt.Sprintf("%s, %s tokens", b.kind, say.Count(b.t.size))
+	return b.t
+}

@@ -1,0 +1,122 @@
+package tokenizer
+
+import (
+	"bytes"
+	"encoding/base64"
+	"encoding/json"
+	"fmt"
+	"strconv"
+
+	"pitot/internal/say"
+)
+
+// A tiktoken file has a line for each token, its bytes in base64 and its rank,
+// and does not say how text is taken apart: that goes by the vocabulary's size.
+
+// tiktokens are the known vocabularies by the number of their tokens.
+func tiktokens() map[int]struct {
+	name string
+	scan scanner
+} {
+	type known = struct {
+		name string
+		scan scanner
+	}
+	return map[int]known{
+		50256:  {"gpt2", gpt2},
+		50280:  {"p50k_base", gpt2},
+		100256: {"cl100k_base", lines{word: letter, digits: 3, whole: true}.scan},
+		199998: {"o200k_base", cased{digits: 3, suffix: true}.scan},
+		128000: {"Llama 3", lines{word: letter, digits: 3}.scan},
+		151643: {"Qwen", lines{word: letter, digits: 1}.scan},
+	}
+}
+
+func tiktoken(data []byte) (*Tokenizer, error) {
+	ranks := map[string]uint32{}
+	for line := range bytes.Lines(data) {
+		line = bytes.TrimSpace(line)
+		if len(line) == 0 {
+			continue
+		}
+		token, rank, ok := bytes.Cut(line, []byte(" "))
+		raw := make([]byte, base64.StdEncoding.DecodedLen(len(token)))
+		n, err := base64.StdEncoding.Decode(raw, token)
+		id, bad := strconv.ParseUint(string(rank), 10, 32)
+		if !ok || err != nil || bad != nil || id > mostIDs || n == 0 {
+			return nil, say.Errorf("it is no tokenizer: %s", say.Cut(say.Plain(string(line)), 60)).
+				WithHint("it may be a tokenizer.json of Hugging Face, a tokenizer.model of SentencePiece, a tekken.json or a *.tiktoken")
+		}
+		ranks[string(raw[:n])] = uint32(id)
+	}
+	if len(ranks) == 0 {
+		return nil, damaged("it is empty")
+	}
+	known, ok := tiktokens()[len(ranks)]
+	if !ok {
+		return nil, unsupported(fmt.Sprintf("a tiktoken file of %s tokens, whose expression is not known,", say.Count(len(ranks))))
+	}
+	return byRank("tiktoken "+known.name, ranks, known.scan, 0), nil
+}
+
+// byRank makes a tokenizer whose ids are the ranks of its merges, less an offset.
+func byRank(kind string, ranks map[string]uint32, at finder, offset uint32) *Tokenizer {
+	ids := ranks
+	if offset > 0 {
+		ids = make(map[string]uint32, len(ranks))
+		for token, rank := range ranks {
+			ids[token] = rank + offset
+		}
+	}
+	p := mergesByRank(ids, func(id uint32) uint32 { return id }, false)
+	p.whole, p.bytes = true, new([256]int32)
+	for i := range p.bytes {
+		p.bytes[i] = none
+		if id, ok := ids[string([]byte{byte(i)})]; ok {
+			p.bytes[i] = int32(id)
+		}
+	}
+	b := &builder{t: &Tokenizer{model: p, lossless: true}, kind: kind}
+	b.t.steps = []preTokenizer{split{at: at}}
+	for token, id := range ids {
+		b.put(id, token)
+	}
+	return b.finish()
+}
+
+// tekkenFile is Mistral's tekken.json.
+type tekkenFile struct {
+	Config struct {
+		Pattern string `json:"pattern"`
+		Size    int    `json:"default_vocab_size"`
+		Special int    `json:"default_num_special_tokens"`
+	} `json:"config"`
+	Vocab []struct {
+		Rank  uint32 `json:"rank"`
+		Bytes []byte `json:"token_bytes"`
+	} `json:"vocab"`
+}
+
+// tekken reads one: ids are ranks behind those of the special tokens, and of
+// the vocabulary only as much is used as the configuration says.
+func tekken(data []byte) (*Tokenizer, error) {
+	var f tekkenFile
+	if err := json.Unmarshal(data, &f); err != nil {
+		return nil, damaged("it is not a tekken.json: %v", err)
+	}
+	inner := f.Config.Size - f.Config.Special
+	if f.Config.Special < 0 || f.Config.Special > mostIDs || inner <= 0 || inner > len(f.Vocab) {
+		return nil, damaged("its vocabulary has %s of %s tokens", say.Count(len(f.Vocab)), say.Count(inner))
+	}
+	at, err := hfPattern{Regex: &f.Config.Pattern}.finder()
+	if err != nil {
+		return nil, err
+	}
+	ranks := make(map[string]uint32, inner)
+	for _, v := range f.Vocab {
+		if int(v.Rank) < inner && len(v.Bytes) > 0 {
+			ranks[string(v.Bytes)] = v.Rank
+		}
+	}
+	return byRank("tekken", ranks, at, uint32(f.Config.Special)), nil
+}

@@ -1,0 +1,249 @@
+// Package tokenizer counts tokens as a model does: it reads the tokenizer that is published with
+// the model and makes the same ids of a text as Hugging Face's library.
+package tokenizer
+
+import (
+	"bytes"
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"os"
+	"unicode/utf8"
+
+	"pitot/internal/say"
+)
+
+// Tokenizer is one that was read from a file. It does not change: an Encoder,
+// one for each goroutine, does the work.
+type Tokenizer struct {
+	name  string // what kind it is: "byte-level BPE, 128,256 tokens"
+	sum   string // the file's SHA-256, the first 16 hexadecimal digits
+	size  int    // 1 more than the largest id
+	class *classes
+
+	raw, normalized *addedSet // found before and after the text is normalized
+	normalizers     []normalizer
+	steps           []preTokenizer
+	model           model
+	before, after   []uint32 // what a prompt has beside its text: <s>, [CLS], [SEP]
+
+	text     []string // what each id stands for
+	lossless bool     // the texts of ids, one after the other, are the text again
+	lead     string   // what the first of them has in front that the text has not: a space
+}
+
+// Open reads a tokenizer from a file.
+func Open(path string) (*Tokenizer, error) {
+	data, err := os.ReadFile(path)
+	if err != nil {
+		return nil, say.Unreadable("tokenizer", path, err, "a model's tokenizer is its file tokenizer.json, tokenizer.model, tekken.json or *.tiktoken")
+	}
+	t, err := Parse(data)
+	if err != nil {
+		hint := say.Hint(err)
+		return nil, say.Errorf("tokenizer %s: %v", path, err).WithHint(hint)
+	}
+	return t, nil
+}
+
+// Parse reads a tokenizer from the bytes of its file.
+func Parse(data []byte) (*Tokenizer, error) {
+	t, err := read(data)
+	if err != nil {
+		return nil, err
+	}
+	t.class = classTable()
+	sum := sha256.Sum256(data)
+	t.sum = hex.EncodeToString(sum[:8])
+	return t, nil
+}
+
+// read tells the forms of files apart.
+func read(data []byte) (*Tokenizer, error) {
+	text := bytes.TrimSpace(data)
+	if len(text) > 0 && (text[0] == '{' || text[0] == '[') {
+		var is struct {
+			Config *struct{ Pattern *string }
+		}
+		if json.Unmarshal(data, &is) == nil && is.Config != nil && is.Config.Pattern != nil {
+			return tekken(data)
+		}
+		return huggingFace(data)
+	}
+	if _, ok := parseSentencePiece(data); ok {
+		return sentencePiece(data)
+	}
+	return tiktoken(data)
+}
+
+// Name says what kind of tokenizer it is.
+func (t *Tokenizer) Name() string { return t.name }
+
+// Sum tells tokenizers apart: the beginning of the SHA-256 of the file.
+func (t *Tokenizer) Sum() string { return t.sum }
+
+// Size is one more than the largest id.
+func (t *Tokenizer) Size() int { return t.size }
+
+// Around is how many tokens the model's own template puts around a text that
+// is encoded alone: <s>, [CLS], [SEP].
+func (t *Tokenizer) Around() int { return len(t.before) + len(t.after) }
+
+// Text is what an id stands for: its bytes in a text, which may be a part of a
+// character.
+func (t *Tokenizer) Text(id uint32) string {
+	if int(id) >= len(t.text) {
+		return ""
+	}
+	return t.text[id]
+}
+
+// Encoder encodes texts, one at a time. It remembers the pieces that it saw.
+type Encoder struct {
+	t      *Tokenizer
+	change []func([]byte) ([]byte, bool)
+	pieces sink
+	ids    []uint32
+	valid  []byte // a text that was not UTF-8, repaired
+
+	seen  map[string]span
+	saved []uint32
+
+	symbols []int32 // what the models need while they work on a piece
+	ranks   []uint32
+	into    []int32
+	paths   []path
+}
+
+type span struct{ at, n uint32 }
+
+// What is remembered: pieces of at most so many bytes, and so many of them.
+const (
+	shortPiece = 48
+	mostPieces = 1 << 16
+)
+
+// Encoder gives a new encoder.
+func (t *Tokenizer) Encoder() *Encoder {
+	e := &Encoder{t: t, seen: map[string]span{}, change: t.changes()}
+	e.pieces = func(piece []byte, _ bool) { t.model.tokenize(e, piece) }
+	for i := len(t.steps) - 1; i >= 0; i-- {
+		e.pieces = t.steps[i].into(t.class, e.pieces)
+	}
+	return e
+}
+
+// changes makes the steps that change a text.
+func (t *Tokenizer) changes() (steps []func([]byte) ([]byte, bool)) {
+	for _, n := range t.normalizers {
+		steps = append(steps, n(t.class))
+	}
+	return steps
+}
+
+// Count is how many tokens a text is.
+func (e *Encoder) Count(text []byte) int {
+	e.ids = e.Append(e.ids[:0], text)
+	return len(e.ids)
+}
+
+// Append appends the ids of a text to ids, without what a template puts around it.
+// Bytes that are no UTF-8 count as U+FFFD, one for each sequence that is cut short, which
+// is what servers make of them.
+func (e *Encoder) Append(ids []uint32, text []byte) []uint32 {
+	if !utf8.Valid(text) {
+		e.valid = repair(e.valid[:0], text)
+		text = e.valid
+	}
+	own := e.ids
+	e.ids = ids
+	e.t.raw.split(e.t.class, text, e.normalize, e.put)
+	ids, e.ids = e.ids, own
+	return ids
+}
+
+func (e *Encoder) put(id uint32) { e.ids = append(e.ids, id) }
+
+// normalize goes on with what stands between added tokens.
+func (e *Encoder) normalize(s []byte, at int) {
+	first := at == 0
+	for _, change := range e.change {
+		out, cut := change(s)
+		s, first = out, first && !cut
+	}
+	if e.t.normalized == nil {
+		if len(s) > 0 {
+			e.pieces(s, first)
+		}
+		return
+	}
+	e.t.normalized.split(e.t.class, s, func(s []byte, at int) { e.pieces(s, first && at == 0) }, e.put)
+}
+
+// remembered appends the ids of a piece that was seen before.
+func (e *Encoder) remembered(piece []byte) bool {
+	if len(piece) > shortPiece {
+		return false
+	}
+	s, ok := e.seen[string(piece)]
+	if ok {
+		e.ids = append(e.ids, e.saved[s.at:s.at+s.n]...)
+	}
+	return ok
+}
+
+// remember keeps the ids of a piece, which are those from before on.
+func (e *Encoder) remember(piece []byte, before int) {
+	if len(piece) > shortPiece {
+		return
+	}
+	if len(e.seen) >= mostPieces {
+		clear(e.seen)
+		e.saved = e.saved[:0]
+	}
+	e.seen[string(piece)] = span{uint32(len(e.saved)), uint32(len(e.ids) - before)}
+	e.saved = append(e.saved, e.ids[before:]...)
+}
+
+// repair appends s to dst with U+FFFD for each sequence of bytes that is no
+// UTF-8: one for as much as could have begun a character, as Unicode recommends and
+// Python and browsers do (The Unicode Standard, 3.9, U+FFFD substitution of
+// maximal subparts).
+func repair(dst, s []byte) []byte {
+	for i := 0; i < len(s); {
+		if r, n := utf8.DecodeRune(s[i:]); r != utf8.RuneError || n > 1 {
+			dst = append(dst, s[i:i+n]...)
+			i += n
+			continue
+		}
+		dst = append(dst, "\uFFFD"...)
+		i += cutShort(s[i:])
+	}
+	return dst
+}
+
+// cutShort gives how many bytes of a sequence that is no character could have begun one.
+func cutShort(s []byte) int {
+	more, low, high := 0, byte(0x80), byte(0xBF) // bytes that follow; the range of the first of them
+	switch b := s[0]; {
+	case 0xC2 <= b && b <= 0xDF:
+		more = 1
+	case b == 0xE0:
+		more, low = 2, 0xA0
+	case b == 0xED:
+		more, high = 2, 0x9F
+	case 0xE1 <= b && b <= 0xEF:
+		more = 2
+	case b == 0xF0:
+		more, low = 3, 0x90
+	case b == 0xF4:
+		more, high = 3, 0x8F
+	case 0xF1 <= b && b <= 0xF3:
+		more = 3
+	}
+	n := 1
+	for ; n <= more && n < len(s) && low <= s[n] && s[n] <= high; n++ {
+		low, high = 0x80, 0xBF
+	}
+	return n
+}

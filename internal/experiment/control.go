@@ -44,13 +44,17 @@ func (p *Plan) control(c Configuration, row *Row) bool {
 // measures counts the launches that measure a row.
 func (p *Plan) measures(row *Row) (n float64) {
 	for _, c := range p.Configurations() {
-		if p.control(c, row) {
-			n++
-		} else {
-			n += float64(p.Launches)
-		}
+		n += p.measured(c, row)
 	}
 	return n
+}
+
+// measured counts those of a configuration.
+func (p *Plan) measured(c Configuration, row *Row) float64 {
+	if p.control(c, row) {
+		return 1
+	}
+	return float64(p.Launches)
 }
 
 // controls holds the first launch of each configuration that a row is a control of against

@@ -251,3 +251,30 @@ func withoutSettings(t *testing.T, schema []byte) []byte {
 	}
 	return append(out, '\n')
 }
+
+// A warm prefix has its cold twin at the same load; more GPUs are counted and said.
+func TestFilled(t *testing.T) {
+	p, err := Parse("p.yaml", []byte(`
+contract: {limits: "p95 ttft<500ms", capacity: 2/s}
+target: {url: http://localhost:1, start: "vllm serve m -tp 2 {flags}"}
+common: {gpus: 2, gpu-price: 3}
+rows: {E: {concurrency: 4, requests: 9}, F: {requests: 20}}
+knobs: {tensor_parallel_size: [4], max_num_seqs: [8]}
+`))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if cold := p.Row("E-cold"); cold == nil || cold.Plan.Concurrency != 4 || cold.Plan.Requests != 9 || cold.Plan.Workload != "matrix-e-cold" {
+		t.Errorf("%+v", cold)
+	}
+	all := p.Configurations()
+	if got := []string{p.GPUs(all[0]), p.GPUs(all[1]), p.GPUs(all[2])}; got[0] != "" || got[1] != "4 GPUs" || got[2] != "" {
+		t.Errorf("%q", got)
+	}
+	if w := p.weights(); len(w) != 3 || w[1] != 2 || w[2] != 1 {
+		t.Errorf("%v", w)
+	}
+	if one := p.partPlan(&Part{all[1], p.Judged(), 1}, "x"); one.GPUs != 4 {
+		t.Errorf("%d GPUs", one.GPUs)
+	}
+}

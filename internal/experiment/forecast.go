@@ -72,6 +72,7 @@ func (x *Experiment) Forecast() *Forecast {
 	f := &Forecast{Plan: p, Configurations: len(p.Configurations())}
 	f.Launches = f.Configurations * p.Launches
 	d, _ := deploy.Parse(p.TwinSpec())
+	each := make([]float64, f.Configurations) // seconds of a configuration
 	for _, row := range p.Rows {
 		one := &row.Plan
 		in, out := one.Input.Mean()+one.PrefixMean(), one.Ask.Output.Mean()
@@ -112,19 +113,23 @@ func (x *Experiment) Forecast() *Forecast {
 		}
 		r.Seconds, r.Input, r.Output = seconds, r.Requests*in, r.Requests*out
 		f.Rows = append(f.Rows, r)
-		f.Seconds += seconds * p.measures(row)
+		for i, c := range p.Configurations() {
+			each[i] += seconds * p.measured(c, row)
+		}
 		f.Requests += r.Requests * p.measures(row)
 	}
 	if p.Server != nil {
 		f.Start, f.StartKnown = x.start()
-		f.Seconds += f.Start * float64(f.Launches)
+		for i := range each {
+			each[i] += f.Start * float64(p.Launches)
+		}
 		f.Notes = append(f.Notes, p.Server.Notes...)
 		if len(f.Unknown) > 0 {
 			f.Notes = append(f.Notes, "how long answers take is not known, and the time of rows with users is not counted ("+strings.Join(f.Unknown, ", ")+"): target: twin: sim:MODEL@GPU tells it")
 		}
 	}
-	f.USD = x.hourly(d) * f.Seconds / 3600
-	for _, c := range p.Configurations() {
+	for i, c := range p.Configurations() {
+		f.Seconds, f.USD = f.Seconds+each[i], f.USD+x.hourly(c)*each[i]/3600
 		for block := 1; block <= p.Launches; block++ {
 			for _, part := range p.parts(c, block) {
 				f.Parts++
@@ -145,17 +150,13 @@ func (x *Experiment) Forecast() *Forecast {
 	return f
 }
 
-// hourly is what the target costs an hour, 0 where that is not known.
-func (x *Experiment) hourly(d *deploy.Deployment) float64 {
-	one := &x.Plan.Judged().Plan
-	gpus := one.GPUs
-	if gpus == 0 && d != nil {
-		gpus = d.GPUs()
-	}
+// hourly is what a configuration costs an hour, 0 where that is not known.
+func (x *Experiment) hourly(c Configuration) float64 {
+	one, gpus := &x.Plan.Judged().Plan, x.Plan.gpus(c)
 	if one.GPUPrice != (cost.GPU{}) {
 		return one.Price().OfTime(gpus, 3600)
 	}
-	if d != nil {
+	if d := x.Plan.deployment(); d != nil {
 		return d.USDPerHour * float64(gpus)
 	}
 	return 0

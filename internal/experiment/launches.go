@@ -106,20 +106,23 @@ func (rec *launchRecord) write(dir string) error {
 	return nil
 }
 
-// starting is the time that starts and stops of servers took, in seconds.
-func (x *Experiment) starting() (seconds float64) {
+// starting is the time that starts and stops of servers took, in seconds, and what that
+// cost at the price of the GPUs.
+func (x *Experiment) starting() (seconds, usd float64) {
 	for _, c := range x.Plan.planned() {
+		took := 0.0
 		for block := 1; block <= x.Plan.Launches; block++ {
 			rec, err := x.readLaunch(c, block)
 			if err != nil {
 				continue
 			}
 			for _, s := range rec.Starts {
-				seconds += s.Starting + s.Stopping
+				took += s.Starting + s.Stopping
 			}
 		}
+		seconds, usd = seconds+took, usd+x.hourly(c)*took/3600
 	}
-	return seconds
+	return seconds, usd
 }
 
 // leaveOut takes configurations out of the plan that could not be started.

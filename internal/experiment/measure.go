@@ -329,7 +329,7 @@ func (x *Experiment) decideBy(blocks int) decide.Decision { return decide.Decide
 func (x *Experiment) problem(blocks int) decide.Problem {
 	p := x.Plan
 	q := decide.Problem{Wanted: p.Contract.Capacity, Planned: p.Launches, Confidence: p.Stop.Confidence, Precision: p.Stop.Precision, Early: p.Stop.Early}
-	looked, rungs := 0.0, 0.0
+	looked, rungs, beyond := 0.0, 0.0, make([]decide.Beyond, len(p.Configurations()))
 	q.Carries = x.values(blocks, func(c Configuration, block int) float64 {
 		measured := x.finished(&Part{c, p.Judged(), block})
 		if measured == nil {
@@ -338,6 +338,12 @@ func (x *Experiment) problem(blocks int) decide.Problem {
 		climbed, ok := climb(measured, p.Contract.Capacity, p.Contract.Limits)
 		if !ok {
 			return math.NaN()
+		}
+		switch i := slices.Index(p.Configurations(), c); {
+		case climbed.AtLeast:
+			beyond[i] = decide.Above
+		case climbed.AtMost && beyond[i] == decide.Between:
+			beyond[i] = decide.Below
 		}
 		if at := climbed.Claim; at >= 0 {
 			for _, r := range climbed.rungs {
@@ -349,6 +355,7 @@ func (x *Experiment) problem(blocks int) decide.Problem {
 	if rungs > 0 {
 		q.Looked = looked / rungs
 	}
+	q.Weights, q.Beyond = p.weights(), beyond
 	if wanted := x.wantedForCost(blocks); wanted > q.Wanted {
 		q.Wanted = wanted
 	}
@@ -413,11 +420,8 @@ func (x *Experiment) took() (seconds, usd float64) {
 		}
 	}
 	if x.Plan.Server != nil { // its starts take time too
-		price := x.Plan.Judged().Plan
-		s := x.starting()
-		if seconds += s; price.GPUs > 0 {
-			usd += price.Price().OfTime(price.GPUs, s)
-		}
+		s, cost := x.starting()
+		seconds, usd = seconds+s, usd+cost
 	}
 	return seconds, usd
 }

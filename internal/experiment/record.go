@@ -55,10 +55,12 @@ type Record struct {
 	Distance     *Distance           `json:"distance_from_bounds,omitempty"` // of the configuration accepted, else of the one that carries most
 	Headroom     *[2]float64         `json:"headroom"`                       // of what is carried over what is wanted: by the estimate, and by what is sure; null: none is accepted
 	Limiter      *Limiter            `json:"limits_it,omitempty"`
-	Spread       *float64            `json:"between_launches"`  // coefficient of variation of what launches that count carry, about blocks and configurations
-	Bad          []BadRecord         `json:"not_counted"`       // launches
-	Drift        *DriftRecord        `json:"drift"`             // null: too few blocks
-	More         *float64            `json:"others_carry_more"` // than the one accepted, else than the one that carries most: at most by this share, at the confidence
+	Open         string              `json:"why_undecided,omitempty"`
+	PerGPU       bool                `json:"changes_per_gpu,omitempty"` // configurations have more GPUs or fewer: changes, and what another carries more, are of what is carried by a GPU
+	Spread       *float64            `json:"between_launches"`          // coefficient of variation of what launches that count carry, about blocks and configurations
+	Bad          []BadRecord         `json:"not_counted"`               // launches
+	Drift        *DriftRecord        `json:"drift"`                     // null: too few blocks
+	More         *float64            `json:"others_carry_more"`         // than the one accepted, else than the one that carries most: at most by this share, at the confidence
 	Launches     LaunchesRecord      `json:"launches"`
 	Stopped      string              `json:"why_it_stopped"`
 	Next         []string            `json:"next"`
@@ -111,6 +113,7 @@ type Standing struct {
 	Carries   *float64    `json:"carries"`          // requests per second within the limits, geometric mean over launches that count
 	Interval  *[2]float64 `json:"interval"`         // by itself
 	Sure      *[2]float64 `json:"sure"`             // two bounds, each holds for all configurations and looks together
+	Least     *float64    `json:"sure_at_least"`    // the first of them, where the second is not known too
 	Bound     string      `json:"bound,omitempty"`  // "at least" or "at most", where loads ended before the limit was found
 	First     string      `json:"reached_first,omitempty"`
 	Contract  string      `json:"contract"` // "meets", "misses" or "undecided"
@@ -121,6 +124,7 @@ type Standing struct {
 	GivenUp   int         `json:"given_up_after,omitempty"` // launches
 	Rejected  string      `json:"rejected,omitempty"`       // the number that rejected it
 	Decides   int         `json:"launches_that_would_decide,omitempty"`
+	GPUs      int         `json:"gpus,omitempty"`         // 0: not known
 	Unknown   []string    `json:"not_reported,omitempty"` // settings that nothing told of the server: not known to be applied
 	Ladder    []Rung      `json:"ladder"`                 // loads, over all launches
 }
@@ -238,7 +242,7 @@ func (x *Experiment) Record() *Record {
 			r.Contract.ForCost = known(q.Wanted)
 		}
 	}
-	r.NotStarted = x.NotStarted()
+	r.NotStarted, r.PerGPU = x.NotStarted(), q.Weights != nil
 	for i, c := range p.Configurations() {
 		r.Standings = append(r.Standings, x.standing(c, i, &d, blocks))
 	}
@@ -251,6 +255,9 @@ func (x *Experiment) Record() *Record {
 	}
 	for i := range r.Standings {
 		s := &r.Standings[i]
+		if s.Bound != "" && s.Bound == r.Standings[0].Bound { // both are somewhere beyond
+			s.Change, s.Change95, s.PAdjusted = nil, nil, nil
+		}
 		if s.Name != r.Accepted {
 			s.Rejected = x.rejected(r, s, &d.Of[i])
 		}
@@ -265,7 +272,7 @@ func (x *Experiment) Record() *Record {
 	if r.Answer != AnswerNone && !unbounded { // of one whose limits were not reached it is not known how much it carries
 		r.More = known(d.More)
 	}
-	if d.SD > 0 {
+	if d.SD > 0 && !d.Same {
 		r.Spread = known(math.Sqrt(math.Expm1(d.SD * d.SD)))
 	}
 	for _, row := range p.Rows {
@@ -290,10 +297,11 @@ func (x *Experiment) Record() *Record {
 			}
 		}
 	}
-	if s := r.standing(r.Accepted); s != nil && s.Carries != nil && s.Sure != nil {
-		r.Headroom = &[2]float64{*s.Carries/q.Wanted - 1, s.Sure[0]/q.Wanted - 1}
+	if s := r.standing(r.Accepted); s != nil && s.Carries != nil && s.Least != nil {
+		r.Headroom = &[2]float64{*s.Carries/q.Wanted - 1, *s.Least/q.Wanted - 1}
 	}
 	r.Stopped = x.stopped(r, &d)
+	r.Open = x.open(r, &d, &q)
 	r.Next = x.next(r, &d)
 	r.Repeat = x.repeat(r)
 	return r
@@ -312,7 +320,7 @@ func (r *Record) standing(name string) *Standing {
 // standing is what was found of a configuration.
 func (x *Experiment) standing(c Configuration, i int, d *decide.Decision, blocks int) Standing {
 	p, s := x.Plan, &d.Of[i]
-	out := Standing{Name: c.Name, Launches: s.Launches, Bad: s.Bad, Uneven: s.Uneven, Contract: s.Contract, GivenUp: s.Left, Decides: s.Decides, Ladder: []Rung{}}
+	out := Standing{Name: c.Name, Launches: s.Launches, Bad: s.Bad, Uneven: s.Uneven, Contract: s.Contract, GivenUp: s.Left, Decides: s.Decides, GPUs: p.gpus(c), Ladder: []Rung{}}
 	if p.Server != nil {
 		out.Unknown = x.notReported(c)
 	}
@@ -321,6 +329,9 @@ func (x *Experiment) standing(c Configuration, i int, d *decide.Decision, blocks
 	}
 	if s.Sure.Lo > 0 && !math.IsInf(s.Sure.Hi, 0) {
 		out.Sure = &[2]float64{s.Sure.Lo, s.Sure.Hi}
+	}
+	if s.Sure.Lo > 0 {
+		out.Least = &s.Sure.Lo
 	}
 	if s.Change != nil {
 		out.Change = known(math.Expm1(s.Change.Estimate))
@@ -357,6 +368,9 @@ func (x *Experiment) standing(c Configuration, i int, d *decide.Decision, blocks
 		for k := range climbed.rungs {
 			addRung(ladder, &climbed.rungs[k], climbed.claims, &measured.Points[k])
 		}
+	}
+	if out.Bound != "" { // how far it is beyond is not known
+		out.Interval = nil
 	}
 	if n > 0 {
 		out.USDPerM = known(math.Exp(costs / float64(n)))
@@ -433,7 +447,11 @@ func (x *Experiment) rejected(r *Record, s *Standing, d *decide.Standing) string
 		}
 		return fmt.Sprintf("carries %s/s%s of %s/s wanted%s", say.Decimal(*s.Carries, 3), most, say.Decimal(wanted, 3), atWanted())
 	case d.Why == decide.GivenUpLess, s.Change != nil && s.PAdjusted != nil && *s.PAdjusted < 1-r.Contract.Confidence && *s.Change < 0:
-		return fmt.Sprintf("carries %s less than the baseline", say.Percent(-*s.Change))
+		each := ""
+		if r.PerGPU {
+			each = " by GPU"
+		}
+		return fmt.Sprintf("carries %s less%s than the baseline", say.Percent(-*s.Change), each)
 	case s.Contract == decide.Undecided && r.Answer != AnswerUndecided:
 		return fmt.Sprintf("not shown to carry %s/s%s", say.Decimal(wanted, 3), atWanted())
 	case r.Answer != AnswerAccepted:
@@ -521,7 +539,7 @@ func (x *Experiment) counts(r *Record) {
 	p := x.Plan
 	r.Spent.Seconds, r.Spent.USD = x.took()
 	if p.Server != nil {
-		r.Spent.Starting = x.starting()
+		r.Spent.Starting, _ = x.starting()
 	}
 	r.Spent.Virtual = strings.HasPrefix(p.Target, "sim:")
 	for _, c := range p.Configurations() {
@@ -648,6 +666,26 @@ func (x *Experiment) stopped(r *Record, d *decide.Decision) string {
 		return "it is not over: " + r.Sittings[n-1].Why + "; " + done
 	}
 	return "it is not over; " + done
+}
+
+// open says why nothing is decided, "" where something is, or nothing is complete yet.
+func (x *Experiment) open(r *Record, d *decide.Decision, q *decide.Problem) string {
+	if r.Answer != AnswerUndecided || d.Leads < 0 {
+		return ""
+	}
+	s, name := &d.Of[d.Leads], r.Standings[d.Leads].Name
+	atLeast := say.Quantity(s.Sure.Lo) + "/s"
+	switch {
+	case s.Launches < 2:
+		return fmt.Sprintf("one launch of %s says nothing of others", name)
+	case d.SD == 0:
+		return "no launches tell how far they differ"
+	case s.Uneven:
+		return fmt.Sprintf("most launches of %s carry much less than its others", name)
+	case s.Sure.Lo > 0 && !math.IsInf(s.Sure.Hi, 0):
+		return fmt.Sprintf("%s carries %s to %s, and %s/s is wanted", name, atLeast, say.Quantity(s.Sure.Hi)+"/s", say.Quantity(q.Wanted))
+	}
+	return fmt.Sprintf("%s is sure to carry %s, and %s/s is wanted", name, atLeast, say.Quantity(q.Wanted))
 }
 
 // next is what would be tried now.

@@ -1,6 +1,9 @@
 package experiment
 
-import "slices"
+import (
+	"slices"
+	"strings"
+)
 
 // The rows of the matrix. Each tells one cost from the others: A overheads, B what prompts
 // cost, C what decoding costs, D prompts in the way of answers, E the prefix cache beside
@@ -28,11 +31,11 @@ func presets() []preset {
 	e.settings = append(e.settings, Setting{Name: "cache", Values: []string{"warm"}})
 	e.twin = "E-cold"
 	return []preset{
-		row("A", "what is there besides the model? one user, short prompt, short answer", "matrix-a", "1", "20"),
-		row("B", "what does a prompt cost? one user, long prompt, short answer", "matrix-b", "1", "20"),
-		row("C", "what does a token cost? one user, short prompt, long answer", "matrix-c", "1", "8"),
-		row("D", "what do prompts do to the answers of others? 8 users", "matrix-d", "8", "24"),
-		row("D-full", "what is served at most? the same with 64 users", "matrix-d", "64", "128"),
+		row("A", "what is there besides the model? a short prompt, a short answer", "matrix-a", "1", "20"),
+		row("B", "what does a prompt cost? a long prompt, a short answer", "matrix-b", "1", "20"),
+		row("C", "what does a token cost? a short prompt, a long answer", "matrix-c", "1", "8"),
+		row("D", "what do prompts do to the answers of others?", "matrix-d", "8", "24"),
+		row("D-full", "what is served at most? the same with many users", "matrix-d", "64", "128"),
 		e,
 		row("E-cold", "the same lengths with nothing in common", "matrix-e-cold", "16", "64"),
 		{name: contractRow, question: "does it hold the contract, and how much does it carry?"},
@@ -57,8 +60,8 @@ func presetSettings(name, kind string) []Setting {
 	return nil
 }
 
-// fillPresets gives presets their questions, a warm prefix its cold twin, and a plan
-// without rows the contract's.
+// fillPresets gives presets their questions, a warm prefix its cold twin at the same load,
+// and a plan without rows the contract's.
 func (r *reader) fillPresets() {
 	p := r.plan
 	if len(p.Rows) == 0 {
@@ -74,7 +77,9 @@ func (r *reader) fillPresets() {
 		}
 		if known.twin != "" && p.Row(known.twin) == nil {
 			at := slices.Index(p.Rows, row)
-			p.Rows = slices.Insert(p.Rows, at+1, &Row{Name: known.twin, line: row.line})
+			p.Rows = slices.Insert(p.Rows, at+1, &Row{Name: known.twin, line: row.line, Settings: slices.DeleteFunc(slices.Clone(row.Settings), func(s Setting) bool {
+				return slices.Contains([]string{"workload", "cache"}, s.Name) || strings.HasPrefix(s.Name, "prefix")
+			})})
 		}
 	}
 }

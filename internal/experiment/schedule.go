@@ -59,6 +59,9 @@ func (p *Plan) partPlan(part *Part, below string) *plan.Plan {
 			one.MaxInFlight, _ = strconv.Atoi(k[1]) // checked when the plan was read
 		}
 	}
+	if one.GPUs > 0 {
+		one.GPUs = p.gpus(part.Configuration)
+	}
 	one.Launch = strconv.Itoa(part.Block)
 	one.Seed, one.SeedSet = run.LaunchSeed(p.Seed, part.Block), true
 	one.Out = part.dir(below)
@@ -74,6 +77,9 @@ func command(one *plan.Plan, row *Row, p *Plan) []string {
 	out := []string{"pitot", "run", one.Spec}
 	for _, s := range merged(presetSettings(row.Name, p.Contract.Kind), p.Common, row.Settings) {
 		for _, v := range s.Values {
+			if s.Name == "gpus" {
+				v = strconv.Itoa(one.GPUs)
+			}
 			if v == "true" {
 				out = append(out, "--"+s.Name)
 				continue

@@ -12,6 +12,7 @@ import (
 	"strconv"
 	"strings"
 
+	"pitot/internal/experiment/decide"
 	"pitot/internal/say"
 	"pitot/internal/stat"
 )
@@ -148,12 +149,13 @@ type SinceLine struct {
 	PAdjusted     float64     `json:"p_adjusted"`
 	Verdict       string      `json:"verdict"`
 	Launches      [2]int      `json:"launches"`
+	Smallest      *float64    `json:"smallest,omitempty"` // change, up, that would be established in four of five such pairs of records; null: no spread is known
 	higher        bool
+	se, df        float64
 }
 
 // Compare says what changed from then, which lies in a directory, to now: each line by the
-// spread of launches about their configuration in both records, with as many degrees of
-// freedom as their blocks allow, which errs on the side of no change; all configurations
+// spread of launches about their configuration in both records, see [pooled]; all configurations
 // together by their means over blocks; corrected for the number of lines (Holm).
 func Compare(dir string, then, now *Record) *Since {
 	s := &Since{Record: dir, When: then.When(), Changed: differences(then, now), Lines: []SinceLine{}, Was: then.Accepted, Now: now.Accepted, Answers: [2]string{then.Answer, now.Answer}}
@@ -181,6 +183,9 @@ func Compare(dir string, then, now *Record) *Since {
 	}
 	s.Corrected = len(ps)
 	alpha := 1 - now.Contract.Confidence
+	for _, i := range at {
+		s.Lines[i].smallest(alpha / float64(len(at)))
+	}
 	for n, p := range stat.Holm(ps) {
 		l := &s.Lines[at[n]]
 		l.PAdjusted = p
@@ -195,6 +200,15 @@ func Compare(dir string, then, now *Record) *Since {
 		}
 	}
 	return s
+}
+
+// smallest is the change that a line would most likely show as established at a level.
+func (l *SinceLine) smallest(alpha float64) {
+	x := decide.Detectable(l.se, l.df, alpha)
+	if !l.OfShare {
+		x = math.Expm1(x)
+	}
+	l.Smallest = known(x)
 }
 
 // row compares the lines of one.
@@ -216,17 +230,7 @@ func (s *Since) row(name string, then, now *Record) {
 				}
 			}
 		}
-		squares, n, blocks := 0.0, 0.0, [2]int{} // launches of a block are as far off together as it is: blocks are what there are many of
-		for _, pair := range pairs {
-			for side, r := range []*Record{then, now} {
-				if xs := withoutNaN(r.logsOf(pair[side])); len(xs) > 1 {
-					_, sd := stat.Moments(xs)
-					squares, n = squares+sd*sd*float64(len(xs)-1), n+float64(len(xs)-1)
-					blocks[side] = max(blocks[side], len(xs))
-				}
-			}
-		}
-		df := float64(max(blocks[0]-1, 0) + max(blocks[1]-1, 0))
+		squares, n, df := pooled(then, now, pairs)
 		if len(pairs) > 1 {
 			together := func(r *Record, side int) (means []float64) {
 				for b := 0; ; b++ {
@@ -274,6 +278,46 @@ func (s *Since) row(name string, then, now *Record) {
 	}
 }
 
+// alikeBlocks is how likely blocks that are all alike differ as they do, at least, where
+// they are taken to be: a quarter, so that tests keep their level whatever blocks do
+// (Bancroft, Annals of Mathematical Statistics 15, 1944, on tests after such a test).
+const alikeBlocks = 0.25
+
+// pooled are the squares of launches about their configuration's mean in both records, of
+// how many degrees of freedom they are, and for how many a test by them counts. Launches of
+// a block may be off together: then there are as many as blocks. Where nothing shows that
+// they are, it is the number of Satterthwaite (Biometrics Bulletin 2, 1946) for the squares
+// of blocks and those within them.
+func pooled(then, now *Record, pairs [][2]*LineRecord) (squares, n, df float64) {
+	within, inBlocks := 0.0, 0.0
+	for side, r := range []*Record{then, now} {
+		var values [][]float64
+		most := 0
+		for _, pair := range pairs {
+			values = append(values, r.logsOf(pair[side]))
+			xs := withoutNaN(values[len(values)-1])
+			most = max(most, len(xs))
+			if len(xs) > 1 {
+				_, sd := stat.Moments(xs)
+				squares, n = squares+sd*sd*float64(len(xs)-1), n+float64(len(xs)-1)
+			}
+		}
+		df += float64(max(most-1, 0))
+		if fit, _ := stat.Blocks(values); len(pairs) > 1 && fit.DF >= 1 {
+			within, inBlocks = within+fit.SD*fit.SD*fit.DF, inBlocks+fit.DF
+		}
+	}
+	blocks := n - inBlocks
+	if inBlocks < 1 || blocks < 1 || !(within > 0) {
+		return squares, n, df
+	}
+	between, rest := max(squares-within, 0)/blocks, within/inBlocks
+	if stat.FisherBeyond(between/rest, blocks, inBlocks) >= alikeBlocks {
+		df = max(df, squares*squares/(blocks*between*between+inBlocks*rest*rest))
+	}
+	return squares, n, df
+}
+
 // lineOf has the means of both sides; change is that of what was averaged.
 func lineOf(of *LineRecord, a, b []float64) (l SinceLine, change float64) {
 	was, _ := stat.Moments(a)
@@ -295,6 +339,7 @@ func (l *SinceLine) by(d stat.Difference) {
 		l.Change = 0
 		return
 	}
+	l.se, l.df = d.SE, d.DF
 	l.PAdjusted, l.Change, l.Interval = d.P, d.Estimate, &[2]float64{d.Lo, d.Hi}
 	if !l.OfShare {
 		l.Change, l.Interval = math.Expm1(d.Estimate), &[2]float64{math.Expm1(d.Lo), math.Expm1(d.Hi)}

@@ -127,11 +127,11 @@ func decisionBasis(r *experiment.Record) (list []string) {
 	list = append(list, say.Plain(r.Contract.Limits)+" · "+say.Plain(r.Contract.Workload)+", row "+r.Contract.Row)
 	if s := standingOf(r, r.Accepted); s != nil {
 		var parts []string
-		if s.Sure != nil {
-			parts = append(parts, fmt.Sprintf("at least %s (%s, corrected for all looks and configurations)", perS(s.Sure[0]), say.Percent(r.Contract.Confidence)))
+		if s.Least != nil {
+			parts = append(parts, fmt.Sprintf("at least %s (%s, corrected for all looks and configurations)", perS(*s.Least), say.Percent(r.Contract.Confidence)))
 		}
 		if s.Carries != nil {
-			parts = append(parts, fmt.Sprintf("%s above what is wanted", say.Percent(*s.Carries/r.Contract.Capacity-1)))
+			parts = append(parts, fmt.Sprintf("%s%s above what is wanted", boundMark(s), say.Percent(*s.Carries/r.Contract.Capacity-1)))
 		}
 		if s.USDPerM != nil {
 			text := usdText(*s.USDPerM) + " per million output tokens within the limits"
@@ -143,7 +143,7 @@ func decisionBasis(r *experiment.Record) (list []string) {
 		list = append(list, strings.Join(parts, " · "))
 		switch {
 		case s.Change != nil:
-			text := fmt.Sprintf("%s against the baseline%s", say.Change(*s.Change, false), changeInterval(s.Change95, false))
+			text := fmt.Sprintf("%s%s against the baseline%s", say.Change(*s.Change, false), byGPU(r), changeInterval(s.Change95, false))
 			if s.PAdjusted != nil && *s.PAdjusted >= 1-r.Contract.Confidence {
 				text += ", which is not established; but the baseline may lose more"
 			}
@@ -152,12 +152,11 @@ func decisionBasis(r *experiment.Record) (list []string) {
 			list = append(list, "no other configuration that meets the contract is established to carry more")
 		}
 	}
-	if r.More != nil && len(r.Standings) > 1 {
-		more := fmt.Sprintf("another configuration carries at most %s more (%s)", say.Percent(*r.More), say.Percent(r.Contract.Confidence))
-		if *r.More <= 0 {
-			more = fmt.Sprintf("no other configuration that is not rejected carries more (%s)", say.Percent(r.Contract.Confidence))
-		}
-		list = append(list, more)
+	if r.Open != "" {
+		list = append(list, say.Plain(fmt.Sprintf("%s (%s, corrected for all looks and configurations)", r.Open, say.Percent(r.Contract.Confidence))))
+	}
+	if text := othersText(r); text != "" {
+		list = append(list, text)
 	}
 	for _, c := range r.Controls {
 		if c.Moved {
@@ -169,6 +168,36 @@ func decisionBasis(r *experiment.Record) (list []string) {
 		uncounted = fmt.Sprintf(", %d bad ones not counted", n)
 	}
 	return append(list, fmt.Sprintf("%s of each of %s%s · %s", say.Plural(r.Launches.Blocks, "launch"), say.Plural(len(r.Standings), "configuration"), uncounted, say.Plain(r.Stopped)))
+}
+
+// byGPU marks what is said of the load that each GPU carries.
+func byGPU(r *experiment.Record) string {
+	if r.PerGPU {
+		return " by GPU"
+	}
+	return ""
+}
+
+// othersText says how much more another configuration may carry.
+func othersText(r *experiment.Record) string {
+	if r.More == nil || len(r.Standings) < 2 {
+		return ""
+	}
+	leads := r.Accepted
+	if leads == "" {
+		leads = most(r).Name
+	}
+	open := func(s experiment.Standing) bool {
+		return s.Name != leads && s.GivenUp == 0 && (r.Accepted == "" || s.Contract != "misses")
+	}
+	sure := " (" + say.Percent(r.Contract.Confidence) + ")"
+	switch {
+	case !slices.ContainsFunc(r.Standings, open):
+		return "all other configurations are rejected"
+	case *r.More <= 0:
+		return "no other configuration that is not rejected carries more" + byGPU(r) + sure
+	}
+	return fmt.Sprintf("another configuration carries at most %s more%s%s", say.Percent(*r.More), byGPU(r), sure)
 }
 
 func changeInterval(v *[2]float64, share bool) string {
@@ -204,6 +233,14 @@ func configurationSection(r *experiment.Record) DecisionSection {
 	}
 	s.Brief = s.Table.without(func(column int) bool { return column == 5 })
 	s.Lines = append(s.Lines, "carries: requests per second within the limits, geometric mean over launches; change: of that, against the baseline, by launches of the same block; intervals are of each line alone")
+	if r.PerGPU {
+		s.Lines[0] = strings.Replace(s.Lines[0], "change: of that, against", "change: of that by GPU, against", 1)
+		for _, c := range r.Standings[1:] {
+			if base := r.Standings[0].GPUs; c.GPUs != base {
+				s.Lines = append(s.Lines, say.Plain(fmt.Sprintf("%s has %s, the baseline %d", c.Name, say.Plural(c.GPUs, "GPU"), base)))
+			}
+		}
+	}
 	for i := range r.Standings {
 		if c := &r.Standings[i]; len(c.Unknown) > 0 {
 			s.Lines = append(s.Lines, say.Plain(fmt.Sprintf("%s: %s is not known to be applied: the server does not report it", c.Name, strings.Join(c.Unknown, ", "))))

@@ -18,7 +18,11 @@ func WriteForecast(w io.Writer, f *experiment.Forecast, s Style) error {
 	if strings.HasPrefix(f.Plan.Target, "sim:") {
 		kind = " of virtual time"
 	}
-	head := fmt.Sprintf("%s: about %s%s", f.Plan.Name(), say.Seconds(f.Seconds), kind)
+	roughly := "about"
+	if len(f.Unknown) > 0 {
+		roughly = "at least"
+	}
+	head := fmt.Sprintf("%s: %s %s%s", f.Plan.Name(), roughly, say.Seconds(f.Seconds), kind)
 	if f.USD > 0 {
 		head += ", " + usdText(f.USD)
 	}
@@ -54,6 +58,9 @@ func WriteForecast(w io.Writer, f *experiment.Forecast, s Style) error {
 			if flags := f.Plan.Flags(c); flags != "" {
 				line += ": " + flags
 			}
+		}
+		if gpus := f.Plan.GPUs(c); gpus != "" {
+			line += " (" + gpus + ": it is held against the others by what a GPU carries)"
 		}
 		p.line("  %s", say.Plain(line))
 	}

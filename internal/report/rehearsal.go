@@ -71,7 +71,7 @@ func WriteRehearsal(w io.Writer, r *experiment.Rehearsal, s Style) error {
 		l := &r.Lines[i]
 		row := []string{l.Row, l.Metric, rehearsedValue(l), say.Unknown, say.Unknown, "", ""}
 		if l.Smallest != nil {
-			row[3] = "± " + say.ChangeSize(*l.Smallest, l.OfShare)
+			row[3] = sizeText(*l.Smallest, l.OfShare)
 		}
 		if l.Metric == "capacity" {
 			row[1] = "carries"

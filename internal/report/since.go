@@ -2,6 +2,7 @@ package report
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 
@@ -40,7 +41,48 @@ func sinceClaim(s *experiment.Since) string {
 	case s.Better > 0:
 		return say.Plural(s.Better, "metric") + " got better" + since + ", none worse"
 	}
-	return "no change is established" + since
+	return "no change is established" + since + smallestText(s)
+}
+
+// smallestText says which change of what is carried, of all configurations together or of
+// the baseline, would have been seen.
+func smallestText(s *experiment.Since) string {
+	for _, l := range s.Lines {
+		if l.Metric != "capacity" || l.Smallest == nil {
+			continue
+		}
+		of := "all together"
+		if l.Configuration != "" {
+			of = l.Configuration
+		}
+		return seenText(of, &l)
+	}
+	return ""
+}
+
+func seenText(of string, l *experiment.SinceLine) string {
+	if size := sizeText(*l.Smallest, l.OfShare); size != nothing {
+		return fmt.Sprintf("; a change of %s in what %s carry would most likely have been seen", size, of)
+	}
+	return "; so few launches could have shown none"
+}
+
+// nothing stands where no change that is likely to come would be established.
+const nothing = "nothing"
+
+// mostSize is the largest change of a ratio that is stated as one that would be seen: ten
+// times as much, or a tenth.
+const mostSize = 9
+
+// sizeText is the least change that is established, down and up; x is the ratio up, less 1.
+func sizeText(x float64, share bool) string {
+	switch {
+	case share && x >= 1, !share && x > mostSize:
+		return nothing
+	case share:
+		return say.Change(-x, true) + " or " + say.Change(x, true)
+	}
+	return say.Change(-x/(1+x), false) + " or " + say.Change(x, false)
 }
 
 // sinceSection is that of a record that is held against an earlier one.
@@ -54,8 +96,9 @@ func sinceSection(r *experiment.Record) DecisionSection {
 
 func sinceOf(x *experiment.Since, confidence float64) DecisionSection {
 	s := DecisionSection{ID: "since", Title: "Since the record of " + dayOf(x.When)}
-	head := []string{"", "row", "metric", "was", "is", "change", say.Percent(confidence) + " interval", ""}
-	s.Table.Head, s.Brief.Head = head, head
+	head := []string{"", "row", "metric", "was", "is", "change", say.Percent(confidence) + " interval", "would be seen", ""}
+	s.Table.Head = head
+	s.Brief.Head = append(slices.Clone(head[:7]), "")
 	same := 0
 	for _, l := range x.Lines {
 		write := say.Quantity
@@ -66,8 +109,12 @@ func sinceOf(x *experiment.Since, confidence float64) DecisionSection {
 		if l.Interval != nil {
 			ci = say.Signed(l.Interval[0], l.OfShare) + "…" + say.Signed(l.Interval[1], l.OfShare)
 		}
-		row := []string{allOf(l.Configuration), l.Row, l.Metric, write(l.Was), write(l.Now), say.Change(l.Change, l.OfShare), ci, l.Verdict}
+		row := []string{allOf(l.Configuration), l.Row, l.Metric, write(l.Was), write(l.Now), say.Change(l.Change, l.OfShare), ci, say.Unknown, l.Verdict}
+		if l.Smallest != nil {
+			row[7] = sizeText(*l.Smallest, l.OfShare)
+		}
 		s.Table.Rows = append(s.Table.Rows, row)
+		row = append(slices.Clone(row[:7]), l.Verdict)
 		switch l.Verdict {
 		case experiment.Better, experiment.Worse:
 			s.Brief.Rows = append(s.Brief.Rows, row)
@@ -76,6 +123,9 @@ func sinceOf(x *experiment.Since, confidence float64) DecisionSection {
 		}
 	}
 	s.Lines = append(s.Lines, fmt.Sprintf("%d of %d differences established, by launches, corrected for their number; %d the same in every launch", x.Worse+x.Better, len(x.Lines), same))
+	if x.Corrected > 0 {
+		s.Lines = append(s.Lines, "would be seen: established in four of five such pairs of records, after the correction")
+	}
 	if x.Was != x.Now || x.Answers[0] != x.Answers[1] {
 		s.Lines = append(s.Lines, say.Plain(fmt.Sprintf("accepted: %s → %s", answerText(x.Answers[0], x.Was), answerText(x.Answers[1], x.Now))))
 	}

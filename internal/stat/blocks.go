@@ -14,11 +14,12 @@ type Blocked struct {
 	values     [][]float64
 	effects    []float64
 	treatments float64 // of a block, on average
+	alone      bool    // there is one treatment: blocks are part of the errors
 }
 
 // Blocks fits values by treatment and block; NaN is one that was not measured. For ratios
-// of times or rates, give logarithms. ok is false where nothing is left to tell the
-// spread by.
+// of times or rates, give logarithms. Where there is one treatment alone, blocks are part of
+// its errors. ok is false where nothing is left to tell the spread by.
 //
 // It is least squares by alternating between treatments and blocks, which converges to
 // the fit of an incomplete design too (Searle, Linear Models for Unbalanced Data, 1987).
@@ -29,6 +30,7 @@ func Blocks(values [][]float64) (fit Blocked, ok bool) {
 	}
 	effect, level := make([]float64, treatments), make([]float64, blocks)
 	known := func(t, b int) bool { return b < len(values[t]) && !math.IsNaN(values[t][b]) }
+	alone := single(values)
 	const sweeps, enough = 500, 1e-11
 	for range sweeps {
 		moved := 0.0
@@ -41,6 +43,9 @@ func Blocks(values [][]float64) (fit Blocked, ok bool) {
 			}))
 		}
 		for b := range level {
+			if alone { // nothing tells a block from its error
+				break
+			}
 			moved = max(moved, settle(&level[b], treatments, func(t int) (float64, bool) {
 				if !known(t, b) {
 					return 0, false
@@ -62,7 +67,10 @@ func Blocks(values [][]float64) (fit Blocked, ok bool) {
 			}
 		}
 	}
-	fit = Blocked{DF: float64(n - parts(treatments, blocks, known)), values: values}
+	fit = Blocked{DF: float64(n - parts(treatments, blocks, known)), values: values, alone: alone}
+	if alone {
+		fit.DF = float64(n - 1)
+	}
 	if fit.DF < 1 {
 		return fit, false
 	}
@@ -82,6 +90,20 @@ func Blocks(values [][]float64) (fit Blocked, ok bool) {
 		effect[t] += mean / used
 	}
 	return fit, fit.SD > 0
+}
+
+// single says that there are values of one treatment alone.
+func single(values [][]float64) bool {
+	n := 0
+	for _, row := range values {
+		for _, x := range row {
+			if !math.IsNaN(x) {
+				n++
+				break
+			}
+		}
+	}
+	return n == 1
 }
 
 // settle puts a mean in place, and says how far it moved.
@@ -155,7 +177,7 @@ func (f Blocked) Difference(a, b int, level float64) (d Difference, ok bool) {
 	mean, own := Moments(ds)
 	n := float64(len(ds))
 	sd, df := f.SD*math.Sqrt2, f.DF
-	if ratio := own * own / (sd * sd); ratio > 1 && fisherBeyond(ratio, n-1, f.DF) < suspicious {
+	if ratio := own * own / (sd * sd); ratio > 1 && FisherBeyond(ratio, n-1, f.DF) < suspicious {
 		sd, df = own, n-1
 	}
 	d = Difference{Estimate: mean, SE: sd / math.Sqrt(n), DF: df}
@@ -164,8 +186,8 @@ func (f Blocked) Difference(a, b int, level float64) (d Difference, ok bool) {
 	return d, true
 }
 
-// fisherBeyond is P(F > x) of Fisher's distribution with n and m degrees of freedom.
-func fisherBeyond(x, n, m float64) float64 { return IncompleteBeta(m/(m+n*x), m/2, n/2) }
+// FisherBeyond is P(F > x) of Fisher's distribution with n and m degrees of freedom.
+func FisherBeyond(x, n, m float64) float64 { return IncompleteBeta(m/(m+n*x), m/2, n/2) }
 
 // Mean is that of one treatment over the blocks in which it was measured, with a t
 // interval. What is common to a block is part of it: nothing is said of other blocks. Its
@@ -186,7 +208,7 @@ func (f Blocked) Mean(of int, level float64) (d Difference, ok bool) {
 	}
 	mean, _ := Moments(own)
 	sd, df := f.SD, f.DF
-	if itself := squares / ((n - 1) * (1 - 1/f.treatments)); n > 1 && itself > sd*sd && fisherBeyond(itself/(sd*sd), n-1, f.DF) < suspicious {
+	if itself := squares / ((n - 1) * (1 - 1/f.treatments)); n > 1 && !f.alone && itself > sd*sd && FisherBeyond(itself/(sd*sd), n-1, f.DF) < suspicious {
 		sd, df = math.Sqrt(itself), n-1
 	}
 	d = Difference{Estimate: mean, SE: sd / math.Sqrt(n), DF: df, P: math.NaN()}
@@ -197,7 +219,7 @@ func (f Blocked) Mean(of int, level float64) (d Difference, ok bool) {
 // Trend is how much more each block has than the one before, by a line through the blocks'
 // levels, with a t interval. Its standard error is that of the errors, or of the blocks
 // about the line where they vary by more. ok is false for fewer than four blocks: three lie
-// near a line by chance.
+// near a line by chance; and of one treatment alone.
 func (f Blocked) Trend(level float64) (d Difference, ok bool) {
 	var at, ys, weights []float64
 	for b, y := range f.Levels {
@@ -206,7 +228,7 @@ func (f Blocked) Trend(level float64) (d Difference, ok bool) {
 		}
 	}
 	const least = 4
-	if len(ys) < least {
+	if len(ys) < least || f.alone {
 		return d, false
 	}
 	sum, mean, top, bottom := 0.0, 0.0, 0.0, 0.0

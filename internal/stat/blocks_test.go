@@ -30,8 +30,9 @@ func TestBlocks(t *testing.T) {
 	if !ok || math.Abs(line.Estimate-(1+2.6)) > .4 || line.P < .05 { // blocks go 0, 5, −3, 11, and 1 up in each
 		t.Errorf("%+v", line)
 	}
-	if _, ok := Blocks([][]float64{{1, 2, 3}}); ok {
-		t.Error("one treatment has no spread besides that of the blocks")
+	alone, ok := Blocks([][]float64{{1, 2, 3}, {nan, nan, nan}})
+	if m, known := alone.Mean(0, .95); !ok || !known || alone.DF != 2 || math.Abs(alone.SD-1) > 1e-12 || m.Estimate != 2 || math.Abs(m.SE-1/math.Sqrt(3)) > 1e-12 {
+		t.Errorf("blocks are errors of one treatment alone: %+v, %+v", alone, m)
 	}
 	if _, ok := Blocks([][]float64{{1, nan}, {nan, 2}}); ok {
 		t.Error("no block has two treatments")

@@ -21,12 +21,54 @@ import (
 // Problem is what was measured so far, and what is asked. Configuration 0 is the baseline.
 type Problem struct {
 	Carries    [][]float64 // by configuration and block: the load at which the limits are reached; NaN where that was not measured
+	Beyond     []Beyond    // by configuration: whether the loads that were measured ended before its limits; nil where none did
 	Looked     float64     // how far ln of it is off for the requests of a launch being few
+	Weights    []float64   // what each costs, relative to the others, as by its GPUs: who carries more is asked of what is carried for the same money; nil where all cost the same
 	Wanted     float64     // load
 	Planned    int         // blocks
 	Confidence float64     // 0.95
 	Precision  float64     // how much more another may carry and not be looked for
 	Early      bool        // stop, and give up, as soon as the launches allow it
+}
+
+// Beyond says on which side of what was measured of a configuration its limits lie.
+type Beyond int
+
+const (
+	Between Beyond = iota // loads within and loads beyond were measured
+	Above                 // a launch kept to the limits at all loads: it carries more than it is given
+	Below                 // one did at none: it carries less
+)
+
+func (p *Problem) beyond(i int) Beyond {
+	if p.Beyond == nil {
+		return Between
+	}
+	return p.Beyond[i]
+}
+
+// difference is what configuration b carries more than a for the same money, as ln. ok is
+// false where the loads that were measured do not tell that it is no more, or no less.
+func (p *Problem) difference(fit stat.Blocked, a, b int) (d stat.Difference, ok bool) {
+	d, ok = fit.Difference(a, b, p.Confidence)
+	more := math.Log(p.weight(b) / p.weight(a))
+	least := p.beyond(b) == Above || p.beyond(a) == Below // it may be more than the estimate
+	most := p.beyond(b) == Below || p.beyond(a) == Above
+	if least && d.Estimate-more <= 0 || most && d.Estimate-more >= 0 {
+		return d, false
+	}
+	if ok && more != 0 {
+		d.Estimate, d.Lo, d.Hi = d.Estimate-more, d.Lo-more, d.Hi-more
+		d.P = 2 * stat.StudentCDF(-math.Abs(d.Estimate)/d.SE, d.DF)
+	}
+	return d, ok
+}
+
+func (p *Problem) weight(i int) float64 {
+	if p.Weights == nil {
+		return 1
+	}
+	return p.Weights[i]
 }
 
 // nearNothing is how little a launch carries at least, as a share of what is wanted: none
@@ -72,6 +114,7 @@ type Decision struct {
 	Of       []Standing
 	Accepted int              // configuration, -1 for none
 	Leads    int              // the accepted one, else that which carries most of those not given up; -1 where none was measured
+	Same     bool             // all launches of a configuration carry the same in a block: what they differ by is not known
 	SD       float64          // between launches that count, of ln of the load; 0 where it is not known
 	Bad      []Bad            // launches that do not count, by configuration
 	Drift    *stat.Difference // of ln of the load, from block to block; nil: too few blocks
@@ -171,7 +214,7 @@ func (d *Decision) look(p *Problem, block int, final bool) {
 		d.Of[i].describe(logs[i])
 	}
 	fit, ok := stat.Blocks(logs)
-	if !ok && fit.DF >= 1 { // all are alike, as where each carries more than is looked for
+	if d.Same = !ok && fit.DF >= 1; d.Same { // as where each carries more than is looked for
 		fit.SD, ok = resolution, true
 	}
 	share := Share(block, p.Planned)
@@ -228,8 +271,10 @@ func (d *Decision) judge(p *Problem, fit stat.Blocked, block int, share float64,
 		}
 		s.Interval = &stat.Interval{Lo: math.Exp(m.Lo), Hi: math.Exp(m.Hi)}
 		d.ahead(&m, p.Carries[i], i)
-		s.Sure.Lo = math.Exp(m.Estimate - stat.StudentQuantile(1-tail, m.DF)*m.SE)
-		if tail := tail - d.allBad(i)*badBeyond(math.Log(p.Wanted)-m.Estimate); tail > 0 {
+		if p.beyond(i) != Below {
+			s.Sure.Lo = math.Exp(m.Estimate - stat.StudentQuantile(1-tail, m.DF)*m.SE)
+		}
+		if tail := tail - d.allBad(i)*badBeyond(math.Log(p.Wanted)-m.Estimate); tail > 0 && p.beyond(i) != Above {
 			s.Sure.Hi = math.Exp(m.Estimate + stat.StudentQuantile(1-tail, m.DF)*m.SE)
 		}
 		switch {
@@ -244,7 +289,7 @@ func (d *Decision) judge(p *Problem, fit stat.Blocked, block int, share float64,
 		if i == 0 {
 			continue
 		}
-		c, ok := fit.Difference(0, i, p.Confidence)
+		c, ok := p.difference(fit, 0, i)
 		if !ok {
 			continue
 		}
@@ -348,15 +393,15 @@ func decides(m stat.Difference, tail, away, n float64) int {
 func (d *Decision) choose(p *Problem, fit stat.Blocked, known bool, share float64) {
 	d.Accepted, d.Leads, d.More = -1, -1, math.Inf(1)
 	alpha := 1 - p.Confidence
-	best := -1
+	best, worth := -1, func(i int) float64 { return d.Of[i].Carries / p.weight(i) }
 	for i := range d.Of {
-		if s := &d.Of[i]; s.Contract == Meets && s.Left == 0 && (best < 0 || s.Carries > d.Of[best].Carries) {
+		if s := &d.Of[i]; s.Contract == Meets && s.Left == 0 && (best < 0 || worth(i) > worth(best)) {
 			best = i
 		}
 	}
 	if best < 0 {
 		for i := range d.Of {
-			if s := &d.Of[i]; s.Left == 0 && s.Launches > 0 && (d.Leads < 0 || s.Carries > d.Of[d.Leads].Carries) {
+			if s := &d.Of[i]; s.Left == 0 && s.Launches > 0 && (d.Leads < 0 || worth(i) > worth(d.Leads)) {
 				d.Leads = i
 			}
 		}
@@ -371,7 +416,7 @@ func (d *Decision) choose(p *Problem, fit stat.Blocked, known bool, share float6
 		established := 0
 		for i := range d.Of {
 			s := &d.Of[i]
-			if s.Contract == Meets && s.Left == 0 && s.Change != nil && s.Change.Estimate > 0 && s.Adjusted < alpha && (established == 0 || s.Carries > d.Of[established].Carries) {
+			if s.Contract == Meets && s.Left == 0 && s.Change != nil && s.Change.Estimate > 0 && s.Adjusted < alpha && (established == 0 || worth(i) > worth(established)) {
 				established = i
 			}
 		}
@@ -411,7 +456,10 @@ func (d *Decision) more(p *Problem, fit stat.Blocked, share float64) {
 	}
 	most := 0.0
 	for _, i := range others {
-		c, ok := fit.Difference(d.Leads, i, p.Confidence)
+		c, ok := p.difference(fit, d.Leads, i)
+		if p.beyond(i) == Above || p.beyond(d.Leads) == Below {
+			return // by how much is not known
+		}
 		tail := (1-p.Confidence)*share/float64(len(others)) - d.allBad(i)
 		if !ok || tail <= 0 {
 			return

@@ -231,3 +231,32 @@ func TestAllAlike(t *testing.T) {
 		t.Errorf("%+v", d)
 	}
 }
+
+// What loads that ended before the limits do not tell is not claimed: that none carries more,
+// or that two which were both left there differ.
+func TestBeyond(t *testing.T) {
+	p := Problem{Carries: [][]float64{{50, 50, 50}, {50, 50, 50}, {20, 20.4, 19.7}}, Beyond: []Beyond{Above, Above, Between}, Wanted: 10, Planned: 3, Confidence: .95, Precision: .04, Early: true}
+	d := Decide(p)
+	if d.Accepted != 0 || !math.IsInf(d.More, 1) || d.Why != StopLaunches || d.Of[1].Change != nil || d.Of[2].Change == nil || d.Of[2].Why != GivenUpLess || !math.IsInf(d.Of[0].Sure.Hi, 1) {
+		t.Errorf("%+v", d)
+	}
+	p.Weights = []float64{1, 2, 1}
+	if d := Decide(p); d.Of[1].Change != nil {
+		t.Errorf("by its cost it is called less: %+v", d.Of[1])
+	}
+}
+
+// What costs twice as much has to carry twice as much to be better; one configuration alone
+// is judged by its launches.
+func TestWeights(t *testing.T) {
+	p := Problem{Carries: [][]float64{{20, 20.3, 19.8, 20.1}, {30, 30.4, 29.7, 30.2}, {50, 51, 50.2, 49.9}}, Weights: []float64{1, 2, 2}, Wanted: 10, Planned: 4, Confidence: .95, Precision: .04, Early: true}
+	d := Decide(p)
+	if d.Accepted != 2 || d.Of[1].Why != GivenUpLess || math.Abs(d.Of[2].Change.Estimate-math.Log(1.25)) > .02 {
+		t.Errorf("%+v", d)
+	}
+	nan := math.NaN()
+	d = Decide(Problem{Carries: [][]float64{{20, 20.3, 19.8}, {nan, nan, nan}}, Wanted: 10, Planned: 3, Confidence: .95, Precision: .04})
+	if d.Accepted != 0 || d.Of[0].Interval == nil {
+		t.Errorf("alone: %+v", d)
+	}
+}

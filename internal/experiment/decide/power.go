@@ -22,7 +22,11 @@ func Smallest(sd float64, comparisons, configurations, launches int, confidence 
 	if early {
 		alpha *= Share(launches, launches)
 	}
-	df := float64((configurations - 1) * (launches - 1))
-	t := stat.StudentQuantile(1-alpha/2, df) + stat.StudentQuantile(power, df)
-	return t * sd * math.Sqrt(2/float64(launches))
+	return Detectable(sd*math.Sqrt(2/float64(launches)), float64((configurations-1)*(launches-1)), alpha)
+}
+
+// Detectable is the effect that a t test at a level establishes in four of five
+// experiments, by its standard error and degrees of freedom.
+func Detectable(se, df, alpha float64) float64 {
+	return (stat.StudentQuantile(1-alpha/2, df) + stat.StudentQuantile(power, df)) * se
 }

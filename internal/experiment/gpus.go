@@ -1,0 +1,96 @@
+package experiment
+
+import (
+	"math"
+	"slices"
+	"strconv"
+	"strings"
+
+	"pitot/internal/experiment/server"
+	"pitot/internal/twin/deploy"
+)
+
+// A knob that spreads the model over more accelerators changes what a configuration costs.
+
+// parallel are the names of settings that multiply the number of GPUs, each with its other
+// names.
+var parallel = [][]string{
+	{"tensor_parallel_size", "tp_size", "tp"},
+	{"pipeline_parallel_size", "pp_size", "pp"},
+	{"data_parallel_size", "dp_size", "dp"},
+}
+
+// timesGPUs is how many times the baseline's GPUs a configuration has.
+func (p *Plan) timesGPUs(c Configuration) float64 {
+	times := 1.0
+	for _, k := range c.knobs() {
+		for _, names := range parallel {
+			if slices.Contains(names, k[0]) {
+				if n, err := strconv.Atoi(k[1]); err == nil && n > 0 {
+					times *= float64(n) / p.baselineOf(names)
+				}
+			}
+		}
+	}
+	return times
+}
+
+// baselineOf is the baseline's value of such a setting, as its target or its command says;
+// else 1, as engines have it.
+func (p *Plan) baselineOf(names []string) float64 {
+	text := strings.NewReplacer("?", " ", "&", " ").Replace(p.Target)
+	if p.Server != nil {
+		text = strings.NewReplacer(" -tp ", " --tp ", " -pp ", " --pp ", " -dp ", " --dp ").Replace(p.Server.Commands.Start)
+	}
+	told := server.Read(text)
+	for _, name := range names {
+		if n, err := strconv.Atoi(told[name]); err == nil && n > 0 {
+			return float64(n)
+		}
+	}
+	return 1
+}
+
+// gpus is how many GPUs a configuration has, 0 where that is not known.
+func (p *Plan) gpus(c Configuration) int {
+	if n := p.Judged().Plan.GPUs; n > 0 {
+		return max(1, int(math.Round(float64(n)*p.timesGPUs(c))))
+	}
+	if spec := p.TwinSpec(); spec != "" {
+		if d, err := deploy.Parse(c.on(spec)); err == nil {
+			return d.GPUs()
+		}
+	}
+	return 0
+}
+
+// weights are how many GPUs each configuration has, nil where all have as many.
+func (p *Plan) weights() (list []float64) {
+	differ := false
+	for _, c := range p.Configurations() {
+		w := p.timesGPUs(c)
+		if n, base := p.gpus(c), p.gpus(Configuration{}); n > 0 && base > 0 {
+			w = float64(n) / float64(base)
+		}
+		list, differ = append(list, w), differ || w != 1
+	}
+	if !differ {
+		return nil
+	}
+	return list
+}
+
+// GPUs says how many GPUs a configuration has where that is not as many as the baseline's:
+// "2 GPUs", or "2 times the baseline's GPUs" where their number is not known.
+func (p *Plan) GPUs(c Configuration) string {
+	times := p.timesGPUs(c)
+	switch n := p.gpus(c); {
+	case times == 1 && n == p.gpus(Configuration{}):
+		return ""
+	case n == 1:
+		return "1 GPU"
+	case n > 0:
+		return strconv.Itoa(n) + " GPUs"
+	}
+	return strconv.FormatFloat(times, 'g', 3, 64) + " times the baseline's GPUs"
+}

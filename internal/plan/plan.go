@@ -143,6 +143,7 @@ type Embedded struct {
 	RoleChunk      bool
 	MaxModelLen    int
 
+	Face         string           // whose routes a mock server has, "" for its engine's
 	Speed        float64          // times as fast as real
 	StartupDelay time.Duration    // while the model is loaded
 	Reasoning    float64          // share of a chat's answer

@@ -360,6 +360,9 @@ func (e *engine) serve(p Wanted, chances uint64) (*serve.Server, error) {
 		Tokenize: token.Universal().Split, Words: token.Universal(), Vocab: e.vocab, PromptOverhead: ChatOverhead, Cache: e.cache, Faults: faults, Seed: p.Seed,
 		Speed: p.Speed, Startup: p.StartupDelay, Reasoning: p.Reasoning, ToolCalls: p.ToolCalls, PromptTokensDetails: p.TellCached,
 	}
+	if p.Face != "" {
+		mc.Dialect = p.Face
+	}
 	eos := p.EOS
 	if eos.IsZero() && p.Ask != nil && p.Stop.Natural { // it has no way to be told of each request's
 		eos = p.Output

@@ -2,6 +2,7 @@ package serve
 
 import (
 	"pitot/internal/twin/serve/dialect"
+	"pitot/internal/twin/serve/native"
 	"pitot/internal/twin/serve/vllmapi"
 )
 
@@ -13,6 +14,23 @@ var dialects = []struct {
 	open func(dialect.Served) dialect.Dialect
 }{
 	{"vllm", vllmapi.Open},
+	{"sglang", beside(native.SGLang)},
+	{"tgi", beside(native.TGI)},
+	{"ollama", beside(native.Ollama)},
+	{"llamacpp", beside(native.LlamaCpp)},
+}
+
+// beside is a dialect whose routes stand beside some of vLLM's.
+func beside(open func(dialect.Served, dialect.Dialect) dialect.Dialect) func(dialect.Served) dialect.Dialect {
+	return func(s dialect.Served) dialect.Dialect { return open(s, vllmapi.Open(s)) }
+}
+
+// Dialects lists the ways of speaking, the usual one first.
+func Dialects() (names []string) {
+	for _, d := range dialects {
+		names = append(names, d.name)
+	}
+	return names
 }
 
 // openDialect gives the dialect with a name.

@@ -137,6 +137,9 @@ func (st *stream) emit(c *choice, e twin.Emission) {
 	c.unseen += e.Tokens
 	c.finish = st.writer.Finish(c.index, e.Finish)
 	c.trace = e.Trace
+	if w, ok := st.writer.(dialect.Cached); ok && e.Trace != nil {
+		w.Cached(e.Trace.Cached)
+	}
 	shown := true
 	if st.streamed {
 		st.s.buf, shown = st.writer.Tokens(st.s.room(), c.index, from, c.sent, c.finish)
@@ -197,6 +200,9 @@ func (st *stream) mark(now int64) {
 
 // writeEvent writes the event that follows the frameSpace free bytes of b.
 func (st *stream) writeEvent(b []byte) {
+	if len(b) == frameSpace { // an empty chunk would end the body
+		return
+	}
 	d := st.distort
 	if d == nil {
 		b = append(b, "\r\n"...)

@@ -56,6 +56,9 @@ func (TGI) Headers(key string) []Header { return Chat{}.Headers(key) }
 // Prepare implements [API].
 func (TGI) Prepare(_ string, o *Options) error {
 	o.MaxField = "max_new_tokens"
+	if !o.Stream {
+		o.Route = "/generate" // which SGLang has too, so no URL means it
+	}
 	return nil
 }
 
@@ -86,9 +89,6 @@ func (TGI) Body(dst []byte, r *workload.Request, o Options) ([]byte, error) {
 		dst = append(dst, ',')
 	}
 	dst = append(dst, `"do_sample":false,"details":true}`...)
-	if !o.Stream {
-		dst = append(dst, `,"stream":false`...)
-	}
 	return withExtras(append(dst, '}'), start, r, o)
 }
 

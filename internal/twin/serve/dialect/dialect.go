@@ -167,6 +167,10 @@ type Uncounted interface {
 	WithoutUsage()
 }
 
+// Cached is a [Writer] whose last event of tokens tells how many of the prompt's were
+// in the prefix cache.
+type Cached interface{ Cached(tokens int) }
+
 // Metrics counts what /metrics tells. It belongs to one goroutine; times are seconds.
 type Metrics interface {
 	// Of counts what an engine does, by its number.

@@ -172,6 +172,7 @@ type messagesWriter struct {
 	index   int // of that block
 	finish  string
 	noUsage bool
+	failed  bool
 }
 
 // event begins an event.
@@ -307,11 +308,15 @@ func (w *messagesWriter) counts(b []byte, n dialect.Counts) []byte {
 
 // Done implements [dialect.Writer].
 func (w *messagesWriter) Done(b []byte) []byte {
+	if w.failed { // nothing follows an error
+		return b
+	}
 	return append(w.event(b, "message_stop"), "}\n\n"...)
 }
 
 // Error implements [dialect.Writer].
 func (w *messagesWriter) Error(b []byte) []byte {
+	w.failed = true
 	return fmt.Appendf(b, "event: error\ndata: %s\n\n", anthropicError("internal_error", engineFailed))
 }
 

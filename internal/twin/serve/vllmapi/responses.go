@@ -157,6 +157,7 @@ type responsesWriter struct {
 	finish  string
 	counted dialect.Counts
 	noUsage bool
+	failed  bool
 
 	kind   lm.Kind // of the item that is open, if one is
 	open   bool
@@ -316,6 +317,9 @@ func (w *responsesWriter) WithoutUsage() { w.noUsage = true }
 // Done implements [dialect.Writer]. vLLM's last event is called completed even where
 // the response is not.
 func (w *responsesWriter) Done(b []byte) []byte {
+	if w.failed { // nothing follows an error
+		return b
+	}
 	b = w.closeItem(b)
 	return w.event(b, "response.completed", w.response([]byte(`"response":`), w.status()), nil)
 }
@@ -419,6 +423,7 @@ func (w *responsesWriter) counts() string {
 
 // Error implements [dialect.Writer].
 func (w *responsesWriter) Error(b []byte) []byte {
+	w.failed = true
 	return fmt.Appendf(b, "event: error\ndata: {\"code\":\"server_error\",\"message\":%s,\"param\":null,\"sequence_number\":%d,\"type\":\"error\"}\n\n",
 		dialect.Marshal(engineFailed), w.events)
 }

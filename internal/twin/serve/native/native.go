@@ -1,0 +1,201 @@
+// Package native speaks as servers do on routes of their own, where they do not go by
+// OpenAI's: TGI, Ollama, llama.cpp, and SGLang's /generate. What stands beside those
+// routes (OpenAI's, which all of them have too, and metrics) is another dialect's, in
+// its words. The forms are those of the servers' documents and sources.
+package native
+
+import (
+	"encoding/json"
+	"net/http"
+	"slices"
+	"strings"
+
+	"pitot/internal/twin"
+	"pitot/internal/twin/serve/dialect"
+	"pitot/internal/twin/serve/lm"
+)
+
+// face is a dialect: another's with routes of its own in place of some of that one's.
+type face struct {
+	dialect.Dialect
+	routes []dialect.Route
+	words  func(status int, message string) dialect.Reply // for errors
+}
+
+// Routes implements [dialect.Dialect].
+func (f *face) Routes() []dialect.Route { return f.routes }
+
+// Header implements [dialect.Dialect].
+func (f *face) Header() string { return "" }
+
+// Guarded implements [dialect.Dialect].
+func (f *face) Guarded(path string) bool { return path != "/health" }
+
+// Refuse implements [dialect.Dialect].
+func (f *face) Refuse(p dialect.Problem) dialect.Reply {
+	of := f.Dialect.Refuse(p)
+	message := http.StatusText(of.Status)
+	var said struct{ Error struct{ Message string } }
+	if json.Unmarshal(of.Body, &said) == nil && said.Error.Message != "" {
+		message = said.Error.Message
+	}
+	return f.words(of.Status, message)
+}
+
+// with are routes in front of those that a dialect has under some paths.
+func with(base dialect.Dialect, own []dialect.Route, kept ...string) []dialect.Route {
+	for _, r := range base.Routes() {
+		if slices.Contains(kept, r.Path) {
+			own = append(own, r)
+		}
+	}
+	return own
+}
+
+// asked is what a request comes to, whatever its form.
+type asked struct {
+	text        []byte   // of the prompt, or
+	ids         []uint32 // its tokens
+	chat        bool
+	stream      bool
+	limit       int // tokens, 0 or less for the server's own
+	stops       []string
+	temperature *float64
+	seed        *int64
+	ignoreEOS   bool
+	call        *lm.Call // that the answer is
+	tools       []lm.Call
+}
+
+// generic is how long an answer may be where a request does not say.
+const generic = 128
+
+// answering is the answer to one request, and what its writers have in common.
+type answering struct {
+	dialect.Served
+	answer lm.Answer
+	plan   lm.Plan
+	prompt lm.Prompt
+	output int // tokens so far
+	cached int // of the prompt
+	failed bool
+	silent bool // without usage
+}
+
+// begin makes the call of a request, whose writer is made by the caller; false where
+// prompt and answer have no room.
+func begin(s dialect.Served, req *dialect.Request, a asked) (*answering, *dialect.Call, bool) {
+	w := &answering{Served: s}
+	template := 0
+	if a.chat {
+		template = s.Model.Template()
+	}
+	if a.ids != nil {
+		w.prompt = s.Model.IDPrompt(a.ids)
+	} else {
+		w.prompt = s.Model.TextPrompt(a.text, template)
+	}
+	room := s.MaxModelLen - max(w.prompt.Tokens, 1)
+	if room < 1 {
+		return nil, nil, false
+	}
+	p := &w.plan
+	if p.Limit = a.limit; p.Limit <= 0 {
+		p.Limit = generic
+	}
+	p.Limit, p.Stops, p.Call = min(p.Limit, room), a.stops, a.call
+	first := req.N
+	if a.temperature != nil && *a.temperature == 0 || a.seed != nil {
+		var seed int64
+		if a.seed != nil {
+			seed = *a.seed
+		}
+		first = lm.FixedFirst([]lm.Prompt{w.prompt}, seed)
+	}
+	if i, calls := s.Model.CallsTool(len(a.tools), first); calls && p.Call == nil {
+		p.Call = &a.tools[i]
+	}
+	s.Model.Settle(p, first, lm.Mode{Chat: a.chat, IgnoreEOS: a.ignoreEOS})
+	w.answer = s.Model.Begin(p, first)
+	call := &dialect.Call{
+		ID: s.Name + "-" + itoa(int(req.N)), Stream: a.stream, Type: "text/event-stream", Comment: ":\n\n", Prompt: w.prompt.Tokens, Batch: 1,
+		Jobs: []twin.Job{{Prompt: max(w.prompt.Tokens, 1), Output: w.answer.Output, Limit: p.Limit, Content: w.answer.Content(&w.prompt, 0)}},
+	}
+	return w, call, true
+}
+
+// Open implements [dialect.Writer].
+func (w *answering) Open(b []byte, _ int) []byte { return b }
+
+// Finish implements [dialect.Writer].
+func (w *answering) Finish(_ int, finish string) string { return w.answer.Ends(finish) }
+
+// Cached implements [dialect.Cached].
+func (w *answering) Cached(n int) { w.cached = n }
+
+// Usage implements [dialect.Writer]: it stands in another event.
+func (w *answering) Usage(b []byte, n dialect.Counts) []byte {
+	w.cached, w.output = n.Cached, n.Output
+	return b
+}
+
+// pieces gives what the tokens [from, to) say.
+func (w *answering) pieces(from, to int, end bool, give func(lm.Kind, []byte)) {
+	w.output = to
+	w.answer.Pieces(from, to, end, give)
+}
+
+// text appends what they say, as it stands inside a JSON string.
+func (w *answering) text(b []byte, from, to int, end bool) []byte {
+	w.pieces(from, to, end, func(_ lm.Kind, text []byte) { b = append(b, text...) })
+	return b
+}
+
+// appendIDs appends a list of the ids of the tokens [from, to).
+func (w *answering) appendIDs(b []byte, from, to int) []byte {
+	b = append(b, '[')
+	for i := from; i < to; i++ {
+		if i > from {
+			b = append(b, ',')
+		}
+		b = append(b, itoa(int(w.answer.ID(i)))...)
+	}
+	return append(b, ']')
+}
+
+// decode reads a request's body; what is wrong with it is said in plain words.
+func decode(req *dialect.Request, into any) (problem string) {
+	d := json.NewDecoder(strings.NewReader(string(req.Body)))
+	if err := d.Decode(into); err != nil {
+		return "the body is not as it should be: " + err.Error()
+	}
+	return ""
+}
+
+// list is a string or a list of them.
+type list []string
+
+// UnmarshalJSON implements [json.Unmarshaler].
+func (l *list) UnmarshalJSON(b []byte) error {
+	var one string
+	if json.Unmarshal(b, &one) == nil {
+		*l = list{one}
+		return nil
+	}
+	return json.Unmarshal(b, (*[]string)(l))
+}
+
+var get, post = []string{http.MethodGet}, []string{http.MethodPost}
+
+// healthy answers a health check.
+func healthy(r *dialect.Request) dialect.Reply {
+	if r.Loading {
+		return dialect.Reply{Status: http.StatusServiceUnavailable}
+	}
+	return dialect.Reply{Status: http.StatusOK}
+}
+
+// health is its route.
+func health(reply func(*dialect.Request) dialect.Reply) dialect.Route {
+	return dialect.Route{Path: "/health", Methods: get, Early: true, Uncounted: true, Reply: reply}
+}

@@ -1,0 +1,133 @@
+package native
+
+import (
+	"encoding/json"
+	"fmt"
+	"net/http"
+	"strconv"
+
+	"pitot/internal/twin/serve/dialect"
+)
+
+func itoa(n int) string { return strconv.Itoa(n) }
+
+// Generate is SGLang's own route, /generate: a prompt of text or of token ids.
+func Generate(s dialect.Served) dialect.Route {
+	return dialect.Route{Path: "/generate", Methods: post, Generate: func(req *dialect.Request) (*dialect.Call, *dialect.Reply) {
+		var in struct {
+			Text   *string  `json:"text"`
+			IDs    []uint32 `json:"input_ids"`
+			Stream bool     `json:"stream"`
+			ID     string   `json:"rid"`
+			Params struct {
+				Max         int      `json:"max_new_tokens"`
+				Temperature *float64 `json:"temperature"`
+				Stop        list     `json:"stop"`
+				IgnoreEOS   bool     `json:"ignore_eos"`
+				Seed        *int64   `json:"sampling_seed"`
+			} `json:"sampling_params"`
+		}
+		refuse := func(format string, args ...any) (*dialect.Call, *dialect.Reply) {
+			r := sglangError(http.StatusBadRequest, fmt.Sprintf(format, args...))
+			return nil, &r
+		}
+		if problem := decode(req, &in); problem != "" {
+			return refuse("%s (the mock takes one prompt a request)", problem)
+		}
+		a := asked{ids: in.IDs, stream: in.Stream, limit: in.Params.Max, stops: in.Params.Stop,
+			temperature: in.Params.Temperature, seed: in.Params.Seed, ignoreEOS: in.Params.IgnoreEOS}
+		switch {
+		case in.Text != nil:
+			a.text, a.ids = []byte(*in.Text), nil
+		case len(in.IDs) == 0:
+			return refuse("Either text, input_ids or input_embeds should be provided.")
+		}
+		for _, id := range a.ids {
+			if int(id) >= s.Model.Size() {
+				return refuse("The input_ids contain an id out of the vocabulary: %d", id)
+			}
+		}
+		w, call, ok := begin(s, req, a)
+		if !ok {
+			return refuse("The input is longer than the model's context length (%d tokens).", s.MaxModelLen)
+		}
+		if call.ID = in.ID; call.ID == "" {
+			call.ID = fmt.Sprintf("%032x", req.N)
+		}
+		call.Writer = &sglangWriter{answering: w, id: string(dialect.Marshal(call.ID))}
+		return call, nil
+	}}
+}
+
+// sglangError is an error of this route.
+func sglangError(status int, message string) dialect.Reply {
+	return dialect.JSON(status, map[string]any{"error": map[string]string{"message": message}})
+}
+
+// SGLang is a server with this route and what it tells of itself.
+func SGLang(s dialect.Served, base dialect.Dialect) dialect.Dialect {
+	about := func(*dialect.Request) dialect.Reply {
+		return dialect.Reply{Status: http.StatusOK, Body: fmt.Appendf(nil, `{"model_path":%s,"tokenizer_path":%s,"is_generation":true,"weight_version":"default"}`,
+			dialect.Marshal(s.Name), dialect.Marshal(s.Name))}
+	}
+	models := func(*dialect.Request) dialect.Reply {
+		return dialect.JSON(http.StatusOK, json.RawMessage(fmt.Sprintf(`{"object":"list","data":[{"id":%s,"object":"model","created":%d,"owned_by":"sglang","root":%s,"parent":null,"max_model_len":%d}]}`,
+			dialect.Marshal(s.Name), int64(s.Began), dialect.Marshal(s.Name), s.MaxModelLen)))
+	}
+	own := []dialect.Route{
+		Generate(s),
+		{Path: "/get_model_info", Methods: get, Reply: about},
+		{Path: "/model_info", Methods: get, Reply: about},
+		{Path: "/v1/models", Methods: get, Reply: models},
+		health(healthy),
+	}
+	return &face{base, with(base, own, "/v1/chat/completions", "/v1/completions"), sglangError}
+}
+
+// sglangWriter writes an answer of /generate: each event has the text and the ids of
+// all before it.
+type sglangWriter struct {
+	*answering
+	id  string // as JSON
+	all []byte // the text so far
+}
+
+// Tokens implements [dialect.Writer].
+func (w *sglangWriter) Tokens(b []byte, _, from, to int, finish string) ([]byte, bool) {
+	w.all = w.text(w.all, from, to, finish != "")
+	return append(w.state(append(b, "data: "...), finish), "\n\n"...), true
+}
+
+// state appends the answer as it is.
+func (w *sglangWriter) state(b []byte, finish string) []byte {
+	b = append(append(append(b, `{"text":"`...), w.all...), `","output_ids":`...)
+	b = w.appendIDs(b, 0, w.output)
+	why := "null"
+	switch {
+	case finish == "length":
+		why = fmt.Sprintf(`{"type":"length","length":%d}`, w.output)
+	case finish != "" && w.answer.Stop != "":
+		why = fmt.Sprintf(`{"type":"stop","matched":%s}`, dialect.Marshal(w.answer.Stop))
+	case finish != "":
+		why = `{"type":"stop","matched":2}`
+	}
+	return fmt.Appendf(b, `,"meta_info":{"id":%s,"finish_reason":%s,"prompt_tokens":%d,"weight_version":"default","total_retractions":0,"completion_tokens":%d,"cached_tokens":%d}}`,
+		w.id, why, w.prompt.Tokens, w.output, w.cached)
+}
+
+// Done implements [dialect.Writer].
+func (w *sglangWriter) Done(b []byte) []byte { return append(b, "data: [DONE]\n\n"...) }
+
+// Error implements [dialect.Writer].
+func (w *sglangWriter) Error(b []byte) []byte {
+	return append(b, `data: {"error":{"message":"the engine failed"}}`+"\n\n"...)
+}
+
+// Malformed implements [dialect.Writer].
+func (w *sglangWriter) Malformed(b []byte) []byte { return append(b, `data: {"text":"a`+"\n\n"...) }
+
+// Whole implements [dialect.Writer].
+func (w *sglangWriter) Whole(b []byte, parts []dialect.Part, n dialect.Counts) []byte {
+	w.all, w.cached = w.text(nil, 0, parts[0].Tokens, true), n.Cached
+	return w.state(b, parts[0].Finish)
+}

@@ -13,6 +13,7 @@ import (
 	"pitot/internal/plan"
 	"pitot/internal/report"
 	"pitot/internal/report/page"
+	"pitot/internal/run"
 	"pitot/internal/say"
 	"pitot/internal/workload"
 	"pitot/internal/workload/token"
@@ -260,6 +261,16 @@ func look(action string, args []string, then func(name string, t *workload.Trace
 				return say.Errorf("%v", err)
 			}
 			if err := then(name, nil, sessions.Lint(workload.TrajectoryConfig{}, l.conditions.Limit)); err != nil {
+				return err
+			}
+			continue
+		}
+		if preset, _ := workload.PresetNamed(name); action == "lint" && preset.Turns != "" {
+			p, _, err := plan.Decode(plan.VerbRun, []string{"sim:fixed", "--workload", name, "--rate", "1"}, nil)
+			if err != nil {
+				return err
+			}
+			if err := then(name, nil, run.LintConversations(&p.Ask, l.conditions.Limit)); err != nil {
 				return err
 			}
 			continue

@@ -261,6 +261,11 @@ func pauses() kind[workload.Pause] {
 	return kind[workload.Pause]{parse: workload.ParsePause, write: workload.Pause.String}
 }
 
+// subAgents are those that steps of conversations start.
+func subAgents() kind[workload.SubAgents] {
+	return kind[workload.SubAgents]{parse: workload.ParseSubAgents, write: workload.SubAgents.String}
+}
+
 // stops is where answers end.
 func stops() kind[workload.Stop] {
 	return kind[workload.Stop]{parse: workload.ParseStop, write: workload.Stop.String, choices: func() []Choice {

@@ -282,7 +282,7 @@ func eachKey(path string, n *yaml.Node, known []string, do func(at string, k, v 
 
 // classSettings are the settings that a class can have of its own.
 func classSettings() []string {
-	return []string{"workload", "input", "output", "correlation", "prefix", "prefix-share", "turns", "turn-input", "system", "think", "history", "arrival", "slo"}
+	return []string{"workload", "input", "output", "correlation", "prefix", "prefix-share", "turns", "turn-input", "system", "sub-agents", "think", "history", "arrival", "slo"}
 }
 
 func parseClass(path string, n *yaml.Node) (c MixClass, err error) {
@@ -390,7 +390,7 @@ func (d *decoder) takeMix(a *Ask) error {
 		return err
 	}
 	a.Mix = m
-	for _, name := range []string{"input", "output", "correlation", "prefix", "prefix-share", "turns", "turn-input", "system", "history", "cache"} {
+	for _, name := range []string{"input", "output", "correlation", "prefix", "prefix-share", "turns", "turn-input", "system", "sub-agents", "history", "cache"} {
 		if s := d.known[name]; s != nil && d.given[name] > 0 {
 			if name == "cache" {
 				return say.Errorf("--cache has no meaning with the classes of %s", m.Path).WithHint("leave it out: classes share the prefixes that they have, and the warm-up asks for them")

@@ -4,6 +4,7 @@
 package plan
 
 import (
+	"cmp"
 	"slices"
 	"strconv"
 	"strings"
@@ -71,6 +72,7 @@ type Ask struct {
 	Turns         workload.Lengths    // requests of a conversation
 	TurnInput     workload.Lengths    // tokens that each further turn adds; zero: as Input
 	System        int                 // tokens of a system prompt
+	SubAgents     workload.SubAgents  // that the steps of conversations start
 	History       string              // what conversations repeat of their answers: HistoryServed or HistoryPlanned
 	Think         workload.Pause      // of users: between the turns of a conversation, and in a closed loop before what they ask next
 	Stop          workload.Stop       // where answers end
@@ -420,7 +422,7 @@ func (a *Ask) MeanTurns() float64 {
 	if !a.Conversing() || !a.Generated() { // how many a file's have is known when it is open
 		return 1
 	}
-	return workload.MeanTurns(a.Turns)
+	return workload.MeanTurns(a.Turns, a.SubAgents)
 }
 
 // MeanCluster is how many requests the conversation has that a request is of, on average.
@@ -439,7 +441,7 @@ func (a *Ask) MeanCluster() float64 {
 	if !a.Conversing() {
 		return 1
 	}
-	return workload.ClusterOf(a.Turns)
+	return workload.ClusterOf(a.Turns, a.SubAgents)
 }
 
 // LongestTurns is [Ask.MeanTurns], of classes that of the one whose conversations have most.
@@ -565,7 +567,7 @@ func (a *Ask) WholePreset() string {
 	if !ok || a.Input.String() != p.Input || a.Output.String() != p.Output || a.Prefix != p.Prefix || a.Tree != nil || p.Prefix > 0 && a.PrefixShare != p.PrefixShare || a.Correlation != p.Correlation {
 		return ""
 	}
-	if turns, _ := workload.ParseLengths(p.Turns); a.Conversing() && (a.Turns != turns || a.TurnInput.String() != p.TurnInput || a.System != p.System || !samePause(a.Think, p.Think)) || !a.Conversing() && p.Turns != "" {
+	if turns, _ := workload.ParseLengths(p.Turns); a.Conversing() && (a.Turns != turns || a.TurnInput.String() != p.TurnInput || a.System != p.System || a.SubAgents.String() != cmp.Or(p.SubAgents, "none") || !samePause(a.Think, p.Think)) || !a.Conversing() && p.Turns != "" {
 		return ""
 	}
 	return p.Name

@@ -22,6 +22,9 @@ func presetValues(p workload.Preset) map[string]string {
 	if p.Turns != "" {
 		values["turns"], values["turn-input"], values["think"], values["system"] = p.Turns, p.TurnInput, p.Think, strconv.Itoa(p.System)
 	}
+	if p.SubAgents != "" {
+		values["sub-agents"] = p.SubAgents
+	}
 	return values
 }
 

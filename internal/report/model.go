@@ -125,8 +125,11 @@ func facts(run *result.Run) [][]string {
 			Prompt string
 			Tree   string
 		}
-		Cache string
-		File  *struct {
+		Cache         string
+		Conversations *struct {
+			SubAgents string `json:"sub_agents"`
+		}
+		File *struct {
 			Name     string
 			Requests int
 			Skipped  map[string]int // reason: records
@@ -198,6 +201,11 @@ func facts(run *result.Run) [][]string {
 			who = strings.TrimSuffix(who, "all requests") + say.Percent(w.Prefix.Share) + " of the requests, of their own for the others"
 		}
 		asked = append(asked, fmt.Sprintf("%s of them a prefix, %s", say.Count(w.Prefix.Tokens), who))
+	}
+	if w.Conversations != nil {
+		if law, err := workload.ParseSubAgents(w.Conversations.SubAgents); err == nil {
+			asked = append(asked, subAgentsSay(law))
+		}
 	}
 	switch {
 	case w.Cache == "warm":

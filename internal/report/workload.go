@@ -71,6 +71,9 @@ func Preset(w io.Writer, preset workload.Preset, s Style) error {
 	if preset.Turns != "" {
 		p.write(s, "", "", fmt.Sprintf("conversations: each request repeats what was said, behind %s tokens of a system prompt that all share; %s pass before the next on average", say.Count(preset.System), say.Span(thinks(preset).Mean())))
 	}
+	if law, err := workload.ParseSubAgents(preset.SubAgents); err == nil {
+		p.write(s, "", "", subAgentsSay(law)+", which run at once, each behind "+say.Count(law.System)+" tokens that all sub-agents share; the next step waits for them and reads their last answers")
+	}
 	p.line("")
 	p.line("prompt tokens")
 	histogram(p, s, in)
@@ -94,8 +97,20 @@ func Preset(w io.Writer, preset workload.Preset, s Style) error {
 		p.line("  --turns '%s'", preset.Turns)
 		p.line("  --turn-input '%s'", preset.TurnInput)
 		p.line("  --think '%s' --system %d", preset.Think, preset.System)
+		if preset.SubAgents != "" {
+			p.line("  --sub-agents '%s'", preset.SubAgents)
+		}
 	}
 	return p.err
+}
+
+// subAgentsSay says what sub-agents steps start.
+func subAgentsSay(s workload.SubAgents) string {
+	agents := say.Plural(int(s.Agents.Mean()+.5), "sub-agent")
+	if n := s.Agents.Mean(); n != math.Trunc(n) {
+		agents = say.Decimal(n, 2) + " sub-agents"
+	}
+	return fmt.Sprintf("%s of the steps start %s of %s requests on average", say.Percent(s.Share), agents, say.Decimal(s.Steps.Mean(), 2))
 }
 
 // objectiveNamed is what the limits of a name are, "" if none has it.

@@ -131,12 +131,23 @@ func lintLengths(a *plan.Ask, c workload.Conditions) (list []workload.Finding) {
 	return list
 }
 
+// LintConversations tells what is odd about generated conversations by what they ask alone,
+// for a model that takes so many tokens, 0 where that is not known.
+func LintConversations(a *plan.Ask, limit int) []workload.Finding {
+	if limit == 0 {
+		return nil
+	}
+	return lintHistory(a, limit)
+}
+
 // lintHistory looks at how long conversations of a number of turns come to be: with lengths
 // as they are on average, but for the first prompt.
 func lintHistory(a *plan.Ask, limit int) []workload.Finding {
 	const ranks = 200
 	over, ends := 0, 0.
 	each := a.Output.Mean() + a.FurtherInput().Mean()
+	_, _, read := a.SubAgents.Expect(a.Output.Mean(), a.FurtherInput().Mean())
+	each += read
 	for i := range ranks {
 		n := a.Turns.Quantile((float64(i) + .5) / ranks)
 		for k := range ranks {

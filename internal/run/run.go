@@ -331,7 +331,7 @@ func sourceOf(p *plan.Ask, t *target.Target, point int32) (source, error) {
 		return src, nil
 	}
 	v, err := workload.NewConversations(workload.ConversationConfig{
-		First: w, Turns: p.Turns, Input: p.FurtherInput(), Output: p.Output, Think: p.Think, System: p.System, Planned: p.History == plan.HistoryPlanned,
+		First: w, Turns: p.Turns, Input: p.FurtherInput(), Output: p.Output, Think: p.Think, System: p.System, SubAgents: p.SubAgents, Planned: p.History == plan.HistoryPlanned,
 		Seed: seed.At(s, seed.Workload, 0), Nonce: seed.At(s, seed.Nonce, 0), Calibration: t.Calibration,
 	})
 	if err != nil {

@@ -16,6 +16,8 @@ type ConversationConfig struct {
 	Think  Pause   // of the user, between an answer and the next turn
 	System int     // tokens of a system prompt, the same for all; 0 for none
 
+	SubAgents SubAgents // that their steps start
+
 	// Planned says that the history holds generated words in place of the answers: what
 	// is asked then depends on nothing that the server says, and what it answered is not
 	// read again from its cache.
@@ -32,8 +34,14 @@ type ConversationConfig struct {
 // safe for concurrent use.
 type Conversations struct {
 	config ConversationConfig
-	system []Message // none or one
-	tokens int       // of it
+	system opening // what all begin with
+	sub    opening // what the sub-agents do
+}
+
+// opening is a system prompt.
+type opening struct {
+	messages []Message // none or one
+	tokens   int       // of it
 }
 
 // Streams of a seed for what is drawn of conversations.
@@ -58,85 +66,187 @@ func NewConversations(c ConversationConfig) (*Conversations, error) {
 		return nil, fmt.Errorf("conversations: the system prompt is %d, want 0 to %d tokens", c.System, MaxLength)
 	}
 	v := &Conversations{config: c}
-	if c.System > 0 {
-		words := c.Calibration.besides(c.Calibration.System, c.System)
-		v.tokens = c.Calibration.length(c.Calibration.System, words)
-		v.system = []Message{{Role: "system", Segments: []Segment{{Seed: seed.At(c.Nonce, streamSystem, 0), Words: words}}}}
-	}
+	v.system, v.sub = v.begin(c.System, 0), v.begin(c.SubAgents.System, 1)
 	return v, nil
 }
 
-// turns is how many requests a conversation has.
+// begin is the k-th system prompt, of so many tokens.
+func (v *Conversations) begin(tokens int, k uint64) (p opening) {
+	if tokens > 0 {
+		c := &v.config
+		words := c.Calibration.besides(c.Calibration.System, tokens)
+		p.tokens = c.Calibration.length(c.Calibration.System, words)
+		p.messages = []Message{{Role: "system", Segments: []Segment{{Seed: seed.At(c.Nonce, streamSystem, k), Words: words}}}}
+	}
+	return p
+}
+
+// turns is how many requests a conversation has, without those of sub-agents.
 func (v *Conversations) turns(session int64) int32 {
 	return int32(min(v.config.Turns.Draw(seed.At(v.config.Seed, streamTurns, uint64(session))), MostTurns))
 }
 
-// At implements [Source]. Item TurnItem(s, k) is turn k of conversation s.
+// At implements [Source]. Item TurnItem(s, k) is request k of conversation s; those of
+// sub-agents stand behind the step that starts them.
 func (v *Conversations) At(item int64) (Request, error) {
-	c := &v.config
-	session, last := SplitItem(item)
+	session, turn := SplitItem(item)
 	if item < 0 {
 		return Request{}, fmt.Errorf("conversations: no request %d", item)
 	}
+	p, total, ok := stepPlace{agent: -1, at: turn}, v.turns(session), true
+	if !v.config.SubAgents.None() {
+		p, total, ok = v.place(session, turn)
+	}
+	if !ok {
+		return Request{}, fmt.Errorf("conversations: conversation %d has no request %d", session, turn)
+	}
+	var r Request
+	var err error
+	if p.agent >= 0 {
+		r = v.subStep(session, &p)
+	} else if r, err = v.step(session, turn); err != nil {
+		return r, err
+	}
+	r.ID, r.Session, r.Turn, r.Turns = item, session, turn, total
+	return r, nil
+}
+
+// step is one of the agent's own.
+func (v *Conversations) step(session int64, turn int32) (Request, error) {
+	c := &v.config
 	r, err := c.First.At(session)
 	if err != nil {
 		return r, err
 	}
-	r.ID, r.Session, r.Turn, r.Turns = item, session, last, v.turns(session)
 	if r.Input >= 0 {
-		r.Input += v.tokens
+		r.Input += v.system.tokens
 	}
-	messages := make([]Message, 0, len(v.system)+len(r.Messages)+2*int(last))
-	r.Messages = append(append(messages, v.system...), r.Messages...)
-	for turn := int32(1); turn <= last; turn++ {
-		before, now := TurnItem(session, turn-1), TurnItem(session, turn)
-		answer := Segment{Seed: seed.At(c.Nonce, streamAnswer, uint64(before)), Words: max(r.Output, 1), Served: !c.Planned, Item: before}
-		words := c.Calibration.besides(c.Calibration.Turn, c.Input.Draw(seed.At(c.Seed, streamTurnInput, uint64(now))))
-		own := Segment{Seed: seed.At(c.Nonce, streamContent, uint64(now)), Words: words}
-		r.Messages = append(r.Messages, Message{Role: "assistant", Segments: []Segment{answer}}, Message{Role: "user", Segments: []Segment{own}})
-		if r.Input >= 0 {
-			r.History = r.Input + answer.Words
-			r.Input = r.History + c.Calibration.length(c.Calibration.Turn, words)
+	messages := make([]Message, 0, len(v.system.messages)+len(r.Messages)+2*int(turn))
+	r.Messages = append(append(messages, v.system.messages...), r.Messages...)
+	if c.SubAgents.None() {
+		for k := int32(1); k <= turn; k++ {
+			v.goOn(&r, session, k-1, k, c.Input, nil)
 		}
-		r.Output = c.Output.Draw(seed.At(c.Seed, streamTurnOutput, uint64(now)))
+		return r, nil
 	}
+	v.places(session, func(p *stepPlace) bool {
+		if p.next > turn {
+			return false
+		}
+		var read []Segment // what the sub-agents answered in the end
+		for _, last := range p.lasts {
+			item := TurnItem(session, last)
+			read = append(read, v.answer(item, v.output(item)))
+		}
+		v.goOn(&r, session, p.at, p.next, c.Input, read)
+		return true
+	})
 	return r, nil
+}
+
+// subStep is one of a sub-agent's.
+func (v *Conversations) subStep(session int64, p *stepPlace) (r Request) {
+	c := &v.config
+	input := c.SubAgents.Input
+	if input.IsZero() {
+		input = c.Input
+	}
+	item := TurnItem(session, p.begin)
+	words := max(c.Calibration.words(input.Draw(seed.At(c.Seed, streamTurnInput, uint64(item)))), 1)
+	r = Request{Input: v.sub.tokens + c.Calibration.tokens(words), Output: v.output(item), Exact: true}
+	r.Messages = append(make([]Message, 0, len(v.sub.messages)+1+2*int(p.step)), v.sub.messages...)
+	r.Messages = append(r.Messages, Message{Role: "user", Segments: []Segment{{Seed: seed.At(c.Nonce, streamContent, uint64(item)), Words: words}}})
+	for k := p.begin + 1; k <= p.begin+p.step; k++ {
+		v.goOn(&r, session, k-1, k, input, nil)
+	}
+	return r
+}
+
+// goOn makes a request the one that follows it: the answer to it is repeated, and a message
+// is added that begins with what is read of other answers.
+func (v *Conversations) goOn(r *Request, session int64, before, now int32, input Lengths, read []Segment) {
+	c, item := &v.config, TurnItem(session, now)
+	answer := v.answer(TurnItem(session, before), r.Output)
+	words := c.Calibration.besides(c.Calibration.Turn, input.Draw(seed.At(c.Seed, streamTurnInput, uint64(item))))
+	own := Segment{Seed: seed.At(c.Nonce, streamContent, uint64(item)), Words: words}
+	r.Messages = append(r.Messages, Message{Role: "assistant", Segments: []Segment{answer}}, Message{Role: "user", Segments: append(read, own)})
+	if r.Input >= 0 {
+		r.History = r.Input + answer.Words
+		r.Input = r.History + c.Calibration.length(c.Calibration.Turn, words)
+		for _, s := range read {
+			r.Input += s.Words
+		}
+	}
+	r.Output = v.output(item)
+}
+
+// answer stands for the answer to an item, of so many tokens.
+func (v *Conversations) answer(item int64, tokens int) Segment {
+	return Segment{Seed: seed.At(v.config.Nonce, streamAnswer, uint64(item)), Words: max(tokens, 1), Served: !v.config.Planned, Item: item}
+}
+
+// output is how long the answer to a further turn is planned.
+func (v *Conversations) output(item int64) int {
+	return v.config.Output.Draw(seed.At(v.config.Seed, streamTurnOutput, uint64(item)))
 }
 
 // Follow implements [Sessions].
 func (v *Conversations) Follow(item int64, answered bool) []Next {
-	session, turn := SplitItem(item)
-	if !answered || turn+1 >= v.turns(session) {
+	if !answered {
 		return nil
 	}
-	next := TurnItem(session, turn+1)
-	return []Next{{Item: next, After: v.config.Think.Draw(seed.At(v.config.Seed, streamThink, uint64(next)))}}
+	session, turn := SplitItem(item)
+	p, ok := stepPlace{agent: -1, next: turn + 1, own: turn+1 < v.turns(session)}, true
+	if !v.config.SubAgents.None() {
+		p, _, ok = v.place(session, turn)
+	}
+	to := func(turn int32) Next {
+		next := TurnItem(session, turn)
+		return Next{Item: next, After: v.config.Think.Draw(seed.At(v.config.Seed, streamThink, uint64(next)))}
+	}
+	switch {
+	case !ok || !p.own:
+		return nil
+	case p.agent >= 0 && p.step+1 < p.steps:
+		return []Next{to(turn + 1)}
+	case p.agent >= 0: // whoever waits for the last of them goes on at once
+		return []Next{{Item: TurnItem(session, p.next), Join: len(p.group)}}
+	case len(p.group) == 0:
+		return []Next{to(p.next)}
+	}
+	var list []Next
+	for _, first := range p.group { // all start at once
+		list = append(list, Next{Item: TurnItem(session, first)})
+	}
+	return list
 }
 
-// MeanTurns is how many requests a conversation has on average, if all its turns are
-// answered.
-func (v *Conversations) MeanTurns() float64 { return MeanTurns(v.config.Turns) }
+// MeanTurns is how many requests a conversation has on average, if all are answered.
+func (v *Conversations) MeanTurns() float64 { return MeanTurns(v.config.Turns, v.config.SubAgents) }
 
-// MeanTurns is the mean of turns that are drawn from lengths.
-func MeanTurns(turns Lengths) float64 {
-	mean, _ := turnsOf(turns)
+// MeanTurns is the mean number of requests of a conversation, those of sub-agents too, where
+// turns are drawn from lengths.
+func MeanTurns(turns Lengths, of SubAgents) float64 {
+	mean, _ := turnsOf(turns, of)
 	return mean
 }
 
 // ClusterOf is how many requests the conversation has that a request is of, on average,
 // where turns are drawn from lengths: more than conversations have on average, since more
 // requests are of long ones.
-func ClusterOf(turns Lengths) float64 {
-	_, cluster := turnsOf(turns)
+func ClusterOf(turns Lengths, of SubAgents) float64 {
+	_, cluster := turnsOf(turns, of)
 	return cluster
 }
 
-func turnsOf(turns Lengths) (mean, cluster float64) {
+func turnsOf(turns Lengths, of SubAgents) (mean, cluster float64) {
 	const draws = 1024
+	started, square := of.requests()
 	sum, squares := 0., 0.
 	for i := range draws {
 		n := float64(min(turns.Quantile((float64(i)+0.5)/draws), MostTurns))
-		sum, squares = sum+n, squares+n*n
+		all := n + (n-1)*started
+		sum, squares = sum+all, squares+all*all+(n-1)*(square-started*started)
 	}
 	return sum / draws, squares / sum
 }

@@ -58,12 +58,17 @@ type ConversationDescription struct {
 	Think   string `json:"think"`   // pause before a further turn, as ParsePause reads it
 	System  int    `json:"system"`  // tokens of the system prompt
 	History string `json:"history"` // of what the answers are repeated: "served" or "planned"
+
+	SubAgents string `json:"sub_agents,omitempty"` // that steps start, as ParseSubAgents reads them
 }
 
 // Describe describes what follows the first turn.
 func (v *Conversations) Describe() *ConversationDescription {
 	c := &v.config
-	d := &ConversationDescription{c.Turns.String(), c.Input.String(), c.Think.String(), c.System, "served"}
+	d := &ConversationDescription{c.Turns.String(), c.Input.String(), c.Think.String(), c.System, "served", ""}
+	if !c.SubAgents.None() {
+		d.SubAgents = c.SubAgents.String()
+	}
 	if c.Planned {
 		d.History = "planned"
 	}

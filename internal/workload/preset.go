@@ -14,6 +14,7 @@ type Preset struct {
 	// stand alone: requests, tokens that each further one adds, and the pause before it, as
 	// settings are written; and tokens of the system prompt that all share.
 	Turns, TurnInput, Think string
+	SubAgents               string // that the steps of its conversations start, "" for none
 	System                  int
 	// SLO is the objective that it is judged by where none is given, a preset's name as
 	// --slo takes it; "" for none.
@@ -91,7 +92,8 @@ func Presets() []Preset {
 			Output: "quantiles(0:36,5:86,10:99,25:132,50:182,75:314,90:629,95:1017,99:3560,100:6531)",
 			Turns:  "quantiles(0:1,5:1,10:3,25:6,50:15,75:34,90:38,95:50,99:71,100:71)", System: 14526,
 			TurnInput: "quantiles(0:1,5:1,10:1,25:31,50:257,75:1143,90:3389,95:7410,99:16230,100:29058)", Think: "lognormal(16s,19s)",
-			From: "Weka", Source: weka + "32 that begin below 40k tokens: 670 requests as far as prompt and answer stay within 64k; tools and system prompt are one text of their mean length; pauses over 60 s are cut to it, and are of a lognormal law with their mean and standard deviation"},
+			SubAgents: "share(0.75%), agents(quantiles(0:1,20:3,100:3)), steps(quantiles(0:1,15:2,30:4,45:9,60:11,80:13,100:18)), system(11150), input(quantiles(0:25,25:650,50:2541,75:6256,90:9314,100:11124))",
+			From:      "Weka", Source: weka + "32 that begin below 40k tokens: 670 requests as far as prompt and answer stay within 64k; tools and system prompt are one text of their mean length; pauses over 60 s are cut to it, and are of a lognormal law with their mean and standard deviation; five steps start 13 sub-agents"},
 		{Name: "agents", About: "agents that call tools, up to 60 steps", Stresses: "the prefix cache; decoding",
 			Input: "lognormal(1000,500)", Output: "quantiles(0:20,50:150,95:2000,100:8000)",
 			Turns: "uniform(10,60)", System: 4096, TurnInput: "lognormal(550,800)", Think: "lognormal(1.65s,2.16s)",

@@ -163,14 +163,18 @@ func history(a *plan.Ask) float64 {
 	if !a.GeneratedTurns() {
 		return 0
 	}
+	answer, further := a.Output.Mean(), a.FurtherInput().Mean()
+	started, prompts, read := a.SubAgents.Expect(answer, further)
+	begin := a.Input.Mean() + a.PrefixMean()
 	const draws = 1024
 	requests, tokens := 0.0, 0.0
 	for i := range draws {
 		n := float64(a.Turns.Quantile((float64(i) + 0.5) / draws))
-		requests += n
-		tokens += n * (n - 1) / 2 // that many times a turn is in a later prompt
+		requests += n + (n-1)*started
+		// So many times a turn is in a later prompt, besides what sub-agents ask.
+		tokens += n*(float64(a.System)+begin) + n*(n-1)/2*(answer+further+read) + (n-1)*prompts
 	}
-	return float64(a.System) + tokens/requests*(a.Output.Mean()+a.FurtherInput().Mean())
+	return tokens/requests - begin
 }
 
 // price fills in the tokens and what all costs.

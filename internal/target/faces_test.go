@@ -34,7 +34,7 @@ func openFace(t *testing.T, face, api string, args ...string) *Target {
 		t.Fatal(err)
 	}
 	t.Cleanup(target.Close)
-	if err := target.prepareOptions("pitot"); err != nil {
+	if err := target.prepareOptions("pitot"); err != nil { // as a probe would
 		t.Fatal(err)
 	}
 	return target
@@ -108,7 +108,7 @@ func TestFacesReason(t *testing.T) {
 		}
 		target := openFace(t, f.face, f.api, "--reasoning", "0.5")
 		row := target.askOnce(context.Background(), someWords(4), 12)
-		if row.Outcome != record.OK || row.FirstAnswer <= row.FirstToken || row.HiddenTokens > 0 {
+		if row.Outcome != record.OK || row.FirstAnswer < row.FirstToken || row.HiddenTokens > 0 {
 			t.Errorf("%s: %+v", f.api, row)
 		}
 	}

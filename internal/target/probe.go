@@ -101,7 +101,19 @@ func (t *Target) probe(ctx context.Context, p Wanted) error {
 	if err := t.discover(ctx); err != nil {
 		return err
 	}
+	if !t.hasModelList {
+		changed, err := t.changeAPI(ctx)
+		if err == nil && changed {
+			err = t.discover(ctx)
+		}
+		if err != nil {
+			return err
+		}
+	}
 	if t.Options.Model == "" && t.modelsPath() != "" {
+		if err := t.wrongAPI(ctx, record.ErrNotFound); err != nil {
+			return err
+		}
 		return &Error{Msg: "the server does not list its models at " + t.Dialer.Endpoint.URL(t.modelsPath()) + t.modelsAnswer,
 			Hint: "check the URL: http://host:port, …/v1, or …" + strings.Join(api.RouteEnds(), ", …") + "; or name a model: --model NAME"}
 	}
@@ -262,6 +274,11 @@ func (t *Target) adapt(ctx context.Context) error {
 		case row.Error == record.ErrEmpty || row.Error == record.ErrUnfinished:
 			return nil // odd for one token, but it answers
 		default:
+			if !strings.Contains(low, "model") { // one that is not there
+				if err := t.wrongAPI(ctx, row.Error); err != nil {
+					return err
+				}
+			}
 			return t.Failure(row.Error, row.Status, row.Detail)
 		}
 	}

@@ -177,6 +177,11 @@ func (t *Target) chooseAPI(p *plan.Target, route string) (api.API, error) {
 		}
 		return a, nil
 	}
+	if host, _, err := net.SplitHostPort(t.Dialer.Endpoint.Addr); err == nil && route == "" {
+		if a, ok := api.ByHost(host); ok {
+			return a, nil
+		}
+	}
 	m, ok := api.ByPath(route)
 	if !ok {
 		t.apiGuessed = route == ""

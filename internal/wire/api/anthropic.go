@@ -27,6 +27,9 @@ func (Anthropic) Alias(tool string) string {
 	return map[string]string{"aiperf": "messages"}[tool]
 }
 
+// Sign implements [API].
+func (Anthropic) Sign() Sign { return Sign{Host: "api.anthropic.com"} }
+
 // List implements [API]: Anthropic's list has what is read of OpenAI's.
 func (Anthropic) List(body []byte) []Model { return Chat{}.List(body) }
 

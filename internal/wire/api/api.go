@@ -5,6 +5,7 @@ package api
 
 import (
 	"fmt"
+	"strings"
 
 	"pitot/internal/data/record"
 	"pitot/internal/workload"
@@ -26,6 +27,9 @@ type API interface {
 	Models() string
 	// List reads what is found there, nothing where it is in no known form.
 	List(body []byte) []Model
+	// Sign is how its servers give themselves away, the zero value for those that do
+	// not.
+	Sign() Sign
 	// Prepare sets what requests of this API need, and what the engine is known to
 	// take beyond it. It is called when the API is chosen, with no engine, and again
 	// once the server has reported which one it is. Where the options ask for another of
@@ -63,6 +67,28 @@ type Model struct {
 	Name    string
 	Engine  string // that serves it, as it calls itself; "" if it does not tell
 	Context int    // tokens of prompt and answer, 0 if it does not tell
+}
+
+// Sign is how a server that has an API is known.
+type Sign struct {
+	Host  string // it is this one: "api.example.com"
+	Path  string // or it answers here with
+	Field string // an object that has this field,
+	Of    string // and then is this: "llama.cpp's server"
+}
+
+// IsIn says whether an answer bears the sign.
+func (s Sign) IsIn(status int, body []byte) bool {
+	if s.Path == "" || status != 200 {
+		return false
+	}
+	found := false
+	in := scanner{b: body}
+	ok := in.object(func(key []byte) bool {
+		found = found || string(key) == s.Field
+		return in.skipValue()
+	})
+	return ok && in.atEnd() && found
 }
 
 // Header is one line of a request's head.
@@ -197,6 +223,16 @@ func Names() (names []string) {
 func Named(name string) (API, bool) {
 	for _, a := range All() {
 		if a.Name() == name {
+			return a, true
+		}
+	}
+	return nil, false
+}
+
+// ByHost gives the API that is all that a host serves.
+func ByHost(host string) (API, bool) {
+	for _, a := range All() {
+		if sign := a.Sign(); sign.Host != "" && strings.EqualFold(sign.Host, host) {
 			return a, true
 		}
 	}

@@ -21,6 +21,11 @@ func (LlamaCpp) Framing() Framing      { return EventStream }
 func (LlamaCpp) Decoder() Decoder      { return newFast(new(llamacppDecoder)) }
 func (LlamaCpp) Alias(string) string   { return "" }
 
+// Sign implements [API].
+func (LlamaCpp) Sign() Sign {
+	return Sign{Path: "/props", Field: "default_generation_settings", Of: "llama.cpp's server"}
+}
+
 // List implements [API].
 func (LlamaCpp) List(body []byte) []Model { return Chat{}.List(body) }
 

@@ -23,6 +23,9 @@ func (Ollama) Framing() Framing        { return JSONLines }
 func (Ollama) Decoder() Decoder        { return newFast(new(ollamaDecoder)) }
 func (Ollama) Alias(string) string     { return "" }
 
+// Sign implements [API].
+func (Ollama) Sign() Sign { return Sign{Path: "/api/version", Field: "version", Of: "Ollama"} }
+
 // List implements [API].
 func (Ollama) List(body []byte) (list []Model) {
 	r := reading{s: scanner{b: body}}

@@ -38,6 +38,11 @@ func (openai) Models() string   { return "/v1/models" }
 func (openai) Framing() Framing { return EventStream }
 func (openai) Decoder() Decoder { return newFast(new(openaiDecoder)) }
 
+// Sign implements [API].
+func (openai) Sign() Sign {
+	return Sign{Path: "/v1/models", Field: "data", Of: "a server with OpenAI's routes"}
+}
+
 // List implements [API].
 func (openai) List(body []byte) (list []Model) {
 	var answer struct {

@@ -26,6 +26,9 @@ func (Responses) Alias(tool string) string {
 	return map[string]string{"aiperf": "responses"}[tool]
 }
 
+// Sign implements [API]: it has none, since its servers have chats too.
+func (Responses) Sign() Sign { return Sign{} }
+
 // List implements [API].
 func (Responses) List(body []byte) []Model { return Chat{}.List(body) }
 

@@ -37,13 +37,21 @@ func match(path string, apis []API) (Match, bool) {
 	path = strings.TrimRight(path, "/")
 	for _, a := range apis {
 		for _, route := range a.Routes() {
-			if base, model, ok := cutRoute(path, unversioned(route)); ok {
+			bare := unversioned(route)
+			base, model, ok := cutRoute(path, bare)
+			if bare == route && belowVersion(base) {
+				continue // servers have their own routes beside /v1, not below it
+			}
+			if ok {
 				return Match{a, route, base, model}, true
 			}
 		}
 	}
 	return Match{}, false
 }
+
+// belowVersion says whether a base goes down into /v1.
+func belowVersion(base string) bool { return strings.Contains(base+"/", "/v1/") }
 
 // cutRoute takes a route from the end of a path.
 func cutRoute(path, route string) (base, model string, ok bool) {

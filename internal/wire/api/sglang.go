@@ -24,6 +24,9 @@ func (SGLang) Framing() Framing         { return EventStream }
 func (SGLang) Decoder() Decoder         { return new(sglangDecoder) }
 func (SGLang) Alias(tool string) string { return map[string]string{"sglang": "sglang"}[tool] }
 
+// Sign implements [API].
+func (SGLang) Sign() Sign { return Sign{Path: "/get_model_info", Field: "model_path", Of: "SGLang"} }
+
 // List implements [API].
 func (SGLang) List(body []byte) []Model { return Chat{}.List(body) }
 

@@ -26,6 +26,11 @@ func (TGI) Alias(tool string) string {
 	return map[string]string{"aiperf": "huggingface_generate"}[tool]
 }
 
+// Sign implements [API].
+func (TGI) Sign() Sign {
+	return Sign{Path: "/info", Field: "model_id", Of: "Text Generation Inference"}
+}
+
 // List implements [API].
 func (TGI) List(body []byte) []Model {
 	name, context := "", int32(0)

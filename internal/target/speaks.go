@@ -1,0 +1,80 @@
+package target
+
+import (
+	"context"
+	"fmt"
+
+	"pitot/internal/data/record"
+	"pitot/internal/wire/api"
+)
+
+// found is an API that a server turned out to have.
+type found struct {
+	api api.API
+	how string // in words: "/api/version answers as Ollama's does"
+}
+
+// bears says whether the server bears the sign of an API.
+func (t *Target) bears(ctx context.Context, a api.API) bool {
+	sign := a.Sign()
+	if sign.Path == "" {
+		return false
+	}
+	answer, err := t.fetch(ctx, "GET", t.Dialer.Endpoint.Base+sign.Path, nil)
+	return err == nil && sign.IsIn(answer.Status, answer.Body)
+}
+
+// spoken finds out which API a server has, by what it answers where servers say what
+// they are; false where none of them is known.
+func (t *Target) spoken(ctx context.Context) (found, bool) {
+	asked := map[string]bool{}
+	for _, a := range api.All() {
+		sign := a.Sign()
+		if asked[sign.Path] { // two APIs of one server have one sign
+			continue
+		}
+		asked[sign.Path] = true
+		if t.bears(ctx, a) {
+			return found{a, fmt.Sprintf("%s answers as that of %s", sign.Path, sign.Of)}, true
+		}
+	}
+	return found{}, false
+}
+
+// changeAPI takes the API that the server has in place of one that was only guessed, and
+// says so; false where it has none that is known, or that one.
+func (t *Target) changeAPI(ctx context.Context) (bool, error) {
+	if !t.apiGuessed {
+		return false, nil
+	}
+	f, ok := t.spoken(ctx)
+	if !ok || f.api == t.API {
+		return false, nil
+	}
+	t.apiGuessed = false
+	if err := t.useAPI(f.api, ""); err != nil {
+		return false, err
+	}
+	t.Notes = append(t.Notes, fmt.Sprintf("the API is %s: %s", f.api.Name(), f.how))
+	return true, nil
+}
+
+// wrongAPI says that the server does not have the API that the user named, and which it
+// has, where an error of a class may mean that; nil where it is not known to be so.
+func (t *Target) wrongAPI(ctx context.Context, class string) error {
+	missing := class == record.ErrNotFound
+	if t.apiGuessed || !missing && class != record.ErrBadRequest && class != record.ErrMalformed {
+		return nil
+	}
+	if t.API.Sign().Path == "" && !missing || t.bears(ctx, t.API) {
+		return nil
+	}
+	f, ok := t.spoken(ctx)
+	if !ok || f.api == t.API {
+		return nil
+	}
+	return &Error{
+		Msg:  fmt.Sprintf("the server does not have %s at %s", t.API.Name(), t.URL),
+		Hint: fmt.Sprintf("%s: use --api %s", f.how, f.api.Name()),
+	}
+}

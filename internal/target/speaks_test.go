@@ -1,0 +1,72 @@
+package target
+
+import (
+	"context"
+	"errors"
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"testing"
+
+	"pitot/internal/say"
+)
+
+// only lets through what begins with one of some paths.
+func only(url string, paths ...string) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		for _, p := range paths {
+			if strings.HasPrefix(r.URL.Path, p) {
+				ask, _ := http.NewRequest(r.Method, url+r.URL.Path, r.Body)
+				ask.Header = r.Header
+				answer, err := http.DefaultClient.Do(ask)
+				if err != nil {
+					http.Error(w, err.Error(), 502)
+					return
+				}
+				defer answer.Body.Close()
+				w.Header().Set("Content-Type", answer.Header.Get("Content-Type"))
+				w.WriteHeader(answer.StatusCode)
+				_, _ = io.Copy(w, answer.Body)
+				return
+			}
+		}
+		http.NotFound(w, r)
+	})
+}
+
+// A server without OpenAI's routes is found out by what it answers elsewhere, and an API
+// that a server does not have is named with the one it has.
+func TestAPIFound(t *testing.T) {
+	for face, paths := range map[string][]string{
+		"ollama": {"/api/"}, "tgi": {"/generate", "/info"}, "llamacpp": {"/completion", "/props"}, "sglang": {"/generate", "/get_model_info"},
+	} {
+		mock := openFace(t, face, face)
+		server := httptest.NewServer(only(mock.Dialer.Endpoint.URL(""), paths...))
+		defer server.Close()
+		args := []string{server.URL}
+		if face == "sglang" || face == "llamacpp" { // which list no models elsewhere
+			args = append(args, "--model", "fixed")
+		}
+		target, err := Open(context.Background(), planned(t, args...), func(string) {})
+		if err != nil {
+			t.Errorf("%s: %v, %s", face, err, say.Hint(err))
+			continue
+		}
+		if target.API.Name() != face || !strings.Contains(strings.Join(target.Notes, "\n"), "the API is "+face) {
+			t.Errorf("%s is taken for %s: %q", face, target.API.Name(), target.Notes)
+		}
+		target.Close()
+	}
+	for _, c := range []struct{ face, named, right string }{
+		{"vllm", "ollama", "openai-chat"}, {"vllm", "tgi", "openai-chat"}, {"vllm", "llamacpp", "openai-chat"}, {"vllm", "sglang", "openai-chat"},
+		{"ollama", "anthropic", "openai-chat"}, {"llamacpp", "tgi", "openai-chat"},
+	} {
+		mock := openFace(t, c.face, "openai-chat")
+		_, err := Open(context.Background(), planned(t, mock.Dialer.Endpoint.URL(""), "--api", c.named), func(string) {})
+		var e *Error
+		if !errors.As(err, &e) || !strings.Contains(e.Msg, "does not have "+c.named) || !strings.HasSuffix(e.Hint, "use --api "+c.right) {
+			t.Errorf("%s as %s: %v", c.face, c.named, err)
+		}
+	}
+}

@@ -67,7 +67,8 @@ func rooms() []room {
 		{"twin/serve/dialect", "twin twin/serve/lm twin/serve/prom"},
 		{"twin/serve/vllmapi", "twin twin/serve/dialect twin/serve/example twin/serve/lm twin/serve/prom"},
 		{"twin/serve/native", "twin twin/serve/dialect twin/serve/example twin/serve/lm"},
-		{"twin/serve", "twin twin/serve/dialect twin/serve/lm twin/serve/native twin/serve/prom twin/serve/vllmapi wire/stamp clock say"},
+		{"twin/serve/sglangapi", "twin twin/serve/dialect twin/serve/example twin/serve/lm twin/serve/prom"},
+		{"twin/serve", "twin twin/serve/dialect twin/serve/lm twin/serve/native twin/serve/prom twin/serve/sglangapi twin/serve/vllmapi wire/stamp clock say"},
 		{"workload/profile", "say workload workload/arrival workload/plain workload/seed workload/token stat"}, // what a log was like, without text: logs, the profile, the workload of one
 		{"plan", "workload workload/arrival slo say data/rundir cost workload/seed workload/profile"},
 		// measured

@@ -34,6 +34,9 @@ func mockVerb(ctx context.Context, e *Env) (int, error) {
 	if err != nil {
 		return Usage, err
 	}
+	if _, gpu, likely := strings.Cut(serving.Model, "@"); name == "" && likely && gpu != "" {
+		notes = append(notes, fmt.Sprintf("--model is the name alone: what answers has fixed latencies; for its engine write pitot mock '%s'", serving.Model))
+	}
 	for _, n := range notes {
 		fmt.Fprintln(e.Stderr, "pitot: "+n)
 	}

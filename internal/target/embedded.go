@@ -40,7 +40,7 @@ type engine struct {
 	engines     int
 	changes     string        // which of them come and go, in words
 	firstChange time.Duration // when, from its start
-	unspoken    bool          // there is no server that speaks as it does
+	dialect     string        // how a server of it speaks, of those of twin/serve
 	gpuPrice    float64       // dollars an hour of each, by the catalogue
 	// residence is about how long a request takes.
 	residence func(a *plan.Ask) time.Duration
@@ -129,7 +129,7 @@ func openEngine(p Wanted) (engine, error) {
 		server:      d.Facts(),
 		gpus:        d.GPUs(),
 		engines:     d.DataParallel,
-		unspoken:    d.Software == deploy.SGLang,
+		dialect:     d.Software,
 		gpuPrice:    d.USDPerHour,
 		vocab:       d.Model.Vocab,
 		cache: map[string]string{
@@ -348,15 +348,12 @@ func NewMock(s *plan.Serving, m *plan.Embedded, name string) (srv *serve.Server,
 
 // serve makes a server of the engine; chances is the seed of the engine.
 func (e *engine) serve(p Wanted, chances uint64) (*serve.Server, error) {
-	if e.unspoken {
-		return nil, say.Errorf("SGLang's engine has no socket yet: what the mock says and counts is vLLM's").WithHint("use sim: in place of mock:")
-	}
 	faults, err := parseFaults(p.Embedded)
 	if err != nil {
 		return nil, err
 	}
 	mc := serve.Config{
-		Engine: e.make(chances), Model: e.model, MaxModelLen: e.maxModelLen,
+		Engine: e.make(chances), Dialect: e.dialect, Settings: e.server, Model: e.model, MaxModelLen: e.maxModelLen,
 		Tokenize: token.Universal().Split, Words: token.Universal(), Vocab: e.vocab, PromptOverhead: ChatOverhead, Cache: e.cache, Faults: faults, Seed: p.Seed,
 		Speed: p.Speed, Startup: p.StartupDelay, Reasoning: p.Reasoning, ToolCalls: p.ToolCalls, PromptTokensDetails: p.TellCached,
 	}

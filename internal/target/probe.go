@@ -238,8 +238,8 @@ func (t *Target) noteEngine(ctx context.Context, name string) error {
 	if name == "" {
 		return nil
 	}
-	if name == "vllm" {
-		if a, err := t.fetch(ctx, "GET", t.Dialer.Endpoint.Base+"/version", nil); err == nil && a.Status == 200 {
+	if path := map[string]string{"vllm": "/version", "sglang": "/get_server_info"}[name]; path != "" { // of SGLang's two names of that route earlier versions have this alone
+		if a, err := t.fetch(ctx, "GET", t.Dialer.Endpoint.Base+path, nil); err == nil && a.Status == 200 {
 			var v struct {
 				Version string `json:"version"`
 			}

@@ -95,6 +95,7 @@ var sources = []Source{
 		{Signal: Waiting, Series: "sglang:num_queue_reqs"},
 		{Signal: KVUse, Series: "sglang:token_usage"},
 		{Signal: KVTokens, Series: "sglang:max_total_num_tokens"},
+		{Signal: KVBlock, Series: "sglang:page_size"},
 		{Signal: OutputRate, Series: "sglang:gen_throughput"},
 		{Signal: HitShare, Series: "sglang:cache_hit_rate"},
 		{Signal: Preemptions, Series: "sglang:num_retracted_requests_total"},
@@ -104,12 +105,14 @@ var sources = []Source{
 		{Signal: Requests, Series: "sglang:num_requests_total"},
 		{Signal: PromptTokens, Series: "sglang:prompt_tokens_total"},
 		{Signal: CachedTokens, Series: "sglang:cached_tokens_total"},
+		{Signal: ComputedTokens, Series: "sglang:uncached_prompt_tokens_histogram_sum"},
 		{Signal: OutputTokens, Series: "sglang:generation_tokens_total"},
 		{Signal: PrefixQueries, Series: "sglang:prompt_tokens_total", Rank: 1},
 		{Signal: PrefixHits, Series: "sglang:cached_tokens_total", Rank: 1},
 	},
 		histogram(TTFTSum, TTFTCount, "sglang:time_to_first_token_seconds", 0),
 		ofRankZero(histogram(QueueSum, QueueCount, "sglang:queue_time_seconds", 0)),
+		ofRankZero(stage(histogram(PrefillSum, PrefillCount, "sglang:per_stage_req_latency_seconds", 0), "prefill_forward")),
 		histogram(E2ESum, E2ECount, "sglang:e2e_request_latency_seconds", 0),
 		histogram(ITLSum, ITLCount, "sglang:inter_token_latency_seconds", 0),
 		histogram(ITLSum, ITLCount, "sglang:inter_token_latency", 1),
@@ -218,6 +221,14 @@ func ofRankZero(names []Name) []Name {
 			names[i].Where += ", "
 		}
 		names[i].Where += "tp_rank=0, pp_rank=0"
+	}
+	return names
+}
+
+// stage restricts names to a stage of a request.
+func stage(names []Name, name string) []Name {
+	for i := range names {
+		names[i].Where = "stage=" + name
 	}
 	return names
 }

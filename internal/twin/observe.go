@@ -57,6 +57,49 @@ type Stats struct {
 	DraftTokens         int64
 	AcceptedTokens      int64
 	AcceptedPerPosition []int64 // one for each token that is drafted at once; none: nothing is drafted
+
+	Radix Radix
+}
+
+// Radix is what an engine tells whose KV cache is kept token by token in a radix tree;
+// nothing of another.
+type Radix struct {
+	Tokens, Used, Evictable int // of the KV cache; of requests that run; of the tree alone
+	Context                 int // tokens of the requests that go on with their answers
+
+	// Tokens of prompts that went through the model and that were found in the tree, and
+	// of these those of requests that had been there before and were retracted.
+	Computed, Found           int64
+	ComputedAgain, FoundAgain int64
+	HitShare                  float64 // found of the prompts of the last step that had any
+
+	RetractedPrompt, RetractedAnswer int64 // tokens of requests that were retracted
+	Evicted, Evictions               int64 // tokens, and times
+	PromptSteps, AnswerSteps         int64
+	Rate                             float64 // tokens a second, over the last forty steps of answers
+	Promised                         float64 // share of the rest of their answers that running requests are promised
+}
+
+// add adds another engine's: shares count as
+// the higher.
+func (r *Radix) add(t *Radix) {
+	r.Tokens += t.Tokens
+	r.Used += t.Used
+	r.Evictable += t.Evictable
+	r.Context += t.Context
+	r.Computed += t.Computed
+	r.Found += t.Found
+	r.ComputedAgain += t.ComputedAgain
+	r.FoundAgain += t.FoundAgain
+	r.HitShare = max(r.HitShare, t.HitShare)
+	r.RetractedPrompt += t.RetractedPrompt
+	r.RetractedAnswer += t.RetractedAnswer
+	r.Evicted += t.Evicted
+	r.Evictions += t.Evictions
+	r.PromptSteps += t.PromptSteps
+	r.AnswerSteps += t.AnswerSteps
+	r.Rate += t.Rate
+	r.Promised = max(r.Promised, t.Promised)
 }
 
 // Add adds another engine's: all but the usage of the KV cache are sums, of which the
@@ -73,6 +116,7 @@ func (s *Stats) Add(t *Stats) {
 	s.Drafts += t.Drafts
 	s.DraftTokens += t.DraftTokens
 	s.AcceptedTokens += t.AcceptedTokens
+	s.Radix.add(&t.Radix)
 	for i, n := range t.AcceptedPerPosition {
 		if i == len(s.AcceptedPerPosition) {
 			s.AcceptedPerPosition = append(s.AcceptedPerPosition, 0)

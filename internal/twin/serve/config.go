@@ -79,6 +79,8 @@ type Config struct {
 	// Cache are labels of vllm:cache_config_info; block_size and
 	// num_gpu_blocks are worth telling.
 	Cache map[string]string
+	// Settings are the engine's, under its own names, for dialects that tell them.
+	Settings map[string]string
 	// Faults is what goes wrong, and how often; Seed decides for whom.
 	Faults Faults
 	Seed   uint64
@@ -127,14 +129,15 @@ func (c Config) complete() Config {
 
 // served is what the dialect speaks of; cached says that the engine may have a
 // prefix cache.
-func (c *Config) served(cached bool, began time.Time, active func() int64) dialect.Served {
+func (c *Config) served(cached bool, began time.Time, stats func() Stats) dialect.Served {
 	s := dialect.Served{
 		Model: lm.New(lm.Config{
 			Tokenize: c.Tokenize, Count: c.Count, Vocab: c.Vocab, Words: c.Words, Template: c.PromptOverhead, Cached: cached,
 			Ends: c.Ends, ToolCalls: c.ToolCalls, Reasoning: c.Reasoning, Seed: c.Seed,
 		}),
-		Name: c.Model, MaxModelLen: c.MaxModelLen, PromptTokensDetails: c.PromptTokensDetails, Cache: c.Cache,
-		Began: float64(began.UnixNano()) / 1e9, Active: active,
+		Name: c.Model, MaxModelLen: c.MaxModelLen, PromptTokensDetails: c.PromptTokensDetails, Cache: c.Cache, Settings: c.Settings,
+		Began: float64(began.UnixNano()) / 1e9, Active: func() int64 { return stats().Active },
+		Aborted: func() int64 { return stats().Aborted },
 	}
 	s.BlockSize, _ = strconv.Atoi(c.Cache["block_size"])
 	return s

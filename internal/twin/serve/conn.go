@@ -159,6 +159,7 @@ func (c *conn) request() bool {
 		c.answer(&r, last, req.Method == http.MethodHead)
 		return !last
 	}
+	c.s.web.Begin(req.URL.Path, req.Method)
 	st.asked = req.ContentLength
 	st.last = st.last || last
 	c.body = bytes.Buffer{} // a long prompt is not needed while it is answered

@@ -3,6 +3,7 @@ package serve
 import (
 	"pitot/internal/twin/serve/dialect"
 	"pitot/internal/twin/serve/native"
+	"pitot/internal/twin/serve/sglangapi"
 	"pitot/internal/twin/serve/vllmapi"
 )
 
@@ -14,7 +15,7 @@ var dialects = []struct {
 	open func(dialect.Served) dialect.Dialect
 }{
 	{"vllm", vllmapi.Open},
-	{"sglang", beside(native.SGLang)},
+	{"sglang", sglang},
 	{"tgi", beside(native.TGI)},
 	{"ollama", beside(native.Ollama)},
 	{"llamacpp", beside(native.LlamaCpp)},
@@ -24,6 +25,20 @@ var dialects = []struct {
 func beside(open func(dialect.Served, dialect.Dialect) dialect.Dialect) func(dialect.Served) dialect.Dialect {
 	return func(s dialect.Served) dialect.Dialect { return open(s, vllmapi.Open(s)) }
 }
+
+// sglang is SGLang's, with its own route beside OpenAI's.
+func sglang(s dialect.Served) dialect.Dialect {
+	return widened{sglangapi.Open(s), []dialect.Route{native.Generate(s)}}
+}
+
+// widened is a dialect with more routes.
+type widened struct {
+	dialect.Dialect
+	more []dialect.Route
+}
+
+// Routes implements [dialect.Dialect].
+func (w widened) Routes() []dialect.Route { return append(w.Dialect.Routes(), w.more...) }
 
 // Dialects lists the ways of speaking, the usual one first.
 func Dialects() (names []string) {

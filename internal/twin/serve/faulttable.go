@@ -181,7 +181,7 @@ func malformed(st *stream, f Fault) {
 
 func errorEvent(st *stream, f Fault) {
 	st.took(f.Name)
-	if !st.streamed {
+	if !st.streamed || st.waits {
 		r := st.s.dialect.Refuse(dialect.EngineFailed)
 		st.truth.Status, st.truth.DoneNS = r.Status, clock.Now()
 		st.conn.answer(&r, st.last, false)

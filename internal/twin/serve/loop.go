@@ -206,7 +206,7 @@ func (s *Server) lose(c *choice) {
 	}
 	st.took("lost")
 	st.last = true
-	if !st.streamed {
+	if !st.streamed || st.waits {
 		r := s.dialect.Refuse(dialect.NoEngine)
 		st.truth.Status, st.truth.DoneNS = r.Status, clock.Now()
 		st.conn.answer(&r, st.last, false)

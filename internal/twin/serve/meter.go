@@ -110,7 +110,7 @@ func (m *gauge) firstToken(c *choice, now int64) {
 	}
 	m.cached += int64(cached)
 	m.iterating += c.job.Prompt - cached
-	m.to.FirstToken(seconds(now-c.st.truth.ArrivalNS), c.job.Prompt, cached)
+	m.to.FirstToken(seconds(now-c.st.truth.ArrivalNS), c.job.Prompt, cached, c.st.streamed)
 }
 
 // finished counts a choice that has run to its end.
@@ -122,8 +122,8 @@ func (m *gauge) finished(s *Server, c *choice, e twin.Emission, now int64) {
 	}
 	took := func(from, to int64) float64 { return seconds(s.scale.real(to) - s.scale.real(from)) }
 	f := dialect.Finished{
-		Reason: c.st.writer.Finish(c.index, e.Finish),
-		E2E:    seconds(now - c.st.truth.ArrivalNS), Queue: took(t.Queued, t.Scheduled), Prefill: took(t.Scheduled, t.First),
+		Reason: c.st.writer.Finish(c.index, e.Finish), Stream: c.st.streamed,
+		E2E: seconds(now - c.st.truth.ArrivalNS), Queue: took(t.Queued, t.Scheduled), Prefill: took(t.Scheduled, t.First),
 		Inference: took(t.Scheduled, t.Last), Decode: took(t.First, t.Last),
 		PromptTokens: c.job.Prompt, Computed: c.job.Prompt - t.Cached, Output: c.got, Limit: c.job.Limit, Preemptions: t.Preemptions,
 	}

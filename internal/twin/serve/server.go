@@ -76,7 +76,7 @@ func New(c Config) *Server {
 		}
 	}
 	engines := observables(s.cfg.Engine)
-	served := s.cfg.served(engines[0] != nil, time.Now(), func() int64 { return s.Stats().Active })
+	served := s.cfg.served(engines[0] != nil, time.Now(), s.Stats)
 	s.blockSize = served.BlockSize
 	s.dialect = openDialect(s.cfg.Dialect, served)
 	s.routes = make(map[string]dialect.Route)

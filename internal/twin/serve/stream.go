@@ -29,6 +29,7 @@ type stream struct {
 	comment  string // an event that says nothing
 	opening  int    // events before the first token
 	early    int    // so many of these come at once
+	waits    bool   // the head has not been sent, and is with the first event
 
 	// what goes wrong with it
 	faults      []Fault
@@ -62,6 +63,7 @@ func newStream(c *conn, call *dialect.Call, t Truth) *stream {
 	s := c.s
 	st := &stream{
 		s: s, conn: c, writer: call.Writer, streamed: call.Stream, kind: call.Type, comment: call.Comment, opening: call.Opening, early: call.Early,
+		waits: call.Stream && call.Waits,
 		truth: t, arrived: max(t.ArrivalNS, c.free), done: make(chan struct{}),
 	}
 	st.truth.ID = call.ID
@@ -71,13 +73,15 @@ func newStream(c *conn, call *dialect.Call, t Truth) *stream {
 	return st
 }
 
-// begin sends the header of a stream, which like vLLM's does not wait for the
-// first token, and tells the engine.
+// begin sends the header of a stream, unless that waits for the first token, and tells
+// the engine.
 func (st *stream) begin() {
 	st.s.stats.begun.Add(1)
 	st.tookFromTheStart()
 	if st.streamed {
-		st.conn.out.write(st.streamHead())
+		if !st.waits {
+			st.conn.out.write(st.streamHead())
+		}
 		if st.distort != nil && st.distort.comment != "" {
 			st.writeEvent(append(make([]byte, frameSpace, 64), st.comment...))
 		}
@@ -97,6 +101,14 @@ func (st *stream) begin() {
 		time.AfterFunc(st.delay, func() { inbox.post(message{kind: add, st: st}) })
 	default:
 		inbox.post(message{kind: admit, st: st}, message{kind: add, st: st})
+	}
+}
+
+// headed sends the head of a stream that waited for this event.
+func (st *stream) headed() {
+	if st.waits {
+		st.waits = false
+		st.conn.out.write(st.streamHead())
 	}
 }
 
@@ -203,6 +215,7 @@ func (st *stream) writeEvent(b []byte) {
 	if len(b) == frameSpace { // an empty chunk would end the body
 		return
 	}
+	st.headed()
 	d := st.distort
 	if d == nil {
 		b = append(b, "\r\n"...)
@@ -289,6 +302,7 @@ func (st *stream) counts() dialect.Counts {
 
 // close ends the body of a stream.
 func (st *stream) close() {
+	st.headed()
 	if d := st.distort; d != nil {
 		st.send(d.flush())
 	}
@@ -350,7 +364,7 @@ func (st *stream) end(aborted bool) {
 	if t.DoneNS == 0 {
 		t.DoneNS = clock.Now()
 	}
-	st.s.count(prom.Exchange{Route: t.Path, Method: http.MethodPost, Status: t.Status, In: st.asked, Out: st.announced, Took: t.DoneNS - t.ArrivalNS})
+	st.s.count(prom.Exchange{Begun: true, Route: t.Path, Method: http.MethodPost, Status: t.Status, In: st.asked, Out: st.announced, Took: t.DoneNS - t.ArrivalNS})
 	st.s.stats.ended.Add(1)
 	st.s.stats.tokens.Add(int64(t.OutputTokens))
 	st.s.log(st.truth)

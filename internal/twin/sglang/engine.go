@@ -37,12 +37,14 @@ type Engine struct {
 	gone    []*request
 	front   front
 
-	flight []*plan // steps that run or are planned, the first runs
-	last   *plan   // the latest
-	free   int64   // when the last of them ends
-	steps  int64
-	stats  twin.Stats
-	out    []twin.Emission
+	flight  []*plan // steps that run or are planned, the first runs
+	last    *plan   // the latest
+	free    int64   // when the last of them ends
+	steps   int64
+	stats   twin.Stats
+	rated   int64 // tokens and time at which the rate was reckoned
+	ratedAt int64
+	out     []twin.Emission
 }
 
 // request is one request (Req).
@@ -111,6 +113,15 @@ func (e *Engine) MaxModelLen() int { return e.set.ContextLength }
 func (e *Engine) Stats() twin.Stats {
 	s := e.stats
 	s.Steps, s.Running, s.Waiting, s.KVCacheUsage = e.steps, e.runs(), len(e.waiting), e.usage()
+	r := &s.Radix
+	r.Tokens, r.Used, r.Evictable = e.set.MaxTotalTokens, e.used+e.tree.held, e.tree.evictable()
+	r.Evicted, r.Evictions, r.Promised = e.tree.evicted, e.tree.evictions, e.ratio
+	for _, q := range e.running {
+		r.Context += q.computed
+	}
+	if s.Running == 0 {
+		r.Rate = 0
+	}
 	return s
 }
 
@@ -300,6 +311,7 @@ func (e *Engine) duration(p *plan) int64 {
 
 // process applies what a step gave (process_batch_result).
 func (e *Engine) process(p *plan) {
+	e.pass(p)
 	given := false
 	for _, it := range p.items {
 		r := it.r
@@ -337,6 +349,23 @@ func (e *Engine) process(p *plan) {
 		}
 		e.front.chunk(p.end, r, r.unsent, finish)
 		r.unsent, r.streamed = 0, true
+	}
+}
+
+// rateSteps is over how many steps of answers the engine reckons its rate
+// (decode_log_interval).
+const rateSteps = 40
+
+// pass counts a step that has ended.
+func (e *Engine) pass(p *plan) {
+	r := &e.stats.Radix
+	if p.extend {
+		r.PromptSteps++
+		return
+	}
+	if r.AnswerSteps++; r.AnswerSteps%rateSteps == 0 {
+		r.Rate = float64(e.stats.GenerationTokens-e.rated) / (float64(p.end-e.ratedAt) / 1e9)
+		e.rated, e.ratedAt = e.stats.GenerationTokens, p.end
 	}
 }
 

@@ -179,9 +179,9 @@ func check(t *rapid.T, e *Engine) {
 			if n.to <= n.from || n.parent.holders < n.holders && n.parent != e.tree.root {
 				t.Fatalf("node %+v", n)
 			}
-			if _, listed := e.tree.leaves[n]; listed != (n.holders == 0 && len(n.children) == 0) {
-				t.Fatalf("node %+v is listed as a leaf: %v", n, listed)
-			} else if listed {
+			if !n.listed && n.holders == 0 && len(n.children) == 0 {
+				t.Fatalf("node %+v is not listed as a leaf", n)
+			} else if n.listed {
 				leaves++
 			}
 		}
@@ -193,9 +193,66 @@ func check(t *rapid.T, e *Engine) {
 		}
 	}
 	walk(e.tree.root)
-	if tokens != e.tree.tokens || held != e.tree.held || leaves != len(e.tree.leaves) || e.used < 0 || e.available() < 0 {
+	if tokens != e.tree.tokens || held != e.tree.held || leaves != len(e.tree.old) || e.used < 0 || e.available() < 0 {
 		t.Fatalf("%d tokens in the tree, said %d; %d held, said %d; %d used, %d available", tokens, e.tree.tokens, held, e.tree.held, e.used, e.available())
 	}
+}
+
+// What is evicted is the leaf that was used longest ago of all that nobody holds, however
+// the tree was used in between.
+func TestOldestLeafIsEvicted(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		tr := newTree()
+		var held []*node
+		for range rapid.IntRange(1, 60).Draw(t, "operations") {
+			c := words(rapid.StringMatching("[ab]{1,8}").Draw(t, "text"))
+			switch rapid.SampledFrom([]string{"insert", "match", "hold", "free", "evict"}).Draw(t, "does") {
+			case "insert":
+				tr.insert(c, len(c))
+			case "match":
+				tr.match(c, len(c))
+			case "hold":
+				n, _ := tr.match(c, len(c))
+				tr.hold(n)
+				held = append(held, n)
+			case "free":
+				if len(held) > 0 {
+					tr.free(held[0])
+					held = held[1:]
+				}
+			case "evict":
+				var first *node
+				var walk func(n *node)
+				walk = func(n *node) {
+					for _, c := range n.children {
+						walk(c)
+					}
+					if n != tr.root && n.holders == 0 && len(n.children) == 0 && (first == nil || n.used < first.used || n.used == first.used && n.born < first.born) {
+						first = n
+					}
+				}
+				walk(tr.root)
+				want := 0
+				if first != nil {
+					want = first.to - first.from
+				}
+				if got := tr.evict(1); got != want || first != nil && first.parent.children[first.content.Tokens(first.from, first.from+1)] == first {
+					t.Fatalf("evicted %d tokens, want %d", got, want)
+				}
+			}
+		}
+	})
+}
+
+// words is content with a token for each letter.
+type words string
+
+func (w words) Tokens(from, to int) uint64 {
+	h := uint64(from)
+	for _, b := range []byte(w[from:min(to, len(w))]) {
+		h = twin.Mix(h ^ uint64(b))
+	}
+	return h
 }
 
 func TestSameWhateverTheCaller(t *testing.T) {

@@ -12,11 +12,13 @@ import (
 // can be evicted, the least recently used leaf first (radix_cache.py).
 type tree struct {
 	root    *node
-	leaves  map[*node]struct{} // that nobody holds
-	tokens  int                // of all nodes
-	held    int                // of these, of nodes that are held
+	old     oldest // leaves that nobody holds, each once, with those that are so no more
+	tokens  int    // of all nodes
+	held    int    // of these, of nodes that are held
 	clock   int64
 	created int
+
+	evicted, evictions int64 // tokens, and times at which any were
 }
 
 // node is a stretch of tokens behind those of its parents.
@@ -28,12 +30,11 @@ type node struct {
 	holders  int
 	used     int64 // when
 	born     int
+	listed   bool // among the oldest
 }
 
 func newTree() *tree {
-	t := &tree{leaves: make(map[*node]struct{})}
-	t.root = &node{children: make(map[uint64]*node)}
-	return t
+	return &tree{root: &node{children: make(map[uint64]*node)}}
 }
 
 // evictable is how many tokens nobody holds.
@@ -92,9 +93,8 @@ func (t *tree) insert(c twin.Content, n int) (*node, int) {
 	}
 	t.created++
 	leaf := &node{parent: at, children: make(map[uint64]*node), content: c, from: found, to: n, used: t.clock, born: t.created}
-	delete(t.leaves, at)
 	at.children[c.Tokens(found, found+1)] = leaf
-	t.leaves[leaf] = struct{}{}
+	t.list(leaf)
 	t.tokens += n - found
 	return leaf, found
 }
@@ -104,7 +104,6 @@ func (t *tree) hold(n *node) {
 	for ; n != nil && n != t.root; n = n.parent {
 		if n.holders == 0 {
 			t.held += n.to - n.from
-			delete(t.leaves, n)
 		}
 		n.holders++
 	}
@@ -115,37 +114,49 @@ func (t *tree) free(n *node) {
 	for ; n != nil && n != t.root; n = n.parent {
 		if n.holders--; n.holders == 0 {
 			t.held -= n.to - n.from
-			if len(n.children) == 0 {
-				t.leaves[n] = struct{}{}
-			}
+			t.list(n)
 		}
+	}
+}
+
+// list notes a node that may be evicted.
+func (t *tree) list(n *node) {
+	if !n.listed && n != t.root && n.holders == 0 && len(n.children) == 0 {
+		n.listed = true
+		heap.Push(&t.old, leaf{n, n.used})
 	}
 }
 
 // evict takes away at least so many tokens, as far as there are any, and says how many.
 func (t *tree) evict(tokens int) (gone int) {
-	old := make(oldest, 0, len(t.leaves))
-	for n := range t.leaves {
-		old = append(old, n)
-	}
-	heap.Init(&old)
-	for gone < tokens && len(old) > 0 {
-		n := heap.Pop(&old).(*node)
+	for gone < tokens && len(t.old) > 0 {
+		l := heap.Pop(&t.old).(leaf)
+		n := l.node
+		n.listed = false
+		if n.used != l.used || n.holders > 0 || len(n.children) > 0 {
+			t.list(n) // it was used meanwhile, so others are older
+			continue
+		}
 		gone += n.to - n.from
 		t.tokens -= n.to - n.from
-		delete(t.leaves, n)
-		p := n.parent
-		delete(p.children, n.content.Tokens(n.from, n.from+1))
-		if p != t.root && len(p.children) == 0 && p.holders == 0 {
-			t.leaves[p] = struct{}{}
-			heap.Push(&old, p)
-		}
+		delete(n.parent.children, n.content.Tokens(n.from, n.from+1))
+		t.list(n.parent)
+	}
+	if gone > 0 {
+		t.evicted += int64(gone)
+		t.evictions++
 	}
 	return gone
 }
 
+// leaf is a node as it was when it was listed.
+type leaf struct {
+	*node
+	used int64
+}
+
 // oldest is leaves as a heap, the least recently used first.
-type oldest []*node
+type oldest []leaf
 
 func (o oldest) Len() int { return len(o) }
 
@@ -157,10 +168,10 @@ func (o oldest) Less(i, j int) bool {
 }
 
 func (o oldest) Swap(i, j int) { o[i], o[j] = o[j], o[i] }
-func (o *oldest) Push(x any)   { *o = append(*o, x.(*node)) }
+func (o *oldest) Push(x any)   { *o = append(*o, x.(leaf)) }
 
 func (o *oldest) Pop() any {
-	n := (*o)[len(*o)-1]
+	l := (*o)[len(*o)-1]
 	*o = (*o)[:len(*o)-1]
-	return n
+	return l
 }

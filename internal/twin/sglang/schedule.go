@@ -54,6 +54,7 @@ type adder struct {
 	p            *plan
 	takes        []int    // of the items, of the KV cache
 	began        *request // in part
+	found, fresh int      // tokens of prompts of the step that are in the tree and that are not, of requests that come for the first time
 }
 
 func (a *adder) room() float64 { return float64(a.e.available() + a.e.tree.evictable()) }
@@ -108,6 +109,9 @@ func (e *Engine) prefill() *plan {
 	if len(a.p.items) == 0 {
 		return nil
 	}
+	if all := a.found + a.fresh; all > 0 {
+		e.stats.Radix.HitShare = float64(a.found) / float64(all)
+	}
 	for i, it := range a.p.items {
 		e.take(it.r, a.takes[i])
 	}
@@ -148,10 +152,14 @@ func (a *adder) begin(r *request) (added, fits bool) {
 		return false, false
 	}
 	r.node, r.shared, r.computed, r.queued = at, found, found, false
+	e.stats.Radix.Found += int64(found)
 	if r.trace.Preemptions == 0 {
 		r.trace.Cached = found
+		a.found += found
 		e.stats.PrefixQueries += int64(r.fill())
 		e.stats.PrefixHits += int64(found)
+	} else {
+		e.stats.Radix.FoundAgain += int64(found)
 	}
 	a.put(r, min(extend, a.chunk))
 	if r.end < r.fill() {
@@ -172,6 +180,12 @@ func (a *adder) put(r *request, n int) {
 	a.p.items = append(a.p.items, item{r: r, life: r.life, middle: !last})
 	a.takes = append(a.takes, n)
 	r.computed = r.end
+	a.e.stats.Radix.Computed += int64(n)
+	if r.trace.Preemptions > 0 {
+		a.e.stats.Radix.ComputedAgain += int64(n)
+	} else {
+		a.fresh += n
+	}
 	a.total += float64(n + 1) // a page more, for rounding
 	a.now += float64(n + 1)
 	if last {
@@ -257,6 +271,8 @@ func (e *Engine) retract(going []*request) []*request {
 		r.planned, r.computed, r.end = 0, 0, 0
 		r.trace.Preemptions++
 		e.stats.Preemptions++
+		e.stats.Radix.RetractedPrompt += int64(r.job.Prompt)
+		e.stats.Radix.RetractedAnswer += int64(r.output)
 		r.queued = true
 		e.running = without(e.running, r)
 		e.waiting = append(e.waiting, r)

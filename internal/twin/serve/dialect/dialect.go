@@ -21,9 +21,11 @@ type Served struct {
 	MaxModelLen         int    // tokens of a prompt and its answer
 	PromptTokensDetails bool   // the usage tells how many tokens of the prompt were cached
 	Cache               map[string]string
-	BlockSize           int     // of the engine's cache in tokens, 0 if not known
-	Began               float64 // Unix time in seconds
-	Active              func() int64
+	Settings            map[string]string // of the engine, under its own names
+	BlockSize           int               // of the engine's cache in tokens, 0 if not known
+	Began               float64           // Unix time in seconds
+	Active              func() int64      // answers under way
+	Aborted             func() int64      // answers whose client left first
 }
 
 // Dialect is how one kind of server speaks: its routes, its errors, its metrics.
@@ -120,6 +122,7 @@ type Call struct {
 	Comment string // an event that says nothing, "" where there is none
 	Opening int    // events of a stream before its first token, which they come with
 	Early   int    // so many of these do not wait for it
+	Waits   bool   // the head of a stream is sent with its first event, not at once
 	Prompt  int    // tokens of all prompts
 	Batch   int    // choices that answer one prompt, which follow each other
 	Jobs    []twin.Job
@@ -188,8 +191,8 @@ type Reading struct {
 
 // Counter counts what one engine does.
 type Counter interface {
-	// FirstToken counts a prompt that is done with.
-	FirstToken(ttft float64, prompt, cached int)
+	// FirstToken counts a prompt that is done with, of an answer that is streamed or not.
+	FirstToken(ttft float64, prompt, cached int, stream bool)
 	// Tokens counts what an output gave, the first one too, NextTokens the time
 	// since the one before.
 	Tokens(n int)
@@ -205,6 +208,7 @@ type Counter interface {
 // Finished is what metrics tell of a choice that has run to its end.
 type Finished struct {
 	Reason                                             string
+	Stream                                             bool
 	E2E, Queue, Prefill, Inference, Decode, PerToken   float64 // seconds
 	PromptTokens, Computed, Output, Limit, Preemptions int
 }

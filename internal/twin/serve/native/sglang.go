@@ -1,7 +1,6 @@
 package native
 
 import (
-	"encoding/json"
 	"fmt"
 	"net/http"
 	"strconv"
@@ -62,26 +61,6 @@ func Generate(s dialect.Served) dialect.Route {
 // sglangError is an error of this route.
 func sglangError(status int, message string) dialect.Reply {
 	return dialect.JSON(status, map[string]any{"error": map[string]string{"message": message}})
-}
-
-// SGLang is a server with this route and what it tells of itself.
-func SGLang(s dialect.Served, base dialect.Dialect) dialect.Dialect {
-	about := func(*dialect.Request) dialect.Reply {
-		return dialect.Reply{Status: http.StatusOK, Body: fmt.Appendf(nil, `{"model_path":%s,"tokenizer_path":%s,"is_generation":true,"weight_version":"default"}`,
-			dialect.Marshal(s.Name), dialect.Marshal(s.Name))}
-	}
-	models := func(*dialect.Request) dialect.Reply {
-		return dialect.JSON(http.StatusOK, json.RawMessage(fmt.Sprintf(`{"object":"list","data":[{"id":%s,"object":"model","created":%d,"owned_by":"sglang","root":%s,"parent":null,"max_model_len":%d}]}`,
-			dialect.Marshal(s.Name), int64(s.Began), dialect.Marshal(s.Name), s.MaxModelLen)))
-	}
-	own := []dialect.Route{
-		Generate(s),
-		{Path: "/get_model_info", Methods: get, Reply: about},
-		{Path: "/model_info", Methods: get, Reply: about},
-		{Path: "/v1/models", Methods: get, Reply: models},
-		health(healthy),
-	}
-	return &face{base, with(base, own, "/v1/chat/completions", "/v1/completions"), sglangError}
 }
 
 // sglangWriter writes an answer of /generate: each event has the text and the ids of

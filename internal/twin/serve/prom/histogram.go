@@ -1,7 +1,7 @@
 package prom
 
 // MaxBuckets is how many limits a histogram can have.
-const MaxBuckets = 32
+const MaxBuckets = 48
 
 // Histogram counts values in buckets; which limits they have is known to who
 // adds and shows them. It is copied as a whole.
@@ -12,12 +12,27 @@ type Histogram struct {
 }
 
 // Observe counts a value. limits are the same on every call.
-func (h *Histogram) Observe(limits []float64, v float64) {
+func (h *Histogram) Observe(limits []float64, v float64) { h.ObserveN(limits, v, 1) }
+
+// ObserveN counts a value that came n times.
+func (h *Histogram) ObserveN(limits []float64, v float64, n int64) {
 	i := 0
 	for i < len(limits) && v > limits[i] {
 		i++
 	}
-	h.counts[i]++
-	h.n++
-	h.sum += v
+	h.counts[i] += n
+	h.n += n
+	h.sum += v * float64(n)
+}
+
+// N is how many values were counted.
+func (h *Histogram) N() int64 { return h.n }
+
+// Add adds what another counted in the same buckets.
+func (h *Histogram) Add(o *Histogram) {
+	for i, n := range o.counts {
+		h.counts[i] += n
+	}
+	h.n += o.n
+	h.sum += o.sum
 }

@@ -22,6 +22,8 @@ type HTTP struct {
 	requests families
 	handlers families
 	methods  families
+	codes    families // by route, method and status
+	active   families // that have begun and not ended, by route and method
 }
 
 // families are counts by the values of labels, in the order of their coming.
@@ -58,11 +60,19 @@ type Exchange struct {
 	Status  int
 	In, Out int64 // bytes that were announced
 	Took    int64 // nanoseconds
+	Begun   bool  // [HTTP.Begin] was told of it
 }
 
 // methods are those that are counted apart: clients can make up any number of
 // others.
 var methods = []string{"GET", "POST", "PUT", "PATCH", "DELETE", "HEAD", "OPTIONS"}
+
+// Begin counts a request to a route whose answer goes on.
+func (w *HTTP) Begin(route, method string) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.active.withLabels("endpoint", route, "method", method).n++
+}
 
 // Count counts an exchange.
 func (w *HTTP) Count(x Exchange) {
@@ -72,17 +82,46 @@ func (w *HTTP) Count(x Exchange) {
 	if !slices.Contains(methods, x.Method) {
 		x.Method = "none"
 	}
-	status := strconv.Itoa(x.Status/100) + "xx"
+	status, code := strconv.Itoa(x.Status/100)+"xx", strconv.Itoa(x.Status)
 	took := float64(max(x.Took, 0)) / 1e9
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	w.requests.withLabels("handler", x.Route, "method", x.Method, "status", status).n++
+	w.codes.withLabels("endpoint", x.Route, "method", x.Method, "status_code", code).n++
+	active := w.active.withLabels("endpoint", x.Route, "method", x.Method)
+	if x.Begun {
+		active.n--
+	}
 	h := w.handlers.withLabels("handler", x.Route)
 	h.n++
 	h.in += float64(max(x.In, 0))
 	h.out += float64(x.Out)
 	w.duration.Observe(fineBuckets, took)
 	w.methods.withLabels("handler", x.Route, "method", x.Method).took.Observe(coarseBuckets, took)
+}
+
+// ExposeCodes writes the counts as servers do that tell each status and what goes on, under
+// names that begin with prefix.
+func (w *HTTP) ExposeCodes(x *Page, prefix string) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	var asked, answered, active []Series
+	for _, f := range w.active {
+		n := f.n
+		for _, c := range w.codes {
+			if c.labels[1] == f.labels[1] && c.labels[3] == f.labels[3] {
+				n += c.n
+			}
+		}
+		asked = append(asked, Series{Value: n, Labels: f.labels})
+		active = append(active, Series{Value: f.n, Labels: f.labels})
+	}
+	for _, c := range w.codes {
+		answered = append(answered, Series{Value: c.n, Labels: c.labels})
+	}
+	x.Counter(prefix+"http_requests", "Requests that came, by route and method.", asked...)
+	x.Counter(prefix+"http_responses", "Requests that were answered, by route, method and status.", answered...)
+	x.Gauge(prefix+"http_requests_active", "Requests whose answer goes on, by route and method.", active...)
 }
 
 // Expose writes the counts.

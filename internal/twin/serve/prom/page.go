@@ -17,7 +17,10 @@ import (
 type Page struct {
 	Labels  map[string]string // of all series that are written from now on
 	Created float64           // when counters began, Unix seconds
-	b       []byte
+	// Joined has it written as the client joins the metrics of several processes: without
+	// times of creation, without families that have no series, and the sum of a histogram first.
+	Joined bool
+	b      []byte
 }
 
 // NewPage is an empty page of counters that began at a Unix time in seconds.
@@ -68,6 +71,9 @@ var escape = strings.NewReplacer(`\`, `\\`, "\n", `\n`, `"`, `\"`)
 
 // Gauge writes a family of values that go up and down.
 func (p *Page) Gauge(name, help string, all ...Series) {
+	if p.Joined && len(all) == 0 {
+		return
+	}
 	p.Head(name, "gauge", help)
 	for _, s := range all {
 		p.Line(name, s.Labels, s.Value)
@@ -76,9 +82,15 @@ func (p *Page) Gauge(name, help string, all ...Series) {
 
 // Counter writes a family of counts, with when they began.
 func (p *Page) Counter(name, help string, all ...Series) {
+	if p.Joined && len(all) == 0 {
+		return
+	}
 	p.Head(name+"_total", "counter", help)
 	for _, s := range all {
 		p.Line(name+"_total", s.Labels, s.Value)
+	}
+	if p.Joined {
+		return
 	}
 	p.Head(name+"_created", "gauge", help)
 	for _, s := range all {
@@ -94,9 +106,15 @@ type Distribution struct {
 
 // Histogram writes a family of histograms, with when they began.
 func (p *Page) Histogram(name, help string, limits []float64, all ...Distribution) {
+	if p.Joined && len(all) == 0 {
+		return
+	}
 	p.Head(name, "histogram", help)
 	for _, h := range all {
 		p.buckets(name, h.Labels, limits, h.Histogram)
+	}
+	if p.Joined {
+		return
 	}
 	p.Head(name+"_created", "gauge", help)
 	for _, h := range all {
@@ -106,6 +124,9 @@ func (p *Page) Histogram(name, help string, limits []float64, all ...Distributio
 
 // buckets writes the lines of one histogram.
 func (p *Page) buckets(name string, labels []string, limits []float64, h *Histogram) {
+	if p.Joined {
+		p.Line(name+"_sum", labels, h.sum)
+	}
 	sum := int64(0)
 	for i, limit := range limits {
 		sum += h.counts[i]
@@ -113,14 +134,19 @@ func (p *Page) buckets(name string, labels []string, limits []float64, h *Histog
 	}
 	p.Line(name+"_bucket", append([]string{"le", "+Inf"}, labels...), float64(h.n))
 	p.Line(name+"_count", labels, float64(h.n))
-	p.Line(name+"_sum", labels, h.sum)
+	if !p.Joined {
+		p.Line(name+"_sum", labels, h.sum)
+	}
 }
 
 // Float is v as the Python client writes it (floatToGoString of
 // prometheus_client): the shortest form, with an exponent from 10^6 on.
 func Float(v float64) string {
-	if math.IsInf(v, 1) {
+	switch {
+	case math.IsInf(v, 1):
 		return "+Inf"
+	case math.IsNaN(v):
+		return "NaN"
 	}
 	if a := math.Abs(v); a != 0 && (a < 1e-4 || a >= 1e16) {
 		return strconv.FormatFloat(v, 'e', -1, 64)

@@ -16,10 +16,13 @@ var (
 	preemptionBuckets = []float64{1, 2, 3, 4, 5, 10, 20}
 )
 
+// maxTokenBuckets bounds the limits of lengths: more than any model can have.
+const maxTokenBuckets = 29
+
 // tokenBuckets are 1, 2, 5, 10, … up to the longest a request can be.
 func tokenBuckets(longest int) []float64 {
 	var limits []float64
-	for decade := 1; len(limits) < prom.MaxBuckets-3; decade *= 10 {
+	for decade := 1; len(limits) < maxTokenBuckets; decade *= 10 {
 		for _, m := range []int{1, 2, 5} {
 			if m*decade > longest {
 				return limits
@@ -70,7 +73,7 @@ func (a *api) Metrics(engines int) dialect.Metrics {
 func (m *metrics) Of(engine int) dialect.Counter { return &m.engines[engine] }
 
 // FirstToken implements [dialect.Counter].
-func (m *counter) FirstToken(ttft float64, prompt, cached int) {
+func (m *counter) FirstToken(ttft float64, prompt, cached int, _ bool) {
 	m.ttft.Observe(ttftBuckets, ttft)
 	m.promptTokens += int64(prompt)
 	m.cachedTokens += int64(cached)

@@ -1,0 +1,350 @@
+package sglangapi
+
+import (
+	"fmt"
+	"strconv"
+	"time"
+
+	"pitot/internal/twin"
+	"pitot/internal/twin/serve/dialect"
+	"pitot/internal/twin/serve/lm"
+)
+
+// weightVersion is what the weights are called that were never changed.
+const weightVersion = "default"
+
+// writer writes the answer to one request.
+type writer struct {
+	*ask
+	lm      *lm.Model
+	base    []byte // up to and with `"choices":[`
+	cached  bool   // cached tokens are reported (enable_cache_report)
+	choices []choice
+	ended   int
+}
+
+// choice is one answer as it is written.
+type choice struct {
+	lm.Answer
+	index  int
+	number int64
+	prompt *lm.Prompt
+	finish string
+}
+
+// identity is what a request is called: by itself, or by its client.
+func identity(n int64, rid []byte) string {
+	if own, ok := text(rid); ok && own != "" {
+		return own
+	}
+	return fmt.Sprintf("%016x%016x", twin.Mix(uint64(n)), twin.Mix(uint64(n)+1<<62))
+}
+
+// chat and completion begin the answers of the two generation routes.
+func (a *api) chat(req *dialect.Request) (*dialect.Call, *dialect.Reply) {
+	return a.generate(req, true)
+}
+
+func (a *api) completion(req *dialect.Request) (*dialect.Call, *dialect.Reply) {
+	return a.generate(req, false)
+}
+
+func (a *api) generate(req *dialect.Request, chat bool) (*dialect.Call, *dialect.Reply) {
+	r, refused := a.read(req, chat)
+	if refused != nil {
+		return nil, refused
+	}
+	object := "text_completion"
+	if chat {
+		object = map[bool]string{false: "chat.completion", true: "chat.completion.chunk"}[r.Stream]
+	}
+	w := &writer{
+		ask: r, lm: a.model, cached: a.PromptTokensDetails, choices: make([]choice, len(r.prompts)*r.n),
+		base: fmt.Appendf(nil, `{"id":%s,"object":"%s","created":%d,"model":%s,"choices":[`, dialect.Marshal(r.id), object, time.Now().Unix(), dialect.Marshal(r.model)),
+	}
+	c := &dialect.Call{
+		ID: r.id, Stream: r.Stream, Type: "text/event-stream; charset=utf-8", Comment: ": ping\n\n", Waits: true,
+		Prompt: r.prompt, Batch: r.n, Jobs: make([]twin.Job, len(w.choices)), Writer: w,
+	}
+	if chat {
+		c.Opening = len(w.choices)
+	}
+	for i := range w.choices {
+		one := &w.choices[i]
+		*one = choice{Answer: a.model.Begin(&w.plan, w.first+5*int64(i)), index: i, number: req.N + int64(i)<<40, prompt: &w.prompts[i/w.n]}
+		c.Jobs[i] = twin.Job{Prompt: max(one.prompt.Tokens, 1), Output: one.Output, Limit: w.plan.Limit, Content: one.Content(one.prompt, w.salt)}
+	}
+	return c, nil
+}
+
+// Finish implements [dialect.Writer].
+func (w *writer) Finish(choice int, finish string) string { return w.choices[choice].Ends(finish) }
+
+// event begins an event of a choice.
+func (w *writer) event(b []byte, index int) []byte {
+	return appendInt(append(append(b, "data: "...), w.base...), `{"index":`, index)
+}
+
+// Open implements [dialect.Writer].
+func (w *writer) Open(b []byte, i int) []byte {
+	return append(w.event(b, i), `,"delta":{"reasoning_content":null,"role":"assistant","content":""},"logprobs":null,"finish_reason":null,"matched_stop":null}]}`+"\n\n"...)
+}
+
+// Tokens implements [dialect.Writer]. Of a chat the reasons why the choices ended come in
+// events of their own, when all have.
+func (w *writer) Tokens(b []byte, index, from, to int, finish string) ([]byte, bool) {
+	c := &w.choices[index]
+	if finish != "" {
+		c.finish = finish
+		w.ended++
+	}
+	if !w.chat {
+		return w.completionEvent(b, c, from, to, finish), true
+	}
+	before := len(b)
+	if w.plan.Call != nil {
+		b = w.callEvents(b, c, from, to)
+	} else {
+		b = w.contentEvents(b, c, from, to, finish != "")
+	}
+	if w.ended == len(w.choices) && finish != "" {
+		for i := range w.choices {
+			b = w.endEvent(b, &w.choices[i])
+		}
+	}
+	return b, len(b) > before
+}
+
+// contentEvents appends the events of tokens that are words: first what is reasoning.
+func (w *writer) contentEvents(b []byte, c *choice, from, to int, end bool) []byte {
+	reasoning := w.plan.Reasoning
+	whole := w.SeparateReasoning != nil && !*w.SeparateReasoning // it is part of the answer
+	if until := min(to, reasoning); from < until && !whole {
+		b = append(w.event(b, c.index), `,"delta":{"reasoning_content":"`...)
+		b = append(c.Append(b, from, until, end), `"}`...)
+		b = w.endDelta(b, c, from, until, to)
+	}
+	if !whole && reasoning > 0 {
+		from = max(from, reasoning+1) // one token ends the reasoning and has no text
+	}
+	if from >= to {
+		return b
+	}
+	event := len(b)
+	b = append(w.event(b, c.index), `,"delta":{"reasoning_content":null,"content":"`...)
+	text := len(b)
+	b = c.Append(b, from, to, end)
+	if len(b) == text { // held back, it may be the beginning of a stop string
+		return b[:event]
+	}
+	return w.endDelta(append(b, `"}`...), c, from, to, to)
+}
+
+// endDelta ends an event with the tokens [from, to) of a choice that has got so many.
+func (w *writer) endDelta(b []byte, c *choice, from, to, got int) []byte {
+	b = w.appendLogprobs(append(b, `,"logprobs":`...), c, from, to)
+	b = append(b, `,"finish_reason":null,"matched_stop":null}]`...)
+	return append(w.running(b, c, got), "}\n\n"...)
+}
+
+// running appends the usage so far, where it is asked for.
+func (w *writer) running(b []byte, c *choice, got int) []byte {
+	if w.StreamOptions == nil || !w.StreamOptions.ContinuousUsageStats {
+		return b
+	}
+	return w.usage(append(b, `,"usage":`...), c.prompt.Tokens, got, min(got, w.plan.Reasoning), -1)
+}
+
+// callEvents appends the events of a call: its name, then piece by piece its arguments.
+func (w *writer) callEvents(b []byte, c *choice, from, to int) []byte {
+	call := w.plan.Call
+	one := func(id, name, args string) {
+		b = append(w.event(b, c.index), `,"delta":{"role":null,"content":null,"reasoning_content":null,"tool_calls":[{"id":`...)
+		b = append(append(b, id...), `,"index":0,"type":"function","function":{"name":`...)
+		b = append(append(b, name...), `,"arguments":`...)
+		b = append(append(b, dialect.Marshal(args)...), `}}]},"logprobs":null,"finish_reason":null,"matched_stop":null}]`...)
+		if usage := w.running(b, c, to); len(usage) > len(b) {
+			b = append(usage, "}\n\n"...)
+		} else {
+			b = append(b, `,"usage":null}`+"\n\n"...)
+		}
+	}
+	if call.NamedIn(from, to) {
+		one(strconv.Quote(c.callID()), string(dialect.Marshal(call.Name)), "")
+	}
+	if args := call.ArgsIn(from, to); args != "" {
+		one("null", "null", args)
+	}
+	return b
+}
+
+// callID is the id of the choice's call.
+func (c *choice) callID() string {
+	return fmt.Sprintf("call_%016x%08x", twin.Mix(uint64(c.number)), uint32(c.number))
+}
+
+// endEvent appends the event that says why a choice ended.
+func (w *writer) endEvent(b []byte, c *choice) []byte {
+	b = append(w.event(b, c.index), `,"delta":{"reasoning_content":null},"logprobs":null,"finish_reason":`...)
+	b = append(strconv.AppendQuote(b, w.reason(c.finish)), `,"matched_stop":`...)
+	return append(w.matched(b, c), "}]}\n\n"...)
+}
+
+// reason is what the client is told.
+func (w *writer) reason(finish string) string {
+	if w.plan.Call != nil && finish == "stop" {
+		return "tool_calls"
+	}
+	return finish
+}
+
+// matched appends what stopped an answer: a string, or the token that ends one.
+func (w *writer) matched(b []byte, c *choice) []byte {
+	switch {
+	case c.finish != "stop":
+		return append(b, "null"...)
+	case c.Stop != "":
+		return append(b, dialect.Marshal(c.Stop)...)
+	}
+	return strconv.AppendInt(b, int64(w.lm.Size()-1), 10)
+}
+
+// completionEvent appends the event of tokens of a completion.
+func (w *writer) completionEvent(b []byte, c *choice, from, to int, finish string) []byte {
+	b = append(w.event(b, c.index), `,"text":"`...)
+	if from == 0 {
+		b = w.echoed(b, c)
+	}
+	b = append(c.Append(b, from, to, finish != ""), `","logprobs":`...)
+	b = append(w.appendLogprobs(b, c, from, to), `,"finish_reason":`...)
+	if finish == "" {
+		b = append(b, `null,"matched_stop":null}]`...)
+	} else {
+		b = append(append(strconv.AppendQuote(b, finish), `,"matched_stop":`...), w.matched(nil, c)...)
+		b = append(b, `}]`...)
+	}
+	if usage := w.running(b, c, to); len(usage) > len(b) {
+		return append(usage, "}\n\n"...)
+	}
+	return append(b, `,"usage":null}`+"\n\n"...)
+}
+
+// echoed appends the prompt that a completion begins with, inside a JSON string.
+func (w *writer) echoed(b []byte, c *choice) []byte {
+	if !w.Echo || w.chat {
+		return b
+	}
+	return lm.AppendQuoted(b, string(c.prompt.Text))
+}
+
+// Usage implements [dialect.Writer].
+func (w *writer) Usage(b []byte, n dialect.Counts) []byte {
+	if w.StreamOptions == nil || !w.StreamOptions.IncludeUsage {
+		return b
+	}
+	b = append(append(append(b, "data: "...), w.base...), `],"usage":`...)
+	if w.chat {
+		b = w.usage(b, w.prompt, n.Output, w.reasoned(), w.told(n))
+	} else { // without what is null
+		b = appendInt(b, `{"prompt_tokens":`, w.prompt)
+		b = appendInt(b, `,"total_tokens":`, w.prompt+n.Output)
+		b = appendInt(b, `,"completion_tokens":`, n.Output)
+		if cached := w.told(n); cached >= 0 {
+			b = append(appendInt(b, `,"prompt_tokens_details":{"cached_tokens":`, cached), '}')
+		}
+		b = append(b, `,"reasoning_tokens":0}`...)
+	}
+	return append(b, "}\n\n"...)
+}
+
+// told is how many tokens of the prompts were cached, as far as that is reported; else -1.
+func (w *writer) told(n dialect.Counts) int {
+	if !w.cached {
+		return -1
+	}
+	return n.Cached * len(w.prompts)
+}
+
+// reasoned is how many tokens of all answers are reasoning.
+func (w *writer) reasoned() int {
+	return w.plan.Reasoning * len(w.choices)
+}
+
+// usage appends counts of tokens; cached below 0 is not reported.
+func (w *writer) usage(b []byte, prompt, output, reasoning, cached int) []byte {
+	b = appendInt(b, `{"prompt_tokens":`, prompt)
+	b = appendInt(b, `,"total_tokens":`, prompt+output)
+	b = appendInt(b, `,"completion_tokens":`, output)
+	b = append(b, `,"prompt_tokens_details":`...)
+	if cached < 0 {
+		b = append(b, "null"...)
+	} else {
+		b = append(appendInt(b, `{"cached_tokens":`, cached), '}')
+	}
+	b = appendInt(b, `,"reasoning_tokens":`, reasoning)
+	b = append(b, `,"completion_tokens_details":`...)
+	if reasoning == 0 {
+		return append(b, "null}"...)
+	}
+	return append(appendInt(b, `{"reasoning_tokens":`, reasoning), "}}"...)
+}
+
+// Done implements [dialect.Writer].
+func (w *writer) Done(b []byte) []byte { return append(b, "data: [DONE]\n\n"...) }
+
+// Error implements [dialect.Writer].
+func (w *writer) Error(b []byte) []byte {
+	f := failureBody{Object: "error", Message: engineFailed, Type: "INTERNAL_SERVER_ERROR", Code: 500}
+	return append(append(append(b, `data: {"error":`...), dialect.Marshal(f)...), "}\n\n"...)
+}
+
+// Malformed implements [dialect.Writer].
+func (w *writer) Malformed(b []byte) []byte {
+	return append(append(append(b, "data: "...), w.base...), `{"index":0,"delta":{"con`+"\n\n"...)
+}
+
+// Whole implements [dialect.Writer].
+func (w *writer) Whole(b []byte, parts []dialect.Part, n dialect.Counts) []byte {
+	b = append(b, w.base...)
+	for i, p := range parts {
+		if i > 0 {
+			b = append(b, ',')
+		}
+		c := &w.choices[i]
+		c.finish = p.Finish
+		b = appendInt(b, `{"index":`, i)
+		if w.chat {
+			b = w.message(b, c, p.Tokens)
+		} else {
+			b = w.echoed(append(b, `,"text":"`...), c)
+			b = append(c.Append(b, 0, p.Tokens, true), '"')
+		}
+		b = w.appendLogprobs(append(b, `,"logprobs":`...), c, 0, p.Tokens)
+		b = strconv.AppendQuote(append(b, `,"finish_reason":`...), w.reason(p.Finish))
+		b = append(w.matched(append(b, `,"matched_stop":`...), c), '}')
+	}
+	b = w.usage(append(b, `],"usage":`...), w.prompt, n.Output, w.reasoned(), w.told(n))
+	return append(b, `,"metadata":{"weight_version":"`+weightVersion+`"}}`...)
+}
+
+// message appends the message of a whole chat answer.
+func (w *writer) message(b []byte, c *choice, tokens int) []byte {
+	call, reasoning := w.plan.Call, min(w.plan.Reasoning, tokens)
+	b = append(b, `,"message":{"role":"assistant","content":"`...)
+	switch {
+	case call != nil && tokens >= call.Tokens():
+		b = append(append(b, `","reasoning_content":null,"tool_calls":[{"id":"`...), c.callID()...)
+		b = append(append(b, `","index":0,"type":"function","function":{"name":`...), dialect.Marshal(call.Name)...)
+		return append(append(append(b, `,"arguments":`...), dialect.Marshal(call.Args)...), "}}]}"...)
+	case call != nil: // cut off: what there is of it
+		return append(lm.AppendQuoted(b, call.Cut(tokens)), `","reasoning_content":null}`...)
+	case reasoning > 0 && (w.SeparateReasoning == nil || *w.SeparateReasoning):
+		b = append(c.Append(b, min(reasoning+1, tokens), tokens, true), `","reasoning_content":"`...)
+		return append(c.Append(b, 0, reasoning, true), `"}`...)
+	}
+	return append(c.Append(b, 0, tokens, true), `","reasoning_content":null}`...)
+}
+
+func appendInt(b []byte, name string, n int) []byte {
+	return strconv.AppendInt(append(b, name...), int64(n), 10)
+}
